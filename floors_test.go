@@ -67,9 +67,10 @@ var narrow = map[string]string{
 	"sim/hosts":  "mad mad/* topo/net sim/fabric",
 	"sim/ibsim":  "mad mad/* sim/fabric",
 	// Only tests and programs import simulations.
-	"sim":     "mad mad/* manager registry sa sim/fabric store sweep topo/net view",
-	"routing": "mad mad/smp topo priority",
-	"perf":    "mad mad/pma mad/txn topo view",
+	"sim":        "mad mad/* manager registry sa sim/fabric store sweep topo/net view",
+	"routing":    "mad mad/smp topo priority",
+	"perf":       "mad mad/gsi mad/pma mad/txn topo view",
+	"congestion": "mad mad/cc mad/gsi mad/txn view",
 	// What a policy means depends on the ports and their partitions alone.
 	"routing/qos": "mad conf/diag conf/policyfile partitions registry routing/portgroups topo",
 	// Likewise of groups.

@@ -72,7 +72,7 @@ func TestPackages(t *testing.T) {
 	}{
 		{plain, "Package ibsm;Version 1.2.3;Conflicts ;Provides ;Depends ", "./usr/sbin/ibsm;./usr/bin/ibsmctl;./usr/bin/ibfabric;./usr/lib/systemd/system/ibsm.service;" +
 			"./usr/lib/systemd/system/ibsm@.service;./etc/logrotate.d/ibsm;./etc/default/ibsm;./etc/ibsm/;./var/lib/ibsm/;./var/cache/opensm/;./usr/share/doc/ibsm/options.md;./usr/share/doc/ibsm/copyright;./usr/share/man/man8/ibsmctl.8.gz;./usr/share/man/man5/ibsm.conf.5.gz;./usr/share/bash-completion/completions/ibsm;./usr/share/zsh/vendor-completions/_ibsmctl;" +
-			"./usr/share/fish/vendor_completions.d/ibfabric.fish"},
+			"./usr/share/fish/vendor_completions.d/ibfabric.fish;./usr/share/ibsm/prometheus/ibsm.rules.yml;./usr/share/ibsm/grafana/fabric.json"},
 		{inPlace, "Package ibsm-opensm;Architecture all;Provides opensm;Conflicts opensm;Replaces opensm;Depends ibsm (>= 1.2.3)",
 			"./usr/sbin/opensm -> ibsm;./usr/lib/systemd/system/opensm.service -> ibsm.service;./usr/lib/systemd/system/opensm@.service -> ibsm@.service;./usr/share/man/man8/opensm.8.gz -> ibsm.8.gz"},
 	} {

@@ -30,6 +30,8 @@ var (
 	MKey                             = number[uint64]("m_key")
 	MKeyLeasePeriod                  = number[uint16]("m_key_lease_period")
 	MKeyProtectionLevel              = number[uint8]("m_key_protection_level")
+	MKeyPerPort                      = boolean("m_key_per_port")
+	PeriodicKeyUpdate                = duration("periodic_key_update")
 	MKeyLookup                       = boolean("m_key_lookup")
 	SMKey                            = number[uint64]("sm_key")
 	SAKey                            = number[uint64]("sa_key")

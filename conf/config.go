@@ -1,12 +1,17 @@
 package conf
 
-import "slices"
+import (
+	"slices"
+
+	"ibsm/keys"
+)
 
 // Config holds the value of every setting, which an Accessor reads. A Config is safe for
 // concurrent reads; it changes only while it is loaded.
 type Config struct {
-	settings []Setting // by row
-	file     *File     // the file it was loaded from, nil for none
+	settings []Setting   // by row
+	file     *File       // the file it was loaded from, nil for none
+	secret   keys.Secret // of keys_file; the zero value for none
 }
 
 // New returns the defaults.
@@ -28,7 +33,7 @@ func (c *Config) apply(f *File) {
 
 // clone is a copy that may be changed.
 func (c *Config) clone() *Config {
-	return &Config{slices.Clone(c.settings), c.file}
+	return &Config{slices.Clone(c.settings), c.file, c.secret}
 }
 
 // Setting returns the value of a row of the table with its origin.

@@ -35,6 +35,7 @@ func (c *Config) deriveKeys(env Environment, report *Report) (changed []string) 
 		report.add(Refusal, bad.Position, KeysFile.Key().Name, "%s", bad.Text)
 		return nil
 	}
+	c.secret = secret
 	for _, derived := range []struct {
 		of   Accessor[uint64]
 		from func() uint64

@@ -1,5 +1,7 @@
 package conf
 
+import "ibsm/keys"
+
 // Tenants is the value of security for subnets whose hosts have users with root.
 const Tenants = "tenants"
 
@@ -10,6 +12,7 @@ var secured = []struct {
 }{
 	{MKeyProtectionLevel.Key(), Value{Num: 2}},
 	{MKeyLeasePeriod.Key(), Value{Num: 60}},
+	{MKeyPerPort.Key(), Value{Num: 1}},
 	{SAEnhancedTrustModel.Key(), Value{Num: 1}},
 	{SACheckSGIDSpoofing.Key(), Value{Num: 1}},
 	{SARateThreshold.Key(), Value{Num: 1000}},
@@ -19,6 +22,7 @@ var secured = []struct {
 // secret keys is an error: it would protect nothing.
 func (c *Config) secure(report *Report) (changed []string) {
 	tenants := Security.In(c) == Tenants
+	defer c.checkMKeys(report)
 	for _, s := range secured {
 		at := &c.settings[s.key.row()]
 		was := at.Value
@@ -45,6 +49,49 @@ func (c *Config) secure(report *Report) (changed []string) {
 		}
 	}
 	return changed
+}
+
+// Change is a setting that security changes, with its values before and after.
+type Change struct{ Key, Before, After string }
+
+// AsTenants is the configuration as with security tenants, and what changes by it. The error says why that is refused.
+func (l *Loaded) AsTenants() (next *Loaded, changes []Change, err error) {
+	config := l.clone()
+	config.settings[Security.row] = Setting{Value: Value{Text: Tenants}}
+	var report Report
+	config.secure(&report)
+	config.reconcile(&report)
+	if err := report.Err(Reload); err != nil {
+		return nil, nil, err
+	}
+	for i := range table {
+		k := &table[i]
+		if before, after := l.settings[i].Value, config.settings[i].Value; before != after {
+			changes = append(changes, Change{k.Name, k.Format(before), k.Format(after)})
+		}
+	}
+	copied := *l
+	copied.Config = config
+	return &copied, changes, nil
+}
+
+// Secret is what M_Keys of ports are derived from; ok is false where there is none.
+func (c *Config) Secret() (s keys.Secret, ok bool) {
+	if c.secret != (keys.Secret{}) {
+		return c.secret, true
+	}
+	if key := MKey.In(c); key > 1 {
+		return keys.FromMKey(key), true
+	}
+	return s, false
+}
+
+// checkMKeys refuses M_Keys of ports that everybody could compute.
+func (c *Config) checkMKeys(report *Report) {
+	if _, ok := c.Secret(); MKeyPerPort.In(c) && !ok && KeysFile.In(c) == "" {
+		report.add(Refusal, c.Setting(MKeyPerPort.Key()).Position, MKeyPerPort.Key().Name,
+			"m_key_per_port TRUE without a secret: set m_key to a random number, or make a secret with ibsmctl security new FILE, and name FILE as keys_file")
+	}
 }
 
 // checkTrust warns of a trust model that trusts nobody.

@@ -15,7 +15,7 @@ var sharedGroups = []string{"subnet", "links", "routing", "partitions", "qos", "
 // value. Keys, which must not be sent, and file names are not shared.
 func (k *Key) Shared() bool {
 	switch k.Name {
-	case "m_key_lease_period", "m_key_protection_level":
+	case "m_key_lease_period", "m_key_protection_level", "m_key_per_port":
 		return true
 	case "partition_fallback":
 		return false // concerns the local file

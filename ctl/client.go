@@ -179,6 +179,12 @@ func elements[T any](body io.ReadCloser, path string, each func(*T) error) (head
 			}
 			continue
 		}
+		if key == "settings" {
+			if err := d.Decode(&head.Settings); err != nil {
+				return head, fmt.Errorf("%s: invalid reply: %w", path, err)
+			}
+			continue
+		}
 		value, err := d.Token()
 		if err != nil {
 			return head, fmt.Errorf("%s: invalid reply: %w", path, err)

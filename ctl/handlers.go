@@ -131,10 +131,17 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order, err erro
 // plan answers with a plan; one at a time.
 func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 	reroute, err := flag(r, "reroute")
-	if err := cmp.Or(known(r, "reroute", "engine", "without"), err); err != nil {
+	if err := cmp.Or(known(r, "reroute", "engine", "without", "security"), err); err != nil {
 		return err
 	}
 	q := PlanQuery{Reroute: reroute}
+	switch profile := r.URL.Query().Get("security"); profile {
+	case "":
+	case "tenants":
+		q.Tenants = true
+	default:
+		return fmt.Errorf("%w: parameter security=%q: expected tenants", ErrBadRequest, profile)
+	}
 	if list := r.URL.Query().Get("engine"); list != "" {
 		q.Engines = strings.Split(list, ",")
 	}
@@ -163,6 +170,13 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		head += `,"change":` + string(change)
+	}
+	if q.Tenants {
+		settings, err := json.Marshal(plan.Settings)
+		if err != nil {
+			return err
+		}
+		head += `,"settings":` + string(settings)
 	}
 	sendList(w, "steps", head, plan.Steps)
 	return nil

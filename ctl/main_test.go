@@ -197,6 +197,8 @@ func (s *source) Reload() *ctl.Reloaded {
 	return &ctl.Reloaded{File: "f", Changed: []string{"lmc"}, Findings: []ctl.Finding{finding}}
 }
 
+func (s *source) RotateMKeys() (uint32, error) { return 3, nil }
+
 func (s *source) Settings() []ctl.Setting {
 	return []ctl.Setting{{Key: "lmc", Value: "1", Chosen: true, Source: "master", Position: "settings of 0x1.toml"}, {Key: "sm_key", Value: "-", Source: "default", Note: "not shown"}}
 }

@@ -1,6 +1,8 @@
 package ctl
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -63,4 +65,23 @@ func (s *Server) security(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return sub.Security(), nil
+}
+
+// Rotated is the reply to a change of the M_Keys of all ports.
+type Rotated struct {
+	Number uint32 `json:"number"` // of the M_Keys that ports get
+	Events uint64 `json:"events"` // those that follow have higher numbers
+}
+
+// rotate has all ports get their next M_Keys.
+func (s *Server) rotate(r *http.Request) (any, error) {
+	if err := cmp.Or(known(r), has(s.cfg.Reloader != nil, "configuration")); err != nil {
+		return nil, err
+	}
+	last := s.cfg.Events.Last()
+	number, err := s.cfg.Reloader.RotateMKeys()
+	if err != nil {
+		return nil, hint(fmt.Errorf("%w: %w", ErrNotNow, err), "only the master changes M_Keys, with m_key_per_port TRUE; see ibsmctl status")
+	}
+	return &Rotated{number, last}, nil
 }

@@ -69,6 +69,7 @@ func TestReplies(t *testing.T) {
 		{get, "/v1/events", `{"seq":1,"time":"0001-01-01T00:00:00Z","level":"","text":"first"}` + "\n"},
 		{get, "/v1/config", `{"settings":[{"key":"lmc","value":"1","chosen":true,"source":"master","position":"settings of 0x1.toml"},{"key":"sm_key","value":"-","chosen":false,"source":"default","note":"not shown"}]}` + "\n"},
 		{post, "/v1/reload", `{"file":"f","refused":false,"changed":["lmc"],"findings":[{"file":"f","line":2,"column":5,"severity":"note","text":"text"}]}` + "\n"},
+		{post, "/v1/security/rotate", `{"number":3,"events":1}` + "\n"},
 		{post, "/v1/reroute", `{"order":"reroute","events":1}` + "\n"},
 		{get, "/v1/counters/status", `{"enabled":true,"interval":0,"sweeping":false,"age":-1,"took":0,"ports":2,"answered":0,"outstanding":0,"images":0,"bytes":0,"absent":0,"sweeps":0,"late":0,"asked":0,"unanswered":0,"resets":0,"findings":0}` + "\n"},
 		{get, "/v1/counters", `{"ports":[` + "\n" + `{"node":"","desc":"","port":0,"read":"0001-01-01T00:00:00Z","age":0,"span":0,"since":"0001-01-01T00:00:00Z","reading":"","answered":false,"complete":false,"utilization":0,"waiting":0,"sent":0,"received":0,"errors":0,"counters":[{"name":"a","value":1,"total":2,"at_least":true,"rose":3,"error":true}]}` + "\n]}\n"},
@@ -78,6 +79,9 @@ func TestReplies(t *testing.T) {
 		if got := b.text(c.method, c.path); got != c.want {
 			t.Errorf("%s %s: %q, want %q", c.method, c.path, got, c.want)
 		}
+	}
+	if status, text := b.raw(post, "/v1/plan?security=tenants", ""); status != 200 || !strings.Contains(text, `"settings":null,"steps":[`) {
+		t.Errorf("a plan with security tenants: %d %q", status, text)
 	}
 	var path ctl.Path
 	var answer ctl.PathAnswer
@@ -138,6 +142,8 @@ func TestFailures(t *testing.T) {
 		{method: post, path: "/v1/counters/clear?port=none", status: 503, says: "not now"},
 		{method: post, path: "/v1/sweep?kind=x", status: 400, says: "light or heavy"},
 		{method: post, path: "/v1/plan?reroute=yes", status: 400, says: "expected 0 or 1"},
+		{method: post, path: "/v1/plan?security=open", status: 400, says: "expected tenants"},
+		{method: post, path: "/v1/security/rotate?x=1", status: 400, says: "unknown parameter"},
 		{method: post, path: "/v1/plan", status: 503, says: "not master"},
 		{method: post, path: "/v1/log-level", status: 400, says: "parameter flags is required"},
 		{method: post, path: "/v1/log-level?flags=256", status: 400, says: "8 bits"},
@@ -152,7 +158,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s %s: %d %q, want %d with %q", c.method, c.path, status, text, c.status, c.says)
 		}
 	}
-	if n := b.server.Stats().Errors.Load(); n != 35 {
+	if n := b.server.Stats().Errors.Load(); n != 37 {
 		t.Errorf("%d errors counted", n)
 	}
 }

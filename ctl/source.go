@@ -31,6 +31,7 @@ type PlanQuery struct {
 	Reroute bool                 // all routes computed afresh
 	Engines []string             // by other routing engines than the configured ones; none for these
 	Without []routing.SwitchPort // as if these had failed; port 0 is a whole switch
+	Tenants bool                 // with security tenants
 }
 
 // Plan is the Sets that a heavy sweep would send, as texts, which are computed while the caller
@@ -45,6 +46,14 @@ type PlanHead struct {
 	Outdated bool   // a heavy sweep has begun, or is needed, since the manager read the subnet for the plan
 	Routes   string // which routing engine would route the subnet, and which refuse, in a line
 	Change   *PlanChange
+	Settings []SettingChange // that change, of a plan with security tenants
+}
+
+// SettingChange is a setting that a plan changes.
+type SettingChange struct {
+	Key    string `json:"key"`
+	Before string `json:"before"`
+	After  string `json:"after"`
 }
 
 // PlanChange is what a plan that computes all routes afresh would change of them.
@@ -84,6 +93,8 @@ type LogLevel interface {
 type Reloader interface {
 	Reload() *Reloaded
 	Settings() []Setting
+	// RotateMKeys has all ports get their next M_Keys, and returns their number.
+	RotateMKeys() (number uint32, err error)
 }
 
 // Setting is a setting of the configuration in force. Values are as in opensm.conf; those

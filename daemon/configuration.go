@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"ibsm/conf"
 	"ibsm/conf/diag"
@@ -39,6 +40,7 @@ type configuration struct {
 	// configs has the newest configuration for the manager that runs, or the next one.
 	configs  chan manager.Config
 	kept     *state
+	now      func() time.Time
 	show     func(server.Rules) // shows what the manager is master by
 	useRules func(sickRules)
 	changes  chan func()
@@ -53,7 +55,8 @@ type inForce struct {
 	routes     []view.PrefixRoute   // the same
 	files      engineFiles          // the same; nil before the port is open
 	port       mad.GUID
-	from       *masterPolicy         // takes precedence over own and partitions; nil for none
+	from       *masterPolicy // takes precedence over own and partitions; nil for none
+	mkeys      mkeyNumber
 	differs    []string              // settings of own that from has different, as logged; nil if nothing was logged
 	tooLong    bool                  // the policy is too long for standbys
 	paused     bool                  // the console has stopped sweeps
@@ -64,7 +67,7 @@ type inForce struct {
 func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state, show func(server.Rules), useRules func(sickRules)) *configuration {
 	c := &configuration{
 		logger: logger, lines: lines, file: file, names: readNames(l, logger), configs: make(chan manager.Config, 1),
-		kept: kept, show: show, useRules: useRules, changes: make(chan func()),
+		kept: kept, now: time.Now, show: show, useRules: useRules, changes: make(chan func()),
 	}
 	c.current.Store(&inForce{own: l})
 	c.setModules(readModuleLog(l))
@@ -126,6 +129,7 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 		}
 		routes := c.readRoutes(was.own)
 		begun := c.swap(was, func(next *inForce) {
+			next.mkeys = newer(next.mkeys, c.kept.mkeyNumber())
 			next.port, next.routes, next.files = port, routes, files
 			for _, w := range warnings {
 				c.logger.Warn(w.Error())
@@ -260,6 +264,8 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.QoS = next.qosPolicy(l).policy
 	cfg.PortGroups = next.engineFiles().known(next.qosPolicy(l).groups())
 	cfg.Registrar.Groups = pathGroups(chosen, l, cfg.QoS)
+	cfg.Sweep.Settings.PortMKeys = c.mkeysInForce(next, l)
+	cfg.Sweep.Settings.MKeyPerPort = conf.MKeyPerPort.In(l.Config) && cfg.Sweep.Settings.PortMKeys.On()
 	cfg.Registrar.Mirror = c.mirroring(next, &cfg, l, chosen)
 	cfg.Elect.Unmirrored = !cfg.Registrar.Mirror.On()
 	cfg.PrefixRoutes = next.routes
@@ -269,7 +275,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	next.shown = next.from.shown(next.differs)
 	c.show(server.Rules{
 		Engines: conf.RoutingEngine.In(l.Config), Mirrored: next.shown,
-		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Window: conf.RerouteWindow.In(l.Config), Keys: keysOf(l.Config),
+		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Window: conf.RerouteWindow.In(l.Config), Keys: keysOf(l.Config, &cfg.Sweep.Settings),
 	})
 	return cfg
 }

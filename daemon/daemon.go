@@ -20,6 +20,7 @@ import (
 	"ibsm/opensm/console"
 	"ibsm/opensm/dump"
 	osmlog "ibsm/opensm/log"
+	"ibsm/sweep"
 	"ibsm/sweep/engines"
 )
 
@@ -104,7 +105,8 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	d.state = newState(d.conf, d.logger)
 	d.tasks.atEnd(d.state.close)
 	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients,
-		Engines: func(list []string) (engines.Chain, error) { return d.current.enginesOf(list) }})
+		Engines: func(list []string) (engines.Chain, error) { return d.current.enginesOf(list) },
+		Tenants: func() (*sweep.Rules, []ctl.SettingChange, error) { return d.current.tenants() }})
 	d.counters = &counters{daemon: d, gone: map[mad.GUID]string{}}
 	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.SetRules, d.counters.useRules)
 	d.counters.useRules(readSickRules(d.conf))
@@ -121,6 +123,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	d.writeDumps(ctx)
 	d.serveConsole(ctx)
 	d.tasks.run(ctx, d.watchdog)
+	d.tasks.run(ctx, d.current.rotatePeriodically)
 	d.tasks.atEnd(func() { d.notify.say("STOPPING=1") })
 	return nil
 }

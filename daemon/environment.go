@@ -13,6 +13,7 @@ import (
 	"ibsm/mad"
 	"ibsm/opensm/names"
 	"ibsm/sa/mirror"
+	"ibsm/sweep"
 	"ibsm/sweep/elect"
 )
 
@@ -99,11 +100,12 @@ func readNames(l *conf.Loaded, logger *slog.Logger) names.Map {
 }
 
 // keysOf is what the configuration says of keys, without showing any.
-func keysOf(c *conf.Config) server.Keys {
+func keysOf(c *conf.Config, s *sweep.Settings) server.Keys {
 	secret := func(k uint64) bool { return k != 0 && k != elect.DefaultSMKey }
 	m := mirror.Config{SMKey: conf.SMKey.In(c), MKey: mad.MKey(conf.MKey.In(c))}
 	return server.Keys{
 		SMKey: secret(conf.SMKey.In(c)), SAKey: secret(conf.SAKey.In(c)), MKey: conf.MKey.In(c) != 0,
+		Ports: s.PortMKeys, PerPort: s.MKeyPerPort,
 		AllowedSMs: conf.AllowedSMGUIDs.Chosen(c), Mirrored: m.On(),
 	}
 }

@@ -32,8 +32,13 @@ func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Lo
 		return m
 	case next.from != nil && next.from.chosen != nil:
 		m.Policy = next.from.text
+		if next.mkeys != next.from.mkeys {
+			own := next.from.policyText
+			own.mkeys = next.mkeys
+			m.Policy = own.encode()
+		}
 	default:
-		own := policyText{of: next.port, shared: l.WriteShared(), qos: next.qosPolicy(l).text, engines: next.engineFiles(), source: chosen.Source, file: chosen.Text}
+		own := policyText{of: next.port, shared: l.WriteShared(), qos: next.qosPolicy(l).text, mkeys: next.mkeys, engines: next.engineFiles(), source: chosen.Source, file: chosen.Text}
 		m.Policy = own.encode()
 	}
 	tooLong := len(m.Policy) > mirror.MaxPolicy

@@ -21,16 +21,18 @@ import (
 //	ibsm ruling 1 GUID SOURCE LENGTH
 //	ibsm ruling 2 GUID SOURCE LENGTH QOSLENGTH
 //	ibsm ruling 3 GUID SOURCE LENGTH QOSLENGTH ENGINELENGTH
+//	ibsm ruling 4 GUID SOURCE LENGTH QOSLENGTH ENGINELENGTH KEYSLENGTH
 //
 // with the partitions.Source and the length of the settings, which follow in the format of ibsm.toml.
 // In version 2, which is written only where there is a QoS policy, qos-policy.conf is next, and in
-// version 3, which is written only where routing engines have files, these. The rest is
-// partitions.conf.
+// version 3, which is written only where routing engines have files, these. In version 4, which is written only
+// where ports have, or had, M_Keys of their own, it says which. The rest is partitions.conf.
 type policyText struct {
 	of      mad.GUID // the manager whose files it comes from
 	shared  []byte
 	qos     []byte // nil for no policy
 	engines engineFiles
+	mkeys   mkeyNumber
 	source  partitions.Source
 	file    []byte // where the source is a file
 
@@ -44,10 +46,12 @@ const policyHead = "ibsm ruling %d %v %d"
 const maxPolicyHead = 80
 
 func (t *policyText) encode() []byte {
-	files := t.engines.encode()
-	lengths := []int{len(t.shared), len(t.qos), len(files)}
+	files, number := t.engines.encode(), t.mkeys.encode()
+	lengths := []int{len(t.shared), len(t.qos), len(files), len(number)}
 	version := 1
 	switch {
+	case len(number) > 0:
+		version = 4
 	case len(files) > 0:
 		version = 3
 	case len(t.qos) > 0:
@@ -57,7 +61,7 @@ func (t *policyText) encode() []byte {
 	for _, n := range lengths[:version] {
 		text = fmt.Appendf(text, " %d", n)
 	}
-	return slices.Concat(text, []byte("\n"), t.shared, t.qos, files, t.file)
+	return slices.Concat(text, []byte("\n"), t.shared, t.qos, files, number, t.file)
 }
 
 // errPolicyText is for other versions and for garbage.
@@ -71,7 +75,7 @@ func decodePolicy(text []byte) (*policyText, error) {
 	var version, source uint8
 	var guid string
 	words := strings.Fields(string(text[:end]))
-	if _, err := fmt.Sscanf(string(text[:end+1]), strings.Replace(policyHead, "%v", "%s", 1), &version, &guid, &source); err != nil || version < 1 || version > 3 || len(words) != 5+int(version) {
+	if _, err := fmt.Sscanf(string(text[:end+1]), strings.Replace(policyHead, "%v", "%s", 1), &version, &guid, &source); err != nil || version < 1 || version > 4 || len(words) != 5+int(version) {
 		return nil, errPolicyText
 	}
 	of, err := mad.ParseGUID(guid)
@@ -79,7 +83,7 @@ func decodePolicy(text []byte) (*policyText, error) {
 		return nil, errPolicyText
 	}
 	rest := text[end+1:]
-	var parts [3][]byte
+	var parts [4][]byte
 	for i, word := range words[5:] {
 		length, err := strconv.Atoi(word)
 		if err != nil || length < 0 || length > len(rest) {
@@ -91,6 +95,7 @@ func decodePolicy(text []byte) (*policyText, error) {
 	if len(parts[1]) > 0 {
 		t.qos = parts[1]
 	}
+	t.mkeys = decodeMKeyNumber(parts[3])
 	if t.engineTexts, err = splitEngineFiles(parts[2]); err != nil {
 		return nil, err
 	}

@@ -329,6 +329,25 @@ func (s *state) keepPartitions(text []byte) {
 	}
 }
 
+// keepMKeys keeps which M_Keys ports have. Any goroutine may call it.
+func (s *state) keepMKeys(n mkeyNumber) {
+	if n.number > 0 {
+		s.put(store.Batch{Keys: n.encode()})
+	}
+}
+
+// mkeyNumber is which M_Keys ports have, as it was kept.
+func (s *state) mkeyNumber() mkeyNumber {
+	kept := s.kept
+	if opened := s.store.Load(); kept == nil && opened != nil {
+		kept = opened.Contents()
+	}
+	if kept == nil {
+		return mkeyNumber{}
+	}
+	return decodeMKeyNumber(kept.Keys)
+}
+
 // lastPartitions is the partition file that was in force last, nil where none is known.
 func (s *state) lastPartitions() []byte {
 	if s.kept == nil {

@@ -69,10 +69,17 @@ func (c *Core) control(d *mad.Datagram) {
 		c.obey(d)
 	case proof.state == controlIdle:
 		proof.request, proof.route, proof.anyone = *d, route, order == elect.FromUnknown
-		proof.ask(&c.fx, asksNode, c.elect.key)
+		proof.ask(&c.fx, asksNode, c.senderKey())
 	case proof.same(d):
 		proof.request = *d // its sender waits for the answer to the latest attempt
 	}
+}
+
+// senderKey is the M_Key of the port to which the route of the packet that is proved leads, 0 for one that is not known: what a packet
+// says of its sender is no reason to show it the key of that port.
+func (c *Core) senderKey() mad.MKey {
+	key, _ := c.sweeps.sweeper.KeyAlong(c.controls.route.Ports())
+	return key
 }
 
 // proved takes an answer to what control has asked.
@@ -84,12 +91,12 @@ func (c *Core) proved(o *txn.Outcome) {
 	case !isOK(o):
 	case state == asksNode && node.PortGUID() == from.GUID():
 		if ok = !proof.anyone; !ok {
-			proof.ask(&c.fx, asksPort, c.elect.key)
+			proof.ask(&c.fx, asksPort, c.senderKey())
 			return
 		}
 	case state == asksPort && port.LID() != 0:
 		proof.lid = port.LID()
-		proof.ask(&c.fx, asksOwn, c.elect.key)
+		proof.ask(&c.fx, asksOwn, c.ownKey())
 		return
 	case state == asksOwn:
 		ok = port.MasterSMLID() == proof.lid
@@ -117,7 +124,7 @@ func (c *Core) obey(d *mad.Datagram) {
 	c.act(do)
 	switch {
 	case do == elect.TakeOver && wasPolled:
-		c.elect.order(&c.fx, smp.ControlAcknowledge, smp.Standby, c.sent)
+		c.elect.order(&c.fx, c.sweeps.sweeper.Key(c.elect.Polled(), c.elect.silences), smp.ControlAcknowledge, smp.Standby, c.sent)
 	case do == elect.StandBy && !c.elect.locate(c.sweeps.found):
 		c.act(c.elect.LosePath())
 	}

@@ -198,7 +198,7 @@ func (c *Core) tick() {
 	if want, due := c.traps.tick(c.fx.now); due {
 		c.trapSweep(want)
 	}
-	c.descriptions.ask(&c.fx, c.published.view, c.elect.key)
+	c.descriptions.ask(&c.fx, c.published.view, c.sweeps.sweeper)
 	c.publishDescriptions()
 	if c.sweeps.tick(c.fx.now) {
 		c.periodic()

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -59,12 +60,12 @@ func (c *Core) act(do elect.Do) {
 	case elect.BecomeInactive:
 		c.abandon()
 	case elect.Poll:
-		c.elect.poll(&c.fx)
+		c.elect.poll(&c.fx, c.sweeps.sweeper.Key(c.elect.Polled(), c.elect.silences))
 	case elect.Look:
-		c.elect.look(&c.fx)
+		c.look()
 	case elect.Inquire: // question has the port
 	case elect.SendTrap:
-		c.elect.askOwnPort(&c.fx)
+		c.elect.askOwnPort(&c.fx, c.ownKey())
 	}
 	c.enter()
 }
@@ -106,6 +107,9 @@ func (c *Core) standBy() {
 	c.term.standBy()
 	c.fx.log(debug, osmlog.StandingBy)
 	c.elect.locate(c.sweeps.found)
+	if found, walked := c.sweeps.phase.(*sweep.Found); walked {
+		found.Remember()
+	}
 	if c.cfg.Once {
 		c.exit(fmt.Errorf("%w: GUID %v", ErrOtherMaster, c.elect.Polled()))
 		return
@@ -140,13 +144,13 @@ func (c *Core) handOver() {
 	if c.handover.state != staying {
 		c.abandon()
 		c.handover.depart(&c.fx)
-		c.elect.order(&c.fx, smp.ControlHandover, smp.Master, c.sent)
+		c.elect.order(&c.fx, c.sweeps.sweeper.Key(c.elect.Polled(), c.elect.silences), smp.ControlHandover, smp.Master, c.sent)
 		return
 	}
 	c.elect.locate(c.sweeps.found)
 	c.ownTerm()
 	c.cancel()
-	c.elect.order(&c.fx, smp.ControlHandover, smp.Master, c.sent)
+	c.elect.order(&c.fx, c.sweeps.sweeper.Key(c.elect.Polled(), c.elect.silences), smp.ControlHandover, smp.Master, c.sent)
 	c.fx.flush()
 	c.fx.log(info, "handing the mastership over", "guid", c.elect.Polled())
 	c.standBy()
@@ -210,6 +214,7 @@ func (c *Core) asked(o *txn.Outcome) {
 	case o.Tag == tagPoll && isOK(o):
 		c.polled((*smp.SMInfo)(&o.Data))
 	case o.Tag == tagPoll && o.Result == txn.TimedOut:
+		c.elect.silences++
 		logUnanswered(&c.fx, smp.AttrSMInfo, c.elect.route)
 	case o.Tag == tagHandover:
 		if !isOK(o) {
@@ -225,6 +230,21 @@ func (c *Core) asked(o *txn.Outcome) {
 	default:
 		c.act(c.elect.done(&c.fx, o, &c.port))
 	}
+}
+
+// look reads the port of the polled manager, and the port at the other end of its cable.
+func (c *Core) look() {
+	c.elect.look(&c.fx, c.sweeps.sweeper.Key(c.elect.Polled(), c.elect.silences))
+	if ports := c.elect.route.Ports(); len(ports) > 0 {
+		if key, known := c.sweeps.sweeper.KeyAlong(ports[:len(ports)-1]); known {
+			c.elect.lookAcross(&c.fx, key)
+		}
+	}
+}
+
+// ownKey is the M_Key of requests to our own port.
+func (c *Core) ownKey() mad.MKey {
+	return c.sweeps.sweeper.Key(cmp.Or(c.port.guid, c.cfg.Sweep.Restored.Port), c.port.silences)
 }
 
 // polled takes the answer to a poll.
@@ -308,7 +328,7 @@ func (c *Core) rest() {
 		return
 	}
 	if c.port.guid == 0 && c.sweeps.next == 0 {
-		c.port.identify(&c.fx, smp.AttrPortInfo, c.elect.key)
+		c.port.identify(&c.fx, smp.AttrPortInfo, c.ownKey())
 		c.sweeps.schedule(c.fx.now, portPoll)
 	}
 }
@@ -318,9 +338,10 @@ func (c *Core) rest() {
 func (c *Core) identify(o *txn.Outcome) {
 	switch {
 	case !isOK(o) || c.port.guid != 0:
+		c.port.silences++
 	case o.Attr == smp.AttrPortInfo:
 		c.port.holds((*smp.PortInfo)(&o.Data))
-		c.port.identify(&c.fx, smp.AttrNodeInfo, c.elect.key)
+		c.port.identify(&c.fx, smp.AttrNodeInfo, c.ownKey())
 	default:
 		guid := (*smp.NodeInfo)(&o.Data).PortGUID()
 		if c.cfg.GUID != 0 && c.cfg.GUID != guid {

@@ -8,6 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sweep"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -89,7 +90,7 @@ func (m *descriptions) cancelled() {
 
 // ask asks as many nodes as are allowed at a time. A node that has not answered the last walk is
 // asked by the next walk.
-func (m *descriptions) ask(fx *effects, v *view.View, key mad.MKey) {
+func (m *descriptions) ask(fx *effects, v *view.View, sweeper *sweep.Sweeper) {
 	for v != nil && len(m.queue) > 0 && fx.table.Room() > 0 {
 		guid := m.queue[0]
 		if m.queue = m.queue[1:]; len(m.queue) == 0 {
@@ -102,6 +103,7 @@ func (m *descriptions) ask(fx *effects, v *view.View, key mad.MKey) {
 		}
 		m.last++
 		m.nodes[guid], m.asked[m.last] = asked, guid
+		key, _ := sweeper.KeyAlong(v.Topo.Nodes[n].Route.Ports())
 		req := directed(ownerDescriptions, m.last, v.Topo.Nodes[n].Route, mad.MethodGet, smp.AttrNodeDescription, 0, key)
 		fx.request(&req)
 	}

@@ -21,11 +21,12 @@ type election struct {
 	reported  smp.SMState // the state that Entered reported last; notReported before the first
 	route     mad.Route   // to the polled manager
 	lid       mad.LID     // its port's; 0 while it has none
-	key       mad.MKey    // for requests
+	silences  int         // polls without an answer: the port may have got another M_Key
 	others    []discover.SM
 	shown     []view.SM  // the same, as Stats shows them; never written again
 	ignored   []mad.GUID // those of them that do not apply; never written again
 	postponed int        // walks in a row after which taking over was postponed
+	reached   int        // nodes that the largest of them found
 	duplicate bool       // another manager has our GUID; this was logged
 	interval  time.Duration
 }
@@ -52,18 +53,19 @@ const (
 	tagHandover                  // Set(SMInfo)
 	tagAcknowledge               // Set(SMInfo)
 	tagInquiry                   // Get(SMInfo) from a manager that has named itself
+	tagOpen                      // Set(PortInfo) that opens an agent to another manager
 	tagControl                   // Get from the sender of a control packet, or from our own port
 )
 
 func newElection(cfg *Config) election {
 	e := election{Machine: elect.New(cfg.Elect), reported: notReported}
-	e.key, e.interval = cfg.Sweep.Settings.MKey.Value, cfg.Elect.PollInterval
+	e.interval = cfg.Elect.PollInterval
 	return e
 }
 
 // use sets another configuration.
 func (e *election) use(now time.Duration, cfg *Config) {
-	e.key, e.interval = cfg.Sweep.Settings.MKey.Value, cfg.Elect.PollInterval
+	e.interval = cfg.Elect.PollInterval
 	e.Configure(now, cfg.Elect)
 }
 
@@ -139,28 +141,30 @@ func (e *election) done(fx *effects, o *txn.Outcome, own *ownPort) (do elect.Do)
 }
 
 // poll sends Get(SMInfo) to the polled manager.
-func (e *election) poll(fx *effects) {
-	req := directed(ownerElection, tagPoll, e.route, mad.MethodGet, smp.AttrSMInfo, 0, e.key)
+func (e *election) poll(fx *effects, key mad.MKey) {
+	req := directed(ownerElection, tagPoll, e.route, mad.MethodGet, smp.AttrSMInfo, 0, key)
 	req.Data = e.Question()
 	fx.request(&req)
 }
 
-// look reads whether the port of the polled manager still has IsSM, and whether the port at the
-// other end of its cable has a link.
-func (e *election) look(fx *effects) {
-	req := directed(ownerElection, tagPort, e.route, mad.MethodGet, smp.AttrPortInfo, 0, e.key)
+// look reads whether the port of the polled manager still has IsSM.
+func (e *election) look(fx *effects, key mad.MKey) {
+	req := directed(ownerElection, tagPort, e.route, mad.MethodGet, smp.AttrPortInfo, 0, key)
 	fx.request(&req)
-	ports := e.route.Ports()
-	if n := len(ports); n > 0 {
-		req = directed(ownerElection, tagPeer, mad.MakeRoute(ports[:n-1]...), mad.MethodGet, smp.AttrPortInfo, uint32(ports[n-1]), e.key)
+}
+
+// lookAcross reads whether the port at the other end of its cable has a link.
+func (e *election) lookAcross(fx *effects, key mad.MKey) {
+	if ports := e.route.Ports(); len(ports) > 0 {
+		req := directed(ownerElection, tagPeer, mad.MakeRoute(ports[:len(ports)-1]...), mad.MethodGet, smp.AttrPortInfo, uint32(ports[len(ports)-1]), key)
 		fx.request(&req)
 	}
 }
 
 // askOwnPort reads the LIDs of our own port. A priority-change trap follows, by which the polled
 // master learns that this manager ranks higher.
-func (e *election) askOwnPort(fx *effects) {
-	req := directed(ownerElection, tagOwn, mad.Route{}, mad.MethodGet, smp.AttrPortInfo, 0, e.key)
+func (e *election) askOwnPort(fx *effects, key mad.MKey) {
+	req := directed(ownerElection, tagOwn, mad.Route{}, mad.MethodGet, smp.AttrPortInfo, 0, key)
 	fx.request(&req)
 }
 
@@ -189,12 +193,12 @@ func (e *election) sendTrap(fx *effects, own *smp.PortInfo, key mad.MKey) {
 
 // order sends Set(SMInfo) to the manager that is or was polled. state is the state of the sender
 // that allows it.
-func (e *election) order(fx *effects, mod uint32, state smp.SMState, actCount uint32) {
+func (e *election) order(fx *effects, key mad.MKey, mod uint32, state smp.SMState, actCount uint32) {
 	tag := tagHandover
 	if mod == smp.ControlAcknowledge {
 		tag = tagAcknowledge
 	}
-	req := directed(ownerElection, tag, e.route, mad.MethodSet, smp.AttrSMInfo, mod, e.key)
+	req := directed(ownerElection, tag, e.route, mad.MethodSet, smp.AttrSMInfo, mod, key)
 	own := e.Info()
 	own.SetSMState(state)
 	own.SetActCount(actCount)
@@ -208,6 +212,9 @@ func (e *election) answer(fx *effects, d *mad.Datagram, status mad.Status, own *
 	reply := response(d, mad.MethodGetResp)
 	info := e.Answer((*smp.SMInfo)(d.Packet.Data()))
 	info.SetActCount(actCount)
+	if e.reached > 0 { // who waits for M_Keys must not keep others, who may know them, from the mastership
+		info.SetSMState(smp.NotActive)
+	}
 	if own.mkey != 0 && d.Packet.MKey() != own.mkey {
 		info.SetSMKey(0)
 	}

@@ -80,15 +80,15 @@ func TestElectionRequests(t *testing.T) {
 		do   func(e *election, fx *effects)
 		want []sent
 	}{
-		{"poll", func(e *election, fx *effects) { e.poll(fx) }, []sent{{mad.MethodGet, smp.AttrSMInfo, 0, 2, mad.PermissiveLID}}},
-		{"look", func(e *election, fx *effects) { e.look(fx) },
+		{"poll", func(e *election, fx *effects) { e.poll(fx, 0) }, []sent{{mad.MethodGet, smp.AttrSMInfo, 0, 2, mad.PermissiveLID}}},
+		{"look", func(e *election, fx *effects) { e.look(fx, 0); e.lookAcross(fx, 0) },
 			[]sent{{mad.MethodGet, smp.AttrPortInfo, 0, 2, mad.PermissiveLID}, {mad.MethodGet, smp.AttrPortInfo, 2, 1, mad.PermissiveLID}}},
-		{"look at our own port", func(e *election, fx *effects) { e.route = mad.Route{}; e.look(fx) }, []sent{{mad.MethodGet, smp.AttrPortInfo, 0, 0, mad.PermissiveLID}}},
-		{"own port", func(e *election, fx *effects) { e.askOwnPort(fx) }, []sent{{mad.MethodGet, smp.AttrPortInfo, 0, 0, mad.PermissiveLID}}},
+		{"look at our own port", func(e *election, fx *effects) { e.route = mad.Route{}; e.look(fx, 0); e.lookAcross(fx, 0) }, []sent{{mad.MethodGet, smp.AttrPortInfo, 0, 0, mad.PermissiveLID}}},
+		{"own port", func(e *election, fx *effects) { e.askOwnPort(fx, 0) }, []sent{{mad.MethodGet, smp.AttrPortInfo, 0, 0, mad.PermissiveLID}}},
 		{"trap", func(e *election, fx *effects) { e.sendTrap(fx, &own, 0) }, []sent{{mad.MethodTrap, smp.AttrNotice, 0, 0, 90}}},
 		{"trap without LID", func(e *election, fx *effects) { e.sendTrap(fx, &smp.PortInfo{}, 0) }, nil},
 		{"trap of an adapter at power-up", func(e *election, fx *effects) { e.sendTrap(fx, &fresh, 0) }, nil},
-		{"handover", func(e *election, fx *effects) { e.order(fx, smp.ControlHandover, smp.Master, 1) },
+		{"handover", func(e *election, fx *effects) { e.order(fx, 0, smp.ControlHandover, smp.Master, 1) },
 			[]sent{{mad.MethodSet, smp.AttrSMInfo, smp.ControlHandover, 2, mad.PermissiveLID}}},
 	} {
 		e, fx := newElectionAt(smp.Standby)
@@ -268,7 +268,7 @@ func TestPollsDoNotWait(t *testing.T) {
 	if n := len(fx.sent()); n != 1 {
 		t.Fatalf("%d sent with a window of 1", n)
 	}
-	e.poll(fx)
+	e.poll(fx, 0)
 	polls := 0
 	out := fx.sent()
 	for i := range out {

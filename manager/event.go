@@ -39,6 +39,7 @@ type SweepRequested struct {
 type Preview struct {
 	Engines engines.Chain        // of a PlanReroute: in place of the configured ones; nil for these
 	Without []routing.SwitchPort // switches, with port 0, and cables that are left out
+	Rules   *sweep.Rules         // settings and partitions; nil for those in force
 }
 
 // Sweep is a sweep that is asked for.

@@ -43,6 +43,9 @@ func (c *Core) question(d *mad.Datagram) {
 	case p != topo.None && v.Topo.Ports[p].GUID != info.GUID() || !directed:
 		c.alarms.raise(&c.fx, c.cfg.Epoch, alarmAbout(AlarmQuestion, v, d), "claims", info.GUID())
 	case p == topo.None:
+		if key := d.Packet.MKey(); key != 0 && key == c.port.mkey {
+			c.sweeps.sweeper.Expect(route, info.GUID())
+		}
 		c.traps.sweep(c.fx.now, true, "a subnet manager at an unknown port")
 	case c.inquiry.asked.Port == 0 && c.inquiry.after <= c.fx.now:
 		c.inquire(discover.SM{Port: info.GUID(), LID: v.Topo.Ports[p].Info.LID(), Route: route})
@@ -51,7 +54,7 @@ func (c *Core) question(d *mad.Datagram) {
 
 // inquire asks a manager at its port.
 func (c *Core) inquire(sm discover.SM) {
-	key := c.elect.key
+	key := c.sweeps.sweeper.Key(sm.Port, 0)
 	if allowed := c.cfg.Sweep.AllowedSMs; len(allowed) > 0 && !slices.Contains(allowed, sm.Port) {
 		key = 0
 	}

@@ -192,7 +192,7 @@ func TestDescriptions(t *testing.T) {
 	fx := newEffects(time.Second)
 	state := func(want descriptionState, sent int) {
 		t.Helper()
-		m.ask(fx, v, 0)
+		m.ask(fx, v, sweep.New(sweep.Config{}))
 		if n := len(fx.sent()); m.nodes[guid] != want || n != sent {
 			t.Fatalf("the node is %v and %d requests are sent, want %v, %d", m.nodes[guid], n, want, sent)
 		}
@@ -227,12 +227,12 @@ func TestDescriptions(t *testing.T) {
 	fabric.Nodes = slices.Clone(fabric.Nodes)
 	silent.Topo, fabric.Nodes[0].Missed = &fabric, 1
 	m.want(guid)
-	if m.ask(fx, &silent, 0); len(fx.sent()) != 0 || m.nodes[guid] != notWanted {
+	if m.ask(fx, &silent, sweep.New(sweep.Config{})); len(fx.sent()) != 0 || m.nodes[guid] != notWanted {
 		t.Errorf("a node that did not answer the last walk is asked: %v", m.nodes[guid])
 	}
 	m.wantAll(v)
 	for range 1 << 12 {
-		m.ask(fx, v, 0)
+		m.ask(fx, v, sweep.New(sweep.Config{}))
 		for _, tag := range slices.Sorted(maps.Keys(m.asked)) {
 			answer(tag, txn.Replied)
 		}

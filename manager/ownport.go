@@ -15,14 +15,15 @@ const maxEarly = 16
 // ownPort is the state machine of this manager's own port: its known values, and whether others
 // are heard by it.
 type ownPort struct {
-	state   ownPortState
-	guid    mad.GUID // 0 until it is known: requests wait in early
-	lid     mad.LID
-	mkey    mad.MKey
-	protect uint8
-	early   []mad.Datagram
-	doubt   ownPortState                       // that was logged last, up when it was over
-	said    [ownPortIsolated + 1]time.Duration // when each was logged last; 0 never
+	state    ownPortState
+	guid     mad.GUID // 0 until it is known: requests wait in early
+	lid      mad.LID
+	mkey     mad.MKey
+	protect  uint8
+	early    []mad.Datagram
+	silences int                                // requests in a row that it did not answer before its GUID was known: it may have another M_Key
+	doubt    ownPortState                       // that was logged last, up when it was over
+	said     [ownPortIsolated + 1]time.Duration // when each was logged last; 0 never
 }
 
 // ownPortState says whether others are heard by our own port. As long as they are not, nobody
@@ -49,7 +50,7 @@ var doubtful = map[discover.Doubt]ownPortState{
 // doubts are what the log says about them.
 var doubts = [ownPortIsolated + 1]string{
 	ownPortDown:     osmlog.PortIsDown,
-	ownPortSilent:   "our own port does not answer: nothing is changed, and no node is given up, until it does",
+	ownPortSilent:   "our own port does not answer: nothing is changed, and no node is given up, until it does. It may have an M_Key that this manager does not know: keys_file, m_key",
 	ownPortLossy:    "many packets of this manager are lost: no node is given up for being silent",
 	ownPortIsolated: "most nodes fell silent at once: the trouble may be at our own port, and no node is given up for it",
 }

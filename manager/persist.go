@@ -35,7 +35,7 @@ const quickRestart = time.Minute
 // need not register again with a master that only restarted and lost none of their
 // registrations.
 func (c *Config) Resume(kept *store.Contents, now time.Time) {
-	var k sweep.Restored
+	k := sweep.Restored{MKeys: c.Sweep.Restored.MKeys, Behind: c.Sweep.Restored.Behind, Port: c.Sweep.Restored.Port}
 	for _, l := range kept.LIDs {
 		k.LIDs = append(k.LIDs, sweep.LIDAssignment(l))
 	}

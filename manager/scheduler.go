@@ -251,7 +251,7 @@ func (s *scheduler) preempt(fx *effects, mayWrite bool) {
 
 // preview goes on from the walk of a plan to its task, which the next sweep need not wait for.
 func (s *scheduler) preview(fx *effects, found *sweep.Found, m *sweep.Multicast) {
-	task := found.Preview(s.plan.begun == newRoutes).WithMulticast(m).WithEngines(s.plan.of.Engines).Without(s.plan.of.Without)
+	task := found.Preview(s.plan.begun == newRoutes).WithMulticast(m).WithEngines(s.plan.of.Engines).Without(s.plan.of.Without).By(s.plan.of.Rules)
 	s.drop(found)
 	if found.Own != discover.OwnUp {
 		s.plan.refuse(fx, ErrPortDown)

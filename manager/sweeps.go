@@ -2,6 +2,7 @@ package manager
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"ibsm/mad"
@@ -134,6 +135,9 @@ func (c *Core) begin() {
 		c.sweeps.plan.refuse(&c.fx, ErrNotMaster)
 		return
 	}
+	if c.sweeps.sweeper.EndKnocks(c.fx.now) {
+		c.sweeps.want(wishQuick, "ports that were open to another manager are protected again")
+	}
 	if c.sweeps.readAll && c.sweeps.beginsHeavy(c.cfg.Resting) {
 		c.sweeps.readAll = false
 		c.pause()
@@ -193,11 +197,32 @@ const fewAnswers = 16
 // attempts lost, one walk in seven finds a master that is there.
 const maxPostponed = 60
 
+// maxUnproved is how many walks in a row that find nobody new a manager makes before it becomes master of a subnet of which it may
+// see only a part: for a little longer than the lease of M_Keys that security tenants sets.
+const maxUnproved = 45
+
+// maxRefusing is how many walks in a row it makes before it takes nodes for dead that it knows and that do not answer: another manager may
+// have changed their M_Keys during the walk.
+const maxRefusing = 2
+
 // postpones reports whether a manager that was STANDBY must not become master yet: it does not hear
 // the master, but hears the others no better. Who hears nobody takes nothing over.
 func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 	h, limit := &found.Heard, 0
 	switch doubt := found.Doubt(); {
+	case c.elect.State() == smp.Discovering && found.Unproved > 0 && !slices.ContainsFunc(others, isMaster):
+		if nodes := found.Builder.Len(); nodes > c.elect.reached {
+			c.elect.reached, c.elect.postponed = nodes, 0
+		}
+		if c.elect.postponed == 0 {
+			c.fx.log(warn, "nodes do not answer to any M_Key that is known: this manager waits for the end of their lease, or for the master to let it in, before it becomes master",
+				"links", found.Unproved, "nodes", found.Builder.Len())
+		}
+		if limit = maxUnproved; found.Builder.Len() == 1 {
+			limit = math.MaxInt // who sees nothing but its own node has nothing to manage
+		}
+	case c.elect.State() == smp.Discovering && found.Refusing > 0 && !slices.ContainsFunc(others, isMaster):
+		limit = maxRefusing
 	case c.elect.State() != smp.Discovering || !c.term.hasStoodBy() || slices.ContainsFunc(others, isMaster):
 	case doubt == discover.DoubtsNodes:
 		return true
@@ -207,7 +232,7 @@ func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 		limit = 1 // the loss may have ended during this walk
 	}
 	if c.elect.postponed >= limit {
-		c.elect.postponed = 0
+		c.elect.postponed, c.elect.reached = 0, 0
 		return false
 	}
 	c.elect.postponed++

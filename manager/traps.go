@@ -287,6 +287,7 @@ func (c *Core) trap(d *mad.Datagram) {
 	if node := switchWithChange((*smp.Notice)(d.Packet.Data()), c.published.view); node != 0 && !c.cfg.IgnoreTraps {
 		c.sweeps.sweeper.LinkChanged(node)
 	}
+	d = c.refusedMKey(d)
 	described, errors := c.traps.receive(&c.fx, d, c.published.view, c.cfg.IgnoreTraps)
 	if described != 0 {
 		c.descriptions.wantLID(c.published.view, described)
@@ -330,4 +331,32 @@ func (c *Core) trapSweep(want trapSweep) {
 	}
 	c.sweeps.want(wishQuick, want.why)
 	c.sweeps.preempt(&c.fx, c.elect.mayWrite())
+}
+
+// refusedMKey takes trap 256, by which an agent says that it has refused an M_Key, without the key where it is one of the subnet's. One
+// that a manager shows which does not know the subnet, as after the loss of its store, opens the agent to it.
+func (c *Core) refusedMKey(d *mad.Datagram) *mad.Datagram {
+	n := (*smp.Notice)(d.Packet.Data())
+	if !n.IsGeneric() || n.TrapNumber() != smp.TrapBadMKey {
+		return d
+	}
+	agent := mad.GUID(0)
+	if p := portOf(c.published.view, n.IssuerLID()); p != topo.None {
+		agent = c.published.view.Topo.Agent(p)
+	}
+	secret, knocks := c.sweeps.sweeper.Secret(agent, n.BadMKey().MKey())
+	if !secret {
+		return d
+	}
+	if knocks {
+		if set, ok := c.sweeps.sweeper.Knock(c.fx.now, agent); ok {
+			req := directed(ownerElection, tagOpen, set.Route, mad.MethodSet, set.Attr, set.Mod, set.MKey)
+			req.Data = set.Data
+			c.fx.request(&req)
+			c.fx.log(warn, "a manager that has the secret of the subnet, but does not know the subnet, is let in: for a minute the port answers questions", "port", agent)
+		}
+	}
+	hidden := *d
+	(*smp.Notice)(hidden.Packet.Data()).BadMKey().SetMKey(0)
+	return &hidden
 }

@@ -210,7 +210,7 @@ func writeNode(v *view.View, i topo.NodeIdx, line func(format string, args ...an
 		idx := t.Port(i, uint8(num))
 		p := &t.Ports[idx]
 		line("port %#x/%d guid=%#x seen=%t shunned=%t unhealthy=%t fdr10=%d peer=%s lid=%d lmc=%d pkeys=%s info=%s", uint64(n.GUID), num, uint64(p.GUID), p.Seen, p.Shunned, p.Unhealthy, uint8(p.FDR10),
-			portName(t, p.Peer), uint16(v.LIDs.Base[idx]), v.LIDs.LMC[idx], keys(p.PKeys), bare(p.Info[:]))
+			portName(t, p.Peer), uint16(v.LIDs.Base[idx]), v.LIDs.LMC[idx], pkeysText(p.PKeys), bare(p.Info[:]))
 		if e, ok := t.Extended[idx]; ok {
 			line("port %#x/%d extended=%s", uint64(n.GUID), num, bare(e[:]))
 		}
@@ -242,7 +242,7 @@ func writeTables(v *view.View, line func(format string, args ...any)) {
 func writePartitions(want *partitions.Tables, t *topo.Topo, line func(format string, args ...any)) {
 	for i, table := range want.Want {
 		if table != nil {
-			line("pkeys wanted %s %s", portName(t, topo.PortIdx(i)), keys(table))
+			line("pkeys wanted %s %s", portName(t, topo.PortIdx(i)), pkeysText(table))
 		}
 	}
 	for i, c := range want.Checking {
@@ -259,7 +259,7 @@ func writePartitions(want *partitions.Tables, t *topo.Topo, line func(format str
 // bare is data in hexadecimal, without the zeros at its end.
 func bare(data []byte) string { return hex.EncodeToString(bytes.TrimRight(data, "\x00")) }
 
-func keys(table *topo.PKeyTable) string {
+func pkeysText(table *topo.PKeyTable) string {
 	if table == nil {
 		return "-"
 	}

@@ -40,6 +40,8 @@ type Contents struct {
 	// The last good configuration and partitions; nil if none were kept.
 	Configuration []byte
 	Partitions    []byte
+	// Keys says which M_Keys ports have, without any secret; nil if that was never kept.
+	Keys []byte
 
 	// Damage says what was wrong with the file that was there, and SetAside where it
 	// is now. Then everything else is empty.
@@ -70,6 +72,7 @@ type Batch struct {
 	Term          *Term
 	Configuration []byte // nil to leave it
 	Partitions    []byte // nil to leave it
+	Keys          []byte // nil to leave it
 }
 
 // held is everything that belongs in the file.
@@ -84,6 +87,7 @@ type held struct {
 const (
 	textConfiguration = "configuration"
 	textPartitions    = "partitions"
+	textKeys          = "keys"
 )
 
 func (c *Contents) hold() held {
@@ -91,7 +95,7 @@ func (c *Contents) hold() held {
 	for _, l := range c.LIDs {
 		h.lids[l.Port] = l
 	}
-	for name, text := range map[string][]byte{textConfiguration: c.Configuration, textPartitions: c.Partitions} {
+	for name, text := range map[string][]byte{textConfiguration: c.Configuration, textPartitions: c.Partitions, textKeys: c.Keys} {
 		if text != nil {
 			h.texts[name] = text
 		}
@@ -106,6 +110,7 @@ func (h *held) contents() *Contents {
 		Terms:         slices.Clone(h.terms),
 		Configuration: slices.Clone(h.texts[textConfiguration]),
 		Partitions:    slices.Clone(h.texts[textPartitions]),
+		Keys:          slices.Clone(h.texts[textKeys]),
 	}
 	every := func(yield func(registry.Change, error) bool) {
 		for change := range h.registry.Changes() {
@@ -198,7 +203,7 @@ func (h *held) add(b *Batch, d *delta) {
 		h.terms = h.terms[max(0, len(h.terms)-maxTerms):]
 		d.terms = h.terms
 	}
-	for name, text := range map[string][]byte{textConfiguration: b.Configuration, textPartitions: b.Partitions} {
+	for name, text := range map[string][]byte{textConfiguration: b.Configuration, textPartitions: b.Partitions, textKeys: b.Keys} {
 		if text != nil {
 			text = append([]byte{}, text...)
 			h.texts[name], d.texts[name] = text, text

@@ -161,6 +161,8 @@ func load(tx *bbolt.Tx) (*Contents, error) {
 			c.Configuration = append([]byte{}, r[1]...)
 		case textPartitions:
 			c.Partitions = append([]byte{}, r[1]...)
+		case textKeys:
+			c.Keys = append([]byte{}, r[1]...)
 		}
 	}
 	if err := loadRegistry(tx, c); err != nil {

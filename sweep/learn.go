@@ -108,9 +108,9 @@ func parts(t *topo.Topo) int {
 }
 
 // unanswered counts for how many sweeps each ACTIVE port has had no answer behind it, if the walk
-// has asked there, and returns those with too many. grace reports whether there is one with
+// has asked there, and returns those with more than most. grace reports whether there is one with
 // fewer.
-func (s *state) unanswered(t *topo.Topo, asked bool) (counts map[plan.Key]uint8, dead []topo.PortIdx, grace bool) {
+func (s *state) unanswered(t *topo.Topo, asked bool, most uint8) (counts map[plan.Key]uint8, dead []topo.PortIdx, grace bool) {
 	counts = map[plan.Key]uint8{}
 	for i := range t.Ports {
 		if !unresponsive(t, topo.PortIdx(i)) {
@@ -120,10 +120,10 @@ func (s *state) unanswered(t *topo.Topo, asked bool) (counts map[plan.Key]uint8,
 		if counts[k] = s.unresponsive[k]; asked || counts[k] == 0 {
 			counts[k]++
 		}
-		if s.missedBefore(k) {
+		if most == topo.MaxMissed && s.missedBefore(k) {
 			counts[k] = topo.MaxMissed + 1
 		}
-		if counts[k] > topo.MaxMissed {
+		if counts[k] > most {
 			dead = append(dead, topo.PortIdx(i))
 		} else {
 			grace = true

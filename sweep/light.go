@@ -149,7 +149,9 @@ func (l *Look) key(a ask) mad.MKey {
 	}
 	if a.out {
 		if p = l.t.Ports[p].Peer; p == topo.None {
-			return l.settings.MKey.Value
+			keys := l.settings.mkeys()
+			key, _ := keys.Try(0, 0, false, 0)
+			return key
 		}
 	}
 	return l.settings.MKeyFor(l.t, p)

@@ -2,21 +2,28 @@ package sweep
 
 import (
 	"cmp"
+	"maps"
+	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 	"ibsm/view"
 )
 
+// mkeys are the M_Keys by the settings.
+func (s *Settings) mkeys() plan.MKeys {
+	return plan.MKeys{One: s.MKey.Value, Ports: s.PortMKeys, PerPort: s.MKeyPerPort, NoLookup: s.NoMKeyLookup}
+}
+
 // MKeyFor is the M_Key of a request to the agent of a port: the one it was read with, else
 // the configured one.
 func (s *Settings) MKeyFor(t *topo.Topo, p topo.PortIdx) mad.MKey {
-	if s.NoMKeyLookup {
-		return s.MKey.Value
-	}
-	return cmp.Or(t.MKey(p), s.MKey.Value)
+	k := s.mkeys()
+	return k.For(t, p)
 }
 
 // MKeyAt is the M_Key that a packet to the agent at a LID shows. v is the view in force, nil for
@@ -40,31 +47,86 @@ func (s *Sweeper) MKeyAt(lid mad.LID, v *view.View) (key mad.MKey, known bool) {
 // keys are the M_Keys for a walk's requests; none if all known ones equal the configured one,
 // as is usual.
 func (s *Sweeper) keys() (k discover.Keys) {
-	if s.cfg.Settings.NoMKeyLookup || !s.otherKeys() {
+	wanted := s.cfg.Settings.mkeys()
+	if !wanted.Ports.On() && (wanted.NoLookup || !s.otherKeys()) {
 		return k
 	}
-	prev, shown, restored := s.state.prev, s.state.mkeys, &s.cfg.Restored
-	k.Of = func(port mad.GUID) (key mad.MKey, known bool) {
-		if prev != nil {
-			if p := prev.FindPort(port); p != topo.None && !hidden(prev, p) {
-				return prev.MKey(p), true
-			}
-		}
-		if key, known = shown[port]; !known {
-			key, known = restored.MKeys[port]
-		}
-		return key, known
+	last, restored := s.lastKnown(), &s.cfg.Restored
+	k.Of = func(port mad.GUID, n int) (mad.MKey, bool) {
+		recorded, known := s.recordedKey(last, port)
+		return wanted.Try(port, recorded, known, n)
 	}
-	k.Self = s.selfKey(k.Of)
+	k.Self = s.selfKeys(k.Of)
 	k.Behind = func(guid mad.GUID, num uint8) mad.GUID {
-		if prev != nil {
-			if agent := behind(prev, guid, num); agent != 0 {
+		if last != nil {
+			if agent := behind(last, guid, num); agent != 0 {
 				return agent
 			}
 		}
+		if agent := s.state.expected[plan.Key{Node: guid, Port: num}]; agent != 0 {
+			return agent
+		}
 		return restored.Behind[plan.Key{Node: guid, Port: num}]
 	}
+	k.Prove = wanted.Ports.On()
 	return k
+}
+
+// lastKnown is the subnet in which ports and M_Keys are looked up; nil for none.
+func (s *Sweeper) lastKnown() *topo.Topo { return cmp.Or(s.state.prev, s.state.known) }
+
+// recordedKey is the M_Key that the agent of a port had last.
+func (s *Sweeper) recordedKey(last *topo.Topo, port mad.GUID) (key mad.MKey, known bool) {
+	if last != nil {
+		if p := last.FindPort(port); p != topo.None && !hidden(last, p) {
+			return last.MKey(p), true
+		}
+	}
+	if key, known = s.state.mkeys[port]; !known {
+		key, known = s.cfg.Restored.MKeys[port]
+	}
+	return key, known
+}
+
+// Key is the nth M_Key, from 0 on, to show to the agent of a port; after the last one they begin again.
+func (s *Sweeper) Key(port mad.GUID, n int) mad.MKey {
+	wanted := s.cfg.Settings.mkeys()
+	if !wanted.Ports.On() {
+		return wanted.One
+	}
+	recorded, known := s.recordedKey(s.lastKnown(), port)
+	if key, ok := wanted.Try(port, recorded, known, n); ok {
+		return key
+	}
+	count := 1
+	for ok := true; ok; count++ {
+		_, ok = wanted.Try(port, recorded, known, count)
+	}
+	key, _ := wanted.Try(port, recorded, known, n%(count-1))
+	return key
+}
+
+// KeyAlong is the M_Key for the agent at the end of a directed route, as the subnet was known last; ok is false where ports have M_Keys of
+// their own and the agent is not known.
+func (s *Sweeper) KeyAlong(ports []uint8) (key mad.MKey, ok bool) {
+	port := mad.GUID(0)
+	if last := s.lastKnown(); last != nil && last.Self != topo.None {
+		if p := last.Along(ports); p != topo.None {
+			port = last.Agent(p)
+		}
+	}
+	if port == 0 && s.cfg.Settings.PortMKeys.On() {
+		return 0, false
+	}
+	return s.Key(port, 0), true
+}
+
+// Remember keeps what a walk has found for the M_Keys of later ones: a manager that is not master may become it. The walk's result
+// is not used after this.
+func (f *Found) Remember() {
+	if f.s.cfg.Settings.PortMKeys.On() {
+		f.s.state.known = f.Builder.Freeze()
+	}
 }
 
 // otherKeys reports whether some agent has a known M_Key that differs from the configured one.
@@ -99,25 +161,31 @@ func (s *state) rememberKeys(t *topo.Topo) {
 	}
 }
 
-// selfKey is the M_Key of our own port. Under a simulator the port's GUID is not known
-// beforehand; if all restored M_Keys are equal, it is that one.
-func (s *Sweeper) selfKey(of func(mad.GUID) (mad.MKey, bool)) mad.MKey {
-	self := s.cfg.Restored.Port
-	if prev := s.state.prev; prev != nil {
-		self = prev.Ports[prev.Self].GUID
+// selfKeys are the M_Keys to try at our own port. Under a simulator the port's GUID is not known
+// beforehand; if all restored M_Keys are equal, it is that one, then the configured one.
+func (s *Sweeper) selfKeys(of func(mad.GUID, int) (mad.MKey, bool)) func(int) (mad.MKey, bool) {
+	self, last := s.cfg.Restored.Port, s.lastKnown()
+	if last != nil && last.Self != topo.None {
+		self = last.Ports[last.Self].GUID
 	}
-	if key, known := of(self); known {
-		return key
+	if _, known := s.recordedKey(last, self); known || self != 0 && s.cfg.Settings.PortMKeys.On() {
+		return func(n int) (mad.MKey, bool) { return of(self, n) }
 	}
 	own, first := s.cfg.Settings.MKey.Value, true
 	key := own
 	for _, k := range s.cfg.Restored.MKeys {
 		if !first && k != key {
-			return own
+			key = own
+			break
 		}
 		key, first = k, false
 	}
-	return key
+	return func(n int) (mad.MKey, bool) {
+		if n == 1 && key != own {
+			return own, true
+		}
+		return key, n == 0
+	}
 }
 
 // hidden reports whether the agent of a port has an M_Key that it does not return.
@@ -147,4 +215,98 @@ func behind(t *topo.Topo, guid mad.GUID, num uint8) mad.GUID {
 		peer = far.First
 	}
 	return t.Ports[peer].GUID
+}
+
+// maxHidden is after how many sweeps without an answer behind an ACTIVE port its link is taken down, where ports have M_Keys of their
+// own: a node whose port is not known may answer only when its lease has ended.
+const maxHidden = 100
+
+// Ports at protection level 1 for another manager: how many, and for how long.
+const (
+	maxKnocked  = 64
+	knockedTime = time.Minute
+)
+
+// Knock takes that an agent has refused a manager that has the secret of the subnet, but does not know the subnet. It returns the Set
+// that opens the agent to it; ok is false where there is none. Only agents of switches and our own are opened: by way of them it
+// finds us. It does not wait for a sweep: the two may be masters of a part of the subnet each, and this one may be waiting
+// for the other.
+func (s *Sweeper) Knock(now time.Duration, port mad.GUID) (set plan.Set, ok bool) {
+	t := s.lastKnown()
+	if t == nil || len(s.state.knocked) >= maxKnocked || s.state.knocked[port] != 0 {
+		return set, false
+	}
+	p := t.FindPort(port)
+	if p == topo.None || t.Nodes[t.Ports[p].Node].Type != mad.Switch && (t.Self == topo.None || p != t.EndPort(t.Self)) {
+		return set, false
+	}
+	if set.Route, ok = t.RouteTo(p); !ok {
+		return set, false
+	}
+	knocked := maps.Clone(s.state.knocked)
+	if knocked == nil {
+		knocked = map[mad.GUID]time.Duration{}
+	}
+	knocked[port] = now + knockedTime
+	s.state.knocked = knocked
+	node := &t.Nodes[t.Ports[p].Node]
+	set.MKey, set.Attr, set.Mod = s.cfg.Settings.MKeyFor(t, p), smp.AttrPortInfo, smp.PortInfoMod(t.Ports[p].Num, !node.PlainSpeeds)
+	info := t.Ports[p].Info
+	info.SetPortState(smp.PortNoChange)
+	info.SetPortPhysicalState(smp.PhysNoChange)
+	info.SetLinkSpeedExtEnabled2(0)
+	info.SetClientReregister(false)
+	info.SetMKey(set.MKey)
+	info.SetMKeyProtectBits(min(info.MKeyProtectBits(), 1))
+	set.Data = info
+	return set, true
+}
+
+// EndKnocks ends the time of ports that were open to another manager for long enough, and reports whether there are any: the next
+// heavy sweep protects them again.
+func (s *Sweeper) EndKnocks(now time.Duration) bool {
+	left := maps.Clone(s.state.knocked)
+	maps.DeleteFunc(left, func(_ mad.GUID, until time.Duration) bool { return until <= now })
+	if len(left) == len(s.state.knocked) {
+		return false
+	}
+	for port := range s.state.knocked {
+		if t := s.lastKnown(); left[port] == 0 && t != nil {
+			if p := t.FindPort(port); p != topo.None {
+				s.state.devices.MarkDirty(device.Place{Attr: smp.AttrPortInfo, Node: t.Nodes[t.Ports[p].Node].GUID})
+			}
+		}
+	}
+	s.state.knocked = left
+	return true
+}
+
+// Expect takes what a manager that shows the M_Key of our own port says of itself: its port is at the end of a directed route, where
+// nothing has answered, and may have its own M_Key.
+func (s *Sweeper) Expect(route mad.Route, port mad.GUID) {
+	t, ports := s.state.prev, route.Ports()
+	if t == nil || len(ports) == 0 || len(s.state.expected) >= maxKnocked || !s.cfg.Settings.PortMKeys.On() {
+		return
+	}
+	last := len(ports) - 1
+	p := t.Along(ports[:last])
+	if p == topo.None || t.Nodes[t.Ports[p].Node].Type != mad.Switch {
+		return
+	}
+	if s.state.expected == nil {
+		s.state.expected = map[plan.Key]mad.GUID{}
+	}
+	s.state.expected[plan.Key{Node: t.Nodes[t.Ports[p].Node].GUID, Port: ports[last]}] = port
+}
+
+// Secret reports whether a M_Key that an agent has refused is one of the subnet's, and whether it is the one of a manager that does not
+// know the subnet.
+func (s *Sweeper) Secret(port mad.GUID, key mad.MKey) (secret, knocks bool) {
+	p := &s.cfg.Settings.PortMKeys
+	if !p.On() {
+		return false, false
+	}
+	knocks = uint64(key) == p.Knock()
+	_, ours := p.Made(uint64(port), uint64(key))
+	return ours || knocks || key == s.cfg.Settings.MKey.Value, knocks
 }

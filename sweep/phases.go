@@ -122,6 +122,20 @@ func (j *RouteTask) Without(what []routing.SwitchPort) *RouteTask {
 	return j
 }
 
+// Rules are settings and partitions of a preview.
+type Rules struct {
+	Settings   Settings
+	Partitions Partitions
+}
+
+// By has a preview compute by other settings and partitions; nil changes nothing.
+func (j *RouteTask) By(r *Rules) *RouteTask {
+	if r != nil {
+		j.settings, j.parts = r.Settings, r.Partitions
+	}
+	return j
+}
+
 func (f *Found) task() *RouteTask {
 	s := f.s
 	return &RouteTask{found: f, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.reroute, drained: s.cfg.Drained, cabling: s.cfg.Cabling,
@@ -174,6 +188,9 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	s.state.prev, s.state.before, s.state.swept = p.c.Topo, nil, true
 	s.state.answered = p.heard
 	s.state.rememberKeys(p.c.Topo)
+	if s.state.known = nil; s.cfg.Settings.PortMKeys.On() {
+		s.state.known = p.c.Topo
+	}
 	s.state.findings = found.Findings
 	s.state.devices.WalkEnds()
 	s.sms = s.managers(p.c.Topo, found)

@@ -55,7 +55,8 @@ type Program struct {
 	heard      []bool                    // ports that answered a Set, by index; nil where PortStateChange was not set at any switch
 	names      map[smp.PortInfo][]string // of fieldNames
 	held       bool                      // no P_Key is removed in this sweep
-	reregister map[mad.GUID]bool         // ports whose clients have not been asked to register again yet
+	mkeys      mkeyRack
+	reregister map[mad.GUID]bool // ports whose clients have not been asked to register again yet
 }
 
 // request is a step that was sent, or a Get after a refused one.
@@ -95,6 +96,9 @@ var outcomes = map[plan.Op]outcome{
 	plan.SetSLtoVLAll: {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
 	plan.SetSLtoVLOut: {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
 	plan.SetSLtoVL:    {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
+	plan.SetMKey:      {answered: (*Program).mkeySet, refused: true, sending: (*Program).sendingMKey},
+	plan.ReadMKey:     {answered: (*Program).mkeyRead, failed: (*Program).mkeyUnread},
+	plan.ReadHeldMKey: {answered: (*Program).mkeyHeld},
 	plan.SetTurns:     {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
 }
 
@@ -143,7 +147,11 @@ func (p *Program) Next() (txn.Request, bool) {
 		if !ok {
 			return txn.Request{}, false
 		}
-		if p.silence >= maxSilence || p.timeOuts[p.c.Topo.Ports[st.Port].Node] >= maxNodeTimeOuts {
+		reads := st.Op == plan.ReadMKey || st.Op == plan.ReadHeldMKey
+		if _, sent := p.mkeys.sent[st.Port]; reads && !sent {
+			continue
+		}
+		if p.silence >= maxSilence || p.timeOuts[p.c.Topo.Ports[st.Port].Node] >= maxNodeTimeOuts && !reads {
 			p.failed(st)
 			continue
 		}
@@ -157,8 +165,13 @@ func (p *Program) Next() (txn.Request, bool) {
 		if sending := outcomes[st.Op].sending; sending != nil {
 			sending(p, st)
 		}
-		p.sets[set.Attr]++
-		return p.request(request{st, false}, &set), true
+		req := p.request(request{st, false}, &set)
+		if reads {
+			req.Method, req.Data = mad.MethodGet, [mad.DataSize]byte{}
+		} else {
+			p.sets[set.Attr]++
+		}
+		return req, true
 	}
 }
 
@@ -200,6 +213,7 @@ func (p *Program) finished() bool {
 	if p.confirmAR(); len(p.again)+len(p.more) > 0 {
 		return false
 	}
+	p.endRack()
 	if !p.c.Plan.Advance() {
 		return true
 	}

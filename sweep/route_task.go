@@ -175,7 +175,11 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	}
 	var dead, babblers []topo.PortIdx
 	var grace bool
-	d.unresponsive, dead, grace = s.unanswered(t, j.found.Hearing() != topo.Inconclusive)
+	most := uint8(topo.MaxMissed)
+	if j.settings.PortMKeys.On() {
+		most = maxHidden
+	}
+	d.unresponsive, dead, grace = s.unanswered(t, j.found.Hearing() != topo.Inconclusive, most)
 	s.bypass(t, d.switches)
 	out.Unavoidable, babblers = s.avoid(t)
 	out.Drained = drain(t, j.drained)
@@ -214,7 +218,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	out.Plan = plan.New(plan.In{
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
 		Dead: append(dead, stillUp(t, cables)...), Disable: babblers, DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
-		Reregister: j.reregister,
+		Reregister: j.reregister, Knocked: s.knocked,
 	})
 	for i, target := range out.Plan.Targets() {
 		d.switches[i].Target = target

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"ibsm/keys"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/routing/lanes"
@@ -38,6 +39,9 @@ type Settings struct {
 	MKeyLease      Option[uint16] // seconds
 	MKeyProtect    Option[uint8]
 	NoMKeyLookup   bool // every request uses MKey, not the port's known key
+	// PortMKeys are M_Keys of which each port has its own; the zero value where ports have never had such.
+	PortMKeys   keys.Ports
+	MKeyPerPort bool // ports get theirs of PortMKeys in place of MKey
 	// Link widths and speeds that ports enable, as in plan.Values; 0 leaves them.
 	LinkWidth    mad.LinkWidth
 	LinkSpeed    uint8
@@ -128,12 +132,11 @@ func resolve(s *Settings, t *topo.Topo) plan.Values {
 		LeafVLStall:   choose(s.LeafVLStall, leafStall, defaultVLStallCount),
 		PhyErrors:     choose(s.PhyErrors, phy, defaultErrors),
 		Overruns:      choose(s.Overruns, over, defaultErrors),
-		MKey:          s.MKey.Value,
-		KeepMKey:      !s.MKey.Given, KeepMKeyLease: !s.MKey.Given && !s.MKeyLease.Given, KeepMKeyProtect: !s.MKey.Given && !s.MKeyProtect.Given,
-		MKeyLease:    s.MKeyLease.Value,
-		MKeyProtect:  s.MKeyProtect.Value,
-		NoMKeyLookup: s.NoMKeyLookup,
-		LinkWidth:    s.LinkWidth, LinkSpeed: s.LinkSpeed, LinkSpeedExt: s.LinkSpeedExt, FDR10: s.FDR10,
+		MKeys:         s.mkeys(),
+		KeepMKey:      !s.MKey.Given && !s.MKeyPerPort, KeepMKeyLease: !s.MKey.Given && !s.MKeyLease.Given, KeepMKeyProtect: !s.MKey.Given && !s.MKeyProtect.Given,
+		MKeyLease:   s.MKeyLease.Value,
+		MKeyProtect: s.MKeyProtect.Value,
+		LinkWidth:   s.LinkWidth, LinkSpeed: s.LinkSpeed, LinkSpeedExt: s.LinkSpeedExt, FDR10: s.FDR10,
 		SMSL:     s.SMSL,
 		MaxOpVLs: defaultMaxOpVLs,
 	}

@@ -100,7 +100,7 @@ var (
 	}
 	asGiven = plan.Values{
 		Prefix: 0xfec0000000000002, LMC: 2, SubnetTimeOut: 19, LifeTimeValue: 12, MaxOpVLs: 2, HOQLife: 10, LeafHOQLife: 9, VLStallCount: 1,
-		LeafVLStall: 4, PhyErrors: 5, Overruns: 6, MKey: 7, MKeyLease: 30, MKeyProtect: 1, SMSL: 3,
+		LeafVLStall: 4, PhyErrors: 5, Overruns: 6, MKeys: plan.MKeys{One: 7}, MKeyLease: 30, MKeyProtect: 1, SMSL: 3,
 	}
 )
 

@@ -33,9 +33,12 @@ type state struct {
 	stuck        map[plan.Key]uint8 // sweeps in a row after which a link between switches was up and not ACTIVE, by its end that was not
 	babblers     map[plan.Key]bool  // ports that the next sweep disables
 	pkeys        pkeyState
-	groups       map[mad.GUID]*groups  // of switches whose adaptive routing is on, by GUID; nil where it went off
-	mkeys        map[mad.GUID]mad.MKey // by port GUID, where there is one
-	renewed      time.Duration         // when M_Key leases were renewed last
+	groups       map[mad.GUID]*groups       // of switches whose adaptive routing is on, by GUID; nil where it went off
+	mkeys        map[mad.GUID]mad.MKey      // by port GUID, where there is one
+	known        *topo.Topo                 // the last subnet that was found; nil unless ports have M_Keys of their own
+	knocked      map[mad.GUID]time.Duration // ports at protection level 1 for another manager, by GUID, and until when
+	expected     map[plan.Key]mad.GUID      // the ports of managers that have said where they are; of the sweeper alone
+	renewed      time.Duration              // when M_Key leases were renewed last
 	plain        map[discover.Device]bool
 	prev         *topo.Topo         // the subnet as the last sweep left it
 	answered     []bool             // Program.heard of the last sweep, for the walk that follows at once
@@ -83,7 +86,7 @@ func (s *state) forgetMastership() {
 	s.stale, s.registered, s.inherited = true, false, 0
 	s.unresponsive, s.stuck, s.prev, s.before, s.adopted, s.swept, s.findings, s.groups = nil, nil, nil, nil, false, false, nil, nil
 	s.sls, s.fitting, s.readLanes, s.base, s.members = nil, Fitting{}, false, nil, nil
-	s.pkeys.removalsHeld = 0
+	s.pkeys.removalsHeld, s.knocked, s.expected = 0, nil, nil
 }
 
 // remembered is the subnet as it was known last, of which a walk may find only a part; nil for none.

@@ -202,7 +202,7 @@ func (c *SweepPlan) Steps(yield func(string) bool) {
 	}
 	for more := true; more; more = c.Plan.Advance() {
 		for st, ok := c.Plan.Next(); ok; st, ok = c.Plan.Next() {
-			if !yield(c.Plan.Describe(st)) {
+			if st.Op != plan.ReadMKey && !yield(c.Plan.Describe(st)) {
 				return
 			}
 		}
@@ -218,7 +218,7 @@ var opTexts = []struct {
 	text string
 }{
 	{plan.Activate, "to make ports ACTIVE"}, {plan.Arm, "to make ports ARMED"}, {plan.SetPort, "of parameters of ports"}, {plan.TakeDown, "to take ports down"},
-	{plan.ShutOff, "to disable ports"}, {plan.SetFDR10, "of FDR10"}, {plan.SetSwitch, "of parameters of switches"}, {plan.SetLFT, "of forwarding table blocks"},
+	{plan.SetMKey, "of M_Keys"}, {plan.ShutOff, "to disable ports"}, {plan.SetFDR10, "of FDR10"}, {plan.SetSwitch, "of parameters of switches"}, {plan.SetLFT, "of forwarding table blocks"},
 	{plan.SetSLtoVLAll, "of SLtoVLMappingTables of whole switches"}, {plan.SetSLtoVLOut, "of SLtoVLMappingTables of ports"}, {plan.SetSLtoVL, "of SLtoVLMappingTables"},
 	{plan.SetTurns, "of VLArbitrationTable blocks"},
 	{plan.AddPKeys, "that add P_Keys"}, {plan.SetPKeys, "of P_Key table blocks"}, {plan.DisableAR, "that turn adaptive routing off"}, {plan.ClearChange, "that clear PortStateChange"},

@@ -312,16 +312,16 @@ func TestProbeLostOnce(t *testing.T) {
 	now.Ports[prev.Ports[host].Peer].Peer = topo.None
 	now.Ports[host].Peer = topo.None
 	for i := range topo.MaxMissed {
-		counts, dead, grace := b.state.unanswered(&now, true)
+		counts, dead, grace := b.state.unanswered(&now, true, topo.MaxMissed)
 		if b.state.unresponsive = counts; len(dead) != 0 || !grace || counts[key] != uint8(i+1) {
 			t.Fatalf("sweep %d: dead %v, grace %v", i+1, dead, grace)
 		}
 	}
-	counts, dead, grace := b.state.unanswered(&now, true)
+	counts, dead, grace := b.state.unanswered(&now, true, topo.MaxMissed)
 	if b.state.unresponsive = counts; len(dead) != 1 || grace {
 		t.Errorf("after %d sweeps: dead %v, grace %v", topo.MaxMissed, dead, grace)
 	}
-	counts, _, _ = b.state.unanswered(prev, true)
+	counts, _, _ = b.state.unanswered(prev, true, topo.MaxMissed)
 	if b.state.unresponsive = counts; len(counts) != 0 {
 		t.Error("a port is counted that is not silent")
 	}
@@ -330,7 +330,7 @@ func TestProbeLostOnce(t *testing.T) {
 	old.Nodes = slices.Clone(prev.Nodes)
 	old.Nodes[prev.Ports[host].Node].Missed = topo.MaxMissed
 	b.state.prev = &old
-	if _, dead, _ := b.state.unanswered(&now, true); len(dead) != 1 {
+	if _, dead, _ := b.state.unanswered(&now, true, topo.MaxMissed); len(dead) != 1 {
 		t.Errorf("a node that was given up: dead %v", dead)
 	}
 }

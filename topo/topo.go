@@ -233,6 +233,14 @@ func (t *Topo) IsHost(p PortIdx) bool {
 	return n.Type != mad.Switch && !n.Aggregation
 }
 
+// Agent is the GUID of the port whose agent manages a port: of a switch its port 0.
+func (t *Topo) Agent(i PortIdx) mad.GUID {
+	if node := &t.Nodes[t.Ports[i].Node]; node.Type == mad.Switch {
+		i = node.First
+	}
+	return t.Ports[i].GUID
+}
+
 // MKey is the M_Key that the agent of a port showed when it was read; 0 for none. The ports
 // of a switch have that of its port 0 (IBA 14.2.4).
 func (t *Topo) MKey(i PortIdx) mad.MKey {

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ibsm/keys"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/sim/fabric"
@@ -153,6 +154,46 @@ func TestMKeyLookupAlike(t *testing.T) {
 			})
 		}
 	}
+}
+
+// With an M_Key for each port, which guid2mkey has, OpenSM takes the subnet over by the same files, and ibsm takes it back.
+func TestPortMKeysOpenSM(t *testing.T) {
+	const key = 0x5ec2e7
+	n := nettest.Generate(t, "fattree:k=4")
+	w, cache := newTestSubnet(t, n), t.TempDir()
+	run := func(argv []string, settings string) {
+		conf := filepath.Join(t.TempDir(), "opensm.conf")
+		if err := os.WriteFile(conf, []byte("force_log_flush TRUE\nm_key_protection_level 2\nm_key_lease_period 60\nm_key 0x5ec2e7\n"+settings), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		w.manager = w.start(w.hosts[0], append(append([]string{"env", "OSM_CACHE_DIR=" + cache}, argv...), "-F", conf, "-f", "stdout", "-s", "10", "-R", "minhop")...)
+		w.manager.await("SUBNET UP")
+		w.manager.signal(syscall.SIGHUP) // it writes its files after it has logged that the subnet is up
+		w.manager.await("SUBNET UP")
+	}
+	must := func(who string, perPort bool) {
+		secret := keys.FromMKey(key)
+		own := secret.Ports(1)
+		w.server.Do(func(f *fabric.Fabric) {
+			for at := range f.EndPorts() {
+				want := mad.MKey(key)
+				if perPort {
+					want = mad.MKey(own.Of(uint64(f.PortGUID(at))))
+				}
+				if info := f.PortInfo(at); info.MKey() != want || info.MKeyProtectBits() != 2 {
+					t.Errorf("%s: port %v has M_Key %v, protection %d, want %v", who, at, info.MKey(), info.MKeyProtectBits(), want)
+				}
+			}
+		})
+	}
+	run(bothManagers[1].argv(t), "m_key_per_port TRUE\n")
+	must("ibsm", true)
+	w.manager.stop()
+	run(bothManagers[0].argv(t), "")
+	must("opensm", false)
+	w.manager.kill()
+	run(bothManagers[1].argv(t), "m_key_per_port TRUE\n")
+	must("ibsm again", true)
 }
 
 // lost is what a manager says that does not reach its own port.

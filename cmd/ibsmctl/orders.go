@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -84,32 +85,40 @@ may have changed since.`}
 		if *reroute {
 			q.Set("reroute", "1")
 		}
-		if a.json {
-			return a.copy(ctx, http.MethodPost, "/v1/plan", q, stdout)
-		}
-		count := 0
-		out := bufio.NewWriterSize(stdout, 1<<16)
-		head, err := a.Client.Plan(ctx, q, func(step *string) error {
-			count++
-			_, err := fmt.Fprintln(out, printable(*step))
-			return err
-		})
-		if err == nil {
-			fmt.Fprintf(out, "%d Sets would be sent; nothing was written\n", count)
-			if head.Routes != "" { // not of a manager of an older version
-				fmt.Fprintf(out, "routes: %s\n", printable(head.Routes))
-			}
-			if head.Change != nil {
-				printChange(out, head.Change)
-			}
-			if head.Outdated {
-				fmt.Fprintln(out, "the subnet may have changed since it was read for this plan: repeat the command for a new one")
-			}
-			err = out.Flush()
-		}
-		return a.explain(err)
+		return a.plan(ctx, q, stdout)
 	})
 	return c
+}
+
+// plan prints a plan.
+func (a *asker) plan(ctx context.Context, q url.Values, stdout io.Writer) error {
+	if a.json {
+		return a.copy(ctx, http.MethodPost, "/v1/plan", q, stdout)
+	}
+	count := 0
+	out := bufio.NewWriterSize(stdout, 1<<16)
+	head, err := a.Client.Plan(ctx, q, func(step *string) error {
+		count++
+		_, err := fmt.Fprintln(out, printable(*step))
+		return err
+	})
+	if err == nil {
+		for _, s := range head.Settings {
+			fmt.Fprintf(out, "setting %s: %s -> %s\n", printable(s.Key), printable(s.Before), printable(s.After))
+		}
+		fmt.Fprintf(out, "%d Sets would be sent; nothing was written\n", count)
+		if head.Routes != "" { // not of a manager of an older version
+			fmt.Fprintf(out, "routes: %s\n", printable(head.Routes))
+		}
+		if head.Change != nil {
+			printChange(out, head.Change)
+		}
+		if head.Outdated {
+			fmt.Fprintln(out, "the subnet may have changed since it was read for this plan: repeat the command for a new one")
+		}
+		err = out.Flush()
+	}
+	return a.explain(err)
 }
 
 // printChange compares the routes in force with those of a plan.

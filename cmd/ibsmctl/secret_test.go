@@ -56,7 +56,7 @@ func TestSecret(t *testing.T) {
 		"expected the line":        {"export", "--passphrase-file", file("phrase"), file("phrase")},
 		"no such file":             {"export", "--passphrase-file", file("phrase"), file("none")},
 		"is a directory":           {"export", "--passphrase-file", file("phrase"), dir},
-		"unknown verb of security": {"rotate"},
+		"unknown verb of security": {"turn"},
 	} {
 		status, stdout, errs := verb(sealed, args...)
 		if status == 0 || !strings.Contains(errs, strings.TrimSpace(want)) {

@@ -31,6 +31,16 @@ Exit status: 0 all rules hold, 1 a rule fails or there is no answer.`,
 Lists the ports that sent what they may not send, the latest first: requests that the SA dropped
 because of a wrong or missing key, a foreign SGID or their number, and packets of managers that
 only another port may send.`})
+	cmd.AddCommand(&cobra.Command{Use: "plan [OPTION]...", Short: "show what security tenants would change", Args: cli.Args(0, 0), RunE: a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
+		return a.plan(ctx, query("security", "tenants"), stdout)
+	}), Long: `
+Makes the manager discover the subnet and compute as with security tenants, and shows each Set that
+a heavy sweep would send then, and the settings that change. Nothing is written or stored. Where
+security tenants would be refused, it says why.`})
+	cmd.AddCommand(&cobra.Command{Use: "rotate [OPTION]...", Short: "give all ports their next M_Keys", Args: cli.Args(0, 0), RunE: a.asking(a.rotate), Long: `
+With m_key_per_port, gives each port the M_Key of the next number, rack by rack. Links and routes
+stay as they are. ibsmctl security shows how far it has come. If the manager ends meanwhile, it or
+another one goes on with it.`})
 	addSecretVerbs(cmd)
 	return cmd
 }
@@ -86,6 +96,18 @@ func (a *asker) securityPorts(r *ctl.SecurityRule) string {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", ")
+}
+
+func (a *asker) rotate(ctx context.Context, _ []string, stdout io.Writer) error {
+	done := &ctl.Rotated{}
+	if err := a.Post(ctx, "/v1/security/rotate", nil, done); err != nil {
+		return a.explain(err)
+	}
+	if a.json {
+		return writeJSON(stdout, done)
+	}
+	_, err := fmt.Fprintf(stdout, "ports get their M_Keys of number %d; see ibsmctl security\n", done.Number)
+	return err
 }
 
 func (a *asker) offenders(ctx context.Context, _ []string, stdout io.Writer) error {

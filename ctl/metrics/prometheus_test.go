@@ -89,12 +89,12 @@ func serveMetrics(t *testing.T, l net.Listener, cfg ctl.Config) {
 }
 
 // startPrometheus starts one that scrapes target until the test ends, and returns when it
-// has done so once. ask is the value of the one sample that a query has.
-func startPrometheus(t *testing.T, path, target, feature string) (ask func(query string) string) {
+// has done so once. ask is the value of the one sample that a query has. rules are files.
+func startPrometheus(t *testing.T, path, target, feature string, rules ...string) (ask func(query string) string) {
 	t.Helper()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, "scrape_configs:\n- job_name: ibsm\n  scrape_interval: 1s\n  static_configs:\n  - targets: [%q]\n", target), 0o644); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, "global: {evaluation_interval: 1s}\nrule_files: [%s]\nscrape_configs:\n- job_name: ibsm\n  scrape_interval: 1s\n  static_configs:\n  - targets: [%q]\n", strings.Join(rules, ", "), target), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	free := listen(t)

@@ -43,8 +43,39 @@ func TestExporterQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ask, replace := startAsking(t, path)
+	asked := 0
+	for line := range strings.Lines(string(text)) {
+		_, query, ok := strings.Cut(strings.TrimRight(line, "\n"), "\t")
+		if !ok || line[0] == '#' || !strings.Contains(query, "infiniband") || containsAny(query, unanswered) {
+			continue
+		}
+		query = replace.Replace(query)
+		asked++
+		if n := ask("count(" + query + ")"); n == "0" || strings.Contains(n, "results") {
+			t.Errorf("no data for %s: %s", query, n)
+		}
+	}
+	if asked < 50 {
+		t.Errorf("only %d queries", asked)
+	}
+}
+
+func containsAny(text string, parts []string) bool {
+	for _, p := range parts {
+		if strings.Contains(text, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// startAsking has Prometheus scrape a subnet of which, after a while, a port of leaf-01 is down and a switch and an adapter do not
+// answer, while all counters rise. replace puts names of it in place of the variables of dashboards.
+func startAsking(t *testing.T, path string, rules ...string) (ask func(query string) string, replace *strings.Replacer) {
+	t.Helper()
 	before := viewtest.New(t, "fattree:k=4", 1)
-	after := viewtest.New(t, "fattree:k=4", 1) // a port of leaf-01 is down, a switch and an adapter do not answer
+	after := viewtest.New(t, "fattree:k=4", 1)
 	for _, v := range []*view.View{before, after} {
 		for i := range v.Topo.Ports {
 			v.Topo.Ports[i].Info.SetPortState(smp.PortActive)
@@ -75,37 +106,13 @@ func TestExporterQueries(t *testing.T) {
 	}
 	target := listen(t)
 	serveMetrics(t, target, ctl.Config{Metrics: func(w http.ResponseWriter, r *http.Request) error { return e.Serve(w, r) }})
-	ask := startPrometheus(t, path, target.Addr().String(), "")
+	ask = startPrometheus(t, path, target.Addr().String(), "", rules...)
 	for late := time.Now().Add(time.Minute); ask("count(infiniband_switch_up == 0)") != "1" || ask("count(rate(infiniband_switch_port_link_downed_total[1m]) > 0)") == "0"; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatal("Prometheus does not show what changed")
 		}
 	}
 	at := before.Topo.Ports[before.Topo.Port(leaf, 2)].Peer
-	replace := strings.NewReplacer("$switch", before.Topo.Nodes[leaf].Desc.String(), "$hca", name(before.Topo.Nodes[before.Topo.Ports[at].Node].Desc.String()),
+	return ask, strings.NewReplacer("${datasource}", "", "$port", "1", "$switch", before.Topo.Nodes[leaf].Desc.String(), "$hca", name(before.Topo.Nodes[before.Topo.Ports[at].Node].Desc.String()),
 		"$guid", before.Topo.Ports[at].GUID.String(), "$instance", ".*", "$__rate_interval", "1m", "[1h]", "[1m]")
-	asked := 0
-	for line := range strings.Lines(string(text)) {
-		_, query, ok := strings.Cut(strings.TrimRight(line, "\n"), "\t")
-		if !ok || line[0] == '#' || !strings.Contains(query, "infiniband") || containsAny(query, unanswered) {
-			continue
-		}
-		query = replace.Replace(query)
-		asked++
-		if n := ask("count(" + query + ")"); n == "0" || strings.Contains(n, "results") {
-			t.Errorf("no data for %s: %s", query, n)
-		}
-	}
-	if asked < 50 {
-		t.Errorf("only %d queries", asked)
-	}
-}
-
-func containsAny(text string, parts []string) bool {
-	for _, p := range parts {
-		if strings.Contains(text, p) {
-			return true
-		}
-	}
-	return false
 }

@@ -310,7 +310,7 @@ var remedies = map[view.FaultKind]string{
 	view.Unrouted:     "ibsmctl events shows the table block that the switch does not accept; reset the switch",
 	view.Excluded:     "ibsmctl events shows the failed Sets of P_Keys; check the setting part_enforce and the size of the P_Key table",
 	view.WentDown:     "check the cable: the link does not stay up",
-	view.Unresponsive: "check whether the node behind the port hangs and reset it; an M_Key of protection level 2 or 3 different from the manager's has the same effect",
+	view.Unresponsive: "check whether the node behind the port hangs and reset it; an M_Key of protection level 2 or 3 that is not known has the same effect: wait for the end of its lease, start this manager with the files guid2mkey and neighbors of the one that set it, or restart the node",
 	view.LeftOut:      "reset the node behind the port; ibsmctl events shows its responses",
 	view.Duplicate:    "change the GUID of one of the two (firmware tools), or disconnect it",
 	view.Looped:       "remove the loopback plug or cable",

@@ -36,6 +36,16 @@ func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
 		}
 		ask.Sweep, ask.Engines = manager.PlanReroute, chain
 	}
+	var settings []ctl.SettingChange
+	if q.Tenants {
+		if d.cfg.Tenants == nil {
+			return nil, fmt.Errorf("%w: this manager has no configuration", ctl.ErrNotFound)
+		}
+		var err error
+		if ask.Rules, settings, err = d.cfg.Tenants(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ctl.ErrNotNow, err)
+		}
+	}
 	if err := d.mayFail(q.Without); err != nil {
 		return nil, err
 	}
@@ -62,7 +72,7 @@ func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
 			return nil, fmt.Errorf("%w: no routes are computed: %v", ctl.ErrNotNow, cmp.Or(p.Computed.Err, errHeld))
 		}
 		routes := manager.RoutingOf(p.Computed)
-		head := ctl.PlanHead{Outdated: p.Outdated, Routes: routes.String()}
+		head := ctl.PlanHead{Outdated: p.Outdated, Routes: routes.String(), Settings: settings}
 		if v := d.View(); (ask.Sweep == manager.PlanReroute || q.Without != nil) && v != nil && v.Tables != nil && p.Computed.Tables != nil {
 			var err error
 			if head.Change, err = changeOf(ctx, v, p.Computed); err != nil {

@@ -7,17 +7,21 @@ import (
 	"time"
 
 	"ibsm/ctl"
+	"ibsm/keys"
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
 	"ibsm/topo"
+	"ibsm/view"
 )
 
 // Keys is what the configuration in force says of keys, without showing any. It is immutable.
 type Keys struct {
-	SMKey, SAKey, MKey bool // it is set, to another value than OpenSM's default
-	AllowedSMs         bool // only managers of a list are believed
-	Mirrored           bool // registrations are mirrored to standbys
+	SMKey, SAKey, MKey bool       // it is set, to another value than OpenSM's default
+	AllowedSMs         bool       // only managers of a list are believed
+	Mirrored           bool       // registrations are mirrored to standbys
+	Ports              keys.Ports // M_Keys of ports
+	PerPort            bool       // ports are to have them
 }
 
 // maxSecurityPorts is how many ports a rule names.
@@ -26,10 +30,8 @@ const maxSecurityPorts = 64
 // Security is how well the subnet is protected, rule by rule.
 func (s *subnet) Security() *ctl.Security {
 	out := &ctl.Security{Holds: true}
-	keys, trust := Keys{}, s.view.Subnet.Trust
-	if s.keys != nil {
-		keys = s.keys()
-	}
+	trust := s.view.Subnet.Trust
+	keys := s.keysInForce()
 	setting := func(name string, holds bool, text, not, do string) ctl.SecurityRule {
 		if holds {
 			return ctl.SecurityRule{Rule: name, State: ctl.RuleHolds, Text: text}
@@ -39,6 +41,7 @@ func (s *subnet) Security() *ctl.Security {
 	rules := []ctl.SecurityRule{
 		s.atPorts("m_key", "agents demand an M_Key for Sets", "take Sets from any host", "set a secret m_key, the same for all managers", s.lacksMKey),
 		s.atPorts("m_key_protection_level", "agents show their attributes only with the M_Key", "show their attributes to any host", "set m_key_protection_level 2", s.lacksProtection),
+		s.portMKeys(&keys),
 		s.atPorts("m_key_lease_period", "agents drop the M_Key when no manager is left", "keep their M_Key for ever: who loses it cannot manage them", "set m_key_lease_period 60", s.lacksLease),
 		setting("sm_key", keys.SMKey, "other managers have to know the sm_key", "any host that runs a manager with a higher priority takes the subnet over", "set a secret sm_key, the same for all managers"),
 		setting("allowed_sm_guids", keys.AllowedSMs, "only managers of the list are believed", "a manager at any port is asked for SMInfo with the M_Key", "list the port GUIDs of all managers in allowed_sm_guids"),
@@ -79,6 +82,59 @@ func (s *subnet) atPorts(name, text, not, do string, fails func(topo.PortIdx) (f
 	r.Text = fmt.Sprintf("%s, all %d of them", text, all)
 	if failed > 0 {
 		r.State, r.Do, r.Text, r.More = ctl.RuleFails, do, fmt.Sprintf("%d of %d ports %s", failed, all, not), failed-len(r.Ports)
+	}
+	return r
+}
+
+// keysInForce are the zero value where the configuration says nothing.
+func (s *subnet) keysInForce() (k Keys) {
+	if s.keys != nil {
+		k = s.keys()
+	}
+	return k
+}
+
+// portMKeys is the rule about an M_Key for each port. While M_Keys are changed it says how far that has come.
+func (s *subnet) portMKeys(k *Keys) ctl.SecurityRule {
+	if !k.PerPort {
+		return ctl.SecurityRule{Rule: "m_key_per_port", State: ctl.RuleFails, Text: "all ports have one M_Key: who learns that of one port knows all", Do: "set m_key_per_port TRUE"}
+	}
+	former, others := 0, 0
+	r := s.atPorts("m_key_per_port", fmt.Sprintf("ports have their own M_Keys, of number %d", k.Ports.Number()), "have another M_Key than their own", "see ibsmctl why for the port; ports that have just come up get theirs in the next sweep",
+		func(p topo.PortIdx) (bool, bool) {
+			t := s.view.Topo
+			held := t.MKey(p)
+			if held == mad.MKey(k.Ports.Of(uint64(t.Ports[p].GUID))) {
+				return false, true
+			}
+			if number, ours := k.Ports.Made(uint64(t.Ports[p].GUID), uint64(held)); ours && number > 0 {
+				former++
+			} else if held != 0 && !ours {
+				others++
+			}
+			return true, true
+		})
+	silent := 0
+	for i := range s.view.Faults {
+		if f := &s.view.Faults[i]; f.Kind == view.Unresponsive {
+			if silent++; len(r.Ports) < maxSecurityPorts {
+				at := ctl.SecurityPort{Node: f.Node.String(), Port: f.Port}
+				if n := s.view.Topo.FindNode(f.Node); n != topo.None {
+					at.Desc = s.view.Topo.Nodes[n].Desc.String()
+				}
+				r.Ports = append(r.Ports, at)
+			}
+		}
+	}
+	if silent > 0 {
+		r.State, r.Do = ctl.RuleFails, "see ibsmctl why for the port in front of the node: without its M_Key it answers when its lease has ended"
+		r.Text += fmt.Sprintf("; behind %d links nobody answers, perhaps for want of an M_Key", silent)
+	}
+	if former > 0 {
+		r.Text += fmt.Sprintf("; %d of them one of another number, until the present sweep has come to them", former)
+	}
+	if others > 0 {
+		r.Text += fmt.Sprintf("; %d of them one that somebody else has set", others)
 	}
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ibsm/ctl"
+	"ibsm/keys"
 	"ibsm/mad"
 	"ibsm/topo"
 	"ibsm/view"
@@ -31,9 +32,11 @@ func TestSecurity(t *testing.T) {
 	tp := v.Topo
 	var hosts []topo.PortIdx
 	self := tp.EndPort(tp.Self)
+	secret := keys.FromMKey(7)
+	own := secret.Ports(2)
 	for _, p := range tp.EndPorts {
 		info := &tp.Ports[p].Info
-		info.SetMKey(7)
+		info.SetMKey(mad.MKey(own.Of(uint64(tp.Ports[p].GUID))))
 		info.SetMKeyProtectBits(2)
 		info.SetMKeyLeasePeriod(60)
 		if tp.IsHost(p) {
@@ -46,10 +49,10 @@ func TestSecurity(t *testing.T) {
 	}
 	tp.Ports[self].PKeys = topo.NewPKeyTable([]mad.PKey{0xffff})
 	v.Subnet.Trust = view.Trust{Enhanced: true, CheckSGID: true, Rate: 1000}
-	all := Keys{SMKey: true, SAKey: true, MKey: true, AllowedSMs: true, Mirrored: true}
-	report := func(keys Keys) *ctl.Security {
+	all := Keys{SMKey: true, SAKey: true, MKey: true, AllowedSMs: true, Mirrored: true, Ports: own, PerPort: true}
+	report := func(k Keys) *ctl.Security {
 		s := newSubnet(v, nil)
-		s.keys = func() Keys { return keys }
+		s.keys = func() Keys { return k }
 		return s.Security()
 	}
 	if s := report(all); !s.Holds || failing(s) != nil || len(s.Rules) < 12 {
@@ -69,10 +72,16 @@ func TestSecurity(t *testing.T) {
 			host.Info.SetMKeyProtectBits(1)
 			return func() { host.Info.SetMKeyProtectBits(2) }
 		},
-		"m_key m_key_protection_level": func(*Keys) func() {
+		"m_key m_key_protection_level m_key_per_port": func(*Keys) func() {
+			was := host.Info
 			host.Info.SetMKey(0)
 			host.Info.SetMKeyProtectBits(0)
-			return func() { host.Info.SetMKey(7); host.Info.SetMKeyProtectBits(2) }
+			return func() { host.Info = was }
+		},
+		"m_key_per_port": func(*Keys) func() {
+			was := host.Info
+			host.Info.SetMKey(mad.MKey(own.With(1, uint64(host.GUID))))
+			return func() { host.Info = was }
 		},
 		"default partition": func(*Keys) func() {
 			was := host.PKeys
@@ -94,9 +103,9 @@ func TestSecurity(t *testing.T) {
 		},
 		"sa_rate_threshold": func(*Keys) func() { v.Subnet.Trust.Rate = 0; return func() { v.Subnet.Trust.Rate = 1000 } },
 	} {
-		keys := all
-		undo := change(&keys)
-		s := report(keys)
+		k := all
+		undo := change(&k)
+		s := report(k)
 		if names := failing(s); s.Holds || strings.Join(names, " ") != rule {
 			t.Errorf("%s: %v fail", rule, names)
 		}
@@ -106,6 +115,28 @@ func TestSecurity(t *testing.T) {
 			}
 		}
 		undo()
+	}
+	for key, text := range map[mad.MKey]string{mad.MKey(own.With(1, uint64(host.GUID))): "1 of them one of another number", 9: "1 of them one that somebody else has set", 0: "1 of 36 ports have another M_Key than their own"} {
+		was := host.Info
+		host.Info.SetMKey(key)
+		for _, r := range report(all).Rules {
+			if r.Rule == "m_key_per_port" && !strings.Contains(r.Text, text) {
+				t.Errorf("with M_Key %v: %s", key, r.Text)
+			}
+		}
+		host.Info = was
+	}
+	leaf := tp.Nodes[tp.Ports[host.Peer].Node].GUID
+	v.Faults = []view.Fault{{Kind: view.Unresponsive, Node: leaf, Port: 3}}
+	for _, r := range report(all).Rules {
+		if r.Rule == "m_key_per_port" && (r.State != ctl.RuleFails || !strings.Contains(r.Text, "behind 1 links nobody answers") || len(r.Ports) != 1 || r.Ports[0].Node != leaf.String() || r.Ports[0].Port != 3) {
+			t.Errorf("with a silent node behind a port: %+v", r)
+		}
+	}
+	v.Faults = nil
+	one := all
+	if one.PerPort = false; strings.Join(failing(report(one)), " ") != "m_key_per_port" {
+		t.Errorf("with one M_Key for all %v fail", failing(report(one)))
 	}
 	if names := failing(newSubnet(v, nil).Security()); !slices.Contains(names, "sm_key") {
 		t.Errorf("without a manager %v fail", names)

@@ -15,6 +15,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/opensm/console"
+	"ibsm/sweep"
 	"ibsm/sweep/engines"
 	"ibsm/view"
 )
@@ -31,6 +32,8 @@ type Config struct {
 	Console *console.Counters
 	// Engines is a list of routing engines with the settings in force; nil without a configuration.
 	Engines func(list []string) (engines.Chain, error)
+	// Tenants is what security tenants would change; nil without a configuration.
+	Tenants func() (*sweep.Rules, []ctl.SettingChange, error)
 }
 
 // Server is the ctl.Source, ctl.Planner and ctl.Historian of a manager, or of several that

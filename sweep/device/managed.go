@@ -35,6 +35,16 @@ var PortInfo = func() Managed {
 	return Managed{ID: smp.AttrPortInfo, Bits: m, Insisted: insisted}
 }()
 
+// MKeys are the fields of PortInfo that are about its M_Key. Where they are set apart from the others, what a port does not hold of them
+// is known apart as well: ID is no attribute.
+var MKeys = func() Managed {
+	var m smp.PortInfo
+	m.SetMKey(^mad.MKey(0))
+	m.SetMKeyLeasePeriod(0xffff)
+	m.SetMKeyProtectBits(0xff)
+	return Managed{ID: 0xffff, Bits: m}
+}()
+
 // SwitchInfo has the fields that a subnet can do without. LinearFDBTop is sent every time.
 var SwitchInfo = func() Managed {
 	var m smp.SwitchInfo

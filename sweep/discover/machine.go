@@ -74,8 +74,10 @@ type Machine struct {
 	open      int  // requests handed out and not answered
 	switches  map[int32]*pendingSwitch
 	conflicts []conflict
-	plainKey  map[int32]bool // nodes that answered to Config.MKey and not to the key that was known
-	limit     limit          // what is left of it
+	tries     map[topo.End]int          // of agents that answered to another key than the first to try: its number
+	keyed     bool                      // some agent has an M_Key
+	unproved  map[topo.End]smp.PortInfo // of agents that have hidden their M_Key and are asked with another
+	limit     limit                     // what is left of it
 	res       Result
 	unasked   map[topo.End]bool // ports that a quick walk has left alone, as they were silent before
 	believed  map[int32]bool    // nodes whose ports are taken over from Prev, all of them or those that have Answered
@@ -110,6 +112,10 @@ type Result struct {
 	Moved            bool       // links changed while the walk went on
 	TimedOut         int        // requests that got no answer
 	Heard            Heard      // how much of what was asked was heard
+	// Unproved are the links behind which nobody is known and nobody has answered, in a subnet whose ports have M_Keys of their
+	// own: whoever is there may have refused to.
+	Unproved int
+	Refusing int // likewise links behind which somebody is known
 }
 
 // SM is another subnet manager.
@@ -138,7 +144,7 @@ func New(cfg Config) *Machine {
 	}
 	b := topo.NewBuilder()
 	m := &Machine{
-		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, asked: map[readKey]bool{}, plainKey: map[int32]bool{},
+		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, asked: map[readKey]bool{}, tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{},
 		unasked: map[topo.End]bool{}, believed: map[int32]bool{},
 	}
 	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{}}

@@ -4,29 +4,41 @@ import (
 	"slices"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/topo"
 )
 
-// Keys are the known M_Keys of agents, so that those with protection answer (IBA 14.2.4). The
+// Keys are the M_Keys to show to agents, so that those with protection answer (IBA 14.2.4). The
 // zero value has none.
 type Keys struct {
-	// Of is the key of a port's agent, by port GUID: of a switch its port 0's.
-	Of func(port mad.GUID) (key mad.MKey, known bool)
+	// Of is the nth key, from 0 on, to show to a port's agent until it answers, by port GUID: of a switch
+	// its port 0's; 0 where it is not known. ok is false where there are no more.
+	Of func(port mad.GUID, n int) (key mad.MKey, ok bool)
 	// Behind is the port GUID of the agent that was last behind a port, 0 for none: a port of
 	// the switch with that node GUID, or our own with that port GUID. It is called only if Of
 	// is set.
 	Behind func(guid mad.GUID, num uint8) mad.GUID
-	Self   mad.MKey // of our own port, before its GUID is known
+	// Self is as Of, for our own port before its GUID is known.
+	Self func(n int) (key mad.MKey, ok bool)
+	// Prove has an agent that answers without showing its M_Key asked with the next key: at protection
+	// level 1 it takes none for an attack.
+	Prove bool
 }
 
-// withMKey marks, in an item's number, a request that is repeated with Config.MKey, because the
-// request with the known key got no answer.
-const withMKey = 1 << 8
+// try is the number of the key that a request shows, in an item's number; of a request to an agent that is known, at least that of
+// the key that the agent has answered to.
+func (m *Machine) try(it item) int {
+	n := int(it.num >> 8)
+	if it.kind == kindPort || it.kind == kindSwitch {
+		n = max(n, m.tries[m.agent(it.end())])
+	}
+	return n
+}
 
-// mayRepeat reports whether a request is one of those that are repeated with Config.MKey: the first
+// isTried reports whether a request is one of those that are repeated with the next key: the first
 // to whoever is behind a port, and the first to an agent after its NodeInfo, which may have been
-// answered to Config.MKey, or to any key, while another one was known.
-func (m *Machine) mayRepeat(it item) bool {
+// answered to another key, or to any.
+func (m *Machine) isTried(it item) bool {
 	switch it.kind {
 	case kindSelf, kindNode, kindSwitch:
 		return true
@@ -38,21 +50,19 @@ func (m *Machine) mayRepeat(it item) bool {
 
 // mkey is the M_Key of a request.
 func (m *Machine) mkey(it item) mad.MKey {
-	if it.kind == kindDuplicate && len(m.cfg.AllowedSMs) > 0 || it.kind == kindSM && !m.showsMKey(m.b.PortGUID(it.end())) {
+	if it.kind == kindDuplicate && (len(m.cfg.AllowedSMs) > 0 || m.cfg.Keys.Prove) || it.kind == kindSM && !m.showsMKey(m.b.PortGUID(it.end())) {
 		return 0
 	}
-	if m.cfg.Keys.Of == nil || it.num&withMKey != 0 && m.mayRepeat(it) {
+	if m.cfg.Keys.Of == nil {
 		return m.cfg.MKey
 	}
 	switch it.kind {
 	case kindSelf:
-		return m.cfg.Keys.Self
+		key, _ := m.cfg.Keys.Self(m.try(it))
+		return key
 	case kindNode:
-		guid := m.b.Node(it.node).GUID
-		if m.b.Node(it.node).Type != mad.Switch {
-			guid = m.b.PortGUID(it.end())
-		}
-		return m.keyOf(m.cfg.Keys.Behind(guid, uint8(it.num)))
+		key, _ := m.cfg.Keys.Of(m.behind(it), m.try(it))
+		return key
 	case kindRecheck:
 		c := &m.conflicts[it.node]
 		return m.agentKey(c.port)
@@ -60,10 +70,33 @@ func (m *Machine) mkey(it item) mad.MKey {
 		return m.cfg.MKey
 	case kindBlock:
 		return m.agentKey(m.readings[it.node].at)
-	case kindPort, kindPlain, kindSM, kindExtended:
+	case kindPort, kindSwitch:
+		if n := m.try(it); n > 0 {
+			key, _ := m.cfg.Keys.Of(m.b.PortGUID(m.agent(it.end())), n)
+			return key
+		}
+		return m.agentKey(it.end())
+	case kindPlain, kindSM, kindExtended:
 		return m.agentKey(it.end())
 	}
 	return m.agentKey(topo.End{Node: it.node, Port: m.b.Node(it.node).Info.LocalPortNum()})
+}
+
+// behind is the port GUID of the agent that is expected behind a port.
+func (m *Machine) behind(it item) mad.GUID {
+	guid := m.b.Node(it.node).GUID
+	if m.b.Node(it.node).Type != mad.Switch {
+		guid = m.b.PortGUID(it.end())
+	}
+	return m.cfg.Keys.Behind(guid, uint8(it.num))
+}
+
+// agent is where the agent of a port is: of a switch its port 0.
+func (m *Machine) agent(e topo.End) topo.End {
+	if m.b.Node(e.Node).Type == mad.Switch {
+		e.Port = 0
+	}
+	return e
 }
 
 // showsMKey reports whether the manager at a port is shown an M_Key.
@@ -71,36 +104,37 @@ func (m *Machine) showsMKey(port mad.GUID) bool {
 	return len(m.cfg.AllowedSMs) == 0 || slices.Contains(m.cfg.AllowedSMs, port)
 }
 
-// agentKey is the M_Key of the agent of a port: the one that it has shown in this walk,
-// else the one that it was known to have.
+// agentKey is the M_Key of the agent of a port: the one that it has answered to after others, else the one that it has
+// shown in this walk, else the first to try.
 func (m *Machine) agentKey(e topo.End) mad.MKey {
-	if m.b.Node(e.Node).Type == mad.Switch {
-		e.Port = 0
-	}
-	if m.plainKey[e.Node] {
-		return m.cfg.MKey
-	}
-	if info := m.b.Port(e); info != nil && info.MKey() != 0 {
+	e = m.agent(e)
+	tried := m.tries[e]
+	if info := m.b.Port(e); tried == 0 && info != nil && info.MKey() != 0 {
 		return info.MKey()
 	}
-	return m.keyOf(m.b.PortGUID(e))
+	key, _ := m.cfg.Keys.Of(m.b.PortGUID(e), tried)
+	return key
 }
 
-func (m *Machine) keyOf(port mad.GUID) mad.MKey {
-	if key, known := m.cfg.Keys.Of(port); known {
-		return key
+// askAgain repeats a request that got no answer with the next M_Key, and reports whether there is one.
+func (m *Machine) askAgain(it item) bool { return m.isTried(it) && m.askNext(it) }
+
+// askNext repeats a request with the next M_Key, and reports whether there is one.
+func (m *Machine) askNext(it item) (ok bool) {
+	next := m.try(it) + 1
+	switch {
+	case m.cfg.Keys.Of == nil:
+	case it.kind == kindSelf:
+		_, ok = m.cfg.Keys.Self(next)
+	case it.kind == kindNode:
+		_, ok = m.cfg.Keys.Of(m.behind(it), next)
+	default:
+		_, ok = m.cfg.Keys.Of(m.b.PortGUID(m.agent(it.end())), next)
 	}
-	return m.cfg.MKey
-}
-
-// askWithMKey repeats a request with Config.MKey, and reports whether that is
-// another one than was shown.
-func (m *Machine) askWithMKey(it item) bool {
-	if !m.mayRepeat(it) || it.num&withMKey != 0 || m.mkey(it) == m.cfg.MKey {
+	if !ok {
 		return false
 	}
-	it.num |= withMKey
-	if it.kind == kindNode {
+	if it.num = uint16(next)<<8 | it.num&0xff; it.kind == kindNode {
 		m.probes.push(it)
 	} else {
 		m.queue.push(it)
@@ -108,9 +142,41 @@ func (m *Machine) askWithMKey(it item) bool {
 	return true
 }
 
-// answered takes that a request to an agent, perhaps repeated with Config.MKey, was answered.
-func (m *Machine) answered(it item, replied bool) {
-	if replied && it.num&withMKey != 0 {
-		m.plainKey[it.node] = true
+// answered takes that an agent that is known has answered.
+func (m *Machine) answered(it item) {
+	if n := int(it.num >> 8); n > 0 {
+		m.tries[m.agent(it.end())] = n
 	}
+}
+
+// met takes that whoever is at an end has answered NodeInfo. The key of the agent that was expected there
+// is its own only if it is one of those to try.
+func (m *Machine) met(it item, e topo.End) {
+	if m.try(it) == 0 {
+		return
+	}
+	shown, e := m.mkey(it), m.agent(e)
+	for n := 0; ; n++ {
+		key, ok := m.cfg.Keys.Of(m.b.PortGUID(e), n)
+		if ok && key == shown {
+			m.tries[e] = n
+		}
+		if !ok || key == shown {
+			return
+		}
+	}
+}
+
+// proves has the agent of a port that hides its M_Key asked with the next one, and reports whether it was.
+// What it has answered stands where nothing better comes.
+func (m *Machine) proves(it item, e topo.End, info *smp.PortInfo) bool {
+	if !m.cfg.Keys.Prove || m.agent(e) != e || info.MKey() != 0 || info.MKeyProtectBits() == 0 {
+		return false
+	}
+	it.kind = kindPort
+	if !m.askNext(it) {
+		return false
+	}
+	m.unproved[e] = *info
+	return true
 }

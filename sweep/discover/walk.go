@@ -16,7 +16,7 @@ func (m *Machine) Done(o *txn.Outcome) {
 	m.open--
 	it := itemOf(o.Tag)
 	replied := o.Result == txn.Replied
-	if o.Result == txn.TimedOut && m.askWithMKey(it) {
+	if o.Result == txn.TimedOut && m.askAgain(it) {
 		return
 	}
 	if !replied && it.kind != kindDuplicate { // most likely nobody is there
@@ -33,13 +33,21 @@ func (m *Machine) Done(o *txn.Outcome) {
 	case kindSelf:
 		if ok {
 			m.self((*smp.NodeInfo)(&o.Data))
-			m.plainKey[0] = it.num&withMKey != 0
+			if self := m.b.Self(); self != topo.NoEnd {
+				m.met(it, self)
+			}
 		}
 	case kindNode:
-		known := m.b.Len()
 		m.nodeInfo(it.end(), (*smp.NodeInfo)(&o.Data), ok)
-		if it.num&withMKey != 0 && m.b.Len() > known {
-			m.plainKey[int32(known)] = true
+		switch {
+		case replied || !m.cfg.Keys.Prove:
+		case m.behind(it) == 0:
+			m.res.Unproved++
+		default:
+			m.res.Refusing++
+		}
+		if peer := m.b.Peer(it.end()); ok && peer != topo.NoEnd {
+			m.met(it, peer)
 		}
 	case kindRecheck:
 		m.rechecked(it, (*smp.NodeInfo)(&o.Data), ok)
@@ -48,7 +56,9 @@ func (m *Machine) Done(o *txn.Outcome) {
 			m.description(it.node, (*smp.NodeDescription)(&o.Data))
 		}
 	case kindSwitch:
-		m.answered(it, replied)
+		if replied {
+			m.answered(it)
+		}
 		if replied && !ok {
 			m.refusedSwitchInfo(it.node, o.Status)
 			return
@@ -57,7 +67,9 @@ func (m *Machine) Done(o *txn.Outcome) {
 	case kindClear:
 		m.cleared(it.node, (*smp.SwitchInfo)(&o.Data), ok)
 	case kindPort, kindPlain:
-		m.answered(it, replied)
+		if replied {
+			m.answered(it)
+		}
 		m.portInfo(it.end(), o, ok)
 	case kindSM:
 		m.smInfo(it.end(), (*smp.SMInfo)(&o.Data), ok)
@@ -321,8 +333,14 @@ func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 	if ok && itemOf(o.Tag).kind == kindPlain {
 		m.cfg.Plain[m.device(e.Node)] = true // the bit was to blame, not the port
 	}
+	info := (*smp.PortInfo)(&o.Data)
+	if ok && m.proves(itemOf(o.Tag), e, info) {
+		return
+	}
+	if was, has := m.unproved[e]; !ok && has {
+		info, ok = &was, true
+	}
 	if ok {
-		info := (*smp.PortInfo)(&o.Data)
 		if !info.LID().IsUnicast() {
 			info.SetLID(0) // adapters report 65535 before a manager sets it
 		}
@@ -354,6 +372,7 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 	node := m.b.Node(e.Node)
 	isSelf := m.b.Self() == e
 	external := node.Type == mad.Switch && e.Port != 0
+	m.keyed = m.keyed || !external && info.MKey() != 0
 	if sw := m.switches[e.Node]; sw != nil && external && info.PortState() >= smp.PortArmed {
 		sw.up.Add(e.Port)
 	}
@@ -386,6 +405,9 @@ func (m *Machine) smInfo(e topo.End, info *smp.SMInfo, ok bool) {
 
 // finish judges what was not answered.
 func (m *Machine) finish() {
+	if !m.keyed {
+		m.res.Unproved, m.res.Refusing = 0, 0
+	}
 	for n := range int32(m.b.Len()) {
 		node := m.b.Node(n)
 		node.PlainSpeeds = m.cfg.Plain[m.device(n)]

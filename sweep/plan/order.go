@@ -33,6 +33,7 @@ const (
 	FirstPorts  // our own port, which needs its LID before anything is sent by LID; switches whose M_Key changes, because requests to their other ports need the new one then
 	Ports       // LIDs and parameters, with ARMED
 	Activations // ACTIVE, when both ends are ARMED
+	MKeyRacks   // M_Keys of which each port has its own, after all else; see apart
 	stages
 )
 
@@ -57,6 +58,9 @@ const (
 	SetSLtoVLOut               // SLtoVLMappingTable of a port, from all others
 	SetSLtoVL                  // SLtoVLMappingTable of a port, from one
 	SetTurns                   // one block of VLArbitrationTable
+	SetMKey                    // PortInfo: M_Key, lease period and protection, nothing else
+	ReadMKey                   // Get of PortInfo with the M_Key that was set
+	ReadHeldMKey               // the same with the one before
 	ops
 )
 
@@ -92,6 +96,9 @@ func init() { // they refer to Plan's methods, which refer to them
 		SetSLtoVLAll: mapping,
 		SetSLtoVLOut: mapping,
 		SetSLtoVL:    mapping,
+		SetMKey:      {attr: smp.AttrPortInfo, modifier: (*Plan).portMod, data: (*Plan).mkeyData, describe: (*Plan).describeMKey},
+		ReadMKey:     {attr: smp.AttrPortInfo, modifier: (*Plan).portMod, data: (*Plan).mkeyData, describe: fixed("read it back")},
+		ReadHeldMKey: {attr: smp.AttrPortInfo, modifier: (*Plan).portMod, data: (*Plan).mkeyData, describe: fixed("read it back")},
 		SetTurns:     {attr: smp.AttrVLArbitrationTable, modifier: (*Plan).laneMod, data: (*Plan).laneData, describe: (*Plan).describeTurns},
 	}
 	operations[TakeDown].describe = fixed("take the link down: nothing answers behind it, or it is held back")

@@ -5,9 +5,9 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -44,6 +44,9 @@ type In struct {
 	MulticastTop mad.LID
 	// Reregister are ports whose clients have to register again.
 	Reregister map[mad.GUID]bool
+	// Knocked are the ports whose agents are to answer a manager that does not know their M_Keys: protection level 1, at which
+	// they still take no Set from it.
+	Knocked map[mad.GUID]time.Duration
 	// Order is in which order switches get tables of lanes and forwarding tables: those of one list all of
 	// them, before those of the next list do. Ports and switches that are in no list count as in the first.
 	Order [][]topo.SwitchIdx
@@ -56,9 +59,10 @@ type Plan struct {
 	stages  [stages]steps
 	parts   [][partStages]steps // by list of In.Order, from LaneSwitches on; nil where one list has all
 	at      Stage
-	part    int // of parts
-	next    int // step within it
-	block   int // within ForwardingTables, of the step
+	part    int      // of parts, or of racks
+	next    int      // step within it
+	block   int      // within ForwardingTables, of the step
+	racks   [][]Step // of MKeyRacks: those of each rack that set, and those that read back
 	waves   pkeyWaves
 	lanes   laneTables
 	minimal map[topo.PortIdx]bool // ports that get minimal Sets
@@ -99,6 +103,7 @@ func New(in In) *Plan {
 		Activations:       {list: p.activations()},
 	}
 	p.divide()
+	p.racks = p.mkeySteps()
 	return p
 }
 
@@ -136,6 +141,9 @@ func (p *Plan) divide() {
 
 // steps are those of the stage, or of the part of it that is in hand.
 func (p *Plan) steps() *steps {
+	if p.at == MKeyRacks && p.part < len(p.racks) {
+		return &steps{list: p.racks[p.part]}
+	}
 	if p.divided() {
 		return &p.parts[p.part][p.at-LaneSwitches]
 	}
@@ -241,15 +249,19 @@ func (p *Plan) Switches() []topo.SwitchIdx { return p.steps().switches }
 // Advance goes on to the next stage, or part of stages, and reports whether there is one. The caller
 // calls it when every step of the stage has its outcome.
 func (p *Plan) Advance() bool {
-	if p.at == stages-1 {
-		return false
+	if p.at == MKeyRacks {
+		p.next, p.part = 0, p.part+1
+		return p.part < len(p.racks)
 	}
 	p.next, p.block = 0, 0
 	if p.at == ForwardingTables && p.part+1 < len(p.parts) {
 		p.at, p.part = LaneSwitches, p.part+1
 		return true
 	}
-	p.at++
+	if p.at++; p.at == MKeyRacks {
+		p.part = 0
+		return len(p.racks) > 0
+	}
 	return true
 }
 
@@ -258,7 +270,7 @@ func (p *Plan) Rewind() { p.at, p.part, p.next, p.block = 0, 0, 0, 0 }
 
 // Empty reports whether the plan writes nothing.
 func (p *Plan) Empty() bool {
-	return !slices.ContainsFunc(p.stages[:], func(st steps) bool { return len(st.list)+len(st.switches) > 0 })
+	return len(p.racks) == 0 && !slices.ContainsFunc(p.stages[:], func(st steps) bool { return len(st.list)+len(st.switches) > 0 })
 }
 
 // Set is the Set of a step.
@@ -274,7 +286,10 @@ type Set struct {
 // the step is no longer needed, or the port cannot be reached.
 func (p *Plan) Set(st Step) (set Set, ok bool) {
 	t := p.in.Topo
-	set.MKey = p.mkey(st.Port)
+	if set.MKey = p.in.Values.MKeys.For(t, st.Port); st.Op == ReadMKey {
+		w := p.WithMKey(st.Port)
+		set.MKey = w.MKey()
+	}
 	if set.Route, ok = t.RouteTo(st.Port); !ok {
 		return set, false
 	}
@@ -285,15 +300,6 @@ func (p *Plan) Set(st Step) (set Set, ok bool) {
 	}
 	set.Data, ok = op.data(p, st)
 	return set, ok
-}
-
-// mkey is the M_Key that the agent of a port requires: the one it was read with, else the
-// configured one.
-func (p *Plan) mkey(i topo.PortIdx) mad.MKey {
-	if p.in.Values.NoMKeyLookup {
-		return p.in.Values.MKey
-	}
-	return cmp.Or(p.in.Topo.MKey(i), p.in.Values.MKey)
 }
 
 // Describe is a line of text for a step of a preview: the port, and how its values change.

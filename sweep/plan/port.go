@@ -69,14 +69,11 @@ func (p *Plan) endPort(i topo.PortIdx, w *smp.PortInfo) {
 	w.SetMasterSMSL(p.smSL(i))
 	w.SetGidPrefix(v.Prefix)
 	w.SetSubnetTimeOut(v.SubnetTimeOut)
-	if !v.KeepMKey {
-		w.SetMKey(v.MKey)
-	}
-	if !v.KeepMKeyLease {
-		w.SetMKeyLeasePeriod(v.MKeyLease)
-	}
-	if !v.KeepMKeyProtect {
-		w.SetMKeyProtectBits(v.MKeyProtect)
+	switch {
+	case !v.apart():
+		p.setMKey(i, w)
+	case w.MKey() == 0 && w.MKeyProtectBits() != 0: // it may hide the one that it has, which must not become 0
+		w.SetMKey(v.MKeys.For(p.in.Topo, i))
 	}
 }
 

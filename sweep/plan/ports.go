@@ -38,7 +38,7 @@ func (p *Plan) changesMKey(i topo.PortIdx) bool {
 	t := p.in.Topo
 	port := &t.Ports[i]
 	held := port.Info.MKey()
-	return port.Num == 0 && t.Nodes[port.Node].Type == mad.Switch && held != 0 && held != p.in.Values.MKey && !p.in.Values.KeepMKey
+	return port.Num == 0 && t.Nodes[port.Node].Type == mad.Switch && held != 0 && !p.in.Values.apart() && held != p.in.Values.MKeys.Wanted(port.GUID) && !p.in.Values.KeepMKey
 }
 
 // portStep appends the step of a port for all but ACTIVE. Without arm it sets only LID and

@@ -22,13 +22,12 @@ type Values struct {
 	LeafVLStall   uint8
 	PhyErrors     uint8
 	Overruns      uint8
-	MKey          mad.MKey
+	MKeys         MKeys
 	MKeyLease     uint16
 	MKeyProtect   uint8
 	// Ports keep the M_Key, the lease period and the protection that they have.
 	KeepMKey, KeepMKeyLease, KeepMKeyProtect bool
 
-	NoMKeyLookup bool // every request uses MKey, whatever the port's key is
 	// Widths and speeds that ports enable; 0 leaves them, and smp's All enables all that they
 	// support.
 	LinkWidth     mad.LinkWidth

@@ -1,0 +1,146 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ibsm/conf"
+	"ibsm/ctl"
+	"ibsm/keys"
+	"ibsm/partitions"
+	"ibsm/sweep"
+)
+
+// Which M_Keys ports have, where each has its own: those of a number. The number is kept in the store, and sent to standbys with the
+// rest of the policy; with the secret of keys_file, or m_key, it gives the keys. It is no secret, and only grows.
+
+// mkeyNumber is the number of the M_Keys of ports. The zero value is for ports that have never had M_Keys of their own.
+type mkeyNumber struct {
+	number uint32
+	since  int64 // when it came into force, in seconds since 1970
+}
+
+// mkeyText is how it is kept.
+const mkeyText = "m_keys %d since %d"
+
+// encode is nil where there is no number.
+func (n mkeyNumber) encode() []byte {
+	if n.number == 0 {
+		return nil
+	}
+	return fmt.Appendf(nil, mkeyText, n.number, n.since)
+}
+
+// decodeMKeyNumber is the inverse of encode. What it does not understand is no number: then ports that do not answer open when their
+// leases end.
+func decodeMKeyNumber(text []byte) (n mkeyNumber) {
+	if _, err := fmt.Sscanf(string(text), mkeyText, &n.number, &n.since); err != nil {
+		return mkeyNumber{}
+	}
+	return n
+}
+
+// newer is the one with the higher number.
+func newer(a, b mkeyNumber) mkeyNumber {
+	if b.number > a.number {
+		return b
+	}
+	return a
+}
+
+// mkeysInForce are the number and the M_Keys of ports by a configuration. The number begins with 1 when ports are to have M_Keys of
+// their own for the first time; after that their M_Keys are known as long as the secret is.
+func (c *configuration) mkeysInForce(next *inForce, l *conf.Loaded) keys.Ports {
+	secret, ok := l.Secret()
+	if !ok {
+		return keys.Ports{}
+	}
+	was := next.mkeys
+	if next.from != nil {
+		next.mkeys = newer(next.mkeys, next.from.mkeys)
+	}
+	if next.mkeys.number == 0 && conf.MKeyPerPort.In(l.Config) {
+		next.mkeys = mkeyNumber{1, c.now().Unix()}
+	}
+	if next.mkeys != was {
+		c.kept.keepMKeys(next.mkeys)
+	}
+	if next.mkeys.number == 0 {
+		return keys.Ports{}
+	}
+	return secret.Ports(next.mkeys.number)
+}
+
+// Errors of RotateMKeys.
+var (
+	errNoPortMKeys = errors.New("ports have no M_Keys of their own: m_key_per_port is FALSE")
+	errNotMaster   = errors.New("this manager is not master")
+)
+
+// RotateMKeys has all ports get their next M_Keys, and returns their number.
+func (c *configuration) RotateMKeys() (number uint32, err error) {
+	c.change(func(next *inForce) {
+		l, _ := next.effective()
+		switch {
+		case !conf.MKeyPerPort.In(l.Config):
+			err = errNoPortMKeys
+		case !next.master:
+			err = errNotMaster
+		default:
+			next.mkeys = mkeyNumber{next.mkeys.number + 1, c.now().Unix()}
+			c.kept.keepMKeys(next.mkeys)
+			c.send(next)
+			number = next.mkeys.number
+			c.logger.Info("all ports get their next M_Keys", "number", number)
+		}
+	})
+	return number, err
+}
+
+// mkeyCheck is how often it is looked whether periodic_key_update is due.
+const mkeyCheck = time.Second
+
+// rotatePeriodically is periodic_key_update. It runs until ctx is done.
+func (c *configuration) rotatePeriodically(ctx context.Context) {
+	tick := time.NewTicker(mkeyCheck)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := c.current.Load()
+		l, _ := now.effective()
+		period := conf.PeriodicKeyUpdate.In(l.Config)
+		if period > 0 && now.master && conf.MKeyPerPort.In(l.Config) && c.now().Sub(time.Unix(now.mkeys.since, 0)) >= period {
+			c.RotateMKeys()
+		}
+	}
+}
+
+// tenants is what security tenants would change: the settings and partitions that it gives a manager, and the settings by name.
+func (c *configuration) tenants() (*sweep.Rules, []ctl.SettingChange, error) {
+	now := c.current.Load()
+	l, _ := now.effective()
+	l, changes, err := l.AsTenants()
+	if err != nil {
+		return nil, nil, err
+	}
+	chosen := partitions.Select(readPartitions(l, now.port), nil, partitions.NoStart)
+	if len(chosen.Errors) > 0 {
+		return nil, nil, chosen.Errors.Err()
+	}
+	r := &sweep.Rules{Settings: subnetSettings(l.Config), Partitions: sweepPartitions(&chosen, l.Config)}
+	if secret, ok := l.Secret(); ok {
+		r.Settings.PortMKeys = secret.Ports(now.mkeys.number)
+	}
+	r.Settings.MKeyPerPort = conf.MKeyPerPort.In(l.Config) && r.Settings.PortMKeys.On()
+	shown := []ctl.SettingChange{}
+	for _, ch := range changes {
+		shown = append(shown, ctl.SettingChange{Key: ch.Key, Before: ch.Before, After: ch.After})
+	}
+	return r, shown, nil
+}

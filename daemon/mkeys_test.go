@@ -1,0 +1,144 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ibsm/conf"
+	"ibsm/keys"
+	"ibsm/mad/smp"
+	"ibsm/partitions"
+)
+
+// TestMKeyNumber: what is kept is read again, and garbage is no number.
+func TestMKeyNumber(t *testing.T) {
+	n := mkeyNumber{7, 1764130000}
+	if got := decodeMKeyNumber(n.encode()); got != n {
+		t.Errorf("%+v is read as %+v", n, got)
+	}
+	if (mkeyNumber{}).encode() != nil {
+		t.Error("no number is kept")
+	}
+	for _, text := range []string{"", "m_keys", "m_keys -1 since 3", "m_keys 99999999999 since 3", "m_keys 3 since", "\x00"} {
+		if got := decodeMKeyNumber([]byte(text)); got != (mkeyNumber{}) {
+			t.Errorf("%q is read as %+v", text, got)
+		}
+	}
+	if newer(n, mkeyNumber{8, 1}).number != 8 || newer(n, mkeyNumber{6, 1}) != n {
+		t.Error("the higher number does not win")
+	}
+}
+
+// TestMKeysInPolicy: a standby gets the number of its master's M_Keys; a policy without one is as before.
+func TestMKeysInPolicy(t *testing.T) {
+	for _, number := range []mkeyNumber{{}, {3, 5}} {
+		p := &policyText{of: 7, shared: []byte("[subnet]\n"), qos: []byte("x"), mkeys: number, source: partitions.FromFile, file: []byte("Default=0x7fff: ALL;\n")}
+		got, err := decodePolicy(p.encode())
+		if err != nil || got.mkeys != number || string(got.file) != string(p.file) || string(got.qos) != "x" {
+			t.Errorf("number %+v: %+v, %v", number, got, err)
+		}
+	}
+}
+
+// TestPortMKeysInForce: the number begins with 1 when m_key_per_port is set first, outlives the setting, and is the master's where that
+// is higher.
+func TestPortMKeysInForce(t *testing.T) {
+	per, one, none := load("m_key 0x1234567\nm_key_per_port TRUE\n"), load("m_key 0x1234567\n"), load("")
+	if err := per.Report.Err(conf.Start); err != nil {
+		t.Fatal(err)
+	}
+	secret := keys.FromMKey(0x1234567)
+	c := newFixture(t, "", "Default=0x7fff: ALL=full;\n")
+	next := &inForce{own: per}
+	for _, step := range []struct {
+		name   string
+		l      *conf.Loaded
+		before func()
+		want   keys.Ports
+	}{
+		{"not set yet", one, func() {}, keys.Ports{}},
+		{"set", per, func() {}, secret.Ports(1)},
+		{"not set any more", one, func() {}, secret.Ports(1)},
+		{"without a secret", none, func() {}, keys.Ports{}},
+		{"of a master that has come further", per, func() { next.from = &masterPolicy{policyText: policyText{mkeys: mkeyNumber{4, 1}}} }, secret.Ports(4)},
+		{"of one that has not", per, func() { next.from = &masterPolicy{policyText: policyText{mkeys: mkeyNumber{2, 1}}} }, secret.Ports(4)},
+	} {
+		if step.before(); c.mkeysInForce(next, step.l) != step.want {
+			t.Errorf("%s: the number is %d, want %d", step.name, next.mkeys.number, step.want.Number())
+		}
+	}
+	if got := decodeMKeyNumber(c.state.store.Load().Contents().Keys); got.number != 4 {
+		t.Errorf("%+v is kept", got)
+	}
+	if l := load("m_key_per_port TRUE\n"); l.Report.Err(conf.Start) == nil {
+		t.Error("m_key_per_port without a secret is taken")
+	}
+}
+
+// TestRotateMKeys: only a master with m_key_per_port gives ports their next M_Keys; the manager and the standbys get the number, and it is
+// kept. With periodic_key_update it does so by itself.
+func TestRotateMKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFixture(t, "m_key 0x1234567\n", "Default=0x7fff: ALL=full;\n")
+		if _, err := c.RotateMKeys(); !errors.Is(err, errNoPortMKeys) {
+			t.Errorf("without m_key_per_port: %v", err)
+		}
+		c.write("opensm.conf", "m_key 0x1234567\nm_key_per_port TRUE\nperiodic_key_update 3600\n")
+		c.Reload()
+		if _, err := c.RotateMKeys(); !errors.Is(err, errNotMaster) {
+			t.Errorf("of a standby: %v", err)
+		}
+		c.entered(smp.Master)
+		must := func(what string, want uint32) {
+			t.Helper()
+			cfg := c.managerConfig(c.current.Load())
+			p, err := decodePolicy(cfg.Registrar.Mirror.Policy)
+			kept := decodeMKeyNumber(c.state.store.Load().Contents().Keys)
+			if s := &cfg.Sweep.Settings; err != nil || s.PortMKeys.Number() != want || !s.MKeyPerPort || p.mkeys.number != want || kept.number != want {
+				t.Errorf("%s: the number is %d, of standbys %d, kept is %d; want %d", what, s.PortMKeys.Number(), p.mkeys.number, kept.number, want)
+			}
+		}
+		must("at first", 1)
+		if n, err := c.RotateMKeys(); n != 2 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		must("by hand", 2)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { c.rotatePeriodically(ctx); close(done) }()
+		time.Sleep(59 * time.Minute)
+		must("before its time", 2)
+		time.Sleep(2 * time.Minute)
+		must("after its time", 3)
+		time.Sleep(time.Hour)
+		must("an hour later", 4)
+		cancel()
+		<-done
+	})
+}
+
+// TestTenantsPlan: what security tenants would change; without a secret it is refused.
+func TestTenantsPlan(t *testing.T) {
+	c := newFixture(t, "m_key 0x1234567\nsm_key 0x12\nsa_key 0x13\n", "Default=0x7fff: ALL=full;\n")
+	rules, changes, err := c.tenants()
+	if err != nil || !rules.Settings.MKeyPerPort || rules.Settings.PortMKeys.Number() != 1 || rules.Settings.MKeyProtect.Value != 2 || rules.Settings.MKeyLease.Value != 60 || rules.Partitions.Policy == nil {
+		t.Fatalf("%+v, %v", rules, err)
+	}
+	found := map[string]string{}
+	for _, ch := range changes {
+		found[ch.Key] = ch.Before + " " + ch.After
+	}
+	if len(found) != 7 || found["m_key_protection_level"] != "0 2" || found["security"] != "open tenants" || found["m_key_per_port"] != "FALSE TRUE" {
+		t.Errorf("%v change", found)
+	}
+	if cfg := c.managerConfig(c.current.Load()); cfg.Sweep.Settings.MKeyPerPort || cfg.Sweep.Settings.PortMKeys.On() {
+		t.Error("it is in force")
+	}
+	open := newFixture(t, "", "Default=0x7fff: ALL=full;\n")
+	if _, _, err := open.tenants(); err == nil {
+		t.Error("without a secret it is not refused")
+	}
+}

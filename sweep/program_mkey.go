@@ -1,0 +1,78 @@
+package sweep
+
+import (
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sweep/device"
+	"ibsm/sweep/plan"
+	"ibsm/topo"
+	"ibsm/view"
+)
+
+// mkeyRack is the rack whose M_Keys are set.
+type mkeyRack struct {
+	sent   map[topo.PortIdx]bool // ports that have got a Set, and whether they have acknowledged it
+	proved int                   // ports that have answered to their new one
+}
+
+// endRack leaves the other racks as they are where no port of one has taken its M_Key: the first shows whether it works.
+func (p *Program) endRack() {
+	if !p.c.Plan.ReadsMKey() {
+		return
+	}
+	if len(p.mkeys.sent) > 1 && p.mkeys.proved == 0 {
+		p.c.Plan.StopMKeys()
+	}
+	p.mkeys = mkeyRack{}
+}
+
+func (p *Program) sendingMKey(st plan.Step) {
+	if p.mkeys.sent == nil {
+		p.mkeys.sent = map[topo.PortIdx]bool{}
+	}
+	p.mkeys.sent[st.Port] = false
+}
+
+// mkeySet takes the response to a Set of an M_Key. It proves nothing: what the port holds is read with the new one.
+func (p *Program) mkeySet(r request, _ *txn.Outcome) { p.mkeys.sent[r.Port] = true }
+
+// mkeyRead takes the PortInfo of a port that has answered to its new M_Key.
+func (p *Program) mkeyRead(r request, o *txn.Outcome) {
+	sent := p.c.Plan.WithMKey(r.Port)
+	info := (*smp.PortInfo)(&o.Data)
+	if info.MKey() == 0 && info.MKeyProtectBits() != 0 { // it has answered to any, and hides its own
+		p.mkeyUnread(r.Step)
+		return
+	}
+	p.holds(r, info)
+	switch {
+	case info.MKey() == sent.MKey(): // its protection may be another one for a moment: see Sweeper.Knock
+		p.mkeys.proved++
+		return
+	case !p.mkeys.sent[r.Port]: // it was shown a wrong one, and is open
+		p.fail(r.Step, view.Refused, "it has another M_Key than it was shown")
+		return
+	}
+	at, unsupported := p.c.Plan.Place(device.MKeys.ID, r.Port), p.state.devices.Unsupported
+	if bits, found := unsupported.Learn(&device.MKeys, at, (*device.Data)(&sent), (*device.Data)(info)); found {
+		p.notHeld = append(p.notHeld, NotHeld{at.Node, at.Port, p.fieldNames((*smp.PortInfo)(&bits))})
+	}
+	unsupported.Tried(at)
+}
+
+// mkeyUnread has a port asked with the M_Key that it had, which it has kept where the Set was lost.
+func (p *Program) mkeyUnread(st plan.Step) {
+	p.more = append(p.more, plan.Step{Op: plan.ReadHeldMKey, Port: st.Port})
+}
+
+func (p *Program) mkeyHeld(r request, o *txn.Outcome) {
+	info := (*smp.PortInfo)(&o.Data)
+	p.holds(r, info)
+	p.fail(r.Step, view.Refused, "it keeps the M_Key that it had")
+}
+
+// holds notes the PortInfo that a port has been read with.
+func (p *Program) holds(r request, info *smp.PortInfo) {
+	info.SetClientReregister(false)
+	p.c.Topo.Ports[r.Port].Info = *info
+}
