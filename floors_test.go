@@ -27,7 +27,7 @@ var floors = []floor{
 	{packages: "mad conf/diag conf/manual disjoint priority routing/acyclic"},
 	{packages: "keys mad/smp mad/rmpp mad/umad mad/madtest mad/txn conf/policyfile"},
 	{packages: "mad/gsi mad/sarec mad/txn/txntest"},
-	{packages: "mad/pma"},
+	{packages: "mad/cc mad/pma"},
 	{packages: "conf", modules: "github.com/BurntSushi/toml"},
 	{packages: "topo topo/net registry"},
 	{packages: "topo/cabling topo/netwalk topo/net/nettest routing partitions"},
@@ -39,7 +39,7 @@ var floors = []floor{
 	{packages: "view/viewtest store opensm/log opensm/names opensm/guidfile opensm/perfdb", modules: "go.etcd.io/bbolt"},
 	{packages: "sweep/*"},
 	{packages: "sweep"},
-	{packages: "sa/path sa/client perf"},
+	{packages: "sa/path sa/client perf congestion"},
 	{packages: "perf/congestion perf/sick"},
 	{packages: "sa/mirror"},
 	{packages: "sa"},
@@ -67,9 +67,10 @@ var narrow = map[string]string{
 	"sim/hosts":  "mad mad/* topo/net sim/fabric",
 	"sim/ibsim":  "mad mad/* sim/fabric",
 	// Only tests and programs import simulations.
-	"sim":     "mad mad/* manager registry sa sim/fabric store sweep topo/net view",
-	"routing": "mad mad/smp topo priority",
-	"perf":    "mad mad/pma mad/txn topo view",
+	"sim":        "mad mad/* manager registry sa sim/fabric store sweep topo/net view",
+	"routing":    "mad mad/smp topo priority",
+	"perf":       "mad mad/gsi mad/pma mad/txn topo view",
+	"congestion": "mad mad/cc mad/gsi mad/txn view",
 	// What a policy means depends on the ports and their partitions alone.
 	"routing/qos": "mad conf/diag conf/policyfile partitions registry routing/portgroups topo",
 	// Likewise of groups.

@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"encoding/hex"
 	"math"
 	"strings"
 	"time"
@@ -150,6 +151,24 @@ var (
 	PerfMgrXmitWaitLog               = boolean("perfmgr_xmit_wait_log")
 	PerfMgrXmitWaitThreshold         = number[uint32]("perfmgr_xmit_wait_threshold")
 	EventDBDumpFile                  = text("event_db_dump_file")
+	CongestionControl                = boolean("congestion_control")
+	CCKey                            = number[uint64]("cc_key")
+	CCMaxOutstandingMADs             = number[uint32]("cc_max_outstanding_mads")
+	CCSwitchControlMap               = number[uint32]("cc_sw_cong_setting_control_map")
+	CCSwitchVictimMask               = mask("cc_sw_cong_setting_victim_mask")
+	CCSwitchCreditMask               = mask("cc_sw_cong_setting_credit_mask")
+	CCSwitchThreshold                = number[uint8]("cc_sw_cong_setting_threshold")
+	CCSwitchPacketSize               = number[uint8]("cc_sw_cong_setting_packet_size")
+	CCSwitchCSThreshold              = number[uint8]("cc_sw_cong_setting_credit_starvation_threshold")
+	CCSwitchCSReturnDelay            = delay("cc_sw_cong_setting_credit_starvation_return_delay")
+	CCSwitchMarkingRate              = number[uint16]("cc_sw_cong_setting_marking_rate")
+	CCAdapterPortControl             = number[uint16]("cc_ca_cong_setting_port_control")
+	CCAdapterControlMap              = number[uint16]("cc_ca_cong_setting_control_map")
+	CCAdapterTimer                   = bySL("cc_ca_cong_setting_ccti_timer")
+	CCAdapterIncrease                = bySL("cc_ca_cong_setting_ccti_increase")
+	CCAdapterTriggerThreshold        = bySL("cc_ca_cong_setting_trigger_threshold")
+	CCAdapterMin                     = bySL("cc_ca_cong_setting_ccti_min")
+	CCTable                          = delays("cc_cct")
 	SickRulesFile                    = text("sick_rules_file")
 	Console                          = text("console")
 	ConsolePort                      = number[uint16]("console_port")
@@ -234,4 +253,46 @@ func (v Value) list() []string {
 		return nil
 	}
 	return strings.Split(v.Text, ",")
+}
+
+// mask is for settings that are sets of ports: port 0 is the lowest bit of the last byte.
+func mask(name string) Accessor[[maskDigits / 2]byte] {
+	return accessor(name, func(v Value) (m [maskDigits / 2]byte) {
+		hex.Decode(m[:], []byte(v.Text))
+		return m
+	}, func(k *Key) bool { return k.Kind == Mask })
+}
+
+// Delay is an entry of a congestion control table: a multiplier, shifted right.
+type Delay struct {
+	Shift      uint8  // 0 to 3
+	Multiplier uint16 // 0 to 16383
+}
+
+// delay is for settings with one such entry.
+func delay(name string) Accessor[Delay] {
+	return accessor(name, func(v Value) Delay { return delayOf(v.Text) }, func(k *Key) bool { return k.Kind == Pair })
+}
+
+// delays is for lists of them.
+func delays(name string) Accessor[[]Delay] {
+	return accessor(name, func(v Value) (list []Delay) {
+		for _, e := range v.list() {
+			list = append(list, delayOf(e))
+		}
+		return list
+	}, func(k *Key) bool { return k.Kind == List })
+}
+
+// delayOf is the entry of a text that parsePair has made.
+func delayOf(text string) (d Delay) {
+	shift, multiplier, _ := strings.Cut(text, ":")
+	s, _ := parseNumber(shift, 2)
+	m, _ := parseNumber(multiplier, 14)
+	return Delay{uint8(s), uint16(m)}
+}
+
+// bySL is for settings with a number for each SL.
+func bySL(name string) Accessor[[slCount]uint64] {
+	return accessor(name, slNumbers, func(k *Key) bool { return k.Kind == SLs8 || k.Kind == SLs16 })
 }

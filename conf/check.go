@@ -59,6 +59,7 @@ func (c *Config) comment(report *Report) {
 	c.checkConsole(report)
 	c.checkEffects(report)
 	c.checkMost(report)
+	c.checkTable(report)
 	c.checkAllowed(report)
 	c.checkWindow(report)
 	c.checkTrust(report)
@@ -80,10 +81,20 @@ func (c *Config) checkMost(report *Report) {
 	for _, bound := range []struct {
 		key  *Key
 		most uint64
-	}{{TransactionRetries.Key(), MostRetries}, {MaxWireSMPs.Key(), MostSMPs}, {PerfMgrMaxOutstandingQueries.Key(), MostQueries}} {
+	}{{TransactionRetries.Key(), MostRetries}, {MaxWireSMPs.Key(), MostSMPs}, {PerfMgrMaxOutstandingQueries.Key(), MostQueries}, {CCMaxOutstandingMADs.Key(), MostQueries}} {
 		if n := c.raw(bound.key); n > bound.most && n != NoBound {
 			report.add(Warning, c.Setting(bound.key).Position, bound.key.Name, "%s = %d is above the maximum; using %d", bound.key.Name, n, bound.most)
 		}
+	}
+}
+
+// MostDelays is how many entries of cc_cct are used.
+const MostDelays = 128
+
+// checkTable reports a longer congestion control table.
+func (c *Config) checkTable(report *Report) {
+	if n := len(CCTable.In(c)); n > MostDelays {
+		report.add(Warning, c.Setting(CCTable.Key()).Position, CCTable.Key().Name, "cc_cct has %d entries; using the first %d", n, MostDelays)
 	}
 }
 

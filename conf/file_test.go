@@ -128,7 +128,7 @@ func TestSeverities(t *testing.T) {
 		{"sm_priority 16", false, true, true},
 		{"nosuchkey 1", false, false, true},
 		{"virt_enabled 2", false, false, false},
-		{"congestion_control TRUE\ncc_key 1", false, false, true},
+		{"event_plugin_name a\nevent_plugin_options b", false, false, true},
 	} {
 		_, r := FromFile("f.conf", []byte(c.src))
 		if start, reload, strict := r.Err(Start) != nil, r.Err(Reload) != nil, r.Err(Strict) != nil; start != c.start || reload != c.reload || strict != c.strict {
@@ -238,7 +238,10 @@ func TestReconcile(t *testing.T) {
 		{"qos_rtr_vlarb_low 0:1" + strings.Repeat(",1:2", 64), "qos", "FALSE", "f.conf:1:19: error: qos_rtr_vlarb_low: 65 pairs listed; expected 64 at most"},
 		{"qos_rtr_vlarb_low 0:1" + strings.Repeat(",1:2", 63), "qos_rtr_vlarb_low", "0:1" + strings.Repeat(",1:2", 63), ""},
 		{"qos_max_vls 8", "qos_max_vls", "8", "f.conf:1:13: note: qos_max_vls has no effect"},
-		{"cc_max_outstanding_mads 7\nsm_priority 1\ncongestion_control TRUE", "cc_max_outstanding_mads", "7", "f.conf:1:25: warning: no effect in this version: cc_max_outstanding_mads\nf.conf:3:20: warning: no effect in this version: congestion_control"},
+		{"event_plugin_name x\nsm_priority 1\nevent_plugin_options y", "event_plugin_name", "x", "f.conf:1:19: warning: no effect in this version: event_plugin_name\nf.conf:3:22: warning: no effect in this version: event_plugin_options"},
+		{"cc_cct 0:1" + strings.Repeat(",1:2", 128), "cc_cct", "0:1" + strings.Repeat(",1:2", 128), "f.conf:1:8: warning: cc_cct has 129 entries; using the first 128"},
+		{"cc_cct 0:1" + strings.Repeat(",1:2", 127), "cc_cct", "0:1" + strings.Repeat(",1:2", 127), ""},
+		{"cc_max_outstanding_mads 2049", "cc_max_outstanding_mads", "2049", "f.conf:1:25: warning: cc_max_outstanding_mads = 2049 is above the maximum; using 2048"},
 	} {
 		config, r := FromFile("f.conf", []byte(c.src))
 		if c.says == "" {

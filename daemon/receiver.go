@@ -30,6 +30,7 @@ func (r receiver) shell() (*manager.Shell, error) {
 		Asks: r.requests, Configs: r.current.configs,
 		Notify: r.notification, Mirrored: r.mirrored, Published: r.published, Moved: r.progress,
 		Counted: r.counters.counted, Found: r.counters.found, Gone: r.counters.left,
+		Trouble: r.troubled, Written: r.written,
 	}, nil
 }
 

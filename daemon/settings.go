@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"ibsm/conf"
+	"ibsm/congestion"
 	"ibsm/ctl"
 	"ibsm/mad"
+	"ibsm/mad/cc"
 	"ibsm/mad/txn"
 	"ibsm/manager"
 	osmlog "ibsm/opensm/log"
@@ -51,6 +53,7 @@ func managerConfig(l *conf.Loaded) manager.Config {
 		DryRun:        l.DryRun,
 		HonorGUID2LID: conf.HonorGUID2LIDFile.In(l.Config),
 		Counters:      counterSettings(l),
+		Congestion:    congestionSettings(l),
 		Queries:       txn.Config{Timeout: conf.TransactionTimeout.In(l.Config), Retries: times(conf.TransactionRetries.In(l.Config))},
 	}
 }
@@ -77,6 +80,40 @@ func counterSettings(l *conf.Loaded) perf.Settings {
 	}
 	return s
 }
+
+// congestionSettings are the wanted settings of congestion control. A dry run writes nothing.
+func congestionSettings(l *conf.Loaded) congestion.Settings {
+	c := l.Config
+	s := congestion.Settings{
+		Enabled: conf.CongestionControl.In(c) && !l.DryRun,
+		Key:     cc.Key(conf.CCKey.In(c)),
+		Window:  int(min(conf.CCMaxOutstandingMADs.In(c), conf.MostQueries)),
+	}
+	s.Switch.SetControlMap(conf.CCSwitchControlMap.In(c))
+	s.Switch.SetVictimMask(conf.CCSwitchVictimMask.In(c))
+	s.Switch.SetCreditMask(conf.CCSwitchCreditMask.In(c))
+	s.Switch.SetThreshold(conf.CCSwitchThreshold.In(c))
+	s.Switch.SetPacketSize(conf.CCSwitchPacketSize.In(c))
+	s.Switch.SetCSThreshold(conf.CCSwitchCSThreshold.In(c))
+	s.Switch.SetCSReturnDelay(entryOf(conf.CCSwitchCSReturnDelay.In(c)))
+	s.Switch.SetMarkingRate(conf.CCSwitchMarkingRate.In(c))
+	s.Adapter.SetPortControl(conf.CCAdapterPortControl.In(c))
+	s.Adapter.SetControlMap(conf.CCAdapterControlMap.In(c))
+	timer, increase, trigger, least := conf.CCAdapterTimer.In(c), conf.CCAdapterIncrease.In(c), conf.CCAdapterTriggerThreshold.In(c), conf.CCAdapterMin.In(c)
+	for sl := range uint8(cc.SLs) {
+		e := s.Adapter.SL(sl)
+		e.SetCCTITimer(uint16(timer[sl]))
+		e.SetCCTIIncrease(uint8(increase[sl]))
+		e.SetTriggerThreshold(uint8(trigger[sl]))
+		e.SetCCTIMin(uint8(least[sl]))
+	}
+	for _, d := range conf.CCTable.In(c) {
+		s.Table = append(s.Table, entryOf(d))
+	}
+	return s
+}
+
+func entryOf(d conf.Delay) cc.Entry { return cc.EntryOf(d.Shift, d.Multiplier) }
 
 // maintenance is when better routes are offered, and taken. A window that is refused is none.
 func maintenance(c *conf.Config) manager.Maintenance {

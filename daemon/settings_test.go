@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"ibsm/conf"
+	"ibsm/congestion"
 	"ibsm/mad"
+	"ibsm/mad/cc"
 	"ibsm/mad/txn"
 	"ibsm/manager"
 	"ibsm/perf"
@@ -114,8 +116,9 @@ func TestManagerConfig(t *testing.T) {
 			Elect: elect.Config{Priority: 10, MasterPriority: 14, SMKey: 0x1003, Allowed: []mad.GUID{0x21, 0x22}, IgnoreOthers: true, Inactive: true, PollInterval: 11 * time.Millisecond, PollRetries: 12},
 			Txn:   txn.Config{Timeout: 13 * time.Millisecond, Retries: 7, MaxWindow: 16},
 			GUID:  0x1001, SweepInterval: 17 * time.Second, ForceHeavy: true, IgnoreTraps: true, Maintenance: manager.Maintenance{Threshold: 40, From: 23*time.Hour + 30*time.Minute, To: 5 * time.Hour, Zone: time.Local}, SAKey: 0x1004, MaxRate: 20,
-			Counters: perf.Settings{Interval: time.Minute, Window: 30, Keep: time.Hour, Memory: imagesMemory, SwitchesOnly: true, KeepAbsent: true},
-			Queries:  txn.Config{Timeout: 13 * time.Millisecond, Retries: 7},
+			Counters:   perf.Settings{Interval: time.Minute, Window: 30, Keep: time.Hour, Memory: imagesMemory, SwitchesOnly: true, KeepAbsent: true},
+			Queries:    txn.Config{Timeout: 13 * time.Millisecond, Retries: 7},
+			Congestion: congestion.Settings{Window: 500},
 			Registrar: sa.RegistrarConfig{
 				Groups: sa.DefaultGroups(), MLIDs: registry.MLIDPolicy{ShareSolicitedNode: true},
 				AnyJoin: true, AnyIPoIB: true, AssignedGUID: 0x14, Reports: txn.Config{Timeout: 13 * time.Millisecond, Retries: 7},
@@ -153,6 +156,28 @@ func TestManagerConfig(t *testing.T) {
 		{"counters", "perfmgr_max_outstanding_queries 5000\n", "--perfmgr --perfmgr_sweep_time_s 7", defaults(func(c *manager.Config) {
 			c.Counters.Interval, c.Counters.Window = 7*time.Second, conf.MostQueries
 		})},
+		{"congestion control", congestionConf, "", defaults(func(c *manager.Config) {
+			s := &c.Congestion
+			s.Enabled, s.Key, s.Window = true, 0x77, 1
+			s.Switch.SetControlMap(0x1f)
+			s.Switch.SetVictimMask(cc.PortMask{30: 1, 31: 0x82})
+			s.Switch.SetCreditMask(cc.PortMask{0: 0x80})
+			s.Switch.SetThreshold(1)
+			s.Switch.SetPacketSize(2)
+			s.Switch.SetCSThreshold(3)
+			s.Switch.SetCSReturnDelay(cc.EntryOf(1, 4))
+			s.Switch.SetMarkingRate(513)
+			s.Adapter.SetPortControl(1)
+			s.Adapter.SetControlMap(0x302)
+			s.Adapter.SL(0).SetCCTITimer(150)
+			s.Adapter.SL(1).SetCCTIIncrease(5)
+			s.Adapter.SL(2).SetTriggerThreshold(6)
+			s.Adapter.SL(15).SetCCTIMin(7)
+			s.Table = []cc.Entry{0, cc.EntryOf(3, 16383)}
+		})},
+		{"congestion control in a dry run", "congestion_control TRUE\ncc_max_outstanding_mads 9999\n", "--dry-run", defaults(func(c *manager.Config) {
+			c.DryRun, c.Congestion.Window = true, conf.MostQueries
+		})},
 		{"counters in a run of one sweep", "", "--perfmgr -o", defaults(func(c *manager.Config) { c.Once = true })},
 		{"a dry run", "", "--dry-run", defaults(func(c *manager.Config) { c.DryRun = true })},
 	} {
@@ -167,6 +192,28 @@ func TestManagerConfig(t *testing.T) {
 	}
 }
 
+// congestionConf sets all settings of congestion control.
+const congestionConf = `
+congestion_control TRUE
+cc_key 0x77
+cc_max_outstanding_mads 1
+cc_sw_cong_setting_control_map 0x1f
+cc_sw_cong_setting_victim_mask 0x182
+cc_sw_cong_setting_credit_mask 0x8000000000000000000000000000000000000000000000000000000000000000
+cc_sw_cong_setting_threshold 1
+cc_sw_cong_setting_packet_size 2
+cc_sw_cong_setting_credit_starvation_threshold 3
+cc_sw_cong_setting_credit_starvation_return_delay 1:4
+cc_sw_cong_setting_marking_rate 513
+cc_ca_cong_setting_port_control 1
+cc_ca_cong_setting_control_map 0x302
+cc_ca_cong_setting_ccti_timer 0 150
+cc_ca_cong_setting_ccti_increase 1 5
+cc_ca_cong_setting_trigger_threshold 2 6
+cc_ca_cong_setting_ccti_min 15 7
+cc_cct 0:0,3:16383
+`
+
 // standardLanes are the uses of lanes without settings.
 var standardLanes = lanes.NewUses(lanes.Settings{}, [lanes.Kinds]lanes.Settings{})
 
@@ -177,9 +224,10 @@ func defaults(change func(*manager.Config)) manager.Config {
 		Elect: elect.Config{SMKey: 1},
 		Txn:   txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
 		SAKey: 1, SweepInterval: 10 * time.Second, Maintenance: manager.Maintenance{Threshold: 25, Zone: time.Local},
-		Counters:  perf.Settings{Window: 500, QueryInfo: true, Redirect: true, Keep: time.Hour, Memory: imagesMemory},
-		Queries:   txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
-		Registrar: sa.RegistrarConfig{Groups: sa.DefaultGroups(), Reports: txn.Config{Timeout: 200 * time.Millisecond, Retries: 3}},
+		Counters:   perf.Settings{Window: 500, QueryInfo: true, Redirect: true, Keep: time.Hour, Memory: imagesMemory},
+		Queries:    txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
+		Congestion: congestion.Settings{Window: 500},
+		Registrar:  sa.RegistrarConfig{Groups: sa.DefaultGroups(), Reports: txn.Config{Timeout: 200 * time.Millisecond, Retries: 3}},
 	}
 	change(&c)
 	return c

@@ -45,6 +45,13 @@ type Publish struct{ View *view.View }
 // StoodBy is the subnet as a standby has found it, of which only Topo and LIDs are known: for counters.
 type StoodBy struct{ View *view.View }
 
+// Restarted says that ports have lost what was written to them, or may have: for congestion control.
+type Restarted struct{ Ports []mad.GUID }
+
+// Congestion has devices get the settings of congestion control that they lack, after a heavy sweep;
+// with nil, another manager may write them.
+type Congestion struct{ View *view.View }
+
 // Show is the plan of a dry run.
 type Show struct{ Computed *sweep.SweepPlan }
 
@@ -59,6 +66,8 @@ func (Compute) action()      {}
 func (Cancel) action()       {}
 func (Publish) action()      {}
 func (StoodBy) action()      {}
+func (Restarted) action()    {}
+func (Congestion) action()   {}
 func (Show) action()         {}
 func (ForRegistrar) action() {}
 func (Exit) action()         {}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"ibsm/congestion"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -65,6 +66,8 @@ type Config struct {
 	// often a request for them is sent, and for how long an answer is awaited.
 	Counters perf.Settings
 	Queries  txn.Config
+	// Congestion are the wanted settings of congestion control. Its requests are sent as often, too.
+	Congestion congestion.Settings
 	// Registrar is of the SA's half that changes what is registered. Run sets its Began.
 	Registrar sa.RegistrarConfig
 	// DryRun asks and computes, shows the plan, and ends without having written
@@ -95,6 +98,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.SAKey, c.cfg.Trust, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.Trust, cfg.HonorGUID2LID
 	c.cfg.PrefixRoutes, c.cfg.PathSLs, c.cfg.QoS, c.cfg.PortGroups = cfg.PrefixRoutes, cfg.PathSLs, cfg.QoS, cfg.PortGroups
 	c.cfg.MaxRate, c.cfg.NoMulticast = cfg.MaxRate, cfg.NoMulticast
+	c.cfg.Congestion = cfg.Congestion
 	c.cfg.Registrar.Mirror = cfg.Registrar.Mirror
 	c.cfg.Registrar.DropSubscriptions = cfg.Registrar.DropSubscriptions
 	c.cfg.Elect = cfg.Elect

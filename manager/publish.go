@@ -127,4 +127,7 @@ func (c *Core) unpublish() {
 	c.certifying.end(&c.fx)
 	c.drifting.forget(&c.fx)
 	c.published.withdraw(&c.fx)
+	if c.cfg.Congestion.Enabled {
+		c.fx.do(Congestion{})
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"ibsm/congestion"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -26,6 +27,7 @@ type loop struct {
 	engine    *txn.Engine
 	registrar *registrar
 	counters  *perf.Reader
+	congested *congestion.Writer
 	gsiEnded  <-chan error // why the port of QP1 has ended; nil without one
 	tasks     *sync.WaitGroup
 	results   chan RoutesComputed
@@ -95,6 +97,7 @@ func (l *loop) run(ctx context.Context) error {
 func (l *loop) configure(cfg *Config) Event {
 	l.registrar.notify(sa.ConfigChanged{Config: cfg.Registrar})
 	l.counters.Configure(cfg.Counters)
+	l.congested.Configure(cfg.Congestion)
 	return ConfigChanged{cfg}
 }
 
@@ -218,6 +221,14 @@ func (l *loop) act(ctx context.Context, a Action) {
 		}
 	case StoodBy:
 		l.counters.Follow(a.View)
+	case Restarted:
+		l.congested.Restarted(a.Ports)
+	case Congestion:
+		if a.View == nil {
+			l.congested.Forget()
+		} else {
+			l.congested.Follow(a.View)
+		}
 	case ForRegistrar:
 		l.registrar.notify(a.Event)
 	case Forwarded:

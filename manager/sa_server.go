@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ibsm/congestion"
 	"ibsm/mad"
 	"ibsm/mad/gsi"
 	"ibsm/mad/rmpp"
@@ -72,16 +73,16 @@ type saPort struct {
 	inbox   *inbox // of the registrar
 }
 
-// newSAPort returns the QP1 of a port; counters takes the answers about counters, and plainPeers is
-// rmpp.Config's.
-func newSAPort(port txn.Port, s *saServer, inbox *inbox, counters *perf.Reader, plainPeers bool) *saPort {
+// newSAPort returns the QP1 of a port; counters takes the answers about counters, congested those of
+// congestion control, and plainPeers is rmpp.Config's.
+func newSAPort(port txn.Port, s *saServer, inbox *inbox, counters *perf.Reader, congested *congestion.Writer, plainPeers bool) *saPort {
 	p := &saPort{sa: s, opened: time.Now(), replies: &replyQueue{wake: make(chan struct{}, 1)}, inbox: inbox}
 	p.Port = gsi.New(port, gsi.Users{
 		SARequest: p.takeRequests,
 		SAReport:  func(ds []mad.Datagram) int { s.clients.add(ds); return inbox.take(forReports, ds) },
 		SAClient:  func(ds []mad.Datagram) int { s.clients.add(ds); return inbox.take(forClient, ds) },
 		Mirror:    func(ds []mad.Datagram) int { return inbox.take(forMirror, ds) },
-		Perf:      counters.Take,
+		Perf:      counters.Take, Congestion: congested.Take,
 	})
 	p.tables = newTableServer(s, p.Send, plainPeers)
 	return p

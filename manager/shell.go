@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ibsm/congestion"
 	"ibsm/mad"
 	"ibsm/mad/gsi"
 	"ibsm/mad/rmpp"
@@ -24,8 +25,8 @@ import (
 //
 // Run starts, and waits for, these goroutines:
 //   - the receive loop of each port, which ends when the port is closed;
-//   - those of saPort, tableServer, registrar and the reader of counters, which end with the
-//     context of Run;
+//   - those of saPort, tableServer, registrar, the reader of counters and the writer of congestion
+//     control, which end with the context of Run;
 //   - a worker for each route task, of which there is one for each Purpose at a time, and one
 //     for a certificate task, and one for a drift task; their contexts end with Run.
 //
@@ -64,6 +65,10 @@ type Shell struct {
 	Counted func(*perf.Image)
 	Found   func(perf.Finding)
 	Gone    func(mad.GUID)
+	// Trouble is given each device that does not take settings of congestion control, and Written the
+	// report of each round. They may be nil, must not block, and are called by one goroutine.
+	Trouble func(congestion.Finding)
+	Written func(congestion.Report)
 	// Store is the state store; nil for none.
 	// Who opened it runs and closes it.
 	Store *store.Store
@@ -149,7 +154,8 @@ func (s *Shell) Run(until context.Context) error {
 	s.logSA(ctx)
 	inbox := newInbox(&s.sa.stats, start)
 	counters := perf.NewReader(perf.ReaderConfig{Settings: s.Config.Counters, Transactions: s.Config.Queries, Image: s.Counted, Found: s.Found, Gone: s.Gone})
-	gsi := newSAPort(cmp.Or(s.GSI, s.Port), &s.sa, inbox, counters, s.PlainPeers)
+	congested := congestion.NewWriter(congestion.WriterConfig{Settings: s.Config.Congestion, Transactions: s.Config.Queries, Found: s.Trouble, Done: s.Written})
+	gsi := newSAPort(cmp.Or(s.GSI, s.Port), &s.sa, inbox, counters, congested, s.PlainPeers)
 	if s.GSI == nil {
 		port = gsi
 	}
@@ -160,17 +166,21 @@ func (s *Shell) Run(until context.Context) error {
 	tasks.Go(func() { registrar.run(ctx) })
 	tasks.Go(func() { _ = counters.Run(ctx, gsi.Send) }) // the receive loop reports a broken port
 	s.counters.Store(counters)
+	tasks.Go(func() { _ = congested.Run(ctx, gsi.Send) })
 	engine := txn.NewEngine(port)
 	tasks.Go(func() { engine.Run(ctx) })
 
 	s.Config.Epoch = start.Unix()
-	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, registrar: registrar, counters: counters, tasks: &tasks, results: make(chan RoutesComputed, NumPurposes), grown: make(chan MulticastComputed), certified: make(chan CertificateMade, 1), measured: make(chan DriftMeasured, 1), start: start}
+	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, registrar: registrar, counters: counters, congested: congested, tasks: &tasks, results: make(chan RoutesComputed, NumPurposes), grown: make(chan MulticastComputed), certified: make(chan CertificateMade, 1), measured: make(chan DriftMeasured, 1), start: start}
 	if s.GSI != nil {
 		ended := make(chan error, 1)
 		loop.gsiEnded = ended
 		tasks.Go(func() { ended <- gsi.Serve(ctx) })
 	}
 	err := loop.run(until)
+	if s.Config.Once && err == nil {
+		congested.Finish(until)
+	}
 	registrar.leave()
 	return err
 }

@@ -363,8 +363,12 @@ func (c *Core) computed(r *sweep.SweepPlan) {
 		if lids, forgotten := c.sweeps.sweeper.Changes(); len(lids)+len(forgotten) > 0 {
 			c.fx.do(Persist{LIDs: lids, Forgotten: forgotten})
 		}
-		if ports := portsReset(r); ports != nil {
-			c.fx.do(ForRegistrar{sa.PortsReset{Ports: ports}})
+		reset := portsReset(r)
+		if reset != nil {
+			c.fx.do(ForRegistrar{sa.PortsReset{Ports: reset}})
+		}
+		if restarted := append(reset, r.Restarted()...); c.cfg.Congestion.Enabled && len(restarted) > 0 {
+			c.fx.do(Restarted{restarted})
 		}
 		c.publishFirst(r)
 	}
@@ -386,6 +390,9 @@ func (c *Core) finish(out *sweep.Outcome) {
 	c.port.holds(&out.Topo.Ports[out.Topo.Self].Info)
 	c.multicast.SetSubnet(out)
 	c.publish(out)
+	if c.cfg.Congestion.Enabled && out.Err == nil {
+		c.fx.do(Congestion{c.published.view})
+	}
 	c.raiseTop()
 	if out.Fitting.State == sweep.LanesUnread {
 		c.sweeps.readLanes()

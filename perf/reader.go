@@ -6,20 +6,18 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/gsi"
 	"ibsm/mad/txn"
 	"ibsm/view"
 )
 
-// Reader runs a Machine at a port of QP1: requests leave with the lowest priority of its users,
-// and responses have a bounded queue of their own. One goroutine is in Run; all other methods
-// may be called by any.
+// Reader runs a Machine at a port of QP1. One goroutine is in Run; all other methods may be called by
+// any.
 type Reader struct {
-	cfg      ReaderConfig
-	start    time.Time // of the Machine's time
-	received chan mad.Datagram
-	events   chan Event
-	calls    chan func(*Machine)
-	wake     chan struct{} // has room for one
+	cfg     ReaderConfig
+	asker   *gsi.Asker
+	machine *Machine
+	follows *view.View // whose ports are read
 
 	mu       sync.Mutex
 	view     *view.View // to be followed; nil for none yet
@@ -38,17 +36,18 @@ type ReaderConfig struct {
 	Gone  func(mad.GUID)
 }
 
-// maxReceived is how many responses wait. More are dropped, and asked for again.
-const maxReceived = 1024
-
 // NewReader returns a Reader that has no ports yet.
 func NewReader(cfg ReaderConfig) *Reader {
-	return &Reader{cfg: cfg, start: time.Now(), received: make(chan mad.Datagram, maxReceived), events: make(chan Event, 16),
-		calls: make(chan func(*Machine)), wake: make(chan struct{}, 1)}
+	r := &Reader{cfg: cfg, machine: New(cfg.Settings)}
+	transactions := cfg.Transactions
+	transactions.MaxWindow = cfg.Settings.Window
+	r.asker = gsi.NewAsker(transactions, gsi.Asking{Answered: r.answered, Woken: r.catchUp,
+		Due: r.machine.Next, Tick: func() { r.step(&Tick{}) }})
+	return r
 }
 
 // Time is when the Machine's time was at.
-func (r *Reader) Time(at time.Duration) time.Time { return r.start.Add(at) }
+func (r *Reader) Time(at time.Duration) time.Time { return r.asker.Time(at) }
 
 // Follow has the ports of a view read from now on. It does not wait. Without one, which is nil, those
 // of the view before are read on: another manager rules them now.
@@ -57,7 +56,7 @@ func (r *Reader) Follow(v *view.View) {
 		r.mu.Lock()
 		r.view = v
 		r.mu.Unlock()
-		r.wakeUp()
+		r.asker.Wake()
 	}
 }
 
@@ -73,96 +72,31 @@ func (r *Reader) Configure(s Settings) {
 	r.mu.Lock()
 	r.settings = &s
 	r.mu.Unlock()
-	r.wakeUp()
-}
-
-func (r *Reader) wakeUp() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	r.asker.Wake()
 }
 
 // Take takes packets of performance management, for gsi.Users. It does not wait.
-func (r *Reader) Take(ds []mad.Datagram) (dropped int) {
-	for i := range ds {
-		select {
-		case r.received <- ds[i]:
-		default:
-			dropped++
-		}
-	}
-	return dropped
-}
+func (r *Reader) Take(ds []mad.Datagram) (dropped int) { return r.asker.Take(ds) }
 
 // Event gives the Machine an event. It returns when Run has taken it, or ctx is done.
 func (r *Reader) Event(ctx context.Context, e Event) {
-	select {
-	case r.events <- e:
-	case <-ctx.Done():
-	}
+	r.asker.Do(ctx, func() { r.step(e) })
 }
 
 // Do has Run call a function with the Machine between two steps, and returns when it has; ok
 // is false when ctx is done before.
 func (r *Reader) Do(ctx context.Context, f func(*Machine)) (ok bool) {
-	done := make(chan struct{})
-	select {
-	case r.calls <- func(m *Machine) { f(m); close(done) }:
-	case <-ctx.Done():
-		return false
-	}
-	<-done
-	return true
-}
-
-// running is the state of Run.
-type running struct {
-	*Reader
-	machine *Machine
-	table   *txn.Table
-	follows *view.View // whose ports are read
-	refused []uint64   // tags of requests for which the table had no room
-	ended   []txn.Outcome
+	return r.asker.Do(ctx, func() { f(r.machine) })
 }
 
 // Run reads counters until ctx is done or the port is broken. send is that of the port.
 func (r *Reader) Run(ctx context.Context, send func([]mad.Datagram) (int, error)) error {
-	cfg := r.cfg.Transactions
-	cfg.MaxWindow = r.cfg.Settings.Window
-	run := &running{Reader: r, machine: New(r.cfg.Settings), table: txn.New(cfg)}
-	run.table.SetYields(true)
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	var out []mad.Datagram
-	for {
-		now := run.now()
-		run.settle(now)
-		if out = run.table.Output(now, out[:0]); len(out) > 0 {
-			if _, err := send(out); err != nil {
-				return err
-			}
-		}
-		timer.Reset(run.wait(now))
-		select {
-		case <-ctx.Done():
-			return nil
-		case d := <-r.received:
-			run.take(&d)
-		case e := <-r.events:
-			run.step(e)
-		case <-run.wake:
-			run.catchUp()
-		case f := <-r.calls:
-			f(run.machine)
-		case <-timer.C:
-		}
-	}
+	return r.asker.Run(ctx, send)
 }
 
 // catchUp puts settings into force that are new, and reads the ports of a view that is. While there
 // are no sweeps it leaves the ports as they are.
-func (r *running) catchUp() {
+func (r *Reader) catchUp() {
 	r.mu.Lock()
 	v, s := r.view, r.settings
 	r.settings = nil
@@ -179,61 +113,24 @@ func (r *running) catchUp() {
 	}
 }
 
-// now is the time since the Reader was made, and never 0.
-func (r *running) now() time.Duration { return time.Since(r.start) + 1 }
-
-// wait is how long nothing is due.
-func (r *running) wait(now time.Duration) time.Duration {
-	const long = time.Hour
-	at := now + long
-	if due, ok := r.machine.Next(); ok {
-		at = min(at, due)
-	}
-	if due, ok := r.table.Deadline(); ok {
-		at = min(at, due)
-	}
-	return max(0, at-now)
-}
-
-// settle ends requests that got no response, and begins a sweep that is due.
-func (r *running) settle(now time.Duration) {
-	r.ended = r.table.Expire(now, r.ended[:0])
-	for i := range r.ended {
-		r.step(&Unanswered{r.ended[i].Tag})
-	}
-	if due, ok := r.machine.Next(); ok && due <= now {
-		r.step(&Tick{})
-	}
-	for len(r.refused) > 0 {
-		tag := r.refused[0]
-		r.refused = r.refused[1:]
+// answered takes the end of a request.
+func (r *Reader) answered(tag uint64, p *mad.Packet) {
+	if p == nil {
 		r.step(&Unanswered{tag})
-	}
-}
-
-// take takes a packet.
-func (r *running) take(d *mad.Datagram) {
-	o, ok := r.table.Match(r.now(), d)
-	switch {
-	case !ok:
-	case o.Result == txn.Replied:
-		r.step(&Answered{o.Tag, &d.Packet})
-	default:
-		r.step(&Unanswered{o.Tag})
+	} else {
+		r.step(&Answered{tag, p})
 	}
 }
 
 // step has the machine take a step, and submits what it asks for.
-func (r *running) step(e Event) {
+func (r *Reader) step(e Event) {
 	if c, is := e.(*Changed); is {
-		r.table.SetMaxWindow(c.Settings.Window)
+		r.asker.SetMaxWindow(c.Settings.Window)
 	}
-	out := r.machine.Step(r.now(), e)
+	out := r.machine.Step(r.asker.Now(), e)
 	for i := range out.Asks {
 		a := &out.Asks[i]
-		if !r.table.Submit(&txn.Request{Packet: &a.Packet, Addr: a.To, Tag: a.Tag}) {
-			r.refused = append(r.refused, a.Tag)
-		}
+		r.asker.Ask(a.To, &a.Packet, a.Tag)
 	}
 	if r.cfg.Found != nil {
 		for _, f := range out.Findings {

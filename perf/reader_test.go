@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"ibsm/mad"
-	"ibsm/mad/gsi"
 	"ibsm/mad/pma"
 	"ibsm/mad/txn"
 	"ibsm/view/viewtest"
@@ -118,18 +117,14 @@ func TestReader(t *testing.T) {
 	})
 }
 
-// TestReaderQueue: what has no room is dropped, and counted by the owner of QP1; a broken port
-// ends the Reader.
-func TestReaderQueue(t *testing.T) {
+// TestReaderBroken: a broken port ends the Reader.
+func TestReaderBroken(t *testing.T) {
 	r := NewReader(ReaderConfig{Settings: minutely})
-	users := gsi.Users{Perf: r.Take}
-	if dropped := users.Perf(make([]mad.Datagram, maxReceived+7)); dropped != 7 {
-		t.Errorf("%d dropped", dropped)
-	}
 	w := &wire{reader: r, devices: map[mad.LID]*device{}, broken: errors.New("broken")}
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(t.Context(), w.send) }()
 	r.Event(t.Context(), &Ports{testPorts(1, 1)})
-	r.Event(t.Context(), &SweepNow{})
-	if err := r.Run(t.Context(), w.send); err != w.broken {
+	if err := <-ended; err != w.broken {
 		t.Error(err)
 	}
 }

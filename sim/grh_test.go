@@ -107,7 +107,7 @@ func TestGRH(t *testing.T) {
 		t.Errorf("to a subscription and a join: %v", methods)
 	}
 	unserved := request(mad.MethodGet, 1, 4)
-	unserved.Packet.SetHeader(mad.ClassCongestion, mad.MethodGet, 1, 0)
+	unserved.Packet.SetHeader(mad.ClassVendor, mad.MethodGet, 1, 0)
 	h.came = nil
 	st.Send([]mad.Datagram{unserved})
 	b.pass(time.Second)

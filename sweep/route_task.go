@@ -96,6 +96,17 @@ type SweepPlan struct {
 // Found is the result of the walk.
 func (c *SweepPlan) Found() *discover.Result { return c.found.Result }
 
+// Restarted are the switches, by GUID, that have lost their tables, or may have, or were not known
+// before.
+func (c *SweepPlan) Restarted() (list []mad.GUID) {
+	for i := range c.delta.switches {
+		if w := &c.delta.switches[i]; w.Lost {
+			list = append(list, w.GUID)
+		}
+	}
+	return list
+}
+
 // delta are the changes that a task makes to the state.
 type delta struct {
 	switches     []device.Walked // by SwitchIdx

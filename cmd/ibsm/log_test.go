@@ -114,10 +114,10 @@ func TestLogOfModules(t *testing.T) {
 		}
 		return path
 	}
-	modules := write("modules", "# sweeps\nosm_state_mgr.c=0x07\nosm_congestion_control.c 1\n")
+	modules := write("modules", "# sweeps\nosm_state_mgr.c=0x07\nosm_event_plugin.c 1\n")
 	conf := write("sm.conf", "per_module_logging_file "+modules+"\n")
 	p := start(t, nil, dir, caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-f", "stdout", "-F", conf, "-D", "0x01", "-s", "0")
-	p.await(`modules:3: insert_per_module_debug: Module name "osm_congestion_control.c" not found`)
+	p.await(`modules:3: insert_per_module_debug: Module name "osm_event_plugin.c" not found`)
 	p.await("0x04 -> INITIATING HEAVY SWEEP")
 	p.await("0x80 -> SUBNET UP")
 	p.signal(syscall.SIGHUP)

@@ -57,7 +57,7 @@ var treatments = []treatment{
 	{input: "console local", args: "-q local", setting: "console local", silent: true},
 	{input: "console of a run of one sweep", args: "-q loopback -C 1", silent: true},
 	{input: "perfmgr", conf: "perfmgr TRUE\n", silent: true},
-	{input: "congestion control", conf: "congestion_control TRUE\n", says: `0x01 -> .*no effect in this version: congestion_control`},
+	{input: "congestion control", conf: "congestion_control TRUE\n", silent: true},
 	{input: "log flags of single modules, without the file", conf: "per_module_logging_file x\n", silent: true},
 	{input: "keys of an engine that does not run", conf: "torus_config x\nlash_start_vl 1\n", says: `SUBNET UP`},
 	{input: "OSM_TMP_DIR", env: "OSM_TMP_DIR=elsewhere", setting: "dump_files_dir elsewhere", silent: true},

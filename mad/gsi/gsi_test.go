@@ -66,7 +66,9 @@ func TestClassify(t *testing.T) {
 		{mad.ClassPerf, mad.MethodGetResp, false, Perf},
 		{mad.ClassPerf, mad.MethodGet, true, Perf},
 		{mad.ClassPerf, mad.MethodTrap, false, Unwanted},
-		{mad.ClassCongestion, mad.MethodGetResp, false, Unwanted},
+		{mad.ClassCongestion, mad.MethodGetResp, false, Congestion},
+		{mad.ClassCongestion, mad.MethodSet, true, Congestion},
+		{mad.ClassCongestion, mad.MethodTrap, false, Unwanted},
 	} {
 		d := packet(c.class, c.method, 1)
 		d.TimedOut = c.timedOut
@@ -234,6 +236,7 @@ func TestSend(t *testing.T) {
 		{"segments", many(17, mad.ClassSA, mad.MethodGetTableResp, true), []int{8, 8, 1}},
 		{"as a client", many(5, mad.ClassSA, mad.MethodGet, false), []int{4, 1}},
 		{"counters", many(3, mad.ClassPerf, mad.MethodGet, false), []int{1, 1, 1}},
+		{"congestion control", many(3, mad.ClassCongestion, mad.MethodSet, false), []int{1, 1, 1}},
 		{"mirror", many(3, mad.ClassMirror, mad.MethodGetTable, false), []int{2, 1}},
 		{"mixed", append(many(3, mad.ClassSA, mad.MethodReport, false), many(3, mad.ClassMirror, mad.MethodGetTableResp, true)...), []int{3, 2, 1}},
 	} {

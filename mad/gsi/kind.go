@@ -8,18 +8,19 @@ type Kind uint8
 
 // Kinds. An RMPP packet is of the kind of the request or response that it is a part of.
 const (
-	Subnet    Kind = iota // subnet management: of QP0, where one port carries both queue pairs
-	SARequest             // to this SA, of its clients
-	SAReport              // response to a Report of this SA, or a Report that the port gave up
-	SAClient              // response of another SA, a request to it that the port gave up, or a Report of it
-	Mirror                // of another subnet manager of our kind, in either direction
-	Perf                  // of performance management: a response, or a request of ours that the port gave up
-	Unserved              // request of a class that has no server here; it is refused
-	Unwanted              // any other: nobody is waiting for it
+	Subnet     Kind = iota // subnet management: of QP0, where one port carries both queue pairs
+	SARequest              // to this SA, of its clients
+	SAReport               // response to a Report of this SA, or a Report that the port gave up
+	SAClient               // response of another SA, a request to it that the port gave up, or a Report of it
+	Mirror                 // of another subnet manager of our kind, in either direction
+	Perf                   // of performance management: a response, or a request of ours that the port gave up
+	Congestion             // of congestion control, likewise
+	Unserved               // request of a class that has no server here; it is refused
+	Unwanted               // any other: nobody is waiting for it
 	NumKinds
 )
 
-var kindNames = [NumKinds]string{"subnet management", "SA request", "SA report", "SA client", "mirror", "performance management", "unserved class", "unwanted"}
+var kindNames = [NumKinds]string{"subnet management", "SA request", "SA report", "SA client", "mirror", "performance management", "congestion control", "unserved class", "unwanted"}
 
 // String is the kind in a few words.
 func (k Kind) String() string { return kindNames[k] }
@@ -35,6 +36,8 @@ func Classify(d *mad.Datagram) Kind {
 		return Mirror
 	case class == mad.ClassPerf && ended:
 		return Perf
+	case class == mad.ClassCongestion && ended:
+		return Congestion
 	case class == mad.ClassSA && ended && (m == mad.MethodReportResp || m == mad.MethodReport):
 		return SAReport
 	case class == mad.ClassSA && (ended || m == mad.MethodReport):
@@ -66,7 +69,7 @@ func share(p *mad.Packet) int {
 		return 8
 	case class == mad.ClassSA: // as a client
 		return 4
-	case class == mad.ClassPerf && !p.IsResponse():
+	case (class == mad.ClassPerf || class == mad.ClassCongestion) && !p.IsResponse():
 		return 1
 	}
 	return 2

@@ -25,8 +25,8 @@ import (
 // copy what they keep, do not wait, and return how many packets they had no room for.
 type Users struct {
 	SARequest, SAReport, SAClient, Mirror func(ds []mad.Datagram) (dropped int)
-	// Perf may be nil: nobody asks for counters.
-	Perf func(ds []mad.Datagram) (dropped int)
+	// Perf and Congestion may be nil: nobody asks for counters, or writes settings of congestion control.
+	Perf, Congestion func(ds []mad.Datagram) (dropped int)
 }
 
 // Port owns QP1. Send, TrySend and Counts may be called by any number of goroutines.
@@ -46,10 +46,12 @@ func New(port txn.Port, users Users) *Port {
 	nobody := func(ds []mad.Datagram) int { return len(ds) }
 	p.users = [NumKinds]func([]mad.Datagram) int{
 		SARequest: users.SARequest, SAReport: users.SAReport, SAClient: users.SAClient, Mirror: users.Mirror,
-		Perf: users.Perf, Unserved: p.queueUnserved, Unwanted: nobody,
+		Perf: users.Perf, Congestion: users.Congestion, Unserved: p.queueUnserved, Unwanted: nobody,
 	}
-	if users.Perf == nil {
-		p.users[Perf] = nobody
+	for _, k := range []Kind{Perf, Congestion} {
+		if p.users[k] == nil {
+			p.users[k] = nobody
+		}
 	}
 	return p
 }

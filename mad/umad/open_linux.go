@@ -18,7 +18,7 @@ import (
 // Close may be called from anywhere.
 type Device struct {
 	SMI *Port // subnet management, by directed route and by LID
-	GSI *Port // subnet administration, other managers, performance management
+	GSI *Port // subnet administration, other managers, performance management, congestion control
 
 	at     Pair
 	mu     sync.Mutex
@@ -92,8 +92,9 @@ func openDevice(at Pair, cfg Config, sm, sa []mad.Method) (*Device, error) {
 	if cfg.Serve {
 		classes[0].may = reports
 		classes = append(classes, registration{class: mad.ClassMirror, methods: mirrorMethods})
-		// To ask for counters. Requests go to the host's own agent, which the driver is.
-		classes = append(classes, registration{class: mad.ClassPerf})
+		// To ask for counters, and to write settings of congestion control. Requests go to the host's own
+		// agents, which the driver is.
+		classes = append(classes, registration{class: mad.ClassPerf}, registration{class: mad.ClassCongestion})
 	}
 	gsi, err := openPort(at.GSI, 1, cfg, classes...)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 // OpenSM does and log it. OpenSM names modules by its own source files.
 var parts = map[string]string{
 	"main.c":                   "daemon/daemon.go daemon/receiver.go daemon/logging.go",
+	"osm_congestion_control.c": "daemon/congestion.go",
 	"osm_console.c":            "daemon/console.go daemon/console_server.go",
 	"osm_console_io.c":         "daemon/console.go daemon/console_server.go",
 	"osm_db_files.c":           "daemon/state.go cache/keeper.go",

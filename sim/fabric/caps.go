@@ -25,6 +25,7 @@ type Caps struct {
 	SubnetTimeOut   uint8   // at power-up: 4.096 us * 2^v between two traps
 	RespTimeValue   uint8
 	Perf            Perf
+	Congestion      Congestion
 	Extended        Extended
 	Defect          Defect        // nil for a sound agent
 	SMATime         time.Duration // that its agent takes for one SMP; Config.SMA.Time
@@ -121,6 +122,7 @@ func idealCaps(n *net.Node) Caps {
 		SubnetTimeOut: 18,
 		RespTimeValue: 16,
 		Perf:          idealPerf(n.Type),
+		Congestion:    idealCongestion(n.Type),
 	}
 	speed, width := supported(n)
 	if speed >= mad.FDR {

@@ -20,7 +20,8 @@
 // With Latency and Jitter zero a request is answered before Send returns.
 //
 // Not modelled: credits and congestion, partial directed routes (DrSLID or DrDLID
-// other than permissive), random forwarding tables and sampling of counters.
+// other than permissive), random forwarding tables and sampling of counters. Agents of
+// congestion control hold what is written (Congestion).
 //
 // Ports count what probes and MADs carry and what is lost, and agents of performance
 // management show it (Perf). SetBitErrorRate makes a cable bad.

@@ -53,6 +53,7 @@ type Fabric struct {
 	counts         []*counts       // by port
 	sick           map[int32]*sick // by port
 	traffic        map[int32]*flowing
+	congested      map[int32]*congestion // by port
 	byGUID         map[mad.GUID]int32
 	stats          Stats
 	serial         uint64 // of traps and trainings

@@ -240,8 +240,8 @@ func (f *Fabric) arrived(from int32, d *mad.Datagram) {
 		f.drop(DropNodeGone, d)
 	case p.MgmtClass().IsSubnet():
 		f.atQP0(at, dlid, d)
-	case p.MgmtClass() == mad.ClassPerf && !p.IsResponse():
-		f.atPerf(at, dlid, d)
+	case p.MgmtClass() == mad.ClassPerf && !p.IsResponse(), f.takesCongestion(at, p):
+		f.atGSA(at, dlid, d)
 	default:
 		f.deliver(at, d)
 	}

@@ -18,16 +18,22 @@ type Perf struct {
 	Defect Defect
 }
 
-// atPerf has the node's performance agent answer a request that came in by port at,
-// sent to dlid, and sends the answer.
-func (f *Fabric) atPerf(at int32, dlid mad.LID, d *mad.Datagram) {
+// atGSA has the node's agent of performance management or congestion control answer a request
+// that came in by port at, sent to dlid, and sends the answer.
+func (f *Fabric) atGSA(at int32, dlid mad.LID, d *mad.Datagram) {
 	n := f.nodeOf(at)
 	if n.mute {
 		f.drop(DropMute, d)
 		return
 	}
 	p := &d.Packet
-	status, answers := f.obeyPerf(n, p)
+	var status mad.Status
+	var answers bool
+	if p.MgmtClass() == mad.ClassCongestion {
+		status, answers = f.congestionAgent(at, p)
+	} else {
+		status, answers = f.obeyPerf(n, p)
+	}
 	if !answers {
 		f.drop(DropMute, d)
 		return

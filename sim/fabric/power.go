@@ -17,6 +17,7 @@ func (f *Fabric) powerUp(i int32) {
 		p := &f.ports[n.first+num]
 		p.tables, p.leaseEnd, p.training = nil, 0, 0
 		f.clearCounts(n.first + num)
+		delete(f.congested, n.first+num)
 		f.powerUpPort(n, p)
 		if p.station != nil {
 			p.station.reregister = false

@@ -1,0 +1,37 @@
+package daemon
+
+import (
+	"ibsm/congestion"
+	"ibsm/mad/cc"
+)
+
+// troubled logs a device that does not take settings of congestion control, as manager.Shell's
+// Trouble.
+func (r receiver) troubled(f congestion.Finding) {
+	fields := []any{"node", r.nodeName(f.Port), "guid", f.Port.GUID, "port", f.Port.Num, "lid", f.Port.To.LID, "attribute", cc.AttrName(f.Attr)}
+	switch f.Trouble {
+	case congestion.Silent:
+		r.logger.Error("congestion control: a device does not answer: it has no agent, or another CC_Key than cc_key", fields...)
+	case congestion.NoAgent:
+		r.logger.Error("congestion control: a device does not support it", append(fields, "status", f.Status)...)
+	case congestion.Refused:
+		r.logger.Error("congestion control: a device refuses a setting", append(fields, "block", f.Mod, "status", f.Status)...)
+	}
+}
+
+// written logs the end of a round, as manager.Shell's Written.
+func (r receiver) written(s congestion.Report) {
+	r.logger.Info("congestion control: settings are written", "devices", s.Devices, "requests", s.Sent, "without", s.Without, "refused", s.Refused)
+	if s.More > 0 {
+		r.logger.Error("congestion control: more devices do not take settings than are logged", "more", s.More)
+	}
+}
+
+// nodeName is that of a device.
+func (r receiver) nodeName(p congestion.Port) string {
+	shell := r.control.Manager()
+	if shell == nil {
+		return ""
+	}
+	return r.counters.name(shell.View(), p.Node)
+}
