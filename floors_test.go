@@ -39,7 +39,7 @@ var floors = []floor{
 	{packages: "view/viewtest store opensm/log opensm/names opensm/guidfile opensm/perfdb", modules: "go.etcd.io/bbolt"},
 	{packages: "sweep/*"},
 	{packages: "sweep"},
-	{packages: "sa/path sa/client perf congestion"},
+	{packages: "sa/path sa/client perf congestioncontrol"},
 	{packages: "perf/congestion perf/sick"},
 	{packages: "sa/mirror"},
 	{packages: "sa"},
@@ -67,10 +67,10 @@ var narrow = map[string]string{
 	"sim/hosts":  "mad mad/* topo/net sim/fabric",
 	"sim/ibsim":  "mad mad/* sim/fabric",
 	// Only tests and programs import simulations.
-	"sim":        "mad mad/* manager registry sa sim/fabric store sweep topo/net view",
-	"routing":    "mad mad/smp topo priority",
-	"perf":       "mad mad/gsi mad/pma mad/txn topo view",
-	"congestion": "mad mad/cc mad/gsi mad/txn view",
+	"sim":               "mad mad/* manager registry sa sim/fabric store sweep topo/net view",
+	"routing":           "mad mad/smp topo priority",
+	"perf":              "mad mad/gsi mad/pma mad/txn topo view",
+	"congestioncontrol": "mad mad/cc mad/gsi mad/txn view",
 	// What a policy means depends on the ports and their partitions alone.
 	"routing/qos": "mad conf/diag conf/policyfile partitions registry routing/portgroups topo",
 	// Likewise of groups.

@@ -1,26 +1,26 @@
 package daemon
 
 import (
-	"ibsm/congestion"
+	"ibsm/congestioncontrol"
 	"ibsm/mad/cc"
 )
 
 // troubled logs a device that does not take settings of congestion control, as manager.Shell's
 // Trouble.
-func (r receiver) troubled(f congestion.Finding) {
+func (r receiver) troubled(f congestioncontrol.Finding) {
 	fields := []any{"node", r.nodeName(f.Port), "guid", f.Port.GUID, "port", f.Port.Num, "lid", f.Port.To.LID, "attribute", cc.AttrName(f.Attr)}
 	switch f.Trouble {
-	case congestion.Silent:
+	case congestioncontrol.Silent:
 		r.logger.Error("congestion control: a device does not answer: it has no agent, or another CC_Key than cc_key", fields...)
-	case congestion.NoAgent:
+	case congestioncontrol.NoAgent:
 		r.logger.Error("congestion control: a device does not support it", append(fields, "status", f.Status)...)
-	case congestion.Refused:
+	case congestioncontrol.Refused:
 		r.logger.Error("congestion control: a device refuses a setting", append(fields, "block", f.Mod, "status", f.Status)...)
 	}
 }
 
 // written logs the end of a round, as manager.Shell's Written.
-func (r receiver) written(s congestion.Report) {
+func (r receiver) written(s congestioncontrol.Report) {
 	r.logger.Info("congestion control: settings are written", "devices", s.Devices, "requests", s.Sent, "without", s.Without, "refused", s.Refused)
 	if s.More > 0 {
 		r.logger.Error("congestion control: more devices do not take settings than are logged", "more", s.More)
@@ -28,7 +28,7 @@ func (r receiver) written(s congestion.Report) {
 }
 
 // nodeName is that of a device.
-func (r receiver) nodeName(p congestion.Port) string {
+func (r receiver) nodeName(p congestioncontrol.Port) string {
 	shell := r.control.Manager()
 	if shell == nil {
 		return ""

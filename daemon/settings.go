@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ibsm/conf"
-	"ibsm/congestion"
+	"ibsm/congestioncontrol"
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/cc"
@@ -82,9 +82,9 @@ func counterSettings(l *conf.Loaded) perf.Settings {
 }
 
 // congestionSettings are the wanted settings of congestion control. A dry run writes nothing.
-func congestionSettings(l *conf.Loaded) congestion.Settings {
+func congestionSettings(l *conf.Loaded) congestioncontrol.Settings {
 	c := l.Config
-	s := congestion.Settings{
+	s := congestioncontrol.Settings{
 		Enabled: conf.CongestionControl.In(c) && !l.DryRun,
 		Key:     cc.Key(conf.CCKey.In(c)),
 		Window:  int(min(conf.CCMaxOutstandingMADs.In(c), conf.MostQueries)),

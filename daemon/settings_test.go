@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"ibsm/conf"
-	"ibsm/congestion"
+	"ibsm/congestioncontrol"
 	"ibsm/mad"
 	"ibsm/mad/cc"
 	"ibsm/mad/txn"
@@ -118,7 +118,7 @@ func TestManagerConfig(t *testing.T) {
 			GUID:  0x1001, SweepInterval: 17 * time.Second, ForceHeavy: true, IgnoreTraps: true, Maintenance: manager.Maintenance{Threshold: 40, From: 23*time.Hour + 30*time.Minute, To: 5 * time.Hour, Zone: time.Local}, SAKey: 0x1004, MaxRate: 20,
 			Counters:   perf.Settings{Interval: time.Minute, Window: 30, Keep: time.Hour, Memory: imagesMemory, SwitchesOnly: true, KeepAbsent: true},
 			Queries:    txn.Config{Timeout: 13 * time.Millisecond, Retries: 7},
-			Congestion: congestion.Settings{Window: 500},
+			Congestion: congestioncontrol.Settings{Window: 500},
 			Registrar: sa.RegistrarConfig{
 				Groups: sa.DefaultGroups(), MLIDs: registry.MLIDPolicy{ShareSolicitedNode: true},
 				AnyJoin: true, AnyIPoIB: true, AssignedGUID: 0x14, Reports: txn.Config{Timeout: 13 * time.Millisecond, Retries: 7},
@@ -226,7 +226,7 @@ func defaults(change func(*manager.Config)) manager.Config {
 		SAKey: 1, SweepInterval: 10 * time.Second, Maintenance: manager.Maintenance{Threshold: 25, Zone: time.Local},
 		Counters:   perf.Settings{Window: 500, QueryInfo: true, Redirect: true, Keep: time.Hour, Memory: imagesMemory},
 		Queries:    txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
-		Congestion: congestion.Settings{Window: 500},
+		Congestion: congestioncontrol.Settings{Window: 500},
 		Registrar:  sa.RegistrarConfig{Groups: sa.DefaultGroups(), Reports: txn.Config{Timeout: 200 * time.Millisecond, Retries: 3}},
 	}
 	change(&c)

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"ibsm/congestion"
+	"ibsm/congestioncontrol"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -67,7 +67,7 @@ type Config struct {
 	Counters perf.Settings
 	Queries  txn.Config
 	// Congestion are the wanted settings of congestion control. Its requests are sent as often, too.
-	Congestion congestion.Settings
+	Congestion congestioncontrol.Settings
 	// Registrar is of the SA's half that changes what is registered. Run sets its Began.
 	Registrar sa.RegistrarConfig
 	// DryRun asks and computes, shows the plan, and ends without having written

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"ibsm/congestion"
+	"ibsm/congestioncontrol"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -27,7 +27,7 @@ type loop struct {
 	engine    *txn.Engine
 	registrar *registrar
 	counters  *perf.Reader
-	congested *congestion.Writer
+	congested *congestioncontrol.Writer
 	gsiEnded  <-chan error // why the port of QP1 has ended; nil without one
 	tasks     *sync.WaitGroup
 	results   chan RoutesComputed

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ibsm/congestion"
+	"ibsm/congestioncontrol"
 	"ibsm/mad"
 	"ibsm/mad/gsi"
 	"ibsm/mad/rmpp"
@@ -75,7 +75,7 @@ type saPort struct {
 
 // newSAPort returns the QP1 of a port; counters takes the answers about counters, congested those of
 // congestion control, and plainPeers is rmpp.Config's.
-func newSAPort(port txn.Port, s *saServer, inbox *inbox, counters *perf.Reader, congested *congestion.Writer, plainPeers bool) *saPort {
+func newSAPort(port txn.Port, s *saServer, inbox *inbox, counters *perf.Reader, congested *congestioncontrol.Writer, plainPeers bool) *saPort {
 	p := &saPort{sa: s, opened: time.Now(), replies: &replyQueue{wake: make(chan struct{}, 1)}, inbox: inbox}
 	p.Port = gsi.New(port, gsi.Users{
 		SARequest: p.takeRequests,

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ibsm/congestion"
+	"ibsm/congestioncontrol"
 	"ibsm/mad"
 	"ibsm/mad/rmpp"
 	"ibsm/mad/sarec"
@@ -82,7 +82,7 @@ func serve(t *testing.T, f func(c *clients)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var tasks sync.WaitGroup
 		inbox := newInbox(&c.shell.sa.stats, time.Now())
-		c.port = newSAPort(c, &c.shell.sa, inbox, perf.NewReader(perf.ReaderConfig{}), congestion.NewWriter(congestion.WriterConfig{}), false)
+		c.port = newSAPort(c, &c.shell.sa, inbox, perf.NewReader(perf.ReaderConfig{}), congestioncontrol.NewWriter(congestioncontrol.WriterConfig{}), false)
 		r := newRegistrar(c.shell, inbox, c.port.Send, time.Now())
 		c.port.start(ctx, &tasks)
 		tasks.Go(func() { c.port.Serve(ctx) })
@@ -367,7 +367,7 @@ func TestQueueOfTables(t *testing.T) {
 		c := &clients{t: t, shell: new(Shell), toSA: make(chan mad.Datagram), fromSA: make(chan mad.Datagram, 1<<10), closed: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		var tasks sync.WaitGroup
-		port := newSAPort(c, &c.shell.sa, newInbox(&c.shell.sa.stats, time.Now()), perf.NewReader(perf.ReaderConfig{}), congestion.NewWriter(congestion.WriterConfig{}), false)
+		port := newSAPort(c, &c.shell.sa, newInbox(&c.shell.sa.stats, time.Now()), perf.NewReader(perf.ReaderConfig{}), congestioncontrol.NewWriter(congestioncontrol.WriterConfig{}), false)
 		tasks.Go(func() { port.tables.dispatch(ctx) }) // without workers
 		tasks.Go(func() { port.Serve(ctx) })
 		ask := func(lid mad.LID, tid mad.TID) {

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ibsm/congestion"
+	"ibsm/congestioncontrol"
 	"ibsm/mad"
 	"ibsm/mad/gsi"
 	"ibsm/mad/rmpp"
@@ -67,8 +67,8 @@ type Shell struct {
 	Gone    func(mad.GUID)
 	// Trouble is given each device that does not take settings of congestion control, and Written the
 	// report of each round. They may be nil, must not block, and are called by one goroutine.
-	Trouble func(congestion.Finding)
-	Written func(congestion.Report)
+	Trouble func(congestioncontrol.Finding)
+	Written func(congestioncontrol.Report)
 	// Store is the state store; nil for none.
 	// Who opened it runs and closes it.
 	Store *store.Store
@@ -154,7 +154,7 @@ func (s *Shell) Run(until context.Context) error {
 	s.logSA(ctx)
 	inbox := newInbox(&s.sa.stats, start)
 	counters := perf.NewReader(perf.ReaderConfig{Settings: s.Config.Counters, Transactions: s.Config.Queries, Image: s.Counted, Found: s.Found, Gone: s.Gone})
-	congested := congestion.NewWriter(congestion.WriterConfig{Settings: s.Config.Congestion, Transactions: s.Config.Queries, Found: s.Trouble, Done: s.Written})
+	congested := congestioncontrol.NewWriter(congestioncontrol.WriterConfig{Settings: s.Config.Congestion, Transactions: s.Config.Queries, Found: s.Trouble, Done: s.Written})
 	gsi := newSAPort(cmp.Or(s.GSI, s.Port), &s.sa, inbox, counters, congested, s.PlainPeers)
 	if s.GSI == nil {
 		port = gsi

@@ -1,4 +1,4 @@
-package congestion
+package congestioncontrol
 
 import (
 	"context"

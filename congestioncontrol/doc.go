@@ -1,4 +1,4 @@
-// Package congestion writes the settings of congestion control (IBA A10) to switches and adapters.
+// Package congestioncontrol writes the settings of congestion control (IBA A10) to switches and adapters.
 //
 // Machine is a state machine: events go in, requests come out, and there is no clock and no I/O. It
 // has a record of what each device holds, by port GUID. After a heavy sweep, and when settings
@@ -16,4 +16,4 @@
 //
 // The record is not that of sweep/device: its blocks are read and written by SMPs while a subnet is
 // programmed, and decide when links become ACTIVE. Congestion control waits until they are.
-package congestion
+package congestioncontrol
