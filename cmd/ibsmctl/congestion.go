@@ -36,7 +36,7 @@ func (a *asker) congestions(ctx context.Context, _ []string, stdout io.Writer) e
 	}
 	for i := range list.Open {
 		c := &list.Open[i]
-		fmt.Fprintf(&text, "\n%s\n  %s since %s; %s, together %.1f of the time\n", a.portOf(&c.Root), printable(c.Cause), c.Since.Local().Format(time.DateTime), waiting(c.Ports), c.Weight)
+		fmt.Fprintf(&text, "\n%s\n  %s since %s; %s, together as much as %.1f that wait all the time\n", a.portOf(&c.Root), printable(c.Cause), c.Since.Local().Format(time.DateTime), waiting(c.Ports), c.Weight)
 		for k := range c.Waiting[:min(len(c.Waiting), shownWaiting)] {
 			fmt.Fprintf(&text, "    %s\n", a.portOf(&c.Waiting[k]))
 		}

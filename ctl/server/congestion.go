@@ -17,12 +17,18 @@ import (
 
 // congestionWatch is what ports wait for, image by image. The goroutine of the reader of counters follows; others look.
 type congestionWatch struct {
-	mu      sync.Mutex
+	// Of the goroutine of the reader:
+	tables *routing.Tables     // that routes are made of
+	routes *routing.Forwarding // of the view that is read
+
+	mu      sync.Mutex // guards the following
 	tracker congestion.Tracker
-	last    time.Time           // of the last image; zero before the first
-	tables  *routing.Tables     // that forwarding is made of
-	routes  *routing.Forwarding // of the view that is read
+	last    time.Time     // of the last image; zero before the first
+	span    time.Duration // from the image before to that one
 }
+
+// isOld reports whether no image has come for so long that nothing is known of now. The caller has locked.
+func (w *congestionWatch) isOld() bool { return time.Since(w.last) > 3*w.span+time.Minute }
 
 // Congested follows what ports wait for by an image, and says what begins and ends with it.
 func (d *Server) Congested(im *perf.Image) (began, ended []congestion.Event) {
@@ -35,14 +41,18 @@ func (d *Server) Congested(im *perf.Image) (began, ended []congestion.Event) {
 		return nil, nil
 	}
 	w := &d.congestion
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.tables != v.Tables {
 		w.tables, w.routes = v.Tables, routing.NewForwarding(v.Topo, v.LIDs, v.Tables)
 	}
-	w.last = reader.Time(im.End)
 	trees := congestion.Find(congestion.In{Topo: v.Topo, Forwarding: w.routes, Ports: congestion.Uses(v.Topo, im)}, congestion.Defaults)
-	return w.tracker.Take(w.last, v.Topo, trees)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := reader.Time(im.End)
+	if !w.last.IsZero() {
+		w.span = at.Sub(w.last)
+	}
+	w.last = at
+	return w.tracker.Take(at, v.Topo, trees)
 }
 
 // Congestions are those under way, and those that have ended.
@@ -55,6 +65,9 @@ func (d *Server) Congestions(context.Context) (*ctl.Congestions, error) {
 	w.mu.Lock()
 	open, ended := w.tracker.Events()
 	last := w.last
+	if w.isOld() { // perfmgr is off, for example
+		open, ended = nil, append(open, ended...)
+	}
 	w.mu.Unlock()
 	list := &ctl.Congestions{Age: -1, Open: []ctl.Congestion{}, Ended: []ctl.Congestion{}}
 	if !last.IsZero() {
@@ -88,6 +101,9 @@ func (d *Server) waitingOn(k perf.Key) (e congestion.Event, ok bool) {
 	w := &d.congestion
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.isOld() {
+		return e, false
+	}
 	open, _ := w.tracker.Events()
 	i := slices.IndexFunc(open, func(e congestion.Event) bool { return e.Root == k || slices.Contains(e.Waiting, k) })
 	if i < 0 {

@@ -15,7 +15,7 @@ import (
 type Use struct {
 	Known  bool    // the port was read
 	Busy   float64 // sending at the rate of the link as it is
-	Waited float64 // it had data and could not send them: PortXmitWait
+	Waited float64 // it had data and could not send them, at least: PortXmitWait
 }
 
 // Cause is what makes ports wait.
@@ -69,7 +69,7 @@ type Tree struct {
 
 // Find finds the roots of all waiting, the one with the most weight first.
 func Find(in In, by Settings) []Tree {
-	f := &finder{In: in, by: by, shares: map[topo.PortIdx][]share{}}
+	f := &finder{In: in, by: by, shares: make([][]share, len(in.Ports)), outs: make([][]ports, len(in.Topo.Switches))}
 	trees := map[topo.PortIdx]*Tree{}
 	for i := range in.Ports {
 		p := topo.PortIdx(i)
@@ -77,7 +77,7 @@ func Find(in In, by Settings) []Tree {
 			continue
 		}
 		shares := f.roots(p, 0)
-		best := slices.MaxFunc(shares, func(a, b share) int { return cmp.Or(cmp.Compare(a.part, b.part), cmp.Compare(b.root, a.root)) })
+		best := shares[0]
 		t := trees[best.root]
 		if t == nil {
 			t = &Tree{Root: best.root, Cause: f.cause(best.root)}
@@ -106,8 +106,18 @@ type share struct {
 type finder struct {
 	In
 	by     Settings
-	shares map[topo.PortIdx][]share // of ports that wait
+	shares [][]share // by port that waits; nil where they are not known yet
+	all    []share   // scratch
+	outs   [][]ports // by switch and port of it: those by which what it sends goes on; nil where that is not known yet
 }
+
+// ports is a set of the ports of a switch: bit n is port n.
+type ports [4]uint64
+
+func (p *ports) add(num uint8) { p[num/64] |= 1 << (num % 64) }
+
+// maxShares is how many roots of one port are followed, the greatest ones: with all ports waiting there can be as many roots as ports.
+const maxShares = 8
 
 func (f *finder) waits(p topo.PortIdx) bool {
 	return f.Ports[p].Known && f.Ports[p].Waited >= f.by.Waits && f.Topo.Ports[p].Peer != topo.None
@@ -118,27 +128,44 @@ const maxDepth = 64
 
 // roots says what a port that waits, waits for in the end.
 func (f *finder) roots(p topo.PortIdx, depth int) []share {
-	if known, is := f.shares[p]; is {
-		return known
+	if f.shares[p] != nil {
+		return f.shares[p]
 	}
 	f.shares[p] = []share{{p, 1}} // whoever comes here again in a circle
-	parts := map[topo.PortIdx]float64{}
-	for _, next := range f.next(p) {
-		if next.root == p || !f.waits(next.root) || depth == maxDepth {
-			parts[next.root] += next.part
+	goesOn := func(next share) bool { return next.root != p && f.waits(next.root) && depth < maxDepth }
+	blocks := f.next(p)
+	for _, next := range blocks {
+		if goesOn(next) {
+			f.roots(next.root, depth+1)
+		}
+	}
+	f.all = f.all[:0]
+	for _, next := range blocks {
+		if !goesOn(next) {
+			f.all = append(f.all, next)
 			continue
 		}
-		for _, s := range f.roots(next.root, depth+1) {
-			parts[s.root] += next.part * s.part
+		for _, s := range f.shares[next.root] {
+			f.all = append(f.all, share{s.root, next.part * s.part})
 		}
 	}
-	shares := make([]share, 0, len(parts))
-	for root, part := range parts {
-		shares = append(shares, share{root, part})
+	f.shares[p] = greatest(f.all)
+	return f.shares[p]
+}
+
+// greatest adds the shares of one root together, and keeps maxShares.
+func greatest(all []share) []share {
+	slices.SortFunc(all, func(a, b share) int { return cmp.Compare(a.root, b.root) })
+	sums := all[:0]
+	for _, s := range all {
+		if n := len(sums); n > 0 && sums[n-1].root == s.root {
+			sums[n-1].part += s.part
+		} else {
+			sums = append(sums, s)
+		}
 	}
-	slices.SortFunc(shares, func(a, b share) int { return cmp.Compare(a.root, b.root) })
-	f.shares[p] = shares
-	return shares
+	slices.SortFunc(sums, func(a, b share) int { return cmp.Or(cmp.Compare(b.part, a.part), cmp.Compare(a.root, b.root)) })
+	return slices.Clone(sums[:min(len(sums), maxShares)])
 }
 
 // next are the ports that packets sent by a port that waits go on by, as far as they can be what it waits for: itself, where they
@@ -220,29 +247,44 @@ func (f *finder) busiest(p topo.PortIdx, outputs []topo.PortIdx) topo.PortIdx {
 
 // outputs are the ports of the switch behind a port by which its packets go on. It is not known to whom a host sends: to all.
 func (f *finder) outputs(p topo.PortIdx, at topo.SwitchIdx) (list []topo.PortIdx) {
+	var set ports
+	if from := f.Topo.Nodes[f.Topo.Ports[p].Node].Switch; from != topo.None {
+		set = f.onward(from)[f.Topo.Ports[p].Num]
+	} else {
+		for _, out := range f.Forwarding.Rows[at] {
+			set.add(out)
+		}
+	}
 	node := f.Topo.Switches[at]
-	var taken [256]bool
-	from := f.Topo.Nodes[f.Topo.Ports[p].Node].Switch
-	for lid, out := range f.Forwarding.Rows[at] {
-		if out == 0 || taken[out] || out > f.Topo.Nodes[node].NumPorts {
-			continue
-		}
-		if from != topo.None && !f.sends(from, lid, f.Topo.Ports[p].Num) {
-			continue
-		}
-		if o := f.Topo.Port(node, out); o != f.Topo.Ports[p].Peer {
-			taken[out] = true
+	for num := 1; num <= int(f.Topo.Nodes[node].NumPorts); num++ {
+		o := f.Topo.Port(node, uint8(num))
+		if set[num/64]>>(num%64)&1 != 0 && o != f.Topo.Ports[p].Peer && f.Topo.Ports[o].Peer != topo.None {
 			list = append(list, o)
 		}
 	}
-	slices.Sort(list)
 	return list
 }
 
-// sends reports whether a switch sends what is for a LID out of a port.
-func (f *finder) sends(s topo.SwitchIdx, lid int, port uint8) bool {
-	row := f.Forwarding.Rows[s]
-	return lid < len(row) && row[lid] == port
+// onward are the ports by which the next switches send on what a switch sends, by its ports.
+func (f *finder) onward(s topo.SwitchIdx) []ports {
+	if f.outs[s] != nil {
+		return f.outs[s]
+	}
+	node := f.Topo.Switches[s]
+	sets := make([]ports, int(f.Topo.Nodes[node].NumPorts)+1)
+	rows := make([][]uint8, len(sets)) // of the switches behind the ports
+	for num := 1; num < len(sets); num++ {
+		if next := f.Forwarding.Tracer.Next(s, uint8(num)); next >= 0 {
+			rows[num] = f.Forwarding.Rows[next]
+		}
+	}
+	for lid, out := range f.Forwarding.Rows[s] {
+		if int(out) < len(rows) && lid < len(rows[out]) {
+			sets[out].add(rows[out][lid])
+		}
+	}
+	f.outs[s] = sets
+	return sets
 }
 
 // cause says what is wrong at a root.

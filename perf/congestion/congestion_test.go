@@ -240,6 +240,11 @@ func TestAnything(t *testing.T) {
 				}
 			}
 		}
+		for _, i := range f.rng.Perm(len(f.hosts))[:4] { // cables that have been pulled since
+			h := f.hosts[i]
+			far := f.topo.Ports[h].Peer
+			f.topo.Ports[h].Peer, f.topo.Ports[far].Peer = topo.None, topo.None
+		}
 		ports := make([]Use, len(f.links))
 		waiting := 0
 		for p := range ports {
@@ -257,13 +262,22 @@ func TestAnything(t *testing.T) {
 	}
 }
 
-// BenchmarkFind is a fabric of 432 hosts in which one does not take its data.
+// BenchmarkFind is a fabric of 11,664 hosts in which every port waits, or one of a hundred.
 func BenchmarkFind(b *testing.B) {
-	f := newFabric(b, "fattree:k=12", minhop.Route, 1)
-	f.background()
-	plants[0].plant(f)
-	in := In{f.topo, f.fwd, f.use()}
-	for b.Loop() {
-		Find(in, Defaults)
+	f := newFabric(b, "fattree:k=36", tree.Route, 1)
+	for _, every := range []int{1, 100} {
+		ports := make([]Use, len(f.links))
+		for p := range ports {
+			ports[p] = Use{Known: true, Busy: 0.5}
+			if p%every == 0 {
+				ports[p].Waited = 0.2
+			}
+		}
+		b.Run(fmt.Sprintf("one of %d", every), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Find(In{f.topo, f.fwd, ports}, Defaults)
+			}
+		})
 	}
 }

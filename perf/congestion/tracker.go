@@ -46,8 +46,9 @@ const MaxWaiting = 256
 const (
 	// leastWeight is the least weight of a Tree that begins an event: less comes and goes with any traffic.
 	leastWeight = 0.2
-	// clean is how many images in a row do not show a congestion when it ends.
-	clean = 2
+	// sure is how many images in a row show a congestion when it begins, and clean how many do not when it ends: what an application does
+	// for a moment is none, and what changed between two readings may show at another port first.
+	sure, clean = 2, 2
 	// maxEvents bounds the events at a time, and maxEnded those that are kept after their end.
 	maxEvents, maxEnded = 256, 64
 )
@@ -62,8 +63,11 @@ type Tracker struct {
 
 type tracked struct {
 	Event
+	shown   int // images in a row that showed it, until it began
 	missing int // images in a row that did not show it
 }
+
+func (e *tracked) began() bool { return e.shown >= sure }
 
 // Take takes what an image shows, and says which events begin and end with it.
 func (t *Tracker) Take(at time.Time, top *topo.Topo, trees []Tree) (began, ended []Event) {
@@ -76,23 +80,26 @@ func (t *Tracker) Take(at time.Time, top *topo.Topo, trees []Tree) (began, ended
 		known := slices.IndexFunc(t.open, func(e tracked) bool { return e.Root == root })
 		switch {
 		case known >= 0:
-			t.open[known].see(at, top, tree)
+			e := &t.open[known]
+			if e.see(at, top, tree); !e.began() && tree.Weight >= leastWeight {
+				if e.shown++; e.began() {
+					began = append(began, e.Event)
+				}
+			}
 		case tree.Weight < leastWeight:
 		case len(t.open) == maxEvents:
 			t.Dropped++
 		default:
-			e := tracked{Event: Event{Root: root, Since: at}}
+			e := tracked{Event: Event{Root: root, Since: at}, shown: 1}
 			e.see(at, top, tree)
 			t.open = append(t.open, e)
-			began = append(began, e.Event)
 		}
 	}
 	t.open = slices.DeleteFunc(t.open, func(e tracked) bool {
-		if e.missing < clean {
-			return false
+		if e.began() && e.missing >= clean {
+			ended = append(ended, e.Event)
 		}
-		ended = append(ended, e.Event)
-		return true
+		return e.missing >= clean || e.missing > 0 && !e.began()
 	})
 	t.ended = append(slices.Clone(ended), t.ended...)
 	t.ended = t.ended[:min(len(t.ended), maxEnded)]
@@ -112,7 +119,9 @@ func (e *tracked) see(at time.Time, top *topo.Topo, tree *Tree) {
 // Events are those under way, with the most weight first, and those that have ended, the last one first. They do not change.
 func (t *Tracker) Events() (open, ended []Event) {
 	for i := range t.open {
-		open = append(open, t.open[i].Event)
+		if t.open[i].began() {
+			open = append(open, t.open[i].Event)
+		}
 	}
 	return open, slices.Clone(t.ended)
 }

@@ -8,8 +8,8 @@ import (
 	"ibsm/topo"
 )
 
-// TestTracker: a congestion is one event from the first image that shows it to the second in a row that does not, whatever its weight
-// meanwhile; a light one begins none.
+// TestTracker: a congestion is one event from the first of two images in a row that show it to the second in a row that does not,
+// whatever its weight meanwhile; a light one begins none.
 func TestTracker(t *testing.T) {
 	f := newFabric(t, "fattree:k=4", minhop.Route, 1)
 	root, other := f.topo.Ports[f.hosts[3]].Peer, f.topo.Ports[f.hosts[5]].Peer
@@ -24,11 +24,14 @@ func TestTracker(t *testing.T) {
 	}{
 		{nil, 0, 0, 0},
 		{[]Tree{tree(root, 0.1)}, 0, 0, 0},
-		{[]Tree{tree(root, 3, 1, 2), tree(other, 0.19)}, 1, 0, 1},
+		{[]Tree{tree(root, 1)}, 0, 0, 0},
+		{nil, 0, 0, 0},
+		{[]Tree{tree(root, 3, 1, 2), tree(other, 0.19)}, 0, 0, 0},
+		{[]Tree{tree(root, 2, 1, 2)}, 1, 0, 1},
 		{[]Tree{tree(root, 0.01)}, 0, 0, 1},
 		{nil, 0, 0, 1},
-		{[]Tree{tree(other, 5), tree(root, 1)}, 1, 0, 2},
-		{[]Tree{tree(other, 5)}, 0, 0, 2},
+		{[]Tree{tree(other, 5), tree(root, 1)}, 0, 0, 1},
+		{[]Tree{tree(other, 5)}, 1, 0, 2},
 		{[]Tree{tree(other, 5)}, 0, 1, 1},
 		{nil, 0, 0, 1},
 		{nil, 0, 1, 0},
@@ -41,7 +44,7 @@ func TestTracker(t *testing.T) {
 	}
 	_, ended := tracker.Events()
 	first := ended[1]
-	if first.Root != keyOf(f.topo, root) || first.Since != start.Add(2*time.Minute) || first.Until != start.Add(5*time.Minute) || first.Ports != 3 || first.Weight != 3 || len(first.Waiting) != 1 {
+	if first.Root != keyOf(f.topo, root) || first.Since != start.Add(4*time.Minute) || first.Until != start.Add(8*time.Minute) || first.Ports != 3 || first.Weight != 3 || len(first.Waiting) != 1 {
 		t.Errorf("%+v", first)
 	}
 }
@@ -57,16 +60,17 @@ func TestTrackerLimits(t *testing.T) {
 		trees = append(trees, Tree{Root: topo.PortIdx(p), Waiting: all[:p+1], Weight: 1})
 	}
 	tracker.Take(time.Unix(1, 0), f.topo, trees)
+	tracker.Take(time.Unix(2, 0), f.topo, trees)
 	open, _ := tracker.Events()
-	if len(open) != maxEvents || tracker.Dropped != uint64(len(trees)-maxEvents) {
+	if len(open) != maxEvents || tracker.Dropped != 2*uint64(len(trees)-maxEvents) {
 		t.Errorf("%d events, %d dropped", len(open), tracker.Dropped)
 	}
-	tracker.Take(time.Unix(2, 0), f.topo, trees[maxEvents-1:])
+	tracker.Take(time.Unix(3, 0), f.topo, trees[maxEvents-1:])
 	if open, _ = tracker.Events(); len(open[0].Waiting) > MaxWaiting {
 		t.Errorf("%d ports in an event", len(open[0].Waiting))
 	}
 	for i := range 3 {
-		tracker.Take(time.Unix(int64(3+i), 0), f.topo, nil)
+		tracker.Take(time.Unix(int64(4+i), 0), f.topo, nil)
 	}
 	if open, ended := tracker.Events(); len(open) != 0 || len(ended) != maxEnded {
 		t.Errorf("%d events, %d that have ended", len(open), len(ended))
