@@ -144,11 +144,11 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	if j.without != nil {
 		out.CutOff = cutOff(b, j.without)
 	}
-	var cables []heldBack
-	out.Cabling, cables = j.cabling.check(b)
+	var down []heldBack
+	out.Cabling, down = j.cabling.check(b)
 	t := b.Freeze()
 	out.Topo = t
-	if len(cables) > 0 && j.found.Changed { // by a switch that stays, which the plan clears it on?
+	if out.Cabling != nil && len(out.Cabling.Held) > 0 && j.found.Changed { // by a switch that stays, which the plan clears it on?
 		j.found.Changed = slices.ContainsFunc(t.Switches, func(n topo.NodeIdx) bool { return t.Nodes[n].SwitchInfo.PortStateChange() })
 	}
 	d := &out.delta
@@ -206,7 +206,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	d.unsupported = s.devices.Unsupported
 	out.Plan = plan.New(plan.In{
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
-		Dead: append(dead, stillUp(t, cables)...), Disable: babblers, DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
+		Dead: append(dead, stillUp(t, down)...), Disable: babblers, DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
 		Reregister: j.reregister, Knocked: s.knocked,
 	})
 	for i, target := range out.Plan.Targets() {

@@ -109,7 +109,7 @@ func (c *topologyCommand) checkManager(ctx context.Context) error {
 	if err := c.Get(ctx, "/v1/topology", nil, r); err != nil {
 		return c.explain(err)
 	}
-	if !r.Plan && len(r.HeldBack) == 0 {
+	if !r.Plan && len(r.HeldBack) == 0 && r.CutOff == 0 {
 		return cli.WithHint(errors.New(r.Seen), "name a PLAN, or set topo_config_file; ibsmctl topology learn writes one")
 	}
 	return c.show(r)
@@ -144,13 +144,15 @@ func (c *topologyCommand) show(r *ctl.Cabling) error {
 		}
 		fmt.Fprintf(&text, "held back (%s): %s port %d - %s port %d\n", why, printable(c.called(&h.From)), h.From.Port, printable(c.called(&h.To)), h.To.Port)
 	}
-	if r.Plan {
+	if r.Plan || r.CutOff > 0 {
 		fmt.Fprintln(&text, r.Seen)
 	}
 	if err := c.print(r, &text); err != nil {
 		return err
 	}
 	switch differences := len(r.Findings) + r.More; {
+	case r.CutOff > 0:
+		return errors.New("to hold back all would cut the manager off from most of the subnet")
 	case r.Other:
 		return errors.New("the plan is that of another subnet")
 	case differences > 0:

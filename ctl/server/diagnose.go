@@ -18,6 +18,7 @@ type doctor struct {
 	*subnet
 	faults  map[end][]*view.Fault
 	cabling map[end][]int // findings
+	refused map[end]string
 }
 
 // end identifies a port of a node.
@@ -27,7 +28,7 @@ type end struct {
 }
 
 func (s *subnet) doctor() *doctor {
-	d := &doctor{s, map[end][]*view.Fault{}, cablingByPort(s.view.Cabling)}
+	d := &doctor{s, map[end][]*view.Fault{}, cablingByPort(s.view.Cabling), refusedPorts(s.view.Cabling)}
 	for i := range s.view.Faults {
 		f := &s.view.Faults[i]
 		at := end{f.Node, f.Port}
