@@ -24,6 +24,7 @@ type Cabling struct {
 	Findings []CablingFinding `json:"findings"`
 	More     int              `json:"more,omitempty"` // that found no room in Findings
 	HeldBack []HeldCable      `json:"held_back"`
+	MoreHeld int              `json:"more_held_back,omitempty"` // that found no room in HeldBack
 }
 
 // CablingFinding is one difference.

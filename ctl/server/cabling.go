@@ -26,10 +26,36 @@ func (s *subnet) Cabling() *ctl.Cabling {
 	if v.Comparison != nil || v.CutOff > 0 {
 		out.Seen, out.CutOff, out.InUse = cablingSeen(v), v.CutOff, len(v.Spared)
 	}
-	for i := range v.Held {
+	out.MoreHeld = max(len(v.Held)-maxHeld, 0)
+	for i := range len(v.Held) - out.MoreHeld {
 		out.HeldBack = append(out.HeldBack, ctl.HeldCable{Cable: ctl.CableOf(v.Held[i].Link), Switch: v.Held[i].Switch})
 	}
 	return out
+}
+
+// maxHeld is how many cables that are held back are in the reply. The list of all cables has no limit.
+const maxHeld = 1024
+
+// cables are the rows of all cables that the last heavy sweep found.
+func (s *subnet) cables(yield func(any) bool) {
+	v := s.view.Cabling
+	if v == nil {
+		return
+	}
+	inner, all := map[cabling.End]bool{}, make([]int32, 0, len(v.Found.Cables))
+	for _, e := range v.Found.Inner {
+		inner[e] = true
+	}
+	for i := range v.Found.Cables {
+		if e := v.Found.Cables[i].Ends; !inner[e[0]] && !inner[e[1]] {
+			all = append(all, int32(i))
+		}
+	}
+	for _, l := range v.Found.Links(all) {
+		if !yield(ctl.CableOf(l)) {
+			return
+		}
+	}
 }
 
 // cablingSeen is a sentence.
