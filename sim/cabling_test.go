@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -379,6 +380,38 @@ func TestOwnLeafRefused(t *testing.T) {
 			b.mustBeWhole(m)
 		})
 	}
+}
+
+// TestNamesOfPlan: where the plan has names alone, a host whose adapter has its default description is held back until it has its name,
+// without an order of anybody.
+func TestNamesOfPlan(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	plan := cabling.Of(n)
+	for i := range plan.Devices {
+		plan.Devices[i].GUID = 0
+	}
+	plan.Adapters = nil
+	late := host(n, 5)
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	b.Fabric.SetNodeDescription(late.Node, "MT4123 ConnectX6   Mellanox Technologies")
+	cfg := minhopConfig()
+	cfg.SweepInterval = 10 * time.Second
+	cfg.Sweep.Cabling = sweep.Cabling{Plan: plan, Enforced: true}
+	m := b.add(host(n, 0), cfg)
+	b.pass(settling)
+	if info := b.Fabric.PortInfo(late); info.PortState() != smp.PortInit || len(m.View.Cabling.Held) != 1 {
+		t.Fatalf("booting: %v, %d held back", info.PortState(), len(m.View.Cabling.Held))
+	}
+	ups := len(m.ups)
+	if b.pass(settling); len(m.ups) > ups {
+		t.Errorf("%d heavy sweeps for nothing", len(m.ups)-ups)
+	}
+	b.Fabric.SetNodeDescription(late.Node, n.Nodes[late.Node].Desc)
+	b.pass(2 * cfg.SweepInterval)
+	if m.says("heavy sweep needed", "which is held back, has another description") != 1 {
+		t.Error("no sweep for the description")
+	}
+	b.mustBeWhole(m)
 }
 
 // reaches counts pairs of hosts between which packets pass.

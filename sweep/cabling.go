@@ -27,13 +27,14 @@ type heldEnd struct {
 
 // check compares what a walk has found with the plan, and takes out what is held back: the one place that decides on it. These cables are
 // not in the subnet, and what only they lead to is not, either: it gets no LID and no route, and its ports stay in INIT. Our own cable
-// is never held back. down are the cables to take down if they are ARMED or ACTIVE.
+// is never held back. down are the cables to take down if they are ARMED or ACTIVE, and behind devices at held cables whose
+// descriptions may change to names of the plan.
 //
 // Cables in use stay in use, and are not in down, where the plan matches too little, or where to hold back all would cut us off from most
 // devices. This depends on what the walk has found alone, so that it is the same after a restart.
-func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, down []heldBack) {
+func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, down []heldBack, behind []unnamed) {
 	if c.Plan == nil && len(c.HeldBack) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	found, nodes := cabling.Found(b)
 	v = &view.Cabling{Enforced: c.Enforced && c.Plan != nil, Found: found}
@@ -83,13 +84,38 @@ func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, down []heldBack) {
 		}
 	}
 	if len(cables) == 0 {
-		return v, nil
+		return v, nil, nil
 	}
 	for i, l := range found.Links(cables) {
 		v.Held[i].Link = l
 	}
 	dropUnreached(b, func(from, at topo.End) bool { return reachedBy(b, from, at) }) // over cables that are used
-	return v, down
+	if c.Plan != nil && slices.ContainsFunc(c.Plan.Devices, func(d cabling.Device) bool { return d.GUID == 0 }) {
+		behind = unnamedBehind(b, found, nodes, cables)
+	}
+	return v, down, behind
+}
+
+// unnamed is a device behind a cable that is held back. A plan may know it by a name that it does not have yet: hosts get theirs when they have
+// booted. It has no LID to send a trap from then.
+type unnamed struct {
+	at   heldEnd // the other end of the cable, which is in the subnet
+	desc smp.NodeDescription
+}
+
+// unnamedBehind are the devices behind cables, each once.
+func unnamedBehind(b *topo.Builder, found *cabling.Cabling, nodes, cables []int32) (all []unnamed) {
+	done := map[int32]bool{}
+	for _, i := range cables {
+		for j, near := range found.Cables[i].Ends {
+			at, to := nodes[near.Device], nodes[found.Cables[i].Ends[1-j].Device]
+			if !b.Dropped(at) && b.Dropped(to) && !done[to] {
+				done[to] = true
+				all = append(all, unnamed{heldEnd{b.Node(at).GUID, near.Port}, b.Node(to).Desc})
+			}
+		}
+	}
+	return all
 }
 
 // isUp reports whether a port is ARMED or ACTIVE, or may be.

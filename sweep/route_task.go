@@ -116,6 +116,7 @@ type delta struct {
 	groups      map[mad.GUID]*groups
 	ports       *device.Ports
 	unsupported device.Unsupported
+	unnamed     []unnamed
 }
 
 // apply applies the changes of a task. Events since its snapshot take precedence: blocks that
@@ -124,7 +125,7 @@ func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.ports, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
 	s.settings, s.values, s.report, s.foreign, s.adopted, s.groups = d.settings, d.values, d.report, d.foreign, d.adopted, d.groups
-	s.auto = d.auto
+	s.auto, s.unnamed = d.auto, d.unnamed
 	s.sls, s.credit, s.rules, s.fitting, s.readLanes = d.sls, d.credit, d.rules, d.fitting, s.readLanes && d.adopted
 	s.closing, s.base, s.members = d.closing, d.base, d.members
 	if d.indexes != nil {
@@ -145,7 +146,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		out.CutOff = cutOff(b, j.without)
 	}
 	var down []heldBack
-	out.Cabling, down = j.cabling.check(b)
+	out.Cabling, down, out.delta.unnamed = j.cabling.check(b)
 	t := b.Freeze()
 	out.Topo = t
 	if out.Cabling != nil && len(out.Cabling.Held) > 0 && j.found.Changed { // by a switch that stays, which the plan clears it on?
