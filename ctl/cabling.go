@@ -14,8 +14,8 @@ type Cabling struct {
 	Enforced bool             `json:"enforced"`     // cables that are not in the plan are held back
 	Other    bool             `json:"other_subnet"` // the plan is that of another subnet: there are no findings
 	Applies  bool             `json:"applies"`      // the plan matches well enough to be enforced
-	CutOff   int              `json:"cut_off"`      // devices to which only cables that are to be held back lead, if these are more than half
-	InUse    int              `json:"in_use"`       // cables that are to be held back, and are not, as they are in use
+	CutOff   int              `json:"cut_off"`      // devices to which only excluded cables lead, if these are more than half
+	InUse    int              `json:"in_use"`       // excluded cables that are not held back, as they are in use
 	Planned  int              `json:"planned"`      // cables of the plan
 	Present  int              `json:"present"`      // cables that there are
 	Same     int              `json:"same"`         // of the plan that are there

@@ -53,7 +53,7 @@ func (l *cablingLog) log(fx *effects, c *view.Cabling) {
 		}
 	}
 	if l.cutOff = c.CutOff > 0; l.cutOff && !was.cutOff {
-		fx.log(erro, "only cables that are to be held back lead to most of the subnet: links in use stay in use, but no other of these cables is brought up; correct topo_config_file or held_back_sw_file, or set topo_config_enabled FALSE, and send SIGHUP",
+		fx.log(erro, "only excluded cables lead to most of the subnet: links in use stay in use, but no other excluded cable is brought up; correct topo_config_file or held_back_sw_file, or set topo_config_enabled FALSE, and send SIGHUP",
 			"devices", c.CutOff, "of", c.Of, "held_back", len(c.Held), "in_use", len(c.Spared))
 	}
 	each(l.findings, was.findings, func(args ...any) { fx.log(warn, "cabling differs from the plan", args...) })

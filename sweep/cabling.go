@@ -56,17 +56,17 @@ func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, down []heldBack, behi
 	}
 	self := b.Self()
 	end := func(e cabling.End) topo.End { return topo.End{Node: nodes[e.Device], Port: e.Port} }
-	var refused []int32
+	var excluded []int32
 	for i := range found.Cables {
 		e := found.Cables[i].Ends
 		if at, to := end(e[0]), end(e[1]); at == self || to == self || !unplanned[i] && !bySwitch[e[0].Device] && !bySwitch[e[1].Device] {
 			continue
 		}
-		refused = append(refused, int32(i))
+		excluded = append(excluded, int32(i))
 	}
-	v.CutOff, v.Of = cutOffBy(b, found, nodes, refused)
+	v.CutOff, v.Of = cutOffBy(b, found, nodes, excluded)
 	var cables []int32
-	for _, i := range refused {
+	for _, i := range excluded {
 		e := found.Cables[i].Ends
 		at, to, off := end(e[0]), end(e[1]), bySwitch[e[0].Device] || bySwitch[e[1].Device]
 		spare := v.CutOff > 0 || !off && !v.Applies()
@@ -124,18 +124,18 @@ func isUp(b *topo.Builder, e topo.End) bool {
 	return info == nil || info.PortState() >= smp.PortArmed
 }
 
-// cutOffBy counts devices to which only refused cables lead from our port, of those that have another cable. It is 0 for up to half of them:
+// cutOffBy counts devices to which only excluded cables lead from our port, of those that have another cable. It is 0 for up to half of them:
 // a part of the subnet may well be held back.
-func cutOffBy(b *topo.Builder, found *cabling.Cabling, nodes, refused []int32) (lost, of int) {
-	if len(refused) == 0 {
+func cutOffBy(b *topo.Builder, found *cabling.Cabling, nodes, excluded []int32) (lost, of int) {
+	if len(excluded) == 0 {
 		return 0, 0
 	}
 	self := b.Self()
 	next := make([][]int32, len(nodes)) // of devices that forward, and of our port
 	counted, reached := make([]bool, len(nodes)), make([]bool, len(nodes))
 	for i := range found.Cables {
-		if len(refused) > 0 && refused[0] == int32(i) {
-			refused = refused[1:]
+		if len(excluded) > 0 && excluded[0] == int32(i) {
+			excluded = excluded[1:]
 			continue
 		}
 		for j, from := range found.Cables[i].Ends {

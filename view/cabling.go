@@ -11,7 +11,7 @@ type Cabling struct {
 	// Spared are cables, as ascending indexes in Found, that would be held back but are in use, and stay so: because the plan matches too little, or
 	// because of CutOff.
 	Spared []int32
-	// CutOff is how many devices holding back all would cut the manager off from, of Of that have a cable that is not to be held back. It is
+	// CutOff is how many devices holding back all would cut the manager off from, of Of that have another cable. It is
 	// 0 where these are at most half.
 	CutOff, Of int
 }

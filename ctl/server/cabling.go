@@ -52,7 +52,7 @@ func (s *subnet) cables(yield func(any) bool) {
 		}
 	}
 	for _, l := range v.Found.Links(all) {
-		if !yield(ctl.CableOf(l)) {
+		if row := ctl.CableOf(l); !yield(&row) {
 			return
 		}
 	}
@@ -74,13 +74,13 @@ func cablingSeen(v *view.Cabling) string {
 func notEnforced(v *view.Cabling) (text string) {
 	switch {
 	case v.CutOff > 0:
-		text = fmt.Sprintf("only cables that are to be held back lead to %d of %d devices", v.CutOff, v.Of)
+		text = fmt.Sprintf("only excluded cables lead to %d of %d devices", v.CutOff, v.Of)
 	case v.Ignored():
 		text = "too few match for the plan to be enforced"
 	default:
 		return ""
 	}
-	return text + ": links in use stay in use, others of these cables stay in INIT; correct topo_config_file or held_back_sw_file, or set topo_config_enabled FALSE"
+	return text + ": links in use stay in use, other excluded cables stay in INIT; correct topo_config_file or held_back_sw_file, or set topo_config_enabled FALSE"
 }
 
 // cablingStatus is a summary; nil if there is nothing to say.
@@ -101,7 +101,7 @@ func (d *doctor) cablingReasons(at end) (why []ctl.Reason) {
 	if v == nil {
 		return nil
 	}
-	if text, is := d.refused[at]; is {
+	if text, is := d.excluded[at]; is {
 		why = append(why, because("not enforced", text, remedies[view.HeldBack]))
 	}
 	for _, i := range d.cabling[at] {
@@ -110,8 +110,8 @@ func (d *doctor) cablingReasons(at end) (why []ctl.Reason) {
 	return why
 }
 
-// refusedPorts are the ports of cables that are to be held back, and what there is to say of them where not all are.
-func refusedPorts(v *view.Cabling) map[end]string {
+// excludedPorts are the ports of excluded cables, and what there is to say of them where not all are.
+func excludedPorts(v *view.Cabling) map[end]string {
 	by := map[end]string{}
 	if v == nil {
 		return by
