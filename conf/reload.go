@@ -1,6 +1,9 @@
 package conf
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Reload returns the configuration after a reload of the file, and the keys that have
 // changed. If the file has errors it returns a diag.List and the configuration stays
@@ -40,6 +43,27 @@ func (l *Loaded) With(k *Key, n uint64) *Loaded {
 	next := *l
 	next.Config = l.clone()
 	next.option(k, Value{Num: n})
+	return &next
+}
+
+// Keep returns the configuration with a setting as another one has it, as if the line of the setting had not been read since: a reload
+// applies it then.
+func (l *Loaded) Keep(k *Key, was *Loaded) *Loaded {
+	next, i := *l, k.row()
+	next.Config = l.clone()
+	next.settings[i] = was.settings[i]
+	if next.file == nil {
+		return &next
+	}
+	file := *next.file
+	file.settings = maps.Clone(file.settings)
+	delete(file.settings, i)
+	if was.file != nil {
+		if s, is := was.file.settings[i]; is {
+			file.settings[i] = s
+		}
+	}
+	next.file = &file
 	return &next
 }
 

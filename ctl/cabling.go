@@ -14,6 +14,8 @@ type Cabling struct {
 	Enforced bool             `json:"enforced"`     // cables that are not in the plan are held back
 	Other    bool             `json:"other_subnet"` // the plan is that of another subnet: there are no findings
 	Applies  bool             `json:"applies"`      // the plan matches well enough to be enforced
+	CutOff   int              `json:"cut_off"`      // devices to which only excluded cables lead, if these are more than half
+	InUse    int              `json:"in_use"`       // excluded cables that are not held back, as they are in use
 	Planned  int              `json:"planned"`      // cables of the plan
 	Present  int              `json:"present"`      // cables that there are
 	Same     int              `json:"same"`         // of the plan that are there
@@ -22,6 +24,7 @@ type Cabling struct {
 	Findings []CablingFinding `json:"findings"`
 	More     int              `json:"more,omitempty"` // that found no room in Findings
 	HeldBack []HeldCable      `json:"held_back"`
+	MoreHeld int              `json:"more_held_back,omitempty"` // that found no room in HeldBack
 }
 
 // CablingFinding is one difference.
@@ -109,6 +112,7 @@ type CablingStatus struct {
 	Seen     string `json:"seen"`
 	Findings int    `json:"findings"`
 	HeldBack int    `json:"held_back"` // cables
+	CutOff   int    `json:"cut_off"`   // as in Cabling
 }
 
 // String is one line for the operator.
@@ -117,7 +121,7 @@ func (c *CablingStatus) String() string {
 	if c.HeldBack > 0 {
 		text += fmt.Sprintf("; cables held back: %d", c.HeldBack)
 	}
-	if c.Findings+c.HeldBack > 0 {
+	if c.Findings+c.HeldBack+c.CutOff > 0 {
 		text += ": see ibsmctl topology check"
 	}
 	return text

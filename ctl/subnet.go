@@ -53,6 +53,9 @@ const (
 	Links List = "links" // of Link, by node GUID and port number of the first end
 	// DrainedPorts is of Drained, in the order of drain_file. It takes no Filter.
 	DrainedPorts List = "drained"
+	// Cables is of Cable: all that the last heavy sweep found, also those held back and those between devices that are cut off. It is empty
+	// without a plan and with nothing to hold back, and takes no Filter.
+	Cables List = "cables"
 )
 
 // Drained is a switch, or a port of one, that routes avoid because the operator wants so.

@@ -208,6 +208,7 @@ func (c *configuration) reload(own bool) *ctl.Reloaded {
 // take puts the reloaded files into force, and sends them to the manager.
 func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Finding {
 	logReport(c.logger, read.report)
+	c.keepPlan(next, read)
 	switch {
 	case read.err != nil:
 		c.logger.Error("the configuration is unchanged: its file has errors or cannot be read", "file", next.own.ConfigFile)

@@ -204,6 +204,24 @@ func (f engineFiles) settings(c *conf.Config) *engines.Settings {
 	return s
 }
 
+// keepPlan has a reload take topo_config_enabled only together with the plan that was read with it: if the configuration or a file has an
+// error, both stay as they were. An old plan would else be enforced.
+func (c *configuration) keepPlan(next *inForce, read *reread) {
+	enabled, plan := conf.TopoConfigEnabled.Key(), conf.TopoConfigFile.Key().Name
+	switch {
+	case read.err != nil:
+		if file, is := next.files[plan]; is {
+			read.engines.files[plan] = file
+		} else {
+			delete(read.engines.files, plan)
+		}
+	case len(read.engines.errors) > 0 && conf.TopoConfigEnabled.In(read.config.Config) != conf.TopoConfigEnabled.In(next.own.Config):
+		read.config = read.config.Keep(enabled, next.own)
+		read.changed = slices.DeleteFunc(read.changed, func(key string) bool { return key == enabled.Name })
+		c.logger.Error("topo_config_enabled stays as it was, because a file of the same reload has an error", "enabled", conf.TopoConfigEnabled.In(read.config.Config))
+	}
+}
+
 // takeEngineFiles puts files that were read again into force. Files with an error change nothing.
 func (c *configuration) takeEngineFiles(next *inForce, r *engineRead) {
 	for _, text := range r.unreadable {

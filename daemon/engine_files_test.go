@@ -309,6 +309,44 @@ func TestCablingFiles(t *testing.T) {
 	master.mustSay("no such file")
 }
 
+// TestEnforcedWithItsPlan: a reload takes topo_config_enabled and the plan together, or neither.
+func TestEnforcedWithItsPlan(t *testing.T) {
+	dir := t.TempDir()
+	old, other := filepath.Join(dir, "old.conf"), filepath.Join(dir, "new.conf")
+	write := func(name string, cables ...string) {
+		if err := os.WriteFile(name, []byte(strings.Join(cables, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const first, second, bad = "0x1,1,0x2,1,Any,Active", "0x1,2,0x2,2,Any,Active", "0x1,x,0x2,3,Any,Active"
+	write(old, first)
+	o := newFixture(t, "topo_config_file "+old+"\n", ownParts)
+	reload := func(when, settings string, enforced bool, cables int) {
+		t.Helper()
+		o.write("opensm.conf", settings)
+		o.reload(true)
+		o.take()
+		if got := o.sent.Sweep.Cabling; got.Enforced != enforced || len(got.Plan.Cables) != cables {
+			t.Errorf("%s: enforced %v, a plan of %d cables", when, got.Enforced, len(got.Plan.Cables))
+		}
+		if got := conf.TopoConfigEnabled.In(o.own().Config); got != enforced {
+			t.Errorf("%s: shown as %v", when, got)
+		}
+	}
+	write(other, first, bad)
+	to := "topo_config_file " + other + "\ntopo_config_enabled TRUE\n"
+	reload("the plan has an error", to, false, 1)
+	o.mustSay("topo_config_enabled stays as it was")
+	reload("it still has", to, false, 1)
+	write(other, first, second)
+	reload("it is corrected, and the configuration is the same", to, true, 2)
+	write(other, first, bad)
+	reload("to be off, and the plan has an error", "topo_config_file "+other+"\ntopo_config_enabled FALSE\n", true, 2)
+	write(other, first)
+	reload("the configuration has an error", "topo_config_enabled FALSE\nlog_max_size x\nsm_priority 99\n", true, 2)
+	reload("both are good", "topo_config_file "+other+"\ntopo_config_enabled FALSE\n", false, 1)
+}
+
 // TestTorusFile: torus_config is reloaded and mirrored as the files of other engines are.
 func TestTorusFile(t *testing.T) {
 	const five = "torus 5 5 1\nxp_link 0x201 0x203\nyp_link 0x201 0x204\n"

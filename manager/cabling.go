@@ -11,6 +11,7 @@ import (
 type cablingLog struct {
 	findings, held map[string]bool // by their words
 	verdict        cablingVerdict
+	cutOff         bool // to hold back all would cut the manager off
 }
 
 // cablingVerdict is what is wrong with the plan as a whole.
@@ -40,15 +41,20 @@ func (l *cablingLog) log(fx *effects, c *view.Cabling) {
 		}
 		size := []any{"devices", c.Devices, "known", c.Known, "cables", c.Planned, "present", c.Present, "same", c.Same}
 		switch {
+		case c.Ignored():
+			if l.verdict = planIgnored; was.verdict != planIgnored {
+				fx.log(erro, "topo_config_file matches too little to be enforced: links in use stay in use, but no other link that is not in it is brought up; correct it, or set topo_config_enabled FALSE, and send SIGHUP",
+					append(size, "held_back", len(c.Held), "in_use", len(c.Spared))...)
+			}
 		case c.OtherSubnet():
 			if l.verdict = planOfOther; was.verdict != planOfOther {
 				fx.log(erro, "topo_config_file is the plan of another subnet: cables are not compared with it", size...)
 			}
-		case c.Enforced && !c.Applies():
-			if l.verdict = planIgnored; was.verdict != planIgnored {
-				fx.log(erro, "topo_config_file matches too little to be enforced: no cable is held back because of it", size...)
-			}
 		}
+	}
+	if l.cutOff = c.CutOff > 0; l.cutOff && !was.cutOff {
+		fx.log(erro, "only excluded cables lead to most of the subnet: links in use stay in use, but no other excluded cable is brought up; correct topo_config_file or held_back_sw_file, or set topo_config_enabled FALSE, and send SIGHUP",
+			"devices", c.CutOff, "of", c.Of, "held_back", len(c.Held), "in_use", len(c.Spared))
 	}
 	each(l.findings, was.findings, func(args ...any) { fx.log(warn, "cabling differs from the plan", args...) })
 	each(was.findings, l.findings, func(args ...any) { fx.log(info, "cabling difference is gone", args...) })

@@ -31,7 +31,8 @@ func TestCablingLog(t *testing.T) {
 	}
 	held := without(0, 0)
 	held.Held = []view.HeldCable{{Switch: true}}
-	other := &view.Cabling{Comparison: cabling.Compare(plan, full(0x9000)), Enforced: true}
+	other := &view.Cabling{Comparison: cabling.Compare(plan, full(0x9000))}
+	ignored := &view.Cabling{Comparison: other.Comparison, Enforced: true}
 	differs, gone := "cabling differs from the plan", "cabling difference is gone"
 	l, fx := &cablingLog{}, &effects{}
 	for i, c := range []struct {
@@ -51,6 +52,8 @@ func TestCablingLog(t *testing.T) {
 		{without(0, 0), append(slices.Repeat([]string{gone}, maxCablingLines), gone)},
 		{other, []string{"topo_config_file is the plan of another subnet: cables are not compared with it"}},
 		{other, nil},
+		{ignored, []string{"topo_config_file matches too little to be enforced: links in use stay in use, but no other link that is not in it is brought up; correct it, or set topo_config_enabled FALSE, and send SIGHUP"}},
+		{ignored, nil},
 	} {
 		l.log(fx, c.view)
 		if got := fx.logged(); !slices.Equal(got, c.want) {

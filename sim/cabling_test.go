@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -247,7 +248,8 @@ func TestOwnCable(t *testing.T) {
 	}
 }
 
-// TestPlanOfOtherSubnet enforces plans that match too little: nothing is held back.
+// TestPlanOfOtherSubnet enforces plans that match too little: of a subnet in use everything stays, nothing of one that is not in use is brought
+// up, and an error says what to do. A plan that is not enforced does not keep it down.
 func TestPlanOfOtherSubnet(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	unknown := cabling.Of(n)
@@ -260,15 +262,156 @@ func TestPlanOfOtherSubnet(t *testing.T) {
 		recabled.Cables[i].Ends[0].Port += 100
 	}
 	for name, plan := range map[string]*cabling.Cabling{"unknown": unknown, "recabled": recabled} {
-		b := newHarness(t, n, fabric.Config{Seed: 1})
 		cfg := minhopConfig()
-		cfg.Sweep.Cabling = sweep.Cabling{Plan: plan, Enforced: true}
+		enforced := cfg
+		enforced.Sweep.Cabling = sweep.Cabling{Plan: plan, Enforced: true}
+		const says = "topo_config_file matches too little to be enforced"
+		b := newHarness(t, n, fabric.Config{Seed: 1})
 		m := b.comeUp(cfg)
+		b.Fabric.ResetStats()
+		b.Configure(m.Manager, enforced)
+		b.pass(settling)
 		b.mustBeWhole(m)
-		if got := m.View.Cabling; got == nil || len(got.Held) > 0 || got.Applies() || got.OtherSubnet() != (name == "unknown") || got.OtherSubnet() != (len(got.Findings) == 0) {
+		if got := m.View.Cabling; got == nil || len(got.Held) > 0 || got.Applies() || got.OtherSubnet() != (name == "unknown") || got.OtherSubnet() != (len(got.Findings) == 0) || len(got.Spared) != 47 {
 			t.Errorf("%s: %+v", name, got)
 		}
+		if b.sets() > 0 || m.says("ERROR", says, "topo_config_enabled FALSE") != 1 {
+			t.Errorf("%s: %d Sets, or no error", name, b.sets())
+		}
+
+		b = newHarness(t, n, fabric.Config{Seed: 1})
+		m = b.add(host(n, 0), enforced)
+		b.pass(settling)
+		if v := m.View; v == nil || len(v.Topo.Nodes) != 2 || m.says("ERROR", says, "topo_config_enabled FALSE") != 1 {
+			t.Errorf("%s: brought up", name)
+		}
+		b.Configure(m.Manager, cfg)
+		b.pass(settling)
+		b.mustBeWhole(m)
 	}
+}
+
+// TestHoldBackAtColdStart switches on a leaf alone, with hosts that are not in the plan: so little of the plan is there that it looks like one of
+// another subnet, and still they get no LID.
+func TestHoldBackAtColdStart(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=8")
+	plan := cabling.Of(n)
+	self := host(n, 0)
+	leaf := n.Nodes[self.Node].Ports[1].Peer.Node
+	var added []net.End
+	for num := 1; num < len(n.Nodes[leaf].Ports); num++ {
+		p := n.Nodes[leaf].Ports[num].Peer
+		switch {
+		case p.Node < 0 || p.Node == self.Node:
+		case n.Nodes[p.Node].Type == mad.Switch:
+			n.Nodes[leaf].Ports[num].Peer, n.Nodes[p.Node].Ports[p.Port].Peer = net.NoEnd, net.NoEnd
+		default:
+			n.Nodes[p.Node].GUID += 1 << 40
+			n.Nodes[p.Node].Ports[1].GUID += 1 << 40
+			added = append(added, p)
+		}
+	}
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	cfg := minhopConfig()
+	cfg.Sweep.Cabling = sweep.Cabling{Plan: plan, Enforced: true}
+	m := b.add(self, cfg)
+	b.pass(settling)
+	if v := m.View; v == nil || !v.Cabling.OtherSubnet() || len(v.Cabling.Held) != len(added) || len(added) != 3 {
+		t.Fatalf("%+v", m.View)
+	}
+	for _, e := range added {
+		if info := b.Fabric.PortInfo(e); info.PortState() != smp.PortInit || info.LID().IsUnicast() {
+			t.Errorf("port %v is %v with LID %d", e, info.PortState(), info.LID())
+		}
+	}
+}
+
+// TestOwnLeafRefused has the leaf of the manager replaced, or held back: in a subnet in use nothing is taken down, and a manager that starts
+// takes it over whole. In a subnet that is not in use nothing is brought up behind the leaf. In either case an error says what to do.
+func TestOwnLeafRefused(t *testing.T) {
+	for _, replaced := range []bool{true, false} {
+		t.Run(fmt.Sprint("replaced=", replaced), func(t *testing.T) {
+			n := nettest.Generate(t, "fattree:k=4")
+			want := sweep.Cabling{Plan: cabling.Of(n), Enforced: true}
+			self := host(n, 0)
+			leaf := n.Nodes[self.Node].Ports[1].Peer.Node
+			if n.Nodes[leaf].GUID += 1 << 40; !replaced {
+				want = sweep.Cabling{HeldBack: []mad.GUID{n.Nodes[leaf].GUID}}
+			}
+			cfg := minhopConfig()
+			enforced := cfg
+			enforced.Sweep.Cabling = want
+			b := newHarness(t, n, fabric.Config{Seed: 1})
+			m := b.comeUp(cfg)
+			check := func(when string) {
+				t.Helper()
+				b.mustBeWhole(m)
+				if v := m.View.Cabling; v == nil || v.CutOff == 0 || len(v.Held) > 0 || len(v.Spared) != 3 {
+					t.Errorf("%s: %+v", when, *v)
+				}
+				if m.says("ERROR", "lead to most of the subnet", "topo_config_enabled FALSE") != 1 {
+					t.Errorf("%s: no error", when)
+				}
+			}
+			b.Fabric.ResetStats()
+			b.Configure(m.Manager, enforced)
+			b.pass(settling)
+			check("enforced")
+			if b.sets() > 0 {
+				t.Errorf("%d Sets", b.sets())
+			}
+			m.retire()
+			m = b.add(self, enforced)
+			b.Fabric.ResetStats()
+			b.pass(settling)
+			check("restarted")
+
+			b = newHarness(t, n, fabric.Config{Seed: 1})
+			m = b.add(self, enforced)
+			b.pass(settling)
+			if v := m.View; v == nil || len(v.Topo.Nodes) != 2 || v.Cabling.CutOff == 0 || len(v.Cabling.Held) != 3 {
+				t.Errorf("cold: %+v", v)
+			}
+			if m.says("ERROR", "lead to most of the subnet") != 1 {
+				t.Error("cold: no error")
+			}
+			b.Configure(m.Manager, cfg)
+			b.pass(settling)
+			b.mustBeWhole(m)
+		})
+	}
+}
+
+// TestNamesOfPlan: where the plan has names alone, a host whose adapter has its default description is held back until it has its name,
+// without an order of anybody.
+func TestNamesOfPlan(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	plan := cabling.Of(n)
+	for i := range plan.Devices {
+		plan.Devices[i].GUID = 0
+	}
+	plan.Adapters = nil
+	late := host(n, 5)
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	b.Fabric.SetNodeDescription(late.Node, "MT4123 ConnectX6   Mellanox Technologies")
+	cfg := minhopConfig()
+	cfg.SweepInterval = 10 * time.Second
+	cfg.Sweep.Cabling = sweep.Cabling{Plan: plan, Enforced: true}
+	m := b.add(host(n, 0), cfg)
+	b.pass(settling)
+	if info := b.Fabric.PortInfo(late); info.PortState() != smp.PortInit || len(m.View.Cabling.Held) != 1 {
+		t.Fatalf("booting: %v, %d held back", info.PortState(), len(m.View.Cabling.Held))
+	}
+	ups := len(m.ups)
+	if b.pass(settling); len(m.ups) > ups {
+		t.Errorf("%d heavy sweeps for nothing", len(m.ups)-ups)
+	}
+	b.Fabric.SetNodeDescription(late.Node, n.Nodes[late.Node].Desc)
+	b.pass(2 * cfg.SweepInterval)
+	if m.says("heavy sweep needed", "which is held back, has another description") != 1 {
+		t.Error("no sweep for the description")
+	}
+	b.mustBeWhole(m)
 }
 
 // reaches counts pairs of hosts between which packets pass.

@@ -27,13 +27,17 @@ type heldEnd struct {
 
 // check compares what a walk has found with the plan, and takes out what is held back: the one place that decides on it. These cables are
 // not in the subnet, and what only they lead to is not, either: it gets no LID and no route, and its ports stay in INIT. Our own cable
-// is never held back. A plan that matches too little is only reported.
-func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, held []heldBack) {
+// is never held back. down are the cables to take down if they are ARMED or ACTIVE, and behind devices at held cables whose
+// descriptions may change to names of the plan.
+//
+// Cables in use stay in use, and are not in down, where the plan matches too little, or where to hold back all would cut us off from most
+// devices. This depends on what the walk has found alone, so that it is the same after a restart.
+func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, down []heldBack, behind []unnamed) {
 	if c.Plan == nil && len(c.HeldBack) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	found, nodes := cabling.Found(b)
-	v = &view.Cabling{Enforced: c.Enforced}
+	v = &view.Cabling{Enforced: c.Enforced && c.Plan != nil, Found: found}
 	bySwitch := make([]bool, len(nodes))
 	for _, guid := range c.HeldBack {
 		if n, is := b.Find(guid); is && !b.Dropped(n) && b.Node(n).Type == mad.Switch {
@@ -47,33 +51,122 @@ func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, held []heldBack) {
 		r.Limit(view.MaxFindings)
 		v.Comparison = r
 		for _, i := range r.Unplanned {
-			unplanned[i] = c.Enforced && r.Applies()
+			unplanned[i] = c.Enforced
 		}
 	}
 	self := b.Self()
-	var cables []int32
+	end := func(e cabling.End) topo.End { return topo.End{Node: nodes[e.Device], Port: e.Port} }
+	var excluded []int32
 	for i := range found.Cables {
 		e := found.Cables[i].Ends
-		at, to := topo.End{Node: nodes[e[0].Device], Port: e[0].Port}, topo.End{Node: nodes[e[1].Device], Port: e[1].Port}
-		off := bySwitch[e[0].Device] || bySwitch[e[1].Device]
-		if !off && !unplanned[i] || at == self || to == self {
+		if at, to := end(e[0]), end(e[1]); at == self || to == self || !unplanned[i] && !bySwitch[e[0].Device] && !bySwitch[e[1].Device] {
+			continue
+		}
+		excluded = append(excluded, int32(i))
+	}
+	v.CutOff, v.Of = cutOffBy(b, found, nodes, excluded)
+	var cables []int32
+	for _, i := range excluded {
+		e := found.Cables[i].Ends
+		at, to, off := end(e[0]), end(e[1]), bySwitch[e[0].Device] || bySwitch[e[1].Device]
+		spare := v.CutOff > 0 || !off && !v.Applies()
+		if spare && isUp(b, at) && isUp(b, to) {
+			v.Spared = append(v.Spared, i)
 			continue
 		}
 		b.Unlink(at)
 		b.SetAnswered(at) // nobody need ask again what is there
 		b.SetAnswered(to)
-		cables = append(cables, int32(i))
+		cables = append(cables, i)
 		v.Held = append(v.Held, view.HeldCable{Switch: off})
-		held = append(held, heldBack{{b.Node(at.Node).GUID, at.Port}, {b.Node(to.Node).GUID, to.Port}})
+		if !spare {
+			down = append(down, heldBack{{b.Node(at.Node).GUID, at.Port}, {b.Node(to.Node).GUID, to.Port}})
+		}
 	}
-	if len(held) == 0 {
-		return v, nil
+	if len(cables) == 0 {
+		return v, nil, nil
 	}
 	for i, l := range found.Links(cables) {
 		v.Held[i].Link = l
 	}
 	dropUnreached(b, func(from, at topo.End) bool { return reachedBy(b, from, at) }) // over cables that are used
-	return v, held
+	if c.Plan != nil && slices.ContainsFunc(c.Plan.Devices, func(d cabling.Device) bool { return d.GUID == 0 }) {
+		behind = unnamedBehind(b, found, nodes, cables)
+	}
+	return v, down, behind
+}
+
+// unnamed is a device behind a cable that is held back. A plan may know it by a name that it does not have yet: hosts get theirs when they have
+// booted. It has no LID to send a trap from then.
+type unnamed struct {
+	at   heldEnd // the other end of the cable, which is in the subnet
+	desc smp.NodeDescription
+}
+
+// unnamedBehind are the devices behind cables, each once.
+func unnamedBehind(b *topo.Builder, found *cabling.Cabling, nodes, cables []int32) (all []unnamed) {
+	done := map[int32]bool{}
+	for _, i := range cables {
+		for j, near := range found.Cables[i].Ends {
+			at, to := nodes[near.Device], nodes[found.Cables[i].Ends[1-j].Device]
+			if !b.Dropped(at) && b.Dropped(to) && !done[to] {
+				done[to] = true
+				all = append(all, unnamed{heldEnd{b.Node(at).GUID, near.Port}, b.Node(to).Desc})
+			}
+		}
+	}
+	return all
+}
+
+// isUp reports whether a port is ARMED or ACTIVE, or may be.
+func isUp(b *topo.Builder, e topo.End) bool {
+	info := b.Port(e)
+	return info == nil || info.PortState() >= smp.PortArmed
+}
+
+// cutOffBy counts devices to which only excluded cables lead from our port, of those that have another cable. It is 0 for up to half of them:
+// a part of the subnet may well be held back.
+func cutOffBy(b *topo.Builder, found *cabling.Cabling, nodes, excluded []int32) (lost, of int) {
+	if len(excluded) == 0 {
+		return 0, 0
+	}
+	self := b.Self()
+	next := make([][]int32, len(nodes)) // of devices that forward, and of our port
+	counted, reached := make([]bool, len(nodes)), make([]bool, len(nodes))
+	for i := range found.Cables {
+		if len(excluded) > 0 && excluded[0] == int32(i) {
+			excluded = excluded[1:]
+			continue
+		}
+		for j, from := range found.Cables[i].Ends {
+			counted[from.Device] = true
+			if n := nodes[from.Device]; b.Node(n).Type == mad.Switch || (topo.End{Node: n, Port: from.Port}) == self {
+				next[from.Device] = append(next[from.Device], found.Cables[i].Ends[1-j].Device)
+			}
+		}
+	}
+	at, _ := slices.BinarySearch(nodes, self.Node)
+	reached[at] = true
+	for queue := []int32{int32(at)}; len(queue) > 0; queue = queue[1:] {
+		for _, to := range next[queue[0]] {
+			if !reached[to] {
+				reached[to] = true
+				queue = append(queue, to)
+			}
+		}
+	}
+	for i := range nodes {
+		if counted[i] {
+			of++
+			if !reached[i] {
+				lost++
+			}
+		}
+	}
+	if 2*lost <= of {
+		return 0, 0
+	}
+	return lost, of
 }
 
 // stillUp are ports of cables that are held back which are ARMED or ACTIVE, one of each cable. They are taken down: what is behind them

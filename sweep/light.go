@@ -15,7 +15,7 @@ import (
 
 // Look is a light sweep: it reads the SwitchInfo of each switch, the PortInfo of our own port,
 // the NodeInfo behind ports with an unresponsive neighbour, NodeDescriptions that are
-// missing, the SMInfo of other managers, and the blocks of tables that were sent more than once: a
+// missing or behind cables that are held back, the SMInfo of other managers, and the blocks of tables that were sent more than once: a
 // delayed copy may have written an old value. It renews M_Key leases.
 type Look struct {
 	t        *topo.Topo
@@ -27,7 +27,8 @@ type Look struct {
 	full     bool   // it must not be a quick one
 	sms      []SMReply
 	managers []smPort
-	renewed  time.Duration // when M_Key leases were renewed last
+	renewed  time.Duration                        // when M_Key leases were renewed last
+	unnamed  map[topo.PortIdx]smp.NodeDescription // of the devices behind ports
 
 	allowedSMs []mad.GUID // Config.AllowedSMs
 }
@@ -76,6 +77,7 @@ func newLook(now time.Duration, t *topo.Topo, known *state, s *Settings, sms []s
 			l.asks = append(l.asks, ask{attr: smp.AttrNodeDescription, port: node.First})
 		}
 	}
+	l.askUnnamed(known)
 	for i := range t.Ports {
 		if nothingBehind(t, topo.PortIdx(i)) {
 			l.asks = append(l.asks, ask{attr: smp.AttrNodeInfo, port: topo.PortIdx(i), out: true})
@@ -92,6 +94,23 @@ func newLook(now time.Duration, t *topo.Topo, known *state, s *Settings, sms []s
 	}
 	l.renewLeases(now)
 	return l
+}
+
+// maxUnnamed is how many devices behind cables that are held back a light sweep asks for their descriptions.
+const maxUnnamed = 256
+
+// askUnnamed asks devices behind cables that are held back for their descriptions, in turn.
+func (l *Look) askUnnamed(known *state) {
+	l.unnamed = map[topo.PortIdx]smp.NodeDescription{}
+	asked := min(len(known.unnamed), maxUnnamed)
+	for _, u := range known.unnamed[:asked] {
+		if n := l.t.FindNode(u.at.node); n != topo.None && l.t.Answers(l.t.Port(n, u.at.port)) {
+			p := l.t.Port(n, u.at.port)
+			l.unnamed[p] = u.desc
+			l.asks = append(l.asks, ask{attr: smp.AttrNodeDescription, port: p, out: true})
+		}
+	}
+	known.unnamed = slices.Concat(known.unnamed[asked:], known.unnamed[:asked]) // snapshots share the old one
 }
 
 // refused are the attributes that ports refused to return, by the finding of the walk.
@@ -193,6 +212,12 @@ func (l *Look) Done(o *txn.Outcome) {
 			l.need(true, "something answers behind port %d of node %v %q", port.Num, node.GUID, node.Desc)
 		}
 	case smp.AttrNodeDescription:
+		if was, is := l.unnamed[topo.PortIdx(uint32(o.Tag))]; is {
+			if ok && o.Data != was {
+				l.need(true, "the device behind port %d of node %v %q, which is held back, has another description", port.Num, node.GUID, node.Desc)
+			}
+			break
+		}
 		if ok && o.Data != (smp.NodeDescription{}) {
 			l.need(false, "node %v has a description now", node.GUID)
 		}

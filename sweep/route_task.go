@@ -127,6 +127,7 @@ type delta struct {
 	groups      map[mad.GUID]*groups
 	ports       *device.Ports
 	unsupported device.Unsupported
+	unnamed     []unnamed
 }
 
 // apply applies the changes of a task. Events since its snapshot take precedence: blocks that
@@ -135,7 +136,7 @@ func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.ports, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
 	s.settings, s.values, s.report, s.foreign, s.adopted, s.groups = d.settings, d.values, d.report, d.foreign, d.adopted, d.groups
-	s.auto = d.auto
+	s.auto, s.unnamed = d.auto, d.unnamed
 	s.sls, s.credit, s.rules, s.fitting, s.readLanes = d.sls, d.credit, d.rules, d.fitting, s.readLanes && d.adopted
 	s.closing, s.base, s.members = d.closing, d.base, d.members
 	if d.indexes != nil {
@@ -155,11 +156,11 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	if j.without != nil {
 		out.CutOff = cutOff(b, j.without)
 	}
-	var cables []heldBack
-	out.Cabling, cables = j.cabling.check(b)
+	var down []heldBack
+	out.Cabling, down, out.delta.unnamed = j.cabling.check(b)
 	t := b.Freeze()
 	out.Topo = t
-	if len(cables) > 0 && j.found.Changed { // by a switch that stays, which the plan clears it on?
+	if out.Cabling != nil && len(out.Cabling.Held) > 0 && j.found.Changed { // by a switch that stays, which the plan clears it on?
 		j.found.Changed = slices.ContainsFunc(t.Switches, func(n topo.NodeIdx) bool { return t.Nodes[n].SwitchInfo.PortStateChange() })
 	}
 	d := &out.delta
@@ -217,7 +218,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	d.unsupported = s.devices.Unsupported
 	out.Plan = plan.New(plan.In{
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
-		Dead: append(dead, stillUp(t, cables)...), Disable: babblers, DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
+		Dead: append(dead, stillUp(t, down)...), Disable: babblers, DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
 		Reregister: j.reregister, Knocked: s.knocked,
 	})
 	for i, target := range out.Plan.Targets() {

@@ -30,6 +30,7 @@ type state struct {
 	inherited    mad.LID            // of the previous master, if its clients' registrations are known here
 	unresponsive map[plan.Key]uint8 // sweeps in a row in which nothing answered behind an ACTIVE port without a known node
 	unhealthy    map[plan.Key]bool  // ports whose links are avoided
+	unnamed      []unnamed          // of the last sweep, those asked longest ago first
 	stuck        map[plan.Key]uint8 // sweeps in a row after which a link between switches was up and not ACTIVE, by its end that was not
 	babblers     map[plan.Key]bool  // ports that the next sweep disables
 	pkeys        pkeyState
@@ -84,7 +85,7 @@ func newState(restored Restored) *state {
 // then. The quirks of devices stay; its caller decides about devices.
 func (s *state) forgetMastership() {
 	s.stale, s.registered, s.inherited = true, false, 0
-	s.unresponsive, s.stuck, s.prev, s.before, s.adopted, s.swept, s.findings, s.groups = nil, nil, nil, nil, false, false, nil, nil
+	s.unresponsive, s.stuck, s.prev, s.before, s.adopted, s.swept, s.findings, s.groups, s.unnamed = nil, nil, nil, nil, false, false, nil, nil, nil
 	s.sls, s.fitting, s.readLanes, s.base, s.members = nil, Fitting{}, false, nil, nil
 	s.pkeys.removalsHeld, s.knocked, s.expected = 0, nil, nil
 }

@@ -4,10 +4,20 @@ import "ibsm/topo/cabling"
 
 // Cabling is how the cables that the last heavy sweep found differ from the plan, and which of them are held back.
 type Cabling struct {
-	*cabling.Comparison      // nil without a plan; it has MaxFindings at most
-	Enforced            bool // cables that are not in the plan are held back, if it applies
+	*cabling.Comparison                  // nil without a plan; it has MaxFindings at most
+	Enforced            bool             // cables that are not in the plan are held back
+	Found               *cabling.Cabling // all cables that the walk found, also those held back, and between devices that are cut off; not to be changed
 	Held                []HeldCable
+	// Spared are cables, as ascending indexes in Found, that would be held back but are in use, and stay so: because the plan matches too little, or
+	// because of CutOff.
+	Spared []int32
+	// CutOff is how many devices holding back all would cut the manager off from, of Of that have another cable. It is
+	// 0 where these are at most half.
+	CutOff, Of int
 }
+
+// Ignored reports whether the plan is enforced and matches too little for that.
+func (c *Cabling) Ignored() bool { return c.Enforced && !c.Applies() }
 
 // MaxFindings is how many findings a Cabling has.
 const MaxFindings = 4096

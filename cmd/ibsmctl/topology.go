@@ -109,7 +109,7 @@ func (c *topologyCommand) checkManager(ctx context.Context) error {
 	if err := c.Get(ctx, "/v1/topology", nil, r); err != nil {
 		return c.explain(err)
 	}
-	if !r.Plan && len(r.HeldBack) == 0 {
+	if !r.Plan && len(r.HeldBack) == 0 && r.CutOff == 0 {
 		return cli.WithHint(errors.New(r.Seen), "name a PLAN, or set topo_config_file; ibsmctl topology learn writes one")
 	}
 	return c.show(r)
@@ -144,13 +144,18 @@ func (c *topologyCommand) show(r *ctl.Cabling) error {
 		}
 		fmt.Fprintf(&text, "held back (%s): %s port %d - %s port %d\n", why, printable(c.called(&h.From)), h.From.Port, printable(c.called(&h.To)), h.To.Port)
 	}
-	if r.Plan {
+	if r.MoreHeld > 0 {
+		fmt.Fprintf(&text, "and %d more held back\n", r.MoreHeld)
+	}
+	if r.Plan || r.CutOff > 0 {
 		fmt.Fprintln(&text, r.Seen)
 	}
 	if err := c.print(r, &text); err != nil {
 		return err
 	}
 	switch differences := len(r.Findings) + r.More; {
+	case r.CutOff > 0:
+		return errors.New("to hold back all would cut the manager off from most of the subnet")
 	case r.Other:
 		return errors.New("the plan is that of another subnet")
 	case differences > 0:
@@ -173,7 +178,7 @@ func readPlan(name string) (*cabling.Cabling, error) {
 	return cabling.Read(name, text)
 }
 
-// present are the cables of the manager's subnet, with those that are held back if held is set, or those of --fabric.
+// present are the cables of the manager's subnet, if held is set with those that are held back or cut off, or those of --fabric.
 func (c *topologyCommand) present(ctx context.Context, held bool) (*cabling.Cabling, error) {
 	if c.fabric != "" {
 		n, err := loadNet(c.fabric)
@@ -231,16 +236,22 @@ func (c *topologyCommand) present(ctx context.Context, held bool) (*cabling.Cabl
 	if err != nil || !held {
 		return all, c.explain(err)
 	}
-	r := &ctl.Cabling{}
-	if err := c.Get(ctx, "/v1/topology", nil, r); err != nil {
-		return nil, c.explain(err)
+	used := map[cabling.End]bool{}
+	for i := range all.Cables {
+		used[all.Cables[i].Ends[0]], used[all.Cables[i].Ends[1]] = true, true
 	}
-	for i := range r.HeldBack {
-		if err := add(&r.HeldBack[i].Cable); err != nil {
-			return nil, err
+	err = ctl.All(ctx, c.Client, http.MethodGet, "/v1/cables", nil, func(l *ctl.Cable) error {
+		from, err := device(l.From.Node, l.From.Desc, l.From.Type)
+		if err != nil {
+			return err
 		}
-	}
-	return all, nil
+		to, err := device(l.To.Node, l.To.Desc, l.To.Type)
+		if err != nil || used[cabling.End{Device: from, Port: l.From.Port}] || used[cabling.End{Device: to, Port: l.To.Port}] {
+			return err
+		}
+		return add(l)
+	})
+	return all, c.explain(err)
 }
 
 // typesByName are the types of nodes by their names in replies.

@@ -90,6 +90,20 @@ func TestTopology(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	uplink := regexp.MustCompile(`(?m)^cable (agg-\d+:\d+ - leaf-03:\d+|leaf-03:\d+ - agg-\d+:\d+).*\n`)
+	if n := len(uplink.FindAll(plan, -1)); n != 2 {
+		t.Fatalf("%d uplinks of leaf-03\n%s", n, plan)
+	}
+	write("cut", uplink.ReplaceAllString(string(plan), "")) // leaf-03 and its hosts are cut off, with planned cables between them
+	write("conf", "topo_config_file "+in("cut")+"\ntopo_config_enabled TRUE\n")
+	socket, _ = startManager(t, "fattree:k=4", "-F", in("conf"), "--state_dir", "none")
+	ask(0, "; cables held back: 2: see", "status")
+	ask(0, "^48 of 48 cables of the plan are there\n$", "topology", "check", in("plan"))
+	ask(0, "^$", "topology", "learn", "--held", "-o", in("all"))
+	ask(0, "^48 of 48 cables of the plan are there\n$", "topology", "diff", in("plan"), in("all"))
+	ask(0, "^$", "topology", "learn", "-o", in("used"))
+	ask(1, "\n44 of 48 cables of the plan are there", "topology", "diff", in("plan"), in("used"))
+
 	write("conf", "topo_config_file "+in("plan")+"\nheld_back_sw_file "+in("switches")+"\n")
 	spine := regexp.MustCompile(`(?m)^switch spine-01 (0x[0-9a-f]{16})$`).FindStringSubmatch(string(plan))
 	if spine == nil {

@@ -94,7 +94,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 
 // cabling sends how cables differ from their plan, and how many are held back.
 func (s sink) cabling(c *ctl.Cabling) {
-	s.gauge("ibsm_cabling_held_back", "Cables that are not used, because they are not in the plan or their switch is held back.")(float64(len(c.HeldBack)))
+	s.gauge("ibsm_cabling_held_back", "Cables that are not used, because they are not in the plan or their switch is held back.")(float64(len(c.HeldBack) + c.MoreHeld))
 	if !c.Plan {
 		return
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -68,5 +69,63 @@ func TestCabling(t *testing.T) {
 	}
 	if cablingStatus(nil) != nil {
 		t.Error("a status of nothing")
+	}
+}
+
+// TestNotEnforced: status, topology and why say that excluded cables are in use, or why they are not, and what to do.
+func TestNotEnforced(t *testing.T) {
+	n, err := net.Generate("fattree:k=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := viewtest.Of(t, n, 0)
+	found := cabling.Of(n)
+	leaf := int32(slices.IndexFunc(n.Nodes, func(n net.Node) bool { return n.Desc == "leaf-03" }))
+	of := []int32{}
+	for i, c := range found.Cables {
+		if c.Ends[0].Device == leaf || c.Ends[1].Device == leaf {
+			of = append(of, int32(i))
+		}
+	}
+	v.Cabling = &view.Cabling{Found: found, Spared: of[1:], Held: []view.HeldCable{{Link: found.Links(of[:1])[0], Switch: true}}, CutOff: 33, Of: 35}
+	s := newSubnet(v, nil)
+	const says, do = "only excluded cables lead to 33 of 35 devices", "set topo_config_enabled FALSE"
+	if got := s.Cabling(); got.CutOff != 33 || got.InUse != len(of)-1 || len(got.HeldBack) != 1 || !strings.Contains(got.Seen, says) || !strings.Contains(got.Seen, do) {
+		t.Errorf("%+v", got)
+	}
+	if got := cablingStatus(v.Cabling).String(); !strings.Contains(got, says) || !strings.Contains(got, do) {
+		t.Error(got)
+	}
+	for _, i := range of {
+		for _, p := range found.Links([]int32{i})[0].Ends {
+			at := fmt.Sprintf("%v:%d", p.GUID, p.Port)
+			if d := ctltest.Diagnose(t, s, at, ""); !ctltest.HasReason(d, "not enforced", says) || ctltest.HasReason(d, "not enforced", "the cable is in use") == (i == of[0]) {
+				t.Errorf("%s: %+v", at, d)
+			}
+		}
+	}
+	if d := ctltest.Diagnose(t, s, "leaf-01:1", ""); ctltest.HasReason(d, "not enforced", "") {
+		t.Errorf("%+v", d)
+	}
+	if got := rows[ctl.Cable](t, s, ctl.Cables, ctl.Filter{}); len(got) != len(found.Cables) || got[0].From.Node == "" || got[0].To.Port == 0 {
+		t.Errorf("%+v", got)
+	}
+	v.Cabling = nil
+	if got := rows[ctl.Cable](t, newSubnet(v, nil), ctl.Cables, ctl.Filter{}); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+
+	plan := cabling.Of(n)
+	for i := range plan.Devices {
+		plan.Devices[i].GUID += 1 << 40
+	}
+	plan.Adapters = nil
+	many := []view.HeldCable{}
+	for range maxHeld + 5 {
+		many = append(many, view.HeldCable{Link: found.Links(of[:1])[0]})
+	}
+	v.Cabling = &view.Cabling{Comparison: cabling.Compare(plan, found), Enforced: true, Found: found, Held: many}
+	if got := newSubnet(v, nil).Cabling(); len(got.HeldBack) != maxHeld || got.MoreHeld != 5 || !strings.Contains(got.Seen, "too few match for the plan to be enforced: ") || !strings.Contains(got.Seen, do) {
+		t.Errorf("%+v", got)
 	}
 }

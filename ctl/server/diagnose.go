@@ -16,8 +16,9 @@ import (
 // doctor diagnoses the ports of one subnet.
 type doctor struct {
 	*subnet
-	faults  map[end][]*view.Fault
-	cabling map[end][]int // findings
+	faults   map[end][]*view.Fault
+	cabling  map[end][]int  // findings
+	excluded map[end]string // what there is to say of excluded cables
 }
 
 // end identifies a port of a node.
@@ -27,7 +28,7 @@ type end struct {
 }
 
 func (s *subnet) doctor() *doctor {
-	d := &doctor{s, map[end][]*view.Fault{}, cablingByPort(s.view.Cabling)}
+	d := &doctor{s, map[end][]*view.Fault{}, cablingByPort(s.view.Cabling), excludedPorts(s.view.Cabling)}
 	for i := range s.view.Faults {
 		f := &s.view.Faults[i]
 		at := end{f.Node, f.Port}

@@ -144,6 +144,8 @@ func (s *subnet) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) {
 	switch l {
 	case ctl.DrainedPorts:
 		return s.drained, nil
+	case ctl.Cables:
+		return s.cables, nil
 	case ctl.PortGroups:
 		return s.portGroups(&f)
 	}

@@ -62,6 +62,7 @@ func Compare(plan, present *Cabling) *Comparison {
 	}
 	c.index()
 	if !out.OtherSubnet() {
+		c.ambiguous()
 		c.replace()
 		c.exchange()
 	}
@@ -370,6 +371,37 @@ func (c *comparison) inPlaceOf(x int32, least int, qualifies func(int32) bool) i
 	return best
 }
 
+// ambiguous finds names of devices of the plan that have no GUID there, which several devices have.
+func (c *comparison) ambiguous() {
+	unknown := map[string]bool{}
+	for i, d := range c.plan.Devices {
+		if d.GUID == 0 && c.device[i] == none {
+			unknown[d.Name] = true
+		}
+	}
+	if len(unknown) == 0 {
+		return
+	}
+	called := map[string][]int32{}
+	for i, d := range c.present.Devices {
+		if unknown[d.Name] {
+			called[d.Name] = append(called[d.Name], int32(i))
+		}
+	}
+	for _, d := range c.plan.Devices {
+		all := called[d.Name]
+		if len(all) < 2 {
+			continue
+		}
+		delete(called, d.Name)
+		f := Finding{Kind: SameName, More: max(len(all)-MaxCables, 0)}
+		for _, at := range all[:len(all)-f.More] {
+			f.Devices = append(f.Devices, c.presentPlace(at, 0))
+		}
+		c.findings = append(c.findings, f)
+	}
+}
+
 // exchange finds devices of the plan of which each has the place of another one: it has more than half of its cables, and two at least.
 func (c *comparison) exchange() {
 	has := map[int32]int32{} // what is in whose place, by device of the plan
@@ -582,7 +614,7 @@ func (c *Cabling) Links(cables []int32) (links []Link) {
 func (c *comparison) sorted() []Finding {
 	rank := func(f *Finding) int {
 		switch f.Kind {
-		case Replaced, ExchangedDevices, MissingDevice, AddedDevice:
+		case Replaced, ExchangedDevices, SameName, MissingDevice, AddedDevice:
 			return 0
 		case Missing, Added:
 			return 2

@@ -25,11 +25,12 @@ const (
 	Narrower                     // a link is narrower than in the plan
 	Replaced                     // another device is in the place of one of the plan
 	ExchangedDevices             // devices of the plan of which each is in the place of another one
+	SameName                     // several devices have the name of one of the plan, which has no GUID there
 	kinds
 )
 
 var kindNames = [kinds]string{
-	"missing", "missing device", "added", "added device", "moved", "exchanged", "shifted", "crossed", "slower", "narrower", "replaced", "exchanged devices",
+	"missing", "missing device", "added", "added device", "moved", "exchanged", "shifted", "crossed", "slower", "narrower", "replaced", "exchanged devices", "same name",
 }
 
 // Kinds are all kinds.
@@ -46,7 +47,8 @@ func (k Kind) String() string { return kindNames[k] }
 // Finding is one difference between a plan and what there is.
 type Finding struct {
 	Kind Kind
-	// Devices are those missing, added or exchanged; of a Replaced one that of the plan, and then the one that is there.
+	// Devices are those missing, added or exchanged; of a Replaced one that of the plan, and then the one that is there; of SameName the first
+	// MaxCables with the name.
 	Devices []Place
 	// Ports are those that the cables are in, of Moved, Exchanged and Shifted: where the first cable was planned, where the second,
 	// and so on; of Moved and Shifted at last the port that the plan leaves free.
@@ -143,6 +145,8 @@ func (f *Finding) String() string {
 			return fmt.Sprintf("%s is another device: its GUID is %v instead of %v", was.Name, is.GUID, was.GUID)
 		}
 		return fmt.Sprintf("%v is in the place of %v", is, was)
+	case SameName:
+		return fmt.Sprintf("%d devices are called %s, and the plan has no GUID: it may be any of them, so none is known", len(f.Devices)+f.More, f.Devices[0].Name)
 	case ExchangedDevices:
 		return fmt.Sprintf("%s are exchanged: each has the cables of another one", places(f.Devices))
 	}
