@@ -86,8 +86,8 @@ const portPoll = time.Second
 func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.Sweep.Settings, c.cfg.Sweep.IgnoreOtherSM = cfg.Sweep.Settings, cfg.Sweep.IgnoreOtherSM
 	c.cfg.Sweep.Partitions, c.cfg.Sweep.AllowedSMs = cfg.Sweep.Partitions, cfg.Sweep.AllowedSMs
-	if !cfg.Sweep.Engines.Equal(c.cfg.Sweep.Engines) && c.elect.State() == smp.Master {
-		c.sweeps.sweeper.Reroute()
+	if c.elect.State() == smp.Master {
+		c.sweeps.sweeper.CompareEngines()
 	}
 	c.cfg.Sweep.Engines, c.cfg.Sweep.Drained, c.cfg.Sweep.Cabling = cfg.Sweep.Engines, cfg.Sweep.Drained, cfg.Sweep.Cabling
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps

@@ -62,6 +62,11 @@ func (c Chain) For(t *topo.Topo) (fitted Chain, seen string) {
 	return fitted, seen
 }
 
+// ofSuited are the settings of the engines that can suit a subnet.
+func (s *Settings) ofSuited() Settings {
+	return Settings{Balancing: s.Balancing, SSSP: s.SSSP, Nue: s.Nue, Tree: s.Tree}
+}
+
 // auto is the engine that stands for those that suit the subnet: it returns the tables of the first one that routes it, and of which a proof finds that
 // they have no credit loop.
 func auto(s *Settings) routing.Engine {
