@@ -37,6 +37,7 @@ type loop struct {
 	endTask   [NumPurposes]context.CancelFunc
 	start     time.Time
 	ahead     time.Duration // of slept
+	set       time.Duration // ahead when the core was told of the time of day last
 	done      bool
 	err       error
 }
@@ -128,6 +129,10 @@ func (l *loop) step(ctx context.Context, ev Event) {
 	now := time.Now()
 	if d := l.slept(now.Round(0).Sub(l.start.Round(0)), now.Sub(l.start)); d > minSleep {
 		l.give(ctx, Resumed{d})
+	}
+	if (l.ahead - l.set).Abs() > minSleep {
+		l.set = l.ahead
+		l.give(ctx, ClockSet{l.start.Add(l.ahead).Round(time.Second).Unix()})
 	}
 	l.give(ctx, ev)
 }
