@@ -85,7 +85,7 @@ type drifting struct {
 type driftState uint8
 
 const (
-	routesUnknown   driftState = iota // there are none, others are computed, or nothing is to be measured
+	routesUnknown   driftState = iota // there are none, others are computed, or the threshold is 0
 	routesSettle                      // they may change again soon
 	routesMeasuring                   // a task is out for them
 	routesMeasured                    // last is their result

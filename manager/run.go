@@ -37,7 +37,7 @@ type loop struct {
 	endTask   [NumPurposes]context.CancelFunc
 	start     time.Time
 	ahead     time.Duration // of slept
-	set       time.Duration // ahead when the core was told of the time of day last
+	set       time.Duration // ahead at the last ClockSet
 	done      bool
 	err       error
 }
@@ -136,7 +136,7 @@ func (l *loop) step(ctx context.Context, ev Event) {
 	l.give(ctx, ev)
 }
 
-// clockSet is the time of day for the core, if it is another one than it was told last.
+// clockSet is the time of day for the core, if it has been set since the last ClockSet.
 func (l *loop) clockSet() (set ClockSet, is bool) {
 	if (l.ahead - l.set).Abs() <= minSleep {
 		return ClockSet{}, false

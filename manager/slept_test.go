@@ -103,12 +103,12 @@ func TestSleepComesFirst(t *testing.T) {
 	}
 }
 
-// TestClockSet: the core is told of the time of day when that was set, forward or back, or has been kept in step by more than half a second since it was told last.
+// TestClockSet: the core gets the time of day when that was set, forward or back, or has been kept in step by more than half a second since the last ClockSet.
 func TestClockSet(t *testing.T) {
 	port := &clients{t: t, fromSA: make(chan mad.Datagram, 16), closed: make(chan struct{})}
 	l := &loop{shell: &Shell{Logger: slog.New(slog.DiscardHandler)}, core: NewCore(Config{}), engine: txn.NewEngine(port), start: time.Now()}
 	if l.step(t.Context(), TimePassed{}); l.core.cfg.Epoch != 0 {
-		t.Error("told without a reason")
+		t.Error("ClockSet without a reason")
 	}
 	l.set = -time.Hour
 	if l.step(t.Context(), TimePassed{}); l.core.cfg.Epoch != l.start.Round(time.Second).Unix() {
@@ -123,8 +123,8 @@ func TestClockSet(t *testing.T) {
 		{-time.Hour, 1_699_996_400}, {-time.Hour, 0},
 	} {
 		l.ahead = c.ahead
-		if got, told := l.clockSet(); told != (c.want != 0) || got.Epoch != c.want {
-			t.Errorf("%v ahead: %+v, %t", c.ahead, got, told)
+		if got, is := l.clockSet(); is != (c.want != 0) || got.Epoch != c.want {
+			t.Errorf("%v ahead: %+v, %t", c.ahead, got, is)
 		}
 	}
 }

@@ -131,7 +131,7 @@ func (m *measuring) last() (d manager.Drifted) {
 	return d
 }
 
-// TestDriftWithdrawn: figures and offers end when other routes come into force, and when nothing is to be measured. Another threshold is judged by at once.
+// TestDriftWithdrawn: figures and offers end when other routes come into force, and with a threshold of 0. Another threshold is judged by at once.
 func TestDriftWithdrawn(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=12,levels=2")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
