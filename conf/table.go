@@ -206,7 +206,7 @@ var subnetKeys = []Key{
 	{Name: "reroute_threshold", TOML: "routing.reroute_threshold", Kind: U16, Range: "0-10000", Default: "25", Own: true, Reload: true, Serious: true, Effect: Acts,
 		Help: "offer to compute all routes afresh if those in force are worse than fresh ones by more than so many percent; 0 does not compare them"},
 	{Name: "reroute_window", TOML: "routing.reroute_window", Kind: String, Default: null, Own: true, Reload: true, Serious: true, Effect: Acts,
-		Help: "take routes that are offered between these times of each day, such as 02:00-04:00, in local time"},
+		Help: "between these times of each day, such as 02:00-04:00, in local time, take the routes that are offered"},
 	{Name: "pgrp_policy_file", TOML: "routing.port_groups_file", Kind: String, Default: null, Own: true, Reload: true, Serious: true, Effect: Acts, Long: "pgrp_policy_file", Arg: "FILE",
 		Help: "file of port groups, as NVIDIA's manager has it, whose names may stand in files of GUIDs and of QoS"},
 	{Name: "ar_mode", TOML: "routing.adaptive", Kind: Word, Words: []string{"keep", "hold", "disable"}, Default: "keep", Own: true, Serious: true, Effect: Acts, Long: "ar_mode", Arg: "MODE",

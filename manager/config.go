@@ -54,7 +54,7 @@ type Config struct {
 	Names names.Map
 	// Once ends the run with the first sweep that is complete.
 	Once bool
-	// Epoch is the time of day at Step's time 0, in seconds since 1970. Run sets it.
+	// Epoch is the time of day at Step's time 0, in seconds since 1970. Run sets it; ClockSet changes it.
 	Epoch int64
 	// LastTerm is the last one before this manager's; the zero value for none. Resume
 	// sets it.
@@ -89,11 +89,12 @@ const portPoll = time.Second
 func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.Sweep.Settings, c.cfg.Sweep.IgnoreOtherSM = cfg.Sweep.Settings, cfg.Sweep.IgnoreOtherSM
 	c.cfg.Sweep.Partitions, c.cfg.Sweep.AllowedSMs = cfg.Sweep.Partitions, cfg.Sweep.AllowedSMs
-	if !cfg.Sweep.Engines.Equal(c.cfg.Sweep.Engines) && c.elect.State() == smp.Master {
-		c.sweeps.sweeper.Reroute()
+	if c.elect.State() == smp.Master {
+		c.sweeps.sweeper.CompareEngines()
 	}
 	c.cfg.Sweep.Engines, c.cfg.Sweep.Drained, c.cfg.Sweep.Cabling = cfg.Sweep.Engines, cfg.Sweep.Drained, cfg.Sweep.Cabling
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
+	c.drifting.reconfigure(&c.fx, &c.cfg.Maintenance, &cfg.Maintenance)
 	c.cfg.Resting, c.cfg.Maintenance = cfg.Resting, cfg.Maintenance
 	c.cfg.SAKey, c.cfg.Trust, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.Trust, cfg.HonorGUID2LID
 	c.cfg.PrefixRoutes, c.cfg.PathSLs, c.cfg.QoS, c.cfg.PortGroups = cfg.PrefixRoutes, cfg.PathSLs, cfg.QoS, cfg.PortGroups

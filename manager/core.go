@@ -132,6 +132,8 @@ func (c *Core) take(ev Event) {
 		if ev.Paused > c.elect.stall() {
 			c.resumed(ev.Paused)
 		}
+	case ClockSet:
+		c.cfg.Epoch = ev.Epoch
 	case StandbyComplete:
 		c.act(c.elect.Complete(c.fx.now, ev.GUID))
 	case Leave:

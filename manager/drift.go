@@ -3,6 +3,7 @@ package manager
 import (
 	"time"
 
+	"ibsm/routing"
 	"ibsm/sweep"
 )
 
@@ -12,7 +13,7 @@ type Measure struct{ Task *sweep.DriftTask }
 // EndMeasure ends the drift task that is out early; its result is still awaited.
 type EndMeasure struct{}
 
-// DriftMeasured is the result of a Measure action; nil for one that EndMeasure has ended, or that came to nothing.
+// DriftMeasured is the result of a Measure action; nil for one that EndMeasure has ended, and where no engine routes afresh.
 type DriftMeasured struct{ Result *sweep.Drift }
 
 // Drifted says how good the routes in force are, beside those that the engines would compute afresh. Offered says that these are better by more than
@@ -37,9 +38,17 @@ type Maintenance struct {
 	Zone     *time.Location // nil for UTC
 }
 
-// next is when the window begins next, or now inside it; false for no window. Times are those of day.
+// length is that of the window, 0 for none.
+func (m *Maintenance) length() time.Duration {
+	if m.To < m.From {
+		return m.To - m.From + 24*time.Hour
+	}
+	return m.To - m.From
+}
+
+// next is when the window begins next, or began if it is now; false for no window. Times are those of day.
 func (m *Maintenance) next(now time.Time) (begin time.Time, inside, ok bool) {
-	if m.From == m.To {
+	if m.length() == 0 {
 		return begin, false, false
 	}
 	if m.Zone != nil {
@@ -47,13 +56,9 @@ func (m *Maintenance) next(now time.Time) (begin time.Time, inside, ok bool) {
 	} else {
 		now = now.UTC()
 	}
-	length := m.To - m.From
-	if length < 0 {
-		length += 24 * time.Hour
-	}
 	for day := -1; ; day++ { // that of yesterday may go on
 		begin = time.Date(now.Year(), now.Month(), now.Day()+day, 0, 0, int(m.From/time.Second), 0, now.Location())
-		if now.Before(begin.Add(length)) {
+		if now.Before(begin.Add(m.length())) {
 			return begin, !now.Before(begin), true
 		}
 	}
@@ -65,106 +70,178 @@ const driftWait = 30 * time.Second
 // drifting is the machine that measures how far the routes in force are from those that would be computed afresh, beside everything else, and
 // has these taken in the maintenance window. A sweep that computes routes ends what is under way.
 type drifting struct {
-	state  driftState
-	routes *sweep.DriftTask // of the last sweep that wrote routes; nil before, and while others may be in force
-	due    time.Duration    // when they are measured; 0 for no need
-	last   *sweep.Drift     // nil before there was one
-	taken  *sweep.Drift     // for which all routes were computed afresh: not again for the same
-	logged bool             // better routes were offered, and have not been taken since
+	state    driftState
+	task     driftTaskState
+	routes   *sweep.DriftTask // in force; nil in routesUnknown and routesAfresh
+	due      time.Duration    // in routesSettle: when they are measured
+	measured *sweep.DriftTask // what was measured last, if no other routes have come into force since
+	last     *sweep.Drift     // its result; nil if there is none
+	left     *sweep.DriftTask // what the last order in a window came to: none is given for the same tables
+	window   time.Time        // when the window began in which it was given
+	logged   bool             // better routes were offered, and have not been taken since
 }
 
-// driftState is whether a task is out.
+// driftState is what is known of the routes in force.
 type driftState uint8
 
 const (
-	notMeasuring driftState = iota
-	isMeasuring
-	endsMeasuring // it was ended; its result is awaited
+	routesUnknown   driftState = iota // there are none, others are computed, or the threshold is 0
+	routesSettle                      // they may change again soon
+	routesMeasuring                   // a task is out for them
+	routesMeasured                    // last is their result
+	routesLeft                        // likewise, and the last order in a window left them: another one would change nothing
+	routesAfresh                      // all are about to be computed afresh, by an order in a window
 )
 
 func (s driftState) String() string {
-	return [...]string{"resting", "measuring", "ending"}[s]
+	return [...]string{"unknown", "settling", "measuring", "measured", "left", "rerouting"}[s]
+}
+
+// driftTaskState is whether a task is out.
+type driftTaskState uint8
+
+const (
+	noDriftTask driftTaskState = iota
+	driftTaskOut
+	driftTaskEnding // it was ended; its result is awaited
+)
+
+func (s driftTaskState) String() string {
+	return [...]string{"none", "out", "ending"}[s]
 }
 
 // begin takes the routes that a sweep left.
-func (d *drifting) begin(now time.Duration, out *sweep.Outcome, threshold int) {
-	d.routes, d.due = out.Drift(), 0
-	if d.routes != nil && threshold > 0 && (d.last == nil || !d.last.Of(d.routes)) {
-		d.due = now + driftWait
+func (d *drifting) begin(fx *effects, out *sweep.Outcome, m *Maintenance) {
+	d.interrupt(fx)
+	d.routes = out.Drift()
+	if d.state == routesAfresh && out.Keep == routing.KeepNone {
+		d.left = d.routes
 	}
+	switch {
+	case d.routes == nil || m.Threshold == 0:
+		d.state = routesUnknown
+		d.withdraw(fx)
+	case d.measured != nil && d.measured.Same(d.routes):
+		d.know()
+	default:
+		d.state, d.due = routesSettle, fx.now+driftWait
+		d.withdraw(fx)
+	}
+}
+
+// know notes that the routes in force have been measured.
+func (d *drifting) know() {
+	if d.state = routesMeasured; d.left != nil && d.left.SameTables(d.routes) {
+		d.state = routesLeft
+	}
+}
+
+// withdraw ends what was said of routes that are not in force any more.
+func (d *drifting) withdraw(fx *effects) {
+	if d.last != nil {
+		fx.do(Drifted{})
+	}
+	d.measured, d.last = nil, nil
 }
 
 // interrupt ends what is under way: routes are computed, which must not wait for it.
 func (d *drifting) interrupt(fx *effects) {
-	if d.state == isMeasuring {
-		d.state = endsMeasuring
+	if d.task == driftTaskOut {
+		d.task = driftTaskEnding
 		fx.do(EndMeasure{})
 	}
-	d.routes, d.due = nil, 0
+	if d.routes = nil; d.state != routesAfresh {
+		d.state = routesUnknown
+	}
 }
 
 // forget ends everything: this manager is not master any more.
 func (d *drifting) forget(fx *effects) {
 	d.interrupt(fx)
-	if d.last != nil {
-		fx.do(Drifted{})
+	d.withdraw(fx)
+	d.state, d.left, d.logged = routesUnknown, nil, false
+}
+
+// reconfigure judges by other settings.
+func (d *drifting) reconfigure(fx *effects, before, now *Maintenance) {
+	switch {
+	case now.Threshold == 0:
+		d.interrupt(fx)
+		d.withdraw(fx)
+		d.logged = false
+	case d.last != nil && isOver(d.last, before) != isOver(d.last, now):
+		d.report(fx, now)
 	}
-	d.last, d.taken, d.logged = nil, nil, false
 }
 
 // deadline is when tick has something to do; false for never.
 func (d *drifting) deadline(now time.Duration, epoch int64, m *Maintenance) (time.Duration, bool) {
 	switch {
-	case d.state != notMeasuring:
+	case d.task != noDriftTask:
 		return 0, false
-	case d.due > 0:
+	case d.state == routesSettle:
 		return d.due, true
 	case !d.takes(m):
 		return 0, false
 	}
-	begin, inside, ok := m.next(timeOfDay(now, epoch))
-	if inside {
-		return now, true
-	}
-	return now + begin.Sub(timeOfDay(now, epoch)), ok
+	day := timeOfDay(now, epoch)
+	at, ok := d.opens(day, m)
+	return now + max(0, at.Sub(day)), ok
 }
 
 func timeOfDay(now time.Duration, epoch int64) time.Time { return time.Unix(epoch, 0).Add(now) }
 
 // takes reports whether better routes are wanted in the window.
 func (d *drifting) takes(m *Maintenance) bool {
-	return d.routes != nil && d.last != nil && d.last != d.taken && d.due == 0 && d.last.Of(d.routes) && isOver(d.last, m)
+	return d.state == routesMeasured && m.length() > 0 && d.last != nil && isOver(d.last, m)
 }
 
 func isOver(d *sweep.Drift, m *Maintenance) bool { return m.Threshold > 0 && d.Percent() > m.Threshold }
 
+// opens is when the next order may be given: one in each window. It is false for never.
+func (d *drifting) opens(now time.Time, m *Maintenance) (at time.Time, ok bool) {
+	begin, inside, ok := m.next(now)
+	if inside && begin.Equal(d.window) {
+		now = begin.Add(m.length())
+		begin, inside, ok = m.next(now)
+	}
+	if inside {
+		return now, ok
+	}
+	return begin, ok
+}
+
 // tick has the routes measured when that is due. It reports whether all routes must be computed afresh now.
 func (d *drifting) tick(fx *effects, epoch int64, m *Maintenance) (reroute bool) {
-	if d.state == notMeasuring && d.due > 0 && d.due <= fx.now {
-		if d.due = 0; d.routes != nil {
-			d.state = isMeasuring
-			fx.do(Measure{d.routes})
-		}
-	}
-	if d.state != notMeasuring || !d.takes(m) {
+	if at, is := d.deadline(fx.now, epoch, m); !is || at > fx.now {
 		return false
 	}
-	if _, inside, _ := m.next(timeOfDay(fx.now, epoch)); !inside {
+	if d.state == routesSettle {
+		d.state, d.task = routesMeasuring, driftTaskOut
+		fx.do(Measure{d.routes})
 		return false
 	}
-	d.taken = d.last
+	d.window, _, _ = m.next(timeOfDay(fx.now, epoch))
+	d.state = routesAfresh
 	fx.log(info, "maintenance window: all routes are computed afresh", "worse by percent", d.last.Percent())
 	return true
 }
 
 // done takes the result of the task.
 func (d *drifting) done(fx *effects, r *sweep.Drift, m *Maintenance) {
-	ended := d.state == endsMeasuring
-	if d.state = notMeasuring; r == nil || ended {
+	ended := d.task == driftTaskEnding
+	if d.task = noDriftTask; ended {
 		return
 	}
-	d.last = r
-	over := isOver(r, m)
+	d.measured, d.last = d.routes, r
+	if d.know(); r != nil {
+		d.report(fx, m)
+	}
+}
+
+// report says what is known of the routes in force, and offers better ones once.
+func (d *drifting) report(fx *effects, m *Maintenance) {
+	r, over := d.last, isOver(d.last, m)
 	fx.do(Drifted{r, over})
 	if over && !d.logged {
 		fx.log(warn, "better routes are offered: those in force have drifted from what the routing engine would compute afresh, which ibsmctl reroute does, or the maintenance window",

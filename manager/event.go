@@ -84,6 +84,9 @@ type MLIDShareReached struct{ Port mad.GUID }
 // Resumed says for how long the host was suspended, which the times of Step do not show.
 type Resumed struct{ Paused time.Duration }
 
+// ClockSet says that the time of day was set, or went on while the host was suspended: what it would have been at Step's time 0, in seconds since 1970.
+type ClockSet struct{ Epoch int64 }
+
 // StandbyComplete is a standby that has everything which is registered with this master.
 type StandbyComplete struct{ GUID mad.GUID }
 
@@ -104,5 +107,6 @@ func (Unencrypted) event()       {}
 func (Reregister) event()        {}
 func (MLIDShareReached) event()  {}
 func (Resumed) event()           {}
+func (ClockSet) event()          {}
 func (StandbyComplete) event()   {}
 func (Leave) event()             {}

@@ -39,6 +39,7 @@ type loop struct {
 	endTask   [NumPurposes]context.CancelFunc
 	start     time.Time
 	ahead     time.Duration // of slept
+	set       time.Duration // ahead at the last ClockSet
 	done      bool
 	err       error
 }
@@ -132,7 +133,19 @@ func (l *loop) step(ctx context.Context, ev Event) {
 	if d := l.slept(now.Round(0).Sub(l.start.Round(0)), now.Sub(l.start)); d > minSleep {
 		l.give(ctx, Resumed{d})
 	}
+	if set, is := l.clockSet(); is {
+		l.give(ctx, set)
+	}
 	l.give(ctx, ev)
+}
+
+// clockSet is the time of day for the core, if it has been set since the last ClockSet.
+func (l *loop) clockSet() (set ClockSet, is bool) {
+	if (l.ahead - l.set).Abs() <= minSleep {
+		return ClockSet{}, false
+	}
+	l.set = l.ahead
+	return ClockSet{l.start.Add(l.ahead).Round(time.Second).Unix()}, true
 }
 
 // minSleep is the least that is reported: the time of day is not set by more at a time when it

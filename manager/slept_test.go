@@ -103,6 +103,32 @@ func TestSleepComesFirst(t *testing.T) {
 	}
 }
 
+// TestClockSet: the core gets the time of day when that was set, forward or back, or has been kept in step by more than half a second since the last ClockSet.
+func TestClockSet(t *testing.T) {
+	port := &clients{t: t, fromSA: make(chan mad.Datagram, 16), closed: make(chan struct{})}
+	l := &loop{shell: &Shell{Logger: slog.New(slog.DiscardHandler)}, core: NewCore(Config{}), engine: txn.NewEngine(port), start: time.Now()}
+	if l.step(t.Context(), TimePassed{}); l.core.cfg.Epoch != 0 {
+		t.Error("ClockSet without a reason")
+	}
+	l.set = -time.Hour
+	if l.step(t.Context(), TimePassed{}); l.core.cfg.Epoch != l.start.Round(time.Second).Unix() {
+		t.Errorf("epoch %d, started at %v", l.core.cfg.Epoch, l.start)
+	}
+	l = &loop{start: time.Unix(1_700_000_000, 0)}
+	for _, c := range []struct {
+		ahead time.Duration
+		want  int64 // 0 for nothing
+	}{
+		{0, 0}, {100 * time.Millisecond, 0}, {time.Hour, 1_700_003_600}, {time.Hour + 400*time.Millisecond, 0}, {time.Hour + 800*time.Millisecond, 1_700_003_601},
+		{-time.Hour, 1_699_996_400}, {-time.Hour, 0},
+	} {
+		l.ahead = c.ahead
+		if got, is := l.clockSet(); is != (c.want != 0) || got.Epoch != c.want {
+			t.Errorf("%v ahead: %+v, %t", c.ahead, got, is)
+		}
+	}
+}
+
 // TestPersistIsPassedOn: what is kept is passed on also where there is no store.
 func TestPersistIsPassedOn(t *testing.T) {
 	passed := 0

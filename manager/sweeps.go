@@ -410,7 +410,7 @@ func (c *Core) finish(out *sweep.Outcome) {
 		return
 	}
 	c.certifying.begin(&c.fx, out)
-	c.drifting.begin(c.fx.now, out, c.cfg.Maintenance.Threshold)
+	c.drifting.begin(&c.fx, out, &c.cfg.Maintenance)
 	if out.Found.Stirred {
 		c.sweeps.want(wishLight, "")
 	}

@@ -2,8 +2,10 @@ package routing
 
 import (
 	"slices"
+	"sync"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/topo"
 )
 
@@ -16,17 +18,20 @@ type Tenants struct {
 	class []int32      // by PortIdx
 	keys  [][]mad.PKey // by class: of the partitions that several ports are in, ascending
 	talk  []bool       // by class * classes + class
+
+	once    sync.Once
+	sources [][]uint32 // Sources, once they were asked for
 }
 
 // NewTenants are those of the hosts of a subnet, by the P_Key tables that ports have or are about to get; a nil table is one that is not known, and
-// hides nothing. A partition of which at least half of the hosts are limited members, and at most one in a hundred is a full one, is for management:
+// hides nothing. A partition of which at least half of the hosts are limited members, and only ports of subnet managers full ones, is for management:
 // it carries nothing. Hosts that may send to no other have no tenant yet: all of those count as one. Nil is returned where all
 // hosts exchange packets, and where there are more than 1024 classes of ports.
 func NewTenants(t *topo.Topo, table func(p topo.PortIdx) *topo.PKeyTable) *Tenants {
 	n := &Tenants{class: make([]int32, len(t.Ports))}
 	byTable, byKeys := map[*topo.PKeyTable]int32{}, map[string]int32{}
 	var tables []*topo.PKeyTable // by class: one of them
-	var members []int            // by class
+	var members, managers []int  // by class: ports, and those of them with a subnet manager
 	for _, p := range t.EndPorts {
 		if !t.IsHost(p) || t.SwitchOf(p) == topo.None {
 			continue
@@ -45,17 +50,20 @@ func NewTenants(t *topo.Topo, table func(p topo.PortIdx) *topo.PKeyTable) *Tenan
 			if class, is = byKeys[string(text)]; !is {
 				class = int32(len(tables))
 				byKeys[string(text)] = class
-				tables, members, n.keys = append(tables, held), append(members, 0), append(n.keys, keys)
+				tables, members, managers, n.keys = append(tables, held), append(members, 0), append(managers, 0), append(n.keys, keys)
 			}
 			byTable[held] = class
 		}
 		n.class[p] = class
 		members[class]++
+		if p == t.Self || t.Ports[p].Info.CapabilityMask().Has(smp.IsSM) {
+			managers[class]++
+		}
 	}
 	if len(tables) < 2 || len(tables) > maxClasses {
 		return nil
 	}
-	n.dropManagement(members)
+	n.dropManagement(members, managers)
 	n.findTalk(tables, members)
 	if !slices.Contains(n.talk, false) {
 		return nil
@@ -78,21 +86,21 @@ func keysOf(table *topo.PKeyTable) (keys []mad.PKey) {
 }
 
 // dropManagement takes the keys of partitions for management away from classes.
-func (n *Tenants) dropManagement(members []int) {
-	all, limited, full := 0, map[mad.PKey]int{}, map[mad.PKey]int{}
+func (n *Tenants) dropManagement(members, managers []int) {
+	all, limited, others := 0, map[mad.PKey]int{}, map[mad.PKey]bool{} // others: ports without a subnet manager are full members
 	for class, keys := range n.keys {
 		all += members[class]
 		for _, k := range keys {
-			if k&mad.FullMember != 0 {
-				full[k.Base()] += members[class]
-			} else {
+			if k&mad.FullMember == 0 {
 				limited[k.Base()] += members[class]
+			} else if members[class] > managers[class] {
+				others[k.Base()] = true
 			}
 		}
 	}
 	for class := range n.keys {
 		n.keys[class] = slices.DeleteFunc(n.keys[class], func(k mad.PKey) bool {
-			return 2*limited[k.Base()] >= all && full[k.Base()] <= 1+all/100
+			return 2*limited[k.Base()] >= all && !others[k.Base()]
 		})
 	}
 }
@@ -164,26 +172,54 @@ func (n *Tenants) Talk(a, b int) bool { return n == nil || n.talk[a*len(n.keys)+
 func (n *Tenants) Keys(class int) []mad.PKey { return n.keys[class] }
 
 // Sources are, by class and then by switch, the ports of hosts there that send to a port of the class, with itself if it has a full membership.
+// t is the subnet that the tenants are of. The result is shared: it must not be written to.
 func (n *Tenants) Sources(t *topo.Topo) [][]uint32 {
-	here := make([][]uint32, n.Classes()) // by class, then by switch: ports
-	for class := range here {
-		here[class] = make([]uint32, len(t.Switches))
+	if n == nil {
+		all := make([]uint32, len(t.Switches))
+		for _, hosts := range n.hosts(t) {
+			for _, h := range hosts {
+				all[h.at] += h.ports
+			}
+		}
+		return [][]uint32{all}
 	}
+	n.once.Do(func() { n.sources = n.findSources(t) })
+	return n.sources
+}
+
+// hostsAt are ports of hosts of one class behind a switch.
+type hostsAt struct {
+	at    topo.SwitchIdx
+	ports uint32
+}
+
+// hosts are the ports of hosts, by class.
+func (n *Tenants) hosts(t *topo.Topo) [][]hostsAt {
+	hosts := make([][]hostsAt, n.Classes())
 	for _, p := range t.EndPorts {
-		if s := t.SwitchOf(p); s != topo.None && t.IsHost(p) {
-			here[n.Class(p)][s]++
+		s := t.SwitchOf(p)
+		if s == topo.None || !t.IsHost(p) {
+			continue
+		}
+		of := &hosts[n.Class(p)]
+		if last := len(*of) - 1; last >= 0 && (*of)[last].at == s {
+			(*of)[last].ports++
+		} else {
+			*of = append(*of, hostsAt{s, 1})
 		}
 	}
-	if n == nil {
-		return here
-	}
-	sources := make([][]uint32, len(here))
+	return hosts
+}
+
+// findSources computes Sources. The work grows with the classes times the hosts, not with the switches: most classes are on few of these.
+func (n *Tenants) findSources(t *topo.Topo) [][]uint32 {
+	hosts, sources := n.hosts(t), make([][]uint32, n.Classes())
 	for class := range sources {
 		sources[class] = make([]uint32, len(t.Switches))
-		for other, hosts := range here {
+		for other := range hosts {
 			if n.Talk(other, class) {
-				for s, count := range hosts {
-					sources[class][s] += count
+				for _, h := range hosts[other] {
+					sources[class][h.at] += h.ports
 				}
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/routing"
 	"ibsm/routing/quality"
 	"ibsm/routing/routingtest"
@@ -30,6 +31,9 @@ func TestTenants(t *testing.T) {
 		"a manager": {func(i int) []mad.PKey {
 			return [][]mad.PKey{{mad.DefaultPKey, 0x8001}, {limited, 0x8001}, {limited, 0x8002}}[min(i, 1+i%2)]
 		}, false, 2},
+		"storage, for which a host in eight is full": {func(i int) []mad.PKey {
+			return [][]mad.PKey{{0x0005, 0x8001}, {0x0005, 0x8002}, {0x8005}}[max(i%2, i/14*2)]
+		}, false, 3},
 		"few servers":       {func(i int) []mad.PKey { return [][]mad.PKey{{0x8005}, {0x8001}, {0x0005, 0x8002}}[min(i/2, 1+i%2)] }, false, 3},
 		"nobody has tenant": {func(i int) []mad.PKey { return []mad.PKey{[]mad.PKey{mad.DefaultPKey, limited}[min(i, 1)]} }, true, 0},
 	} {
@@ -75,6 +79,52 @@ func TestTenants(t *testing.T) {
 				t.Errorf("%s: members %v", name, members)
 			}
 		}
+	}
+}
+
+// TestManagementPartition: the partition of most hosts, as limited members, carries nothing if its full members are ports of subnet managers. Storage that few hosts serve
+// is not such a partition.
+func TestManagementPartition(t *testing.T) {
+	in := routingtest.Problem(t, "fattree:k=12")
+	hosts := quality.Hosts(in.Topo, in.LIDs)
+	full := hosts[len(hosts)-3:]
+	tenants := func() *routing.Tenants {
+		return routing.NewTenants(in.Topo, func(p topo.PortIdx) *topo.PKeyTable {
+			if slices.Contains(full, p) {
+				return topo.NewPKeyTable([]mad.PKey{0x8001})
+			}
+			return topo.NewPKeyTable([]mad.PKey{0x0001, 0x8010 + mad.PKey(p/2%2)})
+		})
+	}
+	if got := tenants(); got.Classes() != 3 || !got.Talk(got.Class(hosts[0]), got.Class(full[0])) {
+		t.Errorf("3 servers of %d hosts: hosts do not send to them", len(hosts))
+	}
+	for i, p := range full {
+		if got := tenants(); !got.Talk(got.Class(hosts[0]), got.Class(full[0])) {
+			t.Errorf("%d of the servers have a subnet manager: hosts do not send to the others", i)
+		}
+		info := &in.Topo.Ports[p].Info
+		info.SetCapabilityMask(info.CapabilityMask() | smp.IsSM)
+	}
+	if got := tenants(); got.Talk(got.Class(hosts[0]), got.Class(full[0])) {
+		t.Error("hosts send to subnet managers in the partition for management")
+	}
+}
+
+// BenchmarkSources is of the largest number of classes that nearly all exchange packets.
+func BenchmarkSources(b *testing.B) {
+	in := routingtest.Problem(b, "fattree:k=54")
+	table := map[int]*topo.PKeyTable{}
+	for b.Loop() {
+		tenants := routing.NewTenants(in.Topo, func(p topo.PortIdx) *topo.PKeyTable {
+			i := int(p) / 2 % 1000
+			if table[i] == nil {
+				table[i] = topo.NewPKeyTable([]mad.PKey{[]mad.PKey{0x8001, 0x8002}[min(i, 1)], 0x8010 + mad.PKey(i)})
+			}
+			return table[i]
+		})
+		tenants.Sources(in.Topo)
+		b.ReportMetric(float64(tenants.Classes()), "classes")
 	}
 }
 

@@ -131,6 +131,9 @@ func (w *World) Configure(m *Manager, cfg manager.Config) {
 // Sleep has a manager see that its host has slept.
 func (w *World) Sleep(m *Manager, d time.Duration) { w.step(m, manager.Resumed{Paused: d}) }
 
+// SetClock has a manager see another time of day.
+func (w *World) SetClock(m *Manager, epoch int64) { w.step(m, manager.ClockSet{Epoch: epoch}) }
+
 // Deliver gives a manager a datagram as if it had just come in.
 func (w *World) Deliver(m *Manager, d mad.Datagram) {
 	rest := []mad.Datagram{d}

@@ -180,7 +180,7 @@ func (a *attempts) try(ctx context.Context, e *engines.Engine, keep routing.Keep
 	if from == nil {
 		from = a.state.base
 	}
-	if e.Steady && !a.reroute && !a.regroup {
+	if e.Steady && a.reroute == keepsRoutes && !a.regroup {
 		in.Base = from.tables(e.Name, t)
 	}
 	computed, err := e.Route(ctx, in)

@@ -3,10 +3,13 @@ package sweep
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 
 	"ibsm/routing"
+	"ibsm/routing/layers"
 	"ibsm/routing/quality"
+	"ibsm/routing/verify"
 	"ibsm/sweep/engines"
 )
 
@@ -18,8 +21,6 @@ type Drift struct {
 	Shift       float64 // flows that meet in shifts: quality.Brief
 	BestFullest uint32  // the same of fresh routes
 	BestShift   float64
-
-	task *DriftTask
 }
 
 // Percent is by how much the routes in force are worse: the greater of both figures, 0 if neither is worse.
@@ -27,9 +28,6 @@ func (d *Drift) Percent() int {
 	over := func(is, best float64) int { return int(100*is/max(best, 1)+0.5) - 100 }
 	return max(0, over(float64(d.Fullest), float64(d.BestFullest)), over(d.Shift, d.BestShift))
 }
-
-// Of reports whether it is what a task would come to.
-func (d *Drift) Of(j *DriftTask) bool { return j.Same(d.task) }
 
 // DriftTask computes routes afresh and compares them with those in force. It runs outside the core, on values that nobody writes, and nothing
 // but the figures is kept.
@@ -56,7 +54,12 @@ func (o *Outcome) Drift() *DriftTask {
 
 // Same reports whether two tasks compare the same.
 func (j *DriftTask) Same(o *DriftTask) bool {
-	return j == o || j.in.Topo == o.in.Topo && slices.Equal(j.in.LIDs.Owner, o.in.LIDs.Owner) && slices.EqualFunc(j.tables.LFT, o.tables.LFT, bytes.Equal) && j.chain.Equal(o.chain)
+	return j == o || j.in.Topo == o.in.Topo && slices.Equal(j.in.LIDs.Owner, o.in.LIDs.Owner) && j.SameTables(o) && j.chain.Equal(o.chain)
+}
+
+// SameTables reports whether the same tables are in force for two tasks.
+func (j *DriftTask) SameTables(o *DriftTask) bool {
+	return j.tables == o.tables || slices.EqualFunc(j.tables.LFT, o.tables.LFT, bytes.Equal)
 }
 
 // Run compares. A cancelled context, and a subnet that no engine routes afresh, give nil.
@@ -65,15 +68,15 @@ func (j *DriftTask) Run(ctx context.Context) *Drift {
 	in.Workers = 1 // so that a sweep beside it is as fast as alone
 	chain, _ := j.chain.For(in.Topo)
 	for i := range chain {
-		fresh, err := chain[i].Route(ctx, in)
+		rows, err := fresh(ctx, in, &chain[i])
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			continue
 		}
-		d := &Drift{Engine: chain[i].Name, task: j}
-		if d.BestFullest, d.BestShift, err = quality.Brief(ctx, in, fresh.LFT); err == nil {
+		d := &Drift{Engine: chain[i].Name}
+		if d.BestFullest, d.BestShift, err = quality.Brief(ctx, in, rows); err == nil {
 			d.Fullest, d.Shift, err = quality.Brief(ctx, in, j.tables.LFT)
 		}
 		if err != nil {
@@ -82,4 +85,34 @@ func (j *DriftTask) Run(ctx context.Context) *Drift {
 		return d
 	}
 	return nil
+}
+
+// fresh are the rows that a sweep would take from an engine, without loops. The error says why it would take none, or is that of ctx.
+func fresh(ctx context.Context, in routing.In, e *engines.Engine) ([][]uint8, error) {
+	tables, err := e.Route(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	report, err := verify.Check(ctx, in.Workers, in.Topo, in.LIDs, tables, nil)
+	if err != nil {
+		return nil, err
+	}
+	if report.Count[verify.Loop] > 0 {
+		if e.Force != "" {
+			return nil, errors.New("its routes have loops")
+		}
+		tables = verify.CutLoops(in.Topo, in.LIDs, tables, report)
+	}
+	if e.NoCreditLoop {
+		err = engines.MustHaveNoLoop(ctx, in, tables)
+	}
+	if err != nil && e.Layers && ctx.Err() == nil {
+		assigned, refused := layers.Assign(ctx, layers.In{
+			Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), Lanes: int(routing.LeastLanes(in.Lanes)), Hosts: true, Workers: in.Workers,
+		})
+		if refused == nil && assigned.SLs != nil {
+			err = nil
+		}
+	}
+	return tables.LFT, err
 }

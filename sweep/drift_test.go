@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ibsm/mad"
+	"ibsm/routing/minhop"
 	"ibsm/sweep/engines"
 	"ibsm/topo/net"
 )
@@ -17,11 +18,12 @@ func TestDriftTask(t *testing.T) {
 	}
 	b := newHarness(t, "fattree:k=12,levels=2", Config{Engines: chain})
 	first := b.heavy()
-	d := first.Drift().Run(t.Context())
+	task := first.Drift()
+	d := task.Run(t.Context())
 	if d == nil || d.Engine != "tree" || d.Percent() != 0 || d.Fullest != d.BestFullest || d.Shift != d.BestShift || d.Shift != 1 {
 		t.Fatalf("%+v", d)
 	}
-	if again := b.heavy().Drift(); !d.Of(again) {
+	if !task.Same(b.heavy().Drift()) {
 		t.Error("the same is measured again")
 	}
 	var out *Outcome
@@ -40,7 +42,7 @@ func TestDriftTask(t *testing.T) {
 		}
 	}
 	after := out.Drift()
-	if d.Of(after) {
+	if task.Same(after) {
 		t.Error("other routes are the same")
 	}
 	if d = after.Run(t.Context()); d == nil || d.Percent() < 10 || d.Fullest <= d.BestFullest {
@@ -54,5 +56,22 @@ func TestDriftTask(t *testing.T) {
 	cancel()
 	if d := after.Run(ctx); d != nil {
 		t.Errorf("a cancelled task: %+v", d)
+	}
+}
+
+// TestDriftOfRefused: routes that a sweep does not take, as they break the promise of their engine, are not those that routes in force are compared with.
+func TestDriftOfRefused(t *testing.T) {
+	b := newHarness(t, "torus:dims=5x5", Config{Engines: engines.Chain{{Name: "promises", Route: minhop.Route, NoCreditLoop: true}, engines.MinHop}})
+	out := b.heavy()
+	if len(out.Refused) != 1 || out.Engine != "minhop" {
+		t.Fatalf("%s, %v", out.Engine, out.Refused)
+	}
+	if d := out.Drift().Run(t.Context()); d == nil || d.Engine != "minhop" {
+		t.Errorf("%+v", d)
+	}
+	b.Configure(Config{Engines: engines.Chain{{Name: "promises", Route: minhop.Route, NoCreditLoop: true}}})
+	other := out.Drift()
+	if other.chain = b.cfg.Engines; other.Run(t.Context()) != nil {
+		t.Error("no engine routes afresh, and there is a result")
 	}
 }

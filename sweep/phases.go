@@ -94,7 +94,7 @@ type Found struct {
 func (f *Found) Task(now int64) *RouteTask {
 	j := f.task()
 	j.now = now
-	f.s.reroute, f.s.state.babblers = false, nil
+	f.s.reroute, f.s.before, f.s.state.babblers = keepsRoutes, nil, nil
 	j.reregister = f.s.reregistrations.take()
 	return j
 }
@@ -103,7 +103,9 @@ func (f *Found) Task(now int64) *RouteTask {
 // changes no state. Drop is next, before the task has run: the next sweep need not wait.
 func (f *Found) Preview(reroute bool) *RouteTask {
 	j := f.task()
-	j.reroute = j.reroute || reroute
+	if reroute {
+		j.reroute = reroutesByAll
+	}
 	j.state.readLanes = true // it goes on with what is known of lanes
 	return j
 }
@@ -111,7 +113,7 @@ func (f *Found) Preview(reroute bool) *RouteTask {
 // WithEngines has a preview compute all routes afresh with other engines than the configured ones; nil changes nothing.
 func (j *RouteTask) WithEngines(c engines.Chain) *RouteTask {
 	if c != nil {
-		j.chain, j.reroute = c, true
+		j.chain, j.reroute = c, reroutesByAll
 	}
 	return j
 }
@@ -138,7 +140,7 @@ func (j *RouteTask) By(r *Rules) *RouteTask {
 
 func (f *Found) task() *RouteTask {
 	s := f.s
-	return &RouteTask{found: f, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.reroute, drained: s.cfg.Drained, cabling: s.cfg.Cabling,
+	return &RouteTask{found: f, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.rerouting(), drained: s.cfg.Drained, cabling: s.cfg.Cabling,
 		multicastTop: s.multicastTop}
 }
 

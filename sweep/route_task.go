@@ -30,7 +30,7 @@ type RouteTask struct {
 	chain    engines.Chain
 	state    *state // the snapshot, which the task may write to
 	parts    Partitions
-	reroute  bool // compute all routes afresh
+	reroute  rerouting
 	regroup  bool // a switch or end port has come into a port group of the engines, or left one
 	drained  []routing.SwitchPort
 	cabling  Cabling
@@ -170,9 +170,10 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		return n != topo.None && t.Nodes[n].Missed > 0
 	})
 	d.adopted = s.adopted || !s.swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
-	if d.auto = s.auto || j.reroute; !d.auto && !s.swept && isCold(t) {
-		d.auto = true
-		d.adopted = d.adopted && !j.chain[0].Unchosen // what stands in the tables is of no use to anybody
+	if j.chain.HasUnchosen() {
+		if d.auto = s.auto || j.reroute == reroutesByAll; !d.auto && !s.swept && isCold(t) {
+			d.auto, d.adopted = true, false // what stands in the tables is of no use to anybody
+		}
 	}
 	var dead, babblers []topo.PortIdx
 	var grace bool
@@ -334,7 +335,7 @@ func tenants(t *topo.Topo, parts *partitions.Tables) *routing.Tenants {
 func (j *RouteTask) keep(out *SweepPlan) routing.Keep {
 	prev, adopted := j.state.prev, out.delta.adopted
 	switch {
-	case j.reroute || prev == nil && !adopted:
+	case j.reroute != keepsRoutes || prev == nil && !adopted:
 		return routing.KeepNone
 	case adopted:
 		return routing.KeepWorking

@@ -53,7 +53,7 @@ type state struct {
 	readLanes    bool               // walks read the tables of lanes: sls may have to be fitted to them
 	foreign      string             // SweepPlan.Foreign of the last plan
 	closing      []repair.Route     // SweepPlan.Closing of the last plan
-	auto         bool               // engines that nobody chose route the subnet: it was not in use, or its routes were computed afresh by an order
+	auto         bool               // engines that nobody chose route the subnet: it was not in use, or its routes were computed afresh by an order; false where all are chosen
 	adopted      bool               // the routes are another manager's: repaired, but not improved without a request
 	base         *base              // of the routes in force; nil where their engine needs none
 	members      *engines.Members   // of port groups in files of engines, in the last sweep; nil without any

@@ -53,7 +53,8 @@ type Sweeper struct {
 	program *Program                         // that runs; nil for none
 	sms     []smPort                         // other managers, in state.prev
 	renamed map[mad.GUID]smp.NodeDescription // since the walk began
-	reroute bool
+	reroute rerouting
+	before  engines.Chain // the engines when CompareEngines was called; nil for no comparison
 	// multicastTop is the wanted MulticastFDBTop of switches; 0 leaves multicast alone.
 	multicastTop    mad.LID
 	reregistrations reregistrations
@@ -69,8 +70,40 @@ func (s *Sweeper) Configure(cfg Config) { s.cfg = cfg }
 // that have one; 0 leaves multicast alone.
 func (s *Sweeper) SetMulticastTop(top mad.LID) { s.multicastTop = top }
 
+// rerouting is which routes a sweep computes afresh.
+type rerouting uint8
+
+const (
+	keepsRoutes   rerouting = iota // those that do not work, and those that a link was added for
+	reroutes                       // all, by the engines that route the subnet already: those that nobody chose only if they do
+	reroutesByAll                  // all, also by engines that nobody chose
+)
+
 // Reroute makes the next heavy sweep compute all routes afresh.
-func (s *Sweeper) Reroute() { s.reroute = true }
+func (s *Sweeper) Reroute() { s.reroute = reroutesByAll }
+
+// CompareEngines makes the next heavy sweep compare the engines that are configured then with those of now. If they would route the subnet in another way,
+// it computes all routes afresh.
+func (s *Sweeper) CompareEngines() {
+	if s.before == nil {
+		s.before = s.cfg.Engines
+	}
+}
+
+// rerouting is what the next heavy sweep does. Engines that nobody chose do not count as long as they do not route the subnet.
+func (s *Sweeper) rerouting() rerouting {
+	switch before, now := s.before, s.cfg.Engines; {
+	case before == nil || s.reroute != keepsRoutes || before.Equal(now):
+		return s.reroute
+	case s.state.auto:
+		return reroutesByAll
+	case before.Chosen().Equal(now.Chosen()):
+		return keepsRoutes
+	case before.HasUnchosen():
+		return reroutes
+	}
+	return reroutesByAll
+}
 
 // Known reports whether a sweep has found a subnet.
 func (s *Sweeper) Known() bool { return s.state.prev != nil }
@@ -130,7 +163,7 @@ func (s *Sweeper) Abdicate() {
 	s.rest()
 	s.state.devices.ForeignMaster()
 	s.state.forgetMastership()
-	s.state.auto, s.sms = false, nil
+	s.state.auto, s.sms, s.before = false, nil, nil
 }
 
 // Pause is Abdicate for a manager that may not have been master for a moment, and is likely to go

@@ -62,6 +62,11 @@ func (c Chain) For(t *topo.Topo) (fitted Chain, seen string) {
 	return fitted, seen
 }
 
+// ofSuited are the settings of the engines that can suit a subnet.
+func (s *Settings) ofSuited() Settings {
+	return Settings{Balancing: s.Balancing, SSSP: s.SSSP, Nue: s.Nue, Tree: s.Tree}
+}
+
 // auto is the engine that stands for those that suit the subnet: it returns the tables of the first one that routes it, and of which a proof finds that
 // they have no credit loop.
 func auto(s *Settings) routing.Engine {
@@ -74,7 +79,7 @@ func auto(s *Settings) routing.Engine {
 				return nil, ctx.Err()
 			}
 			if err == nil {
-				err = mustHaveNoLoop(ctx, in, tables)
+				err = MustHaveNoLoop(ctx, in, tables)
 			}
 			if err == nil {
 				return tables, nil
@@ -85,8 +90,8 @@ func auto(s *Settings) routing.Engine {
 	}
 }
 
-// mustHaveNoLoop returns an error if routes between hosts have a credit loop.
-func mustHaveNoLoop(ctx context.Context, in routing.In, tables *routing.Tables) error {
+// MustHaveNoLoop returns an error if routes between hosts have a credit loop on the lanes of their SLs, or that of ctx.
+func MustHaveNoLoop(ctx context.Context, in routing.In, tables *routing.Tables) error {
 	r, err := creditloop.Find(ctx, creditloop.In{
 		Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Traffic: creditloop.BetweenHosts, Workers: in.Workers,
 	})

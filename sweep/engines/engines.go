@@ -233,8 +233,7 @@ func OpenSM() []string {
 // Find is the engine of a name; ok is false if there is none.
 func Find(name string, s *Settings) (e Engine, ok bool) {
 	if name == Auto {
-		own := *s
-		own.Drained, own.Cabling, own.HeldBack, own.Groups, own.Lists = nil, nil, nil, nil, Lists{} // all but the last are of no engine, and that is in grouped
+		own := s.ofSuited()
 		e, ok = Engine{Route: auto(&own), NoCreditLoop: true, settings: own, named: s.balanced()}, true
 	}
 	for i := range table {
@@ -297,6 +296,11 @@ func (c Chain) Chosen() (chosen Chain) {
 		}
 	}
 	return chosen
+}
+
+// HasUnchosen reports whether nobody chose some of the engines.
+func (c Chain) HasUnchosen() bool {
+	return slices.ContainsFunc(c, func(e Engine) bool { return e.Unchosen })
 }
 
 // Repairs is the engine that repaired routes of other managers count as, for they promise no more: the chain's
