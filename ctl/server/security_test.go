@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -32,7 +33,7 @@ func TestSecurity(t *testing.T) {
 	tp := v.Topo
 	var hosts []topo.PortIdx
 	self := tp.EndPort(tp.Self)
-	secret := keys.FromMKey(7)
+	secret, _ := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
 	own := secret.Ports(2)
 	for _, p := range tp.EndPorts {
 		info := &tp.Ports[p].Info
