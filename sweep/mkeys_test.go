@@ -170,3 +170,23 @@ func TestExpectedPruned(t *testing.T) {
 		t.Errorf("%d are left", len(b.state.expected))
 	}
 }
+
+// TestSecret: where ports have their own M_Keys none that was refused is shown, and the one of a manager that does not know the subnet is
+// found; no M_Key is derived for it.
+func TestSecret(t *testing.T) {
+	cfg, own := portMKeys(t, 1)
+	b, open := New(cfg), New(Config{})
+	for key, want := range map[mad.MKey]bool{mad.MKey(own.Knock()): true, mad.MKey(own.Of(9)): false, 5: false} {
+		secret, knocks := b.Secret(key)
+		if !secret || knocks != want {
+			t.Errorf("M_Key %v: secret %v, of a manager %v", key, secret, knocks)
+		}
+		if secret, knocks := open.Secret(key); secret || knocks {
+			t.Errorf("without them, M_Key %v: secret %v, of a manager %v", key, secret, knocks)
+		}
+	}
+	key := mad.MKey(own.Of(9))
+	if n := testing.AllocsPerRun(100, func() { b.Secret(key) }); n > 0 { // an HMAC takes memory
+		t.Errorf("%v allocations for a refused M_Key", n)
+	}
+}

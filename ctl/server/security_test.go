@@ -127,6 +127,18 @@ func TestSecurity(t *testing.T) {
 		}
 		host.Info = was
 	}
+	explicit := all
+	explicit.Ports = own.Beside(0x1234, 0x1233)
+	for _, key := range []mad.MKey{0x1234, 0x1233} {
+		was := host.Info
+		host.Info.SetMKey(key)
+		for _, r := range report(explicit).Rules {
+			if r.Rule == "m_key_per_port" && (r.State != ctl.RuleFails || strings.Contains(r.Text, "somebody else")) {
+				t.Errorf("with the M_Key %v of the configuration: %+v", key, r)
+			}
+		}
+		host.Info = was
+	}
 	leaf := tp.Nodes[tp.Ports[host.Peer].Node].GUID
 	v.Faults = []view.Fault{{Kind: view.Unresponsive, Node: leaf, Port: 3}}
 	for _, r := range report(all).Rules {
