@@ -47,7 +47,7 @@ type waiting uint8
 const (
 	waitsNot  waiting = iota
 	waitsMKey         // it does: others, which may know them, are not to leave the mastership to it
-	hasWaited         // it does not any more, and says so until the next walk: others that have waited as long are to be ranked with it
+	hasWaited         // it does not any more, and says so until the next walk: that walk ranks it with others that have waited as long
 )
 
 func (w waiting) String() string { return [...]string{"not", "for M_Keys", "has waited"}[w] }
