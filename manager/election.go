@@ -248,7 +248,8 @@ func (e *election) locate(found *discover.Result) (known bool) {
 	}
 	for i := range found.SMs {
 		if found.SMs[i].Port == e.Polled() {
-			e.route, e.lid, e.mkey, e.across = found.SMs[i].Route, found.SMs[i].LID, pollMKey{}, pollMKey{}
+			e.route, e.lid = found.SMs[i].Route, found.SMs[i].LID
+			e.mkey, e.across = pollMKey{}, pollMKey{}
 			known = true
 		}
 	}

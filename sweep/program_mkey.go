@@ -49,8 +49,9 @@ func (p *Program) mkeyRead(r request, o *txn.Outcome) {
 	switch {
 	case info.MKey() == sent.MKey():
 		p.mkeys.proved++
-		if p.state.knocked[p.c.Topo.Ports[r.Port].GUID] != 0 {
-			return // its protection is another one for a moment: see Sweeper.Knock
+		_, differs := device.MKeys.Differs((*device.Data)(&sent), (*device.Data)(info))
+		if !differs || p.state.knocked[p.c.Topo.Ports[r.Port].GUID] != 0 {
+			return // where it was opened to another manager, for a moment: see Sweeper.Knock
 		}
 	case !p.mkeys.sent[r.Port]: // it was shown a wrong one, and is open
 		p.fail(r.Step, view.Refused, "it has another M_Key than it was shown")
