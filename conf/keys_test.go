@@ -109,7 +109,7 @@ func TestSecurity(t *testing.T) {
 	}
 	text = "security open\n"
 	keyless := Load([]string{"-F", "o.conf"}, env)
-	for _, bad := range []string{"security tenants\n", "security tenants\nm_key 5\nsm_key 6\n", "security tenants\nkeys_file /k\nsm_key 1\nimpose sm_key\n", "security tenant\nkeys_file /k\n"} {
+	for _, bad := range []string{"security tenants\n", "security tenants\nm_key 5\nsm_key 6\n", "security tenants\nm_key 5\nsm_key 6\nsa_key 7\n", "m_key 5\nm_key_per_port TRUE\n", "security tenants\nkeys_file /k\nsm_key 1\nimpose sm_key\n", "security tenant\nkeys_file /k\n"} {
 		text = bad
 		if err := Load([]string{"-F", "o.conf"}, env).Report.Err(Start); err == nil {
 			t.Errorf("%q starts", bad)

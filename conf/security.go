@@ -1,6 +1,10 @@
 package conf
 
-import "ibsm/keys"
+import (
+	"time"
+
+	"ibsm/keys"
+)
 
 // Tenants is the value of security for subnets whose hosts have users with root.
 const Tenants = "tenants"
@@ -75,22 +79,22 @@ func (l *Loaded) AsTenants() (next *Loaded, changes []Change, err error) {
 	return &copied, changes, nil
 }
 
-// Secret is what M_Keys of ports are derived from; ok is false where there is none.
-func (c *Config) Secret() (s keys.Secret, ok bool) {
-	if c.secret != (keys.Secret{}) {
-		return c.secret, true
-	}
-	if key := MKey.In(c); key > 1 {
-		return keys.FromMKey(key), true
-	}
-	return s, false
-}
+// Secret is what M_Keys of ports are derived from: that of keys_file. ok is false where there is none. The m_key cannot be one: it is shown to
+// agents that nobody knows.
+func (c *Config) Secret() (s keys.Secret, ok bool) { return c.secret, c.secret != (keys.Secret{}) }
 
-// checkMKeys refuses M_Keys of ports that everybody could compute.
+// LeastKeyUpdate is the least time between two changes of the M_Keys of all ports by periodic_key_update, unless that is 0.
+const LeastKeyUpdate = time.Minute
+
+// checkMKeys refuses M_Keys of ports that a host could compute.
 func (c *Config) checkMKeys(report *Report) {
-	if _, ok := c.Secret(); MKeyPerPort.In(c) && !ok && KeysFile.In(c) == "" {
+	if MKeyPerPort.In(c) && KeysFile.In(c) == "" {
 		report.add(Refusal, c.Setting(MKeyPerPort.Key()).Position, MKeyPerPort.Key().Name,
-			"m_key_per_port TRUE without a secret: set m_key to a random number, or make a secret with ibsmctl security new FILE, and name FILE as keys_file")
+			"m_key_per_port TRUE without a secret: make one with ibsmctl security new FILE, and name FILE as keys_file; or set m_key_per_port FALSE")
+	}
+	if period := PeriodicKeyUpdate.In(c); period > 0 && period < LeastKeyUpdate {
+		report.add(Warning, c.Setting(PeriodicKeyUpdate.Key()).Position, PeriodicKeyUpdate.Key().Name,
+			"periodic_key_update is less than %d s: that time is used", LeastKeyUpdate/time.Second)
 	}
 }
 

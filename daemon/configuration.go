@@ -45,6 +45,7 @@ type configuration struct {
 	useRules func(sickRules)
 	changes  chan func()
 	current  atomic.Pointer[inForce]
+	views    atomic.Pointer[func() *view.View] // of the manager that runs, or ran last; nil before the first
 }
 
 // inForce is a configuration in force. It is immutable.
@@ -57,6 +58,8 @@ type inForce struct {
 	port       mad.GUID
 	from       *masterPolicy // takes precedence over own and partitions; nil for none
 	mkeys      mkeyNumber
+	keyless    bool                  // ports were to have M_Keys of their own, without a secret; this was logged
+	mkey       [2]uint64             // m_key, and the one before it
 	differs    []string              // settings of own that from has different, as logged; nil if nothing was logged
 	tooLong    bool                  // the policy is too long for standbys
 	paused     bool                  // the console has stopped sweeps

@@ -263,6 +263,8 @@ func (d *daemon) runAt(ctx context.Context, port *Port) error {
 		atPort.run(ctx, func(ctx context.Context) { port.watch(ctx, d.requests) })
 	}
 	d.shell = shell
+	view := shell.View
+	d.current.views.Store(&view)
 	d.control.Serve(shell, port.Name)
 	d.running.Store(true)
 	defer d.running.Store(false)

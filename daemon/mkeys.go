@@ -14,7 +14,7 @@ import (
 )
 
 // Which M_Keys ports have, where each has its own: those of a number. The number is kept in the store, and sent to standbys with the
-// rest of the policy; with the secret of keys_file, or m_key, it gives the keys. It is no secret, and only grows.
+// rest of the policy; with the secret of keys_file it gives the keys. It is no secret, and only grows.
 
 // mkeyNumber is the number of the M_Keys of ports. The zero value is for ports that have never had M_Keys of their own.
 type mkeyNumber struct {
@@ -54,6 +54,14 @@ func newer(a, b mkeyNumber) mkeyNumber {
 // their own for the first time; after that their M_Keys are known as long as the secret is.
 func (c *configuration) mkeysInForce(next *inForce, l *conf.Loaded) keys.Ports {
 	secret, ok := l.Secret()
+	keyless := !ok && conf.MKeyPerPort.In(l.Config)
+	if keyless && !next.keyless {
+		c.logger.Error("m_key_per_port is TRUE without a secret: ports would get the m_key; name the keys_file of the other managers")
+	}
+	next.keyless = keyless
+	if key := conf.MKey.In(l.Config); key != next.mkey[0] {
+		next.mkey = [2]uint64{key, next.mkey[0]}
+	}
 	if !ok {
 		return keys.Ports{}
 	}
@@ -70,25 +78,60 @@ func (c *configuration) mkeysInForce(next *inForce, l *conf.Loaded) keys.Ports {
 	if next.mkeys.number == 0 {
 		return keys.Ports{}
 	}
-	return secret.Ports(next.mkeys.number)
+	return secret.Ports(next.mkeys.number).Beside(next.mkey[0], next.mkey[1])
 }
 
 // Errors of RotateMKeys.
 var (
 	errNoPortMKeys = errors.New("ports have no M_Keys of their own: m_key_per_port is FALSE")
 	errNotMaster   = errors.New("this manager is not master")
+	errNoSecret    = errors.New("ports have no M_Keys of their own: there is no secret; name a keys_file")
+	errNoSubnet    = errors.New("this manager has not brought the subnet up yet")
 )
+
+// rotationLeft is an error while ports have M_Keys of an earlier number: with the next one a manager would not find those any more. p
+// are the M_Keys in force.
+func (c *configuration) rotationLeft(p keys.Ports) error {
+	views := c.views.Load()
+	if views == nil {
+		return errNoSubnet
+	}
+	v := (*views)()
+	if v == nil {
+		return errNoSubnet
+	}
+	left := 0
+	for _, i := range v.Topo.EndPorts {
+		held, port := uint64(v.Topo.MKey(i)), uint64(v.Topo.Ports[i].GUID)
+		if held == 0 || held == p.Of(port) {
+			continue
+		}
+		if number, ours := p.Made(port, held); ours && number > 0 {
+			left++
+		}
+	}
+	if left > 0 {
+		return fmt.Errorf("the last rotation is not finished: %d ports have an M_Key of an earlier number; see ibsmctl security", left)
+	}
+	return nil
+}
 
 // RotateMKeys has all ports get their next M_Keys, and returns their number.
 func (c *configuration) RotateMKeys() (number uint32, err error) {
 	c.change(func(next *inForce) {
 		l, _ := next.effective()
+		secret, ok := l.Secret()
 		switch {
 		case !conf.MKeyPerPort.In(l.Config):
 			err = errNoPortMKeys
+		case !ok:
+			err = errNoSecret
 		case !next.master:
 			err = errNotMaster
 		default:
+			if err = c.rotationLeft(secret.Ports(next.mkeys.number)); err != nil {
+				return
+			}
 			next.mkeys = mkeyNumber{next.mkeys.number + 1, c.now().Unix()}
 			c.kept.keepMKeys(next.mkeys)
 			c.send(next)
@@ -104,6 +147,7 @@ const mkeyCheck = time.Second
 
 // rotatePeriodically is periodic_key_update. It runs until ctx is done.
 func (c *configuration) rotatePeriodically(ctx context.Context) {
+	var tried time.Time
 	tick := time.NewTicker(mkeyCheck)
 	defer tick.Stop()
 	for {
@@ -115,8 +159,13 @@ func (c *configuration) rotatePeriodically(ctx context.Context) {
 		now := c.current.Load()
 		l, _ := now.effective()
 		period := conf.PeriodicKeyUpdate.In(l.Config)
-		if period > 0 && now.master && conf.MKeyPerPort.In(l.Config) && c.now().Sub(time.Unix(now.mkeys.since, 0)) >= period {
-			c.RotateMKeys()
+		due := max(period, conf.LeastKeyUpdate)
+		if period == 0 || !now.master || !conf.MKeyPerPort.In(l.Config) || c.now().Sub(time.Unix(now.mkeys.since, 0)) < due || c.now().Sub(tried) < conf.LeastKeyUpdate {
+			continue
+		}
+		tried = c.now()
+		if _, err := c.RotateMKeys(); err != nil {
+			c.logger.Warn("periodic_key_update is due, but M_Keys stay as they are", "reason", err)
 		}
 	}
 }

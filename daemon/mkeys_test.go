@@ -1,16 +1,24 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"ibsm/conf"
 	"ibsm/keys"
+	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/partitions"
+	"ibsm/topo/net/nettest"
+	"ibsm/view"
+	"ibsm/view/viewtest"
 )
 
 // TestMKeyNumber: what is kept is read again, and garbage is no number.
@@ -46,11 +54,15 @@ func TestMKeysInPolicy(t *testing.T) {
 // TestPortMKeysInForce: the number begins with 1 when m_key_per_port is set first, outlives the setting, and is the master's where that
 // is higher.
 func TestPortMKeysInForce(t *testing.T) {
-	per, one, none := load("m_key 0x1234567\nm_key_per_port TRUE\n"), load("m_key 0x1234567\n"), load("")
+	file, secret := secretFile(t)
+	per, one, none := loadFile(t, file+"m_key_per_port TRUE\n"), loadFile(t, file), load("")
+	explicit := loadFile(t, file+"m_key 0x1234567\n")
 	if err := per.Report.Err(conf.Start); err != nil {
 		t.Fatal(err)
 	}
-	secret := keys.FromMKey(0x1234567)
+	of := func(number uint32, former uint64) keys.Ports {
+		return secret.Ports(number).Beside(secret.MKey(), former)
+	}
 	c := newFixture(t, "", "Default=0x7fff: ALL=full;\n")
 	next := &inForce{own: per}
 	for _, step := range []struct {
@@ -60,11 +72,13 @@ func TestPortMKeysInForce(t *testing.T) {
 		want   keys.Ports
 	}{
 		{"not set yet", one, func() {}, keys.Ports{}},
-		{"set", per, func() {}, secret.Ports(1)},
-		{"not set any more", one, func() {}, secret.Ports(1)},
+		{"set", per, func() {}, of(1, 0)},
+		{"not set any more", one, func() {}, of(1, 0)},
+		{"with another m_key", explicit, func() {}, secret.Ports(1).Beside(0x1234567, secret.MKey())},
+		{"without it", one, func() {}, of(1, 0x1234567)},
 		{"without a secret", none, func() {}, keys.Ports{}},
-		{"of a master that has come further", per, func() { next.from = &masterPolicy{policyText: policyText{mkeys: mkeyNumber{4, 1}}} }, secret.Ports(4)},
-		{"of one that has not", per, func() { next.from = &masterPolicy{policyText: policyText{mkeys: mkeyNumber{2, 1}}} }, secret.Ports(4)},
+		{"of a master that has come further", per, func() { next.from = &masterPolicy{policyText: policyText{mkeys: mkeyNumber{4, 1}}} }, of(4, 0)},
+		{"of one that has not", per, func() { next.from = &masterPolicy{policyText: policyText{mkeys: mkeyNumber{2, 1}}} }, of(4, 0)},
 	} {
 		if step.before(); c.mkeysInForce(next, step.l) != step.want {
 			t.Errorf("%s: the number is %d, want %d", step.name, next.mkeys.number, step.want.Number())
@@ -73,8 +87,48 @@ func TestPortMKeysInForce(t *testing.T) {
 	if got := decodeMKeyNumber(c.state.store.Load().Contents().Keys); got.number != 4 {
 		t.Errorf("%+v is kept", got)
 	}
-	if l := load("m_key_per_port TRUE\n"); l.Report.Err(conf.Start) == nil {
-		t.Error("m_key_per_port without a secret is taken")
+	for _, bad := range []string{"m_key_per_port TRUE\n", "m_key_per_port TRUE\nm_key 0x1234567\n"} {
+		if l := load(bad); l.Report.Err(conf.Start) == nil {
+			t.Errorf("%q without a secret is taken", bad)
+		}
+	}
+}
+
+// loadFile is load of a file that names others.
+func loadFile(t *testing.T, src string) *conf.Loaded {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "opensm.conf")
+	if err := os.WriteFile(file, []byte(src), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return conf.Load([]string{"-F", file}, Environment)
+}
+
+// secretFile is the line of keys_file, and its secret.
+func secretFile(t *testing.T) (line string, secret keys.Secret) {
+	t.Helper()
+	secret, err := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(file, secret.Text(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "keys_file " + file + "\n", secret
+}
+
+// TestPortMKeysKeyless: the setting of a master, without its secret, is an error that is logged once.
+func TestPortMKeysKeyless(t *testing.T) {
+	c := newFixture(t, "", "Default=0x7fff: ALL=full;\n")
+	next, l := &inForce{}, load("m_key_per_port TRUE\n")
+	for range 3 {
+		if c.mkeysInForce(next, l) != (keys.Ports{}) {
+			t.Error("there are M_Keys")
+		}
+	}
+	if n := strings.Count(c.log.String(), "m_key_per_port is TRUE without a secret"); n != 1 {
+		t.Errorf("it is logged %d times", n)
 	}
 }
 
@@ -82,11 +136,12 @@ func TestPortMKeysInForce(t *testing.T) {
 // kept. With periodic_key_update it does so by itself.
 func TestRotateMKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newFixture(t, "m_key 0x1234567\n", "Default=0x7fff: ALL=full;\n")
+		file, secret := secretFile(t)
+		c := newFixture(t, file, "Default=0x7fff: ALL=full;\n")
 		if _, err := c.RotateMKeys(); !errors.Is(err, errNoPortMKeys) {
 			t.Errorf("without m_key_per_port: %v", err)
 		}
-		c.write("opensm.conf", "m_key 0x1234567\nm_key_per_port TRUE\nperiodic_key_update 3600\n")
+		c.write("opensm.conf", file+"m_key_per_port TRUE\nperiodic_key_update 3600\n")
 		c.Reload()
 		if _, err := c.RotateMKeys(); !errors.Is(err, errNotMaster) {
 			t.Errorf("of a standby: %v", err)
@@ -102,10 +157,30 @@ func TestRotateMKeys(t *testing.T) {
 			}
 		}
 		must("at first", 1)
+		rotates := func(what string, want error) {
+			t.Helper()
+			if _, err := c.RotateMKeys(); err == nil || want != nil && !errors.Is(err, want) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		rotates("before there is a subnet", errNoSubnet)
+		v := viewtest.Of(t, nettest.Generate(t, "fattree:k=4"), 0)
+		held := func(number uint32) {
+			own := secret.Ports(number)
+			for _, p := range v.Topo.EndPorts {
+				v.Topo.Ports[p].Info.SetMKey(mad.MKey(own.Of(uint64(v.Topo.Ports[p].GUID))))
+			}
+		}
+		view := func() *view.View { return v }
+		c.views.Store(&view)
+		held(1)
 		if n, err := c.RotateMKeys(); n != 2 || err != nil {
 			t.Errorf("%d, %v", n, err)
 		}
 		must("by hand", 2)
+		rotates("before that is finished", nil)
+		must("before that is finished", 2)
+		held(2)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { c.rotatePeriodically(ctx); close(done) }()
@@ -114,6 +189,9 @@ func TestRotateMKeys(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		must("after its time", 3)
 		time.Sleep(time.Hour)
+		must("before the last one is finished", 3)
+		held(3)
+		time.Sleep(2 * time.Minute)
 		must("an hour later", 4)
 		cancel()
 		<-done
@@ -122,7 +200,8 @@ func TestRotateMKeys(t *testing.T) {
 
 // TestTenantsPlan: what security tenants would change; without a secret it is refused.
 func TestTenantsPlan(t *testing.T) {
-	c := newFixture(t, "m_key 0x1234567\nsm_key 0x12\nsa_key 0x13\n", "Default=0x7fff: ALL=full;\n")
+	file, _ := secretFile(t)
+	c := newFixture(t, file, "Default=0x7fff: ALL=full;\n")
 	rules, changes, err := c.tenants()
 	if err != nil || !rules.Settings.MKeyPerPort || rules.Settings.PortMKeys.Number() != 1 || rules.Settings.MKeyProtect.Value != 2 || rules.Settings.MKeyLease.Value != 60 || rules.Partitions.Policy == nil {
 		t.Fatalf("%+v, %v", rules, err)
@@ -131,7 +210,7 @@ func TestTenantsPlan(t *testing.T) {
 	for _, ch := range changes {
 		found[ch.Key] = ch.Before + " " + ch.After
 	}
-	if len(found) != 7 || found["m_key_protection_level"] != "0 2" || found["security"] != "open tenants" || found["m_key_per_port"] != "FALSE TRUE" {
+	if len(found) != 7 || found["m_key_protection_level"] != "1 2" || found["security"] != "open tenants" || found["m_key_per_port"] != "FALSE TRUE" {
 		t.Errorf("%v change", found)
 	}
 	if cfg := c.managerConfig(c.current.Load()); cfg.Sweep.Settings.MKeyPerPort || cfg.Sweep.Settings.PortMKeys.On() {

@@ -16,7 +16,7 @@ import (
 // TestTenantsPartitions: with security tenants and no partition file hosts are limited members of the default partition and
 // the manager's port is a full one; a file takes precedence, and one that is named and missing is an error as ever.
 func TestTenantsPartitions(t *testing.T) {
-	const secret = "m_key 0x11\nsm_key 0x12\nsa_key 0x13\n"
+	secret, _ := secretFile(t)
 	file := filepath.Join(t.TempDir(), "partitions.conf")
 	read := func(text, path string) *partitions.Selected {
 		l := load(text)

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Ports are the M_Keys of ports: a hash of each port's GUID, keyed by a seed that is derived from a Secret, and by a number.
@@ -14,7 +15,8 @@ import (
 type Ports struct {
 	seed   [size]byte
 	number uint32
-	one    uint64 // Secret.MKey
+	knock  uint64
+	one    [3]uint64 // M_Keys of all ports: Secret.MKey, and those of Beside; 0 for none
 }
 
 // Format hides the seed from logs, whatever the verb.
@@ -26,13 +28,16 @@ func (s *Secret) Ports(number uint32) Ports {
 	if err != nil {
 		panic(err) // only for lengths that SHA-256 cannot have
 	}
-	return Ports{[size]byte(seed), max(number, 1), s.MKey()}
+	p := Ports{seed: [size]byte(seed), number: max(number, 1), one: [3]uint64{s.MKey()}}
+	p.knock = p.With(0, 0)
+	return p
 }
 
-// FromMKey is the secret of a subnet whose managers share nothing but an m_key.
-func FromMKey(key uint64) (s Secret) {
-	s.value = sha256.Sum256(binary.BigEndian.AppendUint64([]byte("ibsm m_key "), key))
-	return s
+// Beside are the same M_Keys of ports in a subnet whose managers set, and had set before, an M_Key on all ports that is not of the
+// secret; 0 for none. See Made.
+func (p Ports) Beside(present, former uint64) Ports {
+	p.one[1], p.one[2] = present, former
+	return p
 }
 
 // On reports whether there are keys.
@@ -58,18 +63,18 @@ func (p *Ports) With(number uint32, port uint64) uint64 {
 
 // Knock is what a manager of the subnet shows to an agent whose port it does not know. No port has it: an agent at protection level 2
 // reports it to its master, which knows by it that the sender has the secret.
-func (p *Ports) Knock() uint64 { return p.With(0, 0) }
+func (p *Ports) Knock() uint64 { return p.knock }
 
 // remembered is how many numbers back from the present one a key is recognized.
 const remembered = 64
 
-// Made is the number with which a key is a port's, or with 0 that of all ports; ok is false for keys that are not of the secret, or of
+// Made is the number with which a key is a port's, or with 0 that of all ports; ok is false for 0, for keys of others, and for those of
 // a number that is long gone.
 func (p *Ports) Made(port, key uint64) (number uint32, ok bool) {
-	if !p.On() {
+	if !p.On() || key == 0 {
 		return 0, false
 	}
-	if key == p.one {
+	if slices.Contains(p.one[:], key) {
 		return 0, true
 	}
 	for number = p.number + 1; number > 0 && number+remembered > p.number; number-- {

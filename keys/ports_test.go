@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPorts: a key is as Python's hmac computes it. The keys
+// TestPorts: a key is as Python's hmac computes it. The keys of two ports, of two numbers and of two secrets differ.
 func TestPorts(t *testing.T) {
 	s := made(t)
 	p := s.Ports(1)
@@ -42,6 +42,33 @@ func TestFirst(t *testing.T) {
 		b, _ := hex.DecodeString(hash)
 		if got := first(b); got != want {
 			t.Errorf("of %s the key is %d, want %d", hash, got, want)
+		}
+	}
+}
+
+// TestMade: a key of the subnet is recognized with its number, one that the managers have set on all ports as such, others not.
+func TestMade(t *testing.T) {
+	s := made(t)
+	p := s.Ports(100)
+	p = p.Beside(0x77, 0)
+	for _, c := range []struct {
+		name   string
+		key    uint64
+		number uint32
+		ok     bool
+	}{
+		{"none", 0, 0, false},
+		{"of the present number", p.Of(5), 100, true},
+		{"of the next", p.With(101, 5), 101, true},
+		{"of an earlier one", p.With(60, 5), 60, true},
+		{"of one that is long gone", p.With(30, 5), 0, false},
+		{"of all ports", s.MKey(), 0, true},
+		{"m_key", 0x77, 0, true},
+		{"of another port", p.Of(6), 0, false},
+		{"of somebody else", 0x78, 0, false},
+	} {
+		if number, ok := p.Made(5, c.key); number != c.number || ok != c.ok {
+			t.Errorf("%s: %d, %v", c.name, number, ok)
 		}
 	}
 }

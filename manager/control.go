@@ -124,7 +124,7 @@ func (c *Core) obey(d *mad.Datagram) {
 	c.act(do)
 	switch {
 	case do == elect.TakeOver && wasPolled:
-		c.elect.order(&c.fx, c.sweeps.sweeper.Key(c.elect.Polled(), c.elect.silences), smp.ControlAcknowledge, smp.Standby, c.sent)
+		c.elect.order(&c.fx, c.polledKey(), smp.ControlAcknowledge, smp.Standby, c.sent)
 	case do == elect.StandBy && !c.elect.locate(c.sweeps.found):
 		c.act(c.elect.LosePath())
 	}

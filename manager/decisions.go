@@ -60,7 +60,11 @@ func (c *Core) act(do elect.Do) {
 	case elect.BecomeInactive:
 		c.abandon()
 	case elect.Poll:
-		c.elect.poll(&c.fx, c.sweeps.sweeper.Key(c.elect.Polled(), c.elect.silences))
+		key, guesses := c.elect.mkey.toPoll(c.elect.Polled(), c.sweeps.sweeper.Key)
+		c.elect.poll(&c.fx, key, tagOf(guesses, tagPoll, tagGuess))
+		if c.elect.across.inDoubt() {
+			c.lookAcross()
+		}
 	case elect.Look:
 		c.look()
 	case elect.Inquire: // question has the port
@@ -107,26 +111,20 @@ func (c *Core) standBy() {
 	c.term.standBy()
 	c.fx.log(debug, osmlog.StandingBy)
 	c.elect.locate(c.sweeps.found)
-	if found, walked := c.sweeps.phase.(*sweep.Found); walked {
-		found.Remember()
-	}
 	if c.cfg.Once {
 		c.exit(fmt.Errorf("%w: GUID %v", ErrOtherMaster, c.elect.Polled()))
 		return
 	}
-	c.readAsStandby()
+	if found, walked := c.sweeps.phase.(*sweep.Found); walked {
+		c.readAsStandby(found.Remember())
+	}
 	c.abandon()
 }
 
-// readAsStandby has the counters of the ports read that the walk has found, which nothing else is made
+// readAsStandby has the counters of the ports read that a walk has found, which nothing else is made
 // of: its plan is abandoned.
-func (c *Core) readAsStandby() {
-	walk, done := c.sweeps.phase.(*sweep.Found)
-	if !done || c.cfg.Counters.Interval == 0 || c.published.view != nil {
-		return
-	}
-	t := walk.Result.Builder.Freeze()
-	if t.Self == topo.None {
+func (c *Core) readAsStandby(t *topo.Topo) {
+	if c.cfg.Counters.Interval == 0 || c.published.view != nil || t.Self == topo.None {
 		return
 	}
 	base := make([]mad.LID, len(t.Ports))
@@ -144,13 +142,13 @@ func (c *Core) handOver() {
 	if c.handover.state != staying {
 		c.abandon()
 		c.handover.depart(&c.fx)
-		c.elect.order(&c.fx, c.sweeps.sweeper.Key(c.elect.Polled(), c.elect.silences), smp.ControlHandover, smp.Master, c.sent)
+		c.elect.order(&c.fx, c.polledKey(), smp.ControlHandover, smp.Master, c.sent)
 		return
 	}
 	c.elect.locate(c.sweeps.found)
 	c.ownTerm()
 	c.cancel()
-	c.elect.order(&c.fx, c.sweeps.sweeper.Key(c.elect.Polled(), c.elect.silences), smp.ControlHandover, smp.Master, c.sent)
+	c.elect.order(&c.fx, c.polledKey(), smp.ControlHandover, smp.Master, c.sent)
 	c.fx.flush()
 	c.fx.log(info, "handing the mastership over", "guid", c.elect.Polled())
 	c.standBy()
@@ -211,10 +209,11 @@ func (c *Core) ownTerm() {
 // asked takes the outcome of a request of the election's.
 func (c *Core) asked(o *txn.Outcome) {
 	switch {
-	case o.Tag == tagPoll && isOK(o):
+	case (o.Tag == tagPoll || o.Tag == tagGuess) && isOK(o):
+		c.elect.mkey.heard(o, tagGuess)
 		c.polled((*smp.SMInfo)(&o.Data))
-	case o.Tag == tagPoll && o.Result == txn.TimedOut:
-		c.elect.silences++
+	case (o.Tag == tagPoll || o.Tag == tagGuess) && o.Result == txn.TimedOut:
+		c.elect.mkey.heard(o, tagGuess)
 		logUnanswered(&c.fx, smp.AttrSMInfo, c.elect.route)
 	case o.Tag == tagHandover:
 		if !isOK(o) {
@@ -234,12 +233,34 @@ func (c *Core) asked(o *txn.Outcome) {
 
 // look reads the port of the polled manager, and the port at the other end of its cable.
 func (c *Core) look() {
-	c.elect.look(&c.fx, c.sweeps.sweeper.Key(c.elect.Polled(), c.elect.silences))
-	if ports := c.elect.route.Ports(); len(ports) > 0 {
-		if key, known := c.sweeps.sweeper.KeyAlong(ports[:len(ports)-1]); known {
-			c.elect.lookAcross(&c.fx, key)
-		}
+	c.elect.look(&c.fx, c.polledKey())
+	if !c.elect.across.inDoubt() {
+		c.lookAcross()
 	}
+}
+
+// lookAcross reads the port at the other end of the cable of the polled manager's port.
+func (c *Core) lookAcross() {
+	ports := c.elect.route.Ports()
+	if len(ports) == 0 {
+		return
+	}
+	if agent, known := c.sweeps.sweeper.AgentAlong(ports[:len(ports)-1]); known {
+		key, guesses := c.elect.across.toPoll(agent, c.sweeps.sweeper.Key)
+		c.elect.lookAcross(&c.fx, key, tagOf(guesses, tagPeer, tagPeerGuess))
+	}
+}
+
+func tagOf(guesses bool, known, guess uint64) uint64 {
+	if guesses {
+		return guess
+	}
+	return known
+}
+
+// polledKey is the M_Key of requests to the port of the polled manager, but for polls.
+func (c *Core) polledKey() mad.MKey {
+	return c.elect.mkey.known(c.elect.Polled(), c.sweeps.sweeper.Key)
 }
 
 // ownKey is the M_Key of requests to our own port.

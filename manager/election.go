@@ -21,13 +21,15 @@ type election struct {
 	reported  smp.SMState // the state that Entered reported last; notReported before the first
 	route     mad.Route   // to the polled manager
 	lid       mad.LID     // its port's; 0 while it has none
-	silences  int         // polls without an answer: the port may have got another M_Key
+	mkey      pollMKey    // to show to the polled manager's port
+	across    pollMKey    // to show to the agent at the other end of its cable
 	others    []discover.SM
 	shown     []view.SM  // the same, as Stats shows them; never written again
 	ignored   []mad.GUID // those of them that do not apply; never written again
 	postponed int        // walks in a row after which taking over was postponed
 	reached   int        // nodes that the largest of them found
-	duplicate bool       // another manager has our GUID; this was logged
+	waits     waiting
+	duplicate bool // another manager has our GUID; this was logged
 	interval  time.Duration
 }
 
@@ -39,6 +41,17 @@ const (
 	confirmed                    // yes: every other manager has been asked in this term, and since this one was last paused
 )
 
+// waiting says whether a manager waits for agents that do not answer to any M_Key it knows.
+type waiting uint8
+
+const (
+	waitsNot  waiting = iota
+	waitsMKey         // it does: others, which may know them, are not to leave the mastership to it
+	hasWaited         // it does not any more, and says so until the next walk: that walk ranks it with others that have waited as long
+)
+
+func (w waiting) String() string { return [...]string{"not", "for M_Keys", "has waited"}[w] }
+
 func (a authority) String() string { return [...]string{"unconfirmed", "confirmed"}[a] }
 
 const notReported smp.SMState = 0xff
@@ -46,8 +59,10 @@ const notReported smp.SMState = 0xff
 // Tags of the election's requests.
 const (
 	tagPoll        uint64 = iota // Get(SMInfo) from the manager that is polled
+	tagGuess                     // the same, with another M_Key than the one that its port has answered to
 	tagPort                      // Get(PortInfo) from its port
 	tagPeer                      // and from the port at the other end of its cable
+	tagPeerGuess                 // the same, with another M_Key than the one that the agent has answered to
 	tagOwn                       // Get(PortInfo) from our own port, before a priority-change trap
 	tagTrap                      // the trap
 	tagHandover                  // Set(SMInfo)
@@ -121,17 +136,20 @@ func (e *election) tick(fx *effects) (do elect.Do, ok bool) {
 func (e *election) done(fx *effects, o *txn.Outcome, own *ownPort) (do elect.Do) {
 	port, polled := (*smp.PortInfo)(&o.Data), e.Polled()
 	switch {
+	case o.Tag == tagPeer || o.Tag == tagPeerGuess:
+		if e.across.heard(o, tagPeerGuess); isOK(o) && port.PortState() == smp.PortDown {
+			if do = e.Unplugged(fx.now); do != elect.Nothing {
+				fx.log(warn, "the port of the other subnet manager has no link any more", "guid", polled)
+			}
+		}
 	case !isOK(o):
+	case o.Tag == tagPort && e.mkey.isWrong(port) && port.CapabilityMask().Has(smp.IsSM): // the manager, which does not answer to a wrong M_Key, may be well
 	case o.Tag == tagPort:
 		if lid := port.LID(); lid.IsUnicast() {
 			e.lid = lid // it may have had none, or another, when it was met
 		}
 		if do = e.Port(fx.now, port.CapabilityMask().Has(smp.IsSM)); do != elect.Nothing {
 			fx.log(warn, "the other subnet manager has ended: IsSM is cleared", "guid", polled)
-		}
-	case o.Tag == tagPeer && port.PortState() == smp.PortDown:
-		if do = e.Unplugged(fx.now); do != elect.Nothing {
-			fx.log(warn, "the port of the other subnet manager has no link any more", "guid", polled)
 		}
 	case o.Tag == tagOwn:
 		own.holds(port)
@@ -141,8 +159,8 @@ func (e *election) done(fx *effects, o *txn.Outcome, own *ownPort) (do elect.Do)
 }
 
 // poll sends Get(SMInfo) to the polled manager.
-func (e *election) poll(fx *effects, key mad.MKey) {
-	req := directed(ownerElection, tagPoll, e.route, mad.MethodGet, smp.AttrSMInfo, 0, key)
+func (e *election) poll(fx *effects, key mad.MKey, tag uint64) {
+	req := directed(ownerElection, tag, e.route, mad.MethodGet, smp.AttrSMInfo, 0, key)
 	req.Data = e.Question()
 	fx.request(&req)
 }
@@ -154,9 +172,9 @@ func (e *election) look(fx *effects, key mad.MKey) {
 }
 
 // lookAcross reads whether the port at the other end of its cable has a link.
-func (e *election) lookAcross(fx *effects, key mad.MKey) {
+func (e *election) lookAcross(fx *effects, key mad.MKey, tag uint64) {
 	if ports := e.route.Ports(); len(ports) > 0 {
-		req := directed(ownerElection, tagPeer, mad.MakeRoute(ports[:len(ports)-1]...), mad.MethodGet, smp.AttrPortInfo, uint32(ports[len(ports)-1]), key)
+		req := directed(ownerElection, tag, mad.MakeRoute(ports[:len(ports)-1]...), mad.MethodGet, smp.AttrPortInfo, uint32(ports[len(ports)-1]), key)
 		fx.request(&req)
 	}
 }
@@ -212,7 +230,7 @@ func (e *election) answer(fx *effects, d *mad.Datagram, status mad.Status, own *
 	reply := response(d, mad.MethodGetResp)
 	info := e.Answer((*smp.SMInfo)(d.Packet.Data()))
 	info.SetActCount(actCount)
-	if e.reached > 0 { // who waits for M_Keys must not keep others, who may know them, from the mastership
+	if e.waits == waitsMKey {
 		info.SetSMState(smp.NotActive)
 	}
 	if own.mkey != 0 && d.Packet.MKey() != own.mkey {
@@ -231,6 +249,7 @@ func (e *election) locate(found *discover.Result) (known bool) {
 	for i := range found.SMs {
 		if found.SMs[i].Port == e.Polled() {
 			e.route, e.lid = found.SMs[i].Route, found.SMs[i].LID
+			e.mkey, e.across = pollMKey{}, pollMKey{}
 			known = true
 		}
 	}

@@ -80,10 +80,10 @@ func TestElectionRequests(t *testing.T) {
 		do   func(e *election, fx *effects)
 		want []sent
 	}{
-		{"poll", func(e *election, fx *effects) { e.poll(fx, 0) }, []sent{{mad.MethodGet, smp.AttrSMInfo, 0, 2, mad.PermissiveLID}}},
-		{"look", func(e *election, fx *effects) { e.look(fx, 0); e.lookAcross(fx, 0) },
+		{"poll", func(e *election, fx *effects) { e.poll(fx, 0, tagPoll) }, []sent{{mad.MethodGet, smp.AttrSMInfo, 0, 2, mad.PermissiveLID}}},
+		{"look", func(e *election, fx *effects) { e.look(fx, 0); e.lookAcross(fx, 0, tagPeer) },
 			[]sent{{mad.MethodGet, smp.AttrPortInfo, 0, 2, mad.PermissiveLID}, {mad.MethodGet, smp.AttrPortInfo, 2, 1, mad.PermissiveLID}}},
-		{"look at our own port", func(e *election, fx *effects) { e.route = mad.Route{}; e.look(fx, 0); e.lookAcross(fx, 0) }, []sent{{mad.MethodGet, smp.AttrPortInfo, 0, 0, mad.PermissiveLID}}},
+		{"look at our own port", func(e *election, fx *effects) { e.route = mad.Route{}; e.look(fx, 0); e.lookAcross(fx, 0, tagPeer) }, []sent{{mad.MethodGet, smp.AttrPortInfo, 0, 0, mad.PermissiveLID}}},
 		{"own port", func(e *election, fx *effects) { e.askOwnPort(fx, 0) }, []sent{{mad.MethodGet, smp.AttrPortInfo, 0, 0, mad.PermissiveLID}}},
 		{"trap", func(e *election, fx *effects) { e.sendTrap(fx, &own, 0) }, []sent{{mad.MethodTrap, smp.AttrNotice, 0, 0, 90}}},
 		{"trap without LID", func(e *election, fx *effects) { e.sendTrap(fx, &smp.PortInfo{}, 0) }, nil},
@@ -268,7 +268,7 @@ func TestPollsDoNotWait(t *testing.T) {
 	if n := len(fx.sent()); n != 1 {
 		t.Fatalf("%d sent with a window of 1", n)
 	}
-	e.poll(fx, 0)
+	e.poll(fx, 0, tagPoll)
 	polls := 0
 	out := fx.sent()
 	for i := range out {

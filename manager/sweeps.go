@@ -2,7 +2,6 @@ package manager
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"ibsm/mad"
@@ -197,8 +196,8 @@ const fewAnswers = 16
 // attempts lost, one walk in seven finds a master that is there.
 const maxPostponed = 60
 
-// maxUnproved is how many walks in a row that find nobody new a manager makes before it becomes master of a subnet of which it may
-// see only a part: for a little longer than the lease of M_Keys that security tenants sets.
+// maxUnproved is how many walks in a row that find nobody new a manager makes before it becomes master of a subnet of which it sees
+// only a small part: for a little longer than the lease of M_Keys that security tenants sets.
 const maxUnproved = 45
 
 // maxRefusing is how many walks in a row it makes before it takes nodes for dead that it knows and that do not answer: another manager may
@@ -210,16 +209,16 @@ const maxRefusing = 2
 func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 	h, limit := &found.Heard, 0
 	switch doubt := found.Doubt(); {
-	case c.elect.State() == smp.Discovering && found.Unproved > 0 && !slices.ContainsFunc(others, isMaster):
+	case c.elect.State() == smp.Discovering && found.MostMissing() && !slices.ContainsFunc(others, isMaster):
 		if nodes := found.Builder.Len(); nodes > c.elect.reached {
 			c.elect.reached, c.elect.postponed = nodes, 0
 		}
-		if c.elect.postponed == 0 {
+		if c.elect.waits == waitsNot {
 			c.fx.log(warn, "nodes do not answer to any M_Key that is known: this manager waits for the end of their lease, or for the master to let it in, before it becomes master",
-				"links", found.Unproved, "nodes", found.Builder.Len())
+				"links", found.Unproved+found.Refusing, "nodes", found.Builder.Len())
 		}
-		if limit = maxUnproved; found.Builder.Len() == 1 {
-			limit = math.MaxInt // who sees nothing but its own node has nothing to manage
+		if c.elect.waits != hasWaited {
+			c.elect.waits, limit = waitsMKey, maxUnproved
 		}
 	case c.elect.State() == smp.Discovering && found.Refusing > 0 && !slices.ContainsFunc(others, isMaster):
 		limit = maxRefusing
@@ -233,6 +232,11 @@ func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 	}
 	if c.elect.postponed >= limit {
 		c.elect.postponed, c.elect.reached = 0, 0
+		if c.elect.waits == waitsMKey && !slices.ContainsFunc(others, isMaster) {
+			c.elect.waits = hasWaited
+			return true
+		}
+		c.elect.waits = waitsNot
 		return false
 	}
 	c.elect.postponed++

@@ -333,22 +333,19 @@ func (c *Core) trapSweep(want trapSweep) {
 	c.sweeps.preempt(&c.fx, c.elect.mayWrite())
 }
 
-// refusedMKey takes trap 256, by which an agent says that it has refused an M_Key, without the key where it is one of the subnet's. One
+// refusedMKey takes trap 256, by which an agent says that it has refused an M_Key, without the key where ports have M_Keys of their own. One
 // that a manager shows which does not know the subnet, as after the loss of its store, opens the agent to it.
 func (c *Core) refusedMKey(d *mad.Datagram) *mad.Datagram {
 	n := (*smp.Notice)(d.Packet.Data())
 	if !n.IsGeneric() || n.TrapNumber() != smp.TrapBadMKey {
 		return d
 	}
-	agent := mad.GUID(0)
-	if p := portOf(c.published.view, n.IssuerLID()); p != topo.None {
-		agent = c.published.view.Topo.Agent(p)
-	}
-	secret, knocks := c.sweeps.sweeper.Secret(agent, n.BadMKey().MKey())
+	secret, knocks := c.sweeps.sweeper.Secret(n.BadMKey().MKey())
 	if !secret {
 		return d
 	}
-	if knocks {
+	if p := portOf(c.published.view, n.IssuerLID()); knocks && p != topo.None {
+		agent := c.published.view.Topo.Agent(p)
 		if set, ok := c.sweeps.sweeper.Knock(c.fx.now, agent); ok {
 			req := directed(ownerElection, tagOpen, set.Route, mad.MethodSet, set.Attr, set.Mod, set.MKey)
 			req.Data = set.Data

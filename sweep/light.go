@@ -10,6 +10,7 @@ import (
 	"ibsm/mad/txn"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
+	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
 
@@ -169,7 +170,7 @@ func (l *Look) key(a ask) mad.MKey {
 	if a.out {
 		if p = l.t.Ports[p].Peer; p == topo.None {
 			keys := l.settings.mkeys()
-			key, _ := keys.Try(0, 0, false, 0)
+			key, _ := keys.Try(0, plan.Recorded{}, 0)
 			return key
 		}
 	}

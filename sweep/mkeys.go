@@ -52,10 +52,7 @@ func (s *Sweeper) keys() (k discover.Keys) {
 		return k
 	}
 	last, restored := s.lastKnown(), &s.cfg.Restored
-	k.Of = func(port mad.GUID, n int) (mad.MKey, bool) {
-		recorded, known := s.recordedKey(last, port)
-		return wanted.Try(port, recorded, known, n)
-	}
+	k.Of = func(port mad.GUID, n int) (mad.MKey, bool) { return wanted.Try(port, s.recorded(last, port), n) }
 	k.Self = s.selfKeys(k.Of)
 	k.Behind = func(guid mad.GUID, num uint8) mad.GUID {
 		if last != nil {
@@ -68,12 +65,54 @@ func (s *Sweeper) keys() (k discover.Keys) {
 		}
 		return restored.Behind[plan.Key{Node: guid, Port: num}]
 	}
+	k.Silent = s.knownSilent(last)
 	k.Prove = wanted.Ports.On()
 	return k
 }
 
+// knownSilent reports whether nobody was known behind a port of a node, or our own port, that was known itself.
+func (s *Sweeper) knownSilent(last *topo.Topo) func(guid mad.GUID, num uint8) bool {
+	if last != nil {
+		return func(guid mad.GUID, num uint8) bool {
+			return (last.FindNode(guid) != topo.None || last.FindPort(guid) != topo.None) && behind(last, guid, num) == 0
+		}
+	}
+	known := map[mad.GUID]bool{}
+	for at := range s.cfg.Restored.Behind {
+		known[at.Node] = true
+	}
+	return func(guid mad.GUID, _ uint8) bool { return known[guid] }
+}
+
+// MostMissing reports whether nobody answers behind some links, and most of the subnet is behind them: more nodes than the walk has found, by
+// what was known of it, or perhaps, where nothing was known.
+func (f *Found) MostMissing() bool {
+	last := f.s.lastKnown()
+	known := 0
+	if last != nil {
+		known = len(last.Nodes)
+	} else {
+		agents := map[mad.GUID]bool{}
+		for _, agent := range f.s.cfg.Restored.Behind {
+			agents[agent] = true
+		}
+		known = len(agents)
+	}
+	if known <= 1 {
+		return f.Unproved > 0
+	}
+	return f.Unproved+f.Refusing > 0 && 2*f.Builder.Len() < known
+}
+
 // lastKnown is the subnet in which ports and M_Keys are looked up; nil for none.
 func (s *Sweeper) lastKnown() *topo.Topo { return cmp.Or(s.state.prev, s.state.known) }
+
+// recorded is what is known of the M_Key of a port's agent. A manager that has not been master since may have missed a rotation.
+func (s *Sweeper) recorded(last *topo.Topo, port mad.GUID) (r plan.Recorded) {
+	r.Key, r.Known = s.recordedKey(last, port)
+	r.Old = s.state.remembered() == nil
+	return r
+}
 
 // recordedKey is the M_Key that the agent of a port had last.
 func (s *Sweeper) recordedKey(last *topo.Topo, port mad.GUID) (key mad.MKey, known bool) {
@@ -94,39 +133,46 @@ func (s *Sweeper) Key(port mad.GUID, n int) mad.MKey {
 	if !wanted.Ports.On() {
 		return wanted.One
 	}
-	recorded, known := s.recordedKey(s.lastKnown(), port)
-	if key, ok := wanted.Try(port, recorded, known, n); ok {
+	was := s.recorded(s.lastKnown(), port)
+	if key, ok := wanted.Try(port, was, n); ok {
 		return key
 	}
 	count := 1
 	for ok := true; ok; count++ {
-		_, ok = wanted.Try(port, recorded, known, count)
+		_, ok = wanted.Try(port, was, count)
 	}
-	key, _ := wanted.Try(port, recorded, known, n%(count-1))
+	key, _ := wanted.Try(port, was, n%(count-1))
 	return key
 }
 
-// KeyAlong is the M_Key for the agent at the end of a directed route, as the subnet was known last; ok is false where ports have M_Keys of
-// their own and the agent is not known.
+// KeyAlong is the M_Key for the agent at the end of a directed route: see AgentAlong.
 func (s *Sweeper) KeyAlong(ports []uint8) (key mad.MKey, ok bool) {
-	port := mad.GUID(0)
-	if last := s.lastKnown(); last != nil && last.Self != topo.None {
-		if p := last.Along(ports); p != topo.None {
-			port = last.Agent(p)
-		}
-	}
-	if port == 0 && s.cfg.Settings.PortMKeys.On() {
+	port, ok := s.AgentAlong(ports)
+	if !ok {
 		return 0, false
 	}
 	return s.Key(port, 0), true
 }
 
-// Remember keeps what a walk has found for the M_Keys of later ones: a manager that is not master may become it. The walk's result
-// is not used after this.
-func (f *Found) Remember() {
-	if f.s.cfg.Settings.PortMKeys.On() {
-		f.s.state.known = f.Builder.Freeze()
+// AgentAlong is the port GUID of the agent at the end of a directed route, as the subnet was known last, 0 where it was not; ok is false where
+// it has to be known because ports have M_Keys of their own.
+func (s *Sweeper) AgentAlong(ports []uint8) (port mad.GUID, ok bool) {
+	if last := s.lastKnown(); last != nil && last.Self != topo.None {
+		if p := last.Along(ports); p != topo.None {
+			port = last.Agent(p)
+		}
 	}
+	return port, port != 0 || !s.cfg.Settings.PortMKeys.On()
+}
+
+// Remember is the subnet that a walk has found. It is kept for the M_Keys of later walks: a manager that is not master may become it.
+// The walk's Builder is not used after this.
+func (f *Found) Remember() *topo.Topo {
+	t := f.Builder.Freeze()
+	if f.s.cfg.Settings.PortMKeys.On() {
+		f.s.state.known = t
+	}
+	return t
 }
 
 // otherKeys reports whether some agent has a known M_Key that differs from the configured one.
@@ -230,10 +276,10 @@ const (
 // Knock takes that an agent has refused a manager that has the secret of the subnet, but does not know the subnet. It returns the Set
 // that opens the agent to it; ok is false where there is none. Only agents of switches and our own are opened: by way of them it
 // finds us. It does not wait for a sweep: the two may be masters of a part of the subnet each, and this one may be waiting
-// for the other.
+// for the other. But it sets what the last sweep has left, so that there is none while a plan is being written: who is not let in asks again.
 func (s *Sweeper) Knock(now time.Duration, port mad.GUID) (set plan.Set, ok bool) {
 	t := s.lastKnown()
-	if t == nil || len(s.state.knocked) >= maxKnocked || s.state.knocked[port] != 0 {
+	if t == nil || s.program != nil || len(s.state.knocked) >= maxKnocked || s.state.knocked[port] != 0 {
 		return set, false
 	}
 	p := t.FindPort(port)
@@ -299,14 +345,17 @@ func (s *Sweeper) Expect(route mad.Route, port mad.GUID) {
 	s.state.expected[plan.Key{Node: t.Nodes[t.Ports[p].Node].GUID, Port: ports[last]}] = port
 }
 
-// Secret reports whether a M_Key that an agent has refused is one of the subnet's, and whether it is the one of a manager that does not
-// know the subnet.
-func (s *Sweeper) Secret(port mad.GUID, key mad.MKey) (secret, knocks bool) {
+// prune forgets managers that have said where they are where a sweep has found somebody, or the link is down.
+func (s *state) prune(t *topo.Topo) {
+	maps.DeleteFunc(s.expected, func(at plan.Key, _ mad.GUID) bool {
+		n := t.FindNode(at.Node)
+		return n == topo.None || at.Port > t.Nodes[n].NumPorts || behind(t, at.Node, at.Port) != 0 || t.Ports[t.Port(n, at.Port)].Info.PortState() <= smp.PortDown
+	})
+}
+
+// Secret reports whether an M_Key that an agent has refused may be one of the subnet's, which is not to be shown, and whether it is the
+// one of a manager that does not know the subnet. Any host has agents refuse as many as it likes: so no M_Key is derived for it.
+func (s *Sweeper) Secret(key mad.MKey) (secret, knocks bool) {
 	p := &s.cfg.Settings.PortMKeys
-	if !p.On() {
-		return false, false
-	}
-	knocks = uint64(key) == p.Knock()
-	_, ours := p.Made(uint64(port), uint64(key))
-	return ours || knocks || key == s.cfg.Settings.MKey.Value, knocks
+	return p.On(), p.On() && uint64(key) == p.Knock()
 }

@@ -190,6 +190,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	s.state.prev, s.state.before, s.state.swept = p.c.Topo, nil, true
 	s.state.answered = p.heard
 	s.state.rememberKeys(p.c.Topo)
+	s.state.prune(p.c.Topo)
 	if s.state.known = nil; s.cfg.Settings.PortMKeys.On() {
 		s.state.known = p.c.Topo
 	}

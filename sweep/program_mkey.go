@@ -31,6 +31,7 @@ func (p *Program) sendingMKey(st plan.Step) {
 		p.mkeys.sent = map[topo.PortIdx]bool{}
 	}
 	p.mkeys.sent[st.Port] = false
+	p.hear(st.Port, false)
 }
 
 // mkeySet takes the response to a Set of an M_Key. It proves nothing: what the port holds is read with the new one.
@@ -46,9 +47,12 @@ func (p *Program) mkeyRead(r request, o *txn.Outcome) {
 	}
 	p.holds(r, info)
 	switch {
-	case info.MKey() == sent.MKey(): // its protection may be another one for a moment: see Sweeper.Knock
+	case info.MKey() == sent.MKey():
 		p.mkeys.proved++
-		return
+		_, differs := device.MKeys.Differs((*device.Data)(&sent), (*device.Data)(info))
+		if !differs || p.state.knocked[p.c.Topo.Ports[r.Port].GUID] != 0 {
+			return // where it was opened to another manager, for a moment: see Sweeper.Knock
+		}
 	case !p.mkeys.sent[r.Port]: // it was shown a wrong one, and is open
 		p.fail(r.Step, view.Refused, "it has another M_Key than it was shown")
 		return
@@ -75,4 +79,5 @@ func (p *Program) mkeyHeld(r request, o *txn.Outcome) {
 func (p *Program) holds(r request, info *smp.PortInfo) {
 	info.SetClientReregister(false)
 	p.c.Topo.Ports[r.Port].Info = *info
+	p.hear(r.Port, true)
 }

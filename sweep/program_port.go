@@ -51,9 +51,7 @@ func (p *Program) port(r request, o *txn.Outcome) {
 	sent := p.c.Plan.Wanted(st.Port)
 	judged := p.c.Plan.Judged(st.Port, &sent, *info)
 	port.Info = *info
-	if p.heard != nil {
-		p.heard[st.Port] = true
-	}
+	p.hear(st.Port, true)
 	if (st.Op == plan.SetPort || st.Op == plan.Arm) && !looked {
 		delete(p.reregister, port.GUID)
 	}
@@ -84,6 +82,13 @@ func (p *Program) port(r request, o *txn.Outcome) {
 		p.notHeld = append(p.notHeld, NotHeld{at.Node, 0, []string{"PortState"}})
 	default:
 		p.fail(st, view.Refused, refusal)
+	}
+}
+
+// hear notes whether a port has said what it holds since it was sent the last Set.
+func (p *Program) hear(i topo.PortIdx, does bool) {
+	if p.heard != nil {
+		p.heard[i] = does
 	}
 }
 

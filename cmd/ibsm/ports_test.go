@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -158,6 +159,14 @@ func TestMKeyLookupAlike(t *testing.T) {
 
 // With an M_Key for each port, which guid2mkey has, OpenSM takes the subnet over by the same files, and ibsm takes it back.
 func TestPortMKeysOpenSM(t *testing.T) {
+	secret, err := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(file, secret.Text(), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	const key = 0x5ec2e7
 	n := nettest.Generate(t, "fattree:k=4")
 	w, cache := newTestSubnet(t, n), t.TempDir()
@@ -172,7 +181,6 @@ func TestPortMKeysOpenSM(t *testing.T) {
 		w.manager.await("SUBNET UP")
 	}
 	must := func(who string, perPort bool) {
-		secret := keys.FromMKey(key)
 		own := secret.Ports(1)
 		w.server.Do(func(f *fabric.Fabric) {
 			for at := range f.EndPorts() {
@@ -186,13 +194,13 @@ func TestPortMKeysOpenSM(t *testing.T) {
 			}
 		})
 	}
-	run(bothManagers[1].argv(t), "m_key_per_port TRUE\n")
+	run(bothManagers[1].argv(t), "m_key_per_port TRUE\nkeys_file "+file+"\nsm_key 1\nsa_key 1\n")
 	must("ibsm", true)
 	w.manager.stop()
 	run(bothManagers[0].argv(t), "")
 	must("opensm", false)
 	w.manager.kill()
-	run(bothManagers[1].argv(t), "m_key_per_port TRUE\n")
+	run(bothManagers[1].argv(t), "m_key_per_port TRUE\nkeys_file "+file+"\nsm_key 1\nsa_key 1\n")
 	must("ibsm again", true)
 }
 

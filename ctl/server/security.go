@@ -94,8 +94,23 @@ func (s *subnet) keysInForce() (k Keys) {
 	return k
 }
 
+// mkeyRule is what portMKeys has found by keys. Metrics ask for it again and again.
+type mkeyRule struct {
+	by   Keys
+	rule ctl.SecurityRule
+}
+
 // portMKeys is the rule about an M_Key for each port. While M_Keys are changed it says how far that has come.
 func (s *subnet) portMKeys(k *Keys) ctl.SecurityRule {
+	if last := s.mkeyRule.Load(); last != nil && last.by == *k {
+		return last.rule
+	}
+	found := &mkeyRule{*k, s.judgePortMKeys(k)}
+	s.mkeyRule.Store(found)
+	return found.rule
+}
+
+func (s *subnet) judgePortMKeys(k *Keys) ctl.SecurityRule {
 	if !k.PerPort {
 		return ctl.SecurityRule{Rule: "m_key_per_port", State: ctl.RuleFails, Text: "all ports have one M_Key: who learns that of one port knows all", Do: "set m_key_per_port TRUE"}
 	}
@@ -104,12 +119,15 @@ func (s *subnet) portMKeys(k *Keys) ctl.SecurityRule {
 		func(p topo.PortIdx) (bool, bool) {
 			t := s.view.Topo
 			held := t.MKey(p)
+			if held == 0 {
+				return true, true
+			}
 			if held == mad.MKey(k.Ports.Of(uint64(t.Ports[p].GUID))) {
 				return false, true
 			}
 			if number, ours := k.Ports.Made(uint64(t.Ports[p].GUID), uint64(held)); ours && number > 0 {
 				former++
-			} else if held != 0 && !ours {
+			} else if !ours {
 				others++
 			}
 			return true, true

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -32,7 +33,7 @@ func TestSecurity(t *testing.T) {
 	tp := v.Topo
 	var hosts []topo.PortIdx
 	self := tp.EndPort(tp.Self)
-	secret := keys.FromMKey(7)
+	secret, _ := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
 	own := secret.Ports(2)
 	for _, p := range tp.EndPorts {
 		info := &tp.Ports[p].Info
@@ -122,6 +123,18 @@ func TestSecurity(t *testing.T) {
 		for _, r := range report(all).Rules {
 			if r.Rule == "m_key_per_port" && !strings.Contains(r.Text, text) {
 				t.Errorf("with M_Key %v: %s", key, r.Text)
+			}
+		}
+		host.Info = was
+	}
+	explicit := all
+	explicit.Ports = own.Beside(0x1234, 0x1233)
+	for _, key := range []mad.MKey{0x1234, 0x1233} {
+		was := host.Info
+		host.Info.SetMKey(key)
+		for _, r := range report(explicit).Rules {
+			if r.Rule == "m_key_per_port" && (r.State != ctl.RuleFails || strings.Contains(r.Text, "somebody else")) {
+				t.Errorf("with the M_Key %v of the configuration: %+v", key, r)
 			}
 		}
 		host.Info = was

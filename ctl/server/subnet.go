@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"ibsm/ctl"
 	"ibsm/ctl/history"
@@ -33,13 +34,14 @@ type subnet struct {
 	view       *view.View
 	registered *registry.State // nil for nothing
 	status     *ctl.SubnetStatus
-	loads      func() []uint32     // quality.Loads, computed on first use
-	finder     func() *path.Finder // made on first use
-	railsOf    func() *rails.Rails // found on first use
-	past       *history.Keeper     // nil without history
-	refusals   func() []sa.Refusal // nil without a manager
-	shell      *manager.Shell      // the same
-	keys       func() Keys         // the same
+	loads      func() []uint32           // quality.Loads, computed on first use
+	finder     func() *path.Finder       // made on first use
+	railsOf    func() *rails.Rails       // found on first use
+	past       *history.Keeper           // nil without history
+	refusals   func() []sa.Refusal       // nil without a manager
+	shell      *manager.Shell            // the same
+	keys       func() Keys               // the same
+	mkeyRule   *atomic.Pointer[mkeyRule] // the last one of portMKeys; nil before the first
 	// waits is the congestion that a port waits for; nil without a manager.
 	waits func(perf.Key) (congestion.Event, bool)
 }
@@ -48,7 +50,7 @@ type subnet struct {
 func Show(v *view.View) ctl.Subnet { return newSubnet(v, nil) }
 
 func newSubnet(v *view.View, reg *registry.State) *subnet {
-	s := &subnet{view: v, registered: reg}
+	s := &subnet{view: v, registered: reg, mkeyRule: new(atomic.Pointer[mkeyRule])}
 	s.loads = sync.OnceValue(func() []uint32 {
 		loads, _ := quality.Loads(context.Background(), routing.In{Topo: v.Topo, LIDs: v.LIDs}, v.Tables.LFT) // the only error is the context's
 		return loads

@@ -112,8 +112,8 @@ type Result struct {
 	Moved            bool       // links changed while the walk went on
 	TimedOut         int        // requests that got no answer
 	Heard            Heard      // how much of what was asked was heard
-	// Unproved are the links behind which nobody is known and nobody has answered, in a subnet whose ports have M_Keys of their
-	// own: whoever is there may have refused to.
+	// Unproved are the links behind which nobody has answered, of nodes of which nothing was known, in a subnet whose ports have M_Keys of
+	// their own: whoever is there may have refused to.
 	Unproved int
 	Refusing int // likewise links behind which somebody is known
 }

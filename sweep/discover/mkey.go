@@ -18,6 +18,8 @@ type Keys struct {
 	// the switch with that node GUID, or our own with that port GUID. It is called only if Of
 	// is set.
 	Behind func(guid mad.GUID, num uint8) mad.GUID
+	// Silent reports whether nobody was behind a port of a node that was known: see Behind, of which this is the rest.
+	Silent func(guid mad.GUID, num uint8) bool
 	// Self is as Of, for our own port before its GUID is known.
 	Self func(n int) (key mad.MKey, ok bool)
 	// Prove has an agent that answers without showing its M_Key asked with the next key: at protection
@@ -83,12 +85,24 @@ func (m *Machine) mkey(it item) mad.MKey {
 }
 
 // behind is the port GUID of the agent that is expected behind a port.
-func (m *Machine) behind(it item) mad.GUID {
-	guid := m.b.Node(it.node).GUID
+func (m *Machine) behind(it item) mad.GUID { return m.cfg.Keys.Behind(m.whose(it), uint8(it.num)) }
+
+// whose is the GUID by which Keys knows the port that a request leaves by.
+func (m *Machine) whose(it item) mad.GUID {
 	if m.b.Node(it.node).Type != mad.Switch {
-		guid = m.b.PortGUID(it.end())
+		return m.b.PortGUID(it.end())
 	}
-	return m.cfg.Keys.Behind(guid, uint8(it.num))
+	return m.b.Node(it.node).GUID
+}
+
+// unheard counts a link behind which nobody has answered.
+func (m *Machine) unheard(it item) {
+	switch {
+	case m.behind(it) != 0:
+		m.res.Refusing++
+	case !m.cfg.Keys.Silent(m.whose(it), uint8(it.num)):
+		m.res.Unproved++
+	}
 }
 
 // agent is where the agent of a port is: of a switch its port 0.

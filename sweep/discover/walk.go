@@ -39,16 +39,9 @@ func (m *Machine) Done(o *txn.Outcome) {
 			}
 		}
 	case kindNode:
-		m.nodeInfo(it.end(), (*smp.NodeInfo)(&o.Data), ok)
-		switch {
-		case replied || !m.cfg.Keys.Prove:
-		case m.behind(it) == 0:
-			m.res.Unproved++
-		default:
-			m.res.Refusing++
-		}
-		if peer := m.b.Peer(it.end()); ok && peer != topo.NoEnd {
-			m.met(it, peer)
+		m.nodeInfo(it, (*smp.NodeInfo)(&o.Data), ok)
+		if !replied && m.cfg.Keys.Prove {
+			m.unheard(it)
 		}
 	case kindRecheck:
 		m.rechecked(it, (*smp.NodeInfo)(&o.Data), ok)
@@ -118,7 +111,7 @@ func (m *Machine) ask(n int32, port uint8) {
 // not changed either.
 func (m *Machine) askPort(e topo.End) {
 	if from := m.b.Peer(e); from != topo.NoEnd && m.believed[from.Node] && m.hasAnswered(m.previousNode(from.Node), from.Port) {
-		if old := m.previousNode(e.Node); m.hasAnswered(old, e.Port) {
+		if old := m.previousNode(e.Node); m.hasAnswered(old, e.Port) && m.tries[e] == 0 {
 			m.takeOver(e, old)
 			return
 		}
@@ -171,7 +164,8 @@ func possible(info *smp.NodeInfo) bool {
 }
 
 // nodeInfo takes the answer from behind a port.
-func (m *Machine) nodeInfo(from topo.End, info *smp.NodeInfo, ok bool) {
+func (m *Machine) nodeInfo(it item, info *smp.NodeInfo, ok bool) {
+	from := it.end()
 	route, _ := m.routeOut(from)
 	here := m.b.Node(from.Node)
 	if !ok {
@@ -191,7 +185,7 @@ func (m *Machine) nodeInfo(from topo.End, info *smp.NodeInfo, ok bool) {
 		}
 		n, ok = m.newNode(info, route)
 		if ok {
-			m.join(from, topo.End{Node: n, Port: info.LocalPortNum()})
+			m.arrive(it, topo.End{Node: n, Port: info.LocalPortNum()})
 			m.ask(n, info.LocalPortNum())
 		}
 		return
@@ -205,9 +199,17 @@ func (m *Machine) nodeInfo(from topo.End, info *smp.NodeInfo, ok bool) {
 	if node.Type != mad.Switch && !m.furtherPort(to, info, route) {
 		return
 	}
-	m.join(from, to)
+	m.arrive(it, to)
 	if node.Type != mad.Switch && m.b.Port(to) == nil && m.b.Peer(to) == from {
 		m.askPort(to)
+	}
+}
+
+// arrive notes the cable by which a node was reached, and the M_Key that its agent has answered to.
+func (m *Machine) arrive(it item, to topo.End) {
+	m.join(it.end(), to)
+	if peer := m.b.Peer(it.end()); peer != topo.NoEnd {
+		m.met(it, peer)
 	}
 }
 
@@ -309,7 +311,7 @@ func (m *Machine) askPorts(n int32) {
 		old = m.previousNode(n)
 	}
 	for num := range int(node.NumPorts) + 1 {
-		if m.hasAnswered(old, uint8(num)) {
+		if m.hasAnswered(old, uint8(num)) && m.tries[topo.End{Node: n}] == 0 { // else it has another M_Key than the one it was read with
 			m.takeOver(topo.End{Node: n, Port: uint8(num)}, old)
 			continue
 		}

@@ -48,15 +48,24 @@ func (k *MKeys) For(t *topo.Topo, p topo.PortIdx) mad.MKey {
 	return k.Wanted(t.Agent(p))
 }
 
-// Try is the nth M_Key, from 0 on, to show to an agent whose M_Key is not proved; ok is false where there are no more. recorded is
-// the one that it had last, if known. An agent at protection level 2 takes a wrong one for an attack, so there are few: after the
-// recorded one that of the current number, of the number before, of all ports, and, for a manager whose store is old, of the next
-// number.
-func (k *MKeys) Try(port mad.GUID, recorded mad.MKey, known bool, n int) (key mad.MKey, ok bool) {
+// Recorded is what is known of an agent's M_Key.
+type Recorded struct {
+	Key   mad.MKey // that it had last
+	Known bool
+	Old   bool // another manager may have given it the wanted one since
+}
+
+// Try is the nth M_Key, from 0 on, to show to an agent whose M_Key is not proved; ok is false where there are no more. An agent at
+// protection level 2 takes a wrong one for an attack, so there are few: after the recorded one that of the current number, of the number
+// before, of all ports, and, for a manager whose store is old, of the next number. The wanted one goes first where the recorded one is an
+// earlier one of the subnet and old.
+func (k *MKeys) Try(port mad.GUID, was Recorded, n int) (key mad.MKey, ok bool) {
 	if k.NoLookup && !k.PerPort {
 		return k.One, n == 0
 	}
-	if known = known && (recorded != 0 || !k.PerPort); known && n == 0 { // an agent without M_Key takes any
+	recorded, known := was.Key, was.Known && (was.Key != 0 || !k.PerPort) // an agent without M_Key takes any
+	overtaken := known && was.Old && k.overtaken(port, recorded)
+	if known && n == 0 && !overtaken {
 		return recorded, true
 	}
 	list := make([]mad.MKey, 0, 5)
@@ -64,6 +73,9 @@ func (k *MKeys) Try(port mad.GUID, recorded mad.MKey, known bool, n int) (key ma
 		if !slices.Contains(list, key) {
 			list = append(list, key)
 		}
+	}
+	if overtaken {
+		add(k.Wanted(port))
 	}
 	if known {
 		add(recorded)
@@ -90,6 +102,12 @@ func (k *MKeys) Try(port mad.GUID, recorded mad.MKey, known bool, n int) (key ma
 		return 0, false
 	}
 	return list[n], true
+}
+
+// overtaken reports whether a port had an M_Key of the subnet before the one that it is to have.
+func (k *MKeys) overtaken(port mad.GUID, held mad.MKey) bool {
+	number, ours := k.Ports.Made(uint64(port), uint64(held))
+	return ours && held != k.Wanted(port) && (!k.PerPort || number < k.Ports.Number())
 }
 
 // A manager whose ports have, or had, M_Keys of their own sets the M_Key of a port, its lease period and its protection in Sets that

@@ -1,0 +1,230 @@
+package sim_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+	"ibsm/sim/fabric"
+	"ibsm/sweep/plan"
+	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
+)
+
+// keptWithout is kept, without anything about one node.
+func (b *harness) keptWithout(at, gone net.End) manager.Config {
+	cfg := portMKeys(1)
+	cfg.Sweep.Restored = b.kept(at)
+	guid := b.Fabric.PortGUID(gone)
+	delete(cfg.Sweep.Restored.MKeys, guid)
+	maps.DeleteFunc(cfg.Sweep.Restored.Behind, func(_ plan.Key, agent mad.GUID) bool { return agent == guid })
+	return cfg
+}
+
+// takesOver is how long a standby takes to bring the subnet up after the master has gone.
+func (b *harness) takesOver(first, standby *watched) time.Duration {
+	b.Helper()
+	if standby.last() != smp.Standby {
+		b.Fatalf("it is no standby: %v", standby.states)
+	}
+	began := b.Fabric.Now()
+	first.retire()
+	if b.Run(began+20*time.Minute, func() bool { return len(standby.ups) > 0 }); len(standby.ups) == 0 {
+		b.Fatalf("the standby did not take over: %v", standby.states)
+	}
+	return b.Fabric.Now() - began
+}
+
+// A standby reads counters and remembers M_Keys by the same walk.
+func TestPortMKeysCounters(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	first := b.comeUp(portMKeys(1))
+	cfg := portMKeys(1)
+	cfg.Counters.Interval = time.Minute
+	cfg.Sweep.Restored = b.kept(host(n, 5))
+	standby := b.add(host(n, 5), cfg)
+	found := 0
+	standby.OnAction = func(now time.Duration, a manager.Action) {
+		if s, is := a.(manager.StoodBy); is {
+			found = len(s.View.Topo.Nodes)
+		}
+		standby.took(now, a)
+	}
+	b.pass(time.Minute)
+	if found != len(n.Nodes) {
+		t.Errorf("it reads the counters of %d nodes of %d", found, len(n.Nodes))
+	}
+	b.takesOver(first, standby)
+	b.mustHoldPortMKeys(1)
+	b.mustBeWhole(standby)
+}
+
+// A node that does not answer, and never has, delays no takeover, and no restart, whether it is known by the last walk or is missing in
+// the files.
+func TestPortMKeysSilentNode(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	for _, known := range []string{"by a walk", "by files"} {
+		b := newHarness(t, n, fabric.Config{Seed: 1})
+		silent := host(n, 9)
+		b.Fabric.Mute(silent.Node, true)
+		first := b.comeUp(portMKeys(1))
+		cfg := b.keptWithout(host(n, 5), silent)
+		standby := (*watched)(nil)
+		took := time.Duration(0)
+		if known == "by a walk" {
+			standby = b.add(host(n, 5), cfg)
+			b.pass(time.Minute)
+			took = b.takesOver(first, standby)
+		} else {
+			first.retire()
+			standby = b.add(host(n, 5), cfg)
+			began := b.Fabric.Now()
+			b.Run(began+20*time.Minute, func() bool { return len(standby.ups) > 0 })
+			took = b.Fabric.Now() - began
+		}
+		if waits := standby.says("nodes do not answer to any M_Key"); took > 20*time.Second || waits > 0 {
+			t.Errorf("known %s: it was master after %v, and waited %d times: %v", known, took, waits, standby.states)
+		}
+	}
+}
+
+// A run of one sweep that finds nothing but its own node ends.
+func TestPortMKeysOnceAlone(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	forever := portMKeys(1)
+	forever.Sweep.Settings.MKeyLease.Value = 0
+	b.comeUp(forever).retire()
+	cfg := forever
+	cfg.Once = true
+	cfg.Sweep.Restored.Port = b.Fabric.PortGUID(host(n, 5))
+	m := b.add(host(n, 5), cfg)
+	b.pass(10 * time.Minute)
+	if !slices.Contains(m.states, smp.Master) {
+		t.Errorf("after ten minutes it was %v", m.states)
+	}
+}
+
+// After a rotation a standby takes over with few wrong M_Keys, as fast as before.
+func TestPortMKeysRotatedTakeover(t *testing.T) {
+	for _, spec := range []string{"fattree:k=4", "fattree:k=8"} {
+		n := nettest.Generate(t, spec)
+		b := newHarness(t, n, fabric.Config{Seed: 1})
+		first := b.comeUp(portMKeys(1))
+		cfg := portMKeys(1)
+		cfg.Sweep.Restored = b.kept(host(n, 5))
+		standby := b.add(host(n, 5), cfg)
+		b.pass(time.Minute)
+		b.Configure(first.Manager, portMKeys(2))
+		b.Configure(standby.Manager, portMKeys(2))
+		b.pass(5 * time.Minute)
+		b.mustHoldPortMKeys(2)
+		refused := b.refusals()
+		took := b.takesOver(first, standby)
+		refused = b.refusals() - refused
+		if took > 2*time.Second || refused > 10 {
+			t.Errorf("%s: after %v, with %d SMPs refused", spec, took, refused)
+		}
+		b.mustHoldPortMKeys(2)
+	}
+}
+
+// A standby that hears nothing for a moment keeps its master.
+func TestPortMKeysLostPoll(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	b.comeUp(portMKeys(1))
+	cfg := portMKeys(1)
+	cfg.Sweep.Restored = b.kept(host(n, 5))
+	standby := b.add(host(n, 5), cfg)
+	b.pass(time.Minute)
+	states, refused := len(standby.states), b.refusals()
+	for phase := range time.Duration(20) {
+		standby.Station.SetLoss(1)
+		b.pass(1200 * time.Millisecond)
+		standby.Station.SetLoss(0)
+		b.pass(30*time.Second + phase*100*time.Millisecond)
+	}
+	if len(standby.states) > states || b.refusals() > refused {
+		t.Errorf("it was %v, %d SMPs were refused", standby.states[states:], b.refusals()-refused)
+	}
+}
+
+// Of two managers that see most of the subnet no more, and wait for its M_Keys, the higher one becomes master.
+func TestPortMKeysTwoWait(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	first := b.comeUp(portMKeys(1))
+	first.retire()
+	for node := range n.Nodes {
+		if b.tier(int32(node)) == 2 {
+			b.Fabric.Mute(int32(node), true)
+		}
+	}
+	var all []*watched
+	for _, i := range []int{5, 7} {
+		cfg := portMKeys(1)
+		cfg.Sweep.Restored = b.kept(host(n, i))
+		m := b.add(host(n, i), cfg)
+		t.Cleanup(m.dump)
+		all = append(all, m)
+	}
+	b.pass(time.Minute)
+	for _, m := range all {
+		if m.last() != smp.Discovering || m.says("nodes do not answer to any M_Key") != 1 {
+			t.Fatalf("after a minute one is %v, and has said %d times why", m.last(), m.says("nodes do not answer to any M_Key"))
+		}
+	}
+	b.pass(5 * time.Minute)
+	masters := 0
+	for _, m := range all {
+		if slices.Contains(m.states, smp.Master) {
+			masters++
+		}
+	}
+	if masters != 1 {
+		t.Errorf("they were %v and %v", all[0].states, all[1].states)
+	}
+}
+
+// tier is how far a switch of a fat tree is from hosts, in switches: 0 for leaves; -1 for what is no switch.
+func (b *harness) tier(node int32) int {
+	if b.net.Nodes[node].Type != mad.Switch {
+		return -1
+	}
+	least := 2
+	for at := range b.Fabric.Ports() {
+		if peer := b.Fabric.Peer(at); at.Node == node && peer != net.NoEnd {
+			if b.net.Nodes[peer.Node].Type != mad.Switch {
+				return 0
+			}
+			for far := range b.Fabric.Ports() {
+				if end := b.Fabric.Peer(far); far.Node == peer.Node && end != net.NoEnd && b.net.Nodes[end.Node].Type != mad.Switch {
+					least = 1
+				}
+			}
+		}
+	}
+	return least
+}
+
+// On the way back ports lose the m_key that the configuration had set.
+func TestPortMKeysExplicitBack(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	cfg := portMKeys(1)
+	s := &cfg.Sweep.Settings
+	s.MKeyPerPort, s.MKey.Value = false, 0x1234
+	m := b.comeUp(cfg)
+	b.mustHoldMKey(0x1234, 2, 60)
+	s.MKey.Value, s.MKeyProtect.Value, s.MKeyLease.Value = 0, 0, 0
+	s.PortMKeys = s.PortMKeys.Beside(0, 0x1234)
+	b.Configure(m.Manager, cfg)
+	b.pass(settling)
+	b.mustHoldMKey(0, 0, 0)
+}

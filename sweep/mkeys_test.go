@@ -1,0 +1,192 @@
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"ibsm/keys"
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sweep/plan"
+	"ibsm/topo"
+)
+
+// portMKeys are settings with an M_Key for each port, by a number, and the M_Keys.
+func portMKeys(t *testing.T, number uint32) (cfg Config, own keys.Ports) {
+	t.Helper()
+	secret, err := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own = secret.Ports(number)
+	s := &cfg.Settings
+	s.MKey, s.MKeyProtect, s.MKeyLease = Given(mad.MKey(secret.MKey())), Given(uint8(2)), Given(uint16(60))
+	s.PortMKeys, s.MKeyPerPort = own, true
+	return cfg, own
+}
+
+// otherHost is a host that is not the manager's.
+func otherHost(t *testing.T, tp *topo.Topo) topo.PortIdx {
+	t.Helper()
+	for _, p := range tp.EndPorts {
+		if tp.IsHost(p) && p != tp.EndPort(tp.Self) {
+			return p
+		}
+	}
+	t.Fatal("no other host")
+	return topo.None
+}
+
+// TestKnockWhileWriting: a Set that lets another manager in has what the last sweep has left, so that it is not sent while a plan is
+// written.
+func TestKnockWhileWriting(t *testing.T) {
+	cfg, _ := portMKeys(t, 1)
+	b := newHarness(t, small, cfg)
+	tp := b.heavy().Topo
+	port := tp.Ports[tp.Nodes[tp.Switches[0]].First].GUID
+	cfg, _ = portMKeys(t, 2)
+	b.Configure(cfg)
+	c := b.walk().Task(1).Run(context.Background())
+	asked := 0
+	b.meddle = func(*txn.Request, *txn.Outcome) {
+		if asked++; asked == 1 {
+			if _, ok := b.Knock(time.Second, port); ok {
+				t.Error("it is sent while a plan is written")
+			}
+		}
+	}
+	b.write(c)
+	if set, ok := b.Knock(time.Second, port); asked == 0 || !ok || set.MKey != b.state.prev.MKey(b.state.prev.FindPort(port)) {
+		t.Errorf("after %d requests of the plan it is sent: %v, with M_Key %v", asked, ok, set.MKey)
+	}
+}
+
+// TestLeaseNotHeld: a port that takes its M_Key, but not the lease, is left alone after a few sweeps.
+func TestLeaseNotHeld(t *testing.T) {
+	cfg, own := portMKeys(t, 1)
+	b := newHarness(t, small, cfg)
+	at := mad.MKey(0)
+	b.meddle = func(req *txn.Request, o *txn.Outcome) {
+		if info := (*smp.PortInfo)(&o.Data); req.Attr == smp.AttrPortInfo && at != 0 && info.MKey() == at {
+			info.SetMKeyLeasePeriod(7)
+		}
+	}
+	tp := b.heavy().Topo
+	at = mad.MKey(own.Of(uint64(tp.Ports[otherHost(t, tp)].GUID)))
+	b.heavy()
+	if len(b.sets) == 0 {
+		t.Error("it is not set again")
+	}
+	for range 5 {
+		b.heavy()
+	}
+	if len(b.sets) > 0 {
+		t.Errorf("%d Sets after six sweeps", len(b.sets))
+	}
+}
+
+// TestUnprovedNotHeard: a port of which a Set of an M_Key was not proved has not said what it holds: the second walk reads it.
+func TestUnprovedNotHeard(t *testing.T) {
+	cfg, _ := portMKeys(t, 1)
+	b := newHarness(t, small, cfg)
+	var found *Found
+	b.asked = map[mad.AttrID]int{}
+	w := b.Walk(false, Full)
+	b.until(w, func() bool { found = w.Found(); return found != nil })
+	c := found.Task(1).Run(context.Background())
+	host := otherHost(t, c.Topo)
+	keyed := false
+	b.meddle = func(req *txn.Request, o *txn.Outcome) {
+		route, _ := c.Topo.RouteTo(host)
+		if req.Attr != smp.AttrPortInfo || req.Route.String() != route.String() {
+			return
+		}
+		sent := req.Data
+		if keyed = keyed || (*smp.PortInfo)(&sent).MKey() != 0; keyed && req.Method == mad.MethodGet {
+			o.Result = txn.TimedOut
+		}
+	}
+	b.write(c)
+	if !keyed || b.state.answered == nil || b.state.answered[host] || !b.state.answered[c.Topo.Ports[host].Peer] {
+		t.Errorf("M_Key sent: %v; whether ports have answered: %v", keyed, b.state.answered)
+	}
+}
+
+// TestSecondWalkOtherMKey: a second walk reads a port whose agent has refused the M_Key that the port was read with.
+func TestSecondWalkOtherMKey(t *testing.T) {
+	cfg, own := portMKeys(t, 1)
+	b := newHarness(t, small, cfg)
+	var found *Found
+	b.asked = map[mad.AttrID]int{}
+	first := b.Walk(false, Full)
+	b.until(first, func() bool { found = first.Found(); return found != nil })
+	tp := b.write(found.Task(1).Run(context.Background())).Topo
+	b.heavyAgain(tp)
+	host := otherHost(t, tp)
+	guid := tp.Ports[host].GUID
+	other := mad.MKey(own.With(2, uint64(guid)))
+	info := tp.Ports[host].Info
+	info.SetMKey(other)
+	info.SetPortState(smp.PortNoChange)
+	info.SetPortPhysicalState(smp.PhysNoChange)
+	route, _ := tp.RouteTo(host)
+	if o := b.ask(&txn.Request{Route: route, Method: mad.MethodSet, Attr: smp.AttrPortInfo, Mod: uint32(tp.Ports[host].Num), MKey: tp.MKey(host), Data: info}); o.Result != txn.Replied {
+		t.Fatalf("%v", o.Result)
+	}
+	second := b.Walk(true, Second)
+	b.until(second, func() bool { found = second.Found(); return found != nil })
+	seen := found.Builder.Freeze()
+	if got := seen.MKey(seen.FindPort(guid)); got != other {
+		t.Errorf("the walk says M_Key %v; it has %v", got, other)
+	}
+}
+
+// heavyAgain has all ports be taken to have answered, and switches report no change.
+func (b *harness) heavyAgain(tp *topo.Topo) {
+	b.heavy()
+	b.state.answered = make([]bool, len(tp.Ports))
+	for i := range b.state.answered {
+		b.state.answered[i] = true
+	}
+}
+
+// TestExpectedPruned: what a manager has said of where it is, is forgotten where a sweep finds somebody there.
+func TestExpectedPruned(t *testing.T) {
+	cfg, _ := portMKeys(t, 1)
+	b := newHarness(t, small, cfg)
+	tp := b.heavy().Topo
+	sw := &tp.Nodes[tp.Switches[0]]
+	for num := uint8(1); num <= sw.NumPorts; num++ {
+		if b.state.expected == nil {
+			b.state.expected = map[plan.Key]mad.GUID{}
+		}
+		b.state.expected[plan.Key{Node: sw.GUID, Port: num}] = 0x99
+	}
+	b.heavy()
+	if len(b.state.expected) > 0 {
+		t.Errorf("%d are left", len(b.state.expected))
+	}
+}
+
+// TestSecret: where ports have their own M_Keys none that was refused is shown, and the one of a manager that does not know the subnet is
+// found; no M_Key is derived for it.
+func TestSecret(t *testing.T) {
+	cfg, own := portMKeys(t, 1)
+	b, open := New(cfg), New(Config{})
+	for key, want := range map[mad.MKey]bool{mad.MKey(own.Knock()): true, mad.MKey(own.Of(9)): false, 5: false} {
+		secret, knocks := b.Secret(key)
+		if !secret || knocks != want {
+			t.Errorf("M_Key %v: secret %v, of a manager %v", key, secret, knocks)
+		}
+		if secret, knocks := open.Secret(key); secret || knocks {
+			t.Errorf("without them, M_Key %v: secret %v, of a manager %v", key, secret, knocks)
+		}
+	}
+	key := mad.MKey(own.Of(9))
+	if n := testing.AllocsPerRun(100, func() { b.Secret(key) }); n > 0 { // an HMAC takes memory
+		t.Errorf("%v allocations for a refused M_Key", n)
+	}
+}
