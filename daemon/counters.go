@@ -258,8 +258,7 @@ func (c *counters) event(e perf.Event) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), countersPatience)
 	defer cancel()
-	shell.Counters().Event(ctx, e)
-	if ctx.Err() != nil {
+	if !shell.Counters().Event(ctx, e) {
 		return errNoReader
 	}
 	return nil
