@@ -106,9 +106,14 @@ const maxCounterLines = 256
 // counted logs what error counters have counted, as manager.Shell's Counted.
 func (c *counters) counted(im *perf.Image) {
 	c.follow(im)
-	for _, f := range c.control.Judge(im) {
+	found, ended := c.control.Judge(im)
+	for _, f := range found {
 		at, far := c.ends(c.latest(), f.Port)
 		c.logger.Warn("a link is sick", "node", at.Name, "guid", at.Node, "port", at.Num, "from", farName(far), "rule", f.Rule.Name, "counted", f.Counted, "most", f.Most)
+	}
+	for _, f := range ended {
+		at, far := c.ends(c.latest(), f.Port)
+		c.logger.Info("a link is not sick any more", "node", at.Name, "guid", at.Node, "port", at.Num, "from", farName(far), "rule", f.Rule.Name)
 	}
 	l := c.current.own().Config
 	errs, wait, least := conf.PerfMgrLogErrors.In(l), conf.PerfMgrXmitWaitLog.In(l), uint64(conf.PerfMgrXmitWaitThreshold.In(l))
@@ -258,8 +263,7 @@ func (c *counters) event(e perf.Event) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), countersPatience)
 	defer cancel()
-	shell.Counters().Event(ctx, e)
-	if ctx.Err() != nil {
+	if !shell.Counters().Event(ctx, e) {
 		return errNoReader
 	}
 	return nil

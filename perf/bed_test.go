@@ -178,6 +178,12 @@ func (b *bench) port(im *Image, node mad.GUID, num uint8) Delta {
 // BenchmarkSweep is one port of a sweep over 10,000 of switches with 40 ports: the request, its
 // response, the rules and its place in the image.
 func BenchmarkSweep(b *testing.B) {
+	b.Run("of switches", func(b *testing.B) { sweepOf(b, testPorts(250, 40)) })
+	b.Run("of hosts", func(b *testing.B) { sweepOf(b, testPorts(40000, 1)) })
+}
+
+// sweepOf reads one port after the other.
+func sweepOf(b *testing.B, ports []Port) {
 	m := New(Settings{Interval: time.Minute, Window: 500, QueryInfo: true, Keep: 10 * time.Minute})
 	now := time.Duration(0)
 	waiting := []Ask(nil)
@@ -185,7 +191,7 @@ func BenchmarkSweep(b *testing.B) {
 	step := func(e Event) {
 		waiting = append(waiting, m.Step(now, e).Asks...)
 	}
-	step(&Ports{testPorts(250, 40)})
+	step(&Ports{ports})
 	answer := &Answered{}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -44,7 +44,7 @@ type PortTotal struct {
 	Total
 }
 
-// Totals are those of many ports at a time, in the order of Keys. They do not change.
+// Totals are those of many ports at a time, in the order of the last image. They do not change.
 type Totals struct {
 	Begin, End time.Duration // of the last sweep that was complete, 0 if none was
 	Ports      []Counted
@@ -58,7 +58,8 @@ type Counted struct {
 	N            [pma.NumCounters]uint64
 }
 
-// Totals are those of the ports of the last image, of nodes that wanted accepts; nil for all.
+// Totals are those of the ports of the last image that are still read, of nodes that wanted accepts; nil
+// for all. Ports that are new begin with the next image.
 func (m *Machine) Totals(wanted func(mad.GUID) bool) *Totals {
 	t := &Totals{Ports: make([]Counted, 0, len(m.ports))}
 	last := m.history.Last()
@@ -66,10 +67,10 @@ func (m *Machine) Totals(wanted func(mad.GUID) bool) *Totals {
 		return t
 	}
 	t.Begin, t.End = last.Begin, last.End
-	var d Delta
-	for i, b := 0, last.data; i < len(m.ports) && last.table == m.table; i++ { // others begin with the next image
-		b = last.decode(b, &d)
-		if k, total := m.table.keys[i], &m.ports[i].total; wanted == nil || wanted(k.Node) {
+	for k, d := range last.All {
+		i, known := m.table.index[k]
+		if known && (wanted == nil || wanted(k.Node)) {
+			total := &m.ports[i].total
 			t.Ports = append(t.Ports, Counted{k, total.Has, total.AtLeast, d.Note, total.N})
 		}
 	}

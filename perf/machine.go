@@ -16,7 +16,8 @@ type Machine struct {
 	table    *table
 	ports    []port
 	agents   []agent
-	ready    []int32 // agents with something to ask, the next first
+	ready    []int32 // agents with something to ask, those from next on
+	next     int     // of ready
 	slots    []slot
 	free     []int32
 	waiting  int           // requests of the sweep on the way
@@ -349,7 +350,7 @@ func (m *Machine) begin(now time.Duration) {
 	for i := range m.where {
 		m.where[i] = -1
 	}
-	m.ready = m.ready[:0]
+	m.ready, m.next = m.ready[:0], 0
 	for i := range m.agents {
 		m.agents[i].start()
 		m.ready = append(m.ready, int32(i))
@@ -359,7 +360,7 @@ func (m *Machine) begin(now time.Duration) {
 // giveUp ends a sweep without an image. Responses to what is on the way are not wanted; until
 // they come, or the requests end without, these are still in the window.
 func (m *Machine) giveUp() {
-	m.state, m.image, m.ready = resting, nil, m.ready[:0]
+	m.state, m.image, m.ready, m.next = resting, nil, m.ready[:0], 0
 	m.given, m.waiting = m.given+m.waiting, 0
 	for i := range m.slots {
 		if m.slots[i].agent >= 0 {
@@ -373,15 +374,14 @@ func (m *Machine) fill(now time.Duration) {
 	if m.state != sweeping {
 		return
 	}
-	next := 0
-	for next < len(m.ready) && m.waiting+m.given < m.settings.Window {
-		m.ask(now, m.ready[next])
-		next++
+	for m.next < len(m.ready) && m.waiting+m.given < m.settings.Window {
+		m.ask(now, m.ready[m.next])
+		m.next++
 	}
-	if next > 0 {
-		m.ready = m.ready[:copy(m.ready, m.ready[next:])]
+	if m.next > len(m.ready)/2 { // moved once for half of them, not for each response
+		m.ready, m.next = m.ready[:copy(m.ready, m.ready[m.next:])], 0
 	}
-	if m.waiting == 0 && len(m.ready) == 0 {
+	if m.waiting == 0 && m.next == len(m.ready) {
 		m.finish(now)
 	}
 }

@@ -442,4 +442,15 @@ func TestTotalsOfAll(t *testing.T) {
 	if len(two.Ports) != 2 || two.Ports[0].Key != (Key{2, 1}) || two.Ports[0].N[pma.PortXmitWait] != 9 || two.Ports[0].Has != pma.AllCounters {
 		t.Errorf("%+v", two)
 	}
+	// A node that comes or goes takes no other from the totals.
+	ports := testPorts(4, 2)
+	for _, now := range []struct {
+		ports []Port
+		want  int
+	}{{ports, 6}, {ports[2:], 4}, {nil, 0}, {ports[:4], 4}} {
+		b.step(&Ports{now.ports})
+		if got := b.m.Totals(nil); len(got.Ports) != now.want || got.End != all.End {
+			t.Errorf("%d ports are read: %d have totals, want %d", len(now.ports), len(got.Ports), now.want)
+		}
+	}
 }

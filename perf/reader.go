@@ -78,9 +78,10 @@ func (r *Reader) Configure(s Settings) {
 // Take takes packets of performance management, for gsi.Users. It does not wait.
 func (r *Reader) Take(ds []mad.Datagram) (dropped int) { return r.asker.Take(ds) }
 
-// Event gives the Machine an event. It returns when Run has taken it, or ctx is done.
-func (r *Reader) Event(ctx context.Context, e Event) {
-	r.asker.Do(ctx, func() { r.step(e) })
+// Event has Run take a step of the Machine with an event, and returns when it has; ok is false when ctx
+// is done before: then the event is dropped.
+func (r *Reader) Event(ctx context.Context, e Event) (ok bool) {
+	return r.asker.Do(ctx, func() { r.step(e) })
 }
 
 // Do has Run call a function with the Machine between two steps, and returns when it has; ok

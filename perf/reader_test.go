@@ -95,6 +95,21 @@ func TestReader(t *testing.T) {
 		}) {
 			t.Error("Do")
 		}
+		if !w.reader.Event(ctx, &Clear{}) || !w.reader.Do(ctx, func(m *Machine) {
+			if total, _ := m.Total(Key{9, 2}); total.N[pma.PortXmitData] != 0 {
+				t.Errorf("total %v after Clear", total.N[pma.PortXmitData])
+			}
+		}) {
+			t.Error("Clear")
+		}
+		late, over := context.WithCancel(ctx)
+		over()
+		for range 100 {
+			synctest.Wait() // Run could take it at once
+			if w.reader.Event(late, &Clear{}) {
+				t.Fatal("an event is taken for a caller that has gone")
+			}
+		}
 		slower := minutely
 		slower.Interval, slower.Window = time.Hour, 1
 		w.reader.Event(ctx, &Changed{slower})
@@ -111,8 +126,8 @@ func TestReader(t *testing.T) {
 		if w.reader.Do(ctx, func(*Machine) { t.Error("called after the end") }) {
 			t.Error("Do after the end")
 		}
-		for range 100 {
-			w.reader.Event(ctx, &Tick{}) // does not wait for ever
+		if w.reader.Event(ctx, &Clear{}) {
+			t.Error("an event after the end is taken")
 		}
 	})
 }

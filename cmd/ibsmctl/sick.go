@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,7 +45,7 @@ func (a *asker) sick(ctx context.Context, _ []string, stdout io.Writer) error {
 			fmt.Fprintf(&text, " receives badly from %s port %d", printable(a.names.of(l.Peer.Node, l.Peer.Desc)), l.Peer.Port)
 		}
 		fmt.Fprintf(&text, ": %s\n  %s %d in %s, more than %d (%s)\n", printable(l.Rule), strings.Join(r.Counters, ", "), l.Counted, ago(r.Window), l.Most, r.Limit)
-		fmt.Fprintf(&text, "  since %s", l.Since.Local().Format("2006-01-02 15:04:05"))
+		fmt.Fprintf(&text, "  since %s", l.Since.Local().Format(time.DateTime))
 		if l.Relapses > 0 {
 			fmt.Fprintf(&text, ", %s", several(l.Relapses, "relapse"))
 		}

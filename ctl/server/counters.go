@@ -30,7 +30,10 @@ func (d *Server) Reader() *perf.Reader {
 	return nil
 }
 
-var errOff = fmt.Errorf("%w: no counters have been read", ctl.ErrNotNow)
+var (
+	errOff    = fmt.Errorf("%w: no counters have been read", ctl.ErrNotNow)
+	errSilent = fmt.Errorf("%w: the reader of counters does not answer", ctl.ErrNotNow)
+)
 
 // counted finds the reader; the error says that nothing was read yet.
 func (d *Server) counted() (c counted, err error) {
@@ -53,7 +56,7 @@ func (c *counted) do(ctx context.Context, f func(m *perf.Machine)) error {
 	ctx, cancel := context.WithTimeout(ctx, orderPatience)
 	defer cancel()
 	if !c.Do(ctx, f) {
-		return fmt.Errorf("%w: the reader of counters does not answer", ctl.ErrNotNow)
+		return errSilent
 	}
 	return nil
 }
@@ -379,7 +382,9 @@ func (d *Server) ClearCounters(ctx context.Context, port string) (*ctl.ClearedCo
 	}
 	ctx, cancel := context.WithTimeout(ctx, orderPatience)
 	defer cancel()
-	c.Event(ctx, &clear)
+	if !c.Event(ctx, &clear) {
+		return nil, errSilent
+	}
 	err = c.do(ctx, func(m *perf.Machine) {
 		for _, k := range m.Keys() {
 			if clear.Of == nil || clear.Of(k) {

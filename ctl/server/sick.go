@@ -34,11 +34,11 @@ func (d *Server) SetSickRules(rules []sick.Rule) {
 	}
 }
 
-// Judge judges links by an image, and returns the findings that are new.
-func (d *Server) Judge(im *perf.Image) []sick.Finding {
+// Judge judges links by an image, and returns the findings that are new, and those that have ended.
+func (d *Server) Judge(im *perf.Image) (found, ended []sick.Finding) {
 	reader := d.Reader()
 	if reader == nil || reader.View() == nil {
-		return nil
+		return nil, nil
 	}
 	t := reader.View().Topo
 	j := &d.links
@@ -65,7 +65,10 @@ func linkOf(t *topo.Topo, k perf.Key) (l sick.Link) {
 	return l
 }
 
-// SickLinks are the links that are beyond a limit.
+// maxSickLinks bounds the links of an answer: those of the earlier rules come first.
+const maxSickLinks = 1000
+
+// SickLinks are the links that are beyond a limit, at most maxSickLinks.
 func (d *Server) SickLinks(context.Context) (*ctl.SickLinks, error) {
 	c, err := d.counted()
 	if err != nil {
@@ -73,21 +76,27 @@ func (d *Server) SickLinks(context.Context) (*ctl.SickLinks, error) {
 	}
 	out := &ctl.SickLinks{Rules: []ctl.SickRule{}, Age: -1, Links: []ctl.SickLink{}}
 	j := &d.links
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for i := range j.rules {
-		r := &j.rules[i]
+	j.mu.Lock() // the reader of counters waits for it: only copies are made
+	rules, began, ended := j.rules, j.began, j.ended
+	judged := j.watch != nil && j.reader == c.Reader
+	var found []sick.Finding
+	if judged {
+		found = j.watch.Findings()
+	}
+	j.mu.Unlock()
+	for i := range rules {
+		r := &rules[i]
 		row := ctl.SickRule{Name: r.Name, Limit: r.Limit(), Window: r.Window.Seconds()}
 		for counter := range r.Counters.All {
 			row.Counters = append(row.Counters, counter.String())
 		}
 		out.Rules = append(out.Rules, row)
 	}
-	if j.watch == nil || j.reader != c.Reader {
+	if !judged {
 		return out, nil
 	}
-	out.Since, out.Age = c.Time(j.began), c.age(j.ended)
-	found := j.watch.Findings()
+	out.Since, out.Age = c.Time(began), c.age(ended)
+	found = found[:min(len(found), maxSickLinks)]
 	only := c.onlyWays(found)
 	for i := range found {
 		f := &found[i]
@@ -104,6 +113,7 @@ func (d *Server) SickLinks(context.Context) (*ctl.SickLinks, error) {
 func (c *counted) onlyWays(found []sick.Finding) []bool {
 	t, only := c.subnet.view.Topo, make([]bool, len(found))
 	out := map[topo.PortIdx]bool{} // ports of links that could be left out
+	whole := pieces(t, nil)
 	for i := range found {
 		n := t.FindNode(found[i].Port.Node)
 		if n == topo.None || found[i].Port.Port > t.Nodes[n].NumPorts {
@@ -119,7 +129,7 @@ func (c *counted) onlyWays(found []sick.Finding) []bool {
 			continue
 		}
 		out[p], out[peer] = true, true
-		if only[i] = pieces(t, out) > pieces(t, nil); only[i] {
+		if only[i] = pieces(t, out) > whole; only[i] {
 			delete(out, p)
 			delete(out, peer)
 		}

@@ -73,8 +73,12 @@ func (a *Asker) Wake() {
 	}
 }
 
-// Do has Run call a function, and returns when it has; ok is false when ctx is done before.
+// Do has Run call a function, and returns when it has; ok is false when ctx is done before: then the
+// function is not called.
 func (a *Asker) Do(ctx context.Context, f func()) (ok bool) {
+	if ctx.Err() != nil {
+		return false // select would choose at random
+	}
 	done := make(chan struct{})
 	select {
 	case a.calls <- func() { f(); close(done) }:

@@ -45,7 +45,8 @@ const leastPerBit = 3
 // not known.
 func (r *Rule) most(bits uint64, window time.Duration) (most uint64, ok bool) {
 	if r.PerBit == 0 {
-		return r.Count, true
+		longer := max(1, window.Seconds()/r.Window.Seconds())
+		return max(r.Count, uint64(min(float64(r.Count)*longer, math.MaxInt64))), true
 	}
 	return max(leastPerBit-1, uint64(min(r.PerBit*float64(bits)*window.Seconds(), math.MaxInt64))), bits > 0
 }

@@ -21,6 +21,9 @@ type bench struct {
 	now   time.Duration
 	ports int
 	found []Finding
+	ended []Finding
+	span  time.Duration // of a reading
+	down  map[int]bool  // ports without a link
 }
 
 const ndr = 400_000_000_000 // bits a second
@@ -30,7 +33,7 @@ func newBench(t *testing.T, table string, links int) *bench {
 	if errs != nil {
 		t.Fatal(errs)
 	}
-	b := &bench{t: t, w: New(rules), now: time.Hour, ports: 2 * links}
+	b := &bench{t: t, w: New(rules), now: time.Hour, ports: 2 * links, span: time.Minute}
 	b.read(nil)
 	return b
 }
@@ -38,6 +41,9 @@ func newBench(t *testing.T, table string, links int) *bench {
 func key(port int) perf.Key { return perf.Key{Node: mad.GUID(port), Port: 1} }
 
 func (b *bench) link(k perf.Key) Link {
+	if b.down[int(k.Node)] {
+		return Link{}
+	}
 	peer := int(k.Node) + 1
 	if peer%2 == 1 {
 		peer -= 2
@@ -53,13 +59,13 @@ type counts struct {
 	n    map[pma.Counter]uint64
 }
 
-// read reads all ports once, a minute later.
+// read reads all ports once, a span later.
 func (b *bench) read(special map[int]counts) {
-	b.now += time.Minute
-	b.found = append(b.found, b.w.Take(b.now, func(yield func(perf.Key, *perf.Delta) bool) {
+	b.now += b.span
+	found, ended := b.w.Take(b.now, func(yield func(perf.Key, *perf.Delta) bool) {
 		for p := 1; p <= b.ports; p++ {
 			c := special[p]
-			d := perf.Delta{Note: c.note, Has: pma.AllCounters, At: b.now, Span: time.Minute}
+			d := perf.Delta{Note: c.note, Has: pma.AllCounters, At: b.now, Span: b.span}
 			for counter, n := range c.n {
 				d.N[counter] = n
 			}
@@ -67,7 +73,8 @@ func (b *bench) read(special map[int]counts) {
 				return
 			}
 		}
-	}, b.link)...)
+	}, b.link)
+	b.found, b.ended = append(b.found, found...), append(b.ended, ended...)
 }
 
 // readings reads as often, with the same special ports each time.
@@ -146,6 +153,54 @@ func TestFlaps(t *testing.T) {
 			b.read(nil)
 		}
 		b.is()
+	}
+}
+
+// TestStillDown: a cable that fails again and again is found when each reading finds it down, where the
+// subnet shows no other end of it.
+func TestStillDown(t *testing.T) {
+	b := newBench(t, Defaults, 4)
+	for range 6 {
+		b.down = map[int]bool{5: true, 6: true}
+		b.read(map[int]counts{5: one(pma.LinkDownedCounter, 1), 6: one(pma.LinkDownedCounter, 1)})
+		b.read(nil)
+		b.down = nil
+		b.read(nil)
+	}
+	b.is("5 link-downs", "6 link-downs")
+	if f := b.found[0]; f.Peer.Node == 0 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestLongReading: what was counted in a time that is longer than that of a rule is compared with what may
+// be counted in it.
+func TestLongReading(t *testing.T) {
+	for _, span := range []time.Duration{time.Hour, 10 * time.Hour} {
+		b := newBench(t, Defaults, 4)
+		b.readings(30, nil)
+		b.span = span
+		hours := uint64(span / time.Hour)
+		b.read(map[int]counts{3: one(pma.SymbolErrorCounter, 1000*hours), 4: one(pma.LinkErrorRecoveryCounter, 3*hours),
+			6: one(pma.SymbolErrorCounter, 2000*hours), 7: one(pma.LinkErrorRecoveryCounter, 4*hours)}) // 1e-12 of 400 Gb/s is 1440 an hour
+		b.is("6 bit-errors", "7 recoveries")
+	}
+}
+
+// TestSilent: a sick link is not healthy because nobody can read it, or because it is unplugged.
+func TestSilent(t *testing.T) {
+	b := newBench(t, Defaults, 4)
+	b.readings(5, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 4: one(pma.SymbolErrorCounter, 100), 6: one(pma.SymbolErrorCounter, 100)})
+	b.down = map[int]bool{3: true, 4: true}
+	b.readings(600, map[int]counts{1: {note: perf.NoAnswer}, 6: {gone: true}})
+	b.is("1 bit-errors", "4 bit-errors", "6 bit-errors")
+	b.down = nil
+	b.readings(126, nil)
+	b.is("1 bit-errors", "4 bit-errors", "6 bit-errors")
+	b.readings(20, nil)
+	b.is()
+	if len(b.ended) != 3 || b.ended[0].Rule.Name != "bit-errors" {
+		t.Errorf("ended: %+v", b.ended)
 	}
 }
 

@@ -22,14 +22,15 @@ type Finding struct {
 	Rule       *Rule
 	Since      time.Duration // when it was found
 	Last       time.Duration // when it was beyond the limit last
-	Counted    uint64        // in Rule.Window then
+	Counted    uint64        // in Rule.Window then, or since the reading before if that is longer
 	Most       uint64        // that it may count
 	Relapses   int           // times that it was clean before
 	place      int           // of the rule
+	clean      time.Duration // that was read since Last
 }
 
-// clean is how long a port must be within all limits before it is no finding any more; each relapse
-// doubles that, up to maxRelapses times.
+// clean is how long a port must have been read within all limits before it is no finding any more; each
+// relapse doubles that, up to maxRelapses times.
 const (
 	clean       = 126 * time.Minute
 	maxRelapses = 4
@@ -37,8 +38,9 @@ const (
 
 // event is what a port has counted in a reading.
 type event struct {
-	at time.Duration
-	n  uint64
+	at   time.Duration
+	span time.Duration // since the reading before
+	n    uint64
 }
 
 // spot is a port and a rule.
@@ -46,6 +48,9 @@ type spot struct {
 	port perf.Key
 	rule int
 }
+
+// maxPeers bounds the ports whose last peer is known.
+const maxPeers = 1 << 18
 
 // doubtful is a link-down that the next reading confirms: the other end has not rebooted.
 type doubtful struct {
@@ -63,6 +68,7 @@ type Watch struct {
 	doubtful []doubtful
 	found    map[spot]*Finding
 	relapses map[spot]int
+	peers    map[perf.Key]perf.Key // the last known peer of each port
 }
 
 // New returns a Watch by rules, which must not be changed.
@@ -71,7 +77,8 @@ func New(rules []Rule) *Watch {
 	for i := range rules {
 		all |= rules[i].Counters
 	}
-	return &Watch{rules: rules, all: all, began: -1, events: map[spot][]event{}, found: map[spot]*Finding{}, relapses: map[spot]int{}}
+	return &Watch{rules: rules, all: all, began: -1, events: map[spot][]event{}, found: map[spot]*Finding{},
+		relapses: map[spot]int{}, peers: map[perf.Key]perf.Key{}}
 }
 
 // Rules are those that it judges by.
@@ -84,11 +91,15 @@ const restarted = perf.First | perf.NoAnswer | perf.Refused | perf.ResetByOther 
 // doubted are notes of readings that count nothing here.
 const doubted = perf.Implausible | perf.Backwards
 
-// Take judges a reading of all ports that ended at a time, and returns the findings that are new.
-func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta], link func(perf.Key) Link) (found []Finding) {
+// Take judges a reading of all ports that ended at a time, and returns the findings that are new, and those
+// that have ended.
+func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta], link func(perf.Key) Link) (found, ended []Finding) {
 	if w.began < 0 {
 		w.began = end
-		return nil // nothing was counted before
+		for k := range reading {
+			w.peer(k, link)
+		}
+		return nil, nil // nothing was counted before
 	}
 	answers := map[perf.Key]bool{} // only ports that may be asked for
 	asked := map[perf.Key]bool{}
@@ -96,7 +107,15 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 		asked[d.peer] = true
 	}
 	var downs []doubtful
+	read := map[perf.Key]time.Duration{} // Span of ports with a finding that were read while their link is up
+	for at := range w.found {
+		read[at.port] = 0
+	}
 	for k, d := range reading {
+		peer, up := w.peer(k, link)
+		if _, wanted := read[k]; wanted && up && d.Note&(restarted|doubted) == 0 {
+			read[k] = d.Span
+		}
 		if asked[k] {
 			answers[k] = d.Note&restarted == 0
 		}
@@ -111,15 +130,30 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 			switch at := (spot{k, i}); {
 			case n == 0:
 			case w.rules[i].Counters.Has(pma.LinkDownedCounter):
-				downs = append(downs, doubtful{at, event{end, n}, link(k).Peer})
+				downs = append(downs, doubtful{at, event{end, d.Span, n}, peer})
 			default:
-				w.events[at] = append(w.events[at], event{end, n})
+				w.events[at] = append(w.events[at], event{end, d.Span, n})
 			}
 		}
 	}
 	w.confirm(answers)
 	w.doubt(downs, reading)
-	return w.judge(end, link)
+	found = w.judge(end, link)
+	return found, w.heal(end, read)
+}
+
+// peer is the last known peer of a port, which the view of now does not have while the link is down, and
+// whether the link is up.
+func (w *Watch) peer(k perf.Key, link func(perf.Key) Link) (peer perf.Key, up bool) {
+	last, known := w.peers[k]
+	now := link(k).Peer
+	if now.Node == 0 {
+		return last, false
+	}
+	if now != last && (known || len(w.peers) < maxPeers) {
+		w.peers[k] = now
+	}
+	return now, true
 }
 
 // nothing reports whether a port counted nothing that a rule is about, as most do.
@@ -163,7 +197,7 @@ func (w *Watch) confirm(answers map[perf.Key]bool) {
 	w.doubtful = w.doubtful[:0]
 }
 
-// judge compares what ports counted with the limits, and ends findings that have been clean.
+// judge compares what ports counted with the limits.
 func (w *Watch) judge(end time.Duration, link func(perf.Key) Link) (found []Finding) {
 	for at, events := range w.events {
 		r := &w.rules[at.rule]
@@ -173,11 +207,13 @@ func (w *Watch) judge(end time.Duration, link func(perf.Key) Link) (found []Find
 			continue
 		}
 		w.events[at] = events
-		n, l := uint64(0), link(at.port)
+		n, l, longest := uint64(0), link(at.port), time.Duration(0)
 		for _, e := range events {
 			n += e.n
+			longest = max(longest, e.span)
 		}
-		most, known := r.most(l.Bits, min(r.Window, end-w.began))
+		l.Peer = w.peers[at.port]
+		most, known := r.most(l.Bits, max(min(r.Window, end-w.began), longest)) // a reading can be about a longer time than the rule
 		if !known || n <= most {
 			continue
 		}
@@ -186,19 +222,31 @@ func (w *Watch) judge(end time.Duration, link func(perf.Key) Link) (found []Find
 			f = &Finding{Port: at.port, Rule: r, Since: end, Relapses: w.relapses[at], place: at.rule}
 			w.found[at] = f
 		}
-		f.Peer, f.Last, f.Counted, f.Most = l.Peer, end, n, most
+		f.Peer, f.Last, f.Counted, f.Most, f.clean = l.Peer, end, n, most, 0
 		if f.Since == end {
 			found = append(found, *f)
 		}
 	}
-	for at, f := range w.found {
-		if end-f.Last > clean<<min(f.Relapses, maxRelapses) {
-			delete(w.found, at)
-			w.relapses[at] = f.Relapses + 1
-		}
-	}
 	slices.SortFunc(found, order)
 	return found
+}
+
+// heal ends findings of ports that have been clean for long enough: of the time since they were beyond a
+// limit only that counts for which they were read while their link was up.
+func (w *Watch) heal(end time.Duration, read map[perf.Key]time.Duration) (ended []Finding) {
+	for at, f := range w.found {
+		if f.Last == end {
+			continue
+		}
+		f.clean += read[at.port]
+		if f.clean > clean<<min(f.Relapses, maxRelapses) {
+			delete(w.found, at)
+			w.relapses[at] = f.Relapses + 1
+			ended = append(ended, *f)
+		}
+	}
+	slices.SortFunc(ended, order)
+	return ended
 }
 
 // Findings are all, those of the earlier rules first. The slice is the caller's.
