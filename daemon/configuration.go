@@ -42,7 +42,7 @@ type configuration struct {
 	kept     *state
 	now      func() time.Time
 	show     func(server.Rules) // shows what the manager is master by
-	useRules func(sickRules)
+	useRules func(sickRules) []ctl.Finding
 	changes  chan func()
 	current  atomic.Pointer[inForce]
 	views    atomic.Pointer[func() *view.View] // of the manager that runs, or ran last; nil before the first
@@ -67,7 +67,7 @@ type inForce struct {
 	master     bool                  // the manager is
 }
 
-func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state, show func(server.Rules), useRules func(sickRules)) *configuration {
+func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state, show func(server.Rules), useRules func(sickRules) []ctl.Finding) *configuration {
 	c := &configuration{
 		logger: logger, lines: lines, file: file, names: readNames(l, logger), configs: make(chan manager.Config, 1),
 		kept: kept, now: time.Now, show: show, useRules: useRules, changes: make(chan func()),
@@ -225,9 +225,9 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 	}
 	next.routes = read.routes
 	c.setModules(read.modules)
-	c.useRules(read.rules)
+	rules := c.useRules(read.rules)
 	c.takeEngineFiles(next, &read.engines)
-	found := append(findings(read.report), read.engines.found...)
+	found := slices.Concat(findings(read.report), read.engines.found, rules)
 	if next.partitions != nil {
 		chosen := next.partitions.Reload(read.partitions, false)
 		c.setPartitions(next, &chosen)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ibsm/conf"
+	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/pma"
 	"ibsm/opensm/console"
@@ -199,21 +200,22 @@ func readSickRules(l *conf.Loaded) (r sickRules) {
 	return r
 }
 
-// useRules puts the rules into force by which links are judged, unless they have errors.
-func (c *counters) useRules(r sickRules) {
+// useRules puts the rules into force by which links are judged, unless they have errors, which it returns.
+func (c *counters) useRules(r sickRules) []ctl.Finding {
 	rules, errs := sick.Parse(r.file, r.text)
 	if r.err != nil {
 		c.logger.Error("the rules for sick links cannot be read: those before stay in force", "reason", r.err)
-		return
+		return []ctl.Finding{{File: r.file, Severity: conf.Refusal.String(), Key: conf.SickRulesFile.Key().Name, Text: r.err.Error()}}
 	}
 	for _, e := range errs {
 		c.logger.Error(e.Error())
 	}
 	if errs != nil {
 		c.logger.Error("the rules for sick links have errors: those before stay in force", "file", r.file)
-		return
+		return fileFindings(conf.SickRulesFile.Key(), errs, nil)
 	}
 	c.control.SetSickRules(rules)
+	return nil
 }
 
 // found logs what is special about a reading, as manager.Shell's Found.

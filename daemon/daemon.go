@@ -20,6 +20,7 @@ import (
 	"ibsm/opensm/console"
 	"ibsm/opensm/dump"
 	osmlog "ibsm/opensm/log"
+	"ibsm/perf/sick"
 	"ibsm/sweep"
 	"ibsm/sweep/engines"
 )
@@ -109,6 +110,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 		Tenants: func() (*sweep.Rules, []ctl.SettingChange, error) { return d.current.tenants() }})
 	d.counters = &counters{daemon: d, gone: map[mad.GUID]string{}}
 	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.SetRules, d.counters.useRules)
+	d.counters.useRules(sickRules{text: sick.Defaults}) // in force where those of the file have errors
 	d.counters.useRules(readSickRules(d.conf))
 	// Both run until the manager has ended.
 	d.tasks.run(context.Background(), d.current.run)

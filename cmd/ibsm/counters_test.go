@@ -437,6 +437,24 @@ func TestCountersStandby(t *testing.T) {
 	}
 }
 
+// TestSickRulesAtStart: a manager that starts with errors in the rules judges by the default ones.
+func TestSickRulesAtStart(t *testing.T) {
+	t.Parallel()
+	s := startCounting(t, generated("fattree:k=4").file(t))
+	rules := s.path("rules")
+	if err := os.WriteFile(rules, []byte("rule bad\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s.conf = "perfmgr TRUE\nperfmgr_sweep_time_s 1\nsick_rules_file " + rules + "\n"
+	socket := s.path("s")
+	p := ibsm.bringUp(s, "--ctl_socket", socket)
+	defer p.stop()
+	countersOf(t, s, socket)
+	if got := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "links", "sick").stdout; !regexp.MustCompile(`^0 sick links by [2-9] rules, `).MatchString(got) {
+		t.Errorf("%s", got)
+	}
+}
+
 // TestSickLinks: an operator finds the bad cables: in the log, and by ibsmctl links sick, with the end that
 // receives badly; a reload changes the rules, and a file with an error does not.
 func TestSickLinks(t *testing.T) {
@@ -467,6 +485,9 @@ func TestSickLinks(t *testing.T) {
 	p.signal(syscall.SIGHUP)
 	p.await(rules + ":1:37: expected a name, counters, a limit and a time, not 3 words")
 	p.await("the rules for sick links have errors: those before stay in force")
+	if got := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "config", "reload").stdout; !strings.Contains(got, rules+":1:37: error: ") {
+		t.Errorf("ibsmctl config reload says nothing of the errors: %s", got)
+	}
 	write("recoveries LinkErrorRecoveryCounter 3 1h\nbit-errors SymbolErrorCounter 1e-12/bit 12m\n")
 	p.signal(syscall.SIGHUP)
 	p.await("configuration reloaded")
