@@ -227,7 +227,7 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 	c.setModules(read.modules)
 	rules := c.useRules(read.rules)
 	c.takeEngineFiles(next, &read.engines)
-	found := slices.Concat(findings(read.report), read.engines.found, rules)
+	found := append(append(findings(read.report), read.engines.found...), rules...)
 	if next.partitions != nil {
 		chosen := next.partitions.Reload(read.partitions, false)
 		c.setPartitions(next, &chosen)

@@ -80,7 +80,7 @@ func TestStartFile(t *testing.T) {
 		says      []string // on standard error, whole lines
 	}{
 		{"f.conf", "sm_priority 3\nevent_plugin_name x\nqos TRUE\nlog_file stdout\n", 0, []string{"ibsm: warning: f.conf:2:19: no effect in this version: event_plugin_name"}},
-		{"f.toml", "[log]\nfile = \"stdout\"\n[plugins]\nnames = [\"x\"]\n", 0, []string{"ibsm: warning: f.toml:4:9: no effect in this version: event_plugin_name"}},
+		{"f.toml", "[log]\nfile = \"stdout\"\n[plugins]\nnames = [\"x\"]\n", 0, []string{"ibsm: warning: f.toml:4:10: no effect in this version: event_plugin_name"}},
 		{"f.conf", "log_file stdout\nnosuchkey 1\nsm_priority 16\n", 0, []string{
 			"ibsm: warning: f.conf:2:1: Unrecognized token: \"nosuchkey\": not a key of OpenSM",
 			"ibsm: error: f.conf:3:13: sm_priority \"16\": value out of range; expected a number, 0 to 15; value ignored"}},

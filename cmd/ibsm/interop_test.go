@@ -52,10 +52,10 @@ func TestInterop(t *testing.T) {
 			if p.lower == 1 {
 				slices.Reverse(hosts)
 			}
-			first := p.first.start(s, hosts[0], "-F", conf, "-p", p.priorities[0])
+			first := p.first.start(s, hosts[0], "-F", conf, "-R", "minhop", "-p", p.priorities[0]) // the one engine that both have by default
 			first.await("SUBNET UP")
 			s.snapshot("first")
-			second := p.second.start(s, hosts[1], "-F", conf, "-p", p.priorities[1])
+			second := p.second.start(s, hosts[1], "-F", conf, "-R", "minhop", "-p", p.priorities[1])
 			master, standby := first, second
 			if p.hands {
 				second.await("Entering MASTER state")

@@ -82,7 +82,7 @@ func TestSameTables(t *testing.T) {
 				t.Fatal(err)
 			}
 			ours := startIbsim(t, file)
-			ibsm.bringUp(ours)
+			ibsm.bringUp(ours, "-R", "minhop")
 			if changes := ours.changes(theirs.path("opensm"), "lid", "lft"); changes != nil {
 				t.Errorf("ibsm differs from OpenSM:\n%s", strings.Join(changes, "\n"))
 			}

@@ -396,8 +396,10 @@ func TestHosts(t *testing.T) {
 			node.Desc = "same mlx5_0"
 		}
 	}
-	for name, want := range map[string]int{"as they are": 2, "with a second port": 3} {
+	for want := 2; want <= 3; want++ {
+		name := "as they are"
 		if want == 3 { // the second adapter of host 3 takes its cable to the first
+			name = "with a second port"
 			var nodes []int32
 			for i := range n.Nodes {
 				if n.Nodes[i].Desc == "same mlx5_0" {
