@@ -26,7 +26,7 @@ type Congestion struct {
 
 // PortOf is a port and the other end of its cable.
 type PortOf struct {
-	Node string `json:"node"`
+	Node string `json:"node"` // GUID
 	Desc string `json:"desc"`
 	Port uint8  `json:"port"`
 	Peer *End   `json:"peer,omitempty"`

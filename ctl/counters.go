@@ -63,10 +63,7 @@ type CounterStatus struct {
 
 // PortCounters are the counters of a port.
 type PortCounters struct {
-	Node     string    `json:"node"` // GUID
-	Desc     string    `json:"desc"`
-	Port     uint8     `json:"port"`
-	Peer     *End      `json:"peer,omitempty"`
+	PortOf
 	Read     time.Time `json:"read"`    // zero if the port was not read yet
 	Age      float64   `json:"age"`     // seconds since then
 	Span     float64   `json:"span"`    // seconds from the reading before to that one, 0 if there was none
@@ -110,10 +107,7 @@ type TopPorts struct {
 
 // TopPort is one of them.
 type TopPort struct {
-	Node    string   `json:"node"`
-	Desc    string   `json:"desc"`
-	Port    uint8    `json:"port"`
-	Peer    *End     `json:"peer,omitempty"`
+	PortOf
 	Share   float64  `json:"share"`   // of traffic and congestion, 0 to 1
 	Errors  uint64   `json:"errors"`  // all of them together
 	Reasons []string `json:"reasons"` // what was counted, what that means, and what to do
@@ -137,10 +131,7 @@ type SickRule struct {
 
 // SickLink is a port that receives badly from the other end of its link.
 type SickLink struct {
-	Node     string    `json:"node"`
-	Desc     string    `json:"desc"`
-	Port     uint8     `json:"port"`
-	Peer     *End      `json:"peer,omitempty"`
+	PortOf
 	Rule     string    `json:"rule"`
 	Counted  uint64    `json:"counted"` // in the rule's window
 	Most     uint64    `json:"most"`    // that it may count

@@ -112,7 +112,7 @@ func (s *source) Counters(_ context.Context, port string, _ bool) (iter.Seq[*ctl
 	if port == "none" {
 		return nil, ctl.ErrNotNow
 	}
-	return slices.Values([]*ctl.PortCounters{{Node: port, Counters: []ctl.Counter{{Name: "a", Value: 1, Total: 2, AtLeast: true, Rose: 3, Error: true}}}}), nil
+	return slices.Values([]*ctl.PortCounters{{PortOf: ctl.PortOf{Node: port}, Counters: []ctl.Counter{{Name: "a", Value: 1, Total: 2, AtLeast: true, Rose: 3, Error: true}}}}), nil
 }
 
 func (s *source) SickLinks(context.Context) (*ctl.SickLinks, error) {

@@ -88,14 +88,13 @@ func (c *counters) ends(v *view.View, k perf.Key) (at osmlog.PerfPort, far *osml
 	if v == nil {
 		return at, nil
 	}
-	n := v.Topo.FindNode(k.Node)
-	if n == topo.None || k.Port > v.Topo.Nodes[n].NumPorts {
+	p := k.In(v.Topo)
+	if p == topo.None {
 		return at, nil
 	}
-	if peer := v.Topo.Ports[v.Topo.Port(n, k.Port)].Peer; peer != topo.None {
-		p := &v.Topo.Ports[peer]
-		guid := v.Topo.Nodes[p.Node].GUID
-		far = &osmlog.PerfPort{Name: c.name(v, guid), Node: guid, Num: p.Num}
+	if peer := v.Topo.Ports[p].Peer; peer != topo.None {
+		end := perf.KeyOf(v.Topo, peer)
+		far = &osmlog.PerfPort{Name: c.name(v, end.Node), Node: end.Node, Num: end.Port}
 	}
 	return at, far
 }

@@ -38,7 +38,7 @@ func (CertificateMade) event() {}
 // certifying is the machine that has the routes in force proved once more, beside everything else. A
 // newer plan ends what is under way.
 type certifying struct {
-	state    certifyState
+	state    taskState
 	task     *sweep.CertificateTask // that is out
 	next     *sweep.CertificateTask // that begins when the result of the one that is out is there; nil for none
 	routes   *sweep.CertificateTask // of the last sweep that wrote routes; nil before, and while others may be in force
@@ -52,17 +52,17 @@ type certifying struct {
 // together, and leave most of the time to other work.
 const treesWait = time.Second
 
-// certifyState is whether a task is out.
-type certifyState uint8
+// taskState is whether a task of certifying, or of drifting, is out.
+type taskState uint8
 
 const (
-	notCertifying certifyState = iota
-	isCertifying
-	endsCertifying // it was ended; its result is awaited
+	noTask taskState = iota
+	taskOut
+	taskEnding // it was ended; its result is awaited
 )
 
-func (s certifyState) String() string {
-	return [...]string{"resting", "certifying", "ending"}[s]
+func (s taskState) String() string {
+	return [...]string{"none", "out", "ending"}[s]
 }
 
 // begin has the routes that a sweep left proved, unless that is under way.
@@ -71,9 +71,9 @@ func (c *certifying) begin(fx *effects, out *sweep.Outcome) {
 	switch {
 	case task == nil:
 		c.end(fx)
-	case c.state == notCertifying:
+	case c.state == noTask:
 		c.start(fx, task)
-	case c.state == endsCertifying || !task.Same(c.task):
+	case c.state == taskEnding || !task.Same(c.task):
 		c.end(fx)
 		c.next = task
 	}
@@ -89,7 +89,7 @@ func (c *certifying) regrown(now time.Duration) {
 
 // deadline is when tick has something to do; false for never.
 func (c *certifying) deadline() (time.Duration, bool) {
-	return c.treesDue, c.treesDue > 0 && c.state == notCertifying
+	return c.treesDue, c.treesDue > 0 && c.state == noTask
 }
 
 // tick has the routes proved with the multicast trees of now, when that is due.
@@ -107,23 +107,23 @@ func (c *certifying) tick(fx *effects, m *sweep.Multicast) {
 }
 
 func (c *certifying) start(fx *effects, task *sweep.CertificateTask) {
-	c.state, c.task, c.next, c.began = isCertifying, task, nil, fx.now
+	c.state, c.task, c.next, c.began = taskOut, task, nil, fx.now
 	fx.do(Certify{task})
 }
 
 // end ends what is under way: its routes are not in force any more, or soon will not be.
 func (c *certifying) end(fx *effects) {
 	c.routes = nil
-	if c.next = nil; c.state == isCertifying {
-		c.state = endsCertifying
+	if c.next = nil; c.state == taskOut {
+		c.state = taskEnding
 		fx.do(EndCertify{})
 	}
 }
 
 // done takes the result of the task.
 func (c *certifying) done(fx *effects, r *sweep.Certificate, m names.Map) {
-	ended := c.state == endsCertifying
-	c.state, c.task = notCertifying, nil
+	ended := c.state == taskEnding
+	c.state, c.task = noTask, nil
 	if r != nil && !ended {
 		c.certified(fx, r, m)
 	}

@@ -71,7 +71,7 @@ const driftWait = 30 * time.Second
 // has these taken in the maintenance window. A sweep that computes routes ends what is under way.
 type drifting struct {
 	state    driftState
-	task     driftTaskState
+	task     taskState
 	routes   *sweep.DriftTask // in force; nil in routesUnknown and routesAfresh
 	due      time.Duration    // in routesSettle: when they are measured
 	measured *sweep.DriftTask // what was measured last, if no other routes have come into force since
@@ -95,19 +95,6 @@ const (
 
 func (s driftState) String() string {
 	return [...]string{"unknown", "settling", "measuring", "measured", "left", "rerouting"}[s]
-}
-
-// driftTaskState is whether a task is out.
-type driftTaskState uint8
-
-const (
-	noDriftTask driftTaskState = iota
-	driftTaskOut
-	driftTaskEnding // it was ended; its result is awaited
-)
-
-func (s driftTaskState) String() string {
-	return [...]string{"none", "out", "ending"}[s]
 }
 
 // begin takes the routes that a sweep left.
@@ -146,8 +133,8 @@ func (d *drifting) withdraw(fx *effects) {
 
 // interrupt ends what is under way: routes are computed, which must not wait for it.
 func (d *drifting) interrupt(fx *effects) {
-	if d.task == driftTaskOut {
-		d.task = driftTaskEnding
+	if d.task == taskOut {
+		d.task = taskEnding
 		fx.do(EndMeasure{})
 	}
 	if d.routes = nil; d.state != routesAfresh {
@@ -177,7 +164,7 @@ func (d *drifting) reconfigure(fx *effects, before, now *Maintenance) {
 // deadline is when tick has something to do; false for never.
 func (d *drifting) deadline(now time.Duration, epoch int64, m *Maintenance) (time.Duration, bool) {
 	switch {
-	case d.task != noDriftTask:
+	case d.task != noTask:
 		return 0, false
 	case d.state == routesSettle:
 		return d.due, true
@@ -217,7 +204,7 @@ func (d *drifting) tick(fx *effects, epoch int64, m *Maintenance) (reroute bool)
 		return false
 	}
 	if d.state == routesSettle {
-		d.state, d.task = routesMeasuring, driftTaskOut
+		d.state, d.task = routesMeasuring, taskOut
 		fx.do(Measure{d.routes})
 		return false
 	}
@@ -229,8 +216,8 @@ func (d *drifting) tick(fx *effects, epoch int64, m *Maintenance) (reroute bool)
 
 // done takes the result of the task.
 func (d *drifting) done(fx *effects, r *sweep.Drift, m *Maintenance) {
-	ended := d.task == driftTaskEnding
-	if d.task = noDriftTask; ended {
+	ended := d.task == taskEnding
+	if d.task = noTask; ended {
 		return
 	}
 	d.measured, d.last = d.routes, r

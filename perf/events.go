@@ -6,6 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/pma"
+	"ibsm/topo"
 )
 
 // Settings are what an operator can choose.
@@ -30,6 +31,14 @@ type Key struct {
 // Compare is the order by GUID and port.
 func (k Key) Compare(o Key) int {
 	return cmp.Or(cmp.Compare(k.Node, o.Node), cmp.Compare(k.Port, o.Port))
+}
+
+// In is the port in a subnet, None if it is not there.
+func (k Key) In(t *topo.Topo) topo.PortIdx { return t.FindNodePort(k.Node, k.Port) }
+
+// KeyOf is that of a port of a subnet.
+func KeyOf(t *topo.Topo, p topo.PortIdx) Key {
+	return Key{t.Nodes[t.Ports[p].Node].GUID, t.Ports[p].Num}
 }
 
 // Port is a port to be read.

@@ -75,6 +75,17 @@ type Delta struct {
 	N         [pma.NumCounters]uint64
 }
 
+// Share is the part of the time of a reading, 0 to 1, that a counter of words or of waiting stands for on a link that carries so many words
+// a second; -1 if that is not known. PortXmitWait counts in ticks whose length the architecture leaves open: a tick is taken as the time
+// that the link needs for a word, as with devices of NVIDIA.
+func (d *Delta) Share(c pma.Counter, words uint64) float64 {
+	all := float64(words) * d.Span.Seconds()
+	if all <= 0 || !d.Has.Has(c) {
+		return -1
+	}
+	return min(1, float64(d.N[c])/all)
+}
+
 // judge says what was counted since the reading before, and goes on from this one. words is
 // what the link carries in a second, 0 if it is not known.
 func (t *track) judge(r *reading, words uint64, d *Delta) {

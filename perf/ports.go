@@ -36,8 +36,5 @@ func PortsOf(v *view.View, switchesOnly bool) (list []Port) {
 	return list
 }
 
-// Words is how many words a second a link can carry at most, its nominal rate; 0 without a link.
-func Words(t *topo.Topo, p topo.PortIdx) uint64 {
-	rate := mad.LinkRate(t.Ports[p].Info.LinkWidthActive(), t.LinkSpeed(p))
-	return uint64(rate.Gbps() * 1e9 / 32)
-}
+// Words is how many words a second a link can carry at most, its nominal rate; 0 if that is not known.
+func Words(t *topo.Topo, p topo.PortIdx) uint64 { return uint64(t.LinkRate(p).Gbps() * 1e9 / 32) }

@@ -1,7 +1,6 @@
 package routing
 
 import (
-	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/topo"
 )
@@ -15,21 +14,11 @@ func Throttled(t *topo.Topo, p topo.PortIdx) bool {
 	if width != other.LinkWidthActive() || speed != t.LinkSpeed(far) {
 		return true
 	}
-	return width != widest(near.LinkWidthEnabled()&other.LinkWidthEnabled()) || speed != (speeds(t, p)&speeds(t, far)).Fastest()
+	return width != (near.LinkWidthEnabled()&other.LinkWidthEnabled()).Widest() || speed != (speeds(t, p)&speeds(t, far)).Fastest()
 }
 
 // speeds are those that a port may use.
 func speeds(t *topo.Topo, p topo.PortIdx) smp.SpeedMask {
 	caps := &t.Ports[t.EndPort(p)].Info
 	return t.Ports[p].Info.SpeedsEnabled(caps.CapabilityMask(), caps.CapabilityMask2())
-}
-
-// widest is the widest of some widths, 0 of none.
-func widest(of mad.LinkWidth) (w mad.LinkWidth) {
-	for bit := mad.LinkWidth(1); bit != 0; bit <<= 1 {
-		if of&bit != 0 && bit.Lanes() > w.Lanes() {
-			w = bit
-		}
-	}
-	return w
 }

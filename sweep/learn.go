@@ -62,13 +62,7 @@ func (s *state) bypass(t *topo.Topo, switches []device.Walked) {
 }
 
 // portOf is the port of a name, None if t does not have it.
-func portOf(t *topo.Topo, k plan.Key) topo.PortIdx {
-	n := t.FindNode(k.Node)
-	if n == topo.None || k.Port > t.Nodes[n].NumPorts {
-		return topo.None
-	}
-	return t.Port(n, k.Port)
-}
+func portOf(t *topo.Topo, k plan.Key) topo.PortIdx { return t.FindNodePort(k.Node, k.Port) }
 
 // avoid marks the links of unhealthy ports in t, unless that would split the subnet. It returns
 // how many it could not avoid, and the ports to disable.
@@ -138,11 +132,11 @@ func (s *state) missedBefore(k plan.Key) bool {
 	if s.prev == nil {
 		return false
 	}
-	n := s.prev.FindNode(k.Node)
-	if n == topo.None || k.Port > s.prev.Nodes[n].NumPorts {
+	p := portOf(s.prev, k)
+	if p == topo.None {
 		return false
 	}
-	peer := s.prev.Ports[s.prev.Port(n, k.Port)].Peer
+	peer := s.prev.Ports[p].Peer
 	return peer != topo.None && s.prev.Nodes[s.prev.Ports[peer].Node].Missed >= topo.MaxMissed
 }
 

@@ -67,8 +67,8 @@ func newLook(now time.Duration, t *topo.Topo, known *state, s *Settings, sms []s
 	}
 	for i := range device.Attributes {
 		for _, b := range known.devices.Checks(device.Attributes[i].ID) {
-			if n := t.FindNode(b.Node); n != topo.None && b.Port <= t.Nodes[n].NumPorts && t.Answers(t.Port(n, b.Port)) {
-				l.asks = append(l.asks, ask{attr: b.Attr, port: t.Port(n, b.Port), block: b.Index})
+			if p := t.FindNodePort(b.Node, b.Port); p != topo.None && t.Answers(p) {
+				l.asks = append(l.asks, ask{attr: b.Attr, port: p, block: b.Index})
 			}
 		}
 	}
@@ -86,8 +86,8 @@ func newLook(now time.Duration, t *topo.Topo, known *state, s *Settings, sms []s
 	}
 	for _, f := range known.findings {
 		attr := refused[f.Kind]
-		if n := t.FindNode(f.GUID); attr != 0 && n != topo.None && f.Port <= t.Nodes[n].NumPorts && t.Answers(t.Port(n, f.Port)) {
-			l.asks = append(l.asks, ask{attr: attr, port: t.Port(n, f.Port)})
+		if p := t.FindNodePort(f.GUID, f.Port); attr != 0 && p != topo.None && t.Answers(p) {
+			l.asks = append(l.asks, ask{attr: attr, port: p})
 		}
 	}
 	for _, sm := range sms {

@@ -348,8 +348,8 @@ func (s *Sweeper) Expect(route mad.Route, port mad.GUID) {
 // prune forgets managers that have said where they are where a sweep has found somebody, or the link is down.
 func (s *state) prune(t *topo.Topo) {
 	maps.DeleteFunc(s.expected, func(at plan.Key, _ mad.GUID) bool {
-		n := t.FindNode(at.Node)
-		return n == topo.None || at.Port > t.Nodes[n].NumPorts || behind(t, at.Node, at.Port) != 0 || t.Ports[t.Port(n, at.Port)].Info.PortState() <= smp.PortDown
+		p := t.FindNodePort(at.Node, at.Port)
+		return p == topo.None || behind(t, at.Node, at.Port) != 0 || t.Ports[p].Info.PortState() <= smp.PortDown
 	})
 }
 

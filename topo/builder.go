@@ -312,6 +312,15 @@ func (t *Topo) FindNode(guid mad.GUID) NodeIdx {
 	return NodeIdx(i)
 }
 
+// FindNodePort is a port by its node's GUID and its number, or None.
+func (t *Topo) FindNodePort(node mad.GUID, num uint8) PortIdx {
+	n := t.FindNode(node)
+	if n == None || num > t.Nodes[n].NumPorts {
+		return None
+	}
+	return t.Port(n, num)
+}
+
 // FindPort is the end port with a port GUID, or None.
 func (t *Topo) FindPort(guid mad.GUID) PortIdx {
 	i, ok := slices.BinarySearchFunc(t.EndPorts, guid, func(p PortIdx, g mad.GUID) int { return cmp.Compare(t.Ports[p].GUID, g) })

@@ -193,12 +193,16 @@ func (t *Topo) LinkSpeed(p PortIdx) mad.LinkSpeed {
 	return t.Ports[p].Info.LinkSpeed(caps.CapabilityMask(), caps.CapabilityMask2())
 }
 
-// LinkRate is the rate of a port's link as it runs, and the one that both its ends support, whatever is enabled; 0 for what is not
-// known, as without a cable.
-func (t *Topo) LinkRate(p PortIdx) (is, could mad.Rate) {
+// LinkRate is the rate of a port's link as it runs, 0 if that is not known.
+func (t *Topo) LinkRate(p PortIdx) mad.Rate {
+	return mad.LinkRate(t.Ports[p].Info.LinkWidthActive(), t.LinkSpeed(p))
+}
+
+// BestLinkRate is the one that both ends of a port's link support, whatever is enabled; 0 if that is not known, as without a cable.
+func (t *Topo) BestLinkRate(p PortIdx) mad.Rate {
 	peer := t.Ports[p].Peer
 	if peer == None {
-		return 0, 0
+		return 0
 	}
 	a, b := &t.Ports[p].Info, &t.Ports[peer].Info
 	of := func(p PortIdx, info *smp.PortInfo) smp.SpeedMask {
@@ -206,7 +210,7 @@ func (t *Topo) LinkRate(p PortIdx) (is, could mad.Rate) {
 		return info.SpeedsSupported(caps.CapabilityMask(), caps.CapabilityMask2())
 	}
 	width, speeds := a.LinkWidthSupported()&b.LinkWidthSupported(), of(p, a)&of(peer, b)
-	return mad.LinkRate(a.LinkWidthActive(), t.LinkSpeed(p)), mad.LinkRate(width.Widest(), speeds.Fastest())
+	return mad.LinkRate(width.Widest(), speeds.Fastest())
 }
 
 // SwitchOf is the switch that the port belongs to, or for an end port of a CA or

@@ -62,10 +62,19 @@ func waiting(ports int) string {
 	return fmt.Sprintf("%d ports wait", ports)
 }
 
+// portOf is a port and the other end of its cable.
 func (a *asker) portOf(p *ctl.PortOf) string {
-	text := fmt.Sprintf("%s port %d", printable(a.names.of(p.Node, p.Desc)), p.Port)
-	if p.Peer != nil {
-		text += fmt.Sprintf(" to %s port %d", printable(a.names.of(p.Peer.Node, p.Peer.Desc)), p.Peer.Port)
+	return a.endOf(p.Node, p.Desc, p.Port) + a.peerOf(p, " to ")
+}
+
+// peerOf is the other end of a port's cable after some words, "" if there is none.
+func (a *asker) peerOf(p *ctl.PortOf, words string) string {
+	if p.Peer == nil {
+		return ""
 	}
-	return text
+	return words + a.endOf(p.Peer.Node, p.Peer.Desc, p.Peer.Port)
+}
+
+func (a *asker) endOf(node, desc string, port uint8) string {
+	return fmt.Sprintf("%s port %d", printable(a.names.of(node, desc)), port)
 }

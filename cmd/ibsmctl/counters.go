@@ -168,11 +168,7 @@ func share(v float64) string {
 
 // counterBlock is a port with all its counters.
 func (a *asker) counterBlock(p *ctl.PortCounters, w io.Writer) error {
-	fmt.Fprintf(w, "%s port %d (%s)", printable(a.names.of(p.Node, p.Desc)), p.Port, p.Node)
-	if p.Peer != nil {
-		fmt.Fprintf(w, " to %s port %d", printable(a.names.of(p.Peer.Node, p.Peer.Desc)), p.Peer.Port)
-	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "%s (%s)%s\n", a.endOf(p.Node, p.Desc, p.Port), p.Node, a.peerOf(&p.PortOf, " to "))
 	if len(p.Counters) == 0 {
 		fmt.Fprintf(w, "  not read yet: %s\n", p.Reading)
 		return nil
@@ -213,11 +209,7 @@ func (a *asker) topCounters(ctx context.Context, by string, most int, stdout io.
 		if by == string(ctl.TopErrors) {
 			amount = several(int(p.Errors), "error")
 		}
-		fmt.Fprintf(&text, "\n%s port %d", printable(a.names.of(p.Node, p.Desc)), p.Port)
-		if p.Peer != nil {
-			fmt.Fprintf(&text, " to %s port %d", printable(a.names.of(p.Peer.Node, p.Peer.Desc)), p.Peer.Port)
-		}
-		fmt.Fprintf(&text, ": %s\n", amount)
+		fmt.Fprintf(&text, "\n%s: %s\n", a.portOf(&p.PortOf), amount)
 		for _, r := range p.Reasons {
 			fmt.Fprintf(&text, "  %s\n", printable(r))
 		}

@@ -40,11 +40,7 @@ func (a *asker) sick(ctx context.Context, _ []string, stdout io.Writer) error {
 	for i := range s.Links {
 		l := &s.Links[i]
 		r := cmp.Or(rules[l.Rule], &ctl.SickRule{})
-		fmt.Fprintf(&text, "\n%s port %d", printable(a.names.of(l.Node, l.Desc)), l.Port)
-		if l.Peer != nil {
-			fmt.Fprintf(&text, " receives badly from %s port %d", printable(a.names.of(l.Peer.Node, l.Peer.Desc)), l.Peer.Port)
-		}
-		fmt.Fprintf(&text, ": %s\n  %s %d in %s, more than %d (%s)\n", printable(l.Rule), strings.Join(r.Counters, ", "), l.Counted, ago(r.Window), l.Most, r.Limit)
+		fmt.Fprintf(&text, "\n%s%s: %s\n  %s %d in %s, more than %d (%s)\n", a.endOf(l.Node, l.Desc, l.Port), a.peerOf(&l.PortOf, " receives badly from "), printable(l.Rule), strings.Join(r.Counters, ", "), l.Counted, ago(r.Window), l.Most, r.Limit)
 		fmt.Fprintf(&text, "  since %s", l.Since.Local().Format(time.DateTime))
 		if l.Relapses > 0 {
 			fmt.Fprintf(&text, ", %s", several(l.Relapses, "relapse"))

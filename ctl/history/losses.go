@@ -119,8 +119,7 @@ func (p *Past) Settle(t *topo.Topo) {
 		}
 	}
 	for here := range p.links {
-		n := t.FindNode(here.Node)
-		if n == topo.None || here.Port > t.Nodes[n].NumPorts || t.Ports[t.Port(n, here.Port)].Peer != topo.None {
+		if at := t.FindNodePort(here.Node, here.Port); at == topo.None || t.Ports[at].Peer != topo.None {
 			delete(p.links, here)
 		}
 	}

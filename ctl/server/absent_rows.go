@@ -50,9 +50,6 @@ func (s *subnet) absentRows(l ctl.List, f *ctl.Filter, yield func(any) bool) {
 
 // port is a port that is there.
 func (s *subnet) port(e history.End) (topo.PortIdx, bool) {
-	n := s.view.Topo.FindNode(e.Node)
-	if n == topo.None || e.Port > s.view.Topo.Nodes[n].NumPorts {
-		return topo.None, false
-	}
-	return s.view.Topo.Port(n, e.Port), true
+	p := s.view.Topo.FindNodePort(e.Node, e.Port)
+	return p, p != topo.None
 }

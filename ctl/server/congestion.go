@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -90,12 +89,6 @@ func (c *counted) congestion(e *congestion.Event) ctl.Congestion {
 	return row
 }
 
-func (c *counted) portOf(k perf.Key) ctl.PortOf {
-	row := ctl.PortOf{Node: k.Node.String(), Port: k.Port}
-	row.Desc, row.Peer = c.names(k)
-	return row
-}
-
 // waitingOn is the congestion under way that a port waits for; ok is false for none.
 func (d *Server) waitingOn(k perf.Key) (e congestion.Event, ok bool) {
 	w := &d.congestion
@@ -104,12 +97,7 @@ func (d *Server) waitingOn(k perf.Key) (e congestion.Event, ok bool) {
 	if w.isOld() {
 		return e, false
 	}
-	open, _ := w.tracker.Events()
-	i := slices.IndexFunc(open, func(e congestion.Event) bool { return e.Root == k || slices.Contains(e.Waiting, k) })
-	if i < 0 {
-		return e, false
-	}
-	return open[i], true
+	return w.tracker.Of(k)
 }
 
 // congested is the remark that a port on the route between two others waits.
@@ -117,17 +105,18 @@ func (d *doctor) congested(from, to topo.PortIdx) []ctl.Reason {
 	t := d.view.Topo
 	for _, h := range d.walk(from, to, d.view.LIDs.Base[to]).path.Hops {
 		guid, err := mad.ParseGUID(h.Node)
-		n := t.FindNode(guid)
-		if err != nil || n == topo.None || h.Out == 0 {
+		k := perf.Key{Node: guid, Port: h.Out}
+		p := k.In(t)
+		if err != nil || p == topo.None || h.Out == 0 {
 			continue
 		}
-		e, waits := d.waits(perf.Key{Node: guid, Port: h.Out})
+		e, waits := d.waits(k)
 		if !waits {
 			continue
 		}
-		text := fmt.Sprintf("%s waits since %s", d.called(t.Port(n, h.Out)), e.Since.Local().Format(time.DateTime))
-		if root := t.FindNode(e.Root.Node); root != topo.None && e.Root != (perf.Key{Node: guid, Port: h.Out}) && e.Root.Port <= t.Nodes[root].NumPorts {
-			text += " for " + d.called(t.Port(root, e.Root.Port))
+		text := fmt.Sprintf("%s waits since %s", d.called(p), e.Since.Local().Format(time.DateTime))
+		if root := e.Root.In(t); root != topo.None && e.Root != k {
+			text += " for " + d.called(root)
 		}
 		return []ctl.Reason{because("congested", text+": "+e.Cause.String(), "ibsmctl counters congestion")}
 	}

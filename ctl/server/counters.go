@@ -169,8 +169,7 @@ func (d *Server) Counters(ctx context.Context, port string, brief bool) (iter.Se
 
 // row is a port.
 func (c *counted) row(m *perf.Machine, last *perf.Image, k perf.Key, brief bool) *ctl.PortCounters {
-	row := &ctl.PortCounters{Node: k.Node.String(), Port: k.Port, Utilization: -1, Waiting: -1, Sent: -1, Received: -1}
-	row.Desc, row.Peer = c.names(k)
+	row := &ctl.PortCounters{PortOf: c.portOf(k), Utilization: -1, Waiting: -1, Sent: -1, Received: -1}
 	d, _ := last.Port(k)
 	row.Reading, row.Answered = d.Note.String(), d.Note&(perf.NoAnswer|perf.Refused) == 0
 	values, has, at, ok := m.Values(k)
@@ -206,40 +205,31 @@ func rate(d *perf.Delta, c pma.Counter) float64 {
 	return 4 * float64(d.N[c]) / d.Span.Seconds()
 }
 
-// names are the description of a port's node, and the other end of its link; "" and nil if it has gone.
-func (c *counted) names(k perf.Key) (desc string, peer *ctl.End) {
-	t := c.subnet.view.Topo
-	n := t.FindNode(k.Node)
-	if n == topo.None || k.Port > t.Nodes[n].NumPorts {
-		return "", nil
+// portOf is a port, with the description of its node and the other end of its link, if it has not gone.
+func (c *counted) portOf(k perf.Key) ctl.PortOf {
+	row, t := ctl.PortOf{Node: k.Node.String(), Port: k.Port}, c.subnet.view.Topo
+	p := k.In(t)
+	if p == topo.None {
+		return row
 	}
-	if p := t.Ports[t.Port(n, k.Port)].Peer; p != topo.None {
-		e := c.subnet.end(p)
-		peer = &e
+	row.Desc = t.Nodes[t.Ports[p].Node].Desc.String()
+	if peer := t.Ports[p].Peer; peer != topo.None {
+		e := c.subnet.end(peer)
+		row.Peer = &e
 	}
-	return t.Nodes[n].Desc.String(), peer
+	return row
 }
 
 // shares are what a port carried of what its link can carry, and waited of the time, in a reading; -1 if
 // that is not known.
 func (c *counted) shares(k perf.Key, d *perf.Delta) (utilization, waiting float64) {
 	t := c.subnet.view.Topo
-	n := t.FindNode(k.Node)
-	if n == topo.None || k.Port > t.Nodes[n].NumPorts || d.Span <= 0 {
+	p := k.In(t)
+	if p == topo.None {
 		return -1, -1
 	}
-	words := float64(perf.Words(t, t.Port(n, k.Port))) * d.Span.Seconds()
-	if words == 0 {
-		return -1, -1
-	}
-	utilization, waiting = -1, -1
-	if d.Has&(1<<pma.PortXmitData|1<<pma.PortRcvData) != 0 {
-		utilization = min(1, float64(max(d.N[pma.PortXmitData], d.N[pma.PortRcvData]))/words)
-	}
-	if d.Has.Has(pma.PortXmitWait) {
-		waiting = min(1, float64(d.N[pma.PortXmitWait])/words)
-	}
-	return utilization, waiting
+	words := perf.Words(t, p)
+	return max(d.Share(pma.PortXmitData, words), d.Share(pma.PortRcvData, words)), d.Share(pma.PortXmitWait, words)
 }
 
 // ranked is a port with what it is ranked by.
@@ -338,8 +328,7 @@ func (c *counted) sharesOf(im *perf.Image, waiting bool) (list []ranked, seconds
 
 // top is a port of a rank, with the reasons.
 func (c *counted) top(r *ranked, by ctl.Top) ctl.TopPort {
-	row := ctl.TopPort{Node: r.key.Node.String(), Port: r.key.Port, Share: r.share, Reasons: []string{}}
-	row.Desc, row.Peer = c.names(r.key)
+	row := ctl.TopPort{PortOf: c.portOf(r.key), Share: r.share, Reasons: []string{}}
 	switch by {
 	case ctl.TopTraffic:
 		row.Reasons = append(row.Reasons, fmt.Sprintf("sent %d octets in %d packets, received %d in %d", 4*r.count[pma.PortXmitData], r.count[pma.PortXmitPkts], 4*r.count[pma.PortRcvData], r.count[pma.PortRcvPkts]))

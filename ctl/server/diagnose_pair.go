@@ -122,7 +122,7 @@ func (d *doctor) slow(from, to topo.PortIdx) (why []ctl.Reason) {
 			if m := port.Info.NeighborMTU(); mtu == 0 || m < mtu {
 				mtu = m
 			}
-			if r := mad.LinkRate(port.Info.LinkWidthActive(), d.view.Topo.LinkSpeed(p)); rate == 0 || r.Rank() < rate.Rank() {
+			if r := d.view.Topo.LinkRate(p); rate == 0 || r.Rank() < rate.Rank() {
 				rate = r
 			}
 		}

@@ -236,7 +236,7 @@ func (d *doctor) remarks(p topo.PortIdx) []ctl.Reason {
 		why = append(why, because("avoided", "routes between switches avoid the link: it is unhealthy",
 			"ibsmctl events shows its traps; replace the cable"))
 	}
-	if best, is := widest(port.Info.LinkWidthEnabled()&far.Info.LinkWidthEnabled()), port.Info.LinkWidthActive(); is.Lanes() < best.Lanes() {
+	if best, is := (port.Info.LinkWidthEnabled() & far.Info.LinkWidthEnabled()).Widest(), port.Info.LinkWidthActive(); is.Lanes() < best.Lanes() {
 		why = append(why, because("narrow", fmt.Sprintf("the link width is %v, although both ends support %v", is, best),
 			"reseat or replace the cable: some of its lanes do not work"))
 	}
@@ -278,16 +278,6 @@ func times(n uint64) string {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
-}
-
-// widest is the widest of a set of widths.
-func widest(set mad.LinkWidth) (best mad.LinkWidth) {
-	for bit := mad.Width1x; bit <= mad.Width2x; bit <<= 1 {
-		if set&bit != 0 && bit.Lanes() > best.Lanes() {
-			best = bit
-		}
-	}
-	return best
 }
 
 // faultReasons are the recorded faults of a port, or of its node, as reasons.

@@ -53,13 +53,12 @@ func (d *Server) Judge(im *perf.Image) (found, ended []sick.Finding) {
 
 // linkOf is the link of a port.
 func linkOf(t *topo.Topo, k perf.Key) (l sick.Link) {
-	n := t.FindNode(k.Node)
-	if n == topo.None || k.Port > t.Nodes[n].NumPorts {
+	p := k.In(t)
+	if p == topo.None {
 		return l
 	}
-	p := t.Port(n, k.Port)
 	if peer := t.Ports[p].Peer; peer != topo.None {
-		l.Peer = perf.Key{Node: t.Nodes[t.Ports[peer].Node].GUID, Port: t.Ports[peer].Num}
+		l.Peer = perf.KeyOf(t, peer)
 	}
 	l.Bits = perf.Words(t, p) * 32
 	return l
@@ -100,10 +99,8 @@ func (d *Server) SickLinks(context.Context) (*ctl.SickLinks, error) {
 	only := c.onlyWays(found)
 	for i := range found {
 		f := &found[i]
-		row := ctl.SickLink{Node: f.Port.Node.String(), Port: f.Port.Port, Rule: f.Rule.Name, Counted: f.Counted, Most: f.Most,
-			Since: c.Time(f.Since), Last: c.Time(f.Last), Relapses: f.Relapses, Only: only[i]}
-		row.Desc, row.Peer = c.names(f.Port)
-		out.Links = append(out.Links, row)
+		out.Links = append(out.Links, ctl.SickLink{PortOf: c.portOf(f.Port), Rule: f.Rule.Name, Counted: f.Counted, Most: f.Most,
+			Since: c.Time(f.Since), Last: c.Time(f.Last), Relapses: f.Relapses, Only: only[i]})
 	}
 	return out, nil
 }
@@ -115,15 +112,11 @@ func (c *counted) onlyWays(found []sick.Finding) []bool {
 	out := map[topo.PortIdx]bool{} // ports of links that could be left out
 	whole := pieces(t, nil)
 	for i := range found {
-		n := t.FindNode(found[i].Port.Node)
-		if n == topo.None || found[i].Port.Port > t.Nodes[n].NumPorts {
+		p := found[i].Port.In(t)
+		if p == topo.None || t.Ports[p].Peer == topo.None {
 			continue
 		}
-		p := t.Port(n, found[i].Port.Port)
 		peer := t.Ports[p].Peer
-		if peer == topo.None {
-			continue
-		}
 		if !t.BetweenSwitches(p) {
 			only[i] = true
 			continue

@@ -2,8 +2,6 @@ package cc
 
 import (
 	"reflect"
-	"strconv"
-	"strings"
 	"testing"
 
 	"ibsm/mad"
@@ -52,15 +50,7 @@ var fieldTables = []struct {
 
 func TestFields(t *testing.T) {
 	for _, tt := range fieldTables {
-		var fields []madtest.Field
-		for line := range strings.Lines(tt.table) {
-			if w := strings.Fields(line); len(w) == 3 {
-				bit, _ := strconv.Atoi(w[1])
-				width, _ := strconv.Atoi(w[2])
-				fields = append(fields, madtest.Field{Name: w[0], Bit: bit, Width: width})
-			}
-		}
-		t.Run(tt.attr.Name(), func(t *testing.T) { madtest.CheckFields(t, tt.attr, fields) })
+		t.Run(tt.attr.Name(), func(t *testing.T) { madtest.CheckFields(t, tt.attr, madtest.Fields(t, tt.table)) })
 	}
 }
 

@@ -3,6 +3,7 @@ package madtest
 import (
 	"math/rand/v2"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -12,6 +13,27 @@ type Field struct {
 	Name       string // of the accessor, with or without underscores
 	Bit, Width int    // the most significant bit of byte 0 is bit 0
 	ReadOnly   bool   // has no setter
+}
+
+// Fields reads a table of fields: a line for each, with its Name, Bit and Width, and "ro" if it is ReadOnly.
+func Fields(t *testing.T, table string) (fields []Field) {
+	t.Helper()
+	for line := range strings.Lines(table) {
+		w := strings.Fields(line)
+		if len(w) == 0 {
+			continue
+		}
+		if len(w) < 3 {
+			t.Fatalf("table row %q", line)
+		}
+		bit, err1 := strconv.Atoi(w[1])
+		width, err2 := strconv.Atoi(w[2])
+		if err1 != nil || err2 != nil {
+			t.Fatalf("table row %q", line)
+		}
+		fields = append(fields, Field{Name: w[0], Bit: bit, Width: width, ReadOnly: len(w) > 3})
+	}
+	return fields
 }
 
 // CheckFields tests the accessors of an array of bytes against the architecture's

@@ -52,13 +52,7 @@ var fieldTables = []struct {
 
 func TestFields(t *testing.T) {
 	for _, tt := range fieldTables {
-		var fields []madtest.Field
-		for line := range strings.Lines(tt.table) {
-			if w := strings.Fields(line); len(w) == 3 {
-				fields = append(fields, madtest.Field{Name: w[0], Bit: number(t, w[1]), Width: number(t, w[2])})
-			}
-		}
-		t.Run(tt.attr.Name(), func(t *testing.T) { madtest.CheckFields(t, tt.attr, fields) })
+		t.Run(tt.attr.Name(), func(t *testing.T) { madtest.CheckFields(t, tt.attr, madtest.Fields(t, tt.table)) })
 	}
 }
 

@@ -2,8 +2,6 @@ package smp
 
 import (
 	"reflect"
-	"strconv"
-	"strings"
 	"testing"
 
 	"ibsm/mad/madtest"
@@ -246,26 +244,10 @@ var fieldTables = []struct {
 		HBFSLMask 208 16 ro`},
 }
 
-func parseFields(t *testing.T, table string) (fields []madtest.Field) {
-	for line := range strings.Lines(table) {
-		w := strings.Fields(line)
-		if len(w) == 0 {
-			continue
-		}
-		bit, err1 := strconv.Atoi(w[1])
-		width, err2 := strconv.Atoi(w[2])
-		if err1 != nil || err2 != nil {
-			t.Fatalf("table row %q", line)
-		}
-		fields = append(fields, madtest.Field{Name: w[0], Bit: bit, Width: width, ReadOnly: len(w) > 3})
-	}
-	return fields
-}
-
 func TestFields(t *testing.T) {
 	for _, tt := range fieldTables {
 		t.Run(tt.attr.Name(), func(t *testing.T) {
-			madtest.CheckFields(t, tt.attr, parseFields(t, tt.table))
+			madtest.CheckFields(t, tt.attr, madtest.Fields(t, tt.table))
 		})
 	}
 }

@@ -69,7 +69,7 @@ type Tree struct {
 
 // Find finds the roots of all waiting, the one with the most weight first.
 func Find(in In, by Settings) []Tree {
-	f := &finder{In: in, by: by, shares: make([][]share, len(in.Ports)), outs: make([][]ports, len(in.Topo.Switches))}
+	f := &finder{In: in, by: by, shares: make([][]share, len(in.Ports)), outs: make([][]ports, len(in.Topo.Switches)), used: make([]ports, len(in.Topo.Switches))}
 	trees := map[topo.PortIdx]*Tree{}
 	for i := range in.Ports {
 		p := topo.PortIdx(i)
@@ -109,6 +109,7 @@ type finder struct {
 	shares [][]share // by port that waits; nil where they are not known yet
 	all    []share   // scratch
 	outs   [][]ports // by switch and port of it: those by which what it sends goes on; nil where that is not known yet
+	used   []ports   // by switch: those that its table uses; empty where that is not known yet
 }
 
 // ports is a set of the ports of a switch: bit n is port n.
@@ -228,10 +229,7 @@ func (f *finder) narrowest(p topo.PortIdx) topo.PortIdx {
 // nearlyAll is the part of a link's data that goes on by one port.
 const nearlyAll = 0.9
 
-func (f *finder) rate(p topo.PortIdx) float64 {
-	is, _ := f.Topo.LinkRate(p)
-	return is.Gbps()
-}
+func (f *finder) rate(p topo.PortIdx) float64 { return f.Topo.LinkRate(p).Gbps() }
 
 // busiest is the output with the most traffic, if it has much, else the port itself.
 func (f *finder) busiest(p topo.PortIdx, outputs []topo.PortIdx) topo.PortIdx {
@@ -251,9 +249,7 @@ func (f *finder) outputs(p topo.PortIdx, at topo.SwitchIdx) (list []topo.PortIdx
 	if from := f.Topo.Nodes[f.Topo.Ports[p].Node].Switch; from != topo.None {
 		set = f.onward(from)[f.Topo.Ports[p].Num]
 	} else {
-		for _, out := range f.Forwarding.Rows[at] {
-			set.add(out)
-		}
+		set = f.inUse(at)
 	}
 	node := f.Topo.Switches[at]
 	for num := 1; num <= int(f.Topo.Nodes[node].NumPorts); num++ {
@@ -263,6 +259,16 @@ func (f *finder) outputs(p topo.PortIdx, at topo.SwitchIdx) (list []topo.PortIdx
 		}
 	}
 	return list
+}
+
+// inUse are the ports that the table of a switch uses.
+func (f *finder) inUse(s topo.SwitchIdx) ports {
+	if used := &f.used[s]; *used == (ports{}) {
+		for _, out := range f.Forwarding.Rows[s] {
+			used.add(out)
+		}
+	}
+	return f.used[s]
 }
 
 // onward are the ports by which the next switches send on what a switch sends, by its ports.
@@ -307,6 +313,6 @@ func (f *finder) cause(root topo.PortIdx) Cause {
 
 // slow reports whether a link could be wider or faster.
 func (f *finder) slow(p topo.PortIdx) bool {
-	is, could := f.Topo.LinkRate(p)
-	return is != 0 && is.Gbps() < could.Gbps()
+	is := f.Topo.LinkRate(p)
+	return is != 0 && is.Gbps() < f.Topo.BestLinkRate(p).Gbps()
 }

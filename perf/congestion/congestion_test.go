@@ -38,7 +38,7 @@ func newFabric(t testing.TB, spec string, engine routing.Engine, seed uint64) *f
 		}
 	}
 	for p := range f.links {
-		is, _ := f.topo.LinkRate(topo.PortIdx(p))
+		is := f.topo.LinkRate(topo.PortIdx(p))
 		f.links[p].Rate = max(1, is.Gbps()*1e9/8)
 	}
 	return f

@@ -11,17 +11,17 @@ import (
 )
 
 // Uses is what the ports of a fabric did between an image and the one before, by topo.PortIdx. PortXmitWait counts in ticks whose length
-// the architecture leaves open; a tick is taken as the time that the link needs for a word, as with devices of NVIDIA.
+// the architecture leaves open; see perf.Delta.Share.
 func Uses(t *topo.Topo, im *perf.Image) []Use {
 	ports := make([]Use, len(t.Ports))
 	for k, d := range im.All {
-		n := t.FindNode(k.Node)
-		if n == topo.None || k.Port > t.Nodes[n].NumPorts || d.Span <= 0 || !d.Has.Has(pma.PortXmitWait) || !d.Has.Has(pma.PortXmitData) {
+		p := k.In(t)
+		if p == topo.None {
 			continue
 		}
-		p := t.Port(n, k.Port)
-		if words := float64(perf.Words(t, p)) * d.Span.Seconds(); words > 0 {
-			ports[p] = Use{Known: true, Busy: min(1, float64(d.N[pma.PortXmitData])/words), Waited: min(1, float64(d.N[pma.PortXmitWait])/words)}
+		words := perf.Words(t, p)
+		if u := (Use{true, d.Share(pma.PortXmitData, words), d.Share(pma.PortXmitWait, words)}); u.Busy >= 0 && u.Waited >= 0 {
+			ports[p] = u
 		}
 	}
 	return ports
@@ -76,7 +76,7 @@ func (t *Tracker) Take(at time.Time, top *topo.Topo, trees []Tree) (began, ended
 	}
 	for i := range trees {
 		tree := &trees[i]
-		root := keyOf(top, tree.Root)
+		root := perf.KeyOf(top, tree.Root)
 		known := slices.IndexFunc(t.open, func(e tracked) bool { return e.Root == root })
 		switch {
 		case known >= 0:
@@ -112,7 +112,7 @@ func (e *tracked) see(at time.Time, top *topo.Topo, tree *Tree) {
 	e.Ports, e.Weight = max(e.Ports, len(tree.Waiting)), max(e.Weight, tree.Weight)
 	e.Waiting = make([]perf.Key, 0, min(len(tree.Waiting), MaxWaiting)) // others hold the last one
 	for _, p := range tree.Waiting[:cap(e.Waiting)] {
-		e.Waiting = append(e.Waiting, keyOf(top, p))
+		e.Waiting = append(e.Waiting, perf.KeyOf(top, p))
 	}
 }
 
@@ -126,6 +126,12 @@ func (t *Tracker) Events() (open, ended []Event) {
 	return open, slices.Clone(t.ended)
 }
 
-func keyOf(t *topo.Topo, p topo.PortIdx) perf.Key {
-	return perf.Key{Node: t.Nodes[t.Ports[p].Node].GUID, Port: t.Ports[p].Num}
+// Of is the event under way that a port waits for, or is the root of; ok is false for none.
+func (t *Tracker) Of(k perf.Key) (e Event, ok bool) {
+	for i := range t.open {
+		if e := &t.open[i]; e.began() && (e.Root == k || slices.Contains(e.Waiting, k)) {
+			return e.Event, true
+		}
+	}
+	return Event{}, false
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ibsm/perf"
 	"ibsm/routing/minhop"
 	"ibsm/topo"
 )
@@ -44,7 +45,7 @@ func TestTracker(t *testing.T) {
 	}
 	_, ended := tracker.Events()
 	first := ended[1]
-	if first.Root != keyOf(f.topo, root) || first.Since != start.Add(4*time.Minute) || first.Until != start.Add(8*time.Minute) || first.Ports != 3 || first.Weight != 3 || len(first.Waiting) != 1 {
+	if first.Root != perf.KeyOf(f.topo, root) || first.Since != start.Add(4*time.Minute) || first.Until != start.Add(8*time.Minute) || first.Ports != 3 || first.Weight != 3 || len(first.Waiting) != 1 {
 		t.Errorf("%+v", first)
 	}
 }
