@@ -77,8 +77,9 @@ var narrow = map[string]string{
 	"routing/portgroups": "mad conf/diag conf/policyfile partitions topo",
 }
 
-// unsafePackage is the one package that may know the kernel's memory layout.
-const unsafePackage = "mad/umad"
+// unsafePackages may pass memory to the kernel themselves: mad/umad knows the layout of its structures, and
+// sim/ibsim makes system calls that the Go scheduler need not know of.
+const unsafePackages = "mad/umad sim/ibsim"
 
 // matches reports whether a package is among patterns.
 func matches(pkg, patterns string) bool {
@@ -96,13 +97,13 @@ func floorOf(pkg string) int {
 // judge says what is wrong with pkg importing imported, "" if nothing.
 func judge(pkg, imported string) string {
 	switch {
-	case imported == "unsafe", imported == "C", path.Dir(imported) == "golang.org/x/sys":
-		if pkg != unsafePackage {
-			return "is for " + unsafePackage + " alone"
-		}
-		if imported == "C" {
-			return "is cgo, which the module does without"
-		}
+	case imported == "C":
+		return "is cgo, which the module does without"
+	case imported == "unsafe" && !matches(pkg, unsafePackages):
+		return "is for " + unsafePackages + " alone"
+	case path.Dir(imported) == "golang.org/x/sys" && pkg != "mad/umad":
+		return "is for mad/umad alone"
+	case imported == "unsafe", path.Dir(imported) == "golang.org/x/sys":
 		return ""
 	case !strings.Contains(imported, ".") && !strings.HasPrefix(imported, module):
 		return "" // the standard library
@@ -191,6 +192,8 @@ func TestJudge(t *testing.T) {
 		{"mad/umad", "golang.org/x/sys/unix", true},
 		{"mad/umad", "C", false},
 		{"sim/ibsim", "golang.org/x/sys/unix", false},
+		{"sim/ibsim", "unsafe", true},
+		{"sim/fabric", "unsafe", false},
 		{"sim/fabric", "ibsm/topo/net", true},
 		{"sim/fabric", "ibsm/topo", false},
 		{"sim/fabric", "ibsm/routing", false},

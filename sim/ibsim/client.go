@@ -58,7 +58,7 @@ func (s *Server) receive(c *client) {
 		if c.paused || c.dead || c.smps >= maxSMPs {
 			return
 		}
-		n, err := syscall.Read(c.fd, s.frame[:])
+		n, err := readNow(c.fd, s.frame[:])
 		switch {
 		case err == syscall.EINTR:
 		case err == syscall.EAGAIN:
@@ -157,7 +157,7 @@ func (s *Server) flush(c *client) {
 // refuses for another reason is lost.
 func (s *Server) write(c *client, b *[frameSize]byte) (wait bool) {
 	for {
-		_, err := syscall.Write(c.fd, b[:])
+		_, err := writeNow(c.fd, b[:])
 		switch {
 		case err == nil:
 			return false

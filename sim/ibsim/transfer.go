@@ -62,7 +62,7 @@ func (s *sender) with(ds []mad.Datagram, visit func(*send) error) (int, error) {
 func (s *send) try(fd uintptr) bool {
 	for s.n < len(s.ds) {
 		encodeFrame(&s.frame, &s.ds[s.n])
-		_, err := syscall.Write(int(fd), s.frame[:])
+		_, err := writeNow(int(fd), s.frame[:])
 		switch err {
 		case nil:
 			s.n++
@@ -104,7 +104,7 @@ func (r *receiver) recv(ds []mad.Datagram) (int, error) {
 // try takes what is there; false asks to be called when something is.
 func (r *receiver) try(fd uintptr) bool {
 	for r.n < len(r.ds) {
-		n, err := syscall.Read(int(fd), r.frame[:])
+		n, err := readNow(int(fd), r.frame[:])
 		switch err {
 		case nil:
 			if decodeFrame(&r.ds[r.n], r.frame[:n]) != nil {
