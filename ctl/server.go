@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"ibsm/priority"
 )
 
 // Config of a Server.
@@ -117,6 +119,7 @@ func (s *Server) httpServer(ctx context.Context, h http.Handler) *http.Server {
 // count counts requests and bounds the time of requests and replies.
 func (s *Server) count(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		priority.AnswerFirst()
 		s.stats.Requests.Add(1)
 		p := &patient{ResponseWriter: w, server: s, control: http.NewResponseController(w)}
 		defer p.count() // of a reply that is broken off, too

@@ -167,6 +167,9 @@ func (l *loop) give(ctx context.Context, ev Event) {
 	}
 }
 
+// compute runs a task beside the core.
+func (l *loop) compute(task func()) { l.tasks.Go(func() { priority.Compute(task) }) }
+
 func (l *loop) act(ctx context.Context, a Action) {
 	switch a := a.(type) {
 	case Send:
@@ -181,9 +184,8 @@ func (l *loop) act(ctx context.Context, a Action) {
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		l.endTask[a.For] = cancel
-		l.tasks.Go(func() {
+		l.compute(func() {
 			defer cancel()
-			priority.GiveWay()
 			if a.Recall && l.shell.Recall != nil {
 				a.Task.Recall(l.shell.Recall())
 			}
@@ -193,8 +195,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 			l.results <- RoutesComputed{a.Task.Run(ctx), a.For}
 		})
 	case ComputeMulticast:
-		l.tasks.Go(func() {
-			priority.GiveWay()
+		l.compute(func() {
 			if g := a.Task.Run(ctx); g != nil {
 				select {
 				case l.grown <- MulticastComputed{g}:
@@ -207,9 +208,8 @@ func (l *loop) act(ctx context.Context, a Action) {
 	case Certify:
 		ctx, cancel := context.WithCancel(ctx)
 		l.endProof = cancel
-		l.tasks.Go(func() {
+		l.compute(func() {
 			defer cancel()
-			priority.GiveWay()
 			l.certified <- CertificateMade{a.Task.Run(ctx)}
 		})
 	case EndCertify:
@@ -217,9 +217,8 @@ func (l *loop) act(ctx context.Context, a Action) {
 	case Measure:
 		ctx, cancel := context.WithCancel(ctx)
 		l.endDrift = cancel
-		l.tasks.Go(func() {
+		l.compute(func() {
 			defer cancel()
-			priority.GiveWay()
 			l.measured <- DriftMeasured{a.Task.Run(ctx)}
 		})
 	case EndMeasure:

@@ -12,6 +12,7 @@ import (
 	"ibsm/mad/rmpp"
 	"ibsm/mad/txn"
 	"ibsm/perf"
+	"ibsm/priority"
 	"ibsm/registry"
 	"ibsm/sa"
 	"ibsm/view"
@@ -97,6 +98,7 @@ func (p *saPort) start(ctx context.Context, tasks *sync.WaitGroup) {
 
 // takeRequests takes requests to the SA, for gsi.Users.
 func (p *saPort) takeRequests(ds []mad.Datagram) (dropped int) {
+	priority.AnswerFirst()
 	p.sa.clients.add(ds)
 	at := time.Since(p.opened) // one look at the clock for all of them
 	responder, came := p.sa.responder.Load(), len(ds)

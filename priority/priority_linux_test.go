@@ -6,18 +6,34 @@ import (
 	"testing"
 )
 
-// Go has processors left when all compute, and does not compute on more for that.
-func TestAnswerFirst(t *testing.T) {
+// Go has one processor while packets are exchanged, all while something computes, and some left once there
+// are queries to answer; it does not compute on more for that.
+func TestManage(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
-	defer runtime.GOMAXPROCS(before)
+	defer func() {
+		managed.is = false
+		managed.answers.Store(false)
+		runtime.GOMAXPROCS(before)
+	}()
+	procs := func() int { return runtime.GOMAXPROCS(0) }
+	unmanaged := 0
+	Compute(func() { unmanaged = procs() })
+	Manage()
+	quiet, one, both := procs(), 0, 0
+	Compute(func() {
+		Compute(func() { both = procs() })
+		one = procs()
+	})
+	after := procs()
 	AnswerFirst()
-	if n := runtime.GOMAXPROCS(0); Processors() != before || n <= Processors() {
-		t.Errorf("%d processors to compute on, of %d before and %d now", Processors(), before, n)
+	if unmanaged != before || quiet != 1 || both != before || one != before || after != 1 || procs() <= before || Processors() != before {
+		t.Errorf("of %d processors %d before Manage, then %d, %d and %d for computing, %d after it, %d to answer; %d to compute on",
+			before, unmanaged, quiet, one, both, after, procs(), Processors())
 	}
 }
 
-// Who gives way does so alone, and its thread ends with it.
-func TestGiveWay(t *testing.T) {
+// Who computes gives way alone, and its thread ends with it.
+func TestCompute(t *testing.T) {
 	runtime.LockOSThread() // so that the other goroutine has another
 	defer runtime.UnlockOSThread()
 	before := nice(t)
@@ -26,13 +42,14 @@ func TestGiveWay(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		GiveWay()
-		Yield()
-		during, tid = nice(t), syscall.Gettid()
+		Compute(func() {
+			Yield()
+			during, tid = nice(t), syscall.Gettid()
+		})
 	}()
 	<-done
 	if now := nice(t); during != max(before, niceness) || now != before || tid == syscall.Gettid() {
-		t.Errorf("nice %d before, %d and %d after GiveWay, want %d", before, now, during, niceness)
+		t.Errorf("nice %d before, %d and %d after Compute, want %d", before, now, during, niceness)
 	}
 }
 

@@ -8,9 +8,8 @@ import (
 // niceness of threads that compute for long, from 0 for none to 19.
 const niceness = 10
 
-// GiveWay gives the calling goroutine, which computes for long, its own thread with a low
-// priority, which ends with it: Linux has priorities for threads, Go has none for goroutines.
-func GiveWay() {
+// giveWay gives the calling goroutine its own thread with a low priority.
+func giveWay() {
 	runtime.LockOSThread()
 	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, niceness) // a system that forbids it is as fast, but answers later
 }

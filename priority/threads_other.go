@@ -2,8 +2,8 @@
 
 package priority
 
-// GiveWay does nothing where threads have no priorities of their own.
-func GiveWay() {}
+// giveWay does nothing where threads have no priorities of their own.
+func giveWay() {}
 
 // Yield does nothing there either.
 func Yield() {}

@@ -26,19 +26,19 @@ func Parallel(ctx context.Context, most Workers, n int, worker func() func(item 
 	if most > 0 {
 		workers = min(workers, int(most))
 	}
-	for range min(workers, n) {
-		group.Go(func() {
-			priority.GiveWay()
-			do := worker()
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				do(i)
-				priority.Yield()
+	work := func() {
+		do := worker()
+		for ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= n {
+				return
 			}
-		})
+			do(i)
+			priority.Yield()
+		}
+	}
+	for range min(workers, n) {
+		group.Go(func() { priority.Compute(work) })
 	}
 	group.Wait()
 	return ctx.Err()

@@ -23,7 +23,7 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	priority.AnswerFirst()
+	priority.Manage()
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))
 }
 

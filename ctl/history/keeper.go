@@ -41,7 +41,6 @@ func (k *Keeper) Put(v *view.View, reg *registry.State) {
 
 // Run compares what is put until ctx is done.
 func (k *Keeper) Run(ctx context.Context) {
-	priority.GiveWay()
 	var last Moment
 	for {
 		select {
@@ -54,7 +53,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		k.next, k.pending = Moment{}, false
 		k.mu.Unlock()
 		if pending {
-			k.take(last, next, at)
+			priority.Compute(func() { k.take(last, next, at) })
 			last = next
 		}
 	}

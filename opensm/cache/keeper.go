@@ -98,9 +98,8 @@ func (k *Keeper) Close() { close(k.wake) }
 
 // Run writes until Close.
 func (k *Keeper) Run() {
-	priority.GiveWay()
 	for range k.wake {
-		k.write()
+		priority.Compute(k.write)
 	}
 }
 

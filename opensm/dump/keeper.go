@@ -82,7 +82,6 @@ func (k *Keeper) Close() { close(k.views) }
 // Run writes until Close, or until ctx is done, which ends it in the middle of a file
 // about routes.
 func (k *Keeper) Run(ctx context.Context) {
-	priority.GiveWay()
 	for open := true; open && ctx.Err() == nil; {
 		select {
 		case <-ctx.Done():
@@ -90,7 +89,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			k.report(&k.loggedSA, Dir{Path: k.dir}.WriteSA(r))
 		case v, ok := <-k.views:
 			if open = ok; ok {
-				k.write(ctx, v)
+				priority.Compute(func() { k.write(ctx, v) })
 			}
 		}
 	}
