@@ -227,7 +227,7 @@ func mustBeBest(t *testing.T, found map[string][]figures) {
 }
 
 // TestOneUnit: in fabrics of one unit, in which nothing of a rail leaves its leaf, with adapters and cables missing: in the median over seeds no engine
-// of OpenSM has an emptier fullest link, shifts that are better by three in a hundred, or bisections by two. The ports of a host are reached over
+// of OpenSM has an emptier fullest link, or shifts or bisections that are better by three in a hundred. The ports of a host are reached over
 // different switches.
 func TestOneUnit(t *testing.T) {
 	seeds, adapters, cables := uint64(3), []int{0, 4}, []int{0, 3}
@@ -261,7 +261,7 @@ func TestOneUnit(t *testing.T) {
 				for name := range found {
 					f := median(found[name])
 					t.Logf("%+v, %d adapters and %d %% of the cables missing: %-6s fullest %d, shift %.2f, bisection %.3f", spec, gone, percent, name, f.Fullest, f.Shift, f.Bisection)
-					if f.Fullest < ours.Fullest || f.Shift < ours.Shift*0.97 || f.Bisection > ours.Bisection*1.02 {
+					if f.Fullest < ours.Fullest || f.Shift < ours.Shift*0.97 || f.Bisection > ours.Bisection*1.03 {
 						t.Errorf("%s is better", name)
 					}
 				}
