@@ -14,6 +14,7 @@ type Persist struct {
 	LIDs      []sweep.LIDAssignment // new or changed, in order of GUID
 	Forgotten []mad.GUID            // ports whose LIDs are no longer kept for them
 	Term      *store.Term           // a new mastership term; nil if the present one continues
+	Routes    *sweep.RoutesRecord   // nil if it is the one before
 }
 
 func (Persist) action() {}
@@ -21,6 +22,9 @@ func (Persist) action() {}
 // Batch is the change of the store.
 func (k *Persist) Batch() store.Batch {
 	b := store.Batch{Forget: k.Forgotten, Term: k.Term}
+	if k.Routes != nil {
+		b.Routes = k.Routes.Text()
+	}
 	for _, l := range k.LIDs {
 		b.LIDs = append(b.LIDs, store.LID(l))
 	}
@@ -35,7 +39,7 @@ const quickRestart = time.Minute
 // need not register again with a master that only restarted and lost none of their
 // registrations.
 func (c *Config) Resume(kept *store.Contents, now time.Time) {
-	k := sweep.Restored{MKeys: c.Sweep.Restored.MKeys, Behind: c.Sweep.Restored.Behind, Port: c.Sweep.Restored.Port}
+	k := sweep.Restored{MKeys: c.Sweep.Restored.MKeys, Behind: c.Sweep.Restored.Behind, Port: c.Sweep.Restored.Port, Routes: sweep.ParseRoutesRecord(kept.Routes)}
 	for _, l := range kept.LIDs {
 		k.LIDs = append(k.LIDs, sweep.LIDAssignment(l))
 	}

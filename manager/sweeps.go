@@ -367,6 +367,9 @@ func (c *Core) computed(r *sweep.SweepPlan) {
 		if lids, forgotten := c.sweeps.sweeper.Changes(); len(lids)+len(forgotten) > 0 {
 			c.fx.do(Persist{LIDs: lids, Forgotten: forgotten})
 		}
+		if routes, changed := c.sweeps.sweeper.RoutesRecord(); changed {
+			c.fx.do(Persist{Routes: &routes})
+		}
 		reset := portsReset(r)
 		if reset != nil {
 			c.fx.do(ForRegistrar{sa.PortsReset{Ports: reset}})

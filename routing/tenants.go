@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -17,7 +18,7 @@ const maxClasses = 1024
 type Tenants struct {
 	class []int32      // by PortIdx
 	keys  [][]mad.PKey // by class: of the partitions that several ports are in, ascending
-	talk  []bool       // by class * classes + class
+	talk  []classSet   // by class: those that it exchanges packets with
 
 	once    sync.Once
 	sources [][]uint32 // Sources, once they were asked for
@@ -65,8 +66,30 @@ func NewTenants(t *topo.Topo, table func(p topo.PortIdx) *topo.PKeyTable) *Tenan
 	}
 	n.dropManagement(members, managers)
 	n.findTalk(tables, members)
-	if !slices.Contains(n.talk, false) {
+	if !slices.ContainsFunc(n.talk, func(with classSet) bool { return with.len() < len(tables) }) {
 		return nil
+	}
+	return n
+}
+
+// classSet is a set of classes, a bit for each.
+type classSet []uint64
+
+func newClassSet(classes int) classSet { return make(classSet, (classes+63)/64) }
+
+func (c classSet) add(class int) { c[class/64] |= 1 << (class % 64) }
+
+func (c classSet) has(class int) bool { return c[class/64]>>(class%64)&1 > 0 }
+
+func (c classSet) addAll(others classSet) {
+	for i, word := range others {
+		c[i] |= word
+	}
+}
+
+func (c classSet) len() (n int) {
+	for _, word := range c {
+		n += bits.OnesCount64(word)
 	}
 	return n
 }
@@ -105,48 +128,60 @@ func (n *Tenants) dropManagement(members, managers []int) {
 	}
 }
 
-// findTalk finds the classes that exchange packets, partition by partition. Of the tables only those count that are not known.
+// findTalk finds the classes that exchange packets: those of a partition with its full members. Of the tables only those count that are not known. The work
+// grows with the classes times their keys, each a set of classes.
 func (n *Tenants) findTalk(tables []*topo.PKeyTable, members []int) {
 	count := len(tables)
-	n.talk = make([]bool, count*count)
-	talk := func(a, b int) { n.talk[a*count+b], n.talk[b*count+a] = true, true }
-	full, all := map[mad.PKey][]int{}, map[mad.PKey][]int{} // classes by partition
+	full, all := map[mad.PKey]classSet{}, map[mad.PKey]classSet{} // by partition
+	put := func(in map[mad.PKey]classSet, k mad.PKey, class int) {
+		if in[k] == nil {
+			in[k] = newClassSet(count)
+		}
+		in[k].add(class)
+	}
+	every, unknown := newClassSet(count), newClassSet(count)
 	for class, keys := range n.keys {
+		every.add(class)
+		if tables[class] == nil {
+			unknown.add(class)
+		}
 		for _, k := range keys {
-			if all[k.Base()] = append(all[k.Base()], class); k&mad.FullMember != 0 {
-				full[k.Base()] = append(full[k.Base()], class)
-			}
-		}
-		for other := range count {
-			if tables[class] == nil {
-				talk(class, other)
+			if put(all, k.Base(), class); k&mad.FullMember != 0 {
+				put(full, k.Base(), class)
 			}
 		}
 	}
-	for key, classes := range full {
-		for _, a := range classes {
-			for _, b := range all[key] {
-				talk(a, b)
+	var alone []int
+	idle := newClassSet(count)
+	for class, keys := range n.keys {
+		with := newClassSet(count)
+		with.addAll(unknown)
+		if unknown.has(class) {
+			with.addAll(every)
+		}
+		for _, k := range keys {
+			if with.addAll(full[k.Base()]); k&mad.FullMember != 0 {
+				with.addAll(all[k.Base()])
 			}
 		}
-	}
-	var idle []int
-	for a := range count {
-		others := 0
-		for b := range count {
-			if n.talk[a*count+b] {
-				others += members[b]
-			}
-		}
-		if others < 2 {
-			idle = append(idle, a)
+		if n.talk = append(n.talk, with); with.ports(members) < 2 {
+			alone = append(alone, class)
+			idle.add(class)
 		}
 	}
-	for _, a := range idle {
-		for _, b := range idle {
-			talk(a, b)
+	for _, class := range alone {
+		n.talk[class].addAll(idle)
+	}
+}
+
+// ports is how many ports classes have, of which there are so many of each; no more than two are counted.
+func (c classSet) ports(members []int) (count int) {
+	for i, word := range c {
+		for ; word != 0 && count < 2; word &= word - 1 {
+			count += members[i*64+bits.TrailingZeros64(word)]
 		}
 	}
+	return count
 }
 
 // Classes is how many classes of ports there are.
@@ -166,7 +201,7 @@ func (n *Tenants) Class(p topo.PortIdx) int {
 }
 
 // Talk reports whether ports of two classes exchange packets.
-func (n *Tenants) Talk(a, b int) bool { return n == nil || n.talk[a*len(n.keys)+b] }
+func (n *Tenants) Talk(a, b int) bool { return n == nil || n.talk[a].has(b) }
 
 // Keys are the P_Keys of a class, ascending.
 func (n *Tenants) Keys(class int) []mad.PKey { return n.keys[class] }

@@ -128,6 +128,26 @@ func BenchmarkSources(b *testing.B) {
 	}
 }
 
+// BenchmarkTalk is of 1000 classes of ports that are in many partitions together.
+func BenchmarkTalk(b *testing.B) {
+	in := routingtest.Problem(b, "fattree:k=24")
+	tables := make([]*topo.PKeyTable, 1000)
+	for i := range tables {
+		keys := []mad.PKey{0x9000 + mad.PKey(i)}
+		for k := range mad.PKey(100) {
+			if i > 0 || k > 0 {
+				keys = append(keys, 0x8100+k)
+			}
+		}
+		tables[i] = topo.NewPKeyTable(keys)
+	}
+	tables[0] = topo.NewPKeyTable([]mad.PKey{0x8001})
+	for b.Loop() {
+		got := routing.NewTenants(in.Topo, func(p topo.PortIdx) *topo.PKeyTable { return tables[int(p)/2%len(tables)] })
+		b.ReportMetric(float64(got.Classes()), "classes")
+	}
+}
+
 // TestManyTenants: with a partition of its own for each host, beside that of a half, there are too many classes in a large subnet, and nobody is kept apart.
 func TestManyTenants(t *testing.T) {
 	alone := func(p topo.PortIdx) *topo.PKeyTable {

@@ -16,12 +16,13 @@ import (
 
 // Schema is the version of the layout of the file. It is raised with every change of
 // the layout below, and when registry.Version is.
-const Schema = 3
+const Schema = 4
 
 // migrations[i] turns a file of schema i+1 into one of schema i+2.
 var migrations = []func(*bbolt.Tx) error{
 	func(*bbolt.Tx) error { return nil }, // 2 may have a policy, which 1 took for damage
 	func(*bbolt.Tx) error { return nil }, // 3 may have Changes of registry.Version 2
+	func(*bbolt.Tx) error { return nil }, // 4 may have a record of routes, which 3 took for damage
 }
 
 // Buckets, and what is in them. Numbers are big-endian. Every value but that of
@@ -163,6 +164,8 @@ func load(tx *bbolt.Tx) (*Contents, error) {
 			c.Partitions = append([]byte{}, r[1]...)
 		case textKeys:
 			c.Keys = append([]byte{}, r[1]...)
+		case textRoutes:
+			c.Routes = append([]byte{}, r[1]...)
 		}
 	}
 	if err := loadRegistry(tx, c); err != nil {

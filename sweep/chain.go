@@ -81,6 +81,8 @@ func (a *attempts) fromFound(ctx context.Context, afresh *routed) *routed {
 		return nil
 	case err != nil || !a.keepsFound(r.tables):
 		return afresh
+	case a.goesOn:
+		return r
 	}
 	if r.base.uneven, err = a.isUneven(ctx, r.tables, afresh.tables); err != nil {
 		return nil

@@ -30,9 +30,15 @@ func TestNobodyChose(t *testing.T) {
 		if again := b.heavy(); again.Engine != c.engine || again.Keep == routing.KeepWorking || again.Sets[smp.AttrLinearForwardingTable] > 0 {
 			t.Errorf("%s, after a pause: %s, %v, %v", c.spec, again.Engine, again.Keep, again.Sets)
 		}
+		record := b.state.routes
+		b.Abdicate() // another manager may have been master, but the tables are those of the record
+		if again := b.heavy(); again.Engine != c.engine || again.Keep == routing.KeepWorking || again.Foreign != "" || again.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.routes != record {
+			t.Errorf("%s, as found: %s, %q, %v, %v, record %v, was %v", c.spec, again.Engine, again.Foreign, again.Keep, again.Sets, b.state.routes, record)
+		}
 		b.Abdicate()
-		if other := b.heavy(); other.Engine != "minhop" || other.Seen != "" || other.Keep != routing.KeepWorking || other.Sets[smp.AttrLinearForwardingTable] > 0 {
-			t.Errorf("%s, as found: %s, %q, %v, %v", c.spec, other.Engine, other.Seen, other.Keep, other.Sets)
+		b.state.routes.Sum++
+		if other := b.heavy(); other.Engine != "minhop" || other.Seen != "" || other.Keep != routing.KeepWorking || other.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.routes != (RoutesRecord{}) {
+			t.Errorf("%s, others found: %s, %q, %v, %v, record %v", c.spec, other.Engine, other.Seen, other.Keep, other.Sets, b.state.routes)
 		}
 	}
 

@@ -31,6 +31,7 @@ type RouteTask struct {
 	state    *state // the snapshot, which the task may write to
 	parts    Partitions
 	reroute  rerouting
+	goesOn   bool // the tables found are those of state.routes
 	regroup  bool // a switch or end port has come into a port group of the engines, or left one
 	drained  []routing.SwitchPort
 	cabling  Cabling
@@ -121,6 +122,7 @@ type delta struct {
 	closing     []repair.Route
 	adopted     bool
 	auto        bool
+	routes      RoutesRecord
 	base        *base
 	members     *engines.Members
 	indexes     partitions.Indexes // nil: unchanged
@@ -136,7 +138,7 @@ func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.ports, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
 	s.settings, s.values, s.report, s.foreign, s.adopted, s.groups = d.settings, d.values, d.report, d.foreign, d.adopted, d.groups
-	s.auto, s.unnamed = d.auto, d.unnamed
+	s.auto, s.routes, s.unnamed = d.auto, d.routes, d.unnamed
 	s.sls, s.credit, s.rules, s.fitting, s.readLanes = d.sls, d.credit, d.rules, d.fitting, s.readLanes && d.adopted
 	s.closing, s.base, s.members = d.closing, d.base, d.members
 	if d.indexes != nil {
@@ -171,8 +173,13 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	})
 	d.adopted = s.adopted || !s.swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
 	if j.chain.HasUnchosen() {
-		if d.auto = s.auto || j.reroute == reroutesByAll; !d.auto && !s.swept && isCold(t) {
+		d.auto = s.auto || j.reroute == reroutesByAll
+		switch {
+		case s.swept:
+		case !d.auto && isCold(t):
 			d.auto, d.adopted = true, false // what stands in the tables is of no use to anybody
+		case s.routes.found(t, d.switches):
+			d.auto, j.goesOn = true, true
 		}
 	}
 	var dead, babblers []topo.PortIdx
@@ -202,6 +209,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.pkeys.indexes)
 	d.indexes = out.Partitions.Remember
 	d.report, d.sls, d.proof, d.base, d.members = s.report, s.sls, proof{s.credit, s.rules, nil, s.fitting}, s.base, s.members
+	d.routes = s.routes
 	d.groups = j.adaptive(out)
 	j.route(ctx, out, reserved)
 	stillUsed(t, out.LIDs, out.Tables, out.Drained)
@@ -285,7 +293,9 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	if !d.auto {
 		j.chain = j.chain.Chosen()
 	}
-	j.chain, out.Seen = j.chain.For(t)
+	if j.chain, out.Seen = j.chain.For(t); j.goesOn {
+		j.chain = s.routes.from(j.chain)
+	}
 	a := &attempts{RouteTask: j, out: out, in: in, reserved: reserved, groups: j.trees.groups(t)}
 	r := a.choose(ctx)
 	if r == nil {
@@ -312,6 +322,9 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	}
 	d.closing = out.Closing
 	out.Fitting, out.CreditLoop, out.Stopped, d.report, d.sls, d.proof = r.fitting, r.credit.Loop, r.credit.Findings, r.report, tables.SLs, r.proof
+	if d.routes = (RoutesRecord{}); d.auto && !d.adopted && !r.engine.IsMinHop() {
+		d.routes = RoutesRecord{out.Engine, sumOf(t, func(s topo.SwitchIdx) []uint8 { return tables.LFT[s] })}
+	}
 	for i, n := range t.Switches {
 		sw := &d.switches[i]
 		if t.Nodes[n].Missed > 0 {

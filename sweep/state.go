@@ -55,6 +55,8 @@ type state struct {
 	closing      []repair.Route     // SweepPlan.Closing of the last plan
 	auto         bool               // engines that nobody chose route the subnet: it was not in use, or its routes were computed afresh by an order; false where all are chosen
 	adopted      bool               // the routes are another manager's: repaired, but not improved without a request
+	routes       RoutesRecord       // of the routes computed last
+	storedRoutes RoutesRecord       // routes as RoutesRecord returned it last
 	base         *base              // of the routes in force; nil where their engine needs none
 	members      *engines.Members   // of port groups in files of engines, in the last sweep; nil without any
 	swept        bool               // a sweep has been completed in this mastership
@@ -69,8 +71,8 @@ const maxFailed = 2
 func newState(restored Restored) *state {
 	s := &state{
 		stale: restored.Stale, registered: restored.Registered, stored: slices.SortedFunc(slices.Values(restored.LIDs), byPort),
-		devices: device.NewRecord(),
-		plain:   map[discover.Device]bool{}, mkeys: map[mad.GUID]mad.MKey{}, pkeys: pkeyState{indexes: partitions.Indexes{}},
+		devices: device.NewRecord(), routes: restored.Routes, storedRoutes: restored.Routes,
+		plain: map[discover.Device]bool{}, mkeys: map[mad.GUID]mad.MKey{}, pkeys: pkeyState{indexes: partitions.Indexes{}},
 	}
 	for _, k := range s.stored {
 		if k.valid() {

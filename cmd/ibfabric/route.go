@@ -35,7 +35,7 @@ const routeExamples = `  ibfabric route fattree:k=36
   ibfabric route torus:dims=5x5x5 --engine lash,minhop
   ibfabric route fattree:k=8,missing-links=3% --engine updn --root 0xb83fd20300404000
   ibfabric route cluster.topo --engine lash --lanes 4 --dump dumps
-  ibfabric route fattree:k=16 --engine minhop,ftree,sssp,tree --missing 0%..10%
+  ibfabric route fattree:k=16 --engine minhop,ftree,sssp,tree --missing 0%..10% --plot k16.svg
 `
 
 // route is one run of ibfabric route.
@@ -45,7 +45,8 @@ type route struct {
 	lanes    uint8
 	lmc      uint8
 	dir      string
-	missing  []int // shares of cables, in percent; none compares nothing
+	missing  []int  // shares of cables, in percent; none compares nothing
+	plot     string // file for the comparison as an SVG picture; "" for none
 	rails    *rails.Rails
 	out      io.Writer
 }
@@ -65,7 +66,7 @@ describes them.
 
 With --missing each engine of the list routes the topology with a share of the cables between switches
 missing, from the first share to the last in steps, and a table compares the routes. Of five draws
-of what is missing the middle one of each figure is shown.
+of what is missing the middle one of each figure is shown. With --plot they are drawn, too.
 
 Engines are tried in the order of the list; one that cannot route the topology says why. They are
 minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, dragonfly, hyperx, file and auto, which chooses by the kind of fabric.`}
@@ -82,6 +83,7 @@ minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, drago
 	c.Flags().BoolVar(&r.settings.Updn.ConnectRoots, "connect-roots", false, "routes between root switches (updn, dnup, ftree): without it they do not reach each other, which the proof reports")
 	c.Flags().StringVar(&r.dir, "dump", "", "write OpenSM's dump files to `DIR`, and with an engine that uses lanes the SL of each path as ibdmchk -c reads it")
 	missing := c.Flags().String("missing", "", "`RANGE`, such as 0%..10%: compare the engines with such shares of the cables between switches missing")
+	c.Flags().StringVar(&r.plot, "plot", "", "with --missing: draw the comparison to `FILE`, as an SVG picture")
 	torusFile := c.Flags().String("torus-config", "", "`FILE` that describes the torus of torus-2QoS, in the format of torus-2QoS.conf")
 	lfts := c.Flags().String("lfts-file", "", "`FILE` of forwarding tables for the engine file, in the format of opensm-lfts.dump")
 	matrix := c.Flags().String("lid-matrix-file", "", "`FILE` of hop counts for the engine file, in the format of opensm-lid-matrix.dump")
@@ -96,6 +98,9 @@ minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, drago
 		var err error
 		if r.missing, err = shares(*missing); err != nil {
 			return cli.UsageError(fmt.Sprintf("--missing %s: %v", *missing, err), "expected a range such as 0%..10%")
+		}
+		if r.plot != "" && r.missing == nil {
+			return cli.UsageError("--plot needs --missing", "")
 		}
 		for _, name := range r.engines {
 			if _, ok := engines.Find(name, &r.settings); !ok {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,12 +36,14 @@ type attempt struct {
 // compare prints a table of the engines, with more and more cables missing.
 func (r *route) compare(ctx context.Context, in routing.In) error {
 	fmt.Fprintf(r.out, "\n%-8s %-10s %8s %8s %13s %7s %9s %9s %7s %6s %7s %10s %6s\n", "missing", "engine", "seconds", "lost", "credit loops", "unused", "mean", "fullest", "shift", "worst", "rails", "bisection", "cut")
+	var points []point
 	for _, percent := range r.missing {
 		for _, name := range r.engines {
 			of, refused, err := r.tries(ctx, in, name, percent)
 			if err != nil {
 				return err
 			}
+			points = append(points, point{name, percent, of})
 			share := fmt.Sprintf("%d%%", percent)
 			if len(of) == 0 {
 				fmt.Fprintf(r.out, "%-8s %-10s refuses: %v\n", share, name, refused)
@@ -62,7 +65,10 @@ func (r *route) compare(ctx context.Context, in routing.In) error {
 		}
 	}
 	fmt.Fprint(r.out, compared)
-	return nil
+	if r.plot == "" {
+		return nil
+	}
+	return os.WriteFile(r.plot, plot(r.engines, r.missing, points), 0o644)
 }
 
 // compared says what the columns of the table are.

@@ -131,6 +131,7 @@ func TestRouteCreditLoops(t *testing.T) {
 	for _, args := range []string{
 		"fattree:k=4", "fattree:k=8,levels=2", "torus:dims=5,hosts=1", "torus:dims=5,hosts=1 -R lash", "torus:dims=4x5,hosts=1", "torus:dims=4x5,hosts=1 -R lash", "torus:dims=4x5,hosts=1 -R dfsssp", "torus:dims=4x5,hosts=1 -R dor", "mesh:dims=4x4,hosts=1 -R dor", "hyperx -R dfsssp",
 		"torus:dims=3x3x3,hosts=1 -R lash", "mesh:dims=4x4,hosts=1", "hyperx -R lash", "mesh:dims=4x4,hosts=1 -R updn --root b83fd20300400000", "torus:dims=4x5,hosts=1 -R updn --root b83fd20300400000", "random:switches=20,degree=4,hosts=1,seed=3", "random:switches=20,degree=4,hosts=1,seed=3 -R lash",
+		"fattree:k=4 -R auto", "fattree:k=8,missing-links=5%,seed=2 -R auto", "fattree:k=8,levels=2,missing-links=3%,seed=4 -R auto", "random:switches=20,degree=4,hosts=1,seed=3,missing-links=5% -R auto", "hypercube:dim=4 -R auto",
 	} {
 		dir := filepath.Join(t.TempDir(), "dumps")
 		var out bytes.Buffer

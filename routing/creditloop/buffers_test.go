@@ -1,6 +1,7 @@
 package creditloop
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -8,9 +9,12 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
+	"ibsm/routing/ftree"
 	"ibsm/routing/lash"
 	"ibsm/routing/minhop"
 	"ibsm/routing/routingtest"
+	"ibsm/routing/sssp"
+	"ibsm/routing/tree"
 	"ibsm/topo"
 )
 
@@ -276,6 +280,91 @@ func TestBuffersInStages(t *testing.T) {
 	if stopped == 0 {
 		t.Error("the order made no difference")
 	}
+}
+
+// TestBuffersOfTakeover: routes of OpenSM's min-hop, ftree and dfsssp become those of the engines by which auto replaces them, whole and with cables missing, while
+// packets move through finite buffers: in the stages that Order finds they never stop.
+func TestBuffersOfTakeover(t *testing.T) {
+	seeds := uint64(3)
+	if os.Getenv("IBSM_PROOF") != "" {
+		seeds = 40
+	}
+	count := map[string]int{}
+	for _, spec := range []string{"fattree:k=4", "fattree:k=8,levels=2", "random:switches=12,degree=4,hosts=1"} {
+		for seed := range seeds {
+			in := routingtest.Problem(t, fmt.Sprintf("%s,missing-links=%d%%,seed=%d", spec, seed%4*3, seed+1))
+			in.Lanes = slices.Repeat([]uint8{8}, len(in.Topo.Ports))
+			dfsssp, err := sssp.NewDeadlockFree(sssp.Settings{})(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			is, err := tree.Route(t.Context(), in)
+			if err != nil {
+				is = dfsssp // the next engine of auto
+			}
+			olds := map[string]*routing.Tables{"dfsssp": dfsssp}
+			for name, engine := range map[string]routing.Engine{"minhop": minhop.Route, "ftree": ftree.New(ftree.Settings{Roots: roots(in)})} {
+				if tables, err := engine(t.Context(), in); err == nil {
+					olds[name] = tables
+				}
+			}
+			for name, old := range olds {
+				now := &routingtest.Subnet{Topo: in.Topo, LIDs: in.LIDs, Tables: is, Maps: is.SLs.Lanes()}
+				now.Before = &routingtest.Subnet{Topo: in.Topo, LIDs: in.LIDs, Tables: old, Maps: old.SLs.Lanes()}
+				rules := func(s *routingtest.Subnet) Rules {
+					return Rules{routing.NewForwarding(s.Topo, s.LIDs, s.Tables), s.Tables.SLs, s.Maps}
+				}
+				was, f := rules(now.Before), rules(now)
+				tr, err := Order(t.Context(), In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: f.Forwarding, SLs: f.SLs, Maps: f.Maps, Traffic: All, Before: &was}, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tr.Risk != nil { // of traffic with ports 0 of switches, too
+					continue
+				}
+				count[name]++
+				for try := range uint64(2) {
+					if newTraffic(now, seed+try<<32).stopsInStages(tr.Stages) {
+						t.Errorf("%s, seed %d: from %s packets have stopped; stages %v", spec, seed, name, tr.Stages)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%v", count)
+	for _, name := range []string{"minhop", "ftree", "dfsssp"} {
+		if count[name] == 0 {
+			t.Errorf("no case of %s", name)
+		}
+	}
+}
+
+// roots are the switches that are farthest from hosts.
+func roots(in routing.In) (guids []mad.GUID) {
+	graph, far := routing.NewGraph(in.Topo), make([]int, len(in.Topo.Switches))
+	for i := range far {
+		far[i] = len(far)
+	}
+	var queue []topo.SwitchIdx
+	for _, p := range in.Topo.EndPorts {
+		if s := in.Topo.SwitchOf(p); s != topo.None && in.Topo.IsHost(p) && far[s] > 0 {
+			far[s], queue = 0, append(queue, s)
+		}
+	}
+	for i := 0; i < len(queue); i++ {
+		peers, _ := graph.Edges(queue[i])
+		for _, s := range peers {
+			if far[s] > far[queue[i]]+1 {
+				far[s], queue = far[queue[i]]+1, append(queue, s)
+			}
+		}
+	}
+	for s, n := range in.Topo.Switches {
+		if far[s] == slices.Max(far) {
+			guids = append(guids, in.Topo.Nodes[n].GUID)
+		}
+	}
+	return guids
 }
 
 // TestBuffers lets packets move through finite buffers: by rules without a credit loop they never

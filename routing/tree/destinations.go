@@ -176,20 +176,28 @@ type inRail struct {
 // are reached by different switches. It returns the next number, too.
 func (n *network) numberRails() (places map[mad.LID]inRail, next int) {
 	places = map[mad.LID]inRail{}
+	alone, numbers := n.numberAlone()
 	for _, r := range n.rails {
-		next += leastClashes(n.tiers[0].parents*n.tiers[0].cables, func(by int) (count int) {
-			for at, lid := range r.lids {
-				count += n.clashes(n.ownerOf(lid), next+by+at)
-			}
-			return count
-		})
+		if _, is := alone[r.lids[0]]; !is {
+			next = max(next, numbers)
+			next += leastClashes(n.tiers[0].parents*n.tiers[0].cables, func(by int) (count int) {
+				for at, lid := range r.lids {
+					count += n.clashes(n.ownerOf(lid), next+by+at)
+				}
+				return count
+			})
+		}
 		for at, lid := range r.lids {
-			places[lid] = inRail{r, at, next}
-			n.numbered(n.ownerOf(lid), next)
-			next++
+			number, is := alone[lid]
+			if !is {
+				number = next
+				next++
+			}
+			places[lid] = inRail{r, at, number}
+			n.numbered(n.ownerOf(lid), number)
 		}
 	}
-	return places, next
+	return places, max(next, numbers)
 }
 
 func (n *network) egress(p topo.PortIdx) uint8 {

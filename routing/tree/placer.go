@@ -50,7 +50,7 @@ func newPlacer(n *network, rows [][]uint8) *placer {
 // place chooses all ports.
 func place(ctx context.Context, n *network, rows [][]uint8) error {
 	all, p := n.destinations(), newPlacer(n, rows)
-	steps := []func(context.Context, []destinations) error{p.placeDigits, p.placeOthers, p.relieve, p.separate, p.connect}
+	steps := []func(context.Context, []destinations) error{p.placeDigits, p.placeOthers, p.relieve, p.separate, p.relieveShifts, p.connect}
 	if n.Base != nil {
 		steps = []func(context.Context, []destinations) error{p.keep, p.placeLost, p.connect, p.share}
 	}

@@ -220,9 +220,66 @@ func mustBeBest(t *testing.T, found map[string][]figures) {
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		f := of(name)
 		t.Logf("%-8s fullest %d, bisection %.4f, shift %.3f, within rails %.3f", name, f.all.Fullest, f.all.Bisection, f.all.Shift, f.rails.Shift)
-		if name != "tree" && (f.all.Fullest < ours.all.Fullest || f.rails.Shift < ours.rails.Shift || f.all.Bisection > ours.all.Bisection*1.02) {
+		if name != "tree" && (f.all.Fullest < ours.all.Fullest || f.rails.Shift < ours.rails.Shift || f.all.Shift < ours.all.Shift*0.99 || f.all.Bisection > ours.all.Bisection*1.02) {
 			t.Errorf("%s is better", name)
 		}
+	}
+}
+
+// TestOneUnit: in fabrics of one unit, in which nothing of a rail leaves its leaf, with adapters and cables missing: in the median over seeds no engine
+// of OpenSM has an emptier fullest link, or shifts or bisections that are better by three in a hundred. The ports of a host are reached over
+// different switches.
+func TestOneUnit(t *testing.T) {
+	seeds, adapters, cables := uint64(3), []int{0, 4}, []int{0, 3}
+	specs := []routingtest.RailSpec{{Units: 1, Hosts: 16, Rails: 8, Spines: 16, Cables: 1}, {Units: 1, Hosts: 18, Rails: 4, Spines: 9, Cables: 2}}
+	if os.Getenv("IBSM_PROOF") != "" {
+		seeds, adapters, cables = 20, []int{0, 1, 2, 4}, []int{0, 1, 2, 3, 5}
+		specs = append(specs, routingtest.RailSpec{Units: 1, Hosts: 32, Rails: 8, Spines: 16, Cables: 2}, routingtest.RailSpec{Units: 1, Hosts: 31, Rails: 8, Spines: 8, Cables: 4})
+	}
+	for _, spec := range specs {
+		for _, gone := range adapters {
+			for _, percent := range cables {
+				found := map[string][]quality.Figures{}
+				for seed := range seeds {
+					n := spec.Fabric()
+					routingtest.LoseCables(n, percent, seed+1)
+					unplug(n, gone, seed)
+					in := problem(t, n, 0)
+					for _, name := range []string{"tree", "minhop", "ftree", "sssp"} {
+						tables, err := rivals(in)[name](t.Context(), in)
+						if err != nil {
+							t.Fatal(err)
+						}
+						f, err := quality.Measure(t.Context(), in, tables.LFT, quality.Hosts(in.Topo, in.LIDs), 200)
+						if err != nil || name == "tree" && f.Cut > 0 {
+							t.Fatalf("%v, %+v", err, f)
+						}
+						found[name] = append(found[name], f)
+					}
+				}
+				ours := median(found["tree"])
+				for name := range found {
+					f := median(found[name])
+					t.Logf("%+v, %d adapters and %d %% of the cables missing: %-6s fullest %d, shift %.2f, bisection %.3f", spec, gone, percent, name, f.Fullest, f.Shift, f.Bisection)
+					if f.Fullest < ours.Fullest || f.Shift < ours.Shift*0.97 || f.Bisection > ours.Bisection*1.03 {
+						t.Errorf("%s is better", name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// unplug takes away the cables of some adapters.
+func unplug(n *net.Net, adapters int, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	for _, i := range rng.Perm(len(n.Nodes)) {
+		port := &n.Nodes[i].Ports[1]
+		if n.Nodes[i].Type != mad.CA || adapters == 0 {
+			continue
+		}
+		n.Nodes[port.Peer.Node].Ports[port.Peer.Port].Peer, port.Peer = net.NoEnd, net.NoEnd
+		adapters--
 	}
 }
 
@@ -272,7 +329,7 @@ func TestCluster582(t *testing.T) {
 		}
 		ours, theirs, named := measureRails(t, in, Route, r), measureRails(t, in, sssp.New(sssp.Settings{}), r), measureRails(t, in, Route, byName)
 		t.Logf("%+v, by name %.3f; sssp %+v", ours, named.rails.Shift, theirs)
-		if ours.all.Fullest > min(925<<lmc, theirs.all.Fullest) || ours.all.Unused > 0 || ours.all.Bisection < theirs.all.Bisection || ours.rails.Shift > 2.1 || lmc == 0 && named.rails.Shift > 3.5 {
+		if ours.all.Fullest > min(925<<lmc, theirs.all.Fullest) || ours.all.Unused > 0 || ours.all.Bisection < theirs.all.Bisection || ours.all.Shift > theirs.all.Shift || ours.rails.Shift > 2.1 || lmc == 0 && named.rails.Shift > 3.5 {
 			t.Errorf("LMC %d: %+v, by name %+v; sssp %+v", lmc, ours, named.rails, theirs)
 		}
 	}

@@ -1,0 +1,72 @@
+package sweep
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc64"
+	"slices"
+
+	"ibsm/routing"
+	"ibsm/sweep/device"
+	"ibsm/sweep/engines"
+	"ibsm/topo"
+)
+
+// RoutesRecord says which engine computed the routes in force where nobody chose one, and which tables these are. It is kept over a restart: a
+// manager that finds these tables goes on with the engine. The zero value is for other routes.
+type RoutesRecord struct {
+	Engine string
+	Sum    uint64 // of the forwarding tables of all switches
+}
+
+// Text is the record as it is stored.
+func (r RoutesRecord) Text() []byte { return fmt.Appendf(nil, "%s %016x\n", r.Engine, r.Sum) }
+
+// ParseRoutesRecord is the inverse of Text. It returns the zero value for what Text does not write.
+func ParseRoutesRecord(text []byte) (r RoutesRecord) {
+	if n, err := fmt.Sscanf(string(text), "%s %x\n", &r.Engine, &r.Sum); n != 2 || err != nil || !bytes.Equal(r.Text(), text) {
+		return RoutesRecord{}
+	}
+	return r
+}
+
+var tablesPolynomial = crc64.MakeTable(crc64.ECMA)
+
+// sumOf is the sum of the forwarding tables of the switches of a subnet. Entries without a port behind the last one with one do not matter.
+func sumOf(t *topo.Topo, rows func(s topo.SwitchIdx) []uint8) (sum uint64) {
+	inOrder := slices.Clone(t.Switches)
+	slices.SortFunc(inOrder, func(a, b topo.NodeIdx) int { return bytes.Compare(guidOf(t, a), guidOf(t, b)) })
+	for _, n := range inOrder {
+		row := rows(t.Nodes[n].Switch)
+		for len(row) > 0 && row[len(row)-1] == routing.NoPath {
+			row = row[:len(row)-1]
+		}
+		sum = crc64.Update(crc64.Update(sum, tablesPolynomial, guidOf(t, n)), tablesPolynomial, row)
+	}
+	return sum
+}
+
+func guidOf(t *topo.Topo, n topo.NodeIdx) []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(t.Nodes[n].GUID))
+}
+
+// found reports whether switches have the tables of a record.
+func (r RoutesRecord) found(t *topo.Topo, switches []device.Walked) bool {
+	return r.Engine != "" && r.Sum == sumOf(t, func(s topo.SwitchIdx) []uint8 { return switches[s].LFT.Row() })
+}
+
+// from is a chain without the engines before that of a record, if it has this one: then they refused the subnet.
+func (r RoutesRecord) from(c engines.Chain) engines.Chain {
+	if at := slices.IndexFunc(c, func(e engines.Engine) bool { return e.Name == r.Engine }); at >= 0 {
+		return c[at:]
+	}
+	return c
+}
+
+// RoutesRecord is the record of the routes computed last, and whether it is another one than this function returned before.
+func (s *Sweeper) RoutesRecord() (r RoutesRecord, changed bool) {
+	r = s.state.routes
+	changed, s.state.storedRoutes = r != s.state.storedRoutes, r
+	return r, changed
+}
