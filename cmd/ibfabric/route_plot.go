@@ -94,7 +94,7 @@ func (p *panel) draw(b *bytes.Buffer, engines []string, shares []int, points []p
 	last := float64(max(1, shares[len(shares)-1]-shares[0]))
 	x := func(percent int) float64 { return plotLeft + float64(percent-shares[0])/last*plotWidth }
 	y := func(v float64) float64 { return plotTop + plotHeight*(1-v/top) }
-	fmt.Fprintf(b, `<text x="%d" y="14" class="h">%s</text><text x="%[1]d" y="28">%s</text>`+"\n", plotLeft, p.title, p.meaning)
+	fmt.Fprintf(b, `<text x="%d" y="14" class="h">%s</text><text x="%[1]d" y="28">%[3]s</text>`+"\n", plotLeft, p.title, p.meaning)
 	for i := range 3 {
 		v := top * float64(i) / 2
 		fmt.Fprintf(b, `<path class="a" d="M%d %sh%d"/><text x="%d" y="%s" class="e">%s</text>`+"\n", plotLeft, tenth(y(v)), plotWidth, plotLeft-4, tenth(y(v)+3), strconv.FormatFloat(v, 'g', 3, 64))
