@@ -19,6 +19,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 
+	"ibsm/congestioncontrol"
 	"ibsm/ctl"
 	"ibsm/ctl/server"
 	"ibsm/mad"
@@ -47,6 +48,7 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 	sink(to).subnet(f.subnet)
 	sink(to).registered(f.registered)
 	sink(to).counters(&ctl.CounterStatus{Enabled: true, Sweeps: 1, Ports: 3, Answered: 2})
+	sink(to).congestionControl(&congestioncontrol.State{Enabled: true, Sent: 7, Devices: []congestioncontrol.Device{{}, {Standing: congestioncontrol.NoClass}}})
 	sink(to).held(func() (int, int) { return 1, 2 })
 }
 
