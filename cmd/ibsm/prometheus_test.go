@@ -31,9 +31,9 @@ func TestPrometheusFaults(t *testing.T) {
 	defer p.stop()
 	ask := ctltest.Prometheus(t, path, addr, "", abs(t, "../../dist/prometheus/ibsm.rules.yml"))
 	host := func(name string) string { // its ID
-		for i := range s.net.Nodes {
-			if strings.HasPrefix(s.net.Nodes[i].Desc, name+" ") {
-				return s.net.Nodes[i].ID
+		for _, n := range s.net.nodes {
+			if strings.HasPrefix(n.desc, name+" ") {
+				return n.id
 			}
 		}
 		t.Fatal(name)
