@@ -2,7 +2,6 @@ package gsi
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"ibsm/mad"
@@ -15,19 +14,14 @@ import (
 // One goroutine is in Run, which calls the functions of Asking; Ask and SetMaxWindow may only be
 // called by these. All other methods may be called by any goroutine.
 type Asker struct {
-	asking  Asking
-	start   time.Time
-	came    chan struct{} // enough has been received; has room for one
-	calls   chan func()
-	wake    chan struct{} // has room for one
-	table   *txn.Table
-	refused []uint64 // tags of requests for which the table had no room
-	ended   []txn.Outcome
-	taken   []mad.Datagram // by Run
-
-	mu       sync.Mutex
-	received []mad.Datagram // that Run has not taken
-	enough   int            // how many of them wake Run
+	asking   Asking
+	start    time.Time
+	received chan mad.Datagram
+	calls    chan func()
+	wake     chan struct{} // has room for one
+	table    *txn.Table
+	refused  []uint64 // tags of requests for which the table had no room
+	ended    []txn.Outcome
 }
 
 // Asking is what the user of an Asker does.
@@ -45,13 +39,9 @@ type Asking struct {
 // maxReceived is how many responses wait. More are dropped, and asked for again.
 const maxReceived = 1024
 
-// gathers is for how long Run waits until half of what is on the wire has been answered: to be woken for each
-// response costs more than to take it.
-const gathers = 2 * time.Millisecond
-
 // NewAsker returns an Asker without requests.
 func NewAsker(cfg txn.Config, asking Asking) *Asker {
-	a := &Asker{asking: asking, start: time.Now(), came: make(chan struct{}, 1), enough: 1, calls: make(chan func()),
+	a := &Asker{asking: asking, start: time.Now(), received: make(chan mad.Datagram, maxReceived), calls: make(chan func()),
 		wake: make(chan struct{}, 1), table: txn.New(cfg)}
 	a.table.SetYields(true)
 	return a
@@ -59,18 +49,14 @@ func NewAsker(cfg txn.Config, asking Asking) *Asker {
 
 // Take takes packets of the user's kind, for Users. It does not wait.
 func (a *Asker) Take(ds []mad.Datagram) (dropped int) {
-	a.mu.Lock()
-	taken := min(len(ds), maxReceived-len(a.received))
-	a.received = append(a.received, ds[:taken]...)
-	enough := len(a.received) >= a.enough
-	a.mu.Unlock()
-	if enough {
+	for i := range ds {
 		select {
-		case a.came <- struct{}{}:
+		case a.received <- ds[i]:
 		default:
+			dropped++
 		}
 	}
-	return len(ds) - taken
+	return dropped
 }
 
 // Now is the time since the Asker was made, and never 0.
@@ -119,7 +105,6 @@ func (a *Asker) Run(ctx context.Context, send func([]mad.Datagram) (int, error))
 	defer timer.Stop()
 	var out []mad.Datagram
 	for {
-		a.takeAll()
 		now := a.Now()
 		a.settle(now)
 		if out = a.table.Output(now, out[:0]); len(out) > 0 {
@@ -127,15 +112,12 @@ func (a *Asker) Run(ctx context.Context, send func([]mad.Datagram) (int, error))
 				return err
 			}
 		}
-		wait := a.wait(now)
-		if a.gather() {
-			wait = min(wait, gathers)
-		}
-		timer.Reset(wait)
+		timer.Reset(a.wait(now))
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-a.came:
+		case d := <-a.received:
+			a.take(&d)
 		case <-a.wake:
 			a.asking.Woken()
 		case f := <-a.calls:
@@ -182,32 +164,6 @@ func (a *Asker) settle(now time.Duration) {
 		tag := a.refused[0]
 		a.refused = a.refused[1:]
 		a.asking.Answered(tag, nil)
-	}
-}
-
-// gather has Run woken when half of what is on the wire has been answered, and reports whether that is more than one
-// response.
-func (a *Asker) gather() bool {
-	enough := max(1, a.table.Stats().OnWire/2)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.enough = enough
-	if len(a.received) >= enough { // since takeAll
-		select {
-		case a.came <- struct{}{}:
-		default:
-		}
-	}
-	return enough > 1
-}
-
-// takeAll takes what has been received.
-func (a *Asker) takeAll() {
-	a.mu.Lock()
-	a.taken, a.received = a.received, a.taken[:0]
-	a.mu.Unlock()
-	for i := range a.taken {
-		a.take(&a.taken[i])
 	}
 }
 
