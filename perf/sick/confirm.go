@@ -16,8 +16,8 @@ type held struct {
 	n     [pma.NumCounters]uint64
 }
 
-// distrust is of how many readings nothing is believed after one that was contradicted: what they count may make up for it.
-const distrust = 5
+// afterContradiction is of how many readings nothing is believed after one that was contradicted: what they count may make up for it.
+const afterContradiction = 5
 
 // contradicts are notes of a reading which shows that the one before may have been wrong: a wrong value that looks like a
 // rise is followed by one that looks like a fall.
@@ -33,7 +33,7 @@ func (w *Watch) confirmed(reading iter.Seq2[perf.Key, *perf.Delta]) iter.Seq2[pe
 		switch {
 		case d.Note&(perf.NoAnswer|perf.Refused) != 0:
 		case d.Note&contradicts != 0:
-			h, is = held{doubt: distrust}, true
+			h, is = held{doubt: afterContradiction}, true
 		case skip:
 			h.doubt--
 			is = h.doubt > 0
