@@ -180,6 +180,10 @@ func (t *track) counter(c pma.Counter, r *reading, words uint64, restart bool, d
 	value, base := r.raw[c], t.base[c]
 	since := t.readAt(c, r)
 	doubted := t.doubt != nil && t.doubt.which.Has(c)
+	if value == base && !doubted && !(r.short.Has(c) && (isData(c) || value == pma.MaxShort(c))) { // as most are: whatever the link carries
+		t.forward(c, 0, d)
+		return
+	}
 	if doubted {
 		since = t.doubt.since[c]
 	}

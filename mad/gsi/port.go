@@ -34,7 +34,6 @@ type Port struct {
 	port     txn.Port
 	users    [NumKinds]func([]mad.Datagram) int
 	counts   [NumKinds]struct{ received, dropped atomic.Uint64 }
-	senders  atomic.Int32 // that are in Send
 	unserved chan mad.Datagram
 }
 
@@ -120,23 +119,15 @@ func (p *Port) Serve(ctx context.Context) error {
 
 // Send sends the packets in order, a share at a time (see share). It implements txn.Port.
 func (p *Port) Send(ds []mad.Datagram) (sent int, err error) {
-	p.senders.Add(1)
-	defer p.senders.Add(-1)
 	for {
 		n := 0
 		n, err = p.port.Send(ds[sent : sent+turn(ds[sent:])])
 		if sent += n; err != nil || sent == len(ds) {
 			return sent, err
 		}
-		if p.senders.Load() > 1 || sent%alone == 0 {
-			runtime.Gosched() // to those who wait for the port
-		}
+		runtime.Gosched() // to those who wait for the port
 	}
 }
-
-// alone is how many packets are sent before others have their turn while nobody waits for the port: those who have received a packet and
-// answer it. To give way costs as much as to send a packet.
-const alone = 4
 
 // TrySend sends what the port takes without waiting. It implements txn.Port.
 func (p *Port) TrySend(ds []mad.Datagram) (sent int, err error) { return p.port.TrySend(ds) }
