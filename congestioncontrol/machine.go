@@ -268,7 +268,7 @@ func (m *Machine) outcome(tag uint64, status mad.Status, answered bool) {
 			d.standing = left
 		}
 	case status == mad.StatusBadVersion, status == mad.StatusBadMethod, status == mad.StatusBadMethodAttr:
-		d.standing, f.Trouble = left, NoAgent
+		d.standing, d.rounds, f.Trouble = left, 0, NoAgent
 	default:
 		d.rounds, d.holds[x.index] = 0, held{x.attr.data, status != mad.StatusOK}
 		if status != mad.StatusOK {

@@ -113,6 +113,24 @@ func (b *bed) says(sent, found string) {
 	b.sent, b.found = nil, nil
 }
 
+// shows compares what State says of devices.
+func (b *bed) shows(want string) {
+	b.t.Helper()
+	var list []string
+	for _, d := range b.m.State().Devices {
+		text := fmt.Sprintf("%d %s", d.Port.GUID, [...]string{Complete: "complete", Writing: "writing", Refusing: "refusing", NoAnswer: "no answer", NoClass: "no class"}[d.Standing])
+		for _, a := range d.Has {
+			if text += fmt.Sprintf(" %s/%d", short[a.Attr], a.Mod); a.Refused {
+				text += " refused"
+			}
+		}
+		list = append(list, text)
+	}
+	if got := strings.Join(list, ", "); got != want {
+		b.t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // complete: every device that answers holds what is wanted.
 func (b *bed) complete(but ...mad.GUID) {
 	b.t.Helper()
@@ -203,6 +221,7 @@ func TestTroubles(t *testing.T) {
 		t.Errorf("reports %+v, want %+v", b.reports, want)
 	}
 	b.complete(1, 2, 4, 5, 6)
+	b.shows("1 no answer, 2 no class, 3 complete sw/0, 4 no class, 5 no answer, 6 refusing ca/0 cct/0 cct/1 refused, 7 complete ca/0 cct/0 cct/1")
 	for range maxSilent - 1 {
 		b.settle(&Ports{b.ports})
 		b.says("1:sw/0 5:ca/0", "")
@@ -211,6 +230,8 @@ func TestTroubles(t *testing.T) {
 	b.says("", "")
 	clear(b.answer)
 	b.settle(&Restarted{map[mad.GUID]bool{1: true, 2: true}})
+	b.step(&Ports{b.ports})
+	b.shows("1 writing, 2 writing, 3 complete sw/0, 4 no class, 5 no answer, 6 refusing ca/0 cct/0 cct/1 refused, 7 complete ca/0 cct/0 cct/1")
 	b.settle(&Ports{b.ports})
 	b.says("1:sw/0 2:sw/0", "")
 	b.settings.Key = 8 // which the silent ones may know
@@ -220,6 +241,12 @@ func TestTroubles(t *testing.T) {
 	b.settle(&Changed{b.settings})
 	b.says("4:cct/0 5:cct/0 6:cct/0 7:cct/0", "")
 	b.complete()
+	b.shows("1 complete sw/0, 2 complete sw/0, 3 complete sw/0, 4 complete ca/0 cct/0, 5 complete ca/0 cct/0, 6 complete ca/0 cct/0, 7 complete ca/0 cct/0")
+	b.settings.Enabled = false
+	b.settle(&Changed{b.settings})
+	if b.shows(""); b.m.State().Enabled || b.m.State().Sent == 0 {
+		t.Errorf("%+v", b.m.State())
+	}
 }
 
 // TestManyTroubles: findings are bounded, and the rest is counted.

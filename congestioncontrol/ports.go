@@ -23,7 +23,7 @@ func PortsOf(v *view.View) (list []Port) {
 		port := &t.Ports[p]
 		n := &t.Nodes[port.Node]
 		if lid := v.LIDs.Base[p]; lid.IsUnicast() && t.Answers(p) && (n.Type == mad.Switch || n.Type == mad.CA) {
-			list = append(list, Port{port.GUID, n.GUID, port.Num, n.Type, mad.Addr{LID: lid, QPN: 1}})
+			list = append(list, Port{port.GUID, n.GUID, port.Num, n.Type, v.Agent(lid)})
 		}
 	}
 	return list

@@ -119,6 +119,7 @@ type SickLinks struct {
 	Since time.Time  `json:"since"` // of the first reading that is judged; zero before it
 	Age   float64    `json:"age"`   // seconds since the last one; -1 before the first
 	Links []SickLink `json:"links"`
+	More  int        `json:"more"` // links beyond these, which are not listed
 }
 
 // SickRule is a rule.

@@ -134,6 +134,10 @@ func (s *source) ClearCounters(_ context.Context, port string) (*ctl.ClearedCoun
 	return &ctl.ClearedCounters{Ports: 1}, nil
 }
 
+func (s *source) CongestionControl(context.Context) (*ctl.CongestionControl, error) {
+	return &ctl.CongestionControl{Enabled: true, Requests: 2}, nil
+}
+
 func (s *source) Cabling() *ctl.Cabling { return &ctl.Cabling{Seen: "no plan"} }
 
 func (s *source) Rails() *ctl.Rails { return &ctl.Rails{Seen: "no rails: none"} }
@@ -225,7 +229,7 @@ func serve(t *testing.T, s *source, cfg ctl.Config) *bench {
 		t.Fatal(err)
 	}
 	cfg.Source, cfg.Planner, cfg.Reloader, cfg.Log, cfg.History, cfg.Events = s, s, s, s, s, b.events
-	cfg.Counters = s
+	cfg.Counters, cfg.CongestionControl = s, s
 	b.server = ctl.New(cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)

@@ -22,8 +22,10 @@ type Config struct {
 	Partitions Partitioner   // nil: no partitions
 	History    Historian     // nil: no history
 	Counters   CounterSource // nil: no performance manager
-	Events     *Ring         // nil: an empty one
-	Stats      *Stats        // nil: nobody else reads them
+	// CongestionControl writes its settings; nil: nothing does.
+	CongestionControl CongestionControlSource
+	Events            *Ring  // nil: an empty one
+	Stats             *Stats // nil: nobody else reads them
 	// Metrics answers a scrape, or returns an error and has written nothing; nil: there
 	// are none.
 	Metrics func(w http.ResponseWriter, r *http.Request) error

@@ -183,10 +183,12 @@ const maxRules = 64 << 10
 type sickRules struct {
 	file, text string
 	err        error
+	interval   time.Duration // between two readings; 0 where nothing is read
 }
 
 // readSickRules reads the table that the configuration names.
 func readSickRules(l *conf.Loaded) (r sickRules) {
+	r.interval = counterSettings(l).Interval
 	switch r.file = conf.SickRulesFile.In(l.Config); r.file {
 	case "":
 		r.text = sick.Defaults
@@ -212,6 +214,11 @@ func (c *counters) useRules(r sickRules) []ctl.Finding {
 	if errs != nil {
 		c.logger.Error("the rules for sick links have errors: those before stay in force", "file", r.file)
 		return fileFindings(conf.SickRulesFile.Key(), errs, nil)
+	}
+	for _, rule := range rules {
+		if rule.Window < r.interval {
+			c.logger.Warn("a rule for sick links has a shorter time than perfmgr_sweep_time_s: its limit is taken for the time between two readings", "rule", rule.Name, "within", rule.Window, "interval", r.interval)
+		}
 	}
 	c.control.SetSickRules(rules)
 	return nil

@@ -45,8 +45,9 @@ type Publish struct{ View *view.View }
 // StoodBy is the subnet as a standby has found it, of which only Topo and LIDs are known: for counters.
 type StoodBy struct{ View *view.View }
 
-// Restarted says that ports have lost what was written to them, or may have: for congestion control.
-type Restarted struct{ Ports []mad.GUID }
+// Restarted says that ports have lost what was written to them, or may have, for congestion control; and that
+// nodes may have rebooted, for counters.
+type Restarted struct{ Ports, Nodes []mad.GUID }
 
 // Congestion has devices get the settings of congestion control that they lack, after a heavy sweep;
 // with nil, another manager may write them.

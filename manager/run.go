@@ -235,6 +235,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 		l.counters.Follow(a.View)
 	case Restarted:
 		l.congested.Restarted(a.Ports)
+		l.counters.Rebooted(a.Nodes)
 	case Congestion:
 		if a.View == nil {
 			l.congested.Forget()

@@ -88,6 +88,7 @@ type Shell struct {
 	gsi       atomic.Pointer[gsi.Port]
 	registrar atomic.Pointer[registrar]
 	counters  atomic.Pointer[perf.Reader]
+	congested atomic.Pointer[congestioncontrol.Writer]
 	view      atomic.Pointer[view.View]
 	mu        sync.Mutex // guards stats
 	stats     Stats
@@ -140,6 +141,9 @@ func (s *Shell) SATransfers() rmpp.Stats { return s.sa.transferStats() }
 // Counters is the reader of counters; nil before Run.
 func (s *Shell) Counters() *perf.Reader { return s.counters.Load() }
 
+// CongestionControl is the writer of congestion control; nil before Run.
+func (s *Shell) CongestionControl() *congestioncontrol.Writer { return s.congested.Load() }
+
 // Run is the manager, until its context is done, the port breaks, or the work of a run of
 // one sweep is finished. When the context is done and this manager is master, it first hands
 // the mastership over, if it can, and returns after elect.LeavePatience at the latest.
@@ -167,6 +171,7 @@ func (s *Shell) Run(until context.Context) error {
 	tasks.Go(func() { _ = counters.Run(ctx, gsi.Send) }) // the receive loop reports a broken port
 	s.counters.Store(counters)
 	tasks.Go(func() { _ = congested.Run(ctx, gsi.Send) })
+	s.congested.Store(congested)
 	engine := txn.NewEngine(port)
 	tasks.Go(func() { engine.Run(ctx) })
 

@@ -370,26 +370,35 @@ func (c *Core) computed(r *sweep.SweepPlan) {
 		if routes, changed := c.sweeps.sweeper.RoutesRecord(); changed {
 			c.fx.do(Persist{Routes: &routes})
 		}
-		reset := portsReset(r)
+		reset, hosts := portsReset(r)
 		if reset != nil {
 			c.fx.do(ForRegistrar{sa.PortsReset{Ports: reset}})
 		}
-		if restarted := append(reset, r.Restarted()...); c.cfg.Congestion.Enabled && len(restarted) > 0 {
-			c.fx.do(Restarted{restarted})
-		}
+		c.restarted(reset, hosts, r.Restarted())
 		c.publishFirst(r)
 	}
 }
 
-// portsReset are the ports that a sweep found in INIT and is going to make ACTIVE.
-func portsReset(r *sweep.SweepPlan) (ports []mad.GUID) {
+// restarted says what a sweep found to have restarted: ports in INIT, with their nodes, and switches without
+// their tables. In the first sweep of a term all switches are among these.
+func (c *Core) restarted(ports, nodes, switches []mad.GUID) {
+	if c.published.view != nil {
+		nodes = append(nodes, switches...)
+	}
+	if ports = append(ports, switches...); len(ports) > 0 {
+		c.fx.do(Restarted{ports, nodes})
+	}
+}
+
+// portsReset are the ports, and their nodes, that a sweep found in INIT and is going to make ACTIVE.
+func portsReset(r *sweep.SweepPlan) (ports, nodes []mad.GUID) {
 	for _, p := range r.Topo.EndPorts {
 		port := &r.Topo.Ports[p]
 		if port.Num != 0 && port.Seen && port.Info.PortState() == smp.PortInit && r.Topo.Answers(p) {
-			ports = append(ports, port.GUID)
+			ports, nodes = append(ports, port.GUID), append(nodes, r.Topo.Nodes[port.Node].GUID)
 		}
 	}
-	return ports
+	return ports, nodes
 }
 
 // finish ends a heavy sweep.

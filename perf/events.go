@@ -44,7 +44,7 @@ func KeyOf(t *topo.Topo, p topo.PortIdx) Key {
 // Port is a port to be read.
 type Port struct {
 	Key
-	To mad.Addr // its agent's LID: port 0's on a switch, the port's own on an adapter
+	To mad.Addr // its agent's LID, port 0's on a switch and the port's own on an adapter, with the SL of the path
 	// Words is how much data the link can carry in one direction, in 4 octets a second; 0 if
 	// that is not known.
 	Words uint64
@@ -56,8 +56,10 @@ type Event interface{ event() }
 // Ports are all ports to read from now on. What is known of those that were there before stays.
 type Ports struct{ List []Port }
 
-// Rebooted says that a node has lost what it had counted. Its ClassPortInfo may have changed.
-type Rebooted struct{ Node mad.GUID }
+// Rebooted says that nodes may have rebooted, since a port of theirs is in INIT or a switch has lost its tables. Their
+// ClassPortInfo may have changed. Only a counter that has fallen shows that what was counted is lost: after a
+// failure of the cable a port is in INIT, too.
+type Rebooted struct{ Nodes map[mad.GUID]bool }
 
 // Answered is the response to a request.
 type Answered struct {

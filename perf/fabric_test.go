@@ -309,7 +309,7 @@ func TestFabricEvents(t *testing.T) {
 		b.smp(mad.MethodSet, smp.AttrPortInfo, 0, pi, 1, 5)
 		b.raise(state, 5, 1)
 	}
-	b.step(&Rebooted{5 << 4})
+	b.step(&Rebooted{map[mad.GUID]bool{5 << 4: true}})
 	load()
 	b.until(55 * time.Second)
 	if d := last(5); d.Note != AfterReboot || d.N[pma.PortRcvData] > 1010000 || d.N[pma.PortRcvData] < 1000000 {

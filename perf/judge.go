@@ -50,7 +50,7 @@ type track struct {
 	has    pma.Counters  // counters that base is known of
 	short  pma.Counters  // of those, counters that PortCounters has shown
 	resets pma.Counters  // counters that we have reset, or tried to, since the last reading
-	reboot bool          // the node rebooted since
+	reboot bool          // the node may have rebooted since
 	base   [pma.NumCounters]uint64
 	doubt  *doubt // nil if nothing is in doubt
 }
@@ -93,7 +93,11 @@ func (t *track) judge(r *reading, words uint64, d *Delta) {
 	if t.has == 0 {
 		d.Note, d.Span = First, 0
 	}
-	restart := t.reboot || t.someRestarted(r, words)
+	rebooted := t.reboot && t.someFell(r)
+	if rebooted {
+		d.Note |= AfterReboot
+	}
+	restart := rebooted || t.someRestarted(r, words)
 	for c := range r.has.All {
 		if !t.has.Has(c) || t.short.Has(c) != r.short.Has(c) { // or it is another attribute's now
 			t.base[c] = r.raw[c]
@@ -148,6 +152,16 @@ func (t *track) readAt(c pma.Counter, r *reading) time.Duration {
 	return t.atWide
 }
 
+// someFell reports whether a counter is lower than before that we have not reset.
+func (t *track) someFell(r *reading) bool {
+	for c := range (r.has & t.has &^ t.resets).All {
+		if t.short.Has(c) == r.short.Has(c) && r.raw[c] < t.base[c] {
+			return true
+		}
+	}
+	return false
+}
+
 // someRestarted reports whether a counter began again at zero for certain: others that fell a
 // bit at the same time did so, too.
 func (t *track) someRestarted(r *reading, words uint64) bool {
@@ -166,6 +180,10 @@ func (t *track) counter(c pma.Counter, r *reading, words uint64, restart bool, d
 	value, base := r.raw[c], t.base[c]
 	since := t.readAt(c, r)
 	doubted := t.doubt != nil && t.doubt.which.Has(c)
+	if value == base && !doubted && !(r.short.Has(c) && (isData(c) || value == pma.MaxShort(c))) { // as most are: whatever the link carries
+		t.forward(c, 0, d)
+		return
+	}
 	if doubted {
 		since = t.doubt.since[c]
 	}
@@ -205,7 +223,7 @@ func (t *track) counter(c pma.Counter, r *reading, words uint64, restart bool, d
 	}
 }
 
-// forward is a count as it should be. What we reset or what rebooted can have counted more
+// forward is a count as it should be. What we reset or what may have rebooted can have counted more
 // before it began again.
 func (t *track) forward(c pma.Counter, n uint64, d *Delta) {
 	d.Has |= 1 << c
@@ -215,7 +233,6 @@ func (t *track) forward(c pma.Counter, n uint64, d *Delta) {
 		d.Note |= ResetByUs
 		d.AtLeast |= 1 << c
 	case t.reboot:
-		d.Note |= AfterReboot
 		d.AtLeast |= 1 << c
 	}
 }
@@ -227,8 +244,7 @@ func (t *track) restarted(c pma.Counter, value uint64, d *Delta) {
 	d.AtLeast |= 1 << c
 	d.N[c] = value
 	switch {
-	case t.reboot:
-		d.Note |= AfterReboot
+	case t.reboot: // judge has noted it
 	case t.resets.Has(c):
 		d.Note |= ResetByUs
 	default:

@@ -130,7 +130,7 @@ func (m *Machine) Step(now time.Duration, e Event) *Output {
 	case *Ports:
 		m.setPorts(now, e.List)
 	case *Rebooted:
-		m.rebooted(e.Node)
+		m.rebooted(e.Nodes)
 	case *Answered:
 		m.outcome(now, e.Tag, e.Packet)
 	case *Unanswered:
@@ -251,10 +251,10 @@ func (m *Machine) setPorts(now time.Duration, list []Port) {
 	m.replace(list)
 }
 
-// moved reports whether the agent of a port has another address now.
+// moved reports whether the agent of a port has another LID now. Requests of the sweep under way still have the SL of before.
 func (m *Machine) moved(list []Port) bool {
 	for i := range list {
-		if j, known := m.table.index[list[i].Key]; known && m.agents[m.ports[j].agent].to != list[i].To {
+		if j, known := m.table.index[list[i].Key]; known && m.agents[m.ports[j].agent].to.LID != list[i].To.LID {
 			return true
 		}
 	}
@@ -325,14 +325,20 @@ func (m *Machine) leave(old *table, oldPorts []port) {
 	}
 }
 
-// rebooted has the agents of a node asked anew what they can do; its counters began again.
-func (m *Machine) rebooted(node mad.GUID) {
+// rebooted has the agents of nodes asked anew what they can do; their counters may have begun again.
+func (m *Machine) rebooted(nodes map[mad.GUID]bool) {
 	for i := range m.agents {
-		if a := &m.agents[i]; a.node == node {
+		if a := &m.agents[i]; nodes[a.node] {
 			a.stale = true
 			for p := a.first; p <= a.last; p++ {
 				m.ports[p].track.reboot = true
 			}
+		}
+	}
+	for k, p := range m.absent {
+		if nodes[k.Node] {
+			p.track.reboot = true
+			m.absent[k] = p
 		}
 	}
 }

@@ -57,12 +57,12 @@ func TestAttributes(t *testing.T) {
 			if d := b.port(im, 1, 2); d.Has != tt.has {
 				t.Errorf("known %#x, want %#x", d.Has, tt.has)
 			}
-			b.step(&Rebooted{7}) // another node
+			b.step(&Rebooted{map[mad.GUID]bool{7: true}}) // another node
 			b.sweep()
 			if got := b.devices[1].takeAsked(); !slices.Equal(got, tt.then) {
 				t.Errorf("asked for %v after another node rebooted", got)
 			}
-			b.step(&Rebooted{1})
+			b.step(&Rebooted{map[mad.GUID]bool{1: true}})
 			b.sweep()
 			if got := b.devices[1].takeAsked(); !slices.Equal(got, tt.first) {
 				t.Errorf("asked for %v after the reboot", got)
@@ -287,6 +287,34 @@ func TestPorts(t *testing.T) {
 	}
 	if im := b.m.Step(b.now+time.Minute, &SweepNow{}).Image; im == nil || im.Len() != 0 {
 		t.Error("a sweep over nothing has no image")
+	}
+}
+
+// TestSL: another SL of the path to an agent applies from the next sweep on, and the one under way goes on.
+func TestSL(t *testing.T) {
+	b := newBench(t, minutely, testPorts(2, 2)...)
+	b.answerOne()
+	list := testPorts(2, 2)
+	for i := range list {
+		list[i].To.SL = 3
+	}
+	was := slices.Clone(b.waiting)
+	if b.step(&Ports{list}); len(b.waiting) != len(was) {
+		t.Error("the sweep began anew")
+	}
+	if im := b.sweep(); im.Answered != 4 {
+		t.Errorf("%d ports", im.Answered)
+	}
+	b.now += time.Minute
+	b.step(&Tick{})
+	if len(b.waiting) != 2 || b.waiting[0].To.SL != 3 || b.waiting[1].To.SL != 3 {
+		t.Errorf("%+v", b.waiting)
+	}
+	if im := b.sweep(); im.Answered != 4 {
+		t.Errorf("%d ports", im.Answered)
+	}
+	if b.m.Stats.Unwanted != 0 {
+		t.Errorf("%+v", b.m.Stats)
 	}
 }
 

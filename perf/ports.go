@@ -30,7 +30,7 @@ func PortsOf(v *view.View, switchesOnly bool) (list []Port) {
 			if !lid.IsUnicast() {
 				continue
 			}
-			list = append(list, Port{Key{n.GUID, uint8(num)}, mad.Addr{LID: lid, QPN: 1}, Words(t, p)})
+			list = append(list, Port{Key{n.GUID, uint8(num)}, v.Agent(lid), Words(t, p)})
 		}
 	}
 	return list

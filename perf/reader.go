@@ -20,8 +20,9 @@ type Reader struct {
 	follows *view.View // whose ports are read
 
 	mu       sync.Mutex
-	view     *view.View // to be followed; nil for none yet
-	settings *Settings  // that Run has not taken yet
+	view     *view.View        // to be followed; nil for none yet
+	settings *Settings         // that Run has not taken yet
+	rebooted map[mad.GUID]bool // likewise
 }
 
 // ReaderConfig is what a Reader needs beside the Machine's Settings.
@@ -75,6 +76,22 @@ func (r *Reader) Configure(s Settings) {
 	r.asker.Wake()
 }
 
+// Rebooted says that nodes may have rebooted. It does not wait.
+func (r *Reader) Rebooted(nodes []mad.GUID) {
+	if len(nodes) == 0 {
+		return
+	}
+	r.mu.Lock()
+	if r.rebooted == nil {
+		r.rebooted = map[mad.GUID]bool{}
+	}
+	for _, n := range nodes {
+		r.rebooted[n] = true
+	}
+	r.mu.Unlock()
+	r.asker.Wake()
+}
+
 // Take takes packets of performance management, for gsi.Users. It does not wait.
 func (r *Reader) Take(ds []mad.Datagram) (dropped int) { return r.asker.Take(ds) }
 
@@ -99,15 +116,18 @@ func (r *Reader) Run(ctx context.Context, send func([]mad.Datagram) (int, error)
 // are no sweeps it leaves the ports as they are.
 func (r *Reader) catchUp() {
 	r.mu.Lock()
-	v, s := r.view, r.settings
-	r.settings = nil
+	v, s, rebooted := r.view, r.settings, r.rebooted
+	r.settings, r.rebooted = nil, nil
 	r.mu.Unlock()
 	was := r.machine.settings
 	if s != nil {
 		r.step(&Changed{*s})
 	}
+	if rebooted != nil {
+		r.step(&Rebooted{rebooted})
+	}
 	now := r.machine.settings
-	same := r.follows != nil && v != nil && v.Topo == r.follows.Topo && v.LIDs == r.follows.LIDs && now.SwitchesOnly == was.SwitchesOnly
+	same := r.follows != nil && v != nil && v.SameAgents(r.follows) && now.SwitchesOnly == was.SwitchesOnly
 	if v != nil && now.Interval > 0 && !same {
 		r.follows = v
 		r.step(&Ports{PortsOf(v, now.SwitchesOnly)})

@@ -3,6 +3,7 @@ package perf
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/pma"
 	"ibsm/mad/txn"
+	"ibsm/routing"
 	"ibsm/view/viewtest"
 )
 
@@ -20,7 +22,9 @@ type wire struct {
 	reader  *Reader
 	devices map[mad.LID]*device
 	sent    int
-	most    int // packets in one call of send
+	most    int    // packets in one call of send
+	sls     uint16 // of requests
+	infos   int    // requests for ClassPortInfo
 	broken  error
 }
 
@@ -33,6 +37,10 @@ func (w *wire) send(ds []mad.Datagram) (int, error) {
 	w.sent += len(ds)
 	w.most = max(w.most, len(ds))
 	for i := range ds {
+		w.sls |= 1 << ds[i].SL
+		if ds[i].Packet.AttrID() == pma.AttrClassPortInfo {
+			w.infos++
+		}
 		answer := ds[i]
 		p := w.devices[ds[i].LID].serve(&ds[i].Packet)
 		if p == nil {
@@ -157,6 +165,7 @@ func TestReaderFollows(t *testing.T) {
 		}
 		var images []*Image
 		var gone []mad.GUID
+		v.Topo.Self = v.Topo.EndPorts[0]
 		off := minutely
 		off.Interval = 0
 		w.reader = NewReader(ReaderConfig{Settings: off, Image: func(im *Image) { images = append(images, im) }, Gone: func(g mad.GUID) { gone = append(gone, g) }})
@@ -176,6 +185,17 @@ func TestReaderFollows(t *testing.T) {
 		same := *v
 		w.reader.Follow(&same)
 		w.reader.Follow(nil)
+		lanes, tables := same, *same.Tables
+		lanes.Tables, tables.SLs = &tables, routing.SLsBySwitch(v.Topo, v.LIDs, slices.Repeat([][]uint8{slices.Repeat([]uint8{2}, len(v.Topo.Switches))}, len(v.Topo.Switches)))
+		w.reader.Follow(&lanes)
+		w.reader.Rebooted([]mad.GUID{v.Topo.Nodes[v.Topo.Switches[0]].GUID})
+		time.Sleep(2 * time.Minute)
+		if synctest.Wait(); w.sls != 1<<0|1<<2 {
+			t.Errorf("SLs of requests: %b", w.sls)
+		}
+		if w.infos != 36+1 {
+			t.Errorf("%d requests for ClassPortInfo, want one of each agent and one after the reboot", w.infos)
+		}
 		switches := minutely
 		switches.SwitchesOnly = true
 		w.reader.Configure(switches)

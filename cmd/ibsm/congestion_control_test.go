@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -308,6 +309,46 @@ func TestCongestionOnce(t *testing.T) {
 	}
 }
 
+// mustShow compares what ibsmctl shows with how devices treat the requests.
+func (s *ccSubnet) mustShow(n *net.Net, shows func(args ...string) string) {
+	s.t.Helper()
+	got := shows()
+	for late := time.Now().Add(patience()); strings.Contains(got, "is written") && time.Now().Before(late); time.Sleep(lookAgain) {
+		got = shows()
+	}
+	if !strings.HasPrefix(got, fmt.Sprintf("congestion control is on: %d devices, ", len(n.Nodes))) || !strings.Contains(got, "\n  cc_sw_cong_setting_marking_rate 77\n") {
+		s.t.Errorf("%s", got)
+	}
+	counts := map[string]int{}
+	for node := range n.Nodes {
+		words, attributes := "has all settings", "SwitchCongestionSetting"
+		switch agent := ccAgentOf(0, int32(node), &n.Nodes[node]); {
+		case agent == ccSilent:
+			words, attributes = "does not answer", ""
+		case agent == ccRefusing:
+			words, attributes = "does not support it", ""
+		case n.Nodes[node].Type == mad.CA:
+			attributes = "CACongestionSetting, CongestionControlTable"
+		}
+		counts[words]++
+		row := regexp.MustCompile(`(?m)^` + n.Nodes[node].Desc + ` +[01] +\w+ +\d+  ` + words + ` *` + attributes + `$`)
+		if !row.MatchString(got) {
+			s.t.Errorf("no line %s", row)
+		}
+	}
+	for words, count := range counts {
+		if !strings.Contains(got, fmt.Sprintf("\n  %6d  %s\n", count, words)) {
+			s.t.Errorf("not %d: %s", count, words)
+		}
+	}
+	if s.t.Failed() {
+		s.t.Log(got)
+	}
+	if got := shows("--json"); strings.Count(got, `"state":"set"`) != counts["has all settings"] || strings.Count(got, `"state":"no_class"`) != counts["does not support it"] {
+		s.t.Errorf("%s", got)
+	}
+}
+
 // TestCongestionRestored: congestion control is off by default, a reload turns it on and off, and a switch and a
 // host that have rebooted get their settings again.
 func TestCongestionRestored(t *testing.T) {
@@ -315,7 +356,14 @@ func TestCongestionRestored(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	s := newCCSubnet(t, n, 0)
 	s.write("")
-	s.bringUp(program(t, "ibsm"), "--ibsim", "-F", s.conf, "-f", "stdout", "-s", "1", "-R", "minhop")
+	socket := filepath.Join(t.TempDir(), "s")
+	s.bringUp(program(t, "ibsm"), "--ibsim", "-F", s.conf, "-f", "stdout", "-s", "1", "-R", "minhop", "--ctl_socket", socket)
+	shows := func(args ...string) string {
+		return run(t, t.TempDir(), nil, append([]string{program(t, "ibsmctl"), "--socket", socket, "congestion-control"}, args...)...).stdout
+	}
+	if got := shows(); got != "congestion control is off: congestion_control turns it on\n" {
+		t.Errorf("off: %s", got)
+	}
 	reload := func(settings string) {
 		t.Helper()
 		s.write(settings)
@@ -341,6 +389,7 @@ func TestCongestionRestored(t *testing.T) {
 	if said := s.manager.await("settings are written"); strings.Count(said, "a device does not answer:") == 0 || strings.Count(said, "a device does not support it") == 0 {
 		t.Errorf("the log does not name devices without an agent:\n%s", said)
 	}
+	s.mustShow(n, shows)
 	for _, node := range []int32{1, int32(len(n.Nodes) - 1)} {
 		if ccAgentOf(0, node, &n.Nodes[node]) != ccSound {
 			t.Fatalf("%s is not sound", n.Nodes[node].ID)

@@ -36,7 +36,7 @@ func (a *asker) sick(ctx context.Context, _ []string, stdout io.Writer) error {
 		rules[s.Rules[i].Name] = &s.Rules[i]
 	}
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "%s by %s, of counters read %s ago\n", several(len(s.Links), "sick link"), several(len(s.Rules), "rule"), ago(s.Age))
+	fmt.Fprintf(&text, "%s by %s, of counters read %s ago\n", several(len(s.Links)+s.More, "sick link"), several(len(s.Rules), "rule"), ago(s.Age))
 	for i := range s.Links {
 		l := &s.Links[i]
 		r := cmp.Or(rules[l.Rule], &ctl.SickRule{})
@@ -50,6 +50,9 @@ func (a *asker) sick(ctx context.Context, _ []string, stdout io.Writer) error {
 			way = "there is no other way"
 		}
 		fmt.Fprintf(&text, "; %s\n", way)
+	}
+	if s.More > 0 {
+		fmt.Fprintf(&text, "\n%s: not listed\n", several(s.More, "more sick link"))
 	}
 	_, err := stdout.Write(text.Bytes())
 	return err

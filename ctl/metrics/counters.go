@@ -46,16 +46,16 @@ var kinds = [...]struct {
 	name string // in names of families, and the label that has the name of the node
 }{{mad.Switch, "switch"}, {mad.CA, "hca"}}
 
-// place is a port of the totals in the subnet.
-type place struct {
-	port topo.PortIdx
-	at   int // in Totals.Ports
+// run is ports with the same labels, side by side in Totals.Ports: those of a switch, or one of another node.
+type run struct {
+	labels   portLabels
+	from, to int32
 }
 
 // writeCounters writes what ports have counted, under the names and labels of infiniband_exporter.
 func writeCounters(w *series, s *subnet, t *perf.Totals) {
 	for _, kind := range kinds {
-		places := s.places(t, kind.typ)
+		runs := s.runs(t, kind.typ, kind.name)
 		for i := range counterFamilies {
 			f := &counterFamilies[i]
 			w.counters("infiniband_"+kind.name+"_port_"+f.name, f.help, "guid", "port", kind.name)
@@ -63,45 +63,49 @@ func writeCounters(w *series, s *subnet, t *perf.Totals) {
 			if f.counter == pma.PortXmitData || f.counter == pma.PortRcvData {
 				scale = 4
 			}
-			for _, p := range places {
-				c := &t.Ports[p.at]
-				if c.Has.Has(f.counter) && !s.add(w, p.port, scale*float64(c.N[f.counter])) {
-					return
+			for r := range runs {
+				for p := runs[r].from; p < runs[r].to; p++ {
+					if c := &t.Ports[p]; c.Has.Has(f.counter) && !w.addPort(scale*float64(c.N[f.counter]), &runs[r].labels, c.Port) {
+						return
+					}
 				}
 			}
 		}
 		w.gauges("infiniband_"+kind.name+"_port_counters_read", "1 if the last sweep has read the counters of the port, 0 if its agent did not answer or refused.", "guid", "port", kind.name)
-		for _, p := range places {
-			if !s.add(w, p.port, truth(t.Ports[p.at].Note&(perf.NoAnswer|perf.Refused) == 0)) {
-				return
+		for r := range runs {
+			for p := runs[r].from; p < runs[r].to; p++ {
+				if c := &t.Ports[p]; !w.addPort(truth(c.Note&(perf.NoAnswer|perf.Refused) == 0), &runs[r].labels, c.Port) {
+					return
+				}
 			}
 		}
 		w.gauges("infiniband_"+kind.name+"_port_counters_incomplete", "Counters of the port of which more may have been counted than is shown; ports without such ones are left out.", "guid", "port", kind.name)
-		for _, p := range places {
-			if n := t.Ports[p.at].AtLeast.Len(); n > 0 && !s.add(w, p.port, float64(n)) {
-				return
+		for r := range runs {
+			for p := runs[r].from; p < runs[r].to; p++ {
+				if c := &t.Ports[p]; c.AtLeast != 0 && !w.addPort(float64(c.AtLeast.Len()), &runs[r].labels, c.Port) {
+					return
+				}
 			}
 		}
 	}
 }
 
-// add adds a sample of a port, with its three labels.
-func (s *subnet) add(w *series, p topo.PortIdx, value float64) bool {
-	port := &s.Topo.Ports[p]
-	return w.add(value, s.guid(port), number(port), s.names[port.Node])
-}
-
-// places are the ports of totals that belong to nodes of a type, without port 0.
-func (s *subnet) places(t *perf.Totals, typ mad.NodeType) (places []place) {
+// runs are the ports of totals that belong to nodes of a type, without port 0. label is the one that has the name of the node.
+func (s *subnet) runs(t *perf.Totals, typ mad.NodeType, label string) (runs []run) {
 	node, n := mad.GUID(0), topo.NodeIdx(topo.None)
 	for i := range t.Ports {
 		k := t.Ports[i].Key
-		if k.Node != node {
+		again := k.Node == node
+		if !again {
 			node, n = k.Node, s.Topo.FindNode(k.Node)
 		}
-		if n != topo.None && s.Topo.Nodes[n].Type == typ && k.Port > 0 && k.Port <= s.Topo.Nodes[n].NumPorts {
-			places = append(places, place{s.Topo.Port(n, k.Port), i})
+		switch {
+		case n == topo.None || s.Topo.Nodes[n].Type != typ || k.Port == 0 || k.Port > s.Topo.Nodes[n].NumPorts:
+		case again && typ == mad.Switch && len(runs) > 0 && runs[len(runs)-1].to == int32(i):
+			runs[len(runs)-1].to++
+		default:
+			runs = append(runs, run{s.labels(s.Topo.Port(n, k.Port), label), int32(i), int32(i) + 1})
 		}
 	}
-	return places
+	return runs
 }

@@ -165,7 +165,7 @@ func (e *Exporter) write(ctx context.Context, w io.Writer, format expfmt.Format,
 			e.logger.Error("some metrics cannot be collected", "reason", err) // the others are in families
 		}
 		for _, f := range families {
-			s.encodeAfter(f, 0)
+			s.encode(f)
 		}
 	}
 	v := e.view()

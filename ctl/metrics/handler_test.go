@@ -19,6 +19,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 
+	"ibsm/congestioncontrol"
 	"ibsm/ctl"
 	"ibsm/ctl/server"
 	"ibsm/mad"
@@ -47,6 +48,7 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 	sink(to).subnet(f.subnet)
 	sink(to).registered(f.registered)
 	sink(to).counters(&ctl.CounterStatus{Enabled: true, Sweeps: 1, Ports: 3, Answered: 2})
+	sink(to).congestionControl(&congestioncontrol.State{Enabled: true, Sent: 7, Devices: []congestioncontrol.Device{{}, {Standing: congestioncontrol.NoClass}}})
 	sink(to).held(func() (int, int) { return 1, 2 })
 }
 
@@ -342,8 +344,8 @@ func TestPorts(t *testing.T) {
 			guid(`GUID",uplink_lid="`+leafLID+`",uplink_port="1",uplink_type="SW"} 1`, v.Topo.Nodes[leaf].GUID),
 		guid(`infiniband_switch_uplink_info{guid="GUID",port="1",switch="ib-i1l1s01",uplink="o0002",`, v.Topo.Nodes[leaf].GUID) +
 			guid(`uplink_guid="GUID",uplink_lid="`+lid+`",uplink_port="1",uplink_type="CA"} 1`, v.Topo.Ports[host].GUID),
-		guid(`infiniband_hca_rate_bytes_per_second{guid="GUID"} 2.5e+10`, v.Topo.Ports[host].GUID), // 4x HDR
-		guid(`infiniband_switch_port_rate_bytes_per_second{guid="GUID",port="1",switch="ib-i1l1s01"} 2.5e+10`, v.Topo.Nodes[leaf].GUID),
+		guid(`infiniband_hca_rate_bytes_per_second{guid="GUID"} 25000000000`, v.Topo.Ports[host].GUID), // 4x HDR
+		guid(`infiniband_switch_port_rate_bytes_per_second{guid="GUID",port="1",switch="ib-i1l1s01"} 25000000000`, v.Topo.Nodes[leaf].GUID),
 		`ibsm_links 16`, `ibsm_nodes{type="CA"} 8`, `ibsm_state{state="MASTER"} 0`, `ibsm_info{engine="none",version="1\"0"} 1`,
 		`ibsm_ports{state="Active"} 32`, `ibsm_ports{state="Down"} 0`, `ibsm_last_sweep_seconds 1.5`, `ibsm_last_sweep_lost_routes 3`,
 		`ibsm_certificate{result="hosts"} 1`, `ibsm_certificate{result="all"} 0`, `ibsm_certificate_channels 48`, `ibsm_certificate_seconds 0.25`,

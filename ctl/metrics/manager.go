@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ibsm/congestioncontrol"
 	"ibsm/ctl"
 	"ibsm/ctl/server"
 	"ibsm/mad/smp"
@@ -53,6 +54,11 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		s.transfers(shell.SATransfers())
 		s.registrations(shell.SARegistrations())
 		s.held(shell.Held)
+		if w := shell.CongestionControl(); w != nil {
+			if st, ok := w.State(context.Background()); ok && st.Enabled {
+				s.congestionControl(st)
+			}
+		}
 		if counters, err := c.control.CounterStatus(context.Background()); err == nil {
 			s.counters(counters)
 		}
@@ -229,6 +235,19 @@ func (s sink) held(counts func() (qp0, qp1 int)) {
 }
 
 // counters sends where the performance manager stands, and what infiniband_exporter says of its collectors.
+// congestionControl sends what devices hold of its settings.
+func (s sink) congestionControl(st *congestioncontrol.State) {
+	counts := map[ctl.CongestionState]int{}
+	for i := range st.Devices {
+		counts[server.CongestionStateOf(st.Devices[i].Standing)]++
+	}
+	devices := s.gauge("ibsm_congestion_control_devices", "Devices that get the settings of congestion control, by state: set, writing, refuses (a value), no_answer, no_class (it is not supported).", "state")
+	for _, state := range ctl.CongestionStates() {
+		devices(float64(counts[state]), string(state))
+	}
+	s.counter("ibsm_congestion_control_requests_total", "Requests of congestion control.")(st.Sent)
+}
+
 func (s sink) counters(st *ctl.CounterStatus) {
 	s.gauge("ibsm_counters_enabled", "1 if the performance manager reads counters.")(truth(st.Enabled))
 	if st.Sweeps == 0 {

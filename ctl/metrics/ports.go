@@ -72,6 +72,12 @@ func (s *subnet) guid(p *topo.Port) string {
 	return p.GUID.String()
 }
 
+// labels are those of a port, which all external ports of a switch share. label is the one that has the name of the node.
+func (s *subnet) labels(p topo.PortIdx, label string) portLabels {
+	port := &s.Topo.Ports[p]
+	return newPortLabels(s.guid(port), label, s.names[port.Node])
+}
+
 // lid is the LID that a port is reached by, which all ports of a switch share.
 func (s *subnet) lid(p topo.PortIdx) string { return s.LIDs.Base[s.Topo.EndPort(p)].String() }
 
@@ -107,9 +113,13 @@ func (s *subnet) up(w *series) {
 	}
 	w.gauges("infiniband_switch_port_state", "1 if the port is Active, 0 if it is not.", "guid", "port", "switch")
 	for _, n := range s.Topo.Switches {
-		for num := 1; s.has(n) && num <= int(s.Topo.Nodes[n].NumPorts); num++ {
+		if !s.has(n) {
+			continue
+		}
+		labels := s.labels(s.Topo.Port(n, 0), "switch")
+		for num := 1; num <= int(s.Topo.Nodes[n].NumPorts); num++ {
 			p := s.Topo.Port(n, uint8(num))
-			if !s.add(w, p, truth(s.Topo.Ports[p].Info.PortState() >= smp.PortActive)) {
+			if !w.addPort(truth(s.Topo.Ports[p].Info.PortState() >= smp.PortActive), &labels, uint8(num)) {
 				return
 			}
 		}
@@ -147,14 +157,18 @@ func short(t mad.NodeType) string {
 
 func (s *subnet) rates(w *series) {
 	w.gauges("infiniband_switch_port_rate_bytes_per_second", "Infiniband switch port rate", "guid", "port", "switch")
-	for i := range s.cabled(mad.Switch) {
-		if rate := s.rate(i); rate > 0 && !s.add(w, i, rate) {
+	node, labels := topo.NodeIdx(topo.None), portLabels{}
+	for i, p := range s.cabled(mad.Switch) {
+		if p.Node != node {
+			node, labels = p.Node, s.labels(i, "switch")
+		}
+		if rate := s.rate(i); rate > 0 && !w.addPort(rate, &labels, p.Num) {
 			return
 		}
 	}
 	w.gauges("infiniband_hca_port_rate_bytes_per_second", "Infiniband HCA port rate", "guid", "port", "hca")
-	for i := range s.cabled(mad.CA) {
-		if rate := s.rate(i); rate > 0 && !s.add(w, i, rate) {
+	for i, p := range s.cabled(mad.CA) {
+		if rate := s.rate(i); rate > 0 && !w.add(rate, s.guid(p), number(p), s.names[p.Node]) {
 			return
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ibsm/ctl"
+	"ibsm/ctl/ctltest"
 	"ibsm/mad"
 	"ibsm/mad/madtest"
 	"ibsm/mad/pma"
@@ -106,7 +107,7 @@ func startAsking(t *testing.T, path string, rules ...string) (ask func(query str
 	}
 	target := listen(t)
 	serveMetrics(t, target, ctl.Config{Metrics: func(w http.ResponseWriter, r *http.Request) error { return e.Serve(w, r) }})
-	ask = startPrometheus(t, path, target.Addr().String(), "", rules...)
+	ask = ctltest.Prometheus(t, path, target.Addr().String(), "", rules...)
 	for late := time.Now().Add(time.Minute); ask("count(infiniband_switch_up == 0)") != "1" || ask("count(rate(infiniband_switch_port_link_downed_total[1m]) > 0)") == "0"; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatal("Prometheus does not show what changed")

@@ -95,7 +95,8 @@ func (d *Server) SickLinks(context.Context) (*ctl.SickLinks, error) {
 		return out, nil
 	}
 	out.Since, out.Age = c.Time(began), c.age(ended)
-	found = found[:min(len(found), maxSickLinks)]
+	out.More = max(0, len(found)-maxSickLinks)
+	found = found[:len(found)-out.More]
 	only := c.onlyWays(found)
 	for i := range found {
 		f := &found[i]
@@ -106,38 +107,38 @@ func (d *Server) SickLinks(context.Context) (*ctl.SickLinks, error) {
 }
 
 // onlyWays says of each finding whether somebody could not be reached without its link and those of the
-// findings before it: an adapter by that port, or a switch.
+// findings before it that could be left out: an adapter by that port, or a switch. All other links join switches first,
+// then those of the findings from the last one on: a link is the only way where it joins switches that were apart.
 func (c *counted) onlyWays(found []sick.Finding) []bool {
 	t, only := c.subnet.view.Topo, make([]bool, len(found))
-	out := map[topo.PortIdx]bool{} // ports of links that could be left out
-	whole := pieces(t, nil)
+	first := map[topo.PortIdx]int{} // the first finding of a link, by the lower of its ports
+	links := make([]topo.PortIdx, len(found))
 	for i := range found {
-		p := found[i].Port.In(t)
-		if p == topo.None || t.Ports[p].Peer == topo.None {
-			continue
+		links[i] = topo.PortIdx(topo.None)
+		if p := found[i].Port.In(t); p != topo.None && t.Ports[p].Peer != topo.None {
+			links[i] = min(p, t.Ports[p].Peer)
+			if _, known := first[links[i]]; !known {
+				first[links[i]] = i
+			}
 		}
-		peer := t.Ports[p].Peer
-		if !t.BetweenSwitches(p) {
-			only[i] = true
-			continue
+	}
+	sets := disjoint.New(len(t.Switches))
+	join := func(p topo.PortIdx) bool { return sets.Join(int32(t.SwitchOf(p)), int32(t.SwitchOf(t.Ports[p].Peer))) }
+	for p := range t.Ports {
+		at := topo.PortIdx(p)
+		if _, is := first[at]; !is && t.BetweenSwitches(at) && at < t.Ports[at].Peer {
+			join(at)
 		}
-		out[p], out[peer] = true, true
-		if only[i] = pieces(t, out) > whole; only[i] {
-			delete(out, p)
-			delete(out, peer)
+	}
+	for i, p := range slices.Backward(links) {
+		if p != topo.None && first[p] == i {
+			only[i] = !t.BetweenSwitches(p) || join(p)
+		}
+	}
+	for i, p := range links {
+		if p != topo.None {
+			only[i] = only[first[p]]
 		}
 	}
 	return only
-}
-
-// pieces is how many parts the switches fall into without some ports.
-func pieces(t *topo.Topo, without map[topo.PortIdx]bool) int {
-	sets, n := disjoint.New(len(t.Switches)), len(t.Switches)
-	for p := range t.Ports {
-		at := topo.PortIdx(p)
-		if t.BetweenSwitches(at) && !without[at] && sets.Join(int32(t.SwitchOf(at)), int32(t.SwitchOf(t.Ports[at].Peer))) {
-			n--
-		}
-	}
-	return n
 }

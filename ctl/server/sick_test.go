@@ -1,9 +1,11 @@
 package server
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"ibsm/disjoint"
 	"ibsm/mad/pma"
 	"ibsm/perf"
 	"ibsm/perf/sick"
@@ -36,6 +38,50 @@ func TestOnlyWays(t *testing.T) {
 	if got := c.onlyWays(found); !slices.Equal(got, want) || between < 2 {
 		t.Errorf("%v, want %v", got, want)
 	}
+}
+
+// TestOnlyWaysOfMany: the same as when the links are left out one after the other, and the parts are counted into which the switches
+// fall.
+func TestOnlyWaysOfMany(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		v := newView(t, []string{"fattree:k=4", "torus:dims=4x3,hosts=1", "mesh:dims=3x3,hosts=1"}[seed%3])
+		var found []sick.Finding
+		for range rng.IntN(2 * len(v.Topo.Ports)) {
+			found = append(found, sick.Finding{Port: perf.KeyOf(v.Topo, topo.PortIdx(rng.IntN(len(v.Topo.Ports))))})
+		}
+		got := (&counted{subnet: newSubnet(v, nil)}).onlyWays(found)
+		without, whole := map[topo.PortIdx]bool{}, pieces(v.Topo, nil)
+		kept := map[topo.PortIdx]bool{}
+		for i := range found {
+			p := found[i].Port.In(v.Topo)
+			peer := v.Topo.Ports[p].Peer
+			want := peer != topo.None && (kept[p] || !v.Topo.BetweenSwitches(p))
+			if peer != topo.None && !want {
+				without[p], without[peer] = true, true
+				if want = pieces(v.Topo, without) > whole; want {
+					delete(without, p)
+					delete(without, peer)
+					kept[p], kept[peer] = true, true
+				}
+			}
+			if got[i] != want {
+				t.Fatalf("seed %d: finding %d of %d, port %d: %t, want %t", seed, i, len(found), p, got[i], want)
+			}
+		}
+	}
+}
+
+// pieces is how many parts the switches fall into without some ports.
+func pieces(t *topo.Topo, without map[topo.PortIdx]bool) int {
+	sets, n := disjoint.New(len(t.Switches)), len(t.Switches)
+	for p := range t.Ports {
+		at := topo.PortIdx(p)
+		if t.BetweenSwitches(at) && !without[at] && sets.Join(int32(t.SwitchOf(at)), int32(t.SwitchOf(t.Ports[at].Peer))) {
+			n--
+		}
+	}
+	return n
 }
 
 // TestShares: a port's shares of what its link carries and of the time, and -1 for what is not known.

@@ -183,6 +183,8 @@ func TestLongReading(t *testing.T) {
 		hours := uint64(span / time.Hour)
 		b.read(map[int]counts{3: one(pma.SymbolErrorCounter, 1000*hours), 4: one(pma.LinkErrorRecoveryCounter, 3*hours),
 			6: one(pma.SymbolErrorCounter, 2000*hours), 7: one(pma.LinkErrorRecoveryCounter, 4*hours)}) // 1e-12 of 400 Gb/s is 1440 an hour
+		b.is()
+		b.read(nil) // it confirms them
 		b.is("6 bit-errors", "7 recoveries")
 	}
 }

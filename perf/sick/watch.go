@@ -69,6 +69,7 @@ type Watch struct {
 	found    map[spot]*Finding
 	relapses map[spot]int
 	peers    map[perf.Key]perf.Key // the last known peer of each port
+	held     map[perf.Key]held     // of the reading before
 }
 
 // New returns a Watch by rules, which must not be changed.
@@ -101,6 +102,7 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 		}
 		return nil, nil // nothing was counted before
 	}
+	reading = w.confirmed(reading)
 	answers := map[perf.Key]bool{} // only ports that may be asked for
 	asked := map[perf.Key]bool{}
 	for _, d := range w.doubtful {
