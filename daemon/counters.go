@@ -13,6 +13,7 @@ import (
 
 	"ibsm/conf"
 	"ibsm/ctl"
+	"ibsm/ctl/server"
 	"ibsm/mad"
 	"ibsm/mad/pma"
 	"ibsm/opensm/console"
@@ -107,14 +108,22 @@ const maxCounterLines = 256
 func (c *counters) counted(im *perf.Image) {
 	c.follow(im)
 	found, ended := c.control.Judge(im)
-	for _, f := range found {
+	for i, f := range found {
+		if i == maxCounterLines {
+			c.logger.Warn("more links are sick than are logged", "links", len(found), "logged", maxCounterLines)
+			break
+		}
 		at, far := c.ends(c.latest(), f.Port)
 		c.logger.Warn("a link is sick", "node", at.Name, "guid", at.Node, "port", at.Num, "from", farName(far), "rule", f.Rule.Name, "counted", f.Counted, "most", f.Most)
 	}
-	for _, f := range ended {
+	for i, f := range ended {
+		if i == maxCounterLines {
+			break
+		}
 		at, far := c.ends(c.latest(), f.Port)
 		c.logger.Info("a link is not sick any more", "node", at.Name, "guid", at.Node, "port", at.Num, "from", farName(far), "rule", f.Rule.Name)
 	}
+	c.decide()
 	l := c.current.own().Config
 	errs, wait, least := conf.PerfMgrLogErrors.In(l), conf.PerfMgrXmitWaitLog.In(l), uint64(conf.PerfMgrXmitWaitThreshold.In(l))
 	if !errs {
@@ -145,6 +154,22 @@ func (c *counters) counted(im *perf.Image) {
 	if lines > maxCounterLines {
 		c.logger.Error("more counters have risen than are logged", "counters", lines, "logged", maxCounterLines)
 	}
+}
+
+// decide has links taken out of use, or return. While no counters are read none is watched, and only what the operator has isolated stays out of use.
+func (c *counters) decide() {
+	var found *server.FoundLinks
+	if counterSettings(c.current.own()).Interval > 0 {
+		if found = c.control.FoundLinks(); found == nil {
+			return // the first reading is still to come
+		}
+	}
+	decisions := c.current.decideLinks(found)
+	var findings []sick.Finding
+	if found != nil && decisions != nil {
+		findings = found.Findings
+	}
+	c.control.Decided(findings, decisions, keptLinks(c.current.current.Load().links))
 }
 
 // follow logs what ports begin to wait for, and that they do no more.

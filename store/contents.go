@@ -42,6 +42,8 @@ type Contents struct {
 	Partitions    []byte
 	// Keys says which M_Keys ports have, without any secret; nil if that was never kept.
 	Keys []byte
+	// Links says which links are sick, and which are out of use for it; nil if that was never kept.
+	Links []byte
 
 	// Damage says what was wrong with the file that was there, and SetAside where it
 	// is now. Then everything else is empty.
@@ -73,6 +75,7 @@ type Batch struct {
 	Configuration []byte // nil to leave it
 	Partitions    []byte // nil to leave it
 	Keys          []byte // nil to leave it
+	Links         []byte // nil to leave it
 }
 
 // held is everything that belongs in the file.
@@ -88,6 +91,7 @@ const (
 	textConfiguration = "configuration"
 	textPartitions    = "partitions"
 	textKeys          = "keys"
+	textLinks         = "links"
 )
 
 func (c *Contents) hold() held {
@@ -95,7 +99,7 @@ func (c *Contents) hold() held {
 	for _, l := range c.LIDs {
 		h.lids[l.Port] = l
 	}
-	for name, text := range map[string][]byte{textConfiguration: c.Configuration, textPartitions: c.Partitions, textKeys: c.Keys} {
+	for name, text := range map[string][]byte{textConfiguration: c.Configuration, textPartitions: c.Partitions, textKeys: c.Keys, textLinks: c.Links} {
 		if text != nil {
 			h.texts[name] = text
 		}
@@ -111,6 +115,7 @@ func (h *held) contents() *Contents {
 		Configuration: slices.Clone(h.texts[textConfiguration]),
 		Partitions:    slices.Clone(h.texts[textPartitions]),
 		Keys:          slices.Clone(h.texts[textKeys]),
+		Links:         slices.Clone(h.texts[textLinks]),
 	}
 	every := func(yield func(registry.Change, error) bool) {
 		for change := range h.registry.Changes() {
@@ -203,7 +208,7 @@ func (h *held) add(b *Batch, d *delta) {
 		h.terms = h.terms[max(0, len(h.terms)-maxTerms):]
 		d.terms = h.terms
 	}
-	for name, text := range map[string][]byte{textConfiguration: b.Configuration, textPartitions: b.Partitions, textKeys: b.Keys} {
+	for name, text := range map[string][]byte{textConfiguration: b.Configuration, textPartitions: b.Partitions, textKeys: b.Keys, textLinks: b.Links} {
 		if text != nil {
 			text = append([]byte{}, text...)
 			h.texts[name], d.texts[name] = text, text

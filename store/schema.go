@@ -163,6 +163,8 @@ func load(tx *bbolt.Tx) (*Contents, error) {
 			c.Partitions = append([]byte{}, r[1]...)
 		case textKeys:
 			c.Keys = append([]byte{}, r[1]...)
+		case textLinks:
+			c.Links = append([]byte{}, r[1]...)
 		}
 	}
 	if err := loadRegistry(tx, c); err != nil {

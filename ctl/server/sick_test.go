@@ -1,40 +1,52 @@
 package server
 
 import (
-	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"ibsm/mad/pma"
 	"ibsm/perf"
 	"ibsm/perf/sick"
+	"ibsm/routing"
 	"ibsm/topo"
+	"ibsm/view"
 )
 
-// TestOnlyWays: the link of a host is its only way; of the links of a leaf all but the last can be left out.
-func TestOnlyWays(t *testing.T) {
+// TestExcludedLinks: a link that is out of use is listed with who wants it, its state and when it returns, and a port of it says so.
+func TestExcludedLinks(t *testing.T) {
 	v := newView(t, "fattree:k=4,levels=2")
 	leaf := v.Topo.Switches[0]
-	c := &counted{subnet: newSubnet(v, nil)}
-	var found []sick.Finding
-	var want []bool
-	uplinks, between := 0, 0
-	for num := uint8(1); num <= v.Topo.Nodes[leaf].NumPorts; num++ {
-		if v.Topo.BetweenSwitches(v.Topo.Port(leaf, num)) {
-			between++
-		}
+	var p topo.PortIdx
+	for p = v.Topo.Port(leaf, 1); !v.Topo.BetweenSwitches(p); p++ {
 	}
-	for num := uint8(1); num <= v.Topo.Nodes[leaf].NumPorts; num++ {
-		found = append(found, sick.Finding{Port: perf.Key{Node: v.Topo.Nodes[leaf].GUID, Port: num}})
-		host := !v.Topo.BetweenSwitches(v.Topo.Port(leaf, num))
-		if !host {
-			uplinks++
+	k := perf.KeyOf(v.Topo, p)
+	v.Topo.Ports[p].Unhealthy = true
+	c := &counted{Reader: perf.NewReader(perf.ReaderConfig{}), subnet: newSubnet(v, nil)}
+	for _, by := range []struct {
+		e     sick.Excluded
+		by    view.DrainedBy
+		state view.DrainState
+		why   string
+	}{
+		{sick.Excluded{Port: k, Action: sick.Avoid, ByHand: true, Until: 5000}, view.BySickLinks, view.DrainEmpty, "out of use as a sick link"},
+		{sick.Excluded{Port: k, Action: sick.Avoid}, view.BySickLinks, view.DrainNeeded, "and still pass it: it is out of use as a sick link"},
+		{sick.Excluded{Port: k, Action: sick.Avoid}, view.ByOperator, view.DrainEmpty, "drained by the operator"},
+	} {
+		v.Drained = []view.Drained{{SwitchPort: routing.SwitchPort{Switch: k.Node, Port: k.Port}, By: by.by, State: by.state}}
+		found := []sick.Finding{{Port: k, Rule: &sick.Rule{Action: sick.Avoid}}}
+		got := c.excluded(&by.e, found, time.Hour)
+		routes := ""
+		if by.by == view.BySickLinks {
+			routes = by.state.String()
 		}
-		want = append(want, host || uplinks == between)
-	}
-	found = append(found, sick.Finding{Port: perf.Key{Node: 0x99, Port: 1}}, sick.Finding{Port: perf.Key{Node: v.Topo.Nodes[leaf].GUID, Port: 200}})
-	want = append(want, false, false)
-	if got := c.onlyWays(found); !slices.Equal(got, want) || between < 2 {
-		t.Errorf("%v, want %v", got, want)
+		if got.Node != k.Node.String() || got.Port != k.Port || got.Routes != routes || got.ByHand != by.e.ByHand || got.Returns.IsZero() || by.e.Until > 0 && got.Returns.Unix() != 5000 {
+			t.Errorf("%+v: %+v", by, got)
+		}
+		d := &doctor{subnet: newSubnet(v, nil)}
+		if why := d.avoided(p); len(why) != 1 || !strings.Contains(why[0].Text, by.why) {
+			t.Errorf("%+v: %+v", by, why)
+		}
 	}
 }
 
@@ -59,7 +71,7 @@ func TestShares(t *testing.T) {
 			t.Errorf("%v: %v %v", other, used, waited)
 		}
 	}
-	if l := linkOf(v.Topo, k); l.Bits != words*32 || v.Topo.FindNode(l.Peer.Node) == topo.None {
+	if l := sick.LinkOf(v.Topo, k, nil); l.Bits != words*32 || v.Topo.FindNode(l.Peer.Node) == topo.None {
 		t.Errorf("%+v", l)
 	}
 }

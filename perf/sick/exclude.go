@@ -28,6 +28,11 @@ const (
 	Returning               // it has ended, and its port is to be enabled
 )
 
+var excludedStates = [...]string{"out of use", "returning"}
+
+// String is in the words of ibsmctl.
+func (s ExcludedState) String() string { return excludedStates[s] }
+
 // has reports whether a port is an end of the link.
 func (e *Excluded) has(k perf.Key) bool { return e.Port == k || e.Peer == k }
 

@@ -39,6 +39,13 @@ type Relapse struct {
 // maxKept bounds each list of Kept, and the relapses that a Watch knows.
 const maxKept = 4096
 
+// Same reports whether as much is known: the counts of findings do not matter.
+func (k *Kept) Same(o *Kept) bool {
+	return slices.Equal(k.Excluded, o.Excluded) && slices.Equal(k.Relapses, o.Relapses) && slices.EqualFunc(k.Found, o.Found, func(a, b KeptFinding) bool {
+		return a.Port == b.Port && a.Rule == b.Rule && a.Relapses == b.Relapses
+	})
+}
+
 // Encode is the text of Kept, nil for nothing.
 func (k *Kept) Encode() []byte {
 	if len(k.Found)+len(k.Relapses)+len(k.Excluded) == 0 {
@@ -71,6 +78,26 @@ func Decode(text []byte) (*Kept, error) {
 	return k, nil
 }
 
+// Without is k without what was found at the ends of a link, which returns.
+func (k *Kept) Without(port, peer perf.Key) *Kept {
+	is := func(p perf.Key) bool { return p == port || p == peer }
+	next := &Kept{
+		Found:    slices.DeleteFunc(slices.Clone(k.Found), func(f KeptFinding) bool { return is(f.Port) }),
+		Relapses: slices.DeleteFunc(slices.Clone(k.Relapses), func(r Relapse) bool { return is(r.Port) }),
+	}
+	for _, e := range k.Excluded {
+		switch {
+		case !is(e.Port) && !is(e.Peer):
+		case e.Action == Disable:
+			e.State = Returning
+		default:
+			continue
+		}
+		next.Excluded = append(next.Excluded, e)
+	}
+	return next
+}
+
 // Keep adds what w has found to what is excluded. at is the time of day, in seconds since 1970, of a time of w.
 func (w *Watch) Keep(excluded []Excluded, at func(time.Duration) int64) *Kept {
 	k := &Kept{Excluded: excluded}
@@ -84,6 +111,7 @@ func (w *Watch) Keep(excluded []Excluded, at func(time.Duration) int64) *Kept {
 			k.Relapses = append(k.Relapses, Relapse{at.port, w.rules[at.rule].Name, times})
 		}
 	}
+	slices.SortFunc(k.Found, func(a, b KeptFinding) int { return cmp.Or(a.Port.Compare(b.Port), cmp.Compare(a.Rule, b.Rule)) })
 	slices.SortFunc(k.Relapses, func(a, b Relapse) int { return cmp.Or(a.Port.Compare(b.Port), cmp.Compare(a.Rule, b.Rule)) })
 	return k
 }

@@ -1,0 +1,139 @@
+package sweep
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/routing"
+	"ibsm/topo"
+	"ibsm/view"
+)
+
+// avoidSick marks avoided links in t, after those that are drained, as far as that does not split the subnet.
+func avoidSick(t *topo.Topo, avoided []Avoided) (all []view.Drained) {
+	if len(avoided) == 0 {
+		return nil
+	}
+	before := parts(t)
+	for i := range avoided {
+		if avoided[i].Ports != PortEnabled {
+			d := drainOne(t, avoided[i].SwitchPort, before, nil)
+			d.By = view.BySickLinks
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// routeAvoiding is route. Where routes that avoid sick links lack something, and routes that pass these do not, the links are passed: a
+// link that loses packets is better than packets that do not arrive, or a credit loop.
+func (j *RouteTask) routeAvoiding(ctx context.Context, out *SweepPlan, reserved []mad.LID) {
+	marked := avoidedNow(out.Topo, out.Drained)
+	if len(marked) == 0 {
+		j.route(ctx, out, reserved)
+		return
+	}
+	before, chain := *out, j.chain
+	before.delta.switches = slices.Clone(out.delta.switches) // to which route writes
+	j.route(ctx, out, reserved)
+	avoiding := out.lack()
+	if ctx.Err() != nil || out.RoutesHeld() || avoiding == (lack{}) {
+		return
+	}
+	with := *out
+	*out, j.chain = before, chain
+	setUnhealthy(out.Topo, marked, false)
+	j.route(ctx, out, reserved)
+	if ctx.Err() != nil {
+		return
+	}
+	if out.lack().compare(avoiding) >= 0 {
+		*out = with
+		setUnhealthy(out.Topo, marked, true)
+		return
+	}
+	for i := range out.Drained {
+		if d := &out.Drained[i]; d.By == view.BySickLinks && d.State == view.DrainEmpty {
+			d.State = view.DrainNeeded
+		}
+	}
+}
+
+// lack is what routes lack that they should have.
+type lack struct {
+	routes    int // 1 if there are none
+	loop      int // 1 if they have a credit loop
+	unreached int // pairs of a switch and a LID
+	refusals  int // by engines that were tried before
+}
+
+// compare is below 0 if l is less of a fault than o.
+func (l lack) compare(o lack) int {
+	return cmp.Or(cmp.Compare(l.routes, o.routes), cmp.Compare(l.loop, o.loop), cmp.Compare(l.unreached, o.unreached), cmp.Compare(l.refusals, o.refusals))
+}
+
+func (c *SweepPlan) lack() (l lack) {
+	l.refusals = len(c.Refused)
+	if c.Tables == nil {
+		l.routes = 1
+		return l
+	}
+	if l.unreached = c.Report.Unreached(); c.CreditLoop != nil {
+		l.loop = 1
+	}
+	return l
+}
+
+// avoidedNow are ports of sick links that routes avoid, one of each.
+func avoidedNow(t *topo.Topo, drained []view.Drained) (ports []topo.PortIdx) {
+	for i := range drained {
+		if d := &drained[i]; d.By == view.BySickLinks && d.State == view.DrainEmpty {
+			ports = append(ports, t.FindNodePort(d.Switch, d.Port))
+		}
+	}
+	return ports
+}
+
+func setUnhealthy(t *topo.Topo, ports []topo.PortIdx, is bool) {
+	for _, p := range ports {
+		t.Ports[p].Unhealthy, t.Ports[t.Ports[p].Peer].Unhealthy = is, is
+	}
+}
+
+// toDisable are the ports to be disabled of avoided links that no route passes, at the nearer end: there the response still arrives. Our own link stays.
+func toDisable(t *topo.Topo, avoided []Avoided, drained []view.Drained) (ports []topo.PortIdx) {
+	empty := avoidedNow(t, drained)
+	for i := range avoided {
+		p := t.FindNodePort(avoided[i].Switch, avoided[i].Port)
+		if avoided[i].Ports != PortDisabled || !slices.Contains(empty, p) {
+			continue
+		}
+		peer := t.Ports[p].Peer
+		if distance(t, peer) < distance(t, p) {
+			p, peer = peer, p
+		}
+		if p != t.Self && peer != t.Self && t.Ports[p].Info.PortState() > smp.PortDown {
+			ports = append(ports, p)
+		}
+	}
+	return ports
+}
+
+// toEnable are ports that were disabled of links that are not avoided any more.
+func toEnable(t *topo.Topo, avoided []Avoided) (ports []topo.PortIdx) {
+	for i := range avoided {
+		if avoided[i].Ports != PortEnabled {
+			continue
+		}
+		for _, end := range []routing.SwitchPort{avoided[i].SwitchPort, avoided[i].Far} {
+			p := t.FindNodePort(end.Switch, end.Port)
+			if p != topo.None && t.Ports[p].Seen && t.Nodes[t.Ports[p].Node].Missed == 0 && t.Ports[p].Info.PortPhysicalState() == smp.PhysDisabled {
+				ports = append(ports, p)
+			}
+		}
+	}
+	return ports
+}
