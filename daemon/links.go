@@ -10,8 +10,6 @@ import (
 	"ibsm/ctl/server"
 	"ibsm/perf"
 	"ibsm/perf/sick"
-	"ibsm/routing"
-	"ibsm/sweep"
 )
 
 // Which links are sick, and which are out of use for it, is kept in the store, and sent to standbys with the rest of the policy.
@@ -25,23 +23,6 @@ func keptLinks(k *sick.Kept) *sick.Kept {
 }
 
 func encodeLinks(k *sick.Kept) []byte { return keptLinks(k).Encode() }
-
-// avoidedLinks are the links that routes are to avoid, and those whose ports are to be enabled.
-func avoidedLinks(k *sick.Kept) (all []sweep.Avoided) {
-	end := func(k perf.Key) routing.SwitchPort { return routing.SwitchPort{Switch: k.Node, Port: k.Port} }
-	for i := range keptLinks(k).Excluded {
-		e := &k.Excluded[i]
-		a := sweep.Avoided{SwitchPort: end(e.Port), Far: end(e.Peer)}
-		switch {
-		case e.State == sick.Returning:
-			a.Ports = sweep.PortEnabled
-		case e.Action == sick.Disable:
-			a.Ports = sweep.PortDisabled
-		}
-		all = append(all, a)
-	}
-	return all
-}
 
 // linkLimits are how far the manager goes with sick links.
 func linkLimits(c *conf.Config) sick.Limits {

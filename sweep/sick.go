@@ -19,11 +19,9 @@ func avoidSick(t *topo.Topo, avoided []Avoided) (all []view.Drained) {
 	}
 	before := parts(t)
 	for i := range avoided {
-		if avoided[i].Ports != PortEnabled {
-			d := drainOne(t, avoided[i].SwitchPort, before, nil)
-			d.By = view.BySickLinks
-			all = append(all, d)
-		}
+		d := drainOne(t, avoided[i].SwitchPort, before, nil)
+		d.By = view.BySickLinks
+		all = append(all, d)
 	}
 	return all
 }
@@ -122,7 +120,7 @@ func toDisable(t *topo.Topo, avoided []Avoided, drained []view.Drained) (ports [
 	return ports
 }
 
-// toEnable are ports that were disabled of links that are not avoided any more.
+// toEnable are ports that were disabled, of links that are to come up again.
 func toEnable(t *topo.Topo, avoided []Avoided) (ports []topo.PortIdx) {
 	for i := range avoided {
 		if avoided[i].Ports != PortEnabled {

@@ -54,7 +54,7 @@ type AvoidedPorts uint8
 const (
 	PortsStay    AvoidedPorts = iota
 	PortDisabled              // the one from which the response arrives, once no route passes the link
-	PortEnabled               // again: the link is not avoided any more
+	PortEnabled               // the one that was disabled; then the link comes up, and is avoided until that is wanted no more
 )
 
 // Partitions are the partition policy and the settings for its tables. A nil Policy leaves

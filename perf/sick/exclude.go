@@ -4,7 +4,10 @@ import (
 	"slices"
 
 	"ibsm/disjoint"
+	"ibsm/mad/smp"
 	"ibsm/perf"
+	"ibsm/routing"
+	"ibsm/sweep"
 	"ibsm/topo"
 )
 
@@ -25,7 +28,7 @@ type ExcludedState uint8
 // States of an exclusion.
 const (
 	InForce   ExcludedState = iota
-	Returning               // it has ended, and its port is to be enabled
+	Returning               // it has ended: its port is to be enabled, and routes wait until the link is ACTIVE
 )
 
 var excludedStates = [...]string{"out of use", "returning"}
@@ -39,6 +42,23 @@ func (e *Excluded) has(k perf.Key) bool { return e.Port == k || e.Peer == k }
 // IndexOf is the exclusion of the link of a port, -1 if there is none.
 func IndexOf(list []Excluded, k perf.Key) int {
 	return slices.IndexFunc(list, func(e Excluded) bool { return e.has(k) })
+}
+
+// Avoided is a list for a sweep.
+func Avoided(list []Excluded) (all []sweep.Avoided) {
+	end := func(k perf.Key) routing.SwitchPort { return routing.SwitchPort{Switch: k.Node, Port: k.Port} }
+	for i := range list {
+		e := &list[i]
+		a := sweep.Avoided{SwitchPort: end(e.Port), Far: end(e.Peer)}
+		switch {
+		case e.State == Returning:
+			a.Ports = sweep.PortEnabled
+		case e.Action == Disable:
+			a.Ports = sweep.PortDisabled
+		}
+		all = append(all, a)
+	}
+	return all
 }
 
 // Limits are how far Decide may go.
@@ -124,7 +144,7 @@ func (d *decider) keep(e Excluded) {
 		}
 	}
 	if e.State == Returning {
-		if !d.disabled(&e) {
+		if !d.disabled(&e) && !d.rising(e.Port) {
 			return
 		}
 		e.Action = Disable
@@ -148,6 +168,12 @@ func (d *decider) wanted(e *Excluded) (a Action) {
 // disabled reports whether an end of a link is disabled.
 func (d *decider) disabled(e *Excluded) bool {
 	return IsDisabled(d.Topo, e.Port) || IsDisabled(d.Topo, e.Peer)
+}
+
+// rising reports whether the link of a port is there and not ACTIVE yet.
+func (d *decider) rising(k perf.Key) bool {
+	p := k.In(d.Topo)
+	return p != topo.None && d.Topo.Ports[p].Peer != topo.None && d.Topo.Ports[p].Info.PortState() < smp.PortActive
 }
 
 // mark marks a link as out of use, if it is there.
