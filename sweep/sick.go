@@ -26,8 +26,8 @@ func avoidSick(t *topo.Topo, avoided []Avoided) (all []view.Drained) {
 	return all
 }
 
-// routeAvoiding is route. Where routes that avoid sick links lack something, and routes that pass these do not, the links are passed: a
-// link that loses packets is better than packets that do not arrive, or a credit loop.
+// routeAvoiding is route. Where routes that avoid sick links lack something, and routes that pass these do not, the links that were found last are
+// passed, or all: a link that loses packets is better than packets that do not arrive, or a credit loop.
 func (j *RouteTask) routeAvoiding(ctx context.Context, out *SweepPlan, reserved []mad.LID) {
 	marked := avoidedNow(out.Topo, out.Drained)
 	if len(marked) == 0 {
@@ -35,30 +35,47 @@ func (j *RouteTask) routeAvoiding(ctx context.Context, out *SweepPlan, reserved 
 		return
 	}
 	before, chain := *out, j.chain
-	before.delta.switches = slices.Clone(out.delta.switches) // to which route writes
-	j.route(ctx, out, reserved)
-	avoiding := out.lack()
-	if ctx.Err() != nil || out.RoutesHeld() || avoiding == (lack{}) {
+	avoiding := func(n int) SweepPlan { // the first n of them
+		*out, j.chain = before, chain
+		out.delta.switches = slices.Clone(before.delta.switches) // to which route writes
+		setUnhealthy(out.Topo, marked, false)
+		setUnhealthy(out.Topo, marked[:n], true)
+		j.route(ctx, out, reserved)
+		return *out
+	}
+	all := avoiding(len(marked))
+	if ctx.Err() != nil || out.RoutesHeld() || all.lack() == (lack{}) {
 		return
 	}
-	with := *out
-	*out, j.chain = before, chain
-	setUnhealthy(out.Topo, marked, false)
-	j.route(ctx, out, reserved)
+	chosen, n := avoiding(0), 0
 	if ctx.Err() != nil {
 		return
 	}
-	if out.lack().compare(avoiding) >= 0 {
-		*out = with
-		setUnhealthy(out.Topo, marked, true)
-		return
+	least := chosen.lack()
+	if least.compare(all.lack()) >= 0 {
+		chosen, n = all, len(marked)
 	}
+	for try := len(marked) - 1; n == 0 && try > 0 && try >= len(marked)-maxFewer; try-- {
+		fewer := avoiding(try)
+		if ctx.Err() != nil {
+			return
+		}
+		if fewer.lack().compare(least) <= 0 {
+			chosen, n = fewer, try
+		}
+	}
+	*out = chosen
+	setUnhealthy(out.Topo, marked, false)
+	setUnhealthy(out.Topo, marked[:n], true)
 	for i := range out.Drained {
-		if d := &out.Drained[i]; d.By == view.BySickLinks && d.State == view.DrainEmpty {
+		if d := &out.Drained[i]; d.By == view.BySickLinks && d.State == view.DrainEmpty && slices.Contains(marked[n:], out.Topo.FindNodePort(d.Switch, d.Port)) {
 			d.State = view.DrainNeeded
 		}
 	}
 }
+
+// maxFewer is how many sets of fewer links are tried. Each takes as long as all routes.
+const maxFewer = 3
 
 // lack is what routes lack that they should have.
 type lack struct {
