@@ -159,6 +159,22 @@ func (d *Server) SickLinks(context.Context) (*ctl.SickLinks, error) {
 	return out, nil
 }
 
+// LinkCounts are how many findings there are, by what is done about them, and how many links are out of use.
+func (d *Server) LinkCounts() (found [sick.Disable + 1]int, excluded int) {
+	j := &d.links
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.watch != nil {
+		for _, f := range j.watch.Findings() {
+			found[j.decisions[linkRule{f.Port, f.Rule.Name}].Does]++
+		}
+	}
+	if j.kept != nil {
+		excluded = len(j.kept.Excluded)
+	}
+	return found, excluded
+}
+
 // excluded is a link that is out of use. ended is the last time that was judged, at which found were there.
 func (c *counted) excluded(e *sick.Excluded, found []sick.Finding, ended time.Duration) ctl.ExcludedLink {
 	out := ctl.ExcludedLink{PortOf: c.portOf(e.Port), Action: e.Action.String(), State: e.State.String(), ByHand: e.ByHand, Since: time.Unix(e.Since, 0)}

@@ -135,19 +135,15 @@ type decider struct {
 
 // keep takes an exclusion over, unless it ends.
 func (d *decider) keep(e Excluded) {
-	if e.State == InForce && e.ByHand && e.Until > 0 && e.Until <= d.Now {
-		e.State = Returning
-	}
+	was := e.Action
 	if e.State == InForce && !e.ByHand {
-		if e.Action = d.wanted(&e); e.Action == Report {
-			e.State = Returning
-		}
+		e.Action = d.wanted(&e)
 	}
-	if e.State == Returning {
-		if !d.disabled(&e) && !d.rising(e.Port) {
-			return
-		}
-		e.Action = Disable
+	if e.Action == Report || e.ByHand && e.Until > 0 && e.Until <= d.Now {
+		e.Action, e.State = was, Returning
+	}
+	if e.State == Returning && (e.Action != Disable || !d.disabled(&e) && !d.rising(e.Port)) {
+		return
 	}
 	d.excluded = append(d.excluded, e)
 	if e.State == InForce && d.mark(e.Port) && !e.ByHand {
