@@ -13,7 +13,6 @@ import (
 
 	"ibsm/conf"
 	"ibsm/ctl"
-	"ibsm/ctl/server"
 	"ibsm/mad"
 	"ibsm/mad/pma"
 	"ibsm/opensm/console"
@@ -156,17 +155,11 @@ func (c *counters) counted(im *perf.Image) {
 	}
 }
 
-// decide has links taken out of use, or return. While no counters are read none is watched, and only what the operator has isolated stays out of use.
+// decide has links taken out of use, or return. While no counters are read only what the operator has isolated stays out of use.
 func (c *counters) decide() {
-	var found *server.FoundLinks
-	if counterSettings(c.current.own()).Interval > 0 {
-		if found = c.control.FoundLinks(); found == nil {
-			return // the first reading is still to come
-		}
-	}
-	decisions := c.current.decideLinks(found)
+	found, decisions := c.current.decideLinks(c.control.FoundLinks)
 	var findings []sick.Finding
-	if found != nil && decisions != nil {
+	if found != nil {
 		findings = found.Findings
 	}
 	c.control.Decided(findings, decisions, keptLinks(c.current.current.Load().links))

@@ -50,8 +50,8 @@ func (c *configuration) setLinks(next *inForce, k *sick.Kept) {
 	c.sendTo(next, slices.Equal(k.Excluded, was.Excluded))
 }
 
-// decideLinks decides what is done about sick links, as master: found is what is known of them, nil if nothing was judged.
-func (c *configuration) decideLinks(found *server.FoundLinks) (decisions []sick.Decision) {
+// decideLinks decides what is done about sick links, as master. look says what is known of them, nil if nothing was judged.
+func (c *configuration) decideLinks(look func() *server.FoundLinks) (found *server.FoundLinks, decisions []sick.Decision) {
 	c.change(func(next *inForce) {
 		views := c.views.Load()
 		if views == nil || !next.master {
@@ -62,6 +62,12 @@ func (c *configuration) decideLinks(found *server.FoundLinks) (decisions []sick.
 			return
 		}
 		l, _ := next.effective()
+		found = look()
+		if counterSettings(next.own).Interval == 0 {
+			found = nil // while no counters are read none is watched
+		} else if found == nil {
+			return // the first reading is still to come
+		}
 		in := sick.In{Topo: v.Topo, Now: c.now().Unix(), Excluded: keptLinks(next.links).Excluded, Limits: linkLimits(l.Config)}
 		kept := &sick.Kept{}
 		if found != nil {
@@ -71,7 +77,7 @@ func (c *configuration) decideLinks(found *server.FoundLinks) (decisions []sick.
 		c.logLinks(in.Excluded, kept.Excluded)
 		c.setLinks(next, kept)
 	})
-	return decisions
+	return found, decisions
 }
 
 // logLinks logs which links are taken out of use, and which return.
@@ -114,13 +120,14 @@ func (c *configuration) isolate(port, peer perf.Key, until time.Time) (err error
 	return err
 }
 
-// heal has a link return that was repaired, and forgets what was found of it.
-func (c *configuration) heal(port, peer perf.Key) (err error) {
+// heal has a link return that was repaired. forget forgets what was found of it.
+func (c *configuration) heal(port, peer perf.Key, forget func()) (err error) {
 	c.change(func(next *inForce) {
 		if !next.master {
 			err = errNotMaster
 			return
 		}
+		forget()
 		was := keptLinks(next.links)
 		k := was.Without(port, peer)
 		c.logLinks(was.Excluded, k.Excluded)

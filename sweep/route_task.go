@@ -185,7 +185,9 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	d.unresponsive, dead, grace = s.unanswered(t, j.found.Hearing() != topo.Inconclusive, most)
 	s.bypass(t, d.switches)
 	out.Unavoidable, babblers = s.avoid(t)
-	out.Drained = append(drain(t, j.drained), avoidSick(t, j.avoided)...)
+	out.Drained = drain(t, j.drained)
+	sick, marked := avoidSick(t, j.avoided)
+	out.Drained = append(out.Drained, sick...)
 	d.settings, d.values = j.settings, s.resolve(&j.settings, t)
 	out.Values = d.values
 	out.Values.ReregisterAll, out.Values.NoReregister = !s.swept && !s.registered, j.settings.NoReregister
@@ -204,7 +206,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	d.indexes = out.Partitions.Remember
 	d.report, d.sls, d.proof, d.base, d.members = s.report, s.sls, proof{s.credit, s.rules, nil, s.fitting}, s.base, s.members
 	d.groups = j.adaptive(out)
-	j.routeAvoiding(ctx, out, reserved)
+	j.routeAvoiding(ctx, out, reserved, marked)
 	stillUsed(t, out.LIDs, out.Tables, out.Drained)
 	if out.Fitting.State == LanesFirst && ctx.Err() == nil {
 		return out

@@ -12,24 +12,29 @@ import (
 	"ibsm/view"
 )
 
-// avoidSick marks avoided links in t, after those that are drained, as far as that does not split the subnet.
-func avoidSick(t *topo.Topo, avoided []Avoided) (all []view.Drained) {
+// avoidSick marks avoided links in t, after those that are drained, as far as that does not split the subnet. marked are one port of each that was not marked before.
+func avoidSick(t *topo.Topo, avoided []Avoided) (all []view.Drained, marked []topo.PortIdx) {
 	if len(avoided) == 0 {
-		return nil
+		return nil, nil
 	}
 	before := parts(t)
 	for i := range avoided {
+		p := t.FindNodePort(avoided[i].Switch, avoided[i].Port)
+		was := p != topo.None && t.Ports[p].Unhealthy
 		d := drainOne(t, avoided[i].SwitchPort, before, nil)
 		d.By = view.BySickLinks
-		all = append(all, d)
+		if all = append(all, d); d.State == view.DrainEmpty && !was {
+			marked = append(marked, p)
+		}
 	}
-	return all
+	return all, marked
 }
 
 // routeAvoiding is route. Where routes that avoid sick links lack something, and routes that pass these do not, the links that were found last are
 // passed, or all: a link that loses packets is better than packets that do not arrive, or a credit loop.
-func (j *RouteTask) routeAvoiding(ctx context.Context, out *SweepPlan, reserved []mad.LID) {
-	marked := avoidedNow(out.Topo, out.Drained)
+//
+// marked are those links, in the order in which they were found.
+func (j *RouteTask) routeAvoiding(ctx context.Context, out *SweepPlan, reserved []mad.LID, marked []topo.PortIdx) {
 	if len(marked) == 0 {
 		j.route(ctx, out, reserved)
 		return

@@ -470,8 +470,9 @@ func TestSickLinks(t *testing.T) {
 	write("# none of these is reached\nrecoveries LinkErrorRecoveryCounter 100 1h\n")
 	s.conf = "perfmgr TRUE\nperfmgr_sweep_time_s 1\nsick_rules_file " + rules + "\n"
 	socket := s.path("s")
-	p := ibsm.bringUp(s, "--ctl_socket", socket)
-	defer p.stop()
+	state := []string{"--ctl_socket", socket, "--state_dir", s.path("state")}
+	p := ibsm.bringUp(s, state...)
+	defer func() { p.stop() }()
 	sick := func() string {
 		return run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "links", "sick").stdout
 	}
@@ -513,7 +514,7 @@ $`
 	// What would be done, and what is done: the link of a host stays in use.
 	order := func(args ...string) string {
 		t.Helper()
-		r := run(t, s.dir, nil, program(t, "ibsmctl"), append([]string{"--socket", socket}, args...)...)
+		r := run(t, s.dir, nil, append([]string{program(t, "ibsmctl"), "--socket", socket}, args...)...)
 		if r.status != 0 {
 			t.Errorf("%q: %s", args, r.stderr)
 		}
@@ -533,7 +534,10 @@ $`
 	addCount(s, "leaf-02", 3, "LinkErrorRecoveryCounter", 4)
 	addCount(s, "leaf-01", 1, "SymbolErrorCounter", 5000)
 	shows("a dry run", `(?s)since .*; routes would avoid it with sick_links avoid\n.*since .*; it stays in use: it is the link of a host\n`)
-	s.setConf(t, p, "perfmgr TRUE\nperfmgr_sweep_time_s 1\nsick_links avoid\nsick_rules_file "+rules+"\n")
+	s.conf += "sick_links avoid\n"
+	if err := os.WriteFile(s.path("ibsm.conf"), []byte(s.conf), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	order("config", "reload")
 	shows("avoided", `(?s)since .*; routes avoid it\n.*1 link out of use\n  leaf-02 port 3 to agg-01 port 2: routes avoid it since .*, returns at .* at the earliest\n`)
 	if got := order("why", "leaf-02:3"); !strings.Contains(got, "out of use as a sick link") {
@@ -551,4 +555,10 @@ $`
 	if r := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "links", "isolate", "leaf-01:1"); r.status == 0 || !strings.Contains(r.stderr, "has no link to another switch") {
 		t.Errorf("the link of a host: %s", r.stderr)
 	}
+	// A manager that is killed knows what was found, and what is out of use.
+	p.kill()
+	p = ibsm.bringUp(s, state...)
+	shows("after a restart", `^1 sick link by (?s).*leaf-01 port 1 receives badly.*1 link out of use\n  leaf-03 port 3 to .*: routes avoid it since .*, by hand, returns at `)
+	order("links", "heal", "leaf-03:3")
+	shows("all healed", `it is the link of a host\n$`)
 }

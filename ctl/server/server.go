@@ -33,9 +33,9 @@ type Config struct {
 	Console *console.Counters
 	// Engines is a list of routing engines with the settings in force; nil without a configuration.
 	Engines func(list []string) (engines.Chain, error)
-	// Isolate takes a link out of use, until a time unless that is zero, and Heal has it return; nil without a configuration.
+	// Isolate takes a link out of use, until a time unless that is zero, and Heal has it return, with forget called in between decisions; nil without a configuration.
 	Isolate func(port, peer perf.Key, until time.Time) error
-	Heal    func(port, peer perf.Key) error
+	Heal    func(port, peer perf.Key, forget func()) error
 	// Tenants is what security tenants would change; nil without a configuration.
 	Tenants func() (*sweep.Rules, []ctl.SettingChange, error)
 }

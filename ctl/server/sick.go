@@ -215,16 +215,17 @@ func (d *Server) HealLink(_ context.Context, port string) (*ctl.IsolatedLink, er
 	if err != nil {
 		return nil, err
 	}
-	j := &d.links
-	j.mu.Lock()
-	if j.watch != nil {
-		j.watch.Heal(k, peer)
-	}
-	if j.adopted != nil {
-		j.adopted = j.adopted.Without(k, peer)
-	}
-	j.mu.Unlock()
-	return &ctl.IsolatedLink{PortOf: of}, refusedBy(d.cfg.Heal(k, peer))
+	return &ctl.IsolatedLink{PortOf: of}, refusedBy(d.cfg.Heal(k, peer, func() {
+		j := &d.links
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if j.watch != nil {
+			j.watch.Heal(k, peer)
+		}
+		if j.adopted != nil {
+			j.adopted = j.adopted.Without(k, peer)
+		}
+	}))
 }
 
 // refusedBy is an order that cannot be carried out now.

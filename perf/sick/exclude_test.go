@@ -79,6 +79,12 @@ func TestKeep(t *testing.T) {
 	next.is("1 bit-errors")
 	next.read(nil)
 	next.is()
+	next = newBench(t, Defaults, 2)
+	next.w.Restore(&Kept{Relapses: []Relapse{{key(1), "bit-errors", 3}}}, func(int64) time.Duration { return 0 })
+	next.readings(3, map[int]counts{1: bad[1]})
+	if f := next.w.Findings(); len(f) != 1 || f[0].Relapses != 3 {
+		t.Errorf("%+v", f)
+	}
 	if empty := (&Kept{}); empty.Encode() != nil {
 		t.Errorf("nothing is kept as %q", empty.Encode())
 	}
