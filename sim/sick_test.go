@@ -43,7 +43,7 @@ type clinic struct {
 	down     map[int32]bool // hosts that reboot
 	lost     int
 	bad      int // routes that do not arrive, at first
-	needed   int // times that routes passed a link that was to be avoided
+	needed   int // times that routes passed a link that they should avoid
 	useless  int // of them, those in which they passed all
 }
 
@@ -280,7 +280,7 @@ func TestSickLinks(t *testing.T) {
 			needed, useless = needed+c.needed, useless+c.useless
 		})
 	}
-	t.Logf("%d times routes passed a link that was to be avoided, since they would have lacked something; %d times all of them", needed, useless)
+	t.Logf("%d times routes passed a link that they should avoid, since they would have lacked something; %d times all of them", needed, useless)
 }
 
 func sickLinks(t *testing.T, seed uint64) *clinic {

@@ -63,7 +63,7 @@ func TestAvoidSick(t *testing.T) {
 	}
 	found.Ports[near].Info.SetPortPhysicalState(smp.PhysDisabled)
 	if got := toEnable(found, list); got != nil {
-		t.Errorf("enabled while it is to be disabled: %v", got)
+		t.Errorf("enabled while that is wanted disabled: %v", got)
 	}
 	for i := range list {
 		list[i].Ports = PortEnabled

@@ -32,7 +32,7 @@ func newIsolate(a *asker) *cobra.Command {
 		ValidArgsFunction: a.completeNodes(1), Long: `
 Has routes avoid a link between switches while there is another way, as is done about sick links.
 The link stays up and is watched. It lasts until ibsmctl links heal, or for the time of --for, also
-if the manager restarts or another one takes over. ibsmctl drain is for what is to be unplugged.`,
+if the manager restarts or another one takes over. ibsmctl drain is for what you will unplug.`,
 		Example: `  ibsmctl links isolate leaf-03:7 --for 12h
   ibsmctl links heal leaf-03:7
 `}

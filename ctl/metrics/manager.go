@@ -335,7 +335,7 @@ func (s sink) control(st *ctl.Stats) {
 	s.counter("ibsm_ctl_replies_cut_total", "Replies that the client did not read completely.")(st.Cut.Load())
 }
 
-// links are those that rules find sick, by what is done about them, and those that are out of use.
+// links are sick links, by what is done about them, and those that are out of use.
 func (s sink) links(control *server.Server) {
 	found, excluded := control.LinkCounts()
 	count := s.gauge("ibsm_sick_links", "Findings of the rules about links, by what is done about them: report, avoid or disable.", "action")

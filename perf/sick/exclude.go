@@ -28,7 +28,7 @@ type ExcludedState uint8
 // States of an exclusion.
 const (
 	InForce   ExcludedState = iota
-	Returning               // it has ended: its port is to be enabled, and routes wait until the link is ACTIVE
+	Returning               // it has ended: its port is enabled, and routes wait until the link is ACTIVE
 )
 
 var excludedStates = [...]string{"out of use", "returning"}

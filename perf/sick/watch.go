@@ -169,7 +169,7 @@ func (w *Watch) peer(k perf.Key, link func(perf.Key) Link) (peer perf.Key, up bo
 	return now, true
 }
 
-// states are the ports in one reading that rules about a State count.
+// states are the ports in one reading that count for rules about a State.
 type states struct {
 	rules        []Rule
 	last         mad.GUID // node of the port before; its ports follow each other
