@@ -133,6 +133,10 @@ func outOfUse(e *ctl.ExcludedLink) string {
 		text = "it returns"
 	case e.Action == "disable":
 		text = "it is disabled"
+	case e.Routes == "":
+		text = "routes avoid it from the next sweep on,"
+	case e.Routes == "absent":
+		text = "it is down, out of use"
 	case e.Routes == "still needed":
 		text = "routes still pass it: they lack something without it"
 	}
