@@ -63,7 +63,7 @@ var serviceKeys = []Key{
 	{Name: "event_db_dump_file", TOML: "perfmgr.dump_file", Kind: String, Default: null, Reload: true, Effect: Acts,
 		Help: "file to which the console dumps the counters; opensm_port_counters.log in dump_files_dir if it is not set"},
 	{Name: "sick_rules_file", TOML: "perfmgr.sick_rules_file", Kind: String, Default: null, Own: true, Reload: true, Effect: Acts,
-		Help: "table of rules by which links are judged from their counters, or ufm for the figures that UFM publishes; docs/health.md. Nothing is changed for what they find"},
+		Help: "table of rules by which links are judged from their counters, or ufm for the figures that UFM publishes; docs/health.md. sick_links says what is done about them"},
 	{Name: "event_plugin_name", TOML: "plugins.names", Kind: List, Default: null,
 		Help: "OpenSM plug-ins; ibsm cannot load them"},
 	{Name: "event_plugin_options", TOML: "plugins.options", Kind: String, Default: null,

@@ -23,6 +23,10 @@ type CounterSource interface {
 	Congestions(ctx context.Context) (*Congestions, error)
 	// SickLinks are the links that the rules find sick.
 	SickLinks(ctx context.Context) (*SickLinks, error)
+	// IsolateLink has routes avoid the link of a port, given as for Diagnose, for a time, or for good if that is 0.
+	IsolateLink(ctx context.Context, port string, last time.Duration) (*IsolatedLink, error)
+	// HealLink has the link of a port return that was repaired, and forgets what was found of it.
+	HealLink(ctx context.Context, port string) (*IsolatedLink, error)
 	// ClearCounters counts from zero, for a port or all of them.
 	ClearCounters(ctx context.Context, port string) (*ClearedCounters, error)
 }
@@ -113,21 +117,24 @@ type TopPort struct {
 	Reasons []string `json:"reasons"` // what was counted, what that means, and what to do
 }
 
-// SickLinks are links that are beyond the limits of rules. Nothing is changed for them.
+// SickLinks are links that are beyond the limits of rules, and what is done about them.
 type SickLinks struct {
 	Rules []SickRule `json:"rules"`
 	Since time.Time  `json:"since"` // of the first reading that is judged; zero before it
 	Age   float64    `json:"age"`   // seconds since the last one; -1 before the first
 	Links []SickLink `json:"links"`
 	More  int        `json:"more"` // links beyond these, which are not listed
+	// Excluded are the links that are out of use.
+	Excluded []ExcludedLink `json:"excluded"`
 }
 
 // SickRule is a rule.
 type SickRule struct {
 	Name     string   `json:"name"`
-	Counters []string `json:"counters"`
-	Limit    string   `json:"limit"`  // a number, or a share of the bits such as 1e-12/bit
-	Window   float64  `json:"window"` // seconds
+	Counters []string `json:"counters"` // or the name of what is found in readings
+	Limit    string   `json:"limit"`    // a number, or a share of the bits such as 1e-12/bit
+	Window   float64  `json:"window"`   // seconds
+	Action   string   `json:"action"`   // report, avoid or disable
 }
 
 // SickLink is a port that receives badly from the other end of its link.
@@ -138,8 +145,28 @@ type SickLink struct {
 	Most     uint64    `json:"most"`    // that it may count
 	Since    time.Time `json:"since"`   // when it was found
 	Last     time.Time `json:"last"`    // when it was beyond the limit last
+	Clean    time.Time `json:"clean"`   // when it is no finding any more at the earliest
 	Relapses int       `json:"relapses"`
-	Only     bool      `json:"only"` // without it somebody cannot be reached
+	Action   string    `json:"action"`   // what is done: report, avoid or disable
+	Would    string    `json:"would"`    // what would be done if sick_links permitted it
+	Obstacle string    `json:"obstacle"` // why that is less than the rule asks for; "" if it is not
+}
+
+// ExcludedLink is a link that is out of use.
+type ExcludedLink struct {
+	PortOf
+	Action  string    `json:"action"` // avoid or disable
+	State   string    `json:"state"`  // "out of use", or "returning" while its port is enabled again
+	Routes  string    `json:"routes"` // "drained", "still needed" or "absent"; "" before the first sweep
+	ByHand  bool      `json:"by_hand,omitempty"`
+	Since   time.Time `json:"since"`
+	Returns time.Time `json:"returns"` // at the earliest; zero for not by itself
+}
+
+// IsolatedLink is the link that an order was about.
+type IsolatedLink struct {
+	PortOf
+	Until time.Time `json:"until"` // zero for no end
 }
 
 // ClearedCounters says whose totals begin anew.
@@ -164,6 +191,34 @@ func (s *Server) sickLinks(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return s.cfg.Counters.SickLinks(r.Context())
+}
+
+// maxIsolation is the longest time for which a link is isolated.
+const maxIsolation = 10 * 365 * 24 * time.Hour
+
+func (s *Server) isolateLink(r *http.Request) (any, error) {
+	last, wrong := number(r, "seconds", 32)
+	if err := cmp.Or(known(r, "port", "seconds"), wrong, s.counterSource()); err != nil {
+		return nil, err
+	}
+	port := r.URL.Query().Get("port")
+	done, err := s.cfg.Counters.IsolateLink(r.Context(), port, min(time.Duration(last)*time.Second, maxIsolation))
+	if err == nil {
+		s.cfg.Logger.Info("a link is isolated over the control socket", "port", port)
+	}
+	return done, err
+}
+
+func (s *Server) healLink(r *http.Request) (any, error) {
+	if err := cmp.Or(known(r, "port"), s.counterSource()); err != nil {
+		return nil, err
+	}
+	port := r.URL.Query().Get("port")
+	done, err := s.cfg.Counters.HealLink(r.Context(), port)
+	if err == nil {
+		s.cfg.Logger.Info("a link is healed over the control socket", "port", port)
+	}
+	return done, err
 }
 
 func (s *Server) counters(w http.ResponseWriter, r *http.Request) error {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"ibsm/ctl"
 )
@@ -115,6 +116,12 @@ func (s *source) Counters(_ context.Context, port string, _ bool) (iter.Seq[*ctl
 	return slices.Values([]*ctl.PortCounters{{PortOf: ctl.PortOf{Node: port}, Counters: []ctl.Counter{{Name: "a", Value: 1, Total: 2, AtLeast: true, Rose: 3, Error: true}}}}), nil
 }
 
+func (s *source) IsolateLink(_ context.Context, port string, _ time.Duration) (*ctl.IsolatedLink, error) {
+	return &ctl.IsolatedLink{}, nil
+}
+func (s *source) HealLink(context.Context, string) (*ctl.IsolatedLink, error) {
+	return &ctl.IsolatedLink{}, nil
+}
 func (s *source) SickLinks(context.Context) (*ctl.SickLinks, error) {
 	return &ctl.SickLinks{Age: -1}, nil
 }

@@ -20,7 +20,7 @@ func (s *Server) routes() http.Handler {
 	}
 	for pattern, value := range map[string]func(*http.Request) (any, error){
 		"GET /v1/status": s.status, "GET /v1/sa-stats": s.saStats, "GET /v1/activity": s.activity, "GET /v1/path": s.path, "GET /v1/qos": s.qos, "GET /v1/quality": s.quality, "GET /v1/rails": s.rails, "GET /v1/topology": s.topology, "GET /v1/security": s.security,
-		"GET /v1/counters/status": s.counterStatus, "GET /v1/counters/top": s.topCounters, "POST /v1/counters/clear": s.clearCounters, "GET /v1/counters/congestion": s.congestions, "GET /v1/links/sick": s.sickLinks, "GET /v1/congestion-control": s.congestionControl,
+		"GET /v1/counters/status": s.counterStatus, "GET /v1/counters/top": s.topCounters, "POST /v1/counters/clear": s.clearCounters, "GET /v1/counters/congestion": s.congestions, "GET /v1/links/sick": s.sickLinks, "POST /v1/links/isolate": s.isolateLink, "POST /v1/links/heal": s.healLink, "GET /v1/congestion-control": s.congestionControl,
 		"GET /v1/path-record": s.pathRecord, "GET /v1/config": s.config,
 		"POST /v1/reload": s.reload, "POST /v1/security/rotate": s.rotate, "GET /v1/partitions/why": s.why, "GET /v1/log-level": s.logLevel, "POST /v1/log-level": s.setLogLevel,
 	} {

@@ -74,7 +74,7 @@ func TestReplies(t *testing.T) {
 		{post, "/v1/reroute", `{"order":"reroute","events":1}` + "\n"},
 		{get, "/v1/counters/status", `{"enabled":true,"interval":0,"sweeping":false,"age":-1,"took":0,"ports":2,"answered":0,"outstanding":0,"images":0,"bytes":0,"absent":0,"sweeps":0,"late":0,"asked":0,"unanswered":0,"resets":0,"findings":0}` + "\n"},
 		{get, "/v1/counters", `{"ports":[` + "\n" + `{"node":"","desc":"","port":0,"read":"0001-01-01T00:00:00Z","age":0,"span":0,"since":"0001-01-01T00:00:00Z","reading":"","answered":false,"complete":false,"utilization":0,"waiting":0,"sent":0,"received":0,"errors":0,"counters":[{"name":"a","value":1,"total":2,"at_least":true,"rose":3,"error":true}]}` + "\n]}\n"},
-		{get, "/v1/links/sick", `{"rules":null,"since":"0001-01-01T00:00:00Z","age":-1,"links":null,"more":0}` + "\n"},
+		{get, "/v1/links/sick", `{"rules":null,"since":"0001-01-01T00:00:00Z","age":-1,"links":null,"more":0,"excluded":null}` + "\n"},
 		{post, "/v1/counters/clear", `{"ports":1}` + "\n"},
 	} {
 		if got := b.text(c.method, c.path); got != c.want {

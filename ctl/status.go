@@ -12,26 +12,28 @@ type Status struct {
 	Version          string             `json:"version"`
 	PID              int                `json:"pid"`
 	Started          time.Time          `json:"started"`
-	Where            string             `json:"where"`                       // the port
-	Waiting          string             `json:"waiting,omitempty"`           // why it has no port
-	OwnPort          string             `json:"own_port,omitempty"`          // what is wrong with it
-	State            string             `json:"state"`                       // MASTER, STANDBY, DISCOVERING, NOT-ACTIVE; "" without a port
-	Phase            string             `json:"phase"`                       // of the current sweep; "idle"
-	Engines          []string           `json:"engines"`                     // routing engines, as they were chosen
-	Engine           string             `json:"engine"`                      // that computed the routes in force; "" for none
-	Refused          []EngineRefusal    `json:"refused,omitempty"`           // by engines that were tried before Engine
-	Drained          int                `json:"drained,omitempty"`           // switches and ports that routes avoid because the operator wants so, and those that are not there
-	DrainedPorts     int                `json:"drained_ports,omitempty"`     // of them, single ports
-	StillNeeded      int                `json:"still_needed,omitempty"`      // of them, those that routes still pass
-	Cabling          *CablingStatus     `json:"cabling,omitempty"`           // nil without topo_config_file, and with nothing held back
-	Fabric           string             `json:"fabric,omitempty"`            // what kind of fabric was found, where routing_engine is auto
-	RoutesKept       bool               `json:"routes_kept,omitempty"`       // the routes are another manager's, and Engine repairs them
-	NotOf            string             `json:"not_of,omitempty"`            // if RoutesKept: the chosen engine, where it has other tables
-	Lanes            string             `json:"lanes,omitempty"`             // if RoutesKept: what SLs its paths have, or would need
-	MirroredSettings *MirroredSettings  `json:"mirrored_settings,omitempty"` // nil if the manager uses its own files
-	Partitions       *PartitionsTrouble `json:"partitions,omitempty"`        // nil if the partition file is in force
-	QoSPolicy        *QoSTrouble        `json:"qos_policy,omitempty"`        // nil if the QoS policy file is in force, or there is none
-	MastershipTerm   uint64             `json:"mastership_term"`             // number of mastership terms so far
+	Where            string             `json:"where"`                        // the port
+	Waiting          string             `json:"waiting,omitempty"`            // why it has no port
+	OwnPort          string             `json:"own_port,omitempty"`           // what is wrong with it
+	State            string             `json:"state"`                        // MASTER, STANDBY, DISCOVERING, NOT-ACTIVE; "" without a port
+	Phase            string             `json:"phase"`                        // of the current sweep; "idle"
+	Engines          []string           `json:"engines"`                      // routing engines, as they were chosen
+	Engine           string             `json:"engine"`                       // that computed the routes in force; "" for none
+	Refused          []EngineRefusal    `json:"refused,omitempty"`            // by engines that were tried before Engine
+	Drained          int                `json:"drained,omitempty"`            // switches and ports that routes avoid because the operator wants so, and those that are not there
+	SickLinksAvoided int                `json:"sick_links_avoided,omitempty"` // links that are out of use because they are sick, or by ibsmctl links isolate
+	SickLinksNeeded  int                `json:"sick_links_needed,omitempty"`  // of them, those that routes pass all the same
+	DrainedPorts     int                `json:"drained_ports,omitempty"`      // of them, single ports
+	StillNeeded      int                `json:"still_needed,omitempty"`       // of them, those that routes still pass
+	Cabling          *CablingStatus     `json:"cabling,omitempty"`            // nil without topo_config_file, and with nothing held back
+	Fabric           string             `json:"fabric,omitempty"`             // what kind of fabric was found, where routing_engine is auto
+	RoutesKept       bool               `json:"routes_kept,omitempty"`        // the routes are another manager's, and Engine repairs them
+	NotOf            string             `json:"not_of,omitempty"`             // if RoutesKept: the chosen engine, where it has other tables
+	Lanes            string             `json:"lanes,omitempty"`              // if RoutesKept: what SLs its paths have, or would need
+	MirroredSettings *MirroredSettings  `json:"mirrored_settings,omitempty"`  // nil if the manager uses its own files
+	Partitions       *PartitionsTrouble `json:"partitions,omitempty"`         // nil if the partition file is in force
+	QoSPolicy        *QoSTrouble        `json:"qos_policy,omitempty"`         // nil if the QoS policy file is in force, or there is none
+	MastershipTerm   uint64             `json:"mastership_term"`              // number of mastership terms so far
 	Events           uint64             `json:"events"`
 
 	Subnet *SubnetStatus `json:"subnet,omitempty"` // only of a master that has completed a sweep

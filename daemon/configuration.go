@@ -21,6 +21,7 @@ import (
 	"ibsm/opensm/names"
 	"ibsm/partitions"
 	"ibsm/perf"
+	"ibsm/perf/sick"
 	"ibsm/sweep"
 	"ibsm/view"
 )
@@ -43,6 +44,7 @@ type configuration struct {
 	now      func() time.Time
 	show     func(server.Rules) // shows what the manager is master by
 	useRules func(sickRules) []ctl.Finding
+	adopt    func(*sick.Kept) // has links judged by what was found before, too
 	changes  chan func()
 	current  atomic.Pointer[inForce]
 	views    atomic.Pointer[func() *view.View] // of the manager that runs, or ran last; nil before the first
@@ -58,6 +60,7 @@ type inForce struct {
 	port       mad.GUID
 	from       *masterPolicy // takes precedence over own and partitions; nil for none
 	mkeys      mkeyNumber
+	links      *sick.Kept            // which are sick, and which are out of use; nil before the port is open
 	keyless    bool                  // ports were to have M_Keys of their own, without a secret; this was logged
 	mkey       [2]uint64             // m_key, and the one before it
 	differs    []string              // settings of own that from has different, as logged; nil if nothing was logged
@@ -67,10 +70,10 @@ type inForce struct {
 	master     bool                  // the manager is
 }
 
-func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state, show func(server.Rules), useRules func(sickRules) []ctl.Finding) *configuration {
+func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state, show func(server.Rules), useRules func(sickRules) []ctl.Finding, adopt func(*sick.Kept)) *configuration {
 	c := &configuration{
 		logger: logger, lines: lines, file: file, names: readNames(l, logger), configs: make(chan manager.Config, 1),
-		kept: kept, now: time.Now, show: show, useRules: useRules, changes: make(chan func()),
+		kept: kept, now: time.Now, show: show, useRules: useRules, adopt: adopt, changes: make(chan func()),
 	}
 	c.current.Store(&inForce{own: l})
 	c.setModules(readModuleLog(l))
@@ -133,6 +136,10 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 		routes := c.readRoutes(was.own)
 		begun := c.swap(was, func(next *inForce) {
 			next.mkeys = newer(next.mkeys, c.kept.mkeyNumber())
+			if next.links == nil {
+				next.links = c.kept.links()
+				c.adopt(next.links)
+			}
 			next.port, next.routes, next.files = port, routes, files
 			for _, w := range warnings {
 				c.logger.Warn(w.Error())
@@ -245,10 +252,15 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 
 // send sends the configuration in force to the manager. It replaces one that the manager has
 // not taken yet.
-func (c *configuration) send(next *inForce) {
+func (c *configuration) send(next *inForce) { c.sendTo(next, false) }
+
+// sendTo is send; unchanged is manager.Config's.
+func (c *configuration) sendTo(next *inForce, unchanged bool) {
 	cfg := c.managerConfig(next)
+	cfg.Unchanged = unchanged
 	select {
-	case <-c.configs:
+	case untaken := <-c.configs:
+		cfg.Unchanged = cfg.Unchanged && untaken.Unchanged
 	default:
 	}
 	c.configs <- cfg
@@ -263,6 +275,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.Sweep.Engines = chain(l.Config, next.engineFiles())
 	files := next.engineFiles().settings(l.Config)
 	cfg.Sweep.Drained = files.Drained
+	cfg.Sweep.Avoided = sick.Avoided(keptLinks(next.links).Excluded)
 	cfg.Sweep.Cabling = sweep.Cabling{Plan: files.Cabling, Enforced: conf.TopoConfigEnabled.In(l.Config), HeldBack: files.HeldBack}
 	cfg.Sweep.Partitions = sweepPartitions(chosen, l.Config)
 	cfg.QoS = next.qosPolicy(l).policy

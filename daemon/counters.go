@@ -107,14 +107,22 @@ const maxCounterLines = 256
 func (c *counters) counted(im *perf.Image) {
 	c.follow(im)
 	found, ended := c.control.Judge(im)
-	for _, f := range found {
+	for i, f := range found {
+		if i == maxCounterLines {
+			c.logger.Warn("more links are sick than are logged", "links", len(found), "logged", maxCounterLines)
+			break
+		}
 		at, far := c.ends(c.latest(), f.Port)
 		c.logger.Warn("a link is sick", "node", at.Name, "guid", at.Node, "port", at.Num, "from", farName(far), "rule", f.Rule.Name, "counted", f.Counted, "most", f.Most)
 	}
-	for _, f := range ended {
+	for i, f := range ended {
+		if i == maxCounterLines {
+			break
+		}
 		at, far := c.ends(c.latest(), f.Port)
 		c.logger.Info("a link is not sick any more", "node", at.Name, "guid", at.Node, "port", at.Num, "from", farName(far), "rule", f.Rule.Name)
 	}
+	c.decide()
 	l := c.current.own().Config
 	errs, wait, least := conf.PerfMgrLogErrors.In(l), conf.PerfMgrXmitWaitLog.In(l), uint64(conf.PerfMgrXmitWaitThreshold.In(l))
 	if !errs {
@@ -145,6 +153,16 @@ func (c *counters) counted(im *perf.Image) {
 	if lines > maxCounterLines {
 		c.logger.Error("more counters have risen than are logged", "counters", lines, "logged", maxCounterLines)
 	}
+}
+
+// decide has links taken out of use, or return. While no counters are read only what the operator has isolated stays out of use.
+func (c *counters) decide() {
+	found, decisions := c.current.decideLinks(c.control.FoundLinks)
+	var findings []sick.Finding
+	if found != nil {
+		findings = found.Findings
+	}
+	c.control.Decided(findings, decisions, keptLinks(c.current.current.Load().links))
 }
 
 // follow logs what ports begin to wait for, and that they do no more.

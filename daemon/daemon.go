@@ -20,6 +20,7 @@ import (
 	"ibsm/opensm/console"
 	"ibsm/opensm/dump"
 	osmlog "ibsm/opensm/log"
+	"ibsm/perf"
 	"ibsm/perf/sick"
 	"ibsm/sweep"
 	"ibsm/sweep/engines"
@@ -107,9 +108,11 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	d.tasks.atEnd(d.state.close)
 	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients,
 		Engines: func(list []string) (engines.Chain, error) { return d.current.enginesOf(list) },
+		Isolate: func(port, peer perf.Key, until time.Time) error { return d.current.isolate(port, peer, until) },
+		Heal:    func(port, peer perf.Key, forget func()) error { return d.current.heal(port, peer, forget) },
 		Tenants: func() (*sweep.Rules, []ctl.SettingChange, error) { return d.current.tenants() }})
 	d.counters = &counters{daemon: d, gone: map[mad.GUID]string{}}
-	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.SetRules, d.counters.useRules)
+	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.SetRules, d.counters.useRules, d.control.AdoptLinks)
 	d.counters.useRules(sickRules{text: sick.Defaults}) // in force where those of the file have errors
 	d.counters.useRules(readSickRules(d.conf))
 	// Both run until the manager has ended.
@@ -126,6 +129,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	d.serveConsole(ctx)
 	d.tasks.run(ctx, d.watchdog)
 	d.tasks.run(ctx, d.current.rotatePeriodically)
+	d.tasks.run(ctx, d.watchLinks)
 	d.tasks.atEnd(func() { d.notify.say("STOPPING=1") })
 	return nil
 }

@@ -32,13 +32,13 @@ func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Lo
 		return m
 	case next.from != nil && next.from.chosen != nil:
 		m.Policy = next.from.text
-		if next.mkeys != next.from.mkeys {
+		if links := keptLinks(next.links); next.mkeys != next.from.mkeys || !links.Same(keptLinks(next.from.links)) {
 			own := next.from.policyText
-			own.mkeys = next.mkeys
+			own.mkeys, own.links = next.mkeys, links
 			m.Policy = own.encode()
 		}
 	default:
-		own := policyText{of: next.port, shared: l.WriteShared(), qos: next.qosPolicy(l).text, mkeys: next.mkeys, engines: next.engineFiles(), source: chosen.Source, file: chosen.Text}
+		own := policyText{of: next.port, shared: l.WriteShared(), qos: next.qosPolicy(l).text, mkeys: next.mkeys, links: next.links, engines: next.engineFiles(), source: chosen.Source, file: chosen.Text}
 		m.Policy = own.encode()
 	}
 	tooLong := len(m.Policy) > mirror.MaxPolicy
@@ -77,7 +77,14 @@ func (c *configuration) mirrored(master mad.GUID, text []byte) {
 		case from == nil:
 			c.logger.Error("the master sends no policy, because it is too long: this manager would use its own files", "guid", master)
 		}
-		c.inherit(next, from)
+		if from != nil {
+			c.takeLinks(next, from.links)
+		}
+		if from.sameFiles(next.from) {
+			next.from = from
+		} else {
+			c.inherit(next, from)
+		}
 		c.send(next)
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"ibsm/manager"
 	osmlog "ibsm/opensm/log"
 	"ibsm/partitions"
+	"ibsm/perf/sick"
 	"ibsm/sa/mirror"
 	"ibsm/store"
 )
@@ -71,7 +72,7 @@ func newFixture(t *testing.T, settings, parts string) *fixture {
 	}
 	o.state = newState(l, logger)
 	o.state.store.Store(stored)
-	o.configuration = newConfiguration(l, logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), nil, o.state, func(r server.Rules) { o.policy = r.Mirrored }, func(sickRules) []ctl.Finding { return nil })
+	o.configuration = newConfiguration(l, logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), nil, o.state, func(r server.Rules) { o.policy = r.Mirrored }, func(sickRules) []ctl.Finding { return nil }, func(*sick.Kept) {})
 	var ts tasks
 	ts.atEnd(func() { stored.Close() })
 	ts.run(context.Background(), o.run)
@@ -258,7 +259,7 @@ func TestOwnFilesAfterRestart(t *testing.T) {
 	o.entered(smp.Master)
 	o.must("before", 1, 1, "lmc", "part_enforce", "partition_config_file")
 	contents := o.state.store.Load().Contents()
-	next := newConfiguration(o.current.Load().own, o.logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), nil, o.state, func(r server.Rules) { o.policy = r.Mirrored }, func(sickRules) []ctl.Finding { return nil })
+	next := newConfiguration(o.current.Load().own, o.logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), nil, o.state, func(r server.Rules) { o.policy = r.Mirrored }, func(sickRules) []ctl.Finding { return nil }, func(*sick.Kept) {})
 	var ts tasks
 	ts.run(context.Background(), next.run)
 	defer ts.end()

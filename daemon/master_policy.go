@@ -11,6 +11,7 @@ import (
 	"ibsm/conf"
 	"ibsm/mad"
 	"ibsm/partitions"
+	"ibsm/perf/sick"
 	"ibsm/routing/qos"
 )
 
@@ -22,17 +23,20 @@ import (
 //	ibsm ruling 2 GUID SOURCE LENGTH QOSLENGTH
 //	ibsm ruling 3 GUID SOURCE LENGTH QOSLENGTH ENGINELENGTH
 //	ibsm ruling 4 GUID SOURCE LENGTH QOSLENGTH ENGINELENGTH KEYSLENGTH
+//	ibsm ruling 5 GUID SOURCE LENGTH QOSLENGTH ENGINELENGTH KEYSLENGTH LINKSLENGTH
 //
 // with the partitions.Source and the length of the settings, which follow in the format of ibsm.toml.
 // In version 2, which is written only where there is a QoS policy, qos-policy.conf is next, and in
 // version 3, which is written only where routing engines have files, these. In version 4, which is written only
-// where ports have, or had, M_Keys of their own, it says which. The rest is partitions.conf.
+// where ports have, or had, M_Keys of their own, it says which. In version 5, which is written only where links are sick, or out
+// of use, it says which. The rest is partitions.conf.
 type policyText struct {
 	of      mad.GUID // the manager whose files it comes from
 	shared  []byte
 	qos     []byte // nil for no policy
 	engines engineFiles
 	mkeys   mkeyNumber
+	links   *sick.Kept // nil for nothing
 	source  partitions.Source
 	file    []byte // where the source is a file
 
@@ -46,10 +50,12 @@ const policyHead = "ibsm ruling %d %v %d"
 const maxPolicyHead = 80
 
 func (t *policyText) encode() []byte {
-	files, number := t.engines.encode(), t.mkeys.encode()
-	lengths := []int{len(t.shared), len(t.qos), len(files), len(number)}
+	files, number, links := t.engines.encode(), t.mkeys.encode(), encodeLinks(t.links)
+	lengths := []int{len(t.shared), len(t.qos), len(files), len(number), len(links)}
 	version := 1
 	switch {
+	case len(links) > 0:
+		version = 5
 	case len(number) > 0:
 		version = 4
 	case len(files) > 0:
@@ -61,7 +67,7 @@ func (t *policyText) encode() []byte {
 	for _, n := range lengths[:version] {
 		text = fmt.Appendf(text, " %d", n)
 	}
-	return slices.Concat(text, []byte("\n"), t.shared, t.qos, files, number, t.file)
+	return slices.Concat(text, []byte("\n"), t.shared, t.qos, files, number, links, t.file)
 }
 
 // errPolicyText is for other versions and for garbage.
@@ -75,7 +81,7 @@ func decodePolicy(text []byte) (*policyText, error) {
 	var version, source uint8
 	var guid string
 	words := strings.Fields(string(text[:end]))
-	if _, err := fmt.Sscanf(string(text[:end+1]), strings.Replace(policyHead, "%v", "%s", 1), &version, &guid, &source); err != nil || version < 1 || version > 4 || len(words) != 5+int(version) {
+	if _, err := fmt.Sscanf(string(text[:end+1]), strings.Replace(policyHead, "%v", "%s", 1), &version, &guid, &source); err != nil || version < 1 || version > 5 || len(words) != 5+int(version) {
 		return nil, errPolicyText
 	}
 	of, err := mad.ParseGUID(guid)
@@ -83,7 +89,7 @@ func decodePolicy(text []byte) (*policyText, error) {
 		return nil, errPolicyText
 	}
 	rest := text[end+1:]
-	var parts [4][]byte
+	var parts [5][]byte
 	for i, word := range words[5:] {
 		length, err := strconv.Atoi(word)
 		if err != nil || length < 0 || length > len(rest) {
@@ -96,6 +102,9 @@ func decodePolicy(text []byte) (*policyText, error) {
 		t.qos = parts[1]
 	}
 	t.mkeys = decodeMKeyNumber(parts[3])
+	if t.links, err = sick.Decode(parts[4]); err != nil {
+		return nil, err
+	}
 	if t.engineTexts, err = splitEngineFiles(parts[2]); err != nil {
 		return nil, err
 	}
@@ -155,6 +164,16 @@ func newMasterPolicy(text []byte) (*masterPolicy, error) {
 
 // settingsName names the settings in messages.
 func (t *policyText) settingsName() string { return fmt.Sprintf("settings of %v.toml", t.of) }
+
+// sameFiles reports whether two policies differ in nothing but sick links. Both may be nil.
+func (p *masterPolicy) sameFiles(o *masterPolicy) bool {
+	if p == nil || o == nil || o.chosen == nil {
+		return false
+	}
+	a, b := p.policyText, o.policyText
+	a.links, b.links = nil, nil
+	return bytes.Equal(a.encode(), b.encode())
+}
 
 // withoutPartitions is the policy without its partitions.
 func (p *masterPolicy) withoutPartitions() *masterPolicy {

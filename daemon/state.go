@@ -17,6 +17,7 @@ import (
 	"ibsm/mad"
 	"ibsm/manager"
 	"ibsm/opensm/cache"
+	"ibsm/perf/sick"
 	"ibsm/registry"
 	"ibsm/store"
 	"ibsm/sweep"
@@ -336,12 +337,35 @@ func (s *state) keepMKeys(n mkeyNumber) {
 	}
 }
 
+// keepLinks keeps which links are sick, and which are out of use. Any goroutine may call it.
+func (s *state) keepLinks(k *sick.Kept) {
+	s.put(store.Batch{Links: append([]byte{}, k.Encode()...)})
+}
+
+// links are those that were kept. What is damaged is as if nothing had been found.
+func (s *state) links() *sick.Kept {
+	kept := s.contents()
+	if kept == nil {
+		return &sick.Kept{}
+	}
+	k, err := sick.Decode(kept.Links)
+	if err != nil {
+		s.logger.Warn("what was kept of sick links is damaged and is forgotten", "reason", err)
+	}
+	return k
+}
+
+// contents are those of the store, nil without one.
+func (s *state) contents() *store.Contents {
+	if opened := s.store.Load(); s.kept == nil && opened != nil {
+		return opened.Contents()
+	}
+	return s.kept
+}
+
 // mkeyNumber is which M_Keys ports have, as it was kept.
 func (s *state) mkeyNumber() mkeyNumber {
-	kept := s.kept
-	if opened := s.store.Load(); kept == nil && opened != nil {
-		kept = opened.Contents()
-	}
+	kept := s.contents()
 	if kept == nil {
 		return mkeyNumber{}
 	}

@@ -62,6 +62,8 @@ type Config struct {
 	// HonorGUID2LID has a manager that was standby and becomes master ask for the LIDs
 	// of OpenSM's file, which then take precedence over those that ports report.
 	HonorGUID2LID bool
+	// Unchanged says that nothing that is written to the subnet differs from the configuration before: no sweep follows.
+	Unchanged bool
 	// Counters is how the counters of all ports are read; off without an Interval. Queries is how
 	// often a request for them is sent, and for how long an answer is awaited.
 	Counters perf.Settings
@@ -93,6 +95,7 @@ func (c *Core) reconfigure(cfg *Config) {
 		c.sweeps.sweeper.CompareEngines()
 	}
 	c.cfg.Sweep.Engines, c.cfg.Sweep.Drained, c.cfg.Sweep.Cabling = cfg.Sweep.Engines, cfg.Sweep.Drained, cfg.Sweep.Cabling
+	c.cfg.Sweep.Avoided = cfg.Sweep.Avoided
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
 	c.drifting.reconfigure(&c.fx, &c.cfg.Maintenance, &cfg.Maintenance)
 	c.cfg.Resting, c.cfg.Maintenance = cfg.Resting, cfg.Maintenance
@@ -108,5 +111,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.elect.use(c.fx.now, &c.cfg)
 	c.enter()
 	c.fx.table.SetMaxWindow(cfg.maxWindow())
-	c.sweeps.want(wishFull, "configuration reloaded")
+	if !cfg.Unchanged {
+		c.sweeps.want(wishFull, "configuration reloaded")
+	}
 }

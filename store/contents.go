@@ -44,6 +44,8 @@ type Contents struct {
 	Keys []byte
 	// Routes says which engine computed the routes in force where nobody chose one; nil if that was never kept.
 	Routes []byte
+	// Links says which links are sick, and which are out of use for it; nil if that was never kept.
+	Links []byte
 
 	// Damage says what was wrong with the file that was there, and SetAside where it
 	// is now. Then everything else is empty.
@@ -76,6 +78,7 @@ type Batch struct {
 	Partitions    []byte // nil to leave it
 	Keys          []byte // nil to leave it
 	Routes        []byte // nil to leave it
+	Links         []byte // nil to leave it
 }
 
 // held is everything that belongs in the file.
@@ -92,6 +95,7 @@ const (
 	textPartitions    = "partitions"
 	textKeys          = "keys"
 	textRoutes        = "routes"
+	textLinks         = "links"
 )
 
 func (c *Contents) hold() held {
@@ -99,7 +103,7 @@ func (c *Contents) hold() held {
 	for _, l := range c.LIDs {
 		h.lids[l.Port] = l
 	}
-	for name, text := range map[string][]byte{textConfiguration: c.Configuration, textPartitions: c.Partitions, textKeys: c.Keys, textRoutes: c.Routes} {
+	for name, text := range map[string][]byte{textConfiguration: c.Configuration, textPartitions: c.Partitions, textKeys: c.Keys, textRoutes: c.Routes, textLinks: c.Links} {
 		if text != nil {
 			h.texts[name] = text
 		}
@@ -116,6 +120,7 @@ func (h *held) contents() *Contents {
 		Partitions:    slices.Clone(h.texts[textPartitions]),
 		Keys:          slices.Clone(h.texts[textKeys]),
 		Routes:        slices.Clone(h.texts[textRoutes]),
+		Links:         slices.Clone(h.texts[textLinks]),
 	}
 	every := func(yield func(registry.Change, error) bool) {
 		for change := range h.registry.Changes() {
@@ -208,7 +213,7 @@ func (h *held) add(b *Batch, d *delta) {
 		h.terms = h.terms[max(0, len(h.terms)-maxTerms):]
 		d.terms = h.terms
 	}
-	for name, text := range map[string][]byte{textConfiguration: b.Configuration, textPartitions: b.Partitions, textKeys: b.Keys, textRoutes: b.Routes} {
+	for name, text := range map[string][]byte{textConfiguration: b.Configuration, textPartitions: b.Partitions, textKeys: b.Keys, textRoutes: b.Routes, textLinks: b.Links} {
 		if text != nil {
 			text = append([]byte{}, text...)
 			h.texts[name], d.texts[name] = text, text

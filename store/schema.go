@@ -22,7 +22,7 @@ const Schema = 4
 var migrations = []func(*bbolt.Tx) error{
 	func(*bbolt.Tx) error { return nil }, // 2 may have a policy, which 1 took for damage
 	func(*bbolt.Tx) error { return nil }, // 3 may have Changes of registry.Version 2
-	func(*bbolt.Tx) error { return nil }, // 4 may have a record of routes, which 3 took for damage
+	func(*bbolt.Tx) error { return nil }, // 4 may have a record of routes or of sick links, which 3 took for damage
 }
 
 // Buckets, and what is in them. Numbers are big-endian. Every value but that of
@@ -166,6 +166,8 @@ func load(tx *bbolt.Tx) (*Contents, error) {
 			c.Keys = append([]byte{}, r[1]...)
 		case textRoutes:
 			c.Routes = append([]byte{}, r[1]...)
+		case textLinks:
+			c.Links = append([]byte{}, r[1]...)
 		}
 	}
 	if err := loadRegistry(tx, c); err != nil {

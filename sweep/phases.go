@@ -140,7 +140,7 @@ func (j *RouteTask) By(r *Rules) *RouteTask {
 
 func (f *Found) task() *RouteTask {
 	s := f.s
-	return &RouteTask{found: f, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.rerouting(), drained: s.cfg.Drained, cabling: s.cfg.Cabling,
+	return &RouteTask{found: f, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.rerouting(), drained: s.cfg.Drained, avoided: s.cfg.Avoided, cabling: s.cfg.Cabling,
 		multicastTop: s.multicastTop}
 }
 

@@ -43,7 +43,7 @@ func (p *Program) port(r request, o *txn.Outcome) {
 	if info.PortState() == smp.PortDown && port.Num != 0 {
 		port.Info.SetPortState(smp.PortDown)
 		port.Info.SetPortPhysicalState(info.PortPhysicalState())
-		if st.Op != plan.TakeDown && st.Op != plan.ShutOff {
+		if st.Op != plan.TakeDown && st.Op != plan.ShutOff && st.Op != plan.TurnOn {
 			p.fail(st, view.WentDown, "the link went down")
 		}
 		return

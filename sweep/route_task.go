@@ -34,6 +34,7 @@ type RouteTask struct {
 	goesOn   bool // the tables found are those of state.routes
 	regroup  bool // a switch or end port has come into a port group of the engines, or left one
 	drained  []routing.SwitchPort
+	avoided  []Avoided
 	cabling  Cabling
 	without  []routing.SwitchPort // of a preview: what is taken out of the subnet
 	now      int64
@@ -80,7 +81,7 @@ type SweepPlan struct {
 	Closing     []repair.Route // with CreditLoop: repaired routes, up to repair.MaxUnavoidable, to which no way was found that adds none
 	Unused      bool           // links were added that adopted routes do not use
 	CutOff      []string       // of a preview without something: hosts that cannot be reached then
-	Drained     []view.Drained // in the order of Config.Drained
+	Drained     []view.Drained // in the order of Config.Drained, then of Config.Avoided
 	Cabling     *view.Cabling  // nil where there is nothing to compare, and nothing held back
 	Unavoidable int            // unhealthy links that are still used, because there is no other path
 	AR          int            // switches on which adaptive routing is on and is not turned off by DisableAR
@@ -192,6 +193,8 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	s.bypass(t, d.switches)
 	out.Unavoidable, babblers = s.avoid(t)
 	out.Drained = drain(t, j.drained)
+	sick, marked := avoidSick(t, j.avoided)
+	out.Drained = append(out.Drained, sick...)
 	d.settings, d.values = j.settings, s.resolve(&j.settings, t)
 	out.Values = d.values
 	out.Values.ReregisterAll, out.Values.NoReregister = !s.swept && !s.registered, j.settings.NoReregister
@@ -211,7 +214,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	d.report, d.sls, d.proof, d.base, d.members = s.report, s.sls, proof{s.credit, s.rules, nil, s.fitting}, s.base, s.members
 	d.routes = s.routes
 	d.groups = j.adaptive(out)
-	j.route(ctx, out, reserved)
+	j.routeAvoiding(ctx, out, reserved, marked)
 	stillUsed(t, out.LIDs, out.Tables, out.Drained)
 	if out.Fitting.State == LanesFirst && ctx.Err() == nil {
 		return out
@@ -227,7 +230,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	d.unsupported = s.devices.Unsupported
 	out.Plan = plan.New(plan.In{
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
-		Dead: append(dead, stillUp(t, down)...), Disable: babblers, DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
+		Dead: append(dead, stillUp(t, down)...), Disable: append(babblers, toDisable(t, j.avoided, out.Drained)...), Enable: toEnable(t, j.avoided), DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
 		Reregister: j.reregister, Knocked: s.knocked,
 	})
 	for i, target := range out.Plan.Targets() {

@@ -32,11 +32,30 @@ type Config struct {
 	Partitions    Partitions
 	Engines       engines.Chain
 	Drained       []routing.SwitchPort // that routes avoid; port 0 is a whole switch
+	Avoided       []Avoided
 	Cabling       Cabling
 	IgnoreOtherSM bool
 	AllowedSMs    []mad.GUID // see discover.Config
 	Restored      Restored
 }
+
+// Avoided is a link between switches that routes avoid because it is sick: as long as no host needs it, some switch has no other way, or
+// routes would have what they do not have with it, such as a credit loop.
+type Avoided struct {
+	routing.SwitchPort                    // one end
+	Far                routing.SwitchPort // the other end
+	Ports              AvoidedPorts
+}
+
+// AvoidedPorts is what becomes of the ports of an Avoided link.
+type AvoidedPorts uint8
+
+// What becomes of the ports.
+const (
+	PortsStay    AvoidedPorts = iota
+	PortDisabled              // the one from which the response arrives, once no route passes the link
+	PortEnabled               // the one that was disabled; then the link comes up, and is avoided until that is wanted no more
+)
 
 // Partitions are the partition policy and the settings for its tables. A nil Policy leaves
 // the fabric's partitions unchanged.
@@ -251,7 +270,7 @@ var opTexts = []struct {
 	text string
 }{
 	{plan.Activate, "to make ports ACTIVE"}, {plan.Arm, "to make ports ARMED"}, {plan.SetPort, "of parameters of ports"}, {plan.TakeDown, "to take ports down"},
-	{plan.SetMKey, "of M_Keys"}, {plan.ShutOff, "to disable ports"}, {plan.SetFDR10, "of FDR10"}, {plan.SetSwitch, "of parameters of switches"}, {plan.SetLFT, "of forwarding table blocks"},
+	{plan.SetMKey, "of M_Keys"}, {plan.ShutOff, "to disable ports"}, {plan.TurnOn, "to enable ports"}, {plan.SetFDR10, "of FDR10"}, {plan.SetSwitch, "of parameters of switches"}, {plan.SetLFT, "of forwarding table blocks"},
 	{plan.SetSLtoVLAll, "of SLtoVLMappingTables of whole switches"}, {plan.SetSLtoVLOut, "of SLtoVLMappingTables of ports"}, {plan.SetSLtoVL, "of SLtoVLMappingTables"},
 	{plan.SetTurns, "of VLArbitrationTable blocks"},
 	{plan.AddPKeys, "that add P_Keys"}, {plan.SetPKeys, "of P_Key table blocks"}, {plan.DisableAR, "that turn adaptive routing off"}, {plan.ClearChange, "that clear PortStateChange"},

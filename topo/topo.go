@@ -200,17 +200,31 @@ func (t *Topo) LinkRate(p PortIdx) mad.Rate {
 
 // BestLinkRate is the one that both ends of a port's link support, whatever is enabled; 0 if that is not known, as without a cable.
 func (t *Topo) BestLinkRate(p PortIdx) mad.Rate {
+	return t.commonRate(p, func(info *smp.PortInfo, caps smp.CapMask, caps2 smp.CapMask2) (mad.LinkWidth, smp.SpeedMask) {
+		return info.LinkWidthSupported(), info.SpeedsSupported(caps, caps2)
+	})
+}
+
+// EnabledLinkRate is the highest that both ends of a port's link have enabled; 0 if that is not known, as without a cable.
+func (t *Topo) EnabledLinkRate(p PortIdx) mad.Rate {
+	return t.commonRate(p, func(info *smp.PortInfo, caps smp.CapMask, caps2 smp.CapMask2) (mad.LinkWidth, smp.SpeedMask) {
+		return info.LinkWidthEnabled(), info.SpeedsEnabled(caps, caps2)
+	})
+}
+
+// commonRate is the highest rate that both ends of a port's link have.
+func (t *Topo) commonRate(p PortIdx, of func(*smp.PortInfo, smp.CapMask, smp.CapMask2) (mad.LinkWidth, smp.SpeedMask)) mad.Rate {
 	peer := t.Ports[p].Peer
 	if peer == None {
 		return 0
 	}
-	a, b := &t.Ports[p].Info, &t.Ports[peer].Info
-	of := func(p PortIdx, info *smp.PortInfo) smp.SpeedMask {
+	ends := func(p PortIdx) (mad.LinkWidth, smp.SpeedMask) {
 		caps := &t.Ports[t.EndPort(p)].Info
-		return info.SpeedsSupported(caps.CapabilityMask(), caps.CapabilityMask2())
+		return of(&t.Ports[p].Info, caps.CapabilityMask(), caps.CapabilityMask2())
 	}
-	width, speeds := a.LinkWidthSupported()&b.LinkWidthSupported(), of(p, a)&of(peer, b)
-	return mad.LinkRate(width.Widest(), speeds.Fastest())
+	width, speeds := ends(p)
+	farWidth, farSpeeds := ends(peer)
+	return mad.LinkRate((width & farWidth).Widest(), (speeds & farSpeeds).Fastest())
 }
 
 // SwitchOf is the switch that the port belongs to, or for an end port of a CA or

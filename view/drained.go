@@ -2,13 +2,26 @@ package view
 
 import "ibsm/routing"
 
-// Drained is a switch, or with a port number a link, that routes avoid because the operator wants so.
+// Drained is a switch, or with a port number a link, that routes avoid because somebody wants so.
 type Drained struct {
 	routing.SwitchPort
+	By    DrainedBy
 	State DrainState
 	Hosts []string // descriptions of those that lose a link when it is unplugged, the first MaxDrainedHosts
 	More  int      // that found no room in Hosts
 }
+
+// DrainedBy is who wants that.
+type DrainedBy uint8
+
+// Who wants it.
+const (
+	ByOperator  DrainedBy = iota // by drain_file
+	BySickLinks                  // what is done about sick links
+)
+
+// String is in the words of ibsmctl.
+func (b DrainedBy) String() string { return [...]string{"operator", "sick links"}[b] }
 
 // MaxDrainedHosts is how many hosts a Drained names.
 const MaxDrainedHosts = 64

@@ -470,8 +470,9 @@ func TestSickLinks(t *testing.T) {
 	write("# none of these is reached\nrecoveries LinkErrorRecoveryCounter 100 1h\n")
 	s.conf = "perfmgr TRUE\nperfmgr_sweep_time_s 1\nsick_rules_file " + rules + "\n"
 	socket := s.path("s")
-	p := ibsm.bringUp(s, "--ctl_socket", socket)
-	defer p.stop()
+	state := []string{"--ctl_socket", socket, "--state_dir", s.path("state")}
+	p := ibsm.bringUp(s, state...)
+	defer func() { p.stop() }()
 	sick := func() string {
 		return run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "links", "sick").stdout
 	}
@@ -483,7 +484,7 @@ func TestSickLinks(t *testing.T) {
 	}
 	write("recoveries LinkErrorRecoveryCounter 3\n")
 	p.signal(syscall.SIGHUP)
-	p.await(rules + ":1:37: expected a name, counters, a limit and a time, not 3 words")
+	p.await(rules + ":1:37: expected a name, counters, a limit, a time and an action, not 3 words")
 	p.await("the rules for sick links have errors: those before stay in force")
 	if got := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "config", "reload").stdout; !strings.Contains(got, rules+":1:37: error: ") {
 		t.Errorf("ibsmctl config reload says nothing of the errors: %s", got)
@@ -501,13 +502,63 @@ func TestSickLinks(t *testing.T) {
 
 leaf-02 port 3 receives badly from agg-01 port 2: recoveries
   LinkErrorRecoveryCounter 4 in 1h0m0s, more than 3 \(3\)
-  since .*; there is another way: ibsmctl drain takes it out of use
+  since .*; it is reported only
 
 leaf-01 port 1 receives badly from host-01 mlx5_0 port 1: bit-errors
   SymbolErrorCounter 5000 in 12m0s, more than \d+ \(1e-12/bit\)
-  since .*; there is no other way
+  since .*; it is reported only
 $`
 	if got := sick(); !regexp.MustCompile(want).MatchString(got) {
 		t.Errorf("ibsmctl links sick:\n%s", got)
 	}
+	// What would be done, and what is done: the link of a host stays in use.
+	order := func(args ...string) string {
+		t.Helper()
+		r := run(t, s.dir, nil, append([]string{program(t, "ibsmctl"), "--socket", socket}, args...)...)
+		if r.status != 0 {
+			t.Errorf("%q: %s", args, r.stderr)
+		}
+		return r.stdout
+	}
+	shows := func(what, text string) {
+		t.Helper()
+		for tries := 0; !regexp.MustCompile(text).MatchString(sick()); tries++ {
+			if tries == 100 {
+				t.Fatalf("%s: %s", what, sick())
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	write("recoveries LinkErrorRecoveryCounter 3 1h avoid\nbit-errors SymbolErrorCounter 1e-12/bit 12m avoid\n")
+	order("config", "reload")
+	addCount(s, "leaf-02", 3, "LinkErrorRecoveryCounter", 4)
+	addCount(s, "leaf-01", 1, "SymbolErrorCounter", 5000)
+	shows("a dry run", `(?s)since .*; routes would avoid it with sick_links avoid\n.*since .*; it stays in use: it is the link of a host\n`)
+	s.conf += "sick_links avoid\n"
+	if err := os.WriteFile(s.path("ibsm.conf"), []byte(s.conf), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	order("config", "reload")
+	shows("avoided", `(?s)since .*; routes avoid it\n.*1 link out of use\n  leaf-02 port 3 to agg-01 port 2: routes avoid it since .*, returns at .* at the earliest\n`)
+	if got := order("why", "leaf-02:3"); !strings.Contains(got, "out of use as a sick link") {
+		t.Errorf("ibsmctl why: %s", got)
+	}
+	if got := order("status"); !regexp.MustCompile(`sick links +1 link out of use: ibsmctl links sick`).MatchString(got) {
+		t.Errorf("ibsmctl status: %s", got)
+	}
+	if got := order("links", "isolate", "leaf-03:3", "--for", "1h"); !regexp.MustCompile(`^routes avoid leaf-03 port 3 to agg-0\d port \d until `).MatchString(got) {
+		t.Errorf("ibsmctl links isolate: %s", got)
+	}
+	shows("isolated", `(?s)2 links out of use\n.*  leaf-03 port 3 to .*, by hand, returns at `)
+	order("links", "heal", "leaf-02:3")
+	shows("healed", `^1 sick link by (?s).*1 link out of use\n  leaf-03 port 3`)
+	if r := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "links", "isolate", "leaf-01:1"); r.status == 0 || !strings.Contains(r.stderr, "has no link to another switch") {
+		t.Errorf("the link of a host: %s", r.stderr)
+	}
+	// A manager that is killed knows what was found, and what is out of use.
+	p.kill()
+	p = ibsm.bringUp(s, state...)
+	shows("after a restart", `^1 sick link by (?s).*leaf-01 port 1 receives badly.*1 link out of use\n  leaf-03 port 3 to .*: routes avoid it since .*, by hand, returns at `)
+	order("links", "heal", "leaf-03:3")
+	shows("all healed", `it is the link of a host\n$`)
 }

@@ -112,7 +112,7 @@ not listed: see ibsmctl why.`, columns, func(t *table, l *ctl.Link) {
 			printable(a.names.of(l.To.Node, l.To.Desc)), strconv.Itoa(int(l.To.Port)), marked(l.State, l.Unhealthy), l.Width+" "+l.Speed)
 	})
 	links.Use = "links [VERB] [OPTION]..."
-	links.AddCommand(newSick(a))
+	links.AddCommand(newSick(a), newIsolate(a), newHeal(a))
 	return links
 }
 

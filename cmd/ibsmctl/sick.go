@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,9 +20,53 @@ import (
 func newSick(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "sick [OPTION]...", Short: "links whose ports count too many errors", Args: cli.Args(0, 0), RunE: a.asking(a.sick), Long: `
 Shows the links that are beyond a limit for errors, by the rules of sick_rules_file, with the port
-that receives badly, and whether there is another way around it. It is a report: no link is
-changed. A link is shown until it has been within all limits for 126 minutes, and longer each time
-it relapses. perfmgr must be on; docs/health.md says what to do with the cable.`}
+that receives badly and what is done about it, and the links that are out of use. With sick_links
+report, the default, no link is changed, and it says what would be done. A link is shown until it
+has been within all limits for 126 minutes, and longer each time it relapses; then it returns.
+perfmgr must be on; docs/health.md says what to do with the cable.`}
+}
+
+func newIsolate(a *asker) *cobra.Command {
+	var last time.Duration
+	c := &cobra.Command{Use: "isolate [OPTION]... SWITCH:PORT", Short: "have routes avoid a link that you take for sick", Args: cli.Args(1, 1),
+		ValidArgsFunction: a.completeNodes(1), Long: `
+Has routes avoid a link between switches while there is another way, as is done about sick links.
+The link stays up and is watched. It lasts until ibsmctl links heal, or for the time of --for, also
+if the manager restarts or another one takes over. ibsmctl drain is for what you will unplug.`,
+		Example: `  ibsmctl links isolate leaf-03:7 --for 12h
+  ibsmctl links heal leaf-03:7
+`}
+	c.Flags().DurationVar(&last, "for", 0, "have it return after this `TIME`")
+	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
+		if last < 0 || last > 0 && last < time.Second {
+			return cli.UsageError("--for is at least 1s", cli.See(c))
+		}
+		return a.changeLink(ctx, "/v1/links/isolate", query("port", a.names.resolve(args[0]), "seconds", strconv.Itoa(int(last/time.Second))), "routes avoid", stdout)
+	})
+	return c
+}
+
+func newHeal(a *asker) *cobra.Command {
+	return &cobra.Command{Use: "heal [OPTION]... SWITCH:PORT", Short: "have routes use a link again that was repaired", Args: cli.Args(1, 1),
+		ValidArgsFunction: a.completeNodes(1), RunE: a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
+			return a.changeLink(ctx, "/v1/links/heal", query("port", a.names.resolve(args[0])), "routes may use", stdout)
+		}), Long: `
+Has a link return that is out of use, and forgets what was found of it and how often it relapsed.
+If it counts errors again it is found again.`}
+}
+
+// changeLink gives an order about a link, and says what it does.
+func (a *asker) changeLink(ctx context.Context, path string, q url.Values, does string, stdout io.Writer) error {
+	l := &ctl.IsolatedLink{}
+	if err := a.Post(ctx, path, q, l); err != nil {
+		return a.explain(err)
+	}
+	until := ""
+	if !l.Until.IsZero() {
+		until = " until " + l.Until.Local().Format(time.DateTime)
+	}
+	_, err := fmt.Fprintf(stdout, "%s %s%s%s\n", does, a.endOf(l.Node, l.Desc, l.Port), a.peerOf(&l.PortOf, " to "), until)
+	return err
 }
 
 func (a *asker) sick(ctx context.Context, _ []string, stdout io.Writer) error {
@@ -28,7 +74,7 @@ func (a *asker) sick(ctx context.Context, _ []string, stdout io.Writer) error {
 	if shown, err := a.value(ctx, "/v1/links/sick", nil, s, stdout); err != nil || shown {
 		return err
 	}
-	if s.Age < 0 {
+	if s.Age < 0 && len(s.Excluded) == 0 {
 		return cli.WithHint(fmt.Errorf("no reading of counters has been judged yet"), "see ibsmctl counters")
 	}
 	rules := map[string]*ctl.SickRule{}
@@ -36,7 +82,11 @@ func (a *asker) sick(ctx context.Context, _ []string, stdout io.Writer) error {
 		rules[s.Rules[i].Name] = &s.Rules[i]
 	}
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "%s by %s, of counters read %s ago\n", several(len(s.Links)+s.More, "sick link"), several(len(s.Rules), "rule"), ago(s.Age))
+	if s.Age < 0 {
+		fmt.Fprintln(&text, "no reading of counters has been judged yet")
+	} else {
+		fmt.Fprintf(&text, "%s by %s, of counters read %s ago\n", several(len(s.Links)+s.More, "sick link"), several(len(s.Rules), "rule"), ago(s.Age))
+	}
 	for i := range s.Links {
 		l := &s.Links[i]
 		r := cmp.Or(rules[l.Rule], &ctl.SickRule{})
@@ -45,15 +95,60 @@ func (a *asker) sick(ctx context.Context, _ []string, stdout io.Writer) error {
 		if l.Relapses > 0 {
 			fmt.Fprintf(&text, ", %s", several(l.Relapses, "relapse"))
 		}
-		way := "there is another way: ibsmctl drain takes it out of use"
-		if l.Only {
-			way = "there is no other way"
-		}
-		fmt.Fprintf(&text, "; %s\n", way)
+		fmt.Fprintf(&text, "; %s\n", whatIsDone(l))
+	}
+	if len(s.Excluded) > 0 {
+		fmt.Fprintf(&text, "\n%s out of use\n", several(len(s.Excluded), "link"))
+	}
+	for i := range s.Excluded {
+		e := &s.Excluded[i]
+		fmt.Fprintf(&text, "  %s%s: %s\n", a.endOf(e.Node, e.Desc, e.Port), a.peerOf(&e.PortOf, " to "), outOfUse(e))
 	}
 	if s.More > 0 {
 		fmt.Fprintf(&text, "\n%s: not listed\n", several(s.More, "more sick link"))
 	}
 	_, err := stdout.Write(text.Bytes())
 	return err
+}
+
+// whatIsDone is what is done about a finding, and if it is less than the rule asks for, why.
+func whatIsDone(l *ctl.SickLink) string {
+	switch {
+	case l.Action == "avoid":
+		return "routes avoid it"
+	case l.Action == "disable":
+		return "it is disabled"
+	case l.Obstacle != "":
+		return "it stays in use: " + l.Obstacle
+	case l.Would == "avoid":
+		return "routes would avoid it with sick_links avoid"
+	case l.Would == "disable":
+		return "it would be disabled with sick_links disable"
+	}
+	return "it is reported only"
+}
+
+// outOfUse says since when a link is out of use, by whom, and until when.
+func outOfUse(e *ctl.ExcludedLink) string {
+	text := "routes avoid it"
+	switch {
+	case e.State == "returning":
+		text = "it returns"
+	case e.Action == "disable":
+		text = "it is disabled"
+	case e.Routes == "":
+		text = "routes avoid it from the next sweep on,"
+	case e.Routes == "absent":
+		text = "it is down, out of use"
+	case e.Routes == "still needed":
+		text = "routes still pass it: they lack something without it"
+	}
+	text += " since " + e.Since.Local().Format(time.DateTime)
+	if e.ByHand {
+		text += ", by hand"
+	}
+	if e.Returns.IsZero() {
+		return text + ", until ibsmctl links heal"
+	}
+	return text + ", returns at " + e.Returns.Local().Format(time.DateTime) + " at the earliest"
 }

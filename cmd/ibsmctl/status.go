@@ -103,6 +103,13 @@ func statusText(st *ctl.Status, now time.Time) string {
 	if d := st.Drift; d != nil {
 		line("", "%s", d)
 	}
+	if st.SickLinksAvoided > 0 {
+		text := several(st.SickLinksAvoided, "link") + " out of use"
+		if st.SickLinksNeeded > 0 {
+			text += fmt.Sprintf(", %d still needed", st.SickLinksNeeded)
+		}
+		line("sick links", "%s: ibsmctl links sick", text)
+	}
 	if st.Drained > 0 {
 		line("drained", "%s", drainedText(st))
 	}

@@ -14,6 +14,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/opensm/console"
+	"ibsm/perf/sick"
 	"ibsm/registry"
 	"ibsm/topo/cabling"
 )
@@ -76,6 +77,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	for of := smp.NotActive; of <= smp.Master; of++ {
 		states(truth(of == state), of.String())
 	}
+	s.links(c.control)
 	if st.Sweep != nil {
 		s.lastSweep(st.Sweep)
 	}
@@ -350,4 +352,14 @@ func (s sink) control(st *ctl.Stats) {
 	s.counter("ibsm_ctl_requests_total", "Requests on the control socket and for metrics.")(st.Requests.Load())
 	s.counter("ibsm_ctl_errors_total", "Requests answered with an error.")(st.Errors.Load())
 	s.counter("ibsm_ctl_replies_cut_total", "Replies that the client did not read completely.")(st.Cut.Load())
+}
+
+// links are sick links, by what is done about them, and those that are out of use.
+func (s sink) links(control *server.Server) {
+	found, excluded := control.LinkCounts()
+	count := s.gauge("ibsm_sick_links", "Findings of the rules about links, by what is done about them: report, avoid or disable.", "action")
+	for action, n := range found {
+		count(float64(n), sick.Action(action).String())
+	}
+	s.gauge("ibsm_links_out_of_use", "Links that are out of use because they are sick, or by ibsmctl links isolate.")(float64(excluded))
 }

@@ -63,7 +63,7 @@ func (d *doctor) down(p topo.PortIdx) []ctl.Reason {
 	case phys == smp.PhysSleep:
 		why = because("asleep", "the port is in Sleep and does not try to establish a link", "enable it with ibportstate, as a disabled port")
 	case phys == smp.PhysDisabled:
-		why = because("disabled", "the port was disabled: by hand, or by babbling_port_policy",
+		why = because("disabled", "the port was disabled: by hand, by babbling_port_policy, or as a sick link (ibsmctl links sick)",
 			"fix the problem for which it was disabled, then ibportstate LID PORT enable")
 	case phys == smp.PhysTraining:
 		why = because("training", "the port detects a signal, but link training does not complete",
@@ -232,15 +232,42 @@ func (d *doctor) remarks(p topo.PortIdx) []ctl.Reason {
 		return why
 	}
 	far := &t.Ports[port.Peer]
-	if port.Unhealthy || far.Unhealthy {
-		why = append(why, because("avoided", "routes between switches avoid the link: it is unhealthy",
-			"ibsmctl events shows its traps; replace the cable"))
-	}
+	why = append(why, d.avoided(p)...)
 	if best, is := (port.Info.LinkWidthEnabled() & far.Info.LinkWidthEnabled()).Widest(), port.Info.LinkWidthActive(); is.Lanes() < best.Lanes() {
 		why = append(why, because("narrow", fmt.Sprintf("the link width is %v, although both ends support %v", is, best),
 			"reseat or replace the cable: some of its lanes do not work"))
 	}
 	return append(why, d.mismatch(p)...)
+}
+
+// avoided is the reason why routes avoid a link, and by whom that is wanted.
+func (d *doctor) avoided(p topo.PortIdx) (why []ctl.Reason) {
+	t := d.view.Topo
+	unhealthy := t.Ports[p].Unhealthy || t.Ports[t.Ports[p].Peer].Unhealthy
+	for i := range d.view.Drained {
+		o := &d.view.Drained[i]
+		n := t.FindNode(o.Switch)
+		if n == topo.None || !slices.ContainsFunc([]topo.PortIdx{p, t.Ports[p].Peer}, func(e topo.PortIdx) bool {
+			return t.Ports[e].Node == n && (o.Port == 0 || o.Port == t.Ports[e].Num)
+		}) {
+			continue
+		}
+		what := "routes between switches avoid the link"
+		if o.State == view.DrainNeeded {
+			what = "routes are to avoid the link, and still pass it"
+		} else if !unhealthy {
+			continue // the one that a drained switch keeps
+		}
+		if o.By == view.BySickLinks {
+			why = append(why, because("avoided", what+": it is out of use as a sick link", "ibsmctl links sick says since when and until when; repair it, then ibsmctl links heal"))
+		} else {
+			why = append(why, because("avoided", what+": it was drained by the operator", "ibsmctl undrain, if it is not to be unplugged any more"))
+		}
+	}
+	if why == nil && unhealthy {
+		why = append(why, because("avoided", "routes between switches avoid the link: it is unhealthy", "ibsmctl events shows its traps; replace the cable"))
+	}
+	return why
 }
 
 // notJoined are the groups that a port could not join.

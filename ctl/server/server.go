@@ -15,6 +15,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/opensm/console"
+	"ibsm/perf"
 	"ibsm/sweep"
 	"ibsm/sweep/engines"
 	"ibsm/view"
@@ -32,6 +33,9 @@ type Config struct {
 	Console *console.Counters
 	// Engines is a list of routing engines with the settings in force; nil without a configuration.
 	Engines func(list []string) (engines.Chain, error)
+	// Isolate takes a link out of use, until a time unless that is zero, and Heal has it return, with forget called in between decisions; nil without a configuration.
+	Isolate func(port, peer perf.Key, until time.Time) error
+	Heal    func(port, peer perf.Key, forget func()) error
 	// Tenants is what security tenants would change; nil without a configuration.
 	Tenants func() (*sweep.Rules, []ctl.SettingChange, error)
 }
@@ -214,6 +218,13 @@ func (d *Server) Status() *ctl.Status {
 		st.Subnet = s.status
 		showRouting(st, &s.view.Routing)
 		for _, d := range s.view.Drained {
+			if d.By == view.BySickLinks {
+				st.SickLinksAvoided++
+				if d.State == view.DrainNeeded {
+					st.SickLinksNeeded++
+				}
+				continue
+			}
 			st.Drained++
 			if d.Port > 0 {
 				st.DrainedPorts++

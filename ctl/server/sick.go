@@ -2,36 +2,62 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"ibsm/ctl"
-	"ibsm/disjoint"
 	"ibsm/perf"
 	"ibsm/perf/sick"
-	"ibsm/topo"
+	"ibsm/view"
 )
 
 // linkJudge is the watch over links. The goroutine of the reader of counters judges; others look.
 type linkJudge struct {
-	mu     sync.Mutex
-	rules  []sick.Rule
-	watch  *sick.Watch
-	reader *perf.Reader  // whose images are judged
-	began  time.Duration // of the first one
-	ended  time.Duration // of the last one
+	mu        sync.Mutex
+	rules     []sick.Rule
+	watch     *sick.Watch
+	reader    *perf.Reader  // whose images are judged
+	began     time.Duration // of the first one
+	ended     time.Duration // of the last one
+	adopted   *sick.Kept    // that the watch does not know yet; nil for nothing
+	kept      *sick.Kept    // in force
+	decisions map[linkRule]sick.Decision
 }
 
-// SetSickRules sets the rules by which links are judged. What was counted before is judged no more, unless
-// they are the same.
+// linkRule names a finding.
+type linkRule struct {
+	port perf.Key
+	rule string
+}
+
+// SetSickRules sets the rules by which links are judged. What was found by others, and what was counted
+// before, is judged no more.
 func (d *Server) SetSickRules(rules []sick.Rule) {
 	j := &d.links
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !slices.Equal(j.rules, rules) {
-		j.rules, j.watch = rules, nil
+	if slices.Equal(j.rules, rules) {
+		return
 	}
+	if j.watch != nil {
+		j.adopted = j.watch.Keep(nil, seconds(j.reader))
+	}
+	j.rules, j.watch = rules, nil
+}
+
+// AdoptLinks has links judged by what was found before, or by another manager, too.
+func (d *Server) AdoptLinks(k *sick.Kept) {
+	j := &d.links
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.adopted, j.kept = k, k
+}
+
+// seconds is the time of day for times of a reader, in seconds since 1970.
+func seconds(r *perf.Reader) func(time.Duration) int64 {
+	return func(at time.Duration) int64 { return r.Time(at).Unix() }
 }
 
 // Judge judges links by an image, and returns the findings that are new, and those that have ended.
@@ -44,24 +70,50 @@ func (d *Server) Judge(im *perf.Image) (found, ended []sick.Finding) {
 	j := &d.links
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.watch != nil && j.reader != reader && j.adopted == nil {
+		j.adopted = j.watch.Keep(nil, seconds(j.reader))
+	}
 	if j.watch == nil || j.reader != reader {
 		j.watch, j.reader, j.began = sick.New(j.rules), reader, im.End
 	}
+	if j.adopted != nil {
+		j.watch.Restore(j.adopted, func(at int64) time.Duration { return im.End - reader.Time(im.End).Sub(time.Unix(at, 0)) })
+		j.adopted = nil
+	}
 	j.ended = im.End
-	return j.watch.Take(im.End, im.All, func(k perf.Key) sick.Link { return linkOf(t, k) })
+	var excluded []sick.Excluded
+	if j.kept != nil {
+		excluded = j.kept.Excluded
+	}
+	return j.watch.Take(im.End, im.All, func(k perf.Key) sick.Link { return sick.LinkOf(t, k, excluded) })
 }
 
-// linkOf is the link of a port.
-func linkOf(t *topo.Topo, k perf.Key) (l sick.Link) {
-	p := k.In(t)
-	if p == topo.None {
-		return l
+// FoundLinks is what is found of links at a time.
+type FoundLinks struct {
+	Findings []sick.Finding
+	Kept     *sick.Kept // without what is excluded
+}
+
+// FoundLinks is what is found of links by now; nil if nothing was judged, or not all that was found before is known yet.
+func (d *Server) FoundLinks() *FoundLinks {
+	j := &d.links
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.watch == nil || j.adopted != nil {
+		return nil
 	}
-	if peer := t.Ports[p].Peer; peer != topo.None {
-		l.Peer = perf.KeyOf(t, peer)
+	return &FoundLinks{j.watch.Findings(), j.watch.Keep(nil, seconds(j.reader))}
+}
+
+// Decided shows what is done about findings, and which links are out of use.
+func (d *Server) Decided(findings []sick.Finding, decisions []sick.Decision, kept *sick.Kept) {
+	j := &d.links
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.kept, j.decisions = kept, map[linkRule]sick.Decision{}
+	for i := range decisions {
+		j.decisions[linkRule{findings[i].Port, findings[i].Rule.Name}] = decisions[i]
 	}
-	l.Bits = perf.Words(t, p) * 32
-	return l
 }
 
 // maxSickLinks bounds the links of an answer: those of the earlier rules come first.
@@ -73,7 +125,7 @@ func (d *Server) SickLinks(context.Context) (*ctl.SickLinks, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &ctl.SickLinks{Rules: []ctl.SickRule{}, Age: -1, Links: []ctl.SickLink{}}
+	out := &ctl.SickLinks{Rules: []ctl.SickRule{}, Age: -1, Links: []ctl.SickLink{}, Excluded: []ctl.ExcludedLink{}}
 	j := &d.links
 	j.mu.Lock() // the reader of counters waits for it: only copies are made
 	rules, began, ended := j.rules, j.began, j.ended
@@ -82,14 +134,16 @@ func (d *Server) SickLinks(context.Context) (*ctl.SickLinks, error) {
 	if judged {
 		found = j.watch.Findings()
 	}
+	kept, decisions := j.kept, j.decisions
 	j.mu.Unlock()
 	for i := range rules {
 		r := &rules[i]
-		row := ctl.SickRule{Name: r.Name, Limit: r.Limit(), Window: r.Window.Seconds()}
-		for counter := range r.Counters.All {
-			row.Counters = append(row.Counters, counter.String())
+		out.Rules = append(out.Rules, ctl.SickRule{Name: r.Name, Counters: r.Measures(), Limit: r.Limit(), Window: r.Window.Seconds(), Action: r.Action.String()})
+	}
+	if kept != nil {
+		for i := range kept.Excluded {
+			out.Excluded = append(out.Excluded, c.excluded(&kept.Excluded[i], found, ended))
 		}
-		out.Rules = append(out.Rules, row)
 	}
 	if !judged {
 		return out, nil
@@ -97,48 +151,119 @@ func (d *Server) SickLinks(context.Context) (*ctl.SickLinks, error) {
 	out.Since, out.Age = c.Time(began), c.age(ended)
 	out.More = max(0, len(found)-maxSickLinks)
 	found = found[:len(found)-out.More]
-	only := c.onlyWays(found)
 	for i := range found {
 		f := &found[i]
+		did := decisions[linkRule{f.Port, f.Rule.Name}]
 		out.Links = append(out.Links, ctl.SickLink{PortOf: c.portOf(f.Port), Rule: f.Rule.Name, Counted: f.Counted, Most: f.Most,
-			Since: c.Time(f.Since), Last: c.Time(f.Last), Relapses: f.Relapses, Only: only[i]})
+			Since: c.Time(f.Since), Last: c.Time(f.Last), Clean: c.Time(ended + f.Left()), Relapses: f.Relapses, Action: did.Does.String(), Would: did.Would.String(), Obstacle: did.Obstacle.String()})
 	}
 	return out, nil
 }
 
-// onlyWays says of each finding whether somebody could not be reached without its link and those of the
-// findings before it that could be left out: an adapter by that port, or a switch. All other links join switches first,
-// then those of the findings from the last one on: a link is the only way where it joins switches that were apart.
-func (c *counted) onlyWays(found []sick.Finding) []bool {
-	t, only := c.subnet.view.Topo, make([]bool, len(found))
-	first := map[topo.PortIdx]int{} // the first finding of a link, by the lower of its ports
-	links := make([]topo.PortIdx, len(found))
+// LinkCounts are how many findings there are, by what is done about them, and how many links are out of use.
+func (d *Server) LinkCounts() (found [sick.Disable + 1]int, excluded int) {
+	j := &d.links
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.watch != nil {
+		for _, f := range j.watch.Findings() {
+			found[j.decisions[linkRule{f.Port, f.Rule.Name}].Does]++
+		}
+	}
+	if j.kept != nil {
+		excluded = len(j.kept.Excluded)
+	}
+	return found, excluded
+}
+
+// excluded is a link that is out of use. ended is the last time that was judged, at which found were there.
+func (c *counted) excluded(e *sick.Excluded, found []sick.Finding, ended time.Duration) ctl.ExcludedLink {
+	out := ctl.ExcludedLink{PortOf: c.portOf(e.Port), Action: e.Action.String(), State: e.State.String(), ByHand: e.ByHand, Since: time.Unix(e.Since, 0)}
+	if e.Until > 0 {
+		out.Returns = time.Unix(e.Until, 0)
+	}
 	for i := range found {
-		links[i] = topo.PortIdx(topo.None)
-		if p := found[i].Port.In(t); p != topo.None && t.Ports[p].Peer != topo.None {
-			links[i] = min(p, t.Ports[p].Peer)
-			if _, known := first[links[i]]; !known {
-				first[links[i]] = i
+		if f := &found[i]; !e.ByHand && (f.Port == e.Port || f.Port == e.Peer) && f.Rule.Action > sick.Report {
+			if at := c.Time(ended + f.Left()); at.After(out.Returns) {
+				out.Returns = at
 			}
 		}
 	}
-	sets := disjoint.New(len(t.Switches))
-	join := func(p topo.PortIdx) bool { return sets.Join(int32(t.SwitchOf(p)), int32(t.SwitchOf(t.Ports[p].Peer))) }
-	for p := range t.Ports {
-		at := topo.PortIdx(p)
-		if _, is := first[at]; !is && t.BetweenSwitches(at) && at < t.Ports[at].Peer {
-			join(at)
+	for _, d := range c.subnet.view.Drained {
+		if d.By == view.BySickLinks && d.Switch == e.Port.Node && d.Port == e.Port.Port {
+			out.Routes = d.State.String()
 		}
 	}
-	for i, p := range slices.Backward(links) {
-		if p != topo.None && first[p] == i {
-			only[i] = !t.BetweenSwitches(p) || join(p)
+	return out
+}
+
+// IsolateLink has routes avoid the link of a port, for a time, or for good if that is 0.
+func (d *Server) IsolateLink(_ context.Context, port string, last time.Duration) (*ctl.IsolatedLink, error) {
+	k, peer, of, err := d.linkToChange(port)
+	if err != nil {
+		return nil, err
+	}
+	out := &ctl.IsolatedLink{PortOf: of}
+	if last > 0 {
+		out.Until = time.Now().Add(last)
+	}
+	return out, refusedBy(d.cfg.Isolate(k, peer, out.Until))
+}
+
+// HealLink has the link of a port return that was repaired, and forgets what was found of it.
+func (d *Server) HealLink(_ context.Context, port string) (*ctl.IsolatedLink, error) {
+	k, peer, of, err := d.linkToChange(port)
+	if err != nil {
+		return nil, err
+	}
+	return &ctl.IsolatedLink{PortOf: of}, refusedBy(d.cfg.Heal(k, peer, func() {
+		j := &d.links
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if j.watch != nil {
+			j.watch.Heal(k, peer)
+		}
+		if j.adopted != nil {
+			j.adopted = j.adopted.Without(k, peer)
+		}
+	}))
+}
+
+// refusedBy is an order that cannot be carried out now.
+func refusedBy(err error) error {
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ctl.ErrNotNow, err)
+	}
+	return err
+}
+
+// linkToChange is the link of a port, between switches, or one that is out of use.
+func (d *Server) linkToChange(port string) (k, peer perf.Key, of ctl.PortOf, err error) {
+	s := d.subnet()
+	if s == nil || d.cfg.Isolate == nil {
+		return k, peer, of, fmt.Errorf("%w: only a master that has completed a sweep changes links", ctl.ErrNotNow)
+	}
+	found, err := s.findPorts(port)
+	if err != nil {
+		return k, peer, of, err
+	}
+	if len(found) != 1 {
+		return k, peer, of, fmt.Errorf("%w: %q is %d ports: name one, as SWITCH:PORT", ctl.ErrBadRequest, port, len(found))
+	}
+	t := s.view.Topo
+	c := &counted{subnet: s}
+	k = perf.KeyOf(t, found[0])
+	of = c.portOf(k)
+	j := &d.links
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.kept != nil {
+		if i := sick.IndexOf(j.kept.Excluded, k); i >= 0 {
+			return j.kept.Excluded[i].Port, j.kept.Excluded[i].Peer, of, nil
 		}
 	}
-	for i, p := range links {
-		if p != topo.None {
-			only[i] = only[first[p]]
-		}
+	if !t.BetweenSwitches(found[0]) {
+		return k, peer, of, fmt.Errorf("%w: %q has no link to another switch: routes cannot avoid it", ctl.ErrBadRequest, port)
 	}
-	return only
+	return k, perf.KeyOf(t, t.Ports[found[0]].Peer), of, nil
 }

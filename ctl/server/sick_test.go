@@ -1,87 +1,53 @@
 package server
 
 import (
-	"math/rand/v2"
-	"slices"
+	"strings"
 	"testing"
+	"time"
 
-	"ibsm/disjoint"
 	"ibsm/mad/pma"
 	"ibsm/perf"
 	"ibsm/perf/sick"
+	"ibsm/routing"
 	"ibsm/topo"
+	"ibsm/view"
 )
 
-// TestOnlyWays: the link of a host is its only way; of the links of a leaf all but the last can be left out.
-func TestOnlyWays(t *testing.T) {
+// TestExcludedLinks: a link that is out of use is listed with who wants it, its state and when it returns, and a port of it says so.
+func TestExcludedLinks(t *testing.T) {
 	v := newView(t, "fattree:k=4,levels=2")
 	leaf := v.Topo.Switches[0]
-	c := &counted{subnet: newSubnet(v, nil)}
-	var found []sick.Finding
-	var want []bool
-	uplinks, between := 0, 0
-	for num := uint8(1); num <= v.Topo.Nodes[leaf].NumPorts; num++ {
-		if v.Topo.BetweenSwitches(v.Topo.Port(leaf, num)) {
-			between++
+	var p topo.PortIdx
+	for p = v.Topo.Port(leaf, 1); !v.Topo.BetweenSwitches(p); p++ {
+	}
+	k := perf.KeyOf(v.Topo, p)
+	v.Topo.Ports[p].Unhealthy = true
+	c := &counted{Reader: perf.NewReader(perf.ReaderConfig{}), subnet: newSubnet(v, nil)}
+	for _, by := range []struct {
+		e     sick.Excluded
+		by    view.DrainedBy
+		state view.DrainState
+		why   string
+	}{
+		{sick.Excluded{Port: k, Action: sick.Avoid, ByHand: true, Until: 5000}, view.BySickLinks, view.DrainEmpty, "out of use as a sick link"},
+		{sick.Excluded{Port: k, Action: sick.Avoid}, view.BySickLinks, view.DrainNeeded, "and still pass it: it is out of use as a sick link"},
+		{sick.Excluded{Port: k, Action: sick.Avoid}, view.ByOperator, view.DrainEmpty, "drained by the operator"},
+	} {
+		v.Drained = []view.Drained{{SwitchPort: routing.SwitchPort{Switch: k.Node, Port: k.Port}, By: by.by, State: by.state}}
+		found := []sick.Finding{{Port: k, Rule: &sick.Rule{Action: sick.Avoid}}}
+		got := c.excluded(&by.e, found, time.Hour)
+		routes := ""
+		if by.by == view.BySickLinks {
+			routes = by.state.String()
+		}
+		if got.Node != k.Node.String() || got.Port != k.Port || got.Routes != routes || got.ByHand != by.e.ByHand || got.Returns.IsZero() || by.e.Until > 0 && got.Returns.Unix() != 5000 {
+			t.Errorf("%+v: %+v", by, got)
+		}
+		d := &doctor{subnet: newSubnet(v, nil)}
+		if why := d.avoided(p); len(why) != 1 || !strings.Contains(why[0].Text, by.why) {
+			t.Errorf("%+v: %+v", by, why)
 		}
 	}
-	for num := uint8(1); num <= v.Topo.Nodes[leaf].NumPorts; num++ {
-		found = append(found, sick.Finding{Port: perf.Key{Node: v.Topo.Nodes[leaf].GUID, Port: num}})
-		host := !v.Topo.BetweenSwitches(v.Topo.Port(leaf, num))
-		if !host {
-			uplinks++
-		}
-		want = append(want, host || uplinks == between)
-	}
-	found = append(found, sick.Finding{Port: perf.Key{Node: 0x99, Port: 1}}, sick.Finding{Port: perf.Key{Node: v.Topo.Nodes[leaf].GUID, Port: 200}})
-	want = append(want, false, false)
-	if got := c.onlyWays(found); !slices.Equal(got, want) || between < 2 {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-// TestOnlyWaysOfMany: the same as when the links are left out one after the other, and the parts are counted into which the switches
-// fall.
-func TestOnlyWaysOfMany(t *testing.T) {
-	for seed := range uint64(50) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		v := newView(t, []string{"fattree:k=4", "torus:dims=4x3,hosts=1", "mesh:dims=3x3,hosts=1"}[seed%3])
-		var found []sick.Finding
-		for range rng.IntN(2 * len(v.Topo.Ports)) {
-			found = append(found, sick.Finding{Port: perf.KeyOf(v.Topo, topo.PortIdx(rng.IntN(len(v.Topo.Ports))))})
-		}
-		got := (&counted{subnet: newSubnet(v, nil)}).onlyWays(found)
-		without, whole := map[topo.PortIdx]bool{}, pieces(v.Topo, nil)
-		kept := map[topo.PortIdx]bool{}
-		for i := range found {
-			p := found[i].Port.In(v.Topo)
-			peer := v.Topo.Ports[p].Peer
-			want := peer != topo.None && (kept[p] || !v.Topo.BetweenSwitches(p))
-			if peer != topo.None && !want {
-				without[p], without[peer] = true, true
-				if want = pieces(v.Topo, without) > whole; want {
-					delete(without, p)
-					delete(without, peer)
-					kept[p], kept[peer] = true, true
-				}
-			}
-			if got[i] != want {
-				t.Fatalf("seed %d: finding %d of %d, port %d: %t, want %t", seed, i, len(found), p, got[i], want)
-			}
-		}
-	}
-}
-
-// pieces is how many parts the switches fall into without some ports.
-func pieces(t *topo.Topo, without map[topo.PortIdx]bool) int {
-	sets, n := disjoint.New(len(t.Switches)), len(t.Switches)
-	for p := range t.Ports {
-		at := topo.PortIdx(p)
-		if t.BetweenSwitches(at) && !without[at] && sets.Join(int32(t.SwitchOf(at)), int32(t.SwitchOf(t.Ports[at].Peer))) {
-			n--
-		}
-	}
-	return n
 }
 
 // TestShares: a port's shares of what its link carries and of the time, and -1 for what is not known.
@@ -105,7 +71,7 @@ func TestShares(t *testing.T) {
 			t.Errorf("%v: %v %v", other, used, waited)
 		}
 	}
-	if l := linkOf(v.Topo, k); l.Bits != words*32 || v.Topo.FindNode(l.Peer.Node) == topo.None {
+	if l := sick.LinkOf(v.Topo, k, nil); l.Bits != words*32 || v.Topo.FindNode(l.Peer.Node) == topo.None {
 		t.Errorf("%+v", l)
 	}
 }

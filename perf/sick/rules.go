@@ -1,8 +1,10 @@
-// Package sick judges links by what their ports count. It only reports: nothing is changed for it.
+// Package sick judges links by what their ports count, and decides which of them are taken out of use. It
+// changes nothing itself.
 //
 // A Rule has a limit for what a port may count in a time: a number, or a share of the bits that the link
 // carries. A Watch takes one reading of all ports after the other, and has the ports that are beyond a
-// limit, until they have been clean for long enough.
+// limit, until they have been clean for long enough. Decide says what is done for them: a link is only taken
+// out of use where there is another way, and no more than so many at a time.
 //
 // The counters are those of errors that a port sees on its own link as the receiver, so that the right
 // end of the right link is found. What another port has marked (PortRcvRemotePhysicalErrors), and what
@@ -12,6 +14,7 @@ package sick
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +30,52 @@ type Rule struct {
 	Count    uint64       // the limit, if PerBit is 0
 	PerBit   float64      // of the bits that the link carries in Window
 	Window   time.Duration
+	State    State  // what is counted where there are no Counters
+	Action   Action // what is done for a port beyond the limit
+}
+
+// State is what a Rule counts that no counter has: the readings in which it is found.
+type State uint8
+
+// States.
+const (
+	NoState     State = iota
+	BelowBest         // the link is narrower or slower than both ends have enabled
+	Reboots           // the node has rebooted; of one port of the node
+	LostReplies       // the agent did not answer, though most did; of one port of the agent
+)
+
+var stateNames = [...]string{BelowBest: "below-best", Reboots: "reboots", LostReplies: "lost-replies"}
+
+// Measures are the names of what is counted.
+func (r *Rule) Measures() (names []string) {
+	if r.State != NoState {
+		return []string{stateNames[r.State]}
+	}
+	for c := range r.Counters.All {
+		names = append(names, c.String())
+	}
+	return names
+}
+
+// Action is what is done for a sick link. A later one is more.
+type Action uint8
+
+// Actions.
+const (
+	Report  Action = iota
+	Avoid          // no route passes the link while there is another way; it stays up and is watched
+	Disable        // the same, and the port is disabled
+)
+
+var actionNames = [...]string{"report", "avoid", "disable"}
+
+func (a Action) String() string { return actionNames[a] }
+
+// ActionNamed is the inverse of String.
+func ActionNamed(name string) (a Action, ok bool) {
+	i := slices.Index(actionNames[:], name)
+	return Action(max(i, 0)), i >= 0
 }
 
 // Limit is the limit in words.
@@ -56,20 +105,23 @@ const Receiver = pma.ErrorCounters &^ (1<<pma.PortRcvRemotePhysicalErrors | 1<<p
 	1<<pma.PortXmitConstraintErrors | 1<<pma.PortRcvConstraintErrors | 1<<pma.VL15Dropped)
 
 // Defaults is the table of the rules that apply without a file.
-const Defaults = `# rule           counters                      more than   within
-link-downs         LinkDownedCounter             2           1h
-recoveries         LinkErrorRecoveryCounter      3           1h
-bit-errors         SymbolErrorCounter            1e-12/bit   12m
-damaged-packets    PortRcvErrors                 1e-13/bit   1h
-integrity          LocalLinkIntegrityErrors      3           1h
-buffer-overruns    ExcessiveBufferOverrunErrors  10          1h
+const Defaults = `# rule           counters                      more than   within  action
+link-downs         LinkDownedCounter             2           1h      avoid
+recoveries         LinkErrorRecoveryCounter      3           1h      avoid
+bit-errors         SymbolErrorCounter            1e-12/bit   12m     avoid
+damaged-packets    PortRcvErrors                 1e-13/bit   1h      avoid
+integrity          LocalLinkIntegrityErrors      3           1h      avoid
+buffer-overruns    ExcessiveBufferOverrunErrors  10          1h      avoid
+slow-link          below-best                    2           1h      report
+reboots            reboots                       3           1h      report
+no-replies         lost-replies                  5           1h      report
 `
 
 // UFM is the table with the figures that the plug-in of NVIDIA's UFM publishes for NDR.
-const UFM = `# rule           counters                      more than   within
-bit-errors         SymbolErrorCounter            1e-14/bit   12m
-few-bit-errors     SymbolErrorCounter            1e-15/bit   125m
-link-downs         LinkDownedCounter             2           125m
+const UFM = `# rule           counters                      more than   within  action
+bit-errors         SymbolErrorCounter            1e-14/bit   12m     avoid
+few-bit-errors     SymbolErrorCounter            1e-15/bit   125m    avoid
+link-downs         LinkDownedCounter             2           125m    avoid
 `
 
 // Limits of a table.
@@ -79,7 +131,8 @@ const (
 	maxErrors = 20
 )
 
-// Parse reads a table: lines of name, counters with commas between, limit and time; # begins a comment.
+// Parse reads a table: lines of name, counters with commas between, or the name of a State, limit, time and
+// action, report if there is none; # begins a comment.
 func Parse(file, text string) (rules []Rule, errs diag.List) {
 	names, num := map[string]bool{}, 0
 	for line := range strings.Lines(text) {
@@ -135,19 +188,28 @@ func split(line string) (words []word) {
 
 // parseRule reads a line; wrong is the index of the word that err is about.
 func parseRule(words []word) (r Rule, wrong int, err string) {
-	if len(words) != 4 {
-		return r, 4, fmt.Sprintf("expected a name, counters, a limit and a time, not %d words", len(words))
+	if len(words) != 4 && len(words) != 5 {
+		return r, 4, fmt.Sprintf("expected a name, counters, a limit, a time and an action, not %d words", len(words))
 	}
 	r.Name = words[0].text
+	if i := slices.Index(stateNames[:], words[1].text); i > 0 {
+		r.State = State(i)
+		return parseLimits(r, words)
+	}
 	for name := range strings.SplitSeq(words[1].text, ",") {
 		c, known := counterNamed(name)
 		if !known || !Receiver.Has(c) {
-			return r, 1, fmt.Sprintf("%q is no counter of errors that a port sees on its own link%s", name, diag.Meant(name, counterNames()))
+			return r, 1, fmt.Sprintf("%q is no counter of errors that a port sees on its own link%s", name, diag.Meant(name, measureNames()))
 		}
 		r.Counters |= 1 << c
 	}
+	return parseLimits(r, words)
+}
+
+// parseLimits reads the words after what is counted.
+func parseLimits(r Rule, words []word) (_ Rule, wrong int, err string) {
 	var bad error
-	if share, perBit := strings.CutSuffix(words[2].text, "/bit"); perBit {
+	if share, perBit := strings.CutSuffix(words[2].text, "/bit"); perBit && r.State == NoState {
 		r.PerBit, bad = strconv.ParseFloat(share, 64)
 		if bad != nil || !(r.PerBit > 0 && r.PerBit < 1) {
 			return r, 2, fmt.Sprintf("%q: expected a share of the bits between 0 and 1, such as 1e-12/bit", words[2].text)
@@ -157,6 +219,15 @@ func parseRule(words []word) (r Rule, wrong int, err string) {
 	}
 	if r.Window, bad = time.ParseDuration(words[3].text); bad != nil || r.Window < time.Minute || r.Window > maxWindow {
 		return r, 3, fmt.Sprintf("%q: expected a time from 1m to 24h", words[3].text)
+	}
+	if len(words) == 5 {
+		known := false
+		if r.Action, known = ActionNamed(words[4].text); !known {
+			return r, 4, fmt.Sprintf("%q: expected report, avoid or disable", words[4].text)
+		}
+		if r.Action > Report && r.State > BelowBest {
+			return r, 4, fmt.Sprintf("%s says nothing of the link: it can only be reported", stateNames[r.State])
+		}
 	}
 	return r, 0, ""
 }
@@ -170,7 +241,8 @@ func counterNamed(name string) (pma.Counter, bool) {
 	return 0, false
 }
 
-func counterNames() (names []string) {
+func measureNames() []string {
+	names := slices.Clone(stateNames[1:])
 	for c := range Receiver.All {
 		names = append(names, c.String())
 	}

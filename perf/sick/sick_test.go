@@ -24,6 +24,7 @@ type bench struct {
 	ended []Finding
 	span  time.Duration // of a reading
 	down  map[int]bool  // ports without a link
+	slow  map[int]bool  // ports whose link is below its best
 }
 
 const ndr = 400_000_000_000 // bits a second
@@ -48,7 +49,7 @@ func (b *bench) link(k perf.Key) Link {
 	if peer%2 == 1 {
 		peer -= 2
 	}
-	return Link{Peer: key(peer), Bits: ndr}
+	return Link{Peer: key(peer), Bits: ndr, Slow: b.slow[int(k.Node)]}
 }
 
 // counts is what one port counted in a reading, or what is special about it; a port that is gone is not
@@ -140,19 +141,26 @@ func TestUFM(t *testing.T) {
 // reboot are not, however they look afterwards.
 func TestFlaps(t *testing.T) {
 	for _, after := range []counts{{note: perf.NoAnswer}, {note: perf.First}, {note: perf.ResetByOther}, {note: perf.AfterReboot}, {gone: true}} {
+		var also []string
+		switch after.note {
+		case perf.NoAnswer:
+			also = []string{"1 no-replies"}
+		case perf.AfterReboot:
+			also = []string{"1 reboots"}
+		}
 		b := newBench(t, Defaults, 4)
 		for range 6 {
 			b.read(map[int]counts{2: one(pma.LinkDownedCounter, 1), 5: one(pma.LinkDownedCounter, 1), 6: one(pma.LinkDownedCounter, 1)})
 			b.read(map[int]counts{1: after}) // the host at port 1 rebooted
 			b.read(nil)
 		}
-		b.is("5 link-downs", "6 link-downs")
+		b.is(append(also, "5 link-downs", "6 link-downs")...)
 		b = newBench(t, Defaults, 4)
 		for range 6 {
 			b.read(map[int]counts{2: one(pma.LinkDownedCounter, 1), 1: after}) // it was read after its reboot
 			b.read(nil)
 		}
-		b.is()
+		b.is(also...)
 	}
 }
 
@@ -195,12 +203,12 @@ func TestSilent(t *testing.T) {
 	b.readings(5, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 4: one(pma.SymbolErrorCounter, 100), 6: one(pma.SymbolErrorCounter, 100)})
 	b.down = map[int]bool{3: true, 4: true}
 	b.readings(600, map[int]counts{1: {note: perf.NoAnswer}, 6: {gone: true}})
-	b.is("1 bit-errors", "4 bit-errors", "6 bit-errors")
+	b.is("1 bit-errors", "1 no-replies", "4 bit-errors", "6 bit-errors")
 	b.down = nil
 	b.readings(126, nil)
-	b.is("1 bit-errors", "4 bit-errors", "6 bit-errors")
+	b.is("1 bit-errors", "1 no-replies", "4 bit-errors", "6 bit-errors")
 	b.readings(20, nil)
-	b.is()
+	b.is("1 no-replies") // it was for longer
 	if len(b.ended) != 3 || b.ended[0].Rule.Name != "bit-errors" {
 		t.Errorf("ended: %+v", b.ended)
 	}
@@ -296,6 +304,9 @@ func TestPlanted(t *testing.T) {
 		}
 		got := map[int]bool{}
 		for _, f := range b.w.Findings() {
+			if f.Rule.State > BelowBest {
+				continue // it is about a node, and hosts do reboot
+			}
 			got[int(f.Port.Node)] = true
 			if _, is := planted[int(f.Port.Node)]; !is {
 				t.Errorf("seed %d: port %v is healthy: %+v", seed, f.Port, f)
@@ -335,7 +346,7 @@ func TestParse(t *testing.T) {
 	}{
 		{"# nothing\n\n", ""},
 		{"a SymbolErrorCounter,PortRcvErrors 5 1h # both\n", ""},
-		{"a SymbolErrorCounter 5\n", "t:1:22: expected a name, counters, a limit and a time, not 3 words"},
+		{"a SymbolErrorCounter 5\n", "t:1:22: expected a name, counters, a limit, a time and an action, not 3 words"},
 		{"a SymbolErrorCount 5 1h\n", `t:1:3: "SymbolErrorCount" is no counter of errors that a port sees on its own link; did you mean SymbolErrorCounter?`},
 		{"a PortXmitDiscards 5 1h\n", `t:1:3: "PortXmitDiscards" is no counter`},
 		{"a PortRcvErrors x 1h\n", `t:1:17: "x": expected a number`},
@@ -344,6 +355,11 @@ func TestParse(t *testing.T) {
 		{"a PortRcvErrors 2/bit 1h\n", "t:1:17: "},
 		{"\n  a PortRcvErrors 1 1d\n", `t:2:21: "1d": expected a time from 1m to 24h`},
 		{"a PortRcvErrors 1 1s\n", "t:1:19: "},
+		{"a below-best 1 1h disable\nb reboots 3 2h\nc lost-replies 3 2h report\n", ""},
+		{"a reboots 1 1h avoid\n", "t:1:16: reboots says nothing of the link: it can only be reported"},
+		{"a PortRcvErrors 1 1h drain\n", `t:1:22: "drain": expected report, avoid or disable`},
+		{"a below-best 1e-9/bit 1h\n", "t:1:14: "},
+		{"a below-best,PortRcvErrors 1 1h\n", `t:1:3: "below-best" is no counter`},
 		{"a PortRcvErrors 1 1h\na PortRcvErrors 1 1h\n", `t:2:1: the rule "a" is there twice`},
 	} {
 		_, errs := Parse("t", c.table)
@@ -353,7 +369,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	rules, _ := Parse("t", Defaults)
-	if len(rules) != 6 || rules[2].Limit() != "1e-12/bit" || rules[0].Limit() != "2" || rules[0].Window != time.Hour {
+	if len(rules) != 9 || rules[2].Limit() != "1e-12/bit" || rules[0].Limit() != "2" || rules[0].Window != time.Hour {
 		t.Errorf("%+v", rules)
 	}
 	_, errs := Parse("t", strings.Repeat("x\n", 100))
@@ -371,11 +387,7 @@ func FuzzParse(f *testing.F) {
 		rules, _ := Parse("t", table)
 		for i := range rules {
 			r := &rules[i]
-			var names []string
-			for c := range r.Counters.All {
-				names = append(names, c.String())
-			}
-			again, errs := Parse("t", r.Name+" "+strings.Join(names, ",")+" "+r.Limit()+" "+r.Window.String())
+			again, errs := Parse("t", strings.Join([]string{r.Name, strings.Join(r.Measures(), ","), r.Limit(), r.Window.String(), r.Action.String()}, " "))
 			if errs != nil || len(again) != 1 || again[0] != *r {
 				t.Errorf("%+v is read again as %+v, %v", r, again, errs)
 			}

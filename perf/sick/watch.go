@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ibsm/mad"
 	"ibsm/mad/pma"
 	"ibsm/perf"
 )
@@ -14,6 +15,9 @@ import (
 type Link struct {
 	Peer perf.Key // the other end; Node 0 if there is none
 	Bits uint64   // that it carries in a second in one direction, 0 if that is not known
+	Slow bool     // it is narrower or slower than both ends have enabled
+	// Disabled says that there is no link because this manager has disabled it: the time counts as clean.
+	Disabled bool
 }
 
 // Finding is a port that is beyond the limit of a rule.
@@ -28,6 +32,9 @@ type Finding struct {
 	place      int           // of the rule
 	clean      time.Duration // that was read since Last
 }
+
+// Left is how long the port has to be read within all limits from the last reading on before this is no finding any more.
+func (f *Finding) Left() time.Duration { return clean<<min(f.Relapses, maxRelapses) - f.clean }
 
 // clean is how long a port must have been read within all limits before it is no finding any more; each
 // relapse doubles that, up to maxRelapses times.
@@ -113,8 +120,10 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 	for at := range w.found {
 		read[at.port] = 0
 	}
+	states := states{rules: w.rules}
 	for k, d := range reading {
 		peer, up := w.peer(k, link)
+		states.take(k, d, up, link)
 		if _, wanted := read[k]; wanted && up && d.Note&(restarted|doubted) == 0 {
 			read[k] = d.Span
 		}
@@ -138,6 +147,9 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 			}
 		}
 	}
+	for _, at := range states.found() {
+		w.events[at] = append(w.events[at], event{end, 0, 1})
+	}
 	w.confirm(answers)
 	w.doubt(downs, reading)
 	found = w.judge(end, link)
@@ -148,14 +160,58 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 // whether the link is up.
 func (w *Watch) peer(k perf.Key, link func(perf.Key) Link) (peer perf.Key, up bool) {
 	last, known := w.peers[k]
-	now := link(k).Peer
+	l := link(k)
+	now := l.Peer
 	if now.Node == 0 {
-		return last, false
+		return last, l.Disabled
 	}
 	if now != last && (known || len(w.peers) < maxPeers) {
 		w.peers[k] = now
 	}
 	return now, true
+}
+
+// states are the ports in one reading that count for rules about a State.
+type states struct {
+	rules        []Rule
+	last         mad.GUID // node of the port before; its ports follow each other
+	all, silent  int      // agents, and those that did not answer
+	seen, unsure []spot   // unsure: unless most agents were silent
+}
+
+func (s *states) take(k perf.Key, d *perf.Delta, up bool, link func(perf.Key) Link) {
+	first := k.Node != s.last // of its node
+	s.last = k.Node
+	if first {
+		s.all++
+		if d.Note&perf.NoAnswer != 0 {
+			s.silent++
+		}
+	}
+	for i := range s.rules {
+		switch at := (spot{k, i}); s.rules[i].State {
+		case BelowBest:
+			if l := link(k); up && l.Slow && k.Compare(l.Peer) < 0 { // once for both ends
+				s.seen = append(s.seen, at)
+			}
+		case Reboots:
+			if first && d.Note&perf.AfterReboot != 0 {
+				s.seen = append(s.seen, at)
+			}
+		case LostReplies:
+			if first && up && d.Note&perf.NoAnswer != 0 {
+				s.unsure = append(s.unsure, at)
+			}
+		}
+	}
+}
+
+// found are the ports that count. Where most agents are silent it is this manager that hears nothing.
+func (s *states) found() []spot {
+	if 2*s.silent > s.all {
+		return s.seen
+	}
+	return append(s.seen, s.unsure...)
 }
 
 // nothing reports whether a port counted nothing that a rule is about, as most do.
@@ -241,9 +297,11 @@ func (w *Watch) heal(end time.Duration, read map[perf.Key]time.Duration) (ended 
 			continue
 		}
 		f.clean += read[at.port]
-		if f.clean > clean<<min(f.Relapses, maxRelapses) {
+		if f.Left() < 0 {
 			delete(w.found, at)
-			w.relapses[at] = f.Relapses + 1
+			if _, known := w.relapses[at]; known || len(w.relapses) < maxKept {
+				w.relapses[at] = f.Relapses + 1
+			}
 			ended = append(ended, *f)
 		}
 	}

@@ -53,6 +53,7 @@ const (
 	Activate                   // PortInfo: ARMED to ACTIVE
 	TakeDown                   // PortInfo: DOWN
 	ShutOff                    // PortInfo: DOWN and Disabled
+	TurnOn                     // PortInfo: Polling
 	SetFDR10                   // ExtendedPortInfo: whether FDR10 is enabled
 	SetSLtoVLAll               // SLtoVLMappingTable of all external ports of a switch
 	SetSLtoVLOut               // SLtoVLMappingTable of a port, from all others
@@ -92,6 +93,7 @@ func init() { // they refer to Plan's methods, which refer to them
 		Activate:     portInfo,
 		TakeDown:     portInfo,
 		ShutOff:      portInfo,
+		TurnOn:       portInfo,
 		SetFDR10:     {attr: smp.AttrExtendedPortInfo, modifier: (*Plan).portNumber, data: (*Plan).fdr10Data, describe: (*Plan).describeFDR10},
 		SetSLtoVLAll: mapping,
 		SetSLtoVLOut: mapping,
@@ -102,7 +104,8 @@ func init() { // they refer to Plan's methods, which refer to them
 		SetTurns:     {attr: smp.AttrVLArbitrationTable, modifier: (*Plan).laneMod, data: (*Plan).laneData, describe: (*Plan).describeTurns},
 	}
 	operations[TakeDown].describe = fixed("take the link down: nothing answers behind it, or it is held back")
-	operations[ShutOff].describe = fixed("disable the port, it babbles")
+	operations[ShutOff].describe = fixed("disable the port, it babbles or its link is sick")
+	operations[TurnOn].describe = fixed("enable the port")
 }
 
 func fixed(text string) func(*Plan, Step) string {

@@ -35,6 +35,7 @@ type In struct {
 	// Dead are ports to take down, because no node has answered behind them for several sweeps, or their cables are held back.
 	Dead    []topo.PortIdx
 	Disable []topo.PortIdx // ports to disable
+	Enable  []topo.PortIdx // ports that are disabled, to enable
 	// DisableAR are switches on which adaptive routing goes off before tables are written.
 	DisableAR []topo.SwitchIdx
 	// Unsupported are fields that devices do not hold. The plan writes to it.

@@ -15,7 +15,7 @@ import (
 // ops is what is done where, in order: "Arm 0x30:2".
 func (s *subnet) ops(steps []Step) (out []string) {
 	names := map[Op]string{ClearChange: "clear", DisableAR: "noAR", SetSwitch: "switch", SetLFT: "lft", AddPKeys: "add", SetPKeys: "keys", SetPort: "set",
-		Arm: "arm", Activate: "activate", TakeDown: "down", ShutOff: "off"}
+		Arm: "arm", Activate: "activate", TakeDown: "down", ShutOff: "off", TurnOn: "on"}
 	for _, st := range steps {
 		p := &s.Ports[st.Port]
 		out = append(out, fmt.Sprintf("%s %x:%d", names[st.Op], uint64(s.Nodes[p.Node].GUID), p.Num))
@@ -120,6 +120,10 @@ func TestDifferences(t *testing.T) {
 			s.Ports[s.at(sw2GUID, 2)].Peer = topo.None
 			s.in.Dead = []topo.PortIdx{s.at(sw2GUID, 2)}
 		}, [][]string{4: {"down 30:2"}}},
+		{"a port is enabled again", func(s *subnet) {
+			s.info(sw2GUID, 2).SetPortState(smp.PortDown)
+			s.in.Enable = []topo.PortIdx{s.at(sw2GUID, 2)}
+		}, [][]string{4: {"on 30:2"}}},
 		{"a port babbles", func(s *subnet) { s.in.Disable = []topo.PortIdx{s.at(sw2GUID, 2)} }, [][]string{4: {"off 30:2"}}},
 		{"the peer is down", func(s *subnet) {
 			s.info(hostGUID, 1).SetPortState(smp.PortDown)
@@ -206,6 +210,10 @@ func TestRequests(t *testing.T) {
 	off, _ := p.Set(Step{Op: ShutOff, Port: host})
 	if data := (*smp.PortInfo)(&off.Data); data.PortState() != smp.PortDown || data.PortPhysicalState() != smp.PhysDisabled {
 		t.Errorf("shutting off: %v %v", data.PortState(), data.PortPhysicalState())
+	}
+	on, _ := p.Set(Step{Op: TurnOn, Port: host})
+	if data := (*smp.PortInfo)(&on.Data); data.PortState() != smp.PortNoChange || data.PortPhysicalState() != smp.PhysPolling {
+		t.Errorf("turning on: %v %v", data.PortState(), data.PortPhysicalState())
 	}
 	s.Nodes[s.FindNode(hostGUID)].PlainSpeeds = true
 	if plain, _ := p.Set(Step{Op: SetPort, Port: host}); plain.Mod != 1 {

@@ -29,6 +29,9 @@ func (p *Plan) ports() (relaxing, first, steps []Step) {
 	for _, i := range p.in.Disable {
 		steps = append(steps, Step{Op: ShutOff, Port: i})
 	}
+	for _, i := range p.in.Enable {
+		steps = append(steps, Step{Op: TurnOn, Port: i})
+	}
 	return relaxing, first, steps
 }
 
@@ -144,6 +147,8 @@ func (p *Plan) portData(st Step) (device.Data, bool) {
 	case ShutOff:
 		data.SetPortState(smp.PortDown)
 		data.SetPortPhysicalState(smp.PhysDisabled)
+	case TurnOn:
+		data.SetPortPhysicalState(smp.PhysPolling)
 	}
 	return data, true
 }

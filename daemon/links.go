@@ -1,0 +1,156 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"ibsm/conf"
+	"ibsm/ctl/server"
+	"ibsm/perf"
+	"ibsm/perf/sick"
+)
+
+// Which links are sick, and which are out of use for it, is kept in the store, and sent to standbys with the rest of the policy.
+
+// keptLinks is k, or nothing where there is none.
+func keptLinks(k *sick.Kept) *sick.Kept {
+	if k == nil {
+		return &sick.Kept{}
+	}
+	return k
+}
+
+func encodeLinks(k *sick.Kept) []byte { return keptLinks(k).Encode() }
+
+// linkLimits are how far the manager goes with sick links.
+func linkLimits(c *conf.Config) sick.Limits {
+	most, _ := sick.ActionNamed(conf.SickLinks.In(c))
+	return sick.Limits{Most: most, Links: int(conf.SickLinksMax.In(c)), Permille: int(conf.SickLinksMaxPermille.In(c))}
+}
+
+// takeLinks takes what the master knows of links.
+func (c *configuration) takeLinks(next *inForce, k *sick.Kept) {
+	if k = keptLinks(k); !k.Same(keptLinks(next.links)) {
+		next.links = k
+		c.kept.keepLinks(k)
+		c.adopt(k)
+	}
+}
+
+// setLinks puts into force what is known of links. Other routes, and other keys in the policy, follow.
+func (c *configuration) setLinks(next *inForce, k *sick.Kept) {
+	was := keptLinks(next.links)
+	if k.Same(was) {
+		return
+	}
+	next.links = k
+	c.kept.keepLinks(k)
+	c.sendTo(next, slices.Equal(k.Excluded, was.Excluded))
+}
+
+// decideLinks decides what is done about sick links, as master. look says what is known of them, nil if nothing was judged.
+func (c *configuration) decideLinks(look func() *server.FoundLinks) (found *server.FoundLinks, decisions []sick.Decision) {
+	c.change(func(next *inForce) {
+		views := c.views.Load()
+		if views == nil || !next.master {
+			return
+		}
+		v := (*views)()
+		if v == nil {
+			return
+		}
+		l, _ := next.effective()
+		found = look()
+		if counterSettings(next.own).Interval == 0 {
+			found = nil // while no counters are read none is watched
+		} else if found == nil {
+			return // the first reading is still to come
+		}
+		in := sick.In{Topo: v.Topo, Now: c.now().Unix(), Excluded: keptLinks(next.links).Excluded, Limits: linkLimits(l.Config)}
+		kept := &sick.Kept{}
+		if found != nil {
+			in.Findings, kept.Found, kept.Relapses = found.Findings, found.Kept.Found, found.Kept.Relapses
+		}
+		kept.Excluded, decisions = sick.Decide(in)
+		c.logLinks(in.Excluded, kept.Excluded)
+		c.setLinks(next, kept)
+	})
+	return found, decisions
+}
+
+// logLinks logs which links are taken out of use, and which return.
+func (c *configuration) logLinks(was, now []sick.Excluded) {
+	for i := range now {
+		e := &now[i]
+		if before := sick.IndexOf(was, e.Port); before < 0 || was[before].Action != e.Action || was[before].State != e.State {
+			c.logger.Warn("a sick link: "+e.State.String(), "guid", e.Port.Node, "port", e.Port.Port, "far", e.Peer.Node, "far_port", e.Peer.Port, "action", e.Action.String())
+		}
+	}
+	for i := range was {
+		if e := &was[i]; sick.IndexOf(now, e.Port) < 0 {
+			c.logger.Info("a link is in use again", "guid", e.Port.Node, "port", e.Port.Port, "far", e.Peer.Node, "far_port", e.Peer.Port)
+		}
+	}
+}
+
+var errIsolated = errors.New("the link is out of use already: ibsmctl links sick")
+
+// isolate takes a link out of use by hand, until a time, or for good if that is zero.
+func (c *configuration) isolate(port, peer perf.Key, until time.Time) (err error) {
+	c.change(func(next *inForce) {
+		was := keptLinks(next.links)
+		switch {
+		case !next.master:
+			err = errNotMaster
+		case sick.IndexOf(was.Excluded, port) >= 0:
+			err = errIsolated
+		default:
+			k := *was
+			e := sick.Excluded{Port: port, Peer: peer, Action: sick.Avoid, ByHand: true, Since: c.now().Unix()}
+			if !until.IsZero() {
+				e.Until = until.Unix()
+			}
+			k.Excluded = append(slices.Clone(k.Excluded), e)
+			c.logLinks(was.Excluded, k.Excluded)
+			c.setLinks(next, &k)
+		}
+	})
+	return err
+}
+
+// heal has a link return that was repaired. forget forgets what was found of it.
+func (c *configuration) heal(port, peer perf.Key, forget func()) (err error) {
+	c.change(func(next *inForce) {
+		if !next.master {
+			err = errNotMaster
+			return
+		}
+		forget()
+		was := keptLinks(next.links)
+		k := was.Without(port, peer)
+		c.logLinks(was.Excluded, k.Excluded)
+		c.setLinks(next, k)
+	})
+	return err
+}
+
+// linksCheck is how often it is looked whether a link returns while no counters are read.
+const linksCheck = 10 * time.Second
+
+// watchLinks has links return whose time has come. It runs until ctx is done.
+func (d *daemon) watchLinks(ctx context.Context) {
+	tick := time.NewTicker(linksCheck)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if now := d.current.current.Load(); len(keptLinks(now.links).Excluded) > 0 {
+			d.counters.decide()
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package daemon
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ibsm/ctl/server"
+	"ibsm/mad/smp"
+	"ibsm/partitions"
+	"ibsm/perf"
+	"ibsm/perf/sick"
+	"ibsm/sweep"
+	"ibsm/topo"
+	"ibsm/view"
+	"ibsm/view/viewtest"
+)
+
+// TestLinks: what is decided on sick links goes to the manager, into the store and to standbys; a standby that takes over goes on with it, and so
+// does a manager that starts again. Only a master decides.
+func TestLinks(t *testing.T) {
+	c := newFixture(t, "sick_links avoid\nperfmgr TRUE\n", "Default=0x7fff: ALL=full;\n")
+	v := viewtest.New(t, "fattree:k=4", 0)
+	views := func() *view.View { return v }
+	c.views.Store(&views)
+	var k perf.Key
+	for i := range v.Topo.Ports {
+		if v.Topo.BetweenSwitches(topo.PortIdx(i)) {
+			k = perf.KeyOf(v.Topo, topo.PortIdx(i))
+			break
+		}
+	}
+	peer := perf.KeyOf(v.Topo, v.Topo.Ports[k.In(v.Topo)].Peer)
+	rule := sick.Rule{Name: "r", Action: sick.Disable}
+	found := &server.FoundLinks{Findings: []sick.Finding{{Port: k, Peer: peer, Rule: &rule}}, Kept: &sick.Kept{
+		Found: []sick.KeptFinding{{Port: k, Peer: peer, Rule: "r", Since: 5}}, Relapses: []sick.Relapse{{Port: k, Rule: "r", Times: 2}}}}
+	decide := func(o *fixture) []sick.Decision {
+		_, d := o.decideLinks(func() *server.FoundLinks { return found })
+		return d
+	}
+	forget := func() {}
+	must := func(what string, o *fixture, excluded, findings int) {
+		t.Helper()
+		cfg := o.managerConfig(o.current.Load())
+		p, err := decodePolicy(cfg.Registrar.Mirror.Policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := sick.Decode(o.state.store.Load().Contents().Links)
+		if err != nil || len(cfg.Sweep.Avoided) != excluded || len(p.links.Excluded) != excluded || len(kept.Excluded) != excluded || len(kept.Found) != findings || !kept.Same(p.links) {
+			t.Errorf("%s: the manager avoids %+v; standbys get %+v; kept is %+v, %v", what, cfg.Sweep.Avoided, p.links, kept, err)
+		}
+	}
+	if decide(c) != nil {
+		t.Error("a standby decides")
+	}
+	must("of a standby", c, 0, 0)
+	if c.isolate(k, peer, time.Time{}) == nil || c.heal(k, peer, forget) == nil {
+		t.Error("a standby changes links")
+	}
+	c.entered(smp.Master)
+	if d := decide(c); len(d) != 1 || d[0].Does != sick.Avoid || d[0].Would != sick.Disable {
+		t.Errorf("%+v", d)
+	}
+	must("decided", c, 1, 1)
+	select {
+	case cfg := <-c.configs:
+		if cfg.Unchanged || len(cfg.Sweep.Avoided) != 1 || cfg.Sweep.Avoided[0].Ports != sweep.PortsStay {
+			t.Errorf("the manager gets %+v", cfg.Sweep.Avoided)
+		}
+	default:
+		t.Error("the manager gets nothing")
+	}
+	decide(c)
+	if len(c.configs) > 0 {
+		t.Error("nothing has changed, and the manager gets a configuration")
+	}
+	found.Kept.Relapses[0].Times = 3
+	found = &server.FoundLinks{Findings: found.Findings, Kept: &sick.Kept{Found: found.Kept.Found, Relapses: []sick.Relapse{{Port: k, Rule: "r", Times: 4}}}}
+	decide(c)
+	if cfg := <-c.configs; !cfg.Unchanged {
+		t.Error("a sweep follows though only what is known has changed")
+	}
+	must("known", c, 1, 1)
+	if err := c.isolate(k, peer, time.Time{}); err == nil {
+		t.Error("a link is taken out of use twice")
+	}
+
+	// A standby takes over.
+	standby := newFixture(t, "perfmgr TRUE\n", "Default=0x7fff: ALL=full;\n")
+	standby.views.Store(&views)
+	standby.hears(c.managerConfig(c.current.Load()).Registrar.Mirror.Policy)
+	must("mirrored", standby, 1, 1)
+	before := standby.log.String()
+	standby.hears(strippedOfLinks(t, c))
+	if got := strings.TrimPrefix(standby.log.String(), before); strings.Contains(got, "own files") {
+		t.Errorf("it is compared again: %s", got)
+	}
+	must("without", standby, 0, 0)
+	standby.hears(c.managerConfig(c.current.Load()).Registrar.Mirror.Policy)
+	standby.entered(smp.Master)
+	if d := decide(standby); len(d) != 1 || d[0].Does != sick.Avoid { // by the settings of the master
+		t.Errorf("after a takeover: %+v", d)
+	}
+	must("after a takeover", standby, 1, 1)
+	if err := standby.heal(peer, k, forget); err != nil {
+		t.Error(err)
+	}
+	must("healed", standby, 0, 0)
+
+	// A manager starts again.
+	c.change(func(next *inForce) { next.links = nil })
+	c.again()
+	must("again", c, 1, 1)
+	if !slices.Equal(c.sent.Sweep.Avoided, c.managerConfig(c.current.Load()).Sweep.Avoided) || len(c.sent.Sweep.Avoided) != 1 {
+		t.Errorf("it begins with %+v", c.sent.Sweep.Avoided)
+	}
+	last := found
+	found = nil
+	decide(c)
+	must("nothing is judged yet", c, 1, 1)
+	found = last
+	c.write("opensm.conf", "sick_links avoid\nperfmgr FALSE\n")
+	if r := c.Reload(); r.Refused {
+		t.Errorf("%+v", r)
+	}
+	decide(c)
+	must("no counters are read any more", c, 0, 0)
+	if err := c.isolate(k, peer, time.Unix(7, 0)); err != nil {
+		t.Error(err)
+	}
+	must("by hand", c, 1, 0)
+	decide(c)
+	must("its time is over", c, 0, 0)
+}
+
+// strippedOfLinks is a policy of a master that knows of no sick link.
+func strippedOfLinks(t *testing.T, c *fixture) []byte {
+	p, err := newMasterPolicy(c.managerConfig(c.current.Load()).Registrar.Mirror.Policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.links = nil
+	return p.encode()
+}
+
+// TestLinksInPolicy: a policy without sick links is as before; one whose links are damaged is refused.
+func TestLinksInPolicy(t *testing.T) {
+	p := &policyText{of: 7, mkeys: mkeyNumber{3, 5}, source: partitions.FromFile, file: []byte("Default=0x7fff: ALL;\n")}
+	if text := p.encode(); strings.Fields(string(text))[2] != "4" {
+		t.Errorf("%q", text)
+	}
+	p.links = &sick.Kept{Excluded: []sick.Excluded{{Port: perf.Key{Node: 1, Port: 2}, Action: sick.Disable, State: sick.Returning}}}
+	got, err := decodePolicy(p.encode())
+	if err != nil || !got.links.Same(p.links) || got.mkeys != p.mkeys || string(got.file) != string(p.file) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	text := strings.Replace(string(p.encode()), `"action":2`, `"action":7`, 1)
+	if _, err := decodePolicy([]byte(text)); err == nil {
+		t.Errorf("%q is taken", text)
+	}
+}

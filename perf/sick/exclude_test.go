@@ -1,0 +1,335 @@
+package sick
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ibsm/mad/pma"
+	"ibsm/mad/smp"
+	"ibsm/perf"
+	"ibsm/topo"
+	"ibsm/view/viewtest"
+)
+
+// TestStates: what is found in readings and counted by no port: a link below what both ends can, a node that reboots, an agent that
+// does not answer.
+func TestStates(t *testing.T) {
+	b := newBench(t, Defaults, 4)
+	b.slow = map[int]bool{5: true, 6: true}
+	for range 6 {
+		b.read(map[int]counts{2: {note: perf.AfterReboot}, 3: {note: perf.NoAnswer}})
+	}
+	b.is("2 reboots", "3 no-replies", "5 slow-link")
+	// Where most are silent, nothing is heard.
+	b = newBench(t, Defaults, 4)
+	silent := map[int]counts{}
+	for p := 1; p <= 6; p++ {
+		silent[p] = counts{note: perf.NoAnswer}
+	}
+	b.readings(30, silent)
+	b.is()
+}
+
+// TestOneOfNode: what is about a node is found at one of its ports.
+func TestOneOfNode(t *testing.T) {
+	rules, _ := Parse("t", "r reboots 0 1h\n")
+	w := New(rules)
+	for now := range 3 {
+		w.Take(time.Duration(now+1)*time.Minute, func(yield func(perf.Key, *perf.Delta) bool) {
+			for num := range uint8(4) {
+				if !yield(perf.Key{Node: 1, Port: num + 1}, &perf.Delta{Note: perf.AfterReboot}) {
+					return
+				}
+			}
+		}, func(perf.Key) Link { return Link{} })
+	}
+	if f := w.Findings(); len(f) != 1 || f[0].Port != (perf.Key{Node: 1, Port: 1}) {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestKeep: a later Watch goes on with what was found and how often ports relapsed; what is damaged is refused.
+func TestKeep(t *testing.T) {
+	b := newBench(t, Defaults, 2)
+	bad := map[int]counts{1: one(pma.SymbolErrorCounter, 100), 4: one(pma.LinkErrorRecoveryCounter, 100)}
+	b.readings(3, bad)
+	b.readings(200, nil)
+	b.is()
+	b.readings(4, map[int]counts{1: bad[1]}) // the last confirms three
+	b.is("1 bit-errors")
+	out := []Excluded{{Port: key(1), Peer: key(2), Action: Avoid, Since: 77}}
+	epoch := int64(1000)
+	kept := b.w.Keep(out, func(at time.Duration) int64 { return epoch + int64(at/time.Second) })
+	got, err := Decode(kept.Encode())
+	if err != nil || !reflect.DeepEqual(got, kept) || len(got.Found) != 1 || len(got.Relapses) != 2 || !slices.Equal(got.Excluded, out) {
+		t.Fatalf("%+v, %v, want %+v", got, err, kept)
+	}
+	next := newBench(t, strings.ReplaceAll(Defaults, "recoveries", "others"), 2)
+	next.w.Restore(got, func(at int64) time.Duration { return time.Duration(at-5000) * time.Second })
+	next.is("1 bit-errors")
+	f := next.w.Findings()[0]
+	if was := b.w.Findings()[0]; f.Since != was.Since-4000*time.Second || f.Relapses != 1 || f.Peer != was.Peer || f.Counted != was.Counted || f.Left() != 2*clean {
+		t.Errorf("%+v, left %v, was %+v", f, f.Left(), was)
+	}
+	next.readings(2*126, nil)
+	next.is("1 bit-errors")
+	next.read(nil)
+	next.is()
+	next = newBench(t, Defaults, 2)
+	next.w.Restore(&Kept{Relapses: []Relapse{{key(1), "bit-errors", 3}}}, func(int64) time.Duration { return 0 })
+	next.readings(4, map[int]counts{1: bad[1]})
+	if f := next.w.Findings(); len(f) != 1 || f[0].Relapses != 3 {
+		t.Errorf("%+v", f)
+	}
+	if empty := (&Kept{}); empty.Encode() != nil {
+		t.Errorf("nothing is kept as %q", empty.Encode())
+	}
+	for _, text := range []string{"{", `{"excluded":[{"action":9}]}`, `{"excluded":[{}]}`, `{"excluded":[{"action":1,"state":7}]}`} {
+		if k, err := Decode([]byte(text)); err == nil || len(k.Excluded) > 0 {
+			t.Errorf("%s is taken: %+v", text, k)
+		}
+	}
+	if k, err := Decode(nil); err != nil || k == nil {
+		t.Errorf("nothing: %v", err)
+	}
+}
+
+// TestHeal: a port that was repaired has no past.
+func TestHeal(t *testing.T) {
+	b := newBench(t, Defaults, 2)
+	b.readings(3, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 2: one(pma.LinkDownedCounter, 9), 3: one(pma.SymbolErrorCounter, 100)})
+	b.w.Heal(key(1), key(2))
+	b.read(nil)
+	b.is("3 bit-errors")
+}
+
+// FuzzDecode: whatever is kept, what is taken of it is encoded to the same again.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"found":[{"port":{"Node":1,"Port":2},"rule":"x","relapses":-4}],"excluded":[{"action":1}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		k, err := Decode(text)
+		if err != nil {
+			return
+		}
+		New(nil).Restore(k, func(int64) time.Duration { return 0 })
+		again, err := Decode(k.Encode())
+		if err != nil || !reflect.DeepEqual(again.Excluded, k.Excluded) {
+			t.Errorf("%+v, %v, was %+v", again, err, k)
+		}
+	})
+}
+
+// world is a subnet with findings.
+type world struct {
+	t        *testing.T
+	topo     *topo.Topo
+	rules    []Rule
+	findings []Finding
+	excluded []Excluded
+	limits   Limits
+	now      int64
+}
+
+func newWorld(t *testing.T, spec string) *world {
+	rules, errs := Parse("t", "mild PortRcvErrors 1 1h report\nbad SymbolErrorCounter 1 1h avoid\nworse LinkDownedCounter 1 1h disable\n")
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	return &world{t: t, topo: viewtest.New(t, spec, 0).Topo, rules: rules, limits: Limits{Most: Disable, Links: 10, Permille: 5}, now: 1000}
+}
+
+// port is a port of a node by its description.
+func (w *world) port(desc string, num uint8) perf.Key {
+	for i := range w.topo.Nodes {
+		if w.topo.Nodes[i].Desc.String() == desc {
+			return perf.Key{Node: w.topo.Nodes[i].GUID, Port: num}
+		}
+	}
+	w.t.Fatalf("no node %q", desc)
+	return perf.Key{}
+}
+
+func (w *world) find(k perf.Key, rule int) {
+	w.findings = append(w.findings, Finding{Port: k, Rule: &w.rules[rule]})
+}
+
+func (w *world) decide() []Decision {
+	excluded, decisions := Decide(In{Topo: w.topo, Now: w.now, Findings: w.findings, Excluded: w.excluded, Limits: w.limits})
+	w.excluded = excluded
+	return decisions
+}
+
+// TestDecide: what is done for a finding is what its rule asks for, no more than is permitted, and nothing that would cut anybody off.
+func TestDecide(t *testing.T) {
+	w := newWorld(t, "fattree:k=4,levels=2") // leaves with two spines
+	leaf := "leaf-01"
+	w.find(w.port(leaf, 3), 0)
+	w.find(w.port(leaf, 3), 1)
+	w.find(w.port(leaf, 1), 1)                      // of a host
+	w.find(w.port(leaf, 4), 2)                      // of the only other spine
+	w.find(perf.Key{Node: 0x99, Port: 1}, 1)        // gone
+	w.find(perf.Key{Node: w.port(leaf, 1).Node}, 1) // port 0
+	want := []Decision{{}, {Avoid, Avoid, 0}, {0, 0, HostLink}, {0, 0, OnlyWay}, {0, 0, NoLink}, {0, 0, NoLink}}
+	if got := w.decide(); !slices.Equal(got, want) || len(w.excluded) != 1 || w.excluded[0].Port != w.port(leaf, 3) || w.excluded[0].Since != 1000 {
+		t.Errorf("%+v\nwant %+v\n%+v", got, want, w.excluded)
+	}
+	// The same again changes nothing, also from the other end.
+	was := slices.Clone(w.excluded)
+	w.now = 2000
+	w.findings[1].Port = was[0].Peer
+	if got := w.decide(); got[1] != want[1] || !slices.Equal(w.excluded, was) {
+		t.Errorf("again: %+v %+v", got, w.excluded)
+	}
+	w.findings = w.findings[:1]
+	if w.decide(); len(w.excluded) != 0 {
+		t.Errorf("without a finding: %+v", w.excluded)
+	}
+}
+
+// TestDryRun: a dry run says what would be done, and that is what is done without it.
+func TestDryRun(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 3))
+	for _, most := range []Action{Report, Avoid} {
+		w := newWorld(t, "fattree:k=4")
+		var switchPorts []topo.PortIdx
+		for i := range w.topo.Ports {
+			if w.topo.BetweenSwitches(topo.PortIdx(i)) {
+				switchPorts = append(switchPorts, topo.PortIdx(i))
+			}
+		}
+		for range 20 {
+			w.find(perf.KeyOf(w.topo, switchPorts[rnd.IntN(len(switchPorts))]), 1+rnd.IntN(2))
+		}
+		w.limits.Links = 7
+		dry := *w
+		dry.limits.Most = most
+		would, does := dry.decide(), w.decide()
+		obstacles := 0
+		for i := range does {
+			if does[i].Obstacle != NoObstacle {
+				obstacles++
+			}
+			if would[i].Obstacle != does[i].Obstacle || (would[i].Would > Report) != (does[i].Does > Report) || would[i].Does > most {
+				t.Errorf("most %v, finding %d: would %+v, does %+v", most, i, would[i], does[i])
+			}
+		}
+		if len(w.excluded) > 7 || len(w.excluded) == 0 || obstacles == 0 || most == Report && len(dry.excluded) > 0 {
+			t.Errorf("%d excluded, %d obstacles, %d in a dry run", len(w.excluded), obstacles, len(dry.excluded))
+		}
+	}
+}
+
+// TestLimits: the larger of a number and a share, without what is not there, and without what the operator has isolated.
+func TestLimits(t *testing.T) {
+	for _, c := range []struct{ links, permille, all, want int }{{10, 5, 100, 10}, {10, 5, 4000, 20}, {0, 5, 4000, 20}, {3, 0, 4000, 3}} {
+		l := Limits{Links: c.links, Permille: c.permille}
+		if got := l.links(c.all); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+	w := newWorld(t, "fattree:k=4")
+	w.limits = Limits{Most: Avoid, Links: 1}
+	w.excluded = []Excluded{{Port: perf.Key{Node: 0x99, Port: 1}, Action: Avoid}, {Port: w.port("agg-01", 3), Action: Avoid, ByHand: true}}
+	w.find(perf.Key{Node: 0x99, Port: 1}, 1)
+	w.find(w.port("leaf-01", 3), 1)
+	w.find(w.port("leaf-02", 3), 1)
+	want := []Decision{{Avoid, Avoid, 0}, {Avoid, Avoid, 0}, {0, 0, TooMany}}
+	if got := w.decide(); !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+	w.limits.Most = Report
+	if w.decide(); len(w.excluded) != 1 || !w.excluded[0].ByHand {
+		t.Errorf("as a dry run: %+v", w.excluded)
+	}
+}
+
+// TestByHand: what the operator has isolated returns at its time, or not by itself.
+func TestByHand(t *testing.T) {
+	w := newWorld(t, "fattree:k=4")
+	w.excluded = []Excluded{{Port: w.port("leaf-01", 3), Action: Avoid, ByHand: true, Until: 1500}, {Port: w.port("leaf-02", 3), Action: Avoid, ByHand: true}}
+	if w.decide(); len(w.excluded) != 2 {
+		t.Errorf("%+v", w.excluded)
+	}
+	w.now = 1500
+	if w.decide(); len(w.excluded) != 1 || w.excluded[0].Until != 0 {
+		t.Errorf("at its time: %+v", w.excluded)
+	}
+}
+
+// TestDisabled: a port that was disabled is enabled before its exclusion is forgotten.
+func TestDisabled(t *testing.T) {
+	w := newWorld(t, "fattree:k=4")
+	k := w.port("leaf-01", 3)
+	w.find(k, 2)
+	if got := w.decide(); got[0].Does != Disable || len(w.excluded) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	p := k.In(w.topo)
+	w.topo.Ports[p].Info.SetPortPhysicalState(smp.PhysDisabled)
+	w.topo.Ports[w.topo.Ports[p].Peer].Peer = topo.None
+	w.topo.Ports[p].Peer = topo.None
+	if l := LinkOf(w.topo, k, w.excluded); !l.Disabled || l.Peer.Node != 0 {
+		t.Errorf("%+v", l)
+	}
+	w.findings = nil
+	for range 2 {
+		if w.decide(); len(w.excluded) != 1 || w.excluded[0].State != Returning {
+			t.Errorf("it is disabled: %+v", w.excluded)
+		}
+	}
+	w.topo.Ports[p].Info.SetPortPhysicalState(smp.PhysPolling)
+	if w.decide(); len(w.excluded) != 0 {
+		t.Errorf("it is enabled: %+v", w.excluded)
+	}
+}
+
+// TestLinkOf: a link that runs below what both ends have enabled is slow.
+func TestLinkOf(t *testing.T) {
+	w := newWorld(t, "fattree:k=4")
+	k := w.port("leaf-01", 3)
+	p := k.In(w.topo)
+	l := LinkOf(w.topo, k, nil)
+	if l.Slow || l.Bits == 0 || l.Peer != perf.KeyOf(w.topo, w.topo.Ports[p].Peer) {
+		t.Errorf("%+v", l)
+	}
+	w.topo.Ports[p].Info.SetLinkWidthActive(1)
+	if l := LinkOf(w.topo, k, nil); !l.Slow {
+		t.Errorf("one lane: %+v", l)
+	}
+	w.topo.Ports[p].Info.SetLinkWidthEnabled(1)
+	if l := LinkOf(w.topo, k, nil); l.Slow {
+		t.Errorf("one lane, as is wanted: %+v", l)
+	}
+	if l := LinkOf(w.topo, perf.Key{Node: 0x99, Port: 1}, nil); l != (Link{}) {
+		t.Errorf("%+v", l)
+	}
+}
+
+// TestNeverCuts: however many links are found, the switches stay connected.
+func TestNeverCuts(t *testing.T) {
+	for seed := range uint64(20) {
+		rnd := rand.New(rand.NewPCG(seed, 9))
+		w := newWorld(t, []string{"fattree:k=4", "mesh:dims=3x3,hosts=1", "fattree:k=4,levels=2"}[seed%3])
+		w.limits.Links = 1000
+		for range 3 {
+			for i := range w.topo.Ports {
+				if w.topo.BetweenSwitches(topo.PortIdx(i)) && rnd.IntN(3) == 0 {
+					w.find(perf.KeyOf(w.topo, topo.PortIdx(i)), 1)
+				}
+			}
+			w.decide()
+			d := decider{In: In{Topo: w.topo}, out: map[topo.PortIdx]bool{}}
+			before := d.pieces()
+			for i := range w.excluded {
+				d.mark(w.excluded[i].Port)
+			}
+			if len(w.excluded) == 0 || d.pieces() != before {
+				t.Errorf("seed %d: %d parts without %d links, %d before", seed, d.pieces(), len(w.excluded), before)
+			}
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package sick
+
+import (
+	"ibsm/mad/smp"
+	"ibsm/perf"
+	"ibsm/topo"
+)
+
+// LinkOf is the link of a port of a subnet. excluded are those that this manager may have disabled.
+func LinkOf(t *topo.Topo, k perf.Key, excluded []Excluded) (l Link) {
+	p := k.In(t)
+	if p == topo.None {
+		return l
+	}
+	l.Bits = perf.Words(t, p) * 32
+	if peer := t.Ports[p].Peer; peer != topo.None {
+		l.Peer = perf.KeyOf(t, peer)
+		rate := t.LinkRate(p)
+		l.Slow = rate > 0 && rate.Gbps() < t.EnabledLinkRate(p).Gbps()
+	} else if i := IndexOf(excluded, k); i >= 0 && excluded[i].Action == Disable {
+		l.Disabled = IsDisabled(t, excluded[i].Port) || IsDisabled(t, excluded[i].Peer)
+	}
+	return l
+}
+
+// IsDisabled reports whether a port is disabled.
+func IsDisabled(t *topo.Topo, k perf.Key) bool {
+	p := k.In(t)
+	return p != topo.None && t.Ports[p].Seen && t.Ports[p].Info.PortPhysicalState() == smp.PhysDisabled
+}

@@ -1,0 +1,86 @@
+package sweep
+
+import (
+	"slices"
+	"testing"
+
+	"ibsm/mad/smp"
+	"ibsm/routing"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
+	"ibsm/topo/netwalk"
+	"ibsm/view"
+)
+
+// TestAvoidSick: links that are avoided are drained by sick links, after those of the operator, as far as that splits nothing; a port is disabled only where
+// routes are empty, at the nearer end, and enabled at the end that is disabled.
+func TestAvoidSick(t *testing.T) {
+	found, err := netwalk.Topo(nettest.Generate(t, "fattree:k=4"), net.NoEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := found.Switches[slices.IndexFunc(found.Switches, func(n topo.NodeIdx) bool { return found.Nodes[n].Desc.String() == "leaf-02" })]
+	end := func(p topo.PortIdx) routing.SwitchPort {
+		return routing.SwitchPort{Switch: found.Nodes[found.Ports[p].Node].GUID, Port: found.Ports[p].Num}
+	}
+	var ups []Avoided
+	for num := uint8(1); num <= found.Nodes[leaf].NumPorts; num++ {
+		if p := found.Port(leaf, num); found.BetweenSwitches(p) {
+			ups = append(ups, Avoided{SwitchPort: end(p), Far: end(found.Ports[p].Peer), Ports: PortDisabled})
+		}
+	}
+	host := Avoided{SwitchPort: routing.SwitchPort{Switch: found.Nodes[leaf].GUID, Port: 1}}
+	gone := Avoided{SwitchPort: routing.SwitchPort{Switch: 0x99, Port: 1}, Ports: PortDisabled}
+	drained := drain(found, []routing.SwitchPort{ups[0].SwitchPort})
+	sick, marked := avoidSick(found, append(slices.Clone(ups), host, gone))
+	if drained = append(drained, sick...); marked != nil {
+		t.Errorf("the link that the operator has drained could be passed again: %v", marked)
+	}
+	var states []view.DrainState
+	for i, d := range drained {
+		states = append(states, d.State)
+		if (d.By == view.BySickLinks) != (i > 0) {
+			t.Errorf("%+v", d)
+		}
+	}
+	if want := []view.DrainState{view.DrainEmpty, view.DrainEmpty, view.DrainNeeded, view.DrainNeeded, view.DrainAbsent}; len(ups) != 2 || !slices.Equal(states, want) {
+		t.Fatalf("%v, want %v", states, want)
+	}
+	p := found.FindNodePort(ups[0].Switch, ups[0].Port)
+	peer := found.Ports[p].Peer
+	for i := range found.Ports {
+		found.Ports[i].Info.SetPortState(smp.PortActive)
+		found.Ports[i].Seen = true
+	}
+	near := p
+	if distance(found, peer) < distance(found, p) {
+		near = peer
+	}
+	list := append(slices.Clone(ups), host, gone)
+	if got := toDisable(found, list, drained); !slices.Equal(got, []topo.PortIdx{near}) {
+		t.Errorf("disabled: %v, want %d", got, near)
+	}
+	found.Ports[near].Info.SetPortPhysicalState(smp.PhysDisabled)
+	if got := toEnable(found, list); got != nil {
+		t.Errorf("enabled while that is wanted disabled: %v", got)
+	}
+	for i := range list {
+		list[i].Ports = PortEnabled
+	}
+	if got := toEnable(found, list); !slices.Equal(got, []topo.PortIdx{near}) || toDisable(found, list, drained) != nil {
+		t.Errorf("enabled: %v, want %d", got, near)
+	}
+}
+
+// TestLack: a credit loop is worse than a refusal, and no routes are worse than all.
+func TestLack(t *testing.T) {
+	order := []lack{{}, {refusals: 2}, {unreached: 1}, {loop: 1}, {loop: 1, unreached: 3}, {routes: 1}}
+	for i := range order {
+		for j := range order {
+			if got := order[i].compare(order[j]); (got < 0) != (i < j) || (got == 0) != (i == j) {
+				t.Errorf("%+v and %+v: %d", order[i], order[j], got)
+			}
+		}
+	}
+}
