@@ -117,7 +117,7 @@ func (s *Sweeper) recorded(last *topo.Topo, port mad.GUID) (r plan.Recorded) {
 // recordedKey is the M_Key that the agent of a port had last.
 func (s *Sweeper) recordedKey(last *topo.Topo, port mad.GUID) (key mad.MKey, known bool) {
 	if last != nil {
-		if p := last.FindPort(port); p != topo.None && !hidden(last, p) {
+		if p := last.FindPort(port); p != topo.None && !smp.HidesMKey(&last.Ports[p].Info) {
 			return last.MKey(p), true
 		}
 	}
@@ -201,7 +201,7 @@ func (s *state) rememberKeys(t *topo.Topo) {
 	for _, p := range t.EndPorts {
 		if key := t.MKey(p); key != 0 {
 			s.mkeys[t.Ports[p].GUID] = key
-		} else if !hidden(t, p) {
+		} else if !smp.HidesMKey(&t.Ports[p].Info) {
 			delete(s.mkeys, t.Ports[p].GUID)
 		}
 	}
@@ -232,11 +232,6 @@ func (s *Sweeper) selfKeys(of func(mad.GUID, int) (mad.MKey, bool)) func(int) (m
 		}
 		return key, n == 0
 	}
-}
-
-// hidden reports whether the agent of a port has an M_Key that it does not return.
-func hidden(t *topo.Topo, p topo.PortIdx) bool {
-	return t.MKey(p) == 0 && t.Ports[p].Info.MKeyProtectBits() != 0
 }
 
 // behind is the port GUID of the agent at the other end of a port's link, 0 for none. guid is
