@@ -121,7 +121,7 @@ func (c *Core) take(ev Event) {
 	case MirrorHeard:
 		c.mirror.heard(&c.fx, &ev.Heard)
 	case Unencrypted:
-		c.fx.log(warn, "mirroring is not encrypted: the other manager is an older ibsm", "guid", ev.Peer)
+		logUnencrypted(&c.fx, ev.Peer, c.cfg.Registrar.Mirror.Sealed)
 	case MLIDShareReached:
 		c.fx.log(warn, "a port has created multicast groups on as many MLIDs as are free: its further groups share an MLID with groups of equal P_Key, MTU, rate and SL, or are refused",
 			"guid", ev.Port)
