@@ -121,6 +121,32 @@ func TestWrittenBetween(t *testing.T) {
 	}
 }
 
+// TestKeepsMKey: a port at protection level 1 that answers to an M_Key that it does not have, and hides its own, is asked with the one that it had.
+func TestKeepsMKey(t *testing.T) {
+	cfg, own := portMKeys(t, 1)
+	cfg.Settings.MKeyProtect = Given(uint8(1))
+	b := newHarness(t, small, cfg)
+	tp := b.heavy().Topo
+	guid := tp.Ports[otherHost(t, tp)].GUID
+	next, _ := portMKeys(t, 2)
+	next.Settings.MKeyProtect, next.Engines = cfg.Settings.MKeyProtect, b.cfg.Engines
+	b.Configure(next)
+	was, key := mad.MKey(own.Of(uint64(guid))), mad.MKey(own.With(2, uint64(guid)))
+	b.meddle = func(req *txn.Request, o *txn.Outcome) { // as if the Set had been lost
+		if req.Method == mad.MethodSet && (*smp.PortInfo)(&req.Data).MKey() == key {
+			info := o.Data
+			(*smp.PortInfo)(&info).SetMKey(was)
+			(*smp.PortInfo)(&info).SetPortState(smp.PortNoChange)
+			(*smp.PortInfo)(&info).SetPortPhysicalState(smp.PhysNoChange)
+			b.ask(&txn.Request{Route: req.Route, Method: mad.MethodSet, Attr: req.Attr, Mod: req.Mod, MKey: key, Data: info})
+		}
+	}
+	out := b.heavy()
+	if got := out.Topo.MKey(out.Topo.FindPort(guid)); len(out.Failures) != 1 || got != was {
+		t.Errorf("M_Key %v, want %v; failures %v", got, was, out.Failures)
+	}
+}
+
 // TestUnprovedNotHeard: a port of which a Set of an M_Key was not proved has not said what it holds: the second walk reads it.
 func TestUnprovedNotHeard(t *testing.T) {
 	cfg, _ := portMKeys(t, 1)
