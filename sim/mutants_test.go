@@ -33,7 +33,7 @@ var mkeyMutants = []struct {
 	mutant
 	test string
 }{
-	{mutant{"a port that hides its M_Key has the new one", "sweep/program_mkey.go", "if smp.HidesMKey(info) { // it has answered to any", "if false {"}, "./sim TestPortMKeysWild"},
+	{mutant{"a port that hides its M_Key has the new one", "sweep/program_mkey.go", "if smp.HidesMKey(info) { // it has answered to any", "if false {"}, "./sweep TestKeepsMKey"},
 	{mutant{"the other racks are set after one of which no port took its M_Key", "sweep/program_mkey.go", "\t\tp.c.Plan.StopMKeys()\n", ""}, "./sim TestPortMKeysRefused"},
 	{mutant{"what another manager writes between a Set and its Get is not supported", "sweep/program_mkey.go", "if p.mkeys.sent[r.Port] {\n\t\tunsupported.Tried(at)", "if p.mkeys.sent[r.Port] {\n\t\tunsupported.Learn(&device.MKeys, at, (*device.Data)(&sent), (*device.Data)(info))"}, "./sweep TestWrittenBetween"},
 	{mutant{"the M_Key of the number before is not tried", "sweep/plan/mkeys.go", "\t\t\tadd(mad.MKey(k.Ports.With(number-1, uint64(port))))\n", ""}, "./sweep/plan TestTry"},

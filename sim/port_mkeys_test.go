@@ -453,7 +453,7 @@ func TestPortMKeysLevel1(t *testing.T) {
 	b.mustBeWhole(m)
 }
 
-// A manager that knows nothing of a subnet that nobody manages any more writes nothing until leases have ended.
+// A manager that knows nothing of a subnet that nobody manages any more writes nothing but the protection of its own port until leases have ended.
 func TestPortMKeysWaits(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -464,7 +464,10 @@ func TestPortMKeysWaits(t *testing.T) {
 	t.Cleanup(m.dump)
 	sets := b.sets()
 	b.pass(55 * time.Second)
-	if slices.Contains(m.states, smp.Master) || b.sets() != sets || m.says("nodes do not answer to any M_Key that is known") != 1 {
+	if own := b.Fabric.PortInfo(host(n, 5)); own.MKeyProtectBits() != 1 {
+		t.Errorf("its own port has protection %d: others that wait do not find it", own.MKeyProtectBits())
+	}
+	if slices.Contains(m.states, smp.Master) || b.sets() != sets+1 || m.says("nodes do not answer to any M_Key that is known") != 1 {
 		t.Errorf("it was %v, sent %d Sets, and said why %d times", m.states, b.sets()-sets, m.says("nodes do not answer"))
 	}
 	b.pass(15 * time.Minute)

@@ -290,17 +290,37 @@ func (s *Sweeper) Knock(now time.Duration, port mad.GUID) (set plan.Set, ok bool
 	}
 	knocked[port] = now + knockedTime
 	s.state.knocked = knocked
-	node := &t.Nodes[t.Ports[p].Node]
-	set.MKey, set.Attr, set.Mod = s.cfg.Settings.MKeyFor(t, p), smp.AttrPortInfo, smp.PortInfoMod(t.Ports[p].Num, !node.PlainSpeeds)
-	info := t.Ports[p].Info
+	opens(&set, s.cfg.Settings.MKeyFor(t, p), &t.Ports[p].Info, &t.Nodes[t.Ports[p].Node], t.Ports[p].Num)
+	return set, true
+}
+
+// OpenOwn is the Set that has our own port answer others, for a manager that waits for leases: another one that waits would not find it, because
+// its own requests keep the lease of its port, and both would become master. Whoever becomes master protects the port again. ok is false where
+// the port answers them already, or has no M_Key of its own.
+func (f *Found) OpenOwn() (set plan.Set, ok bool) {
+	self := f.Builder.Self()
+	if self == topo.NoEnd || !f.s.cfg.Settings.PortMKeys.On() {
+		return set, false
+	}
+	info := f.Builder.Port(self)
+	if info == nil || info.MKey() == 0 || info.MKeyProtectBits() < 2 {
+		return set, false
+	}
+	opens(&set, info.MKey(), info, f.Builder.Node(self.Node), self.Port)
+	return set, true
+}
+
+// opens fills in the Set that has the agent of a port answer others: protection level 1, and nothing else.
+func opens(set *plan.Set, key mad.MKey, held *smp.PortInfo, node *topo.Node, num uint8) {
+	set.MKey, set.Attr, set.Mod = key, smp.AttrPortInfo, smp.PortInfoMod(num, !node.PlainSpeeds)
+	info := *held
 	info.SetPortState(smp.PortNoChange)
 	info.SetPortPhysicalState(smp.PhysNoChange)
 	info.SetLinkSpeedExtEnabled2(0)
 	info.SetClientReregister(false)
-	info.SetMKey(set.MKey)
+	info.SetMKey(key)
 	info.SetMKeyProtectBits(min(info.MKeyProtectBits(), 1))
 	set.Data = info
-	return set, true
 }
 
 // EndKnocks ends the time of ports that were open to another manager for long enough, and reports whether there are any: the next
