@@ -167,7 +167,7 @@ func TestSecurityOfMany(t *testing.T) {
 	}
 }
 
-// TestAllowText: who wants allowed_sm_guids is told the managers that have authenticated themselves, in a line that can be copied.
+// TestAllowText: the advice for allowed_sm_guids has the managers that have authenticated themselves, in a line that can be copied.
 func TestAllowText(t *testing.T) {
 	if text := allowText(5, nil); text != "list the port GUIDs of all managers in allowed_sm_guids" {
 		t.Errorf("without a standby: %s", text)
