@@ -158,6 +158,10 @@ func (c *configuration) rotatePeriodically(ctx context.Context) {
 		}
 		now := c.current.Load()
 		l, _ := now.effective()
+		if time.Unix(now.mkeys.since, 0).After(c.now()) { // the clock was set back
+			c.change(func(next *inForce) { next.mkeys.since = c.now().Unix() })
+			continue
+		}
 		period := conf.PeriodicKeyUpdate.In(l.Config)
 		due := max(period, conf.LeastKeyUpdate)
 		if period == 0 || !now.master || !conf.MKeyPerPort.In(l.Config) || c.now().Sub(time.Unix(now.mkeys.since, 0)) < due || c.now().Sub(tried) < conf.LeastKeyUpdate {

@@ -198,6 +198,38 @@ func TestRotateMKeys(t *testing.T) {
 	})
 }
 
+// TestRotationClock: where the clock was set back after a rotation, the next one is due a period later, not when the clock has come to the time
+// of the last one.
+func TestRotationClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file, secret := secretFile(t)
+		c := newFixture(t, file+"m_key_per_port TRUE\nperiodic_key_update 3600\n", "Default=0x7fff: ALL=full;\n")
+		c.entered(smp.Master)
+		c.change(func(next *inForce) { next.mkeys = mkeyNumber{5, time.Now().Add(1000 * time.Hour).Unix()} })
+		v := viewtest.Of(t, nettest.Generate(t, "fattree:k=4"), 0)
+		own := secret.Ports(5)
+		for _, p := range v.Topo.EndPorts {
+			v.Topo.Ports[p].Info.SetMKey(mad.MKey(own.Of(uint64(v.Topo.Ports[p].GUID))))
+		}
+		view := func() *view.View { return v }
+		c.views.Store(&view)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { c.rotatePeriodically(ctx); close(done) }()
+		for _, step := range []struct {
+			pass time.Duration
+			want uint32
+		}{{59 * time.Minute, 5}, {2 * time.Minute, 6}} {
+			time.Sleep(step.pass)
+			if got := c.current.Load().mkeys.number; got != step.want {
+				t.Errorf("the number is %d, want %d", got, step.want)
+			}
+		}
+		cancel()
+		<-done
+	})
+}
+
 // TestTenantsPlan: what security tenants would change; without a secret it is refused.
 func TestTenantsPlan(t *testing.T) {
 	file, _ := secretFile(t)

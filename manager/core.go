@@ -36,6 +36,7 @@ type Core struct {
 	inquiry      inquiry      // a manager that has named itself
 	controls     control      // a control packet whose sender is not proved yet
 	alarms       alarms       // what hosts send that is not theirs to send
+	intruders    intruders    // who shows wrong M_Keys
 
 	published publication
 	logged    sweepLog
@@ -121,7 +122,7 @@ func (c *Core) take(ev Event) {
 	case MirrorHeard:
 		c.mirror.heard(&c.fx, &ev.Heard)
 	case Unencrypted:
-		c.fx.log(warn, "mirroring is not encrypted: the other manager is an older ibsm", "guid", ev.Peer)
+		logUnencrypted(&c.fx, ev.Peer, c.cfg.Registrar.Mirror.Sealed)
 	case MLIDShareReached:
 		c.fx.log(warn, "a port has created multicast groups on as many MLIDs as are free: its further groups share an MLID with groups of equal P_Key, MTU, rate and SL, or are refused",
 			"guid", ev.Port)

@@ -72,7 +72,7 @@ type WriteGUIDs struct{ Block sa.GUIDBlock }
 // MirrorHeard is what a standby's Registrar heard from the master that is followed.
 type MirrorHeard struct{ Heard sa.Heard }
 
-// Unencrypted is another manager that has begun to be mirrored to, or from, without encryption.
+// Unencrypted is another manager that cannot encrypt. It is mirrored to, or from, without encryption, or with mirror.Config.Sealed not at all.
 type Unencrypted struct{ Peer mad.GUID }
 
 // Reregister are ports whose clients are asked to register again.

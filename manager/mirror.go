@@ -122,6 +122,15 @@ func (f *mirroring) answered(fx *effects, h *sa.Heard) {
 	f.reported = h.Incomplete
 }
 
+// logUnencrypted logs that another manager cannot encrypt; sealed says that it is not mirrored to for that reason.
+func logUnencrypted(fx *effects, peer mad.GUID, sealed bool) {
+	text := "mirroring is not encrypted: the other manager is an older ibsm"
+	if sealed {
+		text = "a standby is not mirrored to: it is an older ibsm, which does not encrypt, and security is tenants"
+	}
+	fx.log(warn, text, "guid", peer)
+}
+
 // notMirrored is logged with the reason.
 const notMirrored = "mirroring of the master's client registrations may be incomplete: if it dies, clients are asked to register again"
 

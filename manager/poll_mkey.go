@@ -68,5 +68,5 @@ func (k *pollMKey) heard(o *txn.Outcome, guess uint64) {
 
 // isWrong reports whether an agent was shown an M_Key that is not its own: it hides it.
 func (k *pollMKey) isWrong(info *smp.PortInfo) bool {
-	return !k.single && info.MKey() == 0 && info.MKeyProtectBits() != 0
+	return !k.single && smp.HidesMKey(info)
 }

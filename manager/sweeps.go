@@ -181,6 +181,9 @@ func (c *Core) walked(found *sweep.Found) {
 		return
 	}
 	if c.postpones(found, others) {
+		if c.elect.waits == waitsMKey {
+			c.open(found.OpenOwn())
+		}
 		c.sweeps.drop(found)
 		c.sweeps.schedule(c.fx.now, portPoll)
 		return

@@ -287,6 +287,7 @@ func (c *Core) trap(d *mad.Datagram) {
 	if node := switchWithChange((*smp.Notice)(d.Packet.Data()), c.published.view); node != 0 && !c.cfg.IgnoreTraps {
 		c.sweeps.sweeper.LinkChanged(node)
 	}
+	c.wrongMKey((*smp.Notice)(d.Packet.Data()))
 	d = c.refusedMKey(d)
 	described, errors := c.traps.receive(&c.fx, d, c.published.view, c.cfg.IgnoreTraps)
 	if described != 0 {
@@ -346,14 +347,21 @@ func (c *Core) refusedMKey(d *mad.Datagram) *mad.Datagram {
 	}
 	if p := portOf(c.published.view, n.IssuerLID()); knocks && p != topo.None {
 		agent := c.published.view.Topo.Agent(p)
-		if set, ok := c.sweeps.sweeper.Knock(c.fx.now, agent); ok {
-			req := directed(ownerElection, tagOpen, set.Route, mad.MethodSet, set.Attr, set.Mod, set.MKey)
-			req.Data = set.Data
-			c.fx.request(&req)
+		if c.open(c.sweeps.sweeper.Knock(c.fx.now, agent)) {
 			c.fx.log(warn, "a manager that has the secret of the subnet, but does not know the subnet, is let in: for a minute the port answers questions", "port", agent)
 		}
 	}
 	hidden := *d
 	(*smp.Notice)(hidden.Packet.Data()).BadMKey().SetMKey(0)
 	return &hidden
+}
+
+// open sends a Set that has an agent answer other managers, and reports whether there is one: see sweep.Sweeper.Knock and sweep.Found.OpenOwn.
+func (c *Core) open(set plan.Set, ok bool) bool {
+	if !ok {
+		return false
+	}
+	req := directed(ownerElection, tagOpen, set.Route, mad.MethodSet, set.Attr, set.Mod, set.MKey)
+	req.Data = set.Data
+	return c.fx.request(&req)
 }

@@ -122,8 +122,8 @@ type Effects struct {
 	// Complete is the handover target when it has everything. From then on requests of
 	// clients are dropped, until the next PrepareHandover.
 	Complete mad.GUID
-	// Unencrypted is another manager that has begun to be mirrored to, or from, without encryption,
-	// as it speaks only an older version of the protocol; 0 for none.
+	// Unencrypted is another manager that speaks only an older version of the protocol, so that it is mirrored to, or from, without
+	// encryption, or with mirror.Config.Sealed not at all; 0 for none.
 	Unencrypted mad.GUID
 }
 

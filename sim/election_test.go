@@ -3,7 +3,6 @@ package sim_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -37,17 +36,7 @@ const (
 )
 
 func TestElections(t *testing.T) {
-	count := uint64(defaultElections)
-	if os.Getenv("IBSM_PROOF") != "" {
-		count = proofElections
-	}
-	list := seeds(t)
-	if os.Getenv("IBSM_SEED") == "" {
-		list = list[:0]
-		for seed := range count {
-			list = append(list, seed)
-		}
-	}
+	list := seedsOf(t, defaultElections, proofElections)
 	masters := 0
 	for _, seed := range list {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -144,18 +143,7 @@ var attackLines = []struct {
 // TestHostileHost: whatever a host sends, nothing changes at the managers, in the fabric and in
 // what honest hosts have registered; there is no storm of sweeps; memory stays bounded.
 func TestHostileHost(t *testing.T) {
-	count := uint64(8)
-	if os.Getenv("IBSM_PROOF") != "" {
-		count = 500
-	}
-	list := seeds(t)
-	if os.Getenv("IBSM_SEED") == "" {
-		list = list[:0]
-		for seed := range count {
-			list = append(list, seed)
-		}
-	}
-	for _, seed := range list {
+	for _, seed := range seedsOf(t, 8, 500) {
 		for _, keys := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d/keys=%t", seed, keys), func(t *testing.T) {
 				defer repeat(t, seed)

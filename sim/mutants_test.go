@@ -9,8 +9,11 @@ import (
 	"testing"
 )
 
-// mutants are rules of the election, each broken in one place.
-var mutants = []struct{ name, file, old, new string }{
+// mutant is a rule that is broken in one place, in a file of the module.
+type mutant struct{ name, file, old, new string }
+
+// mutants are rules of the election.
+var mutants = []mutant{
 	{"a higher master is not handed to", "sweep/elect/elect.go", "case above != nil:\n\t\tm.standBy(now, above.GUID())\n\t\tm.watch.isSM = true\n\t\tif", "case above != nil && false:\n\t\tm.standBy(now, above.GUID())\n\t\tm.watch.isSM = true\n\t\tif"},
 	{"a master that was found is not stood by", "sweep/elect/elect.go", "case master != nil:\n\t\tm.standBy(now, master.GUID())", "case master != nil && false:\n\t\tm.standBy(now, master.GUID())"},
 	{"the higher GUID wins", "sweep/elect/elect.go", "return o.GUID() < m.cfg.GUID", "return o.GUID() > m.cfg.GUID"},
@@ -25,42 +28,80 @@ var mutants = []struct{ name, file, old, new string }{
 	{"requests outlive the mastership term", "manager/decisions.go", "c.ended = c.fx.table.Cancel(c.ended[:0])", "c.ended = c.ended[:0]"},
 }
 
+// mkeyMutants are rules by which ports get M_Keys and nobody is locked out, and the tests that find where they are broken.
+var mkeyMutants = []struct {
+	mutant
+	test string
+}{
+	{mutant{"a port that hides its M_Key has the new one", "sweep/program_mkey.go", "if smp.HidesMKey(info) { // it has answered to any", "if false {"}, "./sweep TestKeepsMKey"},
+	{mutant{"the other racks are set after one of which no port took its M_Key", "sweep/program_mkey.go", "\t\tp.c.Plan.StopMKeys()\n", ""}, "./sim TestPortMKeysRefused"},
+	{mutant{"what another manager writes between a Set and its Get is not supported", "sweep/program_mkey.go", "if p.mkeys.sent[r.Port] {\n\t\tunsupported.Tried(at)", "if p.mkeys.sent[r.Port] {\n\t\tunsupported.Learn(&device.MKeys, at, (*device.Data)(&sent), (*device.Data)(info))"}, "./sweep TestWrittenBetween"},
+	{mutant{"the M_Key of the number before is not tried", "sweep/plan/mkeys.go", "\t\t\tadd(mad.MKey(k.Ports.With(number-1, uint64(port))))\n", ""}, "./sweep/plan TestTry"},
+	{mutant{"the M_Key of the next number is not tried", "sweep/plan/mkeys.go", "\t\tadd(mad.MKey(k.Ports.With(number+1, uint64(port))))\n", ""}, "./sweep/plan TestTry"},
+	{mutant{"an M_Key that somebody else has set is cleared", "sweep/plan/mkeys.go", "\treturn !ours\n", "\treturn false && !ours\n"}, "./sim TestPortMKeysOfOthers"},
+	{mutant{"what is read back is asked with the M_Key that the port had", "sweep/plan/plan.go", "st.Op == ReadMKey {", "st.Op == ReadMKey && false {"}, "./sweep TestWrittenBetween"},
+	{mutant{"leases are not renewed", "sweep/lease.go", "if asks == nil || now-l.state.renewed < shortest/3 {", "if asks == nil || now > 0 {"}, "./sweep TestLeasesRenewed"},
+	{mutant{"a manager that knows nothing of the subnet does not wait for leases", "manager/sweeps.go", "if c.elect.waits != hasWaited {\n\t\t\tc.elect.waits, limit = waitsMKey, maxUnproved", "if c.elect.waits != hasWaited {\n\t\t\tc.elect.waits, limit = waitsMKey, 0*maxUnproved"}, "./sim TestPortMKeysWaits"},
+	{mutant{"ports that were opened to a manager stay open", "sweep/mkeys.go", "return until <= now })\n\tif len(left)", "return until <= now && false })\n\tif len(left)"}, "./sim TestPortMKeysKnock"},
+	{mutant{"a manager that does not know the subnet is not let in", "manager/traps.go", "knocks && p != topo.None {", "knocks && p != topo.None && false {"}, "./sim TestPortMKeysKnock"},
+	{mutant{"the link of a host that another host names is disabled", "manager/intruders.go", "|| !isTrusted(v.Topo, agent) {", "|| false {"}, "./sim TestMKeyViolations"},
+	{mutant{"the link of a standby is disabled", "manager/intruders.go", "if c.elect.applies(guid) || ", "if "}, "./sim TestMKeyViolations"},
+	{mutant{"the link of a manager with an old store is disabled", "manager/intruders.go", "|| c.sweeps.sweeper.IsOwnMKey(v.Topo.Agent(agent), n.BadMKey().MKey()) {", "{"}, "./sim TestMKeyViolations"},
+	{mutant{"the next rotation begins before the last one has ended", "daemon/mkeys.go", "\tif left > 0 {", "\tif left > 0 && false {"}, "./daemon TestRotateMKeys"},
+	{mutant{"a store that is older than a port's M_Key has the last word", "sweep/plan/mkeys.go", "overtaken := known && was.Old && k.overtaken(port, recorded)", "overtaken := false"}, "./sweep/plan TestTry"},
+}
+
 // TestMutants: every rule that is broken is found by the elections, or where a manager that
 // ranks higher comes to a master.
 func TestMutants(t *testing.T) {
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) { m.mustBeFound(t, "./sim", "^(TestElections|TestHandoverWithoutMirror)$") })
+	}
+}
+
+// TestMKeyMutants: every broken rule of M_Keys is found.
+func TestMKeyMutants(t *testing.T) {
+	for _, m := range mkeyMutants {
+		t.Run(m.name, func(t *testing.T) {
+			where, which, _ := strings.Cut(m.test, " ")
+			m.mustBeFound(t, where, "^("+which+")$")
+		})
+	}
+}
+
+// mustBeFound fails the test where the tests of a package with such names pass. The small size only sees that the rule is still there.
+func (m *mutant) mustBeFound(t *testing.T, where, which string) {
+	t.Helper()
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range mutants {
-		t.Run(m.name, func(t *testing.T) {
-			file := filepath.Join(root, m.file)
-			src, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.Count(string(src), m.old) != 1 {
-				t.Fatalf("%s does not have %q once", m.file, m.old)
-			}
-			if os.Getenv("IBSM_PROOF") == "" {
-				return // the small size only sees that the rule is still there
-			}
-			dir := t.TempDir()
-			broken, overlay := filepath.Join(dir, "broken.go"), filepath.Join(dir, "overlay.json")
-			list, err := json.Marshal(map[string]any{"Replace": map[string]string{file: broken}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for name, text := range map[string]string{broken: strings.Replace(string(src), m.old, m.new, 1), overlay: string(list)} {
-				if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-			cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay, "-run", "^(TestElections|TestHandoverWithoutMirror)$", "-failfast", ".")
-			out, err := cmd.CombinedOutput()
-			if err == nil || !strings.Contains(string(out), "--- FAIL: Test") {
-				t.Errorf("not found: %v\n%s", err, out)
-			}
-		})
+	file := filepath.Join(root, m.file)
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(src), m.old) != 1 {
+		t.Fatalf("%s does not have %q once", m.file, m.old)
+	}
+	if os.Getenv("IBSM_PROOF") == "" {
+		return
+	}
+	dir := t.TempDir()
+	broken, overlay := filepath.Join(dir, "broken.go"), filepath.Join(dir, "overlay.json")
+	list, err := json.Marshal(map[string]any{"Replace": map[string]string{file: broken}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{broken: strings.Replace(string(src), m.old, m.new, 1), overlay: string(list)} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay, "-run", which, "-failfast", where)
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "--- FAIL: Test") {
+		t.Errorf("not found: %v\n%s", err, out)
 	}
 }

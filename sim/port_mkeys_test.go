@@ -263,28 +263,42 @@ func (b *harness) smps(m mad.Method) (count uint64) {
 	return count
 }
 
-// A standby without the secret stays out as long as there is a master, and says why. Without a master the leases let it in, hop by hop.
+// A standby without the secret, or with that of another fabric, stays out as long as there is a master, and says why. Without a master the
+// leases let it in, hop by hop.
 func TestPortMKeysWithoutSecret(t *testing.T) {
-	n := nettest.Generate(t, "fattree:k=4")
-	b := newHarness(t, n, fabric.Config{Seed: 1})
-	first := b.comeUp(portMKeys(1))
-	outsider := b.add(host(n, 5), minhopConfig())
-	t.Cleanup(outsider.dump)
-	b.pass(5 * time.Minute)
-	if outsider.last() != smp.Discovering || outsider.says("It may have an M_Key that this manager does not know") == 0 {
-		t.Errorf("it is %v, and says so %d times", outsider.last(), outsider.says("It may have an M_Key"))
+	other, err := keys.New(bytes.NewReader([]byte("the secret of another fabric, 32")))
+	if err != nil {
+		t.Fatal(err)
 	}
-	b.mustHoldPortMKeys(1)
-	b.mustBeWhole(first)
-	first.retire()
-	b.pass(20 * time.Minute)
-	if len(outsider.ups) == 0 {
-		t.Fatal("it is not master after the leases")
-	}
-	for _, at := range b.endPorts() {
-		if pi := b.Fabric.PortInfo(at); pi.MKeyProtectBits() != 0 {
-			t.Errorf("port %v has protection %d", at, pi.MKeyProtectBits())
-		}
+	of := portMKeys(1)
+	of.Sweep.Settings.MKey, of.Sweep.Settings.PortMKeys = sweep.Given(mad.MKey(other.MKey())), other.Ports(1)
+	for name, c := range map[string]struct {
+		cfg     manager.Config
+		protect uint8
+	}{"none": {minhopConfig(), 0}, "another": {of, 2}} {
+		t.Run(name, func(t *testing.T) {
+			n := nettest.Generate(t, "fattree:k=4")
+			b := newHarness(t, n, fabric.Config{Seed: 1})
+			first := b.comeUp(portMKeys(1))
+			outsider := b.add(host(n, 5), c.cfg)
+			t.Cleanup(outsider.dump)
+			b.pass(5 * time.Minute)
+			if outsider.last() != smp.Discovering || outsider.says("It may have an M_Key that this manager does not know") != 1 {
+				t.Errorf("it is %v, and says so %d times", outsider.last(), outsider.says("It may have an M_Key"))
+			}
+			b.mustHoldPortMKeys(1)
+			b.mustBeWhole(first)
+			first.retire()
+			b.pass(20 * time.Minute)
+			if len(outsider.ups) == 0 {
+				t.Fatal("it is not master after the leases")
+			}
+			for _, at := range b.endPorts() {
+				if pi := b.Fabric.PortInfo(at); pi.MKeyProtectBits() != c.protect {
+					t.Errorf("port %v has protection %d", at, pi.MKeyProtectBits())
+				}
+			}
+		})
 	}
 }
 
@@ -439,7 +453,7 @@ func TestPortMKeysLevel1(t *testing.T) {
 	b.mustBeWhole(m)
 }
 
-// A manager that knows nothing of a subnet that nobody manages any more writes nothing until leases have ended.
+// A manager that knows nothing of a subnet that nobody manages any more writes nothing but the protection of its own port until leases have ended.
 func TestPortMKeysWaits(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -450,7 +464,10 @@ func TestPortMKeysWaits(t *testing.T) {
 	t.Cleanup(m.dump)
 	sets := b.sets()
 	b.pass(55 * time.Second)
-	if slices.Contains(m.states, smp.Master) || b.sets() != sets || m.says("nodes do not answer to any M_Key that is known") != 1 {
+	if own := b.Fabric.PortInfo(host(n, 5)); own.MKeyProtectBits() != 1 {
+		t.Errorf("its own port has protection %d: others that wait do not find it", own.MKeyProtectBits())
+	}
+	if slices.Contains(m.states, smp.Master) || b.sets() != sets+1 || m.says("nodes do not answer to any M_Key that is known") != 1 {
 		t.Errorf("it was %v, sent %d Sets, and said why %d times", m.states, b.sets()-sets, m.says("nodes do not answer"))
 	}
 	b.pass(15 * time.Minute)

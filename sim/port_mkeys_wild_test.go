@@ -3,7 +3,6 @@ package sim_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -131,61 +130,64 @@ func (w *wild) look() {
 // Whatever comes in the way while M_Keys change, each port holds a key of its manager in the end, or was open after its lease and was
 // taken then.
 func TestPortMKeysWild(t *testing.T) {
-	seeds := uint64(50)
-	if os.Getenv("IBSM_PROOF") != "" {
-		seeds = 1000
+	for _, seed := range seedsOf(t, 50, 1000) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			defer repeat(t, seed)
+			runWild(t, seed)
+		})
 	}
+}
+
+func runWild(t *testing.T, seed uint64) {
 	n := nettest.Generate(t, "fattree:k=4")
-	for seed := uint64(1); seed <= seeds; seed++ {
-		w := &wild{harness: newHarness(t, n, fabric.Config{Seed: seed}), rng: rand.New(rand.NewPCG(seed, 20)), number: 1, perPort: true}
-		w.disks = [2]*sim.Disk{sim.NewDisk(10 * time.Millisecond), sim.NewDisk(10 * time.Millisecond)}
-		w.managers[0] = w.addKept(host(n, 0), w.config(0), w.disks[0])
-		w.pass(time.Second)
-		w.older = w.kept(host(n, 0))
-		for range 12 {
-			w.step()
+	w := &wild{harness: newHarness(t, n, fabric.Config{Seed: seed}), rng: rand.New(rand.NewPCG(seed, 20)), number: 1, perPort: true}
+	w.disks = [2]*sim.Disk{sim.NewDisk(10 * time.Millisecond), sim.NewDisk(10 * time.Millisecond)}
+	w.managers[0] = w.addKept(host(n, 0), w.config(0), w.disks[0])
+	w.pass(time.Second)
+	w.older = w.kept(host(n, 0))
+	for range 12 {
+		w.step()
+	}
+	w.Fabric.SetFaults(fabric.Faults{})
+	w.note("all is quiet")
+	if w.managers[0] == nil {
+		w.start(0)
+	}
+	w.configure()
+	w.pass(15 * time.Minute)
+	var master *watched
+	for _, m := range w.managers {
+		if m != nil && m.last() == smp.Master {
+			master = m
 		}
-		w.Fabric.SetFaults(fabric.Faults{})
-		w.note("all is quiet")
-		if w.managers[0] == nil {
-			w.start(0)
-		}
-		w.configure()
+	}
+	switch {
+	case master == nil:
+		t.Errorf("nobody is master")
+	case w.perPort:
+		w.mustHoldPortMKeys(w.number)
+	default:
+		w.mustHoldMKey(mad.MKey(subnetSecret.MKey()), 2, 60)
+	}
+	if a, b := w.managers[0], w.managers[1]; a != nil && b != nil {
+		w.split = w.split || slices.Contains(a.states, smp.Master) && slices.Contains(b.states, smp.Master)
+	}
+	if w.split { // one may have died before the other learnt what it had written
+		w.kill(0)
+		w.kill(1)
+		w.start(0)
 		w.pass(15 * time.Minute)
-		var master *watched
-		for _, m := range w.managers {
-			if m != nil && m.last() == smp.Master {
-				master = m
+		master = w.managers[0]
+	}
+	if master != nil {
+		w.mustBeWhole(master)
+	}
+	if t.Failed() {
+		for i, m := range w.managers {
+			if m != nil {
+				t.Logf("manager %d is %v, and logged\n%s", i, m.last(), strings.Join(m.log[max(0, len(m.log)-20):], "\n"))
 			}
 		}
-		switch {
-		case master == nil:
-			t.Errorf("nobody is master")
-		case w.perPort:
-			w.mustHoldPortMKeys(w.number)
-		default:
-			w.mustHoldMKey(mad.MKey(subnetSecret.MKey()), 2, 60)
-		}
-		if a, b := w.managers[0], w.managers[1]; a != nil && b != nil {
-			w.split = w.split || slices.Contains(a.states, smp.Master) && slices.Contains(b.states, smp.Master)
-		}
-		if w.split { // one may have died before the other learnt what it had written
-			w.kill(0)
-			w.kill(1)
-			w.start(0)
-			w.pass(15 * time.Minute)
-			master = w.managers[0]
-		}
-		if master != nil {
-			w.mustBeWhole(master)
-		}
-		if t.Failed() {
-			for i, m := range w.managers {
-				if m != nil {
-					t.Logf("manager %d is %v, and logged\n%s", i, m.last(), strings.Join(m.log[max(0, len(m.log)-20):], "\n"))
-				}
-			}
-			t.Fatalf("seed %d:\n%s", seed, strings.Join(w.did, "\n"))
-		}
+		t.Fatal(strings.Join(w.did, "\n"))
 	}
 }

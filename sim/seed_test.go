@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,21 +31,30 @@ const (
 	convergence  = 90 * time.Second
 )
 
-// seeds are those to run: IBSM_SEED alone, or the first of them all.
-func seeds(t *testing.T) (list []uint64) {
+// seeds are those to run: see seedsOf.
+func seeds(t *testing.T) []uint64 { return seedsOf(t, defaultSeeds, proofSeeds) }
+
+// seedsOf are IBSM_SEED alone, which is a number or N-M for those from N to M-1, or the first of them all: few, or with IBSM_PROOF
+// many.
+func seedsOf(t *testing.T, few, many uint64) (list []uint64) {
+	from, to := uint64(0), few
+	if os.Getenv("IBSM_PROOF") != "" {
+		to = many
+	}
 	if text := os.Getenv("IBSM_SEED"); text != "" {
-		seed, err := strconv.ParseUint(text, 0, 64)
+		first, last, several := strings.Cut(text, "-")
+		var err error
+		if from, err = strconv.ParseUint(first, 0, 64); err == nil {
+			if to = from + 1; several {
+				to, err = strconv.ParseUint(last, 0, 64)
+			}
+		}
 		if err != nil {
 			t.Fatal("IBSM_SEED:", err)
 		}
-		return []uint64{seed}
 	}
-	count := defaultSeeds
-	if os.Getenv("IBSM_PROOF") != "" {
-		count = proofSeeds
-	}
-	for seed := range count {
-		list = append(list, uint64(seed))
+	for seed := from; seed < to; seed++ {
+		list = append(list, seed)
 	}
 	return list
 }

@@ -66,7 +66,7 @@ func portOf(t *topo.Topo, k plan.Key) topo.PortIdx { return t.FindNodePort(k.Nod
 
 // avoid marks the links of unhealthy ports in t, unless that would split the subnet. It returns
 // how many it could not avoid, and the ports to disable.
-func (s *state) avoid(t *topo.Topo) (needed int, babblers []topo.PortIdx) {
+func (s *state) avoid(t *topo.Topo) (needed int, disabled []topo.PortIdx) {
 	var marked []topo.PortIdx
 	for k := range s.unhealthy {
 		if p := portOf(t, k); p != topo.None && t.Ports[p].Peer != topo.None {
@@ -83,13 +83,13 @@ func (s *state) avoid(t *topo.Topo) (needed int, babblers []topo.PortIdx) {
 		}
 		needed = len(marked) / 2
 	}
-	for k := range s.babblers {
+	for k := range s.disabled {
 		if p := portOf(t, k); p != topo.None {
-			babblers = append(babblers, p)
+			disabled = append(disabled, p)
 		}
 	}
-	slices.Sort(babblers)
-	return needed, babblers
+	slices.Sort(disabled)
+	return needed, disabled
 }
 
 // parts is the number of pieces that the switches of a subnet fall into.

@@ -117,7 +117,7 @@ func (s *Sweeper) recorded(last *topo.Topo, port mad.GUID) (r plan.Recorded) {
 // recordedKey is the M_Key that the agent of a port had last.
 func (s *Sweeper) recordedKey(last *topo.Topo, port mad.GUID) (key mad.MKey, known bool) {
 	if last != nil {
-		if p := last.FindPort(port); p != topo.None && !hidden(last, p) {
+		if p := last.FindPort(port); p != topo.None && !smp.HidesMKey(&last.Ports[p].Info) {
 			return last.MKey(p), true
 		}
 	}
@@ -201,7 +201,7 @@ func (s *state) rememberKeys(t *topo.Topo) {
 	for _, p := range t.EndPorts {
 		if key := t.MKey(p); key != 0 {
 			s.mkeys[t.Ports[p].GUID] = key
-		} else if !hidden(t, p) {
+		} else if !smp.HidesMKey(&t.Ports[p].Info) {
 			delete(s.mkeys, t.Ports[p].GUID)
 		}
 	}
@@ -232,11 +232,6 @@ func (s *Sweeper) selfKeys(of func(mad.GUID, int) (mad.MKey, bool)) func(int) (m
 		}
 		return key, n == 0
 	}
-}
-
-// hidden reports whether the agent of a port has an M_Key that it does not return.
-func hidden(t *topo.Topo, p topo.PortIdx) bool {
-	return t.MKey(p) == 0 && t.Ports[p].Info.MKeyProtectBits() != 0
 }
 
 // behind is the port GUID of the agent at the other end of a port's link, 0 for none. guid is
@@ -295,17 +290,37 @@ func (s *Sweeper) Knock(now time.Duration, port mad.GUID) (set plan.Set, ok bool
 	}
 	knocked[port] = now + knockedTime
 	s.state.knocked = knocked
-	node := &t.Nodes[t.Ports[p].Node]
-	set.MKey, set.Attr, set.Mod = s.cfg.Settings.MKeyFor(t, p), smp.AttrPortInfo, smp.PortInfoMod(t.Ports[p].Num, !node.PlainSpeeds)
-	info := t.Ports[p].Info
+	opens(&set, s.cfg.Settings.MKeyFor(t, p), &t.Ports[p].Info, &t.Nodes[t.Ports[p].Node], t.Ports[p].Num)
+	return set, true
+}
+
+// OpenOwn is the Set that has our own port answer others, for a manager that waits for leases: another one that waits would not find it, because
+// its own requests keep the lease of its port, and both would become master. Whoever becomes master protects the port again. ok is false where
+// the port answers them already, or has no M_Key of its own.
+func (f *Found) OpenOwn() (set plan.Set, ok bool) {
+	self := f.Builder.Self()
+	if self == topo.NoEnd || !f.s.cfg.Settings.PortMKeys.On() {
+		return set, false
+	}
+	info := f.Builder.Port(self)
+	if info == nil || info.MKey() == 0 || info.MKeyProtectBits() < 2 {
+		return set, false
+	}
+	opens(&set, info.MKey(), info, f.Builder.Node(self.Node), self.Port)
+	return set, true
+}
+
+// opens fills in the Set that has the agent of a port answer others: protection level 1, and nothing else.
+func opens(set *plan.Set, key mad.MKey, held *smp.PortInfo, node *topo.Node, num uint8) {
+	set.MKey, set.Attr, set.Mod = key, smp.AttrPortInfo, smp.PortInfoMod(num, !node.PlainSpeeds)
+	info := *held
 	info.SetPortState(smp.PortNoChange)
 	info.SetPortPhysicalState(smp.PhysNoChange)
 	info.SetLinkSpeedExtEnabled2(0)
 	info.SetClientReregister(false)
-	info.SetMKey(set.MKey)
+	info.SetMKey(key)
 	info.SetMKeyProtectBits(min(info.MKeyProtectBits(), 1))
 	set.Data = info
-	return set, true
 }
 
 // EndKnocks ends the time of ports that were open to another manager for long enough, and reports whether there are any: the next
@@ -358,4 +373,11 @@ func (s *state) prune(t *topo.Topo) {
 func (s *Sweeper) Secret(key mad.MKey) (secret, knocks bool) {
 	p := &s.cfg.Settings.PortMKeys
 	return p.On(), p.On() && uint64(key) == p.Knock()
+}
+
+// IsOwnMKey reports whether an M_Key is one that managers of the subnet may show to an agent. It derives up to 64 of them.
+func (s *Sweeper) IsOwnMKey(agent mad.GUID, key mad.MKey) bool {
+	_, knocks := s.Secret(key)
+	_, made := s.cfg.Settings.PortMKeys.Made(uint64(agent), uint64(key))
+	return knocks || made || key != 0 && key == s.cfg.Settings.MKey.Value
 }

@@ -88,6 +88,65 @@ func TestLeaseNotHeld(t *testing.T) {
 	}
 }
 
+// TestWrittenBetween: where another manager writes a port between the Set of its M_Key and the Get that reads it back, the next sweep sets it
+// again: the port has not refused anything.
+func TestWrittenBetween(t *testing.T) {
+	cfg, _ := portMKeys(t, 1)
+	b := newHarness(t, small, cfg)
+	tp := b.heavy().Topo
+	guid := tp.Ports[otherHost(t, tp)].GUID
+	cfg, own := portMKeys(t, 2)
+	cfg.Engines = b.cfg.Engines
+	b.Configure(cfg)
+	key := mad.MKey(own.Of(uint64(guid)))
+	other := true
+	b.meddle = func(req *txn.Request, o *txn.Outcome) {
+		if other && req.Method == mad.MethodSet && (*smp.PortInfo)(&req.Data).MKey() == key {
+			info := o.Data
+			(*smp.PortInfo)(&info).SetMKeyProtectBits(1)
+			(*smp.PortInfo)(&info).SetPortState(smp.PortNoChange)
+			(*smp.PortInfo)(&info).SetPortPhysicalState(smp.PhysNoChange)
+			if o := b.ask(&txn.Request{Route: req.Route, Method: mad.MethodSet, Attr: req.Attr, Mod: req.Mod, MKey: key, Data: info}); o.Result != txn.Replied {
+				t.Fatalf("%v", o.Result)
+			}
+		}
+	}
+	if out := b.heavy(); len(out.Failures) != 1 {
+		t.Errorf("failures: %v", out.Failures)
+	}
+	other = false
+	tp = b.heavy().Topo
+	if info := tp.Ports[tp.FindPort(guid)].Info; info.MKey() != key || info.MKeyProtectBits() != 2 {
+		t.Errorf("M_Key %v, protection %d", info.MKey(), info.MKeyProtectBits())
+	}
+}
+
+// TestKeepsMKey: a port at protection level 1 that answers to an M_Key that it does not have, and hides its own, is asked with the one that it had.
+func TestKeepsMKey(t *testing.T) {
+	cfg, own := portMKeys(t, 1)
+	cfg.Settings.MKeyProtect = Given(uint8(1))
+	b := newHarness(t, small, cfg)
+	tp := b.heavy().Topo
+	guid := tp.Ports[otherHost(t, tp)].GUID
+	next, _ := portMKeys(t, 2)
+	next.Settings.MKeyProtect, next.Engines = cfg.Settings.MKeyProtect, b.cfg.Engines
+	b.Configure(next)
+	was, key := mad.MKey(own.Of(uint64(guid))), mad.MKey(own.With(2, uint64(guid)))
+	b.meddle = func(req *txn.Request, o *txn.Outcome) { // as if the Set had been lost
+		if req.Method == mad.MethodSet && (*smp.PortInfo)(&req.Data).MKey() == key {
+			info := o.Data
+			(*smp.PortInfo)(&info).SetMKey(was)
+			(*smp.PortInfo)(&info).SetPortState(smp.PortNoChange)
+			(*smp.PortInfo)(&info).SetPortPhysicalState(smp.PhysNoChange)
+			b.ask(&txn.Request{Route: req.Route, Method: mad.MethodSet, Attr: req.Attr, Mod: req.Mod, MKey: key, Data: info})
+		}
+	}
+	out := b.heavy()
+	if got := out.Topo.MKey(out.Topo.FindPort(guid)); len(out.Failures) != 1 || got != was {
+		t.Errorf("M_Key %v, want %v; failures %v", got, was, out.Failures)
+	}
+}
+
 // TestUnprovedNotHeard: a port of which a Set of an M_Key was not proved has not said what it holds: the second walk reads it.
 func TestUnprovedNotHeard(t *testing.T) {
 	cfg, _ := portMKeys(t, 1)

@@ -94,7 +94,7 @@ type Found struct {
 func (f *Found) Task(now int64) *RouteTask {
 	j := f.task()
 	j.now = now
-	f.s.reroute, f.s.before, f.s.state.babblers = keepsRoutes, nil, nil
+	f.s.reroute, f.s.before, f.s.state.disabled = keepsRoutes, nil, nil
 	j.reregister = f.s.reregistrations.take()
 	return j
 }

@@ -1,6 +1,9 @@
 package sweep
 
 import (
+	"strings"
+
+	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/device"
@@ -34,14 +37,25 @@ func (p *Program) sendingMKey(st plan.Step) {
 	p.hear(st.Port, false)
 }
 
-// mkeySet takes the response to a Set of an M_Key. It proves nothing: what the port holds is read with the new one.
-func (p *Program) mkeySet(r request, _ *txn.Outcome) { p.mkeys.sent[r.Port] = true }
+// mkeySet takes the response to a Set of an M_Key. It shows what the port has taken of it, and proves nothing: what the port holds is
+// read with the new one.
+func (p *Program) mkeySet(r request, o *txn.Outcome) {
+	p.mkeys.sent[r.Port] = true
+	if held := (*smp.PortInfo)(&o.Data); o.Status == mad.StatusOK && !smp.HidesMKey(held) {
+		sent := p.c.Plan.WithMKey(r.Port)
+		at := p.c.Plan.Place(device.MKeys.ID, r.Port)
+		if bits, found := p.state.devices.Unsupported.Learn(&device.MKeys, at, (*device.Data)(&sent), &o.Data); found {
+			p.notHeld = append(p.notHeld, NotHeld{at.Node, at.Port, p.fieldNames((*smp.PortInfo)(&bits))})
+		}
+	}
+}
 
-// mkeyRead takes the PortInfo of a port that has answered to its new M_Key.
+// mkeyRead takes the PortInfo of a port that has answered to its new M_Key. What it has lost since the response to the Set another manager may
+// have written: so it is sent again, and not taken for a field that the port does not support before that was in vain twice.
 func (p *Program) mkeyRead(r request, o *txn.Outcome) {
 	sent := p.c.Plan.WithMKey(r.Port)
 	info := (*smp.PortInfo)(&o.Data)
-	if info.MKey() == 0 && info.MKeyProtectBits() != 0 { // it has answered to any, and hides its own
+	if smp.HidesMKey(info) { // it has answered to any
 		p.mkeyUnread(r.Step)
 		return
 	}
@@ -49,19 +63,22 @@ func (p *Program) mkeyRead(r request, o *txn.Outcome) {
 	switch {
 	case info.MKey() == sent.MKey():
 		p.mkeys.proved++
-		_, differs := device.MKeys.Differs((*device.Data)(&sent), (*device.Data)(info))
-		if !differs || p.state.knocked[p.c.Topo.Ports[r.Port].GUID] != 0 {
-			return // where it was opened to another manager, for a moment: see Sweeper.Knock
-		}
 	case !p.mkeys.sent[r.Port]: // it was shown a wrong one, and is open
 		p.fail(r.Step, view.Refused, "it has another M_Key than it was shown")
 		return
 	}
 	at, unsupported := p.c.Plan.Place(device.MKeys.ID, r.Port), p.state.devices.Unsupported
-	if bits, found := unsupported.Learn(&device.MKeys, at, (*device.Data)(&sent), (*device.Data)(info)); found {
-		p.notHeld = append(p.notHeld, NotHeld{at.Node, at.Port, p.fieldNames((*smp.PortInfo)(&bits))})
+	lost, _ := device.MKeys.Differs((*device.Data)(&sent), (*device.Data)(info))
+	for i, refused := range unsupported.Refuses(&device.MKeys, at, (*device.Data)(&sent)) {
+		lost[i] &^= refused
 	}
-	unsupported.Tried(at)
+	if lost == (device.Data{}) || p.state.knocked[p.c.Topo.Ports[r.Port].GUID] != 0 {
+		return // where it was opened to another manager, for a moment: see Sweeper.Knock
+	}
+	if p.mkeys.sent[r.Port] {
+		unsupported.Tried(at)
+	}
+	p.fail(r.Step, view.Refused, "it has lost what it was sent with its M_Key: "+strings.Join(p.fieldNames((*smp.PortInfo)(&lost)), ", "))
 }
 
 // mkeyUnread has a port asked with the M_Key that it had, which it has kept where the Set was lost.

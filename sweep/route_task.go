@@ -183,7 +183,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 			d.auto, j.goesOn = true, true
 		}
 	}
-	var dead, babblers []topo.PortIdx
+	var dead, disabled []topo.PortIdx
 	var grace bool
 	most := uint8(topo.MaxMissed)
 	if j.settings.PortMKeys.On() {
@@ -191,7 +191,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	}
 	d.unresponsive, dead, grace = s.unanswered(t, j.found.Hearing() != topo.Inconclusive, most)
 	s.bypass(t, d.switches)
-	out.Unavoidable, babblers = s.avoid(t)
+	out.Unavoidable, disabled = s.avoid(t)
 	out.Drained = drain(t, j.drained)
 	sick, marked := avoidSick(t, j.avoided)
 	out.Drained = append(out.Drained, sick...)
@@ -230,7 +230,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	d.unsupported = s.devices.Unsupported
 	out.Plan = plan.New(plan.In{
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
-		Dead: append(dead, stillUp(t, down)...), Disable: append(babblers, toDisable(t, j.avoided, out.Drained)...), Enable: toEnable(t, j.avoided), DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
+		Dead: append(dead, stillUp(t, down)...), Disable: append(disabled, toDisable(t, j.avoided, out.Drained)...), Enable: toEnable(t, j.avoided), DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
 		Reregister: j.reregister, Knocked: s.knocked,
 	})
 	for i, target := range out.Plan.Targets() {

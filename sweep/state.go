@@ -32,7 +32,7 @@ type state struct {
 	unhealthy    map[plan.Key]bool  // ports whose links are avoided
 	unnamed      []unnamed          // of the last sweep, those asked longest ago first
 	stuck        map[plan.Key]uint8 // sweeps in a row after which a link between switches was up and not ACTIVE, by its end that was not
-	babblers     map[plan.Key]bool  // ports that the next sweep disables
+	disabled     map[plan.Key]bool  // ports that the next sweep disables
 	pkeys        pkeyState
 	groups       map[mad.GUID]*groups       // of switches whose adaptive routing is on, by GUID; nil where it went off
 	mkeys        map[mad.GUID]mad.MKey      // by port GUID, where there is one

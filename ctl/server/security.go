@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"ibsm/ctl"
@@ -11,6 +12,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
+	"ibsm/manager"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -44,7 +46,7 @@ func (s *subnet) Security() *ctl.Security {
 		s.portMKeys(&keys),
 		s.atPorts("m_key_lease_period", "agents drop the M_Key when no manager is left", "keep their M_Key for ever: who loses it cannot manage them", "set m_key_lease_period 60", s.lacksLease),
 		setting("sm_key", keys.SMKey, "other managers have to know the sm_key", "any host that runs a manager with a higher priority takes the subnet over", "set a secret sm_key, the same for all managers"),
-		setting("allowed_sm_guids", keys.AllowedSMs, "only managers of the list are believed", "a manager at any port is asked for SMInfo with the M_Key", "list the port GUIDs of all managers in allowed_sm_guids"),
+		setting("allowed_sm_guids", keys.AllowedSMs, "only managers of the list are believed", "a manager at any port is asked for SMInfo with the M_Key", s.listManagers(&keys)),
 		setting("mirror", keys.Mirrored, "managers authenticate each other", "managers have no secret to authenticate each other: registrations are not mirrored, or by keys that any host knows", "set a secret sm_key and m_key"),
 		setting("sa_key", keys.SAKey, "trusted clients have to know the sa_key", "any host is a trusted client of the SA with the key 1", "set a secret sa_key"),
 		setting("sa_enhanced_trust_model", trust.Enhanced, "the SA answers others only what a host needs", "any host lists the nodes, ports and groups of its partitions", "set sa_enhanced_trust_model TRUE"),
@@ -92,6 +94,31 @@ func (s *subnet) keysInForce() (k Keys) {
 		k = s.keys()
 	}
 	return k
+}
+
+// listManagers says how to set allowed_sm_guids, with the port GUIDs of this manager and of those that have authenticated themselves: they get
+// what this one mirrors, by keys that are secret.
+func (s *subnet) listManagers(k *Keys) string {
+	var mirrors []manager.Mirror
+	if s.shell != nil && k.Mirrored && k.SMKey && k.MKey {
+		mirrors = s.shell.Mirrors()
+	}
+	return allowText(s.view.Topo.Ports[s.view.Topo.EndPort(s.view.Topo.Self)].GUID, mirrors)
+}
+
+// allowText is the text of listManagers.
+func allowText(self mad.GUID, mirrors []manager.Mirror) string {
+	list := []string{self.String()}
+	for _, m := range mirrors {
+		if guid := m.Standby.String(); !slices.Contains(list, guid) {
+			list = append(list, guid)
+		}
+	}
+	if len(list) == 1 {
+		return "list the port GUIDs of all managers in allowed_sm_guids"
+	}
+	slices.Sort(list[1:])
+	return "set allowed_sm_guids " + strings.Join(list, ",") + " on all managers: these are this one and its standbys, which have authenticated themselves"
 }
 
 // mkeyRule is what portMKeys has found by keys. Metrics ask for it again and again.

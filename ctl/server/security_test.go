@@ -9,6 +9,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/keys"
 	"ibsm/mad"
+	"ibsm/manager"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -162,6 +163,23 @@ func TestSecurityOfMany(t *testing.T) {
 	for _, r := range newSubnet(v, nil).Security().Rules {
 		if r.Rule == "m_key" && (len(r.Ports) != maxSecurityPorts || r.More != len(v.Topo.EndPorts)-maxSecurityPorts || !strings.HasPrefix(r.Text, "208 of 208 ")) {
 			t.Errorf("%d ports and %d more: %s", len(r.Ports), r.More, r.Text)
+		}
+	}
+}
+
+// TestAllowText: the advice for allowed_sm_guids has the managers that have authenticated themselves, in a line that can be copied.
+func TestAllowText(t *testing.T) {
+	if text := allowText(5, nil); text != "list the port GUIDs of all managers in allowed_sm_guids" {
+		t.Errorf("without a standby: %s", text)
+	}
+	want := "set allowed_sm_guids 0x0000000000000005,0x0000000000000002,0x0000000000000009 on all managers"
+	if text := allowText(5, []manager.Mirror{{Standby: 9}, {Standby: 2}, {Standby: 5}}); !strings.HasPrefix(text, want) {
+		t.Errorf("%s, want %s", text, want)
+	}
+	v := newView(t, "fattree:k=4")
+	for _, r := range newSubnet(v, nil).Security().Rules {
+		if r.Rule == "allowed_sm_guids" && r.Do != allowText(1, nil) {
+			t.Errorf("without a manager: %s", r.Do)
 		}
 	}
 }

@@ -161,6 +161,9 @@ func (p *PortInfo) MKeyProtectBits() uint8 { return get(p[34], 0xc0) }
 // SetMKeyProtectBits sets MKeyProtectBits.
 func (p *PortInfo) SetMKeyProtectBits(v uint8) { put(&p[34], 0xc0, v) }
 
+// HidesMKey reports whether a port has an M_Key that it did not show: the request had another one (IBA 14.2.4.1).
+func HidesMKey(p *PortInfo) bool { return p.MKey() == 0 && p.MKeyProtectBits() != 0 }
+
 // LMC is 0..7: the port owns 2^LMC LIDs.
 func (p *PortInfo) LMC() uint8 { return get(p[34], 0x07) }
 

@@ -25,7 +25,7 @@ type peer struct {
 	number uint64        // the greatest of its questions
 	since  time.Duration // since when it has asked only in plainVersion
 	last   time.Duration // when it asked so last
-	old    bool          // it has been answered in plainVersion
+	old    bool          // it cannot encrypt, and Old has it
 }
 
 // Receive takes a packet from the port with a GUID, which the last walk found a manager at; 0 for
@@ -108,13 +108,14 @@ func (s *Source) answersPlain(now time.Duration, h *peer, q *question) bool {
 		h.since = now
 	}
 	h.last = now
-	if s.cfg.Sealed || s.cfg.secret() && now-h.since < plainPatience {
-		s.stats.Plain++
-		return false
-	}
-	if !h.old && s.cfg.secret() {
+	soon := s.cfg.secret() && now-h.since < plainPatience
+	if !soon && !h.old && s.cfg.secret() {
 		h.old = true
 		s.old = append(s.old, q.from)
+	}
+	if soon || s.cfg.Sealed {
+		s.stats.Plain++
+		return false
 	}
 	return true
 }
@@ -237,8 +238,8 @@ func (s *Source) ended(now time.Duration, e *rmpp.Ended) {
 	p.has, p.next = p.will, now+pace
 }
 
-// Old returns a manager that has begun to be answered without encryption, as it speaks only an
-// older version of the protocol; each once. It is false for none, and where the keys are no secret.
+// Old returns a manager that speaks only an older version of the protocol, without encryption, each once: it is answered so, or with
+// Config.Sealed not at all. It is false for none, and where the keys are no secret.
 func (s *Source) Old() (guid mad.GUID, ok bool) {
 	if len(s.old) == 0 {
 		return 0, false

@@ -171,12 +171,21 @@ func TestOldPeer(t *testing.T) {
 			}
 			st := p.source.Stats()
 			if sealed {
-				if reports != 0 || st.Answers != 0 || st.Plain < 5 {
+				if reports != 1 || st.Answers != 0 || st.Plain < 5 {
 					t.Errorf("%d reports, %+v", reports, st)
 				}
 				return
 			}
 			p.mustAgree()
+			cfg.Sealed = true
+			p.source.Configure(cfg)
+			p.pass(2 * time.Second)
+			if guid, ok := p.source.Old(); !ok || guid != standbyGUID {
+				t.Errorf("that it is refused from now on is not reported: %v, %v", guid, ok)
+			}
+			p.source.Configure(keys)
+			p.pass(10 * time.Second)
+			p.source.Old()
 			if reports != 1 || st.Whole != 1 || !p.updates[0].Old || !p.follower.Stats().Old {
 				t.Errorf("%d reports, %+v, %+v", reports, st, p.updates[0])
 			}

@@ -103,6 +103,11 @@ func (s *Source) Configure(cfg Config) {
 		cfg.Policy = nil
 		s.stats.TooLong++
 	}
+	if cfg.Sealed && !s.cfg.Sealed {
+		for _, h := range s.peers {
+			h.old = false
+		}
+	}
 	s.cfg, s.policy, s.packets = cfg, sumOf(cfg.Policy), cfg.newCoder()
 	for lid, p := range s.standbys {
 		if cfg.Sealed && p.session == nil { // it gets nothing more in clear

@@ -184,7 +184,7 @@ func (m *Machine) met(it item, e topo.End) {
 // proves has the agent of a port that hides its M_Key asked with the next one, and reports whether it was.
 // What it has answered stands where nothing better comes.
 func (m *Machine) proves(it item, e topo.End, info *smp.PortInfo) bool {
-	if !m.cfg.Keys.Prove || m.agent(e) != e || info.MKey() != 0 || info.MKeyProtectBits() == 0 {
+	if !m.cfg.Keys.Prove || m.agent(e) != e || !smp.HidesMKey(info) {
 		return false
 	}
 	it.kind = kindPort

@@ -72,7 +72,7 @@ func (p *Plan) endPort(i topo.PortIdx, w *smp.PortInfo) {
 	switch {
 	case !v.apart():
 		p.setMKey(i, w)
-	case w.MKey() == 0 && w.MKeyProtectBits() != 0: // it may hide the one that it has, which must not become 0
+	case smp.HidesMKey(w): // it may hide the one that it has, which must not become 0
 		w.SetMKey(v.MKeys.For(p.in.Topo, i))
 	}
 }
