@@ -126,7 +126,7 @@ func (j *joiner) slsFrom(s topo.SwitchIdx) (sls uint16) {
 // hosts' packets do not reach on a shortest way that follows the order of the proof; these stay as they are.
 func (j *joiner) joinAll(ctx context.Context) (later []target, err error) {
 	found := creditloop.In{Topo: j.Topo, LIDs: j.LIDs, Forwarding: j.found, SLs: j.tables.SLs, Maps: j.Maps, Workers: j.Workers}
-	if j.Proof == nil || !j.Proof.Covers(found) {
+	if j.Proof = j.Proof.Covering(found); j.Proof == nil {
 		if j.Proof, err = creditloop.Find(ctx, j.search()); err != nil {
 			return nil, err
 		}

@@ -12,49 +12,58 @@ import (
 // that has. There packets go up again: hosts send none of them.
 func (p *placer) connect(ctx context.Context, all []destinations) error {
 	first := &all[0]
-	for _, at := range all {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if !at.cut {
-			continue
-		}
-		for _, d := range at.ports {
-			for _, t := range []*routing.Tables{p.Base, p.Prev} {
-				if p.Base != nil && t != nil {
-					p.connectAs(t, d.lid)
-				}
-			}
-			if len(first.ports) > 0 && p.rows[first.at][d.lid] != routing.NoPath {
-				for _, row := range p.rows {
-					if row[d.lid] == routing.NoPath {
-						row[d.lid] = row[first.ports[0].lid]
-					}
-				}
-			}
-			p.connectNear(d.lid)
-		}
-	}
-	return nil
+	p.connectAt(first, first)
+	return routing.Parallel(ctx, p.Workers, len(all)-1, func() func(int) {
+		return func(i int) { p.connectAt(&all[1+i], first) }
+	})
 }
 
-// connectAs gives switches that have no port for a LID that of other tables, where it leads to one that has.
-func (p *placer) connectAs(t *routing.Tables, lid mad.LID) {
-	p.repeat(lid, func(s topo.SwitchIdx) uint8 {
-		port := portOf(rowOf(t, s), lid)
-		if to := p.beyond.next(s, port); to != topo.None && p.rows[to][lid] != routing.NoPath {
+func (p *placer) connectAt(at, first *destinations) {
+	if !at.cut {
+		return
+	}
+	for _, d := range at.ports {
+		c := connector{placer: p, lid: d.lid}
+		for s, row := range p.rows {
+			if row[d.lid] == routing.NoPath {
+				c.without = append(c.without, topo.SwitchIdx(s))
+			}
+		}
+		if p.Base != nil {
+			c.as(p.Base)
+			c.as(p.Prev)
+		}
+		if len(first.ports) > 0 && p.rows[first.at][d.lid] != routing.NoPath {
+			c.each(func(s topo.SwitchIdx) uint8 { return p.rows[s][first.ports[0].lid] })
+		}
+		c.near()
+	}
+}
+
+// connector connects the switches that have no port for a LID.
+type connector struct {
+	*placer
+	lid     mad.LID
+	without []topo.SwitchIdx // ascending
+}
+
+// as gives them that of other tables, where it leads to a switch that has one.
+func (c *connector) as(t *routing.Tables) {
+	c.repeat(func(s topo.SwitchIdx) uint8 {
+		port := portOf(rowOf(t, s), c.lid)
+		if to := c.beyond.next(s, port); to != topo.None && c.rows[to][c.lid] != routing.NoPath {
 			return port
 		}
 		return routing.NoPath
 	})
 }
 
-// connectNear gives switches that have no port for a LID one to a switch that has, until none is next to such a switch.
-func (p *placer) connectNear(lid mad.LID) {
-	p.repeat(lid, func(s topo.SwitchIdx) uint8 {
-		peers, ports := p.graph.Edges(s)
+// near gives them one to a switch that has one, until none is next to such a switch.
+func (c *connector) near() {
+	c.repeat(func(s topo.SwitchIdx) uint8 {
+		peers, ports := c.graph.Edges(s)
 		for i, r := range peers {
-			if p.rows[r][lid] != routing.NoPath {
+			if c.rows[r][c.lid] != routing.NoPath {
 				return ports[i]
 			}
 		}
@@ -62,15 +71,21 @@ func (p *placer) connectNear(lid mad.LID) {
 	})
 }
 
-// repeat asks for a port of each switch that has none for a LID, until there is no more.
-func (p *placer) repeat(lid mad.LID, find func(topo.SwitchIdx) uint8) {
-	for more := true; more; {
-		more = false
-		for s, row := range p.rows {
-			if row[lid] == routing.NoPath {
-				row[lid] = find(topo.SwitchIdx(s))
-				more = more || row[lid] != routing.NoPath
-			}
+// repeat asks for a port of each, until there is no more.
+func (c *connector) repeat(find func(topo.SwitchIdx) uint8) {
+	for before := -1; len(c.without) != before; {
+		before = len(c.without)
+		c.each(find)
+	}
+}
+
+// each gives each the port that is found for it, if any is.
+func (c *connector) each(find func(topo.SwitchIdx) uint8) {
+	left := c.without[:0]
+	for _, s := range c.without {
+		if c.rows[s][c.lid] = find(s); c.rows[s][c.lid] == routing.NoPath {
+			left = append(left, s)
 		}
 	}
+	c.without = left
 }
