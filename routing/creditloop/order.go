@@ -72,6 +72,9 @@ func (g *graph) comparable(since *Report) bool {
 	}
 	for i := range g.sources {
 		s := &g.sources[i]
+		if was.Forwarding.Added(s.at) {
+			continue // all entries there are others, and are looked at
+		}
 		at, is := slices.BinarySearchFunc(was.sources, was.input(s.at, s.class), func(o source, input int) int { return was.input(o.at, o.class) - input })
 		if !is || g.SLs != nil && !slices.EqualFunc(was.sources[at].flows, s.flows, func(a, b flow) bool { return a.rows[0] == b.rows[0] }) {
 			return false
