@@ -2,6 +2,7 @@ package tree
 
 import (
 	"context"
+	"sync/atomic"
 
 	"ibsm/mad"
 	"ibsm/routing"
@@ -12,39 +13,70 @@ import (
 // that has. There packets go up again: hosts send none of them.
 func (p *placer) connect(ctx context.Context, all []destinations) error {
 	first := &all[0]
-	p.connectAt(first, first)
+	c := &connector{placer: p}
+	if p.Base == nil {
+		left := make([]atomic.Bool, len(all)) // by destinations: some switches have no port yet
+		err := routing.Parallel(ctx, p.Workers, len(p.rows), func() func(int) {
+			return func(s int) { p.connectAsFirst(p.rows[s], all, left) }
+		})
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			all[i].cut = left[i].Load()
+		}
+	}
+	c.connect(first, first)
 	return routing.Parallel(ctx, p.Workers, len(all)-1, func() func(int) {
-		return func(i int) { p.connectAt(&all[1+i], first) }
+		c := &connector{placer: p}
+		return func(i int) { c.connect(&all[1+i], first) }
 	})
 }
 
-func (p *placer) connectAt(at, first *destinations) {
-	if !at.cut {
-		return
-	}
-	for _, d := range at.ports {
-		c := connector{placer: p, lid: d.lid}
-		for s, row := range p.rows {
-			if row[d.lid] == routing.NoPath {
-				c.without = append(c.without, topo.SwitchIdx(s))
+// connectAsFirst gives a switch the port to the first leaf where that has a way on.
+func (p *placer) connectAsFirst(row []uint8, all []destinations, left []atomic.Bool) {
+	first := &all[0]
+	for i := range all {
+		for j := range all[i].ports {
+			if lid := all[i].ports[j].lid; all[i].cut && row[lid] == routing.NoPath {
+				if i > 0 && len(first.ports) > 0 && p.rows[first.at][lid] != routing.NoPath {
+					row[lid] = row[first.ports[0].lid]
+				}
+				if row[lid] == routing.NoPath {
+					left[i].Store(true)
+				}
 			}
 		}
-		if p.Base != nil {
-			c.as(p.Base)
-			c.as(p.Prev)
-		}
-		if len(first.ports) > 0 && p.rows[first.at][d.lid] != routing.NoPath {
-			c.each(func(s topo.SwitchIdx) uint8 { return p.rows[s][first.ports[0].lid] })
-		}
-		c.near()
 	}
 }
 
-// connector connects the switches that have no port for a LID.
+// connector connects the switches that have no port for a LID. It belongs to one goroutine.
 type connector struct {
 	*placer
 	lid     mad.LID
 	without []topo.SwitchIdx // ascending
+}
+
+func (c *connector) connect(at, first *destinations) {
+	if !at.cut {
+		return
+	}
+	for _, d := range at.ports {
+		c.lid, c.without = d.lid, c.without[:0]
+		for s, row := range c.rows {
+			if row[d.lid] == routing.NoPath {
+				c.without = append(c.without, topo.SwitchIdx(s))
+			}
+		}
+		if c.Base != nil {
+			c.as(c.Base)
+			c.as(c.Prev)
+		}
+		if len(first.ports) > 0 && c.rows[first.at][d.lid] != routing.NoPath {
+			c.each(func(s topo.SwitchIdx) uint8 { return c.rows[s][first.ports[0].lid] })
+		}
+		c.near()
+	}
 }
 
 // as gives them that of other tables, where it leads to a switch that has one.
