@@ -9,8 +9,8 @@ import (
 	"ibsm/topo"
 )
 
-// ways are the links of the shortest ways between all switches: of those that lead down only, and of those that go up and then down. Up to 126 links are told
-// apart; ways with more count as none.
+// ways are the links of the shortest ways between all switches: of those that lead down only, and of those that go up and then down. Up to 126 links are
+// counted; ways with more are none.
 type ways struct {
 	width int     // of a row: a byte for each destination, whole chunks
 	falls []uint8 // by switch * width + destination: links by going down only

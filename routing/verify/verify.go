@@ -162,7 +162,7 @@ func (c *checker) check(block int, follow uint64, trace *routing.Trace, into *bl
 // judge adds what the fates of an owned LID amount to.
 func (c *checker) judge(lid mad.LID, fates []routing.Fate, into *blockReport) {
 	least, most, farthest := routing.Arrived, routing.Arrived, topo.SwitchIdx(0)
-	first := int(lid) * 31 % len(fates) // not the same one for all LIDs: it may be lost
+	first := int(lid) * 31 % max(len(fates), 1) // not the same one for all LIDs: it may be lost
 	for i, fate := range fates[first:] {
 		if least = min(least, fate); fate > most {
 			most, farthest = fate, topo.SwitchIdx(first+i)
