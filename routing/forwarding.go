@@ -2,6 +2,7 @@ package routing
 
 import (
 	"bytes"
+	"slices"
 
 	"ibsm/mad"
 	"ibsm/topo"
@@ -13,6 +14,9 @@ type Forwarding struct {
 	Rows   [][]uint8 // by SwitchIdx, up to Top: entries above it count as missing, as they do in a switch
 	Tracer *Tracer
 	homes  []home // by LID
+	topo   *topo.Topo
+	added  []bool           // by SwitchIdx, of what By returns: switches that there were not
+	to     []topo.SwitchIdx // by the number that a switch had before, of what By returns: that of now; nil for the same
 }
 
 // home is where packets to a LID leave the switches.
@@ -24,7 +28,7 @@ type home struct {
 
 // NewForwarding is that of tables.
 func NewForwarding(t *topo.Topo, l *topo.LIDs, tables *Tables) *Forwarding {
-	f := &Forwarding{Rows: make([][]uint8, len(t.Switches)), Tracer: NewTracer(t, l), homes: make([]home, len(l.Owner))}
+	f := &Forwarding{Rows: make([][]uint8, len(t.Switches)), Tracer: NewTracer(t, l), homes: make([]home, len(l.Owner)), topo: t}
 	for s, row := range tables.LFT {
 		f.Rows[s] = row[:min(len(row), int(tables.Top)+1)]
 	}
@@ -72,11 +76,83 @@ func (f *Forwarding) Blocks() int {
 	return (length + BlockSize - 1) / BlockSize
 }
 
+// By is the same forwarding with the switches numbered as in another subnet, which may have lost some and got others: the forwarding itself where they
+// have the same numbers. A switch that it does not have has no row and no way out; one that is lost comes after all of the other subnet. It is nil where
+// fewer than half of the switches of the other subnet are known. f may be nil.
+func (f *Forwarding) By(t *topo.Topo) *Forwarding {
+	if f == nil {
+		return nil
+	}
+	to, known := numbers(f.topo, t)
+	if to == nil {
+		return f
+	}
+	if known*2 < len(t.Switches) {
+		return nil
+	}
+	by := &Forwarding{to: to, Rows: make([][]uint8, len(t.Switches)+len(to)-known), Tracer: f.Tracer.renumbered(to, len(t.Switches)+len(to)-known), homes: make([]home, len(f.homes)), topo: t}
+	by.added = slices.Repeat([]bool{true}, len(t.Switches))
+	for s, is := range to {
+		if by.Rows[is] = f.Rows[s]; int(is) < len(by.added) {
+			by.added[is] = false
+		}
+	}
+	for lid, h := range f.homes {
+		if h.at != topo.None {
+			h.at = to[h.at]
+		}
+		by.homes[lid] = h
+	}
+	return by
+}
+
+// numbers are those of the switches of one subnet in another, and how many are in both; lost ones come after all others. They are nil where all have the number that they
+// had.
+func numbers(was, is *topo.Topo) (to []topo.SwitchIdx, known int) {
+	if was == is || slices.EqualFunc(was.Switches, is.Switches, func(a, b topo.NodeIdx) bool { return was.Nodes[a].GUID == is.Nodes[b].GUID }) {
+		return nil, len(is.Switches)
+	}
+	to = make([]topo.SwitchIdx, len(was.Switches))
+	at, lost := 0, topo.SwitchIdx(len(is.Switches))
+	for s, n := range was.Switches {
+		for at < len(is.Switches) && is.Nodes[is.Switches[at]].GUID < was.Nodes[n].GUID {
+			at++
+		}
+		if at < len(is.Switches) && is.Nodes[is.Switches[at]].GUID == was.Nodes[n].GUID {
+			to[s] = topo.SwitchIdx(at)
+			known++
+		} else {
+			to[s] = lost
+			lost++
+		}
+	}
+	return to, known
+}
+
+// Links is how many links packets to a LID pass from a switch; false where they do not arrive.
+func (f *Forwarding) Links(s topo.SwitchIdx, lid int) (links int, arrive bool) {
+	home := f.homeOf(lid)
+	for range MaxTrace {
+		if s == topo.None || lid >= len(f.Rows[s]) {
+			return 0, false
+		}
+		port := f.Rows[s][lid]
+		if s == home.at {
+			if port != 0 {
+				links++
+			}
+			return links, port == home.port
+		}
+		s = f.Tracer.Next(s, port)
+		links++
+	}
+	return 0, false
+}
+
 // Changed are the LIDs of which any route may have changed since. The routes to a LID are what
 // they were when each switch has the same entry for it, the ports by which packets come from
 // switch to switch lead where they led, and the LID is still at the same port of the same
-// switch. Switches count by their numbers: it does not matter who they are. All LIDs have
-// changed when was is nil or has another number of switches.
+// switch. All LIDs have changed when was is nil or knows few of the switches.
 func (f *Forwarding) Changed(was *Forwarding) LIDSet {
 	changed := make(LIDSet, f.Blocks())
 	if !f.Changes(was, changed.Add, func(_ topo.SwitchIdx, lid int) { changed.Add(lid) }) {
@@ -88,10 +164,11 @@ func (f *Forwarding) Changed(was *Forwarding) LIDSet {
 }
 
 // Changes calls moved for each LID that is not any more at the port of the switch where it was, and entry for each
-// entry of a switch that is not what it was, or whose port leads to another switch or to none since.
-// It reports false and calls neither when was is nil or has another number of switches.
+// entry of a switch that is not what it was, or whose port leads to another switch or to none since. All entries of a switch that was not there are others.
+// It reports false and calls neither when was is nil or knows few of the switches.
 func (f *Forwarding) Changes(was *Forwarding, moved func(lid int), entry func(s topo.SwitchIdx, lid int)) bool {
-	if was == nil || len(was.Rows) != len(f.Rows) {
+	was = was.By(f.topo)
+	if was == nil {
 		return false
 	}
 	blocks := f.Blocks()
@@ -102,6 +179,14 @@ func (f *Forwarding) Changes(was *Forwarding, moved func(lid int), entry func(s 
 	}
 	for i, row := range f.Rows {
 		s := topo.SwitchIdx(i)
+		if was.Added(s) {
+			for lid := range blocks * BlockSize {
+				if f.homeOf(lid).owned || rowEntry(row, lid) != NoPath {
+					entry(s, lid)
+				}
+			}
+			continue
+		}
 		unequal(blocks, was.Rows[s], row, func(lid int) { entry(s, lid) })
 		var turned [256]bool
 		turns := false
@@ -114,6 +199,17 @@ func (f *Forwarding) Changes(was *Forwarding, moved func(lid int), entry func(s 
 	}
 	return true
 }
+
+// Now is the number, in what By returned, of a switch that had one before; numbers from that of the switches on are of lost ones.
+func (f *Forwarding) Now(s topo.SwitchIdx) topo.SwitchIdx {
+	if f.to == nil || s == topo.None {
+		return s
+	}
+	return f.to[s]
+}
+
+// Added reports whether what By returned has a switch only because the other subnet has it.
+func (f *Forwarding) Added(s topo.SwitchIdx) bool { return f.added != nil && f.added[s] }
 
 // unequal calls do for the LIDs of so many blocks for which two rows of a switch have different entries.
 func unequal(blocks int, was, is []uint8, do func(lid int)) {

@@ -65,8 +65,26 @@ func NewTracer(t *topo.Topo, l *topo.LIDs) *Tracer {
 	return tr
 }
 
+// renumbered is the Tracer with other numbers of switches, by those that they had, and room for so many. Switches without one lead nowhere.
+func (tr *Tracer) renumbered(to []topo.SwitchIdx, count int) *Tracer {
+	r := &Tracer{lead: make([]int32, 256*count), owner: tr.owner}
+	for i := range r.lead {
+		r.lead[i] = leadNowhere
+	}
+	for s, is := range to {
+		lead := r.lead[256*int(is):][:256]
+		for num, next := range tr.lead[256*s:][:256] {
+			if next >= 0 {
+				next = int32(to[next])
+			}
+			lead[num] = next
+		}
+	}
+	return r
+}
+
 // Turns calls do for each port of a switch by which packets come to another switch than
-// by the same port in the other Tracer, or to none. Both are of as many switches.
+// by the same port in the other Tracer, or to none. Both have the switch.
 func (tr *Tracer) Turns(other *Tracer, s topo.SwitchIdx, do func(port uint8)) {
 	is, was := tr.lead[256*int(s):][:256], other.lead[256*int(s):][:256]
 	for port := range is {

@@ -9,12 +9,12 @@ import (
 	"ibsm/topo"
 )
 
-// base are the tables that an engine computed afresh last, for one that changes them as little as possible and returns to them. It is
-// immutable.
+// base are the tables that an engine computed afresh last, for one that changes them as little as possible and returns to them, or those of another
+// manager when they were found and repaired first. It is immutable.
 type base struct {
-	engine   string
+	engine   string     // found for tables of another manager
 	switches []mad.GUID // ascending
-	rows     [][]uint8  // of switches
+	lfts     [][]uint8  // of switches
 	links    []link     // between switches, as they were then, in order
 	uneven   bool       // they were found, and those that the engine would compute have less on the fullest link
 }
@@ -29,8 +29,11 @@ func (l link) compare(o link) int {
 	return cmp.Or(cmp.Compare(l.from, o.from), cmp.Compare(l.fromPort, o.fromPort), cmp.Compare(l.to, o.to), cmp.Compare(l.toPort, o.toPort))
 }
 
+// found is what stands for an engine where tables are another manager's.
+const found = "found"
+
 func newBase(engine string, t *topo.Topo, tables *routing.Tables) *base {
-	b := &base{engine: engine, rows: tables.LFT, links: linksOf(t)}
+	b := &base{engine: engine, lfts: tables.LFT, links: linksOf(t)}
 	for _, n := range t.Switches {
 		b.switches = append(b.switches, t.Nodes[n].GUID)
 	}
@@ -56,13 +59,21 @@ func linksOf(t *topo.Topo) (links []link) {
 // tables are those of a base for the switches of t; nil if it is another engine's, or t has links that it does not know: then these
 // would not be used. b may be nil.
 func (b *base) tables(engine string, t *topo.Topo) *routing.Tables {
-	if b == nil || b.engine != engine || b.lacks(linksOf(t)) {
+	if b == nil || b.lacks(linksOf(t)) {
+		return nil
+	}
+	return b.rows(engine, t)
+}
+
+// rows are those of a base for the switches of t, whatever its links; nil if it is another engine's. b may be nil.
+func (b *base) rows(engine string, t *topo.Topo) *routing.Tables {
+	if b == nil || b.engine != engine {
 		return nil
 	}
 	tables := &routing.Tables{LFT: make([][]uint8, len(t.Switches))}
 	for s, n := range t.Switches {
 		if i, is := slices.BinarySearch(b.switches, t.Nodes[n].GUID); is {
-			tables.LFT[s] = b.rows[i]
+			tables.LFT[s] = b.lfts[i]
 		}
 	}
 	return tables

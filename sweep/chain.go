@@ -129,9 +129,12 @@ func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
 	return nil
 }
 
-// repair keeps the routes found where they work.
+// repair keeps the routes found where they work, or returns to those that were found first. Where both together have a credit loop, only the former.
 func (a *attempts) repair(ctx context.Context) *routed {
-	r, err := a.repaired(ctx)
+	r, err := a.repaired(ctx, a.state.base.rows(found, a.out.Topo))
+	if err == nil && r.credit.Loop != nil && a.state.credit != nil && a.state.credit.Loop == nil {
+		r, err = a.repaired(ctx, nil)
+	}
 	if err == nil && r.credit.Loop != nil {
 		err = a.fit(ctx, r)
 	}
@@ -144,22 +147,22 @@ func (a *attempts) repair(ctx context.Context) *routed {
 	return r
 }
 
-// repaired are the routes found, repaired where they do not work. They count as min-hop's: they promise no more.
-func (a *attempts) repaired(ctx context.Context) (*routed, error) {
+// repaired are the routes found, repaired where they do not work. They count as min-hop's: they promise no more. first are those that were found first.
+func (a *attempts) repaired(ctx context.Context, first *routing.Tables) (*routed, error) {
 	e, closing := *a.chain.Repairs(), []repair.Route(nil)
 	e.Route = func(ctx context.Context, in routing.In) (*routing.Tables, error) {
 		tables, fitted := *in.Prev, a.state.fitting.State == Fitted
 		if fitted {
 			tables.SLs = a.state.sls
 		}
-		found := repair.In{Topo: in.Topo, LIDs: in.LIDs, Tables: &tables, Proof: a.state.credit, Workers: in.Workers}
+		problem := repair.In{Topo: in.Topo, LIDs: in.LIDs, Tables: &tables, Base: first, Proof: a.state.credit, Workers: in.Workers}
 		if rules := a.rules(tables.SLs, fitted); rules != nil {
-			found.Maps = rules.Maps
+			problem.Maps = rules.Maps
 		}
 		if was := a.state.report; was != nil {
-			found.Was, found.Good = was.Forwarding(), was.Good()
+			problem.Was, problem.Good = was.Forwarding(), was.Good()
 		}
-		result, err := repair.Tables(ctx, found)
+		result, err := repair.Tables(ctx, problem)
 		if err != nil {
 			return nil, err
 		}
@@ -169,6 +172,9 @@ func (a *attempts) repaired(ctx context.Context) (*routed, error) {
 	r, err := a.try(ctx, &e, routing.KeepWorking)
 	if err == nil {
 		r.closing = closing
+		if r.base = a.state.base; r.base == nil || r.base.engine != found {
+			r.base = newBase(found, a.out.Topo, r.tables)
+		}
 	}
 	return r, err
 }

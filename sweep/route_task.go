@@ -319,7 +319,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	d.members = out.Members
 	d.foreign = out.Foreign
 	out.Engine, out.Keep, out.Report, out.BeforeCut, out.Tables = r.engine.Name, r.keep, r.report, r.beforeCut, tables
-	out.Unused = r.keep == routing.KeepWorking && s.prev != nil && linksAdded(s.prev, t)
+	out.Unused = r.keep == routing.KeepWorking && s.prev != nil && linksAdded(s.prev, t) && r.base.lacks(linksOf(t))
 	if out.Closing = r.closing; out.Closing == nil && r.credit.Loop != nil && r.keep == routing.KeepWorking {
 		out.Closing = s.closing
 	}

@@ -521,6 +521,36 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// TestReturns: the routes of another manager are what they were when a link, a switch or a host is back, and no link is said to be unused.
+func TestReturns(t *testing.T) {
+	b := up(t, small, Config{})
+	b.Sweeper = New(b.cfg)
+	first := b.heavy()
+	spine := b.inner()
+	for i := range b.net.Nodes {
+		if strings.HasPrefix(b.net.Nodes[i].Desc, "spine") {
+			spine.Node = int32(i)
+		}
+	}
+	for _, lost := range []struct {
+		name       string
+		take, back func()
+	}{
+		{"link", func() { b.fabric.LinkDown(b.inner()) }, func() { b.fabric.LinkUp(b.inner()) }},
+		{"switch", func() { b.fabric.NodeDown(spine.Node) }, func() { b.fabric.NodeUp(spine.Node) }},
+		{"host", func() { b.fabric.NodeDown(b.node(mad.CA, 5)) }, func() { b.fabric.NodeUp(b.node(mad.CA, 5)) }},
+	} {
+		lost.take()
+		if out := b.heavy(); out.Keep != routing.KeepWorking || slices.EqualFunc(out.Tables.LFT, first.Tables.LFT, slices.Equal) {
+			t.Errorf("%s lost: keep %d, and nothing changed: a useless test", lost.name, out.Keep)
+		}
+		lost.back()
+		if out := b.heavy(); out.Keep != routing.KeepWorking || out.Unused || !slices.EqualFunc(out.Tables.LFT, first.Tables.LFT, slices.Equal) {
+			t.Errorf("%s back: keep %d, links unused: %v, or other tables", lost.name, out.Keep, out.Unused)
+		}
+	}
+}
+
 // inner is a port of a link between switches.
 func (b *harness) inner() net.End {
 	for at := range b.fabric.Ports() {

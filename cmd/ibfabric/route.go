@@ -17,6 +17,7 @@ import (
 	"ibsm/mad"
 	"ibsm/opensm/dump"
 	"ibsm/routing"
+	"ibsm/routing/candidates"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/file"
 	"ibsm/routing/quality"
@@ -238,6 +239,9 @@ func (r *route) prove(ctx context.Context, in routing.In, tables *routing.Tables
 	r.line("credit loops", "%s", loopText(in.Topo, loops[creditloop.BetweenHosts].Loop, "between hosts"))
 	r.line("", "%s", loopText(in.Topo, loops[creditloop.All].Loop, "with traffic of switch ports 0"))
 	r.line("proof", "%.3f s", took.Seconds())
+	if err := r.choices(ctx, in, tables); err != nil {
+		return err
+	}
 	if err := r.measure(ctx, in, tables); err != nil {
 		return err
 	}
@@ -246,6 +250,27 @@ func (r *route) prove(ctx context.Context, in routing.In, tables *routing.Tables
 		return fmt.Errorf("%d routes or entries are wrong", report.Bad())
 	case loops[creditloop.BetweenHosts].Loop != nil:
 		return errors.New("routes between hosts have a credit loop")
+	}
+	return nil
+}
+
+// choices prints how many ports adaptive routing could choose from, where the engine has ranked the switches.
+func (r *route) choices(ctx context.Context, in routing.In, tables *routing.Tables) error {
+	if tables.Ranks == nil {
+		return nil
+	}
+	c, err := candidates.Find(ctx, 0, in.Topo, tables.Ranks)
+	if err != nil {
+		return err
+	}
+	switch err := c.Prove(ctx, 0); {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		r.line("choices", "not every choice among ports would do: %v", err)
+	default:
+		choice := c.Choice()
+		r.line("choices", "from a switch with hosts to another %d ports would do at least, %.1f on average; with every choice packets arrive without a credit loop", choice.Least, choice.Mean)
 	}
 	return nil
 }

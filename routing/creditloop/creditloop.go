@@ -39,7 +39,7 @@ type Report struct {
 	// ports; end ports come last.
 	Findings []Finding
 
-	graph  *graph
+	graph  *graph  // its dependencies may be more than those of the packets
 	number []int32 // by lane * channels + channel; nil with a loop
 }
 
@@ -116,15 +116,23 @@ type Rules struct {
 // Find looks for a credit loop, and for ports that stop packets. The error is that of ctx.
 func Find(ctx context.Context, in In) (*Report, error) {
 	g := newGraph(in)
-	defer func() { g.deps, g.used = nil, nil }() // large, and not needed after this
-	descents, known, err := g.descents(ctx, in.Since)
+	defer func() { g.used = nil }() // large, and not needed after this
+	descents, since, err := g.descents(ctx, in.Since)
 	if err != nil {
 		return nil, err
 	}
 	r := &Report{graph: g}
-	if known && descents == nil {
-		r.number, r.Findings = in.Since.number, g.findings()
-		return r, nil
+	if since != nil {
+		// Packets to LIDs whose routes have not changed depend on channels as before.
+		g.add(since)
+		if r.number = since.number; descents != nil {
+			r.number, _ = g.order()
+		}
+		if r.number != nil {
+			r.Findings = g.findings()
+			return r, nil
+		}
+		clear(g.deps) // some that are no more may be what closes a circle
 	}
 	if err := g.follow(ctx, g.Changed(nil)); err != nil {
 		return nil, err

@@ -15,13 +15,17 @@ type Turn struct {
 	Next   uint8 // of the switch that Port leads to; it leads to a switch, too
 }
 
-// Covers reports whether the report proves other tables, too: all routes are those of the report, as far as
-// they go. In.Since does not matter.
-func (r *Report) Covers(in In) bool {
-	g, was := newGraph(in), r.graph
-	if r.number == nil || len(g.Rows) != len(was.Rows) || !g.comparable(r) {
-		return false
+// Covering is the report by the switches of other tables, if it proves these, too: all routes are those of the report, as far as
+// they go. Otherwise it is nil. In.Since does not matter. r may be nil.
+func (r *Report) Covering(in In) *Report {
+	if r == nil || r.number == nil {
+		return nil
 	}
+	g := newGraph(in)
+	if r = r.by(g); r == nil || !g.comparable(r) {
+		return nil
+	}
+	was := r.graph
 	var fresh, all []int // LIDs that packets come to
 	for lid, is := range g.dests {
 		if is {
@@ -40,11 +44,11 @@ func (r *Report) Covers(in In) bool {
 		for _, lid := range lids {
 			port := g.egress(0, s, lid)
 			if g.Tracer.Next(s, port) != topo.None && (turned[port] || was.egress(0, s, lid) != port || lid >= len(was.dests) || !was.dests[lid]) {
-				return false
+				return nil
 			}
 		}
 	}
-	return true
+	return r
 }
 
 // Rises reports whether packets come to a higher number by a turn. Routes whose turns all do so

@@ -163,7 +163,7 @@ func TestCovers(t *testing.T) {
 	s := routingtest.NewSubnet(t, "fattree:k=4", minhop.Route)
 	r := find(t, s, BetweenHosts, nil)
 	covers := func(s *routingtest.Subnet) bool {
-		return r.Covers(In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables)})
+		return nil != r.Covering(In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables)})
 	}
 	less := s.Changed()
 	for sw := range less.Tables.LFT {

@@ -10,15 +10,18 @@ import (
 )
 
 // descents are the switches from which packets to LIDs whose routes have changed come to a channel with a
-// lower number, by the numbers of an earlier report, ascending. Without any, the numbers prove these tables, too.
-// known is false where the numbers say nothing about these tables.
-func (g *graph) descents(ctx context.Context, since *Report) (from []topo.SwitchIdx, known bool, err error) {
-	if since == nil || !g.comparable(since) {
-		return nil, false, nil
+// lower number, by the numbers of an earlier report, ascending. Without any, the numbers prove these tables, too: they are
+// those of the report returned, which has the switches of g. It is nil where the numbers say nothing about these tables.
+func (g *graph) descents(ctx context.Context, since *Report) (from []topo.SwitchIdx, by *Report, err error) {
+	if since != nil {
+		since = since.by(g)
 	}
-	changed := g.Changed(since.graph.Forwarding)
-	if len(g.rules) > 1 {
-		changed.Union(g.Changed(g.rules[1].Forwarding))
+	if since == nil || !g.comparable(since) {
+		return nil, nil, nil
+	}
+	changed, known := g.turns(since)
+	if !known {
+		return nil, nil, nil
 	}
 	for lid, is := range g.dests {
 		if is && (lid >= len(since.graph.dests) || !since.graph.dests[lid]) {
@@ -26,7 +29,7 @@ func (g *graph) descents(ctx context.Context, since *Report) (from []topo.Switch
 		}
 	}
 	if err := g.follow(ctx, changed); err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	for c, number := range since.number {
 		rises := true
@@ -35,9 +38,23 @@ func (g *graph) descents(ctx context.Context, since *Report) (from []topo.Switch
 			from = append(from, topo.SwitchIdx(c%len(g.next)/g.ports))
 		}
 	}
-	clear(g.deps)
 	slices.Sort(from)
-	return slices.Compact(from), true, nil
+	return slices.Compact(from), since, nil
+}
+
+// add adds the dependencies of an earlier report, which has the same channels.
+func (g *graph) add(since *Report) {
+	for c, next := range since.graph.next {
+		if next != g.next[c] {
+			continue // they are of other channels now
+		}
+		for class := range g.classCount(topo.SwitchIdx(c / g.ports)) {
+			at := g.stream(topo.SwitchIdx(c/g.ports), uint8(c%g.ports), uint8(class)) * g.sls * g.words
+			for i, word := range since.graph.deps[at:][:g.sls*g.words] {
+				g.deps[at+i] |= word
+			}
+		}
+	}
 }
 
 // comparable reports whether packets to LIDs whose routes have not changed are on the lanes that
@@ -55,6 +72,9 @@ func (g *graph) comparable(since *Report) bool {
 	}
 	for i := range g.sources {
 		s := &g.sources[i]
+		if was.Forwarding.Added(s.at) {
+			continue // all entries there are others, and are looked at
+		}
 		at, is := slices.BinarySearchFunc(was.sources, was.input(s.at, s.class), func(o source, input int) int { return was.input(o.at, o.class) - input })
 		if !is || g.SLs != nil && !slices.EqualFunc(was.sources[at].flows, s.flows, func(a, b flow) bool { return a.rows[0] == b.rows[0] }) {
 			return false

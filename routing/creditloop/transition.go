@@ -100,34 +100,51 @@ func (t *transition) next(ctx context.Context, rest []topo.SwitchIdx) (now []top
 }
 
 // numbered is as many of the switches that are left as the numbers of the new rules prove: those from which
-// packets could come to a lower number wait until others are written. Nil if the numbers prove none.
+// packets could come to a lower number wait until others are written. Where that is not enough, those that no host is on go first, so that
+// packets which are sent there find the new ways, or last, when none are sent there any more. Nil if the numbers prove none.
 func (t *transition) numbered(ctx context.Context, rest []topo.SwitchIdx) (now []topo.SwitchIdx, err error) {
-	for _, s := range rest {
-		t.stage[s] = writing
-	}
 	for now = slices.Clone(rest); len(now) > 0; {
-		descents, known, err := newGraph(t.rules()).descents(ctx, t.in.Since)
+		from, known, err := t.descents(ctx, rest, now)
 		if err != nil {
 			return nil, err
 		}
-		if known && descents == nil {
+		if known && from == nil {
 			return now, nil
 		}
 		left := len(now)
-		for _, s := range descents {
-			if t.stage[s] == writing {
-				t.stage[s] = later
-			}
-		}
-		now = slices.DeleteFunc(now, func(s topo.SwitchIdx) bool { return t.stage[s] == later })
+		now = slices.DeleteFunc(now, func(s topo.SwitchIdx) bool { return slices.Contains(from, s) })
 		if len(now) == left {
 			break // others than those that are written come to lower numbers
 		}
 	}
+	hosts := make([]bool, len(t.stage))
+	for _, p := range t.in.Topo.EndPorts {
+		if s := t.in.Topo.SwitchOf(p); s != topo.None && t.in.Topo.IsHost(p) {
+			hosts[s] = true
+		}
+	}
+	for _, with := range []bool{false, true} {
+		now = slices.DeleteFunc(slices.Clone(rest), func(s topo.SwitchIdx) bool { return hosts[s] != with })
+		if len(now) == 0 || len(now) == len(rest) {
+			break
+		}
+		if from, known, err := t.descents(ctx, rest, now); err != nil || known && from == nil {
+			return now, err
+		}
+	}
+	return nil, nil
+}
+
+// descents are those while some of the switches that are left are written. known is false where the numbers of the new rules say nothing.
+func (t *transition) descents(ctx context.Context, rest, now []topo.SwitchIdx) (from []topo.SwitchIdx, known bool, err error) {
+	for _, s := range now {
+		t.stage[s] = writing
+	}
+	from, since, err := newGraph(t.rules()).descents(ctx, t.in.Since)
 	for _, s := range rest {
 		t.stage[s] = later
 	}
-	return nil, nil
+	return from, since != nil, err
 }
 
 // most is as many of some switches as can be written in any order, and the loop that keeps others from

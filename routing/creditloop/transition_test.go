@@ -58,8 +58,8 @@ func TestOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := In{Topo: is.Topo, LIDs: is.LIDs, Forwarding: now.Forwarding, SLs: now.SLs, Before: &old, Since: report}
-		if _, known, err := newGraph(in).descents(t.Context(), report); known != (report.Loop == nil) || err != nil {
-			t.Fatalf("seed %d, %s: %v, %v", seed, spec, known, err)
+		if _, since, err := newGraph(in).descents(t.Context(), report); (since != nil) != (report.Loop == nil) || err != nil {
+			t.Fatalf("seed %d, %s: %v, %v", seed, spec, since, err)
 		}
 		quick, err := Order(t.Context(), in, 64)
 		if err != nil {

@@ -37,6 +37,7 @@ func newRepair(in In) *repair {
 		r.tables.LFT[s], r.own[s] = slices.Repeat([]uint8{routing.NoPath}, r.size), true
 		copy(r.tables.LFT[s], row)
 	}
+	r.takeBack()
 	r.broken = make([][]uint64, r.size/routing.BlockSize)
 	r.found = routing.NewForwarding(in.Topo, in.LIDs, r.tables)
 	r.tracer = r.found.Tracer
@@ -52,6 +53,41 @@ func (r *repair) set(s topo.SwitchIdx, lid mad.LID, port uint8) {
 		r.tables.LFT[s], r.own[s] = slices.Clone(r.tables.LFT[s]), true
 	}
 	r.tables.LFT[s][lid] = port
+}
+
+// takeBack takes the entries of Base by which packets arrive.
+func (r *repair) takeBack() {
+	if r.Base == nil {
+		return
+	}
+	base := routing.NewForwarding(r.Topo, r.LIDs, &routing.Tables{LFT: r.Base.LFT, Top: r.LIDs.Top})
+	for i, first := range base.Rows {
+		s, row := topo.SwitchIdx(i), r.tables.LFT[i]
+		if len(first) == 0 || &first[0] == &row[0] {
+			continue
+		}
+		for lid, port := range first {
+			if port != row[lid] && port != routing.NoPath && r.arrives(base, s, lid) {
+				r.set(s, mad.LID(lid), port)
+				row = r.tables.LFT[i]
+			}
+		}
+	}
+}
+
+// arrives reports whether packets to a LID arrive from a switch, and over no unhealthy link.
+func (r *repair) arrives(f *routing.Forwarding, s topo.SwitchIdx, lid int) bool {
+	if _, arrive := f.Links(s, lid); !arrive {
+		return false
+	}
+	for at := f.Home(mad.LID(lid)); s != at; {
+		port := f.Rows[s][lid]
+		if r.Topo.Ports[r.Topo.Port(r.Topo.Switches[s], port)].Unhealthy {
+			return false
+		}
+		s = f.Tracer.Next(s, port)
+	}
+	return true
 }
 
 // before is the entry that a switch had, NoPath for none.

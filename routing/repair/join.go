@@ -16,13 +16,14 @@ import (
 type joiner struct {
 	*repair
 	order   []routing.Dest
-	hosts   [][]mad.LID      // by SwitchIdx: a LID of hosts there for each row of SLs
-	count   [][256]uint32    // by SwitchIdx of broken switches: destinations of weight that each port serves
-	weighs  []bool           // by LID
-	nearest []topo.SwitchIdx // of the broken switches, nearest first; without those that no cable leads from
-	links   []int32          // by SwitchIdx, to the LID in hand; unknown, or beyond
-	known   []topo.SwitchIdx // those whose links are not unknown
-	rises   []uint16         // by SwitchIdx with known links: SLs whose packets pass its way in the order of the proof
+	hosts   [][]mad.LID        // by SwitchIdx: a LID of hosts there for each row of SLs
+	count   [][256]uint32      // by SwitchIdx of broken switches: destinations of weight that each port serves
+	weighs  []bool             // by LID
+	inBlock [][]topo.SwitchIdx // by block of LIDs: the broken switches, ascending
+	nearest []topo.SwitchIdx   // of the broken switches, nearest first; without those that no cable leads from
+	links   []int32            // by SwitchIdx, to the LID in hand; unknown, or beyond
+	known   []topo.SwitchIdx   // those whose links are not unknown
+	rises   []uint16           // by SwitchIdx with known links: SLs whose packets pass its way in the order of the proof
 	broken  []topo.SwitchIdx
 	waiting [][]topo.SwitchIdx // by links
 	alone   topo.SwitchIdx     // links and nearest are those of LIDs there to which no other switch has a way; None for no such
@@ -72,9 +73,16 @@ func newJoiner(r *repair) *joiner {
 // reports whether there are any.
 func (j *joiner) clear(ctx context.Context) (any bool, err error) {
 	var switches []topo.SwitchIdx
-	for s := range j.own {
-		if slices.ContainsFunc(j.repair.broken, func(block []uint64) bool { return block != nil && block[s] != 0 }) {
-			switches = append(switches, topo.SwitchIdx(s))
+	j.inBlock = make([][]topo.SwitchIdx, len(j.repair.broken))
+	for s := range topo.SwitchIdx(len(j.own)) {
+		is := false
+		for i, block := range j.repair.broken {
+			if block != nil && block[s] != 0 {
+				j.inBlock[i], is = append(j.inBlock[i], s), true
+			}
+		}
+		if is {
+			switches = append(switches, s)
 		}
 	}
 	return len(switches) > 0, routing.Parallel(ctx, j.Workers, len(switches), func() func(int) {
@@ -126,7 +134,7 @@ func (j *joiner) slsFrom(s topo.SwitchIdx) (sls uint16) {
 // hosts' packets do not reach on a shortest way that follows the order of the proof; these stay as they are.
 func (j *joiner) joinAll(ctx context.Context) (later []target, err error) {
 	found := creditloop.In{Topo: j.Topo, LIDs: j.LIDs, Forwarding: j.found, SLs: j.tables.SLs, Maps: j.Maps, Workers: j.Workers}
-	if j.Proof == nil || !j.Proof.Covers(found) {
+	if j.Proof = j.Proof.Covering(found); j.Proof == nil {
 		if j.Proof, err = creditloop.Find(ctx, j.search()); err != nil {
 			return nil, err
 		}
@@ -167,10 +175,11 @@ func (j *joiner) search() creditloop.In {
 func (j *joiner) begin(t target) {
 	j.dest, j.lid, j.sls, j.broken = t.Dest, t.lid, 0, j.broken[:0]
 	bit := t.lid % routing.BlockSize
-	for s, lids := range j.repair.broken[t.lid/routing.BlockSize] {
-		if lids>>bit&1 != 0 {
-			j.broken = append(j.broken, topo.SwitchIdx(s))
-			j.sls |= j.slsFrom(topo.SwitchIdx(s))
+	block := int(t.lid / routing.BlockSize)
+	for _, s := range j.inBlock[block] {
+		if j.repair.broken[block][s]>>bit&1 != 0 {
+			j.broken = append(j.broken, s)
+			j.sls |= j.slsFrom(s)
 		}
 	}
 	if len(j.broken) == 0 {

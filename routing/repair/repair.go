@@ -1,5 +1,5 @@
 // Package repair repairs forwarding tables of any origin: those of another manager, of a file, or of any
-// engine. Entries by which packets arrive stay as they are. To each LID they form a tree that leads to
+// engine. Entries by which packets arrive stay as they are, or become again what they were at first. To each LID they form a tree that leads to
 // its owner; the other switches are joined to it, and nothing else changes. So what a repair costs
 // depends on what has changed in the subnet.
 //
@@ -29,6 +29,9 @@ type In struct {
 	// be nil.
 	Tables *routing.Tables
 	Maps   *routing.Maps // from SLs to lanes
+	// Base are tables to return to, by the same switches and LIDs; nil for none. Their entries take precedence where packets arrive by
+	// them alone: what is lost and comes back leaves no trace.
+	Base *routing.Tables
 	// Was is how the switches forwarded when packets to the LIDs of Good arrived from all of them, and no
 	// switch had an entry for those of them that nobody owned; nil if that is not known. It saves time.
 	Was  *routing.Forwarding
@@ -82,11 +85,15 @@ func Tables(ctx context.Context, in In) (*Result, error) {
 	return r.result(unavoidable), nil
 }
 
-// result has the rows of In.Tables that have come out as they were.
+// result has the rows of In.Tables and In.Base that have come out as they were.
 func (r *repair) result(unavoidable []Route) *Result {
-	for s, was := range r.In.Tables.LFT {
-		if r.own[s] && bytes.Equal(was, r.tables.LFT[s]) {
-			r.tables.LFT[s] = was
+	for s, row := range r.tables.LFT {
+		switch {
+		case !r.own[s]:
+		case s < len(r.In.Tables.LFT) && bytes.Equal(r.In.Tables.LFT[s], row):
+			r.tables.LFT[s] = r.In.Tables.LFT[s]
+		case r.Base != nil && bytes.Equal(r.Base.LFT[s], row):
+			r.tables.LFT[s] = r.Base.LFT[s]
 		}
 	}
 	return &Result{Tables: r.tables, Unavoidable: unavoidable}

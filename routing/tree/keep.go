@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"sync"
 
 	"ibsm/mad"
 	"ibsm/routing"
@@ -15,51 +16,177 @@ import (
 // only the routes that took it, or that have another length without it; and when it is back all is as it was. Loads are counted by
 // entries: each destination of hosts that has a port at a switch counts once there.
 
-// keep takes what stays from both tables. It leaves the rest without a port.
+// keep takes what stays from both tables. It leaves the rest without a port. Rows of the former that stay as they are become those of the result.
 func (p *placer) keep(ctx context.Context, all []destinations) error {
 	p.beyond = p.newBeyond()
-	return p.forEach(ctx, all, func(w *placer, at *destinations) error {
-		w.beyond = p.beyond
-		return w.keepAt(at)
+	w, err := p.newWays(ctx)
+	if err != nil {
+		return err
+	}
+	blocks := routing.RowLen(p.LIDs.Top) / routing.BlockSize
+	k := &keeping{placer: p, ways: w, all: all, others: p.withoutOwner(all)}
+	var keepers []*keeper
+	var mutex sync.Mutex
+	err = routing.Parallel(ctx, p.Workers, len(p.rows), func() func(int) {
+		w := &keeper{keeping: k, lost: make(routing.LIDSet, blocks), cut: make([]bool, len(all)), refused: len(all)}
+		mutex.Lock()
+		keepers = append(keepers, w)
+		mutex.Unlock()
+		return func(s int) { w.keep(topo.SwitchIdx(s)) }
+	})
+	if err != nil {
+		return err
+	}
+	lost, refused := make(routing.LIDSet, blocks), len(all)
+	for _, w := range keepers {
+		lost.Union(w.lost)
+		refused = min(refused, w.refused)
+	}
+	if refused < len(all) {
+		p.measureWays(all[refused].at)
+		return p.check(all[refused].at)
+	}
+	for i := range all {
+		for _, w := range keepers {
+			all[i].cut = all[i].cut || w.cut[i]
+		}
+		for j := range all[i].ports {
+			d := &all[i].ports[j]
+			d.others = lost.Has(int(d.lid))
+		}
+	}
+	if lost.Empty() {
+		return nil
+	}
+	return p.countEntries(ctx, all)
+}
+
+// withoutOwner are the LIDs that nobody has.
+func (p *placer) withoutOwner(all []destinations) (lids []int) {
+	owned := make([]bool, routing.RowLen(p.LIDs.Top))
+	for i := range all {
+		for j := range all[i].ports {
+			owned[all[i].ports[j].lid] = true
+		}
+	}
+	for lid, is := range owned {
+		if !is {
+			lids = append(lids, lid)
+		}
+	}
+	return lids
+}
+
+// countEntries sets the loads by the entries that stay.
+func (p *placer) countEntries(ctx context.Context, all []destinations) error {
+	hosts := make([]uint32, routing.RowLen(p.LIDs.Top)) // by LID: 1 for those of hosts
+	for i := range all {
+		for j := range all[i].ports {
+			if d := &all[i].ports[j]; d.host {
+				hosts[d.lid] = 1
+			}
+		}
+	}
+	return routing.Parallel(ctx, p.Workers, len(p.rows), func() func(int) {
+		return func(s int) {
+			load := (*[256]uint32)(p.load[s<<8:])
+			for lid, port := range p.rows[s] {
+				load[port] += hosts[lid]
+			}
+			load[routing.NoPath] = 0
+		}
 	})
 }
 
-func (p *placer) keepAt(at *destinations) error {
-	if err := p.begin(at); err != nil {
-		return err
-	}
-	for i := range at.ports {
-		d := &at.ports[i]
-		d.others, p.rows[at.at][d.lid] = false, d.egress
-		if d.host {
-			p.load[int(at.at)<<8|int(d.egress)]++
-		}
-	}
-	for s, cost := range p.cost {
-		if cost != unreachable && topo.SwitchIdx(s) != at.at {
-			p.keepOf(topo.SwitchIdx(s), at)
-		}
-	}
-	return nil
+// keeping is what all keepers share.
+type keeping struct {
+	*placer
+	ways   *ways
+	all    []destinations
+	others []int // LIDs that nobody has
 }
 
-// keepOf takes what stays of a switch. Its entries for what is at one switch mostly lie beside each other.
-func (p *placer) keepOf(s topo.SwitchIdx, at *destinations) {
-	row, first, last, load := p.rows[s], rowOf(p.Base, s), rowOf(p.Prev, s), p.load[int(s)<<8:][:256]
-	w := p.waysOf(s)
-	for i := range at.ports {
-		d := &at.ports[i]
-		port := portOf(first, d.lid)
-		if !w.leads(port) {
-			if port = portOf(last, d.lid); !w.leads(port) {
-				d.others = true
-				continue
-			}
+// keeper keeps entries of one switch after the other. It belongs to one goroutine.
+type keeper struct {
+	*keeping
+	lost    routing.LIDSet // to which some switch has no port left
+	cut     []bool         // by destinations: some switch has no way
+	refused int            // the first destinations to which hosts have no way though cables lead there; their number if there are none
+	leads   [256]int32     // by port of the switch in hand: where the row of the switch behind it begins, negative for none
+	goes    [256]int32     // likewise for ways that begin upwards
+}
+
+func (k *keeper) keep(s topo.SwitchIdx) {
+	for port := range k.leads {
+		k.leads[port], k.goes[port] = k.row(k.beyond.lower, s, port), k.row(k.beyond.higher, s, port)
+	}
+	size := routing.RowLen(k.LIDs.Top)
+	first, last := rowOf(k.Base, s), rowOf(k.Prev, s)
+	row, own := first, false
+	if len(first) != size {
+		row, own = bytes.Repeat([]uint8{routing.NoPath}, size), true
+		copy(row, first)
+	}
+	set := func(lid mad.LID, port uint8) {
+		if !own {
+			row, own = slices.Clone(row), true
 		}
-		if row[d.lid] = port; d.host {
-			load[port]++
+		row[lid] = port
+	}
+	for _, lid := range k.others {
+		if row[lid] != routing.NoPath {
+			set(mad.LID(lid), routing.NoPath)
 		}
 	}
+	falls, any := k.ways.from(k.ways.falls, s), k.ways.from(k.ways.any, s)
+	for i := range k.all {
+		at := &k.all[i]
+		ports := at.ports
+		if at.at == s {
+			for j := range ports {
+				if d := &ports[j]; row[d.lid] != d.egress {
+					set(d.lid, d.egress)
+				}
+			}
+			continue
+		}
+		links := any[at.at]
+		if links == noWay {
+			k.cut[i] = true
+			if k.hosts[s] > 0 && k.hosts[at.at] > 0 && k.parts[s] == k.parts[at.at] {
+				k.refused = min(k.refused, i)
+			}
+			for j := range ports {
+				set(ports[j].lid, routing.NoPath)
+			}
+			continue
+		}
+		rows, to := k.ways.any[at.at:], &k.goes
+		if falls[at.at] != noWay {
+			rows, to = k.ways.falls[at.at:], &k.leads
+		}
+		for j := range ports {
+			lid := ports[j].lid
+			if r := to[row[lid]]; r >= 0 && rows[r] == links-1 {
+				continue
+			}
+			port := portOf(last, lid)
+			if r := to[port]; r < 0 || rows[r] != links-1 {
+				port = routing.NoPath
+				k.lost.Add(int(lid))
+			}
+			set(lid, port)
+		}
+	}
+	k.rows[s] = row
+}
+
+// row is where the row of the switch behind a port begins.
+func (k *keeper) row(to []topo.SwitchIdx, s topo.SwitchIdx, port int) int32 {
+	if r := to[int(s)<<8|port]; r != topo.None {
+		return int32(int(r) * k.ways.width)
+	}
+	return -1
 }
 
 // beyond is where the ports of switches lead to, by switch * 256 + port: to higher ones, and to lower ones; None otherwise.
@@ -85,28 +212,6 @@ func (p *placer) newBeyond() *beyond {
 func (b *beyond) next(s topo.SwitchIdx, port uint8) topo.SwitchIdx {
 	at := int(s)<<8 | int(port)
 	return max(b.higher[at], b.lower[at])
-}
-
-// ways are the shortest ways from one switch to the one in hand.
-type ways struct {
-	to    []topo.SwitchIdx // by port
-	cost  []int32          // by switch
-	falls []bool           // by switch; nil if the way begins upwards
-	next  int32            // cost of the switch behind the port
-}
-
-func (p *placer) waysOf(s topo.SwitchIdx) ways {
-	w := ways{p.beyond.higher[int(s)<<8:][:256], p.cost, nil, p.cost[s] - 1}
-	if p.falls[s] {
-		w.to, w.falls = p.beyond.lower[int(s)<<8:][:256], p.falls
-	}
-	return w
-}
-
-// leads reports whether a shortest way begins with a port.
-func (w *ways) leads(port uint8) bool {
-	to := w.to[port]
-	return to != topo.None && w.cost[to] == w.next && (w.falls == nil || w.falls[to])
 }
 
 // rowOf is that of a switch in tables, which may have none.

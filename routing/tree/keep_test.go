@@ -12,6 +12,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
+	"ibsm/routing/certificate"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/minhop"
 	"ibsm/routing/routingtest"
@@ -66,6 +67,26 @@ type steady struct {
 	*routingtest.Living
 	whole        *topo.Topo // that base is for
 	base, tables *routing.Tables
+	report       *verify.Report     // of tables
+	credit       *creditloop.Report // likewise
+	changed      int                // entries
+	must         int                // of these, and of others, those that had to
+}
+
+// arrives follows packets from a switch, one link after the other.
+func (f *steady) arrives(tracer *routing.Tracer, rows [][]uint8, s topo.SwitchIdx, lid mad.LID) bool {
+	home, egress := routing.Home(f.Topo, f.LIDs.PortOf(lid))
+	for range f.Topo.Switches {
+		switch port := portOf(rows[s], lid); {
+		case s == home:
+			return port == egress
+		case tracer.Next(s, port) == topo.None:
+			return false
+		default:
+			s = tracer.Next(s, port)
+		}
+	}
+	return false
 }
 
 // follow routes the fabric after a change, and checks each entry. It returns why the engine refuses the fabric, if it does.
@@ -90,6 +111,15 @@ func (f *steady) follow(t *testing.T, was *topo.Topo) (refused error) {
 		for s := range topo.SwitchIdx(len(f.Topo.Switches)) {
 			is, first, last := portOf(tables.LFT[s], lid), portOf(in.Base.LFT[s], lid), portOf(in.Prev.LFT[s], lid)
 			leads := func(port uint8) bool { return w.leads(s, tracer.Next(s, port)) }
+			if is != last {
+				f.changed++
+			}
+			good := func(rows [][]uint8, port uint8) bool {
+				return s == home && port == egress || s != home && (leads(port) || w.any[s] == far && f.arrives(tracer, rows, s, lid))
+			}
+			if good(in.Base.LFT, first) && last != first || !good(in.Base.LFT, first) && !good(in.Prev.LFT, last) && good(tables.LFT, is) {
+				f.must++
+			}
 			switch {
 			case s == home && is != egress:
 				t.Fatalf("switch %d LID %d: port %d, not that of its owner", s, lid, is)
@@ -107,9 +137,22 @@ func (f *steady) follow(t *testing.T, was *topo.Topo) (refused error) {
 	if err != nil || report.Bad() > 0 {
 		t.Fatal(err, report.Count)
 	}
-	credit, err := creditloop.Find(t.Context(), creditloop.In{Topo: f.Topo, LIDs: f.LIDs, Forwarding: report.Forwarding()})
+	since, err := verify.Check(t.Context(), 0, f.Topo, f.LIDs, tables, f.report)
+	if err != nil || since.Routes != report.Routes || since.Count != report.Count || since.Longest != report.Longest || !slices.Equal(since.Good(), report.Good()) {
+		t.Fatalf("%v: %d routes, the longest %d links, %v; all followed: %d, %d, %v", err, since.Routes, since.Longest, since.Count, report.Routes, report.Longest, report.Count)
+	}
+	search := creditloop.In{Topo: f.Topo, LIDs: f.LIDs, Forwarding: report.Forwarding()}
+	credit, err := creditloop.Find(t.Context(), search)
 	if err != nil || credit.Loop != nil {
 		t.Fatal(err, creditloop.Text(f.Topo, credit.Loop, creditloop.Description))
+	}
+	search.Since = f.credit
+	if f.credit, err = creditloop.Find(t.Context(), search); err != nil || f.credit.Loop != nil {
+		t.Fatal(err, creditloop.Text(f.Topo, f.credit.Loop, creditloop.Description))
+	}
+	err = certificate.Check(t.Context(), certificate.In{Topo: f.Topo, LIDs: f.LIDs, Tables: tables, Hosts: true, Number: f.credit.Number})
+	if f.report = since; err != nil {
+		t.Fatal(err)
 	}
 	return nil
 }
@@ -211,6 +254,10 @@ func TestSteady(t *testing.T) {
 				}
 			}
 			t.Logf("%d of %d changes were routed, everything was back %d times", routed, events, back)
+			t.Logf("%d entries changed; %d had to", f.changed, f.must)
+			if f.changed*10 > f.must*11 {
+				t.Error("too many entries changed")
+			}
 			if routed < events/2 || back < events/20 {
 				t.Error("too few")
 			}

@@ -254,12 +254,19 @@ func (p *placer) isWay(s topo.SwitchIdx, g *group) bool {
 // count adds the routes of hosts to the load of links, up to switches that need another port than that of the digit.
 func (p *placer) count(d *destination) {
 	copy(p.flow, p.sources[d.class])
-	p.inOrder(func(s topo.SwitchIdx) {
-		if next := p.next[s]; next != topo.None && !p.free[s] {
+	for _, s := range p.byHeight { // as inOrder
+		if next := p.next[s]; next != topo.None && !p.falls[s] && !p.free[s] {
 			p.load[int(s)<<8|int(p.by[s])] += p.flow[s]
 			p.flow[next] += p.flow[s]
 		}
-	})
+	}
+	for h := len(p.byHeight) - 1; h >= 0; h-- {
+		s := p.byHeight[h]
+		if flow := p.flow[s]; flow > 0 && p.falls[s] && p.next[s] != topo.None && !p.free[s] {
+			p.load[int(s)<<8|int(p.by[s])] += flow
+			p.flow[p.next[s]] += flow
+		}
+	}
 }
 
 // inOrder calls do for each switch before those that its packets go on to.

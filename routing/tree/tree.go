@@ -44,9 +44,12 @@ func (s *Settings) routeOnce(ctx context.Context, in routing.In) (*routing.Table
 	if err := n.refusal(); err != nil {
 		return nil, err
 	}
-	rows, err := routing.EmptyRows(ctx, len(in.Topo.Switches), in.LIDs.Top)
-	if err != nil {
-		return nil, err
+	rows := make([][]uint8, len(in.Topo.Switches)) // those of In.Base, where they stay
+	if in.Base == nil {
+		var err error
+		if rows, err = routing.EmptyRows(ctx, len(in.Topo.Switches), in.LIDs.Top); err != nil {
+			return nil, err
+		}
 	}
 	if err := place(ctx, n, rows); err != nil {
 		return nil, err

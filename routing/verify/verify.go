@@ -6,6 +6,7 @@ package verify
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"ibsm/mad"
 	"ibsm/routing"
@@ -111,12 +112,15 @@ type checker struct {
 	part []int32 // by SwitchIdx: connected parts
 	// longest is, by LID, 1 + the links of its longest route, and 0 where any of its routes
 	// or entries is not good.
-	longest []uint8
+	longest  []uint8
+	farthest []topo.SwitchIdx // by LID: a switch from which that route starts; None where longest is 0, or nobody owns the LID
+	topo     *topo.Topo
 }
 
 func newChecker(t *topo.Topo, l *topo.LIDs, tables *routing.Tables) *checker {
-	c := &checker{Forwarding: routing.NewForwarding(t, l, tables), lids: l, part: routing.NewGraph(t).Components()}
+	c := &checker{Forwarding: routing.NewForwarding(t, l, tables), lids: l, part: routing.NewGraph(t).Components(), topo: t}
 	c.longest = make([]uint8, c.Blocks()*routing.BlockSize)
+	c.farthest = slices.Repeat([]topo.SwitchIdx{topo.None}, len(c.longest))
 	return c
 }
 
@@ -157,13 +161,21 @@ func (c *checker) check(block int, follow uint64, trace *routing.Trace, into *bl
 
 // judge adds what the fates of an owned LID amount to.
 func (c *checker) judge(lid mad.LID, fates []routing.Fate, into *blockReport) {
-	least, most := routing.Arrived, routing.Arrived
-	for _, fate := range fates {
-		least, most = min(least, fate), max(most, fate)
+	least, most, farthest := routing.Arrived, routing.Arrived, topo.SwitchIdx(0)
+	first := int(lid) * 31 % max(len(fates), 1) // not the same one for all LIDs: it may be lost
+	for i, fate := range fates[first:] {
+		if least = min(least, fate); fate > most {
+			most, farthest = fate, topo.SwitchIdx(first+i)
+		}
+	}
+	for s, fate := range fates[:first] {
+		if least = min(least, fate); fate > most {
+			most, farthest = fate, topo.SwitchIdx(s)
+		}
 	}
 	if least >= routing.Arrived && most <= routing.Arrived+MaxHops {
 		links := int(most - routing.Arrived)
-		c.longest[lid] = uint8(1 + links)
+		c.longest[lid], c.farthest[lid] = uint8(1+links), farthest
 		into.longest = max(into.longest, links)
 		return
 	}

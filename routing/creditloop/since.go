@@ -1,0 +1,147 @@
+package creditloop
+
+import (
+	"cmp"
+	"slices"
+
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// by is an earlier report with the switches numbered as in the subnet of g, and where its routes and LIDs came from. Channels of switches that it did not have
+// are numbered below all others; they are of packets that start there. It is nil where nothing can be said: few switches are known, or
+// lanes matter and the switches are others.
+func (r *Report) by(g *graph) *Report {
+	was := r.graph
+	f := was.Forwarding.By(g.Topo)
+	if f == was.Forwarding {
+		return r
+	}
+	if f == nil || was.ports != g.ports || was.checked() || len(was.rules) > 1 || r.number == nil {
+		return nil
+	}
+	is := &Report{graph: new(*was), number: make([]int32, was.lanes*len(g.next)), Findings: r.Findings}
+	is.graph.Forwarding, is.graph.Topo, is.graph.next = f, g.Topo, slices.Clone(g.next)
+	is.graph.rules = []Rules{{f, was.SLs, was.Maps}}
+	is.graph.streams = new(*was.streams)
+	is.graph.inputs, is.graph.count = len(g.Topo.Switches), len(g.next)
+	is.graph.deps = make([]uint64, was.sls*len(g.next)*was.words)
+	for i := range len(was.next) / was.ports {
+		s := int(f.Now(topo.SwitchIdx(i)))
+		if s >= len(g.Topo.Switches) {
+			continue
+		}
+		for port := range was.ports {
+			from, to := i*was.ports+port, s*was.ports+port
+			next := f.Now(was.next[from])
+			if is.graph.next[to] < 0 || !f.Added(is.graph.next[to]) {
+				is.graph.next[to] = min(next, topo.SwitchIdx(len(g.Topo.Switches)))
+			}
+			for lane := range was.lanes {
+				is.number[lane*len(g.next)+to] = r.number[lane*len(was.next)+from]
+			}
+			if next == g.next[to] {
+				copy(is.graph.deps[to*was.sls*was.words:][:was.sls*was.words], was.deps[from*was.sls*was.words:])
+			}
+		}
+	}
+	for c, next := range is.graph.next {
+		if int(next) == len(g.Topo.Switches) { // to one that is lost
+			is.graph.next[c] = topo.None
+		}
+	}
+	is.graph.sources = nil
+	for _, from := range was.sources {
+		if from.at = f.Now(from.at); int(from.at) < len(g.Topo.Switches) {
+			is.graph.sources = append(is.graph.sources, from)
+		}
+	}
+	slices.SortFunc(is.graph.sources, func(a, b source) int { return cmp.Compare(a.at, b.at) })
+	return is
+}
+
+// turns looks at the turns that packets make because entries are not what they were, whatever sends them. It returns the LIDs for which some lead to a channel whose
+// number is not higher, by the numbers of an earlier report, and for which more than entries have changed: their routes must be followed from
+// the sources. It adds the dependencies of the others.
+func (g *graph) turns(since *Report) (follow routing.LIDSet, known bool) {
+	t := &turner{graph: g, since: since, follow: make(routing.LIDSet, g.Blocks())}
+	for _, r := range g.rules {
+		if !r.Forwarding.Changes(since.graph.Forwarding, t.follow.Add, t.entry) {
+			return nil, false
+		}
+	}
+	return t.follow, true
+}
+
+// turner looks at changed entries.
+type turner struct {
+	*graph
+	since  *Report
+	follow routing.LIDSet
+}
+
+// entry looks at the turns of packets to a LID that come to a switch, as its entry has changed.
+func (t *turner) entry(s topo.SwitchIdx, lid int) {
+	if lid >= len(t.dests) || !t.dests[lid] || t.follow.Has(lid) {
+		return
+	}
+	if t.used != nil || !t.into(s, lid) || !t.onward(s, lid, 0) {
+		t.follow.Add(lid)
+	}
+}
+
+// into looks at the turns of packets from the switches around one.
+func (t *turner) into(s topo.SwitchIdx, lid int) bool {
+	for port := range t.ports {
+		q := t.next[int(s)*t.ports+port]
+		if q < 0 {
+			continue
+		}
+		for i := range t.rules {
+			by := t.egress(i, q, lid)
+			if by != routing.NoPath && t.next[int(q)*t.ports+int(by)] == s && !t.turn(q, by, s, lid) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// turn looks at the turns of packets that leave one switch by a port for another.
+func (t *turner) turn(from topo.SwitchIdx, by uint8, s topo.SwitchIdx, lid int) bool {
+	for i := range t.rules {
+		port := t.egress(i, s, lid)
+		if port == routing.NoPath || t.next[int(s)*t.ports+int(port)] < 0 {
+			continue
+		}
+		for sl := range uint8(t.sls) {
+			turn, rises := Turn{SL: sl, Switch: from, Port: by, Next: port}, true
+			t.eachLane(turn, func(a, b int) { rises = rises && t.since.number[a] < t.since.number[b] })
+			if !rises {
+				return false
+			}
+			for class := range t.classCount(from) {
+				t.depend(t.stream(from, by, uint8(class)), 1<<sl, port)
+			}
+		}
+	}
+	return true
+}
+
+// onward looks at the turns of packets that leave a switch, as far as they go.
+func (t *turner) onward(s topo.SwitchIdx, lid, links int) bool {
+	if links > routing.MaxTrace {
+		return false // they go round
+	}
+	for i := range t.rules {
+		port := t.egress(i, s, lid)
+		if port == routing.NoPath || i > 0 && port == t.egress(0, s, lid) {
+			continue
+		}
+		to := t.next[int(s)*t.ports+int(port)]
+		if to >= 0 && (!t.turn(s, port, to, lid) || !t.onward(to, lid, links+1)) {
+			return false
+		}
+	}
+	return true
+}
