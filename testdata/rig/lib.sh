@@ -10,7 +10,10 @@ start_sm() {
 # fail TEXT...: end the script with what is known.
 fail() {
 	echo "FAIL: $*"
-	tail -n 40 /tmp/sm.log
+	for log in /tmp/sm*.log; do
+		echo "$log:"
+		tail -n 40 $log
+	done
 	tail -n 20 /tmp/sm.out
 	tail -n 5 /tmp/fabricd.log
 	fabric ports
