@@ -98,6 +98,9 @@ func TestSecurity(t *testing.T) {
 	if err != nil || !is(open.Config, 1, 0, false, false, 50) || !slices.Contains(changed, "m_key_protection_level") {
 		t.Errorf("open again: %v, %v, changed %v", err, open.Config, changed)
 	}
+	if slices.Sort(changed); len(slices.Compact(slices.Clone(changed))) != len(changed) {
+		t.Errorf("a setting is named twice: %v", changed)
+	}
 	text = "keys_file /k\nsecurity tenants\nm_key_lease_period 30\nsweep_interval 40\n"
 	again, _, _, err := open.Reread(env)
 	if err == nil || again != open { // the lease would end before the next sweep

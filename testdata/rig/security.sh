@@ -32,18 +32,15 @@ up() { active 0 1 2 3 4 5 && paths 0 1 2 4 5; }
 stand() { in_state $master MASTER && in_state $standby STANDBY && up; }
 ports() { fabric keys | grep -c "$1"; }
 all() { [ $(ports "$1") = 8 ]; }
+keys() { [ $1 = $master ] && echo /tmp/a/keys || echo /tmp/b/keys; }
+key() { ibsmctl security show /tmp/a/keys | sed -n 's/m_key 0x//p'; }
+mirrors() { tail -n +$since /tmp/sm$standby.log | grep -q 'mirroring the client registrations of the master'; }
 different() { [ "$(fabric keys | sort -u -k 3,3 | wc -l)" = 8 ]; }
 none_of_before() { ! fabric keys | awk '{ print $3 }' | grep -qFf /tmp/former; }
 
-# witness FILE: what fabcheck reads beside M_Keys. It shows one M_Key to all agents: for the moment the console puts them at protection level 1.
-protect() { grep 'level 2' | while read -r node _ key _ _ _ lease _; do fabric set-key $node 0x$key $1 $lease; done; }
+# witness FILE: what fabcheck reads beside M_Keys.
 witness() {
-	fabric keys >/tmp/keys.now
-	protect 1 </tmp/keys.now
-	fabcheck --no-check --snapshot /tmp/snapshot >/tmp/fabcheck.out 2>&1
-	local status=$?
-	protect 2 </tmp/keys.now
-	[ $status = 0 ] || fail "fabcheck: $(cat /tmp/fabcheck.out)"
+	snapshot /tmp/snapshot
 	grep -v '^sm ' /tmp/snapshot | sed 's/ M_Key[A-Za-z]*=[^ ]*//g; s/ MasterSMLID=[^ ]*//; s/ CapabilityMask=[^ ]*//; s/ LifeTimeValue=[^ ]*//' >$1
 }
 # still WHAT: nothing has changed but M_Keys, and nothing was lost.
@@ -71,16 +68,26 @@ downed >/tmp/downed.first
 pinging=$!
 
 # Turning it on in an evening.
+since=$(wc -l </tmp/sm$standby.log)
 mkdir /tmp/a /tmp/b
 echo 'correct horse battery' >/tmp/phrase
 ibsmctl security new /tmp/a/keys && ibsmctl security export --passphrase-file /tmp/phrase /tmp/a/keys >/tmp/sealed || fail "no secret"
 ibsmctl security import --passphrase-file /tmp/phrase /tmp/b/keys </tmp/sealed || fail "no secret for the standby"
-settings $standby 'security tenants' 'keys_file /tmp/b/keys'
+for n in $master $standby; do
+	settings $n "keys_file $(keys $n)"
+	ctl $n config reload || fail "the manager at adapter $n does not reload"
+	sleep 5
+	in_state $master MASTER && ! in_state $standby MASTER || fail "the reload at adapter $n has made another master"
+done
+within 60 all "mkey $(key) level 1" || fail "not all ports have the m_key: $(fabric keys)"
+within 60 stand && within 20 mirrors || fail "the standby does not mirror the master"
+settings $standby 'security tenants' "keys_file $(keys $standby)"
 ctl $standby config reload || fail "the standby does not reload"
-sleep 15
-! in_state $standby MASTER || fail "the standby has become master"
-ctl $master security plan >/tmp/plan; tail -n 5 /tmp/plan
-settings $master 'security tenants' 'keys_file /tmp/a/keys'
+sleep 5
+stand || fail "the reload at the standby has made another master"
+ctl $master security plan >/tmp/plan || fail "no plan"
+grep PortInfo /tmp/plan | head -n 3
+settings $master 'security tenants' "keys_file $(keys $master)"
 ctl $master config reload || fail "the master does not reload"
 within 60 all 'level 2 lease 60' && different || fail "not all ports have an M_Key of their own: $(fabric keys)"
 within 60 stand || fail "the standby does not stand by"
@@ -103,8 +110,7 @@ ibsmctl security show /tmp/a/keys >/tmp/shown || fail "no keys are shown"
 { cat /tmp/shown; printf 'm_key_protection_level 2\nm_key_lease_period 60\npartition_config_file /tmp/partitions.conf\n'; } >/tmp/osm.conf
 OSM_CACHE_DIR=/tmp/dir$master OSM_TMP_DIR=/tmp/dir$master opensm -F /tmp/osm.conf -g $(port_guid $master) -p 8 -f /tmp/smosm.log >>/tmp/sm.out 2>&1 &
 opensm=$!
-key=$(sed -n 's/m_key 0x//p' /tmp/shown)
-within 90 in_state osm MASTER && within 60 all "mkey $key level 2" || fail "OpenSM does not take the fabric over: $(fabric keys)"
+within 90 in_state osm MASTER && within 60 all "mkey $(key) level 2" || fail "OpenSM does not take the fabric over: $(fabric keys)"
 still OpenSM
 kill $opensm
 wait $opensm
@@ -116,12 +122,12 @@ still "ibsm again"
 
 # And back to open.
 for n in $standby $master; do
-	settings $n 'security open' "keys_file /tmp/$([ $n = $master ] && echo a || echo b)/keys"
+	settings $n 'security open' "keys_file $(keys $n)"
 	ctl $n config reload || fail "the manager at adapter $n does not reload"
 done
-within 60 all "mkey $key level 1 lease 0" || fail "not all ports have the m_key: $(fabric keys)"
+within 60 all "mkey $(key) level 1 lease 0" || fail "not all ports have the m_key: $(fabric keys)"
 for n in $standby $master; do
-	settings $n 'm_key 0' 'm_key_protection_level 0' 'm_key_lease_period 0' "keys_file /tmp/$([ $n = $master ] && echo a || echo b)/keys"
+	settings $n 'm_key 0' 'm_key_protection_level 0' 'm_key_lease_period 0' "keys_file $(keys $n)"
 	ctl $n config reload || fail "the manager at adapter $n does not reload"
 done
 within 60 all 'mkey 0000000000000000 level 0 lease 0' || fail "ports keep an M_Key: $(fabric keys)"
