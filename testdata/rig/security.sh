@@ -73,12 +73,13 @@ mkdir /tmp/a /tmp/b
 echo 'correct horse battery' >/tmp/phrase
 ibsmctl security new /tmp/a/keys && ibsmctl security export --passphrase-file /tmp/phrase /tmp/a/keys >/tmp/sealed || fail "no secret"
 ibsmctl security import --passphrase-file /tmp/phrase /tmp/b/keys </tmp/sealed || fail "no secret for the standby"
-for n in $master $standby; do
-	settings $n "keys_file $(keys $n)"
-	ctl $n config reload || fail "the manager at adapter $n does not reload"
-	sleep 5
-	in_state $master MASTER && ! in_state $standby MASTER || fail "the reload at adapter $n has made another master"
-done
+settings $master "keys_file $(keys $master)"
+ctl $master config reload || fail "the master does not reload"
+sleep 5
+in_state $master MASTER && in_state $standby STANDBY || fail "the master's keys have made another master"
+end $standby
+settings $standby "keys_file $(keys $standby)"
+run $standby 3
 within 60 all "mkey $(key) level 1" || fail "not all ports have the m_key: $(fabric keys)"
 within 60 stand && within 20 mirrors || fail "the standby does not mirror the master"
 settings $standby 'security tenants' "keys_file $(keys $standby)"
@@ -91,6 +92,7 @@ settings $master 'security tenants' "keys_file $(keys $master)"
 ctl $master config reload || fail "the master does not reload"
 within 60 all 'level 2 lease 60' && different || fail "not all ports have an M_Key of their own: $(fabric keys)"
 within 60 stand || fail "the standby does not stand by"
+all 'level 2' || fail "a standby that knows the subnet had ports opened: $(fabric keys)"
 still tenants
 ctl $master security | tee /tmp/security | grep -v '^left'
 ctl $master security offenders
