@@ -90,7 +90,7 @@ port_down() { # ADDRESS
 	fabric up sw2 3 # by hand: the rig has no way back from Disabled by an SMP
 	within 40 active 5 || fail "the link of adapter 5 does not come back"
 }
-states() { grep -c 'Entering .* state' /tmp/sm$standby.log; }
+states() { grep -c 'Entering \(NOT.*\|MASTER\) state' /tmp/sm$standby.log; } # a lost poll has others
 leaves_state() { [ $(states) -gt $1 ]; }
 control() { # MODIFIER: to the standby, by LID and by directed route, with guessed keys
 	local key to was=$(states)
