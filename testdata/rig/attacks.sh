@@ -45,7 +45,7 @@ shows() { # TEXT COMMAND...
 	grep -q "$text" /tmp/answer
 }
 sends() { shows 'method 0x.. status 0x0000' fabricd -send "$tenant $*"; }
-query() { shows 'dump:' saquery -C vhca$tenant -t 300 "$@"; }
+query() { shows 'dump:' saquery -C vhca$tenant -t $((patience * 60)) "$@"; }
 
 # attack NAME REASON COMMAND...: whether the command, which the tenant gives, reaches its aim.
 attack() {
@@ -72,7 +72,7 @@ names_soon() { within 30 names "$@" || fail "the tenant is not named for all of 
 echo none >/tmp/offenders.last
 
 # Aims. What works is waited for longer.
-patience=15
+patience=30
 [ $MANAGER != tenants ] || patience=4
 table() { # ADDRESS BYTE: a forwarding table has this port for LIDs that nobody has
 	sends class=smp $1 method=set attr=0x19 mod=1 data=$(printf "$2%.0s" $(seq 64))
@@ -215,7 +215,7 @@ names_soon untrusted trap "trap 256"
 
 # With the M_Key of its own port, that the tenant sees in the TrapRepress to a trap of its own.
 own=$(lid_of hca$tenant/1)
-fabric inject $tenant class=smp dlid=$sm method=trap attr=2 data=840000010090$(hex 4 $own)00000000$(hex 4 $own)0000 | grep -q 'method 0x07' || fail "no TrapRepress"
+fabric inject $tenant class=smp dlid=$sm method=trap wait=20s attr=2 data=840000010090$(hex 4 $own)00000000$(hex 4 $own)0000 | grep -q 'method 0x07' || fail "no TrapRepress"
 key=0x$(fabric keys | sed -n "s/^hca$tenant mkey \([0-9a-f]*\) .*/\1/p")
 attack "Set(PortInfo) with the M_Key of its own port" "trap 256" port_down "dlid=$sw2 mkey=$key"
 

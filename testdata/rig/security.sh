@@ -1,6 +1,6 @@
 # docs/security.md as an operator follows it, on a fabric in use: from security open to tenants with an M_Key for each port, to the next
-# M_Keys, to an OpenSM and back by the files that it and ibsm keep, and back to open. No link leaves ACTIVE, no LID, route or P_Key is
-# another, and no packet is lost. Start with failover.net beside this script.
+# M_Keys, to an OpenSM and back by the files that it and ibsm keep, and back to open. No link leaves ACTIVE, and but for OpenSM's routes no
+# LID, route or P_Key is another, and no packet is lost. Start with failover.net beside this script.
 . /etc/rig-lib.sh
 start_fabric 6
 master=0 standby=1
@@ -101,6 +101,9 @@ within 60 none_of_before && all 'level 2 lease 60' && different || fail "not all
 within 20 stand || fail "the standby does not stand by after the rotation"
 still rotated
 
+ping_off
+there=$lost
+
 # An OpenSM with the same m_key and the files of the master, and back.
 fabric keys | awk '{ print $3 }' >/tmp/wanted
 within 20 has_all || fail "guid2mkey lacks an M_Key: $(cat /tmp/dir$master/guid2mkey; fabric keys)"
@@ -111,7 +114,7 @@ ibsmctl security show /tmp/a/keys >/tmp/shown || fail "no keys are shown"
 OSM_CACHE_DIR=/tmp/dir$master OSM_TMP_DIR=/tmp/dir$master opensm -F /tmp/osm.conf -g $(port_guid $master) -p 8 -f /tmp/smosm.log >>/tmp/sm.out 2>&1 &
 opensm=$!
 within 90 in_state osm MASTER && within 60 all "mkey $(key) level 2" || fail "OpenSM does not take the fabric over: $(fabric keys)"
-still OpenSM
+up || fail "OpenSM: not whole" # its routes are others
 kill $opensm
 wait $opensm
 run $master 8
@@ -121,9 +124,12 @@ within 20 has_all || fail "guid2mkey lacks an M_Key: $(cat /tmp/dir$master/guid2
 cp /tmp/dir$master/guid2mkey /tmp/dir$master/neighbors /tmp/dir$standby/
 run $standby 3
 within 60 stand || fail "the standby does not stand by again"
-still "ibsm again"
+up || fail "ibsm again: not whole"
 
 # And back to open.
+witness /tmp/first
+/opt/ip netns exec ns2 /opt/ping -i 0.01 10.1.0.5 >/tmp/ping.out 2>&1 &
+pinging=$!
 end $standby
 settings $master 'security open' "keys_file $(keys $master)"
 ctl $master config reload || fail "the master does not reload"
@@ -138,4 +144,4 @@ still open
 ping_off
 downed | cmp - /tmp/downed.first || fail "links were down"
 ! grep -q 'state DOWN\|NO-CARRIER' /tmp/links || fail "a link left ACTIVE: $(cat /tmp/links)"
-echo "ibsm: there and back, lost $lost"
+echo "ibsm: there, lost $there; and back, lost $lost"
