@@ -134,10 +134,10 @@ end $standby
 settings $master 'security open' "keys_file $(keys $master)"
 ctl $master config reload || fail "the master does not reload"
 within 60 all "mkey $(key) level 1 lease 0" || fail "not all ports have the m_key: $(fabric keys)"
-settings $master 'm_key 0' 'm_key_protection_level 0' 'm_key_lease_period 0' "keys_file $(keys $master)"
+settings $master 'impose m_key,m_key_protection_level' 'm_key 0' 'm_key_protection_level 0' 'm_key_lease_period 0' "keys_file $(keys $master)"
 ctl $master config reload || fail "the master does not reload"
 within 60 all 'mkey 0000000000000000 level 0 lease 0' || fail "ports keep an M_Key: $(fabric keys)"
-settings $standby 'm_key 0' 'm_key_protection_level 0' 'm_key_lease_period 0' "keys_file $(keys $standby)"
+settings $standby 'impose m_key,m_key_protection_level' 'm_key 0' 'm_key_protection_level 0' 'm_key_lease_period 0' "keys_file $(keys $standby)"
 run $standby 3
 within 60 stand || fail "the standby does not stand by at the end"
 still open
