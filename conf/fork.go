@@ -13,7 +13,7 @@ var forkKeys = map[string]string{
 	"ar_sl_mask":                      "see ar_mode for adaptive routing",
 	"enable_ar_by_device_cap":         "see ar_mode for adaptive routing",
 	"sharp_enabled":                   "aggregation nodes are treated as end ports and otherwise left unchanged",
-	"key_mgr_seed":                    "M_Keys of ports are derived from keys_file or m_key, and other keys are left unchanged",
+	"key_mgr_seed":                    "M_Keys of ports are derived from keys_file, and other keys are left unchanged",
 	"sa_etm_allow_guidinfo_rec_by_vf": "virtual ports are left unchanged",
 	"validate_smps":                   "answers are always checked",
 	"cc_key_enable":                   "congestion control keys are left unchanged",

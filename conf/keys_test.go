@@ -98,6 +98,9 @@ func TestSecurity(t *testing.T) {
 	if err != nil || !is(open.Config, 1, 0, false, false, 50) || !slices.Contains(changed, "m_key_protection_level") {
 		t.Errorf("open again: %v, %v, changed %v", err, open.Config, changed)
 	}
+	if slices.Sort(changed); len(slices.Compact(slices.Clone(changed))) != len(changed) {
+		t.Errorf("a setting is named twice: %v", changed)
+	}
 	text = "keys_file /k\nsecurity tenants\nm_key_lease_period 30\nsweep_interval 40\n"
 	again, _, _, err := open.Reread(env)
 	if err == nil || again != open { // the lease would end before the next sweep
@@ -162,6 +165,80 @@ func TestKeysStayHidden(t *testing.T) {
 	for text, bad := range map[string]bool{"security tenants\n": true, "security tenants\nkeys_file /k\n": false} {
 		if _, report := FromFile("o.conf", []byte(text)); (report.Err(Start) != nil) != bad {
 			t.Errorf("config check of %q: %v", text, report)
+		}
+	}
+}
+
+// TestSecuredConfigurations: of an opensm.conf after NVIDIA's security guide, and of one after the runbook of its controller, every line
+// takes effect, or a note says what becomes of it, and nothing is complained of. M_Keys of ports need keys_file beside them: without it the
+// start is refused, with what to add.
+func TestSecuredConfigurations(t *testing.T) {
+	const guide = `m_key 0x5eed5eed5eed5eed
+m_key_per_port TRUE
+m_key_lease_period 60
+m_key_protection_level 2
+sm_key 0xa11ce0a11ce0a11c
+sa_key 0xb0bb0bb0bb0bb0bb
+allowed_sm_guids 0x0002c90300000001,0x0002c90300000002
+periodic_key_update 3600
+sa_enhanced_trust_model TRUE
+sa_etm_allow_untrusted_guidinfo_rec FALSE
+sa_etm_allow_guidinfo_rec_by_vf FALSE
+sa_etm_allow_untrusted_proxy_requests FALSE
+sa_check_sgid_spoofing TRUE
+sa_rate_threshold 1000
+key_mgr_seed 0xffffffffffffffff
+vs_key_enable 2
+cc_key_enable 2
+n2n_key_enable 2
+`
+	const runbook = `m_key_protection_level 2
+m_key_lease_period 60
+m_key_per_port TRUE
+m_key 0x5eed5eed5eed5eed
+sm_key 0xa11ce0a11ce0a11c
+sa_key 0xb0bb0bb0bb0bb0bb
+allowed_sm_guids 0x0002c90300000001,0x0002c90300000002
+cc_key_enable 2
+n2n_key_enable 2
+vs_key_enable 2
+sa_enhanced_trust_model TRUE
+sa_etm_max_num_mcgs 128
+sa_etm_max_num_srvcs 32
+sa_etm_max_num_event_subs 32
+topo_config_file /etc/topoconfig.conf
+topo_config_enabled TRUE
+`
+	secret, _ := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
+	file, readable, text := secret.Text(), error(nil), ""
+	env := secretEnvironment(t, &text, &file, &readable)
+	for name, lines := range map[string]string{"security guide": guide, "runbook": runbook} {
+		text = lines + "keys_file /k\n"
+		l := Load([]string{"-F", "o.conf"}, env)
+		noted := map[int]bool{}
+		for _, f := range l.Report {
+			if f.Severity != Note {
+				t.Errorf("%s: %v", name, f)
+			}
+			noted[f.Position.Line] = true
+		}
+		for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
+			key, value, _ := strings.Cut(line, " ")
+			k := Find(key)
+			if k == nil {
+				if !noted[i+1] {
+					t.Errorf("%s: nothing is said of %s", name, line)
+				}
+				continue
+			}
+			s := l.Setting(k)
+			if want, err := k.parse(value, s.Value); err != nil || s.Value != want || s.Source != FromOpenSMConf || k.Effect != Acts {
+				t.Errorf("%s: %s is %s, from %v, with effect %v; %v", name, line, k.Format(s.Value), s.Source, k.Effect, err)
+			}
+		}
+		text = lines
+		if err := Load([]string{"-F", "o.conf"}, env).Report.Err(Start); err == nil || !strings.Contains(err.Error(), "name FILE as keys_file") {
+			t.Errorf("%s, without keys_file: %v", name, err)
 		}
 	}
 }

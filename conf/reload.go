@@ -76,8 +76,11 @@ func (l *Loaded) Reread(env Environment) (next *Loaded, changed []string, report
 	}
 	config, changed, report, err := l.Reload(f)
 	if err == nil {
-		changed = append(changed, config.deriveKeys(env, &report)...)
-		changed = append(changed, config.secure(&report)...)
+		for _, name := range append(config.deriveKeys(env, &report), config.secure(&report)...) {
+			if !slices.Contains(changed, name) {
+				changed = append(changed, name)
+			}
+		}
 		config.reconcile(&report)
 		err = report.Err(Reload)
 	}

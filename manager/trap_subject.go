@@ -68,7 +68,7 @@ func isOfNode(v *view.View, from, lid mad.LID) bool {
 // badMKeySender is the port that sent the SMP which trap 256 reports, None if it is not known. The
 // architecture has its LID in the notice (IBA 14.2.5.1). With qib and hfi1 of Linux that is the agent's own;
 // then the return path of a directed-route SMP leads back from the agent, up to the first adapter: what
-// it says beyond that is invented.
+// it says beyond that is invented. One without hops is from the agent's own host.
 func badMKeySender(v *view.View, n *smp.Notice) topo.PortIdx {
 	d := n.BadMKey()
 	agent, sender := portOf(v, n.IssuerLID()), portOf(v, d.LID())
@@ -81,6 +81,9 @@ func badMKeySender(v *view.View, n *smp.Notice) topo.PortIdx {
 		return topo.None
 	}
 	path := d.DRReturnPath()
+	if len(path) == 0 { // it has not left the node
+		return v.Topo.EndPort(agent)
+	}
 	isSwitch := func(p topo.PortIdx) bool { return v.Topo.Nodes[v.Topo.Ports[p].Node].Type == mad.Switch }
 	if len(path) > 0 && path[0] == 0 { // those drivers copy the field from its unused first byte on, and so not the last hop
 		if isSwitch(agent) {

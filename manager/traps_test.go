@@ -225,6 +225,9 @@ func TestBadMKeySender(t *testing.T) {
 			if got := report(path(append([]uint8{7, 9}, back...)...)); got != from {
 				t.Errorf("back by %v with an invented beginning: %d, want %d", back, got, from)
 			}
+			if got := report(path()); got != agent {
+				t.Errorf("without hops to %d: %d", agent, got)
+			}
 			isSwitch := v.Topo.Nodes[v.Topo.Ports[agent].Node].Type == mad.Switch
 			if got := report(path(append([]uint8{0}, back[:len(back)-1]...)...)); isSwitch && got != topo.None || !isSwitch && got != from {
 				t.Errorf("in the form of qib back by %v: %d, want %d", back, got, from)

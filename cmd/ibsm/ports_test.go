@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -269,6 +270,55 @@ func TestFDR10Alike(t *testing.T) {
 		}
 		if (changed > 0) != (c.src != "fdr10 0\n") {
 			t.Errorf("%q: OpenSM changes %d ports", c.src, changed)
+		}
+	}
+}
+
+// TestPortDisable: ibportstate at a host disables the switch port of another host under OpenSM and with security open; with security
+// tenants the switch refuses it, whatever the M_Key of the tenant's own port.
+func TestPortDisable(t *testing.T) {
+	secret, err := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(file, secret.Text(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		manager  int // of bothManagers
+		settings string
+		disabled bool
+	}{{0, "", true}, {1, "security open\n", true}, {1, "security tenants\nkeys_file " + file + "\n", false}} {
+		w := newTestSubnetOf(t, nettest.Generate(t, "fattree:k=4"), 2)
+		conf := filepath.Join(t.TempDir(), "opensm.conf")
+		if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"+c.settings), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		w.bringUp(append(bothManagers[c.manager].argv(t), "-F", conf, "-f", "stdout", "-s", "10", "-R", "minhop")...)
+		var at, zero net.End
+		own := mad.MKey(0)
+		w.server.Do(func(f *fabric.Fabric) {
+			at = f.Peer(w.ends[len(w.ends)-1])
+			zero = net.End{Node: at.Node}
+			tenant, _ := f.FindNode(w.hosts[1])
+			ports := secret.Ports(1)
+			own = mad.MKey(ports.Of(uint64(f.PortGUID(tenant))))
+		})
+		port := func() (info smp.PortInfo) {
+			w.server.Do(func(f *fabric.Fabric) { info = f.PortInfo(at) })
+			return info
+		}
+		for _, key := range []mad.MKey{0, own} {
+			argv := []string{"ibsim-run", "ibportstate", "-t", "100", "-y", fmt.Sprintf("%#x", uint64(key)), fmt.Sprint(w.lid(zero)), fmt.Sprint(at.Port), "disable"}
+			r := run(t, t.TempDir(), []string{"IBSIM_SOCKNAME=" + w.socket, "SIM_HOST=" + w.hosts[1]}, argv...)
+			info := port()
+			if disabled := info.PortPhysicalState() == smp.PhysDisabled; disabled != c.disabled || disabled != (r.status == 0) {
+				t.Errorf("%s, %q: %v: the port is %v, %v; status %d\n%s%s", bothManagers[c.manager].name, c.settings, argv, info.PortState(), info.PortPhysicalState(), r.status, r.stdout, r.stderr)
+			}
+			if c.disabled {
+				break
+			}
 		}
 	}
 }

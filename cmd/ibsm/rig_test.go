@@ -44,6 +44,10 @@ var rigScripts = []struct {
 	{file: "partition-groups.sh"},
 	{file: "tenants.sh"},
 	{file: "trust.sh", shows: "of 11 questions of a tenant 0 were answered, of 7 with the key 7; registrations the same yes, ports up yes; .* others lost 0 %"},
+	{file: "security.sh", net: "failover.net", shows: "there, lost 0 of [1-9].*; and back, lost 0 of [1-9]"},
+	{file: "attacks.sh", net: "failover.net", env: "MANAGER=opensm"},
+	{file: "attacks.sh", net: "failover.net", env: "MANAGER=open"},
+	{file: "attacks.sh", net: "failover.net", env: "MANAGER=tenants", shows: "under attack nothing has changed; lost 0 of [1-9].*; of 10 requests in a flood 10 were answered"},
 	{file: "subscribers.sh", net: "subscribers.net"},
 	{file: "lanes.sh", net: "failover.net", env: "MANAGER=ibsm"},
 	{file: "events.sh", rigs: true, front: true},
@@ -135,12 +139,58 @@ func TestRig(t *testing.T) {
 			if s.shows != "" && !regexp.MustCompile("(?m)^ibsm: .*"+s.shows).Match(out) {
 				t.Errorf("the script does not show %q\n%s", s.shows, tail(string(out)))
 			}
+			if s.file == "attacks.sh" {
+				checkAttacks(t, s.env, string(out))
+			}
 			for line := range strings.Lines(string(out)) {
 				if figure.MatchString(line) {
 					t.Log(strings.TrimSpace(line))
 				}
 			}
 		})
+	}
+}
+
+// attacksHead is the head of the table of attacks in docs/security.md. Its columns are what attacks.sh says with each MANAGER.
+const attacksHead = "| attack by a host | OpenSM | `security open` | `security tenants` | named as |"
+
+// checkAttacks compares what attacks.sh has measured with the documentation.
+func checkAttacks(t *testing.T, env, out string) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(text), attacksHead+"\n")
+	if !ok {
+		t.Fatalf("docs/security.md has no table %q", attacksHead)
+	}
+	table, _, _ = strings.Cut(table, "\n\n")
+	column := map[string]int{"MANAGER=opensm": 1, "MANAGER=open": 2, "MANAGER=tenants": 3}[env]
+	documented := map[string][]string{}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if len(cells) == 5 && cells[0] != "---" && cells[column] != "" {
+			documented[cells[0]] = cells
+		}
+	}
+	for line := range strings.Lines(out) {
+		said, ok := strings.CutPrefix(strings.TrimSpace(line), "attack: ")
+		if !ok {
+			continue
+		}
+		measured := strings.Split(said, " | ")
+		cells := documented[measured[0]]
+		delete(documented, measured[0])
+		if len(measured) != 4 || cells == nil || cells[column] != measured[2] || strings.Trim(cells[4], "`") != measured[3] {
+			t.Errorf("measured: %s; docs/security.md: %v", said, cells)
+		}
+	}
+	for name := range documented {
+		t.Errorf("%s does not try: %s", env, name)
 	}
 }
 

@@ -108,7 +108,7 @@ func writeSecret(file string, s *keys.Secret, stdout io.Writer) (err error) {
 	} else if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "wrote %s; name it as keys_file (keys.file in ibsm.toml) on all managers, on standbys first\n", file)
+	_, err = fmt.Fprintf(stdout, "wrote %s; name it as keys_file (keys.file in ibsm.toml) on all managers, on the master first\n", file)
 	return err
 }
 

@@ -10,7 +10,10 @@ start_sm() {
 # fail TEXT...: end the script with what is known.
 fail() {
 	echo "FAIL: $*"
-	tail -n 40 /tmp/sm.log
+	for log in /tmp/sm*.log; do
+		echo "$log:"
+		tail -n 40 $log
+	done
 	tail -n 20 /tmp/sm.out
 	tail -n 5 /tmp/fabricd.log
 	fabric ports
@@ -80,6 +83,33 @@ whole() { active 0 1 2 3 && paths 0 1 2 3; }
 
 # content: whether fabcheck, which asks the SA too, finds nothing.
 content() { fabcheck >/tmp/fabcheck.out 2>&1 && grep -q 'SA answers' /tmp/fabcheck.out; }
+
+# snapshot FILE [OPTION]...: what fabcheck reads of the whole fabric, with its options. It shows one M_Key to all agents: meanwhile the console
+# has all agents at protection level 1, again and again, since the manager protects them in its sweeps.
+snapshot() {
+	local file=$1 opener n status
+	shift
+	: >/tmp/letting-in
+	while [ -e /tmp/letting-in ]; do
+		fabric keys | sed -n 's/\(.*\) mkey \(.*\) level [23] lease \([0-9]*\) .*/\1 0x\2 1 \3/p' >/tmp/to-open
+		while read -r n; do fabric set-key $n; done </tmp/to-open
+		cat /tmp/to-open >>/tmp/opened
+		sleep 0.3
+	done &
+	opener=$!
+	sleep 2
+	for n in 1 2 3; do
+		fabcheck -C vhca0 --no-check --snapshot $file "$@" >/tmp/fabcheck.out 2>&1
+		status=$?
+		[ $status != 0 ] || break
+	done
+	rm /tmp/letting-in
+	wait $opener
+	fabric keys | while read -r n _ key _ level _ lease _; do
+		grep -q "^$n 0x$key 1 " /tmp/opened && [ $level = 1 ] && fabric set-key $n 0x$key 2 $lease
+	done
+	[ $status = 0 ] || fail "fabcheck: $(cat /tmp/fabcheck.out)"
+}
 
 # port_guid N: adapter N's port GUID.
 port_guid() { echo 0x$(sed 's/^fe80:0000:0000:0000://; s/://g' /sys/class/infiniband/vhca$1/ports/1/gids/0); }

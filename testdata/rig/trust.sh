@@ -40,7 +40,7 @@ saquery -C vhca1 CPI | grep -q . || fail "a tenant has no ClassPortInfo"
 registered_by_key() { for q in MCMR SR; do saquery -C vhca0 --smkey $sa_key $q; done | sort; }
 registered_by_key >/tmp/before
 guid2=$(port_guid 2 | sed 's/0x//')
-fabric inject 1 class=sa method=delete attr=0x38 mask=0x10003 data=ff12401bffff000000000000ffffffff$(printf fe80000000000000)$guid2 at=48:01 >/tmp/leave
+fabric inject 1 class=sa method=delete attr=0x38 mask=0x10003 data=ff12401bffff000000000000ffffffff$(printf fe80000000000000)$guid2 at=104:01 >/tmp/leave
 fabric inject 1 class=smp dr=0,1,1 method=set attr=0x15 mod=1 at=96:01 >/tmp/down
 registered_by_key >/tmp/after
 cmp -s /tmp/before /tmp/after && same=yes || same=no
