@@ -236,7 +236,6 @@ func (s sink) held(counts func() (qp0, qp1 int)) {
 	held(float64(qp1), "1")
 }
 
-// counters sends where the performance manager stands, and what infiniband_exporter says of its collectors.
 // congestionControl sends what devices hold of its settings.
 func (s sink) congestionControl(st *congestioncontrol.State) {
 	counts := map[ctl.CongestionState]int{}
@@ -250,6 +249,7 @@ func (s sink) congestionControl(st *congestioncontrol.State) {
 	s.counter("ibsm_congestion_control_requests_total", "Requests of congestion control.")(st.Sent)
 }
 
+// counters sends where the performance manager stands, and what infiniband_exporter says of its collectors.
 func (s sink) counters(st *ctl.CounterStatus) {
 	s.gauge("ibsm_counters_enabled", "1 if the performance manager reads counters.")(truth(st.Enabled))
 	if st.Sweeps == 0 {
