@@ -55,10 +55,8 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		s.transfers(shell.SATransfers())
 		s.registrations(shell.SARegistrations())
 		s.held(shell.Held)
-		if w := shell.CongestionControl(); w != nil {
-			if st, ok := w.State(context.Background()); ok && st.Enabled {
-				s.congestionControl(st)
-			}
+		if st, err := c.control.CongestionState(context.Background()); err == nil && st.Enabled {
+			s.congestionControl(st)
 		}
 		if counters, err := c.control.CounterStatus(context.Background()); err == nil {
 			s.counters(counters)

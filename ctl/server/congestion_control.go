@@ -20,18 +20,12 @@ var congestionStates = map[congestioncontrol.Standing]ctl.CongestionState{
 
 // CongestionControl is what devices hold of the settings of congestion control.
 func (d *Server) CongestionControl(ctx context.Context) (*ctl.CongestionControl, error) {
-	shell := d.shell.Load()
-	if shell == nil || shell.CongestionControl() == nil {
-		return nil, fmt.Errorf("%w: the manager is waiting for its port", ctl.ErrNotNow)
+	s, err := d.CongestionState(ctx)
+	if err != nil {
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, orderPatience)
-	defer cancel()
-	s, ok := shell.CongestionControl().State(ctx)
-	if !ok {
-		return nil, fmt.Errorf("%w: the writer of congestion control does not answer", ctl.ErrNotNow)
-	}
+	v := d.shell.Load().View()
 	out := &ctl.CongestionControl{Enabled: s.Enabled, Requests: s.Sent, Devices: make([]ctl.CongestionDevice, 0, len(s.Devices))}
-	v := shell.View()
 	for i := range s.Devices {
 		dev := &s.Devices[i]
 		row := ctl.CongestionDevice{Node: dev.Port.Node.String(), Port: dev.Port.Num, Type: dev.Port.Type.String(), LID: uint16(dev.Port.To.LID),
@@ -47,4 +41,19 @@ func (d *Server) CongestionControl(ctx context.Context) (*ctl.CongestionControl,
 		out.Devices = append(out.Devices, row)
 	}
 	return out, nil
+}
+
+// CongestionState is what devices hold of the settings of congestion control.
+func (d *Server) CongestionState(ctx context.Context) (*congestioncontrol.State, error) {
+	shell := d.shell.Load()
+	if shell == nil || shell.CongestionControl() == nil {
+		return nil, fmt.Errorf("%w: the manager is waiting for its port", ctl.ErrNotNow)
+	}
+	ctx, cancel := context.WithTimeout(ctx, orderPatience)
+	defer cancel()
+	s, ok := shell.CongestionControl().State(ctx)
+	if !ok {
+		return nil, fmt.Errorf("%w: the writer of congestion control does not answer", ctl.ErrNotNow)
+	}
+	return s, nil
 }
