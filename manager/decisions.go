@@ -136,8 +136,8 @@ func (c *Core) readAsStandby(t *topo.Topo) {
 	c.fx.do(StoodBy{&view.View{Topo: t, LIDs: topo.NewLIDs(base, make([]uint8, len(t.Ports)))}})
 }
 
-// handOver hands the mastership over, to stand by or to end. HANDOVER leaves before what is
-// under way is dropped.
+// handOver hands the mastership over, to stand by or to end. What is under way is dropped first, so that a HANDOVER
+// that is lost is sent again: a manager that is MASTER, too, learns by it that switches may hold what is not its own.
 func (c *Core) handOver() {
 	if c.handover.state != staying {
 		c.abandon()
@@ -147,11 +147,10 @@ func (c *Core) handOver() {
 	}
 	c.elect.locate(c.sweeps.found)
 	c.ownTerm()
-	c.cancel()
-	c.elect.order(&c.fx, c.polledKey(), smp.ControlHandover, smp.Master, c.sent)
-	c.fx.flush()
+	key := c.polledKey()
 	c.fx.log(info, "handing the mastership over", "guid", c.elect.Polled())
 	c.standBy()
+	c.elect.order(&c.fx, key, smp.ControlHandover, smp.Master, c.sent)
 }
 
 // leave ends this manager, a MASTER when it has handed the mastership over, if there is

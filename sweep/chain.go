@@ -131,8 +131,9 @@ func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
 
 // repair keeps the routes found where they work, or returns to those that were found first. Where both together have a credit loop, only the former.
 func (a *attempts) repair(ctx context.Context) *routed {
-	r, err := a.repaired(ctx, a.state.base.rows(found, a.out.Topo))
-	if err == nil && r.credit.Loop != nil && a.state.credit != nil && a.state.credit.Loop == nil {
+	first := a.state.base.rows(found, a.out.Topo)
+	r, err := a.repaired(ctx, first)
+	if err == nil && r.credit.Loop != nil && first != nil {
 		r, err = a.repaired(ctx, nil)
 	}
 	if err == nil && r.credit.Loop != nil {
