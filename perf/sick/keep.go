@@ -36,8 +36,8 @@ type Relapse struct {
 	Times int      `json:"times"`
 }
 
-// maxKept bounds each list of Kept, and the relapses that a Watch knows.
-const maxKept = 4096
+// MaxKept bounds each list of Kept, and the relapses that a Watch knows.
+const MaxKept = 4096
 
 // Same reports whether as much is known: the counts of findings do not matter.
 func (k *Kept) Same(o *Kept) bool {
@@ -67,8 +67,8 @@ func Decode(text []byte) (*Kept, error) {
 	if err := json.Unmarshal(text, k); err != nil {
 		return &Kept{}, fmt.Errorf("sick links: %w", err)
 	}
-	if max(len(k.Found), len(k.Relapses), len(k.Excluded)) > maxKept {
-		return &Kept{}, fmt.Errorf("sick links: more than %d", maxKept)
+	if max(len(k.Found), len(k.Relapses), len(k.Excluded)) > MaxKept {
+		return &Kept{}, fmt.Errorf("sick links: more than %d", MaxKept)
 	}
 	for i := range k.Excluded {
 		if e := &k.Excluded[i]; e.Action == Report || e.Action > Disable || e.State > Returning {
@@ -102,12 +102,12 @@ func (k *Kept) Without(port, peer perf.Key) *Kept {
 func (w *Watch) Keep(excluded []Excluded, at func(time.Duration) int64) *Kept {
 	k := &Kept{Excluded: excluded}
 	for _, f := range w.Findings() {
-		if len(k.Found) < maxKept {
+		if len(k.Found) < MaxKept {
 			k.Found = append(k.Found, KeptFinding{f.Port, f.Peer, f.Rule.Name, at(f.Since), f.Counted, f.Most, f.Relapses})
 		}
 	}
 	for at, times := range w.relapses {
-		if len(k.Relapses) < maxKept {
+		if len(k.Relapses) < MaxKept {
 			k.Relapses = append(k.Relapses, Relapse{at.port, w.rules[at.rule].Name, times})
 		}
 	}

@@ -21,12 +21,14 @@ var mutants = []struct{ name, file, old, new string }{
 	{"the other end is blamed", "watch.go", "f = &Finding{Port: at.port,", "f = &Finding{Port: w.peers[at.port],"},
 	{"a silent fabric is that of sick agents", "watch.go", "if 2*s.silent > s.all {", "if false {"},
 	{"a dry run changes links", "exclude.go", "to.Does = min(to.Would, d.Limits.Most)", "to.Does = to.Would"},
-	{"there is no limit", "exclude.go", "case !d.out[p] && d.taken >= d.Limits.links(d.all):", "case false:"},
+	{"there is no limit", "exclude.go", "case !d.out[p] && d.taken >= d.Limits.links(d.all), ", "case "},
 	{"the only way is taken", "exclude.go", "more := d.pieces() > d.parts", "more := d.pieces() > d.parts+1"},
 	{"what is out of use already does not count as missing", "exclude.go", "|| d.out[p] || t.Ports[p].Unhealthy", "|| t.Ports[p].Unhealthy"},
 	{"links of hosts are taken", "exclude.go", "case !d.Topo.BetweenSwitches(p):", "case false:"},
-	{"a link that is clean stays out of use", "exclude.go", "if e.State == InForce && !e.ByHand {\n\t\te.Action", "if false {\n\t\te.Action"},
-	{"a port stays disabled", "exclude.go", "(e.Action != Disable || !d.disabled(&e) && !d.rising(e.Port))", "true"},
+	{"a link that is clean stays out of use", "exclude.go", "case d.ends(&e):", "case false:"},
+	{"a port stays disabled", "exclude.go", "if d.disabled(e) {", "if false {"},
+	{"a port stays disabled while routes only avoid its link", "exclude.go", "if wanted < e.Action {", "if wanted == Report {"},
+	{"what is disabled is not counted", "exclude.go", "(d.mark(e.Port) || d.disabled(&e)) && !e.ByHand", "d.mark(e.Port) && !e.ByHand"},
 	{"a restart forgets relapses", "keep.go", "w.relapses[at] = max(w.relapses[at], r.Times)", "_ = at"},
 }
 
