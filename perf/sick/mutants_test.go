@@ -14,6 +14,7 @@ var mutants = []struct{ name, file, old, new string }{
 	{"errors of other links count", "rules.go", "const Receiver = pma.ErrorCounters &^ (1<<pma.PortRcvRemotePhysicalErrors | 1<<pma.PortXmitDiscards", "const Receiver = pma.ErrorCounters &^ (1<<pma.QP1Dropped"},
 	{"one or two errors are a rate", "rules.go", "const leastPerBit = 3", "const leastPerBit = 1"},
 	{"a link-down counts though the other end rebooted", "watch.go", "\t\tif answers[d.peer] {\n\t\t\tw.events", "\t\tif true {\n\t\t\tw.events"},
+	{"a link-down counts though the other end had rebooted when it was counted", "watch.go", "if h := sure[k]; !h.lost {", "if h := sure[k]; true {"},
 	{"readings that are doubted count", "watch.go", "if d.Note&(restarted|doubted) != 0 || w.nothing(d) {", "if w.nothing(d) {"},
 	{"the rest of a window counts for ever", "watch.go", "return e.at <= end-r.Window", "return false"},
 	{"a port that nobody reads becomes clean", "watch.go", "f.clean += read[at.port]", "f.clean += 5 * time.Minute"},
