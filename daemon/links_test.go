@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ibsm/ctl/server"
+	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/partitions"
 	"ibsm/perf"
@@ -36,7 +37,12 @@ func TestLinks(t *testing.T) {
 	found := &server.FoundLinks{Findings: []sick.Finding{{Port: k, Peer: peer, Rule: &rule}}, Kept: &sick.Kept{
 		Found: []sick.KeptFinding{{Port: k, Peer: peer, Rule: "r", Since: 5}}, Relapses: []sick.Relapse{{Port: k, Rule: "r", Times: 2}}}}
 	decide := func(o *fixture) []sick.Decision {
-		_, d := o.decideLinks(func() *server.FoundLinks { return found })
+		var d []sick.Decision
+		o.decideLinks(func() *server.FoundLinks { return found }, func(_ []sick.Finding, decisions []sick.Decision, kept *sick.Kept) {
+			if d = decisions; !kept.Same(keptLinks(o.state.links())) {
+				t.Errorf("%+v is shown, %+v is kept", kept, o.state.links())
+			}
+		})
 		return d
 	}
 	forget := func() {}
@@ -133,6 +139,18 @@ func TestLinks(t *testing.T) {
 	must("by hand", c, 1, 0)
 	decide(c)
 	must("its time is over", c, 0, 0)
+
+	// No more are taken out of use than can be kept.
+	c.change(func(next *inForce) {
+		many := &sick.Kept{}
+		for i := range sick.MaxKept {
+			many.Excluded = append(many.Excluded, sick.Excluded{Port: perf.Key{Node: 0x99, Port: uint8(i)}, Peer: perf.Key{Node: mad.GUID(0x100000 + i)}, Action: sick.Avoid, ByHand: true})
+		}
+		next.links = many
+	})
+	if err := c.isolate(k, peer, time.Time{}); err != errTooMany {
+		t.Errorf("one more than can be kept: %v", err)
+	}
 }
 
 // strippedOfLinks is a policy of a master that knows of no sick link.

@@ -109,6 +109,23 @@ func TestHeal(t *testing.T) {
 	b.is("3 bit-errors")
 }
 
+// TestRestore: what a Watch found by itself is forgotten where the master has healed it, and stays where the master has it, too.
+func TestRestore(t *testing.T) {
+	b := newBench(t, Defaults, 2)
+	b.readings(3, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 3: one(pma.SymbolErrorCounter, 100)})
+	b.readings(200, nil) // both relapse
+	b.readings(4, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 3: one(pma.SymbolErrorCounter, 100)}) // the last confirms three
+	b.is("1 bit-errors", "3 bit-errors")
+	epoch := func(at time.Duration) int64 { return int64(at / time.Second) }
+	b.w.Restore(b.w.Keep(nil, epoch).Without(key(1), key(2)), func(at int64) time.Duration { return time.Duration(at) * time.Second })
+	b.is("3 bit-errors")
+	b.read(nil)
+	b.is("3 bit-errors")
+	if k := b.w.Keep(nil, epoch); len(k.Relapses) != 1 || k.Relapses[0].Port != key(3) || k.Found[0].Relapses != 1 {
+		t.Errorf("%+v", k)
+	}
+}
+
 // FuzzDecode: whatever is kept, what is taken of it is encoded to the same again.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"found":[{"port":{"Node":1,"Port":2},"rule":"x","relapses":-4}],"excluded":[{"action":1}]}`))
