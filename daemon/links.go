@@ -33,7 +33,12 @@ func linkLimits(c *conf.Config) sick.Limits {
 
 // takeLinks takes what the master knows of links.
 func (c *configuration) takeLinks(next *inForce, k *sick.Kept) {
-	if k = keptLinks(k); !k.Same(keptLinks(next.links)) {
+	was := keptLinks(next.links)
+	if k = keptLinks(k); !k.Same(was) {
+		byRule := func(e sick.Excluded) bool { return !e.ByHand }
+		if counterSettings(next.own).Interval == 0 && slices.ContainsFunc(k.Excluded, byRule) && !slices.ContainsFunc(was.Excluded, byRule) {
+			c.logger.Warn("the master has sick links out of use, and this manager reads no counters: if it takes over, they return", "links", len(k.Excluded))
+		}
 		next.links = k
 		c.kept.keepLinks(k)
 		c.adopt(k)

@@ -115,6 +115,16 @@ func TestLinks(t *testing.T) {
 	}
 	must("healed", standby, 0, 0)
 
+	// Another standby reads no counters, so that links would return: it warns of that once.
+	deaf := newFixture(t, "perfmgr FALSE\n", "Default=0x7fff: ALL=full;\n")
+	deaf.hears(c.managerConfig(c.current.Load()).Registrar.Mirror.Policy)
+	deaf.hears(strippedOfFindings(t, c))
+	for o, times := range map[*fixture]int{deaf: 1, standby: 0} {
+		if got := strings.Count(o.log.String(), "this manager reads no counters: if it takes over, they return"); got != times {
+			t.Errorf("%d warnings, want %d: %s", got, times, o.log.String())
+		}
+	}
+
 	// A manager starts again.
 	c.change(func(next *inForce) { next.links = nil })
 	c.again()
@@ -154,12 +164,19 @@ func TestLinks(t *testing.T) {
 }
 
 // strippedOfLinks is a policy of a master that knows of no sick link.
-func strippedOfLinks(t *testing.T, c *fixture) []byte {
+func strippedOfLinks(t *testing.T, c *fixture) []byte { return withLinks(t, c, nil) }
+
+// strippedOfFindings is a policy of a master that has links out of use, and knows nothing else of them.
+func strippedOfFindings(t *testing.T, c *fixture) []byte {
+	return withLinks(t, c, &sick.Kept{Excluded: c.current.Load().links.Excluded})
+}
+
+func withLinks(t *testing.T, c *fixture, k *sick.Kept) []byte {
 	p, err := newMasterPolicy(c.managerConfig(c.current.Load()).Registrar.Mirror.Policy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.links = nil
+	p.links = k
 	return p.encode()
 }
 

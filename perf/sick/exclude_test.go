@@ -113,7 +113,7 @@ func TestHeal(t *testing.T) {
 func TestRestore(t *testing.T) {
 	b := newBench(t, Defaults, 2)
 	b.readings(3, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 3: one(pma.SymbolErrorCounter, 100)})
-	b.readings(200, nil) // both relapse
+	b.readings(200, nil)                                                                                    // both relapse
 	b.readings(4, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 3: one(pma.SymbolErrorCounter, 100)}) // the last confirms three
 	b.is("1 bit-errors", "3 bit-errors")
 	epoch := func(at time.Duration) int64 { return int64(at / time.Second) }
