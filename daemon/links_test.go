@@ -116,10 +116,10 @@ func TestLinks(t *testing.T) {
 	must("healed", standby, 0, 0)
 
 	// Another standby reads no counters, so that links would return: it warns of that once.
-	deaf := newFixture(t, "perfmgr FALSE\n", "Default=0x7fff: ALL=full;\n")
-	deaf.hears(c.managerConfig(c.current.Load()).Registrar.Mirror.Policy)
-	deaf.hears(strippedOfFindings(t, c))
-	for o, times := range map[*fixture]int{deaf: 1, standby: 0} {
+	other := newFixture(t, "perfmgr FALSE\n", "Default=0x7fff: ALL=full;\n")
+	other.hears(c.managerConfig(c.current.Load()).Registrar.Mirror.Policy)
+	other.hears(strippedOfFindings(t, c))
+	for o, times := range map[*fixture]int{other: 1, standby: 0} {
 		if got := strings.Count(o.log.String(), "this manager reads no counters: if it takes over, they return"); got != times {
 			t.Errorf("%d warnings, want %d: %s", got, times, o.log.String())
 		}
