@@ -157,12 +157,25 @@ func (c *counters) counted(im *perf.Image) {
 
 // decide has links taken out of use, or return. While no counters are read only what the operator has isolated stays out of use.
 func (c *counters) decide() {
-	found, decisions := c.current.decideLinks(c.control.FoundLinks)
-	var findings []sick.Finding
-	if found != nil {
-		findings = found.Findings
+	c.current.decideLinks(c.control.FoundLinks, c.control.Decided)
+}
+
+// isolate is configuration.isolate, and shows it.
+func (c *counters) isolate(port, peer perf.Key, until time.Time) error {
+	if err := c.current.isolate(port, peer, until); err != nil {
+		return err
 	}
-	c.control.Decided(findings, decisions, keptLinks(c.current.current.Load().links))
+	c.decide()
+	return nil
+}
+
+// heal is configuration.heal, and shows it.
+func (c *counters) heal(port, peer perf.Key, forget func()) error {
+	if err := c.current.heal(port, peer, forget); err != nil {
+		return err
+	}
+	c.decide()
+	return nil
 }
 
 // follow logs what ports begin to wait for, and that they do no more.

@@ -108,8 +108,8 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	d.tasks.atEnd(d.state.close)
 	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients,
 		Engines: func(list []string) (engines.Chain, error) { return d.current.enginesOf(list) },
-		Isolate: func(port, peer perf.Key, until time.Time) error { return d.current.isolate(port, peer, until) },
-		Heal:    func(port, peer perf.Key, forget func()) error { return d.current.heal(port, peer, forget) },
+		Isolate: func(port, peer perf.Key, until time.Time) error { return d.counters.isolate(port, peer, until) },
+		Heal:    func(port, peer perf.Key, forget func()) error { return d.counters.heal(port, peer, forget) },
 		Tenants: func() (*sweep.Rules, []ctl.SettingChange, error) { return d.current.tenants() }})
 	d.counters = &counters{daemon: d, gone: map[mad.GUID]string{}}
 	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.SetRules, d.counters.useRules, d.control.AdoptLinks)

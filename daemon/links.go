@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -32,7 +33,12 @@ func linkLimits(c *conf.Config) sick.Limits {
 
 // takeLinks takes what the master knows of links.
 func (c *configuration) takeLinks(next *inForce, k *sick.Kept) {
-	if k = keptLinks(k); !k.Same(keptLinks(next.links)) {
+	was := keptLinks(next.links)
+	if k = keptLinks(k); !k.Same(was) {
+		byRule := func(e sick.Excluded) bool { return !e.ByHand }
+		if counterSettings(next.own).Interval == 0 && slices.ContainsFunc(k.Excluded, byRule) && !slices.ContainsFunc(was.Excluded, byRule) {
+			c.logger.Warn("the master has sick links out of use, and this manager reads no counters: if it takes over, they return", "links", len(k.Excluded))
+		}
 		next.links = k
 		c.kept.keepLinks(k)
 		c.adopt(k)
@@ -50,9 +56,13 @@ func (c *configuration) setLinks(next *inForce, k *sick.Kept) {
 	c.sendTo(next, slices.Equal(k.Excluded, was.Excluded))
 }
 
-// decideLinks decides what is done about sick links, as master. look says what is known of them, nil if nothing was judged.
-func (c *configuration) decideLinks(look func() *server.FoundLinks) (found *server.FoundLinks, decisions []sick.Decision) {
+// decideLinks decides what is done about sick links, as master. look says what is known of them, nil if nothing was judged. show takes what was
+// decided, in the order in which it comes into force, and also where nothing was.
+func (c *configuration) decideLinks(look func() *server.FoundLinks, show func([]sick.Finding, []sick.Decision, *sick.Kept)) {
 	c.change(func(next *inForce) {
+		var findings []sick.Finding
+		var decisions []sick.Decision
+		defer func() { show(findings, decisions, keptLinks(next.links)) }()
 		views := c.views.Load()
 		if views == nil || !next.master {
 			return
@@ -62,7 +72,7 @@ func (c *configuration) decideLinks(look func() *server.FoundLinks) (found *serv
 			return
 		}
 		l, _ := next.effective()
-		found = look()
+		found := look()
 		if counterSettings(next.own).Interval == 0 {
 			found = nil // while no counters are read none is watched
 		} else if found == nil {
@@ -71,13 +81,13 @@ func (c *configuration) decideLinks(look func() *server.FoundLinks) (found *serv
 		in := sick.In{Topo: v.Topo, Now: c.now().Unix(), Excluded: keptLinks(next.links).Excluded, Limits: linkLimits(l.Config)}
 		kept := &sick.Kept{}
 		if found != nil {
-			in.Findings, kept.Found, kept.Relapses = found.Findings, found.Kept.Found, found.Kept.Relapses
+			findings, kept.Found, kept.Relapses = found.Findings, found.Kept.Found, found.Kept.Relapses
 		}
+		in.Findings = findings
 		kept.Excluded, decisions = sick.Decide(in)
 		c.logLinks(in.Excluded, kept.Excluded)
 		c.setLinks(next, kept)
 	})
-	return found, decisions
 }
 
 // logLinks logs which links are taken out of use, and which return.
@@ -95,7 +105,10 @@ func (c *configuration) logLinks(was, now []sick.Excluded) {
 	}
 }
 
-var errIsolated = errors.New("the link is out of use already: ibsmctl links sick")
+var (
+	errIsolated = errors.New("the link is out of use already: ibsmctl links sick")
+	errTooMany  = fmt.Errorf("%d links are out of use already, which is the most", sick.MaxKept)
+)
 
 // isolate takes a link out of use by hand, until a time, or for good if that is zero.
 func (c *configuration) isolate(port, peer perf.Key, until time.Time) (err error) {
@@ -106,6 +119,8 @@ func (c *configuration) isolate(port, peer perf.Key, until time.Time) (err error
 			err = errNotMaster
 		case sick.IndexOf(was.Excluded, port) >= 0:
 			err = errIsolated
+		case len(was.Excluded) >= sick.MaxKept:
+			err = errTooMany
 		default:
 			k := *was
 			e := sick.Excluded{Port: port, Peer: peer, Action: sick.Avoid, ByHand: true, Since: c.now().Unix()}

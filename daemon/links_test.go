@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ibsm/ctl/server"
+	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/partitions"
 	"ibsm/perf"
@@ -36,7 +37,12 @@ func TestLinks(t *testing.T) {
 	found := &server.FoundLinks{Findings: []sick.Finding{{Port: k, Peer: peer, Rule: &rule}}, Kept: &sick.Kept{
 		Found: []sick.KeptFinding{{Port: k, Peer: peer, Rule: "r", Since: 5}}, Relapses: []sick.Relapse{{Port: k, Rule: "r", Times: 2}}}}
 	decide := func(o *fixture) []sick.Decision {
-		_, d := o.decideLinks(func() *server.FoundLinks { return found })
+		var d []sick.Decision
+		o.decideLinks(func() *server.FoundLinks { return found }, func(_ []sick.Finding, decisions []sick.Decision, kept *sick.Kept) {
+			if d = decisions; !kept.Same(keptLinks(o.state.links())) {
+				t.Errorf("%+v is shown, %+v is kept", kept, o.state.links())
+			}
+		})
 		return d
 	}
 	forget := func() {}
@@ -109,6 +115,16 @@ func TestLinks(t *testing.T) {
 	}
 	must("healed", standby, 0, 0)
 
+	// Another standby reads no counters, so that links would return: it warns of that once.
+	other := newFixture(t, "perfmgr FALSE\n", "Default=0x7fff: ALL=full;\n")
+	other.hears(c.managerConfig(c.current.Load()).Registrar.Mirror.Policy)
+	other.hears(strippedOfFindings(t, c))
+	for o, times := range map[*fixture]int{other: 1, standby: 0} {
+		if got := strings.Count(o.log.String(), "this manager reads no counters: if it takes over, they return"); got != times {
+			t.Errorf("%d warnings, want %d: %s", got, times, o.log.String())
+		}
+	}
+
 	// A manager starts again.
 	c.change(func(next *inForce) { next.links = nil })
 	c.again()
@@ -133,15 +149,34 @@ func TestLinks(t *testing.T) {
 	must("by hand", c, 1, 0)
 	decide(c)
 	must("its time is over", c, 0, 0)
+
+	// No more are taken out of use than can be kept.
+	c.change(func(next *inForce) {
+		many := &sick.Kept{}
+		for i := range sick.MaxKept {
+			many.Excluded = append(many.Excluded, sick.Excluded{Port: perf.Key{Node: 0x99, Port: uint8(i)}, Peer: perf.Key{Node: mad.GUID(0x100000 + i)}, Action: sick.Avoid, ByHand: true})
+		}
+		next.links = many
+	})
+	if err := c.isolate(k, peer, time.Time{}); err != errTooMany {
+		t.Errorf("one more than can be kept: %v", err)
+	}
 }
 
 // strippedOfLinks is a policy of a master that knows of no sick link.
-func strippedOfLinks(t *testing.T, c *fixture) []byte {
+func strippedOfLinks(t *testing.T, c *fixture) []byte { return withLinks(t, c, nil) }
+
+// strippedOfFindings is a policy of a master that has links out of use, and knows nothing else of them.
+func strippedOfFindings(t *testing.T, c *fixture) []byte {
+	return withLinks(t, c, &sick.Kept{Excluded: c.current.Load().links.Excluded})
+}
+
+func withLinks(t *testing.T, c *fixture, k *sick.Kept) []byte {
 	p, err := newMasterPolicy(c.managerConfig(c.current.Load()).Registrar.Mirror.Policy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.links = nil
+	p.links = k
 	return p.encode()
 }
 

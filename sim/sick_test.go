@@ -269,12 +269,15 @@ func (c *clinic) congest(rnd *rand.Rand) {
 // TestSickLinks: in subnets with congestion and hosts that reboot, sick cables of every kind are found within the hour, at the right end, and no
 // other; routes avoid them, or their ports are disabled, without a packet lost; once they are repaired they return.
 func TestSickLinks(t *testing.T) {
-	cases := uint64(4)
+	seeds := []uint64{0, 1, 2, 3, 143} // in the last routes lack something while a link returns
 	if os.Getenv("IBSM_PROOF") != "" {
-		cases = 300
+		seeds = nil
+		for seed := range uint64(300) {
+			seeds = append(seeds, seed)
+		}
 	}
 	needed, useless := 0, 0
-	for seed := range cases {
+	for _, seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			c := sickLinks(t, seed)
 			needed, useless = needed+c.needed, useless+c.useless

@@ -12,7 +12,8 @@ import (
 	"ibsm/view"
 )
 
-// avoidSick marks avoided links in t, after those that are drained, as far as that does not split the subnet. marked are one port of each that was not marked before.
+// avoidSick marks avoided links in t, after those that are drained, as far as that does not split the subnet. marked are one port of each that was not marked before,
+// and that routes may pass if they lack something: not links that return and are not ACTIVE yet, which would lose packets.
 func avoidSick(t *topo.Topo, avoided []Avoided) (all []view.Drained, marked []topo.PortIdx) {
 	if len(avoided) == 0 {
 		return nil, nil
@@ -23,7 +24,7 @@ func avoidSick(t *topo.Topo, avoided []Avoided) (all []view.Drained, marked []to
 		was := p != topo.None && t.Ports[p].Unhealthy
 		d := drainOne(t, avoided[i].SwitchPort, before, nil)
 		d.By = view.BySickLinks
-		if all = append(all, d); d.State == view.DrainEmpty && !was {
+		if all = append(all, d); d.State == view.DrainEmpty && !was && !(avoided[i].Ports == PortEnabled && t.Ports[p].Info.PortState() < smp.PortActive) {
 			marked = append(marked, p)
 		}
 	}

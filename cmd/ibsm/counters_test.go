@@ -549,9 +549,15 @@ $`
 	if got := order("links", "isolate", "leaf-03:3", "--for", "1h"); !regexp.MustCompile(`^routes avoid leaf-03 port 3 to agg-0\d port \d until `).MatchString(got) {
 		t.Errorf("ibsmctl links isolate: %s", got)
 	}
-	shows("isolated", `(?s)2 links out of use\n.*  leaf-03 port 3 to .*, by hand, returns at `)
+	shown := func(what, text string) {
+		t.Helper()
+		if got := sick(); !regexp.MustCompile(text).MatchString(got) {
+			t.Errorf("%s, at once: %s", what, got)
+		}
+	}
+	shown("isolated", `(?s)2 links out of use\n.*  leaf-03 port 3 to .*, by hand, returns at `)
 	order("links", "heal", "leaf-02:3")
-	shows("healed", `^1 sick link by (?s).*1 link out of use\n  leaf-03 port 3`)
+	shown("healed", `^1 sick link by (?s).*1 link out of use\n  leaf-03 port 3`)
 	if r := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "links", "isolate", "leaf-01:1"); r.status == 0 || !strings.Contains(r.stderr, "has no link to another switch") {
 		t.Errorf("the link of a host: %s", r.stderr)
 	}
@@ -560,5 +566,9 @@ $`
 	p = ibsm.bringUp(s, state...)
 	shows("after a restart", `^1 sick link by (?s).*leaf-01 port 1 receives badly.*1 link out of use\n  leaf-03 port 3 to .*: routes avoid it since .*, by hand, returns at `)
 	order("links", "heal", "leaf-03:3")
-	shows("all healed", `it is the link of a host\n$`)
+	shown("all healed", `it is the link of a host\n$`)
+	if got := order("links", "heal", "leaf-01:1"); !strings.HasPrefix(got, "routes may use leaf-01 port 1 to host-01") {
+		t.Errorf("ibsmctl links heal: %s", got)
+	}
+	shown("also that of a host", `^0 sick links by `)
 }

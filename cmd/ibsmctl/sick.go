@@ -128,12 +128,12 @@ func whatIsDone(l *ctl.SickLink) string {
 	return "it is reported only"
 }
 
-// outOfUse says since when a link is out of use, by whom, and until when.
+// outOfUse says since when a link is out of use, by whom, and until when, if that is known.
 func outOfUse(e *ctl.ExcludedLink) string {
 	text := "routes avoid it"
 	switch {
 	case e.State == "returning":
-		text = "it returns"
+		return "it returns: routes wait until it is ACTIVE"
 	case e.Action == "disable":
 		text = "it is disabled"
 	case e.Routes == "":
@@ -147,8 +147,11 @@ func outOfUse(e *ctl.ExcludedLink) string {
 	if e.ByHand {
 		text += ", by hand"
 	}
-	if e.Returns.IsZero() {
-		return text + ", until ibsmctl links heal"
+	switch {
+	case !e.Returns.IsZero():
+		text += ", returns at " + e.Returns.Local().Format(time.DateTime) + " at the earliest"
+	case e.ByHand:
+		text += ", until ibsmctl links heal"
 	}
-	return text + ", returns at " + e.Returns.Local().Format(time.DateTime) + " at the earliest"
+	return text
 }

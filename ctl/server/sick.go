@@ -10,6 +10,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/perf"
 	"ibsm/perf/sick"
+	"ibsm/topo"
 	"ibsm/view"
 )
 
@@ -41,7 +42,7 @@ func (d *Server) SetSickRules(rules []sick.Rule) {
 	if slices.Equal(j.rules, rules) {
 		return
 	}
-	if j.watch != nil {
+	if j.watch != nil && j.adopted == nil { // else the watch does not know yet what was adopted
 		j.adopted = j.watch.Keep(nil, seconds(j.reader))
 	}
 	j.rules, j.watch = rules, nil
@@ -199,32 +200,43 @@ func (c *counted) excluded(e *sick.Excluded, found []sick.Finding, ended time.Du
 
 // IsolateLink has routes avoid the link of a port, for a time, or for good if that is 0.
 func (d *Server) IsolateLink(_ context.Context, port string, last time.Duration) (*ctl.IsolatedLink, error) {
-	k, peer, of, err := d.linkToChange(port)
+	s, kept, err := d.linksToChange()
 	if err != nil {
 		return nil, err
 	}
-	out := &ctl.IsolatedLink{PortOf: of}
+	l, err := s.linkOf(port, kept)
+	if err != nil {
+		return nil, err
+	}
+	if p := l.port.In(s.view.Topo); sick.IndexOf(kept.Excluded, l.port) < 0 && (p == topo.None || !s.view.Topo.BetweenSwitches(p)) {
+		return nil, fmt.Errorf("%w: %q has no link to another switch: routes cannot avoid it", ctl.ErrBadRequest, port)
+	}
+	out := &ctl.IsolatedLink{PortOf: l.PortOf}
 	if last > 0 {
 		out.Until = time.Now().Add(last)
 	}
-	return out, refusedBy(d.cfg.Isolate(k, peer, out.Until))
+	return out, refusedBy(d.cfg.Isolate(l.port, l.peer, out.Until))
 }
 
 // HealLink has the link of a port return that was repaired, and forgets what was found of it.
 func (d *Server) HealLink(_ context.Context, port string) (*ctl.IsolatedLink, error) {
-	k, peer, of, err := d.linkToChange(port)
+	s, kept, err := d.linksToChange()
 	if err != nil {
 		return nil, err
 	}
-	return &ctl.IsolatedLink{PortOf: of}, refusedBy(d.cfg.Heal(k, peer, func() {
+	l, err := s.linkOf(port, kept)
+	if err != nil {
+		return nil, err
+	}
+	return &ctl.IsolatedLink{PortOf: l.PortOf}, refusedBy(d.cfg.Heal(l.port, l.peer, func() {
 		j := &d.links
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		if j.watch != nil {
-			j.watch.Heal(k, peer)
+			j.watch.Heal(l.port, l.peer)
 		}
 		if j.adopted != nil {
-			j.adopted = j.adopted.Without(k, peer)
+			j.adopted = j.adopted.Without(l.port, l.peer)
 		}
 	}))
 }
@@ -237,33 +249,63 @@ func refusedBy(err error) error {
 	return err
 }
 
-// linkToChange is the link of a port, between switches, or one that is out of use.
-func (d *Server) linkToChange(port string) (k, peer perf.Key, of ctl.PortOf, err error) {
+// linksToChange are the subnet, and what is known of its links.
+func (d *Server) linksToChange() (*subnet, *sick.Kept, error) {
 	s := d.subnet()
 	if s == nil || d.cfg.Isolate == nil {
-		return k, peer, of, fmt.Errorf("%w: only a master that has completed a sweep changes links", ctl.ErrNotNow)
+		return nil, nil, fmt.Errorf("%w: only a master that has completed a sweep changes links", ctl.ErrNotNow)
 	}
-	found, err := s.findPorts(port)
-	if err != nil {
-		return k, peer, of, err
-	}
-	if len(found) != 1 {
-		return k, peer, of, fmt.Errorf("%w: %q is %d ports: name one, as SWITCH:PORT", ctl.ErrBadRequest, port, len(found))
-	}
-	t := s.view.Topo
-	c := &counted{subnet: s}
-	k = perf.KeyOf(t, found[0])
-	of = c.portOf(k)
 	j := &d.links
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.kept != nil {
-		if i := sick.IndexOf(j.kept.Excluded, k); i >= 0 {
-			return j.kept.Excluded[i].Port, j.kept.Excluded[i].Peer, of, nil
+	if j.kept == nil {
+		return s, &sick.Kept{}, nil
+	}
+	return s, j.kept, nil
+}
+
+// namedLink is the link of a port. Port is as it is known, peer is 0 if it is not known.
+type namedLink struct {
+	port, peer perf.Key
+	ctl.PortOf // as it was named
+}
+
+// linkOf is the link of a named port. What is known of links outlives them: a port can be named by its GUID also if it has gone.
+func (s *subnet) linkOf(name string, kept *sick.Kept) (l namedLink, err error) {
+	if node, num, is := cutPort(name); is {
+		if guid, is, _ := s.guidOf(node); is {
+			if l, known := s.known(perf.Key{Node: guid, Port: num}, kept); known {
+				return l, nil
+			}
 		}
 	}
-	if !t.BetweenSwitches(found[0]) {
-		return k, peer, of, fmt.Errorf("%w: %q has no link to another switch: routes cannot avoid it", ctl.ErrBadRequest, port)
+	found, err := s.findPorts(name)
+	if err != nil {
+		return l, err
 	}
-	return k, perf.KeyOf(t, t.Ports[found[0]].Peer), of, nil
+	if len(found) != 1 {
+		return l, fmt.Errorf("%w: %q is %d ports: name one, as SWITCH:PORT", ctl.ErrBadRequest, name, len(found))
+	}
+	l, _ = s.known(perf.KeyOf(s.view.Topo, found[0]), kept)
+	return l, nil
+}
+
+// known is the link of a port: as it is out of use, as it is, or as it was found sick. ok is false if it is none of these.
+func (s *subnet) known(k perf.Key, kept *sick.Kept) (l namedLink, ok bool) {
+	t := s.view.Topo
+	l = namedLink{port: k, PortOf: (&counted{subnet: s}).portOf(k)}
+	if i := sick.IndexOf(kept.Excluded, k); i >= 0 {
+		l.port, l.peer = kept.Excluded[i].Port, kept.Excluded[i].Peer
+		return l, true
+	}
+	if p := k.In(t); p != topo.None && t.Ports[p].Peer != topo.None {
+		l.peer = perf.KeyOf(t, t.Ports[p].Peer)
+		return l, true
+	}
+	i := slices.IndexFunc(kept.Found, func(f sick.KeptFinding) bool { return f.Port == k || f.Peer == k })
+	if i < 0 {
+		return l, false
+	}
+	l.port, l.peer = kept.Found[i].Port, kept.Found[i].Peer
+	return l, true
 }

@@ -1,10 +1,13 @@
 package server
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"ibsm/ctl"
 	"ibsm/mad/pma"
 	"ibsm/perf"
 	"ibsm/perf/sick"
@@ -47,6 +50,53 @@ func TestExcludedLinks(t *testing.T) {
 		if why := d.avoided(p); len(why) != 1 || !strings.Contains(why[0].Text, by.why) {
 			t.Errorf("%+v: %+v", by, why)
 		}
+	}
+}
+
+// TestLinkOf: a link is healed by either end, also if it is one of a host, is down, or has gone.
+func TestLinkOf(t *testing.T) {
+	v := newView(t, "fattree:k=4,levels=2")
+	s := newSubnet(v, nil)
+	leaf := v.Topo.Switches[0]
+	at := func(num uint8) (k, peer perf.Key) {
+		p := v.Topo.Port(leaf, num)
+		return perf.KeyOf(v.Topo, p), perf.KeyOf(v.Topo, v.Topo.Ports[p].Peer)
+	}
+	name := func(k perf.Key) string { return fmt.Sprintf("%v:%d", k.Node, k.Port) }
+	host, hostPeer := at(1)
+	up, upPeer := at(3)
+	down, downPeer := at(4)
+	p := down.In(v.Topo)
+	v.Topo.Ports[v.Topo.Ports[p].Peer].Peer, v.Topo.Ports[p].Peer = topo.None, topo.None
+	gone, gonePeer := perf.Key{Node: 0x99, Port: 7}, perf.Key{Node: up.Node, Port: 5}
+	kept := &sick.Kept{
+		Excluded: []sick.Excluded{{Port: gone, Peer: gonePeer}},
+		Found:    []sick.KeptFinding{{Port: downPeer, Peer: down}, {Port: up, Peer: perf.Key{Node: 0x98, Port: 1}}, {Port: perf.Key{Node: 0x97, Port: 2}, Peer: hostPeer}},
+	}
+	for _, tt := range []struct{ named, port, peer perf.Key }{
+		{host, host, hostPeer}, {up, up, upPeer}, {down, downPeer, down}, {gone, gone, gonePeer}, {perf.Key{Node: 0x97, Port: 2}, perf.Key{Node: 0x97, Port: 2}, hostPeer},
+	} {
+		l, err := s.linkOf(name(tt.named), kept)
+		if err != nil || l.port != tt.port || l.peer != tt.peer || l.Node != tt.named.Node.String() || l.Port != tt.named.Port {
+			t.Errorf("%v: %+v, %v; want %v and %v", tt.named, l, err, tt.port, tt.peer)
+		}
+	}
+	for _, other := range []perf.Key{{Node: 0x99, Port: 8}, {Node: 0x96, Port: 1}} {
+		if l, err := s.linkOf(name(other), kept); !errors.Is(err, ctl.ErrNotFound) {
+			t.Errorf("%v: %+v, %v", other, l, err)
+		}
+	}
+}
+
+// TestRulesBeforeReading: other rules do not forget what was adopted and no reading has judged yet.
+func TestRulesBeforeReading(t *testing.T) {
+	d := New(Config{})
+	d.links.watch, d.links.reader = sick.New(nil), perf.NewReader(perf.ReaderConfig{})
+	k := &sick.Kept{Relapses: []sick.Relapse{{Rule: "r", Times: 1}}}
+	d.AdoptLinks(k)
+	d.SetSickRules([]sick.Rule{{Name: "r"}})
+	if d.links.adopted != k {
+		t.Errorf("%+v", d.links.adopted)
 	}
 }
 

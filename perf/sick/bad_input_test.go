@@ -47,7 +47,9 @@ func newLiars(t *testing.T, nodes int) *liars {
 	return l
 }
 
-func (l *liars) link(k perf.Key) Link { return Link{Peer: perf.Key{Node: k.Node ^ 1, Port: k.Port}, Bits: ndr} }
+func (l *liars) link(k perf.Key) Link {
+	return Link{Peer: perf.Key{Node: k.Node ^ 1, Port: k.Port}, Bits: ndr}
+}
 
 // step gives the machine an event, and answers what it asks for, a microsecond after the other.
 func (l *liars) step(e perf.Event) {

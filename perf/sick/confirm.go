@@ -14,7 +14,12 @@ type held struct {
 	which pma.Counters
 	span  time.Duration
 	n     [pma.NumCounters]uint64
+	peer  perf.Key // of a link that went down
+	lost  bool     // that peer did not answer in one of these readings, or may have rebooted
 }
+
+// downs are how often the link went down.
+func (h *held) downs() uint64 { return h.n[pma.LinkDownedCounter] }
 
 // afterContradiction is of how many readings nothing is believed after one that was contradicted: what they count may make up for it.
 const afterContradiction = 5
@@ -24,9 +29,10 @@ const afterContradiction = 5
 const contradicts = perf.First | perf.ResetByOther | perf.AfterReboot | perf.Backwards | perf.Implausible
 
 // confirmed is a reading in which ports have counted what they had in the one before that they answered, unless this one
-// contradicts it. What they count in this one is held.
-func (w *Watch) confirmed(reading iter.Seq2[perf.Key, *perf.Delta]) iter.Seq2[perf.Key, *perf.Delta] {
-	was, now, sure := w.held, map[perf.Key]held{}, map[perf.Key]held{}
+// contradicts it. What they count in this one is held. sure is what they have counted.
+func (w *Watch) confirmed(reading iter.Seq2[perf.Key, *perf.Delta], link func(perf.Key) Link) (_ iter.Seq2[perf.Key, *perf.Delta], sure map[perf.Key]held) {
+	was, now := w.held, map[perf.Key]held{}
+	sure = map[perf.Key]held{}
 	for k, d := range reading {
 		h, is := was[k]
 		skip := h.doubt > 0
@@ -50,6 +56,9 @@ func (w *Watch) confirmed(reading iter.Seq2[perf.Key, *perf.Delta]) iter.Seq2[pe
 			for c := range (w.all & d.Has).All {
 				h.n[c] += d.N[c]
 			}
+			if h.downs() > 0 && h.peer.Node == 0 {
+				h.peer, _ = w.peer(k, link)
+			}
 		}
 		if is {
 			now[k] = h
@@ -71,5 +80,5 @@ func (w *Watch) confirmed(reading iter.Seq2[perf.Key, *perf.Delta]) iter.Seq2[pe
 				return
 			}
 		}
-	}
+	}, sure
 }

@@ -20,6 +20,8 @@ type Excluded struct {
 	ByHand bool          `json:"by_hand,omitempty"`
 	Since  int64         `json:"since"`
 	Until  int64         `json:"until,omitempty"` // by hand: when it returns; 0 for not by itself
+	// Enabled is when its ports were first seen enabled while it returns, and had no link yet; 0 if not yet.
+	Enabled int64 `json:"enabled,omitempty"`
 }
 
 // ExcludedState is how far that has got.
@@ -28,10 +30,13 @@ type ExcludedState uint8
 // States of an exclusion.
 const (
 	InForce   ExcludedState = iota
-	Returning               // it has ended: its port is enabled, and routes wait until the link is ACTIVE
+	Returning               // it has ended: its port is enabled, and routes wait until the link is ACTIVE, but not longer than training
 )
 
 var excludedStates = [...]string{"out of use", "returning"}
+
+// training is how long a link that was disabled may take until it is there, in seconds.
+const training = 120
 
 // String is in the words of ibsmctl.
 func (s ExcludedState) String() string { return excludedStates[s] }
@@ -69,7 +74,7 @@ type Limits struct {
 }
 
 // links is how many links may be excluded of all.
-func (l *Limits) links(all int) int { return max(l.Links, all*l.Permille/1000) }
+func (l *Limits) links(all int) int { return min(max(l.Links, all*l.Permille/1000), MaxKept) }
 
 // Obstacle is why a link is not excluded that its rule would exclude.
 type Obstacle uint8
@@ -106,7 +111,10 @@ type In struct {
 // Decide says which links are excluded from now on, and what is done for each finding. A link is excluded as long as a finding is about it that asks
 // for that, or by hand; among new ones those of the earlier findings come first.
 //
-// The subnet falls into no more parts than before, and links of hosts are not excluded. Links that are down are not counted among those that are out of use.
+// A link that is disabled, and is not to be any more, returns before it is excluded in another way.
+//
+// The subnet falls into no more parts than before, and links of hosts are not excluded. Links that are down are not counted among those that are out of use,
+// unless this manager has disabled them.
 func Decide(in In) (excluded []Excluded, decisions []Decision) {
 	d := decider{In: in, out: map[topo.PortIdx]bool{}, decisions: make([]Decision, len(in.Findings))}
 	for i := range in.Excluded {
@@ -133,22 +141,54 @@ type decider struct {
 	parts     int                   // that the switches fall into without out; 0 if that is not known
 }
 
-// keep takes an exclusion over, unless it ends.
+// keep takes an exclusion over, unless it ends. One that ends with a port disabled is taken over once more at least: a sweep may be about to disable it.
 func (d *decider) keep(e Excluded) {
-	was := e.Action
-	if e.State == InForce && !e.ByHand {
-		e.Action = d.wanted(&e)
-	}
-	if e.Action == Report || e.ByHand && e.Until > 0 && e.Until <= d.Now {
-		e.Action, e.State = was, Returning
-	}
-	if e.State == Returning && (e.Action != Disable || !d.disabled(&e) && !d.rising(e.Port)) {
-		return
+	switch {
+	case e.State == Returning:
+		if d.returned(&e) {
+			return
+		}
+	case d.ends(&e):
+		if e.Action != Disable {
+			return
+		}
+		e.State = Returning
 	}
 	d.excluded = append(d.excluded, e)
-	if e.State == InForce && d.mark(e.Port) && !e.ByHand {
+	if e.State == InForce && (d.mark(e.Port) || d.disabled(&e)) && !e.ByHand {
 		d.taken++
 	}
+}
+
+// ends reports whether an exclusion in force ends. If not, its action is what findings ask for.
+func (d *decider) ends(e *Excluded) bool {
+	if e.ByHand {
+		return e.Until > 0 && e.Until <= d.Now
+	}
+	wanted := d.wanted(e)
+	if wanted < e.Action {
+		return true
+	}
+	e.Action = wanted
+	return false
+}
+
+// returned reports whether the link of an exclusion that has ended is in use again, or does not come.
+func (d *decider) returned(e *Excluded) bool {
+	if e.Action != Disable {
+		return true
+	}
+	if d.disabled(e) {
+		return false
+	}
+	if p := e.Port.In(d.Topo); p != topo.None && d.Topo.Ports[p].Peer != topo.None {
+		return d.Topo.Ports[p].Info.PortState() >= smp.PortActive
+	}
+	if e.Enabled == 0 {
+		e.Enabled = d.Now
+	}
+	waited := d.Now - e.Enabled
+	return waited < 0 || waited >= training
 }
 
 // wanted is what findings about a link ask for, as far as that is permitted.
@@ -166,12 +206,6 @@ func (d *decider) disabled(e *Excluded) bool {
 	return IsDisabled(d.Topo, e.Port) || IsDisabled(d.Topo, e.Peer)
 }
 
-// rising reports whether the link of a port is there and not ACTIVE yet.
-func (d *decider) rising(k perf.Key) bool {
-	p := k.In(d.Topo)
-	return p != topo.None && d.Topo.Ports[p].Peer != topo.None && d.Topo.Ports[p].Info.PortState() < smp.PortActive
-}
-
 // mark marks a link as out of use, if it is there.
 func (d *decider) mark(k perf.Key) (there bool) {
 	p := k.In(d.Topo)
@@ -184,8 +218,11 @@ func (d *decider) mark(k perf.Key) (there bool) {
 
 func (d *decider) decide(i int) {
 	f, to := &d.Findings[i], &d.decisions[i]
-	if at := IndexOf(d.excluded, f.Port); at >= 0 && d.excluded[at].State == InForce {
+	if at := IndexOf(d.excluded, f.Port); at >= 0 {
 		to.Does, to.Would = d.excluded[at].Action, d.excluded[at].Action
+		if d.excluded[at].State == Returning {
+			to.Does, to.Would = Avoid, Avoid // until it is ACTIVE
+		}
 		return
 	}
 	if f.Rule.Action == Report {
@@ -197,7 +234,7 @@ func (d *decider) decide(i int) {
 		to.Obstacle = NoLink
 	case !d.Topo.BetweenSwitches(p):
 		to.Obstacle = HostLink
-	case !d.out[p] && d.taken >= d.Limits.links(d.all):
+	case !d.out[p] && d.taken >= d.Limits.links(d.all), len(d.excluded) >= MaxKept:
 		to.Obstacle = TooMany
 	case !d.out[p] && d.cuts(p):
 		to.Obstacle = OnlyWay

@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"ibsm/mad"
 	"ibsm/mad/pma"
 	"ibsm/mad/smp"
 	"ibsm/perf"
+	"ibsm/sweep"
 	"ibsm/topo"
 	"ibsm/view/viewtest"
 )
@@ -105,6 +107,23 @@ func TestHeal(t *testing.T) {
 	b.w.Heal(key(1), key(2))
 	b.read(nil)
 	b.is("3 bit-errors")
+}
+
+// TestRestore: what a Watch found by itself is forgotten where the master has healed it, and stays where the master has it, too.
+func TestRestore(t *testing.T) {
+	b := newBench(t, Defaults, 2)
+	b.readings(3, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 3: one(pma.SymbolErrorCounter, 100)})
+	b.readings(200, nil)                                                                                    // both relapse
+	b.readings(4, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 3: one(pma.SymbolErrorCounter, 100)}) // the last confirms three
+	b.is("1 bit-errors", "3 bit-errors")
+	epoch := func(at time.Duration) int64 { return int64(at / time.Second) }
+	b.w.Restore(b.w.Keep(nil, epoch).Without(key(1), key(2)), func(at int64) time.Duration { return time.Duration(at) * time.Second })
+	b.is("3 bit-errors")
+	b.read(nil)
+	b.is("3 bit-errors")
+	if k := b.w.Keep(nil, epoch); len(k.Relapses) != 1 || k.Relapses[0].Port != key(3) || k.Found[0].Relapses != 1 {
+		t.Errorf("%+v", k)
+	}
 }
 
 // FuzzDecode: whatever is kept, what is taken of it is encoded to the same again.
@@ -245,6 +264,26 @@ func TestLimits(t *testing.T) {
 	if w.decide(); len(w.excluded) != 1 || !w.excluded[0].ByHand {
 		t.Errorf("as a dry run: %+v", w.excluded)
 	}
+	// A link that is disabled counts, though it is down.
+	w = newWorld(t, "fattree:k=4")
+	w.limits.Links = 1
+	w.find(w.port("leaf-01", 3), 2)
+	w.decide()
+	w.disable(w.port("leaf-01", 3))
+	w.find(w.port("leaf-02", 3), 2)
+	if got := w.decide(); !slices.Equal(got, []Decision{{Disable, Disable, 0}, {0, 0, TooMany}}) {
+		t.Errorf("one is disabled: %+v", got)
+	}
+	// No more than can be kept are excluded, whatever is permitted, and also if they are down.
+	w = newWorld(t, "fattree:k=4")
+	w.limits.Links = 1 << 16
+	for i := range MaxKept {
+		w.excluded = append(w.excluded, Excluded{Port: perf.Key{Node: 0x99, Port: uint8(i)}, Peer: perf.Key{Node: mad.GUID(0x100000 + i)}, Action: Avoid, ByHand: true})
+	}
+	w.find(w.port("leaf-01", 3), 1)
+	if got := w.decide(); got[0].Obstacle != TooMany || len(w.excluded) != MaxKept || w.limits.links(1<<20) != MaxKept {
+		t.Errorf("%+v, %d excluded, %d permitted", got, len(w.excluded), w.limits.links(1<<20))
+	}
 }
 
 // TestByHand: what the operator has isolated returns at its time, or not by itself.
@@ -260,7 +299,16 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestDisabled: a port that was disabled is enabled before its exclusion is forgotten.
+// disable has the port of a link be disabled, as a sweep does.
+func (w *world) disable(k perf.Key) (p topo.PortIdx, train func()) {
+	p = k.In(w.topo)
+	peer := w.topo.Ports[p].Peer
+	w.topo.Ports[p].Info.SetPortPhysicalState(smp.PhysDisabled)
+	w.topo.Ports[p].Peer, w.topo.Ports[peer].Peer = topo.None, topo.None
+	return p, func() { w.topo.Ports[p].Peer, w.topo.Ports[peer].Peer = peer, p }
+}
+
+// TestDisabled: a port that was disabled is enabled, and its link ACTIVE, before its exclusion is forgotten; but a link that does not come is not waited for.
 func TestDisabled(t *testing.T) {
 	w := newWorld(t, "fattree:k=4")
 	k := w.port("leaf-01", 3)
@@ -268,22 +316,73 @@ func TestDisabled(t *testing.T) {
 	if got := w.decide(); got[0].Does != Disable || len(w.excluded) != 1 {
 		t.Fatalf("%+v", got)
 	}
-	p := k.In(w.topo)
-	w.topo.Ports[p].Info.SetPortPhysicalState(smp.PhysDisabled)
-	w.topo.Ports[w.topo.Ports[p].Peer].Peer = topo.None
-	w.topo.Ports[p].Peer = topo.None
+	p, train := w.disable(k)
 	if l := LinkOf(w.topo, k, w.excluded); !l.Disabled || l.Peer.Node != 0 {
 		t.Errorf("%+v", l)
 	}
-	w.findings = nil
-	for range 2 {
-		if w.decide(); len(w.excluded) != 1 || w.excluded[0].State != Returning {
-			t.Errorf("it is disabled: %+v", w.excluded)
+	returning := func(what string, is bool) {
+		t.Helper()
+		if w.decide(); len(w.excluded) != 0 != is || is && (len(w.excluded) != 1 || w.excluded[0].State != Returning) {
+			t.Errorf("%s: %+v", what, w.excluded)
 		}
 	}
+	w.findings = nil
+	for range 3 {
+		returning("it is disabled", true)
+		w.now += 10 * training
+	}
 	w.topo.Ports[p].Info.SetPortPhysicalState(smp.PhysPolling)
-	if w.decide(); len(w.excluded) != 0 {
-		t.Errorf("it is enabled: %+v", w.excluded)
+	returning("it is enabled", true)
+	was := slices.Clone(w.excluded)
+	w.now += training - 1
+	if returning("it trains", true); !slices.Equal(was, w.excluded) {
+		t.Errorf("%+v, was %+v", w.excluded, was)
+	}
+	w.now++
+	returning("it does not come", false)
+	w.excluded, w.now = was, w.now-1
+	train()
+	w.topo.Ports[p].Info.SetPortState(smp.PortInit)
+	w.now += training
+	returning("it is in INIT", true)
+	w.topo.Ports[p].Info.SetPortState(smp.PortActive)
+	returning("it is ACTIVE", false)
+	w.excluded, w.now = was, was[0].Enabled-1
+	w.disable(k)
+	w.topo.Ports[p].Info.SetPortPhysicalState(smp.PhysPolling)
+	returning("the clock went back", false)
+}
+
+// TestNotDisabledAnyMore: a port is enabled before routes only avoid its link, be it that the finding that asked for more has ended or that no more is permitted;
+// until then a finding adds no second exclusion.
+func TestNotDisabledAnyMore(t *testing.T) {
+	for _, less := range []func(w *world){
+		func(w *world) { w.findings = w.findings[:1] },
+		func(w *world) { w.limits.Most = Avoid },
+	} {
+		w := newWorld(t, "fattree:k=4")
+		k := w.port("leaf-01", 3)
+		w.find(k, 1)
+		w.find(k, 2)
+		w.decide()
+		w.decide() // what the later finding asks for
+		if len(w.excluded) != 1 || w.excluded[0].Action != Disable {
+			t.Fatalf("%+v", w.excluded)
+		}
+		p, train := w.disable(k)
+		less(w)
+		w.find(w.excluded[0].Peer, 1)
+		for range 2 {
+			if d := w.decide(); len(w.excluded) != 1 || w.excluded[0].State != Returning || Avoided(w.excluded)[0].Ports != sweep.PortEnabled || d[0].Does != Avoid || d[0].Obstacle != NoObstacle {
+				t.Errorf("it is disabled: %+v, %+v", w.excluded, d)
+			}
+		}
+		w.topo.Ports[p].Info.SetPortPhysicalState(smp.PhysLinkUp)
+		w.topo.Ports[p].Info.SetPortState(smp.PortActive)
+		train()
+		if d := w.decide(); len(w.excluded) != 1 || w.excluded[0].State != InForce || w.excluded[0].Action != Avoid || d[0].Does != Avoid {
+			t.Errorf("it is up again: %+v, %+v", w.excluded, d)
+		}
 	}
 }
 

@@ -36,8 +36,8 @@ type Relapse struct {
 	Times int      `json:"times"`
 }
 
-// maxKept bounds each list of Kept, and the relapses that a Watch knows.
-const maxKept = 4096
+// MaxKept bounds each list of Kept, and the relapses that a Watch knows.
+const MaxKept = 4096
 
 // Same reports whether as much is known: the counts of findings do not matter.
 func (k *Kept) Same(o *Kept) bool {
@@ -67,8 +67,8 @@ func Decode(text []byte) (*Kept, error) {
 	if err := json.Unmarshal(text, k); err != nil {
 		return &Kept{}, fmt.Errorf("sick links: %w", err)
 	}
-	if max(len(k.Found), len(k.Relapses), len(k.Excluded)) > maxKept {
-		return &Kept{}, fmt.Errorf("sick links: more than %d", maxKept)
+	if max(len(k.Found), len(k.Relapses), len(k.Excluded)) > MaxKept {
+		return &Kept{}, fmt.Errorf("sick links: more than %d", MaxKept)
 	}
 	for i := range k.Excluded {
 		if e := &k.Excluded[i]; e.Action == Report || e.Action > Disable || e.State > Returning {
@@ -102,12 +102,12 @@ func (k *Kept) Without(port, peer perf.Key) *Kept {
 func (w *Watch) Keep(excluded []Excluded, at func(time.Duration) int64) *Kept {
 	k := &Kept{Excluded: excluded}
 	for _, f := range w.Findings() {
-		if len(k.Found) < maxKept {
+		if len(k.Found) < MaxKept {
 			k.Found = append(k.Found, KeptFinding{f.Port, f.Peer, f.Rule.Name, at(f.Since), f.Counted, f.Most, f.Relapses})
 		}
 	}
 	for at, times := range w.relapses {
-		if len(k.Relapses) < maxKept {
+		if len(k.Relapses) < MaxKept {
 			k.Relapses = append(k.Relapses, Relapse{at.port, w.rules[at.rule].Name, times})
 		}
 	}
@@ -116,12 +116,25 @@ func (w *Watch) Keep(excluded []Excluded, at func(time.Duration) int64) *Kept {
 	return k
 }
 
-// Restore adds what was found before, and is not known yet, by the rules that are still there. of is a time of w for seconds since 1970.
+// Restore has w know what was found before, or by another manager, by the rules that are still there, and nothing else: what it found by itself was healed there, or is
+// found again. of is a time of w for seconds since 1970.
 func (w *Watch) Restore(k *Kept, of func(int64) time.Duration) {
 	place := map[string]int{}
 	for i := range w.rules {
 		place[w.rules[i].Name] = i
 	}
+	found := map[spot]bool{}
+	for i := range k.Found {
+		if rule, known := place[k.Found[i].Rule]; known {
+			found[spot{k.Found[i].Port, rule}] = true
+		}
+	}
+	for at := range w.found {
+		if !found[at] {
+			w.forget(at)
+		}
+	}
+	clear(w.relapses)
 	for i := range k.Found {
 		f := &k.Found[i]
 		rule, known := place[f.Rule]
@@ -145,14 +158,16 @@ func (w *Watch) Restore(k *Kept, of func(int64) time.Duration) {
 func (w *Watch) Heal(ports ...perf.Key) {
 	for i := range w.rules {
 		for _, k := range ports {
-			at := spot{k, i}
-			delete(w.found, at)
-			delete(w.relapses, at)
-			delete(w.events, at)
+			w.forget(spot{k, i})
 		}
 	}
-	for _, k := range ports {
-		delete(w.held, k)
-	}
-	w.doubtful = slices.DeleteFunc(w.doubtful, func(d doubtful) bool { return slices.Contains(ports, d.port) })
+}
+
+// forget ends a finding, and forgets what else is known of the port by its rule.
+func (w *Watch) forget(at spot) {
+	delete(w.found, at)
+	delete(w.relapses, at)
+	delete(w.events, at)
+	delete(w.held, at.port)
+	w.doubtful = slices.DeleteFunc(w.doubtful, func(d doubtful) bool { return d.spot == at })
 }

@@ -157,10 +157,27 @@ func TestFlaps(t *testing.T) {
 		b.is(append(also, "5 link-downs", "6 link-downs")...)
 		b = newBench(t, Defaults, 4)
 		for range 6 {
-			b.read(map[int]counts{2: one(pma.LinkDownedCounter, 1), 1: after}) // it was read after its reboot
+			b.read(map[int]counts{2: one(pma.LinkDownedCounter, 1)})
 			b.read(nil)
+			b.read(map[int]counts{1: after}) // it was slow to reboot
+			b.readings(2, nil)
 		}
 		b.is(also...)
+		for quiet := 1; quiet < 6; quiet++ {
+			b = newBench(t, Defaults, 4)
+			for range 6 {
+				b.read(map[int]counts{2: one(pma.LinkDownedCounter, 1), 1: after}) // it was read after its reboot
+				b.readings(quiet, nil)
+			}
+			b.is(also...)
+			b = newBench(t, Defaults, 4)
+			for range 6 {
+				b.read(map[int]counts{2: one(pma.LinkDownedCounter, 1), 1: after})
+				b.readings(quiet, map[int]counts{2: {note: perf.NoAnswer}}) // until nobody remembers the reboot
+				b.readings(3, nil)
+			}
+			b.is(append(slices.Clone(also), "2 no-replies")...)
+		}
 	}
 }
 

@@ -59,7 +59,7 @@ type spot struct {
 // maxPeers bounds the ports whose last peer is known.
 const maxPeers = 1 << 18
 
-// doubtful is a link-down that the next reading confirms: the other end has not rebooted.
+// doubtful is a link-down that the next reading confirms: the other end has not rebooted, from the reading on in which it was counted.
 type doubtful struct {
 	spot
 	event
@@ -109,12 +109,9 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 		}
 		return nil, nil // nothing was counted before
 	}
-	reading = w.confirmed(reading)
+	reading, sure := w.confirmed(reading, link)
 	answers := map[perf.Key]bool{} // only ports that may be asked for
-	asked := map[perf.Key]bool{}
-	for _, d := range w.doubtful {
-		asked[d.peer] = true
-	}
+	asked := w.peersOfDowns(sure)
 	var downs []doubtful
 	read := map[perf.Key]time.Duration{} // Span of ports with a finding that were read while their link is up
 	for at := range w.found {
@@ -122,7 +119,7 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 	}
 	states := states{rules: w.rules}
 	for k, d := range reading {
-		peer, up := w.peer(k, link)
+		_, up := w.peer(k, link)
 		states.take(k, d, up, link)
 		if _, wanted := read[k]; wanted && up && d.Note&(restarted|doubted) == 0 {
 			read[k] = d.Span
@@ -141,7 +138,9 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 			switch at := (spot{k, i}); {
 			case n == 0:
 			case w.rules[i].Counters.Has(pma.LinkDownedCounter):
-				downs = append(downs, doubtful{at, event{end, d.Span, n}, peer})
+				if h := sure[k]; !h.lost {
+					downs = append(downs, doubtful{at, event{end, d.Span, n}, h.peer})
+				}
 			default:
 				w.events[at] = append(w.events[at], event{end, d.Span, n})
 			}
@@ -150,8 +149,7 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 	for _, at := range states.found() {
 		w.events[at] = append(w.events[at], event{end, 0, 1})
 	}
-	w.confirm(answers)
-	w.doubt(downs, reading)
+	w.confirm(downs, answers)
 	found = w.judge(end, link)
 	return found, w.heal(end, read)
 }
@@ -223,36 +221,36 @@ func (w *Watch) nothing(d *perf.Delta) bool {
 	return n == 0
 }
 
-// doubt keeps link-downs whose other end answers in this reading, too; what the next one says of it
-// decides.
-func (w *Watch) doubt(downs []doubtful, reading iter.Seq2[perf.Key, *perf.Delta]) {
-	if len(downs) == 0 {
-		return
-	}
-	answers, asked := map[perf.Key]bool{}, map[perf.Key]bool{}
-	for _, d := range downs {
-		asked[d.peer] = true
-	}
-	for k, d := range reading {
-		if asked[k] {
-			answers[k] = d.Note&restarted == 0
+// peersOfDowns are the other ends of links that went down, of which this reading says whether they may have rebooted: of downs that are held, sure, or doubtful.
+func (w *Watch) peersOfDowns(sure map[perf.Key]held) map[perf.Key]bool {
+	peers := map[perf.Key]bool{}
+	for _, list := range []map[perf.Key]held{w.held, sure} {
+		for _, h := range list {
+			if h.downs() > 0 {
+				peers[h.peer] = true
+			}
 		}
 	}
-	for _, d := range downs {
-		if answers[d.peer] {
-			w.doubtful = append(w.doubtful, d)
-		}
+	for _, d := range w.doubtful {
+		peers[d.peer] = true
 	}
+	return peers
 }
 
-// confirm counts the link-downs of the last reading whose other end still answers and was not reset.
-func (w *Watch) confirm(answers map[perf.Key]bool) {
+// confirm counts the doubtful link-downs whose other end answers in this reading, too, and has not rebooted. downs become doubtful then.
+func (w *Watch) confirm(downs []doubtful, answers map[perf.Key]bool) {
 	for _, d := range w.doubtful {
 		if answers[d.peer] {
 			w.events[d.spot] = append(w.events[d.spot], d.event)
 		}
 	}
-	w.doubtful = w.doubtful[:0]
+	w.doubtful = slices.DeleteFunc(downs, func(d doubtful) bool { return !answers[d.peer] })
+	for k, h := range w.held {
+		if h.downs() > 0 && !answers[h.peer] {
+			h.lost = true
+			w.held[k] = h
+		}
+	}
 }
 
 // judge compares what ports counted with the limits.
@@ -299,7 +297,7 @@ func (w *Watch) heal(end time.Duration, read map[perf.Key]time.Duration) (ended 
 		f.clean += read[at.port]
 		if f.Left() < 0 {
 			delete(w.found, at)
-			if _, known := w.relapses[at]; known || len(w.relapses) < maxKept {
+			if _, known := w.relapses[at]; known || len(w.relapses) < MaxKept {
 				w.relapses[at] = f.Relapses + 1
 			}
 			ended = append(ended, *f)
