@@ -374,10 +374,3 @@ func (s *Sweeper) Secret(key mad.MKey) (secret, knocks bool) {
 	p := &s.cfg.Settings.PortMKeys
 	return p.On(), p.On() && uint64(key) == p.Knock()
 }
-
-// IsOwnMKey reports whether an M_Key is one that managers of the subnet may show to an agent. It derives up to 64 of them.
-func (s *Sweeper) IsOwnMKey(agent mad.GUID, key mad.MKey) bool {
-	_, knocks := s.Secret(key)
-	_, made := s.cfg.Settings.PortMKeys.Made(uint64(agent), uint64(key))
-	return knocks || made || key != 0 && key == s.cfg.Settings.MKey.Value
-}
