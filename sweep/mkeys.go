@@ -169,11 +169,14 @@ func (s *Sweeper) AgentAlong(ports []uint8) (port mad.GUID, ok bool) {
 // The walk's Builder is not used after this.
 func (f *Found) Remember() *topo.Topo {
 	t := f.Builder.Freeze()
-	if f.s.cfg.Settings.PortMKeys.On() {
+	if f.s.cfg.Settings.remembers() {
 		f.s.state.known = t
 	}
 	return t
 }
+
+// remembers reports whether the subnet that was found last is kept for M_Keys: ports have their own, or may have after a reload.
+func (s *Settings) remembers() bool { return s.PortMKeys.On() || s.MKey.Value != 0 }
 
 // otherKeys reports whether some agent has a known M_Key that differs from the configured one.
 func (s *Sweeper) otherKeys() bool {
