@@ -44,7 +44,6 @@ var (
 	SAETMMaxNumSrvcs                 = number[uint32]("sa_etm_max_num_srvcs")
 	SAETMMaxNumEventSubs             = number[uint32]("sa_etm_max_num_event_subs")
 	SACheckSGIDSpoofing              = boolean("sa_check_sgid_spoofing")
-	MKeyViolationLimit               = number[uint32]("m_key_violation_limit")
 	SARateThreshold                  = number[uint32]("sa_rate_threshold")
 	SubnetPrefix                     = number[uint64]("subnet_prefix")
 	LMC                              = number[uint8]("lmc")

@@ -63,7 +63,7 @@ func TestKeysFile(t *testing.T) {
 	for what, set := range map[string]func(){
 		"expected the line ibsm-keys 1": func() { file = []byte("m_key 5\n") },
 		"ibsmctl security new /k":       func() { file, readable = nil, fs.ErrNotExist },
-		"chmod":                         func() { readable = errors.New("/k can be read by others: chmod 600 /k") },
+		"chmod":                         func() { readable = errors.New("/k can be read or changed by others: chmod 600 /k") },
 	} {
 		file, readable = secrets[0].Text(), nil
 		set()

@@ -80,8 +80,6 @@ var subnetKeys = []Key{
 		Help: "drop SA requests whose GRH has the SGID of another port than the one that they come from"},
 	{Name: "sa_rate_threshold", TOML: "security.rate_limit", Kind: U32, Range: "0-1000000", Default: "0", Own: true, Reload: true, Serious: true, Effect: Acts,
 		Help: "SA requests a second that are taken from one LID without sa_key, after a burst of as many; the rest is dropped. 0 for no limit"},
-	{Name: "m_key_violation_limit", TOML: "security.mkey_violation_limit", Kind: U32, Default: "0", Own: true, Reload: true, Serious: true, Effect: Acts,
-		Help: "wrong M_Keys of one host that switches report by trap 256 within a minute, after which its link is disabled; 0 for never"},
 	{Name: "subnet_prefix", TOML: "subnet.prefix", Kind: X64, Default: "0xfe80000000000000", Serious: true, Effect: Acts, Unset: asInFabric, Long: "subnet_prefix", Arg: "HEX",
 		Help: "subnet prefix: the upper 64 bits of every GID"},
 	{Name: "lmc", TOML: "subnet.lmc", Kind: U8, Range: "0-7", Default: "0", Serious: true, Effect: Acts, Unset: asInFabric, Long: "lmc", Short: 'l', Arg: "N",

@@ -158,19 +158,33 @@ func (c *configuration) rotatePeriodically(ctx context.Context) {
 		}
 		now := c.current.Load()
 		l, _ := now.effective()
-		if time.Unix(now.mkeys.since, 0).After(c.now()) { // the clock was set back
-			c.change(func(next *inForce) { next.mkeys.since = c.now().Unix() })
+		period := conf.PeriodicKeyUpdate.In(l.Config)
+		if period == 0 || !now.master || !conf.MKeyPerPort.In(l.Config) {
 			continue
 		}
-		period := conf.PeriodicKeyUpdate.In(l.Config)
-		due := max(period, conf.LeastKeyUpdate)
-		if period == 0 || !now.master || !conf.MKeyPerPort.In(l.Config) || c.now().Sub(time.Unix(now.mkeys.since, 0)) < due || c.now().Sub(tried) < conf.LeastKeyUpdate {
+		if now.mkeys.isAhead(c.now()) {
+			c.change(c.clockSetBack)
+			continue
+		}
+		if due := max(period, conf.LeastKeyUpdate); c.now().Sub(time.Unix(now.mkeys.since, 0)) < due || c.now().Sub(tried) < conf.LeastKeyUpdate {
 			continue
 		}
 		tried = c.now()
 		if _, err := c.RotateMKeys(); err != nil {
 			c.logger.Warn("periodic_key_update is due, but M_Keys stay as they are", "reason", err)
 		}
+	}
+}
+
+// isAhead reports whether the number came into force at a time that has not come yet: the clock was set back after that.
+func (n mkeyNumber) isAhead(now time.Time) bool { return time.Unix(n.since, 0).After(now) }
+
+// clockSetBack has the number of a master come into force now, where it is ahead: else the next one would not be due before the clock has
+// come to that time again.
+func (c *configuration) clockSetBack(next *inForce) {
+	if now := c.now(); next.master && next.mkeys.isAhead(now) {
+		next.mkeys.since = now.Unix()
+		c.kept.keepMKeys(next.mkeys)
 	}
 }
 

@@ -199,13 +199,13 @@ func TestRotateMKeys(t *testing.T) {
 }
 
 // TestRotationClock: where the clock was set back after a rotation, the next one is due a period later, not when the clock has come to the time
-// of the last one.
+// of the last one. That is kept, and only a master sets it.
 func TestRotationClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file, secret := secretFile(t)
 		c := newFixture(t, file+"m_key_per_port TRUE\nperiodic_key_update 3600\n", "Default=0x7fff: ALL=full;\n")
-		c.entered(smp.Master)
-		c.change(func(next *inForce) { next.mkeys = mkeyNumber{5, time.Now().Add(1000 * time.Hour).Unix()} })
+		ahead := mkeyNumber{5, time.Now().Add(1000 * time.Hour).Unix()}
+		c.change(func(next *inForce) { next.mkeys = ahead })
 		v := viewtest.Of(t, nettest.Generate(t, "fattree:k=4"), 0)
 		own := secret.Ports(5)
 		for _, p := range v.Topo.EndPorts {
@@ -216,10 +216,24 @@ func TestRotationClock(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { c.rotatePeriodically(ctx); close(done) }()
+		time.Sleep(time.Minute)
+		if got := c.current.Load().mkeys; got != ahead {
+			t.Errorf("of a standby: %+v, want %+v", got, ahead)
+		}
+		c.change(c.clockSetBack) // as if it had been master when that was found
+		if got := c.current.Load().mkeys; got != ahead {
+			t.Errorf("of one that is not master any more: %+v, want %+v", got, ahead)
+		}
+		c.entered(smp.Master)
+		since := time.Now()
+		time.Sleep(time.Minute)
+		if kept := decodeMKeyNumber(c.state.store.Load().Contents().Keys); kept.number != 5 || kept.since > since.Add(2*mkeyCheck).Unix() {
+			t.Errorf("%+v is kept", kept)
+		}
 		for _, step := range []struct {
 			pass time.Duration
 			want uint32
-		}{{59 * time.Minute, 5}, {2 * time.Minute, 6}} {
+		}{{58 * time.Minute, 5}, {2 * time.Minute, 6}} {
 			time.Sleep(step.pass)
 			if got := c.current.Load().mkeys.number; got != step.want {
 				t.Errorf("the number is %d, want %d", got, step.want)

@@ -36,7 +36,7 @@ func isSecret(name string, info fs.FileInfo, user int) error {
 	case known && owner.Uid != 0 && int(owner.Uid) != user:
 		return fmt.Errorf("%s belongs to user %d, who can read and change it: chown it to root, and make a new one if that user had the time to read it", name, owner.Uid)
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("%s can be read by others (mode %04o): chmod 600 %s, and make a new one if others had the time to read it", name, info.Mode().Perm(), name)
+		return fmt.Errorf("%s can be read or changed by others (mode %04o): chmod 600 %s, and make a new one if others had the time to read it", name, info.Mode().Perm(), name)
 	}
 	return nil
 }

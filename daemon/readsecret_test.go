@@ -34,9 +34,9 @@ func TestIsSecret(t *testing.T) {
 		{file, 0o600, self, ""},
 		{file, 0o400, 0, ""},
 		{file, 0o600, other, "belongs to user 1001"},
-		{file, 0o640, self, "can be read by others (mode 0640)"},
-		{file, 0o644, 0, "can be read by others (mode 0644)"},
-		{file, 0o602, self, "can be read by others (mode 0602)"},
+		{file, 0o640, self, "can be read or changed by others (mode 0640)"},
+		{file, 0o644, 0, "can be read or changed by others (mode 0644)"},
+		{file, 0o602, self, "can be read or changed by others (mode 0602)"},
 		{dir, 0o700, self, "is no regular file"},
 	} {
 		if err := os.Chmod(c.name, c.mode); err != nil {
@@ -75,7 +75,7 @@ func TestReadSecret(t *testing.T) {
 	if err := os.Chmod(file, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readSecret(file); err == nil || !strings.Contains(err.Error(), "can be read by others") {
+	if _, err := readSecret(file); err == nil || !strings.Contains(err.Error(), "can be read or changed by others") {
 		t.Errorf("%v", err)
 	}
 }

@@ -164,7 +164,6 @@ func subnetSettings(c *conf.Config) sweep.Settings {
 		ReassignLIDs:    conf.ReassignLIDs.In(c),
 		NoReregister:    conf.NoClientsRereg.In(c),
 		DisableBabblers: conf.BabblingPortPolicy.In(c),
-		MKeyViolations:  conf.MKeyViolationLimit.In(c),
 		AR:              arModes[conf.ARMode.In(c)],
 	}
 }

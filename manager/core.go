@@ -36,7 +36,6 @@ type Core struct {
 	inquiry      inquiry      // a manager that has named itself
 	controls     control      // a control packet whose sender is not proved yet
 	alarms       alarms       // what hosts send that is not theirs to send
-	intruders    intruders    // who shows wrong M_Keys
 
 	published publication
 	logged    sweepLog

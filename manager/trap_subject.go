@@ -85,7 +85,7 @@ func badMKeySender(v *view.View, n *smp.Notice) topo.PortIdx {
 		return v.Topo.EndPort(agent)
 	}
 	isSwitch := func(p topo.PortIdx) bool { return v.Topo.Nodes[v.Topo.Ports[p].Node].Type == mad.Switch }
-	if len(path) > 0 && path[0] == 0 { // those drivers copy the field from its unused first byte on, and so not the last hop
+	if path[0] == 0 { // those drivers copy the field from its unused first byte on, and so not the last hop
 		if isSwitch(agent) {
 			return topo.None
 		}

@@ -287,7 +287,6 @@ func (c *Core) trap(d *mad.Datagram) {
 	if node := switchWithChange((*smp.Notice)(d.Packet.Data()), c.published.view); node != 0 && !c.cfg.IgnoreTraps {
 		c.sweeps.sweeper.LinkChanged(node)
 	}
-	c.wrongMKey((*smp.Notice)(d.Packet.Data()))
 	d = c.refusedMKey(d)
 	described, errors := c.traps.receive(&c.fx, d, c.published.view, c.cfg.IgnoreTraps)
 	if described != 0 {

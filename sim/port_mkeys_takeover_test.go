@@ -10,6 +10,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
+	"ibsm/sweep"
 	"ibsm/sweep/plan"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
@@ -227,4 +228,46 @@ func TestPortMKeysExplicitBack(t *testing.T) {
 	b.Configure(m.Manager, cfg)
 	b.pass(settling)
 	b.mustHoldMKey(0, 0, 0)
+}
+
+// A standby that is told of security tenants while it runs knows the subnet from its last walk, whether the master was told before or after it:
+// no port is opened to it, and it stays a standby.
+func TestPortMKeysOnStandby(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	for _, after := range []time.Duration{-time.Minute, 0, time.Minute} { // the master
+		t.Run(after.String(), func(t *testing.T) {
+			b := newHarness(t, n, fabric.Config{Seed: 1})
+			before := minhopConfig() // with a keys_file alone
+			before.Sweep.Settings.MKey, before.Sweep.Settings.MKeyProtect = sweep.Given(mad.MKey(subnetSecret.MKey())), sweep.Given(uint8(1))
+			before.Elect.SMKey = 0x5ec1
+			first := b.comeUp(before)
+			before.Sweep.Restored.Port = b.Fabric.PortGUID(host(n, 5))
+			standby := b.add(host(n, 5), before)
+			b.pass(settling)
+			tell := func(w *watched, restored sweep.Restored) {
+				cfg := portMKeys(1)
+				cfg.Sweep.Restored, cfg.Elect.SMKey = restored, before.Elect.SMKey
+				b.Configure(w.Manager, cfg)
+			}
+			if states := len(standby.states); after < 0 {
+				tell(standby, before.Sweep.Restored)
+				b.pass(-after)
+				if len(standby.states) > states {
+					t.Errorf("before the master was told it has been %v", standby.states[states:])
+				}
+			}
+			tell(first, sweep.Restored{})
+			b.pass(after)
+			states := len(standby.states)
+			if after >= 0 {
+				tell(standby, before.Sweep.Restored)
+			}
+			b.pass(5 * time.Minute)
+			if opened := first.says("is let in"); opened > 0 || standby.last() != smp.Standby || len(standby.states)-states > 4 {
+				t.Errorf("it has been %v, and ports were opened to it %d times", standby.states[states:], opened)
+			}
+			b.mustHoldPortMKeys(1)
+			b.mustBeWhole(first)
+		})
+	}
 }

@@ -69,32 +69,14 @@ func (s *Sweeper) Heal(key plan.Key) {
 }
 
 // ShutOff has the next heavy sweep disable the link at a port that babbles, if Settings.DisableBabblers
-// allows it. key is the end that is disabled; ok is false if it is not, or will be already.
+// allows it, at the nearer end: there the response still arrives, and it can be enabled
+// again. Our own link is never disabled. key is that end; ok is false if it is not disabled
+// or will be already.
 func (s *Sweeper) ShutOff(lid mad.LID, num uint8) (key plan.Key, ok bool) {
 	p := s.port(lid, num)
 	if p == topo.None || !s.cfg.Settings.DisableBabblers {
 		return key, false
 	}
-	return s.shutOff(p)
-}
-
-// ShutOffHost has the next heavy sweep disable the link of a host, at the port of the switch that it is cabled to. It takes no link
-// between switches. key is that end; ok is false if it is not disabled, or will be already.
-func (s *Sweeper) ShutOffHost(host mad.GUID) (key plan.Key, ok bool) {
-	t := s.state.prev
-	if t == nil {
-		return key, false
-	}
-	p := t.FindPort(host)
-	if p == topo.None || t.Nodes[t.Ports[p].Node].Type == mad.Switch || t.Ports[p].Peer == topo.None || !t.IsSwitchPort(t.Ports[p].Peer) {
-		return key, false
-	}
-	return s.shutOff(p)
-}
-
-// shutOff has the next heavy sweep disable the link at a port at the nearer end: there the response still arrives, and it can be enabled
-// again. Our own link is never disabled.
-func (s *Sweeper) shutOff(p topo.PortIdx) (key plan.Key, ok bool) {
 	t := s.state.prev
 	peer := t.Ports[p].Peer
 	if peer != topo.None && distance(t, peer) < distance(t, p) {

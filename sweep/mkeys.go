@@ -169,11 +169,14 @@ func (s *Sweeper) AgentAlong(ports []uint8) (port mad.GUID, ok bool) {
 // The walk's Builder is not used after this.
 func (f *Found) Remember() *topo.Topo {
 	t := f.Builder.Freeze()
-	if f.s.cfg.Settings.PortMKeys.On() {
+	if f.s.cfg.Settings.remembers() {
 		f.s.state.known = t
 	}
 	return t
 }
+
+// remembers reports whether the subnet that was found last is kept for M_Keys: ports have their own, or may have after a reload.
+func (s *Settings) remembers() bool { return s.PortMKeys.On() || s.MKey.Value != 0 }
 
 // otherKeys reports whether some agent has a known M_Key that differs from the configured one.
 func (s *Sweeper) otherKeys() bool {
@@ -373,11 +376,4 @@ func (s *state) prune(t *topo.Topo) {
 func (s *Sweeper) Secret(key mad.MKey) (secret, knocks bool) {
 	p := &s.cfg.Settings.PortMKeys
 	return p.On(), p.On() && uint64(key) == p.Knock()
-}
-
-// IsOwnMKey reports whether an M_Key is one that managers of the subnet may show to an agent. It derives up to 64 of them.
-func (s *Sweeper) IsOwnMKey(agent mad.GUID, key mad.MKey) bool {
-	_, knocks := s.Secret(key)
-	_, made := s.cfg.Settings.PortMKeys.Made(uint64(agent), uint64(key))
-	return knocks || made || key != 0 && key == s.cfg.Settings.MKey.Value
 }

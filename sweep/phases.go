@@ -191,7 +191,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	s.state.answered = p.heard
 	s.state.rememberKeys(p.c.Topo)
 	s.state.prune(p.c.Topo)
-	if s.state.known = nil; s.cfg.Settings.PortMKeys.On() {
+	if s.state.known = nil; s.cfg.Settings.remembers() {
 		s.state.known = p.c.Topo
 	}
 	s.state.findings = found.Findings

@@ -56,9 +56,7 @@ type Settings struct {
 	NoReregister bool // never ask clients to register again
 	// DisableBabblers disables ports that never stop sending traps 129 to 131.
 	DisableBabblers bool
-	// MKeyViolations is how many traps 256 about a host within a minute have its link disabled; 0 for none.
-	MKeyViolations uint32
-	AR             ARMode
+	AR              ARMode
 }
 
 // ARMode is what to do about switches that have adaptive routing on.

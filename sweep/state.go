@@ -36,7 +36,7 @@ type state struct {
 	pkeys        pkeyState
 	groups       map[mad.GUID]*groups       // of switches whose adaptive routing is on, by GUID; nil where it went off
 	mkeys        map[mad.GUID]mad.MKey      // by port GUID, where there is one
-	known        *topo.Topo                 // the last subnet that was found; nil unless ports have M_Keys of their own
+	known        *topo.Topo                 // the last subnet that was found; nil unless Settings.remembers
 	knocked      map[mad.GUID]time.Duration // ports at protection level 1 for another manager, by GUID, and until when
 	expected     map[plan.Key]mad.GUID      // the ports of managers that have said where they are; of the sweeper alone
 	renewed      time.Duration              // when M_Key leases were renewed last

@@ -63,7 +63,7 @@ func (d *doctor) down(p topo.PortIdx) []ctl.Reason {
 	case phys == smp.PhysSleep:
 		why = because("asleep", "the port is in Sleep and does not try to establish a link", "enable it with ibportstate, as a disabled port")
 	case phys == smp.PhysDisabled:
-		why = because("disabled", "the port was disabled: by hand, by babbling_port_policy, by m_key_violation_limit, or as a sick link (ibsmctl links sick)",
+		why = because("disabled", "the port was disabled: by hand, by babbling_port_policy, or as a sick link (ibsmctl links sick)",
 			"fix the problem for which it was disabled, then ibportstate LID PORT enable")
 	case phys == smp.PhysTraining:
 		why = because("training", "the port detects a signal, but link training does not complete",

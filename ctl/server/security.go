@@ -97,8 +97,11 @@ func (s *subnet) keysInForce() (k Keys) {
 }
 
 // listManagers says how to set allowed_sm_guids, with the port GUIDs of this manager and of those that have authenticated themselves: they get
-// what this one mirrors, by keys that are secret.
+// what this one mirrors, by keys that are secret. Where there is a list it says nothing: metrics ask for the rules again and again.
 func (s *subnet) listManagers(k *Keys) string {
+	if k.AllowedSMs {
+		return ""
+	}
 	var mirrors []manager.Mirror
 	if s.shell != nil && k.Mirrored && k.SMKey && k.MKey {
 		mirrors = s.shell.Mirrors()

@@ -3,7 +3,6 @@ package elect
 import (
 	"slices"
 
-	"ibsm/mad"
 	"ibsm/mad/smp"
 )
 
@@ -28,8 +27,5 @@ func (m *Machine) mayBeMaster(o *smp.SMInfo) bool {
 }
 
 func (m *Machine) allows(o *smp.SMInfo) bool {
-	return len(m.cfg.Allowed) == 0 || m.Lists(o.GUID())
+	return len(m.cfg.Allowed) == 0 || slices.Contains(m.cfg.Allowed, o.GUID())
 }
-
-// Lists reports whether Config.Allowed has the manager at a port.
-func (m *Machine) Lists(port mad.GUID) bool { return slices.Contains(m.cfg.Allowed, port) }

@@ -104,7 +104,7 @@ func init() { // they refer to Plan's methods, which refer to them
 		SetTurns:     {attr: smp.AttrVLArbitrationTable, modifier: (*Plan).laneMod, data: (*Plan).laneData, describe: (*Plan).describeTurns},
 	}
 	operations[TakeDown].describe = fixed("take the link down: nothing answers behind it, or it is held back")
-	operations[ShutOff].describe = fixed("disable the port: it babbles, its host shows wrong M_Keys, or its link is sick")
+	operations[ShutOff].describe = fixed("disable the port: it babbles, or its link is sick")
 	operations[TurnOn].describe = fixed("enable the port")
 }
 
