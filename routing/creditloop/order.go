@@ -19,7 +19,7 @@ func (g *graph) descents(ctx context.Context, since *Report) (from []topo.Switch
 	if since == nil || !g.comparable(since) {
 		return nil, nil, nil
 	}
-	changed, known := g.turns(since)
+	changed, known := g.turns(ctx, since)
 	if !known {
 		return nil, nil, nil
 	}
