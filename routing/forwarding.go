@@ -2,6 +2,7 @@ package routing
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"ibsm/mad"
@@ -198,6 +199,33 @@ func (f *Forwarding) Changes(was *Forwarding, moved func(lid int), entry func(s 
 		}
 	}
 	return true
+}
+
+// Entry is one of a switch.
+type Entry struct {
+	Switch topo.SwitchIdx
+	LID    int
+}
+
+// FewChanges is Changes where it is cheaper to look at each entry than to follow routes: entries are those of LIDs that have few others, in
+// order of LID and switch, and follow are the LIDs that have moved or have more. known is false where Changes reports false.
+func (f *Forwarding) FewChanges(was *Forwarding) (entries []Entry, follow LIDSet, known bool) {
+	follow = make(LIDSet, f.Blocks())
+	few := uint16(8 + len(f.Rows)/64) // routes from all switches cost about as much
+	count := make([]uint16, len(follow)*BlockSize)
+	known = f.Changes(was, follow.Add, func(s topo.SwitchIdx, lid int) {
+		switch {
+		case follow.Has(lid):
+		case count[lid] == few:
+			follow.Add(lid)
+		default:
+			count[lid]++
+			entries = append(entries, Entry{s, lid})
+		}
+	})
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { return follow.Has(e.LID) })
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Or(a.LID-b.LID, int(a.Switch-b.Switch)) })
+	return slices.Compact(entries), follow, known
 }
 
 // Now is the number, in what By returned, of a switch that had one before; numbers from that of the switches on are of lost ones.

@@ -54,7 +54,7 @@ func (a *attempts) choose(ctx context.Context) *routed {
 				return nil
 			}
 		}
-		if r != nil && !r.engine.IsMinHop() && a.keepsFound(r.tables) {
+		if r != nil && !r.engine.IsMinHop() && (a.goesOn && r.engine.Name == a.state.routes.Engine || a.keepsFound(r.tables)) {
 			a.out.delta.adopted = false // the tables found are the engine's own
 			return r
 		}
@@ -151,6 +151,9 @@ func (a *attempts) repair(ctx context.Context) *routed {
 // repaired are the routes found, repaired where they do not work. They count as min-hop's: they promise no more. first are those that were found first.
 func (a *attempts) repaired(ctx context.Context, first *routing.Tables) (*routed, error) {
 	e, closing := *a.chain.Repairs(), []repair.Route(nil)
+	if first != nil {
+		first = fix(a.out, first, a.reserved) // routes through entries that stay as they are do not return
+	}
 	e.Route = func(ctx context.Context, in routing.In) (*routing.Tables, error) {
 		tables, fitted := *in.Prev, a.state.fitting.State == Fitted
 		if fitted {

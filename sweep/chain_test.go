@@ -236,6 +236,46 @@ func TestRepair(t *testing.T) {
 	}
 }
 
+// TestReturnPastMute: a route of another manager does not return through a switch that does not answer and holds a way around.
+func TestReturnPastMute(t *testing.T) {
+	b := newHarness(t, "torus:dims=8,hosts=1", Config{})
+	b.heavy()
+	b.Abdicate()
+	found := b.heavy()
+	tracer, self, tried := found.Report.Forwarding().Tracer, found.Topo.SwitchOf(found.Topo.Self), 0
+	node := func(s topo.SwitchIdx) int32 {
+		guid := found.Topo.Nodes[found.Topo.Switches[s]].GUID
+		return int32(slices.IndexFunc(b.net.Nodes, func(n net.Node) bool { return n.GUID == guid }))
+	}
+	for lid := mad.LID(1); lid <= found.LIDs.Top && tried == 0; lid++ {
+		for first := range found.Tables.LFT { // a route over three links between switches
+			route := []topo.SwitchIdx{topo.SwitchIdx(first)}
+			for len(route) < 4 && route[len(route)-1] >= 0 {
+				at := route[len(route)-1]
+				route = append(route, tracer.Next(at, found.Tables.LFT[at][lid]))
+			}
+			if len(route) < 4 || slices.Contains(route, topo.None) || slices.Contains(route, self) || tried > 0 {
+				continue
+			}
+			tried++
+			third := net.End{Node: node(route[2]), Port: found.Tables.LFT[route[2]][lid]}
+			b.fabric.LinkDown(third)
+			if lost := b.heavy(); lost.Report.Bad() > 0 {
+				t.Fatalf("a link is lost: %v", lost.Report.Count)
+			}
+			b.fabric.Mute(node(route[1]), true)
+			b.heavy()
+			b.fabric.LinkUp(third)
+			if back := b.heavy(); back.Topo.Nodes[back.Topo.Switches[route[1]]].Missed == 0 || back.Report.Bad() > 0 || back.BeforeCut != nil {
+				t.Errorf("the link is back: %v, loops were cut: %v", back.Report.Count, back.BeforeCut != nil)
+			}
+		}
+	}
+	if tried == 0 {
+		t.Error("no route is long enough")
+	}
+}
+
 // links are an end of each link between switches.
 func (b *harness) links() (ends []net.End) {
 	for at := range b.fabric.Ports() {

@@ -35,6 +35,11 @@ func TestNobodyChose(t *testing.T) {
 		if again := b.heavy(); again.Engine != c.engine || again.Keep == routing.KeepWorking || again.Foreign != "" || again.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.routes != record {
 			t.Errorf("%s, as found: %s, %q, %v, %v, record %v, was %v", c.spec, again.Engine, again.Foreign, again.Keep, again.Sets, b.state.routes, record)
 		}
+		b.fabric.LinkDown(b.inner())
+		b.Abdicate()
+		if lost := b.heavy(); lost.Engine != c.engine || lost.Keep == routing.KeepWorking || lost.Foreign != "" || b.state.routes.Engine != c.engine || b.state.adopted {
+			t.Errorf("%s, as found, but for a lost link: %s, %q, %v, record %v", c.spec, lost.Engine, lost.Foreign, lost.Keep, b.state.routes)
+		}
 		b.Abdicate()
 		b.state.routes.Sum++
 		if other := b.heavy(); other.Engine != "minhop" || other.Seen != "" || other.Keep != routing.KeepWorking || other.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.routes != (RoutesRecord{}) {

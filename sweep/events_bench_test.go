@@ -25,6 +25,7 @@ import (
 type living struct {
 	*routingtest.Living
 	chain  engines.Chain
+	order  rerouting // of the routes computed next
 	state  *state
 	rows   map[mad.GUID][]uint8 // in force, by switch
 	spent  time.Duration        // of processors, for routes and their proof
@@ -68,7 +69,7 @@ func (f *living) route(b testing.TB) {
 		guid := t.Nodes[n].GUID
 		out.delta.switches = append(out.delta.switches, device.Walked{Switch: device.Switch{GUID: guid, Row: f.rows[guid]}})
 	}
-	j := &RouteTask{state: f.state, chain: f.chain}
+	j := &RouteTask{state: f.state, chain: f.chain, reroute: f.order}
 	a := &attempts{RouteTask: j, out: out, in: routing.In{Topo: t, LIDs: f.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, 15)}}
 	begin := processorTime(b)
 	r := a.choose(b.Context())
@@ -117,7 +118,7 @@ func (f *living) lose(what string) {
 }
 
 // BenchmarkEvents computes routes and their proof, and the order in which they are written, when a link, a leaf, a spine and a host are lost and when they
-// are back, beside those of a fresh run: with tables of the engine tree, and with adopted ones of min-hop. Beside the time it reports that of processors, which does not
+// are back, and by an order to reroute by tree, beside those of a fresh run: with tables of the engine tree, and with adopted ones of min-hop. Beside the time it reports that of processors, which does not
 // depend on what else runs. IBSM_PROOF=1 is for 11,664 hosts.
 func BenchmarkEvents(b *testing.B) {
 	spec := "fattree:k=16"
@@ -156,6 +157,12 @@ func BenchmarkEvents(b *testing.B) {
 				f.Walk(b)
 				run(what+"-returned", f.state)
 			}
+			var err error
+			if f.chain, err = engines.New([]string{"tree"}, &engines.Settings{}); err != nil {
+				b.Fatal(err)
+			}
+			f.order = reroutesByAll
+			run("reroute", f.state)
 		})
 	}
 }

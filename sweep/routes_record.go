@@ -35,9 +35,7 @@ var tablesPolynomial = crc64.MakeTable(crc64.ECMA)
 
 // sumOf is the sum of the forwarding tables of the switches of a subnet. Entries without a port behind the last one with one do not matter.
 func sumOf(t *topo.Topo, rows func(s topo.SwitchIdx) []uint8) (sum uint64) {
-	inOrder := slices.Clone(t.Switches)
-	slices.SortFunc(inOrder, func(a, b topo.NodeIdx) int { return bytes.Compare(guidOf(t, a), guidOf(t, b)) })
-	for _, n := range inOrder {
+	for _, n := range t.Switches { // by GUID
 		row := rows(t.Nodes[n].Switch)
 		for len(row) > 0 && row[len(row)-1] == routing.NoPath {
 			row = row[:len(row)-1]

@@ -103,6 +103,9 @@ minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, drago
 		if r.plot != "" && r.missing == nil {
 			return cli.UsageError("--plot needs --missing", "")
 		}
+		if r.plot != "" && len(r.engines) > len(marks) {
+			return cli.UsageError(fmt.Sprintf("--plot draws %d engines at most", len(marks)), "")
+		}
 		for _, name := range r.engines {
 			if _, ok := engines.Find(name, &r.settings); !ok {
 				return cli.UsageError(fmt.Sprintf("--engine %s: there is no such engine here", name), "expected some of "+strings.Join(engines.Names(), ", "))

@@ -49,31 +49,34 @@ const (
 	panelWidth, panelHeight = 250, 150
 	plotLeft, plotTop       = 34, 40
 	plotWidth, plotHeight   = 190, 80
-	legendHeight            = 24
+	legendHeight            = 24 // of a row
+	legendColumns           = 5
+	legendWidth             = 90
 )
 
-// dashes and marks distinguish engines without colours.
+// dashes and marks distinguish as many engines without colours.
 var (
 	dashes = []string{"", "6 3", "2 2", "8 2 2 2", "1 3", "12 4"}
 	marks  = []string{`<circle r="3"/>`, `<rect x="-3" y="-3" width="6" height="6"/>`, `<path d="M0 -4L4 3L-4 3Z"/>`, `<path d="M-3 -3L3 3M3 -3L-3 3"/>`, `<circle r="3" fill="#fff"/>`, `<path d="M0 -4L4 0L0 4L-4 0Z"/>`}
 )
 
-// plot draws the figures of engines by the share of missing cables, in shades of no colour: lines differ by dashes and marks.
+// plot draws the figures of engines by the share of missing cables, of len(marks) at most, in shades of no colour: lines differ by dashes and marks.
 func plot(engines []string, shares []int, points []point) []byte {
 	all := panels(points)
-	width, height := 2*panelWidth, (len(all)+1)/2*panelHeight+legendHeight
+	legend := (len(engines) + legendColumns - 1) / legendColumns * legendHeight
+	width, height := 2*panelWidth, (len(all)+1)/2*panelHeight+legend
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d">`+"\n", width, height)
 	b.WriteString(`<style>text{font:10px sans-serif;fill:#222}.h{font-size:12px;font-weight:bold}.e{text-anchor:end}.m{text-anchor:middle}path,circle,rect{stroke:#222;fill:none}.a{stroke:#999}.k circle,.k rect{fill:#222}</style>` + "\n")
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" style="fill:#fff;stroke:none"/>`+"\n", width, height)
 	for i, name := range engines {
-		x := 10 + i*90
-		fmt.Fprintf(&b, `<path d="M%d 12h30" stroke-dasharray="%s"/><g class="k" transform="translate(%d 12)">%s</g><text x="%d" y="16">`, x, dashes[i%len(dashes)], x+15, marks[i%len(marks)], x+35)
+		x, y := 10+i%legendColumns*legendWidth, 12+i/legendColumns*legendHeight
+		fmt.Fprintf(&b, `<path d="M%d %dh30" stroke-dasharray="%s"/><g class="k" transform="translate(%d %d)">%s</g><text x="%d" y="%d">`, x, y, dashes[i], x+15, y, marks[i], x+35, y+4)
 		xml.EscapeText(&b, []byte(name))
 		b.WriteString("</text>\n")
 	}
 	for i, p := range all {
-		fmt.Fprintf(&b, `<g transform="translate(%d %d)">`+"\n", i%2*panelWidth, legendHeight+i/2*panelHeight)
+		fmt.Fprintf(&b, `<g transform="translate(%d %d)">`+"\n", i%2*panelWidth, legend+i/2*panelHeight)
 		p.draw(&b, engines, shares, points)
 		b.WriteString("</g>\n")
 	}
@@ -115,11 +118,11 @@ func (p *panel) draw(b *bytes.Buffer, engines []string, shares []int, points []p
 				px, py := tenth(x(at.percent)), tenth(y(value(at)))
 				way += fmt.Sprintf("%c%s %s", pen, px, py)
 				pen = 'L'
-				fmt.Fprintf(&marked, `<g class="k" transform="translate(%s %s)">%s</g>`, px, py, marks[i%len(marks)])
+				fmt.Fprintf(&marked, `<g class="k" transform="translate(%s %s)">%s</g>`, px, py, marks[i])
 			}
 		}
 		if way != "" {
-			fmt.Fprintf(b, `<path d="%s" stroke-dasharray="%s"/>%s`+"\n", way, dashes[i%len(dashes)], marked.String())
+			fmt.Fprintf(b, `<path d="%s" stroke-dasharray="%s"/>%s`+"\n", way, dashes[i], marked.String())
 		}
 	}
 }

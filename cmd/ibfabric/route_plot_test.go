@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -91,5 +92,24 @@ func TestPlotGaps(t *testing.T) {
 	var out bytes.Buffer
 	if code := run([]string{"route", "fattree:k=4", "--plot", "x"}, &out, &out); code != 2 || !strings.Contains(out.String(), "--plot needs --missing") {
 		t.Errorf("exit %d, %s", code, out.String())
+	}
+	out.Reset()
+	if code := run([]string{"route", "fattree:k=4", "--missing", "0%..1%", "--engine", "minhop,updn,dnup,sssp,tree,lash,dor", "--plot", "x"}, &out, &out); code != 2 || !strings.Contains(out.String(), "6 engines at most") {
+		t.Errorf("7 engines: exit %d, %s", code, out.String())
+	}
+}
+
+// TestPlotLegend: each engine has a place of its own in the picture.
+func TestPlotLegend(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	got := string(plot(names, []int{0}, nil))
+	places := map[string]bool{}
+	for _, name := range names {
+		var x, y int
+		before, _, _ := strings.Cut(got, ">"+name+"</text>")
+		if _, err := fmt.Sscanf(before[strings.LastIndex(before, "<"):], `<text x="%d" y="%d"`, &x, &y); err != nil || x+50 > 2*panelWidth || places[fmt.Sprint(x, y)] {
+			t.Errorf("%s at %d, %d: %v", name, x, y, err)
+		}
+		places[fmt.Sprint(x, y)] = true
 	}
 }

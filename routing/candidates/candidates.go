@@ -29,8 +29,8 @@ func Find(ctx context.Context, workers routing.Workers, t *topo.Topo, ranks []in
 	n := len(t.Switches)
 	c := &Candidates{graph: routing.NewGraph(t), topo: t, ranks: ranks, down: bytes.Repeat([]uint8{none}, n*n), any: bytes.Repeat([]uint8{none}, n*n)}
 	order := make([]topo.SwitchIdx, n) // the lowest first
-	for place, s := range routing.Ranks(n, func(a, b topo.SwitchIdx) int { return int(ranks[b]) - int(ranks[a]) }) {
-		order[s] = topo.SwitchIdx(place)
+	for s, place := range routing.Ranks(n, func(a, b topo.SwitchIdx) int { return int(ranks[b]) - int(ranks[a]) }) {
+		order[place] = topo.SwitchIdx(s)
 	}
 	err := routing.Parallel(ctx, workers, n, func() func(int) {
 		return func(to int) {

@@ -19,7 +19,7 @@ func (g *graph) descents(ctx context.Context, since *Report) (from []topo.Switch
 	if since == nil || !g.comparable(since) {
 		return nil, nil, nil
 	}
-	changed, known := g.turns(since)
+	changed, known := g.turns(ctx, since)
 	if !known {
 		return nil, nil, nil
 	}
@@ -61,7 +61,7 @@ func (g *graph) add(since *Report) {
 // they were on in an earlier report without a loop and findings, and by the rules of before as well.
 func (g *graph) comparable(since *Report) bool {
 	was := since.graph
-	if len(since.number) != g.lanes*len(g.next) || was.ports != g.ports || len(since.Findings) > 0 || was.SLs != g.SLs || len(was.rules) > 1 {
+	if len(since.number) != g.lanes*len(g.next) || was.ports != g.ports || len(since.Findings) > 0 || was.SLs != g.SLs || was.sls != g.sls || len(was.rules) > 1 {
 		return false
 	}
 	if before := g.rules[len(g.rules)-1]; before.SLs != g.SLs || before.Maps != g.Maps {

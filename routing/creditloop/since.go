@@ -2,6 +2,7 @@ package creditloop
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"ibsm/routing"
@@ -61,33 +62,38 @@ func (r *Report) by(g *graph) *Report {
 }
 
 // turns looks at the turns that packets make because entries are not what they were, whatever sends them. It returns the LIDs for which some lead to a channel whose
-// number is not higher, by the numbers of an earlier report, and for which more than entries have changed: their routes must be followed from
-// the sources. It adds the dependencies of the others.
-func (g *graph) turns(since *Report) (follow routing.LIDSet, known bool) {
-	t := &turner{graph: g, since: since, follow: make(routing.LIDSet, g.Blocks())}
+// number is not higher, by the numbers of an earlier report, and for which more than a few entries have changed: their routes must be followed from
+// the sources. It adds the dependencies of the others. It ends early when ctx is done.
+func (g *graph) turns(ctx context.Context, since *Report) (follow routing.LIDSet, known bool) {
+	follow = make(routing.LIDSet, g.Blocks())
+	var entries []routing.Entry
 	for _, r := range g.rules {
-		if !r.Forwarding.Changes(since.graph.Forwarding, t.follow.Add, t.entry) {
+		some, lids, known := r.Forwarding.FewChanges(since.graph.Forwarding)
+		if !known {
 			return nil, false
 		}
+		entries = append(entries, some...)
+		follow.Union(lids[:min(len(lids), len(follow))]) // others are nobody's
 	}
-	return t.follow, true
+	slices.SortFunc(entries, func(a, b routing.Entry) int { return cmp.Compare(a.LID, b.LID) })
+	t := &turner{graph: g, since: since, seen: make([]int, len(g.Rows))}
+	for _, e := range entries {
+		switch {
+		case ctx.Err() != nil:
+			return follow, true
+		case e.LID >= len(g.dests) || !g.dests[e.LID] || follow.Has(e.LID):
+		case g.used != nil || !t.into(e.Switch, e.LID) || !t.onward(e.Switch, e.LID):
+			follow.Add(e.LID)
+		}
+	}
+	return follow, true
 }
 
-// turner looks at changed entries.
+// turner looks at changed entries, of one LID after the other.
 type turner struct {
 	*graph
-	since  *Report
-	follow routing.LIDSet
-}
-
-// entry looks at the turns of packets to a LID that come to a switch, as its entry has changed.
-func (t *turner) entry(s topo.SwitchIdx, lid int) {
-	if lid >= len(t.dests) || !t.dests[lid] || t.follow.Has(lid) {
-		return
-	}
-	if t.used != nil || !t.into(s, lid) || !t.onward(s, lid, 0) {
-		t.follow.Add(lid)
-	}
+	since *Report
+	seen  []int // by switch: the last LID to which turns of packets that leave it have been looked at
 }
 
 // into looks at the turns of packets from the switches around one.
@@ -128,18 +134,19 @@ func (t *turner) turn(from topo.SwitchIdx, by uint8, s topo.SwitchIdx, lid int) 
 	return true
 }
 
-// onward looks at the turns of packets that leave a switch, as far as they go.
-func (t *turner) onward(s topo.SwitchIdx, lid, links int) bool {
-	if links > routing.MaxTrace {
-		return false // they go round
+// onward looks at the turns of packets that leave a switch, as far as they go. Where they go round, some turn does not lead to a higher number.
+func (t *turner) onward(s topo.SwitchIdx, lid int) bool {
+	if t.seen[s] == lid {
+		return true
 	}
+	t.seen[s] = lid
 	for i := range t.rules {
 		port := t.egress(i, s, lid)
 		if port == routing.NoPath || i > 0 && port == t.egress(0, s, lid) {
 			continue
 		}
 		to := t.next[int(s)*t.ports+int(port)]
-		if to >= 0 && (!t.turn(s, port, to, lid) || !t.onward(to, lid, links+1)) {
+		if to >= 0 && (!t.turn(s, port, to, lid) || !t.onward(to, lid)) {
 			return false
 		}
 	}

@@ -1,7 +1,7 @@
 package verify
 
 import (
-	"slices"
+	"context"
 
 	"ibsm/mad"
 	"ibsm/routing"
@@ -20,15 +20,14 @@ func (r *Report) Good() routing.LIDSet {
 }
 
 // changed returns the LIDs to follow from all switches, and takes over what since found of the others: those whose
-// routes were good, and have not changed, or still arrive from each switch that has another entry.
-func (c *checker) changed(since *Report) routing.LIDSet {
+// routes were good, and have not changed, or still arrive from each of few switches that have another entry. It ends early when ctx is done.
+func (c *checker) changed(ctx context.Context, since *Report) routing.LIDSet {
 	if since == nil {
 		return c.Changed(nil)
 	}
 	was, by := since.checker, since.checker.By(c.topo)
-	follow := make(routing.LIDSet, c.Blocks())
-	var entries []entry
-	if !c.Changes(by, follow.Add, func(s topo.SwitchIdx, lid int) { entries = append(entries, entry{s, lid}) }) {
+	entries, follow, known := c.FewChanges(by)
+	if !known {
 		return c.Changed(nil)
 	}
 	for lid := range c.longest {
@@ -36,10 +35,9 @@ func (c *checker) changed(since *Report) routing.LIDSet {
 			follow.Add(lid)
 		}
 	}
-	slices.SortStableFunc(entries, func(a, b entry) int { return a.lid - b.lid })
-	for lid := range c.longest {
+	for lid := 0; lid < len(c.longest) && ctx.Err() == nil; lid++ {
 		count := 0
-		for count < len(entries) && entries[count].lid == lid {
+		for count < len(entries) && entries[count].LID == lid {
 			count++
 		}
 		if !follow.Has(lid) {
@@ -59,15 +57,9 @@ func (c *checker) changed(since *Report) routing.LIDSet {
 	return follow
 }
 
-// entry is one that is not what it was.
-type entry struct {
-	s   topo.SwitchIdx
-	lid int
-}
-
 // longestOf is the longest route to a LID, and where it starts, after some switches have got other entries; packets arrived from everywhere, over so many links at most.
 // It is false where packets from these switches do not arrive, and where that says not enough about the others.
-func (c *checker) longestOf(lid int, entries []entry, was *routing.Forwarding, longest int, from topo.SwitchIdx) (links int, start topo.SwitchIdx, known bool) {
+func (c *checker) longestOf(lid int, entries []routing.Entry, was *routing.Forwarding, longest int, from topo.SwitchIdx) (links int, start topo.SwitchIdx, known bool) {
 	if c.lids.PortOf(mad.LID(lid)) == topo.None || from == topo.None {
 		return 0, topo.None, false
 	}
@@ -75,15 +67,15 @@ func (c *checker) longestOf(lid int, entries []entry, was *routing.Forwarding, l
 		return 0, topo.None, false
 	}
 	for _, e := range entries {
-		links, arrives := c.Links(e.s, lid)
+		links, arrives := c.Links(e.Switch, lid)
 		if !arrives || links > MaxHops {
 			return 0, topo.None, false
 		}
-		if was.Added(e.s) {
+		if was.Added(e.Switch) {
 			if links > longest {
-				longest, from = links, e.s
+				longest, from = links, e.Switch
 			}
-		} else if before, _ := was.Links(e.s, lid); links > before {
+		} else if before, _ := was.Links(e.Switch, lid); links > before {
 			return 0, topo.None, false // routes from switches behind it are longer as well
 		}
 	}

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"context"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -146,7 +147,7 @@ func TestSince(t *testing.T) {
 
 // spared is how many LIDs are not followed.
 func (c *checker) spared(since *Report) (n int) {
-	for _, word := range c.changed(since) {
+	for _, word := range c.changed(context.Background(), since) {
 		n += bits.OnesCount64(^word)
 	}
 	return n
@@ -175,6 +176,25 @@ func TestLittleChanged(t *testing.T) {
 	c := newChecker(after.topo, after.lids, after.tables)
 	if followed := len(c.longest) - c.spared(all); through == 0 || followed != through {
 		t.Errorf("a link of node %d with %d LIDs is lost, %d are followed", n, through, followed)
+	}
+}
+
+// Routes are followed, rather than each entry looked at, where many entries of a LID have changed.
+func TestMuchChanged(t *testing.T) {
+	f := newFixture(t, "fattree:k=8", 0)
+	all := f.check(t)
+	host, _ := f.host(0)
+	lid := int(host)
+	for _, switches := range []int{8, 60} {
+		after := f.next()
+		for s, row := range f.tables.LFT[:switches] {
+			after.set(s, lid, row[lid]^1)
+		}
+		entries, follow, known := newChecker(after.topo, after.lids, after.tables).FewChanges(all.checker.Forwarding)
+		few := switches == 8
+		if !known || follow.Has(lid) == few || few != (len(entries) == switches) || !few && len(entries) > 0 {
+			t.Errorf("entries of %d switches have changed: %d to look at, routes followed %v", switches, len(entries), follow.Has(lid))
+		}
 	}
 }
 

@@ -93,7 +93,7 @@ func (r *Report) Loops(lid mad.LID) bool {
 // rows of both Reports' tables must not be written any more. The error is that of ctx.
 func Check(ctx context.Context, workers routing.Workers, t *topo.Topo, l *topo.LIDs, tables *routing.Tables, since *Report) (*Report, error) {
 	c := newChecker(t, l, tables)
-	follow := c.changed(since)
+	follow := c.changed(ctx, since)
 	blocks := make([]blockReport, len(follow))
 	err := routing.Parallel(ctx, workers, len(blocks), func() func(int) {
 		trace := routing.NewTrace(len(c.Rows))
