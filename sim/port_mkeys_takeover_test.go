@@ -230,7 +230,7 @@ func TestPortMKeysExplicitBack(t *testing.T) {
 	b.mustHoldMKey(0, 0, 0)
 }
 
-// A standby that is told of security tenants while it runs knows the subnet from its last walk, whether the master was told before or after it:
+// A standby that gets security tenants by a reload knows the subnet from its last walk, whether the master gets it before or after:
 // no port is opened to it, and it stays a standby.
 func TestPortMKeysOnStandby(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
@@ -244,23 +244,23 @@ func TestPortMKeysOnStandby(t *testing.T) {
 			before.Sweep.Restored.Port = b.Fabric.PortGUID(host(n, 5))
 			standby := b.add(host(n, 5), before)
 			b.pass(settling)
-			tell := func(w *watched, restored sweep.Restored) {
+			reload := func(w *watched, restored sweep.Restored) {
 				cfg := portMKeys(1)
 				cfg.Sweep.Restored, cfg.Elect.SMKey = restored, before.Elect.SMKey
 				b.Configure(w.Manager, cfg)
 			}
 			if states := len(standby.states); after < 0 {
-				tell(standby, before.Sweep.Restored)
+				reload(standby, before.Sweep.Restored)
 				b.pass(-after)
 				if len(standby.states) > states {
-					t.Errorf("before the master was told it has been %v", standby.states[states:])
+					t.Errorf("before the master has it, it has been %v", standby.states[states:])
 				}
 			}
-			tell(first, sweep.Restored{})
+			reload(first, sweep.Restored{})
 			b.pass(after)
 			states := len(standby.states)
 			if after >= 0 {
-				tell(standby, before.Sweep.Restored)
+				reload(standby, before.Sweep.Restored)
 			}
 			b.pass(5 * time.Minute)
 			if opened := first.says("is let in"); opened > 0 || standby.last() != smp.Standby || len(standby.states)-states > 4 {
