@@ -55,7 +55,7 @@ func (s *Balancing) ignored(t *topo.Topo) []PortMask {
 	masks := make([]PortMask, len(t.Switches))
 	for _, at := range s.Ignored {
 		if sw := switchOf(t, at.Switch); sw != topo.None {
-			masks[sw][at.Port>>6] |= 1 << (at.Port & 63)
+			masks[sw].Add(at.Port)
 		}
 	}
 	return masks

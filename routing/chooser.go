@@ -87,7 +87,7 @@ func (c *chooser) each(set *portSet, start uint8, do func(port uint8)) {
 	}
 	from := max(1, int(start)) - 1
 	for i := range order {
-		if port := order[(from+i)%len(order)]; set.has(port) {
+		if port := order[(from+i)%len(order)]; set.mask.Has(port) {
 			do(port)
 		}
 	}

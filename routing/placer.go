@@ -151,7 +151,7 @@ func (pl *Placer) Keep(row []uint8) {
 			if i>>d.LMC != 0 || int(lid) >= len(prev) || row[lid] != NoPath {
 				continue
 			}
-			if d.Switch != pl.s && pl.sets.to(d.Switch).has(prev[lid]) {
+			if d.Switch != pl.s && pl.sets.to(d.Switch).mask.Has(prev[lid]) {
 				row[lid] = prev[lid]
 				pl.Use(k, prev[lid])
 			}
@@ -192,7 +192,7 @@ func (pl *Placer) Place(row []uint8) {
 
 // Use counts a path to destination k through a port.
 func (pl *Placer) Use(k int, port uint8) {
-	if !pl.Order[k].Weighs || pl.ignored[port>>6]>>(port&63)&1 != 0 {
+	if !pl.Order[k].Weighs || pl.ignored.Has(port) {
 		return
 	}
 	pl.Count[port]++

@@ -19,6 +19,31 @@ type PortSets struct {
 // PortMask is a set of port numbers: a bit for each, 64 in a word.
 type PortMask [4]uint64
 
+// Add puts a port in.
+func (m *PortMask) Add(port uint8) { m[port>>6] |= 1 << (port & 63) }
+
+// Has reports whether a port is in it.
+func (m *PortMask) Has(port uint8) bool { return m[port>>6]>>(port&63)&1 != 0 }
+
+// Len is how many ports are in it.
+func (m *PortMask) Len() (n int) {
+	for _, word := range m {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// All are the ports in it, ascending.
+func (m *PortMask) All(yield func(port uint8) bool) {
+	for w, word := range m {
+		for ; word != 0; word &= word - 1 {
+			if !yield(uint8(w<<6 + bits.TrailingZeros64(word))) {
+				return
+			}
+		}
+	}
+}
+
 // portSet is a set of candidates, and how far it is used up.
 type portSet struct {
 	mask  PortMask
@@ -103,10 +128,8 @@ func (c *PortSets) intern() {
 
 func (c *PortSets) add(set PortMask) {
 	from := len(c.arena)
-	for w, word := range set {
-		for ; word != 0; word &= word - 1 {
-			c.arena = append(c.arena, uint8(w<<6+bits.TrailingZeros64(word)))
-		}
+	for port := range set.All {
+		c.arena = append(c.arena, port)
 	}
 	list := c.arena[from:]
 	c.sets = append(c.sets, portSet{mask: set, ports: list, next: len(list)})
@@ -114,8 +137,6 @@ func (c *PortSets) add(set PortMask) {
 
 // to is the set of ports to a switch.
 func (c *PortSets) to(d topo.SwitchIdx) *portSet { return &c.sets[c.setOf[d]] }
-
-func (s *portSet) has(port uint8) bool { return s.mask[port>>6]>>(port&63)&1 != 0 }
 
 // least is the port with the least count, the lowest of several. The set must not
 // be empty.

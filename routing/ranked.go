@@ -191,7 +191,7 @@ func (b *backwards) search(d topo.SwitchIdx, i int, found [][batch]PortMask) (lo
 		var mask PortMask
 		for e := b.first[s]; e < b.first[s+1]; e++ {
 			if port := b.edges[e].port; b.hops[e] == b.least[s] && b.hops[e] != Unreachable {
-				mask[port>>6] |= 1 << (port & 63)
+				mask.Add(port)
 			}
 		}
 		found[s][i] = mask

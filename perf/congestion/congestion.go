@@ -69,7 +69,7 @@ type Tree struct {
 
 // Find finds the roots of all waiting, the one with the most weight first.
 func Find(in In, by Settings) []Tree {
-	f := &finder{In: in, by: by, shares: make([][]share, len(in.Ports)), outs: make([][]ports, len(in.Topo.Switches)), used: make([]ports, len(in.Topo.Switches))}
+	f := &finder{In: in, by: by, shares: make([][]share, len(in.Ports)), outs: make([][]routing.PortMask, len(in.Topo.Switches)), used: make([]routing.PortMask, len(in.Topo.Switches))}
 	trees := map[topo.PortIdx]*Tree{}
 	for i := range in.Ports {
 		p := topo.PortIdx(i)
@@ -106,16 +106,11 @@ type share struct {
 type finder struct {
 	In
 	by     Settings
-	shares [][]share // by port that waits; nil where they are not known yet
-	all    []share   // scratch
-	outs   [][]ports // by switch and port of it: those by which what it sends goes on; nil where that is not known yet
-	used   []ports   // by switch: those that its table uses; empty where that is not known yet
+	shares [][]share            // by port that waits; nil where they are not known yet
+	all    []share              // scratch
+	outs   [][]routing.PortMask // by switch and port of it: those by which what it sends goes on; nil where that is not known yet
+	used   []routing.PortMask   // by switch: those that its table uses; empty where that is not known yet
 }
-
-// ports is a set of the ports of a switch: bit n is port n.
-type ports [4]uint64
-
-func (p *ports) add(num uint8) { p[num/64] |= 1 << (num % 64) }
 
 // maxShares is how many roots of one port are followed, the greatest ones: with all ports waiting there can be as many roots as ports.
 const maxShares = 8
@@ -245,7 +240,7 @@ func (f *finder) busiest(p topo.PortIdx, outputs []topo.PortIdx) topo.PortIdx {
 
 // outputs are the ports of the switch behind a port by which its packets go on. It is not known to whom a host sends: to all.
 func (f *finder) outputs(p topo.PortIdx, at topo.SwitchIdx) (list []topo.PortIdx) {
-	var set ports
+	var set routing.PortMask
 	if from := f.Topo.Nodes[f.Topo.Ports[p].Node].Switch; from != topo.None {
 		set = f.onward(from)[f.Topo.Ports[p].Num]
 	} else {
@@ -254,7 +249,7 @@ func (f *finder) outputs(p topo.PortIdx, at topo.SwitchIdx) (list []topo.PortIdx
 	node := f.Topo.Switches[at]
 	for num := 1; num <= int(f.Topo.Nodes[node].NumPorts); num++ {
 		o := f.Topo.Port(node, uint8(num))
-		if set[num/64]>>(num%64)&1 != 0 && o != f.Topo.Ports[p].Peer && f.Topo.Ports[o].Peer != topo.None {
+		if set.Has(uint8(num)) && o != f.Topo.Ports[p].Peer && f.Topo.Ports[o].Peer != topo.None {
 			list = append(list, o)
 		}
 	}
@@ -262,22 +257,22 @@ func (f *finder) outputs(p topo.PortIdx, at topo.SwitchIdx) (list []topo.PortIdx
 }
 
 // inUse are the ports that the table of a switch uses.
-func (f *finder) inUse(s topo.SwitchIdx) ports {
-	if used := &f.used[s]; *used == (ports{}) {
+func (f *finder) inUse(s topo.SwitchIdx) routing.PortMask {
+	if used := &f.used[s]; *used == (routing.PortMask{}) {
 		for _, out := range f.Forwarding.Rows[s] {
-			used.add(out)
+			used.Add(out)
 		}
 	}
 	return f.used[s]
 }
 
 // onward are the ports by which the next switches send on what a switch sends, by its ports.
-func (f *finder) onward(s topo.SwitchIdx) []ports {
+func (f *finder) onward(s topo.SwitchIdx) []routing.PortMask {
 	if f.outs[s] != nil {
 		return f.outs[s]
 	}
 	node := f.Topo.Switches[s]
-	sets := make([]ports, int(f.Topo.Nodes[node].NumPorts)+1)
+	sets := make([]routing.PortMask, int(f.Topo.Nodes[node].NumPorts)+1)
 	rows := make([][]uint8, len(sets)) // of the switches behind the ports
 	for num := 1; num < len(sets); num++ {
 		if next := f.Forwarding.Tracer.Next(s, uint8(num)); next >= 0 {
@@ -286,7 +281,7 @@ func (f *finder) onward(s topo.SwitchIdx) []ports {
 	}
 	for lid, out := range f.Forwarding.Rows[s] {
 		if int(out) < len(rows) && lid < len(rows[out]) {
-			sets[out].add(rows[out][lid])
+			sets[out].Add(rows[out][lid])
 		}
 	}
 	f.outs[s] = sets

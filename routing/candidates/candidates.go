@@ -79,7 +79,7 @@ func (c *Candidates) Ports(s, to topo.SwitchIdx) (ports routing.PortMask) {
 	peers, by := c.graph.Edges(s)
 	for i, r := range peers {
 		if c.rises(s, r) == up && links[int(r)*n+int(to)] == own-1 {
-			ports[by[i]>>6] |= 1 << (by[i] & 63)
+			ports.Add(by[i])
 		}
 	}
 	return ports
@@ -109,7 +109,8 @@ func (c *Candidates) proveTo(to topo.SwitchIdx, tracer *routing.Tracer) error {
 	)
 	all := make([]uint8, c.graph.Len()) // by switch: where its candidates lead
 	for s := range all {
-		for port := range each(c.Ports(topo.SwitchIdx(s), to)) {
+		ports := c.Ports(topo.SwitchIdx(s), to)
+		for port := range ports.All {
 			switch next := tracer.Next(topo.SwitchIdx(s), port); {
 			case next == topo.None:
 				return fmt.Errorf("port %d of switch %d leads to no switch", port, s)
@@ -121,7 +122,8 @@ func (c *Candidates) proveTo(to topo.SwitchIdx, tracer *routing.Tracer) error {
 		}
 	}
 	for s := range all {
-		for port := range each(c.Ports(topo.SwitchIdx(s), to)) {
+		ports := c.Ports(topo.SwitchIdx(s), to)
+		for port := range ports.All {
 			next := tracer.Next(topo.SwitchIdx(s), port)
 			switch {
 			case next != to && all[next] == 0:
@@ -134,17 +136,6 @@ func (c *Candidates) proveTo(to topo.SwitchIdx, tracer *routing.Tracer) error {
 		}
 	}
 	return nil
-}
-
-// each are the ports of a set, ascending.
-func each(ports routing.PortMask) func(yield func(uint8) bool) {
-	return func(yield func(uint8) bool) {
-		for port := range 256 {
-			if ports[port>>6]>>(port&63)&1 != 0 && !yield(uint8(port)) {
-				return
-			}
-		}
-	}
 }
 
 // Choice is how many ports the switches with hosts have to choose from, for each other such switch.
@@ -166,9 +157,8 @@ func (c *Candidates) Choice() (choice Choice) {
 		for to := range hosts {
 			count := 0
 			if hosts[s] && hosts[to] {
-				for range each(c.Ports(topo.SwitchIdx(s), topo.SwitchIdx(to))) {
-					count++
-				}
+				ports := c.Ports(topo.SwitchIdx(s), topo.SwitchIdx(to))
+				count = ports.Len()
 			}
 			if count > 0 {
 				if pairs++; pairs == 1 || count < choice.Least {

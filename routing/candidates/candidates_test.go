@@ -51,7 +51,8 @@ func TestChoices(t *testing.T) {
 					row := slices.Repeat([]uint8{routing.NoPath}, routing.RowLen(in.LIDs.Top))
 					for lid := mad.LID(1); lid <= in.LIDs.Top; lid++ {
 						home, egress := routing.Home(in.Topo, in.LIDs.PortOf(lid))
-						ports := slices.Collect(each(c.Ports(topo.SwitchIdx(s), home)))
+						set := c.Ports(topo.SwitchIdx(s), home)
+						ports := slices.Collect(set.All)
 						switch {
 						case home == topo.SwitchIdx(s):
 							row[lid] = egress

@@ -164,7 +164,7 @@ func (h *HopTable) nearest(in routing.In, g *routing.Graph, s topo.SwitchIdx, in
 		var ports routing.PortMask
 		for _, port := range egress {
 			if int(port) < len(row) && row[port] == least && least != routing.Unreachable {
-				ports[port>>6] |= 1 << (port & 63)
+				ports.Add(port)
 			}
 		}
 		into.Set(in.Topo.Nodes[in.Topo.Ports[p].Node].Switch, &ports)
