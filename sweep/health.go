@@ -69,25 +69,28 @@ func (s *Sweeper) Heal(key plan.Key) {
 }
 
 // ShutOff has the next heavy sweep disable the link at a port that babbles, if Settings.DisableBabblers
-// allows it, at the nearer end: there the response still arrives, and it can be enabled
-// again. Our own link is never disabled. key is that end; ok is false if it is not disabled
-// or will be already.
+// allows it. key is the end that toShutOff chooses; ok is false if it is not disabled or will be already.
 func (s *Sweeper) ShutOff(lid mad.LID, num uint8) (key plan.Key, ok bool) {
 	p := s.port(lid, num)
 	if p == topo.None || !s.cfg.Settings.DisableBabblers {
 		return key, false
 	}
-	t := s.state.prev
-	peer := t.Ports[p].Peer
-	if peer != topo.None && distance(t, peer) < distance(t, p) {
-		p, peer = peer, p
-	}
-	key = s.keyOf(p)
-	if p == t.Self || peer == t.Self || t.Ports[p].Info.PortState() <= smp.PortDown || s.state.disabled[key] {
+	p, ok = toShutOff(s.state.prev, p)
+	if key = s.keyOf(p); !ok || s.state.disabled[key] {
 		return key, false
 	}
 	s.state.disabled = plus(s.state.disabled, key)
 	return key, true
+}
+
+// toShutOff is the end of a port's link at which it can be disabled, the nearer one: there the response still arrives, and it can be
+// enabled again. ok is false for our own link, which is never disabled, and for one that is down.
+func toShutOff(t *topo.Topo, p topo.PortIdx) (near topo.PortIdx, ok bool) {
+	peer := t.Ports[p].Peer
+	if peer != topo.None && distance(t, peer) < distance(t, p) {
+		p, peer = peer, p
+	}
+	return p, p != t.Self && peer != t.Self && t.Ports[p].Info.PortState() > smp.PortDown
 }
 
 // distance is the number of links to the agent of a port.

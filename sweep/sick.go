@@ -124,7 +124,7 @@ func setUnhealthy(t *topo.Topo, ports []topo.PortIdx, is bool) {
 	}
 }
 
-// toDisable are the ports to be disabled of avoided links that no route passes, at the nearer end: there the response still arrives. Our own link stays.
+// toDisable are the ports to be disabled of avoided links that no route passes, as toShutOff chooses them.
 func toDisable(t *topo.Topo, avoided []Avoided, drained []view.Drained) (ports []topo.PortIdx) {
 	empty := avoidedNow(t, drained)
 	for i := range avoided {
@@ -132,12 +132,8 @@ func toDisable(t *topo.Topo, avoided []Avoided, drained []view.Drained) (ports [
 		if avoided[i].Ports != PortDisabled || !slices.Contains(empty, p) {
 			continue
 		}
-		peer := t.Ports[p].Peer
-		if distance(t, peer) < distance(t, p) {
-			p, peer = peer, p
-		}
-		if p != t.Self && peer != t.Self && t.Ports[p].Info.PortState() > smp.PortDown {
-			ports = append(ports, p)
+		if near, ok := toShutOff(t, p); ok {
+			ports = append(ports, near)
 		}
 	}
 	return ports
