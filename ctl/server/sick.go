@@ -200,15 +200,11 @@ func (c *counted) excluded(e *sick.Excluded, found []sick.Finding, ended time.Du
 
 // IsolateLink has routes avoid the link of a port, for a time, or for good if that is 0.
 func (d *Server) IsolateLink(_ context.Context, port string, last time.Duration) (*ctl.IsolatedLink, error) {
-	s, kept, err := d.linksToChange()
+	l, err := d.linkToChange(port)
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.linkOf(port, kept)
-	if err != nil {
-		return nil, err
-	}
-	if p := l.port.In(s.view.Topo); sick.IndexOf(kept.Excluded, l.port) < 0 && (p == topo.None || !s.view.Topo.BetweenSwitches(p)) {
+	if p := l.port.In(l.topo); !l.excluded && (p == topo.None || !l.topo.BetweenSwitches(p)) {
 		return nil, fmt.Errorf("%w: %q has no link to another switch: routes cannot avoid it", ctl.ErrBadRequest, port)
 	}
 	out := &ctl.IsolatedLink{PortOf: l.PortOf}
@@ -220,11 +216,7 @@ func (d *Server) IsolateLink(_ context.Context, port string, last time.Duration)
 
 // HealLink has the link of a port return that was repaired, and forgets what was found of it.
 func (d *Server) HealLink(_ context.Context, port string) (*ctl.IsolatedLink, error) {
-	s, kept, err := d.linksToChange()
-	if err != nil {
-		return nil, err
-	}
-	l, err := s.linkOf(port, kept)
+	l, err := d.linkToChange(port)
 	if err != nil {
 		return nil, err
 	}
@@ -249,25 +241,27 @@ func refusedBy(err error) error {
 	return err
 }
 
-// linksToChange are the subnet, and what is known of its links.
-func (d *Server) linksToChange() (*subnet, *sick.Kept, error) {
+// linkToChange is the link of a named port that an order is about.
+func (d *Server) linkToChange(name string) (l namedLink, err error) {
 	s := d.subnet()
 	if s == nil || d.cfg.Isolate == nil {
-		return nil, nil, fmt.Errorf("%w: only a master that has completed a sweep changes links", ctl.ErrNotNow)
+		return l, fmt.Errorf("%w: only a master that has completed a sweep changes links", ctl.ErrNotNow)
 	}
-	j := &d.links
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.kept == nil {
-		return s, &sick.Kept{}, nil
+	d.links.mu.Lock()
+	kept := d.links.kept
+	d.links.mu.Unlock()
+	if kept == nil {
+		kept = &sick.Kept{}
 	}
-	return s, j.kept, nil
+	return s.linkOf(name, kept)
 }
 
 // namedLink is the link of a port. Port is as it is known, peer is 0 if it is not known.
 type namedLink struct {
+	topo       *topo.Topo
 	port, peer perf.Key
-	ctl.PortOf // as it was named
+	excluded   bool // it is out of use
+	ctl.PortOf      // as it was named
 }
 
 // linkOf is the link of a named port. What is known of links outlives them: a port can be named by its GUID also if it has gone.
@@ -293,9 +287,9 @@ func (s *subnet) linkOf(name string, kept *sick.Kept) (l namedLink, err error) {
 // known is the link of a port: as it is out of use, as it is, or as it was found sick. ok is false if it is none of these.
 func (s *subnet) known(k perf.Key, kept *sick.Kept) (l namedLink, ok bool) {
 	t := s.view.Topo
-	l = namedLink{port: k, PortOf: (&counted{subnet: s}).portOf(k)}
+	l = namedLink{topo: t, port: k, PortOf: (&counted{subnet: s}).portOf(k)}
 	if i := sick.IndexOf(kept.Excluded, k); i >= 0 {
-		l.port, l.peer = kept.Excluded[i].Port, kept.Excluded[i].Peer
+		l.port, l.peer, l.excluded = kept.Excluded[i].Port, kept.Excluded[i].Peer, true
 		return l, true
 	}
 	if p := k.In(t); p != topo.None && t.Ports[p].Peer != topo.None {
