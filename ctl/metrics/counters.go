@@ -52,10 +52,12 @@ type run struct {
 	from, to int32
 }
 
+type runs []run
+
 // writeCounters writes what ports have counted, under the names and labels of infiniband_exporter.
 func writeCounters(w *series, s *subnet, t *perf.Totals) {
 	for _, kind := range kinds {
-		runs := s.runs(t, kind.typ, kind.name)
+		ports := s.runs(t, kind.typ, kind.name)
 		for i := range counterFamilies {
 			f := &counterFamilies[i]
 			w.counters("infiniband_"+kind.name+"_port_"+f.name, f.help, "guid", "port", kind.name)
@@ -63,35 +65,40 @@ func writeCounters(w *series, s *subnet, t *perf.Totals) {
 			if f.counter == pma.PortXmitData || f.counter == pma.PortRcvData {
 				scale = 4
 			}
-			for r := range runs {
-				for p := runs[r].from; p < runs[r].to; p++ {
-					if c := &t.Ports[p]; c.Has.Has(f.counter) && !w.addPort(scale*float64(c.N[f.counter]), &runs[r].labels, c.Port) {
-						return
-					}
-				}
+			if !ports.each(w, t, func(c *perf.Counted) (value float64, shown bool) {
+				return scale * float64(c.N[f.counter]), c.Has.Has(f.counter)
+			}) {
+				return
 			}
 		}
 		w.gauges("infiniband_"+kind.name+"_port_counters_read", "1 if the last sweep has read the counters of the port, 0 if its agent did not answer or refused.", "guid", "port", kind.name)
-		for r := range runs {
-			for p := runs[r].from; p < runs[r].to; p++ {
-				if c := &t.Ports[p]; !w.addPort(truth(c.Note&(perf.NoAnswer|perf.Refused) == 0), &runs[r].labels, c.Port) {
-					return
-				}
-			}
+		if !ports.each(w, t, func(c *perf.Counted) (value float64, shown bool) {
+			return truth(c.Note&(perf.NoAnswer|perf.Refused) == 0), true
+		}) {
+			return
 		}
 		w.gauges("infiniband_"+kind.name+"_port_counters_incomplete", "Counters of the port of which more may have been counted than is shown; ports without such ones are left out.", "guid", "port", kind.name)
-		for r := range runs {
-			for p := runs[r].from; p < runs[r].to; p++ {
-				if c := &t.Ports[p]; c.AtLeast != 0 && !w.addPort(float64(c.AtLeast.Len()), &runs[r].labels, c.Port) {
-					return
-				}
-			}
+		if !ports.each(w, t, func(c *perf.Counted) (value float64, shown bool) { return float64(c.AtLeast.Len()), c.AtLeast != 0 }) {
+			return
 		}
 	}
 }
 
+// each adds a sample to the family for each port that is shown, and reports whether there is anybody to write for.
+func (rs runs) each(w *series, t *perf.Totals, sample func(c *perf.Counted) (value float64, shown bool)) bool {
+	for r := range rs {
+		for p := rs[r].from; p < rs[r].to; p++ {
+			c := &t.Ports[p]
+			if value, shown := sample(c); shown && !w.addPort(value, &rs[r].labels, c.Port) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // runs are the ports of totals that belong to nodes of a type, without port 0. label is the one that has the name of the node.
-func (s *subnet) runs(t *perf.Totals, typ mad.NodeType, label string) (runs []run) {
+func (s *subnet) runs(t *perf.Totals, typ mad.NodeType, label string) (all runs) {
 	node, n := mad.GUID(0), topo.NodeIdx(topo.None)
 	for i := range t.Ports {
 		k := t.Ports[i].Key
@@ -101,11 +108,11 @@ func (s *subnet) runs(t *perf.Totals, typ mad.NodeType, label string) (runs []ru
 		}
 		switch {
 		case n == topo.None || s.Topo.Nodes[n].Type != typ || k.Port == 0 || k.Port > s.Topo.Nodes[n].NumPorts:
-		case again && typ == mad.Switch && len(runs) > 0 && runs[len(runs)-1].to == int32(i):
-			runs[len(runs)-1].to++
+		case again && typ == mad.Switch && len(all) > 0 && all[len(all)-1].to == int32(i):
+			all[len(all)-1].to++
 		default:
-			runs = append(runs, run{s.labels(s.Topo.Port(n, k.Port), label), int32(i), int32(i) + 1})
+			all = append(all, run{s.labels(s.Topo.Port(n, k.Port), label), int32(i), int32(i) + 1})
 		}
 	}
-	return runs
+	return all
 }
