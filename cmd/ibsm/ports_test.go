@@ -158,16 +158,23 @@ func TestMKeyLookupAlike(t *testing.T) {
 	}
 }
 
-// With an M_Key for each port, which guid2mkey has, OpenSM takes the subnet over by the same files, and ibsm takes it back.
-func TestPortMKeysOpenSM(t *testing.T) {
+// secretFile is a keys_file, and the secret in it.
+func secretFile(t *testing.T) (file string, secret keys.Secret) {
+	t.Helper()
 	secret, err := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "keys")
+	file = filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(file, secret.Text(), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return file, secret
+}
+
+// With an M_Key for each port, which guid2mkey has, OpenSM takes the subnet over by the same files, and ibsm takes it back.
+func TestPortMKeysOpenSM(t *testing.T) {
+	file, secret := secretFile(t)
 	const key = 0x5ec2e7
 	n := nettest.Generate(t, "fattree:k=4")
 	w, cache := newTestSubnet(t, n), t.TempDir()
@@ -277,14 +284,7 @@ func TestFDR10Alike(t *testing.T) {
 // TestPortDisable: ibportstate at a host disables the switch port of another host under OpenSM and with security open; with security
 // tenants the switch refuses it, whatever the M_Key of the tenant's own port.
 func TestPortDisable(t *testing.T) {
-	secret, err := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(file, secret.Text(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file, secret := secretFile(t)
 	for _, c := range []struct {
 		manager  int // of bothManagers
 		settings string

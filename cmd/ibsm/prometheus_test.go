@@ -46,7 +46,12 @@ func TestPrometheusFaults(t *testing.T) {
 			t.Fatalf("counters of %s hosts are read", ask("count(infiniband_hca_port_counters_read == 1)"))
 		}
 	}
-	time.Sleep(3 * time.Second) // the values from which counters rise
+	const before = `min(count_over_time({__name__=~"infiniband_(hca|switch)_port_counters_read"}[1m])) > bool 3` // the values from which counters rise
+	for late := time.Now().Add(patience()); ask(before) != "1"; time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatalf("counters that have not risen yet were scraped too rarely: %s", ask(before))
+		}
+	}
 	addCount(s, "leaf-02", 1, "LinkDownedCounter", 4)
 	s.command("drain %s 5%%", host("host-13"))
 	s.command("mute spine-03")
