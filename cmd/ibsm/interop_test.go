@@ -2,8 +2,12 @@ package main_test
 
 import (
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 )
 
 // polling makes a standby of either kind see the death of its master within three seconds, and not take a master that gets
@@ -98,11 +102,25 @@ func TestStandbyDies(t *testing.T) {
 			standby.await("Entering STANDBY state")
 			s.snapshot("both")
 			master.skip()
+			lid := strconv.Itoa(int(s.lidOf(hosts[1])))
 			standby.kill()
+			s.run(s.net.witnessHost(), "sminfo", "-t", "100", lid) // by which ibsim notices the death, and clears IsSM
 			s.console("Unlink %q", hosts[2])
 			master.await("SUBNET UP")
 			s.console("ReLink %q", hosts[2])
 			master.await("SUBNET UP")
+			mask := func(argv ...string) string {
+				found := regexp.MustCompile(`(?i)CapMask:?\.+(0x[0-9a-f]+)`).FindStringSubmatch(s.run(s.net.witnessHost(), argv...).stdout)
+				if found == nil {
+					t.Fatalf("%v shows no CapabilityMask", argv)
+				}
+				return strings.ToLower(found[1])
+			}
+			for late := time.Now().Add(patience()); mask("saquery", "PIR", lid) != mask("smpquery", "portinfo", lid); time.Sleep(lookAgain) {
+				if time.Now().After(late) {
+					t.Fatalf("the master's SA has %s, the port %s", mask("saquery", "PIR", lid), mask("smpquery", "portinfo", lid))
+				}
+			}
 			examine(t, s)
 			if changes := s.changes("both", "node", "lid"); changes != nil {
 				t.Errorf("the fabric is different: %q", changes)
