@@ -1,12 +1,11 @@
 package sim_test
 
 import (
-	"encoding/json"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"ibsm/mad/madtest"
 )
 
 // mutant is a rule that is broken in one place, in a file of the module.
@@ -66,39 +65,10 @@ func TestMKeyMutants(t *testing.T) {
 	}
 }
 
-// mustBeFound fails the test where the tests of a package with such names pass. The small size only sees that the rule is still there.
+// mustBeFound fails the test where the tests of a package with such names pass.
 func (m *mutant) mustBeFound(t *testing.T, where, which string) {
 	t.Helper()
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(root, m.file)
-	src, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Count(string(src), m.old) != 1 {
-		t.Fatalf("%s does not have %q once", m.file, m.old)
-	}
-	if os.Getenv("IBSM_PROOF") == "" {
-		return
-	}
-	dir := t.TempDir()
-	broken, overlay := filepath.Join(dir, "broken.go"), filepath.Join(dir, "overlay.json")
-	list, err := json.Marshal(map[string]any{"Replace": map[string]string{file: broken}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{broken: strings.Replace(string(src), m.old, m.new, 1), overlay: string(list)} {
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay, "-run", which, "-failfast", where)
-	cmd.Dir = root
-	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "--- FAIL: Test") {
-		t.Errorf("not found: %v\n%s", err, out)
-	}
+	tests := exec.CommandContext(t.Context(), "go", "test", "-run", which, "-failfast", where)
+	tests.Dir = ".."
+	madtest.FindMutant(t, tests, m.file, m.old, m.new)
 }

@@ -1,12 +1,11 @@
 package sick
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
+
+	"ibsm/mad/madtest"
 )
 
 // mutants are rules, each broken in one place.
@@ -15,7 +14,8 @@ var mutants = []struct{ name, file, old, new string }{
 	{"one or two errors are a rate", "rules.go", "const leastPerBit = 3", "const leastPerBit = 1"},
 	{"a link-down counts though the other end rebooted", "watch.go", "\t\tif answers[d.peer] {\n\t\t\tw.events", "\t\tif true {\n\t\t\tw.events"},
 	{"a link-down counts though the other end had rebooted when it was counted", "watch.go", "if h := sure[k]; !h.lost {", "if h := sure[k]; true {"},
-	{"readings that are doubted count", "watch.go", "if d.Note&(restarted|doubted) != 0 || w.nothing(d) {", "if w.nothing(d) {"},
+	{"readings after a contradiction count", "confirm.go", "if !skip && !w.nothing(d)", "if !w.nothing(d)"},
+	{"readings that are contradicted count", "confirm.go", "case d.Note&contradicts != 0:", "case false:"},
 	{"the rest of a window counts for ever", "watch.go", "return e.at <= end-r.Window", "return false"},
 	{"a port that nobody reads becomes clean", "watch.go", "f.clean += read[at.port]", "f.clean += 5 * time.Minute"},
 	{"relapses cost no patience", "watch.go", "return clean<<min(f.Relapses, maxRelapses) - f.clean", "return clean - f.clean"},
@@ -35,42 +35,11 @@ var mutants = []struct{ name, file, old, new string }{
 
 // TestMutants: each rule that is broken is found by the tests. The small size only sees that the rules are there.
 func TestMutants(t *testing.T) {
-	if os.Getenv("IBSM_MUTANT") != "" {
-		t.Skip("within a mutant")
-	}
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
-			file, err := filepath.Abs(m.file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			src, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.Count(string(src), m.old) != 1 {
-				t.Fatalf("%s does not have %q once", m.file, m.old)
-			}
-			if os.Getenv("IBSM_PROOF") == "" {
-				return
-			}
-			dir := t.TempDir()
-			broken, overlay := filepath.Join(dir, "broken.go"), filepath.Join(dir, "overlay.json")
-			list, err := json.Marshal(map[string]any{"Replace": map[string]string{file: broken}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for name, text := range map[string]string{broken: strings.Replace(string(src), m.old, m.new, 1), overlay: string(list)} {
-				if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-			cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay, "-failfast", ".")
-			cmd.Env = append(os.Environ(), "IBSM_MUTANT=1", "IBSM_PROOF=")
-			out, err := cmd.CombinedOutput()
-			if err == nil || !strings.Contains(string(out), "--- FAIL") {
-				t.Errorf("no test finds it: %v\n%s", err, out)
-			}
+			tests := exec.CommandContext(t.Context(), "go", "test", "-failfast", ".")
+			tests.Env = append(os.Environ(), "IBSM_PROOF=") // in small size, and without further mutants
+			madtest.FindMutant(t, tests, m.file, m.old, m.new)
 		})
 	}
 }
