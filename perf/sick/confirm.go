@@ -39,7 +39,8 @@ func (w *Watch) confirmed(reading iter.Seq2[perf.Key, *perf.Delta], link func(pe
 		switch {
 		case d.Note&(perf.NoAnswer|perf.Refused) != 0:
 		case d.Note&contradicts != 0:
-			h, is = held{doubt: afterContradiction}, true
+			now[k] = held{doubt: afterContradiction}
+			continue
 		case skip:
 			h.doubt--
 			is = h.doubt > 0
@@ -51,7 +52,7 @@ func (w *Watch) confirmed(reading iter.Seq2[perf.Key, *perf.Delta], link func(pe
 		case d.Note&perf.Partial == 0: // counters that began anew
 			h, is = held{}, false
 		}
-		if d.Note&(restarted|doubted) == 0 && !skip && !w.nothing(d) {
+		if !skip && !w.nothing(d) {
 			h.which, h.span, is = h.which|w.all&d.Has, h.span+d.Span, true
 			for c := range (w.all & d.Has).All {
 				h.n[c] += d.N[c]

@@ -127,7 +127,7 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 		if asked[k] {
 			answers[k] = d.Note&restarted == 0
 		}
-		if d.Note&(restarted|doubted) != 0 || w.nothing(d) {
+		if w.nothing(d) {
 			continue
 		}
 		for i := range w.rules {
