@@ -39,9 +39,10 @@ type Core struct {
 
 	published publication
 	logged    sweepLog
-	received  uint64 // packets
-	sent      uint32 // packets: ActCount
-	ended     []txn.Outcome
+	received  uint64        // packets
+	sent      uint32        // packets: ActCount
+	replied   txn.Outcome   // of a reply while its owner takes it: one for all, since a sweep has very many
+	ended     []txn.Outcome // likewise, of requests that nobody answered
 }
 
 // NewCore returns a manager that begins with a heavy sweep at its first Step.
@@ -150,8 +151,9 @@ func (c *Core) receive(d *mad.Datagram) {
 			return
 		}
 	}
-	if o, ok := c.fx.table.Match(c.fx.now, d); ok {
-		c.outcome(&o)
+	var matched bool
+	if c.replied, matched = c.fx.table.Match(c.fx.now, d); matched {
+		c.outcome(&c.replied)
 		return
 	}
 	if d.TimedOut {
@@ -163,7 +165,7 @@ func (c *Core) receive(d *mad.Datagram) {
 	}
 }
 
-// outcome gives the end of a request to its owner.
+// outcome gives the end of a request to its owner, which must not keep o.
 func (c *Core) outcome(o *txn.Outcome) {
 	switch o.Owner {
 	case ownerElection:

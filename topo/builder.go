@@ -134,7 +134,10 @@ func (b *Builder) SetPKeys(e End, t *PKeyTable) { b.port(e).pkeys = t }
 func (b *Builder) PKeys(e End) *PKeyTable { return b.port(e).pkeys }
 
 // SetExtended stores the ExtendedPortInfo of a port.
-func (b *Builder) SetExtended(e End, info *smp.ExtendedPortInfo) { b.port(e).extended = info }
+func (b *Builder) SetExtended(e End, info *smp.ExtendedPortInfo) {
+	held := *info
+	b.port(e).extended = &held
+}
 
 // Link joins two ports by a cable. Both must be free; they may be the same one.
 func (b *Builder) Link(a, c End) {

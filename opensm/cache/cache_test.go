@@ -101,7 +101,7 @@ func TestFiles(t *testing.T) {
 	links := map[End]End{{0x200001, 5}: {0x200000, 12}, {0x200000, 12}: {0x200001, 5}}
 	writeAll := func() {
 		t.Helper()
-		for _, err := range []error{f.WriteLIDs(lids), f.WriteMKeys(keys), f.WriteNeighbors(links)} {
+		for _, err := range []error{f.WriteLIDs(lids), f.WriteMKeys(keys), f.WriteNeighbors(linksOf(links))} {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -200,7 +200,7 @@ func FuzzParse(f *testing.F) {
 		keys, _, _ := parseMKeys("f", b)
 		links, _, _ := parseNeighbors("f", b)
 		w := Files{Dir: dir}
-		for _, err := range []error{w.WriteLIDs(lids), w.WriteMKeys(keys), w.WriteNeighbors(links)} {
+		for _, err := range []error{w.WriteLIDs(lids), w.WriteMKeys(keys), w.WriteNeighbors(linksOf(links))} {
 			if err != nil {
 				t.Fatal(err)
 			}

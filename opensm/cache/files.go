@@ -3,6 +3,7 @@ package cache
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -36,9 +37,7 @@ type Files struct {
 	Dir  string
 	Sync bool // each file is on disk before it takes the place of the old (fsync_high_avail_files)
 
-	lids  map[mad.GUID]LIDRange // what the file holds; nil when that is not known
-	mkeys map[mad.GUID]mad.MKey
-	links map[End]End
+	held map[string][sha256.Size]byte // by name: the digest of what the file holds, where that is known
 }
 
 // ReadLIDs reads guid2lid, by port GUID, with ranges checked against the LMC in force.
@@ -50,7 +49,7 @@ func (f *Files) ReadLIDs(lmc uint8) (map[mad.GUID]LIDRange, diag.List, error) {
 		return nil, nil, err
 	}
 	lids, skipped, err := parseLIDs(path, b, min(lmc, 7))
-	f.lids = remember(lids, skipped, err)
+	f.remember(guid2lid, textOfLIDs(lids), skipped, err)
 	return lids, skipped, err
 }
 
@@ -61,7 +60,7 @@ func (f *Files) ReadMKeys() (map[mad.GUID]mad.MKey, diag.List, error) {
 		return nil, nil, err
 	}
 	keys, skipped, err := parseMKeys(path, b)
-	f.mkeys = remember(keys, skipped, err)
+	f.remember(guid2mkey, textOfMKeys(keys), skipped, err)
 	return keys, skipped, err
 }
 
@@ -72,16 +71,24 @@ func (f *Files) ReadNeighbors() (map[End]End, diag.List, error) {
 		return nil, nil, err
 	}
 	links, skipped, err := parseNeighbors(path, b)
-	f.links = remember(links, skipped, err)
+	f.remember(neighbors, textOfNeighbors(linksOf(links)), skipped, err)
 	return links, skipped, err
 }
 
-// remember is what a file certainly holds: nothing that was skipped besides.
-func remember[K, V comparable](m map[K]V, skipped diag.List, err error) map[K]V {
+// remember keeps the digest of what a file certainly holds: nothing that was skipped besides.
+func (f *Files) remember(name string, text []byte, skipped diag.List, err error) {
 	if err != nil || len(skipped) > 0 {
-		return nil
+		delete(f.held, name)
+		return
 	}
-	return maps.Clone(m)
+	f.hold(name, text)
+}
+
+func (f *Files) hold(name string, text []byte) {
+	if f.held == nil {
+		f.held = map[string][sha256.Size]byte{}
+	}
+	f.held[name] = sha256.Sum256(text)
 }
 
 // ModTime is when guid2lid was written last, the zero time if it is not there.
@@ -94,7 +101,7 @@ func (f *Files) ModTime() time.Time {
 }
 
 // forget has the next Writes write, whatever the files held.
-func (f *Files) forget() { f.lids, f.mkeys, f.links = nil, nil, nil }
+func (f *Files) forget() { clear(f.held) }
 
 func (f *Files) read(name string) (path string, b []byte, err error) {
 	path = filepath.Join(f.Dir, name)
@@ -119,43 +126,69 @@ func (f *Files) read(name string) (path string, b []byte, err error) {
 // WriteLIDs writes guid2lid. OpenSM does not forget ports that are absent: neither
 // should who calls this.
 func (f *Files) WriteLIDs(lids map[mad.GUID]LIDRange) error {
-	return write(f, guid2lid, 0o644, lids, &f.lids, cmp.Compare[mad.GUID], LIDRange.String)
+	return f.write(guid2lid, 0o644, textOfLIDs(lids))
 }
 
 // WriteMKeys writes guid2mkey, which its owner alone can read.
 func (f *Files) WriteMKeys(keys map[mad.GUID]mad.MKey) error {
-	return write(f, guid2mkey, 0o600, keys, &f.mkeys, cmp.Compare[mad.GUID], func(k mad.MKey) string { return fmt.Sprintf("0x%016x", uint64(k)) })
+	return f.write(guid2mkey, 0o600, textOfMKeys(keys))
 }
 
-// WriteNeighbors writes neighbors. links has each link from both ends.
-func (f *Files) WriteNeighbors(links map[End]End) error {
-	return write(f, neighbors, 0o644, links, &f.links, compareEnds, End.String)
+// WriteNeighbors writes neighbors. links has each link from both ends, in any order, and is sorted.
+func (f *Files) WriteNeighbors(links []Link) error {
+	return f.write(neighbors, 0o644, textOfNeighbors(links))
 }
 
-func compareEnds(a, b End) int {
-	return cmp.Or(cmp.Compare(a.GUID, b.GUID), cmp.Compare(a.Port, b.Port))
+func textOfLIDs(m map[mad.GUID]LIDRange) []byte {
+	return text(m, cmp.Compare[mad.GUID], LIDRange.String)
 }
 
-// write puts a new file in the place of the old, unless that holds the same.
-func write[K interface {
+func textOfMKeys(m map[mad.GUID]mad.MKey) []byte {
+	return text(m, cmp.Compare[mad.GUID], func(k mad.MKey) string { return fmt.Sprintf("0x%016x", uint64(k)) })
+}
+
+func linksOf(m map[End]End) []Link {
+	links := make([]Link, 0, len(m))
+	for near, far := range m {
+		links = append(links, Link{near, far})
+	}
+	return links
+}
+
+func textOfNeighbors(links []Link) []byte {
+	slices.SortFunc(links, func(a, b Link) int {
+		return cmp.Or(cmp.Compare(a.Near.GUID, b.Near.GUID), cmp.Compare(a.Near.Port, b.Near.Port))
+	})
+	const line = len("0x0123456789abcdef:255 0x0123456789abcdef:255\n\n")
+	b := make([]byte, 0, len(links)*line)
+	for _, l := range links {
+		b = fmt.Appendf(b, "0x%016x:%d 0x%016x:%d\n\n", uint64(l.Near.GUID), l.Near.Port, uint64(l.Far.GUID), l.Far.Port)
+	}
+	return b
+}
+
+// text is a file with the records of m in order.
+func text[K interface {
 	comparable
 	String() string
-}, V comparable](f *Files, name string, mode os.FileMode, m map[K]V, held *map[K]V, compare func(a, b K) int, print func(V) string) error {
-	if *held != nil && maps.Equal(*held, m) {
-		return nil
-	}
+}, V any](m map[K]V, compare func(a, b K) int, print func(V) string) []byte {
 	var b bytes.Buffer
 	for _, k := range slices.SortedFunc(maps.Keys(m), compare) {
 		fmt.Fprintf(&b, "%s %s\n\n", k, print(m[k]))
 	}
-	*held = nil
-	if err := replace(filepath.Join(f.Dir, name), b.Bytes(), mode, f.Sync); err != nil {
+	return b.Bytes()
+}
+
+// write puts a new file in the place of the old, unless that holds the same.
+func (f *Files) write(name string, mode os.FileMode, text []byte) error {
+	if held, known := f.held[name]; known && held == sha256.Sum256(text) {
+		return nil
+	}
+	delete(f.held, name)
+	if err := replace(filepath.Join(f.Dir, name), text, mode, f.Sync); err != nil {
 		return err
 	}
-	*held = maps.Clone(m)
-	if *held == nil {
-		*held = map[K]V{}
-	}
+	f.hold(name, text)
 	return nil
 }
 

@@ -147,8 +147,14 @@ func (k *Keeper) learnMKeys(v *view.View, lids map[mad.GUID]LIDRange) {
 }
 
 // links are those of a subnet, each from both ends.
-func links(t *topo.Topo) map[End]End {
-	m := map[End]End{}
+func links(t *topo.Topo) []Link {
+	n := 0
+	for i := range t.Ports {
+		if t.Ports[i].Peer != topo.None {
+			n++
+		}
+	}
+	all := make([]Link, 0, n)
 	end := func(p topo.PortIdx) End {
 		port := &t.Ports[p]
 		if node := &t.Nodes[port.Node]; node.Switch != topo.None {
@@ -158,8 +164,8 @@ func links(t *topo.Topo) map[End]End {
 	}
 	for i := range t.Ports {
 		if peer := t.Ports[i].Peer; peer != topo.None {
-			m[end(topo.PortIdx(i))] = end(peer)
+			all = append(all, Link{end(topo.PortIdx(i)), end(peer)})
 		}
 	}
-	return m
+	return all
 }

@@ -15,6 +15,9 @@ type End struct {
 	Port uint8
 }
 
+// Link is a cable as one of its ends sees it.
+type Link struct{ Near, Far End }
+
 // String prints an end as the file has it.
 func (e End) String() string { return fmt.Sprintf("%s:%d", e.GUID, e.Port) }
 

@@ -72,7 +72,7 @@ func TestOpenSM(t *testing.T) {
 	c.lids[0xabcdef] = LIDRange{7, 7}
 	ours := t.TempDir()
 	f := Files{Dir: ours}
-	for _, err := range []error{f.WriteLIDs(c.lids), f.WriteMKeys(c.keys), f.WriteNeighbors(c.links)} {
+	for _, err := range []error{f.WriteLIDs(c.lids), f.WriteMKeys(c.keys), f.WriteNeighbors(linksOf(c.links))} {
 		if err != nil {
 			t.Fatal(err)
 		}
