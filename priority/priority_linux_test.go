@@ -32,24 +32,30 @@ func TestManage(t *testing.T) {
 	}
 }
 
-// Who computes gives way alone, and its thread ends with it.
+// Who computes gives way alone, and its thread ends with it. Who has given way further does not come back.
 func TestCompute(t *testing.T) {
 	runtime.LockOSThread() // so that the other goroutine has another
 	defer runtime.UnlockOSThread()
 	before := nice(t)
-	var during int
-	var tid int
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		Compute(func() {
-			Yield()
-			during, tid = nice(t), syscall.Gettid()
-		})
-	}()
-	<-done
-	if now := nice(t); during != max(before, niceness) || now != before || tid == syscall.Gettid() {
-		t.Errorf("nice %d before, %d and %d after Compute, want %d", before, now, during, niceness)
+	for _, started := range []int{before, max(before, 15)} {
+		var during int
+		var tid int
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			runtime.LockOSThread()
+			if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, started); err != nil {
+				t.Error(err)
+			}
+			Compute(func() {
+				Yield()
+				during, tid = nice(t), syscall.Gettid()
+			})
+		}()
+		<-done
+		if now := nice(t); during != max(started, niceness) || now != before || tid == syscall.Gettid() {
+			t.Errorf("nice %d before, %d and %d after Compute at %d, want %d", before, now, during, started, max(started, niceness))
+		}
 	}
 }
 

@@ -8,10 +8,14 @@ import (
 // niceness of threads that compute for long, from 0 for none to 19.
 const niceness = 10
 
-// giveWay gives the calling goroutine its own thread with a low priority.
+// giveWay gives the calling goroutine its own thread with a low priority, or leaves the one of a process that was started with a
+// lower one.
 func giveWay() {
 	runtime.LockOSThread()
-	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, niceness) // a system that forbids it is as fast, but answers later
+	// The system call returns 20 less the niceness. One that is forbidden leaves the program as fast, but it answers later.
+	if now, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0); err == nil && 20-now < niceness {
+		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, niceness)
+	}
 }
 
 // Yield gives this processor to a waiting thread. Workers call it between two pieces of work: a
