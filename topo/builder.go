@@ -3,6 +3,7 @@ package topo
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -308,7 +309,7 @@ func (t *Topo) Remap(old *Topo) []NodeIdx {
 
 // FindNode is the node with a GUID, or None.
 func (t *Topo) FindNode(guid mad.GUID) NodeIdx {
-	i, ok := slices.BinarySearchFunc(t.Nodes, guid, func(n Node, g mad.GUID) int { return cmp.Compare(n.GUID, g) })
+	i, ok := sort.Find(len(t.Nodes), func(i int) int { return cmp.Compare(guid, t.Nodes[i].GUID) }) // slices.BinarySearchFunc would copy each Node
 	if !ok {
 		return None
 	}
