@@ -49,7 +49,7 @@ var floors = []floor{
 	{packages: "ctl"},
 	{packages: "ctl/history ctl/ctltest"},
 	{packages: "ctl/server"},
-	{packages: "ctl/metrics", modules: "github.com/prometheus/client_golang github.com/prometheus/client_model github.com/prometheus/common"},
+	{packages: "ctl/metrics", modules: "github.com/klauspost/compress github.com/prometheus/client_golang github.com/prometheus/client_model github.com/prometheus/common"},
 	{packages: "daemon", modules: "github.com/coreos/go-systemd/v22"},
 	{packages: "sim/fabric sim/fluid"},
 	{packages: "sim sim/hosts sim/ibsim"},
