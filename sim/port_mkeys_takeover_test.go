@@ -294,7 +294,7 @@ func TestPortMKeysBesideOne(t *testing.T) {
 	b.Configure(first.Manager, tenants)
 	b.pass(5 * time.Minute)
 	if standby.last() != smp.Standby || slices.Contains(standby.states, smp.Master) {
-		t.Errorf("after the master was told it is %v", standby.last())
+		t.Errorf("after the master got it, the standby is %v", standby.last())
 	}
 	b.mustHoldPortMKeys(1)
 	if took := b.takesOver(first, standby); took > 20*time.Second {
