@@ -26,7 +26,7 @@ type floor struct {
 var floors = []floor{
 	{packages: "mad conf/diag conf/manual disjoint priority routing/acyclic"},
 	{packages: "keys mad/smp mad/rmpp mad/umad mad/madtest mad/txn conf/policyfile"},
-	{packages: "mad/gsi mad/sarec mad/txn/txntest"},
+	{packages: "keys/keystest mad/gsi mad/sarec mad/txn/txntest"},
 	{packages: "mad/cc mad/pma"},
 	{packages: "conf", modules: "github.com/BurntSushi/toml"},
 	{packages: "topo topo/net registry"},

@@ -209,8 +209,13 @@ func (c *Core) ownTerm() {
 func (c *Core) asked(o *txn.Outcome) {
 	switch {
 	case (o.Tag == tagPoll || o.Tag == tagGuess) && isOK(o):
+		info := (*smp.SMInfo)(&o.Data)
+		if c.elect.hidesSMKey(info) { // it may be well, and is asked again
+			c.elect.mkey.refused()
+			return
+		}
 		c.elect.mkey.heard(o, tagGuess)
-		c.polled((*smp.SMInfo)(&o.Data))
+		c.polled(info)
 	case (o.Tag == tagPoll || o.Tag == tagGuess) && o.Result == txn.TimedOut:
 		c.elect.mkey.heard(o, tagGuess)
 		logUnanswered(&c.fx, smp.AttrSMInfo, c.elect.route)

@@ -158,6 +158,11 @@ func (e *election) done(fx *effects, o *txn.Outcome, own *ownPort) (do elect.Do)
 	return do
 }
 
+// hidesSMKey reports whether an answer to a poll lacks our SM_Key because the poll showed a wrong M_Key: see answer.
+func (e *election) hidesSMKey(info *smp.SMInfo) bool {
+	return !e.mkey.single && info.SMKey() == 0 && info.GUID() == e.Polled() && e.Ignores(info)
+}
+
 // poll sends Get(SMInfo) to the polled manager.
 func (e *election) poll(fx *effects, key mad.MKey, tag uint64) {
 	req := directed(ownerElection, tag, e.route, mad.MethodGet, smp.AttrSMInfo, 0, key)

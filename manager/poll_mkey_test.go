@@ -38,7 +38,8 @@ func TestPollMKey(t *testing.T) {
 		{"at first", []mad.MKey{1, 1, 2, 3, 1}, answer},
 		{"after the second was answered", []mad.MKey{2, 2}, answer},
 		{"after the first was answered", []mad.MKey{1, 1, 2, 3, 1}, func() { list = list[:1]; k = pollMKey{} }},
-		{"with one M_Key", []mad.MKey{1, 1, 1, 1}, func() {}},
+		{"with one M_Key", []mad.MKey{1, 1, 1, 1}, func() { list, k = []mad.MKey{1, 2, 3}, pollMKey{}; show(1); k.refused() }},
+		{"after an answer to a wrong one", []mad.MKey{2, 3, 1}, func() { list, k = list[:1], pollMKey{}; show(1) }},
 	} {
 		if got := show(len(c.want)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

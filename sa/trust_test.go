@@ -69,7 +69,7 @@ func TestNeeds(t *testing.T) {
 		allowed = append(allowed, strings.TrimSpace(s))
 	}
 	methods := []mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodGetTable, mad.MethodGetTraceTable, mad.MethodGetMulti, mad.MethodDelete}
-	pairs := 0
+	pairs, tried := 0, map[Need]bool{}
 	for _, trust := range []view.Trust{{}, {Enhanced: true}, {Enhanced: true, GUIDs: true}, {Enhanced: true, Proxies: true}} {
 		a := trusting(t, trust)
 		for _, attr := range append(slices.Clone(attrs[1:]), 0x77, sarec.AttrTraceRecord) {
@@ -93,11 +93,17 @@ func TestNeeds(t *testing.T) {
 					t.Errorf("%+v: %s with another key: %v", trust, pair, got)
 				}
 				pairs++
+				tried[Need{Attr: attr, Method: m}] = true
 			}
 		}
 	}
 	if pairs < 400 {
 		t.Errorf("%d pairs", pairs)
+	}
+	for _, need := range Needs {
+		if !tried[Need{Attr: need.Attr, Method: need.Method}] {
+			t.Errorf("%s %v is in the table, and was not tried", sarec.AttrName(need.Attr), need.Method)
+		}
 	}
 }
 

@@ -1,15 +1,13 @@
 package sim_test
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
+	"ibsm/keys/keystest"
 	"ibsm/mad"
 	"ibsm/mad/rmpp"
 	"ibsm/mad/sarec"
@@ -97,39 +95,46 @@ func (b *harness) register(m *watched, clients []*client) {
 	b.pass(time.Second)
 }
 
-// mustShowNothing searches what was overheard, and all logs, for keys, and what was overheard for names
-// of services and text of the policy.
+// mustShowNothing searches what was overheard, and all logs, for the keys of managers and ports, and what was overheard for names of
+// services and text of the policy.
 func (b *harness) mustShowNothing(o *overheard, logs []string) {
 	b.Helper()
-	type text struct {
-		what string
-		text []byte
+	var search keystest.Search
+	var ports []uint64
+	for at := range b.Fabric.EndPorts() {
+		ports = append(ports, uint64(b.Fabric.PortGUID(at)))
 	}
-	search := []text{{"a service", []byte(secretService)}, {"a partition", []byte(secretPartition)}, {"the policy", []byte("ALL_CAS=full")}}
-	for what, key := range map[string]uint64{"m_key": secretMKey, "sm_key": secretSMKey, "sa_key": secretSAKey} {
-		search = append(search, text{what, binary.BigEndian.AppendUint64(nil, key)}, text{what, binary.LittleEndian.AppendUint64(nil, key)})
-		for _, format := range []string{"%d", "%x", "%X"} {
-			s := fmt.Sprintf(format, key)
-			search = append(search, text{what, []byte(s)})
-			for _, line := range logs {
-				if strings.Contains(line, s) {
-					b.Errorf("the log shows %s: %s", what, line)
-				}
-			}
+	if err := search.AddSecret(subnetSecret, 2, ports); err != nil {
+		b.Fatal(err)
+	}
+	search.AddKey("m_key", secretMKey)
+	search.AddKey("sm_key", secretSMKey)
+	search.AddKey("sa_key", secretSAKey)
+	for _, line := range logs {
+		if shown := search.Find([]byte(line)); shown != nil {
+			b.Errorf("the log shows %v: %s", shown, line)
 		}
 	}
-	all := o.texts()
-	for _, s := range search {
-		shown := 0
-		for _, data := range all {
-			if bytes.Contains(data, s.text) {
-				shown++
-			}
-		}
-		if shown > 0 {
-			b.Errorf("%d of %d packets and messages of the mirror show %s, %q", shown, len(all), s.what, s.text)
+	search.AddBytes("a service", []byte(secretService))
+	search.AddBytes("a partition", []byte(secretPartition))
+	search.AddBytes("the policy", []byte("ALL_CAS=full"))
+	shown, all := map[string]int{}, o.texts()
+	for _, data := range all {
+		for _, what := range search.Find(data) {
+			shown[what]++
 		}
 	}
+	for what, count := range shown {
+		b.Errorf("%d of %d packets and messages of the mirror show %s", count, len(all), what)
+	}
+}
+
+// perPort gives ports M_Keys of their own.
+func perPort(cfg manager.Config, restored sweep.Restored) manager.Config {
+	s := &cfg.Sweep.Settings
+	s.MKeyLease, s.PortMKeys, s.MKeyPerPort = sweep.Given(uint16(60)), subnetSecret.Ports(2).Beside(secretMKey, 0), true
+	cfg.Sweep.Restored = restored
+	return cfg
 }
 
 // TestMirrorShowsNothing: who captures every packet of the mirror finds in it no key, no service and no
@@ -139,9 +144,9 @@ func TestMirrorShowsNothing(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	o := b.overhear()
-	first := b.add(host(n, 0), secretConfig(t, 5, file))
+	first := b.add(host(n, 0), perPort(secretConfig(t, 5, file), b.kept(host(n, 0))))
 	t.Cleanup(first.dump)
-	second := b.add(host(n, 6), secretConfig(t, 3, file))
+	second := b.add(host(n, 6), perPort(secretConfig(t, 3, file), b.kept(host(n, 6))))
 	t.Cleanup(second.dump)
 	policies := 0
 	second.Mirrored = func([]byte) { policies++ }
@@ -149,11 +154,11 @@ func TestMirrorShowsNothing(t *testing.T) {
 	clients := b.clients(rand.New(rand.NewPCG(1, 1)), 1, 2, 3, 4)
 	b.ask(clients, b.Fabric.Now()+5*time.Second, true)
 	b.register(first, clients)
-	b.Configure(first.Manager, secretConfig(t, 5, later))
+	b.Configure(first.Manager, perPort(secretConfig(t, 5, later), sweep.Restored{}))
 	b.ask(clients, b.Fabric.Now()+5*time.Second, false)
 	b.Kill(first.Manager)
 	b.pass(settling)
-	third := b.add(host(n, 0), secretConfig(t, 9, later))
+	third := b.add(host(n, 0), perPort(secretConfig(t, 9, later), b.kept(host(n, 0))))
 	t.Cleanup(third.dump)
 	b.pass(2 * time.Minute)
 	if first.last() != smp.Master || second.last() != smp.Standby || third.last() != smp.Master || policies < 2 {

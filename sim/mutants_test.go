@@ -43,6 +43,7 @@ var mkeyMutants = []struct {
 	{mutant{"a manager that knows nothing of the subnet does not wait for leases", "manager/sweeps.go", "if c.elect.waits != hasWaited {\n\t\t\tc.elect.waits, limit = waitsMKey, maxUnproved", "if c.elect.waits != hasWaited {\n\t\t\tc.elect.waits, limit = waitsMKey, 0*maxUnproved"}, "./sim TestPortMKeysWaits"},
 	{mutant{"ports that were opened to a manager stay open", "sweep/mkeys.go", "return until <= now })\n\tif len(left)", "return until <= now && false })\n\tif len(left)"}, "./sim TestPortMKeysKnock"},
 	{mutant{"a manager that does not know the subnet is not let in", "manager/traps.go", "knocks && p != topo.None {", "knocks && p != topo.None && false {"}, "./sim TestPortMKeysKnock"},
+	{mutant{"a master that shows no SM_Key to a wrong M_Key is lost", "manager/election.go", "return !e.mkey.single && info.SMKey() == 0", "return false && info.SMKey() == 0"}, "./sim TestPortMKeysBesideOne"},
 	{mutant{"the next rotation begins before the last one has ended", "daemon/mkeys.go", "\tif left > 0 {", "\tif left > 0 && false {"}, "./daemon TestRotateMKeys"},
 	{mutant{"a store that is older than a port's M_Key has the last word", "sweep/plan/mkeys.go", "overtaken := known && was.Old && k.overtaken(port, recorded)", "overtaken := false"}, "./sweep/plan TestTry"},
 }

@@ -271,3 +271,33 @@ func TestPortMKeysOnStandby(t *testing.T) {
 		})
 	}
 }
+
+// A standby with security tenants beside a master that has the keys_file alone, and so one M_Key at protection level 1, stays a standby: an SMInfo
+// without the SM_Key is the answer to a wrong M_Key, and the next one is tried.
+func TestPortMKeysBesideOne(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	cfg := minhopConfig()
+	cfg.Sweep.Settings.MKey, cfg.Sweep.Settings.MKeyProtect, cfg.Elect.SMKey = sweep.Given(mad.MKey(subnetSecret.MKey())), sweep.Given(uint8(1)), 0x5ec1
+	first := b.comeUp(cfg)
+	tenants := portMKeys(1)
+	tenants.Elect.SMKey = cfg.Elect.SMKey
+	tenants.Sweep.Restored.Port = b.Fabric.PortGUID(host(n, 5))
+	standby := b.add(host(n, 5), tenants)
+	t.Cleanup(standby.dump)
+	for _, pass := range []time.Duration{time.Second, 5 * time.Minute} {
+		b.pass(pass)
+		if len(standby.states) > 2 || standby.last() != smp.Standby {
+			t.Fatalf("it has been in %d states, and is %v", len(standby.states), standby.last())
+		}
+	}
+	b.Configure(first.Manager, tenants)
+	b.pass(5 * time.Minute)
+	if standby.last() != smp.Standby || slices.Contains(standby.states, smp.Master) {
+		t.Errorf("after the master got it, the standby is %v", standby.last())
+	}
+	b.mustHoldPortMKeys(1)
+	if took := b.takesOver(first, standby); took > 20*time.Second {
+		t.Errorf("it has taken over after %v", took)
+	}
+}

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -156,6 +157,21 @@ type quiet struct {
 	before map[net.End]smp.PortInfo
 	sets   int
 	wrong  int
+	hosts  []net.End // whose packets are followed
+	rng    *rand.Rand
+	sent   int // packets
+}
+
+// talk sends a packet from a host to another. It must arrive.
+func (q *quiet) talk() {
+	from, to := q.hosts[q.rng.IntN(len(q.hosts))], q.hosts[q.rng.IntN(len(q.hosts))]
+	info := q.Fabric.PortInfo(to)
+	q.sent++
+	if hops, end := q.Fabric.Probe(from, info.LID(), mad.DefaultPKey, 0, nil); end != fabric.Delivered {
+		if q.wrong++; q.wrong < 5 {
+			q.Errorf("after %d Sets: from %v to %v: %v after %d hops", q.sets, from, to, end, len(hops))
+		}
+	}
 }
 
 // withoutMKey is a PortInfo without what is about its M_Key.
@@ -181,6 +197,7 @@ func (q *quiet) took(s fabric.Set) {
 		return
 	}
 	q.sets++
+	q.talk()
 	at := net.End{Node: s.Node, Port: s.In}
 	if q.net.Nodes[s.Node].Type == mad.Switch {
 		at.Port = uint8(s.Mod)
@@ -204,15 +221,20 @@ func (b *harness) mustHoldMKey(key mad.MKey, protect uint8, lease uint16) {
 }
 
 // From open to an M_Key for each port, to those of the next number, to one for all, and to none: with traffic on, no port but changes
-// its M_Key, in one Set and one Get each, and no wrong M_Key is shown.
+// its M_Key, in one Set and one Get each, no packet is lost, and no wrong M_Key is shown.
 func TestPortMKeysUnderTraffic(t *testing.T) {
 	spec := "fattree:k=4"
 	if os.Getenv("IBSM_PROOF") != "" {
 		spec = "fattree:k=36"
 	}
 	n := nettest.Generate(t, spec)
-	q := &quiet{}
+	q := &quiet{rng: rand.New(rand.NewPCG(1, 20))}
 	q.harness = newHarness(t, n, fabric.Config{Seed: 1, OnSet: q.took})
+	for at := range q.Fabric.EndPorts() {
+		if n.Nodes[at.Node].Type != mad.Switch {
+			q.hosts = append(q.hosts, at)
+		}
+	}
 	m := q.comeUp(minhopConfig())
 	t.Cleanup(m.dump)
 	before := q.snapshot()
@@ -231,7 +253,7 @@ func TestPortMKeysUnderTraffic(t *testing.T) {
 		{"none", none, func() { q.mustHoldMKey(0, 0, 0) }},
 	} {
 		q.begin()
-		ups, sets, gets := len(m.ups), q.sets, q.smps(mad.MethodGet)
+		ups, sets, gets, sent := len(m.ups), q.sets, q.smps(mad.MethodGet), q.sent
 		began := q.Fabric.Now()
 		q.Configure(m.Manager, c.cfg)
 		q.Run(began+settling, func() bool { return len(m.ups) > ups })
@@ -241,11 +263,11 @@ func TestPortMKeysUnderTraffic(t *testing.T) {
 		if ends := len(q.endPorts()); sets != ends {
 			t.Errorf("%s: %d Sets for %d ports", c.name, sets, ends)
 		}
-		t.Logf("%s: %d ports, %d Sets and %d Gets in %v", c.name, len(q.endPorts()), sets, gets, took)
+		t.Logf("%s: %d ports, %d Sets and %d Gets in %v, %d packets sent, none lost", c.name, len(q.endPorts()), sets, gets, took, q.sent-sent)
 		q.pass(settling)
 		c.must()
-		q.mustBeWhole(m)
 	}
+	q.mustBeWhole(m) // which takes minutes in the full size
 	q.before = nil
 	q.mustBeAsBefore(before)
 	if refused := q.refusals(); refused > 0 {
@@ -524,7 +546,11 @@ func TestPortMKeysPolls(t *testing.T) {
 // A steady subnet costs no more SMPs with an M_Key for each port than without, but for the renewals of leases: one Get for each host,
 // except the manager's, in a third of the lease.
 func TestPortMKeysSteady(t *testing.T) {
-	n := nettest.Generate(t, "fattree:k=4")
+	spec, hosts := "fattree:k=4", uint64(16)
+	if os.Getenv("IBSM_PROOF") != "" {
+		spec, hosts = "fattree:k=36", 11664
+	}
+	n := nettest.Generate(t, spec)
 	smps := func(cfg manager.Config) (count uint64) {
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		b.comeUp(cfg)
@@ -533,8 +559,10 @@ func TestPortMKeysSteady(t *testing.T) {
 		b.pass(10 * time.Minute)
 		return b.smps(mad.MethodGet) + b.smps(mad.MethodSet) - before
 	}
-	const renewals = 15 * 10 * 60 / 20
-	if with, without := smps(portMKeys(1)), smps(minhopConfig()); with != without+renewals {
+	renewals := (hosts - 1) * 10 * 60 / 20
+	with, without := smps(portMKeys(1)), smps(minhopConfig())
+	if with != without+renewals {
 		t.Errorf("%d SMPs in ten minutes, %d without M_Keys and %d renewals", with, without, renewals)
 	}
+	t.Logf("%d hosts: %d SMPs in ten minutes, %d of them renewals; %d without M_Keys", hosts, with, renewals, without)
 }
