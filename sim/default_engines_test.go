@@ -142,7 +142,7 @@ func TestRestartOfAuto(t *testing.T) {
 // table is written, and what is lost and what returns changes what it would have changed under the master. Without the record it keeps and repairs the routes.
 func TestTakeoverOfAuto(t *testing.T) {
 	for _, c := range []struct {
-		spec, engine     string
+		spec, engine    string
 		follows, reborn bool // reborn: the master had computed them before it was started again
 	}{{"fattree:k=8", "tree", true, false}, {"fattree:k=8", "tree", true, true}, {"fattree:k=8", "tree", false, false}, {"random:switches=10,hosts=1", "dfsssp", true, false}} {
 		t.Run(fmt.Sprintf("%s follows %t reborn %t", c.spec, c.follows, c.reborn), func(t *testing.T) {
