@@ -14,9 +14,18 @@ type Diagnosis struct {
 	To       *End     `json:"to,omitempty"` // of a pair
 	State    string   `json:"state"`        // of Port; "absent" for an absent port, "held back" for a device that is not used
 	Physical string   `json:"physical,omitempty"`
-	Works    bool     `json:"works"`            // Port is Active, or reaches To; reasons are then remarks
-	Reasons  []Reason `json:"reasons"`          // most important first
-	Routes   string   `json:"routes,omitempty"` // of a pair: the routing engine, the engines that refused, and the SLs of the path and of the way back
+	Works    bool     `json:"works"`             // Port is Active, or reaches To; reasons are then remarks
+	Reasons  []Reason `json:"reasons"`           // most important first
+	Routes   string   `json:"routes,omitempty"`  // of a pair: the routing engine, the engines that refused, and the SLs of the path and of the way back
+	Choices  []Choice `json:"choices,omitempty"` // of a pair: switches on the path from which other ports lead to To as well, in the order of the path
+}
+
+// Choice are the ports by which packets could leave a switch for a destination, on ways as short as there are by the rules of the engine that ranked the switches.
+type Choice struct {
+	Node   string `json:"node"`
+	Desc   string `json:"desc"`
+	Out    uint8  `json:"out"`    // by which they leave
+	Others []int  `json:"others"` // by which they could leave, too; ascending
 }
 
 // Reason is a cause.

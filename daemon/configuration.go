@@ -61,6 +61,7 @@ type inForce struct {
 	from       *masterPolicy // takes precedence over own and partitions; nil for none
 	mkeys      mkeyNumber
 	links      *sick.Kept            // which are sick, and which are out of use; nil before the port is open
+	record     sweep.RoutesRecord    // of the routes in force, or of those of the master that is followed
 	keyless    bool                  // ports were to have M_Keys of their own, without a secret; this was logged
 	mkey       [2]uint64             // m_key, and the one before it
 	differs    []string              // settings of own that from has different, as logged; nil if nothing was logged
@@ -137,6 +138,7 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 		begun := c.swap(was, func(next *inForce) {
 			next.mkeys = newer(next.mkeys, c.kept.mkeyNumber())
 			if next.links == nil {
+				next.record = c.kept.routes()
 				next.links = c.kept.links()
 				c.adopt(next.links)
 			}
@@ -276,6 +278,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	files := next.engineFiles().settings(l.Config)
 	cfg.Sweep.Drained = files.Drained
 	cfg.Sweep.Avoided = sick.Avoided(keptLinks(next.links).Excluded)
+	cfg.Sweep.Mirrored = next.record
 	cfg.Sweep.Cabling = sweep.Cabling{Plan: files.Cabling, Enforced: conf.TopoConfigEnabled.In(l.Config), HeldBack: files.HeldBack}
 	cfg.Sweep.Partitions = sweepPartitions(chosen, l.Config)
 	cfg.QoS = next.qosPolicy(l).policy

@@ -13,6 +13,7 @@ import (
 	"ibsm/manager"
 	"ibsm/partitions"
 	"ibsm/sa/mirror"
+	"ibsm/sweep"
 )
 
 // A standby takes over with the policy of the master that it follows: its partitions and shared
@@ -32,13 +33,13 @@ func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Lo
 		return m
 	case next.from != nil && next.from.chosen != nil:
 		m.Policy = next.from.text
-		if links := keptLinks(next.links); next.mkeys != next.from.mkeys || !links.Same(keptLinks(next.from.links)) {
+		if links := keptLinks(next.links); next.mkeys != next.from.mkeys || next.record != next.from.routes || !links.Same(keptLinks(next.from.links)) {
 			own := next.from.policyText
-			own.mkeys, own.links = next.mkeys, links
+			own.mkeys, own.links, own.routes = next.mkeys, links, next.record
 			m.Policy = own.encode()
 		}
 	default:
-		own := policyText{of: next.port, shared: l.WriteShared(), qos: next.qosPolicy(l).text, mkeys: next.mkeys, links: next.links, engines: next.engineFiles(), source: chosen.Source, file: chosen.Text}
+		own := policyText{of: next.port, shared: l.WriteShared(), qos: next.qosPolicy(l).text, mkeys: next.mkeys, links: next.links, routes: next.record, engines: next.engineFiles(), source: chosen.Source, file: chosen.Text}
 		m.Policy = own.encode()
 	}
 	tooLong := len(m.Policy) > mirror.MaxPolicy
@@ -79,6 +80,7 @@ func (c *configuration) mirrored(master mad.GUID, text []byte) {
 		}
 		if from != nil {
 			c.takeLinks(next, from.links)
+			c.takeRoutes(next, from.routes)
 		}
 		if from.sameFiles(next.from) {
 			next.from = from
@@ -86,6 +88,24 @@ func (c *configuration) mirrored(master mad.GUID, text []byte) {
 			c.inherit(next, from)
 		}
 		c.send(next)
+	})
+}
+
+// takeRoutes takes the master's record of routes.
+func (c *configuration) takeRoutes(next *inForce, r sweep.RoutesRecord) {
+	if r != next.record {
+		next.record = r
+		c.kept.keepRoutes(r)
+	}
+}
+
+// routed takes the record of routes that this manager has computed as master, which is in the store. Standbys get it.
+func (c *configuration) routed(r sweep.RoutesRecord) {
+	c.change(func(next *inForce) {
+		if r != next.record {
+			next.record = r
+			c.sendTo(next, true)
+		}
 	})
 }
 

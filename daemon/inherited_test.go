@@ -23,6 +23,7 @@ import (
 	"ibsm/perf/sick"
 	"ibsm/sa/mirror"
 	"ibsm/store"
+	"ibsm/sweep"
 )
 
 // TestMeaning: sums are those of what files mean, not of how they are written.
@@ -147,6 +148,60 @@ const (
 	ownSettings    = "sm_priority 3\npart_enforce out\n"
 	ownParts       = "b=0x0002 : ALL=full;\n"
 )
+
+// TestRoutesRecordFollows: a standby has the master's record of routes, keeps it, and sends it on; its own computation replaces it. A version without records
+// reads the number of M_Keys beside it.
+func TestRoutesRecordFollows(t *testing.T) {
+	tree, other := sweep.RoutesRecord{Engine: "tree", Sum: 5}, sweep.RoutesRecord{Engine: "dfsssp", Sum: 6}
+	must := func(when string, o *fixture, want sweep.RoutesRecord) {
+		t.Helper()
+		p, err := decodePolicy(o.sent.Registrar.Mirror.Policy)
+		if err != nil || p.routes != want || o.sent.Sweep.Mirrored != want || o.state.routes() != want {
+			t.Errorf("%s: %v; standbys get %+v, the manager %v, kept is %v", when, err, p, o.sent.Sweep.Mirrored, o.state.routes())
+		}
+	}
+	master, standby := newFixture(t, masterSettings, masterParts), newFixture(t, masterSettings, masterParts)
+	computed := func(o *fixture, r sweep.RoutesRecord) {
+		o.state.put((&manager.Persist{Routes: &r}).Batch()) // as the manager does
+		o.routed(r)
+		o.take()
+	}
+	master.entered(smp.Master)
+	computed(master, tree)
+	must("as master", master, tree)
+	if !master.sent.Unchanged {
+		t.Error("a sweep follows although nothing has changed but the record")
+	}
+	if master.routed(tree); len(master.configs) > 0 {
+		t.Error("the same record is sent again")
+	}
+	standby.hears(master.sent.Registrar.Mirror.Policy)
+	must("as standby", standby, tree)
+	before := standby.log.String()
+	computed(master, other)
+	standby.hears(master.sent.Registrar.Mirror.Policy)
+	must("later", standby, other)
+	if got := standby.log.String(); got != before {
+		t.Errorf("the log says %q after %q", got, before)
+	}
+	standby.again()
+	must("started again", standby, other)
+	standby.entered(smp.Master)
+	computed(standby, tree)
+	must("after a takeover", standby, tree)
+	computed(standby, sweep.RoutesRecord{})
+	must("of an engine that was chosen", standby, sweep.RoutesRecord{})
+
+	p := policyText{mkeys: mkeyNumber{3, 4}, routes: tree}
+	if decodeMKeyNumber(p.keysPart()) != p.mkeys {
+		t.Errorf("%q is read as another number", p.keysPart())
+	}
+	for _, p := range []policyText{{of: 1, routes: tree}, {of: 1, mkeys: mkeyNumber{3, 4}}, p} {
+		if got, err := decodePolicy(p.encode()); err != nil || got.mkeys != p.mkeys || got.routes != p.routes {
+			t.Errorf("%+v is read as %+v, %v", p, got, err)
+		}
+	}
+}
 
 // TestInherit: a standby has the master's partitions and settings, all else stays its own;
 // as master it keeps them until its own files are read again.

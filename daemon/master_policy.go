@@ -13,6 +13,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/perf/sick"
 	"ibsm/routing/qos"
+	"ibsm/sweep"
 )
 
 // policyText is the policy of a master, as it is sent to standbys and stored: its partitions,
@@ -28,7 +29,8 @@ import (
 // with the partitions.Source and the length of the settings, which follow in the format of ibsm.toml.
 // In version 2, which is written only where there is a QoS policy, qos-policy.conf is next, and in
 // version 3, which is written only where routing engines have files, these. In version 4, which is written only
-// where ports have, or had, M_Keys of their own, it says which. In version 5, which is written only where links are sick, or out
+// where ports have, or had, M_Keys of their own, or auto chose the routing engine, it says which: each in a line, of which managers that
+// know only the first one read no more. In version 5, which is written only where links are sick, or out
 // of use, it says which. The rest is partitions.conf.
 type policyText struct {
 	of      mad.GUID // the manager whose files it comes from
@@ -37,6 +39,7 @@ type policyText struct {
 	engines engineFiles
 	mkeys   mkeyNumber
 	links   *sick.Kept // nil for nothing
+	routes  sweep.RoutesRecord
 	source  partitions.Source
 	file    []byte // where the source is a file
 
@@ -50,7 +53,7 @@ const policyHead = "ibsm ruling %d %v %d"
 const maxPolicyHead = 80
 
 func (t *policyText) encode() []byte {
-	files, number, links := t.engines.encode(), t.mkeys.encode(), encodeLinks(t.links)
+	files, number, links := t.engines.encode(), t.keysPart(), encodeLinks(t.links)
 	lengths := []int{len(t.shared), len(t.qos), len(files), len(number), len(links)}
 	version := 1
 	switch {
@@ -68,6 +71,14 @@ func (t *policyText) encode() []byte {
 		text = fmt.Appendf(text, " %d", n)
 	}
 	return slices.Concat(text, []byte("\n"), t.shared, t.qos, files, number, links, t.file)
+}
+
+// keysPart is the number of the M_Keys of ports and the record of routes.
+func (t *policyText) keysPart() []byte {
+	if t.routes == (sweep.RoutesRecord{}) {
+		return t.mkeys.encode()
+	}
+	return fmt.Appendf(t.mkeys.encode(), "\n%s", t.routes.Text())
 }
 
 // errPolicyText is for other versions and for garbage.
@@ -101,7 +112,8 @@ func decodePolicy(text []byte) (*policyText, error) {
 	if len(parts[1]) > 0 {
 		t.qos = parts[1]
 	}
-	t.mkeys = decodeMKeyNumber(parts[3])
+	number, record, _ := bytes.Cut(parts[3], []byte("\n"))
+	t.mkeys, t.routes = decodeMKeyNumber(number), sweep.ParseRoutesRecord(record)
 	if t.links, err = sick.Decode(parts[4]); err != nil {
 		return nil, err
 	}
@@ -165,13 +177,13 @@ func newMasterPolicy(text []byte) (*masterPolicy, error) {
 // settingsName names the settings in messages.
 func (t *policyText) settingsName() string { return fmt.Sprintf("settings of %v.toml", t.of) }
 
-// sameFiles reports whether two policies differ in nothing but sick links. Both may be nil.
+// sameFiles reports whether two policies differ in nothing but sick links and the record of routes. Both may be nil.
 func (p *masterPolicy) sameFiles(o *masterPolicy) bool {
 	if p == nil || o == nil || o.chosen == nil {
 		return false
 	}
 	a, b := p.policyText, o.policyText
-	a.links, b.links = nil, nil
+	a.links, b.links, a.routes, b.routes = nil, nil, sweep.RoutesRecord{}, sweep.RoutesRecord{}
 	return bytes.Equal(a.encode(), b.encode())
 }
 

@@ -40,6 +40,9 @@ func (r receiver) notification(a manager.Notification) {
 	switch a := a.(type) {
 	case manager.Persist:
 		r.state.keep(&a)
+		if a.Routes != nil {
+			r.current.routed(*a.Routes)
+		}
 	case manager.Entered:
 		r.current.entered(a.State)
 	case manager.ForeignMaster:

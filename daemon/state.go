@@ -342,6 +342,18 @@ func (s *state) keepLinks(k *sick.Kept) {
 	s.put(store.Batch{Links: append([]byte{}, k.Encode()...)})
 }
 
+// keepRoutes keeps the record of routes. Any goroutine may call it.
+func (s *state) keepRoutes(r sweep.RoutesRecord) { s.put(store.Batch{Routes: r.Text()}) }
+
+// routes is the record of routes that was kept.
+func (s *state) routes() sweep.RoutesRecord {
+	kept := s.contents()
+	if kept == nil {
+		return sweep.RoutesRecord{}
+	}
+	return sweep.ParseRoutesRecord(kept.Routes)
+}
+
 // links are those that were kept. What is damaged is as if nothing had been found.
 func (s *state) links() *sick.Kept {
 	kept := s.contents()

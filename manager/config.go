@@ -95,7 +95,7 @@ func (c *Core) reconfigure(cfg *Config) {
 		c.sweeps.sweeper.CompareEngines()
 	}
 	c.cfg.Sweep.Engines, c.cfg.Sweep.Drained, c.cfg.Sweep.Cabling = cfg.Sweep.Engines, cfg.Sweep.Drained, cfg.Sweep.Cabling
-	c.cfg.Sweep.Avoided = cfg.Sweep.Avoided
+	c.cfg.Sweep.Avoided, c.cfg.Sweep.Mirrored = cfg.Sweep.Avoided, cfg.Sweep.Mirrored
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
 	c.drifting.reconfigure(&c.fx, &c.cfg.Maintenance, &cfg.Maintenance)
 	c.cfg.Resting, c.cfg.Maintenance = cfg.Resting, cfg.Maintenance
@@ -107,6 +107,9 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.Registrar.DropSubscriptions = cfg.Registrar.DropSubscriptions
 	c.cfg.Elect = cfg.Elect
 	c.sweeps.sweeper.Configure(c.cfg.Sweep)
+	if c.elect.State() != smp.Master {
+		c.sweeps.sweeper.FollowRoutes()
+	}
 	c.multicast.Configure(&cfg.Sweep.Settings)
 	c.elect.use(c.fx.now, &c.cfg)
 	c.enter()

@@ -1,13 +1,16 @@
 package sim_test
 
 import (
+	"fmt"
+	"testing"
 	"time"
 
-	"testing"
-
 	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/manager"
 	"ibsm/sim"
 	"ibsm/sim/fabric"
+	"ibsm/sweep"
 	"ibsm/sweep/engines"
 	"ibsm/topo/net/nettest"
 )
@@ -132,5 +135,89 @@ func TestRestartOfAuto(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestTakeoverOfAuto: where nobody chose an engine, a standby that follows the master's record of routes goes on with the same engine when the master dies: no forwarding
+// table is written, and what is lost and what returns changes what it would have changed under the master. Without the record it keeps and repairs the routes.
+func TestTakeoverOfAuto(t *testing.T) {
+	for _, c := range []struct {
+		spec, engine    string
+		follows, reborn bool // reborn: the master had computed them before it was started again
+	}{{"fattree:k=8", "tree", true, false}, {"fattree:k=8", "tree", true, true}, {"fattree:k=8", "tree", false, false}, {"random:switches=10,hosts=1", "dfsssp", true, false}} {
+		t.Run(fmt.Sprintf("%s follows %t reborn %t", c.spec, c.follows, c.reborn), func(t *testing.T) {
+			n := nettest.Generate(t, c.spec)
+			written := 0
+			b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
+				if s.Attr == smp.AttrLinearForwardingTable {
+					written++
+				}
+			}})
+			high, low := registrarConfig(), registrarConfig()
+			high.Elect.Priority, low.Elect.Priority = 9, 3
+			for _, cfg := range []*manager.Config{&high, &low} {
+				cfg.Sweep.Engines = engines.Default(&engines.Settings{})
+			}
+			disk := sim.NewDisk(time.Millisecond)
+			if c.reborn {
+				b.addKept(host(n, 0), high, disk)
+				b.pass(settling)
+				b.Kill(b.Managers[0])
+			}
+			kept := disk.Contents().Routes
+			high.Registrar.Mirror.Policy = kept // as the daemon begins
+			first := b.addKept(host(n, 0), high, disk)
+			first.OnAction = func(now time.Duration, a manager.Action) {
+				first.took(now, a)
+				if p, is := a.(manager.Persist); is && p.Routes != nil {
+					kept = p.Routes.Text()
+				}
+			}
+			second := b.add(host(n, 6), low)
+			t.Cleanup(second.dump)
+			if c.follows {
+				second.Mirrored = func(policy []byte) {
+					low.Sweep.Mirrored = sweep.ParseRoutesRecord(policy)
+					b.Configure(second.Manager, low)
+				}
+			}
+			send := func() {
+				b.pass(settling)
+				high.Registrar.Mirror.Policy, high.Unchanged = kept, true
+				b.Configure(first.Manager, high)
+				b.pass(5 * time.Second)
+			}
+			send()
+			whole, cable := b.lfts(), uplink(n, n.Nodes[host(n, len(n.Nodes)/4).Node].Ports[1].Peer.Node)
+			b.Fabric.LinkDown(cable)
+			send()
+			if r := first.View.Routing; r.Engine != c.engine || r.Kept || first.last() != smp.Master || second.last() != smp.Standby {
+				t.Fatalf("%+v", r)
+			}
+			before := b.lfts()
+			written = 0
+			b.Kill(first.Manager)
+			b.pass(settling)
+			if second.last() != smp.Master {
+				t.Fatalf("the standby is %v", second.last())
+			}
+			if r := second.View.Routing; written > 0 || len(changed(before, b.lfts())) > 0 || r.Kept == c.follows || c.follows && (r.Engine != c.engine || r.Foreign != "") {
+				t.Fatalf("after the takeover: %+v, %d Sets of LinearForwardingTable", r, written)
+			}
+			b.mustBeWhole(second)
+			if !c.follows || c.engine != "tree" {
+				return
+			}
+			b.Fabric.LinkUp(cable)
+			b.pass(settling)
+			if r := second.View.Routing; r.Engine != c.engine || r.Kept || len(changed(whole, b.lfts())) > 0 {
+				t.Errorf("the cable is back: %+v, %d switches differ from the beginning", r, len(changed(whole, b.lfts())))
+			}
+			b.Fabric.LinkDown(cable)
+			b.pass(settling)
+			if len(changed(before, b.lfts())) > 0 {
+				t.Errorf("the cable is lost again: %d switches have other routes than under the old master", len(changed(before, b.lfts())))
+			}
+		})
 	}
 }

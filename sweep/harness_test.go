@@ -29,7 +29,11 @@ type harness struct {
 
 func newHarness(t *testing.T, spec string, cfg Config) *harness {
 	t.Helper()
-	n := nettest.Generate(t, spec)
+	return newHarnessOf(t, nettest.Generate(t, spec), cfg)
+}
+
+func newHarnessOf(t *testing.T, n *net.Net, cfg Config) *harness {
+	t.Helper()
 	if cfg.Engines == nil {
 		cfg.Engines = engines.Chain{engines.MinHop}
 	}

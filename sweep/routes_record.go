@@ -13,8 +13,8 @@ import (
 	"ibsm/topo"
 )
 
-// RoutesRecord says which engine computed the routes in force where nobody chose one, and which tables these are. It is kept over a restart: a
-// manager that finds these tables goes on with the engine. The zero value is for other routes.
+// RoutesRecord says which engine computed the routes in force where nobody chose one, and which tables these are. It is kept over a restart, and mirrored to
+// standbys: a manager that finds these tables goes on with the engine. The zero value is for other routes.
 type RoutesRecord struct {
 	Engine string
 	Sum    uint64 // of the forwarding tables of all switches
@@ -60,6 +60,13 @@ func (r RoutesRecord) from(c engines.Chain) engines.Chain {
 		return c[at:]
 	}
 	return c
+}
+
+// FollowRoutes takes Config.Mirrored for the record of the routes in force: another manager computes them. It was stored when it came.
+func (s *Sweeper) FollowRoutes() {
+	if r := s.cfg.Mirrored; r != (RoutesRecord{}) {
+		s.state.routes, s.state.storedRoutes = r, r
+	}
 }
 
 // RoutesRecord is the record of the routes computed last, and whether it is another one than this function returned before.

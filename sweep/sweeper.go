@@ -37,6 +37,8 @@ type Config struct {
 	IgnoreOtherSM bool
 	AllowedSMs    []mad.GUID // see discover.Config
 	Restored      Restored
+	// Mirrored is the record of the master that is followed, which takes precedence over that of Restored; the zero value for none.
+	Mirrored RoutesRecord
 }
 
 // Avoided is a link between switches that routes avoid because it is sick: as long as no host needs it, some switch has no other way, or

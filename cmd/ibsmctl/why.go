@@ -25,6 +25,9 @@ Explains why a port is not Active or, with two ports, why the first does not rea
 second, and what to do about it. Without arguments it lists all ports that are not Active, by
 reason.
 
+Of two ports it also shows the routing engine and, if that is one for trees, the ports by which
+the switches on the path could send packets to OTHER as well, on ways that are as short.
+
 If a QoS policy is in force, or with one of its options, it also shows the path that the
 host at PORT gets if it asks for the one to OTHER: SL, MTU, rate and P_Key, and the rule of
 the policy that decides, with its line. The options are what the host says when it asks;
@@ -194,6 +197,14 @@ func (a *asker) printDiagnosis(w io.Writer, d *ctl.Diagnosis) {
 	if d.Routes != "" {
 		fmt.Fprintf(w, "  routes: %s\n", printable(d.Routes))
 	}
+	for i := range d.Choices {
+		c := &d.Choices[i]
+		word := "port"
+		if len(c.Others) > 1 {
+			word = "ports"
+		}
+		fmt.Fprintf(w, "    %s: leaves by port %d; could also leave by %s %s\n", printable(a.names.of(c.Node, c.Desc)), c.Out, word, ranges(c.Others))
+	}
 }
 
 // cause is a kind of reason and the ports that it keeps down.
@@ -263,7 +274,7 @@ func (a *asker) printPorts(w io.Writer, g *cause) {
 }
 
 // ranges is ascending numbers in short, such as 1, 3-5.
-func ranges(nums []uint8) string {
+func ranges[N uint8 | int](nums []N) string {
 	var b strings.Builder
 	for i := 0; i < len(nums); {
 		last := i

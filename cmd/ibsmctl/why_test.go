@@ -44,6 +44,23 @@ no signal: 4 ports
 	}
 }
 
+// A pair has one line for each switch with a choice.
+func TestPrintChoices(t *testing.T) {
+	var b bytes.Buffer
+	(&asker{}).printDiagnosis(&b, &ctl.Diagnosis{Port: ctl.End{Desc: "a"}, To: &ctl.End{Desc: "b"}, Works: true, Routes: "tree", Choices: []ctl.Choice{
+		{Desc: "leaf", Out: 9, Others: []int{5, 7, 8}}, {Desc: "spine", Out: 1, Others: []int{2}},
+	}})
+	const want = `a reaches b
+  no problem found
+  routes: tree
+    leaf: leaves by port 9; could also leave by ports 5, 7-8
+    spine: leaves by port 1; could also leave by port 2
+`
+	if b.String() != want {
+		t.Errorf("%s, want\n%s", b.String(), want)
+	}
+}
+
 func TestRoutesText(t *testing.T) {
 	for want, s := range map[string]*ctl.SweepStatus{
 		"": nil,

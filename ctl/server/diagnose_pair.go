@@ -7,6 +7,8 @@ import (
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	"ibsm/routing"
+	"ibsm/routing/candidates"
 	"ibsm/sa/path"
 	"ibsm/topo"
 )
@@ -42,8 +44,36 @@ func (d *doctor) pair(from, to topo.PortIdx) *ctl.Diagnosis {
 			out.Reasons = append(out.Reasons, d.congested(to, from)...)
 		}
 	}
-	out.Routes = d.routes(from, to)
+	out.Routes, out.Choices = d.routes(from, to), d.choices(from, to)
 	return out
+}
+
+// choices are the candidates at the switches of a path that has some, where the engine ranked the switches.
+func (d *doctor) choices(from, to topo.PortIdx) (choices []ctl.Choice) {
+	t, ranks := d.view.Topo, d.view.Tables.Ranks
+	home, _ := routing.Home(t, to)
+	w := d.walk(from, to, d.view.LIDs.Base[to])
+	if ranks == nil || home == topo.None || !w.path.Arrived {
+		return nil
+	}
+	c := candidates.FindTo(t, ranks, home)
+	for i := range w.path.Hops {
+		h, s := &w.path.Hops[i], t.Nodes[w.nodes[i]].Switch
+		if s == topo.None {
+			continue
+		}
+		ports := c.Ports(s, home)
+		var others []int
+		for port := range ports.All {
+			if port != h.Out {
+				others = append(others, int(port))
+			}
+		}
+		if others != nil {
+			choices = append(choices, ctl.Choice{Node: h.Node, Desc: h.Desc, Out: h.Out, Others: others})
+		}
+	}
+	return choices
 }
 
 // routes says which engine routed two ports, and by which SLs they reach each other if the engine gives

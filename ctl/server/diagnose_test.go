@@ -15,6 +15,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/registry"
 	"ibsm/routing"
+	"ibsm/routing/tree"
 	"ibsm/sa"
 	"ibsm/topo"
 	"ibsm/topo/net"
@@ -225,4 +226,38 @@ func generate(t *testing.T, spec string) *net.Net {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// TestDiagnoseChoices: a pair has the ports by which the switches on its path could send packets as well, all of which lead there; none where no engine ranked the switches.
+func TestDiagnoseChoices(t *testing.T) {
+	v := newView(t, "fattree:k=4")
+	ends := v.Topo.EndPorts
+	from, to := v.Topo.Ports[ends[len(ends)-1]].GUID.String(), v.Topo.Ports[ends[0]].GUID.String()
+	for i := range v.Topo.EndPorts {
+		v.Topo.Ports[v.Topo.EndPorts[i]].Info.SetPortState(smp.PortActive)
+	}
+	if d := ctltest.Diagnose(t, newSubnet(v, nil), from, to); d.Choices != nil {
+		t.Errorf("by min-hop: %+v", d.Choices)
+	}
+	var err error
+	if v.Tables, err = tree.Route(t.Context(), routing.In{Topo: v.Topo, LIDs: v.LIDs, Keep: routing.KeepNone}); err != nil {
+		t.Fatal(err)
+	}
+	s := newSubnet(v, nil)
+	d, path := ctltest.Diagnose(t, s, from, to), (*ctl.Path)(nil)
+	if path, err = s.Path(from, to); err != nil || !path.Arrived {
+		t.Fatal(err, path)
+	}
+	if len(d.Choices) != 2 { // the leaf and the switch above it, of three levels
+		t.Fatalf("%+v", d.Choices)
+	}
+	for i, c := range d.Choices {
+		h := &path.Hops[i+1]
+		if c.Node != h.Node || c.Out != h.Out || len(c.Others) != 1 || c.Others[0] == int(c.Out) {
+			t.Errorf("%+v; the path leaves %s by port %d", c, h.Node, h.Out)
+		}
+	}
+	if d := ctltest.Diagnose(t, s, to, to); d.Choices != nil {
+		t.Errorf("of one port: %+v", d.Choices)
+	}
 }

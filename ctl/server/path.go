@@ -19,9 +19,10 @@ const maxHops = routing.MaxTrace
 // walk follows a packet along the forwarding tables.
 type walk struct {
 	*subnet
-	path ctl.Path
-	rate mad.Rate // of the slowest link so far; 0 before the first
-	mtu  int
+	path  ctl.Path
+	nodes []topo.NodeIdx // of path.Hops
+	rate  mad.Rate       // of the slowest link so far; 0 before the first
+	mtu   int
 	// dropped says that the packet ends where its SL has no lane.
 	dropped bool
 }
@@ -150,5 +151,5 @@ func (w *walk) hop(n topo.NodeIdx, in, out uint8) {
 			w.dropped = *h.VL == smp.VLDrop || vls > 0 && *h.VL >= 1<<(vls-1)
 		}
 	}
-	w.path.Hops = append(w.path.Hops, h)
+	w.path.Hops, w.nodes = append(w.path.Hops, h), append(w.nodes, n)
 }

@@ -17,47 +17,72 @@ type Candidates struct {
 	graph *routing.Graph
 	topo  *topo.Topo
 	ranks []int32 // by SwitchIdx; up is to a lower one
-	// Links of the ways from each switch to each other, by from * switches + to: by going down only, and of all. none is no way; those of more than
-	// 253 links count as none.
+	// Links of the ways from each switch to those in question, by from * width + to - first: by going down only, and of all. none is no way; those of
+	// more than 253 links count as none.
 	down, any []uint8
+	first     topo.SwitchIdx // of those in question
+	width     int            // how many
 }
 
 const none = 0xff
 
 // Find finds the candidates of a subnet by the ranks of its switches, no two of which are equal: routing.Tables.Ranks. The error is that of ctx.
 func Find(ctx context.Context, workers routing.Workers, t *topo.Topo, ranks []int32) (*Candidates, error) {
-	n := len(t.Switches)
-	c := &Candidates{graph: routing.NewGraph(t), topo: t, ranks: ranks, down: bytes.Repeat([]uint8{none}, n*n), any: bytes.Repeat([]uint8{none}, n*n)}
-	order := make([]topo.SwitchIdx, n) // the lowest first
-	for s, place := range routing.Ranks(n, func(a, b topo.SwitchIdx) int { return int(ranks[b]) - int(ranks[a]) }) {
-		order[place] = topo.SwitchIdx(s)
-	}
-	err := routing.Parallel(ctx, workers, n, func() func(int) {
-		return func(to int) {
-			c.down[to*n+to] = 0
-			for _, s := range order { // a way down leads to switches that come before
-				if int(s) != to {
-					c.down[int(s)*n+to] = c.further(c.down, s, to, false)
-				}
-			}
-			for i := len(order) - 1; i >= 0; i-- {
-				s := order[i]
-				if c.any[int(s)*n+to] = c.down[int(s)*n+to]; c.any[int(s)*n+to] == none {
-					c.any[int(s)*n+to] = c.further(c.any, s, to, true)
-				}
-			}
-		}
+	c := newCandidates(t, ranks, 0, len(t.Switches))
+	order := c.order()
+	err := routing.Parallel(ctx, workers, c.width, func() func(int) {
+		return func(to int) { c.find(order, topo.SwitchIdx(to)) }
 	})
 	return c, err
 }
 
+// FindTo is Find for a single destination: Ports may be asked for this one alone, and Prove and Choice not at all.
+func FindTo(t *topo.Topo, ranks []int32, to topo.SwitchIdx) *Candidates {
+	c := newCandidates(t, ranks, to, 1)
+	c.find(c.order(), to)
+	return c
+}
+
+func newCandidates(t *topo.Topo, ranks []int32, first topo.SwitchIdx, width int) *Candidates {
+	cells := len(t.Switches) * width
+	return &Candidates{graph: routing.NewGraph(t), topo: t, ranks: ranks, down: bytes.Repeat([]uint8{none}, cells), any: bytes.Repeat([]uint8{none}, cells), first: first, width: width}
+}
+
+// order are the switches, the lowest first.
+func (c *Candidates) order() []topo.SwitchIdx {
+	order := make([]topo.SwitchIdx, c.graph.Len())
+	for s, place := range routing.Ranks(len(order), func(a, b topo.SwitchIdx) int { return int(c.ranks[b]) - int(c.ranks[a]) }) {
+		order[place] = topo.SwitchIdx(s)
+	}
+	return order
+}
+
+// find finds the ways to a switch. order is that of Candidates.order.
+func (c *Candidates) find(order []topo.SwitchIdx, to topo.SwitchIdx) {
+	c.down[c.cell(to, to)] = 0
+	for _, s := range order { // a way down leads to switches that come before
+		if s != to {
+			c.down[c.cell(s, to)] = c.further(c.down, s, to, false)
+		}
+	}
+	for i := len(order) - 1; i >= 0; i-- {
+		at := c.cell(order[i], to)
+		if c.any[at] = c.down[at]; c.any[at] == none {
+			c.any[at] = c.further(c.any, order[i], to, true)
+		}
+	}
+}
+
+// cell is where the ways from one switch to another are.
+func (c *Candidates) cell(s, to topo.SwitchIdx) int { return int(s)*c.width + int(to-c.first) }
+
 // further is one link more than the shortest way from the switches above one, or below it.
-func (c *Candidates) further(links []uint8, s topo.SwitchIdx, to int, up bool) uint8 {
+func (c *Candidates) further(links []uint8, s, to topo.SwitchIdx, up bool) uint8 {
 	least := uint8(none - 1)
 	peers, _ := c.graph.Edges(s)
 	for _, r := range peers {
 		if c.rises(s, r) == up {
-			least = min(least, links[int(r)*c.graph.Len()+to])
+			least = min(least, links[c.cell(r, to)])
 		}
 	}
 	return least + 1
@@ -67,18 +92,17 @@ func (c *Candidates) rises(s, to topo.SwitchIdx) bool { return c.ranks[to] < c.r
 
 // Ports are all ports by which packets may leave a switch for another; none at that switch, and where no way goes up and then down.
 func (c *Candidates) Ports(s, to topo.SwitchIdx) (ports routing.PortMask) {
-	n := c.graph.Len()
 	links, up := c.any, true
-	if c.down[int(s)*n+int(to)] != none {
+	if c.down[c.cell(s, to)] != none {
 		links, up = c.down, false
 	}
-	own := links[int(s)*n+int(to)]
+	own := links[c.cell(s, to)]
 	if s == to || own == none {
 		return ports
 	}
 	peers, by := c.graph.Edges(s)
 	for i, r := range peers {
-		if c.rises(s, r) == up && links[int(r)*n+int(to)] == own-1 {
+		if c.rises(s, r) == up && links[c.cell(r, to)] == own-1 {
 			ports.Add(by[i])
 		}
 	}

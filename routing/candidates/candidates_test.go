@@ -44,6 +44,14 @@ func TestChoices(t *testing.T) {
 			if err := c.Prove(t.Context(), 0); err != nil {
 				t.Error(err)
 			}
+			for to := range in.Topo.Switches {
+				one := FindTo(in.Topo, tables.Ranks, topo.SwitchIdx(to))
+				for s := range in.Topo.Switches {
+					if got, want := one.Ports(topo.SwitchIdx(s), topo.SwitchIdx(to)), c.Ports(topo.SwitchIdx(s), topo.SwitchIdx(to)); got != want {
+						t.Fatalf("from switch %d to %d alone: %v, want %v", s, to, got, want)
+					}
+				}
+			}
 			several := 0
 			for seed := range uint64(seeds) {
 				rng, choice := rand.New(rand.NewPCG(seed, 1)), &routing.Tables{Top: in.LIDs.Top}

@@ -116,6 +116,20 @@ func (r *repair) markBroken(s topo.SwitchIdx, lid mad.LID) {
 type doubts struct {
 	lids    routing.LIDSet // from any switch
 	entries []Route        // through a switch; by LID
+	most    int            // of entries: LIDs beyond it are doubted from any switch
+}
+
+// entriesPerLID is the mean number of entries of a LID up to which each is followed. Where more have changed, it is no slower to look at some LIDs from all
+// switches, and the list stays far shorter than the tables.
+const entriesPerLID = 16
+
+// add doubts the routes to a LID through a switch.
+func (d *doubts) add(s topo.SwitchIdx, lid mad.LID) {
+	if len(d.entries) < d.most {
+		d.entries = append(d.entries, Route{s, lid})
+	} else {
+		d.lids.Add(int(lid))
+	}
 }
 
 // findBroken finds the switches from which packets do not arrive.
@@ -146,7 +160,7 @@ func (r *repair) findBroken(ctx context.Context) error {
 
 // doubts finds what to look at, and sets the entries that can be no others.
 func (r *repair) doubts() *doubts {
-	d := &doubts{lids: make(routing.LIDSet, len(r.broken))}
+	d := &doubts{lids: make(routing.LIDSet, len(r.broken)), most: entriesPerLID * r.size}
 	add := func(lid int) {
 		if lid < r.size {
 			d.lids.Add(lid)
@@ -154,7 +168,7 @@ func (r *repair) doubts() *doubts {
 	}
 	known := r.found.Changes(r.Was, add, func(s topo.SwitchIdx, lid int) {
 		if lid < r.size {
-			d.entries = append(d.entries, Route{s, mad.LID(lid)})
+			d.add(s, mad.LID(lid))
 		}
 	})
 	for lid := range r.size {
@@ -187,7 +201,7 @@ func (r *repair) leaveUnhealthy(d *doubts) {
 			for lid, port := range r.tables.LFT[s] {
 				if int(port) == num {
 					r.set(s, mad.LID(lid), routing.NoPath)
-					d.entries = append(d.entries, Route{s, mad.LID(lid)})
+					d.add(s, mad.LID(lid))
 				}
 			}
 		}
