@@ -94,6 +94,9 @@ func (r *Report) Loops(lid mad.LID) bool {
 func Check(ctx context.Context, workers routing.Workers, t *topo.Topo, l *topo.LIDs, tables *routing.Tables, since *Report) (*Report, error) {
 	c := newChecker(t, l, tables)
 	follow := c.changed(ctx, since)
+	if err := c.together(ctx, workers, follow); err != nil {
+		return nil, err
+	}
 	blocks := make([]blockReport, len(follow))
 	err := routing.Parallel(ctx, workers, len(blocks), func() func(int) {
 		trace := routing.NewTrace(len(c.Rows))
