@@ -3,6 +3,7 @@ package tree
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"maps"
 	"slices"
 
@@ -25,6 +26,8 @@ type network struct {
 	below    [][]int32          // by level, then by switch: parts up to the level
 	up       [][]group          // by switch: to higher switches
 	higher   [][]topo.SwitchIdx // by switch: those of up, side by side in memory
+	kin      []int32            // by switch: a number for those that have the same higher ones
+	kinds    int                // of these numbers
 	down     [][]group          // and to lower ones
 	above    [][]fall           // by switch: groups of higher ones that lead to it
 	digit    []int32            // by switch: which of the switches of its level that stand for each other it is
@@ -188,6 +191,7 @@ func (n *network) group() {
 		}
 		n.higher = append(n.higher, flat[first:])
 	}
+	n.findKin()
 	n.above = make([][]fall, len(n.level))
 	for s := range n.down {
 		for i := range n.down[s] {
@@ -195,6 +199,26 @@ func (n *network) group() {
 			n.above[g.to] = append(n.above[g.to], fall{topo.SwitchIdx(s), g})
 		}
 	}
+}
+
+// findKin numbers the switches by those that are next to them above.
+func (n *network) findKin() {
+	n.kin = make([]int32, len(n.higher))
+	numbers := map[string]int32{}
+	var key []byte
+	for s, higher := range n.higher {
+		key = key[:0]
+		for _, r := range higher {
+			key = binary.LittleEndian.AppendUint32(key, uint32(r))
+		}
+		number, is := numbers[string(key)]
+		if !is {
+			number = int32(len(numbers))
+			numbers[string(key)] = number
+		}
+		n.kin[s] = number
+	}
+	n.kinds = len(numbers)
 }
 
 // number gives switches their digits. The switches from a level on that are connected with each other without lower ones are
