@@ -43,15 +43,15 @@ type placer struct {
 
 const unreachable = math.MaxInt32 / 2
 
-func newPlacer(n *network, rows [][]uint8) *placer {
+func newPlacer(n *network, rows [][]uint8, load []uint32) *placer {
 	count := len(rows)
-	return &placer{network: n, rows: rows, load: make([]uint32, count<<8), cost: make([]int32, count), falls: make([]bool, count), onlyBy: make([]*group, count), least: make([]int32, n.kinds),
+	return &placer{network: n, rows: rows, load: load, cost: make([]int32, count), falls: make([]bool, count), onlyBy: make([]*group, count), least: make([]int32, n.kinds),
 		by: make([]uint8, count), next: make([]topo.SwitchIdx, count), free: make([]bool, count), fixed: make([]bool, count), flow: make([]uint32, count)}
 }
 
 // place chooses all ports.
 func place(ctx context.Context, n *network, rows [][]uint8) error {
-	all, p := n.destinations(), newPlacer(n, rows)
+	all, p := n.destinations(), newPlacer(n, rows, make([]uint32, len(rows)<<8))
 	steps := []func(context.Context, []destinations) error{p.placeDigits, p.placeOthers, p.relieve, p.separate, p.relieveShifts, p.connect}
 	if n.Base != nil {
 		steps = []func(context.Context, []destinations) error{p.keep, p.placeLost, p.connect, p.share}
@@ -70,7 +70,7 @@ func (p *placer) forEach(ctx context.Context, items int, do func(w *placer, item
 	refused := make([]error, items)
 	var workers []*placer
 	err := routing.Parallel(ctx, p.Workers, items, func() func(int) {
-		w := newPlacer(p.network, p.rows)
+		w := newPlacer(p.network, p.rows, make([]uint32, len(p.load)))
 		mutex.Lock()
 		workers = append(workers, w)
 		mutex.Unlock()
@@ -119,8 +119,8 @@ func (p *placer) placeOthers(ctx context.Context, all []destinations) error {
 		some := all[:idle]
 		all = all[idle:]
 		err := routing.Parallel(ctx, p.Workers, len(some), func() func(int) {
-			w := newPlacer(p.network, p.rows)
-			w.load, w.near, w.moved, w.idle = p.load, p.near, p.moved, true
+			w := newPlacer(p.network, p.rows, p.load)
+			w.near, w.moved, w.idle = p.near, p.moved, true
 			return func(i int) { w.placeOthersAt(&some[i]) }
 		})
 		if err != nil {
@@ -143,7 +143,10 @@ func (p *placer) placeOthersAt(at *destinations) {
 		return
 	}
 	p.measureWays(at.at)
-	f := p.newFitting(at, func(d *destination) { p.choose(at.at, d) })
+	var f *fitting
+	if len(p.rails) > 0 {
+		f = p.newFitting(at, func(d *destination) { p.choose(at.at, d) })
+	}
 	for i := range at.ports {
 		if d := &at.ports[i]; d.others {
 			p.choose(at.at, d)
