@@ -87,7 +87,7 @@ func (r *Report) Loops(lid mad.LID) bool {
 	return int(lid)/64 < len(r.looping) && r.looping[lid/64]>>(lid%64)&1 != 0
 }
 
-// Check follows the tables from every switch to every LID. Entries above Top count
+// Check follows the tables from every switch to every LID, to several at one switch together. Entries above Top count
 // as missing, as they do in a switch. Of a LID whose routes since has found good nothing
 // is followed, unless they may have changed; since may be nil, or of another subnet. The
 // rows of both Reports' tables must not be written any more. The error is that of ctx.
