@@ -22,7 +22,7 @@ type placer struct {
 	falls  []bool   // the way leads down only
 	onlyBy []*group // where it falls by one group only: that group
 	queue  []topo.SwitchIdx
-	least  []int32 // by network.kin: the cost of these switches, 0 where it is not known yet
+	least  []int32 // by network.higherSet: the cost of these switches, 0 where it is not known yet
 
 	// To the destination in hand, by switch:
 	by    []uint8          // the port
@@ -45,7 +45,7 @@ const unreachable = math.MaxInt32 / 2
 
 func newPlacer(n *network, rows [][]uint8, load []uint32) *placer {
 	count := len(rows)
-	return &placer{network: n, rows: rows, load: load, cost: make([]int32, count), falls: make([]bool, count), onlyBy: make([]*group, count), least: make([]int32, n.kinds),
+	return &placer{network: n, rows: rows, load: load, cost: make([]int32, count), falls: make([]bool, count), onlyBy: make([]*group, count), least: make([]int32, n.higherSets),
 		by: make([]uint8, count), next: make([]topo.SwitchIdx, count), free: make([]bool, count), fixed: make([]bool, count), flow: make([]uint32, count)}
 }
 
@@ -195,7 +195,7 @@ func (p *placer) measureWays(to topo.SwitchIdx) {
 		if p.falls[s] {
 			continue
 		}
-		least := &p.least[p.kin[s]]
+		least := &p.least[p.higherSet[s]]
 		if *least == 0 {
 			cost := int32(unreachable - 1)
 			for _, r := range p.higher[s] {
