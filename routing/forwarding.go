@@ -263,6 +263,9 @@ type LIDSet []uint64
 // Add adds a LID, which must be in one of the set's blocks.
 func (l LIDSet) Add(lid int) { l[lid/BlockSize] |= 1 << (lid % BlockSize) }
 
+// Remove takes a LID out, which must be in one of the set's blocks.
+func (l LIDSet) Remove(lid int) { l[lid/BlockSize] &^= 1 << (lid % BlockSize) }
+
 // Union adds the LIDs of another set with as many blocks.
 func (l LIDSet) Union(o LIDSet) {
 	for block, word := range o {

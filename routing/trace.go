@@ -100,6 +100,11 @@ func (tr *Tracer) Next(s topo.SwitchIdx, port uint8) topo.SwitchIdx {
 	return topo.SwitchIdx(max(tr.lead[int(s)<<8|int(port)], topo.None))
 }
 
+// Delivers reports whether a port of a switch leads to the owner of a LID.
+func (tr *Tracer) Delivers(s topo.SwitchIdx, port uint8, lid mad.LID) bool {
+	return int(lid) < len(tr.owner) && tr.owner[lid] != topo.None && tr.lead[int(s)<<8|int(port)] == leadEnd-int32(tr.owner[lid])
+}
+
 // Trace is the fates of a block of LIDs from every switch, and the scratch space
 // to find them, for one goroutine.
 type Trace struct {

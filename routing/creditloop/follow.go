@@ -19,6 +19,10 @@ func (g *graph) follow(ctx context.Context, lids routing.LIDSet) error {
 	var workers []*walker
 	var mutex sync.Mutex
 	err := routing.Parallel(ctx, g.Workers, len(lids), func() func(int) {
+		if g.alike() {
+			f := newFlood(g)
+			return func(block int) { f.follow(block, lids[block]) }
+		}
 		w := &walker{graph: g, passed: make([]uint16, g.inputs), sls: make([]uint16, len(g.sources)), column: noColumn}
 		for i := range g.rules {
 			w.egress[i] = make([]uint8, len(g.Rows)*routing.BlockSize)
@@ -91,7 +95,7 @@ func (w *walker) followBlock(block int, lids uint64, two routing.LIDSet) {
 func (w *walker) transpose(rules, block int, lids uint64) {
 	first, n := block*routing.BlockSize, len(w.Rows)
 	for s, row := range w.rules[rules].Forwarding.Rows {
-		row = row[min(first, len(row)):min(first+routing.BlockSize, len(row))]
+		row = blockOf(row, first)
 		if lids == routing.WholeBlock && len(row) == routing.BlockSize {
 			for i, port := range row {
 				if int(port) >= w.ports {

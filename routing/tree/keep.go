@@ -110,7 +110,7 @@ type keeping struct {
 type keeper struct {
 	*keeping
 	lost    routing.LIDSet // to which some switch has no port left
-	cut     []bool         // by destinations: some switch has no way
+	cut     []bool         // by destinations: some switch has no way, nor a port that connects it
 	refused int            // the first destinations to which hosts have no way though cables lead there; their number if there are none
 	leads   [256]int32     // by port of the switch in hand: where the row of the switch behind it begins, negative for none
 	goes    [256]int32     // likewise for ways that begin upwards
@@ -152,12 +152,14 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 		}
 		links := any[at.at]
 		if links == noWay {
-			k.cut[i] = true
 			if k.hosts[s] > 0 && k.hosts[at.at] > 0 && k.parts[s] == k.parts[at.at] {
 				k.refused = min(k.refused, i)
 			}
 			for j := range ports {
-				set(ports[j].lid, routing.NoPath)
+				if lid := ports[j].lid; ports[j].host || !k.connects(s, row[lid], lid, at.at) { // routes to hosts by these ports are not counted
+					set(lid, routing.NoPath)
+					k.cut[i] = true
+				}
 			}
 			continue
 		}
@@ -179,6 +181,20 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 		}
 	}
 	k.rows[s] = row
+}
+
+// connects reports whether packets to a LID come from a switch without a way to a switch with one, by a port and those of p.Base.
+func (k *keeper) connects(s topo.SwitchIdx, port uint8, lid mad.LID, at topo.SwitchIdx) bool {
+	for range routing.MaxTrace {
+		if s = k.beyond.next(s, port); s == topo.None {
+			return false
+		}
+		if k.ways.from(k.ways.any, s)[at] != noWay {
+			return true
+		}
+		port = portOf(rowOf(k.Base, s), lid)
+	}
+	return false
 }
 
 // row is where the row of the switch behind a port begins.
@@ -238,11 +254,15 @@ func (p *placer) placeLost(ctx context.Context, all []destinations) error {
 			return err
 		}
 		var f *fitting
+		measured := false
 		for i := range at.ports {
 			if d := &at.ports[i]; d.others {
-				if f == nil {
+				if !measured {
 					p.measureWays(at.at)
-					f = p.newFitting(&at, func(d *destination) { p.take(at.at, d) })
+					measured = true
+					if len(p.rails) > 0 {
+						f = p.newFitting(&at, func(d *destination) { p.take(at.at, d) })
+					}
 				}
 				p.placeLostOf(at.at, d, f)
 			}

@@ -3,6 +3,7 @@ package tree
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"maps"
 	"slices"
 
@@ -14,25 +15,27 @@ import (
 type network struct {
 	routing.In
 	*Settings
-	graph    *routing.Graph
-	hosts    []uint32   // by switch: hosts on it
-	sources  [][]uint32 // by class of the destination, then by switch: hosts that send there
-	leaf     []bool     // by switch: has a quarter of the hosts that the fullest has, or more
-	level    []int32    // by switch: links to the nearest leaf
-	height   []int32    // by switch: its place in an order without equals; up is to a higher one
-	byHeight []topo.SwitchIdx
-	parts    []int32            // by switch: of the subnet, as far as cables lead
-	below    [][]int32          // by level, then by switch: parts up to the level
-	up       [][]group          // by switch: to higher switches
-	higher   [][]topo.SwitchIdx // by switch: those of up, side by side in memory
-	down     [][]group          // and to lower ones
-	above    [][]fall           // by switch: groups of higher ones that lead to it
-	digit    []int32            // by switch: which of the switches of its level that stand for each other it is
-	tiers    []tier             // by level
-	ups      [][]step           // by switch, then by digit + parents * cable: where its groups up lead
-	rails    []*rail
-	owners   owners
-	tracer   *routing.Tracer // nil before it is needed: while routes are moved, and from the beginning where hosts have several LIDs
+	graph      *routing.Graph
+	hosts      []uint32   // by switch: hosts on it
+	sources    [][]uint32 // by class of the destination, then by switch: hosts that send there
+	leaf       []bool     // by switch: has a quarter of the hosts that the fullest has, or more
+	level      []int32    // by switch: links to the nearest leaf
+	height     []int32    // by switch: its place in an order without equals; up is to a higher one
+	byHeight   []topo.SwitchIdx
+	parts      []int32            // by switch: of the subnet, as far as cables lead
+	below      [][]int32          // by level, then by switch: parts up to the level
+	up         [][]group          // by switch: to higher switches
+	higher     [][]topo.SwitchIdx // by switch: those of up, side by side in memory
+	higherSet  []int32            // by switch: a number for those that have the same higher ones
+	higherSets int                // of these numbers
+	down       [][]group          // and to lower ones
+	above      [][]fall           // by switch: groups of higher ones that lead to it
+	digit      []int32            // by switch: which of the switches of its level that stand for each other it is
+	tiers      []tier             // by level
+	ups        [][]step           // by switch, then by digit + parents * cable: where its groups up lead
+	rails      []*rail
+	owners     owners
+	tracer     *routing.Tracer // nil before it is needed: while routes are moved, and from the beginning where hosts have several LIDs
 }
 
 // step is a port of a switch, and the switch behind it, None for no port.
@@ -188,6 +191,7 @@ func (n *network) group() {
 		}
 		n.higher = append(n.higher, flat[first:])
 	}
+	n.findHigherSets()
 	n.above = make([][]fall, len(n.level))
 	for s := range n.down {
 		for i := range n.down[s] {
@@ -195,6 +199,26 @@ func (n *network) group() {
 			n.above[g.to] = append(n.above[g.to], fall{topo.SwitchIdx(s), g})
 		}
 	}
+}
+
+// findHigherSets numbers the switches by those that are next to them above.
+func (n *network) findHigherSets() {
+	n.higherSet = make([]int32, len(n.higher))
+	numbers := map[string]int32{}
+	var key []byte
+	for s, higher := range n.higher {
+		key = key[:0]
+		for _, r := range higher {
+			key = binary.LittleEndian.AppendUint32(key, uint32(r))
+		}
+		number, is := numbers[string(key)]
+		if !is {
+			number = int32(len(numbers))
+			numbers[string(key)] = number
+		}
+		n.higherSet[s] = number
+	}
+	n.higherSets = len(numbers)
 }
 
 // number gives switches their digits. The switches from a level on that are connected with each other without lower ones are

@@ -35,7 +35,7 @@ func scattered(n *net.Net, seed uint64) *net.Net {
 // LIDs begins with another.
 func avoidable(t *testing.T, in routing.In, rows [][]uint8) (count int) {
 	n := newNetwork(t.Context(), in, &Settings{})
-	p := newPlacer(n, rows)
+	p := newPlacer(n, rows, make([]uint32, len(rows)<<8))
 	n.tracer = routing.NewTracer(in.Topo, in.LIDs)
 	for _, lids := range rails.HostLIDs(in.Topo, in.LIDs) {
 		for s := range rows {

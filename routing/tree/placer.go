@@ -22,34 +22,36 @@ type placer struct {
 	falls  []bool   // the way leads down only
 	onlyBy []*group // where it falls by one group only: that group
 	queue  []topo.SwitchIdx
+	least  []int32 // by network.higherSet: the cost of these switches, 0 where it is not known yet
 
 	// To the destination in hand, by switch:
-	by     []uint8          // the port
-	chosen []uint8          // by of all destinations at the switch in hand
-	next   []topo.SwitchIdx // the switch behind it
-	free   []bool           // the port is not that of the digit
-	fixed  []bool           // and has been chosen for the rail
-	flow   []uint32         // hosts whose packets come there
+	by    []uint8          // the port
+	next  []topo.SwitchIdx // the switch behind it
+	free  []bool           // the port is not that of the digit
+	fixed []bool           // and has been chosen for the rail
+	flow  []uint32         // hosts whose packets come there
 
 	// Of destinations that are near each other, below one switch of the level above: by switch, which they are, and by switch
 	// * 256 + port how many have a port other than that of the digit.
 	near  []int32
 	moved []uint8
+	idle  bool // others use them: they must not be written. Below the highest switches none of them is near what has been moved last
 
 	beyond *beyond // nil where all is placed afresh
+	digits *digits // nil where they are not placed
 }
 
 const unreachable = math.MaxInt32 / 2
 
-func newPlacer(n *network, rows [][]uint8) *placer {
+func newPlacer(n *network, rows [][]uint8, load []uint32) *placer {
 	count := len(rows)
-	return &placer{network: n, rows: rows, load: make([]uint32, count<<8), cost: make([]int32, count), falls: make([]bool, count), onlyBy: make([]*group, count),
+	return &placer{network: n, rows: rows, load: load, cost: make([]int32, count), falls: make([]bool, count), onlyBy: make([]*group, count), least: make([]int32, n.higherSets),
 		by: make([]uint8, count), next: make([]topo.SwitchIdx, count), free: make([]bool, count), fixed: make([]bool, count), flow: make([]uint32, count)}
 }
 
 // place chooses all ports.
 func place(ctx context.Context, n *network, rows [][]uint8) error {
-	all, p := n.destinations(), newPlacer(n, rows)
+	all, p := n.destinations(), newPlacer(n, rows, make([]uint32, len(rows)<<8))
 	steps := []func(context.Context, []destinations) error{p.placeDigits, p.placeOthers, p.relieve, p.separate, p.relieveShifts, p.connect}
 	if n.Base != nil {
 		steps = []func(context.Context, []destinations) error{p.keep, p.placeLost, p.connect, p.share}
@@ -62,25 +64,17 @@ func place(ctx context.Context, n *network, rows [][]uint8) error {
 	return nil
 }
 
-// placeDigits fills the tables with the ports of digits, and counts the routes that need no others.
-func (p *placer) placeDigits(ctx context.Context, all []destinations) error {
-	return p.forEach(ctx, all, (*placer).placeAt)
-}
-
-// forEach has several placers do something for all destinations, and adds what they counted. The error is the first one, or that
-// of ctx.
-func (p *placer) forEach(ctx context.Context, all []destinations, do func(*placer, *destinations) error) error {
+// forEach has several placers do something for items, and adds what they counted. The error is the first one, or that of ctx.
+func (p *placer) forEach(ctx context.Context, items int, do func(w *placer, item int) error) error {
 	var mutex sync.Mutex
-	refused := make([]error, len(all))
+	refused := make([]error, items)
 	var workers []*placer
-	err := routing.Parallel(ctx, p.Workers, len(all), func() func(int) {
-		w := newPlacer(p.network, p.rows)
+	err := routing.Parallel(ctx, p.Workers, items, func() func(int) {
+		w := newPlacer(p.network, p.rows, make([]uint32, len(p.load)))
 		mutex.Lock()
 		workers = append(workers, w)
 		mutex.Unlock()
-		return func(item int) {
-			refused[item] = do(w, &all[item])
-		}
+		return func(item int) { refused[item] = do(w, item) }
 	})
 	for _, w := range workers {
 		for c, n := range w.load {
@@ -96,32 +90,6 @@ func (p *placer) forEach(ctx context.Context, all []destinations, do func(*place
 	return nil
 }
 
-func (p *placer) placeAt(at *destinations) error {
-	if err := p.begin(at); err != nil {
-		return err
-	}
-	p.chosen = p.chosen[:0]
-	for i := range at.ports {
-		d := &at.ports[i]
-		d.others = p.choose(at.at, d)
-		if d.host {
-			p.count(d)
-		}
-		p.chosen = append(p.chosen, p.by...)
-		for s, free := range p.free {
-			if free {
-				p.chosen[i*len(p.rows)+s] = routing.NoPath
-			}
-		}
-	}
-	for s, row := range p.rows { // entries beside each other
-		for i := range at.ports {
-			row[at.ports[i].lid] = p.chosen[i*len(p.rows)+s]
-		}
-	}
-	return nil
-}
-
 // begin measures the ways to destinations.
 func (p *placer) begin(at *destinations) error {
 	p.measureWays(at.at)
@@ -129,30 +97,66 @@ func (p *placer) begin(at *destinations) error {
 	return p.check(at.at)
 }
 
-// placeOthers gives switches that have no port of the digit another one.
+// placeOthers gives switches that have no port of the digit another one. Ports to what is no host depend on the load of links, and add
+// nothing to it: those to several such destinations are chosen at the same time.
 func (p *placer) placeOthers(ctx context.Context, all []destinations) error {
 	p.near, p.moved = slices.Repeat([]int32{topo.None}, len(p.rows)), make([]uint8, len(p.load))
-	for _, at := range all {
+	for len(all) > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(at.ports, func(d destination) bool { return d.others }) {
+		idle := 0
+		for idle < len(all) && all[idle].addNothing() {
+			idle++
+		}
+		if idle < fewIdle {
+			for i := range min(idle+1, len(all)) {
+				p.placeOthersAt(&all[i])
+			}
+			all = all[min(idle+1, len(all)):]
 			continue
 		}
-		p.measureWays(at.at)
-		f := p.newFitting(&at, func(d *destination) { p.choose(at.at, d) })
-		for i := range at.ports {
-			if d := &at.ports[i]; d.others {
-				p.choose(at.at, d)
-				if d.rail != nil {
-					p.fit(at.at, d, f)
-				}
-				p.settle(at.at, d)
-				clear(p.fixed)
-			}
+		some := all[:idle]
+		all = all[idle:]
+		err := routing.Parallel(ctx, p.Workers, len(some), func() func(int) {
+			w := newPlacer(p.network, p.rows, p.load)
+			w.near, w.moved, w.idle = p.near, p.moved, true
+			return func(i int) { w.placeOthersAt(&some[i]) }
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// fewIdle is to the destinations at how many switches it costs less to choose ports one after the other.
+const fewIdle = 64
+
+// addNothing reports whether no destination without ports of its digit is a host.
+func (d *destinations) addNothing() bool {
+	return !slices.ContainsFunc(d.ports, func(d destination) bool { return d.others && (d.host || d.rail != nil || d.owner != topo.None) })
+}
+
+func (p *placer) placeOthersAt(at *destinations) {
+	if !slices.ContainsFunc(at.ports, func(d destination) bool { return d.others }) {
+		return
+	}
+	p.measureWays(at.at)
+	var f *fitting
+	if len(p.rails) > 0 {
+		f = p.newFitting(at, func(d *destination) { p.choose(at.at, d) })
+	}
+	for i := range at.ports {
+		if d := &at.ports[i]; d.others {
+			p.choose(at.at, d)
+			if d.rail != nil {
+				p.fit(at.at, d, f)
+			}
+			p.settle(at.at, d)
+			clear(p.fixed)
+		}
+	}
 }
 
 // check returns an error if there are cables from a switch with hosts to another, but no way.
@@ -185,16 +189,21 @@ func (p *placer) measureWays(to topo.SwitchIdx) {
 			}
 		}
 	}
+	clear(p.least)
 	for h := len(p.byHeight) - 1; h >= 0; h-- {
 		s := p.byHeight[h]
 		if p.falls[s] {
 			continue
 		}
-		cost := int32(unreachable - 1)
-		for _, r := range p.higher[s] {
-			cost = min(cost, p.cost[r])
+		least := &p.least[p.higherSet[s]]
+		if *least == 0 {
+			cost := int32(unreachable - 1)
+			for _, r := range p.higher[s] {
+				cost = min(cost, p.cost[r])
+			}
+			*least = cost + 1
 		}
-		p.cost[s] = cost + 1
+		p.cost[s] = *least
 	}
 }
 
@@ -251,24 +260,6 @@ func (p *placer) isWay(s topo.SwitchIdx, g *group) bool {
 	return p.cost[g.to] == p.cost[s]-1 && (p.falls[g.to] || !p.falls[s])
 }
 
-// count adds the routes of hosts to the load of links, up to switches that need another port than that of the digit.
-func (p *placer) count(d *destination) {
-	copy(p.flow, p.sources[d.class])
-	for _, s := range p.byHeight { // as inOrder
-		if next := p.next[s]; next != topo.None && !p.falls[s] && !p.free[s] {
-			p.load[int(s)<<8|int(p.by[s])] += p.flow[s]
-			p.flow[next] += p.flow[s]
-		}
-	}
-	for h := len(p.byHeight) - 1; h >= 0; h-- {
-		s := p.byHeight[h]
-		if flow := p.flow[s]; flow > 0 && p.falls[s] && p.next[s] != topo.None && !p.free[s] {
-			p.load[int(s)<<8|int(p.by[s])] += flow
-			p.flow[p.next[s]] += flow
-		}
-	}
-}
-
 // inOrder calls do for each switch before those that its packets go on to.
 func (p *placer) inOrder(do func(s topo.SwitchIdx)) {
 	for _, s := range p.byHeight {
@@ -298,14 +289,18 @@ func (p *placer) settle(at topo.SwitchIdx, d *destination) {
 			}
 			return
 		}
-		moved := p.movedNear(s, at)
+		var moved []uint8
+		if !p.idle || int(p.level[s]) == len(p.tiers)-1 && p.near[s] == p.below[p.level[s]][at] {
+			moved = p.movedNear(s, at)
+		}
 		if !p.fixed[s] {
 			p.improve(s, d, moved)
 		}
-		if flow > 0 {
-			moved[p.by[s]]++
-		}
 		p.rows[s][d.lid] = p.by[s]
+		if flow == 0 {
+			return
+		}
+		moved[p.by[s]]++
 		for ; p.next[s] != topo.None; s = p.next[s] {
 			p.load[int(s)<<8|int(p.by[s])] += flow
 			if next := p.next[s]; p.free[next] {

@@ -389,7 +389,7 @@ func TestLoadsWithRails(t *testing.T) {
 			t.Fatal(err)
 		}
 		network := newNetwork(t.Context(), in, &Settings{})
-		all, p := network.destinations(), newPlacer(network, rows)
+		all, p := network.destinations(), newPlacer(network, rows, make([]uint32, len(rows)<<8))
 		for i, step := range []func(context.Context, []destinations) error{p.placeDigits, p.placeOthers, p.relieve} {
 			if err := step(t.Context(), all); err != nil {
 				if strings.HasPrefix(err.Error(), "no fat tree: ") {

@@ -87,13 +87,16 @@ func (r *Report) Loops(lid mad.LID) bool {
 	return int(lid)/64 < len(r.looping) && r.looping[lid/64]>>(lid%64)&1 != 0
 }
 
-// Check follows the tables from every switch to every LID. Entries above Top count
+// Check follows the tables from every switch to every LID, to several at one switch together. Entries above Top count
 // as missing, as they do in a switch. Of a LID whose routes since has found good nothing
 // is followed, unless they may have changed; since may be nil, or of another subnet. The
 // rows of both Reports' tables must not be written any more. The error is that of ctx.
 func Check(ctx context.Context, workers routing.Workers, t *topo.Topo, l *topo.LIDs, tables *routing.Tables, since *Report) (*Report, error) {
 	c := newChecker(t, l, tables)
 	follow := c.changed(ctx, since)
+	if err := c.together(ctx, workers, follow); err != nil {
+		return nil, err
+	}
 	blocks := make([]blockReport, len(follow))
 	err := routing.Parallel(ctx, workers, len(blocks), func() func(int) {
 		trace := routing.NewTrace(len(c.Rows))
