@@ -145,6 +145,8 @@ func TestNoKeyIsShown(t *testing.T) {
 		t.Error("SIGQUIT shows no stacks")
 	}
 	second.await("SUBNET UP")
+	second.signal(syscall.SIGTERM)
+	<-second.done // it writes no file any more
 	must("the log of the master", []byte(first.text()))
 	must("the log of the standby", []byte(second.text()))
 	read := map[string]int{}
