@@ -20,7 +20,7 @@ type Diagnosis struct {
 	Choices  []Choice `json:"choices,omitempty"` // of a pair: switches on the path from which other ports lead to To as well, in the order of the path
 }
 
-// Choice are the ports by which packets could leave a switch for a destination, on ways as short as there are by the rules of the engine that ranked the switches.
+// Choice are the ports by which packets could leave a switch for a destination, on the shortest ways that the routing engine permits.
 type Choice struct {
 	Node   string `json:"node"`
 	Desc   string `json:"desc"`

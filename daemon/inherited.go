@@ -71,7 +71,8 @@ func (c *configuration) mirrored(master mad.GUID, text []byte) {
 	}
 	c.change(func(next *inForce) {
 		switch {
-		case from != nil && next.from != nil && next.from.chosen != nil && string(next.from.text) == string(from.text):
+		case from != nil && next.from != nil && next.from.chosen != nil && string(next.from.text) == string(from.text) &&
+			next.record == from.routes && keptLinks(next.links).Same(keptLinks(from.links)): // they change while this manager is master
 			return
 		case err != nil:
 			c.logger.Error("the master's policy cannot be read: this manager would use its own files", "guid", master, "reason", err)

@@ -191,6 +191,9 @@ func TestRoutesRecordFollows(t *testing.T) {
 	must("after a takeover", standby, tree)
 	computed(standby, sweep.RoutesRecord{})
 	must("of an engine that was chosen", standby, sweep.RoutesRecord{})
+	standby.entered(smp.Standby)
+	standby.hears(master.sent.Registrar.Mirror.Policy) // as before it was master
+	must("as standby again", standby, other)
 
 	p := policyText{mkeys: mkeyNumber{3, 4}, routes: tree}
 	if decodeMKeyNumber(p.keysPart()) != p.mkeys {

@@ -62,10 +62,12 @@ func (r RoutesRecord) from(c engines.Chain) engines.Chain {
 	return c
 }
 
-// FollowRoutes takes Config.Mirrored for the record of the routes in force: another manager computes them. It was stored when it came.
+// FollowRoutes takes Config.Mirrored, if it is not zero, for the record of the routes in force: another manager computes them. What is
+// mirrored is what is stored.
 func (s *Sweeper) FollowRoutes() {
-	if r := s.cfg.Mirrored; r != (RoutesRecord{}) {
-		s.state.routes, s.state.storedRoutes = r, r
+	s.state.storedRoutes = s.cfg.Mirrored
+	if s.cfg.Mirrored != (RoutesRecord{}) {
+		s.state.routes = s.cfg.Mirrored
 	}
 }
 

@@ -82,7 +82,13 @@ type Sweeper struct {
 }
 
 // New returns a Sweeper that starts with the restored state of cfg.
-func New(cfg Config) *Sweeper { return &Sweeper{cfg: cfg, state: newState(cfg.Restored)} }
+func New(cfg Config) *Sweeper {
+	s := &Sweeper{cfg: cfg, state: newState(cfg.Restored)}
+	if cfg.Mirrored != (RoutesRecord{}) {
+		s.FollowRoutes()
+	}
+	return s
+}
 
 // Configure sets another configuration. It applies from the next sweep on.
 func (s *Sweeper) Configure(cfg Config) { s.cfg = cfg }

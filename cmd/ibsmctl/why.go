@@ -26,7 +26,8 @@ second, and what to do about it. Without arguments it lists all ports that are n
 reason.
 
 Of two ports it also shows the routing engine and, if that is one for trees, the ports by which
-the switches on the path could send packets to OTHER as well, on ways that are as short.
+the switches on the path could send packets to OTHER as well, on the shortest ways that the
+engine permits.
 
 If a QoS policy is in force, or with one of its options, it also shows the path that the
 host at PORT gets if it asks for the one to OTHER: SL, MTU, rate and P_Key, and the rule of

@@ -35,7 +35,7 @@ type placer struct {
 	// * 256 + port how many have a port other than that of the digit.
 	near  []int32
 	moved []uint8
-	idle  bool // others use them: they must not be written. Below the highest switches none of them is near what has been moved last
+	idle  bool // several placers run side by side: near and moved are shared, and only read
 
 	beyond *beyond // nil where all is placed afresh
 	digits *digits // nil where they are not placed
@@ -130,7 +130,7 @@ func (p *placer) placeOthers(ctx context.Context, all []destinations) error {
 	return nil
 }
 
-// fewIdle is to the destinations at how many switches it costs less to choose ports one after the other.
+// fewIdle is how many switches are too few for several goroutines: one is faster.
 const fewIdle = 64
 
 // addNothing reports whether no destination without ports of its digit is a host.

@@ -18,7 +18,7 @@ type homes struct {
 	*checker
 	at   []topo.SwitchIdx
 	lids [][]mad.LID // by home, ascending
-	// links are those to a home, by switch * homes + home. They are unknown where not all packets to its first LID arrive. One row more, where all
+	// links are those to a home, by switch * homes + home. They are unknown where not all packets to its first LID arrive, or some pass MaxHops links or more on the way there. One row more, where all
 	// are unknown, is behind ports that lead to no switch.
 	links []uint8
 }
