@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -149,7 +150,8 @@ func TestRotateMKeys(t *testing.T) {
 		c.entered(smp.Master)
 		must := func(what string, want uint32) {
 			t.Helper()
-			cfg := c.managerConfig(c.current.Load())
+			next := *c.current.Load() // managerConfig writes to it
+			cfg := c.managerConfig(&next)
 			p, err := decodePolicy(cfg.Registrar.Mirror.Policy)
 			kept := decodeMKeyNumber(c.state.store.Load().Contents().Keys)
 			if s := &cfg.Sweep.Settings; err != nil || s.PortMKeys.Number() != want || !s.MKeyPerPort || p.mkeys.number != want || kept.number != want {
@@ -166,13 +168,15 @@ func TestRotateMKeys(t *testing.T) {
 		rotates("before there is a subnet", errNoSubnet)
 		v := viewtest.Of(t, nettest.Generate(t, "fattree:k=4"), 0)
 		held := func(number uint32) {
-			own := secret.Ports(number)
-			for _, p := range v.Topo.EndPorts {
-				v.Topo.Ports[p].Info.SetMKey(mad.MKey(own.Of(uint64(v.Topo.Ports[p].GUID))))
+			own, next, subnet := secret.Ports(number), *v, *v.Topo
+			subnet.Ports = slices.Clone(subnet.Ports)
+			for _, p := range subnet.EndPorts {
+				subnet.Ports[p].Info.SetMKey(mad.MKey(own.Of(uint64(subnet.Ports[p].GUID))))
 			}
+			next.Topo = &subnet
+			published := func() *view.View { return &next }
+			c.views.Store(&published)
 		}
-		view := func() *view.View { return v }
-		c.views.Store(&view)
 		held(1)
 		if n, err := c.RotateMKeys(); n != 2 || err != nil {
 			t.Errorf("%d, %v", n, err)
