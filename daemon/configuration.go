@@ -278,7 +278,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	files := next.engineFiles().settings(l.Config)
 	cfg.Sweep.Drained = files.Drained
 	cfg.Sweep.Avoided = sick.Avoided(keptLinks(next.links).Excluded)
-	cfg.Sweep.Mirrored = next.record
+	cfg.Sweep.Routes = next.record
 	cfg.Sweep.Cabling = sweep.Cabling{Plan: files.Cabling, Enforced: conf.TopoConfigEnabled.In(l.Config), HeldBack: files.HeldBack}
 	cfg.Sweep.Partitions = sweepPartitions(chosen, l.Config)
 	cfg.QoS = next.qosPolicy(l).policy

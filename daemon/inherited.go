@@ -33,9 +33,9 @@ func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Lo
 		return m
 	case next.from != nil && next.from.chosen != nil:
 		m.Policy = next.from.text
-		if links := keptLinks(next.links); next.mkeys != next.from.mkeys || next.record != next.from.routes || !links.Same(keptLinks(next.from.links)) {
+		if next.mkeys != next.from.mkeys || !next.agrees(next.from) {
 			own := next.from.policyText
-			own.mkeys, own.links, own.routes = next.mkeys, links, next.record
+			own.mkeys, own.links, own.routes = next.mkeys, keptLinks(next.links), next.record
 			m.Policy = own.encode()
 		}
 	default:
@@ -71,8 +71,7 @@ func (c *configuration) mirrored(master mad.GUID, text []byte) {
 	}
 	c.change(func(next *inForce) {
 		switch {
-		case from != nil && next.from != nil && next.from.chosen != nil && string(next.from.text) == string(from.text) &&
-			next.record == from.routes && keptLinks(next.links).Same(keptLinks(from.links)): // they change while this manager is master
+		case from != nil && next.from != nil && next.from.chosen != nil && string(next.from.text) == string(from.text) && next.agrees(from):
 			return
 		case err != nil:
 			c.logger.Error("the master's policy cannot be read: this manager would use its own files", "guid", master, "reason", err)
@@ -90,6 +89,11 @@ func (c *configuration) mirrored(master mad.GUID, text []byte) {
 		}
 		c.send(next)
 	})
+}
+
+// agrees reports whether the sick links and the record of routes are those of a policy. They change while this manager is master.
+func (s *inForce) agrees(p *masterPolicy) bool {
+	return s.record == p.routes && keptLinks(s.links).Same(keptLinks(p.links))
 }
 
 // takeRoutes takes the master's record of routes.

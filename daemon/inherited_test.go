@@ -156,8 +156,8 @@ func TestRoutesRecordFollows(t *testing.T) {
 	must := func(when string, o *fixture, want sweep.RoutesRecord) {
 		t.Helper()
 		p, err := decodePolicy(o.sent.Registrar.Mirror.Policy)
-		if err != nil || p.routes != want || o.sent.Sweep.Mirrored != want || o.state.routes() != want {
-			t.Errorf("%s: %v; standbys get %+v, the manager %v, kept is %v", when, err, p, o.sent.Sweep.Mirrored, o.state.routes())
+		if err != nil || p.routes != want || o.sent.Sweep.Routes != want || o.state.routes() != want {
+			t.Errorf("%s: %v; standbys get %+v, the manager %v, kept is %v", when, err, p, o.sent.Sweep.Routes, o.state.routes())
 		}
 	}
 	master, standby := newFixture(t, masterSettings, masterParts), newFixture(t, masterSettings, masterParts)

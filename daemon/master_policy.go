@@ -29,8 +29,8 @@ import (
 // with the partitions.Source and the length of the settings, which follow in the format of ibsm.toml.
 // In version 2, which is written only where there is a QoS policy, qos-policy.conf is next, and in
 // version 3, which is written only where routing engines have files, these. In version 4, which is written only
-// where ports have, or had, M_Keys of their own, or auto chose the routing engine, it says which: each in a line, of which managers that
-// know only the first one read no more. In version 5, which is written only where links are sick, or out
+// where ports have, or had, M_Keys of their own, or auto chose the routing engine, its first line is the number of the M_Keys, and its
+// second the record of routes: managers that do not know this one read the first alone. In version 5, which is written only where links are sick, or out
 // of use, it says which. The rest is partitions.conf.
 type policyText struct {
 	of      mad.GUID // the manager whose files it comes from

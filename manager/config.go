@@ -95,7 +95,7 @@ func (c *Core) reconfigure(cfg *Config) {
 		c.sweeps.sweeper.CompareEngines()
 	}
 	c.cfg.Sweep.Engines, c.cfg.Sweep.Drained, c.cfg.Sweep.Cabling = cfg.Sweep.Engines, cfg.Sweep.Drained, cfg.Sweep.Cabling
-	c.cfg.Sweep.Avoided, c.cfg.Sweep.Mirrored = cfg.Sweep.Avoided, cfg.Sweep.Mirrored
+	c.cfg.Sweep.Avoided, c.cfg.Sweep.Routes = cfg.Sweep.Avoided, cfg.Sweep.Routes
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
 	c.drifting.reconfigure(&c.fx, &c.cfg.Maintenance, &cfg.Maintenance)
 	c.cfg.Resting, c.cfg.Maintenance = cfg.Resting, cfg.Maintenance

@@ -39,7 +39,7 @@ const quickRestart = time.Minute
 // need not register again with a master that only restarted and lost none of their
 // registrations.
 func (c *Config) Resume(kept *store.Contents, now time.Time) {
-	k := sweep.Restored{MKeys: c.Sweep.Restored.MKeys, Behind: c.Sweep.Restored.Behind, Port: c.Sweep.Restored.Port, Routes: sweep.ParseRoutesRecord(kept.Routes)}
+	k := sweep.Restored{MKeys: c.Sweep.Restored.MKeys, Behind: c.Sweep.Restored.Behind, Port: c.Sweep.Restored.Port}
 	for _, l := range kept.LIDs {
 		k.LIDs = append(k.LIDs, sweep.LIDAssignment(l))
 	}
@@ -49,5 +49,5 @@ func (c *Config) Resume(kept *store.Contents, now time.Time) {
 		gone := now.Sub(kept.Interrupted) // below 0 where the clock was set back meanwhile
 		k.Registered = c.LastTerm.Master && gone >= 0 && gone < quickRestart
 	}
-	c.Sweep.Restored = k
+	c.Sweep.Restored, c.Sweep.Routes = k, sweep.ParseRoutesRecord(kept.Routes)
 }

@@ -66,7 +66,7 @@ func (k *pollMKey) heard(o *txn.Outcome, guess uint64) {
 	}
 }
 
-// refused takes that the last poll was answered as one with a wrong M_Key is: no packet was lost, so the next one shows another.
+// refused notes that the last poll was answered as one with a wrong M_Key is. No packet was lost, so the next one shows another M_Key.
 func (k *pollMKey) refused() { k.silences = max(k.silences+1, sureSilences) }
 
 // isWrong reports whether an agent was shown an M_Key that is not its own: it hides it.

@@ -177,7 +177,7 @@ func TestTakeoverOfAuto(t *testing.T) {
 			t.Cleanup(second.dump)
 			if c.follows {
 				second.Mirrored = func(policy []byte) {
-					low.Sweep.Mirrored = sweep.ParseRoutesRecord(policy)
+					low.Sweep.Routes = sweep.ParseRoutesRecord(policy)
 					b.Configure(second.Manager, low)
 				}
 			}

@@ -223,8 +223,8 @@ func (b *harness) mustHoldMKey(key mad.MKey, protect uint8, lease uint16) {
 // From open to an M_Key for each port, to those of the next number, to one for all, and to none: with traffic on, no port but changes
 // its M_Key, in one Set and one Get each, no packet is lost, and no wrong M_Key is shown.
 func TestPortMKeysUnderTraffic(t *testing.T) {
-	spec := "fattree:k=4"
-	if os.Getenv("IBSM_PROOF") != "" {
+	spec, full := "fattree:k=4", os.Getenv("IBSM_PROOF") != ""
+	if full {
 		spec = "fattree:k=36"
 	}
 	n := nettest.Generate(t, spec)
@@ -263,11 +263,14 @@ func TestPortMKeysUnderTraffic(t *testing.T) {
 		if ends := len(q.endPorts()); sets != ends {
 			t.Errorf("%s: %d Sets for %d ports", c.name, sets, ends)
 		}
-		t.Logf("%s: %d ports, %d Sets and %d Gets in %v, %d packets sent, none lost", c.name, len(q.endPorts()), sets, gets, took, q.sent-sent)
+		t.Logf("%s: %d ports, %d Sets and %d Gets in %v, %d packets sent; %d went wrong so far", c.name, len(q.endPorts()), sets, gets, took, q.sent-sent, q.wrong)
 		q.pass(settling)
 		c.must()
+		if !full { // where it takes minutes
+			q.mustBeWhole(m)
+		}
 	}
-	q.mustBeWhole(m) // which takes minutes in the full size
+	q.mustBeWhole(m)
 	q.before = nil
 	q.mustBeAsBefore(before)
 	if refused := q.refusals(); refused > 0 {

@@ -50,7 +50,6 @@ type Restored struct {
 	MKeys  map[mad.GUID]mad.MKey
 	Behind map[plan.Key]mad.GUID
 	Port   mad.GUID // our own; 0 when it is not known
-	Routes RoutesRecord
 }
 
 // MergeLIDs merges the assignments of two sources, in order of GUID. Where they contradict

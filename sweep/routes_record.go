@@ -62,12 +62,12 @@ func (r RoutesRecord) from(c engines.Chain) engines.Chain {
 	return c
 }
 
-// FollowRoutes takes Config.Mirrored, if it is not zero, for the record of the routes in force: another manager computes them. What is
-// mirrored is what is stored.
+// FollowRoutes takes Config.Routes, if it is not zero, for the record of the routes in force: another manager computes them. It is
+// the one that is stored.
 func (s *Sweeper) FollowRoutes() {
-	s.state.storedRoutes = s.cfg.Mirrored
-	if s.cfg.Mirrored != (RoutesRecord{}) {
-		s.state.routes = s.cfg.Mirrored
+	s.state.storedRoutes = s.cfg.Routes
+	if s.cfg.Routes != (RoutesRecord{}) {
+		s.state.routes = s.cfg.Routes
 	}
 }
 

@@ -71,8 +71,8 @@ const maxFailed = 2
 func newState(restored Restored) *state {
 	s := &state{
 		stale: restored.Stale, registered: restored.Registered, stored: slices.SortedFunc(slices.Values(restored.LIDs), byPort),
-		devices: device.NewRecord(), routes: restored.Routes, storedRoutes: restored.Routes,
-		plain: map[discover.Device]bool{}, mkeys: map[mad.GUID]mad.MKey{}, pkeys: pkeyState{indexes: partitions.Indexes{}},
+		devices: device.NewRecord(),
+		plain:   map[discover.Device]bool{}, mkeys: map[mad.GUID]mad.MKey{}, pkeys: pkeyState{indexes: partitions.Indexes{}},
 	}
 	for _, k := range s.stored {
 		if k.valid() {

@@ -37,8 +37,8 @@ type Config struct {
 	IgnoreOtherSM bool
 	AllowedSMs    []mad.GUID // see discover.Config
 	Restored      Restored
-	// Mirrored is the record of the master that is followed, which takes precedence over that of Restored; the zero value for none.
-	Mirrored RoutesRecord
+	// Routes is the record that was stored, and later, on a standby, that of the master that it follows; the zero value for none.
+	Routes RoutesRecord
 }
 
 // Avoided is a link between switches that routes avoid because it is sick: as long as no host needs it, some switch has no other way, or
@@ -84,9 +84,7 @@ type Sweeper struct {
 // New returns a Sweeper that starts with the restored state of cfg.
 func New(cfg Config) *Sweeper {
 	s := &Sweeper{cfg: cfg, state: newState(cfg.Restored)}
-	if cfg.Mirrored != (RoutesRecord{}) {
-		s.FollowRoutes()
-	}
+	s.FollowRoutes()
 	return s
 }
 

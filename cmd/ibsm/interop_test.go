@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // polling makes a standby of either kind see the death of its master within three seconds, and not take a master that gets
@@ -116,11 +115,9 @@ func TestStandbyDies(t *testing.T) {
 				}
 				return strings.ToLower(found[1])
 			}
-			for late := time.Now().Add(patience()); mask("saquery", "PIR", lid) != mask("smpquery", "portinfo", lid); time.Sleep(lookAgain) {
-				if time.Now().After(late) {
-					t.Fatalf("the master's SA has %s, the port %s", mask("saquery", "PIR", lid), mask("smpquery", "portinfo", lid))
-				}
-			}
+			eventually(t, "the master's SA has the CapabilityMask of the port", func() bool {
+				return mask("saquery", "PIR", lid) == mask("smpquery", "portinfo", lid)
+			})
 			examine(t, s)
 			if changes := s.changes("both", "node", "lid"); changes != nil {
 				t.Errorf("the fabric is different: %q", changes)

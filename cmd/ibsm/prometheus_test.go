@@ -47,11 +47,7 @@ func TestPrometheusFaults(t *testing.T) {
 		}
 	}
 	const before = `min(count_over_time({__name__=~"infiniband_(hca|switch)_port_counters_read"}[1m])) > bool 3` // the values from which counters rise
-	for late := time.Now().Add(patience()); ask(before) != "1"; time.Sleep(200 * time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatalf("counters that have not risen yet were scraped too rarely: %s", ask(before))
-		}
-	}
+	eventually(t, "counters that have not risen yet were scraped four times", func() bool { return ask(before) == "1" })
 	addCount(s, "leaf-02", 1, "LinkDownedCounter", 4)
 	s.command("drain %s 5%%", host("host-13"))
 	s.command("mute spine-03")

@@ -37,11 +37,11 @@ func TestTrust(t *testing.T) {
 	silence := regexp.MustCompile(`Query SA failed: Connection timed out|Unable to connect`)
 	for _, q := range trusted {
 		for key, answered := range map[string]bool{"": q.answered, " --smkey 0x5ec": true, " --smkey 0x5ed": false} {
-			patience := "100" // ms; an answer may take longer on a busy host
+			wait := "100" // ms; an answer may take longer on a busy host
 			if answered {
-				patience = "5000"
+				wait = "5000"
 			}
-			argv := append([]string{"saquery", "-t", patience}, strings.Fields(names.Replace(q.query+key))...)
+			argv := append([]string{"saquery", "-t", wait}, strings.Fields(names.Replace(q.query+key))...)
 			if r := s.run(asks, argv...); silence.MatchString(r.stdout+r.stderr) == answered {
 				t.Errorf("saquery %s: status %d\n%s%s", names.Replace(q.query+key), r.status, r.stdout, r.stderr)
 			}

@@ -81,14 +81,14 @@ func (f *Files) remember(name string, text []byte, skipped diag.List, err error)
 		delete(f.held, name)
 		return
 	}
-	f.hold(name, text)
+	f.hold(name, sha256.Sum256(text))
 }
 
-func (f *Files) hold(name string, text []byte) {
+func (f *Files) hold(name string, digest [sha256.Size]byte) {
 	if f.held == nil {
 		f.held = map[string][sha256.Size]byte{}
 	}
-	f.held[name] = sha256.Sum256(text)
+	f.held[name] = digest
 }
 
 // ModTime is when guid2lid was written last, the zero time if it is not there.
@@ -181,14 +181,15 @@ func text[K interface {
 
 // write puts a new file in the place of the old, unless that holds the same.
 func (f *Files) write(name string, mode os.FileMode, text []byte) error {
-	if held, known := f.held[name]; known && held == sha256.Sum256(text) {
+	digest := sha256.Sum256(text)
+	if held, known := f.held[name]; known && held == digest {
 		return nil
 	}
 	delete(f.held, name)
 	if err := replace(filepath.Join(f.Dir, name), text, mode, f.Sync); err != nil {
 		return err
 	}
-	f.hold(name, text)
+	f.hold(name, digest)
 	return nil
 }
 

@@ -22,13 +22,13 @@ type flood struct {
 	queue  []topo.SwitchIdx
 	by     [256]uint64 // by port of the switch in hand: LIDs to which packets leave by it
 	ports  []uint8     // those of by that have some, in no order
-	onward []onward    // by switch: found last. Packets from several switches are often to the same LIDs
+	onward []onward    // by switch: what was found last. Packets from several switches are often to the same LIDs
 }
 
 // onward are the ports that lead on from a switch, to other switches, of packets to some LIDs of a block.
 type onward struct {
 	lids  uint64
-	ports [4]uint64 // a bit for each
+	ports routing.PortMask
 }
 
 func newFlood(g *graph) *flood {
@@ -115,7 +115,7 @@ func (f *flood) onwardFrom(s topo.SwitchIdx, first int, lids uint64) *onward {
 		row := blockOf(f.rules[i].Forwarding.Rows[s], first)
 		for rest := lids & (1<<len(row) - 1); rest != 0; rest &= rest - 1 {
 			if port := row[bits.TrailingZeros64(rest)]; int(port) < len(next) && next[port] >= 0 {
-				to.ports[port/64] |= 1 << (port % 64)
+				to.ports.Add(port)
 			}
 		}
 	}

@@ -18,8 +18,8 @@ type homes struct {
 	*checker
 	at   []topo.SwitchIdx
 	lids [][]mad.LID // by home, ascending
-	// links are those to a home, by switch * homes + home. They are unknown where not all packets to its first LID arrive, or some pass MaxHops links or more on the way there. One row more, where all
-	// are unknown, is behind ports that lead to no switch.
+	// links are those to a home, by switch * homes + home. They are unknown where not all packets to its first LID arrive, or some pass
+	// MaxHops links or more on the way there. One row more, where all are unknown, is behind ports that lead to no switch.
 	links []uint8
 }
 
@@ -135,9 +135,11 @@ func (h *homes) others(ctx context.Context, workers routing.Workers, blocks int)
 		mutex.Unlock()
 		return func(s int) {
 			for port := range leads {
-				if leads[port] = len(h.Rows) * count; h.Tracer.Next(topo.SwitchIdx(s), uint8(port)) != topo.None {
-					leads[port] = int(h.Tracer.Next(topo.SwitchIdx(s), uint8(port))) * count
+				next := h.Tracer.Next(topo.SwitchIdx(s), uint8(port))
+				if next == topo.None {
+					next = topo.SwitchIdx(len(h.Rows))
 				}
+				leads[port] = int(next) * count
 			}
 			row := h.Rows[s]
 			for i, links := range h.links[s*count:][:count] {
