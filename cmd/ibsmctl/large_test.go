@@ -33,7 +33,7 @@ func TestLarge(t *testing.T) {
 		{"links", 0, time.Second},
 		{"nodes", 0, time.Second},
 		{"why", 1, time.Second},
-		{"why 1 100", 4, 50 * time.Millisecond},
+		{"why 1 100", 5, 50 * time.Millisecond},
 		{"diff 1", 0, 100 * time.Millisecond},
 	} {
 		var times []time.Duration
