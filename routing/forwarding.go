@@ -244,14 +244,19 @@ func unequal(blocks int, was, is []uint8, do func(lid int)) {
 	if len(was) == len(is) && (len(is) == 0 || &was[0] == &is[0]) {
 		return
 	}
-	for block := range blocks {
-		first := block * BlockSize
-		if bytes.Equal(part(was, first), part(is, first)) {
+	const step = 16 * BlockSize // most rows that differ do so in few places
+	for first := 0; first < blocks*BlockSize; first += step {
+		if bytes.Equal(part(was, first, step), part(is, first, step)) {
 			continue
 		}
-		for lid := first; lid < first+BlockSize; lid++ {
-			if rowEntry(was, lid) != rowEntry(is, lid) {
-				do(lid)
+		for block := first; block < min(first+step, blocks*BlockSize); block += BlockSize {
+			if bytes.Equal(part(was, block, BlockSize), part(is, block, BlockSize)) {
+				continue
+			}
+			for lid := block; lid < block+BlockSize; lid++ {
+				if rowEntry(was, lid) != rowEntry(is, lid) {
+					do(lid)
+				}
 			}
 		}
 	}
@@ -286,9 +291,9 @@ func (l LIDSet) Empty() bool {
 	return true
 }
 
-// part is what a row has of the block that begins with a LID.
-func part(row []uint8, first int) []uint8 {
-	return row[min(first, len(row)):min(first+BlockSize, len(row))]
+// part is what a row has of so many LIDs from one on.
+func part(row []uint8, first, count int) []uint8 {
+	return row[min(first, len(row)):min(first+count, len(row))]
 }
 
 func rowEntry(row []uint8, lid int) uint8 {

@@ -19,16 +19,16 @@ import (
 // keep takes what stays from both tables. It leaves the rest without a port. Rows of the former that stay as they are become those of the result.
 func (p *placer) keep(ctx context.Context, all []destinations) error {
 	p.beyond = p.newBeyond()
-	w, err := p.newWays(ctx)
-	if err != nil {
+	var err error
+	if p.ways, err = p.newWays(ctx); err != nil {
 		return err
 	}
-	blocks := routing.RowLen(p.LIDs.Top) / routing.BlockSize
-	k := &keeping{placer: p, ways: w, all: all, others: p.withoutOwner(all)}
+	p.lost = newLost(routing.RowLen(p.LIDs.Top), len(p.rows))
+	k := &keeping{placer: p, all: all, lids: lidsOf(all), others: p.withoutOwner(all)}
 	var keepers []*keeper
 	var mutex sync.Mutex
 	err = routing.Parallel(ctx, p.Workers, len(p.rows), func() func(int) {
-		w := &keeper{keeping: k, lost: make(routing.LIDSet, blocks), cut: make([]bool, len(all)), refused: len(all)}
+		w := &keeper{keeping: k, cut: make([]bool, len(all)), refused: len(all)}
 		mutex.Lock()
 		keepers = append(keepers, w)
 		mutex.Unlock()
@@ -37,25 +37,26 @@ func (p *placer) keep(ctx context.Context, all []destinations) error {
 	if err != nil {
 		return err
 	}
-	lost, refused := make(routing.LIDSet, blocks), len(all)
+	refused := len(all)
 	for _, w := range keepers {
-		lost.Union(w.lost)
 		refused = min(refused, w.refused)
 	}
 	if refused < len(all) {
 		p.measureWays(all[refused].at)
 		return p.check(all[refused].at)
 	}
+	any := false
 	for i := range all {
 		for _, w := range keepers {
 			all[i].cut = all[i].cut || w.cut[i]
 		}
 		for j := range all[i].ports {
 			d := &all[i].ports[j]
-			d.others = lost.Has(int(d.lid))
+			d.others = p.lost.count(d.lid) > 0
+			any = any || d.others
 		}
 	}
-	if lost.Empty() {
+	if !any {
 		return nil
 	}
 	return p.countEntries(ctx, all)
@@ -101,19 +102,31 @@ func (p *placer) countEntries(ctx context.Context, all []destinations) error {
 // keeping is what all keepers share.
 type keeping struct {
 	*placer
-	ways   *ways
 	all    []destinations
-	others []int // LIDs that nobody has
+	lids   [][]mad.LID // of all, in little memory
+	others []int       // LIDs that nobody has
+}
+
+func lidsOf(all []destinations) [][]mad.LID {
+	lids := make([][]mad.LID, len(all))
+	var flat []mad.LID
+	for i := range all {
+		first := len(flat)
+		for j := range all[i].ports {
+			flat = append(flat, all[i].ports[j].lid)
+		}
+		lids[i] = flat[first:]
+	}
+	return lids
 }
 
 // keeper keeps entries of one switch after the other. It belongs to one goroutine.
 type keeper struct {
 	*keeping
-	lost    routing.LIDSet // to which some switch has no port left
-	cut     []bool         // by destinations: some switch has no way, nor a port that connects it
-	refused int            // the first destinations to which hosts have no way though cables lead there; their number if there are none
-	leads   [256]int32     // by port of the switch in hand: where the row of the switch behind it begins, negative for none
-	goes    [256]int32     // likewise for ways that begin upwards
+	cut     []bool     // by destinations: some switch has no way, nor a port that connects it
+	refused int        // the first destinations to which hosts have no way though cables lead there; their number if there are none
+	leads   [256]int32 // by port of the switch in hand: where the row of the switch behind it begins, negative for none
+	goes    [256]int32 // likewise for ways that begin upwards
 }
 
 func (k *keeper) keep(s topo.SwitchIdx) {
@@ -138,7 +151,7 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 			set(mad.LID(lid), routing.NoPath)
 		}
 	}
-	falls, any := k.ways.from(k.ways.falls, s), k.ways.from(k.ways.any, s)
+	falls, any, uneven := k.ways.from(k.ways.falls, int(s)), k.ways.from(k.ways.any, int(s)), k.ways.from(k.ways.uneven, int(k.higherSet[s]))
 	for i := range k.all {
 		at := &k.all[i]
 		ports := at.ports
@@ -163,19 +176,18 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 			}
 			continue
 		}
-		rows, to := k.ways.any[at.at:], &k.goes
+		rows, to, all := k.ways.any[at.at:], &k.goes, uneven[at.at] == 0
 		if falls[at.at] != noWay {
-			rows, to = k.ways.falls[at.at:], &k.leads
+			rows, to, all = k.ways.falls[at.at:], &k.leads, false
 		}
-		for j := range ports {
-			lid := ports[j].lid
-			if r := to[row[lid]]; r >= 0 && rows[r] == links-1 {
+		for _, lid := range k.lids[i] {
+			if r := to[row[lid]]; r >= 0 && (all || rows[r] == links-1) {
 				continue
 			}
 			port := portOf(last, lid)
 			if r := to[port]; r < 0 || rows[r] != links-1 {
 				port = routing.NoPath
-				k.lost.Add(int(lid))
+				k.lost.add(lid, k.height[s])
 			}
 			set(lid, port)
 		}
@@ -189,7 +201,7 @@ func (k *keeper) connects(s topo.SwitchIdx, port uint8, lid mad.LID, at topo.Swi
 		if s = k.beyond.next(s, port); s == topo.None {
 			return false
 		}
-		if k.ways.from(k.ways.any, s)[at] != noWay {
+		if k.ways.from(k.ways.any, int(s))[at] != noWay {
 			return true
 		}
 		port = portOf(rowOf(k.Base, s), lid)
@@ -244,70 +256,6 @@ func portOf(row []uint8, lid mad.LID) uint8 {
 		return routing.NoPath
 	}
 	return row[lid]
-}
-
-// placeLost gives switches that have no port to a destination one: that of its digit, or else another.
-func (p *placer) placeLost(ctx context.Context, all []destinations) error {
-	p.near, p.moved = slices.Repeat([]int32{topo.None}, len(p.rows)), make([]uint8, len(p.load))
-	for _, at := range all {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		var f *fitting
-		measured := false
-		for i := range at.ports {
-			if d := &at.ports[i]; d.others {
-				if !measured {
-					p.measureWays(at.at)
-					measured = true
-					if len(p.rails) > 0 {
-						f = p.newFitting(&at, func(d *destination) { p.take(at.at, d) })
-					}
-				}
-				p.placeLostOf(at.at, d, f)
-			}
-		}
-	}
-	return nil
-}
-
-// take takes the ports to a destination from the tables. Those of switches without one are free.
-func (p *placer) take(at topo.SwitchIdx, d *destination) {
-	for s, row := range p.rows {
-		port := row[d.lid]
-		if p.by[s], p.next[s], p.free[s] = port, topo.None, port == routing.NoPath; topo.SwitchIdx(s) != at && port != routing.NoPath {
-			p.next[s] = p.beyond.next(topo.SwitchIdx(s), port)
-		}
-	}
-}
-
-func (p *placer) placeLostOf(at topo.SwitchIdx, d *destination, f *fitting) {
-	p.choose(at, d)
-	for s, row := range p.rows {
-		if port := row[d.lid]; port != routing.NoPath && topo.SwitchIdx(s) != at {
-			p.by[s], p.next[s], p.free[s] = port, p.beyond.next(topo.SwitchIdx(s), port), false
-		}
-	}
-	if d.rail != nil {
-		p.fitLost(at, d, f)
-		defer clear(p.fixed)
-	}
-	p.inOrder(func(s topo.SwitchIdx) {
-		if p.next[s] == topo.None || p.rows[s][d.lid] != routing.NoPath {
-			return
-		}
-		if p.free[s] {
-			moved := p.movedNear(s, at)
-			if !p.fixed[s] {
-				p.improve(s, d, moved)
-			}
-			moved[p.by[s]]++
-		}
-		p.rows[s][d.lid] = p.by[s]
-		if d.host {
-			p.load[int(s)<<8|int(p.by[s])]++
-		}
-	})
 }
 
 // share has tables share the rows that are those in force.

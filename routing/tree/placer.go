@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/topo"
 )
@@ -37,7 +38,11 @@ type placer struct {
 	moved []uint8
 	idle  bool // several placers run side by side: near and moved are shared, and only read
 
-	beyond *beyond // nil where all is placed afresh
+	// Nil where all is placed afresh:
+	beyond *beyond
+	ways   *ways
+	lost   *lost
+	inRows bool    // the ports of switches to the destination in hand are those of the tables, not by and next
 	digits *digits // nil where they are not placed
 }
 
@@ -212,26 +217,33 @@ func (p *placer) measureWays(to topo.SwitchIdx) {
 func (p *placer) choose(at topo.SwitchIdx, d *destination) (others bool) {
 	for level := range p.tiers {
 		t := &p.tiers[level]
-		index := d.number / t.divider % (t.parents * t.cables)
+		index := t.index(d)
 		for _, s := range t.switches {
-			cost := p.cost[s]
-			p.free[s] = false
-			switch step := p.ups[s][index]; {
-			case cost == unreachable:
-				p.by[s], p.next[s] = routing.NoPath, topo.None
-			case p.falls[s] && s != at:
-				p.descend(s, d)
-			case s == at:
-				p.by[s], p.next[s] = d.egress, topo.None
-			case step.next != topo.None && p.cost[step.next] == cost-1:
-				p.by[s], p.next[s] = step.port, step.next
-			default:
-				p.takeAny(s, p.up[s])
-			}
+			p.chooseAt(s, at, d, index)
 			others = others || p.free[s]
 		}
 	}
 	return others
+}
+
+// index is which of the ups of a switch has the digit of a destination.
+func (t *tier) index(d *destination) int { return d.number / t.divider % (t.parents * t.cables) }
+
+func (p *placer) chooseAt(s, at topo.SwitchIdx, d *destination, index int) {
+	cost := p.cost[s]
+	p.free[s] = false
+	switch step := p.ups[s][index]; {
+	case cost == unreachable:
+		p.by[s], p.next[s] = routing.NoPath, topo.None
+	case p.falls[s] && s != at:
+		p.descend(s, d)
+	case s == at:
+		p.by[s], p.next[s] = d.egress, topo.None
+	case step.next != topo.None && p.cost[step.next] == cost-1:
+		p.by[s], p.next[s] = step.port, step.next
+	default:
+		p.takeAny(s, p.up[s])
+	}
 }
 
 func (p *placer) descend(s topo.SwitchIdx, d *destination) {
@@ -337,7 +349,7 @@ func (p *placer) improve(s topo.SwitchIdx, d *destination, moved []uint8) {
 		if !p.isWay(s, g) {
 			continue
 		}
-		beyond := p.fullest(g.to)
+		beyond := p.fullest(g.to, d.lid)
 		for _, port := range g.ports {
 			count := uint32(0)
 			if moved != nil {
@@ -358,11 +370,18 @@ func (p *placer) improve(s topo.SwitchIdx, d *destination, moved []uint8) {
 	}
 }
 
-// fullest is the routes of the fullest link on the way from a switch.
-func (p *placer) fullest(s topo.SwitchIdx) (most uint32) {
-	for p.next[s] != topo.None {
-		most = max(most, p.load[int(s)<<8|int(p.by[s])])
-		s = p.next[s]
+// fullest is the routes of the fullest link on the way from a switch to a LID.
+func (p *placer) fullest(s topo.SwitchIdx, lid mad.LID) (most uint32) {
+	for {
+		port, next := p.by[s], p.next[s]
+		if p.inRows {
+			port = p.rows[s][lid]
+			next = p.beyond.next(s, port)
+		}
+		if next == topo.None {
+			return most
+		}
+		most = max(most, p.load[int(s)<<8|int(port)])
+		s = next
 	}
-	return most
 }

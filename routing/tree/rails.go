@@ -216,7 +216,7 @@ func (p *placer) fitFrom(from, at topo.SwitchIdx, d *destination, f *fitting) {
 		for _, port := range g.ports {
 			own := p.load[int(from)<<8|int(port)]
 			if len(lasts) == 0 {
-				try(choice{port, 0, g.to}, max(own, p.fullest(g.to)))
+				try(choice{port, 0, g.to}, max(own, p.fullest(g.to, d.lid)))
 			}
 			for _, last := range lasts {
 				try(choice{port, last, g.to}, max(own, p.load[int(g.to)<<8|int(last)]))

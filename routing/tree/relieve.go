@@ -134,7 +134,7 @@ func (p *placer) relieveOf(d *destination, limit uint32) {
 		if p.falls[s] || p.next[s] == topo.None {
 			continue
 		}
-		if flow := p.flow[s]; flow > 0 && (p.fullest(s) > limit && !d.within(s) || p.shares(s, d)) {
+		if flow := p.flow[s]; flow > 0 && (p.fullest(s, d.lid) > limit && !d.within(s) || p.shares(s, d)) {
 			p.carry(s, -flow)
 			p.improve(s, d, nil)
 			p.carry(s, flow)

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 
 	"ibsm/routing"
-	"ibsm/topo"
 )
 
 // ways are the links of the shortest ways between all switches: of those that lead down only, and of those that go up and then down. Up to 126 links are
@@ -15,6 +14,8 @@ type ways struct {
 	width int     // of a row: a byte for each destination, whole chunks
 	falls []uint8 // by switch * width + destination: links by going down only
 	any   []uint8 // likewise: falls where there is such a way, and otherwise links by going up first
+	// uneven is by network.higherSet * width + destination: 0 where the shortest ways from all of these switches have the same number of links.
+	uneven []uint8
 }
 
 const (
@@ -29,29 +30,38 @@ const (
 func (n *network) newWays(ctx context.Context) (*ways, error) {
 	count := len(n.level)
 	w := &ways{width: (count + chunk - 1) / chunk * chunk}
-	w.falls, w.any = bytes.Repeat([]uint8{noWay}, count*w.width), make([]uint8, count*w.width)
+	w.falls, w.any, w.uneven = bytes.Repeat([]uint8{noWay}, count*w.width), make([]uint8, count*w.width), make([]uint8, n.higherSets*w.width)
 	return w, routing.Parallel(ctx, n.Workers, w.width/chunk, func() func(int) {
+		above := make([]waysAbove, n.higherSets)
 		return func(i int) {
 			for _, s := range n.byHeight {
-				var least [words]uint64
-				row := w.begin(w.falls, s, i, &least)
+				least := allOf(noWay)
 				for _, g := range n.down[s] {
-					w.least(w.falls, g.to, i, &least)
+					shortest(&least, w.part(w.falls, int(g.to), i))
 				}
+				row := w.part(w.falls, int(s), i)
 				further(row, &least)
 				if int(s)/chunk == i {
 					row[int(s)%chunk] = 0
 				}
 			}
+			clear(above)
 			for h := len(n.byHeight) - 1; h >= 0; h-- {
 				s := n.byHeight[h]
-				var least [words]uint64
-				row := w.begin(w.any, s, i, &least)
-				for _, r := range n.higher[s] {
-					w.least(w.any, r, i, &least)
+				from := &above[n.higherSet[s]]
+				if !from.known {
+					*from = waysAbove{true, allOf(noWay)}
+					most := allOf(0)
+					for _, r := range n.higher[s] {
+						row := w.part(w.any, int(r), i)
+						shortest(&from.least, row)
+						longest(&most, row)
+					}
+					unequal(w.part(w.uneven, int(n.higherSet[s]), i), &from.least, &most)
 				}
-				further(row, &least)
-				for d, links := range w.falls[int(s)*w.width+i*chunk:][:chunk] {
+				row := w.part(w.any, int(s), i)
+				further(row, &from.least)
+				for d, links := range w.part(w.falls, int(s), i) {
 					if links != noWay {
 						row[d] = links
 					}
@@ -61,22 +71,50 @@ func (n *network) newWays(ctx context.Context) (*ways, error) {
 	})
 }
 
-// begin is the part of a row that is one chunk. No way is known yet.
-func (w *ways) begin(rows []uint8, s topo.SwitchIdx, i int, least *[words]uint64) []uint8 {
-	for k := range least {
-		least[k] = noWay * ones
-	}
-	return rows[int(s)*w.width+i*chunk:][:chunk]
+// waysAbove are the shortest ways from the switches next to one above, to the destinations of a chunk.
+type waysAbove struct {
+	known bool
+	least [words]uint64
 }
 
-// least takes the ways from a switch where they are shorter.
-func (w *ways) least(rows []uint8, from topo.SwitchIdx, i int, least *[words]uint64) {
-	row := rows[int(from)*w.width+i*chunk:][:chunk]
+// part is the part of a row that is one chunk.
+func (w *ways) part(rows []uint8, row, i int) []uint8 { return rows[row*w.width+i*chunk:][:chunk] }
+
+func allOf(links uint64) (all [words]uint64) {
+	for k := range all {
+		all[k] = links * ones
+	}
+	return all
+}
+
+// shortest takes the ways of a row where they are shorter.
+func shortest(least *[words]uint64, row []uint8) {
 	for k := range least {
 		is, other := least[k], binary.LittleEndian.Uint64(row[8*k:])
-		longer := ((is | highs) - other) & highs // by byte: is at least as long
-		longer -= longer >> 7
+		longer := atLeast(is, other)
 		least[k] = other&longer | is&^longer
+	}
+}
+
+// longest takes the ways of a row where they are longer.
+func longest(most *[words]uint64, row []uint8) {
+	for k := range most {
+		is, other := most[k], binary.LittleEndian.Uint64(row[8*k:])
+		longer := atLeast(is, other)
+		most[k] = is&longer | other&^longer
+	}
+}
+
+// atLeast has all seven bits of each byte in which a is at least b.
+func atLeast(a, b uint64) uint64 {
+	is := ((a | highs) - b) & highs
+	return is - is>>7
+}
+
+// unequal writes 1 where two differ.
+func unequal(row []uint8, a, b *[words]uint64) {
+	for k := range a {
+		binary.LittleEndian.PutUint64(row[8*k:], (a[k]^b[k]+noWay*ones)>>7&ones)
 	}
 }
 
@@ -88,5 +126,5 @@ func further(row []uint8, least *[words]uint64) {
 	}
 }
 
-// from are the links from a switch, by destination.
-func (w *ways) from(rows []uint8, s topo.SwitchIdx) []uint8 { return rows[int(s)*w.width:][:w.width] }
+// from are the links from a switch, or of a set of them, by destination.
+func (w *ways) from(rows []uint8, row int) []uint8 { return rows[row*w.width:][:w.width] }
