@@ -2,7 +2,6 @@ package repair
 
 import (
 	"context"
-	"math"
 	"math/bits"
 	"slices"
 
@@ -20,22 +19,10 @@ type joiner struct {
 	count   [][256]uint32      // by SwitchIdx of broken switches: destinations of weight that each port serves
 	weighs  []bool             // by LID
 	inBlock [][]topo.SwitchIdx // by block of LIDs: the broken switches, ascending
-	nearest []topo.SwitchIdx   // of the broken switches, nearest first; without those that no cable leads from
-	links   []int32            // by SwitchIdx, to the LID in hand; unknown, or beyond
-	known   []topo.SwitchIdx   // those whose links are not unknown
-	rises   []uint16           // by SwitchIdx with known links: SLs whose packets pass its way in the order of the proof
-	broken  []topo.SwitchIdx
-	waiting [][]topo.SwitchIdx // by links
-	alone   topo.SwitchIdx     // links and nearest are those of LIDs there to which no other switch has a way; None for no such
-	dest    *routing.Dest      // of the LID in hand
-	lid     mad.LID
-	sls     uint16 // of packets to it from broken switches
+	rises   []uint16           // by SwitchIdx: SLs whose packets pass its way in the order of the proof, to the LID in hand where risen is its number
+	risen   []int
+	looks   int // the number of the LID in hand
 }
-
-const (
-	unknown = -1
-	beyond  = math.MaxInt32
-)
 
 // target is a LID to join switches to.
 type target struct {
@@ -47,16 +34,13 @@ func newJoiner(r *repair) *joiner {
 	n := len(r.own)
 	j := &joiner{
 		repair: r, order: routing.Order(r.Topo, r.LIDs, routing.Balancing{}), hosts: make([][]mad.LID, n), count: make([][256]uint32, n),
-		weighs: make([]bool, r.size), links: make([]int32, n), rises: make([]uint16, n), alone: topo.None,
+		weighs: make([]bool, r.size), rises: make([]uint16, n), risen: make([]int, n),
 	}
 	for i := range j.order {
 		d := &j.order[i]
 		for lid := d.Base; lid < d.Base+1<<d.LMC; lid++ {
 			j.weighs[lid] = d.Weighs
 		}
-	}
-	for s := range j.links {
-		j.links[s] = unknown
 	}
 	j.adopt()
 	for i := range j.order {
@@ -119,13 +103,13 @@ func (j *joiner) addHost(s topo.SwitchIdx, lid mad.LID) {
 	}
 }
 
-// slsFrom are the SLs of packets from hosts at a switch to the LID in hand; none if that is a switch's.
-func (j *joiner) slsFrom(s topo.SwitchIdx) (sls uint16) {
-	if j.dest.Egress == 0 {
+// slsFrom are the SLs of packets from hosts at a switch to a LID; none if that is a switch's.
+func (j *joiner) slsFrom(s topo.SwitchIdx, t target) (sls uint16) {
+	if t.Egress == 0 {
 		return 0
 	}
 	for _, host := range j.hosts[s] {
-		sls |= 1 << j.tables.SLs.Of(host, j.lid)
+		sls |= 1 << j.tables.SLs.Of(host, t.lid)
 	}
 	return sls
 }
@@ -139,31 +123,62 @@ func (j *joiner) joinAll(ctx context.Context) (later []target, err error) {
 			return nil, err
 		}
 	}
-	last := uint8(0)
-	for i := range j.order {
-		last = max(last, j.order[i].LMC)
-	}
-	for i := range mad.LID(1) << last {
-		for k := range j.order {
-			t := target{&j.order[k], j.order[k].Base + i}
-			if i>>t.LMC != 0 || j.repair.broken[t.lid/routing.BlockSize] == nil {
-				continue
+	for _, some := range j.batches() {
+		looks := make([]look, len(some))
+		err := routing.Parallel(ctx, j.Workers, (len(some)+together-1)/together, func() func(int) {
+			l := newLooker(j)
+			return func(item int) {
+				for i := item * together; i < min((item+1)*together, len(some)); i++ {
+					looks[i] = l.look(some[i])
+				}
 			}
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			j.begin(t)
-			order := j.sls
-			if j.alone != topo.None {
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i := range looks {
+			l := &looks[i]
+			order := l.sls
+			if l.alone {
 				order = 0 // no route to it is left that this one could go with: the load of ports decides
 			}
-			if len(j.broken) > 0 && !j.joinShortest(order, j.sls) {
-				j.undo()
-				later = append(later, t)
+			if !j.joinShortest(l, order, l.sls) {
+				j.undo(l)
+				later = append(later, l.target)
 			}
 		}
 	}
 	return later, nil
+}
+
+// together is how many LIDs are one item of work, and mostLooked up to how many routes of broken switches what is found for them is kept at a time.
+const (
+	together   = 16
+	mostLooked = 200_000
+)
+
+// batches are the LIDs to join switches to, in the order in which destinations are placed.
+func (j *joiner) batches() (batches [][]target) {
+	last := uint8(0)
+	for i := range j.order {
+		last = max(last, j.order[i].LMC)
+	}
+	var some []target
+	routes := 0
+	for i := range mad.LID(1) << last {
+		for k := range j.order {
+			t := target{&j.order[k], j.order[k].Base + i}
+			block := int(t.lid / routing.BlockSize)
+			if i>>t.LMC != 0 || j.repair.broken[block] == nil {
+				continue
+			}
+			if routes += len(j.inBlock[block]); routes > mostLooked && len(some) > 0 {
+				batches, some, routes = append(batches, some), nil, len(j.inBlock[block])
+			}
+			some = append(some, t)
+		}
+	}
+	return append(batches, some)
 }
 
 // search is for the credit loops of the tables as they are.
@@ -171,153 +186,71 @@ func (j *joiner) search() creditloop.In {
 	return creditloop.In{Topo: j.Topo, LIDs: j.LIDs, Forwarding: routing.NewForwarding(j.Topo, j.LIDs, j.tables), SLs: j.tables.SLs, Maps: j.Maps, Traffic: creditloop.BetweenHosts, Workers: j.Workers}
 }
 
-// begin turns to a LID, and finds the way from each broken switch to the tree.
-func (j *joiner) begin(t target) {
-	j.dest, j.lid, j.sls, j.broken = t.Dest, t.lid, 0, j.broken[:0]
-	bit := t.lid % routing.BlockSize
-	block := int(t.lid / routing.BlockSize)
-	for _, s := range j.inBlock[block] {
-		if j.repair.broken[block][s]>>bit&1 != 0 {
-			j.broken = append(j.broken, s)
-			j.sls |= j.slsFrom(s)
-		}
-	}
-	if len(j.broken) == 0 {
-		return
-	}
-	alone := len(j.broken) == len(j.links)-1
-	if !alone || j.alone != t.Switch {
-		j.measure()
-	}
-	if j.alone = topo.None; alone {
-		j.alone = t.Switch
-	}
-	j.rises[t.Switch] = j.sls
-}
-
-// measure finds the links from each broken switch, by Dijkstra's algorithm from the
-// tree outwards.
-func (j *joiner) measure() {
-	for _, s := range j.known {
-		j.links[s] = unknown
-	}
-	j.known = append(j.known[:0], j.broken...)
-	for _, s := range j.broken {
-		j.links[s] = beyond
-	}
-	j.known = append(j.known, j.dest.Switch)
-	j.links[j.dest.Switch], j.rises[j.dest.Switch] = 0, j.sls
-	for _, s := range j.broken {
-		peers, _ := j.graph.Edges(s)
-		for _, r := range peers {
-			if far := j.inTree(r); far < beyond {
-				j.links[s] = min(j.links[s], far+1)
-			}
-		}
-	}
-	for _, s := range j.broken {
-		j.wait(s)
-	}
-	j.nearest = j.nearest[:0]
-	for far := 0; far < len(j.waiting); far++ {
-		for i := 0; i < len(j.waiting[far]); i++ {
-			s := j.waiting[far][i]
-			if int(j.links[s]) != far {
-				continue // has come nearer since
-			}
-			j.nearest = append(j.nearest, s)
-			peers, _ := j.graph.Edges(s)
-			for _, r := range peers {
-				if j.links[r] > j.links[s]+1 && j.isBroken(r, j.lid) {
-					j.links[r] = j.links[s] + 1
-					j.wait(r)
-				}
-			}
-		}
-		j.waiting[far] = j.waiting[far][:0]
-	}
-}
-
-func (j *joiner) wait(s topo.SwitchIdx) {
-	if j.links[s] == beyond {
-		return
-	}
-	for int(j.links[s]) >= len(j.waiting) {
-		j.waiting = append(j.waiting, nil)
-	}
-	j.waiting[j.links[s]] = append(j.waiting[j.links[s]], s)
-}
-
-// inTree is the number of links from a switch of the tree to the destination, beyond
-// for one outside it.
-func (j *joiner) inTree(s topo.SwitchIdx) int32 {
-	if j.isBroken(s, j.lid) {
-		return beyond
-	}
-	if j.links[s] == unknown {
-		port := j.tables.LFT[s][j.lid]
-		next := j.tracer.Next(s, port)
-		j.known = append(j.known, s)
-		j.links[s] = j.inTree(next) + 1
-		j.rises[s] = j.rising(s, port, next)
-	}
-	return j.links[s]
-}
-
-// rising are the SLs whose packets pass channels in the order of the proof, if they leave a switch
-// by a port.
-func (j *joiner) rising(s topo.SwitchIdx, port uint8, next topo.SwitchIdx) (sls uint16) {
-	sls = j.rises[next]
-	if next == j.dest.Switch {
-		return sls
-	}
-	turn := creditloop.Turn{Switch: s, Port: port, Next: j.tables.LFT[next][j.lid]}
-	for ; turn.SL < 16; turn.SL++ {
-		if bit := uint16(1) << turn.SL; sls&bit != 0 && !j.Proof.Rises(turn, next) {
-			sls &^= bit
-		}
-	}
-	return sls
-}
-
 // joinShortest gives each broken switch a port on a shortest way, if it can one whose way follows the order
 // of the proof for packets of the SLs of order. It reports whether those of hosts that have the SLs of must all do.
-func (j *joiner) joinShortest(order, must uint16) bool {
-	follow := true
-	for _, s := range j.nearest {
-		if j.tables.LFT[s][j.lid] != routing.NoPath {
+func (j *joiner) joinShortest(l *look, order, must uint16) bool {
+	j.looks++
+	j.rises[l.Switch], j.risen[l.Switch] = l.sls, j.looks
+	follow, first := true, int32(0)
+	for i := range l.ways {
+		w := &l.ways[i]
+		choices := l.choices[first:w.end]
+		if first = w.end; j.tables.LFT[w.at][l.lid] != routing.NoPath {
+			continue // joinLater has found it a way
+		}
+		c, rises := j.choose(l, w.at, l.before[i], choices, order)
+		j.place(w.at, l.target, c.port)
+		if must == 0 {
 			continue
 		}
-		port, next := j.choose(s, order)
-		j.place(s, port)
-		j.rises[s] = j.rising(s, port, next)
-		follow = follow && j.slsFrom(s)&must&^j.rises[s] == 0
+		if order == 0 {
+			rises = j.rising(l, w.at, c)
+		}
+		j.rises[w.at], j.risen[w.at] = rises, j.looks
+		follow = follow && j.slsFrom(w.at, l.target)&must&^rises == 0
 	}
 	return follow
 }
 
-// choose is the port of a broken switch: one that follows the order if there is any, the previous one if
-// it can be, or else the one that serves the fewest LIDs of the destination, and of them the least used.
-func (j *joiner) choose(s topo.SwitchIdx, sls uint16) (port uint8, next topo.SwitchIdx) {
+// choose is one of the choices of a broken switch: one that follows the order if there is any, the previous port if
+// it can be, or else the one that serves the fewest LIDs of the destination, and of them the least used. It also returns the SLs whose packets
+// follow the order, if that matters.
+func (j *joiner) choose(l *look, s topo.SwitchIdx, before uint8, choices []choice, sls uint16) (chosen choice, rises uint16) {
 	best, bestFollows := preference{}, false
-	before := j.before(s, j.lid)
 	count := &j.count[s]
-	peers, ports := j.graph.Edges(s)
-	port, next = routing.NoPath, topo.None
-	for e, r := range peers {
-		if j.links[r] != j.links[s]-1 {
+	for i, c := range choices {
+		p := preference{c.port != before, j.siblings(s, c.next, l.target), count[c.port]}
+		if i > 0 && bestFollows && !p.less(best) {
 			continue
 		}
-		p := preference{ports[e] != before, j.siblings(s, r), count[ports[e]]}
-		if next != topo.None && bestFollows && !p.less(best) {
-			continue
+		follows, rising := sls == 0, uint16(0)
+		if !follows {
+			rising = j.rising(l, s, c)
+			follows = rising&sls == sls
 		}
-		follows := sls == 0 || j.rising(s, ports[e], r)&sls == sls
-		if next == topo.None || follows && !bestFollows || follows == bestFollows && p.less(best) {
-			best, bestFollows, port, next = p, follows, ports[e], r
+		if i == 0 || follows && !bestFollows || follows == bestFollows && p.less(best) {
+			best, bestFollows, chosen, rises = p, follows, c, rising
 		}
 	}
-	return port, next
+	return chosen, rises
+}
+
+// rising are the SLs whose packets pass channels in the order of the proof, if they leave a switch by a port to one with a way.
+func (j *joiner) rising(l *look, s topo.SwitchIdx, c choice) uint16 {
+	if c.next == l.Switch {
+		return l.sls
+	}
+	port := j.tables.LFT[c.next][l.lid]
+	if j.risen[c.next] != j.looks {
+		j.rises[c.next], j.risen[c.next] = j.rising(l, c.next, choice{j.tracer.Next(c.next, port), port}), j.looks
+	}
+	sls, turn := j.rises[c.next], creditloop.Turn{Switch: s, Port: c.port, Next: port}
+	for rest := sls; rest != 0; rest &= rest - 1 {
+		if turn.SL = uint8(bits.TrailingZeros16(rest)); !j.Proof.Rises(turn, c.next) {
+			sls &^= 1 << turn.SL
+		}
+	}
+	return sls
 }
 
 // preference is what one port has against it.
@@ -337,12 +270,12 @@ func (p preference) less(o preference) bool {
 	return p.count < o.count
 }
 
-// siblings is the number of LIDs of the destination that a switch sends to another.
-func (j *joiner) siblings(s, next topo.SwitchIdx) (count int) {
-	if j.dest.LMC == 0 {
+// siblings is the number of LIDs of a destination that a switch sends to another.
+func (j *joiner) siblings(s, next topo.SwitchIdx, t target) (count int) {
+	if t.LMC == 0 {
 		return 0
 	}
-	for _, port := range j.tables.LFT[s][j.dest.Base:][:1<<j.dest.LMC] {
+	for _, port := range j.tables.LFT[s][t.Base:][:1<<t.LMC] {
 		if port != routing.NoPath && j.tracer.Next(s, port) == next {
 			count++
 		}
@@ -350,20 +283,18 @@ func (j *joiner) siblings(s, next topo.SwitchIdx) (count int) {
 	return count
 }
 
-// place sets the entry of the LID in hand.
-func (j *joiner) place(s topo.SwitchIdx, port uint8) {
-	if j.weighs[j.lid] {
-		j.count[s][j.tables.LFT[s][j.lid]]--
+// place sets the entry of a LID.
+func (j *joiner) place(s topo.SwitchIdx, t target, port uint8) {
+	if j.weighs[t.lid] {
+		j.count[s][j.tables.LFT[s][t.lid]]--
 		j.count[s][port]++
 	}
-	j.set(s, j.lid, port)
+	j.set(s, t.lid, port)
 }
 
-// undo takes back the entries of the LID in hand.
-func (j *joiner) undo() {
-	for _, s := range j.broken {
-		if j.tables.LFT[s][j.lid] != routing.NoPath {
-			j.place(s, routing.NoPath)
-		}
+// undo takes back the entries of a LID.
+func (j *joiner) undo(l *look) {
+	for i := range l.ways {
+		j.place(l.ways[i].at, l.target, routing.NoPath)
 	}
 }

@@ -13,6 +13,7 @@ import (
 // other routes.
 type searcher struct {
 	*joiner
+	*look // the LID in hand
 	dependencies *creditloop.Dependencies
 	unavoidable  []Route
 	sources      []source // of hosts' packets to the LID in hand, nearest first
@@ -60,27 +61,28 @@ func (j *joiner) joinLater(ctx context.Context, later []target) ([]Route, error)
 		return nil, err
 	}
 	s := &searcher{joiner: j, dependencies: d, state: make([]state, len(j.own)), links: make([]int32, len(j.own))}
+	l := newLooker(j)
 	for _, t := range later {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		s.join(t)
+		is := l.look(t)
+		s.look = &is
+		copy(s.links, l.links)
+		s.join()
 	}
 	return s.unavoidable, nil
 }
 
 // join joins the broken switches of a LID: all without a circle if a search finds ways for all sources, or
 // else as many as it finds ways for one by one.
-func (s *searcher) join(t target) {
-	s.joiner.alone = topo.None
-	s.begin(t)
-	copy(s.links, s.joiner.links)
+func (s *searcher) join() {
 	clear(s.state)
 	s.sources, s.steps = s.sources[:0], 0
-	for _, at := range s.nearest {
-		s.state[at] = open
-		if sls := s.slsFrom(at); sls != 0 {
-			s.sources = append(s.sources, source{at, sls})
+	for _, w := range s.ways {
+		s.state[w.at] = open
+		if sls := s.slsFrom(w.at, s.target); sls != 0 {
+			s.sources = append(s.sources, source{w.at, sls})
 		}
 	}
 	s.longer = slices.Grow(s.longer[:0], len(s.sources))[:len(s.sources)]
@@ -93,7 +95,7 @@ func (s *searcher) join(t target) {
 			}
 		}
 	}
-	s.joinShortest(0, 0)
+	s.joinShortest(s.look, 0, 0)
 	for _, from := range without {
 		s.force(from)
 	}
@@ -136,7 +138,7 @@ func (s *searcher) extend(i int, at topo.SwitchIdx, last hop, links int32, then 
 	s.state[at], s.links[at] = state(i+1), links
 	for _, port := range s.byPreference(at) {
 		first := s.dependencies.Added()
-		s.place(at, port)
+		s.place(at, s.target, port)
 		if s.turn(i, last, port) && s.extend(i, s.tracer.Next(at, port), hop{at, port}, links-1, then) {
 			return true
 		}
@@ -145,14 +147,14 @@ func (s *searcher) extend(i int, at topo.SwitchIdx, last hop, links int32, then 
 			break
 		}
 	}
-	s.place(at, routing.NoPath)
+	s.place(at, s.target, routing.NoPath)
 	s.state[at], s.links[at] = open, shortest
 	return false
 }
 
 // follow adds what a source's packets do that come to a switch with a way.
 func (s *searcher) follow(i int, at topo.SwitchIdx, last hop) bool {
-	for at != s.dest.Switch {
+	for at != s.Switch {
 		port := s.tables.LFT[at][s.lid]
 		if !s.turn(i, last, port) {
 			return false
@@ -179,10 +181,10 @@ func (s *searcher) eachTurn(sls uint16, last hop, port uint8, do func(t creditlo
 
 // byPreference are the ports of a switch that lead to others, the preferred ones first.
 func (s *searcher) byPreference(at topo.SwitchIdx) []uint8 {
-	before, count := s.before(at, s.lid), &s.count[at]
+	before, count := s.repair.before(at, s.lid), &s.count[at]
 	peers, ports := s.graph.Edges(at)
 	like := func(e int) preference {
-		return preference{ports[e] != before, s.siblings(at, peers[e]), count[ports[e]]}
+		return preference{ports[e] != before, s.siblings(at, peers[e], s.target), count[ports[e]]}
 	}
 	edges := make([]int, len(ports))
 	for e := range edges {
@@ -208,7 +210,7 @@ func (s *searcher) byPreference(at topo.SwitchIdx) []uint8 {
 func (s *searcher) force(from source) {
 	closes := false
 	last := hop{}
-	for at := from.at; at != s.dest.Switch; {
+	for at := from.at; at != s.Switch; {
 		port := s.tables.LFT[at][s.lid]
 		s.eachTurn(from.sls, last, port, func(t creditloop.Turn) {
 			if s.dependencies.Passed <= maxPassed && !s.dependencies.Add(t) {
