@@ -82,6 +82,8 @@ type Tables struct {
 	Places []Place
 	// Findings are nil for engines that have none.
 	Findings *Findings
+	// Origin is what the engine wants to find again in In.Base of what it computed the tables from; nil for nothing.
+	Origin any
 }
 
 // Place is a switch with its coordinates.

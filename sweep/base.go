@@ -15,6 +15,7 @@ type base struct {
 	engine   string     // found for tables of another manager
 	switches []mad.GUID // ascending
 	lfts     [][]uint8  // of switches
+	origin   any        // Tables.Origin
 	links    []link     // between switches, as they were then, in order
 	uneven   bool       // they were found, and those that the engine would compute have less on the fullest link
 }
@@ -33,7 +34,7 @@ func (l link) compare(o link) int {
 const found = "found"
 
 func newBase(engine string, t *topo.Topo, tables *routing.Tables) *base {
-	b := &base{engine: engine, lfts: tables.LFT, links: linksOf(t)}
+	b := &base{engine: engine, lfts: tables.LFT, origin: tables.Origin, links: linksOf(t)}
 	for _, n := range t.Switches {
 		b.switches = append(b.switches, t.Nodes[n].GUID)
 	}
@@ -70,7 +71,7 @@ func (b *base) rows(engine string, t *topo.Topo) *routing.Tables {
 	if b == nil || b.engine != engine {
 		return nil
 	}
-	tables := &routing.Tables{LFT: make([][]uint8, len(t.Switches))}
+	tables := &routing.Tables{LFT: make([][]uint8, len(t.Switches)), Origin: b.origin}
 	for s, n := range t.Switches {
 		if i, is := slices.BinarySearch(b.switches, t.Nodes[n].GUID); is {
 			tables.LFT[s] = b.lfts[i]

@@ -13,7 +13,7 @@ import (
 // follow adds the dependencies of the routes to some LIDs, and those of multicast packets.
 func (g *graph) follow(ctx context.Context, lids routing.LIDSet) error {
 	var two routing.LIDSet // LIDs to which switches have two routes
-	if len(g.rules) > 1 {
+	if len(g.rules) > 1 && !lids.Empty() {
 		two = g.Changed(g.rules[1].Forwarding)
 	}
 	var workers []*walker

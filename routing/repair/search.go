@@ -13,7 +13,7 @@ import (
 // other routes.
 type searcher struct {
 	*joiner
-	*look // the LID in hand
+	*look        // the LID in hand
 	dependencies *creditloop.Dependencies
 	unavoidable  []Route
 	sources      []source // of hosts' packets to the LID in hand, nearest first

@@ -132,7 +132,7 @@ func (f *Living) Damage(rng *rand.Rand) {
 // Found are tables as a manager finds them after the subnet has changed: those of switches that are
 // still there.
 func (f *Living) Found(was *topo.Topo, tables *routing.Tables) *routing.Tables {
-	found := &routing.Tables{LFT: make([][]uint8, len(f.Topo.Switches)), Top: f.LIDs.Top, SLs: tables.SLs}
+	found := &routing.Tables{LFT: make([][]uint8, len(f.Topo.Switches)), Top: f.LIDs.Top, SLs: tables.SLs, Origin: tables.Origin}
 	for s, n := range f.Topo.Switches {
 		if old := was.FindNode(f.Topo.Nodes[n].GUID); old != topo.None {
 			found.LFT[s] = tables.LFT[was.Nodes[old].Switch]

@@ -24,11 +24,17 @@ func (p *placer) keep(ctx context.Context, all []destinations) error {
 		return err
 	}
 	p.lost = newLost(routing.RowLen(p.LIDs.Top), len(p.rows))
-	k := &keeping{placer: p, all: all, lids: lidsOf(all), others: p.withoutOwner(all)}
+	k := &keeping{placer: p, all: all, lids: lidsOf(all), others: p.withoutOwner(all), index: make([]int32, len(p.rows))}
+	for i := range all {
+		k.index[all[i].at] = int32(i)
+	}
+	if k.since, err = p.newSince(ctx, all); err != nil {
+		return err
+	}
 	var keepers []*keeper
 	var mutex sync.Mutex
 	err = routing.Parallel(ctx, p.Workers, len(p.rows), func() func(int) {
-		w := &keeper{keeping: k, cut: make([]bool, len(all)), refused: len(all)}
+		w := &keeper{keeping: k, cut: make([]bool, len(all)), refused: len(all), look: make([]uint64, (len(p.rows)+63)/64)}
 		mutex.Lock()
 		keepers = append(keepers, w)
 		mutex.Unlock()
@@ -105,6 +111,8 @@ type keeping struct {
 	all    []destinations
 	lids   [][]mad.LID // of all, in little memory
 	others []int       // LIDs that nobody has
+	index  []int32     // by switch: which of all it has
+	since  *since      // nil where all must be looked at
 }
 
 func lidsOf(all []destinations) [][]mad.LID {
@@ -123,6 +131,7 @@ func lidsOf(all []destinations) [][]mad.LID {
 // keeper keeps entries of one switch after the other. It belongs to one goroutine.
 type keeper struct {
 	*keeping
+	look    []uint64   // destinations for which the ports of the switch in hand may not be good; a set
 	cut     []bool     // by destinations: some switch has no way, nor a port that connects it
 	refused int        // the first destinations to which hosts have no way though cables lead there; their number if there are none
 	leads   [256]int32 // by port of the switch in hand: where the row of the switch behind it begins, negative for none
@@ -152,7 +161,7 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 		}
 	}
 	falls, any, uneven := k.ways.from(k.ways.falls, int(s)), k.ways.from(k.ways.any, int(s)), k.ways.from(k.ways.uneven, int(k.higherSet[s]))
-	for i := range k.all {
+	keep := func(i int32) {
 		at := &k.all[i]
 		ports := at.ports
 		if at.at == s {
@@ -161,12 +170,12 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 					set(d.lid, d.egress)
 				}
 			}
-			continue
+			return
 		}
 		links := any[at.at]
 		if links == noWay {
 			if k.hosts[s] > 0 && k.hosts[at.at] > 0 && k.parts[s] == k.parts[at.at] {
-				k.refused = min(k.refused, i)
+				k.refused = min(k.refused, int(i))
 			}
 			for j := range ports {
 				if lid := ports[j].lid; ports[j].host || !k.connects(s, row[lid], lid, at.at) { // routes to hosts by these ports are not counted
@@ -174,7 +183,7 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 					k.cut[i] = true
 				}
 			}
-			continue
+			return
 		}
 		rows, to, all := k.ways.any[at.at:], &k.goes, uneven[at.at] == 0
 		if falls[at.at] != noWay {
@@ -191,6 +200,20 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 			}
 			set(lid, port)
 		}
+	}
+	if k.since == nil {
+		for i := range k.all {
+			keep(int32(i))
+		}
+	} else {
+		k.since.destinations(s, k.look)
+		k.since.add(k.look, s)
+		for at, links := range any[:len(k.rows)] {
+			if links == noWay {
+				k.since.add(k.look, topo.SwitchIdx(at))
+			}
+		}
+		each(k.look, len(k.rows), func(at topo.SwitchIdx) { keep(k.index[at]) })
 	}
 	k.rows[s] = row
 }

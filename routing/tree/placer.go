@@ -55,8 +55,8 @@ func newPlacer(n *network, rows [][]uint8, load []uint32) *placer {
 }
 
 // place chooses all ports.
-func place(ctx context.Context, n *network, rows [][]uint8) error {
-	all, p := n.destinations(), newPlacer(n, rows, make([]uint32, len(rows)<<8))
+func place(ctx context.Context, n *network, all []destinations, rows [][]uint8) error {
+	p := newPlacer(n, rows, make([]uint32, len(rows)<<8))
 	steps := []func(context.Context, []destinations) error{p.placeDigits, p.placeOthers, p.relieve, p.separate, p.relieveShifts, p.connect}
 	if n.Base != nil {
 		steps = []func(context.Context, []destinations) error{p.keep, p.placeLost, p.connect, p.share}

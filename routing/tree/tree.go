@@ -51,14 +51,23 @@ func (s *Settings) routeOnce(ctx context.Context, in routing.In) (*routing.Table
 			return nil, err
 		}
 	}
-	if err := place(ctx, n, rows); err != nil {
+	all := n.destinations()
+	if err := place(ctx, n, all, rows); err != nil {
 		return nil, err
 	}
 	ranks := make([]int32, len(n.height))
 	for s, height := range n.height {
 		ranks[s] = -height
 	}
-	return &routing.Tables{LFT: rows, Top: in.LIDs.Top, Ranks: ranks}, nil
+	tables := &routing.Tables{LFT: rows, Top: in.LIDs.Top, Ranks: ranks}
+	if in.Base == nil {
+		origin, err := n.newOrigin(ctx, all)
+		if err != nil {
+			return nil, err
+		}
+		tables.Origin = origin
+	}
+	return tables, nil
 }
 
 // refusal is why the subnet is no tree, if it is none.

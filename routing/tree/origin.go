@@ -1,0 +1,165 @@
+package tree
+
+import (
+	"bytes"
+	"context"
+	"math/bits"
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/topo"
+)
+
+// origin is the network that tables were computed of, in routing.Tables.Origin: entries that stay good need not be looked at one by one. It is
+// immutable, and has nothing of the subnet that needs much memory.
+type origin struct {
+	guids  []mad.GUID // by switch, ascending
+	width  int
+	links  []uint8 // by switch * width + destination: ways.any, and downOnly where it is that of ways.falls
+	graph  *routing.Graph
+	height []int32
+	homes  []home // by LID
+}
+
+const downOnly = 0x80
+
+// home is where packets to a LID leave the switches; at is None where nobody has it.
+type home struct {
+	at     topo.SwitchIdx
+	egress uint8
+}
+
+func (n *network) newOrigin(ctx context.Context, all []destinations) (*origin, error) {
+	w, err := n.newWays(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := &origin{width: w.width, links: w.any, graph: n.graph, height: n.height, homes: slices.Repeat([]home{{at: topo.None}}, routing.RowLen(n.LIDs.Top))}
+	for i, links := range w.falls {
+		if links != noWay {
+			o.links[i] |= downOnly
+		}
+	}
+	for _, s := range n.Topo.Switches {
+		o.guids = append(o.guids, n.Topo.Nodes[s].GUID)
+	}
+	for i := range all {
+		for j := range all[i].ports {
+			d := &all[i].ports[j]
+			o.homes[d.lid] = home{all[i].at, d.egress}
+		}
+	}
+	return o, nil
+}
+
+// since is what has changed in a network since its origin.
+type since struct {
+	*origin
+	network *network
+	now     []topo.SwitchIdx // by switch of the origin: its number now, None for one that is lost
+	then    []topo.SwitchIdx // and the other way round
+	words   int              // of a set of switches
+	ways    []uint64         // by switch, a set: destinations to which ways from it have changed
+	any     []bool           // by switch: there are some
+	all     []uint64         // a set: destinations that ports have come to or left
+}
+
+// newSince is nil where nothing can be said.
+func (p *placer) newSince(ctx context.Context, all []destinations) (*since, error) {
+	o, is := p.Base.Origin.(*origin)
+	if !is || len(o.homes) != routing.RowLen(p.LIDs.Top) {
+		return nil, nil
+	}
+	count := len(p.rows)
+	c := &since{
+		origin: o, network: p.network, words: (count + 63) / 64, any: make([]bool, count),
+		now: slices.Repeat([]topo.SwitchIdx{topo.None}, len(o.guids)), then: slices.Repeat([]topo.SwitchIdx{topo.None}, count),
+	}
+	c.ways, c.all = make([]uint64, count*c.words), make([]uint64, c.words)
+	for s, n := range p.Topo.Switches {
+		if was, is := slices.BinarySearch(o.guids, p.Topo.Nodes[n].GUID); is {
+			c.now[was], c.then[s] = topo.SwitchIdx(s), topo.SwitchIdx(was)
+		} else {
+			c.add(c.all, topo.SwitchIdx(s))
+		}
+	}
+	for i := range all {
+		at := all[i].at
+		for j := range all[i].ports {
+			if d := &all[i].ports[j]; o.homes[d.lid] != (home{c.then[at], d.egress}) {
+				c.add(c.all, at)
+			}
+		}
+	}
+	return c, routing.Parallel(ctx, p.Workers, count, func() func(int) {
+		return func(s int) { c.compare(topo.SwitchIdx(s), p.ways) }
+	})
+}
+
+func (c *since) add(set []uint64, s topo.SwitchIdx) { set[s/64] |= 1 << (s % 64) }
+
+// compare finds the destinations to which ways from a switch have changed.
+func (c *since) compare(s topo.SwitchIdx, w *ways) {
+	if c.then[s] == topo.None {
+		return
+	}
+	was, any, falls := c.links[int(c.then[s])*c.width:][:len(c.guids)], w.from(w.any, int(s)), w.from(w.falls, int(s))
+	changed := c.ways[int(s)*c.words:][:c.words]
+	for at, then := range c.then {
+		if then == topo.None {
+			continue
+		}
+		is := any[at]
+		if falls[at] != noWay {
+			is |= downOnly
+		}
+		if was[then] != is {
+			c.add(changed, topo.SwitchIdx(at))
+			c.any[s] = true
+		}
+	}
+}
+
+// sameLinks reports whether a switch has the links that it had, and each leads up or down as it did.
+func (c *since) sameLinks(s topo.SwitchIdx) bool {
+	was := c.then[s]
+	if was == topo.None {
+		return false
+	}
+	peers, ports := c.network.graph.Edges(s)
+	before, portsBefore := c.graph.Edges(was)
+	return bytes.Equal(ports, portsBefore) && slices.EqualFunc(peers, before, func(a, b topo.SwitchIdx) bool {
+		return c.now[b] == a && (c.network.height[a] > c.network.height[s]) == (c.height[b] > c.height[was])
+	})
+}
+
+// destinations sets the destinations for which ports of a switch may not be good any more; all where its links have changed.
+func (c *since) destinations(s topo.SwitchIdx, set []uint64) {
+	if !c.sameLinks(s) {
+		for i := range set {
+			set[i] = ^uint64(0)
+		}
+		return
+	}
+	copy(set, c.all)
+	peers, _ := c.network.graph.Edges(s) // its own ways follow from theirs
+	for _, r := range peers {
+		if c.any[r] {
+			for i, word := range c.ways[int(r)*c.words:][:c.words] {
+				set[i] |= word
+			}
+		}
+	}
+}
+
+// each calls do for the switches of a set, of so many.
+func each(set []uint64, count int, do func(s topo.SwitchIdx)) {
+	for i, word := range set {
+		for ; word != 0; word &= word - 1 {
+			if s := i*64 + bits.TrailingZeros64(word); s < count {
+				do(topo.SwitchIdx(s))
+			}
+		}
+	}
+}
