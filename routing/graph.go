@@ -27,6 +27,11 @@ func NewGraph(t *topo.Topo) *Graph {
 // that leads to another switch. A link of which it says yes at one end only leads one way, from there.
 func NewGraphOf(t *topo.Topo, use func(topo.PortIdx) bool) *Graph {
 	g := &Graph{start: make([]int32, len(t.Switches)+1)}
+	most := 0
+	for _, n := range t.Switches {
+		most += ports(t, n)
+	}
+	g.peer, g.port = make([]topo.SwitchIdx, 0, most), make([]uint8, 0, most)
 	for s, n := range t.Switches {
 		for num := 1; num <= ports(t, n); num++ {
 			p := t.Port(n, uint8(num))

@@ -42,7 +42,8 @@ func newBase(engine string, t *topo.Topo, tables *routing.Tables) *base {
 }
 
 // linksOf are the links between switches that can be used, in order.
-func linksOf(t *topo.Topo) (links []link) {
+func linksOf(t *topo.Topo) []link {
+	links := make([]link, 0, len(t.Ports)/2)
 	for i := range t.Ports {
 		p := &t.Ports[i]
 		if !t.BetweenSwitches(topo.PortIdx(i)) || p.Unhealthy || t.Ports[p.Peer].Unhealthy {

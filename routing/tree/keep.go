@@ -160,7 +160,7 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 			set(mad.LID(lid), routing.NoPath)
 		}
 	}
-	falls, any, uneven := k.ways.from(k.ways.falls, int(s)), k.ways.from(k.ways.any, int(s)), k.ways.from(k.ways.uneven, int(k.higherSet[s]))
+	ways, uneven := k.ways.from(s), k.ways.uneven[int(k.higherSet[s])*k.ways.width:]
 	keep := func(i int32) {
 		at := &k.all[i]
 		ports := at.ports
@@ -172,7 +172,7 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 			}
 			return
 		}
-		links := any[at.at]
+		links := ways[at.at]
 		if links == noWay {
 			if k.hosts[s] > 0 && k.hosts[at.at] > 0 && k.parts[s] == k.parts[at.at] {
 				k.refused = min(k.refused, int(i))
@@ -185,16 +185,16 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 			}
 			return
 		}
-		rows, to, all := k.ways.any[at.at:], &k.goes, uneven[at.at] == 0
-		if falls[at.at] != noWay {
-			rows, to, all = k.ways.falls[at.at:], &k.leads, false
+		rows, to, mask, all := k.ways.links[at.at:], &k.goes, uint8(noWay), uneven[at.at] == 0
+		if links&downOnly != 0 {
+			to, mask, all = &k.leads, noWay|downOnly, false
 		}
 		for _, lid := range k.lids[i] {
-			if r := to[row[lid]]; r >= 0 && (all || rows[r] == links-1) {
+			if r := to[row[lid]]; r >= 0 && (all || rows[r]&mask == links-1) {
 				continue
 			}
 			port := portOf(last, lid)
-			if r := to[port]; r < 0 || rows[r] != links-1 {
+			if r := to[port]; r < 0 || rows[r]&mask != links-1 {
 				port = routing.NoPath
 				k.lost.add(lid, k.height[s])
 			}
@@ -208,7 +208,7 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 	} else {
 		k.since.destinations(s, k.look)
 		k.since.add(k.look, s)
-		for at, links := range any[:len(k.rows)] {
+		for at, links := range ways[:len(k.rows)] {
 			if links == noWay {
 				k.since.add(k.look, topo.SwitchIdx(at))
 			}
@@ -224,7 +224,7 @@ func (k *keeper) connects(s topo.SwitchIdx, port uint8, lid mad.LID, at topo.Swi
 		if s = k.beyond.next(s, port); s == topo.None {
 			return false
 		}
-		if k.ways.from(k.ways.any, int(s))[at] != noWay {
+		if k.ways.from(s)[at] != noWay {
 			return true
 		}
 		port = portOf(rowOf(k.Base, s), lid)

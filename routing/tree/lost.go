@@ -130,9 +130,9 @@ func (p *placer) placeLostOf(at topo.SwitchIdx, d *destination, measured bool) {
 // look finds the ways to a switch from another and from those next to it, as measureWays does from all.
 func (p *placer) look(s, at topo.SwitchIdx) {
 	see := func(s topo.SwitchIdx) {
-		p.cost[s], p.falls[s] = unreachable, p.ways.from(p.ways.falls, int(s))[at] != noWay
-		if links := p.ways.from(p.ways.any, int(s))[at]; links != noWay {
-			p.cost[s] = int32(links)
+		links := p.ways.from(s)[at]
+		if p.cost[s], p.falls[s] = int32(links&noWay), links&downOnly != 0; links == noWay {
+			p.cost[s] = unreachable
 		}
 	}
 	see(s)

@@ -167,6 +167,13 @@ func (n *network) group() {
 	n.up, n.down = make([][]group, len(n.level)), make([][]group, len(n.level))
 	for s := range n.level {
 		peers, ports := n.graph.Edges(topo.SwitchIdx(s))
+		both, higher := make([]group, len(peers)), 0
+		for _, r := range peers {
+			if n.height[r] > n.height[s] {
+				higher++
+			}
+		}
+		n.up[s], n.down[s] = both[:0:higher], both[higher:higher:len(peers)]
 		for i, r := range peers {
 			groups := &n.down[s]
 			if n.height[r] > n.height[s] {

@@ -15,14 +15,11 @@ import (
 // immutable, and has nothing of the subnet that needs much memory.
 type origin struct {
 	guids  []mad.GUID // by switch, ascending
-	width  int
-	links  []uint8 // by switch * width + destination: ways.any, and downOnly where it is that of ways.falls
+	ways   *ways
 	graph  *routing.Graph
 	height []int32
 	homes  []home // by LID
 }
-
-const downOnly = 0x80
 
 // home is where packets to a LID leave the switches; at is None where nobody has it.
 type home struct {
@@ -35,12 +32,8 @@ func (n *network) newOrigin(ctx context.Context, all []destinations) (*origin, e
 	if err != nil {
 		return nil, err
 	}
-	o := &origin{width: w.width, links: w.any, graph: n.graph, height: n.height, homes: slices.Repeat([]home{{at: topo.None}}, routing.RowLen(n.LIDs.Top))}
-	for i, links := range w.falls {
-		if links != noWay {
-			o.links[i] |= downOnly
-		}
-	}
+	w.uneven = nil // it is not needed any more
+	o := &origin{ways: w, graph: n.graph, height: n.height, homes: slices.Repeat([]home{{at: topo.None}}, routing.RowLen(n.LIDs.Top))}
 	for _, s := range n.Topo.Switches {
 		o.guids = append(o.guids, n.Topo.Nodes[s].GUID)
 	}
@@ -60,7 +53,7 @@ type since struct {
 	now     []topo.SwitchIdx // by switch of the origin: its number now, None for one that is lost
 	then    []topo.SwitchIdx // and the other way round
 	words   int              // of a set of switches
-	ways    []uint64         // by switch, a set: destinations to which ways from it have changed
+	changed []uint64         // by switch, a set: destinations to which ways from it have changed
 	any     []bool           // by switch: there are some
 	all     []uint64         // a set: destinations that ports have come to or left
 }
@@ -76,7 +69,7 @@ func (p *placer) newSince(ctx context.Context, all []destinations) (*since, erro
 		origin: o, network: p.network, words: (count + 63) / 64, any: make([]bool, count),
 		now: slices.Repeat([]topo.SwitchIdx{topo.None}, len(o.guids)), then: slices.Repeat([]topo.SwitchIdx{topo.None}, count),
 	}
-	c.ways, c.all = make([]uint64, count*c.words), make([]uint64, c.words)
+	c.changed, c.all = make([]uint64, count*c.words), make([]uint64, c.words)
 	for s, n := range p.Topo.Switches {
 		if was, is := slices.BinarySearch(o.guids, p.Topo.Nodes[n].GUID); is {
 			c.now[was], c.then[s] = topo.SwitchIdx(s), topo.SwitchIdx(was)
@@ -104,17 +97,9 @@ func (c *since) compare(s topo.SwitchIdx, w *ways) {
 	if c.then[s] == topo.None {
 		return
 	}
-	was, any, falls := c.links[int(c.then[s])*c.width:][:len(c.guids)], w.from(w.any, int(s)), w.from(w.falls, int(s))
-	changed := c.ways[int(s)*c.words:][:c.words]
+	was, is, changed := c.ways.from(c.then[s]), w.from(s), c.changed[int(s)*c.words:][:c.words]
 	for at, then := range c.then {
-		if then == topo.None {
-			continue
-		}
-		is := any[at]
-		if falls[at] != noWay {
-			is |= downOnly
-		}
-		if was[then] != is {
+		if then != topo.None && was[then] != is[at] {
 			c.add(changed, topo.SwitchIdx(at))
 			c.any[s] = true
 		}
@@ -146,7 +131,7 @@ func (c *since) destinations(s topo.SwitchIdx, set []uint64) {
 	peers, _ := c.network.graph.Edges(s) // its own ways follow from theirs
 	for _, r := range peers {
 		if c.any[r] {
-			for i, word := range c.ways[int(r)*c.words:][:c.words] {
+			for i, word := range c.changed[int(r)*c.words:][:c.words] {
 				set[i] |= word
 			}
 		}

@@ -1,45 +1,45 @@
 package tree
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 
 	"ibsm/routing"
+	"ibsm/topo"
 )
 
-// ways are the links of the shortest ways between all switches: of those that lead down only, and of those that go up and then down. Up to 126 links are
-// counted; ways with more are none.
+// ways are the links of the shortest ways between all switches: of those that lead down only, and where there is none, of those that go up and then down. Up to 126
+// links are counted; ways with more are none.
 type ways struct {
 	width int     // of a row: a byte for each destination, whole chunks
-	falls []uint8 // by switch * width + destination: links by going down only
-	any   []uint8 // likewise: falls where there is such a way, and otherwise links by going up first
+	links []uint8 // by switch * width + destination: links, and downOnly where they lead down only
 	// uneven is by network.higherSet * width + destination: 0 where the shortest ways from all of these switches have the same number of links.
 	uneven []uint8
 }
 
 const (
-	noWay = 0x7f
-	chunk = 128 // destinations that are searched for at once
-	words = chunk / 8
-	ones  = 0x0101010101010101
-	highs = 0x8080808080808080
+	noWay    = 0x7f // also what masks links
+	downOnly = 0x80
+	chunk    = 128 // destinations that are searched for at once
+	words    = chunk / 8
+	ones     = 0x0101010101010101
+	highs    = 0x8080808080808080
 )
 
 // newWays finds them for all destinations at once: eight in a word, each in seven bits.
 func (n *network) newWays(ctx context.Context) (*ways, error) {
 	count := len(n.level)
 	w := &ways{width: (count + chunk - 1) / chunk * chunk}
-	w.falls, w.any, w.uneven = bytes.Repeat([]uint8{noWay}, count*w.width), make([]uint8, count*w.width), make([]uint8, n.higherSets*w.width)
+	w.links, w.uneven = make([]uint8, count*w.width), make([]uint8, n.higherSets*w.width)
 	return w, routing.Parallel(ctx, n.Workers, w.width/chunk, func() func(int) {
-		above := make([]waysAbove, n.higherSets)
+		above, falls := make([]waysAbove, n.higherSets), make([]uint8, count*chunk)
 		return func(i int) {
 			for _, s := range n.byHeight {
 				least := allOf(noWay)
 				for _, g := range n.down[s] {
-					shortest(&least, w.part(w.falls, int(g.to), i))
+					shortest(&least, falls[int(g.to)*chunk:][:chunk])
 				}
-				row := w.part(w.falls, int(s), i)
+				row := falls[int(s)*chunk:][:chunk]
 				further(row, &least)
 				if int(s)/chunk == i {
 					row[int(s)%chunk] = 0
@@ -53,17 +53,17 @@ func (n *network) newWays(ctx context.Context) (*ways, error) {
 					*from = waysAbove{true, allOf(noWay)}
 					most := allOf(0)
 					for _, r := range n.higher[s] {
-						row := w.part(w.any, int(r), i)
+						row := w.part(w.links, int(r), i)
 						shortest(&from.least, row)
 						longest(&most, row)
 					}
 					unequal(w.part(w.uneven, int(n.higherSet[s]), i), &from.least, &most)
 				}
-				row := w.part(w.any, int(s), i)
+				row := w.part(w.links, int(s), i)
 				further(row, &from.least)
-				for d, links := range w.part(w.falls, int(s), i) {
+				for d, links := range falls[int(s)*chunk:][:chunk] {
 					if links != noWay {
-						row[d] = links
+						row[d] = links | downOnly
 					}
 				}
 			}
@@ -87,10 +87,10 @@ func allOf(links uint64) (all [words]uint64) {
 	return all
 }
 
-// shortest takes the ways of a row where they are shorter.
+// shortest takes the ways of a row where they are shorter, also those that lead down only.
 func shortest(least *[words]uint64, row []uint8) {
 	for k := range least {
-		is, other := least[k], binary.LittleEndian.Uint64(row[8*k:])
+		is, other := least[k], binary.LittleEndian.Uint64(row[8*k:])&^highs
 		longer := atLeast(is, other)
 		least[k] = other&longer | is&^longer
 	}
@@ -99,7 +99,7 @@ func shortest(least *[words]uint64, row []uint8) {
 // longest takes the ways of a row where they are longer.
 func longest(most *[words]uint64, row []uint8) {
 	for k := range most {
-		is, other := most[k], binary.LittleEndian.Uint64(row[8*k:])
+		is, other := most[k], binary.LittleEndian.Uint64(row[8*k:])&^highs
 		longer := atLeast(is, other)
 		most[k] = is&longer | other&^longer
 	}
@@ -126,5 +126,5 @@ func further(row []uint8, least *[words]uint64) {
 	}
 }
 
-// from are the links from a switch, or of a set of them, by destination.
-func (w *ways) from(rows []uint8, row int) []uint8 { return rows[row*w.width:][:w.width] }
+// from are the links from a switch, by destination.
+func (w *ways) from(s topo.SwitchIdx) []uint8 { return w.links[int(s)*w.width:][:w.width] }
