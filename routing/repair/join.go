@@ -123,21 +123,18 @@ func (j *joiner) joinAll(ctx context.Context) (later []target, err error) {
 			return nil, err
 		}
 	}
-	for _, some := range j.batches() {
-		looks := make([]look, len(some))
-		err := routing.Parallel(ctx, j.Workers, (len(some)+together-1)/together, func() func(int) {
-			l := newLooker(j)
-			return func(item int) {
-				for i := item * together; i < min((item+1)*together, len(some)); i++ {
-					looks[i] = l.look(some[i])
-				}
-			}
-		})
-		if err != nil {
+	batches := j.batches()
+	next := j.lookAhead(ctx, batches[0])
+	for i := range batches {
+		looks := <-next
+		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		for i := range looks {
-			l := &looks[i]
+		if i+1 < len(batches) {
+			next = j.lookAhead(ctx, batches[i+1])
+		}
+		for k := range looks {
+			l := &looks[k]
 			order := l.sls
 			if l.alone {
 				order = 0 // no route to it is left that this one could go with: the load of ports decides
@@ -149,6 +146,24 @@ func (j *joiner) joinAll(ctx context.Context) (later []target, err error) {
 		}
 	}
 	return later, nil
+}
+
+// lookAhead looks at some LIDs while switches are joined to others. When ctx is done what it finds means nothing.
+func (j *joiner) lookAhead(ctx context.Context, some []target) <-chan []look {
+	done := make(chan []look, 1)
+	go func() {
+		looks := make([]look, len(some))
+		_ = routing.Parallel(ctx, j.Workers, (len(some)+together-1)/together, func() func(int) {
+			l := newLooker(j)
+			return func(item int) {
+				for i := item * together; i < min((item+1)*together, len(some)); i++ {
+					looks[i] = l.look(some[i])
+				}
+			}
+		})
+		done <- looks
+	}()
+	return done
 }
 
 // together is how many LIDs are one item of work, and mostLooked up to how many routes of broken switches what is found for them is kept at a time.

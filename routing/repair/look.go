@@ -38,6 +38,7 @@ type looker struct {
 	broken  []topo.SwitchIdx
 	nearest []topo.SwitchIdx   // of the broken switches, nearest first; without those that no cable leads from
 	waiting [][]topo.SwitchIdx // by links
+	memory  []choice           // what is left of it is for choices of further LIDs
 	last    look               // if it was alone
 }
 
@@ -74,10 +75,7 @@ func (l *looker) look(t target) look {
 		is.ways, is.choices = l.last.ways, l.last.choices // ways are those of the LID before
 	} else {
 		l.measure()
-		for _, s := range l.nearest {
-			is.choices = l.choose(is.choices, s)
-			is.ways = append(is.ways, way{s, int32(len(is.choices))})
-		}
+		l.choose(&is)
 	}
 	is.before = make([]uint8, len(is.ways))
 	for i := range is.ways {
@@ -87,15 +85,28 @@ func (l *looker) look(t target) look {
 	return is
 }
 
-// choose adds the choices of a broken switch.
-func (l *looker) choose(choices []choice, s topo.SwitchIdx) []choice {
-	peers, ports := l.graph.Edges(s)
-	for e, r := range peers {
-		if l.links[r] == l.links[s]-1 {
-			choices = append(choices, choice{r, ports[e]})
-		}
+// choose finds the choices of the broken switches.
+func (l *looker) choose(is *look) {
+	most := 0
+	for _, s := range l.nearest {
+		peers, _ := l.graph.Edges(s)
+		most += len(peers)
 	}
-	return choices
+	if cap(l.memory) < most {
+		l.memory = make([]choice, 0, max(most, 1<<14))
+	}
+	is.choices, is.ways = l.memory[:0], make([]way, 0, len(l.nearest))
+	for _, s := range l.nearest {
+		peers, ports := l.graph.Edges(s)
+		nearer := l.links[s] - 1
+		for e, r := range peers {
+			if l.links[r] == nearer {
+				is.choices = append(is.choices, choice{r, ports[e]})
+			}
+		}
+		is.ways = append(is.ways, way{s, int32(len(is.choices))})
+	}
+	l.memory = is.choices[len(is.choices):]
 }
 
 // measure finds the links from each broken switch, by Dijkstra's algorithm from the
