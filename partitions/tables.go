@@ -38,6 +38,7 @@ type Settings struct {
 	Enforce       Enforcement
 	AllowBoth     bool // Both means two keys rather than a full one (allow_both_pkeys)
 	ForgetIndexes bool // the index of a key that was removed is free for any other (keep_pkey_indexes FALSE)
+	FullAtSwitch  bool // ports of switches get the key of a full member also where they hold that of a limited one
 }
 
 // Port names an end port by its GUID, or an external port of a switch by the switch's
@@ -261,7 +262,7 @@ func (c *compiler) endPort(p topo.PortIdx) {
 // the adapter or router behind it may send or receive by its target table. It gets the keys of
 // full members, unlike from OpenSM: a packet that a limited member sends carries the
 // limited key, which matches no other limited key (IBA 10.9.3), and would not come in. The
-// limited key of a limited member stays where it stands, since devices that go by the base
+// limited key of a limited member stays where it stands, unless the settings say otherwise, since devices that go by the base
 // alone have worked with it. Between switches nothing is checked.
 func (c *compiler) external(p topo.PortIdx) {
 	port := &c.t.Ports[p]
@@ -281,7 +282,7 @@ func (c *compiler) external(p topo.PortIdx) {
 		if slices.ContainsFunc(at.want, func(k mad.PKey) bool { return k.Base() == m.key.Base() }) {
 			continue
 		}
-		if full := m.key | mad.FullMember; port.PKeys.Has(full) || !port.PKeys.Has(m.key) {
+		if full := m.key | mad.FullMember; c.Settings.FullAtSwitch || port.PKeys.Has(full) || !port.PKeys.Has(m.key) {
 			at.want = append(at.want, full)
 		} else {
 			at.want = append(at.want, m.key)

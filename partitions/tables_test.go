@@ -241,6 +241,11 @@ func TestStandingKeys(t *testing.T) {
 		if got := out.Want[sw].Keys(); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", member, got, want)
 		}
+		l.Ports[sw].PKeys = topo.NewPKeyTable([]mad.PKey{0x7fff, 0x0010})
+		out = l.apply(l.parse("S=0x10: SELF=full, 0x100003="+member+";"), Settings{FullAtSwitch: true})
+		if got := out.Want[sw].Keys(); !out.Want[sw].Has(0xffff) || !out.Want[sw].Has(0x8010) || out.Want[sw].Has(0x7fff) || out.Want[sw].Has(0x0010) {
+			t.Errorf("%s: %v, want the keys of full members", member, got)
+		}
 	}
 }
 
