@@ -299,6 +299,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.Sweep.Settings.PortMKeys = c.mkeysInForce(next, l)
 	_, has := next.secret(l)
 	cfg.Sweep.Settings.MKeyPerPort = conf.MKeyPerPort.In(l.Config) && has
+	cfg.Sweep.Settings.Keyless = cfg.Sweep.Settings.PortMKeys.On() && !has
 	cfg.Registrar.Mirror = c.mirroring(next, &cfg, l, chosen)
 	cfg.Elect.Unmirrored = !cfg.Registrar.Mirror.On()
 	cfg.PrefixRoutes = next.routes
