@@ -375,6 +375,36 @@ func TestPortMKeysNewHost(t *testing.T) {
 	b.mustBeWhole(first)
 }
 
+// Of two managers without a seed that start on a cold fabric at the same time, or one after the other, one becomes master, and the other one its standby.
+func TestPortMKeysNobodyHasSeed(t *testing.T) {
+	other, err := keys.New(bytes.NewReader([]byte("the seed of a manager on its own")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := nettest.Generate(t, "fattree:k=4")
+	for _, later := range []time.Duration{0, 50 * time.Microsecond, 200 * time.Microsecond, 400 * time.Microsecond, 5 * time.Millisecond, time.Second} {
+		b := newHarness(t, n, fabric.Config{Seed: 1})
+		first := b.add(firstHost(n), drawn(subnetSecret))
+		b.pass(later)
+		cfg := drawn(other)
+		cfg.Elect.Priority = 15
+		second := b.add(host(n, 5), cfg)
+		b.pass(settling)
+		states := []smp.SMState{first.last(), second.last()}
+		if slices.Sort(states); !slices.Equal(states, []smp.SMState{smp.Standby, smp.Master}) {
+			t.Errorf("%v later: the first was %v, the second %v", later, first.states, second.states)
+		}
+		if later == 0 && slices.Contains(first.states, smp.Master) {
+			t.Errorf("both were master: %v, %v", first.states, second.states)
+		}
+		for _, m := range []*watched{first, second} {
+			if m.last() == smp.Master {
+				b.mustBeWhole(m)
+			}
+		}
+	}
+}
+
 // A standby with the secret that knows nothing of the subnet is let in by the master, which then protects its switches again.
 func TestPortMKeysKnock(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
