@@ -112,13 +112,20 @@ func TestSecurity(t *testing.T) {
 	}
 	text = "security open\n"
 	keyless := Load([]string{"-F", "o.conf"}, env)
-	for _, bad := range []string{"security tenants\n", "security tenants\nm_key 5\nsm_key 6\n", "security tenants\nm_key 5\nsm_key 6\nsa_key 7\n", "m_key 5\nm_key_per_port TRUE\n", "security tenants\nkeys_file /k\nsm_key 1\nimpose sm_key\n", "security tenant\nkeys_file /k\n"} {
+	for _, bad := range []string{"security tenants\n", "security tenants\nm_key 5\nsm_key 6\n", "security tenants\nm_key 5\nsm_key 6\nsa_key 7\nm_key_protection_level 1\n", "security tenants\nm_key 5\nsm_key 6\nsa_key 7\nimpose m_key_lease_period\nm_key_lease_period 0\n",
+		"m_key 5\nm_key_per_port TRUE\n", "m_key_per_port TRUE\nm_key_protection_level 2\n", "m_key_per_port TRUE\nm_key_protection_level 1\nm_key_lease_period 60\n", "security tenants\nkeys_file /k\nsm_key 1\nimpose sm_key\n", "security tenant\nkeys_file /k\n"} {
 		text = bad
 		if err := Load([]string{"-F", "o.conf"}, env).Report.Err(Start); err == nil {
 			t.Errorf("%q starts", bad)
 		}
 		if _, _, _, err := keyless.Reread(env); err == nil {
 			t.Errorf("%q is reloaded", bad)
+		}
+	}
+	for lines, bad := range map[string]bool{"": false, "state_dir none\n": true} {
+		text = "security tenants\nm_key 5\nsm_key 6\nsa_key 7\n" + lines
+		if l := Load([]string{"-F", "o.conf"}, env); (l.Report.Err(Start) != nil) != bad || l.MakesSeed() == bad {
+			t.Errorf("%q: a seed is made: %v; %v", text, l.MakesSeed(), l.Report)
 		}
 	}
 }
@@ -170,8 +177,7 @@ func TestKeysStayHidden(t *testing.T) {
 }
 
 // TestSecuredConfigurations: of an opensm.conf after NVIDIA's security guide, and of one after the runbook of its controller, every line
-// takes effect, or a note says what becomes of it, and nothing is complained of. M_Keys of ports need keys_file beside them: without it the
-// start is refused, with what to add.
+// takes effect, or a note says what becomes of it, and nothing is complained of. M_Keys of ports follow from keys_file, or without it from a seed that the manager makes.
 func TestSecuredConfigurations(t *testing.T) {
 	const guide = `m_key 0x5eed5eed5eed5eed
 m_key_per_port TRUE
@@ -212,8 +218,8 @@ topo_config_enabled TRUE
 	secret, _ := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
 	file, readable, text := secret.Text(), error(nil), ""
 	env := secretEnvironment(t, &text, &file, &readable)
-	for name, lines := range map[string]string{"security guide": guide, "runbook": runbook} {
-		text = lines + "keys_file /k\n"
+	for name, lines := range map[string]string{"security guide": guide, "runbook": runbook, "security guide, keys_file": guide + "keys_file /k\n", "runbook, keys_file": runbook + "keys_file /k\n"} {
+		text = lines
 		l := Load([]string{"-F", "o.conf"}, env)
 		noted := map[int]bool{}
 		for _, f := range l.Report {
@@ -236,9 +242,8 @@ topo_config_enabled TRUE
 				t.Errorf("%s: %s is %s, from %v, with effect %v; %v", name, line, k.Format(s.Value), s.Source, k.Effect, err)
 			}
 		}
-		text = lines
-		if err := Load([]string{"-F", "o.conf"}, env).Report.Err(Start); err == nil || !strings.Contains(err.Error(), "name FILE as keys_file") {
-			t.Errorf("%s, without keys_file: %v", name, err)
+		if l.MakesSeed() == strings.Contains(lines, "keys_file") {
+			t.Errorf("%s: a seed is made: %v", name, l.MakesSeed())
 		}
 	}
 }

@@ -60,6 +60,7 @@ type inForce struct {
 	port       mad.GUID
 	from       *masterPolicy // takes precedence over own and partitions; nil for none
 	mkeys      mkeyNumber
+	seed       portSeed
 	links      *sick.Kept            // which are sick, and which are out of use; nil before the port is open
 	record     sweep.RoutesRecord    // of the routes in force, or of those of the master that is followed
 	keyless    bool                  // ports were to have M_Keys of their own, without a secret; this was logged
@@ -135,6 +136,10 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 			}
 		}
 		routes := c.readRoutes(was.own)
+		seed, err := c.seedAgain(was.seed, seedPath(was.own, port))
+		if err != nil {
+			return cfg, refusal{err}
+		}
 		begun := c.swap(was, func(next *inForce) {
 			next.mkeys = newer(next.mkeys, c.kept.mkeyNumber())
 			if next.links == nil {
@@ -143,6 +148,7 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 				c.adopt(next.links)
 			}
 			next.port, next.routes, next.files = port, routes, files
+			next.seed = seed
 			for _, w := range warnings {
 				c.logger.Warn(w.Error())
 			}
@@ -188,10 +194,16 @@ type reread struct {
 	engines    engineRead
 	modules    moduleLog
 	rules      sickRules
+	seed       portSeed
 }
 
 func (c *configuration) readAgain(was *inForce) (r reread) {
 	r.config, r.changed, r.report, r.err = was.own.Reread(Environment)
+	var err error
+	if r.seed, err = c.seedAgain(was.seed, was.seed.path); err != nil { // as with an error in keys_file
+		r.report = append(r.report, conf.Finding{Error: diag.Error{Position: diag.Position{File: was.seed.path}, Text: err.Error()}, Severity: conf.Refusal})
+		r.config, r.changed, r.err = was.own, nil, err
+	}
 	r.partitions = readPartitions(r.config, was.port)
 	r.qos = readQoS(r.config)
 	r.routes = c.readRoutes(r.config)
@@ -232,7 +244,7 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 		c.setLog(next.own, read.changed)
 		c.logger.Info("configuration reloaded", "file", next.own.ConfigFile, "changed", strings.Join(read.changed, ","))
 	}
-	next.routes = read.routes
+	next.routes, next.seed = read.routes, read.seed
 	c.setModules(read.modules)
 	rules := c.useRules(read.rules)
 	c.takeEngineFiles(next, &read.engines)
@@ -285,7 +297,9 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.PortGroups = next.engineFiles().known(next.qosPolicy(l).groups())
 	cfg.Registrar.Groups = pathGroups(chosen, l, cfg.QoS)
 	cfg.Sweep.Settings.PortMKeys = c.mkeysInForce(next, l)
-	cfg.Sweep.Settings.MKeyPerPort = conf.MKeyPerPort.In(l.Config) && cfg.Sweep.Settings.PortMKeys.On()
+	_, has := next.secret(l)
+	cfg.Sweep.Settings.MKeyPerPort = conf.MKeyPerPort.In(l.Config) && has
+	cfg.Sweep.Settings.Keyless = cfg.Sweep.Settings.PortMKeys.On() && !has
 	cfg.Registrar.Mirror = c.mirroring(next, &cfg, l, chosen)
 	cfg.Elect.Unmirrored = !cfg.Registrar.Mirror.On()
 	cfg.PrefixRoutes = next.routes
@@ -295,7 +309,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	next.shown = next.from.shown(next.differs)
 	c.show(server.Rules{
 		Engines: conf.RoutingEngine.In(l.Config), Mirrored: next.shown,
-		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Window: conf.RerouteWindow.In(l.Config), Keys: keysOf(l.Config, &cfg.Sweep.Settings),
+		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Window: conf.RerouteWindow.In(l.Config), Keys: next.keysShown(l, &cfg.Sweep.Settings),
 	})
 	return cfg
 }
@@ -383,6 +397,8 @@ func (c *configuration) Settings() []ctl.Setting {
 		switch {
 		case k.Kind == conf.X64 && k.Group() == "keys":
 			shown.Value, shown.Note = "-", "not shown"
+		case k == conf.KeysFile.Key() && now.seed.inUse && conf.KeysFile.In(l.Config) == "":
+			shown.Note = "M_Keys of ports follow from the seed in " + now.seed.path
 		case k == conf.PartitionConfigFile.Key() && chosen != now.partitions:
 			shown.Note = "partitions are those of " + now.from.of.String()
 		case k.Unset != "" && !shown.Chosen:

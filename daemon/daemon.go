@@ -128,7 +128,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	d.writeDumps(ctx)
 	d.serveConsole(ctx)
 	d.tasks.run(ctx, d.watchdog)
-	d.tasks.run(ctx, d.current.rotatePeriodically)
+	d.tasks.run(ctx, d.current.tendMKeys)
 	d.tasks.run(ctx, d.watchLinks)
 	d.tasks.atEnd(func() { d.notify.say("STOPPING=1") })
 	return nil

@@ -71,6 +71,9 @@ func warnOfDefaultKeys(l *conf.Loaded, logger *slog.Logger) {
 	if mirrors := (&mirror.Config{SMKey: e.SMKey, MKey: mad.MKey(conf.MKey.In(l.Config)), DefaultKeys: conf.MirrorWithDefaultKeys.In(l.Config)}); !mirrors.On() {
 		logger.Info("no mirroring with default keys: after a takeover clients are asked to register again; see docs/failover.md")
 	}
+	if l.MakesSeed() && e.SMKey <= elect.DefaultSMKey {
+		logger.Warn("no standby gets the seed of the M_Keys of ports with the default sm_key: it stays out. Set the same secret sm_key on all managers, or name one secret as their keys_file; see docs/security.md")
+	}
 	if conf.MKey.In(l.Config) != 0 && conf.MKeyProtectionLevel.Chosen(l.Config) && conf.MKeyProtectionLevel.In(l.Config) == 0 {
 		logger.Warn("m_key_protection_level 0: any host of the subnet can read the m_key. Set it to 1 or 2; see docs/security.md")
 	}
@@ -99,13 +102,18 @@ func readNames(l *conf.Loaded, logger *slog.Logger) names.Map {
 	return m
 }
 
-// keysOf is what the configuration says of keys, without showing any.
-func keysOf(c *conf.Config, s *sweep.Settings) server.Keys {
+// keysShown is what the configuration says of keys, without showing any.
+func (now *inForce) keysShown(l *conf.Loaded, s *sweep.Settings) server.Keys {
+	c := l.Config
+	seedPath := ""
+	if _, own := l.Secret(); !own && now.seed.inUse {
+		seedPath = now.seed.path
+	}
 	secret := func(k uint64) bool { return k != 0 && k != elect.DefaultSMKey }
 	m := mirror.Config{SMKey: conf.SMKey.In(c), MKey: mad.MKey(conf.MKey.In(c))}
 	return server.Keys{
 		SMKey: secret(conf.SMKey.In(c)), SAKey: secret(conf.SAKey.In(c)), MKey: conf.MKey.In(c) != 0,
-		Ports: s.PortMKeys, PerPort: s.MKeyPerPort,
+		Ports: s.PortMKeys, PerPort: s.MKeyPerPort, SeedPath: seedPath,
 		AllowedSMs: conf.AllowedSMGUIDs.Chosen(c), Mirrored: m.On(),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ibsm/conf"
+	"ibsm/keys"
 	"ibsm/mad"
 	"ibsm/partitions"
 	"ibsm/perf/sick"
@@ -25,20 +26,23 @@ import (
 //	ibsm ruling 3 GUID SOURCE LENGTH QOSLENGTH ENGINELENGTH
 //	ibsm ruling 4 GUID SOURCE LENGTH QOSLENGTH ENGINELENGTH KEYSLENGTH
 //	ibsm ruling 5 GUID SOURCE LENGTH QOSLENGTH ENGINELENGTH KEYSLENGTH LINKSLENGTH
+//	ibsm ruling 6 GUID SOURCE LENGTH QOSLENGTH ENGINELENGTH KEYSLENGTH LINKSLENGTH SEEDLENGTH
 //
 // with the partitions.Source and the length of the settings, which follow in the format of ibsm.toml.
 // In version 2, which is written only where there is a QoS policy, qos-policy.conf is next, and in
 // version 3, which is written only where routing engines have files, these. In version 4, which is written only
 // where ports have, or had, M_Keys of their own, or auto chose the routing engine, its first line is the number of the M_Keys, and its
 // second the record of routes: managers that do not know this one read the first alone. In version 5, which is written only where links are sick, or out
-// of use, it says which. The rest is partitions.conf.
+// of use, it says which. In version 6, which is written only where M_Keys of ports follow from a seed that was made at first use, the file of the
+// seed is next: it is sent encrypted, or not at all. The rest is partitions.conf.
 type policyText struct {
 	of      mad.GUID // the manager whose files it comes from
 	shared  []byte
 	qos     []byte // nil for no policy
 	engines engineFiles
 	mkeys   mkeyNumber
-	links   *sick.Kept // nil for nothing
+	seed    keys.Secret // the zero value for none
+	links   *sick.Kept  // nil for nothing
 	routes  sweep.RoutesRecord
 	source  partitions.Source
 	file    []byte // where the source is a file
@@ -54,9 +58,15 @@ const maxPolicyHead = 80
 
 func (t *policyText) encode() []byte {
 	files, number, links := t.engines.encode(), t.keysPart(), encodeLinks(t.links)
-	lengths := []int{len(t.shared), len(t.qos), len(files), len(number), len(links)}
+	var seed []byte
+	if hasSeed(t.seed) {
+		seed = t.seed.Text()
+	}
+	lengths := []int{len(t.shared), len(t.qos), len(files), len(number), len(links), len(seed)}
 	version := 1
 	switch {
+	case len(seed) > 0:
+		version = 6
 	case len(links) > 0:
 		version = 5
 	case len(number) > 0:
@@ -70,7 +80,7 @@ func (t *policyText) encode() []byte {
 	for _, n := range lengths[:version] {
 		text = fmt.Appendf(text, " %d", n)
 	}
-	return slices.Concat(text, []byte("\n"), t.shared, t.qos, files, number, links, t.file)
+	return slices.Concat(text, []byte("\n"), t.shared, t.qos, files, number, links, seed, t.file)
 }
 
 // keysPart is the number of the M_Keys of ports and the record of routes.
@@ -92,7 +102,7 @@ func decodePolicy(text []byte) (*policyText, error) {
 	var version, source uint8
 	var guid string
 	words := strings.Fields(string(text[:end]))
-	if _, err := fmt.Sscanf(string(text[:end+1]), strings.Replace(policyHead, "%v", "%s", 1), &version, &guid, &source); err != nil || version < 1 || version > 5 || len(words) != 5+int(version) {
+	if _, err := fmt.Sscanf(string(text[:end+1]), strings.Replace(policyHead, "%v", "%s", 1), &version, &guid, &source); err != nil || version < 1 || version > 6 || len(words) != 5+int(version) {
 		return nil, errPolicyText
 	}
 	of, err := mad.ParseGUID(guid)
@@ -100,7 +110,7 @@ func decodePolicy(text []byte) (*policyText, error) {
 		return nil, errPolicyText
 	}
 	rest := text[end+1:]
-	var parts [5][]byte
+	var parts [6][]byte
 	for i, word := range words[5:] {
 		length, err := strconv.Atoi(word)
 		if err != nil || length < 0 || length > len(rest) {
@@ -116,6 +126,11 @@ func decodePolicy(text []byte) (*policyText, error) {
 	t.mkeys, t.routes = decodeMKeyNumber(number), sweep.ParseRoutesRecord(record)
 	if t.links, err = sick.Decode(parts[4]); err != nil {
 		return nil, err
+	}
+	if len(parts[5]) > 0 {
+		if t.seed, err = keys.Parse("the seed of "+guid, parts[5]); err != nil {
+			return nil, err
+		}
 	}
 	if t.engineTexts, err = splitEngineFiles(parts[2]); err != nil {
 		return nil, err
@@ -177,13 +192,14 @@ func newMasterPolicy(text []byte) (*masterPolicy, error) {
 // settingsName names the settings in messages.
 func (t *policyText) settingsName() string { return fmt.Sprintf("settings of %v.toml", t.of) }
 
-// sameFiles reports whether two policies differ in nothing but sick links and the record of routes. Both may be nil.
+// sameFiles reports whether two policies differ in nothing but sick links, the record of routes and the seed of M_Keys. Both may be nil.
 func (p *masterPolicy) sameFiles(o *masterPolicy) bool {
 	if p == nil || o == nil || o.chosen == nil {
 		return false
 	}
 	a, b := p.policyText, o.policyText
 	a.links, b.links, a.routes, b.routes = nil, nil, sweep.RoutesRecord{}, sweep.RoutesRecord{}
+	a.seed, b.seed = keys.Secret{}, keys.Secret{}
 	return bytes.Equal(a.encode(), b.encode())
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // Which M_Keys ports have, where each has its own: those of a number. The number is kept in the store, and sent to standbys with the
-// rest of the policy; with the secret of keys_file it gives the keys. It is no secret, and only grows.
+// rest of the policy; with the secret of keys_file, or with the seed, it gives the keys. It is no secret, and only grows.
 
 // mkeyNumber is the number of the M_Keys of ports. The zero value is for ports that have never had M_Keys of their own.
 type mkeyNumber struct {
@@ -53,29 +53,29 @@ func newer(a, b mkeyNumber) mkeyNumber {
 // mkeysInForce are the number and the M_Keys of ports by a configuration. The number begins with 1 when ports are to have M_Keys of
 // their own for the first time; after that their M_Keys are known as long as the secret is.
 func (c *configuration) mkeysInForce(next *inForce, l *conf.Loaded) keys.Ports {
-	secret, ok := l.Secret()
-	keyless := !ok && conf.MKeyPerPort.In(l.Config)
+	next.takeSeed()
+	next.seed.draw(l)
+	secret, ok := next.secret(l)
+	lacks := l.Once || next.from != nil && next.from.mkeys.number > 0 || !l.MakesSeed() // and will not get one
+	keyless := !ok && conf.MKeyPerPort.In(l.Config) && lacks
 	if keyless && !next.keyless {
-		c.logger.Error("m_key_per_port is TRUE without a secret: ports would get the m_key; name the keys_file of the other managers")
+		c.logger.Error("m_key_per_port is TRUE without a secret: ports would get the m_key; set the same secret sm_key as the other managers, with which the master sends its seed, or name their keys_file")
 	}
 	next.keyless = keyless
 	if key := conf.MKey.In(l.Config); key != next.mkey[0] {
 		next.mkey = [2]uint64{key, next.mkey[0]}
 	}
-	if !ok {
-		return keys.Ports{}
-	}
 	was := next.mkeys
 	if next.from != nil {
 		next.mkeys = newer(next.mkeys, next.from.mkeys)
 	}
-	if next.mkeys.number == 0 && conf.MKeyPerPort.In(l.Config) {
+	if next.mkeys.number == 0 && conf.MKeyPerPort.In(l.Config) && ok {
 		next.mkeys = mkeyNumber{1, c.now().Unix()}
 	}
 	if next.mkeys != was {
 		c.kept.keepMKeys(next.mkeys)
 	}
-	if next.mkeys.number == 0 {
+	if ok && next.mkeys.number == 0 || !ok && !l.MakesSeed() {
 		return keys.Ports{}
 	}
 	return secret.Ports(next.mkeys.number).Beside(next.mkey[0], next.mkey[1])
@@ -85,7 +85,7 @@ func (c *configuration) mkeysInForce(next *inForce, l *conf.Loaded) keys.Ports {
 var (
 	errNoPortMKeys = errors.New("ports have no M_Keys of their own: m_key_per_port is FALSE")
 	errNotMaster   = errors.New("this manager is not master")
-	errNoSecret    = errors.New("ports have no M_Keys of their own: there is no secret; name a keys_file")
+	errNoSecret    = errors.New("ports have no M_Keys of their own: the seed has not been made")
 	errNoSubnet    = errors.New("this manager has not brought the subnet up yet")
 )
 
@@ -120,7 +120,7 @@ func (c *configuration) rotationLeft(p keys.Ports) error {
 func (c *configuration) RotateMKeys() (number uint32, err error) {
 	c.change(func(next *inForce) {
 		l, _ := next.effective()
-		secret, ok := l.Secret()
+		secret, ok := next.secret(l)
 		switch {
 		case !conf.MKeyPerPort.In(l.Config):
 			err = errNoPortMKeys
@@ -145,8 +145,8 @@ func (c *configuration) RotateMKeys() (number uint32, err error) {
 // mkeyCheck is how often it is looked whether periodic_key_update is due.
 const mkeyCheck = time.Second
 
-// rotatePeriodically is periodic_key_update. It runs until ctx is done.
-func (c *configuration) rotatePeriodically(ctx context.Context) {
+// tendMKeys makes the seed of M_Keys where there is none, and is periodic_key_update. It runs until ctx is done.
+func (c *configuration) tendMKeys(ctx context.Context) {
 	var tried time.Time
 	tick := time.NewTicker(mkeyCheck)
 	defer tick.Stop()
@@ -157,6 +157,10 @@ func (c *configuration) rotatePeriodically(ctx context.Context) {
 		case <-tick.C:
 		}
 		now := c.current.Load()
+		if c.needsSeed(now) {
+			c.useSeed(now)
+			continue
+		}
 		l, _ := now.effective()
 		period := conf.PeriodicKeyUpdate.In(l.Config)
 		if period == 0 || !now.master || !conf.MKeyPerPort.In(l.Config) {
@@ -201,7 +205,13 @@ func (c *configuration) tenants() (*sweep.Rules, []ctl.SettingChange, error) {
 		return nil, nil, chosen.Errors.Err()
 	}
 	r := &sweep.Rules{Settings: subnetSettings(l.Config), Partitions: sweepPartitions(&chosen, l.Config)}
-	if secret, ok := l.Secret(); ok {
+	secret, ok := now.secret(l)
+	if !ok && l.MakesSeed() {
+		seed := now.seed
+		seed.draw(l)
+		secret, ok = seed.value, true
+	}
+	if ok {
 		r.Settings.PortMKeys = secret.Ports(now.mkeys.number)
 	}
 	r.Settings.MKeyPerPort = conf.MKeyPerPort.In(l.Config) && r.Settings.PortMKeys.On()

@@ -187,7 +187,7 @@ func TestRotateMKeys(t *testing.T) {
 		held(2)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { c.rotatePeriodically(ctx); close(done) }()
+		go func() { c.tendMKeys(ctx); close(done) }()
 		time.Sleep(59 * time.Minute)
 		must("before its time", 2)
 		time.Sleep(2 * time.Minute)
@@ -219,7 +219,7 @@ func TestRotationClock(t *testing.T) {
 		c.views.Store(&view)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { c.rotatePeriodically(ctx); close(done) }()
+		go func() { c.tendMKeys(ctx); close(done) }()
 		time.Sleep(time.Minute)
 		if got := c.current.Load().mkeys; got != ahead {
 			t.Errorf("of a standby: %+v, want %+v", got, ahead)

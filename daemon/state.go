@@ -34,8 +34,16 @@ const (
 // stateDir is where stores are, "" for nowhere: what is simulated is gone with the
 // simulation, unless somebody wants it kept. A dry run keeps nothing.
 func stateDir(l *conf.Loaded) string {
+	if l.DryRun {
+		return ""
+	}
+	return keptDir(l)
+}
+
+// keptDir is stateDir for those who only read.
+func keptDir(l *conf.Loaded) string {
 	switch dir := conf.StateDir.In(l.Config); {
-	case l.DryRun || dir == "none":
+	case dir == "none":
 		return ""
 	case conf.StateDir.Chosen(l.Config):
 		return dir

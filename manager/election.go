@@ -48,9 +48,12 @@ const (
 	waitsNot  waiting = iota
 	waitsMKey         // it does: others, which may know them, are not to leave the mastership to it
 	hasWaited         // it does not any more, and says so until the next walk: that walk ranks it with others that have waited as long
+	waitsWalk         // it may have to: it has no M_Keys of ports and has not looked yet
 )
 
-func (w waiting) String() string { return [...]string{"not", "for M_Keys", "has waited"}[w] }
+func (w waiting) String() string {
+	return [...]string{"not", "for M_Keys", "has waited", "for the first walk"}[w]
+}
 
 func (a authority) String() string { return [...]string{"unconfirmed", "confirmed"}[a] }
 
@@ -74,6 +77,9 @@ const (
 
 func newElection(cfg *Config) election {
 	e := election{Machine: elect.New(cfg.Elect), reported: notReported}
+	if cfg.Sweep.Settings.Keyless {
+		e.waits = waitsWalk
+	}
 	e.interval = cfg.Elect.PollInterval
 	return e
 }
@@ -235,7 +241,7 @@ func (e *election) answer(fx *effects, d *mad.Datagram, status mad.Status, own *
 	reply := response(d, mad.MethodGetResp)
 	info := e.Answer((*smp.SMInfo)(d.Packet.Data()))
 	info.SetActCount(actCount)
-	if e.waits == waitsMKey {
+	if e.waits == waitsMKey || e.waits == waitsWalk {
 		info.SetSMState(smp.NotActive)
 	}
 	if own.mkey != 0 && d.Packet.MKey() != own.mkey {

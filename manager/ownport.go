@@ -50,7 +50,7 @@ var doubtful = map[discover.Doubt]ownPortState{
 // doubts are what the log says about them.
 var doubts = [ownPortIsolated + 1]string{
 	ownPortDown:     osmlog.PortIsDown,
-	ownPortSilent:   "our own port does not answer: nothing is changed, and no node is given up, until it does. It may have an M_Key that this manager does not know: keys_file, m_key",
+	ownPortSilent:   "our own port does not answer: nothing is changed, and no node is given up, until it does. It may have an M_Key that this manager does not know: keys_file, the seed in state_dir, m_key",
 	ownPortLossy:    "many packets of this manager are lost: no node is given up for being silent",
 	ownPortIsolated: "most nodes fell silent at once: the trouble may be at our own port, and no node is given up for it",
 }

@@ -66,7 +66,7 @@ func (s *Sweeper) keys() (k discover.Keys) {
 		return restored.Behind[plan.Key{Node: guid, Port: num}]
 	}
 	k.Silent = s.knownSilent(last)
-	k.Prove = wanted.Ports.On()
+	k.Prove, k.Keyless = wanted.Ports.On(), s.cfg.Settings.Keyless
 	return k
 }
 

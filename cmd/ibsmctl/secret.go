@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +14,7 @@ import (
 
 	"ibsm/cmd/cli"
 	"ibsm/keys"
+	"ibsm/store"
 )
 
 // addSecretVerbs adds the verbs that make and carry the file of keys_file. They ask no manager.
@@ -94,16 +94,7 @@ func readSecret(file string) (s keys.Secret, err error) {
 
 // writeSecret writes a new file that only its owner can read, whole or not at all.
 func writeSecret(file string, s *keys.Secret, stdout io.Writer) (err error) {
-	temporary, err := os.CreateTemp(filepath.Dir(file), ".keys-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name())
-	_, err = temporary.Write(s.Text())
-	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
-		return err
-	}
-	if err := os.Link(temporary.Name(), file); errors.Is(err, fs.ErrExist) { // which does not replace a file
+	if err = store.WriteSecret(file, s.Text(), false); errors.Is(err, fs.ErrExist) {
 		return cli.WithHint(fmt.Errorf("%s exists already", file), "a subnet whose managers have lost their secret cannot be managed until its M_Key leases end, and without leases not at all: keep the old one until all managers have the new one")
 	} else if err != nil {
 		return err

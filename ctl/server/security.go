@@ -24,6 +24,7 @@ type Keys struct {
 	Mirrored           bool       // registrations are mirrored to standbys
 	Ports              keys.Ports // M_Keys of ports
 	PerPort            bool       // ports are to have them
+	SeedPath           string     // the file of the seed that they follow from; "" for keys_file
 }
 
 // maxSecurityPorts is how many ports a rule names.
@@ -145,7 +146,11 @@ func (s *subnet) judgePortMKeys(k *Keys) ctl.SecurityRule {
 		return ctl.SecurityRule{Rule: "m_key_per_port", State: ctl.RuleFails, Text: "all ports have one M_Key: who learns that of one port knows all", Do: "set m_key_per_port TRUE"}
 	}
 	former, others := 0, 0
-	r := s.atPorts("m_key_per_port", fmt.Sprintf("ports have their own M_Keys, of number %d", k.Ports.Number()), "have another M_Key than their own", "see ibsmctl why for the port; ports that have just come up get theirs in the next sweep",
+	text := fmt.Sprintf("ports have their own M_Keys, of number %d", k.Ports.Number())
+	if k.SeedPath != "" {
+		text += " and the seed in " + k.SeedPath
+	}
+	r := s.atPorts("m_key_per_port", text, "have another M_Key than their own", "see ibsmctl why for the port; ports that have just come up get theirs in the next sweep",
 		func(p topo.PortIdx) (bool, bool) {
 			t := s.view.Topo
 			held := t.MKey(p)

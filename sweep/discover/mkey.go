@@ -25,6 +25,8 @@ type Keys struct {
 	// Prove has an agent that answers without showing its M_Key asked with the next key: at protection
 	// level 1 it takes none for an attack.
 	Prove bool
+	// Keyless has links behind which nobody answers counted also where no agent with an M_Key was found.
+	Keyless bool
 }
 
 // try is the number of the key that a request shows, in an item's number; of a request to an agent that is known, at least that of

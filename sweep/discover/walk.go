@@ -408,7 +408,7 @@ func (m *Machine) smInfo(e topo.End, info *smp.SMInfo, ok bool) {
 
 // finish judges what was not answered.
 func (m *Machine) finish() {
-	if !m.keyed {
+	if !m.keyed && !m.cfg.Keys.Keyless {
 		m.res.Unproved, m.res.Refusing = 0, 0
 	}
 	for n := range int32(m.b.Len()) {

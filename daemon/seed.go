@@ -1,0 +1,162 @@
+package daemon
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"ibsm/conf"
+	"ibsm/keys"
+	"ibsm/mad"
+	"ibsm/manager"
+	"ibsm/store"
+	"ibsm/sweep/elect"
+)
+
+// The seed of the M_Keys of ports, where no keys_file has a secret from which they follow. The first master that needs it has it on disk before it
+// sends an M_Key: beside the state store, in the format of keys_file. Standbys get it with the policy of the master, encrypted or not at all.
+
+// seedFile is its name, below state_dir and the port's GUID.
+const seedFile = "keys"
+
+// seedPath is the file of a port's manager, "" where nothing is kept: then the seed is in memory only.
+func seedPath(l *conf.Loaded, port mad.GUID) string {
+	dir := keptDir(l)
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, port.String(), seedFile)
+}
+
+// readSeed reads the seed from a file, the zero value where there is no file. The error says what is wrong and what to do.
+func readSeed(path string) (seed keys.Secret, err error) {
+	if path == "" {
+		return seed, nil
+	}
+	text, err := readSecret(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return seed, nil
+	}
+	if err == nil {
+		seed, err = keys.Parse(path, text)
+	}
+	if err != nil {
+		return seed, fmt.Errorf("the seed of the M_Keys of ports cannot be read: %w; put back %s from a standby, or remove it: then ports open at the end of their leases, and get M_Keys of a new seed", err, path)
+	}
+	return seed, nil
+}
+
+// writeSeed writes the seed to a file, which is on disk after that. Without replace a file that is there is left alone: fs.ErrExist.
+func writeSeed(path string, seed *keys.Secret, replace bool) error {
+	if path == "" {
+		return nil
+	}
+	return store.WriteSecret(path, seed.Text(), replace)
+}
+
+// portSeed is the seed of a manager. The zero value is none. One that is only drawn is of no port: with it this manager treats a subnet whose ports have
+// M_Keys of a seed that it does not know as any other whose secret it does not know, and waits.
+type portSeed struct {
+	value  keys.Secret
+	inUse  bool   // it is in its file, and ports may get M_Keys of it
+	path   string // its file; "" before the port is open, and where nothing is kept
+	reason string // why it could not be kept, as logged last
+}
+
+// hasSeed reports whether there is one.
+func hasSeed(seed keys.Secret) bool { return seed != (keys.Secret{}) }
+
+// secret is what the M_Keys of ports follow from: the secret of keys_file, or else the seed. ok is false where ports cannot have them yet. The m_key
+// cannot be it: it is shown to agents that nobody knows.
+func (s *inForce) secret(l *conf.Loaded) (secret keys.Secret, ok bool) {
+	if secret, ok = l.Secret(); ok {
+		return secret, true
+	}
+	return s.seed.value, s.seed.inUse
+}
+
+// draw draws a seed where one may be needed.
+func (s *portSeed) draw(l *conf.Loaded) {
+	if !hasSeed(s.value) && l.MakesSeed() {
+		s.value, _ = keys.New(rand.Reader) // which does not fail
+	}
+}
+
+// seedAgain is the seed of a port's manager, by the file as it is now. One that is in use and whose file is gone is written again.
+func (c *configuration) seedAgain(was portSeed, path string) (seed portSeed, err error) {
+	seed = was
+	seed.path = path
+	value, err := readSeed(path)
+	switch {
+	case err != nil:
+		return was, err
+	case hasSeed(value):
+		seed.value, seed.inUse = value, true
+	case was.inUse && path == was.path && path != "":
+		c.logger.Warn("the file of the seed of M_Keys is gone, and is written again", "file", path)
+		c.keepSeed(&seed)
+	}
+	return seed, nil
+}
+
+// keepSeed replaces the file of the seed.
+func (c *configuration) keepSeed(seed *portSeed) {
+	if err := writeSeed(seed.path, &seed.value, true); err != nil {
+		c.logger.Error(noSeedKept, "file", seed.path, "reason", err)
+	}
+}
+
+const noSeedKept = "the seed of the M_Keys of ports cannot be kept: free disk space or fix the permissions"
+
+// needsSeed reports whether ports are to get M_Keys of a seed that none has yet: this manager is master, and more of the subnet than its own port answers it.
+func (c *configuration) needsSeed(now *inForce) bool {
+	l, _ := now.effective()
+	views := c.views.Load()
+	if _, ok := now.secret(l); ok || !now.master || !l.MakesSeed() || l.Once || views == nil {
+		return false
+	}
+	v := (*views)()
+	return v != nil && len(v.Topo.Nodes) > 1
+}
+
+// useSeed keeps the seed that was drawn, and then has ports get M_Keys of it. Where it cannot be kept they stay as they are.
+func (c *configuration) useSeed(now *inForce) {
+	seed, value := now.seed, now.seed.value
+	err := writeSeed(seed.path, &value, false)
+	if errors.Is(err, fs.ErrExist) { // somebody has put it there since the start
+		value, err = readSeed(seed.path)
+	}
+	if err == nil {
+		seed.value, seed.inUse, seed.reason = value, true, ""
+	} else {
+		seed.reason = err.Error()
+	}
+	c.swap(now, func(next *inForce) { // or it is tried again
+		next.seed = seed
+		switch {
+		case err == nil:
+			c.logger.Info("ports get M_Keys of a seed that was made for them: keep a copy (ibsmctl security export)", "file", seed.path)
+			c.send(next)
+		case seed.reason != now.seed.reason:
+			c.logger.Error(noSeedKept, "file", seed.path, "reason", err)
+		}
+	})
+}
+
+// takeSeed takes the seed that a master has sent.
+func (s *inForce) takeSeed() {
+	if s.from != nil && hasSeed(s.from.seed) {
+		s.seed.value, s.seed.inUse = s.from.seed, true
+	}
+}
+
+// sentSeed is the seed that standbys get, the zero value for none: the secret of keys_file is never sent, and without a secret SM_Key
+// everybody could read it, for the m_key is shown to agents that nobody knows.
+func (s *inForce) sentSeed(l *conf.Loaded, cfg *manager.Config) keys.Secret {
+	if _, own := l.Secret(); own || !s.seed.inUse || s.mkeys.number == 0 || cfg.Elect.SMKey <= elect.DefaultSMKey {
+		return keys.Secret{}
+	}
+	return s.seed.value
+}

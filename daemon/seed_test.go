@@ -1,0 +1,302 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ibsm/keys"
+	"ibsm/mad/smp"
+	"ibsm/topo/net/nettest"
+	"ibsm/view"
+	"ibsm/view/viewtest"
+)
+
+// seedless are settings with which the master makes a seed.
+const seedless = "m_key_per_port TRUE\nm_key_protection_level 2\nm_key_lease_period 60\nm_key 0x5eed5eed5eed5eed\nsm_key 0xa11ce0a11ce0a11c\nsa_key 0xb0bb0bb0bb0bb0bb\n"
+
+const anyParts = "Default=0x7fff: ALL=full;\n"
+
+// tending is a fixture whose M_Keys are tended until the test ends. Its subnet has more than one node.
+func tending(t *testing.T, o *fixture) *fixture {
+	t.Helper()
+	v := viewtest.Of(t, nettest.Generate(t, "fattree:k=4"), 0)
+	published := func() *view.View { return v }
+	o.views.Store(&published)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { o.tendMKeys(ctx); close(done) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return o
+}
+
+// seedIn is the seed in a fixture's file, the zero value where there is none.
+func (o *fixture) seedIn() keys.Secret {
+	o.t.Helper()
+	seed, err := readSeed(seedPath(o.own(), 7))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return seed
+}
+
+// mustSeed fails the test where ports do not get M_Keys of a number, 0 for none, of a seed.
+func (o *fixture) mustSeed(when string, seed keys.Secret, number uint32) {
+	o.t.Helper()
+	o.take()
+	s := &o.sent.Sweep.Settings
+	want := seed.Ports(number).Beside(0x5eed5eed5eed5eed, 0)
+	if s.MKeyPerPort != (number > 0) || number > 0 && s.PortMKeys != want {
+		o.t.Errorf("%s: each port has its own %v, of number %d, of the seed %v; want number %d", when, s.MKeyPerPort, s.PortMKeys.Number(), s.PortMKeys == want, number)
+	}
+	if !s.PortMKeys.On() {
+		o.t.Errorf("%s: it does not wait for M_Keys that it does not know", when)
+	}
+}
+
+// TestSeed: the master makes the seed at first use, and no M_Key of it is sent before it is in its file, which only its owner can read. It is read
+// again at a start and a reload, also where the number was lost; a file that is gone is written again; a state directory that was wiped gives another seed.
+func TestSeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := tending(t, newFixture(t, seedless, anyParts))
+		file := seedPath(o.own(), 7)
+		time.Sleep(time.Minute)
+		o.mustSeed("before it is master", keys.Secret{}, 0)
+		if hasSeed(o.seedIn()) {
+			t.Error("one that is not master has made a seed")
+		}
+		// Where it cannot be kept ports stay as they are.
+		if err := os.Mkdir(file, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		o.entered(smp.Master)
+		time.Sleep(time.Minute)
+		o.mustSeed("without a place for it", keys.Secret{}, 0)
+		if n := strings.Count(o.log.String(), noSeedKept); n != 1 {
+			t.Errorf("that it cannot be kept is logged %d times", n)
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * mkeyCheck)
+		seed := o.seedIn()
+		if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 || !hasSeed(seed) {
+			t.Fatalf("the file has mode %v, %v", info.Mode(), err)
+		}
+		o.mustSeed("as master", seed, 1)
+		o.again()
+		o.mustSeed("when the port was opened again", seed, 1)
+		if o.Reload(); o.seedIn() != seed {
+			t.Error("a reload changes the seed")
+		}
+		o.mustSeed("after a reload", seed, 1)
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		if o.Reload(); o.seedIn() != seed {
+			t.Error("a file that is gone is not written again")
+		}
+		o.mustSeed("without the file", seed, 1)
+		if names, err := filepath.Glob(filepath.Join(filepath.Dir(file), ".*")); err != nil || names != nil {
+			t.Errorf("%v, %v are left", names, err)
+		}
+		for _, s := range o.Settings() {
+			if s.Key == "keys_file" && !strings.HasSuffix(s.Note, file) {
+				t.Errorf("of keys_file is shown %q, %q", s.Value, s.Note)
+			}
+		}
+
+		crashed := newFixture(t, seedless, anyParts) // before the number was in the store, or the store was damaged
+		if err := writeSeed(seedPath(crashed.own(), 7), &seed, false); err != nil {
+			t.Fatal(err)
+		}
+		crashed.again()
+		crashed.mustSeed("after a crash", seed, 1)
+
+		wiped := tending(t, newFixture(t, seedless, anyParts))
+		wiped.entered(smp.Master)
+		time.Sleep(2 * mkeyCheck)
+		if other := wiped.seedIn(); other == seed {
+			t.Error("two managers have made the same seed")
+		} else {
+			wiped.mustSeed("after the state directory was wiped", other, 1)
+		}
+		// An island of one node is a manager that the others do not let in yet.
+		island := tending(t, newFixture(t, seedless, anyParts))
+		published := func() *view.View { return viewtest.Of(t, nettest.Generate(t, "fattree:k=4"), 0) }
+		island.views.Store(nil)
+		island.entered(smp.Master)
+		time.Sleep(time.Minute)
+		island.mustSeed("of an island", keys.Secret{}, 0)
+		island.views.Store(&published)
+		time.Sleep(2 * mkeyCheck)
+		island.mustSeed("of a subnet", island.seedIn(), 1)
+	})
+}
+
+// TestBadSeed: a file that is none, that is cut off, that others can read, and a directory are refused at start in one line with what to do. A reload leaves the
+// configuration as it is, and the seed.
+func TestBadSeed(t *testing.T) {
+	seed, err := keys.New(bytes.NewReader(bytes.Repeat([]byte{9}, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(file string) error{
+		"cut off":   func(file string) error { return os.WriteFile(file, seed.Text()[:100], 0o600) },
+		"empty":     func(file string) error { return os.WriteFile(file, nil, 0o600) },
+		"foreign":   func(file string) error { return os.WriteFile(file, []byte("root:x:0:0\n"), 0o600) },
+		"readable":  func(file string) error { return os.Chmod(file, 0o644) },
+		"directory": func(file string) error { return os.Mkdir(file, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newFixture(t, seedless, anyParts)
+			file := seedPath(o.own(), 7)
+			if err := writeSeed(file, &seed, false); err != nil {
+				t.Fatal(err)
+			}
+			o.again()
+			o.mustSeed("at first", seed, 1)
+			if name == "directory" {
+				err = os.Remove(file)
+			}
+			if err = spoil(file); err != nil {
+				t.Fatal(err)
+			}
+			o.write("opensm.conf", seedless+"lmc 1\n")
+			r := o.Reload()
+			if !r.Refused || len(r.Findings) == 0 || o.own().ConfigFile == "" {
+				t.Errorf("the reload is taken: %+v", r)
+			}
+			o.must("after the reload", 0, 0x7fff)
+			o.mustSeed("after the reload", seed, 1)
+			_, err := o.begin(7, nil)
+			if err == nil || !isRefusal(err) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), file) {
+				t.Errorf("the start: %v", err)
+			}
+			digits := hex.EncodeToString(bytes.Repeat([]byte{9}, 8))
+			if strings.Contains(o.log.String(), digits) || err != nil && strings.Contains(err.Error(), digits) {
+				t.Error("the seed is shown")
+			}
+		})
+	}
+}
+
+// TestSeedOfStandby: a standby gets the seed with the policy of its master, keeps it before it uses it, and goes on with it as master, and gives it to others. It does not get
+// it, and says so, where everybody could read it; nor the secret of keys_file.
+func TestSeedOfStandby(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		master := tending(t, newFixture(t, seedless, anyParts))
+		master.entered(smp.Master)
+		standby := newFixture(t, seedless, anyParts)
+		standby.hears(master.sent.Registrar.Mirror.Policy)
+		standby.mustSeed("before there is one", keys.Secret{}, 0)
+		time.Sleep(2 * mkeyCheck)
+		seed := master.seedIn()
+		master.mustSeed("of the master", seed, 1)
+		if !master.sent.Registrar.Mirror.Sealed {
+			t.Error("it is sent to managers that do not encrypt")
+		}
+		standby.hears(master.sent.Registrar.Mirror.Policy)
+		standby.mustSeed("of the standby", seed, 1)
+		if standby.seedIn() != seed {
+			t.Error("the standby has not kept it")
+		}
+		if standby.log.Len() > 0 && strings.Contains(standby.log.String(), "without a secret") {
+			t.Errorf("it complains:\n%s", &standby.log)
+		}
+		standby.entered(smp.Master)
+		third := newFixture(t, seedless, anyParts)
+		third.hears(standby.sent.Registrar.Mirror.Policy)
+		third.mustSeed("of the third", seed, 1)
+		standby.again()
+		standby.mustSeed("started again", seed, 1)
+
+		// Once it was master of another part of the subnet, by a seed of its own.
+		other := tending(t, newFixture(t, seedless, anyParts))
+		other.entered(smp.Master)
+		time.Sleep(2 * mkeyCheck)
+		other.entered(smp.Standby)
+		if other.seedIn() == seed {
+			t.Error("the same seed is made again")
+		}
+		other.hears(master.sent.Registrar.Mirror.Policy)
+		other.mustSeed("of another part", seed, 1)
+		if other.seedIn() != seed {
+			t.Error("the seed of its master is not kept")
+		}
+
+		public := tending(t, newFixture(t, strings.Replace(seedless, "sm_key 0xa11ce0a11ce0a11c", "sm_key 1", 1), anyParts))
+		public.entered(smp.Master)
+		time.Sleep(2 * mkeyCheck)
+		public.mustSeed("with the default sm_key", public.seedIn(), 1)
+		file, _ := secretFile(t)
+		owner := newFixture(t, file+"m_key_per_port TRUE\nm_key_protection_level 2\nm_key_lease_period 60\n", anyParts)
+		owner.entered(smp.Master)
+		owner.take()
+		for name, o := range map[string]*fixture{"with the default sm_key": public, "with keys_file": owner} {
+			p, err := decodePolicy(o.sent.Registrar.Mirror.Policy)
+			if err != nil || hasSeed(p.seed) || p.mkeys.number != 1 || o.sent.Registrar.Mirror.Sealed || bytes.Contains(o.sent.Registrar.Mirror.Policy, []byte("secret")) {
+				t.Errorf("%s: it is sent: %v", name, err)
+			}
+			outsider := newFixture(t, seedless, anyParts)
+			for range 3 {
+				outsider.hears(o.sent.Registrar.Mirror.Policy)
+			}
+			outsider.mustSeed(name, keys.Secret{}, 0)
+			if n := strings.Count(outsider.log.String(), "m_key_per_port is TRUE without a secret"); n != 1 {
+				t.Errorf("%s: that it has none is logged %d times", name, n)
+			}
+			if _, err := os.Stat(seedPath(outsider.own(), 7)); !os.IsNotExist(err) {
+				t.Errorf("%s: it keeps one: %v", name, err)
+			}
+		}
+	})
+}
+
+// TestSeedInPolicy: what a policy has of a seed is read again; garbage is refused without showing it.
+func TestSeedInPolicy(t *testing.T) {
+	seed, err := keys.New(bytes.NewReader(bytes.Repeat([]byte{9}, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &policyText{of: 7, mkeys: mkeyNumber{3, 5}, seed: seed, file: []byte(anyParts)}
+	text := p.encode()
+	if got, err := decodePolicy(text); err != nil || got.seed != seed || got.mkeys != p.mkeys || string(got.file) != anyParts {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := decodePolicy(bytes.Replace(text, []byte("secret 09"), []byte("secret zz"), 1)); err == nil || strings.Contains(err.Error(), "0909") {
+		t.Errorf("a damaged one: %v", err)
+	}
+	p.seed = keys.Secret{}
+	if is := string(bytes.Fields(p.encode())[2]); is != "4" {
+		t.Errorf("a policy without a seed is of version %s", is)
+	}
+}
+
+// TestWriteSeed: without replace a file that is there stays.
+func TestWriteSeed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys")
+	for i, replace := range []bool{false, false, true} {
+		seed, err := keys.New(bytes.NewReader(bytes.Repeat([]byte{byte(i + 1)}, 32)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = writeSeed(file, &seed, replace)
+		if i == 1 {
+			if !os.IsExist(err) || err == fs.ErrExist {
+				t.Errorf("a file that is there: %v", err)
+			}
+			continue
+		}
+		if got, failed := readSeed(file); err != nil || failed != nil || got != seed {
+			t.Errorf("%d: %v, %v", i, err, failed)
+		}
+	}
+}
