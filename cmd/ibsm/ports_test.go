@@ -83,18 +83,17 @@ func TestLMCOfPort0Alike(t *testing.T) {
 // is at the same switch.
 func (w *testSubnet) smInfo() (info smp.SMInfo) {
 	w.t.Helper()
-	w.server.Do(func(f *fabric.Fabric) {
+	return *w.mark(func(f *fabric.Fabric) mad.TID {
 		at, _ := f.FindNode(w.hosts[0])
 		route := mad.MakeRoute(w.ends[0].Port, f.Peer(at).Port)
 		var d mad.Datagram
 		d.LID = mad.PermissiveLID
 		d.Packet.SetDirected(&route, mad.MethodGet, smp.AttrSMInfo, 0)
 		w.tid++
-		w.marker = w.tid
 		d.Packet.SetTID(w.tid)
 		w.clients[0].Send([]mad.Datagram{d})
-	})
-	return *w.await().Data()
+		return w.tid
+	}).Data()
 }
 
 // A manager that starts NOT-ACTIVE says so in its log, and writes nothing. What it answers
