@@ -81,6 +81,7 @@ type SweepPlan struct {
 	Closing     []repair.Route // with CreditLoop: repaired routes, up to repair.MaxUnavoidable, to which no way was found that adds none
 	Unused      bool           // links were added that adopted routes do not use
 	CutOff      []string       // of a preview without something: hosts that cannot be reached then
+	PairsCut    int            // likewise: pairs of ports of hosts that have no way to each other then
 	Drained     []view.Drained // in the order of Config.Drained, then of Config.Avoided
 	Cabling     *view.Cabling  // nil where there is nothing to compare, and nothing held back
 	Unavoidable int            // unhealthy links that are still used, because there is no other path
@@ -157,7 +158,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		out.Lost = append(out.Lost, s.remembered().Nodes[n].GUID)
 	}
 	if j.without != nil {
-		out.CutOff = cutOff(b, j.without)
+		out.CutOff, out.PairsCut = cutOff(b, j.without)
 	}
 	var down []heldBack
 	out.Cabling, down, out.delta.unnamed = j.cabling.check(b)
