@@ -38,7 +38,7 @@ type placer struct {
 	idle  bool // several placers run side by side: near and moved are shared, and only read
 
 	beyond *beyond // nil where all is placed afresh
-	digits *digits // nil where they are not placed
+	batch  *batch  // nil before ports are placed by digits
 }
 
 const unreachable = math.MaxInt32 / 2
