@@ -58,7 +58,8 @@ type SettingChange struct {
 
 // PlanChange is what a plan that computes all routes afresh would change of them.
 type PlanChange struct {
-	CutOff     []string     `json:"cut_off,omitempty"` // hosts that cannot be reached any more, of a plan without something
+	CutOff     []string     `json:"cut_off,omitempty"`   // hosts that cannot be reached any more, of a plan without something
+	PairsCut   int          `json:"pairs_cut,omitempty"` // likewise: pairs of ports of hosts that have no way to each other any more
 	Before     EngineRoutes `json:"before"`
 	After      EngineRoutes `json:"after"`
 	Switches   int          `json:"switches"`   // whose forwarding tables change

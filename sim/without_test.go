@@ -1,7 +1,7 @@
 package sim_test
 
 import (
-	"slices"
+	"fmt"
 	"testing"
 
 	"ibsm/mad"
@@ -10,27 +10,27 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sweep/engines"
 	"ibsm/topo"
-	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
 
-// TestPlanWithout: a plan without a switch or a cable shows the routes, and the hosts that are cut off, as they are when it has really failed.
+// TestPlanWithout: a plan without switches or cables shows the routes, and the hosts that are cut off, as they are when these have really failed.
 func TestPlanWithout(t *testing.T) {
 	for _, c := range []struct {
-		engine, node string
-		port         uint8
-		cut          int
+		engine  string
+		without []string // switches by description, with a port after a colon
+		cut     int
 	}{
-		{"minhop", "spine-01", 0, 0}, {"minhop", "leaf-02", 0, 2}, {"minhop", "agg-01", 2, 0}, {"tree", "spine-01", 0, 0}, {"tree", "leaf-02", 3, 0}, {"updn", "agg-02", 0, 0},
-		{"minhop", "leaf-02", 1, 1},
+		{"minhop", []string{"spine-01"}, 0}, {"minhop", []string{"leaf-02"}, 2}, {"minhop", []string{"agg-01:2"}, 0}, {"tree", []string{"spine-01"}, 0},
+		{"tree", []string{"leaf-02:3"}, 0}, {"updn", []string{"agg-02"}, 0}, {"minhop", []string{"leaf-02:1"}, 1},
+		{"tree", []string{"leaf-02:3", "leaf-02:4"}, 2}, {"minhop", []string{"leaf-02:3", "leaf-02:4"}, 2}, // all uplinks
+		{"tree", []string{"leaf-03", "leaf-04"}, 4}, {"tree", []string{"agg-01", "agg-03"}, 0}, {"minhop", []string{"agg-01", "agg-03"}, 0}, // line cards of a director
 	} {
-		t.Run(c.engine+" "+c.node, func(t *testing.T) {
+		t.Run(fmt.Sprint(c.engine, c.without), func(t *testing.T) {
 			n := nettest.Generate(t, "fattree:k=4")
 			b := newHarness(t, n, fabric.Config{Seed: 1})
 			m := b.comeUp(chainConfig(t, engines.Settings{}, c.engine))
-			node := int32(slices.IndexFunc(n.Nodes, func(o net.Node) bool { return o.Desc == c.node }))
 			before := b.snapshot()
-			plan, err := m.planOf(manager.SweepRequested{Sweep: manager.Plan, Preview: manager.Preview{Without: []routing.SwitchPort{{Switch: n.Nodes[node].GUID, Port: c.port}}}})
+			plan, err := m.planOf(manager.SweepRequested{Sweep: manager.Plan, Preview: manager.Preview{Without: b.items(c.without)}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,11 +38,7 @@ func TestPlanWithout(t *testing.T) {
 				t.Errorf("cut off: %v, want %d", plan.CutOff, c.cut)
 			}
 			b.mustBeAsBefore(before)
-			if c.port == 0 {
-				b.Fabric.NodeDown(node)
-			} else {
-				b.Fabric.Unplug(net.End{Node: node, Port: c.port})
-			}
+			b.fail(b.items(c.without))
 			b.pass(settling)
 			m.sweep(manager.Heavy)
 			v := m.View

@@ -1,8 +1,10 @@
 package sweep
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ibsm/mad"
@@ -107,19 +109,35 @@ func (a *attempts) isUneven(ctx context.Context, tables, others *routing.Tables)
 	return most[0]*4 > most[1]*5, nil
 }
 
-// first returns the tables of the first engine that routes the subnet.
+// first returns the tables of the first engine that routes the subnet, or those of a Steady one that refuses it, repaired: where these have a credit loop,
+// only if others have one, too, or they are in force already.
 func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
 	a.out.Refused = nil
+	var repaired *routed
 	for i := range a.chain {
 		e := &a.chain[i]
 		r, err := a.try(ctx, e, keep)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case repaired != nil && r.credit.Loop != nil:
+			return a.instead(repaired)
+		default:
 			return r
 		}
 		a.out.Refused = append(a.out.Refused, engines.Refusal{Engine: e.Name, Err: err})
+		if r = a.ownRepaired(ctx, e, keep); r == nil {
+			continue
+		}
+		if r.credit.Loop == nil || slices.EqualFunc(r.tables.LFT, a.in.Prev.LFT, bytes.Equal) {
+			return a.instead(r)
+		}
+		repaired = r
+	}
+	if ctx.Err() != nil {
+		return nil
 	}
 	var reasons []string
 	for _, r := range a.out.Refused {
@@ -127,6 +145,58 @@ func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
 	}
 	a.out.Err = fmt.Errorf("routing: %s", strings.Join(reasons, "; "))
 	return nil
+}
+
+// instead says that the routes of an engine that refuses the subnet are repaired.
+func (a *attempts) instead(repaired *routed) *routed {
+	for i := range a.out.Refused {
+		if r := &a.out.Refused[i]; r.Engine == repaired.engine.Name {
+			r.Err = fmt.Errorf("%w; its routes are repaired", r.Err)
+		}
+	}
+	return repaired
+}
+
+// ownRepaired repairs the tables in force of an engine, and returns to those that it computed afresh last, for a subnet that it refuses because of what has been
+// lost since: no more changes than must. They may have a credit loop. It returns nil where another engine's tables are in force, and if ctx is done.
+func (a *attempts) ownRepaired(ctx context.Context, e *engines.Engine, keep routing.Keep) *routed {
+	if !e.Steady || a.state.engine != e.Name || a.in.Prev == nil || a.reroute != keepsRoutes || a.regroup {
+		return nil
+	}
+	first := a.state.base.tables(e.Name, a.out.Topo)
+	if first == nil {
+		return nil
+	}
+	repairs, closing := *e, []repair.Route(nil)
+	repairs.NoCreditLoop = false
+	repairs.Route = func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+		result, err := a.repairTables(ctx, in, fix(a.out, first, a.reserved), nil)
+		if err != nil {
+			return nil, err
+		}
+		closing = result.Unavoidable
+		return result.Tables, nil
+	}
+	r, err := a.try(ctx, &repairs, keep)
+	if err != nil {
+		return nil
+	}
+	r.engine, r.closing = e, closing
+	return r
+}
+
+// repairTables repairs the tables in force, of paths with SLs. first are those to return to.
+func (a *attempts) repairTables(ctx context.Context, in routing.In, first *routing.Tables, sls *routing.SLs) (*repair.Result, error) {
+	tables := *in.Prev
+	tables.SLs = sls
+	problem := repair.In{Topo: in.Topo, LIDs: in.LIDs, Tables: &tables, Base: first, Proof: a.state.credit, Workers: in.Workers}
+	if rules := a.rules(sls, sls != nil); rules != nil {
+		problem.Maps = rules.Maps
+	}
+	if was := a.state.report; was != nil {
+		problem.Was, problem.Good = was.Forwarding(), was.Good()
+	}
+	return repair.Tables(ctx, problem)
 }
 
 // repair keeps the routes found where they work, or returns to those that were found first. Where both together have a credit loop, only the former.
@@ -155,18 +225,11 @@ func (a *attempts) repaired(ctx context.Context, first *routing.Tables) (*routed
 		first = fix(a.out, first, a.reserved) // routes through entries that stay as they are do not return
 	}
 	e.Route = func(ctx context.Context, in routing.In) (*routing.Tables, error) {
-		tables, fitted := *in.Prev, a.state.fitting.State == Fitted
-		if fitted {
-			tables.SLs = a.state.sls
+		var sls *routing.SLs
+		if a.state.fitting.State == Fitted {
+			sls = a.state.sls
 		}
-		problem := repair.In{Topo: in.Topo, LIDs: in.LIDs, Tables: &tables, Base: first, Proof: a.state.credit, Workers: in.Workers}
-		if rules := a.rules(tables.SLs, fitted); rules != nil {
-			problem.Maps = rules.Maps
-		}
-		if was := a.state.report; was != nil {
-			problem.Was, problem.Good = was.Forwarding(), was.Good()
-		}
-		result, err := repair.Tables(ctx, problem)
+		result, err := a.repairTables(ctx, in, first, sls)
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"ibsm/routing/file"
 	"ibsm/routing/lash"
 	"ibsm/routing/minhop"
+	"ibsm/routing/tree"
 	"ibsm/routing/updn"
 	"ibsm/sim/fabric"
 	"ibsm/sweep/engines"
@@ -56,6 +57,74 @@ func TestChain(t *testing.T) {
 	c := b.walk().Task(1).Run(t.Context())
 	if c.Tables != nil || c.Engine != "" || c.Err == nil || !strings.Contains(c.Err.Error(), "refuses: switch 7 is not one; breaks: the proof") {
 		t.Errorf("engine %q, error %v", c.Engine, c.Err)
+	}
+}
+
+// TestRefusedAfterLoss: the routes of an engine that changes as little as it must, and that refuses the subnet after a loss, are repaired: all others stay,
+// and none are those of the next engine. When it routes the subnet again, all is as at first. Where it refuses from the beginning, or routes are computed
+// afresh, the next engine routes.
+func TestRefusedAfterLoss(t *testing.T) {
+	refuses := false
+	steady := engines.Engine{Name: "steady", Steady: true, NoCreditLoop: true, Route: func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+		if refuses {
+			return nil, errors.New("something is missing")
+		}
+		return tree.Route(ctx, in)
+	}}
+	b := newHarness(t, "fattree:k=4", Config{Engines: engines.Chain{steady, engines.MinHop}})
+	was := b.heavy().Tables.LFT
+	leaf := int32(slices.IndexFunc(b.net.Nodes, func(n net.Node) bool { return n.Desc == "leaf-05" }))
+	lost := net.End{Node: leaf, Port: 3}
+	refuses = true
+	b.fabric.LinkDown(lost)
+	b.fabric.Advance(b.fabric.Now())
+	out := b.heavy()
+	if out.Engine != "steady" || len(out.Refused) != 1 || out.Refused[0].String() != "steady: something is missing; its routes are repaired" || out.CreditLoop != nil || out.Report.Bad() > 0 {
+		t.Fatalf("engine %q, refused %v, loop %v, %v", out.Engine, out.Refused, out.CreditLoop, out.Report.Count)
+	}
+	tracer, moved := routing.NewTracer(out.Topo, out.LIDs), 0
+	passed := func(at topo.SwitchIdx, lid int) bool { // its way was over the link
+		for range routing.MaxTrace {
+			port := was[at][lid]
+			end := net.End{Node: int32(slices.IndexFunc(b.net.Nodes, func(n net.Node) bool { return n.GUID == out.Topo.Nodes[out.Topo.Switches[at]].GUID })), Port: port}
+			if end == lost || end == b.net.Nodes[lost.Node].Ports[lost.Port].Peer {
+				return true
+			}
+			if at = tracer.Next(at, port); at == topo.None {
+				return false
+			}
+		}
+		return false
+	}
+	for s, row := range out.Tables.LFT {
+		for lid, port := range row {
+			if port == was[s][lid] {
+				continue
+			}
+			if moved++; !passed(topo.SwitchIdx(s), lid) {
+				t.Errorf("switch %d LID %d: port %d, and was %d, by which packets arrive", s, lid, port, was[s][lid])
+			}
+		}
+	}
+	if moved == 0 {
+		t.Error("nothing passed the link")
+	}
+	if b.heavy(); wroteRoutes(b) {
+		t.Error("another sweep writes routes")
+	}
+	refuses = false
+	b.fabric.LinkUp(lost)
+	b.fabric.Advance(b.fabric.Now())
+	if out = b.heavy(); out.Engine != "steady" || out.Refused != nil || !slices.EqualFunc(out.Tables.LFT, was, slices.Equal) {
+		t.Errorf("engine %q, refused %v, or routes are not as at first", out.Engine, out.Refused)
+	}
+	refuses = true
+	b.Reroute()
+	if out = b.heavy(); out.Engine != "minhop" || len(out.Refused) != 1 || out.Refused[0].String() != "steady: something is missing" {
+		t.Errorf("a reroute: engine %q, refused %v", out.Engine, out.Refused)
+	}
+	if out = b.heavy(); out.Engine != "minhop" || wroteRoutes(b) {
+		t.Errorf("after a reroute: engine %q, routes written %v", out.Engine, wroteRoutes(b))
 	}
 }
 

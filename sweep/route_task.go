@@ -81,6 +81,7 @@ type SweepPlan struct {
 	Closing     []repair.Route // with CreditLoop: repaired routes, up to repair.MaxUnavoidable, to which no way was found that adds none
 	Unused      bool           // links were added that adopted routes do not use
 	CutOff      []string       // of a preview without something: hosts that cannot be reached then
+	PairsCut    int            // likewise: pairs of ports of hosts that have no way to each other then
 	Drained     []view.Drained // in the order of Config.Drained, then of Config.Avoided
 	Cabling     *view.Cabling  // nil where there is nothing to compare, and nothing held back
 	Unavoidable int            // unhealthy links that are still used, because there is no other path
@@ -125,6 +126,7 @@ type delta struct {
 	auto        bool
 	routes      RoutesRecord
 	base        *base
+	engine      string
 	members     *engines.Members
 	indexes     partitions.Indexes // nil: unchanged
 	groups      map[mad.GUID]*groups
@@ -141,7 +143,7 @@ func (s *state) apply(d *delta) {
 	s.settings, s.values, s.report, s.foreign, s.adopted, s.groups = d.settings, d.values, d.report, d.foreign, d.adopted, d.groups
 	s.auto, s.routes, s.unnamed = d.auto, d.routes, d.unnamed
 	s.sls, s.credit, s.rules, s.fitting, s.readLanes = d.sls, d.credit, d.rules, d.fitting, s.readLanes && d.adopted
-	s.closing, s.base, s.members = d.closing, d.base, d.members
+	s.closing, s.base, s.engine, s.members = d.closing, d.base, d.engine, d.members
 	if d.indexes != nil {
 		s.pkeys.indexes = d.indexes
 	}
@@ -157,7 +159,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		out.Lost = append(out.Lost, s.remembered().Nodes[n].GUID)
 	}
 	if j.without != nil {
-		out.CutOff = cutOff(b, j.without)
+		out.CutOff, out.PairsCut = cutOff(b, j.without)
 	}
 	var down []heldBack
 	out.Cabling, down, out.delta.unnamed = j.cabling.check(b)
@@ -211,7 +213,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed, out.Absent = a.lids, a.conflicts, a.exhausted, a.reclaimed, a.absent
 	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.pkeys.indexes)
 	d.indexes = out.Partitions.Remember
-	d.report, d.sls, d.proof, d.base, d.members = s.report, s.sls, proof{s.credit, s.rules, nil, s.fitting}, s.base, s.members
+	d.report, d.sls, d.proof, d.base, d.engine, d.members = s.report, s.sls, proof{s.credit, s.rules, nil, s.fitting}, s.base, s.engine, s.members
 	d.routes = s.routes
 	d.groups = j.adaptive(out)
 	j.routeAvoiding(ctx, out, reserved, marked)
@@ -316,7 +318,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		d.base = s.base // its engine may route the next subnet again
 	}
 	out.Unknown = r.engine.Unknown(t)
-	d.members = out.Members
+	d.engine, d.members = r.engine.Name, out.Members
 	d.foreign = out.Foreign
 	out.Engine, out.Keep, out.Report, out.BeforeCut, out.Tables = r.engine.Name, r.keep, r.report, r.beforeCut, tables
 	out.Unused = r.keep == routing.KeepWorking && s.prev != nil && linksAdded(s.prev, t) && r.base.lacks(linksOf(t))

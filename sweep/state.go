@@ -58,6 +58,7 @@ type state struct {
 	routes       RoutesRecord       // of the routes computed last
 	storedRoutes RoutesRecord       // routes as RoutesRecord returned it last
 	base         *base              // of the routes in force; nil where their engine needs none
+	engine       string             // SweepPlan.Engine of the last plan that had tables
 	members      *engines.Members   // of port groups in files of engines, in the last sweep; nil without any
 	swept        bool               // a sweep has been completed in this mastership
 	settings     Settings           // that values were resolved from

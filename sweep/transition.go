@@ -65,7 +65,14 @@ func (a *attempts) transition(ctx context.Context, r *routed) (tr Transition, er
 
 // before are the rules of packets before the plan, those of in where they are the same.
 func (a *attempts) before(in *creditloop.In) *creditloop.Rules {
-	before := &creditloop.Rules{Forwarding: routing.NewForwarding(a.out.Topo, a.out.LIDs, a.in.Prev), SLs: a.state.sls}
+	prev := *a.in.Prev
+	prev.LFT = slices.Clone(prev.LFT)
+	for s := range prev.LFT {
+		if !plan.InUse(a.out.Topo, topo.SwitchIdx(s)) {
+			prev.LFT[s] = in.Forwarding.Rows[s] // it is written before packets pass it
+		}
+	}
+	before := &creditloop.Rules{Forwarding: routing.NewForwarding(a.out.Topo, a.out.LIDs, &prev), SLs: a.state.sls}
 	if before.SLs.Equal(in.SLs) {
 		before.SLs = in.SLs
 	}

@@ -9,8 +9,10 @@ import (
 )
 
 // cutOff takes switches and cables out of what a walk found, and everything that cannot be reached any more then. It returns the descriptions of the
-// channel adapters and routers among it, in order.
-func cutOff(b *topo.Builder, without []routing.SwitchPort) (hosts []string) {
+// channel adapters and routers among it, in order, and how many pairs of ports of hosts have no way to each other any more, also where neither can
+// be reached by the manager.
+func cutOff(b *topo.Builder, without []routing.SwitchPort) (hosts []string, pairs int) {
+	before := connectedPairs(b)
 	for _, w := range without {
 		n, is := b.Find(w.Switch)
 		switch {
@@ -21,7 +23,37 @@ func cutOff(b *topo.Builder, without []routing.SwitchPort) (hosts []string) {
 			b.Unlink(topo.End{Node: n, Port: w.Port})
 		}
 	}
-	return dropUnreached(b, func(topo.End, topo.End) bool { return true })
+	pairs = before - connectedPairs(b)
+	return dropUnreached(b, func(from, _ topo.End) bool { return forwards(b, from) }), pairs
+}
+
+// connectedPairs counts the pairs of ports of hosts that cables and switches connect.
+func connectedPairs(b *topo.Builder) (pairs int) {
+	seen := make([]bool, b.Len())
+	for first := range int32(b.Len()) {
+		if seen[first] || b.Dropped(first) || b.Node(first).Type != mad.Switch {
+			continue
+		}
+		seen[first] = true
+		ports := 0
+		for queue := []int32{first}; len(queue) > 0; queue = queue[1:] {
+			for _, e := range portsOf(b, queue[0]) {
+				peer := b.Peer(e)
+				if peer == topo.NoEnd {
+					continue
+				}
+				switch node := b.Node(peer.Node); {
+				case node.Type == mad.Switch && !seen[peer.Node]:
+					seen[peer.Node] = true
+					queue = append(queue, peer.Node)
+				case node.Type != mad.Switch && !node.Aggregation:
+					ports++
+				}
+			}
+		}
+		pairs += ports * (ports - 1) / 2
+	}
+	return pairs
 }
 
 // dropUnreached takes out what no cable leads to, and returns the descriptions of the channel adapters and routers among it, in order. arrive
@@ -52,9 +84,9 @@ func dropUnreached(b *topo.Builder, arrive func(from, at topo.End) bool) (hosts 
 }
 
 // reachedBy has the agent of the node at one end of a cable reached over it from the other end, as a walk would that finds no other way. ok is false
-// where it cannot be: adapters do not forward, but for the one port of our own, and directed routes have an end.
+// where it cannot be: adapters do not forward, and directed routes have an end.
 func reachedBy(b *topo.Builder, from, at topo.End) (ok bool) {
-	if self := b.Self(); b.Node(from.Node).Type != mad.Switch && (from.Node != self.Node || from.Port != self.Port) {
+	if !forwards(b, from) {
 		return false
 	}
 	route, ok := b.Node(from.Node).Route.Then(from.Port)
@@ -74,6 +106,11 @@ func reachedBy(b *topo.Builder, from, at topo.End) (ok bool) {
 		}
 	}
 	return true
+}
+
+// forwards reports whether the manager's packets leave by a port: adapters do not forward, and of our own only one port is the manager's.
+func forwards(b *topo.Builder, from topo.End) bool {
+	return b.Node(from.Node).Type == mad.Switch || from == b.Self()
 }
 
 // portsOf are the ports of a node, port 0 first.

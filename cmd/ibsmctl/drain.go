@@ -43,6 +43,10 @@ losing a packet where other ways exist. It adds them to the manager's drain_file
 manager read it, and waits until routes have changed. Then it lists all that is drained, and
 the hosts that lose a link when it is unplugged. Without an argument it only lists.
 
+Each chip of a director is a switch. The name of a line card, which is what the names of its chips
+begin with up to a slash, stands for all of them: "MF0;core:CS8500/L05" for "MF0;core:CS8500/L05/U1"
+and "MF0;core:CS8500/L05/U2".
+
 A drained switch keeps one link, over which packets to itself and to hosts on it come. Routes
 still pass what is still needed: it is the only way to some switch or host, or the routing
 engine cannot do without it.
@@ -116,12 +120,14 @@ func (l *drainLine) write() {
 func (d *drainCommand) drain(ctx context.Context, args []string) error {
 	var want []drainLine
 	for _, arg := range args {
-		l, err := d.find(ctx, arg)
+		found, err := d.find(ctx, arg)
 		if err != nil {
 			return err
 		}
-		l.write()
-		want = append(want, l)
+		for _, l := range found {
+			l.write()
+			want = append(want, l)
+		}
 	}
 	return d.edit(ctx, true, func(lines []drainLine) ([]drainLine, error) {
 		for _, l := range want {
@@ -133,35 +139,53 @@ func (d *drainCommand) drain(ctx context.Context, args []string) error {
 	})
 }
 
-// find is a switch of the subnet, or a port of it.
-func (d *drainCommand) find(ctx context.Context, arg string) (l drainLine, err error) {
-	name := arg
+// find is a switch of the subnet, or a port of it, or all switches of a line card or director: those whose names go on after its name with a slash.
+func (d *drainCommand) find(ctx context.Context, arg string) (found []drainLine, err error) {
+	name, port := arg, uint8(0)
 	if before, after, is := cutLast(arg, ":"); is {
-		if port, err := strconv.ParseUint(after, 10, 8); err == nil && port > 0 && port < 255 {
-			name, l.Port = before, uint8(port)
+		if n, err := strconv.ParseUint(after, 10, 8); err == nil && n > 0 && n < 255 {
+			name, port = before, uint8(n)
 		}
 	}
-	var found []ctl.Node
-	err = ctl.All(ctx, d.Client, http.MethodGet, "/v1/nodes", query("type", "switch", "node", d.names.resolve(name)), func(n *ctl.Node) error {
-		found = append(found, *n)
-		return nil
-	})
+	add := func(n *ctl.Node) error {
+		if int(port) > n.Ports {
+			return fmt.Errorf("%s has %d ports", name, n.Ports)
+		}
+		guid, err := mad.ParseGUID(n.GUID)
+		found = append(found, drainLine{SwitchPort: routing.SwitchPort{Switch: guid, Port: port}, name: d.nameOf(n)})
+		return err
+	}
+	err = ctl.All(ctx, d.Client, http.MethodGet, "/v1/nodes", query("type", "switch", "node", d.names.resolve(name)), add)
+	if failure := (*ctl.Failure)(nil); errors.As(err, &failure) && port == 0 {
+		if err := ctl.All(ctx, d.Client, http.MethodGet, "/v1/nodes", query("type", "switch"), func(n *ctl.Node) error {
+			if !strings.HasPrefix(d.nameOf(n), name+"/") {
+				return nil
+			}
+			return add(n)
+		}); err != nil {
+			return nil, d.explain(err)
+		}
+		if found != nil {
+			return found, nil
+		}
+	}
 	switch {
 	case err != nil:
-		return l, d.explain(err)
+		return nil, d.explain(err)
 	case len(found) == 0:
-		return l, fmt.Errorf("%s is no switch", arg)
-	case int(l.Port) > found[0].Ports:
-		return l, fmt.Errorf("%s has %d ports", name, found[0].Ports)
+		return nil, fmt.Errorf("%s is no switch", arg)
 	}
-	l.name = strings.Map(func(r rune) rune {
+	return found, nil
+}
+
+// nameOf is the name of a node in the file.
+func (d *drainCommand) nameOf(n *ctl.Node) string {
+	return strings.Map(func(r rune) rune {
 		if r < ' ' {
 			return ' '
 		}
 		return r
-	}, d.names.of(found[0].GUID, found[0].Desc))
-	l.Switch, err = mad.ParseGUID(found[0].GUID)
-	return l, err
+	}, d.names.of(n.GUID, n.Desc))
 }
 
 // cutLast is strings.Cut around the last separator.
@@ -177,11 +201,14 @@ func (d *drainCommand) undrain(ctx context.Context, args []string) error {
 	return d.edit(ctx, false, func(lines []drainLine) ([]drainLine, error) {
 		for _, arg := range args {
 			is := func(l drainLine) bool {
-				return l.Switch != 0 && (l.String() == arg || drainLine{SwitchPort: l.SwitchPort}.String() == arg)
+				return l.Switch != 0 && (l.String() == arg || drainLine{SwitchPort: l.SwitchPort}.String() == arg || l.Port == 0 && strings.HasPrefix(l.name, arg+"/"))
 			}
 			if !slices.ContainsFunc(lines, is) {
-				l, err := d.find(ctx, arg)
-				if is = func(o drainLine) bool { return o.SwitchPort == l.SwitchPort }; err != nil || !slices.ContainsFunc(lines, is) {
+				found, err := d.find(ctx, arg)
+				is = func(l drainLine) bool {
+					return slices.ContainsFunc(found, func(o drainLine) bool { return o.SwitchPort == l.SwitchPort })
+				}
+				if err != nil || !slices.ContainsFunc(lines, is) {
 					return nil, cli.WithHint(fmt.Errorf("%s is not drained", arg), "ibsmctl drain lists what is")
 				}
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -11,7 +12,9 @@ import (
 	"testing"
 
 	"ibsm/ctl"
+	"ibsm/mad"
 	"ibsm/routing"
+	"ibsm/topo/net"
 )
 
 // TestDrain: what is drained is in the manager's file, survives a restart, and is listed with the hosts on it. What cannot be drained is refused
@@ -75,7 +78,7 @@ func TestDrain(t *testing.T) {
 	ask(0, `(?s)routing engine +minhop +tree\n.*flows that meet in shifts, mean +\d\.\d\d +1\.00\n.* entries in \d+ blocks of forwarding tables change, on \d+ switches\nproof: no credit loop between hosts\ntransition: safe`, "plan", "--engine", "auto")
 	ask(0, `routing engine +minhop +minhop\n`, "plan", "--reroute")
 	ask(0, `(?s)routing engine +minhop +tree\n.*torus-2QoS refuses: `, "plan", "--engine", "torus-2QoS,tree")
-	ask(0, `(?s)routing engine +minhop +minhop\n.*2 hosts are cut off: host-03 mlx5_0, host-04 mlx5_0\n`, "plan", "--without", "leaf-02")
+	ask(0, `(?s)routing engine +minhop +minhop\n.*2 hosts are cut off: host-03 mlx5_0, host-04 mlx5_0\n29 pairs of ports of hosts have no way to each other any more\n`, "plan", "--without", "leaf-02")
 	ask(0, `proof: no credit loop between hosts`, "plan", "--without", "spine-02", "--without", "leaf-02:3")
 	ask(1, "host-01 is no switch", "plan", "--without", "host-01")
 	for query, says := range map[string]string{"0x1": "no switch has GUID", found[1] + ":9": "has 4 ports", found[1] + ":255": "expected a port", "x": "expected the GUID"} {
@@ -99,6 +102,45 @@ func TestDrain(t *testing.T) {
 	ask(0, `(?s)0x0000000000000001 +all +absent.*leaf-02 +3 +drained.*spine-01`, "drain", "spine-01")
 	ask(0, "^nothing is drained\n$", "undrain", "--all")
 	mustHold("")
+}
+
+// TestLineCard: the name of a line card stands for its chips, and that of a director for all.
+func TestLineCard(t *testing.T) {
+	n, err := net.Generate("fattree:k=4,levels=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n.Nodes {
+		if num := strings.TrimPrefix(n.Nodes[i].Desc, "leaf-0"); n.Nodes[i].Type == mad.Switch && num != n.Nodes[i].Desc {
+			n.Nodes[i].Desc = map[string]string{"1": "MF0;core:CS8500/L01/U1", "2": "MF0;core:CS8500/L01/U2", "3": "MF0;core:CS8500/L02/U1", "4": "MF0;core:CS8500/L02/U2"}[num]
+		}
+	}
+	dir := t.TempDir()
+	conf, topology := filepath.Join(dir, "opensm.conf"), filepath.Join(dir, "director.topo")
+	f, err := os.Create(topology)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(net.Write(f, n), f.Close(), os.WriteFile(conf, []byte("drain_file "+filepath.Join(dir, "drain.conf")+"\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	socket, _ := startManager(t, topology, "-R", "minhop", "-F", conf, "--state_dir", "none")
+	ask := func(status int, says string, args ...string) {
+		t.Helper()
+		var out bytes.Buffer
+		if got := run(append([]string{"--socket", socket}, args...), &out, &out); got != status || !regexp.MustCompile(says).MatchString(out.String()) {
+			t.Errorf("%v: exit status %d, want %d and %q\n%s", args, got, status, says, out.String())
+		}
+	}
+	card, chip := "MF0;core:CS8500/L02", `(?s)MF0;core:CS8500/L02/U1 +all +drained +host-05 mlx5_0, host-06 mlx5_0.*MF0;core:CS8500/L02/U2 +all +drained +host-07 mlx5_0, host-08 mlx5_0`
+	ask(0, `(?s)4 hosts are cut off: host-05 mlx5_0, .*host-08 mlx5_0\n22 pairs of ports`, "plan", "--without", card)
+	ask(0, chip, "drain", card)
+	ask(0, `^nothing is drained`, "undrain", card)
+	ask(1, `no node is named`, "drain", card+":1")
+	ask(1, `no node is named`, "drain", "MF0;core:CS8500/L0")
+	ask(0, chip, "drain", card+"/U1", card+"/U2")
+	ask(0, `^nothing is drained`, "undrain", "MF0;core:CS8500")
+	ask(1, "is not drained", "undrain", card)
 }
 
 // TestDrainedOfAnother: a manager that uses the files of the master before it goes on from what is drained, whatever its own file says. Comments

@@ -62,22 +62,23 @@ func newPlan(a *asker) *cobra.Command {
 Makes the manager discover the subnet and compute as in a heavy sweep, and shows each Set
 that this sweep would send, in order. With --reroute, --engine or --without it also compares
 the routes; for what the figures mean see ibsmctl routes quality. With --without it says which
-hosts would be cut off. Nothing is written or stored.
-Sweeps do not wait for
-the plan; it is of the subnet as it was when it was read, and the last line says whether that
-may have changed since.`}
+hosts would be cut off, and how many pairs of their ports would have no way to each other.
+Nothing is written or stored. Sweeps do not wait for the plan; it is of the subnet as it was
+when it was read, and the last line says whether that may have changed since.`}
 	reroute := c.Flags().Bool("reroute", false, "plan as for a reroute")
-	without := c.Flags().StringSlice("without", nil, "plan as if a `SWITCH`, or the cable at SWITCH:PORT, had failed; may be repeated")
+	without := c.Flags().StringSlice("without", nil, "plan as if a `SWITCH`, a line card, or the cable at SWITCH:PORT, had failed; may be repeated")
 	list := c.Flags().String("engine", "", "plan a reroute by the routing engines of `LIST` in place of the configured ones, with the settings and files of the configuration")
 	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
 		q := query("engine", *list)
 		var removed []string
 		for _, arg := range *without {
-			l, err := (&drainCommand{asker: a}).find(ctx, arg)
+			found, err := (&drainCommand{asker: a}).find(ctx, arg)
 			if err != nil {
 				return err
 			}
-			removed = append(removed, drainLine{SwitchPort: l.SwitchPort}.String())
+			for _, l := range found {
+				removed = append(removed, drainLine{SwitchPort: l.SwitchPort}.String())
+			}
 		}
 		if removed != nil {
 			q.Set("without", strings.Join(removed, ","))
@@ -151,6 +152,9 @@ func printChange(w io.Writer, c *ctl.PlanChange) {
 			names, more = names[:most], fmt.Sprintf(" and %d more", len(names)-most)
 		}
 		fmt.Fprintf(w, "%s cut off: %s%s\n", severally(len(c.CutOff), "host is", "hosts are"), printable(strings.Join(names, ", ")), more)
+	}
+	if c.PairsCut > 0 {
+		fmt.Fprintf(w, "%s no way to each other any more\n", severally(c.PairsCut, "pair of ports of hosts has", "pairs of ports of hosts have"))
 	}
 	fmt.Fprintf(w, "%d entries in %d blocks of forwarding tables change, on %s\n", c.Entries, c.Blocks, severally(c.Switches, "switch", "switches"))
 	fmt.Fprintf(w, "proof: %s\ntransition: %s\n", printable(c.Proof), printable(c.Transition))

@@ -277,13 +277,13 @@ func (n *network) measure() {
 		t.parents, t.cables, t.divider = max(1, most(parents)), max(1, most(cables)), divider
 		divider = min(divider*t.parents*t.cables, 1<<20) // more than LIDs: the quotient is 0
 		for _, s := range t.switches {
-			n.ups[s] = n.digits(s, t)
+			n.ups[s] = n.steps(s, t)
 		}
 	}
 }
 
-// digits are the ports of a switch by digit + parents * cable.
-func (n *network) digits(s topo.SwitchIdx, t *tier) []step {
+// steps are the ports of a switch by digit + parents * cable.
+func (n *network) steps(s topo.SwitchIdx, t *tier) []step {
 	ups := slices.Repeat([]step{{next: topo.None}}, t.parents*t.cables)
 	for _, g := range n.up[s] {
 		digit := int(n.digit[g.to])

@@ -42,8 +42,8 @@ type placer struct {
 	beyond *beyond
 	ways   *ways
 	lost   *lost
-	inRows bool    // the ports of switches to the destination in hand are those of the tables, not by and next
-	digits *digits // nil where they are not placed
+	inRows bool   // the ports of switches to the destination in hand are those of the tables, not by and next
+	batch  *batch // nil before ports are placed by digits
 }
 
 const unreachable = math.MaxInt32 / 2

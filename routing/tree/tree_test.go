@@ -216,3 +216,53 @@ func TestShuffled(t *testing.T) {
 		}
 	}
 }
+
+// TestOthersTogether: switches that have no port of the digit get the same ports whether destinations that add nothing to the load are placed one after the
+// other or by several goroutines.
+func TestOthersTogether(t *testing.T) {
+	together := 0
+	for seed := range 4 {
+		in := routingtest.Problem(t, fmt.Sprintf("fattree:k=12,missing-links=4%%,seed=%d", seed))
+		in.Workers = 4
+		place := func(others func(p *placer, all []destinations) error) *placer {
+			n := newNetwork(t.Context(), in, &Settings{})
+			rows, err := routing.EmptyRows(t.Context(), len(in.Topo.Switches), in.LIDs.Top)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, p := n.destinations(), newPlacer(n, rows, make([]uint32, len(rows)<<8))
+			if err := p.placeDigits(t.Context(), all); err != nil {
+				t.Fatal(err)
+			}
+			if err := others(p, all); err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		parallel := place(func(p *placer, all []destinations) error { return p.placeOthers(t.Context(), all) })
+		serial := place(func(p *placer, all []destinations) error {
+			p.near, p.moved = slices.Repeat([]int32{topo.None}, len(p.rows)), make([]uint8, len(p.load))
+			idle := 0
+			for i := range all {
+				if idle++; !all[i].addNothing() {
+					idle = 0
+				} else if idle == fewIdle {
+					together++
+				}
+				p.placeOthersAt(&all[i])
+			}
+			return nil
+		})
+		for s := range serial.rows {
+			if !slices.Equal(serial.rows[s], parallel.rows[s]) {
+				t.Errorf("seed %d: switch %d has other entries", seed, s)
+			}
+		}
+		if !slices.Equal(serial.load, parallel.load) {
+			t.Errorf("seed %d: other loads", seed)
+		}
+	}
+	if together == 0 {
+		t.Error("nothing was placed together")
+	}
+}

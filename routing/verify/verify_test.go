@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -203,22 +204,28 @@ func TestCutLoops(t *testing.T) {
 
 // naive judges one route by walking it.
 func (f *fixture) naive(s topo.SwitchIdx, lid mad.LID) (kind Kind, good bool) {
-	for links := 0; links <= 2*len(f.topo.Switches)+MaxHops; links++ {
+	kind, links := f.walk(s, lid)
+	return kind, links >= 0
+}
+
+// walk is how many links a route has, negative if it is not good.
+func (f *fixture) walk(s topo.SwitchIdx, lid mad.LID) (kind Kind, links int) {
+	for links <= 2*len(f.topo.Switches)+MaxHops {
 		row, port := f.tables.LFT[s], uint8(routing.NoPath)
 		if int(lid) < len(row) && lid <= f.tables.Top {
 			port = row[lid]
 		}
 		if port == routing.NoPath {
 			if f.reaches(s, f.lids.PortOf(lid)) {
-				return DeadEnd, false
+				return DeadEnd, -1
 			}
-			return Cut, false
+			return Cut, -1
 		}
 		node := f.topo.Switches[s]
 		at := f.topo.Port(node, 0)
 		if port != 0 {
 			if port > f.topo.Nodes[node].NumPorts || f.topo.Ports[f.topo.Port(node, port)].Peer == topo.None {
-				return Nowhere, false
+				return Nowhere, -1
 			}
 			at = f.topo.Ports[f.topo.Port(node, port)].Peer
 			links++
@@ -226,16 +233,15 @@ func (f *fixture) naive(s topo.SwitchIdx, lid mad.LID) (kind Kind, good bool) {
 		if port == 0 || f.topo.Nodes[f.topo.Ports[at].Node].Type != mad.Switch {
 			switch {
 			case at != f.lids.PortOf(lid):
-				return WrongOwner, false
+				return WrongOwner, -1
 			case links > MaxHops:
-				return TooLong, false
+				return TooLong, -1
 			}
-			return 0, true
+			return 0, links
 		}
-		links-- // counted by the loop
 		s = f.topo.SwitchOf(at)
 	}
-	return Loop, false
+	return Loop, -1
 }
 
 // reaches walks all cables.
@@ -282,40 +288,85 @@ func TestAgainstNaive(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		f := newFixture(t, specs[seed%4], uint8(rng.IntN(3)))
 		f.spoil(rng)
-		r := f.check(t)
-		var want [numKinds]int
-		for lid := range len(f.tables.LFT[0]) {
-			loops := false
-			for s := range f.tables.LFT {
-				if f.lids.PortOf(mad.LID(lid)) == topo.None {
-					if row := f.tables.LFT[s]; row != nil && lid <= int(f.tables.Top) && row[lid] != routing.NoPath {
-						want[Unowned]++
-					}
-				} else if kind, good := f.naive(topo.SwitchIdx(s), mad.LID(lid)); !good {
-					want[kind]++
-					loops = loops || kind == Loop
-				}
-			}
-			if r.Loops(mad.LID(lid)) != loops {
-				t.Errorf("seed %d LID %d: loops %v, want %v", seed, lid, !loops, loops)
-			}
+		f.mustBeAsNaive(t, seed)
+	}
+}
+
+// TestManyHomes: so it is where more switches have hosts than are looked at together, also where entries are spoilt of those on both sides of that limit.
+func TestManyHomes(t *testing.T) {
+	seeds := 4
+	if os.Getenv("IBSM_PROOF") != "" {
+		seeds = 100
+	}
+	good := 0 // LIDs of several at a switch, with spoilt entries
+	for seed := range uint64(seeds) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		f := newFixture(t, []string{"torus:dims=9x9,hosts=1", "fattree:k=12,hosts=1"}[seed%2], uint8(rng.IntN(2)))
+		h := newChecker(f.topo, f.lids, f.tables)
+		homes := h.newHomes(h.changed(t.Context(), nil))
+		if len(homes.at) < homeChunk+8 {
+			t.Fatalf("only %d switches have several LIDs", len(homes.at))
 		}
-		if r.Count != want {
-			t.Errorf("seed %d: counts %v, want %v", seed, r.Count, want)
+		spoilt := map[mad.LID]bool{}
+		for _, i := range []int{0, homeChunk - 1, homeChunk, len(homes.at) - 1, rng.IntN(len(homes.at)), rng.IntN(len(homes.at))} {
+			lid, s := homes.lids[i][rng.IntN(len(homes.lids[i]))], rng.IntN(len(f.tables.LFT))
+			f.set(s, int(lid), uint8(rng.IntN(int(f.topo.Nodes[f.topo.Switches[s]].NumPorts)+1)))
+			spoilt[lid] = true
 		}
-		for _, x := range r.Examples {
-			if x.Kind == Unowned {
-				continue
+		r := f.mustBeAsNaive(t, seed)
+		for lid := range spoilt {
+			if r.Good().Has(int(lid)) {
+				good++
 			}
-			if kind, good := f.naive(x.Switch, x.LID); good || kind != x.Kind {
-				t.Errorf("seed %d: example %+v is %v", seed, x, kind)
-			}
-		}
-		f.tables = CutLoops(f.topo, f.lids, f.tables, r)
-		if after := f.check(t); after.Count[Loop] != 0 || after.Bad()+after.Count[Cut] != r.Bad()+r.Count[Cut] {
-			t.Errorf("seed %d: after CutLoops %v, before %v", seed, after.Count, r.Count)
 		}
 	}
+	if good == 0 || good > 5*seeds {
+		t.Errorf("packets to %d LIDs arrive by other entries", good)
+	}
+}
+
+// mustBeAsNaive fails the test unless a report says what one route after the other comes to.
+func (f *fixture) mustBeAsNaive(t *testing.T, seed uint64) *Report {
+	t.Helper()
+	r := f.check(t)
+	var want [numKinds]int
+	longest := 0
+	for lid := range f.tables.Top + 1 {
+		loops, good := false, true
+		for s := range f.tables.LFT {
+			if f.lids.PortOf(lid) == topo.None {
+				if row := f.tables.LFT[s]; row != nil && row[lid] != routing.NoPath {
+					want[Unowned]++
+					good = false
+				}
+			} else if kind, links := f.walk(topo.SwitchIdx(s), lid); links < 0 {
+				want[kind]++
+				loops, good = loops || kind == Loop, false
+			} else {
+				longest = max(longest, links)
+			}
+		}
+		if r.Loops(lid) != loops || r.Good().Has(int(lid)) != good {
+			t.Errorf("seed %d LID %d: loops %v, want %v; good %v, want %v", seed, lid, !loops, loops, !good, good)
+		}
+	}
+	if r.Count != want || r.Longest != longest {
+		t.Errorf("seed %d: counts %v, want %v; the longest route %d, want %d", seed, r.Count, want, r.Longest, longest)
+	}
+	for _, x := range r.Examples {
+		if x.Kind == Unowned {
+			continue
+		}
+		if kind, good := f.naive(x.Switch, x.LID); good || kind != x.Kind {
+			t.Errorf("seed %d: example %+v is %v", seed, x, kind)
+		}
+	}
+	cut := *f
+	cut.tables = CutLoops(f.topo, f.lids, f.tables, r)
+	if after := cut.check(t); after.Count[Loop] != 0 || after.Bad()+after.Count[Cut] != r.Bad()+r.Count[Cut] {
+		t.Errorf("seed %d: after CutLoops %v, before %v", seed, after.Count, r.Count)
+	}
+	return r
 }
 
 func TestCancelled(t *testing.T) {

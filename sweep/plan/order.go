@@ -22,7 +22,9 @@ const (
 	LaneSwitches                  // tables of lanes before paths get SLs: for all ports of a switch,
 	LaneOutputs                   // for a port that differs,
 	LanePairs                     // and for each way into a port
-	ForwardingTables              // before any link is ARMED
+	ForwardingTables              // before any link of the switch is ARMED
+	ArmLinks                      // of links between switches in a subnet in use: those over which nothing passes yet have their tables,
+	ActivateLinks                 // and only then the others get the tables that lead over these links
 	RelaxEnforcement              // before P_Keys are added: data that they allow would be dropped
 	AddSwitchPKeys                // new P_Keys everywhere before any old one is removed
 	AddHostPKeys

@@ -56,17 +56,21 @@ type In struct {
 // Plan is a sequence of stages with a barrier between them. It is owned by one
 // goroutine.
 type Plan struct {
-	in      In
-	stages  [stages]steps
-	parts   [][partStages]steps // by list of In.Order, from LaneSwitches on; nil where one list has all
-	at      Stage
-	part    int      // of parts, or of racks
-	next    int      // step within it
-	block   int      // within ForwardingTables, of the step
-	racks   [][]Step // of MKeyRacks: those of each rack that set, and those that read back
-	waves   pkeyWaves
-	lanes   laneTables
-	minimal map[topo.PortIdx]bool // ports that get minimal Sets
+	in     In
+	stages [stages]steps
+	// parts are the steps from LaneSwitches to ForwardingTables: of switches over which nothing passes yet, where links of theirs go ACTIVE, and then by list of In.Order;
+	// nil where they are all in one.
+	parts    [][partStages]steps
+	links    []topo.PortIdx // that go ACTIVE before switches in use get their tables, ascending
+	linkPart int            // of parts, after which they do
+	at       Stage
+	part     int      // of parts, or of racks
+	next     int      // step within it
+	block    int      // within ForwardingTables, of the step
+	racks    [][]Step // of MKeyRacks: those of each rack that set, and those that read back
+	waves    pkeyWaves
+	lanes    laneTables
+	minimal  map[topo.PortIdx]bool // ports that get minimal Sets
 	// targets are the target forwarding tables, by SwitchIdx; nil where routes are left alone.
 	targets []*device.Blocks
 }
@@ -84,6 +88,7 @@ func New(in In) *Plan {
 	p.pkeys()
 	p.lanesOf()
 	w := &p.waves
+	p.links = p.newLinks()
 	relaxing, first, ports := p.ports()
 	p.stages = [stages]steps{
 		Prepare:           {list: append(p.prepare(), p.fdr10()...)},
@@ -92,6 +97,8 @@ func New(in In) *Plan {
 		LaneOutputs:       {list: p.lanes.outs},
 		LanePairs:         {list: p.lanes.ports},
 		ForwardingTables:  {switches: p.tables()},
+		ArmLinks:          {list: p.armLinks()},
+		ActivateLinks:     {list: p.activateLinks()},
 		RelaxEnforcement:  {list: relaxing},
 		AddSwitchPKeys:    {list: w.addSwitch},
 		AddHostPKeys:      {list: w.addHost},
@@ -111,18 +118,29 @@ func New(in In) *Plan {
 // partStages is the number of stages that In.Order divides.
 const partStages = ForwardingTables - LaneSwitches + 1
 
-// divide sets the parts of stages by In.Order.
+// divide sets the parts of stages by In.Order, and puts switches over which nothing passes yet before all others, if links go ACTIVE then.
 func (p *Plan) divide() {
-	if len(p.in.Order) < 2 {
-		return
-	}
-	p.parts = make([][partStages]steps, len(p.in.Order))
-	partOf := make([]int, len(p.in.Topo.Switches))
+	partOf, count := make([]int, len(p.in.Topo.Switches)), max(len(p.in.Order), 1)
 	for part, switches := range p.in.Order {
 		for _, s := range switches {
 			partOf[s] = part
 		}
 	}
+	if p.linkPart = count - 1; len(p.links) > 0 {
+		p.linkPart = 0
+		count++
+		for s := range partOf {
+			if InUse(p.in.Topo, topo.SwitchIdx(s)) {
+				partOf[s]++
+			} else {
+				partOf[s] = 0
+			}
+		}
+	}
+	if count < 2 {
+		return
+	}
+	p.parts = make([][partStages]steps, count)
 	for stage := range p.parts[0] {
 		all := &p.stages[int(LaneSwitches)+stage]
 		for _, st := range all.list {
@@ -255,8 +273,10 @@ func (p *Plan) Advance() bool {
 		return p.part < len(p.racks)
 	}
 	p.next, p.block = 0, 0
-	if p.at == ForwardingTables && p.part+1 < len(p.parts) {
-		p.at, p.part = LaneSwitches, p.part+1
+	if p.at == ForwardingTables && p.part != p.linkPart || p.at == ActivateLinks {
+		if p.at = RelaxEnforcement; p.part+1 < len(p.parts) {
+			p.at, p.part = LaneSwitches, p.part+1
+		}
 		return true
 	}
 	if p.at++; p.at == MKeyRacks {

@@ -24,7 +24,7 @@ func (s *subnet) ops(steps []Step) (out []string) {
 }
 
 // all are the steps of a plan by stage, without carrying them out. Without partitions the
-// stages of partition tables and of lanes are left out.
+// stages of partition tables and of lanes are left out, and without new links those of links.
 func (s *subnet) all(p *Plan) (out [][]string) {
 	for more := true; more; more = p.Advance() {
 		var steps []Step
@@ -32,7 +32,8 @@ func (s *subnet) all(p *Plan) (out [][]string) {
 			steps = append(steps, st)
 		}
 		lanes, pkeys := p.at >= LaneSwitches && p.at <= LanePairs, p.at >= RelaxEnforcement && p.at <= MoveHostPKeys
-		if s.in.Partitions != nil || !lanes && !pkeys {
+		links := (p.at == ArmLinks || p.at == ActivateLinks) && len(p.links) == 0
+		if s.in.Partitions != nil || !lanes && !pkeys && !links {
 			out = append(out, s.ops(steps))
 		}
 	}
@@ -153,6 +154,33 @@ func TestDifferences(t *testing.T) {
 		s.up(t)
 		c.spoil(s)
 		s.expect(t, c.name, c.want...)
+	}
+}
+
+// TestNewLinks: in a subnet in use, a switch that has lost its tables gets them, then its links to others go ACTIVE, and then the others get
+// theirs. Its other links, and those to hosts, go ACTIVE last.
+func TestNewLinks(t *testing.T) {
+	for _, order := range [][][]topo.SwitchIdx{nil, {{0}}, {{0}, {1}}} {
+		s := newSubnet(t)
+		s.up(t)
+		fresh := newSubnet(t)
+		for num := range uint8(4) {
+			*s.info(sw2GUID, num) = *fresh.info(sw2GUID, num)
+		}
+		s.info(sw1GUID, 2).SetPortState(smp.PortInit)
+		s.in.Held = []*device.Blocks{s.in.Held[0], nil}
+		s.in.Held[0].Take(0, device.Contradicted)
+		s.in.Order = order
+		want := [][]string{2: {"lft 30:0"}, 3: {"arm 20:2", "arm 30:1"}, 4: {"activate 20:2", "activate 30:1"}, 5: {"lft 20:0"}}
+		if len(order) > 1 {
+			want = append(want, nil) // the second list is written before
+		}
+		s.expect(t, fmt.Sprint("a switch has rebooted, order ", order), append(want, nil,
+			[]string{"arm 30:0", "arm 30:2", "arm 30:3"}, []string{"activate 30:0", "activate 30:2", "activate 30:3"})...)
+		s.carryOut(t, New(s.in))
+		if p := New(s.in); !p.Empty() {
+			t.Errorf("order %v: after it there is still %q to do", order, s.all(p))
+		}
 	}
 }
 

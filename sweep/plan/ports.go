@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/sweep/device"
@@ -15,6 +17,7 @@ func (p *Plan) ports() (relaxing, first, steps []Step) {
 	first = p.portStep(first, p.in.Topo.Self, false)
 	for i := range p.in.Topo.Ports {
 		switch i := topo.PortIdx(i); {
+		case p.isNewLink(i):
 		case p.relaxes(i) && !p.arms(i):
 			relaxing = p.portStep(relaxing, i, true)
 		case p.changesMKey(i):
@@ -93,6 +96,53 @@ func (p *Plan) joined(i topo.PortIdx) bool {
 		!p.withoutLID(i) && !p.withoutLID(port.Peer)
 }
 
+// newLinks are the ports that go ACTIVE, of links between switches, where some switch is in use. Routes must not lead over such a link sooner.
+func (p *Plan) newLinks() (ports []topo.PortIdx) {
+	t, inUse := p.in.Topo, false
+	for s := range t.Switches {
+		inUse = inUse || InUse(t, topo.SwitchIdx(s))
+	}
+	if p.in.Tables == nil || !inUse {
+		return nil
+	}
+	for i := range t.Ports {
+		if i := topo.PortIdx(i); t.BetweenSwitches(i) && p.activates(i) {
+			ports = append(ports, i)
+		}
+	}
+	return ports
+}
+
+func (p *Plan) isNewLink(i topo.PortIdx) bool {
+	_, is := slices.BinarySearch(p.links, i)
+	return is
+}
+
+// InUse reports whether packets may pass a switch: some link of it is ACTIVE.
+func InUse(t *topo.Topo, s topo.SwitchIdx) bool {
+	n := t.Switches[s]
+	for num := 1; num <= int(t.Nodes[n].NumPorts); num++ {
+		if port := &t.Ports[t.Port(n, uint8(num))]; port.Peer != topo.None && port.Info.PortState() == smp.PortActive {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Plan) armLinks() (steps []Step) {
+	for _, i := range p.links {
+		steps = p.portStep(steps, i, true)
+	}
+	return steps
+}
+
+func (p *Plan) activateLinks() (steps []Step) {
+	for _, i := range p.links {
+		steps = append(steps, Step{Op: Activate, Port: i})
+	}
+	return steps
+}
+
 // withoutLID reports whether no LID was left for an end port. It is not touched.
 func (p *Plan) withoutLID(i topo.PortIdx) bool {
 	return !p.in.Topo.IsSwitchPort(i) && p.in.LIDs.Base[i] == 0
@@ -112,15 +162,19 @@ func (p *Plan) Reregisters(i topo.PortIdx) bool {
 
 // activations lists the ports that are ARMED or will be after the previous stage.
 func (p *Plan) activations() (steps []Step) {
-	t := p.in.Topo
-	for i := range t.Ports {
-		port := &t.Ports[i]
-		state := port.Info.PortState()
-		if p.in.Tables != nil && port.Seen && t.Answers(topo.PortIdx(i)) && p.joined(topo.PortIdx(i)) && (state == smp.PortInit || state == smp.PortArmed) {
-			steps = append(steps, Step{Op: Activate, Port: topo.PortIdx(i)})
+	for i := range p.in.Topo.Ports {
+		if i := topo.PortIdx(i); p.activates(i) && !p.isNewLink(i) {
+			steps = append(steps, Step{Op: Activate, Port: i})
 		}
 	}
 	return steps
+}
+
+// activates reports whether the plan takes a port to ACTIVE.
+func (p *Plan) activates(i topo.PortIdx) bool {
+	port := &p.in.Topo.Ports[i]
+	state := port.Info.PortState()
+	return p.in.Tables != nil && port.Seen && p.in.Topo.Answers(i) && p.joined(i) && (state == smp.PortInit || state == smp.PortArmed)
 }
 
 // portData is the PortInfo of a step.
