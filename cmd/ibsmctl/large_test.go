@@ -33,7 +33,7 @@ func TestLarge(t *testing.T) {
 		{"links", 0, time.Second},
 		{"nodes", 0, time.Second},
 		{"why", 1, time.Second},
-		{"why 1 100", 5, 50 * time.Millisecond},
+		{"why 1 100", 0, 50 * time.Millisecond}, // a line more where other ports would do
 		{"diff 1", 0, 100 * time.Millisecond},
 	} {
 		var times []time.Duration
