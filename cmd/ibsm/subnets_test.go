@@ -34,7 +34,8 @@ type testSubnet struct {
 	tid     mad.TID // used last
 	marker  mad.TID // of the request that shows that all before it have been served
 	waiting map[mad.TID]int
-	asked   int // the client that asked last
+	asked   int       // the client that asked last
+	lastly  *question // asked after all others, where some register something: these are answered in the order in which they came; nil for none
 	// acknowledges says that answers by RMPP, which have one segment, are acknowledged. OpenSM leaves
 	// RMPP to the kernel, and would take an acknowledgement for a request.
 	acknowledges bool
@@ -229,6 +230,9 @@ func (w *testSubnet) send(questions []question, which []int) {
 	for range 2 {
 		p := request(mad.MethodGet, sarec.AttrClassPortInfo, 0)
 		w.mark(func(f *fabric.Fabric) mad.TID { return w.post(f, 0, &p) })
+	}
+	if w.lastly != nil {
+		w.register(*w.lastly)
 	}
 }
 

@@ -163,6 +163,9 @@ func TestTrustTable(t *testing.T) {
 			pairs = append(pairs, p)
 		}
 	}
+	registers := naming(request(mad.MethodSet, sarec.AttrServiceRecord, 0), own, gids[from], 0)
+	registers.SetSMKey(key)
+	w.lastly = &question{from, registers}
 	var answers []*mad.Packet
 	for some := range slices.Chunk(questions, 30) { // more can be dropped at the manager's port before it is read
 		answers = append(answers, w.ask(some)...)
