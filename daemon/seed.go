@@ -74,7 +74,7 @@ func (s *inForce) secret(l *conf.Loaded) (secret keys.Secret, ok bool) {
 	if secret, ok = l.Secret(); ok {
 		return secret, true
 	}
-	return s.seed.value, s.seed.inUse
+	return s.seed.value, s.seed.inUse && hasSeed(s.seed.value)
 }
 
 // draw draws a seed where one may be needed.
@@ -94,8 +94,8 @@ func (c *configuration) seedAgain(was portSeed, path string) (seed portSeed, err
 		return was, err
 	case hasSeed(value):
 		seed.value, seed.inUse = value, true
-	case was.inUse && path == was.path && path != "":
-		c.logger.Warn("the file of the seed of M_Keys is gone, and is written again", "file", path)
+	case was.inUse && path != "":
+		c.logger.Warn("the seed of M_Keys in use has no file, and is written to it", "file", path)
 		c.keepSeed(&seed)
 	}
 	return seed, nil
@@ -126,7 +126,9 @@ func (c *configuration) useSeed(now *inForce) {
 	seed, value := now.seed, now.seed.value
 	err := writeSeed(seed.path, &value, false)
 	if errors.Is(err, fs.ErrExist) { // somebody has put it there since the start
-		value, err = readSeed(seed.path)
+		if value, err = readSeed(seed.path); err == nil && !hasSeed(value) {
+			err = fmt.Errorf("%s is a link to a file that is not there, or has gone in this moment", seed.path)
+		}
 	}
 	if err == nil {
 		seed.value, seed.inUse, seed.reason = value, true, ""

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -73,17 +74,27 @@ func TestSeed(t *testing.T) {
 			t.Error("one that is not master has made a seed")
 		}
 		// Where it cannot be kept ports stay as they are.
-		if err := os.Mkdir(file, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		o.entered(smp.Master)
-		time.Sleep(time.Minute)
-		o.mustSeed("without a place for it", keys.Secret{}, 0)
-		if n := strings.Count(o.log.String(), noSeedKept); n != 1 {
-			t.Errorf("that it cannot be kept is logged %d times", n)
-		}
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
+		for i, occupy := range []func() error{
+			func() error { return os.Symlink(filepath.Join(t.TempDir(), "nothing"), file) },
+			func() error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o700)) },
+		} {
+			if err := occupy(); err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				o.entered(smp.Master)
+			}
+			time.Sleep(time.Minute)
+			o.mustSeed("without a place for it", keys.Secret{}, 0)
+			if n := strings.Count(o.log.String(), noSeedKept); n != i+1 {
+				t.Errorf("that it cannot be kept is logged %d times, want %d", n, i+1)
+			}
+			if i == 0 { // the next place is taken before the seed is tried again
+				continue
+			}
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
 		}
 		time.Sleep(2 * mkeyCheck)
 		seed := o.seedIn()

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -12,11 +13,11 @@ func WriteSecret(path string, text []byte, replace bool) error {
 	dir := filepath.Dir(path)
 	temporary, err := os.CreateTemp(dir, ".keys-*") // with mode 0600
 	if err != nil {
-		return err
+		return named(err, path)
 	}
 	defer os.Remove(temporary.Name()) // in vain after a rename
 	_, err = temporary.Write(text)
-	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+	if err = errors.Join(named(err, path), named(temporary.Sync(), path), named(temporary.Close(), path)); err != nil {
 		return err
 	}
 	if replace {
@@ -24,8 +25,23 @@ func WriteSecret(path string, text []byte, replace bool) error {
 	} else {
 		err = os.Link(temporary.Name(), path)
 	}
-	if err != nil {
-		return err
+	if err == nil || errors.Is(err, fs.ErrExist) { // that may be of a process which ended before it came here
+		if lasting := syncDirectory(dir); lasting != nil {
+			return lasting
+		}
 	}
-	return syncDirectory(dir)
+	return named(err, path)
+}
+
+// named has an error of the temporary file name the file that is wanted: the error is the same each time.
+func named(err error, path string) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return &fs.PathError{Op: at.Op, Path: path, Err: at.Err}
+	}
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		return &fs.PathError{Op: link.Op, Path: path, Err: link.Err}
+	}
+	return err
 }

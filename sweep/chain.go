@@ -110,7 +110,7 @@ func (a *attempts) isUneven(ctx context.Context, tables, others *routing.Tables)
 }
 
 // first returns the tables of the first engine that routes the subnet, or those of a Steady one that refuses it, repaired: where these have a credit loop,
-// only if others have one, too, or they are in force already.
+// only if others have one, too, or they are in force already. It returns nil where no other engine routes it then: routes with a new credit loop are not written.
 func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
 	a.out.Refused = nil
 	var repaired *routed
@@ -163,7 +163,7 @@ func (a *attempts) ownRepaired(ctx context.Context, e *engines.Engine, keep rout
 	if !e.Steady || a.state.engine != e.Name || a.in.Prev == nil || a.reroute != keepsRoutes || a.regroup {
 		return nil
 	}
-	first := a.state.base.tables(e.Name, a.out.Topo)
+	first := a.state.base.rows(e.Name, a.out.Topo) // whatever links there are: with another cable the repaired routes stay, too
 	if first == nil {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (a *attempts) ownRepaired(ctx context.Context, e *engines.Engine, keep rout
 	if err != nil {
 		return nil
 	}
-	r.engine, r.closing = e, closing
+	r.engine, r.closing, r.base = e, closing, a.state.base
 	return r
 }
 

@@ -74,7 +74,11 @@ func (j *joiner) clear(ctx context.Context) (any bool, err error) {
 	})
 }
 
+// clearRow also makes the row the joiner's own, entries that had no port included: others read it while switches are joined.
 func (j *joiner) clearRow(s topo.SwitchIdx) {
+	if !j.own[s] {
+		j.tables.LFT[s], j.own[s] = slices.Clone(j.tables.LFT[s]), true
+	}
 	for block, broken := range j.repair.broken {
 		if broken == nil {
 			continue

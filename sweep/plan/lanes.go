@@ -14,7 +14,8 @@ import (
 )
 
 // The tables of lanes are written before any link is ARMED and before any path gets another SL,
-// so that no packet meets a port that drops its SL or gives its lane no turn. A switch that takes
+// so that no packet meets a port that drops its SL or gives its lane no turn. Where links go ACTIVE before switches in use get their
+// tables (ArmLinks), those of these switches come later, but still before the forwarding tables that lead over these links. A switch that takes
 // wildcards gets one Set for all its ports and one for each port that differs.
 
 // laneTables are the tables of lanes that the plan writes.

@@ -22,9 +22,9 @@ const (
 	LaneSwitches                  // tables of lanes before paths get SLs: for all ports of a switch,
 	LaneOutputs                   // for a port that differs,
 	LanePairs                     // and for each way into a port
-	ForwardingTables              // before any link of the switch is ARMED
-	ArmLinks                      // of links between switches in a subnet in use: those over which nothing passes yet have their tables,
-	ActivateLinks                 // and only then the others get the tables that lead over these links
+	ForwardingTables              // before any link of the switch is ARMED, but for those that its table of before does not lead over:
+	ArmLinks                      // these come up in a subnet in use when the switches over which nothing passes yet have their tables,
+	ActivateLinks                 // and then the others get the tables that lead over these links, whether all of them have come up or not
 	RelaxEnforcement              // before P_Keys are added: data that they allow would be dropped
 	AddSwitchPKeys                // new P_Keys everywhere before any old one is removed
 	AddHostPKeys

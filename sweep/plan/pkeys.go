@@ -23,14 +23,15 @@ type pkeyWaves struct {
 	removeSwitch, removeHost []Step
 	// Blocks that lose a key that another block of the table must gain first.
 	lastSwitch, lastHost []Step
-	adding               []topo.PortIdx // ports that get keys in the first wave
+	adding               []topo.PortIdx        // ports that get keys in the first wave
+	quiet                map[topo.PortIdx]bool // of ports that get steps: they carried no data when the plan was made, and their tables change at once
 	trouble              map[topo.PortIdx]bool
 	hold                 bool
 }
 
 // pkeys compares the partition tables.
 func (p *Plan) pkeys() {
-	p.waves.trouble = map[topo.PortIdx]bool{}
+	p.waves.trouble, p.waves.quiet = map[topo.PortIdx]bool{}, map[topo.PortIdx]bool{}
 	if p.in.Partitions == nil {
 		return
 	}
@@ -43,7 +44,8 @@ func (p *Plan) pkeys() {
 
 // pkeySteps puts the blocks of a table into their waves.
 func (p *Plan) pkeySteps(i topo.PortIdx, held, want *topo.PKeyTable) {
-	w, quiet := &p.waves, p.quiet(i)
+	w, quiet := &p.waves, p.isQuiet(i)
+	w.quiet[i] = quiet
 	add, remove, last := &w.addHost, &w.removeHost, &w.lastHost
 	if p.in.Topo.IsSwitchPort(i) {
 		add, remove, last = &w.addSwitch, &w.removeSwitch, &w.lastSwitch
@@ -74,8 +76,8 @@ func (p *Plan) pkeySteps(i topo.PortIdx, held, want *topo.PKeyTable) {
 	}
 }
 
-// quiet reports whether a port carries no data: its table may change at once.
-func (p *Plan) quiet(i topo.PortIdx) bool {
+// isQuiet reports whether a port carries no data: its table may change at once.
+func (p *Plan) isQuiet(i topo.PortIdx) bool {
 	t := p.in.Topo
 	port := &t.Ports[i]
 	if port.Num != 0 {
@@ -131,7 +133,7 @@ func (p *Plan) pkeyData(st Step) (data device.Data, ok bool) {
 		return data, false
 	}
 	data = want.Block(int(st.Block))
-	if st.Op == AddPKeys && !p.quiet(st.Port) {
+	if st.Op == AddPKeys && !p.waves.quiet[st.Port] {
 		data = extended(held, want, int(st.Block))
 	}
 	return data, data != held.Block(int(st.Block))
@@ -239,7 +241,7 @@ func (p *Plan) relaxes(i topo.PortIdx) bool {
 func (p *Plan) describePKeys(st Step) string {
 	held, want := p.in.Topo.Ports[st.Port].PKeys, p.in.Partitions.Want[st.Port]
 	is, then := extended(held, want, int(st.Block)), want.Block(int(st.Block))
-	if quiet := p.quiet(st.Port); quiet || st.Op == AddPKeys {
+	if quiet := p.waves.quiet[st.Port]; quiet || st.Op == AddPKeys {
 		if is = held.Block(int(st.Block)); !quiet {
 			then = extended(held, want, int(st.Block))
 		}

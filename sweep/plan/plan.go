@@ -58,11 +58,11 @@ type In struct {
 type Plan struct {
 	in     In
 	stages [stages]steps
-	// parts are the steps from LaneSwitches to ForwardingTables: of switches over which nothing passes yet, where links of theirs go ACTIVE, and then by list of In.Order;
-	// nil where they are all in one.
+	// parts divide the steps from LaneSwitches to ForwardingTables. Where links go ACTIVE before switches in use get their tables, the first part
+	// is of the switches over which nothing passes yet; the next ones are the lists of In.Order. Nil where they are all in one.
 	parts    [][partStages]steps
 	links    []topo.PortIdx // that go ACTIVE before switches in use get their tables, ascending
-	linkPart int            // of parts, after which they do
+	linkPart int            // the last of parts before they do
 	at       Stage
 	part     int      // of parts, or of racks
 	next     int      // step within it

@@ -168,8 +168,10 @@ func TestNewLinks(t *testing.T) {
 			*s.info(sw2GUID, num) = *fresh.info(sw2GUID, num)
 		}
 		s.info(sw1GUID, 2).SetPortState(smp.PortInit)
-		s.in.Held = []*device.Blocks{s.in.Held[0], nil}
-		s.in.Held[0].Take(0, device.Contradicted)
+		lost, leads := s.in.Tables.LFT[0], slices.Clone(s.in.Tables.LFT[0]) // while the other was away, nothing went there
+		leads[5] = 2
+		s.in.Tables.LFT[0] = leads
+		s.in.Held = []*device.Blocks{device.Read(lost, nil), nil}
 		s.in.Order = order
 		want := [][]string{2: {"lft 30:0"}, 3: {"arm 20:2", "arm 30:1"}, 4: {"activate 20:2", "activate 30:1"}, 5: {"lft 20:0"}}
 		if len(order) > 1 {
@@ -180,6 +182,20 @@ func TestNewLinks(t *testing.T) {
 		s.carryOut(t, New(s.in))
 		if p := New(s.in); !p.Empty() {
 			t.Errorf("order %v: after it there is still %q to do", order, s.all(p))
+		}
+		for num := range uint8(4) {
+			*s.info(sw2GUID, num) = *fresh.info(sw2GUID, num)
+		}
+		s.info(sw1GUID, 2).SetPortState(smp.PortInit)
+		unread := device.Read(slices.Clone(lost), []int{0})
+		for name, held := range map[string]*device.Blocks{"leads there": device.Read(leads, nil), "is not known": unread} {
+			if s.in.Held = []*device.Blocks{held, nil}; len(New(s.in).newLinks()) > 0 {
+				t.Errorf("order %v: a link goes ACTIVE although a table that %s", order, name)
+			}
+		}
+		s.in.Held, s.in.Disable = []*device.Blocks{device.Read(lost, nil), nil}, []topo.PortIdx{s.at(sw1GUID, 2)}
+		if len(New(s.in).newLinks()) > 0 {
+			t.Errorf("order %v: a link goes ACTIVE that the plan disables", order)
 		}
 	}
 }

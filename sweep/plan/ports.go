@@ -97,6 +97,7 @@ func (p *Plan) joined(i topo.PortIdx) bool {
 }
 
 // newLinks are the ports that go ACTIVE, of links between switches, where some switch is in use. Routes must not lead over such a link sooner.
+// Links that may carry packets at once, by a table of before, are not among them: they go ACTIVE after all tables.
 func (p *Plan) newLinks() (ports []topo.PortIdx) {
 	t, inUse := p.in.Topo, false
 	for s := range t.Switches {
@@ -106,11 +107,26 @@ func (p *Plan) newLinks() (ports []topo.PortIdx) {
 		return nil
 	}
 	for i := range t.Ports {
-		if i := topo.PortIdx(i); t.BetweenSwitches(i) && p.activates(i) {
+		if i := topo.PortIdx(i); t.BetweenSwitches(i) && p.activates(i) && p.staysEmpty(i) && p.staysEmpty(t.Ports[i].Peer) {
 			ports = append(ports, i)
 		}
 	}
 	return ports
+}
+
+// staysEmpty reports whether no packets leave a port of a switch before the switch gets its new table: it is not in use, or it is known that its table leads
+// nowhere by that port. One that the plan takes down or disables does not come up before.
+func (p *Plan) staysEmpty(i topo.PortIdx) bool {
+	port := &p.in.Topo.Ports[i]
+	if slices.Contains(p.in.Dead, i) || slices.Contains(p.in.Disable, i) {
+		return false
+	}
+	s := p.in.Topo.Nodes[port.Node].Switch
+	if !InUse(p.in.Topo, s) {
+		return true
+	}
+	held := p.in.Held[s]
+	return held != nil && held.Complete() && !slices.Contains(held.Row(), port.Num)
 }
 
 func (p *Plan) isNewLink(i topo.PortIdx) bool {
