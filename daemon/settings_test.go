@@ -315,6 +315,9 @@ func compareLeaves(t *testing.T, got, good, standard reflect.Value, text string)
 // stands reports whether a number is written in a text, alone or behind an option's
 // letter.
 func stands(number reflect.Value, text string) bool {
+	if d, is := number.Interface().(time.Duration); is && strings.Contains(text, fmt.Sprintf("%d:%02d", int(d.Hours()), int(d.Minutes())%60)) {
+		return true // the time of day
+	}
 	var value int64
 	switch {
 	case number.CanUint():

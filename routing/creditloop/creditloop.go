@@ -126,7 +126,7 @@ func Find(ctx context.Context, in In) (*Report, error) {
 		// Packets to LIDs whose routes have not changed depend on channels as before.
 		g.add(since)
 		if r.number = since.number; descents != nil {
-			r.number, _ = g.order()
+			r.number, _ = g.order(ctx)
 		}
 		if r.number != nil {
 			r.Findings = g.findings()
@@ -138,8 +138,11 @@ func Find(ctx context.Context, in In) (*Report, error) {
 		return nil, err
 	}
 	var waiting []int32
-	if r.number, waiting = g.order(); waiting != nil {
+	if r.number, waiting = g.order(ctx); waiting != nil {
 		r.Loop = g.loop(waiting)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	r.Findings = g.findings()
 	return r, nil

@@ -122,12 +122,18 @@ func (g *graph) eachOf(c, stream int, sl uint8, do func(to int)) {
 	}
 }
 
+// often is how many channels some milliseconds suffice for.
+const often = 1 << 14
+
 // order numbers the channels so that packets come to higher numbers only. Where that cannot be,
-// it returns those that have no number, by channel; others are 0.
-func (g *graph) order() (number, waiting []int32) {
+// it returns those that have no number, by channel; others are 0. What it returns means nothing when ctx is done.
+func (g *graph) order(ctx context.Context) (number, waiting []int32) {
 	n := g.lanes * len(g.next)
 	number, waiting = make([]int32, n), make([]int32, n)
 	for from := range n {
+		if from%often == 0 && ctx.Err() != nil {
+			return nil, nil
+		}
 		g.each(from, func(to int) { waiting[to]++ })
 	}
 	queue := make([]int32, 0, n)
@@ -137,6 +143,9 @@ func (g *graph) order() (number, waiting []int32) {
 		}
 	}
 	for i := 0; i < len(queue); i++ {
+		if i%often == 0 && ctx.Err() != nil {
+			return nil, nil
+		}
 		number[queue[i]] = int32(i)
 		g.each(int(queue[i]), func(to int) {
 			if waiting[to]--; waiting[to] == 0 {
