@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
