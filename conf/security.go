@@ -96,7 +96,7 @@ const LeastKeyUpdate = time.Minute
 func (c *Config) checkMKeys(report *Report) {
 	if MKeyPerPort.In(c) && KeysFile.In(c) == "" && !c.MakesSeed() {
 		report.add(Refusal, c.Setting(MKeyPerPort.Key()).Position, MKeyPerPort.Key().Name,
-			"m_key_per_port TRUE without keys_file: the seed of the M_Keys is kept in state_dir, and where it is lost ports have to open by themselves: set m_key_protection_level 2, an m_key_lease_period such as 60, and no state_dir none; or make a secret with ibsmctl security new FILE, and name FILE as keys_file")
+			"m_key_per_port TRUE without keys_file: the seed of the M_Keys is kept in state_dir, and where it is lost ports have to open by themselves: set m_key_protection_level 2, an m_key_lease_period such as 60, and a state_dir other than none; or make a secret with ibsmctl security new FILE, and name FILE as keys_file")
 	}
 	if period := PeriodicKeyUpdate.In(c); period > 0 && period < LeastKeyUpdate {
 		report.add(Warning, c.Setting(PeriodicKeyUpdate.Key()).Position, PeriodicKeyUpdate.Key().Name,
