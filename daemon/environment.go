@@ -103,17 +103,17 @@ func readNames(l *conf.Loaded, logger *slog.Logger) names.Map {
 }
 
 // keysShown is what the configuration says of keys, without showing any.
-func (now *inForce) keysShown(l *conf.Loaded, s *sweep.Settings) server.Keys {
+func (s *inForce) keysShown(l *conf.Loaded, settings *sweep.Settings) server.Keys {
 	c := l.Config
 	seedPath := ""
-	if _, own := l.Secret(); !own && now.seed.inUse {
-		seedPath = now.seed.path
+	if _, own := l.Secret(); !own && s.seed.inUse {
+		seedPath = s.seed.path
 	}
 	secret := func(k uint64) bool { return k != 0 && k != elect.DefaultSMKey }
 	m := mirror.Config{SMKey: conf.SMKey.In(c), MKey: mad.MKey(conf.MKey.In(c))}
 	return server.Keys{
 		SMKey: secret(conf.SMKey.In(c)), SAKey: secret(conf.SAKey.In(c)), MKey: conf.MKey.In(c) != 0,
-		Ports: s.PortMKeys, PerPort: s.MKeyPerPort, SeedPath: seedPath,
+		Ports: settings.PortMKeys, PerPort: settings.MKeyPerPort, SeedPath: seedPath,
 		AllowedSMs: conf.AllowedSMGUIDs.Chosen(c), Mirrored: m.On(),
 	}
 }
