@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"ibsm/conf"
@@ -53,10 +54,34 @@ type fixture struct {
 	*configuration
 	t      *testing.T
 	dir    string
-	log    bytes.Buffer
+	log    logBuffer
 	state  *state
 	policy *ctl.MirroredSettings
 	sent   manager.Config // last
+}
+
+// logBuffer is a log that is read while it is written.
+type logBuffer struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) Reset() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.text.Reset()
+}
+
+func (b *logBuffer) String() string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.text.String()
 }
 
 // newFixture is the one of a manager with settings in a file and partitions in another.
@@ -221,7 +246,7 @@ func TestInherit(t *testing.T) {
 	}
 	o.log.Reset()
 	o.hears(policy)
-	if o.log.Len() > 0 {
+	if o.log.String() != "" {
 		t.Errorf("what is known is logged again: %s", o.log.String())
 	}
 
