@@ -48,6 +48,13 @@ func (o *fixture) seedIn() keys.Secret {
 	return seed
 }
 
+// makeSeed has a fixture enter MASTER, and waits until it has made its seed.
+func (o *fixture) makeSeed() {
+	o.entered(smp.Master)
+	time.Sleep(2 * mkeyCheck)
+	synctest.Wait()
+}
+
 // mustSeed fails the test where ports do not get M_Keys of a number, 0 for none, of a seed.
 func (o *fixture) mustSeed(when string, seed keys.Secret, number uint32) {
 	o.t.Helper()
@@ -135,9 +142,7 @@ func TestSeed(t *testing.T) {
 		crashed.mustSeed("after a crash", seed, 1)
 
 		wiped := tending(t, newFixture(t, seedless, anyParts))
-		wiped.entered(smp.Master)
-		time.Sleep(2 * mkeyCheck)
-		synctest.Wait()
+		wiped.makeSeed()
 		if other := wiped.seedIn(); other == seed {
 			t.Error("two managers have made the same seed")
 		} else {
@@ -238,9 +243,7 @@ func TestSeedOfStandby(t *testing.T) {
 
 		// Once it was master of another part of the subnet, by a seed of its own.
 		other := tending(t, newFixture(t, seedless, anyParts))
-		other.entered(smp.Master)
-		time.Sleep(2 * mkeyCheck)
-		synctest.Wait()
+		other.makeSeed()
 		other.entered(smp.Standby)
 		if other.seedIn() == seed {
 			t.Error("the same seed is made again")
@@ -252,9 +255,7 @@ func TestSeedOfStandby(t *testing.T) {
 		}
 
 		public := tending(t, newFixture(t, strings.Replace(seedless, "sm_key 0xa11ce0a11ce0a11c", "sm_key 1", 1), anyParts))
-		public.entered(smp.Master)
-		time.Sleep(2 * mkeyCheck)
-		synctest.Wait()
+		public.makeSeed()
 		public.mustSeed("with the default sm_key", public.seedIn(), 1)
 		file, _ := secretFile(t)
 		owner := newFixture(t, file+"m_key_per_port TRUE\nm_key_protection_level 2\nm_key_lease_period 60\n", anyParts)

@@ -51,6 +51,9 @@ const (
 	waitsWalk         // it may have to: it has no M_Keys of ports and has not looked yet
 )
 
+// does reports whether other managers are not to leave the mastership to this one.
+func (w waiting) does() bool { return w == waitsMKey || w == waitsWalk }
+
 func (w waiting) String() string {
 	return [...]string{"not", "for M_Keys", "has waited", "for the first walk"}[w]
 }
@@ -241,7 +244,7 @@ func (e *election) answer(fx *effects, d *mad.Datagram, status mad.Status, own *
 	reply := response(d, mad.MethodGetResp)
 	info := e.Answer((*smp.SMInfo)(d.Packet.Data()))
 	info.SetActCount(actCount)
-	if e.waits == waitsMKey || e.waits == waitsWalk {
+	if e.waits.does() {
 		info.SetSMState(smp.NotActive)
 	}
 	if own.mkey != 0 && d.Packet.MKey() != own.mkey {

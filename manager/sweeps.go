@@ -235,7 +235,7 @@ func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 	}
 	if c.elect.postponed >= limit {
 		c.elect.postponed, c.elect.reached = 0, 0
-		if (c.elect.waits == waitsMKey || c.elect.waits == waitsWalk) && !slices.ContainsFunc(others, isMaster) {
+		if c.elect.waits.does() && !slices.ContainsFunc(others, isMaster) {
 			c.elect.waits = hasWaited
 			return true
 		}

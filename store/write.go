@@ -25,9 +25,9 @@ func WriteSecret(path string, text []byte, replace bool) error {
 	} else {
 		err = os.Link(temporary.Name(), path)
 	}
-	if err == nil || errors.Is(err, fs.ErrExist) { // that may be of a process which ended before it came here
-		if lasting := syncDirectory(dir); lasting != nil {
-			return lasting
+	if err == nil || errors.Is(err, fs.ErrExist) { // a file that is there may be of a process which ended before it came here
+		if unsynced := syncDirectory(dir); unsynced != nil {
+			return unsynced
 		}
 	}
 	return named(err, path)

@@ -201,19 +201,18 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 			set(lid, port)
 		}
 	}
-	if k.since == nil {
+	if k.since == nil || !k.since.destinations(s, k.look) {
 		for i := range k.all {
 			keep(int32(i))
 		}
 	} else {
-		k.since.destinations(s, k.look)
 		k.since.add(k.look, s)
 		for at, links := range ways[:len(k.rows)] {
 			if links == noWay {
 				k.since.add(k.look, topo.SwitchIdx(at))
 			}
 		}
-		each(k.look, len(k.rows), func(at topo.SwitchIdx) { keep(k.index[at]) })
+		each(k.look, func(at int) { keep(k.index[at]) })
 	}
 	k.rows[s] = row
 }

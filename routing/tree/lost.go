@@ -78,13 +78,11 @@ const fewLost = 16
 // eachLost calls do for each switch without a port to a LID before those that its packets go on to.
 func (p *placer) eachLost(lid mad.LID, do func(s topo.SwitchIdx)) {
 	words := p.lost.of(lid)
-	for i, word := range words {
-		for ; word != 0; word &= word - 1 {
-			if s := p.byHeight[i*64+bits.TrailingZeros64(word)]; !p.falls[s] {
-				do(s)
-			}
+	each(words, func(height int) {
+		if s := p.byHeight[height]; !p.falls[s] {
+			do(s)
 		}
-	}
+	})
 	for i, word := range slices.Backward(words) {
 		for word != 0 {
 			last := 63 - bits.LeadingZeros64(word)
@@ -99,11 +97,7 @@ func (p *placer) eachLost(lid mad.LID, do func(s topo.SwitchIdx)) {
 // placeLostOf has the tables say where packets go on from other switches.
 func (p *placer) placeLostOf(at topo.SwitchIdx, d *destination, measured bool) {
 	if !measured {
-		for i, word := range p.lost.of(d.lid) {
-			for ; word != 0; word &= word - 1 {
-				p.look(p.byHeight[i*64+bits.TrailingZeros64(word)], at)
-			}
-		}
+		each(p.lost.of(d.lid), func(height int) { p.look(p.byHeight[height], at) })
 	}
 	p.inRows = true
 	defer func() { p.inRows = false }()
@@ -112,19 +106,25 @@ func (p *placer) placeLostOf(at topo.SwitchIdx, d *destination, measured bool) {
 		p.rows[s][d.lid] = p.by[s]
 	})
 	p.eachLost(d.lid, func(s topo.SwitchIdx) {
-		if p.next[s] == topo.None {
-			return
-		}
-		if p.free[s] {
-			moved := p.movedNear(s, at)
-			p.improve(s, d, moved)
-			moved[p.by[s]]++
-		}
-		p.rows[s][d.lid] = p.by[s]
-		if d.host {
-			p.load[int(s)<<8|int(p.by[s])]++
+		if p.next[s] != topo.None {
+			p.settleLost(s, at, d)
 		}
 	})
+}
+
+// settleLost gives a switch its port: the best if it need not be that of the digit.
+func (p *placer) settleLost(s, at topo.SwitchIdx, d *destination) {
+	if p.free[s] {
+		moved := p.movedNear(s, at)
+		if !p.fixed[s] {
+			p.improve(s, d, moved)
+		}
+		moved[p.by[s]]++
+	}
+	p.rows[s][d.lid] = p.by[s]
+	if d.host {
+		p.load[int(s)<<8|int(p.by[s])]++
+	}
 }
 
 // look finds the ways to a switch from another and from those next to it, as measureWays does from all.
@@ -173,19 +173,8 @@ func (p *placer) placeLostOfRail(at topo.SwitchIdx, d *destination, f *fitting) 
 	p.fitLost(at, d, f)
 	defer clear(p.fixed)
 	p.inOrder(func(s topo.SwitchIdx) {
-		if p.next[s] == topo.None || p.rows[s][d.lid] != routing.NoPath {
-			return
-		}
-		if p.free[s] {
-			moved := p.movedNear(s, at)
-			if !p.fixed[s] {
-				p.improve(s, d, moved)
-			}
-			moved[p.by[s]]++
-		}
-		p.rows[s][d.lid] = p.by[s]
-		if d.host {
-			p.load[int(s)<<8|int(p.by[s])]++
+		if p.next[s] != topo.None && p.rows[s][d.lid] == routing.NoPath {
+			p.settleLost(s, at, d)
 		}
 	})
 }

@@ -119,13 +119,10 @@ func (c *since) sameLinks(s topo.SwitchIdx) bool {
 	})
 }
 
-// destinations sets the destinations for which ports of a switch may not be good any more; all where its links have changed.
-func (c *since) destinations(s topo.SwitchIdx, set []uint64) {
+// destinations sets the destinations for which ports of a switch may not be good any more. It reports false where its links have changed: then it may be any.
+func (c *since) destinations(s topo.SwitchIdx, set []uint64) (known bool) {
 	if !c.sameLinks(s) {
-		for i := range set {
-			set[i] = ^uint64(0)
-		}
-		return
+		return false
 	}
 	copy(set, c.all)
 	peers, _ := c.network.graph.Edges(s) // its own ways follow from theirs
@@ -136,15 +133,14 @@ func (c *since) destinations(s topo.SwitchIdx, set []uint64) {
 			}
 		}
 	}
+	return true
 }
 
-// each calls do for the switches of a set, of so many.
-func each(set []uint64, count int, do func(s topo.SwitchIdx)) {
-	for i, word := range set {
+// each calls do for the members of a set, ascending.
+func each(set []uint64, do func(i int)) {
+	for at, word := range set {
 		for ; word != 0; word &= word - 1 {
-			if s := i*64 + bits.TrailingZeros64(word); s < count {
-				do(topo.SwitchIdx(s))
-			}
+			do(at*64 + bits.TrailingZeros64(word))
 		}
 	}
 }

@@ -63,6 +63,7 @@ type Plan struct {
 	parts    [][partStages]steps
 	links    []topo.PortIdx // that go ACTIVE before switches in use get their tables, ascending
 	linkPart int            // the last of parts before they do
+	inUse    []bool         // by SwitchIdx: packets may pass it
 	at       Stage
 	part     int      // of parts, or of racks
 	next     int      // step within it
@@ -130,7 +131,7 @@ func (p *Plan) divide() {
 		p.linkPart = 0
 		count++
 		for s := range partOf {
-			if InUse(p.in.Topo, topo.SwitchIdx(s)) {
+			if p.inUse[s] {
 				partOf[s]++
 			} else {
 				partOf[s] = 0

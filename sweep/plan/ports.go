@@ -99,11 +99,11 @@ func (p *Plan) joined(i topo.PortIdx) bool {
 // newLinks are the ports that go ACTIVE, of links between switches, where some switch is in use. Routes must not lead over such a link sooner.
 // Links that may carry packets at once, by a table of before, are not among them: they go ACTIVE after all tables.
 func (p *Plan) newLinks() (ports []topo.PortIdx) {
-	t, inUse := p.in.Topo, false
+	t := p.in.Topo
 	for s := range t.Switches {
-		inUse = inUse || InUse(t, topo.SwitchIdx(s))
+		p.inUse = append(p.inUse, InUse(t, topo.SwitchIdx(s)))
 	}
-	if p.in.Tables == nil || !inUse {
+	if p.in.Tables == nil || !slices.Contains(p.inUse, true) {
 		return nil
 	}
 	for i := range t.Ports {
@@ -122,7 +122,7 @@ func (p *Plan) staysEmpty(i topo.PortIdx) bool {
 		return false
 	}
 	s := p.in.Topo.Nodes[port.Node].Switch
-	if !InUse(p.in.Topo, s) {
+	if !p.inUse[s] {
 		return true
 	}
 	held := p.in.Held[s]
