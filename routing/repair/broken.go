@@ -8,6 +8,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
+	"ibsm/routing/creditloop"
 	"ibsm/topo"
 )
 
@@ -21,6 +22,8 @@ type repair struct {
 	found  *routing.Forwarding // by In.Tables; entries that have been cleared since may be missing
 	tracer *routing.Tracer
 	broken [][]uint64 // by block and SwitchIdx: a bit for each LID; nil for blocks whose packets all arrive
+	order  []routing.Dest
+	weighs []bool // by LID
 }
 
 func newRepair(in In) *repair {
@@ -41,6 +44,13 @@ func newRepair(in In) *repair {
 	r.broken = make([][]uint64, r.size/routing.BlockSize)
 	r.found = routing.NewForwarding(in.Topo, in.LIDs, r.tables)
 	r.tracer = r.found.Tracer
+	r.order, r.weighs = routing.Order(in.Topo, in.LIDs, routing.Balancing{}), make([]bool, r.size)
+	for i := range r.order {
+		d := &r.order[i]
+		for lid := d.Base; lid < d.Base+1<<d.LMC; lid++ {
+			r.weighs[lid] = d.Weighs
+		}
+	}
 	return r
 }
 
@@ -135,6 +145,9 @@ func (d *doubts) add(s topo.SwitchIdx, lid mad.LID) {
 // findBroken finds the switches from which packets do not arrive.
 func (r *repair) findBroken(ctx context.Context) error {
 	d := r.doubts()
+	if err := r.rejoin(ctx, d); err != nil {
+		return err
+	}
 	var blocks []int
 	first := make([]int, len(r.broken)+1) // of d.entries, by block
 	for block := range r.broken {
@@ -188,6 +201,11 @@ func (r *repair) doubts() *doubts {
 	})
 	slices.SortStableFunc(d.entries, func(a, b Route) int { return cmp.Compare(a.LID, b.LID) })
 	return d
+}
+
+// covering is the proof of before where it holds for the tables found, nil where it does not.
+func (r *repair) covering() *creditloop.Report {
+	return r.Proof.Covering(creditloop.In{Topo: r.Topo, LIDs: r.LIDs, Forwarding: r.found, SLs: r.tables.SLs, Maps: r.Maps, Workers: r.Workers})
 }
 
 // leaveUnhealthy clears entries that lead over unhealthy links.

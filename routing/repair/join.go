@@ -14,10 +14,8 @@ import (
 // joiner joins switches to the tree of one LID after the other.
 type joiner struct {
 	*repair
-	order   []routing.Dest
 	hosts   [][]mad.LID        // by SwitchIdx: a LID of hosts there for each row of SLs
 	count   [][256]uint32      // by SwitchIdx of broken switches: destinations of weight that each port serves
-	weighs  []bool             // by LID
 	inBlock [][]topo.SwitchIdx // by block of LIDs: the broken switches, ascending
 	rises   []uint16           // by SwitchIdx: SLs whose packets pass its way in the order of the proof, to the LID in hand where risen is its number
 	risen   []int
@@ -33,14 +31,8 @@ type target struct {
 func newJoiner(r *repair) *joiner {
 	n := len(r.own)
 	j := &joiner{
-		repair: r, order: routing.Order(r.Topo, r.LIDs, routing.Balancing{}), hosts: make([][]mad.LID, n), count: make([][256]uint32, n),
-		weighs: make([]bool, r.size), rises: make([]uint16, n), risen: make([]int, n),
-	}
-	for i := range j.order {
-		d := &j.order[i]
-		for lid := d.Base; lid < d.Base+1<<d.LMC; lid++ {
-			j.weighs[lid] = d.Weighs
-		}
+		repair: r, hosts: make([][]mad.LID, n), count: make([][256]uint32, n),
+		rises: make([]uint16, n), risen: make([]int, n),
 	}
 	j.adopt()
 	for i := range j.order {
@@ -121,8 +113,7 @@ func (j *joiner) slsFrom(s topo.SwitchIdx, t target) (sls uint16) {
 // joinAll joins switches in the order in which destinations are placed. It returns the LIDs that
 // hosts' packets do not reach on a shortest way that follows the order of the proof; these stay as they are.
 func (j *joiner) joinAll(ctx context.Context) (later []target, err error) {
-	found := creditloop.In{Topo: j.Topo, LIDs: j.LIDs, Forwarding: j.found, SLs: j.tables.SLs, Maps: j.Maps, Workers: j.Workers}
-	if j.Proof = j.Proof.Covering(found); j.Proof == nil {
+	if j.Proof = j.covering(); j.Proof == nil {
 		if j.Proof, err = creditloop.Find(ctx, j.search()); err != nil {
 			return nil, err
 		}
