@@ -188,7 +188,7 @@ func (f *Forwarding) Changes(was *Forwarding, moved func(lid int), entry func(s 
 			}
 			continue
 		}
-		unequal(blocks, was.Rows[s], row, func(lid int) { entry(s, lid) })
+		Unequal(part(was.Rows[s], 0, blocks*BlockSize), row, func(lid int) { entry(s, lid) })
 		var turned [256]bool
 		turns := false
 		f.Tracer.Turns(was.Tracer, s, func(port uint8) { turned[port], turns = true, true })
@@ -239,21 +239,21 @@ func (f *Forwarding) Now(s topo.SwitchIdx) topo.SwitchIdx {
 // Added reports whether what By returned has a switch only because the other subnet has it.
 func (f *Forwarding) Added(s topo.SwitchIdx) bool { return f.added != nil && f.added[s] }
 
-// unequal calls do for the LIDs of so many blocks for which two rows of a switch have different entries.
-func unequal(blocks int, was, is []uint8, do func(lid int)) {
+// Unequal calls do for the LIDs for which two rows of a switch have different entries. A row has NoPath beyond its end.
+func Unequal(was, is []uint8, do func(lid int)) {
 	if len(was) == len(is) && (len(is) == 0 || &was[0] == &is[0]) {
 		return
 	}
 	const step = 16 * BlockSize // most rows that differ do so in few places
-	for first := 0; first < blocks*BlockSize; first += step {
+	for end, first := max(len(was), len(is)), 0; first < end; first += step {
 		if bytes.Equal(part(was, first, step), part(is, first, step)) {
 			continue
 		}
-		for block := first; block < min(first+step, blocks*BlockSize); block += BlockSize {
+		for block := first; block < min(first+step, end); block += BlockSize {
 			if bytes.Equal(part(was, block, BlockSize), part(is, block, BlockSize)) {
 				continue
 			}
-			for lid := block; lid < block+BlockSize; lid++ {
+			for lid := block; lid < min(block+BlockSize, end); lid++ {
 				if rowEntry(was, lid) != rowEntry(is, lid) {
 					do(lid)
 				}

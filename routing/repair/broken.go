@@ -19,6 +19,7 @@ type repair struct {
 	own    []bool          // by SwitchIdx: the row is not one of In.Tables
 	size   int             // of rows
 	graph  *routing.Graph
+	base   *routing.Forwarding // by In.Base, nil without it
 	found  *routing.Forwarding // by In.Tables; entries that have been cleared since may be missing
 	tracer *routing.Tracer
 	broken [][]uint64 // by block and SwitchIdx: a bit for each LID; nil for blocks whose packets all arrive
@@ -70,32 +71,28 @@ func (r *repair) takeBack() {
 	if r.Base == nil {
 		return
 	}
-	base := routing.NewForwarding(r.Topo, r.LIDs, &routing.Tables{LFT: r.Base.LFT, Top: r.LIDs.Top})
-	for i, first := range base.Rows {
-		s, row := topo.SwitchIdx(i), r.tables.LFT[i]
-		if len(first) == 0 || &first[0] == &row[0] {
-			continue
-		}
-		for lid, port := range first {
-			if port != row[lid] && port != routing.NoPath && r.arrives(base, s, lid) {
-				r.set(s, mad.LID(lid), port)
-				row = r.tables.LFT[i]
+	r.base = routing.NewForwarding(r.Topo, r.LIDs, &routing.Tables{LFT: r.Base.LFT, Top: r.LIDs.Top})
+	for i, first := range r.base.Rows {
+		s := topo.SwitchIdx(i)
+		routing.Unequal(r.tables.LFT[s], first, func(lid int) {
+			if lid < len(first) && first[lid] != routing.NoPath && r.arrivesAsAtFirst(s, lid) {
+				r.set(s, mad.LID(lid), first[lid])
 			}
-		}
+		})
 	}
 }
 
-// arrives reports whether packets to a LID arrive from a switch, and over no unhealthy link.
-func (r *repair) arrives(f *routing.Forwarding, s topo.SwitchIdx, lid int) bool {
-	if _, arrive := f.Links(s, lid); !arrive {
+// arrivesAsAtFirst reports whether packets to a LID arrive from a switch by entries of Base alone, and over no unhealthy link. Then takeBack has set all of them.
+func (r *repair) arrivesAsAtFirst(s topo.SwitchIdx, lid int) bool {
+	if _, arrive := r.base.Links(s, lid); !arrive {
 		return false
 	}
-	for at := f.Home(mad.LID(lid)); s != at; {
-		port := f.Rows[s][lid]
+	for at := r.base.Home(mad.LID(lid)); s != at; {
+		port := r.base.Rows[s][lid]
 		if r.Topo.Ports[r.Topo.Port(r.Topo.Switches[s], port)].Unhealthy {
 			return false
 		}
-		s = f.Tracer.Next(s, port)
+		s = r.base.Tracer.Next(s, port)
 	}
 	return true
 }
@@ -180,7 +177,7 @@ func (r *repair) doubts() *doubts {
 		}
 	}
 	known := r.found.Changes(r.Was, add, func(s topo.SwitchIdx, lid int) {
-		if lid < r.size {
+		if lid < r.size && !(r.base != nil && lid < len(r.base.Rows[s]) && r.base.Rows[s][lid] == r.tables.LFT[s][lid] && r.arrivesAsAtFirst(s, lid)) {
 			d.add(s, mad.LID(lid))
 		}
 	})
@@ -190,13 +187,17 @@ func (r *repair) doubts() *doubts {
 		}
 	}
 	r.leaveUnhealthy(d)
-	for block, lids := range d.lids {
+	settled := slices.Clone(d.lids)
+	for block, lids := range settled {
 		for ; lids != 0; lids &= lids - 1 {
 			r.settle(mad.LID(block*routing.BlockSize+bits.TrailingZeros64(lids)), d)
 		}
 	}
 	d.entries = slices.DeleteFunc(d.entries, func(e Route) bool {
-		r.settle(e.LID, d)
+		if lid := int(e.LID); !settled.Has(lid) {
+			settled.Add(lid)
+			r.settle(e.LID, d)
+		}
 		return d.lids.Has(int(e.LID)) || r.LIDs.PortOf(e.LID) == topo.None
 	})
 	slices.SortStableFunc(d.entries, func(a, b Route) int { return cmp.Compare(a.LID, b.LID) })

@@ -14,31 +14,34 @@ import (
 // of the proof. The switches behind it keep their entries, so nobody looks at them. A LID of which any doubted entry is of another kind, or finds no such port,
 // stays in doubt as it is.
 func (r *repair) rejoin(ctx context.Context, d *doubts) error {
-	if len(d.entries) == 0 {
-		return nil
-	}
-	was, proof := r.Was.By(r.Topo), r.covering()
-	if was == nil || proof == nil {
+	was := r.Was.By(r.Topo)
+	if was == nil {
 		return nil
 	}
 	remains := make(routing.LIDSet, len(d.lids)) // in doubt
-	lids := make([][]mad.LID, len(r.own))        // by SwitchIdx, that it has lost the port to; ascending
 	for _, e := range d.entries {
 		if r.tracer.Next(e.Switch, r.tables.LFT[e.Switch][e.LID]) != topo.None || was.Added(e.Switch) || e.Switch == r.found.Home(e.LID) {
 			remains.Add(int(e.LID))
 		}
 	}
 	var switches []topo.SwitchIdx
+	lids := make([][]mad.LID, len(r.own)) // by SwitchIdx, that it has lost the port to; ascending
 	for _, e := range d.entries {
-		if remains.Has(int(e.LID)) {
+		of := lids[e.Switch]
+		if remains.Has(int(e.LID)) || len(of) > 0 && of[len(of)-1] == e.LID {
 			continue
 		}
-		if len(lids[e.Switch]) == 0 {
+		if len(of) == 0 {
 			switches = append(switches, e.Switch)
-		} else if of := lids[e.Switch]; of[len(of)-1] == e.LID {
-			continue
 		}
-		lids[e.Switch] = append(lids[e.Switch], e.LID)
+		lids[e.Switch] = append(of, e.LID)
+	}
+	if len(switches) == 0 {
+		return nil
+	}
+	proof := r.covering()
+	if proof == nil {
+		return nil
 	}
 	ports := make([][]uint8, len(switches))
 	senders := r.senders()
