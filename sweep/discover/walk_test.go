@@ -131,6 +131,38 @@ func TestClear(t *testing.T) {
 	}
 }
 
+// TestClearOfOthers: PortStateChange of a switch with a forwarding table stays for its other master to see, where the switch has just come in sight: it
+// was not in the walk before, or did not answer then.
+func TestClearOfOthers(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4,levels=2")
+	w := newWalker(t, n, firstHost(n), fabric.Config{})
+	known := w.walk(New(Config{Clear: true})).Builder.Freeze()
+	missed := *known
+	missed.Nodes = slices.Clone(known.Nodes)
+	for i := range missed.Nodes {
+		missed.Nodes[i].Missed = 1
+	}
+	for _, top := range []mad.LID{0, 5} {
+		w.meddle = func(req *txn.Request, o *txn.Outcome) {
+			if req.Attr == smp.AttrSwitchInfo && req.Method == mad.MethodGet {
+				info := (*smp.SwitchInfo)(&o.Data)
+				info.SetPortStateChange(true)
+				info.SetLinearFDBTop(top)
+			}
+		}
+		for name, prev := range map[string]*topo.Topo{"known": known, "missed": &missed, "unknown": {}} {
+			r := w.walk(New(Config{Prev: prev, Clear: true}))
+			want := len(known.Switches)
+			if top > 0 && name != "known" {
+				want = 0
+			}
+			if len(r.Cleared) != want || r.Changed != (want == 0) {
+				t.Errorf("LinearFDBTop %d, %s: %d switches cleared, want %d; changed %v", top, name, len(r.Cleared), want, r.Changed)
+			}
+		}
+	}
+}
+
 // TestBreadthFirst: no route is longer than the shortest there is.
 func TestBreadthFirst(t *testing.T) {
 	for _, spec := range []string{"fattree:k=4", "torus:dims=5x4", "random:switches=20,degree=4,hosts=1,seed=3", "hypercube:dim=4"} {
