@@ -20,7 +20,7 @@ func (r *repair) rejoin(ctx context.Context, d *doubts) error {
 	}
 	remains := make(routing.LIDSet, len(d.lids)) // in doubt
 	for _, e := range d.entries {
-		if r.tracer.Next(e.Switch, r.tables.LFT[e.Switch][e.LID]) != topo.None || was.Added(e.Switch) || e.Switch == r.found.Home(e.LID) {
+		if r.tracer.Next(e.Switch, r.tables.LFT[e.Switch][e.LID]) != topo.None {
 			remains.Add(int(e.LID))
 		}
 	}
