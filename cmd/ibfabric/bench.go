@@ -11,11 +11,13 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"ibsm/cmd/cli"
+	"ibsm/mad"
 	"ibsm/topo/net"
 )
 
@@ -45,6 +47,10 @@ that OpenSM has brought up and that has no manager any more. The measurement of 
 time, memory and SMPs ends when the server confirms that all links are Active and 10,000
 data packets between random pairs arrive; in a takeover not before the manager reports
 SUBNET UP.
+
+A lost link is one of a leaf, in the subnet that OpenSM has brought up and the manager has taken
+over. The measurement begins when it goes down and ends with the manager's last Set, after which
+everything arrives and two seconds pass without another one.
 
 A cold start on ibsim uses Debian's ibsim, an independent simulator; there the measurement
 ends when the manager reports SUBNET UP.
@@ -139,7 +145,7 @@ func (b *bench) measure(ctx context.Context, spec string) error {
 	if err != nil {
 		return err
 	}
-	hosts := countHosts(n)
+	hosts, link := countHosts(n), linkToLose(n)
 	runs := cmp.Or(b.runs, 3)
 	if b.runs == 0 && hosts > 5000 {
 		runs = 1
@@ -161,6 +167,9 @@ func (b *bench) measure(ctx context.Context, spec string) error {
 					if err = b.one(ctx, place, successor, "takeover", spec, run); err != nil {
 						break
 					}
+				}
+				for i := 0; i < len(order) && link.Node >= 0 && err == nil; i++ {
+					err = b.oneLost(ctx, place, order[i], link, spec, run)
 				}
 			}
 			place.close()
@@ -200,6 +209,37 @@ func (b *bench) one(ctx context.Context, place *benchPlace, m manager, kind, spe
 	}
 	b.add(r, spec, run)
 	return nil
+}
+
+// oneLost measures a manager once when a link is lost.
+func (b *bench) oneLost(ctx context.Context, place *benchPlace, m manager, link net.End, spec string, run int) error {
+	r, err := place.runLost(ctx, m, link, b.keep)
+	if err != nil {
+		return fmt.Errorf("%s under %s: %w", lostLink, m.name, err)
+	}
+	b.add(r, spec, run)
+	return nil
+}
+
+// linkToLose is an end of a link between switches: of the last switch with hosts and two such links. It is net.NoEnd where there is none.
+func linkToLose(n *net.Net) net.End {
+	for i := range slices.Backward(n.Nodes) {
+		hosts, links, last := 0, 0, net.NoEnd
+		for num, p := range n.Nodes[i].Ports {
+			switch {
+			case n.Nodes[i].Type != mad.Switch || p.Peer.Node < 0:
+			case n.Nodes[p.Peer.Node].Type == mad.Switch:
+				links++
+				last = net.End{Node: int32(i), Port: uint8(num)}
+			default:
+				hosts++
+			}
+		}
+		if hosts > 0 && links > 1 {
+			return last
+		}
+	}
+	return net.NoEnd
 }
 
 // add notes and prints a run. SMPs are counted where the server counts them.

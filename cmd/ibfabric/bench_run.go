@@ -52,7 +52,7 @@ type measurement struct {
 	Spec    string
 	Run     int
 	Manager string
-	Kind    string            // "cold start", "takeover" or onIbsim
+	Kind    string            // "cold start", "takeover", lostLink or onIbsim
 	Wall    float64           // s
 	User    float64           // s of CPU
 	System  float64           // s of CPU
@@ -83,7 +83,7 @@ type benchPlace struct {
 	ended  chan error
 
 	// Of the run, in the fabric's time, 0 for none. They belong to the server's turn.
-	began, firstSet, firstTable, lastTable time.Duration
+	began, firstSet, firstTable, lastTable, lastSet time.Duration
 }
 
 // newBenchPlace powers up a fresh fabric.
@@ -113,6 +113,7 @@ func (p *benchPlace) saw(s fabric.Set) {
 	if p.firstSet == 0 {
 		p.firstSet = s.At
 	}
+	p.lastSet = s.At
 	if s.Attr == smp.AttrLinearForwardingTable {
 		if p.firstTable == 0 {
 			p.firstTable = s.At
@@ -126,6 +127,7 @@ const (
 	lookInterval = 10 * time.Millisecond
 	benchTimeout = 15 * time.Minute
 	benchProbes  = 10_000
+	benchQuiet   = 2 * time.Second // after a manager's last Set
 )
 
 // process is a manager that runs.
@@ -187,16 +189,65 @@ func (run *process) kill(r *measurement) (err error) {
 // run measures a manager until its work is confirmed.
 func (p *benchPlace) run(ctx context.Context, m manager, kind, keep string) (measurement, error) {
 	r := measurement{Manager: m.name, Kind: kind}
-	p.server.Do(func(f *fabric.Fabric) {
-		f.ResetStats()
-		p.began, p.firstSet, p.firstTable, p.lastTable = f.Now(), 0, 0, 0
-	})
+	p.server.Do(p.begin)
 	run, err := p.start(m, kind, keep)
 	if err != nil {
 		return r, err
 	}
 	err = p.await(ctx, run, kind == "takeover", &r)
 	return r, errors.Join(err, run.kill(&r), p.awaitFarewell(ctx))
+}
+
+// begin sets counters and times back.
+func (p *benchPlace) begin(f *fabric.Fabric) {
+	f.ResetStats()
+	p.began, p.firstSet, p.firstTable, p.lastTable, p.lastSet = f.Now(), 0, 0, 0, 0
+}
+
+// lostLink is the kind of a measurement that runLost makes.
+const lostLink = "lost link"
+
+// runLost measures what a manager of a subnet in use does when the link at one end is lost: from the loss to the last Set. Then everything arrives, and no
+// Set follows for a while. The link is up again afterwards.
+func (p *benchPlace) runLost(ctx context.Context, m manager, link net.End, keep string) (measurement, error) {
+	r := measurement{Manager: m.name, Kind: lostLink}
+	p.server.Do(p.begin)
+	run, err := p.start(m, lostLink, keep)
+	if err != nil {
+		return r, err
+	}
+	cpu, err := p.lose(ctx, run, link, &r)
+	err = errors.Join(err, run.kill(&r), p.awaitFarewell(ctx))
+	r.User, r.System = seconds(cpu), 0
+	return r, err
+}
+
+// lose has a manager bring up what there is, and then takes a link away. It returns the CPU time that the manager used after that.
+func (p *benchPlace) lose(ctx context.Context, run *process, link net.End, r *measurement) (cpu time.Duration, err error) {
+	if err := p.await(ctx, run, true, new(measurement)); err != nil {
+		return 0, err
+	}
+	quiet := func(f *fabric.Fabric) bool { return f.Now()-max(p.began, p.lastSet) > benchQuiet }
+	wait := func(done func(f *fabric.Fabric) bool) error {
+		return run.until(ctx, func() (is bool) {
+			p.server.Do(func(f *fabric.Fabric) { is = done(f) })
+			return is
+		})
+	}
+	if err := wait(quiet); err != nil {
+		return 0, err
+	}
+	before := cpuTime(run.cmd.Process.Pid)
+	p.server.Do(func(f *fabric.Fabric) {
+		p.begin(f)
+		f.LinkDown(link)
+	})
+	defer p.server.Do(func(f *fabric.Fabric) { f.LinkUp(link) })
+	if err := wait(func(f *fabric.Fabric) bool { return p.lastSet != 0 && quiet(f) && isUp(f) }); err != nil {
+		return 0, err
+	}
+	p.server.Do(func(f *fabric.Fabric) { r.Wall, r.SMPs = seconds(p.lastSet-p.began), countSMPs(f.Stats()) })
+	return cpuTime(run.cmd.Process.Pid) - before, nil
 }
 
 // await looks at the fabric until the manager's work is done, and reads clock and

@@ -25,25 +25,26 @@ type figure struct {
 	bar  float64 // of a cold start
 	// neutral says that runs on ibsim have this figure, too.
 	neutral bool
+	ofLost  bool // and so have those where a link is lost
 	of      func(m *measurement) float64
 }
 
 var figures = []figure{
-	{"user+system CPU, s", 0.2, true, func(m *measurement) float64 { return m.User + m.System }},
-	{"user CPU, s", 0.1, true, func(m *measurement) float64 { return m.User }},
-	{"system CPU, s", 0, true, func(m *measurement) float64 { return m.System }},
-	{"wall time, s", 0, true, func(m *measurement) float64 { return m.Wall }},
-	{"  to the first Set", 0, false, func(m *measurement) float64 { return m.Phases.FirstSet }},
-	{"  on to the first table", 0, false, func(m *measurement) float64 { return m.Phases.FirstTable }},
-	{"  on to the last table", 0, false, func(m *measurement) float64 { return m.Phases.LastTable }},
-	{"  on to the confirmation", 0, false, func(m *measurement) float64 { return m.Phases.Confirmed }},
-	{"peak memory, MB", 0.25, true, func(m *measurement) float64 { return m.Memory }},
-	{"SMPs", 1, false, func(m *measurement) float64 { return float64(m.total()) }},
+	{"user+system CPU, s", 0.2, true, true, func(m *measurement) float64 { return m.User + m.System }},
+	{"user CPU, s", 0.1, true, false, func(m *measurement) float64 { return m.User }},
+	{"system CPU, s", 0, true, false, func(m *measurement) float64 { return m.System }},
+	{"wall time, s", 0, true, true, func(m *measurement) float64 { return m.Wall }},
+	{"  to the first Set", 0, false, false, func(m *measurement) float64 { return m.Phases.FirstSet }},
+	{"  on to the first table", 0, false, false, func(m *measurement) float64 { return m.Phases.FirstTable }},
+	{"  on to the last table", 0, false, false, func(m *measurement) float64 { return m.Phases.LastTable }},
+	{"  on to the confirmation", 0, false, false, func(m *measurement) float64 { return m.Phases.Confirmed }},
+	{"peak memory, MB", 0.25, true, false, func(m *measurement) float64 { return m.Memory }},
+	{"SMPs", 1, false, true, func(m *measurement) float64 { return float64(m.total()) }},
 }
 
 // compare puts the runs of one topology side by side.
 func compare(all []measurement, spec string) (list []comparison) {
-	for _, kind := range []string{"cold start", "takeover", onIbsim} {
+	for _, kind := range []string{"cold start", "takeover", lostLink, onIbsim} {
 		var pairs [][2]*measurement // OpenSM's and ours
 		names := map[string]bool{}
 		for i := range all {
@@ -65,10 +66,10 @@ func compare(all []measurement, spec string) (list []comparison) {
 		}
 		each := slices.Clone(figures)
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			each = append(each, figure{"  " + name, 0, false, func(m *measurement) float64 { return float64(m.SMPs[name]) }})
+			each = append(each, figure{"  " + name, 0, false, true, func(m *measurement) float64 { return float64(m.SMPs[name]) }})
 		}
 		for _, f := range each {
-			if kind == onIbsim && !f.neutral {
+			if kind == onIbsim && !f.neutral || kind == lostLink && !f.ofLost {
 				continue
 			}
 			list = append(list, f.compare(kind, pairs))
@@ -87,7 +88,7 @@ func (f figure) compare(kind string, pairs [][2]*measurement) comparison {
 		}
 	}
 	c := comparison{Kind: kind, Figure: strings.TrimSpace(f.name), OpenSM: median(theirs), IBSM: median(ours), Ratio: median(ratios)}
-	if kind != "takeover" {
+	if kind == "cold start" || kind == onIbsim {
 		c.Bar = f.bar
 	}
 	return c

@@ -6,11 +6,11 @@ import (
 )
 
 // TestCompare: each pair gives a ratio, the table shows the median of them, and runs on
-// ibsim, which counts no SMPs, show none.
+// ibsim, which counts no SMPs, show none. Of a lost link there are SMPs, but no phases and no bar.
 func TestCompare(t *testing.T) {
 	var all []measurement
 	for run, cpu := range []float64{1, 4, 2} { // ibsm's; OpenSM's is always 10
-		for _, kind := range []string{"cold start", onIbsim} {
+		for _, kind := range []string{"cold start", lostLink, onIbsim} {
 			all = append(all,
 				measurement{Spec: "a", Run: run, Kind: kind, Manager: openSM, User: 8, System: 2, SMPs: map[string]uint64{"Get NodeInfo": 5}},
 				measurement{Spec: "a", Run: run, Kind: kind, Manager: "ibsm", User: cpu, SMPs: map[string]uint64{"Get NodeInfo": 4}})
@@ -28,6 +28,9 @@ func TestCompare(t *testing.T) {
 	}
 	if i := find("cold start", "SMPs"); i < 0 || list[i].Ratio != 0.8 {
 		t.Errorf("cold start: SMPs at %d of %v: expected a ratio of 0.8", i, list)
+	}
+	if i := find(lostLink, "SMPs"); i < 0 || list[i].Ratio != 0.8 || list[i].Bar != 0 || find(lostLink, "peak memory, MB") >= 0 || find(lostLink, "to the first Set") >= 0 {
+		t.Errorf("a lost link: SMPs at %d of %v", i, list)
 	}
 	if find(onIbsim, "SMPs") >= 0 || find(onIbsim, "Get NodeInfo") >= 0 || find(onIbsim, "to the first Set") >= 0 {
 		t.Errorf("runs on ibsim show figures that only our server counts: %v", list)
