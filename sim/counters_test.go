@@ -69,7 +69,8 @@ func (c *counting) step(e perf.Event) {
 	}
 }
 
-// read reads all ports, and returns the notes of those of a node, without that some counters of theirs have 32 bits.
+// read reads all ports, and returns the notes of those of a node, without that some counters of theirs have 32 bits. An enhanced port 0 that counts nothing,
+// as with ideal devices, does not show a reboot.
 func (c *counting) read(w *watched) (notes func(node int32) []perf.Note) {
 	c.Helper()
 	c.image = nil
@@ -96,6 +97,9 @@ func (c *counting) read(w *watched) (notes func(node int32) []perf.Note) {
 	image := c.image
 	return func(node int32) (list []perf.Note) {
 		for k, d := range image.All {
+			if k.Port == 0 && d.N == [pma.NumCounters]uint64{} {
+				continue
+			}
 			if note := d.Note &^ perf.MayOverflow; k.Node == c.net.Nodes[node].GUID && !slices.Contains(list, note) {
 				list = append(list, note)
 			}
