@@ -206,10 +206,27 @@ func randomNet(t *testing.T, r *rand.Rand) *net.Net {
 			peer.Speed, peer.Width = p.Speed, p.Width
 		}
 	}
+	if r.IntN(4) == 0 {
+		addGateway(n, r)
+	}
 	if err := n.Validate(); err != nil {
 		t.Fatalf("%v", err)
 	}
 	return n
+}
+
+// addGateway makes an adapter a gateway to Ethernet: one is an adapter in the case of a switch, with two links to that, as in Oracle's gateway switches.
+func addGateway(n *net.Net, r *rand.Rand) {
+	at := r.IntN(len(n.Nodes))
+	node := &n.Nodes[at]
+	if node.Type != mad.CA || at == managersHost(n) || node.DeviceID == aggregationDevice || len(node.Ports) != 2 {
+		return
+	}
+	first := node.Ports[1].Peer
+	node.Desc, node.SystemImageGUID = "SUN IB QDR GW switch gw-01 192.0.2.7 Bridge 0", n.Nodes[first.Node].SystemImageGUID
+	second := net.Port{Peer: net.End{Node: first.Node, Port: uint8(len(n.Nodes[first.Node].Ports))}, GUID: node.Ports[1].GUID + 1, Speed: node.Ports[1].Speed, Width: node.Ports[1].Width}
+	n.Nodes[first.Node].Ports = append(n.Nodes[first.Node].Ports, net.Port{Peer: net.End{Node: int32(at), Port: 2}, Speed: second.Speed, Width: second.Width})
+	node.Ports = append(node.Ports, second)
 }
 
 const aggregationDevice = 0xcf09
