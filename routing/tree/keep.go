@@ -24,7 +24,7 @@ func (p *placer) keep(ctx context.Context, all []destinations) error {
 		return err
 	}
 	p.lost = newLost(routing.RowLen(p.LIDs.Top), len(p.rows))
-	k := &keeping{placer: p, all: all, lids: lidsOf(all), others: p.withoutOwner(all), index: make([]int32, len(p.rows))}
+	k := &keeping{placer: p, all: all, lids: lidsOf(all), others: p.withoutOwner(all), index: make([]int32, len(p.rows)), hostLIDs: hostLIDs(all, p.LIDs)}
 	for i := range all {
 		k.index[all[i].at] = int32(i)
 	}
@@ -62,10 +62,12 @@ func (p *placer) keep(ctx context.Context, all []destinations) error {
 			any = any || d.others
 		}
 	}
-	if !any {
+	if !any || k.knowsLoads() {
 		return nil
 	}
-	return p.countEntries(ctx, all)
+	return routing.Parallel(ctx, p.Workers, len(p.rows), func() func(int) {
+		return func(s int) { countEntries(p.loadOf(topo.SwitchIdx(s)), p.rows[s], k.hostLIDs) }
+	})
 }
 
 // withoutOwner are the LIDs that nobody has.
@@ -84,9 +86,9 @@ func (p *placer) withoutOwner(all []destinations) (lids []int) {
 	return lids
 }
 
-// countEntries sets the loads by the entries that stay.
-func (p *placer) countEntries(ctx context.Context, all []destinations) error {
-	hosts := make([]uint32, routing.RowLen(p.LIDs.Top)) // by LID: 1 for those of hosts
+// hostLIDs is 1 for each LID of a host.
+func hostLIDs(all []destinations, l *topo.LIDs) []uint32 {
+	hosts := make([]uint32, routing.RowLen(l.Top))
 	for i := range all {
 		for j := range all[i].ports {
 			if d := &all[i].ports[j]; d.host {
@@ -94,16 +96,18 @@ func (p *placer) countEntries(ctx context.Context, all []destinations) error {
 			}
 		}
 	}
-	return routing.Parallel(ctx, p.Workers, len(p.rows), func() func(int) {
-		return func(s int) {
-			load := (*[256]uint32)(p.load[s<<8:])
-			for lid, port := range p.rows[s] {
-				load[port] += hosts[lid]
-			}
-			load[routing.NoPath] = 0
-		}
-	})
+	return hosts
 }
+
+// countEntries adds the hosts' LIDs of a row to the loads of ports.
+func countEntries(load *[256]uint32, row []uint8, hostLIDs []uint32) {
+	for lid, port := range row {
+		load[port] += hostLIDs[lid]
+	}
+	load[routing.NoPath] = 0
+}
+
+func (p *placer) loadOf(s topo.SwitchIdx) *[256]uint32 { return (*[256]uint32)(p.load[int(s)<<8:]) }
 
 // keeping is what all keepers share.
 type keeping struct {
@@ -113,6 +117,30 @@ type keeping struct {
 	others []int       // LIDs that nobody has
 	index  []int32     // by switch: which of all it has
 	since  *since      // nil where all must be looked at
+
+	hostLIDs []uint32
+}
+
+// knowsLoads reports whether keepers find the loads by those of the origin.
+func (k *keeping) knowsLoads() bool { return k.since != nil && k.since.hosts }
+
+// loads sets those of a switch.
+func (k *keeping) loads(s topo.SwitchIdx, first, row []uint8) {
+	load, then := k.loadOf(s), k.since.then[s]
+	if then == topo.None {
+		countEntries(load, row, k.hostLIDs)
+		return
+	}
+	for port, count := range k.since.load[int(then)<<8:][:256] {
+		load[port] = uint32(count)
+	}
+	routing.Unequal(first, row, func(lid int) {
+		if k.since.homes[lid].host {
+			load[portOf(first, mad.LID(lid))]--
+		}
+		load[row[lid]] += k.hostLIDs[lid]
+	})
+	load[routing.NoPath] = 0
 }
 
 func lidsOf(all []destinations) [][]mad.LID {
@@ -207,14 +235,14 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 		}
 	} else {
 		k.since.add(k.look, s)
-		for at, links := range ways[:len(k.rows)] {
-			if links == noWay {
-				k.since.add(k.look, topo.SwitchIdx(at))
-			}
+		for i, word := range k.since.of(k.since.loose, s) {
+			k.look[i] |= word
 		}
 		each(k.look, func(at int) { keep(k.index[at]) })
 	}
-	k.rows[s] = row
+	if k.rows[s] = row; k.knowsLoads() {
+		k.loads(s, first, row)
+	}
 }
 
 // connects reports whether packets to a LID come from a switch without a way to a switch with one, by a port and those of p.Base.

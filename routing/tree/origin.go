@@ -17,17 +17,20 @@ type origin struct {
 	guids  []mad.GUID // by switch, ascending
 	ways   *ways
 	graph  *routing.Graph
+	whole  bool // in one part
 	height []int32
-	homes  []home // by LID
+	homes  []home   // by LID
+	load   []uint16 // by switch * 256 + port: hosts' LIDs that have the port
 }
 
 // home is where packets to a LID leave the switches; at is None where nobody has it.
 type home struct {
 	at     topo.SwitchIdx
 	egress uint8
+	host   bool
 }
 
-func (n *network) newOrigin(ctx context.Context, all []destinations) (*origin, error) {
+func (n *network) newOrigin(ctx context.Context, all []destinations, rows [][]uint8) (*origin, error) {
 	w, err := n.newWays(ctx)
 	if err != nil {
 		return nil, err
@@ -40,10 +43,22 @@ func (n *network) newOrigin(ctx context.Context, all []destinations) (*origin, e
 	for i := range all {
 		for j := range all[i].ports {
 			d := &all[i].ports[j]
-			o.homes[d.lid] = home{all[i].at, d.egress}
+			o.homes[d.lid] = home{all[i].at, d.egress, d.host}
 		}
 	}
-	return o, nil
+	o.whole = !slices.ContainsFunc(n.parts, func(part int32) bool { return part != n.parts[0] })
+	o.load = make([]uint16, len(rows)<<8)
+	hosts := hostLIDs(all, n.LIDs)
+	return o, routing.Parallel(ctx, n.Workers, len(rows), func() func(int) {
+		var load [256]uint32
+		return func(s int) {
+			clear(load[:])
+			countEntries(&load, rows[s], hosts)
+			for port, count := range load {
+				o.load[s<<8|port] = uint16(count)
+			}
+		}
+	})
 }
 
 // since is what has changed in a network since its origin.
@@ -56,6 +71,9 @@ type since struct {
 	changed []uint64         // by switch, a set: destinations to which ways from it have changed
 	any     []bool           // by switch: there are some
 	all     []uint64         // a set: destinations that ports have come to or left
+	without []uint64         // by switch, a set: destinations to which it has no way
+	loose   []uint64         // by switch, a set: those of without to which packets may not come any more from it, by another switch that has a way
+	hosts   bool             // LIDs are hosts' as they were
 }
 
 // newSince is nil where nothing can be said.
@@ -66,7 +84,7 @@ func (p *placer) newSince(ctx context.Context, all []destinations) (*since, erro
 	}
 	count := len(p.rows)
 	c := &since{
-		origin: o, network: p.network, words: (count + 63) / 64, any: make([]bool, count),
+		hosts: true, origin: o, network: p.network, words: (count + 63) / 64, any: make([]bool, count),
 		now: slices.Repeat([]topo.SwitchIdx{topo.None}, len(o.guids)), then: slices.Repeat([]topo.SwitchIdx{topo.None}, count),
 	}
 	c.changed, c.all = make([]uint64, count*c.words), make([]uint64, c.words)
@@ -80,24 +98,79 @@ func (p *placer) newSince(ctx context.Context, all []destinations) (*since, erro
 	for i := range all {
 		at := all[i].at
 		for j := range all[i].ports {
-			if d := &all[i].ports[j]; o.homes[d.lid] != (home{c.then[at], d.egress}) {
+			d := &all[i].ports[j]
+			was := o.homes[d.lid]
+			if was != (home{c.then[at], d.egress, d.host}) {
 				c.add(c.all, at)
+				c.hosts = c.hosts && (was.at == topo.None || was.host == d.host)
 			}
 		}
 	}
-	return c, routing.Parallel(ctx, p.Workers, count, func() func(int) {
+	c.without, c.loose = make([]uint64, count*c.words), make([]uint64, count*c.words)
+	err := routing.Parallel(ctx, p.Workers, count, func() func(int) {
 		return func(s int) { c.compare(topo.SwitchIdx(s), p.ways) }
 	})
+	if err != nil {
+		return nil, err
+	}
+	return c, c.loosen(ctx)
 }
+
+// loosen finds what is loose: where links or ways on the way to a switch that has one have changed.
+func (c *since) loosen(ctx context.Context) error {
+	any := make([]bool, len(c.then))
+	set := make([]uint64, c.words)
+	for s := range c.then {
+		loose, without := c.of(c.loose, topo.SwitchIdx(s)), c.of(c.without, topo.SwitchIdx(s))
+		known := c.whole && !c.has(c.all, topo.SwitchIdx(s)) && c.destinations(topo.SwitchIdx(s), set)
+		for i := range loose {
+			if loose[i] = without[i]; known {
+				loose[i] &= set[i]
+			}
+			any[s] = any[s] || loose[i] != 0
+		}
+	}
+	for more := true; more && ctx.Err() == nil; {
+		more = false
+		for s := range c.then {
+			loose, without := c.of(c.loose, topo.SwitchIdx(s)), c.of(c.without, topo.SwitchIdx(s))
+			peers, _ := c.network.graph.Edges(topo.SwitchIdx(s))
+			for _, r := range peers {
+				if !any[r] {
+					continue
+				}
+				for i, word := range c.of(c.loose, r) {
+					if word &= without[i] &^ loose[i]; word != 0 {
+						loose[i] |= word
+						any[s], more = true, true
+					}
+				}
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+func (c *since) of(sets []uint64, s topo.SwitchIdx) []uint64 {
+	return sets[int(s)*c.words:][:c.words]
+}
+
+func (c *since) has(set []uint64, s topo.SwitchIdx) bool { return set[s/64]>>(s%64)&1 != 0 }
 
 func (c *since) add(set []uint64, s topo.SwitchIdx) { set[s/64] |= 1 << (s % 64) }
 
-// compare finds the destinations to which ways from a switch have changed.
+// compare finds the destinations to which ways from a switch have changed, and those to which there is none.
 func (c *since) compare(s topo.SwitchIdx, w *ways) {
+	is, without := w.from(s), c.of(c.without, s)
+	for at, links := range is[:len(c.then)] {
+		if links == noWay {
+			c.add(without, topo.SwitchIdx(at))
+		}
+	}
 	if c.then[s] == topo.None {
 		return
 	}
-	was, is, changed := c.ways.from(c.then[s]), w.from(s), c.changed[int(s)*c.words:][:c.words]
+	was, changed := c.ways.from(c.then[s]), c.of(c.changed, s)
 	for at, then := range c.then {
 		if then != topo.None && was[then] != is[at] {
 			c.add(changed, topo.SwitchIdx(at))
@@ -128,7 +201,7 @@ func (c *since) destinations(s topo.SwitchIdx, set []uint64) (known bool) {
 	peers, _ := c.network.graph.Edges(s) // its own ways follow from theirs
 	for _, r := range peers {
 		if c.any[r] {
-			for i, word := range c.changed[int(r)*c.words:][:c.words] {
+			for i, word := range c.of(c.changed, r) {
 				set[i] |= word
 			}
 		}

@@ -61,7 +61,7 @@ func (s *Settings) routeOnce(ctx context.Context, in routing.In) (*routing.Table
 	}
 	tables := &routing.Tables{LFT: rows, Top: in.LIDs.Top, Ranks: ranks}
 	if in.Base == nil {
-		origin, err := n.newOrigin(ctx, all)
+		origin, err := n.newOrigin(ctx, all, rows)
 		if err != nil {
 			return nil, err
 		}
