@@ -2,6 +2,7 @@ package smp
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,6 +22,9 @@ func (d NodeDescription) String() string {
 	text := d[:]
 	if i := bytes.IndexByte(text, 0); i >= 0 {
 		text = text[:i]
+	}
+	if !slices.ContainsFunc(text, func(c byte) bool { return c < ' ' || c > '~' }) {
+		return string(text) // as nearly all
 	}
 	var b strings.Builder
 	b.Grow(len(text))
