@@ -72,6 +72,7 @@ func (c *fieldCase) manage(files map[string]string, argv ...string) *managed {
 	m := &managed{fieldCase: c, dir: c.t.TempDir(), fields: newFieldRecord()}
 	f := fabric.New(n, fabric.Config{Seed: c.seed, Caps: caps, OnSet: m.fields.set})
 	m.fields.watch(f)
+	m.write("guid2mkey", keysOf(f))
 	socket := newSocket()
 	var err error
 	if m.server, err = ibsim.Listen(ibsim.ServerConfig{Fabric: f, SockName: socket}); err != nil {
@@ -89,7 +90,6 @@ func (c *fieldCase) manage(files map[string]string, argv ...string) *managed {
 	for name, text := range files {
 		m.write(name, text)
 	}
-	m.write("guid2mkey", keysOf(f))
 	m.configure()
 	m.env = []string{"IBSIM_SOCKNAME=" + socket, "SIM_HOST=" + n.Nodes[managersHost(n)].ID, "OSM_CACHE_DIR=" + m.dir, "OSM_TMP_DIR=" + m.dir, "IBSM_SOCKET=none"}
 	m.start(argv...)
