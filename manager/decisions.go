@@ -318,7 +318,9 @@ func (c *Core) request(d *mad.Datagram) {
 		}
 		d = &from
 	}
+	readOwn := func() bool { return c.port.identify(&c.fx, smp.AttrPortInfo, c.ownKey()) }
 	switch {
+	case p.AttrID() == smp.AttrSMInfo && c.port.outdated(c.fx.now, d, readOwn):
 	case p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGet:
 		if c.port.mayRead(p.MKey()) {
 			c.elect.answer(&c.fx, d, mad.StatusOK, &c.port, c.sent)
@@ -358,10 +360,14 @@ func (c *Core) rest() {
 	}
 }
 
-// identify takes what our own port answers to rest: first its M_Key, which requests must
+// identify takes what our own port answers, to rest or because a request showed another M_Key: of rest first its M_Key, which requests must
 // show, and then its GUID, with which we begin to answer.
 func (c *Core) identify(o *txn.Outcome) {
 	switch {
+	case c.port.reading:
+		for _, d := range c.port.readAgain(c.fx.now, o) {
+			c.request(&d)
+		}
 	case !isOK(o) || c.port.guid != 0:
 		c.port.silences++
 	case o.Attr == smp.AttrPortInfo:

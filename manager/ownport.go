@@ -5,12 +5,16 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
 	"ibsm/sweep/discover"
 )
 
-// maxEarly is how many requests wait for the GUID of our own port.
+// maxEarly is how many requests wait for our own port to answer.
 const maxEarly = 16
+
+// readPause is the least time between two reads of our own port because a request showed another M_Key.
+const readPause = time.Second
 
 // ownPort is the state machine of this manager's own port: its known values, and whether others
 // are heard by it.
@@ -20,7 +24,9 @@ type ownPort struct {
 	lid      mad.LID
 	mkey     mad.MKey
 	protect  uint8
-	early    []mad.Datagram
+	early    []mad.Datagram                     // requests that wait for the GUID, or for the M_Key to be read again
+	reading  bool                               // the M_Key is read again
+	read     time.Duration                      // when that ended last
 	silences int                                // requests in a row that it did not answer before its GUID was known: it may have another M_Key
 	doubt    ownPortState                       // that was logged last, up when it was over
 	said     [ownPortIsolated + 1]time.Duration // when each was logged last; 0 never
@@ -130,9 +136,32 @@ func (p *ownPort) identified(fx *effects, guid mad.GUID) (early []mad.Datagram) 
 
 // identify reads an attribute of the port: first PortInfo, for the M_Key that requests to this
 // manager must have, then NodeInfo, for the GUID.
-func (p *ownPort) identify(fx *effects, attr mad.AttrID, key mad.MKey) {
+func (p *ownPort) identify(fx *effects, attr mad.AttrID, key mad.MKey) (sent bool) {
 	req := directed(ownerPort, 0, mad.Route{}, mad.MethodGet, attr, 0, key)
-	fx.request(&req)
+	return fx.request(&req)
+}
+
+// outdated has a request wait that shows another M_Key than the port had when it was read last, and reports whether it does. The master may have
+// changed the M_Key since: a standby is not told. ask reads PortInfo of the port, and reports whether it was sent.
+func (p *ownPort) outdated(now time.Duration, d *mad.Datagram, ask func() bool) bool {
+	if d.Packet.MKey() == p.mkey || len(p.early) == maxEarly || !p.reading && p.read > 0 && now-p.read < readPause {
+		return false
+	}
+	if !p.reading && !ask() {
+		return false
+	}
+	p.reading = true
+	p.wait(d)
+	return true
+}
+
+// readAgain ends such a read. It returns the requests that have waited for it.
+func (p *ownPort) readAgain(now time.Duration, o *txn.Outcome) (early []mad.Datagram) {
+	if p.reading, p.read = false, max(now, 1); isOK(o) {
+		p.holds((*smp.PortInfo)(&o.Data))
+	}
+	early, p.early = p.early, nil
+	return early
 }
 
 // mayRead applies the protection of the port's M_Key to a Get (IBA 14.2.4).

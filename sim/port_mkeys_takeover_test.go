@@ -135,6 +135,38 @@ func TestPortMKeysRotatedTakeover(t *testing.T) {
 	}
 }
 
+// After rotations, of each of which a heavy sweep is the only one, the master still knows its standby, which has all registrations: it reads its own port again when a
+// request shows another M_Key.
+func TestPortMKeysRotatedStandby(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	config := func(number uint32) manager.Config {
+		cfg := portMKeys(number)
+		cfg.Elect.SMKey, cfg.Registrar.Mirror.SMKey = 0xa11ce, 0xa11ce
+		return cfg
+	}
+	first := b.comeUp(config(1))
+	cfg := config(1)
+	cfg.Sweep.Restored = b.kept(host(n, 5))
+	standby := b.add(host(n, 5), cfg)
+	b.pass(settling)
+	for number := uint32(2); number < 6; number++ {
+		b.Configure(standby.Manager, config(number))
+		b.Configure(first.Manager, config(number))
+		b.pass(settling)
+		b.mustHoldPortMKeys(number)
+		if sms := first.View.SMs; len(sms) != 2 || sms[1].GUID != b.Fabric.PortGUID(host(n, 5)) {
+			t.Fatalf("number %d: the master knows the managers %v", number, sms)
+		}
+	}
+	if late := standby.says("may be incomplete"); late != 0 {
+		t.Errorf("the standby says %d times that it may lack registrations", late)
+	}
+	if took := b.takesOver(first, standby); took > 2*time.Second {
+		t.Errorf("it took over after %v", took)
+	}
+}
+
 // A standby that hears nothing for a moment keeps its master.
 func TestPortMKeysLostPoll(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
