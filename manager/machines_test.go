@@ -344,6 +344,47 @@ func TestOwnPort(t *testing.T) {
 	}
 }
 
+// TestOwnPortOutdated: a request with another M_Key than was read last has the port read again, and waits for that, others of the time with it; but not again at once,
+// and later after a read that the port refused.
+func TestOwnPortOutdated(t *testing.T) {
+	p, asked := &ownPort{mkey: 7}, 0
+	comes := func(now time.Duration, key mad.MKey, sent, waits bool, asks int) {
+		t.Helper()
+		var d mad.Datagram
+		d.Packet.SetHeader(mad.ClassDirected, mad.MethodGet, smp.AttrSMInfo, 0)
+		d.Packet.SetMKey(key)
+		if got := p.outdated(now, &d, func() bool { asked++; return sent }); got != waits || asked != asks {
+			t.Errorf("after %v, M_Key %v: it waits: %v, want %v; asked %d times, want %d", now, key, got, waits, asked, asks)
+		}
+	}
+	ends := func(now time.Duration, result txn.Result, waited int) {
+		t.Helper()
+		o := txn.Outcome{Result: result}
+		(*smp.PortInfo)(&o.Data).SetMKey(9)
+		if early := p.readAgain(now, &o); len(early) != waited || p.reading || len(p.early) != 0 {
+			t.Errorf("after %v: %d have waited, want %d", now, len(early), waited)
+		}
+	}
+	comes(0, 7, true, false, 0)
+	comes(0, 9, false, false, 1) // there is no room for the request
+	comes(0, 9, true, true, 2)
+	comes(0, 5, true, true, 2)
+	comes(0, 7, true, false, 2)
+	ends(time.Millisecond, txn.Replied, 2)
+	comes(time.Second, 9, true, false, 2)
+	comes(time.Second, 5, true, false, 2)
+	comes(time.Second+time.Millisecond, 5, true, true, 3)
+	for range 2 * maxEarly {
+		p.outdated(time.Second+time.Millisecond, &mad.Datagram{}, nil)
+	}
+	ends(2*time.Second, txn.TimedOut, maxEarly)
+	if p.mkey != 9 || p.silences != 1 {
+		t.Errorf("M_Key %v, %d silences", p.mkey, p.silences)
+	}
+	comes(12*time.Second-1, 5, true, false, 3)
+	comes(12*time.Second, 5, true, true, 4)
+}
+
 // TestHandover: the end has three states, and a target is reported when it changes.
 func TestHandover(t *testing.T) {
 	var h handover

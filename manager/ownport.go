@@ -13,8 +13,12 @@ import (
 // maxEarly is how many requests wait for our own port to answer.
 const maxEarly = 16
 
-// readPause is the least time between two reads of our own port because a request showed another M_Key.
-const readPause = time.Second
+// readPause is the least time between two reads of our own port because a request showed another M_Key, and refusedPause after one that it did not answer: each of
+// these counts as a violation there.
+const (
+	readPause    = time.Second
+	refusedPause = 10 * time.Second
+)
 
 // ownPort is the state machine of this manager's own port: its known values, and whether others
 // are heard by it.
@@ -26,8 +30,8 @@ type ownPort struct {
 	protect  uint8
 	early    []mad.Datagram                     // requests that wait for the GUID, or for the M_Key to be read again
 	reading  bool                               // the M_Key is read again
-	read     time.Duration                      // when that ended last
-	silences int                                // requests in a row that it did not answer before its GUID was known: it may have another M_Key
+	unread   time.Duration                      // until when it is not read again
+	silences int                                // requests that it did not answer: the number of the M_Key to show, in the order in which they are tried
 	doubt    ownPortState                       // that was logged last, up when it was over
 	said     [ownPortIsolated + 1]time.Duration // when each was logged last; 0 never
 }
@@ -144,7 +148,7 @@ func (p *ownPort) identify(fx *effects, attr mad.AttrID, key mad.MKey) (sent boo
 // outdated has a request wait that shows another M_Key than the port had when it was read last, and reports whether it does. The master may have
 // changed the M_Key since: a standby is not told. ask reads PortInfo of the port, and reports whether it was sent.
 func (p *ownPort) outdated(now time.Duration, d *mad.Datagram, ask func() bool) bool {
-	if d.Packet.MKey() == p.mkey || len(p.early) == maxEarly || !p.reading && p.read > 0 && now-p.read < readPause {
+	if d.Packet.MKey() == p.mkey || len(p.early) == maxEarly || !p.reading && now < p.unread {
 		return false
 	}
 	if !p.reading && !ask() {
@@ -157,8 +161,12 @@ func (p *ownPort) outdated(now time.Duration, d *mad.Datagram, ask func() bool) 
 
 // readAgain ends such a read. It returns the requests that have waited for it.
 func (p *ownPort) readAgain(now time.Duration, o *txn.Outcome) (early []mad.Datagram) {
-	if p.reading, p.read = false, max(now, 1); isOK(o) {
+	if p.reading = false; isOK(o) {
+		p.unread = now + readPause
 		p.holds((*smp.PortInfo)(&o.Data))
+	} else {
+		p.unread = now + refusedPause
+		p.silences++ // it may have the next M_Key
 	}
 	early, p.early = p.early, nil
 	return early
