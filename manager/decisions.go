@@ -318,9 +318,8 @@ func (c *Core) request(d *mad.Datagram) {
 		}
 		d = &from
 	}
-	readOwn := func() bool { return c.port.identify(&c.fx, smp.AttrPortInfo, c.ownKey()) }
 	switch {
-	case p.AttrID() == smp.AttrSMInfo && c.port.outdated(c.fx.now, d, readOwn):
+	case p.AttrID() == smp.AttrSMInfo && c.isOutdated(d):
 	case p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGet:
 		if c.port.mayRead(p.MKey()) {
 			c.elect.answer(&c.fx, d, mad.StatusOK, &c.port, c.sent)
@@ -333,6 +332,17 @@ func (c *Core) request(d *mad.Datagram) {
 	case p.AttrID() == smp.AttrNotice && p.Method() == mad.MethodTrap:
 		c.trap(d)
 	}
+}
+
+// isOutdated reports whether a request waits until our own port has been read again. An M_Key that was made of our own secret is shown to the port itself: it
+// knows whether it is the right one.
+func (c *Core) isOutdated(d *mad.Datagram) bool {
+	key := d.Packet.MKey()
+	_, ours := c.cfg.Sweep.Settings.PortMKeys.Made(uint64(c.port.guid), uint64(key))
+	if !ours {
+		key = c.ownKey()
+	}
+	return c.port.outdated(c.fx.now, d, ours, func() bool { return c.port.identify(&c.fx, smp.AttrPortInfo, key) })
 }
 
 // identified takes the GUID of our port, and the requests that have waited for it.

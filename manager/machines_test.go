@@ -353,7 +353,7 @@ func TestOwnPortOutdated(t *testing.T) {
 		var d mad.Datagram
 		d.Packet.SetHeader(mad.ClassDirected, mad.MethodGet, smp.AttrSMInfo, 0)
 		d.Packet.SetMKey(key)
-		if got := p.outdated(now, &d, func() bool { asked++; return sent }); got != waits || asked != asks {
+		if got := p.outdated(now, &d, key == 3, func() bool { asked++; return sent }); got != waits || asked != asks {
 			t.Errorf("after %v, M_Key %v: it waits: %v, want %v; asked %d times, want %d", now, key, got, waits, asked, asks)
 		}
 	}
@@ -375,14 +375,16 @@ func TestOwnPortOutdated(t *testing.T) {
 	comes(time.Second, 5, true, false, 2)
 	comes(time.Second+time.Millisecond, 5, true, true, 3)
 	for range 2 * maxEarly {
-		p.outdated(time.Second+time.Millisecond, &mad.Datagram{}, nil)
+		p.outdated(time.Second+time.Millisecond, &mad.Datagram{}, false, nil)
 	}
 	ends(2*time.Second, txn.TimedOut, maxEarly)
 	if p.mkey != 9 || p.silences != 1 {
 		t.Errorf("M_Key %v, %d silences", p.mkey, p.silences)
 	}
 	comes(12*time.Second-1, 5, true, false, 3)
-	comes(12*time.Second, 5, true, true, 4)
+	comes(12*time.Second-1, 3, true, true, 4) // made of our own secret
+	ends(12*time.Second-1, txn.Replied, 1)
+	comes(13*time.Second-1, 5, true, true, 5)
 }
 
 // TestHandover: the end has three states, and a target is reported when it changes.

@@ -146,9 +146,10 @@ func (p *ownPort) identify(fx *effects, attr mad.AttrID, key mad.MKey) (sent boo
 }
 
 // outdated has a request wait that shows another M_Key than the port had when it was read last, and reports whether it does. The master may have
-// changed the M_Key since: a standby is not told. ask reads PortInfo of the port, and reports whether it was sent.
-func (p *ownPort) outdated(now time.Duration, d *mad.Datagram, ask func() bool) bool {
-	if d.Packet.MKey() == p.mkey || len(p.early) == maxEarly || !p.reading && now < p.unread {
+// changed the M_Key since, and a standby gets no report of that. ask reads PortInfo of the port, and reports whether that was sent. A request is ours that shows an M_Key
+// made of our own secret.
+func (p *ownPort) outdated(now time.Duration, d *mad.Datagram, ours bool, ask func() bool) bool {
+	if d.Packet.MKey() == p.mkey || len(p.early) == maxEarly || !p.reading && !ours && now < p.unread {
 		return false
 	}
 	if !p.reading && !ask() {

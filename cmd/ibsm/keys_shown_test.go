@@ -121,8 +121,10 @@ func noKeyIsShown(t *testing.T, seeds bool) {
 		}
 		secret = made
 	}
-	if err := search.AddSecret(secret, 2, ports); err != nil {
-		t.Fatal(err)
+	for _, number := range []uint32{2, 5} { // verbs rotate further
+		if err := search.AddSecret(secret, number, ports); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if out := ctl("security", "rotate"); !bytes.Contains(out, []byte("number 2")) {
 		t.Fatalf("no rotation: %s", out)
@@ -175,17 +177,24 @@ func noKeyIsShown(t *testing.T, seeds bool) {
 	if _, err := os.Stat(written); err != nil {
 		t.Error(err)
 	}
+	var number uint32 // verbs have rotated further
+	eventually(t, "the last rotation has ended", func() bool {
+		text := string(ctl("security"))
+		_, rest, _ := strings.Cut(text, "M_Keys, of number ")
+		_, err := fmt.Sscanf(rest, "%d", &number)
+		return err == nil && !strings.Contains(text, "earlier number")
+	})
 	first.signal(syscall.SIGQUIT)
 	<-first.done
 	if !strings.Contains(first.text(), "goroutine ") {
 		t.Error("SIGQUIT shows no stacks")
 	}
 	second.await("SUBNET UP")
-	own := secret.Ports(2)
+	own := secret.Ports(number)
 	w.server.Do(func(f *fabric.Fabric) {
 		for at := range f.EndPorts() {
 			if info := f.PortInfo(at); uint64(info.MKey()) != own.Of(uint64(f.PortGUID(at))) {
-				t.Errorf("port %v has another M_Key than its own after the takeover", at)
+				t.Errorf("port %v has another M_Key than that of number %d after the takeover", at, number)
 			}
 		}
 	})
