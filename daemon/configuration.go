@@ -397,7 +397,7 @@ func (c *configuration) Settings() []ctl.Setting {
 		switch {
 		case k.Kind == conf.X64 && k.Group() == "keys":
 			shown.Value, shown.Note = "-", "not shown"
-		case k == conf.KeysFile.Key() && now.seed.inUse && conf.KeysFile.In(l.Config) == "":
+		case k == conf.KeysFile.Key() && now.seed.inUse() && conf.KeysFile.In(l.Config) == "":
 			shown.Note = "M_Keys of ports follow from the seed in " + now.seed.path
 		case k == conf.PartitionConfigFile.Key() && chosen != now.partitions:
 			shown.Note = "partitions are those of " + now.from.of.String()

@@ -71,11 +71,9 @@ func (c *configuration) mirrored(master mad.GUID, text []byte) {
 	if len(text) > 0 {
 		from, err = newMasterPolicy(text)
 	}
-	if seed := c.current.Load().seed; from != nil && hasSeed(from.seed) && from.seed != seed.value {
-		seed.value = from.seed
-		c.keepSeed(&seed) // before it is used
-	}
+	takeSeed := c.hearSeed(from)
 	c.change(func(next *inForce) {
+		takeSeed(next)
 		switch {
 		case from != nil && next.from != nil && next.from.chosen != nil && string(next.from.text) == string(from.text) && next.agrees(from):
 			return

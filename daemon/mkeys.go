@@ -145,7 +145,8 @@ func (c *configuration) RotateMKeys() (number uint32, err error) {
 // mkeyCheck is how often it is looked whether periodic_key_update is due.
 const mkeyCheck = time.Second
 
-// tendMKeys makes the seed of M_Keys where there is none, and is periodic_key_update. It runs until ctx is done.
+// tendMKeys makes the seed of M_Keys where there is none, writes the one in use to its file where it is not there, once a mkeyCheck, and is
+// periodic_key_update. It runs until ctx is done.
 func (c *configuration) tendMKeys(ctx context.Context) {
 	var tried time.Time
 	tick := time.NewTicker(mkeyCheck)
@@ -160,6 +161,9 @@ func (c *configuration) tendMKeys(ctx context.Context) {
 		if c.needsSeed(now) {
 			c.useSeed(now)
 			continue
+		}
+		if now.seed.state == seedUnkept {
+			c.keepSeed(now)
 		}
 		l, _ := now.effective()
 		period := conf.PeriodicKeyUpdate.In(l.Config)

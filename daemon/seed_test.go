@@ -121,7 +121,11 @@ func TestSeed(t *testing.T) {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
-		if o.Reload(); o.seedIn() != seed {
+		o.Reload()
+		o.mustSeed("until the file is written", seed, 1)
+		time.Sleep(2 * mkeyCheck)
+		synctest.Wait()
+		if o.seedIn() != seed {
 			t.Error("a file that is gone is not written again")
 		}
 		o.mustSeed("without the file", seed, 1)
@@ -277,6 +281,128 @@ func TestSeedOfStandby(t *testing.T) {
 			if _, err := os.Stat(seedPath(outsider.own(), 7)); !os.IsNotExist(err) {
 				t.Errorf("%s: it keeps one: %v", name, err)
 			}
+		}
+	})
+}
+
+// TestSeedUnkept: a standby that cannot keep the seed of its master uses it in memory, tries again every second, and shows that it does; the log says so once, and once
+// that it is kept. A reload takes no older one from the file meanwhile, also as master. A seed that is gone and cannot be written again is the same.
+func TestSeedUnkept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		master := tending(t, newFixture(t, seedless, anyParts))
+		master.makeSeed()
+		master.take()
+		seed := master.seedIn()
+		policy := master.sent.Registrar.Mirror.Policy
+		standby := tending(t, newFixture(t, seedless, anyParts))
+		file := seedPath(standby.own(), 7)
+		if err := os.Mkdir(file, 0o700); err != nil { // nobody can write a file in its place, not even root
+			t.Fatal(err)
+		}
+		must := func(when string, unkept bool, failed, kept int) {
+			t.Helper()
+			standby.mustSeed(when, seed, 1)
+			k := standby.current.Load().keysShown(standby.own(), &standby.sent.Sweep.Settings)
+			if shown := standby.keys.Load(); shown == nil || *shown != k || (k.SeedUnkept != "") != unkept || k.SeedPath != file {
+				t.Errorf("%s: shown is %+v, of %+v", when, shown, k)
+			}
+			log := standby.log.String()
+			if a, b := strings.Count(log, noSeedKept), strings.Count(log, seedKeptAgain); a != failed || b != kept {
+				t.Errorf("%s: the log says %d times that the seed cannot be kept, and %d times that it is; want %d and %d\n%s", when, a, b, failed, kept, log)
+			}
+		}
+		wait := func(d time.Duration) {
+			time.Sleep(d)
+			synctest.Wait()
+		}
+		standby.hears(policy)
+		must("at first", true, 1, 0)
+		wait(5 * time.Minute)
+		if len(standby.configs) > 0 {
+			t.Error("the manager gets a configuration although nothing has changed")
+		}
+		must("minutes later", true, 1, 0)
+		standby.hears(policy)
+		must("when it hears the master again", true, 1, 0)
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		wait(2 * mkeyCheck)
+		must("with room for it", false, 1, 1)
+		if standby.seedIn() != seed {
+			t.Error("it is not kept")
+		}
+		standby.take()
+		if !standby.sent.Unchanged {
+			t.Error("the manager sweeps because it is kept")
+		}
+		wait(5 * time.Minute)
+		must("later", false, 1, 1)
+
+		// An older seed is in the file, which cannot be replaced: the directory is gone.
+		dir := filepath.Dir(file)
+		if err := os.Rename(dir, dir+".away"); err != nil {
+			t.Fatal(err)
+		}
+		standby.Reload()
+		wait(2 * mkeyCheck)
+		must("without its directory", true, 2, 1)
+		older, err := keys.New(bytes.NewReader(bytes.Repeat([]byte{5}, 32)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := writeSeed(filepath.Join(dir+".away", seedFile), &older, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(dir+".away", dir); err != nil {
+			t.Fatal(err)
+		}
+		standby.entered(smp.Master)
+		standby.Reload() // by which a master returns to its own files
+		standby.mustSeed("as master, over an older file", seed, 1)
+		wait(2 * mkeyCheck)
+		must("as master", false, 2, 2)
+		if standby.seedIn() != seed {
+			t.Error("the older seed is still in the file")
+		}
+	})
+}
+
+// TestSeedOvertaken: where a policy has come into force with another seed while one was being written, the file gets the one in force.
+func TestSeedOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := func(b byte) *masterPolicy {
+			seed, err := keys.New(bytes.NewReader(bytes.Repeat([]byte{b}, 32)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return &masterPolicy{policyText: policyText{of: 9, mkeys: mkeyNumber{1, 1}, seed: seed}}
+		}
+		first, second := of(1), of(2)
+		o := newFixture(t, seedless, anyParts)
+		take := o.hearSeed(first)
+		then := o.hearSeed(second)
+		o.change(then)
+		if got := o.seedIn(); got != second.seed || o.current.Load().seed.state != seedKept {
+			t.Fatal("the seed is not kept")
+		}
+		before := o.current.Load()
+		o.change(take) // what was written first comes into force last
+		if now := o.current.Load().seed; now.value != first.seed || now.state != seedUnkept {
+			t.Fatalf("it is in state %d", now.state)
+		}
+		o.keepSeed(o.current.Load())
+		if o.seedIn() != first.seed {
+			t.Error("the file has not the seed in force")
+		}
+		o.change(then) // keepSeed of what was in force before
+		o.keepSeed(before)
+		if now := o.current.Load().seed; now.state != seedUnkept {
+			t.Errorf("it is in state %d although another seed was written", now.state)
+		}
+		o.keepSeed(o.current.Load())
+		if got := o.seedIn(); got != o.current.Load().seed.value || o.current.Load().seed.state != seedKept {
+			t.Error("the file has not the seed in force at the end")
 		}
 	})
 }
