@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ibsm/conf"
 	"ibsm/keys"
 	"ibsm/mad/smp"
 	"ibsm/topo/net/nettest"
@@ -405,6 +406,41 @@ func TestSeedOvertaken(t *testing.T) {
 			t.Error("the file has not the seed in force at the end")
 		}
 	})
+}
+
+// TestSeedUnfinished: a start removes secrets that were being written when a process was killed, beside the seed and keys_file; a dry run does not. One that cannot be
+// removed is logged.
+func TestSeedUnfinished(t *testing.T) {
+	t.Setenv("OSM_CACHE_DIR", t.TempDir())
+	for _, dry := range []bool{true, false} {
+		line, _ := secretFile(t)
+		o := newFixture(t, line, anyParts)
+		o.state.store.Load().Close()
+		own := *o.own()
+		own.DryRun = dry
+		var left []string
+		for _, file := range []string{seedPath(&own, 7), conf.KeysFile.In(own.Config)} {
+			left = append(left, filepath.Join(filepath.Dir(file), ".keys-123"))
+		}
+		for _, name := range left {
+			if err := os.WriteFile(name, []byte("secret"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := newState(&own, o.logger)
+		if err := s.open(7); err != nil {
+			t.Fatal(err)
+		}
+		s.close()
+		for _, name := range left {
+			if _, err := os.Stat(name); os.IsNotExist(err) == dry {
+				t.Errorf("dry run %v: %s: %v", dry, name, err)
+			}
+		}
+	}
+	o := newFixture(t, "keys_file /dev/null/keys\n", anyParts)
+	o.state.removeUnfinished()
+	o.mustSay("secrets that were not written to their end cannot be removed")
 }
 
 // TestSeedInPolicy: what a policy has of a seed is read again; garbage is refused without showing it.
