@@ -63,7 +63,7 @@ type inForce struct {
 	seed       portSeed
 	links      *sick.Kept            // which are sick, and which are out of use; nil before the port is open
 	record     sweep.RoutesRecord    // of the routes in force, or of those of the master that is followed
-	keyless    bool                  // ports were to have M_Keys of their own, without a secret; this was logged
+	keyless    string                // what withoutSecret said last, which was logged
 	mkey       [2]uint64             // m_key, and the one before it
 	differs    []string              // settings of own that from has different, as logged; nil if nothing was logged
 	tooLong    bool                  // the policy is too long for standbys

@@ -236,7 +236,7 @@ func TestSeedOfStandby(t *testing.T) {
 		if standby.seedIn() != seed {
 			t.Error("the standby has not kept it")
 		}
-		if strings.Contains(standby.log.String(), "without a secret") {
+		if strings.Contains(standby.log.String(), keylessStandby) {
 			t.Errorf("it complains:\n%s", &standby.log)
 		}
 		standby.entered(smp.Master)
@@ -276,12 +276,91 @@ func TestSeedOfStandby(t *testing.T) {
 				outsider.hears(o.sent.Registrar.Mirror.Policy)
 			}
 			outsider.mustSeed(name, keys.Secret{}, 0)
-			if n := strings.Count(outsider.log.String(), "m_key_per_port is TRUE without a secret"); n != 1 {
-				t.Errorf("%s: that it has none is logged %d times", name, n)
+			if n := strings.Count(outsider.log.String(), keylessStandby); n != 1 || strings.Contains(outsider.log.String(), keylessAlone) {
+				t.Errorf("%s: that it has none is logged %d times:\n%s", name, n, &outsider.log)
 			}
 			if _, err := os.Stat(seedPath(outsider.own(), 7)); !os.IsNotExist(err) {
 				t.Errorf("%s: it keeps one: %v", name, err)
 			}
+		}
+	})
+}
+
+// TestWithoutSecret: it is logged that ports would get the m_key where a manager neither makes a seed nor gets one, and that a standby does not know the secret where
+// its master has not sent it; not where it will be made, here or at the master.
+func TestWithoutSecret(t *testing.T) {
+	const public = "m_key_per_port TRUE\nm_key_protection_level 2\nm_key_lease_period 60\nm_key 0x5eed\nsa_key 0xb0b\n" // with the default sm_key
+	const open = "m_key_per_port TRUE\nm_key_protection_level 1\nm_key_lease_period 60\nm_key 0x5eed\nsa_key 0xb0b\nsm_key 0xa11ce\n"
+	seed, err := keys.New(bytes.NewReader(bytes.Repeat([]byte{9}, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := func(number uint32, seed keys.Secret) *masterPolicy {
+		return &masterPolicy{policyText: policyText{of: 9, mkeys: mkeyNumber{number, 1}, seed: seed}}
+	}
+	line, _ := secretFile(t)
+	for _, c := range []struct {
+		name     string
+		settings string
+		from     *masterPolicy // nil for no master that was heard
+		change   func(l *conf.Loaded, next *inForce)
+		want     string
+	}{
+		{"makes it itself", seedless, nil, nil, ""},
+		{"makes it itself, with the default sm_key", public, nil, nil, ""},
+		{"keys_file", line + "m_key_per_port TRUE\n", from(3, keys.Secret{}), nil, ""},
+		{"keys_file, at protection level 1", line + open, from(3, keys.Secret{}), nil, ""},
+		{"without m_key_per_port", "m_key 5\n", from(3, keys.Secret{}), nil, ""},
+		{"the master has yet to make it", seedless, from(0, keys.Secret{}), nil, ""},
+		{"the master has sent it", seedless, from(1, seed), nil, ""},
+		{"the master has not sent it", seedless, from(1, keys.Secret{}), nil, keylessStandby},
+		{"the master has not sent it, with the default sm_key", public, from(1, keys.Secret{}), nil, keylessStandby},
+		{"the former master had not sent it", seedless, from(1, keys.Secret{}), func(_ *conf.Loaded, next *inForce) { next.master = true }, ""},
+		{"one sweep", seedless, nil, func(l *conf.Loaded, _ *inForce) { l.Once = true }, keylessAlone},
+		{"one sweep, with a file", seedless, nil, func(l *conf.Loaded, next *inForce) { l.Once, next.seed = true, portSeed{value: seed, state: seedKept} }, ""},
+		{"keeps nothing, and gets it", seedless + "state_dir none\n", from(0, keys.Secret{}), nil, ""},
+		{"keeps nothing, and has it", seedless + "state_dir none\n", from(1, seed), nil, ""},
+		{"keeps nothing, with the default sm_key", public + "state_dir none\n", from(0, keys.Secret{}), nil, keylessAlone},
+		{"keeps nothing, and the master has a keys_file", seedless + "state_dir none\n", from(1, keys.Secret{}), nil, keylessAlone},
+		{"at protection level 1, and the master has a keys_file", open, from(1, keys.Secret{}), nil, keylessAlone},
+	} {
+		o := newFixture(t, "", anyParts)
+		l := loadFile(t, c.settings)
+		next := &inForce{own: l, from: c.from}
+		if c.change != nil {
+			c.change(l, next)
+		}
+		for range 3 {
+			o.mkeysInForce(next, l)
+		}
+		log := o.log.String()
+		for _, text := range []string{keylessAlone, keylessStandby} {
+			if n, want := strings.Count(log, text), map[bool]int{true: 1}[text == c.want]; n != want {
+				t.Errorf("%s: %d times %q", c.name, n, text)
+			}
+		}
+		if makes := l.MakesSeed() && !l.Once; c.want != "" && makes != (c.want == keylessStandby) {
+			t.Errorf("%s: makes a seed: %v", c.name, makes)
+		}
+	}
+
+	// A master whose seed was lost, but not the number, sends the number with the seed that it makes, not before.
+	synctest.Test(t, func(t *testing.T) {
+		master := tending(t, newFixture(t, seedless, anyParts))
+		master.change(func(next *inForce) { next.mkeys = mkeyNumber{5, 1} })
+		master.again()
+		for _, number := range []uint32{0, 5} {
+			p, err := decodePolicy(master.sent.Registrar.Mirror.Policy)
+			if err != nil || p.mkeys.number != number || hasSeed(p.seed) != (number > 0) {
+				t.Errorf("%v: sent is number %d, with a seed: %v; want number %d", err, p.mkeys.number, hasSeed(p.seed), number)
+			}
+			standby := newFixture(t, seedless, anyParts)
+			standby.hears(master.sent.Registrar.Mirror.Policy)
+			if strings.Contains(standby.log.String(), keylessStandby) {
+				t.Errorf("with number %d the standby complains", number)
+			}
+			master.makeSeed()
+			master.take()
 		}
 	})
 }
