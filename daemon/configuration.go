@@ -63,7 +63,7 @@ type inForce struct {
 	seed       portSeed
 	links      *sick.Kept            // which are sick, and which are out of use; nil before the port is open
 	record     sweep.RoutesRecord    // of the routes in force, or of those of the master that is followed
-	keyless    bool                  // ports were to have M_Keys of their own, without a secret; this was logged
+	keyless    string                // what withoutSecret said last, which was logged
 	mkey       [2]uint64             // m_key, and the one before it
 	differs    []string              // settings of own that from has different, as logged; nil if nothing was logged
 	tooLong    bool                  // the policy is too long for standbys
@@ -397,7 +397,7 @@ func (c *configuration) Settings() []ctl.Setting {
 		switch {
 		case k.Kind == conf.X64 && k.Group() == "keys":
 			shown.Value, shown.Note = "-", "not shown"
-		case k == conf.KeysFile.Key() && now.seed.inUse && conf.KeysFile.In(l.Config) == "":
+		case k == conf.KeysFile.Key() && now.seed.inUse() && conf.KeysFile.In(l.Config) == "":
 			shown.Note = "M_Keys of ports follow from the seed in " + now.seed.path
 		case k == conf.PartitionConfigFile.Key() && chosen != now.partitions:
 			shown.Note = "partitions are those of " + now.from.of.String()

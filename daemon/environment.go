@@ -105,15 +105,15 @@ func readNames(l *conf.Loaded, logger *slog.Logger) names.Map {
 // keysShown is what the configuration says of keys, without showing any.
 func (s *inForce) keysShown(l *conf.Loaded, settings *sweep.Settings) server.Keys {
 	c := l.Config
-	seedPath := ""
-	if _, own := l.Secret(); !own && s.seed.inUse {
+	seedPath, unkept := "", s.unkept(l)
+	if _, own := l.Secret(); !own && s.seed.inUse() {
 		seedPath = s.seed.path
 	}
 	secret := func(k uint64) bool { return k != 0 && k != elect.DefaultSMKey }
 	m := mirror.Config{SMKey: conf.SMKey.In(c), MKey: mad.MKey(conf.MKey.In(c))}
 	return server.Keys{
 		SMKey: secret(conf.SMKey.In(c)), SAKey: secret(conf.SAKey.In(c)), MKey: conf.MKey.In(c) != 0,
-		Ports: settings.PortMKeys, PerPort: settings.MKeyPerPort, SeedPath: seedPath,
+		Ports: settings.PortMKeys, PerPort: settings.MKeyPerPort, SeedPath: seedPath, SeedUnkept: unkept,
 		AllowedSMs: conf.AllowedSMGUIDs.Chosen(c), Mirrored: m.On(),
 	}
 }

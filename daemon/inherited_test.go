@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"ibsm/conf"
@@ -57,7 +58,8 @@ type fixture struct {
 	log    logBuffer
 	state  *state
 	policy *ctl.MirroredSettings
-	sent   manager.Config // last
+	keys   atomic.Pointer[server.Keys] // shown last; nil before the first
+	sent   manager.Config              // last
 }
 
 // logBuffer is a log that is read while it is written.
@@ -98,7 +100,7 @@ func newFixture(t *testing.T, settings, parts string) *fixture {
 	}
 	o.state = newState(l, logger)
 	o.state.store.Store(stored)
-	o.configuration = newConfiguration(l, logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), nil, o.state, func(r server.Rules) { o.policy = r.Mirrored }, func(sickRules) []ctl.Finding { return nil }, func(*sick.Kept) {})
+	o.configuration = newConfiguration(l, logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), nil, o.state, func(r server.Rules) { o.policy = r.Mirrored; o.keys.Store(&r.Keys) }, func(sickRules) []ctl.Finding { return nil }, func(*sick.Kept) {})
 	var ts tasks
 	ts.atEnd(func() { stored.Close() })
 	ts.run(context.Background(), o.run)
@@ -342,7 +344,7 @@ func TestOwnFilesAfterRestart(t *testing.T) {
 	o.entered(smp.Master)
 	o.must("before", 1, 1, "lmc", "part_enforce", "partition_config_file")
 	contents := o.state.store.Load().Contents()
-	next := newConfiguration(o.current.Load().own, o.logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), nil, o.state, func(r server.Rules) { o.policy = r.Mirrored }, func(sickRules) []ctl.Finding { return nil }, func(*sick.Kept) {})
+	next := newConfiguration(o.current.Load().own, o.logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), nil, o.state, func(r server.Rules) { o.policy = r.Mirrored; o.keys.Store(&r.Keys) }, func(sickRules) []ctl.Finding { return nil }, func(*sick.Kept) {})
 	var ts tasks
 	ts.run(context.Background(), next.run)
 	defer ts.end()

@@ -11,6 +11,7 @@ import (
 	"ibsm/keys"
 	"ibsm/partitions"
 	"ibsm/sweep"
+	"ibsm/sweep/elect"
 )
 
 // Which M_Keys ports have, where each has its own: those of a number. The number is kept in the store, and sent to standbys with the
@@ -56,10 +57,9 @@ func (c *configuration) mkeysInForce(next *inForce, l *conf.Loaded) keys.Ports {
 	next.takeSeed()
 	next.seed.draw(l)
 	secret, ok := next.secret(l)
-	lacks := l.Once || next.from != nil && next.from.mkeys.number > 0 || !l.MakesSeed() // and will not get one
-	keyless := !ok && conf.MKeyPerPort.In(l.Config) && lacks
-	if keyless && !next.keyless {
-		c.logger.Error("m_key_per_port is TRUE without a secret: ports would get the m_key; set the same secret sm_key as the other managers, with which the master sends its seed, or name their keys_file")
+	keyless := next.withoutSecret(l)
+	if keyless != "" && keyless != next.keyless {
+		c.logger.Error(keyless)
 	}
 	next.keyless = keyless
 	if key := conf.MKey.In(l.Config); key != next.mkey[0] {
@@ -79,6 +79,29 @@ func (c *configuration) mkeysInForce(next *inForce, l *conf.Loaded) keys.Ports {
 		return keys.Ports{}
 	}
 	return secret.Ports(next.mkeys.number).Beside(next.mkey[0], next.mkey[1])
+}
+
+// What a manager without the secret would do as master, which the operator may not want.
+const (
+	keylessAlone   = "m_key_per_port is TRUE without a secret: ports would get the m_key; name the same keys_file as on the other managers"
+	keylessStandby = "the secret of the master's M_Keys of ports is not known: a takeover would wait until leases end, and ports would get M_Keys of a new seed; set the same secret sm_key as the other managers, with which the master sends its seed, or name their keys_file"
+)
+
+// withoutSecret is one of them, "" where ports have M_Keys of their own, or get them: this manager, or the master that it follows, has yet to make the seed.
+func (s *inForce) withoutSecret(l *conf.Loaded) string {
+	_, ok := s.secret(l)
+	makes := l.MakesSeed() && !l.Once
+	switch {
+	case ok || !conf.MKeyPerPort.In(l.Config):
+		return ""
+	case makes && (s.from == nil || s.from.mkeys.number == 0 || s.master): // or it makes it now
+		return ""
+	case makes:
+		return keylessStandby
+	case !l.Once && s.from != nil && s.from.mkeys.number == 0 && conf.SMKey.In(l.Config) > elect.DefaultSMKey: // it will be sent
+		return ""
+	}
+	return keylessAlone
 }
 
 // Errors of RotateMKeys.
@@ -145,7 +168,8 @@ func (c *configuration) RotateMKeys() (number uint32, err error) {
 // mkeyCheck is how often it is looked whether periodic_key_update is due.
 const mkeyCheck = time.Second
 
-// tendMKeys makes the seed of M_Keys where there is none, and is periodic_key_update. It runs until ctx is done.
+// tendMKeys makes the seed of M_Keys where there is none, writes the one in use to its file where it is not there, once a mkeyCheck, and is
+// periodic_key_update. It runs until ctx is done.
 func (c *configuration) tendMKeys(ctx context.Context) {
 	var tried time.Time
 	tick := time.NewTicker(mkeyCheck)
@@ -160,6 +184,9 @@ func (c *configuration) tendMKeys(ctx context.Context) {
 		if c.needsSeed(now) {
 			c.useSeed(now)
 			continue
+		}
+		if now.seed.state == seedUnkept {
+			c.keepSeed(now)
 		}
 		l, _ := now.effective()
 		period := conf.PeriodicKeyUpdate.In(l.Config)

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ibsm/conf"
 	"ibsm/keys"
 	"ibsm/mad/smp"
 	"ibsm/topo/net/nettest"
@@ -121,7 +122,11 @@ func TestSeed(t *testing.T) {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
-		if o.Reload(); o.seedIn() != seed {
+		o.Reload()
+		o.mustSeed("until the file is written", seed, 1)
+		time.Sleep(2 * mkeyCheck)
+		synctest.Wait()
+		if o.seedIn() != seed {
 			t.Error("a file that is gone is not written again")
 		}
 		o.mustSeed("without the file", seed, 1)
@@ -231,7 +236,7 @@ func TestSeedOfStandby(t *testing.T) {
 		if standby.seedIn() != seed {
 			t.Error("the standby has not kept it")
 		}
-		if strings.Contains(standby.log.String(), "without a secret") {
+		if strings.Contains(standby.log.String(), keylessStandby) {
 			t.Errorf("it complains:\n%s", &standby.log)
 		}
 		standby.entered(smp.Master)
@@ -271,14 +276,250 @@ func TestSeedOfStandby(t *testing.T) {
 				outsider.hears(o.sent.Registrar.Mirror.Policy)
 			}
 			outsider.mustSeed(name, keys.Secret{}, 0)
-			if n := strings.Count(outsider.log.String(), "m_key_per_port is TRUE without a secret"); n != 1 {
-				t.Errorf("%s: that it has none is logged %d times", name, n)
+			if n := strings.Count(outsider.log.String(), keylessStandby); n != 1 || strings.Contains(outsider.log.String(), keylessAlone) {
+				t.Errorf("%s: that it has none is logged %d times:\n%s", name, n, &outsider.log)
 			}
 			if _, err := os.Stat(seedPath(outsider.own(), 7)); !os.IsNotExist(err) {
 				t.Errorf("%s: it keeps one: %v", name, err)
 			}
 		}
 	})
+}
+
+// TestWithoutSecret: it is logged that ports would get the m_key where a manager neither makes a seed nor gets one, and that a standby does not know the secret where
+// its master has not sent it; not where it will be made, here or at the master.
+func TestWithoutSecret(t *testing.T) {
+	const public = "m_key_per_port TRUE\nm_key_protection_level 2\nm_key_lease_period 60\nm_key 0x5eed\nsa_key 0xb0b\n" // with the default sm_key
+	const open = "m_key_per_port TRUE\nm_key_protection_level 1\nm_key_lease_period 60\nm_key 0x5eed\nsa_key 0xb0b\nsm_key 0xa11ce\n"
+	seed, err := keys.New(bytes.NewReader(bytes.Repeat([]byte{9}, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := func(number uint32, seed keys.Secret) *masterPolicy {
+		return &masterPolicy{policyText: policyText{of: 9, mkeys: mkeyNumber{number, 1}, seed: seed}}
+	}
+	line, _ := secretFile(t)
+	for _, c := range []struct {
+		name     string
+		settings string
+		from     *masterPolicy // nil for no master that was heard
+		change   func(l *conf.Loaded, next *inForce)
+		want     string
+	}{
+		{"makes it itself", seedless, nil, nil, ""},
+		{"makes it itself, with the default sm_key", public, nil, nil, ""},
+		{"keys_file", line + "m_key_per_port TRUE\n", from(3, keys.Secret{}), nil, ""},
+		{"keys_file, at protection level 1", line + open, from(3, keys.Secret{}), nil, ""},
+		{"without m_key_per_port", "m_key 5\n", from(3, keys.Secret{}), nil, ""},
+		{"the master has yet to make it", seedless, from(0, keys.Secret{}), nil, ""},
+		{"the master has sent it", seedless, from(1, seed), nil, ""},
+		{"the master has not sent it", seedless, from(1, keys.Secret{}), nil, keylessStandby},
+		{"the master has not sent it, with the default sm_key", public, from(1, keys.Secret{}), nil, keylessStandby},
+		{"the former master had not sent it", seedless, from(1, keys.Secret{}), func(_ *conf.Loaded, next *inForce) { next.master = true }, ""},
+		{"one sweep", seedless, nil, func(l *conf.Loaded, _ *inForce) { l.Once = true }, keylessAlone},
+		{"one sweep, with a file", seedless, nil, func(l *conf.Loaded, next *inForce) { l.Once, next.seed = true, portSeed{value: seed, state: seedKept} }, ""},
+		{"keeps nothing, and gets it", seedless + "state_dir none\n", from(0, keys.Secret{}), nil, ""},
+		{"keeps nothing, and has it", seedless + "state_dir none\n", from(1, seed), nil, ""},
+		{"keeps nothing, with the default sm_key", public + "state_dir none\n", from(0, keys.Secret{}), nil, keylessAlone},
+		{"keeps nothing, and the master has a keys_file", seedless + "state_dir none\n", from(1, keys.Secret{}), nil, keylessAlone},
+		{"at protection level 1, and the master has a keys_file", open, from(1, keys.Secret{}), nil, keylessAlone},
+	} {
+		o := newFixture(t, "", anyParts)
+		l := loadFile(t, c.settings)
+		next := &inForce{own: l, from: c.from}
+		if c.change != nil {
+			c.change(l, next)
+		}
+		for range 3 {
+			o.mkeysInForce(next, l)
+		}
+		log := o.log.String()
+		for _, text := range []string{keylessAlone, keylessStandby} {
+			if n, want := strings.Count(log, text), map[bool]int{true: 1}[text == c.want]; n != want {
+				t.Errorf("%s: %d times %q", c.name, n, text)
+			}
+		}
+		if makes := l.MakesSeed() && !l.Once; c.want != "" && makes != (c.want == keylessStandby) {
+			t.Errorf("%s: makes a seed: %v", c.name, makes)
+		}
+	}
+
+	// A master whose seed was lost, but not the number, sends the number with the seed that it makes, not before.
+	synctest.Test(t, func(t *testing.T) {
+		master := tending(t, newFixture(t, seedless, anyParts))
+		master.change(func(next *inForce) { next.mkeys = mkeyNumber{5, 1} })
+		master.again()
+		for _, number := range []uint32{0, 5} {
+			p, err := decodePolicy(master.sent.Registrar.Mirror.Policy)
+			if err != nil || p.mkeys.number != number || hasSeed(p.seed) != (number > 0) {
+				t.Errorf("%v: sent is number %d, with a seed: %v; want number %d", err, p.mkeys.number, hasSeed(p.seed), number)
+			}
+			standby := newFixture(t, seedless, anyParts)
+			standby.hears(master.sent.Registrar.Mirror.Policy)
+			if strings.Contains(standby.log.String(), keylessStandby) {
+				t.Errorf("with number %d the standby complains", number)
+			}
+			master.makeSeed()
+			master.take()
+		}
+	})
+}
+
+// TestSeedUnkept: a standby that cannot keep the seed of its master uses it in memory, tries again every second, and shows that it does; the log says so once, and once
+// that it is kept. A reload takes no older one from the file meanwhile, also as master. A seed that is gone and cannot be written again is the same.
+func TestSeedUnkept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		master := tending(t, newFixture(t, seedless, anyParts))
+		master.makeSeed()
+		master.take()
+		seed := master.seedIn()
+		policy := master.sent.Registrar.Mirror.Policy
+		standby := tending(t, newFixture(t, seedless, anyParts))
+		file := seedPath(standby.own(), 7)
+		if err := os.Mkdir(file, 0o700); err != nil { // nobody can write a file in its place, not even root
+			t.Fatal(err)
+		}
+		must := func(when string, unkept bool, failed, kept int) {
+			t.Helper()
+			standby.mustSeed(when, seed, 1)
+			k := standby.current.Load().keysShown(standby.own(), &standby.sent.Sweep.Settings)
+			if shown := standby.keys.Load(); shown == nil || *shown != k || (k.SeedUnkept != "") != unkept || k.SeedPath != file {
+				t.Errorf("%s: shown is %+v, of %+v", when, shown, k)
+			}
+			log := standby.log.String()
+			if a, b := strings.Count(log, noSeedKept), strings.Count(log, seedKeptAgain); a != failed || b != kept {
+				t.Errorf("%s: the log says %d times that the seed cannot be kept, and %d times that it is; want %d and %d\n%s", when, a, b, failed, kept, log)
+			}
+		}
+		wait := func(d time.Duration) {
+			time.Sleep(d)
+			synctest.Wait()
+		}
+		standby.hears(policy)
+		must("at first", true, 1, 0)
+		wait(5 * time.Minute)
+		if len(standby.configs) > 0 {
+			t.Error("the manager gets a configuration although nothing has changed")
+		}
+		must("minutes later", true, 1, 0)
+		standby.hears(policy)
+		must("when it hears the master again", true, 1, 0)
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		wait(2 * mkeyCheck)
+		must("with room for it", false, 1, 1)
+		if standby.seedIn() != seed {
+			t.Error("it is not kept")
+		}
+		standby.take()
+		if !standby.sent.Unchanged {
+			t.Error("the manager sweeps because it is kept")
+		}
+		wait(5 * time.Minute)
+		must("later", false, 1, 1)
+
+		// An older seed is in the file, which cannot be replaced: the directory is gone.
+		dir := filepath.Dir(file)
+		if err := os.Rename(dir, dir+".away"); err != nil {
+			t.Fatal(err)
+		}
+		standby.Reload()
+		wait(2 * mkeyCheck)
+		must("without its directory", true, 2, 1)
+		older, err := keys.New(bytes.NewReader(bytes.Repeat([]byte{5}, 32)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := writeSeed(filepath.Join(dir+".away", seedFile), &older, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(dir+".away", dir); err != nil {
+			t.Fatal(err)
+		}
+		standby.entered(smp.Master)
+		standby.Reload() // by which a master returns to its own files
+		standby.mustSeed("as master, over an older file", seed, 1)
+		wait(2 * mkeyCheck)
+		must("as master", false, 2, 2)
+		if standby.seedIn() != seed {
+			t.Error("the older seed is still in the file")
+		}
+	})
+}
+
+// TestSeedOvertaken: where a policy has come into force with another seed while one was being written, the file gets the one in force.
+func TestSeedOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := func(b byte) *masterPolicy {
+			seed, err := keys.New(bytes.NewReader(bytes.Repeat([]byte{b}, 32)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return &masterPolicy{policyText: policyText{of: 9, mkeys: mkeyNumber{1, 1}, seed: seed}}
+		}
+		first, second := of(1), of(2)
+		o := newFixture(t, seedless, anyParts)
+		take := o.hearSeed(first)
+		then := o.hearSeed(second)
+		o.change(then)
+		if got := o.seedIn(); got != second.seed || o.current.Load().seed.state != seedKept {
+			t.Fatal("the seed is not kept")
+		}
+		before := o.current.Load()
+		o.change(take) // what was written first comes into force last
+		if now := o.current.Load().seed; now.value != first.seed || now.state != seedUnkept {
+			t.Fatalf("it is in state %d", now.state)
+		}
+		o.keepSeed(o.current.Load())
+		if o.seedIn() != first.seed {
+			t.Error("the file has not the seed in force")
+		}
+		o.change(then) // keepSeed of what was in force before
+		o.keepSeed(before)
+		if now := o.current.Load().seed; now.state != seedUnkept {
+			t.Errorf("it is in state %d although another seed was written", now.state)
+		}
+		o.keepSeed(o.current.Load())
+		if got := o.seedIn(); got != o.current.Load().seed.value || o.current.Load().seed.state != seedKept {
+			t.Error("the file has not the seed in force at the end")
+		}
+	})
+}
+
+// TestSeedUnfinished: a start removes secrets that were being written when a process was killed, beside the seed and keys_file; a dry run does not. One that cannot be
+// removed is logged.
+func TestSeedUnfinished(t *testing.T) {
+	t.Setenv("OSM_CACHE_DIR", t.TempDir())
+	for _, dry := range []bool{true, false} {
+		line, _ := secretFile(t)
+		o := newFixture(t, line, anyParts)
+		o.state.store.Load().Close()
+		own := *o.own()
+		own.DryRun = dry
+		var left []string
+		for _, file := range []string{seedPath(&own, 7), conf.KeysFile.In(own.Config)} {
+			left = append(left, filepath.Join(filepath.Dir(file), ".keys-123"))
+		}
+		for _, name := range left {
+			if err := os.WriteFile(name, []byte("secret"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := newState(&own, o.logger)
+		if err := s.open(7); err != nil {
+			t.Fatal(err)
+		}
+		s.close()
+		for _, name := range left {
+			if _, err := os.Stat(name); os.IsNotExist(err) == dry {
+				t.Errorf("dry run %v: %s: %v", dry, name, err)
+			}
+		}
+	}
+	o := newFixture(t, "keys_file /dev/null/keys\n", anyParts)
+	o.state.removeUnfinished()
+	o.mustSay("secrets that were not written to their end cannot be removed")
 }
 
 // TestSeedInPolicy: what a policy has of a seed is read again; garbage is refused without showing it.

@@ -94,6 +94,7 @@ func (s *state) open(port mad.GUID) error {
 	written, err := s.openStore()
 	s.wrote = written
 	if err == nil {
+		s.removeUnfinished()
 		err = s.openCaches(written)
 	}
 	if err != nil {
@@ -140,6 +141,25 @@ func (s *state) openStore() (written time.Time, err error) {
 		}
 	})
 	return written, nil
+}
+
+// removeUnfinished removes secrets that a process left which was killed while it wrote them, beside the seed and keys_file.
+func (s *state) removeUnfinished() {
+	if s.conf.DryRun {
+		return
+	}
+	for _, file := range []string{seedPath(s.conf, s.port), conf.KeysFile.In(s.conf.Config)} {
+		if file == "" {
+			continue
+		}
+		removed, err := store.RemoveUnfinished(file)
+		if removed > 0 {
+			s.logger.Info("secrets that were not written to their end are removed", "beside", file, "count", removed)
+		}
+		if err != nil {
+			s.logger.Warn("secrets that were not written to their end cannot be removed", "reason", err)
+		}
+	}
 }
 
 // trouble logs that the store cannot be written, and that it can again.

@@ -39,6 +39,7 @@ var mkeyMutants = []mutant{
 	{"the M_Key of the number before is not tried", "sweep/plan/mkeys.go", "\t\t\tadd(mad.MKey(k.Ports.With(number-1, uint64(port))))\n", "", "./sweep/plan TestTry"},
 	{"the M_Key of the next number is not tried", "sweep/plan/mkeys.go", "\t\tadd(mad.MKey(k.Ports.With(number+1, uint64(port))))\n", "", "./sweep/plan TestTry"},
 	{"an M_Key that somebody else has set is cleared", "sweep/plan/mkeys.go", "\treturn !ours\n", "\treturn false && !ours\n", "./sim TestPortMKeysOfOthers"},
+	{"an M_Key of another seed stays", "sweep/plan/mkeys.go", "!k.Ports.On() || k.Wanted(port) != 0 {", "!k.Ports.On() {", "./sim TestPortMKeysWild"},
 	{"what is read back is asked with the M_Key that the port had", "sweep/plan/plan.go", "st.Op == ReadMKey {", "st.Op == ReadMKey && false {", "./sweep TestWrittenBetween"},
 	{"leases are not renewed", "sweep/lease.go", "if asks == nil || now-l.state.renewed < shortest/3 {", "if asks == nil || now > 0 {", "./sweep TestLeasesRenewed"},
 	{"a manager that knows nothing of the subnet does not wait for leases", "manager/sweeps.go", "if c.elect.waits != hasWaited {\n\t\t\tc.elect.waits, limit = waitsMKey, maxUnproved", "if c.elect.waits != hasWaited {\n\t\t\tc.elect.waits, limit = waitsMKey, 0*maxUnproved", "./sim TestPortMKeysWaits"},

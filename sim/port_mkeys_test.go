@@ -66,13 +66,20 @@ func (b *harness) kept(at net.End) (k sweep.Restored) {
 // lease.
 func (b *harness) mustHoldPortMKeys(number uint32) {
 	b.Helper()
-	p := subnetSecret.Ports(number)
+	b.mustHoldMKeysOf(subnetSecret.Ports(number))
+}
+
+// mustHoldMKeysOf is mustHoldPortMKeys for those of any secrets, each port one of them.
+func (b *harness) mustHoldMKeysOf(all ...keys.Ports) {
+	b.Helper()
 	wrong := 0
 	for _, at := range b.endPorts() {
 		pi := b.Fabric.PortInfo(at)
-		if key := mad.MKey(p.Of(uint64(b.Fabric.PortGUID(at)))); pi.MKey() != key || pi.MKeyProtectBits() != 2 || pi.MKeyLeasePeriod() != 60 {
+		held := slices.ContainsFunc(all, func(p keys.Ports) bool { return pi.MKey() == mad.MKey(p.Of(uint64(b.Fabric.PortGUID(at)))) })
+		if !held || pi.MKeyProtectBits() != 2 || pi.MKeyLeasePeriod() != 60 {
 			if wrong++; wrong < 5 {
-				b.Errorf("port %v has M_Key %v, protection %d, lease %d s; its key of number %d is %v", at, pi.MKey(), pi.MKeyProtectBits(), pi.MKeyLeasePeriod(), number, key)
+				p := all[0]
+				b.Errorf("port %v has M_Key %v, protection %d, lease %d s; its key of number %d is %v", at, pi.MKey(), pi.MKeyProtectBits(), pi.MKeyLeasePeriod(), p.Number(), mad.MKey(p.Of(uint64(b.Fabric.PortGUID(at)))))
 			}
 		}
 	}

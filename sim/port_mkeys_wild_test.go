@@ -14,6 +14,7 @@ import (
 	"ibsm/sim"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
+	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
 
@@ -28,28 +29,43 @@ type wild struct {
 	older    sweep.Restored // files of an earlier time
 	split    bool           // both managers were masters at once
 	did      []string
+
+	// Where M_Keys follow from a seed that a manager makes at first use:
+	seeds   *[2]seedKeeper // nil with a keys_file
+	tended  time.Duration  // when they were tended last
+	wildly  bool           // managers may die while they make one
+	ofSeeds map[string]int // what became of them, in all runs
 }
 
 func (w *wild) note(format string, args ...any) {
 	w.did = append(w.did, fmt.Sprintf("%v ", w.Fabric.Now())+fmt.Sprintf(format, args...))
 }
 
-func (w *wild) config(i int) manager.Config {
-	cfg := portMKeys(w.number)
-	cfg.Sweep.Settings.MKeyPerPort = w.perPort
+func (w *wild) config(i int) (cfg manager.Config) {
+	if w.seeds != nil {
+		cfg = w.seeds[i].config(w.perPort)
+	} else {
+		cfg = portMKeys(w.number)
+		cfg.Sweep.Settings.MKeyPerPort = w.perPort
+	}
 	cfg.Elect.Priority = uint8(5 - i)
 	return cfg
 }
 
 // start starts a dead manager, with files of now, of an earlier time, or with none.
 func (w *wild) start(i int) {
-	at := host(w.net, 5*i)
-	cfg := w.config(i)
+	at := w.at(i)
 	now := w.kept(at)
-	switch kind := w.rng.IntN(5); kind {
+	kind := w.rng.IntN(5)
+	if w.seeds != nil {
+		w.restoreSeed(i, kind == 0, kind == 2 && w.rng.IntN(2) == 0)
+		w.number = w.seeds[i].number
+	}
+	cfg := w.config(i)
+	switch kind {
 	case 0:
 		cfg.Sweep.Restored = w.older
-		if w.number > 1 && w.managers[1-i] == nil { // and an older store
+		if w.seeds == nil && w.number > 1 && w.managers[1-i] == nil { // and an older store
 			w.number--
 			cfg.Sweep.Settings.PortMKeys = subnetSecret.Ports(w.number)
 		}
@@ -64,7 +80,32 @@ func (w *wild) start(i int) {
 		w.note("manager %d starts with number %d", i, w.number)
 	}
 	cfg.Sweep.Restored.Port = now.Port
-	w.managers[i] = w.addKept(at, cfg, w.disks[i])
+	w.put(i, at, cfg)
+}
+
+// put puts a manager at its port.
+func (w *wild) put(i int, at net.End, cfg manager.Config) {
+	m := w.addKept(at, cfg, w.disks[i])
+	if w.managers[i] = m; w.seeds != nil {
+		m.Mirrored = func(policy []byte) { w.hears(i, policy) }
+	}
+}
+
+// rotate has ports get their next M_Keys: of the number that all managers have, or by the master, from which the others get it.
+func (w *wild) rotate() {
+	if w.seeds == nil {
+		w.number++
+		w.note("number %d", w.number)
+		w.configure()
+		return
+	}
+	for i, m := range w.managers {
+		if s := &w.seeds[i]; m != nil && m.last() == smp.Master && w.perPort && s.inUse {
+			s.number++
+			w.note("manager %d gives number %d", i, s.number)
+			w.Configure(m.Manager, w.config(i))
+		}
+	}
 }
 
 // configure has all managers that run take other M_Keys, one after the other.
@@ -86,11 +127,14 @@ func (w *wild) kill(i int) {
 }
 
 func (w *wild) step() {
+	if w.seeds != nil && w.rng.IntN(4) == 0 {
+		s := &w.seeds[w.rng.IntN(2)]
+		s.full = !s.full
+		w.note("full: %v, %v", w.seeds[0].full, w.seeds[1].full)
+	}
 	switch what := w.rng.IntN(10); what {
 	case 0, 1:
-		w.number++
-		w.note("number %d", w.number)
-		w.configure()
+		w.rotate()
 	case 2:
 		w.perPort = !w.perPort
 		w.note("for each port: %v", w.perPort)
@@ -108,6 +152,11 @@ func (w *wild) step() {
 	case 7:
 		w.note("files are copied")
 		w.older = w.kept(host(w.net, 0))
+		if w.seeds != nil {
+			for i := range w.seeds {
+				w.seeds[i].older = w.seeds[i].files
+			}
+		}
 	default:
 		if i := w.rng.IntN(2); w.managers[i] == nil {
 			w.start(i)
@@ -128,47 +177,76 @@ func (w *wild) look() {
 }
 
 // Whatever comes in the way while M_Keys change, each port holds a key of its manager in the end, or was open after its lease and was
-// taken then.
+// taken then. In a third of the runs no manager has a keys_file: the master makes a seed at first use, is killed meanwhile, cannot keep it, or loses it, and
+// its standby gets it or not.
 func TestPortMKeysWild(t *testing.T) {
-	for _, seed := range seedsOf(t, 50, 1000) {
+	ofSeeds, all := map[string]int{}, seedsOf(t, 50, 1000)
+	for _, seed := range all {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			defer repeat(t, seed)
-			runWild(t, seed)
+			runWild(t, seed, ofSeeds)
 		})
+	}
+	for _, what := range allOfSeeds {
+		t.Logf("%d times a manager %s", ofSeeds[what], what)
+		if ofSeeds[what] == 0 && len(all) >= 300 {
+			t.Errorf("in no run a manager %s", what)
+		}
 	}
 }
 
-func runWild(t *testing.T, seed uint64) {
+// mustHold returns the master, and fails the test where there is none, or ports do not hold its M_Keys.
+func (w *wild) mustHold() (master *watched) {
+	w.Helper()
+	var masters []int
+	for i, m := range w.managers {
+		if m != nil && m.last() == smp.Master {
+			master, masters = m, append(masters, i)
+		}
+	}
+	switch {
+	case master == nil:
+		w.Errorf("nobody is master")
+	case !w.perPort:
+		w.mustHoldMKey(mad.MKey(subnetSecret.MKey()), 2, 60)
+	case w.seeds != nil:
+		w.mustHoldSeed(masters)
+	default:
+		w.mustHoldPortMKeys(w.number)
+	}
+	return master
+}
+
+func runWild(t *testing.T, seed uint64, ofSeeds map[string]int) {
 	n := nettest.Generate(t, "fattree:k=4")
-	w := &wild{harness: newHarness(t, n, fabric.Config{Seed: seed}), rng: rand.New(rand.NewPCG(seed, 20)), number: 1, perPort: true}
+	w := &wild{harness: newHarness(t, n, fabric.Config{Seed: seed}), rng: rand.New(rand.NewPCG(seed, 20)), number: 1, perPort: true, wildly: true, ofSeeds: ofSeeds}
 	w.disks = [2]*sim.Disk{sim.NewDisk(10 * time.Millisecond), sim.NewDisk(10 * time.Millisecond)}
-	w.managers[0] = w.addKept(host(n, 0), w.config(0), w.disks[0])
+	if seed%3 == 2 {
+		w.seeds = new([2]seedKeeper)
+		w.seeds[0].start(w.rng)
+	}
+	w.put(0, w.at(0), w.config(0))
 	w.pass(time.Second)
 	w.older = w.kept(host(n, 0))
-	for range 12 {
+	steps := 12
+	if w.seeds != nil {
+		steps = 24
+	}
+	for range steps {
 		w.step()
 	}
 	w.Fabric.SetFaults(fabric.Faults{})
 	w.note("all is quiet")
+	w.wildly = false
+	if w.seeds != nil {
+		w.seeds[0].full, w.seeds[1].full = false, false
+	}
 	if w.managers[0] == nil {
 		w.start(0)
 	}
 	w.configure()
 	w.pass(15 * time.Minute)
-	var master *watched
-	for _, m := range w.managers {
-		if m != nil && m.last() == smp.Master {
-			master = m
-		}
-	}
-	switch {
-	case master == nil:
-		t.Errorf("nobody is master")
-	case w.perPort:
-		w.mustHoldPortMKeys(w.number)
-	default:
-		w.mustHoldMKey(mad.MKey(subnetSecret.MKey()), 2, 60)
-	}
+	master := w.mustHold()
 	if a, b := w.managers[0], w.managers[1]; a != nil && b != nil {
 		w.split = w.split || slices.Contains(a.states, smp.Master) && slices.Contains(b.states, smp.Master)
 	}
@@ -178,6 +256,9 @@ func runWild(t *testing.T, seed uint64) {
 		w.start(0)
 		w.pass(15 * time.Minute)
 		master = w.managers[0]
+		if w.seeds != nil {
+			w.mustHold()
+		}
 	}
 	if master != nil {
 		w.mustBeWhole(master)

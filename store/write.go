@@ -5,13 +5,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 )
 
 // WriteSecret writes a file that only its owner can read, whole or not at all. When it returns without an error the file is on disk. Without
 // replace a file that is there already is left alone: the error is fs.ErrExist.
 func WriteSecret(path string, text []byte, replace bool) error {
 	dir := filepath.Dir(path)
-	temporary, err := os.CreateTemp(dir, ".keys-*") // with mode 0600
+	temporary, err := os.CreateTemp(dir, unfinished+"*") // with mode 0600
 	if err != nil {
 		return named(err, path)
 	}
@@ -31,6 +33,36 @@ func WriteSecret(path string, text []byte, replace bool) error {
 		}
 	}
 	return named(err, path)
+}
+
+// unfinished begins the names of secrets that are being written. Digits follow.
+const unfinished = ".keys-"
+
+// RemoveUnfinished removes what processes that were killed while they wrote a secret have left beside a file: regular files with such names, of the
+// user of this process. It is for a start: who is writing a secret there fails, and has to try again. It returns how many it has removed.
+func RemoveUnfinished(path string) (removed int, err error) {
+	dir := filepath.Dir(path)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	for _, e := range entries {
+		number, is := strings.CutPrefix(e.Name(), unfinished)
+		if _, failed := strconv.ParseUint(number, 10, 64); !is || failed != nil {
+			continue
+		}
+		info, failed := e.Info() // of a link, not of what it leads to
+		if failed == nil && info.Mode().IsRegular() && isOwn(info) {
+			failed = os.Remove(filepath.Join(dir, e.Name()))
+			if failed == nil {
+				removed++
+			}
+		}
+		if !errors.Is(failed, fs.ErrNotExist) { // gone meanwhile
+			err = errors.Join(err, failed)
+		}
+	}
+	return removed, err
 }
 
 // named has an error of the temporary file name the file that is wanted: the error is the same each time.

@@ -26,8 +26,14 @@ func TestSecret(t *testing.T) {
 	if err := os.WriteFile(file("phrase"), []byte("correct horse battery\r\nanother line\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(file(".keys-77"), []byte("of a process that was killed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if status, _, errs := verb("", "new", file("keys")); status != 0 {
 		t.Fatal(errs)
+	}
+	if left, err := filepath.Glob(file(".keys-*")); err != nil || left != nil {
+		t.Errorf("%q, %v are left", left, err)
 	}
 	made, err := os.ReadFile(file("keys"))
 	if info, _ := os.Stat(file("keys")); err != nil || info.Mode().Perm() != 0o600 {

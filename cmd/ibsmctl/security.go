@@ -51,6 +51,9 @@ var errInsecure = errors.New("the subnet is not protected from its own hosts")
 func (a *asker) security(ctx context.Context, _ []string, stdout io.Writer) error {
 	s := &ctl.Security{}
 	if err := a.Get(ctx, "/v1/security", nil, s); err != nil {
+		if !errors.Is(err, ctl.ErrUnreachable) && !a.json { // a standby has no rules, but may lack what it needs as master
+			_, _ = a.printTroubles(ctx, stdout) // err says why there is no more
+		}
 		return a.explain(err)
 	}
 	if a.json {

@@ -82,22 +82,19 @@ func (a *asker) why(ctx context.Context, args []string, ask *pathOptions, stdout
 	if a.json {
 		return a.copy(ctx, http.MethodGet, "/v1/why", q, stdout)
 	}
+	st, err := a.printTroubles(ctx, stdout) // also where the subnet is not known, as at a standby
+	if err != nil {
+		return a.explain(err)
+	}
 	var all []*ctl.Diagnosis
-	err := ctl.All(ctx, a.Client, http.MethodGet, "/v1/why", q, func(d *ctl.Diagnosis) error {
+	err = ctl.All(ctx, a.Client, http.MethodGet, "/v1/why", q, func(d *ctl.Diagnosis) error {
 		all = append(all, d)
 		return nil
 	})
 	if err != nil {
 		return a.explain(err)
 	}
-	st := &ctl.Status{}
-	if err := a.Get(ctx, "/v1/status", nil, st); err != nil {
-		return a.explain(err)
-	}
 	out := bufio.NewWriter(stdout)
-	for _, text := range st.Troubles() {
-		fmt.Fprintf(out, "%s\n\n", printable(text))
-	}
 	if named[0] != "" {
 		a.printDiagnoses(out, all)
 		if err := out.Flush(); err != nil || named[1] == "" {
@@ -116,6 +113,18 @@ func (a *asker) why(ctx context.Context, args []string, ask *pathOptions, stdout
 	a.printCauses(out, all)
 	io.WriteString(out, routesText(st.Sweep))
 	return out.Flush()
+}
+
+// printTroubles asks for the status, and prints what in it comes before all others.
+func (a *asker) printTroubles(ctx context.Context, stdout io.Writer) (*ctl.Status, error) {
+	st := &ctl.Status{}
+	err := a.Get(ctx, "/v1/status", nil, st)
+	for _, text := range st.Troubles() {
+		if _, err := fmt.Fprintf(stdout, "%s\n\n", printable(text)); err != nil {
+			return nil, err
+		}
+	}
+	return st, err
 }
 
 // routesText describes missing routes, "" if there are none.

@@ -205,7 +205,7 @@ func (d *Server) Status() *ctl.Status {
 		drift.Window = d.rules.Window
 		st.Drift = &drift
 	}
-	st.MirroredSettings, st.Partitions, st.QoSPolicy = d.rules.Mirrored, d.rules.Partitions, d.rules.QoSPolicy
+	st.MirroredSettings, st.Partitions, st.QoSPolicy, st.Seed = d.rules.Mirrored, d.rules.Partitions, d.rules.QoSPolicy, d.rules.Keys.seedTrouble()
 	d.mu.Unlock()
 	shell := d.shell.Load()
 	if shell == nil {

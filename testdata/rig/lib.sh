@@ -111,6 +111,13 @@ snapshot() {
 	[ $status = 0 ] || fail "fabcheck: $(cat /tmp/fabcheck.out)"
 }
 
+# all TEXT: whether fabric keys shows the text at each of the 8 agents of failover.net. different: whether each has another M_Key.
+# none_of_before: whether none has one of those in /tmp/former. downed: how often links of the switches were down.
+all() { [ $(fabric keys | grep -c "$1") = 8 ]; }
+different() { [ "$(fabric keys | sort -u -k 3,3 | wc -l)" = 8 ]; }
+none_of_before() { ! fabric keys | awk '{ print $3 }' | grep -qFf /tmp/former; }
+downed() { for sw in sw1 sw2; do for p in 1 2 3 7 8; do fabric counters $sw $p | grep -i 'down'; done; done; }
+
 # port_guid N: adapter N's port GUID.
 port_guid() { echo 0x$(sed 's/^fe80:0000:0000:0000://; s/://g' /sys/class/infiniband/vhca$1/ports/1/gids/0); }
 

@@ -30,13 +30,9 @@ end() {
 }
 up() { active 0 1 2 3 4 5 && paths 0 1 2 4 5; }
 stand() { in_state $master MASTER && in_state $standby STANDBY && up; }
-ports() { fabric keys | grep -c "$1"; }
-all() { [ $(ports "$1") = 8 ]; }
 keys() { [ $1 = $master ] && echo /tmp/a/keys || echo /tmp/b/keys; }
 key() { ibsmctl security show /tmp/a/keys | sed -n 's/m_key 0x//p'; }
 mirrors() { tail -n +$since /tmp/sm$standby.log | grep -q 'mirroring the client registrations of the master'; }
-different() { [ "$(fabric keys | sort -u -k 3,3 | wc -l)" = 8 ]; }
-none_of_before() { ! fabric keys | awk '{ print $3 }' | grep -qFf /tmp/former; }
 
 # witness FILE: what fabcheck reads beside M_Keys.
 witness() {
@@ -61,7 +57,6 @@ child 2 8012 10.1.0.3
 child 4 8012 10.1.0.5
 within 60 from 2 10.1.0.5 || fail "blue: 2 and 4 do not talk"
 witness /tmp/first
-downed() { for sw in sw1 sw2; do for p in 1 2 3 7 8; do fabric counters $sw $p | grep -i 'down'; done; done; }
 downed >/tmp/downed.first
 /opt/ip -n ns2 -o monitor link >/tmp/links &
 /opt/ip netns exec ns2 /opt/ping -i 0.01 10.1.0.5 >/tmp/ping.out 2>&1 &
