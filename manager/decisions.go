@@ -337,12 +337,32 @@ func (c *Core) request(d *mad.Datagram) {
 // isOutdated reports whether a request waits until our own port has been read again. An M_Key that was made of our own secret is shown to the port itself: it
 // knows whether it is the right one.
 func (c *Core) isOutdated(d *mad.Datagram) bool {
-	key := d.Packet.MKey()
-	_, ours := c.cfg.Sweep.Settings.PortMKeys.Made(uint64(c.port.guid), uint64(key))
-	if !ours {
-		key = c.ownKey()
+	shown := d.Packet.MKey()
+	if shown == c.port.mkey {
+		return false
 	}
-	return c.port.outdated(c.fx.now, d, ours, func() bool { return c.port.identify(&c.fx, smp.AttrPortInfo, key) })
+	made := c.isMade(d)
+	return c.port.outdated(c.fx.now, d, made, func() bool {
+		if made {
+			return c.port.identify(&c.fx, smp.AttrPortInfo, shown)
+		}
+		return c.port.identify(&c.fx, smp.AttrPortInfo, c.ownKey())
+	})
+}
+
+// isMade reports whether a request shows an M_Key of our own port of the present number, the one before or the next. It does not pass that on: a stack that is
+// printed has arguments of functions.
+func (c *Core) isMade(d *mad.Datagram) bool {
+	ports := &c.cfg.Sweep.Settings.PortMKeys
+	if !ports.On() {
+		return false
+	}
+	for number := max(ports.Number(), 2) - 1; number <= ports.Number()+1; number++ {
+		if mad.MKey(ports.With(number, uint64(c.port.guid))) == d.Packet.MKey() {
+			return true
+		}
+	}
+	return false
 }
 
 // identified takes the GUID of our port, and the requests that have waited for it.
