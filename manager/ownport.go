@@ -30,7 +30,8 @@ type ownPort struct {
 	protect  uint8
 	early    []mad.Datagram                     // requests that wait for the GUID, or for the M_Key to be read again
 	reading  bool                               // the M_Key is read again
-	unread   time.Duration                      // until when it is not read again
+	unread   [2]time.Duration                   // until when it is not read again: with M_Keys that are tried, and with one of our own secret that a request showed
+	made     int                                // which of them the read under way is
 	silences int                                // requests that it did not answer: the number of the M_Key to show, in the order in which they are tried
 	doubt    ownPortState                       // that was logged last, up when it was over
 	said     [ownPortIsolated + 1]time.Duration // when each was logged last; 0 never
@@ -149,13 +150,18 @@ func (p *ownPort) identify(fx *effects, attr mad.AttrID, key mad.MKey) (sent boo
 // changed the M_Key since, and a standby gets no report of that. ask reads PortInfo of the port, and reports whether that was sent. A request is ours that shows an M_Key
 // made of our own secret.
 func (p *ownPort) outdated(now time.Duration, d *mad.Datagram, ours bool, ask func() bool) bool {
-	if d.Packet.MKey() == p.mkey || len(p.early) == maxEarly || !p.reading && !ours && now < p.unread {
-		return false
+	made := 0
+	if ours {
+		made = 1
 	}
-	if !p.reading && !ask() {
+	switch {
+	case d.Packet.MKey() == p.mkey || len(p.early) == maxEarly:
 		return false
+	case !p.reading && (now < p.unread[made] || !ask()):
+		return false
+	case !p.reading:
+		p.reading, p.made = true, made
 	}
-	p.reading = true
 	p.wait(d)
 	return true
 }
@@ -163,11 +169,11 @@ func (p *ownPort) outdated(now time.Duration, d *mad.Datagram, ours bool, ask fu
 // readAgain ends such a read. It returns the requests that have waited for it.
 func (p *ownPort) readAgain(now time.Duration, o *txn.Outcome) (early []mad.Datagram) {
 	if p.reading = false; isOK(o) {
-		p.unread = now + readPause
+		p.unread[p.made] = now + readPause
 		p.holds((*smp.PortInfo)(&o.Data))
 	} else {
-		p.unread = now + refusedPause
-		p.silences++ // it may have the next M_Key
+		p.unread[p.made] = now + refusedPause
+		p.silences += 1 - p.made // it may have the next M_Key
 	}
 	early, p.early = p.early, nil
 	return early
