@@ -499,7 +499,7 @@ func TestSeedUnfinished(t *testing.T) {
 		own.DryRun = dry
 		var left []string
 		for _, file := range []string{seedPath(&own, 7), conf.KeysFile.In(own.Config)} {
-			left = append(left, filepath.Join(filepath.Dir(file), ".keys-123"))
+			left = append(left, filepath.Join(filepath.Dir(file), ".ibsm-keys-123"))
 		}
 		for _, name := range left {
 			if err := os.WriteFile(name, []byte("secret"), 0o600); err != nil {

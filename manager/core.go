@@ -43,6 +43,7 @@ type Core struct {
 	sent      uint32        // packets: ActCount
 	replied   txn.Outcome   // of a reply while its owner takes it: one for all, since a sweep has very many
 	ended     []txn.Outcome // likewise, of requests that nobody answered
+	cancelled []txn.Outcome // likewise, of requests that were dropped
 }
 
 // NewCore returns a manager that begins with a heavy sweep at its first Step.

@@ -192,7 +192,8 @@ func (c *Core) halt(how scheduleState) {
 
 // cancel drops all requests that are outstanding.
 func (c *Core) cancel() {
-	c.ended = c.fx.table.Cancel(c.ended[:0])
+	c.cancelled = c.fx.table.Cancel(c.cancelled[:0]) // nobody takes them; ended may be under way
+	c.port.stopReading()
 	c.guids.drop()
 	c.descriptions.cancelled()
 	c.controls.state, c.inquiry = controlIdle, inquiry{}
@@ -344,9 +345,9 @@ func (c *Core) isOutdated(d *mad.Datagram) bool {
 	made := c.isMade(d)
 	return c.port.outdated(c.fx.now, d, made, func() bool {
 		if made {
-			return c.port.identify(&c.fx, smp.AttrPortInfo, shown)
+			return c.port.read(&c.fx, shown)
 		}
-		return c.port.identify(&c.fx, smp.AttrPortInfo, c.ownKey())
+		return c.port.read(&c.fx, c.sweeps.sweeper.Key(c.port.guid, c.port.tries))
 	})
 }
 
@@ -394,7 +395,7 @@ func (c *Core) rest() {
 // show, and then its GUID, with which we begin to answer.
 func (c *Core) identify(o *txn.Outcome) {
 	switch {
-	case c.port.reading:
+	case o.Tag == tagRead:
 		for _, d := range c.port.readAgain(c.fx.now, o) {
 			c.request(&d)
 		}

@@ -378,13 +378,21 @@ func TestOwnPortOutdated(t *testing.T) {
 		p.outdated(time.Second+time.Millisecond, &mad.Datagram{}, false, nil)
 	}
 	ends(2*time.Second, txn.TimedOut, maxEarly)
-	if p.mkey != 9 || p.silences != 1 {
-		t.Errorf("M_Key %v, %d silences", p.mkey, p.silences)
+	if p.mkey != 9 || p.tries != 1 {
+		t.Errorf("M_Key %v, %d tries", p.mkey, p.tries)
 	}
 	comes(12*time.Second-1, 5, true, false, 3)
 	comes(12*time.Second-1, 3, true, true, 4) // made of our own secret
 	ends(12*time.Second-1, txn.Replied, 1)
 	comes(13*time.Second-1, 5, true, true, 5)
+	p.stopReading() // its request was cancelled
+	comes(14*time.Second, 5, true, true, 6)
+	var hidden txn.Outcome
+	hidden.Result = txn.Replied
+	(*smp.PortInfo)(&hidden.Data).SetMKeyProtectBits(1)
+	if early := p.readAgain(15*time.Second, &hidden); len(early) != 1 || p.mkey != 9 || p.mayWrite(0) {
+		t.Errorf("after an answer to a wrong M_Key: %d have waited, M_Key %v", len(early), p.mkey)
+	}
 }
 
 // TestHandover: the end has three states, and a target is reported when it changes.

@@ -32,7 +32,8 @@ type ownPort struct {
 	reading  bool                               // the M_Key is read again
 	unread   [2]time.Duration                   // until when it is not read again: with M_Keys that are tried, and with one of our own secret that a request showed
 	made     int                                // which of them the read under way is
-	silences int                                // requests that it did not answer: the number of the M_Key to show, in the order in which they are tried
+	silences int                                // requests in a row that it did not answer before its GUID was known: it may have another M_Key
+	tries    int                                // reads for its M_Key that it did not answer: the number of the M_Key to show, in the order in which they are tried
 	doubt    ownPortState                       // that was logged last, up when it was over
 	said     [ownPortIsolated + 1]time.Duration // when each was logged last; 0 never
 }
@@ -116,7 +117,10 @@ func (p *ownPort) becomeUp(fx *effects) {
 // holds stores the values of the port after a Get or Set. LID 65535, which adapters report at
 // power-up, is none.
 func (p *ownPort) holds(info *smp.PortInfo) {
-	p.lid, p.mkey, p.protect = info.LID(), info.MKey(), info.MKeyProtectBits()
+	p.lid, p.protect = info.LID(), info.MKeyProtectBits()
+	if !smp.HidesMKey(info) { // else it has answered to a wrong one
+		p.mkey = info.MKey()
+	}
 	if !p.lid.IsUnicast() {
 		p.lid = 0
 	}
@@ -141,8 +145,17 @@ func (p *ownPort) identified(fx *effects, guid mad.GUID) (early []mad.Datagram) 
 
 // identify reads an attribute of the port: first PortInfo, for the M_Key that requests to this
 // manager must have, then NodeInfo, for the GUID.
-func (p *ownPort) identify(fx *effects, attr mad.AttrID, key mad.MKey) (sent bool) {
+func (p *ownPort) identify(fx *effects, attr mad.AttrID, key mad.MKey) {
 	req := directed(ownerPort, 0, mad.Route{}, mad.MethodGet, attr, 0, key)
+	fx.request(&req)
+}
+
+// tagRead is the tag of read's request.
+const tagRead = 1
+
+// read reads PortInfo of the port for its M_Key. It reports whether the request was sent.
+func (p *ownPort) read(fx *effects, key mad.MKey) bool {
+	req := directed(ownerPort, tagRead, mad.Route{}, mad.MethodGet, smp.AttrPortInfo, 0, key)
 	return fx.request(&req)
 }
 
@@ -168,15 +181,23 @@ func (p *ownPort) outdated(now time.Duration, d *mad.Datagram, ours bool, ask fu
 
 // readAgain ends such a read. It returns the requests that have waited for it.
 func (p *ownPort) readAgain(now time.Duration, o *txn.Outcome) (early []mad.Datagram) {
-	if p.reading = false; isOK(o) {
+	info := (*smp.PortInfo)(&o.Data)
+	if p.reading = false; isOK(o) && !smp.HidesMKey(info) {
 		p.unread[p.made] = now + readPause
-		p.holds((*smp.PortInfo)(&o.Data))
+		p.holds(info)
 	} else {
 		p.unread[p.made] = now + refusedPause
-		p.silences += 1 - p.made // it may have the next M_Key
+		p.tries += 1 - p.made // it may have the next M_Key
 	}
 	early, p.early = p.early, nil
 	return early
+}
+
+// stopReading forgets such a read when its request is cancelled, and what waits for it.
+func (p *ownPort) stopReading() {
+	if p.reading {
+		p.reading, p.early = false, nil
+	}
 }
 
 // mayRead applies the protection of the port's M_Key to a Get (IBA 14.2.4).

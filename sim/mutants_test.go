@@ -28,7 +28,7 @@ var mutants = []mutant{
 	{"PortStateChange is cleared for other masters, too", "sweep/discover/walk.go", "return was != topo.None && m.cfg.Prev.Nodes[was].Missed == 0", "return was != topo.None || true", "./sweep/discover TestClearOfOthers"},
 	{"nobody is asked", "sweep/discover/walk.go", "Has(smp.IsSM) && !m.cfg.IgnoreOtherSM {", "Has(smp.IsSM) && false {", ""},
 	{"the way to the master is forgotten", "manager/election.go", "e.route, e.lid = found.SMs[i].Route,", "_, e.lid = found.SMs[i].Route,", ""},
-	{"requests outlive the mastership term", "manager/decisions.go", "c.ended = c.fx.table.Cancel(c.ended[:0])", "c.ended = c.ended[:0]", ""},
+	{"requests outlive the mastership term", "manager/decisions.go", "c.cancelled = c.fx.table.Cancel(c.cancelled[:0])", "c.cancelled = c.cancelled[:0]", ""},
 }
 
 // mkeyMutants are rules by which ports get M_Keys and nobody is locked out, and the tests that find where they are broken.

@@ -36,7 +36,7 @@ func WriteSecret(path string, text []byte, replace bool) error {
 }
 
 // unfinished begins the names of secrets that are being written. Digits follow.
-const unfinished = ".keys-"
+const unfinished = ".ibsm-keys-"
 
 // RemoveUnfinished removes what processes that were killed while they wrote a secret have left beside a file: regular files with such names, of the
 // user of this process. It is for a start: who is writing a secret there fails, and has to try again. It returns how many it has removed.

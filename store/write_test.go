@@ -13,7 +13,7 @@ import (
 func TestRemoveUnfinished(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "keys")
-	for _, name := range []string{"keys", ".keys-1", ".keys-4294967295", ".keys-", ".keys-x", ".keys-12.bak", ".keys-+1", "a.keys-1", ".key-1", "target"} {
+	for _, name := range []string{"keys", ".ibsm-keys-1", ".ibsm-keys-4294967295", ".ibsm-keys-", ".ibsm-keys-x", ".ibsm-keys-12.bak", ".ibsm-keys-+1", "a.ibsm-keys-1", ".ibsm-key-1", "target"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("secret"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -24,16 +24,16 @@ func TestRemoveUnfinished(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(os.Mkdir(filepath.Join(dir, ".keys-2"), 0o700))
-	must(os.Symlink("target", filepath.Join(dir, ".keys-3")))
-	must(syscall.Mkfifo(filepath.Join(dir, ".keys-4"), 0o600))
-	must(os.Link(file, filepath.Join(dir, ".keys-5"))) // killed between the link and the removal
+	must(os.Mkdir(filepath.Join(dir, ".ibsm-keys-2"), 0o700))
+	must(os.Symlink("target", filepath.Join(dir, ".ibsm-keys-3")))
+	must(syscall.Mkfifo(filepath.Join(dir, ".ibsm-keys-4"), 0o600))
+	must(os.Link(file, filepath.Join(dir, ".ibsm-keys-5"))) // killed between the link and the removal
 	wantRemoved := 3
-	stays := []string{".key-1", ".keys-", ".keys-+1", ".keys-12.bak", ".keys-2", ".keys-3", ".keys-4", ".keys-x", "a.keys-1", "keys", "target"}
+	stays := []string{".ibsm-key-1", ".ibsm-keys-", ".ibsm-keys-+1", ".ibsm-keys-12.bak", ".ibsm-keys-2", ".ibsm-keys-3", ".ibsm-keys-4", ".ibsm-keys-x", "a.ibsm-keys-1", "keys", "target"}
 	if os.Geteuid() == 0 { // of another user
-		must(os.WriteFile(filepath.Join(dir, ".keys-6"), nil, 0o600))
-		must(os.Chown(filepath.Join(dir, ".keys-6"), 12345, -1))
-		stays = append(stays, ".keys-6")
+		must(os.WriteFile(filepath.Join(dir, ".ibsm-keys-6"), nil, 0o600))
+		must(os.Chown(filepath.Join(dir, ".ibsm-keys-6"), 12345, -1))
+		stays = append(stays, ".ibsm-keys-6")
 	}
 	slices.Sort(stays)
 	if removed, err := RemoveUnfinished(file); removed != wantRemoved || err != nil {

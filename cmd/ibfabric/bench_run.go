@@ -218,6 +218,7 @@ func (p *benchPlace) runLost(ctx context.Context, m manager, link net.End, keep 
 	}
 	cpu, err := p.lose(ctx, run, link, &r)
 	err = errors.Join(err, run.kill(&r), p.awaitFarewell(ctx))
+	p.server.Do(func(f *fabric.Fabric) { f.LinkUp(link) })
 	r.User, r.System = seconds(cpu), 0
 	return r, err
 }
@@ -242,7 +243,6 @@ func (p *benchPlace) lose(ctx context.Context, run *process, link net.End, r *me
 		p.begin(f)
 		f.LinkDown(link)
 	})
-	defer p.server.Do(func(f *fabric.Fabric) { f.LinkUp(link) })
 	if err := wait(func(f *fabric.Fabric) bool { return p.lastSet != 0 && quiet(f) && isUp(f) }); err != nil {
 		return 0, err
 	}

@@ -26,13 +26,13 @@ func TestSecret(t *testing.T) {
 	if err := os.WriteFile(file("phrase"), []byte("correct horse battery\r\nanother line\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file(".keys-77"), []byte("of a process that was killed"), 0o600); err != nil {
+	if err := os.WriteFile(file(".ibsm-keys-77"), []byte("of a process that was killed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if status, _, errs := verb("", "new", file("keys")); status != 0 {
 		t.Fatal(errs)
 	}
-	if left, err := filepath.Glob(file(".keys-*")); err != nil || left != nil {
+	if left, err := filepath.Glob(file(".ibsm-keys-*")); err != nil || left != nil {
 		t.Errorf("%q, %v are left", left, err)
 	}
 	made, err := os.ReadFile(file("keys"))
@@ -75,7 +75,7 @@ func TestSecret(t *testing.T) {
 	if now, _ := os.ReadFile(file("keys")); !bytes.Equal(now, made) {
 		t.Error("the secret was overwritten")
 	}
-	if left, _ := filepath.Glob(file(".keys-*")); left != nil {
+	if left, _ := filepath.Glob(file(".ibsm-keys-*")); left != nil {
 		t.Errorf("left behind: %s", left)
 	}
 }

@@ -140,6 +140,13 @@ func (k *keeping) loads(s topo.SwitchIdx, first, row []uint8) {
 		}
 		load[row[lid]] += k.hostLIDs[lid]
 	})
+	each(k.since.of(k.since.without, s), func(at int) { // routes to hosts by ports that connect are not counted
+		for _, lid := range k.lids[k.index[at]] {
+			if row[lid] != routing.NoPath {
+				load[row[lid]] -= k.hostLIDs[lid]
+			}
+		}
+	})
 	load[routing.NoPath] = 0
 }
 
