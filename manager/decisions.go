@@ -342,13 +342,10 @@ func (c *Core) isOutdated(d *mad.Datagram) bool {
 	if shown == c.port.mkey {
 		return false
 	}
-	made := c.isMade(d)
-	return c.port.outdated(c.fx.now, d, made, func() bool {
-		if made {
-			return c.port.read(&c.fx, shown)
-		}
-		return c.port.read(&c.fx, c.sweeps.sweeper.Key(c.port.guid, c.port.tries))
-	})
+	if c.isMade(d) {
+		return c.port.outdated(c.fx.now, d, madeKey, func() bool { return c.port.read(&c.fx, shown) })
+	}
+	return c.port.outdated(c.fx.now, d, triedKey, func() bool { return c.port.read(&c.fx, c.sweeps.sweeper.Key(c.port.guid, c.port.tries)) })
 }
 
 // isMade reports whether a request shows an M_Key of our own port of the present number, the one before or the next. It does not pass that on: a stack that is

@@ -353,7 +353,11 @@ func TestOwnPortOutdated(t *testing.T) {
 		var d mad.Datagram
 		d.Packet.SetHeader(mad.ClassDirected, mad.MethodGet, smp.AttrSMInfo, 0)
 		d.Packet.SetMKey(key)
-		if got := p.outdated(now, &d, key == 3, func() bool { asked++; return sent }); got != waits || asked != asks {
+		shown := triedKey
+		if key == 3 {
+			shown = madeKey
+		}
+		if got := p.outdated(now, &d, shown, func() bool { asked++; return sent }); got != waits || asked != asks {
 			t.Errorf("after %v, M_Key %v: it waits: %v, want %v; asked %d times, want %d", now, key, got, waits, asked, asks)
 		}
 	}
@@ -375,7 +379,7 @@ func TestOwnPortOutdated(t *testing.T) {
 	comes(time.Second, 5, true, false, 2)
 	comes(time.Second+time.Millisecond, 5, true, true, 3)
 	for range 2 * maxEarly {
-		p.outdated(time.Second+time.Millisecond, &mad.Datagram{}, false, nil)
+		p.outdated(time.Second+time.Millisecond, &mad.Datagram{}, triedKey, nil)
 	}
 	ends(2*time.Second, txn.TimedOut, maxEarly)
 	if p.mkey != 9 || p.tries != 1 {

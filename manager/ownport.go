@@ -30,13 +30,21 @@ type ownPort struct {
 	protect  uint8
 	early    []mad.Datagram                     // requests that wait for the GUID, or for the M_Key to be read again
 	reading  bool                               // the M_Key is read again
-	unread   [2]time.Duration                   // until when it is not read again: with M_Keys that are tried, and with one of our own secret that a request showed
-	made     int                                // which of them the read under way is
+	unread   [madeKey + 1]time.Duration         // until when it is not read again, by what is shown to it
+	shown    shownKey                           // of the read under way
 	silences int                                // requests in a row that it did not answer before its GUID was known: it may have another M_Key
 	tries    int                                // reads for its M_Key that it did not answer: the number of the M_Key to show, in the order in which they are tried
 	doubt    ownPortState                       // that was logged last, up when it was over
 	said     [ownPortIsolated + 1]time.Duration // when each was logged last; 0 never
 }
+
+// shownKey is the M_Key that a read of our own port shows.
+type shownKey uint8
+
+const (
+	triedKey shownKey = iota // the next of those that it may have
+	madeKey                  // one that a request showed and that was made of our own secret
+)
 
 // ownPortState says whether others are heard by our own port. As long as they are not, nobody
 // is given up for being silent.
@@ -160,20 +168,16 @@ func (p *ownPort) read(fx *effects, key mad.MKey) bool {
 }
 
 // outdated has a request wait that shows another M_Key than the port had when it was read last, and reports whether it does. The master may have
-// changed the M_Key since, and a standby gets no report of that. ask reads PortInfo of the port, and reports whether that was sent. A request is ours that shows an M_Key
-// made of our own secret.
-func (p *ownPort) outdated(now time.Duration, d *mad.Datagram, ours bool, ask func() bool) bool {
-	made := 0
-	if ours {
-		made = 1
-	}
+// changed the M_Key since, and a standby gets no report of that. ask reads PortInfo of the port, and reports whether that was sent. shown is what ask shows
+// to the port.
+func (p *ownPort) outdated(now time.Duration, d *mad.Datagram, shown shownKey, ask func() bool) bool {
 	switch {
 	case d.Packet.MKey() == p.mkey || len(p.early) == maxEarly:
 		return false
-	case !p.reading && (now < p.unread[made] || !ask()):
+	case !p.reading && (now < p.unread[shown] || !ask()):
 		return false
 	case !p.reading:
-		p.reading, p.made = true, made
+		p.reading, p.shown = true, shown
 	}
 	p.wait(d)
 	return true
@@ -183,11 +187,13 @@ func (p *ownPort) outdated(now time.Duration, d *mad.Datagram, ours bool, ask fu
 func (p *ownPort) readAgain(now time.Duration, o *txn.Outcome) (early []mad.Datagram) {
 	info := (*smp.PortInfo)(&o.Data)
 	if p.reading = false; isOK(o) && !smp.HidesMKey(info) {
-		p.unread[p.made] = now + readPause
+		p.unread[p.shown] = now + readPause
 		p.holds(info)
 	} else {
-		p.unread[p.made] = now + refusedPause
-		p.tries += 1 - p.made // it may have the next M_Key
+		p.unread[p.shown] = now + refusedPause
+		if p.shown == triedKey {
+			p.tries++ // it may have the next M_Key
+		}
 	}
 	early, p.early = p.early, nil
 	return early

@@ -145,7 +145,7 @@ func (b *bench) measure(ctx context.Context, spec string) error {
 	if err != nil {
 		return err
 	}
-	hosts, link := countHosts(n), linkToLose(n)
+	hosts := countHosts(n)
 	runs := cmp.Or(b.runs, 3)
 	if b.runs == 0 && hosts > 5000 {
 		runs = 1
@@ -163,14 +163,7 @@ func (b *bench) measure(ctx context.Context, spec string) error {
 			}
 			err = b.one(ctx, place, m, "cold start", spec, run)
 			if m.name == openSM && err == nil {
-				for _, successor := range order {
-					if err = b.one(ctx, place, successor, "takeover", spec, run); err != nil {
-						break
-					}
-				}
-				for i := 0; i < len(order) && link.Node >= 0 && err == nil; i++ {
-					err = b.oneLost(ctx, place, order[i], link, spec, run)
-				}
+				err = b.succeed(ctx, place, order, spec, run)
 			}
 			place.close()
 			if err != nil {
@@ -203,7 +196,11 @@ func (b *bench) oneOnIbsim(ctx context.Context, n *net.Net, m manager, spec stri
 
 // one measures a manager once.
 func (b *bench) one(ctx context.Context, place *benchPlace, m manager, kind, spec string, run int) error {
-	r, err := place.run(ctx, m, kind, b.keep)
+	measure := place.run
+	if kind == lostLink {
+		measure = place.runLost
+	}
+	r, err := measure(ctx, m, kind, b.keep)
 	if err != nil {
 		return fmt.Errorf("%s of %s: %w", kind, m.name, err)
 	}
@@ -211,13 +208,19 @@ func (b *bench) one(ctx context.Context, place *benchPlace, m manager, kind, spe
 	return nil
 }
 
-// oneLost measures a manager once when a link is lost.
-func (b *bench) oneLost(ctx context.Context, place *benchPlace, m manager, link net.End, spec string, run int) error {
-	r, err := place.runLost(ctx, m, link, b.keep)
-	if err != nil {
-		return fmt.Errorf("%s under %s: %w", lostLink, m.name, err)
+// succeed measures managers of a subnet in use, one after the other.
+func (b *bench) succeed(ctx context.Context, place *benchPlace, order []manager, spec string, run int) error {
+	kinds := []string{"takeover", lostLink}
+	if place.link == net.NoEnd {
+		kinds = kinds[:1]
 	}
-	b.add(r, spec, run)
+	for _, kind := range kinds {
+		for _, m := range order {
+			if err := b.one(ctx, place, m, kind, spec, run); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

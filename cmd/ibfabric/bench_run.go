@@ -78,7 +78,8 @@ func (m *measurement) total() (n uint64) {
 type benchPlace struct {
 	server *ibsim.Server
 	sock   string
-	host   string // node that managers attach to
+	host   string  // node that managers attach to
+	link   net.End // that runLost takes away; net.NoEnd for none
 	cancel context.CancelFunc
 	ended  chan error
 
@@ -88,7 +89,7 @@ type benchPlace struct {
 
 // newBenchPlace powers up a fresh fabric.
 func newBenchPlace(n *net.Net) (*benchPlace, error) {
-	p := &benchPlace{sock: fmt.Sprintf("ibfabric-bench-%d", os.Getpid()), host: firstHost(n), ended: make(chan error, 1)}
+	p := &benchPlace{sock: fmt.Sprintf("ibfabric-bench-%d", os.Getpid()), host: firstHost(n), link: linkToLose(n), ended: make(chan error, 1)}
 	f := fabric.New(n, fabric.Config{Seed: 1, Caps: deviceCaps(n, false), OnSet: p.saw})
 	var err error
 	if p.server, err = ibsim.Listen(ibsim.ServerConfig{Fabric: f, SockName: p.sock}); err != nil {
@@ -207,24 +208,24 @@ func (p *benchPlace) begin(f *fabric.Fabric) {
 // lostLink is the kind of a measurement that runLost makes.
 const lostLink = "lost link"
 
-// runLost measures what a manager of a subnet in use does when the link at one end is lost: from the loss to the last Set. Then everything arrives, and no
+// runLost measures what a manager of a subnet in use does when p.link is lost: from the loss to the last Set. Then everything arrives, and no
 // Set follows for a while. The link is up again afterwards.
-func (p *benchPlace) runLost(ctx context.Context, m manager, link net.End, keep string) (measurement, error) {
-	r := measurement{Manager: m.name, Kind: lostLink}
+func (p *benchPlace) runLost(ctx context.Context, m manager, kind, keep string) (measurement, error) {
+	r := measurement{Manager: m.name, Kind: kind}
 	p.server.Do(p.begin)
-	run, err := p.start(m, lostLink, keep)
+	run, err := p.start(m, kind, keep)
 	if err != nil {
 		return r, err
 	}
-	cpu, err := p.lose(ctx, run, link, &r)
+	cpu, err := p.lose(ctx, run, &r)
 	err = errors.Join(err, run.kill(&r), p.awaitFarewell(ctx))
-	p.server.Do(func(f *fabric.Fabric) { f.LinkUp(link) })
+	p.server.Do(func(f *fabric.Fabric) { f.LinkUp(p.link) })
 	r.User, r.System = seconds(cpu), 0
 	return r, err
 }
 
 // lose has a manager bring up what there is, and then takes a link away. It returns the CPU time that the manager used after that.
-func (p *benchPlace) lose(ctx context.Context, run *process, link net.End, r *measurement) (cpu time.Duration, err error) {
+func (p *benchPlace) lose(ctx context.Context, run *process, r *measurement) (cpu time.Duration, err error) {
 	if err := p.await(ctx, run, true, new(measurement)); err != nil {
 		return 0, err
 	}
@@ -241,7 +242,7 @@ func (p *benchPlace) lose(ctx context.Context, run *process, link net.End, r *me
 	before := cpuTime(run.cmd.Process.Pid)
 	p.server.Do(func(f *fabric.Fabric) {
 		p.begin(f)
-		f.LinkDown(link)
+		f.LinkDown(p.link)
 	})
 	if err := wait(func(f *fabric.Fabric) bool { return p.lastSet != 0 && quiet(f) && isUp(f) }); err != nil {
 		return 0, err

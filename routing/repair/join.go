@@ -104,8 +104,13 @@ func (j *joiner) slsFrom(s topo.SwitchIdx, t target) (sls uint16) {
 	if t.Egress == 0 {
 		return 0
 	}
-	for _, host := range j.hosts[s] {
-		sls |= 1 << j.tables.SLs.Of(host, t.lid)
+	return j.slsOf(j.hosts[s], t.lid)
+}
+
+// slsOf are the SLs of packets from some LIDs to another.
+func (r *repair) slsOf(from []mad.LID, to mad.LID) (sls uint16) {
+	for _, lid := range from {
+		sls |= 1 << r.tables.SLs.Of(lid, to)
 	}
 	return sls
 }
@@ -229,7 +234,7 @@ func (j *joiner) choose(l *look, s topo.SwitchIdx, before uint8, choices []choic
 	best, bestFollows := preference{}, false
 	count := &j.count[s]
 	for i, c := range choices {
-		p := preference{c.port != before, j.siblings(s, c.next, l.target), count[c.port]}
+		p := preference{c.port != before, j.siblings(j.tables.LFT[s], s, c.next, l.Port), count[c.port]}
 		if i > 0 && bestFollows && !p.less(best) {
 			continue
 		}
@@ -254,9 +259,13 @@ func (j *joiner) rising(l *look, s topo.SwitchIdx, c choice) uint16 {
 	if j.risen[c.next] != j.looks {
 		j.rises[c.next], j.risen[c.next] = j.rising(l, c.next, choice{j.tracer.Next(c.next, port), port}), j.looks
 	}
-	sls, turn := j.rises[c.next], creditloop.Turn{Switch: s, Port: c.port, Next: port}
+	return rising(j.Proof, creditloop.Turn{Switch: s, Port: c.port, Next: port}, c.next, j.rises[c.next])
+}
+
+// rising are those of some SLs whose packets pass the two channels of a turn, with a switch between them, in the order of a proof.
+func rising(proof *creditloop.Report, turn creditloop.Turn, via topo.SwitchIdx, sls uint16) uint16 {
 	for rest := sls; rest != 0; rest &= rest - 1 {
-		if turn.SL = uint8(bits.TrailingZeros16(rest)); !j.Proof.Rises(turn, c.next) {
+		if turn.SL = uint8(bits.TrailingZeros16(rest)); !proof.Rises(turn, via) {
 			sls &^= 1 << turn.SL
 		}
 	}
@@ -280,13 +289,13 @@ func (p preference) less(o preference) bool {
 	return p.count < o.count
 }
 
-// siblings is the number of LIDs of a destination that a switch sends to another.
-func (j *joiner) siblings(s, next topo.SwitchIdx, t target) (count int) {
-	if t.LMC == 0 {
+// siblings is the number of LIDs of a destination that a switch, by its row, sends to another.
+func (r *repair) siblings(row []uint8, s, next topo.SwitchIdx, p topo.PortIdx) (count int) {
+	if r.LIDs.LMC[p] == 0 {
 		return 0
 	}
-	for _, port := range j.tables.LFT[s][t.Base:][:1<<t.LMC] {
-		if port != routing.NoPath && j.tracer.Next(s, port) == next {
+	for _, port := range row[r.LIDs.Base[p]:][:1<<r.LIDs.LMC[p]] {
+		if port != routing.NoPath && r.tracer.Next(s, port) == next {
 			count++
 		}
 	}

@@ -2,7 +2,6 @@ package repair
 
 import (
 	"context"
-	"math/bits"
 
 	"ibsm/mad"
 	"ibsm/routing"
@@ -115,7 +114,7 @@ func (j *rejoiner) rejoin(s topo.SwitchIdx, lids []mad.LID) []uint8 {
 	j.peers, j.ports = j.graph.Edges(s)
 	j.sls = j.sls[:0]
 	for _, lid := range lids {
-		j.sls = append(j.sls, j.slsOf(lid))
+		j.sls = append(j.sls, j.slsTo(lid))
 	}
 	j.measure(lids)
 	var count [256]uint32
@@ -135,15 +134,12 @@ func (j *rejoiner) rejoin(s topo.SwitchIdx, lids []mad.LID) []uint8 {
 	return chosen
 }
 
-// slsOf are the SLs of hosts' packets to a LID; none if that is a switch's.
-func (j *rejoiner) slsOf(lid mad.LID) (sls uint16) {
+// slsTo are the SLs of hosts' packets to a LID; none if that is a switch's.
+func (j *rejoiner) slsTo(lid mad.LID) uint16 {
 	if _, port := routing.Home(j.Topo, j.LIDs.PortOf(lid)); port == 0 {
 		return 0
 	}
-	for _, from := range j.senders {
-		sls |= 1 << j.tables.SLs.Of(from, lid)
-	}
-	return sls
+	return j.slsOf(j.senders, lid)
 }
 
 // measure finds the links from each peer to each LID.
@@ -189,7 +185,7 @@ func (j *rejoiner) choose(lid mad.LID, sls uint16, links []uint8, count *[256]ui
 		if far != nearest {
 			continue
 		}
-		p := preference{siblings: j.siblings(j.peers[e], lid), count: count[j.ports[e]]}
+		p := preference{siblings: j.siblings(j.row, j.s, j.peers[e], j.LIDs.PortOf(lid)), count: count[j.ports[e]]}
 		if chosen != routing.NoPath && !p.less(best) || !j.follows(j.s, j.ports[e], home, lid, sls) {
 			continue
 		}
@@ -198,42 +194,16 @@ func (j *rejoiner) choose(lid mad.LID, sls uint16, links []uint8, count *[256]ui
 	return chosen
 }
 
-// siblings is the number of LIDs of a destination that the switch in hand sends to another.
-func (j *rejoiner) siblings(next topo.SwitchIdx, lid mad.LID) (count int) {
-	p := j.LIDs.PortOf(lid)
-	if j.LIDs.LMC[p] == 0 {
-		return 0
-	}
-	base := j.LIDs.Base[p]
-	for _, port := range j.row[base:][:1<<j.LIDs.LMC[p]] {
-		if port != routing.NoPath && j.tracer.Next(j.s, port) == next {
-			count++
-		}
-	}
-	return count
-}
-
 // follows reports whether packets that leave a switch by a port pass channels in the order of the proof.
 func (j *rejoiner) follows(s topo.SwitchIdx, port uint8, home topo.SwitchIdx, lid mad.LID, sls uint16) bool {
 	for via := j.tracer.Next(s, port); sls != 0 && via != home; {
 		next := j.tables.LFT[via][lid]
-		if j.rising(s, port, via, next, sls) != sls {
+		if rising(j.proof, creditloop.Turn{Switch: s, Port: port, Next: next}, via, sls) != sls {
 			return false
 		}
 		s, port, via = via, next, j.tracer.Next(via, next)
 	}
 	return true
-}
-
-// rising are those of some SLs whose packets pass two channels in the order of the proof.
-func (j *rejoiner) rising(s topo.SwitchIdx, port uint8, via topo.SwitchIdx, next uint8, sls uint16) uint16 {
-	t := creditloop.Turn{Switch: s, Port: port, Next: next}
-	for rest := sls; rest != 0; rest &= rest - 1 {
-		if t.SL = uint8(bits.TrailingZeros16(rest)); !j.proof.Rises(t, via) {
-			sls &^= 1 << t.SL
-		}
-	}
-	return sls
 }
 
 // keepTurns takes back ports by which packets from other switches would not follow the order.
@@ -256,7 +226,7 @@ func (j *rejoiner) keepTurns(lids []mad.LID, chosen []uint8) {
 			}
 			if unknown := j.sls[i] &^ known[chosen[i]]; unknown != 0 {
 				known[chosen[i]] |= unknown
-				rise[chosen[i]] |= j.rising(from, port, j.s, chosen[i], unknown)
+				rise[chosen[i]] |= rising(j.proof, creditloop.Turn{Switch: from, Port: port, Next: chosen[i]}, j.s, unknown)
 			}
 			if j.sls[i]&^rise[chosen[i]] != 0 {
 				chosen[i] = routing.NoPath

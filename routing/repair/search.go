@@ -184,7 +184,7 @@ func (s *searcher) byPreference(at topo.SwitchIdx) []uint8 {
 	before, count := s.repair.before(at, s.lid), &s.count[at]
 	peers, ports := s.graph.Edges(at)
 	like := func(e int) preference {
-		return preference{ports[e] != before, s.siblings(at, peers[e], s.target), count[ports[e]]}
+		return preference{ports[e] != before, s.siblings(s.tables.LFT[at], at, peers[e], s.Port), count[ports[e]]}
 	}
 	edges := make([]int, len(ports))
 	for e := range edges {

@@ -3,6 +3,7 @@ package tree
 import (
 	"bytes"
 	"context"
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -24,9 +25,12 @@ func (p *placer) keep(ctx context.Context, all []destinations) error {
 		return err
 	}
 	p.lost = newLost(routing.RowLen(p.LIDs.Top), len(p.rows))
-	k := &keeping{placer: p, all: all, lids: lidsOf(all), others: p.withoutOwner(all), index: make([]int32, len(p.rows)), hostLIDs: hostLIDs(all, p.LIDs)}
+	k := &keeping{placer: p, all: all, lids: lidsOf(all), others: p.withoutOwner(all), index: make([]int32, len(p.rows)), hostLIDs: hostLIDs(all, p.LIDs), withHosts: make([]uint64, (len(p.rows)+63)/64)}
 	for i := range all {
 		k.index[all[i].at] = int32(i)
+		if slices.ContainsFunc(all[i].ports, func(d destination) bool { return d.host }) {
+			k.withHosts[all[i].at/64] |= 1 << (all[i].at % 64)
+		}
 	}
 	if k.since, err = p.newSince(ctx, all); err != nil {
 		return err
@@ -118,7 +122,8 @@ type keeping struct {
 	index  []int32     // by switch: which of all it has
 	since  *since      // nil where all must be looked at
 
-	hostLIDs []uint32
+	hostLIDs  []uint32
+	withHosts []uint64 // a set: switches with hosts
 }
 
 // knowsLoads reports whether keepers find the loads by those of the origin.
@@ -140,13 +145,15 @@ func (k *keeping) loads(s topo.SwitchIdx, first, row []uint8) {
 		}
 		load[row[lid]] += k.hostLIDs[lid]
 	})
-	each(k.since.of(k.since.without, s), func(at int) { // routes to hosts by ports that connect are not counted
-		for _, lid := range k.lids[k.index[at]] {
-			if row[lid] != routing.NoPath {
-				load[row[lid]] -= k.hostLIDs[lid]
+	for i, word := range k.since.of(k.since.without, s) { // routes to hosts by ports that connect are not counted
+		for word &= k.withHosts[i]; word != 0; word &= word - 1 {
+			for _, lid := range k.lids[k.index[i*64+bits.TrailingZeros64(word)]] {
+				if row[lid] != routing.NoPath {
+					load[row[lid]] -= k.hostLIDs[lid]
+				}
 			}
 		}
-	})
+	}
 	load[routing.NoPath] = 0
 }
 
