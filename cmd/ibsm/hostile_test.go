@@ -58,7 +58,7 @@ func newHostile(t *testing.T, ctl string, first, second []string) *hostile {
 		})
 		h.clients[honest].OnReceive(func(d mad.Datagram) {
 			h.receive(d)
-			h.received(d)
+			h.received(h.clients[honest], d)
 		})
 	})
 	h.bringUp(first...)

@@ -34,7 +34,6 @@ type testSubnet struct {
 	tid     mad.TID // used last
 	marker  mad.TID // of the request that shows that all before it have been served
 	waiting map[mad.TID]int
-	asked   int       // the client that asked last
 	lastly  *question // asked after all others, where some register something: these are answered in the order in which they came; nil for none
 	// acknowledges says that answers by RMPP, which have one segment, are acknowledged. OpenSM leaves
 	// RMPP to the kernel, and would take an acknowledgement for a request.
@@ -70,7 +69,7 @@ func newTestSubnetWith(t *testing.T, n *net.Net, managers int, caps func(int32, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.OnReceive(w.received)
+		s.OnReceive(func(d mad.Datagram) { w.received(s, d) })
 		w.clients, w.ends = append(w.clients, s), append(w.ends, at)
 	}
 	var err error
@@ -265,14 +264,14 @@ func (w *testSubnet) post(f *fabric.Fabric, from int, p *mad.Packet) mad.TID {
 	info := f.PortInfo(w.ends[from])
 	d := mad.Datagram{Addr: mad.Addr{LID: info.MasterSMLID(), QPN: 1}, Packet: *p}
 	w.tid++
-	w.asked = from
 	d.Packet.SetTID(w.tid)
 	w.clients[from].Send([]mad.Datagram{d})
 	return w.tid
 }
 
-// received takes what comes for a client; the server calls it.
-func (w *testSubnet) received(d mad.Datagram) {
+// received takes what comes for a client; the server calls it. Only that client's acknowledgement ends the
+// transfer: the SA sends no more than a few at once to one port.
+func (w *testSubnet) received(client *fabric.Station, d mad.Datagram) {
 	tid := d.Packet.TID()
 	if w.acknowledges && d.Packet.IsRMPP() {
 		if d.Packet[25] != 1 {
@@ -281,7 +280,7 @@ func (w *testSubnet) received(d mad.Datagram) {
 		ack := mad.Datagram{Addr: d.Addr, Packet: d.Packet}
 		ack.Packet.SetMethod(d.Packet.Method() &^ 0x80)
 		setRMPP(&ack.Packet, 2, 1, 1, 64)
-		w.clients[w.asked].Send([]mad.Datagram{ack})
+		client.Send([]mad.Datagram{ack})
 	}
 	if tid == w.marker {
 		w.marker = 0
