@@ -68,5 +68,6 @@ func FuzzFormat(f *testing.F) {
 	for _, e := range examples {
 		f.Add(e.file)
 	}
+	f.Add(":=x=f\n,=2:") // a comma in front of what would begin a definition
 	f.Fuzz(func(t *testing.T, src string) { checkFormat(t, src) })
 }

@@ -223,9 +223,9 @@ func (p *parser) body(d *Definition) {
 }
 
 // startsNext reports whether a line begins here that can only be the head of another
-// definition.
+// definition. Commas before it, which Format leaves out, change nothing.
 func (p *parser) startsNext() bool {
-	return strings.Trim(p.src[p.lineStart:p.pos], blank) == "" && looksLikeHead(p.src[p.pos:p.pos+until(p.src[p.pos:], ";\n#")])
+	return strings.Trim(p.src[p.lineStart:p.pos], blank+",") == "" && looksLikeHead(p.src[p.pos:p.pos+until(p.src[p.pos:], ";\n#")])
 }
 
 // maxShown bounds what a message quotes.

@@ -19,6 +19,7 @@ func TestErrors(t *testing.T) {
 		{"Z=0x20 ALL=full; A=1:ALL;\n", `p:1:1: "Z=0x20 ALL=full;": no ':' in it`},
 		{"A=1:ALL;\nZ=0x20 ALL=full,\n0x1,\n0x2;\nB=2x:ALL;\n", "p:2:1: \"Z=0x20 ALL=full,\": no ':' in it|p:5:3: P_Key \"2x\": expected a number of 0x1 to 0x7fff"},
 		{"A=1:ALL\nB=2 : ALL;\n", `p:2:1: "B=2 ": a definition begins here, but that of line 1 does not end; write ';'`},
+		{"A=1:ALL\n, B=2 : ALL;\n", `p:2:3: "B=2 ": a definition begins here, but that of line 1 does not end`},
 		{"A=ffff:ALL;", `P_Key "ffff": expected a number of 0x1 to 0x7fff; did you mean 0xffff?`},
 		{"A=1:ALL_HCAS;", `p:1:5: "ALL_HCAS" is neither a port GUID nor a set of ports; expected 0x and up to 16 hexadecimal digits, or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, ALL_VCAS, SELF or NONE; did you mean ALL_CAS?`},
 		{"A=1:self=full;", "did you mean SELF?"},
