@@ -1,6 +1,7 @@
 package creditloop
 
 import (
+	"context"
 	"math/bits"
 	"sync/atomic"
 
@@ -13,11 +14,12 @@ func (g *graph) alike() bool {
 	return g.sls == 1 && g.classes == nil && g.used == nil && g.lost == nil
 }
 
-// flood follows the routes to all LIDs of a block together, where packets are alike: then it is enough to know to which of them some come to a
+// flood follows the routes to several LIDs together, where packets are alike: then it is enough to know to which of them some come to a
 // switch. It belongs to one goroutine.
 type flood struct {
 	*graph
-	came   []uint64 // by switch: LIDs of the block to which packets come there
+	lids   []int32  // those in hand, at most floodSize; the sets below have a bit for each
+	came   []uint64 // by switch: to which of them packets come there
 	left   []uint64 // by switch: those of them that have not been followed on from there
 	queue  []topo.SwitchIdx
 	by     [256]uint64 // by port of the switch in hand: LIDs to which packets leave by it
@@ -25,38 +27,59 @@ type flood struct {
 	onward []onward    // by switch: what was found last. Packets from several switches are often to the same LIDs
 }
 
-// onward are the ports that lead on from a switch, to other switches, of packets to some LIDs of a block.
+// floodSize is how many LIDs are followed together: as many as a word has bits.
+const floodSize = 64
+
+// onward are the ports that lead on from a switch, to other switches, of packets to some of the LIDs.
 type onward struct {
 	lids  uint64
 	ports routing.PortMask
+}
+
+// flood adds the dependencies of the routes to some LIDs, where packets are alike. A block of which there are many is followed alone, as its
+// entries lie side by side; the few of several blocks are followed together, as each flood passes all switches.
+func (g *graph) flood(ctx context.Context, lids routing.LIDSet) error {
+	var all []int32
+	ends := []int{0} // in all: of those that are followed together
+	for block, word := range lids {
+		begin := len(all)
+		for ; word != 0; word &= word - 1 {
+			if lid := block*routing.BlockSize + bits.TrailingZeros64(word); lid < len(g.dests) && g.dests[lid] {
+				all = append(all, int32(lid))
+			}
+		}
+		if last := len(ends) - 1; last > 0 && len(all)-ends[last-1] <= floodSize {
+			ends[last] = len(all)
+		} else if len(all) > begin {
+			ends = append(ends, len(all))
+		}
+	}
+	return routing.Parallel(ctx, g.Workers, len(ends)-1, func() func(int) {
+		f := newFlood(g)
+		return func(i int) { f.follow(all[ends[i]:ends[i+1]]) }
+	})
 }
 
 func newFlood(g *graph) *flood {
 	return &flood{graph: g, came: make([]uint64, len(g.Rows)), left: make([]uint64, len(g.Rows)), onward: make([]onward, len(g.Rows))}
 }
 
-func (f *flood) follow(block int, lids uint64) {
-	first := block * routing.BlockSize
-	for i := range routing.BlockSize {
-		if lid := first + i; lid >= len(f.dests) || !f.dests[lid] {
-			lids &^= 1 << i
-		}
-	}
-	if lids == 0 {
-		return
-	}
+// follow follows the routes to some LIDs, at most floodSize.
+func (f *flood) follow(lids []int32) {
+	f.lids = lids
+	all := ^uint64(0) >> (floodSize - len(lids))
 	clear(f.came)
 	clear(f.onward)
 	f.queue = f.queue[:0]
 	for i := range f.sources {
-		f.come(f.sources[i].at, lids)
+		f.come(f.sources[i].at, all)
 	}
 	for i := 0; i < len(f.queue); i++ {
 		s := f.queue[i]
 		now := f.left[s]
 		f.left[s] = 0
 		for rules := range f.rules {
-			f.leave(rules, s, first, now)
+			f.leave(rules, s, now)
 		}
 	}
 }
@@ -73,10 +96,14 @@ func (f *flood) come(s topo.SwitchIdx, lids uint64) {
 }
 
 // leave follows packets that leave a switch by some rules.
-func (f *flood) leave(rules int, s topo.SwitchIdx, first int, lids uint64) {
-	row := blockOf(f.rules[rules].Forwarding.Rows[s], first)
-	for lids &= 1<<len(row) - 1; lids != 0; lids &= lids - 1 {
-		port := row[bits.TrailingZeros64(lids)]
+func (f *flood) leave(rules int, s topo.SwitchIdx, lids uint64) {
+	row := f.rules[rules].Forwarding.Rows[s]
+	for ; lids != 0; lids &= lids - 1 {
+		lid := int(f.lids[bits.TrailingZeros64(lids)])
+		if lid >= len(row) {
+			break
+		}
+		port := row[lid]
 		if f.by[port] == 0 {
 			f.ports = append(f.ports, port)
 		}
@@ -94,7 +121,7 @@ func (f *flood) leave(rules int, s topo.SwitchIdx, first int, lids uint64) {
 			continue
 		}
 		f.come(to, lids)
-		for i, bits := range f.onwardFrom(to, first, lids).ports[:f.words] {
+		for i, bits := range f.onwardFrom(to, lids).ports[:f.words] {
 			if word := &f.deps[c*f.words+i]; bits&^atomic.LoadUint64(word) != 0 {
 				atomic.OrUint64(word, bits)
 			}
@@ -104,7 +131,7 @@ func (f *flood) leave(rules int, s topo.SwitchIdx, first int, lids uint64) {
 }
 
 // onwardFrom are the ports that lead on from a switch by any rules.
-func (f *flood) onwardFrom(s topo.SwitchIdx, first int, lids uint64) *onward {
+func (f *flood) onwardFrom(s topo.SwitchIdx, lids uint64) *onward {
 	to := &f.onward[s]
 	if to.lids == lids {
 		return to
@@ -112,17 +139,16 @@ func (f *flood) onwardFrom(s topo.SwitchIdx, first int, lids uint64) *onward {
 	*to = onward{lids: lids}
 	next := f.next[int(s)*f.graph.ports:][:f.graph.ports]
 	for i := range f.rules {
-		row := blockOf(f.rules[i].Forwarding.Rows[s], first)
-		for rest := lids & (1<<len(row) - 1); rest != 0; rest &= rest - 1 {
-			if port := row[bits.TrailingZeros64(rest)]; int(port) < len(next) && next[port] >= 0 {
+		row := f.rules[i].Forwarding.Rows[s]
+		for rest := lids; rest != 0; rest &= rest - 1 {
+			lid := int(f.lids[bits.TrailingZeros64(rest)])
+			if lid >= len(row) {
+				break
+			}
+			if port := row[lid]; int(port) < len(next) && next[port] >= 0 {
 				to.ports.Add(port)
 			}
 		}
 	}
 	return to
-}
-
-// blockOf is what a row has of the block that begins with a LID.
-func blockOf(row []uint8, first int) []uint8 {
-	return row[min(first, len(row)):min(first+routing.BlockSize, len(row))]
 }

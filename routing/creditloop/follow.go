@@ -10,8 +10,22 @@ import (
 	"ibsm/topo"
 )
 
-// follow adds the dependencies of the routes to some LIDs, and those of multicast packets.
+// follow adds the dependencies of the routes to some LIDs, and those of multicast packets. The error is that of ctx.
 func (g *graph) follow(ctx context.Context, lids routing.LIDSet) error {
+	follow := g.walk
+	if g.alike() {
+		follow = g.flood
+	}
+	err := follow(ctx, lids)
+	sp := newSpreader(g)
+	for i := range g.Multicast {
+		sp.spread(&g.Multicast[i], g.sources, sp.note)
+	}
+	return err
+}
+
+// walk adds the dependencies of the routes to some LIDs, by one LID after the other.
+func (g *graph) walk(ctx context.Context, lids routing.LIDSet) error {
 	var two routing.LIDSet // LIDs to which switches have two routes
 	if len(g.rules) > 1 && !lids.Empty() {
 		two = g.Changed(g.rules[1].Forwarding)
@@ -19,10 +33,6 @@ func (g *graph) follow(ctx context.Context, lids routing.LIDSet) error {
 	var workers []*walker
 	var mutex sync.Mutex
 	err := routing.Parallel(ctx, g.Workers, len(lids), func() func(int) {
-		if g.alike() {
-			f := newFlood(g)
-			return func(block int) { f.follow(block, lids[block]) }
-		}
 		w := &walker{graph: g, passed: make([]uint16, g.inputs), sls: make([]uint16, len(g.sources)), column: noColumn}
 		for i := range g.rules {
 			w.egress[i] = make([]uint8, len(g.Rows)*routing.BlockSize)
@@ -43,10 +53,6 @@ func (g *graph) follow(ctx context.Context, lids routing.LIDSet) error {
 		for stream, sls := range w.used {
 			g.used[stream] |= sls
 		}
-	}
-	sp := newSpreader(g)
-	for i := range g.Multicast {
-		sp.spread(&g.Multicast[i], g.sources, sp.note)
 	}
 	return err
 }
@@ -224,4 +230,9 @@ func (g *graph) depend(stream int, sls uint16, port uint8) {
 			atomic.OrUint64(word, bit)
 		}
 	}
+}
+
+// blockOf is what a row has of the block that begins with a LID.
+func blockOf(row []uint8, first int) []uint8 {
+	return row[min(first, len(row)):min(first+routing.BlockSize, len(row))]
 }

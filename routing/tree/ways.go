@@ -33,11 +33,19 @@ func (n *network) newWays(ctx context.Context) (*ways, error) {
 	w.links, w.uneven = make([]uint8, count*w.width), make([]uint8, n.higherSets*w.width)
 	return w, routing.Parallel(ctx, n.Workers, w.width/chunk, func() func(int) {
 		above, falls := make([]waysAbove, n.higherSets), make([]uint8, count*chunk)
+		fall := make([]bool, count) // by switch: some destination of the chunk is below, or the switch itself; without, falls say nothing
 		return func(i int) {
 			for _, s := range n.byHeight {
 				least := allOf(noWay)
+				fall[s] = int(s)/chunk == i
 				for _, g := range n.down[s] {
-					shortest(&least, falls[int(g.to)*chunk:][:chunk])
+					if fall[g.to] {
+						fall[s] = true
+						shortest(&least, falls[int(g.to)*chunk:][:chunk])
+					}
+				}
+				if !fall[s] {
+					continue
 				}
 				row := falls[int(s)*chunk:][:chunk]
 				further(row, &least)
@@ -61,6 +69,9 @@ func (n *network) newWays(ctx context.Context) (*ways, error) {
 				}
 				row := w.part(w.links, int(s), i)
 				further(row, &from.least)
+				if !fall[s] {
+					continue
+				}
 				for d, links := range falls[int(s)*chunk:][:chunk] {
 					if links != noWay {
 						row[d] = links | downOnly
