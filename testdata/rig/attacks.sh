@@ -180,8 +180,7 @@ sm=$(lid_of hca$master/1) stands=$(lid_of hca$standby/1) host2=$(lid_of hca2/1) 
 if [ $MANAGER = tenants ]; then
 	protected || fail "a standby that knows the subnet had ports opened: $(fabric keys)"
 	snapshot /tmp/before -x $sa_key
-	/opt/ip netns exec ns2 /opt/ping -i 0.01 10.1.0.5 >/tmp/ping.out 2>&1 &
-	pinging=$!
+	ping_on 10.1.0.5
 fi
 echo "begins at $(now)"
 
@@ -230,7 +229,9 @@ from=$(now)
 flood=$!
 answered=0
 for n in $(seq 10); do
-	fabricd -send "4 class=sa attr=1 wait=3s" | grep -q 'status 0x0000' && answered=$((answered + 1))
+	for try in 1 2 3; do # as any client asks again: what finds no buffer at the manager's port is lost
+		fabricd -send "4 class=sa attr=1 wait=1s" | grep -q 'status 0x0000' && answered=$((answered + 1)) && break
+	done
 done
 wait $flood
 names_soon "trap 256" "rate limit"

@@ -209,15 +209,18 @@ register() {
 	within 60 settled || fail "the hosts do not come to rest"
 }
 
-# ping_on: host 2 asks 10.0.0.5 every 10 ms. ping_off ends that; then $lost says how many
-# packets were lost, of those up to the last that came: what is under way is not lost.
+# ping_on [ADDRESS]: host 2 asks 10.0.0.5, or another one, every 10 ms. ping_off ends that; then $lost says how many
+# packets were lost, of those up to the last that came: what is under way is not lost, nor what came to host 2 while ping
+# was not scheduled and its socket was full.
 ping_on() {
-	/opt/ip netns exec ns2 /opt/ping -i 0.01 10.0.0.5 >/tmp/ping.out 2>&1 & # a process of its own, which a signal reaches
+	/opt/ip netns exec ns2 /opt/ping -D -i 0.01 ${1:-10.0.0.5} >/tmp/ping.out 2>&1 & # a process of its own, which a signal reaches
 	pinging=$!
 }
 ping_off() {
+	local unread=$(/opt/ip netns exec ns2 cat /proc/net/icmp /proc/net/raw | awk '$NF ~ /^[0-9]+$/ { n += $NF } END { print n + 0 }')
 	kill -INT $pinging
 	wait $pinging
+	[ $unread = 0 ] || echo "ping's socket was full for $unread packets"
 	lost=$(sed -n 's/.* bytes from .*icmp_seq=\([0-9]*\) .*/\1/p' /tmp/ping.out |
-		awk '!seen[$1]++ { n++ } $1 > last { last = $1 } END { print last - n " of " last + 0 }')
+		awk -v unread=$unread '!seen[$1]++ { n++ } $1 > last { last = $1 } END { n = last - n - unread; print (n > 0 ? n : 0) " of " last + 0 }')
 }

@@ -59,8 +59,7 @@ within 60 from 2 10.1.0.5 || fail "blue: 2 and 4 do not talk"
 witness /tmp/first
 downed >/tmp/downed.first
 /opt/ip -n ns2 -o monitor link >/tmp/links &
-/opt/ip netns exec ns2 /opt/ping -i 0.01 10.1.0.5 >/tmp/ping.out 2>&1 &
-pinging=$!
+ping_on 10.1.0.5
 
 # Turning it on in an evening.
 since=$(wc -l </tmp/sm$standby.log)
@@ -123,8 +122,7 @@ up || fail "ibsm again: not whole"
 
 # And back to open.
 witness /tmp/first
-/opt/ip netns exec ns2 /opt/ping -i 0.01 10.1.0.5 >/tmp/ping.out 2>&1 &
-pinging=$!
+ping_on 10.1.0.5
 end $standby
 settings $master 'security open' "keys_file $(keys $master)"
 ctl $master config reload || fail "the master does not reload"

@@ -55,8 +55,7 @@ within 60 from 2 10.1.0.5 || fail "2 and 4 do not talk"
 [ ! -e $(seed $master) ] && [ ! -e $(seed $standby) ] || fail "there is a seed already"
 downed >/tmp/downed.first
 /opt/ip -n ns2 -o monitor link >/tmp/links &
-/opt/ip netns exec ns2 /opt/ping -D -i 0.01 10.1.0.5 >/tmp/ping.out 2>&1 &
-pinging=$!
+ping_on 10.1.0.5
 
 # First use. A line that goes from the file changes nothing before the next start.
 settings 'm_key_per_port TRUE'
