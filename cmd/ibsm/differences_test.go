@@ -92,7 +92,7 @@ var differences = []difference{
 	{"LocalPortNum", "it is the port by which the manager's question came, and each asks by a way of its own",
 		func(q, theirs, ours *mad.Packet) bool {
 			return q.AttrID() == sarec.AttrPortInfoRecord && (q.ComponentMask().Has(sarec.PortInfoLocalPortNum) ||
-				bothGrant(q, theirs, ours, sarec.AttrPortInfoRecord) && alikeBut(theirs, ours, 32, 57))
+				bothGrant(q, theirs, ours, sarec.AttrPortInfoRecord) && alikeBut(theirs, ours, 32, 47, 57)) // and perhaps enforcement, below
 		}},
 	{"RawTraffic", "OpenSM drops the bit from the answer",
 		func(q, theirs, ours *mad.Packet) bool {
