@@ -171,6 +171,7 @@ var (
 	CCTable                          = delays("cc_cct")
 	SickRulesFile                    = text("sick_rules_file")
 	SickLinks                        = text("sick_links")
+	SickLinksHosts                   = boolean("sick_links_hosts")
 	SickLinksMax                     = number[uint16]("sick_links_max")
 	SickLinksMaxPermille             = number[uint16]("sick_links_max_permille")
 	Console                          = text("console")

@@ -28,7 +28,7 @@ func encodeLinks(k *sick.Kept) []byte { return keptLinks(k).Encode() }
 // linkLimits are how far the manager goes with sick links.
 func linkLimits(c *conf.Config) sick.Limits {
 	most, _ := sick.ActionNamed(conf.SickLinks.In(c))
-	return sick.Limits{Most: most, Links: int(conf.SickLinksMax.In(c)), Permille: int(conf.SickLinksMaxPermille.In(c))}
+	return sick.Limits{Most: most, Links: int(conf.SickLinksMax.In(c)), Permille: int(conf.SickLinksMaxPermille.In(c)), Hosts: conf.SickLinksHosts.In(c)}
 }
 
 // takeLinks takes what the master knows of links.

@@ -12,12 +12,14 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/pma"
+	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/perf"
 	"ibsm/perf/sick"
 	"ibsm/routing/updn"
 	"ibsm/sim/fabric"
 	"ibsm/sweep/engines"
+	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 	"ibsm/view"
@@ -45,6 +47,7 @@ type clinic struct {
 	bad      int // routes that do not arrive, at first
 	needed   int // times that routes passed a link that they should avoid
 	useless  int // of them, those in which they passed all
+	cut      int // hosts' links that were disabled
 }
 
 type ask struct {
@@ -158,7 +161,7 @@ func (c *clinic) probed(d time.Duration) {
 	c.Run(c.Fabric.Now()+d, func() bool {
 		for range 2 {
 			from, to := c.hosts[rng.IntN(len(c.hosts))], c.hosts[rng.IntN(len(c.hosts))]
-			if c.down[from.Node] || c.down[to.Node] {
+			if c.down[from.Node] || c.down[to.Node] || c.cutOff(from) || c.cutOff(to) {
 				continue
 			}
 			info := c.Fabric.PortInfo(to)
@@ -169,6 +172,15 @@ func (c *clinic) probed(d time.Duration) {
 		}
 		return c.lost > 3
 	})
+}
+
+// cutOff reports whether the link of a host is out of use, or was until lately.
+func (c *clinic) cutOff(host net.End) bool {
+	port := (*topo.Port)(nil)
+	if p := c.key(host).In(c.m.View.Topo); p != topo.None {
+		port = &c.m.View.Topo.Ports[p]
+	}
+	return sick.IndexOf(c.excluded, c.key(host)) >= 0 || port == nil || port.Peer == topo.None || port.Info.PortState() != smp.PortActive
 }
 
 // ailment is a cable that is sick.
@@ -276,12 +288,15 @@ func TestSickLinks(t *testing.T) {
 			seeds = append(seeds, seed)
 		}
 	}
-	needed, useless := 0, 0
+	needed, useless, cut := 0, 0, 0
 	for _, seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			c := sickLinks(t, seed)
-			needed, useless = needed+c.needed, useless+c.useless
+			needed, useless, cut = needed+c.needed, useless+c.useless, cut+c.cut
 		})
+	}
+	if t.Logf("%d links of hosts were disabled", cut); cut == 0 {
+		t.Error("no link of a host was disabled")
 	}
 	t.Logf("%d times routes passed a link that they should avoid, since they would have lacked something; %d times all of them", needed, useless)
 }
@@ -291,6 +306,7 @@ func sickLinks(t *testing.T, seed uint64) *clinic {
 	table, limits := sick.Defaults, sick.Limits{Most: sick.Avoid, Links: 10, Permille: 5}
 	if seed%2 == 1 {
 		table, limits.Most = strings.ReplaceAll(table, "avoid", "disable"), sick.Disable
+		limits.Hosts = seed%4 == 3
 	}
 	engine := []string{"minhop", "tree", "updn"}[rnd.IntN(3)]
 	spec := []string{"fattree:k=4", "fattree:k=6,levels=2"}[rnd.IntN(2)]
@@ -324,17 +340,25 @@ func sickLinks(t *testing.T, seed uint64) *clinic {
 	for i := range planted {
 		planted[i].begin(c)
 	}
-	between := func(a ailment) bool {
-		return c.net.Nodes[a.at.Node].Type == mad.Switch && c.net.Nodes[a.peer.Node].Type == mad.Switch
+	taking := func(a ailment) bool { // one that is excluded when it is found
+		return a.kind != "slow" && (limits.Hosts || c.net.Nodes[a.at.Node].Type == mad.Switch && c.net.Nodes[a.peer.Node].Type == mad.Switch)
 	}
 	for minute := range 65 {
 		c.minute(rnd, minute, planted)
 		for i := range c.excluded {
 			e := &c.excluded[i]
 			if !slices.ContainsFunc(planted, func(a ailment) bool {
-				return between(a) && a.kind != "slow" && (e.Port == c.key(a.at) || a.either && e.Peer == c.key(a.at))
+				return taking(a) && (e.Port == c.key(a.at) || (a.either || e.Host) && e.Peer == c.key(a.at))
 			}) {
 				t.Fatalf("minute %d: %+v is healthy, or is not to be excluded", minute, e)
+			}
+		}
+	}
+	for i := range c.excluded {
+		if e := &c.excluded[i]; e.Host {
+			c.cut++
+			if !sick.IsDisabled(c.m.View.Topo, e.Port) {
+				t.Errorf("the port of %+v is not disabled", e)
 			}
 		}
 	}
@@ -343,7 +367,7 @@ func sickLinks(t *testing.T, seed uint64) *clinic {
 		if c.found[k] == "" && !(a.either && c.found[far] != "") {
 			t.Errorf("%v with %s is not found: %v", k, a.kind, c.found)
 		}
-		if at := sick.IndexOf(c.excluded, k); at < 0 && between(a) && a.kind != "slow" && !c.onlyWay(k) {
+		if at := sick.IndexOf(c.excluded, k); at < 0 && taking(a) && !c.onlyWay(k) {
 			t.Errorf("%v with %s is not excluded", k, a.kind)
 		}
 		delete(c.found, k)

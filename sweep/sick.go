@@ -124,12 +124,12 @@ func setUnhealthy(t *topo.Topo, ports []topo.PortIdx, is bool) {
 	}
 }
 
-// toDisable are the ports to be disabled of avoided links that no route passes, as toShutOff chooses them.
+// toDisable are the ports to be disabled of avoided links that no route passes, and of hosts' links, as toShutOff chooses them.
 func toDisable(t *topo.Topo, avoided []Avoided, drained []view.Drained) (ports []topo.PortIdx) {
 	empty := avoidedNow(t, drained)
 	for i := range avoided {
 		p := t.FindNodePort(avoided[i].Switch, avoided[i].Port)
-		if avoided[i].Ports != PortDisabled || !slices.Contains(empty, p) {
+		if avoided[i].Ports != PortDisabled || p == topo.None || t.Ports[p].Peer == topo.None || t.BetweenSwitches(p) && !slices.Contains(empty, p) {
 			continue
 		}
 		if near, ok := toShutOff(t, p); ok {

@@ -61,6 +61,12 @@ func TestAvoidSick(t *testing.T) {
 	if got := toDisable(found, list, drained); !slices.Equal(got, []topo.PortIdx{near}) {
 		t.Errorf("disabled: %v, want %d", got, near)
 	}
+	off := host
+	off.Ports = PortDisabled
+	own := Avoided{SwitchPort: end(found.Ports[found.Self].Peer), Ports: PortDisabled}
+	if got := toDisable(found, append(list, off, own), drained); !slices.Equal(got, []topo.PortIdx{near, found.FindNodePort(off.Switch, off.Port)}) {
+		t.Errorf("disabled with a host's: %v", got)
+	}
 	found.Ports[near].Info.SetPortPhysicalState(smp.PhysDisabled)
 	if got := toEnable(found, list); got != nil {
 		t.Errorf("enabled while that is wanted disabled: %v", got)

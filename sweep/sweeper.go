@@ -41,8 +41,8 @@ type Config struct {
 	Routes RoutesRecord
 }
 
-// Avoided is a link between switches that routes avoid because it is sick: as long as no host needs it, some switch has no other way, or
-// routes would have what they do not have with it, such as a credit loop.
+// Avoided is a link that routes avoid because it is sick: as long as no host needs it, some switch has no other way, or
+// routes would have what they do not have with it, such as a credit loop. Routes cannot avoid the link of a host: its port can only be disabled.
 type Avoided struct {
 	routing.SwitchPort                    // one end
 	Far                routing.SwitchPort // the other end

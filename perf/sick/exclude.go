@@ -13,8 +13,9 @@ import (
 
 // Excluded is a link that is taken out of use. Times are in seconds since 1970.
 type Excluded struct {
-	Port   perf.Key      `json:"port"` // the end that was found, or that the operator named
-	Peer   perf.Key      `json:"peer"` // the other end
+	Port   perf.Key      `json:"port"`           // the end that was found, or that the operator named; of a host's link that of the switch
+	Peer   perf.Key      `json:"peer"`           // the other end
+	Host   bool          `json:"host,omitempty"` // it is a host's
 	Action Action        `json:"action"`
 	State  ExcludedState `json:"state,omitempty"`
 	ByHand bool          `json:"by_hand,omitempty"`
@@ -71,6 +72,7 @@ type Limits struct {
 	Most     Action // what is done at most: with Report nothing is changed
 	Links    int    // that may be excluded at a time, or
 	Permille int    // this share of all links, if that is more
+	Hosts    bool   // links of hosts, too, where a rule says that their ports are disabled; but not that of this manager
 }
 
 // links is how many links may be excluded of all.
@@ -113,7 +115,7 @@ type In struct {
 //
 // A link that is disabled, and is not to be any more, returns before it is excluded in another way.
 //
-// The subnet falls into no more parts than before, and links of hosts are not excluded. Links that are down are not counted among those that are out of use,
+// The switches fall into no more parts than before, and links of hosts are not excluded without Limits.Hosts. Links that are down are not counted among those that are out of use,
 // unless this manager has disabled them.
 func Decide(in In) (excluded []Excluded, decisions []Decision) {
 	d := decider{In: in, out: map[topo.PortIdx]bool{}, decisions: make([]Decision, len(in.Findings))}
@@ -198,6 +200,9 @@ func (d *decider) wanted(e *Excluded) (a Action) {
 			a = max(a, min(f.Rule.Action, d.Limits.Most))
 		}
 	}
+	if e.Host && (a < Disable || !d.Limits.Hosts) {
+		return Report
+	}
 	return a
 }
 
@@ -232,11 +237,11 @@ func (d *decider) decide(i int) {
 	switch {
 	case p == topo.None || d.Topo.Ports[p].Peer == topo.None:
 		to.Obstacle = NoLink
-	case !d.Topo.BetweenSwitches(p):
+	case !d.Topo.BetweenSwitches(p) && !d.ofHost(p, f.Rule):
 		to.Obstacle = HostLink
 	case !d.out[p] && d.taken >= d.Limits.links(d.all), len(d.excluded) >= MaxKept:
 		to.Obstacle = TooMany
-	case !d.out[p] && d.cuts(p):
+	case !d.out[p] && d.Topo.BetweenSwitches(p) && d.cuts(p):
 		to.Obstacle = OnlyWay
 	}
 	if to.Obstacle != NoObstacle {
@@ -244,13 +249,27 @@ func (d *decider) decide(i int) {
 	}
 	to.Would = f.Rule.Action
 	to.Does = min(to.Would, d.Limits.Most)
+	host := !d.Topo.BetweenSwitches(p)
+	if host && to.Does < Disable {
+		to.Does = Report // there is no other way to the host
+	}
 	if !d.out[p] {
 		d.mark(f.Port)
 		d.taken++
 	}
 	if to.Does > Report {
-		d.excluded = append(d.excluded, Excluded{Port: f.Port, Peer: perf.KeyOf(d.Topo, d.Topo.Ports[p].Peer), Action: to.Does, Since: d.Now})
+		e := Excluded{Port: f.Port, Peer: perf.KeyOf(d.Topo, d.Topo.Ports[p].Peer), Host: host, Action: to.Does, Since: d.Now}
+		if host && !d.Topo.IsSwitchPort(p) {
+			e.Port, e.Peer = e.Peer, e.Port
+		}
+		d.excluded = append(d.excluded, e)
 	}
+}
+
+// ofHost reports whether a link that is not between switches is one of a host that may be disabled.
+func (d *decider) ofHost(p topo.PortIdx, r *Rule) bool {
+	peer := d.Topo.Ports[p].Peer
+	return d.Limits.Hosts && r.Action == Disable && p != d.Topo.Self && peer != d.Topo.Self && (d.Topo.IsSwitchPort(p) || d.Topo.IsSwitchPort(peer))
 }
 
 // cuts reports whether switches would not be connected any more without a link.

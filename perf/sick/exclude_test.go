@@ -100,6 +100,15 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// TestCleanWhileDisabled: the time in which a link is disabled counts as clean also for the end that is not read then, as a host is not.
+func TestCleanWhileDisabled(t *testing.T) {
+	b := newBench(t, Defaults, 2)
+	b.readings(3, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 3: one(pma.SymbolErrorCounter, 100)})
+	b.off, b.down = map[int]bool{1: true, 2: true}, map[int]bool{3: true, 4: true}
+	b.readings(130, map[int]counts{1: {gone: true}, 3: {gone: true}})
+	b.is("3 bit-errors")
+}
+
 // TestHeal: a port that was repaired has no past.
 func TestHeal(t *testing.T) {
 	b := newBench(t, Defaults, 2)
@@ -382,6 +391,60 @@ func TestNotDisabledAnyMore(t *testing.T) {
 		train()
 		if d := w.decide(); len(w.excluded) != 1 || w.excluded[0].State != InForce || w.excluded[0].Action != Avoid || d[0].Does != Avoid {
 			t.Errorf("it is up again: %+v, %+v", w.excluded, d)
+		}
+	}
+}
+
+// TestHostLinks: the port in front of a host is disabled only where that is permitted and the rule asks for it, never that in front of the manager; it is
+// enabled again where it is permitted no more, or the finding has ended, also while the host is not there.
+func TestHostLinks(t *testing.T) {
+	w := newWorld(t, "fattree:k=4")
+	leaf := w.port("leaf-02", 1)
+	p := leaf.In(w.topo)
+	host := perf.KeyOf(w.topo, w.topo.Ports[p].Peer)
+	w.find(host, 1)
+	w.find(host, 2)
+	self := Finding{Port: perf.KeyOf(w.topo, w.topo.Self), Rule: &w.rules[2]}
+	far := Finding{Port: perf.KeyOf(w.topo, w.topo.Ports[w.topo.Self].Peer), Rule: &w.rules[2]}
+	w.findings = append(w.findings, self, far)
+	no := Decision{Obstacle: HostLink}
+	if got := w.decide(); !slices.Equal(got, []Decision{no, no, no, no}) || len(w.excluded) != 0 {
+		t.Errorf("not permitted: %+v, %+v", got, w.excluded)
+	}
+	w.limits.Hosts = true
+	for _, most := range []Action{Report, Avoid} {
+		w.limits.Most = most
+		if got := w.decide(); !slices.Equal(got, []Decision{no, {Would: Disable}, no, no}) || len(w.excluded) != 0 {
+			t.Errorf("at most %v: %+v, %+v", most, got, w.excluded)
+		}
+	}
+	w.limits.Most = Disable
+	if got := w.decide(); got[1] != (Decision{Disable, Disable, 0}) || got[2] != no || got[3] != no ||
+		!slices.Equal(w.excluded, []Excluded{{Port: leaf, Peer: host, Host: true, Action: Disable, Since: w.now}}) {
+		t.Fatalf("%+v, %+v", got, w.excluded)
+	}
+	if a := Avoided(w.excluded); len(a) != 1 || a[0].Switch != leaf.Node || a[0].Ports != sweep.PortDisabled {
+		t.Errorf("%+v", a)
+	}
+	w.disable(leaf)
+	gone := w.topo.Ports[p].Peer // as the host is for the manager now
+	if w.decide(); len(w.excluded) != 1 || w.excluded[0].State != InForce || gone != topo.None || !LinkOf(w.topo, leaf, w.excluded).Disabled {
+		t.Errorf("it is disabled: %+v", w.excluded)
+	}
+	was := slices.Clone(w.excluded)
+	was[0].Peer = perf.Key{Node: 0x77, Port: 1} // a host that the subnet does not have
+	for what, less := range map[string]func(){
+		"not permitted any more": func() { w.limits.Hosts = false },
+		"no more than avoid":     func() { w.limits.Hosts, w.limits.Most = true, Avoid },
+		"clean":                  func() { w.limits.Most, w.findings = Disable, nil },
+	} {
+		w.excluded, w.findings = slices.Clone(was), []Finding{{Port: was[0].Peer, Rule: &w.rules[2]}}
+		if l := LinkOf(w.topo, was[0].Peer, w.excluded); l != (Link{Disabled: true}) {
+			t.Errorf("a host that is not there: %+v", l)
+		}
+		less()
+		if w.decide(); len(w.excluded) != 1 || w.excluded[0].State != Returning {
+			t.Errorf("%s: %+v", what, w.excluded)
 		}
 	}
 }

@@ -6,15 +6,14 @@ import (
 	"ibsm/topo"
 )
 
-// LinkOf is the link of a port of a subnet. excluded are those that this manager may have disabled.
+// LinkOf is the link of a port, which the subnet need not have any more. excluded are those that this manager may have disabled.
 func LinkOf(t *topo.Topo, k perf.Key, excluded []Excluded) (l Link) {
 	p := k.In(t)
-	if p == topo.None {
-		return l
+	if p != topo.None {
+		l.Bits = perf.Words(t, p) * 32
 	}
-	l.Bits = perf.Words(t, p) * 32
-	if peer := t.Ports[p].Peer; peer != topo.None {
-		l.Peer = perf.KeyOf(t, peer)
+	if p != topo.None && t.Ports[p].Peer != topo.None {
+		l.Peer = perf.KeyOf(t, t.Ports[p].Peer)
 		rate := t.LinkRate(p)
 		l.Slow = rate > 0 && rate.Gbps() < t.EnabledLinkRate(p).Gbps()
 	} else if i := IndexOf(excluded, k); i >= 0 && excluded[i].Action == Disable {

@@ -25,6 +25,7 @@ type bench struct {
 	span  time.Duration // of a reading
 	down  map[int]bool  // ports without a link
 	slow  map[int]bool  // ports whose link is below its best
+	off   map[int]bool  // ports whose link the manager has disabled
 }
 
 const ndr = 400_000_000_000 // bits a second
@@ -42,8 +43,8 @@ func newBench(t *testing.T, table string, links int) *bench {
 func key(port int) perf.Key { return perf.Key{Node: mad.GUID(port), Port: 1} }
 
 func (b *bench) link(k perf.Key) Link {
-	if b.down[int(k.Node)] {
-		return Link{}
+	if b.down[int(k.Node)] || b.off[int(k.Node)] {
+		return Link{Disabled: b.off[int(k.Node)]}
 	}
 	peer := int(k.Node) + 1
 	if peer%2 == 1 {

@@ -71,6 +71,7 @@ type Watch struct {
 	rules    []Rule
 	all      pma.Counters  // of the rules
 	began    time.Duration // of the first reading; negative before
+	last     time.Duration // end of the reading before
 	events   map[spot][]event
 	doubtful []doubtful
 	found    map[spot]*Finding
@@ -102,6 +103,8 @@ const doubted = perf.Implausible | perf.Backwards
 // Take judges a reading of all ports that ended at a time, and returns the findings that are new, and those
 // that have ended.
 func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta], link func(perf.Key) Link) (found, ended []Finding) {
+	since := end - w.last
+	w.last = end
 	if w.began < 0 {
 		w.began = end
 		for k := range reading {
@@ -144,6 +147,11 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 			default:
 				w.events[at] = append(w.events[at], event{end, d.Span, n})
 			}
+		}
+	}
+	for k := range read { // a host whose link is disabled is not read
+		if _, up := w.peer(k, link); up && link(k).Peer.Node == 0 {
+			read[k] = since
 		}
 	}
 	for _, at := range states.found() {
