@@ -204,7 +204,7 @@ var subnetKeys = []Key{
 	{Name: "sick_links_max_permille", TOML: "routing.sick_links_max_permille", Kind: U16, Range: "0-1000", Default: "5", Own: true, Reload: true, Serious: true, Effect: Acts,
 		Help: "largest share of all links, in thousandths, if it is more than sick_links_max"},
 	{Name: "sick_links_hosts", TOML: "routing.sick_links_hosts", Kind: Bool, Default: "FALSE", Own: true, Reload: true, Serious: true, Effect: Acts,
-		Help: "with sick_links disable, also links of hosts are disabled where the rule says so, which cuts a host off that has no other; never that of the manager itself"},
+		Help: "with sick_links disable, also links of hosts are disabled, where the action of the rule is disable, which cuts a host off that has no other; never that of the manager itself"},
 	{Name: "topo_config_file", TOML: "routing.topology_file", Kind: String, Default: null, Own: true, Reload: true, Serious: true, Effect: Acts,
 		Help: "plan of the cables, as ibsmctl topology learn, NVIDIA's manager or ibnetdiscover writes it: what differs is reported after each heavy sweep"},
 	{Name: "topo_config_enabled", TOML: "routing.topology_enforced", Kind: Bool, Default: "FALSE", Own: true, Reload: true, Serious: true, Effect: Acts,

@@ -72,6 +72,7 @@ type parser struct {
 	pos       int
 	line      int // of pos
 	lineStart int
+	begun     bool // the line has more than commas up to pos
 }
 
 // blanks passes what has no meaning: blanks, line ends, comments.
@@ -109,6 +110,9 @@ func until(text, stops string) int {
 func (p *parser) mark(kind tokenKind) {
 	p.f.tokens = append(p.f.tokens, token{kind, p.word(p.pos, p.src[p.pos:p.pos+1])})
 	p.pos++
+	if kind != comma {
+		p.begun = kind != newline
+	}
 }
 
 // word is a piece of the current line.
@@ -125,6 +129,7 @@ func (p *parser) take(kind tokenKind, stops string) Word {
 	w := p.word(start, strings.TrimRight(text, blank))
 	if w.Text != "" {
 		p.f.tokens = append(p.f.tokens, token{kind, w})
+		p.begun = true
 	}
 	return w
 }
@@ -223,9 +228,9 @@ func (p *parser) body(d *Definition) {
 }
 
 // startsNext reports whether a line begins here that can only be the head of another
-// definition. Commas before it, which Format leaves out, change nothing.
+// definition. Commas before it in a body, which Format leaves out, change nothing.
 func (p *parser) startsNext() bool {
-	return strings.Trim(p.src[p.lineStart:p.pos], blank+",") == "" && looksLikeHead(p.src[p.pos:p.pos+until(p.src[p.pos:], ";\n#")])
+	return !p.begun && looksLikeHead(p.src[p.pos:p.pos+until(p.src[p.pos:], ";\n#")])
 }
 
 // maxShown bounds what a message quotes.

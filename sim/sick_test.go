@@ -176,7 +176,7 @@ func (c *clinic) probed(d time.Duration) {
 
 // cutOff reports whether the link of a host is out of use, or was until lately.
 func (c *clinic) cutOff(host net.End) bool {
-	port := (*topo.Port)(nil)
+	var port *topo.Port
 	if p := c.key(host).In(c.m.View.Topo); p != topo.None {
 		port = &c.m.View.Topo.Ports[p]
 	}

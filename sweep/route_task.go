@@ -82,7 +82,7 @@ type SweepPlan struct {
 	Unused      bool           // links were added that adopted routes do not use
 	CutOff      []string       // of a preview without something: hosts that cannot be reached then
 	PairsCut    int            // likewise: pairs of ports of hosts that have no way to each other then
-	Drained     []view.Drained // in the order of Config.Drained, then of Config.Avoided
+	Drained     []view.Drained // in the order of Config.Drained, then of Config.Avoided without links of hosts
 	Cabling     *view.Cabling  // nil where there is nothing to compare, and nothing held back
 	Unavoidable int            // unhealthy links that are still used, because there is no other path
 	AR          int            // switches on which adaptive routing is on and is not turned off by DisableAR

@@ -13,13 +13,16 @@ import (
 )
 
 // avoidSick marks avoided links in t, after those that are drained, as far as that does not split the subnet. marked are one port of each that was not marked before,
-// and that routes may pass if they lack something: not links that return and are not ACTIVE yet, which would lose packets.
+// and that routes may pass if they lack something: not links that return and are not ACTIVE yet, which would lose packets. Links of hosts are not in all.
 func avoidSick(t *topo.Topo, avoided []Avoided) (all []view.Drained, marked []topo.PortIdx) {
 	if len(avoided) == 0 {
 		return nil, nil
 	}
 	before := parts(t)
 	for i := range avoided {
+		if avoided[i].Host {
+			continue
+		}
 		p := t.FindNodePort(avoided[i].Switch, avoided[i].Port)
 		was := p != topo.None && t.Ports[p].Unhealthy
 		d := drainOne(t, avoided[i].SwitchPort, before, nil)
@@ -129,7 +132,7 @@ func toDisable(t *topo.Topo, avoided []Avoided, drained []view.Drained) (ports [
 	empty := avoidedNow(t, drained)
 	for i := range avoided {
 		p := t.FindNodePort(avoided[i].Switch, avoided[i].Port)
-		if avoided[i].Ports != PortDisabled || p == topo.None || t.Ports[p].Peer == topo.None || t.BetweenSwitches(p) && !slices.Contains(empty, p) {
+		if avoided[i].Ports != PortDisabled || p == topo.None || t.Ports[p].Peer == topo.None || t.BetweenSwitches(p) == avoided[i].Host || !avoided[i].Host && !slices.Contains(empty, p) {
 			continue
 		}
 		if near, ok := toShutOff(t, p); ok {

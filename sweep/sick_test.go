@@ -61,11 +61,19 @@ func TestAvoidSick(t *testing.T) {
 	if got := toDisable(found, list, drained); !slices.Equal(got, []topo.PortIdx{near}) {
 		t.Errorf("disabled: %v, want %d", got, near)
 	}
-	off := host
-	off.Ports = PortDisabled
-	own := Avoided{SwitchPort: end(found.Ports[found.Self].Peer), Ports: PortDisabled}
-	if got := toDisable(found, append(list, off, own), drained); !slices.Equal(got, []topo.PortIdx{near, found.FindNodePort(off.Switch, off.Port)}) {
+	off, other := host, host
+	off.Ports, off.Host, other.Ports = PortDisabled, true, PortDisabled
+	own := Avoided{SwitchPort: end(found.Ports[found.Self].Peer), Host: true, Ports: PortDisabled}
+	up := ups[1]
+	up.Host = true
+	if got := toDisable(found, append(list, off, own, up), drained); !slices.Equal(got, []topo.PortIdx{near, found.FindNodePort(off.Switch, off.Port)}) {
 		t.Errorf("disabled with a host's: %v", got)
+	}
+	if got := toDisable(found, append(list, other), drained); !slices.Equal(got, []topo.PortIdx{near}) {
+		t.Errorf("a host is where a switch was: %v", got)
+	}
+	if all, _ := avoidSick(found, []Avoided{off}); len(all) != 0 {
+		t.Errorf("routes cannot avoid %+v", all)
 	}
 	found.Ports[near].Info.SetPortPhysicalState(smp.PhysDisabled)
 	if got := toEnable(found, list); got != nil {

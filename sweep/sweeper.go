@@ -46,6 +46,7 @@ type Config struct {
 type Avoided struct {
 	routing.SwitchPort                    // one end
 	Far                routing.SwitchPort // the other end
+	Host               bool               // it is the link of a host, and Far is the host's port
 	Ports              AvoidedPorts
 }
 

@@ -233,6 +233,7 @@ func (d *Server) Status() *ctl.Status {
 				st.StillNeeded++
 			}
 		}
+		st.SickLinksAvoided += d.links.ofHosts()
 		st.Cabling = cablingStatus(s.view.Cabling)
 	}
 	st.SMs = managers(&stats)

@@ -117,6 +117,20 @@ func (d *Server) Decided(findings []sick.Finding, decisions []sick.Decision, kep
 	}
 }
 
+// ofHosts is how many links of hosts are out of use. Routes cannot avoid them, so that a view does not have them.
+func (j *linkJudge) ofHosts() (count int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.kept != nil {
+		for i := range j.kept.Excluded {
+			if j.kept.Excluded[i].Host {
+				count++
+			}
+		}
+	}
+	return count
+}
+
 // maxSickLinks bounds the links of an answer: those of the earlier rules come first.
 const maxSickLinks = 1000
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ibsm/disjoint"
+	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/perf"
 	"ibsm/routing"
@@ -55,7 +56,7 @@ func Avoided(list []Excluded) (all []sweep.Avoided) {
 	end := func(k perf.Key) routing.SwitchPort { return routing.SwitchPort{Switch: k.Node, Port: k.Port} }
 	for i := range list {
 		e := &list[i]
-		a := sweep.Avoided{SwitchPort: end(e.Port), Far: end(e.Peer)}
+		a := sweep.Avoided{SwitchPort: end(e.Port), Far: end(e.Peer), Host: e.Host}
 		switch {
 		case e.State == Returning:
 			a.Ports = sweep.PortEnabled
@@ -72,7 +73,7 @@ type Limits struct {
 	Most     Action // what is done at most: with Report nothing is changed
 	Links    int    // that may be excluded at a time, or
 	Permille int    // this share of all links, if that is more
-	Hosts    bool   // links of hosts, too, where a rule says that their ports are disabled; but not that of this manager
+	Hosts    bool   // links of hosts, too, where a rule says that their ports are disabled; but not that of the port that this manager uses
 }
 
 // links is how many links may be excluded of all.
@@ -168,7 +169,7 @@ func (d *decider) ends(e *Excluded) bool {
 		return e.Until > 0 && e.Until <= d.Now
 	}
 	wanted := d.wanted(e)
-	if wanted < e.Action {
+	if wanted < e.Action || d.moved(e) {
 		return true
 	}
 	e.Action = wanted
@@ -200,10 +201,24 @@ func (d *decider) wanted(e *Excluded) (a Action) {
 			a = max(a, min(f.Rule.Action, d.Limits.Most))
 		}
 	}
-	if e.Host && (a < Disable || !d.Limits.Hosts) {
+	if own := perf.KeyOf(d.Topo, d.Topo.Self); e.Host && (a < Disable || !d.Limits.Hosts || e.has(own)) {
 		return Report
 	}
 	return a
+}
+
+// moved reports whether another kind of link is at an end, or the host is at another port.
+func (d *decider) moved(e *Excluded) bool {
+	for _, k := range []perf.Key{e.Port, e.Peer} {
+		p := k.In(d.Topo)
+		if p == topo.None || d.Topo.Ports[p].Peer == topo.None {
+			continue
+		}
+		if d.Topo.BetweenSwitches(p) == e.Host || e.Host && !e.has(perf.KeyOf(d.Topo, d.Topo.Ports[p].Peer)) {
+			return true
+		}
+	}
+	return false
 }
 
 // disabled reports whether an end of a link is disabled.
@@ -225,7 +240,7 @@ func (d *decider) decide(i int) {
 	f, to := &d.Findings[i], &d.decisions[i]
 	if at := IndexOf(d.excluded, f.Port); at >= 0 {
 		to.Does, to.Would = d.excluded[at].Action, d.excluded[at].Action
-		if d.excluded[at].State == Returning {
+		if d.excluded[at].State == Returning && !d.excluded[at].Host {
 			to.Does, to.Would = Avoid, Avoid // until it is ACTIVE
 		}
 		return
@@ -250,8 +265,9 @@ func (d *decider) decide(i int) {
 	to.Would = f.Rule.Action
 	to.Does = min(to.Would, d.Limits.Most)
 	host := !d.Topo.BetweenSwitches(p)
-	if host && to.Does < Disable {
+	if host && to.Does == Avoid {
 		to.Does = Report // there is no other way to the host
+		return
 	}
 	if !d.out[p] {
 		d.mark(f.Port)
@@ -266,10 +282,14 @@ func (d *decider) decide(i int) {
 	}
 }
 
-// ofHost reports whether a link that is not between switches is one of a host that may be disabled.
+// ofHost reports whether a link that is not between switches is one of a host, and may be disabled by a rule.
 func (d *decider) ofHost(p topo.PortIdx, r *Rule) bool {
-	peer := d.Topo.Ports[p].Peer
-	return d.Limits.Hosts && r.Action == Disable && p != d.Topo.Self && peer != d.Topo.Self && (d.Topo.IsSwitchPort(p) || d.Topo.IsSwitchPort(peer))
+	host, at := p, d.Topo.Ports[p].Peer
+	if d.Topo.IsSwitchPort(host) {
+		host, at = at, host
+	}
+	node := &d.Topo.Nodes[d.Topo.Ports[host].Node]
+	return d.Limits.Hosts && r.Action == Disable && host != d.Topo.Self && d.Topo.IsSwitchPort(at) && node.Type == mad.CA && !node.Aggregation
 }
 
 // cuts reports whether switches would not be connected any more without a link.

@@ -418,6 +418,19 @@ func TestHostLinks(t *testing.T) {
 			t.Errorf("at most %v: %+v, %+v", most, got, w.excluded)
 		}
 	}
+	other := *w // what is not disabled uses up no limit, but in a dry run
+	other.limits, other.findings = Limits{Most: Avoid, Links: 1, Hosts: true}, nil
+	other.find(host, 2)
+	other.find(w.port("leaf-03", 3), 1)
+	if got := other.decide(); !slices.Equal(got, []Decision{{Would: Disable}, {Avoid, Avoid, 0}}) {
+		t.Errorf("the host's link does not count: %+v", got)
+	}
+	node := &w.topo.Nodes[w.topo.Ports[w.topo.Ports[p].Peer].Node]
+	node.Aggregation = true
+	if got := w.decide(); got[1] != no {
+		t.Errorf("an aggregation node: %+v", got)
+	}
+	node.Aggregation = false
 	w.limits.Most = Disable
 	if got := w.decide(); got[1] != (Decision{Disable, Disable, 0}) || got[2] != no || got[3] != no ||
 		!slices.Equal(w.excluded, []Excluded{{Port: leaf, Peer: host, Host: true, Action: Disable, Since: w.now}}) {
@@ -425,6 +438,20 @@ func TestHostLinks(t *testing.T) {
 	}
 	if a := Avoided(w.excluded); len(a) != 1 || a[0].Switch != leaf.Node || a[0].Ports != sweep.PortDisabled {
 		t.Errorf("%+v", a)
+	}
+	for what, change := range map[string]func(e *Excluded, l *Limits){
+		"it is at another port":          func(e *Excluded, _ *Limits) { e.Port = w.port("leaf-03", 1) },
+		"another host is at the port":    func(e *Excluded, _ *Limits) { e.Peer = perf.KeyOf(w.topo, w.topo.Self) },
+		"a host is where a switch was":   func(e *Excluded, _ *Limits) { e.Host = false },
+		"it is that of this manager now": func(e *Excluded, _ *Limits) { e.Peer, e.Port = self.Port, far.Port },
+	} {
+		next := *w
+		next.excluded = slices.Clone(w.excluded)
+		change(&next.excluded[0], &next.limits)
+		next.findings = []Finding{{Port: next.excluded[0].Port, Rule: &w.rules[2]}}
+		if next.decide(); len(next.excluded) != 1 || next.excluded[0].State != Returning {
+			t.Errorf("%s: %+v", what, next.excluded)
+		}
 	}
 	w.disable(leaf)
 	gone := w.topo.Ports[p].Peer // as the host is for the manager now

@@ -36,9 +36,9 @@ type onward struct {
 	ports routing.PortMask
 }
 
-// flood adds the dependencies of the routes to some LIDs, where packets are alike. A block of which there are many is followed alone, as its
-// entries lie side by side; the few of several blocks are followed together, as each flood passes all switches.
-func (g *graph) flood(ctx context.Context, lids routing.LIDSet) error {
+// followTogether adds the dependencies of the routes to some LIDs, where packets are alike: to those of as many whole blocks at once as floodSize
+// permits, as each flood passes all switches.
+func (g *graph) followTogether(ctx context.Context, lids routing.LIDSet) error {
 	var all []int32
 	ends := []int{0} // in all: of those that are followed together
 	for block, word := range lids {

@@ -12,9 +12,9 @@ import (
 
 // follow adds the dependencies of the routes to some LIDs, and those of multicast packets. The error is that of ctx.
 func (g *graph) follow(ctx context.Context, lids routing.LIDSet) error {
-	follow := g.walk
+	follow := g.followEach
 	if g.alike() {
-		follow = g.flood
+		follow = g.followTogether
 	}
 	err := follow(ctx, lids)
 	sp := newSpreader(g)
@@ -24,8 +24,8 @@ func (g *graph) follow(ctx context.Context, lids routing.LIDSet) error {
 	return err
 }
 
-// walk adds the dependencies of the routes to some LIDs, by one LID after the other.
-func (g *graph) walk(ctx context.Context, lids routing.LIDSet) error {
+// followEach adds the dependencies of the routes to some LIDs, by one LID after the other.
+func (g *graph) followEach(ctx context.Context, lids routing.LIDSet) error {
 	var two routing.LIDSet // LIDs to which switches have two routes
 	if len(g.rules) > 1 && !lids.Empty() {
 		two = g.Changed(g.rules[1].Forwarding)

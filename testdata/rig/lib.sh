@@ -224,3 +224,26 @@ ping_off() {
 	lost=$(sed -n 's/.* bytes from .*icmp_seq=\([0-9]*\) .*/\1/p' /tmp/ping.out |
 		awk -v unread=$unread '!seen[$1]++ { n++ } $1 > last { last = $1 } END { n = last - n - unread; print (n > 0 ? n : 0) " of " last + 0 }')
 }
+
+# ctl N ARGUMENTS...: ibsmctl of the manager at adapter N.
+ctl() {
+	local n=$1
+	shift
+	ibsmctl --socket /tmp/ctl$n "$@"
+}
+# blue_partition [full]: /tmp/partitions.conf, in which hosts 2 and 4 are full members of blue, 0x12, and all but the managers limited ones of the default
+# partition, or full ones.
+blue_partition() {
+	cat >/tmp/partitions.conf <<CONF
+Default=0x7fff, ipoib: ALL=${1:-limited}, SELF=full;
+blue=0x12, ipoib, defmember=full: $(port_guid 2), $(port_guid 4);
+CONF
+}
+# blue_hosts: hosts 2 and 4 talk in blue, where 4 is 10.1.0.5.
+blue_hosts() {
+	local n
+	for n in 2 4; do host $n; done
+	child 2 8012 10.1.0.3
+	child 4 8012 10.1.0.5
+	within 60 from 2 10.1.0.5 || fail "blue: 2 and 4 do not talk"
+}

@@ -4,15 +4,7 @@
 . /etc/rig-lib.sh
 start_fabric 6
 master=0 standby=1
-cat >/tmp/partitions.conf <<CONF
-Default=0x7fff, ipoib: ALL=limited, SELF=full;
-blue=0x12, ipoib, defmember=full: $(port_guid 2), $(port_guid 4);
-CONF
-ctl() {
-	local n=$1
-	shift
-	ibsmctl --socket /tmp/ctl$n "$@"
-}
+blue_partition
 # settings N LINE...: what the configuration of the manager at adapter N has beside the partitions.
 settings() {
 	local n=$1
@@ -52,10 +44,7 @@ run $master 8
 within 60 in_state $master MASTER && within 60 up || fail "the fabric did not come up"
 run $standby 3
 within 60 stand || fail "the other does not stand by"
-for n in 2 4; do host $n; done
-child 2 8012 10.1.0.3
-child 4 8012 10.1.0.5
-within 60 from 2 10.1.0.5 || fail "blue: 2 and 4 do not talk"
+blue_hosts
 witness /tmp/first
 downed >/tmp/downed.first
 /opt/ip -n ns2 -o monitor link >/tmp/links &

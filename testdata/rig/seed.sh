@@ -4,15 +4,7 @@
 . /etc/rig-lib.sh
 start_fabric 6
 master=0 standby=1
-cat >/tmp/partitions.conf <<CONF
-Default=0x7fff, ipoib: ALL=limited, SELF=full;
-blue=0x12, ipoib, defmember=full: $(port_guid 2), $(port_guid 4);
-CONF
-ctl() {
-	local n=$1
-	shift
-	ibsmctl --socket /tmp/ctl$n "$@"
-}
+blue_partition
 # settings LINE...: what the configuration has beside the keys, security tenants and the partitions.
 settings() {
 	printf '%s\n' 'security tenants' 'm_key 0x5eed5eed5eed5eed' 'sm_key 0xa11ce0a11ce0a11c' 'sa_key 0xb0bb0bb0bb0bb0bb' \
@@ -48,10 +40,7 @@ within 60 in_state $master MASTER && within 60 up || fail "the fabric did not co
 run $standby 3
 within 60 stand && within 20 mirrors $standby 1 || fail "the other does not stand by, or does not mirror"
 within 60 all 'mkey 5eed5eed5eed5eed level 2 lease 60' || fail "not all ports have the m_key: $(fabric keys)"
-for n in 2 4; do host $n; done
-child 2 8012 10.1.0.3
-child 4 8012 10.1.0.5
-within 60 from 2 10.1.0.5 || fail "2 and 4 do not talk"
+blue_hosts
 [ ! -e $(seed $master) ] && [ ! -e $(seed $standby) ] || fail "there is a seed already"
 downed >/tmp/downed.first
 /opt/ip -n ns2 -o monitor link >/tmp/links &
