@@ -131,12 +131,16 @@ func setUnhealthy(t *topo.Topo, ports []topo.PortIdx, is bool) {
 func toDisable(t *topo.Topo, avoided []Avoided, drained []view.Drained) (ports []topo.PortIdx) {
 	empty := avoidedNow(t, drained)
 	for i := range avoided {
-		p := t.FindNodePort(avoided[i].Switch, avoided[i].Port)
-		if avoided[i].Ports != PortDisabled || p == topo.None || t.Ports[p].Peer == topo.None || t.BetweenSwitches(p) == avoided[i].Host || !avoided[i].Host && !slices.Contains(empty, p) {
-			continue
-		}
-		if near, ok := toShutOff(t, p); ok {
-			ports = append(ports, near)
+		a := &avoided[i]
+		p := t.FindNodePort(a.Switch, a.Port)
+		switch {
+		case a.Ports != PortDisabled, p == topo.None, t.Ports[p].Peer == topo.None:
+		case a.Host == t.BetweenSwitches(p): // another kind of link is there now
+		case !a.Host && !slices.Contains(empty, p):
+		default:
+			if near, ok := toShutOff(t, p); ok {
+				ports = append(ports, near)
+			}
 		}
 	}
 	return ports
