@@ -42,7 +42,7 @@ within 60 grep -q 'may be incomplete.*is sa_key the same there' /tmp/sm0.log || 
 stop_sm
 
 run_ibsm
-within 30 grep -q 'mirroring the client registrations of the master by SA queries' /tmp/sm0.log || fail "OpenSM is not mirrored"
+within 90 grep -q 'mirroring the client registrations of the master by SA queries' /tmp/sm0.log || fail "OpenSM is not mirrored"
 within 10 sms 'mirrors registrations by SA queries, read [0-9.]*m*s ago *$' || fail "ibsmctl sms: $(cat /tmp/sms.out)"
 [ "$(of_ours)" = 4 ] || fail "we are subscribed to $(of_ours) traps: $(records -I)"
 groups=$(sed -n 's/^MCMemberRecord group | \([^|]*\).*/\1/p' /tmp/before | sort -u | wc -l)
@@ -58,7 +58,7 @@ echo "opensm: a new group is mirrored after $(($(now) - from)) ms"
 stop_sm
 [ "$(of_ours)" = 0 ] || fail "we have left, and are subscribed to $(of_ours) traps"
 run_ibsm
-within 30 grep -q 'mirroring the client registrations of the master by SA queries' /tmp/sm0.log || fail "OpenSM is not mirrored again"
+within 90 grep -q 'mirroring the client registrations of the master by SA queries' /tmp/sm0.log || fail "OpenSM is not mirrored again"
 within 60 settled || fail "the hosts do not come to rest again"
 grep -v 'ca00:1 ' /tmp/settled.1 >/tmp/before
 sleep 2
