@@ -214,15 +214,15 @@ within 20 repressed $was || fail "no TrapRepress with the port's M_Key: $(fabric
 key=0x$(fabric keys | sed -n "s/^hca$tenant mkey \([0-9a-f]*\) .*/\1/p")
 attack "Set(PortInfo) with the M_Key of its own port" "trap 256" port_down "dlid=$sw2 mkey=$key"
 
-# A flood, and what others are answered meanwhile.
+# A flood, and whether others are answered meanwhile. All adapters of the rig share one queue to the fabric, which is as long as the flood: how long an
+# answer takes says nothing.
 from=$(now)
 (for n in 1 2; do fabricd -send "$tenant class=sa attr=1 count=10000 wait=0" & done; wait; echo $(($(now) - from)) >/tmp/took) >/tmp/flood &
 flood=$!
 answered=0
 for n in $(seq 10); do
-	for try in 1 2 3; do # as any client asks again: what finds no buffer at the manager's port is lost
-		fabricd -send "4 class=sa attr=1 wait=1s" | grep -q 'status 0x0000' && answered=$((answered + 1)) && break
-	done
+	fabricd -send "4 class=sa attr=1 wait=10s" >/tmp/asked
+	grep -q 'status 0x0000' /tmp/asked && answered=$((answered + 1)) || echo "request $n, $(($(now) - from)) ms after the flood began: $(cat /tmp/asked)"
 done
 wait $flood
 names_soon "trap 256" "rate limit"
