@@ -399,6 +399,48 @@ func TestOwnPortOutdated(t *testing.T) {
 	}
 }
 
+// TestOwnPortLease: a read that shows the M_Key of before is not repeated until the lease of the port can have run out, as each ends the countdown; one for an M_Key that
+// was made of our own secret is.
+func TestOwnPortLease(t *testing.T) {
+	p := &ownPort{mkey: 9}
+	asks := func(now time.Duration, shown shownKey) (asked bool) {
+		var d mad.Datagram
+		d.Packet.SetHeader(mad.ClassDirected, mad.MethodGet, smp.AttrSMInfo, 0)
+		d.Packet.SetMKey(5)
+		p.outdated(now, &d, shown, func() bool { asked = true; return true })
+		return asked
+	}
+	answers := func(now time.Duration, key mad.MKey) {
+		o := txn.Outcome{Result: txn.Replied}
+		info := (*smp.PortInfo)(&o.Data)
+		info.SetMKey(key)
+		info.SetMKeyLeasePeriod(60)
+		p.readAgain(now, &o)
+	}
+	if !asks(0, triedKey) {
+		t.Fatal("it does not ask")
+	}
+	answers(0, 9)
+	if asks(2*time.Minute-1, triedKey) {
+		t.Error("it asks again before the lease can have run out")
+	}
+	if !asks(2*time.Minute, triedKey) {
+		t.Error("it does not ask after the lease")
+	}
+	answers(2*time.Minute, 8)
+	if !asks(2*time.Minute+readPause, triedKey) {
+		t.Error("it does not ask after a change")
+	}
+	answers(2*time.Minute+readPause, 8)
+	for _, shown := range []time.Duration{readPause, 2 * readPause} {
+		if now := 2*time.Minute + readPause + shown; !asks(now, madeKey) {
+			t.Error("it does not ask for an M_Key of its own secret")
+		} else {
+			answers(now, 8)
+		}
+	}
+}
+
 // TestHandover: the end has three states, and a target is reported when it changes.
 func TestHandover(t *testing.T) {
 	var h handover

@@ -14,7 +14,8 @@ import (
 const maxEarly = 16
 
 // readPause is the least time between two reads of our own port because a request showed another M_Key, and refusedPause after one that it did not answer: each of
-// these counts as a violation there.
+// these counts as a violation there. After one that shows the M_Key of before it is twice its lease: a read with the right M_Key ends the countdown of the lease, and
+// a master that does not know this M_Key takes the port when that has run out (IBA 14.2.4.2).
 const (
 	readPause    = time.Second
 	refusedPause = 10 * time.Second
@@ -188,6 +189,9 @@ func (p *ownPort) readAgain(now time.Duration, o *txn.Outcome) (early []mad.Data
 	info := (*smp.PortInfo)(&o.Data)
 	if p.reading = false; isOK(o) && !smp.HidesMKey(info) {
 		p.unread[p.shown] = now + readPause
+		if p.shown == triedKey && info.MKey() == p.mkey {
+			p.unread[p.shown] = now + max(readPause, 2*time.Duration(info.MKeyLeasePeriod())*time.Second)
+		}
 		p.holds(info)
 	} else {
 		p.unread[p.shown] = now + refusedPause
