@@ -188,10 +188,11 @@ func (p *ownPort) outdated(now time.Duration, d *mad.Datagram, shown shownKey, a
 func (p *ownPort) readAgain(now time.Duration, o *txn.Outcome) (early []mad.Datagram) {
 	info := (*smp.PortInfo)(&o.Data)
 	if p.reading = false; isOK(o) && !smp.HidesMKey(info) {
-		p.unread[p.shown] = now + readPause
+		pause := readPause
 		if p.shown == triedKey && info.MKey() == p.mkey {
-			p.unread[p.shown] = now + max(readPause, 2*time.Duration(info.MKeyLeasePeriod())*time.Second)
+			pause = max(pause, 2*time.Duration(info.MKeyLeasePeriod())*time.Second)
 		}
+		p.unread[p.shown] = now + pause
 		p.holds(info)
 	} else {
 		p.unread[p.shown] = now + refusedPause

@@ -439,23 +439,22 @@ func TestHostLinks(t *testing.T) {
 	if a := Avoided(w.excluded); len(a) != 1 || a[0].Switch != leaf.Node || a[0].Ports != sweep.PortDisabled {
 		t.Errorf("%+v", a)
 	}
-	for what, change := range map[string]func(e *Excluded, l *Limits){
-		"it is at another port":          func(e *Excluded, _ *Limits) { e.Port = w.port("leaf-03", 1) },
-		"another host is at the port":    func(e *Excluded, _ *Limits) { e.Peer = perf.KeyOf(w.topo, w.topo.Self) },
-		"a host is where a switch was":   func(e *Excluded, _ *Limits) { e.Host = false },
-		"it is that of this manager now": func(e *Excluded, _ *Limits) { e.Peer, e.Port = self.Port, far.Port },
+	for what, change := range map[string]func(e *Excluded){
+		"it is at another port":          func(e *Excluded) { e.Port = w.port("leaf-03", 1) },
+		"another host is at the port":    func(e *Excluded) { e.Peer = perf.KeyOf(w.topo, w.topo.Self) },
+		"a host is where a switch was":   func(e *Excluded) { e.Host = false },
+		"it is that of this manager now": func(e *Excluded) { e.Peer, e.Port = self.Port, far.Port },
 	} {
 		next := *w
 		next.excluded = slices.Clone(w.excluded)
-		change(&next.excluded[0], &next.limits)
+		change(&next.excluded[0])
 		next.findings = []Finding{{Port: next.excluded[0].Port, Rule: &w.rules[2]}}
 		if next.decide(); len(next.excluded) != 1 || next.excluded[0].State != Returning {
 			t.Errorf("%s: %+v", what, next.excluded)
 		}
 	}
 	w.disable(leaf)
-	gone := w.topo.Ports[p].Peer // as the host is for the manager now
-	if w.decide(); len(w.excluded) != 1 || w.excluded[0].State != InForce || gone != topo.None || !LinkOf(w.topo, leaf, w.excluded).Disabled {
+	if w.decide(); len(w.excluded) != 1 || w.excluded[0].State != InForce || w.topo.Ports[p].Peer != topo.None || !LinkOf(w.topo, leaf, w.excluded).Disabled {
 		t.Errorf("it is disabled: %+v", w.excluded)
 	}
 	was := slices.Clone(w.excluded)

@@ -150,7 +150,7 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 		}
 	}
 	for k := range read { // a host whose link is disabled is not read
-		if _, up := w.peer(k, link); up && link(k).Peer.Node == 0 {
+		if link(k).Disabled {
 			read[k] = since
 		}
 	}
