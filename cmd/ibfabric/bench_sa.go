@@ -19,6 +19,7 @@ import (
 	"ibsm/cmd/cli"
 	"ibsm/ctl"
 	"ibsm/mad"
+	"ibsm/mad/sarec"
 	"ibsm/sim/fabric"
 	"ibsm/sim/hosts"
 	"ibsm/topo/net"
@@ -32,6 +33,7 @@ type benchSA struct {
 	loss  float64
 	open  int
 	rate  int
+	flood int
 	lasts time.Duration
 }
 
@@ -51,6 +53,8 @@ Rate: a constant number of path queries (--open) is outstanding.
 Latency: path queries arrive at a constant rate (--rate) while the manager sweeps and
 recomputes all routes repeatedly. The latency of a query is the time from its first packet
 to its response, measured in the fabric.
+Flood: path queries arrive at the same rate, without sweeps, while one more host sends --flood
+path queries a second; first none, then to another host, then to the manager.
 On ibsim: rate and latency again, with four clients of Debian's ibsim, an independent
 simulator. ibsim forwards each packet separately, so its speed limits both managers.`}
 	b.options(c)
@@ -61,12 +65,13 @@ simulator. ibsim forwards each packet separately, so its speed limits both manag
 	loss := f.String("loss", "1%", "packet loss `RATE` while hosts boot")
 	f.IntVar(&b.open, "open", 256, "rate: `N` queries are outstanding")
 	f.IntVar(&b.rate, "rate", 10_000, "latency: `N` queries per second")
-	f.DurationVar(&b.lasts, "for", 10*time.Second, "`TIME` for which the rate and the latency are measured")
+	f.IntVar(&b.flood, "flood", 100_000, "flood: `N` queries per second of one host; 0 for no such part")
+	f.DurationVar(&b.lasts, "for", 10*time.Second, "`TIME` for which the rate, the latency and the flood are measured")
 	only := f.String("only", "", "only manager `NAME`: opensm or ibsm")
 	cli.Words(c, "only", openSM, "ibsm")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		b.out = cmd.OutOrStdout()
-		if b.open < 1 || b.rate < 1 || b.boot.Paths < 0 || b.lasts <= 0 {
+		if b.open < 1 || b.rate < 1 || b.boot.Paths < 0 || b.flood < 0 || b.lasts <= 0 {
 			return cli.UsageError("--open, --rate, --for: expected more than 0", "")
 		}
 		var err error
@@ -110,7 +115,13 @@ func (b *benchSA) one(ctx context.Context, n *net.Net, m manager) error {
 	}
 	defer place.close()
 	var crowd *hosts.Crowd
-	place.server.Do(func(f *fabric.Fabric) { crowd, err = hosts.New(f, 1, otherHosts(f)) })
+	var flood *flooder
+	place.server.Do(func(f *fabric.Fabric) {
+		others := otherHosts(f)
+		last := len(others) - 1
+		flood = &flooder{f: f, at: others[last], to: others[0]}
+		crowd, err = hosts.New(f, 1, others[:last])
+	})
 	if err != nil {
 		return err
 	}
@@ -124,6 +135,9 @@ func (b *benchSA) one(ctx context.Context, n *net.Net, m manager) error {
 	if err == nil {
 		fmt.Fprintf(b.out, "%s: up after %.2f s\n", m.name, r.Wall)
 		err = b.measureLoad(ctx, &l, m)
+	}
+	if err == nil && b.flood > 0 {
+		err = b.measureFlood(ctx, &l, flood)
 	}
 	err = errors.Join(err, run.kill(&r))
 	fmt.Fprintf(b.out, "  all of it: user %.2f s, system %.2f s, memory %.0f MB\n", r.User, r.System, r.Memory)
@@ -170,6 +184,80 @@ func (b *benchSA) measureLoad(ctx context.Context, l *load, m manager) error {
 	orders.Wait()
 	l.show(b.out, fmt.Sprintf("latency at %d/s, %d full reroutes asked for", b.rate, reroutes))
 	return err
+}
+
+// measureFlood measures the latency of path queries alone, beside a host that sends many more to another host, and
+// beside one that sends them to the manager. The difference of the last two is the manager's: the simulated fabric
+// carries the same packets on the same processors.
+func (b *benchSA) measureFlood(ctx context.Context, l *load, flood *flooder) error {
+	if err := l.until(ctx, time.Minute, func() bool { return l.crowd.Open() == 0 }); err != nil {
+		return err
+	}
+	var manager, host mad.LID
+	var err error
+	l.place.server.Do(func(*fabric.Fabric) { manager, host, err = flood.attach() })
+	if err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		to   string
+		lid  mad.LID
+		rate int
+	}{{"", 0, 0}, {" to another host", host, b.flood}, {" to the manager", manager, b.flood}} {
+		l.take()
+		flood.sent = 0
+		asked := 0
+		began := time.Now()
+		err := l.last(ctx, b.lasts, func() {
+			passed := time.Since(began).Seconds()
+			for due := int(passed * float64(b.rate)); asked < due; asked++ {
+				l.crowd.Ask(1)
+			}
+			flood.send(part.lid, int(passed*float64(part.rate))-flood.sent)
+		})
+		l.show(b.out, fmt.Sprintf("latency at %d/s, flood of %.0f/s%s", b.rate, float64(flood.sent)/time.Since(began).Seconds(), part.to))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flooder is a host that asks for the same path again and again, and needs no answer.
+type flooder struct {
+	f       *fabric.Fabric
+	at, to  net.End // where it is, and the other end of the path
+	station *fabric.Station
+	ask     []mad.Datagram
+	sent    int
+}
+
+// attach places it in the fabric, and returns the LIDs of the manager and of the other end.
+func (l *flooder) attach() (manager, other mad.LID, err error) {
+	if l.station, err = l.f.Attach(l.at); err != nil {
+		return 0, 0, err
+	}
+	l.station.OnReceive(func(mad.Datagram) {})
+	info, to := l.f.PortInfo(l.at), l.f.PortInfo(l.to)
+	l.ask = []mad.Datagram{{Addr: mad.Addr{QPN: 1, SL: info.MasterSMSL()}}}
+	p := &l.ask[0].Packet
+	p.SetHeader(mad.ClassSA, mad.MethodGet, sarec.AttrPathRecord, 0)
+	rec := (*sarec.PathRecord)(p.SAData()[:64])
+	rec.SetSGID(mad.MakeGID(info.GidPrefix(), l.f.PortGUID(l.at)))
+	rec.SetDGID(mad.MakeGID(to.GidPrefix(), l.f.PortGUID(l.to)))
+	rec.SetNumbPath(1)
+	p.SetComponentMask(sarec.PathSGID | sarec.PathDGID | sarec.PathNumbPath)
+	return info.MasterSMLID(), to.LID(), nil
+}
+
+// send sends n more requests, each of a transaction of its own.
+func (l *flooder) send(to mad.LID, n int) {
+	l.ask[0].Addr.LID = to
+	for range n {
+		l.sent++
+		l.ask[0].Packet.SetTID(mad.TID(l.sent))
+		l.station.Send(l.ask)
+	}
 }
 
 // rerouteEvery is how often the manager is asked for all routes anew.
