@@ -53,8 +53,8 @@ Rate: a constant number of path queries (--open) is outstanding.
 Latency: path queries arrive at a constant rate (--rate) while the manager sweeps and
 recomputes all routes repeatedly. The latency of a query is the time from its first packet
 to its response, measured in the fabric.
-Flood: path queries arrive at the same rate, without sweeps, while one more host sends --flood
-path queries a second; first none, then to another host, then to the manager.
+Flood: path queries arrive at the same rate, without sweeps. First nothing else is sent, then one
+more host sends --flood path queries a second to another host, then as many to the manager.
 On ibsim: rate and latency again, with four clients of Debian's ibsim, an independent
 simulator. ibsim forwards each packet separately, so its speed limits both managers.`}
 	b.options(c)
@@ -71,8 +71,11 @@ simulator. ibsim forwards each packet separately, so its speed limits both manag
 	cli.Words(c, "only", openSM, "ibsm")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		b.out = cmd.OutOrStdout()
-		if b.open < 1 || b.rate < 1 || b.boot.Paths < 0 || b.flood < 0 || b.lasts <= 0 {
+		if b.open < 1 || b.rate < 1 || b.boot.Paths < 0 || b.lasts <= 0 {
 			return cli.UsageError("--open, --rate, --for: expected more than 0", "")
+		}
+		if b.flood < 0 {
+			return cli.UsageError("--flood: expected 0 or more", "")
 		}
 		var err error
 		if b.loss, err = readRate(*loss); err != nil {
@@ -87,6 +90,9 @@ simulator. ibsim forwards each packet separately, so its speed limits both manag
 		n, err := loadNet(b.spec)
 		if err != nil {
 			return err
+		}
+		if countHosts(n) < leastHosts {
+			return fmt.Errorf("%s: %d hosts; at least %d are needed: the manager's, one that floods, and two that ask for paths to each other", b.spec, countHosts(n), leastHosts)
 		}
 		fmt.Fprintf(b.out, "%s: %d hosts, %d switches\n", b.spec, countHosts(n), len(n.Nodes)-countHosts(n))
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -106,6 +112,9 @@ simulator. ibsim forwards each packet separately, so its speed limits both manag
 	}
 	return c
 }
+
+// leastHosts is how many hosts a subnet must have.
+const leastHosts = 4
 
 // one measures a manager.
 func (b *benchSA) one(ctx context.Context, n *net.Net, m manager) error {
