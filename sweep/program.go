@@ -187,6 +187,7 @@ func (p *Program) step() (plan.Step, bool) {
 }
 
 func (p *Program) request(r request, set *plan.Set) txn.Request {
+	p.own()
 	if len(p.free) == 0 {
 		p.open, p.free = append(p.open, request{}), append(p.free, len(p.open))
 	}
@@ -195,6 +196,14 @@ func (p *Program) request(r request, set *plan.Set) txn.Request {
 	return txn.Request{
 		Class: mad.ClassDirected, Route: set.Route, Method: mad.MethodSet, Attr: set.Attr, Mod: set.Mod, MKey: set.MKey,
 		Data: set.Data, Tag: uint64(tag),
+	}
+}
+
+// own has the plan a Topo of its own, to which replies are written, where it has that of the last sweep.
+func (p *Program) own() {
+	if c := p.c; c.shared {
+		c.shared, c.Topo = false, c.Topo.Clone()
+		c.Plan.SetTopo(c.Topo)
 	}
 }
 

@@ -92,6 +92,7 @@ type SweepPlan struct {
 	found     *Found
 	problem   problem
 	same      bool // Topo is equal to that of the last sweep
+	shared    bool // Topo is that of the last sweep, and nobody writes it
 	delta     delta
 	multicast *MulticastResult // of a preview; may be nil
 }
@@ -197,6 +198,9 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	out.Drained = drain(t, j.drained)
 	sick, marked := avoidSick(t, j.avoided)
 	out.Drained = append(out.Drained, sick...)
+	if s.prev != nil && len(marked) == 0 && t.Same(s.prev) { // one is enough: a large subnet takes much memory
+		t, out.Topo, out.same, out.shared = s.prev, s.prev, true, true
+	}
 	d.settings, d.values = j.settings, s.resolve(&j.settings, t)
 	out.Values = d.values
 	out.Values.ReregisterAll, out.Values.NoReregister = !s.swept && !s.registered, j.settings.NoReregister
@@ -238,7 +242,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	for i, target := range out.Plan.Targets() {
 		d.switches[i].Target = target
 	}
-	out.same = s.prev != nil && t.Equal(s.prev)
+	out.same = out.same || s.prev != nil && t.Equal(s.prev)
 	if j.multicast != nil {
 		out.multicast = j.multicast.run(ctx, t, out.Tables, s.devices)
 	}

@@ -5,6 +5,9 @@
 package topo
 
 import (
+	"maps"
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 )
@@ -146,6 +149,17 @@ func (t *Topo) Equal(o *Topo) bool {
 		}
 	}
 	return true
+}
+
+// Same reports whether one of two Topos can take the place of the other: they are equal, and so is the
+// ExtendedPortInfo of their ports.
+func (t *Topo) Same(o *Topo) bool { return t.Equal(o) && maps.Equal(t.Extended, o.Extended) }
+
+// Clone is a copy of what may change while a plan is carried out.
+func (t *Topo) Clone() *Topo {
+	c := *t
+	c.Nodes, c.Ports, c.Extended = slices.Clone(t.Nodes), slices.Clone(t.Ports), maps.Clone(t.Extended)
+	return &c
 }
 
 // equal looks into ARInfo only where it is not one and the same.

@@ -116,6 +116,9 @@ func New(in In) *Plan {
 	return p
 }
 
+// SetTopo has the plan go on with a copy of its Topo.
+func (p *Plan) SetTopo(t *topo.Topo) { p.in.Topo = t }
+
 // partStages is the number of stages that In.Order divides.
 const partStages = ForwardingTables - LaneSwitches + 1
 
