@@ -1,5 +1,5 @@
 // Package topo is the subnet as the manager knows it: nodes, ports and links in
-// flat arrays, frozen at the end of a discovery and never written again. Indexes
+// flat arrays, frozen at the end of a sweep and never written again. Indexes
 // are given in GUID order, so the same fabric gives the same arrays whatever
 // order the replies came in.
 package topo
@@ -24,7 +24,8 @@ type SwitchIdx int32
 // None stands for "no such node, port or switch" in every index type.
 const None = -1
 
-// Topo is a frozen subnet. It is safe for concurrent use: nobody writes it.
+// Topo is a frozen subnet. While a sweep writes its plan, it keeps its Topo, or a Clone, as devices answer;
+// once that is published it is safe for concurrent use: nobody writes it.
 type Topo struct {
 	Nodes    []Node    // ascending NodeGUID
 	Ports    []Port    // of each node together, ascending port number, see Node.First

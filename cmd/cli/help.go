@@ -15,9 +15,9 @@ import (
 const helpWidth = 96
 
 // Help is the help of a command: usage, description, verbs, options and examples. A verb of a
-// verb has the help of the latter, whose options and verbs belong together.
+// verb that has no description of its own has the help of the latter.
 func Help(cmd *cobra.Command) string {
-	if cmd.HasParent() && cmd.Parent().HasParent() {
+	if isVerbOfVerb(cmd) && cmd.Long == "" {
 		cmd = cmd.Parent()
 	}
 	usage := cmd.Use
@@ -43,6 +43,8 @@ func Help(cmd *cobra.Command) string {
 	return b.String()
 }
 
+func isVerbOfVerb(cmd *cobra.Command) bool { return cmd.HasParent() && cmd.Parent().HasParent() }
+
 // verbs lists the verbs of a program, or with their arguments those of a verb.
 func verbs(cmd *cobra.Command) string {
 	var b strings.Builder
@@ -60,7 +62,8 @@ func verbs(cmd *cobra.Command) string {
 	return b.String()
 }
 
-// Page is the man page of a program: its help, and that of each verb. The summary is its
+// Page is the man page of a program: its help, that of each verb, and that of verbs of verbs with a
+// description of their own. The summary is its
 // short description; date, such as 2006-01-02, is printed on the page.
 func Page(root *cobra.Command, section int, date, seeAlso string) string {
 	p := manual.Page{Name: root.Name(), Section: section, Summary: root.Short, Date: date}
@@ -70,6 +73,12 @@ func Page(root *cobra.Command, section int, date, seeAlso string) string {
 		if !verb.Hidden {
 			p.Subheading(verb.Name())
 			p.Help(Help(verb), true)
+			for _, of := range verb.Commands() {
+				if !of.Hidden && of.Long != "" {
+					p.Subheading(verb.Name() + " " + of.Name())
+					p.Help(Help(of), true)
+				}
+			}
 		}
 	}
 	p.Heading("See also")

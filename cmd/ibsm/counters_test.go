@@ -353,6 +353,21 @@ func TestCountersAgree(t *testing.T) {
 				}
 			}
 			compareErrors(t, listed, before)
+
+			// The list of ports with errors begins anew where their counters were cleared, and only there.
+			counters := func(args ...string) string {
+				return run(t, s.dir, nil, append([]string{program(t, "ibsmctl"), "--socket", socket, "counters"}, args...)...).stdout
+			}
+			listedNow := func(node string) bool { return strings.Contains(counters("top", "errors"), "\n"+node+" ") }
+			server.add(s, "H2", 1, "SymbolErrorCounter", 40)
+			server.add(s, "SW1", 2, "SymbolErrorCounter", 40)
+			eventually(t, "new errors are listed", func() bool { return listedNow("H2") && listedNow("SW1") })
+			counters("clear", "H2:1")
+			if listedNow("H2") || !listedNow("SW1") {
+				t.Errorf("after clear H2:1:\n%s", counters("top", "errors"))
+			}
+			server.add(s, "H2", 1, "SymbolErrorCounter", 50)
+			eventually(t, "errors after clear are listed", func() bool { return listedNow("H2") })
 		})
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"ibsm/ctl"
 	"ibsm/mad/madtest"
 )
@@ -246,6 +248,17 @@ func TestHelp(t *testing.T) {
 			if len(line) > 101 {
 				t.Errorf("%s: %d columns: %s", verb.Name(), len(line), line)
 			}
+		}
+		for _, of := range verb.Commands() {
+			help, _, _ := invoke(t, verb.Name(), of.Name(), "--help")
+			if !strings.Contains(help, strings.TrimSpace(of.Long)) {
+				t.Errorf("%s: its description is not in its help:\n%s", of.CommandPath(), help)
+			}
+			of.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+				if !strings.Contains(help, "--"+f.Name) {
+					t.Errorf("%s: no --%s in its help:\n%s", of.CommandPath(), f.Name, help)
+				}
+			})
 		}
 	}
 }

@@ -42,6 +42,9 @@ Exit status: 0 success, 1 the file has errors, 2 wrong usage.`,
 `}
 	verb := c.verbsOf(cmd)
 	check := verb("check [FILE]", "report errors and warnings", 0, 1, c.check)
+	check.Long = `
+Reports errors and warnings in a QoS policy file, each with its line. Without FILE it checks the
+file of the running manager, or /etc/opensm/qos-policy.conf.`
 	check.Flags().BoolVar(&c.strict, "strict", false, "treat warnings as errors")
 	verb("show [FILE]", "the rules, levels and groups of FILE; without FILE those in force", 0, 1, c.show)
 	return cmd

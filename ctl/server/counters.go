@@ -249,7 +249,17 @@ func (d *Server) TopCounters(ctx context.Context, by ctl.Top, most int) (*ctl.To
 		return nil, err
 	}
 	var images []*perf.Image
-	if err := c.do(ctx, func(m *perf.Machine) { images = m.History().Images() }); err != nil {
+	cleared := map[perf.Key]time.Duration{}
+	if err := c.do(ctx, func(m *perf.Machine) {
+		if images = m.History().Images(); by != ctl.TopErrors || len(images) == 0 {
+			return
+		}
+		for _, k := range m.Keys() {
+			if t, known := m.Total(k); known && t.Since > images[0].End {
+				cleared[k] = t.Since
+			}
+		}
+	}); err != nil {
 		return nil, err
 	}
 	if len(images) == 0 {
@@ -259,7 +269,7 @@ func (d *Server) TopCounters(ctx context.Context, by ctl.Top, most int) (*ctl.To
 	top := &ctl.TopPorts{By: by, Age: c.age(newest.End), Ports: []ctl.TopPort{}}
 	var list []ranked
 	if by == ctl.TopErrors {
-		list = errorsOf(images)
+		list = errorsOf(images, cleared)
 		top.Seconds = (newest.End - images[0].Begin).Seconds()
 	} else {
 		list, top.Seconds = c.sharesOf(newest, by == ctl.TopCongestion)
@@ -274,11 +284,14 @@ func (d *Server) TopCounters(ctx context.Context, by ctl.Top, most int) (*ctl.To
 	return top, nil
 }
 
-// errorsOf are the ports that counted errors in images.
-func errorsOf(images []*perf.Image) (list []ranked) {
+// errorsOf are the ports that counted errors in images, but for those of images that began before a port was cleared.
+func errorsOf(images []*perf.Image, cleared map[perf.Key]time.Duration) (list []ranked) {
 	at := map[perf.Key]int{}
 	for _, im := range images {
 		for k, d := range im.All {
+			if im.Begin < cleared[k] {
+				continue
+			}
 			for counter := range (d.Has & (pma.ErrorCounters | pma.Of(pma.QP1Dropped))).All {
 				if d.N[counter] == 0 {
 					continue

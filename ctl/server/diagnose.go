@@ -9,6 +9,8 @@ import (
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/perf"
+	"ibsm/perf/sick"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -17,8 +19,9 @@ import (
 type doctor struct {
 	*subnet
 	faults   map[end][]*view.Fault
-	cabling  map[end][]int  // findings
-	excluded map[end]string // what there is to say of excluded cables
+	cabling  map[end][]int               // findings
+	excluded map[end]string              // what there is to say of excluded cables
+	sick     map[perf.Key][]sick.Finding // by both ends
 }
 
 // end identifies a port of a node.
@@ -28,7 +31,12 @@ type end struct {
 }
 
 func (s *subnet) doctor() *doctor {
-	d := &doctor{s, map[end][]*view.Fault{}, cablingByPort(s.view.Cabling), excludedPorts(s.view.Cabling)}
+	d := &doctor{s, map[end][]*view.Fault{}, cablingByPort(s.view.Cabling), excludedPorts(s.view.Cabling), map[perf.Key][]sick.Finding{}}
+	if s.sickLinks != nil {
+		for _, f := range s.sickLinks() {
+			d.sick[f.Port], d.sick[f.Peer] = append(d.sick[f.Port], f), append(d.sick[f.Peer], f)
+		}
+	}
 	for i := range s.view.Faults {
 		f := &s.view.Faults[i]
 		at := end{f.Node, f.Port}

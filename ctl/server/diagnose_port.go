@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"ibsm/ctl"
 	"ibsm/ctl/history"
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/perf"
 	"ibsm/registry"
 	"ibsm/topo"
 	"ibsm/topo/cabling"
@@ -232,7 +234,7 @@ func (d *doctor) remarks(p topo.PortIdx) []ctl.Reason {
 		return why
 	}
 	far := &t.Ports[port.Peer]
-	why = append(why, d.avoided(p)...)
+	why = append(append(why, d.avoided(p)...), d.sickLink(p)...)
 	if best, is := (port.Info.LinkWidthEnabled() & far.Info.LinkWidthEnabled()).Widest(), port.Info.LinkWidthActive(); is.Lanes() < best.Lanes() {
 		why = append(why, because("narrow", fmt.Sprintf("the link width is %v, although both ends support %v", is, best),
 			"reseat or replace the cable: some of its lanes do not work"))
@@ -266,6 +268,17 @@ func (d *doctor) avoided(p topo.PortIdx) (why []ctl.Reason) {
 	}
 	if why == nil && unhealthy {
 		why = append(why, because("avoided", "routes between switches avoid the link: it is unhealthy", "ibsmctl events shows its traps; replace the cable"))
+	}
+	return why
+}
+
+// sickLink is what either end of the link of a port has counted beyond a limit.
+func (d *doctor) sickLink(p topo.PortIdx) (why []ctl.Reason) {
+	for _, f := range d.sick[perf.KeyOf(d.view.Topo, p)] {
+		if at := f.Port.In(d.view.Topo); at != topo.None {
+			why = append(why, because("sick link", fmt.Sprintf("%s: %s %d in %v, more than %d (rule %s)", d.called(at), strings.Join(f.Rule.Measures(), ", "), f.Counted, f.Rule.Window, f.Most, f.Rule.Name),
+				"repair it as docs/health.md says, then ibsmctl links heal"))
+		}
 	}
 	return why
 }

@@ -106,6 +106,16 @@ func (d *Server) FoundLinks() *FoundLinks {
 	return &FoundLinks{j.watch.Findings(), j.watch.Keep(nil, seconds(j.reader))}
 }
 
+// findings are those of links by now.
+func (j *linkJudge) findings() []sick.Finding {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.watch == nil {
+		return nil
+	}
+	return j.watch.Findings()
+}
+
 // Decided shows what is done about findings, and which links are out of use.
 func (d *Server) Decided(findings []sick.Finding, decisions []sick.Decision, kept *sick.Kept) {
 	j := &d.links

@@ -53,6 +53,34 @@ func TestExcludedLinks(t *testing.T) {
 	}
 }
 
+// TestDiagnoseSickLink: why names what was counted beyond a limit, at both ends of the link and at no other port.
+func TestDiagnoseSickLink(t *testing.T) {
+	v := newView(t, "fattree:k=4,levels=2")
+	p := v.Topo.Port(v.Topo.Switches[0], 1)
+	for ; !v.Topo.BetweenSwitches(p); p++ {
+	}
+	peer := v.Topo.Ports[p].Peer
+	s := newSubnet(v, nil)
+	rule := &sick.Rule{Name: "bit-errors", Counters: pma.Of(pma.SymbolErrorCounter), Window: 12 * time.Minute}
+	gone := sick.Finding{Port: perf.Key{Node: 0x99, Port: 1}, Peer: perf.KeyOf(v.Topo, p+1), Rule: rule}
+	s.sickLinks = func() []sick.Finding {
+		return []sick.Finding{{Port: perf.KeyOf(v.Topo, peer), Peer: perf.KeyOf(v.Topo, p), Rule: rule, Counted: 117, Most: 6}, gone}
+	}
+	d := s.doctor()
+	want := d.called(peer) + ": SymbolErrorCounter 117 in 12m0s, more than 6 (rule bit-errors)"
+	for at := range topo.PortIdx(len(v.Topo.Ports)) {
+		var got []string
+		for _, r := range d.remarks(at) {
+			if r.Kind == "sick link" {
+				got = append(got, r.Text)
+			}
+		}
+		if sick := at == p || at == peer; sick != (len(got) == 1 && got[0] == want) || !sick && got != nil {
+			t.Errorf("%s: %q", d.called(at), got)
+		}
+	}
+}
+
 // TestLinkOf: a link is healed by either end, also if it is one of a host, is down, or has gone.
 func TestLinkOf(t *testing.T) {
 	v := newView(t, "fattree:k=4,levels=2")

@@ -19,6 +19,7 @@ import (
 	"ibsm/opensm/names"
 	"ibsm/perf"
 	"ibsm/perf/congestion"
+	"ibsm/perf/sick"
 	"ibsm/registry"
 	"ibsm/routing"
 	"ibsm/routing/quality"
@@ -44,6 +45,8 @@ type subnet struct {
 	mkeyRule   *atomic.Pointer[mkeyRule] // the last one of portMKeys; nil before the first
 	// waits is the congestion that a port waits for; nil without a manager.
 	waits func(perf.Key) (congestion.Event, bool)
+	// sickLinks are the findings of links by now; nil without a manager.
+	sickLinks func() []sick.Finding
 }
 
 // Show returns a ctl.Subnet of a view that no manager has published.

@@ -18,7 +18,7 @@ import (
 	"ibsm/topo"
 )
 
-// In is the input of a plan. The caller updates the Topo with the replies while it carries the
+// In is the input of a plan. The caller updates the Topo, or the one of SetTopo, with the replies while it carries the
 // plan out; nothing else changes.
 type In struct {
 	Topo   *topo.Topo
