@@ -22,7 +22,7 @@ Shows the counters of a port, of all ports of a node, or a line for each port of
 the performance manager has read them last, and how old they are. perfmgr turns it on; see
 docs/health.md. A port is given as for why.
 
-VALUE is what the device has shown, as perfquery prints it. TOTAL is what it showed when it was
+VALUE is what the device has shown, as perfquery -x prints it. TOTAL is what it showed when it was
 read first and what it has counted since, also where the device was reset or rebooted; after
 clear, what it has counted since. ROSE is what it counted between the last two readings. A + says
 that more may have been counted: the device has only 32 bits of the counter, or was reset by

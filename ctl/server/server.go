@@ -171,7 +171,7 @@ func (d *Server) subnet() *subnet {
 	case s == nil || s.view != v:
 		s = newSubnet(v, reg)
 		s.past, s.refusals = d.past, shell.SAStats().Refusals.All
-		s.shell, s.keys, s.waits, s.sickLinks = shell, d.keys, d.waitingOn, d.links.findings
+		s.shell, s.keys, s.waits, s.sickLinks = shell, d.keys, d.waitingOn, d.sickLinks
 	case s.registered != reg:
 		s = s.with(reg)
 	default:

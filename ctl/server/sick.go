@@ -106,11 +106,13 @@ func (d *Server) FoundLinks() *FoundLinks {
 	return &FoundLinks{j.watch.Findings(), j.watch.Keep(nil, seconds(j.reader))}
 }
 
-// findings are those of links by now.
-func (j *linkJudge) findings() []sick.Finding {
+// sickLinks are the findings of links by now; none while no counters are read.
+func (d *Server) sickLinks() []sick.Finding {
+	reader := d.Reader()
+	j := &d.links
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.watch == nil {
+	if j.watch == nil || reader == nil || j.reader != reader {
 		return nil
 	}
 	return j.watch.Findings()
