@@ -14,10 +14,10 @@ import (
 // helpWidth is the number of columns of help.
 const helpWidth = 96
 
-// Help is the help of a command: usage, description, verbs, options and examples. A verb of a
-// verb that has no description of its own has the help of the latter.
+// Help is the help of a command: usage, description, verbs, options and examples. A verb below
+// another verb, such as config check, has the help of that one if it has no description of its own.
 func Help(cmd *cobra.Command) string {
-	if isVerbOfVerb(cmd) && cmd.Long == "" {
+	if cmd.Long == "" && cmd.HasParent() && cmd.Parent().HasParent() {
 		cmd = cmd.Parent()
 	}
 	usage := cmd.Use
@@ -43,8 +43,6 @@ func Help(cmd *cobra.Command) string {
 	return b.String()
 }
 
-func isVerbOfVerb(cmd *cobra.Command) bool { return cmd.HasParent() && cmd.Parent().HasParent() }
-
 // verbs lists the verbs of a program, or with their arguments those of a verb.
 func verbs(cmd *cobra.Command) string {
 	var b strings.Builder
@@ -62,9 +60,9 @@ func verbs(cmd *cobra.Command) string {
 	return b.String()
 }
 
-// Page is the man page of a program: its help, that of each verb, and that of verbs of verbs with a
-// description of their own. The summary is its
-// short description; date, such as 2006-01-02, is printed on the page.
+// Page is the man page of a program: its help, that of each verb, and that of each verb below one that
+// has a description of its own. The summary is its short description; date, such as 2006-01-02, is
+// printed on the page.
 func Page(root *cobra.Command, section int, date, seeAlso string) string {
 	p := manual.Page{Name: root.Name(), Section: section, Summary: root.Short, Date: date}
 	p.Help(Help(root), false)

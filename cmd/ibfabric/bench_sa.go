@@ -173,7 +173,7 @@ func (b *benchSA) measureLoad(ctx context.Context, l *load, m manager) error {
 	}
 	l.place.server.Do(func(*fabric.Fabric) { l.crowd.KeepOpen(0) })
 	l.show(b.out, fmt.Sprintf("rate, %d open", b.open))
-	if err := l.until(ctx, time.Minute, func() bool { return l.crowd.Open() == 0 }); err != nil {
+	if err := l.finish(ctx); err != nil {
 		return err
 	}
 	l.take()
@@ -182,9 +182,9 @@ func (b *benchSA) measureLoad(ctx context.Context, l *load, m manager) error {
 	asked := 0
 	began := time.Now()
 	err = l.last(ctx, b.lasts, func() {
-		for due := int(time.Since(began).Seconds() * float64(b.rate)); asked < due; asked++ {
-			l.crowd.Ask(1)
-		}
+		n := due(began, b.rate) - asked
+		l.crowd.Ask(n)
+		asked += n
 		if time.Since(began) >= time.Duration(reroutes)*rerouteEvery {
 			reroutes++
 			orders.Go(func() { l.run.reroute(ctx, m) })
@@ -210,7 +210,7 @@ func (b *benchSA) measureFlood(ctx context.Context, l *load, flood *flooder) err
 		lid  mad.LID
 		rate int
 	}{{"", 0, 0}, {" to another host", host, b.flood}, {" to the manager", manager, b.flood}} {
-		if err := l.until(ctx, time.Minute, func() bool { return l.crowd.Open() == 0 }); err != nil {
+		if err := l.finish(ctx); err != nil {
 			return err
 		}
 		l.take()
@@ -218,11 +218,10 @@ func (b *benchSA) measureFlood(ctx context.Context, l *load, flood *flooder) err
 		asked := 0
 		began := time.Now()
 		err := l.last(ctx, b.lasts, func() {
-			passed := time.Since(began).Seconds()
-			for due := int(passed * float64(b.rate)); asked < due; asked++ {
-				l.crowd.Ask(1)
-			}
-			flood.send(part.lid, int(passed*float64(part.rate))-flood.sent)
+			n := due(began, b.rate) - asked
+			l.crowd.Ask(n)
+			asked += n
+			flood.send(part.lid, due(began, part.rate)-flood.sent)
 		})
 		l.show(b.out, fmt.Sprintf("latency at %d/s, flood of %.0f/s%s", b.rate, float64(flood.sent)/time.Since(began).Seconds(), part.to))
 		if err != nil {
@@ -269,6 +268,9 @@ func (l *flooder) send(to mad.LID, n int) {
 	}
 }
 
+// due is how many are sent by now, at a rate a second since a time.
+func due(since time.Time, rate int) int { return int(time.Since(since).Seconds() * float64(rate)) }
+
 // rerouteEvery is how often the manager is asked for all routes anew.
 const rerouteEvery = time.Second
 
@@ -300,6 +302,11 @@ const stepEvery = 200 * time.Microsecond
 // until has the crowd go on until something is so.
 func (l *load) until(ctx context.Context, atMost time.Duration, so func() bool) error {
 	return l.steps(ctx, atMost, nil, so)
+}
+
+// finish has the crowd go on until nothing is open.
+func (l *load) finish(ctx context.Context) error {
+	return l.until(ctx, time.Minute, func() bool { return l.crowd.Open() == 0 })
 }
 
 // last has the crowd go on for a time, and does something in each step.

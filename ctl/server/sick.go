@@ -112,11 +112,14 @@ func (d *Server) sickLinks() []sick.Finding {
 	j := &d.links
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.watch == nil || reader == nil || j.reader != reader {
+	if !j.judges(reader) {
 		return nil
 	}
 	return j.watch.Findings()
 }
+
+// judges reports whether images of a reader have been judged. j is locked.
+func (j *linkJudge) judges(r *perf.Reader) bool { return r != nil && j.watch != nil && j.reader == r }
 
 // Decided shows what is done about findings, and which links are out of use.
 func (d *Server) Decided(findings []sick.Finding, decisions []sick.Decision, kept *sick.Kept) {
@@ -156,7 +159,7 @@ func (d *Server) SickLinks(context.Context) (*ctl.SickLinks, error) {
 	j := &d.links
 	j.mu.Lock() // the reader of counters waits for it: only copies are made
 	rules, began, ended := j.rules, j.began, j.ended
-	judged := j.watch != nil && j.reader == c.Reader
+	judged := j.judges(c.Reader)
 	var found []sick.Finding
 	if judged {
 		found = j.watch.Findings()
