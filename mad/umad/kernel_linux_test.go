@@ -120,20 +120,39 @@ func TestHostileKernel(t *testing.T) {
 	}
 }
 
-// FuzzReads hands out reads of any size and content: nothing but packets and reports
-// of our agents come through, and all is counted.
+// FuzzReads hands out reads of any size and content at either queue pair: nothing but packets and
+// reports of our agents come through, and all is counted.
 func FuzzReads(f *testing.F) {
-	f.Add(answer{directedAgent, 0, mad.ClassDirected, 320}.bytes(), uint16(320))
-	f.Add(answer{lidAgent, 0, mad.ClassLIDRouted, 320}.bytes(), uint16(320))
-	f.Add(answer{directedAgent, uint32(unix.ETIMEDOUT), mad.ClassDirected, 88}.bytes(), uint16(88))
-	f.Add(answer{directedAgent, 0, mad.ClassDirected, 88}.bytes(), uint16(88))
-	f.Add([]byte{1}, uint16(1))
-	f.Fuzz(func(t *testing.T, b []byte, size uint16) {
-		p := &Port{agents: agents{list: []agent{{mad.ClassDirected, directedAgent}, {mad.ClassLIDRouted, lidAgent}}}}
+	const senderAgent = 7
+	const timedOut = uint32(unix.ETIMEDOUT)
+	classes := [2][]agent{
+		{{mad.ClassDirected, directedAgent}, {mad.ClassLIDRouted, lidAgent}, {0, senderAgent}},
+		{{mad.ClassSA, saAgent}, {mad.ClassMirror, 4}, {mad.ClassPerf, 5}, {mad.ClassCongestion, 6}, {0, senderAgent}},
+	}
+	for qp, list := range classes {
+		for _, a := range list[:len(list)-1] {
+			for _, id := range []uint32{a.id, senderAgent, senderAgent + 1} {
+				f.Add(qp == 1, answer{id, 0, a.class, 320}.bytes(), uint16(320))
+				f.Add(qp == 1, answer{id, timedOut, a.class, 88}.bytes(), uint16(88))
+			}
+			withGRH := frame{header: header{agent: a.id, grhPresent: 1, hopLimit: 64, trafficClass: 3, gidIndex: 1, flowLabel: [4]byte{1, 2, 3, 4}, gid: mad.GID{15: 9}}}
+			withGRH.packet.SetHeader(a.class, mad.MethodGetResp, 0x11, 7)
+			f.Add(qp == 1, bytes.Clone(withGRH.bytes()), uint16(320))
+		}
+	}
+	f.Add(false, answer{directedAgent, 0, mad.ClassDirected, 88}.bytes(), uint16(88))
+	f.Add(false, []byte{1}, uint16(1))
+	f.Fuzz(func(t *testing.T, gsi bool, b []byte, size uint16) {
+		qp := 0
+		if gsi {
+			qp = 1
+		}
+		p := &Port{qp: qp, agents: agents{list: classes[qp]}}
 		p.in.port, p.out.port = p, p
 		n := min(int(size), frameSize)
 		copy(p.in.frame.bytes(), b)
 		read := bytes.Clone(p.in.frame.bytes())
+		header := p.in.frame.header
 		var d mad.Datagram
 		p.in.ds = []mad.Datagram{d}
 		p.in.take(n)
@@ -145,8 +164,11 @@ func FuzzReads(f *testing.F) {
 			return
 		}
 		d = p.in.ds[0]
-		if d.QP() != 0 || d.TimedOut != (st.TimedOut == 1) || !d.TimedOut && n != frameSize || !bytes.Equal(d.Packet[:n-headerSize], read[headerSize:n]) {
+		if d.QP() != qp || d.TimedOut != (st.TimedOut == 1) || !d.TimedOut && n != frameSize || !bytes.Equal(d.Packet[:n-headerSize], read[headerSize:n]) {
 			t.Fatalf("QP%d, timed out %v of %d bytes: %x", d.QP(), d.TimedOut, n, d.Packet)
+		}
+		if d.GRH.Present != (gsi && header.grhPresent != 0) || d.GRH.Present && d.GRH.GID != header.gid {
+			t.Fatalf("a GRH %+v of %+v", d.GRH, header)
 		}
 		// Sent back, it carries the same packet to the same place.
 		if err := p.out.encode(&d); err != nil {
@@ -159,6 +181,37 @@ func FuzzReads(f *testing.F) {
 		}
 		if d.TimedOut = false; back != d {
 			t.Fatalf("%+v\nwant %+v", back, d)
+		}
+	})
+}
+
+// FuzzLongReads says that a message is longer than a packet, of any length: it is read and counted,
+// or refused by name, and what is read for it is bounded.
+func FuzzLongReads(f *testing.F) {
+	for _, length := range []uint32{0, frameSize, frameSize + 1, 4096, maxMessage, maxMessage + 1, 1<<32 - 1} {
+		f.Add(length, byte(0))
+	}
+	f.Add(uint32(4096), byte(unix.EINTR))
+	f.Add(uint32(4096), byte(unix.EIO))
+	f.Fuzz(func(t *testing.T, length uint32, errno byte) {
+		p := &Port{}
+		asked := 0
+		p.in = receiver{port: p, read: func(_ int, b []byte) (int, error) {
+			if asked = len(b); errno != 0 {
+				return -1, unix.Errno(errno)
+			}
+			return len(b), nil
+		}}
+		p.in.frame.header.length = length
+		err := p.in.drop(0)
+		is := length > frameSize && length <= maxMessage
+		switch {
+		case !is && (asked != 0 || err == nil), is && asked != int(length):
+			t.Fatalf("of %d bytes %d are read: %v", length, asked, err)
+		case is && errno == 0 && (err != nil || p.Stats().Oversized != 1):
+			t.Fatalf("%v, %+v", err, p.Stats())
+		case is && errno != 0 && (p.Stats().Oversized != 0 || (err == nil) != (unix.Errno(errno) == unix.EINTR || unix.Errno(errno) == unix.EAGAIN)):
+			t.Fatalf("after %v: %v, %+v", unix.Errno(errno), err, p.Stats())
 		}
 	})
 }

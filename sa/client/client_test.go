@@ -211,7 +211,7 @@ func TestNoTable(t *testing.T) {
 // FuzzReceive: whatever comes with the right transaction ID, nothing breaks, and an answer
 // that is given is given once.
 func FuzzReceive(f *testing.F) {
-	f.Add([]byte{0x92, 24, 1, 25, 1, 26, 7, 31, 1, 35, 30})
+	f.Add([]byte{0x95, 24, 1, 25, 1, 26, 7, 31, 1, 35, 30})
 	f.Add([]byte{0x92, 4, 2})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		b := newHarness(t)
