@@ -30,13 +30,14 @@ func NewRing(size int) *Ring {
 
 // Add numbers and stores an event. It does not block on readers.
 func (r *Ring) Add(e Event) {
+	added := make(chan struct{})
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.last++
 	e.Seq = r.last
 	r.events[e.Seq%uint64(len(r.events))] = e
-	close(r.added)
-	r.added = make(chan struct{})
+	added, r.added = r.added, added
+	r.mu.Unlock()
+	close(added)
 }
 
 // Last is the number of the newest event, 0 before the first.

@@ -36,8 +36,8 @@ import (
 type configuration struct {
 	logger *slog.Logger
 	lines  *osmlog.Handler
-	file   *osmlog.File // nil where the log is a stream
-	names  names.Map    // of nodes
+	output *logOutput
+	names  names.Map // of nodes
 	// configs has the newest configuration for the manager that runs, or the next one.
 	configs  chan manager.Config
 	kept     *state
@@ -72,9 +72,9 @@ type inForce struct {
 	master     bool                  // the manager is
 }
 
-func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, file *osmlog.File, kept *state, show func(server.Rules), useRules func(sickRules) []ctl.Finding, adopt func(*sick.Kept)) *configuration {
+func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, output *logOutput, kept *state, show func(server.Rules), useRules func(sickRules) []ctl.Finding, adopt func(*sick.Kept)) *configuration {
 	c := &configuration{
-		logger: logger, lines: lines, file: file, names: readNames(l, logger), configs: make(chan manager.Config, 1),
+		logger: logger, lines: lines, output: output, names: readNames(l, logger), configs: make(chan manager.Config, 1),
 		kept: kept, now: time.Now, show: show, useRules: useRules, adopt: adopt, changes: make(chan func()),
 	}
 	c.current.Store(&inForce{own: l})
@@ -337,9 +337,7 @@ func (c *configuration) setLog(l *conf.Loaded, changed []string) {
 		c.lines.SetFlags(logFlagsOf(l.Config))
 	}
 	c.lines.SetPrefix(conf.LogPrefix.In(l.Config))
-	if c.file != nil {
-		c.file.SetLimits(logFile(l.Config))
-	}
+	c.output.setLimits(logFile(l.Config))
 }
 
 // own is the configuration of this manager's own files.

@@ -46,7 +46,7 @@ type daemon struct {
 	tasks    tasks
 	logger   *slog.Logger
 	lines    *osmlog.Handler
-	log      *osmlog.File // nil where the log is a stream
+	log      *logOutput
 	events   *ctl.Ring
 	display  *display
 	notify   *notifier
@@ -139,17 +139,17 @@ func (d *daemon) start(ctx context.Context) (err error) {
 func (d *daemon) openLog() error {
 	_, toStdout, _ := logTarget(d.conf)
 	d.display = newDisplay(d.cfg.Stdout, toStdout, consoleOf(d.conf) == "local")
-	lines, file, err := openLog(d.conf, d.cfg.Stdout, d.cfg.Stderr, func(text string) {
+	lines, out, err := openLog(d.conf, d.cfg.Stdout, d.cfg.Stderr, func(text string) {
 		d.display.line(text)
 		d.notify.status(text)
+	}, func(lines uint64) {
+		d.logger.Error("log lines dropped: the log was not written fast enough", "lines", lines)
 	})
 	if err != nil {
 		return err
 	}
-	if file != nil {
-		d.tasks.atEnd(func() { file.Close() })
-	}
-	d.lines, d.log, d.logger = lines, file, slog.New(ctl.Tee(lines, d.events))
+	d.tasks.atEnd(out.close)
+	d.lines, d.log, d.logger = lines, out, slog.New(ctl.Tee(lines, d.events))
 	return nil
 }
 
@@ -190,7 +190,7 @@ func (d *daemon) listen(ctx, ended context.Context) {
 			return
 		case s := <-d.signals:
 			if s == syscall.SIGUSR1 {
-				reopen(d.log, d.logger)
+				d.log.reopen(d.logger)
 			} else if ctx.Err() == nil {
 				d.current.reload(s == syscall.SIGHUP)
 			}

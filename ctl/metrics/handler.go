@@ -34,11 +34,11 @@ type Exporter struct {
 }
 
 // New returns an Exporter of the manager behind the control server, whose counters are in
-// stats.
-func New(control *server.Server, stats *ctl.Stats, logger *slog.Logger) *Exporter {
+// stats. dropped is the number of log lines that were not written.
+func New(control *server.Server, stats *ctl.Stats, dropped func() uint64, logger *slog.Logger) *Exporter {
 	e := &Exporter{registry: prometheus.NewRegistry(), view: control.View, totals: control.CounterTotals, logger: logger}
 	e.registry.MustRegister(
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector(), &collector{control, stats},
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector(), &collector{control, stats, dropped},
 	)
 	return e
 }

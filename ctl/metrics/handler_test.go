@@ -59,7 +59,7 @@ func newExporter(v *view.View) *Exporter {
 	control.Notify(manager.Proved{State: sweep.HostsCertified, Channels: 48, Loop: 4, Took: 250 * time.Millisecond})
 	control.Notify(manager.Drifted{Drift: &sweep.Drift{Engine: "tree", Fullest: 90, BestFullest: 60, Shift: 1.5, BestShift: 1.25}})
 	control.Notify(manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5}})
-	e := New(control, new(ctl.Stats), slog.New(slog.DiscardHandler))
+	e := New(control, new(ctl.Stats), func() uint64 { return 0 }, slog.New(slog.DiscardHandler))
 	e.view = func() *view.View { return v }
 	e.totals = func(_ context.Context, wanted func(mad.GUID) bool) *perf.Totals { return totalsOf(v, wanted) }
 	e.registry.MustRegister(figures{

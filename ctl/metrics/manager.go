@@ -24,6 +24,7 @@ import (
 type collector struct {
 	control *server.Server
 	stats   *ctl.Stats // of the control server
+	dropped func() uint64
 }
 
 // Describe is prometheus.Collector's.
@@ -95,6 +96,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		s.console(clients)
 	}
 	s.control(c.stats)
+	s.counter("ibsm_log_lines_dropped_total", "Lines of the log that were not written, because it did not take them fast enough.")(c.dropped())
 	s.counter("ibsm_events_total", "Events since the start; ibsmctl events shows the latest ones.")(st.Events)
 }
 

@@ -14,8 +14,8 @@ import (
 	"ibsm/mad"
 )
 
-// Device is a port that is open: its QP0, its QP1 and its IsSM bit. SetIsSM and
-// Close may be called from anywhere.
+// Device is a port that is open: its QP0, its QP1 and its IsSM bit. One goroutine
+// calls SetIsSM; Close may be called from anywhere.
 type Device struct {
 	SMI *Port // subnet management, by directed route and by LID
 	GSI *Port // subnet administration, other managers, performance management, congestion control
@@ -190,17 +190,17 @@ func advice(errno unix.Errno) string {
 // SetIsSM sets or clears IsSM in the port's CapabilityMask. It is set for as long as
 // a file is open, so it does not outlive the process.
 func (d *Device) SetIsSM(is bool) error {
+	if !is {
+		return d.clearIsSM(false)
+	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
+	set, closed := d.issm != nil, d.closed
+	d.mu.Unlock()
 	switch {
-	case is == (d.issm != nil):
-		return nil
-	case !is:
-		err := d.issm.Close()
-		d.issm = nil
-		return err
-	case d.closed:
+	case closed:
 		return os.ErrClosed
+	case set:
+		return nil
 	}
 	at := d.at.SMI
 	path := at.devicePath(at.issm)
@@ -208,16 +208,34 @@ func (d *Device) SetIsSM(is bool) error {
 	if err != nil {
 		return fault(at, "open "+path+" to set IsSM", err)
 	}
-	d.issm = os.NewFile(uintptr(fd), path)
+	file := os.NewFile(uintptr(fd), path)
+	d.mu.Lock()
+	if closed = d.closed; !closed {
+		d.issm = file
+	}
+	d.mu.Unlock()
+	if closed { // while it was opened
+		file.Close()
+		return os.ErrClosed
+	}
 	return nil
+}
+
+// clearIsSM clears IsSM; for good where the device is closing.
+func (d *Device) clearIsSM(closing bool) error {
+	d.mu.Lock()
+	file := d.issm
+	d.issm, d.closed = nil, d.closed || closing
+	d.mu.Unlock()
+	if file == nil {
+		return nil
+	}
+	return file.Close()
 }
 
 // Close clears IsSM and closes both queue pairs; it ends a blocked Recv of either.
 func (d *Device) Close() error {
-	d.SetIsSM(false)
-	d.mu.Lock()
-	d.closed = true
-	d.mu.Unlock()
+	_ = d.clearIsSM(true)
 	d.GSI.ended(d.SMI.ended(errClosed)) // what broke one has broken both
 	d.SMI.Close()
 	return d.GSI.Close()

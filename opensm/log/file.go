@@ -1,10 +1,10 @@
 package log
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
-	"sync"
 )
 
 // Config of a File.
@@ -23,11 +23,9 @@ type Config struct {
 const maxAlarms = 3
 
 // File is a log file that can be moved away, and grows to a limit. Lines are not
-// held back: each is in the file when Write returns. It is safe for concurrent use.
+// held back: each is in the file when Write returns. One goroutine uses it.
 type File struct {
-	cfg Config
-
-	mu     sync.Mutex // guards the following
+	cfg    Config
 	file   *os.File
 	size   int64
 	alarms int
@@ -68,21 +66,51 @@ func (f *File) open() error {
 	return nil
 }
 
-// Write writes a line. Where the disk is full and the file has a limit, it starts
-// afresh: the last lines are worth more than the first.
-func (f *File) Write(line []byte) (int, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.cfg.Limit > 0 && f.size > 0 && f.size+int64(len(line)) > f.cfg.Limit {
-		fmt.Fprintf(f.cfg.Alarm, "log file %s exceeds the limit of %d bytes. Truncating.\n", f.cfg.Path, f.cfg.Limit)
-		f.truncate()
+// Write writes lines, each of which ends with a newline. Where the next one would exceed the limit, or the disk is full and the
+// file has a limit, it starts afresh: the last lines are worth more than the first.
+func (f *File) Write(lines []byte) (n int, err error) {
+	for n < len(lines) {
+		fit := f.fit(lines[n:])
+		if fit == 0 && f.size > 0 {
+			fmt.Fprintf(f.cfg.Alarm, "log file %s exceeds the limit of %d bytes. Truncating.\n", f.cfg.Path, f.cfg.Limit)
+			f.truncate()
+			fit = f.fit(lines[n:])
+		}
+		if fit == 0 { // a line longer than the limit
+			fit = lineLength(lines[n:])
+		}
+		written, err := f.write(lines[n : n+fit])
+		if n += written; err != nil {
+			return n, err
+		}
 	}
-	n, err := f.file.Write(line)
+	return n, nil
+}
+
+// fit is how many bytes of lines fit into the file, which are whole lines.
+func (f *File) fit(lines []byte) int {
+	if f.cfg.Limit <= 0 || f.size+int64(len(lines)) <= f.cfg.Limit {
+		return len(lines)
+	}
+	return bytes.LastIndexByte(lines[:max(f.cfg.Limit-f.size, 0)], '\n') + 1
+}
+
+// lineLength is the length of the first line.
+func lineLength(lines []byte) int {
+	if end := bytes.IndexByte(lines, '\n'); end >= 0 {
+		return end + 1
+	}
+	return len(lines)
+}
+
+func (f *File) write(lines []byte) (int, error) {
+	n, err := f.file.Write(lines)
+	f.size += int64(n)
 	if err != nil && f.cfg.Limit > 0 && f.size > 0 {
 		f.truncate()
-		n, err = f.file.Write(line)
+		n, err = f.file.Write(lines)
+		f.size += int64(n)
 	}
-	f.size += int64(n)
 	if err != nil && f.alarms < maxAlarms {
 		f.alarms++
 		fmt.Fprintf(f.cfg.Alarm, "log: write failed: %v\n", err)
@@ -99,16 +127,12 @@ func (f *File) truncate() {
 // SetLimits changes Config.Limit and Config.Erase, from the next line and the next
 // Reopen on.
 func (f *File) SetLimits(limit int64, erase bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.cfg.Limit, f.cfg.Erase = limit, erase
 }
 
 // Reopen opens the file by its name again, after it was moved away. Where that fails
 // the old one goes on.
 func (f *File) Reopen() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if err := f.open(); err != nil {
 		return fmt.Errorf("log file cannot be opened again: %w", err)
 	}
@@ -117,7 +141,5 @@ func (f *File) Reopen() error {
 
 // Close closes the file.
 func (f *File) Close() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	return f.file.Close()
 }

@@ -56,7 +56,7 @@ type Options struct {
 	Prefix string // put before each text, as "Prefix: "; not in JSON
 	JSON   bool   // objects in place of OpenSM's lines
 	// Sys is given the text of SYS lines, which OpenSM prints on standard output as
-	// well; may be nil.
+	// well, by who logs them; may be nil.
 	Sys func(text string)
 }
 
@@ -79,15 +79,16 @@ type shared struct {
 	parts atomic.Pointer[Modules] // nil for none
 	id    uint64                  // what stands for OpenSM's thread: our process
 
-	mu     sync.Mutex // guards the following
 	w      io.Writer
-	prefix string
-	line   []byte
+	prefix atomic.Pointer[string]
+	lines  sync.Pool // of *[]byte, to make lines in
 }
 
-// NewHandler returns a Handler that writes each line with one call of w.Write.
+// NewHandler returns a Handler that writes each line with one call of w.Write, which must be safe for concurrent use
+// where the Handler is used so: Writer's is.
 func NewHandler(w io.Writer, opts Options) *Handler {
 	h := &Handler{shared: &shared{sys: opts.Sys, id: uint64(uint32(os.Getpid())), w: w}}
+	h.shared.lines.New = func() any { b := make([]byte, 0, 256); return &b }
 	if opts.JSON {
 		h.json = newJSON(w)
 	}
@@ -107,9 +108,7 @@ func (h *Handler) SetPrefix(prefix string) {
 	if prefix != "" {
 		prefix += ": "
 	}
-	h.shared.mu.Lock()
-	h.shared.prefix = prefix
-	h.shared.mu.Unlock()
+	h.shared.prefix.Store(&prefix)
 }
 
 // SetModules gives parts of the program log flags of their own, for this Handler and all
@@ -135,16 +134,15 @@ func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	}
 	s := h.shared
 	level := flag(r.Level)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := appendTime(s.line[:0], r.Time)
+	line := s.lines.Get().(*[]byte)
+	b := appendTime((*line)[:0], r.Time)
 	b = append(b, " ["...)
 	b = appendHex(b, s.id, 8, upperDigits)
 	b = append(b, "] 0x"...)
 	b = appendHex(b, uint64(level), 2, lowerDigits)
 	b = append(b, " -> "...)
 	text := len(b)
-	b = appendText(append(b, s.prefix...), r.Message)
+	b = appendText(append(b, *s.prefix.Load()...), r.Message)
 	if level == Sys && s.sys != nil {
 		s.sys(string(b[text:]))
 	}
@@ -153,8 +151,11 @@ func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 		b = appendAttr(b, h.group, a)
 		return true
 	})
-	s.line = append(b, '\n')
-	_, err := s.w.Write(s.line)
+	*line = append(b, '\n')
+	_, err := s.w.Write(*line)
+	if cap(*line) <= keptBuffer {
+		s.lines.Put(line)
+	}
 	return err
 }
 

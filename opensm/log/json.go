@@ -49,10 +49,7 @@ func levelName(l slog.Level) string {
 func (h *Handler) handleJSON(ctx context.Context, r slog.Record) error {
 	s := h.shared
 	if flag(r.Level) == Sys && s.sys != nil {
-		s.mu.Lock()
-		text := string(appendText([]byte(s.prefix), r.Message))
-		s.mu.Unlock()
-		s.sys(text)
+		s.sys(string(appendText([]byte(*s.prefix.Load()), r.Message)))
 	}
 	return h.json.Handle(ctx, r)
 }

@@ -5,7 +5,6 @@ import (
 	"net"
 	"os"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -29,12 +28,10 @@ const syslogUser = 1 << 3
 const syslogPatience = 100 * time.Millisecond
 
 // Syslog copies lines to the system's log as OpenSM does, under OpenSM's name. A system
-// without one, or one that does not take lines, goes without. It is safe for concurrent
-// use.
+// without one, or one that does not take lines, goes without. One goroutine uses it.
 type Syslog struct {
 	path string
-	mu   sync.Mutex // guards conn
-	conn net.Conn   // nil until it is needed, and after an error
+	conn net.Conn // nil until it is needed, and after an error
 }
 
 // NewSyslog is the log that listens at a socket.
@@ -42,8 +39,6 @@ func NewSyslog(path string) *Syslog { return &Syslog{path: path} }
 
 // Send copies a line.
 func (s *Syslog) Send(severity Severity, text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	line := fmt.Sprintf("<%d>%s OpenSM[%d]: %s", syslogUser|uint8(severity), time.Now().Format(time.Stamp), os.Getpid(), strings.ReplaceAll(text, "\n\t", " "))
 	for range 2 { // the log may have been started anew
 		if s.conn == nil {

@@ -1,0 +1,156 @@
+package log
+
+import (
+	"io"
+	"sync"
+	"time"
+)
+
+// maxQueued bounds the bytes that wait to be written: some 40,000 lines.
+const maxQueued = 4 << 20
+
+// keptBuffer is the size of a buffer that is used again; a larger one is given back.
+const keptBuffer = 64 << 10
+
+// closePatience is how long Close waits for a disk or a stream that does not take what is left.
+const closePatience = 2 * time.Second
+
+// Writer takes lines without waiting, and writes them in a goroutine of its own: a disk, a pipe or a system log that
+// stands still delays nobody who logs. Lines for which there is no room are dropped and counted. Its methods are safe
+// for concurrent use.
+type Writer struct {
+	w       io.Writer
+	dropped func(lines uint64)
+	wake    chan struct{} // has room for one: something is queued
+	ended   chan struct{}
+
+	mu     sync.Mutex // guards the following
+	queued queue
+	drops  uint64 // since they were reported
+	total  uint64 // of all drops
+	closed bool
+}
+
+// queue is what waits to be done, in order.
+type queue struct {
+	lines []byte
+	calls []call
+}
+
+// call is a function that is called behind the first bytes of the lines.
+type call struct {
+	behind int
+	do     func()
+}
+
+// NewWriter returns a Writer that writes to w. When lines have been dropped, and others written since, dropped is
+// called with their number, by the goroutine of the Writer.
+func NewWriter(w io.Writer, dropped func(lines uint64)) *Writer {
+	l := &Writer{w: w, dropped: dropped, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	go l.run()
+	return l
+}
+
+// Write queues a line. It always succeeds.
+func (l *Writer) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	if l.closed || len(l.queued.lines)+len(line) > maxQueued {
+		l.drops++
+		l.total++
+	} else {
+		l.queued.lines = append(l.queued.lines, line...)
+	}
+	l.mu.Unlock()
+	l.awake()
+	return len(line), nil
+}
+
+// maxCalls bounds the calls that wait.
+const maxCalls = 1000
+
+// After has a function called when all lines before it are written, by the goroutine of the Writer. It does not wait. It
+// reports false where too many wait already, or after Close: then do is never called.
+func (l *Writer) After(do func()) bool {
+	l.mu.Lock()
+	taken := !l.closed && len(l.queued.calls) < maxCalls
+	if taken {
+		l.queued.calls = append(l.queued.calls, call{len(l.queued.lines), do})
+	}
+	l.mu.Unlock()
+	l.awake()
+	return taken
+}
+
+// Dropped is the number of lines that were dropped.
+func (l *Writer) Dropped() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.total
+}
+
+// Close writes what is queued, calls what was given to After, and ends the goroutine. It waits closePatience at most, and
+// reports false if not all was written by then.
+func (l *Writer) Close() bool {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.awake()
+	select {
+	case <-l.ended:
+		return true
+	case <-time.After(closePatience):
+		return false
+	}
+}
+
+func (l *Writer) awake() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // it has been woken and has not looked yet
+	}
+}
+
+// run writes until the Writer is closed and nothing is queued any more.
+func (l *Writer) run() {
+	defer close(l.ended)
+	var now queue
+	for range l.wake {
+		var drops uint64
+		var last bool
+		now, drops, last = l.take(now)
+		written := 0
+		for _, c := range now.calls {
+			l.write(now.lines[written:c.behind])
+			written = c.behind
+			c.do()
+		}
+		l.write(now.lines[written:])
+		if drops > 0 {
+			l.dropped(drops)
+		}
+		if last {
+			return
+		}
+	}
+}
+
+// take exchanges what is queued for an empty queue that was used before, and the drops that are to report for none.
+// Last is the queue of a Writer that is closed.
+func (l *Writer) take(used queue) (now queue, drops uint64, last bool) {
+	if cap(used.lines) > keptBuffer {
+		used.lines = nil
+	}
+	clear(used.calls)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now, drops = l.queued, l.drops
+	l.queued, l.drops = queue{used.lines[:0], used.calls[:0]}, 0
+	return now, drops, l.closed
+}
+
+// write writes lines. An error is the business of what is written to: File reports it.
+func (l *Writer) write(lines []byte) {
+	if len(lines) > 0 {
+		_, _ = l.w.Write(lines)
+	}
+}

@@ -1,0 +1,152 @@
+package log
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// stalled is a disk that takes nothing until it is released.
+type stalled struct {
+	began    chan struct{} // closed when something is written
+	released chan struct{}
+	once     sync.Once
+	bytes.Buffer
+}
+
+func newStalled() *stalled {
+	return &stalled{began: make(chan struct{}), released: make(chan struct{})}
+}
+
+func (s *stalled) Write(b []byte) (int, error) {
+	s.once.Do(func() { close(s.began) })
+	<-s.released
+	return s.Buffer.Write(b)
+}
+
+// TestWriter: lines of all goroutines are written, each whole, those of one goroutine in their order; a call comes behind
+// the lines before it; Close leaves nothing.
+func TestWriter(t *testing.T) {
+	var out bytes.Buffer
+	w := NewWriter(&out, nil)
+	const goroutines, lines = 8, 1000
+	var all sync.WaitGroup
+	for g := range goroutines {
+		all.Go(func() {
+			for n := range lines {
+				fmt.Fprintf(w, "%d %d\n", g, n)
+			}
+		})
+	}
+	all.Wait()
+	before := 0
+	w.After(func() { before = bytes.Count(out.Bytes(), []byte("\n")) })
+	fmt.Fprintln(w, "the last")
+	if !w.Close() || before != goroutines*lines {
+		t.Errorf("a call behind %d lines, want %d", before, goroutines*lines)
+	}
+	written := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if len(written) != goroutines*lines+1 || written[len(written)-1] != "the last" {
+		t.Fatalf("%d lines, the last is %q", len(written), written[len(written)-1])
+	}
+	var next [goroutines]int
+	for _, line := range written[:len(written)-1] {
+		var g, n int
+		if _, err := fmt.Sscanf(line, "%d %d", &g, &n); err != nil || n != next[g] {
+			t.Fatalf("%q, want number %d", line, next[g])
+		}
+		next[g]++
+	}
+	if fmt.Fprintln(w, "after the end"); w.Dropped() != 1 || w.After(func() { t.Error("called after the end") }) {
+		t.Errorf("after the end: %d lines dropped", w.Dropped())
+	}
+}
+
+// TestStalledDisk: who logs does not wait; what there is no room for is counted, and reported when the disk goes on; what is
+// written is whole lines from the first on. A call for which there is no room is refused.
+func TestStalledDisk(t *testing.T) {
+	disk := newStalled()
+	var reported uint64
+	w := NewWriter(disk, func(lines uint64) { reported += lines })
+	line := []byte(strings.Repeat("x", 1023) + "\n")
+	w.Write(line)
+	<-disk.began
+	const room, more = maxQueued / 1024, 1000
+	for range room + more {
+		w.Write(line)
+	}
+	refused := 0
+	for range maxCalls + 5 {
+		if !w.After(func() {}) {
+			refused++
+		}
+	}
+	if w.Dropped() != more || refused != 5 {
+		t.Errorf("%d lines dropped, %d calls refused", w.Dropped(), refused)
+	}
+	close(disk.released)
+	if !w.Close() || reported != more || disk.Len() != (1+room)*1024 {
+		t.Errorf("%d dropped lines reported, %d bytes written", reported, disk.Len())
+	}
+}
+
+// TestCloseGivesUp: a disk that takes nothing does not keep the process.
+func TestCloseGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := newStalled()
+		w := NewWriter(disk, nil)
+		fmt.Fprintln(w, "a line")
+		began := time.Now()
+		if w.Close() || time.Since(began) != closePatience {
+			t.Errorf("closed after %v", time.Since(began))
+		}
+		close(disk.released)
+		<-w.ended
+	})
+}
+
+// TestFileOfManyLines: a Write of many lines keeps the limit as one line after the other does.
+func TestFileOfManyLines(t *testing.T) {
+	dir := t.TempDir()
+	var lines []byte
+	for n := range 200 {
+		lines = fmt.Appendf(lines, "%s %d\n", strings.Repeat("y", n*7%31), n)
+	}
+	for limit := range int64(120) {
+		var got [2]string
+		var alarms [2]bytes.Buffer
+		for i := range got {
+			path := filepath.Join(dir, fmt.Sprint(limit, i))
+			f, err := Open(Config{Path: path, Limit: limit, Alarm: &alarms[i]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rest := lines
+			for len(rest) > 0 {
+				n := len(rest)
+				if i == 0 {
+					n = bytes.IndexByte(rest, '\n') + 1
+				}
+				if wrote, err := f.Write(rest[:n]); err != nil || wrote != n {
+					t.Fatal(wrote, err)
+				}
+				rest = rest[n:]
+			}
+			f.Close()
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[i] = string(text)
+		}
+		if truncated := func(i int) int { return strings.Count(alarms[i].String(), "\n") }; got[0] != got[1] || truncated(0) != truncated(1) {
+			t.Errorf("limit %d: line by line %q, at once %q; truncated %d and %d times", limit, got[0], got[1], truncated(0), truncated(1))
+		}
+	}
+}
