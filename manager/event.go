@@ -59,7 +59,8 @@ const (
 // RegistryChanged says what is registered now.
 type RegistryChanged struct{ State *registry.State }
 
-// PartitionsChanged is another policy, which is applied at once.
+// PartitionsChanged is another policy alone, which a quick sweep applies. Simulations send it; an edit of the partition file is
+// a ConfigChanged.
 type PartitionsChanged struct{ Partitions sweep.Partitions }
 
 // ConfigChanged is a configuration that was read again.
