@@ -30,12 +30,12 @@ somebody. SENT and RECEIVED are in bytes a second, USED is the share of what the
 WAIT the share of the time in which data waited for credits.`,
 		ValidArgsFunction: a.completeNodes(1)}
 	var most int
-	top := &cobra.Command{Use: "top [OPTION]... errors|traffic|congestion", Short: "ports that have most of it, and why",
+	top := &cobra.Command{Use: "top [OPTION]... errors|traffic|congestion", Short: "ports with the most errors, traffic or congestion, and why",
 		Args: cli.Args(1, 1), ValidArgs: tops(), Long: `
-Shows the ports that have most of something. errors: of the last hour, those first whose link went
-down or was retrained; with what each counter means and what to do. traffic: by the share of what
-the link can carry, between the last two readings. congestion: by the share of the time in which
-data waited for credits; its cause is further on, at a port that does not wait itself.`}
+Shows the ports with the most errors, traffic or congestion. errors: of the last hour, ports whose
+link went down or was retrained first, with the meaning of each counter and advice. traffic: by
+used share of the link, between the last two readings. congestion: by the share of the time in which
+data waited for credits; the cause is further on, at a port that does not wait itself.`}
 	top.Flags().IntVar(&most, "most", 20, "at most `N` ports")
 	top.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
 		return a.topCounters(ctx, args[0], most, stdout)

@@ -21,7 +21,7 @@ meet on the fullest link in two patterns: in shifts each host sends to the one t
 places after it in the order of LIDs, the ports of one host side by side, as in a step of
 MPI_Alltoall; in bisections halves drawn by chance send to each other. Of hosts with several ports or
 LIDs it shows how many a leaf loses with one switch above the leaves. Then it shows the shifts within rails, all rails at once, if the subnet has
-rails, and the same as of all hosts of flows within each partition. 1 flow is the best
+rails, and the same figures for flows within each partition. 1 flow is the best
 that a shift can be, 1.000 the best of a bisection. docs/tuning.md says what to do about it.`}
 	cmd.AddCommand(q)
 	return cmd
