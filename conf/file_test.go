@@ -103,7 +103,7 @@ func TestErrorsTOML(t *testing.T) {
 		{"[port]\nguid = -1", []string{"error: port.guid = -1: value out of range"}},
 		{"[routing]\nengines = [\"ftree\", \"updwn\"]", []string{"\"updwn\" is unknown; did you mean updn?"}},
 		{"[routing]\nengines = [\"ar_updn\"]", []string{"\"ar_updn\" is a routing engine of NVIDIA's subnet manager; write updn"}},
-		{"[routing]\nengines = [\"none\"]", []string{"\"none\", which is to route nothing, ends OpenSM 3.3.23 with a crash"}},
+		{"[routing]\nengines = [\"none\"]", []string{"\"none\" (no routes) is not supported: OpenSM 3.3.23 crashes with it"}},
 		{"[routing]\nengines = [\"ftree,updn\"]", []string{"error: routing.engines"}},
 		{"[routing]\nengines = \"ftree\"", []string{"wrong type"}},
 		{"[qos]\nenabled = \"TRUE\"", []string{"error: qos.enabled = \"TRUE\": wrong type; expected true or false"}},

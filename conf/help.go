@@ -40,8 +40,9 @@ over the file. SIGHUP reloads the file. docs/options.md and -c FILE describe eve
 Settings that are not chosen leave the fabric unchanged: a subnet in use keeps its LIDs,
 prefix, LMC, lifetimes and routes.
 
-Exit status: 0 success, 1 failure, 2 wrong usage, 255 number out of range or -c failed; with
--o 3 if another subnet manager is master, 4 if the subnet came up with errors.
+Exit status: 0 success, 1 failure, 2 wrong usage, 255 number out of range, -g 0 in the
+background, or -c failed; with -o 3 if another subnet manager is master, 4 if the subnet came
+up with errors or without its partition file.
 
 Examples:
   ibsm --fabric fattree:k=8 -o

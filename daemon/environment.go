@@ -72,7 +72,7 @@ func warnOfDefaultKeys(l *conf.Loaded, logger *slog.Logger) {
 		logger.Info("no mirroring with default keys: after a takeover clients are asked to register again; see docs/failover.md")
 	}
 	if l.MakesSeed() && e.SMKey <= elect.DefaultSMKey {
-		logger.Warn("no standby gets the seed of the M_Keys of ports with the default sm_key: it stays out. Set the same secret sm_key on all managers, or name one secret as their keys_file; see docs/security.md")
+		logger.Warn("no standby gets the seed of the M_Keys of ports with the default sm_key: a standby cannot take over. Set the same secret sm_key on all managers, or name one secret as their keys_file; see docs/security.md")
 	}
 	if conf.MKey.In(l.Config) != 0 && conf.MKeyProtectionLevel.Chosen(l.Config) && conf.MKeyProtectionLevel.In(l.Config) == 0 {
 		logger.Warn("m_key_protection_level 0: any host of the subnet can read the m_key. Set it to 1 or 2; see docs/security.md")

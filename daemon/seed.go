@@ -172,7 +172,7 @@ func (c *configuration) useSeed(now *inForce) {
 	err := writeSeed(seed.path, &value, false)
 	if errors.Is(err, fs.ErrExist) { // somebody has put it there since the start
 		if value, err = readSeed(seed.path); err == nil && !hasSeed(value) {
-			err = fmt.Errorf("%s is a link to a file that is not there, or has gone in this moment", seed.path)
+			err = fmt.Errorf("%s is a link to a file that does not exist, or was just removed", seed.path)
 		}
 	}
 	if err == nil {

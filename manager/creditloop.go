@@ -21,9 +21,9 @@ func (l *sweepLog) logCreditLoop(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	case text == "":
 		fx.log(info, "the routes have no credit loop any more")
 	case r.Keep == routing.KeepWorking:
-		fx.log(erro, text, "for example", waits(r, m))
+		fx.log(erro, text, "example", waits(r, m))
 	default:
-		fx.log(warn, text, "for example", waits(r, m))
+		fx.log(warn, text, "example", waits(r, m))
 	}
 	l.creditLoop = text
 }

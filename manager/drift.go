@@ -210,7 +210,7 @@ func (d *drifting) tick(fx *effects, epoch int64, m *Maintenance) (reroute bool)
 	}
 	d.window, _, _ = m.next(timeOfDay(fx.now, epoch))
 	d.state = routesAfresh
-	fx.log(info, "maintenance window: all routes are computed afresh", "worse by percent", d.last.Percent())
+	fx.log(info, "maintenance window: all routes are computed afresh", "worse_percent", d.last.Percent())
 	return true
 }
 
@@ -231,8 +231,8 @@ func (d *drifting) report(fx *effects, m *Maintenance) {
 	r, over := d.last, isOver(d.last, m)
 	fx.do(Drifted{r, over})
 	if over && !d.logged {
-		fx.log(warn, "better routes are offered: those in force have drifted from what the routing engine would compute afresh, which ibsmctl reroute does, or the maintenance window",
-			"engine", r.Engine, "worse by percent", r.Percent(), "fullest", r.Fullest, "fullest afresh", r.BestFullest, "shift", r.Shift, "shift afresh", r.BestShift)
+		fx.log(warn, "routes have degraded: run ibsmctl reroute, or wait for the maintenance window if reroute_window is set",
+			"engine", r.Engine, "worse_percent", r.Percent(), "fullest", r.Fullest, "fullest_afresh", r.BestFullest, "shift", r.Shift, "shift_afresh", r.BestShift)
 	}
 	d.logged = over
 }

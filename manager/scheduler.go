@@ -276,7 +276,7 @@ func (s *scheduler) inconclusive(found *sweep.Found) {
 // readLanes has the next sweep read the lanes of ports.
 func (s *scheduler) readLanes() {
 	s.sweeper.ReadLanes()
-	s.want(wishFull, "the routes found have a credit loop: it depends on the lanes of ports what can be done")
+	s.want(wishFull, "the routes found have a credit loop: reading the lanes of ports to find a fix")
 }
 
 // incomplete reports whether only a full sweep shows the state of the subnet.

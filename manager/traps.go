@@ -347,7 +347,7 @@ func (c *Core) refusedMKey(d *mad.Datagram) *mad.Datagram {
 	if p := portOf(c.published.view, n.IssuerLID()); knocks && p != topo.None {
 		agent := c.published.view.Topo.Agent(p)
 		if c.open(c.sweeps.sweeper.Knock(c.fx.now, agent)) {
-			c.fx.log(warn, "a manager that has the secret of the subnet, but does not know the subnet, is let in: for a minute the port answers questions", "port", agent)
+			c.fx.log(warn, "letting in a standby that has the secret but does not know the subnet: the port answers queries for one minute", "port", agent)
 		}
 	}
 	hidden := *d

@@ -66,12 +66,12 @@ func TestDrift(t *testing.T) {
 	}
 	b.pass(2 * time.Minute)
 	last := drifted[len(drifted)-1]
-	if measures != 2 || len(drifted) != 2 || !last.Offered || last.Percent() <= 10 || m.says("WARN", "better routes are offered") != 1 {
+	if measures != 2 || len(drifted) != 2 || !last.Offered || last.Percent() <= 10 || m.says("WARN", "routes have degraded") != 1 {
 		t.Fatalf("%d measured, %+v", measures, last.Drift)
 	}
 	m.sweep(manager.Heavy)
 	b.pass(2 * time.Minute)
-	if measures != 2 || m.says("WARN", "better routes are offered") != 1 {
+	if measures != 2 || m.says("WARN", "routes have degraded") != 1 {
 		t.Errorf("%d measured, although nothing has changed", measures)
 	}
 	before := b.lfts()
@@ -153,13 +153,13 @@ func TestDriftWithdrawn(t *testing.T) {
 		b.pass(time.Second)
 	}
 	measures := m.measures
-	if !m.last().Offered || m.says("WARN", "better routes are offered") != 1 {
+	if !m.last().Offered || m.says("WARN", "routes have degraded") != 1 {
 		t.Fatalf("%+v", m.last())
 	}
 	if threshold(10000); m.last().Drift == nil || m.last().Offered {
 		t.Errorf("threshold 10000: %+v", m.last())
 	}
-	if threshold(10); !m.last().Offered || m.says("WARN", "better routes are offered") != 2 {
+	if threshold(10); !m.last().Offered || m.says("WARN", "routes have degraded") != 2 {
 		t.Errorf("threshold 10: %+v", m.last())
 	}
 	if threshold(11); len(m.drifted) != 5 || m.measures != measures {

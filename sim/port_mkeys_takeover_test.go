@@ -298,7 +298,7 @@ func TestPortMKeysOnStandby(t *testing.T) {
 				reload(standby, before.Sweep.Restored)
 			}
 			b.pass(5 * time.Minute)
-			if opened := first.says("is let in"); opened > 0 || standby.last() != smp.Standby || len(standby.states)-states > 4 {
+			if opened := first.says("letting in a standby"); opened > 0 || standby.last() != smp.Standby || len(standby.states)-states > 4 {
 				t.Errorf("it has been %v, and ports were opened to it %d times", standby.states[states:], opened)
 			}
 			b.mustHoldPortMKeys(1)

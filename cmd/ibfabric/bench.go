@@ -48,9 +48,9 @@ time, memory and SMPs ends when the server confirms that all links are Active an
 data packets between random pairs arrive; in a takeover not before the manager reports
 SUBNET UP.
 
-A lost link is one of a leaf, in the subnet that OpenSM has brought up and the manager has taken
-over. The measurement begins when it goes down and ends with the manager's last Set, after which
-everything arrives and two seconds pass without another one.
+A lost link is a link of a leaf, in a subnet that OpenSM has brought up and the manager has taken
+over. The measurement begins when the link goes down and ends with the manager's last Set, after
+which all packets arrive and two seconds pass without another Set.
 
 A cold start on ibsim uses Debian's ibsim, an independent simulator; there the measurement
 ends when the manager reports SUBNET UP.

@@ -47,13 +47,13 @@ each as a client of Debian's ibsim on a fabric that was just powered on.
 SPEC is as for ibfabric serve; without one, fat trees of 1,024, 3,456 and 8,192 hosts, a torus of
 10x10x10, a dragonfly of 876 switches, and a random graph of 500.
 
-OpenSM's time is that between two lines of its log: LIDs are assigned, and tables are configured.
+OpenSM's time is the time between two lines of its log: LIDs are assigned, and tables are configured.
 The time of ibsm's engine is measured in ibfabric, on the same fabric with eight lanes: the fastest of
-three. The time beside it, of all that is computed, is that of the manager's first sweep: besides
-routes, also their proof, multicast trees, partitions, and what to write. The memory is the peak up to
-SUBNET UP. Where an engine cannot route the fabric there is the name of that which routed it instead.
+three. The time beside it is all computation of the manager's first sweep: routes, their proof,
+multicast trees, partitions, and the Sets to write. The memory is the peak up to SUBNET UP. If an
+engine cannot route the fabric, the table names the engine that routed it instead.
 
-lash, dfsssp, nue and torus-2QoS run with quality of service, nue with all lanes that there are.`}
+lash, dfsssp, nue and torus-2QoS run with quality of service, nue with all available lanes.`}
 	b.options(c)
 	all := slices.DeleteFunc(engines.OpenSM(), func(name string) bool { return name == "file" })
 	c.Flags().StringSliceVarP(&b.engines, "engine", "R", all, "`LIST` of routing engines")

@@ -55,10 +55,10 @@ type route struct {
 func newRoute() *cobra.Command {
 	r := &route{}
 	c := &cobra.Command{Use: "route FILE|SPEC [OPTION]...", Short: "compute and prove routes without a manager", Args: cli.Args(1, 1), Example: routeExamples, Long: `
-Computes the routes of a topology, proves them, and prints what was found: pairs of switch and LID
-that packets do not come through, credit loops, lanes, the load of links, and how many flows meet on
-a link while each host sends to the one so many places after it, also within rails if there are
-any, or half of the hosts send to the other half. The status is 1 if no
+Computes the routes of a topology, proves them, and prints the result: pairs of switch and LID
+without a working route, credit loops, lanes, the load of links, and the number of flows that meet
+on a link while each host sends to the host a fixed number of places after it, also within rails if
+there are any, or half of the hosts send to the other half. The status is 1 if no
 engine routes the topology, if packets do not arrive although there are cables, or if routes between
 hosts have a credit loop.
 
@@ -66,8 +66,8 @@ FILE is the output of ibnetdiscover, or a file for ibsim; SPEC a generator: ibfa
 describes them.
 
 With --missing each engine of the list routes the topology with a share of the cables between switches
-missing, from the first share to the last in steps, and a table compares the routes. Of five draws
-of what is missing the middle one of each figure is shown. With --plot they are drawn, too.
+missing, from the first share to the last in steps, and a table compares the routes. Each figure
+is the median of five random choices of missing cables. With --plot they are drawn, too.
 
 Engines are tried in the order of the list; one that cannot route the topology says why. They are
 minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, dragonfly, hyperx, file and auto, which chooses by the kind of fabric.`}

@@ -27,8 +27,8 @@ Simulates a fabric and serves ibsim's socket protocol. Programs that use libibum
 with ibsim-run: opensm, osmtest, infiniband-diags.
 
 SPEC is a generator such as fattree:k=8 (see ibfabric gen --help); FILE has the format
-of ibnetdiscover. Ports, tables and switches report at power-up what real devices of their
-speed do, or with devices=ideal what the architecture would have. A program attaches to the node named by SIM_HOST, by ID or
+of ibnetdiscover. At power-up, ports, tables and switches report the values of real
+devices of their speed, or with devices=ideal those that the architecture specifies. A program attaches to the node named by SIM_HOST, by ID or
 description, or else to the first one of the fabric.
 
 It reads commands from standard input, one per line. Each answer ends with a line "ok" or

@@ -15,10 +15,10 @@ import (
 )
 
 func newCongestionControl(a *asker) *cobra.Command {
-	return &cobra.Command{Use: "congestion-control [OPTION]...", Short: "which devices have its settings", Args: cli.Args(0, 0), RunE: a.asking(a.congestionControl), Long: `
-Shows the settings of congestion control that were chosen, and each device that gets them: which
-attributes it has, whether it refuses one, does not support the class, or does not answer. What
-ports wait for is in "ibsmctl counters congestion".`}
+	return &cobra.Command{Use: "congestion-control [OPTION]...", Short: "congestion control settings of each device", Args: cli.Args(0, 0), RunE: a.asking(a.congestionControl), Long: `
+Shows the settings of congestion control that were chosen, and each device that gets them: its
+attributes, and whether it refuses one, does not support the class, or does not answer. For
+congestion itself see "ibsmctl counters congestion".`}
 }
 
 // congestionWords are states of devices in words.

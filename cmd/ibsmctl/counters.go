@@ -17,38 +17,38 @@ import (
 )
 
 func newCounters(a *asker) *cobra.Command {
-	cmd := &cobra.Command{Use: "counters [VERB] [OPTION]... [PORT]", Short: "what ports have counted", Args: cli.Args(0, 1), RunE: a.asking(a.counters), Long: `
-Shows the counters of a port, of all ports of a node, or a line for each port of the subnet, as
-the performance manager has read them last, and how old they are. perfmgr turns it on; see
+	cmd := &cobra.Command{Use: "counters [VERB] [OPTION]... [PORT]", Short: "counters of ports, by the last reading", Args: cli.Args(0, 1), RunE: a.asking(a.counters), Long: `
+Shows the counters of a port, of all ports of a node, or a line for each port of the subnet, from
+the last reading of the performance manager, and the age of this reading. perfmgr turns it on; see
 docs/health.md. A port is given as for why.
 
-VALUE is what the device has shown, as perfquery -x prints it. TOTAL is what it showed when it was
-read first and what it has counted since, also where the device was reset or rebooted; after
-clear, what it has counted since. ROSE is what it counted between the last two readings. A + says
-that more may have been counted: the device has only 32 bits of the counter, or was reset by
-somebody. SENT and RECEIVED are in bytes a second, USED is the share of what the link can carry,
-WAIT the share of the time in which data waited for credits.`,
+VALUE is the device's own number, as perfquery -x prints it. TOTAL is its value at the first
+reading and all counts since then, even if the device was reset or rebooted; after clear, all counts
+since clear. ROSE is the increase between the last two readings. A + means that the true number may
+be higher: the device has only 32 bits of the counter, or was reset by another program. SENT and
+RECEIVED are in bytes a second, USED is the used share of the link, WAIT the share of the time in
+which data waited for credits.`,
 		ValidArgsFunction: a.completeNodes(1)}
 	var most int
-	top := &cobra.Command{Use: "top [OPTION]... errors|traffic|congestion", Short: "ports that have most of it, and why",
+	top := &cobra.Command{Use: "top [OPTION]... errors|traffic|congestion", Short: "ports with most errors, traffic or congestion",
 		Args: cli.Args(1, 1), ValidArgs: tops(), Long: `
-Shows the ports that have most of something. errors: of the last hour, those first whose link went
-down or was retrained; with what each counter means and what to do. traffic: by the share of what
-the link can carry, between the last two readings. congestion: by the share of the time in which
-data waited for credits; its cause is further on, at a port that does not wait itself.`}
+Shows the ports with the most errors, traffic or congestion. errors: of the last hour, ports whose
+link went down or was retrained first, with the meaning of each counter and advice. traffic: by
+used share of the link, between the last two readings. congestion: by the share of the time in which
+data waited for credits; the cause is further on, at a port that does not wait itself.`}
 	top.Flags().IntVar(&most, "most", 20, "at most `N` ports")
 	top.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
 		return a.topCounters(ctx, args[0], most, stdout)
 	})
 	clear := &cobra.Command{Use: "clear [OPTION]... [PORT]", Short: "count from zero", Args: cli.Args(0, 1), RunE: a.asking(a.clearCounters),
 		ValidArgsFunction: a.completeNodes(1), Long: `
-Begins the totals of a port, of all ports of a node, or of all ports from zero. No device is reset:
-perfquery and other programs see what they saw.`}
-	congestion := &cobra.Command{Use: "congestion [OPTION]...", Short: "what ports wait for", Args: cobra.NoArgs, RunE: a.asking(a.congestions), Long: `
-Shows what ports wait for that have data and cannot send them, by the last reading, and what they
-waited for before: a host that does not take its data, a link below its rate, more data for a host
-than its link carries, or a link with too many routes. One such port makes others wait back to all
-sources of its data; these are listed below it, those that wait for the longest time first.`}
+Sets the totals of a port, of all ports of a node, or of all ports to zero. No device is reset:
+perfquery and other programs see the same values as before.`}
+	congestion := &cobra.Command{Use: "congestion [OPTION]...", Short: "ports that wait, and the cause", Args: cobra.NoArgs, RunE: a.asking(a.congestions), Long: `
+Shows the ports on which other ports with data wait, by the last reading, and earlier ones, with the
+cause: a host that does not take its data, a link below its rate, more data for a host than its link
+carries, or a link with too many routes. One such port makes others wait, back to all sources of its
+data; these are listed below it, the longest wait first.`}
 	cmd.AddCommand(top, congestion, clear)
 	return cmd
 }

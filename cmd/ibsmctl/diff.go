@@ -116,7 +116,7 @@ func (a *asker) addChange(t *table, c *ctl.Change) {
 func newGenerations(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "generations [OPTION]...", Short: "generations that diff can compare", Args: cli.Args(0, 0), RunE: a.asking(a.generations), Long: `
 Lists the generations of the subnet that contain changes, as far back as they are stored: the
-time, and how much changed. A generation is a published state of the subnet; each answer of
+time and the number of changes. A generation is a published state of the subnet; each answer of
 the manager is based on one generation.`}
 }
 

@@ -37,22 +37,22 @@ type drainCommand struct {
 
 func newDrain(a *asker) *cobra.Command {
 	d := &drainCommand{asker: a}
-	c := &cobra.Command{Use: "drain [OPTION]... [SWITCH|SWITCH:PORT]...", Short: "have routes avoid switches and ports before they are unplugged", Args: cli.Args(0, -1), Long: `
-Has routes avoid switches, or cables between switches, so that they can be unplugged without
-losing a packet where other ways exist. It adds them to the manager's drain_file, has the
-manager read it, and waits until routes have changed. Then it lists all that is drained, and
-the hosts that lose a link when it is unplugged. Without an argument it only lists.
+	c := &cobra.Command{Use: "drain [OPTION]... [SWITCH|SWITCH:PORT]...", Short: "make routes avoid switches and ports before they are unplugged", Args: cli.Args(0, -1), Long: `
+Makes routes avoid switches, or cables between switches, so that they can be unplugged without
+losing a packet if other ways exist. It adds them to the manager's drain_file, makes the
+manager read the file, and waits until routes have changed. Then it lists all drained switches and
+ports, and the hosts that lose a link when these are unplugged. Without an argument it only lists.
 
-Each chip of a director is a switch. The name of a line card, which is what the names of its chips
-begin with up to a slash, stands for all of them: "MF0;core:CS8500/L05" for "MF0;core:CS8500/L05/U1"
-and "MF0;core:CS8500/L05/U2".
+Each chip of a director is a switch. If the names of the chips of a line card begin with the name
+of the card and a slash, this name stands for all of them: "MF0;core:CS8500/L05" for
+"MF0;core:CS8500/L05/U1" and "MF0;core:CS8500/L05/U2".
 
-A drained switch keeps one link, over which packets to itself and to hosts on it come. Routes
-still pass what is still needed: it is the only way to some switch or host, or the routing
-engine cannot do without it.
+A drained switch keeps one link for packets to itself and to its hosts. Routes still pass a switch
+or port that is "still needed": it is the only way to some switch or host, or the routing engine
+cannot do without it.
 
-It stays drained while it is unplugged and when it is back, also if the manager restarts or
-another one takes over, until ibsmctl undrain.
+A switch or port stays drained while it is unplugged, when it is back, if the manager restarts, and
+if another one takes over, until ibsmctl undrain.
 
 Exit status: 0 success, 1 if something is still needed, or a failure, 2 wrong usage.`,
 		Example: `  ibsmctl drain spine-03 leaf-07:31
@@ -72,9 +72,9 @@ Exit status: 0 success, 1 if something is still needed, or a failure, 2 wrong us
 
 func newUndrain(a *asker) *cobra.Command {
 	d := &drainCommand{asker: a}
-	c := &cobra.Command{Use: "undrain [OPTION]... SWITCH|SWITCH:PORT...", Short: "have routes use what was drained", Args: cli.Args(0, -1), Long: `
-Removes switches and ports from the manager's drain_file, has the manager read it, and waits
-until it has. SWITCH is as for ibsmctl drain; for a switch that is absent it may be the GUID, or the
+	c := &cobra.Command{Use: "undrain [OPTION]... SWITCH|SWITCH:PORT...", Short: "make routes use drained switches and ports again", Args: cli.Args(0, -1), Long: `
+Removes switches and ports from the manager's drain_file, makes the manager read the file, and
+waits for that. SWITCH is given as for ibsmctl drain; an absent switch by its GUID, or by the
 name that it had.`}
 	c.Flags().DurationVar(&d.wait, "wait", time.Minute, "wait at most this `TIME` for the routes")
 	c.Flags().BoolVar(&d.all, "all", false, "everything that is drained")

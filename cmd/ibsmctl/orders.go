@@ -61,10 +61,10 @@ func newPlan(a *asker) *cobra.Command {
 	c := &cobra.Command{Use: "plan [OPTION]...", Short: "show what a heavy sweep would write", Args: cli.Args(0, 0), Long: `
 Makes the manager discover the subnet and compute as in a heavy sweep, and shows each Set
 that this sweep would send, in order. With --reroute, --engine or --without it also compares
-the routes; for what the figures mean see ibsmctl routes quality. With --without it says which
-hosts would be cut off, and how many pairs of their ports would have no way to each other.
-Nothing is written or stored. Sweeps do not wait for the plan; it is of the subnet as it was
-when it was read, and the last line says whether that may have changed since.`}
+the routes; ibsmctl routes quality explains the figures. With --without it lists the hosts
+that would be cut off, and the number of pairs of their ports without a way to each other.
+Nothing is written or stored. Sweeps do not wait for the plan. It is about the subnet at the time
+of its reading, and the last line says whether the subnet may have changed since.`}
 	reroute := c.Flags().Bool("reroute", false, "plan as for a reroute")
 	without := c.Flags().StringSlice("without", nil, "plan as if a `SWITCH`, a line card, or the cable at SWITCH:PORT, had failed; may be repeated")
 	list := c.Flags().String("engine", "", "plan a reroute by the routing engines of `LIST` in place of the configured ones, with the settings and files of the configuration")

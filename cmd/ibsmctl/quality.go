@@ -13,16 +13,17 @@ import (
 )
 
 func newRoutes(a *asker) *cobra.Command {
-	cmd := &cobra.Command{Use: "routes VERB [OPTION]...", Short: "how good the routes are", Long: `
+	cmd := &cobra.Command{Use: "routes VERB [OPTION]...", Short: "quality of the routes", Long: `
 Judges the routes in force. See ibsmctl dump routes for the routes themselves.`}
-	q := &cobra.Command{Use: "quality [OPTION]...", Short: "load of links, and what flows meet on them", Args: cli.Args(0, 0), RunE: a.asking(a.quality), Long: `
-Shows how evenly the routes between hosts use the links between switches, and how many flows
-meet on the fullest link in two patterns: in shifts each host sends to the one that is so many
-places after it in the order of LIDs, the ports of one host side by side, as in a step of
-MPI_Alltoall; in bisections halves drawn by chance send to each other. Of hosts with several ports or
-LIDs it shows how many a leaf loses with one switch above the leaves. Then it shows the shifts within rails, all rails at once, if the subnet has
-rails, and the same as of all hosts of flows within each partition. 1 flow is the best
-that a shift can be, 1.000 the best of a bisection. docs/tuning.md says what to do about it.`}
+	q := &cobra.Command{Use: "quality [OPTION]...", Short: "load of links, and flows that meet on them", Args: cli.Args(0, 0), RunE: a.asking(a.quality), Long: `
+Shows how evenly the routes between hosts use the links between switches, and the number of flows
+that meet on the fullest link in two patterns. In a shift each host sends to the host a fixed number
+of places after it in the order of LIDs, the ports of one host side by side, as in a step of
+MPI_Alltoall. In a bisection two random halves send to each other. For hosts with several ports or
+LIDs it shows how many of them a leaf loses with one switch above the leaves. Then it shows the
+shifts within rails, all rails at once, if the subnet has rails, and the same figures for flows
+within each partition. The best values are 1 flow in a shift and 1.000 in a bisection.
+docs/tuning.md has advice.`}
 	cmd.AddCommand(q)
 	return cmd
 }

@@ -19,12 +19,12 @@ func newRails(a *asker) *cobra.Command {
 Shows the rails of the subnet, and each port that is on the wrong leaf with the cable that
 corrects it. A rail is the ports of channel adapters that hold the same place in their hosts.
 Hosts and places are found from NodeDescriptions, such as host-12 mlx5_3, or from
-SystemImageGUIDs that adapters share; a unit is the leaves that the same hosts are on. The leaf
-of a rail in a unit is the one that most of its ports are on. Where names or cables follow no
-such order, the verb says so.
+SystemImageGUIDs that adapters share; a unit is a set of leaves with the same hosts. The leaf
+of a rail in a unit is the leaf with most of its ports. If names or cables follow no such order,
+the verb reports that.
 
-Two cables that are exchanged change places at the leaves. Look again after each change:
-an exchange that puts one port right can move another one.`}
+To exchange two cables, swap them at the leaves. Look again after each change: an exchange that
+corrects one port can move another port.`}
 }
 
 func (a *asker) rails(ctx context.Context, _ []string, stdout io.Writer) error {

@@ -17,30 +17,30 @@ import (
 )
 
 func newSecurity(a *asker) *cobra.Command {
-	cmd := &cobra.Command{Use: "security [VERB] [OPTION]...", Short: "how well the subnet is protected from its own hosts", RunE: a.asking(a.security), Long: `
+	cmd := &cobra.Command{Use: "security [VERB] [OPTION]...", Short: "protection of the subnet from its own hosts", RunE: a.asking(a.security), Long: `
 Reports rule by rule how well the subnet is protected from hosts whose users have root: keys,
-managers, the SA and partitions. For each rule that fails it shows at how many ports and at which,
-and what to set. docs/security.md says what each of them prevents. new, export and import make the
-file of keys_file and take it from manager to manager.
+managers, the SA and partitions. For each rule that fails it shows the number of ports, the ports,
+and the setting to change. docs/security.md explains the rules. new, export and import make the
+file of keys_file and copy it from manager to manager.
 
 Exit status: 0 all rules hold, 1 a rule fails or there is no answer.`,
 		Example: `  ibsmctl security
   ibsmctl security --json
   ibsmctl security offenders`}
-	cmd.AddCommand(&cobra.Command{Use: "offenders [OPTION]...", Short: "ports that sent what they may not send", Args: cli.Args(0, 0), RunE: a.asking(a.offenders), Long: `
-Lists the ports that sent what they may not send, the latest first: requests that the SA dropped
+	cmd.AddCommand(&cobra.Command{Use: "offenders [OPTION]...", Short: "ports that sent forbidden packets", Args: cli.Args(0, 0), RunE: a.asking(a.offenders), Long: `
+Lists the ports that sent forbidden packets, the latest first: requests that the SA dropped
 because of a wrong or missing key, a foreign SGID or their number, and packets of managers that
 only another port may send.`})
 	cmd.AddCommand(&cobra.Command{Use: "plan [OPTION]...", Short: "show what security tenants would change", Args: cli.Args(0, 0), RunE: a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
 		return a.plan(ctx, query("security", "tenants"), stdout)
 	}), Long: `
 Makes the manager discover the subnet and compute as with security tenants, and shows each Set that
-a heavy sweep would send then, and the settings that change. Nothing is written or stored. Where
-security tenants would be refused, it says why.`})
+a heavy sweep would send then, and the settings that change. Nothing is written or stored. If
+security tenants would be refused, it shows the reason.`})
 	cmd.AddCommand(&cobra.Command{Use: "rotate [OPTION]...", Short: "give all ports their next M_Keys", Args: cli.Args(0, 0), RunE: a.asking(a.rotate), Long: `
 With m_key_per_port, gives each port the M_Key of the next number, rack by rack. Links and routes
-stay as they are. ibsmctl security shows how far it has come. If the manager ends meanwhile, it or
-another one goes on with it.`})
+stay as they are. ibsmctl security shows the progress. If the manager ends meanwhile, it continues
+after its restart, or another manager does.`})
 	addSecretVerbs(cmd)
 	return cmd
 }

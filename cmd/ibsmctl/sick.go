@@ -20,19 +20,19 @@ import (
 func newSick(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "sick [OPTION]...", Short: "links whose ports count too many errors", Args: cli.Args(0, 0), RunE: a.asking(a.sick), Long: `
 Shows the links that are beyond a limit for errors, by the rules of sick_rules_file, with the port
-that receives badly and what is done about it, and the links that are out of use. With sick_links
-report, the default, no link is changed, and it says what would be done. A link is shown until it
-has been within all limits for 126 minutes, and longer each time it relapses; then it returns.
-perfmgr must be on; docs/health.md says what to do with the cable.`}
+that receives badly and the action, and the links that are out of use. With sick_links report, the
+default, no link is changed, and the action that would be taken is shown. A link is shown until it
+has been within all limits for 126 minutes, and longer after each relapse; then it returns.
+perfmgr must be on; docs/health.md has advice about the cable.`}
 }
 
 func newIsolate(a *asker) *cobra.Command {
 	var last time.Duration
-	c := &cobra.Command{Use: "isolate [OPTION]... SWITCH:PORT", Short: "have routes avoid a link that you take for sick", Args: cli.Args(1, 1),
+	c := &cobra.Command{Use: "isolate [OPTION]... SWITCH:PORT", Short: "make routes avoid a link that you suspect", Args: cli.Args(1, 1),
 		ValidArgsFunction: a.completeNodes(1), Long: `
-Has routes avoid a link between switches while there is another way, as is done about sick links.
-The link stays up and is watched. It lasts until ibsmctl links heal, or for the time of --for, also
-if the manager restarts or another one takes over. ibsmctl drain is for what you will unplug.`,
+Makes routes avoid a link between switches while there is another way, as for sick links.
+The link stays up and is watched. This lasts until ibsmctl links heal, or for the time of --for, even
+if the manager restarts or another one takes over. If you will unplug the link, use ibsmctl drain.`,
 		Example: `  ibsmctl links isolate leaf-03:7 --for 12h
   ibsmctl links heal leaf-03:7
 `}
@@ -47,12 +47,12 @@ if the manager restarts or another one takes over. ibsmctl drain is for what you
 }
 
 func newHeal(a *asker) *cobra.Command {
-	return &cobra.Command{Use: "heal [OPTION]... SWITCH:PORT", Short: "have routes use a link again that was repaired", Args: cli.Args(1, 1),
+	return &cobra.Command{Use: "heal [OPTION]... SWITCH:PORT", Short: "make routes use a repaired link again", Args: cli.Args(1, 1),
 		ValidArgsFunction: a.completeNodes(1), RunE: a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
 			return a.changeLink(ctx, "/v1/links/heal", query("port", a.names.resolve(args[0])), "routes may use", stdout)
 		}), Long: `
-Has a link return that is out of use, and forgets what was found of it and how often it relapsed.
-If it counts errors again it is found again.`}
+Returns a link to use, and forgets the findings about it and the number of its relapses.
+If it counts errors again, it is found again.`}
 }
 
 // changeLink gives an order about a link, and says what it does.

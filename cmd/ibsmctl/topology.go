@@ -30,13 +30,13 @@ var planFormats = []string{"ibsm", "topoconfig"}
 func newTopology(a *asker) *cobra.Command {
 	c := &topologyCommand{asker: a}
 	cmd := &cobra.Command{Use: "topology VERB [OPTION]... [ARGUMENT]...", Short: "compare the cables with a plan of them", Long: `
-Writes a plan of the cables, and compares cables with a plan. A difference has one line, whatever
-number of cables it concerns: cables that are exchanged or shifted by a port, a device in the place
+Writes a plan of the cables, and compares cables with a plan. A difference has one line, regardless
+of the number of cables: cables that are exchanged or shifted by a port, a device in the place
 of another one.
 
-learn writes the cables of the subnet as a plan. check compares the subnet with PLAN, or shows how
-its last heavy sweep found it to differ from the manager's topo_config_file. diff compares a file
-with another one, and needs no manager.
+learn writes the cables of the subnet as a plan. check compares the subnet with PLAN, or shows the
+differences from the manager's topo_config_file that the last heavy sweep found. diff compares two
+files, and needs no manager.
 
 PLAN is a file of learn, a topoconfig.conf of NVIDIA's UFM, or a topology of ibnetdiscover or ibsim.
 

@@ -22,17 +22,17 @@ func newWhy(a *asker) *cobra.Command {
 			return a.why(ctx, args, &ask, stdout)
 		}), ValidArgsFunction: a.completeNodes(2), Long: `
 Explains why a port is not Active or, with two ports, why the first does not reach the
-second, and what to do about it. Without arguments it lists all ports that are not Active, by
+second, and gives advice. Without arguments it lists all ports that are not Active, by
 reason.
 
-Of two ports it also shows the routing engine and, if that is one for trees, the ports by which
+For two ports it also shows the routing engine and, if that is one for trees, the ports by which
 the switches on the path could send packets to OTHER as well, on the shortest ways that the
 engine permits.
 
 If a QoS policy is in force, or with one of its options, it also shows the path that the
-host at PORT gets if it asks for the one to OTHER: SL, MTU, rate and P_Key, and the rule of
-the policy that decides, with its line. The options are what the host says when it asks;
-with --json the output is then that of the path alone.
+host at PORT gets if it asks for a path to OTHER: SL, MTU, rate and P_Key, and the rule of
+the policy that decides, with its line. The options are the host's request;
+with --json the output is then only the path.
 
 PORT is a LID (17 or 0x11), a GUID of a port or node (0x and more than four digits), a GID,
 a node name, which stands for all its ports, or NODE:PORT.

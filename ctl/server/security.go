@@ -46,7 +46,7 @@ func (s *subnet) Security() *ctl.Security {
 		s.atPorts("m_key", "agents demand an M_Key for Sets", "take Sets from any host", "set a secret m_key, the same for all managers", s.lacksMKey),
 		s.atPorts("m_key_protection_level", "agents show their attributes only with the M_Key", "show their attributes to any host", "set m_key_protection_level 2", s.lacksProtection),
 		s.portMKeys(&keys),
-		s.atPorts("m_key_lease_period", "agents drop the M_Key when no manager is left", "keep their M_Key for ever: who loses it cannot manage them", "set m_key_lease_period 60", s.lacksLease),
+		s.atPorts("m_key_lease_period", "agents drop the M_Key when no manager is left", "keep their M_Key for ever: if the M_Key is lost, these ports cannot be managed", "set m_key_lease_period 60", s.lacksLease),
 		setting("sm_key", keys.SMKey, "other managers have to know the sm_key", "any host that runs a manager with a higher priority takes the subnet over", "set a secret sm_key, the same for all managers"),
 		setting("allowed_sm_guids", keys.AllowedSMs, "only managers of the list are believed", "a manager at any port is asked for SMInfo with the M_Key", s.listManagers(&keys)),
 		setting("mirror", keys.Mirrored, "managers authenticate each other", "managers have no secret to authenticate each other: registrations are not mirrored, or by keys that any host knows", "set a secret sm_key and m_key"),
