@@ -50,10 +50,18 @@ type running struct {
 	cancel  context.CancelFunc
 	signals chan os.Signal // to the child; a signal ends the delay before a restart
 	status  int            // with which it ended for good
-	over    bool           // it has ended for good
-	ending  bool           // it is being stopped
-	next    *child         // that replaces it
+	state   childState
+	next    *child // that replaces it; nil for none
 }
+
+// childState is the state of a child, for the goroutine of run.
+type childState uint8
+
+const (
+	runs     childState = iota // or waits for a restart
+	stopping                   // it is being stopped, to be removed or replaced
+	ended                      // for good
+)
 
 // supervise runs the wanted managers until all have ended or a signal ends this process.
 func (la *launcher) supervise() int {
@@ -167,7 +175,7 @@ func (s *supervisor) reload(ctx context.Context, wanted []child, sig os.Signal) 
 		switch {
 		case at < 0:
 			s.replace(ctx, r, nil)
-		case r.ending || !r.child.same(&wanted[at]):
+		case r.state == stopping || !r.child.same(&wanted[at]):
 			s.replace(ctx, r, &wanted[at])
 		default:
 			r.signal(sig)
@@ -182,11 +190,11 @@ func (s *supervisor) reload(ctx context.Context, wanted []child, sig os.Signal) 
 // replace stops a child, and runs another in its place; nil for none.
 func (s *supervisor) replace(ctx context.Context, r *running, next *child) {
 	r.next = next
-	switch {
-	case r.over:
+	switch r.state {
+	case ended:
 		s.remove(ctx, r)
-	case !r.ending:
-		r.ending = true
+	case runs:
+		r.state = stopping
 		reason := "its port or options have changed"
 		if next == nil {
 			reason = "it is no longer configured"
@@ -208,10 +216,11 @@ func (s *supervisor) remove(ctx context.Context, r *running) {
 // hasEnded notes that a child has ended for good.
 func (s *supervisor) hasEnded(ctx context.Context, r *running) {
 	s.left--
-	r.over = true
+	was := r.state
+	r.state = ended
 	r.cancel()
 	s.status = max(s.status, r.status)
-	if r.ending && ctx.Err() == nil {
+	if was == stopping && ctx.Err() == nil {
 		s.remove(ctx, r)
 	}
 }

@@ -119,7 +119,7 @@ func (r *Registrar) take(ev Event) {
 		r.mirrored.configure(r.cfg.Mirror)
 		r.wellKnown()
 	case PrepareHandover:
-		r.handover = handover{target: ev.To}
+		r.handover.prepare(ev.To)
 	case Leave:
 		r.effects.Send = r.mirrored.reader.Leave(r.now, r.effects.Send)
 	case Restored, Forget, Follow:

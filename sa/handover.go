@@ -10,30 +10,51 @@ import (
 // changes.
 const maxDrain = time.Second
 
-// handover is the state of a handover. The target first gets all registrations. When it lacks
+// handover is a handover. The target first gets all registrations. When it lacks
 // only few changes, this manager drops the requests of clients, so that no more are
 // acknowledged; clients retry, and then the new master answers.
 type handover struct {
-	target   mad.GUID // 0 for none
-	draining bool
-	until    time.Duration // when draining ends at the latest
-	done     bool          // the target has everything, or does not accept it
+	state  handoverState
+	target mad.GUID      // not in noHandover
+	until  time.Duration // when draining ends at the latest
 }
+
+// handoverState says how far a handover is.
+type handoverState uint8
+
+const (
+	noHandover handoverState = iota
+	sending                  // the target gets the registrations
+	draining                 // it lacks few changes: requests of clients are dropped
+	complete                 // it has everything: requests are still dropped
+	gaveUp                   // it did not acknowledge the last changes in time: requests are answered again
+)
+
+// prepare begins a handover; target 0 cancels it.
+func (h *handover) prepare(target mad.GUID) {
+	*h = handover{}
+	if target != 0 {
+		h.state, h.target = sending, target
+	}
+}
+
+// drops reports whether requests of clients are dropped.
+func (h *handover) drops() bool { return h.state == draining || h.state == complete }
 
 // handOver begins and ends draining, and reports when the target has everything.
 func (r *Registrar) handOver() {
 	h := &r.handover
-	if h.target == 0 || h.done || r.view == nil {
+	if h.state != sending && h.state != draining || r.view == nil {
 		return
 	}
 	all, nearly := r.mirrored.source.Progress(h.target)
 	switch {
 	case all:
-		h.draining, h.done = true, true
+		h.state = complete
 		r.effects.Complete = h.target
-	case h.draining && h.until <= r.now:
-		h.draining, h.done = false, true
-	case nearly && !h.draining:
-		h.draining, h.until = true, r.now+maxDrain
+	case h.state == draining && h.until <= r.now:
+		h.state = gaveUp
+	case h.state == sending && nearly:
+		h.state, h.until = draining, r.now+maxDrain
 	}
 }

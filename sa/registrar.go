@@ -212,7 +212,7 @@ func (r *Registrar) Deadline() (at time.Duration, ok bool) {
 	earlier(r.pending.deadline())
 	earlier(r.reports.deadline(r.now))
 	earlier(r.mirrored.deadline())
-	earlier(r.handover.until, r.handover.draining && !r.handover.done)
+	earlier(r.handover.until, r.handover.state == draining)
 	return at, ok
 }
 

@@ -76,7 +76,7 @@ func (r *Registrar) receive(in *mad.Datagram, came time.Duration) {
 		return
 	}
 	var out mad.Datagram
-	if r.handover.draining {
+	if r.handover.drops() {
 		r.stats.Drop(DropHandingOver)
 		return
 	}

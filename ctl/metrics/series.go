@@ -26,14 +26,22 @@ type series struct {
 	out     io.Writer
 	enc     expfmt.Encoder // writes to buf
 	buf     bytes.Buffer
-	text    bool // the format has lines
-	open    bool // it is OpenMetrics: a number has a point or an exponent
+	format  format
 	err     error
 	family  dto.MetricFamily
 	begun   bool // the family has been begun to be written
 	labels  [maxLabels]string
 	samples [batch]sample
 }
+
+// format is how samples are written.
+type format uint8
+
+const (
+	protobuf    format = iota // messages
+	text                      // lines
+	openMetrics               // lines; a number has a point or an exponent
+)
 
 // portLabels are the labels of a port but its number: the GUID, and the name of its node. In lines head is before the number, and
 // tail behind it.
@@ -58,12 +66,15 @@ type sample struct {
 	values [maxLabels]string
 }
 
-func newSeries(out io.Writer, format expfmt.Format) *series {
+func newSeries(out io.Writer, asked expfmt.Format) *series {
 	s := &series{out: out}
-	s.enc = expfmt.NewEncoder(&s.buf, format)
-	t := format.FormatType()
-	s.open = t == expfmt.TypeOpenMetrics
-	s.text = s.open || t == expfmt.TypeTextPlain
+	s.enc = expfmt.NewEncoder(&s.buf, asked)
+	switch asked.FormatType() {
+	case expfmt.TypeTextPlain:
+		s.format = text
+	case expfmt.TypeOpenMetrics:
+		s.format = openMetrics
+	}
 	s.family.Metric = make([]*dto.Metric, 0, batch)
 	for i := range s.samples {
 		x := &s.samples[i]
@@ -106,7 +117,7 @@ func (s *series) begin(typ dto.MetricType, name, help string, labels []string) {
 // add adds a sample to the family, with a finite value and one for each label, and reports whether
 // there is anybody to write for.
 func (s *series) add(value float64, labels ...string) bool {
-	if s.text {
+	if s.format != protobuf {
 		b := append(s.line(), '{')
 		for i, l := range labels {
 			if i > 0 {
@@ -129,7 +140,7 @@ func (s *series) add(value float64, labels ...string) bool {
 
 // addPort is add for a port.
 func (s *series) addPort(value float64, l *portLabels, num uint8) bool {
-	if !s.text {
+	if s.format == protobuf {
 		return s.add(value, l.guid, strconv.Itoa(int(num)), l.name)
 	}
 	b := append(s.line(), l.head...)
@@ -146,8 +157,8 @@ func (s *series) line() []byte {
 		s.family.Metric = append(s.family.Metric, &s.samples[0].metric)
 		s.err = s.enc.Encode(&s.family)
 		s.family.Metric = s.family.Metric[:0]
-		if text := s.buf.Bytes(); s.err == nil {
-			s.buf.Truncate(bytes.LastIndexByte(text[:len(text)-1], '\n') + 1)
+		if b := s.buf.Bytes(); s.err == nil {
+			s.buf.Truncate(bytes.LastIndexByte(b[:len(b)-1], '\n') + 1)
 		}
 	}
 	return append(s.buf.AvailableBuffer(), *s.family.Name...)
@@ -157,12 +168,12 @@ func (s *series) line() []byte {
 func (s *series) print(b []byte, value float64) bool {
 	if value >= 0 && value < 1<<53 && value == math.Trunc(value) {
 		b = strconv.AppendUint(b, uint64(value), 10)
-		if s.open {
+		if s.format == openMetrics {
 			b = append(b, ".0"...)
 		}
 	} else {
 		from := len(b)
-		if b = strconv.AppendFloat(b, value, 'g', -1, 64); s.open && !bytes.ContainsAny(b[from:], "e.") {
+		if b = strconv.AppendFloat(b, value, 'g', -1, 64); s.format == openMetrics && !bytes.ContainsAny(b[from:], "e.") {
 			b = append(b, ".0"...)
 		}
 	}

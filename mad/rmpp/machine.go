@@ -20,7 +20,7 @@ type Machine struct {
 	peers     map[mad.LID]int     // transfers under way with each
 	timers    heap                // active transfers
 	ready     queue[*transfer]    // senders that have segments to send
-	lingering queue[*transfer]    // by due: one time for all
+	lingering queue[*transfer]    // lingering or forgotten, by due: one time for all
 	control   queue[mad.Datagram] // ACKs and aborts to send
 	free      []*transfer
 	bytes     int
@@ -220,11 +220,13 @@ func (m *Machine) end(now time.Duration, t *transfer, s Status) Ended {
 		if m.lingering.len() >= m.cfg.MaxTransfers {
 			m.forgetOldest()
 		}
-		t.state, t.due, t.lingers = lingering, now+m.cfg.Linger, true
+		t.state, t.due = lingering, now+m.cfg.Linger
 		m.lingering.push(t)
 		return e
 	}
-	m.forget(t)
+	t.state = gone
+	delete(m.transfers, t.key)
+	m.release(t)
 	return e
 }
 
@@ -238,24 +240,16 @@ func (t *transfer) isRequest() bool { return t.key.sending && !t.key.method.IsRe
 // forgetOldest makes an end of the transfer that has lingered longest.
 func (m *Machine) forgetOldest() {
 	t := m.lingering.pop()
-	t.lingers = false
 	if t.state == lingering {
-		m.forget(t)
-	} else {
-		m.release(t)
+		delete(m.transfers, t.key)
 	}
-}
-
-// forget makes a transfer unknown.
-func (m *Machine) forget(t *transfer) {
 	t.state = gone
-	delete(m.transfers, t.key)
 	m.release(t)
 }
 
 // release keeps a transfer for another use once no queue has it.
 func (m *Machine) release(t *transfer) {
-	if t.state == gone && !t.queued && !t.lingers {
+	if t.state == gone && !t.queued {
 		*t = transfer{}
 		m.free = append(m.free, t)
 	}

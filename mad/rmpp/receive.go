@@ -80,7 +80,8 @@ func (m *Machine) endRequest(now time.Duration, k key) {
 	if t.state == active {
 		m.end(now, t, StatusNormal)
 	}
-	m.forget(t) // it gives no turn any more
+	t.state = forgotten // it gives no turn any more
+	delete(m.transfers, k)
 }
 
 // fits says what is wrong with the lengths of a segment. The segment has not arrived

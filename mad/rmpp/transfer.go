@@ -36,21 +36,21 @@ type state uint8
 const (
 	active    state = 1
 	lingering state = 2 // over, but known
-	gone      state = 3 // but still in a queue
+	forgotten state = 3 // not known any more, but still in Machine.lingering
+	gone      state = 4 // neither; perhaps still in Machine.ready
 )
 
 // transfer is one message on its way, out or in.
 type transfer struct {
-	key     key
-	addr    mad.Addr
-	head    mad.Packet // the first segment
-	data    []byte
-	state   state
-	queued  bool          // in Machine.ready
-	lingers bool          // in Machine.lingering
-	ends    time.Duration // when it has taken too long
-	due     time.Duration // when something must happen; in the heap by this
-	index   int           // in the heap, -1 when not there
+	key    key
+	addr   mad.Addr
+	head   mad.Packet // the first segment
+	data   []byte
+	state  state
+	queued bool          // in Machine.ready
+	ends   time.Duration // when it has taken too long
+	due    time.Duration // when something must happen; in the heap by this
+	index  int           // in the heap, -1 when not there
 
 	window uint32 // last segment that may be sent
 	have   uint32 // last segment up to which all have arrived

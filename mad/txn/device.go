@@ -13,10 +13,9 @@ const (
 	// while the agent handles the first. With as many requests to devices that are not known
 	// yet, no agent has more to take than from OpenSM, which has four on the wire.
 	perDevice = 2
-	// perSilent replaces it for a device that has left a request unanswered in all attempts, unless
-	// it is slow and has answered another one meanwhile: then nobody is there who would be kept
+	// perUnresponsive replaces it for an unresponsive device: nobody is there who would be kept
 	// from answering, or the device does not answer such requests.
-	perSilent = 32
+	perUnresponsive = 32
 	// slowPart is the part of the time-out after which an answer is that of a slow device. Such
 	// a device is sent one request at a time: a second one would wait for the first, and what
 	// waits for longer than a time-out is sent again and has to be answered twice.
@@ -31,27 +30,41 @@ const (
 // device is what the agent at the end of a route has to take. Device 0 stands for all that are
 // not known.
 type device struct {
-	active int  // requests that wait for the window or an answer
-	silent bool // the last request that ended was not answered, though there was time
-	slow   bool
-	rtt    time.Duration // recent round trips; 0 as long as none was long
+	active int // requests that wait for the window or an answer
+	speed  speed
+	rtt    time.Duration // recent round trips of a slow one, else 0
 	heard  time.Duration // when it last answered
 	parked list
 }
 
+// speed is how fast a device answers.
+type speed uint8
+
+const (
+	quick        speed = iota // or not known
+	slow                      // it has recently taken more than slowPart of the time-out
+	unresponsive              // the last request that ended was not answered, though there was time
+)
+
 // answered takes a round trip of the device.
 func (d *device) answered(now, rtt, timeout time.Duration) {
-	d.heard, d.silent = now, false
-	if rtt < timeout/slowPart && d.rtt == 0 {
-		return
-	}
+	d.heard = now
 	if rtt > d.rtt {
 		d.rtt = rtt
 	} else {
 		d.rtt -= (d.rtt - rtt) / 8
 	}
-	if d.slow = d.rtt >= timeout/slowPart; !d.slow {
-		d.rtt = 0
+	d.speed = slow
+	if d.rtt < timeout/slowPart {
+		d.speed, d.rtt = quick, 0
+	}
+}
+
+// unanswered takes the end of a request without an answer. A slow device that has answered
+// another one since it was sent had no time.
+func (d *device) unanswered(firstSent time.Duration) {
+	if d.speed != slow || d.heard < firstSent {
+		d.speed, d.rtt = unresponsive, 0
 	}
 }
 
@@ -89,7 +102,7 @@ func (t *Table) deviceOf(r *Request) int32 {
 	case !r.limited():
 		return -1
 	case r.Unknown:
-		if i, known := t.byRoute.find(&r.Route); known && t.devices[i].slow {
+		if i, known := t.byRoute.find(&r.Route); known && t.devices[i].speed == slow {
 			return i
 		}
 		return 0
@@ -152,10 +165,10 @@ func (m *routes) add(r *mad.Route, i int32) {
 
 // mayTake reports whether a device can be sent one more request.
 func (t *Table) mayTake(d *device) bool {
-	switch {
-	case d.silent && d != &t.devices[0]:
-		return d.active < max(perSilent, t.cfg.PerDevice)
-	case d.slow:
+	switch d.speed {
+	case unresponsive:
+		return d.active < max(perUnresponsive, t.cfg.PerDevice)
+	case slow:
 		return d.active < 1
 	}
 	return d.active < t.cfg.PerDevice
@@ -184,7 +197,7 @@ func (t *Table) leave(s *slot) {
 
 // patience is how long an attempt counts in the window: what has no answer by then has most
 // likely been dropped, or nobody is there. It is far above a round trip, but not so long that
-// silent devices delay others for a time-out.
+// unresponsive devices delay others for a time-out.
 func (t *Table) patience() time.Duration {
 	if !t.directed {
 		return t.cfg.Timeout
@@ -192,7 +205,7 @@ func (t *Table) patience() time.Duration {
 	return min(max(leastPatience, min(4*t.rtt, t.cfg.Timeout/4)), t.cfg.Timeout)
 }
 
-// age takes attempts from the window that have waited for longer than patience, so that silent
+// age takes attempts from the window that have waited for longer than patience, so that unresponsive
 // devices do not hold up others; and requests to unknown devices from their limit.
 func (t *Table) age(now time.Duration) {
 	for t.directed && t.sent.n > 0 {

@@ -65,8 +65,8 @@ func TestUnknownDevices(t *testing.T) {
 	}
 }
 
-// Silent devices are in the window no longer than patience, and their retries use half of it.
-func TestSilentDevices(t *testing.T) {
+// Unresponsive devices are in the window no longer than patience, and their retries use half of it.
+func TestUnresponsiveDevices(t *testing.T) {
 	const window = 8
 	tab := New(Config{MaxWindow: window})
 	for port := range uint8(3 * window) {
@@ -88,7 +88,7 @@ func TestSilentDevices(t *testing.T) {
 
 // A device that has left a request unanswered in all attempts does not keep what else is for it
 // for a time-out each.
-func TestSilentDevice(t *testing.T) {
+func TestUnresponsiveDevice(t *testing.T) {
 	tab := New(Config{Retries: -1})
 	for range 20 {
 		tab.Submit(request(1))
@@ -110,7 +110,7 @@ func TestSilentDevice(t *testing.T) {
 
 // A device that answers late gets one request at a time, which is sent again only when twice the
 // time has passed that it takes; also by a request that does not know it. When it answers quickly
-// again, it is like others; when it falls silent, requests to it wait no longer than others do.
+// again, it is like others; when it is unresponsive, requests to it wait no longer than others do.
 func TestSlowDevice(t *testing.T) {
 	tab := New(Config{})
 	first := submit(t, tab, 0, to(2, 1), to(2, 1))
@@ -159,7 +159,7 @@ func TestSlowDevice(t *testing.T) {
 	submit(t, tab, now, to(2, 1))
 	tab.Expire(now+200*ms, nil)
 	if again := tab.Output(now+200*ms, nil); len(again) != 1 {
-		t.Errorf("%d sent again to a device that has fallen silent", len(again))
+		t.Errorf("%d sent again to an unresponsive device", len(again))
 	}
 }
 

@@ -75,7 +75,7 @@ func (m *model) sent(now time.Duration, d *mad.Datagram) {
 	switch {
 	case r.device == deviceUnknown || r.device == deviceByLID || r.device == deviceExempt:
 	case m.dead[r.device]:
-		most = perSilent
+		most = perUnresponsive
 	default:
 		most = m.cfg.PerDevice
 	}
@@ -84,7 +84,7 @@ func (m *model) sent(now time.Duration, d *mad.Datagram) {
 	}
 	limit := 2 * m.cfg.PerDevice // the device that they are for has a limit of its own while it is slow
 	if m.dead[deviceUnknown] {
-		limit += perSilent
+		limit += perUnresponsive
 	}
 	if all, unknown := m.counts(now); r.device != deviceExempt && all > m.cfg.MaxWindow || unknown > limit {
 		m.t.Fatalf("%d in the window, %d to unknown devices", all, unknown)

@@ -104,7 +104,11 @@ func (s *Session) wrong(text, name string) {
 	s.describe(s.find(name))
 }
 
-func (s *Session) quit([]string) { s.left = !s.local }
+func (s *Session) quit([]string) {
+	if !s.local {
+		s.state = left
+	}
+}
 
 func (s *Session) logLevel(args []string) {
 	if len(args) == 0 {

@@ -386,7 +386,7 @@ func FuzzSession(f *testing.F) {
 				return
 			default:
 				more, err := s.Line(line)
-				if err != nil || more == (len(split(line)) > 0 && split(line)[0] == "quit" && !s.looping) {
+				if err != nil || more == (len(split(line)) > 0 && split(line)[0] == "quit" && s.state != looping) {
 					t.Fatalf("%q: %v, %v", line, more, err)
 				}
 				if !more {

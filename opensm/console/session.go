@@ -21,9 +21,17 @@ type Session struct {
 	commands []command
 	out      *bufio.Writer
 	local    bool
-	looping  bool // status loop is under way
-	left     bool // the client said quit
+	state    sessionState
 }
+
+// sessionState says what a Session does with the next line.
+type sessionState uint8
+
+const (
+	prompting sessionState = iota // it is a command
+	looping                       // status loop is under way, which the line can end
+	left                          // the client said quit: there is none
+)
 
 // New returns a Session that writes to w. A local one is at the terminal that the
 // manager was started from; its client cannot quit.
@@ -39,12 +47,12 @@ func (s *Session) Greet() error { return s.prompt() }
 func (s *Session) Line(line string) (more bool, err error) {
 	words := split(line)
 	switch {
-	case s.looping:
+	case s.state == looping:
 		s.loop(words)
 	case len(words) > 0:
 		s.command(words)
 	}
-	if s.left {
+	if s.state == left {
 		return false, s.out.Flush()
 	}
 	return true, s.prompt()
@@ -58,7 +66,7 @@ func (s *Session) TooLong() error {
 
 // prompt ends an answer.
 func (s *Session) prompt() error {
-	if !s.looping {
+	if s.state != looping {
 		s.out.WriteString(Prompt)
 	}
 	return s.out.Flush()
@@ -66,7 +74,7 @@ func (s *Session) prompt() error {
 
 // Tick repeats the status while the client wants it so: to be called every LoopEvery.
 func (s *Session) Tick() error {
-	if s.looping {
+	if s.state == looping {
 		s.printStatus()
 	}
 	return s.out.Flush()
@@ -74,10 +82,11 @@ func (s *Session) Tick() error {
 
 // loop takes a line while the status is repeated.
 func (s *Session) loop(words []string) {
-	if len(words) > 0 && words[0] == "q" {
-		s.looping = false
-	}
-	if s.looping && len(words) > 0 {
+	switch {
+	case len(words) == 0:
+	case words[0] == "q":
+		s.state = prompting
+	default:
 		s.loopHint()
 	}
 }

@@ -15,10 +15,10 @@ func (s *Session) status(args []string) {
 	}
 	if len(args) > 0 {
 		s.printf("Looping on status command...\n")
-		s.looping = true
+		s.state = looping
 	}
 	s.printStatus()
-	if s.looping {
+	if s.state == looping {
 		s.loopHint()
 	}
 }

@@ -217,19 +217,26 @@ func (s *Source) accept(now time.Duration, d *mad.Datagram, from mad.GUID, q *qu
 		s.floor = s.issued
 	}
 	s.stats.Questions++
-	p.guid, p.asked, p.session, p.version, p.heard, p.owed = from, q.number, session, q.understood, now, true
-	if !p.sending {
-		p.addr, p.high, p.has = d.Addr, uint32(d.Packet.TID()>>32), q.has
+	p.guid, p.asked, p.session, p.version, p.heard = from, q.number, session, q.understood, now
+	if p.sends() {
+		p.state = sendingOwed
+		return
 	}
+	p.state = owed
+	p.addr, p.high, p.has = d.Addr, uint32(d.Packet.TID()>>32), q.has
 }
 
 // ended takes the end of an answer.
 func (s *Source) ended(now time.Duration, e *rmpp.Ended) {
 	p := s.standbys[e.LID]
-	if p == nil || !p.sending || p.tid != e.Head.TID() {
+	if p == nil || !p.sends() || p.tid != e.Head.TID() {
 		return
 	}
-	p.sending = false
+	if p.state == sendingOwed {
+		p.state = owed
+	} else {
+		p.state = idle
+	}
 	if e.Status != rmpp.StatusNormal {
 		s.stats.Failed++
 		p.next = now + setback

@@ -72,15 +72,27 @@ type standby struct {
 	has     position // as far as is known here
 	version uint8    // the latest registry.Version that both understand
 	heard   time.Duration
-	owed    bool          // it has asked and has no answer yet
+	state   standbyState
 	next    time.Duration // when it may get the next unasked answer
-	sending bool
-	sent    *session // of the answer that is being sent, or was sent last
-	tid     mad.TID  // of that answer
-	will    position // of the standby when it has arrived
-	lacks   bool     // the standby is behind
+	sent    *session      // of the answer that is being sent, or was sent last
+	tid     mad.TID       // of that answer
+	will    position      // of the standby when it has arrived
+	lacks   bool          // the standby is behind
 	since   time.Duration
 }
+
+// standbyState says whether a standby is being sent an answer, and whether it is owed one.
+type standbyState uint8
+
+const (
+	idle        standbyState = iota
+	owed                     // it has asked
+	sending                  // it is being sent an answer
+	sendingOwed              // and has asked again meanwhile
+)
+
+// sends reports whether the standby is being sent an answer.
+func (p *standby) sends() bool { return p.state == sending || p.state == sendingOwed }
 
 // Standby is the progress of a standby.
 type Standby struct {
@@ -157,7 +169,7 @@ func (s *Source) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 	}
 	for _, lid := range slices.Sorted(maps.Keys(s.standbys)) {
 		p := s.standbys[lid]
-		if !p.sending && p.heard+lease <= now {
+		if !p.sends() && p.heard+lease <= now {
 			s.forget(lid)
 			continue
 		}
@@ -213,13 +225,13 @@ func (s *Source) Progress(guid mad.GUID) (all, nearly bool) {
 
 // due is when a standby gets the next answer; false if there is none to send.
 func (s *Source) due(p *standby) (time.Duration, bool) {
-	switch {
-	case p.sending || !p.owed && !s.lacks(p):
-		return 0, false
-	case p.owed:
+	switch p.state {
+	case idle:
+		return p.next, s.lacks(p)
+	case owed:
 		return 0, true
 	}
-	return p.next, true
+	return 0, false
 }
 
 // Deadline is when the caller must call Output even without an event; false for never.
@@ -236,7 +248,7 @@ func (s *Source) Deadline() (at time.Duration, ok bool) {
 		if t, is := s.due(p); is {
 			due = min(due, t)
 		}
-		if !p.sending && (!ok || due < at) {
+		if !p.sends() && (!ok || due < at) {
 			at, ok = due, true
 		}
 	}
@@ -262,8 +274,7 @@ func (s *Source) answer(now time.Duration, p *standby) {
 	}
 	s.tid++
 	p.tid = mad.TID(p.high)<<32 | mad.TID(s.tid)
-	p.will, p.owed = a.now, false
-	p.sent = p.session
+	p.will, p.sent = a.now, p.session
 	s.sealed++
 	d := mad.Datagram{Addr: p.addr}
 	var message []byte
@@ -276,11 +287,11 @@ func (s *Source) answer(now time.Duration, p *standby) {
 	}
 	if err := s.transfers.Send(now, &d, message); err != nil {
 		s.stats.Full++
-		p.next = now + setback
+		p.state, p.next = idle, now+setback
 		return
 	}
 	s.stats.Answers++
-	p.sending = true
+	p.state = sending
 }
 
 // Stats is a copy of the counters.

@@ -74,7 +74,7 @@ func (f *Finder) decideRoute(d *Decision, src, dst topo.PortIdx, dlid mad.LID) {
 		return
 	}
 	for range maxHops {
-		if w.done {
+		if w.state != underWay {
 			break
 		}
 		at := w.at
@@ -84,7 +84,7 @@ func (f *Finder) decideRoute(d *Decision, src, dst topo.PortIdx, dlid mad.LID) {
 			return
 		}
 	}
-	if !w.ok {
+	if w.state != arrived {
 		d.Refusal = NoRoute
 	}
 }

@@ -68,7 +68,7 @@ func (f *Finder) try(q *query, src, dst topo.PortIdx, slid, dlid mad.LID, out *s
 		return false
 	}
 	there, back := f.walkBoth(src, dst, slid, dlid)
-	if !there.ok {
+	if there.state != arrived {
 		return false
 	}
 	rates := known[f.ends[src].caps] & known[f.ends[dst].caps]
@@ -78,7 +78,7 @@ func (f *Finder) try(q *query, src, dst topo.PortIdx, slid, dlid mad.LID, out *s
 		return false
 	}
 	reversible := false
-	if back.ok {
+	if back.state == arrived {
 		_, reversible = f.terms(q, f.routed(q, q.back, dlid, slid), &back, rates)
 	}
 	if q.comps.Has(sarec.PathReversible) && q.want.Reversible() && !reversible {

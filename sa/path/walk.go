@@ -16,15 +16,31 @@ type walk struct {
 	have  limits // of the way so far
 	drops uint16 // SLs that are not known to pass it, by bit
 	hops  uint8
-	done  bool
-	ok    bool // it has arrived
+	state walkState
+}
+
+// walkState says whether a packet has come to its end.
+type walkState uint8
+
+const (
+	underWay walkState = iota
+	arrived
+	lost // at another port, at no port, or where a switch does not forward it
+)
+
+// end ends the walk where no switch forwards the packet.
+func (w *walk) end(atDestination bool) {
+	w.state = lost
+	if atDestination {
+		w.state = arrived
+	}
 }
 
 // start puts a packet for dlid, one of dst's, on the wire at src.
 func (f *Finder) start(src, dst topo.PortIdx, dlid mad.LID) walk {
 	w := walk{dst: dst, dlid: dlid, at: f.hops[src], have: f.ends[src].own, drops: f.ends[src].drops}
 	if src == dst {
-		w.done, w.ok = true, true
+		w.state = arrived
 	}
 	return w
 }
@@ -34,12 +50,12 @@ func (f *Finder) step(w *walk) {
 	w.have = w.have.and(w.at.link)
 	w.hops++
 	if w.at.to < 0 {
-		w.done, w.ok = true, w.at.to == toPort(w.dst)
+		w.end(w.at.to == toPort(w.dst))
 		return
 	}
 	sw := &f.switches[w.at.to]
 	if int(w.dlid) >= len(sw.lft) {
-		w.done = true
+		w.state = lost
 		return
 	}
 	egress := sw.lft[w.dlid]
@@ -49,9 +65,9 @@ func (f *Finder) step(w *walk) {
 	switch {
 	case egress == 0:
 		w.have = w.have.and(f.ends[w.dst].own)
-		w.done, w.ok = true, sw.first == w.dst
+		w.end(sw.first == w.dst)
 	case egress > sw.ports:
-		w.done = true
+		w.state = lost
 	default:
 		w.at = f.hops[sw.first+topo.PortIdx(egress)]
 	}
@@ -62,13 +78,13 @@ func (f *Finder) step(w *walk) {
 func (f *Finder) walkBoth(src, dst topo.PortIdx, slid, dlid mad.LID) (there, back walk) {
 	there, back = f.start(src, dst, dlid), f.start(dst, src, slid)
 	for range maxHops {
-		if !there.done {
+		if there.state == underWay {
 			f.step(&there)
 		}
-		if !back.done {
+		if back.state == underWay {
 			f.step(&back)
 		}
-		if there.done && back.done {
+		if there.state != underWay && back.state != underWay {
 			break
 		}
 	}

@@ -1,0 +1,109 @@
+package daemon
+
+import (
+	"cmp"
+	"strings"
+
+	"ibsm/conf"
+	"ibsm/conf/diag"
+	"ibsm/ctl"
+	"ibsm/partitions"
+	"ibsm/view"
+)
+
+// Reload reads the configuration and the partition file again. A file with an error changes
+// nothing. In either case a heavy sweep follows: an operator who sends OpenSM a SIGHUP may
+// want only that. A master that used the policy of the previous master uses its own files
+// again.
+func (c *configuration) Reload() *ctl.Reloaded { return c.reload(true) }
+
+// reread is the content of the files after a reload.
+type reread struct {
+	config     *conf.Loaded // the previous one if err is not nil
+	changed    []string
+	report     conf.Report
+	err        error
+	partitions partitions.Input
+	qos        qosRead
+	routes     []view.PrefixRoute
+	engines    engineRead
+	modules    moduleLog
+	rules      sickRules
+	seed       portSeed
+}
+
+func (c *configuration) readAgain(was *inForce) (r reread) {
+	r.config, r.changed, r.report, r.err = was.own.Reread(Environment)
+	var err error
+	if r.seed, err = c.seedAgain(was.seed, was.seed.path); err != nil { // as with an error in keys_file
+		r.report = append(r.report, conf.Finding{Error: diag.Error{Position: diag.Position{File: was.seed.path}, Text: err.Error()}, Severity: conf.Refusal})
+		r.config, r.changed, r.err = was.own, nil, err
+	}
+	r.partitions = readPartitions(r.config, was.port)
+	r.qos = readQoS(r.config)
+	r.routes = c.readRoutes(r.config)
+	r.engines = readPortGroups(r.config.Config)
+	policy := cmp.Or(was.qos, &qosSelected{}).reload(r.qos, r.engines.files.portGroups())
+	r.engines.read(r.config.Config, enginesToRead(r.config.Config), policy.groups())
+	r.modules = readModuleLog(r.config)
+	r.rules = readSickRules(r.config)
+	return r
+}
+
+// reload is Reload; own says whether this manager's own files take precedence over the policy of
+// the previous master.
+func (c *configuration) reload(own bool) *ctl.Reloaded {
+	for {
+		was := c.current.Load()
+		read := c.readAgain(was)
+		var found []ctl.Finding
+		if !c.swap(was, func(next *inForce) { found = c.take(next, &read, own) }) {
+			continue
+		}
+		return &ctl.Reloaded{File: read.config.ConfigFile, Refused: read.err != nil, Changed: append([]string{}, read.changed...), Findings: found}
+	}
+}
+
+// take puts the reloaded files into force, and sends them to the manager.
+func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Finding {
+	logReport(c.logger, read.report)
+	c.keepPlan(next, read)
+	switch {
+	case read.err != nil:
+		c.logger.Error("the configuration is unchanged: its file has errors or cannot be read", "file", next.own.ConfigFile)
+	case read.config.ConfigFile == "":
+		c.logger.Info("no configuration file to reload")
+	default:
+		next.own = read.config
+		c.kept.keepConfiguration(next.own)
+		c.setLog(next.own, read.changed)
+		c.logger.Info("configuration reloaded", "file", next.own.ConfigFile, "changed", strings.Join(read.changed, ","))
+	}
+	next.routes, next.seed = read.routes, read.seed
+	c.setModules(read.modules)
+	rules := c.useRules(read.rules)
+	c.takeEngineFiles(next, &read.engines)
+	found := append(append(findings(read.report), read.engines.found...), rules...)
+	if next.partitions != nil {
+		chosen := next.partitions.Reload(read.partitions, false)
+		c.setPartitions(next, &chosen)
+		policy := next.qos.reload(read.qos, next.files.portGroups()) // of the files that are in force now
+		c.setQoS(next, policy)
+		found = append(append(found, partitionFindings(&chosen)...), qosFindings(policy)...)
+	}
+	if own && read.err == nil && len(read.engines.errors) == 0 {
+		c.useOwnFiles(next)
+	}
+	c.compare(next)
+	c.send(next)
+	return found
+}
+
+// findings are those of a report for the control socket.
+func findings(report conf.Report) []ctl.Finding {
+	list := []ctl.Finding{}
+	for _, f := range report {
+		list = append(list, ctl.Finding{File: f.File, Line: f.Line, Column: f.Col, Severity: f.Severity.String(), Key: f.Key, Text: f.Text})
+	}
+	return list
+}
