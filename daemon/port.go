@@ -7,15 +7,14 @@ import (
 	"time"
 
 	"ibsm/mad"
-	"ibsm/mad/txn"
 	"ibsm/mad/umad"
 	"ibsm/manager"
 )
 
 // Port is an open port that a subnet manager can run at.
 type Port struct {
-	SMI  txn.Port // QP0, or both queue pairs where GSI is nil
-	GSI  txn.Port // QP1
+	SMI  mad.Port // QP0, or both queue pairs where GSI is nil
+	GSI  mad.Port // QP1
 	GUID mad.GUID // of the port
 	Name string   // for the log
 	// SetIsSM sets or clears the capability IsSM of the port.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ibsm/mad"
-	"ibsm/mad/txn"
+	"ibsm/mad/smi"
 	"ibsm/registry"
 	"ibsm/sa"
 	"ibsm/store"
@@ -53,7 +53,7 @@ func TestSendFails(t *testing.T) {
 		if ending {
 			cancel()
 		}
-		l := &loop{engine: txn.NewEngine(port)}
+		l := &loop{qp0: smi.New(port)}
 		l.act(ctx, Send{make([]mad.Datagram, 1)})
 		if l.done == ending || (l.err != nil) == ending || !ending && !errors.Is(l.err, errPortClosed) {
 			t.Errorf("ending %t: done %t, %v", ending, l.done, l.err)

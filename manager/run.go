@@ -10,8 +10,8 @@ import (
 
 	"ibsm/congestioncontrol"
 	"ibsm/mad"
+	"ibsm/mad/smi"
 	"ibsm/mad/smp"
-	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
 	"ibsm/perf"
 	"ibsm/priority"
@@ -24,7 +24,7 @@ import (
 type loop struct {
 	shell     *Shell
 	core      *Core
-	engine    *txn.Engine
+	qp0       *smi.Port
 	registrar *registrar
 	counters  *perf.Reader
 	congested *congestioncontrol.Writer
@@ -64,12 +64,12 @@ func (l *loop) run(ctx context.Context) error {
 			leave, ev = nil, Leave{}
 		case <-timer.C:
 			ev = TimePassed{}
-		case <-l.engine.Ready():
+		case <-l.qp0.Ready():
 			if l.shell.View() != nil {
 				priority.Yield() // to those who answer
 			}
 			var err error
-			if batch, err = l.engine.Receive(batch); err != nil {
+			if batch, err = l.qp0.Receive(batch); err != nil {
 				return err
 			}
 			l.catchUp(ctx)
@@ -158,7 +158,7 @@ func (l *loop) give(ctx context.Context, ev Event) {
 		l.act(ctx, a)
 	}
 	stats := l.core.Stats()
-	stats.QueueFull = l.engine.Dropped()
+	stats.QueueFull = l.qp0.Dropped()
 	l.shell.mu.Lock()
 	l.shell.stats = stats
 	l.shell.mu.Unlock()
@@ -173,7 +173,7 @@ func (l *loop) compute(task func()) { l.tasks.Go(func() { priority.Compute(task)
 func (l *loop) act(ctx context.Context, a Action) {
 	switch a := a.(type) {
 	case Send:
-		if err := l.engine.Send(a.Datagrams); err != nil && ctx.Err() == nil {
+		if err := l.qp0.Send(a.Datagrams); err != nil && ctx.Err() == nil {
 			l.done, l.err = true, err
 		}
 	case Compute:

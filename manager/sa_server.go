@@ -10,7 +10,6 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/gsi"
 	"ibsm/mad/rmpp"
-	"ibsm/mad/txn"
 	"ibsm/perf"
 	"ibsm/priority"
 	"ibsm/registry"
@@ -76,7 +75,7 @@ type saPort struct {
 
 // newSAPort returns the QP1 of a port; counters takes the answers about counters, congested those of
 // congestion control, and plainPeers is rmpp.Config's.
-func newSAPort(port txn.Port, s *saServer, inbox *inbox, counters *perf.Reader, congested *congestioncontrol.Writer, plainPeers bool) *saPort {
+func newSAPort(port mad.Port, s *saServer, inbox *inbox, counters *perf.Reader, congested *congestioncontrol.Writer, plainPeers bool) *saPort {
 	p := &saPort{sa: s, opened: time.Now(), replies: &replyQueue{wake: make(chan struct{}, 1)}, inbox: inbox}
 	p.Port = gsi.New(port, gsi.Users{
 		SARequest: p.takeRequests,

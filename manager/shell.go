@@ -12,7 +12,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/gsi"
 	"ibsm/mad/rmpp"
-	"ibsm/mad/txn"
+	"ibsm/mad/smi"
 	"ibsm/perf"
 	"ibsm/registry"
 	"ibsm/sa"
@@ -33,8 +33,8 @@ import (
 // The core itself runs in the goroutine of Run.
 type Shell struct {
 	Config Config
-	Port   txn.Port // of QP0, or of both queue pairs; Run closes it
-	GSI    txn.Port // of QP1 where it has a port of its own, else nil; Run closes it
+	Port   mad.Port // of QP0, or of both queue pairs; Run closes it
+	GSI    mad.Port // of QP1 where it has a port of its own, else nil; Run closes it
 	// PlainPeers is set where clients of the SA may know no RMPP, as ibsim's: such a one
 	// gets the first packet of a table, once.
 	PlainPeers bool
@@ -172,11 +172,11 @@ func (s *Shell) Run(until context.Context) error {
 	s.counters.Store(counters)
 	tasks.Go(func() { _ = congested.Run(ctx, gsi.Send) })
 	s.congested.Store(congested)
-	engine := txn.NewEngine(port)
-	tasks.Go(func() { engine.Run(ctx) })
+	qp0 := smi.New(port)
+	tasks.Go(func() { qp0.Run(ctx) })
 
 	s.Config.Epoch = start.Unix()
-	loop := &loop{shell: s, core: NewCore(s.Config), engine: engine, registrar: registrar, counters: counters, congested: congested, tasks: &tasks, results: make(chan RoutesComputed, NumPurposes), grown: make(chan MulticastComputed), certified: make(chan CertificateMade, 1), measured: make(chan DriftMeasured, 1), start: start}
+	loop := &loop{shell: s, core: NewCore(s.Config), qp0: qp0, registrar: registrar, counters: counters, congested: congested, tasks: &tasks, results: make(chan RoutesComputed, NumPurposes), grown: make(chan MulticastComputed), certified: make(chan CertificateMade, 1), measured: make(chan DriftMeasured, 1), start: start}
 	if s.GSI != nil {
 		ended := make(chan error, 1)
 		loop.gsiEnded = ended

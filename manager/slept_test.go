@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/smi"
 	"ibsm/mad/smp"
-	"ibsm/mad/txn"
 	"ibsm/registry"
 	"ibsm/store"
 	"ibsm/sweep"
@@ -93,7 +93,7 @@ func TestSleepComesFirst(t *testing.T) {
 	for slept, want := range map[time.Duration]bool{0: false, minSleep - 100*time.Millisecond: false, time.Hour: true} {
 		var log bytes.Buffer
 		port := &clients{t: t, fromSA: make(chan mad.Datagram, 16), closed: make(chan struct{})}
-		l := &loop{shell: &Shell{Logger: slog.New(slog.NewTextHandler(&log, nil))}, core: NewCore(Config{}), engine: txn.NewEngine(port), start: time.Now()}
+		l := &loop{shell: &Shell{Logger: slog.New(slog.NewTextHandler(&log, nil))}, core: NewCore(Config{}), qp0: smi.New(port), start: time.Now()}
 		l.step(t.Context(), TimePassed{})
 		l.ahead -= slept
 		l.step(t.Context(), SweepRequested{Sweep: Plan})
@@ -106,7 +106,7 @@ func TestSleepComesFirst(t *testing.T) {
 // TestClockSet: the core gets the time of day when that was set, forward or back, or has been kept in step by more than half a second since the last ClockSet.
 func TestClockSet(t *testing.T) {
 	port := &clients{t: t, fromSA: make(chan mad.Datagram, 16), closed: make(chan struct{})}
-	l := &loop{shell: &Shell{Logger: slog.New(slog.DiscardHandler)}, core: NewCore(Config{}), engine: txn.NewEngine(port), start: time.Now()}
+	l := &loop{shell: &Shell{Logger: slog.New(slog.DiscardHandler)}, core: NewCore(Config{}), qp0: smi.New(port), start: time.Now()}
 	if l.step(t.Context(), TimePassed{}); l.core.cfg.Epoch != 0 {
 		t.Error("ClockSet without a reason")
 	}

@@ -8,10 +8,9 @@ import (
 	"testing/synctest"
 
 	"ibsm/mad"
-	"ibsm/mad/txn"
 )
 
-var _ txn.Port = (*Port)(nil)
+var _ mad.Port = (*Port)(nil)
 
 func packet(c mad.Class, m mad.Method, tid mad.TID) mad.Datagram {
 	d := mad.Datagram{Addr: mad.Addr{LID: 5, QPN: 1}}

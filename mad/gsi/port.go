@@ -7,8 +7,8 @@
 // user by class and method, and its request there by transaction ID.
 //
 // Where QP0 and QP1 have a port each, as with user MAD devices, Serve is the receive loop
-// of QP1 and QP0 has a txn.Engine of its own. Where one port carries both, as at ibsim, the
-// txn.Engine of QP0 is the receive loop of both: it runs on a Port, whose Recv gives QP1's
+// of QP1 and QP0 has an smi.Port of its own. Where one port carries both, as at ibsim, the
+// smi.Port of QP0 is the receive loop of both: it runs on a Port, whose Recv gives QP1's
 // packets to their users and returns QP0's.
 package gsi
 
@@ -18,7 +18,6 @@ import (
 	"sync/atomic"
 
 	"ibsm/mad"
-	"ibsm/mad/txn"
 )
 
 // Users take what has been received, by kind. They are called by the receive loop: they
@@ -31,7 +30,7 @@ type Users struct {
 
 // Port owns QP1. Send, TrySend and Counts may be called by any number of goroutines.
 type Port struct {
-	port     txn.Port
+	port     mad.Port
 	users    [NumKinds]func([]mad.Datagram) int
 	counts   [NumKinds]struct{ received, dropped atomic.Uint64 }
 	unserved chan mad.Datagram
@@ -41,7 +40,7 @@ type Port struct {
 const maxUnserved = 64
 
 // New returns the owner of a port of QP1, or of both queue pairs.
-func New(port txn.Port, users Users) *Port {
+func New(port mad.Port, users Users) *Port {
 	p := &Port{port: port, unserved: make(chan mad.Datagram, maxUnserved)}
 	nobody := func(ds []mad.Datagram) int { return len(ds) }
 	p.users = [NumKinds]func([]mad.Datagram) int{
@@ -71,7 +70,7 @@ func (p *Port) Counts() (counts [NumKinds]Count) {
 }
 
 // Recv receives until there are packets of QP0, which it returns, or the port has ended.
-// Those of QP1 go to their users. It implements txn.Port.
+// Those of QP1 go to their users. It implements mad.Port.
 func (p *Port) Recv(ds []mad.Datagram) (int, error) {
 	for {
 		n, err := p.port.Recv(ds)
@@ -117,7 +116,7 @@ func (p *Port) Serve(ctx context.Context) error {
 	}
 }
 
-// Send sends the packets in order, a share at a time (see share). It implements txn.Port.
+// Send sends the packets in order, a share at a time (see share). It implements mad.Port.
 func (p *Port) Send(ds []mad.Datagram) (sent int, err error) {
 	for {
 		n := 0
@@ -129,7 +128,7 @@ func (p *Port) Send(ds []mad.Datagram) (sent int, err error) {
 	}
 }
 
-// TrySend sends what the port takes without waiting. It implements txn.Port.
+// TrySend sends what the port takes without waiting. It implements mad.Port.
 func (p *Port) TrySend(ds []mad.Datagram) (sent int, err error) { return p.port.TrySend(ds) }
 
 // turn is how many of the packets are sent before others have their turn. Packets of QP0
@@ -145,7 +144,7 @@ func turn(ds []mad.Datagram) (n int) {
 	return n
 }
 
-// Close closes the port. It implements txn.Port.
+// Close closes the port. It implements mad.Port.
 func (p *Port) Close() error { return p.port.Close() }
 
 func (p *Port) queueUnserved(ds []mad.Datagram) (dropped int) {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ibsm/mad"
+	"ibsm/mad/smi"
 	"ibsm/mad/txn"
 	"ibsm/mad/txn/txntest"
 )
@@ -93,7 +94,7 @@ func TestHostileKernel(t *testing.T) {
 	p, fd := socketPort(t, 0)
 	k := &kernel{fd: fd, rnd: rand.New(rand.NewPCG(1, 2))}
 	go k.run()
-	engine := txn.NewEngine(p)
+	engine := smi.New(p)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- engine.Run(ctx) }()

@@ -14,10 +14,9 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/madtest"
-	"ibsm/mad/txn"
 )
 
-var _ txn.Port = (*Port)(nil)
+var _ mad.Port = (*Port)(nil)
 
 // The agents that stand-ins of the kernel give out.
 const (

@@ -7,13 +7,14 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	"ibsm/mad/smi"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/mad/txn/txntest"
 )
 
 // PathSLs asks the SA of a subnet for the path between each two LIDs, from a port. Those that it has no path for are left out.
-func PathSLs(t testing.TB, port txn.Port, lids []mad.LID) map[[2]mad.LID]uint8 {
+func PathSLs(t testing.TB, port mad.Port, lids []mad.LID) map[[2]mad.LID]uint8 {
 	t.Helper()
 	c, end := newClient(t, port)
 	defer end()
@@ -24,15 +25,15 @@ func PathSLs(t testing.TB, port txn.Port, lids []mad.LID) map[[2]mad.LID]uint8 {
 type client struct {
 	t      testing.TB
 	ctx    context.Context
-	engine *txn.Engine
+	engine *smi.Port
 	sm     mad.LID
 }
 
 // newClient is a client at a port, until it is ended.
-func newClient(t testing.TB, port txn.Port) (c *client, end func()) {
+func newClient(t testing.TB, port mad.Port) (c *client, end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	c = &client{t: t, ctx: ctx, engine: txn.NewEngine(port)}
+	c = &client{t: t, ctx: ctx, engine: smi.New(port)}
 	ended := make(chan error)
 	go func() { ended <- c.engine.Run(ctx) }()
 	own := smp.PortInfo(c.ask(txn.Request{Route: mad.MakeRoute(), Method: mad.MethodGet, Attr: smp.AttrPortInfo})[0].Data)

@@ -28,7 +28,7 @@ type Served struct {
 
 // Serve lets OpenSM bring up the fabric of a run once more, and serve it until the test ends. dial attaches to a node of the
 // simulator at a socket until then.
-func (r *Run) Serve(t testing.TB, dial func(t testing.TB, sock, node string) txn.Port) *Served {
+func (r *Run) Serve(t testing.TB, dial func(t testing.TB, sock, node string) mad.Port) *Served {
 	t.Helper()
 	sock := madtest.StartIbsim(t, r.file)
 	cmd := command(t, t.TempDir(), sock, r.engine, append([]string{"-f", "stdout"}, r.options...))

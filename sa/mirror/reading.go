@@ -94,6 +94,8 @@ func (x *Reading) take(p part, a *client.Answer) bool {
 		x.Unanswered = true
 	case a.Status != mad.StatusOK:
 		x.wrong[p] = a.Status.String()
+	case p == partSelf && len(a.Records) < len(sarec.NodeRecord{}): // by RMPP, of which a segment may be short
+		x.wrong[p] = fmt.Sprintf("%d bytes of a NodeRecord", len(a.Records))
 	case p == partSelf:
 		rec := sarec.NodeRecord(a.Records[:len(sarec.NodeRecord{})])
 		x.lid = rec.LID()

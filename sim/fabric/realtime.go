@@ -33,7 +33,7 @@ func (r *RealTime) Open(at net.End) (*RealTimePort, error) {
 	return &RealTimePort{r: r, guid: r.f.PortGUID(at), st: st, wake: make(chan struct{}, 1), closed: make(chan struct{})}, nil
 }
 
-// RealTimePort is an open port of a RealTime fabric, a txn.Port.
+// RealTimePort is an open port of a RealTime fabric, a mad.Port.
 type RealTimePort struct {
 	r      *RealTime
 	guid   mad.GUID

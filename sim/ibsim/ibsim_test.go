@@ -16,10 +16,11 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/madtest"
+	"ibsm/mad/smi"
 	"ibsm/mad/txn"
 )
 
-var _ txn.Port = (*Port)(nil)
+var _ mad.Port = (*Port)(nil)
 
 // smallNet: H1 - S1 - S2 - H3, and H2 at S1.
 const smallNet = `Switch	8 "S1"
@@ -119,13 +120,13 @@ func (s *simulator) waitFor(t testing.TB, prompt string) {
 }
 
 // dial attaches and runs an engine on the port until the test ends.
-func dial(t testing.TB, cfg Config) (*Port, *txn.Engine) {
+func dial(t testing.TB, cfg Config) (*Port, *smi.Port) {
 	t.Helper()
 	p, err := Dial(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := txn.NewEngine(p)
+	e := smi.New(p)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- e.Run(ctx) }()

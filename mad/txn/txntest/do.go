@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/smi"
 	"ibsm/mad/txn"
 )
 
@@ -13,7 +14,7 @@ import (
 // allows, and returns their outcomes in the order of the requests. What comes unasked
 // meanwhile is lost. When ctx ends or the port fails, requests without outcome have
 // Result 0, and the error says why.
-func Do(ctx context.Context, e *txn.Engine, cfg txn.Config, requests []txn.Request) ([]txn.Outcome, error) {
+func Do(ctx context.Context, e *smi.Port, cfg txn.Config, requests []txn.Request) ([]txn.Outcome, error) {
 	var (
 		start    = time.Now()
 		table    = txn.New(cfg)

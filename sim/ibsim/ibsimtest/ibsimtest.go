@@ -4,12 +4,12 @@ package ibsimtest
 import (
 	"testing"
 
-	"ibsm/mad/txn"
+	"ibsm/mad"
 	"ibsm/sim/ibsim"
 )
 
 // Dial attaches to a node of the simulator at a socket until the test ends.
-func Dial(t testing.TB, sock, node string) txn.Port {
+func Dial(t testing.TB, sock, node string) mad.Port {
 	t.Helper()
 	port, err := ibsim.Dial(t.Context(), ibsim.Config{SockName: sock, Node: node})
 	if err != nil {

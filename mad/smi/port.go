@@ -1,4 +1,6 @@
-package txn
+// Package smi owns QP0, the queue pair of subnet management: Port receives from a queue pair and keeps what came until the
+// core takes it, so that it is drained however long the core computes. At ibsim one port carries QP1 as well.
+package smi
 
 import (
 	"context"
@@ -8,14 +10,13 @@ import (
 	"ibsm/mad"
 )
 
-// Engine receives from a Port and keeps what came until its owner takes it, so
-// that a port is drained however long its owner thinks.
+// Port is a mad.Port with a queue of what came.
 //
 // Run starts the one goroutine, the receive loop; it owns the batch it receives
 // into and ends when the port is closed. Everything else happens in the
 // goroutines of the callers; Receive belongs to one of them.
-type Engine struct {
-	port  Port
+type Port struct {
+	port  mad.Port
 	ready chan struct{} // holds a token when something came; closed after Run
 
 	mu      sync.Mutex
@@ -24,7 +25,7 @@ type Engine struct {
 	err     error // why Run ended
 }
 
-// MaxQueue is how many received datagrams an Engine keeps. Those beyond are
+// MaxQueue is how many received datagrams a Port keeps. Those beyond are
 // dropped and counted, as a full socket buffer would.
 const MaxQueue = 4096
 
@@ -32,89 +33,89 @@ const MaxQueue = 4096
 const recvBatch = 64
 
 // ErrEnded is the error of Receive after the context of Run has ended.
-var ErrEnded = errors.New("txn: engine has ended")
+var ErrEnded = errors.New("smi: the port is closed")
 
-// NewEngine returns an engine for the port, which Run will close. It receives
+// New returns the owner of a queue pair, which Run will close. It receives
 // nothing before Run.
-func NewEngine(p Port) *Engine {
-	return &Engine{port: p, ready: make(chan struct{}, 1)}
+func New(port mad.Port) *Port {
+	return &Port{port: port, ready: make(chan struct{}, 1)}
 }
 
 // Run receives until ctx is done, then closes the port and returns nil. It
 // returns earlier, with the port's error, when the port fails. It is called once.
-func (e *Engine) Run(ctx context.Context) error {
+func (p *Port) Run(ctx context.Context) error {
 	var loop sync.WaitGroup
 	failed := make(chan error, 1)
-	loop.Go(func() { failed <- e.receiveLoop() })
+	loop.Go(func() { failed <- p.receiveLoop() })
 	var err error
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
-	e.port.Close()
+	p.port.Close()
 	loop.Wait()
-	e.mu.Lock()
-	e.err = err
+	p.mu.Lock()
+	p.err = err
 	if err == nil {
-		e.err = ErrEnded
+		p.err = ErrEnded
 	}
-	e.mu.Unlock()
-	close(e.ready)
+	p.mu.Unlock()
+	close(p.ready)
 	return err
 }
 
-func (e *Engine) receiveLoop() error {
+func (p *Port) receiveLoop() error {
 	batch := make([]mad.Datagram, recvBatch)
 	for {
-		n, err := e.port.Recv(batch)
-		e.deliver(batch[:n])
+		n, err := p.port.Recv(batch)
+		p.deliver(batch[:n])
 		if err != nil {
 			return err
 		}
 	}
 }
 
-func (e *Engine) deliver(ds []mad.Datagram) {
+func (p *Port) deliver(ds []mad.Datagram) {
 	if len(ds) == 0 {
 		return
 	}
-	e.mu.Lock()
-	take := min(len(ds), MaxQueue-len(e.queue))
-	e.queue = append(e.queue, ds[:take]...)
-	e.dropped += uint64(len(ds) - take)
-	e.mu.Unlock()
+	p.mu.Lock()
+	take := min(len(ds), MaxQueue-len(p.queue))
+	p.queue = append(p.queue, ds[:take]...)
+	p.dropped += uint64(len(ds) - take)
+	p.mu.Unlock()
 	select {
-	case e.ready <- struct{}{}:
+	case p.ready <- struct{}{}:
 	default:
 	}
 }
 
 // Ready has a token when Receive has something to give, datagrams or an error.
-func (e *Engine) Ready() <-chan struct{} { return e.ready }
+func (p *Port) Ready() <-chan struct{} { return p.ready }
 
 // Receive takes everything that has come, without blocking. The caller owns the
-// result; buf, usually the result of the call before, is the engine's from now on.
+// result; buf, usually the result of the call before, is the Port's from now on.
 // Once Run has ended and all is taken, the error says why it did.
-func (e *Engine) Receive(buf []mad.Datagram) ([]mad.Datagram, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	got := e.queue
-	e.queue = buf[:0]
+func (p *Port) Receive(buf []mad.Datagram) ([]mad.Datagram, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	got := p.queue
+	p.queue = buf[:0]
 	if len(got) == 0 {
-		return got, e.err
+		return got, p.err
 	}
 	return got, nil
 }
 
 // Send sends through the port, in the caller's goroutine.
-func (e *Engine) Send(ds []mad.Datagram) error {
-	_, err := e.port.Send(ds)
+func (p *Port) Send(ds []mad.Datagram) error {
+	_, err := p.port.Send(ds)
 	return err
 }
 
 // Dropped is how many datagrams found the queue full.
-func (e *Engine) Dropped() uint64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.dropped
+func (p *Port) Dropped() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dropped
 }

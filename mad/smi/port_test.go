@@ -1,4 +1,4 @@
-package txn_test
+package smi_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/smi"
 	"ibsm/mad/txn"
 	"ibsm/mad/txn/txntest"
 )
@@ -25,7 +26,7 @@ type testPort struct {
 }
 
 func newTestPort(lost func(n int) bool) *testPort {
-	return &testPort{lost: lost, in: make(chan mad.Datagram, 2*txn.MaxQueue), closed: make(chan struct{})}
+	return &testPort{lost: lost, in: make(chan mad.Datagram, 2*smi.MaxQueue), closed: make(chan struct{})}
 }
 
 func (p *testPort) Send(ds []mad.Datagram) (int, error) {
@@ -74,8 +75,8 @@ func answered(d mad.Datagram) mad.Datagram {
 }
 
 // run starts an engine; the function it returns stops it and gives Run's error.
-func run(p txn.Port) (*txn.Engine, func() error) {
-	e := txn.NewEngine(p)
+func run(p mad.Port) (*smi.Port, func() error) {
+	e := smi.New(p)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()
@@ -115,7 +116,7 @@ func TestDo(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		if _, err := e.Receive(nil); err != txn.ErrEnded {
+		if _, err := e.Receive(nil); err != smi.ErrEnded {
 			t.Errorf("after the end: %v", err)
 		}
 	})
@@ -147,14 +148,14 @@ func TestDoEnds(t *testing.T) {
 func TestEngineQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newTestPort(nil)
-		for range txn.MaxQueue + 10 {
+		for range smi.MaxQueue + 10 {
 			p.in <- mad.Datagram{}
 		}
 		e, stop := run(p)
 		synctest.Wait()
 		<-e.Ready()
 		got, err := e.Receive(nil)
-		if len(got) != txn.MaxQueue || err != nil || e.Dropped() != 10 {
+		if len(got) != smi.MaxQueue || err != nil || e.Dropped() != 10 {
 			t.Errorf("%d received, %d dropped, %v", len(got), e.Dropped(), err)
 		}
 		if err := stop(); err != nil {
