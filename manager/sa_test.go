@@ -34,6 +34,10 @@ type clients struct {
 	fromSA chan mad.Datagram
 	closed chan struct{}
 	close  sync.Once
+
+	registrar *registrar
+	counters  *perf.Reader
+	congested *congestioncontrol.Writer
 }
 
 var errPortClosed = errors.New("port closed")
@@ -75,29 +79,50 @@ func (c *clients) Close() error {
 }
 
 // serve runs f in a bubble in which an SA serves a fat tree of 16 hosts and 20 switches.
-func serve(t *testing.T, f func(c *clients)) {
+func serve(t *testing.T, f func(c *clients)) { serveIn(t, Config{}, servedView(), f) }
+
+// serveIn runs f in a bubble in which an SA, with the users of QP1 beside it, serves a view.
+func serveIn(t *testing.T, cfg Config, v *view.View, f func(c *clients)) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &clients{t: t, shell: new(Shell), toSA: make(chan mad.Datagram), fromSA: make(chan mad.Datagram, 1<<12), closed: make(chan struct{}), v: servedView()}
-		c.publish(c.v)
+		c := &clients{t: t, shell: &Shell{Config: cfg}, toSA: make(chan mad.Datagram), fromSA: make(chan mad.Datagram, 1<<12), closed: make(chan struct{}), v: v}
 		ctx, cancel := context.WithCancel(t.Context())
 		var tasks sync.WaitGroup
 		inbox := newInbox(&c.shell.sa.stats, time.Now())
-		c.port = newSAPort(c, &c.shell.sa, inbox, perf.NewReader(perf.ReaderConfig{}), congestioncontrol.NewWriter(congestioncontrol.WriterConfig{}), false)
-		r := newRegistrar(c.shell, inbox, c.port.Send, time.Now())
+		c.counters = perf.NewReader(perf.ReaderConfig{Settings: cfg.Counters, Transactions: cfg.Queries})
+		c.congested = congestioncontrol.NewWriter(congestioncontrol.WriterConfig{Settings: cfg.Congestion, Transactions: cfg.Queries})
+		c.port = newSAPort(c, &c.shell.sa, inbox, c.counters, c.congested, false)
+		c.registrar = newRegistrar(c.shell, inbox, c.port.Send, time.Now())
 		c.port.start(ctx, &tasks)
 		tasks.Go(func() { c.port.Serve(ctx) })
-		c.shell.registrar.Store(r)
-		r.notify(sa.ViewPublished{View: c.v})
-		tasks.Go(func() { r.run(ctx) })
-		tasks.Go(func() { carryOut(ctx, r) })
+		tasks.Go(func() { _ = c.counters.Run(ctx, c.port.Send) })
+		tasks.Go(func() { _ = c.congested.Run(ctx, c.port.Send) })
+		c.shell.registrar.Store(c.registrar)
+		c.master(v)
+		tasks.Go(func() { c.registrar.run(ctx) })
+		tasks.Go(func() { carryOut(ctx, c.registrar) })
 		f(c)
 		cancel()
 		tasks.Wait()
 	})
 }
 
+// master has all that runs at QP1 know of a view, as after a sweep.
+func (c *clients) master(v *view.View) {
+	c.publish(v)
+	c.registrar.notify(publishedTo(Publish{View: v}))
+	c.counters.Follow(v)
+	if v == nil {
+		c.congested.Forget()
+	} else {
+		c.congested.Follow(v)
+	}
+}
+
 // servedView is of a fat tree of 16 hosts and 20 switches.
-var servedView = sync.OnceValue(func() *view.View {
+var servedView = sync.OnceValue(fatTree)
+
+// fatTree makes that view.
+func fatTree() *view.View {
 	n, err := net.Generate("fattree:k=4")
 	if err != nil {
 		panic(err)
@@ -112,7 +137,7 @@ var servedView = sync.OnceValue(func() *view.View {
 		panic(err)
 	}
 	return &view.View{Topo: tp, LIDs: lids, Tables: tables, Subnet: view.Subnet{Prefix: mad.DefaultPrefix, SubnetTimeOut: 18}}
-})
+}
 
 // carryOut does at once what the registrar asks of the core.
 func carryOut(ctx context.Context, r *registrar) {
