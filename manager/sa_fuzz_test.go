@@ -464,10 +464,8 @@ func (a *abuse) finish() {
 	other.Packet.SetSMKey(abusedSAKey)
 	if a.isMaster {
 		a.served(other)
-	} else if got := a.ask(other); slices.ContainsFunc(got, func(d mad.Datagram) bool { return d.LID == other.LID }) {
-		a.t.Error("a standby answers a client")
 	} else {
-		a.look(got)
+		a.look(a.ask(other)) // which takes an answer for one that nobody has asked for
 	}
 	for range 20 { // no more than the port takes at a time
 		time.Sleep(30 * time.Second)
@@ -488,7 +486,7 @@ func (a *abuse) served(d mad.Datagram) {
 	for len(in) > 0 {
 		var rest []mad.Datagram
 		for i := range in {
-			if in[i].LID != d.LID {
+			if in[i].LID != d.LID || in[i].Packet.MgmtClass() != mad.ClassSA {
 				rest = append(rest, in[i])
 			} else if e, ended := m.Receive(0, &in[i]); ended {
 				if a.look(a.ask(out[:m.Output(0, out)]...)); e.Status != rmpp.StatusNormal || len(e.Data) != 36*112 {
