@@ -17,6 +17,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/perf"
 	"ibsm/registry"
+	"ibsm/routing/mcast"
 	"ibsm/sa"
 	"ibsm/sa/mirror"
 	"ibsm/sweep/device"
@@ -96,6 +97,7 @@ const abusedSAKey = 0x1234
 // abused is a subnet: self is the manager, other the other one.
 type abused struct {
 	view        *view.View
+	without     *view.View // the host that is the second of hosts
 	self, other view.SM
 	hosts       []topo.PortIdx // of clients
 	lids        []mad.LID      // by a byte of the fuzzer
@@ -103,11 +105,35 @@ type abused struct {
 
 // abusedSubnet is one in which as much as possible can be asked for.
 var abusedSubnet = sync.OnceValue(func() *abused {
-	a := &abused{view: fatTree()}
-	v := a.view
+	a := &abused{view: fatTree(nil, 0)}
+	t, lids := a.view.Topo, a.view.LIDs
+	for _, p := range t.EndPorts {
+		if t.Nodes[t.Ports[p].Node].Type != mad.Switch {
+			a.hosts = append(a.hosts, p)
+		}
+	}
+	sm := func(p topo.PortIdx, state uint8) view.SM {
+		return view.SM{GUID: t.Ports[p].GUID, LID: lids.Base[p], Priority: 14, State: state, ActCount: 7}
+	}
+	n := len(a.hosts)
+	a.self, a.other = sm(a.hosts[n-1], 3), sm(a.hosts[n-2], 2)
+	a.hosts = a.hosts[:n-2]
+	a.without = fatTree(a.view, t.Ports[a.hosts[1]].GUID)
+	a.furnish(a.view)
+	a.furnish(a.without)
+	for _, p := range a.hosts[:4] {
+		a.lids = append(a.lids, lids.Base[p])
+	}
+	a.lids = append(a.lids, a.self.LID, a.other.LID, lids.Base[t.EndPort(t.Port(t.Switches[0], 0))], 0, lids.Top+1, 0x3000, 0xbfff, 0xc001, mad.PermissiveLID)
+	return a
+})
+
+// furnish puts into a view what there can be, beside nodes and routes.
+func (a *abused) furnish(v *view.View) {
 	t := v.Topo
-	t.Self = topo.None
+	t.Self = t.FindPort(a.self.GUID)
 	v.Ports = new(device.Ports)
+	var members mcast.Members
 	for _, p := range t.EndPorts {
 		port := &t.Ports[p]
 		node := &t.Nodes[port.Node]
@@ -118,26 +144,16 @@ var abusedSubnet = sync.OnceValue(func() *abused {
 			node.SwitchInfo.SetMulticastFDBCap(1024)
 			continue
 		}
-		a.hosts = append(a.hosts, p)
+		members.Receivers = append(members.Receivers, p)
 		v.Ports.Read(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: node.GUID, Port: port.Num}, make([]byte, 8), nil)
 		v.Ports.Read(device.Place{Attr: smp.AttrVLArbitrationTable, Node: node.GUID, Port: port.Num}, make([]byte, 4*64), nil)
 	}
-	t.Ports[a.hosts[3]].PKeys = topo.NewPKeyTable([]mad.PKey{0x7fff}) // a limited member, of one partition
-	sm := func(p topo.PortIdx, state uint8) view.SM {
-		return view.SM{GUID: t.Ports[p].GUID, LID: v.LIDs.Base[p], Priority: 14, State: state, ActCount: 7}
-	}
-	n := len(a.hosts)
-	t.Self = a.hosts[n-1]
-	a.self, a.other = sm(a.hosts[n-1], 3), sm(a.hosts[n-2], 2)
-	a.hosts = a.hosts[:n-2]
+	t.Ports[t.FindPort(a.view.Topo.Ports[a.hosts[3]].GUID)].PKeys = topo.NewPKeyTable([]mad.PKey{0x7fff}) // a limited member, of one partition
+	tree, _ := mcast.NewGrower(mcast.NewGraph(t, nil, func(topo.PortIdx) mcast.Use { return mcast.Extend })).Grow(mad.MinMulticastLID, members, nil)
+	v.MFTs = v.MFTs.With(tree)
 	v.SMs = []view.SM{a.self, a.other}
 	v.Subnet.SAKey, v.Subnet.RespTimeValue = abusedSAKey, 16
-	for _, p := range a.hosts[:4] {
-		a.lids = append(a.lids, v.LIDs.Base[p])
-	}
-	a.lids = append(a.lids, a.self.LID, a.other.LID, v.LIDs.Base[t.EndPort(t.Port(t.Switches[0], 0))], 0, v.LIDs.Top+1, 0x3000, 0xbfff, 0xc001, mad.PermissiveLID)
-	return a
-})
+}
 
 // Who sends a packet: these are indices of abused.lids.
 const (
@@ -194,7 +210,7 @@ func abuseSA(t *testing.T, first byte, b []byte) {
 		cfg.Registrar.Mirror.SMKey, cfg.Registrar.Mirror.MKey, cfg.Registrar.Mirror.DefaultKeys = 0, 0, first&sealed == 0
 	}
 	if first&withAgents != 0 {
-		cfg.Counters = perf.Settings{Interval: time.Hour, Window: 8, QueryInfo: true, Redirect: true, Keep: time.Hour, Memory: 1 << 20}
+		cfg.Counters = perf.Settings{Interval: 2 * time.Second, Window: 8, QueryInfo: true, Redirect: true, Keep: time.Hour, Memory: 1 << 20}
 		cfg.Congestion = congestioncontrol.Settings{Enabled: true, Key: 7, Window: 8}
 	}
 	if first&3 == amongTenants {
@@ -424,8 +440,11 @@ func (a *abuse) happens(head *[actHead]byte, trap *[trapSize]byte) {
 		a.registrar.notify(sa.ConfigChanged{Config: cfg})
 	case eventSwept:
 		if a.isMaster {
-			v := *a.v
-			v.Gen++
+			v := *a.view
+			if head[1]&1 != 0 {
+				v = *a.without
+			}
+			v.Gen, v.Subnet = a.v.Gen+1, a.v.Subnet
 			a.v = &v
 			a.master(a.v)
 		}
@@ -467,6 +486,7 @@ func (a *abuse) finish() {
 	} else {
 		a.look(a.ask(other)) // which takes an answer for one that nobody has asked for
 	}
+	a.counters.Configure(perf.Settings{})
 	for range 20 { // no more than the port takes at a time
 		time.Sleep(30 * time.Second)
 		a.look(a.ask())
@@ -489,7 +509,7 @@ func (a *abuse) served(d mad.Datagram) {
 			if in[i].LID != d.LID || in[i].Packet.MgmtClass() != mad.ClassSA {
 				rest = append(rest, in[i])
 			} else if e, ended := m.Receive(0, &in[i]); ended {
-				if a.look(a.ask(out[:m.Output(0, out)]...)); e.Status != rmpp.StatusNormal || len(e.Data) != 36*112 {
+				if a.look(a.ask(out[:m.Output(0, out)]...)); e.Status != rmpp.StatusNormal || len(e.Data) != len(a.v.Topo.Nodes)*112 {
 					a.t.Errorf("another client: %q, %d bytes", e.Status, len(e.Data))
 				}
 				return

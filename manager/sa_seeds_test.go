@@ -217,6 +217,8 @@ func registrations() (all []*script) {
 			newScript(situation).send(0, withGRH, hear).send(1, 0, join(1, set, 1, 1)).answer(1, 0, notFromIt, 24).send(1, 0, join(2, set, 1, 2), join(3, del, 1, 1)).answer(1, aSecond, givenUp, 0).answer(2, 4*aSecond, 0, 0).send(1, 0, join(4, del, 1, 2)),
 			newScript(situation).send(0, otherQPN|otherPKey, hear).happen(eventTrap, 0, trap[:]...).answer(1, 0, 0, 24).happen(eventTrap, 0, trap[:]...).answer(1, 0, asTable, 24).happen(eventReset, 0).happen(eventReset, 1),
 			newScript(situation).send(0, 0, hear).send(1, 0, hear).send(2, 0, hear).happen(eventTrap, 0, trap[:]...).happen(eventTrap, 0, trap[:]...).answer(3, 0, 0, 24).answer(3, 0, 0, 24),
+			// A port that goes and comes again, and one that does not.
+			newScript(situation).send(0, 0, hear).send(1, 0, join(1, set, 1, 1), hear).happen(eventSwept, 1).answer(1, 0, 0, 24).send(1, 0, join(2, set, 1, 2)).happen(eventSwept, 0).answer(1, 0, 0, 24).happen(eventSwept, 1),
 			newScript(situation).send(0, 0, hear, join(1, set, 0, 1), service(2, set, 1)).happen(eventConfigured, 7).happen(eventSwept, 0).send(0, 0, join(3, set, 0, 0)).happen(eventStandby, 0).send(0, 0, join(4, set, 0, 2)).happen(eventMaster, 0).send(0, 0, join(5, set, 0, 3)))
 	}
 	return all
@@ -248,12 +250,25 @@ func ofOtherClasses() (all []*script) {
 	redirected[24+13], redirected[28+3], redirected[3] = 2, 1, 1
 	for _, role := range []byte{asMaster, amongTenants, asStandby} {
 		all = append(all,
-			newScript(role|withAgents).answer(16, 0, 0, 64).answer(16, 0, 0, 64).answer(16, 0, 0, 64).answer(16, 0, 0, 64).answer(16, 0, 0, 64).answer(16, 0, 0, 64),
+			answers(role|withAgents),
 			newScript(role|withAgents).answer(16, 0, 0, 64, ones...).answer(16, 0, 0, 64, ones...).answer(16, 0, 0, 64, ones...),
 			newScript(role|withAgents).answer(8, 0, 0, 4, 0, 4).answer(8, 0, notFromIt, 64).answer(8, 0, givenUp, 64).answer(16, aSecond, 0, 64),
 			newScript(role|withAgents).answer(16, 0, 0, 64, redirected...).answer(16, 0, 0, 64).answer(16, 0, 0, 64))
 	}
 	return append(all, newScript(asMaster|withAgents).answer(16, 0, 0, 64).happen(eventReset, 0).happen(eventSwept, 0).answer(16, 0, 0, 64).happen(eventStandby, 0).answer(16, 0, 0, 64))
+}
+
+// answers has all that agents are asked answered, in two sweeps of counters, with counters of 0 and of 1.
+func answers(situation byte) *script {
+	s := newScript(situation)
+	for range maxActs / 2 {
+		s.answer(16, 0, 0, 64)
+	}
+	s.act(actEvent, 0, 2*aSecond, eventTrap, make([]byte, trapSize)...)
+	for range maxActs/2 - 1 {
+		s.answer(16, 0, 0, 66, slices.Repeat([]byte{0, 1}, 60)...)
+	}
+	return s
 }
 
 // ofManagers are exchanges between managers, and with the SA of a foreign master.

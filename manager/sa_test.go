@@ -119,19 +119,31 @@ func (c *clients) master(v *view.View) {
 }
 
 // servedView is of a fat tree of 16 hosts and 20 switches.
-var servedView = sync.OnceValue(fatTree)
+var servedView = sync.OnceValue(func() *view.View { return fatTree(nil, 0) })
 
-// fatTree makes that view.
-func fatTree() *view.View {
+// fatTree makes that view, or of a whole one another one without the host of a port, where the others have the same LIDs.
+func fatTree(whole *view.View, without mad.GUID) *view.View {
 	n, err := net.Generate("fattree:k=4")
 	if err != nil {
 		panic(err)
+	}
+	for i := range n.Nodes {
+		if p := &n.Nodes[i].Ports[1]; whole != nil && p.GUID == without {
+			n.Nodes[p.Peer.Node].Ports[p.Peer.Port].Peer, p.Peer = net.NoEnd, net.NoEnd
+		}
 	}
 	tp, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {
 		panic(err)
 	}
 	lids := topo.SequentialLIDs(tp, 0)
+	if whole != nil {
+		base := make([]mad.LID, len(tp.Ports))
+		for _, p := range tp.EndPorts {
+			base[p] = whole.LIDs.Base[whole.Topo.FindPort(tp.Ports[p].GUID)]
+		}
+		lids = topo.NewLIDs(base, make([]uint8, len(base)))
+	}
 	tables, err := minhop.Route(context.Background(), routing.In{Topo: tp, LIDs: lids})
 	if err != nil {
 		panic(err)
