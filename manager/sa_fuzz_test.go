@@ -600,6 +600,7 @@ func registeredElsewhere(a *abused) *registry.State {
 	for _, c := range []registry.Change{
 		registry.PutGroup{Group: group},
 		registry.PutMember{Member: registry.Member{MGID: group.MGID, Port: a.gid(1), JoinState: registry.FullMember}},
+		registry.PutService{Service: registry.Service{ServiceKey: registry.ServiceKey{ID: 7, GID: a.gid(1), PKey: 0xffff}, Lease: registry.InfiniteLease}},
 		registry.PutSubscription{Subscription: registry.Subscription{SubscriptionKey: key, Destination: registry.Destination{Addr: mad.Addr{LID: a.lids[1], QPN: 1}, PKey: mad.DefaultPKey}}},
 	} {
 		if err := r.Apply(c); err != nil {

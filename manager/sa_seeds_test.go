@@ -205,6 +205,43 @@ func registrations() (all []*script) {
 	trap.SetTrapNumber(128)
 	trap.SetIssuerLID(a.lids[bySwitch])
 	set, del := mad.MethodSet, mad.MethodDelete
+	// Groups that a client makes, of every kind of MGID, and with all that a request can ask for.
+	const terms = joinComps | sarec.MCMemberMTUSelector | sarec.MCMemberMTU | sarec.MCMemberRateSelector | sarec.MCMemberRate |
+		sarec.MCMemberPacketLifeTimeSelector | sarec.MCMemberPacketLifeTime | sarec.MCMemberScope | sarec.MCMemberHopLimit
+	var created []mad.Datagram
+	for i, mgid := range []mad.GID{
+		{}, {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 15: 9}, {0xff, 0x12, 0x60, 0x1b, 0xff, 0xff, 15: 9}, {0xff, 0x12, 0x40, 0x1b, 0x80, 0x01, 15: 9},
+		{0xff, 0x12, 0xa0, 0x1b, 15: 9}, {0xff, 0x15, 0xa0, 0x1b, 15: 9}, {0xfe, 0x80, 15: 9}, {0xff, 0x22, 15: 9}, {0xff, 0x02, 15: 1},
+	} {
+		for _, selector := range []sarec.Selector{sarec.Exactly, sarec.GreaterThan, sarec.LessThan, sarec.Best} {
+			r := (*sarec.MCMemberRecord)(a.joining(0, 0))
+			r.SetMGID(mgid)
+			r.SetMTU(selector, mad.MTU2048)
+			r.SetRate(selector, 3)
+			r.SetPacketLifeTime(selector, 18)
+			if i%2 == 1 {
+				r.SetPKey(0x8001)
+			}
+			created = append(created, query(mad.TID(100+len(created)), set, sarec.AttrMCMemberRecord, terms, r[:]))
+		}
+	}
+	for part := range slices.Chunk(created, maxActs-2) {
+		all = append(all, newScript(asMaster).send(0, 0, hear).send(0, 0, part...).send(0, 0, query(99, mad.MethodGetTable, sarec.AttrMCMemberRecord, 0, nil)),
+			newScript(asMaster).happen(eventConfigured, 1).send(0, withSAKey, part...))
+	}
+	// Subscriptions to what happens at some ports, and to traps about keys.
+	for i, change := range []func(*sarec.InformInfo){
+		func(i *sarec.InformInfo) { i.SetGID(a.gid(1)) }, func(i *sarec.InformInfo) { i.SetGID(a.gid(3)) }, func(i *sarec.InformInfo) { i.SetGID(mad.GID{0xfe, 0x80, 15: 1}) },
+		func(i *sarec.InformInfo) { i.SetLIDRangeBegin(1); i.SetLIDRangeEnd(30) }, func(i *sarec.InformInfo) { i.SetLIDRangeBegin(0x4000) },
+		func(i *sarec.InformInfo) { i.SetTrapNumber(uint16(smp.TrapBadMKey)) }, func(i *sarec.InformInfo) { i.SetIsGeneric(0) },
+	} {
+		info := (*sarec.InformInfo)(subscription(1))
+		change(info)
+		of := query(mad.TID(30+i), set, sarec.AttrInformInfo, 0, info[:])
+		trap.SetTrapNumber(smp.TrapBadMKey)
+		all = append(all, newScript(asMaster).send(0, 0, of).send(2, withSAKey, of).happen(eventTrap, 0, trap[:]...).answer(2, 0, 0, 24).send(1, 0, join(1, set, 1, 1)).answer(2, 0, 0, 24).send(0, withSAKey, query(2, mad.MethodGetTable, sarec.AttrInformInfoRecord, 0, nil)))
+	}
+	trap.SetTrapNumber(128)
 	for _, situation := range []byte{asMaster, amongTenants, asMaster | withAgents} {
 		all = append(all,
 			newScript(situation).send(0, 0, join(1, set, 0, 0), join(2, set, 0, 1), join(3, del, 0, 1), join(4, del, 0, 0)),
