@@ -12,6 +12,7 @@ import (
 
 	"ibsm/congestioncontrol"
 	"ibsm/mad"
+	"ibsm/mad/gsi"
 	"ibsm/mad/rmpp"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
@@ -177,7 +178,9 @@ type abuse struct {
 	ever      [ofForeign + 1]bool // what the manager has been
 	received  int                 // packets
 	keyed     bool                // one of them has the SA_Key
-	asked     map[mad.Addr]map[mad.TID]int
+	asked     map[mad.Addr]map[mad.TID]*due
+	at        time.Time        // of taken
+	taken     map[mad.LID]int  // answers that clients without the SA_Key have had at one time
 	askedFor  map[mad.LID]bool // Reports
 	answers   int              // packets that were sent to clients
 	open      []mad.Datagram   // requests of the manager that have no answer yet
@@ -202,7 +205,7 @@ func FuzzSA(f *testing.F) {
 
 // abuseSA runs the acts of a fuzzer in a situation.
 func abuseSA(t *testing.T, first byte, b []byte) {
-	a := &abuse{abused: abusedSubnet(), first: first, asked: map[mad.Addr]map[mad.TID]int{}, askedFor: map[mad.LID]bool{}}
+	a := &abuse{abused: abusedSubnet(), first: first, asked: map[mad.Addr]map[mad.TID]*due{}, askedFor: map[mad.LID]bool{}}
 	v := *a.view
 	cfg := Config{SAKey: abusedSAKey}
 	cfg.Registrar = sa.RegistrarConfig{Groups: sa.DefaultGroups(), Mirror: mirror.Config{SMKey: 7, MKey: 8, SAKey: abusedSAKey, Sealed: first&sealed != 0, Policy: []byte("policy")}}
@@ -214,7 +217,7 @@ func abuseSA(t *testing.T, first byte, b []byte) {
 		cfg.Congestion = congestioncontrol.Settings{Enabled: true, Key: 7, Window: 8}
 	}
 	if first&3 == amongTenants {
-		v.Subnet.Trust = view.Trust{Enhanced: true, GUIDs: true, Groups: 2, Services: 2, Subscriptions: 2, CheckSGID: true, Rate: 8}
+		v.Subnet.Trust = view.Trust{Enhanced: true, GUIDs: true, Groups: 2, Services: 2, Subscriptions: 2, CheckSGID: true, Rate: tenantRate}
 	}
 	serveIn(t, cfg, &v, func(c *clients) {
 		a.clients, a.isMaster = c, true
@@ -287,11 +290,18 @@ const mostAtOnce = rmpp.Window + 8
 func (a *abuse) give(ds ...mad.Datagram) {
 	for i := range ds {
 		d := &ds[i]
-		if a.asked[d.Addr] == nil {
-			a.asked[d.Addr] = map[mad.TID]int{}
-		}
-		a.asked[d.Addr][d.Packet.TID()]++
 		p := &d.Packet
+		if a.asked[d.Addr] == nil {
+			a.asked[d.Addr] = map[mad.TID]*due{}
+		}
+		if a.asked[d.Addr][p.TID()] == nil {
+			a.asked[d.Addr][p.TID()] = new(due)
+		}
+		x := a.asked[d.Addr][p.TID()]
+		x.any++
+		if a.mayHaveAnswer(d) {
+			x.answers++
+		}
 		if p.MgmtClass() == mad.ClassSA && p.Method() == mad.MethodSet && p.AttrID() == sarec.AttrInformInfo {
 			a.askedFor[d.LID] = true
 		}
@@ -352,20 +362,65 @@ func (a *abuse) asks(out *mad.Datagram) bool {
 	return true
 }
 
-// expected checks a packet for a client: it answers, or is a part of an answer to, what was asked by who gets it.
+// due is what a transaction of a client may still have.
+type due struct {
+	any     int // replies of any kind; one without RMPP ends one
+	answers int // replies that are no control packets of RMPP, which come before anything is decided
+}
+
+// tenantRate is how many requests of one client among tenants are taken at a time.
+const tenantRate = 8
+
+// mayHaveAnswer reports whether a packet may have a reply, by who sends it, as what the manager is now.
+func (a *abuse) mayHaveAnswer(d *mad.Datagram) bool {
+	p := &d.Packet
+	from := a.v.LIDs.PortOf(d.LID)
+	switch gsi.Classify(d) {
+	case gsi.Unserved:
+		return true
+	case gsi.SAClient: // a Report
+		return !a.isMaster && a.ever[ofForeign] && d.LID == a.other.LID
+	case gsi.SARequest:
+		if !a.isMaster || from == topo.None || p.SMKey() != 0 && p.SMKey() != abusedSAKey {
+			return false
+		}
+	default:
+		return false
+	}
+	if a.first&3 != amongTenants {
+		return true
+	}
+	if gid := mad.MakeGID(mad.DefaultPrefix, a.v.Topo.Ports[from].GUID); d.GRH.Present && d.GRH.GID != gid {
+		return false
+	}
+	return p.SMKey() != 0 || slices.ContainsFunc(sa.Needs[:], func(n sa.Need) bool { return n.Attr == p.AttrID() && n.Method == p.Method() })
+}
+
+// expected checks a packet for a client: it answers, or is a part of an answer to, what was asked by who gets it, and who may ask.
 func (a *abuse) expected(out *mad.Datagram) {
 	p := &out.Packet
-	left := a.asked[out.Addr][p.TID()]
-	if left == 0 {
-		a.t.Fatalf("to %+v, who has not asked or has had an answer: %v of %s, TID %x", out.Addr, p.Method(), sarec.AttrName(p.AttrID()), uint64(p.TID()))
-	}
 	// A control packet of RMPP has the header of the packet that it is about.
 	control := rmpp.IsActive(p) && rmpp.TypeOf(p) != rmpp.TypeData
+	left := a.asked[out.Addr][p.TID()]
+	if left == nil || left.any == 0 || !control && left.answers == 0 {
+		a.t.Fatalf("to %+v, who has not asked, may not, or has had an answer: %v of %s, TID %x", out.Addr, p.Method(), sarec.AttrName(p.AttrID()), uint64(p.TID()))
+	}
 	if p.MgmtClass() == mad.ClassSA && p.Method() != mad.MethodReportResp && p.SMKey() != 0 && !control {
 		a.t.Errorf("%v of %s shows the SA_Key", p.Method(), sarec.AttrName(p.AttrID()))
 	}
-	if !rmpp.IsActive(p) {
-		a.asked[out.Addr][p.TID()]--
+	if rmpp.IsActive(p) {
+		return
+	}
+	left.any--
+	left.answers--
+	if a.first&3 != amongTenants || a.keyed || p.MgmtClass() != mad.ClassSA || out.LID == a.self.LID {
+		return
+	}
+	if now := time.Now(); now != a.at {
+		a.at, a.taken = now, map[mad.LID]int{}
+	}
+	if a.taken[out.LID]++; a.taken[out.LID] > tenantRate {
+		a.t.Errorf("%d answers to LID %d at a time", a.taken[out.LID], out.LID)
 	}
 }
 
