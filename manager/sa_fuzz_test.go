@@ -165,6 +165,7 @@ const (
 	byNobody
 )
 
+// gid is that of a host.
 func (a *abused) gid(host int) mad.GID {
 	return mad.MakeGID(mad.DefaultPrefix, a.view.Topo.Ports[a.hosts[host]].GUID)
 }

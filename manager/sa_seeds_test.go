@@ -14,11 +14,13 @@ import (
 // script are bytes for FuzzSA.
 type script []byte
 
-// pause is the unit of time of an act: 2^24 ns.
+// aSecond is a second as the pause before an act, in units of 2^24 ns.
 const aSecond = 60
 
+// newScript is without acts.
 func newScript(situation byte) *script { return &script{situation} }
 
+// act adds one.
 func (s *script) act(kind, who, pause, flags byte, more ...byte) *script {
 	*s = append(append(*s, kind, who, pause, flags), more...)
 	return s
@@ -93,6 +95,7 @@ func (a *abused) joining(host int, group byte) []byte {
 	return r[:]
 }
 
+// service is one at a host.
 func (a *abused) service(host int, id uint64) []byte {
 	var r sarec.ServiceRecord
 	r.SetServiceID(id)
@@ -109,6 +112,7 @@ func (a *abused) aliases(host int, guid byte) []byte {
 	return r[:]
 }
 
+// subscription is to everything, or the end of it.
 func subscription(subscribe uint8) []byte {
 	var i sarec.InformInfo
 	i.SetLIDRangeBegin(registry.AnyLID)
