@@ -289,6 +289,7 @@ const mostAtOnce = rmpp.Window + 8
 
 // give has the port receive packets, and checks what is sent then.
 func (a *abuse) give(ds ...mad.Datagram) {
+	a.look(a.ask()) // what was sent as time passed
 	for i := range ds {
 		d := &ds[i]
 		p := &d.Packet
