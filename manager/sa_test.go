@@ -34,6 +34,10 @@ type clients struct {
 	fromSA chan mad.Datagram
 	closed chan struct{}
 	close  sync.Once
+
+	registrar *registrar
+	counters  *perf.Reader
+	congested *congestioncontrol.Writer
 }
 
 var errPortClosed = errors.New("port closed")
@@ -75,44 +79,77 @@ func (c *clients) Close() error {
 }
 
 // serve runs f in a bubble in which an SA serves a fat tree of 16 hosts and 20 switches.
-func serve(t *testing.T, f func(c *clients)) {
+func serve(t *testing.T, f func(c *clients)) { serveIn(t, Config{}, servedView(), f) }
+
+// serveIn runs f in a bubble in which an SA, with the users of QP1 beside it, serves a view.
+func serveIn(t *testing.T, cfg Config, v *view.View, f func(c *clients)) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &clients{t: t, shell: new(Shell), toSA: make(chan mad.Datagram), fromSA: make(chan mad.Datagram, 1<<12), closed: make(chan struct{}), v: servedView()}
-		c.publish(c.v)
+		c := &clients{t: t, shell: &Shell{Config: cfg}, toSA: make(chan mad.Datagram), fromSA: make(chan mad.Datagram, 1<<12), closed: make(chan struct{}), v: v}
 		ctx, cancel := context.WithCancel(t.Context())
 		var tasks sync.WaitGroup
 		inbox := newInbox(&c.shell.sa.stats, time.Now())
-		c.port = newSAPort(c, &c.shell.sa, inbox, perf.NewReader(perf.ReaderConfig{}), congestioncontrol.NewWriter(congestioncontrol.WriterConfig{}), false)
-		r := newRegistrar(c.shell, inbox, c.port.Send, time.Now())
+		c.counters = perf.NewReader(perf.ReaderConfig{Settings: cfg.Counters, Transactions: cfg.Queries})
+		c.congested = congestioncontrol.NewWriter(congestioncontrol.WriterConfig{Settings: cfg.Congestion, Transactions: cfg.Queries})
+		c.port = newSAPort(c, &c.shell.sa, inbox, c.counters, c.congested, false)
+		c.registrar = newRegistrar(c.shell, inbox, c.port.Send, time.Now())
 		c.port.start(ctx, &tasks)
 		tasks.Go(func() { c.port.Serve(ctx) })
-		c.shell.registrar.Store(r)
-		r.notify(sa.ViewPublished{View: c.v})
-		tasks.Go(func() { r.run(ctx) })
-		tasks.Go(func() { carryOut(ctx, r) })
+		tasks.Go(func() { _ = c.counters.Run(ctx, c.port.Send) })
+		tasks.Go(func() { _ = c.congested.Run(ctx, c.port.Send) })
+		c.shell.registrar.Store(c.registrar)
+		c.master(v)
+		tasks.Go(func() { c.registrar.run(ctx) })
+		tasks.Go(func() { carryOut(ctx, c.registrar) })
 		f(c)
 		cancel()
 		tasks.Wait()
 	})
 }
 
+// master has all that runs at QP1 know of a view, as after a sweep.
+func (c *clients) master(v *view.View) {
+	c.publish(v)
+	c.registrar.notify(publishedTo(Publish{View: v}))
+	c.counters.Follow(v)
+	if v == nil {
+		c.congested.Forget()
+	} else {
+		c.congested.Follow(v)
+	}
+}
+
 // servedView is of a fat tree of 16 hosts and 20 switches.
-var servedView = sync.OnceValue(func() *view.View {
+var servedView = sync.OnceValue(func() *view.View { return fatTree(nil, 0) })
+
+// fatTree makes that view, or of a whole one another one without the host of a port, where the others have the same LIDs.
+func fatTree(whole *view.View, without mad.GUID) *view.View {
 	n, err := net.Generate("fattree:k=4")
 	if err != nil {
 		panic(err)
+	}
+	for i := range n.Nodes {
+		if p := &n.Nodes[i].Ports[1]; whole != nil && p.GUID == without {
+			n.Nodes[p.Peer.Node].Ports[p.Peer.Port].Peer, p.Peer = net.NoEnd, net.NoEnd
+		}
 	}
 	tp, err := netwalk.Topo(n, net.NoEnd)
 	if err != nil {
 		panic(err)
 	}
 	lids := topo.SequentialLIDs(tp, 0)
+	if whole != nil {
+		base := make([]mad.LID, len(tp.Ports))
+		for _, p := range tp.EndPorts {
+			base[p] = whole.LIDs.Base[whole.Topo.FindPort(tp.Ports[p].GUID)]
+		}
+		lids = topo.NewLIDs(base, make([]uint8, len(base)))
+	}
 	tables, err := minhop.Route(context.Background(), routing.In{Topo: tp, LIDs: lids})
 	if err != nil {
 		panic(err)
 	}
 	return &view.View{Topo: tp, LIDs: lids, Tables: tables, Subnet: view.Subnet{Prefix: mad.DefaultPrefix, SubnetTimeOut: 18}}
-})
+}
 
 // carryOut does at once what the registrar asks of the core.
 func carryOut(ctx context.Context, r *registrar) {
