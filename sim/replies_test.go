@@ -98,16 +98,35 @@ func (r *replies) run(d time.Duration) {
 	})
 }
 
-// ask has a host ask the SA.
-func (r *replies) ask(st *fabric.Station, attr mad.AttrID, fill func(p *mad.Packet)) {
-	pi := r.Fabric.PortInfo(st.At())
+// askSA has a host ask the SA.
+func (b *harness) askSA(st *fabric.Station, attr mad.AttrID, fill func(p *mad.Packet)) {
+	pi := b.Fabric.PortInfo(st.At())
 	d := mad.Datagram{Addr: mad.Addr{LID: pi.MasterSMLID(), QPN: 1}}
 	d.Packet.SetHeader(mad.ClassSA, mad.MethodSet, attr, 0)
 	d.Packet.SetTID(mad.TID(attr))
 	fill(&d.Packet)
 	st.Send([]mad.Datagram{d})
-	r.run(300 * time.Millisecond)
 }
+
+// joinBroadcast has a host join the broadcast group.
+func (b *harness) joinBroadcast(st *fabric.Station) {
+	b.askSA(st, sarec.AttrMCMemberRecord, func(p *mad.Packet) {
+		p.SetComponentMask(sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberJoinState)
+		rec := (*sarec.MCMemberRecord)(p.SAData()[:])
+		rec.SetMGID(clientGroup(0))
+		rec.SetPortGID(mad.MakeGID(mad.DefaultPrefix, b.Fabric.PortGUID(st.At())))
+		rec.SetJoinState(uint8(registry.FullMember))
+	})
+}
+
+// join has a host join it, and waits for the reply.
+func (r *replies) join(st *fabric.Station) {
+	r.joinBroadcast(st)
+	r.run(replyTime)
+}
+
+// replyTime is how long the SA may take for a reply.
+const replyTime = 300 * time.Millisecond
 
 // live lets happen what managers send requests for: they come up, two hosts join a group, one of which gets another
 // description and an alias GUID, a switch reboots, sweeps are asked for and, where leaves is set, the master hands over and ends.
@@ -121,12 +140,13 @@ func (r *replies) live(leaves bool) {
 		r.Fatal(err)
 	}
 	r.join(st)
-	r.ask(st, sarec.AttrGUIDInfoRecord, func(p *mad.Packet) {
+	r.askSA(st, sarec.AttrGUIDInfoRecord, func(p *mad.Packet) {
 		p.SetComponentMask(sarec.GUIDInfoLID | sarec.GUIDInfoBlockNum | sarec.GUIDInfoGUID0<<aliasIndex)
 		rec, pi := (*sarec.GUIDInfoRecord)(p.SAData()[:]), r.Fabric.PortInfo(r.hidden)
 		rec.SetLID(pi.LID())
 		rec.GUIDInfo().SetGUID(aliasIndex, aliasGUID)
 	})
+	r.run(replyTime)
 	r.Fabric.SetNodeDescription(r.hidden.Node, repliesName)
 	r.run(500 * time.Millisecond)
 	r.Ask(r.first.Manager, manager.Light)
@@ -166,17 +186,6 @@ func (r *replies) gid(at net.End) mad.GID {
 	return mad.MakeGID(mad.DefaultPrefix, r.Fabric.PortGUID(at))
 }
 
-// join has a host join the broadcast group.
-func (r *replies) join(st *fabric.Station) {
-	r.ask(st, sarec.AttrMCMemberRecord, func(p *mad.Packet) {
-		p.SetComponentMask(sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberJoinState)
-		rec := (*sarec.MCMemberRecord)(p.SAData()[:])
-		rec.SetMGID(clientGroup(0))
-		rec.SetPortGID(r.gid(st.At()))
-		rec.SetJoinState(uint8(registry.FullMember))
-	})
-}
-
 // judge fails the test unless one manager is master, the other stands by or has left, no request waits, and the fabric holds
 // all that the master is to set. A master that was told wrongly for a while may have refused what hosts asked its SA for: then they have it not.
 func (r *replies) judge(leaves bool) {
@@ -211,7 +220,23 @@ func (r *replies) judge(leaves bool) {
 			r.Errorf("%v has M_Key %v/%d, P_Keys %v", at, pi.MKey(), pi.MKeyProtectBits(), keys)
 		}
 	}
+	r.judgeReported()
 	r.judgeRegistered(master)
+}
+
+// judgeReported fails the test where the one thing that was spoiled is a Set that an agent refused, and no sweep reports a failure: the operator
+// has to know. Others it sets again in the same sweep, or in another way.
+func (r *replies) judgeReported() {
+	if r.applied != 1 || len(r.denied) != 1 {
+		return
+	}
+	switch r.denied[0] {
+	case smp.AttrSwitchInfo, smp.AttrPKeyTable:
+		failed := func(u manager.Up) bool { return u.Failures > 0 }
+		if !slices.ContainsFunc(r.first.ups, failed) && !slices.ContainsFunc(r.second.ups, failed) {
+			r.Errorf("a Set of %s was refused, and no sweep names a failure: %+v", smp.AttrName(r.denied[0]), r.first.ups)
+		}
+	}
 }
 
 // judgeRegistered holds what hosts have registered against the fabric.
@@ -243,10 +268,11 @@ func runReplies(t testing.TB, script []byte) *replies {
 	leaves := len(script) > 0 && script[0]&1 == 1
 	r := newReplies(t, script[min(1, len(script)):])
 	r.live(leaves)
-	sent := r.first.Core.Stats().Txn.Sent + r.second.Core.Stats().Txn.Sent
-	steps := r.Steps
+	sent, steps := r.first.Core.Stats().Txn.Sent+r.second.Core.Stats().Txn.Sent, r.Steps
+	if most := lifeAtMost * (1 + r.applied); sent > uint64(most) || steps > most {
+		t.Errorf("%d packets sent, %d steps, after %d replies were spoiled", sent, steps, r.applied)
+	}
 	r.heal()
-	t.Log(leaves, r.applied, sent, steps, r.first.Core.Stats().Txn.Sent+r.second.Core.Stats().Txn.Sent, r.Steps)
 	r.judge(leaves)
 	return r
 }

@@ -16,6 +16,7 @@ type spoiler struct {
 	next     spoiling
 	ended    bool // there is no next
 	applied  int
+	denied   []mad.AttrID            // of Sets that agents refused
 	asked    map[question]mad.Method // requests under way
 	keptBack []late
 	seen     map[fabric.Kind]int // replies, by the request
@@ -152,6 +153,9 @@ func (s *spoiler) change(now time.Duration, to *sim.Manager, method mad.Method, 
 	copy(p[x.at:], x.bytes)
 }
 
+// returning is the bit of a directed-route SMP's status that says that it returns.
+const returning mad.Status = 0x8000
+
 // refuse is the agents' Defect.
 func (s *spoiler) refuse(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 	x := &s.next
@@ -162,7 +166,10 @@ func (s *spoiler) refuse(p *mad.Packet, obey func() mad.Status) (mad.Status, boo
 	if x.how == busy {
 		status = mad.StatusBusy
 	} else if len(x.bytes) >= 2 {
-		status = mad.Status(binary.BigEndian.Uint16(x.bytes)) &^ mad.StatusBusy
+		status = mad.Status(binary.BigEndian.Uint16(x.bytes)) &^ (mad.StatusBusy | returning)
+	}
+	if x.how == refused && p.Method() == mad.MethodSet && status != mad.StatusOK {
+		s.denied = append(s.denied, p.AttrID())
 	}
 	s.read()
 	return status, true
