@@ -64,7 +64,7 @@ func newReplies(t testing.TB, script []byte) *replies {
 	return r
 }
 
-// manage adds a manager with M_Keys, FDR10, partitions, lanes and adaptive routing that is to be off.
+// manage adds a manager with M_Keys, FDR10, partitions, lanes and adaptive routing turned off.
 func (r *replies) manage(at net.End, priority uint8) *watched {
 	cfg := registrarConfig()
 	cfg.Elect.Priority = priority
@@ -163,7 +163,7 @@ func (r *replies) live(leaves bool) {
 	}
 }
 
-// heal ends the spoiling, and lets the managers sweep twice: once to find what they were told wrongly, and once more
+// heal ends the spoiling, and lets the managers sweep twice: once to find what false replies said, and once more
 // where what they found was in the way of it.
 func (r *replies) heal() {
 	r.end()
@@ -187,7 +187,7 @@ func (r *replies) gid(at net.End) mad.GID {
 }
 
 // judge fails the test unless one manager is master, the other stands by or has left, no request waits, and the fabric holds
-// all that the master is to set. A master that was told wrongly for a while may have refused what hosts asked its SA for: then they have it not.
+// all that the master is to set. A master that got false replies may have refused what hosts asked its SA for: then they have it not.
 func (r *replies) judge(leaves bool) {
 	master := r.first
 	if leaves {
