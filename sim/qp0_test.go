@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,89 +9,142 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
+	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
 
-// fuzzedSMP is a packet in the fuzzer's bytes: to whom it goes, after what time, from which LID,
-// and the packet.
-const fuzzedSMP = 3 + mad.PacketSize
+// A packet in the fuzzer's bytes is to whom it goes, with a bit for one that the port has given up, after what time,
+// from which LID, and the packet.
+const (
+	fuzzedSMP  = 3 + mad.PacketSize
+	givenUp    = 0x80
+	fuzzedLast = 16 // packets that count
+)
 
-// notice is a notice about a LID, as a trap or as the end of one.
-func notice(method mad.Method, number smp.TrapNumber, producer smp.ProducerType, lid mad.LID) mad.Packet {
-	d := trapFrom(number, lid, 0, func(n *smp.Notice) { n.SetProducerType(producer) })
-	d.Packet.SetMethod(method)
-	return d.Packet
+// fuzzedKey is the SM_Key of the managers of FuzzQP0.
+const fuzzedKey = 0x5ec
+
+// To whom packets go.
+const (
+	toMaster = iota
+	toStandby
+	toInactive  // started NOT-ACTIVE
+	toSevered   // DISCOVERING: its port has no link
+	toNameless  // the same, and it does not know its GUID: its own agent does not answer
+	fuzzedRoles // that many
+)
+
+// company is a fabric with managers in all states.
+type company struct {
+	*harness
+	all     [fuzzedRoles]*watched
+	obeyed  [fuzzedRoles]map[uint32]bool // the control packets, by modifier, which come from the master and are right in all
+	unknown net.End                      // a host without a manager
 }
 
-// FuzzQP0: whatever packets come to QP0 of a master and its standby, which have a secret key, both stay
-// what they are, the subnet is whole, and nothing is left of it that waits.
+// newCompany brings managers up, with lanes and a multicast group.
+func newCompany(t testing.TB) *company {
+	c := &company{harness: newHarness(t, nettest.Generate(t, "fattree:k=4,levels=2"), fabric.Config{Seed: 1})}
+	c.unknown = host(c.net, 1)
+	for i, at := range [fuzzedRoles]net.End{host(c.net, 0), host(c.net, 3), host(c.net, 5), host(c.net, 6), host(c.net, 7)} {
+		cfg := registrarConfig()
+		cfg.Elect.SMKey, cfg.Elect.Inactive = fuzzedKey, i == toInactive
+		cfg.Sweep.Settings.QoS, cfg.Sweep.Settings.Lanes = true, useOf(4)
+		if i == toMaster {
+			cfg.Elect.Priority = 9
+		}
+		if i >= toSevered {
+			c.Fabric.LinkDown(at)
+			c.Fabric.Mute(at.Node, i == toNameless)
+		}
+		c.all[i], c.obeyed[i] = c.add(at, cfg), map[uint32]bool{}
+	}
+	c.pass(10 * time.Second)
+	for _, m := range c.all[:toInactive] {
+		c.joinBroadcast(m.Station)
+		c.pass(time.Second)
+	}
+	for i, want := range [fuzzedRoles]smp.SMState{smp.Master, smp.Standby, smp.NotActive, smp.Discovering, smp.Discovering} {
+		if got := c.all[i].last(); got != want {
+			t.Fatalf("manager %d is %v, not %v", i, got, want)
+		}
+	}
+	return c
+}
+
+// behind is where a directed route ends that begins at a port.
+func (c *company) behind(from net.End, ports []uint8) net.End {
+	at := from
+	for i, port := range ports {
+		if i > 0 && c.Fabric.NodeType(at.Node) != mad.Switch || int(port) > c.net.Nodes[at.Node].NumPorts() {
+			return net.NoEnd
+		}
+		if at = c.Fabric.Peer(net.End{Node: at.Node, Port: port}); at == net.NoEnd {
+			return at
+		}
+	}
+	return at
+}
+
+// deliver gives a manager a packet, and notes one that it is to obey: a Set(SMInfo) with the SM_Key, in the name of the
+// master and by a path that leads back to it. Those may change what a manager is (IBA 14.4.1), all others may not.
+func (c *company) deliver(to int, d mad.Datagram) {
+	p, m, master := &d.Packet, c.all[to], c.all[toMaster].Station.At()
+	info := (*smp.SMInfo)(p.Data())
+	if p.MgmtClass() == mad.ClassDirected && p.Method() == mad.MethodSet && p.AttrID() == smp.AttrSMInfo && !d.TimedOut &&
+		info.SMKey() == fuzzedKey && info.GUID() == c.Fabric.PortGUID(master) && info.SMState() == smp.Master && p.HopCount() <= mad.MaxHops {
+		back := slices.Clone(p.ReturnPath()[1 : 1+p.HopCount()])
+		slices.Reverse(back)
+		c.obeyed[to][p.AttrMod()] = c.obeyed[to][p.AttrMod()] || c.behind(m.Station.At(), back) == master
+	}
+	c.Deliver(m.Manager, d)
+}
+
+// judge fails the test unless the master is master, and the others stand by, but one that was started NOT-ACTIVE and nobody woke,
+// and one that the master has disabled.
+func (c *company) judge(packets int) {
+	for i, m := range c.all {
+		want := smp.Standby
+		switch {
+		case i == toMaster:
+			want = smp.Master
+		case i == toInactive && !c.obeyed[i][smp.ControlStandby]:
+			want = smp.NotActive
+		}
+		got, stats := m.last(), m.Core.Stats()
+		disabled := i != toMaster && got == smp.NotActive && c.obeyed[i][smp.ControlDisable]
+		restless := i < toSevered && stats.Sweeps[manager.HeavySweep] > uint64(fewSweeps+packets) // the others look at their ports each second
+		if got != want && !disabled || stats.Txn.Parked > 0 || restless {
+			c.Errorf("manager %d is %v, not %v; %d requests parked, %d heavy sweeps", i, got, want, stats.Txn.Parked, stats.Sweeps[manager.HeavySweep])
+		}
+	}
+	c.mustBeWhole(c.all[toMaster])
+}
+
+// fewSweeps is how many heavy sweeps a manager makes without any packet: three until all are up, and two when the links of the last two come up.
+const fewSweeps = 5
+
+// FuzzQP0: whatever packets come to QP0 of managers in all states, which have a secret key, they stay what they
+// are unless the master orders otherwise, the subnet is whole, and nothing is left of it that waits.
 func FuzzQP0(f *testing.F) {
-	seed := func(ps ...mad.Packet) {
-		var b []byte
-		for i := range ps {
-			b = append(b, byte(i), 0, byte(1+i))
-			b = append(b, ps[i][:]...)
-		}
-		f.Add(b)
+	for _, seed := range newCompany(f).seeds() {
+		f.Add(seed)
 	}
-	var traps []mad.Packet
-	for _, number := range []smp.TrapNumber{64, 65, 66, 67, 128, 129, 130, 131, 144, 145, 256, 257, 258, 259, 1144} {
-		traps = append(traps, notice(mad.MethodTrap, number, 1, 3), notice(mad.MethodTrap, number, 2, 1), notice(mad.MethodTrapRepress, number, 2, 1))
-	}
-	for ; len(traps) > 0; traps = traps[3:] {
-		seed(traps[:3]...)
-	}
-	route := mad.MakeRoute(1, 2)
-	for _, method := range []mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodGetResp} {
-		for _, attr := range []mad.AttrID{smp.AttrSMInfo, smp.AttrNodeInfo, smp.AttrPortInfo, smp.AttrSwitchInfo, smp.AttrLinearForwardingTable, smp.AttrPKeyTable} {
-			var directed, routed mad.Packet
-			directed.SetDirected(&route, method, attr, uint32(attr&3))
-			routed.SetHeader(mad.ClassLIDRouted, method, attr, uint32(attr&3))
-			if attr == smp.AttrSMInfo {
-				info := (*smp.SMInfo)(directed.Data())
-				info.SetGUID(0x77)
-				info.SetPriority(15)
-				info.SetSMState(smp.Master)
-			}
-			answer := directed
-			answer.SetReturning()
-			seed(directed, routed, answer)
-		}
-	}
-	var nowhere []byte
-	for i, p := range []mad.Packet{{}, {}, notice(mad.MethodTrap, 128, 2, 1)} {
-		if i < 2 {
-			p.SetHeader(mad.ClassLIDRouted, mad.MethodGet+mad.Method(i), smp.AttrSMInfo, 1)
-		}
-		nowhere = append(append(nowhere, byte(i), 0, 0), p[:]...)
-		nowhere = append(append(nowhere, byte(i), 0, 0xc0), p[:]...)
-	}
-	f.Add(nowhere)
 	f.Fuzz(func(t *testing.T, packets []byte) {
-		n := nettest.Generate(t, "fattree:k=4,levels=2")
-		b := newHarness(t, n, fabric.Config{Seed: 1})
-		cfg := minhopConfig()
-		cfg.Elect.SMKey = 0x5ec
-		both := [2]*watched{b.comeUp(cfg), b.add(host(n, 3), cfg)}
-		b.pass(settling)
-		roles := [2]smp.SMState{both[0].last(), both[1].last()}
-		if roles[0] != smp.Master || roles[1] != smp.Standby {
-			t.Fatalf("roles %v", roles)
-		}
+		c := newCompany(t)
 		count := 0
-		for ; len(packets) > 0 && count < 16; count++ {
+		for ; len(packets) > 0 && count < fuzzedLast; count++ {
 			var in [fuzzedSMP]byte
 			packets = packets[copy(in[:], packets):]
-			b.Deliver(both[in[0]&1].Manager, mad.Datagram{Addr: mad.Addr{LID: mad.LID(int8(in[2]))}, Packet: mad.Packet(in[3:])})
-			b.pass(time.Duration(in[1]) * 10 * time.Millisecond)
+			d := mad.Datagram{Addr: mad.Addr{LID: mad.LID(int8(in[2]))}, TimedOut: in[0]&givenUp != 0, Packet: mad.Packet(in[3:])}
+			c.deliver(int(in[0]&^givenUp)%fuzzedRoles, d)
+			c.pass(time.Duration(in[1]) * 10 * time.Millisecond)
 		}
-		b.pass(2 * settling)
-		for i, m := range both {
-			stats := m.Core.Stats()
-			if m.last() != roles[i] || stats.Txn.Parked > 0 || stats.Sweeps[manager.HeavySweep] > uint64(3+count) {
-				t.Errorf("manager %d is %v; %d requests parked, %d heavy sweeps", i, m.last(), stats.Txn.Parked, stats.Sweeps[manager.HeavySweep])
-			}
+		for _, m := range c.all[toSevered:] {
+			c.Fabric.Mute(m.Station.At().Node, false)
+			c.Fabric.LinkUp(m.Station.At())
 		}
-		b.mustBeWhole(both[0])
+		c.pass(2 * settling)
+		c.judge(count)
 	})
 }

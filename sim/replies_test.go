@@ -1,0 +1,315 @@
+package sim_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/sarec"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+	"ibsm/partitions"
+	"ibsm/registry"
+	"ibsm/sim"
+	"ibsm/sim/fabric"
+	"ibsm/sweep"
+	"ibsm/sweep/plan"
+	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
+)
+
+// What the managers of replies set, and what one host has before: it hides its M_Key, which the managers know
+// from a file.
+const (
+	aliasIndex  = 2
+	repliesKey  = mad.MKey(0x78)
+	hiddenKey   = mad.MKey(0x77)
+	tenantKey   = mad.PKey(5)
+	aliasGUID   = mad.GUID(0xa11a5)
+	highLimit   = 4
+	repliesName = "renamed"
+)
+
+// replies is a fabric with two managers, all of whose replies a spoiler can spoil.
+type replies struct {
+	*harness
+	spoiler
+	first, second *watched
+	hidden        net.End // the host that hides its M_Key
+	rebooted      int32   // its switch
+}
+
+// newReplies builds a fabric on which managers ask for as many kinds of attribute as one can. Adaptive routing is on until a
+// manager turns it off.
+func newReplies(t testing.TB, script []byte) *replies {
+	n := nettest.Generate(t, "torus:dims=3,hosts=1,speed=FDR")
+	r := &replies{hidden: host(n, 2)}
+	r.rebooted = n.Nodes[r.hidden.Node].Ports[1].Peer.Node
+	r.spoiler.begin(script)
+	r.harness = newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond, Caps: func(i int32, n *net.Node, c *fabric.Caps) {
+		c.NVIDIA, c.GUIDCap, c.Defect = true, 8, r.refuse
+		if n.Type == mad.Switch {
+			c.AR, c.PrivateLFTs = fabric.AROn, true
+		}
+		if i == r.hidden.Node {
+			c.PowerUp = func(_ uint8, info *smp.PortInfo) {
+				info.SetMKey(hiddenKey)
+				info.SetMKeyProtectBits(2)
+			}
+		}
+	}})
+	r.World.Sent = func(m *sim.Manager, batch []mad.Datagram) { r.sending(m, batch) }
+	return r
+}
+
+// manage adds a manager with M_Keys, FDR10, partitions, lanes and adaptive routing turned off.
+func (r *replies) manage(at net.End, priority uint8) *watched {
+	cfg := registrarConfig()
+	cfg.Elect.Priority = priority
+	s := &cfg.Sweep.Settings
+	s.MKey, s.MKeyProtect = sweep.Given(repliesKey), sweep.Given(uint8(2))
+	s.FDR10, s.AR = plan.EnableFDR10, sweep.DisableAR
+	s.QoS, s.Lanes = true, useOf(highLimit)
+	policy := partitions.Default()
+	policy.Partitions = append(policy.Partitions, partitions.Partition{Name: "tenant", Key: tenantKey,
+		Members: []partitions.Member{{Who: partitions.All, Membership: partitions.Full}}})
+	cfg.Sweep.Partitions.Policy = policy
+	cfg.Sweep.Restored = r.keptKeys(hiddenKey)
+	hidden := r.Fabric.PortGUID(r.hidden)
+	maps.DeleteFunc(cfg.Sweep.Restored.MKeys, func(guid mad.GUID, _ mad.MKey) bool { return guid != hidden })
+	cfg.Sweep.Restored.Port = r.Fabric.PortGUID(at)
+	m := r.add(at, cfg)
+	m.Heard = func(received []mad.Datagram) { r.spoil(r.Fabric.Now(), m.Manager, received) }
+	return m
+}
+
+// run is pass, in which replies come that were kept back.
+func (r *replies) run(d time.Duration) {
+	r.Run(r.Fabric.Now()+d, func() bool {
+		for i := 0; i < len(r.keptBack); i++ {
+			if l := r.keptBack[i]; l.due <= r.Fabric.Now() {
+				r.keptBack = slices.Delete(r.keptBack, i, i+1)
+				r.Deliver(l.to, l.Datagram)
+			}
+		}
+		return false
+	})
+}
+
+// askSA has a host ask the SA.
+func (b *harness) askSA(st *fabric.Station, attr mad.AttrID, fill func(p *mad.Packet)) {
+	pi := b.Fabric.PortInfo(st.At())
+	d := mad.Datagram{Addr: mad.Addr{LID: pi.MasterSMLID(), QPN: 1}}
+	d.Packet.SetHeader(mad.ClassSA, mad.MethodSet, attr, 0)
+	d.Packet.SetTID(mad.TID(attr))
+	fill(&d.Packet)
+	st.Send([]mad.Datagram{d})
+}
+
+// joinBroadcast has a host join the broadcast group.
+func (b *harness) joinBroadcast(st *fabric.Station) {
+	b.askSA(st, sarec.AttrMCMemberRecord, func(p *mad.Packet) {
+		p.SetComponentMask(sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberJoinState)
+		rec := (*sarec.MCMemberRecord)(p.SAData()[:])
+		rec.SetMGID(clientGroup(0))
+		rec.SetPortGID(mad.MakeGID(mad.DefaultPrefix, b.Fabric.PortGUID(st.At())))
+		rec.SetJoinState(uint8(registry.FullMember))
+	})
+}
+
+// join has a host join it, and waits for the reply.
+func (r *replies) join(st *fabric.Station) {
+	r.joinBroadcast(st)
+	r.run(replyTime)
+}
+
+// replyTime is how long the SA may take for a reply.
+const replyTime = 300 * time.Millisecond
+
+// live lets happen what managers send requests for: they come up, two hosts join a group, one of which gets another
+// description and an alias GUID, a switch reboots, sweeps are asked for and, where leaves is set, the master hands over and ends.
+func (r *replies) live(leaves bool) {
+	r.first = r.manage(host(r.net, 0), 9)
+	r.run(2 * time.Second)
+	r.second = r.manage(host(r.net, 1), 3)
+	r.run(2 * time.Second)
+	st, err := r.Fabric.Attach(r.hidden)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.join(st)
+	r.askSA(st, sarec.AttrGUIDInfoRecord, func(p *mad.Packet) {
+		p.SetComponentMask(sarec.GUIDInfoLID | sarec.GUIDInfoBlockNum | sarec.GUIDInfoGUID0<<aliasIndex)
+		rec, pi := (*sarec.GUIDInfoRecord)(p.SAData()[:]), r.Fabric.PortInfo(r.hidden)
+		rec.SetLID(pi.LID())
+		rec.GUIDInfo().SetGUID(aliasIndex, aliasGUID)
+	})
+	r.run(replyTime)
+	r.Fabric.SetNodeDescription(r.hidden.Node, repliesName)
+	r.run(500 * time.Millisecond)
+	r.Ask(r.first.Manager, manager.Light)
+	r.run(time.Second)
+	r.Fabric.Reboot(r.rebooted)
+	r.run(2 * time.Second)
+	r.Ask(r.first.Manager, manager.Heavy)
+	r.run(2 * time.Second)
+	r.join(st) // again: its port was down
+	r.join(r.second.Station)
+	if leaves {
+		r.Leave(r.first.Manager)
+		r.run(5 * time.Second)
+	}
+}
+
+// heal ends the spoiling, and lets the managers sweep twice: once to find what false replies said, and once more
+// where what they found was in the way of it.
+func (r *replies) heal() {
+	r.end()
+	r.run(r.patience())
+	for range 2 {
+		for _, m := range []*watched{r.first, r.second} {
+			if !m.Exited {
+				r.Ask(m.Manager, manager.Heavy)
+			}
+		}
+		r.run(r.patience())
+	}
+}
+
+// patience is how long all time-outs take, and the polls after which a manager is given up.
+func (r *replies) patience() time.Duration { return 15 * time.Second }
+
+// gid is that of a port.
+func (r *replies) gid(at net.End) mad.GID {
+	return mad.MakeGID(mad.DefaultPrefix, r.Fabric.PortGUID(at))
+}
+
+// judge fails the test unless one manager is master, the other stands by or has left, no request waits, and the fabric holds
+// all that the master is to set. A master that got false replies may have refused what hosts asked its SA for: then they have it not.
+func (r *replies) judge(leaves bool) {
+	master := r.first
+	if leaves {
+		master = r.second
+	}
+	if leaves && !r.first.Exited || !leaves && r.second.last() != smp.Standby || master.last() != smp.Master {
+		r.Errorf("the managers are %v, exited %t, and %v", r.first.last(), r.first.Exited, r.second.last())
+		return
+	}
+	for _, m := range []*watched{r.first, r.second} {
+		if stats := m.Core.Stats().Txn; !m.Exited && (stats.Parked > 0 || stats.Overdue > 0) {
+			r.Errorf("%d requests wait for their device, %d are overdue", stats.Parked, stats.Overdue)
+		}
+	}
+	r.mustBeWhole(master)
+	for _, wrong := range r.lanesWrong(highLimit) {
+		r.Error(wrong)
+	}
+	for at := range r.Fabric.Ports() {
+		if r.Fabric.NodeType(at.Node) == mad.Switch && at.Port == 0 && r.Fabric.AdaptiveRoutes(at.Node) {
+			r.Errorf("adaptive routing of %v is on", at)
+		}
+		if r.Fabric.HasLink(at) && !r.Fabric.FDR10Enabled(at) {
+			r.Errorf("FDR10 of %v is off", at)
+		}
+	}
+	for _, at := range r.endPorts() {
+		pi, keys := r.Fabric.PortInfo(at), r.Fabric.PKeys(at)
+		if pi.MKey() != repliesKey || pi.MKeyProtectBits() != 2 || !slices.Contains(keys, mad.DefaultPKey) || !slices.Contains(keys, tenantKey|mad.FullMember) {
+			r.Errorf("%v has M_Key %v/%d, P_Keys %v", at, pi.MKey(), pi.MKeyProtectBits(), keys)
+		}
+	}
+	r.judgeReported()
+	r.judgeRegistered(master)
+}
+
+// judgeReported fails the test where the one thing that was spoiled is a Set that an agent refused, and no sweep reports a failure: the operator
+// has to know. Others it sets again in the same sweep, or in another way.
+func (r *replies) judgeReported() {
+	if r.applied != 1 || len(r.denied) != 1 {
+		return
+	}
+	switch r.denied[0] {
+	case smp.AttrSwitchInfo, smp.AttrPKeyTable:
+		failed := func(u manager.Up) bool { return u.Failures > 0 }
+		if !slices.ContainsFunc(r.first.ups, failed) && !slices.ContainsFunc(r.second.ups, failed) {
+			r.Errorf("a Set of %s was refused, and no sweep names a failure: %+v", smp.AttrName(r.denied[0]), r.first.ups)
+		}
+	}
+}
+
+// judgeRegistered holds what hosts have registered against the fabric.
+func (r *replies) judgeRegistered(master *watched) {
+	master.mustKnowName(r.hidden.Node, repliesName)
+	s := master.Registrar().State()
+	_, one := s.Member(clientGroup(0), r.gid(r.hidden))
+	_, other := s.Member(clientGroup(0), r.gid(r.second.Station.At()))
+	if g, is := s.Group(clientGroup(0)); is && one && other {
+		if spread := r.Fabric.ProbeMulticast(r.second.Station.At(), g.MLID, mad.DefaultPKey, 0); !slices.Equal(spread.Delivered, []net.End{r.hidden}) {
+			r.Errorf("a packet to MLID %v: %+v", g.MLID, spread)
+		}
+	} else if r.applied == 0 {
+		r.Error("hosts have not joined")
+	}
+	_, is := s.Alias(aliasGUID)
+	if has := r.Fabric.GUIDs(r.hidden)[aliasIndex] == aliasGUID; is && !has || !has && r.applied == 0 {
+		r.Errorf("the alias GUID is registered %t, and the port has it %t", is, has)
+	}
+}
+
+// lifeAtMost bounds the packets that live has managers send, and the steps that they make, when no reply is spoiled. One that is makes them
+// do no more than all that again: live has nine heavy sweeps, and no reply is reason for so many.
+const lifeAtMost = 1000
+
+// runReplies lets managers live on replies that are spoiled as a script says, and judges what they send and what is left in the end. The
+// first byte is odd where the master leaves.
+func runReplies(t testing.TB, script []byte) *replies {
+	leaves := len(script) > 0 && script[0]&1 == 1
+	r := newReplies(t, script[min(1, len(script)):])
+	r.live(leaves)
+	sent, steps := r.first.Core.Stats().Txn.Sent+r.second.Core.Stats().Txn.Sent, r.Steps
+	if most := lifeAtMost * (1 + r.applied); sent > uint64(most) || steps > most {
+		t.Errorf("%d packets sent, %d steps, after %d replies were spoiled", sent, steps, r.applied)
+	}
+	r.heal()
+	r.judge(leaves)
+	return r
+}
+
+// TestReplyKinds: every kind of reply that FuzzReplies is to spoil comes.
+func TestReplyKinds(t *testing.T) {
+	r := runReplies(t, []byte{1})
+	for _, k := range replyKinds {
+		if r.seen[k] == 0 {
+			t.Errorf("no reply to %v of attribute %#04x", k.Method, uint16(k.Attr))
+		}
+	}
+}
+
+// FuzzReplies: whatever comes in place of replies to a manager's requests, and whatever agents refuse, at any time, it
+// keeps within bounds, and with true replies after that the subnet becomes whole.
+func FuzzReplies(f *testing.F) {
+	for i, k := range replyKinds {
+		status := []byte{0x80, 0x1c} // the bit is that of a directed-route SMP that returns
+		for _, x := range []spoiling{
+			{how: overlaid, at: dataAt, bytes: []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},
+			{how: overlaid, at: statusAt, bytes: status},
+			{how: timedOut}, {how: emptied}, {how: refused, bytes: status}, {how: twice}, {how: delayed, at: 90}, {how: busy},
+		} {
+			x.kind = uint8(i)
+			script := []byte{uint8(i) & 1}
+			if k.Method == mad.MethodSet && k.Attr == smp.AttrSMInfo {
+				script[0] = 1
+			}
+			f.Add(x.encode(script))
+		}
+	}
+	f.Fuzz(func(t *testing.T, script []byte) { runReplies(t, script) })
+}
+
+// Offsets in an SMP.
+const (
+	statusAt = 4
+	dataAt   = 64
+)
