@@ -49,7 +49,7 @@ func (a *attempts) choose(ctx context.Context) *routed {
 		return a.first(ctx, a.in.Keep)
 	}
 	a.out.Foreign = a.state.foreign
-	if !a.chain[0].IsMinHop() && !a.state.swept {
+	if !a.chain[0].IsMinHop() && a.state.mastership != swept {
 		r := a.first(ctx, routing.KeepMinimal)
 		if r != nil && r.engine.Steady && !a.keepsFound(r.tables) {
 			if r = a.fromFound(ctx, r); r == nil {

@@ -175,11 +175,11 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		n := t.FindNode(guid)
 		return n != topo.None && t.Nodes[n].Missed > 0
 	})
-	d.adopted = s.adopted || !s.swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
+	d.adopted = s.adopted || s.mastership != swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
 	if j.chain.HasUnchosen() {
 		d.auto = s.auto || j.reroute == reroutesByAll
 		switch {
-		case s.swept:
+		case s.mastership == swept:
 		case !d.auto && isCold(t):
 			d.auto, d.adopted = true, false // what stands in the tables is of no use to anybody
 		case s.routes.found(t, d.switches):
@@ -203,7 +203,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	}
 	d.settings, d.values = j.settings, s.resolve(&j.settings, t)
 	out.Values = d.values
-	out.Values.ReregisterAll, out.Values.NoReregister = !s.swept && !s.registered, j.settings.NoReregister
+	out.Values.ReregisterAll, out.Values.NoReregister = s.mastership == clientsUnknown, j.settings.NoReregister
 	out.Values.Inherited = s.inherited
 
 	var reserved []mad.LID
@@ -211,7 +211,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		reserved = unowned(t, d.switches)
 	}
 	a := assignLIDs(t, lidsIn{
-		lmc: out.Values.LMC, lmc0: out.Values.LMCPort0, remembered: s.lids, stale: s.stale, reserved: reserved, anew: j.settings.ReassignLIDs && !s.swept,
+		lmc: out.Values.LMC, lmc0: out.Values.LMCPort0, remembered: s.lids, stale: s.stale, reserved: reserved, anew: j.settings.ReassignLIDs && s.mastership != swept,
 	})
 	d.lids = a.retained(s.lids, j.now)
 	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed, out.Absent = a.lids, a.conflicts, a.exhausted, a.reclaimed, a.absent

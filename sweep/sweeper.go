@@ -207,18 +207,20 @@ func (s *Sweeper) Pause() {
 // manager may change meanwhile. A port that still names this manager as its master has had
 // no other one: its clients are still registered here.
 func (s *Sweeper) Isolate(found *Found) {
-	if !s.state.swept {
+	if s.state.mastership != swept {
 		found.Drop()
 		return
 	}
 	s.Pause()
-	s.state.registered = true
+	s.state.mastership = clientsKnown
 }
 
 // Inherit says that the registrations of the clients whose ports name this manager or the
 // master at a LID are known here: they are not asked to register again. It applies until
 // Abdicate.
-func (s *Sweeper) Inherit(from mad.LID) { s.state.registered, s.state.inherited = true, from }
+func (s *Sweeper) Inherit(from mad.LID) {
+	s.state.mastership, s.state.inherited = max(s.state.mastership, clientsKnown), from
+}
 
 func (s *Sweeper) rest() {
 	s.program = nil
