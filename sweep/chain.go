@@ -56,7 +56,7 @@ func (a *attempts) choose(ctx context.Context) *routed {
 				return nil
 			}
 		}
-		if r != nil && !r.engine.IsMinHop() && (a.goesOn && r.engine.Name == a.state.routes.Engine || a.keepsFound(r.tables)) {
+		if r != nil && !r.engine.IsMinHop() && (a.out.delta.by == byRecorded && r.engine.Name == a.state.routes.Engine || a.keepsFound(r.tables)) {
 			a.out.delta.adopted = false // the tables found are the engine's own
 			return r
 		}
@@ -83,7 +83,7 @@ func (a *attempts) fromFound(ctx context.Context, afresh *routed) *routed {
 		return nil
 	case err != nil || !a.keepsFound(r.tables):
 		return afresh
-	case a.goesOn:
+	case a.out.delta.by == byRecorded:
 		return r
 	}
 	if r.base.uneven, err = a.isUneven(ctx, r.tables, afresh.tables); err != nil {

@@ -31,7 +31,6 @@ type RouteTask struct {
 	state    *state // the snapshot, which the task may write to
 	parts    Partitions
 	reroute  rerouting
-	goesOn   bool // the tables found are those of state.routes
 	regroup  bool // a switch or end port has come into a port group of the engines, or left one
 	drained  []routing.SwitchPort
 	avoided  []Avoided
@@ -124,7 +123,7 @@ type delta struct {
 	foreign     string
 	closing     []repair.Route
 	adopted     bool
-	auto        bool
+	by          routedBy
 	routes      RoutesRecord
 	base        *base
 	engine      string
@@ -142,7 +141,7 @@ func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.ports, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
 	s.settings, s.values, s.report, s.foreign, s.adopted, s.groups = d.settings, d.values, d.report, d.foreign, d.adopted, d.groups
-	s.auto, s.routes, s.unnamed = d.auto, d.routes, d.unnamed
+	s.by, s.routes, s.unnamed = d.by, d.routes, d.unnamed
 	s.sls, s.credit, s.rules, s.fitting, s.readLanes = d.sls, d.credit, d.rules, d.fitting, s.readLanes && d.adopted
 	s.closing, s.base, s.engine, s.members = d.closing, d.base, d.engine, d.members
 	if d.indexes != nil {
@@ -175,17 +174,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		n := t.FindNode(guid)
 		return n != topo.None && t.Nodes[n].Missed > 0
 	})
-	d.adopted = s.adopted || s.mastership != swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
-	if j.chain.HasUnchosen() {
-		d.auto = s.auto || j.reroute == reroutesByAll
-		switch {
-		case s.mastership == swept:
-		case !d.auto && isCold(t):
-			d.auto, d.adopted = true, false // what stands in the tables is of no use to anybody
-		case s.routes.found(t, d.switches):
-			d.auto, j.goesOn = true, true
-		}
-	}
+	j.decide(t, d)
 	var dead, disabled []topo.PortIdx
 	var grace bool
 	most := uint8(topo.MaxMissed)
@@ -249,6 +238,25 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	return out
 }
 
+// decide sets which engines route the subnet, and whether its routes are another manager's.
+func (j *RouteTask) decide(t *topo.Topo, d *delta) {
+	s := j.state
+	d.adopted = s.adopted || s.mastership != swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
+	if !j.chain.HasUnchosen() {
+		return
+	}
+	if s.by != byChosen || j.reroute == reroutesByAll {
+		d.by = byAll
+	}
+	switch {
+	case s.mastership == swept:
+	case d.by == byChosen && isCold(t):
+		d.by, d.adopted = byAll, false // what stands in the tables is of no use to anybody
+	case s.routes.found(t, d.switches):
+		d.by = byRecorded
+	}
+}
+
 // isCold reports whether nothing uses a subnet: no port with a link is ARMED or ACTIVE.
 func isCold(t *topo.Topo) bool {
 	return !slices.ContainsFunc(t.Ports, func(p topo.Port) bool {
@@ -299,10 +307,10 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	d.adopted = d.adopted && in.Keep != routing.KeepNone
 	out.problem = problem{j.chain, in} // with engines that nobody chose: their routes are offered
 	out.problem.in.Prev, out.problem.in.Keep = nil, routing.KeepNone
-	if !d.auto {
+	if d.by == byChosen {
 		j.chain = j.chain.Chosen()
 	}
-	if j.chain, out.Seen = j.chain.For(t); j.goesOn {
+	if j.chain, out.Seen = j.chain.For(t); d.by == byRecorded {
 		j.chain = s.routes.from(j.chain)
 	}
 	a := &attempts{RouteTask: j, out: out, in: in, reserved: reserved, groups: j.trees.groups(t)}
@@ -331,7 +339,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	}
 	d.closing = out.Closing
 	out.Fitting, out.CreditLoop, out.Stopped, d.report, d.sls, d.proof = r.fitting, r.credit.Loop, r.credit.Findings, r.report, tables.SLs, r.proof
-	if d.routes = (RoutesRecord{}); d.auto && !d.adopted && !r.engine.IsMinHop() {
+	if d.routes = (RoutesRecord{}); d.by != byChosen && !d.adopted && !r.engine.IsMinHop() {
 		d.routes = RoutesRecord{out.Engine, sumOf(t, func(s topo.SwitchIdx) []uint8 { return tables.LFT[s] })}
 	}
 	for i, n := range t.Switches {

@@ -53,14 +53,14 @@ type state struct {
 	readLanes    bool               // walks read the tables of lanes: sls may have to be fitted to them
 	foreign      string             // SweepPlan.Foreign of the last plan
 	closing      []repair.Route     // SweepPlan.Closing of the last plan
-	auto         bool               // engines that nobody chose route the subnet: it was not in use, or its routes were computed afresh by an order; false where all are chosen
-	adopted      bool               // the routes are another manager's: repaired, but not improved without a request
-	routes       RoutesRecord       // of the routes computed last
-	storedRoutes RoutesRecord       // routes as RoutesRecord returned it last
-	base         *base              // of the routes in force; nil where their engine needs none
-	engine       string             // SweepPlan.Engine of the last plan that had tables
-	members      *engines.Members   // of port groups in files of engines, in the last sweep; nil without any
-	settings     Settings           // that values were resolved from
+	by           routedBy
+	adopted      bool             // the routes are another manager's: repaired, but not improved without a request
+	routes       RoutesRecord     // of the routes computed last
+	storedRoutes RoutesRecord     // routes as RoutesRecord returned it last
+	base         *base            // of the routes in force; nil where their engine needs none
+	engine       string           // SweepPlan.Engine of the last plan that had tables
+	members      *engines.Members // of port groups in files of engines, in the last sweep; nil without any
+	settings     Settings         // that values were resolved from
 	values       plan.Values
 }
 
@@ -71,6 +71,15 @@ const (
 	clientsUnknown mastership = iota // no sweep has been completed, and clients have to register
 	clientsKnown                     // likewise, but they are still registered here: as after a quick restart
 	swept                            // a sweep has been completed
+)
+
+// routedBy is which engines of the chain route the subnet.
+type routedBy uint8
+
+const (
+	byChosen   routedBy = iota // those that somebody chose
+	byAll                      // also those that nobody chose: it was not in use, or its routes were computed afresh by an order
+	byRecorded                 // likewise, in the sweep that has found the tables of the record: from its engine on
 )
 
 // maxFailed is in how many sweeps in a row a switch may reject its table, or a link not become

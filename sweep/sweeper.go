@@ -121,7 +121,7 @@ func (s *Sweeper) rerouting() rerouting {
 	switch before, now := s.before, s.cfg.Engines; {
 	case before == nil || s.reroute != keepsRoutes || before.Equal(now):
 		return s.reroute
-	case s.state.auto:
+	case s.state.by != byChosen:
 		return reroutesByAll
 	case before.Chosen().Equal(now.Chosen()):
 		return keepsRoutes
@@ -189,7 +189,7 @@ func (s *Sweeper) Abdicate() {
 	s.rest()
 	s.state.devices.ForeignMaster()
 	s.state.forgetMastership()
-	s.state.auto, s.sms, s.before = false, nil, nil
+	s.state.by, s.sms, s.before = byChosen, nil, nil
 }
 
 // Pause is Abdicate for a manager that may not have been master for a moment, and is likely to go
