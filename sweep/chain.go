@@ -160,7 +160,7 @@ func (a *attempts) instead(repaired *routed) *routed {
 // ownRepaired repairs the tables in force of an engine, and returns to those that it computed afresh last, for a subnet that it refuses because of what has been
 // lost since: no more changes than must. They may have a credit loop. It returns nil where another engine's tables are in force, and if ctx is done.
 func (a *attempts) ownRepaired(ctx context.Context, e *engines.Engine, keep routing.Keep) *routed {
-	if !e.Steady || a.state.engine != e.Name || a.in.Prev == nil || a.reroute != keepsRoutes || a.regroup {
+	if !e.Steady || a.state.engine != e.Name || a.in.Prev == nil || a.reroute != keepsRoutes {
 		return nil
 	}
 	first := a.state.base.rows(e.Name, a.out.Topo) // whatever links there are: with another cable the repaired routes stay, too
@@ -255,7 +255,7 @@ func (a *attempts) try(ctx context.Context, e *engines.Engine, keep routing.Keep
 	if from == nil {
 		from = a.state.base
 	}
-	if e.Steady && a.reroute == keepsRoutes && !a.regroup {
+	if e.Steady && a.reroute == keepsRoutes {
 		in.Base = from.tables(e.Name, t)
 	}
 	computed, err := e.Route(ctx, in)

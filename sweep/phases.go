@@ -178,7 +178,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 		return nil, true
 	}
 	s := p.s
-	if p.c.same && len(p.sets) == 0 {
+	if p.c.compared != otherTopo && len(p.sets) == 0 {
 		p.c.Topo = s.state.prev
 	} else {
 		rename(p.c.Topo, s.renamed)

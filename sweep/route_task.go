@@ -31,7 +31,6 @@ type RouteTask struct {
 	state    *state // the snapshot, which the task may write to
 	parts    Partitions
 	reroute  rerouting
-	regroup  bool // a switch or end port has come into a port group of the engines, or left one
 	drained  []routing.SwitchPort
 	avoided  []Avoided
 	cabling  Cabling
@@ -90,11 +89,19 @@ type SweepPlan struct {
 
 	found     *Found
 	problem   problem
-	same      bool // Topo is equal to that of the last sweep
-	shared    bool // Topo is that of the last sweep, and nobody writes it
+	compared  compared
 	delta     delta
 	multicast *MulticastResult // of a preview; may be nil
 }
+
+// compared is how the Topo of a plan compares with that of the last sweep.
+type compared uint8
+
+const (
+	otherTopo  compared = iota
+	equalTopo           // a copy
+	sharesTopo          // the same one, which nobody writes
+)
 
 // Found is the result of the walk.
 func (c *SweepPlan) Found() *discover.Result { return c.found.Result }
@@ -188,7 +195,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	sick, marked := avoidSick(t, j.avoided)
 	out.Drained = append(out.Drained, sick...)
 	if s.prev != nil && len(marked) == 0 && t.Same(s.prev) { // one is enough: a large subnet takes much memory
-		t, out.Topo, out.same, out.shared = s.prev, s.prev, true, true
+		t, out.Topo, out.compared = s.prev, s.prev, sharesTopo
 	}
 	d.settings, d.values = j.settings, s.resolve(&j.settings, t)
 	out.Values = d.values
@@ -231,7 +238,9 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	for i, target := range out.Plan.Targets() {
 		d.switches[i].Target = target
 	}
-	out.same = out.same || s.prev != nil && t.Equal(s.prev)
+	if out.compared == otherTopo && s.prev != nil && t.Equal(s.prev) {
+		out.compared = equalTopo
+	}
 	if j.multicast != nil {
 		out.multicast = j.multicast.run(ctx, t, out.Tables, s.devices)
 	}
@@ -298,7 +307,9 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	}
 	if j.chain.Grouped() {
 		j.chain, out.Members = j.chain.WithMembers(t, out.Partitions, s.members)
-		j.regroup = out.Members.Changed(s.members)
+		if out.Members.Changed(s.members) {
+			j.reroute = max(j.reroute, regroups)
+		}
 	}
 	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, out.Values.MaxOpVLs), Tenants: tenants(t, out.Partitions), Workers: j.Workers}
 	if in.Prev == nil {
@@ -365,11 +376,11 @@ func tenants(t *topo.Topo, parts *partitions.Tables) *routing.Tenants {
 func (j *RouteTask) keep(out *SweepPlan) routing.Keep {
 	prev, adopted := j.state.prev, out.delta.adopted
 	switch {
-	case j.reroute != keepsRoutes || prev == nil && !adopted:
+	case j.reroute > regroups || prev == nil && !adopted:
 		return routing.KeepNone
 	case adopted:
 		return routing.KeepWorking
-	case j.regroup || linksAdded(prev, out.Topo):
+	case j.reroute == regroups || linksAdded(prev, out.Topo):
 		return routing.KeepNone
 	}
 	return routing.KeepMinimal

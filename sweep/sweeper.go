@@ -101,6 +101,7 @@ type rerouting uint8
 
 const (
 	keepsRoutes   rerouting = iota // those that do not work, and those that a link was added for
+	regroups                       // all but another manager's: a switch or end port has come into a port group of the engines, or left one
 	reroutes                       // all, by the engines that route the subnet already: those that nobody chose only if they do
 	reroutesByAll                  // all, also by engines that nobody chose
 )
