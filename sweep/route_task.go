@@ -206,16 +206,9 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	if grace {
 		reserved = unowned(t, d.switches)
 	}
-	a := assignLIDs(t, lidsIn{
-		lmc: out.Values.LMC, lmc0: out.Values.LMCPort0, remembered: s.lids, stale: s.stale, reserved: reserved, anew: j.settings.ReassignLIDs && s.mastership != swept,
-	})
-	d.lids = a.retained(s.lids, j.now)
-	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed, out.Absent = a.lids, a.conflicts, a.exhausted, a.reclaimed, a.absent
-	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.pkeys.indexes)
-	d.indexes = out.Partitions.Remember
+	j.assign(out, reserved)
 	d.report, d.sls, d.proof, d.base, d.engine, d.members = s.report, s.sls, proof{s.credit, s.rules, nil, s.fitting}, s.base, s.engine, s.members
-	d.routes = s.routes
-	d.groups = j.adaptive(out)
+	d.routes, d.groups = s.routes, j.adaptive(out)
 	j.routeAvoiding(ctx, out, reserved, marked)
 	stillUsed(t, out.LIDs, out.Tables, out.Drained)
 	if out.Fitting.State == LanesFirst && ctx.Err() == nil {
@@ -225,19 +218,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	if ctx.Err() != nil {
 		return nil
 	}
-	held := make([]*device.Blocks, len(d.switches))
-	for i := range d.switches {
-		held[i] = d.switches[i].LFT
-	}
-	d.unsupported = s.devices.Unsupported
-	out.Plan = plan.New(plan.In{
-		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
-		Dead: append(dead, stillUp(t, down)...), Disable: append(disabled, toDisable(t, j.avoided, out.Drained)...), Enable: toEnable(t, j.avoided), DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
-		Reregister: j.reregister, Knocked: s.knocked,
-	})
-	for i, target := range out.Plan.Targets() {
-		d.switches[i].Target = target
-	}
+	j.plan(out, append(dead, stillUp(t, down)...), append(disabled, toDisable(t, j.avoided, out.Drained)...), off)
 	if out.compared == otherTopo && s.prev != nil && t.Equal(s.prev) {
 		out.compared = equalTopo
 	}
@@ -266,32 +247,41 @@ func (j *RouteTask) decide(t *topo.Topo, d *delta) {
 	}
 }
 
+// assign gives the end ports of the subnet their LIDs and P_Keys.
+func (j *RouteTask) assign(out *SweepPlan, reserved []mad.LID) {
+	t, s, d := out.Topo, j.state, &out.delta
+	a := assignLIDs(t, lidsIn{
+		lmc: out.Values.LMC, lmc0: out.Values.LMCPort0, remembered: s.lids, stale: s.stale, reserved: reserved, anew: j.settings.ReassignLIDs && s.mastership != swept,
+	})
+	d.lids = a.retained(s.lids, j.now)
+	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed, out.Absent = a.lids, a.conflicts, a.exhausted, a.reclaimed, a.absent
+	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.pkeys.indexes)
+	d.indexes = out.Partitions.Remember
+}
+
+// plan computes what is written: dead ports are taken down, others disabled, and adaptive routing turned off on switches.
+func (j *RouteTask) plan(out *SweepPlan, dead, disable []topo.PortIdx, off []topo.SwitchIdx) {
+	t, s, d := out.Topo, j.state, &out.delta
+	held := make([]*device.Blocks, len(d.switches))
+	for i := range d.switches {
+		held[i] = d.switches[i].LFT
+	}
+	d.unsupported = s.devices.Unsupported
+	out.Plan = plan.New(plan.In{
+		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
+		Dead: dead, Disable: disable, Enable: toEnable(t, j.avoided), DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
+		Reregister: j.reregister, Knocked: s.knocked,
+	})
+	for i, target := range out.Plan.Targets() {
+		d.switches[i].Target = target
+	}
+}
+
 // isCold reports whether nothing uses a subnet: no port with a link is ARMED or ACTIVE.
 func isCold(t *topo.Topo) bool {
 	return !slices.ContainsFunc(t.Ports, func(p topo.Port) bool {
 		return p.Num != 0 && p.Peer != topo.None && p.Info.PortState() >= smp.PortArmed
 	})
-}
-
-// unowned are the LIDs that some switch forwards and no port owns: they may belong to a node
-// that does not answer.
-func unowned(t *topo.Topo, switches []device.Walked) (lids []mad.LID) {
-	owned := make([]bool, int(mad.MaxUnicastLID)+1)
-	for _, p := range t.EndPorts {
-		if l := t.Ports[p].Info.LID(); l.IsUnicast() {
-			owned[l] = true
-		}
-	}
-	for i := range switches {
-		row := switches[i].LFT.Row()
-		for l := 1; l < len(row) && l < len(owned) && l <= int(switches[i].Top); l++ {
-			if row[l] != routing.NoPath && !owned[l] {
-				owned[l] = true
-				lids = append(lids, mad.LID(l))
-			}
-		}
-	}
-	return lids
 }
 
 // route takes the tables that the subnet gets.
@@ -384,98 +374,4 @@ func (j *RouteTask) keep(out *SweepPlan) routing.Keep {
 		return routing.KeepNone
 	}
 	return routing.KeepMinimal
-}
-
-// previous are the target tables of the last sweep; for switches that this manager never
-// routed those that it read; nil when there are none.
-func previous(out *SweepPlan) *routing.Tables {
-	size, any := routing.RowLen(out.LIDs.Top), false
-	prev := &routing.Tables{LFT: make([][]uint8, len(out.delta.switches)), Top: out.LIDs.Top}
-	var empty []uint8
-	for i := range out.delta.switches {
-		switch sw := &out.delta.switches[i]; {
-		case sw.Row != nil:
-			prev.LFT[i], any = resized(sw.Row, size), true
-		case sw.LFT != nil:
-			prev.LFT[i], any = resized(sw.LFT.Row(), size), true
-		default:
-			if empty == nil {
-				empty = resized(nil, size)
-			}
-			prev.LFT[i] = empty
-		}
-	}
-	if !any {
-		return nil
-	}
-	return prev
-}
-
-// resized is row with length size, row itself if it has that length.
-func resized(row []uint8, size int) []uint8 {
-	if len(row) == size {
-		return row
-	}
-	r := make([]uint8, size)
-	for i := copy(r, row); i < size; i++ {
-		r[i] = routing.NoPath
-	}
-	return r
-}
-
-// fix puts entries into the tables that cannot change: switches that do not answer, or forward
-// by private tables, keep their tables, and reserved LIDs keep their entries everywhere.
-func fix(out *SweepPlan, tables *routing.Tables, reserved []mad.LID) *routing.Tables {
-	top := out.LIDs.Top
-	for _, l := range reserved {
-		top = max(top, l)
-	}
-	size := routing.RowLen(top)
-	fixed := *tables
-	fixed.LFT, fixed.Top = make([][]uint8, len(tables.LFT)), top
-	for s, row := range tables.LFT {
-		held := out.delta.switches[s].LFT
-		switch {
-		case held != nil && out.Topo.Nodes[out.Topo.Switches[s]].Missed > 0, out.Topo.Nodes[out.Topo.Switches[s]].PrivateLFT == topo.PrivateLFTOn:
-			row = held.Row()
-		case held != nil && len(reserved) > 0:
-			row = withReserved(row, held.Row(), size, reserved)
-		}
-		fixed.LFT[s] = resized(row, size)
-	}
-	return &fixed
-}
-
-// withReserved copies the entries of reserved LIDs from the held row.
-func withReserved(row, held []uint8, size int, reserved []mad.LID) []uint8 {
-	r := slices.Clone(resized(row, size))
-	for _, l := range reserved {
-		if int(l) < len(held) {
-			r[l] = held[l]
-		}
-	}
-	if string(r) == string(held) {
-		return held
-	}
-	return r
-}
-
-// InForce are the tables that the subnet uses: those computed, or, where routes are left
-// alone, those that the switches hold.
-func (c *SweepPlan) InForce() *routing.Tables {
-	if c.Tables != nil {
-		return c.Tables
-	}
-	switches := c.delta.switches
-	t := &routing.Tables{LFT: make([][]uint8, len(switches)), Top: c.LIDs.Top, SLs: c.delta.sls}
-	for i, n := range c.Topo.Switches {
-		if switches[i].LFT != nil {
-			t.Top = max(t.Top, min(c.Topo.Nodes[n].SwitchInfo.LinearFDBTop(), mad.MaxUnicastLID))
-		}
-	}
-	size := routing.RowLen(t.Top)
-	for i := range switches {
-		t.LFT[i] = resized(switches[i].LFT.Row(), size)
-	}
-	return t
 }
