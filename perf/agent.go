@@ -17,12 +17,13 @@ const (
 	askReset
 )
 
-// infoState is what is known of an agent.
+// infoState is what is known of the abilities of an agent.
 type infoState uint8
 
 const (
-	infoUnknown infoState = iota
+	infoUnknown infoState = iota // ClassPortInfo is asked for first
 	infoKnown
+	infoStale // ClassPortInfo is read again in the next sweep, whatever this one still learns
 )
 
 // agent is one that answers for ports: all of a switch, one of an adapter.
@@ -39,30 +40,41 @@ type agent struct {
 	step     what  // of it, next
 	got      reading
 	refused  bool         // an attribute of the port, in this sweep
-	stale    bool         // ClassPortInfo will be read again in the next sweep
 	due      pma.Counters // for a reset
 }
 
 // forget has ClassPortInfo asked for again.
 func (a *agent) forget() {
-	a.info, a.mask, a.mask2, a.redirect, a.stale = infoUnknown, 0, 0, mad.Addr{}, false
+	a.info, a.mask, a.mask2, a.redirect = infoUnknown, 0, 0, mad.Addr{}
 }
 
 // start begins a sweep.
 func (a *agent) start() {
-	if a.stale {
+	if a.info == infoStale {
 		a.forget()
 	}
 	a.cursor = a.first
 	a.firstStep()
 }
 
-// firstStep is that of a port: the widest counters that there are.
+// becomeKnown goes on to the counters: what is known of the agent is taken for this sweep.
+func (a *agent) becomeKnown() {
+	if a.info == infoUnknown {
+		a.info = infoKnown
+	}
+	a.firstStep()
+}
+
+// firstStep is that of a port: the widest counters that there are, once these are known.
 func (a *agent) firstStep() {
 	a.got, a.refused, a.due = reading{}, false, 0
-	a.step = askShort
-	if a.has64() != 0 {
+	switch {
+	case a.info == infoUnknown:
+		a.step = askInfo
+	case a.has64() != 0:
 		a.step = askExtended
+	default:
+		a.step = askShort
 	}
 }
 
@@ -75,15 +87,8 @@ func (a *agent) short() pma.Counters { return pma.HasShort(a.mask) &^ a.has64() 
 // ask sends the next request to an agent.
 func (m *Machine) ask(now time.Duration, i int32) {
 	a := &m.agents[i]
-	step := a.step
-	if a.info == infoUnknown {
-		if m.settings.QueryInfo {
-			step = askInfo
-		} else {
-			a.info = infoKnown
-			a.firstStep()
-			step = a.step
-		}
+	if a.step == askInfo && !m.settings.QueryInfo {
+		a.becomeKnown()
 	}
 	var s int32
 	if n := len(m.free); n > 0 {
@@ -92,7 +97,7 @@ func (m *Machine) ask(now time.Duration, i int32) {
 		s = int32(len(m.slots))
 		m.slots = append(m.slots, slot{})
 	}
-	m.slots[s] = slot{m.slots[s].serial + 1, i, step}
+	m.slots[s] = slot{m.slots[s].serial + 1, i, a.step}
 	m.waiting++
 	m.Stats.Asked++
 	m.out.Asks = append(m.out.Asks, Ask{Tag: uint64(m.slots[s].serial)<<32 | uint64(s), To: a.to})
@@ -101,7 +106,7 @@ func (m *Machine) ask(now time.Duration, i int32) {
 		ask.To = a.redirect
 	}
 	num := m.table.keys[a.cursor].Port
-	switch step {
+	switch a.step {
 	case askInfo:
 		pma.SetGet(&ask.Packet, pma.AttrClassPortInfo, 0)
 	case askExtended:
@@ -168,18 +173,21 @@ func (m *Machine) redirected(a *agent, p *mad.Packet) bool {
 	if a.redirect.QPN == 0 {
 		a.redirect.QPN = 1
 	}
-	a.info = infoUnknown
+	if a.info == infoKnown {
+		a.info = infoUnknown
+	}
+	a.step = askInfo
 	return true
 }
 
 // learn takes a ClassPortInfo. Without one, PortCounters is what every agent has.
 func (m *Machine) learn(a *agent, p *mad.Packet) {
-	a.info, a.mask, a.mask2 = infoKnown, 0, 0
+	a.mask, a.mask2 = 0, 0
 	if p.Method() == mad.MethodGetResp && p.AttrID() == pma.AttrClassPortInfo && p.Status() == mad.StatusOK {
 		c := (*pma.ClassPortInfo)(p.PerfData()[:])
 		a.mask, a.mask2 = c.CapabilityMask(), c.CapabilityMask2()
 	}
-	a.firstStep()
+	a.becomeKnown()
 }
 
 // answers reports whether a packet is the attribute that was asked for, of that port.
@@ -219,7 +227,7 @@ func (m *Machine) silent(now time.Duration, a *agent, w what) bool {
 		return m.nextPort(a)
 	}
 	if a.redirect.LID != 0 {
-		a.stale = true // where it redirected to may be gone
+		a.info = infoStale // where it redirected to may be gone
 	}
 	for ; a.cursor <= a.last; a.cursor++ {
 		m.note(now, a.cursor, NoAnswer)
@@ -291,7 +299,7 @@ func (m *Machine) reset(a *agent, p *mad.Packet) {
 func (m *Machine) judge(now time.Duration, a *agent, note Note) {
 	p := &m.ports[a.cursor]
 	if p.track.fell(&a.got) {
-		a.stale = true
+		a.info = infoStale
 	}
 	new := a.got.has &^ p.track.has
 	p.track.judge(&a.got, p.words, &m.scratch)

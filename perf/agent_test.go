@@ -144,6 +144,35 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
+// TestRebootWhileAsked: a node that reboots while its agent is asked, and may still answer as before, is asked for ClassPortInfo again in
+// the next sweep, at its own LID.
+func TestRebootWhileAsked(t *testing.T) {
+	b := newBench(t, minutely, testPorts(1, 1)...)
+	reboot := func() { b.step(&Rebooted{map[mad.GUID]bool{1: true}}) }
+	again := func(while string) {
+		t.Helper()
+		b.now += minutely.Interval
+		if b.step(&Tick{}); len(b.waiting) != 1 || b.waiting[0].Packet.AttrID() != pma.AttrClassPortInfo || b.waiting[0].To.LID != 1 {
+			t.Fatalf("after a reboot while %s was asked for: %+v", while, b.waiting)
+		}
+	}
+	reboot()
+	b.sweep()
+	again("ClassPortInfo")
+	b.answerOne()
+	proxy := *b.devices[1]
+	b.devices[9] = &proxy
+	b.devices[1].answer = func(p *mad.Packet) {
+		c := (*pma.ClassPortInfo)(p.PerfData()[:])
+		c.SetRedirectLID(9)
+		c.SetRedirectQP(5)
+		p.SetStatus(mad.StatusRedirect)
+	}
+	reboot()
+	b.sweep()
+	again("a counter, from where it redirected,")
+}
+
 // TestResets: counters of PortCounters are reset from three quarters on, those and no others;
 // what is counted goes on.
 func TestResets(t *testing.T) {

@@ -24,7 +24,6 @@ type Machine struct {
 	given    int           // requests on the way that were given up
 	begun    time.Duration // of the sweep under way or the last one
 	due      time.Duration // of the next sweep
-	again    bool          // a sweep was asked for during one
 	pending  []Port        // that replace the ports when the sweep is done; nil for none
 	deltas   []byte        // of the sweep under way, in the order of responses
 	where    []int32       // where each port is in deltas, -1 for nowhere
@@ -55,6 +54,7 @@ type sweepState uint8
 const (
 	resting sweepState = iota
 	sweeping
+	sweepsAgain // another one was asked for, and begins when this one ends
 )
 
 // port is what is known of a port.
@@ -63,44 +63,6 @@ type port struct {
 	words uint64
 	total Total
 	track track
-}
-
-// Total is what a port showed when it was read first, and what it has counted since, as far as that
-// is known; after Clear, what it has counted since then.
-type Total struct {
-	Readings int
-	Since    time.Duration // of the first one, or of Clear
-	Until    time.Duration // of the last one
-	Has      pma.Counters  // counters that have a total
-	AtLeast  pma.Counters  // of those, counters of which more may have been counted
-	N        [pma.NumCounters]uint64
-}
-
-// add adds a reading.
-func (t *Total) add(d *Delta) {
-	if t.Readings == 0 {
-		t.Since = d.At
-	}
-	t.Readings++
-	t.Until = d.At
-	t.Has |= d.Has
-	t.AtLeast |= d.AtLeast
-	for c := range d.Has.All {
-		t.N[c] += min(d.N[c], ^t.N[c])
-	}
-}
-
-// begin adds what counters showed that were read for the first time.
-func (t *Total) begin(which pma.Counters, r *reading) {
-	t.Has |= which
-	for c := range which.All {
-		t.N[c] = r.raw[c]
-	}
-}
-
-// clear begins anew.
-func (t *Total) clear(now time.Duration) {
-	*t = Total{Readings: t.Readings, Since: now, Until: now, Has: t.Has}
 }
 
 // slot is a request on the way.
@@ -136,10 +98,10 @@ func (m *Machine) Step(now time.Duration, e Event) *Output {
 	case *Unanswered:
 		m.outcome(now, e.Tag, nil)
 	case *SweepNow:
-		if m.state == sweeping {
-			m.again = true
-		} else {
+		if m.state == resting {
 			m.begin(now)
+		} else {
+			m.state = sweepsAgain
 		}
 	case *Clear:
 		m.clear(now, e.Of)
@@ -148,7 +110,7 @@ func (m *Machine) Step(now time.Duration, e Event) *Output {
 	case *ForgetRedirects:
 		for i := range m.agents {
 			if a := &m.agents[i]; a.redirect.LID != 0 && (e.Node == 0 || e.Node == a.node) {
-				a.stale = true
+				a.info = infoStale
 			}
 		}
 	case *Changed:
@@ -185,31 +147,6 @@ func (m *Machine) Values(k Key) (n [pma.NumCounters]uint64, has pma.Counters, at
 	return n, t.has, t.at(), true
 }
 
-// Total is that of a port; ok is false for a port that was not read yet. A counter that went unknown
-// for an interval has a total that is too low by that: its AtLeast is set.
-func (m *Machine) Total(k Key) (t Total, ok bool) {
-	i, known := m.table.index[k]
-	if !known || m.ports[i].total.Readings == 0 {
-		return Total{}, false
-	}
-	return m.ports[i].total, true
-}
-
-// clear begins totals anew.
-func (m *Machine) clear(now time.Duration, of func(Key) bool) {
-	for i := range m.ports {
-		if of == nil || of(m.table.keys[i]) {
-			m.ports[i].total.clear(now)
-		}
-	}
-	for k, p := range m.absent {
-		if of == nil || of(k) {
-			p.total.clear(now)
-			m.absent[k] = p
-		}
-	}
-}
-
 func (m *Machine) change(now time.Duration, s Settings) {
 	s.Window = max(1, s.Window)
 	was := m.settings
@@ -223,7 +160,7 @@ func (m *Machine) change(now time.Duration, s Settings) {
 	}
 	if s.QueryInfo != was.QueryInfo {
 		for i := range m.agents {
-			m.agents[i].stale = true
+			m.agents[i].info = infoStale
 		}
 	}
 }
@@ -239,16 +176,15 @@ func (m *Machine) setPorts(now time.Duration, list []Port) {
 	list = slices.DeleteFunc(list, func(p Port) bool { known := seen[p.Key]; seen[p.Key] = true; return known })
 	m.pending = nil
 	switch {
-	case m.state == sweeping && !m.moved(list):
-		m.pending = list
-		return
-	case m.state == sweeping:
+	case m.state == resting:
+		m.replace(list)
+	case m.moved(list):
 		m.giveUp()
 		m.replace(list)
 		m.begin(now)
-		return
+	default:
+		m.pending = list
 	}
-	m.replace(list)
 }
 
 // moved reports whether the agent of a port has another LID now. Requests of the sweep under way still have the SL of before.
@@ -281,7 +217,7 @@ func (m *Machine) replace(list []Port) {
 			a := agent{node: x.Node, first: int32(i)}
 			if from >= 0 && oldAgents[from].to.LID == x.To.LID {
 				a.info, a.mask, a.mask2 = oldAgents[from].info, oldAgents[from].mask, oldAgents[from].mask2
-				a.redirect, a.stale = oldAgents[from].redirect, oldAgents[from].stale
+				a.redirect = oldAgents[from].redirect
 			}
 			a.to = x.To
 			m.agents = append(m.agents, a)
@@ -329,7 +265,7 @@ func (m *Machine) leave(old *table, oldPorts []port) {
 func (m *Machine) rebooted(nodes map[mad.GUID]bool) {
 	for i := range m.agents {
 		if a := &m.agents[i]; nodes[a.node] {
-			a.stale = true
+			a.info = infoStale
 			for p := a.first; p <= a.last; p++ {
 				m.ports[p].track.reboot = true
 			}
@@ -345,7 +281,7 @@ func (m *Machine) rebooted(nodes map[mad.GUID]bool) {
 
 // begin begins a sweep.
 func (m *Machine) begin(now time.Duration) {
-	m.state, m.begun, m.again, m.found = sweeping, now, false, 0
+	m.state, m.begun, m.found = sweeping, now, 0
 	if late := now - m.due; m.settings.Interval > 0 && late > 0 && m.due > 0 && late > m.settings.Interval/10 {
 		m.Stats.Late++
 	}
@@ -377,7 +313,7 @@ func (m *Machine) giveUp() {
 
 // fill asks as much as the window allows, and ends the sweep when nothing is left.
 func (m *Machine) fill(now time.Duration) {
-	if m.state != sweeping {
+	if m.state == resting {
 		return
 	}
 	for m.next < len(m.ready) && m.waiting+m.given < m.settings.Window {
@@ -409,6 +345,7 @@ func (m *Machine) finish(now time.Duration) {
 		size := int32(m.deltas[at])
 		im.data = append(im.data, m.deltas[at+1:at+1+size]...)
 	}
+	again := m.state == sweepsAgain
 	m.state, m.image = resting, nil
 	m.Stats.Sweeps++
 	m.history.add(im)
@@ -417,8 +354,8 @@ func (m *Machine) finish(now time.Duration) {
 		m.replace(m.pending)
 		m.pending = nil
 	}
-	if m.again {
-		m.due, m.again = now, false
+	if again {
+		m.due = now
 		m.begin(now)
 		m.fill(now)
 	}

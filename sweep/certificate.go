@@ -98,7 +98,7 @@ func (j *CertificateTask) WithTrees(m *Multicast, since *Certificate) *Certifica
 }
 
 // SameSubnet reports whether the subnet is as the last sweep left it.
-func (c *SweepPlan) SameSubnet() bool { return c.same }
+func (c *SweepPlan) SameSubnet() bool { return c.compared != otherTopo }
 
 // Same reports whether two tasks prove the same.
 func (j *CertificateTask) Same(o *CertificateTask) bool {

@@ -49,14 +49,14 @@ func (a *attempts) choose(ctx context.Context) *routed {
 		return a.first(ctx, a.in.Keep)
 	}
 	a.out.Foreign = a.state.foreign
-	if !a.chain[0].IsMinHop() && !a.state.swept {
+	if !a.chain[0].IsMinHop() && a.state.mastership != swept {
 		r := a.first(ctx, routing.KeepMinimal)
 		if r != nil && r.engine.Steady && !a.keepsFound(r.tables) {
 			if r = a.fromFound(ctx, r); r == nil {
 				return nil
 			}
 		}
-		if r != nil && !r.engine.IsMinHop() && (a.goesOn && r.engine.Name == a.state.routes.Engine || a.keepsFound(r.tables)) {
+		if r != nil && !r.engine.IsMinHop() && (a.out.delta.by == byRecorded && r.engine.Name == a.state.routes.Engine || a.keepsFound(r.tables)) {
 			a.out.delta.adopted = false // the tables found are the engine's own
 			return r
 		}
@@ -83,7 +83,7 @@ func (a *attempts) fromFound(ctx context.Context, afresh *routed) *routed {
 		return nil
 	case err != nil || !a.keepsFound(r.tables):
 		return afresh
-	case a.goesOn:
+	case a.out.delta.by == byRecorded:
 		return r
 	}
 	if r.base.uneven, err = a.isUneven(ctx, r.tables, afresh.tables); err != nil {
@@ -160,7 +160,7 @@ func (a *attempts) instead(repaired *routed) *routed {
 // ownRepaired repairs the tables in force of an engine, and returns to those that it computed afresh last, for a subnet that it refuses because of what has been
 // lost since: no more changes than must. They may have a credit loop. It returns nil where another engine's tables are in force, and if ctx is done.
 func (a *attempts) ownRepaired(ctx context.Context, e *engines.Engine, keep routing.Keep) *routed {
-	if !e.Steady || a.state.engine != e.Name || a.in.Prev == nil || a.reroute != keepsRoutes || a.regroup {
+	if !e.Steady || a.state.engine != e.Name || a.in.Prev == nil || a.reroute != keepsRoutes {
 		return nil
 	}
 	first := a.state.base.rows(e.Name, a.out.Topo) // whatever links there are: with another cable the repaired routes stay, too
@@ -255,7 +255,7 @@ func (a *attempts) try(ctx context.Context, e *engines.Engine, keep routing.Keep
 	if from == nil {
 		from = a.state.base
 	}
-	if e.Steady && a.reroute == keepsRoutes && !a.regroup {
+	if e.Steady && a.reroute == keepsRoutes {
 		in.Base = from.tables(e.Name, t)
 	}
 	computed, err := e.Route(ctx, in)

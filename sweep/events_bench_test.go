@@ -84,7 +84,7 @@ func (f *living) route(b testing.TB) {
 	}
 	f.spent, f.orders = f.spent+routed-begin, f.orders+processorTime(b)-routed
 	next := *f.state
-	next.swept, next.prev, next.adopted = true, t, out.delta.adopted && a.in.Keep != routing.KeepNone
+	next.mastership, next.prev, next.adopted = swept, t, out.delta.adopted && a.in.Keep != routing.KeepNone
 	next.report, next.sls, next.credit, next.rules, next.base = r.report, r.tables.SLs, r.credit, r.rules, r.base
 	f.state = &next
 	f.keep(t, r.tables)

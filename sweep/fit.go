@@ -45,7 +45,7 @@ func (a *attempts) fit(ctx context.Context, r *routed) error {
 		return nil
 	case r.rules == nil && !was.readLanes:
 		r.fitting = Fitting{State: LanesUnread}
-		if !was.swept && a.in.Prev != nil && slices.EqualFunc(r.tables.LFT, a.in.Prev.LFT, bytes.Equal) {
+		if was.mastership != swept && a.in.Prev != nil && slices.EqualFunc(r.tables.LFT, a.in.Prev.LFT, bytes.Equal) {
 			r.fitting.State = LanesFirst
 		}
 		return nil

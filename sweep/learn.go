@@ -32,7 +32,7 @@ func (s *state) walked(t *topo.Topo, tables map[mad.GUID]*device.Blocks) []devic
 // resolve fills in the settings once in a mastership. Later the values in the fabric mean nothing:
 // they are those that it was sent, except on ports that do not keep them.
 func (s *state) resolve(settings *Settings, t *topo.Topo) plan.Values {
-	if s.swept && s.settings == *settings {
+	if s.mastership == swept && s.settings == *settings {
 		return s.values
 	}
 	return resolve(settings, t)

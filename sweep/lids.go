@@ -6,6 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/routing"
 	"ibsm/sweep/device"
 	"ibsm/topo"
 )
@@ -298,4 +299,25 @@ func (a *assignment) index() {
 func unresponsive(t *topo.Topo, p topo.PortIdx) bool {
 	port := &t.Ports[p]
 	return t.IsSwitchPort(p) && port.Seen && port.Peer == topo.None && !port.Shunned && port.Info.PortState() >= smp.PortArmed
+}
+
+// unowned are the LIDs that some switch forwards and no port owns: they may belong to a node
+// that does not answer.
+func unowned(t *topo.Topo, switches []device.Walked) (lids []mad.LID) {
+	owned := make([]bool, int(mad.MaxUnicastLID)+1)
+	for _, p := range t.EndPorts {
+		if l := t.Ports[p].Info.LID(); l.IsUnicast() {
+			owned[l] = true
+		}
+	}
+	for i := range switches {
+		row := switches[i].LFT.Row()
+		for l := 1; l < len(row) && l < len(owned) && l <= int(switches[i].Top); l++ {
+			if row[l] != routing.NoPath && !owned[l] {
+				owned[l] = true
+				lids = append(lids, mad.LID(l))
+			}
+		}
+	}
+	return lids
 }

@@ -178,7 +178,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 		return nil, true
 	}
 	s := p.s
-	if p.c.same && len(p.sets) == 0 {
+	if p.c.compared != otherTopo && len(p.sets) == 0 {
 		p.c.Topo = s.state.prev
 	} else {
 		rename(p.c.Topo, s.renamed)
@@ -187,7 +187,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	out = &Outcome{SweepPlan: p.c, Found: found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally(), devices: s.state.devices}
 	s.state.pkeys.tally(p.held)
 	s.reregistrations.acknowledged(p.c)
-	s.state.prev, s.state.before, s.state.swept = p.c.Topo, nil, true
+	s.state.prev, s.state.before, s.state.mastership = p.c.Topo, nil, swept
 	s.state.answered = p.heard
 	s.state.rememberKeys(p.c.Topo)
 	s.state.prune(p.c.Topo)

@@ -201,8 +201,8 @@ func (p *Program) request(r request, set *plan.Set) txn.Request {
 
 // own has the plan a Topo of its own, to which replies are written, where it has that of the last sweep.
 func (p *Program) own() {
-	if c := p.c; c.shared {
-		c.shared, c.Topo = false, c.Topo.Clone()
+	if c := p.c; c.compared == sharesTopo {
+		c.compared, c.Topo = equalTopo, c.Topo.Clone()
 		c.Plan.SetTopo(c.Topo)
 	}
 }

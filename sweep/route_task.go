@@ -31,8 +31,6 @@ type RouteTask struct {
 	state    *state // the snapshot, which the task may write to
 	parts    Partitions
 	reroute  rerouting
-	goesOn   bool // the tables found are those of state.routes
-	regroup  bool // a switch or end port has come into a port group of the engines, or left one
 	drained  []routing.SwitchPort
 	avoided  []Avoided
 	cabling  Cabling
@@ -91,11 +89,19 @@ type SweepPlan struct {
 
 	found     *Found
 	problem   problem
-	same      bool // Topo is equal to that of the last sweep
-	shared    bool // Topo is that of the last sweep, and nobody writes it
+	compared  compared
 	delta     delta
 	multicast *MulticastResult // of a preview; may be nil
 }
+
+// compared is how the Topo of a plan compares with that of the last sweep.
+type compared uint8
+
+const (
+	otherTopo  compared = iota
+	equalTopo           // a copy
+	sharesTopo          // the same one, which nobody writes
+)
 
 // Found is the result of the walk.
 func (c *SweepPlan) Found() *discover.Result { return c.found.Result }
@@ -124,7 +130,7 @@ type delta struct {
 	foreign     string
 	closing     []repair.Route
 	adopted     bool
-	auto        bool
+	by          routedBy
 	routes      RoutesRecord
 	base        *base
 	engine      string
@@ -142,7 +148,7 @@ func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.ports, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
 	s.settings, s.values, s.report, s.foreign, s.adopted, s.groups = d.settings, d.values, d.report, d.foreign, d.adopted, d.groups
-	s.auto, s.routes, s.unnamed = d.auto, d.routes, d.unnamed
+	s.by, s.routes, s.unnamed = d.by, d.routes, d.unnamed
 	s.sls, s.credit, s.rules, s.fitting, s.readLanes = d.sls, d.credit, d.rules, d.fitting, s.readLanes && d.adopted
 	s.closing, s.base, s.engine, s.members = d.closing, d.base, d.engine, d.members
 	if d.indexes != nil {
@@ -175,17 +181,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		n := t.FindNode(guid)
 		return n != topo.None && t.Nodes[n].Missed > 0
 	})
-	d.adopted = s.adopted || !s.swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
-	if j.chain.HasUnchosen() {
-		d.auto = s.auto || j.reroute == reroutesByAll
-		switch {
-		case s.swept:
-		case !d.auto && isCold(t):
-			d.auto, d.adopted = true, false // what stands in the tables is of no use to anybody
-		case s.routes.found(t, d.switches):
-			d.auto, j.goesOn = true, true
-		}
-	}
+	j.decide(t, d)
 	var dead, disabled []topo.PortIdx
 	var grace bool
 	most := uint8(topo.MaxMissed)
@@ -199,27 +195,20 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	sick, marked := avoidSick(t, j.avoided)
 	out.Drained = append(out.Drained, sick...)
 	if s.prev != nil && len(marked) == 0 && t.Same(s.prev) { // one is enough: a large subnet takes much memory
-		t, out.Topo, out.same, out.shared = s.prev, s.prev, true, true
+		t, out.Topo, out.compared = s.prev, s.prev, sharesTopo
 	}
 	d.settings, d.values = j.settings, s.resolve(&j.settings, t)
 	out.Values = d.values
-	out.Values.ReregisterAll, out.Values.NoReregister = !s.swept && !s.registered, j.settings.NoReregister
+	out.Values.ReregisterAll, out.Values.NoReregister = s.mastership == clientsUnknown, j.settings.NoReregister
 	out.Values.Inherited = s.inherited
 
 	var reserved []mad.LID
 	if grace {
 		reserved = unowned(t, d.switches)
 	}
-	a := assignLIDs(t, lidsIn{
-		lmc: out.Values.LMC, lmc0: out.Values.LMCPort0, remembered: s.lids, stale: s.stale, reserved: reserved, anew: j.settings.ReassignLIDs && !s.swept,
-	})
-	d.lids = a.retained(s.lids, j.now)
-	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed, out.Absent = a.lids, a.conflicts, a.exhausted, a.reclaimed, a.absent
-	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.pkeys.indexes)
-	d.indexes = out.Partitions.Remember
+	j.assign(out, reserved)
 	d.report, d.sls, d.proof, d.base, d.engine, d.members = s.report, s.sls, proof{s.credit, s.rules, nil, s.fitting}, s.base, s.engine, s.members
-	d.routes = s.routes
-	d.groups = j.adaptive(out)
+	d.routes, d.groups = s.routes, j.adaptive(out)
 	j.routeAvoiding(ctx, out, reserved, marked)
 	stillUsed(t, out.LIDs, out.Tables, out.Drained)
 	if out.Fitting.State == LanesFirst && ctx.Err() == nil {
@@ -229,6 +218,50 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	if ctx.Err() != nil {
 		return nil
 	}
+	j.plan(out, append(dead, stillUp(t, down)...), append(disabled, toDisable(t, j.avoided, out.Drained)...), off)
+	if out.compared == otherTopo && s.prev != nil && t.Equal(s.prev) {
+		out.compared = equalTopo
+	}
+	if j.multicast != nil {
+		out.multicast = j.multicast.run(ctx, t, out.Tables, s.devices)
+	}
+	return out
+}
+
+// decide sets which engines route the subnet, and whether its routes are another manager's.
+func (j *RouteTask) decide(t *topo.Topo, d *delta) {
+	s := j.state
+	d.adopted = s.adopted || s.mastership != swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
+	if !j.chain.HasUnchosen() {
+		return
+	}
+	if s.by != byChosen || j.reroute == reroutesByAll {
+		d.by = byAll
+	}
+	switch {
+	case s.mastership == swept:
+	case d.by == byChosen && isCold(t):
+		d.by, d.adopted = byAll, false // what stands in the tables is of no use to anybody
+	case s.routes.found(t, d.switches):
+		d.by = byRecorded
+	}
+}
+
+// assign gives the end ports of the subnet their LIDs and P_Keys.
+func (j *RouteTask) assign(out *SweepPlan, reserved []mad.LID) {
+	t, s, d := out.Topo, j.state, &out.delta
+	a := assignLIDs(t, lidsIn{
+		lmc: out.Values.LMC, lmc0: out.Values.LMCPort0, remembered: s.lids, stale: s.stale, reserved: reserved, anew: j.settings.ReassignLIDs && s.mastership != swept,
+	})
+	d.lids = a.retained(s.lids, j.now)
+	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed, out.Absent = a.lids, a.conflicts, a.exhausted, a.reclaimed, a.absent
+	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.pkeys.indexes)
+	d.indexes = out.Partitions.Remember
+}
+
+// plan computes what is written: dead ports are taken down, others disabled, and adaptive routing turned off on switches.
+func (j *RouteTask) plan(out *SweepPlan, dead, disable []topo.PortIdx, off []topo.SwitchIdx) {
+	t, s, d := out.Topo, j.state, &out.delta
 	held := make([]*device.Blocks, len(d.switches))
 	for i := range d.switches {
 		held[i] = d.switches[i].LFT
@@ -236,17 +269,12 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	d.unsupported = s.devices.Unsupported
 	out.Plan = plan.New(plan.In{
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
-		Dead: append(dead, stillUp(t, down)...), Disable: append(disabled, toDisable(t, j.avoided, out.Drained)...), Enable: toEnable(t, j.avoided), DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
+		Dead: dead, Disable: disable, Enable: toEnable(t, j.avoided), DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
 		Reregister: j.reregister, Knocked: s.knocked,
 	})
 	for i, target := range out.Plan.Targets() {
 		d.switches[i].Target = target
 	}
-	out.same = out.same || s.prev != nil && t.Equal(s.prev)
-	if j.multicast != nil {
-		out.multicast = j.multicast.run(ctx, t, out.Tables, s.devices)
-	}
-	return out
 }
 
 // isCold reports whether nothing uses a subnet: no port with a link is ARMED or ACTIVE.
@@ -254,27 +282,6 @@ func isCold(t *topo.Topo) bool {
 	return !slices.ContainsFunc(t.Ports, func(p topo.Port) bool {
 		return p.Num != 0 && p.Peer != topo.None && p.Info.PortState() >= smp.PortArmed
 	})
-}
-
-// unowned are the LIDs that some switch forwards and no port owns: they may belong to a node
-// that does not answer.
-func unowned(t *topo.Topo, switches []device.Walked) (lids []mad.LID) {
-	owned := make([]bool, int(mad.MaxUnicastLID)+1)
-	for _, p := range t.EndPorts {
-		if l := t.Ports[p].Info.LID(); l.IsUnicast() {
-			owned[l] = true
-		}
-	}
-	for i := range switches {
-		row := switches[i].LFT.Row()
-		for l := 1; l < len(row) && l < len(owned) && l <= int(switches[i].Top); l++ {
-			if row[l] != routing.NoPath && !owned[l] {
-				owned[l] = true
-				lids = append(lids, mad.LID(l))
-			}
-		}
-	}
-	return lids
 }
 
 // route takes the tables that the subnet gets.
@@ -290,7 +297,9 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	}
 	if j.chain.Grouped() {
 		j.chain, out.Members = j.chain.WithMembers(t, out.Partitions, s.members)
-		j.regroup = out.Members.Changed(s.members)
+		if out.Members.Changed(s.members) {
+			j.reroute = max(j.reroute, regroups)
+		}
 	}
 	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, out.Values.MaxOpVLs), Tenants: tenants(t, out.Partitions), Workers: j.Workers}
 	if in.Prev == nil {
@@ -299,10 +308,10 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	d.adopted = d.adopted && in.Keep != routing.KeepNone
 	out.problem = problem{j.chain, in} // with engines that nobody chose: their routes are offered
 	out.problem.in.Prev, out.problem.in.Keep = nil, routing.KeepNone
-	if !d.auto {
+	if d.by == byChosen {
 		j.chain = j.chain.Chosen()
 	}
-	if j.chain, out.Seen = j.chain.For(t); j.goesOn {
+	if j.chain, out.Seen = j.chain.For(t); d.by == byRecorded {
 		j.chain = s.routes.from(j.chain)
 	}
 	a := &attempts{RouteTask: j, out: out, in: in, reserved: reserved, groups: j.trees.groups(t)}
@@ -331,7 +340,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	}
 	d.closing = out.Closing
 	out.Fitting, out.CreditLoop, out.Stopped, d.report, d.sls, d.proof = r.fitting, r.credit.Loop, r.credit.Findings, r.report, tables.SLs, r.proof
-	if d.routes = (RoutesRecord{}); d.auto && !d.adopted && !r.engine.IsMinHop() {
+	if d.routes = (RoutesRecord{}); d.by != byChosen && !d.adopted && !r.engine.IsMinHop() {
 		d.routes = RoutesRecord{out.Engine, sumOf(t, func(s topo.SwitchIdx) []uint8 { return tables.LFT[s] })}
 	}
 	for i, n := range t.Switches {
@@ -357,106 +366,12 @@ func tenants(t *topo.Topo, parts *partitions.Tables) *routing.Tenants {
 func (j *RouteTask) keep(out *SweepPlan) routing.Keep {
 	prev, adopted := j.state.prev, out.delta.adopted
 	switch {
-	case j.reroute != keepsRoutes || prev == nil && !adopted:
+	case j.reroute > regroups || prev == nil && !adopted:
 		return routing.KeepNone
 	case adopted:
 		return routing.KeepWorking
-	case j.regroup || linksAdded(prev, out.Topo):
+	case j.reroute == regroups || linksAdded(prev, out.Topo):
 		return routing.KeepNone
 	}
 	return routing.KeepMinimal
-}
-
-// previous are the target tables of the last sweep; for switches that this manager never
-// routed those that it read; nil when there are none.
-func previous(out *SweepPlan) *routing.Tables {
-	size, any := routing.RowLen(out.LIDs.Top), false
-	prev := &routing.Tables{LFT: make([][]uint8, len(out.delta.switches)), Top: out.LIDs.Top}
-	var empty []uint8
-	for i := range out.delta.switches {
-		switch sw := &out.delta.switches[i]; {
-		case sw.Row != nil:
-			prev.LFT[i], any = resized(sw.Row, size), true
-		case sw.LFT != nil:
-			prev.LFT[i], any = resized(sw.LFT.Row(), size), true
-		default:
-			if empty == nil {
-				empty = resized(nil, size)
-			}
-			prev.LFT[i] = empty
-		}
-	}
-	if !any {
-		return nil
-	}
-	return prev
-}
-
-// resized is row with length size, row itself if it has that length.
-func resized(row []uint8, size int) []uint8 {
-	if len(row) == size {
-		return row
-	}
-	r := make([]uint8, size)
-	for i := copy(r, row); i < size; i++ {
-		r[i] = routing.NoPath
-	}
-	return r
-}
-
-// fix puts entries into the tables that cannot change: switches that do not answer, or forward
-// by private tables, keep their tables, and reserved LIDs keep their entries everywhere.
-func fix(out *SweepPlan, tables *routing.Tables, reserved []mad.LID) *routing.Tables {
-	top := out.LIDs.Top
-	for _, l := range reserved {
-		top = max(top, l)
-	}
-	size := routing.RowLen(top)
-	fixed := *tables
-	fixed.LFT, fixed.Top = make([][]uint8, len(tables.LFT)), top
-	for s, row := range tables.LFT {
-		held := out.delta.switches[s].LFT
-		switch {
-		case held != nil && out.Topo.Nodes[out.Topo.Switches[s]].Missed > 0, out.Topo.Nodes[out.Topo.Switches[s]].PrivateLFT == topo.PrivateLFTOn:
-			row = held.Row()
-		case held != nil && len(reserved) > 0:
-			row = withReserved(row, held.Row(), size, reserved)
-		}
-		fixed.LFT[s] = resized(row, size)
-	}
-	return &fixed
-}
-
-// withReserved copies the entries of reserved LIDs from the held row.
-func withReserved(row, held []uint8, size int, reserved []mad.LID) []uint8 {
-	r := slices.Clone(resized(row, size))
-	for _, l := range reserved {
-		if int(l) < len(held) {
-			r[l] = held[l]
-		}
-	}
-	if string(r) == string(held) {
-		return held
-	}
-	return r
-}
-
-// InForce are the tables that the subnet uses: those computed, or, where routes are left
-// alone, those that the switches hold.
-func (c *SweepPlan) InForce() *routing.Tables {
-	if c.Tables != nil {
-		return c.Tables
-	}
-	switches := c.delta.switches
-	t := &routing.Tables{LFT: make([][]uint8, len(switches)), Top: c.LIDs.Top, SLs: c.delta.sls}
-	for i, n := range c.Topo.Switches {
-		if switches[i].LFT != nil {
-			t.Top = max(t.Top, min(c.Topo.Nodes[n].SwitchInfo.LinearFDBTop(), mad.MaxUnicastLID))
-		}
-	}
-	size := routing.RowLen(t.Top)
-	for i := range switches {
-		t.LFT[i] = resized(switches[i].LFT.Row(), size)
-	}
-	return t
 }

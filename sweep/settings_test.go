@@ -192,7 +192,7 @@ func TestResolveOnce(t *testing.T) {
 	if m.values = m.resolve(&s, top); m.values != adopted {
 		t.Errorf("first sweep: %+v", m.values)
 	}
-	m.swept = true
+	m.mastership = swept
 	ports(top, "host", func(_ int, p *smp.PortInfo) { p.SetSubnetTimeOut(31) })
 	if got := m.resolve(&s, top); got != adopted {
 		t.Errorf("later sweep: %+v", got)

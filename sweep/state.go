@@ -23,10 +23,10 @@ import (
 // written.
 type state struct {
 	devices      *device.Record
-	lids         []LIDAssignment    // of each end port ever seen, ascending GUID; no two share a LID
-	stored       []LIDAssignment    // lids as Changes returned them last
-	stale        bool               // LIDs that ports report take precedence over lids
-	registered   bool               // clients are still registered here, although this manager has just started
+	lids         []LIDAssignment // of each end port ever seen, ascending GUID; no two share a LID
+	stored       []LIDAssignment // lids as Changes returned them last
+	stale        bool            // LIDs that ports report take precedence over lids
+	mastership   mastership
 	inherited    mad.LID            // of the previous master, if its clients' registrations are known here
 	unresponsive map[plan.Key]uint8 // sweeps in a row in which nothing answered behind an ACTIVE port without a known node
 	unhealthy    map[plan.Key]bool  // ports whose links are avoided
@@ -53,17 +53,34 @@ type state struct {
 	readLanes    bool               // walks read the tables of lanes: sls may have to be fitted to them
 	foreign      string             // SweepPlan.Foreign of the last plan
 	closing      []repair.Route     // SweepPlan.Closing of the last plan
-	auto         bool               // engines that nobody chose route the subnet: it was not in use, or its routes were computed afresh by an order; false where all are chosen
-	adopted      bool               // the routes are another manager's: repaired, but not improved without a request
-	routes       RoutesRecord       // of the routes computed last
-	storedRoutes RoutesRecord       // routes as RoutesRecord returned it last
-	base         *base              // of the routes in force; nil where their engine needs none
-	engine       string             // SweepPlan.Engine of the last plan that had tables
-	members      *engines.Members   // of port groups in files of engines, in the last sweep; nil without any
-	swept        bool               // a sweep has been completed in this mastership
-	settings     Settings           // that values were resolved from
+	by           routedBy
+	adopted      bool             // the routes are another manager's: repaired, but not improved without a request
+	routes       RoutesRecord     // of the routes computed last
+	storedRoutes RoutesRecord     // routes as RoutesRecord returned it last
+	base         *base            // of the routes in force; nil where their engine needs none
+	engine       string           // SweepPlan.Engine of the last plan that had tables
+	members      *engines.Members // of port groups in files of engines, in the last sweep; nil without any
+	settings     Settings         // that values were resolved from
 	values       plan.Values
 }
+
+// mastership is how far a sweeper has come since it last knew nothing of the subnet.
+type mastership uint8
+
+const (
+	clientsUnknown mastership = iota // no sweep has been completed, and clients have to register
+	clientsKnown                     // likewise, but they are still registered here: as after a quick restart
+	swept                            // a sweep has been completed
+)
+
+// routedBy is which engines of the chain route the subnet.
+type routedBy uint8
+
+const (
+	byChosen   routedBy = iota // those that somebody chose
+	byAll                      // also those that nobody chose: it was not in use, or its routes were computed afresh by an order
+	byRecorded                 // likewise, in the sweep that has found the tables of the record: from its engine on
+)
 
 // maxFailed is in how many sweeps in a row a switch may reject its table, or a link not become
 // ACTIVE, before routes avoid it.
@@ -71,9 +88,12 @@ const maxFailed = 2
 
 func newState(restored Restored) *state {
 	s := &state{
-		stale: restored.Stale, registered: restored.Registered, stored: slices.SortedFunc(slices.Values(restored.LIDs), byPort),
+		stale: restored.Stale, stored: slices.SortedFunc(slices.Values(restored.LIDs), byPort),
 		devices: device.NewRecord(),
 		plain:   map[discover.Device]bool{}, mkeys: map[mad.GUID]mad.MKey{}, pkeys: pkeyState{indexes: partitions.Indexes{}},
+	}
+	if restored.Registered {
+		s.mastership = clientsKnown
 	}
 	for _, k := range s.stored {
 		if k.valid() {
@@ -87,8 +107,8 @@ func newState(restored Restored) *state {
 // written tables and assigned LIDs. LIDs that ports report take precedence over stored ones
 // then. The quirks of devices stay; its caller decides about devices.
 func (s *state) forgetMastership() {
-	s.stale, s.registered, s.inherited = true, false, 0
-	s.unresponsive, s.stuck, s.prev, s.before, s.adopted, s.swept, s.findings, s.groups, s.unnamed = nil, nil, nil, nil, false, false, nil, nil, nil
+	s.stale, s.mastership, s.inherited = true, clientsUnknown, 0
+	s.unresponsive, s.stuck, s.prev, s.before, s.adopted, s.findings, s.groups, s.unnamed = nil, nil, nil, nil, false, nil, nil, nil
 	s.sls, s.fitting, s.readLanes, s.base, s.members = nil, Fitting{}, false, nil, nil
 	s.pkeys.removalsHeld, s.knocked, s.expected = 0, nil, nil
 }

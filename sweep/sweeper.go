@@ -101,6 +101,7 @@ type rerouting uint8
 
 const (
 	keepsRoutes   rerouting = iota // those that do not work, and those that a link was added for
+	regroups                       // all but another manager's: a switch or end port has come into a port group of the engines, or left one
 	reroutes                       // all, by the engines that route the subnet already: those that nobody chose only if they do
 	reroutesByAll                  // all, also by engines that nobody chose
 )
@@ -121,7 +122,7 @@ func (s *Sweeper) rerouting() rerouting {
 	switch before, now := s.before, s.cfg.Engines; {
 	case before == nil || s.reroute != keepsRoutes || before.Equal(now):
 		return s.reroute
-	case s.state.auto:
+	case s.state.by != byChosen:
 		return reroutesByAll
 	case before.Chosen().Equal(now.Chosen()):
 		return keepsRoutes
@@ -189,7 +190,7 @@ func (s *Sweeper) Abdicate() {
 	s.rest()
 	s.state.devices.ForeignMaster()
 	s.state.forgetMastership()
-	s.state.auto, s.sms, s.before = false, nil, nil
+	s.state.by, s.sms, s.before = byChosen, nil, nil
 }
 
 // Pause is Abdicate for a manager that may not have been master for a moment, and is likely to go
@@ -207,18 +208,20 @@ func (s *Sweeper) Pause() {
 // manager may change meanwhile. A port that still names this manager as its master has had
 // no other one: its clients are still registered here.
 func (s *Sweeper) Isolate(found *Found) {
-	if !s.state.swept {
+	if s.state.mastership != swept {
 		found.Drop()
 		return
 	}
 	s.Pause()
-	s.state.registered = true
+	s.state.mastership = clientsKnown
 }
 
 // Inherit says that the registrations of the clients whose ports name this manager or the
 // master at a LID are known here: they are not asked to register again. It applies until
 // Abdicate.
-func (s *Sweeper) Inherit(from mad.LID) { s.state.registered, s.state.inherited = true, from }
+func (s *Sweeper) Inherit(from mad.LID) {
+	s.state.mastership, s.state.inherited = max(s.state.mastership, clientsKnown), from
+}
 
 func (s *Sweeper) rest() {
 	s.program = nil
