@@ -17,7 +17,7 @@ import (
 	"ibsm/view"
 )
 
-// Errors that end a run that was to sweep once, or a plan.
+// Errors that end a run with a single sweep, or a plan.
 var (
 	ErrPortDown    = errors.New("our own port is down")
 	ErrWrongPort   = errors.New("the port has another GUID")

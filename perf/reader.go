@@ -51,7 +51,7 @@ func NewReader(cfg ReaderConfig) *Reader {
 func (r *Reader) Time(at time.Duration) time.Time { return r.asker.Time(at) }
 
 // Follow has the ports of a view read from now on. It does not wait. Without one, which is nil, those
-// of the view before are read on: another manager rules them now.
+// of the view before are still read: another manager is their master now.
 func (r *Reader) Follow(v *view.View) {
 	if v != nil {
 		r.mu.Lock()

@@ -21,7 +21,7 @@ func (w *watched) last() smp.SMState {
 	return w.states[len(w.states)-1]
 }
 
-// Of two managers the higher rules and the other stands by; when the first is killed
+// Of two managers the higher is master and the other stands by; when the first is killed
 // the second takes over, and moves nothing.
 func TestTwoManagers(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
@@ -131,7 +131,7 @@ func TestOwnPortDown(t *testing.T) {
 }
 
 // A run of one sweep ends: well, with an error when its port is down, and with an
-// error when another manager rules.
+// error when another manager is master.
 func TestOnce(t *testing.T) {
 	once := minhopConfig()
 	once.Once = true

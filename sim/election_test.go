@@ -26,7 +26,7 @@ import (
 //   - nobody else writes;
 //
 // and when all is repaired one master remains, the fabric is whole, and the others stand by;
-// when it hangs with its host, another one rules, until it is there again.
+// when it hangs with its host, another one is master, until it is there again.
 const (
 	defaultElections = 30
 	proofElections   = 1000

@@ -193,7 +193,7 @@ func TestMuteHost(t *testing.T) {
 	}
 }
 
-// mustMiss makes the sweeps over which a silent node is to keep what it had.
+// mustMiss makes the sweeps over which an unresponsive node keeps what it had.
 func (b *harness) mustMiss(m *watched, victim net.End, before map[int32][]uint8) {
 	b.Helper()
 	for i := range 5 {

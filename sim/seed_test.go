@@ -70,7 +70,7 @@ func TestSeeds(t *testing.T) {
 	runSeeds(t, newOrdeal)
 }
 
-// Two managers go through it together: in the end one rules and the other stands by.
+// Two managers go through it together: in the end one is master and the other stands by.
 func TestSeedsOfTwo(t *testing.T) {
 	runSeeds(t, func(t *testing.T, seed uint64) *ordeal {
 		o := newOrdeal(t, seed)

@@ -124,7 +124,7 @@ func TestTakeoverWithMuteHost(t *testing.T) {
 	}
 }
 
-// While a master's own port has no link another one may rule: what it left in the
+// While a master's own port has no link another one may become master: what it left in the
 // switches is read, not what was there before.
 func TestIsolatedMaster(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")

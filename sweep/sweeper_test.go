@@ -371,7 +371,7 @@ func TestForget(t *testing.T) {
 	other.state.lids = []LIDAssignment{{Port: guid, Base: 40}} // it gives another LID
 	b.heavy()
 	if info := b.fabric.PortInfo(net.End{Node: moved, Port: 1}); info.LID() != 40 {
-		t.Fatal("the other manager does not rule")
+		t.Fatal("the other manager is not master")
 	}
 	mine.Abdicate()
 	if mine.Known() || mine.Waiting() {

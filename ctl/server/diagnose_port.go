@@ -256,7 +256,7 @@ func (d *doctor) avoided(p topo.PortIdx) (why []ctl.Reason) {
 		}
 		what := "routes between switches avoid the link"
 		if o.State == view.DrainNeeded {
-			what = "routes are to avoid the link, and still pass it"
+			what = "routes that should avoid the link still pass it"
 		} else if !unhealthy {
 			continue // the one that a drained switch keeps
 		}

@@ -23,7 +23,7 @@ type Keys struct {
 	AllowedSMs         bool       // only managers of a list are believed
 	Mirrored           bool       // registrations are mirrored to standbys
 	Ports              keys.Ports // M_Keys of ports
-	PerPort            bool       // ports are to have them
+	PerPort            bool       // ports get them
 	SeedPath           string     // the file of the seed that they follow from; "" for keys_file
 	SeedUnkept         string     // why the seed is not in its file; "" where it is, or is not needed
 }

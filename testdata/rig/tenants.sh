@@ -19,7 +19,7 @@ child 1 8011 10.1.0.2
 child 2 8012 10.1.0.3
 child 3 8012 10.1.0.4
 
-# Who is to reach whom does.
+# Each host reaches exactly the hosts that it should.
 within 20 from 0 10.1.0.2 || fail "red: 0 and 1"
 within 20 from 2 10.1.0.4 || fail "blue: 2 and 3"
 for n in 1 2 3; do
