@@ -211,7 +211,7 @@ func (s *Server) visit() {
 			continue
 		}
 		for {
-			frame, ok := c.asked.overdue(s.now.Add(-s.cfg.Timeout))
+			frame, ok := c.asked.expired(s.now.Add(-s.cfg.Timeout))
 			if !ok {
 				break
 			}
