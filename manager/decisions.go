@@ -62,7 +62,7 @@ func (c *Core) act(do elect.Do) {
 	case elect.Poll:
 		key, guesses := c.elect.mkey.toPoll(c.elect.Polled(), c.sweeps.sweeper.Key)
 		c.elect.poll(&c.fx, key, tagOf(guesses, tagPoll, tagGuess))
-		if c.elect.across.inDoubt() {
+		if c.elect.across.guesses() {
 			c.lookAcross()
 		}
 	case elect.Look:
@@ -239,7 +239,7 @@ func (c *Core) asked(o *txn.Outcome) {
 // look reads the port of the polled manager, and the port at the other end of its cable.
 func (c *Core) look() {
 	c.elect.look(&c.fx, c.polledKey())
-	if !c.elect.across.inDoubt() {
+	if !c.elect.across.guesses() {
 		c.lookAcross()
 	}
 }

@@ -123,7 +123,7 @@ type Output struct {
 	Gone     []mad.GUID // nodes of which no port is read any more
 }
 
-// maxFindings bounds the findings of a sweep: ten thousand ports can fall silent at once.
+// maxFindings bounds the findings of a sweep: ten thousand ports can stop answering at once.
 const maxFindings = 256
 
 // Note says what is special about a reading: a sum of bits.

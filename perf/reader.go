@@ -42,7 +42,7 @@ func NewReader(cfg ReaderConfig) *Reader {
 	r := &Reader{cfg: cfg, machine: New(cfg.Settings)}
 	transactions := cfg.Transactions
 	transactions.MaxWindow = cfg.Settings.Window
-	r.asker = gsi.NewAsker(transactions, gsi.Asking{Answered: r.answered, Woken: r.catchUp,
+	r.asker = gsi.NewAsker(transactions, gsi.Asking{Answered: r.answered, OnWake: r.catchUp,
 		Due: r.machine.Next, Tick: func() { r.step(&Tick{}) }})
 	return r
 }

@@ -15,9 +15,9 @@ import (
 // succession is a master's harness, and the standby at h2, its handover target.
 type succession struct {
 	*harness
-	follower *mirror.Follower
-	mute     bool // nothing comes from the standby
-	complete int  // how often Complete named the standby
+	follower     *mirror.Follower
+	unresponsive bool // nothing comes from the standby
+	complete     int  // how often Complete named the standby
 }
 
 func newSuccession(t *testing.T) *succession {
@@ -58,7 +58,7 @@ func (s *succession) pass(t time.Duration) {
 			}
 		}
 		for _, d := range s.follower.Output(s.at, nil) {
-			if d.LID = lidsOfOpenSM[h2]; !s.mute {
+			if d.LID = lidsOfOpenSM[h2]; !s.unresponsive {
 				s.do(Received{Datagrams: []mad.Datagram{d}})
 			}
 		}
@@ -126,7 +126,7 @@ func TestRemoteChangeRefused(t *testing.T) {
 func TestHandOverLacksLittle(t *testing.T) {
 	s := newSuccession(t)
 	s.pass(100 * time.Millisecond)
-	s.mute = true
+	s.unresponsive = true
 	if !s.joins(1) {
 		t.Fatal("no join")
 	}
@@ -134,7 +134,7 @@ func TestHandOverLacksLittle(t *testing.T) {
 	if s.complete > 0 || s.joins(2) {
 		t.Error("a change is under way, and the handover target has everything, or clients are listened to")
 	}
-	s.mute = false
+	s.unresponsive = false
 	s.pass(100 * time.Millisecond)
 	if s.complete != 1 {
 		t.Errorf("complete %d times", s.complete)
@@ -146,7 +146,7 @@ func TestHandOverLacksLittle(t *testing.T) {
 func TestHandOverUnacknowledged(t *testing.T) {
 	s := newSuccession(t)
 	s.pass(100 * time.Millisecond)
-	s.mute = true
+	s.unresponsive = true
 	s.joins(1)
 	s.prepare(h2)
 	s.pass(900 * time.Millisecond)

@@ -395,8 +395,8 @@ func (o *ordeal) breakSomething() {
 		}
 	case 8:
 		if node != own.Node {
-			o.Fabric.Mute(node, true)
-			o.heal = append(o.heal, func() { o.Fabric.Mute(node, false) })
+			o.Fabric.SetUnresponsive(node, true)
+			o.heal = append(o.heal, func() { o.Fabric.SetUnresponsive(node, false) })
 		}
 	case 9:
 		o.Fabric.LinkDown(own)

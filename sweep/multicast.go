@@ -291,7 +291,7 @@ func (m *Multicast) countFailures() {
 		case m.refused[s]:
 			verdict = device.Refuses
 		case m.failed[s] > 0:
-			verdict = device.Silent
+			verdict = device.Unresponsive
 		case !m.answers(s) || wrong[s]:
 			continue
 		}

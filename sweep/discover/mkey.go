@@ -18,8 +18,8 @@ type Keys struct {
 	// the switch with that node GUID, or our own with that port GUID. It is called only if Of
 	// is set.
 	Behind func(guid mad.GUID, num uint8) mad.GUID
-	// Silent reports whether nobody was behind a port of a node that was known: see Behind, of which this is the rest.
-	Silent func(guid mad.GUID, num uint8) bool
+	// Unresponsive reports whether nobody was behind a port of a node that was known: see Behind, of which this is the rest.
+	Unresponsive func(guid mad.GUID, num uint8) bool
 	// Self is as Of, for our own port before its GUID is known.
 	Self func(n int) (key mad.MKey, ok bool)
 	// Prove has an agent that answers without showing its M_Key asked with the next key: at protection
@@ -102,7 +102,7 @@ func (m *Machine) unheard(it item) {
 	switch {
 	case m.behind(it) != 0:
 		m.res.Refusing++
-	case !m.cfg.Keys.Silent(m.whose(it), uint8(it.num)):
+	case !m.cfg.Keys.Unresponsive(m.whose(it), uint8(it.num)):
 		m.res.Unproved++
 	}
 }

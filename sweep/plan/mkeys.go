@@ -55,11 +55,11 @@ type Recorded struct {
 	Old   bool // another manager may have given it the wanted one since
 }
 
-// Try is the nth M_Key, from 0 on, to show to an agent whose M_Key is not proved; ok is false where there are no more. An agent at
+// Candidate is the nth M_Key, from 0 on, to show to an agent whose M_Key is not proved; ok is false where there are no more. An agent at
 // protection level 2 takes a wrong one for an attack, so there are few: after the recorded one that of the current number, of the number
 // before, of all ports, and, for a manager whose store is old, of the next number. The wanted one goes first where the recorded one is an
 // earlier one of the subnet and old.
-func (k *MKeys) Try(port mad.GUID, was Recorded, n int) (key mad.MKey, ok bool) {
+func (k *MKeys) Candidate(port mad.GUID, was Recorded, n int) (key mad.MKey, ok bool) {
 	if k.NoLookup && !k.PerPort {
 		return k.One, n == 0
 	}
