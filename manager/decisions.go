@@ -298,8 +298,8 @@ func (c *Core) followMaster() {
 }
 
 // request takes what others ask of us on QP0: SMInfo, and traps. Everything else is
-// the port's own agent's to answer. Before we know the GUID of our port, which is who
-// we are, there is nothing to say: requests wait for that. LID 0 is our own port's.
+// the port's own agent's to answer. Before we know the GUID of our port there is
+// nothing to say: requests wait for that. LID 0 is our own port's.
 func (c *Core) request(d *mad.Datagram) {
 	p := &d.Packet
 	if !p.MgmtClass().IsSubnet() || c.cfg.DryRun {

@@ -70,7 +70,7 @@ type Shell struct {
 	Trouble func(congestioncontrol.Finding)
 	Written func(congestioncontrol.Report)
 	// Store is the state store; nil for none.
-	// Who opened it runs and closes it.
+	// Its opener runs and closes it.
 	Store *store.Store
 	// Restored is what Store held when this manager began, as Config.Resume was given it. It
 	// is the manager's alone; nil without a Store.

@@ -65,8 +65,8 @@ func (r *Record) Judge(m *MFT, v Verdict) (changed bool) {
 	return m.Avoided() != before
 }
 
-// Suspects reports whether some multicast table got no answer, and no walk has begun since.
-func (r *Record) Suspects() bool {
+// AwaitsWalk reports whether some multicast table got no answer, and no walk has begun since.
+func (r *Record) AwaitsWalk() bool {
 	return slices.ContainsFunc(r.Switches, func(sw Switch) bool { return sw.MFT != nil && sw.MFT.unresponsiveIn == r.walks && r.walks > 0 })
 }
 

@@ -221,16 +221,16 @@ func TestUnresponsiveMFT(t *testing.T) {
 			t.Fatal("avoided without a walk")
 		}
 	}
-	if !r.Suspects() {
+	if !r.AwaitsWalk() {
 		t.Error("no walk is asked for")
 	}
 	r.WalkBegins()
-	if first, second := r.Judge(m, Unresponsive), r.Judge(m, Unresponsive); first || second || r.Suspects() {
+	if first, second := r.Judge(m, Unresponsive), r.Judge(m, Unresponsive); first || second || r.AwaitsWalk() {
 		t.Error("a walk that heard little counts")
 	}
 	r.WalkBegins()
 	r.WalkHeard()
-	if first, second := r.Judge(m, Unresponsive), r.Judge(m, Unresponsive); first || second || !r.Suspects() {
+	if first, second := r.Judge(m, Unresponsive), r.Judge(m, Unresponsive); first || second || !r.AwaitsWalk() {
 		t.Error("avoided after one walk that heard everybody")
 	}
 	r.WalkBegins()
@@ -239,10 +239,10 @@ func TestUnresponsiveMFT(t *testing.T) {
 		t.Error("not avoided after two walks that heard everybody")
 	}
 	r.WalkBegins()
-	if r.Judge(m, Unresponsive) || !m.Avoided() || r.Suspects() {
+	if r.Judge(m, Unresponsive) || !m.Avoided() || r.AwaitsWalk() {
 		t.Error("a switch that is avoided asks for walks")
 	}
-	if !r.Judge(m, Obeyed) || m.Avoided() || r.Judge(m, Unresponsive) || r.Judge(m, Unresponsive) || !r.Suspects() {
+	if !r.Judge(m, Obeyed) || m.Avoided() || r.Judge(m, Unresponsive) || r.Judge(m, Unresponsive) || !r.AwaitsWalk() {
 		t.Error("what was before a round that succeeded counts")
 	}
 }

@@ -92,7 +92,7 @@ func (c Config) withDefaults() Config {
 
 // Configure takes another configuration for the same port. A poll that it makes due
 // earlier is not waited for longer; of a standby that ranks higher now than it did it is
-// due at once, for from it the master learns that. Who was NOT-ACTIVE by configuration and
+// due at once, for from it the master learns that. A manager that was NOT-ACTIVE by configuration and
 // is not any more goes on DISCOVERING.
 func (m *Machine) Configure(now time.Duration, cfg Config) {
 	raised := cfg.Priority > m.cfg.Priority
