@@ -16,37 +16,56 @@ import (
 	"unicode"
 )
 
+// oldWord is a word that the project does not use, and what it says instead.
+type oldWord struct {
+	old     *regexp.Regexp
+	instead string
+	but     *regexp.Regexp // of what old matches; nil for nothing
+}
+
 // oldWords are words that the project does not use, with the term to use instead. They
 // are matched without case, in comments, texts, documentation, and identifiers split
 // into words.
-var oldWords = []struct {
-	old     *regexp.Regexp
-	instead string
-}{
-	{word(`reigns?|reigned`), "mastership term"},
-	{word(`heirs?`), "handover target, next master"},
-	{word(`bequeath\w*`), "hand over"},
-	{word(`kin`), "peer ibsm"},
-	{word(`orphaned`), "master lost"},
-	{word(`astray`), "path lost"},
-	{word(`st(?:oo|an)ds? still|standing still`), "was paused, resumed"},
-	{word(`deaf`), "draining"},
-	{word(`strangers?`), "foreign master"},
-	{word(`petitions?|petitioned`), "priority-change trap"},
-	{word(`twins?`), "duplicate GUID"},
-	{word(`kept lid|grow job`), "LID assignment, ignored fields, multicast task"},
-	{word(`hush\w*`), "unresponsive"},
-	{word(`homeless`), "without LID"},
-	{word(`rekeys`), "changes M_Key"},
-	{word(`distrust\w*`), "needs full sweep"},
-	{word(`clerks?`), "dispatcher"},
-	{word(`desks?`), "control server"},
-	{word(`tells?|told|telling`), "log, report, notify, send"},
-	{word(`ruled|ruling|who rules|that rules|nobody rules`), "is master"},
-	{word(`(?:is|are|was|were) to be|(?:is|are) to hold`), "wanted, target"},
-	{word(`goe?s? before`), "takes precedence over"},
-	{word(`mend|mends|mended|mending`), "fix"},
-	{word(`mistakes?`), "error"},
+var oldWords = []oldWord{
+	{word(`reigns?|reigned`), "mastership term", nil},
+	{word(`heirs?`), "handover target, next master", nil},
+	{word(`bequeath\w*`), "hand over", nil},
+	{word(`kin`), "peer ibsm", nil},
+	{word(`orphaned`), "master lost", nil},
+	{word(`astray`), "path lost", nil},
+	{word(`st(?:oo|an)ds? still|standing still`), "was paused, resumed", nil},
+	{word(`deaf`), "draining", nil},
+	{word(`strangers?`), "foreign master", nil},
+	{word(`petitions?|petitioned`), "priority-change trap", nil},
+	{word(`twins?`), "duplicate GUID", nil},
+	{word(`kept lid|grow job`), "LID assignment, ignored fields, multicast task", nil},
+	{word(`hush\w*`), "unresponsive", nil},
+	{word(`homeless`), "without LID", nil},
+	{word(`rekeys`), "changes M_Key", nil},
+	{word(`distrust\w*`), "needs full sweep", nil},
+	{word(`clerks?`), "dispatcher", nil},
+	{word(`desks?`), "control server", nil},
+	{word(`tells?|told|telling`), "log, report, notify, send", nil},
+	{word(`ruled|ruling|(?:who|that|nobody|manager|master|one|opensm|higher|lower|guid) rules|rules (?:on|no|now)|(?:is|are|was|were|may|must|will|does|not) rule`), "is master", nil},
+	{word(`(?:there )?(?:is|are|was|were|be) to [a-z]+`), "wanted, target, must, should", regexp.MustCompile(`(?i)^there|to (?:a|an|the|it|blame|lid)$`)},
+	{word(`overdue`), "deferred, timed out, expired", nil},
+	{word(`hurr(?:y|ies|ied|ying)`), "preempt, interrupt", nil},
+	{word(`silent|mute|muted|mutes|unmute`), "unresponsive", nil},
+	{word(`goe?s? before`), "takes precedence over", nil},
+	{word(`mend|mends|mended|mending`), "fix", nil},
+	{word(`mistakes?`), "error", nil},
+}
+
+// oldNames are words that names do not have, though sentences may.
+var oldNames = []oldWord{
+	{word(`doubts?|doubted|doubtful`), "inconclusive, unconfirmed, dirty, stale", nil},
+	{word(`jobs?`), "task", nil},
+	{word(`beds?`), "harness", nil},
+	{word(`seats?`), "client slot, place", nil},
+	{word(`answerer`), "responder", nil},
+	{word(`woken`), "resumed, wake", nil},
+	{word(`rulers?`), "builder", nil},
+	{word(`comings|lessened`), "port changes, without additions", nil},
 }
 
 func word(s string) *regexp.Regexp { return regexp.MustCompile(`(?i)\b(?:` + s + `)\b`) }
@@ -56,27 +75,40 @@ var exceptions = []struct {
 	path string
 	text *regexp.Regexp
 }{
-	{"opensm/log/modules.go", regexp.MustCompile(`\.go`)},                    // names of source files
-	{"words_test.go", regexp.MustCompile(``)},                                // the list itself
-	{"floors_test.go", regexp.MustCompile(``)},                               // names of packages
-	{"docs/messages.md", regexp.MustCompile("^[|] `")},                       // log messages of packages below
-	{"CHANGELOG.md", regexp.MustCompile("`reign`|`heir`|stranger")},          // what was renamed
-	{"daemon/master_policy.go", regexp.MustCompile("ibsm ruling [123456%]")}, // in the store and in the mirror
-	{"daemon/inherited_test.go", regexp.MustCompile("ruling [124]")},         // the same
-	{"store/schema.go", regexp.MustCompile(`^reigns$`)},                      // on disk
-	{"cmd/ibsmctl/state_export.go", regexp.MustCompile(`json:"reigns"`)},     // of earlier exports
+	{"opensm/log/modules.go", regexp.MustCompile(`\.go`)},                     // names of source files
+	{"words_test.go", regexp.MustCompile(``)},                                 // the list itself
+	{"floors_test.go", regexp.MustCompile(``)},                                // names of packages
+	{"docs/messages.md", regexp.MustCompile("^[|] `")},                        // log messages of packages below
+	{"CHANGELOG.md", regexp.MustCompile("`reign`|`heir`|stranger")},           // what was renamed
+	{"daemon/master_policy.go", regexp.MustCompile("ibsm ruling [123456%]")},  // in the store and in the mirror
+	{"daemon/inherited_test.go", regexp.MustCompile("ruling [124]")},          // the same
+	{"conf/value.go", regexp.MustCompile("which is to route nothing")},        // a text that tests and scripts have
+	{"conf/file_test.go", regexp.MustCompile("which is to route nothing")},    // the same
+	{"opensm/log/text.go", regexp.MustCompile("is to show that a subnet")},    // the log of OpenSM
+	{"ctl/activity.go", regexp.MustCompile("^Overdue|overdue")},               // a published name
+	{"ctl/server_test.go", regexp.MustCompile(`"overdue":`)},                  // the same
+	{"docs/ctl.md", regexp.MustCompile("`overdue`")},                          // the same
+	{"CHANGELOG.md", regexp.MustCompile("overdue")},                           // the same
+	{"mad/txn/stats.go", regexp.MustCompile("Overdue")},                       // as it is published
+	{"cmd/ibfabric/commands.go", regexp.MustCompile("^(un)?mute NODE$")},      // commands that scripts have
+	{"cmd/ibfabric/serve_test.go", regexp.MustCompile("^(un)?mute leaf-01$")}, // the same
+	{"cmd/ibsm/prometheus_test.go", regexp.MustCompile("^mute |Silent")},      // the same
+	{"CHANGELOG.md", regexp.MustCompile("`doubt`|doubts|silent")},             // of earlier releases
+	{"store/schema.go", regexp.MustCompile(`^reigns$`)},                       // on disk
+	{"cmd/ibsmctl/state_export.go", regexp.MustCompile(`json:"reigns"`)},      // of earlier exports
 }
 
 // TestWords: old words do not return.
 func TestWords(t *testing.T) {
 	found := map[string][]string{} // by unit
-	note := func(unit, path string, line int, text string) {
-		for _, w := range oldWords {
-			hit := w.old.FindString(text)
-			if hit == "" || excepted(path, text) {
-				continue
+	note := func(unit, path string, line int, text string, words []oldWord) {
+		for _, w := range words {
+			for _, hit := range w.old.FindAllString(text, -1) {
+				if w.but != nil && w.but.MatchString(hit) || excepted(path, text) {
+					continue
+				}
+				found[unit] = append(found[unit], path+":"+strconv.Itoa(line)+": "+strconv.Quote(hit)+": use "+w.instead)
 			}
-			found[unit] = append(found[unit], path+":"+strconv.Itoa(line)+": "+strconv.Quote(hit)+": use "+w.instead)
 		}
 	}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -92,11 +124,16 @@ func TestWords(t *testing.T) {
 			if strings.HasSuffix(path, "_test.go") {
 				unit += " tests"
 			}
-			return wordsOfGo(path, func(line int, text string) { note(unit, path, line, text) })
+			return wordsOfGo(path, func(line int, text string, isName bool) {
+				note(unit, path, line, text, oldWords)
+				if isName {
+					note(unit, path, line, text, oldNames)
+				}
+			})
 		case strings.HasSuffix(path, ".md") || strings.HasSuffix(path, ".sh") || strings.HasPrefix(path, "dist/") || path == "Makefile":
 			src, err := os.ReadFile(path)
 			for i, line := range strings.Split(string(src), "\n") {
-				note(path, path, i+1, line)
+				note(path, path, i+1, line, oldWords)
 			}
 			return err
 		}
@@ -121,7 +158,7 @@ func excepted(path, text string) bool {
 
 // wordsOfGo visits the comments, texts and declared names of a Go file. Names are split
 // into words: keptLID is "kept lid".
-func wordsOfGo(path string, visit func(line int, text string)) error {
+func wordsOfGo(path string, visit func(line int, text string, isName bool)) error {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
 	if err != nil {
@@ -130,12 +167,12 @@ func wordsOfGo(path string, visit func(line int, text string)) error {
 	at := func(p token.Pos) int { return set.Position(p).Line }
 	for _, group := range file.Comments {
 		for _, c := range group.List {
-			visit(at(c.Pos()), c.Text)
+			visit(at(c.Pos()), c.Text, false)
 		}
 	}
 	names := func(ids ...*ast.Ident) {
 		for _, id := range ids {
-			visit(at(id.Pos()), splitName(id.Name))
+			visit(at(id.Pos()), splitName(id.Name), true)
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -143,7 +180,7 @@ func wordsOfGo(path string, visit func(line int, text string)) error {
 		case *ast.BasicLit:
 			if n.Kind == token.STRING {
 				if text, err := strconv.Unquote(n.Value); err == nil {
-					visit(at(n.Pos()), text)
+					visit(at(n.Pos()), text, false)
 				}
 			}
 		case *ast.FuncDecl:

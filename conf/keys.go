@@ -18,7 +18,7 @@ func (c *Config) deriveKeys(env Environment, report *Report) (changed []string) 
 	if name == "" && slices.ContainsFunc(c.settings, func(s Setting) bool { return s.Source == FromKeysFile }) {
 		report.add(Warning, c.Setting(KeysFile.Key()).Position, KeysFile.Key().Name, "keys_file is not set any more; the keys that were derived from it stay until the next start")
 	}
-	if name == "" || env.ReadSecret == nil { // who has none only looks at options
+	if name == "" || env.ReadSecret == nil { // a caller without one only looks at options
 		return nil
 	}
 	at := c.Setting(KeysFile.Key())

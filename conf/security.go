@@ -84,7 +84,7 @@ func (c *Config) Secret() (s keys.Secret, ok bool) { return c.secret, c.secret !
 
 // MakesSeed reports whether ports have M_Keys of their own without a keys_file: the master makes their seed at first use, and keeps it in
 // state_dir. A manager without that seed has to stay out while there is a master, and wait for leases where there is none: so agents have to
-// answer nobody who does not show their M_Key, and not for ever.
+// answer no manager that does not show their M_Key, and not for ever.
 func (c *Config) MakesSeed() bool {
 	return MKeyPerPort.In(c) && KeysFile.In(c) == "" && MKeyProtectionLevel.In(c) >= 2 && MKeyLeasePeriod.In(c) > 0 && StateDir.In(c) != "none"
 }

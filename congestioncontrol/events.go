@@ -46,9 +46,9 @@ type Trouble uint8
 
 // Troubles.
 const (
-	Silent  Trouble = 1 // it does not answer: it has no agent, or another CC_Key
-	NoAgent Trouble = 2 // it refuses the class, or the attribute altogether
-	Refused Trouble = 3 // it refuses the value of an attribute
+	Unresponsive Trouble = 1 // it does not answer: it has no agent, or another CC_Key
+	NoAgent      Trouble = 2 // it refuses the class, or the attribute altogether
+	Refused      Trouble = 3 // it refuses the value of an attribute
 )
 
 // Finding is a trouble with a device. There is one for each device, and one for each attribute whose
@@ -58,7 +58,7 @@ type Finding struct {
 	Trouble Trouble
 	Attr    mad.AttrID
 	Mod     uint32
-	Status  mad.Status // 0 for Silent
+	Status  mad.Status // 0 for Unresponsive
 }
 
 // Report is the end of a round: every device has what it accepts.

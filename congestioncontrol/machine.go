@@ -26,14 +26,14 @@ type Machine struct {
 type standing uint8
 
 const (
-	complete standing = iota // it has what it accepts
-	writing                  // it is in ready, or a request is on the way
-	silent                   // it did not answer in this round
-	left                     // it is left alone: it has no agent
+	complete     standing = iota // it has what it accepts
+	writing                      // it is in ready, or a request is on the way
+	unresponsive                 // it did not answer in this round
+	left                         // it is left alone: it has no agent
 )
 
-// maxSilent is after how many rounds without an answer a device is left alone.
-const maxSilent = 3
+// maxUnresponsive is after how many rounds without an answer a device is left alone.
+const maxUnresponsive = 3
 
 // maxFindings bounds the findings of a round: ten thousand hosts can be without an agent.
 const maxFindings = 256
@@ -263,8 +263,8 @@ func (m *Machine) outcome(tag uint64, status mad.Status, answered bool) {
 	f := Finding{Port: d.port, Attr: x.attr.id, Mod: x.attr.mod, Status: status}
 	switch {
 	case !answered:
-		d.standing, f.Trouble = silent, Silent
-		if d.rounds++; d.rounds >= maxSilent {
+		d.standing, f.Trouble = unresponsive, Unresponsive
+		if d.rounds++; d.rounds >= maxUnresponsive {
 			d.standing = left
 		}
 	case status == mad.StatusBadVersion, status == mad.StatusBadMethod, status == mad.StatusBadMethodAttr:
@@ -292,7 +292,7 @@ func (m *Machine) report() *Report {
 	r := &Report{Devices: len(m.devices), Sent: m.sent, More: max(0, m.found-maxFindings)}
 	for i := range m.devices {
 		d := &m.devices[i]
-		if d.standing == silent || d.standing == left {
+		if d.standing == unresponsive || d.standing == left {
 			r.Without++
 		}
 		for k := range d.holds {

@@ -10,8 +10,8 @@ import (
 	"ibsm/mad/cc"
 )
 
-// bed is a machine, and what devices hold.
-type bed struct {
+// harness is a machine, and what devices hold.
+type harness struct {
 	t        *testing.T
 	m        *Machine
 	ports    []Port
@@ -25,10 +25,10 @@ type bed struct {
 	settings Settings
 }
 
-const switches = 3 // the first of the ports of a bed
+const switches = 3 // the first of the ports of a harness
 
-func newBed(t *testing.T, n int) *bed {
-	b := &bed{t: t, held: map[mad.GUID]map[string]string{}, answer: map[mad.GUID]func(Ask) (mad.Status, bool){}}
+func newHarness(t *testing.T, n int) *harness {
+	b := &harness{t: t, held: map[mad.GUID]map[string]string{}, answer: map[mad.GUID]func(Ask) (mad.Status, bool){}}
 	b.settings = Settings{Enabled: true, Key: 7, Window: 4, Table: make([]cc.Entry, 70)}
 	b.settings.Switch.SetMarkingRate(1)
 	b.settings.Adapter.SetControlMap(1)
@@ -44,7 +44,7 @@ func newBed(t *testing.T, n int) *bed {
 }
 
 // step takes an event, but does not answer.
-func (b *bed) step(e Event) {
+func (b *harness) step(e Event) {
 	b.t.Helper()
 	out := b.m.Step(e)
 	b.on = append(b.on, out.Asks...)
@@ -57,7 +57,7 @@ func (b *bed) step(e Event) {
 		}
 	}
 	for _, f := range out.Findings {
-		b.found = append(b.found, fmt.Sprintf("%d:%s", f.Port.GUID, [...]string{Silent: "silent", NoAgent: "no agent", Refused: "refused"}[f.Trouble]))
+		b.found = append(b.found, fmt.Sprintf("%d:%s", f.Port.GUID, [...]string{Unresponsive: "unresponsive", NoAgent: "no agent", Refused: "refused"}[f.Trouble]))
 	}
 	if out.Done != nil {
 		b.reports = append(b.reports, *out.Done)
@@ -67,7 +67,7 @@ func (b *bed) step(e Event) {
 var short = map[mad.AttrID]string{cc.AttrSwitchCongestionSetting: "sw", cc.AttrCACongestionSetting: "ca", cc.AttrCongestionControlTable: "cct"}
 
 // answerOne has the device of the first request on the way answer.
-func (b *bed) answerOne() {
+func (b *harness) answerOne() {
 	b.t.Helper()
 	a := b.on[0]
 	b.on = b.on[1:]
@@ -90,7 +90,7 @@ func (b *bed) answerOne() {
 }
 
 // settle takes an event, and has all devices answer.
-func (b *bed) settle(e Event) {
+func (b *harness) settle(e Event) {
 	b.t.Helper()
 	b.step(e)
 	for len(b.on) > 0 {
@@ -102,7 +102,7 @@ func (b *bed) settle(e Event) {
 }
 
 // says compares what was sent and found since the last time.
-func (b *bed) says(sent, found string) {
+func (b *harness) says(sent, found string) {
 	b.t.Helper()
 	if got := strings.Join(b.sent, " "); got != sent {
 		b.t.Errorf("sent %s, want %s", got, sent)
@@ -114,7 +114,7 @@ func (b *bed) says(sent, found string) {
 }
 
 // shows compares what State says of devices.
-func (b *bed) shows(want string) {
+func (b *harness) shows(want string) {
 	b.t.Helper()
 	var list []string
 	for _, d := range b.m.State().Devices {
@@ -132,7 +132,7 @@ func (b *bed) shows(want string) {
 }
 
 // complete: every device that answers holds what is wanted.
-func (b *bed) complete(but ...mad.GUID) {
+func (b *harness) complete(but ...mad.GUID) {
 	b.t.Helper()
 	for _, p := range b.ports {
 		if slices.Contains(but, p.GUID) {
@@ -148,7 +148,7 @@ func (b *bed) complete(but ...mad.GUID) {
 }
 
 func TestRound(t *testing.T) {
-	b := newBed(t, 5)
+	b := newHarness(t, 5)
 	b.settle(&Ports{b.ports})
 	b.says("1:sw/0 2:sw/0 3:sw/0 4:ca/0 5:ca/0 4:cct/0 5:cct/0 4:cct/1 5:cct/1", "")
 	b.complete()
@@ -182,7 +182,7 @@ func TestRound(t *testing.T) {
 
 // TestOff: without it nothing is sent, and what was is not known any more.
 func TestOff(t *testing.T) {
-	b := newBed(t, 4)
+	b := newHarness(t, 4)
 	on, off := b.settings, b.settings
 	off.Enabled = false
 	b.settle(&Ports{b.ports})
@@ -199,9 +199,9 @@ func TestOff(t *testing.T) {
 	b.says("", "")
 }
 
-// TestTroubles: what becomes of devices that refuse or are silent. Each is found once.
+// TestTroubles: what becomes of devices that refuse or are unresponsive. Each is found once.
 func TestTroubles(t *testing.T) {
-	b := newBed(t, 7)
+	b := newHarness(t, 7)
 	none := func(status mad.Status, answers bool) func(Ask) (mad.Status, bool) {
 		return func(Ask) (mad.Status, bool) { return status, answers }
 	}
@@ -216,13 +216,13 @@ func TestTroubles(t *testing.T) {
 		return mad.StatusOK, true
 	}
 	b.settle(&Ports{b.ports})
-	b.says("1:sw/0 2:sw/0 3:sw/0 4:ca/0 5:ca/0 6:ca/0 7:ca/0 6:cct/0 7:cct/0 6:cct/1 7:cct/1", "1:silent, 2:no agent, 4:no agent, 5:silent, 6:refused")
+	b.says("1:sw/0 2:sw/0 3:sw/0 4:ca/0 5:ca/0 6:ca/0 7:ca/0 6:cct/0 7:cct/0 6:cct/1 7:cct/1", "1:unresponsive, 2:no agent, 4:no agent, 5:unresponsive, 6:refused")
 	if want := (Report{Devices: 7, Sent: 11, Without: 4, Refused: 1}); len(b.reports) != 1 || b.reports[0] != want {
 		t.Errorf("reports %+v, want %+v", b.reports, want)
 	}
 	b.complete(1, 2, 4, 5, 6)
 	b.shows("1 no answer, 2 no class, 3 complete sw/0, 4 no class, 5 no answer, 6 refusing ca/0 cct/0 cct/1 refused, 7 complete ca/0 cct/0 cct/1")
-	for range maxSilent - 1 {
+	for range maxUnresponsive - 1 {
 		b.settle(&Ports{b.ports})
 		b.says("1:sw/0 5:ca/0", "")
 	}
@@ -234,7 +234,7 @@ func TestTroubles(t *testing.T) {
 	b.shows("1 writing, 2 writing, 3 complete sw/0, 4 no class, 5 no answer, 6 refusing ca/0 cct/0 cct/1 refused, 7 complete ca/0 cct/0 cct/1")
 	b.settle(&Ports{b.ports})
 	b.says("1:sw/0 2:sw/0", "")
-	b.settings.Key = 8 // which the silent ones may know
+	b.settings.Key = 8 // which the unresponsive ones may know
 	b.settle(&Changed{b.settings})
 	b.says("4:ca/0 5:ca/0 4:cct/0 5:cct/0 4:cct/1 5:cct/1", "")
 	b.settings.Table = b.settings.Table[:30]
@@ -251,7 +251,7 @@ func TestTroubles(t *testing.T) {
 
 // TestManyTroubles: findings are bounded, and the rest is counted.
 func TestManyTroubles(t *testing.T) {
-	b := newBed(t, 300)
+	b := newHarness(t, 300)
 	for _, p := range b.ports {
 		b.answer[p.GUID] = func(Ask) (mad.Status, bool) { return 0, false }
 	}
@@ -269,7 +269,7 @@ func TestManyTroubles(t *testing.T) {
 
 // TestMeanwhile: what happens while requests are on the way.
 func TestMeanwhile(t *testing.T) {
-	b := newBed(t, 4)
+	b := newHarness(t, 4)
 	b.step(&Ports{b.ports})
 	b.settings.Switch.SetThreshold(3)
 	b.step(&Changed{b.settings})

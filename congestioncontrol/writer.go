@@ -46,7 +46,7 @@ func NewWriter(cfg WriterConfig) *Writer {
 	w := &Writer{cfg: cfg, machine: New(cfg.Settings)}
 	t := cfg.Transactions
 	t.MaxWindow = cfg.Settings.Window
-	w.asker = gsi.NewAsker(t, gsi.Asking{Answered: w.answered, Woken: w.catchUp})
+	w.asker = gsi.NewAsker(t, gsi.Asking{Answered: w.answered, OnWake: w.catchUp})
 	return w
 }
 

@@ -15,11 +15,11 @@ import (
 
 // wire answers what a Writer sends, a millisecond later, but for one device.
 type wire struct {
-	mu     sync.Mutex
-	writer *Writer
-	silent mad.LID
-	sent   map[mad.LID]int
-	total  int
+	mu           sync.Mutex
+	writer       *Writer
+	unresponsive mad.LID
+	sent         map[mad.LID]int
+	total        int
 }
 
 func (w *wire) send(ds []mad.Datagram) (int, error) {
@@ -28,7 +28,7 @@ func (w *wire) send(ds []mad.Datagram) (int, error) {
 	for _, d := range ds {
 		w.total++
 		w.sent[d.LID]++
-		if d.LID == w.silent {
+		if d.LID == w.unresponsive {
 			continue
 		}
 		d.Packet.SetMethod(mad.MethodGetResp)
@@ -88,10 +88,10 @@ func TestWriter(t *testing.T) {
 		if len(found) != 0 || len(reports) != 4 {
 			t.Errorf("found %v, reports %v", found, reports)
 		}
-		w.silent = lastAdapter(ports).To.LID
+		w.unresponsive = lastAdapter(ports).To.LID
 		s.Adapter.SetPortControl(1)
-		passes("a device is silent", 16+3, func() { w.writer.Configure(s) }) // three more attempts
-		if len(found) != 1 || found[0].Trouble != Silent || found[0].Port != lastAdapter(ports) {
+		passes("a device is unresponsive", 16+3, func() { w.writer.Configure(s) }) // three more attempts
+		if len(found) != 1 || found[0].Trouble != Unresponsive || found[0].Port != lastAdapter(ports) {
 			t.Errorf("found %v", found)
 		}
 		cancel()

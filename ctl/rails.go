@@ -32,7 +32,7 @@ type WrongPort struct {
 	On   End `json:"on"`   // the port of the leaf that its cable leads to
 	// Want is the leaf where it belongs, and the port there: that of Exchange, or a free one; 0 if there is none.
 	Want End `json:"want"`
-	// Exchange is the port of another adapter, the cable of which is to change places with that of Port. It is wrong there as well,
+	// Exchange is the port of another adapter, whose cable has to change places with that of Port. It is wrong there as well,
 	// and with Both it is right afterwards.
 	Exchange *End `json:"exchange,omitempty"`
 	Both     bool `json:"both,omitempty"`

@@ -14,7 +14,7 @@ import (
 const daemonMark = "IBSM_DAEMON"
 
 // daemonize starts this program once more, in a session of its own and without a
-// terminal. In the first process parent is true: it is to end.
+// terminal. In the first process parent is true: it has to end.
 func daemonize() (parent bool, err error) {
 	if os.Getenv(daemonMark) != "" {
 		return false, os.Unsetenv(daemonMark)

@@ -10,7 +10,7 @@ import (
 func (r receiver) troubled(f congestioncontrol.Finding) {
 	fields := []any{"node", r.nodeName(f.Port), "guid", f.Port.GUID, "port", f.Port.Num, "lid", f.Port.To.LID, "attribute", cc.AttrName(f.Attr)}
 	switch f.Trouble {
-	case congestioncontrol.Silent:
+	case congestioncontrol.Unresponsive:
 		r.logger.Error("congestion control: a device does not answer: it has no agent, or another CC_Key than cc_key", fields...)
 	case congestioncontrol.NoAgent:
 		r.logger.Error("congestion control: a device does not support it", append(fields, "status", f.Status)...)

@@ -154,8 +154,8 @@ func (c *consoleServer) line(s *console.Session, line readLine) (more bool, err 
 	return s.Line(line.text)
 }
 
-// patientConn is a connection whose reads and writes end in time. Who takes answers may
-// be silent.
+// patientConn is a connection whose reads and writes end in time. The other end may
+// take no answers.
 type patientConn struct {
 	net.Conn
 	read, write time.Duration

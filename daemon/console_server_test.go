@@ -65,7 +65,7 @@ func TestConsolePatience(t *testing.T) {
 		do   func(conn net.Conn)
 		ends time.Duration // 0 for after a day
 	}{
-		{"silent", func(conn net.Conn) { io.Copy(io.Discard, conn) }, consoleReadPatience},
+		{"unresponsive", func(conn net.Conn) { io.Copy(io.Discard, conn) }, consoleReadPatience},
 		{"takes nothing", func(net.Conn) {}, consoleWritePatience},
 		{"half a line", func(conn net.Conn) {
 			go io.Copy(io.Discard, conn)

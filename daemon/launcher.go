@@ -76,7 +76,7 @@ func (la *launcher) launch(here func(options []string) int) int {
 	return la.supervise()
 }
 
-// read finds out which managers this host is to run, and prints what is wrong.
+// read finds out which managers are configured for this host, and prints what is wrong.
 func (la *launcher) read() {
 	if la.given.AllPorts {
 		la.plan.All = true

@@ -304,13 +304,13 @@ func TestSupervise(t *testing.T) {
 	stubborn := script("stubborn", "trap 'echo never' TERM\necho ready\nwhile :; do sleep 0.01; done")
 	find := func(children []child) func(bool) []child { return func(bool) []child { return children } }
 	for _, c := range []struct {
-		name     string
-		children []child
-		once     bool
-		await    []string // before all are stopped
-		hurry    string   // killed after this; "" for not at all
-		after    []string
-		status   int
+		name      string
+		children  []child
+		once      bool
+		await     []string // before all are stopped
+		interrupt string   // killed after this; "" for not at all
+		after     []string
+		status    int
 	}{
 		{"restarted until it ends well", []child{fails}, false, nil, "", []string{"fails: try xx", "fails: unfinished", "instance fails has ended with status 0"}, 0},
 		{"once", []child{script("once", "exit 4")}, true, nil, "", []string{"instance once has ended with status 4"}, 4},
@@ -324,17 +324,17 @@ func TestSupervise(t *testing.T) {
 			s.soonest, s.once = time.Millisecond, c.once
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			hurry, ended := make(chan os.Signal, 1), make(chan int, 1)
-			go func() { ended <- s.run(ctx, nil, hurry) }()
+			interrupt, ended := make(chan os.Signal, 1), make(chan int, 1)
+			go func() { ended <- s.run(ctx, nil, interrupt) }()
 			for _, want := range c.await {
 				out.await(t, want)
 			}
 			if c.await != nil {
 				cancel()
 			}
-			if c.hurry != "" {
-				out.await(t, c.hurry)
-				hurry <- os.Interrupt
+			if c.interrupt != "" {
+				out.await(t, c.interrupt)
+				interrupt <- os.Interrupt
 			}
 			for _, want := range c.after {
 				out.await(t, want)

@@ -51,7 +51,7 @@ func newer(a, b mkeyNumber) mkeyNumber {
 	return a
 }
 
-// mkeysInForce are the number and the M_Keys of ports by a configuration. The number begins with 1 when ports are to have M_Keys of
+// mkeysInForce are the number and the M_Keys of ports by a configuration. The number begins with 1 when ports get M_Keys of
 // their own for the first time; after that their M_Keys are known as long as the secret is.
 func (c *configuration) mkeysInForce(next *inForce, l *conf.Loaded) keys.Ports {
 	next.takeSeed()

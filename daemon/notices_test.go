@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// TestHung: a child that was alive and is silent for too long is found, once; one that
+// TestHung: a child that was alive and is unresponsive for too long is found, once; one that
 // has not begun is not.
 func TestHung(t *testing.T) {
 	n, reports, now := notices{}, make(chan heard, 1), time.Now()
-	for _, name := range []string{"silent", "starting"} {
+	for _, name := range []string{"unresponsive", "starting"} {
 		n.expect(name)
 		if env, end := hearChild(t.TempDir(), name, reports); len(env) != 3 {
 			t.Fatalf("%s: environment %q", name, env)
@@ -21,11 +21,11 @@ func TestHung(t *testing.T) {
 			}()
 		}
 	}
-	n.hear(heard{name: "silent", text: "READY=1\nSTATUS=x\nnonsense\n=\nWATCHDOG"}, now)
+	n.hear(heard{name: "unresponsive", text: "READY=1\nSTATUS=x\nnonsense\n=\nWATCHDOG"}, now)
 	for _, c := range []struct {
 		at   time.Time
 		want []string
-	}{{now.Add(childAlive / 2), nil}, {now.Add(2 * childAlive), []string{"silent"}}, {now.Add(3 * childAlive), nil}} {
+	}{{now.Add(childAlive / 2), nil}, {now.Add(2 * childAlive), []string{"unresponsive"}}, {now.Add(3 * childAlive), nil}} {
 		if got := n.hung(c.at); !slices.Equal(got, c.want) {
 			t.Errorf("hung are %q, want %q", got, c.want)
 		}

@@ -71,21 +71,21 @@ func TestQoSReload(t *testing.T) {
 // missing is none.
 func TestQoSAtStart(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"good": goodQoS, "bad": badQoS, "doubtful": "qos-ulps\ndefault: 1\nany, pkey 9-7: 1\nend-qos-ulps\n"} {
+	for name, text := range map[string]string{"good": goodQoS, "bad": badQoS, "warned": "qos-ulps\ndefault: 1\nany, pkey 9-7: 1\nend-qos-ulps\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for options, want := range map[string]string{
-		"-Q -Y good":              "",
-		"-Y missing":              "",
-		"-Q":                      "",
-		"-Q -Y bad":               "the QoS policy file cannot be used: fix it, or start without -Q: ",
-		"-Q -Y missing":           "no such file",
-		"-Q -Y .":                 "is a directory",
-		"-Q -Y doubtful":          "",
-		"-Q -Y doubtful --strict": ":3:11: the range is reversed",
-		"-Q -Y good --strict":     "",
+		"-Q -Y good":            "",
+		"-Y missing":            "",
+		"-Q":                    "",
+		"-Q -Y bad":             "the QoS policy file cannot be used: fix it, or start without -Q: ",
+		"-Q -Y missing":         "no such file",
+		"-Q -Y .":               "is a directory",
+		"-Q -Y warned":          "",
+		"-Q -Y warned --strict": ":3:11: the range is reversed",
+		"-Q -Y good --strict":   "",
 	} {
 		args := strings.Fields(options)
 		for i, a := range args {

@@ -155,7 +155,7 @@ const (
 	seedKeptAgain = "the seed of the M_Keys of ports is kept now"
 )
 
-// needsSeed reports whether ports are to get M_Keys of a seed that none has yet: this manager is master, and more of the subnet than its own port answers it.
+// needsSeed reports whether ports should get M_Keys of a seed that none has yet: this manager is master, and more of the subnet than its own port answers it.
 func (c *configuration) needsSeed(now *inForce) bool {
 	l, _ := now.effective()
 	views := c.views.Load()

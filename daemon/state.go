@@ -35,7 +35,7 @@ func stateDir(l *conf.Loaded) string {
 	return keptDir(l)
 }
 
-// keptDir is stateDir for those who only read.
+// keptDir is stateDir for readers only.
 func keptDir(l *conf.Loaded) string {
 	switch dir := conf.StateDir.In(l.Config); {
 	case dir == "none":

@@ -18,7 +18,7 @@ type Packet [PacketSize]byte
 // BaseVersion is 1 in every MAD of 256 bytes.
 func (p *Packet) BaseVersion() uint8 { return p[0] }
 
-// MgmtClass says who is meant: subnet management, administration, performance.
+// MgmtClass is the class of the agent that is meant: subnet management, administration, performance.
 func (p *Packet) MgmtClass() Class { return Class(p[1]) }
 
 // ClassVersion is 1 for subnet management and 2 for subnet administration.

@@ -115,7 +115,7 @@ func (c *Core) take(ev Event) {
 	case PartitionsChanged:
 		c.cfg.Sweep.Partitions = ev.Partitions
 		c.sweeps.sweeper.Configure(c.cfg.Sweep)
-		c.sweeps.want(wishQuick, "other partitions")
+		c.sweeps.want(wishQuick, "partitions changed")
 	case ConfigChanged:
 		c.reconfigure(ev.Config)
 	case WriteGUIDs:

@@ -17,7 +17,7 @@ import (
 	"ibsm/view"
 )
 
-// Errors that end a run that was to sweep once, or a plan.
+// Errors that end a run with a single sweep, or a plan.
 var (
 	ErrPortDown    = errors.New("our own port is down")
 	ErrWrongPort   = errors.New("the port has another GUID")
@@ -62,7 +62,7 @@ func (c *Core) act(do elect.Do) {
 	case elect.Poll:
 		key, guesses := c.elect.mkey.toPoll(c.elect.Polled(), c.sweeps.sweeper.Key)
 		c.elect.poll(&c.fx, key, tagOf(guesses, tagPoll, tagGuess))
-		if c.elect.across.inDoubt() {
+		if c.elect.across.guesses() {
 			c.lookAcross()
 		}
 	case elect.Look:
@@ -239,7 +239,7 @@ func (c *Core) asked(o *txn.Outcome) {
 // look reads the port of the polled manager, and the port at the other end of its cable.
 func (c *Core) look() {
 	c.elect.look(&c.fx, c.polledKey())
-	if !c.elect.across.inDoubt() {
+	if !c.elect.across.guesses() {
 		c.lookAcross()
 	}
 }
@@ -298,8 +298,8 @@ func (c *Core) followMaster() {
 }
 
 // request takes what others ask of us on QP0: SMInfo, and traps. Everything else is
-// the port's own agent's to answer. Before we know the GUID of our port, which is who
-// we are, there is nothing to say: requests wait for that. LID 0 is our own port's.
+// the port's own agent's to answer. Before we know the GUID of our port there is
+// nothing to say: requests wait for that. LID 0 is our own port's.
 func (c *Core) request(d *mad.Datagram) {
 	p := &d.Packet
 	if !p.MgmtClass().IsSubnet() || c.cfg.DryRun {

@@ -148,7 +148,7 @@ func (c *Core) publishDescriptions() {
 	}
 	c.descriptions.published()
 	if v := c.published.view; v != nil && !c.cfg.IgnoreTraps && c.cfg.Sweep.Engines.Regroups(v.Topo, descs) {
-		c.traps.sweep(c.fx.now, false, "other members of port groups") // held off: hosts describe themselves
+		c.traps.sweep(c.fx.now, false, "members of port groups changed") // held off: hosts describe themselves
 	}
 	if t := c.sweeps.sweeper.Rename(descs); t != nil {
 		c.published.replaceTopo(&c.fx, t)

@@ -50,7 +50,7 @@ const (
 )
 
 // directed is a request along a directed route, without data. Those of the election must not wait
-// behind a sweep: their time-outs decide who is master.
+// behind a sweep: their time-outs decide which manager is master.
 func directed(owner txn.Owner, tag uint64, r mad.Route, m mad.Method, attr mad.AttrID, mod uint32, key mad.MKey) txn.Request {
 	return txn.Request{Owner: owner, Tag: tag, Route: r, Method: m, Attr: attr, Mod: mod, MKey: key, Exempt: owner == ownerElection}
 }

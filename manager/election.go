@@ -133,7 +133,7 @@ func (e *election) tick(fx *effects) (do elect.Do, ok bool) {
 	polled := e.Polled()
 	switch do = e.Tick(fx.now); {
 	case do == elect.Poll || do == elect.Look:
-	case do == elect.HandOver || e.Overdue() == polled:
+	case do == elect.HandOver || e.TimedOut() == polled:
 		fx.log(warn, "handing the mastership over to a manager without a mirror of client registrations", "guid", polled)
 	default:
 		fx.log(warn, "the other subnet manager does not answer any more", "guid", polled)

@@ -16,13 +16,13 @@ import (
 // walked logs what a walk found out of order. What may only be a link that has just changed is
 // logged when the next walk finds it too.
 func (l *sweepLog) walked(fx *effects, found *discover.Result) {
-	now, silent := map[discover.Finding]bool{}, 0
+	now, unresponsive := map[discover.Finding]bool{}, 0
 	for _, f := range found.Findings {
 		logged, before := l.findings[f]
 		if !logged && (before || f.Kind != discover.OneSided) {
 			fx.log(warn, f.String())
-			if silent < maxLogged && f.Kind == discover.Unresponsive {
-				silent++
+			if unresponsive < maxLogged && f.Kind == discover.Unresponsive {
+				unresponsive++
 				logUnanswered(fx, smp.AttrNodeInfo, f.Route)
 			}
 			logged = true

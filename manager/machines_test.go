@@ -223,11 +223,11 @@ func TestDescriptions(t *testing.T) {
 	if m.published(); m.due != 0 || len(m.read) != 0 {
 		t.Error("published again")
 	}
-	silent, fabric := *v, *v.Topo
+	unresponsive, fabric := *v, *v.Topo
 	fabric.Nodes = slices.Clone(fabric.Nodes)
-	silent.Topo, fabric.Nodes[0].Missed = &fabric, 1
+	unresponsive.Topo, fabric.Nodes[0].Missed = &fabric, 1
 	m.want(guid)
-	if m.ask(fx, &silent, sweep.New(sweep.Config{})); len(fx.sent()) != 0 || m.nodes[guid] != notWanted {
+	if m.ask(fx, &unresponsive, sweep.New(sweep.Config{})); len(fx.sent()) != 0 || m.nodes[guid] != notWanted {
 		t.Errorf("a node that did not answer the last walk is asked: %v", m.nodes[guid])
 	}
 	m.wantAll(v)
@@ -304,16 +304,16 @@ func TestOwnPort(t *testing.T) {
 			t.Errorf("own port %v, %+v: %v with %d lines, want %v with %d", own, heard, p.state, n, want, lines)
 		}
 	}
-	good, lossy, alone := discover.Heard{Answers: 8, Nodes: 8}, discover.Heard{Answers: 8, Late: 8, Nodes: 8}, discover.Heard{Silent: 1}
+	good, lossy, alone := discover.Heard{Answers: 8, Nodes: 8}, discover.Heard{Answers: 8, Late: 8, Nodes: 8}, discover.Heard{Unresponsive: 1}
 	walk(1, discover.OwnUp, good, ownPortUp, 0)
 	walk(2, discover.OwnUp, lossy, ownPortLossy, 1)
-	walk(3, discover.OwnSilent, discover.Heard{}, ownPortSilent, 1)
+	walk(3, discover.OwnUnresponsive, discover.Heard{}, ownPortUnresponsive, 1)
 	walk(4, discover.OwnUp, alone, ownPortIsolated, 1)
 	walk(5, discover.OwnUp, good, ownPortUp, 1)
 	walk(6, discover.OwnUp, alone, ownPortIsolated, 0) // not every time
 	walk(7, discover.OwnUp, good, ownPortUp, 0)
 	walk(alarmSilence+4, discover.OwnUp, alone, ownPortIsolated, 1)
-	if p.looked(); p.state != ownPortUp || p.doubt != ownPortIsolated {
+	if p.looked(); p.state != ownPortUp || p.logged != ownPortIsolated {
 		t.Errorf("after a light sweep %v", p.state)
 	}
 	p.becomeDown(fx)
@@ -321,7 +321,7 @@ func TestOwnPort(t *testing.T) {
 	if p.looked(); p.state != ownPortDown {
 		t.Errorf("without a link %v", p.state)
 	}
-	walk(alarmSilence+5, discover.OwnSilent, discover.Heard{}, ownPortDown, 0) // it has not said that it has a link
+	walk(alarmSilence+5, discover.OwnUnresponsive, discover.Heard{}, ownPortDown, 0) // it has not said that it has a link
 	walk(alarmSilence+6, discover.OwnUp, good, ownPortUp, 2)
 	for range 2 * maxEarly {
 		p.wait(&mad.Datagram{})

@@ -38,9 +38,9 @@ func (m *multicast) deadline() (time.Duration, bool) {
 // settle goes on as far as it can without an answer. It returns what has come of a round that
 // is over, nil for none; more reports that there may be something to be asked.
 func (m *multicast) settle(fx *effects) (done *sweep.Forwarding, more bool) {
-	job, done, more := m.Settle(fx.now)
-	if job != nil {
-		fx.do(ComputeMulticast{job})
+	task, done, more := m.Settle(fx.now)
+	if task != nil {
+		fx.do(ComputeMulticast{task})
 	}
 	return done, more
 }

@@ -35,7 +35,7 @@ type ownPort struct {
 	shown    shownKey                           // of the read under way
 	silences int                                // requests in a row that it did not answer before its GUID was known: it may have another M_Key
 	tries    int                                // reads for its M_Key that it did not answer: the number of the M_Key to show, in the order in which they are tried
-	doubt    ownPortState                       // that was logged last, up when it was over
+	logged   ownPortState                       // the state that was logged last, up when it was over
 	said     [ownPortIsolated + 1]time.Duration // when each was logged last; 0 never
 }
 
@@ -48,54 +48,54 @@ const (
 )
 
 // ownPortState says whether others are heard by our own port. As long as they are not, nobody
-// is given up for being silent.
+// is given up as unresponsive.
 type ownPortState uint8
 
 const (
-	ownPortUp       ownPortState = iota // they are, or nothing is known
-	ownPortDown                         // it has no link, as it says itself: nothing is published
-	ownPortSilent                       // its own agent does not answer: nothing is believed or written
-	ownPortLossy                        // many packets are lost
-	ownPortIsolated                     // most nodes have fallen silent at once
+	ownPortUp           ownPortState = iota // they are, or nothing is known
+	ownPortDown                             // it has no link, as it says itself: nothing is published
+	ownPortUnresponsive                     // its own agent does not answer: nothing is believed or written
+	ownPortLossy                            // many packets are lost
+	ownPortIsolated                         // most nodes have stopped answering at once
 )
 
 func (s ownPortState) String() string {
-	return [...]string{"up", "down", "silent", "lossy", "isolated"}[s]
+	return [...]string{"up", "down", "unresponsive", "lossy", "isolated"}[s]
 }
 
-// doubtful are the states that a walk finds.
-var doubtful = map[discover.Doubt]ownPortState{
-	discover.DoubtsPort: ownPortSilent, discover.DoubtsNodes: ownPortIsolated, discover.DoubtsAnswer: ownPortLossy,
+// inconclusive are the states that a walk finds.
+var inconclusive = map[discover.Inconclusive]ownPortState{
+	discover.OwnPortUnresponsive: ownPortUnresponsive, discover.MostUnresponsive: ownPortIsolated, discover.PacketsLost: ownPortLossy,
 }
 
-// doubts are what the log says about them.
-var doubts = [ownPortIsolated + 1]string{
-	ownPortDown:     osmlog.PortIsDown,
-	ownPortSilent:   "our own port does not answer: nothing is changed, and no node is given up, until it does. It may have an M_Key that this manager does not know: keys_file, the seed in state_dir, m_key",
-	ownPortLossy:    "many packets of this manager are lost: no node is given up for being silent",
-	ownPortIsolated: "most nodes fell silent at once: the trouble may be at our own port, and no node is given up for it",
+// ownPortTexts are what the log says about them.
+var ownPortTexts = [ownPortIsolated + 1]string{
+	ownPortDown:         osmlog.PortIsDown,
+	ownPortUnresponsive: "our own port does not answer: nothing is changed, and no node is given up, until it does. It may have an M_Key that this manager does not know: keys_file, the seed in state_dir, m_key",
+	ownPortLossy:        "many packets of this manager are lost: no node is given up as unresponsive",
+	ownPortIsolated:     "most nodes are unresponsive: the trouble may be at our own port, and no node is given up for it",
 }
 
 // walked takes how well a walk has heard others, unless it has found that the port has no link. One
 // that had none is believed to have one when it says so.
 func (p *ownPort) walked(fx *effects, found *discover.Result) {
-	if found.Own == discover.OwnSilent && p.state == ownPortDown {
+	if found.Own == discover.OwnUnresponsive && p.state == ownPortDown {
 		return
 	}
 	p.becomeUp(fx)
-	p.state = doubtful[found.Doubt()]
+	p.state = inconclusive[found.Inconclusive()]
 	h := &found.Heard
-	args := []any{"answered", h.Nodes, "silent", h.Silent, "answers", h.Answers, "late", h.Late}
+	args := []any{"answered", h.Nodes, "unresponsive", h.Unresponsive, "answers", h.Answers, "late", h.Late}
 	switch said := &p.said[p.state]; {
-	case p.state == ownPortUp && p.doubt != ownPortUp:
+	case p.state == ownPortUp && p.logged != ownPortUp:
 		fx.log(info, "our own port hears the subnet again", args...)
-	case p.state == ownPortUp || p.state == p.doubt || *said > 0 && fx.now-*said < alarmSilence:
+	case p.state == ownPortUp || p.state == p.logged || *said > 0 && fx.now-*said < alarmSilence:
 		return
 	default:
-		fx.log(warn, doubts[p.state], args...)
+		fx.log(warn, ownPortTexts[p.state], args...)
 		*said = max(fx.now, 1)
 	}
-	p.doubt = p.state
+	p.logged = p.state
 }
 
 // looked takes that a light sweep got all its answers. The next walk logs it.

@@ -34,9 +34,9 @@ func (k *pollMKey) known(port mad.GUID, keys keysOf) mad.MKey {
 	return k.key
 }
 
-// inDoubt reports whether the next poll shows another M_Key than the one that the port is known to have. Then it is asked less often: each
+// guesses reports whether the next poll shows another M_Key than the one that the port is known to have. Then it is asked less often: each
 // wrong one is a violation.
-func (k *pollMKey) inDoubt() bool { return !k.single && k.silences >= sureSilences }
+func (k *pollMKey) guesses() bool { return !k.single && k.silences >= sureSilences }
 
 // toPoll is the M_Key of the next poll, and whether it is another one than known.
 func (k *pollMKey) toPoll(port mad.GUID, keys keysOf) (key mad.MKey, guesses bool) {

@@ -291,7 +291,7 @@ func (l *loop) log(line Log) {
 	_ = handler.Handle(context.Background(), r) // which reports its failures itself
 }
 
-// notify passes a Notification on and logs it. Notify comes first, so that who reads a line in
+// notify passes a Notification on and logs it. Notify comes first, so that a reader of a line in
 // the log finds what it says to be so.
 func (l *loop) notify(a Notification) {
 	if l.shell.Notify != nil {

@@ -112,7 +112,7 @@ func (a *abused) aliases(host int, guid byte) []byte {
 	return r[:]
 }
 
-// subscription is to everything, or the end of it.
+// subscription asks for everything, or ends that.
 func subscription(subscribe uint8) []byte {
 	var i sarec.InformInfo
 	i.SetLIDRangeBegin(registry.AnyLID)

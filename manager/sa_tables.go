@@ -38,13 +38,13 @@ type tableServer struct {
 	sa    *saServer
 	send  func([]mad.Datagram) (int, error)
 	inbox chan mad.Datagram // from the receive loop
-	work  chan *tableJob
-	made  chan *tableJob
+	work  chan *tableTask
+	made  chan *tableTask
 	began time.Time
 
 	// The dispatcher's.
 	transfers *rmpp.Machine
-	waiting   []*tableJob
+	waiting   []*tableTask
 	asked     map[tableKey]bool // waiting or worked on
 	clients   map[mad.LID]int   // how many of asked each has
 	replies   []mad.Datagram    // of one packet, to send behind the ACK of their request
@@ -65,8 +65,8 @@ type tableKey struct {
 
 func keyOfTable(d *mad.Datagram) tableKey { return tableKey{d.LID, d.QPN, d.Packet.TID()} }
 
-// tableJob is a request for a table, and its answer.
-type tableJob struct {
+// tableTask is a request for a table, and its answer.
+type tableTask struct {
 	in      mad.Datagram
 	since   time.Duration
 	out     mad.Datagram
@@ -79,7 +79,7 @@ func newTableServer(s *saServer, send func([]mad.Datagram) (int, error), plainPe
 	return &tableServer{
 		sa: s, send: send, began: time.Now(),
 		inbox: make(chan mad.Datagram, maxInbox),
-		work:  make(chan *tableJob), made: make(chan *tableJob),
+		work:  make(chan *tableTask), made: make(chan *tableTask),
 		transfers: rmpp.New(rmpp.Config{
 			MaxTransfers: maxTransfers, MaxPerPeer: maxClientSends, MaxBytes: maxTableBytes, MaxMessage: maxRequest, PlainPeers: plainPeers,
 		}),
@@ -115,12 +115,12 @@ func (t *tableServer) makeTables(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case job := <-t.work:
-			job.records, job.ok = t.sa.responder.Load().Table(ctx, &job.in, &job.out, &t.sa.stats)
+		case task := <-t.work:
+			task.records, task.ok = t.sa.responder.Load().Table(ctx, &task.in, &task.out, &t.sa.stats)
 			select {
 			case <-ctx.Done():
 				return
-			case t.made <- job:
+			case t.made <- task:
 			}
 		}
 	}
@@ -144,9 +144,9 @@ func (t *tableServer) dispatch(ctx context.Context) {
 		t.sa.mu.Lock()
 		t.sa.transfers = t.transfers.Stats()
 		t.sa.mu.Unlock()
-		job := t.next()
-		var work chan<- *tableJob
-		if job != nil {
+		task := t.next()
+		var work chan<- *tableTask
+		if task != nil {
 			work = t.work
 		}
 		t.setTimer(timer, n > 0)
@@ -155,10 +155,10 @@ func (t *tableServer) dispatch(ctx context.Context) {
 			return
 		case in := <-t.inbox:
 			t.receive(&in)
-		case work <- job:
+		case work <- task:
 			t.dequeue()
-		case job := <-t.made:
-			t.deliver(job)
+		case task := <-t.made:
+			t.deliver(task)
 		case <-timer.C:
 			t.ended = t.transfers.Expire(t.now(), t.ended[:0])
 			clear(t.ended)
@@ -191,7 +191,7 @@ func (t *tableServer) setTimer(timer *time.Timer, more bool) {
 
 // next is the request to be worked on next, nil while there is none or no room for its
 // answer.
-func (t *tableServer) next() *tableJob {
+func (t *tableServer) next() *tableTask {
 	t.dropLate()
 	if len(t.waiting) == 0 || t.transfers.Stats().Bytes > maxTableBytes-tableWorkers*sa.MaxTable {
 		return nil
@@ -256,30 +256,30 @@ func (t *tableServer) ask(in *mad.Datagram) {
 	default:
 		t.asked[key] = true
 		t.clients[in.LID]++
-		t.waiting = append(t.waiting, &tableJob{in: *in, since: t.now()})
+		t.waiting = append(t.waiting, &tableTask{in: *in, since: t.now()})
 	}
 }
 
 // forget makes room for another request of the client.
-func (t *tableServer) forget(job *tableJob) {
-	delete(t.asked, keyOfTable(&job.in))
-	if t.clients[job.in.LID]--; t.clients[job.in.LID] == 0 {
-		delete(t.clients, job.in.LID)
+func (t *tableServer) forget(task *tableTask) {
+	delete(t.asked, keyOfTable(&task.in))
+	if t.clients[task.in.LID]--; t.clients[task.in.LID] == 0 {
+		delete(t.clients, task.in.LID)
 	}
 }
 
 // deliver sends what a worker has made.
-func (t *tableServer) deliver(job *tableJob) {
-	t.forget(job)
-	if !job.ok {
+func (t *tableServer) deliver(task *tableTask) {
+	t.forget(task)
+	if !task.ok {
 		return
 	}
-	t.sa.stats.Took(sa.AsTable, t.now()-job.since, 1)
-	if job.out.Packet.Status() != mad.StatusOK {
-		t.replies = append(t.replies, job.out)
+	t.sa.stats.Took(sa.AsTable, t.now()-task.since, 1)
+	if task.out.Packet.Status() != mad.StatusOK {
+		t.replies = append(t.replies, task.out)
 		return
 	}
-	switch err := t.transfers.Send(t.now(), &job.out, job.records); {
+	switch err := t.transfers.Send(t.now(), &task.out, task.records); {
 	case errors.Is(err, rmpp.ErrPeerFull):
 		t.sa.stats.Drop(sa.DropClientFull)
 	case errors.Is(err, rmpp.ErrUnderWay):

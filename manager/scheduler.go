@@ -196,7 +196,7 @@ func (s *scheduler) beginLight(fx *effects) {
 // changed its state and the other questions can wait for it.
 func (s *scheduler) beginHeavy(fx *effects, mayWrite bool) {
 	state, kind := fullSweep, HeavySweep
-	if s.mayQuick(mayWrite) && (!s.wanted.has(wishFull) || s.wanted.has(wishLink) && !s.overdue(fx.now)) {
+	if s.mayQuick(mayWrite) && (!s.wanted.has(wishFull) || s.wanted.has(wishLink) && !s.deferredTooLong(fx.now)) {
 		state, kind = quickSweep, QuickSweep
 	} else if s.wanted&wishHeavy == wishSecond {
 		state = secondSweep
@@ -220,14 +220,16 @@ func (s *scheduler) mayQuick(mayWrite bool) bool {
 	return mayWrite && !s.needFull && !s.readAll && s.sweeper.Known()
 }
 
-// overdue reports whether a sweep has been deferred for as long as it may be.
-func (s *scheduler) overdue(now time.Duration) bool { return s.slow > 0 && now-s.slow > maxDeferred }
+// deferredTooLong reports whether a sweep has been deferred for as long as it may be.
+func (s *scheduler) deferredTooLong(now time.Duration) bool {
+	return s.slow > 0 && now-s.slow > maxDeferred
+}
 
 // preempt has a quick sweep look at once where a link has changed its state. A slower sweep
 // that is still asking is begun again after it, unless that has been going on for too long.
 func (s *scheduler) preempt(fx *effects, mayWrite bool) {
 	s.wanted |= wishLink
-	if !s.mayQuick(mayWrite) || s.overdue(fx.now) {
+	if !s.mayQuick(mayWrite) || s.deferredTooLong(fx.now) {
 		return
 	}
 	walk, walking := s.phase.(*sweep.Walk)

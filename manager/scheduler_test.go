@@ -126,8 +126,8 @@ func TestSchedule(t *testing.T) {
 		{name: "the second one", swept: true, wanted: wishSecond | wishLight, prepare: func(s *schedule) { s.needFull = true }, state: secondSweep, left: 0},
 		{name: "the second one, and a full one", swept: true, wanted: wishSecond | wishFull, prepare: func(s *schedule) { s.needFull = true }, state: fullSweep},
 		{name: "the second one, and a link", swept: true, wanted: wishSecond | wishLink, prepare: func(s *schedule) { s.needFull = true }, state: fullSweep},
-		{name: "a link, and full is overdue", swept: true, wanted: wishLink | wishFull, prepare: func(s *schedule) { s.slow = s.fx.now; s.fx.now += maxDeferred + 1 }, state: fullSweep},
-		{name: "a link, and full is nearly overdue", swept: true, wanted: wishLink | wishFull, prepare: func(s *schedule) { s.slow = s.fx.now; s.fx.now += maxDeferred }, state: quickSweep, left: wishFull},
+		{name: "a link, and full is deferred too long", swept: true, wanted: wishLink | wishFull, prepare: func(s *schedule) { s.slow = s.fx.now; s.fx.now += maxDeferred + 1 }, state: fullSweep},
+		{name: "a link, and full is deferred nearly too long", swept: true, wanted: wishLink | wishFull, prepare: func(s *schedule) { s.slow = s.fx.now; s.fx.now += maxDeferred }, state: quickSweep, left: wishFull},
 		{name: "resting", swept: true, wanted: reset, resting: true, state: noSweep, left: reset},
 		{name: "a plan", swept: true, prepare: func(s *schedule) { s.plan.ask(keepRoutes) }, state: previewSweep},
 		{name: "a plan while resting", swept: true, wanted: reset, resting: true, prepare: func(s *schedule) { s.plan.ask(keepRoutes) }, state: previewSweep, left: reset},
@@ -149,24 +149,24 @@ func TestSchedule(t *testing.T) {
 // ask, and only then.
 func TestPreempt(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		under   func(s *schedule)
-		state   scheduleState
-		wanted  wishes
-		plan    planRequest
-		overdue bool
+		name     string
+		under    func(s *schedule)
+		state    scheduleState
+		wanted   wishes
+		plan     planRequest
+		deferred bool
 	}{
 		{name: "nothing", under: func(s *schedule) {}, state: noSweep, wanted: wishLink},
 		{name: "light", under: func(s *schedule) { s.want(wishLight, "") }, state: noSweep, wanted: wishLink | wishLight},
 		{name: "quick", under: func(s *schedule) { s.want(wishQuick, "") }, state: quickSweep, wanted: wishLink},
 		{name: "full", under: func(s *schedule) { s.want(wishFull, "") }, state: noSweep, wanted: wishLink | wishFull},
 		{name: "a plan", under: func(s *schedule) { s.plan.ask(keepRoutes) }, state: noSweep, wanted: wishLink, plan: keepRoutes},
-		{name: "full, overdue", under: func(s *schedule) { s.want(wishFull, "") }, state: fullSweep, wanted: wishLink, overdue: true},
+		{name: "full, deferred too long", under: func(s *schedule) { s.want(wishFull, "") }, state: fullSweep, wanted: wishLink, deferred: true},
 	} {
 		s := newSchedule(t, true)
 		c.under(s)
 		s.begin(s.fx, true, false)
-		if c.overdue {
+		if c.deferred {
 			s.fx.now += maxDeferred + 1
 		}
 		req, asks := s.nextRequest(true)

@@ -8,7 +8,7 @@ import (
 	"ibsm/view"
 )
 
-// Who has sent a packet. In a directed-route SMP switches write the return path, so that the part
+// The sender of a packet. In a directed-route SMP switches write the return path, so that the part
 // of it before the sender's port is true, and an answer or another request that goes back along it
 // reaches the sender and nobody else. A sender that invents a beginning of the path leads it
 // through its own port, which no switch has and which passes nothing on. A LID-routed packet shows

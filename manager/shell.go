@@ -50,7 +50,7 @@ type Shell struct {
 	// Notify is given what is more than a line of the log. It may be nil, and must not block
 	// for long.
 	Notify func(Notification)
-	// Mirrored is given the policy by which the master rules, as its RegistrarConfig has it;
+	// Mirrored is given the policy of the master, as its RegistrarConfig has it;
 	// empty if it has none. What it sends on Configs comes into force before this manager
 	// can be handed the mastership. It may be nil, and is called by one goroutine.
 	Mirrored func(master mad.GUID, policy []byte)
@@ -70,7 +70,7 @@ type Shell struct {
 	Trouble func(congestioncontrol.Finding)
 	Written func(congestioncontrol.Report)
 	// Store is the state store; nil for none.
-	// Who opened it runs and closes it.
+	// Its opener runs and closes it.
 	Store *store.Store
 	// Restored is what Store held when this manager began, as Config.Resume was given it. It
 	// is the manager's alone; nil without a Store.

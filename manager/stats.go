@@ -127,6 +127,6 @@ func (c *Core) Stats() Stats {
 	return Stats{
 		State: c.elect.State(), Terms: c.term.begun, FromStandby: c.term.fromStandby, Gen: c.published.gen,
 		Sweeps: c.sweeps.count, Phases: c.sweeps.took, Txn: c.fx.table.Stats(), Self: c.elect.self(c.port.lid, c.sent), Received: c.received,
-		Rivals: c.elect.shown, Ignored: c.elect.ignored, OwnPort: doubts[c.port.state], Progress: c.Progress(), traps: c.traps.counts, alarms: c.alarms,
+		Rivals: c.elect.shown, Ignored: c.elect.ignored, OwnPort: ownPortTexts[c.port.state], Progress: c.Progress(), traps: c.traps.counts, alarms: c.alarms,
 	}
 }

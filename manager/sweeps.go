@@ -156,8 +156,8 @@ func (c *Core) walked(found *sweep.Found) {
 	case discover.OwnDown:
 		c.ownPortDown(found)
 		return
-	case discover.OwnSilent:
-		c.ownPortSilent(found)
+	case discover.OwnUnresponsive:
+		c.ownPortUnresponsive(found)
 		return
 	}
 	if c.sweeps.state == quickSweep && (found.TimedOut > 0 || found.Moved || len(found.Findings) > len(c.logged.findings)) {
@@ -208,10 +208,10 @@ const maxUnproved = 45
 const maxRefusing = 2
 
 // postpones reports whether a manager that was STANDBY must not become master yet: it does not hear
-// the master, but hears the others no better. Who hears nobody takes nothing over.
+// the master, but the other nodes no better. A manager without answers takes nothing over.
 func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 	h, limit := &found.Heard, 0
-	switch doubt := found.Doubt(); {
+	switch why := found.Inconclusive(); {
 	case c.elect.State() == smp.Discovering && found.MostMissing() && !slices.ContainsFunc(others, isMaster):
 		if nodes := found.Builder.Len(); nodes > c.elect.reached {
 			c.elect.reached, c.elect.postponed = nodes, 0
@@ -226,9 +226,9 @@ func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 	case c.elect.State() == smp.Discovering && found.Refusing > 0 && !slices.ContainsFunc(others, isMaster):
 		limit = maxRefusing
 	case c.elect.State() != smp.Discovering || !c.term.hasStoodBy() || slices.ContainsFunc(others, isMaster):
-	case doubt == discover.DoubtsNodes:
+	case why == discover.MostUnresponsive:
 		return true
-	case doubt != discover.NoDoubt || h.Answers < fewAnswers && h.Late+found.TimedOut > 0:
+	case why != discover.Conclusive || h.Answers < fewAnswers && h.Late+found.TimedOut > 0:
 		limit = maxPostponed
 	case h.Late > 0 && found.TimedOut > 0:
 		limit = 1 // the loss may have ended during this walk
@@ -298,10 +298,10 @@ func (c *Core) isDuplicate(found *sweep.Found, others []smp.SMInfo) bool {
 // unanswered, as on a machine that has too much to do, before it gives up.
 const maxSilences = 5
 
-// ownPortSilent looks again soon where our own port does not answer: nothing can be said about the
+// ownPortUnresponsive looks again soon where our own port does not answer: nothing can be said about the
 // subnet then, and nothing has changed. Before anything is written every other manager is asked. A
 // run of one sweep gives up in the end.
-func (c *Core) ownPortSilent(found *sweep.Found) {
+func (c *Core) ownPortUnresponsive(found *sweep.Found) {
 	c.sweeps.drop(found)
 	switch once := c.cfg.Once || c.cfg.DryRun; {
 	case once && c.sweeps.silences+1 >= maxSilences:

@@ -275,7 +275,7 @@ func waysFrom(t *topo.Topo, from topo.PortIdx) map[topo.PortIdx][]uint8 {
 }
 
 // TestUnhealthyPort: a port that does not stop sending errors is avoided until it has been
-// silent for long enough, and its link can be used.
+// quiet for long enough, and its link can be used.
 func TestUnhealthyPort(t *testing.T) {
 	m, fx := newTraps(), newEffects(time.Minute)
 	var e *portErrors

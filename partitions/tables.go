@@ -52,7 +52,7 @@ type Port struct {
 // keeps them from one Compile to the next.
 type Indexes map[Port]*topo.PKeyTable
 
-// Checking is what an external port of a switch is to do about P_Keys.
+// Checking is how an external port of a switch checks P_Keys.
 type Checking uint8
 
 // What a port does about P_Keys.
@@ -81,7 +81,7 @@ func (t *Tables) Table(of *topo.Topo, p topo.PortIdx) *topo.PKeyTable {
 	return of.Ports[p].PKeys
 }
 
-// Overflow is a port that cannot hold all the keys it is to have.
+// Overflow is a port that cannot hold all its wanted keys.
 type Overflow struct {
 	Port topo.PortIdx
 	Size int        // entries that it has
@@ -97,7 +97,7 @@ type compiler struct {
 	scratch scratch
 }
 
-// member is a key that a port is to have.
+// member is a wanted key of a port.
 type member struct {
 	key    mad.PKey // with its membership
 	index0 bool

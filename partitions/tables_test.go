@@ -272,7 +272,7 @@ func TestNoPolicy(t *testing.T) {
 	l.mustHold("nothing there", h3, 0xffff)
 	for p := range out.Want {
 		if out.Want[p] != nil && l.Ports[p].GUID != h3 || out.Checking[p] != LeaveAsIs {
-			t.Errorf("port %d is to change", p)
+			t.Errorf("port %d should change", p)
 		}
 	}
 	if l.port(h4).PKeys != nil {

@@ -149,7 +149,7 @@ func (m *Machine) outcome(now time.Duration, tag uint64, p *mad.Packet) {
 		m.reset(a, p)
 		more = m.nextPort(a)
 	case p == nil:
-		more = m.silent(now, a, x.what)
+		more = m.unanswered(now, a, x.what)
 	case x.what == askInfo:
 		m.learn(a, p)
 	case !answers(p, x.what, m.table.keys[a.cursor].Port):
@@ -219,9 +219,9 @@ func (a *agent) take(now time.Duration, p *mad.Packet, w what) {
 	a.got.short |= short
 }
 
-// silent is a request without an answer. The other ports of a silent agent are not asked for in
+// unanswered is a request without an answer. The other ports of an unresponsive agent are not asked for in
 // this sweep: each would take as long.
-func (m *Machine) silent(now time.Duration, a *agent, w what) bool {
+func (m *Machine) unanswered(now time.Duration, a *agent, w what) bool {
 	if w != askInfo && a.got.has != 0 {
 		m.judge(now, a, Partial)
 		return m.nextPort(a)
@@ -307,7 +307,7 @@ func (m *Machine) judge(now time.Duration, a *agent, note Note) {
 	m.scratch.Note |= note
 	p.total.add(&m.scratch)
 	p.total.begin(new, &a.got)
-	p.total.AtLeast |= p.track.inDoubt() // what is not counted now may never be
+	p.total.AtLeast |= p.track.unconfirmedCounters() // what is not counted now may never be
 	m.record(now, a.cursor, &m.scratch)
 }
 
@@ -332,6 +332,6 @@ func (m *Machine) record(now time.Duration, i int32, d *Delta) {
 	}
 	m.Stats.Findings++
 	if m.found++; m.found <= maxFindings {
-		m.out.Findings = append(m.out.Findings, Finding{m.table.keys[i], now, d.Note, m.ports[i].track.inDoubt() | d.Restarted})
+		m.out.Findings = append(m.out.Findings, Finding{m.table.keys[i], now, d.Note, m.ports[i].track.unconfirmedCounters() | d.Restarted})
 	}
 }

@@ -70,10 +70,10 @@ func TestRefusals(t *testing.T) {
 	b = newBench(t, minutely, testPorts(1, 2)...)
 	b.devices[1].mask, b.devices[1].mask2 = 0x5a00, 0
 	b.sweep()
-	b.devices[1].answer = func(p *mad.Packet) { b.devices[1].silent = 1; b.devices[1].answer = nil } // after the first attribute
+	b.devices[1].answer = func(p *mad.Packet) { b.devices[1].unresponsive = 1; b.devices[1].answer = nil } // after the first attribute
 	im := b.sweep()
 	if got := b.port(im, 1, 1); got.Note != Partial || !got.Has.Has(pma.PortXmitData) || got.Has.Has(pma.SymbolErrorCounter) {
-		t.Errorf("silent after the first attribute: %v, known %#x", got.Note, got.Has)
+		t.Errorf("unresponsive after the first attribute: %v, known %#x", got.Note, got.Has)
 	}
 	if got := b.port(im, 1, 2); got.Note&Partial != 0 || !got.Has.Has(pma.SymbolErrorCounter) {
 		t.Errorf("the next port: %v, known %#x", got.Note, got.Has)
@@ -111,22 +111,22 @@ func TestRedirect(t *testing.T) {
 	if len(b.devices[1].asked) != 1 {
 		t.Error("the agent is asked again")
 	}
-	proxy.silent = -1
+	proxy.unresponsive = -1
 	if im := b.sweep(); im.Answered != 0 {
-		t.Error("a silent proxy answers")
+		t.Error("an unresponsive proxy answers")
 	}
 	b.devices[1].answer = nil
 	if im := b.sweep(); im.Answered != 2 {
 		t.Errorf("%d ports when the agent answers itself again", im.Answered)
 	}
 	// An agent that redirects later.
-	proxy.silent, proxy.asked = 0, nil
+	proxy.unresponsive, proxy.asked = 0, nil
 	b.devices[1].answer = redirects(9)
 	if im := b.sweep(); im.Answered != 2 || !slices.Equal(proxy.takeAsked(), []mad.AttrID{info, extended, extended}) {
 		t.Errorf("redirected later: %d ports", im.Answered)
 	}
 	// A redirection by the one redirected to, and to itself, is a refusal.
-	proxy.silent = 0
+	proxy.unresponsive = 0
 	for _, to := range []mad.LID{9, 1} {
 		b = newBench(t, minutely, testPorts(1, 1)...)
 		b.devices[9] = proxy

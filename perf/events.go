@@ -112,7 +112,7 @@ type Finding struct {
 	Key      Key
 	At       time.Duration
 	Note     Note
-	Counters pma.Counters // those that are in doubt or began again, 0 for the whole port
+	Counters pma.Counters // those that are unconfirmed or began again, 0 for the whole port
 }
 
 // Output is what a step asks for. Its slices are valid until the next step.
@@ -123,7 +123,7 @@ type Output struct {
 	Gone     []mad.GUID // nodes of which no port is read any more
 }
 
-// maxFindings bounds the findings of a sweep: ten thousand ports can fall silent at once.
+// maxFindings bounds the findings of a sweep: ten thousand ports can stop answering at once.
 const maxFindings = 256
 
 // Note says what is special about a reading: a sum of bits.
@@ -142,7 +142,7 @@ const (
 	Implausible                   // counters rose by more than the link can carry
 	Saturated                     // counters have their largest value
 	MayOverflow                   // counters could have reached their largest value since
-	Rebased                       // counters go on from the value that was doubted before
+	Rebased                       // counters go on from the value that was unconfirmed before
 )
 
 var noteNames = [...]string{"first reading", "no answer", "refused", "partial", "reset by this manager", "reset by another program",

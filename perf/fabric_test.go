@@ -254,7 +254,7 @@ func TestFabric(t *testing.T) {
 	}
 }
 
-// TestFabricEvents: a reset by somebody else, a reboot, and a silent node are distinguished.
+// TestFabricEvents: a reset by somebody else, a reboot, and an unresponsive node are distinguished.
 func TestFabricEvents(t *testing.T) {
 	s := Settings{Interval: 10 * time.Second, Window: 4, QueryInfo: true, Keep: time.Hour}
 	b := newStar(t, s)
@@ -291,14 +291,14 @@ func TestFabricEvents(t *testing.T) {
 		t.Errorf("after a reset: %v, %d words", d.Note, d.N[pma.PortRcvData])
 	}
 	// It hangs.
-	b.f.Mute(5, true)
+	b.f.SetUnresponsive(5, true)
 	load()
 	b.until(45 * time.Second)
 	if d := last(5); d.Note != NoAnswer || d.Has != 0 {
-		t.Errorf("mute: %v", d.Note)
+		t.Errorf("unresponsive: %v", d.Note)
 	}
 	// It reboots, and the manager finds that out and brings it up again.
-	b.f.Mute(5, false)
+	b.f.SetUnresponsive(5, false)
 	b.f.Reboot(5)
 	for _, state := range []smp.PortState{smp.PortArmed, smp.PortActive} {
 		pi := smp.PortInfo(b.smp(mad.MethodGet, smp.AttrPortInfo, 0, [64]byte{}, 1, 5))

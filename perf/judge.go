@@ -45,20 +45,20 @@ func resetAt(c pma.Counter) uint64 { top := pma.MaxShort(c); return top - top/4 
 
 // track is what is known of a port's counters: the values from which counts go on.
 type track struct {
-	atWide time.Duration // of the last one that had PortCountersExtended
-	atSlim time.Duration // of the last one that had PortCounters
-	has    pma.Counters  // counters that base is known of
-	short  pma.Counters  // of those, counters that PortCounters has shown
-	resets pma.Counters  // counters that we have reset, or tried to, since the last reading
-	reboot bool          // the node may have rebooted since
-	base   [pma.NumCounters]uint64
-	doubt  *doubt // nil if nothing is in doubt
+	atWide      time.Duration // of the last one that had PortCountersExtended
+	atSlim      time.Duration // of the last one that had PortCounters
+	has         pma.Counters  // counters that base is known of
+	short       pma.Counters  // of those, counters that PortCounters has shown
+	resets      pma.Counters  // counters that we have reset, or tried to, since the last reading
+	reboot      bool          // the node may have rebooted since
+	base        [pma.NumCounters]uint64
+	unconfirmed *unconfirmed // nil if every value is confirmed
 }
 
-// doubt is of counters with values that contradict what was known.
-type doubt struct {
+// unconfirmed is of counters with values that contradict what was known.
+type unconfirmed struct {
 	which  pma.Counters
-	seen   [pma.NumCounters]uint64        // the value that is doubted
+	seen   [pma.NumCounters]uint64        // the value that is unconfirmed
 	seenAt [pma.NumCounters]time.Duration // when it was read
 	since  [pma.NumCounters]time.Duration // when base was read
 }
@@ -119,17 +119,17 @@ func (t *track) judge(r *reading, words uint64, d *Delta) {
 		t.atWide = r.at
 	}
 	t.resets &^= r.has
-	if t.doubt != nil && t.doubt.which == 0 {
-		t.doubt = nil
+	if t.unconfirmed != nil && t.unconfirmed.which == 0 {
+		t.unconfirmed = nil
 	}
 }
 
-// inDoubt are the counters whose values contradict what was known.
-func (t *track) inDoubt() pma.Counters {
-	if t.doubt == nil {
+// unconfirmedCounters are the counters whose values contradict what was known.
+func (t *track) unconfirmedCounters() pma.Counters {
+	if t.unconfirmed == nil {
 		return 0
 	}
-	return t.doubt.which
+	return t.unconfirmed.which
 }
 
 // saturation is the note on a counter of PortCounters that has its largest value.
@@ -179,13 +179,13 @@ func (t *track) someRestarted(r *reading, words uint64) bool {
 func (t *track) counter(c pma.Counter, r *reading, words uint64, restart bool, d *Delta) {
 	value, base := r.raw[c], t.base[c]
 	since := t.readAt(c, r)
-	doubted := t.doubt != nil && t.doubt.which.Has(c)
-	if value == base && !doubted && !(r.short.Has(c) && (isData(c) || value == pma.MaxShort(c))) { // as most are: whatever the link carries
+	unconfirmed := t.unconfirmed != nil && t.unconfirmed.which.Has(c)
+	if value == base && !unconfirmed && !(r.short.Has(c) && (isData(c) || value == pma.MaxShort(c))) { // as most are: whatever the link carries
 		t.forward(c, 0, d)
 		return
 	}
-	if doubted {
-		since = t.doubt.since[c]
+	if unconfirmed {
+		since = t.unconfirmed.since[c]
 	}
 	most := limit(c, words, r.at-since)
 	if r.short.Has(c) && base+min(most, 1<<40) >= pma.MaxShort(c) && isData(c) {
@@ -201,18 +201,18 @@ func (t *track) counter(c pma.Counter, r *reading, words uint64, restart bool, d
 		t.forward(c, value-base, d)
 	case value < base && isRestart(value, base, words, most, t.resets.Has(c) || restart):
 		t.restarted(c, value, d)
-	case doubted && value >= t.doubt.seen[c] && value-t.doubt.seen[c] <= limit(c, words, r.at-t.doubt.seenAt[c]):
+	case unconfirmed && value >= t.unconfirmed.seen[c] && value-t.unconfirmed.seen[c] <= limit(c, words, r.at-t.unconfirmed.seenAt[c]):
 		d.Note |= Rebased
 		d.AtLeast |= 1 << c
 		d.Has |= 1 << c
-		d.N[c] = value - t.doubt.seen[c]
+		d.N[c] = value - t.unconfirmed.seen[c]
 	default:
 		t.contradiction(c, r, since, d)
 		return
 	}
 	t.base[c] = value
-	if doubted {
-		t.doubt.which &^= 1 << c
+	if unconfirmed {
+		t.unconfirmed.which &^= 1 << c
 	}
 	if since == r.at-d.Span {
 		return
@@ -256,12 +256,12 @@ func (t *track) restarted(c pma.Counter, value uint64, d *Delta) {
 // contradiction is a value that nothing explains. Nothing is counted, and the next reading
 // shows which value was wrong: the counter goes on from where it was, or from there.
 func (t *track) contradiction(c pma.Counter, r *reading, since time.Duration, d *Delta) {
-	if t.doubt == nil {
-		t.doubt = &doubt{}
+	if t.unconfirmed == nil {
+		t.unconfirmed = &unconfirmed{}
 	}
-	t.doubt.which |= 1 << c
-	t.doubt.since[c] = since
-	t.doubt.seen[c], t.doubt.seenAt[c] = r.raw[c], r.at
+	t.unconfirmed.which |= 1 << c
+	t.unconfirmed.since[c] = since
+	t.unconfirmed.seen[c], t.unconfirmed.seenAt[c] = r.raw[c], r.at
 	if r.raw[c] < t.base[c] {
 		d.Note |= Backwards
 	} else {

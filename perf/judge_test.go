@@ -24,18 +24,18 @@ type values map[pma.Counter]uint64
 
 // step is a reading and what it should be judged as.
 type step struct {
-	seconds  int // since the one before
-	short    bool
-	slim     pma.Counters // of values, those of PortCounters
-	values   values
-	reset    pma.Counters // we reset these before
-	after    values       // and the response showed this
-	silent   bool         // the reset got no response
-	reboot   bool         // before it
-	want     values       // counts that are known
-	atLeast  []pma.Counter
-	note     Note
-	anything bool // is not compared
+	seconds      int // since the one before
+	short        bool
+	slim         pma.Counters // of values, those of PortCounters
+	values       values
+	reset        pma.Counters // we reset these before
+	after        values       // and the response showed this
+	unresponsive bool         // the reset got no response
+	reboot       bool         // before it
+	want         values       // counts that are known
+	atLeast      []pma.Counter
+	note         Note
+	anything     bool // is not compared
 }
 
 func TestJudge(t *testing.T) {
@@ -192,11 +192,11 @@ func TestJudge(t *testing.T) {
 		}},
 		{"we reset it, and the response was lost", slow, []step{
 			{short: true, values: values{symbol: 60000}, anything: true},
-			{seconds: 10, reset: 1 << symbol, silent: true, short: true, values: values{symbol: 59999}, want: values{symbol: 59999}, atLeast: []pma.Counter{symbol}, note: ResetByUs},
+			{seconds: 10, reset: 1 << symbol, unresponsive: true, short: true, values: values{symbol: 59999}, want: values{symbol: 59999}, atLeast: []pma.Counter{symbol}, note: ResetByUs},
 		}},
 		{"we reset it, and the request was lost", slow, []step{
 			{short: true, values: values{symbol: 60000}, anything: true},
-			{seconds: 10, reset: 1 << symbol, silent: true, short: true, values: values{symbol: 60001}, want: values{symbol: 1}, atLeast: []pma.Counter{symbol}, note: ResetByUs},
+			{seconds: 10, reset: 1 << symbol, unresponsive: true, short: true, values: values{symbol: 60001}, want: values{symbol: 1}, atLeast: []pma.Counter{symbol}, note: ResetByUs},
 		}},
 		{"the device ignores the reset", slow, []step{
 			{short: true, values: values{symbol: 60000}, anything: true},
@@ -223,7 +223,7 @@ func TestJudge(t *testing.T) {
 					for c, v := range s.after {
 						after.SetCounter(c, v)
 					}
-					if s.silent {
+					if s.unresponsive {
 						tr.wasReset(s.reset, nil)
 					} else {
 						tr.wasReset(s.reset, &after)

@@ -141,8 +141,8 @@ func (m *Machine) Values(k Key) (n [pma.NumCounters]uint64, has pma.Counters, at
 	}
 	t := &m.ports[i].track
 	n = t.base
-	for c := range t.inDoubt().All {
-		n[c] = t.doubt.seen[c]
+	for c := range t.unconfirmedCounters().All {
+		n[c] = t.unconfirmed.seen[c]
 	}
 	return n, t.has, t.at(), true
 }

@@ -131,12 +131,12 @@ func TestInterval(t *testing.T) {
 	b.sweep()
 }
 
-// TestSilent: an agent that does not answer costs one request a sweep, whatever it has of
+// TestUnresponsive: an agent that does not answer costs one request a sweep, whatever it has of
 // ports, and is found; when it answers again, the time without it is one interval.
-func TestSilent(t *testing.T) {
+func TestUnresponsive(t *testing.T) {
 	b := newBench(t, minutely, testPorts(2, 40)...)
 	b.sweep()
-	b.devices[2].silent = -1
+	b.devices[2].unresponsive = -1
 	asked := b.m.Stats.Asked
 	im := b.sweep()
 	if got := b.m.Stats.Asked - asked; got != 41 {
@@ -150,16 +150,16 @@ func TestSilent(t *testing.T) {
 	if len(b.findings) != 40 || b.findings[0].Key.Node != 2 || b.findings[0].Note != NoAnswer || im.Answered != 40 {
 		t.Errorf("%d findings, %d answered", len(b.findings), im.Answered)
 	}
-	b.devices[2].silent = 0
+	b.devices[2].unresponsive = 0
 	b.devices[2].counts[7][pma.PortXmitData] = 1234
 	if d := b.port(b.sweep(), 2, 7); d.N[pma.PortXmitData] != 1234 || d.Span < 119*time.Second || d.Note != 0 {
 		t.Errorf("when it answers again: %+v", d)
 	}
-	// Silent from the beginning, for ClassPortInfo.
+	// Unresponsive from the beginning, for ClassPortInfo.
 	b = newBench(t, minutely, testPorts(1, 3)...)
-	b.devices[1].silent = 1
+	b.devices[1].unresponsive = 1
 	if im := b.sweep(); im.Answered != 0 || b.port(im, 1, 3).Note != NoAnswer {
-		t.Error("ports of a silent agent were read")
+		t.Error("ports of an unresponsive agent were read")
 	}
 	if im := b.sweep(); im.Answered != 3 {
 		t.Error("it is not asked again")
@@ -338,14 +338,14 @@ func TestTags(t *testing.T) {
 	b.sweep()
 }
 
-// TestFindingsAreBounded: ten thousand ports fall silent at once.
+// TestFindingsAreBounded: ten thousand ports stop answering at once.
 func TestFindingsAreBounded(t *testing.T) {
 	s := minutely
 	s.Window = 500
 	b := newBench(t, s, testPorts(10000, 1)...)
 	b.sweep()
 	for _, d := range b.devices {
-		d.silent = -1
+		d.unresponsive = -1
 	}
 	if im := b.sweep(); im.Answered != 0 || len(b.findings) != maxFindings || b.m.Stats.Findings != 10000 || b.m.Stats.Unanswered != 10000 {
 		t.Errorf("%d findings of %d, %d unanswered", len(b.findings), b.m.Stats.Findings, b.m.Stats.Unanswered)
@@ -460,7 +460,7 @@ func TestTotalsOfAll(t *testing.T) {
 		t.Errorf("before the first sweep: %+v", got)
 	}
 	b.devices[2].counts[1][pma.PortXmitWait] = 9
-	b.devices[3].silent = -1
+	b.devices[3].unresponsive = -1
 	b.sweep()
 	all := b.m.Totals(nil)
 	if len(all.Ports) != 6 || all.End == 0 || all.Ports[5].Note != NoAnswer || all.Ports[5].Has != 0 || all.Ports[2].Note != First {

@@ -12,14 +12,14 @@ import (
 // modelCounter is a counter that knows the truth: what it has counted in all, and what it
 // shows. It knows nothing of the rules.
 type modelCounter struct {
-	truth  uint64 // since the beginning
-	zero   uint64 // truth when it was last zero
-	top    uint64 // at which it stays, 0 for none
-	read   uint64 // truth at the reading before
-	sum    uint64 // of counts that were reported, from the first reading on
-	begun  uint64 // truth at the first reading
-	hidden bool   // reset by others since, perhaps without a trace
-	doubt  bool   // a bad value was shown since the last count
+	truth       uint64 // since the beginning
+	zero        uint64 // truth when it was last zero
+	top         uint64 // at which it stays, 0 for none
+	read        uint64 // truth at the reading before
+	sum         uint64 // of counts that were reported, from the first reading on
+	begun       uint64 // truth at the first reading
+	hidden      bool   // reset by others since, perhaps without a trace
+	unconfirmed bool   // a bad value was shown since the last count
 }
 
 func (m *modelCounter) shown() uint64 {
@@ -111,7 +111,7 @@ func (m *model) read(t *testing.T) {
 		x := m.counters[c]
 		r.has |= 1 << c
 		r.raw[c] = x.shown()
-		if base := m.track.base[c]; m.track.has.Has(c) && base > 100 && m.rng.IntN(20) == 0 && !m.track.reboot && !x.doubt && !m.reset {
+		if base := m.track.base[c]; m.track.has.Has(c) && base > 100 && m.rng.IntN(20) == 0 && !m.track.reboot && !x.unconfirmed && !m.reset {
 			if m.rng.IntN(2) == 0 && !m.short {
 				r.raw[c] = 1<<63 + m.rng.Uint64N(1<<40)
 			} else {
@@ -148,7 +148,7 @@ func (m *model) check(t *testing.T, c pma.Counter, x *modelCounter, d *Delta, fi
 	switch n, true := d.N[c], x.truth-x.read; {
 	case first && d.Has != 0, !d.Has.Has(c) && n != 0, bad && d.Has.Has(c) && !d.AtLeast.Has(c):
 		t.Errorf("%v: %v counted %d where nothing is known", m.now, c, n)
-	case d.Has.Has(c) && !d.AtLeast.Has(c) && n != true && !x.hidden && !x.doubt:
+	case d.Has.Has(c) && !d.AtLeast.Has(c) && n != true && !x.hidden && !x.unconfirmed:
 		t.Errorf("%v: %v counted %d, in truth %d", m.now, c, n, true)
 	}
 	x.sum += d.N[c]
@@ -162,7 +162,7 @@ func (m *model) check(t *testing.T, c pma.Counter, x *modelCounter, d *Delta, fi
 	if d.Has.Has(c) {
 		x.hidden = false
 	}
-	x.read, x.doubt = x.truth, bad || !d.Has.Has(c) && !first
+	x.read, x.unconfirmed = x.truth, bad || !d.Has.Has(c) && !first
 }
 
 // maybeReset does what the machine does at three quarters of the largest value. Traffic between

@@ -42,7 +42,7 @@ func NewReader(cfg ReaderConfig) *Reader {
 	r := &Reader{cfg: cfg, machine: New(cfg.Settings)}
 	transactions := cfg.Transactions
 	transactions.MaxWindow = cfg.Settings.Window
-	r.asker = gsi.NewAsker(transactions, gsi.Asking{Answered: r.answered, Woken: r.catchUp,
+	r.asker = gsi.NewAsker(transactions, gsi.Asking{Answered: r.answered, OnWake: r.catchUp,
 		Due: r.machine.Next, Tick: func() { r.step(&Tick{}) }})
 	return r
 }
@@ -51,7 +51,7 @@ func NewReader(cfg ReaderConfig) *Reader {
 func (r *Reader) Time(at time.Duration) time.Time { return r.asker.Time(at) }
 
 // Follow has the ports of a view read from now on. It does not wait. Without one, which is nil, those
-// of the view before are read on: another manager rules them now.
+// of the view before are still read: another manager is their master now.
 func (r *Reader) Follow(v *view.View) {
 	if v != nil {
 		r.mu.Lock()

@@ -80,8 +80,8 @@ func TestReader(t *testing.T) {
 			t.Errorf("%d requests, want %d; %d at a time", w.sent, want, w.most)
 		}
 		w.mu.Lock()
-		w.devices[5].silent = 2 // of three attempts
-		w.devices[6].silent = -1
+		w.devices[5].unresponsive = 2 // of three attempts
+		w.devices[6].unresponsive = -1
 		w.sent = 0
 		w.mu.Unlock()
 		time.Sleep(time.Minute)

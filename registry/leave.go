@@ -3,7 +3,7 @@ package registry
 import "ibsm/mad"
 
 // Join returns the Change that adds m's JoinState to what the port has in the group
-// already: nil if it has it all. Who entered a member, itself or a proxy, stays as it
+// already: nil if it has it all. The port that entered a member, itself or a proxy, stays as it
 // was at first.
 func (s *State) Join(m Member) Change {
 	old, was := s.Member(m.MGID, m.Port)

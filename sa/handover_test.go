@@ -12,12 +12,12 @@ import (
 	"ibsm/view"
 )
 
-// succession is a master's harness, and the standby at h2 that is to rule next.
+// succession is a master's harness, and the standby at h2, its handover target.
 type succession struct {
 	*harness
-	follower *mirror.Follower
-	mute     bool // nothing comes from the standby
-	complete int  // how often Complete named the standby
+	follower     *mirror.Follower
+	unresponsive bool // nothing comes from the standby
+	complete     int  // how often Complete named the standby
 }
 
 func newSuccession(t *testing.T) *succession {
@@ -58,7 +58,7 @@ func (s *succession) pass(t time.Duration) {
 			}
 		}
 		for _, d := range s.follower.Output(s.at, nil) {
-			if d.LID = lidsOfOpenSM[h2]; !s.mute {
+			if d.LID = lidsOfOpenSM[h2]; !s.unresponsive {
 				s.do(Received{Datagrams: []mad.Datagram{d}})
 			}
 		}
@@ -75,14 +75,14 @@ func (s *succession) joins(group byte) bool {
 	return s.reg.Seq() > before
 }
 
-// yield says who is to rule next; 0 for nobody.
-func (s *succession) yield(to mad.GUID) { s.do(PrepareHandover{to}) }
+// prepare names the handover target; 0 for none.
+func (s *succession) prepare(to mad.GUID) { s.do(PrepareHandover{to}) }
 
 // The handover target has everything when it has acknowledged the last change; from then on clients
 // are not listened to, unless it does not come to a handover.
 func TestHandOver(t *testing.T) {
 	s := newSuccession(t)
-	s.yield(h2)
+	s.prepare(h2)
 	if s.complete > 0 || !s.joins(1) {
 		t.Error("a standby that was never heard of has everything")
 	}
@@ -94,7 +94,7 @@ func TestHandOver(t *testing.T) {
 	if s.joins(2) || s.stats.drops[DropHandingOver].Load() != dropped+1 {
 		t.Error("a client is listened to while the mastership is handed over")
 	}
-	s.yield(0)
+	s.prepare(0)
 	if !s.joins(2) {
 		t.Error("no client is listened to although there is no handover target any more")
 	}
@@ -126,15 +126,15 @@ func TestRemoteChangeRefused(t *testing.T) {
 func TestHandOverLacksLittle(t *testing.T) {
 	s := newSuccession(t)
 	s.pass(100 * time.Millisecond)
-	s.mute = true
+	s.unresponsive = true
 	if !s.joins(1) {
 		t.Fatal("no join")
 	}
-	s.yield(h2)
+	s.prepare(h2)
 	if s.complete > 0 || s.joins(2) {
 		t.Error("a change is under way, and the handover target has everything, or clients are listened to")
 	}
-	s.mute = false
+	s.unresponsive = false
 	s.pass(100 * time.Millisecond)
 	if s.complete != 1 {
 		t.Errorf("complete %d times", s.complete)
@@ -146,9 +146,9 @@ func TestHandOverLacksLittle(t *testing.T) {
 func TestHandOverUnacknowledged(t *testing.T) {
 	s := newSuccession(t)
 	s.pass(100 * time.Millisecond)
-	s.mute = true
+	s.unresponsive = true
 	s.joins(1)
-	s.yield(h2)
+	s.prepare(h2)
 	s.pass(900 * time.Millisecond)
 	if s.joins(2) {
 		t.Error("a client is listened to")

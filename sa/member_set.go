@@ -73,7 +73,7 @@ func (r *Registrar) setMember(q *writeRequest) mad.Status {
 	return mad.StatusOK
 }
 
-// hasRoom reports whether who asks may enter one more member: a port itself, or any other by
+// hasRoom reports whether the requester may enter one more member: a port itself, or any other by
 // proxy.
 func (r *Registrar) hasRoom(q *writeRequest, m *registry.Member) bool {
 	most := r.allowed(q, r.view.Subnet.Trust.Groups, maxPortMembers)
@@ -158,7 +158,7 @@ func agrees(q *writeRequest, rec *sarec.MCMemberRecord, g *registry.Group) mad.S
 	return mad.StatusOK
 }
 
-// mayJoin reports whether the port can take the group's packets, and both it and who
+// mayJoin reports whether the port can take the group's packets, and both it and the one that
 // asks for it are in the group's partition.
 func (r *Registrar) mayJoin(q *writeRequest, port topo.PortIdx, g *registry.Group) mad.Status {
 	q.refused.mgid = g.MGID

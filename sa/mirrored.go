@@ -140,7 +140,7 @@ func (r *Registrar) mirrorOut() {
 		r.effects.Unencrypted = old
 	}
 	r.effects.Send = r.mirrored.follower.Output(r.now, r.effects.Send)
-	if r.effects.Heard.Master == 0 && r.mirrored.follower.Silent(r.now) {
+	if r.effects.Heard.Master == 0 && r.mirrored.follower.Unresponsive(r.now) {
 		r.effects.Heard = Heard{Master: r.mirrored.follower.Stats().Master, Incomplete: noAnswer}
 	}
 	r.effects.Send = r.mirrored.reader.Output(r.now, r.effects.Send)

@@ -20,18 +20,18 @@ import (
 // reads its tables.
 type readers struct {
 	*harness
-	from    mad.GUID // the standby's port
-	standby *Registrar
-	tables  *rmpp.Machine
-	rng     *rand.Rand
-	loss    float64
-	slow    time.Duration // that the SA takes for a table
-	plain   bool          // it cannot send tables, as on ibsim
-	silent  bool          // it does not answer
-	late    []lateTable
-	heard   Heard // last
-	heardAt time.Duration
-	asked   map[mad.AttrID]int
+	from         mad.GUID // the standby's port
+	standby      *Registrar
+	tables       *rmpp.Machine
+	rng          *rand.Rand
+	loss         float64
+	slow         time.Duration // that the SA takes for a table
+	plain        bool          // it cannot send tables, as on ibsim
+	unresponsive bool          // it does not answer
+	late         []lateTable
+	heard        Heard // last
+	heardAt      time.Duration
+	asked        map[mad.AttrID]int
 }
 
 type lateTable struct {
@@ -59,7 +59,7 @@ func (r *readers) step2(ev Event) {
 		if d.LID != 1 {
 			r.Fatalf("the standby sends to LID %d", d.LID)
 		}
-		if r.rng.Float64() >= r.loss && !r.silent {
+		if r.rng.Float64() >= r.loss && !r.unresponsive {
 			d.Addr = mad.Addr{LID: lidsOfOpenSM[r.from], QPN: 1}
 			r.ask2(d)
 		}
@@ -79,13 +79,13 @@ func (r *readers) ask2(d mad.Datagram) {
 		r.step(Received{Datagrams: []mad.Datagram{d}})
 	default:
 		var out mad.Datagram
-		if r.answerer().Answer(&d, &out, new(Stats)) {
+		if r.responder().Answer(&d, &out, new(Stats)) {
 			r.sent = append(r.sent, out)
 		}
 	}
 }
 
-func (r *readers) answerer() *Responder {
+func (r *readers) responder() *Responder {
 	return (*Responder)(nil).WithView(r.view).WithRegistry(r.State())
 }
 
@@ -97,7 +97,7 @@ func (r *readers) pass(t time.Duration) {
 			in := r.late[0].in
 			r.late = r.late[1:]
 			var out mad.Datagram
-			switch records, ok := r.answerer().Table(context.Background(), &in, &out, new(Stats)); {
+			switch records, ok := r.responder().Table(context.Background(), &in, &out, new(Stats)); {
 			case !ok:
 			case r.plain:
 				out.Packet[24], out.Packet[26] = rmpp.Version, 1
@@ -287,23 +287,23 @@ func serviceOf(v *registry.Service) []byte {
 	return rec[:]
 }
 
-// TestReadDoubt: why a mirror may be incomplete is reported, and what could be read is
+// TestReadIncomplete: why a mirror may be incomplete is reported, and what could be read is
 // there all the same.
-func TestReadDoubt(t *testing.T) {
+func TestReadIncomplete(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		from   mad.GUID
-		cfg    mirror.Config
-		how    func(*readers)
-		doubt  string
-		groups bool // are read
+		name       string
+		from       mad.GUID
+		cfg        mirror.Config
+		how        func(*readers)
+		incomplete string
+		groups     bool // are read
 	}{
 		{"none", h3, mirror.Config{SAKey: saKey}, nil, "", true},
 		{"a limited member", h2, mirror.Config{SAKey: saKey}, nil, "our port is a limited member of partition 0x7fff", true},
 		{"in no such partition", h3, mirror.Config{SAKey: saKey, Keys: []mad.PKey{0xffff, 5}}, nil, "our port is not in partition 0x0005", true},
 		{"another key", h3, mirror.Config{SAKey: saKey + 1}, nil, "its SA does not return P_KeyTableRecord: no answer; is sa_key the same there?", false},
 		{"not trusted", h3, mirror.Config{}, nil, "its SA does not return P_KeyTableRecord: ", false},
-		{"silence", h3, mirror.Config{SAKey: saKey}, func(r *readers) { r.silent = true }, "its SA has no record of our port: no answer", false},
+		{"silence", h3, mirror.Config{SAKey: saKey}, func(r *readers) { r.unresponsive = true }, "its SA has no record of our port: no answer", false},
 		{"ibsim", h3, mirror.Config{SAKey: saKey}, func(r *readers) { r.plain = true }, "the answer is no RMPP", false},
 		{"an unknown port", 0x9999, mirror.Config{SAKey: saKey}, nil, "its SA has no record of our port: no answer", false},
 	} {
@@ -315,7 +315,7 @@ func TestReadDoubt(t *testing.T) {
 			r.joined(h1, ownGroup)
 			r.pass(40 * time.Second)
 			st := r.standby.MirrorStats().Reader
-			if !strings.Contains(st.Incomplete, tt.doubt) || (tt.doubt == "") != (st.Incomplete == "") || (r.heard.Known != 0) != (tt.doubt == "") || r.heard.Incomplete != st.Incomplete {
+			if !strings.Contains(st.Incomplete, tt.incomplete) || (tt.incomplete == "") != (st.Incomplete == "") || (r.heard.Known != 0) != (tt.incomplete == "") || r.heard.Incomplete != st.Incomplete {
 				t.Errorf("%+v, %+v", r.heard, st)
 			}
 			if _, is := r.standby.State().Group(ownGroup); is != tt.groups {

@@ -59,7 +59,7 @@ func (r *Registrar) dropFollowers(old, now *registry.Group) {
 	}
 }
 
-// dropGroups removes all groups. Who is in one learns of it when it joins again.
+// dropGroups removes all groups. A member learns of it when it joins again.
 func (r *Registrar) dropGroups() {
 	for _, g := range slices.Collect(r.reg.Groups()) {
 		r.callBack(g.MGID)

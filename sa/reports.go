@@ -17,7 +17,7 @@ type notice struct {
 	sarec.Notice
 	event registry.Event
 
-	// Only who is in the partition may know, or else who shares a P_Key with the port.
+	// Only members of the partition may know, or else ports that share a P_Key with the port.
 	group mad.PKey // 0 where it is about a port
 	port  mad.GUID
 	keys  *topo.PKeyTable

@@ -200,11 +200,11 @@ func TestDeadSubscriber(t *testing.T) {
 // Subscribers that do not answer, however many, delay those that do only by the first event,
 // and are still sent each Report.
 func TestUnresponsiveSubscribers(t *testing.T) {
-	const silent = 31
+	const unresponsive = 31
 	d := newHarness(t)
 	d.subscribe(h3)
 	for sub := range d.State().SubscriptionsOf(gidOf(h3)) {
-		for i := range silent { // aliases of H2, which come before H3
+		for i := range unresponsive { // aliases of H2, which come before H3
 			alias := registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: h2, Index: uint8(1 + i)}, GUID: mad.GUID(0x1000 + i)}}
 			sub.Subscriber, sub.QPN = mad.MakeGID(mad.DefaultPrefix, alias.GUID), uint32(100+i)
 			sub.Addr.LID, sub.Addr.QPN = 4, sub.QPN
@@ -233,11 +233,11 @@ func TestUnresponsiveSubscribers(t *testing.T) {
 		if after, most := first[1], time.Duration(0); event > 0 && after > most || after > time.Second {
 			t.Errorf("event %d: sent after %v to the one that answers, want %v", event, after, most)
 		}
-		if len(first) != silent+1 {
-			t.Errorf("event %d: sent to %d, want %d", event, len(first), silent+1)
+		if len(first) != unresponsive+1 {
+			t.Errorf("event %d: sent to %d, want %d", event, len(first), unresponsive+1)
 		}
 	}
-	if st := d.Stats(); st.Waiting != 0 || st.Unanswered != 3*silent {
+	if st := d.Stats(); st.Waiting != 0 || st.Unanswered != 3*unresponsive {
 		t.Errorf("%+v", st)
 	}
 }

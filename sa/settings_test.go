@@ -11,7 +11,7 @@ import (
 )
 
 // With disable_multicast there are no groups, and the response to a query says that this SA has
-// none; those who were in one are to register again, to learn of it. OpenSM 3.3.23 takes the
+// none; members of one are asked to register again, to learn of it. OpenSM 3.3.23 takes the
 // claim out of its ClassPortInfo, but grants joins that no table carries.
 func TestMulticastDisabled(t *testing.T) {
 	d := newHarness(t)
@@ -87,7 +87,7 @@ func TestSubscriptionsOfPortsThatGo(t *testing.T) {
 	}
 }
 
-// A standby that is to forget what was registered with the master does, but for groups; one
+// A standby configured to forget what was registered with the master does, but for groups; one
 // that is master does not.
 func TestForget(t *testing.T) {
 	d := newHarness(t)

@@ -21,7 +21,7 @@ func IsTable(p *mad.Packet) bool {
 }
 
 // Table answers a GetTable or GetMulti: it writes the header of the reply to out, with the address
-// to send it to, and returns the records of the table, which are to follow by RMPP even
+// to send it to, and returns the records of the table, which must follow by RMPP even
 // if there are none. A reply whose status is not StatusOK is no table but a packet to
 // be sent as it is. ok is false when there must be no answer, and out is void. in and
 // out must not be the same datagram, and IsTable(in) must be true. What happened is

@@ -96,7 +96,7 @@ func take[K comparable](m map[K]int, k K) {
 }
 
 // shares are what ports have asked for on behalf of whomever. A port that asks much fills its
-// own share, and not that of who it says it is for. Who asked is not kept with what is
+// own share, and not that of the port it says it is for. The requester is not kept with what is
 // registered: what comes from a store or another manager is in nobody's share until it is
 // asked for again.
 type shares[K comparable] struct {

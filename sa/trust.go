@@ -146,7 +146,7 @@ func (r *Registrar) allowed(q *writeRequest, limit uint32, most int) int {
 	return min(int(limit), most)
 }
 
-// dropped counts a request that gets no answer, and notes who sent it where that is an offence.
+// dropped counts a request that gets no answer, and notes its sender where that is an offence.
 func (a *Responder) dropped(in *mad.Datagram, why Drop, stats *Stats) {
 	if !why.offends() {
 		stats.Drop(why)

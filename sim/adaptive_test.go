@@ -102,13 +102,13 @@ func TestAdaptiveRoutingIsTurnedOff(t *testing.T) {
 // A switch that refuses to turn it off, or does not answer, does not forward by its linear
 // table: that is left alone.
 func TestAdaptiveRoutingStaysOn(t *testing.T) {
-	for _, silent := range []bool{false, true} {
+	for _, unresponsive := range []bool{false, true} {
 		n := nettest.Generate(t, "fattree:k=4")
 		const sick = 2
 		var sets setLog
 		b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: func(i int32, n *net.Node, c *fabric.Caps) {
 			adaptive(sick)(i, n, c)
-			defective(sick, refuses(smp.AttrARInfo, silent))(i, n, c)
+			defective(sick, refuses(smp.AttrARInfo, unresponsive))(i, n, c)
 		}})
 		cfg := minhopConfig()
 		cfg.Sweep.Settings.AR = sweep.DisableAR
@@ -116,7 +116,7 @@ func TestAdaptiveRoutingStaysOn(t *testing.T) {
 		m.mustRest()
 		for _, s := range sets {
 			if s.Node == sick && s.Attr != smp.AttrARInfo {
-				t.Fatalf("silent %v: routes are set: %+v", silent, s)
+				t.Fatalf("unresponsive %v: routes are set: %+v", unresponsive, s)
 			}
 		}
 	}

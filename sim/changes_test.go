@@ -80,8 +80,8 @@ func TestCompare(t *testing.T) {
 			map[history.Kind]int{history.Links: 1}, history.Change{Kind: history.Links, Name: "leaf-01", Port: 3, From: "agg-01 port 1"}, ""},
 		"switch off": {func(t *testing.T, w *managed) { w.Fabric.NodeDown(w.node(t, "agg-01")) },
 			map[history.Kind]int{history.Nodes: 1, history.Links: 4}, history.Change{Kind: history.Nodes, Name: "agg-01", From: "switch LID %d"}, ""},
-		"host mute": {func(t *testing.T, w *managed) {
-			w.Fabric.Mute(w.node(t, "host-02"), true)
+		"host unresponsive": {func(t *testing.T, w *managed) {
+			w.Fabric.SetUnresponsive(w.node(t, "host-02"), true)
 			w.Ask(w.m.Manager, manager.Heavy)
 		},
 			map[history.Kind]int{history.Answers: 1}, history.Change{Kind: history.Answers, Name: "host-02 mlx5_0", From: "yes", To: "no"}, ""},

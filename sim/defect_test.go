@@ -24,14 +24,14 @@ func defective(node int32, defect fabric.Defect) func(int32, *net.Node, *fabric.
 	}
 }
 
-// refuses makes an agent refuse Sets of an attribute, or keep silent when it is asked
+// refuses makes an agent refuse Sets of an attribute, or not answer when it is asked
 // to.
-func refuses(attr mad.AttrID, silent bool) fabric.Defect {
+func refuses(attr mad.AttrID, unresponsive bool) fabric.Defect {
 	return func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 		if p.Method() != mad.MethodSet || p.AttrID() != attr {
 			return obey(), true
 		}
-		return mad.StatusBadMethodAttr, !silent
+		return mad.StatusBadMethodAttr, !unresponsive
 	}
 }
 
@@ -40,13 +40,13 @@ func refuses(attr mad.AttrID, silent bool) fabric.Defect {
 // it has come to its senses it is used.
 func TestSwitchWithoutTable(t *testing.T) {
 	for _, attr := range []mad.AttrID{smp.AttrLinearForwardingTable, smp.AttrSwitchInfo} {
-		for _, silent := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s silent %v", smp.AttrName(attr), silent), func(t *testing.T) {
+		for _, unresponsive := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s unresponsive %v", smp.AttrName(attr), unresponsive), func(t *testing.T) {
 				n := nettest.Generate(t, "fattree:k=8,levels=2")
 				sick, ill := spine(n), true
 				b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 					if ill {
-						return refuses(attr, silent)(p, obey)
+						return refuses(attr, unresponsive)(p, obey)
 					}
 					return obey(), true
 				})})
@@ -109,11 +109,11 @@ func (b *harness) leadsThrough(sw int32) bool {
 
 // A host that refuses its PortInfo is named, and the rest comes up.
 func TestHostRefusesPortInfo(t *testing.T) {
-	for _, silent := range []bool{false, true} {
-		t.Run(fmt.Sprint("silent ", silent), func(t *testing.T) {
+	for _, unresponsive := range []bool{false, true} {
+		t.Run(fmt.Sprint("unresponsive ", unresponsive), func(t *testing.T) {
 			n := nettest.Generate(t, "fattree:k=4")
 			sick := host(n, 5)
-			b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick.Node, refuses(smp.AttrPortInfo, silent))})
+			b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick.Node, refuses(smp.AttrPortInfo, unresponsive))})
 			m := b.comeUp(minhopConfig())
 			m.mustRest()
 			b.mustBeActive(sick.Node)

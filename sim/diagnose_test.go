@@ -24,11 +24,11 @@ type managed struct {
 }
 
 // bringUp lets a manager bring a fabric up, of which some nodes are not as usual.
-func bringUp(t *testing.T, n *net.Net, caps func(int32, *net.Node, *fabric.Caps), mute ...int32) *managed {
+func bringUp(t *testing.T, n *net.Net, caps func(int32, *net.Node, *fabric.Caps), unresponsive ...int32) *managed {
 	t.Helper()
 	b := newHarness(t, n, fabric.Config{Caps: caps})
-	for _, node := range mute {
-		b.Fabric.Mute(node, true)
+	for _, node := range unresponsive {
+		b.Fabric.SetUnresponsive(node, true)
 	}
 	f := &managed{b, b.add(firstHost(n), minhopConfig())}
 	f.pass(settling)
@@ -78,18 +78,18 @@ func TestDiagnoseFaults(t *testing.T) {
 	const victim = 5 // of the hosts
 	lock := func(info *smp.PortInfo) { info.SetMKeyProtectBits(1); info.SetMKey(0) }
 	for name, c := range map[string]struct {
-		defect fabric.Defect
-		change func(n *net.Net, host int32)
-		mute   bool
-		kind   string
-		text   string
-		state  string
+		defect       fabric.Defect
+		change       func(n *net.Net, host int32)
+		unresponsive bool
+		kind         string
+		text         string
+		state        string
 	}{
-		"cut":     {change: func(n *net.Net, h int32) { uncable(n, h) }, kind: "no signal", text: "no cable", state: "Down"},
-		"mute":    {mute: true, kind: "nothing answers", text: "no answer behind port", state: "Initialize"},
-		"refuses": {defect: portInfo(nil, mad.StatusBadMethodAttr, true), kind: "refused", text: "stays Initialize", state: "Armed"},
-		"silent":  {defect: portInfo(nil, 0, false), kind: "no answer", text: "no answer to Set(PortInfo)", state: "Armed"},
-		"locked":  {defect: portInfo(lock, 0, false), kind: "M_Key", text: "protected by an M_Key", state: "Armed"},
+		"cut":          {change: func(n *net.Net, h int32) { uncable(n, h) }, kind: "no signal", text: "no cable", state: "Down"},
+		"unresponsive": {unresponsive: true, kind: "nothing answers", text: "no answer behind port", state: "Initialize"},
+		"refuses":      {defect: portInfo(nil, mad.StatusBadMethodAttr, true), kind: "refused", text: "stays Initialize", state: "Armed"},
+		"no answer":    {defect: portInfo(nil, 0, false), kind: "no answer", text: "no answer to Set(PortInfo)", state: "Armed"},
+		"locked":       {defect: portInfo(lock, 0, false), kind: "M_Key", text: "protected by an M_Key", state: "Armed"},
 		"duplicate": {change: func(n *net.Net, h int32) {
 			n.Nodes[h].Ports[1].GUID = n.Nodes[adapters(n)[1]].Ports[1].GUID
 		}, kind: "duplicate GUID", text: "Found duplicated port GUID", state: "Initialize"},
@@ -102,15 +102,15 @@ func TestDiagnoseFaults(t *testing.T) {
 			if c.change != nil {
 				c.change(n, host)
 			}
-			mute := []int32{host}[:0]
-			if c.mute {
-				mute = append(mute, host)
+			unresponsive := []int32{host}[:0]
+			if c.unresponsive {
+				unresponsive = append(unresponsive, host)
 			}
 			f = bringUp(t, n, func(node int32, _ *net.Node, caps *fabric.Caps) {
 				if node == host {
 					caps.Defect = c.defect
 				}
-			}, mute...)
+			}, unresponsive...)
 			s := server.Show(f.m.View)
 			d := ctltest.Diagnose(t, s, leaf, "")
 			if d.Works || d.State != c.state || !ctltest.HasReason(d, c.kind, c.text) {
@@ -161,15 +161,15 @@ func TestDiagnoseLater(t *testing.T) {
 	}
 	v := f.m.View
 	lid := v.LIDs.Base[v.Topo.FindPort(f.net.Nodes[all[3]].Ports[1].GUID)]
-	f.Fabric.Mute(all[3], true)
+	f.Fabric.SetUnresponsive(all[3], true)
 	f.Ask(f.m.Manager, manager.Heavy)
 	f.pass(5 * time.Second)
 	s = server.Show(f.m.View)
 	if d := ctltest.Diagnose(t, s, f.desc(all[3]), ""); d.Works || !ctltest.HasReason(d, "no answer", "has not answered") {
-		t.Errorf("mute: %+v", d)
+		t.Errorf("unresponsive: %+v", d)
 	}
 	if d := ctltest.Diagnose(t, s, f.desc(all[9]), f.desc(all[3])); d.Works || !ctltest.HasReason(d, "no answer", f.desc(all[3])) {
-		t.Errorf("to the mute one: %+v", d)
+		t.Errorf("to the unresponsive one: %+v", d)
 	}
 	f.Fabric.Unplug(net.End{Node: all[3], Port: 1})
 	f.pass(time.Minute)

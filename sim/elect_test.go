@@ -21,7 +21,7 @@ func (w *watched) last() smp.SMState {
 	return w.states[len(w.states)-1]
 }
 
-// Of two managers the higher rules and the other stands by; when the first is killed
+// Of two managers the higher is master and the other stands by; when the first is killed
 // the second takes over, and moves nothing.
 func TestTwoManagers(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
@@ -131,7 +131,7 @@ func TestOwnPortDown(t *testing.T) {
 }
 
 // A run of one sweep ends: well, with an error when its port is down, and with an
-// error when another manager rules.
+// error when another manager is master.
 func TestOnce(t *testing.T) {
 	once := minhopConfig()
 	once.Once = true
@@ -172,20 +172,20 @@ func TestOnce(t *testing.T) {
 }
 
 // A run of one sweep asks again where its own port did not answer at first, as on a machine that
-// has too much to do, and gives up when it stays silent.
+// has too much to do, and gives up when it stays unresponsive.
 func TestOnceUnanswered(t *testing.T) {
 	once := minhopConfig()
 	once.Once = true
 	for _, answers := range []bool{true, false} {
 		n := nettest.Generate(t, "fattree:k=4")
 		b := newHarness(t, n, fabric.Config{Seed: 1})
-		b.Fabric.Mute(firstHost(n).Node, true)
+		b.Fabric.SetUnresponsive(firstHost(n).Node, true)
 		m := b.add(firstHost(n), once)
 		b.pass(time.Second)
 		if m.Exited {
 			t.Fatal("exited", m.Err)
 		}
-		b.Fabric.Mute(firstHost(n).Node, !answers)
+		b.Fabric.SetUnresponsive(firstHost(n).Node, !answers)
 		b.pass(30 * time.Second)
 		if !m.Exited || errors.Is(m.Err, manager.ErrPortDown) == answers || (m.Err == nil) != answers {
 			t.Errorf("the port answers: %t; exited %t, %v", answers, m.Exited, m.Err)

@@ -26,7 +26,7 @@ import (
 //   - nobody else writes;
 //
 // and when all is repaired one master remains, the fabric is whole, and the others stand by;
-// when it hangs with its host, another one rules, until it is there again.
+// when it hangs with its host, another one is master, until it is there again.
 const (
 	defaultElections = 30
 	proofElections   = 1000
@@ -285,9 +285,9 @@ func (c *contest) hang(r *rival) {
 	r.m.Asleep, r.woke, r.asked = r.dozed+2*time.Minute, true, 0
 	c.quiet = r.m.Asleep + 2*time.Second
 	c.log = append(c.log, fmt.Sprintf("%v the host at %v hangs", r.dozed, r.at))
-	c.Fabric.Mute(r.at.Node, true)
+	c.Fabric.SetUnresponsive(r.at.Node, true)
 	c.pass(2*time.Minute - time.Millisecond)
-	c.Fabric.Mute(r.at.Node, false)
+	c.Fabric.SetUnresponsive(r.at.Node, false)
 	if !slices.ContainsFunc(c.rivals, func(o *rival) bool { return o != r && o.m.last() == smp.Master }) {
 		c.Errorf("at %v there is no master, though %v has hung since %v", c.Fabric.Now(), r.at, r.dozed)
 	}

@@ -17,7 +17,7 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// ways are those in which a master goes, and how soon its standby is to rule. Each returns
+// ways are those in which a master goes, and how soon its standby must be master. Each returns
 // what brings its port back; nil where it is not gone.
 var ways = []struct {
 	name  string
@@ -67,7 +67,7 @@ func TestFailover(t *testing.T) {
 			f.pass(37 * time.Millisecond) // somewhere between two looks at the master
 			from := f.Fabric.Now()
 			back := way.goes(f.harness, f.first)
-			f.mustRule(from, way.limit)
+			f.mustBeMaster(from, way.limit)
 			f.mustHave(before)
 			f.boot(hosts.Boot{Over: 2 * time.Second, Own: true})
 			f.boot(hosts.Boot{Over: 2 * time.Second})
@@ -246,8 +246,8 @@ func (f *failover) mustBeRegistered(s *registry.State) {
 	}
 }
 
-// mustRule waits until the second manager answers as master.
-func (f *failover) mustRule(from, limit time.Duration) {
+// mustBeMaster waits until the second manager answers as master.
+func (f *failover) mustBeMaster(from, limit time.Duration) {
 	f.Helper()
 	f.Run(from+time.Minute, func() bool { return f.second.last() == smp.Master })
 	elected := f.Fabric.Now() - from

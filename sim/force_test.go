@@ -18,7 +18,7 @@ func masks(pi *smp.PortInfo) enabledMasks {
 	return enabledMasks{uint8(pi.LinkWidthEnabled()), pi.LinkSpeedEnabled(), pi.LinkSpeedExtEnabled()}
 }
 
-// What ports are to enable is written once to those that do not have it, with no link taken
+// The wanted values of what ports enable are written once to those that do not have it, with no link taken
 // down. A link that would not come up again with it is spared, and logged once.
 func TestForcedLinks(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")

@@ -84,7 +84,7 @@ func TestStandbyOfAnotherKind(t *testing.T) {
 
 // A master that is not ibsm dies so that only polls show it: the questions that
 // have no answer meanwhile are no reason to doubt what was read before.
-func TestStandbyOfTheSilent(t *testing.T) {
+func TestStandbyOfTheUnresponsive(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()
@@ -116,7 +116,7 @@ func TestStandbyOfTheSilent(t *testing.T) {
 }
 
 // A standby whose port is not shown everything says so, and has clients register again.
-func TestStandbyInDoubt(t *testing.T) {
+func TestStandbyIncomplete(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	high, low := registrarConfig(), registrarConfig()

@@ -115,7 +115,7 @@ func TestInactiveConfigured(t *testing.T) {
 	b.mustBeWhole(m)
 }
 
-// One sweep, and a dry run, of a manager that is to start NOT-ACTIVE: the first ends at
+// One sweep, and a dry run, of a manager that starts NOT-ACTIVE: the first ends at
 // once, the second looks all the same.
 func TestInactiveOnce(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")

@@ -256,7 +256,7 @@ func testLanes(t *testing.T, wildcards uint8) {
 func TestLanesAreLost(t *testing.T) {
 	for _, seed := range seeds(t) {
 		n := nettest.Generate(t, "fattree:k=4,levels=2")
-		silent, refuses, truncates := host(n, 2), host(n, 6), host(n, 4)
+		unresponsive, refuses, truncates := host(n, 2), host(n, 6), host(n, 4)
 		rng, lossy := rand.New(rand.NewPCG(seed, 0x51)), true
 		b := newHarness(t, n, fabric.Config{Seed: seed, Caps: func(i int32, node *net.Node, c *fabric.Caps) {
 			c.OneVL, c.OptimizedSLtoVL = true, 1
@@ -266,7 +266,7 @@ func TestLanesAreLost(t *testing.T) {
 				case p.AttrID() != smp.AttrSLtoVLMappingTable && p.AttrID() != smp.AttrVLArbitrationTable:
 				case i == refuses.Node, wildcard && i%3 == 1:
 					return mad.StatusBadMethodAttr, true
-				case i == silent.Node, lossy && rng.IntN(3) > 0:
+				case i == unresponsive.Node, lossy && rng.IntN(3) > 0:
 					return mad.StatusOK, false
 				case i == truncates.Node && p.Method() == mad.MethodSet: // it takes the first byte
 					clear(p.Data()[1:])
@@ -287,14 +287,14 @@ func TestLanesAreLost(t *testing.T) {
 		b.pass(2 * settling)
 		for _, w := range b.lanesWrong(7) {
 			var at net.End
-			if fmt.Sscanf(w, "{%d %d}", &at.Node, &at.Port); at != silent && at != refuses && at != truncates {
+			if fmt.Sscanf(w, "{%d %d}", &at.Node, &at.Port); at != unresponsive && at != refuses && at != truncates {
 				t.Fatalf("seed %d: %s", seed, w)
 			}
 		}
 		if unknown, wrong := b.lanes(m); unknown != 3 || wrong > 0 {
 			t.Errorf("seed %d: %d tables are not known, want those of the three hosts that do not show theirs; %d are wrong", seed, unknown, wrong)
 		}
-		for what, sick := range map[string]net.End{"answers nothing": silent, "refuses": refuses, "truncates": truncates} {
+		for what, sick := range map[string]net.End{"answers nothing": unresponsive, "refuses": refuses, "truncates": truncates} {
 			if guid := b.Fabric.PortGUID(sick); !slices.ContainsFunc(m.View.Faults, func(f view.Fault) bool {
 				return m.View.Topo.FindPort(guid) != topo.None && f.Node == m.View.Topo.Nodes[m.View.Topo.Ports[m.View.Topo.FindPort(guid)].Node].GUID
 			}) {

@@ -135,10 +135,10 @@ func TestLeaveAlone(t *testing.T) {
 	cfg := registrarConfig()
 	cfg.Elect.Priority = 9
 	for _, c := range []struct {
-		name   string
-		others int
-		silent bool
-		most   time.Duration
+		name         string
+		others       int
+		unresponsive bool
+		most         time.Duration
 	}{
 		{"alone", 0, false, 0},
 		{"a standby that hangs", 1, true, elect.LeavePatience},
@@ -168,8 +168,8 @@ func TestLeaveAlone(t *testing.T) {
 			if b.sets() != sets {
 				t.Errorf("%d Sets", b.sets()-sets)
 			}
-			if c.silent != (b.Fabric.Now() > began) {
-				t.Errorf("silent standbys were waited for: %v", !c.silent)
+			if c.unresponsive != (b.Fabric.Now() > began) {
+				t.Errorf("unresponsive standbys were waited for: %v", !c.unresponsive)
 			}
 		})
 	}

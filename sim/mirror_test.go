@@ -89,7 +89,7 @@ func (b *harness) mustHaveInheritedSince(lag time.Duration, s, before *registry.
 			last[a.what] = a
 		}
 		for what, a := range last {
-			if a.at > killed-lag || c.lastAsked[what] > a.at || c.doubt[what] {
+			if a.at > killed-lag || c.lastAsked[what] > a.at || c.unsure[what] {
 				continue
 			}
 			checked++

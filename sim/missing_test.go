@@ -100,10 +100,10 @@ func TestRebootedSwitch(t *testing.T) {
 	before := b.lfts()
 	clear(written)
 	sw := spine(n)
-	b.Fabric.Mute(sw, true) // it is back before anybody has missed it
+	b.Fabric.SetUnresponsive(sw, true) // it is back before anybody has missed it
 	b.Fabric.Reboot(sw)
 	b.pass(150 * time.Millisecond)
-	b.Fabric.Mute(sw, false)
+	b.Fabric.SetUnresponsive(sw, false)
 	b.pass(settling)
 	b.mustBeWhole(m)
 	if diff := changed(before, b.lfts()); len(diff) > 0 {
@@ -155,7 +155,7 @@ func TestRebootWithinSweep(t *testing.T) {
 
 // A host whose link is up but which does not answer keeps its LID and its routes for
 // five sweeps. Then it is given up and its port taken down.
-func TestMuteHost(t *testing.T) {
+func TestUnresponsiveHost(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	downs := map[int32]int{}
 	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
@@ -169,7 +169,7 @@ func TestMuteHost(t *testing.T) {
 	victim := host(n, 3)
 	lid := b.Fabric.PortInfo(victim)
 	before := b.lfts()
-	b.Fabric.Mute(victim.Node, true)
+	b.Fabric.SetUnresponsive(victim.Node, true)
 	b.mustMiss(m, victim, before)
 	if len(downs) > 0 {
 		t.Errorf("ports were taken down too early: %v", downs)
@@ -184,7 +184,7 @@ func TestMuteHost(t *testing.T) {
 	if leaf := b.Fabric.Peer(victim); downs[leaf.Node] == 0 {
 		t.Errorf("its port was not taken down: %v", downs)
 	}
-	b.Fabric.Mute(victim.Node, false)
+	b.Fabric.SetUnresponsive(victim.Node, false)
 	m.sweep(manager.Heavy)
 	b.pass(5 * time.Second)
 	b.mustBeWhole(m)
@@ -193,7 +193,7 @@ func TestMuteHost(t *testing.T) {
 	}
 }
 
-// mustMiss makes the sweeps over which a silent node is to keep what it had.
+// mustMiss makes the sweeps over which an unresponsive node keeps what it had.
 func (b *harness) mustMiss(m *watched, victim net.End, before map[int32][]uint8) {
 	b.Helper()
 	for i := range 5 {
@@ -216,7 +216,7 @@ func (b *harness) mustMiss(m *watched, victim net.End, before map[int32][]uint8)
 
 // A switch in the middle that does not answer goes on forwarding, and so it is
 // routed through as before. When it answers again nothing has happened.
-func TestMuteSwitch(t *testing.T) {
+func TestUnresponsiveSwitch(t *testing.T) {
 	n := nettest.Generate(t, "torus:dims=3x3,hosts=2")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
@@ -224,12 +224,12 @@ func TestMuteSwitch(t *testing.T) {
 	m := b.comeUp(cfg)
 	before := b.lfts()
 	victim := net.End{Node: 4}
-	b.Fabric.Mute(victim.Node, true)
+	b.Fabric.SetUnresponsive(victim.Node, true)
 	b.mustMiss(m, victim, before)
 	if b.probe(func(format string, args ...any) { t.Errorf(format, args...) }); m.says("no answer behind") == 0 {
 		t.Error("nothing was said")
 	}
-	b.Fabric.Mute(victim.Node, false)
+	b.Fabric.SetUnresponsive(victim.Node, false)
 	b.Fabric.ResetStats()
 	m.sweep(manager.Heavy)
 	b.pass(5 * time.Second)
@@ -245,7 +245,7 @@ func TestGivenUpSwitch(t *testing.T) {
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
 	sw := spine(n)
-	b.Fabric.Mute(sw, true)
+	b.Fabric.SetUnresponsive(sw, true)
 	b.pass(5 * time.Minute)
 	if m.View.Topo.FindNode(n.Nodes[sw].GUID) != topo.None {
 		t.Error("the switch is still there")
@@ -253,7 +253,7 @@ func TestGivenUpSwitch(t *testing.T) {
 	if b.leadsThrough(sw) {
 		t.Error("routes lead through the switch")
 	}
-	b.Fabric.Mute(sw, false)
+	b.Fabric.SetUnresponsive(sw, false)
 	b.pass(settling)
 	b.mustBeWhole(m)
 }

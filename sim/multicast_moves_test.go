@@ -217,7 +217,7 @@ func TestMulticastDefectiveSwitch(t *testing.T) {
 		words string
 	}{
 		{"refuses", func(*mad.Packet, func() mad.Status) (mad.Status, bool) { return mad.StatusBadField, true }, "refused"},
-		{"is silent", func(*mad.Packet, func() mad.Status) (mad.Status, bool) { return 0, false }, "no answer"},
+		{"is unresponsive", func(*mad.Packet, func() mad.Status) (mad.Status, bool) { return 0, false }, "no answer"},
 		{"forgets", func(p *mad.Packet, _ func() mad.Status) (mad.Status, bool) {
 			*p.Data() = [mad.DataSize]byte{}
 			return mad.StatusOK, true

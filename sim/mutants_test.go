@@ -22,7 +22,7 @@ var mutants = []mutant{
 	{"the higher GUID wins", "sweep/elect/elect.go", "return o.GUID() < m.cfg.GUID", "return o.GUID() > m.cfg.GUID", ""},
 	{"polls are never given up", "sweep/elect/poll.go", "if m.misses > max(m.cfg.PollRetries, 0) {", "if false {", ""},
 	{"a target is waited for for ever", "sweep/elect/target.go", "preparing, now+targetTimeout", "preparing, now+1000*targetTimeout", ""},
-	{"a target that is overdue is waited for again", "sweep/elect/elect.go", " && above.GUID() != m.Overdue():", ":", ""},
+	{"a target that timed out is waited for again", "sweep/elect/elect.go", " && above.GUID() != m.TimedOut():", ":", ""},
 	{"HANDOVER is not taken", "sweep/elect/control.go", "case mod == smp.ControlHandover && m.state != smp.NotActive:", "case mod == smp.ControlHandover && false:", ""},
 	{"a manager that was paused asks nobody", "manager/core.go", "if paused > c.elect.stall() && paused < now {", "if false {", ""},
 	{"PortStateChange is cleared for other masters, too", "sweep/discover/walk.go", "return was != topo.None && m.cfg.Prev.Nodes[was].Missed == 0", "return was != topo.None || true", "./sweep/discover TestClearOfOthers"},

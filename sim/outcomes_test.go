@@ -134,7 +134,7 @@ func TestOldStore(t *testing.T) {
 }
 
 // Whoever sends garbage in the exchange does not harm the other end, whichever of the two it
-// is: the master rules on, and a standby that gets nothing whole asks clients to register
+// is: the master stays master, and a standby that gets nothing whole asks clients to register
 // again when it takes over. When the garbage ends, the mirror is whole again.
 func TestGarbageInTheExchange(t *testing.T) {
 	for liar, name := range []string{"master", "standby"} {

@@ -33,7 +33,7 @@ func parsePolicy(t *testing.T, file string) *partitions.Policy {
 	return p
 }
 
-// A manager that has other partitions than the master takes over with the master's, whether
+// A manager that has different partitions than the master takes over with the master's, whether
 // the master dies or it is handed the mastership at once: no port gets other P_Keys at any
 // time.
 func TestMastersPolicyStays(t *testing.T) {

@@ -67,14 +67,14 @@ func TestPortMKeysCounters(t *testing.T) {
 
 // A node that does not answer, and never has, delays no takeover, and no restart, whether it is known by the last walk or is missing in
 // the files.
-func TestPortMKeysSilentNode(t *testing.T) {
+func TestPortMKeysUnresponsiveNode(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	for _, known := range []string{"by a walk", "by files"} {
 		b := newHarness(t, n, fabric.Config{Seed: 1})
-		silent := host(n, 9)
-		b.Fabric.Mute(silent.Node, true)
+		unresponsive := host(n, 9)
+		b.Fabric.SetUnresponsive(unresponsive.Node, true)
 		first := b.comeUp(portMKeys(1))
-		cfg := b.keptWithout(host(n, 5), silent)
+		cfg := b.keptWithout(host(n, 5), unresponsive)
 		standby := (*watched)(nil)
 		took := time.Duration(0)
 		if known == "by a walk" {
@@ -199,7 +199,7 @@ func TestPortMKeysTwoWait(t *testing.T) {
 	first.retire()
 	for node := range n.Nodes {
 		if b.tier(int32(node)) == 2 {
-			b.Fabric.Mute(int32(node), true)
+			b.Fabric.SetUnresponsive(int32(node), true)
 		}
 	}
 	var all []*watched

@@ -586,7 +586,7 @@ func TestPortMKeysWaits(t *testing.T) {
 }
 
 // Links behind which a host does not answer, because its M_Key is not known and has no lease, stay ACTIVE, and their routes stay.
-func TestPortMKeysSilentHosts(t *testing.T) {
+func TestPortMKeysUnresponsiveHosts(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	forever := func(at net.End) manager.Config {

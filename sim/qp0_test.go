@@ -13,7 +13,7 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// A packet in the fuzzer's bytes is to whom it goes, with a bit for one that the port has given up, after what time,
+// A packet in the fuzzer's bytes is: whom it goes to, with a bit for one that the port has given up, after what time,
 // from which LID, and the packet.
 const (
 	fuzzedSMP  = 3 + mad.PacketSize
@@ -55,7 +55,7 @@ func newCompany(t testing.TB) *company {
 		}
 		if i >= toSevered {
 			c.Fabric.LinkDown(at)
-			c.Fabric.Mute(at.Node, i == toNameless)
+			c.Fabric.SetUnresponsive(at.Node, i == toNameless)
 		}
 		c.all[i], c.obeyed[i] = c.add(at, cfg), map[uint32]bool{}
 	}
@@ -86,7 +86,7 @@ func (c *company) behind(from net.End, ports []uint8) net.End {
 	return at
 }
 
-// deliver gives a manager a packet, and notes one that it is to obey: a Set(SMInfo) with the SM_Key, in the name of the
+// deliver gives a manager a packet, and notes one that it must obey: a Set(SMInfo) with the SM_Key, in the name of the
 // master and by a path that leads back to it. Those may change what a manager is (IBA 14.4.1), all others may not.
 func (c *company) deliver(to int, d mad.Datagram) {
 	p, m, master := &d.Packet, c.all[to], c.all[toMaster].Station.At()
@@ -141,7 +141,7 @@ func FuzzQP0(f *testing.F) {
 			c.pass(time.Duration(in[1]) * 10 * time.Millisecond)
 		}
 		for _, m := range c.all[toSevered:] {
-			c.Fabric.Mute(m.Station.At().Node, false)
+			c.Fabric.SetUnresponsive(m.Station.At().Node, false)
 			c.Fabric.LinkUp(m.Station.At())
 		}
 		c.pass(2 * settling)

@@ -46,7 +46,7 @@ func TestRefusingNode(t *testing.T) {
 					m := b.comeUp(minhopConfig())
 					before, view := b.lfts(), m.View
 					status = mood
-					for range 8 { // more than a silent node is waited for
+					for range 8 { // more than an unresponsive node is waited for
 						m.sweep(manager.Heavy)
 					}
 					b.mustHaveKept(m, view.Topo)

@@ -45,8 +45,8 @@ type client struct {
 	joined     map[mad.GID]registry.JoinState // as acknowledged
 	subscribed map[uint16]bool                // traps subscribed to, as acknowledged
 	// What was asked for last and never answered may be so or not.
-	doubt map[any]bool
-	asks  int
+	unsure map[any]bool
+	asks   int
 
 	lastAsked map[any]time.Duration
 	history   []acknowledgement
@@ -79,7 +79,7 @@ func (c *client) act(now time.Duration) {
 		c.asks++
 	case c.tries >= clientTries:
 		c.tries, c.due = 0, now
-		c.doubt[c.what()] = true
+		c.unsure[c.what()] = true
 		return
 	}
 	c.tries++
@@ -156,14 +156,14 @@ func (c *client) receive(d mad.Datagram) {
 }
 
 // acknowledged notes what a reply says. A refusal is right only where a request was
-// made a second time, or stands on what is in doubt.
+// made a second time, or stands on what is unsure.
 func (c *client) acknowledged(p *mad.Packet) {
 	what := c.what()
 	if p.Status() != mad.StatusOK {
-		c.doubt[what] = true
+		c.unsure[what] = true
 		return
 	}
-	delete(c.doubt, what)
+	delete(c.unsure, what)
 	if p.AttrID() == sarec.AttrInformInfo {
 		info := (*sarec.InformInfo)(p.SAData()[:])
 		c.subscribed[info.TrapNumber()] = info.Subscribe() == 1
@@ -218,7 +218,7 @@ func (b *harness) clients(rng *rand.Rand, hosts ...int) (clients []*client) {
 		}
 		c := &client{
 			Station: st, now: b.Fabric.Now, gid: mad.MakeGID(mad.DefaultPrefix, b.Fabric.PortGUID(st.At())), rng: rng,
-			joined: map[mad.GID]registry.JoinState{}, subscribed: map[uint16]bool{}, doubt: map[any]bool{}, lastAsked: map[any]time.Duration{},
+			joined: map[mad.GID]registry.JoinState{}, subscribed: map[uint16]bool{}, unsure: map[any]bool{}, lastAsked: map[any]time.Duration{},
 		}
 		st.OnReceive(c.receive)
 		clients = append(clients, c)
@@ -257,7 +257,7 @@ func (b *harness) mustHold(m *watched, clients []*client) {
 			if !still && !c.joined[mgid].KeepsAlive() {
 				continue // the group went with its last full member, whoever made it anew
 			}
-			if is.JoinState != c.joined[mgid] && !c.doubt[mgid] {
+			if is.JoinState != c.joined[mgid] && !c.unsure[mgid] {
 				b.Errorf("client %d in group %d: JoinState %x, acknowledged %x", i, j, is.JoinState, c.joined[mgid])
 			}
 		}
@@ -266,7 +266,7 @@ func (b *harness) mustHold(m *watched, clients []*client) {
 			for sub := range s.SubscriptionsOf(c.gid) {
 				is = is || sub.Trap == trap
 			}
-			if is != c.subscribed[trap] && !c.doubt[trap] {
+			if is != c.subscribed[trap] && !c.unsure[trap] {
 				b.Errorf("client %d, trap %d: subscribed %t, acknowledged %t", i, trap, is, c.subscribed[trap])
 			}
 		}

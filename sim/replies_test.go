@@ -187,7 +187,7 @@ func (r *replies) gid(at net.End) mad.GID {
 }
 
 // judge fails the test unless one manager is master, the other stands by or has left, no request waits, and the fabric holds
-// all that the master is to set. A master that got false replies may have refused what hosts asked its SA for: then they have it not.
+// all that the master should set. A master that got false replies may have refused what hosts asked its SA for: then they have it not.
 func (r *replies) judge(leaves bool) {
 	master := r.first
 	if leaves {
@@ -199,7 +199,7 @@ func (r *replies) judge(leaves bool) {
 	}
 	for _, m := range []*watched{r.first, r.second} {
 		if stats := m.Core.Stats().Txn; !m.Exited && (stats.Parked > 0 || stats.Overdue > 0) {
-			r.Errorf("%d requests wait for their device, %d are overdue", stats.Parked, stats.Overdue)
+			r.Errorf("%d requests wait for their device, %d wait for longer than patience", stats.Parked, stats.Overdue)
 		}
 	}
 	r.mustBeWhole(master)
@@ -277,7 +277,7 @@ func runReplies(t testing.TB, script []byte) *replies {
 	return r
 }
 
-// TestReplyKinds: every kind of reply that FuzzReplies is to spoil comes.
+// TestReplyKinds: every kind of reply that FuzzReplies spoils comes.
 func TestReplyKinds(t *testing.T) {
 	r := runReplies(t, []byte{1})
 	for _, k := range replyKinds {

@@ -70,7 +70,7 @@ func TestSeeds(t *testing.T) {
 	runSeeds(t, newOrdeal)
 }
 
-// Two managers go through it together: in the end one rules and the other stands by.
+// Two managers go through it together: in the end one is master and the other stands by.
 func TestSeedsOfTwo(t *testing.T) {
 	runSeeds(t, func(t *testing.T, seed uint64) *ordeal {
 		o := newOrdeal(t, seed)
@@ -395,8 +395,8 @@ func (o *ordeal) breakSomething() {
 		}
 	case 8:
 		if node != own.Node {
-			o.Fabric.Mute(node, true)
-			o.heal = append(o.heal, func() { o.Fabric.Mute(node, false) })
+			o.Fabric.SetUnresponsive(node, true)
+			o.heal = append(o.heal, func() { o.Fabric.SetUnresponsive(node, false) })
 		}
 	case 9:
 		o.Fabric.LinkDown(own)

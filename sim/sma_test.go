@@ -163,21 +163,21 @@ func TestSlowAgent(t *testing.T) {
 	}
 }
 
-// TestSilentHosts: hosts that do not answer delay a sweep by the time-outs of one, not by those of
+// TestUnresponsiveHosts: hosts that do not answer delay a sweep by the time-outs of one, not by those of
 // each.
-func TestSilentHosts(t *testing.T) {
+func TestUnresponsiveHosts(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=8")
 	h := newHarness(t, n, fabric.Config{Seed: 1, SMA: slowAgents})
-	const silent, timeOuts = 24, 800 * time.Millisecond
-	for i := range silent {
-		h.Fabric.Mute(host(n, 5*i+1).Node, true)
+	const unresponsive, timeOuts = 24, 800 * time.Millisecond
+	for i := range unresponsive {
+		h.Fabric.SetUnresponsive(host(n, 5*i+1).Node, true)
 	}
 	m := h.add(firstHost(n), minhopConfig())
 	if !h.Run(settling, func() bool { return len(m.ups) > 0 }) {
 		t.Fatal("the subnet does not come up")
 	}
 	// Two at a time are asked, each for 10 ms.
-	if took := m.ups[0].Took; took > timeOuts+silent/2*10*time.Millisecond+50*time.Millisecond {
+	if took := m.ups[0].Took; took > timeOuts+unresponsive/2*10*time.Millisecond+50*time.Millisecond {
 		t.Errorf("up after %v", took)
 	}
 }

@@ -91,16 +91,16 @@ func (b *harness) age(m *watched) {
 
 // A host that does not answer while a fabric is taken over still uses its LID: nobody
 // else gets it, and its routes stay, as long as a missing node is waited for.
-func TestTakeoverWithMuteHost(t *testing.T) {
+func TestTakeoverWithUnresponsiveHost(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
-	newcomer, silent := host(n, 2), host(n, 9)
+	newcomer, unresponsive := host(n, 2), host(n, 9)
 	b.Fabric.NodeDown(newcomer.Node)
 	first := b.comeUp(minhopConfig())
 	first.retire()
-	b.Fabric.Mute(silent.Node, true)
+	b.Fabric.SetUnresponsive(unresponsive.Node, true)
 	b.Fabric.NodeUp(newcomer.Node)
-	before := b.Fabric.PortInfo(silent)
+	before := b.Fabric.PortInfo(unresponsive)
 	cfg := minhopConfig()
 	cfg.SweepInterval = 0
 	m := b.add(host(n, 0), cfg)
@@ -108,23 +108,23 @@ func TestTakeoverWithMuteHost(t *testing.T) {
 	b.pass(5 * time.Second)
 	got := b.Fabric.PortInfo(newcomer)
 	if got.LID() == 0 || got.LID() == before.LID() {
-		t.Errorf("the newcomer has LID %d, the silent host LID %d", got.LID(), before.LID())
+		t.Errorf("the newcomer has LID %d, the unresponsive host LID %d", got.LID(), before.LID())
 	}
 	for _, from := range b.endPorts() {
 		if _, end := b.Fabric.Probe(from, before.LID(), mad.DefaultPKey, 0, nil); end != fabric.Delivered {
-			t.Errorf("data from %v to the silent host: %v", from, end)
+			t.Errorf("data from %v to the unresponsive host: %v", from, end)
 		}
 	}
-	b.Fabric.Mute(silent.Node, false)
+	b.Fabric.SetUnresponsive(unresponsive.Node, false)
 	m.sweep(manager.Heavy)
 	b.pass(5 * time.Second)
 	b.mustBeWhole(m)
-	if after := b.Fabric.PortInfo(silent); after.LID() != before.LID() {
+	if after := b.Fabric.PortInfo(unresponsive); after.LID() != before.LID() {
 		t.Errorf("it had LID %d and has %d", before.LID(), after.LID())
 	}
 }
 
-// While a master's own port has no link another one may rule: what it left in the
+// While a master's own port has no link another one may become master: what it left in the
 // switches is read, not what was there before.
 func TestIsolatedMaster(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")

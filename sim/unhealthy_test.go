@@ -39,7 +39,7 @@ func (w *watched) usesLink(at net.End) bool {
 	return false
 }
 
-// The link at a port that does not stop to complain is avoided until it has been silent
+// The link at a port that does not stop to complain is avoided until it has been quiet
 // for a while, whatever the manager is at when that is over.
 func TestUnhealthyPort(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
@@ -150,7 +150,7 @@ func TestUnhealthyPortsHealInTime(t *testing.T) {
 	b.pass(1234 * time.Millisecond)
 	m.complain(down, 10)
 	b.pass(1234 * time.Millisecond)
-	m.complain(up, 1) // not silent for long enough
+	m.complain(up, 1) // not quiet for long enough
 	b.pass(3 * settling)
 	var want []time.Duration
 	for _, after := range []int{60_000, 61_234, 71_234 + 61_234, 71_234 + 62_468} {

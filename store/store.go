@@ -48,7 +48,7 @@ type Store struct {
 
 	wake chan struct{} // has room for one
 
-	// What follows is for who writes.
+	// What follows is for the writer.
 	lock     *os.File  // nil while there is none to be had, on a disk that is read-only
 	db       *bbolt.DB // nil when the file must be written whole
 	aside    string    // the name that a damaged file at Path must have before

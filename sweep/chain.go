@@ -76,7 +76,7 @@ func (a *attempts) choose(ctx context.Context) *routed {
 // engine computed afresh, and nil when ctx is done.
 func (a *attempts) fromFound(ctx context.Context, afresh *routed) *routed {
 	a.base = newBase(afresh.engine.Name, a.out.Topo, a.in.Prev)
-	r, err := a.try(ctx, afresh.engine, routing.KeepMinimal)
+	r, err := a.compute(ctx, afresh.engine, routing.KeepMinimal)
 	a.base = nil
 	switch {
 	case ctx.Err() != nil:
@@ -116,7 +116,7 @@ func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
 	var repaired *routed
 	for i := range a.chain {
 		e := &a.chain[i]
-		r, err := a.try(ctx, e, keep)
+		r, err := a.compute(ctx, e, keep)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -177,7 +177,7 @@ func (a *attempts) ownRepaired(ctx context.Context, e *engines.Engine, keep rout
 		closing = result.Unavoidable
 		return result.Tables, nil
 	}
-	r, err := a.try(ctx, &repairs, keep)
+	r, err := a.compute(ctx, &repairs, keep)
 	if err != nil {
 		return nil
 	}
@@ -236,7 +236,7 @@ func (a *attempts) repaired(ctx context.Context, first *routing.Tables) (*routed
 		closing = result.Unavoidable
 		return result.Tables, nil
 	}
-	r, err := a.try(ctx, &e, routing.KeepWorking)
+	r, err := a.compute(ctx, &e, routing.KeepWorking)
 	if err == nil {
 		r.closing = closing
 		if r.base = a.state.base; r.base == nil || r.base.engine != found {
@@ -246,9 +246,9 @@ func (a *attempts) repaired(ctx context.Context, first *routing.Tables) (*routed
 	return r, err
 }
 
-// try has one engine compute tables, cuts loops that the proof finds, and looks for credit loops.
+// compute has one engine compute tables, cuts loops that the proof finds, and looks for credit loops.
 // The error says why the engine does not route the subnet, or is that of ctx.
-func (a *attempts) try(ctx context.Context, e *engines.Engine, keep routing.Keep) (*routed, error) {
+func (a *attempts) compute(ctx context.Context, e *engines.Engine, keep routing.Keep) (*routed, error) {
 	t, in := a.out.Topo, a.in
 	in.Keep = keep
 	from := a.base

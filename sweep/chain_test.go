@@ -305,8 +305,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestReturnPastMute: a route of another manager does not return through a switch that does not answer and holds a way around.
-func TestReturnPastMute(t *testing.T) {
+// TestReturnPastUnresponsive: a route of another manager does not return through a switch that does not answer and holds a way around.
+func TestReturnPastUnresponsive(t *testing.T) {
 	b := newHarness(t, "torus:dims=8,hosts=1", Config{})
 	b.heavy()
 	b.Abdicate()
@@ -332,7 +332,7 @@ func TestReturnPastMute(t *testing.T) {
 			if lost := b.heavy(); lost.Report.Bad() > 0 {
 				t.Fatalf("a link is lost: %v", lost.Report.Count)
 			}
-			b.fabric.Mute(node(route[1]), true)
+			b.fabric.SetUnresponsive(node(route[1]), true)
 			b.heavy()
 			b.fabric.LinkUp(third)
 			if back := b.heavy(); back.Topo.Nodes[back.Topo.Switches[route[1]]].Missed == 0 || back.Report.Bad() > 0 || back.BeforeCut != nil {

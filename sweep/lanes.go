@@ -31,7 +31,7 @@ func countSLs(s *routing.SLs) int {
 	return s.Count
 }
 
-// uses is how ports are to use their lanes, nil where that is left as it was found: also without
+// uses is the wanted use of lanes by ports, nil where that is left as it was found: also without
 // routes.
 func (c *SweepPlan) uses(s *Settings) *lanes.Uses {
 	if c.Tables == nil {
@@ -40,7 +40,7 @@ func (c *SweepPlan) uses(s *Settings) *lanes.Uses {
 	return usesOf(s, c.delta.sls, c.delta.fitting.State == Fitted)
 }
 
-// usesOf is how ports are to use their lanes with the SLs of paths, nil where that is left as it was
+// usesOf is the wanted use of lanes by ports with the SLs of paths, nil where that is left as it was
 // found: without QoS as long as all paths have SL 0, or SLs that are fitted to what was found. Tables of
 // the routing engine take the place of its SL to VL mapping.
 func usesOf(s *Settings, sls *routing.SLs, fitted bool) *lanes.Uses {

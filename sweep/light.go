@@ -170,7 +170,7 @@ func (l *Look) key(a ask) mad.MKey {
 	if a.out {
 		if p = l.t.Ports[p].Peer; p == topo.None {
 			keys := l.settings.mkeys()
-			key, _ := keys.Try(0, plan.Recorded{}, 0)
+			key, _ := keys.Candidate(0, plan.Recorded{}, 0)
 			return key
 		}
 	}

@@ -52,7 +52,7 @@ func (s *Sweeper) keys() (k discover.Keys) {
 		return k
 	}
 	last, restored := s.lastKnown(), &s.cfg.Restored
-	k.Of = func(port mad.GUID, n int) (mad.MKey, bool) { return wanted.Try(port, s.recorded(last, port), n) }
+	k.Of = func(port mad.GUID, n int) (mad.MKey, bool) { return wanted.Candidate(port, s.recorded(last, port), n) }
 	k.Self = s.selfKeys(k.Of)
 	k.Behind = func(guid mad.GUID, num uint8) mad.GUID {
 		if last != nil {
@@ -65,13 +65,13 @@ func (s *Sweeper) keys() (k discover.Keys) {
 		}
 		return restored.Behind[plan.Key{Node: guid, Port: num}]
 	}
-	k.Silent = s.knownSilent(last)
+	k.Unresponsive = s.knownUnresponsive(last)
 	k.Prove, k.Keyless = wanted.Ports.On(), s.cfg.Settings.Keyless
 	return k
 }
 
-// knownSilent reports whether nobody was known behind a port of a node, or our own port, that was known itself.
-func (s *Sweeper) knownSilent(last *topo.Topo) func(guid mad.GUID, num uint8) bool {
+// knownUnresponsive reports whether nobody was known behind a port of a node, or our own port, that was known itself.
+func (s *Sweeper) knownUnresponsive(last *topo.Topo) func(guid mad.GUID, num uint8) bool {
 	if last != nil {
 		return func(guid mad.GUID, num uint8) bool {
 			return (last.FindNode(guid) != topo.None || last.FindPort(guid) != topo.None) && behind(last, guid, num) == 0
@@ -134,14 +134,14 @@ func (s *Sweeper) Key(port mad.GUID, n int) mad.MKey {
 		return wanted.One
 	}
 	was := s.recorded(s.lastKnown(), port)
-	if key, ok := wanted.Try(port, was, n); ok {
+	if key, ok := wanted.Candidate(port, was, n); ok {
 		return key
 	}
 	count := 1
 	for ok := true; ok; count++ {
-		_, ok = wanted.Try(port, was, count)
+		_, ok = wanted.Candidate(port, was, count)
 	}
-	key, _ := wanted.Try(port, was, n%(count-1))
+	key, _ := wanted.Candidate(port, was, n%(count-1))
 	return key
 }
 

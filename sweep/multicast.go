@@ -291,7 +291,7 @@ func (m *Multicast) countFailures() {
 		case m.refused[s]:
 			verdict = device.Refuses
 		case m.failed[s] > 0:
-			verdict = device.Silent
+			verdict = device.Unresponsive
 		case !m.answers(s) || wrong[s]:
 			continue
 		}
@@ -303,7 +303,7 @@ func (m *Multicast) countFailures() {
 
 // NeedsWalk reports whether some switch did not answer to its multicast table: a walk that begins
 // now will show whose fault that is.
-func (m *Multicast) NeedsWalk() bool { return m.devices != nil && m.devices.Suspects() }
+func (m *Multicast) NeedsWalk() bool { return m.devices != nil && m.devices.AwaitsWalk() }
 
 // Avoided counts the switches that trees avoid because they do not take their tables.
 func (m *Multicast) Avoided() (count int) {

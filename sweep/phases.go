@@ -26,11 +26,11 @@ func (*RouteTask) phase() {}
 func (*Program) phase()   {}
 func (*Look) phase()      {}
 
-// silent is a phase that makes no requests.
-type silent struct{}
+// noRequests is a phase that makes no requests.
+type noRequests struct{}
 
-func (silent) Next() (req txn.Request, ok bool) { return req, false }
-func (silent) Done(*txn.Outcome)                {}
+func (noRequests) Next() (req txn.Request, ok bool) { return req, false }
+func (noRequests) Done(*txn.Outcome)                {}
 
 // Walk discovers the subnet.
 type Walk struct {
@@ -74,7 +74,7 @@ func (w *Walk) Found() *Found {
 		return nil
 	}
 	found := &Found{s: w.s, Result: w.Result()}
-	if !found.Quick && found.Doubt() == discover.NoDoubt {
+	if !found.Quick && found.Inconclusive() == discover.Conclusive {
 		w.s.state.devices.WalkHeard()
 	}
 	return found
@@ -85,7 +85,7 @@ func (w *Walk) Drop() { w.s.drop(w.Cleared()) }
 
 // Found is what a walk found.
 type Found struct {
-	silent
+	noRequests
 	s *Sweeper
 	*discover.Result
 }

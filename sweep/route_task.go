@@ -24,7 +24,7 @@ import (
 // outside the core, on a snapshot of the state, and returns the changes of the state. Each is
 // run once; several may run at a time.
 type RouteTask struct {
-	silent
+	noRequests
 	found    *Found
 	settings Settings
 	chain    engines.Chain

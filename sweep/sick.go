@@ -146,7 +146,7 @@ func toDisable(t *topo.Topo, avoided []Avoided, drained []view.Drained) (ports [
 	return ports
 }
 
-// toEnable are ports that were disabled, of links that are to come up again.
+// toEnable are ports that were disabled, of links that should come up again.
 func toEnable(t *topo.Topo, avoided []Avoided) (ports []topo.PortIdx) {
 	for i := range avoided {
 		if avoided[i].Ports != PortEnabled {

@@ -71,9 +71,9 @@ func TestRefusedSet(t *testing.T) {
 	}
 }
 
-// TestSilentNode: a node that does not answer Sets is passed over, and the rest comes
+// TestUnresponsiveNode: a node that does not answer Sets is passed over, and the rest comes
 // up.
-func TestSilentNode(t *testing.T) {
+func TestUnresponsiveNode(t *testing.T) {
 	b := newHarness(t, small, Config{})
 	sick := mad.GUID(0)
 	sent := 0
@@ -253,32 +253,32 @@ func TestLightSweepKey(t *testing.T) {
 	}
 }
 
-// TestMute: what does not answer behind a port that is up is asked again.
-func TestMute(t *testing.T) {
+// TestUnresponsive: what does not answer behind a port that is up is asked again.
+func TestUnresponsive(t *testing.T) {
 	b := up(t, small, Config{})
 	host := b.node(mad.CA, 3)
-	b.fabric.Mute(host, true)
+	b.fabric.SetUnresponsive(host, true)
 	out := b.heavy()
 	if n := out.Topo.FindNode(b.net.Nodes[host].GUID); n == topo.None || out.Topo.Nodes[n].Missed != 1 || !b.Waiting() || len(b.sets) != 0 {
 		t.Fatalf("node %d, waiting %v, %d Sets", n, b.Waiting(), len(b.sets))
 	}
 	if reason, _, _ := b.look(); reason != "" || b.asked[smp.AttrNodeInfo] != 1 {
-		t.Errorf("it is silent still: %q, asked %v", reason, b.asked)
+		t.Errorf("it is unresponsive still: %q, asked %v", reason, b.asked)
 	}
-	b.fabric.Mute(host, false)
+	b.fabric.SetUnresponsive(host, false)
 	if reason, _, _ := b.look(); !strings.Contains(reason, "something answers") {
 		t.Errorf("it answers: %q", reason)
 	}
 }
 
-// TestWaitAndTakeDown: a host that stays silent keeps its routes for MaxMissed sweeps;
+// TestWaitAndTakeDown: a host that stays unresponsive keeps its routes for MaxMissed sweeps;
 // then its link is taken down.
 func TestWaitAndTakeDown(t *testing.T) {
 	b := up(t, small, Config{})
 	host := b.node(mad.CA, 3)
 	guid := b.net.Nodes[host].Ports[1].GUID
 	lid := findLID(b.state.lids, guid).Base
-	b.fabric.Mute(host, true)
+	b.fabric.SetUnresponsive(host, true)
 	for i := range topo.MaxMissed {
 		if out := b.heavy(); len(b.sets) != 0 || len(out.Lost) != 0 || out.Tables.LFT[0][lid] == 0xff {
 			t.Fatalf("sweep %d: %d Sets, given up %v", i+1, len(b.sets), out.Lost)
@@ -291,7 +291,7 @@ func TestWaitAndTakeDown(t *testing.T) {
 	if len(out.Lost) != 1 || out.Lost[0] != b.net.Nodes[host].GUID || !down || out.Tables.LFT[0][lid] != 0xff {
 		t.Errorf("given up %v, taken down %v, route to %d", out.Lost, down, out.Tables.LFT[0][lid])
 	}
-	b.fabric.Mute(host, false)
+	b.fabric.SetUnresponsive(host, false)
 	for range 3 {
 		b.heavy()
 	}
@@ -323,7 +323,7 @@ func TestProbeLostOnce(t *testing.T) {
 	}
 	counts, _, _ = b.state.unanswered(prev, true, topo.MaxMissed)
 	if b.state.unresponsive = counts; len(counts) != 0 {
-		t.Error("a port is counted that is not silent")
+		t.Error("a port is counted that is not unresponsive")
 	}
 	// But a node that has been waited for as a node is not waited for again.
 	old := *prev
@@ -335,7 +335,7 @@ func TestProbeLostOnce(t *testing.T) {
 	}
 }
 
-// TestReserved: while something is silent whose LID is not known, entries of LIDs that
+// TestReserved: while something is unresponsive whose LID is not known, entries of LIDs that
 // nobody owns stay.
 func TestReserved(t *testing.T) {
 	b := up(t, small, Config{})
@@ -345,10 +345,10 @@ func TestReserved(t *testing.T) {
 	before := slices.Clone(b.fabric.LFT(b.node(mad.Switch, 0)))
 	fresh := New(Config{Engines: b.cfg.Engines}) // a manager that comes anew
 	b.Sweeper = fresh
-	b.fabric.Mute(host, true)
+	b.fabric.SetUnresponsive(host, true)
 	out := b.heavy()
 	if out.LIDs.PortOf(lid) != topo.None || slices.Contains(out.LIDs.Base, lid) {
-		t.Errorf("LID %v of a silent host is given out", lid)
+		t.Errorf("LID %v of an unresponsive host is given out", lid)
 	}
 	if after := b.fabric.LFT(b.node(mad.Switch, 0)); after[lid] != before[lid] {
 		t.Errorf("its entry was %d and is %d", before[lid], after[lid])
@@ -371,7 +371,7 @@ func TestForget(t *testing.T) {
 	other.state.lids = []LIDAssignment{{Port: guid, Base: 40}} // it gives another LID
 	b.heavy()
 	if info := b.fabric.PortInfo(net.End{Node: moved, Port: 1}); info.LID() != 40 {
-		t.Fatal("the other manager does not rule")
+		t.Fatal("the other manager is not master")
 	}
 	mine.Abdicate()
 	if mine.Known() || mine.Waiting() {

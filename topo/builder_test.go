@@ -274,7 +274,7 @@ func TestAnswers(t *testing.T) {
 		want bool
 	}{
 		{top.FindPort(0x10), false}, {top.FindPort(0x20), true},
-		{top.FindPort(0x51), true}, {top.FindPort(0x52), false}, // behind the switch that is silent
+		{top.FindPort(0x51), true}, {top.FindPort(0x52), false}, // behind the switch that is unresponsive
 		{top.FindPort(0x31), true}, // its node says itself
 	} {
 		if got := top.Answers(c.port); got != c.want {

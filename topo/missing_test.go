@@ -10,14 +10,14 @@ import (
 
 // without is a discovery of the small cabling in which some nodes did not answer. What
 // can only be reached through them is not to be listed apart.
-func without(mute ...mad.GUID) *Builder {
+func without(unresponsive ...mad.GUID) *Builder {
 	c := smallCabling()
-	c.nodes = slices.DeleteFunc(c.nodes, func(n smp.NodeInfo) bool { return slices.Contains(mute, n.NodeGUID()) })
+	c.nodes = slices.DeleteFunc(c.nodes, func(n smp.NodeInfo) bool { return slices.Contains(unresponsive, n.NodeGUID()) })
 	c.links = slices.DeleteFunc(c.links, func(l [2]place) bool {
-		return slices.Contains(mute, l[0].node) || slices.Contains(mute, l[1].node)
+		return slices.Contains(unresponsive, l[0].node) || slices.Contains(unresponsive, l[1].node)
 	})
 	b := c.build(nil, smp.PortActive)
-	// Ports that lead to a mute node are up all the same.
+	// Ports that lead to an unresponsive node are up all the same.
 	for _, l := range smallCabling().links {
 		for i := range l {
 			n, here := b.Find(l[i].node)
@@ -77,7 +77,7 @@ func TestKeepMissingComesBack(t *testing.T) {
 func TestKeepMissingSwitch(t *testing.T) {
 	prev := smallCabling().build(nil, smp.PortActive).Freeze()
 	for missed := uint8(1); missed <= MaxMissed; missed++ {
-		b := without(0x10, 0x30) // 0x30 hangs on the mute switch alone
+		b := without(0x10, 0x30) // 0x30 hangs on the unresponsive switch alone
 		n, _ := b.Find(0x50)     // and so does port 2 of 0x50, which answers at port 1
 		b.nodes[n].ports[2] = buildPort{peer: NoEnd}
 		delete(b.portOwner, 0x52)
@@ -90,10 +90,10 @@ func TestKeepMissingSwitch(t *testing.T) {
 			}
 		}
 		if peerOf(now, 0x20, 2) != 0x10 || peerOf(now, 0x20, 3) != 0x10 || peerOf(now, 0x10, 3) != 0x30 || peerOf(now, 0x10, 4) != 0x50 {
-			t.Errorf("sweep %d: cables of the mute switch are lost", missed)
+			t.Errorf("sweep %d: cables of the unresponsive switch are lost", missed)
 		}
 		if p := now.FindPort(0x52); p == None || now.Answers(p) {
-			t.Errorf("sweep %d: second port of an adapter behind the mute switch: %d", missed, p)
+			t.Errorf("sweep %d: second port of an adapter behind the unresponsive switch: %d", missed, p)
 		}
 		prev = now
 	}

@@ -39,8 +39,8 @@ func onNode(do func(*fabric.Fabric, int32)) act {
 	}
 }
 
-func mute(is bool) func(*fabric.Fabric, int32) {
-	return func(f *fabric.Fabric, node int32) { f.Mute(node, is) }
+func unresponsive(is bool) func(*fabric.Fabric, int32) {
+	return func(f *fabric.Fabric, node int32) { f.SetUnresponsive(node, is) }
 }
 
 // findNode finds a node by ID, description, or GUID of it or of a port of it.

@@ -14,7 +14,7 @@ import (
 const nvidia = 0x2c9
 
 // deviceCaps makes ideal nodes as OpenSM and the diags expect them: they show extended
-// speeds to those who do not ask for them, and NVIDIA's answer its own attributes, which
+// speeds to requesters that do not ask for them, and NVIDIA's answer its own attributes, which
 // OpenSM asks for by vendor and device ID. Real ones stay as they are, but for the additional
 // counters of PortCountersExtended: libumad2sim, by which Debian's tools attach, delivers the
 // first 224 of the 256 bytes, and the tools would print what its memory holds.

@@ -25,10 +25,10 @@ import (
 type ccAgent uint8
 
 const (
-	ccSound    ccAgent = iota
-	ccSilent           // it does not answer
-	ccRefusing         // it does not know the class
-	ccSmall            // its table has one block
+	ccSound        ccAgent = iota
+	ccUnresponsive         // it does not answer
+	ccRefusing             // it does not know the class
+	ccSmall                // its table has one block
 )
 
 // ccAgentOf is that of a node of a fabric, by seed. The first host and the first switch are sound.
@@ -38,7 +38,7 @@ func ccAgentOf(seed uint64, node int32, n *net.Node) ccAgent {
 	case node == 0 || x < 7:
 		return ccSound
 	case x == 7:
-		return ccSilent
+		return ccUnresponsive
 	case x == 8:
 		return ccRefusing
 	case n.Type == mad.CA:
@@ -147,7 +147,7 @@ func newCCSubnet(t *testing.T, n *net.Net, seed uint64) *ccSubnet {
 		c.Congestion.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 			s.record.take(node, p)
 			switch agent {
-			case ccSilent:
+			case ccUnresponsive:
 				return 0, false
 			case ccRefusing:
 				return mad.StatusBadVersion, true
@@ -323,7 +323,7 @@ func (s *ccSubnet) mustShow(n *net.Net, shows func(args ...string) string) {
 	for node := range n.Nodes {
 		words, attributes := "has all settings", "SwitchCongestionSetting"
 		switch agent := ccAgentOf(0, int32(node), &n.Nodes[node]); {
-		case agent == ccSilent:
+		case agent == ccUnresponsive:
 			words, attributes = "does not answer", ""
 		case agent == ccRefusing:
 			words, attributes = "does not support it", ""

@@ -114,7 +114,7 @@ type differ struct {
 // shape is what questions of an attribute are made of.
 type shape struct {
 	attr     mad.AttrID
-	answered bool // some question is to have a record for an answer
+	answered bool // some question should be answered with a record
 	size     int  // of the record in bytes
 	comps    int  // number of its components
 	lid      bool // the record begins with a LID

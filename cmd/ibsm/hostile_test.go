@@ -151,7 +151,7 @@ func (h *hostile) registers(master mad.LID, p mad.Packet, note func(p *mad.Packe
 }
 
 // state is that of a manager, as it answers another host. It has handled then what came before. OpenSM may be
-// silent after a flood.
+// unresponsive after a flood.
 func (h *hostile) state(manager int) string {
 	h.t.Helper()
 	var p mad.Packet
@@ -163,7 +163,7 @@ func (h *hostile) state(manager int) string {
 		h.t.Fatal("ibsm does not answer Get(SMInfo) for 10 s")
 	}
 	if !answered {
-		return "silent"
+		return "unresponsive"
 	}
 	return (*smp.SMInfo)(r.Data()).SMState().String()
 }
@@ -256,7 +256,7 @@ func (h *hostile) attacks() (rows []string) {
 	}
 	after := h.state(0)
 	row("after the floods: the master is %s, and was NOT-ACTIVE %t", after, strings.Contains(h.manager.text(), "NOT-ACTIVE"))
-	if after == "silent" {
+	if after == "unresponsive" {
 		return rows
 	}
 

@@ -20,25 +20,25 @@ type pair struct {
 	first, second *manager
 	priorities    [2]string
 	lower         int  // the one at the port with the lower GUID
-	hands         bool // the second is to rule
+	hands         bool // the second becomes master
 }
 
 var pairs = []pair{
-	{name: "OpenSM rules", first: &opensm, second: &ibsm, priorities: [2]string{"5", "3"}},
-	{name: "ibsm rules", first: &ibsm, second: &opensm, priorities: [2]string{"5", "3"}},
+	{name: "OpenSM stays master", first: &opensm, second: &ibsm, priorities: [2]string{"5", "3"}},
+	{name: "ibsm stays master", first: &ibsm, second: &opensm, priorities: [2]string{"5", "3"}},
 	{name: "OpenSM hands over", first: &opensm, second: &ibsm, priorities: [2]string{"3", "5"}, hands: true},
 	{name: "ibsm hands over", first: &ibsm, second: &opensm, priorities: [2]string{"3", "5"}, hands: true},
 	{name: "OpenSM hands over to the lower GUID", first: &opensm, second: &ibsm, priorities: [2]string{"4", "4"}, lower: 1, hands: true},
 	{name: "ibsm hands over to the lower GUID", first: &ibsm, second: &opensm, priorities: [2]string{"4", "4"}, lower: 1, hands: true},
 	{name: "OpenSM has the lower GUID", first: &opensm, second: &ibsm, priorities: [2]string{"4", "4"}},
 	{name: "ibsm has the lower GUID", first: &ibsm, second: &opensm, priorities: [2]string{"4", "4"}},
-	{name: "two of ibsm, the higher rules", first: &ibsm, second: &ibsm, priorities: [2]string{"5", "3"}},
+	{name: "two of ibsm, the higher stays master", first: &ibsm, second: &ibsm, priorities: [2]string{"5", "3"}},
 	{name: "two of ibsm, the lower hands over", first: &ibsm, second: &ibsm, priorities: [2]string{"3", "5"}, hands: true},
-	{name: "two of ibsm, the lower GUID rules", first: &ibsm, second: &ibsm, priorities: [2]string{"4", "4"}},
+	{name: "two of ibsm, the lower GUID stays master", first: &ibsm, second: &ibsm, priorities: [2]string{"4", "4"}},
 	{name: "two of ibsm, the higher GUID hands over", first: &ibsm, second: &ibsm, priorities: [2]string{"4", "4"}, lower: 1, hands: true},
 }
 
-// TestInterop: of two managers the right one rules; when the standby is killed the master
+// TestInterop: of two managers the right one is master; when the standby is killed the master
 // goes on, and when the master is killed the standby takes over. No LID and no route moves.
 func TestInterop(t *testing.T) {
 	needFabcheck(t)

@@ -82,13 +82,13 @@ func TestLogTrouble(t *testing.T) {
 	if err := os.WriteFile(partitions, []byte("Default=0x7fff:ALL=full\nx=y=z;;\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	silent := s.net.hosts()[1]
-	s.console(`Error "%s" 100`, silent)
+	unresponsive := s.net.hosts()[1]
+	s.console(`Error "%s" 100`, unresponsive)
 	logOf := func(m *manager, options ...string) (found []string) {
 		p := m.bringUp(s, append(options, "-D", "0x03", "-P", partitions)...)
 		p.stop()
 		for _, line := range lines(p.text()) {
-			if strings.HasPrefix(line, "0x01") { // two cables lead to the silent host: who answers first decides by which it is asked
+			if strings.HasPrefix(line, "0x01") { // two cables lead to the unresponsive host: who answers first decides by which it is asked
 				found = append(found, strings.ReplaceAll(line, "Initial path = 0,1,5,1,", "Initial path = 0,1,3,1,"))
 			}
 		}

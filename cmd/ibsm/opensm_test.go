@@ -74,7 +74,7 @@ func TestOnceIncomplete(t *testing.T) {
 	t.Parallel()
 	n := nettest.Generate(t, "fattree:k=4,levels=2")
 	w := newTestSubnet(t, n)
-	w.server.Do(func(f *fabric.Fabric) { f.Mute(w.ends[2].Node, true) })
+	w.server.Do(func(f *fabric.Fabric) { f.SetUnresponsive(w.ends[2].Node, true) })
 	env := append(caches(t), "IBSIM_SOCKNAME="+w.socket, "SIM_HOST="+w.hosts[0])
 	r := run(t, t.TempDir(), env, program(t, "ibsm"), "--ibsim", "-o", "-f", "sm.log", "-t", "20", "--retries", "1")
 	if r.status != 4 || !strings.Contains(r.stderr, "ibsm: error: the subnet came up with errors: ") || !strings.Contains(r.stdout, "SUBNET UP") {

@@ -103,7 +103,7 @@ func TestPartitionFileAtStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"good": "tenant=0x10 : ALL=full;\n", "broken": "tenant=0x12 ALL=full;\n", "dangerous": "tenant=0x12 : ALL=ful;\n", "doubtful": "tenant=0x12 : ALL=limited;\n",
+		"good": "tenant=0x10 : ALL=full;\n", "broken": "tenant=0x12 ALL=full;\n", "dangerous": "tenant=0x12 : ALL=ful;\n", "warned": "tenant=0x12 : ALL=limited;\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -123,8 +123,8 @@ func TestPartitionFileAtStart(t *testing.T) {
 		{"-P broken --partition_fallback closed", 4, "ibsm: warning: PARTITIONS ARE CLOSED: every port reaches only the manager, because broken cannot be used: broken:1:1: "},
 		{"-P missing --partition_fallback open", 4, "PARTITIONS ARE OPEN: every port is a full member of the default partition, because missing cannot be used: "},
 		{"-P broken --partition_fallback closed --strict", 1, "--strict"},
-		{"-P doubtful", 0, ""},
-		{"-P doubtful --strict", 1, `doubtful:1:1: "tenant" has no full member`},
+		{"-P warned", 0, ""},
+		{"-P warned --strict", 1, `warned:1:1: "tenant" has no full member`},
 		{"-P dangerous", 0, `ibsm: warning: dangerous:1:19: "ful" is read as full`},
 		{"-F missing", 1, "ibsm: error: missing: configuration file does not exist"},
 	} {

@@ -186,7 +186,7 @@ type question struct {
 }
 
 // ask sends the questions and returns the answers, nil where there is none. OpenSM is
-// silent where it refuses some Gets: one that has no answer when two later markers have
+// unresponsive where it refuses some Gets: one that has no answer when two later markers have
 // is asked once more, alone.
 func (w *testSubnet) ask(questions []question) []*mad.Packet {
 	w.t.Helper()

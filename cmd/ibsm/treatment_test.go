@@ -16,7 +16,7 @@ type treatment struct {
 	env     string
 	status  int
 	says    string // a regular expression for all that is printed and logged; "" for nothing on standard error
-	silent  bool   // standard error is empty
+	quiet   bool   // standard error is empty
 	setting string // line of the configuration that -c writes; "" to run to SUBNET UP
 	file    string // that is written in the folder
 }
@@ -25,12 +25,12 @@ type treatment struct {
 // conf's TestPeerHelp; a master beside -o has TestOnceStatus; the caches, dump files, log
 // lines and signals have tests of their own.
 var treatments = []treatment{
-	{input: "long forms with one dash", args: "-sweep 7", setting: "sweep_interval 7", silent: true},
-	{input: "abbreviation", args: "--subnet fe80000000000007", setting: "subnet_prefix 0xfe80000000000007", silent: true},
-	{input: "argument behind an equals sign", args: "--priority=9", setting: "sm_priority 9", silent: true},
+	{input: "long forms with one dash", args: "-sweep 7", setting: "sweep_interval 7", quiet: true},
+	{input: "abbreviation", args: "--subnet fe80000000000007", setting: "subnet_prefix 0xfe80000000000007", quiet: true},
+	{input: "argument behind an equals sign", args: "--priority=9", setting: "sm_priority 9", quiet: true},
 	{input: "-N", args: "-N -Z in", setting: "no_partition_enforcement TRUE"},
 	{input: "--dimn_ports_file", args: "--dimn_ports_file x", setting: "port_search_ordering_file x"},
-	{input: "-J", args: "-J pid", silent: true},
+	{input: "-J", args: "-J pid", quiet: true},
 	{input: "-d 5", args: "-d 5", says: `warning: command line: -d 5: Unknown debug option 5 ignored`},
 	{input: "-d 10", args: "-d 10", says: `warning: command line: -d 10: Unknown debug option 10 ignored`},
 	{input: "-t 0", args: "-t 0", setting: "transaction_timeout 200", says: `-t 0: value out of range`},
@@ -44,25 +44,25 @@ var treatments = []treatment{
 	{input: "--nue_max_num_vls out of range", args: "--nue_max_num_vls 16", status: 255, says: `must be between 0 and 15`},
 	{input: "--version", args: "--version", says: `OpenSM [0-9.]+`},
 	{input: "unknown key", conf: "nosuchkey 1\n", says: `warning: .*Unrecognized token: "nosuchkey"`},
-	{input: "same units", conf: "sweep_interval 20\nsminfo_polling_timeout 3000\n", setting: "sminfo_polling_timeout 3000", silent: true},
+	{input: "same units", conf: "sweep_interval 20\nsminfo_polling_timeout 3000\n", setting: "sminfo_polling_timeout 3000", quiet: true},
 	{input: "same checks", conf: "lmc 8\n", status: 1, says: `lmc "8"`},
 	{input: "yes", conf: "force_heavy_sweep yes\n", setting: "force_heavy_sweep FALSE", says: `OpenSM reads this as FALSE`},
 	{input: "true", conf: "sm_inactive true\n", setting: "sm_inactive FALSE", says: `OpenSM reads this as FALSE`},
 	{input: "1", conf: "connect_roots 1\n", status: 1, says: `OpenSM reads this as FALSE`},
-	{input: "tuning of OpenSM's inside", conf: "single_thread TRUE\nmax_msg_fifo_timeout 5\nlong_transaction_timeout 900\nfsync_high_avail_files FALSE\nuse_mfttop FALSE\n", silent: true},
+	{input: "tuning of OpenSM's inside", conf: "single_thread TRUE\nmax_msg_fifo_timeout 5\nlong_transaction_timeout 900\nfsync_high_avail_files FALSE\nuse_mfttop FALSE\n", quiet: true},
 	{input: "event plug-in", conf: "event_plugin_name x\n", says: `0x01 -> .*no effect in this version: event_plugin_name`},
 	{input: "console socket", conf: "console socket\n", setting: "console off", says: `error: .*console = socket: .*console_open TRUE`},
-	{input: "console socket, confirmed", args: "-q socket --console-open", setting: "console socket", silent: true},
-	{input: "console socket, confirmed in the file alone", args: "-q socket", conf: "console_open TRUE\n", setting: "console_open TRUE", silent: true},
-	{input: "console local", args: "-q local", setting: "console local", silent: true},
-	{input: "console of a run of one sweep", args: "-q loopback -C 1", silent: true},
-	{input: "perfmgr", conf: "perfmgr TRUE\n", silent: true},
-	{input: "congestion control", conf: "congestion_control TRUE\n", silent: true},
-	{input: "log flags of single modules, without the file", conf: "per_module_logging_file x\n", silent: true},
+	{input: "console socket, confirmed", args: "-q socket --console-open", setting: "console socket", quiet: true},
+	{input: "console socket, confirmed in the file alone", args: "-q socket", conf: "console_open TRUE\n", setting: "console_open TRUE", quiet: true},
+	{input: "console local", args: "-q local", setting: "console local", quiet: true},
+	{input: "console of a run of one sweep", args: "-q loopback -C 1", quiet: true},
+	{input: "perfmgr", conf: "perfmgr TRUE\n", quiet: true},
+	{input: "congestion control", conf: "congestion_control TRUE\n", quiet: true},
+	{input: "log flags of single modules, without the file", conf: "per_module_logging_file x\n", quiet: true},
 	{input: "keys of an engine that does not run", conf: "torus_config x\nlash_start_vl 1\n", says: `SUBNET UP`},
-	{input: "OSM_TMP_DIR", env: "OSM_TMP_DIR=elsewhere", setting: "dump_files_dir elsewhere", silent: true},
-	{input: "OSM_CACHE_DIR", env: "OSM_CACHE_DIR=kept", silent: true, file: "kept/guid2lid"},
-	{input: "OSM_UMAD_MAX_PENDING", env: "OSM_UMAD_MAX_PENDING=1", silent: true},
+	{input: "OSM_TMP_DIR", env: "OSM_TMP_DIR=elsewhere", setting: "dump_files_dir elsewhere", quiet: true},
+	{input: "OSM_CACHE_DIR", env: "OSM_CACHE_DIR=kept", quiet: true, file: "kept/guid2lid"},
+	{input: "OSM_UMAD_MAX_PENDING", env: "OSM_UMAD_MAX_PENDING=1", quiet: true},
 }
 
 // TestTreatment: each input has the effect that was decided.
@@ -86,8 +86,8 @@ func TestTreatment(t *testing.T) {
 			if r.status != c.status {
 				t.Errorf("status %d, want %d", r.status, c.status)
 			}
-			if said := r.stdout + r.stderr; !regexp.MustCompile(c.says).MatchString(said) || c.silent && r.stderr != "" {
-				t.Errorf("want %q, silent %v, on standard error %q", c.says, c.silent, r.stderr)
+			if said := r.stdout + r.stderr; !regexp.MustCompile(c.says).MatchString(said) || c.quiet && r.stderr != "" {
+				t.Errorf("want %q, quiet %v, on standard error %q", c.says, c.quiet, r.stderr)
 			}
 			if up := strings.Contains(r.stdout, "SUBNET UP"); c.status == 0 && c.setting == "" && c.args != "--version" && !up {
 				t.Error("the subnet did not come up")

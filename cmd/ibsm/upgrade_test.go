@@ -27,16 +27,16 @@ func TestUpgradeByHandover(t *testing.T) {
 			s := newSuccessionOf(t, programs[0], programs[1])
 			second := s.manage(1, 1)
 			second.await("Entering STANDBY state")
-			silent := false
+			incomplete := false
 			if programs[1] == now {
 				second.await("mirroring ")
-				silent = strings.Contains(second.await("guid="), "may be incomplete")
+				incomplete = strings.Contains(second.await("guid="), "may be incomplete")
 			}
 			end(t, s.manager, second, s.sockets[0])
 			second.await("SUBNET UP")
 			asked := s.reregister()
-			if programs[1] == now && asked != silent {
-				t.Errorf("the standby said that nothing is mirrored: %v; clients were asked to register again: %v", silent, asked)
+			if programs[1] == now && asked != incomplete {
+				t.Errorf("the standby said that nothing is mirrored: %v; clients were asked to register again: %v", incomplete, asked)
 			}
 			if !asked {
 				s.mustGoOn("handed over", 1)

@@ -63,7 +63,7 @@ func candidates(t *testing.T, line ...string) (words []string, directive string)
 
 // A manager that says nothing keeps nobody waiting who types.
 func TestCompleteSilence(t *testing.T) {
-	socket := filepath.Join(t.TempDir(), "silent.sock")
+	socket := filepath.Join(t.TempDir(), "unresponsive.sock")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)

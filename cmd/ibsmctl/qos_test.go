@@ -20,7 +20,7 @@ func TestQoS(t *testing.T) {
 	t.Setenv(ctl.SocketEnv, filepath.Join(dir, "no.sock"))
 	for name, text := range map[string]string{
 		"good": "qos-ulps\n default: 1\n ipoib: 5\n sdp, port-num 9: 6\nend-qos-ulps\n", "bad": "qos-ulps\n default: 16\n sdq: 1\nend-qos-ulps\n",
-		"doubtful": "qos-ulps\n default: 1\n any, pkey 9-7: 1\nend-qos-ulps\n",
+		"warned": "qos-ulps\n default: 1\n any, pkey 9-7: 1\nend-qos-ulps\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -34,8 +34,8 @@ func TestQoS(t *testing.T) {
 		{"check good", 0, nil},
 		{"check --strict good", 0, nil},
 		{"check bad", 1, []string{"bad:2:11: error: 16 is out of range; expected 0 to 15\n     default: 16\n", `bad:3:2: error: unexpected "sdq"`, "has 2 errors: a manager would not apply it"}},
-		{"check doubtful", 0, []string{"doubtful:3:12: warning: the range is reversed"}},
-		{"check --strict doubtful", 1, []string{"has 1 warning"}},
+		{"check warned", 0, []string{"warned:3:12: warning: the range is reversed"}},
+		{"check --strict warned", 1, []string{"has 1 warning"}},
 		{"check missing", 1, []string{"no such file"}},
 		{"check --json bad", 1, []string{`"line": 2`, `"column": 11`}},
 		{"show good", 0, []string{"RULE  LINE  REQUESTS", "1  3     P_Key 0x7fff        SL 5   ipoib", "2  4     service ID 0x10009", "sdp, port-num 9", "2     all others          SL 1"}},

@@ -171,7 +171,7 @@ func rateText(rate float64) string {
 	return fmt.Sprintf("%.0f", rate)
 }
 
-// standby is who takes over when the master dies.
+// standby is the manager that takes over when the master dies.
 func (v *topView) standby() string {
 	sms := v.now.Status.SMs
 	next, others := slices.IndexFunc(sms, func(m ctl.SM) bool { return m.NextMaster }), len(sms)-1

@@ -1,6 +1,6 @@
 // Package history computes the changes from one published view to the next, and
 // remembers the last of it: changes in short, not views, so that a long history of a
-// large subnet takes little. It has no clock; who follows the views gives the time.
+// large subnet takes little. It has no clock; the caller gives the time.
 package history
 
 import (

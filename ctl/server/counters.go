@@ -31,8 +31,8 @@ func (d *Server) Reader() *perf.Reader {
 }
 
 var (
-	errOff    = fmt.Errorf("%w: no counters have been read", ctl.ErrNotNow)
-	errSilent = fmt.Errorf("%w: the reader of counters does not answer", ctl.ErrNotNow)
+	errOff      = fmt.Errorf("%w: no counters have been read", ctl.ErrNotNow)
+	errNoAnswer = fmt.Errorf("%w: the reader of counters does not answer", ctl.ErrNotNow)
 )
 
 // counted finds the reader; the error says that nothing was read yet.
@@ -56,7 +56,7 @@ func (c *counted) do(ctx context.Context, f func(m *perf.Machine)) error {
 	ctx, cancel := context.WithTimeout(ctx, orderPatience)
 	defer cancel()
 	if !c.Do(ctx, f) {
-		return errSilent
+		return errNoAnswer
 	}
 	return nil
 }
@@ -385,7 +385,7 @@ func (d *Server) ClearCounters(ctx context.Context, port string) (*ctl.ClearedCo
 	ctx, cancel := context.WithTimeout(ctx, orderPatience)
 	defer cancel()
 	if !c.Event(ctx, &clear) {
-		return nil, errSilent
+		return nil, errNoAnswer
 	}
 	err = c.do(ctx, func(m *perf.Machine) {
 		for _, k := range m.Keys() {

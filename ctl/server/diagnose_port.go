@@ -22,7 +22,7 @@ import (
 func (d *doctor) reasons(p topo.PortIdx) []ctl.Reason {
 	t := d.view.Topo
 	port := &t.Ports[p]
-	if why, silent := d.unresponsive(p); silent {
+	if why, unresponsive := d.unresponsive(p); unresponsive {
 		return []ctl.Reason{why}
 	}
 	switch state := port.Info.PortState(); {
@@ -147,8 +147,8 @@ func (d *doctor) held(p topo.PortIdx) (why []ctl.Reason) {
 	for _, f := range d.faults[end{}] {
 		why = append(why, reasonOf(f, ""))
 	}
-	if silent, is := d.unresponsive(peer); is {
-		why = append(why, silent)
+	if unresponsive, is := d.unresponsive(peer); is {
+		why = append(why, unresponsive)
 	}
 	locked := d.locked(p)
 	why = append(why, locked...)
@@ -256,7 +256,7 @@ func (d *doctor) avoided(p topo.PortIdx) (why []ctl.Reason) {
 		}
 		what := "routes between switches avoid the link"
 		if o.State == view.DrainNeeded {
-			what = "routes are to avoid the link, and still pass it"
+			what = "routes that should avoid the link still pass it"
 		} else if !unhealthy {
 			continue // the one that a drained switch keeps
 		}

@@ -87,7 +87,7 @@ var stops = map[path.Stop]string{
 	path.ToVL15:   "its SLtoVLMappingTable has VL 15 for it (saquery SL2VL)",
 	path.NoLane:   "its SLtoVLMappingTable has a VL for it that the link does not have (saquery SL2VL, OperationalVLs of ibsmctl ports)",
 	path.NoTurn:   "its VL arbitration gives the VL of the SL no turn (saquery VLAR)",
-	path.NotKnown: "the port did not show its tables of SLs and VLs, or refused those that it was to have (ibsmctl status)",
+	path.NotKnown: "the port did not show its tables of SLs and VLs, or refused the wanted ones (ibsmctl status)",
 }
 
 // refusal is why there is no path, in words; "" if the decision does not say.

@@ -23,7 +23,7 @@ type Keys struct {
 	AllowedSMs         bool       // only managers of a list are believed
 	Mirrored           bool       // registrations are mirrored to standbys
 	Ports              keys.Ports // M_Keys of ports
-	PerPort            bool       // ports are to have them
+	PerPort            bool       // ports get them
 	SeedPath           string     // the file of the seed that they follow from; "" for keys_file
 	SeedUnkept         string     // why the seed is not in its file; "" where it is, or is not needed
 }
@@ -171,10 +171,10 @@ func (s *subnet) judgePortMKeys(k *Keys) ctl.SecurityRule {
 			}
 			return true, true
 		})
-	silent := 0
+	unresponsive := 0
 	for i := range s.view.Faults {
 		if f := &s.view.Faults[i]; f.Kind == view.Unresponsive {
-			if silent++; len(r.Ports) < maxSecurityPorts {
+			if unresponsive++; len(r.Ports) < maxSecurityPorts {
 				at := ctl.SecurityPort{Node: f.Node.String(), Port: f.Port}
 				if n := s.view.Topo.FindNode(f.Node); n != topo.None {
 					at.Desc = s.view.Topo.Nodes[n].Desc.String()
@@ -183,9 +183,9 @@ func (s *subnet) judgePortMKeys(k *Keys) ctl.SecurityRule {
 			}
 		}
 	}
-	if silent > 0 {
+	if unresponsive > 0 {
 		r.State, r.Do = ctl.RuleFails, "see ibsmctl why for the port in front of the node: without its M_Key it answers when its lease has ended"
-		r.Text += fmt.Sprintf("; behind %d links nobody answers, perhaps for want of an M_Key", silent)
+		r.Text += fmt.Sprintf("; behind %d links nobody answers, perhaps for want of an M_Key", unresponsive)
 	}
 	if former > 0 {
 		r.Text += fmt.Sprintf("; %d of them one of another number, until the present sweep has come to them", former)

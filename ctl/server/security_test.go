@@ -171,7 +171,7 @@ func TestSecurity(t *testing.T) {
 	v.Faults = []view.Fault{{Kind: view.Unresponsive, Node: leaf, Port: 3}}
 	for _, r := range report(all).Rules {
 		if r.Rule == "m_key_per_port" && (r.State != ctl.RuleFails || !strings.Contains(r.Text, "behind 1 links nobody answers") || len(r.Ports) != 1 || r.Ports[0].Node != leaf.String() || r.Ports[0].Port != 3) {
-			t.Errorf("with a silent node behind a port: %+v", r)
+			t.Errorf("with an unresponsive node behind a port: %+v", r)
 		}
 	}
 	v.Faults = nil

@@ -33,7 +33,7 @@ func TestExcludedLinks(t *testing.T) {
 		why   string
 	}{
 		{sick.Excluded{Port: k, Action: sick.Avoid, ByHand: true, Until: 5000}, view.BySickLinks, view.DrainEmpty, "out of use as a sick link"},
-		{sick.Excluded{Port: k, Action: sick.Avoid}, view.BySickLinks, view.DrainNeeded, "and still pass it: it is out of use as a sick link"},
+		{sick.Excluded{Port: k, Action: sick.Avoid}, view.BySickLinks, view.DrainNeeded, "still pass it: it is out of use as a sick link"},
 		{sick.Excluded{Port: k, Action: sick.Avoid}, view.ByOperator, view.DrainEmpty, "drained by the operator"},
 	} {
 		v.Drained = []view.Drained{{SwitchPort: routing.SwitchPort{Switch: k.Node, Port: k.Port}, By: by.by, State: by.state}}

@@ -39,7 +39,7 @@ var attrNames = map[mad.AttrID]string{
 // known is its number.
 func AttrName(a mad.AttrID) string { return mad.NameOf(attrNames, a, "0x%04x") }
 
-// Key is a CC_Key: an agent that has one obeys only those who show it. 0 is none.
+// Key is a CC_Key: an agent that has one obeys only requests that show it. 0 is none.
 type Key uint64
 
 // keyAt is where the CC_Key stands in a packet.
@@ -89,7 +89,7 @@ func (c *CongestionKeyInfo) CCKey() Key { return Key(binary.BigEndian.Uint64(c[0
 // SetCCKey replaces CC_Key.
 func (c *CongestionKeyInfo) SetCCKey(k Key) { binary.BigEndian.PutUint64(c[0:], uint64(k)) }
 
-// CCKeyProtectBit says that CC_Key reads as 0 for those who do not show it.
+// CCKeyProtectBit says that CC_Key reads as 0 in replies to requests that do not show it.
 func (c *CongestionKeyInfo) CCKeyProtectBit() bool { return c[8]&0x80 != 0 }
 
 // SetCCKeyProtectBit replaces CC_KeyProtectBit.

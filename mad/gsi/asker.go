@@ -29,8 +29,8 @@ type Asking struct {
 	// Answered takes the end of a request: its response, which is valid during the call, or nil for
 	// none.
 	Answered func(tag uint64, p *mad.Packet)
-	// Woken is called after Wake, once for any number of calls.
-	Woken func()
+	// OnWake is called after Wake, once for any number of calls.
+	OnWake func()
 	// Due is when Tick has to be called, by Now; ok is false for never. Both may be nil.
 	Due  func() (at time.Duration, ok bool)
 	Tick func()
@@ -65,7 +65,7 @@ func (a *Asker) Now() time.Duration { return time.Since(a.start) + 1 }
 // Time is when Now was at.
 func (a *Asker) Time(at time.Duration) time.Time { return a.start.Add(at) }
 
-// Wake has Run call Woken. It does not wait.
+// Wake has Run call OnWake. It does not wait.
 func (a *Asker) Wake() {
 	select {
 	case a.wake <- struct{}{}:
@@ -119,7 +119,7 @@ func (a *Asker) Run(ctx context.Context, send func([]mad.Datagram) (int, error))
 		case d := <-a.received:
 			a.take(&d)
 		case <-a.wake:
-			a.asking.Woken()
+			a.asking.OnWake()
 		case f := <-a.calls:
 			f()
 		case <-timer.C:

@@ -23,7 +23,7 @@ func TestAsker(t *testing.T) {
 		attempts := map[mad.LID]int{}
 		a = NewAsker(txn.Config{Timeout: time.Second, Retries: 1, MaxWindow: 2}, Asking{
 			Answered: func(tag uint64, p *mad.Packet) { said = append(said, fmt.Sprintf("%d %t", tag, p != nil)) },
-			Woken:    func() { said = append(said, "woken") },
+			OnWake:   func() { said = append(said, "wake") },
 			Due:      func() (time.Duration, bool) { return due, due > 0 },
 			Tick:     func() { said, due = append(said, fmt.Sprint("tick ", a.Now().Truncate(time.Second))), 0 },
 		})
@@ -63,7 +63,7 @@ func TestAsker(t *testing.T) {
 		})
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if got := strings.Join(said, ", "); got != "woken, tick 1m0s" {
+		if got := strings.Join(said, ", "); got != "wake, tick 1m0s" {
 			t.Error(got)
 		}
 		cancel()

@@ -15,7 +15,7 @@ type Config struct {
 	// Retries is how often in a row it goes back before it gives up: 5; negative for
 	// never.
 	Retries int
-	// PlainPeers is where peers may know no RMPP: who has not acknowledged the first
+	// PlainPeers is where peers may know no RMPP: one that has not acknowledged the first
 	// segment in time is not sent it again, nor notified that the transfer is over, and a new
 	// message may take its place.
 	PlainPeers bool

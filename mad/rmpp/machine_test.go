@@ -284,8 +284,8 @@ func TestACKDefersTimeout(t *testing.T) {
 // do; one that has acknowledged it is sent the rest as any other.
 func TestPlainPeers(t *testing.T) {
 	m := New(Config{ACKTimeout: time.Second, PlainPeers: true})
-	silent, speaks := message(mad.MethodGetTableResp, attrNodeRecord, 1), message(mad.MethodGetTableResp, attrNodeRecord, 2)
-	for _, d := range []*mad.Datagram{silent, speaks} {
+	unresponsive, speaks := message(mad.MethodGetTableResp, attrNodeRecord, 1), message(mad.MethodGetTableResp, attrNodeRecord, 2)
+	for _, d := range []*mad.Datagram{unresponsive, speaks} {
 		if err := m.Send(0, d, payload(2000)); err != nil {
 			t.Fatal(err)
 		}
@@ -294,17 +294,17 @@ func TestPlainPeers(t *testing.T) {
 	m.Receive(0, ack(speaks, 1, 2))
 	wantSegments(t, out(m, 0), 2, 2)
 	ended := m.Expire(time.Second, nil)
-	if len(ended) != 1 || ended[0].Head.TID() != silent.Packet.TID() || ended[0].Status != StatusTooManyRetries {
+	if len(ended) != 1 || ended[0].Head.TID() != unresponsive.Packet.TID() || ended[0].Status != StatusTooManyRetries {
 		t.Errorf("%+v", ended)
 	}
 	got := out(m, time.Second)
 	wantSegments(t, got, 2, 2)
 	if got[0].Packet.TID() != speaks.Packet.TID() {
-		t.Error("who is silent is sent more")
+		t.Error("an unresponsive receiver is sent more")
 	}
 	// Who asks again with the same TID gets an answer again, unless he has begun to take it.
 	for range 2 {
-		if err := m.Send(time.Second, silent, payload(100)); err != nil || m.Sending(silent) {
+		if err := m.Send(time.Second, unresponsive, payload(100)); err != nil || m.Sending(unresponsive) {
 			t.Fatal(err)
 		}
 		wantSegments(t, out(m, time.Second), 1, 1)

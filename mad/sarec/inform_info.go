@@ -61,7 +61,7 @@ func (r *InformInfo) TrapNumber() uint16 { return binary.BigEndian.Uint16(r[26:]
 // SetTrapNumber replaces TrapNumber or DeviceID.
 func (r *InformInfo) SetTrapNumber(v uint16) { binary.BigEndian.PutUint16(r[26:], v) }
 
-// QPN is the queue pair that subscribed, where a subscription is to end.
+// QPN is the queue pair that subscribed, where a subscription ends.
 func (r *InformInfo) QPN() uint32 { return binary.BigEndian.Uint32(r[28:]) >> 8 }
 
 // SetQPN replaces the QPN; bits above the lower 24 are dropped.

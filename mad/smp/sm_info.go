@@ -18,7 +18,7 @@ func (s *SMInfo) GUID() mad.GUID { return mad.GUID(get64(s[0:])) }
 // SetGUID sets GUID.
 func (s *SMInfo) SetGUID(g mad.GUID) { put64(s[0:], uint64(g)) }
 
-// SMKey is the manager's key; 0 unless who asked is trusted.
+// SMKey is the manager's key; 0 unless the requester is trusted.
 func (s *SMInfo) SMKey() uint64 { return get64(s[8:]) }
 
 // SetSMKey sets SMKey.

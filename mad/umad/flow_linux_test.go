@@ -167,10 +167,10 @@ func senderPort(t *testing.T, qp int) *Port {
 	return p
 }
 
-// TestSilentSubscribers: a subscriber that answers gets each Report once and soon, whatever the
+// TestUnresponsiveSubscribers: a subscriber that answers gets each Report once and soon, whatever the
 // kernel keeps for 35 that do not.
-func TestSilentSubscribers(t *testing.T) {
-	const living, silent, every = mad.LID(100), 35, 5 * time.Second
+func TestUnresponsiveSubscribers(t *testing.T) {
+	const living, unresponsive, every = mad.LID(100), 35, 5 * time.Second
 	p := senderPort(t, 1)
 	k := newKernelFor(p)
 	p.out.reports = attempts{200, 3}
@@ -178,9 +178,9 @@ func TestSilentSubscribers(t *testing.T) {
 	table := txn.New(txn.Config{PortRetries: true})
 	for event := range time.Duration(12) {
 		k.wire = k.wire[:0]
-		for i := range mad.LID(silent + 1) {
+		for i := range mad.LID(unresponsive + 1) {
 			to := 1 + i
-			if i == silent {
+			if i == unresponsive {
 				to = living
 			}
 			r := txn.Request{Class: mad.ClassSA, Method: mad.MethodReport, Attr: 2, Addr: mad.Addr{LID: to, QPN: 1}}
@@ -198,7 +198,7 @@ func TestSilentSubscribers(t *testing.T) {
 			t.Errorf("event %d: sent %d times to the one that answers, want 1, and %d times to one that does not, want 4", event, copies[living], copies[1])
 		}
 	}
-	if most := p.Stats().Sent; most != 12*(silent+1) {
+	if most := p.Stats().Sent; most != 12*(unresponsive+1) {
 		t.Errorf("the kernel was given %d requests, want one for each Report", most)
 	}
 	if held := p.Stats().Held; held != 0 || table.Outstanding() != 0 {

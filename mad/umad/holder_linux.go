@@ -29,7 +29,7 @@ func holders(proc, path string) (who []string) {
 	return who
 }
 
-// inUse is a fault at a port, with the process that is the reason: who holds the IsSM
+// inUse is a fault at a port, with the process that is the reason: the one that holds the IsSM
 // device is a subnet manager.
 func inUse(at HostPort, doing string, err error) error {
 	who := holders("/proc", at.devicePath(at.issm))

@@ -323,7 +323,7 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-// TestHeader: which packets the kernel is to await an answer to.
+// TestHeader: which packets the kernel awaits an answer to.
 func TestHeader(t *testing.T) {
 	p, kernel := socketPort(t, 1)
 	for _, c := range []struct {

@@ -76,7 +76,7 @@ func (k *Keeper) PutView(v *view.View) {
 }
 
 // MarkDirty has all files written again with the next change or view: another manager may have written them since. Until
-// then they stay as they are, because who becomes master may have to read guid2lid first (honor_guid2lid_file).
+// then they stay as they are, because a new master may have to read guid2lid first (honor_guid2lid_file).
 func (k *Keeper) MarkDirty() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

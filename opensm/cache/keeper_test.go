@@ -112,7 +112,7 @@ func TestKeeperTrouble(t *testing.T) {
 
 // After another manager has been at the files they are written although nothing has
 // changed.
-func TestKeeperDoubt(t *testing.T) {
+func TestKeeperUnusable(t *testing.T) {
 	dir := t.TempDir()
 	k := NewKeeper(&Files{Dir: dir}, map[mad.GUID]LIDRange{5: {5, 5}}, nil, slog.New(slog.DiscardHandler))
 	write := func(want string) {

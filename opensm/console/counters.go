@@ -2,7 +2,7 @@ package console
 
 import "sync/atomic"
 
-// Limits of those who serve clients.
+// Limits of servers of clients.
 const (
 	MaxClients = 8 // at a time; a further client gets a message and is disconnected
 )

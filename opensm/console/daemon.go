@@ -15,7 +15,7 @@ type Daemon struct {
 	Version string // of what OpenSM and which program this is, in one line
 	Now     func() time.Time
 
-	View     func() *view.View      // what was published last; nil while this manager rules no subnet
+	View     func() *view.View      // what was published last; nil while this manager is not master
 	Registry func() *registry.State // what clients have registered; nil for nothing
 	Names    names.Map
 	Status   func() Status
@@ -37,7 +37,7 @@ type Daemon struct {
 	Acted func(line string)
 }
 
-// Order is something that the manager is to do.
+// Order is a command to the manager.
 type Order uint8
 
 // Orders.

@@ -41,7 +41,7 @@ type Redirect struct {
 	PKey     mad.PKey
 }
 
-// PerfOrder is something that the performance manager is to do.
+// PerfOrder is a command to the performance manager.
 type PerfOrder uint8
 
 // Orders.

@@ -39,7 +39,7 @@ func (i *Instance) Args() (args []string) {
 	return args
 }
 
-// Plan is what a host is to run.
+// Plan is the subnet managers configured for a host.
 type Plan struct {
 	Instances []Instance
 	All       bool      // not Instances, but one for each InfiniBand port

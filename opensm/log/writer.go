@@ -16,7 +16,7 @@ const keptBuffer = 64 << 10
 const closePatience = 2 * time.Second
 
 // Writer takes lines without waiting, and writes them in a goroutine of its own: a disk, a pipe or a system log that
-// stands still delays nobody who logs. Lines for which there is no room are dropped and counted. Its methods are safe
+// takes nothing delays nobody who logs. Lines for which there is no room are dropped and counted. Its methods are safe
 // for concurrent use.
 type Writer struct {
 	w       io.Writer
@@ -134,7 +134,7 @@ func (l *Writer) run() {
 	}
 }
 
-// take exchanges what is queued for an empty queue that was used before, and the drops that are to report for none.
+// take exchanges what is queued for an empty queue that was used before, and the drops that were not reported for none.
 // Last is the queue of a Writer that is closed.
 func (l *Writer) take(used queue) (now queue, drops uint64, last bool) {
 	if cap(used.lines) > keptBuffer {

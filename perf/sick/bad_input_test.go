@@ -156,7 +156,7 @@ func TestBadInput(t *testing.T) {
 			}
 			l.sweeps(300)
 		}},
-		{"all are silent at once", func(l *liars, rng *rand.Rand) {
+		{"all are unresponsive at once", func(l *liars, rng *rand.Rand) {
 			for range 3 {
 				l.sweeps(20)
 				l.answer = func(*mad.Packet) bool { return false }
@@ -182,7 +182,7 @@ func TestBadInput(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			nodes := 10
-			if tt.name == "all are silent at once" {
+			if tt.name == "all are unresponsive at once" {
 				nodes = 250 // 10,000 ports
 			}
 			l := newLiars(t, nodes)

@@ -10,7 +10,7 @@ import (
 
 // held is what a port counted in a reading that none has confirmed.
 type held struct {
-	doubt uint8 // readings of which nothing is believed, because one before was contradicted
+	skip  uint8 // readings of which nothing is believed, because one before was contradicted
 	which pma.Counters
 	span  time.Duration
 	n     [pma.NumCounters]uint64
@@ -35,15 +35,15 @@ func (w *Watch) confirmed(reading iter.Seq2[perf.Key, *perf.Delta], link func(pe
 	sure = map[perf.Key]held{}
 	for k, d := range reading {
 		h, is := was[k]
-		skip := h.doubt > 0
+		skip := h.skip > 0
 		switch {
 		case d.Note&(perf.NoAnswer|perf.Refused) != 0:
 		case d.Note&contradicts != 0:
-			now[k] = held{doubt: afterContradiction}
+			now[k] = held{skip: afterContradiction}
 			continue
 		case skip:
-			h.doubt--
-			is = h.doubt > 0
+			h.skip--
+			is = h.skip > 0
 		case h.which&^d.Has == 0:
 			if h.which != 0 {
 				sure[k] = h

@@ -26,13 +26,13 @@ func TestStates(t *testing.T) {
 		b.read(map[int]counts{2: {note: perf.AfterReboot}, 3: {note: perf.NoAnswer}})
 	}
 	b.is("2 reboots", "3 no-replies", "5 slow-link")
-	// Where most are silent, nothing is heard.
+	// Where most are unresponsive, nothing is heard.
 	b = newBench(t, Defaults, 4)
-	silent := map[int]counts{}
+	unresponsive := map[int]counts{}
 	for p := 1; p <= 6; p++ {
-		silent[p] = counts{note: perf.NoAnswer}
+		unresponsive[p] = counts{note: perf.NoAnswer}
 	}
-	b.readings(30, silent)
+	b.readings(30, unresponsive)
 	b.is()
 }
 

@@ -169,5 +169,5 @@ func (w *Watch) forget(at spot) {
 	delete(w.relapses, at)
 	delete(w.events, at)
 	delete(w.held, at.port)
-	w.doubtful = slices.DeleteFunc(w.doubtful, func(d doubtful) bool { return d.spot == at })
+	w.unconfirmed = slices.DeleteFunc(w.unconfirmed, func(d unconfirmed) bool { return d.spot == at })
 }

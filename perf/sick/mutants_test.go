@@ -20,7 +20,7 @@ var mutants = []struct{ name, file, old, new string }{
 	{"a port that nobody reads becomes clean", "watch.go", "f.clean += read[at.port]", "f.clean += 5 * time.Minute"},
 	{"relapses cost no patience", "watch.go", "return clean<<min(f.Relapses, maxRelapses) - f.clean", "return clean - f.clean"},
 	{"the other end is blamed", "watch.go", "f = &Finding{Port: at.port,", "f = &Finding{Port: w.peers[at.port],"},
-	{"a silent fabric is that of sick agents", "watch.go", "if 2*s.silent > s.all {", "if false {"},
+	{"a fabric without answers is one of sick agents", "watch.go", "if 2*s.unresponsive > s.all {", "if false {"},
 	{"a dry run changes links", "exclude.go", "to.Does = min(to.Would, d.Limits.Most)", "to.Does = to.Would"},
 	{"there is no limit", "exclude.go", "case !d.out[p] && d.taken >= d.Limits.links(d.all), ", "case "},
 	{"the only way is taken", "exclude.go", "more := d.pieces() > d.parts", "more := d.pieces() > d.parts+1"},

@@ -215,8 +215,8 @@ func TestLongReading(t *testing.T) {
 	}
 }
 
-// TestSilent: a sick link is not healthy because nobody can read it, or because it is unplugged.
-func TestSilent(t *testing.T) {
+// TestUnresponsive: a sick link is not healthy because nobody can read it, or because it is unplugged.
+func TestUnresponsive(t *testing.T) {
 	b := newBench(t, Defaults, 4)
 	b.readings(5, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 4: one(pma.SymbolErrorCounter, 100), 6: one(pma.SymbolErrorCounter, 100)})
 	b.down = map[int]bool{3: true, 4: true}
@@ -244,8 +244,8 @@ func TestCongestion(t *testing.T) {
 	b.is()
 }
 
-// TestDoubted: what a reading cannot have counted is no finding.
-func TestDoubted(t *testing.T) {
+// TestUncounted: what a reading cannot have counted is no finding.
+func TestUncounted(t *testing.T) {
 	b := newBench(t, Defaults, 4)
 	wild := map[pma.Counter]uint64{}
 	for c := range pma.ErrorCounters.All {

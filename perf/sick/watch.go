@@ -59,8 +59,8 @@ type spot struct {
 // maxPeers bounds the ports whose last peer is known.
 const maxPeers = 1 << 18
 
-// doubtful is a link-down that the next reading confirms: the other end has not rebooted, from the reading on in which it was counted.
-type doubtful struct {
+// unconfirmed is a link-down that the next reading confirms: the other end has not rebooted, from the reading on in which it was counted.
+type unconfirmed struct {
 	spot
 	event
 	peer perf.Key
@@ -68,16 +68,16 @@ type doubtful struct {
 
 // Watch judges readings one after the other. It belongs to one goroutine.
 type Watch struct {
-	rules    []Rule
-	all      pma.Counters  // of the rules
-	began    time.Duration // of the first reading; negative before
-	last     time.Duration // end of the reading before
-	events   map[spot][]event
-	doubtful []doubtful
-	found    map[spot]*Finding
-	relapses map[spot]int
-	peers    map[perf.Key]perf.Key // the last known peer of each port
-	held     map[perf.Key]held     // of the reading before
+	rules       []Rule
+	all         pma.Counters  // of the rules
+	began       time.Duration // of the first reading; negative before
+	last        time.Duration // end of the reading before
+	events      map[spot][]event
+	unconfirmed []unconfirmed
+	found       map[spot]*Finding
+	relapses    map[spot]int
+	peers       map[perf.Key]perf.Key // the last known peer of each port
+	held        map[perf.Key]held     // of the reading before
 }
 
 // New returns a Watch by rules, which must not be changed.
@@ -97,8 +97,8 @@ func (w *Watch) Rules() []Rule { return w.rules }
 // rebooted, and then its links went down.
 const restarted = perf.First | perf.NoAnswer | perf.Refused | perf.ResetByOther | perf.AfterReboot
 
-// doubted are notes of readings that count nothing here.
-const doubted = perf.Implausible | perf.Backwards
+// uncounted are notes of readings that count nothing here.
+const uncounted = perf.Implausible | perf.Backwards
 
 // Take judges a reading of all ports that ended at a time, and returns the findings that are new, and those
 // that have ended.
@@ -115,7 +115,7 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 	reading, sure := w.confirmed(reading, link)
 	answers := map[perf.Key]bool{} // only ports that may be asked for
 	asked := w.peersOfDowns(sure)
-	var downs []doubtful
+	var downs []unconfirmed
 	read := map[perf.Key]time.Duration{} // Span of ports with a finding that were read while their link is up
 	for at := range w.found {
 		read[at.port] = 0
@@ -124,7 +124,7 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 	for k, d := range reading {
 		_, up := w.peer(k, link)
 		states.take(k, d, up, link)
-		if _, wanted := read[k]; wanted && up && d.Note&(restarted|doubted) == 0 {
+		if _, wanted := read[k]; wanted && up && d.Note&(restarted|uncounted) == 0 {
 			read[k] = d.Span
 		}
 		if asked[k] {
@@ -142,7 +142,7 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 			case n == 0:
 			case w.rules[i].Counters.Has(pma.LinkDownedCounter):
 				if h := sure[k]; !h.lost {
-					downs = append(downs, doubtful{at, event{end, d.Span, n}, h.peer})
+					downs = append(downs, unconfirmed{at, event{end, d.Span, n}, h.peer})
 				}
 			default:
 				w.events[at] = append(w.events[at], event{end, d.Span, n})
@@ -179,10 +179,10 @@ func (w *Watch) peer(k perf.Key, link func(perf.Key) Link) (peer perf.Key, up bo
 
 // states are the ports in one reading that count for rules about a State.
 type states struct {
-	rules        []Rule
-	last         mad.GUID // node of the port before; its ports follow each other
-	all, silent  int      // agents, and those that did not answer
-	seen, unsure []spot   // unsure: unless most agents were silent
+	rules             []Rule
+	last              mad.GUID // node of the port before; its ports follow each other
+	all, unresponsive int      // agents, and those that did not answer
+	seen, unsure      []spot   // unsure: unless most agents were unresponsive
 }
 
 func (s *states) take(k perf.Key, d *perf.Delta, up bool, link func(perf.Key) Link) {
@@ -191,7 +191,7 @@ func (s *states) take(k perf.Key, d *perf.Delta, up bool, link func(perf.Key) Li
 	if first {
 		s.all++
 		if d.Note&perf.NoAnswer != 0 {
-			s.silent++
+			s.unresponsive++
 		}
 	}
 	for i := range s.rules {
@@ -212,9 +212,9 @@ func (s *states) take(k perf.Key, d *perf.Delta, up bool, link func(perf.Key) Li
 	}
 }
 
-// found are the ports that count. Where most agents are silent it is this manager that hears nothing.
+// found are the ports that count. Where most agents are unresponsive it is this manager that hears nothing.
 func (s *states) found() []spot {
-	if 2*s.silent > s.all {
+	if 2*s.unresponsive > s.all {
 		return s.seen
 	}
 	return append(s.seen, s.unsure...)
@@ -229,7 +229,7 @@ func (w *Watch) nothing(d *perf.Delta) bool {
 	return n == 0
 }
 
-// peersOfDowns are the other ends of links that went down, of which this reading says whether they may have rebooted: of downs that are held, sure, or doubtful.
+// peersOfDowns are the other ends of links that went down, of which this reading says whether they may have rebooted: of downs that are held, sure, or unconfirmed.
 func (w *Watch) peersOfDowns(sure map[perf.Key]held) map[perf.Key]bool {
 	peers := map[perf.Key]bool{}
 	for _, list := range []map[perf.Key]held{w.held, sure} {
@@ -239,20 +239,20 @@ func (w *Watch) peersOfDowns(sure map[perf.Key]held) map[perf.Key]bool {
 			}
 		}
 	}
-	for _, d := range w.doubtful {
+	for _, d := range w.unconfirmed {
 		peers[d.peer] = true
 	}
 	return peers
 }
 
-// confirm counts the doubtful link-downs whose other end answers in this reading, too, and has not rebooted. downs become doubtful then.
-func (w *Watch) confirm(downs []doubtful, answers map[perf.Key]bool) {
-	for _, d := range w.doubtful {
+// confirm counts the unconfirmed link-downs whose other end answers in this reading, too, and has not rebooted. downs become unconfirmed then.
+func (w *Watch) confirm(downs []unconfirmed, answers map[perf.Key]bool) {
+	for _, d := range w.unconfirmed {
 		if answers[d.peer] {
 			w.events[d.spot] = append(w.events[d.spot], d.event)
 		}
 	}
-	w.doubtful = slices.DeleteFunc(downs, func(d doubtful) bool { return !answers[d.peer] })
+	w.unconfirmed = slices.DeleteFunc(downs, func(d unconfirmed) bool { return !answers[d.peer] })
 	for k, h := range w.held {
 		if h.downs() > 0 && !answers[h.peer] {
 			h.lost = true

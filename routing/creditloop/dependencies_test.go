@@ -193,15 +193,15 @@ func TestCovers(t *testing.T) {
 	if covers(&turned) {
 		t.Error("another cabling is covered")
 	}
-	silent := *s
-	silent.Topo = &topo.Topo{}
-	*silent.Topo = *s.Topo
-	silent.Topo.Nodes = slices.Clone(s.Topo.Nodes)
-	for n := range silent.Topo.Nodes {
-		node := &silent.Topo.Nodes[n]
+	unresponsive := *s
+	unresponsive.Topo = &topo.Topo{}
+	*unresponsive.Topo = *s.Topo
+	unresponsive.Topo.Nodes = slices.Clone(s.Topo.Nodes)
+	for n := range unresponsive.Topo.Nodes {
+		node := &unresponsive.Topo.Nodes[n]
 		node.Aggregation = node.Type != mad.Switch && s.Topo.SwitchOf(node.First+1) == home
 	}
-	if r = find(t, &silent, BetweenHosts, nil); covers(s) {
+	if r = find(t, &unresponsive, BetweenHosts, nil); covers(s) {
 		t.Error("packets from another switch are covered")
 	}
 }

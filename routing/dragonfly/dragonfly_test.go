@@ -345,7 +345,7 @@ func (a *asked) Err() error {
 	return nil
 }
 
-// TestCancelled: whenever the engine asks whether it is to end, it ends with the error of its context.
+// TestCancelled: whenever the engine asks whether it is cancelled, it ends with the error of its context.
 func TestCancelled(t *testing.T) {
 	in := withLanes(routingtest.Problem(t, "dragonfly:missing-links=10%,seed=4"), 8)
 	const plenty = 1 << 30

@@ -12,7 +12,7 @@ func (e *TooFewLanes) Error() string {
 	return fmt.Sprintf("more than %d lanes are needed", e.Lanes)
 }
 
-// StartTooHigh refuses a subnet whose links do not have the first lane that paths are to get.
+// StartTooHigh refuses a subnet whose links do not have the first lane wanted for paths.
 type StartTooHigh struct{ Start, Lanes int }
 
 func (e *StartTooHigh) Error() string {

@@ -134,8 +134,8 @@ type set []uint64
 
 func (s set) has(i int) bool { return s[i/64]>>(i%64)&1 != 0 }
 
-// suspects are, by source, the destinations of paths with an edge in a circle.
-func (g *graph) suspects(ctx context.Context) ([]set, error) {
+// onCycle are, by source, the destinations of paths with an edge in a circle.
+func (g *graph) onCycle(ctx context.Context) ([]set, error) {
 	words := (len(g.Rows) + 63) / 64
 	all := make([]uint64, len(g.Rows)*words)
 	sets := make([]set, len(g.Rows))

@@ -49,11 +49,11 @@ func Assign(ctx context.Context, in In) (*Result, error) {
 	if g.findCircles(); !g.circles {
 		return &Result{Needed: 1}, nil
 	}
-	suspects, err := g.suspects(ctx)
+	onCycle, err := g.onCycle(ctx)
 	if err != nil {
 		return nil, err
 	}
-	a := &assigner{graph: g, in: in, suspects: suspects, passed: make([]int32, len(g.edgeTo))}
+	a := &assigner{graph: g, in: in, onCycle: onCycle, passed: make([]int32, len(g.edgeTo))}
 	r, err := a.byPair(ctx)
 	if r == nil && err == nil {
 		r, err = a.byLID(ctx)
@@ -64,28 +64,28 @@ func Assign(ctx context.Context, in In) (*Result, error) {
 // assigner divides paths among lanes.
 type assigner struct {
 	*graph
-	in       In
-	suspects []set
-	lanes    []*lane
-	edges    []int32 // in circles, of the paths in hand
-	passed   []int32 // by edge: the last paths that have it
-	number   int32   // of the paths in hand
+	in      In
+	onCycle []set
+	lanes   []*lane
+	edges   []int32 // in circles, of the paths in hand
+	passed  []int32 // by edge: the last paths that have it
+	number  int32   // of the paths in hand
 }
 
 // byPair gives each pair of switches an SL; nil if that takes too many lanes.
 func (a *assigner) byPair(ctx context.Context) (*Result, error) {
 	a.lanes = nil
-	zero := make([]uint8, len(a.suspects)) // the row of all switches without another SL
-	rows := slices.Repeat([][]uint8{zero}, len(a.suspects))
+	zero := make([]uint8, len(a.onCycle)) // the row of all switches without another SL
+	rows := slices.Repeat([][]uint8{zero}, len(a.onCycle))
 	set := func(i, j int, sl uint8) {
 		if &rows[i][0] == &zero[0] {
 			rows[i] = slices.Clone(zero)
 		}
 		rows[i][j] = sl
 	}
-	for i := range a.suspects {
+	for i := range a.onCycle {
 		for j := range i {
-			if !a.suspects[i].has(j) && !a.suspects[j].has(i) {
+			if !a.onCycle[i].has(j) && !a.onCycle[j].has(i) {
 				continue
 			}
 			a.begin()
@@ -116,12 +116,12 @@ func (a *assigner) byPair(ctx context.Context) (*Result, error) {
 // byLID gives paths SLs by the switch of the source and the destination LID.
 func (a *assigner) byLID(ctx context.Context) (*Result, error) {
 	a.lanes = nil
-	c := newColumns(a.in.LIDs, len(a.suspects))
+	c := newColumns(a.in.LIDs, len(a.onCycle))
 	for home, lids := range a.homes {
 		for _, lid := range lids {
 			clear(c.column)
 			for _, s := range a.sources {
-				if !a.suspects[s].has(home) {
+				if !a.onCycle[s].has(home) {
 					continue
 				}
 				a.begin()

@@ -192,9 +192,9 @@ func BenchmarkAssign(b *testing.B) {
 	}
 }
 
-// TestSuspects: a pair of switches is one to move exactly if one of its paths has an edge in a circle,
+// TestOnCycle: a pair of switches is one to move exactly if one of its paths has an edge in a circle,
 // also where the path leads into one that has been followed before.
-func TestSuspects(t *testing.T) {
+func TestOnCycle(t *testing.T) {
 	for _, spec := range []string{"fattree:k=8,missing-links=10%", "random:switches=40,degree=3,hosts=1", "torus:dims=5x4,hosts=1"} {
 		s := routingtest.NewSubnet(t, spec, minhop.Route)
 		g := newGraph(In{s.Topo, s.LIDs, routing.NewForwarding(s.Topo, s.LIDs, s.Tables), 15, false, 0})
@@ -202,7 +202,7 @@ func TestSuspects(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.findCircles()
-		sets, err := g.suspects(t.Context())
+		sets, err := g.onCycle(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

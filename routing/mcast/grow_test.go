@@ -362,21 +362,21 @@ func TestGrowShortensLongTrees(t *testing.T) {
 
 // Hosts behind a switch that trees are only to be kept at stay members, whoever else comes
 // and goes.
-func TestGrowKeepsSilent(t *testing.T) {
+func TestGrowKeepsUnresponsive(t *testing.T) {
 	fabric := fabricOf(t, "fattree:k=4")
 	h := hosts(fabric)
 	tree := grow(t, mcast.NewGrower(mcast.NewGraph(fabric, nil, all)), fabric, 0xc000, mcast.Members{Receivers: h[:10]}, nil)
-	silent := fabric.SwitchOf(h[0])
+	unresponsive := fabric.SwitchOf(h[0])
 	g := mcast.NewGrower(mcast.NewGraph(fabric, nil, func(p topo.PortIdx) mcast.Use {
-		if fabric.SwitchOf(p) == silent {
+		if fabric.SwitchOf(p) == unresponsive {
 			return mcast.Keep
 		}
 		return mcast.Extend
 	}))
 	for _, receivers := range [][]topo.PortIdx{h, h[:12], h[:4]} {
-		before := tree.Ports(silent)
-		if tree = grow(t, g, fabric, 0xc000, mcast.Members{Receivers: receivers}, tree); tree.Ports(silent) != before {
-			t.Errorf("%d members: the silent switch would have to be reported", len(receivers))
+		before := tree.Ports(unresponsive)
+		if tree = grow(t, g, fabric, 0xc000, mcast.Members{Receivers: receivers}, tree); tree.Ports(unresponsive) != before {
+			t.Errorf("%d members: the unresponsive switch would have to be reported", len(receivers))
 		}
 	}
 	if _, unreached := g.Grow(0xc000, mcast.Members{Receivers: h}, nil); !slices.Equal(unreached, h[:2]) {

@@ -119,19 +119,19 @@ func (r *repair) markBroken(s topo.SwitchIdx, lid mad.LID) {
 	(*block)[s] |= 1 << (lid % routing.BlockSize)
 }
 
-// doubts are the routes that may not arrive.
-type doubts struct {
+// unprovedRoutes are those that may not arrive.
+type unprovedRoutes struct {
 	lids    routing.LIDSet // from any switch
 	entries []Route        // through a switch; by LID
-	most    int            // of entries: LIDs beyond it are doubted from any switch
+	most    int            // of entries: LIDs beyond it are unproved from any switch
 }
 
 // entriesPerLID is the mean number of entries of a LID up to which each is followed. Where more have changed, it is no slower to look at some LIDs from all
 // switches, and the list stays far shorter than the tables.
 const entriesPerLID = 16
 
-// add doubts the routes to a LID through a switch.
-func (d *doubts) add(s topo.SwitchIdx, lid mad.LID) {
+// add takes in the routes to a LID through a switch.
+func (d *unprovedRoutes) add(s topo.SwitchIdx, lid mad.LID) {
 	if len(d.entries) < d.most {
 		d.entries = append(d.entries, Route{s, lid})
 	} else {
@@ -141,7 +141,7 @@ func (d *doubts) add(s topo.SwitchIdx, lid mad.LID) {
 
 // findBroken finds the switches from which packets do not arrive.
 func (r *repair) findBroken(ctx context.Context) error {
-	d := r.doubts()
+	d := r.unproved()
 	if err := r.rejoin(ctx, d); err != nil {
 		return err
 	}
@@ -168,9 +168,9 @@ func (r *repair) findBroken(ctx context.Context) error {
 	})
 }
 
-// doubts finds what to look at, and sets the entries that can be no others.
-func (r *repair) doubts() *doubts {
-	d := &doubts{lids: make(routing.LIDSet, len(r.broken)), most: entriesPerLID * r.size}
+// unproved finds what to look at, and sets the entries that can be no others.
+func (r *repair) unproved() *unprovedRoutes {
+	d := &unprovedRoutes{lids: make(routing.LIDSet, len(r.broken)), most: entriesPerLID * r.size}
 	add := func(lid int) {
 		if lid < r.size {
 			d.lids.Add(lid)
@@ -210,7 +210,7 @@ func (r *repair) covering() *creditloop.Report {
 }
 
 // leaveUnhealthy clears entries that lead over unhealthy links.
-func (r *repair) leaveUnhealthy(d *doubts) {
+func (r *repair) leaveUnhealthy(d *unprovedRoutes) {
 	for i, n := range r.Topo.Switches {
 		s := topo.SwitchIdx(i)
 		for num := 1; num <= int(r.Topo.Nodes[n].NumPorts); num++ {
@@ -229,7 +229,7 @@ func (r *repair) leaveUnhealthy(d *doubts) {
 
 // settle sets the entry of a LID at its switch, and clears all those of a LID nobody owns, which needs
 // no further look.
-func (r *repair) settle(lid mad.LID, d *doubts) {
+func (r *repair) settle(lid mad.LID, d *unprovedRoutes) {
 	owner := r.LIDs.PortOf(lid)
 	if at, port := routing.Home(r.Topo, owner); at != topo.None {
 		r.set(at, lid, port)

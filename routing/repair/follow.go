@@ -11,17 +11,17 @@ import (
 // follower finds the switches from which packets do not arrive. It belongs to one goroutine.
 type follower struct {
 	*repair
-	all   *routing.Trace
-	fate  []fate           // by SwitchIdx, for the LID in hand
-	doubt []topo.SwitchIdx // those with another fate than good
+	all      *routing.Trace
+	fate     []fate           // by SwitchIdx, for the LID in hand
+	unproved []topo.SwitchIdx // those with another fate than good
 }
 
 // fate is what becomes of packets to a LID from a switch.
 type fate uint8
 
 const (
-	good fate = iota // there is no doubt that they arrive
-	doubtful
+	good fate = iota // they surely arrive
+	unproved
 	followed // by the route in hand
 	arrives
 	lost
@@ -47,26 +47,26 @@ func (f *follower) trace(block int, lids uint64) {
 func (f *follower) followEntries(entries []Route) {
 	for len(entries) > 0 {
 		lid := entries[0].LID
-		f.doubt = f.doubt[:0]
+		f.unproved = f.unproved[:0]
 		for len(entries) > 0 && entries[0].LID == lid {
 			f.add(entries[0].Switch)
 			entries = entries[1:]
 		}
-		for i := 0; i < len(f.doubt); i++ {
-			peers, _ := f.graph.Edges(f.doubt[i])
+		for i := 0; i < len(f.unproved); i++ {
+			peers, _ := f.graph.Edges(f.unproved[i])
 			for _, r := range peers {
-				if f.fate[r] == good && f.tracer.Next(r, f.tables.LFT[r][lid]) == f.doubt[i] {
+				if f.fate[r] == good && f.tracer.Next(r, f.tables.LFT[r][lid]) == f.unproved[i] {
 					f.add(r)
 				}
 			}
 		}
 		home := f.Topo.SwitchOf(f.LIDs.PortOf(lid))
-		for _, s := range f.doubt {
+		for _, s := range f.unproved {
 			if f.follow(s, home, lid) == lost {
 				f.markBroken(s, lid)
 			}
 		}
-		for _, s := range f.doubt {
+		for _, s := range f.unproved {
 			f.fate[s] = good
 		}
 	}
@@ -74,15 +74,15 @@ func (f *follower) followEntries(entries []Route) {
 
 func (f *follower) add(s topo.SwitchIdx) {
 	if f.fate[s] == good {
-		f.fate[s] = doubtful
-		f.doubt = append(f.doubt, s)
+		f.fate[s] = unproved
+		f.unproved = append(f.unproved, s)
 	}
 }
 
 // follow is the fate of packets from a switch.
 func (f *follower) follow(s, home topo.SwitchIdx, lid mad.LID) fate {
-	end, at := doubtful, s
-	for end == doubtful {
+	end, at := unproved, s
+	for end == unproved {
 		if at == home {
 			end = arrives
 			break
@@ -91,7 +91,7 @@ func (f *follower) follow(s, home topo.SwitchIdx, lid mad.LID) fate {
 			end = lost
 			break
 		}
-		if end = f.fate[at]; end == doubtful {
+		if end = f.fate[at]; end == unproved {
 			f.fate[at] = followed
 			at = f.tracer.Next(at, f.tables.LFT[at][lid])
 		}

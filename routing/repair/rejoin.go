@@ -10,14 +10,14 @@ import (
 )
 
 // rejoin gives each switch that has lost its port to a LID another one, if a way is left that is no longer than the one before and follows the order
-// of the proof. The switches behind it keep their entries, so nobody looks at them. A LID of which any doubted entry is of another kind, or finds no such port,
-// stays in doubt as it is.
-func (r *repair) rejoin(ctx context.Context, d *doubts) error {
+// of the proof. The switches behind it keep their entries, so nobody looks at them. A LID of which any unproved entry is of another kind, or finds no such port,
+// stays unproved as it is.
+func (r *repair) rejoin(ctx context.Context, d *unprovedRoutes) error {
 	was := r.Was.By(r.Topo)
 	if was == nil {
 		return nil
 	}
-	remains := make(routing.LIDSet, len(d.lids)) // in doubt
+	remains := make(routing.LIDSet, len(d.lids)) // unproved
 	for _, e := range d.entries {
 		if r.tracer.Next(e.Switch, r.tables.LFT[e.Switch][e.LID]) != topo.None {
 			remains.Add(int(e.LID))

@@ -105,7 +105,7 @@ func TestRejoinInOrder(t *testing.T) {
 			in := f.without(t, c)
 			before := f.report.Forwarding().By(f.Topo)
 			r := newRepair(in)
-			if err := r.rejoin(t.Context(), r.doubts()); err != nil {
+			if err := r.rejoin(t.Context(), r.unproved()); err != nil {
 				t.Fatal(err)
 			}
 			for s, row := range r.tables.LFT {

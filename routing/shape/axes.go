@@ -13,7 +13,7 @@ type axes struct {
 	*classes
 	dims int
 	dim  []int32 // by class: its dimension, None for none
-	firm []bool  // by class: there is no doubt of it
+	firm []bool  // by class: it is certain
 }
 
 func (a *axes) equal(o *axes) bool { return slices.Equal(a.dim, o.dim) && slices.Equal(a.firm, o.firm) }

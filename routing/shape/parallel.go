@@ -226,7 +226,7 @@ func (c *classes) fitting(dim []int32, dims int, group []int32) (best int32, fit
 	return best, fits
 }
 
-// firm are the classes of whose dimension there is little doubt: they meet links of every other dimension in squares, and have at
+// firm are the classes of whose dimension there is little uncertainty: they meet links of every other dimension in squares, and have at
 // least a share of the links that the greatest of the dimension has.
 func (c *classes) firm(dim []int32, dims, share int) []bool {
 	firm, greatest := make([]bool, len(c.links)), make([]int, dims)

@@ -9,8 +9,8 @@ import (
 	"ibsm/topo"
 )
 
-// seat is the place of a port in its host and rail.
-type seat struct {
+// hostPlace is the place of a port in its host and rail.
+type hostPlace struct {
 	host int32   // of network.owners
 	nth  int     // of the ports of the host in the rail
 	lid  mad.LID // of a port whose host has no other
@@ -26,7 +26,7 @@ const mostSpines = 4
 // places, so that the ports of a host are reached over different switches.
 func (n *network) numberAlone() (numbers map[mad.LID]int, count int) {
 	var alone []*rail
-	first, seats := map[seat]uint8{}, map[mad.LID]seat{} // first: the lowest port of a leaf
+	first, placeOf := map[hostPlace]uint8{}, map[mad.LID]hostPlace{} // first: the lowest port of a leaf
 	longest := 0
 	for _, r := range n.rails {
 		if len(r.leaves) > 1 {
@@ -35,7 +35,7 @@ func (n *network) numberAlone() (numbers map[mad.LID]int, count int) {
 		alone, longest = append(alone, r), max(longest, len(r.lids))
 		ports := map[int32]int{}
 		for _, lid := range r.lids {
-			at := seat{host: n.ownerOf(lid)}
+			at := hostPlace{host: n.ownerOf(lid)}
 			if at.host == topo.None {
 				at.lid = lid
 			} else {
@@ -46,7 +46,7 @@ func (n *network) numberAlone() (numbers map[mad.LID]int, count int) {
 			if before, is := first[at]; !is || port < before {
 				first[at] = port
 			}
-			seats[lid] = at
+			placeOf[lid] = at
 		}
 	}
 	digits := n.tiers[0].parents * n.tiers[0].cables
@@ -58,10 +58,10 @@ func (n *network) numberAlone() (numbers map[mad.LID]int, count int) {
 	if neighbors < 2 || len(first) > rounds*digits {
 		return nil, 0
 	}
-	order := slices.SortedFunc(maps.Keys(first), func(a, b seat) int {
+	order := slices.SortedFunc(maps.Keys(first), func(a, b hostPlace) int {
 		return cmp.Or(cmp.Compare(first[a], first[b]), cmp.Compare(a.host, b.host), cmp.Compare(a.nth, b.nth), cmp.Compare(a.lid, b.lid))
 	})
-	place := map[seat]int{}
+	place := map[hostPlace]int{}
 	for at, s := range order {
 		place[s] = at
 	}
@@ -69,7 +69,7 @@ func (n *network) numberAlone() (numbers map[mad.LID]int, count int) {
 	for i, r := range alone {
 		by := neighbors - i*neighbors/len(alone)
 		for _, lid := range r.lids {
-			at := place[seats[lid]]
+			at := place[placeOf[lid]]
 			numbers[lid] = i*rounds*digits + at - at%neighbors + (at+by)%neighbors
 		}
 	}

@@ -157,7 +157,7 @@ func (c *checker) check(block int, follow uint64, trace *routing.Trace, into *bl
 		case owned:
 			c.judge(mad.LID(lid), trace.Fates(mad.LID(lid)), into)
 		default:
-			c.findStrays(mad.LID(lid), into)
+			c.findUnassigned(mad.LID(lid), into)
 		}
 	}
 }
@@ -208,7 +208,7 @@ func (c *checker) connected(a, b topo.SwitchIdx) bool {
 	return b != topo.None && c.part[a] == c.part[b]
 }
 
-func (c *checker) findStrays(lid mad.LID, into *blockReport) {
+func (c *checker) findUnassigned(lid mad.LID, into *blockReport) {
 	c.longest[lid] = 1
 	for s, row := range c.Rows {
 		if int(lid) < len(row) && row[lid] != routing.NoPath {

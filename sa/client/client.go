@@ -49,9 +49,9 @@ type Answer struct {
 
 // Why there is no answer.
 var (
-	ErrSilent  = errors.New("no answer")
-	ErrCut     = errors.New("the answer was cut off")
-	ErrNoTable = errors.New("the answer is no RMPP, as on ibsim")
+	ErrNoAnswer = errors.New("no answer")
+	ErrCut      = errors.New("the answer was cut off")
+	ErrNoTable  = errors.New("the answer is no RMPP, as on ibsim")
 )
 
 // Client is the questions that are under way. It belongs to one goroutine; times never run
@@ -143,7 +143,7 @@ func (c *Client) plain(now time.Duration, d *mad.Datagram) (Answer, bool) {
 func answerOf(o *txn.Outcome) Answer {
 	a := Answer{Tag: o.Tag, Status: o.Status}
 	if o.Result != txn.Replied {
-		a.Err = ErrSilent
+		a.Err = ErrNoAnswer
 	}
 	return a
 }

@@ -155,7 +155,7 @@ func TestSilence(t *testing.T) {
 		b.asked(1)
 	}
 	b.now += time.Second
-	if a := b.Expire(b.now, nil); len(a) != 1 || a[0].Tag != 5 || !errors.Is(a[0].Err, ErrSilent) {
+	if a := b.Expire(b.now, nil); len(a) != 1 || a[0].Tag != 5 || !errors.Is(a[0].Err, ErrNoAnswer) {
 		t.Errorf("%+v", a)
 	}
 	first = b.ask(mad.MethodGet, sarec.AttrNodeRecord)

@@ -269,8 +269,8 @@ func (f *Follower) Deadline() (time.Duration, bool) {
 	return at, true
 }
 
-// Silent reports whether a master that should answer has not done so for ten seconds.
-func (f *Follower) Silent(now time.Duration) bool {
+// Unresponsive reports whether a master that should answer has not done so for ten seconds.
+func (f *Follower) Unresponsive(now time.Duration) bool {
 	return f.master.GUID != 0 && f.cfg.On() && now-f.answered >= silence
 }
 

@@ -376,8 +376,8 @@ func TestKeys(t *testing.T) {
 				t.Errorf("the standby: %+v", f)
 			}
 			p.pass(10 * time.Second)
-			if silent := p.follower.Silent(p.now); silent != (name != "none") {
-				t.Errorf("after ten seconds the master counts as silent: %v", silent)
+			if unresponsive := p.follower.Unresponsive(p.now); unresponsive != (name != "none") {
+				t.Errorf("after ten seconds the master counts as unresponsive: %v", unresponsive)
 			}
 		})
 	}

@@ -18,7 +18,7 @@ const (
 	ToVL15          // the SLtoVLMappingTable has VL 15 for the SL
 	NoLane          // it has a lane for it that the link does not have
 	NoTurn          // the lane gets no turn by the arbitration tables
-	// The port did not show its tables, or refused those that it was to have. SL 0, and what is on VL
+	// The port did not show its tables, or refused the wanted ones. SL 0, and what is on VL
 	// 0, counts as passing: there is no port without that lane.
 	NotKnown
 )

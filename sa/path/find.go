@@ -29,7 +29,7 @@ func (f *Finder) Find(from topo.PortIdx, want *sarec.PathRecord, comps mad.Compo
 	srcs := q.src.ports(all)
 	for _, dst := range q.dst.ports(all) {
 		for _, src := range srcs {
-			if f.between(&q, src, dst, out) {
+			if f.pathFor(&q, src, dst, out) {
 				return mad.StatusOK
 			}
 			if q.walks <= 0 {
@@ -43,14 +43,14 @@ func (f *Finder) Find(from topo.PortIdx, want *sarec.PathRecord, comps mad.Compo
 // beyondHopLimit is the HopLimit of paths to other subnets.
 const beyondHopLimit = 0xff
 
-// between finds the first path between two ports.
-func (f *Finder) between(q *query, src, dst topo.PortIdx, out *sarec.PathRecord) bool {
+// pathFor finds the first path between two ports.
+func (f *Finder) pathFor(q *query, src, dst topo.PortIdx, out *sarec.PathRecord) bool {
 	if !f.admit(q, src, dst) {
 		q.walks--
 		return false
 	}
 	for p := f.lidPairs(q, src, dst); p.next(); {
-		if f.try(q, src, dst, p.slid, p.dlid, out) {
+		if f.pathByLIDs(q, src, dst, p.slid, p.dlid, out) {
 			out.SetPreference(p.preference)
 			return true
 		}
@@ -58,9 +58,9 @@ func (f *Finder) between(q *query, src, dst topo.PortIdx, out *sarec.PathRecord)
 	return false
 }
 
-// try writes out and returns true when the tables lead from src to dst by these
+// pathByLIDs writes out and returns true when the tables lead from src to dst by these
 // LIDs in a way that the request allows.
-func (f *Finder) try(q *query, src, dst topo.PortIdx, slid, dlid mad.LID, out *sarec.PathRecord) bool {
+func (f *Finder) pathByLIDs(q *query, src, dst topo.PortIdx, slid, dlid mad.LID, out *sarec.PathRecord) bool {
 	if q.walks--; q.walks < 0 {
 		return false
 	}

@@ -69,7 +69,7 @@ func (f *Finder) appendPaths(table []byte, q *query, src, dst topo.PortIdx, most
 		if q.walks <= 0 {
 			return table
 		}
-		if f.try(q, src, dst, p.slid, p.dlid, &rec) {
+		if f.pathByLIDs(q, src, dst, p.slid, p.dlid, &rec) {
 			rec.SetPreference(p.preference)
 			table = append(table, rec[:]...)
 			found++

@@ -15,8 +15,8 @@ func (f *Fabric) atQP0(at int32, dlid mad.LID, d *mad.Datagram) {
 	case method == mad.MethodTrapRepress && f.repress(f.mgmt(at), d):
 	case method.IsResponse() || method == mad.MethodTrap || p.AttrID() == smp.AttrSMInfo:
 		f.deliver(at, d)
-	case f.nodeOf(at).mute:
-		f.drop(DropMute, d)
+	case f.nodeOf(at).unresponsive:
+		f.drop(DropUnresponsive, d)
 	default:
 		if why := f.answer(at, p); why != Delivered {
 			f.drop(why, d)
@@ -40,7 +40,7 @@ func (f *Fabric) answer(at int32, p *mad.Packet) Drop {
 	default:
 		asked, answers := *p.Data(), true
 		if status, answers = f.obey(at, set, p); !answers {
-			return DropMute
+			return DropUnresponsive
 		}
 		if set && f.cfg.OnSet != nil {
 			f.cfg.OnSet(Set{f.now, f.ports[at].node, f.ports[at].num, p.AttrID(), p.AttrMod(), asked, status})

@@ -272,15 +272,15 @@ func TestNVIDIASwitch(t *testing.T) {
 	}
 }
 
-func TestMute(t *testing.T) {
+func TestUnresponsive(t *testing.T) {
 	f := New(twoSwitches(), Config{})
 	c := newClient(t, f, h1)
-	f.Mute(sw1, true)
-	if p := c.request(mad.MethodGet, smp.AttrNodeInfo, 0, [64]byte{}, 1); p != nil || f.Stats().Drops[DropMute] != 1 {
-		t.Error("a mute node answered")
+	f.SetUnresponsive(sw1, true)
+	if p := c.request(mad.MethodGet, smp.AttrNodeInfo, 0, [64]byte{}, 1); p != nil || f.Stats().Drops[DropUnresponsive] != 1 {
+		t.Error("an unresponsive node answered")
 	}
 	c.get(smp.AttrNodeInfo, 0, 1, 7)
-	f.Mute(sw1, false)
+	f.SetUnresponsive(sw1, false)
 	c.get(smp.AttrNodeInfo, 0, 1)
 }
 
@@ -369,7 +369,7 @@ func TestStatsAreBounded(t *testing.T) {
 	}
 }
 
-// A defective agent refuses, forgets or keeps silent as its Defect says.
+// A defective agent refuses, forgets or does not answer as its Defect says.
 func TestDefect(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -381,7 +381,7 @@ func TestDefect(t *testing.T) {
 	}{
 		{"sound", func(_ *mad.Packet, obey func() mad.Status) (mad.Status, bool) { return obey(), true }, mad.StatusOK, true, 9, 9},
 		{"refuses", func(*mad.Packet, func() mad.Status) (mad.Status, bool) { return mad.StatusBadField, true }, mad.StatusBadField, true, 0, 9},
-		{"silent", func(*mad.Packet, func() mad.Status) (mad.Status, bool) { return 0, false }, 0, false, 0, 0},
+		{"unresponsive", func(*mad.Packet, func() mad.Status) (mad.Status, bool) { return 0, false }, 0, false, 0, 0},
 		{"forgets", func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 			asked := *p.Data()
 			(*smp.SwitchInfo)(p.Data()).SetLifeTimeValue(0)

@@ -18,7 +18,7 @@ const (
 	evSick                     // the link at port fails to recover
 )
 
-// event is one thing that is to happen.
+// event is one scheduled action.
 type event struct {
 	kind   eventKind
 	port   int32

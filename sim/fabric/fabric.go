@@ -62,21 +62,21 @@ type Fabric struct {
 
 // node is what belongs to a node as a whole.
 type node struct {
-	id       string
-	sw       *switchState // nil for end nodes
-	first    int32        // index of its port 0
-	typ      mad.NodeType
-	numPorts uint8
-	speed    mad.LinkSpeed // the fastest it supports
-	width    mad.LinkWidth // all it supports
-	gone     bool          // without power
-	mute     bool          // its agent does not answer
-	info     smp.NodeInfo
-	desc     smp.NodeDescription
-	caps     Caps
-	traps    []trap
-	nextTrap time.Duration // no trap before
-	busy     time.Duration // its agent handles SMPs until then
+	id           string
+	sw           *switchState // nil for end nodes
+	first        int32        // index of its port 0
+	typ          mad.NodeType
+	numPorts     uint8
+	speed        mad.LinkSpeed // the fastest it supports
+	width        mad.LinkWidth // all it supports
+	gone         bool          // without power
+	unresponsive bool          // its agent does not answer
+	info         smp.NodeInfo
+	desc         smp.NodeDescription
+	caps         Caps
+	traps        []trap
+	nextTrap     time.Duration // no trap before
+	busy         time.Duration // its agent handles SMPs until then
 }
 
 // port is one port. Switch port 0 has no cable; port 0 of an end node is unused. Its size is

@@ -198,7 +198,7 @@ func (f *Fabric) owns(i int32, l mad.LID) bool {
 }
 
 // arrive is a packet sent by the end port from that has crossed the fabric: what
-// it meets is the fabric as it is now. Addr still says where it is to go.
+// it meets is the fabric as it is now. Addr still names its destination.
 func (f *Fabric) arrive(from int32, d *mad.Datagram) {
 	if f.nodeOf(from).gone {
 		f.drop(DropNodeGone, d)

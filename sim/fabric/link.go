@@ -238,9 +238,9 @@ func (f *Fabric) Reboot(node int32) {
 	f.NodeUp(node)
 }
 
-// Mute stops or starts the node's agent. Links and forwarding, of directed routes
+// SetUnresponsive stops or starts the node's agent. Links and forwarding, of directed routes
 // too, go on.
-func (f *Fabric) Mute(node int32, mute bool) { f.nodes[node].mute = mute }
+func (f *Fabric) SetUnresponsive(node int32, is bool) { f.nodes[node].unresponsive = is }
 
 func (f *Fabric) settleNode(node int32) {
 	n := &f.nodes[node]

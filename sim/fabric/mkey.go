@@ -41,7 +41,7 @@ func (f *Fabric) expireLease(m int32) {
 	}
 }
 
-// hideMKey takes the M_Key out of an answer to one who has not shown it, at
+// hideMKey takes the M_Key out of an answer to a requester that has not shown it, at
 // protection level 1.
 func (f *Fabric) hideMKey(at int32, p *mad.Packet) {
 	pi := &f.ports[f.mgmt(at)].info

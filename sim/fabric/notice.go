@@ -45,7 +45,7 @@ func (f *Fabric) notice(m int32, typ smp.NoticeType, number smp.TrapNumber) (t s
 // port that has no LID or knows no master says nothing.
 func (f *Fabric) raise(m int32, notice *smp.Notice) {
 	n, p := f.nodeOf(m), &f.ports[m]
-	if n.gone || n.mute || !p.info.LID().IsUnicast() || p.info.MasterSMLID() == 0 || !p.info.CapabilityMask().Has(smp.IsTrapSupported) {
+	if n.gone || n.unresponsive || !p.info.LID().IsUnicast() || p.info.MasterSMLID() == 0 || !p.info.CapabilityMask().Has(smp.IsTrapSupported) {
 		return
 	}
 	f.serial++
@@ -78,7 +78,7 @@ func (f *Fabric) sendTrap(m int32, serial uint64) {
 		return
 	}
 	f.scheduleTrap(m, serial, f.now+p.trapInterval())
-	if n.mute {
+	if n.unresponsive {
 		return
 	}
 	t.sent = true

@@ -22,8 +22,8 @@ type Perf struct {
 // that came in by port at, sent to dlid, and sends the answer.
 func (f *Fabric) atGSA(at int32, dlid mad.LID, d *mad.Datagram) {
 	n := f.nodeOf(at)
-	if n.mute {
-		f.drop(DropMute, d)
+	if n.unresponsive {
+		f.drop(DropUnresponsive, d)
 		return
 	}
 	p := &d.Packet
@@ -35,7 +35,7 @@ func (f *Fabric) atGSA(at int32, dlid mad.LID, d *mad.Datagram) {
 		status, answers = f.obeyPerf(n, p)
 	}
 	if !answers {
-		f.drop(DropMute, d)
+		f.drop(DropUnresponsive, d)
 		return
 	}
 	p.SetMethod(mad.MethodGetResp)

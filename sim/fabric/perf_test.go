@@ -178,8 +178,8 @@ func TestPerfDefect(t *testing.T) {
 	if info, ok := pma.Redirect(p); !ok || info.RedirectLID() != lids[h2] {
 		t.Errorf("not redirected: %s", describe(p))
 	}
-	f.Mute(h2, true)
+	f.SetUnresponsive(h2, true)
 	if p := c.perf(lids[h2], func(p *mad.Packet) { pma.SetGet(p, pma.AttrPortCounters, 1) }); p != nil {
-		t.Error("a mute node answers")
+		t.Error("an unresponsive node answers")
 	}
 }

@@ -11,32 +11,32 @@ type Drop uint8
 
 // Reasons for a packet to be lost.
 const (
-	Delivered       Drop = 0  // it was not lost
-	DropMalformed   Drop = 1  // header or directed route against the rules
-	DropNotSwitch   Drop = 2  // a directed route through an end node
-	DropNoPort      Drop = 3  // an output port that the switch does not have
-	DropLinkDown    Drop = 4  // the link on the way is not up
-	DropNotActive   Drop = 5  // data at a port that may not pass it in its state
-	DropNoRoute     Drop = 6  // no entry in a forwarding table
-	DropWrongLID    Drop = 7  // led to a port that does not own the LID
-	DropLoop        Drop = 8  // more than MaxSwitchHops switches
-	DropPKey        Drop = 9  // refused by a partition table
-	DropVL          Drop = 10 // SLtoVL says 15, or a lane that is not operational
-	DropMKey        Drop = 11 // refused by M_Key
-	DropMute        Drop = 12 // the node's agent does not answer
-	DropNoStation   Drop = 13 // nobody sits at the port it was for
-	DropInboxFull   Drop = 14 // the station did not read
-	DropLoss        Drop = 15 // lost at random
-	DropNodeGone    Drop = 16 // the node is without power
-	DropUnsupported Drop = 17 // a class or method nobody answers
-	DropGRH         Drop = 18 // no GRH at a port that demands one, or one for another port
-	DropVL15        Drop = 19 // an agent had no buffer for another SMP
-	DropErrors      Drop = 20 // bad bits on a cable
-	numDrops             = 21
+	Delivered        Drop = 0  // it was not lost
+	DropMalformed    Drop = 1  // header or directed route against the rules
+	DropNotSwitch    Drop = 2  // a directed route through an end node
+	DropNoPort       Drop = 3  // an output port that the switch does not have
+	DropLinkDown     Drop = 4  // the link on the way is not up
+	DropNotActive    Drop = 5  // data at a port that may not pass it in its state
+	DropNoRoute      Drop = 6  // no entry in a forwarding table
+	DropWrongLID     Drop = 7  // led to a port that does not own the LID
+	DropLoop         Drop = 8  // more than MaxSwitchHops switches
+	DropPKey         Drop = 9  // refused by a partition table
+	DropVL           Drop = 10 // SLtoVL says 15, or a lane that is not operational
+	DropMKey         Drop = 11 // refused by M_Key
+	DropUnresponsive Drop = 12 // the node's agent does not answer
+	DropNoStation    Drop = 13 // nobody sits at the port it was for
+	DropInboxFull    Drop = 14 // the station did not read
+	DropLoss         Drop = 15 // lost at random
+	DropNodeGone     Drop = 16 // the node is without power
+	DropUnsupported  Drop = 17 // a class or method nobody answers
+	DropGRH          Drop = 18 // no GRH at a port that demands one, or one for another port
+	DropVL15         Drop = 19 // an agent had no buffer for another SMP
+	DropErrors       Drop = 20 // bad bits on a cable
+	numDrops              = 21
 )
 
 var dropNames = [numDrops]string{"delivered", "malformed", "not a switch", "no such port", "link down", "port not active",
-	"no route", "wrong LID", "loop", "P_Key", "VL", "M_Key", "mute", "no station", "inbox full", "loss", "node gone",
+	"no route", "wrong LID", "loop", "P_Key", "VL", "M_Key", "unresponsive", "no station", "inbox full", "loss", "node gone",
 	"unsupported", "GRH", "VL15 dropped", "bad bits"}
 
 func (d Drop) String() string {

@@ -20,12 +20,12 @@ type harness struct {
 	crowd *Crowd
 }
 
-const bedHosts = 3
+const numHosts = 3
 
 // newHarness gives host i the LID 1+i and the switch the last, and has all links Active.
 func newHarness(t *testing.T) *harness {
 	n := &net.Net{Nodes: []net.Node{{ID: "switch", Type: mad.Switch, GUID: 0x100, Ports: []net.Port{{GUID: 0x100, Peer: net.NoEnd}}}}}
-	for i := range 1 + bedHosts {
+	for i := range 1 + numHosts {
 		guid := mad.GUID(0x200 + 16*i)
 		n.Nodes[0].Ports = append(n.Nodes[0].Ports, net.Port{Peer: net.End{Node: int32(1 + i), Port: 1}})
 		n.Nodes = append(n.Nodes, net.Node{ID: string(rune('a' + i)), Type: mad.CA, GUID: guid,
@@ -41,7 +41,7 @@ func newHarness(t *testing.T) *harness {
 	b.change(smp.AttrSwitchInfo, 0, func(d *[64]byte) { (*smp.SwitchInfo)(d).SetLinearFDBTop(5) }, 1)
 	b.change(smp.AttrLinearForwardingTable, 0, func(d *[64]byte) { *d = row }, 1)
 	for _, state := range []smp.PortState{smp.PortArmed, smp.PortActive} {
-		for i := range 1 + bedHosts {
+		for i := range 1 + numHosts {
 			path := []uint8{1, uint8(1 + i)}
 			if i == 0 {
 				path = nil
@@ -54,7 +54,7 @@ func newHarness(t *testing.T) *harness {
 		t.Fatalf("not active: %v", at)
 	}
 	var ends []net.End
-	for i := range bedHosts {
+	for i := range numHosts {
 		ends = append(ends, net.End{Node: int32(2 + i), Port: 1})
 	}
 	if b.crowd, err = New(b.f, 1, ends); err != nil {
@@ -133,11 +133,11 @@ func TestBoot(t *testing.T) {
 	b.run(200*time.Millisecond, answer)
 	b.crowd.Begin(Boot{Own: true})
 	b.run(200*time.Millisecond, answer)
-	if seen[sarec.AttrMCMemberRecord] != 3*bedHosts || seen[sarec.AttrServiceRecord] != bedHosts || seen[sarec.AttrInformInfo] != 4*bedHosts || seen[sarec.AttrPathRecord] != 5*bedHosts {
+	if seen[sarec.AttrMCMemberRecord] != 3*numHosts || seen[sarec.AttrServiceRecord] != numHosts || seen[sarec.AttrInformInfo] != 4*numHosts || seen[sarec.AttrPathRecord] != 5*numHosts {
 		t.Errorf("the SA was asked %v", seen)
 	}
 	r := b.crowd.Report()
-	for kind, want := range [NumKinds]int{bedHosts, bedHosts, 4 * bedHosts, 5 * bedHosts, bedHosts, bedHosts} {
+	for kind, want := range [NumKinds]int{numHosts, numHosts, 4 * numHosts, 5 * numHosts, numHosts, numHosts} {
 		if o := &r.Kinds[kind]; len(o.Took) != want || o.Asked != uint64(want) || o.Resent != 0 || o.GivenUp != 0 {
 			t.Errorf("%v: %+v, want %d granted", Kind(kind), o, want)
 		}
@@ -158,10 +158,10 @@ func TestPatience(t *testing.T) {
 		resent, givenUp  uint64
 		took             time.Duration
 	}{
-		{"at once", 1, mad.StatusOK, bedHosts, 0, 0, 0, 0},
-		{"at the third try", 3, mad.StatusOK, bedHosts, 0, 2 * bedHosts, 0, 600 * time.Millisecond},
-		{"refused", 1, mad.StatusNoResources, 0, bedHosts, 0, 0, 0},
-		{"never", 0, mad.StatusOK, 0, 0, 10 * bedHosts, bedHosts, 0},
+		{"at once", 1, mad.StatusOK, numHosts, 0, 0, 0, 0},
+		{"at the third try", 3, mad.StatusOK, numHosts, 0, 2 * numHosts, 0, 600 * time.Millisecond},
+		{"refused", 1, mad.StatusNoResources, 0, numHosts, 0, 0, 0},
+		{"never", 0, mad.StatusOK, 0, 0, 10 * numHosts, numHosts, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newHarness(t)

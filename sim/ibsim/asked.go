@@ -73,8 +73,8 @@ func (a *asked) take(tid mad.TID) (frame *[frameSize]byte, ok bool) {
 	return &q.frame, true
 }
 
-// overdue ends the oldest request when it was made before then.
-func (a *asked) overdue(then time.Time) (frame *[frameSize]byte, ok bool) {
+// expired ends the oldest request when it was made before then.
+func (a *asked) expired(then time.Time) (frame *[frameSize]byte, ok bool) {
 	a.prune()
 	if a.head == len(a.order) || a.order[a.head].at.After(then) {
 		return nil, false

@@ -109,7 +109,7 @@ func (s *Server) hand(e *attachment, d *mad.Datagram) {
 
 // forManagers says which classes a subnet manager has registered for. A wrapped
 // program does not survive a class that it has not; of the mirror's, managers send
-// packets only to those who have it.
+// packets only to clients that have it.
 func forManagers(class mad.Class) bool {
 	return class.IsSubnet() || class == mad.ClassSA || class == mad.ClassMirror
 }

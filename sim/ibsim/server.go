@@ -19,7 +19,7 @@ type ServerConfig struct {
 	MaxClients int            // at a time, at most 1024; 256
 
 	// Timeout is how long another client may take over the answer to a request
-	// before the one who asked gets it back; 4 s. A request that is lost comes back
+	// before the requester gets it back; 4 s. A request that is lost comes back
 	// at once, as ibsim has it.
 	Timeout time.Duration
 }
@@ -211,7 +211,7 @@ func (s *Server) visit() {
 			continue
 		}
 		for {
-			frame, ok := c.asked.overdue(s.now.Add(-s.cfg.Timeout))
+			frame, ok := c.asked.expired(s.now.Add(-s.cfg.Timeout))
 			if !ok {
 				break
 			}

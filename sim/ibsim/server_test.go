@@ -469,14 +469,14 @@ func TestAsked(t *testing.T) {
 	a.add(3, frame(3), start.Add(100)) // again: the old one is forgotten
 	var order []mad.TID
 	for {
-		f, ok := a.overdue(start.Add(50))
+		f, ok := a.expired(start.Add(50))
 		if !ok {
 			break
 		}
 		order = append(order, tidOf(f))
 	}
 	if want := []mad.TID{1, 4, 5, 6, 7, 8, 9}; !slices.Equal(order, want) {
-		t.Errorf("overdue %v, want %v", order, want)
+		t.Errorf("expired %v, want %v", order, want)
 	}
 	if _, ok := a.take(3); !ok {
 		t.Error("3 is gone")

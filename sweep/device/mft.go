@@ -16,11 +16,11 @@ import (
 // the table is unwritten.
 type MFT struct {
 	table
-	Positions uint8
-	Blocks    int   // that the table has
-	Foreign   bool  // another manager may have written it: it is read before it is written
-	Failed    uint8 // rounds in a row in which a Set of it failed by the switch's own fault
-	silentIn  int   // the walk that had begun last when a round ended in which a Set got no answer; 0 for none
+	Positions      uint8
+	Blocks         int   // that the table has
+	Foreign        bool  // another manager may have written it: it is read before it is written
+	Failed         uint8 // rounds in a row in which a Set of it failed by the switch's own fault
+	unresponsiveIn int   // the walk that had begun last when a round ended in which a Set got no answer; 0 for none
 }
 
 // maxFailedMFT is in how many rounds in a row a switch may reject its multicast table before
@@ -41,9 +41,9 @@ type Verdict uint8
 
 // Verdicts.
 const (
-	Obeyed  Verdict = iota
-	Silent          // some Set got no answer, and none another one than it should
-	Refuses         // some Set was rejected, or answered with other values
+	Obeyed       Verdict = iota
+	Unresponsive         // some Set got no answer, and none another one than it should
+	Refuses              // some Set was rejected, or answered with other values
 )
 
 // Judge notes how a round went at the switch, and reports whether that changes Avoided. A Set that
@@ -53,21 +53,21 @@ func (r *Record) Judge(m *MFT, v Verdict) (changed bool) {
 	before := m.Avoided()
 	switch {
 	case v == Obeyed:
-		m.Failed, m.silentIn = 0, 0
+		m.Failed, m.unresponsiveIn = 0, 0
 	case m.Avoided():
 	case v == Refuses:
 		m.Failed++
-	case m.silentIn == 0:
-		m.silentIn = r.walks
-	case r.heard > m.silentIn:
-		m.Failed, m.silentIn = m.Failed+1, r.walks
+	case m.unresponsiveIn == 0:
+		m.unresponsiveIn = r.walks
+	case r.heard > m.unresponsiveIn:
+		m.Failed, m.unresponsiveIn = m.Failed+1, r.walks
 	}
 	return m.Avoided() != before
 }
 
-// Suspects reports whether some multicast table got no answer, and no walk has begun since.
-func (r *Record) Suspects() bool {
-	return slices.ContainsFunc(r.Switches, func(sw Switch) bool { return sw.MFT != nil && sw.MFT.silentIn == r.walks && r.walks > 0 })
+// AwaitsWalk reports whether some multicast table got no answer, and no walk has begun since.
+func (r *Record) AwaitsWalk() bool {
+	return slices.ContainsFunc(r.Switches, func(sw Switch) bool { return sw.MFT != nil && sw.MFT.unresponsiveIn == r.walks && r.walks > 0 })
 }
 
 func (m *MFT) index(block uint16, position uint8) int {

@@ -7,7 +7,7 @@ import (
 )
 
 // Ports is what ports hold of the attributes that have no other place in the record or the
-// Topo. Ports whose blocks are equal share them. Who makes it writes it; then nobody does.
+// Topo. Ports whose blocks are equal share them. Its maker writes it; then nobody does.
 // Nil holds nothing.
 type Ports struct {
 	held map[Place]*Blocks

@@ -72,7 +72,7 @@ type Walked struct {
 	Switch
 	Read   bool    // its LFT was read
 	Lost   bool    // its tables are lost, or may be, or it was not known before
-	Target *Blocks // what its LFT is to become; nil to leave it alone
+	Target *Blocks // the target LFT; nil to leave it alone
 }
 
 // Walked is the known state of a switch after a walk has read its LinearFDBTop, the states of
@@ -224,7 +224,7 @@ func (r *Record) Pause() {
 	r.before = before
 }
 
-// Before is the linear forwarding table that a switch was to hold before Pause; nil if that is not
+// Before is the target linear forwarding table of a switch before Pause; nil if that is not
 // known, or the switch was read since. It must not be written.
 func (r *Record) Before(guid mad.GUID) []byte { return r.before[guid] }
 

@@ -210,39 +210,39 @@ func TestMFT(t *testing.T) {
 
 // Sets of a multicast table that get no answer count against the switch only once a walk that began
 // after the first of them has heard everybody well.
-func TestSilentMFT(t *testing.T) {
+func TestUnresponsiveMFT(t *testing.T) {
 	r := NewRecord()
 	r.WalkBegins()
 	r.WalkHeard()
 	m := NewMFT(&topo.Node{NumPorts: 4}, false)
 	r.Switches = []Switch{{MFT: m}}
 	for range 3 {
-		if r.Judge(m, Silent) || m.Avoided() {
+		if r.Judge(m, Unresponsive) || m.Avoided() {
 			t.Fatal("avoided without a walk")
 		}
 	}
-	if !r.Suspects() {
+	if !r.AwaitsWalk() {
 		t.Error("no walk is asked for")
 	}
 	r.WalkBegins()
-	if first, second := r.Judge(m, Silent), r.Judge(m, Silent); first || second || r.Suspects() {
+	if first, second := r.Judge(m, Unresponsive), r.Judge(m, Unresponsive); first || second || r.AwaitsWalk() {
 		t.Error("a walk that heard little counts")
 	}
 	r.WalkBegins()
 	r.WalkHeard()
-	if first, second := r.Judge(m, Silent), r.Judge(m, Silent); first || second || !r.Suspects() {
+	if first, second := r.Judge(m, Unresponsive), r.Judge(m, Unresponsive); first || second || !r.AwaitsWalk() {
 		t.Error("avoided after one walk that heard everybody")
 	}
 	r.WalkBegins()
 	r.WalkHeard()
-	if !r.Judge(m, Silent) || !m.Avoided() {
+	if !r.Judge(m, Unresponsive) || !m.Avoided() {
 		t.Error("not avoided after two walks that heard everybody")
 	}
 	r.WalkBegins()
-	if r.Judge(m, Silent) || !m.Avoided() || r.Suspects() {
+	if r.Judge(m, Unresponsive) || !m.Avoided() || r.AwaitsWalk() {
 		t.Error("a switch that is avoided asks for walks")
 	}
-	if !r.Judge(m, Obeyed) || m.Avoided() || r.Judge(m, Silent) || r.Judge(m, Silent) || !r.Suspects() {
+	if !r.Judge(m, Obeyed) || m.Avoided() || r.Judge(m, Unresponsive) || r.Judge(m, Unresponsive) || !r.AwaitsWalk() {
 		t.Error("what was before a round that succeeded counts")
 	}
 }

@@ -43,7 +43,7 @@ func (m *Machine) adaptive(it item, o *txn.Outcome) {
 	node := m.b.Node(it.node)
 	if o.Result != txn.Replied {
 		if it.kind == kindGeneral {
-			m.res.TimedOut-- // simulators and old firmware are silent: no reason to walk again
+			m.res.TimedOut-- // simulators and old firmware do not answer this: no reason to walk again
 		}
 		return
 	}

@@ -27,7 +27,7 @@ func (m *Machine) askFDR10(e topo.End, info *smp.PortInfo) {
 	m.queue.push(item{kind: kindExtended, num: uint16(e.Port), node: e.Node})
 }
 
-// extended takes the answer. Who does not know the attribute, or is silent, has no FDR10.
+// extended takes the answer. A device that does not know the attribute, or does not answer, has no FDR10.
 func (m *Machine) extended(it item, o *txn.Outcome) {
 	switch {
 	case o.Result != txn.Replied:

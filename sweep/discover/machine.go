@@ -79,7 +79,7 @@ type Machine struct {
 	unproved  map[topo.End]smp.PortInfo // of agents that have hidden their M_Key and are asked with another
 	limit     limit                     // what is left of it
 	res       Result
-	unasked   map[topo.End]bool // ports that a quick walk has left alone, as they were silent before
+	unasked   map[topo.End]bool // ports that a quick walk has left alone, as they were unresponsive before
 	believed  map[int32]bool    // nodes whose ports are taken over from Prev, all of them or those that have Answered
 
 	readings []reading
@@ -99,7 +99,7 @@ var maxWalk = limit{nodes: int(mad.MaxUnicastLID), ports: 1 << 20}
 // Result is what a walk found. Builder is complete but not frozen.
 type Result struct {
 	Builder          *topo.Builder
-	Quick            bool                        // what was silent before has not been asked
+	Quick            bool                        // what was unresponsive before has not been asked
 	Stirred          bool                        // something may have come to life there all the same
 	Own              OwnPort                     // the manager's own port
 	Tables           map[mad.GUID]*device.Blocks // of switches that were read, by node GUID

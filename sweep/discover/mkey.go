@@ -18,8 +18,8 @@ type Keys struct {
 	// the switch with that node GUID, or our own with that port GUID. It is called only if Of
 	// is set.
 	Behind func(guid mad.GUID, num uint8) mad.GUID
-	// Silent reports whether nobody was behind a port of a node that was known: see Behind, of which this is the rest.
-	Silent func(guid mad.GUID, num uint8) bool
+	// Unresponsive reports whether nobody was behind a port of a node that was known: see Behind, of which this is the rest.
+	Unresponsive func(guid mad.GUID, num uint8) bool
 	// Self is as Of, for our own port before its GUID is known.
 	Self func(n int) (key mad.MKey, ok bool)
 	// Prove has an agent that answers without showing its M_Key asked with the next key: at protection
@@ -29,9 +29,9 @@ type Keys struct {
 	Keyless bool
 }
 
-// try is the number of the key that a request shows, in an item's number; of a request to an agent that is known, at least that of
+// keyNumber is the number of the key that a request shows, in an item's number; of a request to an agent that is known, at least that of
 // the key that the agent has answered to.
-func (m *Machine) try(it item) int {
+func (m *Machine) keyNumber(it item) int {
 	n := int(it.num >> 8)
 	if it.kind == kindPort || it.kind == kindSwitch {
 		n = max(n, m.tries[m.agent(it.end())])
@@ -62,10 +62,10 @@ func (m *Machine) mkey(it item) mad.MKey {
 	}
 	switch it.kind {
 	case kindSelf:
-		key, _ := m.cfg.Keys.Self(m.try(it))
+		key, _ := m.cfg.Keys.Self(m.keyNumber(it))
 		return key
 	case kindNode:
-		key, _ := m.cfg.Keys.Of(m.behind(it), m.try(it))
+		key, _ := m.cfg.Keys.Of(m.behind(it), m.keyNumber(it))
 		return key
 	case kindRecheck:
 		c := &m.conflicts[it.node]
@@ -75,7 +75,7 @@ func (m *Machine) mkey(it item) mad.MKey {
 	case kindBlock:
 		return m.agentKey(m.readings[it.node].at)
 	case kindPort, kindSwitch:
-		if n := m.try(it); n > 0 {
+		if n := m.keyNumber(it); n > 0 {
 			key, _ := m.cfg.Keys.Of(m.b.PortGUID(m.agent(it.end())), n)
 			return key
 		}
@@ -102,7 +102,7 @@ func (m *Machine) unheard(it item) {
 	switch {
 	case m.behind(it) != 0:
 		m.res.Refusing++
-	case !m.cfg.Keys.Silent(m.whose(it), uint8(it.num)):
+	case !m.cfg.Keys.Unresponsive(m.whose(it), uint8(it.num)):
 		m.res.Unproved++
 	}
 }
@@ -137,7 +137,7 @@ func (m *Machine) askAgain(it item) bool { return m.isTried(it) && m.askNext(it)
 
 // askNext repeats a request with the next M_Key, and reports whether there is one.
 func (m *Machine) askNext(it item) (ok bool) {
-	next := m.try(it) + 1
+	next := m.keyNumber(it) + 1
 	switch {
 	case m.cfg.Keys.Of == nil:
 	case it.kind == kindSelf:
@@ -168,7 +168,7 @@ func (m *Machine) answered(it item) {
 // met takes that whoever is at an end has answered NodeInfo. The key of the agent that was expected there
 // is its own only if it is one of those to try.
 func (m *Machine) met(it item, e topo.End) {
-	if m.try(it) == 0 {
+	if m.keyNumber(it) == 0 {
 		return
 	}
 	shown, e := m.mkey(it), m.agent(e)

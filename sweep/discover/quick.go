@@ -49,9 +49,9 @@ func (m *Machine) before(guid mad.GUID) topo.NodeIdx {
 	return n
 }
 
-// mute reports whether a switch's port has the link that it had when nobody answered behind
+// unresponsive reports whether a switch's port has the link that it had when nobody answered behind
 // it. A link that has come up again since and is not armed looks the same.
-func (m *Machine) mute(e topo.End, info *smp.PortInfo, was *topo.Port) bool {
+func (m *Machine) unresponsive(e topo.End, info *smp.PortInfo, was *topo.Port) bool {
 	prev := m.cfg.Prev
 	answered := was.Peer != topo.None && prev.Nodes[prev.Ports[was.Peer].Node].Missed == 0
 	if m.b.Node(e.Node).Type != mad.Switch || !was.Seen || was.Shunned || answered || was.Info.PortState() < smp.PortInit {
@@ -96,7 +96,7 @@ func (m *Machine) assume(e topo.End, info *smp.PortInfo) bool {
 		return false
 	}
 	was := &prev.Ports[prev.Port(old, e.Port)]
-	if m.mute(e, info, was) {
+	if m.unresponsive(e, info, was) {
 		m.unasked[e] = true
 		return true
 	}

@@ -282,7 +282,7 @@ func (m *Machine) switchInfo(n int32, info *smp.SwitchInfo, ok bool) {
 }
 
 // mayClear reports whether PortStateChange of a switch may be cleared. One that has just
-// come in sight with a forwarding table may have another master, which is to learn from
+// come in sight with a forwarding table may have another master, which must learn from
 // it that the subnets have grown together.
 func (m *Machine) mayClear(n int32, info *smp.SwitchInfo) bool {
 	if !m.cfg.Clear || m.cfg.Prev == nil || info.LinearFDBTop() == 0 {

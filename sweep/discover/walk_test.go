@@ -234,25 +234,25 @@ func TestTimeouts(t *testing.T) {
 	for _, c := range w.count {
 		total += c
 	}
-	for silent := range total {
+	for unresponsive := range total {
 		asked := 0
-		var mute txn.Request
+		var skipped txn.Request
 		w.meddle = func(req *txn.Request, o *txn.Outcome) {
-			if asked == silent {
+			if asked == unresponsive {
 				*o = txn.Outcome{Tag: o.Tag, Method: o.Method, Attr: o.Attr, Mod: o.Mod, Result: txn.TimedOut}
-				mute = *req
+				skipped = *req
 			}
 			asked++
 		}
 		r := w.walk(New(Config{}))
 		top := r.Builder.Freeze()
 		checkTopo(t, top)
-		name := fmt.Sprintf("%s to %v", smp.AttrName(mute.Attr), mute.Route)
+		name := fmt.Sprintf("%s to %v", smp.AttrName(skipped.Attr), skipped.Route)
 		found := len(r.Findings)
-		switch mute.Attr {
+		switch skipped.Attr {
 		case smp.AttrNodeInfo:
-			if mute.Route.Hops() == 0 {
-				if r.Own != OwnSilent || len(top.Nodes) != 0 || top.Self != topo.None {
+			if skipped.Route.Hops() == 0 {
+				if r.Own != OwnUnresponsive || len(top.Nodes) != 0 || top.Self != topo.None {
 					t.Errorf("%s: %d nodes", name, len(top.Nodes))
 				}
 				continue
@@ -269,10 +269,10 @@ func TestTimeouts(t *testing.T) {
 				t.Errorf("%s: %d nodes, findings %v", name, len(top.Nodes), r.Findings)
 			}
 		}
-		if want := mute.Attr != smp.AttrGeneralInfo; (r.TimedOut == 1) != want {
+		if want := skipped.Attr != smp.AttrGeneralInfo; (r.TimedOut == 1) != want {
 			t.Errorf("%s: %d timed out", name, r.TimedOut)
 		}
-		if far := mute.Route.Hops() > 1; far && len(top.Nodes) < all-3 { // a switch and its two hosts
+		if far := skipped.Route.Hops() > 1; far && len(top.Nodes) < all-3 { // a switch and its two hosts
 			t.Errorf("%s: only %d nodes of %d", name, len(top.Nodes), all)
 		}
 	}

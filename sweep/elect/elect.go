@@ -49,7 +49,7 @@ type Machine struct {
 	// phase of handing the mastership over to the manager that is polled, or was (late).
 	phase      phase
 	until      time.Duration // preparing, offering: it is waited for
-	late       mad.GUID      // overdue: it has been waited for too long
+	late       mad.GUID      // it has been waited for too long
 	candidates []smp.SMInfo  // offering: those that come next
 }
 
@@ -59,13 +59,13 @@ type phase uint8
 const (
 	keeping   phase = iota // it does not
 	preparing              // to the manager that is polled, which ranks higher
-	overdue                // to one that has been waited for: the next walk decides
+	timedOut               // to one that has been waited for: the next walk decides
 	offering               // about to end: to the manager that is polled, or the next candidate
 	left                   // about to end, and there is nothing left to hand over
 )
 
 func (p phase) String() string {
-	return [...]string{"keeping", "preparing", "overdue", "offering", "left"}[p]
+	return [...]string{"keeping", "preparing", "timed out", "offering", "left"}[p]
 }
 
 // leaving reports whether this manager is about to end.
@@ -92,7 +92,7 @@ func (c Config) withDefaults() Config {
 
 // Configure takes another configuration for the same port. A poll that it makes due
 // earlier is not waited for longer; of a standby that ranks higher now than it did it is
-// due at once, for from it the master learns that. Who was NOT-ACTIVE by configuration and
+// due at once, for from it the master learns that. A manager that was NOT-ACTIVE by configuration and
 // is not any more goes on DISCOVERING.
 func (m *Machine) Configure(now time.Duration, cfg Config) {
 	raised := cfg.Priority > m.cfg.Priority
@@ -203,7 +203,7 @@ func (m *Machine) Decide(now time.Duration, others []smp.SMInfo) Do {
 
 func (m *Machine) decideAsMaster(now time.Duration, master, above *smp.SMInfo) Do {
 	switch {
-	case above != nil && master == nil && m.mayBeMaster(above) && above.GUID() != m.Overdue():
+	case above != nil && master == nil && m.mayBeMaster(above) && above.GUID() != m.TimedOut():
 		return m.prepare(now, above.GUID())
 	case above != nil:
 		m.standBy(now, above.GUID())

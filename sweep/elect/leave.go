@@ -17,7 +17,7 @@ const (
 )
 
 // Leave says that this manager is about to end. A MASTER goes on until one of the others,
-// the highest that answers and may become MASTER, is handed the mastership: the Do is to Offer it,
+// the highest that answers and may become MASTER, is handed the mastership: the Do is Offer,
 // maybe to one after the other, and in the end HandOver. End is for a manager that need not, or cannot.
 func (m *Machine) Leave(now time.Duration, others []smp.SMInfo) Do {
 	m.phase = left

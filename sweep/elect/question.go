@@ -8,14 +8,14 @@ import (
 
 // Peer ibsms know each other by a mark in the bytes of SMInfo that are
 // reserved, which others send as 0 and do not read (IBA 14.2.5.13). A Question to
-// anybody has one, and says who asks; only the answer to a Question has the other.
+// anybody has one, and names the requester; only the answer to a Question has the other.
 const (
 	markAt     = 56 // in SMInfo
 	questioned = 0x6962736d2d61736b
 	answered   = 0x6962736d2d796573
 )
 
-// Question is the data of a poll. It says who asks, but does not show our SM_Key.
+// Question is the data of a poll. It names the requester, but does not show our SM_Key.
 func (m *Machine) Question() smp.SMInfo {
 	i := m.Info()
 	i.SetSMKey(0)

@@ -31,9 +31,9 @@ func (m *Machine) Target() mad.GUID {
 	return 0
 }
 
-// Overdue is the manager that has been waited for too long; 0 for nobody.
-func (m *Machine) Overdue() mad.GUID {
-	if m.phase == overdue {
+// TimedOut is the manager that has been waited for too long; 0 for nobody.
+func (m *Machine) TimedOut() mad.GUID {
+	if m.phase == timedOut {
 		return m.late
 	}
 	return 0
@@ -97,6 +97,6 @@ func (m *Machine) timeUp(now time.Duration) Do {
 	case m.leaving():
 		return m.offer(now)
 	}
-	m.phase, m.late, m.polled = overdue, m.polled, 0
+	m.phase, m.late, m.polled = timedOut, m.polled, 0
 	return Resweep
 }

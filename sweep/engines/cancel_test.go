@@ -144,7 +144,7 @@ func torusOf(t *testing.T, in *routing.In) *torus.Settings {
 	return s
 }
 
-// TestCancelled: whenever an engine asks whether it is to end, it ends with the error of its context.
+// TestCancelled: whenever an engine asks whether it is cancelled, it ends with the error of its context.
 func TestCancelled(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"ibsm/topo"
 )
 
-// TestEnabled compares what the two ends of a link are to enable with what OpenSM's
+// TestEnabled compares the wanted enabled settings of the two ends of a link with what OpenSM's
 // settings mean.
 func TestEnabled(t *testing.T) {
 	const w1, w2, w4, w8 = mad.Width1x, mad.Width2x, mad.Width4x, mad.Width8x
@@ -81,7 +81,7 @@ func TestEnabled(t *testing.T) {
 		set1, _ := p.Set(Step{Op: SetPort, Port: at})
 		if sent, w := smp.PortInfo(set1.Data), p.Wanted(at); (w.LinkSpeedEnabled() == a.LinkSpeedEnabled()) != (sent.LinkSpeedEnabled() == 0) ||
 			(w.LinkWidthEnabled() == a.LinkWidthEnabled()) != (sent.LinkWidthEnabled() == 0) || (w.LinkSpeedExtEnabled() == a.LinkSpeedExtEnabled()) != (sent.LinkSpeedExtEnabled() == 0) {
-			t.Errorf("%s: %+v is sent to a port that has %+v and is to have %+v", c.name, enabledOf(&sent), enabledOf(a), enabledOf(&w))
+			t.Errorf("%s: %+v is sent to a port that has %+v and wants %+v", c.name, enabledOf(&sent), enabledOf(a), enabledOf(&w))
 		}
 	}
 }

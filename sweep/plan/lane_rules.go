@@ -32,7 +32,7 @@ func NewLaneRules(t *topo.Topo, links []uint8, uses *lanes.Uses, engine *routing
 	if uses == nil && !held.Holds(smp.AttrSLtoVLMappingTable) {
 		return nil
 	}
-	r := ruler{t: t, links: links, uses: uses, engine: engine, held: held, written: map[laneRow]*routing.SLToVL{}, read: map[*byte][]*routing.SLToVL{}}
+	r := laneRuleBuilder{t: t, links: links, uses: uses, engine: engine, held: held, written: map[laneRow]*routing.SLToVL{}, read: map[*byte][]*routing.SLToVL{}}
 	rules := &LaneRules{Lanes: links, Maps: &routing.Maps{Of: make([][]*routing.SLToVL, len(t.Ports))}, Turns: make([]uint16, len(t.Ports))}
 	for i := range t.Ports {
 		p := topo.PortIdx(i)
@@ -58,8 +58,8 @@ func (r *LaneRules) Same(o *LaneRules) bool {
 // everyTurn is the Turns of a port that lets no lane wait for ever.
 const everyTurn = 1<<routing.DropVL - 1
 
-// ruler makes the rules.
-type ruler struct {
+// laneRuleBuilder makes the rules.
+type laneRuleBuilder struct {
 	t       *topo.Topo
 	links   []uint8
 	uses    *lanes.Uses
@@ -73,7 +73,7 @@ type ruler struct {
 var oneLane = []*routing.SLToVL{{}}
 
 // tables are the SLtoVLMappingTables of a port with a link.
-func (r *ruler) tables(p topo.PortIdx) []*routing.SLToVL {
+func (r *laneRuleBuilder) tables(p topo.PortIdx) []*routing.SLToVL {
 	node := &r.t.Nodes[r.t.Ports[p].Node]
 	agent := p
 	if node.Type == mad.Switch {
@@ -99,7 +99,7 @@ func (r *ruler) tables(p topo.PortIdx) []*routing.SLToVL {
 }
 
 // ofEngine are the tables that the routing engine wants of a port, on the lanes that it has.
-func (r *ruler) ofEngine(p topo.PortIdx, node *topo.Node) (tables []*routing.SLToVL) {
+func (r *laneRuleBuilder) ofEngine(p topo.PortIdx, node *topo.Node) (tables []*routing.SLToVL) {
 	port, ins := lanes.Port{OperationalVLs: r.code(p)}, uint8(0)
 	if node.Type == mad.Switch && len(r.engine.Of[p]) > 1 {
 		ins = node.NumPorts
@@ -110,8 +110,8 @@ func (r *ruler) ofEngine(p topo.PortIdx, node *topo.Node) (tables []*routing.SLT
 	return tables
 }
 
-// use is how a port is to use its lanes; nil where it is left as it is.
-func (r *ruler) use(p topo.PortIdx) *lanes.Use {
+// use is the wanted use of a port's lanes; nil where it is left as it is.
+func (r *laneRuleBuilder) use(p topo.PortIdx) *lanes.Use {
 	kind, ok := Kind(r.t, p)
 	if !ok || r.uses == nil || !r.t.Ports[p].Seen || r.t.Nodes[r.t.Ports[p].Node].Missed > 0 {
 		return nil
@@ -120,7 +120,7 @@ func (r *ruler) use(p topo.PortIdx) *lanes.Use {
 }
 
 // code is the OperationalVLs of a link by the number of its lanes.
-func (r *ruler) code(p topo.PortIdx) uint8 {
+func (r *laneRuleBuilder) code(p topo.PortIdx) uint8 {
 	n := r.links[p]
 	if n == 0 {
 		n = r.links[r.t.Ports[p].Peer]
@@ -142,7 +142,7 @@ func decoded(t smp.SLtoVLMappingTable) *routing.SLToVL {
 }
 
 // known are the tables of blocks, one where all are equal.
-func (r *ruler) known(b *device.Blocks) (tables []*routing.SLToVL) {
+func (r *laneRuleBuilder) known(b *device.Blocks) (tables []*routing.SLToVL) {
 	row := b.Row()
 	if len(row) == 0 {
 		return nil
@@ -170,7 +170,7 @@ func (r *ruler) known(b *device.Blocks) (tables []*routing.SLToVL) {
 
 // turns are those of a port with a link. One that shows no turns at all, as after power-up, works all
 // the same.
-func (r *ruler) turns(p topo.PortIdx) (turns uint16) {
+func (r *laneRuleBuilder) turns(p topo.PortIdx) (turns uint16) {
 	port := &r.t.Ports[p]
 	can := lanes.Of(&port.Info, r.code(p))
 	held := r.held.Blocks(device.Place{Attr: smp.AttrVLArbitrationTable, Node: r.t.Nodes[port.Node].GUID, Port: port.Num})

@@ -55,7 +55,7 @@ func Kind(t *topo.Topo, i topo.PortIdx) (k lanes.Kind, ok bool) {
 	}
 }
 
-// use is how a port is to use its lanes; ok is false where that is left alone.
+// use is the wanted use of a port's lanes; ok is false where that is left alone.
 func (p *Plan) use(i topo.PortIdx) (u *lanes.Use, ok bool) {
 	kind, ok := Kind(p.in.Topo, i)
 	if !ok || p.in.Lanes == nil || p.in.Topo.Ports[i].Info.PortState() == smp.PortDown {
@@ -64,7 +64,7 @@ func (p *Plan) use(i topo.PortIdx) (u *lanes.Use, ok bool) {
 	return &p.in.Lanes[kind], true
 }
 
-// lanePort is what a port can do with the OperationalVLs that it is to have.
+// lanePort is what a port can do with its wanted OperationalVLs.
 func (p *Plan) lanePort(i topo.PortIdx) lanes.Port {
 	w := p.Wanted(i)
 	return lanes.Of(&w, w.OperationalVLs())
@@ -234,7 +234,7 @@ func (p *Plan) mapByWildcards(n topo.NodeIdx, mapped []topo.PortIdx) {
 	p.mapOut(others)
 }
 
-// common is the first byte of the row that most external ports of a switch are to have; nil
+// common is the first byte of the wanted row of most external ports of a switch; nil
 // without any.
 func (p *Plan) common(mapped []topo.PortIdx) (first *byte) {
 	votes := map[*byte]int{}

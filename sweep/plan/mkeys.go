@@ -10,16 +10,16 @@ import (
 	"ibsm/topo"
 )
 
-// MKeys are the M_Keys of a subnet's ports: those that they are to have, and others that they may have.
+// MKeys are the M_Keys of a subnet's ports: the wanted ones, and others that they may have.
 type MKeys struct {
 	One mad.MKey // of all ports, unless PerPort
 	// Ports are keys of which each port has its own, and may have that of the number before or after. The zero value is none.
 	Ports    keys.Ports
-	PerPort  bool // ports are to have theirs of Ports
+	PerPort  bool // each port's wanted M_Key is its own, of Ports
 	NoLookup bool // every request shows One, whatever the port's key is; not with PerPort
 }
 
-// Wanted is the M_Key that a port is to have, by the GUID of its agent's port.
+// Wanted is the wanted M_Key of a port, by the GUID of its agent's port.
 func (k *MKeys) Wanted(port mad.GUID) mad.MKey {
 	if k.PerPort && port != 0 {
 		return mad.MKey(k.Ports.Of(uint64(port)))
@@ -27,7 +27,7 @@ func (k *MKeys) Wanted(port mad.GUID) mad.MKey {
 	return k.One
 }
 
-// clears reports whether a port is to lose a key that somebody else has set.
+// clears reports whether a port must lose a key that somebody else has set.
 func (k *MKeys) clears(port mad.GUID, held mad.MKey) bool {
 	if held == 0 || !k.Ports.On() || k.Wanted(port) != 0 {
 		return false
@@ -55,11 +55,11 @@ type Recorded struct {
 	Old   bool // another manager may have given it the wanted one since
 }
 
-// Try is the nth M_Key, from 0 on, to show to an agent whose M_Key is not proved; ok is false where there are no more. An agent at
+// Candidate is the nth M_Key, from 0 on, to show to an agent whose M_Key is not proved; ok is false where there are no more. An agent at
 // protection level 2 takes a wrong one for an attack, so there are few: after the recorded one that of the current number, of the number
 // before, of all ports, and, for a manager whose store is old, of the next number. The wanted one goes first where the recorded one is an
 // earlier one of the subnet and old.
-func (k *MKeys) Try(port mad.GUID, was Recorded, n int) (key mad.MKey, ok bool) {
+func (k *MKeys) Candidate(port mad.GUID, was Recorded, n int) (key mad.MKey, ok bool) {
 	if k.NoLookup && !k.PerPort {
 		return k.One, n == 0
 	}
@@ -104,7 +104,7 @@ func (k *MKeys) Try(port mad.GUID, was Recorded, n int) (key mad.MKey, ok bool) 
 	return list[n], true
 }
 
-// overtaken reports whether a port had an M_Key of the subnet before the one that it is to have.
+// overtaken reports whether a port had an M_Key of the subnet before the wanted one.
 func (k *MKeys) overtaken(port mad.GUID, held mad.MKey) bool {
 	number, ours := k.Ports.Made(uint64(port), uint64(held))
 	return ours && held != k.Wanted(port) && (!k.PerPort || number < k.Ports.Number())
@@ -182,7 +182,7 @@ func (p *Plan) hasHosts(n topo.NodeIdx) bool {
 	return false
 }
 
-// wantsMKey reports whether a port is to get another M_Key, lease period or protection.
+// wantsMKey reports whether a port needs another M_Key, lease period or protection.
 func (p *Plan) wantsMKey(i topo.PortIdx) bool {
 	t := p.in.Topo
 	port := &t.Ports[i]

@@ -9,8 +9,8 @@ import (
 	"ibsm/mad"
 )
 
-// TestTry: what is shown to an agent whose M_Key is not proved, in order.
-func TestTry(t *testing.T) {
+// TestCandidate: what is shown to an agent whose M_Key is not proved, in order.
+func TestCandidate(t *testing.T) {
 	secret, _ := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
 	p := secret.Ports(3)
 	const port, one = 9, 0x77
@@ -42,7 +42,7 @@ func TestTry(t *testing.T) {
 	} {
 		var got []mad.MKey
 		for n := 0; ; n++ {
-			key, ok := c.k.Try(c.port, c.recorded, n)
+			key, ok := c.k.Candidate(c.port, c.recorded, n)
 			if !ok {
 				break
 			}

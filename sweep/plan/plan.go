@@ -27,7 +27,7 @@ type In struct {
 	Held   []*device.Blocks // by SwitchIdx; nil for a switch whose table is unknown. Read only
 	Values Values
 	SLs    *routing.SLs // of paths, by the routing engine; nil where it leaves them to others
-	// Lanes is how ports are to use their lanes; nil leaves that alone.
+	// Lanes is the wanted use of lanes by ports; nil leaves that alone.
 	Lanes *lanes.Uses
 	Ports *device.Ports // what ports hold; not written
 	// Partitions are the partition tables; nil leaves them alone.
@@ -45,7 +45,7 @@ type In struct {
 	MulticastTop mad.LID
 	// Reregister are ports whose clients have to register again.
 	Reregister map[mad.GUID]bool
-	// Knocked are the ports whose agents are to answer a manager that does not know their M_Keys: protection level 1, at which
+	// Knocked are the ports whose agents should answer a manager that does not know their M_Keys: protection level 1, at which
 	// they still take no Set from it.
 	Knocked map[mad.GUID]time.Duration
 	// Order is in which order switches get tables of lanes and forwarding tables: those of one list all of

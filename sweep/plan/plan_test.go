@@ -137,7 +137,7 @@ func TestDifferences(t *testing.T) {
 			s.info(sw2GUID, 2).SetPortState(smp.PortInit)
 		}, nil},
 		{"another manager's clients", func(s *subnet) { s.info(hostGUID, 1).SetMasterSMLID(9) }, [][]string{4: {"set 40:1"}}},
-		{"all clients are to register", func(s *subnet) { s.in.Values.ReregisterAll = true },
+		{"all clients should register", func(s *subnet) { s.in.Values.ReregisterAll = true },
 			[][]string{3: {"set 10:1"}, 4: {"set 20:0", "set 30:0", "set 40:1", "set 50:1"}}},
 		{"none is", func(s *subnet) { s.in.Values.ReregisterAll, s.in.Values.NoReregister = true, true }, nil},
 		{"adaptive routing is on", func(s *subnet) {

@@ -8,7 +8,7 @@ import (
 	"ibsm/sweep/device"
 )
 
-// TestWanted compares each kind of port with what the manager is to set in it. What is
+// TestWanted compares each kind of port with the wanted values of the manager. What is
 // not in a row stays as it was read.
 func TestWanted(t *testing.T) {
 	end := func(lid mad.LID) func(*smp.PortInfo) {

@@ -63,7 +63,7 @@ dropped() { fabric vl 2 5 3 | grep -q 'VL 15'; }
 within 60 dropped || fail "SL 3 still has a VL: $(fabric vl 2 5 3)"
 ip -n ns2 neigh flush dev ib2
 before=$(fabric count | sed -n 's/^lost: SL mapped to VL 15 //p')
-mute 2 10.0.0.6 || fail "IPoIB does not use SL 3"
+unreachable 2 10.0.0.6 || fail "IPoIB does not use SL 3"
 after=$(fabric count | sed -n 's/^lost: SL mapped to VL 15 //p')
 [ ${after:-0} -gt ${before:-0} ] || fail "no packet on SL 3 was lost: $(fabric count | grep lost)"
 echo "$MANAGER: without a VL for SL 3, $((${after:-0} - ${before:-0})) packets of IPoIB are lost"

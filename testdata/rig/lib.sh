@@ -160,8 +160,8 @@ child() {
 # from N ADDRESS [INTERFACE]: whether host N is answered from the address.
 from() { ip netns exec ns$1 ping -c 1 -W 1 ${3:+-I $3} $2; }
 
-# mute N ADDRESS [INTERFACE]: whether none of some attempts is answered.
-mute() { ! ip netns exec ns$1 ping -c 4 -i 0.3 -W 1 ${3:+-I $3} $2 >/dev/null 2>&1; }
+# unreachable N ADDRESS [INTERFACE]: whether none of some attempts is answered.
+unreachable() { ! ip netns exec ns$1 ping -c 4 -i 0.3 -W 1 ${3:+-I $3} $2 >/dev/null 2>&1; }
 
 # mtu_of N INTERFACE: of the interface's link.
 mtu_of() { ip -n ns$1 link show $2 | sed -n 's/.* mtu \([0-9]*\) .*/\1/p'; }

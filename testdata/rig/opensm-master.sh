@@ -1,4 +1,4 @@
-# OpenSM rules and ibsm stands by: it mirrors what hosts have registered by asking
+# OpenSM is master and ibsm stands by: it mirrors what hosts have registered by asking
 # OpenSM's SA, and goes on with all of it when OpenSM dies. Start with failover.net beside
 # this script.
 . /etc/rig-lib.sh

@@ -8,9 +8,9 @@ ip link set lo up
 
 # measure: the figures of the manager that runs.
 measure() {
-	local n silent=
-	for n in $(seq 2 36); do silent="$silent $(port_guid $n)"; done
-	saclient subscribe $silent || fail "the subscribers cannot subscribe"
+	local n unresponsive=
+	for n in $(seq 2 36); do unresponsive="$unresponsive $(port_guid $n)"; done
+	saclient subscribe $unresponsive || fail "the subscribers cannot subscribe"
 	saclient groups $(port_guid 1) ${EVENTS:-8} >/tmp/groups 2>&1 || fail "$(cat /tmp/groups)"
 	cat /tmp/groups
 	set -- $(tail -n 1 /tmp/groups)

@@ -19,20 +19,20 @@ child 1 8011 10.1.0.2
 child 2 8012 10.1.0.3
 child 3 8012 10.1.0.4
 
-# Who is to reach whom does.
+# Each host reaches exactly the hosts that it should.
 within 20 from 0 10.1.0.2 || fail "red: 0 and 1"
 within 20 from 2 10.1.0.4 || fail "blue: 2 and 3"
 for n in 1 2 3; do
 	within 20 from $n 10.13.0.1 || fail "storage: limited member $n and the full one"
 done
 # Nobody else, be it in the addresses of the other tenant or among limited members.
-mute 0 10.1.0.3 || fail "red reaches blue"
-mute 3 10.1.0.2 || fail "blue reaches red"
-mute 1 10.13.0.3 || fail "limited members reach each other"
-mute 3 10.13.0.2 || fail "limited members reach each other"
+unreachable 0 10.1.0.3 || fail "red reaches blue"
+unreachable 3 10.1.0.2 || fail "blue reaches red"
+unreachable 1 10.13.0.3 || fail "limited members reach each other"
+unreachable 3 10.13.0.2 || fail "limited members reach each other"
 # A host that gives itself the other tenant's interface gains nothing.
 child 1 8012 10.1.0.5
-mute 1 10.1.0.3 ib1.8012 || fail "a host is in a partition by its own will"
+unreachable 1 10.1.0.3 ib1.8012 || fail "a host is in a partition by its own will"
 
 # Host 1 is taken out of red, while others ping every 10 ms.
 ip netns exec ns2 ping -q -i 0.01 -c 800 10.1.0.4 >/tmp/blue.ping &
@@ -47,8 +47,8 @@ ibsmctl partitions apply || fail "apply"
 took=$(($(now) - from))
 sleep 0.5
 kill -0 $blue && kill -0 $storage || fail "the others did not ping all the time"
-mute 0 10.1.0.2 || fail "red: 1 is reached after the apply"
-mute 1 10.1.0.1 ib1.8011 || fail "red: 1 still reaches 0"
+unreachable 0 10.1.0.2 || fail "red: 1 is reached after the apply"
+unreachable 1 10.1.0.1 ib1.8011 || fail "red: 1 still reaches 0"
 echo "host 1 was out $took ms after it began"
 wait $blue $storage
 for who in blue storage; do
@@ -68,6 +68,6 @@ echo 'green=0x14 ALL=full;' >>/tmp/partitions.conf
 ! ibsmctl partitions apply >/tmp/refused 2>&1 || fail "a broken file is applied"
 grep -q "partitions.conf:4:1: " /tmp/refused || fail "the position of the error: $(cat /tmp/refused)"
 within 5 from 0 10.1.0.2 || fail "a broken file has cut red"
-mute 0 10.1.0.3 || fail "a broken file has opened the walls"
+unreachable 0 10.1.0.3 || fail "a broken file has opened the walls"
 sound
 stop_sm

@@ -21,7 +21,7 @@ child 2 8012 10.1.0.3
 child 3 8012 10.1.0.4
 within 60 from 2 10.1.0.4 || fail "blue: 2 and 3 do not talk"
 within 60 from 1 10.0.0.1 || fail "a limited member does not reach the manager's host"
-mute 1 10.0.0.3 || fail "limited members reach each other"
+unreachable 1 10.0.0.3 || fail "limited members reach each other"
 saclient $(port_guid 2) || fail "host 2 cannot register a service of its own"
 
 # What the tenant at adapter 1 asks, and what the operator does with the key.

@@ -11,8 +11,8 @@ run() {
 }
 sign() { kill -$2 $(cat /tmp/pid$1); }
 
-# rules N: the manager there is master, says so itself, and all ports know it.
-rules() {
+# is_master N: the manager there is master, says so itself, and all ports know it.
+is_master() {
 	local p
 	in_state $1 MASTER || return 1
 	for p in 0 1 2 3; do
@@ -20,14 +20,14 @@ rules() {
 	done
 }
 
-# takes N MILLISECONDS WHAT: the manager at adapter N rules so soon after what has happened.
+# takes N MILLISECONDS WHAT: the manager at adapter N is master so soon after what has happened.
 takes() {
 	local from=$(now)
 	within $(($2 / 1000 + 5)) in_state $1 MASTER || fail "$3: the manager at adapter $1 does not take over"
 	took=$(($(now) - from))
 	echo "$3: adapter $1 is master after $took ms"
 	[ $took -le $2 ] || fail "$3: too slow"
-	within 10 rules $1 || fail "$3: the ports do not know their master"
+	within 10 is_master $1 || fail "$3: the ports do not know their master"
 	within 10 whole || fail "$3: not whole"
 	[ "$(lids)" = "$before" ] || fail "$3: LIDs moved: $before, then $(lids)"
 	for p in /tmp/pid*; do [ ! -d /proc/$(cat $p) ] || sm=$(cat $p); done
@@ -36,7 +36,7 @@ takes() {
 
 cp /dev/null /tmp/sm.log
 run 0 5
-within 20 rules 0 || fail "the first does not rule"
+within 20 is_master 0 || fail "the first is not master"
 within 20 whole || fail "the fabric did not come up"
 before=$(lids)
 run 1 3
@@ -82,7 +82,7 @@ within 5 in_state 1 STANDBY || fail "does not stand by again"
 # The other is killed: nothing happens.
 sign 1 KILL
 sleep 1
-rules 0 && whole || fail "the master minds the death of its standby"
+is_master 0 && whole || fail "the master minds the death of its standby"
 sign 0 TERM
 sleep 1
 
@@ -94,7 +94,7 @@ opensm_at() {
 }
 rm -f /tmp/sm?.log /tmp/pid?
 opensm_at 1 5
-within 30 in_state 1 MASTER || fail "OpenSM does not rule"
+within 30 in_state 1 MASTER || fail "OpenSM is not master"
 within 30 whole || fail "OpenSM does not bring the fabric up"
 run 0 3
 within 10 in_state 0 STANDBY || fail "ibsm does not stand by"

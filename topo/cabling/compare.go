@@ -83,10 +83,10 @@ type comparison struct {
 	plan, present *Cabling
 	known         int
 
-	device  []int32 // of each of the plan
-	planned []int32 // of each there is: that of the plan with this device, none if it is not in the plan
-	strict  []int32 // device, before others took the places of those in the plan
-	doubted []bool  // of devices there are: it is in another one's place
+	device    []int32 // of each of the plan
+	planned   []int32 // of each there is: that of the plan with this device, none if it is not in the plan
+	strict    []int32 // device, before others took the places of those in the plan
+	misplaced []bool  // of devices there are: one is in another one's place
 
 	first        []int32   // of each device: of its ports
 	planTo       []int32   // of each port: that at the other end of its cable in the plan, or none
@@ -300,7 +300,7 @@ func (c *comparison) deviceOf(plan int32) int32 {
 
 // replace finds devices that are in the place of those of the plan which are not there: they have their names, or most of their cables.
 func (c *comparison) replace() {
-	c.doubted = make([]bool, len(c.present.Devices))
+	c.misplaced = make([]bool, len(c.present.Devices))
 	for _, m := range c.byName(func(d Device) bool { return d.GUID != 0 }) {
 		c.stands(m[0], m[1])
 	}
@@ -333,7 +333,7 @@ func (c *comparison) replace() {
 // stands says that a device is in the place of one of the plan, and not the same.
 func (c *comparison) stands(plan, at int32) {
 	c.device[plan], c.planned[at] = at, plan
-	c.doubted[at] = true
+	c.misplaced[at] = true
 	c.findings = append(c.findings, Finding{Kind: Replaced, Devices: []Place{c.planPlace(plan, 0), c.presentPlace(at, 0)}})
 }
 
@@ -408,10 +408,10 @@ func (c *comparison) exchange() {
 	for x := range c.plan.Devices {
 		x := int32(x)
 		at := c.device[x]
-		if at == none || c.doubted[at] || c.planned[at] != x || !c.wrong(x, at) {
+		if at == none || c.misplaced[at] || c.planned[at] != x || !c.wrong(x, at) {
 			continue
 		}
-		if y := c.inPlaceOf(x, 2, func(y int32) bool { return c.planned[y] != none && !c.doubted[y] }); y != none && y != at {
+		if y := c.inPlaceOf(x, 2, func(y int32) bool { return c.planned[y] != none && !c.misplaced[y] }); y != none && y != at {
 			has[x] = y
 		}
 	}
@@ -453,7 +453,7 @@ func (c *comparison) turn(circle []int32, has map[int32]int32) {
 	}
 	for _, x := range circle {
 		c.device[x] = has[x]
-		c.doubted[has[x]] = true
+		c.misplaced[has[x]] = true
 	}
 	for _, x := range circle {
 		c.planned[c.device[x]] = x
@@ -463,7 +463,7 @@ func (c *comparison) turn(circle []int32, has map[int32]int32) {
 
 // join lays the plan over what is there.
 func (c *comparison) join() {
-	if slices.Contains(c.doubted, true) { // they may have more ports in the plan
+	if slices.Contains(c.misplaced, true) { // they may have more ports in the plan
 		c.layOut()
 		c.presentTo, c.presentCable = c.peers(c.present.Cables, nil)
 	}
@@ -493,13 +493,13 @@ func (c *comparison) same() (n int) {
 
 // certain reports whether a device there is is in its own place.
 func (c *comparison) certain(device int32) bool {
-	return device < int32(len(c.planned)) && c.planned[device] != none && (c.doubted == nil || !c.doubted[device])
+	return device < int32(len(c.planned)) && c.planned[device] != none && (c.misplaced == nil || !c.misplaced[device])
 }
 
 // unplanned are the cables that are not in the plan, without regard to places that others have taken.
 func (c *comparison) unplanned() (cables []int32) {
 	to, loops := c.planTo, c.loops(c.plan.Cables, c.deviceOf)
-	if slices.Contains(c.doubted, true) {
+	if slices.Contains(c.misplaced, true) {
 		to, _ = c.peers(c.plan.Cables, func(plan int32) int32 {
 			if at := c.strict[plan]; at != none {
 				return at

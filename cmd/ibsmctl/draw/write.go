@@ -15,7 +15,7 @@ import (
 	"ibsm/ctl"
 )
 
-// svg writes elements. Errors are the writer's, who keeps them.
+// svg writes elements. Errors are the writer's, which keeps them.
 type svg struct{ *bufio.Writer }
 
 func (w svg) escaped(s string) { xml.EscapeText(w, []byte(s)) }

@@ -50,7 +50,7 @@ func ranges(names []string) string {
 	return strings.Join(runs, ",")
 }
 
-// maxDigits is how long a number may be to be in a range.
+// maxDigits is the greatest length of a number in a range.
 const maxDigits = 9
 
 // cutSuffix cuts the number from the end of a name; "" if there is none.

@@ -9,9 +9,9 @@ import (
 	"ibsm/topo"
 )
 
-// TestDoubtsAreBounded: however many entries have changed, the list of those to follow stays far shorter than the tables, and each that is not in it is of a LID that
+// TestUnprovedAreBounded: however many entries have changed, the list of those to follow stays far shorter than the tables, and each that is not in it is of a LID that
 // is looked at from all switches. The repair is the same.
-func TestDoubtsAreBounded(t *testing.T) {
+func TestUnprovedAreBounded(t *testing.T) {
 	f := newLiving(t, "fattree:k=8", 2, minhop.Route)
 	was := &routing.Tables{LFT: make([][]uint8, len(f.tables.LFT)), Top: f.tables.Top}
 	for s, row := range f.tables.LFT {
@@ -21,13 +21,13 @@ func TestDoubtsAreBounded(t *testing.T) {
 		}
 	}
 	in := In{Topo: f.Topo, LIDs: f.LIDs, Tables: f.tables, Was: routing.NewForwarding(f.Topo, f.LIDs, was), Good: f.report.Good()}
-	for p := range f.Topo.Ports { // entries that lead over them are doubted twice
+	for p := range f.Topo.Ports { // entries that lead over them are unproved twice
 		if port := &f.Topo.Ports[p]; f.Topo.BetweenSwitches(topo.PortIdx(p)) && port.Num%3 == 0 {
 			port.Unhealthy = true
 		}
 	}
 	r := newRepair(in)
-	d := r.doubts()
+	d := r.unproved()
 	if most, all := 2*entriesPerLID*r.size, len(f.tables.LFT)*r.size; cap(d.entries) > most || most*2 > all {
 		t.Errorf("%d entries were noted, of %d LIDs at %d switches", cap(d.entries), r.size, len(f.tables.LFT))
 	}

@@ -15,36 +15,36 @@ type OwnPort uint8
 
 // Own ports.
 const (
-	OwnSilent OwnPort = iota // it did not answer: whether it has a link is not known
-	OwnDown                  // it has no link
+	OwnUnresponsive OwnPort = iota // it did not answer: whether it has a link is not known
+	OwnDown                        // it has no link
 	OwnUp
 )
 
-func (p OwnPort) String() string { return [...]string{"silent", "down", "up"}[p] }
+func (p OwnPort) String() string { return [...]string{"unresponsive", "down", "up"}[p] }
 
 // Heard is how much of what a walk asked other nodes was heard.
 type Heard struct {
 	Answers int // to requests
 	Late    int // of them: to a second attempt or a later one
 	Nodes   int // that answered
-	// Silent counts nodes that were known, and did not answer although the link to them, from one
+	// Unresponsive counts nodes that were known, and did not answer although the link to them, from one
 	// that did, is up; and whatever is behind our own port. What lies behind them is not counted.
-	Silent int
+	Unresponsive int
 }
 
-// Doubt is why the nodes that a walk did not find may be there all the same.
-type Doubt uint8
+// Inconclusive is why the nodes that a walk did not find may be there all the same.
+type Inconclusive uint8
 
-// Doubts.
+// Whether and why a walk is inconclusive.
 const (
-	NoDoubt      Doubt = iota // the others are heard: who is silent is so on its own account
-	DoubtsPort                // our own port does not answer: the walk says nothing
-	DoubtsNodes               // more nodes are silent than answer
-	DoubtsAnswer              // so many packets are lost that a lost answer says nothing
+	Conclusive          Inconclusive = iota // the others are heard: an unresponsive node is itself the reason
+	OwnPortUnresponsive                     // our own port does not answer: the walk says nothing
+	MostUnresponsive                        // more nodes are unresponsive than answer
+	PacketsLost                             // so many packets are lost that a lost answer says nothing
 )
 
-func (d Doubt) String() string {
-	return [...]string{"none", "own port silent", "most nodes silent", "packets lost"}[d]
+func (i Inconclusive) String() string {
+	return [...]string{"none", "own port unresponsive", "most nodes unresponsive", "packets lost"}[i]
 }
 
 // lateShare is the share of answers that come late, one in so many, from which on an answer that
@@ -52,25 +52,25 @@ func (d Doubt) String() string {
 // after four, and no node loses one in each of MaxMissed sweeps.
 const lateShare = 4
 
-// Doubt says whether, and why, the walk must not be taken as evidence that a node is gone.
-func (r *Result) Doubt() Doubt {
+// Inconclusive says whether, and why, the walk must not be taken as evidence that a node is gone.
+func (r *Result) Inconclusive() Inconclusive {
 	switch h := &r.Heard; {
-	case r.Own == OwnSilent:
-		return DoubtsPort
+	case r.Own == OwnUnresponsive:
+		return OwnPortUnresponsive
 	case r.Own == OwnDown:
-		return NoDoubt
-	case h.Silent > h.Nodes:
-		return DoubtsNodes
+		return Conclusive
+	case h.Unresponsive > h.Nodes:
+		return MostUnresponsive
 	case h.Late*lateShare > h.Answers:
-		return DoubtsAnswer
+		return PacketsLost
 	}
-	return NoDoubt
+	return Conclusive
 }
 
-// Hearing is what the walk's silences are worth. A quick walk leaves out what was silent before.
+// Hearing is what the unanswered requests of the walk say. A quick walk leaves out what was unresponsive before.
 func (r *Result) Hearing() topo.Hearing {
 	switch {
-	case r.Quick || r.Doubt() != NoDoubt:
+	case r.Quick || r.Inconclusive() != Conclusive:
 		return topo.Inconclusive
 	case r.Heard.Late > 0:
 		return topo.Noisy
@@ -93,7 +93,7 @@ func (m *Machine) isLocal(it item) bool {
 
 // countNodes counts the nodes that answered and those that did not.
 func (m *Machine) countNodes() {
-	silent := map[mad.GUID]bool{}
+	unresponsive := map[mad.GUID]bool{}
 	for n := range int32(m.b.Len()) {
 		if m.b.Dropped(n) {
 			continue
@@ -108,11 +108,11 @@ func (m *Machine) countNodes() {
 				continue
 			}
 			if guid := m.knownBehind(e); guid != 0 || m.b.Self() == e {
-				silent[guid] = true
+				unresponsive[guid] = true
 			}
 		}
 	}
-	m.res.Heard.Silent = len(silent)
+	m.res.Heard.Unresponsive = len(unresponsive)
 }
 
 // knownBehind is the node that was behind a port in the previous walk and has not been found in this

@@ -11,15 +11,15 @@ import (
 
 // device is an agent of the tests: what it answers for its ports.
 type device struct {
-	mask    uint16
-	mask2   uint32
-	silent  int // requests that it does not answer; -1 for all
-	attrs   map[mad.AttrID]mad.Status
-	counts  map[uint8]*[pma.NumCounters]uint64
-	resets  []pma.Counters // that it was asked for
-	asked   []mad.AttrID
-	answer  func(p *mad.Packet) // changes a response; nil for nothing
-	ignores bool                // resets
+	mask         uint16
+	mask2        uint32
+	unresponsive int // requests that it does not answer; -1 for all
+	attrs        map[mad.AttrID]mad.Status
+	counts       map[uint8]*[pma.NumCounters]uint64
+	resets       []pma.Counters // that it was asked for
+	asked        []mad.AttrID
+	answer       func(p *mad.Packet) // changes a response; nil for nothing
+	ignores      bool                // resets
 }
 
 // bench drives a machine with devices, in virtual time.
@@ -118,8 +118,8 @@ func (d *device) serve(p *mad.Packet) *mad.Packet {
 	if d == nil {
 		return nil
 	}
-	if d.silent != 0 {
-		d.silent--
+	if d.unresponsive != 0 {
+		d.unresponsive--
 		return nil
 	}
 	q := *p

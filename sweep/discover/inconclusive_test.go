@@ -1,0 +1,86 @@
+package discover
+
+import (
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/sim/fabric"
+	"ibsm/topo"
+	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
+)
+
+// TestInconclusive: whose silence it is, by what was heard.
+func TestInconclusive(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		r    Result
+		want Inconclusive
+		hear topo.Hearing
+	}{
+		{"all is well", Result{Own: OwnUp, Heard: Heard{Answers: 100, Nodes: 20}}, Conclusive, topo.Clear},
+		{"a few are unresponsive", Result{Own: OwnUp, Heard: Heard{Answers: 100, Nodes: 20, Unresponsive: 5}}, Conclusive, topo.Clear},
+		{"half is unresponsive", Result{Own: OwnUp, Heard: Heard{Answers: 100, Nodes: 20, Unresponsive: 20}}, Conclusive, topo.Clear},
+		{"most are unresponsive", Result{Own: OwnUp, Heard: Heard{Answers: 100, Nodes: 20, Unresponsive: 21}}, MostUnresponsive, topo.Inconclusive},
+		{"nobody answers", Result{Own: OwnUp, Heard: Heard{Unresponsive: 1}}, MostUnresponsive, topo.Inconclusive},
+		{"some loss", Result{Own: OwnUp, Heard: Heard{Answers: 100, Late: 25, Nodes: 20}}, Conclusive, topo.Noisy},
+		{"much loss", Result{Own: OwnUp, Heard: Heard{Answers: 100, Late: 26, Nodes: 20}}, PacketsLost, topo.Inconclusive},
+		{"own port unresponsive", Result{Heard: Heard{Answers: 100, Nodes: 20}}, OwnPortUnresponsive, topo.Inconclusive},
+		{"own port down", Result{Own: OwnDown}, Conclusive, topo.Clear},
+		{"quick", Result{Own: OwnUp, Quick: true, Heard: Heard{Answers: 100, Nodes: 20}}, Conclusive, topo.Inconclusive},
+	} {
+		if d, h := c.r.Inconclusive(), c.r.Hearing(); d != c.want || h != c.hear {
+			t.Errorf("%s: %v and %v, want %v and %v", c.name, d, h, c.want, c.hear)
+		}
+	}
+}
+
+// TestHeard: what a walk counts when nodes that were known stop answering. Those behind an unresponsive one
+// were not asked, and one that was not known before is no loss; what our own agent answers says
+// nothing about others.
+func TestHeard(t *testing.T) {
+	n := nettest.Generate(t, "tree:depth=2,fanout=3") // a root, 3 switches, 9 hosts
+	var hosts []int32
+	for i := range n.Nodes {
+		if n.Nodes[i].Type == mad.CA {
+			hosts = append(hosts, int32(i))
+		}
+	}
+	w := newWalker(t, n, net.End{Node: hosts[0], Port: 1}, fabric.Config{})
+	known := w.walk(New(Config{})).Builder.Freeze()
+	for i := range known.Ports { // the links are up
+		known.Ports[i].Info.SetPortState(smp.PortActive)
+	}
+	unresponsive := func(nodes ...int32) Heard {
+		w.meddle = func(req *txn.Request, o *txn.Outcome) {
+			for _, node := range nodes {
+				if info := (*smp.NodeInfo)(&o.Data); o.Attr == smp.AttrNodeInfo && info.NodeGUID() == n.Nodes[node].GUID {
+					*o = txn.Outcome{Tag: o.Tag, Method: o.Method, Attr: o.Attr, Mod: o.Mod, Result: txn.TimedOut}
+				}
+			}
+			if o.Attr == smp.AttrPortInfo {
+				if info := (*smp.PortInfo)(&o.Data); info.PortState() == smp.PortInit {
+					info.SetPortState(smp.PortActive)
+				}
+			}
+		}
+		return w.walk(New(Config{Prev: known})).Heard
+	}
+	total := len(n.Nodes) - 1
+	if h := unresponsive(); h.Nodes != total || h.Unresponsive != 0 || h.Answers == 0 || h.Late != 0 {
+		t.Errorf("nobody is unresponsive: %+v", h)
+	}
+	if h := unresponsive(hosts[1], hosts[4]); h.Nodes != total-2 || h.Unresponsive != 2 {
+		t.Errorf("two hosts are unresponsive: %+v", h)
+	}
+	leaf := w.fabric.Peer(net.End{Node: hosts[8], Port: 1}).Node
+	if h := unresponsive(leaf); h.Nodes != total-4 || h.Unresponsive != 1 {
+		t.Errorf("a switch with three hosts is unresponsive: %+v", h)
+	}
+	own := w.fabric.Peer(net.End{Node: hosts[0], Port: 1}).Node
+	if h := unresponsive(own); h.Nodes != 0 || h.Unresponsive != 1 || h.Answers != 0 {
+		t.Errorf("all are unresponsive: %+v", h)
+	}
+}
