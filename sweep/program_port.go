@@ -15,11 +15,12 @@ import (
 // A port rejects a complete Set of PortInfo if it does not accept one parameter, or is not in the
 // state from which the requested state can be reached. Then the Set is split: first the
 // parameters alone, then the state with the parameters that the port holds. So the port loses
-// only what it refuses.
+// only what it refuses. A SetPort is repeated before, as an agent may refuse for a moment only.
 type split uint8
 
 const (
 	together   split = iota
+	repeated         // a SetPort was refused, and is sent once more
 	parameters       // a SetPort is under way, after a refused Arm
 	minimal          // sent what it needs
 )
@@ -61,11 +62,16 @@ func (p *Program) port(r request, o *txn.Outcome) {
 	} else if looked && (st.Op == plan.SetPort || st.Op == plan.Arm) && info.LID() != sent.LID() && sent.LID() != 0 {
 		refusal = fmt.Sprintf("refuses its PortInfo, LID %v", sent.LID())
 	}
-	if refusal != "" && looked && st.Op != plan.Activate && p.split[st.Port] == together {
+	at, unsupported := p.c.Plan.Place(o.Attr, st.Port), p.state.devices.Unsupported
+	switch s := p.split[st.Port]; {
+	case looked && st.Op == plan.SetPort && s == together && unsupported.Lacks(&device.PortInfo, at, (*device.Data)(&sent), (*device.Data)(&judged)):
+		p.split[st.Port] = repeated
+		p.more = append(p.more, st)
+		return
+	case refusal != "" && looked && st.Op != plan.Activate && s < parameters:
 		p.setSplit(st.Port, info.PortState() == smp.PortInit && st.Op == plan.Arm)
 		return
 	}
-	at, unsupported := p.c.Plan.Place(o.Attr, st.Port), p.state.devices.Unsupported
 	if bits, found := unsupported.Learn(&device.PortInfo, at, (*device.Data)(&sent), (*device.Data)(&judged)); found {
 		p.notHeld = append(p.notHeld, NotHeld{at.Node, at.Port, p.fieldNames((*smp.PortInfo)(&bits))})
 	}

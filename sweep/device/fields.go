@@ -121,6 +121,21 @@ func (u Unsupported) Refuses(m *Managed, p Place, wanted *Data) Data {
 	return f.bits
 }
 
+// Lacks reports whether a device holds other values than it was sent in fields that it is not known not to support.
+func (u Unsupported) Lacks(m *Managed, p Place, sent, held *Data) bool {
+	d, any := m.Differs(sent, held)
+	if !any {
+		return false
+	}
+	known := u.Refuses(m, p, sent)
+	for i := range d {
+		if d[i]&^known[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // put notes the fields of a device.
 func (u Unsupported) put(p Place, f fields, tries uint8) {
 	e, known := u[p]
