@@ -231,6 +231,7 @@ func abuseSA(t *testing.T, first byte, b []byte) {
 			var head [actHead]byte
 			b = b[copy(head[:], b):]
 			time.Sleep(time.Duration(head[2]) << 24)
+			a.look(a.ask()) // what is sent as time passes, by what the manager still is
 			switch head[0] % numActs {
 			case actPacket:
 				d := a.packet(&head)
