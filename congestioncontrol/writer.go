@@ -27,10 +27,13 @@ type WriterConfig struct {
 	Settings Settings
 	// Transactions says how often a request is sent, and for how long a response is awaited.
 	Transactions txn.Config
-	// Found is given each finding, and Done the report of each round, by Run. They may be nil, and
-	// must not block.
-	Found func(Finding)
-	Done  func(Report)
+	Listener     Listener
+}
+
+// Listener is called by the goroutine of a Writer's Run. Its functions may be nil, and must not block.
+type Listener struct {
+	Found func(Finding) // each device that does not take settings
+	Done  func(Report)  // the report of each round
 }
 
 // news is what Run has not taken yet.
@@ -139,13 +142,13 @@ func (w *Writer) step(e Event) {
 		a := &out.Asks[i]
 		w.asker.Ask(a.To, &a.Packet, a.Tag)
 	}
-	if w.cfg.Found != nil {
+	if w.cfg.Listener.Found != nil {
 		for _, f := range out.Findings {
-			w.cfg.Found(f)
+			w.cfg.Listener.Found(f)
 		}
 	}
-	if out.Done != nil && w.cfg.Done != nil {
-		w.cfg.Done(*out.Done)
+	if out.Done != nil && w.cfg.Listener.Done != nil {
+		w.cfg.Listener.Done(*out.Done)
 	}
 	w.release()
 }

@@ -51,7 +51,7 @@ func TestWriter(t *testing.T) {
 		off := s
 		off.Enabled = false
 		w := &wire{sent: map[mad.LID]int{}}
-		w.writer = NewWriter(WriterConfig{Settings: off, Done: func(r Report) { reports = append(reports, r) }, Found: func(f Finding) { found = append(found, f) }})
+		w.writer = NewWriter(WriterConfig{Settings: off, Listener: Listener{Done: func(r Report) { reports = append(reports, r) }, Found: func(f Finding) { found = append(found, f) }}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- w.writer.Run(ctx, w.send) }()

@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	"ibsm/congestioncontrol"
 	"ibsm/mad"
 	"ibsm/manager"
+	"ibsm/perf"
 	"ibsm/view"
 )
 
@@ -29,8 +31,8 @@ func (r receiver) shell() (*manager.Shell, error) {
 		Port:   r.port.SMI, GSI: r.port.GSI, PlainPeers: r.port.PlainPeers, Held: r.port.Held, Logger: r.logger,
 		Asks: r.requests, Configs: r.current.configs,
 		Notify: r.notification, Mirrored: r.mirrored, Published: r.published, Moved: r.progress,
-		Counted: r.counters.counted, Found: r.counters.found, Gone: r.counters.left,
-		Trouble: r.troubled, Written: r.written,
+		OnCounters:   perf.Listener{Image: r.counters.counted, Found: r.counters.found, Gone: r.counters.left},
+		OnCongestion: congestioncontrol.Listener{Found: r.troubled, Done: r.written},
 	}, nil
 }
 

@@ -59,16 +59,10 @@ type Shell struct {
 	Published func(*view.View)
 	// Moved is called after each step with where the manager stands; may be nil.
 	Moved func(Progress)
-	// Counted is given each image of counters, Found what is special about a reading, and Gone each
-	// node whose counters are not read any more. They may be nil, must not block, and are called
-	// by one goroutine.
-	Counted func(*perf.Image)
-	Found   func(perf.Finding)
-	Gone    func(mad.GUID)
-	// Trouble is given each device that does not take settings of congestion control, and Written the
-	// report of each round. They may be nil, must not block, and are called by one goroutine.
-	Trouble func(congestioncontrol.Finding)
-	Written func(congestioncontrol.Report)
+	// OnCounters is told what the reader of counters finds, OnCongestion what the writer of congestion
+	// control does.
+	OnCounters   perf.Listener
+	OnCongestion congestioncontrol.Listener
 	// Store is the state store; nil for none.
 	// Its opener runs and closes it.
 	Store *store.Store
@@ -157,8 +151,8 @@ func (s *Shell) Run(until context.Context) error {
 	start := time.Now()
 	s.logSA(ctx)
 	inbox := newInbox(&s.sa.stats, start)
-	counters := perf.NewReader(perf.ReaderConfig{Settings: s.Config.Counters, Transactions: s.Config.Queries, Image: s.Counted, Found: s.Found, Gone: s.Gone})
-	congested := congestioncontrol.NewWriter(congestioncontrol.WriterConfig{Settings: s.Config.Congestion, Transactions: s.Config.Queries, Found: s.Trouble, Done: s.Written})
+	counters := perf.NewReader(perf.ReaderConfig{Settings: s.Config.Counters, Transactions: s.Config.Queries, Listener: s.OnCounters})
+	congested := congestioncontrol.NewWriter(congestioncontrol.WriterConfig{Settings: s.Config.Congestion, Transactions: s.Config.Queries, Listener: s.OnCongestion})
 	gsi := newSAPort(cmp.Or(s.GSI, s.Port), &s.sa, inbox, counters, congested, s.PlainPeers)
 	if s.GSI == nil {
 		port = gsi

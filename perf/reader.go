@@ -30,11 +30,14 @@ type ReaderConfig struct {
 	Settings Settings
 	// Transactions says how often a request is sent, and for how long a response is awaited.
 	Transactions txn.Config
-	// Image is given each image, Found each finding, and Gone each node of which no port is read
-	// any more, by Run. They may be nil, and must not block.
-	Image func(*Image)
-	Found func(Finding)
-	Gone  func(mad.GUID)
+	Listener     Listener
+}
+
+// Listener is called by the goroutine of a Reader's Run. Its functions may be nil, and must not block.
+type Listener struct {
+	Image func(*Image)   // each image
+	Found func(Finding)  // each finding about a reading
+	Gone  func(mad.GUID) // each node of which no port is read any more
 }
 
 // NewReader returns a Reader that has no ports yet.
@@ -153,17 +156,17 @@ func (r *Reader) step(e Event) {
 		a := &out.Asks[i]
 		r.asker.Ask(a.To, &a.Packet, a.Tag)
 	}
-	if r.cfg.Found != nil {
+	if r.cfg.Listener.Found != nil {
 		for _, f := range out.Findings {
-			r.cfg.Found(f)
+			r.cfg.Listener.Found(f)
 		}
 	}
-	if r.cfg.Gone != nil {
+	if r.cfg.Listener.Gone != nil {
 		for _, node := range out.Gone {
-			r.cfg.Gone(node)
+			r.cfg.Listener.Gone(node)
 		}
 	}
-	if out.Image != nil && r.cfg.Image != nil {
-		r.cfg.Image(out.Image)
+	if out.Image != nil && r.cfg.Listener.Image != nil {
+		r.cfg.Listener.Image(out.Image)
 	}
 }

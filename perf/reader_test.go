@@ -66,7 +66,7 @@ func TestReader(t *testing.T) {
 		var images []*Image
 		var found []Finding
 		w.reader = NewReader(ReaderConfig{Settings: minutely, Transactions: txn.Config{Timeout: 100 * time.Millisecond, Retries: 2},
-			Image: func(im *Image) { images = append(images, im) }, Found: func(f Finding) { found = append(found, f) }})
+			Listener: Listener{Image: func(im *Image) { images = append(images, im) }, Found: func(f Finding) { found = append(found, f) }}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- w.reader.Run(ctx, w.send) }()
@@ -168,7 +168,7 @@ func TestReaderFollows(t *testing.T) {
 		v.Topo.Self = v.Topo.EndPorts[0]
 		off := minutely
 		off.Interval = 0
-		w.reader = NewReader(ReaderConfig{Settings: off, Image: func(im *Image) { images = append(images, im) }, Gone: func(g mad.GUID) { gone = append(gone, g) }})
+		w.reader = NewReader(ReaderConfig{Settings: off, Listener: Listener{Image: func(im *Image) { images = append(images, im) }, Gone: func(g mad.GUID) { gone = append(gone, g) }}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- w.reader.Run(ctx, w.send) }()
