@@ -25,8 +25,8 @@ var mutants = []mutant{
 	{"a target that timed out is waited for again", "sweep/elect/elect.go", " && above.GUID() != m.TimedOut():", ":", ""},
 	{"HANDOVER is not taken", "sweep/elect/control.go", "case mod == smp.ControlHandover && m.state != smp.NotActive:", "case mod == smp.ControlHandover && false:", ""},
 	{"a manager that was paused asks nobody", "manager/core.go", "if paused > c.elect.stall() && paused < now {", "if false {", ""},
-	{"PortStateChange is cleared for other masters, too", "sweep/discover/walk.go", "return was != topo.None && m.cfg.Prev.Nodes[was].Missed == 0", "return was != topo.None || true", "./sweep/discover TestClearOfOthers"},
-	{"nobody is asked", "sweep/discover/walk.go", "Has(smp.IsSM) && !m.cfg.IgnoreOtherSM {", "Has(smp.IsSM) && false {", ""},
+	{"PortStateChange is cleared for other masters, too", "sweep/discover/switches.go", "return was != topo.None && m.cfg.Prev.Nodes[was].Missed == 0", "return was != topo.None || true", "./sweep/discover TestClearOfOthers"},
+	{"nobody is asked", "sweep/discover/ports.go", "Has(smp.IsSM) && !m.cfg.IgnoreOtherSM {", "Has(smp.IsSM) && false {", ""},
 	{"the way to the master is forgotten", "manager/election.go", "e.route, e.lid = found.SMs[i].Route,", "_, e.lid = found.SMs[i].Route,", ""},
 	{"requests outlive the mastership term", "manager/decisions.go", "c.cancelled = c.fx.table.Cancel(c.cancelled[:0])", "c.cancelled = c.cancelled[:0]", ""},
 }
