@@ -80,37 +80,42 @@ simulator. ibsim forwards each packet separately, so its speed limits both manag
 		if len(args) == 1 {
 			b.spec = args[0]
 		}
-		if err := b.findPrograms(); err != nil {
-			return err
-		}
-		n, err := loadNet(b.spec)
-		if err != nil {
-			return err
-		}
-		if countHosts(n) < leastHosts {
-			return fmt.Errorf("%s: %d hosts; at least %d are needed: the manager's, one that floods, and two that ask for paths to each other", b.spec, countHosts(n), leastHosts)
-		}
-		fmt.Fprintf(b.out, "%s: %d hosts, %d switches\n", b.spec, countHosts(n), len(n.Nodes)-countHosts(n))
-		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-		defer stop()
-		for _, m := range []manager{b.openSM("minhop"), b.ownSM("minhop")} {
-			if *only != "" && *only != m.name {
-				continue
-			}
-			if err := b.one(ctx, n, m); err != nil {
-				return fmt.Errorf("%s: %w", m.name, err)
-			}
-			if err := b.onIbsim(ctx, n, m); err != nil {
-				return fmt.Errorf("%s on ibsim: %w", m.name, err)
-			}
-		}
-		return nil
+		return b.compare(cmd.Context(), *only)
 	}
 	return c
 }
 
 // leastHosts is how many hosts a subnet must have.
 const leastHosts = 4
+
+// compare measures both managers, or only one.
+func (b *benchSA) compare(ctx context.Context, only string) error {
+	if err := b.findPrograms(); err != nil {
+		return err
+	}
+	n, err := loadNet(b.spec)
+	if err != nil {
+		return err
+	}
+	if countHosts(n) < leastHosts {
+		return fmt.Errorf("%s: %d hosts; at least %d are needed: the manager's, one that floods, and two that ask for paths to each other", b.spec, countHosts(n), leastHosts)
+	}
+	fmt.Fprintf(b.out, "%s: %d hosts, %d switches\n", b.spec, countHosts(n), len(n.Nodes)-countHosts(n))
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	for _, m := range []manager{b.openSM("minhop"), b.ownSM("minhop")} {
+		if only != "" && only != m.name {
+			continue
+		}
+		if err := b.one(ctx, n, m); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		if err := b.onIbsim(ctx, n, m); err != nil {
+			return fmt.Errorf("%s on ibsim: %w", m.name, err)
+		}
+	}
+	return nil
+}
 
 // one measures a manager.
 func (b *benchSA) one(ctx context.Context, n *net.Net, m manager) error {
