@@ -1,13 +1,17 @@
 package manager
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	osmlog "ibsm/opensm/log"
+	"ibsm/sweep"
 	"ibsm/sweep/discover"
+	"ibsm/topo"
 )
 
 // maxEarly is how many requests wait for our own port to answer.
@@ -218,3 +222,110 @@ func (p *ownPort) mayRead(key mad.MKey) bool {
 
 // mayWrite applies it to a Set.
 func (p *ownPort) mayWrite(key mad.MKey) bool { return p.mkey == 0 || key == p.mkey }
+
+// readOwn takes what our own port holds, if the walk has found it.
+func (c *Core) readOwn(found *discover.Result) {
+	b := found.Builder
+	self := b.Self()
+	if self == topo.NoEnd {
+		return
+	}
+	c.port.guid = b.PortGUID(self)
+	if p := b.Port(self); p != nil {
+		c.port.holds(p)
+	}
+	c.elect.SetGUID(c.port.guid)
+}
+
+// maxSilences is how often a run of one sweep lets its own agent leave a question
+// unanswered, as on a machine that has too much to do, before it gives up.
+const maxSilences = 5
+
+// ownPortUnresponsive looks again soon where our own port does not answer: nothing can be said about the
+// subnet then, and nothing has changed. Before anything is written every other manager is asked. A
+// run of one sweep gives up in the end.
+func (c *Core) ownPortUnresponsive(found *sweep.Found) {
+	c.sweeps.drop(found)
+	switch once := c.cfg.Once || c.cfg.DryRun; {
+	case once && c.sweeps.silences+1 >= maxSilences:
+		c.exit(ErrPortDown)
+	case once:
+		c.sweeps.silences++
+		c.sweeps.want(wishFull, "our own port did not answer")
+	default:
+		c.port.walked(&c.fx, found.Result)
+		c.elect.authority = unconfirmed
+		c.sweeps.needFull = true
+		c.sweeps.schedule(c.fx.now, portPoll)
+	}
+}
+
+// ownPortDown waits for our own port, which has no link. A run of one sweep does not.
+func (c *Core) ownPortDown(found *sweep.Found) {
+	if c.cfg.Once || c.cfg.DryRun {
+		c.exit(ErrPortDown)
+		return
+	}
+	if c.port.becomeDown(&c.fx) {
+		c.unpublish()
+	}
+	c.elect.portDown()
+	c.enter()
+	c.mirror.forget()
+	c.sweeps.isolate(found)
+	c.multicast.Abdicate()
+	c.sweeps.schedule(c.fx.now, portPoll)
+}
+
+// rest is what a manager does that has been NOT-ACTIVE from the start: it asks its own
+// port who it is, to answer for itself, and nothing else.
+func (c *Core) rest() {
+	if c.cfg.Once {
+		c.exit(fmt.Errorf("%w: it was started NOT-ACTIVE", ErrNotMaster))
+		return
+	}
+	if c.port.guid == 0 && c.sweeps.next == 0 {
+		c.port.identify(&c.fx, smp.AttrPortInfo, c.ownKey())
+		c.sweeps.schedule(c.fx.now, portPoll)
+	}
+}
+
+// identify takes what our own port answers, to rest or because a request showed another M_Key: of rest first its M_Key, which requests must
+// show, and then its GUID, with which we begin to answer.
+func (c *Core) identify(o *txn.Outcome) {
+	switch {
+	case o.Tag == tagRead:
+		for _, d := range c.port.readAgain(c.fx.now, o) {
+			c.request(&d)
+		}
+	case !isOK(o) || c.port.guid != 0:
+		c.port.silences++
+	case o.Attr == smp.AttrPortInfo:
+		c.port.holds((*smp.PortInfo)(&o.Data))
+		c.port.identify(&c.fx, smp.AttrNodeInfo, c.ownKey())
+	default:
+		guid := (*smp.NodeInfo)(&o.Data).PortGUID()
+		if c.cfg.GUID != 0 && c.cfg.GUID != guid {
+			c.exit(fmt.Errorf("%w: it is %v, not %v", ErrWrongPort, guid, c.cfg.GUID))
+			return
+		}
+		c.identified(guid)
+	}
+}
+
+// identified takes the GUID of our port, and the requests that have waited for it.
+func (c *Core) identified(guid mad.GUID) {
+	c.elect.SetGUID(guid)
+	if c.cfg.DryRun {
+		c.port.guid = guid
+		return
+	}
+	for _, d := range c.port.identified(&c.fx, guid) {
+		c.request(&d)
+	}
+}
+
+// ownKey is the M_Key of requests to our own port.
+func (c *Core) ownKey() mad.MKey {
+	return c.sweeps.sweeper.Key(cmp.Or(c.port.guid, c.cfg.Sweep.Restored.Port), c.port.silences)
+}

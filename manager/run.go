@@ -177,32 +177,9 @@ func (l *loop) act(ctx context.Context, a Action) {
 			l.done, l.err = true, err
 		}
 	case Compute:
-		if a.For == ForPlan {
-			a.Task.Workers = 1 // so that a sweep beside it is as fast as alone
-		} else if l.shell.View() != nil {
-			a.Task.Workers = routing.Workers(max(priority.Processors()-1, 1))
-		}
-		ctx, cancel := context.WithCancel(ctx)
-		l.endTask[a.For] = cancel
-		l.compute(func() {
-			defer cancel()
-			if a.Recall && l.shell.Recall != nil {
-				a.Task.Recall(l.shell.Recall())
-			}
-			if a.Restore && l.shell.Restore != nil {
-				l.restore(a.Task)
-			}
-			l.results <- RoutesComputed{a.Task.Run(ctx), a.For}
-		})
+		l.computeRoutes(ctx, a)
 	case ComputeMulticast:
-		l.compute(func() {
-			if g := a.Task.Run(ctx); g != nil {
-				select {
-				case l.grown <- MulticastComputed{g}:
-				case <-ctx.Done():
-				}
-			}
-		})
+		l.computeMulticast(ctx, a)
 	case Cancel:
 		l.endTask[a.For]()
 	case Certify:
@@ -224,13 +201,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 	case EndMeasure:
 		l.endDrift()
 	case Publish:
-		l.shell.view.Store(a.View)
-		l.shell.sa.setView(a.View)
-		l.registrar.notify(publishedTo(a))
-		l.counters.Follow(a.View)
-		if l.shell.Published != nil {
-			l.shell.Published(a.View)
-		}
+		l.publish(a)
 	case StoodBy:
 		l.counters.Follow(a.View)
 	case Restarted:
@@ -257,6 +228,50 @@ func (l *loop) act(ctx context.Context, a Action) {
 		l.notify(a)
 	case Exit:
 		l.done, l.err = true, a.Err
+	}
+}
+
+// computeRoutes runs a route task. While a view is published, it leaves a processor to those who answer.
+func (l *loop) computeRoutes(ctx context.Context, a Compute) {
+	if a.For == ForPlan {
+		a.Task.Workers = 1 // so that a sweep beside it is as fast as alone
+	} else if l.shell.View() != nil {
+		a.Task.Workers = routing.Workers(max(priority.Processors()-1, 1))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	l.endTask[a.For] = cancel
+	l.compute(func() {
+		defer cancel()
+		if a.Recall && l.shell.Recall != nil {
+			a.Task.Recall(l.shell.Recall())
+		}
+		if a.Restore && l.shell.Restore != nil {
+			l.restore(a.Task)
+		}
+		l.results <- RoutesComputed{a.Task.Run(ctx), a.For}
+	})
+}
+
+// computeMulticast runs a task of the multicast tables.
+func (l *loop) computeMulticast(ctx context.Context, a ComputeMulticast) {
+	l.compute(func() {
+		if g := a.Task.Run(ctx); g != nil {
+			select {
+			case l.grown <- MulticastComputed{g}:
+			case <-ctx.Done():
+			}
+		}
+	})
+}
+
+// publish has questions answered from a view, and its counters read.
+func (l *loop) publish(a Publish) {
+	l.shell.view.Store(a.View)
+	l.shell.sa.setView(a.View)
+	l.registrar.notify(publishedTo(a))
+	l.counters.Follow(a.View)
+	if l.shell.Published != nil {
+		l.shell.Published(a.View)
 	}
 }
 

@@ -2,7 +2,6 @@ package manager
 
 import (
 	"fmt"
-	"slices"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -12,7 +11,6 @@ import (
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
-	"ibsm/topo"
 )
 
 // requested takes an operator's request.
@@ -189,163 +187,6 @@ func (c *Core) walked(found *sweep.Found) {
 		return
 	}
 	c.act(c.elect.Decide(c.fx.now, others))
-}
-
-// fewAnswers is how many answers a walk must have for their lateness to say something.
-const fewAnswers = 16
-
-// maxPostponed is how many walks in a row that lost many packets a standby makes, in about two
-// minutes, before it takes over from a master that none of them found: with three quarters of the
-// attempts lost, one walk in seven finds a master that is there.
-const maxPostponed = 60
-
-// maxUnproved is how many walks in a row that find nobody new a manager makes before it becomes master of a subnet of which it sees
-// only a small part: for a little longer than the lease of M_Keys that security tenants sets.
-const maxUnproved = 45
-
-// maxRefusing is how many walks in a row it makes before it takes nodes for dead that it knows and that do not answer: another manager may
-// have changed their M_Keys during the walk.
-const maxRefusing = 2
-
-// postpones reports whether a manager that was STANDBY must not become master yet: it does not hear
-// the master, but the other nodes no better. A manager without answers takes nothing over.
-func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
-	h, limit := &found.Heard, 0
-	switch why := found.Inconclusive(); {
-	case c.elect.State() == smp.Discovering && found.MostMissing() && !slices.ContainsFunc(others, isMaster):
-		if nodes := found.Builder.Len(); nodes > c.elect.reached {
-			c.elect.reached, c.elect.postponed = nodes, 0
-		}
-		if c.elect.waits == waitsNot || c.elect.waits == waitsWalk {
-			c.fx.log(warn, "nodes do not answer to any M_Key that is known: this manager waits for the end of their lease, or for the master to let it in, before it becomes master",
-				"links", found.Unproved+found.Refusing, "nodes", found.Builder.Len())
-		}
-		if c.elect.waits != hasWaited {
-			c.elect.waits, limit = waitsMKey, maxUnproved
-		}
-	case c.elect.State() == smp.Discovering && found.Refusing > 0 && !slices.ContainsFunc(others, isMaster):
-		limit = maxRefusing
-	case c.elect.State() != smp.Discovering || !c.term.hasStoodBy() || slices.ContainsFunc(others, isMaster):
-	case why == discover.MostUnresponsive:
-		return true
-	case why != discover.Conclusive || h.Answers < fewAnswers && h.Late+found.TimedOut > 0:
-		limit = maxPostponed
-	case h.Late > 0 && found.TimedOut > 0:
-		limit = 1 // the loss may have ended during this walk
-	}
-	if c.elect.postponed >= limit {
-		c.elect.postponed, c.elect.reached = 0, 0
-		if c.elect.waits.does() && !slices.ContainsFunc(others, isMaster) {
-			c.elect.waits = hasWaited
-			return true
-		}
-		c.elect.waits = waitsNot
-		return false
-	}
-	c.elect.postponed++
-	return true
-}
-
-// met takes the managers that a walk found.
-func (c *Core) met(sms []discover.SM) {
-	c.elect.met(sms)
-	for i := range sms {
-		c.judgeManager(&sms[i].Info, sms[i].LID, sms[i].Route)
-	}
-}
-
-// judgeManager raises an alarm about a manager that is ignored. The route is that to its port, where
-// the port is not in the view.
-func (c *Core) judgeManager(sm *smp.SMInfo, lid mad.LID, route mad.Route) {
-	if !c.elect.Ignores(sm) {
-		return
-	}
-	a := Alarm{Kind: AlarmManager, Port: sm.GUID(), LID: lid, Where: "directed route " + route.String()}
-	if v := c.published.view; v != nil {
-		if p := v.Topo.FindPort(sm.GUID()); p != topo.None {
-			a.LID, a.Where = v.Topo.Ports[p].Info.LID(), whereIs(v, p)
-		}
-	}
-	c.alarms.raise(&c.fx, c.cfg.Epoch, a, "state", sm.SMState(), "priority", sm.Priority())
-}
-
-func isMaster(o smp.SMInfo) bool { return o.SMState() == smp.Master }
-
-// isDuplicate reports whether this manager must not become master, as another one has its
-// GUID: neither can see in the other's SMInfo which of them ranks higher. One that is
-// master already goes on.
-func (c *Core) isDuplicate(found *sweep.Found, others []smp.SMInfo) bool {
-	if c.elect.duplicate = c.elect.duplicate && found.DuplicateManager; !found.DuplicateManager {
-		return false
-	}
-	if !c.elect.duplicate {
-		c.elect.duplicate = true
-		c.fx.log(erro, "another subnet manager has this one's GUID: the manager that started later does not become master; stop one of them, and give each port a unique GUID", "guid", c.port.guid)
-	}
-	if c.elect.State() == smp.Master || slices.ContainsFunc(others, isMaster) {
-		return false
-	}
-	if c.cfg.Once {
-		c.exit(fmt.Errorf("%w: it has GUID %v, as this one", ErrOtherMaster, c.port.guid))
-		return true
-	}
-	c.sweeps.drop(found)
-	c.sweeps.schedule(c.fx.now, portPoll)
-	return true
-}
-
-// maxSilences is how often a run of one sweep lets its own agent leave a question
-// unanswered, as on a machine that has too much to do, before it gives up.
-const maxSilences = 5
-
-// ownPortUnresponsive looks again soon where our own port does not answer: nothing can be said about the
-// subnet then, and nothing has changed. Before anything is written every other manager is asked. A
-// run of one sweep gives up in the end.
-func (c *Core) ownPortUnresponsive(found *sweep.Found) {
-	c.sweeps.drop(found)
-	switch once := c.cfg.Once || c.cfg.DryRun; {
-	case once && c.sweeps.silences+1 >= maxSilences:
-		c.exit(ErrPortDown)
-	case once:
-		c.sweeps.silences++
-		c.sweeps.want(wishFull, "our own port did not answer")
-	default:
-		c.port.walked(&c.fx, found.Result)
-		c.elect.authority = unconfirmed
-		c.sweeps.needFull = true
-		c.sweeps.schedule(c.fx.now, portPoll)
-	}
-}
-
-// ownPortDown waits for our own port, which has no link. A run of one sweep does not.
-func (c *Core) ownPortDown(found *sweep.Found) {
-	if c.cfg.Once || c.cfg.DryRun {
-		c.exit(ErrPortDown)
-		return
-	}
-	if c.port.becomeDown(&c.fx) {
-		c.unpublish()
-	}
-	c.elect.portDown()
-	c.enter()
-	c.mirror.forget()
-	c.sweeps.isolate(found)
-	c.multicast.Abdicate()
-	c.sweeps.schedule(c.fx.now, portPoll)
-}
-
-// readOwn takes what our own port holds, if the walk has found it.
-func (c *Core) readOwn(found *discover.Result) {
-	b := found.Builder
-	self := b.Self()
-	if self == topo.NoEnd {
-		return
-	}
-	c.port.guid = b.PortGUID(self)
-	if p := b.Port(self); p != nil {
-		c.port.holds(p)
-	}
-	c.elect.SetGUID(c.port.guid)
 }
 
 // computed takes the result of a sweep's route task.

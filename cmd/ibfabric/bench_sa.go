@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -19,7 +16,6 @@ import (
 	"ibsm/cmd/cli"
 	"ibsm/ctl"
 	"ibsm/mad"
-	"ibsm/mad/sarec"
 	"ibsm/sim/fabric"
 	"ibsm/sim/hosts"
 	"ibsm/topo/net"
@@ -84,37 +80,42 @@ simulator. ibsim forwards each packet separately, so its speed limits both manag
 		if len(args) == 1 {
 			b.spec = args[0]
 		}
-		if err := b.findPrograms(); err != nil {
-			return err
-		}
-		n, err := loadNet(b.spec)
-		if err != nil {
-			return err
-		}
-		if countHosts(n) < leastHosts {
-			return fmt.Errorf("%s: %d hosts; at least %d are needed: the manager's, one that floods, and two that ask for paths to each other", b.spec, countHosts(n), leastHosts)
-		}
-		fmt.Fprintf(b.out, "%s: %d hosts, %d switches\n", b.spec, countHosts(n), len(n.Nodes)-countHosts(n))
-		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-		defer stop()
-		for _, m := range []manager{b.openSM("minhop"), b.ownSM("minhop")} {
-			if *only != "" && *only != m.name {
-				continue
-			}
-			if err := b.one(ctx, n, m); err != nil {
-				return fmt.Errorf("%s: %w", m.name, err)
-			}
-			if err := b.onIbsim(ctx, n, m); err != nil {
-				return fmt.Errorf("%s on ibsim: %w", m.name, err)
-			}
-		}
-		return nil
+		return b.compare(cmd.Context(), *only)
 	}
 	return c
 }
 
 // leastHosts is how many hosts a subnet must have.
 const leastHosts = 4
+
+// compare measures both managers, or only one.
+func (b *benchSA) compare(ctx context.Context, only string) error {
+	if err := b.findPrograms(); err != nil {
+		return err
+	}
+	n, err := loadNet(b.spec)
+	if err != nil {
+		return err
+	}
+	if countHosts(n) < leastHosts {
+		return fmt.Errorf("%s: %d hosts; at least %d are needed: the manager's, one that floods, and two that ask for paths to each other", b.spec, countHosts(n), leastHosts)
+	}
+	fmt.Fprintf(b.out, "%s: %d hosts, %d switches\n", b.spec, countHosts(n), len(n.Nodes)-countHosts(n))
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	for _, m := range []manager{b.openSM("minhop"), b.ownSM("minhop")} {
+		if only != "" && only != m.name {
+			continue
+		}
+		if err := b.one(ctx, n, m); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		if err := b.onIbsim(ctx, n, m); err != nil {
+			return fmt.Errorf("%s on ibsim: %w", m.name, err)
+		}
+	}
+	return nil
+}
 
 // one measures a manager.
 func (b *benchSA) one(ctx context.Context, n *net.Net, m manager) error {
@@ -195,79 +196,6 @@ func (b *benchSA) measureLoad(ctx context.Context, l *load, m manager) error {
 	return err
 }
 
-// measureFlood measures the latency of path queries alone, beside a host that sends many more to another host, and
-// beside one that sends them to the manager. The difference of the last two is the manager's work, and that of
-// handing it the packets: otherwise the simulated fabric carries the same.
-func (b *benchSA) measureFlood(ctx context.Context, l *load, flood *flooder) error {
-	var manager, host mad.LID
-	var err error
-	l.place.server.Do(func(*fabric.Fabric) { manager, host, err = flood.attach() })
-	if err != nil {
-		return err
-	}
-	for _, part := range []struct {
-		to   string
-		lid  mad.LID
-		rate int
-	}{{"", 0, 0}, {" to another host", host, b.flood}, {" to the manager", manager, b.flood}} {
-		if err := l.finish(ctx); err != nil {
-			return err
-		}
-		l.take()
-		flood.sent = 0
-		asked := 0
-		began := time.Now()
-		err := l.last(ctx, b.lasts, func() {
-			n := due(began, b.rate) - asked
-			l.crowd.Ask(n)
-			asked += n
-			flood.send(part.lid, due(began, part.rate)-flood.sent)
-		})
-		l.show(b.out, fmt.Sprintf("latency at %d/s, flood of %.0f/s%s", b.rate, float64(flood.sent)/time.Since(began).Seconds(), part.to))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// flooder is a host that asks for the same path again and again, and needs no answer.
-type flooder struct {
-	f       *fabric.Fabric
-	at, to  net.End // where it is, and the other end of the path
-	station *fabric.Station
-	ask     []mad.Datagram
-	sent    int
-}
-
-// attach places it in the fabric, and returns the LIDs of the manager and of the other end.
-func (l *flooder) attach() (manager, other mad.LID, err error) {
-	if l.station, err = l.f.Attach(l.at); err != nil {
-		return 0, 0, err
-	}
-	l.station.OnReceive(func(mad.Datagram) {})
-	info, to := l.f.PortInfo(l.at), l.f.PortInfo(l.to)
-	l.ask = []mad.Datagram{{Addr: mad.Addr{QPN: 1, SL: info.MasterSMSL()}}}
-	p := &l.ask[0].Packet
-	p.SetHeader(mad.ClassSA, mad.MethodGet, sarec.AttrPathRecord, 0)
-	rec := (*sarec.PathRecord)(p.SAData()[:64])
-	rec.SetSGID(mad.MakeGID(info.GidPrefix(), l.f.PortGUID(l.at)))
-	rec.SetDGID(mad.MakeGID(to.GidPrefix(), l.f.PortGUID(l.to)))
-	rec.SetNumbPath(1)
-	p.SetComponentMask(sarec.PathSGID | sarec.PathDGID | sarec.PathNumbPath)
-	return info.MasterSMLID(), to.LID(), nil
-}
-
-// send sends n more requests, each of a transaction of its own.
-func (l *flooder) send(to mad.LID, n int) {
-	l.ask[0].Addr.LID = to
-	for range n {
-		l.sent++
-		l.ask[0].Packet.SetTID(mad.TID(l.sent))
-		l.station.Send(l.ask)
-	}
-}
-
 // due is how many are sent by now, at a rate a second since a time.
 func due(since time.Time, rate int) int { return int(time.Since(since).Seconds() * float64(rate)) }
 
@@ -286,118 +214,6 @@ func otherHosts(f *fabric.Fabric) (ends []net.End) {
 	}
 	return ends[1:]
 }
-
-// load is a crowd that a manager serves.
-type load struct {
-	place *benchPlace
-	crowd *hosts.Crowd
-	run   *process
-	began time.Duration // what is shown next; the fabric's time
-	cpu   time.Duration // that the manager had used by then
-}
-
-// stepEvery is how often the crowd is asked what it has to send.
-const stepEvery = 200 * time.Microsecond
-
-// until has the crowd go on until something is so.
-func (l *load) until(ctx context.Context, atMost time.Duration, so func() bool) error {
-	return l.steps(ctx, atMost, nil, so)
-}
-
-// finish has the crowd go on until nothing is open.
-func (l *load) finish(ctx context.Context) error {
-	return l.until(ctx, time.Minute, func() bool { return l.crowd.Open() == 0 })
-}
-
-// last has the crowd go on for a time, and does something in each step.
-func (l *load) last(ctx context.Context, d time.Duration, do func()) error {
-	end := time.Now().Add(d)
-	return l.steps(ctx, d+time.Minute, do, func() bool { return time.Now().After(end) })
-}
-
-// steps steps the crowd; do and so have the fabric to themselves.
-func (l *load) steps(ctx context.Context, atMost time.Duration, do func(), so func() bool) error {
-	l.place.server.Do(func(f *fabric.Fabric) { l.began = f.Now() })
-	l.cpu = cpuTime(l.run.cmd.Process.Pid)
-	late := time.Now().Add(atMost)
-	for next := time.Now(); next.Before(late); {
-		select {
-		case <-ctx.Done():
-			return errors.New("interrupted")
-		case err := <-l.run.died:
-			l.run.died <- err
-			return fmt.Errorf("it ended: %v", err)
-		default:
-		}
-		next = pause(next)
-		done := false
-		l.place.server.Do(func(*fabric.Fabric) {
-			if do != nil {
-				do()
-			}
-			l.crowd.Step()
-			done = so()
-		})
-		if done {
-			return nil
-		}
-	}
-	return fmt.Errorf("%d requests are still open after %v", l.crowd.Open(), atMost)
-}
-
-// pause waits until the next step is due, and returns when that was. Go's own timers are due
-// to the millisecond when nothing else happens, by which time many requests would go out at once.
-func pause(last time.Time) time.Time {
-	next := last.Add(stepEvery)
-	if wait := time.Until(next); wait > 0 {
-		ts := syscall.NsecToTimespec(wait.Nanoseconds())
-		_ = syscall.Nanosleep(&ts, nil) // cut short by a signal, a step is early
-		return next
-	}
-	return time.Now()
-}
-
-// take is what became of the requests since the last time, and how long it took.
-func (l *load) take() (r hosts.Report, took time.Duration) {
-	l.place.server.Do(func(f *fabric.Fabric) { r, took = l.crowd.Report(), f.Now()-l.began })
-	return r, took
-}
-
-// show prints what became of the requests.
-func (l *load) show(w io.Writer, part string) {
-	r, took := l.take()
-	memory, _ := peakMemory(l.run.cmd.Process.Pid) // 0 if it has died
-	cpu := cpuTime(l.run.cmd.Process.Pid) - l.cpu
-	fmt.Fprintf(w, "  %s: %.1f s, CPU %.2f s, memory %.0f MB, %d reports, %d late answers\n", part, took.Seconds(), cpu.Seconds(), memory, r.Reports, r.Late)
-	for kind := range hosts.NumKinds {
-		o := &r.Kinds[kind]
-		if o.Asked == 0 {
-			continue
-		}
-		fmt.Fprintf(w, "    %-15s %8d asked %9.0f/s  %8d granted %7d resent %6d given up  p50 %-9v p99 %-9v max %v\n", kind, o.Asked,
-			float64(len(o.Took))/took.Seconds(), len(o.Took), o.Resent, o.GivenUp, round(o.Quantile(0.5)), round(o.Quantile(0.99)), round(o.Quantile(1)))
-		for status, n := range o.Refused {
-			fmt.Fprintf(w, "    %15s %8d refused: %v\n", "", n, status)
-		}
-	}
-}
-
-// cpuTime is the CPU time that a process has used, 0 if it has ended.
-func cpuTime(pid int) time.Duration {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	var user, system int64 // in hundredths of a second: fields 14 and 15, the second of which fields ends with a bracket
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	if len(fields) > 12 {
-		user, _ = strconv.ParseInt(fields[11], 10, 64)
-		system, _ = strconv.ParseInt(fields[12], 10, 64)
-	}
-	return time.Duration(user+system) * 10 * time.Millisecond
-}
-
-func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
 
 // reroute asks the manager for all routes anew: OpenSM computes them in each heavy
 // sweep.

@@ -90,36 +90,10 @@ minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, drago
 	matrix := c.Flags().String("lid-matrix-file", "", "`FILE` of hop counts for the engine file, in the format of opensm-lid-matrix.dump")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		r.out = cmd.OutOrStdout()
-		switch {
-		case r.lanes > 15:
-			return cli.UsageError(fmt.Sprintf("--lanes %d: expected 1 to 15", r.lanes), "")
-		case r.lmc > 7:
-			return cli.UsageError(fmt.Sprintf("--lmc %d: expected 0 to 7", r.lmc), "")
+		err := r.readOptions(*missing, roots)
+		if err != nil {
+			return err
 		}
-		var err error
-		if r.missing, err = shares(*missing); err != nil {
-			return cli.UsageError(fmt.Sprintf("--missing %s: %v", *missing, err), "expected a range such as 0%..10%")
-		}
-		if r.plot != "" && r.missing == nil {
-			return cli.UsageError("--plot needs --missing", "")
-		}
-		if r.plot != "" && len(r.engines) > len(marks) {
-			return cli.UsageError(fmt.Sprintf("--plot draws %d engines at most", len(marks)), "")
-		}
-		for _, name := range r.engines {
-			if _, ok := engines.Find(name, &r.settings); !ok {
-				return cli.UsageError(fmt.Sprintf("--engine %s: there is no such engine here", name), "expected some of "+strings.Join(engines.Names(), ", "))
-			}
-		}
-		for _, text := range roots {
-			guid, err := mad.ParseGUID(text)
-			if err != nil {
-				return cli.UsageError(fmt.Sprintf("--root %s: %v", text, err), "")
-			}
-			r.settings.Updn.Roots = append(r.settings.Updn.Roots, guid)
-		}
-		r.settings.Ftree.Roots = r.settings.Updn.Roots
-		r.settings.Ftree.ConnectRoots, r.settings.Dnup.ConnectRoots = r.settings.Updn.ConnectRoots, r.settings.Updn.ConnectRoots
 		if r.settings.Torus, err = readTorus(*torusFile); err != nil {
 			return err
 		}
@@ -136,6 +110,41 @@ minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, drago
 		return r.run(cmd.Context(), fabric)
 	}
 	return c
+}
+
+// readOptions checks the options, and reads the texts of --missing and --root.
+func (r *route) readOptions(missing string, roots []string) error {
+	switch {
+	case r.lanes > 15:
+		return cli.UsageError(fmt.Sprintf("--lanes %d: expected 1 to 15", r.lanes), "")
+	case r.lmc > 7:
+		return cli.UsageError(fmt.Sprintf("--lmc %d: expected 0 to 7", r.lmc), "")
+	}
+	var err error
+	if r.missing, err = shares(missing); err != nil {
+		return cli.UsageError(fmt.Sprintf("--missing %s: %v", missing, err), "expected a range such as 0%..10%")
+	}
+	if r.plot != "" && r.missing == nil {
+		return cli.UsageError("--plot needs --missing", "")
+	}
+	if r.plot != "" && len(r.engines) > len(marks) {
+		return cli.UsageError(fmt.Sprintf("--plot draws %d engines at most", len(marks)), "")
+	}
+	for _, name := range r.engines {
+		if _, ok := engines.Find(name, &r.settings); !ok {
+			return cli.UsageError(fmt.Sprintf("--engine %s: there is no such engine here", name), "expected some of "+strings.Join(engines.Names(), ", "))
+		}
+	}
+	for _, text := range roots {
+		guid, err := mad.ParseGUID(text)
+		if err != nil {
+			return cli.UsageError(fmt.Sprintf("--root %s: %v", text, err), "")
+		}
+		r.settings.Updn.Roots = append(r.settings.Updn.Roots, guid)
+	}
+	r.settings.Ftree.Roots = r.settings.Updn.Roots
+	r.settings.Ftree.ConnectRoots, r.settings.Dnup.ConnectRoots = r.settings.Updn.ConnectRoots, r.settings.Updn.ConnectRoots
+	return nil
 }
 
 // readTorus reads a file of torus-2QoS; "" is none.

@@ -104,11 +104,7 @@ func statusText(st *ctl.Status, now time.Time) string {
 		line("", "%s", d)
 	}
 	if st.SickLinksAvoided > 0 {
-		text := several(st.SickLinksAvoided, "link") + " out of use"
-		if st.SickLinksNeeded > 0 {
-			text += fmt.Sprintf(", %d still needed", st.SickLinksNeeded)
-		}
-		line("sick links", "%s: ibsmctl links sick", text)
+		line("sick links", "%s", sickText(st))
 	}
 	if st.Drained > 0 {
 		line("drained", "%s", drainedText(st))
@@ -199,6 +195,15 @@ func states(ports map[string]int) string {
 		names[i] = fmt.Sprintf("%d %s", ports[name], name)
 	}
 	return strings.Join(names, ", ")
+}
+
+// sickText says how many links are out of use because they are sick.
+func sickText(st *ctl.Status) string {
+	text := several(st.SickLinksAvoided, "link") + " out of use"
+	if st.SickLinksNeeded > 0 {
+		text += fmt.Sprintf(", %d still needed", st.SickLinksNeeded)
+	}
+	return text + ": ibsmctl links sick"
 }
 
 // drainedText says how much is drained.

@@ -190,35 +190,9 @@ func (c *topologyCommand) present(ctx context.Context, held bool) (*cabling.Cabl
 	if err := c.open(); err != nil {
 		return nil, err
 	}
-	all, at := &cabling.Cabling{}, map[string]int32{}
-	device := func(guid, desc, typ string) (int32, error) {
-		if i, is := at[guid]; is {
-			return i, nil
-		}
-		g, err := mad.ParseGUID(guid)
-		if err != nil {
-			return 0, fmt.Errorf("the manager's reply: %w", err)
-		}
-		at[guid] = int32(len(all.Devices))
-		all.Devices = append(all.Devices, cabling.Device{GUID: g, Name: c.names.of(guid, desc), Type: typesByName[typ]})
-		return at[guid], nil
-	}
-	add := func(l *ctl.Cable) error {
-		from, err := device(l.From.Node, l.From.Desc, l.From.Type)
-		if err != nil {
-			return err
-		}
-		to, err := device(l.To.Node, l.To.Desc, l.To.Type)
-		if err != nil {
-			return err
-		}
-		cable := cabling.Cable{Ends: [2]cabling.End{{Device: from, Port: l.From.Port}, {Device: to, Port: l.To.Port}}}
-		cable.Width, cable.Speed, _ = net.ParseRate(l.Width + l.Speed)
-		all.Cables = append(all.Cables, cable)
-		return nil
-	}
+	all := &subnetCabling{at: map[string]int32{}, names: c.names}
 	err := ctl.All(ctx, c.Client, http.MethodGet, "/v1/nodes", nil, func(n *ctl.Node) error {
-		i, err := device(n.GUID, n.Desc, n.Type)
+		i, err := all.device(n.GUID, n.Desc, n.Type)
 		if last := uint8(n.Ports); err == nil && all.Devices[i].Type == mad.Switch && cabling.WithoutConnector(n.VendorID, last, last) {
 			all.Inner = append(all.Inner, cabling.End{Device: i, Port: last})
 		}
@@ -231,27 +205,64 @@ func (c *topologyCommand) present(ctx context.Context, held bool) (*cabling.Cabl
 		end := func(e *ctl.End) ctl.CableEnd {
 			return ctl.CableEnd{Node: e.Node, Desc: e.Desc, Type: e.Type, Port: e.Port}
 		}
-		return add(&ctl.Cable{From: end(&l.From), To: end(&l.To), Width: l.Width, Speed: l.Speed})
+		return all.add(&ctl.Cable{From: end(&l.From), To: end(&l.To), Width: l.Width, Speed: l.Speed})
 	})
 	if err != nil || !held {
-		return all, c.explain(err)
+		return &all.Cabling, c.explain(err)
 	}
 	used := map[cabling.End]bool{}
 	for i := range all.Cables {
 		used[all.Cables[i].Ends[0]], used[all.Cables[i].Ends[1]] = true, true
 	}
 	err = ctl.All(ctx, c.Client, http.MethodGet, "/v1/cables", nil, func(l *ctl.Cable) error {
-		from, err := device(l.From.Node, l.From.Desc, l.From.Type)
+		from, err := all.device(l.From.Node, l.From.Desc, l.From.Type)
 		if err != nil {
 			return err
 		}
-		to, err := device(l.To.Node, l.To.Desc, l.To.Type)
+		to, err := all.device(l.To.Node, l.To.Desc, l.To.Type)
 		if err != nil || used[cabling.End{Device: from, Port: l.From.Port}] || used[cabling.End{Device: to, Port: l.To.Port}] {
 			return err
 		}
-		return add(l)
+		return all.add(l)
 	})
-	return all, c.explain(err)
+	return &all.Cabling, c.explain(err)
+}
+
+// subnetCabling is the cables of the manager's subnet, as its replies have them.
+type subnetCabling struct {
+	cabling.Cabling
+	at    map[string]int32 // devices by GUID
+	names names
+}
+
+// device is the index of a device, which is a new one if no reply has had it before.
+func (s *subnetCabling) device(guid, desc, typ string) (int32, error) {
+	if i, is := s.at[guid]; is {
+		return i, nil
+	}
+	g, err := mad.ParseGUID(guid)
+	if err != nil {
+		return 0, fmt.Errorf("the manager's reply: %w", err)
+	}
+	s.at[guid] = int32(len(s.Devices))
+	s.Devices = append(s.Devices, cabling.Device{GUID: g, Name: s.names.of(guid, desc), Type: typesByName[typ]})
+	return s.at[guid], nil
+}
+
+// add adds a cable.
+func (s *subnetCabling) add(l *ctl.Cable) error {
+	from, err := s.device(l.From.Node, l.From.Desc, l.From.Type)
+	if err != nil {
+		return err
+	}
+	to, err := s.device(l.To.Node, l.To.Desc, l.To.Type)
+	if err != nil {
+		return err
+	}
+	cable := cabling.Cable{Ends: [2]cabling.End{{Device: from, Port: l.From.Port}, {Device: to, Port: l.To.Port}}}
+	cable.Width, cable.Speed, _ = net.ParseRate(l.Width + l.Speed)
+	s.Cables = append(s.Cables, cable)
+	return nil
 }
 
 // typesByName are the types of nodes by their names in replies.

@@ -252,66 +252,67 @@ func (d *draw) configure(s *Seed) {
 	if ftree {
 		s.LMC = 0
 	}
-	set := func(key string, value any) { s.Lines = append(s.Lines, fmt.Sprintf("%s %v", key, value)) }
-	file := func(key string, lines []string) {
-		s.Files = append(s.Files, key)
-		set(key, d.write(key, d.layout(lines)))
-	}
-	set("routing_engine", s.Engine)
-	set("lmc", s.LMC)
+	s.set("routing_engine", s.Engine)
+	s.set("lmc", s.LMC)
 	if !d.one(8) {
-		set("quasi_ftree_indexing", "TRUE")
+		s.set("quasi_ftree_indexing", "TRUE")
 	}
 	if !d.one(4) {
-		set("do_mesh_analysis", "TRUE")
+		s.set("do_mesh_analysis", "TRUE")
 	}
 	for _, key := range []string{"lmc_esp0", "port_profile_switch_nodes", "port_shifting", "guid_routing_order_no_scatter", "connect_roots", "avoid_throttled_links", "use_ucast_cache"} {
 		if d.one(3) && !(s.Engine == "nue" && key == "lmc_esp0") { // with which OpenSM crashes
-			set(key, "TRUE")
+			s.set(key, "TRUE")
 		}
 	}
 	if d.one(3) {
-		set("scatter_ports", 1+d.Uint32N(1<<31-1))
+		s.set("scatter_ports", 1+d.Uint32N(1<<31-1))
 	}
 	if !d.one(4) {
-		set("max_reverse_hops", d.IntN(4))
+		s.set("max_reverse_hops", d.IntN(4))
 	}
 	if d.one(2) {
-		set("lash_start_vl", d.IntN(4))
+		s.set("lash_start_vl", d.IntN(4))
 	}
 	switch s.Engine {
 	case torus2QoS:
-		set("qos", "TRUE") // without, OpenSM does not route
-		file("torus_config", d.torusFile(s.Spec))
+		s.set("qos", "TRUE") // without, OpenSM does not route
+		d.file(s, "torus_config", d.torusFile(s.Spec))
 	case "nue":
-		set("qos", []string{"TRUE", "FALSE"}[d.IntN(2)])
-		set("nue_max_num_vls", d.IntN(9))
-		set("nue_include_switches", []string{"TRUE", "FALSE"}[d.IntN(2)])
+		s.set("qos", []string{"TRUE", "FALSE"}[d.IntN(2)])
+		s.set("nue_max_num_vls", d.IntN(9))
+		s.set("nue_include_switches", []string{"TRUE", "FALSE"}[d.IntN(2)])
 	}
+	d.configureFiles(s, ftree)
+}
+
+// configureFiles draws the files that settings name.
+func (d *draw) configureFiles(s *Seed, ftree bool) {
+	hosts := len(d.topo.EndPorts)
 	if d.one(3) {
-		file("guid_routing_order_file", d.guids(d.topo.EndPorts, 1+d.IntN(hosts)))
+		d.file(s, "guid_routing_order_file", d.guids(d.topo.EndPorts, 1+d.IntN(hosts)))
 	}
 	for _, key := range []string{"cn_guid_file", "io_guid_file"} {
 		if d.one(4) {
-			file(key, d.guids(d.topo.EndPorts, 1+d.IntN(hosts)))
+			d.file(s, key, d.guids(d.topo.EndPorts, 1+d.IntN(hosts)))
 		}
 	}
 	if d.one(3) || ftree && !d.one(4) {
-		file("root_guid_file", d.roots())
+		d.file(s, "root_guid_file", d.roots())
 	}
 	if d.one(2) {
-		file("ids_guid_file", d.switchLines(func(int) string { return fmt.Sprint(d.IntN(20)) }))
+		d.file(s, "ids_guid_file", d.switchLines(func(int) string { return fmt.Sprint(d.IntN(20)) }))
 	}
 	if d.one(4) {
-		file("port_prof_ignore_file", d.switchLines(func(ports int) string { return fmt.Sprint(1 + d.IntN(ports)) }))
+		d.file(s, "port_prof_ignore_file", d.switchLines(func(ports int) string { return fmt.Sprint(1 + d.IntN(ports)) }))
 	}
 	if d.one(4) {
-		file("hop_weights_file", d.switchLines(func(ports int) string {
+		d.file(s, "hop_weights_file", d.switchLines(func(ports int) string {
 			return fmt.Sprintf("%d %d", 1+d.IntN(ports), []int{1, 2, 3, 7, 60, 255, 0, 256}[d.IntN(8)])
 		}))
 	}
 	if d.one(4) {
-		file("port_search_ordering_file", d.switchLines(func(ports int) string {
+		d.file(s, "port_search_ordering_file", d.switchLines(func(ports int) string {
 			order := d.Perm(ports + d.IntN(2))[:1+d.IntN(ports)]
 			if !d.one(8) {
 				order = slices.DeleteFunc(order, func(p int) bool { return p >= ports })
@@ -323,6 +324,16 @@ func (d *draw) configure(s *Seed) {
 			return text
 		}))
 	}
+}
+
+func (s *Seed) set(key string, value any) {
+	s.Lines = append(s.Lines, fmt.Sprintf("%s %v", key, value))
+}
+
+// file writes a file that a setting names.
+func (d *draw) file(s *Seed, key string, lines []string) {
+	s.Files = append(s.Files, key)
+	s.set(key, d.write(key, d.layout(lines)))
 }
 
 // guids are those of some end ports in any order, a few twice, with some that nobody has.

@@ -243,6 +243,14 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 			set(lid, port)
 		}
 	}
+	k.eachStale(s, keep)
+	if k.rows[s] = row; k.knowsLoads() {
+		k.loads(s, first, row)
+	}
+}
+
+// eachStale calls keep for each destination for which the ports of a switch may not be good.
+func (k *keeper) eachStale(s topo.SwitchIdx, keep func(i int32)) {
 	if k.since == nil || !k.since.destinations(s, k.look) {
 		for i := range k.all {
 			keep(int32(i))
@@ -253,9 +261,6 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 			k.look[i] |= word
 		}
 		each(k.look, func(at int) { keep(k.index[at]) })
-	}
-	if k.rows[s] = row; k.knowsLoads() {
-		k.loads(s, first, row)
 	}
 }
 

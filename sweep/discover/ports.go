@@ -1,0 +1,100 @@
+package discover
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/topo"
+)
+
+// askPort queues the PortInfo of a port of a CA or router, or takes it over where the link to it has
+// not changed either.
+func (m *Machine) askPort(e topo.End) {
+	if from := m.b.Peer(e); from != topo.NoEnd && m.believed[from.Node] && m.hasAnswered(m.previousNode(from.Node), from.Port) {
+		if old := m.previousNode(e.Node); m.hasAnswered(old, e.Port) && m.tries[e] == 0 {
+			m.takeOver(e, old)
+			return
+		}
+	}
+	m.queue.push(item{kind: kindPort, num: uint16(e.Port), node: e.Node})
+}
+
+// portInfo stores what a port says and walks on through it.
+func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
+	if o.Result == txn.Replied && !ok && refusesExtended(o) {
+		m.queue.pushFirst(item{kind: kindPlain, num: uint16(e.Port), node: e.Node}) // its answer spares others the refusal
+		return
+	}
+	node := m.b.Node(e.Node)
+	if ok && itemOf(o.Tag).kind == kindPlain {
+		m.cfg.Plain[m.device(e.Node)] = true // the bit was to blame, not the port
+	}
+	info := (*smp.PortInfo)(&o.Data)
+	if ok && m.proves(itemOf(o.Tag), e, info) {
+		return
+	}
+	if was, has := m.unproved[e]; !ok && has {
+		info, ok = &was, true
+	}
+	if ok {
+		if !info.LID().IsUnicast() {
+			info.SetLID(0) // adapters report 65535 before a manager sets it
+		}
+		m.b.SetPort(e, info)
+		m.port(e, info)
+	} else if o.Result == txn.Replied {
+		m.report(Finding{Kind: Refused, GUID: node.GUID, Port: e.Port, Route: node.Route, Status: o.Status})
+		m.takeBefore(e)
+	}
+	if sw := m.switches[e.Node]; sw != nil {
+		if sw.ports--; sw.ports == 0 {
+			m.readSwitch(e.Node)
+		}
+	}
+}
+
+// extendedSpeeds is the bit of PortInfo's modifier by which a manager says that
+// it understands speeds beyond QDR.
+const extendedSpeeds = 1 << 31
+
+// refusesExtended reports whether the device rejected bit 31 of the modifier
+// rather than the question.
+func refusesExtended(o *txn.Outcome) bool {
+	return o.Mod&extendedSpeeds != 0 && (o.Status == mad.StatusBadField || o.Status == mad.StatusBadMethodAttr)
+}
+
+// port acts upon the PortInfo of a port.
+func (m *Machine) port(e topo.End, info *smp.PortInfo) {
+	node := m.b.Node(e.Node)
+	isSelf := m.b.Self() == e
+	external := node.Type == mad.Switch && e.Port != 0
+	m.keyed = m.keyed || !external && info.MKey() != 0
+	if sw := m.switches[e.Node]; sw != nil && external && info.PortState() >= smp.PortArmed {
+		sw.up.Add(e.Port)
+	}
+	m.askFDR10(e, info)
+	if external || node.Type != mad.Switch {
+		m.read(e)
+	}
+	if !external && !isSelf && info.CapabilityMask().Has(smp.IsSM) && !m.cfg.IgnoreOtherSM {
+		m.queue.push(item{kind: kindSM, num: uint16(e.Port), node: e.Node})
+	}
+	if isSelf {
+		if m.res.Own = OwnUp; node.Type != mad.Switch && info.PortState() <= smp.PortDown {
+			m.res.Own = OwnDown
+		}
+	}
+	if info.PortState() > smp.PortDown && (external || isSelf && node.Type != mad.Switch) && m.b.Peer(e) == topo.NoEnd && !m.assume(e, info) {
+		m.probes.push(item{kind: kindNode, num: uint16(e.Port), node: e.Node})
+	}
+}
+
+func (m *Machine) smInfo(e topo.End, info *smp.SMInfo, ok bool) {
+	if !ok {
+		return
+	}
+	guid := m.b.PortGUID(e)
+	if route, ok := m.routeTo(e); ok && info.GUID() == guid {
+		m.res.SMs = append(m.res.SMs, SM{Port: guid, LID: m.b.Port(e).LID(), Route: route, Info: *info})
+	}
+}

@@ -1,0 +1,70 @@
+package discover
+
+import (
+	"ibsm/mad/smp"
+	"ibsm/sweep/device"
+	"ibsm/topo"
+)
+
+// switchInfo asks for the ports of a switch. Without SwitchInfo it is of no use.
+func (m *Machine) switchInfo(n int32, info *smp.SwitchInfo, ok bool) {
+	if !ok {
+		return // finish leaves it out
+	}
+	m.b.Node(n).SwitchInfo = *info
+	if info.PortStateChange() && m.mayClear(n, info) {
+		m.res.Cleared = append(m.res.Cleared, m.b.Node(n).GUID)
+		m.queue.push(item{kind: kindClear, node: n})
+		return
+	}
+	m.res.Changed = m.res.Changed || info.PortStateChange()
+	if !m.unchanged(n, info) {
+		m.believed[n] = m.cfg.Answered != nil && !m.cfg.Devices.Dirty(device.Place{Attr: smp.AttrPortInfo, Node: m.b.Node(n).GUID})
+		m.askPorts(n)
+	}
+}
+
+// mayClear reports whether PortStateChange of a switch may be cleared. One that has just
+// come in sight with a forwarding table may have another master, which must learn from
+// it that the subnets have grown together.
+func (m *Machine) mayClear(n int32, info *smp.SwitchInfo) bool {
+	if !m.cfg.Clear || m.cfg.Prev == nil || info.LinearFDBTop() == 0 {
+		return m.cfg.Clear
+	}
+	was := m.cfg.Prev.FindNode(m.b.Node(n).GUID)
+	return was != topo.None && m.cfg.Prev.Nodes[was].Missed == 0
+}
+
+// cleared goes on to the ports, whether PortStateChange could be cleared or not:
+// what stays set is found by the next light sweep.
+func (m *Machine) cleared(n int32, info *smp.SwitchInfo, ok bool) {
+	if ok {
+		m.b.Node(n).SwitchInfo = *info
+	}
+	m.askPorts(n)
+}
+
+// askPorts queues the PortInfos of a switch, but for those that are taken over.
+func (m *Machine) askPorts(n int32) {
+	node := m.b.Node(n)
+	sw := &pendingSwitch{}
+	m.switches[n] = sw
+	old := topo.NodeIdx(topo.None)
+	if m.believed[n] {
+		old = m.previousNode(n)
+	}
+	for num := range int(node.NumPorts) + 1 {
+		if m.hasAnswered(old, uint8(num)) && m.tries[topo.End{Node: n}] == 0 { // else it has another M_Key than the one it was read with
+			m.takeOver(topo.End{Node: n, Port: uint8(num)}, old)
+			continue
+		}
+		m.queue.push(item{kind: kindPort, num: uint16(num), node: n})
+		sw.ports++
+	}
+	if sw.ports == 0 {
+		m.readSwitch(n)
+	}
+	if !m.believed[n] {
+		m.askAdaptive(n)
+	}
+}
