@@ -244,6 +244,11 @@ func (c *company) judgeAnswers(before map[string]string) {
 	if o.invited > 0 && o.visits == 0 || o.visits > 0 && o.questions == 0 {
 		c.Errorf("the host without a manager was asked %d times after %d Questions, %d of its own", o.visits, o.questions, o.invited)
 	}
+	for _, sm := range m.View.SMs {
+		if !slices.ContainsFunc(c.all[:], func(m *watched) bool { return c.Fabric.PortGUID(m.Station.At()) == sm.GUID }) {
+			c.Errorf("%v is taken for a manager", sm.GUID)
+		}
+	}
 	if o.all < manyTraps {
 		c.mustBeAsBefore(before)
 	}

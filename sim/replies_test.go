@@ -94,18 +94,19 @@ func (r *replies) manage(at net.End, priority uint8) *watched {
 	return m
 }
 
-// judgeSwept fails the test where a sweep ends that was told the truth, and a port of which a Set was refused is not in the state that the manager
-// believes, or a switch is taken for one that routes adaptively.
+// judgeSwept fails the test where the sweep ends in which a port has refused a Set, and it is left in INIT, or otherwise than the manager believes;
+// or where a sweep that was told the truth takes a switch for one that routes adaptively.
 func (r *replies) judgeSwept(m *watched) {
 	t := m.View.Topo
-	if r.applied == 1 && len(r.denied) == 1 && r.denied[0].attr == smp.AttrPortInfo {
+	if r.applied == 1 && len(r.denied) == 1 && r.denied[0].attr == smp.AttrPortInfo && !r.denied[0].judged {
 		denied := &r.denied[0]
+		denied.judged = true
 		n := t.FindNode(r.net.Nodes[denied.node].GUID)
 		if n == topo.None || int(denied.port) > int(t.Nodes[n].NumPorts) {
 			return
 		}
 		at := net.End{Node: denied.node, Port: denied.port}
-		if is, believed := r.Fabric.PortInfo(at), t.Ports[t.Port(n, denied.port)].Info; is.PortState() < believed.PortState() || is.LID() != believed.LID() {
+		if is, believed := r.Fabric.PortInfo(at), t.Ports[t.Port(n, denied.port)].Info; is.PortState() == smp.PortInit || is.PortState() < believed.PortState() || is.LID() != believed.LID() {
 			r.Errorf("%v, which refused a Set, is %v with LID %d, and not %v with %d", at, is.PortState(), is.LID(), believed.PortState(), believed.LID())
 		}
 	}

@@ -53,9 +53,10 @@ const (
 
 // denial is a Set that an agent refused.
 type denial struct {
-	node int32
-	attr mad.AttrID
-	port uint8 // of PortInfo; 0 of what has no port
+	node   int32
+	attr   mad.AttrID
+	port   uint8 // of PortInfo; 0 of what has no port
+	judged bool
 }
 
 // question is a request under way.
@@ -177,7 +178,7 @@ func (s *spoiler) refuse(node int32, p *mad.Packet, obey func() mad.Status) (mad
 		status = mad.Status(binary.BigEndian.Uint16(x.bytes)) &^ (mad.StatusBusy | returning)
 	}
 	if x.how == refused && p.Method() == mad.MethodSet && status != mad.StatusOK {
-		s.denied = append(s.denied, denial{node, p.AttrID(), uint8(p.AttrMod())})
+		s.denied = append(s.denied, denial{node: node, attr: p.AttrID(), port: uint8(p.AttrMod())})
 	}
 	s.read()
 	return status, answers
