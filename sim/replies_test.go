@@ -277,6 +277,10 @@ func (r *replies) judge(leaves bool) {
 // judgeReported fails the test where the one thing that was spoiled is a Set that an agent refused, and no sweep reports a failure: the operator
 // has to know. Others it sets again in the same sweep, or in another way.
 func (r *replies) judgeReported() {
+	failed := func(u manager.Up) bool { return u.Failures > 0 }
+	if r.applied == 0 && (slices.ContainsFunc(r.first.ups, failed) || slices.ContainsFunc(r.second.ups, failed)) {
+		r.Errorf("a sweep has failed that was told the truth: %+v, %+v", r.first.ups, r.second.ups)
+	}
 	if r.applied != 1 || len(r.denied) != 1 {
 		return
 	}
@@ -286,7 +290,6 @@ func (r *replies) judgeReported() {
 			r.Error("a Set of a multicast table was refused, and nobody says so")
 		}
 	case smp.AttrSwitchInfo, smp.AttrPKeyTable, smp.AttrARInfo:
-		failed := func(u manager.Up) bool { return u.Failures > 0 }
 		if !slices.ContainsFunc(r.first.ups, failed) && !slices.ContainsFunc(r.second.ups, failed) {
 			r.Errorf("a Set of %s was refused, and no sweep names a failure: %+v", smp.AttrName(r.denied[0].attr), r.first.ups)
 		}
@@ -379,6 +382,7 @@ func FuzzReplies(f *testing.F) {
 			f.Add(script)
 		}
 	}
+	f.Add([]byte{0})
 	f.Fuzz(func(t *testing.T, script []byte) { runReplies(t, script) })
 }
 
