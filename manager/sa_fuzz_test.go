@@ -4,8 +4,10 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,8 +192,8 @@ type abuse struct {
 }
 
 // FuzzSA: whatever packets come to QP1, of whomever, while the manager is what it may be: nobody else is sent anything, no
-// plain request has two replies, other clients are served, what a packet brings about is bounded, and in the end nothing is
-// left of it that waits.
+// plain request has two replies, other clients are served, what a packet brings about is bounded, a standby that is left alone
+// catches up with its master, and in the end nothing is left that waits.
 func FuzzSA(f *testing.F) {
 	for _, s := range abuses() {
 		f.Add([]byte(s))
@@ -200,8 +202,39 @@ func FuzzSA(f *testing.F) {
 		if len(b) == 0 {
 			return
 		}
+		defer watch(b)()
 		abuseSA(t, b[0], b[1:])
 	})
+}
+
+// mostWork is how much processor time one input may take, by far; all seeds together take less than one second.
+const mostWork = 20 * time.Second
+
+// watch ends the program where an input keeps it busy while the time of the bubble stands still, which nothing else would end.
+func watch(input []byte) (end func()) {
+	began, ended := worked(), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-ended:
+				return
+			case <-time.After(time.Second):
+				if worked()-began > mostWork {
+					panic(fmt.Sprintf("it has no rest after %x", input))
+				}
+			}
+		}
+	}()
+	return func() { close(ended) }
+}
+
+// worked is the processor time of this program.
+func worked() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano())
 }
 
 // abuseSA runs the acts of a fuzzer in a situation.
@@ -515,6 +548,7 @@ func (a *abuse) become(master bool) {
 	if a.isMaster == master {
 		return
 	}
+	time.Sleep(time.Nanosecond) // no two terms begin at one time
 	a.isMaster = master
 	m := mirror.Master{GUID: a.other.GUID, LID: a.other.LID, Self: a.self.GUID, Foreign: a.first&3 == ofForeign}
 	if master {
@@ -536,6 +570,7 @@ func (a *abuse) become(master bool) {
 // finish checks what is left when all is over.
 func (a *abuse) finish() {
 	a.registered()
+	a.mirrors()
 	other := request(sarec.AttrNodeRecord, 1)
 	other.LID = a.view.LIDs.Base[a.hosts[9]]
 	other.Packet.SetSMKey(abusedSAKey)
@@ -554,6 +589,43 @@ func (a *abuse) finish() {
 	if most := (mostAtOnce + a.received) * 8 * (a.received + 1); a.answers > most {
 		a.t.Errorf("%d packets were sent to clients, at most %d can be", a.answers, most)
 	}
+}
+
+// Pace and patience of the exchange at the end: a question that was lost is repeated within two seconds, and a session that is
+// of no use any more lasts three.
+const (
+	mirrorPace     = 100 * time.Millisecond
+	mirrorPatience = 20 * time.Second
+)
+
+// mirrors checks that the standby comes to have what the master has, where both have the same keys and nobody else has them, and
+// they were in touch before.
+func (a *abuse) mirrors() {
+	o := a.manager
+	if !o.acted || o.forged || !o.mirrors || !a.isMaster && a.first&3 != asStandby {
+		return
+	}
+	master, standby := func() *registry.State { return o.registry.Freeze() }, func() *registry.State { return a.registrar.state.Load() }
+	if a.isMaster {
+		master, standby = standby, master
+	}
+	for waited := time.Duration(0); !slices.Equal(contents(standby()), contents(master())); waited += mirrorPace {
+		if waited > mirrorPatience {
+			a.t.Errorf("the master has %+v, its standby %+v; %+v, %+v", master().Counts(), standby().Counts(), o.follower.Stats(), a.registrar.MirrorStats().Follower)
+			return
+		}
+		time.Sleep(mirrorPace)
+		a.give(o.turn(overlay{}, false)...)
+	}
+}
+
+// contents are the changes that make a registry what it is.
+func contents(s *registry.State) (all []string) {
+	for c := range s.Changes() {
+		all = append(all, string(c.AppendTo(nil)))
+	}
+	slices.Sort(all)
+	return all
 }
 
 // served checks that another client is served, whatever else is sent meanwhile.
@@ -627,14 +699,18 @@ type otherManager struct {
 	source    *mirror.Source
 	responder *sa.Responder
 	transfers *rmpp.Machine
-	in        []mad.Datagram // for it
+	in        []mad.Datagram     // for it
+	registry  *registry.Registry // what is registered with it, or with the master that it follows
+	mirrors   bool               // its keys allow it
+	acted     bool               // it has had a turn
+	forged    bool               // some other packet was made authentic
 }
 
 func newOtherManager(a *abuse) *otherManager {
 	cfg := a.shell.Config.Registrar.Mirror
 	o := &otherManager{abuse: a, start: time.Now(), follower: mirror.NewFollower(cfg, time.Now().Unix(), mirror.Salt{1}), source: mirror.NewSource(cfg, mirror.Salt{2})}
-	o.responder = sa.New(a.view, registeredElsewhere(a.abused))
-	o.transfers = rmpp.New(rmpp.Config{})
+	o.responder = sa.New(a.view, registeredElsewhere(a.abused).Freeze())
+	o.transfers, o.mirrors = rmpp.New(rmpp.Config{}), cfg.On()
 	o.begin(!a.isMaster)
 	return o
 }
@@ -643,15 +719,18 @@ func newOtherManager(a *abuse) *otherManager {
 func (o *otherManager) begin(master bool) {
 	now := time.Since(o.start)
 	if o.source.Stop(); master {
-		o.source.Begin(mirror.Term{Manager: o.other.GUID, Began: uint64(time.Now().UnixNano())}, registeredElsewhere(o.abused))
+		o.registry = registeredElsewhere(o.abused)
+		o.source.Begin(mirror.Term{Manager: o.other.GUID, Began: uint64(time.Now().UnixNano())}, o.registry.Freeze())
 		o.follower.Follow(now, mirror.Master{})
+		o.follower.Forget()
 	} else {
+		o.registry = registry.New()
 		o.follower.Follow(now, mirror.Master{GUID: o.self.GUID, LID: o.self.LID, Self: o.other.GUID})
 	}
 }
 
 // registeredElsewhere is what is registered with the other manager.
-func registeredElsewhere(a *abused) *registry.State {
+func registeredElsewhere(a *abused) *registry.Registry {
 	r := registry.New()
 	group := registry.Group{MGID: mad.GID{0xff, 0x15, 15: 1}, MLID: 0xc005, PKey: 0xffff, MTU: mad.MTU2048, Rate: 3}
 	key := registry.SubscriptionKey{Subscriber: a.gid(1), QPN: 1, Filter: registry.Filter{LIDBegin: registry.AnyLID, Type: registry.AnyType, Trap: registry.AnyTrap, Generic: true, Producer: registry.AnyProducer}}
@@ -665,18 +744,21 @@ func registeredElsewhere(a *abused) *registry.State {
 			panic(err)
 		}
 	}
-	return r.Freeze()
+	return r
 }
 
 // turn takes what came for it, and returns what it sends, with an overlay over the last packet.
 func (o *otherManager) turn(over overlay, sign bool) (out []mad.Datagram) {
 	now := time.Since(o.start)
+	o.acted = true
 	for i := range o.in {
 		d := o.in[i]
 		d.LID = o.self.LID
 		switch class := d.Packet.MgmtClass(); {
 		case class == mad.ClassMirror && o.isMaster:
-			o.follower.Receive(now, &d)
+			if u, is := o.follower.Receive(now, &d); is {
+				o.update(&u)
+			}
 		case class == mad.ClassMirror:
 			o.source.Receive(now, &d, o.self.GUID)
 		case class == mad.ClassSA && !o.isMaster:
@@ -694,10 +776,23 @@ func (o *otherManager) turn(over overlay, sign bool) (out []mad.Datagram) {
 		p := &out[len(out)-1].Packet
 		over.write(p)
 		if sign {
+			o.forged = true
 			o.sign(p)
 		}
 	}
 	return out
+}
+
+// update has it register what its master has.
+func (o *otherManager) update(u *mirror.Update) {
+	if u.Whole != nil {
+		o.registry = u.Whole
+	}
+	for _, c := range u.Changes {
+		if err := o.registry.Apply(c); err != nil {
+			o.t.Errorf("the master has told its standby of %+v: %v", c, err)
+		}
+	}
 }
 
 // serve is the SA of a foreign master.

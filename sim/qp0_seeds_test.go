@@ -133,7 +133,12 @@ func (c *company) orderSeeds() (all [][]byte) {
 			asks := elect.New(elect.Config{GUID: c.Fabric.PortGUID(from), Priority: 15, SMKey: fuzzedKey}).Question()
 			asks.SetSMState(smp.Standby)
 			*question.Data() = asks
-			all = append(all, packed(byte(to), 200, 0, question))
+			lie := c.cameTo(to, from, mad.MethodGet, smp.AttrSMInfo, 0) // in the name of nobody
+			asks.SetGUID(0x77)
+			*lie.Data() = asks
+			plain := c.cameTo(to, from, mad.MethodGet, smp.AttrSMInfo, 0)
+			plain.SetTID(2)
+			all = append(all, packed(byte(to), 200, 0, question), packed(byte(to), 200, 0, lie, plain))
 		}
 	}
 	for to := toSevered; to < fuzzedRoles; to++ { // whose return path leads nowhere

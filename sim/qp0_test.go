@@ -8,7 +8,9 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/sim"
 	"ibsm/sim/fabric"
+	"ibsm/sweep/elect"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
@@ -23,6 +25,9 @@ const (
 
 // fuzzedKey is the SM_Key of the managers of FuzzQP0.
 const fuzzedKey = 0x5ec
+
+// fewLanes is VLHighLimit.
+const fewLanes = 4
 
 // To whom packets go.
 const (
@@ -40,7 +45,33 @@ type company struct {
 	all     [fuzzedRoles]*watched
 	obeyed  [fuzzedRoles]map[uint32]bool // the control packets, by modifier, which come from the master and are right in all
 	unknown net.End                      // a host without a manager
+	lids    map[mad.LID]net.End          // of all end ports
+	owed    owed
 }
+
+// owed is what the master owes for the packets that came, as far as the fabric says, and what managers have sent.
+type owed struct {
+	traps        map[mad.Addr]map[mad.TID]int // that are not repressed yet
+	all          int                          // traps
+	changes      int                          // traps by which a node says that a link of its own has changed
+	forged, lies uint64                       // traps about another node, and Questions in the name of a port that has not sent them
+	invited      int                          // Questions in the name of the host without a manager, from it
+	questions    int                          // of any kind, to the master
+	visits       int                          // Gets(SMInfo) to that host
+	asked        map[mad.TID][2]bool          // whether there were Gets(SMInfo) with a TID that were Questions, and others
+	ups          int                          // sweeps of the master before any packet
+}
+
+// answerMark is how SMInfo in the answer to a Question differs.
+var answerMark = func() []byte {
+	m := elect.New(elect.Config{GUID: 1})
+	question := m.Question()
+	answer := m.Answer(&question)
+	return answer[markAt:]
+}()
+
+// markAt is where SMInfo is reserved.
+const markAt = 56
 
 // newCompany brings managers up, with lanes and a multicast group.
 func newCompany(t testing.TB) *company {
@@ -49,7 +80,7 @@ func newCompany(t testing.TB) *company {
 	for i, at := range [fuzzedRoles]net.End{host(c.net, 0), host(c.net, 3), host(c.net, 5), host(c.net, 6), host(c.net, 7)} {
 		cfg := registrarConfig()
 		cfg.Elect.SMKey, cfg.Elect.Inactive = fuzzedKey, i == toInactive
-		cfg.Sweep.Settings.QoS, cfg.Sweep.Settings.Lanes = true, useOf(4)
+		cfg.Sweep.Settings.QoS, cfg.Sweep.Settings.Lanes = true, useOf(fewLanes)
 		if i == toMaster {
 			cfg.Elect.Priority = 9
 		}
@@ -69,7 +100,166 @@ func newCompany(t testing.TB) *company {
 			t.Fatalf("manager %d is %v, not %v", i, got, want)
 		}
 	}
+	c.lids = map[mad.LID]net.End{}
+	for _, at := range c.endPorts() {
+		c.lids[c.lid(at)] = at
+	}
+	c.owed = owed{traps: map[mad.Addr]map[mad.TID]int{}, asked: map[mad.TID][2]bool{}, ups: len(c.all[toMaster].ups)}
+	c.World.Sent = c.sent
+	for i, m := range c.all {
+		m.Heard = func(received []mad.Datagram) {
+			for _, d := range received {
+				c.came(i, &d)
+			}
+		}
+	}
 	return c
+}
+
+// came notes what a packet obliges a manager to.
+func (c *company) came(to int, d *mad.Datagram) {
+	p, o, from := &d.Packet, &c.owed, d.LID
+	if d.TimedOut {
+		return
+	}
+	if p.MgmtClass().IsSubnet() && p.Method() == mad.MethodGet && p.AttrID() == smp.AttrSMInfo {
+		info := (*smp.SMInfo)(p.Data())
+		asked := o.asked[p.TID()]
+		if elect.IsQuestion(info) {
+			asked[0] = true
+		} else {
+			asked[1] = true
+		}
+		if o.asked[p.TID()] = asked; asked[0] && to == toMaster && p.MKey() == 0 {
+			c.questioned(p, info)
+		}
+		return
+	}
+	if from == 0 {
+		from = c.lid(c.all[to].Station.At())
+	}
+	if to != toMaster || p.MgmtClass() != mad.ClassLIDRouted || p.Method() != mad.MethodTrap || p.AttrID() != smp.AttrNotice || !from.IsUnicast() {
+		return
+	}
+	o.all++
+	answer := mad.Addr{LID: from}
+	if o.traps[answer] == nil {
+		o.traps[answer] = map[mad.TID]int{}
+	}
+	o.traps[answer][p.TID()]++
+	n := (*smp.Notice)(p.Data())
+	sender, known := c.lids[from]
+	issuer, named := c.lids[n.IssuerLID()]
+	switch {
+	case known && named && issuer.Node != sender.Node:
+		o.forged++
+	case known && n.IssuerLID() == from && n.IsGeneric() && n.TrapNumber() == smp.TrapLinkState && n.LinkState().LID() == from:
+		o.changes++
+	}
+}
+
+// questioned notes a Question to the master, by where its return path leads.
+func (c *company) questioned(p *mad.Packet, info *smp.SMInfo) {
+	o, hops, own := &c.owed, p.HopCount(), c.all[toMaster].Station.At()
+	o.questions++
+	if p.MgmtClass() != mad.ClassDirected || p.DrSLID() != mad.PermissiveLID || p.DrDLID() != mad.PermissiveLID || hops == 0 || hops > mad.MaxHops {
+		return
+	}
+	back := slices.Clone(p.ReturnPath()[1 : 1+hops])
+	slices.Reverse(back)
+	at := c.behind(own, back)
+	if at == net.NoEnd || at.Node == own.Node {
+		return
+	}
+	if c.Fabric.NodeType(at.Node) == mad.Switch {
+		at.Port = 0
+	}
+	isManager := slices.ContainsFunc(c.all[:], func(m *watched) bool { return c.Fabric.PortGUID(m.Station.At()) == info.GUID() })
+	switch is := c.Fabric.PortGUID(at) == info.GUID(); {
+	case !is && !isManager:
+		o.lies++
+	case is && at == c.unknown && o.questions == 1: // one is asked at a time
+		o.invited++
+	}
+}
+
+// sent judges what a manager sends.
+func (c *company) sent(m *sim.Manager, batch []mad.Datagram) {
+	for i := range batch {
+		d := &batch[i]
+		p := &d.Packet
+		switch info := (*smp.SMInfo)(p.Data()); {
+		case !p.MgmtClass().IsSubnet():
+		case p.Method() == mad.MethodTrapRepress:
+			waiting := c.owed.traps[mad.Addr{LID: d.LID}]
+			if waiting[p.TID()] == 0 {
+				c.Errorf("a TrapRepress to LID %d, TID %x, which has sent no such trap", d.LID, uint64(p.TID()))
+				continue
+			}
+			waiting[p.TID()]--
+			if at, known := c.lids[d.LID]; known {
+				if pi := c.Fabric.PortInfo(at); pi.MKey() != p.MKey() {
+					c.Errorf("a TrapRepress to LID %d shows M_Key %v, the port has %v", d.LID, p.MKey(), pi.MKey())
+				}
+			}
+		case p.AttrID() != smp.AttrSMInfo:
+		case p.Method() == mad.MethodGetResp:
+			asked, marked := c.owed.asked[p.TID()], string(info[markAt:]) == string(answerMark)
+			if asked[0] != asked[1] && marked != asked[0] && p.Status() == mad.StatusOK {
+				c.Errorf("Get(SMInfo), a Question %t, was answered as one %t", asked[0], marked)
+			}
+		case p.Method() == mad.MethodGet:
+			if info.SMKey() != 0 {
+				c.Error("a Get(SMInfo) shows the SM_Key")
+			}
+			if p.MgmtClass() == mad.ClassDirected && c.behind(m.Station.At(), p.InitialPath()[1:1+p.HopCount()]) == c.unknown {
+				c.owed.visits++
+			}
+		}
+	}
+}
+
+// manyTraps of one port have its link avoided.
+const manyTraps = 10
+
+// judgeAnswers fails the test where the master has not done what packets obliged it to, or more. It was given time.
+func (c *company) judgeAnswers(before map[string]string) {
+	o, m := &c.owed, c.all[toMaster]
+	for to, waiting := range o.traps {
+		for tid, n := range waiting {
+			if n > 0 {
+				c.Errorf("%d traps of LID %d, TID %x, are not repressed", n, to.LID, uint64(tid))
+			}
+		}
+	}
+	if o.changes > 0 && len(m.ups) == o.ups {
+		c.Error("no sweep after a switch has reported a change of a link")
+	}
+	if n := m.alarms(manager.AlarmTrap); n < o.forged || n > uint64(o.all-o.changes) {
+		c.Errorf("alarms about %d traps; of %d, %d are forged and %d true", n, o.all, o.forged, o.changes)
+	}
+	if n := m.alarms(manager.AlarmQuestion); n < o.lies {
+		c.Errorf("alarms about %d Questions, %d are lies", n, o.lies)
+	}
+	if o.invited > 0 && o.visits == 0 || o.visits > 0 && o.questions == 0 {
+		c.Errorf("the host without a manager was asked %d times after %d Questions, %d of its own", o.visits, o.questions, o.invited)
+	}
+	for _, sm := range m.View.SMs {
+		if !slices.ContainsFunc(c.all[:], func(m *watched) bool { return c.Fabric.PortGUID(m.Station.At()) == sm.GUID }) {
+			c.Errorf("%v is taken for a manager", sm.GUID)
+		}
+	}
+	if o.all < manyTraps {
+		c.mustBeAsBefore(before)
+	}
+	for _, wrong := range c.lanesWrong(fewLanes) {
+		c.Error(wrong)
+	}
+	g, _ := m.Registrar().State().Group(clientGroup(0))
+	from, to := m.Station.At(), c.all[toStandby].Station.At()
+	if spread := c.Fabric.ProbeMulticast(from, g.MLID, mad.DefaultPKey, 0); !slices.Equal(spread.Delivered, []net.End{to}) {
+		c.Errorf("a packet to the group: %+v", spread)
+	}
 }
 
 // behind is where a directed route ends that begins at a port.
@@ -97,6 +287,7 @@ func (c *company) deliver(to int, d mad.Datagram) {
 		slices.Reverse(back)
 		c.obeyed[to][p.AttrMod()] = c.obeyed[to][p.AttrMod()] || c.behind(m.Station.At(), back) == master
 	}
+	c.came(to, &d)
 	c.Deliver(m.Manager, d)
 }
 
@@ -124,15 +315,18 @@ func (c *company) judge(packets int) {
 // fewSweeps is how many heavy sweeps a manager makes without any packet: three until all are up, and two when the links of the last two come up.
 const fewSweeps = 5
 
+// answerTime is how long the master may take for what packets oblige it to.
+const answerTime = 3 * time.Second
+
 // FuzzQP0: whatever packets come to QP0 of managers in all states, which have a secret key, they stay what they
-// are unless the master orders otherwise, the subnet is whole, and nothing is left of it that waits.
+// are unless the master orders otherwise, they answer as they have to, the subnet is whole, and nothing is left of it that waits.
 func FuzzQP0(f *testing.F) {
 	for _, seed := range newCompany(f).seeds() {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, packets []byte) {
 		c := newCompany(t)
-		count := 0
+		before, count := c.snapshot(), 0
 		for ; len(packets) > 0 && count < fuzzedLast; count++ {
 			var in [fuzzedSMP]byte
 			packets = packets[copy(in[:], packets):]
@@ -140,6 +334,8 @@ func FuzzQP0(f *testing.F) {
 			c.deliver(int(in[0]&^givenUp)%fuzzedRoles, d)
 			c.pass(time.Duration(in[1]) * 10 * time.Millisecond)
 		}
+		c.pass(answerTime)
+		c.judgeAnswers(before)
 		for _, m := range c.all[toSevered:] {
 			c.Fabric.SetUnresponsive(m.Station.At().Node, false)
 			c.Fabric.LinkUp(m.Station.At())

@@ -16,6 +16,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
 	"ibsm/sweep/plan"
+	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
@@ -49,9 +50,10 @@ func newReplies(t testing.TB, script []byte) *replies {
 	r.rebooted = n.Nodes[r.hidden.Node].Ports[1].Peer.Node
 	r.spoiler.begin(script)
 	r.harness = newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond, Caps: func(i int32, n *net.Node, c *fabric.Caps) {
-		c.NVIDIA, c.GUIDCap, c.Defect = true, 8, r.refuse
+		c.NVIDIA, c.GUIDCap = true, 8
+		c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) { return r.refuse(i, p, obey) }
 		if n.Type == mad.Switch {
-			c.AR, c.PrivateLFTs = fabric.AROn, true
+			c.AR, c.PrivateLFTs, c.NoFallback = fabric.AROn, true, i == r.rebooted
 		}
 		if i == r.hidden.Node {
 			c.PowerUp = func(_ uint8, info *smp.PortInfo) {
@@ -82,11 +84,47 @@ func (r *replies) manage(at net.End, priority uint8) *watched {
 	cfg.Sweep.Restored.Port = r.Fabric.PortGUID(at)
 	m := r.add(at, cfg)
 	m.Heard = func(received []mad.Datagram) { r.spoil(r.Fabric.Now(), m.Manager, received) }
+	m.OnAction = func(now time.Duration, a manager.Action) {
+		if m.took(now, a); m.View != nil {
+			if _, swept := a.(manager.Up); swept {
+				r.judgeSwept(m)
+			}
+		}
+	}
 	return m
+}
+
+// judgeSwept fails the test where the sweep ends in which a port has refused a Set, and it is left in INIT, or otherwise than the manager believes;
+// or where a sweep that was told the truth takes a switch for one that routes adaptively.
+func (r *replies) judgeSwept(m *watched) {
+	t := m.View.Topo
+	if r.applied == 1 && len(r.denied) == 1 && r.denied[0].attr == smp.AttrPortInfo && !r.denied[0].judged {
+		denied := &r.denied[0]
+		denied.judged = true
+		n := t.FindNode(r.net.Nodes[denied.node].GUID)
+		if n == topo.None || int(denied.port) > int(t.Nodes[n].NumPorts) {
+			return
+		}
+		at := net.End{Node: denied.node, Port: denied.port}
+		if is, believed := r.Fabric.PortInfo(at), t.Ports[t.Port(n, denied.port)].Info; is.PortState() == smp.PortInit || is.PortState() < believed.PortState() || is.LID() != believed.LID() {
+			r.Errorf("%v, which refused a Set, is %v with LID %d, and not %v with %d", at, is.PortState(), is.LID(), believed.PortState(), believed.LID())
+		}
+	}
+	for _, n := range t.Switches {
+		if node, _ := r.Fabric.Find(t.Ports[t.Nodes[n].First].GUID); r.applied == 0 && t.Nodes[n].AR == topo.AROn && !r.Fabric.AdaptiveRoutes(node.Node) {
+			r.Errorf("%q is taken for one that routes adaptively", t.Nodes[n].Desc.String())
+		}
+	}
 }
 
 // run is pass, in which replies come that were kept back.
 func (r *replies) run(d time.Duration) {
+	before := r.Steps
+	defer func() {
+		if r.Steps-before > mostSteps {
+			r.Fatalf("more than %d steps in %v", mostSteps, d)
+		}
+	}()
 	r.Run(r.Fabric.Now()+d, func() bool {
 		for i := 0; i < len(r.keptBack); i++ {
 			if l := r.keptBack[i]; l.due <= r.Fabric.Now() {
@@ -94,9 +132,12 @@ func (r *replies) run(d time.Duration) {
 				r.Deliver(l.to, l.Datagram)
 			}
 		}
-		return false
+		return r.Steps-before > mostSteps
 	})
 }
+
+// mostSteps ends a run in which time may stand still.
+const mostSteps = lifeAtMost * (1 + maxSpoiled)
 
 // askSA has a host ask the SA.
 func (b *harness) askSA(st *fabric.Station, attr mad.AttrID, fill func(p *mad.Packet)) {
@@ -125,6 +166,14 @@ func (r *replies) join(st *fabric.Station) {
 	r.run(replyTime)
 }
 
+// answered judges what the SA says to the host: it has the alias GUID when the SA says so.
+func (r *replies) answered(d mad.Datagram) {
+	p := &d.Packet
+	if r.applied < 2 && p.AttrID() == sarec.AttrGUIDInfoRecord && p.Status() == mad.StatusOK && r.Fabric.GUIDs(r.hidden)[aliasIndex] != aliasGUID {
+		r.Error("the SA says that a port has an alias GUID which it has not")
+	}
+}
+
 // replyTime is how long the SA may take for a reply.
 const replyTime = 300 * time.Millisecond
 
@@ -139,6 +188,7 @@ func (r *replies) live(leaves bool) {
 	if err != nil {
 		r.Fatal(err)
 	}
+	st.OnReceive(r.answered)
 	r.join(st)
 	r.askSA(st, sarec.AttrGUIDInfoRecord, func(p *mad.Packet) {
 		p.SetComponentMask(sarec.GUIDInfoLID | sarec.GUIDInfoBlockNum | sarec.GUIDInfoGUID0<<aliasIndex)
@@ -227,17 +277,27 @@ func (r *replies) judge(leaves bool) {
 // judgeReported fails the test where the one thing that was spoiled is a Set that an agent refused, and no sweep reports a failure: the operator
 // has to know. Others it sets again in the same sweep, or in another way.
 func (r *replies) judgeReported() {
+	failed := func(u manager.Up) bool { return u.Failures > 0 }
+	if r.applied == 0 && (slices.ContainsFunc(r.first.ups, failed) || slices.ContainsFunc(r.second.ups, failed)) {
+		r.Errorf("a sweep has failed that was told the truth: %+v, %+v", r.first.ups, r.second.ups)
+	}
 	if r.applied != 1 || len(r.denied) != 1 {
 		return
 	}
-	switch r.denied[0] {
-	case smp.AttrSwitchInfo, smp.AttrPKeyTable:
-		failed := func(u manager.Up) bool { return u.Failures > 0 }
+	switch r.denied[0].attr {
+	case smp.AttrMulticastForwardingTable:
+		if r.first.says(multicastFails)+r.second.says(multicastFails) == 0 {
+			r.Error("a Set of a multicast table was refused, and nobody says so")
+		}
+	case smp.AttrSwitchInfo, smp.AttrPKeyTable, smp.AttrARInfo:
 		if !slices.ContainsFunc(r.first.ups, failed) && !slices.ContainsFunc(r.second.ups, failed) {
-			r.Errorf("a Set of %s was refused, and no sweep names a failure: %+v", smp.AttrName(r.denied[0]), r.first.ups)
+			r.Errorf("a Set of %s was refused, and no sweep names a failure: %+v", smp.AttrName(r.denied[0].attr), r.first.ups)
 		}
 	}
 }
+
+// multicastFails is logged where a switch does not take a block.
+const multicastFails = "multicast forwarding tables are incomplete"
 
 // judgeRegistered holds what hosts have registered against the fabric.
 func (r *replies) judgeRegistered(master *watched) {
@@ -305,8 +365,29 @@ func FuzzReplies(f *testing.F) {
 			f.Add(x.encode(script))
 		}
 	}
+	for i, k := range replyKinds { // Sets that come later, and those that the agent does not hear of, however often they are repeated
+		for pass := uint8(0); k.Method == mad.MethodSet && pass < laterSets; pass++ {
+			x := spoiling{kind: uint8(i), pass: pass, how: refused, bytes: []byte{0x80, 0x1c}}
+			// A port that refuses a Set of PortInfo once keeps only what it needs, until there is another master.
+			leaves := pass & 1
+			if k.Attr == smp.AttrPortInfo {
+				leaves = 1
+			}
+			f.Add(x.encode([]byte{leaves}))
+			x = spoiling{kind: uint8(i), pass: pass, how: ignored}
+			script := x.encode([]byte{pass & 1})
+			for x.pass = 0; len(script) < maxSpoiled*5; {
+				script = x.encode(script)
+			}
+			f.Add(script)
+		}
+	}
+	f.Add([]byte{0})
 	f.Fuzz(func(t *testing.T, script []byte) { runReplies(t, script) })
 }
+
+// laterSets is how many Sets of a kind are refused or ignored, one in each seed: there are six of MulticastForwardingTable.
+const laterSets = 6
 
 // Offsets in an SMP.
 const (

@@ -16,7 +16,7 @@ type spoiler struct {
 	next     spoiling
 	ended    bool // there is no next
 	applied  int
-	denied   []mad.AttrID            // of Sets that agents refused
+	denied   []denial                // Sets that agents refused
 	asked    map[question]mad.Method // requests under way
 	keptBack []late
 	seen     map[fabric.Kind]int // replies, by the request
@@ -47,8 +47,17 @@ const (
 	emptied // all but the common header and the directed route is zero
 	refused // the agent does not do what is asked, and the bytes overlay its answer with a status
 	busy    // likewise, with a status that asks for another attempt
+	ignored // the agent does nothing, and does not answer
 	hows
 )
+
+// denial is a Set that an agent refused.
+type denial struct {
+	node   int32
+	attr   mad.AttrID
+	port   uint8 // of PortInfo; 0 of what has no port
+	judged bool
+}
 
 // question is a request under way.
 type question struct {
@@ -88,7 +97,7 @@ func (x *spoiling) encode(script []byte) []byte {
 
 // isNext reports whether the next spoiling is of this reply. atAgent is set where the agent answers, not where the manager receives.
 func (s *spoiler) isNext(kind fabric.Kind, atAgent bool) bool {
-	if s.ended || (s.next.how == refused || s.next.how == busy) != atAgent {
+	if s.ended || (s.next.how == refused || s.next.how == busy || s.next.how == ignored) != atAgent {
 		return false
 	}
 	if i := int(s.next.kind); i < len(replyKinds) && replyKinds[i] != kind {
@@ -157,22 +166,22 @@ func (s *spoiler) change(now time.Duration, to *sim.Manager, method mad.Method, 
 const returning mad.Status = 0x8000
 
 // refuse is the agents' Defect.
-func (s *spoiler) refuse(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+func (s *spoiler) refuse(node int32, p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 	x := &s.next
 	if !s.isNext(fabric.Kind{Method: p.Method(), Attr: p.AttrID()}, true) {
 		return obey(), true
 	}
-	status := mad.StatusBadField
+	status, answers := mad.StatusBadField, x.how != ignored
 	if x.how == busy {
 		status = mad.StatusBusy
 	} else if len(x.bytes) >= 2 {
 		status = mad.Status(binary.BigEndian.Uint16(x.bytes)) &^ (mad.StatusBusy | returning)
 	}
 	if x.how == refused && p.Method() == mad.MethodSet && status != mad.StatusOK {
-		s.denied = append(s.denied, p.AttrID())
+		s.denied = append(s.denied, denial{node: node, attr: p.AttrID(), port: uint8(p.AttrMod())})
 	}
 	s.read()
-	return status, true
+	return status, answers
 }
 
 // replyKinds are the requests whose replies are spoiled, as long as a manager sends them.
