@@ -210,7 +210,7 @@ func FuzzSA(f *testing.F) {
 // mostWork is how much processor time one input may take, by far; all seeds together take less than one second.
 const mostWork = 20 * time.Second
 
-// watch ends the program where an input keeps it busy while the time of the bubble stands still, which nothing else would end.
+// watch ends the program where an input keeps it busy while no virtual time passes, which nothing else would end.
 func watch(input []byte) (end func()) {
 	began, ended := worked(), make(chan struct{})
 	go func() {
@@ -790,7 +790,7 @@ func (o *otherManager) update(u *mirror.Update) {
 	}
 	for _, c := range u.Changes {
 		if err := o.registry.Apply(c); err != nil {
-			o.t.Errorf("the master has told its standby of %+v: %v", c, err)
+			o.t.Errorf("the standby has not applied %+v: %v", c, err)
 		}
 	}
 }

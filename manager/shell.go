@@ -59,7 +59,7 @@ type Shell struct {
 	Published func(*view.View)
 	// Moved is called after each step with where the manager stands; may be nil.
 	Moved func(Progress)
-	// OnCounters is told what the reader of counters finds, OnCongestion what the writer of congestion
+	// OnCounters gets what the reader of counters finds, OnCongestion what the writer of congestion
 	// control does.
 	OnCounters   perf.Listener
 	OnCongestion congestioncontrol.Listener

@@ -95,7 +95,7 @@ func (r *replies) manage(at net.End, priority uint8) *watched {
 }
 
 // judgeSwept fails the test where the sweep ends in which a port has refused a Set, and it is left in INIT, or otherwise than the manager believes;
-// or where a sweep that was told the truth takes a switch for one that routes adaptively.
+// or where a sweep with true replies takes a switch for one that routes adaptively.
 func (r *replies) judgeSwept(m *watched) {
 	t := m.View.Topo
 	if r.applied == 1 && len(r.denied) == 1 && r.denied[0].attr == smp.AttrPortInfo && !r.denied[0].judged {
@@ -136,7 +136,7 @@ func (r *replies) run(d time.Duration) {
 	})
 }
 
-// mostSteps ends a run in which time may stand still.
+// mostSteps ends a run in which no time passes.
 const mostSteps = lifeAtMost * (1 + maxSpoiled)
 
 // askSA has a host ask the SA.
@@ -279,7 +279,7 @@ func (r *replies) judge(leaves bool) {
 func (r *replies) judgeReported() {
 	failed := func(u manager.Up) bool { return u.Failures > 0 }
 	if r.applied == 0 && (slices.ContainsFunc(r.first.ups, failed) || slices.ContainsFunc(r.second.ups, failed)) {
-		r.Errorf("a sweep has failed that was told the truth: %+v, %+v", r.first.ups, r.second.ups)
+		r.Errorf("a sweep with true replies has failed: %+v, %+v", r.first.ups, r.second.ups)
 	}
 	if r.applied != 1 || len(r.denied) != 1 {
 		return
