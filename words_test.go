@@ -82,8 +82,6 @@ var exceptions = []struct {
 	{"CHANGELOG.md", regexp.MustCompile("`reign`|`heir`|stranger")},           // what was renamed
 	{"daemon/master_policy.go", regexp.MustCompile("ibsm ruling [123456%]")},  // in the store and in the mirror
 	{"daemon/inherited_test.go", regexp.MustCompile("ruling [124]")},          // the same
-	{"conf/value.go", regexp.MustCompile("which is to route nothing")},        // a text that tests and scripts have
-	{"conf/file_test.go", regexp.MustCompile("which is to route nothing")},    // the same
 	{"opensm/log/text.go", regexp.MustCompile("is to show that a subnet")},    // the log of OpenSM
 	{"ctl/activity.go", regexp.MustCompile("^Overdue|overdue")},               // a published name
 	{"ctl/server_test.go", regexp.MustCompile(`"overdue":`)},                  // the same

@@ -183,8 +183,8 @@ func (s *Shell) Mirrors() (all []Mirror) {
 	}
 	if f := &ends.Follower; f.Master != 0 && f.Heard != 0 {
 		m := Mirror{Standby: s.Stats().Self.GUID}
-		if unresponsive := now - f.Heard; unresponsive > mirrorSlack {
-			m.Lag = unresponsive
+		if lag := now - f.Heard; lag > mirrorSlack {
+			m.Lag = lag
 		}
 		all = append(all, m)
 	}

@@ -79,7 +79,7 @@ const maxRefusing = 2
 // the master, but the other nodes no better. A manager without answers takes nothing over.
 func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 	h, limit := &found.Heard, 0
-	switch why := found.Inconclusive(); {
+	switch why := found.Evidence(); {
 	case c.elect.State() == smp.Discovering && found.MostMissing() && !slices.ContainsFunc(others, isMaster):
 		if nodes := found.Builder.Len(); nodes > c.elect.reached {
 			c.elect.reached, c.elect.postponed = nodes, 0

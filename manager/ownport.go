@@ -68,7 +68,7 @@ func (s ownPortState) String() string {
 }
 
 // inconclusive are the states that a walk finds.
-var inconclusive = map[discover.Inconclusive]ownPortState{
+var withoutEvidence = map[discover.Evidence]ownPortState{
 	discover.OwnPortUnresponsive: ownPortUnresponsive, discover.MostUnresponsive: ownPortIsolated, discover.PacketsLost: ownPortLossy,
 }
 
@@ -87,7 +87,7 @@ func (p *ownPort) walked(fx *effects, found *discover.Result) {
 		return
 	}
 	p.becomeUp(fx)
-	p.state = inconclusive[found.Inconclusive()]
+	p.state = withoutEvidence[found.Evidence()]
 	h := &found.Heard
 	args := []any{"answered", h.Nodes, "unresponsive", h.Unresponsive, "answers", h.Answers, "late", h.Late}
 	switch said := &p.said[p.state]; {

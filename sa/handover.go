@@ -10,7 +10,7 @@ import (
 // changes.
 const maxDrain = time.Second
 
-// handover is a handover. The target first gets all registrations. When it lacks
+// handover is how far a handover of the mastership has come. The target first gets all registrations. When it lacks
 // only few changes, this manager drops the requests of clients, so that no more are
 // acknowledged; clients retry, and then the new master answers.
 type handover struct {

@@ -74,7 +74,7 @@ func (w *Walk) Found() *Found {
 		return nil
 	}
 	found := &Found{s: w.s, Result: w.Result()}
-	if !found.Quick && found.Inconclusive() == discover.Conclusive {
+	if !found.Quick && found.Evidence() == discover.Conclusive {
 		w.s.state.devices.WalkHeard()
 	}
 	return found

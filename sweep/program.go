@@ -268,7 +268,7 @@ func (p *Program) routed(s topo.SwitchIdx) bool {
 // reports whether a switch that was bypassed for that reason holds it now. Where the walk heard
 // others badly, what a switch was sent may never have got there.
 func (p *Program) tally() (healed bool) {
-	if p.c.Tables == nil || p.c.Found().Inconclusive() != discover.Conclusive {
+	if p.c.Tables == nil || p.c.Found().Evidence() != discover.Conclusive {
 		return false
 	}
 	for i, n := range p.c.Topo.Switches {

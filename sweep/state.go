@@ -64,7 +64,7 @@ type state struct {
 	values       plan.Values
 }
 
-// mastership is how far a sweeper has come since it last knew nothing of the subnet.
+// mastership is how far a sweeper has come since it forgot, or never knew, the subnet.
 type mastership uint8
 
 const (

@@ -10,7 +10,7 @@ import (
 	"ibsm/mad"
 )
 
-// Port is a mad.Port with a queue of what came.
+// Port owns a mad.Port, and has a queue of what came.
 //
 // Run starts the one goroutine, the receive loop; it owns the batch it receives
 // into and ends when the port is closed. Everything else happens in the

@@ -13,7 +13,7 @@ const (
 	// while the agent handles the first. With as many requests to devices that are not known
 	// yet, no agent has more to take than from OpenSM, which has four on the wire.
 	perDevice = 2
-	// perUnresponsive replaces it for an unresponsive device: nobody is there who would be kept
+	// perUnresponsive replaces it for an unresponsive device: no agent is there that would be kept
 	// from answering, or the device does not answer such requests.
 	perUnresponsive = 32
 	// slowPart is the part of the time-out after which an answer is that of a slow device. Such

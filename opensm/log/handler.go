@@ -56,7 +56,7 @@ type Options struct {
 	Prefix string // put before each text, as "Prefix: "; not in JSON
 	JSON   bool   // objects in place of OpenSM's lines
 	// Sys is given the text of SYS lines, which OpenSM prints on standard output as
-	// well, by who logs them; may be nil.
+	// well, by the goroutine that logs them; may be nil.
 	Sys func(text string)
 }
 

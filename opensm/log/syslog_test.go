@@ -15,7 +15,7 @@ import (
 func TestSyslog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	s := NewSyslog(path)
-	s.Send(SyslogInfo, "nobody listens")
+	s.Send(time.Now(), SyslogInfo, "nobody listens")
 	var stuck *net.UnixConn
 	for i, severity := range []Severity{SyslogInfo, SyslogNotice} {
 		conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
@@ -23,7 +23,7 @@ func TestSyslog(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := fmt.Sprintf("line %d\n\tgoes on", i)
-		s.Send(severity, text)
+		s.Send(time.Now(), severity, text)
 		b := make([]byte, 1000)
 		if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 			t.Fatal(err)
@@ -42,7 +42,7 @@ func TestSyslog(t *testing.T) {
 	defer stuck.Close()
 	began := time.Now()
 	for s.conn != nil { // until the socket is full and the copy is given up
-		s.Send(SyslogInfo, "nobody reads")
+		s.Send(time.Now(), SyslogInfo, "nobody reads")
 		if time.Since(began) > 20*time.Second {
 			t.Fatal("the socket is never full")
 		}

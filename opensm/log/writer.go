@@ -1,6 +1,7 @@
 package log
 
 import (
+	"bytes"
 	"io"
 	"sync"
 	"time"
@@ -16,8 +17,8 @@ const keptBuffer = 64 << 10
 const closePatience = 2 * time.Second
 
 // Writer takes lines without waiting, and writes them in a goroutine of its own: a disk, a pipe or a system log that
-// takes nothing delays nobody who logs. Lines for which there is no room are dropped and counted. Its methods are safe
-// for concurrent use.
+// takes nothing delays no caller. Lines for which there is no room are dropped and counted. Its methods are safe for
+// concurrent use.
 type Writer struct {
 	w       io.Writer
 	dropped func(lines uint64)
@@ -26,8 +27,8 @@ type Writer struct {
 
 	mu     sync.Mutex // guards the following
 	queued queue
-	drops  uint64 // since they were reported
-	total  uint64 // of all drops
+	drops  uint64 // lines for which there was no room, since they were reported
+	total  uint64 // of all that was lost
 	closed bool
 }
 
@@ -37,14 +38,14 @@ type queue struct {
 	calls []call
 }
 
-// call is a function that is called behind the first bytes of the lines.
+// call is a function that is called after a number of bytes of the lines.
 type call struct {
-	behind int
-	do     func()
+	after int
+	do    func()
 }
 
-// NewWriter returns a Writer that writes to w. When lines have been dropped, and others written since, dropped is
-// called with their number, by the goroutine of the Writer.
+// NewWriter returns a Writer that writes to w. When there is room again after lines were dropped, dropped is called with
+// their number, by the goroutine of the Writer, or by that of Close. What it logs comes where they are missing.
 func NewWriter(w io.Writer, dropped func(lines uint64)) *Writer {
 	l := &Writer{w: w, dropped: dropped, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go l.run()
@@ -69,19 +70,21 @@ func (l *Writer) Write(line []byte) (int, error) {
 const maxCalls = 1000
 
 // After has a function called when all lines before it are written, by the goroutine of the Writer. It does not wait. It
-// reports false where too many wait already, or after Close: then do is never called.
+// reports false where too many wait already, or after Close: then do is never called, which is counted as a dropped line.
 func (l *Writer) After(do func()) bool {
 	l.mu.Lock()
 	taken := !l.closed && len(l.queued.calls) < maxCalls
 	if taken {
 		l.queued.calls = append(l.queued.calls, call{len(l.queued.lines), do})
+	} else {
+		l.total++
 	}
 	l.mu.Unlock()
 	l.awake()
 	return taken
 }
 
-// Dropped is the number of lines that were dropped.
+// Dropped is the number of lines that were not written: there was no room for them, or writing failed.
 func (l *Writer) Dropped() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,6 +94,13 @@ func (l *Writer) Dropped() uint64 {
 // Close writes what is queued, calls what was given to After, and ends the goroutine. It waits closePatience at most, and
 // reports false if not all was written by then.
 func (l *Writer) Close() bool {
+	l.mu.Lock()
+	drops := l.drops
+	l.drops = 0
+	l.mu.Unlock()
+	if drops > 0 {
+		l.dropped(drops)
+	}
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
@@ -118,16 +128,16 @@ func (l *Writer) run() {
 		var drops uint64
 		var last bool
 		now, drops, last = l.take(now)
+		if drops > 0 {
+			l.dropped(drops) // while there is room, and so that it comes next
+		}
 		written := 0
 		for _, c := range now.calls {
-			l.write(now.lines[written:c.behind])
-			written = c.behind
+			l.write(now.lines[written:c.after])
+			written = c.after
 			c.do()
 		}
 		l.write(now.lines[written:])
-		if drops > 0 {
-			l.dropped(drops)
-		}
 		if last {
 			return
 		}
@@ -143,14 +153,22 @@ func (l *Writer) take(used queue) (now queue, drops uint64, last bool) {
 	clear(used.calls)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now, drops = l.queued, l.drops
-	l.queued, l.drops = queue{used.lines[:0], used.calls[:0]}, 0
-	return now, drops, l.closed
+	now, last = l.queued, l.closed
+	l.queued = queue{used.lines[:0], used.calls[:0]}
+	if !last {
+		drops, l.drops = l.drops, 0
+	}
+	return now, drops, last
 }
 
-// write writes lines. An error is the business of what is written to: File reports it.
+// write writes lines, and counts those that were not written because of an error, which File reports.
 func (l *Writer) write(lines []byte) {
-	if len(lines) > 0 {
-		_, _ = l.w.Write(lines)
+	if len(lines) == 0 {
+		return
+	}
+	if n, err := l.w.Write(lines); err != nil {
+		l.mu.Lock()
+		l.total += uint64(bytes.Count(lines[n:], []byte("\n")))
+		l.mu.Unlock()
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,12 +70,12 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// TestStalledDisk: who logs does not wait; what there is no room for is counted, and reported when the disk goes on; what is
-// written is whole lines from the first on. A call for which there is no room is refused.
+// TestStalledDisk: no caller waits; what there is no room for is counted, and a line of the log says how many lines are missing,
+// where they are missing. A call for which there is no room is refused, and counted.
 func TestStalledDisk(t *testing.T) {
 	disk := newStalled()
-	var reported uint64
-	w := NewWriter(disk, func(lines uint64) { reported += lines })
+	var w *Writer
+	w = NewWriter(disk, func(lines uint64) { fmt.Fprintf(w, "%d missing\n", lines) })
 	line := []byte(strings.Repeat("x", 1023) + "\n")
 	w.Write(line)
 	<-disk.began
@@ -87,12 +89,53 @@ func TestStalledDisk(t *testing.T) {
 			refused++
 		}
 	}
-	if w.Dropped() != more || refused != 5 {
-		t.Errorf("%d lines dropped, %d calls refused", w.Dropped(), refused)
+	if w.Dropped() != more+5 || refused != 5 {
+		t.Errorf("%d dropped, %d calls refused", w.Dropped(), refused)
 	}
 	close(disk.released)
-	if !w.Close() || reported != more || disk.Len() != (1+room)*1024 {
-		t.Errorf("%d dropped lines reported, %d bytes written", reported, disk.Len())
+	for waiting := maxQueued; waiting > maxQueued/2; { // until the full queue is taken
+		w.mu.Lock()
+		waiting = len(w.queued.lines)
+		w.mu.Unlock()
+		runtime.Gosched()
+	}
+	fmt.Fprintln(w, "the last")
+	if !w.Close() {
+		t.Fatal("not all is written")
+	}
+	want := strings.Repeat(string(line), 1+room) + fmt.Sprintf("%d missing\nthe last\n", more)
+	if got := disk.String(); got != want {
+		t.Errorf("%d bytes written, want %d; the end is %q", len(got), len(want), got[max(0, len(got)-40):])
+	}
+}
+
+// TestDroppedAtEnd: what was dropped last is reported as well.
+func TestDroppedAtEnd(t *testing.T) {
+	disk := newStalled()
+	var w *Writer
+	w = NewWriter(disk, func(lines uint64) { fmt.Fprintf(w, "%d missing\n", lines) })
+	fmt.Fprintln(w, "a")
+	<-disk.began
+	w.mu.Lock()
+	w.drops = 3
+	w.mu.Unlock()
+	close(disk.released)
+	if !w.Close() || disk.String() != "a\n3 missing\n" {
+		t.Errorf("written: %q", disk.String())
+	}
+}
+
+// full is a disk that takes the first bytes of what is written, and no more.
+type full int
+
+func (f full) Write(b []byte) (int, error) { return int(f), syscall.ENOSPC }
+
+// TestDiskFull: lines that the disk does not take are counted.
+func TestDiskFull(t *testing.T) {
+	w := NewWriter(full(3), func(uint64) { t.Error("there was room") })
+	w.Write([]byte("a\nb\nc\nd\n"))
+	if w.Close(); w.Dropped() != 3 {
+		t.Errorf("%d lines were not written, want 3", w.Dropped())
 	}
 }
 

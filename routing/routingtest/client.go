@@ -23,19 +23,19 @@ func PathSLs(t testing.TB, port mad.Port, lids []mad.LID) map[[2]mad.LID]uint8 {
 
 // client asks a subnet manager.
 type client struct {
-	t      testing.TB
-	ctx    context.Context
-	engine *smi.Port
-	sm     mad.LID
+	t    testing.TB
+	ctx  context.Context
+	port *smi.Port
+	sm   mad.LID
 }
 
 // newClient is a client at a port, until it is ended.
 func newClient(t testing.TB, port mad.Port) (c *client, end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	c = &client{t: t, ctx: ctx, engine: smi.New(port)}
+	c = &client{t: t, ctx: ctx, port: smi.New(port)}
 	ended := make(chan error)
-	go func() { ended <- c.engine.Run(ctx) }()
+	go func() { ended <- c.port.Run(ctx) }()
 	own := smp.PortInfo(c.ask(txn.Request{Route: mad.MakeRoute(), Method: mad.MethodGet, Attr: smp.AttrPortInfo})[0].Data)
 	c.sm = own.MasterSMLID()
 	return c, func() { cancel(); <-ended }
@@ -43,7 +43,7 @@ func newClient(t testing.TB, port mad.Port) (c *client, end func()) {
 
 func (c *client) ask(requests ...txn.Request) []txn.Outcome {
 	c.t.Helper()
-	outcomes, err := txntest.Do(c.ctx, c.engine, txn.Config{MaxWindow: 8}, requests)
+	outcomes, err := txntest.Do(c.ctx, c.port, txn.Config{MaxWindow: 8}, requests)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"ibsm/mad/txn"
 )
 
-// Do asks all requests through an engine that runs, as fast as a window of its own
+// Do asks all requests through a port that runs, as fast as a window of its own
 // allows, and returns their outcomes in the order of the requests. What comes unasked
 // meanwhile is lost. When ctx ends or the port fails, requests without outcome have
 // Result 0, and the error says why.

@@ -32,19 +32,19 @@ type Heard struct {
 	Unresponsive int
 }
 
-// Inconclusive is why the nodes that a walk did not find may be there all the same.
-type Inconclusive uint8
+// Evidence says whether the nodes that a walk did not find are gone, or why they may be there all the same.
+type Evidence uint8
 
 // Whether and why a walk is inconclusive.
 const (
-	Conclusive          Inconclusive = iota // the others are heard: an unresponsive node is itself the reason
-	OwnPortUnresponsive                     // our own port does not answer: the walk says nothing
-	MostUnresponsive                        // more nodes are unresponsive than answer
-	PacketsLost                             // so many packets are lost that a lost answer says nothing
+	Conclusive          Evidence = iota // the others are heard: an unresponsive node is itself the reason
+	OwnPortUnresponsive                 // our own port does not answer: the walk says nothing
+	MostUnresponsive                    // more nodes are unresponsive than answer
+	PacketsLost                         // so many packets are lost that a lost answer says nothing
 )
 
-func (i Inconclusive) String() string {
-	return [...]string{"none", "own port unresponsive", "most nodes unresponsive", "packets lost"}[i]
+func (e Evidence) String() string {
+	return [...]string{"conclusive", "own port unresponsive", "most nodes unresponsive", "packets lost"}[e]
 }
 
 // lateShare is the share of answers that come late, one in so many, from which on an answer that
@@ -52,8 +52,8 @@ func (i Inconclusive) String() string {
 // after four, and no node loses one in each of MaxMissed sweeps.
 const lateShare = 4
 
-// Inconclusive says whether, and why, the walk must not be taken as evidence that a node is gone.
-func (r *Result) Inconclusive() Inconclusive {
+// Evidence says whether, and why, the walk must not be taken as evidence that a node is gone.
+func (r *Result) Evidence() Evidence {
 	switch h := &r.Heard; {
 	case r.Own == OwnUnresponsive:
 		return OwnPortUnresponsive
@@ -70,7 +70,7 @@ func (r *Result) Inconclusive() Inconclusive {
 // Hearing is what the unanswered requests of the walk say. A quick walk leaves out what was unresponsive before.
 func (r *Result) Hearing() topo.Hearing {
 	switch {
-	case r.Quick || r.Inconclusive() != Conclusive:
+	case r.Quick || r.Evidence() != Conclusive:
 		return topo.Inconclusive
 	case r.Heard.Late > 0:
 		return topo.Noisy

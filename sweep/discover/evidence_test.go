@@ -12,12 +12,12 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// TestInconclusive: whose silence it is, by what was heard.
-func TestInconclusive(t *testing.T) {
+// TestEvidence: whose silence it is, by what was heard.
+func TestEvidence(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		r    Result
-		want Inconclusive
+		want Evidence
 		hear topo.Hearing
 	}{
 		{"all is well", Result{Own: OwnUp, Heard: Heard{Answers: 100, Nodes: 20}}, Conclusive, topo.Clear},
@@ -31,7 +31,7 @@ func TestInconclusive(t *testing.T) {
 		{"own port down", Result{Own: OwnDown}, Conclusive, topo.Clear},
 		{"quick", Result{Own: OwnUp, Quick: true, Heard: Heard{Answers: 100, Nodes: 20}}, Conclusive, topo.Inconclusive},
 	} {
-		if d, h := c.r.Inconclusive(), c.r.Hearing(); d != c.want || h != c.hear {
+		if d, h := c.r.Evidence(), c.r.Hearing(); d != c.want || h != c.hear {
 			t.Errorf("%s: %v and %v, want %v and %v", c.name, d, h, c.want, c.hear)
 		}
 	}
