@@ -59,6 +59,7 @@ func newReplies(t testing.TB, script []byte) *replies {
 			c.PowerUp = func(_ uint8, info *smp.PortInfo) {
 				info.SetMKey(hiddenKey)
 				info.SetMKeyProtectBits(2)
+				info.SetCapabilityMask(info.CapabilityMask() | smp.IsTrapSupported | smp.IsOtherLocalChangesNoticeSupported) // it says when it is renamed
 			}
 		}
 	}})
