@@ -140,9 +140,16 @@ func (s *spoiler) spoil(now time.Duration, to *sim.Manager, received []mad.Datag
 	}
 }
 
-// change spoils one reply.
+// change spoils one reply. It does not make a refused Set one that was obeyed: only who reads everything again in each sweep could find that.
 func (s *spoiler) change(now time.Duration, to *sim.Manager, method mad.Method, d *mad.Datagram) {
 	p, x := &d.Packet, &s.next
+	if status := p.Status(); method == mad.MethodSet && status != mad.StatusOK {
+		defer func() {
+			if p.Status() == mad.StatusOK {
+				p.SetStatus(status)
+			}
+		}()
+	}
 	switch x.how {
 	case timedOut:
 		d.TimedOut = true
@@ -177,7 +184,10 @@ func (s *spoiler) refuse(node int32, p *mad.Packet, obey func() mad.Status) (mad
 	} else if len(x.bytes) >= 2 {
 		status = mad.Status(binary.BigEndian.Uint16(x.bytes)) &^ (mad.StatusBusy | returning)
 	}
-	if x.how == refused && p.Method() == mad.MethodSet && status != mad.StatusOK {
+	if p.Method() == mad.MethodSet && status == mad.StatusOK { // it does not say that it did what it did not: see change
+		status = mad.StatusBadField
+	}
+	if x.how == refused && p.Method() == mad.MethodSet {
 		s.denied = append(s.denied, denial{node: node, attr: p.AttrID(), port: uint8(p.AttrMod())})
 	}
 	s.read()
