@@ -281,7 +281,8 @@ func (c *company) behind(from net.End, ports []uint8) net.End {
 func (c *company) deliver(to int, d mad.Datagram) {
 	p, m, master := &d.Packet, c.all[to], c.all[toMaster].Station.At()
 	info := (*smp.SMInfo)(p.Data())
-	if p.MgmtClass() == mad.ClassDirected && p.Method() == mad.MethodSet && p.AttrID() == smp.AttrSMInfo && !d.TimedOut &&
+	if p.MgmtClass() == mad.ClassDirected && p.DrSLID() == mad.PermissiveLID && p.DrDLID() == mad.PermissiveLID &&
+		p.Method() == mad.MethodSet && p.AttrID() == smp.AttrSMInfo && !d.TimedOut &&
 		info.SMKey() == fuzzedKey && info.GUID() == c.Fabric.PortGUID(master) && info.SMState() == smp.Master && p.HopCount() <= mad.MaxHops {
 		back := slices.Clone(p.ReturnPath()[1 : 1+p.HopCount()])
 		slices.Reverse(back)
