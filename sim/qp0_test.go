@@ -130,7 +130,7 @@ func (c *company) came(to int, d *mad.Datagram) {
 		} else {
 			asked[1] = true
 		}
-		if o.asked[p.TID()] = asked; asked[0] && to == toMaster && p.MKey() == 0 {
+		if o.asked[p.TID()] = asked; elect.IsQuestion(info) && to == toMaster && p.MKey() == 0 {
 			c.questioned(p, info)
 		}
 		return
