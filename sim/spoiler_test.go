@@ -16,6 +16,7 @@ type spoiler struct {
 	next     spoiling
 	ended    bool // there is no next
 	applied  int
+	far      int                     // requests for blocks of LIDs that no port has, unless a false reply says so
 	denied   []denial                // Sets that agents refused
 	asked    map[question]mad.Method // requests under way
 	keptBack []late
@@ -119,6 +120,9 @@ func (s *spoiler) sending(m *sim.Manager, batch []mad.Datagram) {
 	for i := range batch {
 		if p := &batch[i].Packet; p.MgmtClass().IsSubnet() && !p.IsResponse() {
 			s.asked[question{m, p.TID()}] = p.Method()
+			if p.AttrID() == smp.AttrLinearForwardingTable && p.AttrMod() > 0 {
+				s.far++
+			}
 		}
 	}
 }
