@@ -254,20 +254,24 @@ func (r *replies) judge(leaves bool) {
 		}
 	}
 	r.mustBeWhole(master)
-	for _, wrong := range r.lanesWrong(highLimit) {
-		r.Error(wrong)
+	if !r.believed(-1, smp.AttrPortInfo, smp.AttrSLtoVLMappingTable, smp.AttrVLArbitrationTable) {
+		for _, wrong := range r.lanesWrong(highLimit) {
+			r.Error(wrong)
+		}
 	}
 	for at := range r.Fabric.Ports() {
 		if r.Fabric.NodeType(at.Node) == mad.Switch && at.Port == 0 && r.Fabric.AdaptiveRoutes(at.Node) {
 			r.Errorf("adaptive routing of %v is on", at)
 		}
-		if r.Fabric.HasLink(at) && !r.Fabric.FDR10Enabled(at) {
+		if r.Fabric.HasLink(at) && !r.Fabric.FDR10Enabled(at) && !r.believed(at.Node, smp.AttrExtendedPortInfo) {
 			r.Errorf("FDR10 of %v is off", at)
 		}
 	}
 	for _, at := range r.endPorts() {
 		pi, keys := r.Fabric.PortInfo(at), r.Fabric.PKeys(at)
-		if pi.MKey() != repliesKey || pi.MKeyProtectBits() != 2 || !slices.Contains(keys, mad.DefaultPKey) || !slices.Contains(keys, tenantKey|mad.FullMember) {
+		keyed := pi.MKey() == repliesKey && pi.MKeyProtectBits() == 2 || r.believed(at.Node, smp.AttrPortInfo)
+		member := slices.Contains(keys, mad.DefaultPKey) && slices.Contains(keys, tenantKey|mad.FullMember) || r.believed(at.Node, smp.AttrPKeyTable)
+		if !keyed || !member {
 			r.Errorf("%v has M_Key %v/%d, P_Keys %v", at, pi.MKey(), pi.MKeyProtectBits(), keys)
 		}
 	}

@@ -2,6 +2,8 @@ package sim_test
 
 import (
 	"encoding/binary"
+	"maps"
+	"slices"
 	"time"
 
 	"ibsm/mad"
@@ -58,6 +60,19 @@ type denial struct {
 	attr   mad.AttrID
 	port   uint8 // of PortInfo; 0 of what has no port
 	judged bool
+}
+
+// believed reports whether a node, or any where it is negative, has refused Sets of an attribute as often as a manager needs to believe that it
+// does not support what they hold: it sends them again when another value is wanted.
+func (s *spoiler) believed(node int32, attrs ...mad.AttrID) bool {
+	const often = 2
+	refused := map[denial]int{}
+	for _, d := range s.denied {
+		if (node < 0 || d.node == node) && slices.Contains(attrs, d.attr) {
+			refused[denial{node: d.node, attr: d.attr}]++
+		}
+	}
+	return slices.ContainsFunc(slices.Collect(maps.Values(refused)), func(n int) bool { return n >= often })
 }
 
 // question is a request under way.

@@ -93,7 +93,7 @@ var outcomes = map[plan.Op]outcome{
 	plan.TakeDown:     {answered: (*Program).port, refused: true},
 	plan.ShutOff:      {answered: (*Program).port, refused: true},
 	plan.TurnOn:       {answered: (*Program).port, refused: true},
-	plan.SetFDR10:     {answered: (*Program).extended, refused: true, sending: (*Program).sendingFDR10},
+	plan.SetFDR10:     {answered: (*Program).extended, refused: true},
 	plan.SetSLtoVLAll: {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
 	plan.SetSLtoVLOut: {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
 	plan.SetSLtoVL:    {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},

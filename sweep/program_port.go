@@ -117,13 +117,13 @@ func (p *Program) extended(r request, o *txn.Outcome) {
 	if o.Status == mad.StatusOK {
 		p.c.Topo.SetExtended(r.Port, (*smp.ExtendedPortInfo)(&o.Data))
 	}
-	if port.FDR10 == was && p.state.devices.Unsupported.Tries(at) == 1 {
+	if port.FDR10 != was {
+		return
+	}
+	unsupported := p.state.devices.Unsupported
+	if unsupported.Tried(at); unsupported.Tries(at) == 1 {
 		p.notHeld = append(p.notHeld, NotHeld{at.Node, at.Port, []string{"FDR10"}})
 	}
-}
-
-func (p *Program) sendingFDR10(st plan.Step) {
-	p.state.devices.Unsupported.Tried(p.c.Plan.Place(device.ExtendedPortInfo.ID, st.Port))
 }
 
 // fieldNames names the fields in which bits are set. Ports that do not hold the same fields
