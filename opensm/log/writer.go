@@ -25,11 +25,12 @@ type Writer struct {
 	wake    chan struct{} // has room for one: something is queued
 	ended   chan struct{}
 
-	mu     sync.Mutex // guards the following
-	queued queue
-	drops  uint64 // lines for which there was no room, since they were reported
-	total  uint64 // of all that was lost
-	closed bool
+	mu        sync.Mutex // guards the following
+	queued    queue
+	drops     uint64 // lines for which there was no room, since they were reported
+	total     uint64 // of all that was lost
+	reporting bool   // dropped is being called
+	closed    bool
 }
 
 // queue is what waits to be done, in order.
@@ -45,7 +46,7 @@ type call struct {
 }
 
 // NewWriter returns a Writer that writes to w. When there is room again after lines were dropped, dropped is called with
-// their number, by the goroutine of the Writer, or by that of Close. What it logs comes where they are missing.
+// their number, by the goroutine of the Writer. What it logs comes where they are missing.
 func NewWriter(w io.Writer, dropped func(lines uint64)) *Writer {
 	l := &Writer{w: w, dropped: dropped, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go l.run()
@@ -55,7 +56,7 @@ func NewWriter(w io.Writer, dropped func(lines uint64)) *Writer {
 // Write queues a line. It always succeeds.
 func (l *Writer) Write(line []byte) (int, error) {
 	l.mu.Lock()
-	if l.closed || len(l.queued.lines)+len(line) > maxQueued {
+	if l.closed && !l.reporting || len(l.queued.lines)+len(line) > maxQueued {
 		l.drops++
 		l.total++
 	} else {
@@ -95,13 +96,6 @@ func (l *Writer) Dropped() uint64 {
 // reports false if not all was written by then.
 func (l *Writer) Close() bool {
 	l.mu.Lock()
-	drops := l.drops
-	l.drops = 0
-	l.mu.Unlock()
-	if drops > 0 {
-		l.dropped(drops)
-	}
-	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
 	l.awake()
@@ -128,8 +122,9 @@ func (l *Writer) run() {
 		var drops uint64
 		var last bool
 		now, drops, last = l.take(now)
-		if drops > 0 {
-			l.dropped(drops) // while there is room, and so that it comes next
+		if drops > 0 { // while there is room, and so that it comes next
+			l.dropped(drops)
+			l.reported()
 		}
 		written := 0
 		for _, c := range now.calls {
@@ -138,10 +133,20 @@ func (l *Writer) run() {
 			c.do()
 		}
 		l.write(now.lines[written:])
-		if last {
+		if last && drops == 0 {
 			return
 		}
+		if last {
+			l.awake() // for the report
+		}
 	}
+}
+
+// reported notes that dropped has been called.
+func (l *Writer) reported() {
+	l.mu.Lock()
+	l.reporting = false
+	l.mu.Unlock()
 }
 
 // take exchanges what is queued for an empty queue that was used before, and the drops that were not reported for none.
@@ -155,9 +160,7 @@ func (l *Writer) take(used queue) (now queue, drops uint64, last bool) {
 	defer l.mu.Unlock()
 	now, last = l.queued, l.closed
 	l.queued = queue{used.lines[:0], used.calls[:0]}
-	if !last {
-		drops, l.drops = l.drops, 0
-	}
+	drops, l.drops, l.reporting = l.drops, 0, l.drops > 0
 	return now, drops, last
 }
 
