@@ -25,13 +25,21 @@ type Writer struct {
 	wake    chan struct{} // has room for one: something is queued
 	ended   chan struct{}
 
-	mu        sync.Mutex // guards the following
-	queued    queue
-	drops     uint64 // lines for which there was no room, since they were reported
-	total     uint64 // of all that was lost
-	reporting bool   // dropped is being called
-	closed    bool
+	mu     sync.Mutex // guards the following
+	queued queue
+	drops  uint64 // lines for which there was no room, since they were reported
+	total  uint64 // of all that was lost
+	state  writerState
 }
+
+// writerState is how far a Writer is.
+type writerState uint8
+
+const (
+	writing writerState = iota
+	closing             // until nothing is queued, nor left to report
+	closed              // the goroutine has ended, or is about to
+)
 
 // queue is what waits to be done, in order.
 type queue struct {
@@ -56,7 +64,7 @@ func NewWriter(w io.Writer, dropped func(lines uint64)) *Writer {
 // Write queues a line. It always succeeds.
 func (l *Writer) Write(line []byte) (int, error) {
 	l.mu.Lock()
-	if l.closed && !l.reporting || len(l.queued.lines)+len(line) > maxQueued {
+	if l.state == closed || len(l.queued.lines)+len(line) > maxQueued {
 		l.drops++
 		l.total++
 	} else {
@@ -71,10 +79,10 @@ func (l *Writer) Write(line []byte) (int, error) {
 const maxCalls = 1000
 
 // After has a function called when all lines before it are written, by the goroutine of the Writer. It does not wait. It
-// reports false where too many wait already, or after Close: then do is never called, which is counted as a dropped line.
+// reports false where too many wait already, or the Writer has ended: then do is never called, which is counted as a dropped line.
 func (l *Writer) After(do func()) bool {
 	l.mu.Lock()
-	taken := !l.closed && len(l.queued.calls) < maxCalls
+	taken := l.state != closed && len(l.queued.calls) < maxCalls
 	if taken {
 		l.queued.calls = append(l.queued.calls, call{len(l.queued.lines), do})
 	} else {
@@ -96,7 +104,7 @@ func (l *Writer) Dropped() uint64 {
 // reports false if not all was written by then.
 func (l *Writer) Close() bool {
 	l.mu.Lock()
-	l.closed = true
+	l.state = max(l.state, closing)
 	l.mu.Unlock()
 	l.awake()
 	select {
@@ -114,17 +122,16 @@ func (l *Writer) awake() {
 	}
 }
 
-// run writes until the Writer is closed and nothing is queued any more.
+// run writes until Close was called and nothing is queued any more.
 func (l *Writer) run() {
 	defer close(l.ended)
 	var now queue
 	for range l.wake {
 		var drops uint64
-		var last bool
-		now, drops, last = l.take(now)
-		if drops > 0 { // while there is room, and so that it comes next
-			l.dropped(drops)
-			l.reported()
+		var state writerState
+		now, drops, state = l.take(now)
+		if drops > 0 {
+			l.dropped(drops) // while there is room, and so that it comes next
 		}
 		written := 0
 		for _, c := range now.calls {
@@ -133,35 +140,30 @@ func (l *Writer) run() {
 			c.do()
 		}
 		l.write(now.lines[written:])
-		if last && drops == 0 {
+		switch state {
+		case closing:
+			l.awake() // for what has been queued since
+		case closed:
 			return
-		}
-		if last {
-			l.awake() // for the report
 		}
 	}
 }
 
-// reported notes that dropped has been called.
-func (l *Writer) reported() {
-	l.mu.Lock()
-	l.reporting = false
-	l.mu.Unlock()
-}
-
-// take exchanges what is queued for an empty queue that was used before, and the drops that were not reported for none.
-// Last is the queue of a Writer that is closed.
-func (l *Writer) take(used queue) (now queue, drops uint64, last bool) {
+// take exchanges what is queued for an empty queue that was used before, and the drops that were not reported for none. A
+// Writer that is closing is closed when there is neither.
+func (l *Writer) take(used queue) (now queue, drops uint64, state writerState) {
 	if cap(used.lines) > keptBuffer {
 		used.lines = nil
 	}
 	clear(used.calls)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now, last = l.queued, l.closed
-	l.queued = queue{used.lines[:0], used.calls[:0]}
-	drops, l.drops, l.reporting = l.drops, 0, l.drops > 0
-	return now, drops, last
+	now, drops = l.queued, l.drops
+	l.queued, l.drops = queue{used.lines[:0], used.calls[:0]}, 0
+	if l.state == closing && len(now.lines)+len(now.calls) == 0 && drops == 0 {
+		l.state = closed
+	}
+	return now, drops, l.state
 }
 
 // write writes lines, and counts those that were not written because of an error, which File reports.
