@@ -2,7 +2,6 @@ package sim_test
 
 import (
 	"encoding/binary"
-	"maps"
 	"slices"
 	"time"
 
@@ -69,10 +68,13 @@ func (s *spoiler) believed(node int32, attrs ...mad.AttrID) bool {
 	refused := map[denial]int{}
 	for _, d := range s.denied {
 		if (node < 0 || d.node == node) && slices.Contains(attrs, d.attr) {
-			refused[denial{node: d.node, attr: d.attr}]++
+			of := denial{node: d.node, attr: d.attr}
+			if refused[of]++; refused[of] >= often {
+				return true
+			}
 		}
 	}
-	return slices.ContainsFunc(slices.Collect(maps.Values(refused)), func(n int) bool { return n >= often })
+	return false
 }
 
 // question is a request under way.
@@ -162,13 +164,7 @@ func (s *spoiler) spoil(now time.Duration, to *sim.Manager, received []mad.Datag
 // change spoils one reply. It does not make a refused Set one that was obeyed: only who reads everything again in each sweep could find that.
 func (s *spoiler) change(now time.Duration, to *sim.Manager, method mad.Method, d *mad.Datagram) {
 	p, x := &d.Packet, &s.next
-	if status := p.Status(); method == mad.MethodSet && status != mad.StatusOK {
-		defer func() {
-			if p.Status() == mad.StatusOK {
-				p.SetStatus(status)
-			}
-		}()
-	}
+	status := p.Status()
 	switch x.how {
 	case timedOut:
 		d.TimedOut = true
@@ -186,6 +182,9 @@ func (s *spoiler) change(now time.Duration, to *sim.Manager, method mad.Method, 
 		clear(p.Data()[:])
 	}
 	copy(p[x.at:], x.bytes)
+	if method == mad.MethodSet && p.Status() == mad.StatusOK {
+		p.SetStatus(status)
+	}
 }
 
 // returning is the bit of a directed-route SMP's status that says that it returns.

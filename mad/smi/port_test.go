@@ -74,7 +74,7 @@ func answered(d mad.Datagram) mad.Datagram {
 	return d
 }
 
-// run starts an engine; the function it returns stops it and gives Run's error.
+// run starts a Port; the function it returns stops it and gives Run's error.
 func run(p mad.Port) (*smi.Port, func() error) {
 	e := smi.New(p)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -94,15 +94,15 @@ func TestHostileKernel(t *testing.T) {
 	p, fd := socketPort(t, 0)
 	k := &kernel{fd: fd, rnd: rand.New(rand.NewPCG(1, 2))}
 	go k.run()
-	engine := smi.New(p)
+	smiPort := smi.New(p)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- engine.Run(ctx) }()
+	go func() { ended <- smiPort.Run(ctx) }()
 	requests := make([]txn.Request, 2000)
 	for i := range requests {
 		requests[i] = txn.Request{Route: mad.MakeRoute(1, byte(i)), Method: mad.MethodGet, Attr: 0x11, Mod: uint32(i), Tag: uint64(i)}
 	}
-	outcomes, err := txntest.Do(ctx, engine, txn.Config{Retries: 14}, requests)
+	outcomes, err := txntest.Do(ctx, smiPort, txn.Config{Retries: 14}, requests)
 	if err != nil {
 		t.Fatal(err)
 	}

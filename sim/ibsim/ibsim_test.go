@@ -119,7 +119,7 @@ func (s *simulator) waitFor(t testing.TB, prompt string) {
 	}
 }
 
-// dial attaches and runs an engine on the port until the test ends.
+// dial attaches and runs an smi.Port on the port until the test ends.
 func dial(t testing.TB, cfg Config) (*Port, *smi.Port) {
 	t.Helper()
 	p, err := Dial(t.Context(), cfg)

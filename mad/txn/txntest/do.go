@@ -14,7 +14,7 @@ import (
 // allows, and returns their outcomes in the order of the requests. What comes unasked
 // meanwhile is lost. When ctx ends or the port fails, requests without outcome have
 // Result 0, and the error says why.
-func Do(ctx context.Context, e *smi.Port, cfg txn.Config, requests []txn.Request) ([]txn.Outcome, error) {
+func Do(ctx context.Context, port *smi.Port, cfg txn.Config, requests []txn.Request) ([]txn.Outcome, error) {
 	var (
 		start    = time.Now()
 		table    = txn.New(cfg)
@@ -37,7 +37,7 @@ func Do(ctx context.Context, e *smi.Port, cfg txn.Config, requests []txn.Request
 			table.Submit(&r)
 		}
 		out = table.Output(time.Since(start), out[:0])
-		if err := e.Send(out); err != nil {
+		if err := port.Send(out); err != nil {
 			return outcomes, err
 		}
 		deadline, waiting := table.Deadline()
@@ -49,9 +49,9 @@ func Do(ctx context.Context, e *smi.Port, cfg txn.Config, requests []txn.Request
 		case <-ctx.Done():
 			return outcomes, ctx.Err()
 		case <-timer.C:
-		case <-e.Ready():
+		case <-port.Ready():
 		}
-		if in, err = e.Receive(in); err != nil {
+		if in, err = port.Receive(in); err != nil {
 			return outcomes, err
 		}
 		now := time.Since(start)
