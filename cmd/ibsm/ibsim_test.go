@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"ibsm/mad/madtest"
 )
 
 // prompt is what ibsim's console prints when it is ready for a command.
@@ -75,7 +77,7 @@ func (s *simulator) console(format string, args ...any) {
 // run runs a program that uses libibumad as if on the node host.
 func (s *simulator) run(host string, argv ...string) result {
 	s.t.Helper()
-	return run(s.t, s.dir, s.env(host), append([]string{"ibsim-run"}, argv...)...)
+	return run(s.t, s.dir, s.env(host), append([]string{"ibsim-run"}, madtest.Patient(argv...)...)...)
 }
 
 // startManager starts a manager at the node host, with caches of its own.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,6 +41,7 @@ func Need(t testing.TB, program string) (path string) {
 // test, or after ten minutes.
 func Peer(t testing.TB, dir, sock, node string, argv ...string) *exec.Cmd {
 	t.Helper()
+	argv = Patient(argv...)
 	cmd := command(t, Need(t, "ibsim-run"), append([]string{Need(t, argv[0])}, argv[1:]...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+sock, "OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+dir)
@@ -47,6 +49,16 @@ func Peer(t testing.TB, dir, sock, node string, argv ...string) *exec.Cmd {
 		cmd.Env = append(cmd.Env, "SIM_HOST="+node)
 	}
 	return cmd
+}
+
+// Patient is a command line that waits for an answer as long as a busy machine may take. Programs of
+// infiniband-diags wait a second otherwise; a time of the caller's own is in force.
+func Patient(argv ...string) []string {
+	switch argv[0] {
+	case "dump_fts", "iblinkinfo", "ibnetdiscover", "ibping", "ibportstate", "ibqueryerrors", "ibroute", "ibtracert", "perfquery", "saquery", "sminfo", "smpquery":
+		return slices.Insert(slices.Clone(argv), 1, "--timeout", "20000")
+	}
+	return argv
 }
 
 // command is one that ends with the test, or after peerLimit.
