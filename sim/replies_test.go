@@ -339,7 +339,7 @@ func runReplies(t testing.TB, script []byte) *replies {
 	r := newReplies(t, script[min(1, len(script)):])
 	r.live(leaves)
 	sent, steps := r.first.Core.Stats().Txn.Sent+r.second.Core.Stats().Txn.Sent, r.Steps
-	if most := lifeAtMost * (1 + r.applied); sent > uint64(most+r.far) || steps > most || r.far > farAtMost*(1+r.applied) {
+	if most := lifeAtMost*(1+r.applied) + r.far; sent > uint64(most) || steps > most || r.far > farAtMost*(1+r.applied) {
 		t.Errorf("%d packets sent, %d of them for far blocks, %d steps, after %d replies were spoiled", sent, r.far, steps, r.applied)
 	}
 	r.heal()
