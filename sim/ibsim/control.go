@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"sync"
 	"time"
 )
 
@@ -119,14 +118,18 @@ var errRefused = errors.New("refused")
 // controller asks questions on the control socket, one at a time.
 type controller struct {
 	timeout time.Duration
-	mu      sync.Mutex
-	conn    net.Conn // guarded by mu
+	turn    chan struct{} // has a value while a question is open
+	conn    net.Conn      // used by the one who has put it there
 }
 
 // ask sends a message and overwrites it with its reply.
 func (k *controller) ask(ctx context.Context, c *control) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	select {
+	case k.turn <- struct{}{}:
+		defer func() { <-k.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	deadline := time.Now().Add(k.timeout)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d

@@ -2,7 +2,7 @@ package ibsim
 
 import (
 	"os"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -10,8 +10,9 @@ import (
 // poller waits for sockets. wake may be called from anywhere at any time.
 type poller struct {
 	fd     int
-	mu     sync.Mutex // guards the writing end of bell
-	bell   [2]int     // a pipe: what is written to it ends a wait; -1 when closed
+	bell   *os.File // a pipe: what is written to it ends a wait
+	heard  int      // the reading end of bell
+	rung   atomic.Bool
 	events []syscall.EpollEvent
 	ready  []readiness
 }
@@ -28,11 +29,13 @@ func newPoller() (*poller, error) {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
 	p := &poller{fd: fd, events: make([]syscall.EpollEvent, 64)}
-	if err := syscall.Pipe2(p.bell[:], syscall.O_NONBLOCK|syscall.O_CLOEXEC); err != nil {
+	var pipe [2]int
+	if err := syscall.Pipe2(pipe[:], syscall.O_NONBLOCK|syscall.O_CLOEXEC); err != nil {
 		syscall.Close(fd)
 		return nil, os.NewSyscallError("pipe2", err)
 	}
-	if err := p.add(p.bell[0]); err != nil {
+	p.heard, p.bell = pipe[0], os.NewFile(uintptr(pipe[1]), "bell")
+	if err := p.add(p.heard); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -72,9 +75,10 @@ func (p *poller) wait(d time.Duration) ([]readiness, error) {
 	}
 	p.ready = p.ready[:0]
 	for _, e := range p.events[:max(n, 0)] {
-		if int(e.Fd) == p.bell[0] {
-			var rung [64]byte
-			syscall.Read(p.bell[0], rung[:])
+		if int(e.Fd) == p.heard {
+			var b [1]byte
+			syscall.Read(p.heard, b[:])
+			p.rung.Store(false)
 			continue
 		}
 		const broken = syscall.EPOLLERR | syscall.EPOLLHUP // to be learned from reading
@@ -96,20 +100,15 @@ func (p *poller) nap(d time.Duration) {
 }
 
 func (p *poller) wake() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.bell[1] >= 0 {
-		syscall.Write(p.bell[1], []byte{0})
+	if !p.rung.Swap(true) {
+		p.bell.Write([]byte{0}) // an error means that it is closed
 	}
 }
 
 func (p *poller) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	syscall.Close(p.fd)
-	syscall.Close(p.bell[0])
-	syscall.Close(p.bell[1])
-	p.bell[1] = -1
+	syscall.Close(p.heard)
+	p.bell.Close()
 }
 
 func datagramSocket(family int) (int, error) {

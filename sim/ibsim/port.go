@@ -48,7 +48,7 @@ func (p *Port) dial(ctx context.Context, cfg Config) error {
 		return err
 	}
 	cfg = cfg.withDefaults()
-	p.control.timeout = cfg.Timeout
+	p.control.timeout, p.control.turn = cfg.Timeout, make(chan struct{}, 1)
 	s, err := openSockets(ctx, cfg)
 	if err != nil {
 		return err

@@ -236,6 +236,23 @@ func TestCloseFreesTheSlot(t *testing.T) {
 	}
 }
 
+// A question on the control socket waits for the one before no longer than its caller does.
+func TestQuestionsInTurn(t *testing.T) {
+	modes(t, func(t *testing.T, s *simulator) {
+		p, _ := dial(t, s.Config)
+		p.control.turn <- struct{}{} // as another question does
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := p.SetIsSM(ctx, true); !errors.Is(err, context.Canceled) {
+			t.Errorf("behind another question: %v", err)
+		}
+		<-p.control.turn
+		if err := p.SetIsSM(t.Context(), true); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestServerDies(t *testing.T) {
 	modes(t, func(t *testing.T, s *simulator) {
 		p, e := dial(t, s.Config)
