@@ -98,6 +98,11 @@ func (r *replies) manage(at net.End, priority uint8) *watched {
 // judgeSwept fails the test where the sweep ends in which a port has refused a Set, and it is left in INIT, or otherwise than the manager believes;
 // or where a sweep with true replies takes a switch for one that routes adaptively.
 func (r *replies) judgeSwept(m *watched) {
+	for i := range r.denied {
+		if d := &r.denied[i]; d.again == awaited {
+			d.again = leftOut
+		}
+	}
 	t := m.View.Topo
 	if r.applied == 1 && len(r.denied) == 1 && r.denied[0].attr == smp.AttrPortInfo && !r.denied[0].judged {
 		denied := &r.denied[0]
@@ -280,13 +285,13 @@ func (r *replies) judge(leaves bool) {
 }
 
 // judgeReported fails the test where the one thing that was spoiled is a Set that an agent refused, and no sweep reports a failure: the operator
-// has to know. Others it sets again in the same sweep, or in another way.
+// has to know. What a light sweep was refused, the sweep that follows sets; other attributes are set in another way.
 func (r *replies) judgeReported() {
 	failed := func(u manager.Up) bool { return u.Failures > 0 }
 	if r.applied == 0 && (slices.ContainsFunc(r.first.ups, failed) || slices.ContainsFunc(r.second.ups, failed)) {
 		r.Errorf("a sweep with true replies has failed: %+v, %+v", r.first.ups, r.second.ups)
 	}
-	if r.applied != 1 || len(r.denied) != 1 {
+	if r.applied != 1 || len(r.denied) != 1 || r.denied[0].again == repeated {
 		return
 	}
 	switch r.denied[0].attr {

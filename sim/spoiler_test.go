@@ -59,7 +59,18 @@ type denial struct {
 	attr   mad.AttrID
 	port   uint8 // of PortInfo; 0 of what has no port
 	judged bool
+	data   [mad.DataSize]byte
+	again  again
 }
+
+// again says whether an agent obeys later what it refused.
+type again uint8
+
+const (
+	awaited  again = iota
+	repeated       // the agent obeys the same Set before a sweep ends
+	leftOut        // a sweep ends without it
+)
 
 // believed reports whether a node, or any where it is negative, has refused Sets of an attribute as often as a manager needs to believe that it
 // does not support what they hold: it sends them again when another value is wanted.
@@ -194,6 +205,11 @@ const returning mad.Status = 0x8000
 func (s *spoiler) refuse(node int32, p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 	x := &s.next
 	if !s.isNext(fabric.Kind{Method: p.Method(), Attr: p.AttrID()}, true) {
+		for i := range s.denied {
+			if d := &s.denied[i]; d.again == awaited && d.node == node && d.attr == p.AttrID() && d.data == *p.Data() {
+				d.again = repeated
+			}
+		}
 		return obey(), true
 	}
 	status, answers := mad.StatusBadField, x.how != ignored
@@ -206,7 +222,7 @@ func (s *spoiler) refuse(node int32, p *mad.Packet, obey func() mad.Status) (mad
 		status = mad.StatusBadField
 	}
 	if x.how == refused && p.Method() == mad.MethodSet {
-		s.denied = append(s.denied, denial{node: node, attr: p.AttrID(), port: uint8(p.AttrMod())})
+		s.denied = append(s.denied, denial{node: node, attr: p.AttrID(), port: uint8(p.AttrMod()), data: *p.Data()})
 	}
 	s.read()
 	return status, answers
