@@ -32,6 +32,12 @@ const (
 	// nearSamples is how many round trips over the least number of hops are compared: an
 	// inflated one would make others appear to be short.
 	nearSamples = 4
+	// farSamples is how many round trips over more hops say that an agent passed them on: fewer
+	// may have waited all.
+	farSamples = 16
+	// passTime is the longest that a switch and a cable of a few hundred metres take to pass an SMP on
+	// in hardware. An agent takes longer.
+	passTime = 4 * time.Microsecond
 )
 
 // answered takes the round trip of a request over so many hops, of which only a few samples
@@ -41,7 +47,7 @@ func (p *passing) answered(hops int, rtt time.Duration) {
 		return
 	}
 	at := &p.hops[hops]
-	if at.n++; at.n > nearSamples && rtt >= at.rtt {
+	if at.n++; at.n > farSamples && rtt >= at.rtt {
 		return
 	}
 	if at.n == 1 || rtt < at.rtt {
@@ -50,11 +56,12 @@ func (p *passing) answered(hops int, rtt time.Duration) {
 	p.decide()
 }
 
-// decide compares: each hop but the first is a switch to pass, twice. In hardware that takes far
-// less than a quarter of the time of an answer.
+// decide compares: each hop but the first is a switch to pass, twice. What the manager's own host takes
+// for a round trip is in all of them. Hardware is believed when some round trips are short enough
+// and none shows an agent: switches next to the manager may pass SMPs on in hardware, and those beyond not.
 func (p *passing) decide() {
 	p.inHardware = false
-	near := 0
+	near, quick := 0, false
 	for h := 1; h <= mad.MaxHops; h++ {
 		at := &p.hops[h]
 		switch {
@@ -63,9 +70,11 @@ func (p *passing) decide() {
 			if near = h; at.n < nearSamples {
 				return
 			}
-		case (at.rtt-p.hops[near].rtt)/time.Duration(2*(h-near)) <= p.hops[near].rtt/4:
-			p.inHardware = true
+		case at.rtt-p.hops[near].rtt <= time.Duration(2*(h-near))*passTime:
+			quick = true
+		case at.n >= farSamples:
 			return
 		}
 	}
+	p.inHardware = quick
 }
