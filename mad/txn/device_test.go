@@ -270,3 +270,22 @@ func TestPassingNeedsSamples(t *testing.T) {
 		t.Error("33 us over five hops")
 	}
 }
+
+// Where the switch next to the manager passes SMPs on in hardware and those beyond do not, the latter decide, once enough
+// round trips show it.
+func TestPassingFarther(t *testing.T) {
+	var p passing
+	for range nearSamples {
+		p.answered(1, 100*us)
+	}
+	p.answered(2, 102*us)
+	for i := range farSamples {
+		if !p.inHardware {
+			t.Errorf("agents are seen by %d round trips", i)
+		}
+		p.answered(3, 150*us)
+	}
+	if p.inHardware {
+		t.Error("150 us over three hops, and 102 us over two")
+	}
+}
