@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -104,17 +103,23 @@ func describe(name string, cfg ibsim.ServerConfig) string {
 	return fmt.Sprintf("serving %s: %d nodes; clients attach with %s", name, cfg.Fabric.NumNodes(), how)
 }
 
-// console serves a fabric and takes commands.
+// console serves a fabric and takes commands, one at a time.
 type console struct {
 	server  *ibsim.Server
 	traffic traffic
 	quit    func()
-	mu      sync.Mutex // one command at a time
+}
+
+// order is a command of a reader.
+type order struct {
+	line string
+	done chan<- string // gets the answer, with its last line
 }
 
 // run serves until the context ends. Readers of commands end with their input, the
 // one of standard input with the process.
 func (c *console) run(ctx context.Context, path string, stdout io.Writer, greeting string) error {
+	orders := c.obey(ctx)
 	if path != "" {
 		l, err := listenCommands(path)
 		if err != nil {
@@ -122,10 +127,10 @@ func (c *console) run(ctx context.Context, path string, stdout io.Writer, greeti
 			return err
 		}
 		defer l.Close() // removes the file
-		go c.accept(l)
+		go accept(l, orders)
 	}
 	fmt.Fprintln(stdout, greeting)
-	go c.obey(os.Stdin, stdout)
+	go read(os.Stdin, stdout, orders)
 	return c.server.Run(ctx)
 }
 
@@ -147,7 +152,7 @@ func listenCommands(path string) (stdnet.Listener, error) {
 	return l, nil
 }
 
-func (c *console) accept(l stdnet.Listener) {
+func accept(l stdnet.Listener, orders chan<- order) {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
@@ -155,7 +160,7 @@ func (c *console) accept(l stdnet.Listener) {
 		}
 		go func() {
 			defer conn.Close()
-			c.obey(conn, conn)
+			read(conn, conn, orders)
 		}()
 	}
 }
@@ -163,19 +168,39 @@ func (c *console) accept(l stdnet.Listener) {
 // maxLine bounds a command in bytes.
 const maxLine = 4096
 
-// obey reads commands and writes their answers.
-func (c *console) obey(in io.Reader, out io.Writer) {
+// obey begins to obey what comes in the channel, until the context ends.
+func (c *console) obey(ctx context.Context) chan<- order {
+	orders := make(chan order)
+	go func() {
+		for {
+			select {
+			case o := <-orders:
+				o.done <- c.answer(o.line)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return orders
+}
+
+// answer obeys a command, and returns what is said, with the line that ends it.
+func (c *console) answer(line string) string {
+	answer, err := c.command(line)
+	if err != nil {
+		return answer + "error: " + err.Error() + "\n"
+	}
+	return answer + "ok\n"
+}
+
+// read reads commands and writes their answers.
+func read(in io.Reader, out io.Writer, orders chan<- order) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, maxLine), maxLine)
+	done := make(chan string)
 	for lines.Scan() {
-		c.mu.Lock()
-		answer, err := c.command(lines.Text())
-		c.mu.Unlock()
-		end := "ok\n"
-		if err != nil {
-			end = "error: " + err.Error() + "\n"
-		}
-		if _, err := io.WriteString(out, answer+end); err != nil {
+		orders <- order{lines.Text(), done}
+		if _, err := io.WriteString(out, <-done); err != nil {
 			return
 		}
 	}

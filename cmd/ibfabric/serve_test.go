@@ -30,7 +30,7 @@ func startServer(t *testing.T, spec string) (s *ibsim.Server, sock string) {
 }
 
 // serveNet serves the devices of a Net as they are.
-func serveNet(t *testing.T, n *topology.Net, additionalCounters bool) (s *ibsim.Server, sock string) {
+func serveNet(t testing.TB, n *topology.Net, additionalCounters bool) (s *ibsim.Server, sock string) {
 	t.Helper()
 	sock = madtest.NewSocket()
 	s, err := ibsim.Listen(ibsim.ServerConfig{SockName: sock, Fabric: fabric.New(n, fabric.Config{Caps: deviceCaps(n, additionalCounters)})})
@@ -147,7 +147,7 @@ func TestControlSocket(t *testing.T) {
 		t.Errorf("a second server at %s: %v", path, err)
 	}
 	c := &console{server: server}
-	go c.accept(l)
+	go accept(l, c.obey(t.Context()))
 	conn, err := net.Dial("unix", path)
 	if err != nil {
 		t.Fatal(err)
@@ -183,11 +183,7 @@ func FuzzCommand(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	server, err := ibsim.Listen(ibsim.ServerConfig{SockName: madtest.NewSocket(), Fabric: fabric.New(n, fabric.Config{})})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(server.Close)
+	server, _ := serveNet(f, n, false)
 	c := &console{server: server, quit: func() {}}
 	f.Fuzz(func(t *testing.T, line string) {
 		if strings.Contains(line, "probe") {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,7 +29,7 @@ type Port struct {
 	nodeGUID mad.GUID
 	out      sender
 	in       receiver
-	close    sync.Once
+	closed   atomic.Bool
 }
 
 // Dial attaches to a node of the simulator. The error is one line that says what
@@ -177,14 +177,15 @@ func (p *Port) Malformed() uint64 { return p.in.malformed.Load() }
 // closeTimeout bounds the farewell to a simulator that does not answer.
 const closeTimeout = time.Second
 
-// Close detaches from the simulator and ends a blocked Recv or Send.
+// Close detaches from the simulator and ends a blocked Recv or Send. A second call returns at once.
 func (p *Port) Close() error {
-	p.close.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		defer cancel()
-		p.ask(ctx, &control{kind: controlDisconnect})
-		p.closeSockets()
-	})
+	if p.closed.Swap(true) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	p.ask(ctx, &control{kind: controlDisconnect})
+	p.closeSockets()
 	return nil
 }
 

@@ -3,7 +3,6 @@ package ibsim
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"ibsm/mad"
@@ -49,13 +48,16 @@ type ClientInfo struct {
 //
 // Run is one loop in one goroutine: it waits for sockets, hands what they bring to
 // the fabric and writes what the fabric has for clients, never blocking for one of
-// them. Its turns and the other methods exclude each other by mu.
+// them. The loop alone uses the fields; it does what the other methods want between
+// two turns.
 type Server struct {
 	cfg     ServerConfig
 	poll    *poller
 	control int // socket
 
-	mu          sync.Mutex
+	calls chan func()   // of other methods
+	ended chan struct{} // closed when Run has ended
+
 	fabric      *fabric.Fabric
 	clients     []*client // by slot, nil where free
 	byFD        map[int]*client
@@ -98,7 +100,7 @@ func Listen(cfg ServerConfig) (*Server, error) {
 	}
 	cfg.SockName = names.withDefaults().SockName
 	s := &Server{cfg: cfg, control: -1, fabric: cfg.Fabric, clients: make([]*client, cfg.MaxClients),
-		byFD: map[int]*client{}, batch: make([]mad.Datagram, batchSize)}
+		byFD: map[int]*client{}, batch: make([]mad.Datagram, batchSize), calls: make(chan func(), 1), ended: make(chan struct{})}
 	var err error
 	if s.poll, err = newPoller(); err != nil {
 		return nil, fmt.Errorf("ibsim: %w", err)
@@ -113,8 +115,6 @@ func Listen(cfg ServerConfig) (*Server, error) {
 
 // Close frees the sockets of a Server that does not run.
 func (s *Server) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, c := range s.clients {
 		if c != nil {
 			s.detach(c)
@@ -127,10 +127,9 @@ func (s *Server) Close() {
 
 // Run serves until the context ends, and then closes the Server.
 func (s *Server) Run(ctx context.Context) error {
+	defer close(s.ended)
 	defer s.Close()
-	s.mu.Lock()
 	s.started = time.Now().Add(-s.fabric.Now())
-	s.mu.Unlock()
 	stop := context.AfterFunc(ctx, s.poll.wake)
 	defer stop()
 	for ctx.Err() == nil {
@@ -139,14 +138,41 @@ func (s *Server) Run(ctx context.Context) error {
 			return fmt.Errorf("ibsim: %w", err)
 		}
 		s.turn(ready)
+		select {
+		case fn := <-s.calls:
+			fn()
+		default:
+		}
 	}
 	return nil
 }
 
+// between has the loop call fn between two turns, and waits for that. It waits for Run to begin, and
+// calls fn itself when Run has ended.
+func (s *Server) between(fn func()) {
+	done := make(chan struct{})
+	call := func() {
+		fn()
+		close(done)
+	}
+	select {
+	case s.calls <- call:
+		s.poll.wake()
+	case <-s.ended:
+	}
+	select {
+	case <-done:
+	case <-s.ended:
+		select {
+		case <-done:
+		default:
+			fn()
+		}
+	}
+}
+
 // pause is how long nothing will happen by itself.
 func (s *Server) pause() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.smps.waiting() > 0 {
 		return 0
 	}
@@ -159,8 +185,6 @@ func (s *Server) pause() time.Duration {
 
 // turn deals with the sockets that are ready.
 func (s *Server) turn(ready []readiness) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	defer s.reap()
 	s.advance()
 	for _, r := range ready {
@@ -223,30 +247,28 @@ func (s *Server) visit() {
 // Do lets fn act on the fabric, at the present time and between two datagrams. fn
 // must not call the Server.
 func (s *Server) Do(fn func(f *fabric.Fabric)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.advance()
-	fn(s.fabric)
-	s.handOut()
-	s.reap()
-	s.poll.wake() // there may be something to happen sooner now
+	s.between(func() {
+		s.advance()
+		fn(s.fabric)
+		s.handOut()
+		s.reap()
+	})
 }
 
 // Stats returns the counters.
-func (s *Server) Stats() ServerStats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stats
+func (s *Server) Stats() (stats ServerStats) {
+	s.between(func() { stats = s.stats })
+	return stats
 }
 
 // Clients are those connected, by slot.
 func (s *Server) Clients() (list []ClientInfo) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.clients {
-		if c != nil {
-			list = append(list, ClientInfo{c.slot, c.id, s.fabric.NodeID(c.attachment.station.At().Node), c.isSM, c.queued()})
+	s.between(func() {
+		for _, c := range s.clients {
+			if c != nil {
+				list = append(list, ClientInfo{c.slot, c.id, s.fabric.NodeID(c.attachment.station.At().Node), c.isSM, c.queued()})
+			}
 		}
-	}
+	})
 	return list
 }

@@ -284,11 +284,11 @@ func TestHungManager(t *testing.T) {
 		}
 	}
 	exchange(t, asker, frameTo(nodeInfo(1), asks)) // the server has read what was before it
-	s.server.mu.Lock()
-	s.server.cfg.Timeout = 0
-	s.server.now = time.Now()
-	s.server.visit()
-	s.server.mu.Unlock()
+	s.server.between(func() {
+		s.server.cfg.Timeout = 0
+		s.server.now = time.Now()
+		s.server.visit()
+	})
 	asker.conn.SetReadDeadline(time.Now().Add(20 * time.Second))
 	for i := range asks {
 		var b [frameSize]byte
@@ -389,10 +389,10 @@ func TestDeadClient(t *testing.T) {
 		t.Errorf("%d clients, want 1", n)
 	}
 	open(t, s.Config, "H3").closeSockets()
-	s.server.mu.Lock()
-	s.server.visit()
-	s.server.reap()
-	s.server.mu.Unlock()
+	s.server.between(func() {
+		s.server.visit()
+		s.server.reap()
+	})
 	if n := len(s.server.Clients()); n != 1 {
 		t.Errorf("%d clients after a visit, want 1", n)
 	}
@@ -505,19 +505,21 @@ func FuzzServer(f *testing.F) {
 	f.Add(unhex(f, frameSize, capturedFrame))
 	f.Add(unhex(f, controlSize, capturedConnect))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s.server.mu.Lock()
-		defer s.server.mu.Unlock()
-		c := s.server.clients[p.slot]
-		s.server.take(c, b)
-		c.queue, c.head, c.answers = c.queue[:0], 0, 0
-		var m control
-		if m.decode(b) == nil {
-			m.kind %= controlGetPKeys + 2
-			if m.kind != controlConnect && m.kind != controlDisconnect {
-				s.server.answer(&m, c.from, c.peer)
+		gone := false
+		s.server.between(func() {
+			c := s.server.clients[p.slot]
+			s.server.take(c, b)
+			c.queue, c.head, c.answers = c.queue[:0], 0, 0
+			var m control
+			if m.decode(b) == nil {
+				m.kind %= controlGetPKeys + 2
+				if m.kind != controlConnect && m.kind != controlDisconnect {
+					s.server.answer(&m, c.from, c.peer)
+				}
 			}
-		}
-		if s.server.clients[p.slot] != c || c.dead {
+			gone = s.server.clients[p.slot] != c || c.dead
+		})
+		if gone {
 			t.Fatal("the client is gone")
 		}
 	})
