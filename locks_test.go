@@ -12,45 +12,69 @@ import (
 
 // TestLocks: no lock is held across a channel operation, the sending of packets, or the
 // reading of a file. A goroutine that waits there makes all others wait that want the lock.
-// The check follows the statements of one function, not the calls that it makes. The
+// The check follows the statements of a function, and its calls of functions of the same package. The
 // simulated fabric in real time belongs to whoever holds its lock: nothing that is sent there waits.
 func TestLocks(t *testing.T) {
-	functions := 0
+	files, packages, functions := token.NewFileSet(), map[string][]*ast.FuncDecl{}, 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || path == "sim/fabric/realtime.go" {
 			return err
 		}
-		files := token.NewFileSet()
 		file, err := parser.ParseFile(files, path, nil, 0)
 		if err != nil {
 			return err
 		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			var body *ast.BlockStmt
-			switch f := n.(type) {
-			case *ast.FuncDecl:
-				body = f.Body
-			case *ast.FuncLit:
-				body = f.Body
-			}
-			if body != nil {
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
+				packages[filepath.Dir(path)] = append(packages[filepath.Dir(path)], f)
 				functions++
-				l := lockCheck{report: func(at token.Pos, what string) {
-					t.Errorf("%v: %s while a lock is held", files.Position(at), what)
-				}}
-				l.block(body.List, false)
 			}
-			return true
-		})
+		}
 		return nil
 	})
 	if err != nil || functions < 1000 {
 		t.Fatalf("%d functions, %v", functions, err)
 	}
+	for _, list := range packages {
+		l := lockCheck{slow: slowFunctions(list), report: func(at token.Pos, what string) {
+			t.Errorf("%v: %s while a lock is held", files.Position(at), what)
+		}}
+		for _, f := range list {
+			ast.Inspect(f, func(n ast.Node) bool {
+				switch f := n.(type) {
+				case *ast.FuncDecl:
+					l.block(f.Body.List, false)
+				case *ast.FuncLit:
+					l.block(f.Body.List, false)
+				}
+				return true
+			})
+		}
+	}
+}
+
+// slowFunctions are the names of those of a package that wait, or call one that does.
+func slowFunctions(list []*ast.FuncDecl) map[string]bool {
+	slow := map[string]bool{}
+	for grown := true; grown; {
+		grown = false
+		for _, f := range list {
+			if slow[f.Name.Name] {
+				continue
+			}
+			waits := false
+			l := lockCheck{slow: slow, report: func(token.Pos, string) { waits = true }}
+			if l.block(f.Body.List, true); waits {
+				slow[f.Name.Name], grown = true, true
+			}
+		}
+	}
+	return slow
 }
 
 // lockCheck follows the statements of a function.
 type lockCheck struct {
+	slow   map[string]bool // functions of the package that wait
 	report func(at token.Pos, what string)
 }
 
@@ -168,8 +192,15 @@ func (l *lockCheck) expressions(n ast.Node, held bool) {
 				l.report(e.Pos(), "receive from a channel")
 			}
 		case *ast.CallExpr:
-			if f, ok := e.Fun.(*ast.SelectorExpr); ok && slowCalls[f.Sel.Name] {
-				l.report(e.Pos(), "call of "+f.Sel.Name)
+			name := ""
+			switch f := e.Fun.(type) {
+			case *ast.SelectorExpr:
+				name = f.Sel.Name
+			case *ast.Ident:
+				name = f.Name
+			}
+			if slowCalls[name] || l.slow[name] {
+				l.report(e.Pos(), "call of "+name)
 			}
 		}
 		return true
@@ -205,14 +236,21 @@ func TestLockCheck(t *testing.T) {
 		{"mu.Lock(); if full { mu.Unlock() } else { port.Send(d); mu.Unlock() }", 1},
 		{"for range 3 { mu.Lock(); n++; mu.Unlock(); port.Send(d) }", 0},
 		{"mu.Lock(); go func() { x <- 1 }(); mu.Unlock()", 0},
+		{"mu.Lock(); x.sends(); mu.Unlock()", 1},
+		{"mu.Lock(); asks(); mu.Unlock()", 1},
+		{"mu.Lock(); x.adds(); mu.Unlock()", 0},
 	} {
-		file, err := parser.ParseFile(token.NewFileSet(), "", "package p; func f() { "+c.body+" }", 0)
+		file, err := parser.ParseFile(token.NewFileSet(), "", "package p; func f() { "+c.body+" }; func asks() { x.sends() }; func (x *X) sends() { port.Send(d) }; func (x *X) adds() { n++ }", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
+		var list []*ast.FuncDecl
+		for _, d := range file.Decls {
+			list = append(list, d.(*ast.FuncDecl))
+		}
 		found := 0
-		l := lockCheck{report: func(token.Pos, string) { found++ }}
-		l.block(file.Decls[0].(*ast.FuncDecl).Body.List, false)
+		l := lockCheck{slow: slowFunctions(list), report: func(token.Pos, string) { found++ }}
+		l.block(list[0].Body.List, false)
 		if (found > 0) != (c.finds > 0) {
 			t.Errorf("%s: %d findings, want %d", c.body, found, c.finds)
 		}
