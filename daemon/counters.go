@@ -256,7 +256,7 @@ func (c *counters) found(f perf.Finding) {
 	case f.Note&perf.ResetByOther != 0:
 		c.logger.Error(osmlog.ClearedByOther(f.Counters, at))
 	case f.Note&(perf.Backwards|perf.Implausible) != 0:
-		c.logger.Warn("counters contradict what they showed before", "node", at.Name, "guid", at.Node, "port", at.Num, "reading", f.Note.String())
+		c.logger.Warn("counters contradict earlier values", "node", at.Name, "guid", at.Node, "port", at.Num, "reading", f.Note.String())
 	}
 }
 

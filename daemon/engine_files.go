@@ -234,7 +234,7 @@ func (c *configuration) takeEngineFiles(next *inForce, r *engineRead) {
 		c.logger.Warn(w.Error())
 	}
 	if len(r.errors) > 0 {
-		c.logger.Error("a file of the routing engine cannot be used: what was in force stays in force; fix the file and send SIGHUP")
+		c.logger.Error("a file of the routing engine cannot be used: the previous settings stay in force; fix the file and send SIGHUP")
 	} else {
 		next.files = r.files
 	}

@@ -26,7 +26,7 @@ func selectPartitions(l *conf.Loaded, port mad.GUID, lastGood []byte) (*partitio
 	chosen := partitions.Select(readPartitions(l, port), lastGood, fallbacks[conf.PartitionFallback.In(l.Config)])
 	switch found := append(slices.Clone(chosen.Errors), chosen.Warnings...); {
 	case chosen.Policy == nil:
-		return nil, fmt.Errorf("the partition file cannot be used, and no earlier one is known: fix it, or select with partition_fallback what applies instead: %w", chosen.Errors)
+		return nil, fmt.Errorf("the partition file cannot be used, and no earlier one is known: fix it, or set partition_fallback: %w", chosen.Errors)
 	case l.Strict && len(found) > 0:
 		return nil, fmt.Errorf("--strict: the partition file has errors or warnings: %w", found)
 	}

@@ -269,7 +269,7 @@ func (s *state) links() *sick.Kept {
 	}
 	k, err := sick.Decode(kept.Links)
 	if err != nil {
-		s.logger.Warn("what was kept of sick links is damaged and is forgotten", "reason", err)
+		s.logger.Warn("the stored state of sick links is damaged: it is dropped", "reason", err)
 	}
 	return k
 }

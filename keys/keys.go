@@ -33,7 +33,7 @@ func (Secret) Format(f fmt.State, _ rune) { io.WriteString(f, "hidden") }
 // The lines of a file.
 const (
 	heading = "ibsm-keys 1"
-	comment = "# The secret of a subnet's managers. Who reads it can manage the subnet.\n"
+	comment = "# The secret of a subnet's managers. A person who reads it can manage the subnet.\n"
 	word    = "secret "
 )
 

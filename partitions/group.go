@@ -48,7 +48,7 @@ func (r *resolver) add(p *Partition, g Group, w Word) {
 				return
 			}
 		}
-		r.warn(w, "group %s exists, by line %d; what is different here is ignored", g.MGID, at.Line)
+		r.warn(w, "group %s exists, by line %d; different settings here are ignored", g.MGID, at.Line)
 		return
 	}
 	r.groups[g.MGID] = g.Position

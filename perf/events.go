@@ -146,7 +146,7 @@ const (
 )
 
 var noteNames = [...]string{"first reading", "no answer", "refused", "partial", "reset by this manager", "reset by another program",
-	"rebooted", "went backwards", "implausible", "saturated", "may have overflowed", "goes on from a doubted value"}
+	"rebooted", "went backwards", "implausible", "saturated", "may have overflowed", "continues from an uncertain value"}
 
 // String lists what is set.
 func (n Note) String() string {

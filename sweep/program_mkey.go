@@ -78,7 +78,7 @@ func (p *Program) mkeyRead(r request, o *txn.Outcome) {
 	if p.mkeys.sent[r.Port] {
 		unsupported.Tried(at)
 	}
-	p.fail(r.Step, view.Refused, "it has lost what it was sent with its M_Key: "+strings.Join(p.fieldNames((*smp.PortInfo)(&lost)), ", "))
+	p.fail(r.Step, view.Refused, "it has lost fields that were sent with its M_Key: "+strings.Join(p.fieldNames((*smp.PortInfo)(&lost)), ", "))
 }
 
 // mkeyUnread has a port asked with the M_Key that it had, which it has kept where the Set was lost.

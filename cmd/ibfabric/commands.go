@@ -43,7 +43,7 @@ var commands = []command{
 	{"load random RATE [SEED]", "each adapter sends to another, each receives from one", loadRandom},
 	{"load pair NODE NODE RATE", "one adapter sends to another", loadPair},
 	{"load none", "nobody sends any more", loadNone},
-	{"drain NODE RATE", "the adapter takes so much of what its link can bring; 1 is all", setDrain},
+	{"drain NODE RATE", "the adapter takes this share of the rate of its link; 1 is all", setDrain},
 	{"latency TIME", "one-way latency of the fabric: 5us", act(setLatency).run},
 	{"counters", "SMPs by method and attribute, packets lost by reason", act(showCounters).run},
 	{"reset counters", "set the counters to zero", act(resetCounters).run},

@@ -27,7 +27,7 @@ func (a *asker) congestions(ctx context.Context, _ []string, stdout io.Writer) e
 		if st.Age < 0 {
 			return noCounters(st)
 		}
-		return cli.WithHint(fmt.Errorf("the counters have been read only once"), "what ports wait for is known after the next sweep")
+		return cli.WithHint(fmt.Errorf("the counters have been read only once"), "the causes are known after the next sweep")
 	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "read %s ago\n", ago(list.Age))

@@ -209,7 +209,7 @@ func (d *drainCommand) undrain(ctx context.Context, args []string) error {
 					return slices.ContainsFunc(found, func(o drainLine) bool { return o.SwitchPort == l.SwitchPort })
 				}
 				if err != nil || !slices.ContainsFunc(lines, is) {
-					return nil, cli.WithHint(fmt.Errorf("%s is not drained", arg), "ibsmctl drain lists what is")
+					return nil, cli.WithHint(fmt.Errorf("%s is not drained", arg), "ibsmctl drain lists drained nodes")
 				}
 			}
 			lines = slices.DeleteFunc(lines, is)

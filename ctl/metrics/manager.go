@@ -38,7 +38,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	for _, r := range st.Refused {
 		refused(1, r.Engine)
 	}
-	file := s.gauge("ibsm_file_refused", "1 for each setting whose file has errors, so that what was before it is in force.", "setting")
+	file := s.gauge("ibsm_file_refused", "1 for each setting whose file has errors, so that the previous file is in force.", "setting")
 	if st.Partitions != nil {
 		file(1, "partition_config_file")
 	}

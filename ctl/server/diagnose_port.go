@@ -349,7 +349,7 @@ var remedies = map[view.FaultKind]string{
 	view.HeldBack:     "correct the cable; or release it: add it to topo_config_file, or take its switch out of held_back_sw_file",
 	view.NoRoutes:     "fix the problem described: until then links stay unchanged",
 
-	view.PrivateTables: "turn private tables off with the manager that turned them on, or reboot the switch; what its forwarding table shows meanwhile is not proved on hardware",
+	view.PrivateTables: "turn private tables off with the manager that turned them on, or reboot the switch; the content of its forwarding table meanwhile is not proved on hardware",
 	view.CreditLoop:    "cables without such a loop, or a routing engine that avoids it; while the loop is full, its packets wait until switches drop them (head_of_queue_lifetime)",
 	view.StoppedLane:   "a qos_sl2vl, qos_vlarb_high or qos_vlarb_low that serves this SL, or more lanes (max_op_vls) where the port has them; ibsmctl path shows the lane at each hop",
 	view.NotAdaptive:   "nothing: only a manager that writes adaptive routing groups can turn it on again; that a Set of LinearForwardingTable turns it off is from NVIDIA's header and not proved on hardware",

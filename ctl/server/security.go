@@ -51,7 +51,7 @@ func (s *subnet) Security() *ctl.Security {
 		setting("allowed_sm_guids", keys.AllowedSMs, "only managers of the list are believed", "a manager at any port is asked for SMInfo with the M_Key", s.listManagers(&keys)),
 		setting("mirror", keys.Mirrored, "managers authenticate each other", "managers have no secret to authenticate each other: registrations are not mirrored, or by keys that any host knows", "set a secret sm_key and m_key"),
 		setting("sa_key", keys.SAKey, "trusted clients have to know the sa_key", "any host is a trusted client of the SA with the key 1", "set a secret sa_key"),
-		setting("sa_enhanced_trust_model", trust.Enhanced, "the SA answers others only what a host needs", "any host lists the nodes, ports and groups of its partitions", "set sa_enhanced_trust_model TRUE"),
+		setting("sa_enhanced_trust_model", trust.Enhanced, "the SA gives others only the records that a host needs", "any host lists the nodes, ports and groups of its partitions", "set sa_enhanced_trust_model TRUE"),
 		setting("sa_check_sgid_spoofing", trust.CheckSGID, "requests with the GID of another port are dropped", "requests may show the GID of another port", "set sa_check_sgid_spoofing TRUE"),
 		setting("sa_rate_threshold", trust.Rate > 0, fmt.Sprintf("at most %d requests a second are taken from a port", trust.Rate), "one host can take up the SA's time", "set sa_rate_threshold 1000"),
 		s.atPorts("default partition", "hosts are limited members of the default partition", "are full members of the default partition: they reach every port", "write Default=0x7fff: ALL=limited, SELF=full; in the partition file", s.isFullMember),
@@ -147,7 +147,7 @@ func (s *subnet) judgePortMKeys(k *Keys) ctl.SecurityRule {
 		return ctl.SecurityRule{Rule: "m_key_per_port", State: ctl.RuleFails, Text: trouble.String(), Do: keepSeed}
 	}
 	if !k.PerPort {
-		return ctl.SecurityRule{Rule: "m_key_per_port", State: ctl.RuleFails, Text: "all ports have one M_Key: who learns that of one port knows all", Do: "set m_key_per_port TRUE"}
+		return ctl.SecurityRule{Rule: "m_key_per_port", State: ctl.RuleFails, Text: "all ports have one M_Key: a host that learns that of one port knows all", Do: "set m_key_per_port TRUE"}
 	}
 	former, others := 0, 0
 	text := fmt.Sprintf("ports have their own M_Keys, of number %d", k.Ports.Number())

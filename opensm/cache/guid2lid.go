@@ -28,7 +28,7 @@ func parseLIDs(file string, b []byte, lmc uint8) (map[mad.GUID]LIDRange, diag.Li
 		case !right:
 			w.add(r.Position, "port %s: LIDs %q; want the lowest and the highest, as 0x0004 0x0004", g, r.value)
 		case twice:
-			w.add(r.Position, "port %s is here twice; the first record counts", g)
+			w.add(r.Position, "port %s is here twice; the first record applies", g)
 		case lid.Min == 0 || lid.Min > lid.Max || lid.Max > mad.MaxUnicastLID:
 			w.add(r.Position, "port %s: LIDs 0x%04x to 0x%04x are no range between 0x0001 and 0xbfff", g, uint16(lid.Min), uint16(lid.Max))
 		case lid.Min != lid.Max && lid.Min&(1<<lmc-1) != 0:

@@ -22,7 +22,7 @@ func parseMKeys(file string, b []byte) (map[mad.GUID]mad.MKey, diag.List, error)
 		case !right:
 			w.add(r.Position, "port %s: its M_Key is no number of 64 bits", g) // and may be a secret all the same
 		case twice:
-			w.add(r.Position, "port %s is here twice; the first record counts", g)
+			w.add(r.Position, "port %s is here twice; the first record applies", g)
 		default:
 			keys[g] = mad.MKey(key)
 		}

@@ -44,7 +44,7 @@ func parseNeighbors(file string, b []byte) (map[End]End, diag.List, error) {
 		case !alsoRight:
 			w.add(r.Position, "port %s: %q is no port; want 0x, 16 digits, a colon and a port number", near, firstWord(r.value))
 		case twice:
-			w.add(r.Position, "port %s is here twice; the first record counts", near)
+			w.add(r.Position, "port %s is here twice; the first record applies", near)
 		default:
 			links[near] = far
 			places[near] = r.Position

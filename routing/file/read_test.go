@@ -124,7 +124,7 @@ func TestErrors(t *testing.T) {
 		{"a table without its end", lfts, heading + "8 lids dumped\n" + strings.Replace(heading, "20", "30", 1), []string{"f:3: the last table has no line \"lids dumped\" at its end"}},
 		{"the last switch lacks itself", matrix, strings.TrimSuffix(opensmMatrix, opensmMatrix[strings.LastIndex(opensmMatrix, "0x0003:"):]), []string{"f:4: the last switch has no hops to itself"}},
 		{"long line", lfts, heading + strings.Repeat("x", maxLine+1), []string{"f:2: a line of more than"}},
-		{"too many errors", lfts, strings.Repeat("x\n", 100), slices.Concat(slices.Repeat([]string{"f:"}, maxErrors), []string{"f: what follows"})},
+		{"too many errors", lfts, strings.Repeat("x\n", 100), slices.Concat(slices.Repeat([]string{"f:"}, maxErrors), []string{"f: the file was not read beyond"})},
 		{"hops without a switch", matrix, "0x0001: 00\n", []string{"f:1:1: hops before"}},
 		{"no hops", matrix, matrixHeading + "0x0001:\n", []string{"f:2:1: no hops"}},
 		{"no colon", matrix, matrixHeading + "0x0001 01\n", []string{"f:2:1: LID"}},

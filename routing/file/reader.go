@@ -86,7 +86,7 @@ func (r *reader) err() error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", r.at.File, err)
 	case len(r.errs) >= maxErrors:
-		r.errs.Add(diag.Position{File: r.at.File}, "what follows the first %d errors was not read", maxErrors)
+		r.errs.Add(diag.Position{File: r.at.File}, "the file was not read beyond the first %d errors", maxErrors)
 	}
 	return r.errs.Err()
 }

@@ -188,7 +188,7 @@ func (x *Reading) judge(cfg *Config) {
 	}
 	for _, k := range cfg.Keys {
 		if !member[k.Base()] {
-			x.Incomplete = fmt.Sprintf("our port is not in partition %v, and the SA hides what is there; make our port a full member", k)
+			x.Incomplete = fmt.Sprintf("our port is not in partition %v, and the SA hides its records; make our port a full member", k)
 			return
 		}
 	}

@@ -53,9 +53,9 @@ func (f Finding) String() string {
 		}
 		return fmt.Sprintf("loopback plug: port %d of node %v is connected to itself", f.Port, f.GUID)
 	case TooFar:
-		return fmt.Sprintf("beyond %d hops: what is behind port %d of node %v is left out", mad.MaxHops, f.Port, f.GUID)
+		return fmt.Sprintf("more than %d hops: nodes behind port %d of node %v are left out", mad.MaxHops, f.Port, f.GUID)
 	case TooMany:
-		return fmt.Sprintf("more nodes or ports than a subnet can have: what is behind port %d of node %v (directed route %v) is left out", f.Port, f.GUID, f.Route)
+		return fmt.Sprintf("more nodes or ports than a subnet can have: nodes behind port %d of node %v (directed route %v) are left out", f.Port, f.GUID, f.Route)
 	case Refused:
 		return fmt.Sprintf("port %d of node %v (directed route %v) refuses to answer: %v", f.Port, f.GUID, f.Route, f.Status)
 	case RefusedPKeys:

@@ -69,7 +69,7 @@ var common = []key{
 	{"missing-switches", readAmount, "0", "switches to leave out, a number or a share; only switches without hosts if there are any"},
 	{"devices", readProfile, "real", "real: GUIDs, SystemImageGUIDs, ports 0 and values at power-up of real devices; ideal: as the architecture would have them"},
 	{"sharp", readSHARP, "auto", "one more port of each switch: none, off (it is always down), on (an aggregation node is there), auto (off for 40, 64, 80 and 128 ports of real devices, HDR or faster)"},
-	{"seed", readSeed, "1", "chooses what is missing and what is random"},
+	{"seed", readSeed, "1", "chooses missing links and random values"},
 }
 
 // ParseSpec reads a spec such as "torus:dims=4x4x4,hosts=2". The error is a
