@@ -261,7 +261,7 @@ func TestPlanOfOtherSubnet(t *testing.T) {
 	for i := range recabled.Cables { // to another port each
 		recabled.Cables[i].Ends[0].Port += 100
 	}
-	for name, plan := range map[string]*cabling.Cabling{"unknown": unknown, "recabled": recabled} {
+	for name, plan := range ordered(map[string]*cabling.Cabling{"unknown": unknown, "recabled": recabled}) {
 		cfg := minhopConfig()
 		enforced := cfg
 		enforced.Sweep.Cabling = sweep.Cabling{Plan: plan, Enforced: true}

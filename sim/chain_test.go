@@ -179,13 +179,13 @@ func TestEngineUnknown(t *testing.T) {
 
 // TestAutoEngine: with auto each fabric comes up with the engine that suits it, without a file, and the view says what the fabric is.
 func TestAutoEngine(t *testing.T) {
-	for spec, want := range map[string]view.Routing{
+	for spec, want := range ordered(map[string]view.Routing{
 		"fattree:k=4":                {Engine: "tree", Fabric: "fat tree of 3 levels"},
 		"torus:dims=5x5,hosts=1":     {Engine: "torus-2QoS", Fabric: "torus 5x5"},
 		"dragonfly:a=4,p=1,h=2":      {Engine: "dragonfly", Fabric: "dragonfly of"},
 		"hyperx:dims=3x4,hosts=1":    {Engine: "hyperx", Fabric: "HyperX 3x4"},
 		"random:switches=10,hosts=1": {Fabric: ""},
-	} {
+	}) {
 		t.Run(spec, func(t *testing.T) {
 			n := nettest.Generate(t, spec)
 			b := newHarness(t, n, fabric.Config{Seed: 1})

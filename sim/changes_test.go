@@ -67,7 +67,7 @@ func TestCompare(t *testing.T) {
 	end := func(t *testing.T, w *managed, desc string, port uint8) net.End {
 		return net.End{Node: w.node(t, desc), Port: port}
 	}
-	for name, c := range map[string]struct {
+	for name, c := range ordered(map[string]struct {
 		do     func(t *testing.T, w *managed)
 		counts map[history.Kind]int
 		want   history.Change // among them, but for GUIDs
@@ -87,7 +87,7 @@ func TestCompare(t *testing.T) {
 			map[history.Kind]int{history.Answers: 1}, history.Change{Kind: history.Answers, Name: "host-02 mlx5_0", From: "yes", To: "no"}, ""},
 		"renamed": {func(t *testing.T, w *managed) { w.Fabric.SetNodeDescription(w.node(t, "host-02"), "db1 mlx5_0") },
 			map[history.Kind]int{history.Names: 1}, history.Change{Kind: history.Names, Name: "db1 mlx5_0", From: "host-02 mlx5_0", To: "db1 mlx5_0"}, ""},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			w := bringUp(t, nettest.Generate(t, "fattree:k=4"), nil)
 			before := w.m.View

@@ -59,7 +59,7 @@ func TestCreditLoop(t *testing.T) {
 // where ports have lanes. Where they have one, there is an error, because packets may have had SLs that
 // nobody knows now.
 func TestCreditLoopTakenOver(t *testing.T) {
-	for lanes, level := range map[uint8]string{1: "ERROR", 5: "WARN"} {
+	for lanes, level := range ordered(map[uint8]string{1: "ERROR", 5: "WARN"}) {
 		n := nettest.Generate(t, "torus:dims=5,hosts=1")
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		cfg := minhopConfig()

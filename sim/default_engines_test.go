@@ -89,7 +89,7 @@ func TestReloadOfAuto(t *testing.T) {
 // cables were lost since all were computed afresh: nothing is written, and what was lost returns to its routes. Without its record, and where the tables are
 // others than those of the record, it keeps and repairs them.
 func TestRestartOfAuto(t *testing.T) {
-	for spec, engine := range map[string]string{"fattree:k=8": "tree", "torus:dims=5x5,hosts=1": "torus-2QoS", "random:switches=10,hosts=1": "dfsssp"} {
+	for spec, engine := range ordered(map[string]string{"fattree:k=8": "tree", "torus:dims=5x5,hosts=1": "torus-2QoS", "random:switches=10,hosts=1": "dfsssp"}) {
 		for _, c := range []string{"its own", "without a record", "others"} {
 			t.Run(spec+" "+c, func(t *testing.T) {
 				n := nettest.Generate(t, spec)

@@ -77,7 +77,7 @@ func portInfo(get func(*smp.PortInfo), status mad.Status, answers bool) fabric.D
 func TestDiagnoseFaults(t *testing.T) {
 	const victim = 5 // of the hosts
 	lock := func(info *smp.PortInfo) { info.SetMKeyProtectBits(1); info.SetMKey(0) }
-	for name, c := range map[string]struct {
+	for name, c := range ordered(map[string]struct {
 		defect       fabric.Defect
 		change       func(n *net.Net, host int32)
 		unresponsive bool
@@ -93,7 +93,7 @@ func TestDiagnoseFaults(t *testing.T) {
 		"duplicate": {change: func(n *net.Net, h int32) {
 			n.Nodes[h].Ports[1].GUID = n.Nodes[adapters(n)[1]].Ports[1].GUID
 		}, kind: "duplicate GUID", text: "Found duplicated port GUID", state: "Initialize"},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
 			n := nettest.Generate(t, "fattree:k=4")
 			host := adapters(n)[victim]

@@ -410,12 +410,12 @@ func TestForgedTraps(t *testing.T) {
 // operator asks for it; with a secret key or M_Key it mirrors.
 func TestMirrorNeedsSecret(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
-	for name, c := range map[string]struct {
+	for name, c := range ordered(map[string]struct {
 		smKey uint64
 		mKey  mad.MKey
 		asked bool
 		on    bool
-	}{"default keys": {1, 0, false, false}, "no key": {0, 0, false, false}, "asked for": {1, 0, true, true}, "SM_Key": {0x5ec, 0, false, true}, "M_Key": {1, 0x77, false, true}} {
+	}{"default keys": {1, 0, false, false}, "no key": {0, 0, false, false}, "asked for": {1, 0, true, true}, "SM_Key": {0x5ec, 0, false, true}, "M_Key": {1, 0x77, false, true}}) {
 		t.Run(name, func(t *testing.T) {
 			b := newHarness(t, n, fabric.Config{Seed: 1})
 			high, low := registrarConfig(), registrarConfig()

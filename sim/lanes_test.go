@@ -161,7 +161,7 @@ func (b *harness) lanes(m *watched) (unknown, wrong int) {
 // With QoS a manager has every port use its lanes as configured, whoever wrote before. It asks and
 // writes only where something may be otherwise.
 func TestLanes(t *testing.T) {
-	for name, wildcards := range map[string]uint8{"one by one": 0, "wildcards": 1} {
+	for name, wildcards := range ordered(map[string]uint8{"one by one": 0, "wildcards": 1}) {
 		t.Run(name, func(t *testing.T) { testLanes(t, wildcards) })
 	}
 }
@@ -294,7 +294,7 @@ func TestLanesAreLost(t *testing.T) {
 		if unknown, wrong := b.lanes(m); unknown != 3 || wrong > 0 {
 			t.Errorf("seed %d: %d tables are not known, want those of the three hosts that do not show theirs; %d are wrong", seed, unknown, wrong)
 		}
-		for what, sick := range map[string]net.End{"answers nothing": unresponsive, "refuses": refuses, "truncates": truncates} {
+		for what, sick := range ordered(map[string]net.End{"answers nothing": unresponsive, "refuses": refuses, "truncates": truncates}) {
 			if guid := b.Fabric.PortGUID(sick); !slices.ContainsFunc(m.View.Faults, func(f view.Fault) bool {
 				return m.View.Topo.FindPort(guid) != topo.None && f.Node == m.View.Topo.Nodes[m.View.Topo.Ports[m.View.Topo.FindPort(guid)].Node].GUID
 			}) {

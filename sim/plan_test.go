@@ -136,7 +136,7 @@ func TestStats(t *testing.T) {
 	b.Fabric.LinkDown(at)
 	b.pass(settling)
 	s := m.Core.Stats()
-	for kind, least := range map[manager.SweepKind]uint64{manager.LightSweep: 1, manager.HeavySweep: 1, manager.PlanSweep: 1, manager.QuickSweep: 1} {
+	for kind, least := range ordered(map[manager.SweepKind]uint64{manager.LightSweep: 1, manager.HeavySweep: 1, manager.PlanSweep: 1, manager.QuickSweep: 1}) {
 		if s.Sweeps[kind]-before.Sweeps[kind] < least {
 			t.Errorf("%v sweeps: %d, then %d", kind, before.Sweeps[kind], s.Sweeps[kind])
 		}

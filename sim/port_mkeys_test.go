@@ -304,10 +304,10 @@ func TestPortMKeysWithoutSecret(t *testing.T) {
 	}
 	of := portMKeys(1)
 	of.Sweep.Settings.MKey, of.Sweep.Settings.PortMKeys = sweep.Given(mad.MKey(other.MKey())), other.Ports(1)
-	for name, c := range map[string]struct {
+	for name, c := range ordered(map[string]struct {
 		cfg     manager.Config
 		protect uint8
-	}{"none": {minhopConfig(), 0}, "another": {of, 2}, "drawn": {drawn(other), 2}} {
+	}{"none": {minhopConfig(), 0}, "another": {of, 2}, "drawn": {drawn(other), 2}}) {
 		t.Run(name, func(t *testing.T) {
 			n := nettest.Generate(t, "fattree:k=4")
 			b := newHarness(t, n, fabric.Config{Seed: 1})
