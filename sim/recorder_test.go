@@ -8,25 +8,22 @@ import (
 	"hash"
 	"io"
 	"maps"
-	"math"
+	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"ibsm/mad"
-	"ibsm/mad/smp"
 	"ibsm/manager"
-	"ibsm/partitions"
 	"ibsm/sim"
-	"ibsm/topo"
 	"ibsm/view"
 )
 
 // recorder writes down as lines of text what leaves the managers of one World: every
-// packet, every published view, and the level and numbers of every log event. It names no
-// Go type and no wording, so that its digests outlive a rebuilt manager.
+// packet with its address and GRH, every published view, and the level, fields and values of
+// every log event. It names no Go type and no wording, so that its digests outlive a rebuilt
+// manager.
 type recorder struct {
 	world   *sim.World
 	packets digest
@@ -86,6 +83,9 @@ func (r *recorder) sent(m *sim.Manager, batch []mad.Datagram) {
 			r.buf = fmt.Appendf(r.buf, " route=%d", p.InitialPath()[1:min(int(p.HopCount())+1, 64)])
 		}
 		r.buf = fmt.Appendf(r.buf, " lid=%d qpn=%d sl=%d bits=%d pkey=%d timedout=%t ", uint16(d.LID), d.QPN, d.SL, d.PathBits, d.PKeyIndex, d.TimedOut)
+		if g := d.GRH; g != (mad.GRH{}) {
+			r.buf = fmt.Appendf(r.buf, "grh=%x,%d,%d,%d,%d,%t ", g.GID[:], g.FlowLabel, g.TrafficClass, g.HopLimit, g.GIDIndex, g.Present)
+		}
 		r.buf = hex.AppendEncode(r.buf, bytes.TrimRight(p[:], "\x00"))
 		r.end(&r.packets)
 	}
@@ -95,10 +95,16 @@ func (r *recorder) sent(m *sim.Manager, batch []mad.Datagram) {
 func (r *recorder) returned(m *sim.Manager, a manager.Action) {
 	switch a := a.(type) {
 	case manager.Publish:
-		r.published(m, a.View)
+		r.published(m, "publishes", a.View)
+	case manager.StoodBy:
+		r.published(m, "found", a.View)
 	case manager.Log:
 		r.begin(m, "log")
-		r.buf = fmt.Appendf(r.buf, " level=%d numbers=%d", int(a.Level), numbers(a.Msg, a.Args))
+		r.buf = fmt.Appendf(r.buf, " level=%d %q", int(a.Level), valuesIn(a.Msg))
+		for i := 0; i < len(a.Args); i += 2 {
+			key := fmt.Sprint(a.Args[i])
+			r.buf = fmt.Appendf(r.buf, " %s=%s", key, fieldText(key, a.Args[i+1]))
+		}
 		r.end(&r.log)
 	case manager.Entered:
 		r.begin(m, "enters")
@@ -106,11 +112,19 @@ func (r *recorder) returned(m *sim.Manager, a manager.Action) {
 		r.end(&r.log)
 	case manager.Up:
 		r.begin(m, "up")
-		r.buf = fmt.Appendf(r.buf, " nodes=%d switches=%d links=%d lids=%d active=%d took=%d longest=%d cut=%d bad=%d failures=%d errors=%t first=%t sets=",
-			a.Nodes, a.Switches, a.Links, a.LIDs, a.Active, int64(a.Took), a.Longest, a.Cut, a.Bad, a.Failures, a.Errors, a.First)
+		r.buf = fmt.Appendf(r.buf, " nodes=%d switches=%d links=%d lids=%d active=%d took=%d longest=%d cut=%d bad=%d failures=%d errors=%t loop=%d first=%t sets=",
+			a.Nodes, a.Switches, a.Links, a.LIDs, a.Active, int64(a.Took), a.Longest, a.Cut, a.Bad, a.Failures, a.Errors, a.CreditLoop, a.First)
 		for _, attr := range slices.Sorted(maps.Keys(a.Sets)) {
 			r.buf = fmt.Appendf(r.buf, "%#x:%d,", uint16(attr), a.Sets[attr])
 		}
+		r.end(&r.log)
+	case manager.Restarted:
+		r.begin(m, "restarted")
+		r.buf = fmt.Appendf(r.buf, " ports=%s nodes=%s", plain(a.Ports), plain(a.Nodes))
+		r.end(&r.log)
+	case manager.Congestion:
+		r.begin(m, "congestion")
+		r.buf = fmt.Appendf(r.buf, " given=%t", a.View != nil)
 		r.end(&r.log)
 	case manager.Exit:
 		r.begin(m, "exits")
@@ -119,32 +133,54 @@ func (r *recorder) returned(m *sim.Manager, a manager.Action) {
 	}
 }
 
-// number is a decimal or hexadecimal number that is no part of a word.
-var number = regexp.MustCompile(`\b(0[xX][0-9a-fA-F]+|[0-9]+)\b`)
+// valueInText is a word with a digit, as numbers, GUIDs, LIDs and names of nodes are, or a state of a
+// port or a manager.
+var valueInText = regexp.MustCompile(`[^\s,;:()=\[\]{}"']*[0-9][^\s,;:()=\[\]{}"']*|\b(DOWN|INIT|ARMED|ACTIVE|NOT_?ACTIVE|DISCOVERING|STANDBY|MASTER)\b`)
 
-// numbers are those that a log event has in its message or its values, each once: other
-// words, and a value that moves from the message to a field, make no difference.
-func numbers(msg string, args []any) []uint64 {
-	text := msg
-	for i := 1; i < len(args); i += 2 {
-		text = fmt.Sprint(text, " ", args[i])
+// valuesIn are the values in a text for people, in their order, without its wording.
+func valuesIn(text string) []string {
+	found := valueInText.FindAllString(text, -1)
+	for i := range found {
+		found[i] = strings.TrimRight(found[i], ".")
 	}
-	found := map[uint64]bool{}
-	for _, digits := range number.FindAllString(text, -1) {
-		base := 10
-		if hexadecimal, ok := strings.CutPrefix(strings.ToLower(digits), "0x"); ok {
-			digits, base = hexadecimal, 16
+	return found
+}
+
+// sentences are the fields of log events that are texts for people. Of all others the
+// whole value counts.
+var sentences = map[string]bool{
+	"reason": true, "text": true, "finding": true, "what": true, "at": true, "first": true, "example": true, "which is": true, "loop": true, "where": true,
+}
+
+// fieldText is the value of a field of a log event. Only what is the same in each run has one.
+func fieldText(key string, value any) string {
+	v := reflect.ValueOf(value)
+	err, isError := value.(error)
+	text, isStringer := value.(fmt.Stringer)
+	switch {
+	case isError:
+		return fmt.Sprintf("%q", valuesIn(err.Error()))
+	case sentences[key]:
+		return fmt.Sprintf("%q", valuesIn(fmt.Sprint(value)))
+	case isStringer:
+		return fmt.Sprintf("%q", text.String())
+	case v.Kind() == reflect.String:
+		return fmt.Sprintf("%q", v.String())
+	case v.Kind() == reflect.Slice || v.Kind() == reflect.Array:
+		out := make([]string, v.Len())
+		for i := range out {
+			out[i] = fieldText(key, v.Index(i).Interface())
 		}
-		if n, err := strconv.ParseUint(digits, base, 64); err == nil {
-			found[n] = true
-		}
+		return fmt.Sprint(out)
+	case v.Kind() == reflect.Bool || v.CanInt() || v.CanUint() || v.CanFloat():
+		return fmt.Sprint(value)
 	}
-	return slices.Sorted(maps.Keys(found))
+	panic(fmt.Sprintf("the field %s of a log event is a %T, which recorder cannot write", key, value))
 }
 
 // published writes a view.
-func (r *recorder) published(m *sim.Manager, v *view.View) {
-	r.begin(m, "publishes")
+func (r *recorder) published(m *sim.Manager, kind string, v *view.View) {
+	r.begin(m, kind)
 	if v == nil {
 		r.buf = append(r.buf, " nothing"...)
 		r.end(&r.views)
@@ -171,116 +207,4 @@ func (r *recorder) published(m *sim.Manager, v *view.View) {
 		}
 	}
 	r.shown[who] = is
-}
-
-// writeView writes what a view holds. Ports are named by GUID of the node and number.
-func writeView(v *view.View, line func(format string, args ...any)) {
-	s := v.Subnet
-	line("subnet prefix=%d timeout=%d sakey=%d resptime=%d maxrate=%d nomulticast=%t", uint64(s.Prefix), s.SubnetTimeOut, s.SAKey, s.RespTimeValue, uint8(s.MaxRate), s.NoMulticast)
-	for _, p := range v.PrefixRoutes {
-		line("prefix route %d %t %#x", uint64(p.Prefix), p.AnyPrefix, uint64(p.Router))
-	}
-	for _, sm := range v.SMs {
-		line("sm %#x lid=%d priority=%d state=%d actcount=%d", uint64(sm.GUID), uint16(sm.LID), sm.Priority, sm.State, sm.ActCount)
-	}
-	for _, f := range v.Faults {
-		line("fault %d %#x/%d", uint8(f.Kind), uint64(f.Node), f.Port)
-	}
-	line("further faults %d", v.FaultsMore)
-	for _, a := range v.Absent {
-		line("absent %#x lid=%d lmc=%d since=%d", uint64(a.Port), uint16(a.Base), a.LMC, a.Since)
-	}
-	line("self %s", portName(v.Topo, v.Topo.Self))
-	line("endports%s", portNames(v.Topo, v.Topo.EndPorts))
-	for i := range v.Topo.Nodes {
-		writeNode(v, topo.NodeIdx(i), line)
-	}
-	writeTables(v, line)
-}
-
-func writeNode(v *view.View, i topo.NodeIdx, line func(format string, args ...any)) {
-	t, n := v.Topo, &v.Topo.Nodes[i]
-	line("node %#x type=%d ports=%d aggregation=%t missed=%d ar=%d route=%d", uint64(n.GUID), uint8(n.Type), n.NumPorts, n.Aggregation, n.Missed, uint8(n.AR), n.Route.Ports())
-	var ar smp.ARInfo
-	if n.ARInfo != nil {
-		ar = *n.ARInfo
-	}
-	line("node %#x info=%s desc=%s switch=%s ar=%s", uint64(n.GUID), bare(n.Info[:]), bare(n.Desc[:]), bare(n.SwitchInfo[:]), bare(ar[:]))
-	for num := range int(n.NumPorts) + 1 {
-		idx := t.Port(i, uint8(num))
-		p := &t.Ports[idx]
-		line("port %#x/%d guid=%#x seen=%t shunned=%t unhealthy=%t fdr10=%d peer=%s lid=%d lmc=%d pkeys=%s info=%s", uint64(n.GUID), num, uint64(p.GUID), p.Seen, p.Shunned, p.Unhealthy, uint8(p.FDR10),
-			portName(t, p.Peer), uint16(v.LIDs.Base[idx]), v.LIDs.LMC[idx], pkeysText(p.PKeys), bare(p.Info[:]))
-		if e, ok := t.Extended[idx]; ok {
-			line("port %#x/%d extended=%s", uint64(n.GUID), num, bare(e[:]))
-		}
-	}
-}
-
-// writeTables writes the tables that belong to the subnet as a whole.
-func writeTables(v *view.View, line func(format string, args ...any)) {
-	t := v.Topo
-	line("top lid=%d", uint16(v.LIDs.Top))
-	if v.Tables != nil {
-		line("lft top=%d", uint16(v.Tables.Top))
-		for s, row := range v.Tables.LFT {
-			line("lft %#x %s", uint64(t.Nodes[t.Switches[s]].GUID), hex.EncodeToString(row))
-		}
-	}
-	for mlid := mad.MinMulticastLID; v.MFTs != nil && mlid <= v.MFTs.Top() && mlid < math.MaxUint16; mlid++ {
-		for s, n := range t.Switches {
-			if ports := v.MFTs.Ports(topo.SwitchIdx(s), mlid); ports != [4]uint64{} {
-				line("mft %#x %#x %x", uint16(mlid), uint64(t.Nodes[n].GUID), [4]uint64(ports))
-			}
-		}
-	}
-	if v.Partitions != nil {
-		writePartitions(v.Partitions, t, line)
-	}
-}
-
-func writePartitions(want *partitions.Tables, t *topo.Topo, line func(format string, args ...any)) {
-	for i, table := range want.Want {
-		if table != nil {
-			line("pkeys wanted %s %s", portName(t, topo.PortIdx(i)), pkeysText(table))
-		}
-	}
-	for i, c := range want.Checking {
-		if c != partitions.LeaveAsIs {
-			line("pkeys checked %s %d", portName(t, topo.PortIdx(i)), uint8(c))
-		}
-	}
-	for _, o := range want.Overflows {
-		line("pkeys left out %s size=%d %d", portName(t, o.Port), o.Size, o.Left)
-	}
-	line("pkeys unknown%s", portNames(t, want.Unknown))
-}
-
-// bare is data in hexadecimal, without the zeros at its end.
-func bare(data []byte) string { return hex.EncodeToString(bytes.TrimRight(data, "\x00")) }
-
-func pkeysText(table *topo.PKeyTable) string {
-	if table == nil {
-		return "-"
-	}
-	out := make([]byte, 0, 64)
-	for _, k := range table.Keys() {
-		out = fmt.Appendf(out, "%04x,", uint16(k))
-	}
-	return string(out)
-}
-
-func portName(t *topo.Topo, p topo.PortIdx) string {
-	if p == topo.None {
-		return "-"
-	}
-	return fmt.Sprintf("%#x/%d", uint64(t.Nodes[t.Ports[p].Node].GUID), t.Ports[p].Num)
-}
-
-func portNames(t *topo.Topo, ports []topo.PortIdx) string {
-	var out []byte
-	for _, p := range ports {
-		out = append(append(out, ' '), portName(t, p)...)
-	}
-	return string(out)
 }
