@@ -55,7 +55,7 @@ func (r *record) lines() map[string]string {
 }
 
 // scenario is a test that is recorded, for seeds 0 to seeds-1; the small size runs every
-// stride-th of them. What takes no seed has one.
+// stride-th of them, with stride 0 none. What takes no seed has one.
 type scenario struct {
 	name          string
 	seeds, stride int
@@ -96,7 +96,7 @@ func TestRecorded(t *testing.T) {
 				name = fmt.Sprintf("%s/%d", s.name, seed)
 			}
 			names[name] = true
-			if !full && seed%s.stride != 0 {
+			if !full && (s.stride == 0 || seed%s.stride != 0) {
 				continue
 			}
 			t.Run(name, func(t *testing.T) {
@@ -200,6 +200,7 @@ func writeRecord(t *testing.T, lines map[string]string) {
 var everyKind = []string{
 	"fattree:k=4", "torus:dims=3x3", "mesh:dims=4x3", "hypercube:dim=3", "dragonfly:a=4,p=2,h=1", "hyperx:dims=3x3,hosts=2",
 	"random:switches=12,degree=4,hosts=2", "tree:depth=3,fanout=3", "fattree:k=8,levels=2,missing-links=4", "torus:dims=3x2x2,hosts=2",
+	"dragonfly+:l=3,s=2,p=1,h=2,groups=3",
 }
 
 // sweepsOnEveryKind takes a manager on a fabric of each kind through bring-up under loss,
@@ -288,9 +289,11 @@ func onRealDevices(run func(t *testing.T)) func(t *testing.T) {
 }
 
 // scenarios are all that is recorded: runs of random seeds first, then every other test of
-// this package that has a World. The names are those of the record.
+// this package that has a World but those of unrecorded, as TestRecordedTests makes sure. Fuzzers
+// and benchmarks are not recorded. The names are those of the record, and of tests without Test.
 var scenarios = []scenario{
 	{"SweepsOnEveryKind", 300, 23, sweepsOnEveryKind},
+	{"SweepsOfEveryEngine", 30, 2, sweepsOfEveryEngine},
 	{"Seeds", 150, 25, TestSeeds},
 	{"SeedsOfTwo", 120, 30, TestSeedsOfTwo},
 	{"SeedsOfRestarts", 120, 30, TestSeedsOfRestarts},
@@ -303,6 +306,10 @@ var scenarios = []scenario{
 	{"RegistrationsOutliveTheManager", 60, 19, TestRegistrationsOutliveTheManager},
 	{"Partitions", 40, 13, TestPartitions},
 	{"PartitionsUnderFire", 60, 19, TestPartitionsUnderFire},
+
+	{"HostileHost", 20, 20, TestHostileHost},
+	{"LanesAreLost", 20, 20, TestLanesAreLost},
+	{"PortMKeysWild", 60, 31, TestPortMKeysWild},
 
 	{"RealDevices", 30, 10, onRealDevices(sweepsOnEveryKind)},
 	{"RealDevicesSeeds", 20, 10, onRealDevices(TestSeeds)},
@@ -438,4 +445,133 @@ var scenarios = []scenario{
 	{"Babbler", 1, 1, TestBabbler},
 	{"TrapsLogged", 1, 1, TestTrapsLogged},
 	{"PortsLogged", 1, 1, TestPortsLogged},
+
+	{"AdaptiveRoutingIsKept", 1, 1, TestAdaptiveRoutingIsKept},
+	{"PrivateTables", 1, 1, TestPrivateTables},
+	{"AdaptiveRoutingLosesLinks", 1, 1, TestAdaptiveRoutingLosesLinks},
+	{"ManagerAtBasePort0", 1, 1, TestManagerAtBasePort0},
+	{"HoldBack", 1, 1, TestHoldBack},
+	{"HeldBackSwitch", 1, 1, TestHeldBackSwitch},
+	{"OwnCable", 1, 1, TestOwnCable},
+	{"PlanOfOtherSubnet", 1, 1, TestPlanOfOtherSubnet},
+	{"HoldBackAtColdStart", 1, 1, TestHoldBackAtColdStart},
+	{"OwnLeafRefused", 1, 1, TestOwnLeafRefused},
+	{"NamesOfPlan", 1, 1, TestNamesOfPlan},
+	{"EngineRefuses", 1, 1, TestEngineRefuses},
+	{"EngineReload", 1, 1, TestEngineReload},
+	{"EngineReloadKeeps", 1, 1, TestEngineReloadKeeps},
+	{"EngineFailover", 1, 1, TestEngineFailover},
+	{"EngineUnknown", 1, 1, TestEngineUnknown},
+	{"AutoEngine", 1, 1, TestAutoEngine},
+	{"Compare", 1, 1, TestCompare},
+	{"Reboot", 1, 1, TestReboot},
+	{"CountersRestart", 1, 1, TestCountersRestart},
+	{"CountersSL", 1, 1, TestCountersSL},
+	{"CreditLoop", 1, 1, TestCreditLoop},
+	{"CreditLoopTakenOver", 1, 1, TestCreditLoopTakenOver},
+	{"Certificate", 1, 1, TestCertificate},
+	{"CertificateEnded", 1, 1, TestCertificateEnded},
+	{"CertificateOfTrees", 1, 1, TestCertificateOfTrees},
+	{"ReloadWithoutChoice", 1, 1, TestReloadWithoutChoice},
+	{"ReloadOfAuto", 1, 1, TestReloadOfAuto},
+	{"RestartOfAuto", 1, 1, TestRestartOfAuto},
+	{"TakeoverOfAuto", 1, 1, TestTakeoverOfAuto},
+	{"UnroutedSwitchIsOneFault", 1, 1, TestUnroutedSwitchIsOneFault},
+	{"DiagnoseFaults", 1, 1, TestDiagnoseFaults},
+	{"DiagnoseLater", 1, 1, TestDiagnoseLater},
+	{"DiagnoseAdaptiveRouting", 1, 1, TestDiagnoseAdaptiveRouting},
+	{"DiagnoseAll", 1, 1, TestDiagnoseAll},
+	{"Drain", 1, 1, TestDrain},
+	{"Drift", 1, 1, TestDrift},
+	{"DriftWithdrawn", 1, 1, TestDriftWithdrawn},
+	{"OneRerouteInWindow", 1, 0, TestOneRerouteInWindow},
+	{"NoSecondReroute", 1, 0, TestNoSecondReroute},
+	{"NothingToCompare", 1, 1, TestNothingToCompare},
+	{"OnceUnanswered", 1, 1, TestOnceUnanswered},
+	{"LoopsAreCut", 1, 1, TestLoopsAreCut},
+	{"GRH", 1, 1, TestGRH},
+	{"GRHPaths", 1, 1, TestGRHPaths},
+	{"PortGroups", 1, 1, TestPortGroups},
+	{"RenamedMember", 1, 1, TestRenamedMember},
+	{"Regrouped", 1, 1, TestRegrouped},
+	{"FlippingMember", 1, 1, TestFlippingMember},
+	{"GroupsKeepRoutes", 1, 1, TestGroupsKeepRoutes},
+	{"UnmatchedGroups", 1, 1, TestUnmatchedGroups},
+	{"ComputeGroup", 1, 1, TestComputeGroup},
+	{"HalfDead", 1, 1, TestHalfDead},
+	{"HalfDeadPort", 1, 1, TestHalfDeadPort},
+	{"Lies", 1, 0, TestLies},
+	{"InquiryAnsweredInOtherName", 1, 1, TestInquiryAnsweredInOtherName},
+	{"ManagersMet", 1, 1, TestManagersMet},
+	{"Impostor", 1, 1, TestImpostor},
+	{"ManagersBesideImpostor", 1, 1, TestManagersBesideImpostor},
+	{"ControlFromOthers", 1, 1, TestControlFromOthers},
+	{"FalseQuestions", 1, 1, TestFalseQuestions},
+	{"ForgedTraps", 1, 1, TestForgedTraps},
+	{"MirrorNeedsSecret", 1, 1, TestMirrorNeedsSecret},
+	{"SecretsAreNotShown", 1, 1, TestSecretsAreNotShown},
+	{"UnaskedReplies", 1, 1, TestUnaskedReplies},
+	{"PortMKeysTwoIgnorant", 1, 0, TestPortMKeysTwoIgnorant},
+	{"OwnTrouble", 1, 0, TestOwnTrouble},
+	{"StandbyInTrouble", 1, 1, TestStandbyInTrouble},
+	{"BootedUnderLoss", 1, 1, TestBootedUnderLoss},
+	{"Lanes", 1, 1, TestLanes},
+	{"LanesOfEngine", 1, 1, TestLanesOfEngine},
+	{"PlanShowsLanes", 1, 1, TestPlanShowsLanes},
+	{"Maintenance", 1, 1, TestMaintenance},
+	{"MirrorShowsNothing", 1, 1, TestMirrorShowsNothing},
+	{"MirrorReplayed", 1, 0, TestMirrorReplayed},
+	{"TrapsUnderMKey", 1, 1, TestTrapsUnderMKey},
+	{"RepressShowsMKey", 1, 1, TestRepressShowsMKey},
+	{"AttackedPortStaysProtected", 1, 1, TestAttackedPortStaysProtected},
+	{"MulticastTablesNotShown", 1, 1, TestMulticastTablesNotShown},
+	{"MulticastDoesNotTurn", 1, 0, TestMulticastDoesNotTurn},
+	{"DuplicateSwitchOfDirector", 1, 1, TestDuplicateSwitchOfDirector},
+	{"PlanShowsTrunk", 1, 1, TestPlanShowsTrunk},
+	{"RepairBesidePlan", 1, 1, TestRepairBesidePlan},
+	{"PortMKeysCounters", 1, 1, TestPortMKeysCounters},
+	{"PortMKeysUnresponsiveNode", 1, 1, TestPortMKeysUnresponsiveNode},
+	{"PortMKeysOnceAlone", 1, 1, TestPortMKeysOnceAlone},
+	{"PortMKeysRotatedTakeover", 1, 1, TestPortMKeysRotatedTakeover},
+	{"PortMKeysRotatedStandby", 1, 1, TestPortMKeysRotatedStandby},
+	{"PortMKeysLostPoll", 1, 1, TestPortMKeysLostPoll},
+	{"PortMKeysTwoWait", 1, 1, TestPortMKeysTwoWait},
+	{"PortMKeysExplicitBack", 1, 1, TestPortMKeysExplicitBack},
+	{"PortMKeysOnStandby", 1, 1, TestPortMKeysOnStandby},
+	{"PortMKeysBesideOne", 1, 1, TestPortMKeysBesideOne},
+	{"PortMKeys", 1, 1, TestPortMKeys},
+	{"PortMKeysTakeover", 1, 1, TestPortMKeysTakeover},
+	{"PortMKeysUnderTraffic", 1, 1, TestPortMKeysUnderTraffic},
+	{"PortMKeysWithoutSecret", 1, 1, TestPortMKeysWithoutSecret},
+	{"PortMKeysNewHost", 1, 1, TestPortMKeysNewHost},
+	{"PortMKeysNobodyHasSeed", 1, 1, TestPortMKeysNobodyHasSeed},
+	{"PortMKeysKnock", 1, 1, TestPortMKeysKnock},
+	{"PortMKeysOfOthers", 1, 1, TestPortMKeysOfOthers},
+	{"PortMKeysRefused", 1, 1, TestPortMKeysRefused},
+	{"PortMKeysLevel1", 1, 1, TestPortMKeysLevel1},
+	{"PortMKeysWaits", 1, 1, TestPortMKeysWaits},
+	{"PortMKeysUnresponsiveHosts", 1, 1, TestPortMKeysUnresponsiveHosts},
+	{"PortMKeysPolls", 1, 1, TestPortMKeysPolls},
+	{"PortMKeysSteady", 1, 1, TestPortMKeysSteady},
+	{"RefusedPortInfoAndItsLink", 1, 1, TestRefusedPortInfoAndItsLink},
+	{"RenamedAndIsSM", 1, 1, TestRenamedAndIsSM},
+	{"ReplyKinds", 1, 1, TestReplyKinds},
+	{"SecondWalk", 1, 1, TestSecondWalk},
+	{"ChangeBeforeCleared", 1, 0, TestChangeBeforeCleared},
+	{"ChangeClearedByDuplicate", 1, 1, TestChangeClearedByDuplicate},
+	{"SickLinks", 1, 1, TestSickLinks},
+	{"HealthyLinks", 1, 1, TestHealthyLinks},
+	{"SlowAgents", 1, 1, TestSlowAgents},
+	{"SlowAgentsOfASlowHost", 1, 1, TestSlowAgentsOfASlowHost},
+	{"SlowestAgents", 1, 1, TestSlowestAgents},
+	{"SlowAgentsLater", 1, 1, TestSlowAgentsLater},
+	{"SlowAgent", 1, 1, TestSlowAgent},
+	{"UnresponsiveHosts", 1, 1, TestUnresponsiveHosts},
+	{"SteadyEngine", 1, 1, TestSteadyEngine},
+	{"SteadyFound", 1, 1, TestSteadyFound},
+	{"RebootAtEachStep", 1, 0, TestRebootAtEachStep},
+	{"SplitPorts", 1, 1, TestSplitPorts},
+	{"UnhealthyPortsHealInTime", 1, 1, TestUnhealthyPortsHealInTime},
+	{"PlanWithout", 1, 1, TestPlanWithout},
+	{"PlanWithoutOurOwn", 1, 1, TestPlanWithoutOurOwn},
 }
