@@ -70,11 +70,12 @@ func isTerminal(f *os.File) bool {
 var errLeft = errors.New("no port was chosen")
 
 // choosePort returns the port that the user chooses. One port is chosen by itself.
-func choosePort(ports []umad.HostPort, m menu) (mad.GUID, error) {
-	ports = managed(ports)
+func choosePort(all []umad.HostPort, m menu) (mad.GUID, error) {
+	if _, err := umad.Choose(all, 0); err != nil {
+		return 0, err // it says why each port is passed over
+	}
+	ports := managed(all)
 	switch {
-	case len(ports) == 0:
-		return 0, errors.New("this host has no InfiniBand port for a subnet manager: ibstat lists its adapters")
 	case len(ports) == 1:
 		return ports[0].GUID, nil
 	case !m.terminal:

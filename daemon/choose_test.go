@@ -18,6 +18,7 @@ func TestChoosePort(t *testing.T) {
 	second := umad.HostPort{Device: "mlx5_1", Number: 1, GUID: 0x3c9, State: 1, LinkLayer: "InfiniBand"}
 	ethernet := umad.HostPort{Device: "mlx5_2", Number: 1, GUID: 0x4c9, State: 4, LinkLayer: "Ethernet"}
 	plane := umad.HostPort{Device: "mlx5_3", Number: 1, GUID: 0x5c9, State: 4, NoSMI: true}
+	bridge := umad.HostPort{Device: "mlx5_4", Number: 1, GUID: 0x6c9, State: 4, LinkLayer: "InfiniBand", Bridge: true}
 	const list = "\nChoose a local port number with which to bind:\n\n" +
 		"\t1: GUID 0x2c9, lid 7, state ACTIVE\n\t2: GUID 0x3c9, lid 0, state DOWN\n\n\t0: Exit\n"
 	const prompt = "\nEnter choice (0-2): "
@@ -30,7 +31,10 @@ func TestChoosePort(t *testing.T) {
 		printed  string
 		err      string
 	}{
-		{"none", []umad.HostPort{ethernet, plane}, "", true, 0, "", "no InfiniBand port"},
+		{"none", nil, "", true, 0, "", "no InfiniBand port"},
+		{"none that a manager may run at", []umad.HostPort{ethernet, bridge, plane}, "", true, 0, "", "no InfiniBand port for a subnet manager: " +
+			"mlx5_4 port 1: " + bridge.Unfit() + "; mlx5_3 port 1: " + plane.Unfit()},
+		{"Ethernet alone", []umad.HostPort{ethernet}, "", true, 0, "", "no InfiniBand port: none of 1 ports"},
 		{"one", []umad.HostPort{ethernet, first}, "", false, 0x2c9, "", ""},
 		{"chosen", []umad.HostPort{first, ethernet, second, plane}, " 2 \n", true, 0x3c9, list + prompt + "Choice guid=0x3c9\n", ""},
 		{"second try", []umad.HostPort{first, second}, "x\n3\n-1\n1\n", true, 0x2c9,

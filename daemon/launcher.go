@@ -139,7 +139,8 @@ func (la *launcher) allPorts() []instances.Instance {
 		}
 	}
 	if len(la.seen) == 0 && err == nil {
-		la.complain("waiting for a port: this host has none that is InfiniBand")
+		_, why := umad.Choose(ports, 0)
+		la.complain("waiting for a port: " + strings.TrimPrefix(why.Error(), "umad: "))
 	}
 	return la.seen
 }

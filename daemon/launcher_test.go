@@ -227,13 +227,20 @@ func TestAllPorts(t *testing.T) {
 	if got := names(la); got != "" || !strings.Contains(said.String(), "waiting for a port") {
 		t.Errorf("no port: %q, said %q", got, said)
 	}
-	port("mlx5_0", "0001", "InfiniBand", 0)
 	port("mlx5_1", "0002", "Ethernet", 1)
-	port("mlx5_2", "0003", "InfiniBand", 2)
 	port("mlx5_3", "0004", "InfiniBand", 3)
 	files["sys/class/infiniband/mlx5_3/device/vendor"], files["sys/class/infiniband/mlx5_3/device/vpd"] = "0x15b3\n", "SMDL=SW_MNG"
 	port("mlx5_4", "0005", "InfiniBand", 4)
 	files["sys/class/infiniband/mlx5_4/ports/1/cap_mask"] = "0xa651ec48\n"
+	const bridge = "mlx5_3 port 1: it is a bridge to NVLink switches (SMDL=SW_MNG), whose subnet NVLSM manages: only -g chooses it"
+	const disabled = "mlx5_4 port 1: its CapabilityMask has IsSMdisabled: no subnet manager can run there (a virtual function, or QP0 is on another device)"
+	la, said = hostWith(t, "--all-ports", files)
+	la.read()
+	if got, why := names(la), "ibsm: waiting for a port: no InfiniBand port for a subnet manager: "+bridge+"; "+disabled+"\n"; got != "" || !strings.HasSuffix(said.String(), why) {
+		t.Errorf("only ports that are skipped: %q, said %q, want %q", got, said, why)
+	}
+	port("mlx5_0", "0001", "InfiniBand", 0)
+	port("mlx5_2", "0003", "InfiniBand", 2)
 	// QP1 of a device of two planes, whose QP0 is that of mlx5_2.
 	port("mlx5_5", "0003", "InfiniBand", 5)
 	files["sys/class/infiniband/mlx5_5/ports/1/cap_mask"] = "0xa651ec48\n"
