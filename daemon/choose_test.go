@@ -18,7 +18,7 @@ func TestChoosePort(t *testing.T) {
 	second := umad.HostPort{Device: "mlx5_1", Number: 1, GUID: 0x3c9, State: 1, LinkLayer: "InfiniBand"}
 	ethernet := umad.HostPort{Device: "mlx5_2", Number: 1, GUID: 0x4c9, State: 4, LinkLayer: "Ethernet"}
 	plane := umad.HostPort{Device: "mlx5_3", Number: 1, GUID: 0x5c9, State: 4, NoSMI: true}
-	bridge := umad.HostPort{Device: "mlx5_4", Number: 1, GUID: 0x6c9, State: 4, LinkLayer: "InfiniBand", Bridge: true}
+	bridge := umad.HostPort{Device: "mlx5_4", Number: 1, GUID: 0x6c9, State: 4, LinkLayer: "InfiniBand", Bridge: umad.IsBridge}
 	const list = "\nChoose a local port number with which to bind:\n\n" +
 		"\t1: GUID 0x2c9, lid 7, state ACTIVE\n\t2: GUID 0x3c9, lid 0, state DOWN\n\n\t0: Exit\n"
 	const prompt = "\nEnter choice (0-2): "

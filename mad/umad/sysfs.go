@@ -1,17 +1,14 @@
 package umad
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sort"
 	"strconv"
 	"strings"
-	"sync"
 
 	"ibsm/mad"
 )
@@ -28,10 +25,11 @@ type HostPort struct {
 	// IsSMdisabled, as that of a virtual function or of a device of several planes whose
 	// QP0 is on another device, or its driver declares none.
 	NoSMI bool
-	// Bridge says that the port belongs to the subnet of NVLink switches.
-	Bridge bool
+	// Bridge says whether the port belongs to the subnet of NVLink switches.
+	Bridge Bridge
 
-	disabled bool // IsSMdisabled
+	vpdError string // why that is not known
+	disabled bool   // IsSMdisabled
 	root     string
 	umad     string // device file's name; empty when there is none
 	issm     string
@@ -64,10 +62,15 @@ func (p *HostPort) bar() string {
 
 // Unfit says why a manager does not choose the port without -g, "" if it may.
 func (p *HostPort) Unfit() string {
-	if why := p.bar(); why != "" || !p.Bridge {
+	why := p.bar()
+	switch {
+	case why != "" || p.Bridge == NoBridge:
 		return why
+	case p.Bridge == IsBridge:
+		return "it is a bridge to NVLink switches (SMDL=SW_MNG), whose subnet NVLSM manages: only -g chooses it"
 	}
-	return "it is a bridge to NVLink switches (SMDL=SW_MNG), whose subnet NVLSM manages: only -g chooses it"
+	return "it may be a bridge to NVLink switches, whose subnet NVLSM manages: its vital product data (vpd) cannot be read: " +
+		p.vpdError + "; only -g chooses it"
 }
 
 // Ports are the ports of this host that have a user MAD device, those of Ethernet
@@ -100,7 +103,7 @@ func Ports(root string) ([]HostPort, error) {
 			p.umad, p.issm = names[file{"umad", p.Device, number}], names[file{"issm", p.Device, number}]
 			p.NoSMI = p.disabled || p.issm == ""
 			if p.umad != "" && p.GUID != 0 {
-				p.Bridge = isBridge(filepath.Join(root, "sys/class/infiniband", d.Name(), "device"), p.GUID)
+				p.Bridge, p.vpdError = bridgeOf(filepath.Join(root, "sys/class/infiniband", d.Name(), "device"), p.GUID)
 				ports = append(ports, p)
 			}
 		}
@@ -126,42 +129,6 @@ func readPort(root, device string, number int) HostPort {
 	p.LinkLayer = read(dir, "link_layer")
 	p.disabled = readUint(dir, "cap_mask", 32)&capSMDisabled != 0
 	return p
-}
-
-// What the functions of an adapter have that are bridges to NVLink switches, as in HGX and
-// DGX hosts: the PCI vendor ID of NVIDIA's adapters, and an entry in their vital product data.
-const bridgeVendor = "0x15b3"
-
-var bridgeEntry = []byte("SMDL=SW_MNG")
-
-// maxVPD is the size of the largest vital product data (PCI Local Bus 3.0, I).
-const maxVPD = 32 << 10
-
-// bridges holds what is known of PCI functions, by folder and port GUID: reading vital
-// product data takes tens of milliseconds.
-var bridges sync.Map
-
-// isBridge reports whether the PCI function with this folder is a bridge to NVLink
-// switches. It is not where that cannot be read, which only root may.
-func isBridge(dir string, guid mad.GUID) bool {
-	if read(dir, "vendor") != bridgeVendor {
-		return false
-	}
-	key := dir + guid.String()
-	if is, known := bridges.Load(key); known {
-		return is.(bool)
-	}
-	f, err := os.Open(filepath.Join(dir, "vpd"))
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	vpd, err := io.ReadAll(io.LimitReader(f, maxVPD))
-	is := bytes.Contains(vpd, bridgeEntry)
-	if err == nil || is {
-		bridges.Store(key, is)
-	}
-	return is
 }
 
 // dir is the port's folder in sysfs.

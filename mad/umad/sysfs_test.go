@@ -145,12 +145,71 @@ func TestBridge(t *testing.T) {
 		t.Errorf("by GUID: %v, %v", &pair, err)
 	}
 	ports, err := Ports(root)
-	if err != nil || len(ports) != 2 || !ports[0].Bridge || !strings.Contains(ports[0].Unfit(), "NVLSM") || ports[1].Bridge || ports[1].Unfit() != "" {
+	if err != nil || len(ports) != 2 || ports[0].Bridge != IsBridge || !strings.Contains(ports[0].Unfit(), "NVLSM") || ports[1].Bridge != NoBridge || ports[1].Unfit() != "" {
 		t.Errorf("%+v, %v", ports, err)
 	}
 	const none = "umad: no InfiniBand port for a subnet manager: mlx5_0 port 1: it is a bridge to NVLink switches (SMDL=SW_MNG), whose subnet NVLSM manages: only -g chooses it"
 	if _, err := Choose(ports[:1], 0); err == nil || err.Error() != none {
 		t.Errorf("bridges alone: %v", err)
+	}
+}
+
+// TestUnreadableVPD: an adapter whose vital product data cannot be read is passed over if it may be a bridge to
+// NVLink switches, which are ConnectX-7. One without such data, or of another kind, is chosen.
+func TestUnreadableVPD(t *testing.T) {
+	const connectX7, connectX6, connectX = "0x1021\n", "0x101b\n", "0x673c\n"
+	const may = "it may be a bridge to NVLink switches, whose subnet NVLSM manages: its vital product data (vpd) cannot be read: "
+	for _, c := range []struct {
+		name, vendor, device, vpd string
+		unfit                     string
+	}{
+		{"read fails", "0x15b3\n", connectX7, "fails", may + "is a directory; only -g chooses it"},
+		{"open fails", "0x15b3\n", connectX7, "loops", may + "too many levels of symbolic links; only -g chooses it"},
+		{"no bridge", "0x15b3\n", connectX7, "there", ""},
+		{"without vpd", "0x15b3\n", connectX7, "", ""},
+		{"read fails, another kind", "0x15b3\n", connectX6, "fails", ""},
+		{"open fails, another kind", "0x15b3\n", connectX6, "loops", ""},
+		{"old, without vpd", "0x15b3\n", connectX, "", ""},
+		{"another vendor", "0x1fc1\n", connectX7, "fails", ""},
+		{"no PCI function", "", "", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := host(t, active, hostPort{"mlx5_4", 1, "0002:c903:0010:0011", "1: DOWN", "InfiniBand", "0xa651e848", 4, false})
+			const dir = "sys/class/infiniband/mlx5_1/device/"
+			if c.vendor != "" {
+				write(t, root, dir+"vendor", c.vendor)
+				write(t, root, dir+"device", c.device)
+			}
+			vpd := filepath.Join(root, dir, "vpd")
+			switch c.vpd {
+			case "there":
+				write(t, root, dir+"vpd", "\x82\x1a\x00NVIDIA ConnectX-7\x78")
+			case "fails":
+				write(t, root, dir+"vpd/stray", "") // reading a folder fails for root too
+			case "loops":
+				if err := os.Symlink(vpd, vpd); err != nil {
+					t.Fatal(err)
+				}
+			}
+			chosen := "mlx5_1 port 1"
+			if c.unfit != "" {
+				chosen = "mlx5_4 port 1"
+			}
+			pair, err := Find(root, 0)
+			if err != nil || pair.String() != chosen {
+				t.Errorf("chosen %v, %v, want %s", &pair, err, chosen)
+			}
+			ports, err := Ports(root)
+			if err != nil || len(ports) != 2 || ports[0].Unfit() != c.unfit {
+				t.Fatalf("%v, %v: unfit: %q, want %q", ports, err, ports[0].Unfit(), c.unfit)
+			}
+			if pair, err := Find(root, ports[0].GUID); err != nil || pair.String() != "mlx5_1 port 1" {
+				t.Errorf("by GUID: %v, %v", &pair, err)
+			}
+			if _, err := Choose(ports[:1], 0); (err != nil) != (c.unfit != "") || err != nil && !strings.Contains(err.Error(), c.unfit) {
+				t.Errorf("alone: %v", err)
+			}
+		})
 	}
 }
 
