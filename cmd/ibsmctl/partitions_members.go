@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"ibsm/ctl"
@@ -29,9 +30,9 @@ func (c *partitionsCommand) resolveMembers(ctx context.Context, args []string) (
 			}
 		}
 		before := len(resolved)
+		called := c.called(ports, name)
 		for _, p := range ports {
-			desc := c.names.of(p.Node, p.Desc)
-			if desc == name || ctl.HostName(desc) == name {
+			if desc := c.names.of(p.Node, p.Desc); called(desc) {
 				member := p.GUID
 				if given {
 					member += "=" + membership
@@ -45,6 +46,16 @@ func (c *partitionsCommand) resolveMembers(ctx context.Context, args []string) (
 		}
 	}
 	return resolved, nil
+}
+
+// called reports of a description whether it is that of the host or adapter that a name means. Blanks at the
+// ends, which nobody sees, do not count, unless some adapter has exactly this name.
+func (c *partitionsCommand) called(ports []*ctl.Port, name string) func(desc string) bool {
+	bare := strings.TrimSpace(name)
+	exact := slices.ContainsFunc(ports, func(p *ctl.Port) bool { return c.names.of(p.Node, p.Desc) == name })
+	return func(desc string) bool {
+		return desc == name || !exact && strings.TrimSpace(desc) == bare || ctl.HostName(desc) == bare
+	}
 }
 
 // hostPorts are the ports of all adapters of the manager's subnet.

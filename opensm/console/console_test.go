@@ -41,7 +41,7 @@ func newRecorder(v *view.View) *recorder {
 				return PerfStatus{Enabled: true, Redirect: true, RemoveNodes: true, SweepTime: 180, Outstanding: 3, Max: 500}
 			},
 			Nodes: func() []perfdb.Node {
-				return []perfdb.Node{{GUID: 1, Name: "a", First: 1, Ports: 1}, {GUID: 2, Name: "b 2", Ports: 3}}
+				return []perfdb.Node{{GUID: 1, Name: "a", First: 1, Ports: 1}, {GUID: 2, Name: "b 2", Ports: 3}, {GUID: 3, Name: " c  3 ", Ports: 1}}
 			},
 			Redirects: func() []Redirect {
 				r := Redirect{Node: 2, Name: "b 2", Port0: true, From: 5, To: 9, QPN: 1, PKey: mad.DefaultPKey}
@@ -131,6 +131,9 @@ func TestActs(t *testing.T) {
 		{"pm pc nobody", "", "Node nobody not found...\n"},
 		{"pm print_counters 0x99:1", "", "Node 0x99 not found...\n"},
 		{"pm pc b 2:9", "", "Warning: \"9\" is not a valid port\n"},
+		{"pm pc c 3:9", "", "Warning: \"9\" is not a valid port\n"}, // a line has no blanks at its end, nor two in a row
+		{"pm clear_redir c 3", "acted pm clear_redir c 3, forget 0x0000000000000003", ""},
+		{"pm clear_redir b 3", "acted pm clear_redir b 3", "Node b 3 not found...\n"},
 		{"pm pe", "", ""},
 		{"pm clear_redir", "acted pm clear_redir, forget 0x0000000000000000", ""},
 		{"pm clear_redir b 2", "acted pm clear_redir b 2, forget 0x0000000000000002", ""},

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strings"
 
 	"ibsm/mad"
@@ -172,8 +173,6 @@ func named(name string) (guid mad.GUID, is bool) {
 // printCounters shows the counters of a node, or of all for "".
 func (s *Session) printCounters(name, port string, errorsOnly bool) {
 	nodes := s.daemon.PerfMgr.Nodes()
-	guid, isGUID := named(name)
-	found := false
 	for i := range nodes {
 		n := &nodes[i]
 		n.Name = printable(n.Name)
@@ -182,16 +181,34 @@ func (s *Session) printCounters(name, port string, errorsOnly bool) {
 			if s.gone() {
 				return
 			}
-		} else if isGUID && n.GUID == guid || !isGUID && n.Name == name {
-			n.Blocks(s.out, printable(port), errorsOnly)
-			found = true
-			break
 		}
 	}
-	if name != "" && !found {
-		s.noNode(name)
+	if name == "" {
+		return
 	}
+	at := find(nodes, name)
+	if at < 0 {
+		s.noNode(name)
+		return
+	}
+	nodes[at].Blocks(s.out, printable(port), errorsOnly)
 }
+
+// find is the index of the node with a GUID or name, -1 without one. Blanks that the words of a
+// line do not keep count only where several nodes differ by them.
+func find(nodes []perfdb.Node, name string) int {
+	guid, isGUID := named(name)
+	if isGUID {
+		return slices.IndexFunc(nodes, func(n perfdb.Node) bool { return n.GUID == guid })
+	}
+	if at := slices.IndexFunc(nodes, func(n perfdb.Node) bool { return n.Name == name }); at >= 0 {
+		return at
+	}
+	return slices.IndexFunc(nodes, func(n perfdb.Node) bool { return typed(n.Name) == name })
+}
+
+// typed is a name as it can be typed: the words of a line, with a blank between.
+func typed(name string) string { return strings.Join(strings.Fields(name), " ") }
 
 func (s *Session) noNode(name string) {
 	if guid, isGUID := named(name); isGUID {
@@ -229,18 +246,17 @@ func (s *Session) redirects(name string) {
 
 func (r *Redirect) of(name string) bool {
 	guid, isGUID := named(name)
-	return isGUID && r.Node == guid || !isGUID && r.Name == name
+	return isGUID && r.Node == guid || !isGUID && (r.Name == name || typed(r.Name) == name)
 }
 
 // readNode finds a node whose counters are read.
 func (s *Session) readNode(name string) (node mad.GUID, ok bool) {
-	guid, isGUID := named(name)
-	for _, n := range s.daemon.PerfMgr.Nodes() {
-		if isGUID && n.GUID == guid || !isGUID && n.Name == name {
-			return n.GUID, true
-		}
+	nodes := s.daemon.PerfMgr.Nodes()
+	at := find(nodes, name)
+	if at < 0 {
+		return 0, false
 	}
-	return 0, false
+	return nodes[at].GUID, true
 }
 
 func (s *Session) clearRedirects(name string) {

@@ -94,10 +94,20 @@ func (m Map) Of(guid mad.GUID, desc string) string {
 	return desc
 }
 
-// Find is the node that was given a name, of several the one with the lowest GUID.
+// Find is the node that was given a name, of several the one with the lowest GUID. Without such a
+// node, blanks at the ends do not count.
 func (m Map) Find(name string) (guid mad.GUID, ok bool) {
+	if guid, ok = m.lowest(func(given string) bool { return given == name }); ok {
+		return guid, ok
+	}
+	bare := strings.TrimSpace(name)
+	return m.lowest(func(given string) bool { return strings.TrimSpace(given) == bare })
+}
+
+// lowest is the lowest GUID of those whose name is meant.
+func (m Map) lowest(meant func(given string) bool) (guid mad.GUID, ok bool) {
 	for g, given := range m {
-		if given == name && (!ok || g < guid) {
+		if meant(given) && (!ok || g < guid) {
 			guid, ok = g, true
 		}
 	}

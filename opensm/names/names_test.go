@@ -29,7 +29,13 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v, %q", c.name, got, err, c.want, c.err)
 		}
 	}
-	m := Map{1: "a", 5: "b", 3: "b"}
+	m := Map{1: "a", 5: "b", 3: "b", 7: " b", 4: "spine 1 ", 6: "spine 1  "}
+	if guid, ok := m.Find("spine 1"); guid != 4 || !ok { // as somebody types it
+		t.Errorf("a name with blanks at its end: %v", guid)
+	}
+	if guid, ok := m.Find("spine 1  "); guid != 6 || !ok {
+		t.Errorf("a name with its blanks: %v", guid)
+	}
 	guid, ok := m.Find("b")
 	_, none := m.Find("c")
 	if m.Of(1, "x") != "a" || m.Of(2, "x") != "x" || Map(nil).Of(1, "x") != "x" || guid != 3 || !ok || none {

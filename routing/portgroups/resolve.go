@@ -16,7 +16,8 @@ import (
 type Resolver struct {
 	t     *topo.Topo
 	parts *partitions.Tables
-	nodes map[string][]topo.NodeIdx // by NodeDescription; nil until it is needed, as are the next two
+	nodes map[string][]topo.NodeIdx // by NodeDescription; nil until it is needed, as are the next three
+	bare  map[string][]topo.NodeIdx // by NodeDescription without the blanks at its ends, those that have such blanks
 	hosts map[string][]topo.NodeIdx // CAs, by the first word of theirs
 	keys  map[mad.PKey][]topo.PortIdx
 	found map[*Group][]topo.PortIdx
@@ -182,24 +183,32 @@ func (v *Resolver) portsAt(p *NodePorts) (ports []topo.PortIdx) {
 	return ports
 }
 
-// named are the ports with a name: one of each node with the NodeDescription.
+// named are the ports with a name: one of each node with the NodeDescription. Without such a node, blanks at
+// the ends do not count.
 func (v *Resolver) named(name *PortName) (ports []topo.PortIdx) {
 	v.describe()
-	for _, n := range v.nodes[name.Node] {
+	nodes := v.nodes[name.Node]
+	if bare := strings.TrimSpace(name.Node); nodes == nil {
+		nodes = slices.Concat(v.nodes[bare], v.bare[bare])
+	}
+	for _, n := range nodes {
 		ports = append(ports, v.ofNode(n, name.Port)...)
 	}
 	return ports
 }
 
-// describe makes the map of nodes by description.
+// describe makes the maps of nodes by description.
 func (v *Resolver) describe() {
 	if v.nodes != nil {
 		return
 	}
-	v.nodes = make(map[string][]topo.NodeIdx, len(v.t.Nodes))
+	v.nodes, v.bare = make(map[string][]topo.NodeIdx, len(v.t.Nodes)), map[string][]topo.NodeIdx{}
 	for i := range v.t.Nodes {
 		desc := v.t.Nodes[i].Desc.String()
 		v.nodes[desc] = append(v.nodes[desc], topo.NodeIdx(i))
+		if bare := strings.TrimSpace(desc); bare != desc {
+			v.bare[bare] = append(v.bare[bare], topo.NodeIdx(i))
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ Switch 8 "spine-1"
 [1] "host1 mlx5_0"[1]
 [2] "kuku2 HCA-1"[1]
 [3] "R1"[1]
+[4] "blanks"[1]
 [5] "leaf-01"[5]
 
 caguid=0x1000
@@ -49,6 +50,10 @@ Hca 2 "host1 mlx5_0"
 caguid=0x1030
 Hca 1 "kuku2 HCA-1"
 [1] "spine-1"[2]
+
+caguid=0x1040
+Hca 1 "blanks" # "selene-02 mlx5_1 "
+[1] "spine-1"[4]
 
 rtguid=0x3000
 Rt 1 "R1"
@@ -103,6 +108,9 @@ func TestMembers(t *testing.T) {
 		{"port-name: hostname=kuku; hca_idx=2", "kuku HCA-2/1 kuku HCA-2/2", ""},
 		{"port-name: hostname=kuku port=2", "kuku HCA-2/2", ""},
 		{"port-name: hostname=leaf-01, hostname=host1; hca_idx=1, hostname=kuku2; hca_idx=1", "kuku2 HCA-1/1", "host leaf-01, host host1 HCA-1"},
+		{"port-name: selene-02 mlx5_1/P1", "selene-02 mlx5_1 /1", ""},
+		{`port-name: "selene-02 mlx5_1 /P1"`, "selene-02 mlx5_1 /1", ""},
+		{"port-name: selene-02 mlx5_1/P2, selene-02/P1", "", "selene-02 mlx5_1/P2, selene-02/P1"},
 		{"port-name: host1 mlx5_0/P1, host1 mlx5_0/P2", "host1 mlx5_0/1", "host1 mlx5_0/P2"}, // no cable
 		{"port-regexp: ^spine", "spine-1/0", ""},
 		{"port-regexp: e-[0-9]$", "spine-1/0", ""},

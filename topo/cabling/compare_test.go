@@ -180,6 +180,9 @@ func TestNames(t *testing.T) {
 		{named, present, 0, ""},
 		{named, append(slices.Clone(present[:2]), "adapter h1 0x21", "adapter h2 0x22", present[4], present[5], present[6]), 0, ""}, // other adapters of these names
 		{named, append(slices.Clone(present[:2]), "adapter h2 0x11", "adapter h1 0x12", "cable leaf:1 - 0x11:1", "cable leaf:2 - 0x12:1", present[6]), 2, "cables 1 and 2 of leaf are exchanged"},
+		// A name is the same without the blanks at its ends, unless another device has exactly the one that is meant.
+		{named, append(slices.Clone(present[:2]), `adapter "h1 " 0x11`, `adapter " h2" 0x12`, "cable leaf:1 - 0x11:1", "cable leaf:2 - 0x12:1", present[6]), 0, ""},
+		{named, append(slices.Clone(present[:2]), `adapter "h1 " 0x12`, "adapter h1 0x11", `adapter "h2 " 0x13`, "cable leaf:1 - 0x11:1", "cable leaf:2 - 0x13:1", "cable leaf:4 - 0x12:1", present[6]), 1, "h1  is not in the plan, with 1 cable"},
 		// Of two devices of a name neither is known by it; cables say which is which.
 		{named, append(slices.Clone(present[:2]), "adapter h1 0x11", "adapter h1 0x12", "cable leaf:1 - 0x11:1", "cable leaf:2 - 0x12:1", present[6]), 2, "h1 (0x0000000000000011) is in the place of h1, of which the plan has no GUID\nh1 (0x0000000000000012) is in the place of h2, of which the plan has no GUID\n2 devices are called h1, and the plan has no GUID: it may be any of them, so none is known"},
 		{append(slices.Clone(present[:2]), "adapter h1 0x31", "adapter h1 0x32", "cable leaf:1 - 0x31:1", "cable leaf:2 - 0x32:1", present[6]), append(slices.Clone(present[:2]), "adapter h1 0x11", "adapter h1 0x12", "cable leaf:1 - 0x12:1", "cable leaf:2 - 0x11:1", present[6]), 2,

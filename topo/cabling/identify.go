@@ -1,7 +1,9 @@
 package cabling
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"ibsm/mad"
 )
@@ -52,16 +54,25 @@ func (c *comparison) byName(qualifies func(Device) bool) (pairs [][2]int32) {
 	if !slices.ContainsFunc(c.plan.Devices, func(d Device) bool { return d.Name != "" && qualifies(d) }) {
 		return nil
 	}
-	there, twice := make(map[string]int32, len(c.present.Devices)), map[string]bool{}
-	for i, d := range c.present.Devices {
-		if _, is := there[d.Name]; is {
-			twice[d.Name] = true
-		}
-		there[d.Name] = int32(i)
-	}
 	inPlan := make(map[string]int, len(c.plan.Devices))
 	for _, d := range c.plan.Devices {
 		inPlan[d.Name]++
+	}
+	there, twice := make(map[string]int32, len(c.present.Devices)), map[string]bool{}
+	note := func(name string, i int) {
+		_, is := there[name]
+		there[name], twice[name] = int32(i), twice[name] || is
+	}
+	for i, d := range c.present.Devices {
+		note(d.Name, i)
+	}
+	// Who writes a plan by hand does not see blanks at the ends of a NodeDescription.
+	exact := maps.Clone(there)
+	for i, d := range c.present.Devices {
+		bare := strings.TrimSpace(d.Name)
+		if _, is := exact[bare]; !is && inPlan[d.Name] == 0 {
+			note(bare, i)
+		}
 	}
 	for i, d := range c.plan.Devices {
 		at, is := there[d.Name]
