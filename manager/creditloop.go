@@ -155,6 +155,25 @@ func stopped(r *sweep.SweepPlan, f *creditloop.Finding, m names.Map) string {
 	return fmt.Sprintf("%s are never sent: their SL is on VL %d, to which the VL arbitration gives no turn", text, f.VL)
 }
 
+// stoppedSA says why packets to or from the SA do not leave by a port.
+func stoppedSA(r *sweep.SweepPlan, f *creditloop.Finding, m names.Map) string {
+	return fmt.Sprintf("packets to and from the SA have SL %d (sm_sl), and without qos no table of lanes is written: %s", f.SL, stopped(r, f, m))
+}
+
+// logStoppedSA logs ports that stop packets to or from the SA, each time that they are others.
+func (l *sweepLog) logStoppedSA(fx *effects, r *sweep.SweepPlan, m names.Map) {
+	text := ""
+	if s := &r.StoppedSA; len(s.Ports) > 0 {
+		f := &s.Ports[0]
+		port := &r.Topo.Ports[f.Port]
+		text = fmt.Sprintf("%q port %d: %s", nodeName(m, &r.Topo.Nodes[port.Node]), port.Num, stoppedSA(r, f, m))
+		if text != l.stoppedSA {
+			fx.log(warn, "ports drop packets to the SA on the SL of sm_sl", "sm_sl", f.SL, "ports", len(s.Ports), "end_ports", s.Ends, "first", text)
+		}
+	}
+	l.stoppedSA = text
+}
+
 // logStopped logs ports that stop packets between hosts, each time that they are others.
 func (l *sweepLog) logStopped(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	text := ""

@@ -36,6 +36,11 @@ func faults(out *sweep.Outcome) (all []view.Fault, more int) {
 		port := &out.Topo.Ports[out.Stopped[i].Port]
 		add(view.Fault{Kind: view.StoppedLane, Node: out.Topo.Nodes[port.Node].GUID, Port: port.Num, Text: stopped(out.SweepPlan, &out.Stopped[i], nil)})
 	}
+	for i := range out.StoppedSA.Ports {
+		f := &out.StoppedSA.Ports[i]
+		port := &out.Topo.Ports[f.Port]
+		add(view.Fault{Kind: view.StoppedLane, Node: out.Topo.Nodes[port.Node].GUID, Port: port.Num, Text: stoppedSA(out.SweepPlan, f, nil)})
+	}
 	if out.Err != nil {
 		add(view.Fault{Kind: view.NoRoutes, Text: out.Err.Error()})
 	}

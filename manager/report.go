@@ -32,6 +32,7 @@ type sweepLog struct {
 	// creditLoop is the text about the loop that was logged last.
 	creditLoop string
 	stopped    string // likewise of ports that stop packets
+	stoppedSA  string // likewise of those that stop packets to the SA
 	fitting    sweep.Fitting
 	refused    map[string]bool // engines, with their reasons
 	drained    []view.Drained  // as sweep.SweepPlan.Drained
@@ -120,6 +121,7 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	l.logFitting(fx, r)
 	l.logTransition(fx, r, m)
 	l.logStopped(fx, r, m)
+	l.logStoppedSA(fx, r, m)
 	for _, line := range osmlog.EngineFindings(r.Engine, r.Tables.Findings) {
 		fx.log(info, line)
 	}

@@ -14,10 +14,10 @@ import (
 	"ibsm/view"
 )
 
-// lanesMatter reports whether a walk reads the tables of lanes: they may have to be written, or SLs to
-// be fitted to them.
+// lanesMatter reports whether a walk reads the tables of lanes: they may have to be written, SLs to be
+// fitted to them, or ports may drop what is sent to the SA.
 func (s *Sweeper) lanesMatter() bool {
-	return s.cfg.Settings.QoS || s.cfg.Settings.EngineSLs || s.state.readLanes || countSLs(s.state.sls) > 1
+	return s.cfg.Settings.QoS || s.cfg.Settings.EngineSLs || s.cfg.Settings.SMSL != 0 || s.state.readLanes || countSLs(s.state.sls) > 1
 }
 
 // ReadLanes has walks read the tables of lanes as long as routes of another manager are kept.

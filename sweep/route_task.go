@@ -67,6 +67,7 @@ type SweepPlan struct {
 	BeforeCut   *verify.Report       // of the engine's tables, if they had loops that were cut
 	CreditLoop  []creditloop.Channel // among routes between hosts and multicast trees, on the lanes that ports will have; nil without any
 	Stopped     []creditloop.Finding // ports that stop packets between hosts, whose lane they lack
+	StoppedSA   SAStops              // those that stop packets to and from the SA
 	Fitting     Fitting              // of SLs to tables found
 	Transition  Transition           // to Tables
 	Engine      string               // that computed Tables; "" without Tables
@@ -340,6 +341,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	}
 	d.closing = out.Closing
 	out.Fitting, out.CreditLoop, out.Stopped, d.report, d.sls, d.proof = r.fitting, r.credit.Loop, r.credit.Findings, r.report, tables.SLs, r.proof
+	out.StoppedSA = a.stopsToSA(r)
 	if d.routes = (RoutesRecord{}); d.by != byChosen && !d.adopted && !r.engine.IsMinHop() {
 		d.routes = RoutesRecord{out.Engine, sumOf(t, func(s topo.SwitchIdx) []uint8 { return tables.LFT[s] })}
 	}

@@ -351,7 +351,7 @@ var remedies = map[view.FaultKind]string{
 
 	view.PrivateTables: "turn private tables off with the manager that turned them on, or reboot the switch; the content of its forwarding table meanwhile is not proved on hardware",
 	view.CreditLoop:    "cables without such a loop, or a routing engine that avoids it; while the loop is full, its packets wait until switches drop them (head_of_queue_lifetime)",
-	view.StoppedLane:   "a qos_sl2vl, qos_vlarb_high or qos_vlarb_low that serves this SL, or more lanes (max_op_vls) where the port has them; ibsmctl path shows the lane at each hop",
+	view.StoppedLane:   "qos with a qos_sl2vl, qos_vlarb_high or qos_vlarb_low that serves this SL, or more lanes (max_op_vls) where the port has them; for packets to the SA, sm_sl 0; ibsmctl path shows the lane at each hop",
 	view.NotAdaptive:   "nothing: only a manager that writes adaptive routing groups can turn it on again; that a Set of LinearForwardingTable turns it off is from NVIDIA's header and not proved on hardware",
 }
 

@@ -97,18 +97,9 @@ func (g *graph) atPort(found []Finding, s topo.SwitchIdx, port uint8) []Finding 
 // there, and why.
 func (g *graph) stops(f *Finding, sl uint8, table func(rules int) *routing.SLToVL) bool {
 	for i := range g.rules {
-		f.VL = table(i).VL(sl)
-		switch {
-		case f.VL == routing.DropVL:
-			f.Kind = Dropped
-		case f.VL >= g.lanesAt(f.Port):
-			f.Kind = NoLane
-		case g.Turns != nil && g.Turns[f.Port]>>f.VL&1 == 0:
-			f.Kind = NoTurn
-		default:
-			continue
+		if f.VL = table(i).VL(sl); g.stopsLane(f) {
+			return true
 		}
-		return true
 	}
 	return false
 }
