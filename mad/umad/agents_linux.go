@@ -20,8 +20,8 @@ const maxAgents = 32
 // Newer kernels (Linux 7.3, not 6.12) keep at most 128 requests of such an agent on the wire,
 // and only 16 of an agent of the SA's class; the others wait in the kernel for one of those to
 // be answered or to time out (sol_fc_max in drivers/infiniband/core/mad.c). Each attempt of an
-// SMP is a request of its own there, which is kept for Config.Timeout. With a window of 128 and
-// four attempts, nodes that do not answer make that 544 at most.
+// SMP is a request of its own there, which is kept for Config.Timeout. With a window of 128, an
+// attempt each 200 ms and a Timeout of 850 ms, nodes that do not answer make that 5 x 128 at most.
 const senders = 8
 
 // isLimited reports whether the kernel limits the requests of a class.

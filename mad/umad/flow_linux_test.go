@@ -235,6 +235,9 @@ func TestNoneWaits(t *testing.T) {
 	if k.most > 0 {
 		t.Errorf("%d requests waited in the kernel at a time", k.most)
 	}
+	if most > 640 { // as docs/tuning.md and senders say
+		t.Errorf("%d requests in the kernel", most)
+	}
 	if most <= 128 {
 		t.Errorf("at most %d requests in the kernel: this shows nothing", most)
 	}
