@@ -94,7 +94,11 @@ func parseDrained(name string, text []byte) (func(*engines.Settings), diag.List,
 
 func parseCabling(name string, text []byte) (func(*engines.Settings), diag.List, error) {
 	plan, err := cabling.Read(name, text)
-	return func(to *engines.Settings) { to.Cabling = plan }, nil, err
+	var warnings diag.List
+	if plan != nil {
+		warnings = plan.Warnings
+	}
+	return func(to *engines.Settings) { to.Cabling = plan }, warnings, err
 }
 
 func parseHeldBack(name string, text []byte) (func(*engines.Settings), diag.List, error) {

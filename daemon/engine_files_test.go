@@ -388,3 +388,16 @@ func TestTorusFile(t *testing.T) {
 	standby.entered(smp.Master)
 	mustRoute(standby, "as master", strings.Replace(five, "5 5", "6 5", 1))
 }
+
+// TestCablingWarnings: a plan of a real fabric with a node whose GUID is 0 counts, and the log has which node is left out.
+func TestCablingWarnings(t *testing.T) {
+	const plan = "switchguid=0x20\nSwitch 4 \"s\"\n[1] \"a\"\n[2] \"b\"\n\ncaguid=0\nCa 1 \"b\"\n[1] \"s\"[2]\n\ncaguid=0x10\nCa 1 \"a\"\n[1] \"s\"[1]\n"
+	apply, warnings, err := parseCabling("plan", []byte(plan))
+	if err != nil || warnings.Error() != "plan:7:1: GUID 0 for \"b\": it is left out" {
+		t.Fatalf("%v, warnings %v", err, warnings)
+	}
+	var s engines.Settings
+	if apply(&s); s.Cabling == nil || len(s.Cabling.Cables) != 1 {
+		t.Errorf("%+v", s.Cabling)
+	}
+}

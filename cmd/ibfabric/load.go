@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"os"
 
 	"ibsm/cmd/cli"
 	"ibsm/mad/pma"
@@ -40,6 +41,8 @@ func loadNet(spec string) (*net.Net, error) {
 		return nil, specUsage(err)
 	case errors.As(err, &unread):
 		return nil, cli.UsageError(err.Error(), "expected a topology file or a generator such as fattree:k=8")
+	case err == nil:
+		n.Warnings.Warn(os.Stderr)
 	}
 	return n, err
 }

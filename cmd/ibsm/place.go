@@ -76,6 +76,7 @@ func loadNet(spec string) (*net.Net, error) {
 	hint := ""
 	switch {
 	case err == nil:
+		n.Warnings.Warn(os.Stderr)
 		return n, nil
 	case errors.As(err, &wrong):
 		hint = cmp.Or(wrong.Hint, "ibfabric gen --help describes the generators")

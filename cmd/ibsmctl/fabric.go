@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"strings"
 
 	"ibsm/cmd/cli"
@@ -133,6 +134,9 @@ func loadNet(spec string) (*net.Net, error) {
 	var wrong *net.SpecError
 	if errors.As(err, &wrong) {
 		return nil, cli.UsageError(wrong.Text, cmp.Or(wrong.Hint, "see ibfabric gen --help for kinds and keys"))
+	}
+	if n != nil {
+		n.Warnings.Warn(os.Stderr)
 	}
 	return n, err
 }

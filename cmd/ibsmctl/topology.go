@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -175,7 +176,11 @@ func readPlan(name string) (*cabling.Cabling, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cabling.Read(name, text)
+	plan, err := cabling.Read(name, text)
+	if plan != nil {
+		plan.Warnings.Warn(os.Stderr)
+	}
+	return plan, err
 }
 
 // present are the cables of the manager's subnet, if held is set with those that are held back or cut off, or those of --fabric.

@@ -4,6 +4,7 @@ package diag
 
 import (
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -49,6 +50,13 @@ func (l List) Err() error {
 		return nil
 	}
 	return l
+}
+
+// Warn writes each as a line that is a warning.
+func (l List) Warn(w io.Writer) {
+	for _, e := range l {
+		fmt.Fprintf(w, "%v: warning: %s\n", e.Position, e.Text)
+	}
 }
 
 func (l List) Error() string {

@@ -5,6 +5,7 @@ package cabling
 import (
 	"slices"
 
+	"ibsm/conf/diag"
 	"ibsm/mad"
 	"ibsm/topo"
 	"ibsm/topo/net"
@@ -19,6 +20,8 @@ type Cabling struct {
 	Adapters []AdapterPort
 	// Inner are ports of switches without a connector: what they lead to is no cable, and not compared.
 	Inner []End
+
+	Warnings diag.List // of the plan's file
 }
 
 // Device is a switch, channel adapter or router.

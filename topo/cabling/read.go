@@ -38,6 +38,7 @@ func Read(name string, src []byte) (*Cabling, error) {
 		return nil, err
 	}
 	c := Of(n)
+	c.Warnings = n.Warnings
 	if len(c.Cables) == 0 {
 		return nil, diag.List{noCable(name)}
 	}

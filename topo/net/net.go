@@ -4,13 +4,18 @@
 // or tables.
 package net
 
-import "ibsm/mad"
+import (
+	"ibsm/conf/diag"
+	"ibsm/mad"
+)
 
 // Net is a fabric. The order of Nodes is the order of the file or generator; the
 // first channel adapter is where a manager attaches by default.
 type Net struct {
 	Nodes   []Node
 	Profile Profile // of its devices
+
+	Warnings diag.List // of a file: which nodes were left out, and why
 }
 
 // Node is a switch, channel adapter or router.

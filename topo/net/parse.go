@@ -29,7 +29,8 @@ const maxErrors = 100
 // widths and speeds included), except for port GUIDs in parentheses and for
 // routers' speeds and LIDs, which ibsim does not read, and for widths and speeds
 // that ibnetdiscover calls unknown. Statements that reach
-// beyond the file (include, do) are refused. Name appears in errors.
+// beyond the file (include, do) are refused. Name appears in errors. A node without
+// a GUID of its own is left out, with a warning.
 //
 // The error is a diag.List of everything that is wrong.
 func Parse(name string, src []byte) (*Net, error) {
@@ -51,6 +52,7 @@ func Parse(name string, src []byte) (*Net, error) {
 	if len(p.errs) == 0 { // else what is missing may stand in a line that was wrong
 		p.connect()
 		p.checkPortGUIDs()
+		p.cut()
 	}
 	if err := p.sortedErrors(); err != nil {
 		return nil, err
@@ -82,6 +84,7 @@ type parser struct {
 	slots   []int32        // by node and port: index into ends, or -1
 	ends    []portLine     // in file order
 	aliases map[string]End // by full name
+	out     map[int32]bool // nodes that are left out
 }
 
 // recordState says whether port lines may come.
@@ -96,7 +99,7 @@ const (
 func newParser(name string) *parser {
 	p := &parser{
 		file: name, net: &Net{}, offers: ibsimDefault,
-		byID: map[string]int32{}, byGUID: map[mad.GUID]int32{}, aliases: map[string]End{},
+		byID: map[string]int32{}, byGUID: map[mad.GUID]int32{}, aliases: map[string]End{}, out: map[int32]bool{},
 	}
 	// ibsim counts from these until a file says otherwise. Routers have none.
 	p.base = [...]mad.GUID{mad.CA: 0x100000, mad.Switch: 0x200000, mad.Router: 0}
@@ -106,11 +109,15 @@ func newParser(name string) *parser {
 
 // sortedErrors is everything that was wrong, in file order and not too much.
 func (p *parser) sortedErrors() error {
-	slices.SortStableFunc(p.errs, func(a, b diag.Error) int { return cmp.Or(a.Line-b.Line, a.Col-b.Col) })
+	inOrder(p.errs)
 	if len(p.errs) > maxErrors {
 		p.errs = append(p.errs[:maxErrors], diag.Error{Position: diag.Position{File: p.file}, Text: "too many errors"})
 	}
 	return p.errs.Err()
+}
+
+func inOrder(l diag.List) {
+	slices.SortStableFunc(l, func(a, b diag.Error) int { return cmp.Or(a.Line-b.Line, a.Col-b.Col) })
 }
 
 func (p *parser) fail(col int, format string, args ...any) { p.failAt(p.line, col, format, args...) }
@@ -185,7 +192,7 @@ func (p *parser) connect() {
 		}
 	}
 	for i := range p.ends {
-		if e := &p.ends[i]; !e.isAlias && e.to.Node >= 0 {
+		if e := &p.ends[i]; !e.isAlias && e.to.Node >= 0 && !p.out[e.to.Node] && !p.out[e.at.Node] {
 			p.join(int32(i), e)
 		}
 	}
@@ -232,7 +239,10 @@ func (p *parser) join(i int32, e *portLine) {
 		p.failAt(e.line, e.col, "port %s has the alias %q: a cable to it must name that", p.endName(e.to), p.ends[back].remote)
 		return
 	case p.ends[back].to != e.at:
-		if p.ends[back].to.Node >= 0 {
+		if p.ends[back].to.Node >= 0 && p.discovered(e.to.Node) {
+			p.warn(e.line, e.col, "port %s leads to %s, not back to %s: two nodes have this GUID, of which one is left out", p.endName(e.to),
+				p.endName(p.ends[back].to), p.endName(e.at))
+		} else if p.ends[back].to.Node >= 0 {
 			p.failAt(e.line, e.col, "port %s leads to %s, not back to %s", p.endName(e.to),
 				p.endName(p.ends[back].to), p.endName(e.at))
 		}
@@ -254,25 +264,30 @@ func (p *parser) port(e End) *Port { return &p.net.Nodes[e.Node].Ports[e.Port] }
 // endName prints a port as port lines do.
 func (p *parser) endName(e End) string { return fmt.Sprintf("%q[%d]", p.net.Nodes[e.Node].ID, e.Port) }
 
-// checkPortGUIDs reports end ports that have no GUID or share one.
+// checkPortGUIDs leaves nodes out of which an end port has no GUID, or that of another one.
 func (p *parser) checkPortGUIDs() {
 	seen := make(map[mad.GUID]End, len(p.net.Nodes))
 	for i := range p.net.Nodes {
 		n := &p.net.Nodes[i]
 		for num := range n.Ports {
+			if p.out[int32(i)] {
+				break
+			}
 			at := End{int32(i), uint8(num)}
 			guid := n.Ports[num].GUID
 			if isEnd := (num == 0) == (n.Type == mad.Switch); !isEnd {
 				continue
 			}
-			if guid == 0 {
-				p.failAt(int(p.headers[i]), 1, "GUID 0 for port %s", p.endName(at))
-			}
-			if other, dup := seen[guid]; dup {
-				p.failAt(int(p.headers[i]), 1, "port GUID %s of %s is %s's already (line %d)", guid, p.endName(at),
+			other, dup := seen[guid]
+			switch {
+			case guid == 0:
+				p.leaveOut(int32(i), int(p.headers[i]), "GUID 0 for port %s", p.endName(at))
+			case dup:
+				p.leaveOut(int32(i), int(p.headers[i]), "port GUID %s of %s is %s's already (line %d)", guid, p.endName(at),
 					p.endName(other), p.headers[other.Node])
+			default:
+				seen[guid] = at
 			}
-			seen[guid] = at
 		}
 	}
 }

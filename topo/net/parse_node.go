@@ -131,7 +131,7 @@ func (p *parser) parenGUID(s *scanner) (mad.GUID, bool) {
 	col := s.col()
 	text, ok := s.between('(', ')')
 	g, err := mad.ParseGUID(text)
-	if !ok || err != nil || g == 0 {
+	if !ok || err != nil {
 		p.fail(col, "bad port GUID: want (GUID) of 1 to 16 hexadecimal digits")
 		return 0, false
 	}
@@ -219,27 +219,27 @@ func (p *parser) readHeader(s *scanner, t mad.NodeType) {
 	p.where = inside
 }
 
-// checkNode refuses names and GUIDs that are taken and nodes beyond the limits.
+// checkNode refuses names that are taken and nodes beyond the limits, and leaves nodes out that have no GUID of
+// their own.
 func (p *parser) checkNode(n *Node, col int) bool {
 	if other, dup := p.byID[n.ID]; dup {
 		p.fail(col, "node %q has a header already (line %d)", n.ID, p.headers[other])
 		return false
 	}
-	if n.GUID == 0 {
-		hint := ""
-		if n.Type == mad.Router {
-			hint = ": routers need a line rtguid=GUID before"
-		}
-		p.fail(1, "GUID 0 for %q%s", n.ID, hint)
-		return false
-	}
-	if other, dup := p.byGUID[n.GUID]; dup {
-		p.fail(1, "node GUID %s of %q is %q's already (line %d)", n.GUID, n.ID, p.net.Nodes[other].ID, p.headers[other])
-		return false
-	}
 	if len(p.net.Nodes) >= MaxNodes || len(p.slots)+len(n.Ports) > MaxPorts {
 		p.fail(1, "more than %d nodes or %d ports", MaxNodes, MaxPorts)
 		return false
+	}
+	other, dup := p.byGUID[n.GUID]
+	hint := ""
+	if n.Type == mad.Router {
+		hint = ": routers need a line rtguid=GUID before"
+	}
+	switch next := int32(len(p.net.Nodes)); {
+	case n.GUID == 0:
+		p.leaveOut(next, p.line, "GUID 0 for %q%s", n.ID, hint)
+	case dup:
+		p.leaveOut(next, p.line, "node GUID %s of %q is %q's already (line %d)", n.GUID, n.ID, p.net.Nodes[other].ID, p.headers[other])
 	}
 	return true
 }
@@ -330,7 +330,9 @@ func (p *parser) addNode(n *Node) {
 		p.next[n.Type] += mad.GUID(len(n.Ports))
 	}
 	p.vendor, p.sysImage = 0, 0
-	p.byID[n.ID], p.byGUID[n.GUID] = i, i
+	if p.byID[n.ID] = i; !p.out[i] {
+		p.byGUID[n.GUID] = i
+	}
 	p.headers = append(p.headers, int32(p.line))
 	p.first = append(p.first, int32(len(p.slots)))
 	for range n.Ports {

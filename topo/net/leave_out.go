@@ -1,0 +1,57 @@
+package net
+
+import (
+	"fmt"
+
+	"ibsm/conf/diag"
+)
+
+// leaveOut has the parser leave out a node that cannot be part of a fabric, as one of real adapters may be: the rest
+// of the file counts. Its record is read like any other, so that cables to it are known.
+func (p *parser) leaveOut(node int32, line int, format string, args ...any) {
+	p.out[node] = true
+	p.warn(line, 1, format+": it is left out", args...)
+}
+
+func (p *parser) warn(line, col int, format string, args ...any) {
+	if w := &p.net.Warnings; len(*w) < maxErrors {
+		w.Add(diag.Position{File: p.file, Line: line, Col: col}, format, args...)
+	}
+}
+
+// discovered reports whether a node has the name that ibnetdiscover gives it, by its GUID. Of two nodes with one
+// GUID it prints one, and both cables.
+func (p *parser) discovered(node int32) bool {
+	n := &p.net.Nodes[node]
+	return len(n.ID) > 1 && n.ID[1:] == fmt.Sprintf("-%016x", uint64(n.GUID))
+}
+
+// cut takes the nodes that are left out away, with their cables.
+func (p *parser) cut() {
+	inOrder(p.net.Warnings)
+	if len(p.out) == 0 {
+		return
+	}
+	nodes, index := p.net.Nodes[:0], make([]int32, len(p.net.Nodes))
+	for i := range p.net.Nodes {
+		if index[i] = NoEnd.Node; !p.out[int32(i)] {
+			index[i] = int32(len(nodes))
+			nodes = append(nodes, p.net.Nodes[i])
+		}
+	}
+	p.net.Nodes = nodes
+	for i := range nodes {
+		for num := range nodes[i].Ports {
+			port := &nodes[i].Ports[num]
+			if port.Peer.Node < 0 {
+				continue
+			}
+			if port.Peer.Node = index[port.Peer.Node]; port.Peer.Node < 0 {
+				port.Peer, port.Width, port.Speed = NoEnd, 0, 0
+			}
+		}
+	}
+	if len(nodes) == 0 {
+		p.errs = p.net.Warnings
+	}
+}
