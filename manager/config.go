@@ -97,6 +97,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.Sweep.Engines, c.cfg.Sweep.Drained, c.cfg.Sweep.Cabling = cfg.Sweep.Engines, cfg.Sweep.Drained, cfg.Sweep.Cabling
 	c.cfg.Sweep.Avoided, c.cfg.Sweep.Routes = cfg.Sweep.Avoided, cfg.Sweep.Routes
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
+	c.sweeps.plan.reconfigured()
 	c.drifting.reconfigure(&c.fx, &c.cfg.Maintenance, &cfg.Maintenance)
 	c.cfg.Resting, c.cfg.Maintenance = cfg.Resting, cfg.Maintenance
 	c.cfg.SAKey, c.cfg.Trust, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.Trust, cfg.HonorGUID2LID

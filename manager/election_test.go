@@ -247,7 +247,7 @@ func TestRequestsNeedTheMKey(t *testing.T) {
 func TestPlansEndWithTheMastership(t *testing.T) {
 	c := NewCore(Config{})
 	c.fx.begin(time.Second)
-	c.sweeps.plan.ask(keepRoutes)
+	c.sweeps.plan.ask(planRequest{})
 	c.abandon()
 	for _, a := range c.fx.actions {
 		if planned, is := a.(Planned); is && errors.Is(planned.Err, ErrNotMaster) {

@@ -31,7 +31,8 @@ type MulticastComputed struct{ Result *sweep.MulticastResult }
 
 // SweepRequested is an operator's request.
 type SweepRequested struct {
-	Sweep Sweep
+	Sweep  Sweep
+	Number uint64 // of a Plan, PlanReroute or EndPlan: who asks knows the plan by it
 	Preview
 }
 
@@ -53,6 +54,7 @@ const (
 	Reroute     // heavy, with all routes computed afresh
 	Plan        // what a heavy sweep would write: Planned answers, and nothing is written
 	PlanReroute // the same for a reroute
+	EndPlan     // no sweep: who asked for a plan has left, and gets no answer any more
 	Describe    // no sweep: every node is asked for its NodeDescription
 )
 

@@ -40,11 +40,11 @@ func (fx *effects) did() (all []string) {
 		case Cancel:
 			all = append(all, "cancel "+a.For.String())
 		case Planned:
-			did := "planned"
+			did := fmt.Sprint("planned ", a.Number)
 			if a.Err != nil {
-				did = "not planned"
+				did = "not " + did
 			} else if a.Outdated {
-				did = "planned, outdated"
+				did += ", outdated"
 			}
 			all = append(all, did)
 		case Entered:
@@ -129,54 +129,78 @@ func TestTerm(t *testing.T) {
 	}
 }
 
-// TestPlanning: each plan that was asked for is answered, two that were asked for before one
-// began once. A result that came of what was given up answers nothing, and no other plan begins
+// TestPlanning: plans are made one after the other, in the order in which they were asked for, and
+// each is answered under its number. A result that came of what was given up answers nothing, and no other plan begins
 // before it is there.
 func TestPlanning(t *testing.T) {
+	const compute, cancel = "compute plan", "cancel plan"
 	for _, c := range []struct {
-		steps string // a ask, n ask for new routes, b begin, c compute, p put off, d done, w done, outdated, r refused
+		// 1 to 3 ask, b begin, c compute, p put off, d done, w done, outdated, x to z the asker of 1 to 3 leaves, r refused,
+		// o the configuration is another
+		steps string
 		state planState
-		asked planRequest
+		asked []uint64
 		did   []string
 	}{
-		{"a", noPlan, keepRoutes, nil}, {"an", noPlan, newRoutes, nil}, {"ab", planWalking, noRequest, nil}, {"abn", planWalking, newRoutes, nil},
-		{"abc", planComputing, noRequest, []string{"compute plan"}},
-		{"abcd", noPlan, noRequest, []string{"compute plan", "planned"}},
-		{"abcw", noPlan, noRequest, []string{"compute plan", "planned, outdated"}},
-		{"abcwabcd", noPlan, noRequest, []string{"compute plan", "planned, outdated", "compute plan", "planned"}},
-		{"abcnd", noPlan, newRoutes, []string{"compute plan", "planned"}},
-		{"p", noPlan, noRequest, nil}, {"ap", noPlan, keepRoutes, nil}, {"nbp", noPlan, newRoutes, nil}, {"abnp", noPlan, newRoutes, nil},
-		{"nbcp", planCancelled, newRoutes, []string{"compute plan", "cancel plan"}},
-		{"nbcpp", planCancelled, newRoutes, []string{"compute plan", "cancel plan"}},
-		{"nbcpd", noPlan, newRoutes, []string{"compute plan", "cancel plan"}},
-		{"r", noPlan, noRequest, nil}, {"ar", noPlan, noRequest, []string{"not planned"}}, {"abr", noPlan, noRequest, []string{"not planned"}},
-		{"abnr", noPlan, noRequest, []string{"not planned"}},
-		{"abcr", planCancelled, noRequest, []string{"compute plan", "cancel plan", "not planned"}},
-		{"abcrr", planCancelled, noRequest, []string{"compute plan", "cancel plan", "not planned"}},
-		{"abcrad", noPlan, keepRoutes, []string{"compute plan", "cancel plan", "not planned"}},
+		{"1", noPlan, []uint64{1}, nil}, {"123", noPlan, []uint64{1, 2, 3}, nil}, {"1b", planWalking, nil, nil}, {"12b", planWalking, []uint64{2}, nil},
+		{"1bc", planComputing, nil, []string{compute}},
+		{"1bcd", noPlan, nil, []string{compute, "planned 1"}},
+		{"1bcw", noPlan, nil, []string{compute, "planned 1, outdated"}},
+		{"12bcdbcd", noPlan, nil, []string{compute, "planned 1", compute, "planned 2"}},
+		{"1bc23d", noPlan, []uint64{2, 3}, []string{compute, "planned 1"}},
+		{"p", noPlan, nil, nil}, {"1p", noPlan, []uint64{1}, nil}, {"1bp", noPlan, []uint64{1}, nil}, {"12bp", noPlan, []uint64{1, 2}, nil},
+		{"1bcp", planCancelled, []uint64{1}, []string{compute, cancel}},
+		{"1bc2pp", planCancelled, []uint64{1, 2}, []string{compute, cancel}},
+		{"1bcpd", noPlan, []uint64{1}, []string{compute, cancel}},
+		{"1bcpdbcd", noPlan, nil, []string{compute, cancel, compute, "planned 1"}},
+		{"x", noPlan, nil, nil}, {"123y", noPlan, []uint64{1, 3}, nil}, {"12bx", noPlan, []uint64{2}, nil}, {"12by", planWalking, nil, nil}, {"1bz", planWalking, nil, nil},
+		{"12bcx", planCancelled, []uint64{2}, []string{compute, cancel}},
+		{"12bcxdbcd", noPlan, nil, []string{compute, cancel, compute, "planned 2"}},
+		{"1bcpx", planCancelled, nil, []string{compute, cancel}},
+		{"r", noPlan, nil, nil}, {"12r", noPlan, nil, []string{"not planned 1", "not planned 2"}}, {"1br", noPlan, nil, []string{"not planned 1"}},
+		{"12br", noPlan, nil, []string{"not planned 1", "not planned 2"}},
+		{"12bcr", planCancelled, nil, []string{compute, cancel, "not planned 1", "not planned 2"}},
+		{"1bcrr", planCancelled, nil, []string{compute, cancel, "not planned 1"}},
+		{"1bcr2d", noPlan, []uint64{2}, []string{compute, cancel, "not planned 1"}},
+		// What 3 brings is of a configuration; the others take the one that is in force when they begin.
+		{"12obcdbcd", noPlan, nil, []string{compute, "planned 1", compute, "planned 2"}},
+		{"13obcdbcd", noPlan, nil, []string{compute, "planned 1", compute, "planned 3, outdated"}},
+		{"3bopbcd", noPlan, nil, []string{compute, "planned 3, outdated"}}, {"o3bcd", noPlan, nil, []string{compute, "planned 3"}},
 	} {
 		var p planning
 		fx := newEffects(0)
 		for _, s := range c.steps {
 			switch s {
-			case 'a':
-				p.ask(keepRoutes)
-			case 'n':
-				p.ask(newRoutes)
+			case '1', '2', '3':
+				r := planRequest{number: uint64(s - '0')}
+				if s == '3' {
+					r.Rules = &sweep.Rules{}
+				}
+				p.ask(r)
 			case 'b':
-				p.begin()
+				if p.wanted() {
+					p.begin()
+				}
 			case 'c':
 				p.compute(fx, nil)
 			case 'p':
 				p.putOff(fx)
 			case 'd', 'w':
 				p.done(fx, &sweep.SweepPlan{}, s == 'w')
+			case 'x', 'y', 'z':
+				p.left(fx, uint64(s-'x')+1)
 			case 'r':
 				p.refuse(fx, ErrNotMaster)
+			case 'o':
+				p.reconfigured()
 			}
 		}
-		if p.state != c.state || p.asked != c.asked || p.wanted() != (c.state == noPlan && c.asked != noRequest) {
-			t.Errorf("%s leads to %v and %v is asked for, want %v and %v", c.steps, p.state, p.asked, c.state, c.asked)
+		var asked []uint64
+		for _, r := range p.asked {
+			asked = append(asked, r.number)
+		}
+		if p.state != c.state || !slices.Equal(asked, c.asked) || p.wanted() != (c.state == noPlan && c.asked != nil) {
+			t.Errorf("%s leads to %v and %v are asked for, want %v and %v", c.steps, p.state, asked, c.state, c.asked)
 		}
 		equal(t, c.steps, fx.did(), c.did)
 	}

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"slices"
 	"time"
 
 	"ibsm/sweep"
@@ -9,22 +10,23 @@ import (
 // Planned answers Plan and PlanReroute. Computed is the receiver's alone, whatever the
 // manager does next; it is nil where Err says why there is no plan.
 type Planned struct {
+	Number   uint64 // of the request
 	Computed *sweep.SweepPlan
-	Outdated bool // the subnet or the configuration may have changed since Computed's walk
+	Outdated bool // the subnet or the configuration may have changed since Computed's walk, or the configuration since the request
 	Err      error
 }
 
 func (Planned) action() {}
 
-// planning is the machine of plans, which are made one after the other. A plan walks as a heavy
+// planning is the machine of plans, which are made one after the other: each holds a subnet of its own, and has
+// one processor, so that two at a time would be no sooner done. A plan walks as a heavy
 // sweep does. Then it is computed from a snapshot, beside the sweep that comes next, and
 // nothing of it is kept.
 type planning struct {
-	state    planState
-	asked    planRequest   // and not begun
-	begun    planRequest   // of the plan under way
-	next, of Preview       // asked and begun
-	since    time.Duration // when its computation began
+	state planState
+	asked []planRequest // and not begun, in order; those who ask bound their number
+	begun planRequest   // where state is planWalking or planComputing
+	since time.Duration // when its computation began
 }
 
 // planState is how far a plan is.
@@ -42,26 +44,23 @@ func (s planState) String() string {
 }
 
 // planRequest is what was asked for.
-type planRequest uint8
-
-const (
-	noRequest  planRequest = iota
-	keepRoutes             // as a heavy sweep
-	newRoutes              // as a reroute
-)
-
-func (r planRequest) String() string { return [...]string{"none", "keep routes", "new routes"}[r] }
+type planRequest struct {
+	number    uint64
+	reroute   bool // with new routes
+	overtaken bool // what it brings was made of a configuration that is not in force any more
+	Preview
+}
 
 // ask takes a request for a plan.
-func (p *planning) ask(r planRequest) { p.asked, p.next = r, Preview{} }
+func (p *planning) ask(r planRequest) { p.asked = append(p.asked, r) }
 
 // wanted reports whether a sweep is wanted for a plan.
-func (p *planning) wanted() bool { return p.state == noPlan && p.asked != noRequest }
+func (p *planning) wanted() bool { return p.state == noPlan && len(p.asked) > 0 }
 
-// begin notes that the sweep that begins is the walk of the plan.
+// begin notes that the sweep that begins is the walk of the first plan.
 func (p *planning) begin() {
-	p.state, p.begun, p.of = planWalking, p.asked, p.next
-	p.asked, p.next = noRequest, Preview{}
+	p.state, p.begun = planWalking, p.asked[0]
+	p.asked = slices.Delete(p.asked, 0, 1)
 }
 
 // compute goes on from the walk.
@@ -73,16 +72,19 @@ func (p *planning) compute(fx *effects, task *sweep.RouteTask) {
 // computes reports whether a task is out.
 func (p *planning) computes() bool { return p.state >= planComputing }
 
-// putOff gives up the plan under way; it is made again.
+// underWay reports whether a plan is.
+func (p *planning) underWay() bool { return p.state == planWalking || p.state == planComputing }
+
+// putOff gives up the plan under way; it is the next that is made.
 func (p *planning) putOff(fx *effects) {
-	if p.asked == noRequest {
-		p.asked, p.next = p.begun, p.of
+	if p.underWay() {
+		p.asked = slices.Insert(p.asked, 0, p.begun)
 	}
 	p.giveUp(fx)
 }
 
 func (p *planning) giveUp(fx *effects) {
-	p.begun = noRequest
+	p.begun = planRequest{}
 	switch p.state {
 	case planWalking:
 		p.state = noPlan
@@ -92,19 +94,40 @@ func (p *planning) giveUp(fx *effects) {
 	}
 }
 
+// left gives up a plan whose asker has left.
+func (p *planning) left(fx *effects, number uint64) {
+	p.asked = slices.DeleteFunc(p.asked, func(r planRequest) bool { return r.number == number })
+	if p.underWay() && p.begun.number == number {
+		p.giveUp(fx)
+	}
+}
+
+// reconfigured takes that the configuration is another. A plan that brings nothing takes the one in force when it begins.
+func (p *planning) reconfigured() {
+	note := func(r *planRequest) { r.overtaken = r.overtaken || r.Engines != nil || r.Rules != nil }
+	note(&p.begun)
+	for i := range p.asked {
+		note(&p.asked[i])
+	}
+}
+
 // done answers the plan with the result of its task.
 func (p *planning) done(fx *effects, r *sweep.SweepPlan, outdated bool) {
 	if p.state != planCancelled && r != nil {
-		fx.do(Planned{r, outdated, r.Err})
+		fx.do(Planned{p.begun.number, r, outdated || p.begun.overtaken, r.Err})
 	}
-	p.state, p.begun = noPlan, noRequest
+	p.state, p.begun = noPlan, planRequest{}
 }
 
 // refuse answers all plans that were asked for.
 func (p *planning) refuse(fx *effects, err error) {
-	if p.asked != noRequest || p.begun != noRequest {
-		p.asked = noRequest
+	if p.underWay() {
+		number := p.begun.number
 		p.giveUp(fx)
-		fx.do(Planned{Err: err})
+		fx.do(Planned{Number: number, Err: err})
 	}
+	for _, r := range p.asked {
+		fx.do(Planned{Number: r.number, Err: err})
+	}
+	p.asked = nil
 }

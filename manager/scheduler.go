@@ -206,7 +206,7 @@ func (s *scheduler) preempt(fx *effects, mayWrite bool) {
 	if !s.mayQuick(mayWrite) || s.deferredTooLong(fx.now) {
 		return
 	}
-	walk, walking := s.phase.(*sweep.Walk)
+	_, walking := s.phase.(*sweep.Walk)
 	switch {
 	case s.state == lightSweep:
 		s.wanted |= wishLight
@@ -218,16 +218,30 @@ func (s *scheduler) preempt(fx *effects, mayWrite bool) {
 		return
 	}
 	fx.log(debug, "deferring the present sweep for a quick one")
+	s.breakOff(fx)
+}
+
+// breakOff gives up a sweep that is still asking.
+func (s *scheduler) breakOff(fx *effects) {
 	s.ended = fx.table.CancelOwner(ownerSweep, s.ended[:0])
-	if walking {
+	if walk, walking := s.phase.(*sweep.Walk); walking {
 		walk.Drop()
 	}
 	s.becomeIdle()
 }
 
+// endPlan gives up a plan whose asker has left, with its walk.
+func (s *scheduler) endPlan(fx *effects, number uint64) {
+	s.plan.left(fx, number)
+	if s.state == previewSweep && !s.plan.underWay() {
+		s.breakOff(fx)
+	}
+}
+
 // preview goes on from the walk of a plan to its task, which the next sweep need not wait for.
 func (s *scheduler) preview(fx *effects, found *sweep.Found, m *sweep.Multicast) {
-	task := found.Preview(s.plan.begun == newRoutes).WithMulticast(m).WithEngines(s.plan.of.Engines).Without(s.plan.of.Without).By(s.plan.of.Rules)
+	of := &s.plan.begun
+	task := found.Preview(of.reroute).WithMulticast(m).WithEngines(of.Engines).Without(of.Without).By(of.Rules)
 	s.drop(found)
 	if found.Own != discover.OwnUp {
 		s.plan.refuse(fx, ErrPortDown)

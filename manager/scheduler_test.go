@@ -129,10 +129,10 @@ func TestSchedule(t *testing.T) {
 		{name: "a link, and full is deferred too long", swept: true, wanted: wishLink | wishFull, prepare: func(s *schedule) { s.slow = s.fx.now; s.fx.now += maxDeferred + 1 }, state: fullSweep},
 		{name: "a link, and full is deferred nearly too long", swept: true, wanted: wishLink | wishFull, prepare: func(s *schedule) { s.slow = s.fx.now; s.fx.now += maxDeferred }, state: quickSweep, left: wishFull},
 		{name: "resting", swept: true, wanted: reset, resting: true, state: noSweep, left: reset},
-		{name: "a plan", swept: true, prepare: func(s *schedule) { s.plan.ask(keepRoutes) }, state: previewSweep},
-		{name: "a plan while resting", swept: true, wanted: reset, resting: true, prepare: func(s *schedule) { s.plan.ask(keepRoutes) }, state: previewSweep, left: reset},
-		{name: "a plan and heavy", swept: true, wanted: wishFull, prepare: func(s *schedule) { s.plan.ask(keepRoutes) }, state: fullSweep},
-		{name: "a plan and light", swept: true, wanted: wishLight, prepare: func(s *schedule) { s.plan.ask(keepRoutes) }, state: previewSweep, left: wishLight},
+		{name: "a plan", swept: true, prepare: func(s *schedule) { s.plan.ask(planRequest{number: 1}) }, state: previewSweep},
+		{name: "a plan while resting", swept: true, wanted: reset, resting: true, prepare: func(s *schedule) { s.plan.ask(planRequest{number: 1}) }, state: previewSweep, left: reset},
+		{name: "a plan and heavy", swept: true, wanted: wishFull, prepare: func(s *schedule) { s.plan.ask(planRequest{number: 1}) }, state: fullSweep},
+		{name: "a plan and light", swept: true, wanted: wishLight, prepare: func(s *schedule) { s.plan.ask(planRequest{number: 1}) }, state: previewSweep, left: wishLight},
 	} {
 		s := newSchedule(t, c.swept)
 		s.want(c.wanted, c.name)
@@ -153,14 +153,14 @@ func TestPreempt(t *testing.T) {
 		under    func(s *schedule)
 		state    scheduleState
 		wanted   wishes
-		plan     planRequest
+		plan     int // that are asked for
 		deferred bool
 	}{
 		{name: "nothing", under: func(s *schedule) {}, state: noSweep, wanted: wishLink},
 		{name: "light", under: func(s *schedule) { s.want(wishLight, "") }, state: noSweep, wanted: wishLink | wishLight},
 		{name: "quick", under: func(s *schedule) { s.want(wishQuick, "") }, state: quickSweep, wanted: wishLink},
 		{name: "full", under: func(s *schedule) { s.want(wishFull, "") }, state: noSweep, wanted: wishLink | wishFull},
-		{name: "a plan", under: func(s *schedule) { s.plan.ask(keepRoutes) }, state: noSweep, wanted: wishLink, plan: keepRoutes},
+		{name: "a plan", under: func(s *schedule) { s.plan.ask(planRequest{number: 1}) }, state: noSweep, wanted: wishLink, plan: 1},
 		{name: "full, deferred too long", under: func(s *schedule) { s.want(wishFull, "") }, state: fullSweep, wanted: wishLink, deferred: true},
 	} {
 		s := newSchedule(t, true)
@@ -175,8 +175,8 @@ func TestPreempt(t *testing.T) {
 			s.fx.request(&req)
 		}
 		s.preempt(s.fx, true)
-		if s.state != c.state || s.wanted != c.wanted || s.plan.asked != c.plan || s.plan.state == planWalking && s.state == noSweep {
-			t.Errorf("%s: %v, %v wanted, plan %v", c.name, s.state, s.wanted, s.plan.asked)
+		if s.state != c.state || s.wanted != c.wanted || len(s.plan.asked) != c.plan || s.plan.state == planWalking && s.state == noSweep {
+			t.Errorf("%s: %v, %v wanted, plans %v", c.name, s.state, s.wanted, s.plan.asked)
 		}
 		if left := s.fx.table.Outstanding(); (left == 0) != (s.state == noSweep) {
 			t.Errorf("%s: %d requests are outstanding", c.name, left)
@@ -194,7 +194,7 @@ func TestPreempt(t *testing.T) {
 // TestHalt: what is under way is given up at once, but for a job, whose result is awaited.
 func TestHalt(t *testing.T) {
 	s := newSchedule(t, true)
-	s.plan.ask(keepRoutes)
+	s.plan.ask(planRequest{number: 1})
 	s.begin(s.fx, true, false)
 	if s.halt(s.fx, abandoned); s.state != noSweep || !s.plan.wanted() {
 		t.Errorf("a walk: %v, plan %v", s.state, s.plan.state)
@@ -221,14 +221,14 @@ func TestHalt(t *testing.T) {
 // well, and it is made again when its result has come.
 func TestBesidePlan(t *testing.T) {
 	s := newSchedule(t, true)
-	s.plan.ask(newRoutes)
+	s.plan.ask(planRequest{number: 2, reroute: true})
 	s.begin(s.fx, true, false)
 	s.preview(s.fx, s.walk(), sweep.NewMulticast(&sweep.Settings{}))
 	equal(t, "a plan", s.fx.did(), []string{"compute plan"})
 	if s.state != noSweep || !s.is(Idle) || !s.plan.computes() {
 		t.Errorf("%v, plan %v", s.state, s.plan.state)
 	}
-	s.plan.ask(keepRoutes)
+	s.plan.ask(planRequest{number: 1})
 	if s.begin(s.fx, true, false); s.state != noSweep {
 		t.Errorf("%v begins beside a plan", s.state)
 	}
@@ -244,10 +244,54 @@ func TestBesidePlan(t *testing.T) {
 	if s.plan.wanted() {
 		t.Error("a plan begins before the last one is over")
 	}
-	if s.previewed(s.fx, nil); !s.plan.wanted() || s.plan.asked != keepRoutes {
-		t.Errorf("plan %v, %v is asked for", s.plan.state, s.plan.asked)
+	if s.previewed(s.fx, nil); !s.plan.wanted() || len(s.plan.asked) != 2 || s.plan.asked[0].number != 2 {
+		t.Errorf("plan %v, %v are asked for, not the one that was given up and the next", s.plan.state, s.plan.asked)
 	}
 	equal(t, "a plan that was given up", s.fx.did(), nil)
+}
+
+// TestPlansYield: whatever else is wanted comes before the next plan, a light sweep too.
+func TestPlansYield(t *testing.T) {
+	for w, state := range map[wishes]scheduleState{wishLight: lightSweep, wishQuick: quickSweep, wishFull: fullSweep} {
+		s := newSchedule(t, true)
+		for number := range uint64(3) {
+			s.plan.ask(planRequest{number: number})
+		}
+		s.begin(s.fx, true, false)
+		s.want(w, "")
+		s.preview(s.fx, s.walk(), sweep.NewMulticast(&sweep.Settings{}))
+		if s.begin(s.fx, true, false); s.state != state {
+			t.Errorf("%v begins, not a %v, while a plan is computed and two wait", s.state, state)
+		}
+	}
+}
+
+// TestPlanEnds: the walk of a plan whose asker has left is broken off, and no other sweep is.
+func TestPlanEnds(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		wanted   wishes
+		plans    []uint64
+		left     uint64
+		state    scheduleState
+		requests bool
+	}{
+		{"its walk", 0, []uint64{7}, 7, noSweep, false}, {"the walk of another", 0, []uint64{6, 7}, 7, previewSweep, true}, {"one that is not known", 0, []uint64{7}, 8, previewSweep, true},
+		{"a full sweep", wishFull, []uint64{7}, 7, fullSweep, true}, {"a light one", wishLight, nil, 7, lightSweep, true},
+	} {
+		s := newSchedule(t, true)
+		for _, number := range c.plans {
+			s.plan.ask(planRequest{number: number})
+		}
+		s.want(c.wanted, "")
+		s.begin(s.fx, true, false)
+		req, _ := s.nextRequest(true)
+		req.Owner = ownerSweep
+		s.fx.request(&req)
+		if s.endPlan(s.fx, c.left); s.state != c.state || (s.fx.table.Outstanding() > 0) != c.requests {
+			t.Errorf("%s: %v, %d requests are outstanding", c.name, s.state, s.fx.table.Outstanding())
+		}
+	}
 }
 
 // TestTrouble: what goes wrong for the first time is tried again at once, what has changed after

@@ -16,12 +16,10 @@ import (
 // requested takes an operator's request.
 func (c *Core) requested(r *SweepRequested) {
 	switch r.Sweep {
-	case Plan:
-		c.sweeps.plan.ask(keepRoutes)
-		c.sweeps.plan.next = r.Preview
-	case PlanReroute:
-		c.sweeps.plan.ask(newRoutes)
-		c.sweeps.plan.next = r.Preview
+	case Plan, PlanReroute:
+		c.sweeps.plan.ask(planRequest{number: r.Number, reroute: r.Sweep == PlanReroute, Preview: r.Preview})
+	case EndPlan:
+		c.sweeps.endPlan(&c.fx, r.Number)
 	case Describe:
 		c.descriptions.wantAll(c.published.view)
 	case Light:

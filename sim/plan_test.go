@@ -261,7 +261,7 @@ func TestPlanShowsTrunk(t *testing.T) {
 	}
 }
 
-// A repair does not wait for a plan that is being computed. The plan is that of the subnet as
+// A repair does not wait for a plan that is being computed, nor for those that wait for it. The plan is that of the subnet as
 // it was when it was asked for, says that it may not be so any more, and leaves no trace.
 func TestRepairBesidePlan(t *testing.T) {
 	const held = 20 * time.Second // in virtual time, for the plan
@@ -273,7 +273,7 @@ func TestRepairBesidePlan(t *testing.T) {
 		repaired time.Duration
 		sets     uint64
 	}
-	run := func(planned bool, repair func(m *watched)) (out outcome) {
+	run := func(plans int, repair func(m *watched)) (out outcome) {
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		cfg := minhopConfig()
 		cfg.SweepInterval = 0
@@ -291,10 +291,12 @@ func TestRepairBesidePlan(t *testing.T) {
 			}
 			forward(now, a)
 		}
-		if planned {
+		if plans > 0 {
 			short := b.ComputeTime
 			b.ComputeTime = held
-			b.Ask(m.Manager, manager.Plan)
+			for number := range plans {
+				b.Request(m.Manager, manager.SweepRequested{Sweep: manager.Plan, Number: uint64(number)})
+			}
 			b.Run(b.Fabric.Now()+settling, func() bool { return computing })
 			b.ComputeTime = short
 		}
@@ -309,9 +311,15 @@ func TestRepairBesidePlan(t *testing.T) {
 			}
 		}
 		b.pass(held)
-		if planned {
-			if len(answers) != 1 || answers[0].Err != nil {
-				t.Fatalf("the plan was answered with %v", answers)
+		b.Run(b.Fabric.Now()+settling, func() bool { return len(answers) == plans })
+		if plans > 0 {
+			for number, p := range answers {
+				if p.Err != nil || p.Number != uint64(number) || number > 0 && p.Outdated {
+					t.Errorf("answer %d: number %d, %v, outdated: %t", number, p.Number, p.Err, p.Outdated)
+				}
+			}
+			if len(answers) != plans || answers[0].Err != nil {
+				t.Fatalf("%d plans were answered with %v", plans, answers)
 			}
 			out.steps, out.outdated = slices.Collect(answers[0].Computed.Steps), answers[0].Outdated
 		}
@@ -319,7 +327,7 @@ func TestRepairBesidePlan(t *testing.T) {
 		b.mustBeWhole(m)
 		return out
 	}
-	quiet := run(true, nil)
+	quiet := run(1, nil)
 	if len(quiet.steps) != 1 || quiet.outdated {
 		t.Errorf("without a repair the plan is %q, outdated: %t", quiet.steps, quiet.outdated)
 	}
@@ -329,12 +337,15 @@ func TestRepairBesidePlan(t *testing.T) {
 		"reroute":   func(m *watched) { m.sweep(manager.Reroute) },
 	}) {
 		t.Run(name, func(t *testing.T) {
-			alone, beside := run(false, repair), run(true, repair)
-			if (beside.repaired-alone.repaired).Abs() > 2*latency || beside.sets != alone.sets || beside.sets == 0 {
-				t.Errorf("the repair takes %v and %d Sets, beside a plan %v and %d", alone.repaired, alone.sets, beside.repaired, beside.sets)
-			}
-			if !slices.Equal(beside.steps, quiet.steps) || !beside.outdated {
-				t.Errorf("the plan is %q, outdated: %t; without a repair %q", beside.steps, beside.outdated, quiet.steps)
+			alone := run(0, repair)
+			for _, plans := range []int{1, 16} {
+				beside := run(plans, repair)
+				if (beside.repaired-alone.repaired).Abs() > 2*latency || beside.sets != alone.sets || beside.sets == 0 {
+					t.Errorf("the repair takes %v and %d Sets, beside %d plans %v and %d", alone.repaired, alone.sets, plans, beside.repaired, beside.sets)
+				}
+				if !slices.Equal(beside.steps, quiet.steps) || !beside.outdated {
+					t.Errorf("the first of %d plans is %q, outdated: %t; without a repair %q", plans, beside.steps, beside.outdated, quiet.steps)
+				}
 			}
 		})
 	}
