@@ -128,7 +128,7 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order, err erro
 	return nil
 }
 
-// plan answers with a plan; one at a time.
+// plan answers with a plan, when it has its turn.
 func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 	reroute, err := flag(r, "reroute")
 	if err := cmp.Or(known(r, "reroute", "engine", "without", "security"), err); err != nil {
@@ -151,10 +151,10 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 	if s.cfg.Planner == nil {
 		return fmt.Errorf("%w: this manager does not plan", ErrNotFound)
 	}
-	if err := s.begin(); err != nil {
+	if err := s.plans.take(r.Context()); err != nil {
 		return err
 	}
-	defer s.end()
+	defer s.plans.end()
 	plan, err := s.cfg.Planner.Plan(r.Context(), q)
 	if err != nil {
 		return err
@@ -202,19 +202,6 @@ func switchPorts(list string) (all []routing.SwitchPort, err error) {
 	}
 	return all, nil
 }
-
-// begin reserves the only slot for plans, each of which is as large as a sweep.
-func (s *Server) begin() error {
-	select {
-	case s.busy <- struct{}{}:
-		return nil
-	default:
-		return hint(fmt.Errorf("%w: another plan is in progress", ErrNotNow), "try again when it is complete")
-	}
-}
-
-// end releases the slot.
-func (s *Server) end() { <-s.busy }
 
 // Reloaded is the reply to a reload.
 type Reloaded struct {

@@ -16,6 +16,9 @@ type Stats struct {
 	Requests atomic.Uint64
 	Errors   atomic.Uint64 // requests answered with an error
 	Cut      atomic.Uint64 // replies that the client did not read completely or in time
+
+	Waiting atomic.Int64  // requests that wait for their turn, now
+	NoRoom  atomic.Uint64 // requests that were refused, because too many of their kind waited
 }
 
 // limited is a listener that refuses connections beyond a limit at once, so that they use

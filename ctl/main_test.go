@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -59,6 +60,9 @@ type source struct {
 	rows   func(ctl.List, ctl.Filter) (iter.Seq[any], error)
 	plan   func(reroute bool) (*ctl.Plan, error)
 	dump   func(io.Writer) error
+	// planning takes the place of plan; partitions plans partitions, and applies them for no text.
+	planning   func(ctx context.Context) (*ctl.Plan, error)
+	partitions func(text []byte) ([]ctl.PartitionRow, error)
 
 	mu     sync.Mutex
 	orders []ctl.Order
@@ -198,10 +202,17 @@ func (s *source) Dumps() []string { return []string{"lfts"} }
 
 func (s *source) Dump(_ context.Context, w io.Writer, _ string) error { return s.dump(w) }
 
-func (s *source) Plan(_ context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
+func (s *source) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
+	if s.planning != nil {
+		return s.planning(ctx)
+	}
 	reroute := q.Reroute
 	return s.plan(reroute)
 }
+
+func (s *source) PlanPartitions(text []byte) ([]ctl.PartitionRow, error) { return s.partitions(text) }
+
+func (s *source) ApplyPartitions(bool) ([]ctl.PartitionRow, error) { return s.partitions(nil) }
 
 func (s *source) Reload() *ctl.Reloaded {
 	finding := ctl.Finding{File: "f", Line: 2, Column: 5, Severity: "note", Text: "text"}
@@ -237,6 +248,9 @@ func serve(t *testing.T, s *source, cfg ctl.Config) *bench {
 	}
 	cfg.Source, cfg.Planner, cfg.Reloader, cfg.Log, cfg.History, cfg.Events = s, s, s, s, s, b.events
 	cfg.Counters, cfg.CongestionControl = s, s
+	if s.partitions != nil {
+		cfg.Partitions = s
+	}
 	b.server = ctl.New(cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
@@ -261,6 +275,16 @@ func (b *bench) mustAnswer() {
 	var st ctl.Status
 	if err := b.Get(b.Context(), "/v1/status", nil, &st); err != nil || st.Where != b.source.status.Where {
 		b.Fatalf("status %+v, %v", st, err)
+	}
+}
+
+// until waits for what the server counts.
+func (b *bench) until(what string, is func() bool) {
+	b.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !is(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			b.Fatalf("not in 20 s: %s", what)
+		}
 	}
 }
 

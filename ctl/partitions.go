@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // PKeys is the list of P_Key table entries of end ports, of PKey, by node GUID, port number
@@ -79,43 +80,72 @@ type Partitioner interface {
 // MaxPartitionFile is the maximum length of a text to plan, in bytes.
 const MaxPartitionFile = 64 << 20
 
-// planPartitions reads the text of a file from the request body.
+// planPartitions answers with the changes by the file in the request body, when it has its turn.
 func (s *Server) planPartitions(w http.ResponseWriter, r *http.Request) error {
 	if err := known(r); err != nil {
 		return err
 	}
-	return s.partitions(w, func(p Partitioner) ([]PartitionRow, error) {
-		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxPartitionFile))
-		if err != nil {
-			return nil, fmt.Errorf("%w: the file: %w", ErrBadRequest, err)
+	body := &partitionText{w: w, r: r}
+	if r.ContentLength >= 0 && r.ContentLength <= shortText {
+		if err := body.read(); err != nil {
+			return err
 		}
-		if len(text) == 0 {
-			text = nil
+	}
+	return s.partitions(w, r, s.partitionPlans, func(p Partitioner) ([]PartitionRow, error) {
+		if err := body.read(); err != nil {
+			return nil, err
 		}
-		return p.PlanPartitions(text)
+		return p.PlanPartitions(body.text)
 	})
 }
 
+// partitionText is the text of a file in a request body. As long as it is not read, it does not show whether the client has left.
+type partitionText struct {
+	w    http.ResponseWriter
+	r    *http.Request
+	done bool
+	text []byte // nil for none
+}
+
+// read reads the text, once.
+func (t *partitionText) read() error {
+	if t.done {
+		return nil
+	}
+	p := t.w.(*patient)
+	p.control.SetReadDeadline(time.Now().Add(p.server.cfg.Patience)) // it may have waited for its turn
+	text, err := io.ReadAll(http.MaxBytesReader(t.w, t.r.Body, MaxPartitionFile))
+	if err != nil {
+		return fmt.Errorf("%w: the file: %w", ErrBadRequest, err)
+	}
+	p.control.SetReadDeadline(time.Time{}) // as without a body: the reply may take long
+	if t.done = true; len(text) > 0 {
+		t.text = text
+	}
+	return nil
+}
+
+// applyPartitions applies the manager's file. It does not wait for previews.
 func (s *Server) applyPartitions(w http.ResponseWriter, r *http.Request) error {
 	force, err := flag(r, "force")
 	if err = cmp.Or(known(r, "force"), err); err != nil {
 		return err
 	}
-	return s.partitions(w, func(p Partitioner) ([]PartitionRow, error) {
+	return s.partitions(w, r, s.partitionApplies, func(p Partitioner) ([]PartitionRow, error) {
 		s.cfg.Logger.Info("partition file reload requested over the control socket", "force", force)
 		return p.ApplyPartitions(force)
 	})
 }
 
-// partitions answers with rows, for one client at a time.
-func (s *Server) partitions(w http.ResponseWriter, rows func(Partitioner) ([]PartitionRow, error)) error {
+// partitions answers with rows, when the request has its turn.
+func (s *Server) partitions(w http.ResponseWriter, r *http.Request, of turns, rows func(Partitioner) ([]PartitionRow, error)) error {
 	if err := has(s.cfg.Partitions != nil, "partitions"); err != nil {
 		return err
 	}
-	if err := s.begin(); err != nil {
+	if err := of.take(r.Context()); err != nil {
 		return err
 	}
-	defer s.end()
+	defer of.end()
 	list, err := rows(s.cfg.Partitions)
 	if err != nil {
 		return err

@@ -46,14 +46,14 @@ func (s *Server) quality(r *http.Request) (any, error) {
 	if err := known(r); err != nil {
 		return nil, err
 	}
+	if err := s.measurements.take(r.Context()); err != nil { // it takes as long as a plan
+		return nil, err
+	}
+	defer s.measurements.end()
 	sub, err := s.subnet()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.begin(); err != nil { // it takes as long as a plan
-		return nil, err
-	}
-	defer s.end()
 	q, err := sub.Quality(r.Context())
 	if err == nil {
 		q.Drift = s.cfg.Source.Status().Drift

@@ -45,8 +45,9 @@ const maxHeader = 16 << 10
 type Server struct {
 	cfg     Config
 	stats   *Stats
-	busy    chan struct{} // has a token while a plan is in progress
 	scrapes chan struct{} // has a token for each scrape that is answered
+
+	plans, partitionPlans, partitionApplies, measurements turns
 }
 
 // New returns a Server that is not yet serving.
@@ -66,7 +67,12 @@ func New(cfg Config) *Server {
 	if cfg.Stats == nil {
 		cfg.Stats = new(Stats)
 	}
-	return &Server{cfg: cfg, stats: cfg.Stats, busy: make(chan struct{}, 1), scrapes: make(chan struct{}, maxScrapes)}
+	s := &Server{cfg: cfg, stats: cfg.Stats, scrapes: make(chan struct{}, maxScrapes)}
+	s.plans = newTurns("plans", maxPlans, s.stats)
+	s.partitionPlans = newTurns("previews of partition files", maxOther, s.stats)
+	s.partitionApplies = newTurns("partition files to be applied", maxOther, s.stats)
+	s.measurements = newTurns("measurements of routes", maxOther, s.stats)
+	return s
 }
 
 // Stats returns the counters.

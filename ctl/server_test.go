@@ -227,28 +227,6 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// One plan is made at a time.
-func TestOnePlan(t *testing.T) {
-	begun, end := make(chan bool), make(chan bool)
-	s := &source{plan: func(bool) (*ctl.Plan, error) {
-		begun <- true
-		<-end
-		return &ctl.Plan{Steps: slices.Values([]string{"step"})}, nil
-	}}
-	b := serve(t, s, ctl.Config{})
-	first := make(chan error)
-	go func() { first <- b.Post(context.Background(), "/v1/plan", nil, nil) }()
-	<-begun
-	var f *ctl.Failure
-	if err := b.Post(t.Context(), "/v1/plan", nil, nil); !errors.As(err, &f) || !strings.Contains(f.Err, "another plan") {
-		t.Errorf("a second plan: %v", err)
-	}
-	close(end)
-	if err := <-first; err != nil {
-		t.Error(err)
-	}
-}
-
 // A client learns whether a plan is outdated, also of a manager that does not say.
 func TestOutdatedPlan(t *testing.T) {
 	s := &source{rows: counted(1)}

@@ -352,6 +352,8 @@ func (s sink) control(st *ctl.Stats) {
 	s.counter("ibsm_ctl_requests_total", "Requests on the control socket and for metrics.")(st.Requests.Load())
 	s.counter("ibsm_ctl_errors_total", "Requests answered with an error.")(st.Errors.Load())
 	s.counter("ibsm_ctl_replies_cut_total", "Replies that the client did not read completely.")(st.Cut.Load())
+	s.gauge("ibsm_ctl_requests_waiting", "Requests for plans, previews of partition files and the like that wait for their turn.")(float64(st.Waiting.Load()))
+	s.counter("ibsm_ctl_requests_refused_total", "Requests for plans and the like that were refused, because 16 of their kind waited.")(st.NoRoom.Load())
 }
 
 // links are sick links, by what is done about them, and those that are out of use.

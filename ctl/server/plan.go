@@ -49,40 +49,27 @@ func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
 	if err := d.mayFail(q.Without); err != nil {
 		return nil, err
 	}
-	answer := make(chan manager.Planned, 1)
-	d.mu.Lock()
-	if d.planned != nil {
-		d.mu.Unlock()
-		return nil, fmt.Errorf("%w: another plan is in progress", ctl.ErrNotNow)
-	}
-	d.planned = answer
-	d.mu.Unlock()
-	if err := d.ask(ctx, ask); err != nil {
-		d.mu.Lock()
-		d.planned = nil
-		d.mu.Unlock()
+	if err := d.takesRequests(); err != nil {
 		return nil, err
 	}
-	select {
-	case p := <-answer:
-		if p.Err != nil {
-			return nil, fmt.Errorf("%w: no plan: %w", ctl.ErrNotNow, p.Err)
-		}
-		if p.Computed.Tables == nil && q.Without != nil {
-			return nil, fmt.Errorf("%w: no routes are computed: %v", ctl.ErrNotNow, cmp.Or(p.Computed.Err, errHeld))
-		}
-		routes := manager.RoutingOf(p.Computed)
-		head := ctl.PlanHead{Outdated: p.Outdated, Routes: routes.String(), Settings: settings}
-		if v := d.View(); (ask.Sweep == manager.PlanReroute || q.Without != nil) && v != nil && v.Tables != nil && p.Computed.Tables != nil {
-			var err error
-			if head.Change, err = changeOf(ctx, v, p.Computed); err != nil {
-				return nil, err
-			}
-		}
-		return &ctl.Plan{PlanHead: head, Steps: p.Computed.Steps}, nil
-	case <-ctx.Done(): // the plan still arrives later; the next client must not get it
-		return nil, ctx.Err()
+	p, err := d.planned(ctx, ask)
+	if err != nil {
+		return nil, err
 	}
+	if p.Err != nil {
+		return nil, fmt.Errorf("%w: no plan: %w", ctl.ErrNotNow, p.Err)
+	}
+	if p.Computed.Tables == nil && q.Without != nil {
+		return nil, fmt.Errorf("%w: no routes are computed: %v", ctl.ErrNotNow, cmp.Or(p.Computed.Err, errHeld))
+	}
+	routes := manager.RoutingOf(p.Computed)
+	head := ctl.PlanHead{Outdated: p.Outdated, Routes: routes.String(), Settings: settings}
+	if v := d.View(); (ask.Sweep == manager.PlanReroute || q.Without != nil) && v != nil && v.Tables != nil && p.Computed.Tables != nil {
+		if head.Change, err = changeOf(ctx, v, p.Computed); err != nil {
+			return nil, err
+		}
+	}
+	return &ctl.Plan{PlanHead: head, Steps: p.Computed.Steps}, nil
 }
 
 // mayFail returns an error for what cannot be left out of a plan.

@@ -60,9 +60,10 @@ type Server struct {
 	rules       Rules
 	waiting     string // why there is no port
 	sweep       *ctl.SweepStatus
-	certificate *ctl.Certificate     // of the routes in force; nil before there was one
-	drift       *ctl.Drift           // of the routes in force; nil where it is not known
-	planned     chan manager.Planned // receives the plan that a client waits for; nil for none
+	certificate *ctl.Certificate // of the routes in force; nil before there was one
+	drift       *ctl.Drift       // of the routes in force; nil where it is not known
+
+	plans planAskers
 }
 
 // New returns a Server without a manager.
@@ -110,7 +111,7 @@ func (d *Server) Wait(reason string) {
 	d.mu.Lock()
 	d.waiting = reason
 	d.mu.Unlock()
-	d.Notify(manager.Planned{Err: errNoManager})
+	d.plans.refuse(errNoManager)
 }
 
 var errNoManager = errors.New("no manager is running")
@@ -138,13 +139,7 @@ func (d *Server) Notify(a manager.Notification) {
 		}
 		d.mu.Unlock()
 	case manager.Planned:
-		d.mu.Lock()
-		waiting := d.planned
-		d.planned = nil
-		d.mu.Unlock()
-		if waiting != nil {
-			waiting <- a // the channel has capacity 1
-		}
+		d.plans.answer(a)
 	}
 }
 
@@ -285,12 +280,24 @@ func (d *Server) Order(ctx context.Context, o ctl.Order) error {
 }
 
 func (d *Server) ask(ctx context.Context, s manager.SweepRequested) error {
+	if err := d.takesRequests(); err != nil {
+		return err
+	}
+	return d.send(ctx, s)
+}
+
+// takesRequests returns the error that the manager takes none now.
+func (d *Server) takesRequests() error {
 	if d.shell.Load() == nil {
 		return fmt.Errorf("%w: the manager is waiting for its port", ctl.ErrNotNow)
 	}
 	if d.View() == nil {
 		return fmt.Errorf("%w: the manager is not master, or its first sweep has not completed", ctl.ErrNotNow)
 	}
+	return nil
+}
+
+func (d *Server) send(ctx context.Context, s manager.SweepRequested) error {
 	select {
 	case d.cfg.Asks <- s:
 		return nil
