@@ -63,8 +63,9 @@ Makes the manager discover the subnet and compute as in a heavy sweep, and shows
 that this sweep would send, in order. With --reroute, --engine or --without it also compares
 the routes; ibsmctl routes quality explains the figures. With --without it lists the hosts
 that would be cut off, and the number of pairs of their ports without a way to each other.
-Nothing is written or stored. Sweeps do not wait for the plan. It is about the subnet at the time
-of its reading, and the last line says whether the subnet may have changed since.`}
+Nothing is written or stored. Sweeps do not wait for the plan, but plans for each other. It is
+about the subnet at the time of its reading, and the last line says whether the subnet may have
+changed since.`}
 	reroute := c.Flags().Bool("reroute", false, "plan as for a reroute")
 	without := c.Flags().StringSlice("without", nil, "plan as if a `SWITCH`, a line card, or the cable at SWITCH:PORT, had failed; may be repeated")
 	list := c.Flags().String("engine", "", "plan a reroute by the routing engines of `LIST` in place of the configured ones, with the settings and files of the configuration")
