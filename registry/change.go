@@ -39,16 +39,25 @@ const (
 	KindDeleteAlias        Kind = 10
 	KindPutSubscription    Kind = 11 // since Version 2
 	KindPutSubscriptionGRH Kind = 12 // a PutSubscription whose destination has a GRH; since Version 2
+	KindPutGRHPort         Kind = 13 // since Version 3
+	KindDeleteGRHPort      Kind = 14 // since Version 3
 )
 
 // Version is raised when Kinds are added: programs of a lower one do not understand them.
-const Version = 2
+const Version = 3
 
 // AppendVersion appends the encoding of a Change that programs of a Version understand, 1
-// to Version.
+// to Version; nothing where there is none. Then the numbers of the Changes are not theirs any more.
 func AppendVersion(b []byte, c Change, version uint8) []byte {
-	if s, is := c.(PutSubscription); is && version < 2 {
-		return s.appendOld(b)
+	switch c := c.(type) {
+	case PutSubscription:
+		if version < 2 {
+			return c.appendOld(b)
+		}
+	case PutGRHPort, DeleteGRHPort:
+		if version < 3 {
+			return b
+		}
 	}
 	return c.AppendTo(b)
 }
@@ -70,6 +79,8 @@ var codecs = [...]struct {
 	KindDeleteAlias:        {slotSize, func(r *reader) Change { return DeleteAlias{r.slot()} }},
 	KindPutSubscription:    {subscriptionKeySize + destinationSize, func(r *reader) Change { return r.putSubscription() }},
 	KindPutSubscriptionGRH: {subscriptionKeySize + destinationSize + grhSize, func(r *reader) Change { return r.putSubscriptionGRH() }},
+	KindPutGRHPort:         {grhPortSize, func(r *reader) Change { return PutGRHPort{mad.GUID(r.u64())} }},
+	KindDeleteGRHPort:      {grhPortSize, func(r *reader) Change { return DeleteGRHPort{mad.GUID(r.u64())} }},
 }
 
 // Errors of Decode.

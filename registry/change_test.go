@@ -65,6 +65,8 @@ var encodings = []struct {
 	{DeleteAlias{Slot{0x0a, 9}}, "0a" + "000000000000000a" + "09"},
 	{PutSubscription{withoutGRH(exampleSubscription())}, "0b" + exampleKey + "0021" + "03" + "01" + "8102"},
 	{PutSubscription{exampleSubscription()}, "0c" + exampleKey + "0021" + "03" + "01" + "8102" + exampleGRH},
+	{PutGRHPort{0x0b}, "0d" + "000000000000000b"},
+	{DeleteGRHPort{0x0b}, "0e" + "000000000000000b"},
 }
 
 // TestVersion1: a subscription of version 1, which had the index of a P_Key, is read as one
@@ -89,13 +91,29 @@ func TestVersion1(t *testing.T) {
 	if got := AppendVersion(nil, PutSubscription{exampleSubscription()}, 1); hex.EncodeToString(got) != old+none {
 		t.Errorf("written as\n%x, want\n%s", got, old+none)
 	}
-	for _, e := range encodings[:len(encodings)-2] {
+	for _, e := range encodings[:len(encodings)-4] {
 		if got := AppendVersion(nil, e.change, 1); hex.EncodeToString(got) != e.hex {
 			t.Errorf("%T is written as\n%x, want\n%s", e.change, got, e.hex)
 		}
 	}
 	if got := AppendVersion(nil, PutSubscription{want}, Version); Kind(got[0]) != KindPutSubscription {
 		t.Errorf("written for this version as %x", got)
+	}
+}
+
+// TestVersion2: what version 2 does not have is not written for it, and all else as it is now.
+func TestVersion2(t *testing.T) {
+	for _, e := range encodings {
+		want := e.hex
+		if kind := e.change.Kind(); kind == KindPutGRHPort || kind == KindDeleteGRHPort {
+			want = ""
+			if got := AppendVersion([]byte{1}, e.change, 1); len(got) != 1 {
+				t.Errorf("%T is written for version 1 as %x", e.change, got)
+			}
+		}
+		if got := AppendVersion(nil, e.change, 2); hex.EncodeToString(got) != want {
+			t.Errorf("%T is written as\n%x, want\n%s", e.change, got, want)
+		}
 	}
 }
 
@@ -167,6 +185,7 @@ func TestRefusedValues(t *testing.T) {
 		"another QPN":        subscription(func(s *Subscription) { s.Addr.QPN++ }),
 		"long QPN":           subscription(func(s *Subscription) { s.QPN, s.Addr.QPN = 1<<24, 1<<24 }),
 		"long producer":      subscription(func(s *Subscription) { s.Producer = 1 << 24 }),
+		"no port":            PutGRHPort{},
 		"own GUID":           PutAlias{Alias{Slot{1, 0}, 2}},
 		"no alias":           PutAlias{Alias{Slot{1, 1}, 0}},
 	} {

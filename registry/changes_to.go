@@ -13,6 +13,11 @@ func (s *State) ChangesTo(to *State) (changes []Change) {
 			do(DeleteAlias{a.Slot})
 		}
 	}
+	for port := range s.GRHPorts() {
+		if !to.DemandsGRH(port) {
+			do(DeleteGRHPort{port})
+		}
+	}
 	for v := range s.Subscriptions() {
 		if _, stays := to.Subscription(v.SubscriptionKey); !stays {
 			do(DeleteSubscription{v.SubscriptionKey})
@@ -60,6 +65,11 @@ func (s *State) ChangesTo(to *State) (changes []Change) {
 	for a := range to.Aliases() {
 		if s.AliasAt(a.Slot) != a.GUID {
 			do(PutAlias{a})
+		}
+	}
+	for port := range to.GRHPorts() {
+		if !s.DemandsGRH(port) {
+			do(PutGRHPort{port})
 		}
 	}
 	return changes

@@ -24,6 +24,7 @@ type State struct {
 	subscriptions table[SubscriptionKey, Destination]
 	aliases       table[Slot, mad.GUID]
 	slots         table[mad.GUID, Slot] // aliases by GUID
+	grhPorts      table[mad.GUID, struct{}]
 }
 
 // Seq is the number of the last Change.
@@ -31,12 +32,12 @@ func (s *State) Seq() uint64 { return s.seq }
 
 // Counts is how much is registered.
 type Counts struct {
-	Groups, Members, Services, Subscriptions, Aliases int
+	Groups, Members, Services, Subscriptions, Aliases, GRHPorts int
 }
 
 // Counts returns how much is registered.
 func (s *State) Counts() Counts {
-	return Counts{s.groups.count, s.members.count, s.services.count, s.subscriptions.count, s.aliases.count}
+	return Counts{s.groups.count, s.members.count, s.services.count, s.subscriptions.count, s.aliases.count, s.grhPorts.count}
 }
 
 // Changes iterates over Changes that make an empty Registry this State, but for its
@@ -68,6 +69,11 @@ func (s *State) Changes() iter.Seq[Change] {
 				return
 			}
 		}
+		for port := range s.grhPorts.all() {
+			if !yield(PutGRHPort{port}) {
+				return
+			}
+		}
 	}
 }
 
@@ -90,6 +96,7 @@ func New() *Registry {
 			subscriptions: table[SubscriptionKey, Destination]{compare: compareSubscriptions},
 			aliases:       table[Slot, mad.GUID]{compare: compareSlots},
 			slots:         table[mad.GUID, Slot]{compare: cmp.Compare[mad.GUID]},
+			grhPorts:      table[mad.GUID, struct{}]{compare: cmp.Compare[mad.GUID]},
 		},
 		owner: &owner{},
 	}

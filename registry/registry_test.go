@@ -37,10 +37,11 @@ type model struct {
 	services map[ServiceKey]Service
 	subs     map[SubscriptionKey]Subscription
 	aliases  map[Slot]mad.GUID
+	grh      map[mad.GUID]bool
 }
 
 func newModel() *model {
-	return &model{map[mad.GID]Group{}, map[[2]mad.GID]Member{}, map[ServiceKey]Service{}, map[SubscriptionKey]Subscription{}, map[Slot]mad.GUID{}}
+	return &model{map[mad.GID]Group{}, map[[2]mad.GID]Member{}, map[ServiceKey]Service{}, map[SubscriptionKey]Subscription{}, map[Slot]mad.GUID{}, map[mad.GUID]bool{}}
 }
 
 // apply makes a Change and reports whether it can be made.
@@ -96,6 +97,12 @@ func (w *model) apply(c Change) bool {
 		_, was := w.aliases[c.Slot]
 		delete(w.aliases, c.Slot)
 		return was
+	case PutGRHPort:
+		w.grh[c.Port] = true
+	case DeleteGRHPort:
+		was := w.grh[c.Port]
+		delete(w.grh, c.Port)
+		return was
 	}
 	return true
 }
@@ -107,7 +114,7 @@ func randomChange(rng *rand.Rand) Change {
 	key := ServiceKey{ID: uint64(n(5)), GID: port(1 + n(3)), PKey: mad.PKey(n(2))}
 	sub := SubscriptionKey{member, uint32(n(2)), Filter{Generic: n(2) == 0, Type: AnyType, Trap: uint16(64 + n(3)), Producer: uint32(n(2)), LIDBegin: AnyLID}}
 	slot := Slot{mad.GUID(1 + n(3)), uint8(1 + n(4))}
-	switch n(20) {
+	switch n(22) {
 	case 0, 1:
 		return PutGroup{Group{MGID: group, MLID: 0xc000 + mad.LID(n(12)), PKey: mad.PKey(1 + n(2)), MTU: mad.MTU2048, Rate: 3, WellKnown: n(2) == 0}}
 	case 2:
@@ -126,6 +133,10 @@ func randomChange(rng *rand.Rand) Change {
 		return DeleteSubscription{sub}
 	case 17, 18:
 		return PutAlias{Alias{slot, mad.GUID(100 + n(15))}}
+	case 19:
+		return PutGRHPort{mad.GUID(1 + n(9))}
+	case 20:
+		return DeleteGRHPort{mad.GUID(1 + n(9))}
 	}
 	return DeleteAlias{slot}
 }
@@ -133,7 +144,7 @@ func randomChange(rng *rand.Rand) Change {
 // check compares every query with the model.
 func (w *model) check(t *testing.T, s *State) {
 	t.Helper()
-	if want := (Counts{len(w.groups), len(w.members), len(w.services), len(w.subs), len(w.aliases)}); s.Counts() != want {
+	if want := (Counts{len(w.groups), len(w.members), len(w.services), len(w.subs), len(w.aliases), len(w.grh)}); s.Counts() != want {
 		t.Fatalf("holds %+v, want %+v", s.Counts(), want)
 	}
 	joined := 0
@@ -179,6 +190,11 @@ func (w *model) check(t *testing.T, s *State) {
 	for sub := range s.Subscriptions() {
 		if sub != w.subs[sub.SubscriptionKey] {
 			t.Fatalf("subscription %+v, want %+v", sub, w.subs[sub.SubscriptionKey])
+		}
+	}
+	for n := range mad.GUID(11) {
+		if s.DemandsGRH(n) != w.grh[n] || slices.Contains(slices.Collect(s.GRHPorts()), n) != w.grh[n] {
+			t.Fatalf("port %v demands a GRH: %t, want %t", n, s.DemandsGRH(n), w.grh[n])
 		}
 	}
 	for a := range s.Aliases() {
@@ -238,6 +254,8 @@ func TestAgainstModel(t *testing.T) {
 				apply(t, r, DeleteSubscription{c.SubscriptionKey})
 			case PutAlias:
 				apply(t, r, DeleteAlias{c.Slot})
+			case PutGRHPort:
+				apply(t, r, DeleteGRHPort{c.Port})
 			}
 		}
 		newModel().check(t, &r.State)

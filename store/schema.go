@@ -16,13 +16,14 @@ import (
 
 // Schema is the version of the layout of the file. It is raised with every change of
 // the layout below, and when registry.Version is.
-const Schema = 4
+const Schema = 5
 
 // migrations[i] turns a file of schema i+1 into one of schema i+2.
 var migrations = []func(*bbolt.Tx) error{
 	func(*bbolt.Tx) error { return nil }, // 2 may have a policy, which 1 took for damage
 	func(*bbolt.Tx) error { return nil }, // 3 may have Changes of registry.Version 2
 	func(*bbolt.Tx) error { return nil }, // 4 may have a record of routes or of sick links, which 3 took for damage
+	func(*bbolt.Tx) error { return nil }, // 5 may have Changes of registry.Version 3
 }
 
 // Buckets, and what is in them. Numbers are big-endian. Every value but that of

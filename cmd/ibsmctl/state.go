@@ -126,13 +126,14 @@ type stateSummary struct {
 	Services      int    `json:"services"`
 	Subscriptions int    `json:"subscriptions"`
 	Aliases       int    `json:"aliases"`
+	GRHPorts      int    `json:"grh_ports"` // that demand a GRH
 }
 
 func (k *keptState) summary() *stateSummary {
 	n := k.Registry.Counts()
 	s := &stateSummary{
 		File: k.file, Prefix: k.prefix.String(), Port: k.port.String(), LIDs: len(k.LIDs), Change: k.Registry.Seq(),
-		Groups: n.Groups, Members: n.Members, Services: n.Services, Subscriptions: n.Subscriptions, Aliases: n.Aliases,
+		Groups: n.Groups, Members: n.Members, Services: n.Services, Subscriptions: n.Subscriptions, Aliases: n.Aliases, GRHPorts: n.GRHPorts,
 	}
 	for _, l := range k.LIDs {
 		if l.Absent != 0 {
@@ -159,9 +160,9 @@ subnet prefix  %s
 port           %s
 mastership     %s
 LIDs           %d, of absent ports %d
-registered     groups %d, members %d, services %d, subscriptions %d, alias GUIDs %d
+registered     groups %d, members %d, services %d, subscriptions %d, alias GUIDs %d, ports that demand a GRH %d
 last change    %d
-`, s.File, s.Prefix, s.Port, term, s.LIDs, s.Absent, s.Groups, s.Members, s.Services, s.Subscriptions, s.Aliases, s.Change)
+`, s.File, s.Prefix, s.Port, term, s.LIDs, s.Absent, s.Groups, s.Members, s.Services, s.Subscriptions, s.Aliases, s.GRHPorts, s.Change)
 	return err
 }
 

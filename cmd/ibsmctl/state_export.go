@@ -21,6 +21,7 @@ type exported struct {
 	Services      []exportedServ   `json:"services"`
 	Subscriptions []exportedSubscr `json:"subscriptions"`
 	Aliases       []exportedAlias  `json:"aliases"`
+	GRHPorts      []string         `json:"grh_ports,omitempty"` // that demand a GRH; older exports have none
 }
 
 type exportedTerm struct {
@@ -127,6 +128,9 @@ func (k *keptState) export() *exported {
 	}
 	for a := range s.Aliases() {
 		e.Aliases = append(e.Aliases, exportedAlias{a.Port.String(), a.Index, a.GUID.String()})
+	}
+	for port := range s.GRHPorts() {
+		e.GRHPorts = append(e.GRHPorts, port.String())
 	}
 	return e
 }

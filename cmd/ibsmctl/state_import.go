@@ -154,6 +154,7 @@ func (in *imported) print(w io.Writer, was *keptState, dryRun bool) error {
 	}{
 		{"groups", a.Groups, b.Groups}, {"members", a.Members, b.Members}, {"services", a.Services, b.Services},
 		{"subscriptions", a.Subscriptions, b.Subscriptions}, {"alias GUIDs", a.Aliases, b.Aliases},
+		{"ports that demand a GRH", a.GRHPorts, b.GRHPorts},
 	} {
 		t.add(row.name, fmt.Sprint(row.was), fmt.Sprint(row.now))
 	}

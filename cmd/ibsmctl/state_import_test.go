@@ -61,6 +61,7 @@ func everyKind(t *testing.T) string {
 		registry.PutSubscription{Subscription: registry.Subscription{SubscriptionKey: registry.SubscriptionKey{Subscriber: port, QPN: 5, Filter: registry.Filter{GID: mgid, LIDBegin: 1, LIDEnd: 2, Generic: true, Type: 3, Trap: 64, Producer: 4}},
 			Destination: registry.Destination{PKey: 0x8001, Addr: mad.Addr{LID: 9, QPN: 5, SL: 3, PathBits: 1, GRH: mad.GRH{Present: true, GID: port, FlowLabel: 0x12345, TrafficClass: 6, HopLimit: 255}}}}},
 		registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: 0x21, Index: 9}, GUID: 0x99}},
+		registry.PutGRHPort{Port: 0x21},
 	} {
 		if err := c.Registry.Apply(change); err != nil {
 			t.Fatal(err)
@@ -113,7 +114,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("imported\n%v\n%v\nexported\n%v\n%v", got, gotLIDs, want, wantLIDs)
 	}
 	out, _ := state(t, 0, "import", openSMDump, to)
-	for _, line := range []string{"groups 2 3", "members 1 15", "services 2 2", "subscriptions 1 2", "alias GUIDs 1 2"} {
+	for _, line := range []string{"groups 2 3", "members 1 15", "services 2 2", "subscriptions 1 2", "alias GUIDs 1 2", "ports that demand a GRH 1 0"} {
 		if !slices.ContainsFunc(strings.Split(out, "\n"), func(s string) bool { return strings.Join(strings.Fields(s), " ") == line }) {
 			t.Errorf("no line %q in\n%s", line, out)
 		}

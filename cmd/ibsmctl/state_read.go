@@ -58,6 +58,10 @@ func readExport(file string, text []byte) (*imported, error) {
 		at := fmt.Sprintf("aliases[%d]", i)
 		r.apply(at, registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: r.guid(at+".port", a.Port), Index: a.Index}, GUID: r.guid(at+".guid", a.GUID)}})
 	}
+	for i, port := range e.GRHPorts {
+		at := fmt.Sprintf("grh_ports[%d]", i)
+		r.apply(at, registry.PutGRHPort{Port: r.guid(at, port)})
+	}
 	return in, r.found.Err()
 }
 

@@ -64,7 +64,7 @@ func newExporter(v *view.View) *Exporter {
 	e.totals = func(_ context.Context, wanted func(mad.GUID) bool) *perf.Totals { return totalsOf(v, wanted) }
 	e.registry.MustRegister(figures{
 		&ctl.SubnetStatus{Switches: 4, CAs: 8, Links: 16, LIDs: 12, Generation: 3, Ports: map[string]int{"Active": 32}},
-		registry.Counts{Groups: 1, Members: 2, Services: 3, Subscriptions: 4, Aliases: 5},
+		registry.Counts{Groups: 1, Members: 2, Services: 3, Subscriptions: 4, Aliases: 5, GRHPorts: 6},
 	})
 	return e
 }
@@ -350,7 +350,7 @@ func TestPorts(t *testing.T) {
 		`ibsm_ports{state="Active"} 32`, `ibsm_ports{state="Down"} 0`, `ibsm_last_sweep_seconds 1.5`, `ibsm_last_sweep_lost_routes 3`,
 		`ibsm_certificate{result="hosts"} 1`, `ibsm_certificate{result="all"} 0`, `ibsm_certificate_channels 48`, `ibsm_certificate_seconds 0.25`,
 		`ibsm_routes_fullest_link{routes="in force"} 90`, `ibsm_routes_fullest_link{routes="afresh"} 60`, `ibsm_routes_shift_flows{routes="afresh"} 1.25`, `ibsm_routes_drift_percent 50`,
-		`ibsm_sa_groups 1`, `ibsm_sa_members 2`, `ibsm_sa_services 3`, `ibsm_sa_subscriptions 4`, `ibsm_sa_aliases 5`,
+		`ibsm_sa_groups 1`, `ibsm_sa_members 2`, `ibsm_sa_services 3`, `ibsm_sa_subscriptions 4`, `ibsm_sa_aliases 5`, `ibsm_sa_grh_ports 6`,
 	} {
 		if !strings.Contains(string(body), want+"\n") {
 			t.Errorf("no line %s", want)

@@ -331,6 +331,7 @@ func (s sink) registered(n registry.Counts) {
 	s.gauge("ibsm_sa_services", "Registered services.")(float64(n.Services))
 	s.gauge("ibsm_sa_subscriptions", "Subscriptions to events.")(float64(n.Subscriptions))
 	s.gauge("ibsm_sa_aliases", "Alias GUIDs of ports.")(float64(n.Aliases))
+	s.gauge("ibsm_sa_grh_ports", "Ports that demand a GRH of every packet.")(float64(n.GRHPorts))
 }
 
 // console sends what became of the console's clients.

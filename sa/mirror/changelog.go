@@ -29,7 +29,7 @@ func (l *changeLog) add(c registry.Change) {
 func (l *changeLog) has(seq uint64) bool { return seq <= l.last && l.last-seq <= uint64(len(l.items)) }
 
 // since are the Changes after a number, encoded in a registry.Version; false if not all
-// are remembered.
+// are remembered, or the Version has not all of their Kinds.
 func (l *changeLog) since(seq uint64, version uint8) ([]byte, bool) {
 	if !l.has(seq) {
 		return nil, false
@@ -40,7 +40,10 @@ func (l *changeLog) since(seq uint64, version uint8) ([]byte, bool) {
 	}
 	var old []byte
 	for c := range decoded(b) { // our own: there is no error
-		old = registry.AppendVersion(old, c, version)
+		before := len(old)
+		if old = registry.AppendVersion(old, c, version); len(old) == before {
+			return nil, false
+		}
 	}
 	return old, true
 }

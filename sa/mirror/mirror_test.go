@@ -159,6 +159,49 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// TestManagerWithoutGRHPorts: a standby that knows registry.Version 2 gets everything but the ports that demand
+// a GRH, with the master's numbers: it gets all anew when one is added or removed, and else what has changed.
+func TestManagerWithoutGRHPorts(t *testing.T) {
+	const versionAt, latestAt = 56 + 2, 56 + 3 // of a packet: of the Changes, and known to the sender
+	p := newPair(t, 1)
+	p.tamperUp = func(d *mad.Datagram) {
+		d.Packet[latestAt] = 2
+		older(d)
+	}
+	p.tamperDown = func(d *mad.Datagram) {
+		if first := binary.BigEndian.Uint32(d.Packet[28:]) == 1; d.Packet[25] == 1 && first && d.Packet[versionAt] != 2 {
+			t.Errorf("answer of version %d", d.Packet[versionAt])
+		}
+	}
+	change := func(c registry.Change) {
+		if err := p.master.Apply(c); err != nil {
+			t.Fatal(err)
+		}
+		p.source.Changed([]registry.Change{c}, p.master.Freeze())
+	}
+	mustLack := func(ports int, whole uint64) {
+		t.Helper()
+		p.pass(4 * time.Second)
+		want := p.master.Counts()
+		want.GRHPorts -= ports
+		st := p.follower.Stats()
+		if got := p.copy.Counts(); p.copy.Seq() != p.master.Seq() || got != want || st.Whole != whole || st.Garbage > 0 {
+			t.Errorf("the standby has %d %+v, want %d %+v; %+v", p.copy.Seq(), got, p.master.Seq(), want, st)
+		}
+	}
+	change(registry.PutGRHPort{Port: 5})
+	mustLack(1, 1)
+	p.put(7)
+	mustLack(1, 1)
+	change(registry.PutGRHPort{Port: 6})
+	p.put(8)
+	mustLack(2, 2)
+	change(registry.DeleteGRHPort{Port: 5})
+	mustLack(1, 3)
+	p.put(9)
+	mustLack(1, 3)
+}
+
 // TestOlderManagers: a manager that knows registry.Version 1 alone says so with bytes that were
 // reserved, and takes no other. A master answers such a standby in that version, and such a
 // master takes the questions of a standby; both have everything but the P_Keys of

@@ -32,6 +32,9 @@ func (x *Reading) Registry(was *registry.State, now int64) *registry.Registry {
 			a.apply(registry.PutAlias{Alias: v})
 		}
 	}
+	for port := range was.GRHPorts() { // no table has them
+		a.apply(registry.PutGRHPort{Port: port})
+	}
 	if a.refused != nil && x.Incomplete == "" {
 		x.Incomplete = a.refused.Error()
 	}

@@ -51,12 +51,13 @@ func TestMissingPartsStay(t *testing.T) {
 		registry.PutMember{Member: registry.Member{MGID: mad.GID{0: 0xff, 1: 0x12, 15: 1}, Port: mad.MakeGID(mad.DefaultPrefix, 5), JoinState: registry.FullMember}},
 		registry.PutService{Service: registry.Service{ServiceKey: registry.ServiceKey{ID: 7, GID: mad.MakeGID(mad.DefaultPrefix, 5), PKey: mad.DefaultPKey}, Name: [64]byte{'x'}, Lease: registry.InfiniteLease}},
 		registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: 5, Index: 1}, GUID: 6}},
+		registry.PutGRHPort{Port: 5},
 	} {
 		if err := was.Apply(c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, want := (&Reading{}).Registry(was.Freeze(), 1).Counts(), was.Counts(); got != want || want.Services+want.Aliases+want.Members != 3 {
+	if got, want := (&Reading{}).Registry(was.Freeze(), 1).Counts(), was.Counts(); got != want || want.Services+want.Aliases+want.Members+want.GRHPorts != 4 {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
