@@ -10,6 +10,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
+	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
@@ -75,6 +76,11 @@ func (w *arWorld) mustCarry() {
 func (w *arWorld) mustKeep(m *watched, among []int32) (kept int) {
 	w.Helper()
 	for _, n := range among {
+		guid := w.net.Nodes[n].GUID
+		at := m.View.Topo.FindNode(guid)
+		if at == topo.None {
+			continue // no cable leads there
+		}
 		is := w.Fabric.AdaptiveRoutes(n)
 		if is && w.written[n] {
 			w.Errorf("switch %d took a block, and adaptive routing is on", n)
@@ -82,8 +88,6 @@ func (w *arWorld) mustKeep(m *watched, among []int32) (kept int) {
 		if is {
 			kept++
 		}
-		guid := w.net.Nodes[n].GUID
-		at := m.View.Topo.FindNode(guid)
 		if believed := m.View.Topo.Nodes[at].AR; (believed == 3) != is {
 			w.Errorf("switch %d: adaptive routing is %v, the view says %d", n, is, believed)
 		}

@@ -1,0 +1,187 @@
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"math/bits"
+
+	"ibsm/mad"
+	"ibsm/routing"
+	"ibsm/sweep/device"
+	"ibsm/topo"
+)
+
+// groups is what is assumed about the groups by which switches with adaptive routing forward.
+// Another manager wrote them, and they are not read: the group of a LID may be any ports on
+// shortest paths to it, in the subnet as it was when adaptive routing was first seen on. They
+// do not follow when links are lost and tables change.
+type groups struct {
+	graph    *routing.Graph   // nil where it is not known: the subnet had changed by then
+	switches []mad.GUID       // by SwitchIdx of that time, as all that follows
+	home     []topo.SwitchIdx // by LID: the switch that its owner is or hangs on, else None
+	rows     [][]uint8        // the forwarding tables that were held
+}
+
+// newGroups are those that a walk sees for the first time.
+func newGroups(out *SweepPlan) *groups {
+	t := out.Topo
+	g := &groups{graph: routing.NewGraphOf(t, func(topo.PortIdx) bool { return true }), home: make([]topo.SwitchIdx, int(mad.MaxUnicastLID)+1)}
+	for i, n := range t.Switches {
+		g.switches = append(g.switches, t.Nodes[n].GUID)
+		g.rows = append(g.rows, out.delta.switches[i].LFT.Row())
+	}
+	for l := range g.home {
+		g.home[l] = topo.None
+	}
+	for _, p := range t.EndPorts {
+		at := p
+		if t.Ports[p].Num != 0 {
+			at = t.Ports[p].Peer
+		}
+		info := &t.Ports[p].Info
+		if at == topo.None || !info.LID().IsUnicast() {
+			continue
+		}
+		for l := int(info.LID()); l < int(info.LID())+1<<info.LMC() && l < len(g.home); l++ {
+			g.home[l] = t.Nodes[t.Ports[at].Node].Switch
+		}
+	}
+	if g.outdated(out) {
+		return &groups{}
+	}
+	return g
+}
+
+// outdated reports whether the tables found were made for a subnet with other links, as the groups may have been: an entry of
+// a LID that is elsewhere leads into a port without a link to a switch.
+func (g *groups) outdated(out *SweepPlan) bool {
+	t := out.Topo
+	for i, n := range t.Switches {
+		node, held := &t.Nodes[n], out.delta.switches[i].LFT
+		if node.Missed > 0 || node.PrivateLFT == topo.PrivateLFTOn {
+			continue
+		}
+		var leads [256]bool
+		for num := range 256 {
+			leads[num] = num > int(node.NumPorts) || t.BetweenSwitches(t.Port(n, uint8(num)))
+		}
+		for l, num := range held.Row() {
+			if home := g.home[l]; home != topo.None && home != topo.SwitchIdx(i) && !leads[num] && held.State(l/routing.BlockSize) == device.Known {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// stale are those of some switches that keep their tables whose groups may not lead to a LID
+// any more: one that has lost a link to another switch, and one whose neighbour on a path
+// that was a shortest one is not nearer to the LID than itself by the new tables. When each
+// packet that leaves a switch is nearer to its LID, none circulates. Of groups about which
+// nothing is known it is all of them.
+func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepPlan, among []topo.SwitchIdx) (stale []topo.SwitchIdx) {
+	if g.graph == nil {
+		return among
+	}
+	t := out.Topo
+	here, then := make([]topo.SwitchIdx, len(g.switches)), make([]topo.SwitchIdx, len(t.Switches))
+	for i, guid := range g.switches {
+		here[i] = topo.None
+		if n := t.FindNode(guid); n != topo.None && t.Nodes[n].Switch != topo.None {
+			here[i] = t.Nodes[n].Switch
+			then[here[i]] = topo.SwitchIdx(i)
+		}
+	}
+	var keep []topo.SwitchIdx
+	for _, s := range among {
+		if g.lostLink(t, s, then[s]) {
+			stale = append(stale, s)
+		} else {
+			keep = append(keep, s)
+		}
+	}
+	changed := g.changed(out.Tables, here)
+	if changed == nil || len(keep) == 0 {
+		return stale
+	}
+	hops, err := routing.NewHops(ctx, workers, g.graph)
+	if err != nil {
+		return stale
+	}
+	tracer, trace := routing.NewTracer(t, out.LIDs), routing.NewTrace(len(t.Switches))
+	for block, lids := range changed {
+		if lids == 0 || ctx.Err() != nil {
+			continue
+		}
+		tracer.Block(out.Tables.LFT, block, lids, trace)
+		for ; lids != 0; lids &= lids - 1 {
+			l := block*routing.BlockSize + bits.TrailingZeros64(lids)
+			if l >= len(out.LIDs.Owner) || out.LIDs.Owner[l] == topo.None {
+				continue
+			}
+			left := keep[:0]
+			for _, s := range keep {
+				if g.nearer(hops, trace.Fates(mad.LID(l)), here, s, then[s], mad.LID(l)) {
+					left = append(left, s)
+				} else {
+					stale = append(stale, s)
+				}
+			}
+			keep = left
+		}
+	}
+	return stale
+}
+
+// lostLink reports whether a link between switches is gone that a switch had.
+func (g *groups) lostLink(t *topo.Topo, s, was topo.SwitchIdx) bool {
+	peers, ports := g.graph.Edges(was)
+	for i, num := range ports {
+		peer := t.Ports[t.Port(t.Switches[s], num)].Peer
+		if peer == topo.None || t.Nodes[t.Ports[peer].Node].GUID != g.switches[peers[i]] {
+			return true
+		}
+	}
+	return false
+}
+
+// changed are the LIDs to which some switch forwards by another port than it did, a bit each
+// by block; nil for none.
+func (g *groups) changed(tables *routing.Tables, here []topo.SwitchIdx) (lids []uint64) {
+	for i, was := range g.rows {
+		if here[i] == topo.None {
+			continue
+		}
+		is := tables.LFT[here[i]]
+		if was = resized(was, len(is)); bytes.Equal(was, is) {
+			continue
+		}
+		if lids == nil {
+			lids = make([]uint64, len(is)/routing.BlockSize)
+		}
+		for l := range is {
+			if was[l] != is[l] {
+				lids[l/routing.BlockSize] |= 1 << (l % routing.BlockSize)
+			}
+		}
+	}
+	return lids
+}
+
+// nearer reports whether each port that the group of a LID may have leads nearer to it.
+func (g *groups) nearer(hops *routing.Hops, fates []routing.Fate, here []topo.SwitchIdx, s, was topo.SwitchIdx, l mad.LID) bool {
+	home := g.home[l]
+	if home == topo.None {
+		return false
+	}
+	if fates[s] < routing.Arrived {
+		return true // no cables lead there
+	}
+	peers, _ := g.graph.Edges(was)
+	for _, peer := range peers {
+		if hops.From(peer)[home] < hops.From(was)[home] && (fates[here[peer]] < routing.Arrived || fates[here[peer]] >= fates[s]) {
+			return false
+		}
+	}
+	return true
+}
