@@ -22,23 +22,25 @@ func (l *sweepLog) logAdaptive(fx *effects, r *sweep.SweepPlan) {
 	case r.AR > 0 && r.AR != on:
 		fx.log(info, "adaptive routing is on: switches keep it as long as their routes do not change", "switches", r.AR)
 	}
-	l.adaptive.private = logSwitches(fx, "private forwarding tables are in use: the forwarding table of the switch is not written", l.adaptive.private, r.Topo, r.Private())
+	now := map[mad.GUID]bool{}
+	for _, n := range r.Private() {
+		logSwitch(fx, "private forwarding tables are in use: the forwarding table of the switch is not written", l.adaptive.private, now, &r.Topo.Nodes[n])
+	}
+	l.adaptive.private = now
 }
 
 // logNotAdaptive logs the switches that have lost adaptive routing.
 func (l *sweepLog) logNotAdaptive(fx *effects, out *sweep.Outcome) {
-	l.adaptive.noAdaptive = logSwitches(fx, "adaptive routing is off since the routes of the switch changed", l.adaptive.noAdaptive, out.Topo, out.NotAdaptive())
+	now := map[mad.GUID]bool{}
+	for _, off := range out.NotAdaptive() {
+		logSwitch(fx, "adaptive routing is off at a switch where it was on", l.adaptive.noAdaptive, now, &out.Topo.Nodes[off.Node], "reason", off.Why.String())
+	}
+	l.adaptive.noAdaptive = now
 }
 
-// logSwitches logs a text for each of some switches that was not logged before, and returns
-// those that are now.
-func logSwitches(fx *effects, text string, logged map[mad.GUID]bool, t *topo.Topo, switches []topo.NodeIdx) (now map[mad.GUID]bool) {
-	now = map[mad.GUID]bool{}
-	for _, n := range switches {
-		node := &t.Nodes[n]
-		if now[node.GUID] = true; !logged[node.GUID] {
-			fx.log(warn, text, "guid", node.GUID, "name", node.Desc.String())
-		}
+// logSwitch logs a text for a switch that was not logged before, and puts it to those that are now.
+func logSwitch(fx *effects, text string, logged, now map[mad.GUID]bool, node *topo.Node, args ...any) {
+	if now[node.GUID] = true; !logged[node.GUID] {
+		fx.log(warn, text, append([]any{"guid", node.GUID, "name", node.Desc.String()}, args...)...)
 	}
-	return now
 }

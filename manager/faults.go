@@ -26,8 +26,8 @@ func faults(out *sweep.Outcome) (all []view.Fault, more int) {
 	for _, n := range out.Private() {
 		add(view.Fault{Kind: view.PrivateTables, Node: out.Topo.Nodes[n].GUID, Text: "forwards by private tables of another manager: its forwarding table is not written, so new LIDs may have no route through it"})
 	}
-	for _, n := range out.NotAdaptive() {
-		add(view.Fault{Kind: view.NotAdaptive, Node: out.Topo.Nodes[n].GUID, Text: "adaptive routing is off since its routes changed: it forwards by its linear table"})
+	for _, off := range out.NotAdaptive() {
+		add(view.Fault{Kind: view.NotAdaptive, Node: out.Topo.Nodes[off.Node].GUID, Text: "adaptive routing is off: " + off.Why.String()})
 	}
 	for i, c := range out.CreditLoop {
 		add(creditLoopFault(out.SweepPlan, c, out.CreditLoop[(i+1)%len(out.CreditLoop)]))

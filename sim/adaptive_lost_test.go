@@ -2,11 +2,15 @@ package sim_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"ibsm/mad"
+	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
+	"ibsm/view"
 )
 
 // cables are the links between switches, by one end of each.
@@ -56,5 +60,69 @@ func arLostBefore(t *testing.T, spec string, caps fabric.Caps, lost []net.End) {
 	if want := len(on); len(lost) == 0 && kept != want {
 		t.Errorf("of %d switches %d keep it, and no link is lost", want, kept)
 	}
+	for _, n := range on {
+		if why := w.whyOff(m, n); len(lost) > 0 && !w.written[n] && why != "" && !strings.Contains(why, "a link had been lost before") {
+			t.Errorf("switch %d: %q", n, why)
+		}
+	}
 	m.mustRest()
+}
+
+// whyOff is what the view says of a switch that has lost adaptive routing.
+func (w *arWorld) whyOff(m *watched, n int32) string {
+	for _, f := range m.View.Faults {
+		if f.Kind == view.NotAdaptive && f.Node == w.net.Nodes[n].GUID {
+			return f.Text
+		}
+	}
+	return ""
+}
+
+// TestNoLongerAdaptive: a switch that has lost adaptive routing is reported with the reason.
+func TestNoLongerAdaptive(t *testing.T) {
+	w := newARWorld(t, "torus:dims=3x3x3,hosts=1", fabric.Caps{})
+	w.comeUp(minhopConfig()).retire()
+	on := w.on(1)
+	clear(w.written)
+	m := w.add(host(w.net, 1), minhopConfig())
+	t.Cleanup(m.dump)
+	w.pass(settling)
+	for _, at := range w.cables()[:1] {
+		w.Fabric.LinkDown(at)
+		w.pass(settling)
+	}
+	want := map[int32]string{}
+	var kept []int32
+	for _, n := range on {
+		switch {
+		case w.Fabric.AdaptiveRoutes(n):
+			kept = append(kept, n)
+		case w.written[n]:
+			want[n] = "its forwarding table was written"
+		default:
+			want[n] = "its groups may no longer lead to their destinations"
+		}
+	}
+	rebooted, other := kept[0], kept[slices.IndexFunc(kept[1:], func(n int32) bool { return w.enables(n)[1]&0x80 == 0 })+1]
+	w.Fabric.Reboot(rebooted)
+	w.Fabric.FallBack(other)
+	w.pass(settling)
+	m.sweep(manager.Heavy)
+	want[rebooted] = "this manager did not turn it off"
+	want[other] = want[rebooted]
+	count := map[string]int{}
+	for _, n := range on {
+		if why := w.whyOff(m, n); (why == "") != (want[n] == "") || !strings.Contains(why, want[n]) {
+			t.Errorf("switch %d: %q, want %q", n, why, want[n])
+		}
+		count[want[n]]++
+	}
+	for reason, n := range count {
+		if reason != "" && m.says("adaptive routing is off at a switch where it was on", reason) != n {
+			t.Errorf("the log does not name %d switches once: %s", n, reason)
+		}
+	}
+	if len(count) != 4 {
+		t.Errorf("the reasons are %v", count)
+	}
 }

@@ -7,68 +7,120 @@ import (
 	"ibsm/topo"
 )
 
-// adaptive brings the groups up to what a walk found, by switch GUID. A switch on which
-// adaptive routing was on and is off has nil.
-func (j *RouteTask) adaptive(out *SweepPlan) map[mad.GUID]*groups {
-	t, was := out.Topo, j.state.groups
-	is := map[mad.GUID]*groups{}
+// adaptiveSwitch is a switch on which a walk found adaptive routing on.
+type adaptiveSwitch struct {
+	groups *groups // nil where it is off now
+	why    WhyOff
+}
+
+// WhyOff is why adaptive routing is off at a switch where it was on, or why a plan turns it off.
+type WhyOff uint8
+
+// Reasons.
+const (
+	StaysOn      WhyOff = iota
+	TableWritten        // a Set of the forwarding table turns it off
+	GroupsStale
+	GroupsUnknown
+	WentOff // this manager did not turn it off
+)
+
+// String is the reason as text.
+func (w WhyOff) String() string {
+	return [...]string{
+		StaysOn:       "it is on",
+		TableWritten:  "its forwarding table was written",
+		GroupsStale:   "its groups may no longer lead to their destinations",
+		GroupsUnknown: "a link had been lost before this manager saw its groups, which may lead in circles",
+		WentOff:       "this manager did not turn it off: the switch has rebooted, or another manager turned it off",
+	}[w]
+}
+
+// ours reports whether this manager turned it off.
+func (w WhyOff) ours() bool { return w != StaysOn && w != WentOff }
+
+// adaptive brings what is known of switches with adaptive routing up to what a walk found, by switch GUID.
+func (j *RouteTask) adaptive(out *SweepPlan) map[mad.GUID]adaptiveSwitch {
+	t, was := out.Topo, j.state.adaptive
+	is := map[mad.GUID]adaptiveSwitch{}
 	var now *groups
 	for _, n := range t.Switches {
 		node := &t.Nodes[n]
 		known, before := was[node.GUID]
 		switch {
-		case node.AR == topo.AROn && known == nil:
+		case node.AR == topo.AROn && known.groups == nil:
 			if now == nil {
 				now = newGroups(out)
 			}
-			is[node.GUID] = now
+			is[node.GUID] = adaptiveSwitch{groups: now}
 		case node.AR == topo.AROn:
-			is[node.GUID] = known
+			is[node.GUID] = adaptiveSwitch{groups: known.groups}
+		case before && node.AR == topo.AROff && known.why == StaysOn:
+			is[node.GUID] = adaptiveSwitch{why: WentOff}
 		case before && node.AR == topo.AROff:
-			is[node.GUID] = nil
+			is[node.GUID] = adaptiveSwitch{why: known.why}
 		}
 	}
 	return is
 }
 
-// turnOff are the switches on which adaptive routing goes off before tables are written.
+// turnOff are the switches on which adaptive routing and what depends on it go off before tables are written.
 func (j *RouteTask) turnOff(ctx context.Context, out *SweepPlan) (off []topo.SwitchIdx) {
-	t := out.Topo
+	t, d := out.Topo, &out.delta
 	keeping := map[*groups][]topo.SwitchIdx{}
 	for i, n := range t.Switches {
 		node, s := &t.Nodes[n], topo.SwitchIdx(i)
-		switch {
-		case node.AR != topo.AROn || node.Missed > 0:
-		case j.settings.AR == DisableAR:
+		switch known := d.adaptive[node.GUID]; {
+		case node.Missed > 0 || !adaptiveSomehow(node):
+		case j.settings.AR == DisableAR, known.why.ours(): // what depends on it was left on
 			off = append(off, s)
-		case out.Tables != nil && node.PrivateLFT != topo.PrivateLFTOn && out.delta.switches[s].LFT.Target(out.Tables.LFT[s]).Complete():
-			g := out.delta.groups[node.GUID]
-			keeping[g] = append(keeping[g], s)
+		case node.AR != topo.AROn || out.Tables == nil || node.PrivateLFT == topo.PrivateLFTOn:
+		case d.switches[s].LFT.Target(out.Tables.LFT[s]).Complete():
+			keeping[known.groups] = append(keeping[known.groups], s)
+		default:
+			d.adaptive[node.GUID] = adaptiveSwitch{known.groups, TableWritten}
 		}
 	}
-	for i := range t.Switches { // in their order, whatever the map's
-		g := out.delta.groups[t.Nodes[t.Switches[i]].GUID]
-		if all := keeping[g]; len(all) > 0 {
-			off = append(off, g.stale(ctx, j.Workers, out, all)...)
-			delete(keeping, g)
+	for _, n := range t.Switches { // in their order, whatever the map's
+		g := d.adaptive[t.Nodes[n].GUID].groups
+		for _, s := range g.stale(ctx, j.Workers, out, keeping[g]) {
+			d.adaptive[t.Nodes[t.Switches[s]].GUID] = adaptiveSwitch{g, g.whyStale()}
+			off = append(off, s)
 		}
+		delete(keeping, g)
 	}
 	return off
+}
+
+// adaptiveSomehow reports whether adaptive routing is on at a switch, or anything that depends on it.
+func adaptiveSomehow(n *topo.Node) bool {
+	if n.AR != topo.AROn && n.AR != topo.AROff {
+		return false
+	}
+	off := *n.ARInfo
+	off.TurnOff()
+	return off != *n.ARInfo
 }
 
 // RoutesHeld reports whether no route is written because adaptive routing is on somewhere.
 func (c *SweepPlan) RoutesHeld() bool { return c.ARMode == HoldAR && c.AR > 0 }
 
+// NotAdaptive is a switch on which adaptive routing was on and is off.
+type NotAdaptive struct {
+	Node topo.NodeIdx
+	Why  WhyOff
+}
+
 // NotAdaptive are the switches on which adaptive routing was on and is off, though it was not
 // DisableAR that turned it off.
-func (c *SweepPlan) NotAdaptive() (nodes []topo.NodeIdx) {
+func (c *SweepPlan) NotAdaptive() (all []NotAdaptive) {
 	for _, n := range c.Topo.Switches {
 		node := &c.Topo.Nodes[n]
-		if _, was := c.delta.groups[node.GUID]; was && node.AR == topo.AROff && c.ARMode != DisableAR {
-			nodes = append(nodes, n)
+		if known, was := c.delta.adaptive[node.GUID]; was && node.AR == topo.AROff && c.ARMode != DisableAR {
+			all = append(all, NotAdaptive{n, known.why})
 		}
 	}
-	return nodes
+	return all
 }
 
 // Private are the switches that forward by private tables.

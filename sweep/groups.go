@@ -80,7 +80,7 @@ func (g *groups) outdated(out *SweepPlan) bool {
 // packet that leaves a switch is nearer to its LID, none circulates. Of groups about which
 // nothing is known it is all of them.
 func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepPlan, among []topo.SwitchIdx) (stale []topo.SwitchIdx) {
-	if g.graph == nil {
+	if len(among) == 0 || g.graph == nil {
 		return among
 	}
 	t := out.Topo
@@ -131,6 +131,14 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 		}
 	}
 	return stale
+}
+
+// whyStale is why those that are stale go off.
+func (g *groups) whyStale() WhyOff {
+	if g.graph == nil {
+		return GroupsUnknown
+	}
+	return GroupsStale
 }
 
 // lostLink reports whether a link between switches is gone that a switch had.

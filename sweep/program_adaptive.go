@@ -63,19 +63,20 @@ func (p *Program) refusedLFT(st plan.Step) bool {
 	return true
 }
 
-// confirmAR has the ARInfo read of each switch that had adaptive routing on when its table was
+// confirmAR has the ARInfo read of each switch that had adaptive routing on, or what depends on it, when its table was
 // written.
 func (p *Program) confirmAR() {
 	for _, s := range p.c.Plan.Switches() {
 		n := p.c.Topo.Switches[s]
-		if p.c.Topo.Nodes[n].AR == topo.AROn && p.timeOuts[n] < maxNodeTimeOuts {
+		if adaptiveSomehow(&p.c.Topo.Nodes[n]) && p.timeOuts[n] < maxNodeTimeOuts {
 			p.askAR(n)
 		}
 	}
 }
 
 // arInfo handles the ARInfo of a switch, the response to a Get or to a Set that turns adaptive
-// routing off. While adaptive routing is on, the switch does not forward by its table.
+// routing off. While adaptive routing is on, the switch does not forward by its table. A Set of that has
+// turned off adaptive routing alone: what depends on it follows.
 func (p *Program) arInfo(r request, o *txn.Outcome) {
 	n := p.c.Topo.Ports[r.Port].Node
 	node := &p.c.Topo.Nodes[n]
@@ -84,13 +85,17 @@ func (p *Program) arInfo(r request, o *txn.Outcome) {
 		info := smp.ARInfo(o.Data)
 		node.ARInfo, node.AR = &info, topo.AROf(&info)
 	}
-	switch {
-	case o.Status == mad.StatusOK && node.AR == topo.AROff:
+	if o.Status == mad.StatusOK && node.AR == topo.AROff {
 		p.more = append(p.more, f.refused...)
 		f.refused = nil
+	}
+	switch {
+	case o.Status == mad.StatusOK && !adaptiveSomehow(node):
 	case o.Status == mad.StatusOK && r.asked:
 		p.more = append(p.more, r.Step)
 	case r.asked && len(f.refused) == 0: // the next walk asks again
+	case node.AR == topo.AROff:
+		p.fail(r.Step, view.Refused, fmt.Sprintf("what depends on adaptive routing stays on though it was turned off: %v", o.Status))
 	default:
 		p.fail(r.Step, view.Refused, fmt.Sprintf("adaptive routing stays on though it was turned off: %v", o.Status))
 		if p.c.ARMode == DisableAR {

@@ -137,7 +137,7 @@ type delta struct {
 	engine      string
 	members     *engines.Members
 	indexes     partitions.Indexes // nil: unchanged
-	groups      map[mad.GUID]*groups
+	adaptive    map[mad.GUID]adaptiveSwitch
 	ports       *device.Ports
 	unsupported device.Unsupported
 	unnamed     []unnamed
@@ -148,7 +148,7 @@ type delta struct {
 func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.ports, d.unsupported)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
-	s.settings, s.values, s.report, s.foreign, s.adopted, s.groups = d.settings, d.values, d.report, d.foreign, d.adopted, d.groups
+	s.settings, s.values, s.report, s.foreign, s.adopted, s.adaptive = d.settings, d.values, d.report, d.foreign, d.adopted, d.adaptive
 	s.by, s.routes, s.unnamed = d.by, d.routes, d.unnamed
 	s.sls, s.credit, s.rules, s.fitting, s.readLanes = d.sls, d.credit, d.rules, d.fitting, s.readLanes && d.adopted
 	s.closing, s.base, s.engine, s.members = d.closing, d.base, d.engine, d.members
@@ -209,7 +209,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	}
 	j.assign(out, reserved)
 	d.report, d.sls, d.proof, d.base, d.engine, d.members = s.report, s.sls, proof{s.credit, s.rules, nil, s.fitting}, s.base, s.engine, s.members
-	d.routes, d.groups = s.routes, j.adaptive(out)
+	d.routes, d.adaptive = s.routes, j.adaptive(out)
 	j.routeAvoiding(ctx, out, reserved, marked)
 	stillUsed(t, out.LIDs, out.Tables, out.Drained)
 	if out.Fitting.State == LanesFirst && ctx.Err() == nil {

@@ -34,12 +34,12 @@ type state struct {
 	stuck        map[plan.Key]uint8 // sweeps in a row after which a link between switches was up and not ACTIVE, by its end that was not
 	disabled     map[plan.Key]bool  // ports that the next sweep disables
 	pkeys        pkeyState
-	groups       map[mad.GUID]*groups       // of switches whose adaptive routing is on, by GUID; nil where it went off
-	mkeys        map[mad.GUID]mad.MKey      // by port GUID, where there is one
-	known        *topo.Topo                 // the last subnet that was found; nil unless Settings.remembers
-	knocked      map[mad.GUID]time.Duration // ports at protection level 1 for another manager, by GUID, and until when
-	expected     map[plan.Key]mad.GUID      // the ports of managers that have said where they are; of the sweeper alone
-	renewed      time.Duration              // when M_Key leases were renewed last
+	adaptive     map[mad.GUID]adaptiveSwitch // of switches where it was on
+	mkeys        map[mad.GUID]mad.MKey       // by port GUID, where there is one
+	known        *topo.Topo                  // the last subnet that was found; nil unless Settings.remembers
+	knocked      map[mad.GUID]time.Duration  // ports at protection level 1 for another manager, by GUID, and until when
+	expected     map[plan.Key]mad.GUID       // the ports of managers that have said where they are; of the sweeper alone
+	renewed      time.Duration               // when M_Key leases were renewed last
 	plain        map[discover.Device]bool
 	prev         *topo.Topo         // the subnet as the last sweep left it
 	answered     []bool             // Program.heard of the last sweep, for the walk that follows at once
@@ -108,7 +108,7 @@ func newState(restored Restored) *state {
 // then. The quirks of devices stay; its caller decides about devices.
 func (s *state) forgetMastership() {
 	s.stale, s.mastership, s.inherited = true, clientsUnknown, 0
-	s.unresponsive, s.stuck, s.prev, s.before, s.adopted, s.findings, s.groups, s.unnamed = nil, nil, nil, nil, false, nil, nil, nil
+	s.unresponsive, s.stuck, s.prev, s.before, s.adopted, s.findings, s.adaptive, s.unnamed = nil, nil, nil, nil, false, nil, nil, nil
 	s.sls, s.fitting, s.readLanes, s.base, s.members = nil, Fitting{}, false, nil, nil
 	s.pkeys.removalsHeld, s.knocked, s.expected = 0, nil, nil
 }

@@ -63,7 +63,7 @@ func (n *node) privateLFTInfo(set bool, mod uint32, d *[mad.DataSize]byte) mad.S
 }
 
 // fallsBack is what a Set of LinearForwardingTable does to adaptive routing: it turns it off,
-// or is refused. Hash-based forwarding stays on.
+// or is refused. Fast recovery, routing notifications, pFRN and hash-based forwarding stay on.
 func (a *adaptive) fallsBack() bool {
 	if a.info.Enabled() && a.info.NoFallback() {
 		return false
@@ -158,6 +158,12 @@ func has(hops map[int32]int, node int32) bool {
 
 // AdaptiveRoutes reports whether a switch forwards data packets by its groups.
 func (f *Fabric) AdaptiveRoutes(node int32) bool { return f.nodes[node].sw.adaptive.byGroups() }
+
+// ARInfo is what a switch says of adaptive routing.
+func (f *Fabric) ARInfo(node int32) smp.ARInfo { return f.nodes[node].sw.adaptive.info }
+
+// FallBack has another manager write the forwarding table of a switch as it is.
+func (f *Fabric) FallBack(node int32) { f.nodes[node].sw.adaptive.fallsBack() }
 
 // PrivateLFTsOn has another manager put a switch's present routes into private tables and
 // turn them on: Sets of the linear table are accepted, and change nothing.
