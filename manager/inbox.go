@@ -1,6 +1,8 @@
 package manager
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +42,7 @@ type inbox struct {
 	events   []sa.Event // of the manager
 	notices  int        // of events
 	durable  uint64
+	grh      map[mad.GUID]bool // ports that demand a GRH, as the registrar does not know yet
 	received [sources][]mad.Datagram
 	clients  map[mad.LID]*clientWrites
 	turn     []*clientWrites // those with something, the next first
@@ -60,7 +63,7 @@ type clientWrite struct {
 }
 
 func newInbox(stats *sa.Stats, start time.Time) *inbox {
-	return &inbox{wake: make(chan struct{}, 1), stats: stats, start: start, clients: map[mad.LID]*clientWrites{}}
+	return &inbox{wake: make(chan struct{}, 1), stats: stats, start: start, clients: map[mad.LID]*clientWrites{}, grh: map[mad.GUID]bool{}}
 }
 
 // ring wakes the registrar.
@@ -98,6 +101,16 @@ func (b *inbox) addEvent(ev sa.Event) bool {
 func (b *inbox) isDurable(seq uint64) {
 	b.mu.Lock()
 	b.durable = max(b.durable, seq)
+	b.mu.Unlock()
+	b.ring()
+}
+
+// demandGRH adds ports that demand a GRH. It does not wait.
+func (b *inbox) demandGRH(ports []mad.GUID) {
+	b.mu.Lock()
+	for _, port := range ports {
+		b.grh[port] = true
+	}
 	b.mu.Unlock()
 	b.ring()
 }
@@ -174,6 +187,9 @@ func (b *inbox) next(batch []mad.Datagram) (ev sa.Event, ok bool) {
 		}
 	case b.durable > 0:
 		ev, b.durable = sa.Durable{Seq: b.durable}, 0
+	case len(b.grh) > 0:
+		ev = sa.GRHDemanded{Ports: slices.Sorted(maps.Keys(b.grh))}
+		clear(b.grh)
 	case b.takeReceived(&batch):
 		ev = sa.Received{Datagrams: batch}
 	case len(b.turn) > 0:

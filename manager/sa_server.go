@@ -21,7 +21,6 @@ import (
 type saServer struct {
 	responder atomic.Pointer[sa.Responder]
 	stats     sa.Stats
-	grh       sa.GRHPorts // for as long as this manager runs
 	clients   clientCounts
 	rates     clientRates
 
@@ -39,7 +38,7 @@ func (s *saServer) setView(v *view.View) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r != nil {
-		r = r.WithRegistry(s.registered).WithGRHPorts(&s.grh)
+		r = r.WithRegistry(s.registered)
 	}
 	s.responder.Store(r)
 }
@@ -103,7 +102,9 @@ func (p *saPort) takeRequests(ds []mad.Datagram) (dropped int) {
 	responder, came := p.sa.responder.Load(), len(ds)
 	ds = p.sa.admit(ds, at, responder)
 	dropped = came - len(ds)
-	responder.Heard(ds)
+	if ports := responder.Heard(ds); ports != nil {
+		p.inbox.demandGRH(ports)
+	}
 	for len(ds) > 0 {
 		way, n := sa.WayOf(&ds[0].Packet), 1
 		for n < len(ds) && sa.WayOf(&ds[n].Packet) == way {

@@ -29,6 +29,7 @@ func (r *Registrar) setView(v *view.View) {
 		r.address()
 		r.wellKnown()
 		r.dropReset()
+		r.subscribersDemandGRH()
 		r.missing()
 		return
 	}
@@ -115,6 +116,9 @@ func (r *Registrar) missing() {
 	for a := range r.reg.Aliases() {
 		check(mad.MakeGID(r.view.Subnet.Prefix, a.Port))
 	}
+	for port := range r.reg.GRHPorts() {
+		check(mad.MakeGID(r.view.Subnet.Prefix, port))
+	}
 	r.absent.sort()
 }
 
@@ -137,7 +141,7 @@ func (r *Registrar) dropReset() {
 }
 
 // drop removes all registrations of a port: its memberships and subscriptions, the services at
-// it, and its aliases with theirs. Services have the GID that their clients gave, with either
+// it, its aliases with theirs, and that it demands a GRH. Services have the GID that their clients gave, with either
 // prefix.
 func (r *Registrar) drop(port mad.GUID) {
 	guids := []mad.GUID{port}
@@ -158,6 +162,9 @@ func (r *Registrar) drop(port mad.GUID) {
 		}
 	}
 	r.apply(aliases...)
+	if r.reg.DemandsGRH(port) {
+		r.apply(registry.DeleteGRHPort{Port: port})
+	}
 }
 
 // unsubscribe removes the subscriptions of a port.
@@ -168,7 +175,7 @@ func (r *Registrar) unsubscribe(port mad.GUID) {
 	}
 }
 
-// forget removes the registrations with the previous master, except groups and aliases.
+// forget removes the registrations with the previous master, except groups, aliases and ports that demand a GRH.
 func (r *Registrar) forget() {
 	r.mirrored.subscribers = nil
 	for _, sub := range slices.Collect(r.reg.Subscriptions()) {

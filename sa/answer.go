@@ -11,18 +11,13 @@ import (
 	"ibsm/view"
 )
 
-// Responder answers from one View and from what is registered. It is immutable, but for the
-// ports that demand a GRH, and safe for concurrent use. The nil Responder is that of a manager that is not master, or not
-// yet: it drops all.
+// Responder answers from one View and from what is registered. It is immutable, and safe for
+// concurrent use. The nil Responder is that of a manager that is not master, or not yet: it drops all.
 type Responder struct {
 	view  *view.View
 	reg   *registry.State
 	paths *path.Finder
-	grh   *GRHPorts
 }
-
-// GRHPorts are the ports whose adapters demand a GRH of every packet.
-type GRHPorts = path.GRHPorts
 
 // New makes the Responder of a View and of what is registered, nil for nothing, in time
 // linear in the ports of the View.
@@ -40,29 +35,7 @@ func (a *Responder) WithRegistry(reg *registry.State) *Responder {
 	if reg == nil {
 		reg = nothing
 	}
-	return &Responder{view: a.view, reg: reg, paths: a.paths.WithRegistry(reg), grh: a.grh}
-}
-
-// WithGRHPorts is the Responder that keeps the ports which demand a GRH in a set, and answers
-// requests for their paths accordingly. It takes a short time.
-func (a *Responder) WithGRHPorts(ports *GRHPorts) *Responder {
-	return &Responder{view: a.view, reg: a.reg, paths: a.paths.WithGRHPorts(ports), grh: ports}
-}
-
-// Heard notes the ports that demand a GRH: those whose requests, of any kind, have one. It is called
-// before the requests are answered.
-func (a *Responder) Heard(ds []mad.Datagram) {
-	if a == nil || a.grh == nil {
-		return
-	}
-	for i := range ds {
-		if !ds[i].GRH.Present {
-			continue
-		}
-		if p := a.view.LIDs.PortOf(ds[i].LID); p != topo.None {
-			a.grh.Add(a.view.Topo.Ports[p].GUID)
-		}
-	}
+	return &Responder{view: a.view, reg: reg, paths: a.paths.WithRegistry(reg)}
 }
 
 // WithView is the Responder of another View, when the same is registered. It takes a short
@@ -75,9 +48,9 @@ func (a *Responder) WithView(v *view.View) *Responder {
 	case a.view.Topo != v.Topo || a.view.LIDs != v.LIDs || a.view.Tables != v.Tables || a.view.Subnet != v.Subnet,
 		a.view.Ports != v.Ports || a.view.QoS != v.QoS,
 		!slices.Equal(a.view.PrefixRoutes, v.PrefixRoutes):
-		return New(v, a.reg).WithGRHPorts(a.grh)
+		return New(v, a.reg)
 	}
-	return &Responder{view: v, reg: a.reg, paths: a.paths, grh: a.grh}
+	return &Responder{view: v, reg: a.reg, paths: a.paths}
 }
 
 // View is where the answers come from, but for those from Registry.
@@ -103,6 +76,7 @@ func (a *Responder) Answer(in, out *mad.Datagram, stats *Stats) bool {
 	if !a.open(in, out, stats) {
 		return false
 	}
+	a = a.hearing(in)
 	p, reply := &in.Packet, &out.Packet
 	r := a.request(in)
 	res := result{data: reply.SAData()[:]}

@@ -63,8 +63,8 @@ type PrepareHandover struct{ To mad.GUID }
 // Forget drops all subscriptions and services, if this manager is not master yet.
 type Forget struct{}
 
-// Restored is a registry that replaces the present one, if this manager is not master yet. The
-// Registrar owns it from then on.
+// Restored is a registry that replaces the present one but for ports that demand a GRH, if this manager is not
+// master yet. The Registrar owns it from then on.
 type Restored struct{ Registry *registry.Registry }
 
 // Leave says that this manager is about to exit.
@@ -106,6 +106,8 @@ func (r *Registrar) take(ev Event) {
 	case PortsReset:
 		r.reset = append(r.reset, ev.Ports...)
 		r.dropReset()
+	case GRHDemanded:
+		r.demandGRH(ev.Ports)
 	case TrapReceived:
 		r.forward(&ev.Notice)
 	case Durable:
@@ -133,6 +135,7 @@ func (r *Registrar) take(ev Event) {
 func (r *Registrar) standBy(ev Event) {
 	switch ev := ev.(type) {
 	case Restored:
+		keepGRHPorts(ev.Registry, &r.reg.State)
 		r.adopt(ev.Registry)
 	case Forget:
 		r.forget()

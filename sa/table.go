@@ -33,6 +33,7 @@ func (a *Responder) Table(ctx context.Context, in, out *mad.Datagram, stats *Sta
 	if !a.open(in, out, stats) {
 		return nil, false
 	}
+	a = a.hearing(in)
 	p, reply := &in.Packet, &out.Packet
 	r := a.request(in)
 	records, size, st := a.table(ctx, p.AttrID(), &r)

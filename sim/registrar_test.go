@@ -25,7 +25,6 @@ type saServer struct {
 	responder *sa.Responder
 	tables    *rmpp.Machine // that are sent
 	stats     sa.Stats
-	grh       sa.GRHPorts
 
 	events  []sa.Event      // for the Registrar
 	forCore []manager.Event // for the core
@@ -74,7 +73,7 @@ func (s *saServer) notify(a manager.Action) {
 			s.responder = nil
 		} else {
 			s.events = append(s.events, sa.ViewPublished{View: a.View})
-			s.responder = s.responder.WithView(a.View).WithRegistry(s.state).WithGRHPorts(&s.grh)
+			s.responder = s.responder.WithView(a.View).WithRegistry(s.state)
 		}
 	case manager.Forwarded:
 		s.events = append(s.events, sa.Forwarded{Seq: a.Seq})
@@ -117,7 +116,9 @@ func (w *World) take(m *Manager, received []mad.Datagram) (rest []mad.Datagram) 
 		case gsi.Subnet:
 			rest = append(rest, d)
 		case gsi.SARequest:
-			m.sa.responder.Heard(received[i : i+1])
+			if ports := m.sa.responder.Heard(received[i : i+1]); ports != nil {
+				m.sa.events = append(m.sa.events, sa.GRHDemanded{Ports: ports})
+			}
 			if w.answer(m, &d) {
 				forRegistrar = append(forRegistrar, d)
 			}

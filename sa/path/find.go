@@ -111,8 +111,8 @@ func (f *Finder) fill(q *query, src, dst topo.PortIdx, out *sarec.PathRecord) {
 	default:
 		out.SetDGID(mad.MakeGID(prefix, f.ends[dst].guid))
 	}
-	if !q.dst.beyond && (f.grh.has(f.ends[src].guid) || f.grh.has(f.ends[dst].guid)) {
-		out.SetHopLimit(grhHopLimit)
+	if !q.dst.beyond && (f.grh.has(src) || f.grh.has(dst)) {
+		out.SetHopLimit(GRHHopLimit)
 	}
 	out.SetSGID(mad.MakeGID(prefix, f.ends[src].guid))
 	if q.comps.Has(sarec.PathSGID) {

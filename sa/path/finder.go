@@ -14,11 +14,11 @@ import (
 
 // Finder answers path queries from one View. It keeps what a walk along the tables
 // reads in a few bytes a port, because the Topo's own records would cost several
-// cache misses at each hop. It is immutable, but for the GRHPorts, and safe for concurrent use.
+// cache misses at each hop. It is immutable, and safe for concurrent use.
 type Finder struct {
 	view     *view.View
 	reg      *registry.State
-	grh      *GRHPorts    // nil for none
+	grh      portSet      // those that demand a GRH
 	guids    []mad.GUID   // of Topo.EndPorts
 	policy   *qos.Matcher // nil for none
 	ends     []end        // by PortIdx
@@ -151,10 +151,11 @@ func capabilities(t *topo.Topo, p topo.PortIdx) (smp.CapMask, smp.CapMask2) {
 }
 
 // WithRegistry is the Finder of the same View when something else is registered. It
-// shares everything with the other.
+// shares with the other what does not depend on that.
 func (f *Finder) WithRegistry(reg *registry.State) *Finder {
 	g := *f
 	g.reg = reg
+	g.registerGRHPorts(reg, f.reg)
 	return &g
 }
 

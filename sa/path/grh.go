@@ -1,53 +1,58 @@
 package path
 
 import (
-	"maps"
-	"sync"
-	"sync/atomic"
+	"slices"
 
-	"ibsm/mad"
+	"ibsm/registry"
+	"ibsm/topo"
 )
 
-// GRHPorts are the ports whose adapters demand a GRH of every packet, such as functions that share a
-// LID. No attribute of subnet management says so, but Linux puts a GRH on requests to the SA at
-// such ports and nowhere else. Paths from and to them have a HopLimit with which hosts
-// send a GRH. It only grows, by one GUID for each port, and is safe for concurrent use; nil holds none.
-type GRHPorts struct {
-	mu    sync.Mutex // of Add
-	ports atomic.Pointer[map[mad.GUID]bool]
-}
-
-// Add notes that a port demands a GRH.
-func (g *GRHPorts) Add(port mad.GUID) {
-	if g.has(port) {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	ports := map[mad.GUID]bool{port: true}
-	if before := g.ports.Load(); before != nil {
-		maps.Copy(ports, *before)
-	}
-	g.ports.Store(&ports)
-}
-
-func (g *GRHPorts) has(port mad.GUID) bool {
-	if g == nil {
-		return false
-	}
-	ports := g.ports.Load()
-	return ports != nil && (*ports)[port]
-}
-
-// grhHopLimit is the HopLimit of a path within the subnet whose packets have a GRH. Linux sends one where
+// GRHHopLimit is the HopLimit of a path within the subnet whose packets have a GRH. Linux sends one where
 // it is above 0, and older kernels and librdmacm where it is above 1; NVIDIA's virt_default_hop_limit
 // is 2, too.
-const grhHopLimit = 2
+const GRHHopLimit = 2
 
-// WithGRHPorts is the Finder of the same View that knows of ports which demand a GRH, also those
-// that are added later. It shares everything with the other.
-func (f *Finder) WithGRHPorts(ports *GRHPorts) *Finder {
+// portSet is a set of ports, a bit each; nil is empty.
+type portSet []uint64
+
+func (s portSet) has(p topo.PortIdx) bool {
+	i := uint(p) / 64
+	return i < uint(len(s)) && s[i]>>(uint(p)%64)&1 != 0
+}
+
+// DemandsGRH reports whether a port is registered as one that demands a GRH of every packet. Paths from and
+// to it have a HopLimit with which hosts send a GRH.
+func (f *Finder) DemandsGRH(p topo.PortIdx) bool { return f.grh.has(p) }
+
+// WithGRHPort is the Finder for which a port demands a GRH, too, whatever is registered. It shares
+// everything else with the other.
+func (f *Finder) WithGRHPort(p topo.PortIdx) *Finder {
 	g := *f
-	g.grh = ports
+	g.grh = slices.Clone(f.grh)
+	g.flip(p)
 	return &g
+}
+
+// registerGRHPorts takes over what differs in a State from the one before. A set that another Finder
+// may have is copied.
+func (f *Finder) registerGRHPorts(now, before *registry.State) {
+	owned := false
+	for port := range now.TouchedGRHPorts(before) {
+		p := f.view.Topo.FindPort(port)
+		if p == topo.None || now.DemandsGRH(port) == f.grh.has(p) {
+			continue
+		}
+		if !owned {
+			f.grh, owned = slices.Clone(f.grh), true
+		}
+		f.flip(p)
+	}
+}
+
+// flip adds or removes a port.
+func (f *Finder) flip(p topo.PortIdx) {
+	if f.grh == nil {
+		f.grh = make(portSet, (len(f.ends)+63)/64)
+	}
+	f.grh[p/64] ^= 1 << (p % 64)
 }
