@@ -20,11 +20,12 @@ import (
 // saServer is what all goroutines share that answer the SA's clients.
 type saServer struct {
 	responder atomic.Pointer[sa.Responder]
+	last      atomic.Pointer[sa.Responder] // that of the last view, also while there is none
 	stats     sa.Stats
 	clients   clientCounts
 	rates     clientRates
 
-	mu         sync.Mutex // guards the rest, and writing responder
+	mu         sync.Mutex // guards the rest, and writing responder and last
 	transfers  rmpp.Stats
 	registered *registry.State
 }
@@ -39,6 +40,7 @@ func (s *saServer) setView(v *view.View) {
 	defer s.mu.Unlock()
 	if r != nil {
 		r = r.WithRegistry(s.registered)
+		s.last.Store(r)
 	}
 	s.responder.Store(r)
 }
@@ -48,8 +50,14 @@ func (s *saServer) setRegistry(state *registry.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.registered = state
-	if r := s.responder.Load(); r != nil {
-		s.responder.Store(r.WithRegistry(state))
+	last := s.last.Load()
+	if last == nil {
+		return
+	}
+	r := last.WithRegistry(state)
+	s.last.Store(r)
+	if s.responder.Load() != nil {
+		s.responder.Store(r)
 	}
 }
 
@@ -64,18 +72,20 @@ func (s *saServer) transferStats() rmpp.Stats {
 // or to the registrar, which also sends Reports, is a client of other SAs and exchanges mirrors.
 type saPort struct {
 	*gsi.Port
-	sa      *saServer
-	opened  time.Time
-	answers []mad.Datagram // of the receive loop, for one call of answer
-	replies *replyQueue
-	tables  *tableServer
-	inbox   *inbox // of the registrar
+	sa        *saServer
+	counters  *perf.Reader
+	congested *congestioncontrol.Writer
+	opened    time.Time
+	answers   []mad.Datagram // of the receive loop, for one call of answer
+	replies   *replyQueue
+	tables    *tableServer
+	inbox     *inbox // of the registrar
 }
 
 // newSAPort returns the QP1 of a port; counters takes the answers about counters, congested those of
 // congestion control, and plainPeers is rmpp.Config's.
 func newSAPort(port mad.Port, s *saServer, inbox *inbox, counters *perf.Reader, congested *congestioncontrol.Writer, plainPeers bool) *saPort {
-	p := &saPort{sa: s, opened: time.Now(), replies: &replyQueue{wake: make(chan struct{}, 1)}, inbox: inbox}
+	p := &saPort{sa: s, counters: counters, congested: congested, opened: time.Now(), replies: &replyQueue{wake: make(chan struct{}, 1)}, inbox: inbox}
 	p.Port = gsi.New(port, gsi.Users{
 		SARequest: p.takeRequests,
 		SAReport:  func(ds []mad.Datagram) int { s.clients.add(ds); return inbox.take(forReports, ds) },
@@ -87,11 +97,21 @@ func newSAPort(port mad.Port, s *saServer, inbox *inbox, counters *perf.Reader, 
 	return p
 }
 
-// start starts what sends replies and makes tables, until ctx is done.
+// start starts what sends replies, makes tables, and asks devices about counters and for congestion control, until ctx is
+// done. The receive loop reports a broken port.
 func (p *saPort) start(ctx context.Context, tasks *sync.WaitGroup) {
 	tasks.Go(func() { p.sendReplies(ctx) })
 	tasks.Go(func() { p.RefuseUnserved(ctx) })
 	p.tables.start(ctx, tasks)
+	tasks.Go(func() { _ = p.counters.Run(ctx, p.sendToAgents) })
+	tasks.Go(func() { _ = p.congested.Run(ctx, p.sendToAgents) })
+}
+
+// sendToAgents sends requests to agents of general services, with a GRH to ports that demand one. Counters are read by the last
+// view while another manager is master.
+func (p *saPort) sendToAgents(ds []mad.Datagram) (int, error) {
+	p.sa.last.Load().AddGRH(ds)
+	return p.Send(ds)
 }
 
 // takeRequests takes requests to the SA, for gsi.Users.

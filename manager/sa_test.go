@@ -94,8 +94,6 @@ func serveIn(t *testing.T, cfg Config, v *view.View, f func(c *clients)) {
 		c.registrar = newRegistrar(c.shell, inbox, c.port.Send, time.Now())
 		c.port.start(ctx, &tasks)
 		tasks.Go(func() { c.port.Serve(ctx) })
-		tasks.Go(func() { _ = c.counters.Run(ctx, c.port.Send) })
-		tasks.Go(func() { _ = c.congested.Run(ctx, c.port.Send) })
 		c.shell.registrar.Store(c.registrar)
 		c.master(v)
 		tasks.Go(func() { c.registrar.run(ctx) })

@@ -162,9 +162,7 @@ func (s *Shell) Run(until context.Context) error {
 	registrar := newRegistrar(s, inbox, gsi.Send, start)
 	s.registrar.Store(registrar)
 	tasks.Go(func() { registrar.run(ctx) })
-	tasks.Go(func() { _ = counters.Run(ctx, gsi.Send) }) // the receive loop reports a broken port
 	s.counters.Store(counters)
-	tasks.Go(func() { _ = congested.Run(ctx, gsi.Send) })
 	s.congested.Store(congested)
 	qp0 := smi.New(port)
 	tasks.Go(func() { qp0.Run(ctx) })
