@@ -308,18 +308,17 @@ func (c *Core) trap(d *mad.Datagram) {
 }
 
 // repress ends the repetition of a trap. The trap has M_Key 0 (o14-1), but the TrapRepress must
-// have the M_Key of the agent (IBA 14.2.4); else it counts as a violation. While an M_Key is
-// configured, an agent at an unknown LID gets no TrapRepress: it repeats the trap until a sweep
-// has found it.
+// have the M_Key of the agent (IBA 14.2.4); else it counts as a violation. An agent at an
+// unknown LID gets no TrapRepress, whatever m_key is: another manager may have given it an M_Key.
+// Until the first view of a term no agent gets one. A trap is repeated, which does no harm, until
+// a sweep has found its agent.
 func (c *Core) repress(d *mad.Datagram) {
 	key, known := c.sweeps.sweeper.MKeyAt(d.LID, c.published.view)
-	if !known && c.cfg.Sweep.Settings.MKey.Value != 0 {
+	if !known {
 		return
 	}
 	r := response(d, mad.MethodTrapRepress)
-	if known {
-		r.Packet.SetMKey(key)
-	}
+	r.Packet.SetMKey(key)
 	c.fx.reply(r)
 }
 

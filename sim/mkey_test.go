@@ -223,8 +223,43 @@ func TestTrapsUnderMKey(t *testing.T) {
 	}
 }
 
+// A manager without m_key that takes over a subnet with M_Keys shows no port another one, also before it has published a view. A trap is repeated until then.
+func TestTrapsWhileTakingOver(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	cfg := minhopConfig()
+	cfg.Sweep.Settings.MKey = sweep.Given(mad.MKey(0x77))
+	b.comeUp(cfg).retire()
+	b.ComputeTime = time.Second
+	m := b.add(firstHost(n), minhopConfig()) // traps go to the LID of the one before
+	t.Cleanup(m.dump)
+	for m.last() != smp.Master {
+		b.pass(10 * time.Millisecond)
+	}
+	if len(m.ups) > 0 {
+		t.Fatal("it is up at once")
+	}
+	traps := func() uint64 { return b.Fabric.Stats().SMPs[fabric.Kind{Method: mad.MethodTrap, Attr: smp.AttrNotice}] }
+	before, refused := traps(), b.refusals()
+	b.Fabric.SetNodeDescription(host(n, 3).Node, "other")
+	b.pass(500 * time.Millisecond)
+	if len(m.ups) > 0 || traps() == before {
+		t.Errorf("%d traps before it is up", traps()-before)
+	}
+	b.pass(settling)
+	m.mustKnowName(host(n, 3).Node, "other")
+	if refused := b.refusals() - refused; refused > 0 {
+		t.Errorf("%d SMPs refused", refused)
+	}
+	sent := traps()
+	if b.pass(settling); traps() != sent {
+		t.Errorf("the trap is still repeated: %d", traps()-sent)
+	}
+	b.mustBeWhole(m)
+}
+
 // A TrapRepress goes where the trap came from, to our own LID in place of 0. To an LID that nobody
-// is known to have it shows no M_Key, and none is sent while one is configured.
+// is known to have none is sent: what M_Key it would have to show is not known either.
 func TestRepressShowsMKey(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	for _, key := range []mad.MKey{0, 0x77} {
@@ -239,7 +274,7 @@ func TestRepressShowsMKey(t *testing.T) {
 		for _, c := range []struct {
 			from, to mad.LID
 			sent     bool
-		}{{0, own.LID(), true}, {other.LID(), other.LID(), true}, {unknown, unknown, key == 0}} {
+		}{{0, own.LID(), true}, {other.LID(), other.LID(), true}, {unknown, unknown, false}} {
 			var replies []mad.Datagram
 			m.OnAction = func(now time.Duration, a manager.Action) {
 				m.took(now, a)
