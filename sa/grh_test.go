@@ -67,6 +67,11 @@ func TestHeard(t *testing.T) {
 	if got := hops(a.WithRegistry(nil), plain); !slices.Equal(got, []uint8{0, 0}) {
 		t.Errorf("not registered any more: HopLimits %v", got)
 	}
+	nameless := newView(t)
+	nameless.Topo.Ports[nameless.Topo.FindPort(h3)].GUID = 0
+	if got := New(nameless, nil).Heard([]mad.Datagram{*demands}); got != nil {
+		t.Errorf("a port without a GUID was heard of: %v", got)
+	}
 	if got := (*Responder)(nil).Heard([]mad.Datagram{*demands}); got != nil {
 		t.Errorf("who is not master has heard of %v", got)
 	}
