@@ -1,0 +1,140 @@
+package sim_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/partitions"
+	"ibsm/sim/fabric"
+	"ibsm/sweep"
+	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
+)
+
+// everything is a fabric whose manager sets M_Keys, P_Keys, lanes, multicast tables and ARInfo.
+type everything struct {
+	*harness
+	m       *watched
+	members [2]*fabric.Station
+}
+
+func newEverything(t *testing.T, n *net.Net) *everything {
+	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: time.Millisecond, Faults: fabric.Faults{Jitter: 2 * time.Microsecond}, // each packet is a step
+		Caps: func(_ int32, node *net.Node, c *fabric.Caps) {
+			if c.NVIDIA, c.OneVL, c.VLCap = true, true, 4; node.Type == mad.Switch {
+				c.AR = fabric.AROn
+			}
+		}})
+	cfg := registrarConfig()
+	s := &cfg.Sweep.Settings
+	s.MKey, s.MKeyProtect, s.AR = sweep.Given(repliesKey), sweep.Given(uint8(2)), sweep.DisableAR
+	s.QoS, s.Lanes = true, useOf(highLimit)
+	policy := partitions.Default()
+	policy.Partitions = append(policy.Partitions, partitions.Partition{Name: "tenant", Key: tenantKey,
+		Members: []partitions.Member{{Who: partitions.All, Membership: partitions.Full}}})
+	cfg.Sweep.Partitions.Policy = policy
+	e := &everything{harness: b, m: b.add(firstHost(n), cfg)}
+	for i, h := range []int{2, 5} {
+		st, err := b.Fabric.Attach(host(n, h))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.members[i] = st
+	}
+	return e
+}
+
+// join has the members join the broadcast group, again where they have lost their port.
+func (e *everything) join() {
+	for _, st := range e.members {
+		e.joinBroadcast(st)
+	}
+	e.pass(replyTime)
+}
+
+// judge fails the test unless the fabric holds all that the manager sets.
+func (e *everything) judge() {
+	e.mustBeWhole(e.m)
+	for _, wrong := range e.lanesWrong(highLimit) {
+		e.Error(wrong)
+	}
+	for at := range e.Fabric.EndPorts() {
+		pi, keys := e.Fabric.PortInfo(at), e.Fabric.PKeys(at)
+		if pi.MKey() != repliesKey || pi.MKeyProtectBits() != 2 {
+			e.Errorf("%v has M_Key %v/%d", at, pi.MKey(), pi.MKeyProtectBits())
+		}
+		if !slices.Contains(keys, mad.DefaultPKey) || !slices.Contains(keys, tenantKey|mad.FullMember) {
+			e.Errorf("%v has P_Keys %v", at, keys)
+		}
+		if at.Port == 0 && e.Fabric.AdaptiveRoutes(at.Node) {
+			e.Errorf("adaptive routing of %v is on", at)
+		}
+	}
+	g, is := e.m.Registrar().State().Group(clientGroup(0))
+	if !is {
+		e.Error("there is no broadcast group")
+		return
+	}
+	for i, st := range e.members {
+		to := e.members[1-i].At()
+		if spread := e.Fabric.ProbeMulticast(st.At(), g.MLID, mad.DefaultPKey, 0); !slices.Equal(spread.Delivered, []net.End{to}) {
+			e.Errorf("a packet from %v to MLID %v: %+v, want it at %v", st.At(), g.MLID, spread, to)
+		}
+	}
+}
+
+// TestRebootAtEachStepOfAll is TestRebootAtEachStep for a manager that writes each kind of table: a switch also reboots
+// in the steps in which those Sets are out, and in those of joins.
+func TestRebootAtEachStepOfAll(t *testing.T) {
+	stride := 3
+	if os.Getenv("IBSM_PROOF") != "" {
+		stride = 1
+	}
+	n := nettest.Generate(t, "fattree:k=4,levels=2")
+	for name, node := range ordered(map[string]int32{"own leaf": n.Nodes[firstHost(n).Node].Ports[1].Peer.Node, "leaf": 1, "spine": spine(n)}) {
+		for _, later := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s later %v", name, later), func(t *testing.T) {
+				steps, sets := 0, map[mad.AttrID]bool{}
+				for step := 0; ; step += stride {
+					e := newEverything(t, n)
+					if later {
+						e.pass(settling)
+						e.join()
+						e.Fabric.ResetStats()
+						e.Fabric.Reboot(spine(n))
+						for _, st := range e.members { // during the sweep, so that trees change, too
+							e.joinBroadcast(st)
+						}
+					}
+					if !e.m.hasSteps(step, later) {
+						steps = step
+						for kind, n := range e.Fabric.Stats().SMPs {
+							sets[kind.Attr] = sets[kind.Attr] || kind.Method == mad.MethodSet && n > 0
+						}
+						break
+					}
+					e.Fabric.Reboot(node)
+					e.pass(settling)
+					e.join()
+					if e.judge(); t.Failed() {
+						e.m.dump()
+						t.Fatalf("rebooted at step %d", step)
+					}
+				}
+				if steps < 150 {
+					t.Errorf("sweeps of %d steps", steps)
+				}
+				for _, attr := range []mad.AttrID{smp.AttrPortInfo, smp.AttrPKeyTable, smp.AttrSLtoVLMappingTable, smp.AttrVLArbitrationTable, smp.AttrLinearForwardingTable, smp.AttrARInfo, smp.AttrMulticastForwardingTable} {
+					if !sets[attr] && (later || attr != smp.AttrMulticastForwardingTable) {
+						t.Errorf("no Set of %s is out in any step", smp.AttrName(attr))
+					}
+				}
+			})
+		}
+	}
+}
