@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Limits of requests that take long. A plan of 11,664 hosts holds a subnet and its routes, tens of MB, until its
+// Limits of requests that take long. A plan of 11,664 hosts holds a subnet and its routes, some 60 MB, until its
 // client has read it. The manager computes one at a time, with one processor, so that a sweep beside it has the
 // others: the second is that of a client that reads, which may be slow.
 const (
