@@ -21,21 +21,22 @@ type Core struct {
 	cfg Config
 	fx  effects // of the Step under way
 
-	port         ownPort      // the port that this manager is at
-	elect        election     // which manager is master
-	term         term         // the mastership term
-	handover     handover     // the mastership handed to another manager
-	mirror       mirroring    // what clients have registered with another master
-	sweeps       scheduler    // which sweep is made when, and plans
-	multicast    multicast    // the multicast tables, beside the sweeps
-	certifying   certifying   // what is proved of the routes in force
-	drifting     drifting     // how far the routes in force are from fresh ones
-	traps        traps        // notices, and the sweeps that they cause
-	descriptions descriptions // NodeDescriptions, between sweeps
-	guids        guidWrites   // GUIDs that the SA assigns
-	inquiry      inquiry      // a manager that has named itself
-	controls     control      // a control packet whose sender is not proved yet
-	alarms       alarms       // what hosts send that is not theirs to send
+	port         ownPort       // the port that this manager is at
+	elect        election      // which manager is master
+	term         term          // the mastership term
+	handover     handover      // the mastership handed to another manager
+	mirror       mirroring     // what clients have registered with another master
+	sweeps       scheduler     // which sweep is made when, and plans
+	leases       *sweep.Leases // of M_Keys, beside the sweeps
+	multicast    multicast     // the multicast tables, beside the sweeps
+	certifying   certifying    // what is proved of the routes in force
+	drifting     drifting      // how far the routes in force are from fresh ones
+	traps        traps         // notices, and the sweeps that they cause
+	descriptions descriptions  // NodeDescriptions, between sweeps
+	guids        guidWrites    // GUIDs that the SA assigns
+	inquiry      inquiry       // a manager that has named itself
+	controls     control       // a control packet whose sender is not proved yet
+	alarms       alarms        // what hosts send that is not theirs to send
 
 	published publication
 	logged    sweepLog
@@ -56,6 +57,7 @@ func NewCore(cfg Config) *Core {
 		traps: traps{series: map[trapKey]*trapSeries{}}, guids: guidWrites{awaited: map[uint64]sa.GUIDBlock{}},
 		logged: sweepLog{findings: map[discover.Finding]bool{}},
 	}
+	c.leases = c.sweeps.sweeper.Leases()
 	c.descriptions.reset()
 	c.sweeps.want(wishFull, "start")
 	return c
@@ -184,6 +186,8 @@ func (c *Core) outcome(o *txn.Outcome) {
 		c.guids.done(&c.fx, o)
 	case ownerPort:
 		c.identify(o)
+	case ownerLeases:
+		c.renewed(o)
 	}
 }
 
@@ -203,6 +207,7 @@ func (c *Core) tick() {
 	if want, due := c.traps.tick(c.fx.now); due {
 		c.trapSweep(want)
 	}
+	c.renewLeases()
 	c.descriptions.ask(&c.fx, c.published.view, c.sweeps.sweeper)
 	c.publishDescriptions()
 	if c.sweeps.tick(c.fx.now) {
@@ -229,6 +234,7 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.elect.Due())
 	earlier(c.fx.now+c.elect.stall()/2, true)
 	earlier(c.sweeps.deadline())
+	earlier(c.leasesDue())
 	earlier(c.handover.deadline())
 	earlier(c.traps.deadline())
 	earlier(c.descriptions.due, c.descriptions.due > 0)

@@ -169,6 +169,7 @@ func (c *Core) abandon() {
 	c.term.end(&c.fx)
 	c.halt(abandoned)
 	c.sweeps.reset()
+	c.leases.Forget()
 	c.unpublish()
 	c.sweeps.plan.refuse(&c.fx, ErrNotMaster)
 }
@@ -194,6 +195,7 @@ func (c *Core) cancel() {
 	c.port.stopReading()
 	c.guids.drop()
 	c.descriptions.cancelled()
+	c.leases.Cancelled()
 	c.controls.state, c.inquiry = controlIdle, inquiry{}
 }
 

@@ -47,6 +47,7 @@ const (
 	ownerDescriptions
 	ownerGUIDs
 	ownerPort
+	ownerLeases
 )
 
 // directed is a request along a directed route, without data. Those of the election must not wait

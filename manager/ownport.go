@@ -272,6 +272,7 @@ func (c *Core) ownPortDown(found *sweep.Found) {
 	c.elect.portDown()
 	c.enter()
 	c.mirror.forget()
+	c.leases.Forget()
 	c.sweeps.isolate(found)
 	c.multicast.Abdicate()
 	c.sweeps.schedule(c.fx.now, portPoll)

@@ -163,7 +163,7 @@ func (s *scheduler) beginLight(fx *effects) {
 	s.wanted &^= wishLight
 	s.count[LightSweep]++
 	fx.log(debug, osmlog.LightSweep)
-	s.phase = s.sweeper.Look(fx.now)
+	s.phase = s.sweeper.Look()
 }
 
 // beginHeavy starts a heavy sweep: a quick one where that is enough, or where a link has

@@ -308,10 +308,10 @@ func (c *Core) trap(d *mad.Datagram) {
 }
 
 // repress ends the repetition of a trap. The trap has M_Key 0 (o14-1), but the TrapRepress must
-// have the M_Key of the agent (IBA 14.2.4); else it counts as a violation. An agent at an
-// unknown LID gets no TrapRepress, whatever m_key is: another manager may have given it an M_Key.
-// Until the first view of a term no agent gets one. A trap is repeated, which does no harm, until
-// a sweep has found its agent.
+// have the M_Key of the agent (IBA 14.2.4); else it counts as a violation. Where there are M_Keys,
+// an agent at an unknown LID gets no TrapRepress: it repeats the trap, which does no harm, until a
+// sweep has found it. Nobody gets one before the first view of a term: until then a trap cannot be
+// acted on, and is not to be lost.
 func (c *Core) repress(d *mad.Datagram) {
 	key, known := c.sweeps.sweeper.MKeyAt(d.LID, c.published.view)
 	if !known {

@@ -86,7 +86,7 @@ func (b *harness) write(c *SweepPlan) (out *Outcome) {
 func (b *harness) look() (reason string, full bool, sms []SMReply) {
 	b.Helper()
 	b.sets, b.asked = nil, map[mad.AttrID]int{}
-	l := b.Look(b.fabric.Now())
+	l := b.Look()
 	var v Verdict
 	b.until(l, func() (ok bool) { v, ok = l.Verdict(); return ok })
 	return v.Reason, v.Full, v.SMs

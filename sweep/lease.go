@@ -1,54 +1,345 @@
 package sweep
 
 import (
+	"container/heap"
+	"fmt"
+	"iter"
+	"maps"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/mad/txn"
 	"ibsm/topo"
 )
 
-// renewal marks, in the tag of a PortInfo that a light sweep reads, that it renews a lease.
-const renewal = 1 << 63
+// Leases is the machine that renews the leases of M_Keys. A refused SMP starts the countdown of a port's lease, and an SMP with the M_Key ends
+// it (IBA 14.2.4). A TrapRepress does so as well, but not every port sends trap 256. So the PortInfo of each port whose lease can run out is
+// read with its M_Key, a third of the lease after it was read before, beside all sweeps: which of these are made, and when, depends on links
+// and traps, and so on what anybody does who has a host. What they read besides puts no deadline off. Ports are read one after the other, not
+// all at once.
+type Leases struct {
+	s       *Sweeper
+	ports   map[mad.GUID]*lease
+	queue   leaseQueue        // of those that wait, the one with the first deadline on top
+	asked   map[uint64]*lease // by the tag of the request
+	last    uint64            // tag
+	subnet  *topo.Topo        // whose ports are known; nil where a walk alone has found them
+	follows bool              // a program has written to it since
+	scanned time.Duration     // when they were looked for
+	scans   uint64
+}
 
-// renewLeases adds the PortInfo of all ports whose M_Key has a lease, once in a third of the shortest
-// lease. A refused SMP starts the countdown of a lease, and an SMP with the M_Key ends it (IBA 14.2.4). A
-// TrapRepress does so as well, but not every port sends trap 256. Switches and our own port
-// are asked in each light sweep anyway. now is any time that does not run backwards.
-func (l *Look) renewLeases(now time.Duration) {
-	var shortest time.Duration
-	var asks []ask
-	for _, p := range l.t.EndPorts {
-		lease := leaseOf(l.t, p)
-		if lease == 0 || p == l.t.Self || l.t.Nodes[l.t.Ports[p].Node].Type == mad.Switch || !l.t.Answers(p) {
-			continue
-		}
-		if shortest == 0 || lease < shortest {
-			shortest = lease
-		}
-		asks = append(asks, ask{attr: smp.AttrPortInfo, port: p, renews: true})
+// lease is that of a port.
+type lease struct {
+	agent
+	state leaseState
+	due   time.Duration // the deadline
+	sent  time.Duration // when it was asked last
+	open  bool          // it has lost its protection, which was reported
+	scan  uint64        // the last one that has found the port
+	index int           // in the queue
+}
+
+// leaseState is how far the renewal of a lease is.
+type leaseState uint8
+
+const (
+	leaseWaits  leaseState = iota // for its deadline
+	leasePutOff                   // likewise, for a second one: at the first a program was about to change the M_Key
+	leaseAsked                    // the port is asked
+)
+
+func (s leaseState) String() string {
+	return [...]string{"waits", "put off", "asked"}[s]
+}
+
+const (
+	// leaseTick is how finely deadlines are kept: what is due within it is asked together.
+	leaseTick = 50 * time.Millisecond
+	// scanPause is how often ports are looked for that a program has given a lease. It goes on for minutes where it sets M_Keys rack by rack.
+	scanPause = time.Second
+)
+
+// RenewalsPerLease is how often a port is read in the time of its lease: two reads may be lost.
+const RenewalsPerLease = 3
+
+// period is the time between two reads.
+func (l *lease) period() time.Duration { return l.length / RenewalsPerLease }
+
+// agent is a port with a lease, as it was read last.
+type agent struct {
+	port    mad.GUID
+	route   mad.Route
+	mod     uint32
+	key     mad.MKey
+	protect uint8
+	length  time.Duration
+}
+
+// agentOf is the agent with a PortInfo; ok is false where its M_Key has no lease that can run out.
+func agentOf(port mad.GUID, info *smp.PortInfo) (a agent, ok bool) {
+	lease := info.MKeyLeasePeriod()
+	if info.MKey() == 0 || info.MKeyProtectBits() == 0 || lease == 0 {
+		return a, false
 	}
-	if asks == nil || now-l.state.renewed < shortest/3 {
+	return agent{port: port, key: info.MKey(), protect: info.MKeyProtectBits(), length: time.Duration(lease) * time.Second}, true
+}
+
+// Leases are those of the ports of a Sweeper's subnet. It has none until a walk or a sweep has found them.
+func (s *Sweeper) Leases() *Leases {
+	l := &Leases{s: s}
+	l.Forget()
+	return l
+}
+
+// Forget ends all renewals: this manager is not master any more, or reaches nobody.
+func (l *Leases) Forget() {
+	*l = Leases{s: l.s, ports: map[mad.GUID]*lease{}, asked: map[uint64]*lease{}, last: l.last}
+}
+
+// Found takes the ports that the first walk of a term has read since a time: their leases may run out before the first plan is computed.
+func (l *Leases) Found(since time.Duration, found *Found) {
+	if l.s.state.prev != nil {
+		return // Follow finds them
+	}
+	var agents []agent
+	b := found.Builder
+	for at, info := range found.endPorts() {
+		node := b.Node(at.Node)
+		a, ok := agentOf(b.PortGUID(at), info)
+		if a.mod, a.route = smp.PortInfoMod(at.Port, !node.PlainSpeeds), node.Route; ok && node.Type != mad.Switch && at.Port != node.Info.LocalPortNum() {
+			peer := b.Peer(at)
+			if ok = peer != topo.NoEnd; ok {
+				a.route, ok = b.Node(peer.Node).Route.Then(peer.Port)
+			}
+		}
+		if ok {
+			agents = append(agents, a)
+		}
+	}
+	l.scanned = since
+	l.take(since, agents)
+}
+
+// endPorts are the ports that a walk has read and that have an agent: port 0 of switches, and all ports of other nodes.
+func (f *Found) endPorts() iter.Seq2[topo.End, *smp.PortInfo] {
+	return func(yield func(topo.End, *smp.PortInfo) bool) {
+		b := f.Builder
+		for n := range int32(b.Len()) {
+			node := b.Node(n)
+			first, last := 1, int(node.NumPorts)
+			if node.Type == mad.Switch {
+				first, last = 0, 0
+			}
+			for num := first; num <= last && !b.Dropped(n); num++ {
+				at := topo.End{Node: n, Port: uint8(num)}
+				if info := b.Port(at); info != nil && !yield(at, info) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Follow takes the ports of the subnet as the last sweep left it, and as the replies to a program change it.
+func (l *Leases) Follow(now time.Duration) {
+	t, runs := l.s.state.prev, l.s.program != nil
+	switch {
+	case runs:
+		t = l.s.program.c.Topo
+	case t == nil && l.follows:
+		t = l.subnet // the program was given up
+	}
+	if t == nil || t == l.subnet && !l.follows && !runs || t == l.subnet && runs && now < l.scanned+scanPause {
 		return
 	}
-	l.asks, l.renewed = append(l.asks, asks...), now
+	since := l.scanned
+	l.subnet, l.follows, l.scanned = t, runs, now
+	var agents []agent
+	for _, p := range t.EndPorts {
+		if a, ok := agentOf(t.Ports[p].GUID, &t.Ports[p].Info); ok {
+			if a.route, ok = t.RouteTo(p); ok {
+				a.mod = smp.PortInfoMod(t.Ports[p].Num, !t.Nodes[t.Ports[p].Node].PlainSpeeds)
+				agents = append(agents, a)
+			}
+		}
+	}
+	l.take(since, agents)
 }
 
-// leaseOf is the time after which a port would drop the protection of its M_Key, 0 for never.
-func leaseOf(t *topo.Topo, p topo.PortIdx) time.Duration {
-	info := &t.Ports[p].Info
-	if info.MKey() == 0 || info.MKeyProtectBits() == 0 {
-		return 0
+// take takes all ports with a lease. Those that are new were read after a time: their deadlines are spread over the time between two reads.
+func (l *Leases) take(since time.Duration, agents []agent) {
+	l.scans++
+	mkeys := l.s.cfg.Settings.mkeys()
+	for i := range agents {
+		a := &agents[i]
+		if mkeys.NoLookup && !mkeys.PerPort && a.key != mkeys.One {
+			continue // no request shows its M_Key
+		}
+		e := l.ports[a.port]
+		if e == nil {
+			e = &lease{agent: *a, scan: l.scans}
+			e.due = since + e.period()*time.Duration(i+1)/time.Duration(len(agents))
+			l.ports[a.port] = e
+			heap.Push(&l.queue, e)
+			continue
+		}
+		before := e.period()
+		e.agent, e.scan, e.open = *a, l.scans, false
+		if shorter := before - e.period(); shorter > 0 && e.state != leaseAsked {
+			e.due -= shorter
+			heap.Fix(&l.queue, e.index)
+		}
 	}
-	return time.Duration(info.MKeyLeasePeriod()) * time.Second
 }
 
-// protected takes the PortInfo of a port whose lease was renewed. A port that was open for a while
-// may have been written by others.
-func (l *Look) protected(p topo.PortIdx, info *smp.PortInfo) {
-	port := &l.t.Ports[p]
-	node := &l.t.Nodes[port.Node]
-	if info.MKey() != port.Info.MKey() || info.MKeyProtectBits() != port.Info.MKeyProtectBits() {
-		l.need(true, "port %d of node %v %q has lost the protection of its M_Key", port.Num, node.GUID, node.Desc)
+// Next is the next request to make; ok is false when there is none now.
+func (l *Leases) Next(now time.Duration) (req txn.Request, ok bool) {
+	for len(l.queue) > 0 && l.queue[0].due <= now {
+		e := l.queue[0]
+		if e.scan != l.scans {
+			heap.Pop(&l.queue)
+			delete(l.ports, e.port)
+			continue
+		}
+		if l.putsOff(e) {
+			heap.Fix(&l.queue, 0)
+			continue
+		}
+		heap.Pop(&l.queue)
+		l.last++
+		e.state, e.sent, l.asked[l.last] = leaseAsked, now, e
+		return txn.Request{Class: mad.ClassDirected, Route: e.route, Method: mad.MethodGet, Attr: smp.AttrPortInfo, Mod: e.mod, MKey: e.key, Tag: l.last}, true
 	}
+	return req, false
+}
+
+// putsOff notes what a program that runs has made of the M_Key of a port. Where it is about to change it the port is asked once more as late, so that
+// it is not shown the M_Key of before when it has the new one already; and not at all while the Set is on its way, which shows the right one.
+func (l *Leases) putsOff(e *lease) bool {
+	p := l.s.program
+	if p == nil || p.c.LIDs == nil || p.c.Err != nil {
+		return false
+	}
+	at := p.c.Topo.FindPort(e.port)
+	if at == topo.None {
+		return false
+	}
+	if key := p.c.Topo.MKey(at); key != 0 {
+		e.key = key
+	}
+	if wanted := p.c.Plan.WithMKey(at); wanted.MKey() == e.key {
+		return false
+	}
+	if e.state != leasePutOff {
+		e.state, e.due = leasePutOff, e.due+e.period()
+		return true
+	}
+	if p.asks(at) {
+		e.due += leaseTick
+		return true
+	}
+	return false
+}
+
+// asks reports whether a request to a port has no outcome yet.
+func (p *Program) asks(at topo.PortIdx) bool {
+	free := map[int]bool{}
+	for _, tag := range p.free {
+		free[tag] = true
+	}
+	for tag := range p.open {
+		if !free[tag] && p.open[tag].Port == at {
+			return true
+		}
+	}
+	return false
+}
+
+// Done takes the outcome of a request. lost says what a full sweep has to find out; "" for nothing.
+func (l *Leases) Done(o *txn.Outcome) (lost string) {
+	e := l.asked[o.Tag]
+	if e == nil {
+		return ""
+	}
+	delete(l.asked, o.Tag)
+	if e.scan != l.scans {
+		delete(l.ports, e.port)
+		return ""
+	}
+	// The deadlines of a port stay at equal distances, so that those of all stay apart, also after many had to be asked at once.
+	e.state = leaseWaits
+	for e.due <= e.sent {
+		e.due += e.period()
+	}
+	if o.Result == txn.Replied && o.Status == mad.StatusOK {
+		lost = l.lost(e, (*smp.PortInfo)(&o.Data))
+	}
+	heap.Push(&l.queue, e)
+	return lost
+}
+
+// lost says that a port has lost the protection of its M_Key, once. Others may have written to a port that was open for a while. A program protects
+// ports anew, and a port may be open to another manager for a moment: see Sweeper.Knock.
+func (l *Leases) lost(e *lease, info *smp.PortInfo) string {
+	if l.s.program != nil || l.subnet == nil || e.open || l.s.state.knocked[e.port] != 0 || info.MKey() == e.key && info.MKeyProtectBits() >= e.protect {
+		return ""
+	}
+	p := l.subnet.FindPort(e.port)
+	if p == topo.None {
+		return ""
+	}
+	e.open = true
+	port := &l.subnet.Ports[p]
+	node := &l.subnet.Nodes[port.Node]
+	return fmt.Sprintf("port %d of node %v %q has lost the protection of its M_Key", port.Num, node.GUID, node.Desc)
+}
+
+// Cancelled takes that no request has an outcome: the ports are asked again.
+func (l *Leases) Cancelled() {
+	for e := range maps.Values(l.asked) {
+		e.state = leaseWaits
+		heap.Push(&l.queue, e)
+	}
+	clear(l.asked)
+}
+
+// Asked is how many requests have no outcome yet.
+func (l *Leases) Asked() int { return len(l.asked) }
+
+// Due is when Next has a request; false for never.
+func (l *Leases) Due() (at time.Duration, ok bool) {
+	if len(l.queue) == 0 {
+		return 0, false
+	}
+	return (l.queue[0].due + leaseTick - 1).Truncate(leaseTick), true
+}
+
+// leaseQueue is a heap of leases by their deadlines.
+type leaseQueue []*lease
+
+func (q leaseQueue) Len() int { return len(q) }
+func (q leaseQueue) Less(i, j int) bool {
+	return q[i].due < q[j].due || q[i].due == q[j].due && q[i].port < q[j].port
+}
+func (q leaseQueue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+
+// Push adds a lease.
+func (q *leaseQueue) Push(x any) {
+	e := x.(*lease)
+	e.index = len(*q)
+	*q = append(*q, e)
+}
+
+// Pop removes the last one.
+func (q *leaseQueue) Pop() any {
+	n := len(*q) - 1
+	e := (*q)[n]
+	(*q)[n] = nil
+	*q = (*q)[:n]
+	return e
 }

@@ -1,19 +1,46 @@
 package sweep
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/topo"
+	"ibsm/sweep/engines"
 )
 
-// TestLeasesRenewed: a light sweep reads the PortInfo of each host, with its M_Key, once in a third of the lease,
-// and only where a lease can run out; a port that was opened meanwhile wants a full sweep.
+// renew asks the ports that are due at each deadline up to a time, and returns how many those were, and the most at once.
+func (b *harness) renew(l *Leases, until time.Duration) (asked, most int, lost string) {
+	b.Helper()
+	for {
+		l.Follow(b.fabric.Now())
+		at, ok := l.Due()
+		if at = max(at, b.fabric.Now()); !ok || at > until {
+			b.fabric.Advance(until)
+			return asked, most, lost
+		}
+		b.fabric.Advance(at)
+		n := 0
+		for req, ok := l.Next(at); ok; req, ok = l.Next(at) {
+			n++
+			o := b.ask(&req)
+			if b.meddle != nil {
+				b.meddle(&req, &o)
+			}
+			if reason := l.Done(&o); reason != "" {
+				lost = reason
+			}
+		}
+		asked, most = asked+n, max(most, n)
+	}
+}
+
+// TestLeasesRenewed: the PortInfo of each port is read, with its M_Key, once in a third of the lease, one after the other, and only where a lease
+// can run out; of a port that was opened meanwhile a full sweep is to find out, once.
 func TestLeasesRenewed(t *testing.T) {
-	const hosts = 16
+	const agents = 36
 	for _, c := range []struct {
 		name    string
 		protect uint8
@@ -23,39 +50,145 @@ func TestLeasesRenewed(t *testing.T) {
 		var cfg Config
 		cfg.Settings.MKey, cfg.Settings.MKeyProtect, cfg.Settings.MKeyLease = Given(mad.MKey(0x77)), Given(c.protect), Given(c.lease)
 		b := newHarness(t, "fattree:k=4", cfg)
+		l := b.Leases()
 		b.heavy()
-		pass := func(d time.Duration) { b.fabric.Advance(b.fabric.Now() + d) }
-		looks := func(when string, want int) {
-			t.Helper()
-			reason, _, _ := b.look()
-			if got := b.asked[smp.AttrPortInfo]; got != want || reason != "" {
-				t.Errorf("%s, %s: %d PortInfos, want %d; %q", c.name, when, got, want, reason)
+		want, first := 0, b.fabric.Now()
+		if c.renews {
+			want = agents
+		}
+		for third := range 6 {
+			asked, most, lost := b.renew(l, first+time.Duration(third+1)*20*time.Second)
+			if asked != want || most > 2 || lost != "" {
+				t.Errorf("%s, third %d: %d reads, at most %d at once; want %d, 2; %q", c.name, third, asked, most, want, lost)
+			}
+			b.look()
+			if third == 3 {
+				b.heavy() // postpones nothing
 			}
 		}
-		renewed := 1 // our own port's alone
-		if c.renews {
-			renewed = hosts
-		}
-		looks("at first", 1)
-		pass(20*time.Second - time.Nanosecond)
-		looks("just before a third of the lease", 1)
-		pass(time.Nanosecond)
-		looks("after a third", renewed)
-		looks("once more", 1)
 		if !c.renews {
 			continue
 		}
-		pass(20 * time.Second)
+		victim := mad.GUID(0)
 		b.meddle = func(req *txn.Request, o *txn.Outcome) {
 			if req.MKey != 0x77 {
 				t.Errorf("%s: M_Key %v", c.name, req.MKey)
 			}
-			if req.Attr == smp.AttrPortInfo && req.Tag&renewal != 0 && topo.PortIdx(uint32(req.Tag))%7 == 0 {
+			if e := l.asked[req.Tag]; victim == 0 || e.port == victim {
+				victim = e.port
 				(*smp.PortInfo)(&o.Data).SetMKeyProtectBits(0)
 			}
 		}
-		if reason, full, _ := b.look(); reason == "" || !full {
-			t.Errorf("%s: a port was opened: %q, full %v", c.name, reason, full)
+		if _, _, lost := b.renew(l, b.fabric.Now()+20*time.Second); lost == "" {
+			t.Errorf("%s: a port was opened: %q", c.name, lost)
 		}
+		if _, _, lost := b.renew(l, b.fabric.Now()+20*time.Second); lost != "" {
+			t.Errorf("%s: reported again: %q", c.name, lost)
+		}
+		b.meddle = nil
+		l.Forget()
+		b.Abdicate()
+		if asked, _, _ := b.renew(l, b.fabric.Now()+time.Minute); asked > 0 {
+			t.Errorf("%s: %d reads by a manager that is not master", c.name, asked)
+		}
+	}
+}
+
+// TestLeasesOverdue: ports that were not asked for long, as by a manager that was paused, are asked at once, and apart from one another after that. Requests
+// that have no outcome are made again.
+func TestLeasesOverdue(t *testing.T) {
+	var cfg Config
+	cfg.Settings.MKey, cfg.Settings.MKeyProtect, cfg.Settings.MKeyLease = Given(mad.MKey(0x77)), Given(uint8(2)), Given(uint16(60))
+	b := newHarness(t, "fattree:k=4", cfg)
+	l := b.Leases()
+	b.heavy()
+	b.renew(l, b.fabric.Now()+time.Minute)
+	b.fabric.Advance(b.fabric.Now() + 10*time.Minute)
+	for range 2 {
+		n := 0
+		for _, ok := l.Next(b.fabric.Now()); ok; _, ok = l.Next(b.fabric.Now()) {
+			n++
+		}
+		if n != 36 || l.Asked() != 36 {
+			t.Errorf("%d requests for 36 ports that are overdue, %d have no outcome", n, l.Asked())
+		}
+		l.Cancelled()
+	}
+	b.renew(l, b.fabric.Now())
+	if asked, most, _ := b.renew(l, b.fabric.Now()+20*time.Second); asked != 36 || most > 2 {
+		t.Errorf("%d reads in the time of one each, at most %d at once", asked, most)
+	}
+}
+
+// TestLeasesOfWalk: the ports that the first walk of a term has read are renewed before there is a plan: the deadlines are those of the walk.
+func TestLeasesOfWalk(t *testing.T) {
+	var cfg Config
+	cfg.Settings.MKey, cfg.Settings.MKeyProtect, cfg.Settings.MKeyLease = Given(mad.MKey(0x77)), Given(uint8(2)), Given(uint16(60))
+	b := newHarness(t, "fattree:k=4", cfg)
+	b.heavy()
+	b.Abdicate()
+	l := b.Leases()
+	since := b.fabric.Now()
+	found := b.walk()
+	b.fabric.Advance(since + 5*time.Second)
+	l.Found(since, found)
+	if asked, _, lost := b.renew(l, since+20*time.Second); asked != 36 || lost != "" {
+		t.Errorf("%d reads, %q", asked, lost)
+	}
+	b.write(found.Task(1).Run(context.Background()))
+	if asked, most, lost := b.renew(l, since+40*time.Second); asked != 36 || most > 2 || lost != "" {
+		t.Errorf("after the program %d reads, at most %d at once, %q", asked, most, lost)
+	}
+}
+
+// TestLeasesWhileMKeysChange: a port that a program is about to give another M_Key is not shown the old one after that, but is read in time
+// where it has to wait for the program.
+func TestLeasesWhileMKeysChange(t *testing.T) {
+	var cfg Config
+	cfg.Settings.MKey, cfg.Settings.MKeyProtect, cfg.Settings.MKeyLease = Given(mad.MKey(0x77)), Given(uint8(2)), Given(uint16(60))
+	b := newHarness(t, "fattree:k=4", cfg)
+	l := b.Leases()
+	b.heavy()
+	b.renew(l, b.fabric.Now()+time.Minute)
+	cfg.Settings.MKey, cfg.Engines = Given(mad.MKey(0x78)), engines.Chain{engines.MinHop}
+	b.Configure(cfg)
+	p := b.Program(b.walk().Task(1).Run(context.Background()))
+	start := b.fabric.Now()
+	if asked, _, _ := b.renew(l, start+20*time.Second-time.Millisecond); asked != 0 {
+		t.Errorf("%d reads of ports whose M_Keys are about to change", asked)
+	}
+	if asked, _, _ := b.renew(l, start+40*time.Second); asked != 36 {
+		t.Errorf("%d reads of ports that have waited for two thirds of their leases", asked)
+	}
+	var req txn.Request
+	for {
+		var ok bool
+		if req, ok = p.Next(); !ok {
+			p.Outcome()
+			continue
+		}
+		if req.Attr == smp.AttrPortInfo {
+			break
+		}
+		o := b.ask(&req)
+		p.Done(&o)
+	}
+	open := p.open[req.Tag].Port
+	b.meddle = func(req *txn.Request, _ *txn.Outcome) {
+		if e := l.asked[req.Tag]; e.port == p.c.Topo.Ports[p.c.Topo.EndPort(open)].GUID {
+			t.Error("a port is asked while its M_Key is on its way")
+		}
+	}
+	b.renew(l, start+70*time.Second)
+	b.meddle = nil
+	o := b.ask(&req)
+	p.Done(&o)
+	b.until(p, func() bool { out, _ := p.Outcome(); return out != nil })
+	before := b.fabric.Stats().Drops
+	if asked, _, lost := b.renew(l, b.fabric.Now()+40*time.Second); asked < 36 || lost != "" {
+		t.Errorf("%d reads after the program, %q", asked, lost)
+	}
+	if after := b.fabric.Stats().Drops; after != before {
+		t.Errorf("SMPs refused: %v, before %v", after, before)
 	}
 }

@@ -3,7 +3,6 @@ package sweep
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -17,7 +16,7 @@ import (
 // Look is a light sweep: it reads the SwitchInfo of each switch, the PortInfo of our own port,
 // the NodeInfo behind ports with an unresponsive neighbour, NodeDescriptions that are
 // missing or behind cables that are held back, the SMInfo of other managers, and the blocks of tables that were sent more than once: a
-// delayed copy may have written an old value. It renews M_Key leases.
+// delayed copy may have written an old value.
 type Look struct {
 	t        *topo.Topo
 	state    *state
@@ -28,7 +27,6 @@ type Look struct {
 	full     bool   // it must not be a quick one
 	sms      []SMReply
 	managers []smPort
-	renewed  time.Duration                        // when M_Key leases were renewed last
 	unnamed  map[topo.PortIdx]smp.NodeDescription // of the devices behind ports
 
 	allowedSMs []mad.GUID // Config.AllowedSMs
@@ -47,8 +45,6 @@ type ask struct {
 	port  topo.PortIdx
 	block uint16 // of a table
 	out   bool   // one hop beyond the port
-
-	renews bool // an M_Key lease
 }
 
 // smPort is a port with another manager.
@@ -57,8 +53,8 @@ type smPort struct {
 	answered bool // to the last walk
 }
 
-func newLook(now time.Duration, t *topo.Topo, known *state, s *Settings, sms []smPort) *Look {
-	l := &Look{t: t, state: known, settings: *s, managers: sms, renewed: known.renewed}
+func newLook(t *topo.Topo, known *state, s *Settings, sms []smPort) *Look {
+	l := &Look{t: t, state: known, settings: *s, managers: sms}
 	l.asks = append(l.asks, ask{attr: smp.AttrPortInfo, port: t.Self})
 	for _, n := range t.Switches {
 		if t.Nodes[n].Missed == 0 {
@@ -93,7 +89,6 @@ func newLook(now time.Duration, t *topo.Topo, known *state, s *Settings, sms []s
 	for _, sm := range sms {
 		l.asks = append(l.asks, ask{attr: smp.AttrSMInfo, port: sm.port})
 	}
-	l.renewLeases(now)
 	return l
 }
 
@@ -136,9 +131,6 @@ func (l *Look) Next() (req txn.Request, ok bool) {
 		port := &l.t.Ports[a.port]
 		req = txn.Request{Class: mad.ClassDirected, Method: mad.MethodGet, Attr: a.attr, MKey: l.key(a)}
 		req.Tag = uint64(a.attr)<<32 | uint64(uint32(a.port))
-		if a.renews {
-			req.Tag |= renewal
-		}
 		switch {
 		case a.out:
 			req.Route, ok = l.t.Nodes[port.Node].Route.Then(port.Num)
@@ -223,12 +215,6 @@ func (l *Look) Done(o *txn.Outcome) {
 			l.need(false, "node %v has a description now", node.GUID)
 		}
 	case smp.AttrPortInfo:
-		if o.Tag&renewal != 0 {
-			if ok {
-				l.protected(topo.PortIdx(uint32(o.Tag)), (*smp.PortInfo)(&o.Data))
-			}
-			break
-		}
 		if topo.PortIdx(uint32(o.Tag)) != l.t.Self {
 			if ok {
 				l.need(true, "port %d of node %v %q does not refuse to answer any more", port.Num, node.GUID, node.Desc)

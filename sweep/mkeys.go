@@ -27,8 +27,8 @@ func (s *Settings) MKeyFor(t *topo.Topo, p topo.PortIdx) mad.MKey {
 }
 
 // MKeyAt is the M_Key that a packet to the agent at a LID shows. v is the view in force, nil for
-// none; during a sweep the replies to its Sets take precedence. known is false where no agent is
-// known to have the LID.
+// none; during a sweep the replies to its Sets take precedence. known is false where it may be any: before the
+// first view, and where no agent is known to have the LID and there are M_Keys in the subnet.
 func (s *Sweeper) MKeyAt(lid mad.LID, v *view.View) (key mad.MKey, known bool) {
 	var t *topo.Topo
 	p := topo.PortIdx(topo.None)
@@ -37,9 +37,11 @@ func (s *Sweeper) MKeyAt(lid mad.LID, v *view.View) (key mad.MKey, known bool) {
 		t, p = s.program.c.Topo, s.program.c.LIDs.PortOf(lid)
 	case v != nil:
 		t, p = v.Topo, v.LIDs.PortOf(lid)
+	default:
+		return 0, false
 	}
 	if p == topo.None {
-		return 0, false
+		return 0, s.cfg.Settings.MKey.Value == 0 && !s.cfg.Settings.PortMKeys.On() && len(s.state.mkeys) == 0
 	}
 	return s.cfg.Settings.MKeyFor(t, p), true
 }

@@ -1,8 +1,6 @@
 package sweep
 
 import (
-	"time"
-
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -201,9 +199,9 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	return out, false
 }
 
-// Look begins a light sweep. now is any time that does not run backwards. A heavy one must have ended before.
-func (s *Sweeper) Look(now time.Duration) *Look {
-	l := newLook(now, s.state.prev, s.state, &s.cfg.Settings, s.sms)
+// Look begins a light sweep. A heavy one must have ended before.
+func (s *Sweeper) Look() *Look {
+	l := newLook(s.state.prev, s.state, &s.cfg.Settings, s.sms)
 	l.allowedSMs = s.cfg.AllowedSMs
 	return l
 }
@@ -221,7 +219,6 @@ func (l *Look) Verdict() (v Verdict, ok bool) {
 	if l.open > 0 {
 		return v, false
 	}
-	l.state.renewed = l.renewed
 	for i := range device.Attributes {
 		l.state.devices.Checked(device.Attributes[i].ID)
 	}

@@ -39,7 +39,6 @@ type state struct {
 	known        *topo.Topo                  // the last subnet that was found; nil unless Settings.remembers
 	knocked      map[mad.GUID]time.Duration  // ports at protection level 1 for another manager, by GUID, and until when
 	expected     map[plan.Key]mad.GUID       // the ports of managers that have said where they are; of the sweeper alone
-	renewed      time.Duration               // when M_Key leases were renewed last
 	plain        map[discover.Device]bool
 	prev         *topo.Topo         // the subnet as the last sweep left it
 	answered     []bool             // Program.heard of the last sweep, for the walk that follows at once

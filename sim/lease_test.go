@@ -1,0 +1,119 @@
+package sim_test
+
+import (
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+	"ibsm/sim/fabric"
+	"ibsm/sweep"
+	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
+)
+
+// leaseAttack is a fabric in which somebody without the M_Key writes to some ports again and again. They send no traps, and so get no TrapRepress that
+// would end the countdown of their lease.
+type leaseAttack struct {
+	*harness
+	m        *watched
+	attacker *fabric.Station
+	victims  []net.End
+}
+
+// withLease is a manager's configuration with an M_Key that has a lease.
+func withLease(lease uint16, interval time.Duration) manager.Config {
+	cfg := minhopConfig()
+	cfg.SweepInterval = interval
+	s := &cfg.Sweep.Settings
+	s.MKey, s.MKeyProtect, s.MKeyLease = sweep.Given(mad.MKey(0x77)), sweep.Given(uint8(2)), sweep.Given(lease)
+	return cfg
+}
+
+// newLeaseAttack is a fabric before the attack, in which a host, a spine and the host of the manager are going to be attacked.
+func newLeaseAttack(t *testing.T, cfg manager.Config) *leaseAttack {
+	n := nettest.Generate(t, "fattree:k=4")
+	victims := []net.End{host(n, 5), {Node: spine(n)}, firstHost(n)}
+	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 100 * time.Millisecond, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
+		for _, at := range victims {
+			if i == at.Node {
+				c.CapabilityMask &^= smp.IsTrapSupported
+			}
+		}
+	}})
+	a := &leaseAttack{harness: b, m: b.comeUp(cfg), victims: victims}
+	var err error
+	if a.attacker, err = b.Fabric.Attach(host(n, 2)); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// goOn attacks for some time, once a second, and calls each before every second. It fails the test where a port opens.
+func (a *leaseAttack) goOn(d time.Duration, each func(second int)) {
+	a.Helper()
+	for second := range int(d / time.Second) {
+		if each != nil {
+			each(second)
+		}
+		for _, at := range a.victims {
+			info := a.Fabric.PortInfo(at)
+			d := mad.Datagram{Addr: mad.Addr{LID: info.LID()}}
+			d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodSet, smp.AttrPortInfo, 0)
+			d.Packet.SetMKey(0xbad)
+			a.attacker.Send([]mad.Datagram{d})
+		}
+		a.pass(time.Second)
+		for _, at := range a.victims {
+			if now := a.Fabric.PortInfo(at); now.MKeyProtectBits() != 2 || now.MKey() != 0x77 {
+				a.Fatalf("after %d s port %v has M_Key %v, protection %d", second+1, at, now.MKey(), now.MKeyProtectBits())
+			}
+		}
+	}
+	for _, at := range a.victims {
+		if now := a.Fabric.PortInfo(at); int(now.MKeyViolations()) < int(d/time.Second)/2 {
+			a.Errorf("port %v: %d M_Key violations in %v", at, now.MKeyViolations(), d)
+		}
+	}
+}
+
+// A port under attack keeps its protection while the link of another host goes up and down all the time, which has quick sweeps made and
+// puts off light ones.
+func TestLeasesUnderFlapping(t *testing.T) {
+	for _, period := range []int{4, 7} {
+		a := newLeaseAttack(t, withLease(30, 10*time.Second))
+		flapping := host(a.net, 9)
+		a.goOn(300*time.Second, func(second int) {
+			switch second % period {
+			case 0:
+				a.Fabric.LinkDown(flapping)
+			case period / 2:
+				a.Fabric.LinkUp(flapping)
+			}
+		})
+	}
+}
+
+// And where the manager makes no sweep of its own accord.
+func TestLeasesWithoutSweeps(t *testing.T) {
+	a := newLeaseAttack(t, withLease(10, 0))
+	a.goOn(100*time.Second, nil)
+}
+
+// And where a standby takes over from a master that has been killed, whatever time its routes take.
+func TestLeasesAtFailover(t *testing.T) {
+	a := newLeaseAttack(t, withLease(15, 10*time.Second))
+	standby := a.add(host(a.net, 3), withLease(15, 10*time.Second))
+	t.Cleanup(standby.dump)
+	a.goOn(30*time.Second, nil)
+	if standby.last() != smp.Standby {
+		t.Fatalf("the second is %v", standby.last())
+	}
+	a.ComputeTime = 20 * time.Second
+	a.Kill(a.m.Manager)
+	a.goOn(60*time.Second, nil)
+	if standby.last() != smp.Master || len(standby.ups) == 0 {
+		t.Fatalf("the standby is %v", standby.last())
+	}
+}
