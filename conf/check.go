@@ -34,21 +34,19 @@ func (c *Config) reconcile(report *Report) {
 	if UseOriginalExtendedSARatesOnly.In(c) && MaxRateEnum.In(c) > 18 && MaxRateEnum.Chosen(c) {
 		c.amend(report, Warning, MaxRateEnum.Key(), Value{Num: 18}, "limited by use_original_extended_sa_rates_only")
 	}
-	lease, sweep := c.raw(MKeyLeasePeriod.Key()), c.raw(SweepInterval.Key())
-	if MKeyProtectionLevel.In(c) == 0 || lease == 0 {
-		return
+	if lease, least := c.raw(MKeyLeasePeriod.Key()), c.leastLease(); MKeyProtectionLevel.In(c) > 0 && lease > 0 && lease < least {
+		c.amend(report, Invalid, MKeyLeasePeriod.Key(), Value{Num: least},
+			fmt.Sprintf("too short to read a port %d times, with transaction_retries of transaction_timeout each, before the lease ends", LeaseReads))
 	}
-	// Each sweep renews the lease.
-	switch {
-	case sweep == 0:
-		c.amend(report, Invalid, SweepInterval.Key(), Value{Num: max(1, lease-1)}, "an M_Key lease must be renewed by sweeps")
-	case sweep >= lease:
-		if sweep >= 0xffff {
-			c.amend(report, Invalid, SweepInterval.Key(), Value{Num: 0xfffe}, "longer than any lease")
-			sweep = 0xfffe
-		}
-		c.amend(report, Invalid, MKeyLeasePeriod.Key(), Value{Num: sweep + 1}, "the lease ends before the next sweep")
-	}
+}
+
+// LeaseReads is how often a port is read in the time of its lease. Sweeps do not matter: a lease may be shorter than sweep_interval.
+const LeaseReads = 3
+
+// leastLease is the shortest lease, in seconds, that is renewed in time where answers come late: each read ends, with its retries, before the next one is due.
+func (c *Config) leastLease() uint64 {
+	read := c.raw(TransactionTimeout.Key()) * (min(c.raw(TransactionRetries.Key()), MostRetries) + 1) // in milliseconds
+	return min((LeaseReads*read+999)/1000, 0xffff)
 }
 
 // raw is a number in the unit of its setting.

@@ -212,8 +212,11 @@ func TestAccessorTypes(t *testing.T) {
 // TestReconcile has the cross checks whose results -c does not show.
 func TestReconcile(t *testing.T) {
 	for _, c := range []struct{ src, key, want, says string }{
-		{"m_key_protection_level 1\nm_key_lease_period 5", "m_key_lease_period", "11", "the lease ends before the next sweep"},
-		{"m_key_protection_level 1\nm_key_lease_period 60\nsweep_interval 0", "sweep_interval", "59", "must be renewed by sweeps"},
+		{"m_key_protection_level 1\nm_key_lease_period 2", "m_key_lease_period", "3", "too short to read a port 3 times"},
+		{"m_key_protection_level 1\nm_key_lease_period 3", "m_key_lease_period", "3", ""},
+		{"m_key_protection_level 1\nm_key_lease_period 5\ntransaction_timeout 500", "m_key_lease_period", "6", "before the lease ends"},
+		{"m_key_protection_level 1\nm_key_lease_period 60\nsweep_interval 0", "sweep_interval", "0", ""},
+		{"m_key_protection_level 1\nm_key_lease_period 60\nsweep_interval 100", "m_key_lease_period", "60", ""},
 		{"m_key_protection_level 1\nm_key_lease_period 60", "m_key_lease_period", "60", ""},
 		{"transaction_timeout 900", "long_transaction_timeout", "900", "less than transaction_timeout"},
 		{"no_partition_enforcement TRUE\npart_enforce in", "part_enforce", "off", "takes precedence"},

@@ -101,9 +101,9 @@ func TestSecurity(t *testing.T) {
 	if slices.Sort(changed); len(slices.Compact(slices.Clone(changed))) != len(changed) {
 		t.Errorf("a setting is named twice: %v", changed)
 	}
-	text = "keys_file /k\nsecurity tenants\nm_key_lease_period 30\nsweep_interval 40\n"
+	text = "keys_file /k\nsecurity tenants\nm_key_lease_period 2\n"
 	again, _, _, err := open.Reread(env)
-	if err == nil || again != open { // the lease would end before the next sweep
+	if err == nil || again != open { // the lease would end before a port is read three times
 		t.Errorf("a lease that ends too early is taken: %v", err)
 	}
 	text = "keys_file /k\nsecurity tenants\nm_key_protection_level 1\nsa_enhanced_trust_model FALSE\n"

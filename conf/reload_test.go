@@ -22,7 +22,7 @@ func TestReload(t *testing.T) {
 		{name: "the policy is none of these", before: "qos_policy_file /a", after: "", key: "qos_policy_file", want: "/a"},
 		{name: "an error anywhere", before: "sm_priority 3", after: "sm_priority 5\nsweep_interval x", key: "sm_priority", want: "3", err: true},
 		{name: "a value out of range", before: "sm_priority 3", after: "sm_priority 16", key: "sm_priority", want: "3", err: true},
-		{name: "a contradiction", before: "sm_priority 3", after: "sm_priority 5\nm_key_lease_period 5\nm_key_protection_level 1", key: "sm_priority", want: "3", err: true},
+		{name: "a contradiction", before: "sm_priority 3", after: "sm_priority 5\nm_key_lease_period 2\nm_key_protection_level 1", key: "sm_priority", want: "3", err: true},
 		{name: "an unknown key is no error", before: "", after: "nosuchkey 1\nsm_priority 5", changed: "sm_priority", key: "sm_priority", want: "5"},
 		{name: "a default is chosen", before: "max_op_vls 5", after: "max_op_vls 5\nimpose max_op_vls", changed: "max_op_vls", key: "max_op_vls", want: "5"},
 	} {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ibsm/conf"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
@@ -93,6 +94,23 @@ func TestLeasesUnderFlapping(t *testing.T) {
 			}
 		})
 	}
+}
+
+// And where a host does not answer, answers are late, and the lease is the shortest that is accepted.
+func TestShortestLease(t *testing.T) {
+	c, _ := conf.FromFile("f.conf", []byte("m_key_protection_level 2\nm_key_lease_period 1\ntransaction_timeout 500\n"))
+	lease := conf.MKeyLeasePeriod.In(c)
+	if lease < 2 || conf.LeaseReads != sweep.RenewalsPerLease {
+		t.Fatalf("a lease of %d s, %d reads, %d renewals", lease, conf.LeaseReads, sweep.RenewalsPerLease)
+	}
+	cfg := withLease(lease, 10*time.Second)
+	cfg.Txn.Timeout = 500 * time.Millisecond
+	a := newLeaseAttack(t, cfg)
+	a.Fabric.SetUnresponsive(host(a.net, 9).Node, true)
+	a.Fabric.SetFaults(fabric.Faults{Jitter: 200 * time.Millisecond})
+	a.goOn(60*time.Second, nil)
+	a.Fabric.SetFaults(fabric.Faults{Loss: 0.1})
+	a.goOn(60*time.Second, nil)
 }
 
 // And where the manager makes no sweep of its own accord.
