@@ -69,17 +69,15 @@ type fieldDifference struct {
 	place        portPlace
 	sent         bool // the values are those sent, without repetition, in place of the one held
 	theirs, ours []string
-	first        string           // held before the stage
-	refusing     map[net.End]bool // ports that have refused a Set of OpenSM
-	newVLs       bool             // OperationalVLs are other than before the stage, or than OpenSM's
-	oneVL        bool             // a single one is in use
+	first        string // held before the stage
+	openSM, ibsm *fieldState
 }
 
 // String is the difference without the port.
 func (d *fieldDifference) String() string {
 	part, theirs, ours := d.part, d.theirs, d.ours
 	if fieldsOf(d.attr) == nil {
-		part, _, _ = strings.Cut(part, " ")
+		part = strings.TrimRight(part, "0123456789abcdefx ")
 		theirs, ours = shortened(theirs), shortened(ours)
 	}
 	verb := "holds"
@@ -99,30 +97,73 @@ func shortened(values []string) []string {
 
 // fieldState is what a manager has sent, and what ports hold.
 type fieldState struct {
-	sent        map[item][]string
-	held, first map[item]string
-	places      map[net.End]portPlace
-	refused     map[net.End]bool // ports that have refused a Set since the start
+	sent, refused map[item][]string // since the stage began; of Sets that were refused, in the last stage with any
+	held, first   map[item]string
+	ports         map[net.End]fieldPort
+	switches      map[int32]smp.SwitchInfo
+	members       map[member]joinedAs
+	led           map[item]string // where the forwarding tables lead
+}
+
+// fieldPort is what a port is and can do.
+type fieldPort struct {
+	place     portPlace
+	info      smp.PortInfo
+	cable     net.End // other end of the cable
+	peer      net.End // likewise, if the link is up
+	room      uint16  // for P_Keys, of an end port
+	sendsData bool
+}
+
+// left reports whether the one value that was sent is the one held. Then it is compared as such.
+func (s *fieldState) left(i item) bool {
+	held, is := s.held[i]
+	if i.attr == smp.AttrPKeyTable && i.part == "block 0" {
+		held, is = s.keyBlock(i.at), true
+	}
+	values := s.sent[i]
+	return is && (len(values) == 0 || len(values) == 1 && values[0] == held)
 }
 
 // differ lists the differences between two.
 func (c *fieldCase) differ(s stage, theirs, ours *fieldState) (list []*fieldDifference) {
-	note := func(i item, sent bool, a, b []string) {
-		if !slices.Equal(a, b) {
-			vls := item{i.at, smp.AttrPortInfo, "OperationalVLs"}
-			list = append(list, &fieldDifference{i, c, s, ours.places[i.at], sent, a, b, ours.first[i], theirs.refused, ours.first[vls] != ours.held[vls] || theirs.held[vls] != ours.held[vls], ours.held[vls] == "1"})
-		}
-	}
+	theirs.led, ours.led = theirs.leads(), ours.leads()
 	for i := range union(theirs.sent, ours.sent) {
-		note(i, true, theirs.sent[i], ours.sent[i])
+		list = c.add(list, s, i, true, theirs, ours)
 	}
 	for i := range union(theirs.held, ours.held) {
-		note(i, false, []string{theirs.held[i]}, []string{ours.held[i]})
+		list = c.add(list, s, i, false, theirs, ours)
+	}
+	for i := range union(theirs.led, ours.led) {
+		list = c.add(list, s, i, false, theirs, ours)
 	}
 	slices.SortFunc(list, func(a, b *fieldDifference) int {
 		return cmp.Or(cmp.Compare(a.String(), b.String()), cmp.Compare(a.at.Node, b.at.Node), cmp.Compare(a.at.Port, b.at.Port), cmp.Compare(a.part, b.part))
 	})
 	return list
+}
+
+// add appends the difference between two in an item, if there is one.
+func (c *fieldCase) add(list []*fieldDifference, s stage, i item, sent bool, theirs, ours *fieldState) []*fieldDifference {
+	a, b := theirs.sent[i], ours.sent[i]
+	switch {
+	case sent && theirs.left(i) && ours.left(i):
+		return list
+	case !sent:
+		a, b = []string{theirs.is(i)}, []string{ours.is(i)}
+	}
+	if slices.Equal(a, b) {
+		return list
+	}
+	return append(list, &fieldDifference{i, c, s, ours.ports[i.at].place, sent, a, b, ours.first[i], theirs, ours})
+}
+
+// is is what an item holds, or where the tables lead.
+func (s *fieldState) is(i item) string {
+	if v, led := s.led[i]; led {
+		return v
+	}
+	return s.held[i]
 }
 
 func union[V any](a, b map[item]V) map[item]bool {

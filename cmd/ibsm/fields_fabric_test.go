@@ -17,6 +17,7 @@ import (
 // device is a node of a fabric that is being made, with what its ports hold after power-up.
 type device struct {
 	caps    *fabric.Caps
+	typ     mad.NodeType
 	powerUp []func(num uint8, info *smp.PortInfo)
 	sw      []func(info *smp.SwitchInfo) // likewise for the switch
 }
@@ -73,7 +74,11 @@ func switchHolds(change func(info *smp.SwitchInfo)) func(*device) {
 func partitionsOf(keys ...mad.PKey) func(*device) {
 	return func(d *device) {
 		d.caps.PKeys = func(num uint8) []mad.PKey {
-			if num == 0 || len(keys) > int(d.caps.PartitionCap) {
+			room := d.caps.PartitionCap
+			if d.typ == mad.Switch {
+				room = d.caps.PartitionEnforcementCap
+			}
+			if num == 0 || len(keys) > int(room) {
 				return nil
 			}
 			return keys
@@ -292,9 +297,9 @@ func randomCaps(seed uint64, n *net.Net) (caps func(int32, *net.Node, *fabric.Ca
 		}
 		chosen[i] = strings.Join(names, ", ")
 	}
-	return func(i int32, _ *net.Node, c *fabric.Caps) {
+	return func(i int32, node *net.Node, c *fabric.Caps) {
 		c.Extended, c.NVIDIA = fabric.ExtendedAlways, true
-		d := &device{caps: c}
+		d := &device{caps: c, typ: node.Type}
 		for _, k := range kinds[i] {
 			k.make(d)
 		}

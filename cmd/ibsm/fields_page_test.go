@@ -21,7 +21,9 @@ Generated from the rows in ` + "`cmd/ibsm`" + ` by ` + "`go test ./cmd/ibsm -run
 ` + "`TestFields`" + ` makes fabrics and settings at random and runs OpenSM 3.3.23 and ibsm on each: from a cold start, with values that devices
 hold from before; then hosts join multicast groups, ask for alias GUIDs and leave groups, a node reboots, a link is lost, and a setting is
 changed by SIGHUP. After each it compares, for every port, the value of every settable field of PortInfo, SwitchInfo and ExtendedPortInfo and
-every entry of the tables, all values that each manager has sent in place of others, and whom members of groups reach. What differs has a row here; anything else fails the test, which runs 200 fabrics with ` + "`IBSM_PROOF=1`" + `. Both have the same ` + "`guid2lid`" + `,
+every entry of the tables, all values that each manager has sent in place of others, over how many links the forwarding tables lead from each switch to each LID, and whom members of groups reach. What differs has a row here, whose
+condition in ` + "`cmd/ibsm/fields_match*_test.go`" + ` names the ports and the value that ibsm must have left; anything else fails the test, which runs 200 fabrics with ` + "`IBSM_PROOF=1`" + `. ` + "`TestFieldsClosed`" + ` puts
+wrong values into every field and table, and none may pass. Both have the same ` + "`guid2lid`" + `,
 since OpenSM numbers ports in the order of their GUIDs as they lie in memory, and ibsm by the numbers.
 
 ` + "\"Not chosen\" is explained in [options.md](options.md): a default in opensm.conf." + ` NodeDescription and SMInfo are not set by either.

@@ -50,7 +50,7 @@ var (
 		{name: "DefaultMulticastNotPrimaryPort", at: 80, n: 8}, {name: "LifeTimeValue", at: 88, n: 5}, {name: "PortStateChange", at: 93, n: 1, keeps: true, acts: true},
 		{name: "MulticastFDBTop", at: 144, n: 16},
 	}
-	extendedFields = []field{{name: "StateChangeEnable", at: 24, n: 8}, {name: "LinkSpeedEnabled", at: 88, n: 8}}
+	extendedFields = []field{{name: "StateChangeEnable", at: 24, n: 8, acts: true}, {name: "LinkSpeedEnabled", at: 88, n: 8}}
 )
 
 // fieldsOf are the fields of an attribute, nil for a table.
@@ -83,12 +83,13 @@ type fieldRecord struct {
 	blocks  map[item]string // written since power-up
 	sent    map[item][]string
 	sets    int
-	all     []item // that were set since watching began
-	refused map[net.End]bool
+	all     []item            // that were set since watching began
+	refused map[item][]string // values of the Sets that were refused in the last stage in which some were
+	anew    map[item]bool     // that were refused in this stage
 }
 
 func newFieldRecord() *fieldRecord {
-	return &fieldRecord{blocks: map[item]string{}, before: map[item]string{}, sent: map[item][]string{}, refused: map[net.End]bool{}, members: map[member]joinedAs{}}
+	return &fieldRecord{blocks: map[item]string{}, before: map[item]string{}, sent: map[item][]string{}, refused: map[item][]string{}, anew: map[item]bool{}, members: map[member]joinedAs{}}
 }
 
 // watch begins to record what is sent to a fabric. What it holds now was not sent.
@@ -100,6 +101,7 @@ func (r *fieldRecord) watch(f *fabric.Fabric) {
 	r.before = r.held()
 	r.first = maps.Clone(r.before)
 	clear(r.sent)
+	clear(r.anew)
 	r.all = nil
 }
 
@@ -112,9 +114,6 @@ func (r *fieldRecord) set(s fabric.Set) {
 	at := r.target(s)
 	r.all = append(r.all, item{at, s.Attr, blockName(s)})
 	fields := fieldsOf(s.Attr)
-	if s.Status != mad.StatusOK {
-		r.refused[at] = true
-	}
 	for i := range fields {
 		f := &fields[i]
 		v := f.of(&s.Data)
@@ -122,14 +121,21 @@ func (r *fieldRecord) set(s fabric.Set) {
 			info := r.fabric.PortInfo(at)
 			v = (&field{at: f.allAt, n: f.allN}).of((*[mad.DataSize]byte)(&info))
 		}
-		if i := (item{at, s.Attr, f.name}); (r.before[i] != v || f.acts) && !(f.keeps && v == "0") {
-			r.send(i, v)
+		i := item{at, s.Attr, f.name}
+		if s.Status != mad.StatusOK {
+			if !r.anew[i] {
+				r.anew[i], r.refused[i] = true, nil
+			}
+			note(r.refused, i, v)
+		}
+		if (r.before[i] != v || f.acts) && !(f.keeps && v == "0") {
+			note(r.sent, i, v)
 		}
 	}
 	if fields == nil {
 		i, data := item{at, s.Attr, blockName(s)}, hex.EncodeToString(s.Data[:])
 		if is, known := r.blocks[i]; !known && data != emptyBlock(s.Attr) || known && data != is {
-			r.send(i, data)
+			note(r.sent, i, data)
 		}
 		if s.Status == mad.StatusOK {
 			r.blocks[i] = data
@@ -177,9 +183,9 @@ func (r *fieldRecord) hasTables(which func(net.End) bool) {
 	}
 }
 
-func (r *fieldRecord) send(i item, v string) {
-	if !slices.Contains(r.sent[i], v) {
-		r.sent[i] = append(r.sent[i], v)
+func note(values map[item][]string, i item, v string) {
+	if !slices.Contains(values[i], v) {
+		values[i] = append(values[i], v)
 	}
 }
 
@@ -205,6 +211,9 @@ func blockName(s fabric.Set) string {
 	case smp.AttrPKeyTable:
 		return fmt.Sprintf("block %d", s.Mod&0xffff)
 	case smp.AttrSLtoVLMappingTable:
+		if wild := s.Mod >> 16; wild != 0 {
+			return fmt.Sprintf("wildcard %d", wild)
+		}
 		return fmt.Sprintf("from port %d", s.Mod>>8&0xff)
 	case smp.AttrVLArbitrationTable:
 		return fmt.Sprintf("block %d", s.Mod>>16)
@@ -217,6 +226,7 @@ func (r *fieldRecord) held() map[item]string {
 	m := map[item]string{}
 	for at := range r.fabric.Ports() {
 		r.hold(at, smp.AttrPortInfo, m)
+		r.hold(at, smp.AttrExtendedPortInfo, m)
 		for block := range 4 {
 			table := r.fabric.VLArbitration(at, block)
 			m[item{at, smp.AttrVLArbitrationTable, fmt.Sprintf("held in block %d", block)}] = hex.EncodeToString(table[:])
@@ -230,14 +240,11 @@ func (r *fieldRecord) held() map[item]string {
 		for in := range r.fabric.NumPorts(at.Node) + 1 {
 			m[item{at, smp.AttrSLtoVLMappingTable, fmt.Sprintf("held for port %d", in)}] = r.lanes(at, in)
 		}
-		if at.Port != 0 {
-			m[item{at, smp.AttrExtendedPortInfo, "held"}] = fmt.Sprint(r.fabric.FDR10Enabled(at))
-			continue
+		if at.Port == 0 {
+			r.hold(at, smp.AttrSwitchInfo, m)
+			r.holdTables(at, m)
 		}
-		r.hold(at, smp.AttrSwitchInfo, m)
-		r.holdTables(at, m)
 	}
-	r.holdGroups(m)
 	return m
 }
 
@@ -254,7 +261,7 @@ func (r *fieldRecord) holdTables(at net.End, m map[item]string) {
 	info := r.fabric.SwitchInfo(at.Node)
 	for lid, port := range r.fabric.LFT(at.Node) {
 		if mad.LID(lid) <= info.LinearFDBTop() && port != 255 {
-			m[item{at, smp.AttrLinearForwardingTable, fmt.Sprintf("LID %d", lid)}] = fmt.Sprint(port)
+			m[item{at, smp.AttrLinearForwardingTable, lidPart(mad.LID(lid))}] = fmt.Sprint(port)
 		}
 	}
 	for mlid := mad.MinMulticastLID; mlid < mad.MinMulticastLID+128; mlid++ {
@@ -265,7 +272,7 @@ func (r *fieldRecord) holdTables(at net.End, m map[item]string) {
 			}
 		}
 		if ports != nil {
-			m[item{at, smp.AttrMulticastForwardingTable, fmt.Sprintf("MLID %#x", uint16(mlid))}] = fmt.Sprint(ports)
+			m[item{at, smp.AttrMulticastForwardingTable, mlidPart(mlid)}] = fmt.Sprint(ports)
 		}
 	}
 }
@@ -292,12 +299,26 @@ func (r *fieldRecord) hold(at net.End, attr mad.AttrID, m map[item]string) {
 
 // state is what was sent since watching began, and what is held now.
 func (r *fieldRecord) state() *fieldState {
-	s := &fieldState{sent: map[item][]string{}, held: r.held(), first: r.first, places: map[net.End]portPlace{}, refused: maps.Clone(r.refused)}
-	for i, values := range r.sent {
-		s.sent[i] = slices.Sorted(slices.Values(values))
-	}
+	s := &fieldState{held: r.held(), first: r.first, ports: map[net.End]fieldPort{}, switches: map[int32]smp.SwitchInfo{}, members: maps.Clone(r.members)}
+	s.sent, s.refused = sorted(r.sent), sorted(r.refused)
 	for at := range r.fabric.Ports() {
-		s.places[at] = placeOf(r.fabric, at)
+		node := r.fabric.NodeInfo(at)
+		p := fieldPort{place: placeOf(r.fabric, at), info: r.fabric.PortInfo(at), cable: r.fabric.Peer(at), peer: net.NoEnd, room: node.PartitionCap(), sendsData: r.fabric.SendsData(at)}
+		if r.fabric.CableGood(at) && p.info.PortState() > smp.PortDown {
+			p.peer = r.fabric.Peer(at)
+		}
+		s.ports[at] = p
+		if r.fabric.NodeType(at.Node) == mad.Switch {
+			s.switches[at.Node] = r.fabric.SwitchInfo(at.Node)
+		}
 	}
 	return s
+}
+
+func sorted(values map[item][]string) map[item][]string {
+	m := map[item][]string{}
+	for i, v := range values {
+		m[i] = slices.Sorted(slices.Values(v))
+	}
+	return m
 }

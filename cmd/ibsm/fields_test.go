@@ -27,15 +27,16 @@ type fieldCase struct {
 	partitions  string
 	aggregation bool // there is an aggregation node
 	kinds       []string
-	changed     string                               // setting that was changed by the reload
-	caps        func(int32, *net.Node, *fabric.Caps) // what nodes can do; nil: randomCaps
-	defaults    map[string]bool                      // settings that had their default in some stage
+	changed     string                                  // setting that was changed by the reload
+	joined      []mad.LID                               // MLIDs of groups that had members
+	caps        func(int32, *net.Node, *fabric.Caps)    // what nodes can do; nil: randomCaps
+	compared    func(s stage, theirs, ours *fieldState) // if not nil, is shown what was compared
 }
 
 func newFieldCase(t *testing.T, seed uint64) *fieldCase {
 	r := rand.New(rand.NewPCG(seed, 0x5e7))
 	n := (&fieldCase{t: t, seed: seed}).net()
-	c := &fieldCase{t: t, seed: seed, settings: randomSettings(r), partitions: randomPartitions(r, n), defaults: map[string]bool{}}
+	c := &fieldCase{t: t, seed: seed, settings: randomSettings(r), partitions: randomPartitions(r, n)}
 	for i := range n.Nodes {
 		c.aggregation = c.aggregation || n.Nodes[i].DeviceID == aggregationDevice
 	}
@@ -191,6 +192,9 @@ func (c *fieldCase) compare(s stage, theirs, ours *managed, r *fieldReport) {
 			}
 			if listed(list) || time.Since(unlisted) > differencePatience {
 				r.take(list)
+				if c.compared != nil {
+					c.compared(s, a, b)
+				}
 				return
 			}
 		} else if time.Now().After(late) {
@@ -215,7 +219,6 @@ func (c *fieldCase) run(r *fieldReport) {
 			r.kinds[kind] += len(n.Nodes[i].Ports)
 		}
 	}
-	c.noteDefaults()
 	c.compare(coldStart, theirs, ours, r)
 	chance := rand.New(rand.NewPCG(c.seed, 0x4a9))
 	members := c.serve(theirs, ours, r)
@@ -242,7 +245,6 @@ func (c *fieldCase) run(r *fieldReport) {
 		both(lostLink, func(_ *managed, f *fabric.Fabric) { f.LinkDown(cable) })
 	}
 	c.changed = c.settings.change(chance, true)
-	c.noteDefaults()
 	both(reloaded, func(m *managed, _ *fabric.Fabric) {
 		m.configure()
 		m.manager.signal(syscall.SIGHUP)
@@ -255,19 +257,13 @@ func (c *fieldCase) run(r *fieldReport) {
 func (c *fieldCase) serve(theirs, ours *managed, r *fieldReport) (members []fieldRequest) {
 	join, leave := c.requests(theirs, rand.New(rand.NewPCG(c.seed, 0x901)))
 	serveBoth(theirs, ours, join)
+	for _, as := range ours.fields.members {
+		c.joined = append(c.joined, as.mlid)
+	}
 	c.compare(joined, theirs, ours, r)
 	serveBoth(theirs, ours, leave)
 	c.compare(leftGroup, theirs, ours, r)
 	return ours.fields.rejoining(join)
-}
-
-// noteDefaults notes the settings that are not chosen.
-func (c *fieldCase) noteDefaults() {
-	for i := range fieldSettings {
-		if key := fieldSettings[i].key; !c.settings.chosen(key) {
-			c.defaults[key] = true
-		}
-	}
 }
 
 func (m *managed) read(name string) string {

@@ -91,7 +91,7 @@ func (m *managed) lanes() map[item]string {
 	if s := m.settled(); s != nil {
 		for i, v := range s.held {
 			if i.attr == smp.AttrSLtoVLMappingTable || i.attr == smp.AttrVLArbitrationTable || i.part == "VLHighLimit" || i.part == "OperationalVLs" {
-				if place := s.places[i.at]; place != unconnected && place != basePort0 {
+				if place := s.ports[i.at].place; place != unconnected && place != basePort0 {
 					held[i] = v
 				}
 			}
