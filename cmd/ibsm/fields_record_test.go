@@ -122,13 +122,16 @@ func (r *fieldRecord) set(s fabric.Set) {
 			v = (&field{at: f.allAt, n: f.allN}).of((*[mad.DataSize]byte)(&info))
 		}
 		i := item{at, s.Attr, f.name}
+		if f.keeps && v == "0" {
+			continue
+		}
 		if s.Status != mad.StatusOK {
 			if !r.anew[i] {
 				r.anew[i], r.refused[i] = true, nil
 			}
 			note(r.refused, i, v)
 		}
-		if (r.before[i] != v || f.acts) && !(f.keeps && v == "0") {
+		if r.before[i] != v || f.acts {
 			note(r.sent, i, v)
 		}
 	}
