@@ -8,8 +8,8 @@ import (
 
 // adaptiveLog logs adaptive routing and private tables, each switch once.
 type adaptiveLog struct {
-	on                  int // switches, as logged last
-	private, noAdaptive map[mad.GUID]bool
+	on                             int // switches, as logged last
+	private, lanesLeft, noAdaptive map[mad.GUID]bool
 }
 
 // logAdaptive logs what a walk has found of adaptive routing.
@@ -24,9 +24,20 @@ func (l *sweepLog) logAdaptive(fx *effects, r *sweep.SweepPlan) {
 	}
 	now := map[mad.GUID]bool{}
 	for _, n := range r.Private() {
-		logSwitch(fx, "private forwarding tables are in use: the forwarding table of the switch is not written", l.adaptive.private, now, &r.Topo.Nodes[n])
+		logSwitch(fx, "private forwarding tables are in use: the forwarding table and the lanes of the switch are not written", l.adaptive.private, now, &r.Topo.Nodes[n])
 	}
 	l.adaptive.private = now
+}
+
+// logLanesLeft logs the switches whose lanes are not written and are not as wanted.
+func (l *sweepLog) logLanesLeft(fx *effects, out *sweep.Outcome) {
+	now := map[mad.GUID]bool{}
+	for _, p := range out.Plan.LanesLeft() {
+		if node := &out.Topo.Nodes[out.Topo.Ports[p].Node]; !now[node.GUID] {
+			logSwitch(fx, "lanes of the switch stay other than wanted: private forwarding tables are in use", l.adaptive.lanesLeft, now, node)
+		}
+	}
+	l.adaptive.lanesLeft = now
 }
 
 // logNotAdaptive logs the switches that have lost adaptive routing.

@@ -24,7 +24,11 @@ func faults(out *sweep.Outcome) (all []view.Fault, more int) {
 		add(view.Fault{Kind: view.NoRoutes, Text: "adaptive routing is on at some switch, and ar_mode is hold"})
 	}
 	for _, n := range out.Private() {
-		add(view.Fault{Kind: view.PrivateTables, Node: out.Topo.Nodes[n].GUID, Text: "forwards by private tables of another manager: its forwarding table is not written, so new LIDs may have no route through it"})
+		add(view.Fault{Kind: view.PrivateTables, Node: out.Topo.Nodes[n].GUID, Text: "forwards by private tables of another manager: its forwarding table and its lanes are not written, so new LIDs may have no route through it"})
+	}
+	for _, p := range out.Plan.LanesLeft() {
+		port := &out.Topo.Ports[p]
+		add(view.Fault{Kind: view.Refused, Node: out.Topo.Nodes[port.Node].GUID, Port: port.Num, Text: "SLtoVLMappingTable and VLArbitrationTable are not written, and are not as wanted: the switch forwards by private tables of another manager"})
 	}
 	for _, off := range out.NotAdaptive() {
 		add(view.Fault{Kind: view.NotAdaptive, Node: out.Topo.Nodes[off.Node].GUID, Text: "adaptive routing is off: " + off.Why.String()})

@@ -74,6 +74,7 @@ func (l *sweepLog) finished(fx *effects, out *sweep.Outcome, took time.Duration,
 		fx.log(debug, "port ignores fields that were set; they are not set again", "guid", f.Node, "port", f.Port, "fields", f.Fields)
 	}
 	l.logNotAdaptive(fx, out)
+	l.logLanesLeft(fx, out)
 	up := Up{Summary: summary(out, took)}
 	up.First = !l.up && !up.Errors
 	l.up = l.up || up.First

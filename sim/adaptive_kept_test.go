@@ -6,13 +6,17 @@ import (
 	"slices"
 	"testing"
 
+	"ibsm/ctl/ctltest"
+	"ibsm/ctl/server"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
+	"ibsm/sweep"
 	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
+	"ibsm/view"
 )
 
 // arWorld is a fat tree of NVIDIA's switches, and the tables that they took.
@@ -20,15 +24,22 @@ type arWorld struct {
 	*harness
 	switches []int32
 	written  map[int32]bool // switches that were sent a block of their table
-	private  map[int32]bool
+	lanes    map[int32]bool // switches that were sent a table of lanes
+	onSet    func(fabric.Set)
 }
 
 func newARWorld(t *testing.T, spec string, caps fabric.Caps) *arWorld {
-	w := &arWorld{written: map[int32]bool{}, private: map[int32]bool{}}
+	w := &arWorld{written: map[int32]bool{}, lanes: map[int32]bool{}}
 	n := nettest.Generate(t, spec)
 	w.harness = newHarness(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
+		if w.onSet != nil {
+			w.onSet(s)
+		}
 		if s.Attr == smp.AttrLinearForwardingTable {
 			w.written[s.Node] = true
+		}
+		if s.Attr == smp.AttrSLtoVLMappingTable || s.Attr == smp.AttrVLArbitrationTable {
+			w.lanes[s.Node] = true
 		}
 	}, Caps: func(_ int32, node *net.Node, c *fabric.Caps) {
 		if node.Type == mad.Switch {
@@ -213,6 +224,62 @@ func TestPrivateTables(t *testing.T) {
 	}
 	if m.says("private forwarding tables are in use") != len(private) {
 		t.Error("the log does not name each switch once")
+	}
+	m.mustRest()
+}
+
+func (w *arWorld) vls(at net.End) uint8 {
+	info := w.Fabric.PortInfo(at)
+	return info.OperationalVLs()
+}
+
+// TestPrivateTablesKeepLanes: lanes of a switch that forwards by private tables are left alone, and reported where they should be
+// others. The other end of a link that comes up has as many lanes.
+func TestPrivateTablesKeepLanes(t *testing.T) {
+	w := newARWorld(t, "fattree:k=4", fabric.Caps{PrivateLFTs: true})
+	w.comeUp(minhopConfig()).retire()
+	private, at := w.switches[2], uplink(w.net, w.switches[2])
+	w.Fabric.PrivateLFTsOn(private)
+	w.Fabric.LinkDown(at)
+	w.Fabric.LinkUp(at)
+	was := map[net.End]uint8{}
+	for num := range w.Fabric.NumPorts(private) {
+		at := net.End{Node: private, Port: num + 1}
+		was[at] = w.vls(at)
+	}
+	clear(w.lanes)
+	cfg := laneConfig(0, 7)
+	cfg.Sweep.Settings.MaxOpVLs = sweep.Given[uint8](2)
+	m := w.add(host(w.net, 1), cfg)
+	t.Cleanup(m.dump)
+	w.pass(settling)
+	w.mustCarry()
+	if w.lanes[private] || len(w.lanes) < len(w.switches)-1 {
+		t.Errorf("lanes were written at %v", w.lanes)
+	}
+	for at, vls := range was {
+		if is := w.vls(at); is != vls {
+			t.Errorf("port %v: OperationalVLs %d has become %d", at, vls, is)
+		}
+	}
+	if near, far := was[at], w.vls(w.Fabric.Peer(at)); near != far || near <= 2 {
+		t.Errorf("the link at %v has OperationalVLs %d and %d", at, near, far)
+	}
+	guid, reported := w.net.Nodes[private].GUID, 0
+	for _, f := range m.View.Faults {
+		if f.Node == guid && f.Kind == view.Refused {
+			reported++
+		}
+	}
+	if reported < int(w.Fabric.NumPorts(private)) {
+		t.Errorf("%d ports are reported", reported)
+	}
+	where := fmt.Sprintf("%s:%d", w.net.Nodes[private].Desc, at.Port)
+	if d := ctltest.Diagnose(t, server.Show(m.View), where, ""); !d.Works || !ctltest.HasReason(d, "refused", "SLtoVLMappingTable") || !ctltest.HasReason(d, "private tables", "its lanes are not written") {
+		t.Errorf("%+v", d)
+	}
+	if m.says("lanes of the switch stay other than wanted") != 1 {
+		t.Error("the log does not name the switch once")
 	}
 	m.mustRest()
 }

@@ -113,7 +113,7 @@ func (r *laneRuleBuilder) ofEngine(p topo.PortIdx, node *topo.Node) (tables []*r
 // use is the wanted use of a port's lanes; nil where it is left as it is.
 func (r *laneRuleBuilder) use(p topo.PortIdx) *lanes.Use {
 	kind, ok := Kind(r.t, p)
-	if !ok || r.uses == nil || !r.t.Ports[p].Seen || r.t.Nodes[r.t.Ports[p].Node].Missed > 0 {
+	if !ok || r.uses == nil || private(r.t, p) || !r.t.Ports[p].Seen || r.t.Nodes[r.t.Ports[p].Node].Missed > 0 {
 		return nil
 	}
 	return &r.uses[kind]

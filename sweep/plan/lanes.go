@@ -22,6 +22,7 @@ type laneTables struct {
 	all     []Step        // wildcards for whole switches
 	outs    []Step        // for all ways into a port
 	ports   []Step
+	left    []topo.PortIdx // with other lanes than wanted, of switches that forward by private tables
 }
 
 // laneRow names a row of blocks. Ports with equal ones share it.
@@ -51,8 +52,16 @@ func Kind(t *topo.Topo, i topo.PortIdx) (k lanes.Kind, ok bool) {
 	}
 }
 
-// use is the wanted use of a port's lanes; ok is false where that is left alone.
+// use is the use of a port's lanes that is written; ok is false where that is left alone.
 func (p *Plan) use(i topo.PortIdx) (u *lanes.Use, ok bool) {
+	if u, ok = p.wantedUse(i); !ok || private(p.in.Topo, i) {
+		return nil, false
+	}
+	return u, true
+}
+
+// wantedUse is the wanted use of a port's lanes; ok is false where nothing is wanted.
+func (p *Plan) wantedUse(i topo.PortIdx) (u *lanes.Use, ok bool) {
 	kind, ok := Kind(p.in.Topo, i)
 	if !ok || p.in.Lanes == nil || p.in.Topo.Ports[i].Info.PortState() == smp.PortDown {
 		return nil, false
@@ -72,6 +81,7 @@ func (p *Plan) lanesOf() {
 		return
 	}
 	p.lanes.targets, p.lanes.rows = map[device.Place]*device.Blocks{}, map[laneRow][]byte{}
+	p.withhold()
 	for n := range p.in.Topo.Nodes {
 		n := topo.NodeIdx(n)
 		if !p.answers(n) {
@@ -116,8 +126,44 @@ func (p *Plan) row(name laneRow, make func() []byte) []byte {
 	return row
 }
 
+// private reports whether a port is of a switch that forwards by private tables: these can have packets change lanes, so
+// that its lanes are their manager's as well.
+func private(t *topo.Topo, i topo.PortIdx) bool {
+	return t.Nodes[t.Ports[i].Node].PrivateLFT == topo.PrivateLFTOn
+}
+
+// withhold notes the ports whose lanes are not as wanted, and are left alone.
+func (p *Plan) withhold() {
+	for i := range p.in.Topo.Ports {
+		i := topo.PortIdx(i)
+		if !private(p.in.Topo, i) || !p.in.Topo.Ports[i].Seen || !p.in.Topo.Answers(i) {
+			continue
+		}
+		if u, ok := p.wantedUse(i); ok {
+			mapped := !p.maps(i) || p.in.Ports.Blocks(p.Place(smp.AttrSLtoVLMappingTable, i)).Target(p.mapping(i)).Complete()
+			if !mapped || !p.turnsTarget(i, u).Complete() {
+				p.lanes.left = append(p.lanes.left, i)
+			}
+		}
+	}
+}
+
+// LanesLeft are ports whose lanes are not as wanted and are not written, because their switch forwards by private tables.
+func (p *Plan) LanesLeft() []topo.PortIdx { return p.lanes.left }
+
 // turns compares the VL arbitration of a port.
 func (p *Plan) turns(i topo.PortIdx, u *lanes.Use) {
+	target := p.turnsTarget(i, u)
+	p.aim(p.Place(smp.AttrVLArbitrationTable, i), target)
+	for b := range lanes.Blocks {
+		if target.State(b) != device.Known {
+			p.lanes.ports = append(p.lanes.ports, Step{Op: SetTurns, Block: uint16(b), Port: i})
+		}
+	}
+}
+
+// turnsTarget is the wanted VL arbitration of a port.
+func (p *Plan) turnsTarget(i topo.PortIdx, u *lanes.Use) *device.Blocks {
 	kind, _ := Kind(p.in.Topo, i)
 	port := p.lanePort(i)
 	var of *routing.LaneOfTurn
@@ -125,19 +171,13 @@ func (p *Plan) turns(i topo.PortIdx, u *lanes.Use) {
 		of = m.Turns[i]
 	}
 	row := p.row(laneRow{attr: smp.AttrVLArbitrationTable, kind: kind, port: port, turns: of}, func() []byte { return u.Row(port, of) })
-	place := p.Place(smp.AttrVLArbitrationTable, i)
-	target := p.in.Ports.Blocks(place).Target(row)
+	target := p.in.Ports.Blocks(p.Place(smp.AttrVLArbitrationTable, i)).Target(row)
 	for b := range lanes.Blocks {
 		if port.Turns(b) == 0 {
 			target.Take(b, device.Confirmed)
 		}
 	}
-	p.aim(place, target)
-	for b := range lanes.Blocks {
-		if target.State(b) != device.Known {
-			p.lanes.ports = append(p.lanes.ports, Step{Op: SetTurns, Block: uint16(b), Port: i})
-		}
-	}
+	return target
 }
 
 // mapping is a port's SLtoVLMappingTable for each port that packets come in by, as one row.

@@ -34,7 +34,7 @@ func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	}
 	if port.Num == 0 && node.Type == mad.Switch { // it sends as an adapter does, and has no neighbour
 		w.SetNeighborMTU(max(port.Info.MTUCap(), mad.MTU256))
-		p.setVLs(i, port.Info.VLCap(), &w)
+		p.setVLs(i, wantedVLs(port.Info.VLCap(), port.Info.VLCap(), p.in.Values.MaxOpVLs), &w)
 		return w
 	}
 	w.SetLinkDownDefaultState(smp.PhysPolling) // a port in Sleep never finds its peer again
@@ -82,12 +82,21 @@ func (p *Plan) smSL(i topo.PortIdx) uint8 {
 	return p.in.SLs.For(p.in.LIDs.Base[i], p.in.LIDs.Base[p.in.Topo.Self], p.in.Values.SMSL)
 }
 
-// setVLs sets OperationalVLs of a port whose peer has a VLCap. A port that carries traffic keeps
-// its VLs: a change would need a reset of the link.
-func (p *Plan) setVLs(i topo.PortIdx, peerCap uint8, w *smp.PortInfo) {
-	if info := &p.in.Topo.Ports[i].Info; info.PortState() <= smp.PortInit {
-		w.SetOperationalVLs(wantedVLs(info.VLCap(), peerCap, p.in.Values.MaxOpVLs))
+// setVLs sets OperationalVLs of a port. A port that carries traffic keeps its VLs: a change would need a reset of the link. A
+// switch that forwards by private tables keeps them, too.
+func (p *Plan) setVLs(i topo.PortIdx, vls uint8, w *smp.PortInfo) {
+	if p.in.Topo.Ports[i].Info.PortState() <= smp.PortInit && !private(p.in.Topo, i) {
+		w.SetOperationalVLs(vls)
 	}
+}
+
+// linkVLs is the OperationalVLs of a port whose link comes up. Where the other end keeps its own, that decides.
+func linkVLs(t *topo.Topo, i topo.PortIdx, most uint8) uint8 {
+	is, far := &t.Ports[i].Info, &t.Ports[t.Ports[i].Peer].Info
+	if kept := far.OperationalVLs(); kept > 0 && private(t, t.Ports[i].Peer) {
+		return wantedVLs(is.VLCap(), kept, kept)
+	}
+	return wantedVLs(is.VLCap(), far.VLCap(), most)
 }
 
 // wantedVLs is the OperationalVLs of a link that comes up, from the VLCap of both ends.
@@ -103,8 +112,8 @@ func Lanes(t *topo.Topo, maxOpVLs uint8) []uint8 {
 			continue
 		}
 		vls := port.Info.OperationalVLs()
-		if port.Info.PortState() <= smp.PortInit && t.Ports[port.Peer].Seen {
-			vls = wantedVLs(port.Info.VLCap(), t.Ports[port.Peer].Info.VLCap(), maxOpVLs)
+		if port.Info.PortState() <= smp.PortInit && t.Ports[port.Peer].Seen && !private(t, topo.PortIdx(p)) {
+			vls = linkVLs(t, topo.PortIdx(p), maxOpVLs)
 		}
 		if vls > 0 {
 			lanes[p] = min(uint8(1)<<(min(vls, 5)-1), 15)
@@ -120,7 +129,7 @@ func (p *Plan) link(i topo.PortIdx, w *smp.PortInfo) {
 	port := &t.Ports[i]
 	peer := &t.Ports[port.Peer]
 	w.SetNeighborMTU(max(min(port.Info.MTUCap(), peer.Info.MTUCap()), mad.MTU256))
-	p.setVLs(i, peer.Info.VLCap(), w)
+	p.setVLs(i, linkVLs(t, i, v.MaxOpVLs), w)
 	w.SetLocalPhyErrors(v.PhyErrors)
 	w.SetOverrunErrors(v.Overruns)
 	switch {
