@@ -64,15 +64,21 @@ func (j *RouteTask) adaptive(out *SweepPlan) map[mad.GUID]adaptiveSwitch {
 	return is
 }
 
-// turnOff are the switches on which adaptive routing and what depends on it go off before tables are written.
+// turnOff are the switches on which adaptive routing and what depends on it go off before tables are written. Where
+// DisableAR is set and the table found leads into a lost link, groups carry on until it is repaired: the Set of
+// the table ends adaptive routing.
 func (j *RouteTask) turnOff(ctx context.Context, out *SweepPlan) (off []topo.SwitchIdx) {
 	t, d := out.Topo, &out.delta
 	keeping := map[*groups][]topo.SwitchIdx{}
+	var broken map[topo.SwitchIdx]bool
+	if j.settings.AR == DisableAR && len(d.adaptive) > 0 && out.Tables != nil {
+		broken = outdated(out)
+	}
 	for i, n := range t.Switches {
 		node, s := &t.Nodes[n], topo.SwitchIdx(i)
 		switch known := d.adaptive[node.GUID]; {
 		case node.Missed > 0 || !adaptiveSomehow(node):
-		case j.settings.AR == DisableAR, known.why.ours(): // what depends on it was left on
+		case j.settings.AR == DisableAR && !(broken[s] && node.AR == topo.AROn && node.PrivateLFT != topo.PrivateLFTOn), known.why.ours(): // what depends on it was left on
 			off = append(off, s)
 		case node.AR != topo.AROn || out.Tables == nil || node.PrivateLFT == topo.PrivateLFTOn:
 		case d.switches[s].LFT.Target(out.Tables.LFT[s]).Complete():

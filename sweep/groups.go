@@ -25,13 +25,22 @@ type groups struct {
 // newGroups are those that a walk sees for the first time.
 func newGroups(out *SweepPlan) *groups {
 	t := out.Topo
-	g := &groups{graph: routing.NewGraphOf(t, func(topo.PortIdx) bool { return true }), home: make([]topo.SwitchIdx, int(mad.MaxUnicastLID)+1)}
+	if len(outdated(out)) > 0 {
+		return &groups{}
+	}
+	g := &groups{graph: routing.NewGraphOf(t, func(topo.PortIdx) bool { return true }), home: homes(t)}
 	for i, n := range t.Switches {
 		g.switches = append(g.switches, t.Nodes[n].GUID)
 		g.rows = append(g.rows, out.delta.switches[i].LFT.Row())
 	}
-	for l := range g.home {
-		g.home[l] = topo.None
+	return g
+}
+
+// homes are, by LID, the switches that the owners are or hang on, None for a LID without owner.
+func homes(t *topo.Topo) []topo.SwitchIdx {
+	home := make([]topo.SwitchIdx, int(mad.MaxUnicastLID)+1)
+	for l := range home {
+		home[l] = topo.None
 	}
 	for _, p := range t.EndPorts {
 		at := p
@@ -42,20 +51,17 @@ func newGroups(out *SweepPlan) *groups {
 		if at == topo.None || !info.LID().IsUnicast() {
 			continue
 		}
-		for l := int(info.LID()); l < int(info.LID())+1<<info.LMC() && l < len(g.home); l++ {
-			g.home[l] = t.Nodes[t.Ports[at].Node].Switch
+		for l := int(info.LID()); l < int(info.LID())+1<<info.LMC() && l < len(home); l++ {
+			home[l] = t.Nodes[t.Ports[at].Node].Switch
 		}
 	}
-	if g.outdated(out) {
-		return &groups{}
-	}
-	return g
+	return home
 }
 
-// outdated reports whether the tables found were made for a subnet with other links, as the groups may have been: an entry of
-// a LID that is elsewhere leads into a port without a link to a switch.
-func (g *groups) outdated(out *SweepPlan) bool {
-	t := out.Topo
+// outdated are the switches whose tables as found were made for a subnet with other links: an entry of a LID that is
+// elsewhere leads into a port without a link to a switch.
+func outdated(out *SweepPlan) map[topo.SwitchIdx]bool {
+	t, home, is := out.Topo, homes(out.Topo), map[topo.SwitchIdx]bool{}
 	for i, n := range t.Switches {
 		node, held := &t.Nodes[n], out.delta.switches[i].LFT
 		if node.Missed > 0 || node.PrivateLFT == topo.PrivateLFTOn {
@@ -66,12 +72,13 @@ func (g *groups) outdated(out *SweepPlan) bool {
 			leads[num] = num > int(node.NumPorts) || t.BetweenSwitches(t.Port(n, uint8(num)))
 		}
 		for l, num := range held.Row() {
-			if home := g.home[l]; home != topo.None && home != topo.SwitchIdx(i) && !leads[num] && held.State(l/routing.BlockSize) == device.Known {
-				return true
+			if home[l] != topo.None && home[l] != topo.SwitchIdx(i) && !leads[num] && held.State(l/routing.BlockSize) == device.Known {
+				is[topo.SwitchIdx(i)] = true
+				break
 			}
 		}
 	}
-	return false
+	return is
 }
 
 // stale are those of some switches that keep their tables whose groups may not lead to a LID
