@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"ibsm/ctl/ctltest"
@@ -82,8 +83,8 @@ func (w *arWorld) mustCarry() {
 	}
 }
 
-// mustKeep fails the test unless exactly those switches of some that took no block of a table
-// forward by their groups, but for those in lost.
+// mustKeep fails the test unless exactly those switches of some forward by their groups that took no block of a table, have not
+// rebooted, and whose groups are not said to be stale.
 func (w *arWorld) mustKeep(m *watched, among []int32) (kept int) {
 	w.Helper()
 	for _, n := range among {
@@ -105,6 +106,9 @@ func (w *arWorld) mustKeep(m *watched, among []int32) (kept int) {
 		faulty := false
 		for _, f := range m.View.Faults {
 			faulty = faulty || f.Node == guid && f.Kind.String() == "no longer adaptive"
+		}
+		if why := w.whyOff(m, n); !is && !w.written[n] && !strings.Contains(why, "its groups may no longer lead") && !strings.Contains(why, "a link had been lost before") {
+			w.Errorf("switch %d took no block: %q", n, why)
 		}
 		if faulty == is {
 			w.Errorf("switch %d: adaptive routing is %v, no longer adaptive is %v", n, is, faulty)
@@ -319,7 +323,7 @@ func TestAdaptiveRoutingLosesLinks(t *testing.T) {
 		}
 	}
 	t.Logf("of %d switches whose tables did not change %d kept adaptive routing", unwritten, kept)
-	if kept < unwritten/2 {
+	if kept < unwritten*68/100 { // it is 298 of 427
 		t.Errorf("of %d switches whose tables did not change %d kept adaptive routing", unwritten, kept)
 	}
 }
