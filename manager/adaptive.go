@@ -32,7 +32,7 @@ func (l *sweepLog) logAdaptive(fx *effects, r *sweep.SweepPlan) {
 // logLanesLeft logs the switches whose lanes are not written and are not as wanted.
 func (l *sweepLog) logLanesLeft(fx *effects, out *sweep.Outcome) {
 	now := map[mad.GUID]bool{}
-	for _, p := range out.Plan.LanesLeft() {
+	for _, p := range out.LanesLeft() {
 		if node := &out.Topo.Nodes[out.Topo.Ports[p].Node]; !now[node.GUID] {
 			logSwitch(fx, "lanes of the switch stay other than wanted: private forwarding tables are in use", l.adaptive.lanesLeft, now, node)
 		}

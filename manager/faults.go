@@ -26,7 +26,7 @@ func faults(out *sweep.Outcome) (all []view.Fault, more int) {
 	for _, n := range out.Private() {
 		add(view.Fault{Kind: view.PrivateTables, Node: out.Topo.Nodes[n].GUID, Text: "forwards by private tables of another manager: its forwarding table and its lanes are not written, so new LIDs may have no route through it"})
 	}
-	for _, p := range out.Plan.LanesLeft() {
+	for _, p := range out.LanesLeft() {
 		port := &out.Topo.Ports[p]
 		add(view.Fault{Kind: view.Refused, Node: out.Topo.Nodes[port.Node].GUID, Port: port.Num, Text: "SLtoVLMappingTable and VLArbitrationTable are not written, and are not as wanted: the switch forwards by private tables of another manager"})
 	}

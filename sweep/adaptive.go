@@ -138,3 +138,11 @@ func (c *SweepPlan) Private() (nodes []topo.NodeIdx) {
 	}
 	return nodes
 }
+
+// LanesLeft are ports of such switches whose lanes are not as wanted.
+func (c *SweepPlan) LanesLeft() []topo.PortIdx {
+	if c.Plan == nil {
+		return nil
+	}
+	return c.Plan.LanesLeft()
+}
