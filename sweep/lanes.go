@@ -62,9 +62,7 @@ func (p *Program) sendingLanes(st plan.Step) { p.c.Plan.LaneEvent(st, device.Sen
 // lanesSettled notes what comes of a Set of a table of lanes. A wildcard that a switch refuses, or
 // does not show to have taken, is followed by the tables that it stands for.
 func (p *Program) lanesSettled(r request, o *txn.Outcome) {
-	at := *o
-	at.Data, _ = device.Of(o.Attr).Cut(&p.c.Topo.Ports[r.Port].Info, r.Block, &o.Data)
-	left := p.c.Plan.LaneEvent(r.Step, device.Answered(&at, p.c.Plan.LaneSent(r.Step)))
+	left := p.c.Plan.LaneEvent(r.Step, p.event(r, o, p.c.Plan.LaneSent(r.Step)))
 	if o.Result == txn.Replied && (r.Op == plan.SetSLtoVLAll || r.Op == plan.SetSLtoVLOut) {
 		p.more = append(p.more, left...)
 	} else if o.Result == txn.Replied && o.Status == mad.StatusOK && len(left) > 0 {

@@ -365,8 +365,9 @@ func (s *Sweeper) Expect(route mad.Route, port mad.GUID) {
 	s.state.expected[plan.Key{Node: t.Nodes[t.Ports[p].Node].GUID, Port: ports[last]}] = port
 }
 
-// prune forgets managers that have said where they are where a sweep has found somebody, or the link is down.
+// prune forgets managers that have said where they are where a sweep has found somebody, or the link is down, and nodes that are gone.
 func (s *state) prune(t *topo.Topo) {
+	s.devices.Prune(t)
 	maps.DeleteFunc(s.expected, func(at plan.Key, _ mad.GUID) bool {
 		p := t.FindNodePort(at.Node, at.Port)
 		return p == topo.None || behind(t, at.Node, at.Port) != 0 || t.Ports[p].Info.PortState() <= smp.PortDown

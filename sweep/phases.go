@@ -160,6 +160,7 @@ func (j *RouteTask) Drop() { j.found.Drop() }
 // Program begins to write the plan of a task.
 func (s *Sweeper) Program(c *SweepPlan) *Program {
 	s.state.apply(&c.delta)
+	s.state.devices.WalkRead(c.found.Read)
 	s.program = newProgram(c, s)
 	return s.program
 }

@@ -6,6 +6,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/partitions"
+	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
 	"ibsm/view"
 )
@@ -32,9 +33,20 @@ func (m *pkeyState) tally(held bool) {
 	}
 }
 
+func (p *Program) sendingPKeys(st plan.Step) {
+	p.state.devices.Take(p.block(st, smp.AttrPKeyTable), device.Sent)
+}
+
+// pkeysSettled notes what comes of a Set of a block, whatever it is.
+func (p *Program) pkeysSettled(r request, o *txn.Outcome) {
+	sent := p.c.Plan.PKeysSent(r.Step)
+	p.state.devices.Take(p.block(r.Step, o.Attr), p.event(r, o, sent[:]))
+}
+
 // pkeys takes the response to a step of a P_Key table: what the port holds now.
 func (p *Program) pkeys(st request, o *txn.Outcome) {
-	if !p.c.Plan.PKeysWritten(st.Step, (*smp.PKeyTable)(&o.Data)) {
+	p.c.Plan.PKeysHeld(st.Step, (*smp.PKeyTable)(&o.Data))
+	if p.state.devices.State(p.block(st.Step, o.Attr)) != device.Known {
 		p.c.Plan.PKeysFailed(st.Step)
 		p.fail(st.Step, view.Refused, fmt.Sprintf("the response to Set of P_Key block %d has other values", st.Block))
 		return

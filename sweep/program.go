@@ -85,8 +85,8 @@ var outcomes = map[plan.Op]outcome{
 	plan.DisableAR:    {answered: (*Program).arInfo, refused: true, required: true},
 	plan.SetSwitch:    {answered: (*Program).switchInfo},
 	plan.SetLFT:       {answered: (*Program).lft, settled: (*Program).lftSettled, sending: (*Program).sendingLFT},
-	plan.AddPKeys:     {answered: (*Program).pkeys, failed: (*Program).pkeysFailed},
-	plan.SetPKeys:     {answered: (*Program).pkeys, failed: (*Program).pkeysFailed},
+	plan.AddPKeys:     {answered: (*Program).pkeys, settled: (*Program).pkeysSettled, failed: (*Program).pkeysFailed, sending: (*Program).sendingPKeys},
+	plan.SetPKeys:     {answered: (*Program).pkeys, settled: (*Program).pkeysSettled, failed: (*Program).pkeysFailed, sending: (*Program).sendingPKeys},
 	plan.SetPort:      {answered: (*Program).port, refused: true},
 	plan.Arm:          {answered: (*Program).port, refused: true},
 	plan.Activate:     {answered: (*Program).port, refused: true},
@@ -115,6 +115,7 @@ func newProgram(c *SweepPlan, s *Sweeper) *Program {
 	if c.found.Changed {
 		p.heard = make([]bool, len(c.Topo.Ports))
 	}
+	c.Plan.SetDevices(p.state.devices)
 	if held := c.Plan.LanePorts(); held != nil {
 		p.state.devices.Ports = held
 	}
@@ -358,30 +359,5 @@ func (p *Program) switchInfo(r request, o *txn.Outcome) {
 	}
 	if p.c.Tables != nil && info.LinearFDBTop() != p.c.Tables.Top && node.PrivateLFT != topo.PrivateLFTOn {
 		p.fail(r.Step, view.Refused, fmt.Sprintf("LinearFDBTop is %d though it was set to %d", info.LinearFDBTop(), p.c.Tables.Top))
-	}
-}
-
-func (p *Program) sendingLFT(st plan.Step) {
-	p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT.Take(int(st.Block), device.Sent)
-}
-
-// lftSettled notes what comes of a Set of a block, whatever it is.
-func (p *Program) lftSettled(st request, o *txn.Outcome) {
-	held := p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT
-	held.Take(int(st.Block), device.Answered(o, held.Block(int(st.Block))))
-}
-
-func (p *Program) lft(st request, o *txn.Outcome) {
-	if p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT.State(int(st.Block)) != device.Known {
-		p.fail(st.Step, view.Refused, fmt.Sprintf("the response to Set of forwarding table block %d has other values", st.Block))
-		return
-	}
-	p.check(st.Step, o)
-}
-
-// check has a block read by the next light sweep, if it was sent more than once.
-func (p *Program) check(st plan.Step, o *txn.Outcome) {
-	if o.Attempts > 1 {
-		p.state.devices.Check(device.Block{Place: p.c.Plan.Place(o.Attr, st.Port), Index: st.Block})
 	}
 }

@@ -21,7 +21,7 @@ type Attribute struct {
 	Blocks func(n *topo.Node, num uint8) int
 	// Size is how many bytes of a block a port with this PortInfo has, 0 for a block that it
 	// does not have. Nil is BlockSize for all.
-	Size func(info *smp.PortInfo, block uint16) int
+	Size func(n *topo.Node, num uint8, info *smp.PortInfo, block uint16) int
 	// Wanted reports whether a walk reads the blocks of a port.
 	Wanted func(c *Conditions, p *Walking) bool
 	// Modifier is the AttributeModifier by which the agent of a port knows a block.
@@ -29,10 +29,10 @@ type Attribute struct {
 	// Named is the port and the block of a modifier. Arrival is the port at which the packet
 	// comes in.
 	Named func(n *topo.Node, arrival uint8, mod uint32) (num uint8, block uint16)
-	// value is a block that is known, nil for one that is not. It is as long as the part of
-	// the block that the device has. Where it is nil itself, the blocks are in Record.Ports.
+	// value is what a block is recorded to hold, nil for nothing. Where it is nil itself, the blocks are in Record.Ports.
 	value func(r *Record, t *topo.Topo, p topo.PortIdx, block uint16) []byte
-	// contradicted notes that a block is not Known any more. Nil has the next walk read all.
+	// contradicted notes that a block is not Known any more. Where it is nil, Record.State has the state of the block, and the next
+	// walk reads all of the port.
 	contradicted func(r *Record, at Place, block uint16)
 }
 
@@ -69,11 +69,11 @@ type Walking struct {
 }
 
 // size is how many bytes of a block a port has.
-func (a *Attribute) size(info *smp.PortInfo, block uint16) int {
+func (a *Attribute) size(n *topo.Node, num uint8, info *smp.PortInfo, block uint16) int {
 	if a.Size == nil {
 		return BlockSize
 	}
-	return a.Size(info, block)
+	return a.Size(n, num, info, block)
 }
 
 // inUse reports whether traffic may pass a port: of a switch, whether it may pass any.
@@ -137,13 +137,15 @@ var Attributes = []Attribute{
 			return arrival, uint16(mod)
 		},
 		value: func(_ *Record, t *topo.Topo, p topo.PortIdx, block uint16) []byte {
-			port := &t.Ports[p]
-			size := t.Nodes[port.Node].PKeyTableSize(port.Num) - int(block)*smp.PKeysPerBlock
-			if port.PKeys == nil || size <= 0 {
+			keys := t.Ports[p].PKeys
+			if keys == nil {
 				return nil
 			}
-			b := port.PKeys.Block(int(block))
-			return b[:min(size, smp.PKeysPerBlock)*2]
+			b := keys.Block(int(block))
+			return b[:]
+		},
+		Size: func(n *topo.Node, num uint8, _ *smp.PortInfo, block uint16) int {
+			return 2 * min(max(n.PKeyTableSize(num)-int(block)*smp.PKeysPerBlock, 0), smp.PKeysPerBlock)
 		},
 	},
 	{ // of a switch's port, a block for each port that packets to it come in by
@@ -164,7 +166,7 @@ var Attributes = []Attribute{
 			}
 			return c.Lanes && p.inUse() && !p.linkless() && end.CapabilityMask().Has(smp.IsSLMappingSupported)
 		},
-		Size: func(*smp.PortInfo, uint16) int { return lanes.SLs / 2 },
+		Size: func(*topo.Node, uint8, *smp.PortInfo, uint16) int { return lanes.SLs / 2 },
 		Modifier: func(n *topo.Node, num uint8, block uint16) uint32 {
 			if n.Type != mad.Switch {
 				return 0
@@ -186,7 +188,7 @@ var Attributes = []Attribute{
 			}
 			return lanes.Blocks
 		},
-		Size: func(info *smp.PortInfo, block uint16) int {
+		Size: func(_ *topo.Node, _ uint8, info *smp.PortInfo, block uint16) int {
 			port := lanes.Of(info, info.OperationalVLs())
 			return 2 * port.Turns(int(block))
 		},
@@ -228,7 +230,7 @@ func (r *Record) Survive(a *Attribute, p *Walking, was *smp.PortInfo) bool {
 	case a.Survives == WhileTop:
 		known, ok := r.Top(guid)
 		return ok && known == top
-	case was == nil || p.Info == nil || r.Dirty(Place{a.ID, guid, p.Num}):
+	case was == nil || p.Info == nil || !r.Holds(Place{a.ID, guid, p.Num}):
 		return false
 	case p.Node.Type == mad.Switch && (p.Num == 0 || a.Survives == WhileInUse):
 		return r.InUse(guid, top, p.Up)
@@ -238,29 +240,34 @@ func (r *Record) Survive(a *Attribute, p *Walking, was *smp.PortInfo) bool {
 
 // Cut is data as far as a port has the block, with zeroes beyond. present reports whether it
 // has any of it.
-func (a *Attribute) Cut(info *smp.PortInfo, block uint16, data *Data) (cut Data, present bool) {
-	size := a.size(info, block)
+func (a *Attribute) Cut(n *topo.Node, num uint8, info *smp.PortInfo, block uint16, data *Data) (cut Data, present bool) {
+	size := a.size(n, num, info, block)
 	copy(cut[:size], data[:size])
 	return cut, size > 0
 }
 
 // Contradicts reports whether a port that was believed to hold a block shows that it holds
-// something else. The block is not Known any more then.
+// something else. The block is not Known any more then. One that is InFlight may be shown as it was before.
 func (r *Record) Contradicts(a *Attribute, t *topo.Topo, p topo.PortIdx, block uint16, data *Data) bool {
-	at := Place{a.ID, t.Nodes[t.Ports[p].Node].GUID, t.Ports[p].Num}
-	var known []byte
+	port := &t.Ports[p]
+	node := &t.Nodes[port.Node]
+	at := Block{Place{a.ID, node.GUID, port.Num}, block}
+	var recorded []byte
 	if a.value != nil {
-		known = a.value(r, t, p, block)
-	} else if b := r.Ports.Blocks(at); b.State(int(block)) == Known {
-		known = b.Block(int(block))[:a.size(&t.Ports[p].Info, block)]
+		recorded = a.value(r, t, p, block)
+	} else if b := r.Ports.Blocks(at.Place); b.State(int(block)) == Known {
+		recorded = b.Block(int(block))
 	}
-	if known == nil || bytes.Equal(known, data[:len(known)]) {
+	if recorded == nil || r.State(at) == InFlight {
+		return false
+	}
+	if size := a.size(node, port.Num, &port.Info, block); bytes.Equal(recorded[:size], data[:size]) {
 		return false
 	}
 	if a.contradicted != nil {
-		a.contradicted(r, at, block)
+		a.contradicted(r, at.Place, block)
 	} else {
-		r.MarkDirty(at)
+		r.Take(at, Contradicted)
 	}
 	return true
 }

@@ -57,10 +57,10 @@ func TestPortsContradicted(t *testing.T) {
 	r.Ports.Read(at, slices.Concat(row(1, 3), row(1, 4)), []int{1})
 	three, four := Data(row(1, 3)), Data(row(1, 4))
 	p := top.Port(0, 2)
-	if r.Contradicts(&mapping, top, p, 0, &three) || r.Contradicts(&mapping, top, p, 1, &three) || r.Contradicts(&mapping, top, p, 2, &three) || r.Contradicts(&mapping, top, p-1, 0, &four) || r.Dirty(at) {
+	if r.Contradicts(&mapping, top, p, 0, &three) || r.Contradicts(&mapping, top, p, 1, &three) || r.Contradicts(&mapping, top, p, 2, &three) || r.Contradicts(&mapping, top, p-1, 0, &four) || !r.Holds(at) {
 		t.Error("contradicted by what it holds, or where nothing is known")
 	}
-	if !r.Contradicts(&mapping, top, p, 0, &four) || !r.Dirty(at) {
+	if !r.Contradicts(&mapping, top, p, 0, &four) || r.Holds(at) {
 		t.Error("not contradicted")
 	}
 }
@@ -107,7 +107,7 @@ func TestSurvive(t *testing.T) {
 		if got := r.Survive(c.a, p, c.was); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
-		if r.MarkDirty(Place{c.a.ID, c.node.GUID, c.num}); r.Survive(c.a, p, c.was) {
+		if r.Take(Block{Place{c.a.ID, c.node.GUID, c.num}, 1}, TimedOut); r.Survive(c.a, p, c.was) {
 			t.Errorf("%s: known though in doubt", c.name)
 		}
 	}

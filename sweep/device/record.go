@@ -10,15 +10,15 @@ import (
 	"ibsm/topo"
 )
 
-// Record is the known state of the devices of a subnet, by GUID because indexes change. PortInfo,
-// SwitchInfo and P_Key tables are in the Topo, which every walk reads anew; the Record says
-// which of them a quick walk must not take over. One goroutine owns it; a task reads a
-// Snapshot.
+// Record is the known state of the devices of a subnet, by GUID because indexes change. The values of PortInfo,
+// SwitchInfo and P_Key tables are in the Topo; the Record has their states, and so says which of them a walk must
+// not take over. One goroutine owns it; a task reads a Snapshot.
 type Record struct {
 	Switches    []Switch               // ascending GUID
 	Ports       *Ports                 // as the last walk found them; not written
 	Unsupported Unsupported            // what devices do not hold of their PortInfo and the like
-	dirty       map[Place]int          // what may be other than the Topo says, and the walk during or after which that was found
+	states      map[Place]states       // of blocks of which the Topo has the value, where some is not Known
+	dirty       map[Place]int          // nodes of which all ports may be other than the Topo says, and the walk during or after which that was found
 	checks      map[mad.AttrID][]Block // written by Sets that took more than one attempt, and not read since
 	walks       int                    // walks that have begun
 	heard       int                    // the latest of them that heard everybody well
@@ -122,7 +122,7 @@ func (r *Record) Apply(walked []Walked, ports *Ports, unsupported Unsupported) {
 // Snapshot is the record of the switches as it is now, for a task. Multicast tables are not
 // in it.
 func (r *Record) Snapshot() *Record {
-	c := &Record{Switches: slices.Clone(r.Switches), Ports: r.Ports, Unsupported: r.Unsupported.Clone(), before: r.before}
+	c := &Record{Switches: slices.Clone(r.Switches), Ports: r.Ports, Unsupported: r.Unsupported.Clone(), before: r.before, states: r.snapshotStates(), walks: r.walks}
 	tables := make([]Blocks, len(c.Switches))
 	for i := range c.Switches {
 		sw := &c.Switches[i]
@@ -180,7 +180,7 @@ type Block struct {
 	Index uint16
 }
 
-// MarkDirty has the next walk read the blocks at a place.
+// MarkDirty has the next walk read an attribute of all ports of a node.
 func (r *Record) MarkDirty(p Place) {
 	if r.dirty == nil {
 		r.dirty = map[Place]int{}
@@ -188,7 +188,7 @@ func (r *Record) MarkDirty(p Place) {
 	r.dirty[p] = r.walks
 }
 
-// Dirty reports whether the next walk has to read the blocks at a place.
+// Dirty reports whether it has to.
 func (r *Record) Dirty(p Place) bool {
 	_, dirty := r.dirty[p]
 	return dirty

@@ -163,7 +163,7 @@ func TestContradicts(t *testing.T) {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
-	if !r.Dirty(Place{smp.AttrPKeyTable, top.Nodes[top.Ports[host].Node].GUID, top.Ports[host].Num}) {
+	if r.Holds(Place{smp.AttrPKeyTable, top.Nodes[top.Ports[host].Node].GUID, top.Ports[host].Num}) {
 		t.Error("a P_Key table that was contradicted is not read again")
 	}
 	if Of(smp.AttrNodeInfo) != nil {

@@ -33,6 +33,11 @@ func (t *table) state(block, blocks int) State {
 	return State(t.states[block/perWord] >> (block % perWord * stateBits) & stateMask)
 }
 
+// known reports whether every block is Known.
+func (t *table) known() bool {
+	return !slices.ContainsFunc(t.states, func(w uint64) bool { return w != 0 })
+}
+
 // own makes the table writable.
 func (t *table) own() {
 	if t.shared {
@@ -96,7 +101,7 @@ func (t *Blocks) State(block int) State {
 
 // Complete reports whether every block is Known, and there is one.
 func (t *Blocks) Complete() bool {
-	return t != nil && t.row != nil && !slices.ContainsFunc(t.states, func(w uint64) bool { return w != 0 })
+	return t != nil && t.row != nil && t.known()
 }
 
 // Take has an event change the state of a block, and reports whether it did.

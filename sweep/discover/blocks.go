@@ -60,9 +60,10 @@ func (m *Machine) read(e topo.End) {
 // askBlocks asks for the blocks of a reading that the port has.
 func (m *Machine) askBlocks(info *smp.PortInfo, reading int32) {
 	r := &m.readings[reading]
+	node := m.b.Node(r.at.Node)
 	for block := range r.left {
 		var none device.Data
-		if cut, present := r.of.Cut(info, uint16(block), &none); !present {
+		if cut, present := r.of.Cut(node, r.at.Port, info, uint16(block), &none); !present {
 			copy(r.row[block*device.BlockSize:], cut[:])
 			r.left--
 			continue
@@ -126,7 +127,7 @@ func (m *Machine) was(e topo.End) *topo.Port {
 func (m *Machine) block(it item, o *txn.Outcome, ok bool) {
 	r := &m.readings[it.node]
 	if ok {
-		cut, _ := r.of.Cut(m.b.Port(r.at), it.num, &o.Data)
+		cut, _ := r.of.Cut(m.b.Node(r.at.Node), r.at.Port, m.b.Port(r.at), it.num, &o.Data)
 		copy(r.row[int(it.num)*device.BlockSize:], cut[:])
 	} else {
 		r.missing = append(r.missing, int(it.num))
@@ -140,6 +141,7 @@ func (m *Machine) block(it item, o *txn.Outcome, ok bool) {
 	if r.left--; r.left > 0 {
 		return
 	}
+	m.noteRead(r)
 	switch node := m.b.Node(r.at.Node); r.of.ID {
 	case smp.AttrLinearForwardingTable:
 		m.res.Tables[node.GUID] = device.Read(r.row, r.missing)
@@ -151,6 +153,19 @@ func (m *Machine) block(it item, o *txn.Outcome, ok bool) {
 		m.res.Ports.Read(device.Place{Attr: r.of.ID, Node: node.GUID, Port: r.at.Port}, r.row, r.missing)
 	}
 	r.row = nil
+}
+
+// noteRead notes the blocks of a reading that were not Known before. Of a P_Key table of which a part did not come, none is known.
+func (m *Machine) noteRead(r *reading) {
+	at := device.Place{Attr: r.of.ID, Node: m.b.Node(r.at.Node).GUID, Port: r.at.Port}
+	if m.cfg.Devices.Holds(at) || r.missing != nil {
+		return
+	}
+	for block := range r.of.Blocks(m.b.Node(r.at.Node), r.at.Port) {
+		if b := (device.Block{Place: at, Index: uint16(block)}); m.cfg.Devices.State(b) != device.Known {
+			m.res.Read = append(m.res.Read, b)
+		}
+	}
 }
 
 // unreadPKeys reports a partition table of which a part did not come: none of it is known.

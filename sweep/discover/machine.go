@@ -104,6 +104,7 @@ type Result struct {
 	Own              OwnPort                     // the manager's own port
 	Tables           map[mad.GUID]*device.Blocks // of switches that were read, by node GUID
 	Ports            *device.Ports               // what ports hold that is not in the Builder
+	Read             []device.Block              // of which the Builder has the value, and that were not Known before
 	SMs              []SM                        // other managers
 	DuplicateManager bool                        // a manager answers at another port with a GUID of our own node
 	Findings         []Finding

@@ -36,10 +36,21 @@ func (p *Plan) pkeys() {
 		return
 	}
 	for i, want := range p.in.Partitions.Want {
-		if held := p.in.Topo.Ports[i].PKeys; want != nil && held != nil && !held.Equal(want) {
+		if held := p.in.Topo.Ports[i].PKeys; want != nil && held != nil && !p.holdsPKeys(topo.PortIdx(i), held, want) {
 			p.pkeySteps(topo.PortIdx(i), held, want)
 		}
 	}
+}
+
+// holdsPKeys reports whether a port is known to hold the table that it should.
+func (p *Plan) holdsPKeys(i topo.PortIdx, held, want *topo.PKeyTable) bool {
+	return held.Equal(want) && p.in.Devices.Holds(p.Place(smp.AttrPKeyTable, i))
+}
+
+// holdsPKeyBlock reports whether a port is known to hold a value in a block of its table.
+func (p *Plan) holdsPKeyBlock(i topo.PortIdx, block int, value smp.PKeyTable) bool {
+	at := device.Block{Place: p.Place(smp.AttrPKeyTable, i), Index: uint16(block)}
+	return p.in.Topo.Ports[i].PKeys.Block(block) == value && p.in.Devices.State(at) == device.Known
 }
 
 // pkeySteps puts the blocks of a table into their waves.
@@ -53,11 +64,11 @@ func (p *Plan) pkeySteps(i topo.PortIdx, held, want *topo.PKeyTable) {
 	answers := p.in.Topo.Answers(i)
 	added := false
 	for block := range topo.PKeyBlocks(max(len(held.Keys()), len(want.Keys()))) {
-		is, between, then := held.Block(block), extended(held, want, block), want.Block(block)
+		between, then := extended(held, want, block), want.Block(block)
 		if quiet {
 			between = then
 		}
-		if between != is {
+		if !p.holdsPKeyBlock(i, block, between) {
 			added = true
 			if answers {
 				*add = append(*add, Step{Op: AddPKeys, Block: uint16(block), Port: i})
@@ -128,36 +139,38 @@ func lossless(held, want *topo.PKeyTable, block int) bool {
 // pkeyData is the block that a step writes; ok is false when the port holds it already, or it
 // must not be written now.
 func (p *Plan) pkeyData(st Step) (data device.Data, ok bool) {
-	held, want := p.in.Topo.Ports[st.Port].PKeys, p.in.Partitions.Want[st.Port]
+	held := p.in.Topo.Ports[st.Port].PKeys
 	if st.Op == SetPKeys && (p.waves.hold || p.waves.trouble[st.Port]) || held == nil {
 		return data, false
 	}
-	data = want.Block(int(st.Block))
-	if st.Op == AddPKeys && !p.waves.quiet[st.Port] {
-		data = extended(held, want, int(st.Block))
-	}
-	return data, data != held.Block(int(st.Block))
+	data = p.PKeysSent(st)
+	return data, !p.holdsPKeyBlock(st.Port, int(st.Block), data)
 }
 
-// PKeysWritten takes the response to a step, and reports whether it equals what was sent.
-// Entries beyond the table's end do not count.
-func (p *Plan) PKeysWritten(st Step, block *smp.PKeyTable) bool {
+// PKeysSent is the value of a step.
+func (p *Plan) PKeysSent(st Step) device.Data {
+	held, want := p.in.Topo.Ports[st.Port].PKeys, p.in.Partitions.Want[st.Port]
+	if st.Op == AddPKeys && !p.waves.quiet[st.Port] {
+		return extended(held, want, int(st.Block))
+	}
+	return want.Block(int(st.Block))
+}
+
+// PKeysHeld takes what the response to a step shows. Entries beyond the table's end do not count.
+func (p *Plan) PKeysHeld(st Step, block *smp.PKeyTable) {
 	port := &p.in.Topo.Ports[st.Port]
 	want, size := p.in.Partitions.Want[st.Port], p.in.Topo.Nodes[port.Node].PKeyTableSize(port.Num)
-	sent, _ := p.pkeyData(st)
 	keys := slices.Clone(port.PKeys.Keys())
-	from, same := int(st.Block)*smp.PKeysPerBlock, true
+	from := int(st.Block) * smp.PKeysPerBlock
 	for i := range min(smp.PKeysPerBlock, size-from) {
 		for len(keys) <= from+i {
 			keys = append(keys, 0)
 		}
 		keys[from+i] = block.PKey(i)
-		same = same && block.PKey(i) == (*smp.PKeyTable)(&sent).PKey(i)
 	}
 	if port.PKeys = topo.NewPKeyTable(keys); port.PKeys.Equal(want) {
 		port.PKeys = want
 	}
-	return same
 }
 
 // PKeysFailed notes that a step of a port's P_Key table failed: this plan removes no key from
@@ -172,7 +185,7 @@ func (p *Plan) NotAdded() (ports []topo.PortIdx) {
 	for _, i := range p.waves.adding {
 		held, want := p.in.Topo.Ports[i].PKeys, p.in.Partitions.Want[i]
 		for block := range topo.PKeyBlocks(len(want.Keys())) {
-			if extended(held, want, block) != held.Block(block) {
+			if !p.holdsPKeyBlock(i, block, extended(held, want, block)) {
 				ports = append(ports, i)
 				break
 			}
@@ -204,7 +217,7 @@ func (p *Plan) Excluded(i topo.PortIdx) string {
 		}
 	case held == nil:
 		return "its P_Keys could not be read"
-	case want != nil && !held.Equal(want):
+	case want != nil && !p.holdsPKeys(i, held, want):
 		return "its P_Keys could not be written"
 	}
 	return ""
@@ -248,6 +261,11 @@ func (p *Plan) describePKeys(st Step) string {
 	}
 	var b strings.Builder
 	b.WriteString(" P_Keys:")
+	if !p.holdsPKeyBlock(st.Port, int(st.Block), held.Block(int(st.Block))) {
+		b.Reset()
+		b.WriteString(" P_Keys, whatever the block holds:")
+		is = smp.PKeyTable{}
+	}
 	for i := range smp.PKeysPerBlock {
 		a, z := is.PKey(i), then.PKey(i)
 		at := int(st.Block)*smp.PKeysPerBlock + i

@@ -8,6 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/partitions"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -58,9 +59,10 @@ func (s *subnet) write(p *Plan, fails func(Step) bool) (written []string) {
 				p.PKeysFailed(st)
 			default:
 				written = append(written, s.ops([]Step{st})...)
-				if !p.PKeysWritten(st, (*smp.PKeyTable)(&set.Data)) {
-					written = append(written, "not held")
+				if p.PKeysSent(st) != set.Data {
+					written = append(written, "not what was sent")
 				}
+				p.PKeysHeld(st, (*smp.PKeyTable)(&set.Data))
 			}
 		}
 	}
@@ -190,7 +192,7 @@ func TestAcrossBlocks(t *testing.T) {
 			if !ok || st.Port != host || set.Attr != smp.AttrPKeyTable {
 				continue
 			}
-			p.PKeysWritten(st, (*smp.PKeyTable)(&set.Data))
+			p.PKeysHeld(st, (*smp.PKeyTable)(&set.Data))
 			for _, k := range want {
 				if k != 0 && !s.Ports[host].PKeys.Has(k) {
 					t.Errorf("after %s block %d: without %v", s.ops([]Step{st})[0], st.Block, k)
@@ -221,5 +223,38 @@ func TestDescribePKeys(t *testing.T) {
 		if !slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, want) }) {
 			t.Errorf("no %q in\n%s", want, strings.Join(texts, "\n"))
 		}
+	}
+}
+
+// TestUnknownPKeys: a block that is not known is written, whatever the Topo says, and the port does not pass for one that holds its table.
+func TestUnknownPKeys(t *testing.T) {
+	s := withKeys(t, partitions.Default(), partitions.Settings{})
+	host := s.FindPort(hostGUID + 1)
+	for p := range s.Ports {
+		if want := s.in.Partitions.Want[p]; want != nil {
+			s.Ports[p].PKeys = want
+		}
+	}
+	if p := New(s.in); len(p.waves.addHost)+len(p.waves.addSwitch)+p.Removals() > 0 || p.Excluded(host) != "" {
+		t.Fatalf("all hold their tables: %+v, excluded %q", p.waves, p.Excluded(host))
+	}
+	at := device.Block{Place: device.Place{Attr: smp.AttrPKeyTable, Node: hostGUID, Port: 1}}
+	s.in.Devices = device.NewRecord()
+	s.in.Devices.Take(at, device.TimedOut)
+	p := New(s.in)
+	if len(p.waves.addHost) != 1 || p.waves.addHost[0].Port != host || p.Removals() > 0 || p.Excluded(host) == "" || !slices.Equal(p.NotAdded(), []topo.PortIdx{host}) {
+		t.Errorf("%v, %d removals, excluded %q, not added %v", p.waves.addHost, p.Removals(), p.Excluded(host), p.NotAdded())
+	}
+	if text := p.Describe(p.waves.addHost[0]); !strings.Contains(text, "whatever the block holds: add ") {
+		t.Error(text)
+	}
+	live := device.NewRecord()
+	p.SetDevices(live)
+	if _, ok := p.Set(p.waves.addHost[0]); ok || p.Excluded(host) != "" || len(p.NotAdded()) > 0 {
+		t.Error("a block that has become known since is written")
+	}
+	live.Take(at, device.Sent)
+	if set, ok := p.Set(p.waves.addHost[0]); !ok || set.Data != s.in.Partitions.Want[host].Block(0) {
+		t.Errorf("a block in flight: %v", ok)
 	}
 }

@@ -30,6 +30,8 @@ type In struct {
 	// Lanes is the wanted use of lanes by ports; nil leaves that alone.
 	Lanes *lanes.Uses
 	Ports *device.Ports // what ports hold; not written
+	// Devices has the states of what the Topo says that devices hold. Nil says that all is Known. Not written.
+	Devices *device.Record
 	// Partitions are the partition tables; nil leaves them alone.
 	Partitions *partitions.Tables
 	// Dead are ports to take down, because no node has answered behind them for several sweeps, or their cables are held back.
@@ -118,6 +120,9 @@ func New(in In) *Plan {
 
 // SetTopo has the plan go on with a copy of its Topo.
 func (p *Plan) SetTopo(t *topo.Topo) { p.in.Topo = t }
+
+// SetDevices has the plan go on with a record that its caller keeps up to date while it carries the plan out.
+func (p *Plan) SetDevices(r *device.Record) { p.in.Devices = r }
 
 // partStages is the number of stages that In.Order divides.
 const partStages = ForwardingTables - LaneSwitches + 1

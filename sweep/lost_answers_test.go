@@ -1,0 +1,246 @@
+package sweep
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
+	"ibsm/partitions"
+	"ibsm/sweep/device"
+	"ibsm/topo"
+	"ibsm/topo/net"
+)
+
+// lostAnswer is a Set after which the manager does not know what the device holds.
+type lostAnswer struct {
+	name     string
+	executed bool
+	status   mad.Status // of its answer; 0 for none
+	late     lateness   // when the answer comes that came to no request
+}
+
+type lateness uint8
+
+const (
+	never lateness = iota
+	atOnce
+	afterSweep     // in which the Set was sent
+	afterNextSweep // by which the port is repaired
+)
+
+var lostAnswers = []lostAnswer{
+	{"executed, no answer", true, 0, never},
+	{"not executed, no answer", false, 0, never},
+	{"executed, error status", true, mad.StatusBusy, never},
+	{"executed, answer to no request", true, 0, atOnce},
+	{"executed, answer after the sweep", true, 0, afterSweep},
+	{"executed, answer after the next sweep", true, 0, afterNextSweep},
+}
+
+// losing has a harness lose the answers to the Sets of an attribute of some ports.
+type losing struct {
+	*harness
+	lostAnswer
+	lost    map[topo.PortIdx]int // by port: Sets
+	answers []mad.Packet         // that came too late
+}
+
+// lose begins to lose those that of accepts; stop ends that.
+func (b *harness) lose(c lostAnswer, attr mad.AttrID, of func(t *topo.Topo, p topo.PortIdx) bool) (l *losing, stop func()) {
+	l = &losing{harness: b, lostAnswer: c, lost: map[topo.PortIdx]int{}}
+	hit := func(req *txn.Request) (p topo.PortIdx, is bool) {
+		t := b.state.prev
+		if p = t.Along(req.Route.Ports()); req.Method != mad.MethodSet || req.Attr != attr || p == topo.None {
+			return p, false
+		}
+		if node := &t.Nodes[t.Ports[p].Node]; node.Type == mad.Switch {
+			switch attr {
+			case smp.AttrPKeyTable:
+				num, _ := device.Of(attr).Named(node, 0, req.Mod)
+				p = t.Port(t.Ports[p].Node, num)
+			case smp.AttrPortInfo:
+				p = t.Port(t.Ports[p].Node, uint8(req.Mod))
+			default:
+				p = node.First
+			}
+		}
+		return p, of(t, p)
+	}
+	b.drop = func(req *txn.Request) bool {
+		_, is := hit(req)
+		return is && !c.executed
+	}
+	b.meddle = func(req *txn.Request, o *txn.Outcome) {
+		p, is := hit(req)
+		if !is {
+			return
+		}
+		l.lost[p]++
+		if c.late != never {
+			var answer mad.Packet
+			answer.SetDirected(&req.Route, mad.MethodGetResp, req.Attr, req.Mod)
+			*answer.Data() = o.Data
+			l.answers = append(l.answers, answer)
+		}
+		if o.Status = c.status; c.status == 0 {
+			o.Result = txn.TimedOut
+		}
+		if c.late == atOnce {
+			l.arrive()
+		}
+	}
+	return l, func() { b.drop, b.meddle = nil, nil }
+}
+
+// arrive has the answers come that were lost.
+func (l *losing) arrive() {
+	for i := range l.answers {
+		l.UnmatchedReply(&l.answers[i])
+	}
+	l.answers = nil
+}
+
+// arriveAfter has them come if it is their time.
+func (l *losing) arriveAfter(when lateness) {
+	if l.late == when {
+		l.arrive()
+	}
+}
+
+// kinds are a host's port, port 0 of a switch, and an external one towards a host, which are not our own.
+func kinds(t *topo.Topo) (all []topo.PortIdx) {
+	var hosts []topo.PortIdx
+	for _, p := range t.EndPorts {
+		if t.Nodes[t.Ports[p].Node].Type == mad.CA && p != t.Self {
+			hosts = append(hosts, p)
+		}
+	}
+	return []topo.PortIdx{hosts[0], t.Nodes[t.Switches[0]].First, t.Ports[hosts[len(hosts)-1]].Peer}
+}
+
+// policy is a policy by its file.
+func policyOf(t *testing.T, file string) Partitions {
+	t.Helper()
+	policy, errors, _ := partitions.Parse("partitions.conf", []byte(file)).Policy()
+	if len(errors) > 0 {
+		t.Fatal(errors)
+	}
+	return Partitions{Policy: policy}
+}
+
+// gets is the number of Gets since the last sweep began.
+func (b *harness) gets(attr mad.AttrID) int {
+	sets := 0
+	for _, s := range b.sets {
+		if s.Attr == attr {
+			sets++
+		}
+	}
+	return b.asked[attr] - sets
+}
+
+// keys are the P_Keys that ports hold, sorted.
+func (b *harness) keys() map[net.End][]mad.PKey {
+	all := map[net.End][]mad.PKey{}
+	for at := range b.fabric.Ports() {
+		keys := slices.DeleteFunc(b.fabric.PKeys(at), func(k mad.PKey) bool { return k == 0 })
+		slices.Sort(keys)
+		all[at] = keys
+	}
+	return all
+}
+
+const blocksOfPKeys = 4 // that a port has at most
+
+// TestLostPKeys: after a Set of P_KeyTable of which nobody knows what has become, the block is
+// not known until it is read. So the next sweep repairs the port, also when the policy has become what
+// it was before.
+func TestLostPKeys(t *testing.T) {
+	less := policyOf(t, "Default=0x7fff : ALL=full ;\n")
+	more := policyOf(t, "Default=0x7fff : ALL=full ;\nx=0x1234 : ALL=full ;\n")
+	for _, c := range lostAnswers {
+		for _, way := range []struct {
+			name          string
+			before, after Partitions
+		}{{"add", less, more}, {"remove", more, less}} {
+			for _, extent := range []Extent{Full, Quick, Second} {
+				t.Run(fmt.Sprintf("%s, %s, then sweep %d", way.name, c.name, extent), func(t *testing.T) {
+					b := up(t, "fattree:k=4", Config{Partitions: way.before})
+					want, victims := b.keys(), kinds(b.state.prev)
+					l, stop := b.lose(c, smp.AttrPKeyTable, func(_ *topo.Topo, p topo.PortIdx) bool { return slices.Contains(victims, p) })
+					b.Configure(Config{Partitions: way.after, Engines: b.cfg.Engines})
+					b.heavy()
+					stop()
+					if len(l.lost) != len(victims) {
+						t.Fatalf("lost %v, not of each of %v", l.lost, victims)
+					}
+					l.arriveAfter(afterSweep)
+					b.Configure(Config{Partitions: way.before, Engines: b.cfg.Engines})
+					b.extent = extent
+					b.heavy()
+					b.extent = Full
+					if gets, most := b.gets(smp.AttrPKeyTable), len(victims)*blocksOfPKeys; gets == 0 || gets > most {
+						t.Errorf("%d Gets of P_KeyTable, of %d ports", gets, len(victims))
+					}
+					l.arriveAfter(afterNextSweep)
+					if c.late == afterNextSweep {
+						b.heavy()
+					}
+					for at, has := range b.keys() {
+						if !slices.Equal(has, want[at]) {
+							t.Errorf("port %v has the P_Keys %v, not %v", at, has, want[at])
+						}
+					}
+					if b.heavy(); len(b.sets) > 0 || b.asked[smp.AttrPKeyTable] > 0 {
+						t.Errorf("a sweep afterwards: %d Sets, %d Gets of P_KeyTable", len(b.sets), b.asked[smp.AttrPKeyTable])
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestLostPKeysUnread: a block stays unknown until it is read, however many sweeps do not succeed in that: because the Get of it gets no
+// answer, or that of the port's PortInfo, so that the walk goes by what it was.
+func TestLostPKeysUnread(t *testing.T) {
+	less := policyOf(t, "Default=0x7fff : ALL=full ;\n")
+	more := policyOf(t, "Default=0x7fff : ALL=full ;\nx=0x1234 : ALL=full ;\n")
+	for _, attr := range []mad.AttrID{smp.AttrPKeyTable, smp.AttrPortInfo} {
+		b := up(t, "fattree:k=4", Config{Partitions: less})
+		want, victims := b.keys(), kinds(b.state.prev)
+		_, stop := b.lose(lostAnswers[0], smp.AttrPKeyTable, func(_ *topo.Topo, p topo.PortIdx) bool { return slices.Contains(victims, p) })
+		b.Configure(Config{Partitions: more, Engines: b.cfg.Engines})
+		b.heavy()
+		stop()
+		b.Configure(Config{Partitions: less, Engines: b.cfg.Engines})
+		at := b.state.prev
+		b.drop = func(req *txn.Request) bool {
+			p := at.Along(req.Route.Ports())
+			if p == topo.None || req.Method != mad.MethodGet || req.Attr != attr {
+				return false
+			}
+			if attr == smp.AttrPortInfo && at.Nodes[at.Ports[p].Node].Type == mad.Switch {
+				return at.Port(at.Ports[p].Node, uint8(req.Mod)) == victims[2] // without that of port 0 the whole switch counts as gone
+			}
+			return attr == smp.AttrPKeyTable
+		}
+		for range 2 {
+			b.heavy()
+		}
+		stop()
+		for range 2 {
+			b.heavy()
+		}
+		for at, has := range b.keys() {
+			if !slices.Equal(has, want[at]) {
+				t.Errorf("Gets of %v lost: port %v has the P_Keys %v, not %v", smp.AttrName(attr), at, has, want[at])
+			}
+		}
+		if b.heavy(); len(b.sets) > 0 || b.asked[smp.AttrPKeyTable] > 0 {
+			t.Errorf("Gets of %v lost, a sweep afterwards: %d Sets, %d Gets of P_KeyTable", smp.AttrName(attr), len(b.sets), b.asked[smp.AttrPKeyTable])
+		}
+	}
+}

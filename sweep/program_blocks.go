@@ -1,0 +1,49 @@
+package sweep
+
+import (
+	"fmt"
+
+	"ibsm/mad"
+	"ibsm/mad/txn"
+	"ibsm/sweep/device"
+	"ibsm/sweep/plan"
+	"ibsm/view"
+)
+
+func (p *Program) sendingLFT(st plan.Step) {
+	p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT.Take(int(st.Block), device.Sent)
+}
+
+// lftSettled notes what comes of a Set of a block, whatever it is.
+func (p *Program) lftSettled(st request, o *txn.Outcome) {
+	held := p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT
+	held.Take(int(st.Block), device.Answered(o, held.Block(int(st.Block))))
+}
+
+func (p *Program) lft(st request, o *txn.Outcome) {
+	if p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT.State(int(st.Block)) != device.Known {
+		p.fail(st.Step, view.Refused, fmt.Sprintf("the response to Set of forwarding table block %d has other values", st.Block))
+		return
+	}
+	p.check(st.Step, o)
+}
+
+// block names the block of a request.
+func (p *Program) block(st plan.Step, attr mad.AttrID) device.Block {
+	return device.Block{Place: p.c.Plan.Place(attr, st.Port), Index: st.Block}
+}
+
+// event is what the outcome of a Set says of the block that it sent, as far as the port has that block.
+func (p *Program) event(r request, o *txn.Outcome, sent []byte) device.Event {
+	port := &p.c.Topo.Ports[r.Port]
+	at := *o
+	at.Data, _ = device.Of(o.Attr).Cut(&p.c.Topo.Nodes[port.Node], port.Num, &port.Info, r.Block, &o.Data)
+	return device.Answered(&at, sent)
+}
+
+// check has a block read by the next light sweep, if it was sent more than once.
+func (p *Program) check(st plan.Step, o *txn.Outcome) {
+	if o.Attempts > 1 {
+		p.state.devices.Check(p.block(st, o.Attr))
+	}
+}
