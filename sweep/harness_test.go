@@ -37,11 +37,17 @@ func newHarness(t *testing.T, spec string, cfg Config) *harness {
 
 func newHarnessOf(t *testing.T, n *net.Net, cfg Config) *harness {
 	t.Helper()
+	return newHarnessWith(t, n, cfg, nil)
+}
+
+// newHarnessWith is newHarnessOf for devices of other capabilities.
+func newHarnessWith(t *testing.T, n *net.Net, cfg Config, caps func(int32, *net.Node, *fabric.Caps)) *harness {
+	t.Helper()
 	if cfg.Engines == nil {
 		cfg.Engines = engines.Chain{engines.MinHop}
 	}
 	b := &harness{T: t, Sweeper: New(cfg), net: n}
-	b.fabric = fabric.New(n, fabric.Config{OnSet: func(s fabric.Set) { b.sets = append(b.sets, s) }})
+	b.fabric = fabric.New(n, fabric.Config{Caps: caps, OnSet: func(s fabric.Set) { b.sets = append(b.sets, s) }})
 	for i := range n.Nodes {
 		if n.Nodes[i].Type == mad.CA {
 			var err error

@@ -9,9 +9,12 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/partitions"
+	"ibsm/sim/fabric"
 	"ibsm/sweep/device"
+	"ibsm/sweep/plan"
 	"ibsm/topo"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // lostAnswer is a Set after which the manager does not know what the device holds.
@@ -20,6 +23,7 @@ type lostAnswer struct {
 	executed bool
 	status   mad.Status // of its answer; 0 for none
 	late     lateness   // when the answer comes that came to no request
+	again    bool       // the first Set to a port is refused, so that some are sent again, and that Set is the one
 }
 
 type lateness uint8
@@ -32,13 +36,16 @@ const (
 )
 
 var lostAnswers = []lostAnswer{
-	{"executed, no answer", true, 0, never},
-	{"not executed, no answer", false, 0, never},
-	{"executed, error status", true, mad.StatusBusy, never},
-	{"executed, answer to no request", true, 0, atOnce},
-	{"executed, answer after the sweep", true, 0, afterSweep},
-	{"executed, answer after the next sweep", true, 0, afterNextSweep},
+	{"executed, no answer", true, 0, never, false},
+	{"not executed, no answer", false, 0, never, false},
+	{"executed, error status", true, mad.StatusBusy, never, false},
+	{"executed, answer to no request", true, 0, atOnce, false},
+	{"executed, answer after the sweep", true, 0, afterSweep, false},
+	{"executed, answer after the next sweep", true, 0, afterNextSweep, false},
+	{"refused, and executed when sent again, no answer", true, 0, never, true},
 }
+
+var extents = map[Extent]string{Full: "full", Second: "second", Quick: "quick"}
 
 // losing has a harness lose the answers to the Sets of an attribute of some ports.
 type losing struct {
@@ -61,7 +68,7 @@ func (b *harness) lose(c lostAnswer, attr mad.AttrID, of func(t *topo.Topo, p to
 			case smp.AttrPKeyTable:
 				num, _ := device.Of(attr).Named(node, 0, req.Mod)
 				p = t.Port(t.Ports[p].Node, num)
-			case smp.AttrPortInfo:
+			case smp.AttrPortInfo, smp.AttrExtendedPortInfo:
 				p = t.Port(t.Ports[p].Node, uint8(req.Mod))
 			default:
 				p = node.First
@@ -70,15 +77,18 @@ func (b *harness) lose(c lostAnswer, attr mad.AttrID, of func(t *topo.Topo, p to
 		return p, of(t, p)
 	}
 	b.drop = func(req *txn.Request) bool {
-		_, is := hit(req)
-		return is && !c.executed
+		p, is := hit(req)
+		return is && (!c.executed || c.again && l.lost[p] == 0)
 	}
 	b.meddle = func(req *txn.Request, o *txn.Outcome) {
 		p, is := hit(req)
 		if !is {
 			return
 		}
-		l.lost[p]++
+		if l.lost[p]++; c.again && l.lost[p] == 1 {
+			o.Result, o.Status = txn.Replied, mad.StatusBusy
+			return
+		}
 		if c.late != never {
 			var answer mad.Packet
 			answer.SetDirected(&req.Route, mad.MethodGetResp, req.Attr, req.Mod)
@@ -167,7 +177,7 @@ func TestLostPKeys(t *testing.T) {
 			before, after Partitions
 		}{{"add", less, more}, {"remove", more, less}} {
 			for _, extent := range []Extent{Full, Quick, Second} {
-				t.Run(fmt.Sprintf("%s, %s, then sweep %d", way.name, c.name, extent), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s, %s, then a %s sweep", way.name, c.name, extents[extent]), func(t *testing.T) {
 					b := up(t, "fattree:k=4", Config{Partitions: way.before})
 					want, victims := b.keys(), kinds(b.state.prev)
 					l, stop := b.lose(c, smp.AttrPKeyTable, func(_ *topo.Topo, p topo.PortIdx) bool { return slices.Contains(victims, p) })
@@ -241,6 +251,175 @@ func TestLostPKeysUnread(t *testing.T) {
 		}
 		if b.heavy(); len(b.sets) > 0 || b.asked[smp.AttrPKeyTable] > 0 {
 			t.Errorf("Gets of %v lost, a sweep afterwards: %d Sets, %d Gets of P_KeyTable", smp.AttrName(attr), len(b.sets), b.asked[smp.AttrPKeyTable])
+		}
+	}
+}
+
+// rejoin cuts a switch off until it counts as gone, and brings it back: the sweep that finds it has Found.Changed, and so is followed by a
+// walk that asks only ports that have not answered a Set since.
+func (b *harness) rejoin() {
+	b.Helper()
+	t := b.state.prev
+	spine := t.Switches[len(t.Switches)-1]
+	for s, n := range t.Switches {
+		if t.Nodes[n].Info.NumPorts() > 0 && !slices.ContainsFunc(t.EndPorts, func(p topo.PortIdx) bool {
+			return t.Ports[p].Peer != topo.None && t.Ports[t.Ports[p].Peer].Node == n
+		}) {
+			spine = t.Switches[s]
+		}
+	}
+	guid := t.Nodes[spine].GUID
+	var cut []net.End
+	for num := uint8(1); num <= t.Nodes[spine].NumPorts; num++ {
+		if p := t.Port(spine, num); t.Ports[p].Peer != topo.None {
+			at, _ := b.fabric.Find(t.Ports[t.Nodes[spine].First].GUID)
+			cut = append(cut, net.End{Node: at.Node, Port: num})
+		}
+	}
+	for _, at := range cut {
+		b.fabric.LinkDown(at)
+	}
+	for b.state.prev.FindNode(guid) != topo.None {
+		b.heavy()
+	}
+	for _, at := range cut {
+		b.fabric.LinkUp(at)
+	}
+	b.fabric.Advance(b.fabric.Now())
+}
+
+// TestLostPortInfo and SwitchInfo: likewise.
+func TestLostPortInfo(t *testing.T) {
+	before := Settings{SubnetTimeOut: Given[uint8](18), LeafHOQLife: Given[uint8](16), HOQLife: Given[uint8](18), PacketLifeTime: Given[uint8](18)}
+	after := before
+	after.SubnetTimeOut, after.LeafHOQLife, after.HOQLife, after.PacketLifeTime = Given[uint8](17), Given[uint8](15), Given[uint8](17), Given[uint8](17)
+	for _, attr := range []mad.AttrID{smp.AttrPortInfo, smp.AttrSwitchInfo} {
+		for _, c := range lostAnswers {
+			for _, extent := range []Extent{Full, Quick, Second} {
+				t.Run(fmt.Sprintf("%v, %s, then a %s sweep", smp.AttrName(attr), c.name, extents[extent]), func(t *testing.T) {
+					b := up(t, "fattree:k=4", Config{Settings: before})
+					want := b.settings()
+					if extent == Second {
+						b.rejoin()
+					}
+					victims := kinds(b.state.prev)
+					if attr == smp.AttrSwitchInfo {
+						victims = victims[1:2]
+					}
+					l, stop := b.lose(c, attr, func(_ *topo.Topo, p topo.PortIdx) bool { return slices.Contains(victims, p) })
+					b.Configure(Config{Settings: after, Engines: b.cfg.Engines})
+					if out := b.heavy(); out.Found.Changed != (extent == Second) {
+						t.Errorf("changed: %v", out.Found.Changed)
+					}
+					stop()
+					if len(l.lost) != len(victims) {
+						t.Fatalf("lost %v, not of each of %v", l.lost, victims)
+					}
+					l.arriveAfter(afterSweep)
+					b.Configure(Config{Settings: before, Engines: b.cfg.Engines})
+					b.extent = extent
+					b.heavy()
+					b.extent = Full
+					// A quick sweep takes over all ports but our own.
+					if gets := b.gets(smp.AttrPortInfo); extent == Quick && gets > len(victims)+1 {
+						t.Errorf("%d Gets of PortInfo", gets)
+					}
+					l.arriveAfter(afterNextSweep)
+					if c.late == afterNextSweep {
+						b.heavy()
+					}
+					for at, has := range b.settings() {
+						if has != want[at] {
+							t.Errorf("port %v: %v, not %v", at, has, want[at])
+						}
+					}
+					b.heavy()
+					if b.heavy(); len(b.sets) > 0 {
+						t.Errorf("a sweep afterwards: %d Sets", len(b.sets))
+					}
+				})
+			}
+		}
+	}
+}
+
+// settings are the values of ports that TestLostPortInfo changes.
+func (b *harness) settings() map[net.End][3]uint8 {
+	all := map[net.End][3]uint8{}
+	for at := range b.fabric.Ports() {
+		info := b.fabric.PortInfo(at)
+		all[at] = [3]uint8{info.SubnetTimeOut(), info.HOQLife(), 0}
+		if at.Port == 0 {
+			sw := b.fabric.SwitchInfo(at.Node)
+			all[at] = [3]uint8{info.SubnetTimeOut(), info.HOQLife(), sw.LifeTimeValue()}
+		}
+	}
+	return all
+}
+
+// TestLostFDR10: likewise of ExtendedPortInfo, which quick sweeps take over as well.
+func TestLostFDR10(t *testing.T) {
+	for _, c := range lostAnswers[:3] {
+		b := up(t, "fattree:k=4,speed=FDR10", Config{Settings: Settings{FDR10: plan.DisableFDR10}})
+		victims := kinds(b.state.prev)
+		victims = []topo.PortIdx{victims[0], victims[2]}
+		l, stop := b.lose(c, smp.AttrExtendedPortInfo, func(_ *topo.Topo, p topo.PortIdx) bool { return slices.Contains(victims, p) })
+		b.Configure(Config{Settings: Settings{FDR10: plan.EnableFDR10}, Engines: b.cfg.Engines})
+		b.heavy()
+		stop()
+		if len(l.lost) != len(victims) {
+			t.Fatalf("lost %v, not of each of %v", l.lost, victims)
+		}
+		b.Configure(Config{Settings: Settings{FDR10: plan.DisableFDR10}, Engines: b.cfg.Engines})
+		b.extent = Quick
+		b.heavy()
+		if gets := b.gets(smp.AttrExtendedPortInfo); gets != len(victims) {
+			t.Errorf("%s: %d Gets", c.name, gets)
+		}
+		for at := range b.fabric.Ports() {
+			if b.fabric.FDR10Enabled(at) {
+				t.Errorf("%s: port %v keeps FDR10", c.name, at)
+			}
+		}
+		if b.heavy(); len(b.sets) > 0 || b.asked[smp.AttrExtendedPortInfo] > 0 {
+			t.Errorf("%s: a sweep afterwards: %d Sets, %v", c.name, len(b.sets), b.asked)
+		}
+	}
+}
+
+// TestLostARInfo: likewise of ARInfo. Whether adaptive routing is on decides what a Set of a forwarding table does.
+func TestLostARInfo(t *testing.T) {
+	for _, c := range lostAnswers[:3] {
+		b := newHarnessWith(t, nettest.Generate(t, "fattree:k=4"), Config{}, func(_ int32, n *net.Node, c *fabric.Caps) {
+			if n.Type == mad.Switch {
+				c.NVIDIA, c.AR = true, fabric.AROff
+			}
+		})
+		b.heavy()
+		sw := b.node(mad.Switch, 0)
+		b.fabric.AdaptiveOn(sw, false)
+		b.heavy()
+		info := b.fabric.NodeInfo(net.End{Node: sw})
+		n := b.state.prev.FindNode(info.NodeGUID())
+		first := b.state.prev.Nodes[n].First
+		if b.state.prev.Nodes[n].AR != topo.AROn {
+			t.Fatal("adaptive routing is not on")
+		}
+		l, stop := b.lose(c, smp.AttrARInfo, func(_ *topo.Topo, p topo.PortIdx) bool { return p == first })
+		b.Configure(Config{Settings: Settings{AR: DisableAR}, Engines: b.cfg.Engines})
+		b.heavy()
+		stop()
+		if l.lost[first] == 0 {
+			t.Fatalf("lost %v", l.lost)
+		}
+		b.Configure(Config{Engines: b.cfg.Engines})
+		b.extent = Quick
+		b.heavy()
+		if on := b.state.prev.Nodes[n].AR == topo.AROn; on != b.fabric.AdaptiveRoutes(sw) || on != !c.executed || b.gets(smp.AttrARInfo) != 1 {
+			t.Errorf("%s: adaptive routing on: %v, not %v, after %d Gets", c.name, on, b.fabric.AdaptiveRoutes(sw), b.gets(smp.AttrARInfo))
+		}
+		if b.heavy(); b.asked[smp.AttrARInfo] > 0 {
+			t.Errorf("%s: a sweep afterwards: %v", c.name, b.asked)
 		}
 	}
 }

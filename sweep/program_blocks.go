@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
@@ -39,6 +40,29 @@ func (p *Program) event(r request, o *txn.Outcome, sent []byte) device.Event {
 	at := *o
 	at.Data, _ = device.Of(o.Attr).Cut(&p.c.Topo.Nodes[port.Node], port.Num, &port.Info, r.Block, &o.Data)
 	return device.Answered(&at, sent)
+}
+
+func (p *Program) sendingPort(st plan.Step) {
+	p.state.devices.Take(p.block(st, smp.AttrPortInfo), device.Sent)
+	p.hear(st.Port, false)
+}
+
+func (p *Program) sendingFDR10(st plan.Step) {
+	p.state.devices.Take(p.block(st, smp.AttrExtendedPortInfo), device.Sent)
+}
+
+func (p *Program) sendingAR(st plan.Step) {
+	p.state.devices.Take(p.block(st, smp.AttrARInfo), device.Sent)
+}
+
+// valueSettled notes what comes of a Set, or of the Get after it, of an attribute of one block. The Topo gets the value of a response, whether it
+// is the one that was sent or not.
+func (p *Program) valueSettled(r request, o *txn.Outcome) {
+	e := device.Got
+	if o.Result != txn.Replied || o.Status != mad.StatusOK {
+		e = device.Answered(o, nil)
+	}
+	p.state.devices.Take(p.block(r.Step, o.Attr), e)
 }
 
 // check has a block read by the next light sweep, if it was sent more than once.

@@ -34,7 +34,14 @@ func (p *Program) sendingMKey(st plan.Step) {
 		p.mkeys.sent = map[topo.PortIdx]bool{}
 	}
 	p.mkeys.sent[st.Port] = false
-	p.hear(st.Port, false)
+	p.sendingPort(st)
+}
+
+// mkeySettled notes that what the port holds is not known. A response alone, which may hide the M_Key, does not say it.
+func (p *Program) mkeySettled(r request, o *txn.Outcome) {
+	if o.Result != txn.Replied || o.Status != mad.StatusOK {
+		p.valueSettled(r, o)
+	}
 }
 
 // mkeySet takes the response to a Set of an M_Key. It shows what the port has taken of it, and proves nothing: what the port holds is
@@ -96,5 +103,6 @@ func (p *Program) mkeyHeld(r request, o *txn.Outcome) {
 func (p *Program) holds(r request, info *smp.PortInfo) {
 	info.SetClientReregister(false)
 	p.c.Topo.Ports[r.Port].Info = *info
+	p.state.devices.Take(p.block(r.Step, smp.AttrPortInfo), device.Got)
 	p.hear(r.Port, true)
 }

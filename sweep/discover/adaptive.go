@@ -63,6 +63,7 @@ func (m *Machine) adaptive(it item, o *txn.Outcome) {
 	case it.kind == kindAR && absent:
 		node.AR = topo.ARAbsent
 	case it.kind == kindAR:
+		m.noteValue(smp.AttrARInfo, topo.End{Node: it.node})
 		info := smp.ARInfo(o.Data)
 		node.ARInfo, node.AR = &info, topo.AROf(&info)
 	case absent:

@@ -94,7 +94,7 @@ func (m *Machine) recallBlocks(a *device.Attribute, p *device.Walking, e topo.En
 	if !m.cfg.Devices.Survive(a, p, info) {
 		return false
 	}
-	switch at := (device.Place{Attr: a.ID, Node: p.Node.GUID, Port: e.Port}); a.ID {
+	switch at := m.place(a.ID, e); a.ID {
 	case smp.AttrLinearForwardingTable:
 	case smp.AttrPKeyTable:
 		if was.PKeys == nil {
@@ -150,14 +150,31 @@ func (m *Machine) block(it item, o *txn.Outcome, ok bool) {
 			m.setPKeys(r)
 		}
 	default:
-		m.res.Ports.Read(device.Place{Attr: r.of.ID, Node: node.GUID, Port: r.at.Port}, r.row, r.missing)
+		m.res.Ports.Read(m.place(r.of.ID, r.at), r.row, r.missing)
 	}
 	r.row = nil
 }
 
+// place names an attribute of a port.
+func (m *Machine) place(attr mad.AttrID, e topo.End) device.Place {
+	return device.Place{Attr: attr, Node: m.b.Node(e.Node).GUID, Port: e.Port}
+}
+
+// holds reports whether a port is known to hold still what the previous walk or a Set since has found, as far as that depends on Sets.
+func (m *Machine) holds(attr mad.AttrID, e topo.End) bool {
+	return m.cfg.Devices.Holds(m.place(attr, e))
+}
+
+// noteValue notes that an attribute of one block has been read, if it was not Known before.
+func (m *Machine) noteValue(attr mad.AttrID, e topo.End) {
+	if !m.holds(attr, e) {
+		m.res.Read = append(m.res.Read, device.Block{Place: m.place(attr, e)})
+	}
+}
+
 // noteRead notes the blocks of a reading that were not Known before. Of a P_Key table of which a part did not come, none is known.
 func (m *Machine) noteRead(r *reading) {
-	at := device.Place{Attr: r.of.ID, Node: m.b.Node(r.at.Node).GUID, Port: r.at.Port}
+	at := m.place(r.of.ID, r.at)
 	if m.cfg.Devices.Holds(at) || r.missing != nil {
 		return
 	}

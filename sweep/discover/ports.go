@@ -40,6 +40,7 @@ func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 		if !info.LID().IsUnicast() {
 			info.SetLID(0) // adapters report 65535 before a manager sets it
 		}
+		m.noteValue(smp.AttrPortInfo, e)
 		m.b.SetPort(e, info)
 		m.port(e, info)
 	} else if o.Result == txn.Replied {

@@ -27,13 +27,24 @@ func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
 	if top, certain := m.cfg.Devices.Top(node.GUID); !certain || top != info.LinearFDBTop() {
 		return false
 	}
-	m.switches[n], m.believed[n] = &pendingSwitch{}, true
+	sw := &pendingSwitch{}
+	m.switches[n], m.believed[n] = sw, true
 	for num := range int(node.NumPorts) + 1 {
-		if m.cfg.Prev.Ports[m.cfg.Prev.Port(old, uint8(num))].Seen {
-			m.takeOver(topo.End{Node: n, Port: uint8(num)}, old)
+		switch e := (topo.End{Node: n, Port: uint8(num)}); {
+		case !m.cfg.Prev.Ports[m.cfg.Prev.Port(old, e.Port)].Seen:
+		case m.holds(smp.AttrPortInfo, e):
+			m.takeOver(e, old)
+		default:
+			m.queue.push(item{kind: kindPort, num: uint16(num), node: n})
+			sw.ports++
 		}
 	}
-	m.readSwitch(n)
+	if sw.ports == 0 {
+		m.readSwitch(n)
+	}
+	if !m.holds(smp.AttrARInfo, topo.End{Node: n}) {
+		m.askAdaptive(n)
+	}
 	return true
 }
 
@@ -127,6 +138,10 @@ func (m *Machine) assume(e topo.End, info *smp.PortInfo) bool {
 	m.join(e, end)
 	if farNode.Type != mad.Switch {
 		m.b.SetPortGUID(end, far.GUID)
+		if !m.holds(smp.AttrPortInfo, end) {
+			m.queue.push(item{kind: kindPort, num: uint16(end.Port), node: n})
+			return true
+		}
 		m.believed[n] = true
 		m.b.SetPort(end, &far.Info)
 		m.port(end, &far.Info)

@@ -64,7 +64,7 @@ func (m *Machine) askPorts(n int32) {
 	if sw.ports == 0 {
 		m.readSwitch(n)
 	}
-	if !m.believed[n] {
+	if !m.believed[n] || !m.holds(smp.AttrARInfo, topo.End{Node: n}) {
 		m.askAdaptive(n)
 	}
 }
