@@ -223,7 +223,8 @@ func (s *fieldState) isTree(mlid mad.LID) bool {
 	return links/2 == len(switches)-parts
 }
 
-// otherTree reports whether ibsm's entry is one of another tree of a group that has members.
+// otherTree reports whether ibsm's entry is one of another tree of a group that has members, and leads to those at
+// the switch.
 func (d *fieldDifference) otherTree() bool {
 	if d.sent {
 		return d.multicastSent()
@@ -233,8 +234,15 @@ func (d *fieldDifference) otherTree() bool {
 		return false
 	}
 	used := false
-	for _, as := range d.ibsm.members {
-		used = used || as.mlid == mad.LID(mlid)
+	for who, as := range d.ibsm.members {
+		if as.mlid != mad.LID(mlid) {
+			continue
+		}
+		used = true
+		leaf := d.ibsm.ports[who.at].peer
+		if as.receives && leaf.Node == d.at.Node && d.ibsm.ports[leaf].sendsData && !slices.Contains(d.ibsm.multicastPorts(leaf.Node, as.mlid), leaf) {
+			return false
+		}
 	}
 	for _, at := range d.ibsm.multicastPorts(d.at.Node, mad.LID(mlid)) {
 		if at.Port != 0 && d.ibsm.ports[at].peer == net.NoEnd || d.ibsm.ports[at].place == "" {

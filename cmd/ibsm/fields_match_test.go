@@ -128,6 +128,9 @@ func (d *fieldDifference) refused() bool {
 			return !slices.Contains(wanted, v) && v != d.openSM.held[d.item]
 		})
 	}
+	if len(wanted) > 0 && d.of("OperationalVLs") && d.stage == reloaded && d.changed == "max_op_vls" {
+		return d.stood() && slices.Contains(wanted, hexValue(d.vls())) // ibsm changes no VLs in use
+	}
 	return d.theyKeep() && (slices.Contains(wanted, d.ours[0]) || len(wanted) > 0 && d.supportedPart())
 }
 
