@@ -25,6 +25,7 @@ var notInRecord = map[string]string{
 	"view.View.Gen":                 "is in the line before those of the view",
 	"topo.Node.Switch":              "the place in Topo.Switches, which the tables' lines follow",
 	"routing.Tables.Origin":         "the engine's own, of its own type",
+	"cabling.Cabling.Warnings":      "of the plan's file, which is no part of a run",
 	"cabling.Comparison.of":         "what Findings and Known come from",
 	"partitions.Partition.Position": position, "partitions.Member.Position": position, "partitions.Group.Position": position,
 	"portgroups.Group.Position": position, "portgroups.Rule.Position": position, "portgroups.PortName.Position": position,
