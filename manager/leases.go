@@ -5,7 +5,6 @@ import (
 
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sweep"
 )
 
 // reservedForLeases is how many requests that renew leases may be under way however many others wait: a deadline must not depend on
@@ -35,10 +34,12 @@ func (c *Core) renewLeases() {
 	}
 }
 
-// renewed takes the outcome of such a request.
+// renewed takes the outcome of such a request. The full sweep for a port that has lost its protection is held off as one because of a trap
+// is: an agent that lies may say so after each sweep.
 func (c *Core) renewed(o *txn.Outcome) {
 	if lost := c.leases.Done(o); lost != "" {
-		c.sweeps.looked(&c.fx, &sweep.Verdict{Reason: lost, Full: true})
+		c.fx.log(info, "heavy sweep needed", "reason", lost)
+		c.traps.sweep(c.fx.now, true, lost)
 	}
 }
 

@@ -135,3 +135,31 @@ func TestLeasesAtFailover(t *testing.T) {
 		t.Fatalf("the standby is %v", standby.last())
 	}
 }
+
+// Ports that lose their protection in turn, as those of agents that lie may, cause no more sweeps than traps do, and are protected again.
+func TestLeasesLostInTurn(t *testing.T) {
+	a := newLeaseAttack(t, withLease(1, 10*time.Second))
+	before := a.m.says("INITIATING HEAVY SWEEP")
+	for turn := range 300 {
+		info := a.Fabric.PortInfo(host(a.net, 4+turn%8))
+		d := mad.Datagram{Addr: mad.Addr{LID: info.LID()}}
+		d.Packet.SetHeader(mad.ClassLIDRouted, mad.MethodSet, smp.AttrPortInfo, 0)
+		d.Packet.SetMKey(0x77)
+		info.SetPortState(smp.PortNoChange)
+		info.SetPortPhysicalState(smp.PhysNoChange)
+		info.SetLinkSpeedExtEnabled2(0)
+		info.SetMKeyProtectBits(0)
+		*d.Packet.Data() = info
+		a.attacker.Send([]mad.Datagram{d})
+		a.pass(100 * time.Millisecond)
+	}
+	if sweeps := a.m.says("INITIATING HEAVY SWEEP") - before; sweeps < 10 || sweeps > 50 {
+		t.Errorf("%d heavy sweeps in 30 s", sweeps)
+	}
+	a.pass(settling)
+	for k := 4; k < 12; k++ {
+		if info := a.Fabric.PortInfo(host(a.net, k)); info.MKeyProtectBits() != 2 {
+			t.Errorf("host %d: protection %d", k, info.MKeyProtectBits())
+		}
+	}
+}
