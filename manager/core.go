@@ -9,7 +9,6 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sa"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
 )
@@ -54,7 +53,7 @@ func NewCore(cfg Config) *Core {
 	c := &Core{
 		cfg: cfg, fx: effects{table: txn.New(cfg.Txn)}, elect: newElection(&cfg), term: term{last: cfg.LastTerm, epoch: cfg.Epoch},
 		sweeps: scheduler{sweeper: sweep.New(cfg.Sweep)}, multicast: multicast{Multicast: sweep.NewMulticast(&cfg.Sweep.Settings)},
-		traps: traps{series: map[trapKey]*trapSeries{}}, guids: guidWrites{awaited: map[uint64]sa.GUIDBlock{}},
+		traps: traps{series: map[trapKey]*trapSeries{}}, guids: newGUIDWrites(),
 		logged: sweepLog{findings: map[discover.Finding]bool{}},
 	}
 	c.leases = c.sweeps.sweeper.Leases()

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -13,11 +14,30 @@ import (
 	"ibsm/view"
 )
 
-// guidWrites is the state machine that writes blocks of GUIDs. A block is awaited from its Set
-// until it is answered, refused, or dropped at the end of the mastership.
+// guidWrites is the state machine that writes blocks of GUIDs. A block is awaited from its Set until it is answered, refused, or dropped
+// at the end of the mastership. One that is refused, which may be an answer to a copy of a Set that was executed, is read. One
+// that is ordered meanwhile waits, so that a port has one of both, and it is known which.
 type guidWrites struct {
-	awaited map[uint64]sa.GUIDBlock // by the tag of the request
-	last    uint64                  // tag
+	awaited map[uint64]*guidWrite // by the tag of the request
+	blocks  map[guidKey]*guidWrite
+	last    uint64 // tag
+}
+
+type guidKey struct {
+	port  mad.GUID
+	block uint8
+}
+
+// guidWrite is a block on its way.
+type guidWrite struct {
+	block sa.GUIDBlock
+	size  int           // entries that the port has of it
+	next  *sa.GUIDBlock // ordered since; nil for none
+	req   txn.Request
+}
+
+func newGUIDWrites() guidWrites {
+	return guidWrites{awaited: map[uint64]*guidWrite{}, blocks: map[guidKey]*guidWrite{}}
 }
 
 // write sets a block of a port's GUIDs. may says that this manager may write.
@@ -25,45 +45,106 @@ func (w *guidWrites) write(fx *effects, b *sa.GUIDBlock, v *view.View, may bool,
 	if v == nil {
 		return // the registrar knows that this manager is no longer master
 	}
+	if now := w.blocks[guidKey{b.Port, b.Block}]; now != nil {
+		next := *b
+		now.next = &next
+		return
+	}
+	g := &guidWrite{block: *b}
 	p := v.Topo.FindPort(b.Port)
 	if p == topo.None || !may {
-		w.written(fx, b, false)
+		g.end(fx, sa.HoldsUnknown, nil)
 		return
 	}
 	route, ok := v.Topo.RouteTo(p)
 	if !ok {
-		w.written(fx, b, false)
+		g.end(fx, sa.HoldsUnknown, nil)
 		return
 	}
+	g.size = min(int(v.Topo.Ports[p].Info.GUIDCap())-int(b.Block)*smp.GUIDsPerBlock, smp.GUIDsPerBlock)
+	g.req = directed(ownerGUIDs, 0, route, mad.MethodSet, smp.AttrGUIDInfo, uint32(b.Block), s.MKeyFor(v.Topo, p))
+	w.send(fx, g, mad.MethodSet)
+}
+
+// send writes a block, or reads it.
+func (w *guidWrites) send(fx *effects, g *guidWrite, m mad.Method) {
 	w.last++
-	req := directed(ownerGUIDs, w.last, route, mad.MethodSet, smp.AttrGUIDInfo, uint32(b.Block), s.MKeyFor(v.Topo, p))
-	req.Data = b.GUIDs
-	if !fx.request(&req) {
-		w.written(fx, b, false)
+	g.req.Tag, g.req.Method, g.req.Data = w.last, m, [mad.DataSize]byte{}
+	if m == mad.MethodSet {
+		g.req.Data = g.block.GUIDs
+	}
+	if !fx.request(&g.req) {
+		g.end(fx, sa.HoldsUnknown, nil)
 		return
 	}
-	w.awaited[w.last] = *b
+	w.awaited[w.last], w.blocks[g.key()] = g, g
 }
 
 // done takes the outcome of a request.
 func (w *guidWrites) done(fx *effects, o *txn.Outcome) {
-	if b, is := w.awaited[o.Tag]; is {
-		delete(w.awaited, o.Tag)
-		w.written(fx, &b, isOK(o))
+	g, is := w.awaited[o.Tag]
+	if !is {
+		return
+	}
+	delete(w.awaited, o.Tag)
+	delete(w.blocks, g.key())
+	held := smp.GUIDInfo(o.Data)
+	switch {
+	case g.next != nil:
+		g.block, g.next = *g.next, nil
+		w.send(fx, g, mad.MethodSet)
+	case o.Result != txn.Replied:
+		g.end(fx, sa.HoldsUnknown, nil)
+	case o.Status != mad.StatusOK && g.req.Method == mad.MethodSet:
+		w.send(fx, g, mad.MethodGet)
+	case o.Status != mad.StatusOK:
+		g.end(fx, sa.HoldsUnknown, nil)
+	case !g.shows(&held):
+		g.end(fx, sa.HoldsOthers, &held)
+	case o.Attempts > 1 || g.req.Method == mad.MethodGet:
+		g.end(fx, sa.HoldsForNow, nil)
+	default:
+		g.end(fx, sa.HoldsBlock, nil)
 	}
 }
 
+// shows reports whether a response shows the block. The port's own GUID is not written.
+func (g *guidWrite) shows(held *smp.GUIDInfo) bool {
+	for i := range g.size {
+		if held.GUID(i) != g.block.GUIDs.GUID(i) && (i > 0 || g.block.Block > 0) {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *guidWrite) key() guidKey { return guidKey{g.block.Port, g.block.Block} }
+
 // refuse reports a failure of all awaited blocks.
 func (w *guidWrites) refuse(fx *effects) {
-	for _, tag := range slices.Sorted(maps.Keys(w.awaited)) {
-		b := w.awaited[tag]
-		w.written(fx, &b, false)
+	keys := slices.SortedFunc(maps.Keys(w.blocks), func(a, b guidKey) int {
+		return cmp.Or(cmp.Compare(a.port, b.port), cmp.Compare(a.block, b.block))
+	})
+	for _, key := range keys {
+		g := w.blocks[key]
+		if g.next != nil {
+			g.block = *g.next
+		}
+		g.end(fx, sa.HoldsUnknown, nil)
 	}
 }
 
 // drop forgets all awaited blocks.
-func (w *guidWrites) drop() { clear(w.awaited) }
+func (w *guidWrites) drop() {
+	clear(w.awaited)
+	clear(w.blocks)
+}
 
-func (w *guidWrites) written(fx *effects, b *sa.GUIDBlock, ok bool) {
-	fx.do(ForRegistrar{sa.GUIDsWritten{Port: b.Port, Block: b.Block, OK: ok}})
+// end reports what has become of a block.
+func (g *guidWrite) end(fx *effects, how sa.GUIDOutcome, held *smp.GUIDInfo) {
+	ev := sa.GUIDsWritten{GUIDBlock: g.block, Outcome: how}
+	if held != nil {
+		ev.Held = *held
+	}
+	fx.do(ForRegistrar{ev})
 }

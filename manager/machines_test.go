@@ -32,7 +32,7 @@ func (fx *effects) did() (all []string) {
 		switch a := did.(type) {
 		case Log:
 		case sa.GUIDsWritten:
-			all = append(all, fmt.Sprintf("written %v", a.OK))
+			all = append(all, fmt.Sprintf("written %v", guidOutcomes[a.Outcome]))
 		case Persist:
 			all = append(all, fmt.Sprintf("term %d %v", a.Term.Number, a.Term.Master))
 		case Compute:
@@ -267,14 +267,17 @@ func TestDescriptions(t *testing.T) {
 	}
 }
 
-// TestGUIDWrites: each block that is wanted is answered once, unless the mastership ends.
+var guidOutcomes = map[sa.GUIDOutcome]string{sa.HoldsUnknown: "unknown", sa.HoldsOthers: "others", sa.HoldsForNow: "for now", sa.HoldsBlock: "block"}
+
+// TestGUIDWrites: the last of the blocks that are wanted is answered once, unless the mastership ends.
 func TestGUIDWrites(t *testing.T) {
 	v := servedView()
 	p := v.Topo.EndPorts[len(v.Topo.EndPorts)-1]
+	v.Topo.Ports[p].Info.SetGUIDCap(16)
 	block := sa.GUIDBlock{Port: v.Topo.Ports[p].GUID, Block: 1}
 	unknown := sa.GUIDBlock{Port: 0xdead}
 	fx := newEffects(0)
-	w := guidWrites{awaited: map[uint64]sa.GUIDBlock{}}
+	w := newGUIDWrites()
 	write := func(b sa.GUIDBlock, may bool) []string {
 		w.write(fx, &b, v, may, &sweep.Settings{})
 		return fx.did()
@@ -284,8 +287,8 @@ func TestGUIDWrites(t *testing.T) {
 		w.done(fx, &o)
 		return fx.did()
 	}
-	equal(t, "not master", write(block, false), []string{"written false"})
-	equal(t, "an unknown port", write(unknown, true), []string{"written false"})
+	equal(t, "not master", write(block, false), []string{"written unknown"})
+	equal(t, "an unknown port", write(unknown, true), []string{"written unknown"})
 	w.write(fx, &block, nil, true, &sweep.Settings{})
 	equal(t, "no view", fx.did(), nil)
 	if n := len(fx.sent()); n != 0 {
@@ -295,14 +298,57 @@ func TestGUIDWrites(t *testing.T) {
 	if out := fx.sent(); len(out) != 1 || out[0].Packet.Method() != mad.MethodSet || out[0].Packet.AttrID() != smp.AttrGUIDInfo || out[0].Packet.AttrMod() != 1 {
 		t.Errorf("sent %v", out)
 	}
-	equal(t, "its answer", end(txn.Outcome{Result: txn.Replied}), []string{"written true"})
+	equal(t, "its answer", end(txn.Outcome{Result: txn.Replied}), []string{"written block"})
 	equal(t, "the same again", end(txn.Outcome{Result: txn.Replied}), nil)
 	write(block, true)
-	equal(t, "a refusal", end(txn.Outcome{Result: txn.Replied, Status: mad.StatusBadField}), []string{"written false"})
+	equal(t, "the answer to a second attempt", end(txn.Outcome{Result: txn.Replied, Attempts: 2}), []string{"written for now"})
 	write(block, true)
+	equal(t, "no answer", end(txn.Outcome{Result: txn.TimedOut}), []string{"written unknown"})
+	var others smp.GUIDInfo
+	others.SetGUID(3, 7)
 	write(block, true)
+	equal(t, "other GUIDs", end(txn.Outcome{Result: txn.Replied, Data: others}), []string{"written others"})
+
+	fx.sent()
+	for _, c := range []struct {
+		name string
+		read txn.Outcome
+		want string
+	}{
+		{"executed all the same", txn.Outcome{Result: txn.Replied}, "written for now"},
+		{"not executed", txn.Outcome{Result: txn.Replied, Data: others}, "written others"},
+		{"not shown", txn.Outcome{Result: txn.TimedOut}, "written unknown"},
+		{"refused again", txn.Outcome{Result: txn.Replied, Status: mad.StatusBusy}, "written unknown"},
+	} {
+		fx = newEffects(0) // with no requests open
+		write(block, true)
+		fx.sent()
+		equal(t, "a refusal", end(txn.Outcome{Result: txn.Replied, Status: mad.StatusBadField}), nil)
+		if out := fx.sent(); len(out) != 1 || out[0].Packet.Method() != mad.MethodGet || out[0].Packet.AttrMod() != 1 {
+			t.Errorf("after a refusal: sent %v", out)
+		}
+		equal(t, c.name, end(c.read), []string{c.want})
+	}
+
+	fx = newEffects(0)
+	later := block
+	later.GUIDs = others
+	write(block, true)
+	fx.sent()
+	equal(t, "another order", write(later, true), nil)
+	if n := len(fx.sent()); n != 0 {
+		t.Errorf("%d requests while one is open", n)
+	}
+	equal(t, "the answer to the first", end(txn.Outcome{Result: txn.Replied}), nil)
+	if out := fx.sent(); len(out) != 1 || *out[0].Packet.Data() != others {
+		t.Errorf("then %v", out)
+	}
+	equal(t, "the answer to the other", end(txn.Outcome{Result: txn.Replied, Data: others}), []string{"written block"})
+
+	write(block, true)
+	write(later, true)
 	w.refuse(fx)
-	equal(t, "refused", fx.did(), []string{"written false", "written false"})
+	equal(t, "refused", fx.did(), []string{"written unknown"})
 	w.drop()
 	equal(t, "dropped", end(txn.Outcome{Result: txn.Replied}), nil)
 }

@@ -158,7 +158,7 @@ func carryOut(ctx context.Context, r *registrar) {
 		case <-r.changed:
 			r.notify(sa.Forwarded{Seq: r.state.Load().Seq()})
 		case g := <-r.guids:
-			r.notify(sa.GUIDsWritten{Port: g.Port, Block: g.Block, OK: true})
+			r.notify(sa.GUIDsWritten{GUIDBlock: g, Outcome: sa.HoldsBlock})
 		case <-r.heard:
 		}
 	}

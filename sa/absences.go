@@ -88,6 +88,7 @@ func (r *Registrar) endTerm() {
 	r.mirrored.source.Stop()
 	r.pending.clear()
 	clear(r.writing)
+	clear(r.guids)
 	r.regrouped = newRegrouped()
 	r.reset = nil
 	r.reports.clear()

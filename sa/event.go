@@ -42,12 +42,23 @@ type Durable struct{ Seq uint64 }
 // Forwarded says that changes up to a number are in the switches' tables.
 type Forwarded struct{ Seq uint64 }
 
-// GUIDsWritten says whether a port accepted a GUIDBlock.
+// GUIDsWritten says what has become of a GUIDBlock. Of several of one port and block, it answers the last.
 type GUIDsWritten struct {
-	Port  mad.GUID
-	Block uint8
-	OK    bool
+	GUIDBlock
+	Outcome GUIDOutcome
+	Held    smp.GUIDInfo // by the port, of HoldsOthers
 }
+
+// GUIDOutcome is what is known of a port after a GUIDBlock was written to it.
+type GUIDOutcome uint8
+
+// Outcomes.
+const (
+	HoldsUnknown GUIDOutcome = iota // no answer came: it may hold the block or not
+	HoldsOthers                     // it holds other GUIDs
+	HoldsForNow                     // it holds the block, but a copy of the request may arrive yet, after a later one
+	HoldsBlock
+)
 
 // ConfigChanged is the configuration that applies from now on, except for Began, Reports and Salt.
 type ConfigChanged struct{ Config RegistrarConfig }

@@ -58,8 +58,7 @@ func (r *Registrar) changeGUIDs(q *writeRequest, set bool) mad.Status {
 		}
 	}
 	q.key = blockKey{t.Ports[port].GUID, rec.BlockNum()}
-	*rec.GUIDInfo() = guidBlock(&r.reg.State, q.key.port, q.key.block)
-	r.effects.GUIDs = append(r.effects.GUIDs, GUIDBlock{q.key.port, q.key.block, *rec.GUIDInfo()})
+	*rec.GUIDInfo() = r.writeGUIDs(q.key)
 	for _, s := range declined {
 		rec.GUIDInfo().SetGUID(int(s.Index), 0)
 	}
@@ -122,21 +121,4 @@ func (r *Registrar) holder(guid mad.GUID) mad.GUID {
 		return slot.Port
 	}
 	return guid
-}
-
-// written sends the replies that waited for a port to take its GUIDs. One that did not
-// is asked again when the client tries again.
-func (r *Registrar) written(w *GUIDsWritten) {
-	key := blockKey{w.Port, w.Block}
-	for i := range r.writing[key] {
-		out := &r.writing[key][i]
-		came := r.pending.release(out)
-		if !w.OK {
-			out.Packet.SetStatus(mad.StatusNoResources)
-			out.Packet.SetAttributeOffset(0)
-			r.count.Unwritten++
-		}
-		r.pending.add(out, r.reg.Seq(), false, came, r.now+ReplyTimeout)
-	}
-	delete(r.writing, key)
 }

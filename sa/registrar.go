@@ -93,6 +93,7 @@ type Registrar struct {
 	handover   handover
 	pending    pending
 	writing    map[blockKey][]mad.Datagram // replies that wait for a port's GUIDInfo
+	guids      map[blockKey]guidWrite      // blocks that ports are not known to hold
 	regrouped  regrouped
 	reports    reports
 	reset      []mad.GUID // ports found in INIT, without a View yet
@@ -139,7 +140,7 @@ type GUIDBlock struct {
 func NewRegistrar(cfg RegistrarConfig, reg *registry.Registry, stats *Stats) *Registrar {
 	r := &Registrar{
 		cfg: cfg.withDefaults(cfg.Began), reg: reg, stats: stats, mirrored: mirrored{source: mirror.NewSource(cfg.Mirror, cfg.Salt), follower: mirror.NewFollower(cfg.Mirror, cfg.Began, cfg.Salt), reader: mirror.NewReader(cfg.Mirror)},
-		pending: newPending(), regrouped: newRegrouped(), writing: map[blockKey][]mad.Datagram{},
+		pending: newPending(), regrouped: newRegrouped(), writing: map[blockKey][]mad.Datagram{}, guids: map[blockKey]guidWrite{},
 		reports: newReports(txn.New(cfg.Reports), 0), absent: newAbsences(), tally: newTally(&reg.State),
 		nextMGID: 1, nextGUID: 1,
 	}
@@ -194,6 +195,7 @@ func (r *Registrar) timers() {
 		r.drop(port)
 		r.count.Absent++
 	}
+	r.rewriteGUIDs()
 }
 
 // Deadline is when the caller must call Step even without an event; false for never.
@@ -210,6 +212,7 @@ func (r *Registrar) Deadline() (at time.Duration, ok bool) {
 	since, waits := r.absent.first()
 	earlier(since+r.cfg.Grace, waits)
 	earlier(r.pending.deadline())
+	earlier(r.nextRewrite())
 	earlier(r.reports.deadline(r.now))
 	earlier(r.mirrored.deadline())
 	earlier(r.handover.until, r.handover.state == draining)

@@ -1,6 +1,7 @@
 package sa
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -346,8 +347,95 @@ func TestGUIDsRefused(t *testing.T) {
 	if len(d.sent) != 0 {
 		t.Fatal("replied before the port had its GUIDs")
 	}
-	d.step(GUIDsWritten{h3, 0, false})
+	d.step(GUIDsWritten{GUIDBlock: d.guids[0], Outcome: HoldsUnknown})
 	if len(d.sent) != 1 || d.sent[0].Packet.Status() != mad.StatusNoResources || d.Stats().Pending != 0 {
 		t.Errorf("%d sent, %+v", len(d.sent), d.Stats())
 	}
+}
+
+// TestGUIDsUnknown: a block that a port is not known to hold is written again until it is; what the port does not take the SA does not say that
+// it has, and what the port keeps is taken away again.
+func TestGUIDsUnknown(t *testing.T) {
+	const both = sarec.GUIDInfoLID | sarec.GUIDInfoBlockNum
+	d := newHarness(t)
+	d.slow = true
+	order := func(m mad.Method, guid mad.GUID) GUIDBlock {
+		t.Helper()
+		var rec sarec.GUIDInfoRecord
+		rec.SetLID(5)
+		rec.GUIDInfo().SetGUID(1, guid)
+		d.guids, d.sent = nil, nil
+		d.step(Received{Datagrams: []mad.Datagram{d.request(h3, m, sarec.AttrGUIDInfoRecord, both|sarec.GUIDInfoGUID0<<1, rec[:])}})
+		d.step(Durable{d.reg.Seq()})
+		if len(d.guids) != 1 {
+			t.Fatalf("ordered %v", d.guids)
+		}
+		return d.guids[0]
+	}
+	again := func(name string, want ...GUIDBlock) {
+		t.Helper()
+		d.guids = nil
+		if d.wait(rewriteAfter - 1); len(d.guids) > 0 {
+			t.Errorf("%s: too early %v", name, d.guids)
+		}
+		if d.wait(1); !slices.Equal(d.guids, want) {
+			t.Errorf("%s: written again %v, want %v", name, d.guids, want)
+		}
+	}
+	written := func(b GUIDBlock, how GUIDOutcome, held smp.GUIDInfo, status ...mad.Status) {
+		t.Helper()
+		d.sent = nil
+		d.step(GUIDsWritten{b, how, held})
+		d.step(Durable{d.reg.Seq()})
+		var got []mad.Status
+		for i := range d.sent {
+			got = append(got, d.sent[i].Packet.Status())
+		}
+		if !slices.Equal(got, status) {
+			t.Errorf("%v: replies %v, want %v", how, got, status)
+		}
+	}
+	var none smp.GUIDInfo
+	alias := func() mad.GUID { return d.State().AliasAt(registry.Slot{Port: h3, Index: 1}) }
+
+	one := order(mad.MethodSet, 0x1234)
+	written(one, HoldsUnknown, none, mad.StatusNoResources)
+	again("no answer", one)
+	again("nor to that", one)
+	written(one, HoldsForNow, none)
+	again("a copy may be on its way", one)
+	written(one, HoldsBlock, none)
+	again("known")
+
+	gone := order(mad.MethodDelete, 0)
+	written(gone, HoldsOthers, one.GUIDs, mad.StatusNoResources)
+	if alias() != 0 {
+		t.Error("a GUID that was taken away is there again")
+	}
+	again("the port keeps it", gone)
+	written(gone, HoldsBlock, none)
+
+	one = order(mad.MethodSet, 0x1234)
+	written(one, HoldsOthers, gone.GUIDs, mad.StatusNoResources)
+	if alias() != 0 {
+		t.Error("the SA says that the port has a GUID that it has not taken")
+	}
+	again("the port does not take it")
+
+	one = order(mad.MethodSet, 0x1234)
+	two := order(mad.MethodSet, 0x4321)
+	written(one, HoldsOthers, gone.GUIDs)
+	if alias() != 0x4321 {
+		t.Error("an answer about an earlier order takes a GUID away")
+	}
+	written(two, HoldsBlock, none, mad.StatusOK, mad.StatusOK)
+
+	two = order(mad.MethodSet, 0x1234)
+	written(two, HoldsUnknown, none, mad.StatusNoResources)
+	d.step(ViewPublished{without(d.view, h3)})
+	again("the port is gone")
+	d.step(ViewPublished{d.view})
+	two = order(mad.MethodSet, 0x1234)
+	d.step(ViewWithdrawn{})
+	again("the term is over")
 }

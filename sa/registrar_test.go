@@ -90,7 +90,7 @@ func (d *harness) step(ev Event) {
 	for len(d.guids) > 0 {
 		g := d.guids[0]
 		d.guids = d.guids[1:]
-		d.step(GUIDsWritten{g.Port, g.Block, true})
+		d.step(GUIDsWritten{GUIDBlock: g, Outcome: HoldsBlock})
 	}
 }
 

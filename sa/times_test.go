@@ -87,7 +87,7 @@ func TestRecordingTimes(t *testing.T) {
 	rec.SetLID(lidsOfOpenSM[h3])
 	rec.GUIDInfo().SetGUID(1, 0x1234)
 	ask(0, d.request(h3, mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<1, rec[:]))
-	d.step(GUIDsWritten{h3, 0, true})
+	d.step(GUIDsWritten{GUIDBlock: d.guids[0], Outcome: HoldsBlock})
 	took("alias, not on disk", 0, 2)
 	d.step(Durable{d.reg.Seq()})
 	took("alias", 10*time.Millisecond, 3)
