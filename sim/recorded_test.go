@@ -498,6 +498,8 @@ var scenarios = []scenario{
 	{"RebootAtEachStepOfAll", 1, 1, TestRebootAtEachStepOfAll},
 	{"SMSLWithoutLane", 1, 1, TestSMSLWithoutLane},
 	{"ShortestLease", 1, 1, TestShortestLease},
+	{"LeasesLostInTurn", 1, 1, TestLeasesLostInTurn},
+	{"LostGUIDs", 1, 1, TestLostGUIDs},
 	{"TrapsWhileTakingOver", 1, 1, TestTrapsWhileTakingOver},
 	{"Drift", 1, 1, TestDrift},
 	{"DriftWithdrawn", 1, 1, TestDriftWithdrawn},
