@@ -255,7 +255,7 @@ func TestAgainstModel(t *testing.T) {
 			case PutAlias:
 				apply(t, r, DeleteAlias{c.Slot})
 			case PutGRHPort:
-				apply(t, r, DeleteGRHPort{c.Port})
+				apply(t, r, DeleteGRHPort(c))
 			}
 		}
 		newModel().check(t, &r.State)

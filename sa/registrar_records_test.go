@@ -435,7 +435,7 @@ func TestGUIDsUnknown(t *testing.T) {
 	d.step(ViewPublished{without(d.view, h3)})
 	again("the port is gone")
 	d.step(ViewPublished{d.view})
-	two = order(mad.MethodSet, 0x1234)
+	order(mad.MethodSet, 0x1234)
 	d.step(ViewWithdrawn{})
 	again("the term is over")
 }
