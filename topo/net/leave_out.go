@@ -32,26 +32,11 @@ func (p *parser) cut() {
 	if len(p.out) == 0 {
 		return
 	}
-	nodes, index := p.net.Nodes[:0], make([]int32, len(p.net.Nodes))
-	for i := range p.net.Nodes {
-		if index[i] = NoEnd.Node; !p.out[int32(i)] {
-			index[i] = int32(len(nodes))
-			nodes = append(nodes, p.net.Nodes[i])
-		}
+	gone := make([]bool, len(p.net.Nodes))
+	for i := range p.out {
+		gone[i] = true
 	}
-	p.net.Nodes = nodes
-	for i := range nodes {
-		for num := range nodes[i].Ports {
-			port := &nodes[i].Ports[num]
-			if port.Peer.Node < 0 {
-				continue
-			}
-			if port.Peer.Node = index[port.Peer.Node]; port.Peer.Node < 0 {
-				port.Peer, port.Width, port.Speed = NoEnd, 0, 0
-			}
-		}
-	}
-	if len(nodes) == 0 {
+	if remove(p.net, gone); len(p.net.Nodes) == 0 {
 		p.errs = p.net.Warnings
 	}
 }
