@@ -4,7 +4,7 @@ import (
 	"container/heap"
 	"fmt"
 	"iter"
-	"maps"
+	"slices"
 	"time"
 
 	"ibsm/mad"
@@ -107,15 +107,11 @@ func (l *Leases) Found(since time.Duration, found *Found) {
 	b := found.Builder
 	for at, info := range found.endPorts() {
 		node := b.Node(at.Node)
-		a, ok := agentOf(b.PortGUID(at), info)
-		if a.mod, a.route = smp.PortInfoMod(at.Port, !node.PlainSpeeds), node.Route; ok && node.Type != mad.Switch && at.Port != node.Info.LocalPortNum() {
-			peer := b.Peer(at)
-			if ok = peer != topo.NoEnd; ok {
-				a.route, ok = b.Node(peer.Node).Route.Then(peer.Port)
+		if a, ok := agentOf(b.PortGUID(at), info); ok {
+			if a.route, ok = b.RouteTo(at); ok {
+				a.mod = smp.PortInfoMod(at.Port, !node.PlainSpeeds)
+				agents = append(agents, a)
 			}
-		}
-		if ok {
-			agents = append(agents, a)
 		}
 	}
 	l.scanned = since
@@ -245,16 +241,7 @@ func (l *Leases) putsOff(e *lease) bool {
 
 // asks reports whether a request to a port has no outcome yet.
 func (p *Program) asks(at topo.PortIdx) bool {
-	free := map[int]bool{}
-	for _, tag := range p.free {
-		free[tag] = true
-	}
-	for tag := range p.open {
-		if !free[tag] && p.open[tag].Port == at {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.open, func(r request) bool { return r.Port == at })
 }
 
 // Done takes the outcome of a request. lost says what a full sweep has to find out; "" for nothing.
@@ -298,7 +285,7 @@ func (l *Leases) lost(e *lease, info *smp.PortInfo) string {
 
 // Cancelled takes that no request has an outcome: the ports are asked again.
 func (l *Leases) Cancelled() {
-	for e := range maps.Values(l.asked) {
+	for _, e := range l.asked {
 		e.state = leaseWaits
 		heap.Push(&l.queue, e)
 	}

@@ -96,11 +96,16 @@ func TestLeasesRenewed(t *testing.T) {
 	}
 }
 
+// leased gives all ports an M_Key with a lease of a minute.
+func leased() (cfg Config) {
+	cfg.Settings.MKey, cfg.Settings.MKeyProtect, cfg.Settings.MKeyLease = Given(mad.MKey(0x77)), Given(uint8(2)), Given(uint16(60))
+	return cfg
+}
+
 // TestLeasesExpired: ports that were not asked for long, as by a manager that was paused, are asked at once, and apart from one another after that. Requests
 // that have no outcome are made again.
 func TestLeasesExpired(t *testing.T) {
-	var cfg Config
-	cfg.Settings.MKey, cfg.Settings.MKeyProtect, cfg.Settings.MKeyLease = Given(mad.MKey(0x77)), Given(uint8(2)), Given(uint16(60))
+	cfg := leased()
 	b := newHarness(t, "fattree:k=4", cfg)
 	l := b.Leases()
 	b.heavy()
@@ -124,8 +129,7 @@ func TestLeasesExpired(t *testing.T) {
 
 // TestLeasesOfWalk: the ports that the first walk of a term has read are renewed before there is a plan: the deadlines are those of the walk.
 func TestLeasesOfWalk(t *testing.T) {
-	var cfg Config
-	cfg.Settings.MKey, cfg.Settings.MKeyProtect, cfg.Settings.MKeyLease = Given(mad.MKey(0x77)), Given(uint8(2)), Given(uint16(60))
+	cfg := leased()
 	b := newHarness(t, "fattree:k=4", cfg)
 	b.heavy()
 	b.Abdicate()
@@ -146,8 +150,7 @@ func TestLeasesOfWalk(t *testing.T) {
 // TestLeasesWhileMKeysChange: a port that a program is about to give another M_Key is not shown the old one after that, but is read in time
 // where it has to wait for the program.
 func TestLeasesWhileMKeysChange(t *testing.T) {
-	var cfg Config
-	cfg.Settings.MKey, cfg.Settings.MKeyProtect, cfg.Settings.MKeyLease = Given(mad.MKey(0x77)), Given(uint8(2)), Given(uint16(60))
+	cfg := leased()
 	b := newHarness(t, "fattree:k=4", cfg)
 	l := b.Leases()
 	b.heavy()

@@ -316,6 +316,7 @@ func (p *Program) fail(st plan.Step, kind view.FaultKind, reason string) {
 // Done takes the outcome of a request.
 func (p *Program) Done(o *txn.Outcome) {
 	r := p.open[o.Tag]
+	p.open[o.Tag].Port = topo.None
 	p.free = append(p.free, int(o.Tag))
 	if p.silence++; o.Result == txn.Replied {
 		p.silence = 0

@@ -177,6 +177,19 @@ func (b *Builder) Peer(e End) End { return b.port(e).peer }
 
 func (b *Builder) port(e End) *buildPort { return &b.nodes[e.Node].ports[e.Port] }
 
+// RouteTo is that of the Topo.
+func (b *Builder) RouteTo(e End) (route mad.Route, ok bool) {
+	node := b.Node(e.Node)
+	if node.Type == mad.Switch || e.Port == node.Info.LocalPortNum() {
+		return node.Route, true
+	}
+	peer := b.Peer(e)
+	if peer == NoEnd {
+		return route, false
+	}
+	return b.Node(peer.Node).Route.Then(peer.Port)
+}
+
 // Freeze makes the Topo. The Builder must not be used any more, and holds no memory.
 func (b *Builder) Freeze() *Topo {
 	order := make([]int32, 0, len(b.nodes))
