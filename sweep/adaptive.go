@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"slices"
 
 	"ibsm/mad"
 	"ibsm/topo"
@@ -71,16 +72,18 @@ func (j *RouteTask) turnOff(ctx context.Context, out *SweepPlan) (off []topo.Swi
 	t, d := out.Topo, &out.delta
 	keeping := map[*groups][]topo.SwitchIdx{}
 	var broken map[topo.SwitchIdx]bool
-	if j.settings.AR == DisableAR && len(d.adaptive) > 0 && out.Tables != nil {
+	isOn := func(n topo.NodeIdx) bool { return t.Nodes[n].AR == topo.AROn }
+	if j.settings.AR == DisableAR && out.Tables != nil && slices.ContainsFunc(t.Switches, isOn) {
 		broken = outdated(out)
 	}
 	for i, n := range t.Switches {
 		node, s := &t.Nodes[n], topo.SwitchIdx(i)
+		carriesOn := broken[s] && isOn(n) && node.PrivateLFT != topo.PrivateLFTOn
 		switch known := d.adaptive[node.GUID]; {
 		case node.Missed > 0 || !adaptiveSomehow(node):
-		case j.settings.AR == DisableAR && !(broken[s] && node.AR == topo.AROn && node.PrivateLFT != topo.PrivateLFTOn), known.why.ours(): // what depends on it was left on
+		case j.settings.AR == DisableAR && !carriesOn, known.why.ours(): // what depends on it was left on
 			off = append(off, s)
-		case node.AR != topo.AROn || out.Tables == nil || node.PrivateLFT == topo.PrivateLFTOn:
+		case !isOn(n) || out.Tables == nil || node.PrivateLFT == topo.PrivateLFTOn:
 		case d.switches[s].LFT.Target(out.Tables.LFT[s]).Complete():
 			keeping[known.groups] = append(keeping[known.groups], s)
 		default:

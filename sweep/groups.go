@@ -43,16 +43,12 @@ func homes(t *topo.Topo) []topo.SwitchIdx {
 		home[l] = topo.None
 	}
 	for _, p := range t.EndPorts {
-		at := p
-		if t.Ports[p].Num != 0 {
-			at = t.Ports[p].Peer
-		}
 		info := &t.Ports[p].Info
-		if at == topo.None || !info.LID().IsUnicast() {
+		if !info.LID().IsUnicast() {
 			continue
 		}
 		for l := int(info.LID()); l < int(info.LID())+1<<info.LMC() && l < len(home); l++ {
-			home[l] = t.Nodes[t.Ports[at].Node].Switch
+			home[l] = t.SwitchOf(p)
 		}
 	}
 	return home

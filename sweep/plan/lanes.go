@@ -134,12 +134,17 @@ func private(t *topo.Topo, i topo.PortIdx) bool {
 
 // withhold notes the ports whose lanes are not as wanted, and are left alone.
 func (p *Plan) withhold() {
-	for i := range p.in.Topo.Ports {
-		i := topo.PortIdx(i)
-		if !private(p.in.Topo, i) || !p.in.Topo.Ports[i].Seen || !p.in.Topo.Answers(i) {
+	for _, n := range p.in.Topo.Switches {
+		node := &p.in.Topo.Nodes[n]
+		if node.PrivateLFT != topo.PrivateLFTOn {
 			continue
 		}
-		if u, ok := p.wantedUse(i); ok {
+		for num := range int(node.NumPorts) + 1 {
+			i := p.in.Topo.Port(n, uint8(num))
+			u, ok := p.wantedUse(i)
+			if !ok || !p.in.Topo.Ports[i].Seen || !p.in.Topo.Answers(i) {
+				continue
+			}
 			mapped := !p.maps(i) || p.in.Ports.Blocks(p.Place(smp.AttrSLtoVLMappingTable, i)).Target(p.mapping(i)).Complete()
 			if !mapped || !p.turnsTarget(i, u).Complete() {
 				p.lanes.left = append(p.lanes.left, i)
