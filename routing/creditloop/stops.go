@@ -6,9 +6,6 @@ import (
 	"ibsm/topo"
 )
 
-// maxHops is more than any route has.
-const maxHops = 64
-
 // Stops finds the port at which packets of an SL between two end ports stop because of their lanes, by their first
 // LIDs. It says nothing of packets that have no route.
 func (in *In) Stops(from, to topo.PortIdx, sl uint8) (f Finding, stop bool) {
@@ -24,7 +21,7 @@ func (in *In) Stops(from, to topo.PortIdx, sl uint8) (f Finding, stop bool) {
 			return f, true
 		}
 	}
-	for range maxHops {
+	for range routing.MaxTrace {
 		out := last
 		if at != home {
 			if row := in.Forwarding.Rows[at]; int(dest) < len(row) {
