@@ -165,8 +165,7 @@ func (l *sweepLog) logStoppedSA(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	text := ""
 	if s := &r.StoppedSA; len(s.Ports) > 0 {
 		f := &s.Ports[0]
-		port := &r.Topo.Ports[f.Port]
-		text = fmt.Sprintf("%q port %d: %s", nodeName(m, &r.Topo.Nodes[port.Node]), port.Num, stoppedSA(r, f, m))
+		text = atPort(r, f.Port, stoppedSA(r, f, m), m)
 		if text != l.stoppedSA {
 			fx.log(warn, "ports drop packets to the SA on the SL of sm_sl", "sm_sl", f.SL, "ports", len(s.Ports), "end_ports", s.Ends, "first", text)
 		}
@@ -174,13 +173,18 @@ func (l *sweepLog) logStoppedSA(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	l.stoppedSA = text
 }
 
+// atPort is a text about a port with its name before it.
+func atPort(r *sweep.SweepPlan, p topo.PortIdx, text string, m names.Map) string {
+	port := &r.Topo.Ports[p]
+	return fmt.Sprintf("%q port %d: %s", nodeName(m, &r.Topo.Nodes[port.Node]), port.Num, text)
+}
+
 // logStopped logs ports that stop packets between hosts, each time that they are others.
 func (l *sweepLog) logStopped(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	text := ""
 	if len(r.Stopped) > 0 {
 		f := &r.Stopped[0]
-		port := &r.Topo.Ports[f.Port]
-		text = fmt.Sprintf("%q port %d: %s", nodeName(m, &r.Topo.Nodes[port.Node]), port.Num, stopped(r, f, m))
+		text = atPort(r, f.Port, stopped(r, f, m), m)
 		if text != l.stopped {
 			fx.log(erro, "ports stop packets between hosts, because of their lanes", "ports", len(r.Stopped), "first", text)
 		}

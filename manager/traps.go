@@ -311,7 +311,7 @@ func (c *Core) trap(d *mad.Datagram) {
 // have the M_Key of the agent (IBA 14.2.4); else it counts as a violation. Where there are M_Keys,
 // an agent at an unknown LID gets no TrapRepress: it repeats the trap, which does no harm, until a
 // sweep has found it. Nobody gets one before the first view of a term: until then a trap cannot be
-// acted on, and is not to be lost.
+// acted on, and must not be lost.
 func (c *Core) repress(d *mad.Datagram) {
 	key, known := c.sweeps.sweeper.MKeyAt(d.LID, c.published.view)
 	if !known {

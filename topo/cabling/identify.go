@@ -66,7 +66,7 @@ func (c *comparison) byName(qualifies func(Device) bool) (pairs [][2]int32) {
 	for i, d := range c.present.Devices {
 		note(d.Name, i)
 	}
-	// Who writes a plan by hand does not see blanks at the ends of a NodeDescription.
+	// Blanks at the ends of a NodeDescription are not seen when a plan is written by hand.
 	exact := maps.Clone(there)
 	for i, d := range c.present.Devices {
 		bare := strings.TrimSpace(d.Name)
