@@ -67,6 +67,14 @@ func newReplies(t testing.TB, script []byte) *replies {
 	return r
 }
 
+// tenantPolicy makes all ports full members of a second partition.
+func tenantPolicy() *partitions.Policy {
+	policy := partitions.Default()
+	policy.Partitions = append(policy.Partitions, partitions.Partition{Name: "tenant", Key: tenantKey,
+		Members: []partitions.Member{{Who: partitions.All, Membership: partitions.Full}}})
+	return policy
+}
+
 // manage adds a manager with M_Keys, FDR10, partitions, lanes and adaptive routing turned off.
 func (r *replies) manage(at net.End, priority uint8) *watched {
 	cfg := registrarConfig()
@@ -75,10 +83,7 @@ func (r *replies) manage(at net.End, priority uint8) *watched {
 	s.MKey, s.MKeyProtect = sweep.Given(repliesKey), sweep.Given(uint8(2))
 	s.FDR10, s.AR = plan.EnableFDR10, sweep.DisableAR
 	s.QoS, s.Lanes = true, useOf(highLimit)
-	policy := partitions.Default()
-	policy.Partitions = append(policy.Partitions, partitions.Partition{Name: "tenant", Key: tenantKey,
-		Members: []partitions.Member{{Who: partitions.All, Membership: partitions.Full}}})
-	cfg.Sweep.Partitions.Policy = policy
+	cfg.Sweep.Partitions.Policy = tenantPolicy()
 	cfg.Sweep.Restored = r.keptKeys(hiddenKey)
 	hidden := r.Fabric.PortGUID(r.hidden)
 	maps.DeleteFunc(cfg.Sweep.Restored.MKeys, func(guid mad.GUID, _ mad.MKey) bool { return guid != hidden })

@@ -1,19 +1,15 @@
 package sim_test
 
 import (
-	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/partitions"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
 	"ibsm/topo/net"
-	"ibsm/topo/net/nettest"
 )
 
 // everything is a fabric whose manager sets M_Keys, P_Keys, lanes, multicast tables and ARInfo.
@@ -34,10 +30,7 @@ func newEverything(t *testing.T, n *net.Net) *everything {
 	s := &cfg.Sweep.Settings
 	s.MKey, s.MKeyProtect, s.AR = sweep.Given(repliesKey), sweep.Given(uint8(2)), sweep.DisableAR
 	s.QoS, s.Lanes = true, useOf(highLimit)
-	policy := partitions.Default()
-	policy.Partitions = append(policy.Partitions, partitions.Partition{Name: "tenant", Key: tenantKey,
-		Members: []partitions.Member{{Who: partitions.All, Membership: partitions.Full}}})
-	cfg.Sweep.Partitions.Policy = policy
+	cfg.Sweep.Partitions.Policy = tenantPolicy()
 	e := &everything{harness: b, m: b.add(firstHost(n), cfg)}
 	for i, h := range []int{2, 5} {
 		st, err := b.Fabric.Attach(host(n, h))
@@ -91,50 +84,32 @@ func (e *everything) judge() {
 // TestRebootAtEachStepOfAll is TestRebootAtEachStep for a manager that writes each kind of table: a switch also reboots
 // in the steps in which those Sets are out, and in those of joins.
 func TestRebootAtEachStepOfAll(t *testing.T) {
-	stride := 3
-	if os.Getenv("IBSM_PROOF") != "" {
-		stride = 1
-	}
-	n := nettest.Generate(t, "fattree:k=4,levels=2")
-	for name, node := range ordered(map[string]int32{"own leaf": n.Nodes[firstHost(n).Node].Ports[1].Peer.Node, "leaf": 1, "spine": spine(n)}) {
-		for _, later := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s later %v", name, later), func(t *testing.T) {
-				steps, sets := 0, map[mad.AttrID]bool{}
-				for step := 0; ; step += stride {
-					e := newEverything(t, n)
-					if later {
-						e.pass(settling)
-						e.join()
-						e.Fabric.ResetStats()
-						e.Fabric.Reboot(spine(n))
-						for _, st := range e.members { // during the sweep, so that trees change, too
-							e.joinBroadcast(st)
-						}
-					}
-					if !e.m.hasSteps(step, later) {
-						steps = step
-						for kind, n := range e.Fabric.Stats().SMPs {
-							sets[kind.Attr] = sets[kind.Attr] || kind.Method == mad.MethodSet && n > 0
-						}
-						break
-					}
-					e.Fabric.Reboot(node)
-					e.pass(settling)
-					e.join()
-					if e.judge(); t.Failed() {
-						e.m.dump()
-						t.Fatalf("rebooted at step %d", step)
-					}
-				}
-				if steps < 150 {
-					t.Errorf("sweeps of %d steps", steps)
-				}
-				for _, attr := range []mad.AttrID{smp.AttrPortInfo, smp.AttrPKeyTable, smp.AttrSLtoVLMappingTable, smp.AttrVLArbitrationTable, smp.AttrLinearForwardingTable, smp.AttrARInfo, smp.AttrMulticastForwardingTable} {
-					if !sets[attr] && (later || attr != smp.AttrMulticastForwardingTable) {
-						t.Errorf("no Set of %s is out in any step", smp.AttrName(attr))
-					}
-				}
-			})
+	rebootAtEachStep(t, 150, func(t *testing.T, n *net.Net, later bool) stepped {
+		e := newEverything(t, n)
+		if later {
+			e.pass(settling)
+			e.join()
+			e.Fabric.ResetStats()
+			e.Fabric.Reboot(spine(n))
+			for _, st := range e.members { // during the sweep, so that trees change, too
+				e.joinBroadcast(st)
+			}
 		}
-	}
+		judge := func() {
+			e.join()
+			e.judge()
+		}
+		undisturbed := func() {
+			sets := map[mad.AttrID]bool{}
+			for kind, n := range e.Fabric.Stats().SMPs {
+				sets[kind.Attr] = sets[kind.Attr] || kind.Method == mad.MethodSet && n > 0
+			}
+			for _, attr := range []mad.AttrID{smp.AttrPortInfo, smp.AttrPKeyTable, smp.AttrSLtoVLMappingTable, smp.AttrVLArbitrationTable, smp.AttrLinearForwardingTable, smp.AttrARInfo, smp.AttrMulticastForwardingTable} {
+				if !sets[attr] && (later || attr != smp.AttrMulticastForwardingTable) {
+					t.Errorf("no Set of %s is out in any step", smp.AttrName(attr))
+				}
+			}
+		}
+		return stepped{e.m, judge, undisturbed}
+	})
 }

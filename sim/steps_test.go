@@ -7,12 +7,34 @@ import (
 	"time"
 
 	"ibsm/sim/fabric"
+	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
 
 // TestRebootAtEachStep: a switch that reboots at any step of the first two sweeps, or of those after the
 // reboot of a switch, comes up all the same, with everybody else.
 func TestRebootAtEachStep(t *testing.T) {
+	const fewest = 100 // also those after the link of the switch that rebooted is back, a second later
+	rebootAtEachStep(t, fewest, func(t *testing.T, n *net.Net, later bool) stepped {
+		b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: time.Millisecond, Faults: fabric.Faults{Jitter: 2 * time.Microsecond}}) // each packet is a step
+		m := b.add(firstHost(n), minhopConfig())
+		if later {
+			b.pass(settling)
+			b.Fabric.Reboot(spine(n))
+		}
+		return stepped{m: m, judge: func() { b.mustBeWhole(m) }, undisturbed: func() {}}
+	})
+}
+
+// stepped is a run in which a switch reboots at some step.
+type stepped struct {
+	m           *watched
+	judge       func() // what it comes to after the reboot
+	undisturbed func() // what it was when it had fewer steps than that
+}
+
+// rebootAtEachStep begins a run for each step, of which there have to be a number at least, and reboots a switch at it.
+func rebootAtEachStep(t *testing.T, fewest int, begin func(t *testing.T, n *net.Net, later bool) stepped) {
 	stride := 3
 	if os.Getenv("IBSM_PROOF") != "" {
 		stride = 1
@@ -23,25 +45,21 @@ func TestRebootAtEachStep(t *testing.T) {
 			t.Run(fmt.Sprintf("%s later %v", name, later), func(t *testing.T) {
 				steps := 0
 				for step := 0; ; step += stride {
-					b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: time.Millisecond, Faults: fabric.Faults{Jitter: 2 * time.Microsecond}}) // each packet is a step
-					m := b.add(firstHost(n), minhopConfig())
-					if later {
-						b.pass(settling)
-						b.Fabric.Reboot(spine(n))
-					}
-					if !m.hasSteps(step, later) {
+					r := begin(t, n, later)
+					if !r.m.hasSteps(step, later) {
 						steps = step
+						r.undisturbed()
 						break
 					}
-					b.Fabric.Reboot(node)
-					b.pass(settling)
-					if b.mustBeWhole(m); t.Failed() {
-						m.dump()
+					r.m.harness.Fabric.Reboot(node)
+					r.m.harness.pass(settling)
+					if r.judge(); t.Failed() {
+						r.m.dump()
 						t.Fatalf("rebooted at step %d", step)
 					}
 				}
-				if steps < 100 { // also those after the link of the switch that rebooted is back, a second later
-					t.Errorf("a sweep of %d steps", steps)
+				if steps < fewest {
+					t.Errorf("sweeps of %d steps", steps)
 				}
 			})
 		}
