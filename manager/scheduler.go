@@ -324,7 +324,7 @@ func (s *scheduler) reset() {
 // walk shows whether that has passed.
 // It reports whether the clock goes on as it was set.
 func (s *scheduler) finished(out *sweep.Outcome, trouble string, grave bool) (goesOn bool) {
-	s.needFull = grave || out.Found.Changed // the plan cleared it, with whatever happened since the walk
+	s.needFull = grave || out.Changed // the plan cleared it, with whatever happened since the walk
 	quick, same := s.state == quickSweep, trouble == s.trouble
 	switch {
 	case trouble != "" && s.trouble == "":

@@ -53,7 +53,7 @@ type smPort struct {
 	answered bool // to the last walk
 }
 
-func newLook(t *topo.Topo, known *state, s *Settings, sms []smPort) *Look {
+func newLook(t *topo.Topo, known *state, findings []discover.Finding, s *Settings, sms []smPort) *Look {
 	l := &Look{t: t, state: known, settings: *s, managers: sms}
 	l.asks = append(l.asks, ask{attr: smp.AttrPortInfo, port: t.Self})
 	for _, n := range t.Switches {
@@ -80,7 +80,7 @@ func newLook(t *topo.Topo, known *state, s *Settings, sms []smPort) *Look {
 			l.asks = append(l.asks, ask{attr: smp.AttrNodeInfo, port: topo.PortIdx(i), out: true})
 		}
 	}
-	for _, f := range known.findings {
+	for _, f := range findings {
 		attr := refused[f.Kind]
 		if p := t.FindNodePort(f.GUID, f.Port); attr != 0 && p != topo.None && t.Answers(p) {
 			l.asks = append(l.asks, ask{attr: attr, port: p})

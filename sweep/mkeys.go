@@ -41,7 +41,7 @@ func (s *Sweeper) MKeyAt(lid mad.LID, v *view.View) (key mad.MKey, known bool) {
 		return 0, false
 	}
 	if p == topo.None {
-		return 0, s.cfg.Settings.MKey.Value == 0 && !s.cfg.Settings.PortMKeys.On() && len(s.state.mkeys) == 0
+		return 0, s.cfg.Settings.MKey.Value == 0 && !s.cfg.Settings.PortMKeys.On() && len(s.walks.mkeys) == 0
 	}
 	return s.cfg.Settings.MKeyFor(t, p), true
 }
@@ -62,7 +62,7 @@ func (s *Sweeper) keys() (k discover.Keys) {
 				return agent
 			}
 		}
-		if agent := s.state.expected[plan.Key{Node: guid, Port: num}]; agent != 0 {
+		if agent := s.walks.expected[plan.Key{Node: guid, Port: num}]; agent != 0 {
 			return agent
 		}
 		return restored.Behind[plan.Key{Node: guid, Port: num}]
@@ -107,7 +107,7 @@ func (f *Found) MostMissing() bool {
 }
 
 // lastKnown is the subnet in which ports and M_Keys are looked up; nil for none.
-func (s *Sweeper) lastKnown() *topo.Topo { return cmp.Or(s.state.prev, s.state.known) }
+func (s *Sweeper) lastKnown() *topo.Topo { return cmp.Or(s.state.prev, s.walks.known) }
 
 // recorded is what is known of the M_Key of a port's agent. A manager that has not been master since may have missed a rotation.
 func (s *Sweeper) recorded(last *topo.Topo, port mad.GUID) (r plan.Recorded) {
@@ -123,7 +123,7 @@ func (s *Sweeper) recordedKey(last *topo.Topo, port mad.GUID) (key mad.MKey, kno
 			return last.MKey(p), true
 		}
 	}
-	if key, known = s.state.mkeys[port]; !known {
+	if key, known = s.walks.mkeys[port]; !known {
 		key, known = s.cfg.Restored.MKeys[port]
 	}
 	return key, known
@@ -172,7 +172,7 @@ func (s *Sweeper) AgentAlong(ports []uint8) (port mad.GUID, ok bool) {
 func (f *Found) Remember() *topo.Topo {
 	t := f.Builder.Freeze()
 	if f.s.cfg.Settings.remembers() {
-		f.s.state.known = t
+		f.s.walks.known = t
 	}
 	return t
 }
@@ -190,7 +190,7 @@ func (s *Sweeper) otherKeys() bool {
 			}
 		}
 	}
-	for _, keys := range []map[mad.GUID]mad.MKey{s.state.mkeys, s.cfg.Restored.MKeys} {
+	for _, keys := range []map[mad.GUID]mad.MKey{s.walks.mkeys, s.cfg.Restored.MKeys} {
 		for _, key := range keys {
 			if key != own {
 				return true
@@ -202,12 +202,12 @@ func (s *Sweeper) otherKeys() bool {
 
 // rememberKeys stores the M_Keys that ports have returned. A port hides its M_Key when a walk
 // misses it or uses another key.
-func (s *state) rememberKeys(t *topo.Topo) {
+func (w *walkState) rememberKeys(t *topo.Topo) {
 	for _, p := range t.EndPorts {
 		if key := t.MKey(p); key != 0 {
-			s.mkeys[t.Ports[p].GUID] = key
+			w.mkeys[t.Ports[p].GUID] = key
 		} else if !smp.HidesMKey(&t.Ports[p].Info) {
-			delete(s.mkeys, t.Ports[p].GUID)
+			delete(w.mkeys, t.Ports[p].GUID)
 		}
 	}
 }
@@ -351,7 +351,7 @@ func (s *Sweeper) EndKnocks(now time.Duration) bool {
 // nothing has answered, and may have its own M_Key.
 func (s *Sweeper) Expect(route mad.Route, port mad.GUID) {
 	t, ports := s.state.prev, route.Ports()
-	if t == nil || len(ports) == 0 || len(s.state.expected) >= maxKnocked || !s.cfg.Settings.PortMKeys.On() {
+	if t == nil || len(ports) == 0 || len(s.walks.expected) >= maxKnocked || !s.cfg.Settings.PortMKeys.On() {
 		return
 	}
 	last := len(ports) - 1
@@ -359,16 +359,15 @@ func (s *Sweeper) Expect(route mad.Route, port mad.GUID) {
 	if p == topo.None || t.Nodes[t.Ports[p].Node].Type != mad.Switch {
 		return
 	}
-	if s.state.expected == nil {
-		s.state.expected = map[plan.Key]mad.GUID{}
+	if s.walks.expected == nil {
+		s.walks.expected = map[plan.Key]mad.GUID{}
 	}
-	s.state.expected[plan.Key{Node: t.Nodes[t.Ports[p].Node].GUID, Port: ports[last]}] = port
+	s.walks.expected[plan.Key{Node: t.Nodes[t.Ports[p].Node].GUID, Port: ports[last]}] = port
 }
 
-// prune forgets managers that have said where they are where a sweep has found somebody, or the link is down, and nodes that are gone.
-func (s *state) prune(t *topo.Topo) {
-	s.devices.Prune(t)
-	maps.DeleteFunc(s.expected, func(at plan.Key, _ mad.GUID) bool {
+// prune forgets managers that have said where they are where a sweep has found somebody, or the link is down.
+func (w *walkState) prune(t *topo.Topo) {
+	maps.DeleteFunc(w.expected, func(at plan.Key, _ mad.GUID) bool {
 		p := t.FindNodePort(at.Node, at.Port)
 		return p == topo.None || behind(t, at.Node, at.Port) != 0 || t.Ports[p].Info.PortState() <= smp.PortDown
 	})

@@ -169,8 +169,8 @@ func TestUnprovedNotHeard(t *testing.T) {
 		}
 	}
 	b.write(c)
-	if !keyed || b.state.answered == nil || b.state.answered[host] || !b.state.answered[c.Topo.Ports[host].Peer] {
-		t.Errorf("M_Key sent: %v; whether ports have answered: %v", keyed, b.state.answered)
+	if !keyed || b.walks.answered == nil || b.walks.answered[host] || !b.walks.answered[c.Topo.Ports[host].Peer] {
+		t.Errorf("M_Key sent: %v; whether ports have answered: %v", keyed, b.walks.answered)
 	}
 }
 
@@ -206,9 +206,9 @@ func TestSecondWalkOtherMKey(t *testing.T) {
 // heavyAgain has all ports be taken to have answered, and switches report no change.
 func (b *harness) heavyAgain(tp *topo.Topo) {
 	b.heavy()
-	b.state.answered = make([]bool, len(tp.Ports))
-	for i := range b.state.answered {
-		b.state.answered[i] = true
+	b.walks.answered = make([]bool, len(tp.Ports))
+	for i := range b.walks.answered {
+		b.walks.answered[i] = true
 	}
 }
 
@@ -219,14 +219,14 @@ func TestExpectedPruned(t *testing.T) {
 	tp := b.heavy().Topo
 	sw := &tp.Nodes[tp.Switches[0]]
 	for num := uint8(1); num <= sw.NumPorts; num++ {
-		if b.state.expected == nil {
-			b.state.expected = map[plan.Key]mad.GUID{}
+		if b.walks.expected == nil {
+			b.walks.expected = map[plan.Key]mad.GUID{}
 		}
-		b.state.expected[plan.Key{Node: sw.GUID, Port: num}] = 0x99
+		b.walks.expected[plan.Key{Node: sw.GUID, Port: num}] = 0x99
 	}
 	b.heavy()
-	if len(b.state.expected) > 0 {
-		t.Errorf("%d are left", len(b.state.expected))
+	if len(b.walks.expected) > 0 {
+		t.Errorf("%d are left", len(b.walks.expected))
 	}
 }
 

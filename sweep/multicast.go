@@ -24,8 +24,7 @@ import (
 // the new ones: no packet meets a loop, in whatever order switches are written. A switch
 // whose table is unknown is read, or written completely if it has just been powered up.
 //
-// A Multicast is pure and owned by one goroutine. While a MulticastTask is out, only the
-// input of the next round changes.
+// A Multicast is pure and owned by one goroutine. A MulticastTask gets a snapshot.
 type Multicast struct {
 	settings Settings // of which the M_Key counts
 	epoch    uint16   // incremented by Abdicate: outcomes of requests of earlier epochs are dropped
@@ -63,6 +62,15 @@ type subnet struct {
 	trunk *routing.Trunk // Tables.Trunk
 	ranks []int32        // Tables.Ranks
 	top   mad.LID        // the MulticastFDBTop that the sweep wrote, or a lower one that the next writes; 0 none
+}
+
+// snapshot is the tables as they are now.
+func (s *subnet) snapshot() []*device.MFT {
+	held := make([]*device.MFT, len(s.held))
+	for i, t := range s.held {
+		held[i] = t.Snapshot()
+	}
+	return held
 }
 
 type multicastPhase uint8
@@ -220,7 +228,7 @@ func (m *Multicast) begin(now time.Duration) (task *MulticastTask, more bool) {
 	}
 	m.retryAt = 0
 	m.task = &MulticastTask{topo: m.subnet.topo, graph: m.graph, state: m.state, trunk: m.subnet.trunk, ranks: m.subnet.ranks, old: m.computed, mfts: m.mfts,
-		held: m.subnet.held, numBlocks: m.numBlocks(), left: m.left}
+		held: m.subnet.snapshot(), numBlocks: m.numBlocks(), left: m.left}
 	m.phase = multicastComputes
 	return m.task, false
 }

@@ -54,13 +54,13 @@ const (
 func (s *Sweeper) Walk(master bool, of Extent) *Walk {
 	var answered []bool
 	if of == Second && s.state.prev != nil {
-		answered = s.state.answered
+		answered = s.walks.answered
 	}
-	s.renamed, s.state.answered = nil, nil
+	s.renamed, s.walks.answered = nil, nil
 	s.state.devices.WalkBegins()
 	return &Walk{s, discover.New(discover.Config{
-		Prev: s.state.prev, Before: s.state.before, Plain: s.state.plain, Devices: s.state.devices, Clear: master, Quick: of == Quick, Answered: answered,
-		Findings: s.state.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs,
+		Prev: s.state.prev, Before: s.state.before, Plain: s.walks.plain, Devices: s.state.devices, Clear: master, Quick: of == Quick, Answered: answered,
+		Findings: s.walks.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs,
 		Conditions: device.Conditions{Enforced: s.cfg.Partitions.enforced(), Lanes: s.lanesMatter()},
 	})}
 }
@@ -88,7 +88,7 @@ type Found struct {
 	*discover.Result
 }
 
-// Task is the computation that follows. now is in seconds since 1970.
+// Task is the computation that follows, which gets the Builder, Tables and Ports of the result for itself. now is in seconds since 1970.
 func (f *Found) Task(now int64) *RouteTask {
 	j := f.task()
 	j.now = now
@@ -137,8 +137,9 @@ func (j *RouteTask) By(r *Rules) *RouteTask {
 }
 
 func (f *Found) task() *RouteTask {
-	s := f.s
-	return &RouteTask{found: f, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.rerouting(), drained: s.cfg.Drained, avoided: s.cfg.Avoided, cabling: s.cfg.Cabling,
+	s, left := f.s, walkResult{f.Builder, f.Tables, f.Ports}
+	f.Builder, f.Tables, f.Ports = nil, nil, nil
+	return &RouteTask{found: f, walked: left, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.rerouting(), drained: s.cfg.Drained, avoided: s.cfg.Avoided, cabling: s.cfg.Cabling,
 		multicastTop: s.multicastTop}
 }
 
@@ -187,13 +188,8 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	s.state.pkeys.tally(p.held)
 	s.reregistrations.acknowledged(p.c)
 	s.state.prev, s.state.before, s.state.mastership = p.c.Topo, nil, swept
-	s.state.answered = p.heard
-	s.state.rememberKeys(p.c.Topo)
-	s.state.prune(p.c.Topo)
-	if s.state.known = nil; s.cfg.Settings.remembers() {
-		s.state.known = p.c.Topo
-	}
-	s.state.findings = found.Findings
+	s.state.devices.Prune(p.c.Topo)
+	s.walks.sweepEnds(p.c.Topo, found.Findings, p.heard, s.cfg.Settings.remembers())
 	s.state.devices.WalkEnds()
 	s.sms = s.managers(p.c.Topo, found)
 	s.rest()
@@ -202,7 +198,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 
 // Look begins a light sweep. A heavy one must have ended before.
 func (s *Sweeper) Look() *Look {
-	l := newLook(s.state.prev, s.state, &s.cfg.Settings, s.sms)
+	l := newLook(s.state.prev, s.state, s.walks.findings, &s.cfg.Settings, s.sms)
 	l.allowedSMs = s.cfg.AllowedSMs
 	return l
 }

@@ -112,7 +112,7 @@ type NotHeld struct {
 
 func newProgram(c *SweepPlan, s *Sweeper) *Program {
 	p := &Program{s: s, c: c, state: s.state, reregister: s.reregistrations.out, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, names: map[smp.PortInfo][]string{}, split: map[topo.PortIdx]split{}, fallbacks: map[topo.NodeIdx]*fallback{}, sets: map[mad.AttrID]int{}}
-	if c.found.Changed {
+	if c.Changed {
 		p.heard = make([]bool, len(c.Topo.Ports))
 	}
 	c.Plan.SetDevices(p.state.devices)

@@ -26,6 +26,7 @@ import (
 type RouteTask struct {
 	noRequests
 	found    *Found
+	walked   walkResult
 	settings Settings
 	chain    engines.Chain
 	state    *state // the snapshot, which the task may write to
@@ -44,6 +45,13 @@ type RouteTask struct {
 
 	// Workers compute. It may be set until Run is called.
 	Workers routing.Workers
+}
+
+// walkResult is what the walk has left to the task, which writes to it.
+type walkResult struct {
+	builder *topo.Builder
+	tables  map[mad.GUID]*device.Blocks
+	ports   *device.Ports
 }
 
 // SweepPlan is the result of a RouteTask.
@@ -86,6 +94,7 @@ type SweepPlan struct {
 	Unavoidable int            // unhealthy links that are still used, because there is no other path
 	AR          int            // switches on which adaptive routing is on and is not turned off by DisableAR
 	ARMode      ARMode
+	Changed     bool  // a switch of Topo had PortStateChange set, which the plan clears
 	Err         error // no engine routes the subnet
 
 	found     *Found
@@ -160,9 +169,8 @@ func (s *state) apply(d *delta) {
 // Run computes the plan. SweepPlan.Err is why no engine routes the subnet; a cancelled context gives
 // nil.
 func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
-	b, tables, s := j.found.Builder, j.found.Tables, j.state
-	j.found.Builder, j.found.Tables = nil, nil // large, and not needed after this
-	out := &SweepPlan{found: j.found, MulticastTop: j.multicastTop, ARMode: j.settings.AR}
+	b, s := j.walked.builder, j.state
+	out := &SweepPlan{found: j.found, MulticastTop: j.multicastTop, ARMode: j.settings.AR, Changed: j.found.Changed}
 	for _, n := range b.KeepMissing(s.remembered(), j.found.Hearing()) {
 		out.Lost = append(out.Lost, s.remembered().Nodes[n].GUID)
 	}
@@ -173,11 +181,12 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	out.Cabling, down, out.delta.unnamed = j.cabling.check(b)
 	t := b.Freeze()
 	out.Topo = t
-	if out.Cabling != nil && len(out.Cabling.Held) > 0 && j.found.Changed { // by a switch that stays, which the plan clears it on?
-		j.found.Changed = slices.ContainsFunc(t.Switches, func(n topo.NodeIdx) bool { return t.Nodes[n].SwitchInfo.PortStateChange() })
+	if out.Cabling != nil && len(out.Cabling.Held) > 0 && out.Changed { // by a switch that stays?
+		out.Changed = slices.ContainsFunc(t.Switches, func(n topo.NodeIdx) bool { return t.Nodes[n].SwitchInfo.PortStateChange() })
 	}
 	d := &out.delta
-	d.switches, d.ports = s.walked(t, tables), j.found.Ports
+	d.switches, d.ports = s.walked(t, j.walked.tables), j.walked.ports
+	j.walked = walkResult{} // large, and not needed after this
 	d.ports.KeepMissing(s.devices.Ports, func(guid mad.GUID) bool {
 		n := t.FindNode(guid)
 		return n != topo.None && t.Nodes[n].Missed > 0

@@ -35,23 +35,17 @@ type state struct {
 	disabled     map[plan.Key]bool  // ports that the next sweep disables
 	pkeys        pkeyState
 	adaptive     map[mad.GUID]adaptiveSwitch // of switches where it was on
-	mkeys        map[mad.GUID]mad.MKey       // by port GUID, where there is one
-	known        *topo.Topo                  // the last subnet that was found; nil unless Settings.remembers
 	knocked      map[mad.GUID]time.Duration  // ports at protection level 1 for another manager, by GUID, and until when
-	expected     map[plan.Key]mad.GUID       // the ports of managers that have said where they are; of the sweeper alone
-	plain        map[discover.Device]bool
-	prev         *topo.Topo         // the subnet as the last sweep left it
-	answered     []bool             // Program.heard of the last sweep, for the walk that follows at once
-	before       *topo.Topo         // where prev is nil because of Pause: the subnet as it was until then
-	findings     []discover.Finding // of the walk that prev is from
-	report       *verify.Report     // of the tables computed last; nil without any
-	credit       *creditloop.Report // likewise
-	sls          *routing.SLs       // likewise
-	rules        *plan.LaneRules    // likewise
-	fitting      Fitting            // likewise
-	readLanes    bool               // walks read the tables of lanes: sls may have to be fitted to them
-	foreign      string             // SweepPlan.Foreign of the last plan
-	closing      []repair.Route     // SweepPlan.Closing of the last plan
+	prev         *topo.Topo                  // the subnet as the last sweep left it
+	before       *topo.Topo                  // where prev is nil because of Pause: the subnet as it was until then
+	report       *verify.Report              // of the tables computed last; nil without any
+	credit       *creditloop.Report          // likewise
+	sls          *routing.SLs                // likewise
+	rules        *plan.LaneRules             // likewise
+	fitting      Fitting                     // likewise
+	readLanes    bool                        // walks read the tables of lanes: sls may have to be fitted to them
+	foreign      string                      // SweepPlan.Foreign of the last plan
+	closing      []repair.Route              // SweepPlan.Closing of the last plan
 	by           routedBy
 	adopted      bool             // the routes are another manager's: repaired, but not improved without a request
 	routes       RoutesRecord     // of the routes computed last
@@ -61,6 +55,33 @@ type state struct {
 	members      *engines.Members // of port groups in files of engines, in the last sweep; nil without any
 	settings     Settings         // that values were resolved from
 	values       plan.Values
+}
+
+// walkState is what walks need beside the state. It lasts as long, and no task reads it.
+type walkState struct {
+	plain    map[discover.Device]bool
+	mkeys    map[mad.GUID]mad.MKey // by port GUID, where there is one
+	expected map[plan.Key]mad.GUID // the ports of managers that have said where they are
+	findings []discover.Finding    // of the walk that state.prev is from
+	answered []bool                // Program.heard of the last sweep, for the walk that follows at once
+	known    *topo.Topo            // the last subnet that was found; nil unless Settings.remembers
+}
+
+func newWalkState() walkState {
+	return walkState{plain: map[discover.Device]bool{}, mkeys: map[mad.GUID]mad.MKey{}}
+}
+
+// forgetMastership drops what another manager may have changed.
+func (w *walkState) forgetMastership() { w.findings, w.expected = nil, nil }
+
+// sweepEnds takes what a sweep has found. heard are the ports that have answered a Set; remembers has the subnet kept.
+func (w *walkState) sweepEnds(t *topo.Topo, findings []discover.Finding, heard []bool, remembers bool) {
+	w.findings, w.answered = findings, heard
+	w.rememberKeys(t)
+	w.prune(t)
+	if w.known = nil; remembers {
+		w.known = t
+	}
 }
 
 // mastership is how far a sweeper has come since it forgot, or never knew, the subnet.
@@ -89,7 +110,7 @@ func newState(restored Restored) *state {
 	s := &state{
 		stale: restored.Stale, stored: slices.SortedFunc(slices.Values(restored.LIDs), byPort),
 		devices: device.NewRecord(),
-		plain:   map[discover.Device]bool{}, mkeys: map[mad.GUID]mad.MKey{}, pkeys: pkeyState{indexes: partitions.Indexes{}},
+		pkeys:   pkeyState{indexes: partitions.Indexes{}},
 	}
 	if restored.Registered {
 		s.mastership = clientsKnown
@@ -107,9 +128,9 @@ func newState(restored Restored) *state {
 // then. The quirks of devices stay; its caller decides about devices.
 func (s *state) forgetMastership() {
 	s.stale, s.mastership, s.inherited = true, clientsUnknown, 0
-	s.unresponsive, s.stuck, s.prev, s.before, s.adopted, s.findings, s.adaptive, s.unnamed = nil, nil, nil, nil, false, nil, nil, nil
+	s.unresponsive, s.stuck, s.prev, s.before, s.adopted, s.adaptive, s.unnamed = nil, nil, nil, nil, false, nil, nil
 	s.sls, s.fitting, s.readLanes, s.base, s.members = nil, Fitting{}, false, nil, nil
-	s.pkeys.removalsHeld, s.knocked, s.expected = 0, nil, nil
+	s.pkeys.removalsHeld, s.knocked = 0, nil
 }
 
 // remembered is the subnet as it was known last, of which a walk may find only a part; nil for none.

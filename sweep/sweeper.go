@@ -72,6 +72,7 @@ type Partitions struct {
 type Sweeper struct {
 	cfg     Config
 	state   *state
+	walks   walkState
 	program *Program                         // that runs; nil for none
 	sms     []smPort                         // other managers, in state.prev
 	renamed map[mad.GUID]smp.NodeDescription // since the walk began
@@ -84,7 +85,7 @@ type Sweeper struct {
 
 // New returns a Sweeper that starts with the restored state of cfg.
 func New(cfg Config) *Sweeper {
-	s := &Sweeper{cfg: cfg, state: newState(cfg.Restored)}
+	s := &Sweeper{cfg: cfg, state: newState(cfg.Restored), walks: newWalkState()}
 	s.FollowRoutes()
 	return s
 }
@@ -189,7 +190,7 @@ func (s *Sweeper) managers(t *topo.Topo, found *discover.Result) (ports []smPort
 func (s *Sweeper) Abdicate() {
 	s.rest()
 	s.state.devices.ForeignMaster()
-	s.state.forgetMastership()
+	s.forgetMastership()
 	s.state.by, s.sms, s.before = byChosen, nil, nil
 }
 
@@ -200,7 +201,7 @@ func (s *Sweeper) Pause() {
 	before := s.state.remembered()
 	s.rest()
 	s.state.devices.Pause()
-	s.state.forgetMastership()
+	s.forgetMastership()
 	s.state.before, s.sms = before, nil
 }
 
@@ -221,6 +222,11 @@ func (s *Sweeper) Isolate(found *Found) {
 // Abdicate.
 func (s *Sweeper) Inherit(from mad.LID) {
 	s.state.mastership, s.state.inherited = max(s.state.mastership, clientsKnown), from
+}
+
+func (s *Sweeper) forgetMastership() {
+	s.state.forgetMastership()
+	s.walks.forgetMastership()
 }
 
 func (s *Sweeper) rest() {
