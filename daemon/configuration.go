@@ -42,7 +42,7 @@ type configuration struct {
 	now      func() time.Time
 	show     func(server.Rules) // shows what the manager is master by
 	useRules func(sickRules) []ctl.Finding
-	adopt    func(*sick.Kept) // has links judged by what was found before, too
+	adopt    func(*sick.Saved) // has links judged by what was found before, too
 	changes  chan func()
 	current  atomic.Pointer[inForce]
 	views    atomic.Pointer[func() *view.View] // of the manager that runs, or ran last; nil before the first
@@ -59,7 +59,7 @@ type inForce struct {
 	from       *masterPolicy // takes precedence over own and partitions; nil for none
 	mkeys      mkeyNumber
 	seed       portSeed
-	links      *sick.Kept            // which are sick, and which are out of use; nil before the port is open
+	links      *sick.Saved           // which are sick, and which are out of use; nil before the port is open
 	record     sweep.RoutesRecord    // of the routes in force, or of those of the master that is followed
 	keyless    string                // what withoutSecret said last, which was logged
 	mkey       [2]uint64             // m_key, and the one before it
@@ -70,7 +70,7 @@ type inForce struct {
 	master     bool                  // the manager is
 }
 
-func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, output *logOutput, kept *state, show func(server.Rules), useRules func(sickRules) []ctl.Finding, adopt func(*sick.Kept)) *configuration {
+func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, output *logOutput, kept *state, show func(server.Rules), useRules func(sickRules) []ctl.Finding, adopt func(*sick.Saved)) *configuration {
 	c := &configuration{
 		logger: logger, lines: lines, output: output, names: readNames(l, logger), configs: make(chan manager.Config, 1),
 		kept: kept, now: time.Now, show: show, useRules: useRules, adopt: adopt, changes: make(chan func()),
@@ -199,7 +199,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.Sweep.Engines = chain(l.Config, next.engineFiles())
 	files := next.engineFiles().settings(l.Config)
 	cfg.Sweep.Drained = files.Drained
-	cfg.Sweep.Avoided = sick.Avoided(keptLinks(next.links).Excluded)
+	cfg.Sweep.Avoided = sick.Avoided(linksOr(next.links).Excluded)
 	cfg.Sweep.Routes = next.record
 	cfg.Sweep.Cabling = sweep.Cabling{Plan: files.Cabling, Enforced: conf.TopoConfigEnabled.In(l.Config), HeldBack: files.HeldBack}
 	cfg.Sweep.Partitions = sweepPartitions(chosen, l.Config)

@@ -62,7 +62,7 @@ func (d *display) up(u manager.Up) {
 // plan prints what a dry run would write: a summary, an empty line, and each Set.
 func (d *display) plan(s manager.Show) {
 	d.clear()
-	c := s.Computed
+	c := s.Plan
 	lids := 0
 	for _, p := range c.Topo.EndPorts {
 		if c.LIDs.Base[p] != 0 && c.LIDs.Base[p] != c.Topo.Ports[p].Info.LID() {
@@ -81,13 +81,13 @@ func (d *display) plan(s manager.Show) {
 		fmt.Fprintln(d.w, step)
 		n++
 	}
-	if text := manager.CreditLoop(s.Computed, nil); text != "" {
+	if text := manager.CreditLoop(s.Plan, nil); text != "" {
 		fmt.Fprintln(d.w, "warning:", text)
 	}
-	if text := manager.Fitting(s.Computed); text != "" {
+	if text := manager.Fitting(s.Plan); text != "" {
 		fmt.Fprintln(d.w, "note:", text)
 	}
-	if text := manager.Transition(s.Computed, nil); text != "" {
+	if text := manager.Transition(s.Plan, nil); text != "" {
 		fmt.Fprintln(d.w, "note:", text)
 	}
 	fmt.Fprintf(d.w, "%d Sets would be sent; nothing was written\n", n)

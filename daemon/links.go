@@ -15,15 +15,15 @@ import (
 
 // Which links are sick, and which are out of use for it, is kept in the store, and sent to standbys with the rest of the policy.
 
-// keptLinks is k, or nothing where there is none.
-func keptLinks(k *sick.Kept) *sick.Kept {
+// linksOr is k, or nothing where there is none.
+func linksOr(k *sick.Saved) *sick.Saved {
 	if k == nil {
-		return &sick.Kept{}
+		return &sick.Saved{}
 	}
 	return k
 }
 
-func encodeLinks(k *sick.Kept) []byte { return keptLinks(k).Encode() }
+func encodeLinks(k *sick.Saved) []byte { return linksOr(k).Encode() }
 
 // linkLimits are how far the manager goes with sick links.
 func linkLimits(c *conf.Config) sick.Limits {
@@ -32,37 +32,37 @@ func linkLimits(c *conf.Config) sick.Limits {
 }
 
 // takeLinks takes what the master knows of links.
-func (c *configuration) takeLinks(next *inForce, k *sick.Kept) {
-	was := keptLinks(next.links)
-	if k = keptLinks(k); !k.Same(was) {
+func (c *configuration) takeLinks(next *inForce, k *sick.Saved) {
+	was := linksOr(next.links)
+	if k = linksOr(k); !k.Same(was) {
 		byRule := func(e sick.Excluded) bool { return !e.ByHand }
 		if counterSettings(next.own).Interval == 0 && slices.ContainsFunc(k.Excluded, byRule) && !slices.ContainsFunc(was.Excluded, byRule) {
 			c.logger.Warn("the master has sick links out of use, and this manager reads no counters: if it takes over, they return", "links", len(k.Excluded))
 		}
 		next.links = k
-		c.kept.keepLinks(k)
+		c.kept.saveLinks(k)
 		c.adopt(k)
 	}
 }
 
 // setLinks puts into force what is known of links. Other routes, and other keys in the policy, follow.
-func (c *configuration) setLinks(next *inForce, k *sick.Kept) {
-	was := keptLinks(next.links)
+func (c *configuration) setLinks(next *inForce, k *sick.Saved) {
+	was := linksOr(next.links)
 	if k.Same(was) {
 		return
 	}
 	next.links = k
-	c.kept.keepLinks(k)
+	c.kept.saveLinks(k)
 	c.sendTo(next, slices.Equal(k.Excluded, was.Excluded))
 }
 
 // decideLinks decides what is done about sick links, as master. look says what is known of them, nil if nothing was judged. show takes what was
 // decided, in the order in which it comes into force, and also where nothing was.
-func (c *configuration) decideLinks(look func() *server.FoundLinks, show func([]sick.Finding, []sick.Decision, *sick.Kept)) {
+func (c *configuration) decideLinks(look func() *server.FoundLinks, show func([]sick.Finding, []sick.Decision, *sick.Saved)) {
 	c.change(func(next *inForce) {
 		var findings []sick.Finding
 		var decisions []sick.Decision
-		defer func() { show(findings, decisions, keptLinks(next.links)) }()
+		defer func() { show(findings, decisions, linksOr(next.links)) }()
 		views := c.views.Load()
 		if views == nil || !next.master {
 			return
@@ -78,10 +78,10 @@ func (c *configuration) decideLinks(look func() *server.FoundLinks, show func([]
 		} else if found == nil {
 			return // the first reading is still to come
 		}
-		in := sick.In{Topo: v.Topo, Now: c.now().Unix(), Excluded: keptLinks(next.links).Excluded, Limits: linkLimits(l.Config)}
-		kept := &sick.Kept{}
+		in := sick.In{Topo: v.Topo, Now: c.now().Unix(), Excluded: linksOr(next.links).Excluded, Limits: linkLimits(l.Config)}
+		kept := &sick.Saved{}
 		if found != nil {
-			findings, kept.Found, kept.Relapses = found.Findings, found.Kept.Found, found.Kept.Relapses
+			findings, kept.Found, kept.Relapses = found.Findings, found.Saved.Found, found.Saved.Relapses
 		}
 		in.Findings = findings
 		kept.Excluded, decisions = sick.Decide(in)
@@ -107,19 +107,19 @@ func (c *configuration) logLinks(was, now []sick.Excluded) {
 
 var (
 	errIsolated = errors.New("the link is out of use already: ibsmctl links sick")
-	errTooMany  = fmt.Errorf("%d links are out of use already, which is the most", sick.MaxKept)
+	errTooMany  = fmt.Errorf("%d links are out of use already, which is the most", sick.MaxSaved)
 )
 
 // isolate takes a link out of use by hand, until a time, or for good if that is zero.
 func (c *configuration) isolate(port, peer perf.Key, until time.Time) (err error) {
 	c.change(func(next *inForce) {
-		was := keptLinks(next.links)
+		was := linksOr(next.links)
 		switch {
 		case !next.master:
 			err = errNotMaster
 		case sick.IndexOf(was.Excluded, port) >= 0:
 			err = errIsolated
-		case len(was.Excluded) >= sick.MaxKept:
+		case len(was.Excluded) >= sick.MaxSaved:
 			err = errTooMany
 		default:
 			k := *was
@@ -143,7 +143,7 @@ func (c *configuration) heal(port, peer perf.Key, forget func()) (err error) {
 			return
 		}
 		forget()
-		was := keptLinks(next.links)
+		was := linksOr(next.links)
 		k := was.Without(port, peer)
 		c.logLinks(was.Excluded, k.Excluded)
 		c.setLinks(next, k)
@@ -164,7 +164,7 @@ func (d *daemon) watchLinks(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if now := d.current.current.Load(); len(keptLinks(now.links).Excluded) > 0 {
+		if now := d.current.current.Load(); len(linksOr(now.links).Excluded) > 0 {
 			d.counters.decide()
 		}
 	}

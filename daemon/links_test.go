@@ -34,12 +34,12 @@ func TestLinks(t *testing.T) {
 	}
 	peer := perf.KeyOf(v.Topo, v.Topo.Ports[k.In(v.Topo)].Peer)
 	rule := sick.Rule{Name: "r", Action: sick.Disable}
-	found := &server.FoundLinks{Findings: []sick.Finding{{Port: k, Peer: peer, Rule: &rule}}, Kept: &sick.Kept{
-		Found: []sick.KeptFinding{{Port: k, Peer: peer, Rule: "r", Since: 5}}, Relapses: []sick.Relapse{{Port: k, Rule: "r", Times: 2}}}}
+	found := &server.FoundLinks{Findings: []sick.Finding{{Port: k, Peer: peer, Rule: &rule}}, Saved: &sick.Saved{
+		Found: []sick.SavedFinding{{Port: k, Peer: peer, Rule: "r", Since: 5}}, Relapses: []sick.Relapse{{Port: k, Rule: "r", Times: 2}}}}
 	decide := func(o *fixture) []sick.Decision {
 		var d []sick.Decision
-		o.decideLinks(func() *server.FoundLinks { return found }, func(_ []sick.Finding, decisions []sick.Decision, kept *sick.Kept) {
-			if d = decisions; !kept.Same(keptLinks(o.state.links())) {
+		o.decideLinks(func() *server.FoundLinks { return found }, func(_ []sick.Finding, decisions []sick.Decision, kept *sick.Saved) {
+			if d = decisions; !kept.Same(linksOr(o.state.links())) {
 				t.Errorf("%+v is shown, %+v is kept", kept, o.state.links())
 			}
 		})
@@ -82,8 +82,8 @@ func TestLinks(t *testing.T) {
 	if len(c.configs) > 0 {
 		t.Error("nothing has changed, and the manager gets a configuration")
 	}
-	found.Kept.Relapses[0].Times = 3
-	found = &server.FoundLinks{Findings: found.Findings, Kept: &sick.Kept{Found: found.Kept.Found, Relapses: []sick.Relapse{{Port: k, Rule: "r", Times: 4}}}}
+	found.Saved.Relapses[0].Times = 3
+	found = &server.FoundLinks{Findings: found.Findings, Saved: &sick.Saved{Found: found.Saved.Found, Relapses: []sick.Relapse{{Port: k, Rule: "r", Times: 4}}}}
 	decide(c)
 	if cfg := <-c.configs; !cfg.Unchanged {
 		t.Error("a sweep follows though only what is known has changed")
@@ -152,8 +152,8 @@ func TestLinks(t *testing.T) {
 
 	// No more are taken out of use than can be kept.
 	c.change(func(next *inForce) {
-		many := &sick.Kept{}
-		for i := range sick.MaxKept {
+		many := &sick.Saved{}
+		for i := range sick.MaxSaved {
 			many.Excluded = append(many.Excluded, sick.Excluded{Port: perf.Key{Node: 0x99, Port: uint8(i)}, Peer: perf.Key{Node: mad.GUID(0x100000 + i)}, Action: sick.Avoid, ByHand: true})
 		}
 		next.links = many
@@ -168,10 +168,10 @@ func strippedOfLinks(t *testing.T, c *fixture) []byte { return withLinks(t, c, n
 
 // strippedOfFindings is a policy of a master that has links out of use, and knows nothing else of them.
 func strippedOfFindings(t *testing.T, c *fixture) []byte {
-	return withLinks(t, c, &sick.Kept{Excluded: c.current.Load().links.Excluded})
+	return withLinks(t, c, &sick.Saved{Excluded: c.current.Load().links.Excluded})
 }
 
-func withLinks(t *testing.T, c *fixture, k *sick.Kept) []byte {
+func withLinks(t *testing.T, c *fixture, k *sick.Saved) []byte {
 	p, err := newMasterPolicy(c.managerConfig(c.current.Load()).Registrar.Mirror.Policy)
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func TestLinksInPolicy(t *testing.T) {
 	if text := p.encode(); strings.Fields(string(text))[2] != "4" {
 		t.Errorf("%q", text)
 	}
-	p.links = &sick.Kept{Excluded: []sick.Excluded{{Port: perf.Key{Node: 1, Port: 2}, Action: sick.Disable, State: sick.Returning}}}
+	p.links = &sick.Saved{Excluded: []sick.Excluded{{Port: perf.Key{Node: 1, Port: 2}, Action: sick.Disable, State: sick.Returning}}}
 	got, err := decodePolicy(p.encode())
 	if err != nil || !got.links.Same(p.links) || got.mkeys != p.mkeys || string(got.file) != string(p.file) {
 		t.Errorf("%+v, %v", got, err)

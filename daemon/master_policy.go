@@ -42,7 +42,7 @@ type policyText struct {
 	engines engineFiles
 	mkeys   mkeyNumber
 	seed    keys.Secret // the zero value for none
-	links   *sick.Kept  // nil for nothing
+	links   *sick.Saved // nil for nothing
 	routes  sweep.RoutesRecord
 	source  partitions.Source
 	file    []byte // where the source is a file

@@ -244,8 +244,8 @@ func (s *state) keepMKeys(n mkeyNumber) {
 	}
 }
 
-// keepLinks keeps which links are sick, and which are out of use. Any goroutine may call it.
-func (s *state) keepLinks(k *sick.Kept) {
+// saveLinks keeps which links are sick, and which are out of use. Any goroutine may call it.
+func (s *state) saveLinks(k *sick.Saved) {
 	s.put(store.Batch{Links: append([]byte{}, k.Encode()...)})
 }
 
@@ -262,10 +262,10 @@ func (s *state) routes() sweep.RoutesRecord {
 }
 
 // links are those that were kept. What is damaged is as if nothing had been found.
-func (s *state) links() *sick.Kept {
+func (s *state) links() *sick.Saved {
 	kept := s.contents()
 	if kept == nil {
-		return &sick.Kept{}
+		return &sick.Saved{}
 	}
 	k, err := sick.Decode(kept.Links)
 	if err != nil {

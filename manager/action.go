@@ -54,7 +54,7 @@ type Restarted struct{ Ports, Nodes []mad.GUID }
 type Congestion struct{ View *view.View }
 
 // Show is the plan of a dry run.
-type Show struct{ Computed *sweep.SweepPlan }
+type Show struct{ Plan *sweep.SweepPlan }
 
 // ForRegistrar is an event that the Registrar takes. The answer to WriteGUIDs is one.
 type ForRegistrar struct{ sa.Event }

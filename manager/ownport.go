@@ -28,19 +28,19 @@ const (
 // ownPort is the state machine of this manager's own port: its known values, and whether others
 // are heard by it.
 type ownPort struct {
-	state    ownPortState
-	guid     mad.GUID // 0 until it is known: requests wait in early
-	lid      mad.LID
-	mkey     mad.MKey
-	protect  uint8
-	early    []mad.Datagram                     // requests that wait for the GUID, or for the M_Key to be read again
-	reading  bool                               // the M_Key is read again
-	unread   [madeKey + 1]time.Duration         // until when it is not read again, by what is shown to it
-	shown    shownKey                           // of the read under way
-	silences int                                // requests in a row that it did not answer before its GUID was known: it may have another M_Key
-	tries    int                                // reads for its M_Key that it did not answer: the number of the M_Key to show, in the order in which they are tried
-	logged   ownPortState                       // the state that was logged last, up when it was over
-	said     [ownPortIsolated + 1]time.Duration // when each was logged last; 0 never
+	state      ownPortState
+	guid       mad.GUID // 0 until it is known: requests wait in early
+	lid        mad.LID
+	mkey       mad.MKey
+	protect    uint8
+	early      []mad.Datagram                     // requests that wait for the GUID, or for the M_Key to be read again
+	reading    bool                               // the M_Key is read again
+	unread     [madeKey + 1]time.Duration         // until when it is not read again, by what is shown to it
+	shown      shownKey                           // of the read under way
+	unanswered int                                // requests in a row that it did not answer before its GUID was known: it may have another M_Key
+	tries      int                                // reads for its M_Key that it did not answer: the number of the M_Key to show, in the order in which they are tried
+	logged     ownPortState                       // the state that was logged last, up when it was over
+	said       [ownPortIsolated + 1]time.Duration // when each was logged last; 0 never
 }
 
 // shownKey is the M_Key that a read of our own port shows.
@@ -237,9 +237,9 @@ func (c *Core) readOwn(found *discover.Result) {
 	c.elect.SetGUID(c.port.guid)
 }
 
-// maxSilences is how often a run of one sweep lets its own agent leave a question
+// maxUnanswered is how often a run of one sweep lets its own agent leave a question
 // unanswered, as on a machine that has too much to do, before it gives up.
-const maxSilences = 5
+const maxUnanswered = 5
 
 // ownPortUnresponsive looks again soon where our own port does not answer: nothing can be said about the
 // subnet then, and nothing has changed. Before anything is written every other manager is asked. A
@@ -247,10 +247,10 @@ const maxSilences = 5
 func (c *Core) ownPortUnresponsive(found *sweep.Found) {
 	c.sweeps.drop(found)
 	switch once := c.cfg.Once || c.cfg.DryRun; {
-	case once && c.sweeps.silences+1 >= maxSilences:
+	case once && c.sweeps.unanswered+1 >= maxUnanswered:
 		c.exit(ErrPortDown)
 	case once:
-		c.sweeps.silences++
+		c.sweeps.unanswered++
 		c.sweeps.want(wishFull, "our own port did not answer")
 	default:
 		c.port.walked(&c.fx, found.Result)
@@ -300,7 +300,7 @@ func (c *Core) identify(o *txn.Outcome) {
 			c.request(&d)
 		}
 	case !isOK(o) || c.port.guid != 0:
-		c.port.silences++
+		c.port.unanswered++
 	case o.Attr == smp.AttrPortInfo:
 		c.port.holds((*smp.PortInfo)(&o.Data))
 		c.port.identify(&c.fx, smp.AttrNodeInfo, c.ownKey())
@@ -328,5 +328,5 @@ func (c *Core) identified(guid mad.GUID) {
 
 // ownKey is the M_Key of requests to our own port.
 func (c *Core) ownKey() mad.MKey {
-	return c.sweeps.sweeper.Key(cmp.Or(c.port.guid, c.cfg.Sweep.Restored.Port), c.port.silences)
+	return c.sweeps.sweeper.Key(cmp.Or(c.port.guid, c.cfg.Sweep.Restored.Port), c.port.unanswered)
 }

@@ -7,12 +7,12 @@ import (
 	"ibsm/sweep"
 )
 
-// Planned answers Plan and PlanReroute. Computed is the receiver's alone, whatever the
+// Planned answers Plan and PlanReroute. Plan is the receiver's alone, whatever the
 // manager does next; it is nil where Err says why there is no plan.
 type Planned struct {
 	Number   uint64 // of the request
-	Computed *sweep.SweepPlan
-	Outdated bool // the subnet or the configuration may have changed since Computed's walk, or the configuration since the request
+	Plan     *sweep.SweepPlan
+	Outdated bool // the subnet or the configuration may have changed since the Plan's walk, or the configuration since the request
 	Err      error
 }
 

@@ -31,7 +31,7 @@ type loop struct {
 	gsiEnded  <-chan error // why the port of QP1 has ended; nil without one
 	tasks     *sync.WaitGroup
 	results   chan RoutesComputed
-	grown     chan MulticastComputed
+	multicast chan MulticastComputed
 	certified chan CertificateMade // room for the one that is out
 	measured  chan DriftMeasured   // likewise
 	endProof  context.CancelFunc
@@ -78,7 +78,7 @@ func (l *loop) run(ctx context.Context) error {
 			return err
 		case ev = <-l.results:
 		case ev = <-l.shell.Asks:
-		case ev = <-l.grown:
+		case ev = <-l.multicast:
 		case ev = <-l.certified:
 		case ev = <-l.measured:
 		case cfg := <-l.shell.Configs:
@@ -257,7 +257,7 @@ func (l *loop) computeMulticast(ctx context.Context, a ComputeMulticast) {
 	l.compute(func() {
 		if g := a.Task.Run(ctx); g != nil {
 			select {
-			case l.grown <- MulticastComputed{g}:
+			case l.multicast <- MulticastComputed{g}:
 			case <-ctx.Done():
 			}
 		}

@@ -33,8 +33,8 @@ type scheduler struct {
 	needFull bool          // what the last sweep left is no ground for a quick one
 	readAll  bool          // another manager has been master meanwhile: the next full sweep reads everything again
 	// unwritten is the last computation for a sweep, as long as nothing of this term has been written.
-	unwritten Compute
-	silences  int // walks of a run of one sweep in which our own port did not answer
+	unwritten  Compute
+	unanswered int // walks of a run of one sweep in which our own port did not answer
 
 	ended []txn.Outcome // scratch
 	phaseTimes
@@ -50,7 +50,7 @@ const (
 	secondSweep                // a heavy one that believes what has been answered to the Sets of the one before
 	fullSweep                  // a heavy one that asks about everything
 	previewSweep               // the walk of a full one, for a plan
-	pausing                    // it was given up; the result of its job is awaited
+	pausing                    // it was given up; the result of its task is awaited
 	abandoned                  // the same, for a manager that is not master any more
 )
 
@@ -286,7 +286,7 @@ func (s *scheduler) walked(found *sweep.Found) {
 	}
 }
 
-// halt gives up what is under way, and what another manager may change. The result of a job
+// halt gives up what is under way, and what another manager may change. The result of a task
 // that is out is awaited first. how is pausing or abandoned.
 func (s *scheduler) halt(fx *effects, how scheduleState) {
 	s.plan.putOff(fx)

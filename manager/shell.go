@@ -168,7 +168,7 @@ func (s *Shell) Run(until context.Context) error {
 	tasks.Go(func() { qp0.Run(ctx) })
 
 	s.Config.Epoch = start.Unix()
-	loop := &loop{shell: s, core: NewCore(s.Config), qp0: qp0, registrar: registrar, counters: counters, congested: congested, tasks: &tasks, results: make(chan RoutesComputed, NumPurposes), grown: make(chan MulticastComputed), certified: make(chan CertificateMade, 1), measured: make(chan DriftMeasured, 1), start: start}
+	loop := &loop{shell: s, core: NewCore(s.Config), qp0: qp0, registrar: registrar, counters: counters, congested: congested, tasks: &tasks, results: make(chan RoutesComputed, NumPurposes), multicast: make(chan MulticastComputed), certified: make(chan CertificateMade, 1), measured: make(chan DriftMeasured, 1), start: start}
 	if s.GSI != nil {
 		ended := make(chan error, 1)
 		loop.gsiEnded = ended

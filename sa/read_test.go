@@ -219,7 +219,7 @@ func TestRead(t *testing.T) {
 			}
 			r.mustAgree(false)
 			st := r.standby.MirrorStats().Reader
-			if r.heard.Known == 0 || r.heard.Master != h1 || st.Certain < 5 {
+			if r.heard.Known == 0 || r.heard.Master != h1 || st.Complete < 5 {
 				t.Errorf("%+v, %+v", r.heard, st)
 			}
 			if loss == 0 && (r.at-r.heard.Known > mirror.ReadInterval+50*time.Millisecond || st.Readings < 18 || st.Readings > 21) {

@@ -90,7 +90,7 @@ func (w *watched) took(now time.Duration, a manager.Action) {
 		w.states = append(w.states, a.State)
 		w.log = append(w.log, fmt.Sprintf("%v entering %v", now, a.State))
 	case manager.Show:
-		w.shown = append(w.shown, a.Computed)
+		w.shown = append(w.shown, a.Plan)
 	case manager.Log:
 		w.log = append(w.log, fmt.Sprintf("%v %v %s %v", now, a.Level, a.Msg, a.Args))
 	}

@@ -49,7 +49,7 @@ func (w *watched) planOf(r manager.SweepRequested) (computed *sweep.SweepPlan, e
 	if answers[0].Err != nil {
 		return nil, answers[0].Err
 	}
-	return answers[0].Computed, nil
+	return answers[0].Plan, nil
 }
 
 // misinform has a port believe in another manager: no trap reports that.
@@ -321,7 +321,7 @@ func TestRepairBesidePlan(t *testing.T) {
 			if len(answers) != plans || answers[0].Err != nil {
 				t.Fatalf("%d plans were answered with %v", plans, answers)
 			}
-			out.steps, out.outdated = slices.Collect(answers[0].Computed.Steps), answers[0].Outdated
+			out.steps, out.outdated = slices.Collect(answers[0].Plan.Steps), answers[0].Outdated
 		}
 		m.sweep(manager.Heavy)
 		b.mustBeWhole(m)

@@ -90,7 +90,7 @@ func TestPlansAtOnce(t *testing.T) {
 		if p.Err != nil || p.Number != uint64(i+1) {
 			t.Fatalf("answer %d: number %d, %v", i, p.Number, p.Err)
 		}
-		if n := len(p.Computed.Topo.Switches); n != want.switches || p.Outdated != want.outdated {
+		if n := len(p.Plan.Topo.Switches); n != want.switches || p.Outdated != want.outdated {
 			t.Errorf("plan %d: %d switches, outdated: %t; want %d, %t", p.Number, n, p.Outdated, want.switches, want.outdated)
 		}
 	}

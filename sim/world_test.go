@@ -58,13 +58,13 @@ type Manager struct {
 	// Busy is how long it has computed, by World.Clock: its core, its SA, its tasks.
 	Busy time.Duration
 
-	begun   bool
-	tasks   [manager.NumPurposes]task
-	grown   *sweep.MulticastResult // result of a multicast task that is on its way
-	grownAt time.Duration
-	proved  manager.CertificateMade // likewise, of a certificate task
-	proving bool
-	proveAt time.Duration
+	begun       bool
+	tasks       [manager.NumPurposes]task
+	multicast   *sweep.MulticastResult // result of a multicast task that is on its way
+	multicastAt time.Duration
+	proved      manager.CertificateMade // likewise, of a certificate task
+	proving     bool
+	proveAt     time.Duration
 
 	measured  manager.DriftMeasured // likewise, of a drift task
 	measuring bool
@@ -197,7 +197,7 @@ func (w *World) next() (at time.Duration, ok bool) {
 		for _, t := range m.tasks {
 			earlier(max(t.done, m.Asleep), t.out)
 		}
-		earlier(max(m.grownAt, m.Asleep), m.grown != nil)
+		earlier(max(m.multicastAt, m.Asleep), m.multicast != nil)
 		earlier(max(m.proveAt, m.Asleep), m.proving)
 		earlier(max(m.measureAt, m.Asleep), m.measuring)
 		earlier(m.Asleep, !m.begun || m.Station.Pending() > 0)
@@ -228,10 +228,10 @@ func (w *World) attend(m *Manager) {
 		w.computed(m, manager.ForSweep)
 	case m.tasks[manager.ForPlan].due(w.Fabric.Now()):
 		w.computed(m, manager.ForPlan)
-	case m.grown != nil && m.grownAt <= w.Fabric.Now():
-		grown := m.grown
-		m.grown = nil
-		w.step(m, manager.MulticastComputed{Result: grown})
+	case m.multicast != nil && m.multicastAt <= w.Fabric.Now():
+		multicast := m.multicast
+		m.multicast = nil
+		w.step(m, manager.MulticastComputed{Result: multicast})
 	case m.proving && m.proveAt <= w.Fabric.Now():
 		m.proving = false
 		w.step(m, m.proved)
@@ -284,7 +284,7 @@ func (w *World) step(m *Manager, ev manager.Event) {
 		case manager.Cancel:
 			m.tasks[a.For].done, m.tasks[a.For].result.Result = w.Fabric.Now(), nil
 		case manager.ComputeMulticast:
-			m.grown, m.grownAt = a.Task.Run(context.Background()), w.Fabric.Now()+w.ComputeTime/10
+			m.multicast, m.multicastAt = a.Task.Run(context.Background()), w.Fabric.Now()+w.ComputeTime/10
 		case manager.Certify:
 			if w.Certify {
 				m.proving, m.proveAt, m.proved = true, w.Fabric.Now()+10*w.ComputeTime, manager.CertificateMade{Result: a.Task.Run(context.Background())}

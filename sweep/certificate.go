@@ -82,7 +82,7 @@ func (o *Outcome) Certificate(since *Certificate) *CertificateTask {
 	// One worker, so that a sweep beside it is as fast as alone.
 	search := proofOf(o.Topo, o.LIDs, d.report.Forwarding(), o.Tables.SLs, d.rules)
 	search.Workers = 1
-	search.Multicast = d.grown
+	search.Multicast = d.trees
 	return &CertificateTask{topo: o.Topo, lids: o.LIDs, tables: o.Tables, hosts: d.credit, search: search, since: since}
 }
 

@@ -53,7 +53,7 @@ func (a *attempts) fit(ctx context.Context, r *routed) error {
 		r.fitting = was.fitting
 		return nil
 	}
-	usable := apart(a.out.Topo, a.rules(nil, true), a.in.Lanes)
+	usable := distinctLanes(a.out.Topo, a.rules(nil, true), a.in.Lanes)
 	assigned, err := layers.Assign(ctx, layers.In{
 		Topo: a.out.Topo, LIDs: a.out.LIDs, Forwarding: r.report.Forwarding(), Lanes: max(len(usable), 1), Hosts: true, Workers: a.in.Workers,
 	})
@@ -129,9 +129,9 @@ func renumbered(sls *routing.SLs, by []uint8) *routing.SLs {
 	return routing.NewSLs(sls.From, sls.To, rows)
 }
 
-// apart are as many SLs as possible, ascending, that no port drops and of which no two ever share a
+// distinctLanes are as many SLs as possible, ascending, that no port drops and of which no two ever share a
 // lane of a link between switches: packets of one cannot wait for those of another.
-func apart(t *topo.Topo, rules *plan.LaneRules, links []uint8) []uint8 {
+func distinctLanes(t *topo.Topo, rules *plan.LaneRules, links []uint8) []uint8 {
 	if rules == nil {
 		rules = &plan.LaneRules{Lanes: links}
 	}

@@ -295,7 +295,7 @@ func (s *Sweeper) Knock(now time.Duration, port mad.GUID) (set plan.Set, ok bool
 	}
 	knocked[port] = now + knockedTime
 	s.state.knocked = knocked
-	opens(&set, s.cfg.Settings.MKeyFor(t, p), &t.Ports[p].Info, &t.Nodes[t.Ports[p].Node], t.Ports[p].Num)
+	relax(&set, s.cfg.Settings.MKeyFor(t, p), &t.Ports[p].Info, &t.Nodes[t.Ports[p].Node], t.Ports[p].Num)
 	return set, true
 }
 
@@ -311,12 +311,12 @@ func (f *Found) OpenOwn() (set plan.Set, ok bool) {
 	if info == nil || info.MKey() == 0 || info.MKeyProtectBits() < 2 {
 		return set, false
 	}
-	opens(&set, info.MKey(), info, f.Builder.Node(self.Node), self.Port)
+	relax(&set, info.MKey(), info, f.Builder.Node(self.Node), self.Port)
 	return set, true
 }
 
-// opens fills in the Set that has the agent of a port answer others: protection level 1, and nothing else.
-func opens(set *plan.Set, key mad.MKey, held *smp.PortInfo, node *topo.Node, num uint8) {
+// relax fills in the Set that has the agent of a port answer others: protection level 1, and nothing else.
+func relax(set *plan.Set, key mad.MKey, held *smp.PortInfo, node *topo.Node, num uint8) {
 	set.MKey, set.Attr, set.Mod = key, smp.AttrPortInfo, smp.PortInfoMod(num, !node.PlainSpeeds)
 	info := *held
 	info.SetPortState(smp.PortNoChange)

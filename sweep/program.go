@@ -17,9 +17,9 @@ import (
 // skips it: each costs all its retries.
 const maxNodeTimeOuts = 2
 
-// maxSilence is how many Sets in a row may remain without an answer before the rest is left to
+// maxUnanswered is how many Sets in a row may remain without an answer before the rest is left to
 // the next sweep: most likely our own port has lost its link. No more than that are on the wire.
-const maxSilence = 128
+const maxUnanswered = 128
 
 // Failure is a Set that did not do what it should.
 type Failure struct {
@@ -48,7 +48,7 @@ type Program struct {
 	fallbacks  map[topo.NodeIdx]*fallback
 	open       []request // by tag
 	free       []int     // tags
-	silence    int       // Sets since the last answer
+	unanswered int       // Sets since the last answer
 	sets       map[mad.AttrID]int
 	failures   []Failure
 	notHeld    []NotHeld
@@ -153,7 +153,7 @@ func (p *Program) Next() (txn.Request, bool) {
 		if _, sent := p.mkeys.sent[st.Port]; reads && !sent {
 			continue
 		}
-		if p.silence >= maxSilence || p.timeOuts[p.c.Topo.Ports[st.Port].Node] >= maxNodeTimeOuts && !reads {
+		if p.unanswered >= maxUnanswered || p.timeOuts[p.c.Topo.Ports[st.Port].Node] >= maxNodeTimeOuts && !reads {
 			p.failed(st)
 			continue
 		}
@@ -318,8 +318,8 @@ func (p *Program) Done(o *txn.Outcome) {
 	r := p.open[o.Tag]
 	p.open[o.Tag].Port = topo.None
 	p.free = append(p.free, int(o.Tag))
-	if p.silence++; o.Result == txn.Replied {
-		p.silence = 0
+	if p.unanswered++; o.Result == txn.Replied {
+		p.unanswered = 0
 	}
 	how, node := outcomes[r.Op], p.c.Topo.Ports[r.Port].Node
 	if how.settled != nil {

@@ -16,7 +16,7 @@ import (
 type proof struct {
 	credit  *creditloop.Report
 	rules   *plan.LaneRules // nil where each SL is on the lane of its number, as far as anybody knows
-	grown   []mcast.Group   // multicast trees that the proof covers
+	trees   []mcast.Group   // multicast trees that the proof covers
 	fitting Fitting         // of SLs to tables found
 }
 
@@ -24,7 +24,7 @@ type proof struct {
 // since the last proof, only the changed ones are followed.
 func (a *attempts) prove(ctx context.Context, r *routed) (err error) {
 	r.rules = a.rules(r.tables.SLs, r.fitting.State == Fitted)
-	r.grown = a.groups
+	r.trees = a.groups
 	in := a.search(r)
 	in.Multicast, in.Since = a.groups, a.state.credit
 	r.credit, err = creditloop.Find(ctx, in)

@@ -272,14 +272,14 @@ func (j *RouteTask) assign(out *SweepPlan, reserved []mad.LID) {
 // plan computes what is written: dead ports are taken down, others disabled, and adaptive routing turned off on switches.
 func (j *RouteTask) plan(out *SweepPlan, dead, disable []topo.PortIdx, off []topo.SwitchIdx) {
 	t, s, d := out.Topo, j.state, &out.delta
-	held := make([]*device.Blocks, len(d.switches))
+	known := make([]*device.Blocks, len(d.switches))
 	for i := range d.switches {
-		held[i] = d.switches[i].LFT
+		known[i] = d.switches[i].LFT
 	}
 	d.unsupported = s.devices.Unsupported
 	s.devices.WalkRead(j.found.Read)
 	out.Plan = plan.New(plan.In{
-		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Held: held, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
+		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Known: known, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
 		Devices: s.devices, Dead: dead, Disable: disable, Enable: toEnable(t, j.avoided), DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
 		Reregister: j.reregister, Knocked: s.knocked,
 	})

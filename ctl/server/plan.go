@@ -59,17 +59,17 @@ func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
 	if p.Err != nil {
 		return nil, fmt.Errorf("%w: no plan: %w", ctl.ErrNotNow, p.Err)
 	}
-	if p.Computed.Tables == nil && q.Without != nil {
-		return nil, fmt.Errorf("%w: no routes are computed: %v", ctl.ErrNotNow, cmp.Or(p.Computed.Err, errHeld))
+	if p.Plan.Tables == nil && q.Without != nil {
+		return nil, fmt.Errorf("%w: no routes are computed: %v", ctl.ErrNotNow, cmp.Or(p.Plan.Err, errHeld))
 	}
-	routes := manager.RoutingOf(p.Computed)
+	routes := manager.RoutingOf(p.Plan)
 	head := ctl.PlanHead{Outdated: p.Outdated, Routes: routes.String(), Settings: settings}
-	if v := d.View(); (ask.Sweep == manager.PlanReroute || q.Without != nil) && v != nil && v.Tables != nil && p.Computed.Tables != nil {
-		if head.Change, err = changeOf(ctx, v, p.Computed); err != nil {
+	if v := d.View(); (ask.Sweep == manager.PlanReroute || q.Without != nil) && v != nil && v.Tables != nil && p.Plan.Tables != nil {
+		if head.Change, err = changeOf(ctx, v, p.Plan); err != nil {
 			return nil, err
 		}
 	}
-	return &ctl.Plan{PlanHead: head, Steps: p.Computed.Steps}, nil
+	return &ctl.Plan{PlanHead: head, Steps: p.Plan.Steps}, nil
 }
 
 // mayFail returns an error for what cannot be left out of a plan.

@@ -33,7 +33,7 @@ func newPlanning() (d *Server, asks chan manager.SweepRequested, ask func(ctx co
 
 // answer is a plan by an engine, which names whose it is.
 func answer(number uint64, engine string) manager.Planned {
-	return manager.Planned{Number: number, Computed: &sweep.SweepPlan{Engine: engine}}
+	return manager.Planned{Number: number, Plan: &sweep.SweepPlan{Engine: engine}}
 }
 
 // TestTwoPlans: two clients that ask at once get each its own plan, in whatever order these come.
@@ -50,7 +50,7 @@ func TestTwoPlans(t *testing.T) {
 	d.Notify(answer(a.Number, "minhop"))
 	d.Notify(answer(a.Number, "once more, for nobody"))
 	for engine, ended := range map[string]<-chan planned{"minhop": first, "tree": second} {
-		if p := <-ended; p.err != nil || p.Computed.Engine != engine {
+		if p := <-ended; p.err != nil || p.Plan.Engine != engine {
 			t.Errorf("%+v, %v; want that of %s", p.Planned, p.err, engine)
 		}
 	}
@@ -73,7 +73,7 @@ func TestPlanLeaves(t *testing.T) {
 	b := <-asks
 	d.Notify(answer(a.Number, "stale"))
 	d.Notify(answer(b.Number, "minhop"))
-	if p := <-next; p.err != nil || p.Computed.Engine != "minhop" {
+	if p := <-next; p.err != nil || p.Plan.Engine != "minhop" {
 		t.Errorf("the next: %+v, %v", p.Planned, p.err)
 	}
 }

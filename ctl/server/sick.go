@@ -22,8 +22,8 @@ type linkJudge struct {
 	reader    *perf.Reader  // whose images are judged
 	began     time.Duration // of the first one
 	ended     time.Duration // of the last one
-	adopted   *sick.Kept    // that the watch does not know yet; nil for nothing
-	kept      *sick.Kept    // in force
+	adopted   *sick.Saved   // that the watch does not know yet; nil for nothing
+	kept      *sick.Saved   // in force
 	decisions map[linkRule]sick.Decision
 }
 
@@ -43,13 +43,13 @@ func (d *Server) SetSickRules(rules []sick.Rule) {
 		return
 	}
 	if j.watch != nil && j.adopted == nil { // else the watch does not know yet what was adopted
-		j.adopted = j.watch.Keep(nil, seconds(j.reader))
+		j.adopted = j.watch.Save(nil, seconds(j.reader))
 	}
 	j.rules, j.watch = rules, nil
 }
 
 // AdoptLinks has links judged by what was found before, or by another manager, too.
-func (d *Server) AdoptLinks(k *sick.Kept) {
+func (d *Server) AdoptLinks(k *sick.Saved) {
 	j := &d.links
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -72,7 +72,7 @@ func (d *Server) Judge(im *perf.Image) (found, ended []sick.Finding) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.watch != nil && j.reader != reader && j.adopted == nil {
-		j.adopted = j.watch.Keep(nil, seconds(j.reader))
+		j.adopted = j.watch.Save(nil, seconds(j.reader))
 	}
 	if j.watch == nil || j.reader != reader {
 		j.watch, j.reader, j.began = sick.New(j.rules), reader, im.End
@@ -92,7 +92,7 @@ func (d *Server) Judge(im *perf.Image) (found, ended []sick.Finding) {
 // FoundLinks is what is found of links at a time.
 type FoundLinks struct {
 	Findings []sick.Finding
-	Kept     *sick.Kept // without what is excluded
+	Saved    *sick.Saved // without what is excluded
 }
 
 // FoundLinks is what is found of links by now; nil if nothing was judged, or not all that was found before is known yet.
@@ -103,7 +103,7 @@ func (d *Server) FoundLinks() *FoundLinks {
 	if j.watch == nil || j.adopted != nil {
 		return nil
 	}
-	return &FoundLinks{j.watch.Findings(), j.watch.Keep(nil, seconds(j.reader))}
+	return &FoundLinks{j.watch.Findings(), j.watch.Save(nil, seconds(j.reader))}
 }
 
 // sickLinks are the findings of links by now; none while no counters are read.
@@ -122,7 +122,7 @@ func (d *Server) sickLinks() []sick.Finding {
 func (j *linkJudge) judges(r *perf.Reader) bool { return r != nil && j.watch != nil && j.reader == r }
 
 // Decided shows what is done about findings, and which links are out of use.
-func (d *Server) Decided(findings []sick.Finding, decisions []sick.Decision, kept *sick.Kept) {
+func (d *Server) Decided(findings []sick.Finding, decisions []sick.Decision, kept *sick.Saved) {
 	j := &d.links
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -280,7 +280,7 @@ func (d *Server) linkToChange(name string) (l namedLink, err error) {
 	kept := d.links.kept
 	d.links.mu.Unlock()
 	if kept == nil {
-		kept = &sick.Kept{}
+		kept = &sick.Saved{}
 	}
 	return s.linkOf(name, kept)
 }
@@ -294,7 +294,7 @@ type namedLink struct {
 }
 
 // linkOf is the link of a named port. What is known of links outlives them: a port can be named by its GUID also if it has gone.
-func (s *subnet) linkOf(name string, kept *sick.Kept) (l namedLink, err error) {
+func (s *subnet) linkOf(name string, kept *sick.Saved) (l namedLink, err error) {
 	if node, num, is := cutPort(name); is {
 		if guid, is, _ := s.guidOf(node); is {
 			if l, known := s.known(perf.Key{Node: guid, Port: num}, kept); known {
@@ -314,7 +314,7 @@ func (s *subnet) linkOf(name string, kept *sick.Kept) (l namedLink, err error) {
 }
 
 // known is the link of a port: as it is out of use, as it is, or as it was found sick. ok is false if it is none of these.
-func (s *subnet) known(k perf.Key, kept *sick.Kept) (l namedLink, ok bool) {
+func (s *subnet) known(k perf.Key, kept *sick.Saved) (l namedLink, ok bool) {
 	t := s.view.Topo
 	l = namedLink{topo: t, port: k, PortOf: (&counted{subnet: s}).portOf(k)}
 	if i := sick.IndexOf(kept.Excluded, k); i >= 0 {
@@ -325,7 +325,7 @@ func (s *subnet) known(k perf.Key, kept *sick.Kept) (l namedLink, ok bool) {
 		l.peer = perf.KeyOf(t, t.Ports[p].Peer)
 		return l, true
 	}
-	i := slices.IndexFunc(kept.Found, func(f sick.KeptFinding) bool { return f.Port == k || f.Peer == k })
+	i := slices.IndexFunc(kept.Found, func(f sick.SavedFinding) bool { return f.Port == k || f.Peer == k })
 	if i < 0 {
 		return l, false
 	}

@@ -97,9 +97,9 @@ func TestLinkOf(t *testing.T) {
 	p := down.In(v.Topo)
 	v.Topo.Ports[v.Topo.Ports[p].Peer].Peer, v.Topo.Ports[p].Peer = topo.None, topo.None
 	gone, gonePeer := perf.Key{Node: 0x99, Port: 7}, perf.Key{Node: up.Node, Port: 5}
-	kept := &sick.Kept{
+	kept := &sick.Saved{
 		Excluded: []sick.Excluded{{Port: gone, Peer: gonePeer}},
-		Found:    []sick.KeptFinding{{Port: downPeer, Peer: down}, {Port: up, Peer: perf.Key{Node: 0x98, Port: 1}}, {Port: perf.Key{Node: 0x97, Port: 2}, Peer: hostPeer}},
+		Found:    []sick.SavedFinding{{Port: downPeer, Peer: down}, {Port: up, Peer: perf.Key{Node: 0x98, Port: 1}}, {Port: perf.Key{Node: 0x97, Port: 2}, Peer: hostPeer}},
 	}
 	for _, tt := range []struct{ named, port, peer perf.Key }{
 		{host, host, hostPeer}, {up, up, upPeer}, {down, downPeer, down}, {gone, gone, gonePeer}, {perf.Key{Node: 0x97, Port: 2}, perf.Key{Node: 0x97, Port: 2}, hostPeer},
@@ -120,7 +120,7 @@ func TestLinkOf(t *testing.T) {
 func TestRulesBeforeReading(t *testing.T) {
 	d := New(Config{})
 	d.links.watch, d.links.reader = sick.New(nil), perf.NewReader(perf.ReaderConfig{})
-	k := &sick.Kept{Relapses: []sick.Relapse{{Rule: "r", Times: 1}}}
+	k := &sick.Saved{Relapses: []sick.Relapse{{Rule: "r", Times: 1}}}
 	d.AdoptLinks(k)
 	d.SetSickRules([]sick.Rule{{Name: "r"}})
 	if d.links.adopted != k {

@@ -77,7 +77,7 @@ type Limits struct {
 }
 
 // links is how many links may be excluded of all.
-func (l *Limits) links(all int) int { return min(max(l.Links, all*l.Permille/1000), MaxKept) }
+func (l *Limits) links(all int) int { return min(max(l.Links, all*l.Permille/1000), MaxSaved) }
 
 // Obstacle is why a link is not excluded that its rule would exclude.
 type Obstacle uint8
@@ -254,7 +254,7 @@ func (d *decider) decide(i int) {
 		to.Obstacle = NoLink
 	case !d.Topo.BetweenSwitches(p) && !d.ofHost(p, f.Rule):
 		to.Obstacle = HostLink
-	case !d.out[p] && d.taken >= d.Limits.links(d.all), len(d.excluded) >= MaxKept:
+	case !d.out[p] && d.taken >= d.Limits.links(d.all), len(d.excluded) >= MaxSaved:
 		to.Obstacle = TooMany
 	case !d.out[p] && d.Topo.BetweenSwitches(p) && d.cuts(p):
 		to.Obstacle = OnlyWay

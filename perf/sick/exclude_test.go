@@ -65,7 +65,7 @@ func TestKeep(t *testing.T) {
 	b.is("1 bit-errors")
 	out := []Excluded{{Port: key(1), Peer: key(2), Action: Avoid, Since: 77}}
 	epoch := int64(1000)
-	kept := b.w.Keep(out, func(at time.Duration) int64 { return epoch + int64(at/time.Second) })
+	kept := b.w.Save(out, func(at time.Duration) int64 { return epoch + int64(at/time.Second) })
 	got, err := Decode(kept.Encode())
 	if err != nil || !reflect.DeepEqual(got, kept) || len(got.Found) != 1 || len(got.Relapses) != 2 || !slices.Equal(got.Excluded, out) {
 		t.Fatalf("%+v, %v, want %+v", got, err, kept)
@@ -82,12 +82,12 @@ func TestKeep(t *testing.T) {
 	next.read(nil)
 	next.is()
 	next = newBench(t, Defaults, 2)
-	next.w.Restore(&Kept{Relapses: []Relapse{{key(1), "bit-errors", 3}}}, func(int64) time.Duration { return 0 })
+	next.w.Restore(&Saved{Relapses: []Relapse{{key(1), "bit-errors", 3}}}, func(int64) time.Duration { return 0 })
 	next.readings(4, map[int]counts{1: bad[1]})
 	if f := next.w.Findings(); len(f) != 1 || f[0].Relapses != 3 {
 		t.Errorf("%+v", f)
 	}
-	if empty := (&Kept{}); empty.Encode() != nil {
+	if empty := (&Saved{}); empty.Encode() != nil {
 		t.Errorf("nothing is kept as %q", empty.Encode())
 	}
 	for _, text := range []string{"{", `{"excluded":[{"action":9}]}`, `{"excluded":[{}]}`, `{"excluded":[{"action":1,"state":7}]}`} {
@@ -126,11 +126,11 @@ func TestRestore(t *testing.T) {
 	b.readings(4, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 3: one(pma.SymbolErrorCounter, 100)}) // the last confirms three
 	b.is("1 bit-errors", "3 bit-errors")
 	epoch := func(at time.Duration) int64 { return int64(at / time.Second) }
-	b.w.Restore(b.w.Keep(nil, epoch).Without(key(1), key(2)), func(at int64) time.Duration { return time.Duration(at) * time.Second })
+	b.w.Restore(b.w.Save(nil, epoch).Without(key(1), key(2)), func(at int64) time.Duration { return time.Duration(at) * time.Second })
 	b.is("3 bit-errors")
 	b.read(nil)
 	b.is("3 bit-errors")
-	if k := b.w.Keep(nil, epoch); len(k.Relapses) != 1 || k.Relapses[0].Port != key(3) || k.Found[0].Relapses != 1 {
+	if k := b.w.Save(nil, epoch); len(k.Relapses) != 1 || k.Relapses[0].Port != key(3) || k.Found[0].Relapses != 1 {
 		t.Errorf("%+v", k)
 	}
 }
@@ -286,11 +286,11 @@ func TestLimits(t *testing.T) {
 	// No more than can be kept are excluded, whatever is permitted, and also if they are down.
 	w = newWorld(t, "fattree:k=4")
 	w.limits.Links = 1 << 16
-	for i := range MaxKept {
+	for i := range MaxSaved {
 		w.excluded = append(w.excluded, Excluded{Port: perf.Key{Node: 0x99, Port: uint8(i)}, Peer: perf.Key{Node: mad.GUID(0x100000 + i)}, Action: Avoid, ByHand: true})
 	}
 	w.find(w.port("leaf-01", 3), 1)
-	if got := w.decide(); got[0].Obstacle != TooMany || len(w.excluded) != MaxKept || w.limits.links(1<<20) != MaxKept {
+	if got := w.decide(); got[0].Obstacle != TooMany || len(w.excluded) != MaxSaved || w.limits.links(1<<20) != MaxSaved {
 		t.Errorf("%+v, %d excluded, %d permitted", got, len(w.excluded), w.limits.links(1<<20))
 	}
 }

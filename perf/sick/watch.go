@@ -305,7 +305,7 @@ func (w *Watch) heal(end time.Duration, read map[perf.Key]time.Duration) (ended 
 		f.clean += read[at.port]
 		if f.Left() < 0 {
 			delete(w.found, at)
-			if _, known := w.relapses[at]; known || len(w.relapses) < MaxKept {
+			if _, known := w.relapses[at]; known || len(w.relapses) < MaxSaved {
 				w.relapses[at] = f.Relapses + 1
 			}
 			ended = append(ended, *f)

@@ -49,7 +49,7 @@ type Reader struct {
 type ReaderStats struct {
 	Master     mad.GUID      // whose tables are read now; 0 for none
 	Readings   uint64        // that have ended
-	Certain    uint64        // of them, those that were complete
+	Complete   uint64        // of them, those that had all
 	Failures   uint64        // queries without a usable response
 	Reports    uint64        // of ports and groups that came and went
 	Began      time.Duration // when the last complete one began; 0 never
@@ -196,7 +196,7 @@ func (r *Reader) answered(now time.Duration, a *client.Answer) (*Reading, bool) 
 	r.stats.Readings++
 	r.stats.Took, r.stats.Incomplete = now-x.Began, x.Incomplete
 	if x.Incomplete == "" && !x.Overtaken {
-		r.stats.Certain++
+		r.stats.Complete++
 		r.stats.Began = x.Began
 	}
 	r.plan(now, x)

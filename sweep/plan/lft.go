@@ -19,7 +19,7 @@ func (p *Plan) tables() (switches []topo.SwitchIdx) {
 		if !p.answers(n) || p.in.Topo.Nodes[n].PrivateLFT == topo.PrivateLFTOn {
 			continue
 		}
-		p.targets[s] = p.in.Held[s].Target(p.in.Tables.LFT[s])
+		p.targets[s] = p.in.Known[s].Target(p.in.Tables.LFT[s])
 		if !p.targets[s].Complete() {
 			switches = append(switches, topo.SwitchIdx(s))
 		}

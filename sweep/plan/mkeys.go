@@ -114,15 +114,15 @@ func (k *MKeys) overtaken(port mad.GUID, held mad.MKey) bool {
 // change nothing else, after all others, and reads them back with the new M_Key before it goes on: rack by rack, a leaf switch and its
 // hosts, then the other switches, and last its own port.
 
-// apart reports whether M_Keys are set apart from all else.
-func (v *Values) apart() bool { return v.MKeys.Ports.On() }
+// mkeysLast reports whether M_Keys are set after all else, by Sets of their own.
+func (v *Values) mkeysLast() bool { return v.MKeys.Ports.On() }
 
 // maxRack is how many switches that are no leaves are set together.
 const maxRack = 36
 
 // mkeySteps are the steps of racks, each of which has one part that sets and one that reads back.
 func (p *Plan) mkeySteps() (parts [][]Step) {
-	if !p.in.Values.apart() {
+	if !p.in.Values.mkeysLast() {
 		return nil
 	}
 	t := p.in.Topo

@@ -35,7 +35,7 @@ const (
 	FirstPorts  // our own port, which needs its LID before anything is sent by LID; switches whose M_Key changes, because requests to their other ports need the new one then
 	Ports       // LIDs and parameters, with ARMED
 	Activations // ACTIVE, when both ends are ARMED
-	MKeyRacks   // M_Keys of which each port has its own, after all else; see apart
+	MKeyRacks   // M_Keys of which each port has its own, after all else; see mkeysLast
 	stages
 )
 
@@ -153,7 +153,7 @@ func (p *Plan) lftData(st Step) (data device.Data, ok bool) {
 
 func (p *Plan) describeLFT(st Step) string {
 	s := p.node(st).Switch
-	text := describeBlock(p.in.Held[s], p.in.Tables.LFT[s], int(st.Block))
+	text := describeBlock(p.in.Known[s], p.in.Tables.LFT[s], int(st.Block))
 	if p.node(st).AR == topo.AROn && !slices.Contains(p.in.DisableAR, s) {
 		text += "; adaptive routing goes off"
 	}

@@ -24,7 +24,7 @@ type In struct {
 	Topo   *topo.Topo
 	LIDs   *topo.LIDs
 	Tables *routing.Tables  // nil: routes are left alone
-	Held   []*device.Blocks // by SwitchIdx; nil for a switch whose table is unknown. Read only
+	Known  []*device.Blocks // by SwitchIdx; nil for a switch whose table is unknown. Read only
 	Values Values
 	SLs    *routing.SLs // of paths, by the routing engine; nil where it leaves them to others
 	// Lanes is the wanted use of lanes by ports; nil leaves that alone.

@@ -78,7 +78,7 @@ func TestNothingToDo(t *testing.T) {
 	s.up(t)
 	s.expect(t, "unchanged")
 	// What the plan believes to be there must have been acknowledged, not only sent.
-	s.in.Held[0].Take(0, device.Contradicted)
+	s.in.Known[0].Take(0, device.Contradicted)
 	s.expect(t, "block in doubt", nil, nil, []string{"lft 20:0"})
 }
 
@@ -114,7 +114,7 @@ func TestDifferences(t *testing.T) {
 			s.Nodes[s.FindNode(sw2GUID)].Missed = 3
 			s.Nodes[s.Switches[1]].SwitchInfo.SetLinearFDBTop(9)
 			s.Nodes[s.Switches[1]].SwitchInfo.SetPortStateChange(true)
-			s.in.Held[1] = nil
+			s.in.Known[1] = nil
 			s.info(sw2GUID, 0).SetLID(77)
 		}, nil},
 		{"nothing answers behind a port", func(s *subnet) {
@@ -171,7 +171,7 @@ func TestNewLinks(t *testing.T) {
 		lost, leads := s.in.Tables.LFT[0], slices.Clone(s.in.Tables.LFT[0]) // while the other was away, nothing went there
 		leads[5] = 2
 		s.in.Tables.LFT[0] = leads
-		s.in.Held = []*device.Blocks{device.Read(lost, nil), nil}
+		s.in.Known = []*device.Blocks{device.Read(lost, nil), nil}
 		s.in.Order = order
 		want := [][]string{2: {"lft 30:0"}, 3: {"arm 20:2", "arm 30:1"}, 4: {"activate 20:2", "activate 30:1"}, 5: {"lft 20:0"}}
 		if len(order) > 1 {
@@ -189,11 +189,11 @@ func TestNewLinks(t *testing.T) {
 		s.info(sw1GUID, 2).SetPortState(smp.PortInit)
 		unread := device.Read(slices.Clone(lost), []int{0})
 		for name, held := range map[string]*device.Blocks{"leads there": device.Read(leads, nil), "is not known": unread} {
-			if s.in.Held = []*device.Blocks{held, nil}; len(New(s.in).newLinks()) > 0 {
+			if s.in.Known = []*device.Blocks{held, nil}; len(New(s.in).newLinks()) > 0 {
 				t.Errorf("order %v: a link goes ACTIVE although a table that %s", order, name)
 			}
 		}
-		s.in.Held, s.in.Disable = []*device.Blocks{device.Read(lost, nil), nil}, []topo.PortIdx{s.at(sw1GUID, 2)}
+		s.in.Known, s.in.Disable = []*device.Blocks{device.Read(lost, nil), nil}, []topo.PortIdx{s.at(sw1GUID, 2)}
 		if len(New(s.in).newLinks()) > 0 {
 			t.Errorf("order %v: a link goes ACTIVE that the plan disables", order)
 		}
@@ -285,7 +285,7 @@ func TestBlocksInTurn(t *testing.T) {
 	for i := range s.in.Tables.LFT {
 		s.in.Tables.LFT[i] = row(3, uint8(i+1))
 	}
-	s.in.Held[0] = device.Read(append(row(1, 1), row(2, 9)...), nil) // block 0 is there
+	s.in.Known[0] = device.Read(append(row(1, 1), row(2, 9)...), nil) // block 0 is there
 	p := New(s.in)
 	for p.at < ForwardingTables {
 		p.Advance()
@@ -306,7 +306,7 @@ func TestDescribe(t *testing.T) {
 	s.Nodes[s.Switches[0]].AR = topo.AROn
 	s.in.DisableAR = []topo.SwitchIdx{0}
 	s.in.Dead = []topo.PortIdx{s.at(sw1GUID, 3)}
-	s.in.Held[1] = device.Read(row(1, 3), nil)
+	s.in.Known[1] = device.Read(row(1, 3), nil)
 	s.in.Values.ReregisterAll = true
 	p := New(s.in)
 	var all []string

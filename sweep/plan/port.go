@@ -70,7 +70,7 @@ func (p *Plan) endPort(i topo.PortIdx, w *smp.PortInfo) {
 	w.SetGidPrefix(v.Prefix)
 	w.SetSubnetTimeOut(v.SubnetTimeOut)
 	switch {
-	case !v.apart():
+	case !v.mkeysLast():
 		p.setMKey(i, w)
 	case smp.HidesMKey(w): // it may hide the one that it has, which must not become 0
 		w.SetMKey(v.MKeys.For(p.in.Topo, i))

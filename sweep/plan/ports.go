@@ -44,7 +44,7 @@ func (p *Plan) changesMKey(i topo.PortIdx) bool {
 	t := p.in.Topo
 	port := &t.Ports[i]
 	held := port.Info.MKey()
-	return port.Num == 0 && t.Nodes[port.Node].Type == mad.Switch && held != 0 && !p.in.Values.apart() && held != p.in.Values.MKeys.Wanted(port.GUID) && !p.in.Values.KeepMKey
+	return port.Num == 0 && t.Nodes[port.Node].Type == mad.Switch && held != 0 && !p.in.Values.mkeysLast() && held != p.in.Values.MKeys.Wanted(port.GUID) && !p.in.Values.KeepMKey
 }
 
 // portStep appends the step of a port for all but ACTIVE. Without arm it sets only LID and
@@ -125,8 +125,8 @@ func (p *Plan) staysEmpty(i topo.PortIdx) bool {
 	if !p.inUse[s] {
 		return true
 	}
-	held := p.in.Held[s]
-	return held != nil && held.Complete() && !slices.Contains(held.Row(), port.Num)
+	known := p.in.Known[s]
+	return known != nil && known.Complete() && !slices.Contains(known.Row(), port.Num)
 }
 
 func (p *Plan) isNewLink(i topo.PortIdx) bool {

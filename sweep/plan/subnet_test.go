@@ -80,7 +80,7 @@ func newSubnet(t *testing.T) *subnet {
 		tables.LFT = append(tables.LFT, row)
 	}
 	return &subnet{top, In{
-		Topo: top, LIDs: lids, Tables: tables, Held: make([]*device.Blocks, len(top.Switches)), Unsupported: device.Unsupported{},
+		Topo: top, LIDs: lids, Tables: tables, Known: make([]*device.Blocks, len(top.Switches)), Unsupported: device.Unsupported{},
 		Values: Values{
 			Prefix: mad.DefaultPrefix, SubnetTimeOut: 17, LifeTimeValue: 16, MaxOpVLs: 3, HOQLife: 14, LeafHOQLife: 12,
 			VLStallCount: 5, LeafVLStall: 6, PhyErrors: 9, Overruns: 10, MKeys: MKeys{One: 0x5ec2e7}, MKeyLease: 60, MKeyProtect: 1, SMSL: 2,
@@ -104,7 +104,7 @@ func (s *subnet) carryOut(t *testing.T, p *Plan) (stages [][]Step) {
 	for more := true; more; more = p.Advance() {
 		var did []Step
 		for _, sw := range p.Switches() {
-			s.in.Held[sw] = p.Targets()[sw]
+			s.in.Known[sw] = p.Targets()[sw]
 		}
 		for st, ok := p.Next(); ok; st, ok = p.Next() {
 			req, ok := p.Set(st)
@@ -123,7 +123,7 @@ func (s *subnet) carryOut(t *testing.T, p *Plan) (stages [][]Step) {
 				node.SwitchInfo = req.Data
 				node.SwitchInfo.SetPortStateChange(false)
 			case smp.AttrLinearForwardingTable:
-				s.in.Held[node.Switch].Take(int(st.Block), device.Confirmed)
+				s.in.Known[node.Switch].Take(int(st.Block), device.Confirmed)
 			case smp.AttrARInfo:
 				info := smp.ARInfo(req.Data)
 				node.ARInfo = &info

@@ -10,16 +10,16 @@ import (
 	"ibsm/perf"
 )
 
-// Kept is what outlives a restart, and what standbys get: what was found, and what is out of use. It does
+// Saved is what outlives a restart, and what standbys get: what was found, and what is out of use. It does
 // not change. Times are in seconds since 1970.
-type Kept struct {
-	Found    []KeptFinding `json:"found,omitempty"`
-	Relapses []Relapse     `json:"relapses,omitempty"`
-	Excluded []Excluded    `json:"excluded,omitempty"`
+type Saved struct {
+	Found    []SavedFinding `json:"found,omitempty"`
+	Relapses []Relapse      `json:"relapses,omitempty"`
+	Excluded []Excluded     `json:"excluded,omitempty"`
 }
 
-// KeptFinding is a Finding, of which the clean time is not kept: it begins again.
-type KeptFinding struct {
+// SavedFinding is a Finding, of which the clean time is not kept: it begins again.
+type SavedFinding struct {
 	Port     perf.Key `json:"port"`
 	Peer     perf.Key `json:"peer"`
 	Rule     string   `json:"rule"`
@@ -36,18 +36,18 @@ type Relapse struct {
 	Times int      `json:"times"`
 }
 
-// MaxKept bounds each list of Kept, and the relapses that a Watch knows.
-const MaxKept = 4096
+// MaxSaved bounds each list of Saved, and the relapses that a Watch knows.
+const MaxSaved = 4096
 
 // Same reports whether as much is known: the counts of findings do not matter.
-func (k *Kept) Same(o *Kept) bool {
-	return slices.Equal(k.Excluded, o.Excluded) && slices.Equal(k.Relapses, o.Relapses) && slices.EqualFunc(k.Found, o.Found, func(a, b KeptFinding) bool {
+func (k *Saved) Same(o *Saved) bool {
+	return slices.Equal(k.Excluded, o.Excluded) && slices.Equal(k.Relapses, o.Relapses) && slices.EqualFunc(k.Found, o.Found, func(a, b SavedFinding) bool {
 		return a.Port == b.Port && a.Rule == b.Rule && a.Relapses == b.Relapses
 	})
 }
 
-// Encode is the text of Kept, nil for nothing.
-func (k *Kept) Encode() []byte {
+// Encode is the text of Saved, nil for nothing.
+func (k *Saved) Encode() []byte {
 	if len(k.Found)+len(k.Relapses)+len(k.Excluded) == 0 {
 		return nil
 	}
@@ -59,30 +59,30 @@ func (k *Kept) Encode() []byte {
 }
 
 // Decode is the inverse of Encode. The error is for what nobody has written.
-func Decode(text []byte) (*Kept, error) {
-	k := &Kept{}
+func Decode(text []byte) (*Saved, error) {
+	k := &Saved{}
 	if len(text) == 0 {
 		return k, nil
 	}
 	if err := json.Unmarshal(text, k); err != nil {
-		return &Kept{}, fmt.Errorf("sick links: %w", err)
+		return &Saved{}, fmt.Errorf("sick links: %w", err)
 	}
-	if max(len(k.Found), len(k.Relapses), len(k.Excluded)) > MaxKept {
-		return &Kept{}, fmt.Errorf("sick links: more than %d", MaxKept)
+	if max(len(k.Found), len(k.Relapses), len(k.Excluded)) > MaxSaved {
+		return &Saved{}, fmt.Errorf("sick links: more than %d", MaxSaved)
 	}
 	for i := range k.Excluded {
 		if e := &k.Excluded[i]; e.Action == Report || e.Action > Disable || e.State > Returning {
-			return &Kept{}, fmt.Errorf("sick links: %v port %d has no known action", e.Port.Node, e.Port.Port)
+			return &Saved{}, fmt.Errorf("sick links: %v port %d has no known action", e.Port.Node, e.Port.Port)
 		}
 	}
 	return k, nil
 }
 
 // Without is k without what was found at the ends of a link, which returns.
-func (k *Kept) Without(port, peer perf.Key) *Kept {
+func (k *Saved) Without(port, peer perf.Key) *Saved {
 	is := func(p perf.Key) bool { return p == port || p == peer }
-	next := &Kept{
-		Found:    slices.DeleteFunc(slices.Clone(k.Found), func(f KeptFinding) bool { return is(f.Port) }),
+	next := &Saved{
+		Found:    slices.DeleteFunc(slices.Clone(k.Found), func(f SavedFinding) bool { return is(f.Port) }),
 		Relapses: slices.DeleteFunc(slices.Clone(k.Relapses), func(r Relapse) bool { return is(r.Port) }),
 	}
 	for _, e := range k.Excluded {
@@ -98,27 +98,27 @@ func (k *Kept) Without(port, peer perf.Key) *Kept {
 	return next
 }
 
-// Keep adds what w has found to what is excluded. at is the time of day, in seconds since 1970, of a time of w.
-func (w *Watch) Keep(excluded []Excluded, at func(time.Duration) int64) *Kept {
-	k := &Kept{Excluded: excluded}
+// Save adds what w has found to what is excluded. at is the time of day, in seconds since 1970, of a time of w.
+func (w *Watch) Save(excluded []Excluded, at func(time.Duration) int64) *Saved {
+	k := &Saved{Excluded: excluded}
 	for _, f := range w.Findings() {
-		if len(k.Found) < MaxKept {
-			k.Found = append(k.Found, KeptFinding{f.Port, f.Peer, f.Rule.Name, at(f.Since), f.Counted, f.Most, f.Relapses})
+		if len(k.Found) < MaxSaved {
+			k.Found = append(k.Found, SavedFinding{f.Port, f.Peer, f.Rule.Name, at(f.Since), f.Counted, f.Most, f.Relapses})
 		}
 	}
 	for at, times := range w.relapses {
-		if len(k.Relapses) < MaxKept {
+		if len(k.Relapses) < MaxSaved {
 			k.Relapses = append(k.Relapses, Relapse{at.port, w.rules[at.rule].Name, times})
 		}
 	}
-	slices.SortFunc(k.Found, func(a, b KeptFinding) int { return cmp.Or(a.Port.Compare(b.Port), cmp.Compare(a.Rule, b.Rule)) })
+	slices.SortFunc(k.Found, func(a, b SavedFinding) int { return cmp.Or(a.Port.Compare(b.Port), cmp.Compare(a.Rule, b.Rule)) })
 	slices.SortFunc(k.Relapses, func(a, b Relapse) int { return cmp.Or(a.Port.Compare(b.Port), cmp.Compare(a.Rule, b.Rule)) })
 	return k
 }
 
 // Restore has w know what was found before, or by another manager, by the rules that are still there, and nothing else: what it found by itself was healed there, or is
 // found again. of is a time of w for seconds since 1970.
-func (w *Watch) Restore(k *Kept, of func(int64) time.Duration) {
+func (w *Watch) Restore(k *Saved, of func(int64) time.Duration) {
 	place := map[string]int{}
 	for i := range w.rules {
 		place[w.rules[i].Name] = i
