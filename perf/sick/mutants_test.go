@@ -36,7 +36,7 @@ var mutants = []struct{ name, file, old, new string }{
 	{"a port stays disabled", "exclude.go", "if d.disabled(e) {", "if false {"},
 	{"a port stays disabled while routes only avoid its link", "exclude.go", "if wanted < e.Action || ", "if wanted == Report || "},
 	{"what is disabled is not counted", "exclude.go", "(d.mark(e.Port) || d.disabled(&e)) && !e.ByHand", "d.mark(e.Port) && !e.ByHand"},
-	{"a restart forgets relapses", "keep.go", "w.relapses[at] = max(w.relapses[at], r.Times)", "_ = at"},
+	{"a restart forgets relapses", "saved.go", "w.relapses[at] = max(w.relapses[at], r.Times)", "_ = at"},
 }
 
 // TestMutants: each rule that is broken is found by the tests. The small size only sees that the rules are there.
