@@ -60,7 +60,7 @@ func (h *multicastHarness) member(host int) mad.GID {
 	return mad.MakeGID(mad.DefaultPrefix, h.fabric.PortGUID(h.hosts[host]))
 }
 
-// join makes hosts members, and tells the Multicast.
+// join makes hosts members in the registry that the next round uses.
 func (h *multicastHarness) join(hosts ...int) {
 	h.Helper()
 	for _, i := range hosts {
