@@ -45,6 +45,14 @@ func (m *Machine) Sending(d *mad.Datagram) bool {
 	return t != nil && t.state == active && !m.maybePlain(t)
 }
 
+// Cancel ends a message with the header of d's packet that is on its way to d's address, and whose receiver has no use for it any
+// more. It is not notified.
+func (m *Machine) Cancel(now time.Duration, d *mad.Datagram) {
+	if t := m.transfers[keyOf(&d.Addr, &d.Packet, true)]; t != nil && t.state == active {
+		m.end(now, t, StatusTotalTime)
+	}
+}
+
 // makeRoom ends a transfer to a peer that may know no RMPP and has been sent all that it
 // will take; false if there is none.
 func (m *Machine) makeRoom(now time.Duration, lid mad.LID) bool {

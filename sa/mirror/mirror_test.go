@@ -508,6 +508,34 @@ func TestDefaultKeys(t *testing.T) {
 	}
 }
 
+// A standby that opens another session, as after a restart, is not kept waiting by the answer that is on its way in the old one, of which it
+// can open nothing.
+func TestRestartedStandby(t *testing.T) {
+	p := newPair(t, 1)
+	for i := range 2000 {
+		p.put(2 + i)
+	}
+	for p.source.Stats().Answers == 0 {
+		p.pass(p.step)
+	}
+	p.pass(20 * p.step)
+	if len(p.updates) > 0 {
+		t.Fatal("no test: the answer is there already")
+	}
+	p.follower = mirror.NewFollower(keys, 1, mirror.Salt{7})
+	p.follower.Follow(p.now, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID})
+	began := p.now
+	for len(p.updates) == 0 && p.now-began < 10*time.Second {
+		p.pass(p.step)
+	}
+	if p.mustAgree(); p.now-began > 500*time.Millisecond {
+		t.Errorf("it has everything after %v", p.now-began)
+	}
+	if st := p.source.Stats(); st.Answers != 2 || st.Failed != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
 // There are as many standbys as there is room for.
 func TestStandbys(t *testing.T) {
 	p := newPair(t, 1)

@@ -94,6 +94,14 @@ const (
 // sends reports whether the standby is being sent an answer.
 func (p *standby) sends() bool { return p.state == sending || p.state == sendingOwed }
 
+// attr is the attribute of the answer that is being sent, or was sent last.
+func (p *standby) attr() mad.AttrID {
+	if p.sent == nil {
+		return attrPlain
+	}
+	return attrSealed
+}
+
 // Standby is the progress of a standby.
 type Standby struct {
 	GUID  mad.GUID
@@ -126,7 +134,12 @@ func (s *Source) Configure(cfg Config) {
 			s.forget(lid)
 			continue
 		}
-		p.session, p.sent = p.session.with(&cfg), p.sent.with(&cfg)
+		was := p.session
+		if p.session = was.with(&cfg); p.sent == was {
+			p.sent = p.session
+		} else {
+			p.sent = p.sent.with(&cfg)
+		}
 	}
 }
 
@@ -278,12 +291,11 @@ func (s *Source) answer(now time.Duration, p *standby) {
 	s.sealed++
 	d := mad.Datagram{Addr: p.addr}
 	var message []byte
-	if p.session == nil {
-		header(&d.Packet, mad.MethodGetTableResp, attrPlain, p.tid)
+	header(&d.Packet, mad.MethodGetTableResp, p.attr(), p.tid)
+	if p.sent == nil {
 		message = a.append(make([]byte, 0, a.size()), plainVersion)
 	} else {
-		header(&d.Packet, mad.MethodGetTableResp, attrSealed, p.tid)
-		message = p.session.sealAnswer(&a)
+		message = p.sent.sealAnswer(&a)
 	}
 	if err := s.transfers.Send(now, &d, message); err != nil {
 		s.stats.Full++

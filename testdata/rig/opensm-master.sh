@@ -48,10 +48,10 @@ within 10 sms 'mirrors registrations by SA queries, read [0-9.]*m*s ago *$' || f
 groups=$(sed -n 's/^MCMemberRecord group | \([^|]*\).*/\1/p' /tmp/before | sort -u | wc -l)
 echo "opensm: $(wc -l </tmp/before) registrations, $groups groups, mirrored: $(ibsmctl state show /var/lib/ibsm/$(port_guid 0)/state.db | grep registered)"
 
-# A new group is reported by trap, and read at once.
+# A new group is reported by trap, and read at once; after 10 s where OpenSM, which is busy, leaves a query unanswered.
 from=$(now)
 ip -n ns4 addr add 239.1.2.3/32 dev ib4 autojoin
-within 5 kept 0f01:0203 || fail "a new group is not mirrored: $(records -g | grep f01:203) $(ibsmctl --socket /tmp/ctl0 sms)"
+within 30 kept 0f01:0203 || fail "a new group is not mirrored: $(records -g | grep f01:203) $(ibsmctl --socket /tmp/ctl0 sms)"
 echo "opensm: a new group is mirrored after $(($(now) - from)) ms"
 
 # Polite leave: OpenSM is not left with our subscriptions.
