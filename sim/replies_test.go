@@ -337,9 +337,10 @@ func (r *replies) judgeRegistered(master *watched) {
 // do no more than all that again: live has nine heavy sweeps, and no reply is reason for so many.
 const lifeAtMost = 1000
 
-// farAtMost bounds the requests for blocks of LFTs beyond the first. All ports have their LIDs in that, but a reply may say that one has
+// farAtMost bounds the requests that isFar. All ports have their LIDs in the first block of an LFT, but a reply may say that one has
 // any unicast LID, which it may keep: the tables of all three switches are as long as that LID wants, and are read and written as
-// often as others are, which is when a manager begins, after a reboot, and at the other manager.
+// often as others are, which is when a manager begins, after a reboot, and at the other manager. A switch that is said to have 65535
+// P_Keys for each port is asked for 2048 blocks of the port of its host, which is less.
 const farAtMost = 3 * int(mad.MinMulticastLID/64) * 4
 
 // runReplies lets managers live on replies that are spoiled as a script says, and judges what they send and what is left in the end. The

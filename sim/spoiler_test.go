@@ -17,7 +17,7 @@ type spoiler struct {
 	next     spoiling
 	ended    bool // there is no next
 	applied  int
-	far      int                     // requests for blocks of LIDs that no port has, unless a false reply says so
+	far      int                     // requests that isFar, for which a false reply is the reason
 	denied   []denial                // Sets that agents refused
 	asked    map[question]mad.Method // requests under way
 	keptBack []late
@@ -148,11 +148,22 @@ func (s *spoiler) sending(m *sim.Manager, batch []mad.Datagram) {
 	for i := range batch {
 		if p := &batch[i].Packet; p.MgmtClass().IsSubnet() && !p.IsResponse() {
 			s.asked[question{m, p.TID()}] = p.Method()
-			if p.AttrID() == smp.AttrLinearForwardingTable && p.AttrMod() > 0 {
+			if isFar(p) {
 				s.far++
 			}
 		}
 	}
+}
+
+// isFar reports whether a request is for a block of LIDs that no port has, or of a P_Key table beyond the largest that there is.
+func isFar(p *mad.Packet) bool {
+	switch p.AttrID() {
+	case smp.AttrLinearForwardingTable:
+		return p.AttrMod() > 0
+	case smp.AttrPKeyTable:
+		return p.AttrMod()&0xffff >= 128/smp.PKeysPerBlock
+	}
+	return false
 }
 
 // spoil spoils what a manager receives.
