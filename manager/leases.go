@@ -11,9 +11,14 @@ import (
 // what a sweep asks for.
 const reservedForLeases = 8
 
+// mostForLeases bounds them where others wait: half of what may be on the wire. A request to a port that does not answer stays there for
+// all its attempts, and the sweep that finds another way to the port must not wait for it.
+const mostForLeases = 64
+
 // mayRenew reports whether one more lease may be renewed now.
 func (c *Core) mayRenew() bool {
-	return c.elect.State() == smp.Master && c.handover.state != exited && (c.fx.table.Room() > 0 || c.leases.Asked() < reservedForLeases)
+	return c.elect.State() == smp.Master && c.handover.state != exited && 
+		(c.fx.table.Room() > 0 && c.leases.Asked() < mostForLeases || c.leases.Asked() < reservedForLeases)
 }
 
 // renewLeases asks the ports whose leases are due for renewal. It goes on between sweeps and during them, also where they are held back.

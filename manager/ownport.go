@@ -273,6 +273,7 @@ func (c *Core) ownPortDown(found *sweep.Found) {
 	c.enter()
 	c.mirror.forget()
 	c.leases.Forget()
+	c.guids.drop()
 	c.sweeps.isolate(found)
 	c.multicast.Abdicate()
 	c.sweeps.schedule(c.fx.now, portPoll)

@@ -62,6 +62,9 @@ func (r *Registrar) nextRewrite() (at time.Duration, ok bool) {
 // written sends the replies that waited for a port to take its GUIDs, unless the block has been ordered again since. One
 // whose port has not taken them is asked again when the client tries again.
 func (r *Registrar) written(w *GUIDsWritten) {
+	if r.view == nil {
+		return // nothing waits for it any more
+	}
 	key := blockKey{w.Port, w.Block}
 	if g, ordered := r.guids[key]; ordered && g.wanted != w.GUIDs {
 		return

@@ -157,3 +157,34 @@ func TestLeasesLostInTurn(t *testing.T) {
 		t.Errorf("%d heavy sweeps in 30 s", sweeps)
 	}
 }
+
+// TestLeasesOfLostRoutes: where most ports are behind one lost link, the renewals that they do not get any more leave room for the sweep that finds
+// another way to them.
+func TestLeasesOfLostRoutes(t *testing.T) {
+	b := newHarness(t, nettest.Generate(t, "fattree:k=14"), fabric.Config{Seed: 1, TrainTime: 100 * time.Millisecond})
+	m := b.comeUp(withLease(3, 10*time.Second))
+	behind := map[uint8]int{} // end ports, by the port of our leaf at the beginning of the way to them
+	v := m.View.Topo
+	for _, p := range v.EndPorts {
+		if route, ok := v.RouteTo(p); ok && len(route.Ports()) > 1 {
+			behind[route.Ports()[1]]++
+		}
+	}
+	most := uint8(0)
+	for num, n := range behind {
+		if n > behind[most] || n == behind[most] && num < most {
+			most = num
+		}
+	}
+	if behind[most] < len(v.EndPorts)/2 {
+		t.Fatalf("no test: %v", behind)
+	}
+	leaf := b.Fabric.Peer(firstHost(b.net))
+	swept := len(m.ups)
+	b.Fabric.LinkDown(net.End{Node: leaf.Node, Port: most})
+	began := b.Fabric.Now()
+	if !b.Run(began+10*time.Second, func() bool { return len(m.ups) > swept }) {
+		t.Fatalf("no sweep ends within 10 s: %+v", m.Core.Stats().Txn)
+	}
+	t.Logf("the sweep ends after %v", b.Fabric.Now()-began)
+}

@@ -144,12 +144,16 @@ func (g *groups) whyStale() WhyOff {
 	return GroupsStale
 }
 
-// lostLink reports whether a link between switches is gone that a switch had.
+// lostLink reports whether a link between switches is gone that a switch had. A node may say that it is a switch, and later that it is none, or
+// has fewer ports.
 func (g *groups) lostLink(t *topo.Topo, s, was topo.SwitchIdx) bool {
 	peers, ports := g.graph.Edges(was)
 	for i, num := range ports {
+		if num > t.Nodes[t.Switches[s]].NumPorts {
+			return true
+		}
 		peer := t.Ports[t.Port(t.Switches[s], num)].Peer
-		if peer == topo.None || t.Nodes[t.Ports[peer].Node].GUID != g.switches[peers[i]] {
+		if peer == topo.None || !t.IsSwitchPort(peer) || t.Nodes[t.Ports[peer].Node].GUID != g.switches[peers[i]] {
 			return true
 		}
 	}

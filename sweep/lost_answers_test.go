@@ -360,7 +360,8 @@ func (b *harness) settings() map[net.End][3]uint8 {
 // TestLostFDR10: likewise of ExtendedPortInfo, which quick sweeps take over as well.
 func TestLostFDR10(t *testing.T) {
 	for _, c := range lostAnswers[:3] {
-		b := up(t, "fattree:k=4,speed=FDR10", Config{Settings: Settings{FDR10: plan.DisableFDR10}})
+		b := newHarnessWith(t, nettest.Generate(t, "fattree:k=4,speed=FDR10"), Config{Settings: Settings{FDR10: plan.DisableFDR10}}, func(_ int32, _ *net.Node, c *fabric.Caps) { c.NVIDIA = true })
+		b.heavy()
 		victims := kinds(b.state.prev)
 		victims = []topo.PortIdx{victims[0], victims[2]}
 		l, stop := b.lose(c, smp.AttrExtendedPortInfo, func(_ *topo.Topo, p topo.PortIdx) bool { return slices.Contains(victims, p) })

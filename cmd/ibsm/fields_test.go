@@ -334,10 +334,11 @@ func TestFields(t *testing.T) {
 		t.Errorf("differences that are not in docs/fields.md:\n%s", text)
 	}
 	all := proof() && os.Getenv("IBSM_SEED") == ""
+	realRows := []string{"base port 0 that holds 0", "switch that takes wildcards: ports without a link, and port 0"} // ideal devices are not like that
 	for i := range fieldRows {
 		row := &fieldRows[i]
 		t.Logf("%6d %s", r.rows[row], row.name())
-		if all && r.rows[row] == 0 {
+		if all && r.rows[row] == 0 && !(os.Getenv("IBSM_PROFILE") == "ideal" && slices.Contains(realRows, row.when)) {
 			t.Errorf("never seen: %s", row.name())
 		}
 	}
