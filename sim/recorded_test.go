@@ -499,6 +499,7 @@ var scenarios = []scenario{
 	{"SMSLWithoutLane", 1, 1, TestSMSLWithoutLane},
 	{"ShortestLease", 1, 1, TestShortestLease},
 	{"LeasesLostInTurn", 1, 1, TestLeasesLostInTurn},
+	{"LeasesOfLostRoutes", 1, 1, TestLeasesOfLostRoutes},
 	{"LostGUIDs", 1, 1, TestLostGUIDs},
 	{"TrapsWhileTakingOver", 1, 1, TestTrapsWhileTakingOver},
 	{"Drift", 1, 1, TestDrift},
