@@ -199,7 +199,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.Sweep.Engines = chain(l.Config, next.engineFiles())
 	files := next.engineFiles().settings(l.Config)
 	cfg.Sweep.Drained = files.Drained
-	cfg.Sweep.Avoided = sick.Avoided(linksOr(next.links).Excluded)
+	cfg.Sweep.Avoided = sick.Avoided(knownLinks(next.links).Excluded)
 	cfg.Sweep.Routes = next.record
 	cfg.Sweep.Cabling = sweep.Cabling{Plan: files.Cabling, Enforced: conf.TopoConfigEnabled.In(l.Config), HeldBack: files.HeldBack}
 	cfg.Sweep.Partitions = sweepPartitions(chosen, l.Config)

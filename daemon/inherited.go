@@ -40,7 +40,7 @@ func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Lo
 		m.Policy = next.from.text
 		if mkeys != next.from.mkeys || seed != next.from.seed || !next.agrees(next.from) {
 			own := next.from.policyText
-			own.mkeys, own.seed, own.links, own.routes = mkeys, seed, linksOr(next.links), next.record
+			own.mkeys, own.seed, own.links, own.routes = mkeys, seed, knownLinks(next.links), next.record
 			m.Policy = own.encode()
 		}
 	default:
@@ -100,7 +100,7 @@ func (c *configuration) mirrored(master mad.GUID, text []byte) {
 
 // agrees reports whether the sick links and the record of routes are those of a policy. They change while this manager is master.
 func (s *inForce) agrees(p *masterPolicy) bool {
-	return s.record == p.routes && linksOr(s.links).Same(linksOr(p.links))
+	return s.record == p.routes && knownLinks(s.links).Same(knownLinks(p.links))
 }
 
 // takeRoutes takes the master's record of routes.

@@ -15,15 +15,15 @@ import (
 
 // Which links are sick, and which are out of use for it, is kept in the store, and sent to standbys with the rest of the policy.
 
-// linksOr is k, or nothing where there is none.
-func linksOr(k *sick.Saved) *sick.Saved {
+// knownLinks is k, which knows nothing where it is nil.
+func knownLinks(k *sick.Saved) *sick.Saved {
 	if k == nil {
 		return &sick.Saved{}
 	}
 	return k
 }
 
-func encodeLinks(k *sick.Saved) []byte { return linksOr(k).Encode() }
+func encodeLinks(k *sick.Saved) []byte { return knownLinks(k).Encode() }
 
 // linkLimits are how far the manager goes with sick links.
 func linkLimits(c *conf.Config) sick.Limits {
@@ -33,8 +33,8 @@ func linkLimits(c *conf.Config) sick.Limits {
 
 // takeLinks takes what the master knows of links.
 func (c *configuration) takeLinks(next *inForce, k *sick.Saved) {
-	was := linksOr(next.links)
-	if k = linksOr(k); !k.Same(was) {
+	was := knownLinks(next.links)
+	if k = knownLinks(k); !k.Same(was) {
 		byRule := func(e sick.Excluded) bool { return !e.ByHand }
 		if counterSettings(next.own).Interval == 0 && slices.ContainsFunc(k.Excluded, byRule) && !slices.ContainsFunc(was.Excluded, byRule) {
 			c.logger.Warn("the master has sick links out of use, and this manager reads no counters: if it takes over, they return", "links", len(k.Excluded))
@@ -47,7 +47,7 @@ func (c *configuration) takeLinks(next *inForce, k *sick.Saved) {
 
 // setLinks puts into force what is known of links. Other routes, and other keys in the policy, follow.
 func (c *configuration) setLinks(next *inForce, k *sick.Saved) {
-	was := linksOr(next.links)
+	was := knownLinks(next.links)
 	if k.Same(was) {
 		return
 	}
@@ -62,7 +62,7 @@ func (c *configuration) decideLinks(look func() *server.FoundLinks, show func([]
 	c.change(func(next *inForce) {
 		var findings []sick.Finding
 		var decisions []sick.Decision
-		defer func() { show(findings, decisions, linksOr(next.links)) }()
+		defer func() { show(findings, decisions, knownLinks(next.links)) }()
 		views := c.views.Load()
 		if views == nil || !next.master {
 			return
@@ -78,7 +78,7 @@ func (c *configuration) decideLinks(look func() *server.FoundLinks, show func([]
 		} else if found == nil {
 			return // the first reading is still to come
 		}
-		in := sick.In{Topo: v.Topo, Now: c.now().Unix(), Excluded: linksOr(next.links).Excluded, Limits: linkLimits(l.Config)}
+		in := sick.In{Topo: v.Topo, Now: c.now().Unix(), Excluded: knownLinks(next.links).Excluded, Limits: linkLimits(l.Config)}
 		kept := &sick.Saved{}
 		if found != nil {
 			findings, kept.Found, kept.Relapses = found.Findings, found.Saved.Found, found.Saved.Relapses
@@ -113,7 +113,7 @@ var (
 // isolate takes a link out of use by hand, until a time, or for good if that is zero.
 func (c *configuration) isolate(port, peer perf.Key, until time.Time) (err error) {
 	c.change(func(next *inForce) {
-		was := linksOr(next.links)
+		was := knownLinks(next.links)
 		switch {
 		case !next.master:
 			err = errNotMaster
@@ -143,7 +143,7 @@ func (c *configuration) heal(port, peer perf.Key, forget func()) (err error) {
 			return
 		}
 		forget()
-		was := linksOr(next.links)
+		was := knownLinks(next.links)
 		k := was.Without(port, peer)
 		c.logLinks(was.Excluded, k.Excluded)
 		c.setLinks(next, k)
@@ -164,7 +164,7 @@ func (d *daemon) watchLinks(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if now := d.current.current.Load(); len(linksOr(now.links).Excluded) > 0 {
+		if now := d.current.current.Load(); len(knownLinks(now.links).Excluded) > 0 {
 			d.counters.decide()
 		}
 	}

@@ -39,7 +39,7 @@ func TestLinks(t *testing.T) {
 	decide := func(o *fixture) []sick.Decision {
 		var d []sick.Decision
 		o.decideLinks(func() *server.FoundLinks { return found }, func(_ []sick.Finding, decisions []sick.Decision, kept *sick.Saved) {
-			if d = decisions; !kept.Same(linksOr(o.state.links())) {
+			if d = decisions; !kept.Same(knownLinks(o.state.links())) {
 				t.Errorf("%+v is shown, %+v is kept", kept, o.state.links())
 			}
 		})

@@ -17,7 +17,7 @@ const mostForLeases = 64
 
 // mayRenew reports whether one more lease may be renewed now.
 func (c *Core) mayRenew() bool {
-	return c.elect.State() == smp.Master && c.handover.state != exited && 
+	return c.elect.State() == smp.Master && c.handover.state != exited &&
 		(c.fx.table.Room() > 0 && c.leases.Asked() < mostForLeases || c.leases.Asked() < reservedForLeases)
 }
 

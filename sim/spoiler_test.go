@@ -155,7 +155,7 @@ func (s *spoiler) sending(m *sim.Manager, batch []mad.Datagram) {
 	}
 }
 
-// isFar reports whether a request is for a block of LIDs that no port has, or of a P_Key table beyond the largest that there is.
+// isFar reports whether a request is for a block of LIDs that no port has, or of a P_Key table beyond the largest that there is, which has 128 P_Keys.
 func isFar(p *mad.Packet) bool {
 	switch p.AttrID() {
 	case smp.AttrLinearForwardingTable:

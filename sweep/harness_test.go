@@ -113,13 +113,7 @@ func (b *harness) until(p phase, over func() bool) {
 	for range 1 << 20 {
 		if req, ok := p.Next(); ok {
 			b.asked[req.Attr]++
-			o := txn.Outcome{Tag: req.Tag, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.TimedOut}
-			if b.drop == nil || !b.drop(&req) {
-				o = b.ask(&req)
-			}
-			if b.meddle != nil {
-				b.meddle(&req, &o)
-			}
+			o := b.outcome(&req)
 			p.Done(&o)
 			continue
 		}
@@ -128,6 +122,25 @@ func (b *harness) until(p phase, over func() bool) {
 		}
 	}
 	b.Fatalf("the sweep has no end: %T", p)
+}
+
+// outcome is that of a request, unless drop and meddle want another.
+func (b *harness) outcome(req *txn.Request) (o txn.Outcome) {
+	b.Helper()
+	if b.drop != nil && b.drop(req) {
+		o = timedOut(req)
+	} else {
+		o = b.ask(req)
+	}
+	if b.meddle != nil {
+		b.meddle(req, &o)
+	}
+	return o
+}
+
+// timedOut is the outcome of a request that got no answer.
+func timedOut(req *txn.Request) txn.Outcome {
+	return txn.Outcome{Tag: req.Tag, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.TimedOut}
 }
 
 // arm has a port ARMED, as another manager would.
@@ -152,7 +165,7 @@ func (b *harness) ask(req *txn.Request) txn.Outcome {
 	*d.Packet.Data() = req.Data
 	b.at.Send([]mad.Datagram{d})
 	b.fabric.Advance(b.fabric.Now())
-	o := txn.Outcome{Tag: req.Tag, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.TimedOut}
+	o := timedOut(req)
 	var in [8]mad.Datagram
 	for b.at.Pending() > 0 {
 		for _, d := range in[:b.at.Recv(in[:])] {

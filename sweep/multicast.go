@@ -241,7 +241,7 @@ func (m *Multicast) TaskDone(g *MulticastResult) {
 	if g == nil || g.task != m.task || m.phase != multicastComputes {
 		return
 	}
-	m.graph, m.task = g.task.graph, nil
+	m.graph, m.task = g.graph, nil
 	m.phase, m.blocks, m.at = multicastRemoves, g.removes, 0
 	m.round, m.notRemoved, m.failures = g, blockEntries{}, nil
 	m.failed, m.refused = map[topo.SwitchIdx]int{}, map[topo.SwitchIdx]bool{}

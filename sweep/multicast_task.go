@@ -34,6 +34,7 @@ type MulticastTask struct {
 // MulticastResult is the outcome of a MulticastTask.
 type MulticastResult struct {
 	task       *MulticastTask
+	graph      *mcast.Graph // of the task
 	mfts       *mcast.MFTs
 	removes    []mftBlock   // written first
 	adds       []mftBlock   // written then
@@ -44,11 +45,11 @@ type MulticastResult struct {
 
 // Run computes the trees that changes affect. A cancelled context gives nil.
 func (j *MulticastTask) Run(ctx context.Context) *MulticastResult {
-	if j.graph == nil {
-		j.graph = mcast.NewGraph(j.topo, j.ranks, j.use)
+	out := &MulticastResult{task: j, graph: j.graph, unreached: map[mad.LID]int{}, transition: blockEntries{}}
+	if out.graph == nil {
+		out.graph = mcast.NewGraph(j.topo, j.ranks, j.use)
 	}
-	out := &MulticastResult{task: j, unreached: map[mad.LID]int{}, transition: blockEntries{}}
-	grower := mcast.NewGrower(j.graph)
+	grower := mcast.NewGrower(out.graph)
 	var inherited map[mad.LID]*mcast.Tree
 	if j.mfts == nil {
 		inherited = j.inherited()

@@ -23,7 +23,7 @@ type linkJudge struct {
 	began     time.Duration // of the first one
 	ended     time.Duration // of the last one
 	adopted   *sick.Saved   // that the watch does not know yet; nil for nothing
-	kept      *sick.Saved   // in force
+	saved     *sick.Saved   // in force
 	decisions map[linkRule]sick.Decision
 }
 
@@ -53,7 +53,7 @@ func (d *Server) AdoptLinks(k *sick.Saved) {
 	j := &d.links
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.adopted, j.kept = k, k
+	j.adopted, j.saved = k, k
 }
 
 // seconds is the time of day for times of a reader, in seconds since 1970.
@@ -83,8 +83,8 @@ func (d *Server) Judge(im *perf.Image) (found, ended []sick.Finding) {
 	}
 	j.ended = im.End
 	var excluded []sick.Excluded
-	if j.kept != nil {
-		excluded = j.kept.Excluded
+	if j.saved != nil {
+		excluded = j.saved.Excluded
 	}
 	return j.watch.Take(im.End, im.All, func(k perf.Key) sick.Link { return sick.LinkOf(t, k, excluded) })
 }
@@ -122,11 +122,11 @@ func (d *Server) sickLinks() []sick.Finding {
 func (j *linkJudge) judges(r *perf.Reader) bool { return r != nil && j.watch != nil && j.reader == r }
 
 // Decided shows what is done about findings, and which links are out of use.
-func (d *Server) Decided(findings []sick.Finding, decisions []sick.Decision, kept *sick.Saved) {
+func (d *Server) Decided(findings []sick.Finding, decisions []sick.Decision, saved *sick.Saved) {
 	j := &d.links
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.kept, j.decisions = kept, map[linkRule]sick.Decision{}
+	j.saved, j.decisions = saved, map[linkRule]sick.Decision{}
 	for i := range decisions {
 		j.decisions[linkRule{findings[i].Port, findings[i].Rule.Name}] = decisions[i]
 	}
@@ -136,9 +136,9 @@ func (d *Server) Decided(findings []sick.Finding, decisions []sick.Decision, kep
 func (j *linkJudge) ofHosts() (count int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.kept != nil {
-		for i := range j.kept.Excluded {
-			if j.kept.Excluded[i].Host {
+	if j.saved != nil {
+		for i := range j.saved.Excluded {
+			if j.saved.Excluded[i].Host {
 				count++
 			}
 		}
@@ -164,15 +164,15 @@ func (d *Server) SickLinks(context.Context) (*ctl.SickLinks, error) {
 	if judged {
 		found = j.watch.Findings()
 	}
-	kept, decisions := j.kept, j.decisions
+	saved, decisions := j.saved, j.decisions
 	j.mu.Unlock()
 	for i := range rules {
 		r := &rules[i]
 		out.Rules = append(out.Rules, ctl.SickRule{Name: r.Name, Counters: r.Measures(), Limit: r.Limit(), Window: r.Window.Seconds(), Action: r.Action.String()})
 	}
-	if kept != nil {
-		for i := range kept.Excluded {
-			out.Excluded = append(out.Excluded, c.excluded(&kept.Excluded[i], found, ended))
+	if saved != nil {
+		for i := range saved.Excluded {
+			out.Excluded = append(out.Excluded, c.excluded(&saved.Excluded[i], found, ended))
 		}
 	}
 	if !judged {
@@ -200,8 +200,8 @@ func (d *Server) LinkCounts() (found [sick.Disable + 1]int, excluded int) {
 			found[j.decisions[linkRule{f.Port, f.Rule.Name}].Does]++
 		}
 	}
-	if j.kept != nil {
-		excluded = len(j.kept.Excluded)
+	if j.saved != nil {
+		excluded = len(j.saved.Excluded)
 	}
 	return found, excluded
 }
@@ -277,12 +277,12 @@ func (d *Server) linkToChange(name string) (l namedLink, err error) {
 		return l, fmt.Errorf("%w: only a master that has completed a sweep changes links", ctl.ErrNotNow)
 	}
 	d.links.mu.Lock()
-	kept := d.links.kept
+	saved := d.links.saved
 	d.links.mu.Unlock()
-	if kept == nil {
-		kept = &sick.Saved{}
+	if saved == nil {
+		saved = &sick.Saved{}
 	}
-	return s.linkOf(name, kept)
+	return s.linkOf(name, saved)
 }
 
 // namedLink is the link of a port. Port is as it is known, peer is 0 if it is not known.
@@ -294,10 +294,10 @@ type namedLink struct {
 }
 
 // linkOf is the link of a named port. What is known of links outlives them: a port can be named by its GUID also if it has gone.
-func (s *subnet) linkOf(name string, kept *sick.Saved) (l namedLink, err error) {
+func (s *subnet) linkOf(name string, saved *sick.Saved) (l namedLink, err error) {
 	if node, num, is := cutPort(name); is {
 		if guid, is, _ := s.guidOf(node); is {
-			if l, known := s.known(perf.Key{Node: guid, Port: num}, kept); known {
+			if l, known := s.known(perf.Key{Node: guid, Port: num}, saved); known {
 				return l, nil
 			}
 		}
@@ -309,26 +309,26 @@ func (s *subnet) linkOf(name string, kept *sick.Saved) (l namedLink, err error) 
 	if len(found) != 1 {
 		return l, fmt.Errorf("%w: %q is %d ports: name one, as SWITCH:PORT", ctl.ErrBadRequest, name, len(found))
 	}
-	l, _ = s.known(perf.KeyOf(s.view.Topo, found[0]), kept)
+	l, _ = s.known(perf.KeyOf(s.view.Topo, found[0]), saved)
 	return l, nil
 }
 
 // known is the link of a port: as it is out of use, as it is, or as it was found sick. ok is false if it is none of these.
-func (s *subnet) known(k perf.Key, kept *sick.Saved) (l namedLink, ok bool) {
+func (s *subnet) known(k perf.Key, saved *sick.Saved) (l namedLink, ok bool) {
 	t := s.view.Topo
 	l = namedLink{topo: t, port: k, PortOf: (&counted{subnet: s}).portOf(k)}
-	if i := sick.IndexOf(kept.Excluded, k); i >= 0 {
-		l.port, l.peer, l.excluded = kept.Excluded[i].Port, kept.Excluded[i].Peer, true
+	if i := sick.IndexOf(saved.Excluded, k); i >= 0 {
+		l.port, l.peer, l.excluded = saved.Excluded[i].Port, saved.Excluded[i].Peer, true
 		return l, true
 	}
 	if p := k.In(t); p != topo.None && t.Ports[p].Peer != topo.None {
 		l.peer = perf.KeyOf(t, t.Ports[p].Peer)
 		return l, true
 	}
-	i := slices.IndexFunc(kept.Found, func(f sick.SavedFinding) bool { return f.Port == k || f.Peer == k })
+	i := slices.IndexFunc(saved.Found, func(f sick.SavedFinding) bool { return f.Port == k || f.Peer == k })
 	if i < 0 {
 		return l, false
 	}
-	l.port, l.peer = kept.Found[i].Port, kept.Found[i].Peer
+	l.port, l.peer = saved.Found[i].Port, saved.Found[i].Peer
 	return l, true
 }

@@ -218,24 +218,17 @@ func (s *Source) accept(now time.Duration, d *mad.Datagram, from mad.GUID, q *qu
 	}
 	s.stats.Questions++
 	p.guid, p.asked, p.session, p.version, p.heard = from, q.number, session, q.understood, now
-	switch {
-	case !p.sends():
-	case p.sent == session:
+	if p.sends() && p.sent == session {
 		p.state = sendingOwed
 		return
-	default: // it opens nothing of its old session any more
-		s.cancel(now, p)
+	}
+	if p.sends() { // the standby can open nothing of its old session any more
+		d := p.answer()
+		s.transfers.Cancel(now, &d)
+		s.stats.Failed++
 	}
 	p.state = owed
 	p.addr, p.high, p.has = d.Addr, uint32(d.Packet.TID()>>32), q.has
-}
-
-// cancel ends the answer that a standby is being sent.
-func (s *Source) cancel(now time.Duration, p *standby) {
-	d := mad.Datagram{Addr: p.addr}
-	header(&d.Packet, mad.MethodGetTableResp, p.attr(), p.tid)
-	s.transfers.Cancel(now, &d)
-	s.stats.Failed++
 }
 
 // ended takes the end of an answer.

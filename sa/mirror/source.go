@@ -94,12 +94,15 @@ const (
 // sends reports whether the standby is being sent an answer.
 func (p *standby) sends() bool { return p.state == sending || p.state == sendingOwed }
 
-// attr is the attribute of the answer that is being sent, or was sent last.
-func (p *standby) attr() mad.AttrID {
+// answer has the address and the header of the answer that is being sent.
+func (p *standby) answer() mad.Datagram {
+	attr := attrSealed
 	if p.sent == nil {
-		return attrPlain
+		attr = attrPlain
 	}
-	return attrSealed
+	d := mad.Datagram{Addr: p.addr}
+	header(&d.Packet, mad.MethodGetTableResp, attr, p.tid)
+	return d
 }
 
 // Standby is the progress of a standby.
@@ -289,9 +292,8 @@ func (s *Source) answer(now time.Duration, p *standby) {
 	p.tid = mad.TID(p.high)<<32 | mad.TID(s.tid)
 	p.will, p.sent = a.now, p.session
 	s.sealed++
-	d := mad.Datagram{Addr: p.addr}
+	d := p.answer()
 	var message []byte
-	header(&d.Packet, mad.MethodGetTableResp, p.attr(), p.tid)
 	if p.sent == nil {
 		message = a.append(make([]byte, 0, a.size()), plainVersion)
 	} else {
