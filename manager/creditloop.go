@@ -94,7 +94,7 @@ func Transition(r *sweep.SweepPlan, m names.Map) string {
 		return fmt.Sprintf("switches get their tables in %d groups, one after the other: in any other order the old and new routes together could have a credit loop", len(tr.Order))
 	}
 	until := fmt.Sprintf("until the last %d switches have their tables", len(tr.Order[len(tr.Order)-1]))
-	if tr.Lasting {
+	if tr.State == sweep.AtRiskUntilAsked {
 		until = "until hosts have asked for their paths again, because connections made before keep their SLs"
 	}
 	name := func(n *topo.Node) string { return nodeName(m, n) }

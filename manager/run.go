@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -333,11 +335,8 @@ func (l *loop) notify(a Notification) {
 // LinearForwardingTable 4".
 func (s *Summary) SetsText() string {
 	var parts []string
-	for _, attr := range []mad.AttrID{smp.AttrSwitchInfo, smp.AttrLinearForwardingTable, smp.AttrPortInfo, smp.AttrPKeyTable, smp.AttrARInfo,
-		smp.AttrSLtoVLMappingTable, smp.AttrVLArbitrationTable, smp.AttrExtendedPortInfo} {
-		if n := s.Sets[attr]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", smp.AttrName(attr), n))
-		}
+	for _, attr := range slices.Sorted(maps.Keys(s.Sets)) {
+		parts = append(parts, fmt.Sprintf("%s %d", smp.AttrName(attr), s.Sets[attr]))
 	}
 	if parts == nil {
 		return "none"

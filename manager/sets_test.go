@@ -7,13 +7,13 @@ import (
 	"ibsm/mad/smp"
 )
 
-// TestSetsText: the line of a sweep names each attribute that the plan can write.
+// TestSetsText: the line of a sweep names each attribute of which there were Sets, in ascending order.
 func TestSetsText(t *testing.T) {
-	for attr, want := range map[mad.AttrID]string{
-		smp.AttrPortInfo: "PortInfo 7", smp.AttrSLtoVLMappingTable: "SLtoVLMappingTable 7", smp.AttrVLArbitrationTable: "VLArbitrationTable 7",
-		smp.AttrSwitchInfo: "SwitchInfo 7", smp.AttrExtendedPortInfo: "ExtendedPortInfo 7", smp.AttrPKeyTable: "P_KeyTable 7",
+	for want, sets := range map[string]map[mad.AttrID]int{
+		"none": nil, "MulticastForwardingTable 7": {smp.AttrMulticastForwardingTable: 7},
+		"SwitchInfo 2, PortInfo 66, LinearForwardingTable 4": {smp.AttrLinearForwardingTable: 4, smp.AttrPortInfo: 66, smp.AttrSwitchInfo: 2},
 	} {
-		if got := (&Summary{Sets: map[mad.AttrID]int{attr: 7}}).SetsText(); got != want {
+		if got := (&Summary{Sets: sets}).SetsText(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

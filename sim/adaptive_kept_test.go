@@ -295,30 +295,7 @@ func TestAdaptiveRoutingLosesLinks(t *testing.T) {
 	for _, spec := range []string{"torus:dims=4x4,hosts=1", "torus:dims=3x3x3,hosts=1", "fattree:k=6,hosts=1"} {
 		for seed := range uint64(4) {
 			t.Run(fmt.Sprint(spec, " seed ", seed), func(t *testing.T) {
-				rng := rand.New(rand.NewPCG(seed, 5))
-				w := newARWorld(t, spec, fabric.Caps{NoFallback: seed%2 == 0})
-				w.comeUp(minhopConfig()).retire()
-				on := w.on(1 + int(seed)%3)
-				clear(w.written)
-				m := w.add(host(w.net, 1), minhopConfig())
-				t.Cleanup(m.dump)
-				w.pass(settling)
-				for range 6 {
-					sw := w.switches[rng.IntN(len(w.switches))]
-					at := net.End{Node: sw, Port: uint8(1 + rng.IntN(int(w.Fabric.NumPorts(sw))))}
-					if peer := w.Fabric.Peer(at); peer == net.NoEnd || w.Fabric.NodeType(peer.Node) != mad.Switch {
-						continue
-					}
-					w.Fabric.LinkDown(at)
-					w.pass(settling)
-					w.mustCarry()
-					kept += w.mustKeep(m, on)
-					for _, n := range on {
-						if !w.written[n] {
-							unwritten++
-						}
-					}
-				}
+				kept, unwritten = arLosesLinks(t, spec, seed, false, kept, unwritten)
 			})
 		}
 	}
@@ -326,4 +303,51 @@ func TestAdaptiveRoutingLosesLinks(t *testing.T) {
 	if kept < unwritten*68/100 { // it is 298 of 427
 		t.Errorf("of %d switches whose tables did not change %d kept adaptive routing", unwritten, kept)
 	}
+}
+
+// TestAdaptiveRoutingLosesLinksBetweenPauses: the same where the manager's own port loses its link after each loss. The groups that a loss left
+// are those of the subnet before it, also after that.
+func TestAdaptiveRoutingLosesLinksBetweenPauses(t *testing.T) {
+	for _, spec := range []string{"torus:dims=4x4,hosts=1", "torus:dims=3x3x3,hosts=1"} {
+		for seed := range uint64(20) {
+			t.Run(fmt.Sprint(spec, " seed ", seed), func(t *testing.T) { arLosesLinks(t, spec, seed, true, 0, 0) })
+		}
+	}
+}
+
+// arLosesLinks takes six links away, one after another. It adds to how many switches keep adaptive routing and how many take no block.
+func arLosesLinks(t *testing.T, spec string, seed uint64, pauses bool, kept, unwritten int) (int, int) {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	w := newARWorld(t, spec, fabric.Caps{NoFallback: seed%2 == 0})
+	w.comeUp(minhopConfig()).retire()
+	on := w.on(1 + int(seed)%3)
+	clear(w.written)
+	m := w.add(host(w.net, 1), minhopConfig())
+	t.Cleanup(m.dump)
+	w.pass(settling)
+	for range 6 {
+		sw := w.switches[rng.IntN(len(w.switches))]
+		at := net.End{Node: sw, Port: uint8(1 + rng.IntN(int(w.Fabric.NumPorts(sw))))}
+		if peer := w.Fabric.Peer(at); peer == net.NoEnd || w.Fabric.NodeType(peer.Node) != mad.Switch {
+			continue
+		}
+		w.Fabric.LinkDown(at)
+		w.pass(settling)
+		w.mustCarry()
+		kept += w.mustKeep(m, on)
+		for _, n := range on {
+			if !w.written[n] {
+				unwritten++
+			}
+		}
+		if pauses {
+			own := host(w.net, 1)
+			w.Fabric.LinkDown(own)
+			w.pass(settling)
+			w.Fabric.LinkUp(own)
+			w.pass(settling)
+			w.mustCarry()
+		}
+	}
+	return kept, unwritten
 }

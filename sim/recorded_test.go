@@ -449,6 +449,7 @@ var scenarios = []scenario{
 	{"AdaptiveRoutingIsKept", 1, 1, TestAdaptiveRoutingIsKept},
 	{"PrivateTables", 1, 1, TestPrivateTables},
 	{"AdaptiveRoutingLosesLinks", 1, 0, TestAdaptiveRoutingLosesLinks},
+	{"AdaptiveRoutingLosesLinksBetweenPauses", 1, 0, TestAdaptiveRoutingLosesLinksBetweenPauses},
 	{"ManagerAtBasePort0", 1, 1, TestManagerAtBasePort0},
 	{"HoldBack", 1, 1, TestHoldBack},
 	{"HeldBackSwitch", 1, 1, TestHeldBackSwitch},

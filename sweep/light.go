@@ -187,19 +187,6 @@ func (l *Look) Done(o *txn.Outcome) {
 		case known && top != info.LinearFDBTop():
 			l.need(false, "switch %v %q has lost its forwarding table", node.GUID, node.Desc)
 		}
-	case smp.AttrLinearForwardingTable, smp.AttrPKeyTable, smp.AttrSLtoVLMappingTable, smp.AttrVLArbitrationTable:
-		p, table := topo.PortIdx(uint32(o.Tag)), device.Of(o.Attr)
-		_, block := table.Named(node, port.Num, o.Mod)
-		if ok && l.state.devices.Contradicts(table, l.t, p, block, &o.Data) {
-			holder := "switch"
-			if !table.PerSwitch {
-				holder = fmt.Sprintf("port %d of node", port.Num)
-			}
-			l.need(false, "%s %v %q holds an old block of its %s", holder, node.GUID, node.Desc, table.Name)
-		}
-		if ok && o.Attr == smp.AttrPKeyTable && port.PKeys == nil {
-			l.need(false, "port %d of node %v %q shows its P_Key table now", port.Num, node.GUID, node.Desc)
-		}
 	case smp.AttrNodeInfo:
 		if ok {
 			l.need(true, "something answers behind port %d of node %v %q", port.Num, node.GUID, node.Desc)
@@ -229,6 +216,27 @@ func (l *Look) Done(o *txn.Outcome) {
 		}
 	case smp.AttrSMInfo:
 		l.manager(topo.PortIdx(uint32(o.Tag)), o.Data, ok)
+	default:
+		if ok {
+			l.block(o, device.Of(o.Attr))
+		}
+	}
+}
+
+// block takes a block of a table.
+func (l *Look) block(o *txn.Outcome, table *device.Attribute) {
+	p := topo.PortIdx(uint32(o.Tag))
+	port := &l.t.Ports[p]
+	node := &l.t.Nodes[port.Node]
+	if _, index := table.Named(node, port.Num, o.Mod); l.state.devices.Contradicts(table, l.t, p, index, &o.Data) {
+		holder := "switch"
+		if !table.PerSwitch {
+			holder = fmt.Sprintf("port %d of node", port.Num)
+		}
+		l.need(false, "%s %v %q holds an old block of its %s", holder, node.GUID, node.Desc, table.Name)
+	}
+	if o.Attr == smp.AttrPKeyTable && port.PKeys == nil {
+		l.need(false, "port %d of node %v %q shows its P_Key table now", port.Num, node.GUID, node.Desc)
 	}
 }
 

@@ -196,13 +196,13 @@ func (s *Sweeper) Abdicate() {
 
 // Pause is Abdicate for a manager that may not have been master for a moment, and is likely to go
 // on as such: it also forgets what another one may have changed, but not of which nodes the subnet
-// consists. One that does not answer to the next walk is not gone because of that.
+// consists, nor of which subnet the groups of adaptive routing are. A node that does not answer to the next walk is not gone because of that.
 func (s *Sweeper) Pause() {
-	before := s.state.remembered()
+	before, adaptive := s.state.remembered(), s.state.adaptive
 	s.rest()
 	s.state.devices.Pause()
 	s.forgetMastership()
-	s.state.before, s.sms = before, nil
+	s.state.before, s.state.adaptive, s.sms = before, adaptive, nil
 }
 
 // Isolate abandons the sweep when nothing can be reached any more, and forgets what another

@@ -245,6 +245,35 @@ func TestLightSweep(t *testing.T) {
 	}
 }
 
+// TestLightSweepStaleBlocks: a block of any attribute whose Set was repeated is read again. Where the device holds another one, a heavy sweep is needed.
+func TestLightSweepStaleBlocks(t *testing.T) {
+	for i := range device.Attributes {
+		table := &device.Attributes[i]
+		b := up(t, small, Config{Settings: Settings{QoS: true}})
+		top, block := b.state.prev, device.Block{}
+		for _, p := range top.EndPorts {
+			port := &top.Ports[p]
+			node := &top.Nodes[port.Node]
+			if table.Blocks(node, port.Num) > 0 {
+				block = device.Block{Place: device.Place{Attr: table.ID, Node: node.GUID, Port: port.Num}}
+			}
+		}
+		b.state.devices.Check(block)
+		if reason, _, _ := b.look(); reason != "" || b.asked[table.ID] != 1 {
+			t.Fatalf("%s: %q after %d Gets of %+v", table.Name, reason, b.asked[table.ID], block)
+		}
+		b.state.devices.Check(block)
+		b.meddle = func(req *txn.Request, o *txn.Outcome) {
+			if req.Attr == table.ID {
+				o.Data[0] ^= 1
+			}
+		}
+		if reason, full, _ := b.look(); !strings.Contains(reason, "holds an old block of its "+table.Name) || full {
+			t.Errorf("%s: %q, full %v", table.Name, reason, full)
+		}
+	}
+}
+
 // TestLightSweepKey: the key is shown, or a protected fabric would not answer.
 func TestLightSweepKey(t *testing.T) {
 	b := up(t, small, Config{Settings: Settings{MKey: Given[mad.MKey](0x55), MKeyProtect: Given[uint8](2)}})

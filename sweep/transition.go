@@ -14,16 +14,24 @@ import (
 // Transition is how switches go over from the tables that they have to those of a plan. Between the first
 // Set and the last some have these, and some those.
 type Transition struct {
+	State TransitionState
 	// Order is In.Order of the plan: in each list, switches can be written in any order.
 	Order [][]topo.SwitchIdx
 	// Risk is a credit loop that packets can be in while the switches of the last list are written; nil
-	// if no order or every order leads to one anyway.
+	// unless State is AtRisk or AtRiskUntilAsked.
 	Risk []creditloop.Channel
-	// Lasting says that packets can be in it after that, too, as long as hosts use SLs of before.
-	Lasting bool
-	// Looped says that the routes before or after it have a credit loop themselves, so that no order is without risk.
-	Looped bool
 }
+
+// TransitionState says whether packets can come to wait for each other for ever.
+type TransitionState uint8
+
+// States.
+const (
+	Safe             TransitionState = iota // not in Order
+	AtRisk                                  // while the switches of the last list are written
+	AtRiskUntilAsked                        // likewise, and after that as long as hosts use SLs of before
+	LoopedAnyway                            // the routes before or after it have a credit loop themselves
+)
 
 // transition finds an order of writing r's tables in which packets cannot come to wait for each other
 // for ever. Routes that have a credit loop, or had one before, have no such order.
@@ -32,7 +40,7 @@ func (a *attempts) transition(ctx context.Context, r *routed) (tr Transition, er
 		return tr, nil
 	}
 	if r.credit.Loop != nil || a.state.credit != nil && a.state.credit.Loop != nil {
-		return Transition{Looped: true}, nil
+		return Transition{State: LoopedAnyway}, nil
 	}
 	if r.rules == a.state.rules && slices.EqualFunc(r.tables.LFT, a.in.Prev.LFT, bytes.Equal) {
 		return tr, nil // no switch is written
@@ -43,14 +51,14 @@ func (a *attempts) transition(ctx context.Context, r *routed) (tr Transition, er
 	if err != nil {
 		return tr, err
 	}
-	tr = Transition{Order: found.Stages, Risk: found.Risk}
-	if tr.Risk == nil {
-		return tr, nil
+	if found.Risk == nil {
+		return Transition{Order: found.Stages}, nil
 	}
+	tr = Transition{AtRisk, found.Stages, found.Risk}
 	old := in
 	old.Forwarding, old.SLs, old.Maps, old.Before, old.Since = in.Before.Forwarding, in.Before.SLs, in.Before.Maps, nil, nil
 	if was, err := creditloop.Find(ctx, old); err != nil || was.Loop != nil {
-		return Transition{Looped: true}, err // the risk is there, and ends with the last Set
+		return Transition{State: LoopedAnyway}, err // the risk is there, and ends with the last Set
 	}
 	if in.SLs != in.Before.SLs {
 		in.Before = &creditloop.Rules{Forwarding: in.Forwarding, SLs: in.Before.SLs, Maps: in.Maps}
@@ -58,7 +66,9 @@ func (a *attempts) transition(ctx context.Context, r *routed) (tr Transition, er
 		if err != nil {
 			return tr, err
 		}
-		tr.Lasting = later.Loop != nil
+		if later.Loop != nil {
+			tr.State = AtRiskUntilAsked
+		}
 	}
 	return tr, nil
 }

@@ -119,10 +119,10 @@ func changeOf(ctx context.Context, v *view.View, r *sweep.SweepPlan) (*ctl.PlanC
 	if r.CreditLoop != nil {
 		c.Proof = "a credit loop: " + creditloop.Text(r.Topo, r.CreditLoop, creditloop.Description)
 	}
-	switch tr := &r.Transition; {
-	case tr.Risk != nil:
+	switch tr := &r.Transition; tr.State {
+	case sweep.AtRisk, sweep.AtRiskUntilAsked:
 		c.Transition = "a risk: old and new routes together have a credit loop: " + creditloop.Text(r.Topo, tr.Risk, creditloop.Description)
-	case tr.Looped:
+	case sweep.LoopedAnyway:
 		c.Transition = "the routes in force or those planned have a credit loop themselves"
 	default:
 		c.Transition = "safe: old and new routes together have no credit loop in the order of the plan"
