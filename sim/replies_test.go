@@ -225,7 +225,7 @@ func (r *replies) live(leaves bool) {
 }
 
 // heal ends the spoiling, and lets the managers sweep twice: once to find what false replies said, and once more
-// where what they found was in the way of it.
+// where what they found was in the way of it. A sweep does not read descriptions that are known: where one of these was false, they are read by an order.
 func (r *replies) heal() {
 	r.end()
 	r.run(r.patience())
@@ -233,6 +233,9 @@ func (r *replies) heal() {
 		for _, m := range []*watched{r.first, r.second} {
 			if !m.Exited {
 				r.Ask(m.Manager, manager.Heavy)
+			}
+			if r.renamed && !m.Exited {
+				r.Ask(m.Manager, manager.Describe)
 			}
 		}
 		r.run(r.patience())

@@ -17,6 +17,7 @@ type spoiler struct {
 	next     spoiling
 	ended    bool // there is no next
 	applied  int
+	renamed  bool                    // the description of a node was one of them
 	far      int                     // requests that isFar, for which a false reply is the reason
 	denied   []denial                // Sets that agents refused
 	asked    map[question]mad.Method // requests under way
@@ -177,6 +178,7 @@ func (s *spoiler) spoil(now time.Duration, to *sim.Manager, received []mad.Datag
 		kind := fabric.Kind{Method: s.asked[asked], Attr: p.AttrID()}
 		delete(s.asked, asked)
 		if s.seen[kind]++; s.isNext(kind, false) {
+			s.renamed = s.renamed || kind.Attr == smp.AttrNodeDescription
 			s.change(now, to, kind.Method, &received[i])
 			s.read()
 		}
