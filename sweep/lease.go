@@ -257,8 +257,8 @@ func (l *Leases) Done(o *txn.Outcome) (lost string) {
 	}
 	// The deadlines of a port stay at equal distances, so that those of all stay apart, also after many had to be asked at once.
 	e.state = leaseWaits
-	for e.due <= e.sent {
-		e.due += e.period()
+	if late := e.sent - e.due; late >= 0 {
+		e.due += (late/e.period() + 1) * e.period()
 	}
 	if o.Result == txn.Replied && o.Status == mad.StatusOK {
 		lost = l.lost(e, (*smp.PortInfo)(&o.Data))

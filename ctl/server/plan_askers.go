@@ -2,9 +2,11 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
+	"ibsm/ctl"
 	"ibsm/manager"
 )
 
@@ -62,9 +64,13 @@ const endPatience = time.Second
 func (d *Server) planned(ctx context.Context, ask manager.SweepRequested) (manager.Planned, error) {
 	number, answer := d.plans.add()
 	ask.Number = number
-	if err := d.send(ctx, ask); err != nil {
+	select {
+	case d.cfg.Asks <- ask:
+	case p := <-answer: // the manager has ended
+		return p, nil
+	case <-ctx.Done():
 		d.plans.take(number)
-		return manager.Planned{}, err
+		return manager.Planned{}, fmt.Errorf("%w: the manager does not accept requests", ctl.ErrNotNow)
 	}
 	select {
 	case p := <-answer:

@@ -78,8 +78,8 @@ func TestPlanLeaves(t *testing.T) {
 	}
 }
 
-// TestPlansWithoutManager: all that wait have an answer when the manager ends, and one that leaves a manager which
-// takes nothing any more does not wait for it.
+// TestPlansWithoutManager: all that wait have an answer when the manager ends, also one whose request it has not taken, and one that leaves a
+// manager which takes nothing any more does not wait for it.
 func TestPlansWithoutManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, asks, ask := newPlanning()
@@ -94,6 +94,8 @@ func TestPlansWithoutManager(t *testing.T) {
 		all := []<-chan planned{ask(t.Context(), manager.Plan), ask(t.Context(), manager.Plan)}
 		<-asks
 		<-asks
+		all = append(all, ask(t.Context(), manager.Plan))
+		synctest.Wait()
 		d.Wait("no cable")
 		for _, ended := range all {
 			if p := <-ended; p.err != nil || !errors.Is(p.Err, errNoManager) {

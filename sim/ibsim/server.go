@@ -56,7 +56,7 @@ type Server struct {
 	control int // socket
 
 	calls chan func()   // of other methods
-	ended chan struct{} // closed when Run has ended
+	ended chan struct{} // has one value after Close; who has taken it may use the fields
 
 	fabric      *fabric.Fabric
 	clients     []*client // by slot, nil where free
@@ -100,7 +100,7 @@ func Listen(cfg ServerConfig) (*Server, error) {
 	}
 	cfg.SockName = names.withDefaults().SockName
 	s := &Server{cfg: cfg, control: -1, fabric: cfg.Fabric, clients: make([]*client, cfg.MaxClients),
-		byFD: map[int]*client{}, batch: make([]mad.Datagram, batchSize), calls: make(chan func(), 1), ended: make(chan struct{})}
+		byFD: map[int]*client{}, batch: make([]mad.Datagram, batchSize), calls: make(chan func(), 1), ended: make(chan struct{}, 1)}
 	var err error
 	if s.poll, err = newPoller(); err != nil {
 		return nil, fmt.Errorf("ibsim: %w", err)
@@ -123,11 +123,11 @@ func (s *Server) Close() {
 	s.fabric.SetOnDrop(nil)
 	closeSocket(s.control)
 	s.poll.close()
+	s.ended <- struct{}{}
 }
 
 // Run serves until the context ends, and then closes the Server.
 func (s *Server) Run(ctx context.Context) error {
-	defer close(s.ended)
 	defer s.Close()
 	s.started = time.Now().Add(-s.fabric.Now())
 	stop := context.AfterFunc(ctx, s.poll.wake)
@@ -148,25 +148,29 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // between has the loop call fn between two turns, and waits for that. It waits for Run to begin, and
-// calls fn itself when Run has ended.
+// calls fn itself when the Server is closed.
 func (s *Server) between(fn func()) {
 	done := make(chan struct{})
 	call := func() {
 		fn()
 		close(done)
 	}
-	select {
-	case s.calls <- call:
-		s.poll.wake()
-	case <-s.ended:
-	}
-	select {
-	case <-done:
-	case <-s.ended:
+	calls := s.calls
+	for {
 		select {
+		case calls <- call:
+			calls = nil
+			s.poll.wake()
 		case <-done:
-		default:
-			fn()
+			return
+		case <-s.ended:
+			select {
+			case <-done: // in the last turn
+			default:
+				fn()
+			}
+			s.ended <- struct{}{}
+			return
 		}
 	}
 }

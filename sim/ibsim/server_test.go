@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -452,6 +454,30 @@ func TestListenFails(t *testing.T) {
 		} else if !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v\nwant %s", err, tt.want)
 		}
+	}
+}
+
+// TestDoAfterClose: calls of a Server that is closed, and has not run, are done, one at a time.
+func TestDoAfterClose(t *testing.T) {
+	s, err := Listen(ServerConfig{Fabric: fabric.New(&net.Net{}, fabric.Config{}), SockName: t.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	var all sync.WaitGroup
+	var under, most, done atomic.Int32
+	for range 8 {
+		all.Go(func() {
+			s.Do(func(*fabric.Fabric) {
+				most.Store(max(most.Load(), under.Add(1)))
+				runtime.Gosched()
+				under.Add(-1)
+				done.Add(1)
+			})
+		})
+	}
+	if all.Wait(); done.Load() != 8 || most.Load() != 1 {
+		t.Errorf("%d calls are done, up to %d at a time", done.Load(), most.Load())
 	}
 }
 
