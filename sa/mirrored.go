@@ -120,6 +120,7 @@ func (r *Registrar) adopt(reg *registry.Registry) {
 // beginTerm begins a mastership term.
 func (r *Registrar) beginTerm() {
 	r.pending.durable, r.pending.forwarded = r.reg.Seq(), r.reg.Seq()
+	r.tally.creditSoleMembers(&r.reg.State)
 	_, r.expiry = r.reg.Expired(0)
 	r.mirrored.follow(r.now, mirror.Master{})
 	r.mirrored.follower.Forget()

@@ -136,21 +136,23 @@ func TestMLIDsComeBack(t *testing.T) {
 	}
 }
 
+// create creates one of many groups.
+func (d *harness) create(port mad.GUID, i int, sl uint8) (mad.LID, mad.Status) {
+	mgid := ownGroup
+	binary.BigEndian.PutUint32(mgid[12:], uint32(i))
+	j := newJoining(port, mgid, 1)
+	j.rec.SetSL(sl)
+	rec, st := d.member(mad.MethodSet, j)
+	return rec.MLID(), st
+}
+
 // One port does not take all MLIDs: when it has as many as are free, its further groups share
 // or are refused, and others go on to get their own. What it deletes it may create again.
 func TestMLIDShare(t *testing.T) {
 	d := newHarness(t)
-	create := func(port mad.GUID, i int, sl uint8) (mad.LID, mad.Status) {
-		mgid := ownGroup
-		binary.BigEndian.PutUint32(mgid[12:], uint32(i))
-		j := newJoining(port, mgid, 1)
-		j.rec.SetSL(sl)
-		rec, st := d.member(mad.MethodSet, j)
-		return rec.MLID(), st
-	}
 	taken := map[mad.LID]bool{}
 	for i := range 2000 {
-		mlid, st := create(h3, i, 1)
+		mlid, st := d.create(h3, i, 1)
 		if st != mad.StatusOK {
 			t.Fatalf("group %d: %v", i, st)
 		}
@@ -159,14 +161,14 @@ func TestMLIDShare(t *testing.T) {
 	if len(taken) != 511 { // of 1022, as 2 are of the configuration's groups
 		t.Errorf("one port has %d MLIDs", len(taken))
 	}
-	if _, st := create(h3, 5000, 2); st != mad.StatusNoResources { // nobody to share with
+	if _, st := d.create(h3, 5000, 2); st != mad.StatusNoResources { // nobody to share with
 		t.Errorf("a group that cannot share: %v", st)
 	}
 	if st := d.Stats(); st.MLIDShare != 2000-511+1 || st.Full != 1 || len(d.crowds) != 1 || d.crowds[0] != h3 {
 		t.Errorf("%+v, reported %v", st, d.crowds)
 	}
 	for i := range 200 {
-		if mlid, st := create(h2, 3000+i, 1); st != mad.StatusOK || taken[mlid] {
+		if mlid, st := d.create(h2, 3000+i, 1); st != mad.StatusOK || taken[mlid] {
 			t.Fatalf("another port's group %d: MLID 0x%x, %v", i, uint16(mlid), st)
 		}
 	}
@@ -177,8 +179,34 @@ func TestMLIDShare(t *testing.T) {
 			t.Fatal(st)
 		}
 	}
-	if mlid, st := create(h3, 6000, 2); st != mad.StatusOK {
+	if mlid, st := d.create(h3, 6000, 2); st != mad.StatusOK {
 		t.Errorf("after all were deleted: MLID 0x%x, %v", uint16(mlid), st)
+	}
+}
+
+// TestMLIDShareAfterRestart: what a port has created counts for it in the next term, whoever was master before.
+func TestMLIDShareAfterRestart(t *testing.T) {
+	d := newHarness(t)
+	taken := map[mad.LID]bool{}
+	for i := range 600 {
+		if i == 400 {
+			reg := registry.New()
+			for _, c := range reg.Freeze().ChangesTo(d.State()) {
+				if err := reg.Apply(c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d.Registrar = NewRegistrar(d.cfg, reg, new(Stats))
+			d.step(ViewPublished{d.view})
+		}
+		mlid, st := d.create(h3, i, 1)
+		if st != mad.StatusOK {
+			t.Fatalf("group %d: %v", i, st)
+		}
+		taken[mlid] = true
+	}
+	if len(taken) != 511 { // of 1022, as 2 are of the configuration's groups
+		t.Errorf("one port has %d MLIDs", len(taken))
 	}
 }
 

@@ -75,6 +75,22 @@ func (t *tally) count(s *registry.State, c registry.Change) {
 	}
 }
 
+// creditSoleMembers takes the only member of a group for its creator where that is not known, one group for each MLID: a port that has created
+// groups for their MLIDs is in them alone.
+func (t *tally) creditSoleMembers(s *registry.State) {
+	credited := map[mad.LID]bool{}
+	for g := range s.Groups() {
+		_, known := t.creators.by[g.MGID]
+		if !known && !credited[g.MLID] && !g.WellKnown && s.CountMembers(g.MGID) == 1 {
+			for m := range s.Members(g.MGID) {
+				t.creators.add(g.MGID, m.Port.GUID())
+			}
+			known = true
+		}
+		credited[g.MLID] = credited[g.MLID] || known
+	}
+}
+
 func (t *tally) enter(m *registry.Member) {
 	t.members[m.Port]++
 	if !m.Proxy {
@@ -98,7 +114,7 @@ func take[K comparable](m map[K]int, k K) {
 // shares are what ports have asked for on behalf of whomever. A port that asks much fills its
 // own share, and not that of the port it says it is for. The requester is not kept with what is
 // registered: what comes from a store or another manager is in nobody's share until it is
-// asked for again.
+// asked for again, but see creditSoleMembers.
 type shares[K comparable] struct {
 	by    map[K]mad.GUID // the port that asked last
 	count map[mad.GUID]int
