@@ -287,6 +287,12 @@ func TestGUIDWrites(t *testing.T) {
 		w.done(fx, &o)
 		return fx.did()
 	}
+	is := func(want guidState) {
+		t.Helper()
+		if g := w.blocks[guidKey{block.Port, block.Block}]; g == nil || g.state != want {
+			t.Errorf("the block is %+v, want %v", g, want)
+		}
+	}
 	equal(t, "not master", write(block, false), []string{"written unknown"})
 	equal(t, "an unknown port", write(unknown, true), []string{"written unknown"})
 	w.write(fx, &block, nil, true, &sweep.Settings{})
@@ -295,6 +301,7 @@ func TestGUIDWrites(t *testing.T) {
 		t.Errorf("%d requests", n)
 	}
 	equal(t, "a block", write(block, true), nil)
+	is(guidSetting)
 	if out := fx.sent(); len(out) != 1 || out[0].Packet.Method() != mad.MethodSet || out[0].Packet.AttrID() != smp.AttrGUIDInfo || out[0].Packet.AttrMod() != 1 {
 		t.Errorf("sent %v", out)
 	}
@@ -324,6 +331,7 @@ func TestGUIDWrites(t *testing.T) {
 		write(block, true)
 		fx.sent()
 		equal(t, "a refusal", end(txn.Outcome{Result: txn.Replied, Status: mad.StatusBadField}), nil)
+		is(guidReading)
 		if out := fx.sent(); len(out) != 1 || out[0].Packet.Method() != mad.MethodGet || out[0].Packet.AttrMod() != 1 {
 			t.Errorf("after a refusal: sent %v", out)
 		}
@@ -336,18 +344,32 @@ func TestGUIDWrites(t *testing.T) {
 	write(block, true)
 	fx.sent()
 	equal(t, "another order", write(later, true), nil)
+	is(guidReplaced)
 	if n := len(fx.sent()); n != 0 {
 		t.Errorf("%d requests while one is open", n)
 	}
-	equal(t, "the answer to the first", end(txn.Outcome{Result: txn.Replied}), nil)
+	equal(t, "the answer to the first", end(txn.Outcome{Result: txn.Replied, Status: mad.StatusBadField}), nil)
+	is(guidSetting)
 	if out := fx.sent(); len(out) != 1 || *out[0].Packet.Data() != others {
 		t.Errorf("then %v", out)
 	}
 	equal(t, "the answer to the other", end(txn.Outcome{Result: txn.Replied, Data: others}), []string{"written block"})
 
 	write(block, true)
+	end(txn.Outcome{Result: txn.Replied, Status: mad.StatusBadField})
+	is(guidReading)
+	write(later, true)
+	is(guidReplaced)
+	equal(t, "an answer that shows what was ordered since", end(txn.Outcome{Result: txn.Replied, Data: others}), nil)
+	is(guidSetting)
+	end(txn.Outcome{Result: txn.TimedOut})
+
+	write(block, true)
 	write(later, true)
 	w.refuse(fx)
+	if ev := fx.actions[0].(ForRegistrar).Event.(sa.GUIDsWritten); ev.GUIDs != others {
+		t.Errorf("another block is refused than was ordered last: %+v", ev)
+	}
 	equal(t, "refused", fx.did(), []string{"written unknown"})
 	w.drop()
 	equal(t, "dropped", end(txn.Outcome{Result: txn.Replied}), nil)
