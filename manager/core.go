@@ -172,6 +172,10 @@ func (c *Core) outcome(o *txn.Outcome) {
 	switch o.Owner {
 	case ownerElection:
 		c.asked(o)
+	case ownerControl:
+		c.proved(o)
+	case ownerInquiry:
+		c.inquired(o)
 	case ownerSweep:
 		c.sweeps.take(o)
 		if _, _, guid := c.sweeps.progress(); guid != 0 && c.port.guid == 0 {

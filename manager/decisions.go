@@ -227,10 +227,6 @@ func (c *Core) asked(o *txn.Outcome) {
 		if c.handover.state != staying && c.handover.state != exited {
 			c.exit(nil)
 		}
-	case o.Tag == tagInquiry:
-		c.inquired(o)
-	case o.Tag == tagControl:
-		c.proved(o)
 	default:
 		c.act(c.elect.done(&c.fx, o, &c.port))
 	}

@@ -42,6 +42,8 @@ func (fx *effects) log(level slog.Level, msg string, args ...any) {
 // Owners of requests.
 const (
 	ownerElection txn.Owner = iota
+	ownerControl
+	ownerInquiry
 	ownerSweep
 	ownerMulticast
 	ownerDescriptions
@@ -50,10 +52,16 @@ const (
 	ownerLeases
 )
 
-// directed is a request along a directed route, without data. Those of the election must not wait
-// behind a sweep: their time-outs decide which manager is master.
+// directed is a request along a directed route, without data.
 func directed(owner txn.Owner, tag uint64, r mad.Route, m mad.Method, attr mad.AttrID, mod uint32, key mad.MKey) txn.Request {
-	return txn.Request{Owner: owner, Tag: tag, Route: r, Method: m, Attr: attr, Mod: mod, MKey: key, Exempt: owner == ownerElection}
+	return txn.Request{Owner: owner, Tag: tag, Route: r, Method: m, Attr: attr, Mod: mod, MKey: key}
+}
+
+// urgent is one that does not wait behind a sweep: time-outs of the election decide which manager is master.
+func urgent(owner txn.Owner, tag uint64, r mad.Route, m mad.Method, attr mad.AttrID, mod uint32, key mad.MKey) txn.Request {
+	req := directed(owner, tag, r, m, attr, mod, key)
+	req.Exempt = true
+	return req
 }
 
 // isOK reports whether a request was answered, and not refused.
