@@ -178,7 +178,7 @@ func (c *Core) outcome(o *txn.Outcome) {
 		c.inquired(o)
 	case ownerSweep:
 		c.sweeps.take(o)
-		if _, _, guid := c.sweeps.progress(); guid != 0 && c.port.guid == 0 {
+		if _, _, guid := c.sweeps.progress(); guid != 0 && c.port.identity == ownUnknown {
 			c.identified(guid)
 		}
 	case ownerMulticast:
@@ -189,6 +189,8 @@ func (c *Core) outcome(o *txn.Outcome) {
 		c.guids.done(&c.fx, o)
 	case ownerPort:
 		c.identify(o)
+	case ownerKeyRead:
+		c.readAgain(o)
 	case ownerLeases:
 		c.renewed(o)
 	}

@@ -49,6 +49,7 @@ const (
 	ownerDescriptions
 	ownerGUIDs
 	ownerPort
+	ownerKeyRead
 	ownerLeases
 )
 
@@ -57,11 +58,9 @@ func directed(owner txn.Owner, tag uint64, r mad.Route, m mad.Method, attr mad.A
 	return txn.Request{Owner: owner, Tag: tag, Route: r, Method: m, Attr: attr, Mod: mod, MKey: key}
 }
 
-// urgent is one that does not wait behind a sweep: time-outs of the election decide which manager is master.
+// urgent is directed for requests of the election, which must not wait behind a sweep: their time-outs decide which manager is master.
 func urgent(owner txn.Owner, tag uint64, r mad.Route, m mad.Method, attr mad.AttrID, mod uint32, key mad.MKey) txn.Request {
-	req := directed(owner, tag, r, m, attr, mod, key)
-	req.Exempt = true
-	return req
+	return txn.Request{Owner: owner, Tag: tag, Route: r, Method: m, Attr: attr, Mod: mod, MKey: key, Exempt: true}
 }
 
 // isOK reports whether a request was answered, and not refused.

@@ -228,7 +228,8 @@ func TestRequestsNeedTheMKey(t *testing.T) {
 	for _, method := range []mad.Method{mad.MethodGet, mad.MethodSet} {
 		for key, answered := range map[mad.MKey]int{0: 0, 9: 0, 7: 1} {
 			c := NewCore(Config{Elect: elect.Config{GUID: 5}})
-			c.port.guid, c.port.mkey, c.port.protect = 5, 7, 2
+			c.port.setGUID(5)
+			c.port.mkey, c.port.protect = 7, 2
 			c.fx.begin(time.Second)
 			var d mad.Datagram
 			d.Packet.SetDirected(&mad.Route{}, method, smp.AttrSMInfo, 0)

@@ -102,11 +102,9 @@ func (w *guidWrites) done(fx *effects, o *txn.Outcome) {
 	switch {
 	case g.state == guidReplaced:
 		w.send(fx, g, guidSetting)
-	case o.Result != txn.Replied:
-		g.end(fx, sa.HoldsUnknown, nil)
-	case o.Status != mad.StatusOK && g.state == guidSetting:
+	case o.Result == txn.Replied && o.Status != mad.StatusOK && g.state == guidSetting:
 		w.send(fx, g, guidReading)
-	case o.Status != mad.StatusOK:
+	case !isOK(o):
 		g.end(fx, sa.HoldsUnknown, nil)
 	case !g.shows(&held):
 		g.end(fx, sa.HoldsOthers, &held)

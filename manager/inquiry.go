@@ -28,8 +28,6 @@ const (
 	inquiryAsking
 )
 
-func (s inquiryState) String() string { return [...]string{"idle", "asking"}[s] }
-
 // inquiryPause is the shortest time between inquiries.
 const inquiryPause = 10 * time.Millisecond
 
@@ -58,7 +56,7 @@ func (c *Core) question(d *mad.Datagram) {
 			c.sweeps.sweeper.Expect(route, info.GUID())
 		}
 		c.traps.sweep(c.fx.now, true, "a subnet manager at an unknown port")
-	case c.inquiry.may(c.fx.now):
+	case c.inquiry.state == inquiryIdle && c.inquiry.after <= c.fx.now:
 		key := c.sweeps.sweeper.Key(info.GUID(), 0)
 		if allowed := c.cfg.Sweep.AllowedSMs; len(allowed) > 0 && !slices.Contains(allowed, info.GUID()) {
 			key = 0
@@ -66,9 +64,6 @@ func (c *Core) question(d *mad.Datagram) {
 		c.inquiry.ask(&c.fx, discover.SM{Port: info.GUID(), LID: v.Topo.Ports[p].Info.LID(), Route: route}, key, c.elect.Question())
 	}
 }
-
-// may reports whether a manager may be asked now.
-func (q *inquiry) may(now time.Duration) bool { return q.state == inquiryIdle && q.after <= now }
 
 // ask asks a manager at its port.
 func (q *inquiry) ask(fx *effects, sm discover.SM, key mad.MKey, question smp.SMInfo) {
