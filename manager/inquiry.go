@@ -78,7 +78,7 @@ func (q *inquiry) ask(fx *effects, sm discover.SM, key mad.MKey, question smp.SM
 func (q *inquiry) done(o *txn.Outcome) (sm discover.SM, is bool) {
 	sm, sm.Info = q.asked, o.Data
 	is = q.state == inquiryAsking && isOK(o) && sm.Info.GUID() == sm.Port
-	q.state, q.asked = inquiryIdle, discover.SM{}
+	q.state = inquiryIdle
 	return sm, is
 }
 
