@@ -126,8 +126,7 @@ func TestControl(t *testing.T) {
 					core.cancel()
 				}
 				for full := ev == "full"; full; {
-					req := directed(ownerSweep, 0, mad.MakeRoute(1), mad.MethodGet, smp.AttrNodeInfo, 0, 0)
-					full = core.fx.request(&req)
+					full = core.fx.request(directed(ownerSweep, 0, mad.MakeRoute(1), mad.MethodGet, smp.AttrNodeInfo, 0, 0))
 				}
 			}
 			for _, d := range core.fx.send {

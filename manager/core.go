@@ -243,7 +243,7 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.handover.deadline())
 	earlier(c.traps.deadline())
 	earlier(c.descriptions.due, c.descriptions.due > 0)
-	earlier(c.multicast.deadline())
+	earlier(c.multicast.Due(), c.multicast.Due() > 0)
 	earlier(c.certifying.deadline())
 	earlier(c.drifting.deadline(c.fx.now, c.cfg.Epoch, &c.cfg.Maintenance))
 	return at, ok

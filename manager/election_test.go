@@ -263,8 +263,7 @@ func TestPollsDoNotWait(t *testing.T) {
 	e, fx := newElection(&Config{Elect: elect.Config{GUID: 5, Priority: 3}}), newEffects(time.Second)
 	fx.table = txn.New(txn.Config{MaxWindow: 1})
 	for port := range uint8(3) {
-		req := directed(ownerSweep, 0, mad.MakeRoute(1+port), mad.MethodGet, smp.AttrNodeInfo, 0, 0)
-		fx.request(&req)
+		fx.request(directed(ownerSweep, 0, mad.MakeRoute(1+port), mad.MethodGet, smp.AttrNodeInfo, 0, 0))
 	}
 	if n := len(fx.sent()); n != 1 {
 		t.Fatalf("%d sent with a window of 1", n)

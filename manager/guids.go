@@ -63,16 +63,16 @@ func (w *guidWrites) write(fx *effects, b *sa.GUIDBlock, v *view.View, may bool,
 	g := &guidWrite{block: *b}
 	p := v.Topo.FindPort(b.Port)
 	if p == topo.None || !may {
-		g.end(fx, sa.HoldsUnknown, nil)
+		g.end(fx, sa.HoldsUnknown)
 		return
 	}
 	route, ok := v.Topo.RouteTo(p)
 	if !ok {
-		g.end(fx, sa.HoldsUnknown, nil)
+		g.end(fx, sa.HoldsUnknown)
 		return
 	}
 	g.size = min(int(v.Topo.Ports[p].Info.GUIDCap())-int(b.Block)*smp.GUIDsPerBlock, smp.GUIDsPerBlock)
-	g.req = directed(ownerGUIDs, 0, route, mad.MethodSet, smp.AttrGUIDInfo, uint32(b.Block), s.MKeyFor(v.Topo, p))
+	g.req = *directed(ownerGUIDs, 0, route, mad.MethodSet, smp.AttrGUIDInfo, uint32(b.Block), s.MKeyFor(v.Topo, p))
 	w.send(fx, g, guidSetting)
 }
 
@@ -84,7 +84,7 @@ func (w *guidWrites) send(fx *effects, g *guidWrite, state guidState) {
 		g.req.Method, g.req.Data = mad.MethodGet, [mad.DataSize]byte{}
 	}
 	if !fx.request(&g.req) {
-		g.end(fx, sa.HoldsUnknown, nil)
+		g.end(fx, sa.HoldsUnknown)
 		return
 	}
 	w.awaited[w.last], w.blocks[g.key()] = g, g
@@ -105,13 +105,13 @@ func (w *guidWrites) done(fx *effects, o *txn.Outcome) {
 	case o.Result == txn.Replied && o.Status != mad.StatusOK && g.state == guidSetting:
 		w.send(fx, g, guidReading)
 	case !isOK(o):
-		g.end(fx, sa.HoldsUnknown, nil)
+		g.end(fx, sa.HoldsUnknown)
 	case !g.shows(&held):
-		g.end(fx, sa.HoldsOthers, &held)
+		fx.do(ForRegistrar{sa.GUIDsWritten{GUIDBlock: g.block, Outcome: sa.HoldsOthers, Held: held}})
 	case o.Attempts > 1 || g.state == guidReading:
-		g.end(fx, sa.HoldsForNow, nil)
+		g.end(fx, sa.HoldsForNow)
 	default:
-		g.end(fx, sa.HoldsBlock, nil)
+		g.end(fx, sa.HoldsBlock)
 	}
 }
 
@@ -133,7 +133,7 @@ func (w *guidWrites) refuse(fx *effects) {
 		return cmp.Or(cmp.Compare(a.port, b.port), cmp.Compare(a.block, b.block))
 	})
 	for _, key := range keys {
-		w.blocks[key].end(fx, sa.HoldsUnknown, nil)
+		w.blocks[key].end(fx, sa.HoldsUnknown)
 	}
 }
 
@@ -143,11 +143,7 @@ func (w *guidWrites) drop() {
 	clear(w.blocks)
 }
 
-// end reports what has become of a block.
-func (g *guidWrite) end(fx *effects, how sa.GUIDOutcome, held *smp.GUIDInfo) {
-	ev := sa.GUIDsWritten{GUIDBlock: g.block, Outcome: how}
-	if held != nil {
-		ev.Held = *held
-	}
-	fx.do(ForRegistrar{ev})
+// end reports what has become of a block, unless the port holds others.
+func (g *guidWrite) end(fx *effects, how sa.GUIDOutcome) {
+	fx.do(ForRegistrar{sa.GUIDsWritten{GUIDBlock: g.block, Outcome: how}})
 }

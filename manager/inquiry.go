@@ -69,7 +69,7 @@ func (c *Core) question(d *mad.Datagram) {
 func (q *inquiry) ask(fx *effects, sm discover.SM, key mad.MKey, question smp.SMInfo) {
 	req := urgent(ownerInquiry, 0, sm.Route, mad.MethodGet, smp.AttrSMInfo, 0, key)
 	req.Data = question
-	if fx.request(&req) {
+	if fx.request(req) {
 		*q = inquiry{inquiryAsking, sm, fx.now + inquiryPause}
 	}
 }

@@ -88,8 +88,7 @@ func TestInquiry(t *testing.T) {
 					core.elect.portDown()
 				}
 				for full := ev == "full"; full; {
-					req := directed(ownerSweep, 0, mad.MakeRoute(1), mad.MethodGet, smp.AttrNodeInfo, 0, 0)
-					full = core.fx.request(&req)
+					full = core.fx.request(directed(ownerSweep, 0, mad.MakeRoute(1), mad.MethodGet, smp.AttrNodeInfo, 0, 0))
 				}
 			}
 			for _, d := range core.fx.sent() {

@@ -46,11 +46,8 @@ func (r *keyRead) wait(fx *effects, d *mad.Datagram, shown shownKey, key func() 
 	if len(r.waiting) == maxEarly || r.state == keyIdle && fx.now < r.after[shown] {
 		return false
 	}
-	if r.state == keyIdle {
-		req := directed(ownerKeyRead, uint64(shown), mad.Route{}, mad.MethodGet, smp.AttrPortInfo, 0, key())
-		if !fx.request(&req) {
-			return false
-		}
+	if r.state == keyIdle && !fx.request(directed(ownerKeyRead, uint64(shown), mad.Route{}, mad.MethodGet, smp.AttrPortInfo, 0, key())) {
+		return false
 	}
 	r.state, r.waiting = keyReading, append(r.waiting, *d)
 	return true

@@ -91,8 +91,7 @@ func TestKeyReadIsBounded(t *testing.T) {
 	}
 	r.stop()
 	for full := true; full; {
-		req := directed(ownerSweep, 0, mad.MakeRoute(1), mad.MethodGet, smp.AttrNodeInfo, 0, 0)
-		full = fx.request(&req)
+		full = fx.request(directed(ownerSweep, 0, mad.MakeRoute(1), mad.MethodGet, smp.AttrNodeInfo, 0, 0))
 	}
 	if r.wait(fx, &mad.Datagram{}, triedKey, func() mad.MKey { return 9 }) || r.state != keyIdle || r.waiting != nil {
 		t.Errorf("without room: state %d", r.state)

@@ -57,7 +57,7 @@ func (s ownPortState) String() string {
 	return [...]string{"up", "down", "unresponsive", "lossy", "isolated"}[s]
 }
 
-// inconclusive are the states that a walk finds.
+// withoutEvidence are the states that a walk finds.
 var withoutEvidence = map[discover.Evidence]ownPortState{
 	discover.OwnPortUnresponsive: ownPortUnresponsive, discover.MostUnresponsive: ownPortIsolated, discover.PacketsLost: ownPortLossy,
 }
@@ -152,8 +152,7 @@ func (p *ownPort) identified(fx *effects, guid mad.GUID) (early []mad.Datagram) 
 // identify reads an attribute of the port: first PortInfo, for the M_Key that requests to this
 // manager must have, then NodeInfo, for the GUID.
 func (p *ownPort) identify(fx *effects, attr mad.AttrID, key mad.MKey) {
-	req := directed(ownerPort, 0, mad.Route{}, mad.MethodGet, attr, 0, key)
-	fx.request(&req)
+	fx.request(directed(ownerPort, 0, mad.Route{}, mad.MethodGet, attr, 0, key))
 }
 
 // mayRead applies the protection of the port's M_Key to a Get (IBA 14.2.4).
@@ -233,8 +232,7 @@ func (c *Core) rest() {
 	}
 }
 
-// identify takes what our own port answers to rest: first its M_Key, which requests must show, and then its GUID, with which we begin to
-// answer.
+// identify takes what our own port answers to rest: first its M_Key, which requests must show, and then its GUID, with which we begin to answer.
 func (c *Core) identify(o *txn.Outcome) {
 	switch {
 	case !isOK(o) || c.port.identity == ownKnown:

@@ -361,5 +361,5 @@ func (c *Core) open(set plan.Set, ok bool) bool {
 	}
 	req := urgent(ownerElection, tagOpen, set.Route, mad.MethodSet, set.Attr, set.Mod, set.MKey)
 	req.Data = set.Data
-	return c.fx.request(&req)
+	return c.fx.request(req)
 }
