@@ -61,9 +61,7 @@ const (
 	taskEnding // it was ended; its result is awaited
 )
 
-func (s taskState) String() string {
-	return [...]string{"none", "out", "ending"}[s]
-}
+func (s taskState) String() string { return [...]string{"none", "out", "ending"}[s] }
 
 // begin has the routes that a sweep left proved, unless that is under way.
 func (c *certifying) begin(fx *effects, out *sweep.Outcome) {

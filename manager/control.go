@@ -47,8 +47,7 @@ func (c *control) ask(fx *effects, state controlState, key mad.MKey) {
 	case asksOwn:
 		route = mad.Route{}
 	}
-	req := directed(ownerElection, tagControl, route, mad.MethodGet, attr, 0, key)
-	if !fx.request(&req) {
+	if !fx.request(urgent(ownerControl, 0, route, mad.MethodGet, attr, 0, key)) {
 		c.state = controlIdle
 	}
 }

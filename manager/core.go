@@ -172,9 +172,13 @@ func (c *Core) outcome(o *txn.Outcome) {
 	switch o.Owner {
 	case ownerElection:
 		c.asked(o)
+	case ownerControl:
+		c.proved(o)
+	case ownerInquiry:
+		c.inquired(o)
 	case ownerSweep:
 		c.sweeps.take(o)
-		if _, _, guid := c.sweeps.progress(); guid != 0 && c.port.guid == 0 {
+		if _, _, guid := c.sweeps.progress(); guid != 0 && c.port.identity == ownUnknown {
 			c.identified(guid)
 		}
 	case ownerMulticast:
@@ -185,6 +189,8 @@ func (c *Core) outcome(o *txn.Outcome) {
 		c.guids.done(&c.fx, o)
 	case ownerPort:
 		c.identify(o)
+	case ownerKeyRead:
+		c.readAgain(o)
 	case ownerLeases:
 		c.renewed(o)
 	}
@@ -237,7 +243,7 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.handover.deadline())
 	earlier(c.traps.deadline())
 	earlier(c.descriptions.due, c.descriptions.due > 0)
-	earlier(c.multicast.deadline())
+	earlier(c.multicast.Due(), c.multicast.Due() > 0)
 	earlier(c.certifying.deadline())
 	earlier(c.drifting.deadline(c.fx.now, c.cfg.Epoch, &c.cfg.Maintenance))
 	return at, ok

@@ -192,7 +192,7 @@ func (c *Core) halt(how scheduleState) {
 // cancel drops all requests that are outstanding.
 func (c *Core) cancel() {
 	c.cancelled = c.fx.table.Cancel(c.cancelled[:0]) // nobody takes them; ended may be under way
-	c.port.stopReading()
+	c.port.reread.stop()
 	c.guids.drop()
 	c.descriptions.cancelled()
 	c.leases.Cancelled()
@@ -227,10 +227,6 @@ func (c *Core) asked(o *txn.Outcome) {
 		if c.handover.state != staying && c.handover.state != exited {
 			c.exit(nil)
 		}
-	case o.Tag == tagInquiry:
-		c.inquired(o)
-	case o.Tag == tagControl:
-		c.proved(o)
 	default:
 		c.act(c.elect.done(&c.fx, o, &c.port))
 	}

@@ -60,10 +60,7 @@ func (m *descriptions) want(guid mad.GUID) {
 
 // wantLID has the node of a LID asked.
 func (m *descriptions) wantLID(v *view.View, lid mad.LID) {
-	if v == nil {
-		return
-	}
-	if p := v.LIDs.PortOf(lid); p != topo.None {
+	if p := portOf(v, lid); p != topo.None {
 		m.want(v.Topo.Nodes[v.Topo.Ports[p].Node].GUID)
 	}
 }
@@ -104,8 +101,7 @@ func (m *descriptions) ask(fx *effects, v *view.View, sweeper *sweep.Sweeper) {
 		m.last++
 		m.nodes[guid], m.asked[m.last] = asked, guid
 		key, _ := sweeper.KeyAlong(v.Topo.Nodes[n].Route.Ports())
-		req := directed(ownerDescriptions, m.last, v.Topo.Nodes[n].Route, mad.MethodGet, smp.AttrNodeDescription, 0, key)
-		fx.request(&req)
+		fx.request(directed(ownerDescriptions, m.last, v.Topo.Nodes[n].Route, mad.MethodGet, smp.AttrNodeDescription, 0, key))
 	}
 }
 

@@ -42,18 +42,25 @@ func (fx *effects) log(level slog.Level, msg string, args ...any) {
 // Owners of requests.
 const (
 	ownerElection txn.Owner = iota
+	ownerControl
+	ownerInquiry
 	ownerSweep
 	ownerMulticast
 	ownerDescriptions
 	ownerGUIDs
 	ownerPort
+	ownerKeyRead
 	ownerLeases
 )
 
-// directed is a request along a directed route, without data. Those of the election must not wait
-// behind a sweep: their time-outs decide which manager is master.
-func directed(owner txn.Owner, tag uint64, r mad.Route, m mad.Method, attr mad.AttrID, mod uint32, key mad.MKey) txn.Request {
-	return txn.Request{Owner: owner, Tag: tag, Route: r, Method: m, Attr: attr, Mod: mod, MKey: key, Exempt: owner == ownerElection}
+// directed is a request along a directed route, without data.
+func directed(owner txn.Owner, tag uint64, r mad.Route, m mad.Method, attr mad.AttrID, mod uint32, key mad.MKey) *txn.Request {
+	return &txn.Request{Owner: owner, Tag: tag, Route: r, Method: m, Attr: attr, Mod: mod, MKey: key}
+}
+
+// urgent is directed for requests of the election, which must not wait behind a sweep: their time-outs decide which manager is master.
+func urgent(owner txn.Owner, tag uint64, r mad.Route, m mad.Method, attr mad.AttrID, mod uint32, key mad.MKey) *txn.Request {
+	return &txn.Request{Owner: owner, Tag: tag, Route: r, Method: m, Attr: attr, Mod: mod, MKey: key, Exempt: true}
 }
 
 // isOK reports whether a request was answered, and not refused.

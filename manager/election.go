@@ -73,9 +73,7 @@ const (
 	tagTrap                      // the trap
 	tagHandover                  // Set(SMInfo)
 	tagAcknowledge               // Set(SMInfo)
-	tagInquiry                   // Get(SMInfo) from a manager that has named itself
 	tagOpen                      // Set(PortInfo) that opens an agent to another manager
-	tagControl                   // Get from the sender of a control packet, or from our own port
 )
 
 func newElection(cfg *Config) election {
@@ -174,30 +172,27 @@ func (e *election) hidesSMKey(info *smp.SMInfo) bool {
 
 // poll sends Get(SMInfo) to the polled manager.
 func (e *election) poll(fx *effects, key mad.MKey, tag uint64) {
-	req := directed(ownerElection, tag, e.route, mad.MethodGet, smp.AttrSMInfo, 0, key)
+	req := urgent(ownerElection, tag, e.route, mad.MethodGet, smp.AttrSMInfo, 0, key)
 	req.Data = e.Question()
-	fx.request(&req)
+	fx.request(req)
 }
 
 // look reads whether the port of the polled manager still has IsSM.
 func (e *election) look(fx *effects, key mad.MKey) {
-	req := directed(ownerElection, tagPort, e.route, mad.MethodGet, smp.AttrPortInfo, 0, key)
-	fx.request(&req)
+	fx.request(urgent(ownerElection, tagPort, e.route, mad.MethodGet, smp.AttrPortInfo, 0, key))
 }
 
 // lookAcross reads whether the port at the other end of its cable has a link.
 func (e *election) lookAcross(fx *effects, key mad.MKey, tag uint64) {
 	if ports := e.route.Ports(); len(ports) > 0 {
-		req := directed(ownerElection, tag, mad.MakeRoute(ports[:len(ports)-1]...), mad.MethodGet, smp.AttrPortInfo, uint32(ports[len(ports)-1]), key)
-		fx.request(&req)
+		fx.request(urgent(ownerElection, tag, mad.MakeRoute(ports[:len(ports)-1]...), mad.MethodGet, smp.AttrPortInfo, uint32(ports[len(ports)-1]), key))
 	}
 }
 
 // askOwnPort reads the LIDs of our own port. A priority-change trap follows, by which the polled
 // master learns that this manager ranks higher.
 func (e *election) askOwnPort(fx *effects, key mad.MKey) {
-	req := directed(ownerElection, tagOwn, mad.Route{}, mad.MethodGet, smp.AttrPortInfo, 0, key)
-	fx.request(&req)
+	fx.request(urgent(ownerElection, tagOwn, mad.Route{}, mad.MethodGet, smp.AttrPortInfo, 0, key))
 }
 
 // sendTrap sends trap 144 with the flag of a changed priority (IBA 14.2.5.1). It goes to the port
@@ -230,12 +225,12 @@ func (e *election) order(fx *effects, key mad.MKey, mod uint32, state smp.SMStat
 	if mod == smp.ControlAcknowledge {
 		tag = tagAcknowledge
 	}
-	req := directed(ownerElection, tag, e.route, mad.MethodSet, smp.AttrSMInfo, mod, key)
+	req := urgent(ownerElection, tag, e.route, mad.MethodSet, smp.AttrSMInfo, mod, key)
 	own := e.Info()
 	own.SetSMState(state)
 	own.SetActCount(actCount)
 	req.Data = own
-	fx.request(&req)
+	fx.request(req)
 }
 
 // answer sends our SMInfo back by the path of the request. It has the SM_Key only for a manager

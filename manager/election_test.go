@@ -228,7 +228,8 @@ func TestRequestsNeedTheMKey(t *testing.T) {
 	for _, method := range []mad.Method{mad.MethodGet, mad.MethodSet} {
 		for key, answered := range map[mad.MKey]int{0: 0, 9: 0, 7: 1} {
 			c := NewCore(Config{Elect: elect.Config{GUID: 5}})
-			c.port.guid, c.port.mkey, c.port.protect = 5, 7, 2
+			c.port.setGUID(5)
+			c.port.mkey, c.port.protect = 7, 2
 			c.fx.begin(time.Second)
 			var d mad.Datagram
 			d.Packet.SetDirected(&mad.Route{}, method, smp.AttrSMInfo, 0)
@@ -262,8 +263,7 @@ func TestPollsDoNotWait(t *testing.T) {
 	e, fx := newElection(&Config{Elect: elect.Config{GUID: 5, Priority: 3}}), newEffects(time.Second)
 	fx.table = txn.New(txn.Config{MaxWindow: 1})
 	for port := range uint8(3) {
-		req := directed(ownerSweep, 0, mad.MakeRoute(1+port), mad.MethodGet, smp.AttrNodeInfo, 0, 0)
-		fx.request(&req)
+		fx.request(directed(ownerSweep, 0, mad.MakeRoute(1+port), mad.MethodGet, smp.AttrNodeInfo, 0, 0))
 	}
 	if n := len(fx.sent()); n != 1 {
 		t.Fatalf("%d sent with a window of 1", n)

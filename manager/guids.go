@@ -16,7 +16,7 @@ import (
 
 // guidWrites is the state machine that writes blocks of GUIDs. A block is awaited from its Set until it is answered, refused, or dropped
 // at the end of the mastership. One that is refused, which may be an answer to a copy of a Set that was executed, is read. One
-// that is ordered meanwhile waits, so that a port has one of both, and it is known which.
+// that is ordered meanwhile waits for the answer, so that a port has one of both, and it is known which.
 type guidWrites struct {
 	awaited map[uint64]*guidWrite // by the tag of the request
 	blocks  map[guidKey]*guidWrite
@@ -30,11 +30,22 @@ type guidKey struct {
 
 // guidWrite is a block on its way.
 type guidWrite struct {
-	block sa.GUIDBlock
-	size  int           // entries that the port has of it
-	next  *sa.GUIDBlock // ordered since; nil for none
+	state guidState
+	block sa.GUIDBlock // the one that was ordered last
+	size  int          // entries that the port has of it
 	req   txn.Request
 }
+
+// guidState says which request is out for a block.
+type guidState uint8
+
+const (
+	guidSetting  guidState = iota // its Set
+	guidReading                   // its Get, since the Set was refused
+	guidReplaced                  // one of a block that was ordered before: the Set of this one follows, whatever the answer is
+)
+
+func (s guidState) String() string { return [...]string{"setting", "reading", "replaced"}[s] }
 
 func newGUIDWrites() guidWrites {
 	return guidWrites{awaited: map[uint64]*guidWrite{}, blocks: map[guidKey]*guidWrite{}}
@@ -46,35 +57,34 @@ func (w *guidWrites) write(fx *effects, b *sa.GUIDBlock, v *view.View, may bool,
 		return // the registrar knows that this manager is no longer master
 	}
 	if now := w.blocks[guidKey{b.Port, b.Block}]; now != nil {
-		next := *b
-		now.next = &next
+		now.state, now.block = guidReplaced, *b
 		return
 	}
 	g := &guidWrite{block: *b}
 	p := v.Topo.FindPort(b.Port)
 	if p == topo.None || !may {
-		g.end(fx, sa.HoldsUnknown, nil)
+		g.end(fx, sa.HoldsUnknown)
 		return
 	}
 	route, ok := v.Topo.RouteTo(p)
 	if !ok {
-		g.end(fx, sa.HoldsUnknown, nil)
+		g.end(fx, sa.HoldsUnknown)
 		return
 	}
 	g.size = min(int(v.Topo.Ports[p].Info.GUIDCap())-int(b.Block)*smp.GUIDsPerBlock, smp.GUIDsPerBlock)
-	g.req = directed(ownerGUIDs, 0, route, mad.MethodSet, smp.AttrGUIDInfo, uint32(b.Block), s.MKeyFor(v.Topo, p))
-	w.send(fx, g, mad.MethodSet)
+	g.req = *directed(ownerGUIDs, 0, route, mad.MethodSet, smp.AttrGUIDInfo, uint32(b.Block), s.MKeyFor(v.Topo, p))
+	w.send(fx, g, guidSetting)
 }
 
-// send writes a block, or reads it.
-func (w *guidWrites) send(fx *effects, g *guidWrite, m mad.Method) {
+// send has a block come to guidSetting or guidReading.
+func (w *guidWrites) send(fx *effects, g *guidWrite, state guidState) {
 	w.last++
-	g.req.Tag, g.req.Method, g.req.Data = w.last, m, [mad.DataSize]byte{}
-	if m == mad.MethodSet {
-		g.req.Data = g.block.GUIDs
+	g.state, g.req.Tag, g.req.Method, g.req.Data = state, w.last, mad.MethodSet, g.block.GUIDs
+	if state == guidReading {
+		g.req.Method, g.req.Data = mad.MethodGet, [mad.DataSize]byte{}
 	}
 	if !fx.request(&g.req) {
-		g.end(fx, sa.HoldsUnknown, nil)
+		g.end(fx, sa.HoldsUnknown)
 		return
 	}
 	w.awaited[w.last], w.blocks[g.key()] = g, g
@@ -90,21 +100,18 @@ func (w *guidWrites) done(fx *effects, o *txn.Outcome) {
 	delete(w.blocks, g.key())
 	held := smp.GUIDInfo(o.Data)
 	switch {
-	case g.next != nil:
-		g.block, g.next = *g.next, nil
-		w.send(fx, g, mad.MethodSet)
-	case o.Result != txn.Replied:
-		g.end(fx, sa.HoldsUnknown, nil)
-	case o.Status != mad.StatusOK && g.req.Method == mad.MethodSet:
-		w.send(fx, g, mad.MethodGet)
-	case o.Status != mad.StatusOK:
-		g.end(fx, sa.HoldsUnknown, nil)
+	case g.state == guidReplaced:
+		w.send(fx, g, guidSetting)
+	case o.Result == txn.Replied && o.Status != mad.StatusOK && g.state == guidSetting:
+		w.send(fx, g, guidReading)
+	case !isOK(o):
+		g.end(fx, sa.HoldsUnknown)
 	case !g.shows(&held):
-		g.end(fx, sa.HoldsOthers, &held)
-	case o.Attempts > 1 || g.req.Method == mad.MethodGet:
-		g.end(fx, sa.HoldsForNow, nil)
+		fx.do(ForRegistrar{sa.GUIDsWritten{GUIDBlock: g.block, Outcome: sa.HoldsOthers, Held: held}})
+	case o.Attempts > 1 || g.state == guidReading:
+		g.end(fx, sa.HoldsForNow)
 	default:
-		g.end(fx, sa.HoldsBlock, nil)
+		g.end(fx, sa.HoldsBlock)
 	}
 }
 
@@ -126,11 +133,7 @@ func (w *guidWrites) refuse(fx *effects) {
 		return cmp.Or(cmp.Compare(a.port, b.port), cmp.Compare(a.block, b.block))
 	})
 	for _, key := range keys {
-		g := w.blocks[key]
-		if g.next != nil {
-			g.block = *g.next
-		}
-		g.end(fx, sa.HoldsUnknown, nil)
+		w.blocks[key].end(fx, sa.HoldsUnknown)
 	}
 }
 
@@ -140,11 +143,7 @@ func (w *guidWrites) drop() {
 	clear(w.blocks)
 }
 
-// end reports what has become of a block.
-func (g *guidWrite) end(fx *effects, how sa.GUIDOutcome, held *smp.GUIDInfo) {
-	ev := sa.GUIDsWritten{GUIDBlock: g.block, Outcome: how}
-	if held != nil {
-		ev.Held = *held
-	}
-	fx.do(ForRegistrar{ev})
+// end reports what has become of a block, unless the port holds others.
+func (g *guidWrite) end(fx *effects, how sa.GUIDOutcome) {
+	fx.do(ForRegistrar{sa.GUIDsWritten{GUIDBlock: g.block, Outcome: how}})
 }

@@ -15,9 +15,18 @@ import (
 // inquiry asks a manager that has named itself in a Question to the master what it is, at the port
 // that sent the Question. One is asked at a time; others repeat their Questions.
 type inquiry struct {
-	asked discover.SM   // Port is 0 while nobody is asked
+	state inquiryState
+	asked discover.SM   // in inquiryAsking
 	after time.Duration // none is asked before
 }
+
+// inquiryState says whether a manager is asked.
+type inquiryState uint8
+
+const (
+	inquiryIdle inquiryState = iota
+	inquiryAsking
+)
 
 // inquiryPause is the shortest time between inquiries.
 const inquiryPause = 10 * time.Millisecond
@@ -47,33 +56,39 @@ func (c *Core) question(d *mad.Datagram) {
 			c.sweeps.sweeper.Expect(route, info.GUID())
 		}
 		c.traps.sweep(c.fx.now, true, "a subnet manager at an unknown port")
-	case c.inquiry.asked.Port == 0 && c.inquiry.after <= c.fx.now:
-		c.inquire(discover.SM{Port: info.GUID(), LID: v.Topo.Ports[p].Info.LID(), Route: route})
+	case c.inquiry.state == inquiryIdle && c.inquiry.after <= c.fx.now:
+		key := c.sweeps.sweeper.Key(info.GUID(), 0)
+		if allowed := c.cfg.Sweep.AllowedSMs; len(allowed) > 0 && !slices.Contains(allowed, info.GUID()) {
+			key = 0
+		}
+		c.inquiry.ask(&c.fx, discover.SM{Port: info.GUID(), LID: v.Topo.Ports[p].Info.LID(), Route: route}, key, c.elect.Question())
 	}
 }
 
-// inquire asks a manager at its port.
-func (c *Core) inquire(sm discover.SM) {
-	key := c.sweeps.sweeper.Key(sm.Port, 0)
-	if allowed := c.cfg.Sweep.AllowedSMs; len(allowed) > 0 && !slices.Contains(allowed, sm.Port) {
-		key = 0
-	}
-	req := directed(ownerElection, tagInquiry, sm.Route, mad.MethodGet, smp.AttrSMInfo, 0, key)
-	req.Data = c.elect.Question()
-	if c.fx.request(&req) {
-		c.inquiry = inquiry{asked: sm, after: c.fx.now + inquiryPause}
+// ask asks a manager at its port.
+func (q *inquiry) ask(fx *effects, sm discover.SM, key mad.MKey, question smp.SMInfo) {
+	req := urgent(ownerInquiry, 0, sm.Route, mad.MethodGet, smp.AttrSMInfo, 0, key)
+	req.Data = question
+	if fx.request(req) {
+		*q = inquiry{inquiryAsking, sm, fx.now + inquiryPause}
 	}
 }
 
-// inquired takes its answer.
+// done takes the outcome, and returns the manager if it is the one that it has said to be.
+func (q *inquiry) done(o *txn.Outcome) (sm discover.SM, is bool) {
+	sm, sm.Info = q.asked, o.Data
+	is = q.state == inquiryAsking && isOK(o) && sm.Info.GUID() == sm.Port
+	q.state = inquiryIdle
+	return sm, is
+}
+
+// inquired takes the outcome of an inquiry.
 func (c *Core) inquired(o *txn.Outcome) {
-	sm := c.inquiry.asked
-	c.inquiry.asked = discover.SM{}
-	info := (*smp.SMInfo)(&o.Data)
-	if !isOK(o) || info.GUID() != sm.Port || c.elect.State() != smp.Master {
+	sm, is := c.inquiry.done(o)
+	if !is || c.elect.State() != smp.Master {
 		return
 	}
-	sm.Info = *info
+	info := &sm.Info
 	c.judgeManager(info, sm.LID, sm.Route)
 	if !c.elect.knows(sm.Port) {
 		c.elect.others = append(c.elect.others, sm)

@@ -287,6 +287,12 @@ func TestGUIDWrites(t *testing.T) {
 		w.done(fx, &o)
 		return fx.did()
 	}
+	is := func(want guidState) {
+		t.Helper()
+		if g := w.blocks[guidKey{block.Port, block.Block}]; g == nil || g.state != want {
+			t.Errorf("the block is %+v, want %v", g, want)
+		}
+	}
 	equal(t, "not master", write(block, false), []string{"written unknown"})
 	equal(t, "an unknown port", write(unknown, true), []string{"written unknown"})
 	w.write(fx, &block, nil, true, &sweep.Settings{})
@@ -295,6 +301,7 @@ func TestGUIDWrites(t *testing.T) {
 		t.Errorf("%d requests", n)
 	}
 	equal(t, "a block", write(block, true), nil)
+	is(guidSetting)
 	if out := fx.sent(); len(out) != 1 || out[0].Packet.Method() != mad.MethodSet || out[0].Packet.AttrID() != smp.AttrGUIDInfo || out[0].Packet.AttrMod() != 1 {
 		t.Errorf("sent %v", out)
 	}
@@ -324,6 +331,7 @@ func TestGUIDWrites(t *testing.T) {
 		write(block, true)
 		fx.sent()
 		equal(t, "a refusal", end(txn.Outcome{Result: txn.Replied, Status: mad.StatusBadField}), nil)
+		is(guidReading)
 		if out := fx.sent(); len(out) != 1 || out[0].Packet.Method() != mad.MethodGet || out[0].Packet.AttrMod() != 1 {
 			t.Errorf("after a refusal: sent %v", out)
 		}
@@ -336,18 +344,32 @@ func TestGUIDWrites(t *testing.T) {
 	write(block, true)
 	fx.sent()
 	equal(t, "another order", write(later, true), nil)
+	is(guidReplaced)
 	if n := len(fx.sent()); n != 0 {
 		t.Errorf("%d requests while one is open", n)
 	}
-	equal(t, "the answer to the first", end(txn.Outcome{Result: txn.Replied}), nil)
+	equal(t, "the answer to the first", end(txn.Outcome{Result: txn.Replied, Status: mad.StatusBadField}), nil)
+	is(guidSetting)
 	if out := fx.sent(); len(out) != 1 || *out[0].Packet.Data() != others {
 		t.Errorf("then %v", out)
 	}
 	equal(t, "the answer to the other", end(txn.Outcome{Result: txn.Replied, Data: others}), []string{"written block"})
 
 	write(block, true)
+	end(txn.Outcome{Result: txn.Replied, Status: mad.StatusBadField})
+	is(guidReading)
+	write(later, true)
+	is(guidReplaced)
+	equal(t, "an answer that shows what was ordered since", end(txn.Outcome{Result: txn.Replied, Data: others}), nil)
+	is(guidSetting)
+	end(txn.Outcome{Result: txn.TimedOut})
+
+	write(block, true)
 	write(later, true)
 	w.refuse(fx)
+	if ev := fx.actions[0].(ForRegistrar).Event.(sa.GUIDsWritten); ev.GUIDs != others {
+		t.Errorf("another block is refused than was ordered last: %+v", ev)
+	}
 	equal(t, "refused", fx.did(), []string{"written unknown"})
 	w.drop()
 	equal(t, "dropped", end(txn.Outcome{Result: txn.Replied}), nil)
@@ -396,7 +418,7 @@ func TestOwnPort(t *testing.T) {
 	for range 2 * maxEarly {
 		p.wait(&mad.Datagram{})
 	}
-	if early := p.identified(fx, 5); len(early) != maxEarly || p.early != nil || p.guid != 5 {
+	if early := p.identified(fx, 5); len(early) != maxEarly || p.early != nil || p.guid != 5 || p.identity != ownKnown {
 		t.Errorf("%d requests have waited", len(early))
 	}
 	for _, c := range []struct {
@@ -410,103 +432,6 @@ func TestOwnPort(t *testing.T) {
 		p.holds(&info)
 		if p.mayRead(c.shown) != c.read || p.mayWrite(c.shown) != c.write {
 			t.Errorf("%+v: may read %t, write %t", c, p.mayRead(c.shown), p.mayWrite(c.shown))
-		}
-	}
-}
-
-// TestOwnPortOutdated: a request with another M_Key than was read last has the port read again, and waits for that, others of the time with it; but not again at once,
-// and later after a read that the port refused.
-func TestOwnPortOutdated(t *testing.T) {
-	p, asked := &ownPort{mkey: 7}, 0
-	comes := func(now time.Duration, key mad.MKey, sent, waits bool, asks int) {
-		t.Helper()
-		var d mad.Datagram
-		d.Packet.SetHeader(mad.ClassDirected, mad.MethodGet, smp.AttrSMInfo, 0)
-		d.Packet.SetMKey(key)
-		shown := triedKey
-		if key == 3 {
-			shown = madeKey
-		}
-		if got := p.outdated(now, &d, shown, func() bool { asked++; return sent }); got != waits || asked != asks {
-			t.Errorf("after %v, M_Key %v: it waits: %v, want %v; asked %d times, want %d", now, key, got, waits, asked, asks)
-		}
-	}
-	ends := func(now time.Duration, result txn.Result, waited int) {
-		t.Helper()
-		o := txn.Outcome{Result: result}
-		(*smp.PortInfo)(&o.Data).SetMKey(9)
-		if early := p.readAgain(now, &o); len(early) != waited || p.reading || len(p.early) != 0 {
-			t.Errorf("after %v: %d have waited, want %d", now, len(early), waited)
-		}
-	}
-	comes(0, 7, true, false, 0)
-	comes(0, 9, false, false, 1) // there is no room for the request
-	comes(0, 9, true, true, 2)
-	comes(0, 5, true, true, 2)
-	comes(0, 7, true, false, 2)
-	ends(time.Millisecond, txn.Replied, 2)
-	comes(time.Second, 9, true, false, 2)
-	comes(time.Second, 5, true, false, 2)
-	comes(time.Second+time.Millisecond, 5, true, true, 3)
-	for range 2 * maxEarly {
-		p.outdated(time.Second+time.Millisecond, &mad.Datagram{}, triedKey, nil)
-	}
-	ends(2*time.Second, txn.TimedOut, maxEarly)
-	if p.mkey != 9 || p.tries != 1 {
-		t.Errorf("M_Key %v, %d tries", p.mkey, p.tries)
-	}
-	comes(12*time.Second-1, 5, true, false, 3)
-	comes(12*time.Second-1, 3, true, true, 4) // made of our own secret
-	ends(12*time.Second-1, txn.Replied, 1)
-	comes(13*time.Second-1, 5, true, true, 5)
-	p.stopReading() // its request was cancelled
-	comes(14*time.Second, 5, true, true, 6)
-	var hidden txn.Outcome
-	hidden.Result = txn.Replied
-	(*smp.PortInfo)(&hidden.Data).SetMKeyProtectBits(1)
-	if early := p.readAgain(15*time.Second, &hidden); len(early) != 1 || p.mkey != 9 || p.mayWrite(0) {
-		t.Errorf("after an answer to a wrong M_Key: %d have waited, M_Key %v", len(early), p.mkey)
-	}
-}
-
-// TestOwnPortLease: a read that shows the M_Key of before is not repeated until the lease of the port can have run out, as each ends the countdown; one for an M_Key that
-// was made of our own secret is.
-func TestOwnPortLease(t *testing.T) {
-	p := &ownPort{mkey: 9}
-	asks := func(now time.Duration, shown shownKey) (asked bool) {
-		var d mad.Datagram
-		d.Packet.SetHeader(mad.ClassDirected, mad.MethodGet, smp.AttrSMInfo, 0)
-		d.Packet.SetMKey(5)
-		p.outdated(now, &d, shown, func() bool { asked = true; return true })
-		return asked
-	}
-	answers := func(now time.Duration, key mad.MKey) {
-		o := txn.Outcome{Result: txn.Replied}
-		info := (*smp.PortInfo)(&o.Data)
-		info.SetMKey(key)
-		info.SetMKeyLeasePeriod(60)
-		p.readAgain(now, &o)
-	}
-	if !asks(0, triedKey) {
-		t.Fatal("it does not ask")
-	}
-	answers(0, 9)
-	if asks(2*time.Minute-1, triedKey) {
-		t.Error("it asks again before the lease can have run out")
-	}
-	if !asks(2*time.Minute, triedKey) {
-		t.Error("it does not ask after the lease")
-	}
-	answers(2*time.Minute, 8)
-	if !asks(2*time.Minute+readPause, triedKey) {
-		t.Error("it does not ask after a change")
-	}
-	answers(2*time.Minute+readPause, 8)
-	for _, shown := range []time.Duration{readPause, 2 * readPause} {
-		if now := 2*time.Minute + readPause + shown; !asks(now, madeKey) {
-			t.Error("it does not ask for an M_Key of its own secret")
-		} else {
-			answers(now, 8)
 		}
 	}
 }
@@ -553,7 +478,7 @@ func TestMulticastLog(t *testing.T) {
 	if done, more := m.settle(fx); done != nil || more {
 		t.Error("there is something to do without a subnet")
 	}
-	if _, due := m.deadline(); due {
+	if m.Due() != 0 {
 		t.Error("and it is due")
 	}
 }

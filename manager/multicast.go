@@ -2,7 +2,6 @@ package manager
 
 import (
 	"fmt"
-	"time"
 
 	"ibsm/sweep"
 )
@@ -27,12 +26,6 @@ type multicast struct {
 	trouble string // as it was logged last; "" for none
 	missed  int
 	avoided int
-}
-
-// deadline is when settle has something to do; false for never.
-func (m *multicast) deadline() (time.Duration, bool) {
-	due := m.Due()
-	return due, due > 0
 }
 
 // settle goes on as far as it can without an answer. It returns what has come of a round that

@@ -93,7 +93,7 @@ func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 		}
 	case c.elect.State() == smp.Discovering && found.Refusing > 0 && !slices.ContainsFunc(others, isMaster):
 		limit = maxRefusing
-	case c.elect.State() != smp.Discovering || !c.term.hasStoodBy() || slices.ContainsFunc(others, isMaster):
+	case c.elect.State() != smp.Discovering || c.term.state != stoodBy || slices.ContainsFunc(others, isMaster):
 	case why == discover.MostUnresponsive:
 		return true
 	case why != discover.Conclusive || h.Answers < fewAnswers && h.Late+found.TimedOut > 0:

@@ -17,38 +17,28 @@ import (
 // maxEarly is how many requests wait for our own port to answer.
 const maxEarly = 16
 
-// readPause is the least time between two reads of our own port because a request showed another M_Key, and refusedPause after one that it did not answer: each of
-// these counts as a violation there. After one that shows the M_Key of before it is twice its lease: a read with the right M_Key ends the countdown of the lease, and
-// a master that does not know this M_Key takes the port when that has run out (IBA 14.2.4.2).
-const (
-	readPause    = time.Second
-	refusedPause = 10 * time.Second
-)
-
 // ownPort is the state machine of this manager's own port: its known values, and whether others
 // are heard by it.
 type ownPort struct {
 	state      ownPortState
-	guid       mad.GUID // 0 until it is known: requests wait in early
+	identity   ownIdentity
+	guid       mad.GUID // 0 in ownUnknown
 	lid        mad.LID
 	mkey       mad.MKey
 	protect    uint8
-	early      []mad.Datagram                     // requests that wait for the GUID, or for the M_Key to be read again
-	reading    bool                               // the M_Key is read again
-	unread     [madeKey + 1]time.Duration         // until when it is not read again, by what is shown to it
-	shown      shownKey                           // of the read under way
+	early      []mad.Datagram                     // in ownUnknown: requests that wait
 	unanswered int                                // requests in a row that it did not answer before its GUID was known: it may have another M_Key
-	tries      int                                // reads for its M_Key that it did not answer: the number of the M_Key to show, in the order in which they are tried
+	reread     keyRead                            // of mkey
 	logged     ownPortState                       // the state that was logged last, up when it was over
 	said       [ownPortIsolated + 1]time.Duration // when each was logged last; 0 never
 }
 
-// shownKey is the M_Key that a read of our own port shows.
-type shownKey uint8
+// ownIdentity says whether the GUID of our own port is known. Nothing is answered before.
+type ownIdentity uint8
 
 const (
-	triedKey shownKey = iota // the next of those that it may have
-	madeKey                  // one that a request showed and that was made of our own secret
+	ownUnknown ownIdentity = iota
+	ownKnown
 )
 
 // ownPortState says whether others are heard by our own port. As long as they are not, nobody
@@ -67,7 +57,7 @@ func (s ownPortState) String() string {
 	return [...]string{"up", "down", "unresponsive", "lossy", "isolated"}[s]
 }
 
-// inconclusive are the states that a walk finds.
+// withoutEvidence are the states that a walk finds.
 var withoutEvidence = map[discover.Evidence]ownPortState{
 	discover.OwnPortUnresponsive: ownPortUnresponsive, discover.MostUnresponsive: ownPortIsolated, discover.PacketsLost: ownPortLossy,
 }
@@ -139,6 +129,9 @@ func (p *ownPort) holds(info *smp.PortInfo) {
 	}
 }
 
+// setGUID has the GUID known.
+func (p *ownPort) setGUID(guid mad.GUID) { p.identity, p.guid = ownKnown, guid }
+
 // wait stores a request until the GUID is known.
 func (p *ownPort) wait(d *mad.Datagram) {
 	if len(p.early) < maxEarly {
@@ -148,7 +141,7 @@ func (p *ownPort) wait(d *mad.Datagram) {
 
 // identified sets the GUID, and returns the requests that have waited for it.
 func (p *ownPort) identified(fx *effects, guid mad.GUID) (early []mad.Datagram) {
-	p.guid = guid
+	p.setGUID(guid)
 	fx.log(info, osmlog.Binding(mad.ClassDirected, guid))
 	fx.log(info, osmlog.Binding(mad.ClassSA, guid))
 	fx.log(info, osmlog.SettingIsSM(guid))
@@ -159,60 +152,7 @@ func (p *ownPort) identified(fx *effects, guid mad.GUID) (early []mad.Datagram) 
 // identify reads an attribute of the port: first PortInfo, for the M_Key that requests to this
 // manager must have, then NodeInfo, for the GUID.
 func (p *ownPort) identify(fx *effects, attr mad.AttrID, key mad.MKey) {
-	req := directed(ownerPort, 0, mad.Route{}, mad.MethodGet, attr, 0, key)
-	fx.request(&req)
-}
-
-// tagRead is the tag of read's request.
-const tagRead = 1
-
-// read reads PortInfo of the port for its M_Key. It reports whether the request was sent.
-func (p *ownPort) read(fx *effects, key mad.MKey) bool {
-	req := directed(ownerPort, tagRead, mad.Route{}, mad.MethodGet, smp.AttrPortInfo, 0, key)
-	return fx.request(&req)
-}
-
-// outdated has a request wait that shows another M_Key than the port had when it was read last, and reports whether it does. The master may have
-// changed the M_Key since, and a standby gets no report of that. ask reads PortInfo of the port, and reports whether that was sent. shown is what ask shows
-// to the port.
-func (p *ownPort) outdated(now time.Duration, d *mad.Datagram, shown shownKey, ask func() bool) bool {
-	switch {
-	case d.Packet.MKey() == p.mkey || len(p.early) == maxEarly:
-		return false
-	case !p.reading && (now < p.unread[shown] || !ask()):
-		return false
-	case !p.reading:
-		p.reading, p.shown = true, shown
-	}
-	p.wait(d)
-	return true
-}
-
-// readAgain ends such a read. It returns the requests that have waited for it.
-func (p *ownPort) readAgain(now time.Duration, o *txn.Outcome) (early []mad.Datagram) {
-	info := (*smp.PortInfo)(&o.Data)
-	if p.reading = false; isOK(o) && !smp.HidesMKey(info) {
-		pause := readPause
-		if p.shown == triedKey && info.MKey() == p.mkey {
-			pause = max(pause, 2*time.Duration(info.MKeyLeasePeriod())*time.Second)
-		}
-		p.unread[p.shown] = now + pause
-		p.holds(info)
-	} else {
-		p.unread[p.shown] = now + refusedPause
-		if p.shown == triedKey {
-			p.tries++ // it may have the next M_Key
-		}
-	}
-	early, p.early = p.early, nil
-	return early
-}
-
-// stopReading forgets such a read when its request is cancelled, and what waits for it.
-func (p *ownPort) stopReading() {
-	if p.reading {
-		p.reading, p.early = false, nil
-	}
+	fx.request(directed(ownerPort, 0, mad.Route{}, mad.MethodGet, attr, 0, key))
 }
 
 // mayRead applies the protection of the port's M_Key to a Get (IBA 14.2.4).
@@ -230,7 +170,7 @@ func (c *Core) readOwn(found *discover.Result) {
 	if self == topo.NoEnd {
 		return
 	}
-	c.port.guid = b.PortGUID(self)
+	c.port.setGUID(b.PortGUID(self))
 	if p := b.Port(self); p != nil {
 		c.port.holds(p)
 	}
@@ -286,21 +226,16 @@ func (c *Core) rest() {
 		c.exit(fmt.Errorf("%w: it was started NOT-ACTIVE", ErrNotMaster))
 		return
 	}
-	if c.port.guid == 0 && c.sweeps.next == 0 {
+	if c.port.identity == ownUnknown && c.sweeps.next == 0 {
 		c.port.identify(&c.fx, smp.AttrPortInfo, c.ownKey())
 		c.sweeps.schedule(c.fx.now, portPoll)
 	}
 }
 
-// identify takes what our own port answers, to rest or because a request showed another M_Key: of rest first its M_Key, which requests must
-// show, and then its GUID, with which we begin to answer.
+// identify takes what our own port answers to rest: first its M_Key, which requests must show, and then its GUID, with which we begin to answer.
 func (c *Core) identify(o *txn.Outcome) {
 	switch {
-	case o.Tag == tagRead:
-		for _, d := range c.port.readAgain(c.fx.now, o) {
-			c.request(&d)
-		}
-	case !isOK(o) || c.port.guid != 0:
+	case !isOK(o) || c.port.identity == ownKnown:
 		c.port.unanswered++
 	case o.Attr == smp.AttrPortInfo:
 		c.port.holds((*smp.PortInfo)(&o.Data))
@@ -319,7 +254,7 @@ func (c *Core) identify(o *txn.Outcome) {
 func (c *Core) identified(guid mad.GUID) {
 	c.elect.SetGUID(guid)
 	if c.cfg.DryRun {
-		c.port.guid = guid
+		c.port.setGUID(guid)
 		return
 	}
 	for _, d := range c.port.identified(&c.fx, guid) {

@@ -13,7 +13,7 @@ func (c *Core) request(d *mad.Datagram) {
 	if !p.MgmtClass().IsSubnet() || c.cfg.DryRun {
 		return
 	}
-	if c.port.guid == 0 {
+	if c.port.identity == ownUnknown {
 		c.port.wait(d)
 		return
 	}
@@ -41,34 +41,6 @@ func (c *Core) request(d *mad.Datagram) {
 	case p.AttrID() == smp.AttrNotice && p.Method() == mad.MethodTrap:
 		c.trap(d)
 	}
-}
-
-// isOutdated reports whether a request waits until our own port has been read again. An M_Key that was made of our own secret is shown to the port itself: it
-// knows whether it is the right one.
-func (c *Core) isOutdated(d *mad.Datagram) bool {
-	shown := d.Packet.MKey()
-	if shown == c.port.mkey {
-		return false
-	}
-	if c.isMade(d) {
-		return c.port.outdated(c.fx.now, d, madeKey, func() bool { return c.port.read(&c.fx, shown) })
-	}
-	return c.port.outdated(c.fx.now, d, triedKey, func() bool { return c.port.read(&c.fx, c.sweeps.sweeper.Key(c.port.guid, c.port.tries)) })
-}
-
-// isMade reports whether a request shows an M_Key of our own port of the present number, the one before or the next. It does not pass that on: a stack that is
-// printed has arguments of functions.
-func (c *Core) isMade(d *mad.Datagram) bool {
-	ports := &c.cfg.Sweep.Settings.PortMKeys
-	if !ports.On() {
-		return false
-	}
-	for number := max(ports.Number(), 2) - 1; number <= ports.Number()+1; number++ {
-		if mad.MKey(ports.With(number, uint64(c.port.guid))) == d.Packet.MKey() {
-			return true
-		}
-	}
-	return false
 }
 
 // response is the request turned round.

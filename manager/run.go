@@ -169,8 +169,15 @@ func (l *loop) give(ctx context.Context, ev Event) {
 	}
 }
 
-// compute runs a task beside the core.
-func (l *loop) compute(task func()) { l.tasks.Go(func() { priority.Compute(task) }) }
+// compute runs a task beside the core. What it returns ends the task's context early.
+func (l *loop) compute(ctx context.Context, task func(context.Context)) (end context.CancelFunc) {
+	ctx, end = context.WithCancel(ctx)
+	l.tasks.Go(func() {
+		defer end()
+		priority.Compute(func() { task(ctx) })
+	})
+	return end
+}
 
 func (l *loop) act(ctx context.Context, a Action) {
 	switch a := a.(type) {
@@ -185,21 +192,11 @@ func (l *loop) act(ctx context.Context, a Action) {
 	case Cancel:
 		l.endTask[a.For]()
 	case Certify:
-		ctx, cancel := context.WithCancel(ctx)
-		l.endProof = cancel
-		l.compute(func() {
-			defer cancel()
-			l.certified <- CertificateMade{a.Task.Run(ctx)}
-		})
+		l.endProof = l.compute(ctx, func(ctx context.Context) { l.certified <- CertificateMade{a.Task.Run(ctx)} })
 	case EndCertify:
 		l.endProof()
 	case Measure:
-		ctx, cancel := context.WithCancel(ctx)
-		l.endDrift = cancel
-		l.compute(func() {
-			defer cancel()
-			l.measured <- DriftMeasured{a.Task.Run(ctx)}
-		})
+		l.endDrift = l.compute(ctx, func(ctx context.Context) { l.measured <- DriftMeasured{a.Task.Run(ctx)} })
 	case EndMeasure:
 		l.endDrift()
 	case Publish:
@@ -240,10 +237,7 @@ func (l *loop) computeRoutes(ctx context.Context, a Compute) {
 	} else if l.shell.View() != nil {
 		a.Task.Workers = routing.Workers(max(priority.Processors()-1, 1))
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	l.endTask[a.For] = cancel
-	l.compute(func() {
-		defer cancel()
+	l.endTask[a.For] = l.compute(ctx, func(ctx context.Context) {
 		if a.Recall && l.shell.Recall != nil {
 			a.Task.Recall(l.shell.Recall())
 		}
@@ -256,7 +250,7 @@ func (l *loop) computeRoutes(ctx context.Context, a Compute) {
 
 // computeMulticast runs a task of the multicast tables.
 func (l *loop) computeMulticast(ctx context.Context, a ComputeMulticast) {
-	l.compute(func() {
+	l.compute(ctx, func(ctx context.Context) {
 		if g := a.Task.Run(ctx); g != nil {
 			select {
 			case l.multicast <- MulticastComputed{g}:

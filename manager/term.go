@@ -50,9 +50,6 @@ func (t *term) end(fx *effects) {
 	}
 }
 
-// hasStoodBy reports whether this manager has been STANDBY since it last was master.
-func (t *term) hasStoodBy() bool { return t.state == stoodBy }
-
 // standBy notes that another manager becomes or stays master.
 func (t *term) standBy() { t.state = stoodBy }
 

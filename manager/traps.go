@@ -359,7 +359,7 @@ func (c *Core) open(set plan.Set, ok bool) bool {
 	if !ok {
 		return false
 	}
-	req := directed(ownerElection, tagOpen, set.Route, mad.MethodSet, set.Attr, set.Mod, set.MKey)
+	req := urgent(ownerElection, tagOpen, set.Route, mad.MethodSet, set.Attr, set.Mod, set.MKey)
 	req.Data = set.Data
-	return c.fx.request(&req)
+	return c.fx.request(req)
 }

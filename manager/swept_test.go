@@ -1,0 +1,105 @@
+package manager
+
+import (
+	"context"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/txn"
+	"ibsm/sim/fabric"
+	"ibsm/sweep"
+	"ibsm/sweep/engines"
+	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
+)
+
+// swept is a fabric that is swept without a manager, for the machines that take what sweeps leave.
+type swept struct {
+	*testing.T
+	sweeper *sweep.Sweeper
+	net     *net.Net
+	fabric  *fabric.Fabric
+	at      *fabric.Station
+}
+
+func newSwept(t *testing.T, spec string) *swept {
+	n := nettest.Generate(t, spec)
+	s := &swept{T: t, net: n, fabric: fabric.New(n, fabric.Config{}), sweeper: sweep.New(sweep.Config{Engines: engines.Chain{engines.MinHop}})}
+	for i := range n.Nodes {
+		if n.Nodes[i].Type == mad.CA {
+			var err error
+			if s.at, err = s.fabric.Attach(net.End{Node: int32(i), Port: 1}); err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+	}
+	t.Fatal("no host")
+	return nil
+}
+
+// cut takes the nth cable between switches away.
+func (s *swept) cut(n int) {
+	for i := range s.net.Nodes {
+		for port := range s.net.Nodes[i].Ports {
+			peer := s.net.Nodes[i].Ports[port].Peer
+			if s.net.Nodes[i].Type != mad.Switch || peer.Node <= int32(i) || s.net.Nodes[peer.Node].Type != mad.Switch {
+				continue
+			}
+			if n--; n < 0 {
+				s.fabric.LinkDown(net.End{Node: int32(i), Port: uint8(port)})
+				return
+			}
+		}
+	}
+	s.Fatal("no such cable")
+}
+
+// heavy runs a heavy sweep to its end.
+func (s *swept) heavy() (out *sweep.Outcome) {
+	s.Helper()
+	var found *sweep.Found
+	w := s.sweeper.Walk(true, sweep.Full)
+	s.until(w.Next, w.Done, func() bool { found = w.Found(); return found != nil })
+	plan := found.Task(1).Run(context.Background())
+	if plan == nil || plan.Err != nil {
+		s.Fatal("no plan:", plan)
+	}
+	p := s.sweeper.Program(plan)
+	s.until(p.Next, p.Done, func() bool { out, _ = p.Outcome(); return out != nil })
+	return out
+}
+
+// until answers a phase until it is over.
+func (s *swept) until(next func() (txn.Request, bool), done func(*txn.Outcome), over func() bool) {
+	s.Helper()
+	for range 1 << 20 {
+		if req, ok := next(); ok {
+			o := s.ask(&req)
+			done(&o)
+		} else if over() {
+			return
+		}
+	}
+	s.Fatal("the sweep has no end")
+}
+
+func (s *swept) ask(req *txn.Request) txn.Outcome {
+	var d mad.Datagram
+	d.LID = mad.PermissiveLID
+	d.Packet.SetDirected(&req.Route, req.Method, req.Attr, req.Mod)
+	d.Packet.SetMKey(req.MKey)
+	*d.Packet.Data() = req.Data
+	s.at.Send([]mad.Datagram{d})
+	s.fabric.Advance(s.fabric.Now())
+	o := txn.Outcome{Tag: req.Tag, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.TimedOut}
+	var in [8]mad.Datagram
+	for s.at.Pending() > 0 {
+		for _, d := range in[:s.at.Recv(in[:])] {
+			if p := &d.Packet; p.Method() == mad.MethodGetResp && p.AttrID() == req.Attr && p.AttrMod() == req.Mod {
+				o.Result, o.Status, o.Data = txn.Replied, p.Status(), *p.Data()
+			}
+		}
+	}
+	return o
+}
