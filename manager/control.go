@@ -84,6 +84,9 @@ func (c *Core) senderKey() mad.MKey {
 // proved takes an answer to what control has asked.
 func (c *Core) proved(o *txn.Outcome) {
 	proof := &c.controls
+	if proof.state == controlIdle {
+		return // an outcome before it has ended the proof
+	}
 	from := (*smp.SMInfo)(proof.request.Packet.Data())
 	node, port, ok := (*smp.NodeInfo)(&o.Data), (*smp.PortInfo)(&o.Data), false
 	switch state := proof.state; {

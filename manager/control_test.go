@@ -92,6 +92,7 @@ func TestControl(t *testing.T) {
 		{"of another way", false, []any{disable, ours(arrived(mad.MakeRoute(3, 4, 6), mad.MethodSet, smp.ControlDisable, master), 7), node(9)}, controlIdle, smp.NotActive, "1 ok", node3, 0},
 		{"the next one", false, []any{disable, node(8), ours(disable, 7), node(9)}, controlIdle, smp.NotActive, "1 refused, 7 ok", node3 + " " + node3, 1},
 		{"cancelled", false, []any{disable, "cancel", ours(disable, 7), node(9)}, controlIdle, smp.NotActive, "7 ok", node3 + " " + node3, 0},
+		{"an outcome when it has ended", false, []any{disable, "cancel", lost}, controlIdle, smp.Standby, "", node3, 0},
 		{"no room", false, []any{"full", disable}, controlIdle, smp.Standby, "", "", 0},
 
 		{"unknown, its node", true, []any{standBy, node(9)}, asksPort, smp.NotActive, "", node3 + " " + port3, 0},

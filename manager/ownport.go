@@ -129,8 +129,12 @@ func (p *ownPort) holds(info *smp.PortInfo) {
 	}
 }
 
-// setGUID has the GUID known.
-func (p *ownPort) setGUID(guid mad.GUID) { p.identity, p.guid = ownKnown, guid }
+// setGUID has the GUID known, unless it is 0.
+func (p *ownPort) setGUID(guid mad.GUID) {
+	if p.identity, p.guid = ownUnknown, guid; guid != 0 {
+		p.identity = ownKnown
+	}
+}
 
 // wait stores a request until the GUID is known.
 func (p *ownPort) wait(d *mad.Datagram) {
