@@ -310,22 +310,52 @@ func (s *sources) returned(f *ast.FuncDecl, depth int) (all []string) {
 	return all
 }
 
-// TestLinks: what the pages refer to is there.
+// TestLinks: what the pages refer to is there, pages and headings.
 func TestLinks(t *testing.T) {
 	pages, err := filepath.Glob("docs/*.md")
 	if err != nil || len(pages) < 5 {
 		t.Fatal(pages, err)
 	}
-	link := regexp.MustCompile(`\]\(([^)#:]+)\)`)
+	link, checked := regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`), 0
 	for _, page := range append(pages, "README.md", "CONTRIBUTING.md") {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
+			target := page
+			if m[1] != "" {
+				target = filepath.Join(filepath.Dir(page), m[1])
+			}
+			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s: %v", page, err)
+			} else if checked++; m[2] != "" && !slices.Contains(anchors(t, target), m[2][1:]) {
+				t.Errorf("%s: %s has no heading for %s", page, target, m[2])
 			}
 		}
 	}
+	if checked < 50 {
+		t.Errorf("only %d links were found", checked)
+	}
+}
+
+// anchors are the names that headings of a page have in links: in lower case, with a hyphen for each
+// blank, and without other signs. The second of one name has -1 at its end.
+func anchors(t *testing.T, page string) (all []string) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heading, sign := regexp.MustCompile("(?m)^#+ +(.*?) *$"), regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+	times := map[string]int{}
+	for _, m := range heading.FindAllStringSubmatch(string(text), -1) {
+		name := strings.ReplaceAll(sign.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")
+		if n := times[name]; n > 0 {
+			all = append(all, name+"-"+strconv.Itoa(n))
+		} else {
+			all = append(all, name)
+		}
+		times[name]++
+	}
+	return all
 }
