@@ -47,7 +47,7 @@ var oldWords = []oldWord{
 	{word(`desks?`), "control server", nil},
 	{word(`tells?|told|telling`), "log, report, notify, send", nil},
 	{word(`ruled|ruling|(?:who|that|nobody|manager|master|one|opensm|higher|lower|guid) rules|rules (?:on|no|now)|(?:is|are|was|were|may|must|will|does|not) rule`), "is master", nil},
-	{word(`(?:there )?(?:is|are|was|were|be) to [a-z]+`), "wanted, target, must, should", regexp.MustCompile(`(?i)^there|to (?:a|an|the|it|blame|lid)$`)},
+	{word(`(?:there )?(?:is|are|was|were|be) (?:(?:not|never|now|still|also|yet|all|only) )?to [a-z]+`), "wanted, target, must, should", regexp.MustCompile(`(?i)^there|to (?:a|an|the|it|blame|lid)$`)},
 	{word(`overdue`), "deferred, timed out, expired", nil},
 	{word(`hurr(?:y|ies|ied|ying)`), "preempt, interrupt", nil},
 	{word(`silent|mute|muted|mutes|unmute`), "unresponsive", nil},
@@ -164,9 +164,7 @@ func wordsOfGo(path string, visit func(line int, text string, isName bool)) erro
 	}
 	at := func(p token.Pos) int { return set.Position(p).Line }
 	for _, group := range file.Comments {
-		for _, c := range group.List {
-			visit(at(c.Pos()), c.Text, false)
-		}
+		visit(at(group.Pos()), strings.ReplaceAll(group.Text(), "\n", " "), false)
 	}
 	names := func(ids ...*ast.Ident) {
 		for _, id := range ids {

@@ -76,7 +76,7 @@ func (c *configuration) decideLinks(look func() *server.FoundLinks, show func([]
 		if counterSettings(next.own).Interval == 0 {
 			found = nil // while no counters are read none is watched
 		} else if found == nil {
-			return // the first reading is still to come
+			return // there was no reading yet
 		}
 		in := sick.In{Topo: v.Topo, Now: c.now().Unix(), Excluded: knownLinks(next.links).Excluded, Limits: linkLimits(l.Config)}
 		kept := &sick.Saved{}

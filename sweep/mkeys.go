@@ -373,7 +373,7 @@ func (w *walkState) prune(t *topo.Topo) {
 	})
 }
 
-// Secret reports whether an M_Key that an agent has refused may be one of the subnet's, which is not to be shown, and whether it is the
+// Secret reports whether an M_Key that an agent has refused may be one of the subnet's, which must not be shown, and whether it is the
 // one of a manager that does not know the subnet. Any host has agents refuse as many as it likes: so no M_Key is derived for it.
 func (s *Sweeper) Secret(key mad.MKey) (secret, knocks bool) {
 	p := &s.cfg.Settings.PortMKeys

@@ -127,7 +127,7 @@ type SM struct {
 	Info  smp.SMInfo
 }
 
-// pendingSwitch counts what is still to come of a switch before its forwarding
+// pendingSwitch counts the replies of a switch that have not come yet, before its forwarding
 // table can be judged.
 type pendingSwitch struct {
 	ports    int            // PortInfos not answered yet
