@@ -40,7 +40,7 @@ type configuration struct {
 	configs  chan manager.Config
 	kept     *state
 	now      func() time.Time
-	show     func(server.Rules) // shows what the manager is master by
+	show     func(server.Settings) // shows what is in force
 	useRules func(sickRules) []ctl.Finding
 	adopt    func(*sick.Saved) // has links judged by what was found before, too
 	changes  chan func()
@@ -70,7 +70,7 @@ type inForce struct {
 	master     bool                  // the manager is
 }
 
-func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, output *logOutput, kept *state, show func(server.Rules), useRules func(sickRules) []ctl.Finding, adopt func(*sick.Saved)) *configuration {
+func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, output *logOutput, kept *state, show func(server.Settings), useRules func(sickRules) []ctl.Finding, adopt func(*sick.Saved)) *configuration {
 	c := &configuration{
 		logger: logger, lines: lines, output: output, names: readNames(l, logger), configs: make(chan manager.Config, 1),
 		kept: kept, now: time.Now, show: show, useRules: useRules, adopt: adopt, changes: make(chan func()),
@@ -217,7 +217,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 		cfg.PathSLs = chosen.Policy.SLs(conf.QoS.In(l.Config))
 	}
 	next.shown = next.from.shown(next.differs)
-	c.show(server.Rules{
+	c.show(server.Settings{
 		Engines: conf.RoutingEngine.In(l.Config), Mirrored: next.shown,
 		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Window: conf.RerouteWindow.In(l.Config), Keys: next.keysShown(l, &cfg.Sweep.Settings),
 	})

@@ -220,7 +220,7 @@ func (c *configuration) clockSetBack(next *inForce) {
 }
 
 // tenants is what security tenants would change: the settings and partitions that it gives a manager, and the settings by name.
-func (c *configuration) tenants() (*sweep.Rules, []ctl.SettingChange, error) {
+func (c *configuration) tenants() (*sweep.Policy, []ctl.SettingChange, error) {
 	now := c.current.Load()
 	l, _ := now.effective()
 	l, changes, err := l.AsTenants()
@@ -231,7 +231,7 @@ func (c *configuration) tenants() (*sweep.Rules, []ctl.SettingChange, error) {
 	if len(chosen.Errors) > 0 {
 		return nil, nil, chosen.Errors.Err()
 	}
-	r := &sweep.Rules{Settings: subnetSettings(l.Config), Partitions: sweepPartitions(&chosen, l.Config)}
+	r := &sweep.Policy{Settings: subnetSettings(l.Config), Partitions: sweepPartitions(&chosen, l.Config)}
 	secret, ok := now.secret(l)
 	if !ok && l.MakesSeed() {
 		seed := now.seed

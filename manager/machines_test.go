@@ -174,7 +174,7 @@ func TestPlanning(t *testing.T) {
 			case '1', '2', '3':
 				r := planRequest{number: uint64(s - '0')}
 				if s == '3' {
-					r.Rules = &sweep.Rules{}
+					r.Policy = &sweep.Policy{}
 				}
 				p.ask(r)
 			case 'b':

@@ -280,7 +280,7 @@ func (c *Core) ownPortDown(found *sweep.Found) {
 }
 
 // rest is what a manager does that has been NOT-ACTIVE from the start: it asks its own
-// port who it is, to answer for itself, and nothing else.
+// port for GUIDs and LID, to answer for itself, and nothing else.
 func (c *Core) rest() {
 	if c.cfg.Once {
 		c.exit(fmt.Errorf("%w: it was started NOT-ACTIVE", ErrNotMaster))
