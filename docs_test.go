@@ -1,6 +1,7 @@
 package ibsm_test
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -358,4 +359,51 @@ func anchors(t *testing.T, page string) (all []string) {
 		times[name]++
 	}
 	return all
+}
+
+// TestDocComments: what is said of a declaration begins with its name, as it is now. Before the name of a
+// type there may be an article. Comments of tests begin with anything but the name of another test.
+func TestDocComments(t *testing.T) {
+	found, files := 0, token.NewFileSet()
+	first, article, aTest := regexp.MustCompile(`^\w+`), regexp.MustCompile(`^(A|An|The) `), regexp.MustCompile(`^(Test|Benchmark|Fuzz|Example)([A-Z]|$)`)
+	check := func(doc *ast.CommentGroup, name *ast.Ident, isType bool) {
+		text := doc.Text()
+		if isType {
+			text = article.ReplaceAllString(text, "")
+		}
+		if word := first.FindString(text); text != "" && word != name.Name && (!aTest.MatchString(name.Name) || aTest.MatchString(word)) {
+			t.Errorf("%v: the comment of %s begins with %q", files.Position(doc.Pos()), name.Name, word)
+		}
+		found++
+	}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		file, err := parser.ParseFile(files, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, d := range file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				check(d.Doc, d.Name, false)
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch s := spec.(type) {
+					case *ast.TypeSpec:
+						check(cmp.Or(s.Doc, d.Doc), s.Name, true)
+					case *ast.ValueSpec:
+						if d.Lparen == token.NoPos && len(s.Names) == 1 {
+							check(d.Doc, s.Names[0], false)
+						}
+					}
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || found < 5000 {
+		t.Errorf("%d declarations, %v", found, err)
+	}
 }

@@ -54,6 +54,9 @@ var oldWords = []oldWord{
 	{word(`goe?s? before`), "takes precedence over", nil},
 	{word(`mend|mends|mended|mending`), "fix", nil},
 	{word(`mistakes?`), "error", nil},
+	{word(`in doubt|an? (?:job|doubt)`), "dirty, unconfirmed; task", nil},
+	{word(`(?:is|are|and) no ibsm`), "is not ibsm", nil},
+	{word(`(?:to|of) (?:who|those who|one who) [a-z]+s|by who`), "the client, manager, port or goroutine that", nil},
 }
 
 // oldNames are words that names do not have, though sentences may.

@@ -40,7 +40,7 @@ func (c *configuration) takeLinks(next *inForce, k *sick.Saved) {
 			c.logger.Warn("the master has sick links out of use, and this manager reads no counters: if it takes over, they return", "links", len(k.Excluded))
 		}
 		next.links = k
-		c.kept.saveLinks(k)
+		c.state.saveLinks(k)
 		c.adopt(k)
 	}
 }
@@ -52,7 +52,7 @@ func (c *configuration) setLinks(next *inForce, k *sick.Saved) {
 		return
 	}
 	next.links = k
-	c.kept.saveLinks(k)
+	c.state.saveLinks(k)
 	c.sendTo(next, slices.Equal(k.Excluded, was.Excluded))
 }
 

@@ -73,7 +73,7 @@ func (c *configuration) mkeysInForce(next *inForce, l *conf.Loaded) keys.Ports {
 		next.mkeys = mkeyNumber{1, c.now().Unix()}
 	}
 	if next.mkeys != was {
-		c.kept.keepMKeys(next.mkeys)
+		c.state.keepMKeys(next.mkeys)
 	}
 	if ok && next.mkeys.number == 0 || !ok && !l.MakesSeed() {
 		return keys.Ports{}
@@ -156,7 +156,7 @@ func (c *configuration) RotateMKeys() (number uint32, err error) {
 				return
 			}
 			next.mkeys = mkeyNumber{next.mkeys.number + 1, c.now().Unix()}
-			c.kept.keepMKeys(next.mkeys)
+			c.state.keepMKeys(next.mkeys)
 			c.send(next)
 			number = next.mkeys.number
 			c.logger.Info("all ports get their next M_Keys", "number", number)
@@ -215,7 +215,7 @@ func (n mkeyNumber) isAhead(now time.Time) bool { return time.Unix(n.since, 0).A
 func (c *configuration) clockSetBack(next *inForce) {
 	if now := c.now(); next.master && next.mkeys.isAhead(now) {
 		next.mkeys.since = now.Unix()
-		c.kept.keepMKeys(next.mkeys)
+		c.state.keepMKeys(next.mkeys)
 	}
 }
 

@@ -67,7 +67,7 @@ func (s ownPortState) String() string {
 	return [...]string{"up", "down", "unresponsive", "lossy", "isolated"}[s]
 }
 
-// inconclusive are the states that a walk finds.
+// withoutEvidence are the states that a walk finds.
 var withoutEvidence = map[discover.Evidence]ownPortState{
 	discover.OwnPortUnresponsive: ownPortUnresponsive, discover.MostUnresponsive: ownPortIsolated, discover.PacketsLost: ownPortLossy,
 }
@@ -93,7 +93,7 @@ func (p *ownPort) walked(fx *effects, found *discover.Result) {
 	switch said := &p.said[p.state]; {
 	case p.state == ownPortUp && p.logged != ownPortUp:
 		fx.log(info, "our own port hears the subnet again", args...)
-	case p.state == ownPortUp || p.state == p.logged || *said > 0 && fx.now-*said < alarmSilence:
+	case p.state == ownPortUp || p.state == p.logged || *said > 0 && fx.now-*said < alarmPause:
 		return
 	default:
 		fx.log(warn, ownPortTexts[p.state], args...)

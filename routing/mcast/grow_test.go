@@ -481,7 +481,7 @@ func TestCheckRefuses(t *testing.T) {
 		t.Error("a tree that misses a receiver passes")
 	}
 	if mcast.Check(fabric, tree, mcast.Members{Receivers: h[:11], Senders: h[14:15]}, nil) == nil {
-		t.Error("a tree that leads to one who does not receive passes")
+		t.Error("a tree that leads to a port that does not receive passes")
 	}
 	if mcast.Check(fabric, tree, m, h[:1]) == nil {
 		t.Error("a member that is reached counts as unreached")
