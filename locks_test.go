@@ -207,8 +207,8 @@ func (l *lockCheck) expressions(n ast.Node, held bool) {
 	})
 }
 
-// lockCall is the name of the method where an expression calls one of a mutex, which is
-// known by its name: "mu".
+// lockCall is the name of the method where an expression calls one without arguments, such as Lock;
+// "" for any other expression.
 func lockCall(e ast.Expr) string {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {

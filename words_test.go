@@ -47,13 +47,16 @@ var oldWords = []oldWord{
 	{word(`desks?`), "control server", nil},
 	{word(`tells?|told|telling`), "log, report, notify, send", nil},
 	{word(`ruled|ruling|(?:who|that|nobody|manager|master|one|opensm|higher|lower|guid) rules|rules (?:on|no|now)|(?:is|are|was|were|may|must|will|does|not) rule`), "is master", nil},
-	{word(`(?:there )?(?:is|are|was|were|be) to [a-z]+`), "wanted, target, must, should", regexp.MustCompile(`(?i)^there|to (?:a|an|the|it|blame|lid)$`)},
+	{word(`(?:there )?(?:is|are|was|were|be) (?:(?:not|never|now|still|also|yet|all|only) )?to [a-z]+`), "wanted, target, must, should", regexp.MustCompile(`(?i)^there|to (?:a|an|the|it|blame|lid)$`)},
 	{word(`overdue`), "deferred, timed out, expired", nil},
 	{word(`hurr(?:y|ies|ied|ying)`), "preempt, interrupt", nil},
 	{word(`silent|mute|muted|mutes|unmute`), "unresponsive", nil},
 	{word(`goe?s? before`), "takes precedence over", nil},
 	{word(`mend|mends|mended|mending`), "fix", nil},
 	{word(`mistakes?`), "error", nil},
+	{word(`in doubt|an? (?:job|doubt)`), "dirty, unconfirmed; task", nil},
+	{word(`(?:is|are|and) no ibsm`), "is not ibsm", nil},
+	{word(`(?:to|of) (?:who|those who|one who) [a-z]+s|by who`), "the client, manager, port or goroutine that", nil},
 }
 
 // oldNames are words that names do not have, though sentences may.
@@ -164,9 +167,7 @@ func wordsOfGo(path string, visit func(line int, text string, isName bool)) erro
 	}
 	at := func(p token.Pos) int { return set.Position(p).Line }
 	for _, group := range file.Comments {
-		for _, c := range group.List {
-			visit(at(c.Pos()), c.Text, false)
-		}
+		visit(at(group.Pos()), strings.ReplaceAll(group.Text(), "\n", " "), false)
 	}
 	names := func(ids ...*ast.Ident) {
 		for _, id := range ids {

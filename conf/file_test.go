@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// finding is what a line or file leads to: severity and text of all findings.
+// findings is what a line or file leads to: severity and text of all findings.
 func findings(r Report) string {
 	var all []string
 	for _, f := range r {

@@ -223,7 +223,7 @@ func TestAll(t *testing.T) {
 	}
 	enough := errors.New("enough")
 	if err := ctl.All(t.Context(), b.Client, get, "/v1/nodes", nil, func(*ctl.Node) error { return enough }); err != enough {
-		t.Errorf("the error of who reads: %v", err)
+		t.Errorf("the error of the reader: %v", err)
 	}
 }
 

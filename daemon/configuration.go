@@ -38,9 +38,9 @@ type configuration struct {
 	names  names.Map // of nodes
 	// configs has the newest configuration for the manager that runs, or the next one.
 	configs  chan manager.Config
-	kept     *state
+	state    *state
 	now      func() time.Time
-	show     func(server.Rules) // shows what the manager is master by
+	show     func(server.Settings) // shows what is in force
 	useRules func(sickRules) []ctl.Finding
 	adopt    func(*sick.Saved) // has links judged by what was found before, too
 	changes  chan func()
@@ -70,10 +70,10 @@ type inForce struct {
 	master     bool                  // the manager is
 }
 
-func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, output *logOutput, kept *state, show func(server.Rules), useRules func(sickRules) []ctl.Finding, adopt func(*sick.Saved)) *configuration {
+func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, output *logOutput, state *state, show func(server.Settings), useRules func(sickRules) []ctl.Finding, adopt func(*sick.Saved)) *configuration {
 	c := &configuration{
 		logger: logger, lines: lines, output: output, names: readNames(l, logger), configs: make(chan manager.Config, 1),
-		kept: kept, now: time.Now, show: show, useRules: useRules, adopt: adopt, changes: make(chan func()),
+		state: state, now: time.Now, show: show, useRules: useRules, adopt: adopt, changes: make(chan func()),
 	}
 	c.current.Store(&inForce{own: l})
 	c.setModules(readModuleLog(l))
@@ -139,10 +139,10 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 			return cfg, refusal{err}
 		}
 		begun := c.swap(was, func(next *inForce) {
-			next.mkeys = newer(next.mkeys, c.kept.mkeyNumber())
+			next.mkeys = newer(next.mkeys, c.state.mkeyNumber())
 			if next.links == nil {
-				next.record = c.kept.routes()
-				next.links = c.kept.links()
+				next.record = c.state.routes()
+				next.links = c.state.links()
 				c.adopt(next.links)
 			}
 			next.port, next.routes, next.files = port, routes, files
@@ -165,8 +165,8 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 // first is the configuration that a manager starts with. Configurations that were sent to the
 // previous manager are withdrawn.
 func (c *configuration) first(next *inForce) manager.Config {
-	c.kept.keepConfiguration(next.own)
-	c.kept.keepPartitions(next.partitions.Text)
+	c.state.keepConfiguration(next.own)
+	c.state.keepPartitions(next.partitions.Text)
 	select {
 	case <-c.configs:
 	default:
@@ -217,7 +217,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 		cfg.PathSLs = chosen.Policy.SLs(conf.QoS.In(l.Config))
 	}
 	next.shown = next.from.shown(next.differs)
-	c.show(server.Rules{
+	c.show(server.Settings{
 		Engines: conf.RoutingEngine.In(l.Config), Mirrored: next.shown,
 		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Window: conf.RerouteWindow.In(l.Config), Keys: next.keysShown(l, &cfg.Sweep.Settings),
 	})

@@ -75,7 +75,7 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 		c.logger.Info("no configuration file to reload")
 	default:
 		next.own = read.config
-		c.kept.keepConfiguration(next.own)
+		c.state.keepConfiguration(next.own)
 		c.setLog(next.own, read.changed)
 		c.logger.Info("configuration reloaded", "file", next.own.ConfigFile, "changed", strings.Join(read.changed, ","))
 	}

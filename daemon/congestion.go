@@ -5,8 +5,8 @@ import (
 	"ibsm/mad/cc"
 )
 
-// troubled logs a device that does not take settings of congestion control, as manager.Shell's
-// Trouble.
+// troubled logs a device that does not take settings of congestion control, as
+// congestioncontrol.Listener's Found.
 func (r receiver) troubled(f congestioncontrol.Finding) {
 	fields := []any{"node", r.nodeName(f.Port), "guid", f.Port.GUID, "port", f.Port.Num, "lid", f.Port.To.LID, "attribute", cc.AttrName(f.Attr)}
 	switch f.Trouble {
@@ -19,7 +19,7 @@ func (r receiver) troubled(f congestioncontrol.Finding) {
 	}
 }
 
-// written logs the end of a round, as manager.Shell's Written.
+// written logs the end of a round, as congestioncontrol.Listener's Done.
 func (r receiver) written(s congestioncontrol.Report) {
 	r.logger.Info("congestion control: settings are written", "devices", s.Devices, "requests", s.Sent, "without", s.Without, "refused", s.Refused)
 	if s.More > 0 {

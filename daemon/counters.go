@@ -95,7 +95,7 @@ func (c *counters) ends(v *view.View, k perf.Key) (at osmlog.PerfPort, far *osml
 // once.
 const maxCounterLines = 256
 
-// counted logs what error counters have counted, as manager.Shell's Counted.
+// counted logs what error counters have counted, as perf.Listener's Image.
 func (c *counters) counted(im *perf.Image) {
 	c.follow(im)
 	found, ended := c.control.Judge(im)
@@ -247,7 +247,7 @@ func (c *counters) useRules(r sickRules) []ctl.Finding {
 	return nil
 }
 
-// found logs what is special about a reading, as manager.Shell's Found.
+// found logs what is special about a reading, as perf.Listener's Found.
 func (c *counters) found(f perf.Finding) {
 	at, _ := c.ends(c.latest(), f.Key)
 	switch {
@@ -260,7 +260,7 @@ func (c *counters) found(f perf.Finding) {
 	}
 }
 
-// left logs a node whose counters are not read any more, as manager.Shell's Gone.
+// left logs a node whose counters are not read any more, as perf.Listener's Gone.
 func (c *counters) left(node mad.GUID) {
 	if conf.PerfMgr.In(c.current.own().Config) {
 		c.logger.Error(osmlog.NotMonitored(c.name(c.latest(), node), node))

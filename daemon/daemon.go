@@ -110,9 +110,9 @@ func (d *daemon) start(ctx context.Context) (err error) {
 		Engines: func(list []string) (engines.Chain, error) { return d.current.enginesOf(list) },
 		Isolate: func(port, peer perf.Key, until time.Time) error { return d.counters.isolate(port, peer, until) },
 		Heal:    func(port, peer perf.Key, forget func()) error { return d.counters.heal(port, peer, forget) },
-		Tenants: func() (*sweep.Rules, []ctl.SettingChange, error) { return d.current.tenants() }})
+		Tenants: func() (*sweep.Policy, []ctl.SettingChange, error) { return d.current.tenants() }})
 	d.counters = &counters{daemon: d, gone: map[mad.GUID]string{}}
-	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.SetRules, d.counters.useRules, d.control.AdoptLinks)
+	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.ShowSettings, d.counters.useRules, d.control.AdoptLinks)
 	d.counters.useRules(sickRules{text: sick.Defaults}) // in force where those of the file have errors
 	d.counters.useRules(readSickRules(d.conf))
 	// Both run until the manager has ended.
@@ -282,7 +282,7 @@ func (d *daemon) runAt(ctx context.Context, port *Port) error {
 }
 
 // warnOfPartitions prints that the partition file is not in force, or obeyed although it is
-// dangerous: who starts a manager at a terminal does not see its log.
+// dangerous: a person who starts a manager at a terminal does not see its log.
 func (d *daemon) warnOfPartitions() {
 	now := d.current.current.Load()
 	l, chosen := now.effective()

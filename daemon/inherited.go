@@ -107,7 +107,7 @@ func (s *inForce) agrees(p *masterPolicy) bool {
 func (c *configuration) takeRoutes(next *inForce, r sweep.RoutesRecord) {
 	if r != next.record {
 		next.record = r
-		c.kept.keepRoutes(r)
+		c.state.keepRoutes(r)
 	}
 }
 

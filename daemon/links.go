@@ -40,7 +40,7 @@ func (c *configuration) takeLinks(next *inForce, k *sick.Saved) {
 			c.logger.Warn("the master has sick links out of use, and this manager reads no counters: if it takes over, they return", "links", len(k.Excluded))
 		}
 		next.links = k
-		c.kept.saveLinks(k)
+		c.state.saveLinks(k)
 		c.adopt(k)
 	}
 }
@@ -52,7 +52,7 @@ func (c *configuration) setLinks(next *inForce, k *sick.Saved) {
 		return
 	}
 	next.links = k
-	c.kept.saveLinks(k)
+	c.state.saveLinks(k)
 	c.sendTo(next, slices.Equal(k.Excluded, was.Excluded))
 }
 
@@ -76,7 +76,7 @@ func (c *configuration) decideLinks(look func() *server.FoundLinks, show func([]
 		if counterSettings(next.own).Interval == 0 {
 			found = nil // while no counters are read none is watched
 		} else if found == nil {
-			return // the first reading is still to come
+			return // there was no reading yet
 		}
 		in := sick.In{Topo: v.Topo, Now: c.now().Unix(), Excluded: knownLinks(next.links).Excluded, Limits: linkLimits(l.Config)}
 		kept := &sick.Saved{}

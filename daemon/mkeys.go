@@ -73,7 +73,7 @@ func (c *configuration) mkeysInForce(next *inForce, l *conf.Loaded) keys.Ports {
 		next.mkeys = mkeyNumber{1, c.now().Unix()}
 	}
 	if next.mkeys != was {
-		c.kept.keepMKeys(next.mkeys)
+		c.state.keepMKeys(next.mkeys)
 	}
 	if ok && next.mkeys.number == 0 || !ok && !l.MakesSeed() {
 		return keys.Ports{}
@@ -156,7 +156,7 @@ func (c *configuration) RotateMKeys() (number uint32, err error) {
 				return
 			}
 			next.mkeys = mkeyNumber{next.mkeys.number + 1, c.now().Unix()}
-			c.kept.keepMKeys(next.mkeys)
+			c.state.keepMKeys(next.mkeys)
 			c.send(next)
 			number = next.mkeys.number
 			c.logger.Info("all ports get their next M_Keys", "number", number)
@@ -215,12 +215,12 @@ func (n mkeyNumber) isAhead(now time.Time) bool { return time.Unix(n.since, 0).A
 func (c *configuration) clockSetBack(next *inForce) {
 	if now := c.now(); next.master && next.mkeys.isAhead(now) {
 		next.mkeys.since = now.Unix()
-		c.kept.keepMKeys(next.mkeys)
+		c.state.keepMKeys(next.mkeys)
 	}
 }
 
 // tenants is what security tenants would change: the settings and partitions that it gives a manager, and the settings by name.
-func (c *configuration) tenants() (*sweep.Rules, []ctl.SettingChange, error) {
+func (c *configuration) tenants() (*sweep.Policy, []ctl.SettingChange, error) {
 	now := c.current.Load()
 	l, _ := now.effective()
 	l, changes, err := l.AsTenants()
@@ -231,7 +231,7 @@ func (c *configuration) tenants() (*sweep.Rules, []ctl.SettingChange, error) {
 	if len(chosen.Errors) > 0 {
 		return nil, nil, chosen.Errors.Err()
 	}
-	r := &sweep.Rules{Settings: subnetSettings(l.Config), Partitions: sweepPartitions(&chosen, l.Config)}
+	r := &sweep.Policy{Settings: subnetSettings(l.Config), Partitions: sweepPartitions(&chosen, l.Config)}
 	secret, ok := now.secret(l)
 	if !ok && l.MakesSeed() {
 		seed := now.seed

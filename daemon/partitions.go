@@ -46,7 +46,7 @@ func partitionsTrouble(chosen *partitions.Selected, l *conf.Loaded) *ctl.Partiti
 func (c *configuration) setPartitions(next *inForce, chosen *partitions.Selected) {
 	next.partitions = chosen
 	c.logPartitions(next)
-	c.kept.keepPartitions(chosen.Text)
+	c.state.keepPartitions(chosen.Text)
 }
 
 // partitionFindings are the errors and warnings of a partition file, for the control socket.

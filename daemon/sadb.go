@@ -14,7 +14,7 @@ import (
 // the SA allow in use.
 const maxSADB = 1 << 30
 
-// readSADB reads OpenSM's SA database: nil where it is not to be had, or not to be used
+// readSADB reads OpenSM's SA database: nil where it cannot be read, or must not be used
 // because the store was written after it, which was at stored. Whole says that nothing is
 // lost; then it is for the configuration to say whether clients register again.
 func readSADB(file string, stored time.Time, logger *slog.Logger) (reg *registry.Registry, whole bool) {

@@ -56,7 +56,7 @@ type state struct {
 	logger *slog.Logger
 
 	port  mad.GUID        // that everything below is of; 0 while nothing is open
-	kept  *store.Contents // what the next manager begins with; nil to ask the store, where there is one
+	next  *store.Contents // what the next manager begins with; nil to ask the store, where there is one
 	fresh bool            // OpenSM's file is newer than the store
 	wrote time.Time       // when the store was written last, before it was opened
 	cache *cache.Keeper   // nil without one
@@ -91,7 +91,7 @@ func (s *state) open(port mad.GUID) error {
 
 // openStore opens the store, and returns when it was written last.
 func (s *state) openStore() (written time.Time, err error) {
-	s.kept = store.NewContents()
+	s.next = store.NewContents()
 	dir := stateDir(s.conf)
 	if dir == "" {
 		return written, nil
@@ -104,7 +104,7 @@ func (s *state) openStore() (written time.Time, err error) {
 	if info, err := os.Stat(path); err == nil {
 		written = info.ModTime()
 	}
-	opened, kept, err := store.Open(store.Config{Path: path, Prefix: prefix, Port: s.port, Trouble: s.trouble})
+	opened, contents, err := store.Open(store.Config{Path: path, Prefix: prefix, Port: s.port, Trouble: s.trouble})
 	if err != nil {
 		return written, err
 	}
@@ -114,10 +114,10 @@ func (s *state) openStore() (written time.Time, err error) {
 		}
 	})
 	s.store.Store(opened)
-	s.kept = kept
-	if s.kept.Damage != nil {
+	s.next = contents
+	if s.next.Damage != nil {
 		s.logger.Error("the store is damaged; LIDs come from the fabric and OpenSM's guid2lid, and clients are asked to register again",
-			"reason", s.kept.Damage, "set_aside", s.kept.SetAside)
+			"reason", s.next.Damage, "set_aside", s.next.SetAside)
 		written = time.Time{}
 	}
 	s.tasks.run(context.Background(), func(ctx context.Context) {
@@ -158,23 +158,23 @@ func (s *state) trouble(err error) {
 
 // resume has a manager begin with what is kept.
 func (s *state) resume(shell *manager.Shell) {
-	kept, opened := s.kept, s.store.Load()
-	if kept == nil {
-		kept = opened.Contents()
+	contents, opened := s.next, s.store.Load()
+	if contents == nil {
+		contents = opened.Contents()
 	}
-	shell.Config.Resume(kept, time.Now())
+	shell.Config.Resume(contents, time.Now())
 	known := &shell.Config.Sweep.Restored
 	known.Port, known.MKeys, known.Behind = s.port, s.mkeys, s.behind
 	if s.fresh {
 		known.Stale = false
 	}
 	if opened != nil {
-		shell.Store, shell.Restored = opened, kept
-		s.kept, s.fresh = nil, false
+		shell.Store, shell.Restored = opened, contents
+		s.next, s.fresh = nil, false
 	}
 	if file := conf.SADBFile.In(s.conf.Config); file != "" {
 		older := s.wrote
-		if kept.Registry.Counts() == (registry.Counts{}) {
+		if contents.Registry.Counts() == (registry.Counts{}) {
 			older = time.Time{}
 		}
 		shell.Restore = func() (*registry.Registry, bool) { return readSADB(file, older, s.logger) }
@@ -190,7 +190,7 @@ func (s *state) resume(shell *manager.Shell) {
 // keep takes changes that must outlive the manager, where no store of its own takes them.
 func (s *state) keep(k *manager.Persist) {
 	if s.store.Load() == nil {
-		s.kept.Add(k.Batch())
+		s.next.Add(k.Batch())
 	}
 	if s.cache == nil {
 		return
@@ -254,20 +254,20 @@ func (s *state) keepRoutes(r sweep.RoutesRecord) { s.put(store.Batch{Routes: r.T
 
 // routes is the record of routes that was kept.
 func (s *state) routes() sweep.RoutesRecord {
-	kept := s.contents()
-	if kept == nil {
+	stored := s.contents()
+	if stored == nil {
 		return sweep.RoutesRecord{}
 	}
-	return sweep.ParseRoutesRecord(kept.Routes)
+	return sweep.ParseRoutesRecord(stored.Routes)
 }
 
 // links are those that were kept. What is damaged is as if nothing had been found.
 func (s *state) links() *sick.Saved {
-	kept := s.contents()
-	if kept == nil {
+	stored := s.contents()
+	if stored == nil {
 		return &sick.Saved{}
 	}
-	k, err := sick.Decode(kept.Links)
+	k, err := sick.Decode(stored.Links)
 	if err != nil {
 		s.logger.Warn("the stored state of sick links is damaged: it is dropped", "reason", err)
 	}
@@ -276,32 +276,32 @@ func (s *state) links() *sick.Saved {
 
 // contents are those of the store, nil without one.
 func (s *state) contents() *store.Contents {
-	if opened := s.store.Load(); s.kept == nil && opened != nil {
+	if opened := s.store.Load(); s.next == nil && opened != nil {
 		return opened.Contents()
 	}
-	return s.kept
+	return s.next
 }
 
 // mkeyNumber is which M_Keys ports have, as it was kept.
 func (s *state) mkeyNumber() mkeyNumber {
-	kept := s.contents()
-	if kept == nil {
+	stored := s.contents()
+	if stored == nil {
 		return mkeyNumber{}
 	}
-	return decodeMKeyNumber(kept.Keys)
+	return decodeMKeyNumber(stored.Keys)
 }
 
 // lastPartitions is the partition file that was in force last, nil where none is known.
 func (s *state) lastPartitions() []byte {
-	if s.kept == nil {
+	if s.next == nil {
 		return nil
 	}
-	return s.kept.Partitions
+	return s.next.Partitions
 }
 
 // close writes what is left, and gives everything back.
 func (s *state) close() {
 	s.store.Store(nil)
 	s.tasks.end()
-	s.port, s.kept, s.fresh, s.cache = 0, nil, false, nil
+	s.port, s.next, s.fresh, s.cache = 0, nil, false, nil
 }

@@ -38,7 +38,7 @@ func (s *state) openCaches(written time.Time) error {
 	files := &cache.Files{Dir: dir, Sync: conf.FsyncHighAvailFiles.In(s.conf.Config)}
 	s.fresh = files.ModTime().After(written)
 	lids, err := s.readLIDs(files)
-	if err != nil && conf.ExitOnFatal.In(s.conf.Config) && len(s.kept.LIDs) == 0 {
+	if err != nil && conf.ExitOnFatal.In(s.conf.Config) && len(s.next.LIDs) == 0 {
 		return fmt.Errorf("guid2lid is damaged and there is no other source of LIDs: fix or remove the file, or start without it (--stay_on_fatal): %w", err)
 	}
 	first, second := s.storedLIDs(), lids
@@ -51,7 +51,7 @@ func (s *state) openCaches(written time.Time) error {
 	}
 	merged := sweep.MergeLIDs(first, second)
 	if s.fresh && !slices.Equal(merged, s.storedLIDs()) {
-		s.kept.Interrupted = time.Time{} // clients are registered with whoever wrote it
+		s.next.Interrupted = time.Time{} // clients are registered with whoever wrote it
 	}
 	s.putLIDs(merged)
 	mkeys, skipped, err := files.ReadMKeys()
@@ -101,26 +101,26 @@ func (s *state) warn(skipped diag.List, err error) {
 }
 
 func (s *state) storedLIDs() (lids []sweep.LIDAssignment) {
-	for _, l := range s.kept.LIDs {
+	for _, l := range s.next.LIDs {
 		lids = append(lids, sweep.LIDAssignment(l))
 	}
 	return lids
 }
 
-// putLIDs makes what is kept hold these LIDs and no others.
+// putLIDs has the next manager begin with these LIDs and no others.
 func (s *state) putLIDs(lids []sweep.LIDAssignment) {
 	known := make(map[mad.GUID]bool, len(lids))
 	for _, l := range lids {
 		known[l.Port] = true
 	}
 	var forgotten []mad.GUID
-	for _, l := range s.kept.LIDs {
+	for _, l := range s.next.LIDs {
 		if !known[l.Port] {
 			forgotten = append(forgotten, l.Port)
 		}
 	}
 	batch := (&manager.Persist{LIDs: lids, Forgotten: forgotten}).Batch()
-	s.kept.LIDs = batch.LIDs
+	s.next.LIDs = batch.LIDs
 	s.put(batch)
 }
 

@@ -17,7 +17,7 @@ import (
 // size is that of a secret in bytes.
 const size = 32
 
-// Secret is what the managers of a subnet share: who knows it can manage the subnet. It never appears in text but
+// Secret is what the managers of a subnet share: a program that knows it can manage the subnet. It never appears in text but
 // that of its file. The zero value is none.
 type Secret struct{ value [size]byte }
 

@@ -56,8 +56,8 @@ type Alarm struct {
 }
 
 const (
-	maxAlarms    = 32               // ports and kinds that are counted one by one
-	alarmSilence = 10 * time.Minute // between log lines about one of them
+	maxAlarms  = 32               // ports and kinds that are counted one by one
+	alarmPause = 10 * time.Minute // between log lines about one of them
 )
 
 // alarms counts what ports send that is not theirs to send. The slice is copied before a change,
@@ -86,7 +86,7 @@ func (l *alarms) raise(fx *effects, epoch int64, a Alarm, args ...any) {
 		l.logged = append(l.logged, 0)
 		logged = &l.logged[len(l.logged)-1]
 	}
-	if *logged == 0 || fx.now-*logged >= alarmSilence {
+	if *logged == 0 || fx.now-*logged >= alarmPause {
 		*logged = max(fx.now, 1)
 		fx.log(erro, alarmTexts[a.Kind], append([]any{"guid", a.Port, "lid", a.LID, "at", a.Where, "count", a.Count}, args...)...)
 	}

@@ -19,7 +19,7 @@ import (
 	"ibsm/view"
 )
 
-// Config of a manager. The zero value rules with OpenSM's defaults, but needs an
+// Config of a manager. The zero value works with OpenSM's defaults, but needs an
 // engine.
 type Config struct {
 	Sweep sweep.Config

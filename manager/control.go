@@ -7,7 +7,7 @@ import (
 	"ibsm/sweep/elect"
 )
 
-// control is the state machine that proves who has sent a control packet, Set(SMInfo), before it
+// control is the state machine that proves which manager has sent a control packet, Set(SMInfo), before it
 // is obeyed: it asks the port to which the return path leads. One packet is proved at a time.
 type control struct {
 	state   controlState

@@ -62,8 +62,8 @@ func NewCore(cfg Config) *Core {
 	return c
 }
 
-// Step takes an event at a time, which must not run backwards, and returns what is
-// to be done in order. The slice is valid until the next Step.
+// Step takes an event at a time, which must not run backwards, and returns what must
+// be done, in order. The slice is valid until the next Step.
 func (c *Core) Step(now time.Duration, ev Event) []Action {
 	paused := now - c.fx.now
 	c.fx.begin(now)

@@ -58,7 +58,7 @@ func lanesNeeded(f *sweep.Fitting) string {
 // logFitting logs that paths in tables found get SLs, once as long as that lasts.
 func (l *sweepLog) logFitting(fx *effects, r *sweep.SweepPlan) {
 	if f := r.Fitting; f != l.fitting && f.State == sweep.Fitted {
-		fx.log(warn, Fitting(r), "SLs", f.Needed, "lanes", f.Lanes, "SL back may differ", f.OneWay)
+		fx.log(warn, Fitting(r), "sls", f.Needed, "lanes", f.Lanes, "sl_back_may_differ", f.OneWay)
 	}
 	l.fitting = r.Fitting
 }

@@ -46,12 +46,12 @@ type waiting uint8
 
 const (
 	waitsNot  waiting = iota
-	waitsMKey         // it does: others, which may know them, are not to leave the mastership to it
+	waitsMKey         // it does: others, which may know them, must not leave the mastership to it
 	hasWaited         // it does not any more, and says so until the next walk: that walk ranks it with others that have waited as long
 	waitsWalk         // it may have to: it has no M_Keys of ports and has not looked yet
 )
 
-// does reports whether other managers are not to leave the mastership to this one.
+// does reports whether other managers must not leave the mastership to this one.
 func (w waiting) does() bool { return w == waitsMKey || w == waitsWalk }
 
 func (w waiting) String() string {

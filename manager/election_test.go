@@ -243,7 +243,7 @@ func TestRequestsNeedTheMKey(t *testing.T) {
 	}
 }
 
-// TestPlansEndWithTheMastership: who has asked for a plan learns that this manager is not master
+// TestPlansEndWithTheMastership: a client that has asked for a plan learns that this manager is not master
 // any more.
 func TestPlansEndWithTheMastership(t *testing.T) {
 	c := NewCore(Config{})

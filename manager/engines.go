@@ -70,14 +70,14 @@ func (l *sweepLog) logUnknown(fx *effects, r *sweep.SweepPlan) {
 		case r.Topo.FindPort(guid) != topo.None:
 			of = "a port: write the GUID of its node"
 		}
-		fx.log(warn, "a file of the routing engine names GUIDs that are no switches", "engine", r.Engine, "count", len(guids), "first", guids[0], "which is", of)
+		fx.log(warn, "a file of the routing engine names GUIDs that are no switches", "engine", r.Engine, "count", len(guids), "first", guids[0], "first_is", of)
 	}
 	if guids := r.Unknown.Ports; text != l.unknown && len(guids) > 0 {
 		of := "no end port of this subnet"
 		if r.Topo.FindNode(guids[0]) != topo.None {
 			of = "a node: write the GUID of its port"
 		}
-		fx.log(warn, "a file of the routing engine names GUIDs that are no end ports", "engine", r.Engine, "count", len(guids), "first", guids[0], "which is", of)
+		fx.log(warn, "a file of the routing engine names GUIDs that are no end ports", "engine", r.Engine, "count", len(guids), "first", guids[0], "first_is", of)
 	}
 	l.unknown = text
 }

@@ -32,7 +32,7 @@ type MulticastComputed struct{ Result *sweep.MulticastResult }
 // SweepRequested is an operator's request.
 type SweepRequested struct {
 	Sweep  Sweep
-	Number uint64 // of a Plan, PlanReroute or EndPlan: who asks knows the plan by it
+	Number uint64 // of a Plan, PlanReroute or EndPlan: the client knows the plan by it
 	Preview
 }
 
@@ -40,7 +40,7 @@ type SweepRequested struct {
 type Preview struct {
 	Engines engines.Chain        // of a PlanReroute: in place of the configured ones; nil for these
 	Without []routing.SwitchPort // switches, with port 0, and cables that are left out
-	Rules   *sweep.Rules         // settings and partitions; nil for those in force
+	Policy  *sweep.Policy        // settings and partitions; nil for those in force
 }
 
 // Sweep is a sweep that is asked for.
@@ -54,7 +54,7 @@ const (
 	Reroute     // heavy, with all routes computed afresh
 	Plan        // what a heavy sweep would write: Planned answers, and nothing is written
 	PlanReroute // the same for a reroute
-	EndPlan     // no sweep: who asked for a plan has left, and gets no answer any more
+	EndPlan     // no sweep: the client that asked for a plan has left, and gets no answer
 	Describe    // no sweep: every node is asked for its NodeDescription
 )
 

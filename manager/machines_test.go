@@ -174,7 +174,7 @@ func TestPlanning(t *testing.T) {
 			case '1', '2', '3':
 				r := planRequest{number: uint64(s - '0')}
 				if s == '3' {
-					r.Rules = &sweep.Rules{}
+					r.Policy = &sweep.Policy{}
 				}
 				p.ask(r)
 			case 'b':
@@ -404,7 +404,7 @@ func TestOwnPort(t *testing.T) {
 	walk(5, discover.OwnUp, good, ownPortUp, 1)
 	walk(6, discover.OwnUp, alone, ownPortIsolated, 0) // not every time
 	walk(7, discover.OwnUp, good, ownPortUp, 0)
-	walk(alarmSilence+4, discover.OwnUp, alone, ownPortIsolated, 1)
+	walk(alarmPause+4, discover.OwnUp, alone, ownPortIsolated, 1)
 	if p.looked(); p.state != ownPortUp || p.logged != ownPortIsolated {
 		t.Errorf("after a light sweep %v", p.state)
 	}
@@ -413,8 +413,8 @@ func TestOwnPort(t *testing.T) {
 	if p.looked(); p.state != ownPortDown {
 		t.Errorf("without a link %v", p.state)
 	}
-	walk(alarmSilence+5, discover.OwnUnresponsive, discover.Heard{}, ownPortDown, 0) // it has not said that it has a link
-	walk(alarmSilence+6, discover.OwnUp, good, ownPortUp, 2)
+	walk(alarmPause+5, discover.OwnUnresponsive, discover.Heard{}, ownPortDown, 0) // it has not said that it has a link
+	walk(alarmPause+6, discover.OwnUp, good, ownPortUp, 2)
 	for range 2 * maxEarly {
 		p.wait(&mad.Datagram{})
 	}

@@ -74,7 +74,7 @@ func TestMirroring(t *testing.T) {
 }
 
 // TestMirroringReports: whom it follows and a foreign master are reported when they change, and
-// a doubt when it lasts.
+// an incomplete mirror when that lasts.
 func TestMirroringReports(t *testing.T) {
 	var f mirroring
 	fx := newEffects(time.Second)

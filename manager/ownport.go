@@ -83,7 +83,7 @@ func (p *ownPort) walked(fx *effects, found *discover.Result) {
 	switch said := &p.said[p.state]; {
 	case p.state == ownPortUp && p.logged != ownPortUp:
 		fx.log(info, "our own port hears the subnet again", args...)
-	case p.state == ownPortUp || p.state == p.logged || *said > 0 && fx.now-*said < alarmSilence:
+	case p.state == ownPortUp || p.state == p.logged || *said > 0 && fx.now-*said < alarmPause:
 		return
 	default:
 		fx.log(warn, ownPortTexts[p.state], args...)
@@ -224,7 +224,7 @@ func (c *Core) ownPortDown(found *sweep.Found) {
 }
 
 // rest is what a manager does that has been NOT-ACTIVE from the start: it asks its own
-// port who it is, to answer for itself, and nothing else.
+// port for GUIDs and LID, to answer for itself, and nothing else.
 func (c *Core) rest() {
 	if c.cfg.Once {
 		c.exit(fmt.Errorf("%w: it was started NOT-ACTIVE", ErrNotMaster))

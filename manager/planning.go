@@ -24,7 +24,7 @@ func (Planned) action() {}
 // nothing of it is kept.
 type planning struct {
 	state planState
-	asked []planRequest // and not begun, in order; those who ask bound their number
+	asked []planRequest // and not begun, in order; the number of clients bounds theirs
 	begun planRequest   // where state is planWalking or planComputing
 	since time.Duration // when its computation began
 }
@@ -104,7 +104,7 @@ func (p *planning) left(fx *effects, number uint64) {
 
 // reconfigured takes that the configuration is another. A plan that brings nothing takes the one in force when it begins.
 func (p *planning) reconfigured() {
-	note := func(r *planRequest) { r.overtaken = r.overtaken || r.Engines != nil || r.Rules != nil }
+	note := func(r *planRequest) { r.overtaken = r.overtaken || r.Engines != nil || r.Policy != nil }
 	note(&p.begun)
 	for i := range p.asked {
 		note(&p.asked[i])

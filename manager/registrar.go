@@ -153,7 +153,7 @@ func (r *registrar) step(ctx context.Context, ev sa.Event) {
 		}
 	}
 	if len(do.Send) > 0 { // behind what it acknowledges
-		_, _ = r.send(do.Send) // a port that is broken is seen by who receives from it
+		_, _ = r.send(do.Send) // the receive loop reports a port that is broken
 	}
 	r.mu.Lock()
 	r.stats, r.ends = r.core.Stats(), r.core.MirrorStats()

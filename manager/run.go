@@ -68,7 +68,7 @@ func (l *loop) run(ctx context.Context) error {
 			ev = TimePassed{}
 		case <-l.qp0.Ready():
 			if l.shell.View() != nil {
-				priority.Yield() // to those who answer
+				priority.Yield() // to goroutines that answer
 			}
 			var err error
 			if batch, err = l.qp0.Receive(batch); err != nil {
@@ -230,7 +230,7 @@ func (l *loop) act(ctx context.Context, a Action) {
 	}
 }
 
-// computeRoutes runs a route task. While a view is published, it leaves a processor to those who answer.
+// computeRoutes runs a route task. While a view is published, it leaves a processor to goroutines that answer.
 func (l *loop) computeRoutes(ctx context.Context, a Compute) {
 	if a.For == ForPlan {
 		a.Task.Workers = 1 // so that a sweep beside it is as fast as alone

@@ -407,7 +407,7 @@ type due struct {
 // tenantRate is how many requests of one client among tenants are taken at a time.
 const tenantRate = 8
 
-// mayHaveAnswer reports whether a packet may have a reply, by who sends it, as what the manager is now.
+// mayHaveAnswer reports whether a packet may have a reply, by its sender, as what the manager is now.
 func (a *abuse) mayHaveAnswer(d *mad.Datagram) bool {
 	p := &d.Packet
 	from := a.v.LIDs.PortOf(d.LID)
@@ -432,7 +432,7 @@ func (a *abuse) mayHaveAnswer(d *mad.Datagram) bool {
 	return p.SMKey() != 0 || slices.ContainsFunc(sa.Needs[:], func(n sa.Need) bool { return n.Attr == p.AttrID() && n.Method == p.Method() })
 }
 
-// expected checks a packet for a client: it answers, or is a part of an answer to, what was asked by who gets it, and who may ask.
+// expected checks a packet for a client: it answers, or is a part of an answer to, what its receiver asked, which may ask.
 func (a *abuse) expected(out *mad.Datagram) {
 	p := &out.Packet
 	// A control packet of RMPP has the header of the packet that it is about.

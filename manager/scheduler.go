@@ -241,7 +241,7 @@ func (s *scheduler) endPlan(fx *effects, number uint64) {
 // preview goes on from the walk of a plan to its task, which the next sweep need not wait for.
 func (s *scheduler) preview(fx *effects, found *sweep.Found, m *sweep.Multicast) {
 	of := &s.plan.begun
-	task := found.Preview(of.reroute).WithMulticast(m).WithEngines(of.Engines).Without(of.Without).By(of.Rules)
+	task := found.Preview(of.reroute).WithMulticast(m).WithEngines(of.Engines).Without(of.Without).By(of.Policy)
 	s.drop(found)
 	if found.Own != discover.OwnUp {
 		s.plan.refuse(fx, ErrPortDown)

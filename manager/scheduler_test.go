@@ -191,7 +191,7 @@ func TestPreempt(t *testing.T) {
 	}
 }
 
-// TestHalt: what is under way is given up at once, but for a job, whose result is awaited.
+// TestHalt: what is under way is given up at once, but for a task, whose result is awaited.
 func TestHalt(t *testing.T) {
 	s := newSchedule(t, true)
 	s.plan.ask(planRequest{number: 1})
@@ -204,9 +204,9 @@ func TestHalt(t *testing.T) {
 	s.begin(s.fx, true, false)
 	s.compute(s.walk().Task(1))
 	s.halt(s.fx, abandoned)
-	equal(t, "a job", s.fx.did(), []string{"cancel sweep"})
+	equal(t, "a task", s.fx.did(), []string{"cancel sweep"})
 	if s.state != abandoned || !s.is(Computing) {
-		t.Errorf("a job: %v", s.state)
+		t.Errorf("a task: %v", s.state)
 	}
 	if s.giveUp(s.state); s.state != noSweep || !s.is(Idle) {
 		t.Errorf("its result: %v", s.state)

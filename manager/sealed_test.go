@@ -64,16 +64,19 @@ func methods(all []*ast.File, do func(receiver string, f *ast.FuncDecl)) {
 func TestTypeSwitches(t *testing.T) {
 	for _, c := range []struct {
 		dir, seal          string // the method that seals the interface
+		in                 string // the folder of what follows
 		receiver, function string // that has the type switch
+		shared             string // the method to which it gives types that share a case, with a type switch of its own
 		least              int
 		others             string // sealed by this method as well: they share a case
 	}{
-		{dir: ".", seal: "event", receiver: "Core", function: "take", least: 10},
-		{dir: ".", seal: "action", receiver: "loop", function: "act", least: 15, others: "notification"},
-		{dir: "../sweep", seal: "phase", receiver: "scheduler", function: "progress", least: 5},
-		{dir: "../sweep", seal: "phase", receiver: "Core", function: "settle", least: 5},
+		{dir: ".", seal: "event", in: ".", receiver: "Core", function: "take", least: 10},
+		{dir: ".", seal: "action", in: ".", receiver: "loop", function: "act", least: 15, others: "notification"},
+		{dir: "../sweep", seal: "phase", in: ".", receiver: "scheduler", function: "progress", least: 5},
+		{dir: "../sweep", seal: "phase", in: ".", receiver: "Core", function: "settle", least: 5},
+		{dir: "../sa", seal: "event", in: "../sa", receiver: "Registrar", function: "take", shared: "standBy", least: 16},
 	} {
-		var sealed, others, cases []string
+		var sealed, others, cases, shared, inShared []string
 		methods(files(t, c.dir), func(receiver string, f *ast.FuncDecl) {
 			switch f.Name.Name {
 			case c.seal:
@@ -82,20 +85,14 @@ func TestTypeSwitches(t *testing.T) {
 				others = append(others, receiver)
 			}
 		})
-		methods(files(t, "."), func(receiver string, f *ast.FuncDecl) {
-			if receiver != c.receiver || f.Name.Name != c.function {
-				return
+		methods(files(t, c.in), func(receiver string, f *ast.FuncDecl) {
+			switch {
+			case receiver != c.receiver:
+			case f.Name.Name == c.function:
+				cases, shared = typeCases(f)
+			case f.Name.Name == c.shared:
+				inShared, _ = typeCases(f)
 			}
-			ast.Inspect(f.Body, func(n ast.Node) bool {
-				if s, is := n.(*ast.TypeSwitchStmt); is {
-					for _, clause := range s.Body.List {
-						for _, e := range clause.(*ast.CaseClause).List {
-							cases = append(cases, typeName(e))
-						}
-					}
-				}
-				return true
-			})
 		})
 		if len(sealed) < c.least {
 			t.Errorf("%s has only %d types with the method %s", c.dir, len(sealed), c.seal)
@@ -105,5 +102,28 @@ func TestTypeSwitches(t *testing.T) {
 				t.Errorf("%s.%s has no case for %s", c.receiver, c.function, name)
 			}
 		}
+		for _, name := range shared {
+			if c.shared != "" && !slices.Contains(inShared, name) {
+				t.Errorf("%s.%s has no case for %s", c.receiver, c.shared, name)
+			}
+		}
 	}
+}
+
+// typeCases are the types that have a case in the type switches of a function, and those of them that share one.
+func typeCases(f *ast.FuncDecl) (all, shared []string) {
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		if s, is := n.(*ast.TypeSwitchStmt); is {
+			for _, clause := range s.Body.List {
+				list := clause.(*ast.CaseClause).List
+				for _, e := range list {
+					if all = append(all, typeName(e)); len(list) > 1 {
+						shared = append(shared, typeName(e))
+					}
+				}
+			}
+		}
+		return true
+	})
+	return all, shared
 }

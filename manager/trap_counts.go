@@ -78,8 +78,8 @@ func (s *Stats) Offenders() iter.Seq[Offender] {
 	}
 }
 
-// badKey counts a trap about a wrong key, and says who the packet's sender and receiver
-// are; "" for another trap.
+// badKey counts a trap about a wrong key, and names the packet's sender and
+// receiver; "" for another trap.
 func (c *trapCounts) badKey(n *smp.Notice, v *view.View) string {
 	if !n.IsGeneric() {
 		return ""

@@ -31,7 +31,7 @@ func isForged(n *smp.Notice, from mad.LID, v *view.View) bool {
 	case smp.TrapSystemImageGUID:
 		return !isOfNode(v, from, n.SystemImage().LID())
 	case smp.TrapBadMKey:
-		return false // its LID is that of who showed the key (IBA 14.2.5.1), or, with drivers of Linux, the agent's own
+		return false // its LID is that of the port that showed the key (IBA 14.2.5.1), or, with drivers of Linux, the agent's own
 	case smp.TrapBadPKey, smp.TrapBadQKey: // reported by the receiver of the packet
 		return !isOfNode(v, from, n.BadKey().LID1()) && !isOfNode(v, from, n.BadKey().LID2())
 	case smp.TrapSwitchBadPKey:

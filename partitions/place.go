@@ -113,7 +113,7 @@ func (at *place) before(k mad.PKey, table []mad.PKey) int {
 	return i
 }
 
-// free is an index for a new key: after all indexes that were ever used, unless they are to
+// free is an index for a new key: after all indexes that were ever used, unless they are
 // forgotten, then the first where nothing is, then one where something still is. next is
 // the first that never was used. -1 says that the table is full.
 func (at *place) free(table []mad.PKey, next int) (i, after int) {

@@ -49,7 +49,7 @@ func newBench(t *testing.T, s Settings, ports ...Port) *bench {
 	return b
 }
 
-// ports of nodes 1 to n, as many as given each, the agent of node i at LID i.
+// testPorts are ports of nodes 1 to n, as many as given each, the agent of node i at LID i.
 func testPorts(nodes, each int) (list []Port) {
 	for n := range nodes {
 		for p := range each {
@@ -81,7 +81,7 @@ func (b *bench) step(e Event) {
 	}
 }
 
-// answer answers the request that has waited longest, a millisecond later.
+// answerOne answers the request that has waited longest, a millisecond later.
 func (b *bench) answerOne() {
 	a := b.waiting[0]
 	b.waiting = slices.Delete(b.waiting, 0, 1)

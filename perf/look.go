@@ -24,7 +24,7 @@ func (m *Machine) State() State {
 	return State{m.settings, m.state != resting, m.waiting + m.given, len(m.ports), len(m.absent), m.history.bytes, m.Stats}
 }
 
-// Keys are the ports that are read, in the order of the LIDs of their agents. The slice is not to be
+// Keys are the ports that are read, in the order of the LIDs of their agents. The slice must not be
 // changed.
 func (m *Machine) Keys() []Key { return m.table.keys }
 

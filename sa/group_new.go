@@ -64,7 +64,7 @@ func (r *Registrar) hasShare(creator mad.GUID) bool {
 	return true
 }
 
-// Scopes of MGIDs (IBA 4.1.1).
+// linkLocalScope is a scope of MGIDs (IBA 4.1.1).
 const linkLocalScope = 2
 
 func scopeOf(mgid mad.GID) uint8 { return mgid[1] & 0x0f }

@@ -56,7 +56,7 @@ func (a *Responder) groupRecords(r *request, want *sarec.MCMemberRecord, g *regi
 	byPort, port := r.comps.Has(sarec.MCMemberPortGID), a.ownGID(want.PortGID())
 	if !r.trusted {
 		if byPort && a.view.Subnet.Trust.Enhanced && !a.isOf(port, r.from) {
-			return true // who else is a member is for the trusted
+			return true // only trusted ports see the other members
 		}
 		if byPort {
 			if _, isMember := a.reg.Member(g.MGID, port); !isMember {

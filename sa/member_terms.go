@@ -9,8 +9,8 @@ import (
 	"ibsm/topo"
 )
 
-// terms are the three values that a request may bound by a selector: as numbers that
-// grow with the value.
+// term is one of the three values that a request may bound by a selector: as a number that
+// grows with the value.
 type term struct {
 	given    bool
 	selector sarec.Selector

@@ -36,9 +36,9 @@ type MirrorStats struct {
 // Heard is how much of the master's registry a standby has.
 type Heard struct {
 	Master     mad.GUID
-	Known      time.Duration // all registrations up to this time are known; 0 if that is not certain
-	Less       bool          // nor is it certain any more that all was known before
-	Incomplete string        // why it is not certain
+	Known      time.Duration // all registrations up to this time are known; 0 if some may be missing
+	Less       bool          // some that were known before may be outdated
+	Incomplete string        // why some may be missing
 	Some       bool          // some registrations are known
 	// Policy is the master's policy when it has changed, else nil; empty if it sends none.
 	Policy []byte

@@ -241,7 +241,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadLosesNothing: what changes is read, what goes is not kept; a group that comes is
+// TestReadChanges: what changes is read, what goes is not kept; a group that comes is
 // reported and read at once.
 func TestReadChanges(t *testing.T) {
 	r := newReaders(t, h3, mirror.Config{SAKey: saKey})
@@ -272,7 +272,7 @@ func TestReadChanges(t *testing.T) {
 	r.joined(h2, mgid)
 	r.pass(20 * time.Millisecond)
 	if r.heard.Known != 0 {
-		t.Errorf("a group has come, and the mirror is certain: %+v", r.heard)
+		t.Errorf("a group has come, and the mirror is complete: %+v", r.heard)
 	}
 	r.pass(200 * time.Millisecond)
 	if _, is := r.standby.State().Group(mgid); !is || r.heard.Known == 0 {

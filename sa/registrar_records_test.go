@@ -221,7 +221,7 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-// guids sends a GUIDInfoRecord about a port.
+// aliases sends a GUIDInfoRecord about a port.
 func (d *harness) aliases(from mad.GUID, m mad.Method, lid mad.LID, block uint8, comps mad.ComponentMask, guids map[int]mad.GUID) (smp.GUIDInfo, mad.Status) {
 	d.Helper()
 	var rec sarec.GUIDInfoRecord

@@ -66,7 +66,7 @@ type contest struct {
 type rival struct {
 	at    net.End
 	cfg   manager.Config
-	plain bool // like OpenSM: it polls at the default interval and knows no ibsm peers
+	plain bool // like OpenSM: it polls at the default interval and knows no peer ibsm
 	m     *watched
 
 	leaves bool          // it was asked to end

@@ -12,7 +12,7 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// fdr10Set counts Sets of ExtendedPortInfo.
+// fdr10Sets counts Sets of ExtendedPortInfo.
 func (b *harness) fdr10Sets() uint64 {
 	return b.Fabric.Stats().SMPs[fabric.Kind{Method: mad.MethodSet, Attr: smp.AttrExtendedPortInfo}]
 }

@@ -82,8 +82,8 @@ func TestStandbyOfAnotherKind(t *testing.T) {
 	}
 }
 
-// A master that is not ibsm dies so that only polls show it: the questions that
-// have no answer meanwhile are no reason to doubt what was read before.
+// A master that is not ibsm dies so that only polls show it: the requests that
+// have no answer meanwhile do not make dirty what was read before.
 func TestStandbyOfTheUnresponsive(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})

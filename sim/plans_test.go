@@ -63,11 +63,11 @@ func (a *planAskers) computing() {
 func TestPlansAtOnce(t *testing.T) {
 	a := newPlanAskers(t)
 	away := a.m.View.Topo.Nodes[a.m.View.Topo.Switches[len(a.m.View.Topo.Switches)-1]].GUID
-	rules := &sweep.Rules{Settings: minhopConfig().Sweep.Settings, Partitions: minhopConfig().Sweep.Partitions}
+	policy := &sweep.Policy{Settings: minhopConfig().Sweep.Settings, Partitions: minhopConfig().Sweep.Partitions}
 	a.ask(1, manager.SweepRequested{Sweep: manager.Plan})
 	a.ask(2, manager.SweepRequested{Sweep: manager.PlanReroute})
 	a.ask(3, manager.SweepRequested{Sweep: manager.Plan, Preview: manager.Preview{Without: []routing.SwitchPort{{Switch: away}}}})
-	a.ask(4, manager.SweepRequested{Sweep: manager.Plan, Preview: manager.Preview{Rules: rules}})
+	a.ask(4, manager.SweepRequested{Sweep: manager.Plan, Preview: manager.Preview{Policy: policy}})
 	a.computing()
 	switches := len(a.m.View.Topo.Switches)
 	a.Fabric.NodeDown(uplinkPeer(a.net))

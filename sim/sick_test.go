@@ -350,7 +350,7 @@ func sickLinks(t *testing.T, seed uint64) *clinic {
 			if !slices.ContainsFunc(planted, func(a ailment) bool {
 				return taking(a) && (e.Port == c.key(a.at) || (a.either || e.Host) && e.Peer == c.key(a.at))
 			}) {
-				t.Fatalf("minute %d: %+v is healthy, or is not to be excluded", minute, e)
+				t.Fatalf("minute %d: %+v is healthy, or must not be excluded", minute, e)
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func WriteSecret(path string, text []byte, replace bool) error {
 const unfinished = ".ibsm-keys-"
 
 // RemoveUnfinished removes what processes that were killed while they wrote a secret have left beside a file: regular files with such names, of the
-// user of this process. It is for a start: who is writing a secret there fails, and has to try again. It returns how many it has removed.
+// user of this process. It is for a start: a process that is writing a secret there fails, and has to try again. It returns how many it has removed.
 func RemoveUnfinished(path string) (removed int, err error) {
 	dir := filepath.Dir(path)
 	entries, err := os.ReadDir(dir)

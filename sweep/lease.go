@@ -16,7 +16,7 @@ import (
 // Leases is the machine that renews the leases of M_Keys. A refused SMP starts the countdown of a port's lease, and an SMP with the M_Key ends
 // it (IBA 14.2.4). A TrapRepress does so as well, but not every port sends trap 256. So the PortInfo of each port whose lease can run out is
 // read with its M_Key, a third of the lease after it was read before, beside all sweeps: which of these are made, and when, depends on links
-// and traps, and so on what anybody does who has a host. What they read besides puts no deadline off. Ports are read one after the other, not
+// and traps, and so on what the owner of any host does. What they read besides puts no deadline off. Ports are read one after the other, not
 // all at once.
 type Leases struct {
 	s       *Sweeper

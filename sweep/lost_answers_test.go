@@ -131,7 +131,7 @@ func kinds(t *topo.Topo) (all []topo.PortIdx) {
 	return []topo.PortIdx{hosts[0], t.Nodes[t.Switches[0]].First, t.Ports[hosts[len(hosts)-1]].Peer}
 }
 
-// policy is a policy by its file.
+// policyOf is a policy by its file.
 func policyOf(t *testing.T, file string) Partitions {
 	t.Helper()
 	policy, errors, _ := partitions.Parse("partitions.conf", []byte(file)).Policy()

@@ -276,7 +276,7 @@ const (
 // Knock takes that an agent has refused a manager that has the secret of the subnet, but does not know the subnet. It returns the Set
 // that opens the agent to it; ok is false where there is none. Only agents of switches and our own are opened: by way of them it
 // finds us. It does not wait for a sweep: the two may be masters of a part of the subnet each, and this one may be waiting
-// for the other. But it sets what the last sweep has left, so that there is none while a plan is being written: who is not let in asks again.
+// for the other. But it sets what the last sweep has left, so that there is none while a plan is being written: a manager that is not let in asks again.
 func (s *Sweeper) Knock(now time.Duration, port mad.GUID) (set plan.Set, ok bool) {
 	t := s.lastKnown()
 	if t == nil || s.program != nil || len(s.state.knocked) >= maxKnocked || s.state.knocked[port] != 0 {
@@ -373,7 +373,7 @@ func (w *walkState) prune(t *topo.Topo) {
 	})
 }
 
-// Secret reports whether an M_Key that an agent has refused may be one of the subnet's, which is not to be shown, and whether it is the
+// Secret reports whether an M_Key that an agent has refused may be one of the subnet's, which must not be shown, and whether it is the
 // one of a manager that does not know the subnet. Any host has agents refuse as many as it likes: so no M_Key is derived for it.
 func (s *Sweeper) Secret(key mad.MKey) (secret, knocks bool) {
 	p := &s.cfg.Settings.PortMKeys

@@ -122,16 +122,16 @@ func (j *RouteTask) Without(what []routing.SwitchPort) *RouteTask {
 	return j
 }
 
-// Rules are settings and partitions of a preview.
-type Rules struct {
+// Policy is the settings and partitions of a preview.
+type Policy struct {
 	Settings   Settings
 	Partitions Partitions
 }
 
 // By has a preview compute by other settings and partitions; nil changes nothing.
-func (j *RouteTask) By(r *Rules) *RouteTask {
-	if r != nil {
-		j.settings, j.parts = r.Settings, r.Partitions
+func (j *RouteTask) By(p *Policy) *RouteTask {
+	if p != nil {
+		j.settings, j.parts = p.Settings, p.Partitions
 	}
 	return j
 }

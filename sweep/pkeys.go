@@ -57,8 +57,8 @@ func (p *Program) pkeys(st request, o *txn.Outcome) {
 // pkeysFailed notes that a step of a P_Key table was skipped or failed.
 func (p *Program) pkeysFailed(st plan.Step) { p.c.Plan.PKeysFailed(st) }
 
-// removed: two ports that will share a new key might otherwise lose the old one first. After
-// maxHeldRemovals sweeps it does not wait for ports that do not accept their new keys.
+// holdRemovals removes no P_Key while new ones wait: two ports that will share one might otherwise lose the old one
+// first. After maxHeldRemovals sweeps it does not wait for ports that do not accept their new keys.
 func (p *Program) holdRemovals() {
 	if !p.c.Plan.Removing() || p.c.Plan.Removals() == 0 || p.state.pkeys.removalsHeld >= maxHeldRemovals {
 		return

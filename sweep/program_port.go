@@ -12,7 +12,7 @@ import (
 	"ibsm/view"
 )
 
-// A port rejects a complete Set of PortInfo if it does not accept one parameter, or is not in the
+// split is how the Set of a PortInfo is split. A port rejects a complete Set of PortInfo if it does not accept one parameter, or is not in the
 // state from which the requested state can be reached. Then the Set is split: first the
 // parameters alone, then the state with the parameters that the port holds. So the port loses
 // only what it refuses. Before that, a SetPort is sent once more, as an agent may refuse for a moment only.

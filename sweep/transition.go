@@ -95,7 +95,7 @@ func (a *attempts) before(in *creditloop.In) *creditloop.Rules {
 	return before
 }
 
-// Entries of forwarding tables that all searches for an order go through: seconds of work.
+// maxSearched is how many entries of forwarding tables all searches for an order go through: seconds of work.
 const maxSearched = 200e6
 
 // searches is how many searches an order of writing may take: one where a link is lost, because packets

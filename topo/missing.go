@@ -16,9 +16,9 @@ type Hearing uint8
 
 // Hearings.
 const (
-	Clear        Hearing = iota // everybody who answered did so at once
+	Clear        Hearing = iota // every node that answered did so at once
 	Noisy                       // some answers were lost: that nobody answered over one cable may be chance
-	Inconclusive                // so many were lost, or left out, that nobody's silence says anything
+	Inconclusive                // so many were lost, or left out, that a missing answer says nothing
 )
 
 func (h Hearing) String() string { return [...]string{"clear", "noisy", "inconclusive"}[h] }

@@ -8,8 +8,8 @@ import (
 	"ibsm/mad/smp"
 )
 
-// without is a discovery of the small cabling in which some nodes did not answer. What
-// can only be reached through them is not to be listed apart.
+// without is a discovery of the small cabling in which some nodes did not answer. Nodes
+// that can only be reached through them must not be listed apart.
 func without(unresponsive ...mad.GUID) *Builder {
 	c := smallCabling()
 	c.nodes = slices.DeleteFunc(c.nodes, func(n smp.NodeInfo) bool { return slices.Contains(unresponsive, n.NodeGUID()) })

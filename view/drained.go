@@ -11,7 +11,7 @@ type Drained struct {
 	More  int      // that found no room in Hosts
 }
 
-// DrainedBy is who wants that.
+// DrainedBy says whether the operator wants that, or a rule.
 type DrainedBy uint8
 
 // Who wants it.

@@ -41,7 +41,7 @@ func Hint(err error) string {
 	return ""
 }
 
-// cobra sorts verbs, for all programs or none; help has them in the order in which they were added.
+// init keeps cobra from sorting verbs, which it does for all programs or none: help has them in the order in which they were added.
 func init() { cobra.EnableCommandSorting = false }
 
 // Prepare gives a program of verbs what all have: options --help and --version, verbs help and

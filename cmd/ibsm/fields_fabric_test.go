@@ -174,7 +174,7 @@ var portKinds = []portKind{
 	{"another maker", 0, func(d *device) { d.caps.NVIDIA = false }},
 }
 
-// fabrics are where the ports are; each is small, because there are many.
+// fieldFabrics are where the ports are; each is small, because there are many.
 var fieldFabrics = []string{
 	"fattree:k=4,levels=2", "torus:dims=3x3,hosts=1", "mesh:dims=2x3,hosts=2", "hypercube:dim=3,hosts=1", "dragonfly:a=2,p=1,h=1",
 	"random:switches=6,degree=3,hosts=1", "tree:depth=2,fanout=3,hosts=2",

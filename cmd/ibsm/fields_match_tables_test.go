@@ -21,7 +21,7 @@ func keysIn(table string) (keys []mad.PKey) {
 	return keys
 }
 
-// set is the P_Keys without regard to their places.
+// keySet is the P_Keys without regard to their places.
 func keySet(keys []mad.PKey) []mad.PKey {
 	keys = slices.DeleteFunc(slices.Clone(keys), func(k mad.PKey) bool { return k == 0 })
 	slices.Sort(keys)

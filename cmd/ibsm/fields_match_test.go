@@ -91,7 +91,7 @@ func left(field string, value func(d *fieldDifference) string, keys ...string) f
 	}
 }
 
-// Values that OpenSM writes where nothing is chosen.
+// supportedWidths is what OpenSM writes where nothing is chosen, and so are the next.
 func supportedWidths(d *fieldDifference) string {
 	return hexValue(uint64(d.info().LinkWidthSupported()))
 }

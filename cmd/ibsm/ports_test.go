@@ -96,8 +96,8 @@ func (w *testSubnet) smInfo() (info smp.SMInfo) {
 	}).Data()
 }
 
-// A manager that starts NOT-ACTIVE says so in its log, and writes nothing. What it answers
-// is not to be compared: OpenSM does not before it has swept, and cannot be woken.
+// A manager that starts NOT-ACTIVE says so in its log, and writes nothing. Its answers
+// are not compared: OpenSM gives none before it has swept, and cannot be made active.
 func TestInactiveAlike(t *testing.T) {
 	for _, m := range bothManagers {
 		n := nettest.Generate(t, "fattree:k=4")

@@ -124,7 +124,7 @@ func (p *process) await(want string) string {
 		select {
 		case <-written:
 		case <-p.done:
-			ended = true // what it wrote last is still to be looked at
+			ended = true // what it wrote last is looked at below
 		case <-late.C:
 			p.t.Fatalf("%s has not said %q within %v", p.name, want, patience())
 		}

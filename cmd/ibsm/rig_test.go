@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The rig lies beside the checkout: a virtual machine with the real Linux stack, whose
+// rigDir is the rig beside the checkout: a virtual machine with the real Linux stack, whose
 // adapters are on a simulated fabric that shares nothing with this project.
 const rigDir = "../../../shared/rig"
 

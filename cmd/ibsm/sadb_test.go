@@ -32,7 +32,7 @@ func newDumper(t *testing.T) dumper {
 
 func (d dumper) file() string { return filepath.Join(d.dir, "opensm-sa.dump") }
 
-// What two managers write differently: the Q_Key of QP1, which is 0 on a simulator; the
+// dumpDiffers is what two managers write differently: the Q_Key of QP1, which is 0 on a simulator; the
 // time, and what is left of a lease then; the creator of a group, if he has left; how long
 // a subscriber takes; and the index of the P_Key by which a request came, which ibsim's umad2sim leaves as
 // it finds it in memory.

@@ -177,7 +177,7 @@ func (w *watcher) onScreen(ctx context.Context, t *terminal) error {
 	}
 }
 
-// lookAgain is look for who goes on when the manager does not answer.
+// lookAgain is look, but goes on when the manager does not answer.
 func (w *watcher) lookAgain(ctx context.Context) {
 	if err := w.look(ctx); err != nil {
 		w.view.trouble = err.Error()

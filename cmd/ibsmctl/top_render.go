@@ -272,7 +272,7 @@ func (v *topView) saTable(width, room int) []line {
 	return lines
 }
 
-// clientTable is who asks most, and who sends with wrong keys.
+// clientTable has the ports that ask most, and those that send with wrong keys.
 func (v *topView) clientTable(width int) []line {
 	c := &v.now.Clients
 	t := &table{columns: []column{{head: "CLIENT", yields: true}, {head: "LID", right: true}, {head: "PER SECOND", right: true}, {head: "SHARE", right: true}}}

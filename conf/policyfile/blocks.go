@@ -187,7 +187,7 @@ func Fold(name string) string {
 	}, name))
 }
 
-// Some of very many names.
+// enough is how many names of very many Known returns.
 const enough = 200
 
 // Known are names, for messages that show the nearest: some of very many.

@@ -60,7 +60,7 @@ func (l *Log) append(s Step) {
 	}
 }
 
-// Steps are those that are kept, the oldest first. Their Changes are not to be written.
+// Steps are those that are kept, the oldest first. Their Changes must not be written.
 func (l *Log) Steps() []Step { return slices.Clone(l.steps) }
 
 // Errors of Between.

@@ -263,7 +263,7 @@ func (d *doctor) avoided(p topo.PortIdx) (why []ctl.Reason) {
 		if o.By == view.BySickLinks {
 			why = append(why, because("avoided", what+": it is out of use as a sick link", "ibsmctl links sick says since when and until when; repair it, then ibsmctl links heal"))
 		} else {
-			why = append(why, because("avoided", what+": it was drained by the operator", "ibsmctl undrain, if it is not to be unplugged any more"))
+			why = append(why, because("avoided", what+": it was drained by the operator", "ibsmctl undrain, if it will not be unplugged"))
 		}
 	}
 	if why == nil && unhealthy {

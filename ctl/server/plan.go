@@ -42,7 +42,7 @@ func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
 			return nil, fmt.Errorf("%w: this manager has no configuration", ctl.ErrNotFound)
 		}
 		var err error
-		if ask.Rules, settings, err = d.cfg.Tenants(); err != nil {
+		if ask.Policy, settings, err = d.cfg.Tenants(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ctl.ErrNotNow, err)
 		}
 	}

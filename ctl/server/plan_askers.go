@@ -30,7 +30,7 @@ func (a *planAskers) add() (number uint64, answer <-chan manager.Planned) {
 	return a.last, room
 }
 
-// take removes who waits for a plan; nil for nobody.
+// take removes the client that waits for a plan; nil for none.
 func (a *planAskers) take(number uint64) chan<- manager.Planned {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -39,7 +39,7 @@ func (a *planAskers) take(number uint64) chan<- manager.Planned {
 	return answer
 }
 
-// answer gives a plan to who waits for it.
+// answer gives a plan to the client that waits for it.
 func (a *planAskers) answer(p manager.Planned) {
 	if answer := a.take(p.Number); answer != nil {
 		answer <- p

@@ -159,11 +159,11 @@ func TestSecurity(t *testing.T) {
 			}
 		}
 		d := New(Config{})
-		d.SetRules(Rules{Keys: k})
+		d.ShowSettings(Settings{Keys: k})
 		if st := d.Status(); st.Seed == nil || st.Seed.InForce != c.status || st.Seed.File != c.path || len(st.Troubles()) != 1 {
 			t.Errorf("the status has %+v", st.Seed)
 		}
-		if d.SetRules(Rules{Keys: all}); d.Status().Seed != nil {
+		if d.ShowSettings(Settings{Keys: all}); d.Status().Seed != nil {
 			t.Error("the status still has it when it is kept")
 		}
 	}

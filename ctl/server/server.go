@@ -37,7 +37,7 @@ type Config struct {
 	Isolate func(port, peer perf.Key, until time.Time) error
 	Heal    func(port, peer perf.Key, forget func()) error
 	// Tenants is what security tenants would change; nil without a configuration.
-	Tenants func() (*sweep.Rules, []ctl.SettingChange, error)
+	Tenants func() (*sweep.Policy, []ctl.SettingChange, error)
 }
 
 // Server is the ctl.Source, ctl.Planner and ctl.Historian of a manager, or of several that
@@ -57,7 +57,7 @@ type Server struct {
 
 	mu          sync.Mutex // guards the following
 	where       string     // the port
-	rules       Rules
+	settings    Settings
 	waiting     string // why there is no port
 	sweep       *ctl.SweepStatus
 	certificate *ctl.Certificate // of the routes in force; nil before there was one
@@ -79,8 +79,8 @@ func (d *Server) Serve(s *manager.Shell, where string) {
 	d.shell.Store(s)
 }
 
-// Rules are what a manager is master by. They are immutable.
-type Rules struct {
+// Settings are what is in force of the configuration. They are immutable.
+type Settings struct {
 	Engines    []string               // the routing engines as they were chosen; nil for none
 	Mirrored   *ctl.MirroredSettings  // nil if the manager uses its own files
 	Partitions *ctl.PartitionsTrouble // nil if the partition file is in force
@@ -93,14 +93,14 @@ type Rules struct {
 func (d *Server) keys() Keys {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.rules.Keys
+	return d.settings.Keys
 }
 
-// SetRules sets what the manager is master by.
-func (d *Server) SetRules(r Rules) {
+// ShowSettings sets what is in force from now on.
+func (d *Server) ShowSettings(s Settings) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.rules = r
+	d.settings = s
 }
 
 // Wait records that no manager runs, and why.
@@ -192,15 +192,15 @@ func (d *Server) Status() *ctl.Status {
 	}
 	d.mu.Lock()
 	st.Where, st.Waiting, st.Sweep, st.Certificate = d.where, d.waiting, d.sweep, d.certificate
-	if d.rules.Engines != nil {
-		st.Engines = d.rules.Engines
+	if d.settings.Engines != nil {
+		st.Engines = d.settings.Engines
 	}
 	if d.drift != nil {
 		drift := *d.drift
-		drift.Window = d.rules.Window
+		drift.Window = d.settings.Window
 		st.Drift = &drift
 	}
-	st.MirroredSettings, st.Partitions, st.QoSPolicy, st.Seed = d.rules.Mirrored, d.rules.Partitions, d.rules.QoSPolicy, d.rules.Keys.seedTrouble()
+	st.MirroredSettings, st.Partitions, st.QoSPolicy, st.Seed = d.settings.Mirrored, d.settings.Partitions, d.settings.QoSPolicy, d.settings.Keys.seedTrouble()
 	d.mu.Unlock()
 	shell := d.shell.Load()
 	if shell == nil {

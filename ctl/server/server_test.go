@@ -57,7 +57,7 @@ func TestLastSweep(t *testing.T) {
 	if f := d.Status().Drift; f == nil || f.Percent != 50 || !strings.HasSuffix(f.String(), "flows in shifts 1.50, 1.25 afresh: 50 % worse; ibsmctl plan --reroute shows the better routes, ibsmctl reroute takes them") {
 		t.Errorf("%v", f)
 	}
-	d.SetRules(Rules{Window: "02:00-04:00"})
+	d.ShowSettings(Settings{Window: "02:00-04:00"})
 	if f := d.Status().Drift; f == nil || !strings.HasSuffix(f.String(), "are taken in the window of 02:00-04:00") {
 		t.Errorf("%v", f)
 	}
@@ -76,7 +76,7 @@ func TestLastSweep(t *testing.T) {
 	}
 }
 
-// TestNextMaster: the highest but the master and those that are not active rules next.
+// TestNextMaster: the highest but the master and those that are not active is master next.
 func TestNextMaster(t *testing.T) {
 	sm := func(guid mad.GUID, priority uint8, state smp.SMState) view.SM {
 		return view.SM{GUID: guid, Priority: priority, State: uint8(state)}

@@ -124,7 +124,7 @@ func (p *Port) Send(ds []mad.Datagram) (sent int, err error) {
 		if sent += n; err != nil || sent == len(ds) {
 			return sent, err
 		}
-		runtime.Gosched() // to those who wait for the port
+		runtime.Gosched() // to goroutines that wait for the port
 	}
 }
 

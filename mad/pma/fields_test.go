@@ -13,7 +13,7 @@ import (
 	"ibsm/mad/madtest"
 )
 
-// The tables are the architecture's: field, first bit, width.
+// fieldTables are the architecture's: field, first bit, width.
 var fieldTables = []struct {
 	attr  reflect.Type
 	table string

@@ -5,5 +5,5 @@
 //
 // The packets are those of subnet administration, whose header of 56 bytes each
 // segment repeats, or of a class that is laid out alike. Where the architecture leaves a choice, the machine does as Linux
-// does, because that is who is at the other end.
+// does, because that is what is at the other end.
 package rmpp

@@ -310,7 +310,7 @@ func TestPlainPeers(t *testing.T) {
 		wantSegments(t, out(m, time.Second), 1, 1)
 	}
 	if err := m.Send(time.Second, speaks, payload(100)); err != ErrUnderWay || !m.Sending(speaks) {
-		t.Errorf("once more to who speaks: %v", err)
+		t.Errorf("once more to a peer that is sending: %v", err)
 	}
 	// Nor do such messages fill what a peer may have under way.
 	for tid := range mad.TID(1000) {

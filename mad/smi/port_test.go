@@ -145,7 +145,7 @@ func TestDoEnds(t *testing.T) {
 	})
 }
 
-func TestEngineQueueIsBounded(t *testing.T) {
+func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newTestPort(nil)
 		for range smi.MaxQueue + 10 {

@@ -7,7 +7,7 @@ import (
 	"ibsm/mad/madtest"
 )
 
-// The tables below are the architecture's: field, first bit (the most significant
+// fieldTables are the architecture's: field, first bit (the most significant
 // bit of byte 0 is 0), width in bits. "ro" marks fields that have no setter,
 // because a manager only reads them and no simulated device answers them.
 // Details of notices count from the start of DataDetails.

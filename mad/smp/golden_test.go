@@ -118,7 +118,7 @@ func TestGoldenSMInfo(t *testing.T) {
 		{"ActCount", s.ActCount(), uint32(120)},
 		{"Priority", s.Priority(), uint8(0)},
 		{"SMState", s.SMState(), Master},
-		{"SMState of who asks", asks.SMState(), Standby},
+		{"SMState of the manager that asks", asks.SMState(), Standby},
 	})
 }
 

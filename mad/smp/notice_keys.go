@@ -8,7 +8,7 @@ type BadMKeyDetails [DetailsSize]byte
 // BadMKey views the details of trap 256.
 func (n *Notice) BadMKey() *BadMKeyDetails { return (*BadMKeyDetails)(n.details()) }
 
-// LID is that of who sent the SMP (IBA 14.2.5.1); with drivers of Linux (qib_mad.c, hfi1/mad.c) that of the agent
+// LID is that of the sender of the SMP (IBA 14.2.5.1); with drivers of Linux (qib_mad.c, hfi1/mad.c) that of the agent
 // that reports it.
 func (d *BadMKeyDetails) LID() mad.LID { return mad.LID(get16(d[2:])) }
 

@@ -33,7 +33,7 @@ type Request struct {
 	Unknown bool
 	// Exempt has the request leave at once, whatever the limits.
 	Exempt bool
-	// Owner is who gets the Outcome, and Tag is the owner's own. Both come back in the
+	// Owner gets the Outcome, and Tag is the owner's own. Both come back in the
 	// Outcome.
 	Owner Owner
 	Tag   uint64

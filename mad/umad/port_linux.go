@@ -217,7 +217,7 @@ func (s *sender) writeFrame(fd int) error {
 	return err
 }
 
-// Q_Keys, which the kernel ignores: it sends with those of its own queue pairs.
+// gsiQKey is in frames, and the kernel ignores it: it sends with those of its own queue pairs.
 const gsiQKey = 0x80010000
 
 // encode makes the frame of a datagram.

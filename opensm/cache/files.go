@@ -124,7 +124,7 @@ func (f *Files) read(name string) (path string, b []byte, err error) {
 }
 
 // WriteLIDs writes guid2lid. OpenSM does not forget ports that are absent: neither
-// should who calls this.
+// should a caller.
 func (f *Files) WriteLIDs(lids map[mad.GUID]LIDRange) error {
 	return f.write(guid2lid, 0o644, textOfLIDs(lids))
 }

@@ -60,7 +60,7 @@ type Status struct {
 	Sweeping      bool          // sweeps are allowed
 	SweepInterval time.Duration // 0 for none
 	InitErrors    bool          // the last heavy sweep left the subnet with errors
-	FirstSweep    bool          // as master is still to end
+	FirstSweep    bool          // as master has not ended yet
 	FromStandby   bool          // that sweep is of a manager that was standby
 	SMs           []view.SM     // this manager first, the others in any order
 }

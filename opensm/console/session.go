@@ -42,8 +42,8 @@ func New(d *Daemon, w io.Writer, local bool) *Session {
 // Greet writes the first prompt.
 func (s *Session) Greet() error { return s.prompt() }
 
-// Line takes a command line and writes the answer. It returns false when the client is
-// to be left.
+// Line takes a command line and writes the answer. It returns false when the connection
+// must be closed.
 func (s *Session) Line(line string) (more bool, err error) {
 	words := split(line)
 	switch {

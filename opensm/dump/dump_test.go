@@ -239,7 +239,6 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// TestInterrupted: a file that is not finished leaves the old one as it was.
 // TestRootsOfARefusal: the roots of an earlier sweep do not stay where updn has refused the subnet since.
 func TestRootsOfARefusal(t *testing.T) {
 	v := viewtest.New(t, "fattree:k=4,levels=2", 0)
@@ -267,6 +266,7 @@ func TestRootsOfARefusal(t *testing.T) {
 	}
 }
 
+// TestInterrupted: a file that is not finished leaves the old one as it was.
 func TestInterrupted(t *testing.T) {
 	v := viewtest.New(t, "fattree:k=4,levels=2", 0)
 	dir := t.TempDir()

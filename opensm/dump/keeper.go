@@ -24,7 +24,7 @@ type Keeper struct {
 	logger   *slog.Logger
 	views    chan *view.View // the one that is waiting
 	sa       chan Registered // the one that is waiting
-	last     *view.View      // owned by who calls Put
+	last     *view.View      // owned by the caller of Put
 	lastSA   *registry.State // the same
 	logged   string          // the error logged last; owned by Run
 	loggedSA string          // the same of what is registered

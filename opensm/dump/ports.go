@@ -13,7 +13,7 @@ import (
 	"ibsm/view"
 )
 
-// makers are OpenSM's names for who made a port, by the first 24 bits of its GUID, as far
+// makers are OpenSM's names for the maker of a port, by the first 24 bits of its GUID, as far
 // as they were seen.
 var makers = map[uint32]string{
 	0x0002c9: "Mellanox", 0x248a07: "Mellanox", 0x506b4b: "Mellanox", 0x7cfe90: "Mellanox", 0x98039b: "Mellanox", 0xe41d2d: "Mellanox",

@@ -115,7 +115,6 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// TestWeights: as OpenSM's set_hop_wf, for which one character of any kind stands before a weight.
 // TestDrained: a switch, or a port of one, on each line; anything else is an error with its place.
 func TestDrained(t *testing.T) {
 	const text = "# comment\n0x10\n0x11 7 # leaf\r\n  0x12\t# all of it\n0x13 0\n0x14 255\n0x15 x\n0x16 3 4\n0x10\n0x17"
@@ -136,6 +135,7 @@ func TestDrained(t *testing.T) {
 	}
 }
 
+// TestWeights: as OpenSM's set_hop_wf, for which one character of any kind stands before a weight.
 func TestWeights(t *testing.T) {
 	for _, c := range []struct {
 		name, text, warnings, errors string

@@ -14,7 +14,7 @@ func TrapPath(n smp.TrapNumber, route mad.Route) string {
 	return fmt.Sprintf("SM class trap %d: Directed Path Dump of %d hop path: Path = %v", uint16(n), route.Hops(), route)
 }
 
-// Reporting says that a notice goes to those who have subscribed to it. The GUID is
+// Reporting says that a notice goes to its subscribers. The GUID is
 // that of the port that sent it, at a subnet with the prefix.
 func Reporting(n *smp.Notice, prefix mad.Prefix, guid mad.GUID) string {
 	gid := netip.AddrFrom16(mad.MakeGID(prefix, guid))

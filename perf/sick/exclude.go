@@ -114,7 +114,7 @@ type In struct {
 // Decide says which links are excluded from now on, and what is done for each finding. A link is excluded as long as a finding is about it that asks
 // for that, or by hand; among new ones those of the earlier findings come first.
 //
-// A link that is disabled, and is not to be any more, returns before it is excluded in another way.
+// A link that is disabled, and that no finding disables any more, returns before it is excluded in another way.
 //
 // The switches fall into no more parts than before, and links of hosts are not excluded without Limits.Hosts. Links that are down are not counted among those that are out of use,
 // unless this manager has disabled them.

@@ -45,7 +45,7 @@ type tarjan struct {
 type call struct {
 	channel int32
 	word    int    // of its dependencies
-	left    uint64 // those of the word that are still to look at
+	left    uint64 // those of the word that were not looked at yet
 }
 
 func (t *tarjan) search(root int32) {

@@ -10,8 +10,8 @@ import (
 
 // Check proves that a tree delivers: all its switches can forward the multicast LID and
 // are joined to each other, in one way only, by links that both ends forward over; every
-// member but those given as unreached hangs on it; and it leads to no one who does not
-// receive. It knows nothing of how trees are grown. The error says what is not so.
+// member but those given as unreached hangs on it; and it leads to no port that is not
+// a member. It knows nothing of how trees are grown. The error says what is not so.
 func Check(t *topo.Topo, tree *Tree, m Members, unreached []topo.PortIdx) error {
 	c := checker{t: t, tree: tree, root: make([]int, len(tree.Branches))}
 	for i := range c.root {

@@ -261,7 +261,7 @@ func TestGrowSharesParents(t *testing.T) {
 	}
 }
 
-// Links that are not to be used are not, unless a tree may keep them; switches whose
+// Links that must not be used are not, unless a tree may keep them; switches whose
 // tables are too short are left out, and their hosts are named.
 func TestGrowAvoids(t *testing.T) {
 	fabric := fabricOf(t, "fattree:k=4")
@@ -292,7 +292,7 @@ func TestGrowAvoids(t *testing.T) {
 		t.Error("a tree that may stay does not")
 	}
 	if fresh := grow(t, mcast.NewGrower(g), fabric, 0xc000, m, nil); fresh.Ports(fabric.SwitchOf(lost)).Has(fabric.Ports[lost].Num) {
-		t.Error("a tree is grown over a link that is only to be kept")
+		t.Error("a tree is grown over a link that may only be kept")
 	}
 }
 
@@ -360,7 +360,7 @@ func TestGrowShortensLongTrees(t *testing.T) {
 	}
 }
 
-// Hosts behind a switch that trees are only to be kept at stay members, whoever else comes
+// Hosts behind a switch at which trees may only be kept stay members, whoever else comes
 // and goes.
 func TestGrowKeepsUnresponsive(t *testing.T) {
 	fabric := fabricOf(t, "fattree:k=4")
@@ -481,7 +481,7 @@ func TestCheckRefuses(t *testing.T) {
 		t.Error("a tree that misses a receiver passes")
 	}
 	if mcast.Check(fabric, tree, mcast.Members{Receivers: h[:11], Senders: h[14:15]}, nil) == nil {
-		t.Error("a tree that leads to one who does not receive passes")
+		t.Error("a tree that leads to a port that does not receive passes")
 	}
 	if mcast.Check(fabric, tree, m, h[:1]) == nil {
 		t.Error("a member that is reached counts as unreached")

@@ -28,7 +28,7 @@ type Seed struct {
 	Files  []string // keys of the files that Conf names
 }
 
-// engines that seeds draw from, in turn: more often those that refuse most subnets, and some that spread destinations over ports.
+// seedEngines are the engines that seeds draw from, in turn: more often those that refuse most subnets, and some that spread destinations over ports.
 var seedEngines = []string{"minhop", "ftree", "updn", "lash", "dor", "ftree", "sssp", "dnup", "dfsssp", "file", "nue", "updn", "torus-2QoS", "minhop", "ftree"}
 
 // NewSeed draws a fabric and a configuration. The same number gives the same ones.

@@ -33,7 +33,7 @@ type ranks struct {
 	lost   int   // pairs of leaves of one tree without a way that goes up and then down
 }
 
-// A leaf has at least a quarter of the hosts that most have; or three quarters, where leaves have so few that a host in an odd
+// leafShares: a leaf has at least a quarter of the hosts that most have; or three quarters, where leaves have so few that a host in an odd
 // place makes a leaf of a switch.
 var leafShares = [...]int32{1, 3}
 

@@ -54,7 +54,7 @@ func (f *Fabric) SwitchCongestion(node int32) cc.SwitchCongestionSetting {
 	return f.congestionOf(f.nodes[node].first).sw
 }
 
-// CACongestion is what a port of an adapter holds of congestion control. The table is not to be
+// CACongestion is what a port of an adapter holds of congestion control. The table must not be
 // written.
 func (f *Fabric) CACongestion(at net.End) (cc.CACongestionSetting, []cc.CongestionControlTable) {
 	i, ok := f.index(at)

@@ -131,7 +131,7 @@ func (c *client) mustChange(port uint8, edit func(*smp.PortInfo), path ...uint8)
 	}
 }
 
-// LIDs that OpenSM gave the nodes of twoSwitches in the captures.
+// lids are those that OpenSM gave the nodes of twoSwitches in the captures.
 var lids = [...]mad.LID{sw1: 2, sw2: 3, h1: 1, h2: 4, h3: 5, h4: 6}
 
 // paths lead from H1 to the nodes of twoSwitches.

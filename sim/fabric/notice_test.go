@@ -70,7 +70,7 @@ func TestTrap128(t *testing.T) {
 		t.Errorf("%d traps after TrapRepress", len(again))
 	}
 	if _, ok := f.Next(); ok {
-		t.Error("something is still to happen")
+		t.Error("something has yet to happen")
 	}
 }
 

@@ -58,7 +58,7 @@ func (p *port) fdr10() bool {
 	return p.tables.fdr10 > 1
 }
 
-// The modes of PortInfoExtended's FEC fields: Firecode, RS and low-latency RS.
+// fecModes are the modes of PortInfoExtended's FEC fields: Firecode, RS and low-latency RS.
 const fecModes = 7
 
 // portInfoExtended answers for the FEC modes of a port.

@@ -28,7 +28,7 @@ func (s *Server) answerControl() {
 			c.kind = controlError
 		}
 		reply := c.encode()
-		syscall.Sendto(s.control, reply[:], 0, to) // one who does not read it asks again
+		syscall.Sendto(s.control, reply[:], 0, to) // a client that does not read it asks again
 	}
 }
 

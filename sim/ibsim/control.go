@@ -119,7 +119,7 @@ var errRefused = errors.New("refused")
 type controller struct {
 	timeout time.Duration
 	turn    chan struct{} // has a value while a question is open
-	conn    net.Conn      // used by the one who has put it there
+	conn    net.Conn      // used by the goroutine that has put it there
 }
 
 // ask sends a message and overwrites it with its reply.

@@ -38,7 +38,7 @@ func littleEndian(t testing.TB) {
 	}
 }
 
-// Captured from smpquery -D nodeinfo 0,1.
+// capturedFrame was captured from smpquery -D nodeinfo 0,1.
 const capturedFrame = `
 	000: ffff0000 ffff0000 00000000 00000000
 	010: 00000000 02000000 00000000 00000100

@@ -108,7 +108,7 @@ func TestSurvive(t *testing.T) {
 			t.Errorf("%s: %v", c.name, got)
 		}
 		if r.Take(Block{Place{c.a.ID, c.node.GUID, c.num}, 1}, TimedOut); r.Survive(c.a, p, c.was) {
-			t.Errorf("%s: known though in doubt", c.name)
+			t.Errorf("%s: clean though a Set had no answer", c.name)
 		}
 	}
 }

@@ -171,7 +171,7 @@ func TestContradicts(t *testing.T) {
 	}
 }
 
-// A block of a multicast table that is not Known may have every port that it had or was to
+// A block of a multicast table that is not Known may have every port that it had or should
 // get; what a response or a read shows takes the place of all that.
 func TestMFT(t *testing.T) {
 	m := NewMFT(&topo.Node{NumPorts: 20}, false)

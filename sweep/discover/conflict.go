@@ -12,7 +12,7 @@ import (
 // when it holds, the GUID is there twice.
 type conflict struct {
 	old, port topo.End // the cable that was found first; port is the one claimed
-	claimant  topo.End // who claims it now
+	claimant  topo.End // that claims it now
 }
 
 // join notes a cable between two ports.

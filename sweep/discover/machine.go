@@ -127,7 +127,7 @@ type SM struct {
 	Info  smp.SMInfo
 }
 
-// pendingSwitch counts what is still to come of a switch before its forwarding
+// pendingSwitch counts the replies of a switch that have not come yet, before its forwarding
 // table can be judged.
 type pendingSwitch struct {
 	ports    int            // PortInfos not answered yet
@@ -250,7 +250,7 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		if m.b.Peer(it.end()) != topo.NoEnd {
 			return req, false // the other end was asked meanwhile
 		}
-		req.Attr, req.Unknown = smp.AttrNodeInfo, true // who answers is what we ask
+		req.Attr, req.Unknown = smp.AttrNodeInfo, true // we ask which node answers
 		req.Route, ok = m.routeOut(it.end())
 		if !ok {
 			m.report(Finding{Kind: TooFar, GUID: m.b.Node(it.node).GUID, Port: uint8(it.num)})

@@ -117,7 +117,7 @@ func TestPKeys(t *testing.T) {
 	for _, quick := range []bool{false, true} {
 		again := w.walk(New(Config{Prev: r, Quick: quick, Conditions: device.Conditions{Enforced: true}, Devices: devices}))
 		if got := w.count[smp.AttrPKeyTable]; got != 2 {
-			t.Errorf("quick %v: %d P_Key blocks asked, want those of the switch whose tables are not certain", quick, got)
+			t.Errorf("quick %v: %d P_Key blocks asked, want those of the switch whose tables are not complete", quick, got)
 		}
 		frozen := again.Builder.Freeze()
 		for p := range r.Ports {

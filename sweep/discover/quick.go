@@ -24,7 +24,7 @@ func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
 	if old == topo.None || info.PortStateChange() || m.cfg.Devices.Dirty(device.Place{Attr: smp.AttrPortInfo, Node: node.GUID}) || m.cfg.Prev.Nodes[old].NumPorts != node.NumPorts {
 		return false
 	}
-	if top, certain := m.cfg.Devices.Top(node.GUID); !certain || top != info.LinearFDBTop() {
+	if top, complete := m.cfg.Devices.Top(node.GUID); !complete || top != info.LinearFDBTop() {
 		return false
 	}
 	sw := &pendingSwitch{}

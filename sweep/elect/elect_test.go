@@ -32,7 +32,7 @@ type play struct {
 	now time.Duration
 }
 
-// newPlay reads the line that says who we are.
+// newPlay reads the line that names this manager.
 func newPlay(line string) (*play, error) {
 	words := strings.Fields(line)[1:]
 	cfg := Config{SMKey: 1}
@@ -310,7 +310,7 @@ func TestPollTimes(t *testing.T) {
 		t.Errorf("polls at %v, want %v", polls, want)
 	}
 	if _, ok := m.Due(); ok {
-		t.Error("who is dead is polled")
+		t.Error("a dead manager is polled")
 	}
 }
 

@@ -29,8 +29,8 @@ type watch struct {
 type kind uint8
 
 const (
-	unknown kind = iota // nothing yet, or that it is no ibsm and not MASTER
-	foreign             // it has said that it is MASTER, and is no ibsm
+	unknown kind = iota // nothing yet, or that it is not ibsm and not MASTER
+	foreign             // it has said that it is MASTER, and is not ibsm
 	peer                // it is a peer ibsm
 )
 
@@ -42,7 +42,7 @@ func (m *Machine) Polled() mad.GUID { return m.polled }
 // IsPeer reports whether the manager that is polled is a peer ibsm.
 func (m *Machine) IsPeer() bool { return m.polled != 0 && m.watch.kind == peer }
 
-// Foreign reports whether the manager that is polled is MASTER and no ibsm.
+// Foreign reports whether the manager that is polled is MASTER and not ibsm.
 func (m *Machine) Foreign() bool { return m.polled != 0 && m.watch.kind == foreign }
 
 // poll begins to poll a manager, the first time at once.

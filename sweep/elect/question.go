@@ -37,7 +37,7 @@ func (m *Machine) Asked(data *smp.SMInfo) Do {
 	return Nothing
 }
 
-// Answer is our SMInfo, but for ActCount, for one who sent data.
+// Answer is our SMInfo, but for ActCount, for a manager that sent data.
 func (m *Machine) Answer(data *smp.SMInfo) smp.SMInfo {
 	i := m.Info()
 	if IsQuestion(data) {

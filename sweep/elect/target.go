@@ -12,8 +12,8 @@ import (
 const targetTimeout = 10 * time.Second
 
 // target is the manager that is polled while a handover to it is wanted; 0 for nobody.
-// It ranks higher than we, who are MASTER, or we are about to end. It is polled to see what it
-// is, and whether it lives. HANDOVER goes at once to one that is no ibsm; else when it has
+// It ranks higher than this manager, which is MASTER, or this one is about to end. It is polled to see what it
+// is, and whether it lives. HANDOVER goes at once to one that is not ibsm; else when it has
 // everything, or after its time and, if it ranks higher, a walk that still finds it.
 func (m *Machine) target() mad.GUID {
 	if m.phase == preparing || m.phase == offering {

@@ -172,7 +172,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestCancelledSoon: on a tree of 39,366 hosts, or a torus of 38,416, no engine computes for 50 ms without asking whether it is to
+// TestCancelledSoon: on a tree of 39,366 hosts, or a torus of 38,416, no engine computes for 50 ms without asking whether it must
 // end. The garbage collector, which works beside it, is off.
 func TestCancelledSoon(t *testing.T) {
 	if os.Getenv("IBSM_PROOF") == "" {

@@ -237,7 +237,7 @@ func (p *Plan) describeMKey(st Step) (text string) {
 	return text
 }
 
-// StopMKeys leaves the racks that are still to come as they are.
+// StopMKeys leaves the racks that have not had their turn as they are.
 func (p *Plan) StopMKeys() {
 	if p.at == MKeyRacks {
 		p.racks = p.racks[:p.part+1]

@@ -71,8 +71,8 @@ func (s *subnet) write(p *Plan, fails func(Step) bool) (written []string) {
 
 func never(Step) bool { return false }
 
-// TestWavesInOrder: after the first wave both ports hold what they held and what they are
-// to hold, and in the end only that.
+// TestWavesInOrder: after the first wave both ports hold what they held and what they should
+// hold, and in the end only that.
 func TestWavesInOrder(t *testing.T) {
 	s := withKeys(t, tenants(5, partitions.Full), partitions.Settings{})
 	first := New(s.in)

@@ -79,7 +79,7 @@ func TestNothingToDo(t *testing.T) {
 	s.expect(t, "unchanged")
 	// What the plan believes to be there must have been acknowledged, not only sent.
 	s.in.Known[0].Take(0, device.Contradicted)
-	s.expect(t, "block in doubt", nil, nil, []string{"lft 20:0"})
+	s.expect(t, "dirty block", nil, nil, []string{"lft 20:0"})
 }
 
 func TestDifferences(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 )
 
 // MulticastFDBTop is written where it counts and no higher than the table reaches; default
-// multicast ports are closed, but only by who manages multicast.
+// multicast ports are closed, but only by a manager that manages multicast.
 func TestWantedSwitchMulticast(t *testing.T) {
 	for _, c := range []struct {
 		name              string

@@ -124,18 +124,18 @@ func (c *comparison) count(cables []Cable, of func(int32) int32) (n int) {
 	return n
 }
 
-// same counts cables of the plan that are there, with one end at least at a device that is known for certain.
+// same counts cables of the plan that are there, with one end at least at a device that is in its own place.
 func (c *comparison) same() (n int) {
 	for p, to := range c.planTo {
-		if int32(p) < to && c.presentTo[p] == to && (c.certain(c.at[p].Device) || c.certain(c.at[to].Device)) {
+		if int32(p) < to && c.presentTo[p] == to && (c.inPlace(c.at[p].Device) || c.inPlace(c.at[to].Device)) {
 			n++
 		}
 	}
 	return n
 }
 
-// certain reports whether a device there is is in its own place.
-func (c *comparison) certain(device int32) bool {
+// inPlace reports whether a device that is there is in its own place.
+func (c *comparison) inPlace(device int32) bool {
 	return device < int32(len(c.planned)) && c.planned[device] != none && (c.misplaced == nil || !c.misplaced[device])
 }
 

@@ -82,7 +82,7 @@ func bitLen(mask uint8) (n uint8) {
 	return n
 }
 
-// offer makes a port support the width in the comment of a port line:
+// offerWidth makes a port support the width in the comment of a port line:
 // the masks are ibsim's reading of it.
 func (a *abilities) offerWidth(w mad.LinkWidth) {
 	a.width = uint8(w)

@@ -67,7 +67,7 @@ type netWalk struct {
 	net   *net.Net
 	b     *topo.Builder
 	at    map[int32]int32 // index in the Net to index in the Builder
-	queue []net.End       // ports whose cables are yet to be followed
+	queue []net.End       // ports whose cables were not followed yet
 }
 
 func (w *netWalk) end(e net.End) topo.End { return topo.End{Node: w.at[e.Node], Port: e.Port} }

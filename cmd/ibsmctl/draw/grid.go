@@ -192,8 +192,8 @@ func (p *picture) bendRow(g *grid, v [][2]float64, e *edge) {
 	e.cx, e.cy = (e.x1+e.x2)/2+dy*reach, (e.y1+e.y2)/2-dx*reach
 }
 
-// fit moves everything into the picture, and gives it its size. Below each knot there is
-// to be some room.
+// fit moves everything into the picture, and gives it its size. Below each knot there must
+// be some room.
 func (p *picture) fit(below float64) {
 	left, top, right, bottom := math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	for i := range p.knots {
