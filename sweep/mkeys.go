@@ -113,6 +113,7 @@ func (s *Sweeper) lastKnown() *topo.Topo { return cmp.Or(s.state.prev, s.walks.k
 func (s *Sweeper) recorded(last *topo.Topo, port mad.GUID) (r plan.Recorded) {
 	r.Key, r.Known = s.recordedKey(last, port)
 	r.Old = s.state.remembered() == nil
+	r.Before = cmp.Or(s.walks.mkeys[port].before, s.cfg.Restored.MKeys[port])
 	return r
 }
 
@@ -123,9 +124,10 @@ func (s *Sweeper) recordedKey(last *topo.Topo, port mad.GUID) (key mad.MKey, kno
 			return last.MKey(p), true
 		}
 	}
-	if key, known = s.walks.mkeys[port]; !known {
-		key, known = s.cfg.Restored.MKeys[port]
+	if key = s.walks.mkeys[port].last; key != 0 {
+		return key, true
 	}
+	key, known = s.cfg.Restored.MKeys[port]
 	return key, known
 }
 
@@ -190,25 +192,42 @@ func (s *Sweeper) otherKeys() bool {
 			}
 		}
 	}
-	for _, keys := range []map[mad.GUID]mad.MKey{s.walks.mkeys, s.cfg.Restored.MKeys} {
-		for _, key := range keys {
-			if key != own {
-				return true
-			}
+	for _, shown := range s.walks.mkeys {
+		if shown.last != own || shown.before != own {
+			return true
+		}
+	}
+	for _, key := range s.cfg.Restored.MKeys {
+		if key != own {
+			return true
 		}
 	}
 	return false
 }
 
+// shownKeys are the M_Keys that a port has shown: the last one, 0 for none, and the one before, which is the same once two sweeps in a row
+// have shown it; 0 until then. One wrong reply does not push out the right one.
+type shownKeys struct{ last, before mad.MKey }
+
 // rememberKeys stores the M_Keys that ports have returned. A port hides its M_Key when a walk
 // misses it or uses another key.
 func (w *walkState) rememberKeys(t *topo.Topo) {
 	for _, p := range t.EndPorts {
-		if key := t.MKey(p); key != 0 {
-			w.mkeys[t.Ports[p].GUID] = key
-		} else if !smp.HidesMKey(&t.Ports[p].Info) {
-			delete(w.mkeys, t.Ports[p].GUID)
+		key, port := t.MKey(p), t.Ports[p].GUID
+		shown, known := w.mkeys[port]
+		switch {
+		case key == 0 && (!known || smp.HidesMKey(&t.Ports[p].Info)):
+			continue
+		case key == 0 && shown.last == 0:
+			delete(w.mkeys, port)
+			continue
+		case key == shown.last:
+			shown.before = key
+		case shown.before == 0:
+			shown.before = shown.last
 		}
+		shown.last = key
+		w.mkeys[port] = shown
 	}
 }
 

@@ -249,3 +249,26 @@ func TestSecret(t *testing.T) {
 		t.Errorf("%v allocations for a refused M_Key", n)
 	}
 }
+
+// TestShownKeys: of the M_Keys that a port shows the last one is stored, and the one before until two sweeps in a row have shown another; none is stored of a
+// port that hides it, or twice has none.
+func TestShownKeys(t *testing.T) {
+	b := newHarness(t, small, Config{})
+	tp := b.heavy().Topo
+	p := otherHost(t, tp)
+	w := newWalkState()
+	for i, step := range []struct {
+		shown   mad.MKey
+		protect uint8
+		want    shownKeys
+	}{
+		{0, 0, shownKeys{}}, {5, 1, shownKeys{5, 0}}, {6, 1, shownKeys{6, 5}}, {7, 1, shownKeys{7, 5}}, {5, 1, shownKeys{5, 5}}, {8, 1, shownKeys{8, 5}},
+		{8, 1, shownKeys{8, 8}}, {0, 2, shownKeys{8, 8}}, {0, 0, shownKeys{0, 8}}, {8, 1, shownKeys{8, 8}}, {0, 0, shownKeys{0, 8}}, {0, 0, shownKeys{}},
+	} {
+		tp.Ports[p].Info.SetMKey(step.shown)
+		tp.Ports[p].Info.SetMKeyProtectBits(step.protect)
+		if w.rememberKeys(tp); w.mkeys[tp.Ports[p].GUID] != step.want {
+			t.Errorf("step %d: %v, want %v", i, w.mkeys[tp.Ports[p].GUID], step.want)
+		}
+	}
+}

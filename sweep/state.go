@@ -60,15 +60,15 @@ type state struct {
 // walkState is what walks need beside the state. It lasts as long, and no task reads it.
 type walkState struct {
 	plain    map[discover.Device]bool
-	mkeys    map[mad.GUID]mad.MKey // by port GUID, where there is one
-	expected map[plan.Key]mad.GUID // the ports of managers that have said where they are
-	findings []discover.Finding    // of the walk that state.prev is from
-	answered []bool                // Program.heard of the last sweep, for the walk that follows at once
-	known    *topo.Topo            // the last subnet that was found; nil unless Settings.remembers
+	mkeys    map[mad.GUID]shownKeys // by GUID, of ports that have had one
+	expected map[plan.Key]mad.GUID  // the ports of managers that have said where they are
+	findings []discover.Finding     // of the walk that state.prev is from
+	answered []bool                 // Program.heard of the last sweep, for the walk that follows at once
+	known    *topo.Topo             // the last subnet that was found; nil unless Settings.remembers
 }
 
 func newWalkState() walkState {
-	return walkState{plain: map[discover.Device]bool{}, mkeys: map[mad.GUID]mad.MKey{}}
+	return walkState{plain: map[discover.Device]bool{}, mkeys: map[mad.GUID]shownKeys{}}
 }
 
 // forgetMastership drops what another manager may have changed.

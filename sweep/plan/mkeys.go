@@ -50,15 +50,16 @@ func (k *MKeys) For(t *topo.Topo, p topo.PortIdx) mad.MKey {
 
 // Recorded is what is known of an agent's M_Key.
 type Recorded struct {
-	Key   mad.MKey // that it had last
-	Known bool
-	Old   bool // another manager may have given it the wanted one since
+	Key    mad.MKey // that it had last
+	Known  bool
+	Old    bool     // another manager may have given it the wanted one since
+	Before mad.MKey // another one that it had before; 0 for none
 }
 
 // Candidate is the nth M_Key, from 0 on, to show to an agent whose M_Key is not proved; ok is false where there are no more. An agent at
 // protection level 2 takes a wrong one for an attack, so there are few: after the recorded one that of the current number, of the number
 // before, of all ports, and, for a manager whose store is old, of the next number. The wanted one goes first where the recorded one is an
-// earlier one of the subnet and old.
+// earlier one of the subnet and old. The one before the recorded one comes last: the reply that has shown the recorded one may have been wrong.
 func (k *MKeys) Candidate(port mad.GUID, was Recorded, n int) (key mad.MKey, ok bool) {
 	if k.NoLookup && !k.PerPort {
 		return k.One, n == 0
@@ -68,7 +69,7 @@ func (k *MKeys) Candidate(port mad.GUID, was Recorded, n int) (key mad.MKey, ok 
 	if known && n == 0 && !overtaken {
 		return recorded, true
 	}
-	list := make([]mad.MKey, 0, 5)
+	list := make([]mad.MKey, 0, 6)
 	add := func(key mad.MKey) {
 		if !slices.Contains(list, key) {
 			list = append(list, key)
@@ -97,6 +98,9 @@ func (k *MKeys) Candidate(port mad.GUID, was Recorded, n int) (key mad.MKey, ok 
 	}
 	if len(list) == 0 {
 		add(k.One)
+	}
+	if was.Before != 0 {
+		add(was.Before)
 	}
 	if n >= len(list) {
 		return 0, false
