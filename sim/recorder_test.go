@@ -2,7 +2,6 @@ package sim_test
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -104,7 +103,7 @@ func (r *recorder) returned(m *sim.Manager, a manager.Action) {
 		r.buf = fmt.Appendf(r.buf, " level=%d %q", int(a.Level), valuesIn(a.Msg))
 		for i := 0; i < len(a.Args); i += 2 {
 			key := fmt.Sprint(a.Args[i])
-			r.buf = fmt.Appendf(r.buf, " %s=%s", cmp.Or(recordedKeys[key], key), fieldText(key, a.Args[i+1]))
+			r.buf = fmt.Appendf(r.buf, " %s=%s", key, fieldText(key, a.Args[i+1]))
 		}
 		r.end(&r.log)
 	case manager.Entered:
@@ -152,9 +151,6 @@ func valuesIn(text string) []string {
 var sentences = map[string]bool{
 	"reason": true, "text": true, "finding": true, "what": true, "at": true, "first": true, "example": true, "first_is": true, "loop": true, "where": true,
 }
-
-// recordedKeys are the names that fields of log events had when runs were recorded, by the names that they have now.
-var recordedKeys = map[string]string{"first_is": "which is", "sls": "SLs", "sl_back_may_differ": "SL back may differ"}
 
 // fieldText is the value of a field of a log event. Only what is the same in each run has one.
 func fieldText(key string, value any) string {
