@@ -49,6 +49,9 @@ func newReplies(t testing.TB, script []byte) *replies {
 	r := &replies{hidden: host(n, 2)}
 	r.rebooted = n.Nodes[r.hidden.Node].Ports[1].Peer.Node
 	r.spoiler.begin(script)
+	for i := range n.Nodes {
+		r.ports = max(r.ports, uint8(len(n.Nodes[i].Ports)-1))
+	}
 	r.harness = newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond, Caps: func(i int32, n *net.Node, c *fabric.Caps) {
 		c.NVIDIA, c.GUIDCap = true, 8
 		c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) { return r.refuse(i, p, obey) }
@@ -343,7 +346,7 @@ const lifeAtMost = 1000
 // farAtMost bounds the requests that isFar. All ports have their LIDs in the first block of an LFT, but a reply may say that one has
 // any unicast LID, which it may keep: the tables of all three switches are as long as that LID wants, and are read and written as
 // often as others are, which is when a manager begins, after a reboot, and at the other manager. A switch that is said to have 65535
-// P_Keys for each port is asked for 2048 blocks of the port of its host, which is less.
+// P_Keys for each port is asked for 2048 blocks of the port of its host, and one that is said to have 254 ports for each of these, which is less.
 const farAtMost = 3 * int(mad.MinMulticastLID/64) * 4
 
 // runReplies lets managers live on replies that are spoiled as a script says, and judges what they send and what is left in the end. The

@@ -18,6 +18,7 @@ type spoiler struct {
 	ended    bool // there is no next
 	applied  int
 	renamed  bool                    // the description of a node was one of them
+	ports    uint8                   // that the largest node has
 	far      int                     // requests that isFar, for which a false reply is the reason
 	denied   []denial                // Sets that agents refused
 	asked    map[question]mad.Method // requests under way
@@ -149,16 +150,19 @@ func (s *spoiler) sending(m *sim.Manager, batch []mad.Datagram) {
 	for i := range batch {
 		if p := &batch[i].Packet; p.MgmtClass().IsSubnet() && !p.IsResponse() {
 			s.asked[question{m, p.TID()}] = p.Method()
-			if isFar(p) {
+			if s.isFar(p) {
 				s.far++
 			}
 		}
 	}
 }
 
-// isFar reports whether a request is for a block of LIDs that no port has, or of a P_Key table beyond the largest that there is, which has 128 P_Keys.
-func isFar(p *mad.Packet) bool {
+// isFar reports whether a request is for a block of LIDs that no port has, of a P_Key table beyond the largest that there is, which has 128 P_Keys, or
+// for a port that no node has.
+func (s *spoiler) isFar(p *mad.Packet) bool {
 	switch p.AttrID() {
+	case smp.AttrPortInfo, smp.AttrExtendedPortInfo:
+		return uint8(p.AttrMod()) > s.ports
 	case smp.AttrLinearForwardingTable:
 		return p.AttrMod() > 0
 	case smp.AttrPKeyTable:
