@@ -2,11 +2,14 @@ package sim_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
@@ -124,5 +127,62 @@ func TestNoLongerAdaptive(t *testing.T) {
 	}
 	if len(count) != 4 {
 		t.Errorf("the reasons are %v", count)
+	}
+}
+
+// TestAdaptiveRoutingOfAnotherManager: the process of a manager is stopped. Meanwhile another one is master, links come up, and groups of that subnet
+// are written, with tables that lead over the new links or that do not. When the process goes on, the groups are taken for what they are: switches keep
+// them, and no packet circulates after links are lost.
+func TestAdaptiveRoutingOfAnotherManager(t *testing.T) {
+	for _, spec := range []string{"torus:dims=4x4,hosts=1", "torus:dims=3x3x3,hosts=1"} {
+		for seed := range uint64(8) {
+			t.Run(fmt.Sprint(spec, " seed ", seed), func(t *testing.T) { arOfAnother(t, spec, seed) })
+		}
+	}
+}
+
+func arOfAnother(t *testing.T, spec string, seed uint64) {
+	w := newARWorld(t, spec, fabric.Caps{NoFallback: seed%2 == 0})
+	cables := w.cables()
+	rand.New(rand.NewPCG(seed, 5)).Shuffle(len(cables), func(i, j int) { cables[i], cables[j] = cables[j], cables[i] })
+	added, lost := cables[:4], cables[4:10]
+	for _, at := range added {
+		w.Fabric.LinkDown(at)
+	}
+	w.comeUp(minhopConfig()).retire()
+	w.on(1)
+	cfg := minhopConfig()
+	cfg.Elect.Priority = 9
+	m := w.add(host(w.net, 1), cfg)
+	t.Cleanup(m.dump)
+	w.pass(settling)
+	other := w.add(host(w.net, 3), minhopConfig())
+	w.pass(settling)
+	m.Asleep = w.Fabric.Now() + 10*time.Minute
+	w.pass(time.Minute)
+	for _, at := range added {
+		w.Fabric.LinkUp(at)
+	}
+	w.pass(time.Minute)
+	if seed%4 < 2 {
+		w.Ask(other.Manager, manager.Reroute)
+		w.pass(time.Minute)
+	}
+	if other.last() != smp.Master {
+		t.Fatalf("no test: the other manager is %v", other.last())
+	}
+	on := w.on(1)
+	clear(w.written)
+	other.retire()
+	w.pass(m.Asleep - w.Fabric.Now() + settling)
+	w.mustCarry()
+	if kept := w.mustKeep(m, on); m.last() != smp.Master || kept != len(on) {
+		t.Errorf("the manager is %v, %d of %d switches keep adaptive routing", m.last(), kept, len(on))
+	}
+	for _, at := range lost {
+		w.Fabric.LinkDown(at)
+		w.pass(settling)
+		w.mustCarry()
+		w.mustKeep(m, on)
 	}
 }

@@ -450,6 +450,7 @@ var scenarios = []scenario{
 	{"PrivateTables", 1, 1, TestPrivateTables},
 	{"AdaptiveRoutingLosesLinks", 1, 0, TestAdaptiveRoutingLosesLinks},
 	{"AdaptiveRoutingLosesLinksBetweenPauses", 1, 0, TestAdaptiveRoutingLosesLinksBetweenPauses},
+	{"AdaptiveRoutingOfAnotherManager", 1, 0, TestAdaptiveRoutingOfAnotherManager},
 	{"ManagerAtBasePort0", 1, 1, TestManagerAtBasePort0},
 	{"HoldBack", 1, 1, TestHoldBack},
 	{"HeldBackSwitch", 1, 1, TestHeldBackSwitch},

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -40,16 +41,18 @@ func (w WhyOff) String() string {
 // ours reports whether this manager turned it off.
 func (w WhyOff) ours() bool { return w != StaysOn && w != WentOff }
 
-// adaptive brings what is known of switches with adaptive routing up to what a walk found, by switch GUID.
+// adaptive brings what is known of switches with adaptive routing up to what a walk found, by switch GUID. After a pause, where tables are not as
+// before, or links were added, another manager may have been master, and the groups are taken for those of the present subnet.
 func (j *RouteTask) adaptive(out *SweepPlan) map[mad.GUID]adaptiveSwitch {
 	t, was := out.Topo, j.state.adaptive
 	is := map[mad.GUID]adaptiveSwitch{}
+	others := j.state.before != nil && len(was) > 0 && (!j.holdsBefore(out) || linksAdded(j.state.before, t))
 	var now *groups
 	for _, n := range t.Switches {
 		node := &t.Nodes[n]
 		known, before := was[node.GUID]
 		switch {
-		case node.AR == topo.AROn && known.groups == nil:
+		case node.AR == topo.AROn && (known.groups == nil || others):
 			if now == nil {
 				now = newGroups(out)
 			}
@@ -63,6 +66,18 @@ func (j *RouteTask) adaptive(out *SweepPlan) map[mad.GUID]adaptiveSwitch {
 		}
 	}
 	return is
+}
+
+// holdsBefore reports whether all switches have the forwarding tables that they had before Pause.
+func (j *RouteTask) holdsBefore(out *SweepPlan) bool {
+	for i := range out.delta.switches {
+		sw := &out.delta.switches[i]
+		was, held := j.state.devices.Before(sw.GUID), sw.LFT.Row()
+		if size := max(len(was), len(held)); was != nil && held != nil && !bytes.Equal(resized(was, size), resized(held, size)) {
+			return false
+		}
+	}
+	return true
 }
 
 // turnOff are the switches on which adaptive routing and what depends on it go off before tables are written. Where

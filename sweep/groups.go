@@ -3,7 +3,6 @@ package sweep
 import (
 	"bytes"
 	"context"
-	"math/bits"
 
 	"ibsm/mad"
 	"ibsm/routing"
@@ -80,7 +79,8 @@ func outdated(out *SweepPlan) map[topo.SwitchIdx]bool {
 // stale are those of some switches that keep their tables whose groups may not lead to a LID
 // any more: one that has lost a link to another switch, and one whose neighbour on a path
 // that was a shortest one is not nearer to the LID than itself by the new tables. When each
-// packet that leaves a switch is nearer to its LID, none circulates. Of groups about which
+// packet that leaves a switch is nearer to its LID, none circulates. LIDs to which nothing has changed count as well if the
+// tables do not lead to them by shortest paths: a switch that forwards by its table again may lead back. Of groups about which
 // nothing is known it is all of them.
 func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepPlan, among []topo.SwitchIdx) (stale []topo.SwitchIdx) {
 	if len(among) == 0 || g.graph == nil {
@@ -104,7 +104,7 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 		}
 	}
 	changed := g.changed(out.Tables, here)
-	if changed == nil || len(keep) == 0 {
+	if changed == nil && len(stale) == 0 || len(keep) == 0 {
 		return stale
 	}
 	hops, err := routing.NewHops(ctx, workers, g.graph)
@@ -112,16 +112,15 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 		return stale
 	}
 	tracer, trace := routing.NewTracer(t, out.LIDs), routing.NewTrace(len(t.Switches))
-	for block, lids := range changed {
-		if lids == 0 || ctx.Err() != nil {
-			continue
+	for l := range out.LIDs.Owner {
+		block, bit := l/routing.BlockSize, uint64(1)<<(l%routing.BlockSize)
+		if ctx.Err() != nil {
+			break
 		}
-		tracer.Block(out.Tables.LFT, block, lids, trace)
-		for ; lids != 0; lids &= lids - 1 {
-			l := block*routing.BlockSize + bits.TrailingZeros64(lids)
-			if l >= len(out.LIDs.Owner) || out.LIDs.Owner[l] == topo.None {
-				continue
-			}
+		if bit == 1 {
+			tracer.Block(out.Tables.LFT, block, routing.WholeBlock, trace)
+		}
+		if out.LIDs.Owner[l] != topo.None && (changed != nil && changed[block]&bit != 0 || !g.shortest(hops, trace.Fates(mad.LID(l)), here, mad.LID(l))) {
 			left := keep[:0]
 			for _, s := range keep {
 				if g.nearer(hops, trace.Fates(mad.LID(l)), here, s, then[s], mad.LID(l)) {
@@ -181,6 +180,20 @@ func (g *groups) changed(tables *routing.Tables, here []topo.SwitchIdx) (lids []
 		}
 	}
 	return lids
+}
+
+// shortest reports whether the tables lead from every switch to a LID by a path that was a shortest one.
+func (g *groups) shortest(hops *routing.Hops, fates []routing.Fate, here []topo.SwitchIdx, l mad.LID) bool {
+	if g.home[l] == topo.None {
+		return false
+	}
+	from := hops.From(g.home[l])
+	for i, s := range here {
+		if s != topo.None && fates[s] != routing.Arrived+routing.Fate(from[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // nearer reports whether each port that the group of a LID may have leads nearer to it.
