@@ -75,20 +75,39 @@ func (t *tally) count(s *registry.State, c registry.Change) {
 	}
 }
 
-// creditSoleMembers takes the only member of a group for its creator where that is not known, one group for each MLID: a port that has created
-// groups for their MLIDs is in them alone.
+// creditSoleMembers takes the only port that has joined a group itself for its creator, where that is not known, one group for each MLID: a port that has
+// created groups for their MLIDs is in them alone, whomever it entered besides.
 func (t *tally) creditSoleMembers(s *registry.State) {
 	credited := map[mad.LID]bool{}
-	for g := range s.Groups() {
-		_, known := t.creators.by[g.MGID]
-		if !known && !credited[g.MLID] && !g.WellKnown && s.CountMembers(g.MGID) == 1 {
-			for m := range s.Members(g.MGID) {
-				t.creators.add(g.MGID, m.Port.GUID())
-			}
-			known = true
+	for mgid := range t.creators.by {
+		if g, is := s.Group(mgid); is {
+			credited[g.MLID] = true
 		}
-		credited[g.MLID] = credited[g.MLID] || known
 	}
+	for g := range s.Groups() {
+		if creator := soleMember(s, g.MGID); creator != 0 && !credited[g.MLID] && !g.WellKnown {
+			t.creators.add(g.MGID, creator)
+			credited[g.MLID] = true
+		}
+	}
+}
+
+// soleMember is the GUID of the only port that has joined a group itself; 0 where there are more, or none.
+func soleMember(s *registry.State, mgid mad.GID) (port mad.GUID) {
+	for m := range s.Members(mgid) {
+		guid := m.Port.GUID()
+		if at, is := s.Alias(guid); is {
+			guid = at.Port
+		}
+		switch {
+		case m.Proxy:
+		case port != 0 && port != guid:
+			return 0
+		default:
+			port = guid
+		}
+	}
+	return port
 }
 
 func (t *tally) enter(m *registry.Member) {
