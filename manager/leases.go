@@ -11,9 +11,9 @@ import (
 // what a sweep asks for.
 const reservedForLeases = 8
 
-// mostForLeases bounds them where others wait: half of what may be on the wire. A request to a port that does not answer stays there for
+// mostForLeases bounds them to three quarters of what may be on the wire. A request to a port that does not answer stays there for
 // all its attempts, and the sweep that finds another way to the port must not wait for it.
-const mostForLeases = 64
+const mostForLeases = 96
 
 // mayRenew reports whether one more lease may be renewed now.
 func (c *Core) mayRenew() bool {

@@ -35,7 +35,11 @@ func withLease(lease uint16, interval time.Duration) manager.Config {
 // newLeaseAttack is a fabric before the attack, in which a host, a spine and the host of the manager are going to be attacked.
 func newLeaseAttack(t *testing.T, cfg manager.Config) *leaseAttack {
 	n := nettest.Generate(t, "fattree:k=4")
-	victims := []net.End{host(n, 5), {Node: spine(n)}, firstHost(n)}
+	return newLeaseAttackOn(t, n, cfg, []net.End{host(n, 5), {Node: spine(n)}, firstHost(n)})
+}
+
+// newLeaseAttackOn is newLeaseAttack on some fabric and some ports.
+func newLeaseAttackOn(t *testing.T, n *net.Net, cfg manager.Config, victims []net.End) *leaseAttack {
 	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 100 * time.Millisecond, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
 		for _, at := range victims {
 			if i == at.Node {
@@ -111,6 +115,21 @@ func TestShortestLease(t *testing.T) {
 	a.goOn(60*time.Second, nil)
 	a.Fabric.SetFaults(fabric.Faults{Loss: 0.1})
 	a.goOn(60*time.Second, nil)
+}
+
+// And where hundreds of other hosts have stopped answering at once, while their links are up.
+func TestLeasesBesideUnresponsive(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=14")
+	var victims []net.End
+	for i := 10; i < 100; i++ {
+		victims = append(victims, host(n, i))
+	}
+	a := newLeaseAttackOn(t, n, withLease(3, 10*time.Second), victims)
+	a.goOn(10*time.Second, nil)
+	for i := range 300 {
+		a.Fabric.SetUnresponsive(host(n, 100+i).Node, true)
+	}
+	a.goOn(30*time.Second, nil)
 }
 
 // And where the manager makes no sweep of its own accord.

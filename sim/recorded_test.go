@@ -502,6 +502,7 @@ var scenarios = []scenario{
 	{"ShortestLease", 1, 1, TestShortestLease},
 	{"LeasesLostInTurn", 1, 1, TestLeasesLostInTurn},
 	{"LeasesOfLostRoutes", 1, 1, TestLeasesOfLostRoutes},
+	{"LeasesBesideUnresponsive", 1, 0, TestLeasesBesideUnresponsive},
 	{"LostGUIDs", 1, 1, TestLostGUIDs},
 	{"TrapsWhileTakingOver", 1, 1, TestTrapsWhileTakingOver},
 	{"Drift", 1, 1, TestDrift},

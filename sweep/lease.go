@@ -22,7 +22,9 @@ type Leases struct {
 	s       *Sweeper
 	ports   map[mad.GUID]*lease
 	queue   leaseQueue        // of those that wait, the one with the first deadline on top
+	quiet   leaseQueue        // likewise, of those that did not answer when they were asked last
 	asked   map[uint64]*lease // by the tag of the request
+	unheard int               // of asked, those that came from quiet
 	last    uint64            // tag
 	subnet  *topo.Topo        // whose ports are known; nil where a walk alone has found them
 	follows bool              // a program has written to it since
@@ -37,6 +39,7 @@ type lease struct {
 	due   time.Duration // the deadline
 	sent  time.Duration // when it was asked last
 	open  bool          // it has lost its protection, which was reported
+	quiet bool          // it did not answer when it was asked last, and no walk has heard it since
 	scan  uint64        // the last one that has found the port
 	index int           // in the queue
 }
@@ -61,11 +64,15 @@ const (
 	scanPause = time.Second
 )
 
+// maxUnheard is how many ports that did not answer last time are asked at a time. They must not keep others waiting: a request without answer is
+// under way for all its attempts.
+const maxUnheard = 16
+
 // RenewalsPerLease is how often a port is read in the time of its lease: two reads may be lost.
 const RenewalsPerLease = 3
 
 // period is the time between two reads.
-func (l *lease) period() time.Duration { return l.length / RenewalsPerLease }
+func (a *agent) period() time.Duration { return a.length / RenewalsPerLease }
 
 // agent is a port with a lease, as it was read last.
 type agent struct {
@@ -75,6 +82,7 @@ type agent struct {
 	key     mad.MKey
 	protect uint8
 	length  time.Duration
+	answers bool // a walk has heard it
 }
 
 // agentOf is the agent with a PortInfo; ok is false where its M_Key has no lease that can run out.
@@ -109,7 +117,7 @@ func (l *Leases) Found(since time.Duration, found *Found) {
 		node := b.Node(at.Node)
 		if a, ok := agentOf(b.PortGUID(at), info); ok {
 			if a.route, ok = b.RouteTo(at); ok {
-				a.mod = smp.PortInfoMod(at.Port, !node.PlainSpeeds)
+				a.mod, a.answers = smp.PortInfoMod(at.Port, !node.PlainSpeeds), true
 				agents = append(agents, a)
 			}
 		}
@@ -156,7 +164,7 @@ func (l *Leases) Follow(now time.Duration) {
 	for _, p := range t.EndPorts {
 		if a, ok := agentOf(t.Ports[p].GUID, &t.Ports[p].Info); ok {
 			if a.route, ok = t.RouteTo(p); ok {
-				a.mod = smp.PortInfoMod(t.Ports[p].Num, !t.Nodes[t.Ports[p].Node].PlainSpeeds)
+				a.mod, a.answers = smp.PortInfoMod(t.Ports[p].Num, !t.Nodes[t.Ports[p].Node].PlainSpeeds), t.Answers(p)
 				agents = append(agents, a)
 			}
 		}
@@ -181,29 +189,49 @@ func (l *Leases) take(since time.Duration, agents []agent) {
 			heap.Push(&l.queue, e)
 			continue
 		}
-		before := e.period()
+		shorter := max(e.period()-a.period(), 0)
 		e.agent, e.scan, e.open = *a, l.scans, false
-		if shorter := before - e.period(); shorter > 0 && e.state != leaseAsked {
-			e.due -= shorter
-			heap.Fix(&l.queue, e.index)
+		if heard := e.quiet && a.answers; e.state != leaseAsked && (heard || shorter > 0) {
+			heap.Remove(l.queueOf(e), e.index)
+			e.quiet, e.due = e.quiet && !heard, e.due-shorter
+			heap.Push(l.queueOf(e), e)
 		}
 	}
 }
 
+// queueOf is where a lease waits.
+func (l *Leases) queueOf(e *lease) *leaseQueue {
+	if e.quiet {
+		return &l.quiet
+	}
+	return &l.queue
+}
+
 // Next is the next request to make; ok is false when there is none now.
 func (l *Leases) Next(now time.Duration) (req txn.Request, ok bool) {
-	for len(l.queue) > 0 && l.queue[0].due <= now {
-		e := l.queue[0]
+	if req, ok = l.next(now, &l.queue); !ok && l.unheard < maxUnheard {
+		req, ok = l.next(now, &l.quiet)
+	}
+	return req, ok
+}
+
+// next is Next for a queue.
+func (l *Leases) next(now time.Duration, q *leaseQueue) (req txn.Request, ok bool) {
+	for len(*q) > 0 && (*q)[0].due <= now {
+		e := (*q)[0]
 		if e.scan != l.scans {
-			heap.Pop(&l.queue)
+			heap.Pop(q)
 			delete(l.ports, e.port)
 			continue
 		}
 		if l.putsOff(e) {
-			heap.Fix(&l.queue, 0)
+			heap.Fix(q, 0)
 			continue
 		}
-		heap.Pop(&l.queue)
+		heap.Pop(q)
+		if e.quiet {
+			l.unheard++
+		}
 		l.last++
 		e.state, e.sent, l.asked[l.last] = leaseAsked, now, e
 		return txn.Request{Class: mad.ClassDirected, Route: e.route, Method: mad.MethodGet, Attr: smp.AttrPortInfo, Mod: e.mod, MKey: e.key, Tag: l.last}, true
@@ -251,6 +279,9 @@ func (l *Leases) Done(o *txn.Outcome) (lost string) {
 		return ""
 	}
 	delete(l.asked, o.Tag)
+	if e.quiet {
+		l.unheard--
+	}
 	if e.scan != l.scans {
 		delete(l.ports, e.port)
 		return ""
@@ -260,10 +291,16 @@ func (l *Leases) Done(o *txn.Outcome) (lost string) {
 	if late := e.sent - e.due; late >= 0 {
 		e.due += (late/e.period() + 1) * e.period()
 	}
+	switch {
+	case o.Result == txn.TimedOut:
+		e.quiet = true
+	case o.Result == txn.Replied:
+		e.quiet = false
+	}
 	if o.Result == txn.Replied && o.Status == mad.StatusOK {
 		lost = l.lost(e, (*smp.PortInfo)(&o.Data))
 	}
-	heap.Push(&l.queue, e)
+	heap.Push(l.queueOf(e), e)
 	return lost
 }
 
@@ -287,9 +324,10 @@ func (l *Leases) lost(e *lease, info *smp.PortInfo) string {
 func (l *Leases) Cancelled() {
 	for _, e := range l.asked {
 		e.state = leaseWaits
-		heap.Push(&l.queue, e)
+		heap.Push(l.queueOf(e), e)
 	}
 	clear(l.asked)
+	l.unheard = 0
 }
 
 // Asked is how many requests have no outcome yet.
@@ -297,10 +335,13 @@ func (l *Leases) Asked() int { return len(l.asked) }
 
 // Due is when Next has a request; false for never.
 func (l *Leases) Due() (at time.Duration, ok bool) {
-	if len(l.queue) == 0 {
-		return 0, false
+	if len(l.queue) > 0 {
+		at, ok = l.queue[0].due, true
 	}
-	return (l.queue[0].due + leaseTick - 1).Truncate(leaseTick), true
+	if len(l.quiet) > 0 && l.unheard < maxUnheard && (!ok || l.quiet[0].due < at) {
+		at, ok = l.quiet[0].due, true
+	}
+	return (at + leaseTick - 1).Truncate(leaseTick), ok
 }
 
 // leaseQueue is a heap of leases by their deadlines.
