@@ -216,8 +216,8 @@ func (c *Core) ownPortDown(found *sweep.Found) {
 	c.elect.portDown()
 	c.enter()
 	c.mirror.forget()
+	c.cancel() // what is sent again when the port is back may be old by then
 	c.leases.Forget()
-	c.guids.drop()
 	c.sweeps.isolate(found)
 	c.multicast.Abdicate()
 	c.sweeps.schedule(c.fx.now, portPoll)

@@ -81,14 +81,13 @@ func lastMLID(t *topo.Topo) mad.LID {
 	return last
 }
 
-// endTerm abandons all that is under way. Registrations stay.
+// endTerm abandons all that is under way. Registrations stay, and which blocks of GUIDs are not known to be in their ports.
 func (r *Registrar) endTerm() {
 	r.view, r.responder = nil, nil
 	r.handover = handover{}
 	r.mirrored.source.Stop()
 	r.pending.clear()
 	clear(r.writing)
-	clear(r.guids)
 	r.regrouped = newRegrouped()
 	r.reset = nil
 	r.reports.clear()

@@ -1,11 +1,35 @@
 package sa
 
 import (
+	"slices"
 	"testing"
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 )
+
+// TestGUIDsInNextTerm: a block whose answer was lost with the subnet is written again when that is back, and then not any more.
+func TestGUIDsInNextTerm(t *testing.T) {
+	d := newHarness(t)
+	d.slow = true
+	var rec sarec.GUIDInfoRecord
+	rec.SetLID(5)
+	rec.GUIDInfo().SetGUID(1, 0x1234)
+	d.step(Received{Datagrams: []mad.Datagram{d.request(h3, mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<1, rec[:])}})
+	block := d.guids[0]
+	d.step(ViewWithdrawn{})
+	d.guids = nil
+	d.step(ViewPublished{d.view})
+	if !slices.Equal(d.guids, []GUIDBlock{block}) {
+		t.Fatalf("written again: %+v", d.guids)
+	}
+	d.step(GUIDsWritten{GUIDBlock: block, Outcome: HoldsBlock})
+	d.guids = nil
+	d.step(ViewWithdrawn{})
+	if d.step(ViewPublished{d.view}); len(d.guids) > 0 {
+		t.Errorf("written once more: %+v", d.guids)
+	}
+}
 
 // TestGUIDsWrittenTooLate: what becomes of a block may be known when the subnet is not any more.
 func TestGUIDsWrittenTooLate(t *testing.T) {

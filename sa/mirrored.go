@@ -121,6 +121,9 @@ func (r *Registrar) adopt(reg *registry.Registry) {
 func (r *Registrar) beginTerm() {
 	r.pending.durable, r.pending.forwarded = r.reg.Seq(), r.reg.Seq()
 	r.tally.creditSoleMembers(&r.reg.State)
+	for key, g := range r.guids { // the answer is lost, if there was one
+		r.guids[key] = guidWrite{g.wanted, r.now}
+	}
 	_, r.expiry = r.reg.Expired(0)
 	r.mirrored.follow(r.now, mirror.Master{})
 	r.mirrored.follower.Forget()

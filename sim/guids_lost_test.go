@@ -7,7 +7,9 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
+	"ibsm/manager"
 	"ibsm/registry"
+	"ibsm/sa"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
@@ -106,5 +108,38 @@ func TestLostGUIDs(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestGUIDsAcrossPortDown: a Set of GUIDs that is under way when the manager's own port loses its link does not overwrite what is set when that is back.
+func TestGUIDsAcrossPortDown(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 100 * time.Millisecond, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) { c.GUIDCap = 8 }})
+	cfg := minhopConfig()
+	cfg.Txn.Timeout = 2 * time.Second
+	m := b.comeUp(cfg)
+	at, own := host(n, 5), firstHost(n)
+	write := func(guid mad.GUID) {
+		block := sa.GUIDBlock{Port: b.Fabric.PortGUID(at)}
+		block.GUIDs.SetGUID(1, guid)
+		b.WriteGUIDs(m.Manager, block)
+	}
+	b.Fabric.SetUnresponsive(at.Node, true)
+	write(0xaaaa)
+	b.pass(100 * time.Millisecond)
+	b.Fabric.LinkDown(own)
+	b.Ask(m.Manager, manager.Heavy)
+	if b.pass(200 * time.Millisecond); m.View != nil {
+		t.Fatal("the view is not withdrawn")
+	}
+	b.Fabric.LinkUp(own)
+	b.Fabric.SetUnresponsive(at.Node, false)
+	if !b.Run(b.Fabric.Now()+2*time.Second, func() bool { return m.View != nil }) {
+		t.Fatal("no view is published within 2 s")
+	}
+	write(0xbbbb)
+	b.pass(15 * time.Second)
+	if held := b.Fabric.GUIDs(at)[1]; held != 0xbbbb {
+		t.Errorf("the port holds %v", held)
 	}
 }

@@ -504,6 +504,7 @@ var scenarios = []scenario{
 	{"LeasesOfLostRoutes", 1, 1, TestLeasesOfLostRoutes},
 	{"LeasesBesideUnresponsive", 1, 0, TestLeasesBesideUnresponsive},
 	{"LostGUIDs", 1, 1, TestLostGUIDs},
+	{"GUIDsAcrossPortDown", 1, 1, TestGUIDsAcrossPortDown},
 	{"TrapsWhileTakingOver", 1, 1, TestTrapsWhileTakingOver},
 	{"Drift", 1, 1, TestDrift},
 	{"DriftWithdrawn", 1, 1, TestDriftWithdrawn},

@@ -109,6 +109,9 @@ func (w *World) Add(at net.End, cfg manager.Config, disk *Disk) (*Manager, error
 // Ask asks a manager for a sweep.
 func (w *World) Ask(m *Manager, s manager.Sweep) { w.step(m, manager.SweepRequested{Sweep: s}) }
 
+// WriteGUIDs has a manager write a block of GUIDs.
+func (w *World) WriteGUIDs(m *Manager, b sa.GUIDBlock) { w.step(m, manager.WriteGUIDs{Block: b}) }
+
 // Request is Ask for a plan of something else than the subnet and the configuration as they are.
 func (w *World) Request(m *Manager, r manager.SweepRequested) { w.step(m, r) }
 

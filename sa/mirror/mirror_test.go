@@ -628,3 +628,29 @@ func BenchmarkCatchUp(b *testing.B) {
 	b.ReportMetric(float64(p.now.Milliseconds())/float64(catchUps), "virtual-ms/op")
 	b.Logf("%+v", p.master.Counts())
 }
+
+// TestSealedDuringAnswer: an answer in clear that is on its way ends when Sealed is set.
+func TestSealedDuringAnswer(t *testing.T) {
+	p := newPair(t, 1)
+	p.tamperUp = older
+	for i := range 3000 {
+		p.put(2 + i)
+	}
+	for p.source.Stats().Answers == 0 {
+		p.pass(p.step)
+	}
+	p.pass(5 * p.step)
+	cfg := keys
+	cfg.Sealed = true
+	p.source.Configure(cfg)
+	inClear := 0
+	p.tamperDown = func(d *mad.Datagram) {
+		if d.Packet.AttrID() == mirror.AttrPlain && d.Packet.Method() == mad.MethodGetTableResp {
+			inClear++
+		}
+	}
+	p.pass(5 * time.Second)
+	if inClear > 0 {
+		t.Errorf("%d packets in clear after Sealed was set", inClear)
+	}
+}

@@ -224,7 +224,7 @@ func (s *Source) accept(now time.Duration, d *mad.Datagram, from mad.GUID, q *qu
 	}
 	if p.sends() { // the standby can open nothing of its old session any more
 		d := p.answer()
-		s.transfers.Cancel(now, &d)
+		s.transfers.Cancel(&d)
 		s.stats.Failed++
 	}
 	p.state = owed

@@ -218,6 +218,10 @@ func (s *Source) coderOf(x *session) *coder {
 
 // forget ends the answers to a standby. What it has asked until now counts as old from then on.
 func (s *Source) forget(lid mad.LID) {
+	if p := s.standbys[lid]; p.sends() {
+		d := p.answer()
+		s.transfers.Cancel(&d)
+	}
 	delete(s.standbys, lid)
 	s.floor = s.issued
 }

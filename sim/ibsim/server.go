@@ -3,6 +3,7 @@ package ibsim
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"ibsm/mad"
@@ -56,7 +57,9 @@ type Server struct {
 	control int // socket
 
 	calls chan func()   // of other methods
-	ended chan struct{} // has one value after Close; who has taken it may use the fields
+	ended chan struct{} // has one value after Close; the goroutine that has taken it may use the fields
+
+	closed sync.Once
 
 	fabric      *fabric.Fabric
 	clients     []*client // by slot, nil where free
@@ -113,8 +116,10 @@ func Listen(cfg ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-// Close frees the sockets of a Server that does not run.
-func (s *Server) Close() {
+// Close frees the sockets of a Server that does not run. It may be called again.
+func (s *Server) Close() { s.closed.Do(s.close) }
+
+func (s *Server) close() {
 	for _, c := range s.clients {
 		if c != nil {
 			s.detach(c)
@@ -164,12 +169,12 @@ func (s *Server) between(fn func()) {
 		case <-done:
 			return
 		case <-s.ended:
+			defer func() { s.ended <- struct{}{} }()
 			select {
 			case <-done: // in the last turn
 			default:
 				fn()
 			}
-			s.ended <- struct{}{}
 			return
 		}
 	}

@@ -464,6 +464,7 @@ func TestDoAfterClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
+	s.Close()
 	var all sync.WaitGroup
 	var under, most, done atomic.Int32
 	for range 8 {
