@@ -28,7 +28,7 @@ func (c *Core) renewLeases() {
 	}
 	c.leases.Follow(c.fx.now)
 	for c.mayRenew() {
-		req, ok := c.leases.Next(c.fx.now)
+		req, ok := c.leases.Next(c.fx.now, c.fx.table.Room() > 0)
 		if !ok {
 			return
 		}
@@ -50,6 +50,6 @@ func (c *Core) renewed(o *txn.Outcome) {
 
 // leasesDue is when renewLeases has something to do; false for never. Where no more requests are allowed, the end of one comes first.
 func (c *Core) leasesDue() (time.Duration, bool) {
-	at, ok := c.leases.Due()
+	at, ok := c.leases.Due(c.fx.table.Room() > 0)
 	return at, ok && c.mayRenew()
 }

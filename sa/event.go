@@ -151,6 +151,9 @@ func (r *Registrar) standBy(ev Event) {
 	case Forget:
 		r.forget()
 	case Follow:
+		if ev.Master != (mirror.Master{}) {
+			clear(r.guids) // it decides what ports have
+		}
 		r.mirrored.follow(r.now, ev.Master)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	"ibsm/sa/mirror"
 )
 
 // TestGUIDsInNextTerm: a block whose answer was lost with the subnet is written again when that is back, and then not any more.
@@ -28,6 +29,22 @@ func TestGUIDsInNextTerm(t *testing.T) {
 	d.step(ViewWithdrawn{})
 	if d.step(ViewPublished{d.view}); len(d.guids) > 0 {
 		t.Errorf("written once more: %+v", d.guids)
+	}
+}
+
+// TestGUIDsAfterAnotherMaster: such a block is not written where another manager was master meanwhile.
+func TestGUIDsAfterAnotherMaster(t *testing.T) {
+	d := newHarness(t)
+	d.slow = true
+	var rec sarec.GUIDInfoRecord
+	rec.SetLID(5)
+	rec.GUIDInfo().SetGUID(1, 0x1234)
+	d.step(Received{Datagrams: []mad.Datagram{d.request(h3, mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<1, rec[:])}})
+	d.step(ViewWithdrawn{})
+	d.step(Follow{mirror.Master{GUID: 0x99, LID: 9, Self: h1}})
+	d.guids = nil
+	if d.step(ViewPublished{d.view}); len(d.guids) > 0 {
+		t.Errorf("written again: %+v", d.guids)
 	}
 }
 

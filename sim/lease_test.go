@@ -132,6 +132,25 @@ func TestLeasesBesideUnresponsive(t *testing.T) {
 	a.goOn(30*time.Second, nil)
 }
 
+// And one that has missed a read beside them.
+func TestLeasesAfterALostRead(t *testing.T) {
+	for _, lease := range []uint16{3, 10} {
+		n := nettest.Generate(t, "fattree:k=14")
+		victims := []net.End{host(n, 10), host(n, 11)}
+		a := newLeaseAttackOn(t, n, withLease(lease, 10*time.Second), victims)
+		for i := range 300 {
+			a.Fabric.SetUnresponsive(host(n, 100+i).Node, true)
+		}
+		a.goOn(20*time.Second, nil)
+		for range 4 {
+			a.Fabric.SetUnresponsive(victims[0].Node, true)
+			a.pass(time.Duration(lease) * time.Second * 3 / 7)
+			a.Fabric.SetUnresponsive(victims[0].Node, false)
+			a.goOn(15*time.Second, nil)
+		}
+	}
+}
+
 // And where the manager makes no sweep of its own accord.
 func TestLeasesWithoutSweeps(t *testing.T) {
 	a := newLeaseAttack(t, withLease(10, 0))

@@ -1,11 +1,11 @@
 package sweep
 
 import (
-	"bytes"
 	"context"
 	"slices"
 
 	"ibsm/mad"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -68,16 +68,11 @@ func (j *RouteTask) adaptive(out *SweepPlan) map[mad.GUID]adaptiveSwitch {
 	return is
 }
 
-// holdsBefore reports whether all switches have the forwarding tables that they had before Pause.
+// holdsBefore reports whether all switches have forwarding tables that they can have had before Pause.
 func (j *RouteTask) holdsBefore(out *SweepPlan) bool {
-	for i := range out.delta.switches {
-		sw := &out.delta.switches[i]
-		was, held := j.state.devices.Before(sw.GUID), sw.LFT.Row()
-		if size := max(len(was), len(held)); was != nil && held != nil && !bytes.Equal(resized(was, size), resized(held, size)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(out.delta.switches, func(sw device.Walked) bool {
+		return sw.LFT != nil && !j.state.devices.HeldBefore(sw.GUID, sw.LFT.Row())
+	})
 }
 
 // turnOff are the switches on which adaptive routing and what depends on it go off before tables are written. Where
@@ -105,9 +100,13 @@ func (j *RouteTask) turnOff(ctx context.Context, out *SweepPlan) (off []topo.Swi
 			d.adaptive[node.GUID] = adaptiveSwitch{known.groups, TableWritten}
 		}
 	}
+	kept := 0
+	for _, switches := range keeping {
+		kept += len(switches)
+	}
 	for _, n := range t.Switches { // in their order, whatever the map's
 		g := d.adaptive[t.Nodes[n].GUID].groups
-		for _, s := range g.stale(ctx, j.Workers, out, keeping[g]) {
+		for _, s := range g.stale(ctx, j.Workers, out, keeping[g], kept < len(d.adaptive)) {
 			d.adaptive[t.Nodes[t.Switches[s]].GUID] = adaptiveSwitch{g, g.whyStale()}
 			off = append(off, s)
 		}

@@ -80,9 +80,9 @@ func outdated(out *SweepPlan) map[topo.SwitchIdx]bool {
 // any more: one that has lost a link to another switch, and one whose neighbour on a path
 // that was a shortest one is not nearer to the LID than itself by the new tables. When each
 // packet that leaves a switch is nearer to its LID, none circulates. LIDs to which nothing has changed count as well if the
-// tables do not lead to them by shortest paths: a switch that forwards by its table again may lead back. Of groups about which
+// tables do not lead to them by shortest paths: a switch that forwards by its table again may lead back. off says that some switch does already. Of groups about which
 // nothing is known it is all of them.
-func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepPlan, among []topo.SwitchIdx) (stale []topo.SwitchIdx) {
+func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepPlan, among []topo.SwitchIdx, off bool) (stale []topo.SwitchIdx) {
 	if len(among) == 0 || g.graph == nil {
 		return among
 	}
@@ -104,7 +104,7 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 		}
 	}
 	changed := g.changed(out.Tables, here)
-	if changed == nil && len(stale) == 0 || len(keep) == 0 {
+	if changed == nil && len(stale) == 0 && !off || len(keep) == 0 {
 		return stale
 	}
 	hops, err := routing.NewHops(ctx, workers, g.graph)

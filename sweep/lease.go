@@ -22,7 +22,7 @@ type Leases struct {
 	s       *Sweeper
 	ports   map[mad.GUID]*lease
 	queue   leaseQueue        // of those that wait, the one with the first deadline on top
-	quiet   leaseQueue        // likewise, of those that did not answer when they were asked last
+	quiet   leaseQueue        // likewise, of those that are
 	asked   map[uint64]*lease // by the tag of the request
 	unheard int               // of asked, those that came from quiet
 	last    uint64            // tag
@@ -35,13 +35,13 @@ type Leases struct {
 // lease is that of a port.
 type lease struct {
 	agent
-	state leaseState
-	due   time.Duration // the deadline
-	sent  time.Duration // when it was asked last
-	open  bool          // it has lost its protection, which was reported
-	quiet bool          // it did not answer when it was asked last, and no walk has heard it since
-	scan  uint64        // the last one that has found the port
-	index int           // in the queue
+	state  leaseState
+	due    time.Duration // the deadline
+	sent   time.Duration // when it was asked last
+	open   bool          // it has lost its protection, which was reported
+	missed uint8         // reads in a row that it has not answered, since a walk has heard it
+	scan   uint64        // the last one that has found the port
+	index  int           // in the queue
 }
 
 // leaseState is how far the renewal of a lease is.
@@ -64,15 +64,21 @@ const (
 	scanPause = time.Second
 )
 
-// maxUnheard is how many ports that did not answer last time are asked at a time. They must not keep others waiting: a request without answer is
-// under way for all its attempts.
-const maxUnheard = 16
+// quietAfter is after how many reads without an answer a port is quiet, and maxUnheard how many of these are asked at a time. They must not keep
+// others waiting: a request without answer is under way for all its attempts.
+const (
+	quietAfter = 2
+	maxUnheard = 16
+)
 
 // RenewalsPerLease is how often a port is read in the time of its lease: two reads may be lost.
 const RenewalsPerLease = 3
 
 // period is the time between two reads.
 func (a *agent) period() time.Duration { return a.length / RenewalsPerLease }
+
+// quiet reports whether a port has not answered for some time.
+func (l *lease) quiet() bool { return l.missed >= quietAfter }
 
 // agent is a port with a lease, as it was read last.
 type agent struct {
@@ -158,13 +164,13 @@ func (l *Leases) Follow(now time.Duration) {
 	if t == nil || t == l.subnet && !l.follows && !runs || t == l.subnet && runs && now < l.scanned+scanPause {
 		return
 	}
-	since := l.scanned
+	since, walked := l.scanned, t != l.subnet
 	l.subnet, l.follows, l.scanned = t, runs, now
 	var agents []agent
 	for _, p := range t.EndPorts {
 		if a, ok := agentOf(t.Ports[p].GUID, &t.Ports[p].Info); ok {
 			if a.route, ok = t.RouteTo(p); ok {
-				a.mod, a.answers = smp.PortInfoMod(t.Ports[p].Num, !t.Nodes[t.Ports[p].Node].PlainSpeeds), t.Answers(p)
+				a.mod, a.answers = smp.PortInfoMod(t.Ports[p].Num, !t.Nodes[t.Ports[p].Node].PlainSpeeds), walked && t.Answers(p)
 				agents = append(agents, a)
 			}
 		}
@@ -191,9 +197,11 @@ func (l *Leases) take(since time.Duration, agents []agent) {
 		}
 		shorter := max(e.period()-a.period(), 0)
 		e.agent, e.scan, e.open = *a, l.scans, false
-		if heard := e.quiet && a.answers; e.state != leaseAsked && (heard || shorter > 0) {
+		if heard := e.missed > 0 && a.answers; e.state != leaseAsked && (heard || shorter > 0) {
 			heap.Remove(l.queueOf(e), e.index)
-			e.quiet, e.due = e.quiet && !heard, e.due-shorter
+			if e.due -= shorter; heard {
+				e.missed = 0
+			}
 			heap.Push(l.queueOf(e), e)
 		}
 	}
@@ -201,15 +209,15 @@ func (l *Leases) take(since time.Duration, agents []agent) {
 
 // queueOf is where a lease waits.
 func (l *Leases) queueOf(e *lease) *leaseQueue {
-	if e.quiet {
+	if e.quiet() {
 		return &l.quiet
 	}
 	return &l.queue
 }
 
-// Next is the next request to make; ok is false when there is none now.
-func (l *Leases) Next(now time.Duration) (req txn.Request, ok bool) {
-	if req, ok = l.next(now, &l.queue); !ok && l.unheard < maxUnheard {
+// Next is the next request to make; ok is false when there is none now. Only where there is room, quiet ports are asked.
+func (l *Leases) Next(now time.Duration, room bool) (req txn.Request, ok bool) {
+	if req, ok = l.next(now, &l.queue); !ok && room && l.unheard < maxUnheard {
 		req, ok = l.next(now, &l.quiet)
 	}
 	return req, ok
@@ -229,7 +237,7 @@ func (l *Leases) next(now time.Duration, q *leaseQueue) (req txn.Request, ok boo
 			continue
 		}
 		heap.Pop(q)
-		if e.quiet {
+		if e.quiet() {
 			l.unheard++
 		}
 		l.last++
@@ -279,7 +287,7 @@ func (l *Leases) Done(o *txn.Outcome) (lost string) {
 		return ""
 	}
 	delete(l.asked, o.Tag)
-	if e.quiet {
+	if e.quiet() {
 		l.unheard--
 	}
 	if e.scan != l.scans {
@@ -293,9 +301,9 @@ func (l *Leases) Done(o *txn.Outcome) (lost string) {
 	}
 	switch {
 	case o.Result == txn.TimedOut:
-		e.quiet = true
+		e.missed = min(e.missed+1, quietAfter)
 	case o.Result == txn.Replied:
-		e.quiet = false
+		e.missed = 0
 	}
 	if o.Result == txn.Replied && o.Status == mad.StatusOK {
 		lost = l.lost(e, (*smp.PortInfo)(&o.Data))
@@ -334,11 +342,11 @@ func (l *Leases) Cancelled() {
 func (l *Leases) Asked() int { return len(l.asked) }
 
 // Due is when Next has a request; false for never.
-func (l *Leases) Due() (at time.Duration, ok bool) {
+func (l *Leases) Due(room bool) (at time.Duration, ok bool) {
 	if len(l.queue) > 0 {
 		at, ok = l.queue[0].due, true
 	}
-	if len(l.quiet) > 0 && l.unheard < maxUnheard && (!ok || l.quiet[0].due < at) {
+	if room && len(l.quiet) > 0 && l.unheard < maxUnheard && (!ok || l.quiet[0].due < at) {
 		at, ok = l.quiet[0].due, true
 	}
 	return (at + leaseTick - 1).Truncate(leaseTick), ok

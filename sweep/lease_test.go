@@ -16,14 +16,14 @@ func (b *harness) renew(l *Leases, until time.Duration) (asked, most int, lost s
 	b.Helper()
 	for range 1000 {
 		l.Follow(b.fabric.Now())
-		at, ok := l.Due()
+		at, ok := l.Due(true)
 		if at = max(at, b.fabric.Now()); !ok || at > until {
 			b.fabric.Advance(until)
 			return asked, most, lost
 		}
 		b.fabric.Advance(at)
 		n := 0
-		for req, ok := l.Next(at); ok; req, ok = l.Next(at) {
+		for req, ok := l.Next(at, true); ok; req, ok = l.Next(at, true) {
 			n++
 			o := b.ask(&req)
 			if b.meddle != nil {
@@ -113,7 +113,7 @@ func TestLeasesExpired(t *testing.T) {
 	b.fabric.Advance(b.fabric.Now() + 10*time.Minute)
 	for range 2 {
 		n := 0
-		for _, ok := l.Next(b.fabric.Now()); ok; _, ok = l.Next(b.fabric.Now()) {
+		for _, ok := l.Next(b.fabric.Now(), true); ok; _, ok = l.Next(b.fabric.Now(), true) {
 			n++
 		}
 		if n != 36 || l.Asked() != 36 {
@@ -195,5 +195,43 @@ func TestLeasesWhileMKeysChange(t *testing.T) {
 	}
 	if after := b.fabric.Stats().Drops; after != before {
 		t.Errorf("SMPs refused: %v, before %v", after, before)
+	}
+}
+
+// TestLeasesQuietInProgram: ports that twice have not answered are asked 16 at a time, while a program runs as well, until a walk has heard them; a
+// port that has missed one read is asked as others are.
+func TestLeasesQuietInProgram(t *testing.T) {
+	cfg := leased()
+	b := newHarness(t, "fattree:k=4", cfg)
+	l := b.Leases()
+	b.heavy()
+	b.renew(l, b.fabric.Now()+time.Minute)
+	cfg.Settings.HOQLife, cfg.Engines = Given(uint8(5)), engines.Chain{engines.MinHop}
+	b.Configure(cfg)
+	b.Program(b.walk().Task(1).Run(context.Background()))
+	now := b.fabric.Now()
+	for _, want := range []int{36, 36, maxUnheard} {
+		now += 20 * time.Second
+		l.Follow(now)
+		tags := []uint64{}
+		for req, ok := l.Next(now, true); ok; req, ok = l.Next(now, true) {
+			tags = append(tags, req.Tag)
+		}
+		if len(tags) != want {
+			t.Errorf("%d of 36 ports are asked at a time, want %d", len(tags), want)
+		}
+		if _, due := l.Due(true); due {
+			t.Error("Next has no request, and is due")
+		}
+		for _, tag := range tags {
+			l.Done(&txn.Outcome{Tag: tag, Result: txn.TimedOut})
+		}
+	}
+	now += 20 * time.Second
+	if _, ok := l.Next(now, false); ok {
+		t.Error("a quiet port is asked where there is no room")
+	}
+	if _, due := l.Due(false); due {
+		t.Error("and is due")
 	}
 }

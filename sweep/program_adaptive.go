@@ -43,7 +43,7 @@ func (p *Program) askAR(n topo.NodeIdx) {
 
 // refusedLFT notes that a switch has refused a block, and reports whether adaptive routing may be
 // the reason: the block is then sent again when adaptive routing is off. A switch that is said to have none may have said so
-// by mistake, as while it started: the next walk asks it again.
+// only while it started: the next walk asks it again.
 func (p *Program) refusedLFT(st plan.Step) bool {
 	n := p.c.Topo.Ports[st.Port].Node
 	node := &p.c.Topo.Nodes[n]

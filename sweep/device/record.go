@@ -7,6 +7,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/routing"
 	"ibsm/topo"
 )
 
@@ -22,7 +23,7 @@ type Record struct {
 	checks      map[mad.AttrID][]Block // written by Sets that took more than one attempt, and not read since
 	walks       int                    // walks that have begun
 	heard       int                    // the latest of them that heard everybody well
-	before      map[mad.GUID][]byte    // what Pause has kept, until WalkEnds
+	before      map[mad.GUID]paused    // what Pause has kept, until WalkEnds
 }
 
 // NewRecord returns an empty Record.
@@ -42,7 +43,11 @@ type Switch struct {
 	// and Failed counts the sweeps in a row after which the switch did not hold it.
 	Row    []uint8
 	Failed uint8
+	held   []byte // what the walk found, as long as the switch may hold that in place of Row
 }
+
+// paused is what a switch may have held when Pause was called: in each block one of both.
+type paused struct{ target, held []byte }
 
 // PortSet has a bit for each port of a switch.
 type PortSet [4]uint64
@@ -111,6 +116,7 @@ func (r *Record) Apply(walked []Walked, ports *Ports, unsupported Unsupported) {
 				w.MFT, w.Foreign = was.MFT, was.Foreign
 			}
 		}
+		w.held = w.LFT.Row()
 		if w.Target.Complete() {
 			w.LFT = w.Target.Follow(w.LFT)
 		}
@@ -205,6 +211,11 @@ func (r *Record) WalkHeard() { r.heard = r.walks }
 func (r *Record) WalkEnds() {
 	maps.DeleteFunc(r.dirty, func(_ Place, walk int) bool { return walk < r.walks })
 	r.before = nil
+	for i := range r.Switches {
+		if sw := &r.Switches[i]; sw.LFT.Complete() {
+			sw.held = nil
+		}
+	}
 }
 
 // ForeignMaster forgets what another manager may write. What devices do not support stays.
@@ -213,11 +224,11 @@ func (r *Record) ForeignMaster() { *r = Record{walks: r.walks, Unsupported: r.Un
 // Pause is ForeignMaster where it is likely that no other manager has written anything. The linear
 // forwarding tables are read again; of blocks that are not answered Before has what they held.
 func (r *Record) Pause() {
-	before := map[mad.GUID][]byte{}
+	before := map[mad.GUID]paused{}
 	maps.Copy(before, r.before) // which a task may read
 	for i := range r.Switches {
 		if sw := &r.Switches[i]; sw.Row != nil {
-			before[sw.GUID] = sw.Row
+			before[sw.GUID] = paused{sw.Row, sw.held}
 		}
 	}
 	r.ForeignMaster()
@@ -226,7 +237,30 @@ func (r *Record) Pause() {
 
 // Before is the target linear forwarding table of a switch before Pause; nil if that is not
 // known, or the switch was read since. It must not be written.
-func (r *Record) Before(guid mad.GUID) []byte { return r.before[guid] }
+func (r *Record) Before(guid mad.GUID) []byte { return r.before[guid].target }
+
+// HeldBefore reports whether a switch can have held a linear forwarding table before Pause, whatever was written by then. It can where Before is nil.
+func (r *Record) HeldBefore(guid mad.GUID, row []byte) bool {
+	was := r.before[guid]
+	for b := 0; was.target != nil && b < max(len(row), len(was.target)); b += BlockSize {
+		if now := blockAt(row, b); now != blockAt(was.target, b) && (was.held == nil || now != blockAt(was.held, b)) {
+			return false
+		}
+	}
+	return true
+}
+
+// blockAt is the block of a linear forwarding table that begins with a LID; without ports beyond its end.
+func blockAt(row []byte, lid int) (block Data) {
+	if lid < len(row) {
+		copy(block[:], row[lid:])
+		return block
+	}
+	for i := range block {
+		block[i] = routing.NoPath
+	}
+	return block
+}
 
 // ForgetMulticast forgets what is in multicast tables, as if the switches had been powered up.
 func (r *Record) ForgetMulticast() {

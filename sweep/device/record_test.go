@@ -1,6 +1,7 @@
 package device
 
 import (
+	"bytes"
 	"testing"
 
 	"ibsm/mad"
@@ -61,6 +62,27 @@ func TestApply(t *testing.T) {
 	r.ForeignMaster()
 	if r.Find(1) != nil {
 		t.Error("another master may have written anything")
+	}
+}
+
+// TestHeldBefore: what a switch can have held when Pause was called is, in each block, what the walk had found or the target.
+func TestHeldBefore(t *testing.T) {
+	r := NewRecord()
+	r.Switches = []Switch{{GUID: 1, LFT: Read(row(2, 1), nil)}}
+	walked := []Walked{{Switch: Switch{GUID: 1, Row: row(2, 5)}}}
+	r.Apply(walked, nil, Unsupported{})
+	r.Pause()
+	mixed := append(row(1, 5), row(1, 1)...)
+	for _, c := range []struct {
+		row  []byte
+		want bool
+	}{{row(2, 1), true}, {row(2, 5), true}, {mixed, true}, {row(2, 6), false}, {row(1, 5), false}, {row(3, 5), false}, {append(row(2, 5), bytes.Repeat([]byte{0xff}, BlockSize)...), true}} {
+		if got := r.HeldBefore(1, c.row); got != c.want {
+			t.Errorf("%v: %v", c.row, got)
+		}
+	}
+	if !r.HeldBefore(2, row(1, 7)) {
+		t.Error("a switch that was not known")
 	}
 }
 
