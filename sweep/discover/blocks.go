@@ -91,7 +91,7 @@ func (m *Machine) recallBlocks(a *device.Attribute, p *device.Walking, e topo.En
 	if was != nil {
 		info = &was.Info
 	}
-	if !m.cfg.Devices.Survive(a, p, info) {
+	if m.replaced[e.Node] || !m.cfg.Devices.Survive(a, p, info) {
 		return false
 	}
 	switch at := m.place(a.ID, e); a.ID {
@@ -206,4 +206,40 @@ func (m *Machine) setPKeys(r *reading) {
 		before = was.PKeys
 	}
 	m.b.SetPKeys(r.at, m.tables.Of(m.keys, before))
+}
+
+// readReplaced reads the tables of nodes that are where the previous walk has found another one which is not found any more. It may have been the same
+// node with a false GUID: its tables were then written under that, and are not what its record says.
+func (m *Machine) readReplaced() {
+	if m.cfg.Prev == nil {
+		return
+	}
+	for i := range m.cfg.Prev.Nodes {
+		was := &m.cfg.Prev.Nodes[i]
+		if _, found := m.b.Find(was.GUID); found {
+			continue
+		}
+		at, ok := m.along(&was.Route)
+		if !ok || m.replaced[at.Node] {
+			continue
+		}
+		m.replaced[at.Node] = true
+		if sw := m.switches[at.Node]; sw != nil && sw.complete {
+			m.readSwitch(at.Node)
+		} else if m.b.Port(at) != nil {
+			m.read(at)
+		}
+	}
+}
+
+// along is where a directed route leads by the cables that were found.
+func (m *Machine) along(route *mad.Route) (at topo.End, ok bool) {
+	at = m.b.Self()
+	for _, num := range route.Ports() {
+		if at == topo.NoEnd || num > m.b.Node(at.Node).NumPorts {
+			return at, false
+		}
+		at = m.b.Peer(topo.End{Node: at.Node, Port: num})
+	}
+	return at, at != topo.NoEnd
 }

@@ -80,6 +80,8 @@ type Machine struct {
 	limit     limit                     // what is left of it
 	res       Result
 	unasked   map[topo.End]bool // ports that a quick walk has left alone, as they were unresponsive before
+	replaced  map[int32]bool    // nodes that are where another one was that is not found any more
+	stage     stage
 	believed  map[int32]bool    // nodes whose ports are taken over from Prev, all of them or those that have Answered
 
 	readings []reading
@@ -146,7 +148,7 @@ func New(cfg Config) *Machine {
 	b := topo.NewBuilder()
 	m := &Machine{
 		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, asked: map[readKey]bool{}, tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{},
-		unasked: map[topo.End]bool{}, believed: map[int32]bool{},
+		unasked: map[topo.End]bool{}, believed: map[int32]bool{}, replaced: map[int32]bool{},
 	}
 	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{}}
 	m.queue.push(item{kind: kindSelf})
@@ -184,6 +186,11 @@ func (m *Machine) NextKnown() (req txn.Request, ok bool) { return m.next(&m.queu
 func (m *Machine) next(q *fifo) (req txn.Request, ok bool) {
 	for {
 		it, ok := q.pop()
+		if !ok && m.stage == followsCables && m.open == 0 && m.queue.empty() && m.probes.empty() {
+			m.stage = readsReplaced
+			m.readReplaced()
+			continue
+		}
 		if !ok {
 			return req, false
 		}
@@ -195,7 +202,9 @@ func (m *Machine) next(q *fifo) (req txn.Request, ok bool) {
 }
 
 // Finished reports whether nothing is left to ask or to be answered.
-func (m *Machine) Finished() bool { return m.open == 0 && m.queue.empty() && m.probes.empty() }
+func (m *Machine) Finished() bool {
+	return m.stage == readsReplaced && m.open == 0 && m.queue.empty() && m.probes.empty()
+}
 
 // Result is what was found, once Finished. The machine must not be used any more.
 func (m *Machine) Result() *Result {
@@ -203,6 +212,14 @@ func (m *Machine) Result() *Result {
 	res := m.res // apart from the Machine, which the Result does not hold on to
 	return &res
 }
+
+// stage is how far a walk is.
+type stage uint8
+
+const (
+	followsCables stage = iota
+	readsReplaced       // of nodes that are where others were
+)
 
 // Kinds of request.
 const (
