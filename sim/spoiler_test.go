@@ -163,6 +163,8 @@ func (s *spoiler) isFar(p *mad.Packet) bool {
 	switch p.AttrID() {
 	case smp.AttrPortInfo, smp.AttrExtendedPortInfo:
 		return uint8(p.AttrMod()) > s.ports
+	case smp.AttrSLtoVLMappingTable: // it has a block for each pair of ports
+		return max(uint8(p.AttrMod()), uint8(p.AttrMod()>>8)) > s.ports
 	case smp.AttrLinearForwardingTable:
 		return p.AttrMod() > 0
 	case smp.AttrPKeyTable:
