@@ -82,7 +82,7 @@ type Machine struct {
 	unasked   map[topo.End]bool // ports that a quick walk has left alone, as they were unresponsive before
 	replaced  map[int32]bool    // nodes that are where another one was that is not found any more
 	stage     stage
-	believed  map[int32]bool    // nodes whose ports are taken over from Prev, all of them or those that have Answered
+	believed  map[int32]bool // nodes whose ports are taken over from Prev, all of them or those that have Answered
 
 	readings []reading
 	asked    map[readKey]bool
