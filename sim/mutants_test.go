@@ -36,8 +36,8 @@ var mkeyMutants = []mutant{
 	{"a port that hides its M_Key has the new one", "sweep/program_mkey.go", "if smp.HidesMKey(info) { // it has answered to any", "if false {", "./sweep TestKeepsMKey"},
 	{"the other racks are set after one of which no port took its M_Key", "sweep/program_mkey.go", "\t\tp.c.Plan.StopMKeys()\n", "", "./sim TestPortMKeysRefused"},
 	{"what another manager writes between a Set and its Get is not supported", "sweep/program_mkey.go", "if p.mkeys.sent[r.Port] {\n\t\tunsupported.Tried(at)", "if p.mkeys.sent[r.Port] {\n\t\tunsupported.Learn(&device.MKeys, at, (*device.Data)(&sent), (*device.Data)(info))", "./sweep TestWrittenBetween"},
-	{"the M_Key of the number before is not tried", "sweep/plan/mkeys.go", "\t\t\tadd(mad.MKey(k.Ports.With(number-1, uint64(port))))\n", "", "./sweep/plan TestTry"},
-	{"the M_Key of the next number is not tried", "sweep/plan/mkeys.go", "\t\tadd(mad.MKey(k.Ports.With(number+1, uint64(port))))\n", "", "./sweep/plan TestTry"},
+	{"the M_Key of the number before is not tried", "sweep/plan/mkeys.go", "\t\t\tadd(mad.MKey(k.Ports.With(number-1, uint64(port))))\n", "", "./sweep/plan TestCandidate"},
+	{"the M_Key of the next number is not tried", "sweep/plan/mkeys.go", "\t\tadd(mad.MKey(k.Ports.With(number+1, uint64(port))))\n", "", "./sweep/plan TestCandidate"},
 	{"an M_Key that somebody else has set is cleared", "sweep/plan/mkeys.go", "\treturn !ours\n", "\treturn false && !ours\n", "./sim TestPortMKeysOfOthers"},
 	{"an M_Key of another seed stays", "sweep/plan/mkeys.go", "!k.Ports.On() || k.Wanted(port) != 0 {", "!k.Ports.On() {", "./sim TestPortMKeysWild"},
 	{"what is read back is asked with the M_Key that the port had", "sweep/plan/plan.go", "st.Op == ReadMKey {", "st.Op == ReadMKey && false {", "./sweep TestWrittenBetween"},
@@ -47,7 +47,7 @@ var mkeyMutants = []mutant{
 	{"a manager that does not know the subnet is not let in", "manager/traps.go", "knocks && p != topo.None {", "knocks && p != topo.None && false {", "./sim TestPortMKeysKnock"},
 	{"a master that shows no SM_Key to a wrong M_Key is lost", "manager/election.go", "return !e.mkey.single && info.SMKey() == 0", "return false && info.SMKey() == 0", "./sim TestPortMKeysBesideOne"},
 	{"the next rotation begins before the last one has ended", "daemon/mkeys.go", "\tif left > 0 {", "\tif left > 0 && false {", "./daemon TestRotateMKeys"},
-	{"a store that is older than a port's M_Key has the last word", "sweep/plan/mkeys.go", "overtaken := known && was.Old && k.overtaken(port, recorded)", "overtaken := false", "./sweep/plan TestTry"},
+	{"a store that is older than a port's M_Key has the last word", "sweep/plan/mkeys.go", "overtaken := known && was.Old && k.overtaken(port, recorded)", "overtaken := false", "./sweep/plan TestCandidate"},
 }
 
 // TestMutants: every rule that is broken is found, most of them by the elections, or where a manager that
