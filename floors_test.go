@@ -52,7 +52,7 @@ var floors = []floor{
 	{packages: "ctl/metrics", modules: "github.com/klauspost/compress github.com/prometheus/client_golang github.com/prometheus/client_model github.com/prometheus/common"},
 	{packages: "daemon", modules: "github.com/coreos/go-systemd/v22"},
 	{packages: "sim/fabric sim/fluid"},
-	{packages: "sim sim/hosts sim/ibsim"},
+	{packages: "sim sim/hosts sim/ibsim sim/fabric/fabrictest"},
 	{packages: "sim/ibsim/ibsimtest"},
 	{packages: "cmd/ibsmctl/shape"},
 	{packages: "cmd/ibsmctl/draw cmd/ibsmctl/slurm"},

@@ -7,6 +7,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/txn"
 	"ibsm/sim/fabric"
+	"ibsm/sim/fabric/fabrictest"
 	"ibsm/sweep"
 	"ibsm/sweep/engines"
 	"ibsm/topo/net"
@@ -75,31 +76,11 @@ func (s *swept) until(next func() (txn.Request, bool), done func(*txn.Outcome), 
 	s.Helper()
 	for range 1 << 20 {
 		if req, ok := next(); ok {
-			o := s.ask(&req)
+			o := fabrictest.Ask(s.fabric, s.at, &req)
 			done(&o)
 		} else if over() {
 			return
 		}
 	}
 	s.Fatal("the sweep has no end")
-}
-
-func (s *swept) ask(req *txn.Request) txn.Outcome {
-	var d mad.Datagram
-	d.LID = mad.PermissiveLID
-	d.Packet.SetDirected(&req.Route, req.Method, req.Attr, req.Mod)
-	d.Packet.SetMKey(req.MKey)
-	*d.Packet.Data() = req.Data
-	s.at.Send([]mad.Datagram{d})
-	s.fabric.Advance(s.fabric.Now())
-	o := txn.Outcome{Tag: req.Tag, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.TimedOut}
-	var in [8]mad.Datagram
-	for s.at.Pending() > 0 {
-		for _, d := range in[:s.at.Recv(in[:])] {
-			if p := &d.Packet; p.Method() == mad.MethodGetResp && p.AttrID() == req.Attr && p.AttrMod() == req.Mod {
-				o.Result, o.Status, o.Data = txn.Replied, p.Status(), *p.Data()
-			}
-		}
-	}
-	return o
 }

@@ -9,15 +9,20 @@ import (
 	"ibsm/sa/mirror"
 )
 
-// TestGUIDsInNextTerm: a block whose answer was lost with the subnet is written again when that is back, and then not any more.
-func TestGUIDsInNextTerm(t *testing.T) {
-	d := newHarness(t)
+// orderGUID has a host ask for an alias GUID, and returns the block that its port gets, which does not answer yet.
+func (d *harness) orderGUID(guid mad.GUID) GUIDBlock {
 	d.slow = true
 	var rec sarec.GUIDInfoRecord
 	rec.SetLID(5)
-	rec.GUIDInfo().SetGUID(1, 0x1234)
+	rec.GUIDInfo().SetGUID(1, guid)
 	d.step(Received{Datagrams: []mad.Datagram{d.request(h3, mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<1, rec[:])}})
-	block := d.guids[0]
+	return d.guids[0]
+}
+
+// TestGUIDsInNextTerm: a block whose answer was lost with the subnet is written again when that is back, and then not any more.
+func TestGUIDsInNextTerm(t *testing.T) {
+	d := newHarness(t)
+	block := d.orderGUID(0x1234)
 	d.step(ViewWithdrawn{})
 	d.guids = nil
 	d.step(ViewPublished{d.view})
@@ -35,11 +40,7 @@ func TestGUIDsInNextTerm(t *testing.T) {
 // TestGUIDsAfterAnotherMaster: such a block is not written where another manager was master meanwhile.
 func TestGUIDsAfterAnotherMaster(t *testing.T) {
 	d := newHarness(t)
-	d.slow = true
-	var rec sarec.GUIDInfoRecord
-	rec.SetLID(5)
-	rec.GUIDInfo().SetGUID(1, 0x1234)
-	d.step(Received{Datagrams: []mad.Datagram{d.request(h3, mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<1, rec[:])}})
+	d.orderGUID(0x1234)
 	d.step(ViewWithdrawn{})
 	d.step(Follow{mirror.Master{GUID: 0x99, LID: 9, Self: h1}})
 	d.guids = nil
@@ -52,12 +53,7 @@ func TestGUIDsAfterAnotherMaster(t *testing.T) {
 func TestGUIDsWrittenTooLate(t *testing.T) {
 	for outcome := HoldsUnknown; outcome <= HoldsBlock; outcome++ {
 		d := newHarness(t)
-		d.slow = true
-		var rec sarec.GUIDInfoRecord
-		rec.SetLID(5)
-		rec.GUIDInfo().SetGUID(1, 0x1234)
-		d.step(Received{Datagrams: []mad.Datagram{d.request(h3, mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<1, rec[:])}})
-		block := d.guids[0]
+		block := d.orderGUID(0x1234)
 		d.step(ViewWithdrawn{})
 		d.step(GUIDsWritten{GUIDBlock: block, Outcome: outcome})
 	}

@@ -8,6 +8,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sim/fabric"
+	"ibsm/sim/fabric/fabrictest"
 	"ibsm/sweep/engines"
 	"ibsm/topo"
 	"ibsm/topo/net"
@@ -157,25 +158,7 @@ func (b *harness) arm(t *topo.Topo, p topo.PortIdx) {
 	}
 }
 
-func (b *harness) ask(req *txn.Request) txn.Outcome {
-	var d mad.Datagram
-	d.LID = mad.PermissiveLID
-	d.Packet.SetDirected(&req.Route, req.Method, req.Attr, req.Mod)
-	d.Packet.SetMKey(req.MKey)
-	*d.Packet.Data() = req.Data
-	b.at.Send([]mad.Datagram{d})
-	b.fabric.Advance(b.fabric.Now())
-	o := timedOut(req)
-	var in [8]mad.Datagram
-	for b.at.Pending() > 0 {
-		for _, d := range in[:b.at.Recv(in[:])] {
-			if p := &d.Packet; p.Method() == mad.MethodGetResp && p.AttrID() == req.Attr && p.AttrMod() == req.Mod {
-				o.Result, o.Status, o.Data = txn.Replied, p.Status(), *p.Data()
-			}
-		}
-	}
-	return o
-}
+func (b *harness) ask(req *txn.Request) txn.Outcome { return fabrictest.Ask(b.fabric, b.at, req) }
 
 // node is the index in the Net of the nth switch (from the last one on, which are the
 // spines of a fat tree) or host.

@@ -22,7 +22,7 @@ type Leases struct {
 	s       *Sweeper
 	ports   map[mad.GUID]*lease
 	queue   leaseQueue        // of those that wait, the one with the first deadline on top
-	quiet   leaseQueue        // likewise, of those that are
+	quiet   leaseQueue        // likewise, of those that are quiet
 	asked   map[uint64]*lease // by the tag of the request
 	unheard int               // of asked, those that came from quiet
 	last    uint64            // tag

@@ -2,11 +2,9 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
-	"ibsm/ctl"
 	"ibsm/manager"
 )
 
@@ -70,7 +68,7 @@ func (d *Server) planned(ctx context.Context, ask manager.SweepRequested) (manag
 		return p, nil
 	case <-ctx.Done():
 		d.plans.take(number)
-		return manager.Planned{}, fmt.Errorf("%w: the manager does not accept requests", ctl.ErrNotNow)
+		return manager.Planned{}, errNotAccepted
 	}
 	select {
 	case p := <-answer:

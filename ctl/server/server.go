@@ -302,6 +302,8 @@ func (d *Server) send(ctx context.Context, s manager.SweepRequested) error {
 	case d.cfg.Asks <- s:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%w: the manager does not accept requests", ctl.ErrNotNow)
+		return errNotAccepted
 	}
 }
+
+var errNotAccepted = fmt.Errorf("%w: the manager does not accept requests", ctl.ErrNotNow)

@@ -211,7 +211,7 @@ func (m *Machine) setPKeys(r *reading) {
 // readReplaced reads the tables of nodes that are where the previous walk has found another one which is not found any more. It may have been the same
 // node with a false GUID: its tables were then written under that, and are not what its record says.
 func (m *Machine) readReplaced() {
-	if m.cfg.Prev == nil {
+	if m.cfg.Prev == nil || m.recalled == len(m.cfg.Prev.Nodes) {
 		return
 	}
 	for i := range m.cfg.Prev.Nodes {

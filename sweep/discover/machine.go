@@ -80,6 +80,7 @@ type Machine struct {
 	limit     limit                     // what is left of it
 	res       Result
 	unasked   map[topo.End]bool // ports that a quick walk has left alone, as they were unresponsive before
+	recalled  int               // nodes that the previous walk had found, too
 	replaced  map[int32]bool    // nodes that are where another one was that is not found any more
 	stage     stage
 	believed  map[int32]bool // nodes whose ports are taken over from Prev, all of them or those that have Answered

@@ -17,6 +17,7 @@ func (m *Machine) recall(n int32) {
 	if old == topo.None {
 		return
 	}
+	m.recalled++
 	was := &m.cfg.Prev.Nodes[old]
 	if was.Missed == 0 {
 		node.Desc, node.Aggregation = was.Desc, was.Aggregation

@@ -8,6 +8,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sim/fabric"
+	"ibsm/sim/fabric/fabrictest"
 	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
@@ -77,23 +78,7 @@ func (w *walker) walk(m *Machine) *Result {
 // ask sends one request and takes its answer.
 func (w *walker) ask(req *txn.Request) txn.Outcome {
 	w.count[req.Attr]++
-	var d mad.Datagram
-	d.LID = mad.PermissiveLID
-	d.Packet.SetDirected(&req.Route, req.Method, req.Attr, req.Mod)
-	d.Packet.SetMKey(req.MKey)
-	*d.Packet.Data() = req.Data
-	w.at.Send([]mad.Datagram{d})
-	w.fabric.Advance(w.fabric.Now())
-	o := txn.Outcome{Tag: req.Tag, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.TimedOut}
-	var in [8]mad.Datagram
-	for w.at.Pending() > 0 {
-		for _, d := range in[:w.at.Recv(in[:])] {
-			if p := &d.Packet; p.Method() == mad.MethodGetResp && p.AttrID() == req.Attr && p.AttrMod() == req.Mod {
-				o.Result, o.Status, o.Data = txn.Replied, p.Status(), *p.Data()
-			}
-		}
-	}
-	return o
+	return fabrictest.Ask(w.fabric, w.at, req)
 }
 
 // firstHost is the default position of a manager.
