@@ -105,7 +105,7 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// Who takes nothing of a reply, or does not end a request, is let go after a while.
+// A client that takes nothing of a reply, or does not end a request, is let go after a while.
 func TestSlow(t *testing.T) {
 	ended := make(chan bool, 1)
 	s := &source{rows: func(ctl.List, ctl.Filter) (iter.Seq[any], error) {
@@ -123,14 +123,14 @@ func TestSlow(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(late):
-		t.Fatal("who takes nothing is served for ever")
+		t.Fatal("a client that takes nothing is served for ever")
 	}
 
 	writer := b.dial()
 	defer writer.Close()
 	fmt.Fprint(writer, "GET /v1/no")
 	if _, err := io.Copy(io.Discard, writer); err != nil {
-		t.Errorf("who does not end a request: %v", err)
+		t.Errorf("a client that does not end a request: %v", err)
 	}
 
 	follower := b.dial()
@@ -148,7 +148,7 @@ func TestSlow(t *testing.T) {
 	b.mustAnswer()
 }
 
-// A follower who has nothing to be reported is not taken for a slow one.
+// A follower that has nothing to be reported is not taken for a slow one.
 func TestPatientFollower(t *testing.T) {
 	b := serve(t, &source{}, ctl.Config{Patience: 20 * time.Millisecond})
 	c := b.dial()

@@ -111,13 +111,13 @@ func TestPreviewsLeave(t *testing.T) {
 	waits(1)
 	giveUp()
 	if err := <-waiting; err == nil {
-		t.Error("an answer for one who has left")
+		t.Error("an answer for a client that has left")
 	}
 	waits(0)
 	leave()
 	for _, ended := range []<-chan error{first, second} {
 		if err := <-ended; err == nil {
-			t.Error("an answer for one who has left")
+			t.Error("an answer for a client that has left")
 		}
 	}
 	for _, c := range made {

@@ -73,7 +73,7 @@ func TestEngineFiles(t *testing.T) {
 		return f.Line == 1 && f.Column == 1 && f.Severity == conf.Refusal.String() && f.Key == "root_guid_file"
 	}
 	if found := o.reload(true).Findings; !slices.ContainsFunc(found, isError) {
-		t.Errorf("who asks for the reload learns of %+v", found)
+		t.Errorf("the caller of the reload learns of %+v", found)
 	}
 }
 

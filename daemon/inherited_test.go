@@ -289,7 +289,7 @@ func TestInheritAgreeing(t *testing.T) {
 	o.mustSay("own files agree with the master's")
 }
 
-// TestInheritPartitionsApplied: who applies this manager's own partitions at a new master
+// TestInheritPartitionsApplied: an operator who applies this manager's own partitions at a new master
 // has them, with the settings of the master before.
 func TestInheritPartitionsApplied(t *testing.T) {
 	master := newFixture(t, masterSettings, masterParts)

@@ -295,7 +295,7 @@ func (o *output) await(t *testing.T, want string) {
 	}
 }
 
-// TestSupervise: who fails is started again, who ends is not, and all end together. The
+// TestSupervise: a manager that fails is started again, one that ends is not, and all end together. The
 // children are shell scripts.
 func TestSupervise(t *testing.T) {
 	dir := t.TempDir()
@@ -353,8 +353,8 @@ func TestSupervise(t *testing.T) {
 	}
 }
 
-// TestSuperviseReload: with the files read again, who is wanted no more ends, who is another
-// one is started again, the others go on, and hear of it; one that was stopped stays so.
+// TestSuperviseReload: with the files read again, a manager that is not wanted any more ends, one that
+// is another now is started again, the others go on, and hear of it; one that was stopped stays so.
 func TestSuperviseReload(t *testing.T) {
 	const loop = "; echo ready; while :; do sleep 0.01; done"
 	script := func(name, text string, port mad.GUID) child {
@@ -404,7 +404,7 @@ func TestSuperviseReload(t *testing.T) {
 		}
 		out.mu.Lock()
 		if strings.Contains(out.text, "quick") || n == 0 && strings.Contains(out.text, "stays: asked to end") {
-			t.Errorf("who was stopped is started again, or who is wanted ends:\n%s", out.text)
+			t.Errorf("a manager that was stopped is started again, or one that is wanted ends:\n%s", out.text)
 		}
 		out.mu.Unlock()
 	}

@@ -42,7 +42,7 @@ func TestNotifierOrder(t *testing.T) {
 	}
 }
 
-// TestNotifierUnread: a service manager that does not read holds up nobody who has something
+// TestNotifierUnread: a service manager that does not read holds up no goroutine that has something
 // to say, nor the end.
 func TestNotifierUnread(t *testing.T) {
 	listenAsServiceManager(t)

@@ -439,7 +439,7 @@ func (a *abuse) expected(out *mad.Datagram) {
 	control := rmpp.IsActive(p) && rmpp.TypeOf(p) != rmpp.TypeData
 	left := a.asked[out.Addr][p.TID()]
 	if left == nil || left.any == 0 || !control && left.answers == 0 {
-		a.t.Fatalf("to %+v, who has not asked, may not, or has had an answer: %v of %s, TID %x", out.Addr, p.Method(), sarec.AttrName(p.AttrID()), uint64(p.TID()))
+		a.t.Fatalf("to %+v, which has not asked, may not, or has had an answer: %v of %s, TID %x", out.Addr, p.Method(), sarec.AttrName(p.AttrID()), uint64(p.TID()))
 	}
 	if p.MgmtClass() == mad.ClassSA && p.Method() != mad.MethodReportResp && p.SMKey() != 0 && !control {
 		a.t.Errorf("%v of %s shows the SA_Key", p.Method(), sarec.AttrName(p.AttrID()))

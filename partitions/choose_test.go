@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestForTables: only who chose a policy has the keys of ports changed.
+// TestForTables: the keys of ports are changed only where a policy was chosen.
 func TestForTables(t *testing.T) {
 	for source := FromFile; source <= FromFallback; source++ {
 		if c := (Selected{Policy: Closed(), Source: source}); (c.ForTables() == nil) != (source == FromNothing) {

@@ -32,7 +32,7 @@ func TestManage(t *testing.T) {
 	}
 }
 
-// Who computes gives way alone, and its thread ends with it. Who has given way further does not come back.
+// The thread that computes gives way alone, and ends with the computation. One that has given way further does not come back.
 func TestCompute(t *testing.T) {
 	runtime.LockOSThread() // so that the other goroutine has another
 	defer runtime.UnlockOSThread()

@@ -73,7 +73,7 @@ func TestHeard(t *testing.T) {
 		t.Errorf("a port without a GUID was heard of: %v", got)
 	}
 	if got := (*Responder)(nil).Heard([]mad.Datagram{*demands}); got != nil {
-		t.Errorf("who is not master has heard of %v", got)
+		t.Errorf("a manager that is not master has heard of %v", got)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestAddGRH(t *testing.T) {
 	ds[3].GRH = given
 	(*Responder)(nil).AddGRH(ds)
 	if ds[1].GRH.Present {
-		t.Error("who knows nothing has added a GRH")
+		t.Error("a manager that knows no port has added a GRH")
 	}
 	a.AddGRH(ds)
 	for i, want := range []mad.GRH{{}, {Present: true, GID: mad.MakeGID(sitePrefix, h2), HopLimit: 2}, {}, given} {

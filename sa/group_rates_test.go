@@ -52,7 +52,7 @@ func TestRateOfSwitchesGroup(t *testing.T) {
 }
 
 // New groups have no rate above max_rate_enum, neither those of clients nor those of the
-// configuration; who asks for one is refused, as by OpenSM 3.3.24, which compares the
+// configuration; a request for one is refused, as by OpenSM 3.3.24, which compares the
 // request with the group that it has made.
 func TestRatesOfGroupsAreLimited(t *testing.T) {
 	d := newHarness(t) // of 10 Gb/s, code 3

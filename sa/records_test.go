@@ -140,7 +140,7 @@ func TestPortInfoRecord(t *testing.T) {
 	}
 }
 
-// The M_Key is for the trusted, and who has not heard of extended speeds sees QDR.
+// The M_Key is for the trusted, and a client that does not know extended speeds sees QDR.
 func TestPortInfoRecordContent(t *testing.T) {
 	v := newView(t)
 	for _, g := range []mad.GUID{h3, sw2} { // H3's link runs at 4x EDR; port 1 of SW2 has no masks of its own

@@ -10,7 +10,7 @@ import (
 )
 
 // A port that registers services at another's GID fills its own share and not the other's,
-// however its services end; who is known by two GIDs has one share.
+// however its services end; a port that is known by two GIDs has one share.
 func TestSharesOfServices(t *testing.T) {
 	d := newHarness(t)
 	set := func(from mad.GUID, id uint64, at mad.GUID, lease uint32) mad.Status {
@@ -102,7 +102,7 @@ func TestSharesOfMembers(t *testing.T) {
 		{"one more by proxy", h3, h2, 1 << 20, mad.StatusNoResources},
 		{"again what it is in", h3, h2, 0, mad.StatusOK},
 		{"the other by itself", h2, h2, 1 << 20, mad.StatusOK},
-		{"who joined the other, by itself", h3, h3, 1 << 21, mad.StatusOK},
+		{"the one that joined the other, by itself", h3, h3, 1 << 21, mad.StatusOK},
 	} {
 		if st := join(c.from, c.port, c.n); st != c.status {
 			t.Errorf("%s: %v, want %v", c.what, st, c.status)

@@ -93,7 +93,7 @@ func TestRecordingTimes(t *testing.T) {
 	took("alias", 10*time.Millisecond, 3)
 }
 
-// TestWayOf: what decides who answers is in the request's header.
+// TestWayOf: what decides which server answers is in the request's header.
 func TestWayOf(t *testing.T) {
 	for _, c := range []struct {
 		method mad.Method

@@ -258,7 +258,7 @@ func (c *contest) split() {
 	}
 }
 
-// repair undoes every harm. Who sleeps is woken.
+// repair undoes every harm. A manager that sleeps is woken.
 func (c *contest) repair() {
 	if c.heal != nil {
 		c.heal()

@@ -27,7 +27,7 @@ const (
 // A manager that ranks higher comes while clients join and leave and packets are lost. It
 // is handed the mastership, and nothing that was acknowledged is lost, by whomever; nobody
 // is asked to register again. If one of the two dies meanwhile, the other has what was
-// acknowledged 100 ms before, or asks who may have lost something.
+// acknowledged 100 ms before, or asks those that may have lost something.
 func TestHandoverLosesNothing(t *testing.T) {
 	asked := map[fate]int{}
 	for _, seed := range seeds(t) {
@@ -101,7 +101,7 @@ func handoverUnderLoad(t *testing.T, seed uint64, what fate) (asked int) {
 		}
 	}
 	if survivor.last() != smp.Master || survivor.View == nil {
-		t.Errorf("who is left is %v", survivor.last())
+		t.Errorf("the manager that is left is %v", survivor.last())
 	}
 	return asked
 }

@@ -49,7 +49,7 @@ func (w *watched) directedTo(at net.End, method mad.Method, attr mad.AttrID, mod
 	return d
 }
 
-// A manager that starts NOT-ACTIVE asks its own port who it is and nobody else, whatever
+// A manager that starts NOT-ACTIVE asks its own port for its identity and no other port anything, whatever
 // it is asked for, and is no rival of the master, whose STANDBY wakes it.
 func TestInactive(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")

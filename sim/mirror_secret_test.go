@@ -137,7 +137,7 @@ func perPort(cfg manager.Config, restored sweep.Restored) manager.Config {
 	return cfg
 }
 
-// TestMirrorShowsNothing: who captures every packet of the mirror finds in it no key, no service and no
+// TestMirrorShowsNothing: a capture of every packet of the mirror has in it no key, no service and no
 // text of the policy, over registrations, another policy, a takeover and a handover back.
 func TestMirrorShowsNothing(t *testing.T) {
 	const file, later = "Default=0x7fff: ALL=full;\n" + secretPartition + "=0x0001: ALL_CAS=full;\n", "Default=0x7fff: ALL=full;\n" + secretPartition + "=0x0002: ALL_CAS=full;\n"

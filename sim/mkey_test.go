@@ -116,7 +116,7 @@ func (b *harness) keptKeys(key mad.MKey) (k sweep.Restored) {
 	return k
 }
 
-// Control packets are taken from who shows the M_Key that our own port has now, not the one
+// Control packets are taken from a sender that shows the M_Key that our own port has now, not the one
 // it had when it was walked.
 func TestControlByMKey(t *testing.T) {
 	b := newHarness(t, nettest.Generate(t, "fattree:k=4"), fabric.Config{Seed: 1})

@@ -111,7 +111,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Who is not master has no plan.
+// A manager that is not master has no plan.
 func TestPlanOfStandby(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})

@@ -98,7 +98,7 @@ func TestPlansAtOnce(t *testing.T) {
 	a.mustBeWhole(a.m)
 }
 
-// A plan ends when who asked for it leaves: one that is computed at once, so that the next begins. One that waits does
+// A plan ends when the client that asked for it leaves: one that is computed at once, so that the next begins. One that waits does
 // not begin.
 func TestPlansLeave(t *testing.T) {
 	a := newPlanAskers(t)

@@ -103,7 +103,7 @@ func (s *saServer) table(now time.Duration, in *mad.Datagram) (out mad.Datagram,
 	if !ok || out.Packet.Status() != mad.StatusOK {
 		return out, ok
 	}
-	_ = s.tables.Send(now, &out, records) // who asks for the same again is sent it already
+	_ = s.tables.Send(now, &out, records) // a client that asks for the same again is sent it already
 	return out, false
 }
 

@@ -191,7 +191,7 @@ func (s *spoiler) spoil(now time.Duration, to *sim.Manager, received []mad.Datag
 	}
 }
 
-// change spoils one reply. It does not make a refused Set one that was obeyed: only who reads everything again in each sweep could find that.
+// change spoils one reply. It does not make a refused Set one that was obeyed: only a manager that reads everything again in each sweep could find that.
 func (s *spoiler) change(now time.Duration, to *sim.Manager, method mad.Method, d *mad.Datagram) {
 	p, x := &d.Packet, &s.next
 	status := p.Status()

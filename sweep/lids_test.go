@@ -368,7 +368,7 @@ func TestReclaim(t *testing.T) {
 		{"none is needed", 0, 12, []LIDAssignment{{0x91, 1, 0, 3}, {0x92, 2, 0, 1}}, nil},
 		{"one", 0, 6, []LIDAssignment{{0x91, 1, 0, 3}, {0x92, 2, 0, 1}}, []mad.GUID{0x92}},
 		{"of one age the lower GUID", 0, 6, []LIDAssignment{{0x92, 1, 0, 3}, {0x91, 2, 0, 3}}, []mad.GUID{0x91}},
-		{"who is only now missed is the last", 0, 6, []LIDAssignment{{0x91, 1, 0, 0}, {0x92, 2, 0, 9}}, []mad.GUID{0x92}},
+		{"a port that is missed only now is the last", 0, 6, []LIDAssignment{{0x91, 1, 0, 0}, {0x92, 2, 0, 9}}, []mad.GUID{0x92}},
 		{"a range serves several", 0, 6, []LIDAssignment{{0x91, 1, 0, 3}, {0x92, 2, 1, 1}, {0x93, 4, 1, 2}}, []mad.GUID{0x92, 0x93}},
 		{"a range of single LIDs", 1, 8, []LIDAssignment{{0x91, 2, 0, 1}, {0x92, 3, 0, 3}, {0x93, 1, 0, 2}}, []mad.GUID{0x91, 0x93, 0x92}},
 	} {

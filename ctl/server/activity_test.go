@@ -9,7 +9,7 @@ import (
 	"ibsm/manager"
 )
 
-// TestMost: who asked most comes first, of equals the lower LID; counts that began again
+// TestMost: the client that asked most comes first, of equals the lower LID; counts that began again
 // after 1<<32 grow all the same.
 func TestMost(t *testing.T) {
 	was, is := make([]uint32, 200), make([]uint32, 200)

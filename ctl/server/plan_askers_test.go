@@ -67,7 +67,7 @@ func TestPlanLeaves(t *testing.T) {
 		t.Errorf("the manager gets %+v when the client of plan %d has left", e, a.Number)
 	}
 	if p := <-gone; !errors.Is(p.err, context.Canceled) {
-		t.Errorf("who has left: %+v, %v", p.Planned, p.err)
+		t.Errorf("the asker that has left: %+v, %v", p.Planned, p.err)
 	}
 	next := ask(t.Context(), manager.Plan)
 	b := <-asks
@@ -89,7 +89,7 @@ func TestPlansWithoutManager(t *testing.T) {
 		begun := time.Now()
 		leave()
 		if p := <-left; !errors.Is(p.err, context.Canceled) || time.Since(begun) > endPatience {
-			t.Errorf("who has left: %v after %v", p.err, time.Since(begun))
+			t.Errorf("the asker that has left: %v after %v", p.err, time.Since(begun))
 		}
 		all := []<-chan planned{ask(t.Context(), manager.Plan), ask(t.Context(), manager.Plan)}
 		<-asks

@@ -16,7 +16,7 @@ import (
 	"ibsm/view"
 )
 
-// TestExcludedLinks: a link that is out of use is listed with who wants it, its state and when it returns, and a port of it says so.
+// TestExcludedLinks: a link that is out of use is listed with the origin of the wish, its state and when it returns, and a port of it says so.
 func TestExcludedLinks(t *testing.T) {
 	v := newView(t, "fattree:k=4,levels=2")
 	leaf := v.Topo.Switches[0]

@@ -302,7 +302,7 @@ func TestPlainPeers(t *testing.T) {
 	if got[0].Packet.TID() != speaks.Packet.TID() {
 		t.Error("an unresponsive receiver is sent more")
 	}
-	// Who asks again with the same TID gets an answer again, unless he has begun to take it.
+	// A client that asks again with the same TID gets an answer again, unless it has begun to take it.
 	for range 2 {
 		if err := m.Send(time.Second, unresponsive, payload(100)); err != nil || m.Sending(unresponsive) {
 			t.Fatal(err)
@@ -541,7 +541,7 @@ func TestLimits(t *testing.T) {
 	m := New(Config{MaxTransfers: 4, MaxPerPeer: 2, MaxBytes: 3000, MaxMessage: 1000})
 	send := func(lid mad.LID, tid mad.TID, size int) error {
 		d := message(mad.MethodGetTableResp, attrNodeRecord, tid)
-		d.LID, d.QPN = lid, uint32(tid) // who has many queue pairs may not have more
+		d.LID, d.QPN = lid, uint32(tid) // a client with many queue pairs may not have more
 		return m.Send(0, d, payload(size))
 	}
 	receive := func(lid mad.LID, tid mad.TID, length uint32) int {

@@ -391,7 +391,7 @@ func TestPolicy(t *testing.T) {
 	must("none from the start", nil, 5)
 }
 
-// Who does not show the keys, and a packet from elsewhere, is not listened to.
+// A sender that does not show the keys, and a packet from elsewhere, is not listened to.
 func TestKeys(t *testing.T) {
 	for name, change := range map[string]func(*mirror.Config){
 		"none":   func(*mirror.Config) {},

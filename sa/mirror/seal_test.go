@@ -52,7 +52,7 @@ func texts() [][]byte {
 	}
 }
 
-// TestNothingInTheClear: who listens finds neither a key nor a registration nor the policy.
+// TestNothingInTheClear: a listener finds neither a key nor a registration nor the policy.
 func TestNothingInTheClear(t *testing.T) {
 	p := newPair(t, 1)
 	c := p.listen()

@@ -40,7 +40,7 @@ const (
 	sw2 mad.GUID = 0x200010
 )
 
-// asker is the port of H1, where a test does not say who asks.
+// asker is the port of H1, where a test does not name one.
 const asker topo.PortIdx = 1
 
 // subnet is a View that a test may change before it makes a Finder.

@@ -218,7 +218,7 @@ func TestEnable(t *testing.T) {
 	}
 }
 
-// Bit 31 of the modifier: who gets to see extended speeds.
+// Bit 31 of the modifier: which managers get to see extended speeds.
 func TestExtendedBit(t *testing.T) {
 	tests := []struct {
 		mode    Extended

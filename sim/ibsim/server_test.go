@@ -385,7 +385,7 @@ func TestDeadClient(t *testing.T) {
 		p.closeSockets()
 	}
 	if _, err := Dial(t.Context(), s.Config); err != nil {
-		t.Fatal(err) // who comes when all slots are taken finds the dead ones gone
+		t.Fatal(err) // a client that comes when all slots are taken finds the dead ones gone
 	}
 	if n := len(s.server.Clients()); n != 1 {
 		t.Errorf("%d clients, want 1", n)

@@ -115,7 +115,7 @@ func TestTransitions(t *testing.T) {
 		why                               string
 	}{
 		{Got, Known, Known, Known, Known, "a device says itself what it holds"},
-		{Unread, Unknown, Unknown, Unknown, Unknown, "who asked for a block did not rely on it"},
+		{Unread, Unknown, Unknown, Unknown, Unknown, "the task that asked for a block did not rely on it"},
 		{Sent, InFlight, InFlight, InFlight, InFlight, "the Set may be executed from now on"},
 		{Confirmed, Known, Known, Known, Known, "the response shows what the device holds after the Set"},
 		{Differs, Unknown, Unknown, Unknown, Unknown, "the device holds another value"},

@@ -286,7 +286,7 @@ func TestOtherManagers(t *testing.T) {
 			t.Fatal(err)
 		}
 		other.SetIsSM(true)
-		for _, guid := range []mad.GUID{0x21, 0x99} { // who answers for another port is not believed
+		for _, guid := range []mad.GUID{0x21, 0x99} { // a port that answers for another one is not believed
 			w.meddle = func(req *txn.Request, o *txn.Outcome) {
 				if req.Attr == smp.AttrSMInfo {
 					var info smp.SMInfo

@@ -116,7 +116,7 @@ func TestAddingFails(t *testing.T) {
 		}
 	}
 	if p.Excluded(sw) == "" || p.Excluded(s.at(hostGUID, 1)) == "" || p.Excluded(s.at(sw2GUID, 3)) != "" {
-		t.Error("who may carry data")
+		t.Error("the ports that may carry data")
 	}
 }
 
