@@ -75,3 +75,15 @@ func TestDriftOfRefused(t *testing.T) {
 		t.Error("no engine routes afresh, and there is a result")
 	}
 }
+
+// TestDriftOfLayers: routes that have no credit loop by SLs alone are those that routes in force are compared with, as in a sweep.
+func TestDriftOfLayers(t *testing.T) {
+	b := newHarness(t, "torus:dims=5x5", Config{Engines: engines.Chain{{Name: "layers", Route: minhop.Route, NoCreditLoop: true, Layers: true}, engines.MinHop}})
+	out := b.heavy()
+	if out.Engine != "layers" || out.Tables.SLs == nil {
+		t.Fatalf("%s, %v", out.Engine, out.Refused)
+	}
+	if d := out.Drift().Run(t.Context()); d == nil || d.Engine != "layers" || d.Percent() != 0 {
+		t.Errorf("%+v", d)
+	}
+}

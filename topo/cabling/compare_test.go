@@ -121,6 +121,9 @@ func TestBounds(t *testing.T) {
 			t.Errorf("loopback plug: %+v", r)
 		}
 	}
+	if r := Compare(loop, loop); len(r.Findings) != 0 || len(r.Unplanned) != 0 {
+		t.Errorf("a loopback plug that is planned: %+v", r)
+	}
 }
 
 // TestMixed has cables that are mixed up in ways that have no better name, and ends where an exchange can be named at either side.
