@@ -87,6 +87,24 @@ func TestAvoidSick(t *testing.T) {
 	}
 }
 
+// TestAvoidedUnchanged: a subnet of which routes avoid a link is the same in the next sweep, though the link is marked anew.
+func TestAvoidedUnchanged(t *testing.T) {
+	b := newHarness(t, "fattree:k=4", Config{})
+	found := b.heavy().Topo
+	p := slices.IndexFunc(found.Ports, func(port topo.Port) bool {
+		return port.Peer != topo.None && found.BetweenSwitches(found.Ports[port.Peer].Peer)
+	})
+	cfg := b.cfg
+	cfg.Avoided = []Avoided{{SwitchPort: routing.SwitchPort{Switch: found.Nodes[found.Ports[p].Node].GUID, Port: found.Ports[p].Num}}}
+	b.Configure(cfg)
+	if out := b.heavy(); out.SameSubnet() || !slices.ContainsFunc(out.Drained, func(d view.Drained) bool { return d.State == view.DrainEmpty }) {
+		t.Fatalf("the same subnet: %v, avoided: %+v", out.SameSubnet(), out.Drained)
+	}
+	if out := b.heavy(); !out.SameSubnet() || out.Topo == found {
+		t.Error("a subnet that has not changed is another one")
+	}
+}
+
 // TestReturning: a link that returns is not offered to routes that lack something before it is ACTIVE, and is no link that was added for them before they may use it.
 func TestReturning(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")

@@ -78,6 +78,25 @@ func TestHiddenMKey(t *testing.T) {
 	}
 }
 
+// TestMKeysWritten: a plan has no steps for M_Keys once all ports have theirs, and two for one that does not.
+func TestMKeysWritten(t *testing.T) {
+	secret, _ := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
+	s := newSubnet(t)
+	s.in.Values.MKeys = MKeys{One: 5, Ports: secret.Ports(1), PerPort: true}
+	s.in.Values.KeepMKey = false
+	p := Plan{in: s.in}
+	for _, i := range s.in.Topo.EndPorts {
+		p.setMKey(i, &s.in.Topo.Ports[i].Info)
+	}
+	if parts := p.mkeySteps(); len(parts) != 0 {
+		t.Errorf("ports that have their M_Keys: %v", parts)
+	}
+	s.info(hostGUID, 1).SetMKey(0)
+	if parts := p.mkeySteps(); len(parts) != 2 || len(parts[0]) != 1 || len(parts[1]) != 1 {
+		t.Errorf("a port that has none: %v", parts)
+	}
+}
+
 // TestClears: on the way back to no M_Key, ports lose those of the secret and those that the configuration has set, and keep others.
 func TestClears(t *testing.T) {
 	secret, _ := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
