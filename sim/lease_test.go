@@ -132,6 +132,28 @@ func TestLeasesBesideUnresponsive(t *testing.T) {
 	a.goOn(30*time.Second, nil)
 }
 
+// And where a link of another host comes and goes, which quick sweeps look at.
+func TestLeasesBesideUnresponsiveAndLinks(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=14")
+	var victims []net.End
+	for i := 10; i < 100; i++ {
+		victims = append(victims, host(n, i))
+	}
+	a := newLeaseAttackOn(t, n, withLease(3, 10*time.Second), victims)
+	a.goOn(5*time.Second, nil)
+	for i := range 400 {
+		a.Fabric.SetUnresponsive(host(n, 100+i).Node, true)
+	}
+	flapping := host(n, 650)
+	a.goOn(30*time.Second, func(second int) {
+		if second%2 == 0 {
+			a.Fabric.LinkDown(flapping)
+		} else {
+			a.Fabric.LinkUp(flapping)
+		}
+	})
+}
+
 // And one that has missed a read beside them.
 func TestLeasesAfterALostRead(t *testing.T) {
 	for _, lease := range []uint16{3, 10} {

@@ -506,6 +506,7 @@ var scenarios = []scenario{
 	{"LeasesOfLostRoutes", 1, 1, TestLeasesOfLostRoutes},
 	{"LeasesBesideUnresponsive", 1, 0, TestLeasesBesideUnresponsive},
 	{"LeasesAfterALostRead", 1, 0, TestLeasesAfterALostRead},
+	{"LeasesBesideUnresponsiveAndLinks", 1, 0, TestLeasesBesideUnresponsiveAndLinks},
 	{"LostGUIDs", 1, 1, TestLostGUIDs},
 	{"GUIDsAcrossPortDown", 1, 1, TestGUIDsAcrossPortDown},
 	{"TrapsWhileTakingOver", 1, 1, TestTrapsWhileTakingOver},

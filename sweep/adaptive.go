@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ibsm/mad"
+	"ibsm/routing"
 	"ibsm/sweep/device"
 	"ibsm/topo"
 )
@@ -12,6 +13,7 @@ import (
 // adaptiveSwitch is a switch on which a walk found adaptive routing on.
 type adaptiveSwitch struct {
 	groups *groups // nil where it is off now
+	looked *looked // the last look, after which it was kept; nil for none
 	why    WhyOff
 }
 
@@ -58,7 +60,7 @@ func (j *RouteTask) adaptive(out *SweepPlan) map[mad.GUID]adaptiveSwitch {
 			}
 			is[node.GUID] = adaptiveSwitch{groups: now}
 		case node.AR == topo.AROn:
-			is[node.GUID] = adaptiveSwitch{groups: known.groups}
+			is[node.GUID] = adaptiveSwitch{groups: known.groups, looked: known.looked}
 		case before && node.AR == topo.AROff && known.why == StaysOn:
 			is[node.GUID] = adaptiveSwitch{why: WentOff}
 		case before && node.AR == topo.AROff:
@@ -80,7 +82,7 @@ func (j *RouteTask) holdsBefore(out *SweepPlan) bool {
 // the table ends adaptive routing.
 func (j *RouteTask) turnOff(ctx context.Context, out *SweepPlan) (off []topo.SwitchIdx) {
 	t, d := out.Topo, &out.delta
-	keeping := map[*groups][]topo.SwitchIdx{}
+	var keeping []keptSwitches
 	var broken map[topo.SwitchIdx]bool
 	isOn := func(n topo.NodeIdx) bool { return t.Nodes[n].AR == topo.AROn }
 	if j.settings.AR == DisableAR && out.Tables != nil && slices.ContainsFunc(t.Switches, isOn) {
@@ -95,24 +97,71 @@ func (j *RouteTask) turnOff(ctx context.Context, out *SweepPlan) (off []topo.Swi
 			off = append(off, s)
 		case !isOn(n) || out.Tables == nil || node.PrivateLFT == topo.PrivateLFTOn:
 		case d.switches[s].LFT.Target(out.Tables.LFT[s]).Complete():
-			keeping[known.groups] = append(keeping[known.groups], s)
+			keeping = keep(keeping, known.groups, s)
 		default:
-			d.adaptive[node.GUID] = adaptiveSwitch{known.groups, TableWritten}
+			d.adaptive[node.GUID] = adaptiveSwitch{groups: known.groups, why: TableWritten}
 		}
 	}
+	return append(off, d.dropStale(ctx, j.Workers, out, keeping)...)
+}
+
+// keptSwitches are those that keep their tables and adaptive routing, of which the same is assumed.
+type keptSwitches struct {
+	groups   *groups
+	switches []topo.SwitchIdx
+}
+
+// keep adds a switch.
+func keep(all []keptSwitches, g *groups, s topo.SwitchIdx) []keptSwitches {
+	i := slices.IndexFunc(all, func(k keptSwitches) bool { return k.groups == g })
+	if i < 0 {
+		i, all = len(all), append(all, keptSwitches{groups: g})
+	}
+	all[i].switches = append(all[i].switches, s)
+	return all
+}
+
+// dropStale takes those out whose groups are stale. When one forwards by its table again, all that are kept are looked at once more.
+func (d *delta) dropStale(ctx context.Context, workers routing.Workers, out *SweepPlan, keeping []keptSwitches) (off []topo.SwitchIdx) {
 	kept := 0
-	for _, switches := range keeping {
-		kept += len(switches)
+	for _, k := range keeping {
+		kept += len(k.switches)
 	}
-	for _, n := range t.Switches { // in their order, whatever the map's
-		g := d.adaptive[t.Nodes[n].GUID].groups
-		for _, s := range g.stale(ctx, j.Workers, out, keeping[g], kept < len(d.adaptive)) {
-			d.adaptive[t.Nodes[t.Switches[s]].GUID] = adaptiveSwitch{g, g.whyStale()}
-			off = append(off, s)
+	again, byTable := kept > 0, kept < len(d.adaptive)
+	for again {
+		again = false
+		now := &looked{out.Report.Forwarding(), byTable}
+		for i := range keeping {
+			k := &keeping[i]
+			stale := k.groups.stale(ctx, workers, out, k.switches, d.lastLook(out.Topo, k.switches), now)
+			k.switches = slices.DeleteFunc(k.switches, func(s topo.SwitchIdx) bool { return slices.Contains(stale, s) })
+			d.note(out.Topo, k.switches, adaptiveSwitch{groups: k.groups, looked: now})
+			d.note(out.Topo, stale, adaptiveSwitch{groups: k.groups, why: k.groups.whyStale()})
+			off = append(off, stale...)
+			again = again || len(stale) > 0 && !byTable
 		}
-		delete(keeping, g)
+		byTable = byTable || again
 	}
 	return off
+}
+
+// note notes the same of some switches.
+func (d *delta) note(t *topo.Topo, switches []topo.SwitchIdx, a adaptiveSwitch) {
+	for _, s := range switches {
+		d.adaptive[t.Nodes[t.Switches[s]].GUID] = a
+	}
+}
+
+// lastLook is the last look at the groups of some switches, if it was one at all of them.
+func (d *delta) lastLook(t *topo.Topo, switches []topo.SwitchIdx) (last *looked) {
+	for i, s := range switches {
+		look := d.adaptive[t.Nodes[t.Switches[s]].GUID].looked
+		if i > 0 && look != last {
+			return nil
+		}
+		last = look
+	}
+	return last
 }
 
 // adaptiveSomehow reports whether adaptive routing is on at a switch, or anything that depends on it.

@@ -1,8 +1,10 @@
 package sweep
 
 import (
-	"bytes"
 	"context"
+	mathbits "math/bits"
+	"slices"
+	"sync/atomic"
 
 	"ibsm/mad"
 	"ibsm/routing"
@@ -76,15 +78,25 @@ func outdated(out *SweepPlan) map[topo.SwitchIdx]bool {
 	return is
 }
 
+// looked is a look at groups, after which those whose groups lead to all LIDs are kept.
+type looked struct {
+	by  *routing.Forwarding // the tables that they were compared with
+	off bool                // LIDs whose tables are as they were were looked at as well
+}
+
+// covers reports whether a look was at all that another one is at, in what has not changed since.
+func (l *looked) covers(off bool) bool { return l != nil && (l.off || !off) }
+
 // stale are those of some switches that keep their tables whose groups may not lead to a LID
 // any more: one that has lost a link to another switch, and one whose neighbour on a path
 // that was a shortest one is not nearer to the LID than itself by the new tables. When each
 // packet that leaves a switch is nearer to its LID, none circulates. LIDs to which nothing has changed count as well if the
-// tables do not lead to them by shortest paths: a switch that forwards by its table again may lead back. off says that some switch does already. Of groups about which
+// tables do not lead to them by shortest paths: a switch that forwards by its table again may lead back. now says by which tables, and
+// whether some switch does already; since is the last look at all of the switches, nil for none. Of groups about which
 // nothing is known it is all of them.
-func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepPlan, among []topo.SwitchIdx, off bool) (stale []topo.SwitchIdx) {
+func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepPlan, among []topo.SwitchIdx, since, now *looked) (stale []topo.SwitchIdx) {
 	if len(among) == 0 || g.graph == nil {
-		return among
+		return slices.Clone(among)
 	}
 	t := out.Topo
 	here, then := make([]topo.SwitchIdx, len(g.switches)), make([]topo.SwitchIdx, len(t.Switches))
@@ -103,36 +115,58 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 			keep = append(keep, s)
 		}
 	}
-	changed := g.changed(out.Tables, here)
-	if changed == nil && len(stale) == 0 && !off || len(keep) == 0 {
+	changed := g.changed(out.Tables, here, now.by.Blocks())
+	look := lookAt(changed, since, now)
+	if len(keep) == 0 || look.Empty() {
 		return stale
 	}
 	hops, err := routing.NewHops(ctx, workers, g.graph)
 	if err != nil {
 		return stale
 	}
-	tracer, trace := routing.NewTracer(t, out.LIDs), routing.NewTrace(len(t.Switches))
-	for l := range out.LIDs.Owner {
-		block, bit := l/routing.BlockSize, uint64(1)<<(l%routing.BlockSize)
-		if ctx.Err() != nil {
-			break
-		}
-		if bit == 1 {
-			tracer.Block(out.Tables.LFT, block, routing.WholeBlock, trace)
-		}
-		if out.LIDs.Owner[l] != topo.None && (changed != nil && changed[block]&bit != 0 || !g.shortest(hops, trace.Fates(mad.LID(l)), here, mad.LID(l))) {
-			left := keep[:0]
-			for _, s := range keep {
-				if g.nearer(hops, trace.Fates(mad.LID(l)), here, s, then[s], mad.LID(l)) {
-					left = append(left, s)
-				} else {
-					stale = append(stale, s)
+	leads := make([]atomic.Bool, len(keep)) // to a switch that is not nearer
+	_ = routing.Parallel(ctx, workers, len(look), func() func(int) {
+		trace := routing.NewTrace(len(t.Switches))
+		return func(block int) {
+			now.by.Tracer.Block(now.by.Rows, block, look[block], trace)
+			for bits := look[block]; bits != 0; bits &= bits - 1 {
+				l := block*routing.BlockSize + mathbits.TrailingZeros64(bits)
+				if l >= len(out.LIDs.Owner) || out.LIDs.Owner[l] == topo.None {
+					continue
+				}
+				fates := trace.Fates(mad.LID(l))
+				if g.shortest(hops, fates, here, mad.LID(l)) {
+					continue // and so all are nearer on it
+				}
+				for i, s := range keep {
+					if !leads[i].Load() && !g.nearer(hops, fates, here, s, then[s], mad.LID(l)) {
+						leads[i].Store(true)
+					}
 				}
 			}
-			keep = left
+		}
+	})
+	for i, s := range keep {
+		if leads[i].Load() {
+			stale = append(stale, s)
 		}
 	}
 	return stale
+}
+
+// lookAt are the LIDs to look at now: of those that tables have changed, or all, the ones whose routes are not as in the last look.
+func lookAt(changed routing.LIDSet, since, now *looked) routing.LIDSet {
+	var before *routing.Forwarding // nil: all routes are new
+	if since.covers(now.off) {
+		before = since.by
+	}
+	look := now.by.Changed(before)
+	for block := range look {
+		if !now.off {
+			look[block] &= changed[block]
+		}
+	}
+	return look
 }
 
 // whyStale is why those that are stale go off.
@@ -159,24 +193,13 @@ func (g *groups) lostLink(t *topo.Topo, s, was topo.SwitchIdx) bool {
 	return false
 }
 
-// changed are the LIDs to which some switch forwards by another port than it did, a bit each
-// by block; nil for none.
-func (g *groups) changed(tables *routing.Tables, here []topo.SwitchIdx) (lids []uint64) {
+// changed are the LIDs to which some switch forwards by another port than it did.
+func (g *groups) changed(tables *routing.Tables, here []topo.SwitchIdx, blocks int) routing.LIDSet {
+	lids := make(routing.LIDSet, max(blocks, routing.RowLen(tables.Top)/routing.BlockSize))
 	for i, was := range g.rows {
-		if here[i] == topo.None {
-			continue
-		}
-		is := tables.LFT[here[i]]
-		if was = resized(was, len(is)); bytes.Equal(was, is) {
-			continue
-		}
-		if lids == nil {
-			lids = make([]uint64, len(is)/routing.BlockSize)
-		}
-		for l := range is {
-			if was[l] != is[l] {
-				lids[l/routing.BlockSize] |= 1 << (l % routing.BlockSize)
-			}
+		if here[i] != topo.None {
+			is := tables.LFT[here[i]]
+			routing.Unequal(was[:min(len(was), len(is))], is, lids.Add)
 		}
 	}
 	return lids
@@ -184,12 +207,14 @@ func (g *groups) changed(tables *routing.Tables, here []topo.SwitchIdx) (lids []
 
 // shortest reports whether the tables lead from every switch to a LID by a path that was a shortest one.
 func (g *groups) shortest(hops *routing.Hops, fates []routing.Fate, here []topo.SwitchIdx, l mad.LID) bool {
-	if g.home[l] == topo.None {
+	home := g.home[l]
+	if home == topo.None || here[home] == topo.None || fates[here[home]] < routing.Arrived {
 		return false
 	}
-	from := hops.From(g.home[l])
+	last := int(fates[here[home]]) // after the link to a host
+	from := hops.From(home)
 	for i, s := range here {
-		if s != topo.None && fates[s] != routing.Arrived+routing.Fate(from[i]) {
+		if s != topo.None && int(fates[s]) != last+int(from[i]) {
 			return false
 		}
 	}

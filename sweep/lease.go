@@ -28,6 +28,7 @@ type Leases struct {
 	last    uint64            // tag
 	subnet  *topo.Topo        // whose ports are known; nil where a walk alone has found them
 	follows bool              // a program has written to it since
+	walks   uint64            // Sweeper.asked of the last walk whose answers were taken
 	scanned time.Duration     // when they were looked for
 	scans   uint64
 }
@@ -161,11 +162,12 @@ func (l *Leases) Follow(now time.Duration) {
 	case t == nil && l.follows:
 		t = l.subnet // the program was given up
 	}
-	if t == nil || t == l.subnet && !l.follows && !runs || t == l.subnet && runs && now < l.scanned+scanPause {
+	walked := l.s.asked != l.walks // a quick walk takes ports for as they were
+	if t == nil || t == l.subnet && !walked && (!l.follows && !runs || runs && now < l.scanned+scanPause) {
 		return
 	}
-	since, walked := l.scanned, t != l.subnet
-	l.subnet, l.follows, l.scanned = t, runs, now
+	since := l.scanned
+	l.subnet, l.follows, l.scanned, l.walks = t, runs, now, l.s.asked
 	var agents []agent
 	for _, p := range t.EndPorts {
 		if a, ok := agentOf(t.Ports[p].GUID, &t.Ports[p].Info); ok {

@@ -9,6 +9,8 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/engines"
+	"ibsm/topo"
+	"ibsm/topo/net"
 )
 
 // renew asks the ports that are due at each deadline up to a time, and returns how many those were, and the most at once.
@@ -198,6 +200,23 @@ func TestLeasesWhileMKeysChange(t *testing.T) {
 	}
 }
 
+// askInVain asks all ports that may be asked at a time, of which none answers, and returns how many.
+func (l *Leases) askInVain(t *testing.T, now time.Duration) int {
+	t.Helper()
+	l.Follow(now)
+	tags := []uint64{}
+	for req, ok := l.Next(now, true); ok; req, ok = l.Next(now, true) {
+		tags = append(tags, req.Tag)
+	}
+	if _, due := l.Due(true); due {
+		t.Error("Next has no request, and is due")
+	}
+	for _, tag := range tags {
+		l.Done(&txn.Outcome{Tag: tag, Result: txn.TimedOut})
+	}
+	return len(tags)
+}
+
 // TestLeasesQuietInProgram: ports that twice have not answered are asked 16 at a time, while a program runs as well, until a walk has heard them; a
 // port that has missed one read is asked as others are.
 func TestLeasesQuietInProgram(t *testing.T) {
@@ -212,19 +231,8 @@ func TestLeasesQuietInProgram(t *testing.T) {
 	now := b.fabric.Now()
 	for _, want := range []int{36, 36, maxUnheard} {
 		now += 20 * time.Second
-		l.Follow(now)
-		tags := []uint64{}
-		for req, ok := l.Next(now, true); ok; req, ok = l.Next(now, true) {
-			tags = append(tags, req.Tag)
-		}
-		if len(tags) != want {
-			t.Errorf("%d of 36 ports are asked at a time, want %d", len(tags), want)
-		}
-		if _, due := l.Due(true); due {
-			t.Error("Next has no request, and is due")
-		}
-		for _, tag := range tags {
-			l.Done(&txn.Outcome{Tag: tag, Result: txn.TimedOut})
+		if asked := l.askInVain(t, now); asked != want {
+			t.Errorf("%d of 36 ports are asked at a time, want %d", asked, want)
 		}
 	}
 	now += 20 * time.Second
@@ -233,5 +241,40 @@ func TestLeasesQuietInProgram(t *testing.T) {
 	}
 	if _, due := l.Due(false); due {
 		t.Error("and is due")
+	}
+}
+
+// TestLeasesQuietAfterQuickWalk: a quick walk asks few ports, so those that are quiet stay so; a full one hears them again.
+func TestLeasesQuietAfterQuickWalk(t *testing.T) {
+	b := newHarness(t, "fattree:k=4", leased())
+	l := b.Leases()
+	b.heavy()
+	b.renew(l, b.fabric.Now()+time.Minute)
+	now := b.fabric.Now()
+	ask := func() int {
+		now += 20 * time.Second
+		return l.askInVain(t, now)
+	}
+	if first, second, quiet := ask(), ask(), ask(); first != 36 || second != 36 || quiet != maxUnheard {
+		t.Fatalf("%d, %d and then %d of 36 ports are asked at a time", first, second, quiet)
+	}
+	last := net.End{Node: b.node(mad.CA, 15), Port: 1}
+	b.fabric.LinkDown(last)
+	b.fabric.Advance(b.fabric.Now() + time.Second)
+	b.extent = Quick
+	if out := b.heavy(); !out.Found.Quick || out.Topo.FindPort(b.fabric.PortGUID(last)) != topo.None {
+		t.Fatal("it was no quick walk that has found the lost link")
+	}
+	if quiet := ask(); quiet != maxUnheard {
+		t.Errorf("%d ports are asked at a time after a quick walk, want %d", quiet, maxUnheard)
+	}
+	b.Rename(map[mad.GUID]smp.NodeDescription{b.state.prev.Nodes[0].GUID: {'n', 'e', 'w'}})
+	if quiet := ask(); quiet != maxUnheard {
+		t.Errorf("%d ports are asked at a time after a node has got a name, want %d", quiet, maxUnheard)
+	}
+	b.extent = Full
+	b.heavy()
+	if heard := ask(); heard != 35 {
+		t.Errorf("%d ports are asked at a time after a full walk, want 35", heard)
 	}
 }

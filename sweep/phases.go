@@ -163,6 +163,9 @@ func (s *Sweeper) Program(c *SweepPlan) *Program {
 	s.state.apply(&c.delta)
 	s.state.devices.WalkRead(c.found.Read)
 	s.program = newProgram(c, s)
+	if !c.found.Quick {
+		s.asked++
+	}
 	return s.program
 }
 

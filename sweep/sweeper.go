@@ -74,6 +74,7 @@ type Sweeper struct {
 	state   *state
 	walks   walkState
 	program *Program                         // that runs; nil for none
+	asked   uint64                           // programs that began after walks that asked all ports
 	sms     []smPort                         // other managers, in state.prev
 	renamed map[mad.GUID]smp.NodeDescription // since the walk began
 	reroute rerouting
