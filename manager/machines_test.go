@@ -415,6 +415,8 @@ func TestOwnPort(t *testing.T) {
 	}
 	walk(alarmPause+5, discover.OwnUnresponsive, discover.Heard{}, ownPortDown, 0) // it has not said that it has a link
 	walk(alarmPause+6, discover.OwnUp, good, ownPortUp, 2)
+	walk(2*alarmPause+3, discover.OwnUp, alone, ownPortIsolated, 0)
+	walk(2*alarmPause+4, discover.OwnUp, alone, ownPortIsolated, 1)
 	for range 2 * maxEarly {
 		p.wait(&mad.Datagram{})
 	}
