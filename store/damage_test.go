@@ -118,7 +118,9 @@ func TestMissingRecords(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		bucket []byte
-	}{{"LIDs", bucketLIDs}, {"mastership terms", bucketTerms}, {"texts", bucketTexts}, {"snapshot", bucketSnapshot}, {"changes", bucketChanges}} {
+		inside bool // neither the first nor the last record
+	}{{"LIDs", bucketLIDs, false}, {"mastership terms", bucketTerms, false}, {"texts", bucketTexts, false}, {"snapshot", bucketSnapshot, false}, {"changes", bucketChanges, false},
+		{"a change between others", bucketChanges, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
@@ -128,8 +130,12 @@ func TestMissingRecords(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := db.Update(func(tx *bbolt.Tx) error {
-				last, _ := tx.Bucket(c.bucket).Cursor().Last()
-				return tx.Bucket(c.bucket).Delete(last)
+				records := tx.Bucket(c.bucket).Cursor()
+				key, _ := records.Last()
+				if c.inside {
+					key, _ = records.Prev()
+				}
+				return tx.Bucket(c.bucket).Delete(key)
 			}); err != nil {
 				t.Fatal(err)
 			}

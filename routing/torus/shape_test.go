@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"ibsm/routing"
@@ -34,6 +35,9 @@ func TestFromGrid(t *testing.T) {
 				}
 				if err != nil {
 					t.Fatal(err)
+				}
+				if missing := slices.ContainsFunc(tables.Notes, func(note string) bool { return strings.Contains(note, "Missing") }); missing && damage == "" {
+					t.Errorf("nothing is missing: %q", tables.Notes)
 				}
 				report, err := verify.Check(t.Context(), 0, in.Topo, in.LIDs, tables, nil)
 				if err != nil || report.Bad() > 0 {
