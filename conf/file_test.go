@@ -1,6 +1,7 @@
 package conf
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -256,6 +257,16 @@ func TestReconcile(t *testing.T) {
 		}
 		if got := Find(c.key).Format(config.Setting(Find(c.key)).Value); got != c.want || !strings.Contains(findings(r), c.says) {
 			t.Errorf("%s: %s is %s, want %s and %q\n%s", c.src, c.key, got, c.want, c.says, findings(r))
+		}
+	}
+}
+
+// TestParseSize: sizes with a unit, up to what fits.
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]int64{"0MiB": 0, "100MiB": 100, "3 GiB": 3 << 10, "2TiB": 2 << 20, "8796093022207TiB": 8796093022207 << 20, "9223372036854775807MiB": math.MaxInt64,
+		"8796093022208TiB": -1, "9223372036854775808MiB": -1, "-1MiB": -1, "1": -1, "GiB": -1, "1KiB": -1} {
+		if n, err := parseSize(text); (err != nil) != (want < 0) || err == nil && n != want {
+			t.Errorf("%q: %d, %v, want %d", text, n, err, want)
 		}
 	}
 }
