@@ -119,7 +119,11 @@ func TestStandbyDies(t *testing.T) {
 			master.skip()
 			lid := strconv.Itoa(int(s.lidOf(hosts[1])))
 			standby.kill()
-			s.run(s.net.witnessHost(), "sminfo", "-t", "100", lid) // by which ibsim notices the death, and clears IsSM
+			// By a question to the dead port ibsim notices the death, and clears IsSM. It loses what it is asked meanwhile, so that the
+			// client may wait for ever to be let go.
+			asking := start(t, nil, s.dir, s.env(s.net.witnessHost()), "ibsim-run", "sminfo", "-t", "100", lid)
+			asking.await("mad_rpc: _do_madrpc failed")
+			asking.kill()
 			s.console("Unlink %q", hosts[2])
 			master.await("SUBNET UP")
 			s.console("ReLink %q", hosts[2])
