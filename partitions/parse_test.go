@@ -3,6 +3,7 @@ package partitions
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -120,6 +121,21 @@ func TestRedHat(t *testing.T) {
 		if last := p.Members[len(p.Members)-2]; last.String() != "ALL=full" {
 			t.Errorf("members %v", p.Members)
 		}
+	}
+}
+
+// TestSL: the paths of a partition have the SL of its last definition, as with OpenSM, and 0 without one.
+func TestSL(t *testing.T) {
+	policy, errors, _ := Parse("p", []byte("A=1,sl=3: ALL=full;\nB=2: ALL;\nC=3,ipoib,sl=5: ALL;\nD=4,sl=3: ALL;\nD=4,sl=6: SELF;\nE=5,sl=3: ALL;\nE=5: SELF;")).Policy()
+	if errors != nil {
+		t.Fatal(errors)
+	}
+	got := map[string]uint8{}
+	for _, p := range policy.Partitions[1:] {
+		got[p.Name] = p.SL
+	}
+	if want := map[string]uint8{"A": 3, "B": 0, "C": 5, "D": 6, "E": 0}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

@@ -591,6 +591,20 @@ func (b *harness) inner() net.End {
 	return net.NoEnd
 }
 
+// TestDropped: a walk that is given up when it is done has cleared PortStateChange; the next quick one reads those ports all the same.
+func TestDropped(t *testing.T) {
+	b := up(t, small, Config{})
+	lost := b.inner()
+	b.fabric.LinkDown(lost)
+	b.extent = Quick
+	b.walk().Drop()
+	out := b.heavy()
+	guid := b.fabric.PortGUID(net.End{Node: lost.Node})
+	if p := out.Topo.FindNodePort(guid, lost.Port); !out.Found.Quick || p == topo.None || out.Topo.Ports[p].Peer != topo.None {
+		t.Errorf("the link that is lost is believed to be there: quick %v", out.Found.Quick)
+	}
+}
+
 // TestCancelled: a computation that is given up leaves a Sweeper that can go on.
 func TestCancelled(t *testing.T) {
 	b := up(t, small, Config{})
