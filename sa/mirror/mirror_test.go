@@ -436,6 +436,12 @@ func TestKeys(t *testing.T) {
 	if st := p.source.Stats(); st.Answers > 0 || st.Untrusted == 0 {
 		t.Errorf("what was for another manager: %+v", st)
 	}
+	p = newPair(t, 1)
+	p.follower.Follow(0, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID + 1})
+	p.pass(time.Second)
+	if st := p.source.Stats(); st.Answers > 0 || st.Untrusted == 0 {
+		t.Errorf("a question in the name of another standby: %+v", st)
+	}
 }
 
 // No packet shows a key, and none is taken twice: a replayed question does not count, nor does a
