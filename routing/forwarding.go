@@ -14,10 +14,19 @@ import (
 type Forwarding struct {
 	Rows   [][]uint8 // by SwitchIdx, up to Top: entries above it count as missing, as they do in a switch
 	Tracer *Tracer
-	homes  []home // by LID
-	topo   *topo.Topo
+	homes  []home           // by LID
+	guids  []mad.GUID       // by SwitchIdx, of the switches
 	added  []bool           // by SwitchIdx, of what By returns: switches that there were not
 	to     []topo.SwitchIdx // by the number that a switch had before, of what By returns: that of now; nil for the same
+}
+
+// switches are the GUIDs of the switches of a subnet.
+func switches(t *topo.Topo) []mad.GUID {
+	guids := make([]mad.GUID, len(t.Switches))
+	for s, n := range t.Switches {
+		guids[s] = t.Nodes[n].GUID
+	}
+	return guids
 }
 
 // home is where packets to a LID leave the switches.
@@ -29,7 +38,7 @@ type home struct {
 
 // NewForwarding is that of tables.
 func NewForwarding(t *topo.Topo, l *topo.LIDs, tables *Tables) *Forwarding {
-	f := &Forwarding{Rows: make([][]uint8, len(t.Switches)), Tracer: NewTracer(t, l), homes: make([]home, len(l.Owner)), topo: t}
+	f := &Forwarding{Rows: make([][]uint8, len(t.Switches)), Tracer: NewTracer(t, l), homes: make([]home, len(l.Owner)), guids: switches(t)}
 	for s, row := range tables.LFT {
 		f.Rows[s] = row[:min(len(row), int(tables.Top)+1)]
 	}
@@ -80,19 +89,22 @@ func (f *Forwarding) Blocks() int {
 // By is the same forwarding with the switches numbered as in another subnet, which may have lost some and got others: the forwarding itself where they
 // have the same numbers. A switch that it does not have has no row and no way out; one that is lost comes after all of the other subnet. It is nil where
 // fewer than half of the switches of the other subnet are known. f may be nil.
-func (f *Forwarding) By(t *topo.Topo) *Forwarding {
+func (f *Forwarding) By(t *topo.Topo) *Forwarding { return f.by(switches(t)) }
+
+// by is By for the GUIDs of the switches.
+func (f *Forwarding) by(guids []mad.GUID) *Forwarding {
 	if f == nil {
 		return nil
 	}
-	to, known := numbers(f.topo, t)
+	to, known := numbers(f.guids, guids)
 	if to == nil {
 		return f
 	}
-	if known*2 < len(t.Switches) {
+	if known*2 < len(guids) {
 		return nil
 	}
-	by := &Forwarding{to: to, Rows: make([][]uint8, len(t.Switches)+len(to)-known), Tracer: f.Tracer.renumbered(to, len(t.Switches)+len(to)-known), homes: make([]home, len(f.homes)), topo: t}
-	by.added = slices.Repeat([]bool{true}, len(t.Switches))
+	by := &Forwarding{to: to, Rows: make([][]uint8, len(guids)+len(to)-known), Tracer: f.Tracer.renumbered(to, len(guids)+len(to)-known), homes: make([]home, len(f.homes)), guids: guids}
+	by.added = slices.Repeat([]bool{true}, len(guids))
 	for s, is := range to {
 		if by.Rows[is] = f.Rows[s]; int(is) < len(by.added) {
 			by.added[is] = false
@@ -109,17 +121,17 @@ func (f *Forwarding) By(t *topo.Topo) *Forwarding {
 
 // numbers are those of the switches of one subnet in another, and how many are in both; lost ones come after all others. They are nil where all have the number that they
 // had.
-func numbers(was, is *topo.Topo) (to []topo.SwitchIdx, known int) {
-	if was == is || slices.EqualFunc(was.Switches, is.Switches, func(a, b topo.NodeIdx) bool { return was.Nodes[a].GUID == is.Nodes[b].GUID }) {
-		return nil, len(is.Switches)
+func numbers(was, is []mad.GUID) (to []topo.SwitchIdx, known int) {
+	if slices.Equal(was, is) {
+		return nil, len(is)
 	}
-	to = make([]topo.SwitchIdx, len(was.Switches))
-	at, lost := 0, topo.SwitchIdx(len(is.Switches))
-	for s, n := range was.Switches {
-		for at < len(is.Switches) && is.Nodes[is.Switches[at]].GUID < was.Nodes[n].GUID {
+	to = make([]topo.SwitchIdx, len(was))
+	at, lost := 0, topo.SwitchIdx(len(is))
+	for s, guid := range was {
+		for at < len(is) && is[at] < guid {
 			at++
 		}
-		if at < len(is.Switches) && is.Nodes[is.Switches[at]].GUID == was.Nodes[n].GUID {
+		if at < len(is) && is[at] == guid {
 			to[s] = topo.SwitchIdx(at)
 			known++
 		} else {
@@ -168,7 +180,7 @@ func (f *Forwarding) Changed(was *Forwarding) LIDSet {
 // entry of a switch that is not what it was, or whose port leads to another switch or to none since. All entries of a switch that was not there are others.
 // It reports false and calls neither when was is nil or knows few of the switches.
 func (f *Forwarding) Changes(was *Forwarding, moved func(lid int), entry func(s topo.SwitchIdx, lid int)) bool {
-	was = was.By(f.topo)
+	was = was.by(f.guids)
 	if was == nil {
 		return false
 	}

@@ -17,10 +17,9 @@ import (
 // shortest paths to it, in the subnet as it was when adaptive routing was first seen on. They
 // do not follow when links are lost and tables change.
 type groups struct {
-	graph    *routing.Graph   // nil where it is not known: the subnet had changed by then
-	switches []mad.GUID       // by SwitchIdx of that time, as all that follows
-	home     []topo.SwitchIdx // by LID: the switch that its owner is or hangs on, else None
-	rows     [][]uint8        // the forwarding tables that were held
+	graph    *routing.Graph      // nil where it is not known: the subnet had changed by then
+	switches []mad.GUID          // by SwitchIdx of that time, as all that follows
+	seen     *routing.Forwarding // by the forwarding tables that were held
 }
 
 // newGroups are those that a walk sees for the first time.
@@ -29,36 +28,39 @@ func newGroups(out *SweepPlan) *groups {
 	if len(outdated(out)) > 0 {
 		return &groups{}
 	}
-	g := &groups{graph: routing.NewGraphOf(t, func(topo.PortIdx) bool { return true }), home: homes(t)}
+	g := &groups{graph: routing.NewGraphOf(t, func(topo.PortIdx) bool { return true })}
+	held := &routing.Tables{Top: mad.MaxUnicastLID}
 	for i, n := range t.Switches {
 		g.switches = append(g.switches, t.Nodes[n].GUID)
-		g.rows = append(g.rows, out.delta.switches[i].LFT.Row())
+		held.LFT = append(held.LFT, out.delta.switches[i].LFT.Row())
 	}
+	g.seen = routing.NewForwarding(t, &topo.LIDs{Owner: owners(t)}, held)
 	return g
 }
 
-// homes are, by LID, the switches that the owners are or hang on, None for a LID without owner.
-func homes(t *topo.Topo) []topo.SwitchIdx {
-	home := make([]topo.SwitchIdx, int(mad.MaxUnicastLID)+1)
-	for l := range home {
-		home[l] = topo.None
-	}
+// owners are, by LID, the ports that have them, None for none.
+func owners(t *topo.Topo) []topo.PortIdx {
+	owner := slices.Repeat([]topo.PortIdx{topo.None}, int(mad.MaxUnicastLID)+1)
 	for _, p := range t.EndPorts {
 		info := &t.Ports[p].Info
 		if !info.LID().IsUnicast() {
 			continue
 		}
-		for l := int(info.LID()); l < int(info.LID())+1<<info.LMC() && l < len(home); l++ {
-			home[l] = t.SwitchOf(p)
+		for l := int(info.LID()); l < int(info.LID())+1<<info.LMC() && l < len(owner); l++ {
+			owner[l] = p
 		}
 	}
-	return home
+	return owner
 }
 
 // outdated are the switches whose tables as found were made for a subnet with other links: an entry of a LID that is
 // elsewhere leads into a port without a link to a switch.
 func outdated(out *SweepPlan) map[topo.SwitchIdx]bool {
-	t, home, is := out.Topo, homes(out.Topo), map[topo.SwitchIdx]bool{}
+	t, is := out.Topo, map[topo.SwitchIdx]bool{}
+	home := make([]topo.SwitchIdx, int(mad.MaxUnicastLID)+1)
+	for l, p := range owners(t) {
+		home[l], _ = routing.Home(t, p)
+	}
 	for i, n := range t.Switches {
 		node, held := &t.Nodes[n], out.delta.switches[i].LFT
 		if node.Missed > 0 || node.PrivateLFT == topo.PrivateLFTOn {
@@ -115,8 +117,7 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 			keep = append(keep, s)
 		}
 	}
-	changed := g.changed(out.Tables, here, now.by.Blocks())
-	look := lookAt(changed, since, now)
+	look := g.lookAt(since, now)
 	if len(keep) == 0 || look.Empty() {
 		return stale
 	}
@@ -154,16 +155,16 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 	return stale
 }
 
-// lookAt are the LIDs to look at now: of those that tables have changed, or all, the ones whose routes are not as in the last look.
-func lookAt(changed routing.LIDSet, since, now *looked) routing.LIDSet {
+// lookAt are the LIDs to look at now: of those whose routes are not as they were seen first, or of all, the ones whose routes are not as in the last look.
+func (g *groups) lookAt(since, now *looked) routing.LIDSet {
 	var before *routing.Forwarding // nil: all routes are new
 	if since.covers(now.off) {
 		before = since.by
 	}
 	look := now.by.Changed(before)
-	for block := range look {
-		if !now.off {
-			look[block] &= changed[block]
+	if !now.off {
+		for block, changed := range now.by.Changed(g.seen) {
+			look[block] &= changed
 		}
 	}
 	return look
@@ -193,21 +194,9 @@ func (g *groups) lostLink(t *topo.Topo, s, was topo.SwitchIdx) bool {
 	return false
 }
 
-// changed are the LIDs to which some switch forwards by another port than it did.
-func (g *groups) changed(tables *routing.Tables, here []topo.SwitchIdx, blocks int) routing.LIDSet {
-	lids := make(routing.LIDSet, max(blocks, routing.RowLen(tables.Top)/routing.BlockSize))
-	for i, was := range g.rows {
-		if here[i] != topo.None {
-			is := tables.LFT[here[i]]
-			routing.Unequal(was[:min(len(was), len(is))], is, lids.Add)
-		}
-	}
-	return lids
-}
-
 // shortest reports whether the tables lead from every switch to a LID by a path that was a shortest one.
 func (g *groups) shortest(hops *routing.Hops, fates []routing.Fate, here []topo.SwitchIdx, l mad.LID) bool {
-	home := g.home[l]
+	home := g.seen.Home(l)
 	if home == topo.None || here[home] == topo.None || fates[here[home]] < routing.Arrived {
 		return false
 	}
@@ -223,7 +212,7 @@ func (g *groups) shortest(hops *routing.Hops, fates []routing.Fate, here []topo.
 
 // nearer reports whether each port that the group of a LID may have leads nearer to it.
 func (g *groups) nearer(hops *routing.Hops, fates []routing.Fate, here []topo.SwitchIdx, s, was topo.SwitchIdx, l mad.LID) bool {
-	home := g.home[l]
+	home := g.seen.Home(l)
 	if home == topo.None {
 		return false
 	}

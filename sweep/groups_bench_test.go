@@ -33,11 +33,7 @@ func BenchmarkLook(b *testing.B) {
 		b.Fatal(err)
 	}
 	out := &SweepPlan{Topo: f.Topo, LIDs: f.LIDs, Tables: tables, Report: report}
-	g := &groups{graph: routing.NewGraphOf(f.Topo, func(topo.PortIdx) bool { return true }), rows: tables.LFT}
-	for _, p := range f.LIDs.Owner {
-		at, _ := routing.Home(f.Topo, p)
-		g.home = append(g.home, at)
-	}
+	g := &groups{graph: routing.NewGraphOf(f.Topo, func(topo.PortIdx) bool { return true }), seen: report.Forwarding()}
 	var kept []topo.SwitchIdx
 	for i, n := range f.Topo.Switches {
 		g.switches = append(g.switches, f.Topo.Nodes[n].GUID)

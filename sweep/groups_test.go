@@ -38,7 +38,7 @@ func TestShortest(t *testing.T) {
 		// From a leaf there is a longer way to the leaf itself and its hosts.
 		fates := slices.Clone(trace.Fates(mad.LID(l)))
 		for s := range fates {
-			if topo.SwitchIdx(s) != g.home[l] {
+			if topo.SwitchIdx(s) != g.seen.Home(mad.LID(l)) {
 				fates[s] += 2
 				break
 			}

@@ -11,7 +11,7 @@ import (
 )
 
 // walked are the switches of a subnet after a walk, by SwitchIdx.
-func (s *state) walked(t *topo.Topo, tables map[mad.GUID]*device.Blocks) []device.Walked {
+func (s *state) walked(t *topo.Topo, tables map[mad.GUID]*device.Blocks, replaced []mad.GUID) []device.Walked {
 	all := make([]device.Walked, len(t.Switches))
 	for i, n := range t.Switches {
 		node := &t.Nodes[n]
@@ -24,7 +24,7 @@ func (s *state) walked(t *topo.Topo, tables map[mad.GUID]*device.Blocks) []devic
 			}
 			continue
 		}
-		all[i] = s.devices.Walked(node.GUID, node.SwitchInfo.LinearFDBTop(), device.PortsUp(t, n), tables[node.GUID])
+		all[i] = s.devices.Walked(node.GUID, node.SwitchInfo.LinearFDBTop(), device.PortsUp(t, n), tables[node.GUID], slices.Contains(replaced, node.GUID))
 	}
 	return all
 }

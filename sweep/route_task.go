@@ -185,7 +185,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		out.Changed = slices.ContainsFunc(t.Switches, func(n topo.NodeIdx) bool { return t.Nodes[n].SwitchInfo.PortStateChange() })
 	}
 	d := &out.delta
-	d.switches, d.ports = s.walked(t, j.walked.tables), j.walked.ports
+	d.switches, d.ports = s.walked(t, j.walked.tables, j.found.Replaced), j.walked.ports
 	j.walked = walkResult{} // large, and not needed after this
 	d.ports.KeepMissing(s.devices.Ports, func(guid mad.GUID) bool {
 		n := t.FindNode(guid)

@@ -519,7 +519,7 @@ func TestLearn(t *testing.T) {
 		}
 		m.devices.Switches = []device.Switch{s}
 		node.SwitchInfo.SetLinearFDBTop(c.top)
-		if known := m.walked(top, nil)[0].LFT != nil; known != c.believe {
+		if known := m.walked(top, nil, nil)[0].LFT != nil; known != c.believe {
 			t.Errorf("%s: believed %v", c.name, known)
 		}
 	}

@@ -84,14 +84,14 @@ type Walked struct {
 // its ports and, if read is not nil, its table. The tables are lost if LinearFDBTop differs
 // from the written value, or is 0 as after power-up, or if none of the ports that the last
 // walk found in use still is. Ports that were armed since do not count: a switch may have
-// rebooted after that walk and been armed by its plan. They may be lost if the table is read though it is known: the switch is where another one
-// was, whose tables it may have got. A switch in use may have tables of another manager.
-func (r *Record) Walked(guid mad.GUID, top mad.LID, up PortSet, read *Blocks) Walked {
+// rebooted after that walk and been armed by its plan. They may be lost if replaced says that the switch is where another one was, whose
+// tables it may have got. A switch in use may have tables of another manager.
+func (r *Record) Walked(guid mad.GUID, top mad.LID, up PortSet, read *Blocks, replaced bool) Walked {
 	w := Walked{Switch: Switch{GUID: guid}, Read: read != nil, Lost: true}
 	if was := r.Find(guid); was != nil {
 		w.Switch = *was
 		w.Lost = !was.Up.Empty() && !was.Up.meets(&up) || was.LFT != nil && (top == 0 || top != was.Top) ||
-			read.Complete() && was.LFT.Complete()
+			replaced
 	}
 	if w.Lost {
 		w.LFT, w.MFT, w.Foreign = nil, nil, !up.Empty()

@@ -33,7 +33,7 @@ func TestApply(t *testing.T) {
 	r := NewRecord()
 	up := PortSet{2}
 	read := Read(row(4, 1), nil)
-	r.Apply([]Walked{r.Walked(1, 9, up, read), r.Walked(2, 9, up, Read(row(4, 1), nil)), r.Walked(3, 9, PortSet{}, nil)}, nil, nil)
+	r.Apply([]Walked{r.Walked(1, 9, up, read, false), r.Walked(2, 9, up, Read(row(4, 1), nil), false), r.Walked(3, 9, PortSet{}, nil, false)}, nil, nil)
 	if !r.Find(1).Foreign || r.Find(3).Foreign || r.Find(4) != nil {
 		t.Error("tables of switches in use may be another manager's, those of others are lost")
 	}
@@ -43,7 +43,7 @@ func TestApply(t *testing.T) {
 	}
 	mft := NewMFT(&topo.Node{NumPorts: 4}, false)
 	r.Find(1).MFT = mft
-	kept, lost := task.Walked(1, 9, up, nil), task.Walked(2, 8, up, nil)
+	kept, lost := task.Walked(1, 9, up, nil, false), task.Walked(2, 8, up, nil, false)
 	kept.Target = kept.LFT.Target(row(4, 1))
 	if !kept.Target.Complete() || kept.Read || kept.Lost || !lost.Lost {
 		t.Fatalf("%+v, %+v", kept, lost)
@@ -266,5 +266,20 @@ func TestUnresponsiveMFT(t *testing.T) {
 	}
 	if !r.Judge(m, Obeyed) || m.Avoided() || r.Judge(m, Unresponsive) || r.Judge(m, Unresponsive) || !r.AwaitsWalk() {
 		t.Error("what was before a round that succeeded counts")
+	}
+}
+
+// TestReplaced: a switch that is where another one was may have been written to under its GUID, whatever is known of its tables.
+func TestReplaced(t *testing.T) {
+	for _, read := range []*Blocks{nil, Read(row(1, 1), nil), Read(row(1, 1), []int{0})} {
+		r := NewRecord()
+		up := PortSet{2}
+		r.Switches = []Switch{{GUID: 5, LFT: Read(row(1, 1), nil), Top: 9, Up: up, MFT: &MFT{}}}
+		if w := r.Walked(5, 9, up, read, true); !w.Lost || w.MFT != nil {
+			t.Errorf("%v is read: lost %v, MFT %v", read, w.Lost, w.MFT)
+		}
+		if w := r.Walked(5, 9, up, read, false); w.Lost || w.MFT == nil {
+			t.Errorf("another one, %v is read: lost %v, MFT %v", read, w.Lost, w.MFT)
+		}
 	}
 }

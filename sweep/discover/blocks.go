@@ -224,6 +224,7 @@ func (m *Machine) readReplaced() {
 			continue
 		}
 		m.replaced[at.Node] = true
+		m.res.Replaced = append(m.res.Replaced, m.b.Node(at.Node).GUID)
 		if sw := m.switches[at.Node]; sw != nil && sw.complete {
 			m.readSwitch(at.Node)
 		} else if m.b.Port(at) != nil {

@@ -113,6 +113,7 @@ type Result struct {
 	Findings         []Finding
 	Changed          bool       // a switch had PortStateChange set, and it was not cleared before its ports were read
 	Cleared          []mad.GUID // switches whose PortStateChange was cleared
+	Replaced         []mad.GUID // nodes that are where another one was which is not found any more
 	Moved            bool       // links changed while the walk went on
 	TimedOut         int        // requests that got no answer
 	Heard            Heard      // how much of what was asked was heard
