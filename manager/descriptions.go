@@ -75,6 +75,23 @@ func (m *descriptions) wantAll(v *view.View) {
 	}
 }
 
+// wantNew has the nodes asked, other than switches, of which a port is ACTIVE that was not in the view before. A node that boots gets its description
+// then, and sends a trap of that only from an ACTIVE port: one that changed between the walk and that is not known yet.
+func (m *descriptions) wantNew(old, now *view.View) {
+	if old == nil || old.Topo == now.Topo {
+		return
+	}
+	for _, p := range now.Topo.EndPorts {
+		port := &now.Topo.Ports[p]
+		if port.Info.PortState() != smp.PortActive || now.Topo.Nodes[port.Node].Type == mad.Switch {
+			continue
+		}
+		if was := old.Topo.FindPort(port.GUID); was == topo.None || old.Topo.Ports[was].Info.PortState() != smp.PortActive {
+			m.want(now.Topo.Nodes[port.Node].GUID)
+		}
+	}
+}
+
 // cancelled has every node asked again whose answer will not come.
 func (m *descriptions) cancelled() {
 	for _, tag := range slices.Sorted(maps.Keys(m.asked)) {

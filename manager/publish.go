@@ -105,6 +105,7 @@ func (c *Core) publish(out *sweep.Outcome) {
 	others := v.SMs[1:]
 	sort.Slice(others, func(i, j int) bool { return others[i].GUID < others[j].GUID })
 	logPortChanges(&c.fx, c.cfg.Names, last, v)
+	c.descriptions.wantNew(last, v)
 	c.fx.table.SetYields(true) // from now on hosts ask for paths
 	c.published.publish(&c.fx, v)
 }

@@ -31,7 +31,7 @@ func TestQuickWalk(t *testing.T) {
 		{"a link between switches down", func() { b.Fabric.LinkDown(uplink(n, sw)) }, 40}, // the trap of one end comes when its change has been read
 		{"and up", func() { b.Fabric.LinkUp(uplink(n, sw)) }, 30},
 		{"a host's link down", func() { b.Fabric.LinkDown(host(n, 7)) }, 15},
-		{"and up", func() { b.Fabric.LinkUp(host(n, 7)) }, 17}, // two for its P_Keys
+		{"and up", func() { b.Fabric.LinkUp(host(n, 7)) }, 18}, // two for its P_Keys, and its description once more
 		{"a host reboots", func() { b.Fabric.Reboot(host(n, 9).Node) }, 30},
 		{"a switch reboots", func() { b.Fabric.Reboot(sw) }, 160},
 	}

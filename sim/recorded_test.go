@@ -422,6 +422,7 @@ var scenarios = []scenario{
 	{"MembersAreAskedUntilTheyKnow", 1, 1, TestMembersAreAskedUntilTheyKnow},
 	{"Renamed", 1, 1, TestRenamed},
 	{"RenamedAndMore", 1, 1, TestRenamedAndMore},
+	{"RenamedBeforeActive", 1, 1, TestRenamedBeforeActive},
 	{"LateBlockWithoutReply", 1, 1, TestLateBlockWithoutReply},
 	{"Restart", 1, 1, TestRestart},
 	{"RestartAfterAWhile", 1, 1, TestRestartAfterAWhile},

@@ -131,3 +131,23 @@ func localChange(lid mad.LID, flags smp.ChangeFlags, fill func(*smp.LocalChangeD
 		fill(change)
 	})
 }
+
+// TestRenamedBeforeActive: a host that comes up gets its description after the walk has read it, and sends no trap as its port is not ACTIVE yet.
+func TestRenamedBeforeActive(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond})
+	m := b.comeUp(minhopConfig())
+	at := host(n, 5)
+	b.Fabric.LinkDown(at)
+	b.pass(settling)
+	b.Fabric.LinkUp(at)
+	if !b.Run(b.Fabric.Now()+settling, func() bool {
+		info := b.Fabric.PortInfo(at)
+		return info.PortState() == smp.PortArmed
+	}) {
+		t.Fatal("the port does not come up")
+	}
+	b.Fabric.SetNodeDescription(at.Node, "renamed")
+	b.pass(settling)
+	m.mustKnowName(at.Node, "renamed")
+}

@@ -53,13 +53,17 @@ func TestDescribe(t *testing.T) {
 	asked := func() uint64 {
 		return b.Fabric.Stats().SMPs[fabric.Kind{Method: mad.MethodGet, Attr: smp.AttrNodeDescription}]
 	}
-	gen, sweeps, before := m.View.Gen, m.Core.Stats().Sweeps, asked()
-	b.Ask(m.Manager, manager.Describe)
-	b.pass(settling)
-	if got := asked() - before; got != uint64(len(n.Nodes)) {
-		t.Errorf("%d questions to %d nodes", got, len(n.Nodes))
-	}
-	if m.View.Gen == gen || m.Core.Stats().Sweeps != sweeps {
-		t.Errorf("generation %d, then %d; sweeps %v, then %v", gen, m.View.Gen, sweeps, m.Core.Stats().Sweeps)
+	for _, renamed := range []bool{true, false} {
+		gen, sweeps, before := m.View.Gen, m.Core.Stats().Sweeps, asked()
+		b.Fabric.SetNodeDescription(host(n, 5).Node, "renamed")
+		b.Ask(m.Manager, manager.Describe)
+		b.pass(settling)
+		if got := asked() - before; got != uint64(len(n.Nodes)) {
+			t.Errorf("%d questions to %d nodes", got, len(n.Nodes))
+		}
+		m.mustKnowName(host(n, 5).Node, "renamed")
+		if m.View.Gen != gen != renamed || m.Core.Stats().Sweeps != sweeps {
+			t.Errorf("generation %d, then %d; sweeps %v, then %v", gen, m.View.Gen, sweeps, m.Core.Stats().Sweeps)
+		}
 	}
 }

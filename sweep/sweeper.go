@@ -242,7 +242,7 @@ func (s *Sweeper) Rename(descs map[mad.GUID]smp.NodeDescription) *topo.Topo {
 		s.renamed = map[mad.GUID]smp.NodeDescription{}
 	}
 	maps.Copy(s.renamed, descs)
-	if s.state.prev == nil {
+	if s.state.prev == nil || !renames(s.state.prev, descs) {
 		return nil
 	}
 	t := *s.state.prev
@@ -250,6 +250,16 @@ func (s *Sweeper) Rename(descs map[mad.GUID]smp.NodeDescription) *topo.Topo {
 	s.state.prev = &t
 	rename(&t, descs)
 	return &t
+}
+
+// renames reports whether a node has another description.
+func renames(t *topo.Topo, descs map[mad.GUID]smp.NodeDescription) bool {
+	for guid, desc := range descs {
+		if n := t.FindNode(guid); n != topo.None && t.Nodes[n].Desc != desc {
+			return true
+		}
+	}
+	return false
 }
 
 func rename(t *topo.Topo, descs map[mad.GUID]smp.NodeDescription) {
