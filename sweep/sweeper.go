@@ -236,7 +236,7 @@ func (s *Sweeper) rest() {
 }
 
 // Rename sets the descriptions of nodes, in a copy of the subnet that it returns and that
-// replaces the present one; nil when there is none. The sweep that runs gets them as well.
+// replaces the present one; nil when there is none, or all nodes have them already. The sweep that runs gets them as well.
 func (s *Sweeper) Rename(descs map[mad.GUID]smp.NodeDescription) *topo.Topo {
 	if s.renamed == nil {
 		s.renamed = map[mad.GUID]smp.NodeDescription{}
