@@ -75,8 +75,8 @@ func (m *descriptions) wantAll(v *view.View) {
 	}
 }
 
-// wantNew has the nodes asked, other than switches, of which a port is ACTIVE that was not in the view before. A node that boots gets its description
-// then, and sends a trap of that only from an ACTIVE port: one that changed between the walk and that is not known yet.
+// wantNew has the nodes asked, other than switches, of which a port is ACTIVE that was not in the view before. A node that boots may get its description
+// after the walk has read it, and sends no trap of that as long as its port is not ACTIVE.
 func (m *descriptions) wantNew(old, now *view.View) {
 	if old == nil || old.Topo == now.Topo {
 		return

@@ -12,12 +12,12 @@ import (
 // Forwarding is how the switches of a subnet forward by tables. It is what proofs of tables
 // start from, and immutable: the rows of the tables must not be written any more.
 type Forwarding struct {
-	Rows   [][]uint8 // by SwitchIdx, up to Top: entries above it count as missing, as they do in a switch
-	Tracer *Tracer
-	homes  []home           // by LID
-	guids  []mad.GUID       // by SwitchIdx, of the switches
-	added  []bool           // by SwitchIdx, of what By returns: switches that there were not
-	to     []topo.SwitchIdx // by the number that a switch had before, of what By returns: that of now; nil for the same
+	Switches []mad.GUID // by SwitchIdx
+	Rows     [][]uint8  // by SwitchIdx, up to Top: entries above it count as missing, as they do in a switch
+	Tracer   *Tracer
+	homes    []home           // by LID
+	added    []bool           // by SwitchIdx, of what By returns: switches that there were not
+	to       []topo.SwitchIdx // by the number that a switch had before, of what By returns: that of now; nil for the same
 }
 
 // switches are the GUIDs of the switches of a subnet.
@@ -38,7 +38,7 @@ type home struct {
 
 // NewForwarding is that of tables.
 func NewForwarding(t *topo.Topo, l *topo.LIDs, tables *Tables) *Forwarding {
-	f := &Forwarding{Rows: make([][]uint8, len(t.Switches)), Tracer: NewTracer(t, l), homes: make([]home, len(l.Owner)), guids: switches(t)}
+	f := &Forwarding{Rows: make([][]uint8, len(t.Switches)), Tracer: NewTracer(t, l), homes: make([]home, len(l.Owner)), Switches: switches(t)}
 	for s, row := range tables.LFT {
 		f.Rows[s] = row[:min(len(row), int(tables.Top)+1)]
 	}
@@ -96,14 +96,14 @@ func (f *Forwarding) by(guids []mad.GUID) *Forwarding {
 	if f == nil {
 		return nil
 	}
-	to, known := numbers(f.guids, guids)
+	to, known := numbers(f.Switches, guids)
 	if to == nil {
 		return f
 	}
 	if known*2 < len(guids) {
 		return nil
 	}
-	by := &Forwarding{to: to, Rows: make([][]uint8, len(guids)+len(to)-known), Tracer: f.Tracer.renumbered(to, len(guids)+len(to)-known), homes: make([]home, len(f.homes)), guids: guids}
+	by := &Forwarding{to: to, Rows: make([][]uint8, len(guids)+len(to)-known), Tracer: f.Tracer.renumbered(to, len(guids)+len(to)-known), homes: make([]home, len(f.homes)), Switches: guids}
 	by.added = slices.Repeat([]bool{true}, len(guids))
 	for s, is := range to {
 		if by.Rows[is] = f.Rows[s]; int(is) < len(by.added) {
@@ -180,7 +180,7 @@ func (f *Forwarding) Changed(was *Forwarding) LIDSet {
 // entry of a switch that is not what it was, or whose port leads to another switch or to none since. All entries of a switch that was not there are others.
 // It reports false and calls neither when was is nil or knows few of the switches.
 func (f *Forwarding) Changes(was *Forwarding, moved func(lid int), entry func(s topo.SwitchIdx, lid int)) bool {
-	was = was.by(f.guids)
+	was = was.by(f.Switches)
 	if was == nil {
 		return false
 	}

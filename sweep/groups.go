@@ -17,9 +17,8 @@ import (
 // shortest paths to it, in the subnet as it was when adaptive routing was first seen on. They
 // do not follow when links are lost and tables change.
 type groups struct {
-	graph    *routing.Graph      // nil where it is not known: the subnet had changed by then
-	switches []mad.GUID          // by SwitchIdx of that time, as all that follows
-	seen     *routing.Forwarding // by the forwarding tables that were held
+	graph *routing.Graph      // nil where it is not known: the subnet had changed by then
+	seen  *routing.Forwarding // by the forwarding tables that were held; with the switches of that time, whose numbers the graph has
 }
 
 // newGroups are those that a walk sees for the first time.
@@ -30,8 +29,7 @@ func newGroups(out *SweepPlan) *groups {
 	}
 	g := &groups{graph: routing.NewGraphOf(t, func(topo.PortIdx) bool { return true })}
 	held := &routing.Tables{Top: mad.MaxUnicastLID}
-	for i, n := range t.Switches {
-		g.switches = append(g.switches, t.Nodes[n].GUID)
+	for i := range t.Switches {
 		held.LFT = append(held.LFT, out.delta.switches[i].LFT.Row())
 	}
 	g.seen = routing.NewForwarding(t, &topo.LIDs{Owner: owners(t)}, held)
@@ -83,7 +81,7 @@ func outdated(out *SweepPlan) map[topo.SwitchIdx]bool {
 // looked is a look at groups, after which those whose groups lead to all LIDs are kept.
 type looked struct {
 	by  *routing.Forwarding // the tables that they were compared with
-	off bool                // LIDs whose tables are as they were were looked at as well
+	off bool                // some switch forwarded by its table again, so LIDs whose routes had not changed were looked at as well
 }
 
 // covers reports whether a look was at all that another one is at, in what has not changed since.
@@ -101,8 +99,8 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 		return slices.Clone(among)
 	}
 	t := out.Topo
-	here, then := make([]topo.SwitchIdx, len(g.switches)), make([]topo.SwitchIdx, len(t.Switches))
-	for i, guid := range g.switches {
+	here, then := make([]topo.SwitchIdx, len(g.seen.Switches)), make([]topo.SwitchIdx, len(t.Switches))
+	for i, guid := range g.seen.Switches {
 		here[i] = topo.None
 		if n := t.FindNode(guid); n != topo.None && t.Nodes[n].Switch != topo.None {
 			here[i] = t.Nodes[n].Switch
@@ -125,7 +123,7 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 	if err != nil {
 		return stale
 	}
-	leads := make([]atomic.Bool, len(keep)) // to a switch that is not nearer
+	farther := make([]atomic.Bool, len(keep)) // by index in keep: the group may lead to a switch that is not nearer
 	_ = routing.Parallel(ctx, workers, len(look), func() func(int) {
 		trace := routing.NewTrace(len(t.Switches))
 		return func(block int) {
@@ -140,15 +138,15 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 					continue // and so all are nearer on it
 				}
 				for i, s := range keep {
-					if !leads[i].Load() && !g.nearer(hops, fates, here, s, then[s], mad.LID(l)) {
-						leads[i].Store(true)
+					if !farther[i].Load() && !g.nearer(hops, fates, here, s, then[s], mad.LID(l)) {
+						farther[i].Store(true)
 					}
 				}
 			}
 		}
 	})
 	for i, s := range keep {
-		if leads[i].Load() {
+		if farther[i].Load() {
 			stale = append(stale, s)
 		}
 	}
@@ -162,7 +160,7 @@ func (g *groups) lookAt(since, now *looked) routing.LIDSet {
 		before = since.by
 	}
 	look := now.by.Changed(before)
-	if !now.off {
+	if !now.off && !look.Empty() {
 		for block, changed := range now.by.Changed(g.seen) {
 			look[block] &= changed
 		}
@@ -187,7 +185,7 @@ func (g *groups) lostLink(t *topo.Topo, s, was topo.SwitchIdx) bool {
 			return true
 		}
 		peer := t.Ports[t.Port(t.Switches[s], num)].Peer
-		if peer == topo.None || !t.IsSwitchPort(peer) || t.Nodes[t.Ports[peer].Node].GUID != g.switches[peers[i]] {
+		if peer == topo.None || !t.IsSwitchPort(peer) || t.Nodes[t.Ports[peer].Node].GUID != g.seen.Switches[peers[i]] {
 			return true
 		}
 	}

@@ -35,11 +35,8 @@ func BenchmarkLook(b *testing.B) {
 	out := &SweepPlan{Topo: f.Topo, LIDs: f.LIDs, Tables: tables, Report: report}
 	g := &groups{graph: routing.NewGraphOf(f.Topo, func(topo.PortIdx) bool { return true }), seen: report.Forwarding()}
 	var kept []topo.SwitchIdx
-	for i, n := range f.Topo.Switches {
-		g.switches = append(g.switches, f.Topo.Nodes[n].GUID)
-		if i > 0 {
-			kept = append(kept, topo.SwitchIdx(i))
-		}
+	for i := range f.Topo.Switches[1:] {
+		kept = append(kept, topo.SwitchIdx(i+1))
 	}
 	now := &looked{report.Forwarding(), true}
 	for name, last := range map[string]*looked{"first": nil, "again": now} {

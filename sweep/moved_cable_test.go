@@ -7,6 +7,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/routing"
 	"ibsm/sim/fabric"
 	"ibsm/topo"
 	"ibsm/topo/net"
@@ -51,9 +52,9 @@ func TestMovedCable(t *testing.T) {
 				}
 			}
 		}
-		for block := range len(row) / 64 {
+		for block := range len(row) / routing.BlockSize {
 			req := txn.Request{Route: out.Topo.Nodes[at].Route, Method: mad.MethodSet, Attr: smp.AttrLinearForwardingTable, Mod: uint32(block)}
-			copy(req.Data[:], row[block*64:])
+			copy(req.Data[:], row[block*routing.BlockSize:])
 			if o := hs.ask(&req); o.Result != txn.Replied || o.Status != mad.StatusOK {
 				t.Fatal(o)
 			}

@@ -119,8 +119,8 @@ func TestStandbyDies(t *testing.T) {
 			master.skip()
 			lid := strconv.Itoa(int(s.lidOf(hosts[1])))
 			standby.kill()
-			// By a question to the dead port ibsim notices the death, and clears IsSM. It loses what it is asked meanwhile, so that the
-			// client may wait for ever to be let go.
+			// By a question to the dead port ibsim notices the death, and clears IsSM. Requests that ibsim gets meanwhile may be lost, and the
+			// client then waits for ever for the reply to its last one.
 			asking := start(t, nil, s.dir, s.env(s.net.witnessHost()), "ibsim-run", "sminfo", "-t", "100", lid)
 			asking.await("mad_rpc: _do_madrpc failed")
 			asking.kill()
