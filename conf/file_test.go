@@ -107,6 +107,7 @@ func TestErrorsTOML(t *testing.T) {
 		{"[routing]\nengines = [\"none\"]", []string{"\"none\" (no routes) is not supported: OpenSM 3.3.23 crashes with it"}},
 		{"[routing]\nengines = [\"ftree,updn\"]", []string{"error: routing.engines"}},
 		{"[routing]\nengines = \"ftree\"", []string{"wrong type"}},
+		{"[plugins]\nnames = [\"a b\"]", []string{"an element has blanks"}},
 		{"[qos]\nenabled = \"TRUE\"", []string{"error: qos.enabled = \"TRUE\": wrong type; expected true or false"}},
 		{"[qos.adapters]\nvlarb_high = [\"0:4\", 3]\nsl2vl = [0, 1]", nil},
 		{"[congestion.adapter]\nccti_min = [1, 256]", []string{"value out of range"}},

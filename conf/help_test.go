@@ -81,6 +81,14 @@ func TestUsage(t *testing.T) {
 			}
 		}
 	}
+	for name, group := range map[string]string{ // where one looks for them
+		"guid": groupWhere, "smkey": groupWhat, "lmc": groupWhat, "sweep": groupWhat, "priority": groupWhat, "routing_engine": groupRouting, "maxsmps": groupPace, "timeout": groupPace,
+		"log_file": groupLog, "log_limit": groupLog, "daemon": groupLog, "console": groupLog, "part_enforce": groupServices, "qos": groupServices,
+	} {
+		if o := findLong(name, true); len(o) != 1 || o[0].Group != group {
+			t.Errorf("--%s: %+v, want group %s", name, o, group)
+		}
+	}
 	for name, want := range map[string]string{
 		strings.Repeat("x", usageIndent-10): "      --" + strings.Repeat("x", usageIndent-10) + "  Help",
 		strings.Repeat("x", usageIndent-9):  "      --" + strings.Repeat("x", usageIndent-9) + "\n" + strings.Repeat(" ", usageIndent) + "Help",

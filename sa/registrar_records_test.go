@@ -1,7 +1,10 @@
 package sa
 
 import (
+	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -292,9 +295,15 @@ func TestAliasOfAbsent(t *testing.T) {
 		t.Fatal(st)
 	}
 	d.step(ViewPublished{without(d.view, h2)})
+	var lines []string
+	d.stats.Refusals.Log = func(_ slog.Level, text string) { lines = append(lines, text) }
 	got, st := d.aliases(h3, mad.MethodSet, 5, 0, both, map[int]mad.GUID{1: 0x1234})
 	if st != mad.StatusOK || got.GUID(1) != 0 || d.Stats().Refused != 0 {
 		t.Errorf("%v, GUID %v, %+v", st, got.GUID(1), d.Stats())
+	}
+	said := fmt.Sprintf("set_guidinfo: ERR 5108: Duplicate alias port GUID 0x1234 index 1 base port GUID 0x%x, alias GUID already assigned to base port GUID 0x%x", uint64(h3), uint64(h2))
+	if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, said) }) {
+		t.Errorf("logged %q, without %q", lines, said)
 	}
 }
 

@@ -60,6 +60,39 @@ func avoidable(t *testing.T, in routing.In, rows [][]uint8) (count int) {
 	return count
 }
 
+// TestSort: the ports of a host on one leaf stand side by side, where the first of them is; others in the order of the switch's ports.
+func TestSort(t *testing.T) {
+	n := routingtest.RailSpec{Units: 2, Hosts: 7, Rails: 1, Spines: 2, Cables: 1}.Fabric()
+	for i := range n.Nodes {
+		var unit, host int
+		if _, err := fmt.Sscanf(n.Nodes[i].Desc, "host-%d-%d ", &unit, &host); err == nil && host <= 6 {
+			n.Nodes[i].Desc = fmt.Sprintf("node-%d-%d mlx5_%d", unit, (host-1)%3, (host-1)/3)
+		}
+	}
+	in := problem(t, n, 0)
+	tree := newNetwork(t.Context(), in, &Settings{})
+	byPort, _ := tree.portsBySwitch()
+	checked := 0
+	for _, ports := range byPort {
+		if len(ports) == 1 { // a spine
+			continue
+		}
+		slices.Reverse(ports)
+		tree.sort(ports)
+		var order []uint8
+		for _, p := range ports {
+			order = append(order, tree.egress(p))
+		}
+		if want := []uint8{0, 1, 4, 2, 5, 3, 6, 7}; !slices.Equal(order, want) {
+			t.Errorf("order %v, want %v", order, want)
+		}
+		checked++
+	}
+	if checked != 2 {
+		t.Errorf("%d leaves", checked)
+	}
+}
+
 // TestSeveral: the loss of one switch above leaves cuts no leaf from all ports of a host, or from all LIDs of a port, where another way could do, also
 // with cables missing, and in whole fabrics from none at all.
 func TestSeveral(t *testing.T) {

@@ -328,3 +328,38 @@ func TestResultOutlivesMachine(t *testing.T) {
 	runtime.KeepAlive(r)
 	runtime.KeepAlive(top)
 }
+
+// TestQuickFDR10: a quick walk asks about FDR10 again where a port was not armed, or its answer is not there.
+func TestQuickFDR10(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4,levels=2,speed=FDR10")
+	w := newWalker(t, n, firstHost(n), fabric.Config{Caps: func(_ int32, _ *net.Node, c *fabric.Caps) { c.NVIDIA = true }})
+	prev := w.walk(New(Config{FDR10: true})).Builder.Freeze()
+	all := w.count[smp.AttrExtendedPortInfo]
+	w.inUse(prev)
+	for _, p := range prev.EndPorts { // also enhanced ports 0
+		prev.Ports[p].Info.SetPortState(smp.PortActive)
+	}
+	devices := w.known(prev)
+	asked := func() int {
+		again := w.walk(New(Config{FDR10: true, Prev: prev, Quick: true, Devices: devices})).Builder.Freeze()
+		for at, was := range prev.Extended {
+			if now, is := again.Extended[at]; !is || now != was {
+				t.Errorf("port %d has %v, %t, and had %v", at, now, is, was)
+			}
+		}
+		return w.count[smp.AttrExtendedPortInfo]
+	}
+	if again := asked(); all == 0 || again != 0 {
+		t.Fatalf("%d asked first, then %d", all, again)
+	}
+	leaf := prev.Ports[prev.Self].Peer
+	prev.Ports[leaf].Info.SetPortState(smp.PortInit)
+	if again := asked(); again != 1 {
+		t.Errorf("one port was not armed: %d asked", again)
+	}
+	prev.Ports[leaf].Info.SetPortState(smp.PortArmed)
+	delete(prev.Extended, leaf)
+	if again := asked(); again != 1 {
+		t.Errorf("one answer is missing: %d asked", again)
+	}
+}
