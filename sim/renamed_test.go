@@ -10,6 +10,7 @@ import (
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
+	"ibsm/topo"
 	"ibsm/topo/net/nettest"
 )
 
@@ -17,7 +18,9 @@ import (
 func (w *watched) mustKnowName(node int32, name string) {
 	w.harness.Helper()
 	t := w.View.Topo
-	if got := t.Nodes[t.FindNode(w.harness.net.Nodes[node].GUID)].Desc.String(); got != name {
+	if n := t.FindNode(w.harness.net.Nodes[node].GUID); n == topo.None {
+		w.harness.Errorf("node %d is not known", node)
+	} else if got := t.Nodes[n].Desc.String(); got != name {
 		w.harness.Errorf("node %d is known as %q, not %q", node, got, name)
 	}
 }

@@ -251,24 +251,32 @@ func TestSecret(t *testing.T) {
 }
 
 // TestShownKeys: of the M_Keys that a port shows the last one is stored, and the one before until two sweeps in a row have shown another; none is stored of a
-// port that hides it, or twice has none.
+// port that hides it, or twice has none. What a walk has not read is not shown once more.
 func TestShownKeys(t *testing.T) {
 	b := newHarness(t, small, Config{})
 	tp := b.heavy().Topo
 	p := otherHost(t, tp)
 	w := newWalkState()
+	const full, quick, missed = "a full walk", "a quick walk", "a walk that missed it"
 	for i, step := range []struct {
+		by      string
 		shown   mad.MKey
 		protect uint8
 		want    shownKeys
 	}{
-		{0, 0, shownKeys{}}, {5, 1, shownKeys{5, 0}}, {6, 1, shownKeys{6, 5}}, {7, 1, shownKeys{7, 5}}, {5, 1, shownKeys{5, 5}}, {8, 1, shownKeys{8, 5}},
-		{8, 1, shownKeys{8, 8}}, {0, 2, shownKeys{8, 8}}, {0, 0, shownKeys{0, 8}}, {8, 1, shownKeys{8, 8}}, {0, 0, shownKeys{0, 8}}, {0, 0, shownKeys{}},
+		{full, 0, 0, shownKeys{}}, {full, 5, 1, shownKeys{5, 0}}, {quick, 5, 1, shownKeys{5, 0}}, {missed, 5, 1, shownKeys{5, 0}}, {full, 6, 1, shownKeys{6, 5}},
+		{quick, 6, 1, shownKeys{6, 5}}, {missed, 6, 1, shownKeys{6, 5}}, {full, 7, 1, shownKeys{7, 5}}, {quick, 5, 1, shownKeys{5, 5}}, {full, 8, 1, shownKeys{8, 5}},
+		{full, 8, 1, shownKeys{8, 8}}, {full, 0, 2, shownKeys{8, 8}}, {full, 0, 0, shownKeys{0, 8}}, {missed, 0, 0, shownKeys{0, 8}}, {full, 8, 1, shownKeys{8, 8}},
+		{full, 0, 0, shownKeys{0, 8}}, {full, 0, 0, shownKeys{}},
 	} {
 		tp.Ports[p].Info.SetMKey(step.shown)
 		tp.Ports[p].Info.SetMKeyProtectBits(step.protect)
-		if w.rememberKeys(tp); w.mkeys[tp.Ports[p].GUID] != step.want {
-			t.Errorf("step %d: %v, want %v", i, w.mkeys[tp.Ports[p].GUID], step.want)
+		tp.Nodes[tp.Ports[p].Node].Missed = 0
+		if step.by == missed {
+			tp.Nodes[tp.Ports[p].Node].Missed = 1
+		}
+		if w.rememberKeys(tp, step.by == quick); w.mkeys[tp.Ports[p].GUID] != step.want {
+			t.Errorf("step %d, %s: %v, want %v", i, step.by, w.mkeys[tp.Ports[p].GUID], step.want)
 		}
 	}
 }

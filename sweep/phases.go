@@ -192,7 +192,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	s.reregistrations.acknowledged(p.c)
 	s.state.prev, s.state.before, s.state.mastership = p.c.Topo, nil, swept
 	s.state.devices.Prune(p.c.Topo)
-	s.walks.sweepEnds(p.c.Topo, found.Findings, p.heard, s.cfg.Settings.remembers())
+	s.walks.sweepEnds(p.c.Topo, found.Findings, p.heard, found.Quick, s.cfg.Settings.remembers())
 	s.state.devices.WalkEnds()
 	s.sms = s.managers(p.c.Topo, found)
 	s.rest()
