@@ -115,7 +115,7 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 			keep = append(keep, s)
 		}
 	}
-	look := g.lookAt(since, now)
+	look, rerouted := g.lookAt(since, now)
 	if len(keep) == 0 || look.Empty() {
 		return stale
 	}
@@ -133,12 +133,16 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 				if l >= len(out.LIDs.Owner) || out.LIDs.Owner[l] == topo.None {
 					continue
 				}
+				home := g.seen.Home(mad.LID(l))
+				if is := now.by.Home(mad.LID(l)); home == topo.None && is != topo.None && !rerouted.Has(l) {
+					home = then[is] // where the tables that were seen lead as well
+				}
 				fates := trace.Fates(mad.LID(l))
-				if g.shortest(hops, fates, here, mad.LID(l)) {
+				if shortest(hops, fates, here, home) {
 					continue // and so all are nearer on it
 				}
 				for i, s := range keep {
-					if !farther[i].Load() && !g.nearer(hops, fates, here, s, then[s], mad.LID(l)) {
+					if !farther[i].Load() && !g.nearer(hops, fates, here, s, then[s], home) {
 						farther[i].Store(true)
 					}
 				}
@@ -153,19 +157,40 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 	return stale
 }
 
-// lookAt are the LIDs to look at now: of those whose routes are not as they were seen first, or of all, the ones whose routes are not as in the last look.
-func (g *groups) lookAt(since, now *looked) routing.LIDSet {
+// lookAt are the LIDs to look at now: of those that have changed since they were seen first, or of all, the ones whose routes are not as in the last look;
+// and of all LIDs the rerouted ones.
+func (g *groups) lookAt(since, now *looked) (look, rerouted routing.LIDSet) {
 	var before *routing.Forwarding // nil: all routes are new
 	if since.covers(now.off) {
 		before = since.by
 	}
-	look := now.by.Changed(before)
-	if !now.off && !look.Empty() {
-		for block, changed := range now.by.Changed(g.seen) {
-			look[block] &= changed
+	if look = now.by.Changed(before); look.Empty() {
+		return look, nil
+	}
+	moved, rerouted := g.changed(now.by)
+	for block := range look {
+		if !now.off {
+			look[block] &= moved[block] | rerouted[block]
 		}
 	}
-	return look
+	return look, rerouted
+}
+
+// changed are the LIDs that are not where they were seen, and those of which a route is not as it was seen. One that nobody had then has not moved: its
+// port did not answer, or had just booted and got the LID back.
+func (g *groups) changed(by *routing.Forwarding) (moved, rerouted routing.LIDSet) {
+	moved, rerouted = make(routing.LIDSet, by.Blocks()), make(routing.LIDSet, by.Blocks())
+	move := func(lid int) {
+		if g.seen.Home(mad.LID(lid)) != topo.None {
+			moved.Add(lid)
+		}
+	}
+	if !by.Changes(g.seen, move, func(_ topo.SwitchIdx, lid int) { rerouted.Add(lid) }) {
+		for block := range rerouted {
+			rerouted[block] = routing.WholeBlock
+		}
+	}
+	return moved, rerouted
 }
 
 // whyStale is why those that are stale go off.
@@ -192,9 +217,8 @@ func (g *groups) lostLink(t *topo.Topo, s, was topo.SwitchIdx) bool {
 	return false
 }
 
-// shortest reports whether the tables lead from every switch to a LID by a path that was a shortest one.
-func (g *groups) shortest(hops *routing.Hops, fates []routing.Fate, here []topo.SwitchIdx, l mad.LID) bool {
-	home := g.seen.Home(l)
+// shortest reports whether the tables lead from every switch to a LID by a path that was a shortest one to the switch that is its home.
+func shortest(hops *routing.Hops, fates []routing.Fate, here []topo.SwitchIdx, home topo.SwitchIdx) bool {
 	if home == topo.None || here[home] == topo.None || fates[here[home]] < routing.Arrived {
 		return false
 	}
@@ -208,9 +232,8 @@ func (g *groups) shortest(hops *routing.Hops, fates []routing.Fate, here []topo.
 	return true
 }
 
-// nearer reports whether each port that the group of a LID may have leads nearer to it.
-func (g *groups) nearer(hops *routing.Hops, fates []routing.Fate, here []topo.SwitchIdx, s, was topo.SwitchIdx, l mad.LID) bool {
-	home := g.seen.Home(l)
+// nearer reports whether each port that the group of a LID may have leads nearer to it, that is to the switch that is its home.
+func (g *groups) nearer(hops *routing.Hops, fates []routing.Fate, here []topo.SwitchIdx, s, was, home topo.SwitchIdx) bool {
 	if home == topo.None {
 		return false
 	}

@@ -8,10 +8,14 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/mad/txn"
 	"ibsm/routing"
+	"ibsm/sim/fabric"
 	"ibsm/sweep/engines"
 	"ibsm/topo"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
 )
 
 // TestShortest: paths of min-hop are shortest ones, to switches and to hosts.
@@ -33,7 +37,7 @@ func TestShortest(t *testing.T) {
 			continue
 		}
 		f.Tracer.Block(f.Rows, l/routing.BlockSize, routing.WholeBlock, trace)
-		if !g.shortest(hops, trace.Fates(mad.LID(l)), here, mad.LID(l)) {
+		if !shortest(hops, trace.Fates(mad.LID(l)), here, g.seen.Home(mad.LID(l))) {
 			t.Errorf("LID %d of a %v: its paths are no shortest ones", l, out.Topo.Nodes[out.Topo.Ports[owner].Node].Type)
 		}
 		// From a leaf there is a longer way to the leaf itself and its hosts.
@@ -44,7 +48,7 @@ func TestShortest(t *testing.T) {
 				break
 			}
 		}
-		if g.shortest(hops, fates, here, mad.LID(l)) {
+		if shortest(hops, fates, here, g.seen.Home(mad.LID(l))) {
 			t.Errorf("LID %d: a path that is two links longer is a shortest one", l)
 		}
 	}
@@ -112,5 +116,83 @@ func TestLooksAgain(t *testing.T) {
 	}
 	if t.Log(found, "are stale"); found == 0 {
 		t.Error("no groups have become stale")
+	}
+}
+
+// TestGroupsOfUnheard: groups to a port that did not answer when they were first seen, or had just booted and had no LID, stay when it has its LID again, which the
+// tables have led to all along; also where another switch forwards by its table meanwhile.
+func TestGroupsOfUnheard(t *testing.T) {
+	for _, c := range []struct {
+		name                   string
+		boots, restored, loses bool
+	}{
+		{name: "it does not answer"},
+		{name: "it does not answer, and a switch loses adaptive routing", loses: true},
+		{name: "it has just booted", boots: true},
+		{name: "it has just booted, and the manager has restarted", boots: true, restored: true},
+	} {
+		n := nettest.Generate(t, "fattree:k=4")
+		b := newHarnessWith(t, n, Config{}, func(_ int32, n *net.Node, c *fabric.Caps) {
+			if n.Type == mad.Switch {
+				c.NVIDIA, c.AR = true, fabric.AROff
+			}
+		})
+		b.heavy()
+		b.heavy()
+		var switches []int32
+		for i := range n.Nodes {
+			if n.Nodes[i].Type == mad.Switch {
+				b.fabric.AdaptiveOn(int32(i), false)
+				switches = append(switches, int32(i))
+			}
+		}
+		victim, mute := b.node(mad.CA, 6), true
+		b.meddle = func(req *txn.Request, o *txn.Outcome) {
+			if !c.boots && mute && req.Attr == smp.AttrNodeInfo && o.Result == txn.Replied && (*smp.NodeInfo)(&o.Data).NodeGUID() == n.Nodes[victim].GUID {
+				o.Result = txn.TimedOut
+			}
+		}
+		if c.restored {
+			b.cfg.Restored.LIDs = b.state.lids
+			b.Sweeper = New(b.cfg)
+		} else {
+			b.Abdicate()
+		}
+		if c.boots {
+			b.fabric.Reboot(victim)
+			b.fabric.Advance(b.fabric.Now() + 5*time.Second)
+		}
+		b.heavy()
+		want := len(switches)
+		if c.loses {
+			core := switches[slices.IndexFunc(switches, func(s int32) bool {
+				return !slices.ContainsFunc(n.Nodes[s].Ports, func(p net.Port) bool { return p.Peer != net.NoEnd && n.Nodes[p.Peer.Node].Type == mad.CA })
+			})]
+			b.fabric.Reboot(core)
+			b.fabric.Advance(b.fabric.Now() + 5*time.Second)
+			b.heavy()
+			want = 0
+			for _, s := range switches {
+				if b.fabric.AdaptiveRoutes(s) {
+					want++
+				}
+			}
+			if want == 0 || want == len(switches) {
+				t.Fatalf("%s: %d switches have adaptive routing on", c.name, want)
+			}
+		}
+		mute = false
+		for range 2 {
+			b.heavy()
+		}
+		got := 0
+		for _, s := range switches {
+			if b.fabric.AdaptiveRoutes(s) {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%s: adaptive routing is on at %d switches, not at %d", c.name, got, want)
+		}
 	}
 }
