@@ -146,9 +146,9 @@ func TestGroupsOfUnheard(t *testing.T) {
 				switches = append(switches, int32(i))
 			}
 		}
-		victim, mute := b.node(mad.CA, 6), true
+		victim, unresponsive := b.node(mad.CA, 6), true
 		b.meddle = func(req *txn.Request, o *txn.Outcome) {
-			if !c.boots && mute && req.Attr == smp.AttrNodeInfo && o.Result == txn.Replied && (*smp.NodeInfo)(&o.Data).NodeGUID() == n.Nodes[victim].GUID {
+			if !c.boots && unresponsive && req.Attr == smp.AttrNodeInfo && o.Result == txn.Replied && (*smp.NodeInfo)(&o.Data).NodeGUID() == n.Nodes[victim].GUID {
 				o.Result = txn.TimedOut
 			}
 		}
@@ -181,7 +181,7 @@ func TestGroupsOfUnheard(t *testing.T) {
 				t.Fatalf("%s: %d switches have adaptive routing on", c.name, want)
 			}
 		}
-		mute = false
+		unresponsive = false
 		for range 2 {
 			b.heavy()
 		}
