@@ -99,7 +99,7 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 		return slices.Clone(among)
 	}
 	t := out.Topo
-	here, then := make([]topo.SwitchIdx, len(g.seen.Switches)), make([]topo.SwitchIdx, len(t.Switches))
+	here, then := make([]topo.SwitchIdx, len(g.seen.Switches)), slices.Repeat([]topo.SwitchIdx{topo.None}, len(t.Switches))
 	for i, guid := range g.seen.Switches {
 		here[i] = topo.None
 		if n := t.FindNode(guid); n != topo.None && t.Nodes[n].Switch != topo.None {
@@ -115,7 +115,7 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 			keep = append(keep, s)
 		}
 	}
-	look, rerouted := g.lookAt(since, now)
+	look, rerouted := g.lookAt(since, now, then)
 	if len(keep) == 0 || look.Empty() {
 		return stale
 	}
@@ -159,7 +159,7 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 
 // lookAt are the LIDs to look at now: of those that have changed since they were seen first, or of all, the ones whose routes are not as in the last look;
 // and of all LIDs the rerouted ones.
-func (g *groups) lookAt(since, now *looked) (look, rerouted routing.LIDSet) {
+func (g *groups) lookAt(since, now *looked, then []topo.SwitchIdx) (look, rerouted routing.LIDSet) {
 	var before *routing.Forwarding // nil: all routes are new
 	if since.covers(now.off) {
 		before = since.by
@@ -167,7 +167,7 @@ func (g *groups) lookAt(since, now *looked) (look, rerouted routing.LIDSet) {
 	if look = now.by.Changed(before); look.Empty() {
 		return look, nil
 	}
-	moved, rerouted := g.changed(now.by)
+	moved, rerouted := g.changed(now.by, then)
 	for block := range look {
 		if !now.off {
 			look[block] &= moved[block] | rerouted[block]
@@ -177,20 +177,34 @@ func (g *groups) lookAt(since, now *looked) (look, rerouted routing.LIDSet) {
 }
 
 // changed are the LIDs that are not where they were seen, and those of which a route is not as it was seen. One that nobody had then has not moved: its
-// port did not answer, or had just booted and got the LID back.
-func (g *groups) changed(by *routing.Forwarding) (moved, rerouted routing.LIDSet) {
+// port did not answer, or had just booted and got the LID back. Nor is it another route where a switch that had booted hands packets out again that came to it
+// and ended there.
+func (g *groups) changed(by *routing.Forwarding, then []topo.SwitchIdx) (moved, rerouted routing.LIDSet) {
 	moved, rerouted = make(routing.LIDSet, by.Blocks()), make(routing.LIDSet, by.Blocks())
 	move := func(lid int) {
 		if g.seen.Home(mad.LID(lid)) != topo.None {
 			moved.Add(lid)
 		}
 	}
-	if !by.Changes(g.seen, move, func(_ topo.SwitchIdx, lid int) { rerouted.Add(lid) }) {
+	reroute := func(s topo.SwitchIdx, lid int) {
+		if ends := s == by.Home(mad.LID(lid)) && then[s] != topo.None && leads(by, s, lid) == topo.None && leads(g.seen, then[s], lid) == topo.None; !ends {
+			rerouted.Add(lid)
+		}
+	}
+	if !by.Changes(g.seen, move, reroute) {
 		for block := range rerouted {
 			rerouted[block] = routing.WholeBlock
 		}
 	}
 	return moved, rerouted
+}
+
+// leads is the switch that packets to a LID go to from a switch; None where they leave the switches, or end.
+func leads(f *routing.Forwarding, s topo.SwitchIdx, lid int) topo.SwitchIdx {
+	if lid >= len(f.Rows[s]) {
+		return topo.None
+	}
+	return f.Tracer.Next(s, f.Rows[s][lid])
 }
 
 // whyStale is why those that are stale go off.

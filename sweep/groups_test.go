@@ -124,12 +124,15 @@ func TestLooksAgain(t *testing.T) {
 func TestGroupsOfUnheard(t *testing.T) {
 	for _, c := range []struct {
 		name                   string
+		of                     mad.NodeType
 		boots, restored, loses bool
 	}{
-		{name: "it does not answer"},
-		{name: "it does not answer, and a switch loses adaptive routing", loses: true},
-		{name: "it has just booted", boots: true},
-		{name: "it has just booted, and the manager has restarted", boots: true, restored: true},
+		{name: "a host does not answer", of: mad.CA},
+		{name: "a host does not answer, and a switch loses adaptive routing", of: mad.CA, loses: true},
+		{name: "a host has just booted", of: mad.CA, boots: true},
+		{name: "a host has just booted, and the manager has restarted", of: mad.CA, boots: true, restored: true},
+		{name: "a switch has just booted", of: mad.Switch, boots: true},
+		{name: "a switch has just booted, and the manager has restarted", of: mad.Switch, boots: true, restored: true},
 	} {
 		n := nettest.Generate(t, "fattree:k=4")
 		b := newHarnessWith(t, n, Config{}, func(_ int32, n *net.Node, c *fabric.Caps) {
@@ -146,7 +149,7 @@ func TestGroupsOfUnheard(t *testing.T) {
 				switches = append(switches, int32(i))
 			}
 		}
-		victim, unresponsive := b.node(mad.CA, 6), true
+		victim, unresponsive := b.node(c.of, 6), true
 		b.meddle = func(req *txn.Request, o *txn.Outcome) {
 			if !c.boots && unresponsive && req.Attr == smp.AttrNodeInfo && o.Result == txn.Replied && (*smp.NodeInfo)(&o.Data).NodeGUID() == n.Nodes[victim].GUID {
 				o.Result = txn.TimedOut
@@ -164,6 +167,9 @@ func TestGroupsOfUnheard(t *testing.T) {
 		}
 		b.heavy()
 		want := len(switches)
+		if c.of == mad.Switch {
+			want--
+		}
 		if c.loses {
 			core := switches[slices.IndexFunc(switches, func(s int32) bool {
 				return !slices.ContainsFunc(n.Nodes[s].Ports, func(p net.Port) bool { return p.Peer != net.NoEnd && n.Nodes[p.Peer.Node].Type == mad.CA })

@@ -3,6 +3,7 @@ package sweep
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"ibsm/mad"
@@ -385,6 +386,31 @@ func TestLostFDR10(t *testing.T) {
 		if b.heavy(); len(b.sets) > 0 || b.asked[smp.AttrExtendedPortInfo] > 0 {
 			t.Errorf("%s: a sweep afterwards: %d Sets, %v", c.name, len(b.sets), b.asked)
 		}
+	}
+}
+
+// TestBusyFDR10: a port that is busy in several sweeps is not taken for one without FDR10. Each of them names the failure, and it is set as soon as the port is not busy any more.
+func TestBusyFDR10(t *testing.T) {
+	b := newHarnessWith(t, nettest.Generate(t, "fattree:k=4,speed=FDR10"), Config{Settings: Settings{FDR10: plan.DisableFDR10}}, func(_ int32, _ *net.Node, c *fabric.Caps) { c.NVIDIA = true })
+	b.heavy()
+	victim := kinds(b.state.prev)[0]
+	at, _ := b.fabric.Find(b.state.prev.Ports[victim].GUID)
+	_, stop := b.lose(lostAnswer{}, smp.AttrExtendedPortInfo, func(_ *topo.Topo, p topo.PortIdx) bool { return p == victim })
+	lost := b.meddle
+	b.meddle = func(req *txn.Request, o *txn.Outcome) {
+		if lost(req, o); o.Result == txn.TimedOut {
+			o.Result, o.Status = txn.Replied, mad.StatusBusy
+		}
+	}
+	b.Configure(Config{Settings: Settings{FDR10: plan.EnableFDR10}, Engines: b.cfg.Engines})
+	for i := range 4 {
+		if out := b.heavy(); len(out.Failures) != 1 || !strings.Contains(out.Failures[0].Reason, "busy") {
+			t.Errorf("sweep %d: failures %+v", i, out.Failures)
+		}
+	}
+	stop()
+	if out := b.heavy(); len(out.Failures) > 0 || !b.fabric.FDR10Enabled(at) {
+		t.Errorf("when it is not busy any more: FDR10 on: %v, failures %+v", b.fabric.FDR10Enabled(at), out.Failures)
 	}
 }
 

@@ -193,7 +193,7 @@ func (s *Sweeper) otherKeys() bool {
 		}
 	}
 	for _, shown := range s.walks.mkeys {
-		if shown.last != own || shown.before != own {
+		if shown.last != own || shown.before != 0 && shown.before != own {
 			return true
 		}
 	}
@@ -206,20 +206,20 @@ func (s *Sweeper) otherKeys() bool {
 }
 
 // shownKeys are the M_Keys that a port has shown: the last one, 0 for none, and the one before, which is the same once two sweeps in a row
-// have shown it; 0 until then. One wrong reply does not push out the right one. A sweep that has not read the port, because that did not answer or
-// the walk was quick, has shown nothing.
+// have shown it; 0 until then. One wrong reply does not push out the right one. A sweep that has perhaps not read the port, because that did not
+// answer or the walk was not full, has shown nothing.
 type shownKeys struct{ last, before mad.MKey }
 
 // rememberKeys stores the M_Keys that ports have returned. A port hides its M_Key when a walk
 // uses another key.
-func (w *walkState) rememberKeys(t *topo.Topo, quick bool) {
+func (w *walkState) rememberKeys(t *topo.Topo, of Extent) {
 	for _, p := range t.EndPorts {
 		key, port := t.MKey(p), t.Ports[p].GUID
 		shown, known := w.mkeys[port]
 		switch {
 		case key == 0 && (!known || smp.HidesMKey(&t.Ports[p].Info)):
 			continue
-		case key == shown.last && (quick || t.Nodes[t.Ports[p].Node].Missed > 0):
+		case key == shown.last && (of != Full || !t.Answers(p)):
 			continue
 		case key == 0 && shown.last == 0:
 			delete(w.mkeys, port)

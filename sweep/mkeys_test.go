@@ -257,17 +257,17 @@ func TestShownKeys(t *testing.T) {
 	tp := b.heavy().Topo
 	p := otherHost(t, tp)
 	w := newWalkState()
-	const full, quick, missed = "a full walk", "a quick walk", "a walk that missed it"
+	const missed = Extent(100)
 	for i, step := range []struct {
-		by      string
+		by      Extent // of the walk, or missed by it
 		shown   mad.MKey
 		protect uint8
 		want    shownKeys
 	}{
-		{full, 0, 0, shownKeys{}}, {full, 5, 1, shownKeys{5, 0}}, {quick, 5, 1, shownKeys{5, 0}}, {missed, 5, 1, shownKeys{5, 0}}, {full, 6, 1, shownKeys{6, 5}},
-		{quick, 6, 1, shownKeys{6, 5}}, {missed, 6, 1, shownKeys{6, 5}}, {full, 7, 1, shownKeys{7, 5}}, {quick, 5, 1, shownKeys{5, 5}}, {full, 8, 1, shownKeys{8, 5}},
-		{full, 8, 1, shownKeys{8, 8}}, {full, 0, 2, shownKeys{8, 8}}, {full, 0, 0, shownKeys{0, 8}}, {missed, 0, 0, shownKeys{0, 8}}, {full, 8, 1, shownKeys{8, 8}},
-		{full, 0, 0, shownKeys{0, 8}}, {full, 0, 0, shownKeys{}},
+		{Full, 0, 0, shownKeys{}}, {Full, 5, 1, shownKeys{5, 0}}, {Quick, 5, 1, shownKeys{5, 0}}, {missed, 5, 1, shownKeys{5, 0}}, {Full, 6, 1, shownKeys{6, 5}},
+		{Second, 6, 1, shownKeys{6, 5}}, {missed, 6, 1, shownKeys{6, 5}}, {Full, 7, 1, shownKeys{7, 5}}, {Quick, 5, 1, shownKeys{5, 5}}, {Full, 8, 1, shownKeys{8, 5}},
+		{Full, 8, 1, shownKeys{8, 8}}, {Full, 0, 2, shownKeys{8, 8}}, {Full, 0, 0, shownKeys{0, 8}}, {missed, 0, 0, shownKeys{0, 8}}, {Full, 8, 1, shownKeys{8, 8}},
+		{Full, 0, 0, shownKeys{0, 8}}, {Full, 0, 0, shownKeys{}},
 	} {
 		tp.Ports[p].Info.SetMKey(step.shown)
 		tp.Ports[p].Info.SetMKeyProtectBits(step.protect)
@@ -275,8 +275,23 @@ func TestShownKeys(t *testing.T) {
 		if step.by == missed {
 			tp.Nodes[tp.Ports[p].Node].Missed = 1
 		}
-		if w.rememberKeys(tp, step.by == quick); w.mkeys[tp.Ports[p].GUID] != step.want {
-			t.Errorf("step %d, %s: %v, want %v", i, step.by, w.mkeys[tp.Ports[p].GUID], step.want)
+		of := step.by
+		if of == missed {
+			of = Full
+		}
+		if w.rememberKeys(tp, of); w.mkeys[tp.Ports[p].GUID] != step.want {
+			t.Errorf("step %d: %v, want %v", i, w.mkeys[tp.Ports[p].GUID], step.want)
+		}
+	}
+}
+
+// TestOtherKeys: requests show keys one by one only where a port may have another than the configured one; one that has shown that once, and left, has not.
+func TestOtherKeys(t *testing.T) {
+	for shown, want := range map[shownKeys]bool{{5, 0}: false, {5, 5}: false, {5, 6}: true, {6, 5}: true, {6, 0}: true, {0, 5}: true} {
+		s := New(Config{Settings: Settings{MKey: Given(mad.MKey(5))}})
+		s.walks.mkeys[7] = shown
+		if got := s.otherKeys(); got != want {
+			t.Errorf("a port has shown %v: other keys %v", shown, got)
 		}
 	}
 }

@@ -32,7 +32,8 @@ func (noRequests) Done(*txn.Outcome)                {}
 
 // Walk discovers the subnet.
 type Walk struct {
-	s *Sweeper
+	s      *Sweeper
+	extent Extent
 	*discover.Machine
 }
 
@@ -58,7 +59,7 @@ func (s *Sweeper) Walk(master bool, of Extent) *Walk {
 	}
 	s.renamed, s.walks.answered = nil, nil
 	s.state.devices.WalkBegins()
-	return &Walk{s, discover.New(discover.Config{
+	return &Walk{s, of, discover.New(discover.Config{
 		Prev: s.state.prev, Before: s.state.before, Plain: s.walks.plain, Devices: s.state.devices, Clear: master, Quick: of == Quick, Answered: answered,
 		Findings: s.walks.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs,
 		Conditions: device.Conditions{Enforced: s.cfg.Partitions.enforced(), Lanes: s.lanesMatter()},
@@ -71,7 +72,7 @@ func (w *Walk) Found() *Found {
 	if !w.Finished() {
 		return nil
 	}
-	found := &Found{s: w.s, Result: w.Result()}
+	found := &Found{s: w.s, extent: w.extent, Result: w.Result()}
 	if !found.Quick && found.Evidence() == discover.Conclusive {
 		w.s.state.devices.WalkHeard()
 	}
@@ -84,7 +85,8 @@ func (w *Walk) Drop() { w.s.drop(w.Cleared()) }
 // Found is what a walk found.
 type Found struct {
 	noRequests
-	s *Sweeper
+	s      *Sweeper
+	extent Extent // of the walk
 	*discover.Result
 }
 
@@ -192,7 +194,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	s.reregistrations.acknowledged(p.c)
 	s.state.prev, s.state.before, s.state.mastership = p.c.Topo, nil, swept
 	s.state.devices.Prune(p.c.Topo)
-	s.walks.sweepEnds(p.c.Topo, found.Findings, p.heard, found.Quick, s.cfg.Settings.remembers())
+	s.walks.sweepEnds(p.c.Topo, found.Findings, p.heard, p.c.found.extent, s.cfg.Settings.remembers())
 	s.state.devices.WalkEnds()
 	s.sms = s.managers(p.c.Topo, found)
 	s.rest()

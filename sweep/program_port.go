@@ -109,8 +109,12 @@ func (p *Program) setSplit(i topo.PortIdx, arms bool) {
 }
 
 // extended handles the response to a change of FDR10. A port that does not accept it is logged
-// once; it is no fault of the subnet.
+// once; it is no fault of the subnet. One that is busy may accept it later.
 func (p *Program) extended(r request, o *txn.Outcome) {
+	if o.Status&mad.StatusBusy != 0 {
+		p.fail(r.Step, view.Refused, fmt.Sprintf("%v(%s) refused: %v", o.Method, smp.AttrName(o.Attr), o.Status))
+		return
+	}
 	port := &p.c.Topo.Ports[r.Port]
 	was := port.FDR10
 	at := p.c.Plan.Place(o.Attr, r.Port)

@@ -74,10 +74,10 @@ func newWalkState() walkState {
 // forgetMastership drops what another manager may have changed.
 func (w *walkState) forgetMastership() { w.findings, w.expected = nil, nil }
 
-// sweepEnds takes what a sweep has found, by a walk that was quick or not. heard are the ports that have answered a Set; remembers has the subnet kept.
-func (w *walkState) sweepEnds(t *topo.Topo, findings []discover.Finding, heard []bool, quick, remembers bool) {
+// sweepEnds takes what a sweep has found, by a walk of an extent. heard are the ports that have answered a Set; remembers has the subnet kept.
+func (w *walkState) sweepEnds(t *topo.Topo, findings []discover.Finding, heard []bool, of Extent, remembers bool) {
 	w.findings, w.answered = findings, heard
-	w.rememberKeys(t, quick)
+	w.rememberKeys(t, of)
 	w.prune(t)
 	if w.known = nil; remembers {
 		w.known = t
