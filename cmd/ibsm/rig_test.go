@@ -133,7 +133,11 @@ func TestRig(t *testing.T) {
 			case s.rigs:
 				args = append(args, "-e", "SM=ibsm -B -f /tmp/sm.log")
 			}
-			out, err := runVM(t, append(args, script)...)
+			args = append(args, script)
+			out, err := runVM(t, args...)
+			if s.shows != "" && strings.HasPrefix(string(out), "vm-exit 0") { // its first line was cut off with the firmware's last, which had no end
+				out, err = runVM(t, args...)
+			}
 			if err != nil {
 				t.Fatalf("%v\n%s", err, tail(string(out)))
 			}
