@@ -71,6 +71,7 @@ func TestErrorsOpenSM(t *testing.T) {
 		{"cc_sw_cong_setting_victim_mask " + strings.Repeat("f", 65), []string{"invalid length bitmask"}},
 		{"cc_cct 1", []string{"invalid CCT entry"}},
 		{"log_prefix a\x00b", []string{"error: log_prefix \"a\\x00b\": zero byte"}},
+		{"log_prefix\x00a", []string{"error: log_prefix \"\\x00a\": zero byte"}},
 		{"log_prefix " + strings.Repeat("a", maxLine), []string{"warning: line of", "OpenSM cuts lines of this length"}},
 		{"qos TRUE # " + strings.Repeat("a", maxLine), []string{"warning: line of"}},
 		{"impose lmc", []string{"error: impose lmc: the file does not set this key"}},

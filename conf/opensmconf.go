@@ -38,7 +38,7 @@ func readOpenSM(f *File, src []byte) {
 		}
 		p.Col = indent + 1
 		at, name, value := p, text, ""
-		if end := strings.IndexAny(text, " \t"); end >= 0 {
+		if end := strings.IndexAny(text, " \t\x00"); end >= 0 { // OpenSM takes a line to end at a zero byte
 			name, value = text[:end], strings.Trim(text[end:], blanks)
 			p.Col += len(text) - len(value)
 		}
