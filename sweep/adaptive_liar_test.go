@@ -6,7 +6,6 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sim/fabric"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
@@ -19,11 +18,7 @@ func TestNoSwitchAnyMore(t *testing.T) {
 		if n.Nodes[node].Type != mad.Switch {
 			continue
 		}
-		b := newHarnessWith(t, n, Config{}, func(_ int32, n *net.Node, c *fabric.Caps) {
-			if n.Type == mad.Switch {
-				c.NVIDIA, c.AR = true, fabric.AROff
-			}
-		})
+		b := newHarnessWith(t, n, Config{}, adaptiveSwitches)
 		liar := b.fabric.Peer(net.End{Node: b.node(mad.CA, 6), Port: 1}).Node
 		links := 0
 		for num := uint8(1); num <= b.fabric.NumPorts(liar); num++ { // it has one cable, to a switch: a walk does not pass an adapter

@@ -135,7 +135,7 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 				}
 				home := g.seen.Home(mad.LID(l))
 				if is := now.by.Home(mad.LID(l)); home == topo.None && is != topo.None && !rerouted.Has(l) {
-					home = then[is] // where the tables that were seen lead as well
+					home = then[is] // to which the tables led when they were seen
 				}
 				fates := trace.Fates(mad.LID(l))
 				if shortest(hops, fates, here, home) {
@@ -168,17 +168,19 @@ func (g *groups) lookAt(since, now *looked, then []topo.SwitchIdx) (look, rerout
 		return look, nil
 	}
 	moved, rerouted := g.changed(now.by, then)
+	if now.off {
+		return look, rerouted
+	}
+	moved.Union(rerouted)
 	for block := range look {
-		if !now.off {
-			look[block] &= moved[block] | rerouted[block]
-		}
+		look[block] &= moved[block]
 	}
 	return look, rerouted
 }
 
-// changed are the LIDs that are not where they were seen, and those of which a route is not as it was seen. One that nobody had then has not moved: its
-// port did not answer, or had just booted and got the LID back. Nor is it another route where a switch that had booted hands packets out again that came to it
-// and ended there.
+// changed are the LIDs that are not where they were seen, and those of which a route is not as it was seen. A LID that no port had then has not moved: the
+// port did not answer, or had just booted, and got the LID back. The switch at which packets to a LID leave the switches may have another port for it without
+// rerouting it, if they did not go on to another switch from there before either: a switch that has booted has an empty table.
 func (g *groups) changed(by *routing.Forwarding, then []topo.SwitchIdx) (moved, rerouted routing.LIDSet) {
 	moved, rerouted = make(routing.LIDSet, by.Blocks()), make(routing.LIDSet, by.Blocks())
 	move := func(lid int) {
@@ -187,7 +189,7 @@ func (g *groups) changed(by *routing.Forwarding, then []topo.SwitchIdx) (moved, 
 		}
 	}
 	reroute := func(s topo.SwitchIdx, lid int) {
-		if ends := s == by.Home(mad.LID(lid)) && then[s] != topo.None && leads(by, s, lid) == topo.None && leads(g.seen, then[s], lid) == topo.None; !ends {
+		if s != by.Home(mad.LID(lid)) || then[s] == topo.None || nextSwitch(by, s, lid) != topo.None || nextSwitch(g.seen, then[s], lid) != topo.None {
 			rerouted.Add(lid)
 		}
 	}
@@ -199,8 +201,8 @@ func (g *groups) changed(by *routing.Forwarding, then []topo.SwitchIdx) (moved, 
 	return moved, rerouted
 }
 
-// leads is the switch that packets to a LID go to from a switch; None where they leave the switches, or end.
-func leads(f *routing.Forwarding, s topo.SwitchIdx, lid int) topo.SwitchIdx {
+// nextSwitch is the switch that packets to a LID go to from a switch; None where they leave the switches, or are dropped.
+func nextSwitch(f *routing.Forwarding, s topo.SwitchIdx, lid int) topo.SwitchIdx {
 	if lid >= len(f.Rows[s]) {
 		return topo.None
 	}

@@ -119,6 +119,23 @@ func TestLooksAgain(t *testing.T) {
 	}
 }
 
+// adaptiveSwitches are Caps: switches have adaptive routing, which is off.
+func adaptiveSwitches(_ int32, n *net.Node, c *fabric.Caps) {
+	if n.Type == mad.Switch {
+		c.NVIDIA, c.AR = true, fabric.AROff
+	}
+}
+
+// adaptive is how many of some switches forward by their groups.
+func (b *harness) adaptive(switches ...int32) (count int) {
+	for _, s := range switches {
+		if b.fabric.AdaptiveRoutes(s) {
+			count++
+		}
+	}
+	return count
+}
+
 // TestGroupsOfUnheard: groups to a port that did not answer when they were first seen, or had just booted and had no LID, stay when it has its LID again, which the
 // tables have led to all along; also where another switch forwards by its table meanwhile.
 func TestGroupsOfUnheard(t *testing.T) {
@@ -135,11 +152,7 @@ func TestGroupsOfUnheard(t *testing.T) {
 		{name: "a switch has just booted, and the manager has restarted", of: mad.Switch, boots: true, restored: true},
 	} {
 		n := nettest.Generate(t, "fattree:k=4")
-		b := newHarnessWith(t, n, Config{}, func(_ int32, n *net.Node, c *fabric.Caps) {
-			if n.Type == mad.Switch {
-				c.NVIDIA, c.AR = true, fabric.AROff
-			}
-		})
+		b := newHarnessWith(t, n, Config{}, adaptiveSwitches)
 		b.heavy()
 		b.heavy()
 		var switches []int32
@@ -177,13 +190,7 @@ func TestGroupsOfUnheard(t *testing.T) {
 			b.fabric.Reboot(core)
 			b.fabric.Advance(b.fabric.Now() + 5*time.Second)
 			b.heavy()
-			want = 0
-			for _, s := range switches {
-				if b.fabric.AdaptiveRoutes(s) {
-					want++
-				}
-			}
-			if want == 0 || want == len(switches) {
+			if want = b.adaptive(switches...); want == 0 || want == len(switches) {
 				t.Fatalf("%s: %d switches have adaptive routing on", c.name, want)
 			}
 		}
@@ -191,13 +198,7 @@ func TestGroupsOfUnheard(t *testing.T) {
 		for range 2 {
 			b.heavy()
 		}
-		got := 0
-		for _, s := range switches {
-			if b.fabric.AdaptiveRoutes(s) {
-				got++
-			}
-		}
-		if got != want {
+		if got := b.adaptive(switches...); got != want {
 			t.Errorf("%s: adaptive routing is on at %d switches, not at %d", c.name, got, want)
 		}
 	}

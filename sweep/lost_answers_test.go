@@ -417,11 +417,7 @@ func TestBusyFDR10(t *testing.T) {
 // TestLostARInfo: likewise of ARInfo. Whether adaptive routing is on decides what a Set of a forwarding table does.
 func TestLostARInfo(t *testing.T) {
 	for _, c := range lostAnswers[:3] {
-		b := newHarnessWith(t, nettest.Generate(t, "fattree:k=4"), Config{}, func(_ int32, n *net.Node, c *fabric.Caps) {
-			if n.Type == mad.Switch {
-				c.NVIDIA, c.AR = true, fabric.AROff
-			}
-		})
+		b := newHarnessWith(t, nettest.Generate(t, "fattree:k=4"), Config{}, adaptiveSwitches)
 		b.heavy()
 		sw := b.node(mad.Switch, 0)
 		b.fabric.AdaptiveOn(sw, false)

@@ -60,25 +60,17 @@ func TestMovedCable(t *testing.T) {
 			}
 		}
 	}
-	on := func() (count int) {
-		for _, sw := range []int{s, b} {
-			if hs.fabric.AdaptiveRoutes(ring[sw]) {
-				count++
-			}
-		}
-		return count
-	}
 	hs.fabric.AdaptiveOn(ring[s], false)
 	hs.fabric.AdaptiveOn(ring[b], false)
 	hs.Abdicate()
 	hs.heavy()
-	if hs.heavy(); on() != 2 {
+	if hs.heavy(); hs.adaptive(ring[s], ring[b]) != 2 {
 		t.Fatal("adaptive routing is off before")
 	}
 	hs.fabric.Unplug(moved)
 	hs.fabric.Plug(moved, spare, nt.Nodes[moved.Node].Ports[moved.Port].Width, nt.Nodes[moved.Node].Ports[moved.Port].Speed)
 	hs.fabric.Advance(hs.fabric.Now() + 5*time.Second)
-	if hs.heavy(); on() == 2 {
+	if hs.heavy(); hs.adaptive(ring[s], ring[b]) == 2 {
 		t.Error("groups are kept that lead in a circle")
 	}
 }

@@ -340,8 +340,13 @@ func (p *Program) Done(o *txn.Outcome) {
 		how.answered(p, r, o)
 	case r.Op == plan.SetLFT && p.refusedLFT(r.Step):
 	default:
-		p.fail(r.Step, view.Refused, fmt.Sprintf("%v(%s) refused: %v", o.Method, smp.AttrName(o.Attr), o.Status))
+		p.failRefused(r, o)
 	}
+}
+
+// failRefused notes the failure of a step whose request was refused.
+func (p *Program) failRefused(r request, o *txn.Outcome) {
+	p.fail(r.Step, view.Refused, fmt.Sprintf("%v(%s) refused: %v", o.Method, smp.AttrName(o.Attr), o.Status))
 }
 
 func (p *Program) changeCleared(r request, o *txn.Outcome) {

@@ -112,7 +112,7 @@ func (p *Program) setSplit(i topo.PortIdx, arms bool) {
 // once; it is no fault of the subnet. One that is busy may accept it later.
 func (p *Program) extended(r request, o *txn.Outcome) {
 	if o.Status&mad.StatusBusy != 0 {
-		p.fail(r.Step, view.Refused, fmt.Sprintf("%v(%s) refused: %v", o.Method, smp.AttrName(o.Attr), o.Status))
+		p.failRefused(r, o)
 		return
 	}
 	port := &p.c.Topo.Ports[r.Port]
