@@ -113,7 +113,8 @@ const referenceHead = `# Settings
 Generated from the table in ` + "`conf`" + ` by ` + "`go test ./conf -rewrite`" + `.
 
 **Precedence.** A value on the command line takes precedence over the configuration file, the file over the environment
-(` + "`OSM_TMP_DIR`" + `, for ` + "`dump_files_dir`" + ` only), and the environment over the default. The file is the one given with ` + "`-F`" + `, or the
+(` + "`OSM_TMP_DIR`" + `, for ` + "`dump_files_dir`" + ` only), and the environment over the default. A reload applies only lines that have changed: such a line also replaces a value of the
+command line. A setting whose line was removed keeps its value until the next start, except ` + "`qos_*`" + `, which returns to its default. The file is the one given with ` + "`-F`" + `, or the
 first that exists of ` + "`/etc/ibsm/ibsm.toml`" + `, ` + "`/etc/opensm/opensm.conf`" + ` and ` + "`/etc/rdma/opensm.conf`" + `. A file whose name ends in
 ` + "`.toml`" + ` has the format of ibsm.toml, any other file that of opensm.conf. Files whose default is in ` + "`/etc/opensm`" + ` are read from
 ` + "`/etc/rdma`" + `, as RHEL's OpenSM has them, if only that has them, or if the configuration file is there too.
@@ -125,7 +126,8 @@ in opensm.conf, list its key: ` + "`impose lmc,max_op_vls`" + `.
 
 **Errors** are reported with file, line and column. An invalid value is never applied. At start, an invalid value of a GUID,
 the LMC, the subnet prefix, a key, the trust in SA clients, partitions or routing ends the program; for any other setting ibsm reports the error
-and uses the default. Unknown keys are warnings. With ` + "`--strict`" + ` any warning or error ends the program. A reload of a file
+and uses the default, except that in opensm.conf a boolean that is not TRUE is FALSE, as in OpenSM, with an error unless it is
+` + "`FALSE`, `no`, `off` or `0`" + `. Unknown keys are warnings. With ` + "`--strict`" + ` any warning or error ends the program. A reload of a file
 with an error changes nothing.
 
 **ibsm.toml.** Times are strings such as ` + "`\"10s\"`" + ` or ` + "`\"200ms\"`" + `, sizes strings such as ` + "`\"100MiB\"`" + `, 64-bit numbers strings in

@@ -3,7 +3,7 @@ package conf
 // serviceKeys are the settings of the program: transactions, process, services, log.
 var serviceKeys = []Key{
 	{Name: "max_wire_smps", TOML: "transactions.max_wire_smps", Kind: U32, Range: "0-0x7fffffff", Default: "4", Reload: true, Effect: Acts, Unset: asItBears, Long: "maxsmps", Short: 'n', Arg: "N",
-		Help: "maximum number of SMPs on the wire, up to 128; 0 for 128. 32 if it is not set; fewer are used while switches pass SMPs on slowly or lose them, and no more than 2 to a device"},
+		Help: "maximum number of SMPs on the wire, 1 to 128; 0 for 128. If it is not chosen, up to 32. Fewer are used while switches pass SMPs on slowly or lose them; a device has 2 at most"},
 	{Name: "max_wire_smps2", TOML: "transactions.max_wire_smps2", Kind: U32, Range: "0-0x7fffffff", Default: "4", Reload: true, Effect: Foreign,
 		Help: "maximum number of SMPs on the wire while some time out"},
 	{Name: "max_smps_timeout", TOML: "transactions.max_smps_timeout", Kind: U32, Unit: Microseconds, Default: "600000", Reload: true, Effect: Foreign,

@@ -279,10 +279,10 @@ func (r *route) choices(ctx context.Context, in routing.In, tables *routing.Tabl
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		r.line("choices", "not every choice among ports would do: %v", err)
+		r.line("choices", "not every choice among ports can be used: %v", err)
 	default:
 		choice := c.Choice()
-		r.line("choices", "from a switch with hosts to another %d ports would do at least, %.1f on average; with every choice packets arrive without a credit loop", choice.Least, choice.Mean)
+		r.line("choices", "from a switch with hosts to another one at least %d ports can be used, %.1f on average; whichever is used, packets arrive and there is no credit loop", choice.Least, choice.Mean)
 	}
 	return nil
 }

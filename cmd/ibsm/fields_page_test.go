@@ -24,7 +24,7 @@ changed by SIGHUP. After each it compares, for every port, the value of every se
 every entry of the tables, all values that each manager has sent in place of others, over how many links the forwarding tables lead from each switch to each LID, and whom members of groups reach. What differs has a row here, whose
 condition in ` + "`cmd/ibsm/fields_match*_test.go`" + ` names the ports and the value that ibsm must have left; anything else fails the test, which runs 200 fabrics with ` + "`IBSM_PROOF=1`" + `. ` + "`TestFieldsClosed`" + ` puts
 wrong values into every field and table, and none may pass. Both have the same ` + "`guid2lid`" + `,
-since OpenSM numbers ports in the order of their GUIDs as they lie in memory, and ibsm by the numbers.
+since OpenSM assigns LIDs in the order of the bytes of port GUIDs in memory, and ibsm in the order of their values.
 
 ` + "\"Not chosen\" is explained in [options.md](options.md): a default in opensm.conf." + ` NodeDescription and SMInfo are not set by either.
 

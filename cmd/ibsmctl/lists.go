@@ -25,11 +25,15 @@ type lister struct {
 func newList[T any](a *asker, list ctl.List, short, long string, columns []column, row func(*table, *T)) *cobra.Command {
 	l := &lister{asker: a}
 	c := &cobra.Command{Use: string(list) + " [OPTION]...", Short: short, Args: cli.Args(0, 0), Long: long}
-	c.Flags().StringVar(&l.typ, "type", "", "only `TYPE` CA, switch or router; for links the type of the first end")
+	ofType := "only `TYPE` CA, switch or router"
+	if list == ctl.Links {
+		ofType += ", of the first end"
+	}
+	c.Flags().StringVar(&l.typ, "type", "", ofType)
 	c.Flags().StringVar(&l.node, "node", "", "only this `NODE`: a GUID or a name")
 	cli.Words(c, "type", nodeTypes...)
 	if list != ctl.Nodes {
-		c.Flags().StringVar(&l.state, "state", "", "only `STATE` Down, Initialize, Armed or Active")
+		c.Flags().StringVar(&l.state, "state", "", "only `STATE` Down, Initialize, Armed, Active or ActiveDefer")
 		cli.Words(c, "state", portStates...)
 	}
 	a.completeNodeOption(c)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -26,6 +27,8 @@ import (
 	"ibsm/mad/gsi"
 	"ibsm/mad/madtest"
 	"ibsm/mad/pma"
+	"ibsm/mad/sarec"
+	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/opensm/console"
 	"ibsm/perf"
@@ -50,6 +53,11 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 	sink(to).counters(&ctl.CounterStatus{Enabled: true, Sweeps: 1, Ports: 3, Answered: 2})
 	sink(to).congestionControl(&congestioncontrol.State{Enabled: true, Sent: 7, Devices: []congestioncontrol.Device{{}, {Standing: congestioncontrol.NoClass}}})
 	sink(to).held(func() (int, int) { return 1, 2 })
+	sink(to).refused(&ctl.Status{Refused: []ctl.EngineRefusal{{Engine: "tree"}}, QoSPolicy: &ctl.QoSTrouble{}})
+	sink(to).security([]ctl.SecurityRule{{Rule: "tenants", State: ctl.RuleHolds}})
+	sink(to).cabling(&ctl.Cabling{Plan: true})
+	sink(to).badKeys(slices.Values([]manager.Offender{{Port: 7, Trap: smp.TrapBadPKey, Count: 1}}))
+	sink(to).replies(maps.All(map[sa.Kind]uint64{{Attr: sarec.AttrPathRecord}: 1}))
 }
 
 // newExporter is an Exporter of a manager that shows a view, with metrics of every kind.

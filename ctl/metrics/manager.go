@@ -3,6 +3,7 @@ package metrics
 import (
 	"cmp"
 	"context"
+	"iter"
 	"strconv"
 	"time"
 
@@ -34,17 +35,7 @@ func (*collector) Describe(chan<- *prometheus.Desc) {}
 func (c *collector) Collect(to chan<- prometheus.Metric) {
 	s, st := sink(to), c.control.Status()
 	s.gauge("ibsm_info", "Version of the manager, and the routing engine that computed the routes in force.", "version", "engine")(1, st.Version, cmp.Or(st.Engine, "none"))
-	refused := s.gauge("ibsm_routing_engine_refused", "1 for each chosen routing engine that cannot route the subnet.", "engine")
-	for _, r := range st.Refused {
-		refused(1, r.Engine)
-	}
-	file := s.gauge("ibsm_file_refused", "1 for each setting whose file has errors, so that the previous file is in force.", "setting")
-	if st.Partitions != nil {
-		file(1, "partition_config_file")
-	}
-	if st.QoSPolicy != nil {
-		file(1, "qos_policy_file")
-	}
+	s.refused(st)
 	state := smp.SMState(0)
 	if shell := c.control.Manager(); shell != nil {
 		stats := shell.Stats()
@@ -65,12 +56,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	}
 	if sub := c.control.Subnet(); sub != nil {
 		s.cabling(sub.Cabling())
-		rules := s.gauge("ibsm_security_rule_holds", "1 for each rule of ibsmctl security that holds, 0 for those that fail.", "rule")
-		for _, r := range sub.Security().Rules {
-			if r.State != ctl.RuleLeft {
-				rules(truth(r.State == ctl.RuleHolds), r.Rule)
-			}
-		}
+		s.security(sub.Security().Rules)
 	}
 	states := s.gauge("ibsm_state", "1 for the state of the subnet manager, 0 for the others; NOT-ACTIVE also while it has no port.", "state")
 	for of := smp.NotActive; of <= smp.Master; of++ {
@@ -98,6 +84,31 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	s.control(c.stats)
 	s.counter("ibsm_log_lines_dropped_total", "Lines of the log that were not written, because it did not take them fast enough.")(c.dropped())
 	s.counter("ibsm_events_total", "Events since the start; ibsmctl events shows the latest ones.")(st.Events)
+}
+
+// refused sends which engines cannot route the subnet, and which files have errors.
+func (s sink) refused(st *ctl.Status) {
+	engine := s.gauge("ibsm_routing_engine_refused", "1 for each chosen routing engine that cannot route the subnet.", "engine")
+	for _, r := range st.Refused {
+		engine(1, r.Engine)
+	}
+	file := s.gauge("ibsm_file_refused", "1 for each setting whose file has errors, so that the previous file is in force.", "setting")
+	if st.Partitions != nil {
+		file(1, "partition_config_file")
+	}
+	if st.QoSPolicy != nil {
+		file(1, "qos_policy_file")
+	}
+}
+
+// security sends which rules hold.
+func (s sink) security(rules []ctl.SecurityRule) {
+	holds := s.gauge("ibsm_security_rule_holds", "1 for each rule of ibsmctl security that holds, 0 for those that fail.", "rule")
+	for _, r := range rules {
+		if r.State != ctl.RuleLeft {
+			holds(truth(r.State == ctl.RuleHolds), r.Rule)
+		}
+	}
 }
 
 // cabling sends how cables differ from their plan, and how many are held back.
@@ -191,8 +202,13 @@ func (s sink) manager(st *manager.Stats) {
 	for kind, n := range st.AlarmCounts() {
 		alarms(n, kind.String())
 	}
+	s.badKeys(st.Offenders())
+}
+
+// badKeys sends which ports have sent packets with wrong keys.
+func (s sink) badKeys(offenders iter.Seq[manager.Offender]) {
 	keys := s.counter("ibsm_bad_keys_total", "Traps 256 to 259 about wrong M_Keys, P_Keys and Q_Keys, by the port that sent the packet; 32 ports have their own label, the rest is other.", "trap", "port_guid")
-	for o := range st.Offenders() {
+	for o := range offenders {
 		port := "other"
 		if o.Port != 0 {
 			port = o.Port.String()
@@ -219,8 +235,8 @@ func (s sink) smps(st *manager.Stats) {
 	dropped(t.Mismatched, "mismatched")
 	dropped(st.QueueFull, "queue_full")
 	s.gauge("ibsm_smp_window", "Largest number of requests on the wire at a time, now.")(float64(t.Window))
-	s.gauge("ibsm_smp_on_wire", "Requests that wait for a response, for no more than 10 ms.")(float64(t.OnWire))
-	s.gauge("ibsm_smp_overdue", "Requests that have waited for a response for more than 10 ms, and are not counted in the window.")(float64(t.Overdue))
+	s.gauge("ibsm_smp_on_wire", "Requests that wait for a response, except those that have waited for too long.")(float64(t.OnWire))
+	s.gauge("ibsm_smp_overdue", "Requests that have waited for a response for more than 10 ms, or more than four round trips if that is longer; they are not counted in the window.")(float64(t.Overdue))
 	s.gauge("ibsm_smp_waiting", "Requests that wait for others to the same device.")(float64(t.Parked))
 	s.gauge("ibsm_smp_path_limited", "1 while the window is 4, because switches seem to pass SMPs on in their agents.")(truth(t.PathLimited))
 }
@@ -256,16 +272,16 @@ func (s sink) counters(st *ctl.CounterStatus) {
 		return
 	}
 	s.gauge("ibsm_counters_age_seconds", "Age of the counters that are shown: seconds since the last sweep over all ports has ended.")(st.Age)
-	s.gauge("ibsm_counters_sweep_seconds", "Duration of that sweep.")(st.Took)
-	ports := s.gauge("ibsm_counters_ports", "Ports whose counters are read, by whether they were in that sweep.", "result")
+	s.gauge("ibsm_counters_sweep_seconds", "Duration of the last sweep over the counters.")(st.Took)
+	ports := s.gauge("ibsm_counters_ports", "Ports whose counters are read, by whether the last sweep has read them.", "result")
 	ports(float64(st.Answered), "read")
 	ports(float64(max(0, st.Ports-st.Answered)), "not_read")
 	s.gauge("ibsm_counters_history_bytes", "Memory that the readings of the last hour take.")(float64(st.Bytes))
 	s.counter("ibsm_counters_sweeps_total", "Sweeps over the counters of all ports.")(st.Sweeps)
-	s.counter("ibsm_counters_late_sweeps_total", "Of these, sweeps that began late because the one before had not ended.")(st.Late)
+	s.counter("ibsm_counters_late_sweeps_total", "Sweeps over the counters that began late because the one before had not ended.")(st.Late)
 	s.counter("ibsm_counters_requests_total", "Requests for counters.")(st.Asked)
-	s.counter("ibsm_counters_unanswered_total", "Of these, requests without an answer.")(st.Unanswered)
-	s.counter("ibsm_counters_resets_total", "Of these, resets of counters of 32 bits that were nearly full.")(st.Resets)
+	s.counter("ibsm_counters_unanswered_total", "Requests for counters without an answer.")(st.Unanswered)
+	s.counter("ibsm_counters_resets_total", "Resets, by this manager, of counters of 32 bits that were nearly full.")(st.Resets)
 	s.counter("ibsm_counters_findings_total", "Readings that were not as they should be: no answer, a reset by others, a reboot, a value that contradicts the one before.")(st.Findings)
 	const collector = "counters"
 	s.gauge("infiniband_exporter_collector_duration_seconds", "Duration of the last sweep over the counters, under infiniband_exporter's name.", "collector")(st.Took, collector)
@@ -289,7 +305,7 @@ func (s sink) lastSweep(st *ctl.SweepStatus) {
 // certificate sends what was proved of the routes in force.
 func (s sink) certificate(c *ctl.Certificate) {
 	s.gauge("ibsm_certificate_timestamp_seconds", "When routes in force were certified last, since the epoch.")(float64(c.Time.UnixMilli()) / 1000)
-	s.gauge("ibsm_certificate_seconds", "How long that took, beside other work.")(c.Seconds)
+	s.gauge("ibsm_certificate_seconds", "Duration of the last certificate, computed beside other work.")(c.Seconds)
 	s.gauge("ibsm_certificate_channels", "Channels that the certificate numbers: directions of links between switches, by lane.")(float64(c.Channels))
 	result := s.gauge("ibsm_certificate", "1 for the result of the last certificate.", "result")
 	for _, r := range []string{"all", "hosts", "none", "violated"} {

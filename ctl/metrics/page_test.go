@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +51,36 @@ func TestPage(t *testing.T) {
 			err = os.WriteFile(file, []byte(text), 0o644)
 		}
 		t.Errorf("%s is not made from the families (%v); go test ./ctl/metrics -run TestPage -rewrite does it", file, err)
+	}
+}
+
+// TestPageHasAll: each family that the sources name is in docs/metrics.md, also those that few managers have.
+func TestPageHasAll(t *testing.T) {
+	page, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, m := range regexp.MustCompile(`(?:gauge|counter|histogram|gauges|counters)\("(\w*[a-z])"`).FindAllSubmatch(text, -1) {
+			if found++; !bytes.Contains(page, []byte("\n| `"+string(m[1])+"` |")) {
+				t.Errorf("%s: the page lacks %s", file, m[1])
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("the sources name %d families", found)
 	}
 }
 

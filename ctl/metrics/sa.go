@@ -1,20 +1,17 @@
 package metrics
 
 import (
+	"iter"
+
 	"ibsm/ctl/server"
 	"ibsm/mad/gsi"
 	"ibsm/mad/rmpp"
 	"ibsm/sa"
 )
 
-// answers sends what the SA answered. Pairs that have not occurred are left out.
+// answers sends what the SA answered.
 func (s sink) answers(st *sa.Stats) {
-	replies := s.counter("ibsm_sa_replies_total", "Responses of subnet administration, by attribute and status.", "attribute", "status")
-	for kind, n := range st.Replies() {
-		if n > 0 {
-			replies(n, server.AttrLabel(kind.Attr), kind.Status.String())
-		}
-	}
+	s.replies(st.Replies())
 	dropped := s.counter("ibsm_sa_dropped_total", "Datagrams to subnet administration without a response, by reason.", "reason")
 	for reason, n := range st.Drops() {
 		dropped(n, reason.String())
@@ -22,6 +19,16 @@ func (s sink) answers(st *sa.Stats) {
 	times := s.histogram("ibsm_sa_answer_seconds", "Response time from the receipt of a request: get, until the response is sent; table, until the response is complete; register, until the change is on disk and in the switches.", "way")
 	for way, t := range st.Times() {
 		times(sa.TimeBounds[:], t.Counts[:], t.Sum, way.String())
+	}
+}
+
+// replies sends the SA's responses. Pairs that have not occurred are left out.
+func (s sink) replies(counts iter.Seq2[sa.Kind, uint64]) {
+	replies := s.counter("ibsm_sa_replies_total", "Responses of subnet administration, by attribute and status.", "attribute", "status")
+	for kind, n := range counts {
+		if n > 0 {
+			replies(n, server.AttrLabel(kind.Attr), kind.Status.String())
+		}
 	}
 }
 
