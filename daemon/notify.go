@@ -116,7 +116,7 @@ func (d *daemon) watchdog(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case d.requests <- manager.SweepRequested{}:
+		case d.requests <- manager.SweepRequested{Sweep: manager.NoSweep}:
 			d.notify.say(sd.SdNotifyWatchdog)
 		case <-tick.C: // the next round looks whether it still runs
 		}

@@ -48,7 +48,7 @@ type Sweep uint8
 
 // Sweeps.
 const (
-	NoSweep Sweep = iota
+	NoSweep Sweep = iota // the core loop takes it, and so shows that it runs
 	Light
 	Heavy
 	Reroute     // heavy, with all routes computed afresh

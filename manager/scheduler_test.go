@@ -9,6 +9,7 @@ import (
 	"ibsm/mad"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
+	"ibsm/sweep/elect"
 	"ibsm/sweep/engines"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
@@ -361,6 +362,17 @@ func TestInconclusive(t *testing.T) {
 		s.wanted, s.needFull = 0, false
 		if s.looked(s.fx, &sweep.Verdict{Reason: c.reason, Full: c.full}); s.wanted != c.wanted || s.needFull != c.full {
 			t.Errorf("%+v: %v is wanted, needs full %t", c, s.wanted, s.needFull)
+		}
+	}
+}
+
+// TestRequested: each request wants its sweep; that of the watchdog, which only looks whether the core runs, wants none.
+func TestRequested(t *testing.T) {
+	for asked, want := range map[Sweep]wishes{NoSweep: 0, Light: wishLight, Heavy: wishFull, Reroute: wishFull, Describe: 0} {
+		c := NewCore(Config{Elect: elect.Config{GUID: 5}})
+		c.sweeps.wanted = 0
+		if c.requested(&SweepRequested{Sweep: asked}); c.sweeps.wanted != want {
+			t.Errorf("sweep %d: %v is wanted, not %v", asked, c.sweeps.wanted, want)
 		}
 	}
 }

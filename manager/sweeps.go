@@ -22,12 +22,13 @@ func (c *Core) requested(r *SweepRequested) {
 		c.sweeps.endPlan(&c.fx, r.Number)
 	case Describe:
 		c.descriptions.wantAll(c.published.view)
+	case NoSweep:
 	case Light:
 		c.sweeps.want(wishLight, "")
+	case Heavy:
+		c.sweeps.want(wishFull, "requested")
 	case Reroute:
 		c.sweeps.sweeper.Reroute()
-		c.sweeps.want(wishFull, "requested")
-	default:
 		c.sweeps.want(wishFull, "requested")
 	}
 }
