@@ -52,6 +52,17 @@ type Port struct {
 // keeps them from one Compile to the next.
 type Indexes map[Port]*topo.PKeyTable
 
+// maxIndexes limits the ports whose indexes are remembered: a host may be another port in each sweep. It is several times as many as a
+// subnet has LIDs.
+const maxIndexes = 4 * int(mad.MaxUnicastLID)
+
+// prune forgets the indexes of ports that have left, where there are too many.
+func (x Indexes) prune(t *topo.Topo) {
+	if len(x) > maxIndexes {
+		maps.DeleteFunc(x, func(p Port, _ *topo.PKeyTable) bool { return t.FindPort(p.GUID) == topo.None })
+	}
+}
+
 // Checking is how an external port of a switch checks P_Keys.
 type Checking uint8
 
@@ -127,6 +138,7 @@ func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes
 	for _, p := range t.EndPorts {
 		c.endPort(p)
 	}
+	c.Remember.prune(t)
 	for p := range t.Ports {
 		if t.IsSwitchPort(topo.PortIdx(p)) && t.Ports[p].Peer != topo.None {
 			c.external(topo.PortIdx(p))

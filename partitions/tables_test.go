@@ -370,3 +370,21 @@ func TestNoPartition(t *testing.T) {
 		t.Errorf("%v and %v are wanted, one table %t", a.Keys(), b.Keys(), a == b)
 	}
 }
+
+// TestManyIndexes: indexes of ports that have left are remembered until they are too many; those of ports that are there stay.
+func TestManyIndexes(t *testing.T) {
+	top := witnessTopo(t)
+	here := Port{GUID: top.Ports[top.EndPorts[len(top.EndPorts)-1]].GUID}
+	x := Indexes{here: nil}
+	for port := mad.GUID(1) << 60; len(x) < maxIndexes; port++ {
+		x[Port{GUID: port}] = nil
+	}
+	if x.prune(top); len(x) != maxIndexes {
+		t.Errorf("%d of %d are left", len(x), maxIndexes)
+	}
+	x[Port{GUID: 1 << 59}] = nil
+	_, stays := x[here]
+	if x.prune(top); len(x) != 1 || !stays {
+		t.Errorf("%d are left", len(x))
+	}
+}

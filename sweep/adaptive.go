@@ -56,7 +56,7 @@ func (j *RouteTask) adaptive(out *SweepPlan) map[mad.GUID]adaptiveSwitch {
 		switch {
 		case node.AR == topo.AROn && (known.groups == nil || others):
 			if now == nil {
-				now = newGroups(out)
+				now = firstSeen(out, was)
 			}
 			is[node.GUID] = adaptiveSwitch{groups: now}
 		case node.AR == topo.AROn:

@@ -21,6 +21,24 @@ type groups struct {
 	seen  *routing.Forwarding // by the forwarding tables that were held; with the switches of that time, whose numbers the graph has
 }
 
+// maxGroups limits the subnets that are remembered for groups: what shows another switch with adaptive routing in each sweep would have as
+// many remembered.
+const maxGroups = 32
+
+// firstSeen are the groups that a walk sees for the first time, with those of switches known before. Of too many nothing is assumed.
+func firstSeen(out *SweepPlan, known map[mad.GUID]adaptiveSwitch) *groups {
+	distinct := map[*groups]bool{}
+	for _, sw := range known {
+		if sw.groups != nil && sw.groups.graph != nil {
+			distinct[sw.groups] = true
+		}
+	}
+	if len(distinct) >= maxGroups {
+		return &groups{}
+	}
+	return newGroups(out)
+}
+
 // newGroups are those that a walk sees for the first time.
 func newGroups(out *SweepPlan) *groups {
 	t := out.Topo

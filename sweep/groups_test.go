@@ -203,3 +203,19 @@ func TestGroupsOfUnheard(t *testing.T) {
 		}
 	}
 }
+
+// TestManyGroups: the subnets that are remembered for groups have a limit; those of which nothing is assumed do not count.
+func TestManyGroups(t *testing.T) {
+	b := newHarness(t, "fattree:k=4", Config{Engines: engines.Chain{engines.MinHop}})
+	out := b.heavy().SweepPlan
+	known := map[mad.GUID]adaptiveSwitch{1: {groups: &groups{}}, 2: {}}
+	for guid := mad.GUID(3); guid < 3+maxGroups; guid++ {
+		if g := firstSeen(out, known); g.graph == nil {
+			t.Fatalf("with %d switches known nothing is assumed", len(known))
+		}
+		known[guid] = adaptiveSwitch{groups: newGroups(out)}
+	}
+	if g := firstSeen(out, known); g.graph != nil {
+		t.Errorf("%d are remembered, and one more", maxGroups)
+	}
+}

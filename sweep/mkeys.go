@@ -387,8 +387,16 @@ func (s *Sweeper) Expect(route mad.Route, port mad.GUID) {
 	s.walks.expected[plan.Key{Node: t.Nodes[t.Ports[p].Node].GUID, Port: ports[last]}] = port
 }
 
-// prune forgets managers that have said where they are where a sweep has found somebody, or the link is down.
+// maxShown limits the ports whose M_Keys are kept: a host may be another port in each sweep. It is several times as many as a subnet has LIDs.
+const maxShown = 4 * int(mad.MaxUnicastLID)
+
+// prune forgets managers that have said where they are where a sweep has found somebody, or the link is down, what is known of nodes
+// that have left, and M_Keys of ports that have left where there are too many.
 func (w *walkState) prune(t *topo.Topo) {
+	maps.DeleteFunc(w.plain, func(node mad.GUID, _ bool) bool { return t.FindNode(node) == topo.None })
+	if len(w.mkeys) > maxShown {
+		maps.DeleteFunc(w.mkeys, func(port mad.GUID, _ shownKeys) bool { return t.FindPort(port) == topo.None })
+	}
 	maps.DeleteFunc(w.expected, func(at plan.Key, _ mad.GUID) bool {
 		p := t.FindNodePort(at.Node, at.Port)
 		return p == topo.None || behind(t, at.Node, at.Port) != 0 || t.Ports[p].Info.PortState() <= smp.PortDown

@@ -285,6 +285,25 @@ func TestShownKeys(t *testing.T) {
 	}
 }
 
+// TestManyShownKeys: M_Keys of ports that have left are kept until they are too many; those of ports that are there stay.
+func TestManyShownKeys(t *testing.T) {
+	b := newHarness(t, small, Config{})
+	tp := b.heavy().Topo
+	here := tp.Ports[otherHost(t, tp)].GUID
+	w := newWalkState()
+	w.mkeys[here] = shownKeys{5, 5}
+	for port := mad.GUID(1); len(w.mkeys) < maxShown; port++ {
+		w.mkeys[port] = shownKeys{6, 6}
+	}
+	if w.prune(tp); len(w.mkeys) != maxShown {
+		t.Errorf("%d of %d are left", len(w.mkeys), maxShown)
+	}
+	w.mkeys[0] = shownKeys{6, 6}
+	if w.prune(tp); len(w.mkeys) != 1 || w.mkeys[here] != (shownKeys{5, 5}) {
+		t.Errorf("%d are left, of the port that is there %v", len(w.mkeys), w.mkeys[here])
+	}
+}
+
 // TestOtherKeys: requests show keys one by one only where a port may have another than the configured one; one that has shown that once, and left, has not.
 func TestOtherKeys(t *testing.T) {
 	for shown, want := range map[shownKeys]bool{{5, 0}: false, {5, 5}: false, {5, 6}: true, {6, 5}: true, {6, 0}: true, {0, 5}: true} {

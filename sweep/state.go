@@ -59,7 +59,7 @@ type state struct {
 
 // walkState is what walks need beside the state. It lasts as long, and no task reads it.
 type walkState struct {
-	plain    map[discover.Device]bool
+	plain    map[mad.GUID]bool      // nodes that refuse PortInfo with the modifier's bit 31
 	mkeys    map[mad.GUID]shownKeys // by GUID, of ports that have had one
 	expected map[plan.Key]mad.GUID  // the ports of managers that have said where they are
 	findings []discover.Finding     // of the walk that state.prev is from
@@ -68,7 +68,7 @@ type walkState struct {
 }
 
 func newWalkState() walkState {
-	return walkState{plain: map[discover.Device]bool{}, mkeys: map[mad.GUID]shownKeys{}}
+	return walkState{plain: map[mad.GUID]bool{}, mkeys: map[mad.GUID]shownKeys{}}
 }
 
 // forgetMastership drops what another manager may have changed.

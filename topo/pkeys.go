@@ -118,14 +118,18 @@ func (t *PKeyTable) Common(o *PKeyTable) (entry mad.PKey, ok bool) {
 // Equal reports whether two tables have the same entries. Neither may be nil.
 func (t *PKeyTable) Equal(o *PKeyTable) bool { return t == o || slices.Equal(t.keys, o.keys) }
 
+// maxPKeys is the most entries of a partition table that are read and written. It is as many as adapters in use
+// can have (log_max_pkey of mlx5); a node may say that it has 65,535.
+const maxPKeys = 4096
+
 // PKeyTableSize is the number of entries of a port's partition table: PartitionCap of
 // the node for ports that own a LID, PartitionEnforcementCap for external ports of a
-// switch, which may be 0.
+// switch, which may be 0; no more than 4,096.
 func (n *Node) PKeyTableSize(num uint8) int {
 	if n.Type == mad.Switch && num != 0 {
-		return int(n.SwitchInfo.PartitionEnforcementCap())
+		return min(int(n.SwitchInfo.PartitionEnforcementCap()), maxPKeys)
 	}
-	return max(int(n.Info.PartitionCap()), 1)
+	return min(max(int(n.Info.PartitionCap()), 1), maxPKeys)
 }
 
 // PKeyBlocks is the number of blocks in which a table of so many entries is read and

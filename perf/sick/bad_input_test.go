@@ -194,3 +194,23 @@ func TestBadInput(t *testing.T) {
 		})
 	}
 }
+
+// TestManyFindings: findings of ports that are not read any more end, the oldest first, where there are too many; those of ports that are read stay.
+func TestManyFindings(t *testing.T) {
+	w := New(nil)
+	here := spot{key(1), 0}
+	w.found[here] = &Finding{Port: here.port, Rule: &Rule{}}
+	for port := 2; len(w.found) < MaxSaved; port++ {
+		w.found[spot{key(port), 0}] = &Finding{Port: key(port), Last: time.Duration(port), Rule: &Rule{}}
+	}
+	read := map[perf.Key]time.Duration{here.port: 0}
+	if ended := w.dropGone(read); ended != nil {
+		t.Errorf("%d end, though there are no more than %d", len(ended), MaxSaved)
+	}
+	for port := range 2 {
+		w.found[spot{key(MaxSaved + 1 + port), 0}] = &Finding{Port: key(MaxSaved + 1 + port), Last: time.Hour, Rule: &Rule{}}
+	}
+	if ended := w.dropGone(read); len(ended) != 2 || ended[0].Port != key(2) || ended[1].Port != key(3) || w.found[here] == nil || len(w.found) != MaxSaved {
+		t.Errorf("%d are left, ended %v", len(w.found), ended)
+	}
+}

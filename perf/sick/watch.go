@@ -311,7 +311,31 @@ func (w *Watch) heal(end time.Duration, read map[perf.Key]time.Duration) (ended 
 			ended = append(ended, *f)
 		}
 	}
+	ended = append(ended, w.dropGone(read)...)
 	slices.SortFunc(ended, order)
+	return ended
+}
+
+// dropGone ends findings of ports that are not read any more, where there are too many findings: a host may be another port in each
+// reading. The oldest end first.
+func (w *Watch) dropGone(read map[perf.Key]time.Duration) (ended []Finding) {
+	excess := len(w.found) - MaxSaved
+	if excess <= 0 {
+		return nil
+	}
+	var gone []spot
+	for at := range w.found {
+		if _, there := read[at.port]; !there {
+			gone = append(gone, at)
+		}
+	}
+	slices.SortFunc(gone, func(a, b spot) int {
+		return cmp.Or(cmp.Compare(w.found[a].Last, w.found[b].Last), a.port.Compare(b.port), cmp.Compare(a.rule, b.rule))
+	})
+	for _, at := range gone[:min(excess, len(gone))] {
+		ended = append(ended, *w.found[at])
+		delete(w.found, at)
+	}
 	return ended
 }
 

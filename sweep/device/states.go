@@ -68,9 +68,16 @@ func (r *Record) WalkRead(blocks []Block) {
 	}
 }
 
-// Prune forgets the states of blocks of nodes that are gone: all that they hold is read when they come back.
+// maxUnsupported limits what is known of nodes that have left: a host may be another node in each sweep.
+const maxUnsupported = 1 << 18
+
+// Prune forgets the states of blocks of nodes that are gone: all that they hold is read when they come back. What they do not support is
+// forgotten where there is too much of it.
 func (r *Record) Prune(t *topo.Topo) {
 	maps.DeleteFunc(r.states, func(p Place, _ states) bool { return t.FindNode(p.Node) == topo.None })
+	if len(r.Unsupported) > maxUnsupported {
+		maps.DeleteFunc(r.Unsupported, func(p Place, _ unsupported) bool { return t.FindNode(p.Node) == topo.None })
+	}
 }
 
 // snapshotStates are the states as they are now.

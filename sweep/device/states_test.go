@@ -73,6 +73,24 @@ func TestWalkRead(t *testing.T) {
 	}
 }
 
+// TestPruneUnsupported: what nodes that have left do not support is kept until it is too much; of those that are there it stays.
+func TestPruneUnsupported(t *testing.T) {
+	top := subnet(t)
+	r := NewRecord()
+	here := Place{smp.AttrPortInfo, top.Nodes[0].GUID, 1}
+	r.Unsupported.put(here, fields{}, 1)
+	for node := mad.GUID(1) << 60; len(r.Unsupported) < maxUnsupported; node++ {
+		r.Unsupported.put(Place{smp.AttrPortInfo, node, 1}, fields{}, 1)
+	}
+	if r.Prune(top); len(r.Unsupported) != maxUnsupported {
+		t.Errorf("%d of %d are left", len(r.Unsupported), maxUnsupported)
+	}
+	r.Unsupported.put(Place{smp.AttrPortInfo, 1 << 59, 1}, fields{}, 1)
+	if r.Prune(top); len(r.Unsupported) != 1 || r.Unsupported.Tries(here) != 1 {
+		t.Errorf("%d are left, of the node that is there %d tries", len(r.Unsupported), r.Unsupported.Tries(here))
+	}
+}
+
 // The states of what nodes hold that are gone are forgotten, and all of them when another manager was master.
 func TestPrune(t *testing.T) {
 	top := subnet(t)

@@ -2,6 +2,7 @@ package discover
 
 import (
 	"encoding/binary"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -20,6 +21,26 @@ type reading struct {
 	row     []byte // whole blocks; those that were not read are 0xFF
 	missing []int
 	left    int // blocks not answered yet
+	asked   int // blocks answered or given up
+	late    int // of these, the ones that came late or not at all
+}
+
+// A device that answers late holds up the whole sweep. When so many blocks of a table have come late, and as many as half of all, the rest
+// is not asked for. Where packets are lost fewer come late. A P_KeyTable has mostly four blocks; the LinearForwardingTable of an honest slow
+// switch has many.
+const (
+	lateAnswer     = 100 * time.Millisecond
+	maxLate        = 16
+	maxLateForward = 128 // of a LinearForwardingTable
+)
+
+// givenUp reports whether the rest of the table is not asked for.
+func (r *reading) givenUp() bool {
+	most := maxLate
+	if r.of.ID == smp.AttrLinearForwardingTable {
+		most = maxLateForward
+	}
+	return r.late >= most && 2*r.late >= r.asked
 }
 
 // readKey names a reading.
@@ -126,6 +147,10 @@ func (m *Machine) was(e topo.End) *topo.Port {
 // block takes a block.
 func (m *Machine) block(it item, o *txn.Outcome, ok bool) {
 	r := &m.readings[it.node]
+	r.asked++
+	if o.Result != txn.Replied || o.Attempts > 1 || o.RTT > lateAnswer {
+		r.late++
+	}
 	if ok {
 		cut, _ := r.of.Cut(m.b.Node(r.at.Node), r.at.Port, m.b.Port(r.at), it.num, &o.Data)
 		copy(r.row[int(it.num)*device.BlockSize:], cut[:])

@@ -28,9 +28,9 @@ type Config struct {
 	// Before is the subnet as it was known until the manager was paused, where Prev is nil because
 	// of that. What is not answered is taken from it, and all else is read again.
 	Before *topo.Topo
-	// Plain holds the devices that refuse PortInfo with the modifier's bit 31. The
+	// Plain holds the nodes that refuse PortInfo with the modifier's bit 31. The
 	// machine adds to it; it outlives the walk. Nil for one that does not.
-	Plain map[Device]bool
+	Plain map[mad.GUID]bool
 	// Devices is what is known to be in the tables of switches, and which places may be
 	// other than Prev says. Nil for nothing.
 	Devices *device.Record
@@ -57,12 +57,6 @@ type Config struct {
 	// FDR10 asks NVIDIA devices for their ports' ExtendedPortInfo.
 	FDR10 bool
 	device.Conditions
-}
-
-// Device names a product: quirks are remembered by it.
-type Device struct {
-	VendorID uint32
-	DeviceID uint16
 }
 
 // Machine is one walk. It is owned by one goroutine.
@@ -142,7 +136,7 @@ type pendingSwitch struct {
 // New starts a walk at the manager's own node.
 func New(cfg Config) *Machine {
 	if cfg.Plain == nil {
-		cfg.Plain = map[Device]bool{}
+		cfg.Plain = map[mad.GUID]bool{}
 	}
 	if cfg.Devices == nil {
 		cfg.Devices = &device.Record{}
@@ -285,7 +279,7 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Method, req.Attr = mad.MethodSet, smp.AttrSwitchInfo
 		req.Data = m.b.Node(it.node).SwitchInfo
 	case kindPort:
-		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), !m.cfg.Plain[m.device(it.node)])
+		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), !m.cfg.Plain[m.b.Node(it.node).GUID])
 	case kindPlain:
 		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), false)
 	case kindDuplicate:
@@ -305,6 +299,10 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		return req, ok
 	case kindBlock:
 		r := &m.readings[it.node]
+		if r.givenUp() {
+			m.block(it, &txn.Outcome{Result: txn.TimedOut}, false)
+			return req, false
+		}
 		req.Attr, req.Mod = r.of.ID, r.of.Modifier(m.b.Node(r.at.Node), r.at.Port, it.num)
 		req.Route, ok = m.routeTo(r.at)
 		return req, ok
@@ -334,11 +332,6 @@ func (m *Machine) routeTo(e topo.End) (mad.Route, bool) {
 		return mad.Route{}, false
 	}
 	return m.routeOut(peer)
-}
-
-func (m *Machine) device(n int32) Device {
-	info := &m.b.Node(n).Info
-	return Device{info.VendorID(), info.DeviceID()}
 }
 
 // report adds a finding. A GUID of our own node that was found again may be that of another

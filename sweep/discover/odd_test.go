@@ -28,20 +28,19 @@ func two() (p *plant, self net.End, a, b int32) {
 	return p, net.End{Node: host, Port: 1}, a, b
 }
 
-// TestExtendedRefused: bit 31 is dropped for a device that refuses it, and for no
-// other.
+// TestExtendedRefused: bit 31 is dropped for a node that refuses it, and for no other, also of the same product.
 func TestExtendedRefused(t *testing.T) {
 	p, self, a, b := two()
-	p.Nodes[a].DeviceID, p.Nodes[b].DeviceID = 7, 8
+	p.Nodes[a].DeviceID, p.Nodes[b].DeviceID = 7, 7
 	w := newWalker(t, &p.Net, self, fabric.Config{Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
 		if i == b {
 			c.Extended = fabric.ExtendedRefused
 		}
 	}})
-	plain := map[Device]bool{}
+	plain := map[mad.GUID]bool{}
 	r := w.walk(New(Config{Plain: plain}))
 	top := r.Builder.Freeze()
-	if len(plain) != 1 || !plain[Device{DeviceID: 8}] || len(r.Findings) != 0 {
+	if len(plain) != 1 || !plain[0x2000] || len(r.Findings) != 0 {
 		t.Errorf("plain devices %v, findings %v", plain, r.Findings)
 	}
 	for i := range top.Nodes {
@@ -67,7 +66,7 @@ func TestPortRefused(t *testing.T) {
 			o.Status = mad.StatusBadField
 		}
 	}
-	plain := map[Device]bool{}
+	plain := map[mad.GUID]bool{}
 	r := w.walk(New(Config{Plain: plain}))
 	if len(plain) != 0 || kinds(r)[Refused] != 1 || len(r.Findings) != 1 {
 		t.Errorf("plain devices %v, findings %v", plain, r.Findings)
@@ -525,7 +524,7 @@ func walkGarbage(t *testing.T, seed uint64, window int) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	var prev *topo.Topo
 	for walk := range 3 {
-		m := New(Config{Prev: prev, Quick: walk == 2, Clear: r.IntN(2) == 0, Plain: map[Device]bool{}})
+		m := New(Config{Prev: prev, Quick: walk == 2, Clear: r.IntN(2) == 0, Plain: map[mad.GUID]bool{}})
 		m.limit = limit{nodes: 60, ports: 2000}
 		var open []txn.Request
 		asked := 0

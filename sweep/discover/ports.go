@@ -22,12 +22,12 @@ func (m *Machine) askPort(e topo.End) {
 // portInfo stores what a port says and walks on through it.
 func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 	if o.Result == txn.Replied && !ok && refusesExtended(o) {
-		m.queue.pushFirst(item{kind: kindPlain, num: uint16(e.Port), node: e.Node}) // its answer spares others the refusal
+		m.queue.pushFirst(item{kind: kindPlain, num: uint16(e.Port), node: e.Node}) // its answer spares the other ports the refusal
 		return
 	}
 	node := m.b.Node(e.Node)
 	if ok && itemOf(o.Tag).kind == kindPlain {
-		m.cfg.Plain[m.device(e.Node)] = true // the bit was to blame, not the port
+		m.cfg.Plain[node.GUID] = true // the bit was to blame, not the port
 	}
 	info := (*smp.PortInfo)(&o.Data)
 	if ok && m.proves(itemOf(o.Tag), e, info) {

@@ -111,7 +111,7 @@ func (m *Machine) finish() {
 	}
 	for n := range int32(m.b.Len()) {
 		node := m.b.Node(n)
-		node.PlainSpeeds = m.cfg.Plain[m.device(n)]
+		node.PlainSpeeds = m.cfg.Plain[node.GUID]
 		if m.complete(n, node) {
 			continue
 		}
