@@ -10,6 +10,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/sarec"
+	"ibsm/mad/smp"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
@@ -95,7 +96,7 @@ func (l *living) round(number int) {
 		l.judge()
 		before := l.swept()
 		l.change()
-		eventually(l.t, "ibsm has swept again, and packets arrive", func() bool { return l.swept().After(before) && l.arrive() })
+		eventually(l.t, "ibsm has swept again, links are ACTIVE, and packets arrive", func() bool { return l.swept().After(before) && l.active() && l.arrive() })
 		l.judge()
 		l.manager.stop()
 	} else {
@@ -117,6 +118,21 @@ func (l *living) round(number int) {
 func (l *living) routedBy() string {
 	said, _, _ := strings.Cut(l.manager.text()[strings.LastIndex(l.manager.text(), "osm_ucast_mgr_process: "):], " tables configured")
 	return strings.TrimPrefix(said, "osm_ucast_mgr_process: ")
+}
+
+// active reports whether all links of the manager's subnet are ACTIVE. One that has returned is in INIT until a sweep has seen it.
+func (l *living) active() (all bool) {
+	all = true
+	l.server.Do(func(f *fabric.Fabric) {
+		for node := range l.inReach(f) {
+			for num := range f.NumPorts(node) {
+				at := net.End{Node: node, Port: num + 1}
+				info := f.PortInfo(at)
+				all = all && (!f.CableGood(at) || info.PortState() == smp.PortActive)
+			}
+		}
+	})
+	return all
 }
 
 // arrive reports whether packets with SL 0 get from all clients to all that have cables to them.
@@ -198,8 +214,19 @@ func (l *living) asks(f *fabric.Fabric) bool { return slices.Contains(l.reach(f)
 
 // reach are the clients that have cables to the manager.
 func (l *living) reach(f *fabric.Fabric) (clients []int) {
+	there := l.inReach(f)
+	for i, at := range l.ends {
+		if there[at.Node] {
+			clients = append(clients, i)
+		}
+	}
+	return clients
+}
+
+// inReach are the nodes that have cables to the manager.
+func (l *living) inReach(f *fabric.Fabric) (seen map[int32]bool) {
 	manager, _ := f.FindNode(l.hosts[0])
-	seen := map[int32]bool{manager.Node: true}
+	seen = map[int32]bool{manager.Node: true}
 	for queue := []int32{manager.Node}; len(queue) > 0; queue = queue[1:] {
 		for num := range f.NumPorts(queue[0]) {
 			at := net.End{Node: queue[0], Port: num + 1}
@@ -209,12 +236,7 @@ func (l *living) reach(f *fabric.Fabric) (clients []int) {
 			}
 		}
 	}
-	for i, at := range l.ends {
-		if seen[at.Node] {
-			clients = append(clients, i)
-		}
-	}
-	return clients
+	return seen
 }
 
 // journeys are those of all pairs of clients, with the SLs that the SA gives.
