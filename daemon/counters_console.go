@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"ibsm/conf"
 	"ibsm/mad"
 	"ibsm/opensm/console"
+	"ibsm/opensm/dump"
 	osmlog "ibsm/opensm/log"
 	"ibsm/opensm/perfdb"
 	"ibsm/perf"
@@ -53,10 +55,10 @@ func (c *counters) event(e perf.Event) error {
 }
 
 // nodes are the nodes whose ports were read, by GUID.
-func (c *counters) nodes() []perfdb.Node {
+func (c *counters) nodes() ([]perfdb.Node, error) {
 	var ports, absent []perf.PortTotal
 	reader := c.reader()
-	_ = c.do(func(m *perf.Machine) {
+	err := c.do(func(m *perf.Machine) {
 		ports, absent = make([]perf.PortTotal, 0, len(m.Keys())), m.AbsentTotals()
 		for _, k := range m.Keys() {
 			if t, ok := m.Total(k); ok {
@@ -64,15 +66,15 @@ func (c *counters) nodes() []perfdb.Node {
 			}
 		}
 	})
-	slices.SortFunc(ports, func(a, b perf.PortTotal) int { return a.Key.Compare(b.Key) })
 	v := c.latest()
-	if v == nil {
-		return nil
+	if err != nil || v == nil {
+		return nil, err
 	}
+	slices.SortFunc(ports, func(a, b perf.PortTotal) int { return a.Key.Compare(b.Key) })
 	list := c.appendNodes(nil, v, reader, ports, false)
 	list = c.appendNodes(list, v, reader, absent, true)
 	slices.SortStableFunc(list, func(a, b perfdb.Node) int { return perf.Key{Node: a.GUID}.Compare(perf.Key{Node: b.GUID}) })
-	return list
+	return list, nil
 }
 
 // reader is the reader of counters; nil for none.
@@ -118,14 +120,15 @@ func counterFile(l *conf.Loaded) string {
 	return ""
 }
 
-// dump writes the counter file.
+// dump replaces the counter file, or leaves it as it is where the counters cannot be had. A terminal or another file that is no regular one
+// is written to.
 func (c *counters) dump(table bool) error {
 	name := counterFile(c.current.own())
 	if name == "" {
 		return errors.New("there is no file for counters: neither event_db_dump_file nor dump_files_dir is set")
 	}
+	nodes, err := c.nodes()
 	var text bytes.Buffer
-	nodes := c.nodes()
 	for i := range nodes {
 		if table {
 			nodes[i].Table(&text)
@@ -133,7 +136,13 @@ func (c *counters) dump(table bool) error {
 			nodes[i].Blocks(&text, "", false)
 		}
 	}
-	err := os.WriteFile(name, text.Bytes(), 0o666)
+	if err == nil {
+		if info, failed := os.Stat(name); failed == nil && !info.Mode().IsRegular() {
+			err = os.WriteFile(name, text.Bytes(), 0o666)
+		} else {
+			err = dump.Replace(name, 0o666, false, func(w io.Writer) error { _, err := text.WriteTo(w); return err })
+		}
+	}
 	if err != nil {
 		c.logger.Error("osm_perfmgr_dump_counters: Failed to dump file", "reason", err)
 	}
@@ -145,8 +154,8 @@ func (c *counters) console() console.PerfMgr {
 	return console.PerfMgr{
 		Status: c.status, Nodes: c.nodes, Redirects: c.redirects, Do: c.order, Dump: c.dump,
 		SetSweepTime: func(seconds uint16) { c.current.setCounters(conf.PerfMgrSweepTime.Key(), uint64(seconds), c.reader()) },
-		ForgetAbsent: func() (nodes int) {
-			_ = c.do(func(m *perf.Machine) {
+		ForgetAbsent: func() (nodes int, err error) {
+			err = c.do(func(m *perf.Machine) {
 				last := mad.GUID(0)
 				for _, p := range m.AbsentTotals() {
 					if p.Node != last {
@@ -154,10 +163,12 @@ func (c *counters) console() console.PerfMgr {
 					}
 				}
 			})
-			_ = c.event(&perf.ForgetAbsent{})
-			return nodes
+			if err == nil {
+				err = c.event(&perf.ForgetAbsent{})
+			}
+			return nodes, err
 		},
-		ForgetRedirects: func(node mad.GUID) { _ = c.event(&perf.ForgetRedirects{Node: node}) },
+		ForgetRedirects: func(node mad.GUID) error { return c.event(&perf.ForgetRedirects{Node: node}) },
 	}
 }
 
@@ -167,19 +178,19 @@ func (c *counters) status() console.PerfStatus {
 		Enabled: s.Interval > 0, Redirect: s.Redirect, RemoveNodes: !s.KeepAbsent, QueryInfo: s.QueryInfo, Max: s.Window,
 		SweepTime: int(conf.PerfMgrSweepTime.In(c.current.own().Config) / time.Second),
 	}
-	_ = c.do(func(m *perf.Machine) {
+	_ = c.do(func(m *perf.Machine) { // without a manager nothing is read
 		now := m.State()
 		st.Sweeping, st.Outstanding = now.Sweeping, now.Waiting
 	})
 	return st
 }
 
-func (c *counters) redirects() (list []console.Redirect) {
+func (c *counters) redirects() (list []console.Redirect, err error) {
 	var all []perf.Redirect
-	_ = c.do(func(m *perf.Machine) { all = m.Redirects() })
+	err = c.do(func(m *perf.Machine) { all = m.Redirects() })
 	v := c.latest()
-	if v == nil {
-		return nil
+	if err != nil || v == nil {
+		return nil, err
 	}
 	for _, r := range all {
 		row := console.Redirect{Node: r.Node, Name: c.name(v, r.Node), Port: r.Port, From: r.From, To: r.To.LID, QPN: r.To.QPN, PKey: mad.DefaultPKey}
@@ -188,7 +199,7 @@ func (c *counters) redirects() (list []console.Redirect) {
 		}
 		list = append(list, row)
 	}
-	return list
+	return list, nil
 }
 
 // order does what the console wants. Settings apply until their lines in the file change.

@@ -2,7 +2,10 @@ package daemon
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,5 +36,27 @@ func TestRulesBelowInterval(t *testing.T) {
 				t.Errorf("%q: not of %s: %s", c.conf, rule, &log)
 			}
 		}
+	}
+}
+
+// TestNoCounters: without a manager the file of counters stays as it is, and the console gets errors.
+func TestNoCounters(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "counters")
+	if err := os.WriteFile(file, []byte("before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := &daemon{control: server.New(server.Config{}), logger: slog.New(slog.DiscardHandler), current: &configuration{}}
+	d.current.current.Store(&inForce{own: load("perfmgr TRUE\nevent_db_dump_file " + file + "\n")})
+	mgr := (&counters{daemon: d}).console()
+	_, noNodes := mgr.Nodes()
+	_, noRedirects := mgr.Redirects()
+	_, notForgotten := mgr.ForgetAbsent()
+	for what, err := range map[string]error{"a dump": mgr.Dump(false), "nodes": noNodes, "redirects": noRedirects, "forgetting absent nodes": notForgotten, "forgetting redirects": mgr.ForgetRedirects(0)} {
+		if !errors.Is(err, errNoReader) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "before" {
+		t.Errorf("the file has %q, %v", text, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"ibsm/conf"
 	"ibsm/daemon"
 	"ibsm/priority"
+	"ibsm/store"
 )
 
 // gcPercent is how much garbage is collected at a time, as a share of what is in use. With
@@ -82,7 +83,7 @@ func createConfig(l *conf.Loaded, stderr io.Writer) (status int) {
 	}
 	src, err := form()
 	if err == nil {
-		err = os.WriteFile(l.CreateConfig, src, 0o600) // there may be keys in it
+		err = store.ReplaceSecret(l.CreateConfig, src) // there may be keys in it
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "ibsm: error: cannot create %s: %v\n", l.CreateConfig, err)

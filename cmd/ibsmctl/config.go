@@ -19,6 +19,7 @@ import (
 	"ibsm/conf/policyfile"
 	"ibsm/ctl"
 	"ibsm/routing/portgroups"
+	"ibsm/store"
 )
 
 // configCommand is the options of ibsmctl config.
@@ -301,7 +302,7 @@ func (c *configCommand) write(config *conf.Config, toml bool) error {
 		return err
 	}
 	if c.output != "" {
-		return os.WriteFile(c.output, src, 0o600) // there may be keys in it
+		return store.ReplaceSecret(c.output, src) // there may be keys in it
 	}
 	_, err = c.stdout.Write(src)
 	return err

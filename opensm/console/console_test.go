@@ -40,14 +40,14 @@ func newRecorder(v *view.View) *recorder {
 			Status: func() PerfStatus {
 				return PerfStatus{Enabled: true, Redirect: true, RemoveNodes: true, SweepTime: 180, Outstanding: 3, Max: 500}
 			},
-			Nodes: func() []perfdb.Node {
-				return []perfdb.Node{{GUID: 1, Name: "a", First: 1, Ports: 1}, {GUID: 2, Name: "b 2", Ports: 3}, {GUID: 3, Name: " c  3 ", Ports: 1}}
+			Nodes: func() ([]perfdb.Node, error) {
+				return []perfdb.Node{{GUID: 1, Name: "a", First: 1, Ports: 1}, {GUID: 2, Name: "b 2", Ports: 3}, {GUID: 3, Name: " c  3 ", Ports: 1}}, nil
 			},
-			Redirects: func() []Redirect {
+			Redirects: func() ([]Redirect, error) {
 				r := Redirect{Node: 2, Name: "b 2", Port0: true, From: 5, To: 9, QPN: 1, PKey: mad.DefaultPKey}
 				next := r
 				next.Port = 1
-				return []Redirect{r, next}
+				return []Redirect{r, next}, nil
 			},
 			Do: func(o PerfOrder) error {
 				note("perf %d", o)
@@ -64,8 +64,8 @@ func newRecorder(v *view.View) *recorder {
 				}
 				return nil
 			},
-			ForgetAbsent:    func() int { return 2 },
-			ForgetRedirects: func(node mad.GUID) { note("forget %v", node) },
+			ForgetAbsent:    func() (int, error) { return 2, nil },
+			ForgetRedirects: func(node mad.GUID) error { note("forget %v", node); return nil },
 		},
 		Config:      func() ([]byte, error) { return []byte("guid 0\n"), nil },
 		ModuleLog:   func() (string, []byte, error) { return "/m", nil, fs.ErrNotExist },

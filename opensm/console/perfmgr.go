@@ -11,17 +11,17 @@ import (
 // PerfMgr is what Sessions know of the performance manager, and what they can have done.
 type PerfMgr struct {
 	Status    func() PerfStatus
-	Nodes     func() []perfdb.Node // whose ports were read, by GUID
-	Redirects func() []Redirect    // by GUID and port
+	Nodes     func() ([]perfdb.Node, error) // whose ports were read, by GUID
+	Redirects func() ([]Redirect, error)    // by GUID and port
 	Do        func(PerfOrder) error
 	// SetSweepTime is of at least a second.
 	SetSweepTime func(seconds uint16)
 	// Dump writes the counters to the file for them.
 	Dump func(table bool) error
 	// ForgetAbsent forgets what nodes have counted that have gone, and how many these were.
-	ForgetAbsent func() int
+	ForgetAbsent func() (int, error)
 	// ForgetRedirects has the agents of a node, or all for 0, asked again at their own addresses.
-	ForgetRedirects func(node mad.GUID)
+	ForgetRedirects func(node mad.GUID) error
 }
 
 // PerfStatus is where the performance manager stands.
@@ -107,7 +107,11 @@ func (s *Session) perfMgr(args []string) {
 			s.printf("%v\n", err)
 		}
 	case "clear_inactive":
-		s.printf("Removed %d nodes from Database\n", p.ForgetAbsent())
+		if n, err := p.ForgetAbsent(); err != nil {
+			s.printf("%v\n", err)
+		} else {
+			s.printf("Removed %d nodes from Database\n", n)
+		}
 	case "print_counters", "pc":
 		node, port, _ := strings.Cut(name, ":")
 		s.printCounters(node, port, false)
@@ -172,7 +176,11 @@ func named(name string) (guid mad.GUID, is bool) {
 
 // printCounters shows the counters of a node, or of all for "".
 func (s *Session) printCounters(name, port string, errorsOnly bool) {
-	nodes := s.daemon.PerfMgr.Nodes()
+	nodes, err := s.daemon.PerfMgr.Nodes()
+	if err != nil {
+		s.printf("%v\n", err)
+		return
+	}
 	for i := range nodes {
 		n := &nodes[i]
 		n.Name = printable(n.Name)
@@ -224,7 +232,11 @@ func (s *Session) redirects(name string) {
 		s.printf("Perfmgr redirection not enabled\n")
 	}
 	s.printf("\nRedirection Table\n-----------------\n")
-	all := s.daemon.PerfMgr.Redirects()
+	all, err := s.daemon.PerfMgr.Redirects()
+	if err != nil {
+		s.printf("%v\n", err)
+		return
+	}
 	for i := range all {
 		r := &all[i]
 		if name != "" && !r.of(name) {
@@ -239,8 +251,8 @@ func (s *Session) redirects(name string) {
 			s.printf("\n")
 		}
 	}
-	if _, ok := s.readNode(name); name != "" && !ok {
-		s.noNode(name)
+	if name != "" {
+		s.readNode(name)
 	}
 }
 
@@ -249,11 +261,16 @@ func (r *Redirect) of(name string) bool {
 	return isGUID && r.Node == guid || !isGUID && (r.Name == name || typed(r.Name) == name)
 }
 
-// readNode finds a node whose counters are read.
+// readNode finds a node whose counters are read, or says why it does not.
 func (s *Session) readNode(name string) (node mad.GUID, ok bool) {
-	nodes := s.daemon.PerfMgr.Nodes()
+	nodes, err := s.daemon.PerfMgr.Nodes()
+	if err != nil {
+		s.printf("%v\n", err)
+		return 0, false
+	}
 	at := find(nodes, name)
 	if at < 0 {
+		s.noNode(name)
 		return 0, false
 	}
 	return nodes[at].GUID, true
@@ -263,14 +280,14 @@ func (s *Session) clearRedirects(name string) {
 	if !s.daemon.PerfMgr.Status().Redirect {
 		s.printf("Perfmgr redirection not enabled\n")
 	}
-	if name == "" {
-		s.daemon.PerfMgr.ForgetRedirects(0)
-		return
+	node := mad.GUID(0)
+	if name != "" {
+		ok := false
+		if node, ok = s.readNode(name); !ok {
+			return
+		}
 	}
-	node, ok := s.readNode(name)
-	if !ok {
-		s.noNode(name)
-		return
+	if err := s.daemon.PerfMgr.ForgetRedirects(node); err != nil {
+		s.printf("%v\n", err)
 	}
-	s.daemon.PerfMgr.ForgetRedirects(node)
 }

@@ -88,9 +88,12 @@ func (d Dir) WriteSA(r Registered) error {
 	return d.replace("opensm-sa.dump", 0o600, r.Sync, func(w io.Writer) error { return sadb.Write(w, r.State, lidOf, r.Now) })
 }
 
-// replace writes a file beside the one it replaces, then takes its place.
-func (d Dir) replace(name string, mode os.FileMode, sync bool, write func(io.Writer) error) (err error) {
-	path := filepath.Join(d.Path, name)
+func (d Dir) replace(name string, mode os.FileMode, sync bool, write func(io.Writer) error) error {
+	return Replace(filepath.Join(d.Path, name), mode, sync, write)
+}
+
+// Replace writes a file beside the one it replaces, then takes its place. With sync it is on disk before. After an error the file is as it was.
+func Replace(path string, mode os.FileMode, sync bool, write func(io.Writer) error) (err error) {
 	os.Remove(path + ".tmp") // what a crash left, or a link that somebody put there
 	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
 	if err != nil {
