@@ -3,6 +3,7 @@ package sa
 import (
 	"encoding/binary"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"ibsm/mad"
@@ -227,11 +228,25 @@ func (r *Registrar) putWellKnown(g registry.Group) {
 	}
 	if (g.MLID == 0 || r.clashes(&g)) && !r.allotMLID(&g, false) {
 		r.count.Full++
+		r.noMLID(&g)
 		return
 	}
+	delete(r.withoutMLID, g.MGID)
 	if r.apply(registry.PutGroup{Group: g}) && exists {
 		r.regroup(&is, &g)
 	}
+}
+
+// noMLID logs, once, that a group of the configuration got no MLID.
+func (r *Registrar) noMLID(g *registry.Group) {
+	if r.withoutMLID[g.MGID] {
+		return
+	}
+	if r.withoutMLID == nil {
+		r.withoutMLID = map[mad.GID]bool{}
+	}
+	r.withoutMLID[g.MGID] = true
+	r.stats.Refusals.log(slog.LevelWarn, fmt.Sprintf("no MLID is free for the multicast group %v of partition %v: hosts cannot join it", g.MGID, g.PKey))
 }
 
 // alone reports whether a group has an MLID of its own.

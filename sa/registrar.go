@@ -89,20 +89,21 @@ type Registrar struct {
 	effects Effects
 	asks    mad.GUID // the port whose request is served; 0 for none
 
-	mirrored   mirrored
-	handover   handover
-	pending    pending
-	writing    map[blockKey][]mad.Datagram // replies that wait for a port's GUIDInfo
-	guids      map[blockKey]guidWrite      // blocks that ports are not known to hold
-	regrouped  regrouped
-	reports    reports
-	reset      []mad.GUID // ports found in INIT, without a View yet
-	absent     absences
-	tally      tally
-	quietUntil time.Duration // until then no port is reported at its share of the MLIDs
-	expiry     int64         // when the next lease ends, in seconds since 1970; 0 none
-	nextMGID   uint32        // where to look for the next MGID that the SA makes
-	nextGUID   uint32        // and for the next alias GUID
+	mirrored    mirrored
+	handover    handover
+	pending     pending
+	writing     map[blockKey][]mad.Datagram // replies that wait for a port's GUIDInfo
+	guids       map[blockKey]guidWrite      // blocks that ports are not known to hold
+	regrouped   regrouped
+	reports     reports
+	reset       []mad.GUID // ports found in INIT, without a View yet
+	absent      absences
+	tally       tally
+	quietUntil  time.Duration    // until then no port is reported at its share of the MLIDs
+	expiry      int64            // when the next lease ends, in seconds since 1970; 0 none
+	withoutMLID map[mad.GID]bool // groups of the configuration that got no MLID, which was logged
+	nextMGID    uint32           // where to look for the next MGID that the SA makes
+	nextGUID    uint32           // and for the next alias GUID
 }
 
 // Effects are what the caller must do, in this order.

@@ -2,7 +2,10 @@ package sa
 
 import (
 	"encoding/binary"
+	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -338,5 +341,29 @@ func TestNoMulticast(t *testing.T) {
 	d.step(ViewPublished{v})
 	if _, st := d.member(mad.MethodSet, newJoining(h3, ownGroup, 1)); st != mad.StatusNoResources {
 		t.Errorf("a group where nothing forwards: %v", st)
+	}
+}
+
+// TestNoMLIDLeft: a group of the configuration for which no MLID is free is logged once as long as that lasts, and exists when one is free.
+func TestNoMLIDLeft(t *testing.T) {
+	d := newHarness(t)
+	var lines []string
+	d.stats.Refusals.Log = func(_ slog.Level, text string) { lines = append(lines, text) }
+	all := d.last
+	d.last = mad.MinMulticastLID + mad.LID(d.State().Counts().Groups) - 1
+	cfg := d.cfg
+	wanted := DefaultGroups()[0]
+	wanted.MGID, wanted.PKey, wanted.MLID = registry.BroadcastMGID(0x8005, linkLocalScope), 0x8005, 0
+	cfg.Groups = append(slices.Clone(cfg.Groups), wanted)
+	for range 2 {
+		d.step(ConfigChanged{Config: cfg})
+	}
+	if _, exists := d.State().Group(wanted.MGID); exists || len(lines) != 1 || !strings.Contains(lines[0], wanted.MGID.String()) {
+		t.Errorf("exists %v, lines %q", exists, lines)
+	}
+	d.last = all
+	d.step(ConfigChanged{Config: cfg})
+	if _, exists := d.State().Group(wanted.MGID); !exists || len(d.withoutMLID) > 0 {
+		t.Errorf("an MLID is free: exists %v, without MLID %v", exists, d.withoutMLID)
 	}
 }
