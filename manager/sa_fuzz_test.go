@@ -363,7 +363,7 @@ func (a *abuse) look(sent []mad.Datagram) {
 		if !a.asks(out) {
 			a.answers++
 			a.expected(out)
-		} else if !rmpp.IsActive(p) && len(a.open) < 1<<10 {
+		} else if !p.IsRMPP() && len(a.open) < 1<<10 {
 			a.open = append(a.open, *out)
 		}
 	}
@@ -391,7 +391,7 @@ func (a *abuse) asks(out *mad.Datagram) bool {
 		if !a.isMaster || !a.askedFor[out.LID] && !a.ever[asStandby] && !a.ever[ofForeign] {
 			wrong("it has not subscribed")
 		}
-	case class == mad.ClassSA && a.ever[ofForeign] && out.LID == a.other.LID && out.QPN == 1 && (!p.IsResponse() && m != mad.MethodReport || rmpp.IsActive(p)):
+	case class == mad.ClassSA && a.ever[ofForeign] && out.LID == a.other.LID && out.QPN == 1 && (!p.IsResponse() && m != mad.MethodReport || p.IsRMPP()):
 	default:
 		return false
 	}
@@ -436,7 +436,7 @@ func (a *abuse) mayHaveAnswer(d *mad.Datagram) bool {
 func (a *abuse) expected(out *mad.Datagram) {
 	p := &out.Packet
 	// A control packet of RMPP has the header of the packet that it is about.
-	control := rmpp.IsActive(p) && rmpp.TypeOf(p) != rmpp.TypeData
+	control := p.IsRMPP() && rmpp.TypeOf(p) != rmpp.TypeData
 	left := a.asked[out.Addr][p.TID()]
 	if left == nil || left.any == 0 || !control && left.answers == 0 {
 		a.t.Fatalf("to %+v, which has not asked, may not, or has had an answer: %v of %s, TID %x", out.Addr, p.Method(), sarec.AttrName(p.AttrID()), uint64(p.TID()))
@@ -444,7 +444,7 @@ func (a *abuse) expected(out *mad.Datagram) {
 	if p.MgmtClass() == mad.ClassSA && p.Method() != mad.MethodReportResp && p.SMKey() != 0 && !control {
 		a.t.Errorf("%v of %s shows the SA_Key", p.Method(), sarec.AttrName(p.AttrID()))
 	}
-	if rmpp.IsActive(p) {
+	if p.IsRMPP() {
 		return
 	}
 	left.any--
@@ -800,7 +800,7 @@ func (o *otherManager) serve(now time.Duration, d *mad.Datagram, out []mad.Datag
 	var reply mad.Datagram
 	stats := new(sa.Stats)
 	switch {
-	case rmpp.IsActive(&d.Packet):
+	case d.Packet.IsRMPP():
 		o.transfers.Receive(now, d)
 	case d.Packet.IsResponse():
 	case sa.IsTable(&d.Packet):

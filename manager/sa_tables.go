@@ -218,7 +218,7 @@ func (t *tableServer) dequeue() {
 // receive takes a packet.
 func (t *tableServer) receive(in *mad.Datagram) {
 	switch p := &in.Packet; {
-	case !rmpp.IsActive(p):
+	case !p.IsRMPP():
 		t.ask(in)
 	default:
 		if e, ended := t.transfers.Receive(t.now(), in); ended && !e.Sent && e.Status == rmpp.StatusNormal {

@@ -245,7 +245,7 @@ func TestRefusedTable(t *testing.T) {
 		d := request(sarec.AttrPathRecord, 1)
 		d.Packet.SetComponentMask(sarec.PathServiceIDLow)
 		got := c.ask(d)
-		if len(got) != 1 || rmpp.IsActive(&got[0].Packet) || got[0].Packet.Status() != mad.StatusReqInsufficient || got[0].Packet.AttributeOffset() != 0 {
+		if len(got) != 1 || got[0].Packet.IsRMPP() || got[0].Packet.Status() != mad.StatusReqInsufficient || got[0].Packet.AttributeOffset() != 0 {
 			t.Errorf("%d packets: %v", len(got), got)
 		}
 	})
@@ -268,7 +268,7 @@ func TestRequestByRMPP(t *testing.T) {
 				client.Receive(0, &in)
 			}
 		}
-		if last.Packet.Method() != mad.MethodGetMultiResp || rmpp.IsActive(&last.Packet) || last.Packet.Status() != mad.StatusReqInsufficient {
+		if last.Packet.Method() != mad.MethodGetMultiResp || last.Packet.IsRMPP() || last.Packet.Status() != mad.StatusReqInsufficient {
 			t.Errorf("%v, %v", last.Packet.Method(), last.Packet.Status())
 		}
 		answer := request(sarec.AttrNodeRecord, 2)

@@ -71,7 +71,7 @@ func (r *readers) ask2(d mad.Datagram) {
 	r.Helper()
 	r.asked[d.Packet.AttrID()]++
 	switch p := &d.Packet; {
-	case rmpp.IsActive(p):
+	case p.IsRMPP():
 		r.tables.Receive(r.at, &d)
 	case IsTable(p):
 		r.late = append(r.late, lateTable{r.at + r.slow, d})

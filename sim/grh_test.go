@@ -24,7 +24,7 @@ type grhHost struct {
 
 func (h *grhHost) receive(d mad.Datagram) {
 	h.came = append(h.came, d)
-	if !rmpp.IsActive(&d.Packet) {
+	if !d.Packet.IsRMPP() {
 		return
 	}
 	if e, ended := h.tables.Receive(h.now(), &d); ended {

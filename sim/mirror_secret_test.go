@@ -62,7 +62,7 @@ func (o *overheard) texts() (all [][]byte) {
 	for i := range o.sent {
 		p := &o.sent[i].Packet
 		all = append(all, p[:])
-		if rmpp.IsActive(p) && rmpp.TypeOf(p) == rmpp.TypeData {
+		if p.IsRMPP() && rmpp.TypeOf(p) == rmpp.TypeData {
 			at := fmt.Sprintf("%v %v", o.sent[i].LID, p.TID())
 			messages[at] = append(messages[at], p.SAData()[:]...)
 		}

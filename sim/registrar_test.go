@@ -145,7 +145,7 @@ func (w *World) answer(m *Manager, d *mad.Datagram) (forRegistrar bool) {
 	case sa.Recording:
 		return true
 	case sa.AsTable:
-		if rmpp.IsActive(&d.Packet) {
+		if d.Packet.IsRMPP() {
 			m.sa.tables.Receive(w.Fabric.Now(), d)
 		} else {
 			out, ok = m.sa.table(w.Fabric.Now(), d)

@@ -75,9 +75,6 @@ var statusNames = map[Status]string{
 
 func (s Status) String() string { return mad.NameOf(statusNames, s, "status %d") }
 
-// IsActive reports whether the packet is a part of a transfer.
-func IsActive(p *mad.Packet) bool { return p.IsRMPP() }
-
 // TypeOf is what an active packet is for.
 func TypeOf(p *mad.Packet) Type { return Type(p[25]) }
 
@@ -105,7 +102,7 @@ const (
 // Size is how many bytes of a packet of subnet administration are in use: those behind
 // the payload of a last segment are not.
 func Size(p *mad.Packet) int {
-	if !IsActive(p) || TypeOf(p) != TypeData || !flagsOf(p).Has(FlagLast) || lengthOf(p) < extra || lengthOf(p) > mad.PacketSize-36 {
+	if !p.IsRMPP() || TypeOf(p) != TypeData || !flagsOf(p).Has(FlagLast) || lengthOf(p) < extra || lengthOf(p) > mad.PacketSize-36 {
 		return mad.PacketSize
 	}
 	return 36 + int(lengthOf(p))

@@ -48,7 +48,7 @@ func (m *Machine) Segments() uint64 { return m.stats.Segments }
 func (m *Machine) Receive(now time.Duration, d *mad.Datagram) (Ended, bool) {
 	p := &d.Packet
 	switch t := TypeOf(p); {
-	case d.TimedOut || !IsActive(p):
+	case d.TimedOut || !p.IsRMPP():
 		return Ended{}, false
 	case t == TypeStop || t == TypeAbort:
 		return m.halted(now, d)

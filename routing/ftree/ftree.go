@@ -99,7 +99,6 @@ type node struct {
 
 // group is all links of a switch to the same switch or port of a host.
 type group struct {
-	owner  *node
 	to     *node          // nil for a host
 	at     topo.SwitchIdx // of that; none for a host
 	host   int            // index into hosts; for a switch -1

@@ -117,7 +117,7 @@ func (n *node) add(to *node, host int, l link) {
 	i := slices.IndexFunc(*list, func(g *group) bool { return g.to == to && g.host == host })
 	if i < 0 {
 		i = len(*list)
-		g := &group{owner: n, to: to, at: none, host: host}
+		g := &group{to: to, at: none, host: host}
 		if to != nil {
 			g.at = to.at
 		}

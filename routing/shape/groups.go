@@ -19,7 +19,6 @@ type groups struct {
 	size    int       // of most groups
 	within  int       // links that whole groups have
 	missing int       // of those
-	between int       // links between groups
 	apart   int       // pairs of groups without a link
 	uneven  int       // pairs of groups with links, but a quarter fewer or more than most
 	without int       // switches of no group
@@ -264,12 +263,11 @@ func (g *groups) repeated(switches []int32) (links int) {
 	return links
 }
 
-// count counts the links between groups.
+// count counts the pairs of groups by the links between them.
 func (g *groups) count() {
 	linked := map[[2]int32]int32{}
 	for _, ends := range g.ends {
 		if a, z := g.of[ends[0]], g.of[ends[1]]; a != z && a != topo.None && z != topo.None {
-			g.between++
 			linked[pair(a, z)]++
 		}
 	}

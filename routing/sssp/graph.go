@@ -28,10 +28,10 @@ const (
 )
 
 type channel struct {
-	state               state
-	left, right, parent int32 // in the tree
-	pre                 int32 // the channel before it on the way
-	after               []dependency
+	state       state
+	left, right int32 // in the tree
+	pre         int32 // the channel before it on the way
+	after       []dependency
 }
 
 // dependency is on another channel.
@@ -50,7 +50,7 @@ func (g *graph) touch(c int32, key []uint64) {
 	if g.node[c].state != absent {
 		return
 	}
-	g.node[c] = channel{state: unknown, left: none, right: none, parent: none, pre: none}
+	g.node[c] = channel{state: unknown, left: none, right: none, pre: none}
 	if g.root == none {
 		g.root = c
 		return
@@ -61,7 +61,7 @@ func (g *graph) touch(c int32, key []uint64) {
 			below = &g.node[at].left
 		}
 		if *below == none {
-			*below, g.node[c].parent = c, at
+			*below = c
 			return
 		}
 		at = *below

@@ -108,7 +108,7 @@ func (c *Client) Receive(now time.Duration, d *mad.Datagram) (Answer, bool) {
 	switch {
 	case d.LID != c.cfg.SA.LID:
 		return Answer{}, false
-	case d.TimedOut || !rmpp.IsActive(&d.Packet):
+	case d.TimedOut || !d.Packet.IsRMPP():
 		return c.plain(now, d)
 	case slices.ContainsFunc(c.coming, func(t table) bool { return t.low == low }):
 		return c.segment(now, d)

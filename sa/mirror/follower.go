@@ -133,7 +133,7 @@ func (f *Follower) Receive(now time.Duration, d *mad.Datagram) (Update, bool) {
 	case d.LID != f.master.LID || !f.cfg.isOurs(&d.Packet) || !f.trusts(&d.Packet):
 		f.stats.Untrusted++
 		return Update{}, false
-	case !rmpp.IsActive(&d.Packet) || !d.Packet.IsResponse():
+	case !d.Packet.IsRMPP() || !d.Packet.IsResponse():
 		return Update{}, false
 	case d.Packet.AttrID() == attrOpening:
 		f.challenged(now, &d.Packet)

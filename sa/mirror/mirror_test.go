@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"ibsm/mad"
-	"ibsm/mad/rmpp"
 	"ibsm/registry"
 	"ibsm/sa/mirror"
 )
@@ -469,7 +468,7 @@ func TestReplays(t *testing.T) {
 	untrusted := before.Untrusted
 	for i := range questions {
 		d := questions[i]
-		if !rmpp.IsActive(&d.Packet) && d.Packet.AttrID() == mirror.AttrSealed { // no opening and no acknowledgement of an answer
+		if !d.Packet.IsRMPP() && d.Packet.AttrID() == mirror.AttrSealed { // no opening and no acknowledgement of an answer
 			untrusted++
 		}
 		d.Addr = mad.Addr{LID: standbyLID, QPN: 1}

@@ -36,7 +36,7 @@ func (s *Source) Receive(now time.Duration, d *mad.Datagram, from mad.GUID) {
 	case s.term == (Term{}) || d.TimedOut || p.IsResponse():
 	case from == 0 || len(s.cfg.Allowed) > 0 && !slices.Contains(s.cfg.Allowed, from) || !s.cfg.isOurs(p):
 		s.stats.Untrusted++
-	case rmpp.IsActive(p):
+	case p.IsRMPP():
 		s.acknowledged(now, d, from)
 	case !s.packets.verify(p, from, s.term.Manager):
 		s.stats.Untrusted++

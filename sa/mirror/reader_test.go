@@ -30,7 +30,7 @@ func FuzzReader(f *testing.F) {
 				p := &d.Packet
 				switch {
 				case d.LID == 0:
-				case rmpp.IsActive(p):
+				case p.IsRMPP():
 					tables.Receive(now, &d)
 				case p.AttrID() == sarec.AttrNodeRecord && len(data) > 0 && data[0]%8 > 0:
 					p.SetMethod(mad.MethodGetResp)

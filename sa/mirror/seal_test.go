@@ -20,7 +20,7 @@ import (
 // older makes a question that of a manager that speaks only the version without encryption. The
 // master that is asked so is one for the standby, too.
 func older(d *mad.Datagram) {
-	if !rmpp.IsActive(&d.Packet) {
+	if !d.Packet.IsRMPP() {
 		clear(d.Packet[56+4 : 56+8])
 		clear(d.Packet[56+56:])
 	}
@@ -102,7 +102,7 @@ func TestNonces(t *testing.T) {
 		used[at] = bytes.Clone(text)
 	}
 	p.tamperUp = func(d *mad.Datagram) {
-		if b := d.Packet.SAData(); d.Packet.AttrID() == mirror.AttrSealed && !rmpp.IsActive(&d.Packet) {
+		if b := d.Packet.SAData(); d.Packet.AttrID() == mirror.AttrSealed && !d.Packet.IsRMPP() {
 			session = bytes.Clone(b[16:56])
 			note("question", session, b[8:16], b[56:])
 		}
@@ -160,7 +160,7 @@ func TestSealedLayout(t *testing.T) {
 	p.pass(20 * time.Millisecond)
 	var question, answer []byte
 	for i := range c.up {
-		if d := &c.up[i]; d.Packet.AttrID() == mirror.AttrSealed && !rmpp.IsActive(&d.Packet) && question == nil {
+		if d := &c.up[i]; d.Packet.AttrID() == mirror.AttrSealed && !d.Packet.IsRMPP() && question == nil {
 			question = d.Packet[56:][:128]
 		}
 	}

@@ -55,13 +55,3 @@ func Generate(t testing.TB, spec string) *net.Net {
 	}
 	return n
 }
-
-// Profiles runs a test on each profile.
-func Profiles(t *testing.T, test func(t *testing.T)) {
-	for _, p := range []net.Profile{net.RealDevices, net.Ideal} {
-		t.Run(p.String(), func(t *testing.T) {
-			SetProfile(t, p)
-			test(t)
-		})
-	}
-}
