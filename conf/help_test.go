@@ -157,3 +157,14 @@ func TestTable(t *testing.T) {
 		}
 	}
 }
+
+// TestManPages: each page says of itself in which section it is, and that is the end of its file's name.
+func TestManPages(t *testing.T) {
+	pages := ManPages("2006-01-02")
+	for name, section := range map[string]string{"ibsm.8": "8", "ibsm.conf.5": "5"} {
+		_, title, _ := strings.Cut(pages[name], "\n.TH ")
+		if fields := strings.Fields(title); len(fields) < 2 || strings.Trim(fields[1], `"`) != section {
+			t.Errorf("%s: section %q", name, fields)
+		}
+	}
+}

@@ -42,6 +42,7 @@ var examples = []struct{ file, reason string }{
 	{file: "A=0x1000000000000000010: ALL=full;"},
 	{file: "A=0x10,ipoib,rate=400Gbps: ALL=full;", reason: "\""},
 	{file: "A=0x10,ipoib,rate=23: ALL=full;", reason: "rate"},
+	{file: "A=0x10,ipoib,rate=22: ALL=full;"},
 	{file: "A=0x10: ALL=full;\n;\nB=0x11: ALL=full;\n", reason: "a ';' after nothing"},
 	{file: "A=0x10: ALL=full\n;\n", reason: "a ';' at the start of a line"},
 	{file: "A=0x10:\nALL=full,\nSELF\n; B=0x11:SELF=full;\n", reason: "a ';' at the start of a line"},

@@ -63,6 +63,7 @@ func TestWarnings(t *testing.T) {
 		{"A=1,ipioib:ALL=full;", `p:1:5: unknown flag "ipioib" is ignored; did you mean ipoib?`},
 		{"A=1,rate=200:ALL=full;", "did you mean 17, 200 Gb/s?"},
 		{"A=1,mtu=4096:ALL=full;", "did you mean 5?"},
+		{"A=1,rate=23:ALL=full;", `rate "23": OpenSM 3.3.23 does not support it and creates no group`},
 		{"A=1,ipoib,rate=0:ALL=full;", "no broadcast group"},
 		{"A=1:\nmgid=ff12::5,rate=0\nALL=full;", "no group ff12::5: no such rate or MTU"},
 		{"A=1:\nmgid=ff12::5,mtu=0\nALL=full;", "no group ff12::5: no such rate or MTU"},
@@ -223,5 +224,12 @@ func BenchmarkParse(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestNewestRate: the highest rate that OpenSM makes groups of has no warning; TestExamplesAsOpenSM asks OpenSM.
+func TestNewestRate(t *testing.T) {
+	if _, errors, warnings := Parse("p", []byte("A=1,rate=22:ALL=full;")).Policy(); errors.Error() != "" || warnings.Error() != "" {
+		t.Errorf("%v, %v", errors, warnings)
 	}
 }

@@ -314,3 +314,17 @@ func TestOtherKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestBehindNothing: behind a port that a node does not have, and one of an unknown node, there is nobody.
+func TestBehindNothing(t *testing.T) {
+	tp := newHarness(t, small, Config{}).heavy().Topo
+	node := tp.Nodes[tp.Switches[0]]
+	for _, port := range []struct {
+		node mad.GUID
+		num  uint8
+	}{{node.GUID, node.NumPorts + 1}, {node.GUID, 255}, {1 << 60, 1}} {
+		if agent := behind(tp, port.node, port.num); agent != 0 {
+			t.Errorf("behind port %d of %v is %v", port.num, port.node, agent)
+		}
+	}
+}

@@ -34,6 +34,9 @@ func TestSpentSearch(t *testing.T) {
 	for i := range j.order {
 		for lid := j.order[i].Base; lid < j.order[i].Base+1<<j.order[i].LMC; lid++ {
 			is := l.look(target{&j.order[i], lid})
+			if len(l.broken) > 0 && len(is.ways) != len(l.nearest) {
+				t.Errorf("LID %d: %d ways for %d switches", lid, len(is.ways), len(l.nearest))
+			}
 			if len(is.ways) == 0 {
 				continue
 			}

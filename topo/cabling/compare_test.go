@@ -384,3 +384,28 @@ func BenchmarkCompare(b *testing.B) {
 		}
 	})
 }
+
+// TestExchangedSwitches: cables of two switches that have each other's place are not in the plan, though the finding names the switches, not the cables.
+func TestExchangedSwitches(t *testing.T) {
+	n, err := net.Generate("fattree:k=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var leaves []int32
+	for i := range n.Nodes {
+		if p := n.Nodes[i].Ports; len(p) > 2 && len(leaves) < 2 && slices.ContainsFunc(p[1:], func(p net.Port) bool { return p.Peer != net.NoEnd && len(n.Nodes[p.Peer.Node].Ports) == 2 }) {
+			leaves = append(leaves, int32(i))
+		}
+	}
+	exchanged := clone(n)
+	for _, num := range []uint8{1, 2, 3, 4} {
+		a, b := net.End{Node: leaves[0], Port: num}, net.End{Node: leaves[1], Port: num}
+		toA, toB := unplug(exchanged, a), unplug(exchanged, b)
+		plug(exchanged, a, toB)
+		plug(exchanged, b, toA)
+	}
+	c := Compare(Of(n), Of(exchanged))
+	if len(c.Findings) != 1 || c.Findings[0].Kind != ExchangedDevices || len(c.Unplanned) != 8 {
+		t.Errorf("findings %v, %d cables are not in the plan", c.Findings, len(c.Unplanned))
+	}
+}
