@@ -120,8 +120,7 @@ func counterFile(l *conf.Loaded) string {
 	return ""
 }
 
-// dump replaces the counter file, or leaves it as it is where the counters cannot be had. A terminal or another file that is no regular one
-// is written to.
+// dump writes the counter file, or leaves it as it is where the counters cannot be had.
 func (c *counters) dump(table bool) error {
 	name := counterFile(c.current.own())
 	if name == "" {
@@ -137,16 +136,20 @@ func (c *counters) dump(table bool) error {
 		}
 	}
 	if err == nil {
-		if info, failed := os.Stat(name); failed == nil && !info.Mode().IsRegular() {
-			err = os.WriteFile(name, text.Bytes(), 0o666)
-		} else {
-			err = dump.Replace(name, 0o666, false, func(w io.Writer) error { _, err := text.WriteTo(w); return err })
-		}
+		err = writeCounters(name, text.Bytes())
 	}
 	if err != nil {
 		c.logger.Error("osm_perfmgr_dump_counters: Failed to dump file", "reason", err)
 	}
 	return err
+}
+
+// writeCounters replaces a regular file. Otherwise it writes: to a terminal, a pipe, or what a symbolic link, as /dev/stdout, leads to.
+func writeCounters(name string, text []byte) error {
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return os.WriteFile(name, text, 0o666)
+	}
+	return dump.Replace(name, 0o666, false, func(w io.Writer) error { _, err := w.Write(text); return err })
 }
 
 // console is the performance manager for OpenSM's console.

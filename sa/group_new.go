@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	"ibsm/mad"
@@ -195,6 +196,7 @@ func (r *Registrar) wellKnown() {
 		want[g.MGID] = true
 		r.putWellKnown(g)
 	}
+	maps.DeleteFunc(r.withoutMLID, func(mgid mad.GID, _ bool) bool { return !want[mgid] })
 	var gone []registry.Group
 	for g := range r.reg.Groups() {
 		if g.WellKnown && !want[g.MGID] {
@@ -221,6 +223,7 @@ func (r *Registrar) putWellKnown(g registry.Group) {
 		g.MLID = is.MLID
 	}
 	if is == g {
+		delete(r.withoutMLID, g.MGID)
 		return
 	}
 	if exists {
@@ -246,7 +249,7 @@ func (r *Registrar) noMLID(g *registry.Group) {
 		r.withoutMLID = map[mad.GID]bool{}
 	}
 	r.withoutMLID[g.MGID] = true
-	r.stats.Refusals.log(slog.LevelWarn, fmt.Sprintf("no MLID is free for the multicast group %v of partition %v: hosts cannot join it", g.MGID, g.PKey))
+	r.stats.Refusals.log(slog.LevelWarn, fmt.Sprintf("no MLID is free for the multicast group %v of partition %v, as the configuration has it: see ibsmctl groups", g.MGID, g.PKey))
 }
 
 // alone reports whether a group has an MLID of its own.

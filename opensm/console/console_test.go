@@ -154,6 +154,26 @@ func TestActs(t *testing.T) {
 	}
 }
 
+// TestPerfMgrFails: the console shows why counters cannot be had, and not that there are none.
+func TestPerfMgrFails(t *testing.T) {
+	const table = "\nRedirection Table\n-----------------\n"
+	failed := errors.New("not now")
+	for line, want := range map[string]string{
+		"pm pc": "", "pm pc b 2": "", "pm pe": "", "pm clear_inactive": "", "pm clear_redir": "", "pm clear_redir b 2": "",
+		"pm dump_redir": table, "pm dump_redir b 2": table,
+	} {
+		r := newRecorder(nil)
+		r.PerfMgr.Nodes = func() ([]perfdb.Node, error) { return nil, failed }
+		r.PerfMgr.Redirects = func() ([]Redirect, error) { return nil, failed }
+		r.PerfMgr.ForgetAbsent = func() (int, error) { return 0, failed }
+		r.PerfMgr.ForgetRedirects = func(mad.GUID) error { return failed }
+		var out bytes.Buffer
+		if _, err := New(&r.Daemon, &out, false).Line(line); err != nil || out.String() != want+"not now\n"+Prompt {
+			t.Errorf("%s: %v, %q", line, err, &out)
+		}
+	}
+}
+
 // TestNoSubnet: a manager that manages no subnet answers all the same.
 func TestNoSubnet(t *testing.T) {
 	for line, want := range map[string]string{
