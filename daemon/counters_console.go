@@ -24,7 +24,10 @@ import (
 // countersPatience bounds the wait for the reader of counters.
 const countersPatience = 5 * time.Second
 
-var errNoReader = errors.New("no manager is running")
+var (
+	errNoReader = errors.New("no manager is running")
+	errNoView = errors.New("no subnet is known yet")
+)
 
 // do has the reader of counters call f between two steps.
 func (c *counters) do(f func(*perf.Machine)) error {
@@ -67,7 +70,10 @@ func (c *counters) nodes() ([]perfdb.Node, error) {
 		}
 	})
 	v := c.latest()
-	if err != nil || v == nil {
+	if err == nil && v == nil {
+		err = errNoView
+	}
+	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(ports, func(a, b perf.PortTotal) int { return a.Key.Compare(b.Key) })
@@ -192,7 +198,10 @@ func (c *counters) redirects() (list []console.Redirect, err error) {
 	var all []perf.Redirect
 	err = c.do(func(m *perf.Machine) { all = m.Redirects() })
 	v := c.latest()
-	if err != nil || v == nil {
+	if err == nil && v == nil {
+		err = errNoView
+	}
+	if err != nil {
 		return nil, err
 	}
 	for _, r := range all {

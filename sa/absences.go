@@ -90,6 +90,7 @@ func (r *Registrar) endTerm() {
 	clear(r.writing)
 	r.regrouped = newRegrouped()
 	r.reset = nil
+	clear(r.withoutMLID)
 	r.reports.clear()
 	r.absent = newAbsences()
 }

@@ -367,3 +367,17 @@ func TestNoMLIDLeft(t *testing.T) {
 		t.Errorf("an MLID is free: exists %v, without MLID %v", exists, d.withoutMLID)
 	}
 }
+
+// TestReservedFlags: the log says which reserved flags an MGID has, without the bit of transient ones, which is none of them.
+func TestReservedFlags(t *testing.T) {
+	d := newHarness(t)
+	var lines []string
+	d.stats.Refusals.Log = func(_ slog.Level, text string) { lines = append(lines, text) }
+	for flags, want := range map[byte]string{0xf0: "flags=0xE", 0x30: "flags=0x2"} {
+		mgid := ownGroup
+		mgid[1], lines = flags|mgid[1]&0xf, nil
+		if _, st := d.member(mad.MethodSet, newJoining(h3, mgid, 1)); st != mad.StatusReqInvalid || !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, want) }) {
+			t.Errorf("flags %#x: %v, %q", flags, st, lines)
+		}
+	}
+}

@@ -56,7 +56,10 @@ func (j *RouteTask) adaptive(out *SweepPlan) map[mad.GUID]adaptiveSwitch {
 		switch {
 		case node.AR == topo.AROn && (known.groups == nil || others):
 			if now == nil {
-				now = firstSeen(out, was)
+				now = newGroups(out)
+				if !others && j.manyGroups(t) {
+					now = &groups{}
+				}
 			}
 			is[node.GUID] = adaptiveSwitch{groups: now}
 		case node.AR == topo.AROn:

@@ -21,22 +21,19 @@ type groups struct {
 	seen  *routing.Forwarding // by the forwarding tables that were held; with the switches of that time, whose numbers the graph has
 }
 
-// maxGroups limits the subnets that are remembered for groups: what shows another switch with adaptive routing in each sweep would have as
-// many remembered.
+// maxGroups limits the subnets that are remembered for groups: a host that shows another switch with adaptive routing in each sweep would have as
+// many remembered. Of the groups of further switches nothing is assumed.
 const maxGroups = 32
 
-// firstSeen are the groups that a walk sees for the first time, with those of switches known before. Of too many nothing is assumed.
-func firstSeen(out *SweepPlan, known map[mad.GUID]adaptiveSwitch) *groups {
+// manyGroups reports whether switches of a subnet that forward by their groups have as many that were seen at different times as may be.
+func (j *RouteTask) manyGroups(t *topo.Topo) bool {
 	distinct := map[*groups]bool{}
-	for _, sw := range known {
-		if sw.groups != nil && sw.groups.graph != nil {
-			distinct[sw.groups] = true
+	for _, n := range t.Switches {
+		if g := j.state.adaptive[t.Nodes[n].GUID].groups; t.Nodes[n].AR == topo.AROn && g != nil && g.graph != nil {
+			distinct[g] = true
 		}
 	}
-	if len(distinct) >= maxGroups {
-		return &groups{}
-	}
-	return newGroups(out)
+	return len(distinct) >= maxGroups
 }
 
 // newGroups are those that a walk sees for the first time.

@@ -204,18 +204,27 @@ func TestGroupsOfUnheard(t *testing.T) {
 	}
 }
 
-// TestManyGroups: the subnets that are remembered for groups have a limit; those of which nothing is assumed do not count.
+// TestManyGroups: the subnets that are remembered for groups have a limit. Switches that are gone or have lost adaptive routing, and those of
+// which nothing is assumed, do not count.
 func TestManyGroups(t *testing.T) {
-	b := newHarness(t, "fattree:k=4", Config{Engines: engines.Chain{engines.MinHop}})
+	b := newHarness(t, "torus:dims=7x5", Config{Engines: engines.Chain{engines.MinHop}})
 	out := b.heavy().SweepPlan
-	known := map[mad.GUID]adaptiveSwitch{1: {groups: &groups{}}, 2: {}}
-	for guid := mad.GUID(3); guid < 3+maxGroups; guid++ {
-		if g := firstSeen(out, known); g.graph == nil {
-			t.Fatalf("with %d switches known nothing is assumed", len(known))
+	tp, known := out.Topo, map[mad.GUID]adaptiveSwitch{1: {groups: newGroups(out)}}
+	j := &RouteTask{state: &state{adaptive: known}}
+	for i, n := range tp.Switches {
+		tp.Nodes[n].AR = topo.AROn
+		known[tp.Nodes[n].GUID] = adaptiveSwitch{groups: &groups{}}
+		if i > 0 && i <= maxGroups {
+			if j.manyGroups(tp) {
+				t.Fatalf("%d are too many", i-1)
+			}
+			known[tp.Nodes[n].GUID] = adaptiveSwitch{groups: newGroups(out)}
 		}
-		known[guid] = adaptiveSwitch{groups: newGroups(out)}
 	}
-	if g := firstSeen(out, known); g.graph != nil {
-		t.Errorf("%d are remembered, and one more", maxGroups)
+	if !j.manyGroups(tp) {
+		t.Errorf("%d are not too many", maxGroups)
+	}
+	if tp.Nodes[tp.Switches[1]].AR = topo.AROff; j.manyGroups(tp) {
+		t.Error("a switch without adaptive routing counts")
 	}
 }

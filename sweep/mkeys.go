@@ -173,6 +173,7 @@ func (s *Sweeper) AgentAlong(ports []uint8) (port mad.GUID, ok bool) {
 // The walk's Builder is not used after this.
 func (f *Found) Remember() *topo.Topo {
 	t := f.Builder.Freeze()
+	f.s.walks.prunePlain(t)
 	if f.s.cfg.Settings.remembers() {
 		f.s.walks.known = t
 	}
@@ -393,7 +394,7 @@ const maxShown = 4 * int(mad.MaxUnicastLID)
 // prune forgets managers that have said where they are where a sweep has found somebody, or the link is down, what is known of nodes
 // that have left, and M_Keys of ports that have left where there are too many.
 func (w *walkState) prune(t *topo.Topo) {
-	maps.DeleteFunc(w.plain, func(node mad.GUID, _ bool) bool { return t.FindNode(node) == topo.None })
+	w.prunePlain(t)
 	if len(w.mkeys) > maxShown {
 		maps.DeleteFunc(w.mkeys, func(port mad.GUID, _ shownKeys) bool { return t.FindPort(port) == topo.None })
 	}
@@ -401,6 +402,11 @@ func (w *walkState) prune(t *topo.Topo) {
 		p := t.FindNodePort(at.Node, at.Port)
 		return p == topo.None || behind(t, at.Node, at.Port) != 0 || t.Ports[p].Info.PortState() <= smp.PortDown
 	})
+}
+
+// prunePlain forgets what nodes that have left make of bit 31.
+func (w *walkState) prunePlain(t *topo.Topo) {
+	maps.DeleteFunc(w.plain, func(node mad.GUID, _ bool) bool { return t.FindNode(node) == topo.None })
 }
 
 // Secret reports whether an M_Key that an agent has refused may be one of the subnet's, which must not be shown, and whether it is the

@@ -2,6 +2,7 @@ package sick
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -195,22 +196,27 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestManyFindings: findings of ports that are not read any more end, the oldest first, where there are too many; those of ports that are read stay.
+// TestManyFindings: findings of ports that are not read any more end, the oldest first, where there are too many; those of ports that are read, or disabled,
+// stay, and new ones are found.
 func TestManyFindings(t *testing.T) {
-	w := New(nil)
-	here := spot{key(1), 0}
-	w.found[here] = &Finding{Port: here.port, Rule: &Rule{}}
-	for port := 2; len(w.found) < MaxSaved; port++ {
-		w.found[spot{key(port), 0}] = &Finding{Port: key(port), Last: time.Duration(port), Rule: &Rule{}}
+	b := newBench(t, Defaults, 4)
+	b.readings(3, map[int]counts{6: one(pma.SymbolErrorCounter, 40)})
+	b.off = map[int]bool{4: true}
+	rule := b.w.Findings()[0].Rule
+	const first = 1 << 20 // of the ports that have gone
+	b.w.found[spot{key(4), 0}] = &Finding{Port: key(4), Rule: rule}
+	for port := first; len(b.w.found) < MaxSaved; port++ {
+		b.w.found[spot{key(port), 0}] = &Finding{Port: key(port), Last: time.Duration(port), Rule: rule}
 	}
-	read := map[perf.Key]time.Duration{here.port: 0}
-	if ended := w.dropGone(read); ended != nil {
-		t.Errorf("%d end, though there are no more than %d", len(ended), MaxSaved)
+	b.found, b.ended = nil, nil
+	b.readings(3, map[int]counts{3: one(pma.SymbolErrorCounter, 4000), 6: one(pma.SymbolErrorCounter, 40)})
+	if len(b.found) != 1 || b.found[0].Port != key(3) || len(b.ended) != 1 || b.ended[0].Port != key(first) || len(b.w.found) != MaxSaved {
+		t.Errorf("%d are left, found %v, ended %v", len(b.w.found), b.found, b.ended)
 	}
-	for port := range 2 {
-		w.found[spot{key(MaxSaved + 1 + port), 0}] = &Finding{Port: key(MaxSaved + 1 + port), Last: time.Hour, Rule: &Rule{}}
-	}
-	if ended := w.dropGone(read); len(ended) != 2 || ended[0].Port != key(2) || ended[1].Port != key(3) || w.found[here] == nil || len(w.found) != MaxSaved {
-		t.Errorf("%d are left, ended %v", len(w.found), ended)
+	left := b.w.Findings()
+	for _, port := range []int{3, 4, 6} {
+		if !slices.ContainsFunc(left, func(f Finding) bool { return f.Port == key(port) }) {
+			t.Errorf("the finding of port %d has ended", port)
+		}
 	}
 }

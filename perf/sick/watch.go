@@ -159,7 +159,7 @@ func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta]
 	}
 	w.confirm(downs, answers)
 	found = w.judge(end, link)
-	return found, w.heal(end, read)
+	return found, append(w.heal(end, read), w.dropGone(reading, link)...)
 }
 
 // peer is the last known peer of a port, which the view of now does not have while the link is down, and
@@ -311,21 +311,24 @@ func (w *Watch) heal(end time.Duration, read map[perf.Key]time.Duration) (ended 
 			ended = append(ended, *f)
 		}
 	}
-	ended = append(ended, w.dropGone(read)...)
 	slices.SortFunc(ended, order)
 	return ended
 }
 
-// dropGone ends findings of ports that are not read any more, where there are too many findings: a host may be another port in each
-// reading. The oldest end first.
-func (w *Watch) dropGone(read map[perf.Key]time.Duration) (ended []Finding) {
+// dropGone ends findings of ports that are not in a reading any more, nor disabled, where there are too many findings: a host may be another port
+// in each reading. The oldest end first.
+func (w *Watch) dropGone(reading iter.Seq2[perf.Key, *perf.Delta], link func(perf.Key) Link) (ended []Finding) {
 	excess := len(w.found) - MaxSaved
 	if excess <= 0 {
 		return nil
 	}
+	here := map[perf.Key]bool{}
+	for k := range reading {
+		here[k] = true
+	}
 	var gone []spot
 	for at := range w.found {
-		if _, there := read[at.port]; !there {
+		if !here[at.port] && !link(at.port).Disabled {
 			gone = append(gone, at)
 		}
 	}
@@ -336,6 +339,7 @@ func (w *Watch) dropGone(read map[perf.Key]time.Duration) (ended []Finding) {
 		ended = append(ended, *w.found[at])
 		delete(w.found, at)
 	}
+	slices.SortFunc(ended, order)
 	return ended
 }
 

@@ -431,3 +431,13 @@ func TestHosts(t *testing.T) {
 		}
 	}
 }
+
+// TestSeen: how many ports are on the wrong leaf is said with one as with several.
+func TestSeen(t *testing.T) {
+	for wrong, want := range []string{"", ", 1 of them on the wrong leaf", ", 2 of them on the wrong leaf"} {
+		r := &Rails{Of: map[topo.PortIdx]int{0: 0}, Units: make([][]topo.SwitchIdx, 1), Rails: []Rail{{Ports: []topo.PortIdx{0}}}, Wrong: make([]Wrong, wrong)}
+		if got := seen(r); got != "1 rails of 1 ports in 1 unit"+want {
+			t.Errorf("%d wrong: %q", wrong, got)
+		}
+	}
+}

@@ -29,7 +29,7 @@ type reading struct {
 // is not asked for. Where packets are lost fewer come late. A P_KeyTable has mostly four blocks; the LinearForwardingTable of an honest slow
 // switch has many.
 const (
-	lateAnswer     = 100 * time.Millisecond
+	lateAnswer     = 250 * time.Millisecond // far above what an honest slow agent takes
 	maxLate        = 16
 	maxLateForward = 128 // of a LinearForwardingTable
 )

@@ -174,7 +174,7 @@ func TestPKeysNotRead(t *testing.T) {
 // TestLatePKeys: of a table that says it has 65,535 entries, and whose blocks come late, no more than sixteen blocks are asked for. One whose
 // blocks come in time is read, up to 4,096 entries.
 func TestLatePKeys(t *testing.T) {
-	for late, want := range map[time.Duration]int{time.Millisecond: 128, 500 * time.Millisecond: maxLate} {
+	for late, want := range map[time.Duration]int{time.Millisecond: 128, 200 * time.Millisecond: 128, 500 * time.Millisecond: maxLate} {
 		p, self, _, _ := two()
 		w := newWalker(t, &p.Net, self, fabric.Config{Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
 			if n.GUID == 0x20 {

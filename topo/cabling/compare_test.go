@@ -329,6 +329,18 @@ func TestAggregation(t *testing.T) {
 	}
 }
 
+// TestInnerOfMissing: what a switch of the plan has inside is no cable where the switch is not there, either.
+func TestInnerOfMissing(t *testing.T) {
+	plan := &Cabling{
+		Devices: []Device{{GUID: 1, Type: mad.Switch}, {GUID: 2, Type: mad.CA}, {GUID: 3, Type: mad.CA}},
+		Cables:  []Cable{{Ends: [2]End{{0, 1}, {1, 1}}}, {Ends: [2]End{{0, 41}, {2, 1}}}},
+		Inner:   []End{{0, 41}},
+	}
+	if c := Compare(plan, &Cabling{Devices: plan.Devices[1:2]}); c.Planned != 1 {
+		t.Errorf("%d cables are planned", c.Planned)
+	}
+}
+
 // TestDeterministic compares twice.
 func TestDeterministic(t *testing.T) {
 	n, err := net.Generate("torus:dims=4x4x3,hosts=2")
