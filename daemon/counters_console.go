@@ -26,7 +26,7 @@ const countersPatience = 5 * time.Second
 
 var (
 	errNoReader = errors.New("no manager is running")
-	errNoView = errors.New("no subnet is known yet")
+	errNoView   = errors.New("no subnet is known yet")
 )
 
 // do has the reader of counters call f between two steps.
