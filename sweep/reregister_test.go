@@ -40,3 +40,17 @@ func TestReregister(t *testing.T) {
 		t.Errorf("asked %v again", got)
 	}
 }
+
+// TestPutBack: ports of a task that was given up are asked by the next one, with those that were named meanwhile.
+func TestPutBack(t *testing.T) {
+	r := reregistrations{asked: map[mad.GUID]bool{1: true}}
+	r.take()
+	r.asked = map[mad.GUID]bool{2: true}
+	r.putBack()
+	if got := r.take(); !got[1] || !got[2] || len(got) != 2 {
+		t.Errorf("asked are %v", got)
+	}
+	if r.putBack(); len(r.take()) != 2 {
+		t.Error("ports are lost where none were named meanwhile")
+	}
+}
