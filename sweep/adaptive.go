@@ -56,9 +56,8 @@ func (j *RouteTask) adaptive(out *SweepPlan) map[mad.GUID]adaptiveSwitch {
 		switch {
 		case node.AR == topo.AROn && (known.groups == nil || others):
 			if now == nil {
-				now = newGroups(out)
-				if !others && j.manyGroups(t) {
-					now = &groups{}
+				if now = (&groups{}); others || !j.manyGroups(t) {
+					now = newGroups(out)
 				}
 			}
 			is[node.GUID] = adaptiveSwitch{groups: now}
