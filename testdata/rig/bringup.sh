@@ -41,7 +41,7 @@ stop_sm
 # The next one takes the port and moves nothing.
 rm /tmp/sm.out
 start_sm
-within 5 grep -q 'SUBNET UP' /tmp/sm.out || fail "the next manager did not take the port"
+within 30 grep -q 'SUBNET UP' /tmp/sm.out || fail "the next manager did not take the port"
 [ "$(lids)" = "$before" ] || fail "LIDs moved: $before, then $(lids)"
 is_sm 0 || fail "IsSM is not set"
 content || fail "fabcheck: $(cat /tmp/fabcheck.out)"
