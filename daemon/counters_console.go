@@ -69,10 +69,7 @@ func (c *counters) nodes() ([]perfdb.Node, error) {
 			}
 		}
 	})
-	v := c.latest()
-	if err == nil && v == nil {
-		err = errNoView
-	}
+	v, err := c.viewAfter(err)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +78,15 @@ func (c *counters) nodes() ([]perfdb.Node, error) {
 	list = c.appendNodes(list, v, reader, absent, true)
 	slices.SortStableFunc(list, func(a, b perfdb.Node) int { return perf.Key{Node: a.GUID}.Compare(perf.Key{Node: b.GUID}) })
 	return list, nil
+}
+
+// viewAfter is the latest view, unless there is an error already, or none was published.
+func (c *counters) viewAfter(err error) (*view.View, error) {
+	v := c.latest()
+	if err == nil && v == nil {
+		err = errNoView
+	}
+	return v, err
 }
 
 // reader is the reader of counters; nil for none.
@@ -197,10 +203,7 @@ func (c *counters) status() console.PerfStatus {
 func (c *counters) redirects() (list []console.Redirect, err error) {
 	var all []perf.Redirect
 	err = c.do(func(m *perf.Machine) { all = m.Redirects() })
-	v := c.latest()
-	if err == nil && v == nil {
-		err = errNoView
-	}
+	v, err := c.viewAfter(err)
 	if err != nil {
 		return nil, err
 	}
