@@ -60,7 +60,7 @@ func TestRemoveUnfinished(t *testing.T) {
 	}
 }
 
-// TestReplaceSecret: a file that others could read is replaced by one that they cannot, also behind a symbolic link; a pipe is written to.
+// TestReplaceSecret: a file that others could read is replaced by one that they cannot, also behind a symbolic link; a device is written to.
 func TestReplaceSecret(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
