@@ -44,6 +44,14 @@ func TestOlder(t *testing.T) {
 			t.Fatalf("git %q: %v\n%s", args, err, says)
 		}
 	}
+	// The go command starts a process for its telemetry that may outlive it, and then writes below HOME while the folder
+	// of the test is removed.
+	if err := os.MkdirAll(in("home/.config/go/telemetry"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(in("home/.config/go/telemetry/mode"), []byte("off"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	place("tarball")
 	place("whole")
 	git("whole", "init", "-q")
@@ -66,5 +74,8 @@ func TestOlder(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(in("home/.cache/*/*/*")); left != nil {
 		t.Errorf("it left %q", left)
+	}
+	if left, _ := filepath.Glob(in("home/.config/go/telemetry/*/*")); left != nil {
+		t.Errorf("the go command wrote %q, and may still do", left)
 	}
 }
