@@ -247,12 +247,16 @@ func (w *wild) restoreSeed(i int, older, empty bool) {
 }
 
 // mustHoldSeed fails the test where ports have other M_Keys than those of a master's seed. Two masters with different seeds, which do not hear each other, have a part
-// of the subnet each.
+// of the subnet each. One that became master while another gave its own port an M_Key has nothing but itself, and makes no seed: a manager without the
+// secret cannot take part while there is a master (docs/security.md).
 func (w *wild) mustHoldSeed(masters []int) {
 	w.Helper()
 	var all []keys.Ports
 	for _, i := range masters {
-		s := &w.seeds[i]
+		s, m := &w.seeds[i], w.managers[i]
+		if alone := m.View != nil && len(m.View.Topo.Nodes) == 1; alone && !s.inUse && len(masters) > 1 {
+			continue
+		}
 		if !s.inUse || s.number == 0 {
 			w.Errorf("manager %d is master, and has no seed in use", i)
 		}

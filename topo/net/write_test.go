@@ -169,7 +169,6 @@ func FuzzParse(f *testing.F) {
 		"switchguid=0x5(6)\nSwitch 3 \"a\" # a b enhanced port 0 lid 3 lmc 1\n[1] \"a\"[2] w=3 s=0 e=1\n[2] \"a\"\n[3] \"@x\"\n\n" +
 			"Ca 1 \"b\"\n@[1] \"x\"\n",
 		"width=3\nspeed=7\nextspeed=15\nmodule=\"m\"\ncaguid+5\nHca 2 \"a\" # \"d\"\n[1](7) \"a\"[2]\n[2] \"m#a\"[1](7) [ext 3]\n",
-		"Switch 1 \"a\"\n\ncaguid=0x10\nCa 1 \"b\"\n[1](10) \"a\"\n", // a line without cable
 		"vendid=0x2c9\ndevid=017\nsysimgguid=9\nrtguid=0x5\nRt 1 \"r\"\n[1][ext 2](5) \"r\" # lid 4 lmc 2 \"r\" lid 4 12xFDR10\n",
 	} {
 		f.Add([]byte(src))
