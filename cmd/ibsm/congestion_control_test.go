@@ -280,18 +280,21 @@ const ccOn = "congestion_control TRUE\ncc_sw_cong_setting_control_map 0x10\ncc_s
 
 // lacking are the nodes with a sound agent that do not hold ccOn.
 func (s *ccSubnet) lacking(n *net.Net) (list []string) {
-	s.server.Do(func(f *fabric.Fabric) {
-		for node := range int32(len(n.Nodes)) {
-			if ccAgentOf(0, node, &n.Nodes[node]) != ccSound {
-				continue
-			}
-			sw := f.SwitchCongestion(node)
-			ca, _ := f.CACongestion(net.End{Node: node, Port: 1})
-			if n.Nodes[node].Type == mad.Switch && sw.MarkingRate() != 77 || n.Nodes[node].Type == mad.CA && ca.SL(0).CCTITimer() != 78 {
-				list = append(list, n.Nodes[node].ID)
-			}
+	s.server.Do(func(f *fabric.Fabric) { list = lackingIn(f, n) })
+	return list
+}
+
+func lackingIn(f *fabric.Fabric, n *net.Net) (list []string) {
+	for node := range int32(len(n.Nodes)) {
+		if ccAgentOf(0, node, &n.Nodes[node]) != ccSound {
+			continue
 		}
-	})
+		sw := f.SwitchCongestion(node)
+		ca, _ := f.CACongestion(net.End{Node: node, Port: 1})
+		if n.Nodes[node].Type == mad.Switch && sw.MarkingRate() != 77 || n.Nodes[node].Type == mad.CA && ca.SL(0).CCTITimer() != 78 {
+			list = append(list, n.Nodes[node].ID)
+		}
+	}
 	return list
 }
 
@@ -394,8 +397,12 @@ func TestCongestionRestored(t *testing.T) {
 		if ccAgentOf(0, node, &n.Nodes[node]) != ccSound {
 			t.Fatalf("%s is not sound", n.Nodes[node].ID)
 		}
-		s.server.Do(func(f *fabric.Fabric) { f.Reboot(node) })
-		if list := lacking(); len(list) != 1 {
+		var list []string // before the manager can have written anything
+		s.server.Do(func(f *fabric.Fabric) {
+			f.Reboot(node)
+			list = lackingIn(f, n)
+		})
+		if len(list) != 1 {
 			t.Errorf("%s has rebooted, and %v lack settings", n.Nodes[node].ID, list)
 		}
 		complete("after " + n.Nodes[node].ID + " has rebooted")
