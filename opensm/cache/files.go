@@ -1,9 +1,11 @@
 package cache
 
 import (
-	"bytes"
+	"bufio"
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +51,7 @@ func (f *Files) ReadLIDs(lmc uint8) (map[mad.GUID]LIDRange, diag.List, error) {
 		return nil, nil, err
 	}
 	lids, skipped, err := parseLIDs(path, b, min(lmc, 7))
-	f.remember(guid2lid, textOfLIDs(lids), skipped, err)
+	f.remember(guid2lid, printLIDs(lids), skipped, err)
 	return lids, skipped, err
 }
 
@@ -60,7 +62,7 @@ func (f *Files) ReadMKeys() (map[mad.GUID]mad.MKey, diag.List, error) {
 		return nil, nil, err
 	}
 	keys, skipped, err := parseMKeys(path, b)
-	f.remember(guid2mkey, textOfMKeys(keys), skipped, err)
+	f.remember(guid2mkey, printMKeys(keys), skipped, err)
 	return keys, skipped, err
 }
 
@@ -71,17 +73,17 @@ func (f *Files) ReadNeighbors() (map[End]End, diag.List, error) {
 		return nil, nil, err
 	}
 	links, skipped, err := parseNeighbors(path, b)
-	f.remember(neighbors, textOfNeighbors(linksOf(links)), skipped, err)
+	f.remember(neighbors, printNeighbors(linksOf(links)), skipped, err)
 	return links, skipped, err
 }
 
 // remember keeps the digest of what a file certainly holds: nothing that was skipped besides.
-func (f *Files) remember(name string, text []byte, skipped diag.List, err error) {
+func (f *Files) remember(name string, print content, skipped diag.List, err error) {
 	if err != nil || len(skipped) > 0 {
 		delete(f.held, name)
 		return
 	}
-	f.hold(name, sha256.Sum256(text))
+	f.hold(name, print.digest())
 }
 
 func (f *Files) hold(name string, digest [sha256.Size]byte) {
@@ -126,25 +128,40 @@ func (f *Files) read(name string) (path string, b []byte, err error) {
 // WriteLIDs writes guid2lid. OpenSM does not forget ports that are absent: neither
 // should a caller.
 func (f *Files) WriteLIDs(lids map[mad.GUID]LIDRange) error {
-	return f.write(guid2lid, 0o644, textOfLIDs(lids))
+	return f.write(guid2lid, 0o644, printLIDs(lids))
 }
 
 // WriteMKeys writes guid2mkey, which its owner alone can read.
 func (f *Files) WriteMKeys(keys map[mad.GUID]mad.MKey) error {
-	return f.write(guid2mkey, 0o600, textOfMKeys(keys))
+	return f.write(guid2mkey, 0o600, printMKeys(keys))
 }
 
 // WriteNeighbors writes neighbors. links has each link from both ends, in any order, and is sorted.
 func (f *Files) WriteNeighbors(links []Link) error {
-	return f.write(neighbors, 0o644, textOfNeighbors(links))
+	return f.write(neighbors, 0o644, printNeighbors(links))
 }
 
-func textOfLIDs(m map[mad.GUID]LIDRange) []byte {
-	return text(m, cmp.Compare[mad.GUID], LIDRange.String)
+// content prints what a file is to hold. It prints the same each time.
+type content func(w *bufio.Writer)
+
+func printLIDs(m map[mad.GUID]LIDRange) content {
+	return printRecords(m, func(w *bufio.Writer, l LIDRange) { fmt.Fprintf(w, "0x%04x 0x%04x", uint16(l.Min), uint16(l.Max)) })
 }
 
-func textOfMKeys(m map[mad.GUID]mad.MKey) []byte {
-	return text(m, cmp.Compare[mad.GUID], func(k mad.MKey) string { return fmt.Sprintf("0x%016x", uint64(k)) })
+func printMKeys(m map[mad.GUID]mad.MKey) content {
+	return printRecords(m, func(w *bufio.Writer, k mad.MKey) { w.Write(appendHex(w.AvailableBuffer(), uint64(k))) })
+}
+
+// printRecords prints the records of m in order.
+func printRecords[V any](m map[mad.GUID]V, print func(*bufio.Writer, V)) content {
+	guids := slices.Sorted(maps.Keys(m))
+	return func(w *bufio.Writer) {
+		for _, g := range guids {
+			w.Write(append(appendHex(w.AvailableBuffer(), uint64(g)), ' '))
+			print(w, m[g])
+			w.WriteString("\n\n")
+		}
+	}
 }
 
 func linksOf(m map[End]End) []Link {
@@ -155,38 +172,40 @@ func linksOf(m map[End]End) []Link {
 	return links
 }
 
-func textOfNeighbors(links []Link) []byte {
+func printNeighbors(links []Link) content {
 	slices.SortFunc(links, func(a, b Link) int {
 		return cmp.Or(cmp.Compare(a.Near.GUID, b.Near.GUID), cmp.Compare(a.Near.Port, b.Near.Port))
 	})
-	const line = len("0x0123456789abcdef:255 0x0123456789abcdef:255\n\n")
-	b := make([]byte, 0, len(links)*line)
-	for _, l := range links {
-		b = fmt.Appendf(b, "0x%016x:%d 0x%016x:%d\n\n", uint64(l.Near.GUID), l.Near.Port, uint64(l.Far.GUID), l.Far.Port)
+	return func(w *bufio.Writer) {
+		for _, l := range links {
+			w.Write(append(l.Far.append(append(l.Near.append(w.AvailableBuffer()), ' ')), "\n\n"...))
+		}
 	}
-	return b
 }
 
-// text is a file with the records of m in order.
-func text[K interface {
-	comparable
-	String() string
-}, V any](m map[K]V, compare func(a, b K) int, print func(V) string) []byte {
-	var b bytes.Buffer
-	for _, k := range slices.SortedFunc(maps.Keys(m), compare) {
-		fmt.Fprintf(&b, "%s %s\n\n", k, print(m[k]))
-	}
-	return b.Bytes()
+// appendHex prints 16 digits.
+func appendHex(b []byte, v uint64) []byte {
+	var bytes [8]byte
+	binary.BigEndian.PutUint64(bytes[:], v)
+	return hex.AppendEncode(append(b, "0x"...), bytes[:])
+}
+
+func (print content) digest() [sha256.Size]byte {
+	h := sha256.New()
+	w := bufio.NewWriter(h)
+	print(w)
+	w.Flush()
+	return [sha256.Size]byte(h.Sum(nil))
 }
 
 // write puts a new file in the place of the old, unless that holds the same.
-func (f *Files) write(name string, mode os.FileMode, text []byte) error {
-	digest := sha256.Sum256(text)
+func (f *Files) write(name string, mode os.FileMode, print content) error {
+	digest := print.digest()
 	if held, known := f.held[name]; known && held == digest {
 		return nil
 	}
 	delete(f.held, name)
-	if err := replace(filepath.Join(f.Dir, name), text, mode, f.Sync); err != nil {
+	if err := replace(filepath.Join(f.Dir, name), print, mode, f.Sync); err != nil {
 		return err
 	}
 	f.hold(name, digest)
@@ -195,7 +214,7 @@ func (f *Files) write(name string, mode os.FileMode, text []byte) error {
 
 // replace writes a file beside the one at path and renames it. The directory is made
 // as OpenSM makes it.
-func replace(path string, b []byte, mode os.FileMode, sync bool) (err error) {
+func replace(path string, print content, mode os.FileMode, sync bool) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -207,7 +226,9 @@ func replace(path string, b []byte, mode os.FileMode, sync bool) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(b)
+	w := bufio.NewWriter(file)
+	print(w)
+	err = w.Flush() // the first error of all
 	if err == nil && sync {
 		err = file.Sync()
 	}

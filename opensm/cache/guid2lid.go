@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"fmt"
 	"strings"
 
 	"ibsm/conf/diag"
@@ -67,5 +66,3 @@ func lidRange(value string) (LIDRange, bool) {
 	highest, alsoRight := number(words[1], 16)
 	return LIDRange{mad.LID(lowest), mad.LID(highest)}, right && alsoRight
 }
-
-func (r LIDRange) String() string { return fmt.Sprintf("0x%04x 0x%04x", uint16(r.Min), uint16(r.Max)) }

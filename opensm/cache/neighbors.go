@@ -1,7 +1,7 @@
 package cache
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 
 	"ibsm/conf/diag"
@@ -19,7 +19,11 @@ type End struct {
 type Link struct{ Near, Far End }
 
 // String prints an end as the file has it.
-func (e End) String() string { return fmt.Sprintf("%s:%d", e.GUID, e.Port) }
+func (e End) String() string { return string(e.append(nil)) }
+
+func (e End) append(b []byte) []byte {
+	return strconv.AppendUint(append(appendHex(b, uint64(e.GUID)), ':'), uint64(e.Port), 10)
+}
 
 func parseEnd(s string) (End, bool) {
 	g, p, _ := strings.Cut(s, ":")
