@@ -1,12 +1,12 @@
 package daemon
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
-	"strconv"
 	"syscall"
+
+	"ibsm/atomicfile"
 )
 
 // daemonMark is set in the environment of the process that goes on in the
@@ -45,15 +45,7 @@ func writePID(path string) (remove func(), err error) {
 	if path == "" {
 		return func() {}, nil
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("pidfile: %w", err)
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("pidfile: %w", err)
-	}
-	_, err = f.WriteString(strconv.Itoa(os.Getpid()) + "\n")
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err := atomicfile.Replace(path, 0o644, false, func(w io.Writer) error { _, err := fmt.Fprintln(w, os.Getpid()); return err }); err != nil {
 		return nil, fmt.Errorf("pidfile: %w", err)
 	}
 	return func() { os.Remove(path) }, nil

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"ibsm/atomicfile"
 	"ibsm/conf"
 	"ibsm/opensm/console"
 	osmlog "ibsm/opensm/log"
@@ -32,7 +33,7 @@ func (d *daemon) serveConsole(ctx context.Context) {
 	}
 	server := &consoleServer{daemon: d.console(), counters: &d.clients, logger: d.logger, readPatience: consoleReadPatience, writePatience: consoleWritePatience}
 	if kind == "local" {
-		server.daemon.WriteFile = func(name string, text []byte) error { return os.WriteFile(name, text, 0o666) }
+		server.daemon.WriteFile = func(name string, text []byte) error { return atomicfile.Write(name, 0o666, text) }
 		go server.terminal(ctx, os.Stdin, os.Stdout) // reading ends with the process
 		return
 	}

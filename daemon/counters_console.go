@@ -4,16 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"ibsm/atomicfile"
 	"ibsm/conf"
 	"ibsm/mad"
 	"ibsm/opensm/console"
-	"ibsm/opensm/dump"
 	osmlog "ibsm/opensm/log"
 	"ibsm/opensm/perfdb"
 	"ibsm/perf"
@@ -148,20 +146,12 @@ func (c *counters) dump(table bool) error {
 		}
 	}
 	if err == nil {
-		err = writeCounters(name, text.Bytes())
+		err = atomicfile.Write(name, 0o666, text.Bytes())
 	}
 	if err != nil {
 		c.logger.Error("osm_perfmgr_dump_counters: Failed to dump file", "reason", err)
 	}
 	return err
-}
-
-// writeCounters replaces a regular file. Otherwise it writes: to a terminal, a pipe, or what a symbolic link, as /dev/stdout, leads to.
-func writeCounters(name string, text []byte) error {
-	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
-		return os.WriteFile(name, text, 0o666)
-	}
-	return dump.Replace(name, 0o666, false, func(w io.Writer) error { _, err := w.Write(text); return err })
 }
 
 // console is the performance manager for OpenSM's console.

@@ -3,7 +3,6 @@ package daemon
 import (
 	"bytes"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -59,37 +58,5 @@ func TestNoCounters(t *testing.T) {
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "before" {
 		t.Errorf("the file has %q, %v", text, err)
-	}
-}
-
-// TestCounterFile: a regular file is replaced, so that a program that has it open reads the old one to its end. A symbolic link stays, and the
-// file that it leads to is written.
-func TestCounterFile(t *testing.T) {
-	dir := t.TempDir()
-	file, link := filepath.Join(dir, "counters"), filepath.Join(dir, "link")
-	if err := errors.Join(os.WriteFile(file, []byte("before"), 0o600), os.Symlink(file, link)); err != nil {
-		t.Fatal(err)
-	}
-	old, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer old.Close()
-	for _, name := range []string{file, link} {
-		if err := writeCounters(name, []byte(name)); err != nil {
-			t.Fatal(err)
-		}
-		if text, err := os.ReadFile(file); err != nil || string(text) != name {
-			t.Errorf("%s: the file has %q, %v", name, text, err)
-		}
-	}
-	if text, err := io.ReadAll(old); err != nil || string(text) != "before" {
-		t.Errorf("the file that was open has %q, %v", text, err)
-	}
-	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
-		t.Errorf("the link is gone: %v", err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
-		t.Errorf("the directory has %v, %v", left, err)
 	}
 }

@@ -35,21 +35,6 @@ func WriteSecret(path string, text []byte, replace bool) error {
 	return named(err, path)
 }
 
-// ReplaceSecret replaces a file, or the one that a symbolic link leads to, as WriteSecret does. One that is no regular file, and what is below /dev, is
-// written to.
-func ReplaceSecret(path string, text []byte) error {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() || strings.HasPrefix(path, "/dev/") {
-		return os.WriteFile(path, text, 0o600)
-	}
-	if err == nil {
-		if path, err = filepath.EvalSymlinks(path); err != nil {
-			return err
-		}
-	}
-	return WriteSecret(path, text, true)
-}
-
 // unfinished begins the names of secrets that are being written. Digits follow.
 const unfinished = ".ibsm-keys-"
 

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,33 +56,5 @@ func TestRemoveUnfinished(t *testing.T) {
 	}
 	if _, err := RemoveUnfinished(filepath.Join(file, "keys")); err == nil {
 		t.Error("that the directory cannot be read is no error")
-	}
-}
-
-// TestReplaceSecret: a file that others could read is replaced by one that they cannot, also behind a symbolic link; a device is written to.
-func TestReplaceSecret(t *testing.T) {
-	dir := t.TempDir()
-	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
-	if err := errors.Join(os.WriteFile(file, []byte("before"), 0o644), os.Symlink("file", link)); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{file, link, filepath.Join(dir, "new")} {
-		if err := ReplaceSecret(path, []byte(path)); err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(path)
-		info, failed := os.Stat(path)
-		if err = errors.Join(err, failed); err != nil || string(text) != path || info.Mode() != 0o600 {
-			t.Errorf("%s: %q, %v, %v", path, text, info.Mode(), err)
-		}
-	}
-	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
-		t.Errorf("the link is %v, %v", info.Mode(), err)
-	}
-	if err := ReplaceSecret(os.DevNull, []byte("text")); err != nil {
-		t.Error(err)
-	}
-	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
-		t.Error("a device was replaced")
 	}
 }

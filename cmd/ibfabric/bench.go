@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ibsm/atomicfile"
 	"ibsm/cmd/cli"
 	"ibsm/mad"
 	"ibsm/topo/net"
@@ -276,5 +277,5 @@ func (b *bench) writeJSON(file string, specs []string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, append(text, '\n'), 0o666)
+	return atomicfile.Write(file, 0o666, append(text, '\n'))
 }

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"ibsm/atomicfile"
 	"ibsm/cmd/cli"
 	"ibsm/topo/net"
 )
@@ -42,7 +42,7 @@ fabric. Kinds and their keys:
 		if err := net.Write(&topology, fabric); err != nil {
 			return err
 		}
-		return os.WriteFile(*output, topology.Bytes(), 0o666)
+		return atomicfile.Write(*output, 0o666, topology.Bytes())
 	}
 	return c
 }

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"ibsm/atomicfile"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/quality"
@@ -68,7 +68,7 @@ func (r *route) compare(ctx context.Context, in routing.In) error {
 	if r.plot == "" {
 		return nil
 	}
-	return os.WriteFile(r.plot, plot(r.engines, r.missing, points), 0o644)
+	return atomicfile.Write(r.plot, 0o666, plot(r.engines, r.missing, points))
 }
 
 // compared says what the columns of the table are.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ibsm/atomicfile"
 	"ibsm/conf"
 	"ibsm/daemon"
 	"ibsm/priority"
-	"ibsm/store"
 )
 
 // gcPercent is how much garbage is collected at a time, as a share of what is in use. With
@@ -84,7 +84,7 @@ func createConfig(l *conf.Loaded, stderr io.Writer) (status int) {
 	}
 	src, err := form()
 	if err == nil {
-		err = store.ReplaceSecret(l.CreateConfig, src) // there may be keys in it
+		err = atomicfile.Write(l.CreateConfig, 0o600, src) // there may be keys in it
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "ibsm: error: cannot create %s: %v\n", l.CreateConfig, err)

@@ -13,13 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ibsm/atomicfile"
 	"ibsm/cmd/cli"
 	"ibsm/conf"
 	"ibsm/conf/diag"
 	"ibsm/conf/policyfile"
 	"ibsm/ctl"
 	"ibsm/routing/portgroups"
-	"ibsm/store"
 )
 
 // configCommand is the options of ibsmctl config.
@@ -302,7 +302,7 @@ func (c *configCommand) write(config *conf.Config, toml bool) error {
 		return err
 	}
 	if c.output != "" {
-		return store.ReplaceSecret(c.output, src) // there may be keys in it
+		return atomicfile.Write(c.output, 0o600, src) // there may be keys in it
 	}
 	_, err = c.stdout.Write(src)
 	return err

@@ -6,10 +6,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
+	"ibsm/atomicfile"
 	"ibsm/cmd/cli"
 	"ibsm/cmd/ibsmctl/draw"
 	"ibsm/ctl"
@@ -57,7 +57,7 @@ share a box.`, Example: `  ibsmctl draw -o fabric.svg
 			return err
 		}
 		if cmp.Or(*output, "-") != "-" {
-			return os.WriteFile(*output, picture.Bytes(), 0o666)
+			return atomicfile.Write(*output, 0o666, picture.Bytes())
 		}
 		_, err = stdout.Write(picture.Bytes())
 		return err

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"time"
 
+	"ibsm/atomicfile"
 	"ibsm/conf/diag"
 	"ibsm/mad"
 )
@@ -141,7 +142,7 @@ func (f *Files) WriteNeighbors(links []Link) error {
 	return f.write(neighbors, 0o644, printNeighbors(links))
 }
 
-// content prints what a file is to hold. It prints the same each time.
+// content prints the text of a file, the same each time.
 type content func(w *bufio.Writer)
 
 func printLIDs(m map[mad.GUID]LIDRange) content {
@@ -190,11 +191,15 @@ func appendHex(b []byte, v uint64) []byte {
 	return hex.AppendEncode(append(b, "0x"...), bytes[:])
 }
 
+func (print content) write(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	print(b)
+	return b.Flush() // the first error of all
+}
+
 func (print content) digest() [sha256.Size]byte {
 	h := sha256.New()
-	w := bufio.NewWriter(h)
-	print(w)
-	w.Flush()
+	_ = print.write(h) // which takes everything
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
@@ -205,38 +210,13 @@ func (f *Files) write(name string, mode os.FileMode, print content) error {
 		return nil
 	}
 	delete(f.held, name)
-	if err := replace(filepath.Join(f.Dir, name), print, mode, f.Sync); err != nil {
+	err := os.MkdirAll(f.Dir, 0o755) // as OpenSM makes it
+	if err == nil {
+		err = atomicfile.Replace(filepath.Join(f.Dir, name), mode, f.Sync, print.write)
+	}
+	if err != nil {
 		return err
 	}
 	f.hold(name, digest)
 	return nil
-}
-
-// replace writes a file beside the one at path and renames it. The directory is made
-// as OpenSM makes it.
-func replace(path string, print content, mode os.FileMode, sync bool) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	fresh := path + ".tmp"
-	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	file, err := os.OpenFile(fresh, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriter(file)
-	print(w)
-	err = w.Flush() // the first error of all
-	if err == nil && sync {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(fresh, path)
-	}
-	if err != nil {
-		_ = os.Remove(fresh)
-	}
-	return err
 }

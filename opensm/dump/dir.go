@@ -1,7 +1,6 @@
 package dump
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"ibsm/atomicfile"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/opensm/names"
@@ -89,29 +89,5 @@ func (d Dir) WriteSA(r Registered) error {
 }
 
 func (d Dir) replace(name string, mode os.FileMode, sync bool, write func(io.Writer) error) error {
-	return Replace(filepath.Join(d.Path, name), mode, sync, write)
-}
-
-// Replace writes a file beside the one it replaces, then takes its place. With sync it is on disk before. After an error the file is as it was.
-func Replace(path string, mode os.FileMode, sync bool, write func(io.Writer) error) (err error) {
-	os.Remove(path + ".tmp") // what a crash left, or a link that somebody put there
-	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	w := bufio.NewWriterSize(f, 1<<16)
-	err = errors.Join(write(w), w.Flush())
-	if err == nil && sync {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return atomicfile.Replace(filepath.Join(d.Path, name), mode, sync, write)
 }
