@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,7 +32,7 @@ func Write(path string, mode os.FileMode, text []byte) error {
 			return err
 		}
 	}
-	fresh := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
+	fresh := fmt.Sprintf("%s.%08x.tmp", path, rand.Uint32())
 	return replace(fresh, path, mode, true, func(w io.Writer) error { _, err := w.Write(text); return err })
 }
 
