@@ -128,6 +128,15 @@ func (s *Shell) SARegistrations() sa.RegistrarStats {
 	return sa.RegistrarStats{}
 }
 
+// MirrorStats counts what managers have mirrored to each other. It may be asked for at
+// any time.
+func (s *Shell) MirrorStats() sa.MirrorStats {
+	if r := s.registrar.Load(); r != nil {
+		return r.MirrorStats()
+	}
+	return sa.MirrorStats{}
+}
+
 // SATransfers counts the SA's answers that are longer than a packet. It may be asked for
 // at any time.
 func (s *Shell) SATransfers() rmpp.Stats { return s.sa.transferStats() }

@@ -34,6 +34,7 @@ import (
 	"ibsm/perf"
 	"ibsm/registry"
 	"ibsm/sa"
+	"ibsm/sa/mirror"
 	"ibsm/sweep"
 	"ibsm/view"
 	"ibsm/view/viewtest"
@@ -432,6 +433,45 @@ type smps struct{ st *manager.Stats }
 
 func (smps) Describe(chan<- *prometheus.Desc)      {}
 func (s smps) Collect(to chan<- prometheus.Metric) { sink(to).smps(s.st) }
+
+// What managers mirror to each other is counted by role, and answers by what is in them.
+func TestMirrored(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(mirrors{sa.MirrorStats{
+		Source:   mirror.SourceStats{Standbys: 2, Answers: 9, Whole: 3, Failed: 1, Untrusted: 10, Foreign: 11, Plain: 12, Full: 13, TooLong: 14},
+		Follower: mirror.FollowerStats{Answers: 7, Whole: 2, Untrusted: 15, Garbage: 16},
+	}})
+	all, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range all {
+		for _, m := range f.Metric {
+			name := f.GetName()
+			for _, l := range m.Label {
+				name += " " + l.GetValue()
+			}
+			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	want := map[string]float64{
+		"ibsm_mirror_standbys": 2, "ibsm_mirror_unacknowledged_total": 1,
+		"ibsm_mirror_answers_total all sent": 3, "ibsm_mirror_answers_total changes sent": 6,
+		"ibsm_mirror_answers_total all received": 2, "ibsm_mirror_answers_total changes received": 5,
+		"ibsm_mirror_dropped_total untrusted master": 10, "ibsm_mirror_dropped_total version master": 11, "ibsm_mirror_dropped_total plain master": 12,
+		"ibsm_mirror_dropped_total limit master": 13, "ibsm_mirror_dropped_total settings master": 14,
+		"ibsm_mirror_dropped_total untrusted standby": 15, "ibsm_mirror_dropped_total invalid standby": 16,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+type mirrors struct{ st sa.MirrorStats }
+
+func (mirrors) Describe(chan<- *prometheus.Desc)      {}
+func (m mirrors) Collect(to chan<- prometheus.Metric) { sink(to).mirrored(m.st) }
 
 // Packets are counted by kind, but for those of QP0, which other metrics count.
 func TestPackets(t *testing.T) {

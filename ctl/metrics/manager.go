@@ -46,6 +46,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		s.answers(shell.SAStats())
 		s.transfers(shell.SATransfers())
 		s.registrations(shell.SARegistrations())
+		s.mirrored(shell.MirrorStats())
 		s.held(shell.Held)
 		if st, err := c.control.CongestionState(context.Background()); err == nil && st.Enabled {
 			s.congestionControl(st)

@@ -145,6 +145,9 @@ func TestFollow(t *testing.T) {
 	if st.Whole != 1 || st.Changes != 400 || st.Answers > 1+62+1 {
 		t.Errorf("400 changes in 600 ms: %+v", st)
 	}
+	if st := p.source.Stats(); st.Whole != 1 || st.Answers > 1+62+1 || st.Answers <= st.Whole {
+		t.Errorf("the master: %+v", st)
+	}
 	if all := p.source.Standbys(); len(all) != 1 || all[0].GUID != standbyGUID || all[0].Lacks {
 		t.Errorf("standbys: %+v", all)
 	}

@@ -287,7 +287,6 @@ func (s *Source) answer(now time.Duration, p *standby) {
 	}
 	if !known {
 		a.kind, a.before = kindWhole, 0
-		s.stats.Whole++
 		for c := range s.state.Changes() {
 			a.changes = registry.AppendVersion(a.changes, c, p.version)
 		}
@@ -309,6 +308,9 @@ func (s *Source) answer(now time.Duration, p *standby) {
 		return
 	}
 	s.stats.Answers++
+	if a.kind == kindWhole {
+		s.stats.Whole++
+	}
 	p.state = sending
 }
 
