@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -38,6 +39,9 @@ func Write(path string, mode os.FileMode, text []byte) error {
 
 func replace(fresh, path string, mode os.FileMode, sync bool, write func(io.Writer) error) (err error) {
 	f, err := os.OpenFile(fresh, os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
+	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+		at.Path = path // the file that is wanted: the error is the same each time
+	}
 	if err != nil {
 		return err
 	}

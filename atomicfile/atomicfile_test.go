@@ -62,7 +62,8 @@ func TestWrite(t *testing.T) {
 	}
 	mustHave(t, other, "other", 0o644)
 	mustHold(t, dir, 4)
-	if err := Write(filepath.Join(dir, "missing", "file"), 0o600, nil); !errors.Is(err, os.ErrNotExist) {
+	nowhere := filepath.Join(dir, "missing", "file")
+	if err := Write(nowhere, 0o600, nil); !errors.Is(err, os.ErrNotExist) || err.Error() != "open "+nowhere+": no such file or directory" {
 		t.Errorf("in a directory that is not there: %v", err)
 	}
 	if err := Write(os.DevNull, 0o600, []byte("text")); err != nil {
