@@ -90,13 +90,13 @@ func (s sink) registrations(st sa.RegistrarStats) {
 // mirrored sends what a master has sent to standbys, and what a standby has received.
 func (s sink) mirrored(st sa.MirrorStats) {
 	s.gauge("ibsm_mirror_standbys", "Standbys that the master sends its registrations to.")(float64(st.Source.Standbys))
-	answers := s.counter("ibsm_mirror_answers_total", "Answers to standbys with registrations, by what has happened to them and whether they have all registrations or changes.", "result", "content")
+	answers := s.counter("ibsm_mirror_answers_total", "Answers of a master to a standby, sent or received, with all registrations or with changes only.", "result", "content")
 	answers(st.Source.Whole, "sent", "all")
 	answers(st.Source.Answers-st.Source.Whole, "sent", "changes")
 	answers(st.Follower.Whole, "received", "all")
 	answers(st.Follower.Answers-st.Follower.Whole, "received", "changes")
 	s.counter("ibsm_mirror_unacknowledged_total", "Answers to standbys that were not acknowledged.")(st.Source.Failed)
-	dropped := s.counter("ibsm_mirror_dropped_total", "What managers did not take of each other, by role of this manager and reason: wrong keys, unknown sender or repeated (untrusted), another version, not encrypted (plain), a limit was reached (limit), settings too long to be sent (settings), not valid (invalid).", "role", "reason")
+	dropped := s.counter("ibsm_mirror_dropped_total", "Requests and answers between managers that were dropped, by role of this manager and reason: wrong keys, unknown sender or an old packet (untrusted), another version, not encrypted (plain), a limit was reached (limit), settings too long to be sent (settings), not valid (invalid).", "role", "reason")
 	dropped(st.Source.Untrusted, "master", "untrusted")
 	dropped(st.Source.Foreign, "master", "version")
 	dropped(st.Source.Plain, "master", "plain")
