@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"ibsm/opensm/names"
 	"ibsm/priority"
 )
 
@@ -24,8 +25,9 @@ type Config struct {
 	Counters   CounterSource // nil: no performance manager
 	// CongestionControl writes its settings; nil: nothing does.
 	CongestionControl CongestionControlSource
-	Events            *Ring  // nil: an empty one
-	Stats             *Stats // nil: nobody else reads them
+	Names             names.Map // that the operator gave to nodes; nil for none
+	Events            *Ring     // nil: an empty one
+	Stats             *Stats    // nil: nobody else reads them
 	// Metrics answers a scrape, or returns an error and has written nothing; nil: there
 	// are none.
 	Metrics func(w http.ResponseWriter, r *http.Request) error

@@ -70,9 +70,9 @@ type inForce struct {
 	master     bool                  // the manager is
 }
 
-func newConfiguration(l *conf.Loaded, logger *slog.Logger, lines *osmlog.Handler, output *logOutput, state *state, show func(server.Settings), useRules func(sickRules) []ctl.Finding, adopt func(*sick.Saved)) *configuration {
+func newConfiguration(l *conf.Loaded, given names.Map, logger *slog.Logger, lines *osmlog.Handler, output *logOutput, state *state, show func(server.Settings), useRules func(sickRules) []ctl.Finding, adopt func(*sick.Saved)) *configuration {
 	c := &configuration{
-		logger: logger, lines: lines, output: output, names: readNames(l, logger), configs: make(chan manager.Config, 1),
+		logger: logger, lines: lines, output: output, names: given, configs: make(chan manager.Config, 1),
 		state: state, now: time.Now, show: show, useRules: useRules, adopt: adopt, changes: make(chan func()),
 	}
 	c.current.Store(&inForce{own: l})

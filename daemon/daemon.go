@@ -106,13 +106,14 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	})
 	d.state = newState(d.conf, d.logger)
 	d.tasks.atEnd(d.state.close)
-	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Events: d.events, Console: &d.clients,
+	given := readNames(d.conf, d.logger)
+	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Names: given, Events: d.events, Console: &d.clients,
 		Engines: func(list []string) (engines.Chain, error) { return d.current.enginesOf(list) },
 		Isolate: func(port, peer perf.Key, until time.Time) error { return d.counters.isolate(port, peer, until) },
 		Heal:    func(port, peer perf.Key, forget func()) error { return d.counters.heal(port, peer, forget) },
 		Tenants: func() (*sweep.Policy, []ctl.SettingChange, error) { return d.current.tenants() }})
 	d.counters = &counters{daemon: d, gone: map[mad.GUID]string{}}
-	d.current = newConfiguration(d.conf, d.logger, d.lines, d.log, d.state, d.control.ShowSettings, d.counters.useRules, d.control.AdoptLinks)
+	d.current = newConfiguration(d.conf, given, d.logger, d.lines, d.log, d.state, d.control.ShowSettings, d.counters.useRules, d.control.AdoptLinks)
 	d.counters.useRules(sickRules{text: sick.Defaults}) // in force where those of the file have errors
 	d.counters.useRules(readSickRules(d.conf))
 	// Both run until the manager has ended.

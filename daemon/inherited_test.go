@@ -100,7 +100,7 @@ func newFixture(t *testing.T, settings, parts string) *fixture {
 	}
 	o.state = newState(l, logger)
 	o.state.store.Store(stored)
-	o.configuration = newConfiguration(l, logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), &logOutput{}, o.state, func(r server.Settings) { o.policy = r.Mirrored; o.keys.Store(&r.Keys) }, func(sickRules) []ctl.Finding { return nil }, func(*sick.Saved) {})
+	o.configuration = newConfiguration(l, nil, logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), &logOutput{}, o.state, func(r server.Settings) { o.policy = r.Mirrored; o.keys.Store(&r.Keys) }, func(sickRules) []ctl.Finding { return nil }, func(*sick.Saved) {})
 	var ts tasks
 	ts.atEnd(func() { stored.Close() })
 	ts.run(context.Background(), o.run)
@@ -344,7 +344,7 @@ func TestOwnFilesAfterRestart(t *testing.T) {
 	o.entered(smp.Master)
 	o.must("before", 1, 1, "lmc", "part_enforce", "partition_config_file")
 	contents := o.state.store.Load().Contents()
-	next := newConfiguration(o.current.Load().own, o.logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), &logOutput{}, o.state, func(r server.Settings) { o.policy = r.Mirrored; o.keys.Store(&r.Keys) }, func(sickRules) []ctl.Finding { return nil }, func(*sick.Saved) {})
+	next := newConfiguration(o.current.Load().own, nil, o.logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), &logOutput{}, o.state, func(r server.Settings) { o.policy = r.Mirrored; o.keys.Store(&r.Keys) }, func(sickRules) []ctl.Finding { return nil }, func(*sick.Saved) {})
 	var ts tasks
 	ts.run(context.Background(), next.run)
 	defer ts.end()

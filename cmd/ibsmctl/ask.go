@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -65,22 +66,54 @@ func readUpTo(name string, most int64) ([]byte, error) {
 // asking is the run of a verb that asks a manager.
 func (a *asker) asking(run func(ctx context.Context, args []string, stdout io.Writer) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := a.open(); err != nil {
+		if err := a.open(cmd.Context()); err != nil {
 			return err
 		}
 		return run(cmd.Context(), args, cmd.OutOrStdout())
 	}
 }
 
-// open chooses the manager and reads the names.
-func (a *asker) open() (err error) {
+// open chooses the manager and gets the names of nodes: those of the file that was named, or else those that the
+// manager logs. The error is that the file cannot be read, or that the manager's process is stopped: a manager that
+// does not run is found by the first request.
+func (a *asker) open(ctx context.Context) (err error) {
 	a.Client = ctl.NewClient(socketOf(a.socket))
+	asked := make(chan names, 1)
+	go func() {
+		given := names{}
+		if ctl.All(ctx, a.Client, http.MethodGet, "/v1/names", nil, given.add) != nil {
+			given = nil // nobody runs there, or an older version
+		}
+		asked <- given
+	}()
+	if a.names, err = a.awaitNames(asked); err != nil {
+		return err
+	}
 	if file := cmp.Or(a.mapped, os.Getenv("IBSM_NODE_NAME_MAP")); file != "" {
 		if a.names, err = readNames(file); err != nil {
 			return fmt.Errorf("node-name-map: %w", err)
 		}
 	}
 	return nil
+}
+
+// stoppedPatience is how long the manager may take for its first reply before its process is looked at.
+const stoppedPatience = 2 * time.Second
+
+// awaitNames waits for the first reply of the manager, unless its process is stopped.
+func (a *asker) awaitNames(asked <-chan names) (names, error) {
+	for late := time.NewTimer(stoppedPatience); ; late.Reset(stoppedPatience) {
+		select {
+		case given := <-asked:
+			late.Stop()
+			return given, nil
+		case <-late.C:
+			if pid, ok := stopped(a.Path()); ok {
+				return nil, cli.WithHint(fmt.Errorf("%s: the manager does not answer: process %d is stopped", a.Path(), pid),
+					fmt.Sprintf("continue it with kill -CONT %d, or restart the manager", pid))
+			}
+		}
+	}
 }
 
 // copy writes the reply as it comes.

@@ -42,7 +42,7 @@ func (a *asker) completeNodeOption(cmd *cobra.Command) {
 func (a *asker) candidates(ctx context.Context, word string, lids bool) []string {
 	found, answers := make(chan []string, 1), make(chan bool, 1)
 	go func() {
-		if a.open() != nil {
+		if a.open(ctx) != nil {
 			found <- nil
 			return
 		}

@@ -220,7 +220,7 @@ func (c *configCommand) show(name string) error {
 
 // showManager shows what is in force at a manager.
 func (c *configCommand) showManager(ctx context.Context) error {
-	if err := c.open(); err != nil {
+	if err := c.open(ctx); err != nil {
 		return err
 	}
 	all := &ctl.Configuration{}

@@ -56,7 +56,7 @@ Exit status: 0 success, 1 failure, 2 wrong usage.`,
 	f := root.PersistentFlags()
 	f.StringVar(&a.socket, "socket", "", "control socket at `PATH` (default: IBSM_SOCKET, or /run/ibsm/ibsm.sock; if instances run, the only one in /run/ibsm, or the master's)")
 	f.BoolVar(&a.json, "json", false, "print the result as JSON; docs/ctl.md describes the manager's replies")
-	f.StringVar(&a.mapped, "node-name-map", "", "node names from `FILE` in OpenSM's format: lines of GUID \"name\" (default: IBSM_NODE_NAME_MAP)")
+	f.StringVar(&a.mapped, "node-name-map", "", "node names from `FILE` in OpenSM's format: lines of GUID \"name\" (default: IBSM_NODE_NAME_MAP, or else the names that the manager logs)")
 	root.AddCommand(newStatus(a), newTop(a), newSMs(a), newNodes(a), newPorts(a), newLinks(a), newWhy(a), newPath(a),
 		newDiff(a), newGenerations(a), newGroups(a), newServices(a), newSubscriptions(a), newSAStats(a), newCounters(a), newCongestionControl(a),
 		newSweep(a), newReroute(a), newPlan(a), newDrain(a), newUndrain(a), newRoutes(a), newRails(a), newTopology(a), newDraw(a), newDump(a), newLogLevel(a), newConfig(a), newPartitions(a), newPortGroups(a), newQoS(a), newSecurity(a), newState(a), newEvents(a),

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 
+	"ibsm/ctl"
 	"ibsm/mad"
 	osmnames "ibsm/opensm/names"
 )
@@ -19,6 +20,13 @@ func readNames(file string) (names, error) {
 	defer f.Close()
 	m, err := osmnames.Read(file, f)
 	return names(m), err
+}
+
+// add adds a name that the manager has.
+func (n names) add(given *ctl.NodeName) error {
+	guid, err := mad.ParseGUID(given.GUID)
+	n[guid] = given.Name
+	return err
 }
 
 // of is the name of a node, whose GUID is as the manager prints it.

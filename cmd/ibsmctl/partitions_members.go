@@ -60,7 +60,7 @@ func (c *partitionsCommand) called(ports []*ctl.Port, name string) func(desc str
 
 // hostPorts are the ports of all adapters of the manager's subnet.
 func (c *partitionsCommand) hostPorts(ctx context.Context) (ports []*ctl.Port, err error) {
-	if err = c.open(); err != nil {
+	if err = c.open(ctx); err != nil {
 		return nil, err
 	}
 	ports = []*ctl.Port{}

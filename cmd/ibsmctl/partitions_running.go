@@ -50,7 +50,7 @@ func partitionFile(ctx context.Context, socket string) (string, error) {
 // apply shows what the manager's partition file changes, has it brought into
 // force, and waits until the ports hold it.
 func (c *partitionsCommand) apply(ctx context.Context, _ []string) error {
-	if err := c.open(); err != nil {
+	if err := c.open(ctx); err != nil {
 		return err
 	}
 	plan := &partitionRows{}
@@ -105,7 +105,7 @@ func (c *partitionsCommand) apply(ctx context.Context, _ []string) error {
 
 // diff shows what a file would change.
 func (c *partitionsCommand) diff(ctx context.Context, args []string) error {
-	if err := c.open(); err != nil {
+	if err := c.open(ctx); err != nil {
 		return err
 	}
 	if len(args) == 1 {
@@ -198,7 +198,7 @@ func (r *partitionRows) print(stdout io.Writer, a *asker) error {
 
 // why prints the line that puts a port into a partition.
 func (c *partitionsCommand) why(ctx context.Context, args []string) error {
-	if err := c.open(); err != nil {
+	if err := c.open(ctx); err != nil {
 		return err
 	}
 	w := &ctl.Why{}
@@ -223,7 +223,7 @@ func (c *partitionsCommand) why(ctx context.Context, args []string) error {
 
 // showRunning prints what ports hold.
 func (c *partitionsCommand) showRunning(ctx context.Context) error {
-	if err := c.open(); err != nil {
+	if err := c.open(ctx); err != nil {
 		return err
 	}
 	q := query("node", c.names.resolve(c.node))

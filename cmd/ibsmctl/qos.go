@@ -53,7 +53,7 @@ file of the running manager, or /etc/opensm/qos-policy.conf.`
 // runningFile is the file that a key of the running manager names, or the default one.
 func runningFile(ctx context.Context, a *asker, key *conf.Key) string {
 	var running struct{ Settings []ctl.Setting }
-	if a.open() == nil && a.Get(ctx, "/v1/config", nil, &running) == nil {
+	if a.open(ctx) == nil && a.Get(ctx, "/v1/config", nil, &running) == nil {
 		for _, s := range running.Settings {
 			if s.Key == key.Name {
 				return s.Value
@@ -139,7 +139,7 @@ func (c *qosCommand) show(ctx context.Context, args []string) error {
 		}
 		shown = ctl.NewQoS(policy)
 	} else {
-		if err := c.open(); err != nil {
+		if err := c.open(ctx); err != nil {
 			return err
 		}
 		if err := c.Get(ctx, "/v1/qos", nil, shown); err != nil {

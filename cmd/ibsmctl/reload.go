@@ -13,7 +13,7 @@ import (
 )
 
 func (c *configCommand) reload(ctx context.Context) error {
-	if err := c.open(); err != nil {
+	if err := c.open(ctx); err != nil {
 		return err
 	}
 	r := &ctl.Reloaded{}

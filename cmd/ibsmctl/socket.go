@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"ibsm/ctl"
@@ -92,4 +95,31 @@ func dial(path string) error {
 		return err
 	}
 	return conn.Close()
+}
+
+// stopped is the process that listens at a socket, if a signal or a debugger has stopped it. Such a process still gets
+// connections, from the kernel, and answers nothing.
+func stopped(path string) (pid int, is bool) {
+	conn, err := net.DialTimeout("unix", path, socketPatience)
+	if err != nil {
+		return 0, false
+	}
+	defer conn.Close()
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return 0, false
+	}
+	var peer *syscall.Ucred
+	err = errors.Join(raw.Control(func(fd uintptr) {
+		peer, err = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	}), err)
+	if err != nil || peer.Pid <= 0 {
+		return 0, false // of another PID namespace
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", peer.Pid))
+	if err != nil {
+		return 0, false
+	}
+	state := stat[bytes.LastIndexByte(stat, ')')+1:] // proc(5): the state follows the name, which may contain anything
+	return int(peer.Pid), bytes.HasPrefix(state, []byte(" T")) || bytes.HasPrefix(state, []byte(" t"))
 }

@@ -103,7 +103,7 @@ func (c *topologyCommand) check(ctx context.Context, args []string) error {
 
 // checkManager shows what the manager has found.
 func (c *topologyCommand) checkManager(ctx context.Context) error {
-	if err := c.open(); err != nil {
+	if err := c.open(ctx); err != nil {
 		return err
 	}
 	r := &ctl.Cabling{}
@@ -192,7 +192,7 @@ func (c *topologyCommand) present(ctx context.Context, held bool) (*cabling.Cabl
 		}
 		return cabling.Of(n), nil
 	}
-	if err := c.open(); err != nil {
+	if err := c.open(ctx); err != nil {
 		return nil, err
 	}
 	all := &subnetCabling{at: map[string]int32{}, names: c.names}

@@ -18,14 +18,14 @@ func BenchmarkCompare(b *testing.B) {
 	old, now := routed(b, -1), routed(b, 11664*2)
 	b.ReportAllocs()
 	for b.Loop() {
-		step, _ := Compare(Moment{old, nil}, Moment{now, nil})
+		step, _ := Compare(nil, Moment{old, nil}, Moment{now, nil})
 		b.ReportMetric(float64(step.Entries), "entries")
 		b.ReportMetric(float64(step.Total()), "changes")
 	}
 }
 
 func BenchmarkPut(b *testing.B) {
-	k, v := NewKeeper(), &view.View{}
+	k, v := NewKeeper(nil), &view.View{}
 	b.ReportAllocs()
 	for b.Loop() {
 		k.Put(v, nil)

@@ -7,6 +7,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/opensm/names"
 	"ibsm/registry"
 	"ibsm/routing"
 	"ibsm/topo"
@@ -21,8 +22,9 @@ type Moment struct {
 
 // Compare returns the changes from one Moment to a later one, and what was lost and found
 // again. What both share, as published views mostly do, costs nothing.
-func Compare(old, now Moment) (*Step, *Losses) {
-	c := &comparer{old: old.View, now: now.View, step: &Step{From: old.View.Gen, Gen: now.View.Gen, Last: now.View.Gen}, losses: &Losses{}}
+// Nodes in texts have the names that the operator gave them.
+func Compare(given names.Map, old, now Moment) (*Step, *Losses) {
+	c := &comparer{names: given, old: old.View, now: now.View, step: &Step{From: old.View.Gen, Gen: now.View.Gen, Last: now.View.Gen}, losses: &Losses{}}
 	if old.View.Topo != now.View.Topo || old.View.LIDs != now.View.LIDs {
 		c.nodes()
 	}
@@ -43,6 +45,7 @@ func Compare(old, now Moment) (*Step, *Losses) {
 
 // comparer is a Compare under way.
 type comparer struct {
+	names    names.Map
 	old, now *view.View
 	step     *Step
 	losses   *Losses
@@ -69,14 +72,14 @@ func (c *comparer) nodes() {
 	c.newOf, c.oldOf = is.Remap(was), was.Remap(is)
 	for i, n := range c.newOf {
 		if n == topo.None {
-			c.about(Nodes, &was.Nodes[i], 0, describe(c.old, topo.NodeIdx(i)), "")
-			c.losses.Gone = append(c.losses.Gone, goneNode(c.old, topo.NodeIdx(i)))
+			c.about(Nodes, &was.Nodes[i], 0, c.describe(c.old, topo.NodeIdx(i)), "")
+			c.losses.Gone = append(c.losses.Gone, c.goneNode(c.old, topo.NodeIdx(i)))
 		}
 	}
 	samePorts := len(was.Ports) == len(is.Ports) && &was.Ports[0] == &is.Ports[0] && c.old.LIDs == c.now.LIDs
 	for i, n := range c.oldOf {
 		if n == topo.None {
-			c.about(Nodes, &is.Nodes[i], 0, "", describe(c.now, topo.NodeIdx(i)))
+			c.about(Nodes, &is.Nodes[i], 0, "", c.describe(c.now, topo.NodeIdx(i)))
 			c.losses.Back = append(c.losses.Back, is.Nodes[i].GUID)
 			continue
 		}
@@ -104,7 +107,7 @@ func answers(n *topo.Node) string {
 }
 
 // describe is a node in few words: what it is, where it is and what its first LID is.
-func describe(v *view.View, n topo.NodeIdx) string {
+func (c *comparer) describe(v *view.View, n topo.NodeIdx) string {
 	node := &v.Topo.Nodes[n]
 	text := node.Type.String()
 	for num := range int(node.NumPorts) + 1 {
@@ -112,7 +115,7 @@ func describe(v *view.View, n topo.NodeIdx) string {
 		if lid := v.LIDs.Base[p]; lid != 0 {
 			text += fmt.Sprintf(" LID %d", lid)
 			if peer := v.Topo.Ports[p].Peer; peer != topo.None && node.Type != mad.Switch {
-				text += " at " + endText(v.Topo, peer)
+				text += " at " + c.endText(v.Topo, peer)
 			}
 			break
 		}
@@ -121,9 +124,10 @@ func describe(v *view.View, n topo.NodeIdx) string {
 }
 
 // endText is a port as the other end of a link.
-func endText(t *topo.Topo, p topo.PortIdx) string {
+func (c *comparer) endText(t *topo.Topo, p topo.PortIdx) string {
 	port := &t.Ports[p]
-	return fmt.Sprintf("%s port %d", t.Nodes[port.Node].Desc.String(), port.Num)
+	node := &t.Nodes[port.Node]
+	return fmt.Sprintf("%s port %d", c.names.Of(node.GUID, node.Desc.String()), port.Num)
 }
 
 // port compares a port of a node that was and is there.
@@ -219,15 +223,15 @@ func (c *comparer) link(o, n topo.PortIdx) (moved bool) {
 	node, num := &c.now.Topo.Nodes[c.now.Topo.Ports[n].Node], c.now.Topo.Ports[n].Num
 	here := End{node.GUID, num}
 	if was != topo.None {
-		c.losses.Links = append(c.losses.Links, LostLink{Here: here, Far: endOf(c.old.Topo, was), Name: endText(c.old.Topo, was)})
+		c.losses.Links = append(c.losses.Links, LostLink{Here: here, Far: endOf(c.old.Topo, was), Name: c.endText(c.old.Topo, was)})
 		if c.mine(c.old.Topo, c.newOf, here, was) {
-			c.about(Links, node, num, endText(c.old.Topo, was), "")
+			c.about(Links, node, num, c.endText(c.old.Topo, was), "")
 		}
 	}
 	if is != topo.None {
 		c.losses.Linked = append(c.losses.Linked, here)
 		if c.mine(c.now.Topo, c.oldOf, here, is) {
-			c.about(Links, node, num, "", endText(c.now.Topo, is))
+			c.about(Links, node, num, "", c.endText(c.now.Topo, is))
 		}
 	}
 	return true

@@ -95,7 +95,7 @@ func TestGroups(t *testing.T) {
 	apply(registry.DeleteGroup{MGID: mgid(1)})
 	join(2, 7)
 	apply(registry.PutGroup{Group: registry.Group{MGID: mgid(9), MLID: 0xc009, PKey: mad.DefaultPKey, MTU: mad.MTU2048, Rate: 3}})
-	step, _ := Compare(Moment{v, old}, Moment{v, r.Freeze()})
+	step, _ := Compare(nil, Moment{v, old}, Moment{v, r.Freeze()})
 	want := []Change{
 		{Kind: Groups, Name: mgid(1).String(), From: "1 members"},
 		{Kind: Groups, Name: mgid(2).String(), From: "1 members", To: "2 members"},

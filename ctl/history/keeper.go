@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"ibsm/opensm/names"
 	"ibsm/priority"
 	"ibsm/registry"
 	"ibsm/view"
@@ -14,7 +15,8 @@ import (
 // keeps the Log. Any number of goroutines may use it. It holds the view that was published
 // last, and none besides but while it compares two.
 type Keeper struct {
-	wake chan struct{} // has room for one
+	names names.Map
+	wake  chan struct{} // has room for one
 
 	mu      sync.Mutex // guards the following
 	log     *Log
@@ -23,8 +25,10 @@ type Keeper struct {
 	at      time.Time // when it was published
 }
 
-// NewKeeper knows nothing.
-func NewKeeper() *Keeper { return &Keeper{wake: make(chan struct{}, 1), log: NewLog()} }
+// NewKeeper has no views yet. given are the names of nodes in its texts; nil for none.
+func NewKeeper(given names.Map) *Keeper {
+	return &Keeper{names: given, wake: make(chan struct{}, 1), log: NewLog()}
+}
 
 // Put takes a view that was published, nil for none any more, and what is registered with
 // it. It does not wait: of views that follow each other more quickly than they can be
@@ -68,7 +72,7 @@ func (k *Keeper) take(last, next Moment, at time.Time) {
 		defer k.mu.Unlock()
 		k.log.Begin(next.View, at)
 	default:
-		step, losses := Compare(last, next)
+		step, losses := Compare(k.names, last, next)
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.log.Add(step, losses, at)

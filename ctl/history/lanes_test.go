@@ -32,7 +32,7 @@ func TestLanes(t *testing.T) {
 		return Moment{View: &view.View{Topo: of, LIDs: lids, Tables: &routing.Tables{LFT: make([][]uint8, len(of.Switches)), SLs: sls}, Ports: ports}}
 	}
 	was := moment(nil, 0, nil)
-	step, _ := Compare(was, moment(routing.SLsBySwitch(of, lids, rows(2)), 0x01, nil))
+	step, _ := Compare(nil, was, moment(routing.SLsBySwitch(of, lids, rows(2)), 0x01, nil))
 	var sls, lanes Change
 	for _, c := range step.Changes {
 		switch c.Kind {
@@ -49,7 +49,7 @@ func TestLanes(t *testing.T) {
 	if step.Counts[Lanes] != 1 || lanes.Node != sw.GUID || lanes.Port != 2 || lanes.To != "from port 1: VLs 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0" {
 		t.Errorf("%+v", lanes)
 	}
-	if step, _ = Compare(was, moment(nil, 0x01, []int{1})); step.Counts[SLs]+step.Counts[Lanes] > 0 {
+	if step, _ = Compare(nil, was, moment(nil, 0x01, []int{1})); step.Counts[SLs]+step.Counts[Lanes] > 0 {
 		t.Errorf("what is not known has changed: %+v", step.Changes)
 	}
 }

@@ -53,14 +53,14 @@ type LostLink struct {
 	Since     time.Time
 }
 
-func goneNode(v *view.View, n topo.NodeIdx) GoneNode {
+func (c *comparer) goneNode(v *view.View, n topo.NodeIdx) GoneNode {
 	node := &v.Topo.Nodes[n]
 	g := GoneNode{GUID: node.GUID, Type: node.Type, Name: node.Desc.String()}
 	for num := range int(node.NumPorts) + 1 {
 		p := v.Topo.Port(n, uint8(num))
 		port := GonePort{GUID: v.Topo.Ports[p].GUID, Num: uint8(num), LID: v.LIDs.Base[p]}
 		if peer := v.Topo.Ports[p].Peer; peer != topo.None && node.Type != mad.Switch {
-			port.Last = endText(v.Topo, peer)
+			port.Last = c.endText(v.Topo, peer)
 		}
 		if port.LID != 0 || port.Last != "" {
 			g.Ports = append(g.Ports, port)

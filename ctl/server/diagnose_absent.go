@@ -52,7 +52,7 @@ func named(g *history.GoneNode, name string, guid mad.GUID, lid mad.LID) bool {
 
 // gone is the diagnosis of a node that disappeared since the manager started.
 func (d *doctor) gone(g *history.GoneNode) *ctl.Diagnosis {
-	text := fmt.Sprintf("%q has been absent since %s", g.Name, g.Since.Format(time.DateTime))
+	text := fmt.Sprintf("%q has been absent since %s", d.names.Of(g.GUID, g.Name), g.Since.Format(time.DateTime))
 	end := ctl.End{Node: g.GUID.String(), Desc: g.Name, Type: g.Type.String()}
 	for _, p := range g.Ports {
 		if p.Last != "" {

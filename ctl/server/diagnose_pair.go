@@ -106,7 +106,7 @@ func (d *doctor) unreached(from, to topo.PortIdx) []ctl.Reason {
 		return d.notOffered(from, to)
 	}
 	last := first.path.Hops[len(first.path.Hops)-1]
-	text := fmt.Sprintf("no route from %s to %s: a packet to LID %d %s at %q", d.called(from), d.called(to), first.path.DLID, first.path.Result, last.Desc)
+	text := fmt.Sprintf("no route from %s to %s: a packet to LID %d %s at %q", d.called(from), d.called(to), first.path.DLID, first.path.Result, d.nodeName(first.nodes[len(first.nodes)-1]))
 	if first.dropped {
 		return []ctl.Reason{because("SL is dropped", text+fmt.Sprintf(" port %d", last.Out),
 			"ibsmctl path shows the VL at each hop; check qos_sl2vl and, for switches, qos_swe_sl2vl")}
@@ -118,7 +118,7 @@ func (d *doctor) unreached(from, to topo.PortIdx) []ctl.Reason {
 		text += "; " + f.Text
 	}
 	return []ctl.Reason{because("no route", text,
-		fmt.Sprintf("see the route with ibsmctl path, the cables with ibsmctl links --node %q; ibsmctl sweep looks for changes", last.Desc))}
+		fmt.Sprintf("see the route with ibsmctl path, the cables with ibsmctl links --node %q; ibsmctl sweep looks for changes", d.nodeName(first.nodes[len(first.nodes)-1])))}
 }
 
 // notOffered is the reason if the subnet administrator gives no path from a port to another, because a

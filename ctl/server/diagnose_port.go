@@ -47,7 +47,7 @@ func (d *doctor) unresponsive(p topo.PortIdx) (why ctl.Reason, is bool) {
 	}
 	return ctl.Reason{
 		Kind: "no answer",
-		Text: fmt.Sprintf("%q has not answered for %d sweeps; its routes are kept for %d sweeps", node.Desc.String(), node.Missed, topo.MaxMissed),
+		Text: fmt.Sprintf("%q has not answered for %d sweeps; its routes are kept for %d sweeps", d.nodeName(d.view.Topo.Ports[p].Node), node.Missed, topo.MaxMissed),
 		Do:   "check whether its firmware hangs and reset it; an M_Key different from the manager's (m_key) has the same effect",
 	}, true
 }
@@ -114,7 +114,7 @@ func (d *doctor) absentNeighbour(p topo.PortIdx) (name string, since time.Time) 
 		return "", since
 	}
 	gone, _ := d.past.Gone(func(g *history.GoneNode) bool { return g.GUID == l.Far.Node })
-	return gone.Name, gone.Since
+	return d.names.Of(gone.GUID, gone.Name), gone.Since
 }
 
 // endOf identifies a port in the history.

@@ -84,10 +84,16 @@ func (s *subnet) speaker(ports []topo.PortIdx) (topo.PortIdx, bool) {
 	return s.view.Topo.EndPort(ports[0]), true
 }
 
+// nodeName is the name of a node in messages: that of the node-name-map, or else the NodeDescription.
+func (s *subnet) nodeName(n topo.NodeIdx) string {
+	node := &s.view.Topo.Nodes[n]
+	return s.names.Of(node.GUID, node.Desc.String())
+}
+
 // called is the name of a port in messages.
 func (s *subnet) called(p topo.PortIdx) string {
 	port := &s.view.Topo.Ports[p]
-	desc := s.view.Topo.Nodes[port.Node].Desc.String()
+	desc := s.nodeName(port.Node)
 	if port.Num == 0 {
 		return strconv.Quote(desc)
 	}

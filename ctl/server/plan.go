@@ -8,6 +8,7 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/manager"
+	"ibsm/opensm/names"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/quality"
@@ -65,7 +66,7 @@ func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
 	routes := manager.RoutingOf(p.Plan)
 	head := ctl.PlanHead{Outdated: p.Outdated, Routes: routes.String(), Settings: settings}
 	if v := d.View(); (ask.Sweep == manager.PlanReroute || q.Without != nil) && v != nil && v.Tables != nil && p.Plan.Tables != nil {
-		if head.Change, err = changeOf(ctx, v, p.Plan); err != nil {
+		if head.Change, err = changeOf(ctx, d.cfg.Names, v, p.Plan); err != nil {
 			return nil, err
 		}
 	}
@@ -93,7 +94,7 @@ func (d *Server) mayFail(without []routing.SwitchPort) error {
 }
 
 // changeOf compares the routes in force with those of a plan.
-func changeOf(ctx context.Context, v *view.View, r *sweep.SweepPlan) (*ctl.PlanChange, error) {
+func changeOf(ctx context.Context, given names.Map, v *view.View, r *sweep.SweepPlan) (*ctl.PlanChange, error) {
 	c := &ctl.PlanChange{CutOff: r.CutOff, PairsCut: r.PairsCut, Before: ctl.EngineRoutes{Engine: v.Routing.Engine}, After: ctl.EngineRoutes{Engine: r.Engine, Refused: []ctl.EngineRefusal{}}}
 	for _, f := range r.Refused {
 		c.After.Refused = append(c.After.Refused, ctl.EngineRefusal{Engine: f.Engine, Reason: f.Err.Error()})
@@ -115,13 +116,14 @@ func changeOf(ctx context.Context, v *view.View, r *sweep.SweepPlan) (*ctl.PlanC
 	if err := judge(ctx, &c.After, problem(r.Topo, r.LIDs, r.Partitions), r.Tables); err != nil {
 		return nil, err
 	}
+	nameOf := func(n *topo.Node) string { return given.Of(n.GUID, n.Desc.String()) }
 	c.Proof = "no credit loop between hosts"
 	if r.CreditLoop != nil {
-		c.Proof = "a credit loop: " + creditloop.Text(r.Topo, r.CreditLoop, creditloop.Description)
+		c.Proof = "a credit loop: " + creditloop.Text(r.Topo, r.CreditLoop, nameOf)
 	}
 	switch tr := &r.Transition; tr.State {
 	case sweep.AtRisk, sweep.AtRiskUntilAsked:
-		c.Transition = "a risk: old and new routes together have a credit loop: " + creditloop.Text(r.Topo, tr.Risk, creditloop.Description)
+		c.Transition = "a risk: old and new routes together have a credit loop: " + creditloop.Text(r.Topo, tr.Risk, nameOf)
 	case sweep.LoopedAnyway:
 		c.Transition = "the routes in force or those planned have a credit loop themselves"
 	default:

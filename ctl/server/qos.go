@@ -103,14 +103,14 @@ func (s *subnet) refusal(d *path.Decision, src, dst topo.PortIdx, key mad.PKey) 
 	case path.NoPKeyOfLevel:
 		return "the ports share none of the P_Keys of the QoS level"
 	case path.NoRoute:
-		return fmt.Sprintf("no route leads from %q to LID %d: see ibsmctl path", t.Nodes[t.Ports[src].Node].Desc, s.view.LIDs.Base[dst])
+		return fmt.Sprintf("no route leads from %q to LID %d: see ibsmctl path", s.nodeName(t.Ports[src].Node), s.view.LIDs.Base[dst])
 	case path.SLDropped:
 		port := &t.Ports[d.Drops]
 		verb := "dropped at"
 		if d.Stop == path.NotKnown {
 			verb = "not known to pass"
 		}
-		text := fmt.Sprintf("SL %d is %s %q port %d", d.SL, verb, t.Nodes[port.Node].Desc, port.Num)
+		text := fmt.Sprintf("SL %d is %s %q port %d", d.SL, verb, s.nodeName(port.Node), port.Num)
 		if t.Nodes[port.Node].Type == mad.Switch {
 			text += fmt.Sprintf(", for packets that come in by port %d", d.In)
 		}

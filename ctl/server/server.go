@@ -15,6 +15,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/opensm/console"
+	"ibsm/opensm/names"
 	"ibsm/perf"
 	"ibsm/sweep"
 	"ibsm/sweep/engines"
@@ -26,7 +27,8 @@ type Config struct {
 	Version string
 	Where   string // the port to run on
 	// Asks is the channel of requests to the manager.
-	Asks chan<- manager.SweepRequested
+	Asks  chan<- manager.SweepRequested
+	Names names.Map // that the operator gave to nodes; nil for none
 	// Events holds the latest log events; may be nil.
 	Events *ctl.Ring
 	// Console holds the counters of OpenSM's console; nil without one.
@@ -68,7 +70,7 @@ type Server struct {
 
 // New returns a Server without a manager.
 func New(cfg Config) *Server {
-	return &Server{cfg: cfg, started: time.Now(), where: cfg.Where, past: history.NewKeeper()}
+	return &Server{cfg: cfg, started: time.Now(), where: cfg.Where, past: history.NewKeeper(cfg.Names)}
 }
 
 // Serve sets the manager that is about to run, and its port.
@@ -165,7 +167,7 @@ func (d *Server) subnet() *subnet {
 	switch {
 	case s == nil || s.view != v:
 		s = newSubnet(v, reg)
-		s.past, s.refusals = d.past, shell.SAStats().Refusals.All
+		s.names, s.past, s.refusals = d.cfg.Names, d.past, shell.SAStats().Refusals.All
 		s.shell, s.keys, s.waits, s.sickLinks = shell, d.keys, d.waitingOn, d.sickLinks
 	case s.registered != reg:
 		s = s.with(reg)

@@ -34,6 +34,7 @@ import (
 type subnet struct {
 	view       *view.View
 	registered *registry.State // nil for nothing
+	names      names.Map       // that the operator gave to nodes
 	status     *ctl.SubnetStatus
 	loads      func() []uint32           // quality.Loads, computed on first use
 	finder     func() *path.Finder       // made on first use
@@ -123,7 +124,7 @@ func (s *subnet) Dumps() []string { return slices.Sorted(maps.Keys(dumps)) }
 
 // Dump writes a dump, in OpenSM's format if it has one.
 func (s *subnet) Dump(ctx context.Context, w io.Writer, kind string) error {
-	return dumps[kind](ctx, w, s.view, nil)
+	return dumps[kind](ctx, w, s.view, s.names)
 }
 
 // guids writes the format of OpenSM's guid2lid: port GUID, lowest and highest LID.

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ibsm/ctl"
+)
+
+// TestNamesOfManager: nodes have the names that the manager logs, without an option of ibsmctl, in lists and in the
+// sentences of the manager, and are found by them. A map of the caller's own takes precedence.
+func TestNamesOfManager(t *testing.T) {
+	dir := t.TempDir()
+	conf, given, own := filepath.Join(dir, "opensm.conf"), filepath.Join(dir, "names"), filepath.Join(dir, "own")
+	socket, _ := startManager(t, "fattree:k=4,levels=2")
+	nodes, _, _ := invoke(t, "nodes", "--node", "spine-01", "--socket", socket)
+	guid := regexp.MustCompile(`0x\S+`).FindString(nodes)
+	for file, text := range map[string]string{
+		conf: "node_name_map_name " + given + "\n", given: guid + " \"core 1 rack A\"\n", own: guid + " mine\n",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	socket, _ = startManager(t, "fattree:k=4,levels=2", "-F", conf)
+	t.Setenv(ctl.SocketEnv, socket)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"nodes", "--node", "core 1 rack A"}, `\n` + guid + ` .* core 1 rack A\n$`},
+		{[]string{"nodes", "--node", "spine-01"}, `\n` + guid + ` .* core 1 rack A\n$`}, // the NodeDescription is still found
+		{[]string{"links", "--node", "leaf-01"}, `core 1 rack A`},
+		{[]string{"path", "core 1 rack A", "host-01"}, `core 1 rack A`},
+		{[]string{"dump", "subnet"}, `core 1 rack A`}, // as in opensm-subnet.lst
+		{[]string{"why", "core 1 rack A:1"}, `^core 1 rack A port 1 `},
+		{[]string{"nodes", "--node", "mine", "--node-name-map", own}, `\n` + guid + ` .* mine\n$`},
+	} {
+		out, errs, status := invoke(t, c.args...)
+		if status != 0 || !regexp.MustCompile(c.want).MatchString(out) || strings.Contains(out, "spine-01") {
+			t.Errorf("ibsmctl %q: status %d, it wrote\n%s%s", c.args, status, out, errs)
+		}
+	}
+}
+
+// TestStopped: a manager that is stopped, by SIGSTOP or a debugger, answers nobody, and the kernel takes connections
+// in its place.
+func TestStopped(t *testing.T) {
+	socket, cmd := startManager(t, "fattree:k=4,levels=2")
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("process %d is stopped", cmd.Process.Pid)
+	for _, verb := range []string{"status", "nodes", "sweep"} {
+		out, errs, status := invoke(t, verb, "--socket", socket)
+		if status != 1 || out != "" || !strings.Contains(errs, want) || !strings.Contains(errs, "kill -CONT") {
+			t.Errorf("%s: status %d, it wrote %s%s", verb, status, out, errs)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, status := invoke(t, "status", "--socket", socket); status != 0 {
+		t.Errorf("after it continues: status %d, %s", status, errs)
+	}
+}
