@@ -18,6 +18,7 @@ type Historian interface {
 
 // Generation is a generation of the subnet with changes.
 type Generation struct {
+	From       uint64         `json:"from,omitempty"` // the generation before it; 0 if it is the first as master
 	Generation uint64         `json:"generation"`
 	Last       uint64         `json:"last"` // later generations up to this one have no changes
 	Time       time.Time      `json:"time"` // of publication

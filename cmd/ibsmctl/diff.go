@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -24,9 +25,23 @@ it, with two everything that changed from the first to the second: nodes and lin
 removed, LIDs, port states, P_Keys, groups, settings, subnet managers, SLs of paths, tables of
 lanes, and the number of forwarding table entries per switch. A change that was reverted in
 between is not shown.
-ibsmctl generations lists the generations.`}
+ibsmctl generations lists the generations.`,
+		Example: `  ibsmctl diff --since 1h
+  ibsmctl diff 12 15
+`}
 	whole := c.Flags().Bool("all", false, "list all switches whose tables changed, not only those with most changes")
+	since := c.Flags().String("since", "", "what has changed since `WHEN`: "+timesHelp)
 	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
+		if *since != "" {
+			if len(args) > 0 {
+				return cli.UsageError("--since takes no generation besides", "use one of them")
+			}
+			from, err := a.generationSince(ctx, *since, stdout)
+			if err != nil {
+				return a.explain(err)
+			}
+			args = []string{strconv.FormatUint(from, 10)}
+		}
 		before := uint64(0)
 		for _, g := range args {
 			n, err := strconv.ParseUint(g, 10, 64)
@@ -77,6 +92,30 @@ ibsmctl generations lists the generations.`}
 		return err
 	})
 	return c
+}
+
+// generationSince is the generation that was in force at a time. It says so if changes are stored only from a later time on.
+func (a *asker) generationSince(ctx context.Context, since string, stdout io.Writer) (uint64, error) {
+	at, err := parseTime(since, time.Now())
+	if err != nil {
+		return 0, err
+	}
+	var all []ctl.Generation
+	err = ctl.All(ctx, a.Client, http.MethodGet, "/v1/generations", nil, func(g *ctl.Generation) error {
+		all = append(all, *g)
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	if len(all) == 0 {
+		return 0, cli.WithHint(errors.New("the manager has published nothing yet"), "see ibsmctl status")
+	}
+	from, early := generationAt(all, at)
+	if early && !a.json {
+		_, err = fmt.Fprintf(stdout, "changes are stored from generation %d on, not from %s on\n", from, at.Local().Format(time.DateTime))
+	}
+	return from, err
 }
 
 // fewTables is how many forwarding tables are listed, those with most changes first.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,9 +22,9 @@ func newEvents(a *asker) *cobra.Command {
 Shows the events since the manager was started, as far back as they are stored, independent
 of its log level.`}
 	follow := c.Flags().BoolP("follow", "F", false, "continue with new events, until interrupted")
-	since := c.Flags().Int64("since", 0, "only events after number `N`; -1 for new ones only")
+	since := c.Flags().String("since", "0", "only events after `WHEN`: a number; -1 for new ones only; or "+timesHelp)
 	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
-		from, err := a.start(ctx, *since)
+		from, at, err := a.start(ctx, *since)
 		if err != nil {
 			return a.explain(err)
 		}
@@ -33,6 +34,9 @@ of its log level.`}
 				fmt.Fprintf(stdout, "... %d events are no longer stored\n", e.Seq-last-1)
 			}
 			last = e.Seq
+			if e.Time.Before(at) {
+				return nil
+			}
 			if a.json {
 				return writeJSON(stdout, e)
 			}
@@ -54,14 +58,19 @@ of its log level.`}
 	return c
 }
 
-// start is the number of the event to begin after.
-func (a *asker) start(ctx context.Context, since int64) (uint64, error) {
-	if since >= 0 {
-		return uint64(since), nil
+// start is the number of the event to begin after, and the time of the earliest event; zero for any.
+func (a *asker) start(ctx context.Context, since string) (from uint64, at time.Time, err error) {
+	n, err := strconv.ParseInt(since, 10, 64)
+	switch {
+	case err != nil:
+		at, err = parseTime(since, time.Now())
+		return 0, at, err
+	case n >= 0:
+		return uint64(n), at, nil
 	}
 	st := &ctl.Status{}
-	err := a.Get(ctx, "/v1/status", nil, st)
-	return st.Events, err
+	err = a.Get(ctx, "/v1/status", nil, st)
+	return st.Events, at, err
 }
 
 func eventLine(e *ctl.Event) string {

@@ -26,7 +26,7 @@ func (d *Server) Published(v *view.View) {
 // Generations are the generations whose changes are stored.
 func (d *Server) Generations() (all []ctl.Generation) {
 	for _, s := range d.past.Steps() {
-		g := ctl.Generation{Generation: s.Gen, Last: s.Last, Time: s.At, First: s.From == 0, Counts: map[string]int{}, Entries: s.Entries}
+		g := ctl.Generation{From: s.From, Generation: s.Gen, Last: s.Last, Time: s.At, First: s.From == 0, Counts: map[string]int{}, Entries: s.Entries}
 		for kind, n := range s.Counts {
 			if n > 0 {
 				g.Counts[history.Kind(kind).String()] = n
