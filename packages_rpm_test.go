@@ -53,6 +53,7 @@ func TestRPM(t *testing.T) {
 	if out, err := exec.Command("sh", "-c", "rpm2cpio "+found[0]+" | (cd "+tree+" && cpio -idm --quiet)").CombinedOutput(); err != nil {
 		t.Skipf("cannot unpack it: %v %s", err, out)
 	}
+	checkLinks(t, filepath.Join(tree, "usr/share/doc/ibsm"))
 	if unit, err := os.ReadFile(filepath.Join(tree, "usr/lib/systemd/system/ibsm.service")); err != nil || !strings.Contains(string(unit), "EnvironmentFile=-/etc/sysconfig/ibsm\n") {
 		t.Errorf("the unit reads other settings: %v\n%s", err, unit)
 	}

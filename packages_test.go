@@ -71,7 +71,7 @@ func TestPackages(t *testing.T) {
 		files  string // paths that dpkg-deb lists
 	}{
 		{plain, "Package ibsm;Version 1.2.3;Conflicts ;Provides ;Depends ", "./usr/sbin/ibsm;./usr/bin/ibsmctl;./usr/bin/ibfabric;./usr/lib/systemd/system/ibsm.service;" +
-			"./usr/lib/systemd/system/ibsm@.service;./etc/logrotate.d/ibsm;./etc/default/ibsm;./etc/ibsm/;./var/lib/ibsm/;./var/cache/opensm/;./usr/share/doc/ibsm/options.md;./usr/share/doc/ibsm/copyright;./usr/share/man/man8/ibsmctl.8.gz;./usr/share/man/man5/ibsm.conf.5.gz;./usr/share/bash-completion/completions/ibsm;./usr/share/zsh/vendor-completions/_ibsmctl;" +
+			"./usr/lib/systemd/system/ibsm@.service;./etc/logrotate.d/ibsm;./etc/default/ibsm;./etc/ibsm/;./var/lib/ibsm/;./var/cache/opensm/;./usr/share/doc/ibsm/docs/options.md;./usr/share/doc/ibsm/copyright;./usr/share/man/man8/ibsmctl.8.gz;./usr/share/man/man5/ibsm.conf.5.gz;./usr/share/bash-completion/completions/ibsm;./usr/share/zsh/vendor-completions/_ibsmctl;" +
 			"./usr/share/fish/vendor_completions.d/ibfabric.fish;./usr/share/ibsm/prometheus/ibsm.rules.yml;./usr/share/ibsm/grafana/fabric.json"},
 		{inPlace, "Package ibsm-opensm;Architecture all;Provides opensm;Conflicts opensm;Replaces opensm;Depends ibsm (>= 1.2.3)",
 			"./usr/sbin/opensm -> ibsm;./usr/lib/systemd/system/opensm.service -> ibsm.service;./usr/lib/systemd/system/opensm@.service -> ibsm@.service;./usr/share/man/man8/opensm.8.gz -> ibsm.8.gz"},
@@ -87,6 +87,11 @@ func TestPackages(t *testing.T) {
 			if !strings.Contains(list, " "+path+"\n") {
 				t.Errorf("%s has no %s:\n%s", filepath.Base(c.file), path, list)
 			}
+		}
+		if c.file == plain {
+			tree := t.TempDir()
+			output(t, "dpkg-deb", "-x", plain, tree)
+			checkLinks(t, filepath.Join(tree, "usr/share/doc/ibsm"))
 		}
 		for line := range strings.Lines(list) {
 			if !strings.Contains(line, " root/root ") {

@@ -51,12 +51,12 @@ func (t *tee) event(r *slog.Record) Event {
 	return e
 }
 
-// levelName maps records that OpenSM always logs to Info.
+// levelName maps records that OpenSM always logs to Info, and what lies between Info and Error to a warning.
 func levelName(l slog.Level) string {
 	switch {
 	case l < slog.LevelInfo:
 		return "debug"
-	case l < slog.LevelWarn, l > slog.LevelError:
+	case l == slog.LevelInfo, l > slog.LevelError:
 		return "info"
 	case l < slog.LevelError:
 		return "warn"

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"ibsm/conf"
 	"ibsm/ctl/server"
 	"ibsm/mad"
+	osmlog "ibsm/opensm/log"
 	"ibsm/opensm/names"
 	"ibsm/sa/mirror"
 	"ibsm/sweep"
@@ -64,21 +66,22 @@ func warnOfDefaultKeys(l *conf.Loaded, logger *slog.Logger) {
 	if e.IgnoreOthers || l.Fabric != "" || l.DryRun {
 		return
 	}
+	advise := func(text string, args ...any) { logger.Log(context.Background(), osmlog.LevelAdvice, text, args...) }
 	if !e.Protected() {
-		logger.Warn("default sm_key: any host of the subnet can depose this manager. "+
+		advise("default sm_key: any host of the subnet can depose this manager. "+
 			"Set the same secret sm_key (keys.sm_key in ibsm.toml) on all managers, or list their port GUIDs in allowed_sm_guids; see docs/security.md", "sm_key", e.SMKey)
 	}
 	if mirrors := (&mirror.Config{SMKey: e.SMKey, MKey: mad.MKey(conf.MKey.In(l.Config)), DefaultKeys: conf.MirrorWithDefaultKeys.In(l.Config)}); !mirrors.On() {
 		logger.Info("no mirroring with default keys: after a takeover clients are asked to register again; see docs/failover.md")
 	}
 	if l.MakesSeed() && e.SMKey <= elect.DefaultSMKey {
-		logger.Warn("no standby gets the seed of the M_Keys of ports with the default sm_key: a standby cannot take over. Set the same secret sm_key on all managers, or name one secret as their keys_file; see docs/security.md")
+		advise("no standby gets the seed of the M_Keys of ports with the default sm_key: a standby cannot take over. Set the same secret sm_key on all managers, or name one secret as their keys_file; see docs/security.md")
 	}
 	if conf.MKey.In(l.Config) != 0 && conf.MKeyProtectionLevel.Chosen(l.Config) && conf.MKeyProtectionLevel.In(l.Config) == 0 {
-		logger.Warn("m_key_protection_level 0: any host of the subnet can read the m_key. Set it to 1 or 2; see docs/security.md")
+		advise("m_key_protection_level 0: any host of the subnet can read the m_key. Set it to 1 or 2; see docs/security.md")
 	}
 	if conf.MKey.In(l.Config) == 0 {
-		logger.Warn("no m_key: any host of the subnet can write to switches and ports. " +
+		advise("no m_key: any host of the subnet can write to switches and ports. " +
 			"Set the same secret m_key (keys.m_key in ibsm.toml) on all managers, and m_key_protection_level 1; see docs/security.md")
 	}
 }

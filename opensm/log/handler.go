@@ -31,6 +31,11 @@ const (
 // is written whatever the flags say.
 const LevelSys = slog.Level(12)
 
+// LevelAdvice is the level of a warning about a setting that works as it should but is better changed. OpenSM's lines
+// have no level for warnings: slog.LevelWarn is for those that OpenSM logs as errors, and a LevelAdvice is written as
+// INFO, with "WARNING: " before its text.
+const LevelAdvice = slog.Level(2)
+
 // levelTrace is that of what only DEBUG shows.
 const levelTrace = slog.LevelDebug - 4
 
@@ -142,7 +147,11 @@ func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	b = appendHex(b, uint64(level), 2, lowerDigits)
 	b = append(b, " -> "...)
 	text := len(b)
-	b = appendText(append(b, *s.prefix.Load()...), r.Message)
+	b = append(b, *s.prefix.Load()...)
+	if r.Level == LevelAdvice {
+		b = append(b, "WARNING: "...)
+	}
+	b = appendText(b, r.Message)
 	if level == Sys && s.sys != nil {
 		s.sys(string(b[text:]))
 	}

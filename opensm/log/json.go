@@ -29,7 +29,7 @@ func newJSON(w io.Writer) slog.Handler {
 
 // levelName is a level in words: OpenSM's, and WARNING, for which it has none.
 func levelName(l slog.Level) string {
-	if l >= slog.LevelWarn && l < slog.LevelError {
+	if l >= LevelAdvice && l < slog.LevelError {
 		return "WARNING"
 	}
 	switch flag(l) {

@@ -35,6 +35,8 @@ func TestLines(t *testing.T) {
 		{"fields", Info, func() { l.Info(SubnetUp, "nodes", 6, "took", 3*time.Millisecond, "sets", "PortInfo 4") },
 			`0x02 -> mpi: SUBNET UP nodes=6 took=3ms sets="PortInfo 4"` + "\n"},
 		{"warning", Error, func() { l.Warn("w") }, "0x01 -> mpi: w\n"},
+		{"advice", Info, func() { l.Log(t.Context(), LevelAdvice, "a", "k", 1) }, "0x02 -> mpi: WARNING: a k=1\n"},
+		{"no advice", Error, func() { l.Log(t.Context(), LevelAdvice, "a") }, ""},
 		{"error", Error, func() { l.Error("e", "reason", errors.New("a b")) }, "0x01 -> mpi: e reason=\"a b\"\n"},
 		{"verbose", Verbose, func() { l.Debug("d") }, "0x04 -> mpi: d\n"},
 		{"debug", Debug, func() { l.Log(t.Context(), levelTrace, "d") }, "0x08 -> mpi: d\n"},
