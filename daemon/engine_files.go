@@ -155,7 +155,7 @@ func (r *engineRead) read(c *conf.Config, list []string, ofQoS []*portgroups.Gro
 			continue
 		}
 		if errors.Is(err, fs.ErrNotExist) && name == kind.path.Key().Default {
-			missing := diag.List{{Position: diag.Position{File: name}, Text: key + " names no other file, and this one is missing: " + strings.Join(kind.users, ", ") + " will refuse the subnet"}}
+			missing := diag.List{{Position: diag.Position{File: name}, Text: "the default " + key + " does not exist: " + strings.Join(kind.users, ", ") + " cannot be used; auto routes a torus without a file"}}
 			r.warnings = append(r.warnings, missing...)
 			r.found = append(r.found, fileFindings(kind.path.Key(), nil, missing)...)
 			continue

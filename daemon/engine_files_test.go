@@ -104,7 +104,7 @@ func TestEngineFilesAtStart(t *testing.T) {
 	for _, list := range []string{"torus-2QoS", "torus-2QoS updn"} {
 		l := load("routing_engine " + list + "\n")
 		files, warnings, err := selectedFiles(l)
-		if err != nil || len(files) > 0 || len(warnings) != 1 || !strings.Contains(warnings.Error(), "torus-2QoS will refuse the subnet") {
+		if err != nil || len(files) > 0 || len(warnings) != 1 || !strings.Contains(warnings.Error(), "torus-2QoS cannot be used; auto routes a torus without a file") {
 			t.Errorf("%s: %v, %v, %v", list, files, warnings, err)
 		}
 		tables, err := chain(l.Config, files)[0].Route(t.Context(), routingtest.Problem(t, "torus:dims=3x3"))

@@ -17,7 +17,7 @@ import (
 func New(s *Settings) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
 		if s == nil {
-			return nil, errors.New("no file describes the torus (torus_config)")
+			return nil, errors.New("no file describes the torus (torus_config): write one, or choose auto, which needs none")
 		}
 		switches, ends := lanes(in)
 		if err := enough(switches); err != nil {
