@@ -271,11 +271,13 @@ func (c *compiler) endPort(p topo.PortIdx) {
 }
 
 // external decides the table of a switch's port and whether it checks: it lets pass what
-// the adapter or router behind it may send or receive by its target table. It gets the keys of
-// full members, unlike from OpenSM: a packet that a limited member sends carries the
-// limited key, which matches no other limited key (IBA 10.9.3), and would not come in. The
-// limited key of a limited member stays where it stands, unless the settings say otherwise, since devices that go by the base
-// alone have worked with it. Between switches nothing is checked.
+// the adapter or router behind it may send or receive by its target table. Between switches
+// nothing is checked.
+//
+// Towards a limited member OpenSM writes the limited key. This suffices where a switch checks inbound
+// packets otherwise than an end port does (IBA 1.2 o18-14), and so it stays where it stands. A switch that compares
+// as an end port does (IBA 10.9.3) lets in nothing from such a member then. The key of a full member suffices for both,
+// and so new ports get this one, and others where the settings say so.
 func (c *compiler) external(p topo.PortIdx) {
 	port := &c.t.Ports[p]
 	node := &c.t.Nodes[port.Node]

@@ -143,13 +143,21 @@ func (f *Fabric) takesData(i int32) bool {
 	return f.sendsData(i)
 }
 
-// mayEnter is the inbound partition enforcement of a switch port.
+// mayEnter is the inbound partition enforcement of a switch port. It is another check than that of an end
+// port (IBA 10.9.3, by which two limited keys do not match): it asks whether the sender behind the port may
+// use the key. So a limited key passes an entry of its base, and a full key an entry of a full member.
+//
+// The source is OpenSM. It writes the limited key of a limited host to the port in front of that host,
+// and turns the inbound check on. In 2009 it checked outbound only, since the rule of an end port would drop
+// all that such a host sends, and took this back: "inbound partition enforcement on switch external port is
+// different from end port (IBA 1.2 o18-14)". ibdiagnet 1.5.7 takes a full member behind a port with the
+// limited key for a limited one ("Only limited PKey allowed by remote switch").
 func (f *Fabric) mayEnter(at int32, t *flight) Drop {
 	p := &f.ports[at]
 	if t.vl15 || p.num == 0 || !p.info.PartitionEnforcementInbound() {
 		return Delivered
 	}
-	if _, ok := p.pkey(t.pkey); !ok {
+	if !p.mayUse(t.pkey) {
 		f.count(at, pma.PortRcvConstraintErrors, t.packets())
 		f.badSwitchPKey(at, t)
 		return DropPKey

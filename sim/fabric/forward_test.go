@@ -170,6 +170,40 @@ func TestPartitionEnforcement(t *testing.T) {
 	}
 }
 
+// The check of a switch port differs by direction. Inbound it asks whether the sender may use the key: OpenSM has only the
+// limited key in front of a limited host, and turns the check on (IBA 1.2 o18-14, named in OpenSM's history). Outbound it
+// asks what an end port asks (IBA 10.9.3).
+func TestEnforcementOfLimitedKeys(t *testing.T) {
+	const full, limited = 0xff, 0x7f // first octets of the keys 0xffff and 0x7fff
+	for _, tt := range []struct {
+		packet, entry byte
+		in, out       Drop
+	}{
+		{limited, limited, Delivered, DropPKey},
+		{limited, full, Delivered, Delivered},
+		{full, limited, DropPKey, Delivered},
+		{full, full, Delivered, Delivered},
+	} {
+		for _, inbound := range []bool{true, false} {
+			f := New(twoSwitches(), Config{})
+			c := bringUp(t, f)
+			c.set(smp.AttrPKeyTable, smp.PKeyTableMod(7, 0), [64]byte{tt.entry, 0xff}, 1)
+			from, to, want := h1, h4, tt.out // leaves the first switch by port 7
+			if inbound {
+				from, to, want = h4, h1, tt.in
+			}
+			c.set(smp.AttrPKeyTable, 0, [64]byte{tt.packet, 0xff}, paths[from]...)
+			c.mustChange(7, func(p *smp.PortInfo) {
+				p.SetPartitionEnforcementInbound(inbound)
+				p.SetPartitionEnforcementOutbound(!inbound)
+			}, 1)
+			if _, why := f.Probe(end(from, 1), lids[to], mad.DefaultPKey, 0, nil); why != want {
+				t.Errorf("key 0x%xff, entry 0x%xff, inbound %t: %v, want %v", tt.packet, tt.entry, inbound, why, want)
+			}
+		}
+	}
+}
+
 // A port that is Armed goes Active when data reach it.
 func TestDataActivateArmedPort(t *testing.T) {
 	f := New(twoSwitches(), Config{})

@@ -1,6 +1,8 @@
 package fabric
 
 import (
+	"slices"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 )
@@ -70,6 +72,14 @@ func (p *port) pkey(k mad.PKey) (index int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// mayUse reports whether the table permits a sender to use k: it has k, or the full key of k's partition.
+func (p *port) mayUse(k mad.PKey) bool {
+	if p.tables == nil || p.tables.pkeys == nil {
+		return k.Base() == mad.DefaultPKey.Base()
+	}
+	return k.Valid() && (slices.Contains(p.tables.pkeys, k) || slices.Contains(p.tables.pkeys, k|mad.FullMember))
 }
 
 // vl is the lane that the port sends SL on when the packet came in by port in. At
