@@ -96,7 +96,7 @@ func TestCompare(t *testing.T) {
 			}
 			c.do(t, w)
 			w.pass(12 * time.Second) // a light sweep, and no node is given up
-			step, losses := history.Compare(history.Moment{View: before}, history.Moment{View: w.m.View})
+			step, losses := history.Compare(nil, history.Moment{View: before}, history.Moment{View: w.m.View})
 			for kind := range history.Kind(history.NumKinds) {
 				if kind != history.Routes && step.Counts[kind] != c.counts[kind] {
 					t.Errorf("%v: %d changes, want %d: %+v", kind, step.Counts[kind], c.counts[kind], step.Changes)
@@ -132,7 +132,7 @@ func TestReboot(t *testing.T) {
 	follow := func() {
 		before := w.m.View
 		w.pass(time.Minute)
-		step, losses := history.Compare(history.Moment{View: before}, history.Moment{View: w.m.View})
+		step, losses := history.Compare(nil, history.Moment{View: before}, history.Moment{View: w.m.View})
 		l.Add(step, losses, time.Unix(2, 0))
 	}
 	sw := w.node(t, "agg-02")
