@@ -523,6 +523,10 @@ leaf-01 port 1 receives badly from host-01 mlx5_0 port 1: bit-errors
   SymbolErrorCounter 5000 in 12m0s, more than \d+ \(1e-12/bit\)
   since .*; it is reported only
 $`
+	why := `(?s)sick link: 2 ports\n.*    leaf-01 .*port 1: .* bit-errors.*\n    leaf-02 .*port 3: .*recoveries`
+	if got := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "why").stdout; !regexp.MustCompile(why).MatchString(got) {
+		t.Errorf("ibsmctl why does not name the sick links:\n%s", got)
+	}
 	if got := sick(); !regexp.MustCompile(want).MatchString(got) {
 		t.Errorf("ibsmctl links sick:\n%s", got)
 	}

@@ -23,7 +23,7 @@ func newWhy(a *asker) *cobra.Command {
 		}), ValidArgsFunction: a.completeNodes(2), Long: `
 Explains why a port is not Active or, with two ports, why the first does not reach the
 second, and gives advice. Without arguments it lists all ports that are not Active, by
-reason.
+reason, sick links, and what is wrong with the manager's own port.
 
 For two ports it also shows the routing engine and, if that is one for trees, the ports by which
 the switches on the path could send packets to OTHER as well, on the shortest ways that the
@@ -119,12 +119,23 @@ func (a *asker) why(ctx context.Context, args []string, ask *pathOptions, stdout
 func (a *asker) printTroubles(ctx context.Context, stdout io.Writer) (*ctl.Status, error) {
 	st := &ctl.Status{}
 	err := a.Get(ctx, "/v1/status", nil, st)
-	for _, text := range st.Troubles() {
+	for _, text := range append(portTroubles(st), st.Troubles()...) {
 		if _, err := fmt.Fprintf(stdout, "%s\n\n", printable(text)); err != nil {
 			return nil, err
 		}
 	}
 	return st, err
+}
+
+// portTroubles is what is wrong with the manager's own port, in words.
+func portTroubles(st *ctl.Status) (lines []string) {
+	if st.Waiting != "" {
+		lines = append(lines, "the manager is waiting for its port: "+st.Waiting)
+	}
+	if st.OwnPort != "" {
+		lines = append(lines, fmt.Sprintf("the manager's own port (%s): %s; check its cable and its driver with ibstat", st.Where, st.OwnPort))
+	}
+	return lines
 }
 
 // routesText describes missing routes, "" if there are none.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"ibsm/ctl"
@@ -73,5 +74,21 @@ func TestRoutesText(t *testing.T) {
 	}
 	if got := routesText(&ctl.SweepStatus{Up: true}); got != "" {
 		t.Errorf("in good order: %q", got)
+	}
+}
+
+// TestPortTroubles: what is wrong with the manager's own port comes before all that the manager knows of others.
+func TestPortTroubles(t *testing.T) {
+	for _, c := range []struct {
+		status ctl.Status
+		want   string
+	}{
+		{ctl.Status{Where: "mlx5_0 port 1"}, "[]"},
+		{ctl.Status{Waiting: "no such port"}, "[the manager is waiting for its port: no such port]"},
+		{ctl.Status{Where: "mlx5_0 port 1", OwnPort: "SM port is down"}, "[the manager's own port (mlx5_0 port 1): SM port is down; check its cable and its driver with ibstat]"},
+	} {
+		if got := fmt.Sprint(portTroubles(&c.status)); got != c.want {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
 	}
 }

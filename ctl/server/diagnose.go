@@ -92,7 +92,7 @@ func one(d *ctl.Diagnosis) iter.Seq[*ctl.Diagnosis] {
 }
 
 // all are the nodes that have gone since the manager started, the ports that are not Active, those
-// of nodes that do not answer, and those in a credit loop.
+// of nodes that do not answer, those in a credit loop, and those at which a sick link counts errors.
 func (d *doctor) all(yield func(*ctl.Diagnosis) bool) {
 	t := d.view.Topo
 	if d.past != nil {
@@ -105,13 +105,20 @@ func (d *doctor) all(yield func(*ctl.Diagnosis) bool) {
 	}
 	for i := range t.Ports {
 		port := &t.Ports[i]
-		if port.Num == 0 || !port.Seen || port.Info.PortState() >= smp.PortActive && t.Nodes[port.Node].Missed == 0 && !d.stopsPackets(topo.PortIdx(i)) {
+		if port.Num == 0 || !port.Seen || port.Info.PortState() >= smp.PortActive && t.Nodes[port.Node].Missed == 0 &&
+			!d.stopsPackets(topo.PortIdx(i)) && !d.receivesBadly(topo.PortIdx(i)) {
 			continue
 		}
 		if !yield(d.diagnosis(topo.PortIdx(i))) {
 			return
 		}
 	}
+}
+
+// receivesBadly reports whether the errors of a sick link are counted at a port. The other end of the link is well.
+func (d *doctor) receivesBadly(p topo.PortIdx) bool {
+	key := perf.KeyOf(d.view.Topo, p)
+	return slices.ContainsFunc(d.sick[key], func(f sick.Finding) bool { return f.Port == key })
 }
 
 // stopsPackets reports whether a port is in a credit loop, or lacks a lane that packets need.
