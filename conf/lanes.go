@@ -16,7 +16,7 @@ type LaneKeys struct {
 // VLTurn is an entry of a list of VL arbitration.
 type VLTurn struct{ VL, Weight uint8 }
 
-// LanesOf are the settings of a kind of port: "" for all kinds, ca, sw0, swe or rtr.
+// LanesOf are the settings of a kind of port: "" for all kinds, ca, sw0, swe, sw2sw or rtr.
 func LanesOf(kind string) LaneKeys {
 	prefix := "qos_"
 	if kind != "" {

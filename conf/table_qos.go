@@ -15,6 +15,7 @@ var qosKeys = joined(
 	qosFamily("qos_ca_", "qos.adapters", "adapters"),
 	qosFamily("qos_sw0_", "qos.switch_port0", "port 0 of switches"),
 	qosFamily("qos_swe_", "qos.switch_external", "the other ports of switches"),
+	own(qosFamily("qos_sw2sw_", "qos.switch_links", "ports of switches that lead to a switch")),
 	qosFamily("qos_rtr_", "qos.routers", "routers"),
 	congestionKeys,
 	[]Key{
@@ -51,6 +52,14 @@ func joined(parts ...[]Key) (all []Key) {
 		all = append(all, p...)
 	}
 	return all
+}
+
+// own marks keys that OpenSM 3.3.23 does not have.
+func own(keys []Key) []Key {
+	for i := range keys {
+		keys[i].Own = true
+	}
+	return keys
 }
 
 // qosFamily is the five settings of a type of port. Unset ones use the settings of all

@@ -205,7 +205,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.Sweep.Partitions = sweepPartitions(chosen, l.Config)
 	cfg.QoS = next.qosPolicy(l).policy
 	cfg.PortGroups = next.engineFiles().known(next.qosPolicy(l).groups())
-	cfg.Registrar.Groups = pathGroups(chosen, l, cfg.QoS)
+	cfg.Registrar.Groups, cfg.Registrar.Defaulted = pathGroups(chosen, l, cfg.QoS)
 	cfg.Sweep.Settings.PortMKeys = c.mkeysInForce(next, l)
 	_, has := next.secret(l)
 	cfg.Sweep.Settings.MKeyPerPort = conf.MKeyPerPort.In(l.Config) && has

@@ -8,7 +8,7 @@ import (
 )
 
 // kindsOfPort are the kinds of port by their names in opensm.conf.
-var kindsOfPort = [lanes.Kinds]string{lanes.Adapter: "ca", lanes.Port0: "sw0", lanes.External: "swe", lanes.Router: "rtr"}
+var kindsOfPort = [lanes.Kinds]string{lanes.Adapter: "ca", lanes.Port0: "sw0", lanes.External: "swe", lanes.SwitchLink: "sw2sw", lanes.Router: "rtr"}
 
 // laneUses is how each kind of port uses its lanes.
 func laneUses(c *conf.Config) lanes.Uses {

@@ -89,12 +89,13 @@ func partitionSettings(c *conf.Config) partitions.Settings {
 	return settings
 }
 
-// groups are those that the SA makes for the partitions.
-func groups(chosen *partitions.Selected, c *conf.Config) []registry.Group {
+// groups are those that the SA makes for the partitions; defaulted are those with an MTU or rate of the settings.
+func groups(chosen *partitions.Selected, c *conf.Config) (all []registry.Group, defaulted map[mad.GID]bool) {
 	if chosen == nil {
-		return sa.DefaultGroups()
+		return sa.DefaultGroups(), nil
 	}
-	return chosen.Policy.WellKnown(conf.QoS.In(c))
+	defaults := partitions.Defaults{MTU: mad.MTU(conf.DefaultMCGMTU.In(c)), Rate: mad.Rate(conf.DefaultMCGRate.In(c))}
+	return chosen.Policy.WellKnown(conf.QoS.In(c), defaults)
 }
 
 // logPartitions logs the errors of the partition file, and which policy applies instead.

@@ -9,6 +9,7 @@ import (
 	"ibsm/conf"
 	"ibsm/conf/diag"
 	"ibsm/ctl"
+	"ibsm/mad"
 	"ibsm/partitions"
 	"ibsm/registry"
 	"ibsm/routing/portgroups"
@@ -120,13 +121,13 @@ func (s *inForce) qosPolicy(l *conf.Loaded) *qosSelected {
 }
 
 // pathGroups are the groups that the SA makes, those of IPoIB with the SL that the policy gives to their
-// partition.
-func pathGroups(chosen *partitions.Selected, l *conf.Loaded, policy *qos.Policy) []registry.Group {
-	all := groups(chosen, l.Config)
+// partition. defaulted are those with an MTU or rate of the settings.
+func pathGroups(chosen *partitions.Selected, l *conf.Loaded, policy *qos.Policy) (all []registry.Group, defaulted map[mad.GID]bool) {
+	all, defaulted = groups(chosen, l.Config)
 	if policy == nil {
-		return all
+		return all, defaulted
 	}
-	return policy.ForGroups(all)
+	return policy.ForGroups(all), defaulted
 }
 
 // trouble is what ibsmctl shows of a policy file that is not in force; nil if it is.

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"ibsm/conf"
+	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/partitions"
 	"ibsm/registry"
 )
 
@@ -147,4 +150,27 @@ func TestQoSGroups(t *testing.T) {
 			t.Errorf("%q: %+v", text, sls)
 		}
 	}
+}
+
+// TestDefaultGroupTerms: default_mcg_mtu and default_mcg_rate are those of IPoIB groups to which the partition file gives
+// none, also without a file; codes are those of partitions.conf.
+func TestDefaultGroupTerms(t *testing.T) {
+	broadcast := registry.BroadcastMGID(mad.DefaultPKey, 2)
+	const settings = "default_mcg_mtu 5\ndefault_mcg_rate 7\n"
+	check := func(text string, got []registry.Group, defaulted map[mad.GID]bool, mtu mad.MTU, rate mad.Rate) {
+		if len(got) != 1 || got[0].MGID != broadcast || got[0].MTU != mtu || got[0].Rate != rate || !defaulted[broadcast] {
+			t.Errorf("%q: %+v, defaulted %v", text, got, defaulted)
+		}
+	}
+	for text, want := range map[string]registry.Group{
+		"Default=0x7fff, ipoib: ALL=full;\n":         {MTU: mad.MTU4096, Rate: 7},
+		"Default=0x7fff, ipoib, mtu=3: ALL=full;\n":  {MTU: mad.MTU1024, Rate: 7},
+		"Default=0x7fff, ipoib, rate=3: ALL=full;\n": {MTU: mad.MTU4096, Rate: 3},
+	} {
+		o := newFixture(t, settings, text)
+		check(text, o.sent.Registrar.Groups, o.sent.Registrar.Defaulted, want.MTU, want.Rate)
+	}
+	c, _ := conf.FromFile("opensm.conf", []byte(settings))
+	all, defaulted := groups(&partitions.Selected{Policy: partitions.Default()}, c)
+	check("no file", all, defaulted, mad.MTU4096, 7)
 }

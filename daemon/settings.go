@@ -142,6 +142,7 @@ func subnetSettings(c *conf.Config) sweep.Settings {
 		SubnetTimeOut:  chosen[uint8](c, conf.SubnetTimeout),
 		PacketLifeTime: chosen[uint8](c, conf.PacketLifeTime),
 		MaxOpVLs:       chosen[uint8](c, conf.MaxOpVLs),
+		KindVLs:        plan.KindVLs{CA: conf.MaxOpVLsCA.In(c), Switch: conf.MaxOpVLsSW.In(c), Router: conf.MaxOpVLsRtr.In(c)},
 		HOQLife:        chosen[uint8](c, conf.HeadOfQueueLifetime),
 		LeafHOQLife:    chosen[uint8](c, conf.LeafHeadOfQueueLifetime),
 		VLStallCount:   chosen[uint8](c, conf.VLStallCount),
@@ -186,6 +187,8 @@ func registrations(c *conf.Config) sa.RegistrarConfig {
 		MLIDs:        registry.MLIDPolicy{ShareSolicitedNode: conf.ConsolidateIPv6SNMReq.In(c)},
 		AnyJoin:      !conf.MCGroupJoinValidation.In(c),
 		AnyIPoIB:     !conf.IPoIBMCGroupCreationValidation.In(c),
+		NewMTU:       mad.MTU(conf.DefaultMCGMTU.In(c)),
+		NewRate:      mad.Rate(conf.DefaultMCGRate.In(c)),
 		AssignedGUID: conf.SMAssignedGUID.In(c),
 
 		DropSubscriptions: conf.DropEventSubscriptions.In(c),

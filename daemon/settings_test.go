@@ -143,6 +143,12 @@ func TestManagerConfig(t *testing.T) {
 			of[lanes.Adapter].Low = [64]lanes.Turn{{VL: 0, Weight: 1}, {VL: 14, Weight: 2}}
 			of[lanes.Router].SLtoVL = [16]uint8{1, 15}
 		})},
+		{"lanes of links between switches", "qos_swe_high_limit 9\nqos_sw2sw_high_limit 8\nqos_sw2sw_sl2vl 1,15\nmax_op_vls_ca 2\nmax_op_vls_sw 3\nmax_op_vls_rtr 1\n", "", defaults(func(c *manager.Config) {
+			of := &c.Sweep.Settings.Lanes
+			of[lanes.External].HighLimit, of[lanes.SwitchLink].HighLimit = 9, 8
+			of[lanes.SwitchLink].SLtoVL = [16]uint8{1, 15}
+			c.Sweep.Settings.KindVLs = plan.KindVLs{CA: 2, Switch: 3, Router: 1}
+		})},
 		{"OpenSM's defaults, written down", "lmc 0\nmax_op_vls 5\nmax_wire_smps 4\nsminfo_polling_timeout 10000\n", "", defaults(func(*manager.Config) {})},
 		{"defaults that are chosen", "lmc 0\nimpose lmc\n", "-n 4 --subnet_prefix fe80000000000000", defaults(func(c *manager.Config) {
 			c.Sweep.Settings.LMC = sweep.Given[uint8](0)

@@ -42,7 +42,7 @@ func whole(beginning string, words []string) string {
 
 // flags reads those of a definition.
 func (r *resolver) flags(d *Definition) flags {
-	f := flags{membership: Limited, group: groupFlags{Group: Group{MTU: DefaultMTU, Rate: DefaultRate}}}
+	f := flags{membership: Limited, group: groupFlags{Group: Group{MTU: DefaultMTU, Rate: DefaultRate, AnyMTU: true, AnyRate: true}}}
 	for i := range d.Flags {
 		a := &d.Flags[i]
 		if a.Name.Text == "" && !a.Assigned {
@@ -91,10 +91,10 @@ func (r *resolver) groupFlag(g *groupFlags, flag string, a *Assignment) {
 	text := a.Value.Text
 	switch flag {
 	case "mtu":
-		g.MTU = r.mtu(a.Value)
+		g.MTU, g.AnyMTU = r.mtu(a.Value), false
 		return
 	case "rate":
-		g.Rate = r.rate(a.Value)
+		g.Rate, g.AnyRate = r.rate(a.Value), false
 		return
 	}
 	n, junk, wide := number(text)

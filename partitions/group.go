@@ -56,7 +56,7 @@ func (r *resolver) add(p *Partition, g Group, w Word) {
 }
 
 func (g Group) sameButPlace(o Group) bool {
-	g.Position = o.Position
+	g.Position, g.AnyMTU, g.AnyRate = o.Position, o.AnyMTU, o.AnyRate
 	return g == o
 }
 

@@ -79,7 +79,8 @@ func compile(t testing.TB, p *Policy, both, qos bool) outcome {
 			inhabited[k|mad.FullMember] = true
 		}
 	}
-	for _, g := range p.WellKnown(qos) {
+	groups, _ := p.WellKnown(qos, Defaults{})
+	for _, g := range groups {
 		if inhabited[g.PKey] { // a partition without members does not exist
 			o.groups[g.MGID] = g
 		}

@@ -118,6 +118,8 @@ type Group struct {
 	TClass    uint8
 	FlowLabel uint32 // 20 bits
 	Position  diag.Position
+	// AnyMTU and AnyRate are set where the file gives none: MTU and Rate are OpenSM's defaults.
+	AnyMTU, AnyRate bool
 }
 
 // DefaultKey is the base of the default partition's key.
@@ -136,7 +138,7 @@ func Default() *Policy {
 	p := newPolicy(Member{Who: All, Membership: Full})
 	p.Partitions[0].IPoIB = true
 	p.Partitions[0].Groups = []Group{{
-		MGID: registry.BroadcastMGID(DefaultKey, linkLocal), QKey: IPoIBQKey, MTU: DefaultMTU, Rate: DefaultRate,
+		MGID: registry.BroadcastMGID(DefaultKey, linkLocal), QKey: IPoIBQKey, MTU: DefaultMTU, Rate: DefaultRate, AnyMTU: true, AnyRate: true,
 	}}
 	return p
 }

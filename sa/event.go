@@ -128,6 +128,7 @@ func (r *Registrar) take(ev Event) {
 	case GUIDsWritten:
 		r.written(&ev)
 	case ConfigChanged:
+		r.noteNewTerms(&ev.Config)
 		r.cfg = ev.Config.withDefaults(r.cfg.Began)
 		r.mirrored.configure(r.cfg.Mirror)
 		r.wellKnown()

@@ -222,6 +222,9 @@ func (r *Registrar) putWellKnown(g registry.Group) {
 	if g.MLID == 0 {
 		g.MLID = is.MLID
 	}
+	if exists && r.cfg.Defaulted[g.MGID] && !r.newTerms[g.MGID] && r.reg.CountMembers(g.MGID) > 0 {
+		g.MTU, g.Rate = is.MTU, is.Rate
+	}
 	if is == g {
 		delete(r.withoutMLID, g.MGID)
 		return
@@ -238,6 +241,25 @@ func (r *Registrar) putWellKnown(g registry.Group) {
 	if r.apply(registry.PutGroup{Group: g}) && exists {
 		r.regroup(&is, &g)
 	}
+}
+
+// noteNewTerms notes the groups to which another configuration gives another MTU or rate.
+func (r *Registrar) noteNewTerms(cfg *RegistrarConfig) {
+	type terms struct {
+		mtu  mad.MTU
+		rate mad.Rate
+	}
+	was, changed := map[mad.GID]terms{}, map[mad.GID]bool{}
+	for i := range r.cfg.Groups {
+		was[r.cfg.Groups[i].MGID] = terms{r.cfg.Groups[i].MTU, r.cfg.Groups[i].Rate}
+	}
+	for i := range cfg.Groups {
+		g := &cfg.Groups[i]
+		if old, known := was[g.MGID]; r.newTerms[g.MGID] || known && old != (terms{g.MTU, g.Rate}) {
+			changed[g.MGID] = true
+		}
+	}
+	r.newTerms = changed
 }
 
 // noMLID logs, once, that a group of the configuration got no MLID.

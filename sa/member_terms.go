@@ -103,10 +103,17 @@ func termsFit(comps mad.ComponentMask, rec *sarec.MCMemberRecord, g *registry.Gr
 // chooseTerms gives a new group the values of a request, as far as it has them.
 func (r *Registrar) chooseTerms(q *writeRequest, rec *sarec.MCMemberRecord, port topo.PortIdx, g *registry.Group) bool {
 	can := r.portLimits(port)
-	mtu, ok1 := mtuTerm(q.comps, rec).choose(min(can.mtu, int(mad.MTU4096)), lowestMTU)
-	wanted := rateTerm(q.comps, rec)
+	can.mtu = min(can.mtu, int(mad.MTU4096))
+	size, wanted := mtuTerm(q.comps, rec), rateTerm(q.comps, rec)
+	if !size.given && r.cfg.NewMTU != 0 {
+		can.mtu = min(can.mtu, int(r.cfg.NewMTU))
+	}
+	mtu, ok1 := size.choose(can.mtu, lowestMTU)
 	if can.rank == noLimit { // a port 0 without a link that says: whoever joins can send so fast
 		can.rank = lowestRank
+	}
+	if !wanted.given && r.cfg.NewRate != 0 {
+		can.rank = min(can.rank, r.cfg.NewRate.Rank())
 	}
 	rank, ok2 := wanted.choose(can.rank, lowestRank)
 	life, ok3 := lifeTimeTerm(q.comps, rec).chooseLifeTime(int(r.view.Subnet.SubnetTimeOut))

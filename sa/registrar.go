@@ -40,6 +40,13 @@ type RegistrarConfig struct {
 	// Groups are those of the configuration, which exist without members. An MLID or a
 	// PacketLifeTime of 0 is filled in.
 	Groups []registry.Group
+	// Defaulted are those of Groups whose MTU and rate are the defaults of the settings. One that has members when this
+	// manager becomes master keeps its own, until the configuration changes them.
+	Defaulted map[mad.GID]bool
+	// NewMTU and NewRate are those of groups that a join creates without naming them, as far as its port has them; 0 for
+	// the most that it has.
+	NewMTU  mad.MTU
+	NewRate mad.Rate
 	// MLIDs says how MLIDs are chosen. Last is lowered to the highest MLID that the switches
 	// support.
 	MLIDs registry.MLIDPolicy
@@ -102,6 +109,7 @@ type Registrar struct {
 	quietUntil  time.Duration    // until then no port is reported at its share of the MLIDs
 	expiry      int64            // when the next lease ends, in seconds since 1970; 0 none
 	withoutMLID map[mad.GID]bool // groups of the configuration that got no MLID, which was logged
+	newTerms    map[mad.GID]bool // groups of the configuration whose MTU or rate a reload has changed
 	nextMGID    uint32           // where to look for the next MGID that the SA makes
 	nextGUID    uint32           // and for the next alias GUID
 }

@@ -172,3 +172,61 @@ func TestGroupsChangedInBetween(t *testing.T) {
 		}
 	}
 }
+
+// TestDefaultTerms: a group whose MTU and rate are the defaults of the settings keeps those that it has while members use
+// it, as at a takeover from a manager without such a setting. A reload that changes the setting changes the group; its
+// members are asked to register again. A group without members has the setting at once.
+func TestDefaultTerms(t *testing.T) {
+	was := DefaultGroups()[0]
+	want := was
+	want.MTU, want.Rate = mad.MTU4096, 7
+	for name, c := range map[string]struct {
+		member    bool
+		defaulted bool
+		kept      bool
+	}{
+		"in use":                {true, true, true},
+		"in use, from the file": {true, false, false},
+		"not in use":            {false, true, false},
+	} {
+		d := newHarness(t)
+		if c.member {
+			d.ipoib(h1, broadcast)
+		}
+		cfg := d.cfg
+		cfg.Groups, cfg.Defaulted = []registry.Group{want}, map[mad.GID]bool{broadcast: c.defaulted}
+		next := NewRegistrar(cfg, d.reg, new(Stats))
+		next.Step(d.at, ViewPublished{d.view})
+		if g, _ := next.State().Group(broadcast); (g.MTU == was.MTU) != c.kept || (g.Rate == was.Rate) != c.kept {
+			t.Errorf("%s: MTU %v, rate %v", name, g.MTU, g.Rate)
+		}
+		cfg.Groups = []registry.Group{want}
+		cfg.Groups[0].MTU = mad.MTU1024
+		next.Step(d.at, ConfigChanged{cfg})
+		if g, _ := next.State().Group(broadcast); g.MTU != mad.MTU1024 || g.Rate != 7 {
+			t.Errorf("%s, after a reload: MTU %v, rate %v", name, g.MTU, g.Rate)
+		}
+	}
+}
+
+// TestDefaultTermsOfNewGroups: a join that creates a group without an MTU and a rate gets those of the settings as far as
+// its port has them, and one that names them gets what it names.
+func TestDefaultTermsOfNewGroups(t *testing.T) {
+	d := newHarness(t)
+	cfg := d.cfg
+	cfg.NewMTU, cfg.NewRate = mad.MTU512, 2
+	d.step(ConfigChanged{cfg})
+	j := newJoining(h1, mad.GID{}, 1)
+	j.comps = memberComps | createComps
+	rec, st := d.member(mad.MethodSet, j)
+	_, mtu := rec.MTU()
+	if _, rate := rec.Rate(); st != mad.StatusOK || mtu != mad.MTU512 || rate != 2 {
+		t.Errorf("%v, MTU %v, rate %v", st, mtu, rate)
+	}
+	j = newJoining(h1, mad.GID{}, 1)
+	j.rec.SetMTU(sarec.Exactly, mad.MTU1024)
+	rec, st = d.member(mad.MethodSet, j)
+	if _, mtu := rec.MTU(); st != mad.StatusOK || mtu != mad.MTU1024 {
+		t.Errorf("with an MTU: %v, MTU %v", st, mtu)
+	}
+}

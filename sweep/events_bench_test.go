@@ -72,7 +72,7 @@ func (f *living) route(b testing.TB) {
 		out.delta.switches = append(out.delta.switches, device.Walked{Switch: device.Switch{GUID: guid, Row: f.rows[guid]}})
 	}
 	j := &RouteTask{state: f.state, chain: f.chain, reroute: f.order}
-	a := &attempts{RouteTask: j, out: out, in: routing.In{Topo: t, LIDs: f.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, 15)}}
+	a := &attempts{RouteTask: j, out: out, in: routing.In{Topo: t, LIDs: f.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, &plan.Values{MaxOpVLs: 15})}}
 	begin := processorTime(b)
 	r := a.choose(b.Context())
 	routed := processorTime(b)

@@ -312,7 +312,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 			j.reroute = max(j.reroute, regroups)
 		}
 	}
-	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, out.Values.MaxOpVLs), Tenants: tenants(t, out.Partitions), Workers: j.Workers}
+	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, &out.Values), Tenants: tenants(t, out.Partitions), Workers: j.Workers}
 	if in.Prev == nil {
 		in.Keep = routing.KeepNone
 	}

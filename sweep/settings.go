@@ -29,6 +29,7 @@ type Settings struct {
 	SubnetTimeOut  Option[uint8] // 4.096 us x 2^n
 	PacketLifeTime Option[uint8] // SwitchInfo.LifeTimeValue, 4.096 us x 2^n
 	MaxOpVLs       Option[uint8] // OperationalVLs code 1..5
+	KindVLs        plan.KindVLs
 	HOQLife        Option[uint8] // between switches
 	LeafHOQLife    Option[uint8] // switch port towards a CA or router
 	VLStallCount   Option[uint8]
@@ -140,7 +141,7 @@ func resolve(s *Settings, t *topo.Topo) plan.Values {
 		MKeyProtect: s.MKeyProtect.Value,
 		LinkWidth:   s.LinkWidth, LinkSpeed: s.LinkSpeed, LinkSpeedExt: s.LinkSpeedExt, FDR10: s.FDR10,
 		SMSL:     s.SMSL,
-		MaxOpVLs: defaultMaxOpVLs,
+		MaxOpVLs: defaultMaxOpVLs, KindVLs: s.KindVLs,
 	}
 	if s.LMCPort0.Value || !s.LMCPort0.Given && choose(Option[uint8]{}, lmc0, 0) > 0 {
 		v.LMCPort0 = v.LMC

@@ -14,9 +14,10 @@ type Kind uint8
 
 // Kinds of port.
 const (
-	Adapter  Kind = iota
-	Port0         // of a switch that has an enhanced one
-	External      // the other ports of a switch
+	Adapter    Kind = iota
+	Port0           // of a switch that has an enhanced one
+	External        // the other ports of a switch
+	SwitchLink      // those of them that lead to another switch
 	Router
 	Kinds // how many there are
 )
@@ -61,11 +62,14 @@ func standard() (u Use) {
 }
 
 // NewUses are the uses by the settings of each kind, which take what is absent from those of
-// all.
+// all, and those of links between switches first from those of all external ports.
 func NewUses(all Settings, of [Kinds]Settings) (uses Uses) {
 	for k := range uses {
 		uses[k] = standard()
 		uses[k].put(&all)
+		if Kind(k) == SwitchLink {
+			uses[k].put(&of[External])
+		}
 		uses[k].put(&of[k])
 	}
 	return uses

@@ -87,18 +87,21 @@ func TestTurns(t *testing.T) {
 }
 
 // TestInheritance: what is absent comes from the settings of all kinds, and then from OpenSM's
-// defaults.
+// defaults; at links between switches first from those of all external ports.
 func TestInheritance(t *testing.T) {
 	var of [Kinds]Settings
 	of[Adapter] = Settings{HighLimit: ptr(0), Low: []Turn{{3, 7}}}
 	of[Router] = Settings{SLtoVL: []uint8{1, 1}}
+	of[External] = Settings{Low: []Turn{{5, 6}}, SLtoVL: []uint8{2, 2}}
+	of[SwitchLink] = Settings{Low: []Turn{{7, 8}}}
 	uses := NewUses(Settings{HighLimit: ptr(200), High: []Turn{{1, 9}}}, of)
 	p := port(5, 5, 8, 8)
 	for kind, want := range map[Kind]string{
-		Adapter:  "0 1:9 0:0  3:7 0:0  0123456789abcde7",
-		Router:   "200 1:9 0:0  0:0 1:4  1100000000000000",
-		External: "200 1:9 0:0  0:0 1:4  0123456789abcde7",
-		Port0:    "200 1:9 0:0  0:0 1:4  0123456789abcde7",
+		Adapter:    "0 1:9 0:0  3:7 0:0  0123456789abcde7",
+		Router:     "200 1:9 0:0  0:0 1:4  1100000000000000",
+		External:   "200 1:9 0:0  5:6 0:0  2200000000000000",
+		SwitchLink: "200 1:9 0:0  7:8 0:0  2200000000000000", // qos_sw2sw_, else qos_swe_, else qos_
+		Port0:      "200 1:9 0:0  0:0 1:4  0123456789abcde7",
 	} {
 		u := &uses[kind]
 		if got := fmt.Sprint(u.Limit(p), " ", text(u.Arbitration(p, 2, nil), 2), " ", text(u.Arbitration(p, 0, nil), 2), " ", mapped(u.Table(p))); got != want {

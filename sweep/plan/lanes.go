@@ -45,11 +45,23 @@ func Kind(t *topo.Topo, i topo.PortIdx) (k lanes.Kind, ok bool) {
 		return lanes.Router, true
 	case node.Type != mad.Switch:
 		return lanes.Adapter, true
+	case port.Num != 0 && port.Peer != topo.None && t.Nodes[t.Ports[port.Peer].Node].Type == mad.Switch:
+		return lanes.SwitchLink, true
 	case port.Num != 0:
 		return lanes.External, true
 	default:
 		return lanes.Port0, node.SwitchInfo.EnhancedPort0()
 	}
+}
+
+// kind is the kind of a port. Links between switches have a kind of their own only if their lanes are used in a way of
+// their own: ports with equal tables share rows, and a switch takes one Set for all of them.
+func (p *Plan) kind(i topo.PortIdx) (k lanes.Kind, ok bool) {
+	k, ok = Kind(p.in.Topo, i)
+	if k == lanes.SwitchLink && p.in.Lanes != nil && p.in.Lanes[k] == p.in.Lanes[lanes.External] {
+		k = lanes.External
+	}
+	return k, ok
 }
 
 // use is the use of a port's lanes that is written; ok is false where that is left alone.
@@ -62,7 +74,7 @@ func (p *Plan) use(i topo.PortIdx) (u *lanes.Use, ok bool) {
 
 // wantedUse is the wanted use of a port's lanes; ok is false where nothing is wanted.
 func (p *Plan) wantedUse(i topo.PortIdx) (u *lanes.Use, ok bool) {
-	kind, ok := Kind(p.in.Topo, i)
+	kind, ok := p.kind(i)
 	if !ok || p.in.Lanes == nil || p.in.Topo.Ports[i].Info.PortState() == smp.PortDown {
 		return nil, false
 	}
@@ -169,7 +181,7 @@ func (p *Plan) turns(i topo.PortIdx, u *lanes.Use) {
 
 // turnsTarget is the wanted VL arbitration of a port.
 func (p *Plan) turnsTarget(i topo.PortIdx, u *lanes.Use) *device.Blocks {
-	kind, _ := Kind(p.in.Topo, i)
+	kind, _ := p.kind(i)
 	port := p.lanePort(i)
 	var of *routing.LaneOfTurn
 	if m := p.in.SLs.Lanes(); m != nil && m.Turns != nil {
@@ -189,12 +201,15 @@ func (p *Plan) turnsTarget(i topo.PortIdx, u *lanes.Use) *device.Blocks {
 // Packets from port 0 of a switch to itself have a table of their own.
 func (p *Plan) mapping(i topo.PortIdx) []byte {
 	port := p.lanePort(i)
-	kind, _ := Kind(p.in.Topo, i)
+	kind, _ := p.kind(i)
 	node := p.in.Topo.Nodes[p.in.Topo.Ports[i].Node]
 	name := laneRow{attr: smp.AttrSLtoVLMappingTable, kind: kind, port: lanes.Port{OperationalVLs: port.OperationalVLs}}
 	from := kind
 	if node.Type == mad.Switch {
-		name.ports, from = node.NumPorts, lanes.External
+		name.ports = node.NumPorts
+	}
+	if kind == lanes.Port0 {
+		from = lanes.External
 	}
 	if m := p.in.SLs.Lanes(); m != nil {
 		return p.mappingBy(m, i, name)

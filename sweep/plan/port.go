@@ -34,7 +34,7 @@ func (p *Plan) Wanted(i topo.PortIdx) smp.PortInfo {
 	}
 	if port.Num == 0 && node.Type == mad.Switch { // it sends as an adapter does, and has no neighbour
 		w.SetNeighborMTU(max(port.Info.MTUCap(), mad.MTU256))
-		p.setVLs(i, wantedVLs(port.Info.VLCap(), port.Info.VLCap(), p.in.Values.MaxOpVLs), &w)
+		p.setVLs(i, wantedVLs(port.Info.VLCap(), port.Info.VLCap(), p.in.Values.vlLimit(mad.Switch, mad.Switch)), &w)
 		return w
 	}
 	w.SetLinkDownDefaultState(smp.PhysPolling) // a port in Sleep never finds its peer again
@@ -91,12 +91,36 @@ func (p *Plan) setVLs(i topo.PortIdx, vls uint8, w *smp.PortInfo) {
 }
 
 // linkVLs is the OperationalVLs of a port whose link comes up. Where the other end keeps its own, that decides.
-func linkVLs(t *topo.Topo, i topo.PortIdx, most uint8) uint8 {
+func linkVLs(t *topo.Topo, i topo.PortIdx, v *Values) uint8 {
 	is, far := &t.Ports[i].Info, &t.Ports[t.Ports[i].Peer].Info
 	if kept := far.OperationalVLs(); kept > 0 && private(t, t.Ports[i].Peer) {
 		return wantedVLs(is.VLCap(), kept, kept)
 	}
-	return wantedVLs(is.VLCap(), far.VLCap(), most)
+	near, end := t.Ports[i].Node, t.Ports[t.Ports[i].Peer].Node
+	return wantedVLs(is.VLCap(), far.VLCap(), v.vlLimit(t.Nodes[near].Type, t.Nodes[end].Type))
+}
+
+// vlLimit is the limit of OperationalVLs of a link between nodes of such types. Both ends must have the same.
+func (v *Values) vlLimit(near, far mad.NodeType) uint8 {
+	most := uint8(0)
+	for _, kind := range [...]mad.NodeType{near, far} {
+		limit := v.KindVLs.CA
+		switch {
+		case kind == mad.Router:
+			limit = v.KindVLs.Router
+		case kind == mad.Switch && near == far:
+			limit = v.KindVLs.Switch
+		case kind == mad.Switch:
+			continue // the other end decides
+		}
+		if limit == 0 {
+			limit = v.MaxOpVLs
+		}
+		if most == 0 || limit < most {
+			most = limit
+		}
+	}
+	return most
 }
 
 // wantedVLs is the OperationalVLs of a link that comes up, from the VLCap of both ends.
@@ -104,7 +128,7 @@ func wantedVLs(vlCap, peerCap, most uint8) uint8 { return max(min(vlCap, peerCap
 
 // Lanes is, by PortIdx, the number of data VLs that the links of switches have once the plan is
 // carried out, for routing.In.
-func Lanes(t *topo.Topo, maxOpVLs uint8) []uint8 {
+func Lanes(t *topo.Topo, v *Values) []uint8 {
 	lanes := make([]uint8, len(t.Ports))
 	for p := range t.Ports {
 		port := &t.Ports[p]
@@ -113,7 +137,7 @@ func Lanes(t *topo.Topo, maxOpVLs uint8) []uint8 {
 		}
 		vls := port.Info.OperationalVLs()
 		if port.Info.PortState() <= smp.PortInit && t.Ports[port.Peer].Seen && !private(t, topo.PortIdx(p)) {
-			vls = linkVLs(t, topo.PortIdx(p), maxOpVLs)
+			vls = linkVLs(t, topo.PortIdx(p), v)
 		}
 		if vls > 0 {
 			lanes[p] = min(uint8(1)<<(min(vls, 5)-1), 15)
@@ -129,7 +153,7 @@ func (p *Plan) link(i topo.PortIdx, w *smp.PortInfo) {
 	port := &t.Ports[i]
 	peer := &t.Ports[port.Peer]
 	w.SetNeighborMTU(max(min(port.Info.MTUCap(), peer.Info.MTUCap()), mad.MTU256))
-	p.setVLs(i, linkVLs(t, i, v.MaxOpVLs), w)
+	p.setVLs(i, linkVLs(t, i, v), w)
 	w.SetLocalPhyErrors(v.PhyErrors)
 	w.SetOverrunErrors(v.Overruns)
 	switch {

@@ -5,6 +5,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/routing/lanes"
 	"ibsm/sweep/device"
 )
 
@@ -106,6 +107,66 @@ func TestWantedOperationalVLs(t *testing.T) {
 		w := New(s.in).Wanted(s.at(sw1GUID, 2))
 		if got := w.OperationalVLs(); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestVLsByKindOfLink: max_op_vls_ca, _sw and _rtr take precedence over max_op_vls, at both ends of a link.
+func TestVLsByKindOfLink(t *testing.T) {
+	for _, c := range []struct {
+		kinds                               KindVLs
+		host, between, router, port0, inUse uint8
+	}{
+		{KindVLs{}, 3, 3, 3, 3, 3},
+		{KindVLs{CA: 2, Switch: 4, Router: 1}, 2, 4, 1, 4, 2},
+		{KindVLs{Switch: 1}, 3, 1, 3, 1, 3},
+	} {
+		s := newSubnet(t)
+		s.in.Values.KindVLs = c.kinds
+		for i := range s.Ports {
+			s.Ports[i].Info.SetVLCap(4)
+			s.Ports[i].Info.SetPortState(smp.PortInit)
+		}
+		p := New(s.in)
+		for _, at := range []struct {
+			node mad.GUID
+			port uint8
+			want uint8
+		}{{selfGUID, 1, c.host}, {sw1GUID, 1, c.host}, {sw1GUID, 2, c.between}, {sw2GUID, 1, c.between}, {sw2GUID, 3, c.router}, {routerGUID, 1, c.router}, {sw2GUID, 0, c.port0}} {
+			w := p.Wanted(s.at(at.node, at.port))
+			if got := w.OperationalVLs(); got != at.want {
+				t.Errorf("%+v: port %v/%d has %d, want %d", c.kinds, at.node, at.port, got, at.want)
+			}
+		}
+	}
+}
+
+// TestLanesOfSwitchLinks: qos_sw2sw_ applies at ports that lead to a switch, and no port has rows of its own where it says
+// the same as qos_swe_.
+func TestLanesOfSwitchLinks(t *testing.T) {
+	s := newSubnet(t)
+	for i := range s.Ports {
+		info := &s.Ports[i].Info
+		info.SetVLCap(4)
+		info.SetPortState(smp.PortInit)
+		info.SetVLArbitrationLowCap(8)
+	}
+	var of [lanes.Kinds]lanes.Settings
+	rows := func() (between, host []byte) {
+		uses := lanes.NewUses(lanes.Settings{}, of)
+		s.in.Lanes = &uses
+		p := New(s.in)
+		p.lanes.rows = map[laneRow][]byte{}
+		return p.mapping(s.at(sw1GUID, 2)), p.mapping(s.at(sw1GUID, 1))
+	}
+	if between, host := rows(); &between[0] != &host[0] {
+		t.Error("without qos_sw2sw_ the ports have rows of their own")
+	}
+	of[lanes.External].SLtoVL, of[lanes.SwitchLink].SLtoVL = []uint8{1, 1, 1, 1}, []uint8{2, 2, 2, 2}
+	between, host := rows()
+	for in := range 4 { // packets of port 0 of the switch included
+		if b, h := between[in*device.BlockSize], host[in*device.BlockSize]; b != 0x22 || h != 0x11 {
+			t.Errorf("from port %d: VLs %#x to the switch and %#x to the host", in, b, h)
 		}
 	}
 }

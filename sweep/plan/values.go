@@ -8,6 +8,9 @@ type Key struct {
 	Port uint8
 }
 
+// KindVLs are limits of OperationalVLs for kinds of links, in place of Values.MaxOpVLs; 0 is none.
+type KindVLs struct{ CA, Switch, Router uint8 }
+
 // Values are the wanted values of ports and switches, by the settings in force.
 type Values struct {
 	Prefix        mad.Prefix
@@ -16,6 +19,7 @@ type Values struct {
 	SubnetTimeOut uint8 // 4.096 us x 2^n
 	LifeTimeValue uint8 // SwitchInfo, 4.096 us x 2^n
 	MaxOpVLs      uint8 // OperationalVLs code
+	KindVLs       KindVLs
 	HOQLife       uint8 // between switches
 	LeafHOQLife   uint8 // switch port towards a CA or router
 	VLStallCount  uint8 // between switches
