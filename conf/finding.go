@@ -35,6 +35,8 @@ type Finding struct {
 	diag.Error
 	Severity Severity
 	Key      string // the setting, "" for none
+	// Inert is set for a key of NVIDIA's OpenSM that has no effect: a start notes how many there are, see Report.Brief.
+	Inert bool
 	// Status is the exit status of a start that is refused for this: 1 for a file,
 	// 2 for wrong usage, 255 where OpenSM has that.
 	Status int
@@ -80,7 +82,7 @@ func (r Report) Status(from Severity) int {
 }
 
 func (r *Report) add(s Severity, p diag.Position, key, format string, args ...any) {
-	*r = append(*r, Finding{diag.Error{Position: p, Text: fmt.Sprintf(format, args...)}, s, key, 1})
+	*r = append(*r, Finding{Error: diag.Error{Position: p, Text: fmt.Sprintf(format, args...)}, Severity: s, Key: key, Status: 1})
 }
 
 // sort orders findings by position.

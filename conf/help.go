@@ -108,6 +108,17 @@ func (k *Key) optionNames() string {
 	return strings.Join(names, ", ")
 }
 
+// forkHead is the head of the table of ForkKeys in docs/options.md.
+const forkHead = `
+## Keys of NVIDIA's OpenSM
+
+The template of NVIDIA's OpenSM (UFM, MLNX_OFED, DOCA) has further keys. Those with the same meaning here are in the tables above. The
+following have no effect. A start notes their number; ` + "`ibsmctl config check FILE`" + ` lists those of a file.
+
+| key | there; here |
+| --- | --- |
+`
+
 const referenceHead = `# Settings
 
 Generated from the table in ` + "`conf`" + ` by ` + "`go test ./conf -rewrite`" + `.
@@ -127,7 +138,7 @@ in opensm.conf, list its key: ` + "`impose lmc,max_op_vls`" + `.
 **Errors** are reported with file, line and column. An invalid value is never applied. At start, an invalid value of a GUID,
 the LMC, the subnet prefix, a key, the trust in SA clients, partitions or routing ends the program; for any other setting ibsm reports the error
 and uses the default, except that in opensm.conf a boolean that is not TRUE is FALSE, as in OpenSM, with an error unless it is
-` + "`FALSE`, `no`, `off` or `0`" + `. Unknown keys are warnings. With ` + "`--strict`" + ` any warning or error ends the program. A reload of a file
+` + "`FALSE`, `no`, `off` or `0`" + `. Unknown keys are warnings, [keys of NVIDIA's OpenSM](#keys-of-nvidias-opensm) without effect are notes. With ` + "`--strict`" + ` any warning or error ends the program. A reload of a file
 with an error changes nothing.
 
 **ibsm.toml.** Times are strings such as ` + "`\"10s\"`" + ` or ` + "`\"200ms\"`" + `, sizes strings such as ` + "`\"100MiB\"`" + `, 64-bit numbers strings in

@@ -39,6 +39,13 @@ func reference() string {
 		}
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s. %s | %s | %s | %s |\n", k.Name, k.TOML, k.optionNames(), capital(k.Help), capital(k.Wanted()), standard, change, k.Effect)
 	}
+	b.WriteString(forkHead)
+	for _, k := range ForkKeys() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", k.Name, capital(k.Meaning))
+	}
+	for _, s := range forkStems {
+		fmt.Fprintf(&b, "| `%s*` | about %s; here settings without a row above have no effect |\n", s.stem, s.about)
+	}
 	return b.String()
 }
 

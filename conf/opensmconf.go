@@ -78,8 +78,11 @@ func (f *File) line(name, value string, at, p diag.Position) {
 		f.wrong(k, p, value, errors.New("zero byte"))
 		return
 	}
-	if answer := forkValue(name, value); answer != "" {
-		f.Report.add(Warning, p, name, "%s %s: %s", name, value, answer)
+	if answer, severity := forkValue(name, value); answer != "" {
+		f.Report.add(severity, p, name, "%s %s: %s", name, value, answer)
+		return
+	}
+	if value == null && k.Own && k.Kind.numeric() { // no value, as in a file of a program that does not know the key
 		return
 	}
 	v, err := k.parse(value, f.settings[i].Value)
@@ -112,21 +115,24 @@ func asMeant(k *Key, value string, err error) error {
 // unknown reports a key that the table does not have.
 func (f *File) unknown(name, value string, at diag.Position) {
 	if meaning := forkKey(name); meaning != "" {
-		f.Report.add(Note, at, "", "%s is a key of NVIDIA's manager: %s", name, meaning)
+		f.inert(name, meaning, at)
 		return
 	}
-	hint := didYouMean(name, names())
+	hint := didYouMean(name, family(name, names()))
 	if key, _, found := strings.Cut(name, "="); found && Find(key) != nil {
 		hint = "; opensm.conf uses no =: write " + key + " and its value"
 	}
 	f.Report.add(Warning, at, "", "Unrecognized token: %s: not a key of OpenSM%s", shown(name), hint)
 }
 
-// names are all keys of opensm.conf.
+// names are all keys of opensm.conf, those of NVIDIA's OpenSM included.
 func names() []string {
 	all := []string{imposeKey}
 	for i := range table {
 		all = append(all, table[i].Name)
+	}
+	for _, k := range forkKeys {
+		all = append(all, k.Name)
 	}
 	return all
 }
@@ -147,7 +153,7 @@ func (f *File) impose(line imposed) {
 		s, set := f.settings[i]
 		switch {
 		case !ok:
-			f.Report.add(Refusal, line.Position, "", "%s %s: not a key of OpenSM%s", imposeKey, shown(name), didYouMean(name, names()))
+			f.Report.add(Refusal, line.Position, "", "%s %s: not a key of OpenSM%s", imposeKey, shown(name), didYouMean(name, family(name, names())))
 		case !set:
 			f.Report.add(Refusal, line.Position, name, "%s %s: the file does not set this key", imposeKey, name)
 		default:

@@ -102,7 +102,7 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 // findings are those of a report for the control socket.
 func findings(report conf.Report) []ctl.Finding {
 	list := []ctl.Finding{}
-	for _, f := range report {
+	for _, f := range report.Brief() {
 		list = append(list, ctl.Finding{File: f.File, Line: f.Line, Column: f.Col, Severity: f.Severity.String(), Key: f.Key, Text: f.Text})
 	}
 	return list

@@ -47,7 +47,7 @@ func Judge(l *conf.Loaded, stderr io.Writer) (status int) {
 
 // logReport writes findings to the log.
 func logReport(logger *slog.Logger, report conf.Report) {
-	for _, f := range report {
+	for _, f := range report.Brief() {
 		switch {
 		case f.Severity > conf.Warning:
 			logger.Error(f.Error.Error(), "severity", f.Severity)

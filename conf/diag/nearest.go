@@ -66,6 +66,9 @@ var separators = strings.NewReplacer("-", "_", " ", "_")
 // maxWord bounds the work for a word of a damaged file.
 const maxWord = 64
 
+// Distance is the number of letters that differ between two words, with upper and lower case, - and _ alike.
+func Distance(a, b string) int { return editDistance(normal(a), normal(b)) }
+
 // editDistance is the Levenshtein distance of the first maxWord bytes of two words.
 func editDistance(a, b string) int {
 	a, b = a[:min(len(a), maxWord)], b[:min(len(b), maxWord)]
