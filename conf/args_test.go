@@ -96,7 +96,8 @@ func TestOptions(t *testing.T) {
 		{"-H 0x3", "max_reverse_hops", "0", 2},
 		{"-s 4294", "sweep_interval", "4294", 0},
 		{"-s 4295", "sweep_interval", "10", 0},
-		{"-s 10s", "sweep_interval", "10", 2},
+		{"-s 10s", "sweep_interval", "10", 0},
+		{"-p /etc/opensm/partitions.conf --priority 11", "sm_priority", "11", 0}, // OpenSM starts, too
 		{"-t 0", "transaction_timeout", "200", 0},
 		{"-n 0", "max_wire_smps", "2147483647", 0},
 		{"-e", "accum_log_file", "FALSE", 0},
@@ -119,6 +120,26 @@ func TestOptions(t *testing.T) {
 		if got := Find(c.key).Format(l.Setting(Find(c.key)).Value); got != c.want || l.Report.Status(Start) != c.status {
 			t.Errorf("%s: %s %s, exit status %d; want %s and %d", c.args, c.key, got, l.Report.Status(Start), c.want, c.status)
 		}
+	}
+}
+
+// TestWordForNumber: a word in the place of a number has the same consequence on the command line and in a file: it ends the start only
+// of a setting on which keys, partitions, LIDs or routes depend.
+func TestWordForNumber(t *testing.T) {
+	for i := range table {
+		k := &table[i]
+		if !k.Kind.numeric() || k.Arg == "" || k.Own {
+			continue
+		}
+		option := Load([]string{"--" + k.Long, "/etc/opensm/x"}, nowhere(nil)).Report
+		file := Load(nil, nowhere(map[string]string{"/etc/opensm/opensm.conf": k.Name + " /etc/opensm/x"})).Report
+		if got, want := option.Err(Start) != nil, file.Err(Start) != nil; got != want || option.Err(Invalid) == nil || file.Err(Invalid) == nil {
+			t.Errorf("%s: the start is refused for the option: %t, for the file: %t\n%v\n%v", k.Name, got, want, option, file)
+		}
+	}
+	err := Load([]string{"-p", "/etc/opensm/partitions.conf"}, nowhere(nil)).Report.Err(Invalid)
+	if err == nil || !strings.HasSuffix(err.Error(), "; value ignored; -P takes a file: --Pconfig") {
+		t.Errorf("-p with a file: %v", err)
 	}
 }
 

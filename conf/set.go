@@ -2,6 +2,7 @@ package conf
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -109,18 +110,17 @@ func (k *Key) fromOption(g Given) (Value, error) {
 // NoBound is the value of max_wire_smps for no limit.
 const NoBound = 0x7fffffff
 
-// wrongOption reports an invalid argument. Where OpenSM continues with the previous
-// value and no route, key or partition depends on it, this manager does too.
+// wrongOption reports an invalid argument. As in a file, it ends a start if keys, partitions, LIDs or routes depend on the setting;
+// else the value is ignored. It also ends the start where OpenSM ends. OpenSM takes -p /etc/opensm/partitions.conf for -p 0.
 func (r *Report) wrongOption(g Given, k *Key, err error) {
-	severity, status := Refusal, 2
-	text := err.Error()
-	switch {
-	case errors.Is(err, errNotNumeric): // OpenSM uses the digits before the first other character
-	case exits[g.Long] != "":
-		status, text = exitRange, exits[g.Long]
-	case g.Long == "timeout", g.Long == "sweep", g.Long == "console":
-		severity = Invalid
+	severity, status := k.severity(), 2
+	text, end := err.Error(), k.ignored()
+	if why := exits[g.Long]; why != "" && !errors.Is(err, errNotNumeric) {
+		severity, status, text, end = Refusal, exitRange, why, ""
 	}
-	r.add(severity, commandLine, k.Name, "%s: %s; expected %s", g, text, k.Wanted())
+	if other := findShort(g.Short ^ ' '); g.Short != 0 && other != nil && other.Arg == "FILE" && strings.Contains(g.Value, "/") {
+		end += fmt.Sprintf("; -%c takes a file: --%s", other.Short, other.Long)
+	}
+	r.add(severity, commandLine, k.Name, "%s: %s; expected %s%s", g, text, k.Wanted(), end)
 	(*r)[len(*r)-1].Status = status
 }

@@ -86,8 +86,7 @@ func warnOfDefaultKeys(l *conf.Loaded, logger *slog.Logger) {
 	}
 }
 
-// readNames reads the names of nodes. As with OpenSM, an error in the file is logged, and
-// the names before it are used.
+// readNames reads the names of nodes. Lines with an error are logged, and the others are used.
 func readNames(l *conf.Loaded, logger *slog.Logger) names.Map {
 	path, given := nameMap(l.Config)
 	f, err := os.Open(path)

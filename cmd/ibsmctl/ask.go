@@ -28,8 +28,8 @@ type asker struct {
 	names  names
 	socket string
 	mapped string    // the file of names
-	stdout io.Writer // of a verb of verbsOf, as stderr
-	stderr io.Writer
+	stdout io.Writer // of a verb of verbsOf
+	stderr io.Writer // nil for the completion of the shell
 }
 
 // verbsOf returns what adds a verb to a command that has verbs of its own.
@@ -66,6 +66,7 @@ func readUpTo(name string, most int64) ([]byte, error) {
 // asking is the run of a verb that asks a manager.
 func (a *asker) asking(run func(ctx context.Context, args []string, stdout io.Writer) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
+		a.stderr = cmd.ErrOrStderr()
 		if err := a.open(cmd.Context()); err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ func (a *asker) open(ctx context.Context) (err error) {
 		return err
 	}
 	if file := cmp.Or(a.mapped, os.Getenv("IBSM_NODE_NAME_MAP")); file != "" {
-		if a.names, err = readNames(file); err != nil {
+		if a.names, err = readNames(file, cmp.Or[io.Writer](a.stderr, io.Discard)); err != nil {
 			return fmt.Errorf("node-name-map: %w", err)
 		}
 	}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"os"
 
+	"ibsm/conf/diag"
 	"ibsm/ctl"
 	"ibsm/mad"
 	osmnames "ibsm/opensm/names"
@@ -11,14 +14,19 @@ import (
 // names are those that an operator gives to nodes. A nil one has none.
 type names osmnames.Map
 
-// readNames reads a node-name-map.
-func readNames(file string) (names, error) {
+// readNames reads a node-name-map. Lines with an error are left out, with a warning.
+func readNames(file string, stderr io.Writer) (names, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	m, err := osmnames.Read(file, f)
+	var wrong diag.List
+	if len(m) > 0 && errors.As(err, &wrong) {
+		wrong.Warn(stderr)
+		err = nil
+	}
 	return names(m), err
 }
 

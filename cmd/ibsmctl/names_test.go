@@ -46,6 +46,14 @@ func TestNamesOfManager(t *testing.T) {
 			t.Errorf("ibsmctl %q: status %d, it wrote\n%s%s", c.args, status, out, errs)
 		}
 	}
+	// A line with an error is left out with a warning; infiniband-diags use the other lines, too.
+	if err := os.WriteFile(own, []byte("0x0123456789abcdef\t# not named yet\n"+guid+" mine\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, status := invoke(t, "nodes", "--node", "mine", "--node-name-map", own)
+	if status != 0 || !strings.Contains(out, " mine\n") || errs != own+":1: warning: the name is missing: the line is left out\n" {
+		t.Errorf("a map with a line without a name: status %d, it wrote\n%s%s", status, out, errs)
+	}
 }
 
 // TestStopped: a manager that is stopped, by SIGSTOP or a debugger, answers nobody, and the kernel takes connections

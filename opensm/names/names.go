@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -23,38 +24,55 @@ type Map map[mad.GUID]string
 
 // Bounds of a map.
 const (
-	maxLine  = 256
-	maxNames = 1 << 17
+	maxLine   = 256
+	maxNames  = 1 << 17
+	maxErrors = 20 // reported for one file
 )
 
 // Read reads lines
 //
 //	0x0002c902004c1e20 "spine 1"   # comment
 //
-// in which the quotes may be left out. Of two names for a GUID the first counts. The
-// first line that is wrong ends it with a diag.Error; the map then has the names
-// before it, which OpenSM goes on with.
-func Read(file string, r io.Reader) (Map, error) {
-	m := Map{}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, maxLine), maxLine)
-	line := 1
-	for ; lines.Scan(); line++ {
-		guid, name, err := parse(lines.Text())
-		if err == nil && len(m) == maxNames {
-			err = errors.New("more names than a subnet has nodes")
+// in which the quotes may be left out. Of two names for a GUID the first counts. A line with an error is left out, and is in
+// the diag.List that is returned; the other lines are used, as by infiniband-diags. Another error is that of the reader.
+func Read(file string, from io.Reader) (Map, error) {
+	m, wrong := Map{}, diag.List{}
+	lines := bufio.NewReaderSize(from, maxLine)
+	for line := 1; ; line++ {
+		text, long, err := readLine(lines)
+		if errors.Is(err, io.EOF) {
+			return m, wrong.Err()
 		}
 		if err != nil {
-			return m, diag.Error{Position: diag.Position{File: file, Line: line}, Text: err.Error()}
+			return m, err
 		}
-		if _, twice := m[guid]; name != "" && !twice {
+		guid, name, problem := parse(text)
+		switch _, twice := m[guid]; {
+		case long:
+			problem = fmt.Errorf("a line of more than %d bytes", maxLine)
+		case problem == nil && len(m) == maxNames:
+			problem = errors.New("more names than a subnet has nodes")
+		case problem == nil && name != "" && !twice:
 			m[guid] = name
 		}
+		if problem != nil {
+			wrong.Add(diag.Position{File: file, Line: line}, "%v: the line is left out", problem)
+		}
+		if len(wrong) == maxErrors {
+			wrong.Add(diag.Position{File: file}, "the file was not read beyond the first %d errors", maxErrors)
+			return m, wrong
+		}
 	}
-	if err := lines.Err(); err != nil {
-		return m, diag.Error{Position: diag.Position{File: file, Line: line}, Text: err.Error()}
+}
+
+// readLine reads a line, up to maxLine bytes of it.
+func readLine(from *bufio.Reader) (text string, long bool, err error) {
+	line, more, err := from.ReadLine()
+	text, long = string(line), more
+	for more && err == nil {
+		_, more, err = from.ReadLine()
 	}
-	return m, nil
+	return text, long, err
 }
 
 // parse reads one line; name is "" when it says nothing.
