@@ -44,6 +44,9 @@ type Finding struct {
 
 // String formats the finding as compilers do: file:line:column: severity: text.
 func (f Finding) String() string {
+	if f.Position == (diag.Position{}) {
+		return fmt.Sprintf("%s: %s", f.Severity, f.Text)
+	}
 	return fmt.Sprintf("%s: %s: %s", f.Position, f.Severity, f.Text)
 }
 

@@ -3,6 +3,8 @@ package conf
 import (
 	"maps"
 	"slices"
+
+	"ibsm/conf/diag"
 )
 
 // Reload returns the configuration after a reload of the file, and the keys that have
@@ -110,15 +112,18 @@ func (c *Config) reloadKey(i int, before, now *File, report *Report) {
 	case !k.Reload && has && s.Value == c.settings[i].Value && s.chosen(k) == c.settings[i].chosen(k):
 		return
 	case !k.Reload:
+		if !has {
+			s.Position.File = now.Name
+		}
 		report.add(Note, s.Position, k.Name, "%s: the new value takes effect at the next start", k.Name)
 	case has:
 		c.settings[i] = s
 	case k.qosFamily(), s.Source == FromDefault && now.hasKeysFile(c) && k.isDerived(), c.settings[i].Source == FromSecurity:
 		c.settings[i] = Setting{Value: k.standard()}
 	case k.Kind == X64 && k.Group() == "keys":
-		report.add(Note, s.Position, k.Name, "%s is no longer in the file; its value stays until the next start", k.Name)
+		report.add(Note, diag.Position{File: now.Name}, k.Name, "%s is no longer in the file; its value stays until the next start", k.Name)
 	default:
-		report.add(Note, s.Position, k.Name, "%s is no longer in the file; value %s stays until the next start", k.Name, k.Format(c.settings[i].Value))
+		report.add(Note, diag.Position{File: now.Name}, k.Name, "%s is no longer in the file; value %s stays until the next start", k.Name, k.Format(c.settings[i].Value))
 	}
 }
 

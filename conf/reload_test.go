@@ -18,6 +18,8 @@ func TestReload(t *testing.T) {
 		{name: "and not longer", args: "-p 9", before: "sm_priority 3", after: "sm_priority 4", changed: "sm_priority", key: "sm_priority", want: "4"},
 		{name: "some settings are for the start", before: "lmc 0", after: "lmc 2", key: "lmc", want: "0"},
 		{name: "a line is gone", before: "sm_priority 3", after: "", key: "sm_priority", want: "3"},
+		{name: "a line is gone that OpenSM keeps, too", before: "cc_cct 0:1,0:2", after: "", key: "cc_cct", want: "0:1,0:2"},
+		{name: "a line for the start is gone", before: "lmc 2", after: "", key: "lmc", want: "2"},
 		{name: "one of QoS", before: "qos_max_vls 4", after: "", changed: "qos_max_vls", key: "qos_max_vls", want: "0"},
 		{name: "the policy is none of these", before: "qos_policy_file /a", after: "", key: "qos_policy_file", want: "/a"},
 		{name: "an error anywhere", before: "sm_priority 3", after: "sm_priority 5\nsweep_interval x", key: "sm_priority", want: "3", err: true},
@@ -40,6 +42,11 @@ func TestReload(t *testing.T) {
 		}
 		if !slices.Equal(was, l.settings) {
 			t.Errorf("%s: the configuration before was changed", c.name)
+		}
+		for _, f := range report { // also those about lines that are gone
+			if !strings.HasPrefix(f.Error.Error(), "f:") {
+				t.Errorf("%s: %q does not begin with the file", c.name, f.Error)
+			}
 		}
 	}
 }

@@ -113,12 +113,18 @@ func parseTorus(name string, text []byte) (func(*engines.Settings), diag.List, e
 
 func parseLFTs(name string, text []byte) (func(*engines.Settings), diag.List, error) {
 	lfts, err := file.ReadLFTs(name, bytes.NewReader(text))
-	return func(to *engines.Settings) { to.File.LFTs = lfts }, nil, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(to *engines.Settings) { to.File.LFTs = lfts }, lfts.Warnings, nil
 }
 
 func parseMatrix(name string, text []byte) (func(*engines.Settings), diag.List, error) {
 	matrix, err := file.ReadHops(name, bytes.NewReader(text))
-	return func(to *engines.Settings) { to.File.Matrix = matrix }, nil, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(to *engines.Settings) { to.File.Matrix = matrix }, matrix.Warnings, nil
 }
 
 // engineRead is the files of routing engines as they were read.

@@ -34,7 +34,13 @@ type Error struct {
 	Text string // the error and the expected value
 }
 
-func (e Error) Error() string { return e.Position.String() + ": " + e.Text }
+// Error is the position, if there is one, and the text.
+func (e Error) Error() string {
+	if e.Position == (Position{}) {
+		return e.Text
+	}
+	return e.Position.String() + ": " + e.Text
+}
 
 // List is a list of errors in a file, in file order.
 type List []Error

@@ -15,8 +15,9 @@ type LFTs struct {
 	Switches []LFT // in the order of the file
 	// Owner is the GUID of the port that each LID belonged to, if the file has it:
 	// a port may have another LID by now, and its routes go with it.
-	Owner map[mad.LID]mad.GUID
-	end   diag.Position // last line
+	Owner    map[mad.LID]mad.GUID
+	Warnings diag.List
+	end      diag.Position // last line
 }
 
 // LFT is the forwarding table of a switch.
@@ -62,7 +63,7 @@ func ReadLFTs(name string, from io.Reader) (*LFTs, error) {
 	if err := r.err(); err != nil {
 		return nil, err
 	}
-	t.Owner, t.end = r.owners(), r.at
+	t.Owner, t.Warnings, t.end = r.owners(), r.warnings(), r.at
 	return t, nil
 }
 

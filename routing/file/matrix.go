@@ -15,8 +15,9 @@ import (
 type Matrix struct {
 	Switches []HopTable // in the order of the file
 	// Owner is the GUID of the port that each LID belonged to, if the file has it.
-	Owner map[mad.LID]mad.GUID
-	end   diag.Position // last line
+	Owner    map[mad.LID]mad.GUID
+	Warnings diag.List
+	end      diag.Position // last line
 }
 
 // HopTable is how far destinations are from a switch by each of its ports.
@@ -58,7 +59,7 @@ func ReadHops(name string, from io.Reader) (*Matrix, error) {
 	if err := r.err(); err != nil {
 		return nil, err
 	}
-	m.Owner, m.end = r.owners(), r.at
+	m.Owner, m.Warnings, m.end = r.owners(), r.warnings(), r.at
 	return m, nil
 }
 

@@ -1,11 +1,14 @@
 package file
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"ibsm/conf/diag"
 	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/routing/routingtest"
@@ -43,6 +46,45 @@ func TestOpenSM(t *testing.T) {
 			}
 			run.Compare(t, routed(t, run, readHops(t, hops).Engine(routing.Balancing{})))
 		})
+	}
+}
+
+// TestPlaceholders: a file that has a placeholder in the place of each portguid, as some sites' generators write it, gives the LIDs the
+// ports that OpenSM gives them.
+func TestPlaceholders(t *testing.T) {
+	fabric := routingtest.File(t, "fattree:k=4")
+	first := routingtest.OpenSM(t, fabric, "updn")
+	for _, placeholder := range []string{"guid", "0x0000000000000000"} {
+		for name, engine := range map[string]func(string) (routing.Engine, diag.List){
+			"opensm-lfts.dump": func(file string) (routing.Engine, diag.List) {
+				lfts := readLFTs(t, file)
+				return lfts.Route, lfts.Warnings
+			},
+			"opensm-lid-matrix.dump": func(file string) (routing.Engine, diag.List) {
+				hops := readHops(t, file)
+				return hops.Engine(routing.Balancing{}), hops.Warnings
+			},
+		} {
+			text, err := os.ReadFile(filepath.Join(first.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			owner := regexp.MustCompile("portguid 0x[0-9a-f]+")
+			file := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(file, owner.ReplaceAll(text, []byte("portguid "+placeholder)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			option := map[string]string{"opensm-lfts.dump": "-U", "opensm-lid-matrix.dump": "-M"}[name]
+			run := routingtest.OpenSM(t, fabric, "file", option, file)
+			if !strings.Contains(run.Log, "file tables configured") {
+				t.Fatalf("OpenSM did not load %s with %s", name, placeholder)
+			}
+			ours, warnings := engine(file)
+			run.Compare(t, routed(t, run, ours))
+			if want := fmt.Sprintf("here and in %d more lines", len(owner.FindAll(text, -1))-1); len(warnings) != 1 || !strings.Contains(warnings[0].Text, want) {
+				t.Errorf("%s with %s: warnings %v, want one with %q", name, placeholder, warnings, want)
+			}
+		}
 	}
 }
 

@@ -116,7 +116,7 @@ func TestErrors(t *testing.T) {
 		{"two ports of one LID", lfts, heading + "0x0001 001\n0x0001 002\n", []string{"f:3:8: LID 1 leaves by port 2 here and by port 1 above"}},
 		{"two owners of one LID", lfts, heading + "0x0001 001 # CA portguid 0x0000000000000001: 'a'\n" +
 			strings.Replace(heading, "20", "30", 1) + "0x0001 001 # CA portguid 0x0000000000000002: 'b'\n", []string{"f:4:17: LID 1 belongs to port"}},
-		{"bad owner", lfts, heading + "0x0001 001 # CA portguid x: 'a'\n", []string{`f:2:17: portguid "x"`}},
+		{"bad owner", lfts, heading + "0x0001 001 # CA portguid 0x12z4: 'a'\n", []string{`f:2:17: portguid "0x12z4"`}},
 		{"multicast tables", lfts, "Multicast mlids [0xc000-0xc3ff] of switch Lid 2 guid 0x1 (S):\n", []string{"f:1:1: multicast tables"}},
 		{"other text", lfts, heading + "hello\n", []string{"f:2:1: want"}},
 		{"all errors", lfts, heading + "hello\n\n# a comment\n0x0001 1000\n", []string{"f:2:1: ", "f:5:8: "}},

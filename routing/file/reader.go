@@ -29,6 +29,9 @@ type reader struct {
 	errs  diag.List
 	cells int
 	owner map[mad.LID]owner
+	// unowned is where the first portguid without a GUID stands, of how many lines.
+	unowned      diag.Position
+	placeholders int
 }
 
 // owner is the port that a file says has a LID.
@@ -134,7 +137,13 @@ func (r *reader) portGUID(lid mad.LID) {
 		word = rest[:end]
 	}
 	guid, err := mad.ParseGUID(word)
-	if err != nil || guid == 0 {
+	switch {
+	case err == nil && guid == 0 || !strings.HasPrefix(word, "0x"): // a placeholder
+		if r.placeholders++; r.placeholders == 1 {
+			r.unowned = r.at
+		}
+		return
+	case err != nil:
 		r.fail("portguid "+word, "portguid %q: want 0x and 16 digits", word)
 		return
 	}
@@ -143,6 +152,15 @@ func (r *reader) portGUID(lid mad.LID) {
 	} else if was.guid != guid {
 		r.fail("portguid "+word, "LID %v belongs to port %v here and to port %v in line %d", lid, guid, was.guid, was.line)
 	}
+}
+
+// warnings is one warning about all lines whose portguid is no GUID. OpenSM takes their LIDs as they are.
+func (r *reader) warnings() (list diag.List) {
+	if r.placeholders > 0 {
+		list.Add(r.unowned, "no GUID after portguid, here and in %d more lines: these LIDs are taken as they are, and if ports change their LIDs, routes lead to others",
+			r.placeholders-1)
+	}
+	return list
 }
 
 // owners are the ports that the file says have LIDs.
