@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -62,6 +63,7 @@ func (la *launcher) children(list []instances.Instance) (children []child) {
 		kept[i.Name] = known && (read[n].err != nil || before.same(&read[n].child))
 	}
 	la.shares.keep(kept)
+	la.shares.count(read)
 	for n, i := range list {
 		before, known := was[i.Name]
 		delete(was, i.Name)
@@ -73,15 +75,15 @@ func (la *launcher) children(list []instances.Instance) (children []child) {
 		case err == nil:
 			children = append(children, c)
 		case known && la.owner(&before) == i.Name:
-			la.complain(fmt.Sprintf("instance %s goes on as it is: %v", i.Name, err))
+			la.complainOf(i.Name, "goes on as it is: %v", err)
 			children = append(children, before)
 		default:
-			la.complain(fmt.Sprintf("instance %s is not started: %v", i.Name, err))
+			la.complainOf(i.Name, "is not started: %v", err)
 		}
 	}
 	for _, c := range la.wanted {
 		if _, unnamed := was[c.name]; unnamed && len(la.plan.Wrong) > 0 {
-			la.complain(fmt.Sprintf("instance %s goes on, though no file names it, until the files are fixed", c.name))
+			la.complainOf(c.name, "goes on, though no file names it, until the files are fixed")
 			children = append(children, c)
 		}
 	}
@@ -120,14 +122,19 @@ func (la *launcher) child(i instances.Instance, r instanceRead, several bool) (c
 		return child{}, fmt.Errorf("port %v is that of instance %s", c.port, owner)
 	}
 	if c.port == 0 && several {
-		la.complain(fmt.Sprintf("instance %s names no port: it takes the first with a link, which may be that of another instance; give it a guid", i.Name))
+		la.complainOf(i.Name, "names no port: it takes the first with a link, which may be that of another instance; give it a guid")
 	}
 	if i.Name == usual {
 		c.args = c.asked
 		return c, nil
 	}
-	own, env, err := la.shares.own(r.conf, i.Name)
-	c.args, c.env = append(slices.Clone(c.asked), own...), env
+	own, err := la.shares.own(r.conf, &i, several)
+	if err == nil && own.dump != "" && la.concerns(i.Name) {
+		if err = os.MkdirAll(own.dump, 0o755); err != nil {
+			err = fmt.Errorf("dump_files_dir: %w", err)
+		}
+	}
+	c.args, c.env = append(slices.Clone(c.asked), own.options...), own.env
 	return c, err
 }
 

@@ -24,6 +24,7 @@ type launcher struct {
 	plan           instances.Plan
 	seen           []instances.Instance // the ports of --all-ports: one that goes away comes back
 	wanted         []child              // as found last
+	single         string               // the instance of --instance, which alone this process runs
 }
 
 // Launch runs the managers that the options --all-ports, --launch and --instance name, until
@@ -44,7 +45,7 @@ func newLauncher(program, root string, args []string, stdout, stderr io.Writer) 
 		Getenv:   func(string) string { return "" },
 		ReadFile: func(string) ([]byte, error) { return nil, nil },
 	}
-	return &launcher{root: root, program: program, given: conf.Load(args, empty), stdout: stdout, stderr: stderr, said: map[string]bool{}, shares: shares{map[[2]string]string{}}}
+	return &launcher{root: root, program: program, given: conf.Load(args, empty), stdout: stdout, stderr: stderr, said: map[string]bool{}, shares: shares{owner: map[[2]string]string{}}}
 }
 
 // launch runs the managers until they end, and returns the exit status. A single one
@@ -88,36 +89,59 @@ func (la *launcher) read() {
 	}
 }
 
-// one runs the instance that is asked for by name. The GUID of a port is a name as well.
+// one runs the instance that is asked for by name. The GUID of a port is a name as well. It has
+// the paths that it would have beside the other instances of the host.
 func (la *launcher) one(here func([]string) int) int {
-	name, plan := la.given.Instance, la.plan
-	at := slices.IndexFunc(plan.Instances, func(i instances.Instance) bool { return i.Name == name })
-	var instance instances.Instance
-	if guid, err := instances.ParseGUID(name); at >= 0 {
-		instance = plan.Instances[at]
-	} else if err == nil && strings.HasPrefix(name, "0x") {
-		instance = instances.Instance{Name: guid.String(), GUID: guid}
-	} else {
-		var names []string
-		for _, i := range plan.Instances {
-			names = append(names, i.Name)
-		}
-		there := "there are " + strings.Join(names, ", ")
-		if names = slices.DeleteFunc(names, func(n string) bool { return n == "" }); len(names) == 0 {
-			there = "the files of this host name none: a number needs /etc/opensm/opensm.conf.NUMBER or /etc/rdma, a GUID begins with 0x"
-		}
-		la.complain(fmt.Sprintf("error: there is no instance %q; %s", name, there))
+	name := la.given.Instance
+	list, known := la.host()
+	guid, err := instances.ParseGUID(name)
+	isPort := err == nil && strings.HasPrefix(name, "0x")
+	if isPort {
+		name = guid.String()
+	}
+	named := func(i instances.Instance) bool { return i.Name == name || i.Name == la.given.Instance }
+	at := slices.IndexFunc(list, named)
+	switch {
+	case at >= 0:
+		name = list[at].Name
+	case isPort:
+		list = append(list, instances.Instance{Name: name, GUID: guid})
+	default:
+		la.complain(fmt.Sprintf("error: there is no instance %q; %s", name, known))
 		return ExitUsage
 	}
-	children := la.children([]instances.Instance{instance})
-	if len(children) == 0 {
+	la.single = name
+	children := la.children(list)
+	at = slices.IndexFunc(children, func(c child) bool { return c.name == name })
+	if at < 0 {
 		return ExitFailed
 	}
-	for _, v := range children[0].env {
+	for _, v := range children[at].env {
 		key, value, _ := strings.Cut(v, "=")
 		os.Setenv(key, value)
 	}
-	return here(children[0].args)
+	return here(children[at].args)
+}
+
+// host are the instances that units of their own can run on this host: those that its files
+// name, or else one for each of its ports. known says in words which there are.
+func (la *launcher) host() (list []instances.Instance, known string) {
+	var names []string
+	for _, i := range la.plan.Instances {
+		if i.Name != "" {
+			list, names = append(list, i), append(names, i.Name)
+		}
+	}
+	if len(list) > 0 {
+		return list, "there are " + strings.Join(names, ", ")
+	}
+	ports, _ := umad.Ports(la.root) // without any there is one to come
+	for _, p := range ports {
+		if p.Unfit() == "" && !slices.ContainsFunc(list, func(i instances.Instance) bool { return i.GUID == p.GUID }) {
+			list = append(list, instances.Instance{Name: p.GUID.String(), GUID: p.GUID})
+		}
+	}
+	return list, "the files of this host name none: a number needs /etc/opensm/opensm.conf.NUMBER or /etc/rdma, a GUID begins with 0x"
 }
 
 // allPorts are the instances of all InfiniBand ports that there have been.
@@ -159,6 +183,16 @@ func (la *launcher) options(i instances.Instance) []string {
 		}
 	}
 	return options
+}
+
+// concerns reports whether this process runs the instance.
+func (la *launcher) concerns(name string) bool { return la.single == "" || la.single == name }
+
+// complainOf prints what is wrong with an instance, if this process runs it.
+func (la *launcher) complainOf(name, format string, args ...any) {
+	if la.concerns(name) {
+		la.complain(fmt.Sprintf("instance %s "+format, append([]any{name}, args...)...))
+	}
 }
 
 func (la *launcher) complain(text string) {

@@ -68,24 +68,113 @@ func TestChildren(t *testing.T) {
 		t.Fatalf("%d children; it said %s", len(children), said)
 	}
 	for i, want := range []struct{ log, dump, socket, metrics string }{
-		{"", "", "/run/ibsm/1.sock", ""},
+		{"", "opensm.1", "/run/ibsm/1.sock", ""}, // not the folder itself: OpenSM's own opensm-sa.dump is there
 		{"/var/log/a.2.log", "opensm.2", "/run/ibsm/2.sock", "127.0.0.1:9301"},
 		{"/var/log/opensm.3.log", "opensm.3", "", "127.0.0.1:9302"},
 	} {
 		c := children[i]
 		dump := option(c.args, "dump_files_dir")
-		if want.dump != "" {
-			want.dump = filepath.Join(la.root, "dump", want.dump)
-		} else {
-			want.dump = filepath.Join(la.root, "dump")
-		}
+		want.dump = filepath.Join(la.root, "dump", want.dump)
 		got := struct{ log, dump, socket, metrics string }{option(c.args, "log_file"), dump, option(c.args, "ctl_socket"), option(c.args, "metrics_addr")}
 		if got != want || option(c.args, "priority") != "5" || option(c.args, "config") != fmt.Sprintf("/etc/rdma/opensm.conf.%d", i+1) {
 			t.Errorf("instance %s: %+v of %q, want %+v", c.name, got, c.args, want)
 		}
-		if cache := fmt.Sprintf("OSM_CACHE_DIR=/cache/%d", i+1); !slices.Equal(c.env, []string{cache}) {
-			t.Errorf("instance %s: environment %q, want %s", c.name, c.env, cache)
+		if !slices.Equal(c.env, []string{severalMark + "=1"}) {
+			t.Errorf("instance %s: environment %q", c.name, c.env)
 		}
+	}
+}
+
+// TestPaths: the only manager of a host has the dump files and caches where OpenSM has them, and
+// the log where the distribution's OpenSM has it. A unit of its own for an instance (ibsm@NAME)
+// finds the same as the service that starts all.
+func TestPaths(t *testing.T) {
+	const first, second = "0x0002c90300000001", "0x0002c90300000002"
+	ports := func(n int) map[string]string {
+		files := map[string]string{"sys/class/infiniband_mad/abi_version": "5\n"}
+		for i := range n {
+			device := fmt.Sprintf("mlx5_%d", i)
+			dir := "sys/class/infiniband/" + device + "/ports/1/"
+			files[dir+"gids/0"] = fmt.Sprintf("fe80:0000:0000:0000:0002:c903:0000:%04x\n", i+1)
+			files[dir+"link_layer"] = "InfiniBand\n"
+			for _, kind := range []string{"umad", "issm"} {
+				mad := fmt.Sprintf("sys/class/infiniband_mad/%s%d/", kind, i)
+				files[mad+"ibdev"], files[mad+"port"] = device+"\n", "1\n"
+			}
+		}
+		return files
+	}
+	for _, c := range []struct {
+		name    string
+		ports   int
+		files   map[string]string
+		several bool
+		logs    string // of the first
+		alone   string // the name of an instance that only a unit of its own starts
+	}{
+		{"PORTS=ALL, one port", 1, map[string]string{"etc/default/opensm": "PORTS=ALL"}, false, "/var/log/opensm." + first + ".log", ""},
+		{"PORTS=ALL, two ports", 2, map[string]string{"etc/default/opensm": "PORTS=ALL"}, true, "/var/log/opensm." + first + ".log", ""},
+		{"PORTS of one, two ports", 2, map[string]string{"etc/default/opensm": "PORTS=" + first}, false, "/var/log/opensm." + first + ".log", ""},
+		{"PORTS of two", 2, map[string]string{"etc/default/opensm": "PORTS='" + first + " " + second + "'"}, true, "/var/log/opensm." + first + ".log", ""},
+		{"PORTS of another", 2, map[string]string{"etc/default/opensm": "PORTS=" + second}, true, "/var/log/opensm." + first + ".log", first},
+		{"PORTS=NONE, one port", 1, map[string]string{"etc/default/opensm": "PORTS=NONE"}, false, "/var/log/opensm." + first + ".log", first},
+		{"no file, one port", 1, nil, false, "/var/log/opensm." + first + ".log", first},
+		{"no file, no port yet", 0, nil, false, "/var/log/opensm." + first + ".log", first},
+		{"no file, two ports", 2, nil, true, "/var/log/opensm." + first + ".log", first},
+		{"GUIDS of one", 2, map[string]string{"etc/sysconfig/opensm": "GUIDS=" + first}, false, "", ""},
+		{"GUIDS of two", 2, map[string]string{"etc/sysconfig/opensm": "GUIDS='" + first + " " + second + "'"}, true, "/var/log/opensm." + first + ".log", ""},
+		{"one numbered file", 2, map[string]string{"etc/rdma/opensm.conf.1": "guid " + first}, false, "", ""},
+		{"two numbered files", 2, map[string]string{"etc/rdma/opensm.conf.1": "guid " + first, "etc/rdma/opensm.conf.2": "guid " + second}, true, "/var/log/opensm.1.log", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			files := ports(c.ports)
+			for name, text := range c.files {
+				files[name] = text
+			}
+			la, said := hostWith(t, "--launch", files)
+			dump := filepath.Join(la.root, "dump")
+			check := func(way, name string, args, env []string) {
+				t.Helper()
+				want := dump
+				if c.several {
+					want = filepath.Join(dump, "opensm."+name)
+					if _, err := os.Stat(want); err != nil {
+						t.Errorf("%s: %v", way, err)
+					}
+				}
+				if got := option(args, "dump_files_dir"); got != want {
+					t.Errorf("%s: dump files in %s, want %s", way, got, want)
+				}
+				if got := option(args, "log_file"); got != c.logs {
+					t.Errorf("%s: log %q, want %q", way, got, c.logs)
+				}
+				if got := slices.Contains(env, severalMark+"=1"); got != c.several {
+					t.Errorf("%s: one of several: %t, want %t", way, got, c.several)
+				}
+			}
+			name := c.alone
+			if name == "" {
+				la.read()
+				child := la.find(false)[0]
+				name = child.name
+				check("launched", name, child.args, child.env)
+				os.RemoveAll(dump)
+			}
+			la.given.Launch, la.given.Instance, la.wanted, la.shares = false, name, nil, shares{owner: map[[2]string]string{}}
+			t.Setenv(severalMark, "")
+			for range 2 { // a restart decides the same
+				status := la.launch(func(args []string) int {
+					check("alone", name, args, []string{severalMark + "=" + os.Getenv(severalMark)})
+					return 0
+				})
+				if status != 0 || said.String() != "" {
+					t.Errorf("status %d, said %s", status, said)
+				}
+			}
+			if entries, _ := os.ReadDir(dump); len(entries) > 1 {
+				t.Errorf("folders of other instances: %v", entries)
+			}
+		})
 	}
 }
 

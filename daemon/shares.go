@@ -5,18 +5,23 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 
 	"ibsm/conf"
+	"ibsm/opensm/instances"
 )
 
 // shares keeps the managers of one host apart: each has its own log, dump files, caches,
-// control socket and metrics. A store belongs to a port in any case.
+// control socket and metrics. A store belongs to a port in any case. The only manager of a host
+// has the dump files and caches where OpenSM has them.
 type shares struct {
 	owner map[[2]string]string // of a kind of thing and its name
+	dumps map[string]int       // instances whose configuration names the same folder for dump files
 }
+
+// severalMark is set for a manager where others run on this host: its caches are in a folder of its own.
+const severalMark = "IBSM_SEVERAL"
 
 // of gives a thing to an instance, unless it has an owner, and returns its owner.
 func (s shares) of(kind, thing, instance string) (owner string) {
@@ -32,50 +37,64 @@ func (s shares) keep(instances map[string]bool) {
 	maps.DeleteFunc(s.owner, func(_ [2]string, owner string) bool { return !instances[owner] })
 }
 
+// count takes where the dump files of instances go.
+func (s *shares) count(read []instanceRead) {
+	s.dumps = map[string]int{}
+	for _, r := range read {
+		s.dumps[dumpDir(r.conf)]++
+	}
+}
+
 // own is what an instance has to be given besides its configuration: what that leaves to
-// a default, or shares with an instance before.
-func (s shares) own(l *conf.Loaded, name string) (options, env []string, err error) {
-	give := func(option, value string) { options = append(options, "--"+option+"="+value) }
+// a default, or shares with another.
+type own struct {
+	options, env []string
+	dump         string // the folder of its dump files, where it has been given one
+}
+
+func (o *own) give(option, value string) { o.options = append(o.options, "--"+option+"="+value) }
+
+// own is what an instance needs for itself. Unless it is one of several, it has OpenSM's
+// own paths.
+func (s shares) own(l *conf.Loaded, i *instances.Instance, several bool) (o own, err error) {
+	name := i.Name
 	// spare reports whether the instance needs another than it would have.
 	spare := func(kind, thing string, chosen bool) bool { return !chosen || s.of(kind, thing, name) != name }
 
-	if path, _, _ := logTarget(l); path != "" && spare("log", path, conf.LogFile.Chosen(l.Config)) {
+	if path, _, _ := logTarget(l); path != "" && (several || i.OwnLog()) && spare("log", path, conf.LogFile.Chosen(l.Config)) {
 		dir, base := filepath.Split(path)
 		ext := filepath.Ext(base)
-		give("log_file", dir+base[:len(base)-len(ext)]+"."+name+ext)
+		o.give("log_file", dir+base[:len(base)-len(ext)]+"."+name+ext)
 	}
-	if dir := dumpDir(l); dir != "" && spare("dump", dir, conf.DumpFilesDir.Chosen(l.Config)) {
-		dir = filepath.Join(dir, "opensm."+name)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return nil, nil, fmt.Errorf("dump_files_dir: %w", err)
-		}
-		give("dump_files_dir", dir)
+	if dir := dumpDir(l); several && dir != "" && (!conf.DumpFilesDir.Chosen(l.Config) || s.dumps[dir] > 1) {
+		o.dump = filepath.Join(dir, "opensm."+name)
+		o.give("dump_files_dir", o.dump)
+	}
+	if several {
+		o.env = []string{severalMark + "=1"}
 	}
 	path, given := controlSocket(l)
 	if path != "" && spare("socket", path, given) {
-		give("ctl_socket", filepath.Join(filepath.Dir(path), name+".sock"))
+		o.give("ctl_socket", filepath.Join(filepath.Dir(path), name+".sock"))
 	}
 	addr := conf.MetricsAddr.In(l.Config)
 	for was := addr; addr != "" && s.of("metrics", addr, name) != name; {
 		if addr, err = nextAddr(addr); err != nil {
-			return nil, nil, fmt.Errorf("metrics_addr %s: %w", was, err)
+			return own{}, fmt.Errorf("metrics_addr %s: %w", was, err)
 		}
-		give("metrics_addr", addr)
+		o.give("metrics_addr", addr)
 	}
 	kind := consoleOf(l)
 	for port := uint32(conf.ConsolePort.In(l.Config)); (kind == "loopback" || kind == "socket") && port > 0 && s.of("console", fmt.Sprint(port), name) != name; {
 		if port++; port > 0xffff {
-			return nil, nil, errors.New("console_port: another instance uses it, and there is no next port")
+			return own{}, errors.New("console_port: another instance uses it, and there is no next port")
 		}
-		give("console-port", fmt.Sprint(port))
-	}
-	if dir := cacheDir(l); dir != "" {
-		env = append(env, "OSM_CACHE_DIR="+filepath.Join(dir, name))
+		o.give("console-port", fmt.Sprint(port))
 	}
 	if l.PIDFile != "" {
-		give("pidfile", "") // that is the number of the process that starts them
+		o.give("pidfile", "") // that is the number of the process that starts them
 	}
-	return options, env, nil
+	return o, nil
 }
 
 // nextAddr is an address with the next port.

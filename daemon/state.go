@@ -179,9 +179,10 @@ func (s *state) resume(shell *manager.Shell) {
 		}
 		shell.Restore = func() (*registry.Registry, bool) { return readSADB(file, older, s.logger) }
 	}
-	if dir := cacheDir(s.conf); dir != "" {
+	if dirs := s.cacheDirs(); dirs != nil {
 		shell.Recall = func() []sweep.LIDAssignment {
-			lids, _ := s.readLIDs(&cache.Files{Dir: dir})
+			files, _ := s.lidFiles(dirs, nil)
+			lids, _ := mergeSources(append(files, lidSource{}))
 			return lids
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/bits"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -27,47 +28,110 @@ func cacheDir(l *conf.Loaded) string {
 	return dir
 }
 
-// openCaches reads what OpenSM would start from, and puts it together with what the
-// store knows. The store takes precedence, unless guid2lid was written after it: OpenSM has
-// been master since, or somebody has put a file there.
-func (s *state) openCaches(written time.Time) error {
-	dir := cacheDir(s.conf)
-	if dir == "" {
+// cacheDirs are the folders in which caches of the port can be: first the one that this manager
+// writes. The only manager of a host has OpenSM's own folder. One of several has a folder of
+// its port below it, because the LIDs of two subnets do not go into one guid2lid.
+func (s *state) cacheDirs() (dirs []string) {
+	opensm := cacheDir(s.conf)
+	if opensm == "" {
 		return nil
 	}
-	files := &cache.Files{Dir: dir, Sync: conf.FsyncHighAvailFiles.In(s.conf.Config)}
-	s.fresh = files.ModTime().After(written)
-	lids, err := s.readLIDs(files)
+	dirs = []string{opensm, filepath.Join(opensm, s.port.String())}
+	if os.Getenv(severalMark) != "" {
+		slices.Reverse(dirs)
+	}
+	return dirs
+}
+
+// lidSource is what one file, or the store, says about LIDs.
+type lidSource struct {
+	lids    []sweep.LIDAssignment
+	written time.Time
+	file    bool
+}
+
+// openCaches reads what OpenSM would start from, and puts it together with what the
+// store knows. What was written last takes precedence: where a guid2lid is newer than the
+// store, OpenSM has been master since, or somebody has put a file there.
+func (s *state) openCaches(written time.Time) error {
+	dirs := s.cacheDirs()
+	if dirs == nil {
+		return nil
+	}
+	files, err := s.lidFiles(dirs, s.storedLIDs())
 	if err != nil && conf.ExitOnFatal.In(s.conf.Config) && len(s.next.LIDs) == 0 {
 		return fmt.Errorf("guid2lid is damaged and there is no other source of LIDs: fix or remove the file, or start without it (--stay_on_fatal): %w", err)
 	}
-	first, second := s.storedLIDs(), lids
-	if len(first) > 0 && len(second) > 0 && disjoint(first, second) {
-		s.logger.Warn("guid2lid is of another subnet and is ignored: give each manager of this host its own OSM_CACHE_DIR", "dir", dir)
-		second, s.fresh = nil, false
-	}
-	if s.fresh {
-		first, second = second, first
-	}
-	merged := sweep.MergeLIDs(first, second)
+	merged, newest := mergeSources(append([]lidSource{{lids: s.storedLIDs(), written: written}}, files...))
+	s.fresh = newest.file
 	if s.fresh && !slices.Equal(merged, s.storedLIDs()) {
 		s.next.Interrupted = time.Time{} // clients are registered with whoever wrote it
 	}
 	s.putLIDs(merged)
-	mkeys, skipped, err := files.ReadMKeys()
-	s.warn(skipped, err)
-	neighbors, skipped, err := files.ReadNeighbors()
-	s.warn(skipped, err)
-	s.mkeys, s.behind = maps.Clone(mkeys), map[plan.Key]mad.GUID{}
-	for from, to := range neighbors {
-		s.behind[plan.Key{Node: from.GUID, Port: from.Port}] = to.GUID
-	}
+	s.readGuesses(dirs)
 	if s.conf.DryRun {
 		return nil
 	}
-	s.cache = cache.NewKeeper(files, ranges(merged), mkeys, s.logger)
+	s.cache = cache.NewKeeper(&s.cacheFiles(dirs)[0], ranges(merged), maps.Clone(s.mkeys), s.logger)
 	s.tasks.start(s.cache.Run, s.cache.Close)
 	return nil
+}
+
+// cacheFiles are OpenSM's files in these folders.
+func (s *state) cacheFiles(dirs []string) (files []cache.Files) {
+	for _, dir := range dirs {
+		files = append(files, cache.Files{Dir: dir, Sync: conf.FsyncHighAvailFiles.In(s.conf.Config)})
+	}
+	return files
+}
+
+// readGuesses reads the M_Keys and neighbors of the folders; the first takes precedence.
+func (s *state) readGuesses(dirs []string) {
+	s.mkeys, s.behind = map[mad.GUID]mad.MKey{}, map[plan.Key]mad.GUID{}
+	files := s.cacheFiles(dirs)
+	for i := range slices.Backward(files) {
+		mkeys, skipped, err := files[i].ReadMKeys()
+		s.warn(skipped, err)
+		maps.Copy(s.mkeys, mkeys)
+		neighbors, skipped, err := files[i].ReadNeighbors()
+		s.warn(skipped, err)
+		for from, to := range neighbors {
+			s.behind[plan.Key{Node: from.GUID, Port: from.Port}] = to.GUID
+		}
+	}
+}
+
+// lidFiles reads guid2lid in these folders. A file of another subnet is left out: one that has
+// no port in common with what is known or, if that is nothing, with the first file.
+// The error is of the last file that is damaged.
+func (s *state) lidFiles(dirs []string, known []sweep.LIDAssignment) (sources []lidSource, damaged error) {
+	for _, f := range s.cacheFiles(dirs) {
+		lids, err := s.readLIDs(&f)
+		if err != nil {
+			damaged = err
+		}
+		switch {
+		case len(lids) == 0:
+			continue
+		case len(known) == 0:
+			known = lids
+		case disjoint(known, lids):
+			s.logger.Warn("guid2lid is of another subnet and is ignored", "dir", f.Dir)
+			continue
+		}
+		sources = append(sources, lidSource{lids, f.ModTime(), true})
+	}
+	return sources, damaged
+}
+
+// mergeSources merges what sources say, and returns which was written last. Where they contradict each other, what was written later
+// takes precedence, and the first of two of the same time.
+func mergeSources(sources []lidSource) (merged []sweep.LIDAssignment, newest lidSource) {
+	slices.SortStableFunc(sources, func(a, b lidSource) int { return b.written.Compare(a.written) })
+	for _, s := range slices.Backward(sources) {
+		merged = sweep.MergeLIDs(s.lids, merged)
+	}
+	return merged, sources[0]
 }
 
 // readLIDs reads guid2lid.

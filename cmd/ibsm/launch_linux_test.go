@@ -86,7 +86,7 @@ func TestLaunch(t *testing.T) {
 				t.Errorf("not both have ended well:\n%s", tail(text))
 			}
 			// An instance that has ended has written all of its files; one that runs may be behind.
-			for i, kept := range []string{"cache/" + c.names[0] + "/guid2lid", "cache/" + c.names[1] + "/guid2lid",
+			for i, kept := range []string{"cache/" + guids[0] + "/guid2lid", "cache/" + guids[1] + "/guid2lid",
 				"state/" + guids[0] + "/state.db", "state/" + guids[1] + "/state.db", "sm.log", "sm." + c.names[1] + ".log"} {
 				if _, err := os.Stat(filepath.Join(dir, kept)); err != nil {
 					t.Errorf("file %d: %v", i, err)

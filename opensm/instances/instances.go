@@ -39,6 +39,10 @@ func (i *Instance) Args() (args []string) {
 	return args
 }
 
+// OwnLog reports whether the instance has a log of its own also where it is the only one of
+// its host, as Debian's units have it. OpenSM's launcher for RHEL leaves the log to the configuration.
+func (i *Instance) OwnLog() bool { return i.Source.File == "" || i.Source.File == "/"+debian }
+
 // Plan is the subnet managers configured for a host.
 type Plan struct {
 	Instances []Instance

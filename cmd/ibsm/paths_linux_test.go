@@ -1,0 +1,220 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ibsm/mad"
+	"ibsm/mad/madtest"
+	"ibsm/mad/sarec"
+	"ibsm/registry"
+	"ibsm/sim/fabric"
+	"ibsm/topo/net/nettest"
+)
+
+// hostFolders are those in which OpenSM and ibsm have files, where nobody names others.
+var hostFolders = []string{"/etc", "/var/log", "/var/cache", "/var/lib", "/run"}
+
+// hostRoot is a host: programs that run there find its files at their own paths.
+type hostRoot struct {
+	t   *testing.T
+	dir string
+}
+
+func newHostRoot(t *testing.T) hostRoot {
+	t.Helper()
+	madtest.Need(t, "unshare")
+	if r := run(t, "", nil, "unshare", "-Urm", "mount", "-t", "tmpfs", "none", "/etc"); r.status != 0 {
+		t.Skip("this system gives no mount namespace: " + r.stderr)
+	}
+	h := hostRoot{t, t.TempDir()}
+	for _, folder := range append([]string{"/var/lib/ibsm", "/run/ibsm", "/etc/opensm"}, hostFolders...) {
+		if err := os.MkdirAll(h.path(folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h
+}
+
+// path is where a file of the host is.
+func (h hostRoot) path(name string) string { return filepath.Join(h.dir, name) }
+
+func (h hostRoot) write(name, text string) {
+	h.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(h.path(name)), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.WriteFile(h.path(name), []byte(text), 0o644); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// files are all files of OpenSM and ibsm, by their paths on the host.
+func (h hostRoot) files() (names []string) {
+	h.t.Helper()
+	for _, folder := range hostFolders[1:] {
+		err := filepath.WalkDir(h.path(folder), func(path string, d os.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				names = append(names, strings.TrimPrefix(path, h.dir))
+			}
+			return err
+		})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	return names
+}
+
+// command is a program that runs on the host.
+func (h hostRoot) command(argv ...string) []string {
+	var mounts strings.Builder
+	for _, folder := range hostFolders {
+		fmt.Fprintf(&mounts, "mount --bind %s %s && ", h.path(folder), folder)
+	}
+	return append([]string{"unshare", "-Urm", "sh", "-c", mounts.String() + `exec "$@"`, "sh"}, argv...)
+}
+
+// start starts a manager of the subnet on the host, with the files that a manager of a port has.
+func (h hostRoot) start(w *testSubnet, argv ...string) {
+	h.t.Helper()
+	// On ibsim, which keeps nothing, ibsm has caches and a store only where they are asked for.
+	env := []string{"IBSIM_SOCKNAME=" + w.socket, "SIM_HOST=" + w.hosts[0], "OSM_CACHE_DIR=/var/cache/opensm"}
+	if argv[0] == "opensm" {
+		env, argv = env[:2], append([]string{"ibsim-run"}, argv...)
+	}
+	w.manager = start(h.t, nil, h.dir, env, h.command(argv...)...)
+	h.t.Cleanup(w.manager.kill) // before the server of the subnet ends
+}
+
+// ups is how often the log of a port says that the subnet is up.
+func (h hostRoot) ups(guid string) int {
+	text, _ := os.ReadFile(h.path("/var/log/opensm." + guid + ".log"))
+	return strings.Count(string(text), "SUBNET UP")
+}
+
+// swept waits for a sweep that something starts.
+func (h hostRoot) swept(guid string, begin func()) {
+	h.t.Helper()
+	before := h.ups(guid)
+	begin()
+	eventually(h.t, "the log says SUBNET UP", func() bool { return h.ups(guid) > before })
+}
+
+// opensmAt starts OpenSM at a port as the unit opensm@GUID of Debian's package does.
+func (h hostRoot) opensmAt(w *testSubnet, guid string) {
+	h.t.Helper()
+	h.swept(guid, func() { h.start(w, "opensm", "--guid", guid, "--log_file", "/var/log/opensm."+guid+".log") })
+}
+
+// ibsmAt starts ibsm at a port as the unit ibsm@GUID does.
+func (h hostRoot) ibsmAt(w *testSubnet, guid string) {
+	h.t.Helper()
+	h.swept(guid, func() {
+		h.start(w, program(h.t, "ibsm"), "--ibsim", "--instance", guid, "--state_dir", "/var/lib/ibsm")
+	})
+}
+
+// join has a client join the broadcast group.
+func (w *testSubnet) join(client int) {
+	w.t.Helper()
+	p := request(mad.MethodSet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|sarec.MCMemberJoinState)
+	rec := (*sarec.MCMemberRecord)(p.SAData()[:56])
+	rec.SetMGID(registry.BroadcastMGID(mad.DefaultPKey, 2))
+	rec.SetPortGID(w.clientGIDs()[client])
+	rec.SetJoinState(1)
+	if a := w.register(question{client, p}); a.Status() != mad.StatusOK {
+		w.t.Fatalf("host %d cannot join: %s", client, inWords(a))
+	}
+}
+
+// allLIDs are the LIDs of hosts, by their numbers.
+func (w *testSubnet) allLIDs() (lids []mad.LID) {
+	for _, end := range w.ends {
+		lids = append(lids, w.lid(end))
+	}
+	return lids
+}
+
+// power turns a host off or on. One that comes back has forgotten its LID.
+func (w *testSubnet) power(host int, on bool) {
+	w.t.Helper()
+	w.server.Do(func(f *fabric.Fabric) {
+		if on {
+			f.NodeUp(w.ends[host].Node)
+		} else {
+			f.NodeDown(w.ends[host].Node)
+		}
+	})
+	if on {
+		eventually(w.t, fmt.Sprintf("host %d has a LID", host), func() bool {
+			lid := w.lid(w.ends[host])
+			return lid != 0 && lid <= mad.MaxUnicastLID
+		})
+	}
+}
+
+// withRegistrations are settings by which registrations go from one manager to the next; hosts
+// are not asked for them.
+const withRegistrations = "sa_db_dump TRUE\nsa_db_file /var/log/opensm-sa.dump\nno_clients_rereg TRUE\nforce_log_flush TRUE\n"
+
+// TestThereAndBack: from the unit opensm@GUID to ibsm@GUID and back, with the paths that both have. A
+// host that is absent while ibsm is master keeps its LID, and one that OpenSM has never seen keeps
+// that which ibsm gave it: OpenSM reads what ibsm wrote, guid2lid and opensm-sa.dump. So do
+// members, and nobody is asked to register again.
+func TestThereAndBack(t *testing.T) {
+	t.Parallel()
+	const spec = "fattree:k=4,levels=2"
+	guid := hostPorts(t, spec)[0]
+	h, w := newHostRoot(t), newTestSubnet(t, nettest.Generate(t, spec))
+	h.write("/etc/default/opensm", "PORTS="+guid+"\n")
+	h.write("/etc/opensm/opensm.conf", withRegistrations)
+	h.write("/etc/opensm/partitions.conf", "Default=0x7fff, ipoib : ALL=full ;\n")
+	const absent, unknown = 3, 4
+	w.power(unknown, false)
+	h.opensmAt(w, guid)
+	w.join(0)
+	w.join(1)
+	first := w.allLIDs()
+	w.power(absent, false)
+	h.swept(guid, func() { w.manager.signal(syscall.SIGHUP) })
+	w.manager.stop()
+	w.reregister()
+
+	h.ibsmAt(w, guid)
+	w.power(unknown, true)
+	given := w.lid(w.ends[unknown])
+	if given == first[absent] {
+		t.Errorf("a host that is new has LID %d of one that is absent", given)
+	}
+	w.join(2)
+	w.power(absent, true)
+	w.manager.stop()
+	w.power(absent, false)
+	w.power(unknown, false)
+
+	h.opensmAt(w, guid)
+	if asked := w.reregister(); asked {
+		t.Error("hosts are asked to register again")
+	}
+	w.power(unknown, true)
+	w.power(absent, true)
+	first[unknown] = given
+	if last := w.allLIDs(); !slices.Equal(last, first) {
+		t.Errorf("LIDs %v, before %v", last, first)
+	}
+	w.join(3)
+	w.manager.stop()
+	text, err := os.ReadFile(h.path("/var/log/opensm-sa.dump"))
+	if err != nil || strings.Count(string(text), "mcm_port:") != 4 {
+		t.Errorf("OpenSM has not the four members, but\n%s", text)
+	}
+	if folders, _ := filepath.Glob(h.path("/var/*/opensm/0x*")); len(folders) > 0 {
+		t.Errorf("the only manager has folders of its own: %v", folders)
+	}
+}
