@@ -32,6 +32,7 @@ type CommandLine struct {
 	Instance     string // the name of one of these instances, "" for none
 	Once         bool
 	DryRun       bool
+	JSON         bool // what DryRun prints
 	Strict       bool
 	Help         bool
 	Version      bool
@@ -141,6 +142,8 @@ func (l *Loaded) flags() {
 			l.Once = true
 		case "dry-run":
 			l.DryRun = true
+		case "json":
+			l.JSON = true
 		case "strict":
 			l.Strict = true
 		case "help":

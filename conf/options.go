@@ -36,6 +36,7 @@ var otherOptions = []Option{
 	{Long: "instance", Arg: "NAME", Own: true, Group: groupWhere, Help: "run one of these instances: its number, or the GUID of its port"},
 	{Long: "once", Short: 'o', Group: groupWhat, Help: "sweep until the subnet is up, then exit"},
 	{Long: "dry-run", Own: true, Group: groupWhat, Help: "show the Sets that a start would send, and send none"},
+	{Long: "json", Own: true, Group: groupWhat, Help: "with --dry-run: print the plan as JSON"},
 	{Long: "dimn_ports_file", Short: 'O', Arg: "FILE", Key: "port_search_ordering_file", Group: groupRouting, Help: "deprecated name of --port_search_ordering_file"},
 	{Long: "no_part_enforce", Short: 'N', Key: "no_partition_enforcement", Sets: "TRUE", Group: groupServices, Help: "deprecated form of --part_enforce off"},
 	{Long: "stay_on_fatal", Short: 'y', Key: "exit_on_fatal", Sets: "FALSE", Group: groupWhat, Help: "keep running when two nodes have the same GUID, or a cache file is damaged"},

@@ -140,6 +140,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 func (d *daemon) openLog() error {
 	_, toStdout, _ := logTarget(d.conf)
 	d.display = newDisplay(d.cfg.Stdout, toStdout, consoleOf(d.conf) == "local")
+	d.display.json = d.conf.JSON
 	lines, out, err := openLog(d.conf, d.cfg.Stdout, d.cfg.Stderr, func(text string) {
 		d.display.line(text)
 		d.notify.status(text)

@@ -1,11 +1,16 @@
 package daemon
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
+	"ibsm/ctl"
+	"ibsm/mad"
 	"ibsm/manager"
+	"ibsm/sweep"
 )
 
 // display is what a person sees on standard output: the log's SYS lines, as OpenSM
@@ -14,6 +19,7 @@ type display struct {
 	w        *os.File
 	terminal bool
 	quiet    bool // the log itself goes to standard output
+	json     bool // a plan is printed for programs
 	shown    bool // a progress line is on the screen
 	last     time.Time
 	steps    int
@@ -62,6 +68,12 @@ func (d *display) up(u manager.Up) {
 // plan prints what a dry run would write: a summary, an empty line, and each Set.
 func (d *display) plan(s manager.Show) {
 	d.clear()
+	if d.json {
+		out := json.NewEncoder(d.w)
+		out.SetEscapeHTML(false)
+		_ = out.Encode(dryRun(s.Plan)) // an error cannot be reported
+		return
+	}
 	c := s.Plan
 	lids := 0
 	for _, p := range c.Topo.EndPorts {
@@ -81,16 +93,47 @@ func (d *display) plan(s manager.Show) {
 		fmt.Fprintln(d.w, step)
 		n++
 	}
-	if text := manager.CreditLoop(s.Plan, nil); text != "" {
-		fmt.Fprintln(d.w, "warning:", text)
-	}
-	if text := manager.Fitting(s.Plan); text != "" {
-		fmt.Fprintln(d.w, "note:", text)
-	}
-	if text := manager.Transition(s.Plan, nil); text != "" {
-		fmt.Fprintln(d.w, "note:", text)
+	for _, text := range planWarnings(c) {
+		fmt.Fprintln(d.w, text)
 	}
 	fmt.Fprintf(d.w, "%d Sets would be sent; nothing was written\n", n)
+}
+
+// planWarnings are what is wrong with the routes of a plan.
+func planWarnings(c *sweep.SweepPlan) (lines []string) {
+	if text := manager.CreditLoop(c, nil); text != "" {
+		lines = append(lines, "warning: "+text)
+	}
+	for _, text := range []string{manager.Fitting(c), manager.Transition(c, nil)} {
+		if text != "" {
+			lines = append(lines, "note: "+text)
+		}
+	}
+	return lines
+}
+
+// dryRun is a plan for programs.
+func dryRun(c *sweep.SweepPlan) *ctl.DryRun {
+	routes := manager.RoutingOf(c)
+	out := &ctl.DryRun{
+		Nodes: len(c.Topo.Nodes), Switches: len(c.Topo.Switches), Port: c.Topo.Ports[c.Topo.Self].GUID.String(), Routes: routes.String(),
+		LIDs: map[string]mad.LID{}, SMs: []ctl.SM{}, Moves: ctl.Moves{LIDs: []ctl.LIDMove{}},
+		Summary: c.Summary(), Sets: slices.Collect(c.Steps), Warnings: planWarnings(c),
+	}
+	for _, p := range c.Topo.EndPorts {
+		if lid := c.Topo.Ports[p].Info.LID(); lid.IsUnicast() {
+			out.LIDs[c.Topo.Ports[p].GUID.String()] = lid
+		}
+	}
+	for _, sm := range c.Found().SMs {
+		out.SMs = append(out.SMs, ctl.SM{GUID: sm.Port.String(), LID: sm.LID, Priority: sm.Info.Priority(), State: sm.Info.SMState().String(), ActCount: sm.Info.ActCount()})
+	}
+	moves, lanes := c.Moves()
+	out.Moves.Entries, out.Moves.PKeys, out.Moves.Lanes = moves.Entries, moves.PKeys, lanes
+	for _, m := range moves.LIDs {
+		out.Moves.LIDs = append(out.Moves.LIDs, ctl.LIDMove{Port: m.Port.String(), Was: m.Was, Now: m.Now})
+	}
+	return out
 }
 
 // progress shows where a sweep stands.

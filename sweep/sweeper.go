@@ -303,9 +303,14 @@ var opTexts = []struct {
 	{plan.AddPKeys, "that add P_Keys"}, {plan.SetPKeys, "of P_Key table blocks"}, {plan.DisableAR, "that turn adaptive routing off"}, {plan.ClearChange, "that clear PortStateChange"},
 }
 
-// Summary is the number of Sets by what they are for, the rest being multicast forwarding table
-// blocks.
-func (c *SweepPlan) Summary() (lines []string) {
+// Moves are what the plan takes from traffic that passes now, and the number of SLtoVLMappingTables that it writes.
+func (c *SweepPlan) Moves() (moves plan.Moves, lanes int) {
+	counts := c.counts()
+	return c.Plan.Moves(), counts[plan.SetSLtoVLAll] + counts[plan.SetSLtoVLOut] + counts[plan.SetSLtoVL]
+}
+
+// counts are how many steps of each operation the plan has.
+func (c *SweepPlan) counts() map[plan.Op]int {
 	defer c.Plan.Rewind()
 	counts := map[plan.Op]int{}
 	for more := true; more; more = c.Plan.Advance() {
@@ -313,6 +318,13 @@ func (c *SweepPlan) Summary() (lines []string) {
 			counts[st.Op]++
 		}
 	}
+	return counts
+}
+
+// Summary is the number of Sets by what they are for, the rest being multicast forwarding table
+// blocks.
+func (c *SweepPlan) Summary() (lines []string) {
+	counts := c.counts()
 	for _, o := range opTexts {
 		if n := counts[o.op]; n > 0 {
 			lines = append(lines, fmt.Sprintf("%d Sets %s", n, o.text))
