@@ -45,7 +45,7 @@ var floors = []floor{
 	{packages: "sa"},
 	{packages: "manager"},
 	{packages: "opensm/cache opensm/console opensm/instances opensm/prefixroutes opensm/sadb"},
-	{packages: "opensm/dump"},
+	{packages: "opensm/dump opensm/migrate"},
 	{packages: "ctl"},
 	{packages: "ctl/history ctl/ctltest"},
 	{packages: "ctl/server"},

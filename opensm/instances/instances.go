@@ -226,3 +226,10 @@ func reason(err error) error {
 	}
 	return err
 }
+
+// Value is the value of a key in a file of settings such as /etc/default/ibsm, "" where it has none.
+func Value(root fs.FS, name, key string) string {
+	var p Plan
+	set, _ := p.settings(root, name)
+	return set[key].value
+}

@@ -1,0 +1,391 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"ibsm/atomicfile"
+	"ibsm/cmd/cli"
+	"ibsm/ctl"
+	"ibsm/opensm/migrate"
+	"ibsm/opensm/sadb"
+)
+
+// migratePoll is how often a runner looks whether something has happened.
+const migratePoll = 50 * time.Millisecond
+
+// runner carries out the steps of a migration.
+type runner struct {
+	out      io.Writer
+	socket   string
+	wait     time.Duration
+	force    bool
+	managers []migrate.OpenSM
+
+	lids    migrate.LIDs          // of before
+	had     migrate.Registrations // of before; nil where they are not carried over
+	written map[string]time.Time  // when files of OpenSM were written, as seen last
+	number  int                   // of the step
+}
+
+// run carries out a plan. If a step fails after one has stopped a manager, the manager of before is started again.
+func (r *runner) run(ctx context.Context, plan *migrate.Plan) error {
+	r.written = map[string]time.Time{}
+	if len(plan.Steps) > 0 && plan.Steps[len(plan.Steps)-1].OpenSM {
+		if err := r.askIBSM(ctx); err != nil {
+			return err
+		}
+	}
+	stopped := false
+	for i := range plan.Steps {
+		s := &plan.Steps[i]
+		r.print(s)
+		stopped = stopped || s.Stops()
+		err := r.do(ctx, s)
+		if err == nil {
+			continue
+		}
+		if !stopped {
+			return fmt.Errorf("%w; no manager was stopped", err)
+		}
+		if s.Kind == migrate.Same {
+			return err // the next manager runs
+		}
+		fmt.Fprintf(r.out, "   failed: %s\n", printable(err.Error()))
+		return r.undo(context.WithoutCancel(ctx), plan, err)
+	}
+	fmt.Fprintln(r.out, "done")
+	return nil
+}
+
+// undo starts the manager of before again.
+func (r *runner) undo(ctx context.Context, plan *migrate.Plan, cause error) error {
+	for i := range plan.Undo {
+		s := &plan.Undo[i]
+		r.print(s)
+		if err := r.do(ctx, s); err != nil {
+			fmt.Fprintf(r.out, "   failed: %s\n", printable(err.Error()))
+		}
+	}
+	program := "opensm"
+	if plan.Steps[len(plan.Steps)-1].OpenSM {
+		program = "ibsm"
+	}
+	err := r.until(ctx, func() error {
+		for _, p := range managers() {
+			if p.Program == program {
+				return nil
+			}
+		}
+		return fmt.Errorf("no process of %s runs", program)
+	})
+	if err != nil {
+		return fmt.Errorf("%w; and the manager of before could not be started again: %v: NO SUBNET MANAGER RUNS ON THIS HOST", cause, err)
+	}
+	return fmt.Errorf("%w; %s, which was master before, was started again", cause, program)
+}
+
+func (r *runner) print(s *migrate.Step) {
+	r.number++
+	printStep(r.out, r.number, s)
+}
+
+// say prints what came of a step.
+func (r *runner) say(format string, args ...any) {
+	fmt.Fprintf(r.out, "   "+format+"\n", args...)
+}
+
+// do carries out one step.
+func (r *runner) do(ctx context.Context, s *migrate.Step) error {
+	switch s.Kind {
+	case migrate.EditFile:
+		return r.edit(s)
+	case migrate.SetAside:
+		return os.Rename(s.File, s.Aside)
+	case migrate.Dump:
+		return r.dump(ctx, s)
+	case migrate.Compare:
+		return r.compare(ctx, s)
+	case migrate.Run:
+		return command(ctx, s.Argv)
+	case migrate.Restart:
+		return restart(&s.Process)
+	case migrate.Gone:
+		return r.gone(ctx, s)
+	case migrate.Dumped:
+		return r.dumped(s)
+	case migrate.Up:
+		if s.OpenSM {
+			return r.openSMUp(ctx, s)
+		}
+		return r.ibsmUp(ctx)
+	case migrate.Same:
+		if s.OpenSM {
+			return r.sameAtOpenSM(ctx, s)
+		}
+		return r.sameAtIBSM(ctx)
+	}
+	return fmt.Errorf("unknown step %d", s.Kind)
+}
+
+// command runs a command. An error has what it printed.
+func command(ctx context.Context, argv []string) error {
+	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", shown(argv), err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// restart starts a process that was started by hand, with its arguments in its folder. It stays when we end.
+func restart(p *migrate.Process) error {
+	cmd := exec.Command(p.Args[0], p.Args[1:]...)
+	cmd.Dir, cmd.SysProcAttr = p.Dir, &syscall.SysProcAttr{Setsid: true}
+	cmd.Env = append(os.Environ(), p.Env...)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return cmd.Process.Release()
+}
+
+// edit replaces a file, which keeps its owner and mode, and leaves the one of before beside it.
+func (r *runner) edit(s *migrate.Step) error {
+	mode := os.FileMode(0o644)
+	if s.Before == nil {
+		if err := os.MkdirAll(filepath.Dir(s.File), 0o755); err != nil {
+			return err
+		}
+		r.say("to undo it: rm %s", s.File)
+		return atomicfile.Write(s.File, mode, s.Content)
+	}
+	info, err := os.Stat(s.File)
+	if err != nil {
+		return err
+	}
+	now, err := os.ReadFile(s.File)
+	if err == nil && !bytes.Equal(now, s.Before) {
+		err = fmt.Errorf("%s has changed meanwhile: begin again", s.File)
+	}
+	if err != nil {
+		return err
+	}
+	former := s.File + ".before-ibsm"
+	for _, f := range []struct {
+		name string
+		text []byte
+	}{{former, s.Before}, {s.File, s.Content}} {
+		if err := atomicfile.Write(f.name, info.Mode().Perm(), f.text); err != nil {
+			return err
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			if err := errors.Join(os.Chown(f.name, int(st.Uid), int(st.Gid)), os.Chmod(f.name, info.Mode().Perm())); err != nil {
+				return err
+			}
+		}
+	}
+	r.say("to undo it: mv %s %s", former, s.File)
+	return nil
+}
+
+// until repeats a look until it returns no error. When the time is over it returns the last error.
+func (r *runner) until(ctx context.Context, look func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, r.wait)
+	defer cancel()
+	tick := time.NewTicker(migratePoll)
+	defer tick.Stop()
+	for {
+		err := look()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("after %v: %w", r.wait, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// modified is when a file was written; the zero time for none.
+func modified(file string) time.Time {
+	info, err := os.Stat(file)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// gone waits for the end of processes.
+func (r *runner) gone(ctx context.Context, s *migrate.Step) error {
+	err := r.until(ctx, func() error {
+		for _, p := range managers() {
+			for _, pid := range s.PIDs {
+				if p.PID == pid {
+					return fmt.Errorf("process %d still runs: %s", pid, shown(p.Args))
+				}
+			}
+		}
+		return nil
+	})
+	for _, m := range r.managers {
+		r.written[m.SubnetAt] = modified(m.SubnetAt)
+	}
+	return err
+}
+
+// readRegistrations reads a file of registrations. One with an error is not whole.
+func readRegistrations(file string) (migrate.Registrations, error) {
+	text, err := readUpTo(file, maxImport+1)
+	if err != nil {
+		return nil, err
+	}
+	reg, found := sadb.Read(file, text)
+	if err := found.Err(); err != nil {
+		return nil, err
+	}
+	return migrate.Of(reg), nil
+}
+
+// dump has OpenSM write its registrations. It writes them at the end of a heavy sweep, if they have changed since it wrote or read
+// them last, and before that opensm-subnet.lst, always. When that file was written twice, the first of these sweeps is over.
+func (r *runner) dump(ctx context.Context, s *migrate.Step) error {
+	m := s.Manager
+	before := modified(m.SADump)
+	for range 2 {
+		swept := modified(m.SubnetAt)
+		if err := syscall.Kill(m.PID, syscall.SIGHUP); err != nil {
+			return fmt.Errorf("process %d: %w", m.PID, err)
+		}
+		err := r.until(ctx, func() error {
+			if modified(m.SubnetAt).Equal(swept) && modified(m.SADump).Equal(before) {
+				return fmt.Errorf("OpenSM has not swept: it has not written %s; is it master? its log says why", m.SubnetAt)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if !modified(m.SADump).Equal(before) {
+			break
+		}
+	}
+	if modified(m.SADump).Equal(before) && !m.Wrote(before, modified(m.Config)) {
+		r.say("OpenSM has swept, and has not written the file: %s did not exist, or had another name, when it was started.", m.Config)
+		r.say("ibsm asks the hosts to register again when it takes over")
+		if before.IsZero() {
+			return nil
+		}
+		r.say("mv %s %s", m.SADump, m.SADump+".old")
+		return os.Rename(m.SADump, m.SADump+".old")
+	}
+	had, err := readRegistrations(m.SADump)
+	if err != nil {
+		return err
+	}
+	r.had = had
+	r.say("%s: %v", m.SADump, had)
+	return nil
+}
+
+// compare computes what ibsm would change. It may not move what traffic uses.
+func (r *runner) compare(ctx context.Context, s *migrate.Step) error {
+	dry, err := dryRun(ctx, s.Argv)
+	if err != nil {
+		return err
+	}
+	if r.lids == nil {
+		r.lids = migrate.LIDs{}
+	}
+	for port, lid := range dry.LIDs {
+		r.lids[port] = lid
+	}
+	for _, line := range dryRunText(dry) {
+		r.say("%s", printable(line))
+	}
+	if moves(dry) && !r.force {
+		return cli.WithHint(errors.New("ibsm would move what traffic uses"), "ibsm --dry-run shows each change; accept them with --force")
+	}
+	return nil
+}
+
+// dryRun runs ibsm --dry-run --json.
+func dryRun(ctx context.Context, argv []string) (*ctl.DryRun, error) {
+	program, err := exec.LookPath(argv[0])
+	if err != nil {
+		program = "/usr/sbin/ibsm"
+	}
+	var errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, argv[1:]...)
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	dry := &ctl.DryRun{}
+	if err == nil {
+		err = json.Unmarshal(out, dry)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", shown(argv), err, bytes.TrimSpace(errs.Bytes()))
+	}
+	dry.Warnings = append(dry.Warnings, strings.FieldsFunc(errs.String(), func(c rune) bool { return c == '\n' })...)
+	return dry, nil
+}
+
+// moves reports whether something moves that traffic uses.
+func moves(d *ctl.DryRun) bool {
+	return len(d.Moves.LIDs) > 0 || d.Moves.Entries > 0 || d.Moves.PKeys > 0
+}
+
+// dryRunText is what a takeover would change, in lines.
+func dryRunText(d *ctl.DryRun) (lines []string) {
+	lines = append(lines, fmt.Sprintf("%d nodes (%d switches); routes: %s", d.Nodes, d.Switches, d.Routes),
+		fmt.Sprintf("would move: %d LIDs, %d entries of forwarding tables, %d P_Key indexes; would write: %d SLtoVLMappingTables",
+			len(d.Moves.LIDs), d.Moves.Entries, d.Moves.PKeys, d.Moves.Lanes))
+	for i, m := range d.Moves.LIDs {
+		if i == 8 {
+			lines = append(lines, fmt.Sprintf("and %d more", len(d.Moves.LIDs)-i))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("port %s would get LID %d, it has %d", m.Port, m.Now, m.Was))
+	}
+	for _, sm := range d.SMs {
+		lines = append(lines, fmt.Sprintf("another subnet manager: port %s, priority %d, %s", sm.GUID, sm.Priority, sm.State))
+	}
+	return append(lines, d.Warnings...)
+}
+
+// dumped checks the registrations that a manager has left.
+func (r *runner) dumped(s *migrate.Step) error {
+	left, err := readRegistrations(s.File)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && r.had == nil:
+		return nil
+	case err != nil:
+		return err
+	}
+	if s.Manager.PID == 0 && r.had != nil { // of ibsm, which has said what it has
+		if lost := r.had.Lost(left); lost != nil {
+			return fmt.Errorf("%s, which OpenSM reads, has not all that was registered at ibsm: %s", s.File, few(lost))
+		}
+	}
+	r.had = left
+	r.say("%s: %v", s.File, left)
+	return nil
+}
+
+// few is the beginning of a list.
+func few(list []string) string {
+	const most = 4
+	if len(list) > most {
+		return fmt.Sprintf("%s; and %d more", strings.Join(list[:most], "; "), len(list)-most)
+	}
+	return strings.Join(list, "; ")
+}

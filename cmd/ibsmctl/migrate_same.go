@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"ibsm/conf"
+	"ibsm/ctl"
+	"ibsm/opensm/migrate"
+)
+
+// atEach calls do for each ibsm on this host.
+func (r *runner) atEach(do func(*ctl.Client) error) error {
+	named := socketOf(r.socket)
+	paths, _ := sockets(filepath.Dir(named))
+	if paths == nil {
+		paths = []string{named}
+	}
+	for _, path := range paths {
+		client := ctl.NewClient(path)
+		err := do(client)
+		client.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// ibsmUp waits until each ibsm on this host has come to rest, and one is master of a subnet that is up.
+func (r *runner) ibsmUp(ctx context.Context) error {
+	text := ""
+	err := r.until(ctx, func() error {
+		masters, all := 0, 0
+		text = ""
+		err := r.atEach(func(c *ctl.Client) error {
+			st := &ctl.Status{}
+			if err := c.Get(ctx, "/v1/status", nil, st); err != nil {
+				return err
+			}
+			all++
+			switch {
+			case st.State == "MASTER" && st.Sweep != nil && st.Subnet != nil:
+				masters++
+				text += fmt.Sprintf("%s is MASTER, the subnet is up; ", st.Where)
+			case st.State == "STANDBY":
+				text += fmt.Sprintf("%s is STANDBY; ", st.Where)
+			case st.State == "" && st.Waiting != "" && all > 1:
+				text += fmt.Sprintf("%s waits: %s; ", st.Where, st.Waiting)
+			default:
+				return fmt.Errorf("ibsm is %s, %s %s", st.State, st.Phase, st.Waiting)
+			}
+			return nil
+		})
+		switch {
+		case err != nil:
+			return err
+		case masters == 0:
+			return errors.New("no ibsm on this host is master")
+		case all < len(r.managers):
+			return fmt.Errorf("%d of %d managers answer", all, len(r.managers))
+		}
+		return nil
+	})
+	if err == nil {
+		r.say("%s", printable(text[:len(text)-2]))
+	}
+	return err
+}
+
+// askIBSM has LIDs and registrations of ibsm noted.
+func (r *runner) askIBSM(ctx context.Context) (err error) {
+	r.lids, r.had, err = r.atIBSM(ctx)
+	return err
+}
+
+// atIBSM are LIDs and registrations, as each ibsm on this host has them.
+func (r *runner) atIBSM(ctx context.Context) (migrate.LIDs, migrate.Registrations, error) {
+	lids, had := migrate.LIDs{}, migrate.Registrations{}
+	err := r.atEach(func(c *ctl.Client) error {
+		st := &ctl.Status{}
+		if err := c.Get(ctx, "/v1/status", nil, st); err != nil || st.State != "MASTER" {
+			return err
+		}
+		return errors.Join(
+			ctl.All(ctx, c, http.MethodGet, "/v1/ports", nil, func(p *ctl.Port) error {
+				if p.LID != 0 && (p.Type != "switch" || p.Num == 0) {
+					lids[p.GUID] = p.LID
+				}
+				return nil
+			}),
+			ctl.All(ctx, c, http.MethodGet, "/v1/groups", nil, func(g *ctl.Group) error { had.AddGroup(g.MGID, g.MLID); return nil }),
+			ctl.All(ctx, c, http.MethodGet, "/v1/members", nil, func(m *ctl.Member) error { had.AddMember(m.MGID, m.Port); return nil }),
+			ctl.All(ctx, c, http.MethodGet, "/v1/services", nil, func(s *ctl.Service) error { had.AddService(s.ID, s.GID); return nil }),
+		)
+	})
+	return lids, had, err
+}
+
+// sameAtIBSM compares LIDs and registrations with those of OpenSM.
+func (r *runner) sameAtIBSM(ctx context.Context) error {
+	lids, has, err := r.atIBSM(ctx)
+	if err != nil {
+		return err
+	}
+	return r.same(lids, has, r.had != nil)
+}
+
+// same reports what has become of LIDs and registrations.
+func (r *runner) same(lids migrate.LIDs, has migrate.Registrations, carried bool) error {
+	var lost []string
+	if carried {
+		lost = r.had.Lost(has)
+	}
+	if lost = append(r.lids.Moved(lids), lost...); lost != nil && !r.force {
+		return fmt.Errorf("the manager runs, but not all is as before: %s", few(lost))
+	}
+	text := has.String() + ", as before"
+	if !carried {
+		text = "registered so far: " + has.String()
+	}
+	r.say("%d LIDs as before; %s", len(r.lids), text)
+	return nil
+}
+
+// openSMUp waits until OpenSM has swept as master: then it writes opensm-subnet.lst.
+func (r *runner) openSMUp(ctx context.Context, s *migrate.Step) error {
+	return r.until(ctx, func() error {
+		runs := false
+		for _, p := range managers() {
+			runs = runs || p.Program == "opensm"
+		}
+		switch {
+		case !runs:
+			return errors.New("no process of OpenSM runs; journalctl -u opensm -u 'opensm@*' says why")
+		case modified(s.File).Equal(r.written[s.File]):
+			return fmt.Errorf("OpenSM has not written %s, as it does when the subnet is up; its log says why", s.File)
+		}
+		return nil
+	})
+}
+
+// sameAtOpenSM compares LIDs and members with those of ibsm.
+func (r *runner) sameAtOpenSM(ctx context.Context, s *migrate.Step) error {
+	text, err := os.ReadFile(s.File)
+	if err != nil {
+		return err
+	}
+	lids := migrate.ParseSubnet(text)
+	if moved := r.lids.Moved(lids); moved != nil {
+		return fmt.Errorf("OpenSM runs, but not all is as before: %s", few(moved))
+	}
+	members, why := askMembers(ctx)
+	if why != "" {
+		r.say("%d LIDs as before; members are not compared: %s", len(r.lids), why)
+		return nil
+	}
+	var lost []string
+	for _, name := range r.had.Members().Lost(members) {
+		lost = append(lost, name)
+	}
+	if lost != nil {
+		return fmt.Errorf("OpenSM runs, but not all is as before: %s", few(lost))
+	}
+	r.say("%d LIDs and %d members as before", len(r.lids), len(members))
+	return nil
+}
+
+// askMembers asks the SA for the members of all groups. Why says why it cannot.
+func askMembers(ctx context.Context) (members migrate.Registrations, why string) {
+	if _, err := exec.LookPath("saquery"); err != nil {
+		return nil, "saquery is not installed"
+	}
+	out, err := exec.CommandContext(ctx, "saquery", "--smkey", fmt.Sprint(conf.SAKey.In(conf.New())), "-m").Output()
+	if err != nil {
+		return nil, fmt.Sprintf("saquery -m: %v", err)
+	}
+	members, whole := migrate.ParseMembers(string(out))
+	if !whole {
+		return nil, "the answer of the SA is cut off, as on a simulator"
+	}
+	return members, ""
+}

@@ -1,0 +1,153 @@
+package migrate
+
+import (
+	"cmp"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ibsm/mad"
+)
+
+// Host is what was found on a host.
+type Host struct {
+	Processes []Process // of OpenSM and of ibsm
+	Units     []Unit    // of both, as far as systemd knows them
+	Files     fs.FS     // below the root folder
+}
+
+// Process is a manager that runs.
+type Process struct {
+	PID     int
+	Parents []int    // the parent, its parent and so on
+	Program string   // "opensm" or "ibsm"
+	Args    []string // with the program
+	Dir     string   // its working directory
+	Env     []string // variables of its environment that begin with OSM_
+	Unit    string   // of systemd; "" for a process that was started by hand
+	Started time.Time
+}
+
+// Unit is a unit of systemd.
+type Unit struct {
+	Name    string
+	Load    string // loaded, not-found, masked
+	Active  string // active, activating, inactive, failed
+	Enabled string // enabled, disabled, static; "" for an instance of a template
+	MainPID int
+}
+
+// active reports whether something is left to stop.
+func (u *Unit) active() bool { return u.Active != "inactive" && u.Active != "failed" && u.Active != "" }
+
+// there reports whether the unit is installed.
+func (u *Unit) there() bool { return u.Load == "loaded" || u.Load == "masked" }
+
+// UnitPatterns are the units to ask systemd about: those of OpenSM's packages and of ibsm's.
+var UnitPatterns = []string{"opensm.service", "opensmd.service", "opensm@*.service", "ibsm.service", "ibsm@*.service"}
+
+// UnitProperties are the properties to ask systemd for.
+var UnitProperties = []string{"Id", "LoadState", "ActiveState", "UnitFileState", "MainPID"}
+
+// ParseUnits reads what systemctl show prints of several units: lines of PROPERTY=VALUE, and an empty line between units.
+func ParseUnits(text string) (units []Unit) {
+	var u Unit
+	for line := range strings.Lines(text + "\n\n") {
+		key, value, is := strings.Cut(strings.TrimSpace(line), "=")
+		switch {
+		case !is && u.Name != "":
+			units = append(units, u)
+			u = Unit{}
+		case key == "Id":
+			u.Name = value
+		case key == "LoadState":
+			u.Load = value
+		case key == "ActiveState":
+			u.Active = value
+		case key == "UnitFileState":
+			u.Enabled = value
+		case key == "MainPID":
+			u.MainPID, _ = strconv.Atoi(value) // 0 where there is none
+		}
+	}
+	slices.SortFunc(units, func(a, b Unit) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(units, func(a, b Unit) bool { return a.Name == b.Name })
+}
+
+// UnitOf is the unit of a process by the lines of its /proc/PID/cgroup; "" for none of a service of the system.
+func UnitOf(cgroup string) string {
+	for line := range strings.Lines(cgroup) {
+		if _, folder, is := strings.Cut(strings.TrimSpace(line), "::"); is && strings.HasPrefix(folder, "/system.slice/") {
+			for _, part := range strings.Split(folder, "/") {
+				if strings.HasSuffix(part, ".service") {
+					return part
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// ProgramOf is which manager a command line is of; "" for none. A shell that starts one is none.
+func ProgramOf(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	switch name := path.Base(args[0]); {
+	case name == "opensm", name == "ibsm":
+		return name
+	}
+	return ""
+}
+
+// assignUnits gives processes whose control group names no unit that of their main process.
+func (h *Host) assignUnits() {
+	for i := range h.Processes {
+		p := &h.Processes[i]
+		for _, pid := range append([]int{p.PID}, p.Parents...) {
+			at := slices.IndexFunc(h.Units, func(u Unit) bool { return u.MainPID == pid && pid > 0 })
+			if p.Unit == "" && at >= 0 {
+				p.Unit = h.Units[at].Name
+			}
+		}
+	}
+}
+
+// isOpenSM and isIBSM report whose unit it is.
+func isOpenSM(unit string) bool { return strings.HasPrefix(unit, "opensm") }
+func isIBSM(unit string) bool   { return strings.HasPrefix(unit, "ibsm") }
+
+// unit is a unit by its name; nil where systemd does not know it.
+func (h *Host) unit(name string) *Unit {
+	at := slices.IndexFunc(h.Units, func(u Unit) bool { return u.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return &h.Units[at]
+}
+
+// exists reports whether there is a file.
+func (h *Host) exists(file string) bool {
+	_, err := fs.Stat(h.Files, strings.TrimPrefix(file, "/"))
+	return err == nil
+}
+
+// read is the text of a file, nil where it cannot be read.
+func (h *Host) read(file string) []byte {
+	text, err := fs.ReadFile(h.Files, strings.TrimPrefix(file, "/"))
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// portText names a port: its GUID, or the one that is used without one.
+func portText(guid mad.GUID) string {
+	if guid == 0 {
+		return "the first port with a link"
+	}
+	return "port " + guid.String()
+}

@@ -1,0 +1,75 @@
+package migrate
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"ibsm/conf"
+	"ibsm/opensm/instances"
+)
+
+// ibsmFiles are the files with the options of ibsm's units, of Debian's and of RHEL's package.
+var ibsmFiles = []string{"etc/default/ibsm", "etc/sysconfig/ibsm"}
+
+// ibsmOptions are those that ibsm's unit gives all of its managers.
+func (h *Host) ibsmOptions() (options []string) {
+	for _, file := range ibsmFiles {
+		options = append(options, strings.Fields(instances.Value(h.Files, file, "IBSM_OPTIONS"))...)
+	}
+	return options
+}
+
+// inPlace are the options of the ibsm that ibsm.service would start in a manager's place; ok is false where it starts none.
+func (h *Host) inPlace(m *OpenSM) (options []string, ok bool) {
+	plan := instances.Read(h.Files)
+	switch at := slices.IndexFunc(plan.Instances, func(i instances.Instance) bool {
+		return i.GUID == m.GUID && i.Config == "" || i.Config != "" && i.Config == m.Config
+	}); {
+	case plan.All && m.GUID != 0:
+		options = []string{"--guid=" + m.GUID.String()}
+	case at >= 0:
+		options = plan.Instances[at].Args()
+	case len(plan.Instances) == 1 && plan.Instances[0].Name == "":
+		options = plan.Instances[0].Args()
+	default:
+		return nil, false
+	}
+	return append(options, h.ibsmOptions()...), true
+}
+
+// differences are the settings with which ibsm would start, and that differ from OpenSM's: those of its command line, which no
+// file has, or of an ibsm.toml. Files of logs are each manager's own.
+func (h *Host) differences(m *OpenSM, options []string) (list []string) {
+	then := conf.Load(options, conf.Environment{
+		Getenv:   func(string) string { return "" },
+		ReadFile: func(name string) ([]byte, error) { return fs.ReadFile(h.Files, strings.TrimPrefix(name, "/")) },
+	})
+	for _, d := range conf.Diff(m.conf.Config, then.Config) {
+		k := d.Key
+		if k.Own || k.Effect != conf.Acts || slices.Contains(ownSettings, k.Name) {
+			continue
+		}
+		if strings.HasSuffix(k.Name, "key") {
+			list = append(list, k.Name+" is another one")
+			continue
+		}
+		list = append(list, fmt.Sprintf("%s would be %s, with OpenSM it is %s", k.Name, valueIn(then.Config, k), valueIn(m.conf.Config, k)))
+	}
+	return list
+}
+
+// ownSettings are each manager's own, or those that a migration writes.
+var ownSettings = []string{"log_file", "daemon", "sa_db_dump", "sa_db_file", "no_clients_rereg"}
+
+// valueIn is the value of a setting, or what holds until one is chosen.
+func valueIn(c *conf.Config, k *conf.Key) string {
+	if k.Unset != "" && !c.Chosen(k) {
+		return "not chosen (" + k.Unset + ")"
+	}
+	if text := k.Format(c.Setting(k).Value); text != "(null)" {
+		return text
+	}
+	return "not set"
+}

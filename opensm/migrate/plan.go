@@ -1,0 +1,259 @@
+package migrate
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Plan is what a migration does, as a value.
+type Plan struct {
+	Refused []string // why it cannot be done
+	Changes []string // what would become other than it is, and needs consent
+	Notes   []string
+	Steps   []Step
+	Undo    []Step // what starts the manager of before again
+}
+
+// Kind is what a step does.
+type Kind uint8
+
+// Kinds of steps.
+const (
+	EditFile Kind = iota + 1 // replace File by Content
+	SetAside                 // rename File to Aside
+	Dump                     // have Manager write its registrations, and wait until the file is new and whole
+	Compare                  // Argv prints what would change; nothing may
+	Run                      // Argv
+	Gone                     // wait until the processes have ended
+	Dumped                   // the file of registrations is whole
+	Up                       // wait until the next manager is master of a subnet that is up
+	Same                     // LIDs and registrations are those of before
+	Restart                  // start a process that was started by hand
+)
+
+// Step is a step of a plan.
+type Step struct {
+	Kind    Kind
+	Text    string
+	Argv    []string // a command; nil for none
+	File    string
+	Aside   string
+	Before  []byte  // of EditFile; nil where there is no file
+	Content []byte  // of EditFile
+	Manager *OpenSM // that the step is about; nil for all
+	Process Process // of Restart
+	PIDs    []int   // of Gone
+	OpenSM  bool    // of Up and Same: OpenSM comes, not ibsm
+}
+
+// The units of the packages.
+const (
+	opensmUnit = "opensm.service"
+	ibsmUnit   = "ibsm.service"
+)
+
+// aside is added to the name of a file of registrations of former times.
+const aside = ".old"
+
+// Managers are the processes of OpenSM.
+func (h *Host) Managers() (list []OpenSM) {
+	for _, p := range h.Processes {
+		if p.Program == "opensm" {
+			list = append(list, h.openSM(p))
+		}
+	}
+	return list
+}
+
+// running are the processes of a program.
+func (h *Host) running(program string) (list []Process) {
+	for _, p := range h.Processes {
+		if p.Program == program {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// pids are the numbers of processes.
+func pids(list []Process) (out []int) {
+	for _, p := range list {
+		out = append(out, p.PID)
+	}
+	return out
+}
+
+// shared reports whether a manager writes to the same file of registrations as another one, so that none can use it.
+func shared(m *OpenSM, all []OpenSM) bool {
+	n := 0
+	for i := range all {
+		if all[i].SADump == m.SADump {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// To is the plan of going from OpenSM to ibsm.
+func (h *Host) To() (p Plan) {
+	h.assignUnits()
+	all := h.Managers()
+	p.Refused = h.refusals(all)
+	for i := range all {
+		h.examine(&p, &all[i], all)
+	}
+	stop := h.stopOpenSM()
+	p.Steps = append(p.Steps, stop...)
+	if n := pids(h.running("opensm")); n != nil {
+		p.Steps = append(p.Steps, Step{Kind: Gone, Text: "wait until OpenSM has ended", PIDs: n})
+	}
+	for i := range all {
+		if m := &all[i]; carries(m, all) {
+			p.Steps = append(p.Steps, Step{Kind: Dumped, Text: "check the registrations that OpenSM has left", File: m.SADump, Manager: m})
+		}
+	}
+	p.Steps = append(p.Steps,
+		Step{Kind: Run, Text: "start ibsm, now and at each boot", Argv: []string{"systemctl", "enable", "--now", ibsmUnit}},
+		Step{Kind: Up, Text: "wait until ibsm is master and the subnet is up"},
+		Step{Kind: Same, Text: "compare LIDs, groups, members and services with those of OpenSM"})
+	p.Undo = append([]Step{{Kind: Run, Text: "stop ibsm", Argv: []string{"systemctl", "disable", "--now", ibsmUnit}}}, h.startOpenSM()...)
+	return p
+}
+
+// carries reports whether a manager can write its registrations for the next one.
+func carries(m *OpenSM, all []OpenSM) bool { return m.Config != "" && !shared(m, all) }
+
+// refusals are the reasons why a host cannot go to ibsm.
+func (h *Host) refusals(all []OpenSM) (list []string) {
+	if u := h.unit(ibsmUnit); u == nil || !u.there() {
+		list = append(list, ibsmUnit+" is not installed: install the package ibsm, or run make install")
+	} else if u.Load == "masked" {
+		list = append(list, ibsmUnit+" is masked: systemctl unmask "+ibsmUnit)
+	}
+	for _, p := range h.running("ibsm") {
+		list = append(list, fmt.Sprintf("ibsm runs already (process %d): ibsmctl status", p.PID))
+	}
+	if len(all) == 0 {
+		list = append(list, "OpenSM does not run on this host: systemctl enable --now ibsm starts ibsm")
+	}
+	return list
+}
+
+// examine adds what one manager needs.
+func (h *Host) examine(p *Plan, m *OpenSM, all []OpenSM) {
+	options, ok := h.inPlace(m)
+	if !ok {
+		p.Refused = append(p.Refused, fmt.Sprintf("ibsm.service would start no manager at %s, where process %d of OpenSM runs: "+
+			"name the port in /etc/default/opensm (PORTS) or /etc/sysconfig/opensm (GUIDS), or end that process", portText(m.GUID), m.PID))
+		return
+	}
+	for _, d := range h.differences(m, options) {
+		p.Changes = append(p.Changes, fmt.Sprintf("process %d: %s", m.PID, d))
+	}
+	switch {
+	case shared(m, all):
+		h.withoutRegistrations(p, m)
+	case m.Config == "":
+		p.edit(h, m.Usual, m.wanted(), "for the way back: OpenSM reads it at its next start")
+		p.Notes = append(p.Notes, fmt.Sprintf("process %d of OpenSM runs without a configuration file, and reads none before its next start: it cannot write its registrations. %s",
+			m.PID, again))
+		if h.exists(m.SADump) {
+			p.Steps = append(p.Steps, Step{Kind: SetAside, Text: "set the registrations of an earlier time aside", File: m.SADump, Aside: m.SADump + aside})
+		}
+	default:
+		p.edit(h, m.Config, m.missing(), "so that registrations go from one manager to the next")
+		p.Steps = append(p.Steps, Step{Kind: Dump, Text: fmt.Sprintf("have OpenSM read %s and write %s", m.Config, m.SADump),
+			Argv: []string{"kill", "-HUP", fmt.Sprint(m.PID)}, File: m.SADump, Manager: m})
+	}
+	p.Steps = append(p.Steps, Step{Kind: Compare, Text: "compute what ibsm would change at " + portText(m.GUID), Manager: m,
+		Argv: append([]string{"ibsm", "--dry-run", "--json"}, options...)})
+}
+
+// again is what it costs when registrations do not go from one manager to the next.
+const again = "ibsm asks the hosts to register again when it takes over, as OpenSM does at each start: groups, members, services and " +
+	"subscriptions are back when they have; Linux drops some packets meanwhile"
+
+// withoutRegistrations removes the settings that several managers cannot share.
+func (h *Host) withoutRegistrations(p *Plan, m *OpenSM) {
+	p.edit(h, m.Config, unset(h.read(m.Config)), "several managers would write the same file, and each would read the hosts of the other")
+	note := fmt.Sprintf("several managers of OpenSM write %s, of which the last one remains: registrations are not carried over. %s", m.SADump, again)
+	if !slices.Contains(p.Notes, note) {
+		p.Notes = append(p.Notes, note)
+	}
+}
+
+// unset are the settings to remove from a file that has them.
+func unset(text []byte) (list []Setting) {
+	for _, key := range []string{"sa_db_dump", "sa_db_file", "no_clients_rereg"} {
+		set := []Setting{{key, remove}}
+		if !bytes.Equal(Edit(text, set), text) {
+			list = append(list, set...)
+		}
+	}
+	return list
+}
+
+// edit adds the edit of a file, once, unless nothing changes.
+func (p *Plan) edit(h *Host, file string, set []Setting, why string) {
+	known := slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == EditFile && s.File == file })
+	if known || len(set) == 0 || file == "" {
+		return
+	}
+	before := h.read(file)
+	p.Steps = append(p.Steps, Step{Kind: EditFile, Text: "edit " + file + ": " + why, File: file, Before: before, Content: Edit(before, set)})
+}
+
+// stopOpenSM stops all that runs OpenSM, and what would start it at a boot.
+func (h *Host) stopOpenSM() (steps []Step) {
+	run := func(text string, argv ...string) { steps = append(steps, Step{Kind: Run, Text: text, Argv: argv}) }
+	stopped := map[string]bool{"": true}
+	for i := range h.Units {
+		u := &h.Units[i]
+		switch {
+		case !isOpenSM(u.Name) || !u.there() || strings.Contains(u.Name, "@"):
+		case strings.HasPrefix(u.Enabled, "enabled"):
+			run("stop OpenSM, now and at each boot", "systemctl", "disable", "--now", u.Name)
+			stopped[u.Name] = true
+		case u.active():
+			run("stop OpenSM", "systemctl", "stop", u.Name)
+			stopped[u.Name] = true
+		}
+	}
+	for _, p := range h.running("opensm") {
+		switch {
+		case p.Unit == "":
+			run("stop OpenSM, which was started by hand", "kill", fmt.Sprint(p.PID))
+		case stopped[p.Unit], strings.Contains(p.Unit, "@") && stopped[opensmUnit]: // an instance is PartOf opensm.service
+		default:
+			run("stop OpenSM", "systemctl", "stop", p.Unit)
+			stopped[p.Unit] = true
+		}
+	}
+	return steps
+}
+
+// startOpenSM starts again what stopOpenSM stops.
+func (h *Host) startOpenSM() (steps []Step) {
+	started := map[string]bool{}
+	for _, s := range h.stopOpenSM() {
+		switch {
+		case s.Argv[1] == "disable":
+			steps = append(steps, Step{Kind: Run, Text: "start OpenSM again", Argv: []string{"systemctl", "enable", "--now", s.Argv[3]}})
+		case s.Argv[0] == "systemctl" && !started[s.Argv[2]]:
+			steps = append(steps, Step{Kind: Run, Text: "start OpenSM again", Argv: []string{"systemctl", "start", s.Argv[2]}})
+		}
+	}
+	for _, p := range h.running("opensm") {
+		if p.Unit == "" {
+			steps = append(steps, Step{Kind: Restart, Text: "start OpenSM again: " + strings.Join(p.Args, " "), Argv: p.Args, Process: p})
+		}
+	}
+	return steps
+}
+
+// Stops reports whether a step stops a manager.
+func (s *Step) Stops() bool {
+	return s.Kind == Run && len(s.Argv) > 1 && (s.Argv[0] == "kill" || s.Argv[1] == "stop" || s.Argv[1] == "disable")
+}
