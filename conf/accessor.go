@@ -26,7 +26,8 @@ func (a Accessor[T]) Key() *Key { return &table[a.row] }
 // The implemented settings, under their names in opensm.conf. Numbers are in the unit of
 // the setting, sizes in bytes.
 var (
-	GUID                             = number[uint64]("guid")
+	GUID                             = accessor("guid", func(v Value) uint64 { return v.Num }, isHCA)
+	GUIDDevice                       = accessor("guid", func(v Value) string { return v.Text }, isHCA) // "" if it is a number
 	MKey                             = number[uint64]("m_key")
 	MKeyLeasePeriod                  = number[uint16]("m_key_lease_period")
 	MKeyProtectionLevel              = number[uint8]("m_key_protection_level")
@@ -205,6 +206,8 @@ func accessor[T any](name string, read func(Value) T, fits func(*Key) bool) Acce
 	}
 	return Accessor[T]{i, read}
 }
+
+func isHCA(k *Key) bool { return k.Kind == HCA }
 
 func boolean(name string) Accessor[bool] {
 	return accessor(name, func(v Value) bool { return v.Num != 0 }, func(k *Key) bool { return k.Kind == Bool })

@@ -83,6 +83,13 @@ func TestOptions(t *testing.T) {
 	}{
 		{"-g 2c9", "guid", "0x00000000000002c9", 0},
 		{"-g 0x2c9", "guid", "0x00000000000002c9", 0},
+		{"-g mlx5_0", "guid", "mlx5_0", 0},
+		{"-g mlx5_0:1", "guid", "mlx5_0:1", 0},
+		{"-g mlx5_0/1", "guid", "mlx5_0/1", 0},
+		{"--guid=ibp65s0", "guid", "ibp65s0", 0},
+		{"-g b0", "guid", "0x00000000000000b0", 0}, // as with OpenSM: hexadecimal digits are a GUID
+		{"-g ../x", "guid", "0x0000000000000000", 2},
+		{"-g mlx5_0:x", "guid", "0x0000000000000000", 2},
 		{"-g 2cg", "guid", "0x0000000000000000", 2},
 		{"-k 10", "sm_key", "0x0000000000000010", 0},
 		{"--cc_key 0x1", "cc_key", "0x0000000000000001", 0},
@@ -305,5 +312,20 @@ func TestUsualFiles(t *testing.T) {
 	l := Load(nil, files)
 	if a, b := PrefixRoutesFile.In(l.Config), PerModuleLoggingFile.In(l.Config); a != "/etc/rdma/prefix-routes.conf" || b != "/etc/rdma/per-module-logging.conf" {
 		t.Errorf("other files: %s, %s", a, b)
+	}
+}
+
+// TestPortByName: a device or an interface as guid is the same in both formats, and a GUID stays one.
+func TestPortByName(t *testing.T) {
+	for _, name := range []string{"mlx5_0", "mlx5_0:1", "mlx5_0/1", "ib0", "0x0002c90300000001"} {
+		c, report := FromFile("opensm.conf", []byte("guid "+name+"\n"))
+		toml, err := c.WriteTOML()
+		again, second := FromFile("ibsm.toml", toml)
+		if report.Err(Strict) != nil || err != nil || second.Err(Strict) != nil || GUID.Key().Format(again.Setting(GUID.Key()).Value) != name {
+			t.Errorf("%s: %v, %v, %v; %s", name, report, err, second, GUID.Key().Format(again.Setting(GUID.Key()).Value))
+		}
+		if named := GUIDDevice.In(c) != ""; named == (GUID.In(c) != 0) {
+			t.Errorf("%s: GUID %#x, name %q", name, GUID.In(c), GUIDDevice.In(c))
+		}
 	}
 }

@@ -85,7 +85,7 @@ func (o *Option) otherwise() string {
 		return ""
 	case k.Unset != "":
 		return " (" + k.Unset + ")"
-	case k.Default == null || k.Kind == X64:
+	case k.Default == null || k.Kind == X64 || k.Kind == HCA:
 		return ""
 	}
 	return " (" + k.Default + ")"

@@ -24,12 +24,13 @@ const (
 	Pair   Kind = 11 // shift:multiplier, of a congestion control table
 	SLs8   Kind = 12 // an 8-bit number for each SL, given as "SL number"
 	SLs16  Kind = 13 // a 16-bit one
+	HCA    Kind = 14 // a GUID, as X64, or the name of a device or an interface
 )
 
 func (k Kind) String() string {
 	names := [...]string{Bool: "boolean", U8: "8 bits", U16: "16 bits", U32: "32 bits", I32: "32 bits, signed",
 		X64: "64 bits", String: "text", Word: "word", List: "list", Mask: "256 bits", Pair: "shift:multiplier",
-		SLs8: "8 bits for each SL", SLs16: "16 bits for each SL"}
+		SLs8: "8 bits for each SL", SLs16: "16 bits for each SL", HCA: "GUID or device"}
 	if int(k) < len(names) && names[k] != "" {
 		return names[k]
 	}
@@ -46,7 +47,7 @@ func (k Kind) bits() int {
 		return 8
 	case U16, SLs16:
 		return 16
-	case X64:
+	case X64, HCA:
 		return 64
 	}
 	return 32
@@ -187,6 +188,8 @@ func (k *Key) Wanted() string {
 			ranges = fmt.Sprintf("0 to 0x%x", uint64(1)<<k.Kind.bits()-1)
 		}
 		return "a number, " + ranges + unit
+	case HCA:
+		return "a number, 0 to 0xffffffffffffffff, or a device or interface such as mlx5_0, mlx5_0:1 or ib0"
 	case Word:
 		return "one of " + strings.Join(k.Words, ", ")
 	case List:

@@ -186,7 +186,7 @@ func randomText(random *rand.Rand, k *Key) string {
 	switch k.Kind {
 	case Bool:
 		return pick("TRUE", "FALSE", "TRUE", "FALSE", "true", "no", "1")
-	case U8, U16, U32, X64, I32:
+	case U8, U16, U32, X64, I32, HCA:
 		n := random.Uint64() >> random.IntN(64)
 		if k.Range != "" {
 			parts := limits(k.Range)

@@ -104,7 +104,7 @@ func asMeant(k *Key, value string, err error) error {
 	switch {
 	case equals:
 		return errors.New(err.Error() + ": opensm.conf uses no =; write " + k.Name + " " + clean(strings.Trim(rest, blanks)))
-	case k.Kind == X64 && value != "" && strings.Trim(strings.ToLower(value), "0123456789abcdef") == "":
+	case (k.Kind == X64 || k.Kind == HCA) && value != "" && isHex(value):
 		return errors.New(err.Error() + ": a hexadecimal number begins with 0x")
 	case k.Kind == Word:
 		return errors.New(err.Error() + didYouMean(value, k.Words))

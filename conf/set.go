@@ -78,9 +78,12 @@ func (k *Key) fromOption(g Given) (Value, error) {
 		text = g.Sets
 	}
 	switch {
-	case k.Kind == X64 && k.Arg != "KEY": // hexadecimal with or without 0x
+	case k.Kind == HCA, k.Kind == X64 && k.Arg != "KEY": // hexadecimal with or without 0x
 		digits := strings.TrimPrefix(strings.TrimPrefix(text, "0x"), "0X")
 		n, err := strconv.ParseUint(digits, 16, 64)
+		if v, is := parseHCA(text); err != nil && k.Kind == HCA && is == nil {
+			return v, nil
+		}
 		if err != nil {
 			return Value{}, errors.New("expected 1 to 16 hexadecimal digits")
 		}

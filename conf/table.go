@@ -42,8 +42,8 @@ var sections = map[string]string{
 
 // subnetKeys are the settings of ports, partitions, sweeps, routing and managers.
 var subnetKeys = []Key{
-	{Name: "guid", TOML: "port.guid", Kind: X64, Default: "0x0000000000000000", Serious: true, Effect: Acts, Long: "guid", Short: 'g', Arg: "GUID",
-		Help: "GUID of the local port to use; 0 in a file selects the first port with a link, -g 0 asks which port to use"},
+	{Name: "guid", TOML: "port.guid", Kind: HCA, Default: "0x0000000000000000", Serious: true, Effect: Acts, Long: "guid", Short: 'g', Arg: "GUID",
+		Help: "local port to use: its GUID, its device such as mlx5_0, mlx5_0:1 or mlx5_0/1, or its interface such as ib0; 0 in a file selects the first port with a link, -g 0 asks which port to use"},
 	{Name: "m_key", TOML: "keys.m_key", Kind: X64, Default: "0x0000000000000000", Reload: true, Serious: true, Effect: Acts, Unset: asInFabric,
 		Help: "M_Key to set on every port and to send in every Set"},
 	{Name: "m_key_lease_period", TOML: "keys.m_key_lease", Kind: U16, Unit: Seconds, Default: "0", Reload: true, Serious: true, Effect: Acts, Unset: asInFabric,

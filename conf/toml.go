@@ -181,7 +181,7 @@ func (k *Key) fromTOML(value any) (Value, error) {
 			return Value{Num: 1}, nil
 		}
 		return Value{}, nil
-	case U8, U16, U32, I32, X64:
+	case U8, U16, U32, I32, X64, HCA:
 		return k.numberFromTOML(value)
 	case List:
 		if list, ok := value.([]any); ok {
@@ -214,7 +214,9 @@ func (k *Key) numberFromTOML(value any) (Value, error) {
 	case k.Unit == Mebibytes && isText:
 		n, err := parseSize(text)
 		return k.number(n, err)
-	case k.Kind == X64 && isText:
+	case k.Kind == HCA && isText && !isHex(text):
+		return k.parse(text, Value{})
+	case (k.Kind == X64 || k.Kind == HCA) && isText:
 		if !strings.HasPrefix(strings.ToLower(text), "0x") {
 			return Value{}, errors.New("expected 0x")
 		}
@@ -233,7 +235,7 @@ func (k *Key) number(n int64, err error) (Value, error) {
 	case err != nil:
 		return Value{}, err
 	case k.Kind == I32 && (n < math.MinInt32 || n > math.MaxInt32),
-		k.Kind != I32 && n < 0, k.Kind < X64 && k.Kind != I32 && n>>k.Kind.bits() != 0, !k.inRange(n):
+		k.Kind != I32 && n < 0, k.Kind.bits() < 64 && k.Kind != I32 && n>>k.Kind.bits() != 0, !k.inRange(n):
 		return Value{}, errTooLarge
 	}
 	return Value{Num: uint64(n)}, nil
@@ -326,6 +328,8 @@ func (k *Key) wantedTOML() string {
 		return fmt.Sprintf("a time such as %s, in whole %s", k.tomlText(k.example()), k.Unit)
 	case k.Unit == Mebibytes:
 		return `a size such as "100MiB"`
+	case k.Kind == HCA:
+		return `up to 16 hexadecimal digits, such as "0x0123", or a device or interface, such as "mlx5_0:1" or "ib0"`
 	case k.Kind == X64:
 		return `up to 16 hexadecimal digits, such as "0x0123"`
 	case k.Kind == List && k.Words == nil:

@@ -61,7 +61,7 @@ func (k *Key) tomlText(v Value) string {
 		return quotedTOML(formatTime(v.Num, k.Unit))
 	case k.Unit == Mebibytes:
 		return quotedTOML(formatSize(v.Num))
-	case k.Kind == X64, k.Kind == String, k.Kind == Word, k.Kind == Mask, k.Kind == Pair:
+	case k.Kind == X64, k.Kind == HCA, k.Kind == String, k.Kind == Word, k.Kind == Mask, k.Kind == Pair:
 		return quotedTOML(k.Format(v))
 	case k.Kind == List:
 		return listTOML(v.Text)

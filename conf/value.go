@@ -3,6 +3,7 @@ package conf
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,6 +84,8 @@ func (k *Key) parse(text string, before Value) (Value, error) {
 		return Value{Num: uint64(n)}, err
 	case SLs8, SLs16:
 		return k.parseSL(text, before)
+	case HCA:
+		return parseHCA(text)
 	}
 	if text == null && (k.Kind == String || k.Kind == List) {
 		return Value{Unset: true}, nil
@@ -216,6 +219,20 @@ func (k *Key) parseSL(text string, before Value) (Value, error) {
 	return slValue(numbers), nil
 }
 
+// hcaName is the name of a device or an interface as Linux gives it, with the number of a port.
+var hcaName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}([:/][0-9]{1,3})?$`)
+
+// parseHCA parses a GUID or a name. Letters that are all hexadecimal digits are a GUID without 0x, and no name.
+func parseHCA(text string) (Value, error) {
+	n, err := parseNumber(text, 64)
+	if errors.Is(err, errNotNumeric) && hcaName.MatchString(text) && !isHex(text) {
+		return Value{Text: text}, nil
+	}
+	return Value{Num: n}, err
+}
+
+func isHex(text string) bool { return strings.Trim(strings.ToLower(text), "0123456789abcdef") == "" }
+
 // slNumbers are the numbers of a value for each SL.
 func slNumbers(v Value) (numbers [slCount]uint64) {
 	for i, f := range strings.Fields(v.Text) {
@@ -247,6 +264,10 @@ func (k *Key) Format(v Value) string {
 			return "TRUE"
 		}
 		return "FALSE"
+	case HCA:
+		if v.Text == "" {
+			return fmt.Sprintf("0x%016x", v.Num)
+		}
 	case U8, U16, U32, X64:
 		if digits, hex := strings.CutPrefix(k.Default, "0x"); hex {
 			return fmt.Sprintf("0x%0*x", len(digits), v.Num)

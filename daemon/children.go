@@ -100,7 +100,11 @@ type instanceRead struct {
 func (la *launcher) readInstance(i instances.Instance) instanceRead {
 	options := la.options(i)
 	l := conf.Load(options, la.files())
-	return instanceRead{child{name: i.Name, asked: options, port: portGUID(l.Config)}, l, l.Report.Err(conf.Start)}
+	c := child{name: i.Name, asked: options, port: portGUID(l.Config)}
+	if device := conf.GUIDDevice.In(l.Config); device != "" {
+		c.port, _ = namedPort(la.root, device) // its manager waits for one that is not there yet
+	}
+	return instanceRead{c, l, l.Report.Err(conf.Start)}
 }
 
 // files are those below the root.
@@ -121,7 +125,7 @@ func (la *launcher) child(i instances.Instance, r instanceRead, several bool) (c
 	if owner := la.owner(&c); owner != i.Name {
 		return child{}, fmt.Errorf("port %v is that of instance %s", c.port, owner)
 	}
-	if c.port == 0 && several {
+	if c.port == 0 && several && conf.GUIDDevice.In(r.conf.Config) == "" {
 		la.complainOf(i.Name, "names no port: it takes the first with a link, which may be that of another instance; give it a guid")
 	}
 	if i.Name == usual {

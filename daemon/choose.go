@@ -46,7 +46,7 @@ const askWhichPort = math.MaxUint64
 func wantsMenu(l *conf.Loaded) bool {
 	guid := l.Setting(conf.GUID.Key())
 	ask := guid.Value.Num == askWhichPort || guid.Value.Num == 0 && guid.Source == conf.FromOption
-	return ask && l.Fabric == "" && !l.IBSim
+	return ask && guid.Value.Text == "" && l.Fabric == "" && !l.IBSim
 }
 
 // menu is where the user chooses a port.

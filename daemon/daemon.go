@@ -243,7 +243,7 @@ func (d *daemon) keepRunning(ctx context.Context) error {
 func (d *daemon) runAt(ctx context.Context, port *Port) error {
 	d.logger.Info("port is open", "port", port.Name)
 	d.notify.ready(port.Name + " is open")
-	if d.cfg.AsOpenSM && PortGUID(d.conf) == 0 {
+	if d.cfg.AsOpenSM && PortGUID(d.conf) == 0 && conf.GUIDDevice.In(d.conf.Config) == "" {
 		d.display.line(fmt.Sprintf("Using default GUID 0x%x", uint64(port.GUID)))
 	}
 	if err := d.state.open(port.GUID); err != nil {

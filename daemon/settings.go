@@ -262,7 +262,7 @@ func patience(timeout time.Duration, retries uint32) time.Duration {
 	return timeout*time.Duration(retries+1) + 50*time.Millisecond
 }
 
-// PortGUID is the GUID of the port to run at, 0 for the best.
+// PortGUID is the GUID of the port to run at, 0 for the best or one that has a name.
 func PortGUID(l *conf.Loaded) mad.GUID { return portGUID(l.Config) }
 
 // portGUID is PortGUID.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"ibsm/conf"
+	"ibsm/mad"
 	"ibsm/mad/umad"
 	"ibsm/sa/client"
 )
@@ -16,12 +17,16 @@ type umadPort struct {
 
 func (p umadPort) Close() error { return p.dev.Close() }
 
-// HostPort opens the port of this host with the GUID that the configuration names, or the
+// HostPort opens the port of this host that the configuration names by its GUID, its device or its interface, or the
 // best one. Once open, it stays the same port.
 func HostPort(l *conf.Loaded) Opener {
 	guid := portGUID(l.Config)
 	name := "the best port of this host"
-	if guid != 0 {
+	device := conf.GUIDDevice.In(l.Config)
+	switch {
+	case device != "":
+		name = device
+	case guid != 0:
 		name = "GUID " + guid.String()
 	}
 	timeout, retries := conf.TransactionTimeout.In(l.Config), min(conf.TransactionRetries.In(l.Config), conf.MostRetries)
@@ -32,6 +37,13 @@ func HostPort(l *conf.Loaded) Opener {
 		ReportTimeout: timeout, ReportRetries: retries,
 	}
 	return Opener{Name: name, Open: func(context.Context) (*Port, error) {
+		if device != "" && guid == 0 {
+			named, err := namedPort("/", device)
+			if err != nil {
+				return nil, err
+			}
+			guid = named
+		}
 		pair, dev, err := umad.OpenBest("/", guid, cfg)
 		if err != nil {
 			return nil, err
@@ -45,4 +57,13 @@ func HostPort(l *conf.Loaded) Opener {
 			Held:           func() (qp0, qp1 int) { return dev.SMI.Stats().Held, dev.GSI.Stats().Held },
 		}, nil
 	}}
+}
+
+// namedPort is the GUID of the port of a device or an interface of a host.
+func namedPort(root, name string) (mad.GUID, error) {
+	ports, err := umad.Ports(root)
+	if err != nil {
+		return 0, err
+	}
+	return umad.Named(root, ports, name)
 }

@@ -19,7 +19,10 @@ import (
 // opener opens the port that the options name. Nothing is opened yet; a topology that
 // cannot be read is wrong usage.
 func opener(l *conf.Loaded) (daemon.Opener, error) {
+	device := conf.GUIDDevice.In(l.Config)
 	switch {
+	case device != "" && (l.Fabric != "" || l.IBSim):
+		return daemon.Opener{}, &daemon.UsageError{Text: "guid " + device + " names a device of this host, and the fabric is simulated; give a GUID, or none"}
 	case l.Fabric != "" && l.IBSim:
 		return daemon.Opener{}, &daemon.UsageError{Text: "--fabric and --ibsim exclude each other"}
 	case l.IBSim:
