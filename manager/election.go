@@ -26,6 +26,7 @@ type election struct {
 	others    []discover.SM
 	shown     []view.SM  // the same, as Stats shows them; never written again
 	ignored   []mad.GUID // those of them that do not apply; never written again
+	metPeer   bool       // another manager that applies has been found since the start
 	postponed int        // walks in a row after which taking over was postponed
 	reached   int        // nodes that the largest of them found
 	waits     waiting
@@ -285,7 +286,7 @@ func (e *election) met(sms []discover.SM) {
 	e.sortOut()
 }
 
-// sortOut notes which of the others do not apply.
+// sortOut notes which of the others do not apply, and whether one does.
 func (e *election) sortOut() {
 	e.ignored = nil
 	for i := range e.others {
@@ -293,6 +294,14 @@ func (e *election) sortOut() {
 			e.ignored = append(e.ignored, e.others[i].Port)
 		}
 	}
+	e.metPeer = e.metPeer || slices.ContainsFunc(e.others, func(o discover.SM) bool {
+		return o.Info.SMState() != smp.NotActive && !slices.Contains(e.ignored, o.Port)
+	})
+}
+
+// awaitsStandby reports whether another manager has been there, or the list of allowed ports names another one.
+func (e *election) awaitsStandby(own mad.GUID, allowed []mad.GUID) bool {
+	return e.metPeer || slices.ContainsFunc(allowed, func(g mad.GUID) bool { return g != own })
 }
 
 // heard stores the SMInfo of another manager.
@@ -302,9 +311,7 @@ func (e *election) heard(info *smp.SMInfo) {
 			o.Info = *info
 		}
 	}
-	if e.Ignores(info) != slices.Contains(e.ignored, info.GUID()) {
-		e.sortOut()
-	}
+	e.sortOut()
 	for i := range e.shown {
 		if r := &e.shown[i]; r.GUID == info.GUID() {
 			if now := viewOf(info, r.LID); now != *r {

@@ -280,3 +280,36 @@ func TestPollsDoNotWait(t *testing.T) {
 		t.Errorf("%d sent, %d of them polls", len(out), polls)
 	}
 }
+
+// TestAwaitsStandby: a standby is expected once another manager that applies was found, also after it has gone, and where
+// the list of allowed ports names another one. One with another sm_key, or that is NOT-ACTIVE, could not take over.
+func TestAwaitsStandby(t *testing.T) {
+	of := func(key uint64, state smp.SMState) []discover.SM {
+		info := otherSM(9, 4, state)
+		info.SetSMKey(key)
+		return []discover.SM{{Port: 9, LID: 90, Info: info}}
+	}
+	for name, c := range map[string]struct {
+		found   []discover.SM
+		allowed []mad.GUID
+		now     int
+		awaits  bool
+	}{
+		"alone":                {nil, nil, 0, false},
+		"a standby":            {of(7, smp.Standby), nil, 1, true},
+		"NOT-ACTIVE":           {of(7, smp.NotActive), nil, 0, false},
+		"another sm_key":       {of(8, smp.Standby), nil, 0, false},
+		"the list has another": {nil, []mad.GUID{5, 9}, 0, true},
+		"the list has this":    {nil, []mad.GUID{5}, 0, false},
+	} {
+		e := newElection(&Config{Elect: elect.Config{GUID: 5, SMKey: 7}})
+		e.met(c.found)
+		st := Stats{Rivals: e.shown, Ignored: e.ignored}
+		if st.Standbys() != c.now || e.awaitsStandby(5, c.allowed) != c.awaits {
+			t.Errorf("%s: %d standbys, expected %v", name, st.Standbys(), e.awaitsStandby(5, c.allowed))
+		}
+		if e.met(nil); e.awaitsStandby(5, c.allowed) != c.awaits {
+			t.Errorf("%s, after it has gone: %v", name, !c.awaits)
+		}
+	}
+}

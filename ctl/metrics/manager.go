@@ -204,6 +204,8 @@ func (s sink) manager(st *manager.Stats) {
 		alarms(n, kind.String())
 	}
 	s.badKeys(st.Offenders())
+	s.gauge("ibsm_standbys", "Other managers that are STANDBY and could take over, as the master finds them.")(float64(st.Standbys()))
+	s.gauge("ibsm_standby_expected", "1 if another manager has been there since the start of this one, or allowed_sm_guids names another port.")(truth(st.AwaitsStandby))
 }
 
 // badKeys sends which ports have sent packets with wrong keys.
