@@ -34,6 +34,7 @@ type Status struct {
 	Partitions       *PartitionsTrouble `json:"partitions,omitempty"`         // nil if the partition file is in force
 	QoSPolicy        *QoSTrouble        `json:"qos_policy,omitempty"`         // nil if the QoS policy file is in force, or there is none
 	Seed             *SeedTrouble       `json:"seed,omitempty"`               // nil if the seed of M_Keys is in its file, or there need be none
+	JoinsUnlisted    uint64             `json:"joins_unlisted,omitempty"`     // refused joins that the list of refusals lacks, because too many were
 	MastershipTerm   uint64             `json:"mastership_term"`              // number of mastership terms so far
 	Events           uint64             `json:"events"`
 

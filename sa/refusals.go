@@ -29,6 +29,7 @@ type Refusals struct {
 
 	mu      sync.Mutex // guards the following
 	kept    map[refusalKey]*Refusal
+	missed  uint64 // refusals that are not kept, or not any more, as too many were
 	senders map[mad.GUID]*sender
 }
 
@@ -89,13 +90,24 @@ func (r *Refusals) All() []Refusal {
 	return all
 }
 
+// Missed is how many refusals All lacks because too many were: of one port in a minute, or in all.
+func (r *Refusals) Missed() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.missed
+}
+
 // add notes a refused request of a port, and logs it unless too many were.
 func (r *Refusals) add(from mad.GUID, w *refused) {
 	now := time.Now()
 	r.mu.Lock()
 	skipped, wanted := r.sender(from).refusals.admit(now, refusalsAMinute)
-	if known := r.kept[refusalKey{w.port, w.mgid}] != nil; w.mgid != (mad.GID{}) && (known || wanted) {
+	switch known := r.kept[refusalKey{w.port, w.mgid}] != nil; {
+	case w.mgid == (mad.GID{}):
+	case known || wanted:
 		r.keep(w, now)
+	default:
+		r.missed++
 	}
 	r.mu.Unlock()
 	if skipped > 0 {
@@ -175,6 +187,7 @@ func (r *Refusals) keep(w *refused, now time.Time) {
 				}
 			}
 			delete(r.kept, refusalKey{oldest.Port, oldest.MGID})
+			r.missed += oldest.Count
 		}
 		k = &Refusal{Port: w.port, MGID: w.mgid}
 		r.kept[key] = k

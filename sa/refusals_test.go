@@ -149,3 +149,25 @@ func TestGroupsLimit(t *testing.T) {
 		}
 	})
 }
+
+// TestRefusalsMissed: what is not kept of refusals is counted: those of one port beyond the limit of a minute whose group is
+// not known yet, and those that make room for others.
+func TestRefusalsMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Refusals{}
+		refuse := func(port mad.GUID, group byte) { r.add(port, &refused{port: port, mgid: mad.GID{0xff, 15: group}}) }
+		for group := range byte(15) {
+			refuse(1, group)
+		}
+		if kept, missed := len(r.All()), r.Missed(); kept != refusalsAMinute || missed != 5 {
+			t.Errorf("%d kept and %d missed of 15 of one port, want 10 and 5", kept, missed)
+		}
+		for port := range mad.GUID(maxRefusals) {
+			time.Sleep(time.Second)
+			refuse(port+100, 1)
+		}
+		if kept, missed := len(r.All()), r.Missed(); kept != maxRefusals || missed != 5+10 {
+			t.Errorf("%d kept and %d missed, want %d and 15", kept, missed, maxRefusals)
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,8 @@ func newWhy(a *asker) *cobra.Command {
 		}), ValidArgsFunction: a.completeNodes(2), Long: `
 Explains why a port is not Active or, with two ports, why the first does not reach the
 second, and gives advice. Without arguments it lists all ports that are not Active, by
-reason, sick links, and what is wrong with the manager's own port.
+reason, sick links, what is wrong with the manager's own port, and joins of multicast groups
+that were refused.
 
 For two ports it also shows the routing engine and, if that is one for trees, the ports by which
 the switches on the path could send packets to OTHER as well, on the shortest ways that the
@@ -112,6 +114,15 @@ func (a *asker) why(ctx context.Context, args []string, ask *pathOptions, stdout
 	}
 	a.printCauses(out, all)
 	io.WriteString(out, routesText(st.Sweep))
+	var refused []*ctl.Refusal
+	err = ctl.All(ctx, a.Client, http.MethodGet, "/v1/refusals", nil, func(r *ctl.Refusal) error {
+		refused = append(refused, r)
+		return nil
+	})
+	if err != nil {
+		return a.explain(err)
+	}
+	io.WriteString(out, a.refusedText(refused, st.JoinsUnlisted))
 	return out.Flush()
 }
 
@@ -153,6 +164,44 @@ func routesText(s *ctl.SweepStatus) (text string) {
 		text += "  see ibsmctl events for an example, ibsmctl why PORT OTHER for two ports\n"
 	}
 	return text
+}
+
+// mostRefused is how many refused joins of one reason are listed.
+const mostRefused = 20
+
+// refusedText describes joins that were refused, by reason, the latest first; "" if there are none.
+func (a *asker) refusedText(all []*ctl.Refusal, unlisted uint64) string {
+	if len(all) == 0 && unlisted == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nrefused joins: %s of a port and a group\n", counted(len(all), "pair", "pairs"))
+	var reasons []string
+	byReason := map[string][]*ctl.Refusal{}
+	for _, r := range all {
+		if byReason[r.Reason] == nil {
+			reasons = append(reasons, r.Reason)
+		}
+		byReason[r.Reason] = append(byReason[r.Reason], r)
+	}
+	for _, reason := range reasons {
+		list := byReason[reason]
+		fmt.Fprintf(&b, "  %s\n", printable(reason))
+		for _, r := range list[:min(len(list), mostRefused)] {
+			name := printable(a.names.of(r.Node, r.Desc))
+			if name == "" {
+				name = r.Port
+			}
+			fmt.Fprintf(&b, "    %s: %s, %s, last %s\n", name, shortGID(r.MGID), counted(int(r.Count), "time", "times"), r.Last.Local().Format(time.DateTime))
+		}
+		if more := len(list) - mostRefused; more > 0 {
+			fmt.Fprintf(&b, "    and %d more: ibsmctl groups lists all\n", more)
+		}
+	}
+	if unlisted > 0 {
+		fmt.Fprintf(&b, "  %d further refusals are not kept: too many of one port within a minute, or of all\n", unlisted)
+	}
+	return b.String()
 }
 
 // resolvePort is resolve for a name that may have a port behind it.

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"ibsm/ctl"
 )
@@ -90,5 +92,37 @@ func TestPortTroubles(t *testing.T) {
 		if got := fmt.Sprint(portTroubles(&c.status)); got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)
 		}
+	}
+}
+
+// TestRefusedText: refused joins come by reason, the latest first, with how often and when; a long list is cut, and refusals that the
+// manager did not keep are counted.
+func TestRefusedText(t *testing.T) {
+	at := time.Date(2026, 11, 28, 10, 0, 0, 0, time.Local)
+	join := func(desc, mgid, reason string, count uint64) *ctl.Refusal {
+		return &ctl.Refusal{Port: "0x0000000000000007", Desc: desc, MGID: mgid, Reason: reason, Count: count, Last: at}
+	}
+	a := &asker{}
+	if got := a.refusedText(nil, 0); got != "" {
+		t.Errorf("without any: %q", got)
+	}
+	const want = `
+refused joins: 3 pairs of a port and a group
+  the MTU is too large
+    host?-1: ff12::1, 3 times, last 2026-11-28 10:00:00
+    0x0000000000000007: ff12::2, 1 time, last 2026-11-28 10:00:00
+  not in the partition
+    host-2: ff12::1, 1 time, last 2026-11-28 10:00:00
+  4 further refusals are not kept: too many of one port within a minute, or of all
+`
+	list := []*ctl.Refusal{join("host\x1b-1", "ff12::1", "the MTU is too large", 3), join("host-2", "ff12::1", "not in the partition", 1), join("", "ff12::2", "the MTU is too large", 1)}
+	if got := a.refusedText(list, 4); got != want {
+		t.Errorf("%s, want\n%s", got, want)
+	}
+	for range 30 {
+		list = append(list, join("host-3", "ff12::3", "not in the partition", 1))
+	}
+	if got := a.refusedText(list, 0); !strings.Contains(got, "    and 11 more: ibsmctl groups lists all\n") || strings.Contains(got, "further") {
+		t.Error(got)
 	}
 }

@@ -16,6 +16,7 @@ func (s sink) answers(st *sa.Stats) {
 	for reason, n := range st.Drops() {
 		dropped(n, reason.String())
 	}
+	s.counter("ibsm_sa_refused_joins_unlisted_total", "Refused joins that ibsmctl why and groups do not list, because a port had too many within a minute, or all ports together.")(st.Refusals.Missed())
 	times := s.histogram("ibsm_sa_answer_seconds", "Response time from the receipt of a request: get, until the response is sent; table, until the response is complete; register, until the change is on disk and in the switches.", "way")
 	for way, t := range st.Times() {
 		times(sa.TimeBounds[:], t.Counts[:], t.Sum, way.String())

@@ -210,6 +210,7 @@ func (d *Server) Status() *ctl.Status {
 	}
 	stats := shell.Stats()
 	st.State, st.Phase, st.MastershipTerm, st.OwnPort = stats.State.String(), stats.Phase.String(), stats.Terms, stats.OwnPort
+	st.JoinsUnlisted = shell.SAStats().Refusals.Missed()
 	if s := d.subnet(); s != nil {
 		stats.Self.LID = s.view.SMs[0].LID // which may be newer
 		st.Subnet = s.status
