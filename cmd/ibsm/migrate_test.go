@@ -1,38 +1,111 @@
 package main_test
 
 import (
+	"encoding/json"
+	"errors"
+	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"ibsm/ctl"
 )
 
-// TestMigration: from OpenSM to ibsm and back as the README says, on a fabric with groups:
-// no LID, route, P_Key, multicast table or group changes. The rig's migrate.sh does it by
-// the README's own words.
+// migrations are the hosts on which the README's commands are tried, and what is tried there: see testdata/rig/migrate-host.sh.
+var migrations = []struct{ host, variant string }{
+	{"ports-all", "plain"},
+	{"ports-guid", "plain"},
+	{"ports-guid", "again"},
+	{"ports-guid", "no-file"},
+	{"ports-guid", "late-file"},
+	{"rhel", "plain"},
+	{"rhel-guids", "plain"},
+	{"hand", "plain"},
+	{"ports-guid", "broken"},
+	{"hand", "broken"},
+	{"ports-guid", "moves"},
+}
+
+// TestMigration: from OpenSM to ibsm and back by the README's own commands, with the units of Debian's and of RHEL's package: no LID, route, P_Key,
+// multicast table or group changes. What fails leaves OpenSM running. systemctl is a script here; the rig's run-debian tries it with systemd.
 func TestMigration(t *testing.T) {
 	needFabcheck(t)
+	if r := run(t, "", nil, "unshare", "-Urm", "-p", "-f", "--mount-proc", "mount", "-t", "tmpfs", "none", "/sys/class"); r.status != 0 {
+		t.Skip("this system gives no mount and process namespaces: " + r.stderr)
+	}
+	for _, m := range migrations {
+		t.Run(m.host+" "+m.variant, func(t *testing.T) {
+			t.Parallel()
+			s := startIbsim(t, generated("fattree:k=4").file(t))
+			manager := s.net.managerHost()
+			h := migrationHost(t, strings.TrimSpace(s.run(manager, "ibstat", "-p").stdout))
+			env := append(s.env(manager), "PATH=/run/bin:"+os.Getenv("PATH"), "TO="+readmeScript(t, readmeToIbsm), "BACK="+readmeScript(t, readmeToOpenSM),
+				"FABCHECK="+fabcheckPath()+" --ibsim", "WITNESS=SIM_HOST="+s.net.witnessHost(), "OUT="+s.dir)
+			script := "ibsim-run bash " + strings.Join([]string{abs(t, "../../testdata/rig/migrate-host.sh"), m.host, m.variant}, " ")
+			for _, folder := range append([]string{"/sys/class"}, hostFolders...) {
+				script = "mount --bind " + h.path(folder) + " " + folder + " && " + script
+			}
+			p := start(t, nil, s.dir, env, "unshare", "-Urm", "-p", "-f", "--kill-child", "--mount-proc", "bash", "-c", script)
+			select {
+			case <-p.done:
+			case <-time.After(5 * patience()):
+				t.Fatal("it has not ended")
+			}
+			if p.err != nil {
+				t.Errorf("%v\n%s", p.err, tail(p.text()))
+			}
+		})
+	}
+}
+
+// migrationHost is a host with one port, of a GUID, with systemctl and ibsm's programs in /run/bin.
+func migrationHost(t *testing.T, guid string) hostRoot {
+	t.Helper()
+	h := newHostRoot(t)
+	const port, mad = "/sys/class/infiniband/mlx5_0/ports/1/", "/sys/class/infiniband_mad/"
+	digits := strings.TrimPrefix(guid, "0x")
+	h.write("/etc/default/ibsm", "IBSM_OPTIONS=--ibsim\n")
+	h.write(port+"link_layer", "InfiniBand\n")
+	h.write(port+"gids/0", "fe80:0000:0000:0000:"+digits[:4]+":"+digits[4:8]+":"+digits[8:12]+":"+digits[12:]+"\n")
+	h.write(mad+"abi_version", "5\n")
+	for _, kind := range []string{"umad0", "issm0"} {
+		h.write(mad+kind+"/ibdev", "mlx5_0\n")
+		h.write(mad+kind+"/port", "1\n")
+	}
+	errs := []error{os.MkdirAll(h.path("/etc/sysconfig"), 0o755), os.MkdirAll(h.path("/run/units"), 0o755), os.MkdirAll(h.path("/run/bin"), 0o755),
+		os.MkdirAll(h.path("/var/cache/opensm"), 0o755)}
+	for name, path := range map[string]string{"systemctl": abs(t, "../../testdata/rig/systemctl"), "ibsm": program(t, "ibsm"), "ibsmctl": program(t, "ibsmctl")} {
+		errs = append(errs, os.Symlink(path, h.path("/run/bin/"+name)))
+	}
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// TestDryRunMoves: what a takeover would take from traffic is counted: nothing with OpenSM's own settings; with an LMC, for which ports need LIDs at
+// multiples of two, LIDs and the entries of tables that lead to them.
+func TestDryRunMoves(t *testing.T) {
 	t.Parallel()
 	s := startIbsim(t, generated("fattree:k=4").file(t))
-	s.conf = "sa_db_dump TRUE\nsa_db_file " + s.path("opensm-sa.dump") + "\nno_clients_rereg TRUE\ndump_files_dir " + s.dir + "\n"
-	p := opensm.bringUp(s)
-	if r := s.run(s.net.witnessHost(), fabcheckPath(), "--ibsim", "--join", "6"); r.status != 0 {
-		t.Fatalf("fabcheck --join: status %d, %s%s", r.status, r.stdout, r.stderr)
-	}
-	resweep(p)
-	s.snapshot("before")
-	groups := func() string { return s.run(s.net.witnessHost(), "saquery", "-g").stdout }
-	before := groups()
-	if !strings.Contains(before, "ff12:401b:ffff::ffff:ffff") {
-		t.Fatalf("OpenSM's groups:\n%s", before)
-	}
-	for _, next := range []*manager{&ibsm, &opensm} {
-		p.stop()
-		p = next.bringUp(s)
-		if changes := s.changes("before", "node", "link", "lid", "lft", "pkey", "mft"); changes != nil {
-			t.Errorf("%s changed the fabric:\n%s", next.name, strings.Join(changes, "\n"))
+	opensm.bringUp(s)
+	dry := func(options ...string) (d ctl.DryRun) {
+		t.Helper()
+		r := s.run(s.net.witnessHost(), append([]string{program(t, "ibsm"), "--ibsim", "--dry-run", "--json"}, options...)...)
+		if err := json.Unmarshal([]byte(r.stdout), &d); err != nil {
+			t.Fatalf("%v: %s%s", err, r.stdout, r.stderr)
 		}
-		if now := groups(); now != before {
-			t.Errorf("%s has the groups\n%s\nbefore there were\n%s", next.name, now, before)
-		}
-		examine(t, s)
+		return d
+	}
+	d := dry()
+	if n := len(d.Moves.LIDs) + d.Moves.Entries + d.Moves.PKeys; n > 0 || len(d.LIDs) != d.Nodes || d.Switches == 0 {
+		t.Errorf("%+v", d)
+	}
+	if len(d.SMs) != 1 || d.SMs[0].State != "MASTER" {
+		t.Errorf("managers %+v", d.SMs)
+	}
+	d = dry("-l", "1")
+	if len(d.Moves.LIDs) == 0 || d.Moves.Entries == 0 || d.LIDs[d.Moves.LIDs[0].Port] != d.Moves.LIDs[0].Was {
+		t.Errorf("with LMC 1: %+v", d.Moves)
 	}
 }

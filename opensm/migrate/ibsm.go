@@ -39,25 +39,31 @@ func (h *Host) inPlace(m *OpenSM) (options []string, ok bool) {
 	return append(options, h.ibsmOptions()...), true
 }
 
-// differences are the settings with which ibsm would start, and that differ from OpenSM's: those of its command line, which no
-// file has, or of an ibsm.toml. Files of logs are each manager's own.
-func (h *Host) differences(m *OpenSM, options []string) (list []string) {
+// differences are the settings with which ibsm would start, and that differ from OpenSM's. lost are those that somebody has chosen for
+// OpenSM: on its command line, which no file has, or in its file, where there is an ibsm.toml. others are chosen for ibsm.
+func (h *Host) differences(m *OpenSM, options []string) (lost, others []string) {
 	then := conf.Load(options, conf.Environment{
-		Getenv:   func(string) string { return "" },
-		ReadFile: func(name string) ([]byte, error) { return fs.ReadFile(h.Files, strings.TrimPrefix(name, "/")) },
+		Getenv: func(string) string { return "" },
+		ReadFile: func(name string) ([]byte, error) {
+			return fs.ReadFile(h.Files, strings.TrimPrefix(name, "/"))
+		},
 	})
 	for _, d := range conf.Diff(m.conf.Config, then.Config) {
 		k := d.Key
 		if k.Own || k.Effect != conf.Acts || slices.Contains(ownSettings, k.Name) {
 			continue
 		}
+		text := fmt.Sprintf("%s would be %s, with OpenSM it is %s", k.Name, valueIn(then.Config, k), valueIn(m.conf.Config, k))
 		if strings.HasSuffix(k.Name, "key") {
-			list = append(list, k.Name+" is another one")
-			continue
+			text = k.Name + " would be another one than with OpenSM"
 		}
-		list = append(list, fmt.Sprintf("%s would be %s, with OpenSM it is %s", k.Name, valueIn(then.Config, k), valueIn(m.conf.Config, k)))
+		if m.conf.Chosen(k) {
+			lost = append(lost, text)
+		} else {
+			others = append(others, text)
+		}
 	}
-	return list
+	return lost, others
 }
 
 // ownSettings are each manager's own, or those that a migration writes.

@@ -110,7 +110,7 @@ func TestTo(t *testing.T) {
 			append([]string{without("12"), "do edit /etc/opensm/opensm.conf: " + wantedLines, "do aside mv /var/log/opensm-sa.dump /var/log/opensm-sa.dump.old", compare1,
 				"do run systemctl disable --now opensm.service", "do gone [12]"}, tail()...)},
 		{"values that OpenSM's template has, and options of ibsm", map[string]string{"etc/default/opensm": "PORTS=ALL\n", conf: "sa_db_file (null)\n\tsa_db_dump FALSE\n# no_clients_rereg TRUE", "etc/default/ibsm": "IBSM_OPTIONS='-s 20'"}, debianUnits, []string{debianRuns},
-			append([]string{"differs: process 12: sweep_interval would be 20, with OpenSM it is 10", "do edit /etc/opensm/opensm.conf: sa_db_file /var/log/opensm-sa.dump;sa_db_dump TRUE;# no_clients_rereg TRUE;no_clients_rereg TRUE;",
+			append([]string{"note: process 12: sweep_interval would be 20, with OpenSM it is 10", "do edit /etc/opensm/opensm.conf: sa_db_file /var/log/opensm-sa.dump;sa_db_dump TRUE;# no_clients_rereg TRUE;no_clients_rereg TRUE;",
 				"do dump kill -HUP 12", compare1 + " -s 20", "do run systemctl disable --now opensm.service", "do gone [12]", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
 		{"RHEL: HUP to OpenSM and not to its launcher", map[string]string{rdma: "sm_priority 5\n"}, rhelUnits, []string{rhelRuns},
 			append([]string{"do edit /etc/rdma/opensm.conf: sm_priority 5;" + wantedLines, "do dump kill -HUP 12", "do compare ibsm --dry-run --json",

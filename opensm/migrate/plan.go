@@ -149,8 +149,12 @@ func (h *Host) examine(p *Plan, m *OpenSM, all []OpenSM) {
 			"name the port in /etc/default/opensm (PORTS) or /etc/sysconfig/opensm (GUIDS), or end that process", portText(m.GUID), m.PID))
 		return
 	}
-	for _, d := range h.differences(m, options) {
+	lost, others := h.differences(m, options)
+	for _, d := range lost {
 		p.Changes = append(p.Changes, fmt.Sprintf("process %d: %s", m.PID, d))
+	}
+	for _, d := range others {
+		p.Notes = append(p.Notes, fmt.Sprintf("process %d: %s", m.PID, d))
 	}
 	switch {
 	case shared(m, all):
