@@ -2,6 +2,7 @@ package partitions
 
 import (
 	"fmt"
+	"slices"
 
 	"ibsm/conf/diag"
 	"ibsm/mad"
@@ -13,7 +14,7 @@ import (
 // a manager that limited members cannot reach. Each kind is reported once per line, with
 // the name of the first port.
 func (p *Policy) Conflicts(t *topo.Topo) (warnings diag.List) {
-	c := &compiler{Tables: &Tables{Policy: p}, t: t, members: make([][]member, len(t.Ports))}
+	c := &compiler{Tables: &Tables{Policy: p}, t: t, members: make([][]mad.PKey, len(t.Ports))}
 	c.join()
 	for i := range p.Partitions {
 		p.Partitions[i].checkMembers(t, &warnings)
@@ -91,12 +92,7 @@ func (c *compiler) checkGroups(part *Partition, warnings *diag.List) {
 
 // isIn reports whether a port has a key of a partition.
 func (c *compiler) isIn(p topo.PortIdx, key mad.PKey) bool {
-	for _, m := range c.members[p] {
-		if m.key.Base() == key {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.members[p], func(k mad.PKey) bool { return k.Base() == key })
 }
 
 // checkPorts warns of adapters that reach only the manager, and of a manager that limited
@@ -105,9 +101,9 @@ func (c *compiler) checkPorts(warnings *diag.List) {
 	alone, self := few{t: c.t}, false
 	for _, p := range c.t.EndPorts {
 		reaches := false
-		for _, m := range c.members[p] {
-			reaches = reaches || m.key != DefaultKey
-			self = self || p == c.t.Self && m.key == mad.DefaultPKey
+		for _, k := range c.members[p] {
+			reaches = reaches || k != DefaultKey
+			self = self || p == c.t.Self && k == mad.DefaultPKey
 		}
 		if !reaches && c.t.Ports[p].Num != 0 {
 			alone.add(p, "")

@@ -12,7 +12,7 @@ import (
 )
 
 // witnessTopo is the witness fabric, whose manager is at H1.
-func witnessTopo(t *testing.T) *topo.Topo {
+func witnessTopo(t testing.TB) *topo.Topo {
 	t.Helper()
 	n, err := net.Parse("witness", []byte(witnessNet))
 	if err != nil {

@@ -174,7 +174,7 @@ func TestEditsOfGenerated(t *testing.T) {
 			}
 		}
 		for _, o := range outcomes[1:] {
-			if d := o.unlike(outcomes[0], false); d != "" {
+			if d := o.unlike(outcomes[0]); d != "" {
 				t.Fatalf("%s\nkey %s: %s", src, key, d)
 			}
 		}

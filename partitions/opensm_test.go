@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"ibsm/conf/diag"
@@ -18,9 +19,9 @@ import (
 	"ibsm/registry"
 	"ibsm/sim/fabric"
 	"ibsm/sim/ibsim"
+	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
-	"ibsm/topo/netwalk"
 )
 
 // witnessNet is four hosts, the first of which runs the manager, a router and two
@@ -61,14 +62,7 @@ Rt 1 "R1"
 
 // compile is what a policy comes to on the witness fabric.
 func compile(t testing.TB, p *Policy, both, qos bool) outcome {
-	n, err := net.Parse("witness", []byte(witnessNet))
-	if err != nil {
-		t.Fatal(err)
-	}
-	subnet, err := netwalk.Topo(n, net.NoEnd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	subnet := witnessTopo(t)
 	o := outcome{tables: map[mad.GUID][]mad.PKey{}, groups: map[mad.GID]registry.Group{}}
 	tables := Compile(p, Settings{AllowBoth: both}, subnet, Indexes{})
 	inhabited := map[mad.PKey]bool{}
@@ -91,7 +85,7 @@ func compile(t testing.TB, p *Policy, both, qos bool) outcome {
 // unlike says where two outcomes differ, "" where they do not. Where a port may have both
 // keys of a partition, OpenSM leaves index 0 of limited members of the default partition
 // empty: then the order does not count.
-func (o outcome) unlike(theirs outcome, both bool) string {
+func (o outcome) unlike(theirs outcome) string {
 	var b strings.Builder
 	sorted := func(keys []mad.PKey) []mad.PKey {
 		keys = slices.DeleteFunc(slices.Clone(keys), func(k mad.PKey) bool { return !k.Valid() })
@@ -99,8 +93,10 @@ func (o outcome) unlike(theirs outcome, both bool) string {
 		return keys
 	}
 	for guid, keys := range o.tables {
-		if !slices.Equal(keys, theirs.tables[guid]) && !(both && slices.Equal(sorted(keys), sorted(theirs.tables[guid]))) {
-			fmt.Fprintf(&b, "port %s: %v, OpenSM %v\n", guid, keys, theirs.tables[guid])
+		held := theirs.tables[guid]
+		empty := len(held) > 0 && !held[0].Valid()
+		if !slices.Equal(keys, held) && !(empty && slices.Equal(sorted(keys), sorted(held))) {
+			fmt.Fprintf(&b, "port %s: %v, OpenSM %v\n", guid, keys, held)
 		}
 	}
 	for gid, g := range o.groups {
@@ -126,48 +122,80 @@ type outcome struct {
 	crashed bool
 }
 
-// runOpenSM lets OpenSM read a partitions.conf on a fabric that was just powered up.
-func runOpenSM(t testing.TB, file string, options ...string) outcome {
+// witness is the witness fabric, served to OpenSM.
+type witness struct {
+	testing.TB
+	topo   *topo.Topo
+	server *ibsim.Server
+	sock   string
+	close  func()
+}
+
+func newWitness(t testing.TB, cfg fabric.Config) *witness {
 	t.Helper()
 	n, err := net.Parse("witness.net", []byte(witnessNet))
 	if err != nil {
 		t.Fatal(err)
 	}
 	n.Profile = nettest.Profile(t)
-	sock := madtest.NewSocket()
-	server, err := ibsim.Listen(ibsim.ServerConfig{SockName: sock, MaxClients: 8, Fabric: fabric.New(n, fabric.Config{})})
+	w := &witness{TB: t, topo: witnessTopo(t), sock: madtest.NewSocket()}
+	w.server, err = ibsim.Listen(ibsim.ServerConfig{SockName: w.sock, MaxClients: 8, Fabric: fabric.New(n, cfg)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- server.Run(ctx) }()
-	defer func() { cancel(); <-served }()
+	go func() { served <- w.server.Run(ctx) }()
+	w.close = sync.OnceFunc(func() { cancel(); <-served })
+	t.Cleanup(w.close)
+	return w
+}
 
-	dir := t.TempDir()
+// capOf is room for so many P_Keys at every end port.
+func capOf(size uint16) func(int32, *net.Node, *fabric.Caps) {
+	return func(_ int32, _ *net.Node, c *fabric.Caps) { c.PartitionCap = size }
+}
+
+// tables are the keys that end ports hold.
+func (w *witness) tables() (tables map[mad.GUID][]mad.PKey) {
+	w.server.Do(func(f *fabric.Fabric) { tables = tablesOf(f) })
+	return tables
+}
+
+// openSM lets OpenSM bring the fabric up with a partitions.conf and an opensm.conf.
+func (w *witness) openSM(file, conf string, options ...string) outcome {
+	w.Helper()
+	dir := w.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+			w.Fatal(err)
 		}
 		return path
 	}
-	args := []string{"opensm", "-o", "-F", write("opensm.conf", "sa_db_dump TRUE\nforce_log_flush TRUE\n"),
+	args := []string{"opensm", "-o", "-F", write("opensm.conf", "sa_db_dump TRUE\nforce_log_flush TRUE\n"+conf),
 		"-P", write("partitions.conf", file), "-f", filepath.Join(dir, "log"), "-R", "minhop"}
-	cmd := madtest.Peer(t, dir, sock, "H1", append(args, options...)...)
+	cmd := madtest.Peer(w, dir, w.sock, "H1", append(args, options...)...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return outcome{crashed: true, log: string(out)}
 	}
-	var o outcome
-	server.Do(func(f *fabric.Fabric) { o.tables = tablesOf(f) })
+	o := outcome{tables: w.tables()}
 	dump, err := os.ReadFile(filepath.Join(dir, "opensm-sa.dump"))
 	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
-	o.groups = readGroups(t, string(dump))
+	o.groups = readGroups(w, string(dump))
 	log, _ := os.ReadFile(filepath.Join(dir, "log"))
 	o.log = string(log)
 	return o
+}
+
+// runOpenSM lets OpenSM read a partitions.conf on a fabric that was just powered up.
+func runOpenSM(t testing.TB, file string, options ...string) outcome {
+	t.Helper()
+	w := newWitness(t, fabric.Config{})
+	defer w.close()
+	return w.openSM(file, "", options...)
 }
 
 // tablesOf reads the keys that end ports hold.
@@ -228,7 +256,7 @@ func differs(t testing.TB, file string, both bool) (difference string, warnings 
 	case refused:
 		return "refused by OpenSM alone\n", warnings
 	}
-	return compile(t, policy, both, true).unlike(theirs, both), warnings
+	return compile(t, policy, both, true).unlike(theirs), warnings
 }
 
 // reasons are the beginnings of what is warned of where OpenSM reads a file that is right

@@ -14,7 +14,8 @@ type place struct {
 	ever   *topo.PKeyTable // and each key that was there, where it was last; nil for none but those
 	size   int
 	want   []mad.PKey
-	first  mad.PKey // of want, the one for index 0; 0 for any
+	first  mad.PKey // of want, the one that must be at index 0; 0 for none
+	home   mad.PKey // of want, the one that goes to index 0 when it comes and no key is there; 0 for none
 	forget bool
 }
 
@@ -61,7 +62,10 @@ func (at *place) assign(s *scratch) (table, left []mad.PKey) {
 	s.late = at.changed(table, s.late)
 	next := max(len(at.held.Keys()), len(at.ever.Keys()))
 	for _, k := range s.late { // what comes
-		i := at.before(k, table)
+		i := 0
+		if k != at.home || table[0] != 0 {
+			i = at.before(k, table)
+		}
 		if i < 0 {
 			i, next = at.free(table, next)
 		}
@@ -79,8 +83,10 @@ func (at *place) assign(s *scratch) (table, left []mad.PKey) {
 func (at *place) changed(table, late []mad.PKey) []mad.PKey {
 	rest := late[:0]
 	for _, k := range late {
-		i := at.index(k, func(held mad.PKey) bool { return held.Valid() && held.Base() == k.Base() })
-		if i >= 0 && table[i] == 0 {
+		i := at.index(k, func(held mad.PKey) bool {
+			return held.Valid() && held.Base() == k.Base() && !slices.Contains(at.want, held)
+		})
+		if i >= 0 && table[i] == 0 && !at.held.Has(k) { // a key that moves needs an entry that is empty now
 			table[i] = k
 		} else {
 			rest = append(rest, k)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"ibsm/conf/diag"
 	"ibsm/mad"
 	"ibsm/topo"
 )
@@ -103,29 +102,24 @@ type Overflow struct {
 type compiler struct {
 	*Tables
 	t       *topo.Topo
-	members [][]member // by PortIdx, of end ports
+	members [][]mad.PKey // wanted keys by PortIdx, of end ports
+	first   []mad.PKey   // the key for index 0 by PortIdx, where the file asks for one; empty where it never does
 	tables  topo.PKeyTables
 	scratch scratch
 }
 
-// member is a wanted key of a port.
-type member struct {
-	key    mad.PKey // with its membership
-	index0 bool
-	place  diag.Position // of the Member that says so
-}
-
 // Compile makes of a Policy the tables of a subnet, whose Topo has the tables as they
-// are. A key that stays keeps its index; one that comes goes where it was before, if it
-// was, else behind all that ever were, else into a hole. Index 0 belongs to the key that
-// asks for it, the last of several in OpenSM's order, else to the default partition.
+// are. A key that stays keeps its index, because queue pairs name their key by its index. Only
+// indx0 moves keys: the one that it is about, and the one that is at index 0. A key that comes goes
+// where it was before, if it was, else behind all that ever were, else into a hole; that of
+// the default partition goes to index 0 if no key stays there.
 //
 // A nil Policy leaves what stands: only a port without a single key becomes a full member
 // of the default partition, and nothing is remembered.
 func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes) *Tables {
 	c := &compiler{
 		Tables: &Tables{Policy: policy, Settings: settings, Want: make([]*topo.PKeyTable, len(t.Ports)), Checking: make([]Checking, len(t.Ports))},
-		t:      t, members: make([][]member, len(t.Ports)),
+		t:      t, members: make([][]mad.PKey, len(t.Ports)),
 	}
 	if policy == nil {
 		c.fill()
@@ -135,6 +129,7 @@ func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes
 		c.Remember = Indexes{}
 	}
 	c.join()
+	c.ask()
 	for _, p := range t.EndPorts {
 		c.endPort(p)
 	}
@@ -230,19 +225,58 @@ func (c *compiler) ofType(typ mad.NodeType) []topo.PortIdx {
 	return s.ofType[typ]
 }
 
-// enter notes a port's membership.
+// enter notes a port's membership, of two keys the limited one first, as OpenSM does.
 func (c *compiler) enter(p topo.PortIdx, key mad.PKey, m *Member) {
-	if m.Membership != Limited {
-		c.members[p] = append(c.members[p], member{key | mad.FullMember, m.Index0, m.Position})
+	if c.limited(m) {
+		c.members[p] = append(c.members[p], key)
 	}
-	if m.Membership == Limited || m.Membership == Both && c.Settings.AllowBoth {
-		c.members[p] = append(c.members[p], member{key, m.Index0 && m.Membership == Limited, m.Position})
+	if m.Membership != Limited {
+		c.members[p] = append(c.members[p], key|mad.FullMember)
 	}
 }
 
-// later reports whether a place is not before another one of the file.
-func later(a, b diag.Position) bool {
-	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col)) >= 0
+// limited reports whether a Member gives ports the limited key.
+func (c *compiler) limited(m *Member) bool {
+	return m.Membership == Limited || m.Membership == Both && c.Settings.AllowBoth
+}
+
+// ask finds the keys that the file wants at index 0 (indx0). As with OpenSM the last item of the file that
+// names a port with indx0 decides, unless a later one names it in the same partition without. Of two
+// keys of one partition it is the limited one.
+func (c *compiler) ask() {
+	type item struct {
+		*Member
+		key mad.PKey
+	}
+	var items []item
+	asks := false
+	for i := range c.Policy.Partitions {
+		part := &c.Policy.Partitions[i]
+		for j := range part.Members {
+			items = append(items, item{&part.Members[j], part.Key})
+			asks = asks || part.Members[j].Index0
+		}
+	}
+	if !asks {
+		return
+	}
+	slices.SortStableFunc(items, func(a, b item) int {
+		return cmp.Or(cmp.Compare(a.Position.Line, b.Position.Line), cmp.Compare(a.Position.Col, b.Position.Col))
+	})
+	c.first = make([]mad.PKey, len(c.t.Ports))
+	for _, it := range items {
+		key := it.key
+		if !c.limited(it.Member) {
+			key |= mad.FullMember
+		}
+		for _, p := range c.who(it.Member) {
+			if it.Index0 {
+				c.first[p] = key
+			} else if c.first[p].Base() == it.key {
+				c.first[p] = 0
+			}
+		}
+	}
 }
 
 // endPort decides the table of a port that has a LID.
@@ -253,18 +287,15 @@ func (c *compiler) endPort(p topo.PortIdx) {
 		return
 	}
 	at := place{
-		port: Port{GUID: port.GUID}, held: port.PKeys, size: c.t.Nodes[port.Node].PKeyTableSize(port.Num), forget: c.Settings.ForgetIndexes,
+		port: Port{GUID: port.GUID}, held: port.PKeys, want: c.members[p],
+		size: c.t.Nodes[port.Node].PKeyTableSize(port.Num), forget: c.Settings.ForgetIndexes,
 	}
-	var asked diag.Position
-	for _, m := range c.members[p] {
-		at.want = append(at.want, m.key)
-		if m.index0 && (at.first == 0 || later(m.place, asked)) { // the last in the file, as with OpenSM
-			at.first, asked = m.key, m.place
-		}
+	if c.first != nil {
+		at.first = c.first[p]
 	}
-	for _, m := range c.members[p] {
-		if at.first == 0 && m.key.Base() == DefaultKey {
-			at.first = m.key
+	for _, k := range at.want {
+		if k.Base() == DefaultKey {
+			at.home = k // the full member's if there are both
 		}
 	}
 	c.settle(p, &at)
@@ -292,15 +323,16 @@ func (c *compiler) external(p topo.PortIdx) {
 		return
 	}
 	at := place{port: Port{node.GUID, port.Num}, held: port.PKeys, size: size, forget: true}
-	for _, m := range c.members[port.Peer] {
-		if slices.ContainsFunc(at.want, func(k mad.PKey) bool { return k.Base() == m.key.Base() }) {
-			continue
+	keys := c.members[port.Peer]
+	for _, key := range keys {
+		full := key | mad.FullMember
+		if key != full && slices.Contains(keys, full) {
+			continue // it lets pass what the limited key does
 		}
-		if full := m.key | mad.FullMember; c.Settings.FullAtSwitch || port.PKeys.Has(full) || !port.PKeys.Has(m.key) {
-			at.want = append(at.want, full)
-		} else {
-			at.want = append(at.want, m.key)
+		if c.Settings.FullAtSwitch || port.PKeys.Has(full) || !port.PKeys.Has(key) {
+			key = full
 		}
+		at.want = append(at.want, key)
 	}
 	if len(at.want) > size {
 		c.Overflows = append(c.Overflows, Overflow{p, size, at.want})

@@ -127,7 +127,7 @@ func TestExamples(t *testing.T) {
 			map[mad.GUID][]mad.PKey{h1: {0xffff, 0x8010, 0x8011}, h2: {0x7fff, 0x0010}, h3: {0x7fff, 0x8010}, h4: {0x7fff, 0x8010}}},
 		{"Default=0x7fff : ALL=both, SELF=full ;\nX=0x10: ALL=both;\n", false, map[mad.GUID][]mad.PKey{h1: {0xffff, 0x8010}, h2: {0xffff, 0x8010}}},
 		{"Default=0x7fff : ALL=both, SELF=full ;\nX=0x10: ALL=both;\n", true,
-			map[mad.GUID][]mad.PKey{h1: {0xffff, 0x8010, 0x0010}, h2: {0xffff, 0x8010, 0x0010, 0x7fff}}},
+			map[mad.GUID][]mad.PKey{h1: {0xffff, 0x0010, 0x8010}, h2: {0xffff, 0x0010, 0x8010, 0x7fff}}},
 		{"Default=0x7fff : 0x100003=full ;", false, map[mad.GUID][]mad.PKey{h1: {0xffff}, h2: {0xffff}, h3: {0x7fff}}},
 	} {
 		l := newLab(t)

@@ -117,7 +117,8 @@ func extended(held, want *topo.PKeyTable, block int) (b smp.PKeyTable) {
 }
 
 // lossless reports whether a block can be replaced without the port losing, for a while, a
-// key that it keeps: each such key is in the new block or in another held one.
+// key that it keeps: each such key is in the new block or in another held one. Of a partition in
+// which only the membership changes one of the keys counts.
 func lossless(held, want *topo.PKeyTable, block int) bool {
 	from, to := block*smp.PKeysPerBlock, (block+1)*smp.PKeysPerBlock
 	for i := from; i < to; i++ {
@@ -125,7 +126,7 @@ func lossless(held, want *topo.PKeyTable, block int) bool {
 		if _, kept := want.Find(k); !k.Valid() || !kept {
 			continue
 		}
-		same := func(o mad.PKey) bool { return o.Base() == k.Base() }
+		same := func(o mad.PKey) bool { return o == k || o.Base() == k.Base() && !want.Has(k) }
 		here := want.Keys()[min(from, len(want.Keys())):min(to, len(want.Keys()))]
 		before := held.Keys()[:min(from, len(held.Keys()))]
 		behind := held.Keys()[min(to, len(held.Keys())):]

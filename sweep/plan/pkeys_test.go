@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -202,6 +204,63 @@ func TestAcrossBlocks(t *testing.T) {
 	}
 	if s.Ports[host].PKeys != s.in.Partitions.Want[host] {
 		t.Errorf("in the end: %v", s.Ports[host].PKeys.Keys())
+	}
+}
+
+// TestKeysStay: whatever table another manager left, a port that is in use has each key that it had before and has
+// afterwards at every moment, with its membership.
+func TestKeysStay(t *testing.T) {
+	count := uint64(500)
+	if os.Getenv("IBSM_PROOF") != "" {
+		count = 100_000
+	}
+	for seed := range count {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		s := withKeys(t, partitions.Closed(), partitions.Settings{})
+		host := s.at(hostGUID, 1)
+		s.Nodes[s.Ports[host].Node].Info.SetPartitionCap(96)
+		held, policy := make([]mad.PKey, 70), partitions.Closed()
+		keys := []mad.PKey{partitions.DefaultKey}
+		for base := range mad.PKey(12) {
+			keys = append(keys, base+1)
+		}
+		for _, key := range keys {
+			for _, k := range []mad.PKey{key, key | mad.FullMember} {
+				if at := rng.IntN(len(held)); rng.IntN(2) == 0 {
+					at = []int{0, 1, 31, 32, 33, 69, at}[rng.IntN(7)]
+					if !held[at].Valid() {
+						held[at] = k
+					}
+				}
+			}
+			if rng.IntN(3) > 0 {
+				policy.Partitions = append(policy.Partitions, partitions.Partition{Key: key, Members: []partitions.Member{{
+					Who: partitions.OnePort, Port: hostGUID + 1, Membership: partitions.Membership(1 + rng.IntN(3)), Index0: rng.IntN(8) == 0,
+				}}})
+			}
+		}
+		policy.Partitions = slices.DeleteFunc(policy.Partitions, func(p partitions.Partition) bool { return p.Key == partitions.DefaultKey && p.Name == "" })
+		s.Ports[host].PKeys = topo.NewPKeyTable(slices.Clone(held))
+		s.in.Partitions = partitions.Compile(policy, partitions.Settings{AllowBoth: true}, s.Topo, nil)
+		want := s.in.Partitions.Want[host]
+		p := New(s.in)
+		for more := true; more; more = p.Advance() {
+			for st, ok := p.Next(); ok; st, ok = p.Next() {
+				set, ok := p.Set(st)
+				if !ok || st.Port != host || set.Attr != smp.AttrPKeyTable {
+					continue
+				}
+				p.PKeysHeld(st, (*smp.PKeyTable)(&set.Data))
+				for _, k := range held {
+					if k.Valid() && want.Has(k) && !s.Ports[host].PKeys.Has(k) {
+						t.Fatalf("seed %d: after %s block %d: without %v\nheld %v\nwant %v", seed, s.ops([]Step{st})[0], st.Block, k, held, want.Keys())
+					}
+				}
+			}
+		}
+		if !s.Ports[host].PKeys.Equal(want) {
+			t.Fatalf("seed %d: in the end: %v, want %v", seed, s.Ports[host].PKeys.Keys(), want.Keys())
+		}
 	}
 }
 
