@@ -57,6 +57,7 @@ type File struct {
 	settings map[int]Setting // by row
 	Report   Report
 	full     bool // maxFindings was reached
+	open     bool // the last line has no end
 }
 
 // maxFindings bounds the findings about one file.
@@ -75,6 +76,7 @@ func (f *File) enough(p diag.Position) bool {
 // ReadFile parses ibsm.toml or opensm.conf, depending on the suffix of the name.
 func ReadFile(name string, src []byte) *File {
 	f := &File{Name: name, settings: map[int]Setting{}}
+	f.open = len(src) > 0 && src[len(src)-1] != '\n'
 	largest := MaxFile
 	if IsTOML(name) {
 		largest = MaxTOML

@@ -139,7 +139,7 @@ in opensm.conf, list its key: ` + "`impose lmc,max_op_vls`" + `.
 the LMC, the subnet prefix, a key, the trust in SA clients, partitions or routing ends the program; for any other setting ibsm reports the error
 and uses the default, except that in opensm.conf a boolean that is not TRUE is FALSE, as in OpenSM, with an error unless it is
 ` + "`FALSE`, `no`, `off` or `0`" + `. Unknown keys are warnings, [keys of NVIDIA's OpenSM](#keys-of-nvidias-opensm) without effect are notes. With ` + "`--strict`" + ` any warning or error ends the program. A reload of a file
-with an error changes nothing.
+with an error changes nothing; a file that has no setting any more, or ends within a line, has one.
 
 **ibsm.toml.** Times are strings such as ` + "`\"10s\"`" + ` or ` + "`\"200ms\"`" + `, sizes strings such as ` + "`\"100MiB\"`" + `, 64-bit numbers strings in
 hexadecimal, and lists are in brackets. ` + "`sweep.interval`" + ` is the key ` + "`interval`" + ` in the table ` + "`[sweep]`" + `.

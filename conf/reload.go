@@ -76,6 +76,7 @@ func (l *Loaded) Reread(env Environment) (next *Loaded, changed []string, report
 	if f == nil {
 		return l, nil, report, report.Err(Warning)
 	}
+	f.checkWhole(l.file)
 	config, changed, report, err := l.Reload(f)
 	if err == nil {
 		for _, name := range append(config.deriveKeys(env, &report), config.secure(&report)...) {
@@ -95,6 +96,20 @@ func (l *Loaded) Reread(env Environment) (next *Loaded, changed []string, report
 	again := *l
 	again.Config, again.ConfigFile = config, f.Name
 	return &again, changed, report, nil
+}
+
+// checkWhole refuses a file that is read again and may not be whole: was, which is in force, had settings, and this one has none, or
+// had an end of its last line, and this one has not.
+func (f *File) checkWhole(was *File) {
+	if was == nil || was.Name != f.Name || f.Report.Err(Reload) != nil {
+		return
+	}
+	switch at := (diag.Position{File: f.Name}); {
+	case len(f.settings) == 0 && len(was.settings) > 0:
+		f.Report.add(Refusal, at, "", "the file has no setting: write it again")
+	case f.open && !was.open && len(was.settings) > 0:
+		f.Report.add(Refusal, at, "", "the file ends within a line: write it again, with an end of this line")
+	}
 }
 
 // reloadKey applies a setting of a file if its line differs from the previous read.

@@ -66,6 +66,10 @@ func TestReread(t *testing.T) {
 		{name: "the one that was read, not a better one", before: map[string]string{DefaultFiles[1]: "sm_priority 2"},
 			now: map[string]string{DefaultFiles[0]: "[election]\npriority = 3", DefaultFiles[1]: "sm_priority 4"}, priority: 4, file: DefaultFiles[1]},
 		{name: "gone", args: "-F f", before: map[string]string{"f": "sm_priority 2"}, priority: 2, file: "f", err: true},
+		{name: "emptied", args: "-F f", before: map[string]string{"f": "sm_priority 2\n"}, now: map[string]string{"f": "# nothing\n"}, priority: 2, file: "f", err: true},
+		{name: "cut off", args: "-F f", before: map[string]string{"f": "sm_priority 12\n"}, now: map[string]string{"f": "sm_priority 1"}, priority: 12, file: "f", err: true},
+		{name: "never had an end", args: "-F f", before: map[string]string{"f": "sm_priority 12"}, now: map[string]string{"f": "sm_priority 1"}, priority: 1, file: "f"},
+		{name: "nothing before and after", args: "-F f", before: map[string]string{"f": "#\n"}, now: map[string]string{"f": ""}, file: "f"},
 		{name: "odd", args: "-F f", before: map[string]string{"f": ""}, now: map[string]string{"f": "sm_priority 2\nnosuchkey 1"}, priority: 2, file: "f"},
 		{name: "odd under strict", args: "-F f --strict", before: map[string]string{"f": ""}, now: map[string]string{"f": "sm_priority 2\nnosuchkey 1"}, file: "f", err: true},
 	} {

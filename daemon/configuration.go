@@ -53,7 +53,8 @@ type inForce struct {
 	own        *conf.Loaded         // of this manager's own files
 	partitions *partitions.Selected // the same; nil before the port is open
 	qos        *qosSelected         // the same; not nil where partitions are not
-	routes     []view.PrefixRoute   // the same
+	routes     prefixRoutes         // the same
+	rules      []byte               // text of the rules for sick links
 	files      engineFiles          // the same; nil before the port is open
 	port       mad.GUID
 	from       *masterPolicy // takes precedence over own and partitions; nil for none
@@ -75,7 +76,9 @@ func newConfiguration(l *conf.Loaded, given names.Map, logger *slog.Logger, line
 		logger: logger, lines: lines, output: output, names: given, configs: make(chan manager.Config, 1),
 		state: state, now: time.Now, show: show, useRules: useRules, adopt: adopt, changes: make(chan func()),
 	}
-	c.current.Store(&inForce{own: l})
+	rules := readSickRules(nil, l)
+	c.useRules(rules)
+	c.current.Store(&inForce{own: l, rules: []byte(rules.text)})
 	c.setModules(readModuleLog(l))
 	return c
 }
@@ -133,7 +136,7 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 				return cfg, refusal{err}
 			}
 		}
-		routes := c.readRoutes(was.own)
+		routes := readRoutes(nil, was.own, c.logger)
 		seed, err := c.seedAgain(was.seed, seedPath(was.own, port))
 		if err != nil {
 			return cfg, refusal{err}
@@ -212,7 +215,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.Sweep.Settings.Keyless = cfg.Sweep.Settings.PortMKeys.On() && !has
 	cfg.Registrar.Mirror = c.mirroring(next, &cfg, l, chosen)
 	cfg.Elect.Unmirrored = !cfg.Registrar.Mirror.On()
-	cfg.PrefixRoutes = next.routes
+	cfg.PrefixRoutes = next.routes.routes
 	if chosen != nil {
 		cfg.PathSLs = chosen.Policy.SLs(conf.QoS.In(l.Config))
 	}

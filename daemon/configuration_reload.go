@@ -2,13 +2,13 @@ package daemon
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"ibsm/conf"
 	"ibsm/conf/diag"
 	"ibsm/ctl"
 	"ibsm/partitions"
-	"ibsm/view"
 )
 
 // Reload reads the configuration and the partition file again. A file with an error changes
@@ -25,7 +25,7 @@ type reread struct {
 	err        error
 	partitions partitions.Input
 	qos        qosRead
-	routes     []view.PrefixRoute
+	routes     prefixRoutes
 	engines    engineRead
 	modules    moduleLog
 	rules      sickRules
@@ -39,14 +39,14 @@ func (c *configuration) readAgain(was *inForce) (r reread) {
 		r.report = append(r.report, conf.Finding{Error: diag.Error{Position: diag.Position{File: was.seed.path}, Text: err.Error()}, Severity: conf.Refusal})
 		r.config, r.changed, r.err = was.own, nil, err
 	}
-	r.partitions = readPartitions(r.config, was.port)
-	r.qos = readQoS(r.config)
-	r.routes = c.readRoutes(r.config)
-	r.engines = readPortGroups(r.config.Config)
+	r.partitions = readPartitions(was, r.config, was.port)
+	r.qos = readQoS(was, r.config)
+	r.routes = readRoutes(was, r.config, c.logger)
+	r.engines = readPortGroups(was, r.config.Config)
 	policy := cmp.Or(was.qos, &qosSelected{}).reload(r.qos, r.engines.files.portGroups())
 	r.engines.read(r.config.Config, enginesToRead(r.config.Config), policy.groups())
 	r.modules = readModuleLog(r.config)
-	r.rules = readSickRules(r.config)
+	r.rules = readSickRules(was, r.config)
 	return r
 }
 
@@ -82,8 +82,11 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 	next.routes, next.seed = read.routes, read.seed
 	c.setModules(read.modules)
 	rules := c.useRules(read.rules)
+	if !slices.ContainsFunc(rules, isRefused) {
+		next.rules = []byte(read.rules.text)
+	}
 	c.takeEngineFiles(next, &read.engines)
-	found := append(append(findings(read.report), read.engines.found...), rules...)
+	found := slices.Concat(findings(read.report), read.engines.found, rules, read.routes.found)
 	if next.partitions != nil {
 		chosen := next.partitions.Reload(read.partitions, false)
 		c.setPartitions(next, &chosen)
@@ -98,6 +101,9 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 	c.send(next)
 	return found
 }
+
+// isRefused reports whether a file is not in force for a finding.
+func isRefused(f ctl.Finding) bool { return f.Severity == conf.Refusal.String() }
 
 // findings are those of a report for the control socket.
 func findings(report conf.Report) []ctl.Finding {

@@ -209,8 +209,8 @@ type sickRules struct {
 	interval   time.Duration // between two readings; 0 where nothing is read
 }
 
-// readSickRules reads the table that the configuration names.
-func readSickRules(l *conf.Loaded) (r sickRules) {
+// readSickRules reads the table that the configuration names. was is in force before a reload, nil at a start.
+func readSickRules(was *inForce, l *conf.Loaded) (r sickRules) {
 	r.interval = counterSettings(l).Interval
 	switch r.file = conf.SickRulesFile.In(l.Config); r.file {
 	case "":
@@ -218,7 +218,11 @@ func readSickRules(l *conf.Loaded) (r sickRules) {
 	case "ufm":
 		r.text = sick.UFM
 	default:
-		text, err := readFile(r.file, maxRules)
+		in := inUse{}
+		if was != nil {
+			in = inUseOf(conf.SickRulesFile, was.own.Config, l.Config, was.rules)
+		}
+		text, err := in.read(r.file, maxRules)
 		r.text, r.err = string(text), err
 	}
 	return r
@@ -228,7 +232,7 @@ func readSickRules(l *conf.Loaded) (r sickRules) {
 func (c *counters) useRules(r sickRules) []ctl.Finding {
 	rules, errs := sick.Parse(r.file, r.text)
 	if r.err != nil {
-		c.logger.Error("the rules for sick links cannot be read: those before stay in force", "reason", r.err)
+		c.logger.Error("the rules for sick links cannot be read: those before stay in force", "file", r.file, "reason", r.err)
 		return []ctl.Finding{{File: r.file, Severity: conf.Refusal.String(), Key: conf.SickRulesFile.Key().Name, Text: r.err.Error()}}
 	}
 	for _, e := range errs {

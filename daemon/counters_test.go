@@ -25,7 +25,7 @@ func TestRulesBelowInterval(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		d := &daemon{control: server.New(server.Config{}), logger: slog.New(slog.NewTextHandler(&log, nil))}
-		if findings := (&counters{daemon: d}).useRules(readSickRules(load(c.conf))); findings != nil {
+		if findings := (&counters{daemon: d}).useRules(readSickRules(nil, load(c.conf))); findings != nil {
 			t.Errorf("%q: %v", c.conf, findings)
 		}
 		if got := strings.Count(log.String(), "\n"); got != len(c.want) {

@@ -113,9 +113,8 @@ func (d *daemon) start(ctx context.Context) (err error) {
 		Heal:    func(port, peer perf.Key, forget func()) error { return d.counters.heal(port, peer, forget) },
 		Tenants: func() (*sweep.Policy, []ctl.SettingChange, error) { return d.current.tenants() }})
 	d.counters = &counters{daemon: d, gone: map[mad.GUID]string{}}
-	d.current = newConfiguration(d.conf, given, d.logger, d.lines, d.log, d.state, d.control.ShowSettings, d.counters.useRules, d.control.AdoptLinks)
 	d.counters.useRules(sickRules{text: sick.Defaults}) // in force where those of the file have errors
-	d.counters.useRules(readSickRules(d.conf))
+	d.current = newConfiguration(d.conf, given, d.logger, d.lines, d.log, d.state, d.control.ShowSettings, d.counters.useRules, d.control.AdoptLinks)
 	// Both run until the manager has ended.
 	d.tasks.run(context.Background(), d.current.run)
 	d.tasks.run(context.Background(), func(ended context.Context) { d.listen(ctx, ended) })

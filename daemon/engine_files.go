@@ -39,22 +39,24 @@ var engineFileKinds = []struct {
 	path  conf.Accessor[string]
 	users []string // engines
 	most  int64    // bytes
-	parse func(name string, text []byte, groups *portgroups.Set) (apply func(*engines.Settings), warnings diag.List, err error)
+	// optional says that there need not be a file or an entry: ibsmctl drain makes the file, and may take the last entry away.
+	optional bool
+	parse    func(name string, text []byte, groups *portgroups.Set) (apply func(*engines.Settings), warnings diag.List, err error)
 }{
-	{conf.RootGUIDFile, []string{"updn", "ftree"}, guidfile.MaxFile + 1, parseRoots},
-	{conf.IDsGUIDFile, []string{"updn"}, guidfile.MaxFile + 1, plain(parseIDs)},
-	{conf.ComputeGUIDFile, []string{"ftree", "sssp", "dfsssp", "tree"}, guidfile.MaxFile + 1, parseCompute},
-	{conf.IOGUIDFile, []string{"ftree", "sssp", "dfsssp", "tree"}, guidfile.MaxFile + 1, parseIO},
-	{conf.GUIDRoutingOrderFile, balancing, guidfile.MaxFile + 1, parseOrder},
-	{conf.PortProfIgnoreFile, balancing, guidfile.MaxFile + 1, plain(parseIgnored)},
-	{conf.PortSearchOrderingFile, balancing, guidfile.MaxFile + 1, plain(parseSearch)},
-	{conf.HopWeightsFile, []string{"minhop", "dor", "file", "updn"}, guidfile.MaxFile + 1, plain(parseWeights)},
-	{conf.TorusConfig, []string{"torus-2QoS"}, torus.MaxFile + 1, plain(parseTorus)},
-	{conf.DrainFile, engines.Names(), guidfile.MaxFile + 1, plain(parseDrained)},
-	{conf.TopoConfigFile, engines.Names(), cabling.MaxFile + 1, plain(parseCabling)},
-	{conf.HeldBackSwFile, engines.Names(), guidfile.MaxFile + 1, plain(parseHeldBack)},
-	{conf.LFTsFile, []string{"file"}, maxDump, plain(parseLFTs)},
-	{conf.LIDMatrixFile, []string{"file"}, maxDump, plain(parseMatrix)},
+	{conf.RootGUIDFile, []string{"updn", "ftree"}, guidfile.MaxFile + 1, false, parseRoots},
+	{conf.IDsGUIDFile, []string{"updn"}, guidfile.MaxFile + 1, false, plain(parseIDs)},
+	{conf.ComputeGUIDFile, []string{"ftree", "sssp", "dfsssp", "tree"}, guidfile.MaxFile + 1, false, parseCompute},
+	{conf.IOGUIDFile, []string{"ftree", "sssp", "dfsssp", "tree"}, guidfile.MaxFile + 1, false, parseIO},
+	{conf.GUIDRoutingOrderFile, balancing, guidfile.MaxFile + 1, false, parseOrder},
+	{conf.PortProfIgnoreFile, balancing, guidfile.MaxFile + 1, false, plain(parseIgnored)},
+	{conf.PortSearchOrderingFile, balancing, guidfile.MaxFile + 1, false, plain(parseSearch)},
+	{conf.HopWeightsFile, []string{"minhop", "dor", "file", "updn"}, guidfile.MaxFile + 1, false, plain(parseWeights)},
+	{conf.TorusConfig, []string{"torus-2QoS"}, torus.MaxFile + 1, false, plain(parseTorus)},
+	{conf.DrainFile, engines.Names(), guidfile.MaxFile + 1, true, plain(parseDrained)},
+	{conf.TopoConfigFile, engines.Names(), cabling.MaxFile + 1, false, plain(parseCabling)},
+	{conf.HeldBackSwFile, engines.Names(), guidfile.MaxFile + 1, false, plain(parseHeldBack)},
+	{conf.LFTsFile, []string{"file"}, maxDump, false, plain(parseLFTs)},
+	{conf.LIDMatrixFile, []string{"file"}, maxDump, false, plain(parseMatrix)},
 }
 
 // plain makes a parser of one for files that name no groups.
@@ -129,6 +131,7 @@ func parseMatrix(name string, text []byte) (func(*engines.Settings), diag.List, 
 
 // engineRead is the files of routing engines as they were read.
 type engineRead struct {
+	was              *inForce // at a reload; nil at a start
 	files            engineFiles
 	warnings, errors diag.List
 	unreadable       []string // OpenSM's words
@@ -150,9 +153,11 @@ func (r *engineRead) read(c *conf.Config, list []string, ofQoS []*portgroups.Gro
 		if name == "" || len(users) == 0 {
 			continue
 		}
-		text, err := readFile(name, kind.most)
-		if errors.Is(err, fs.ErrNotExist) && key == conf.DrainFile.Key().Name {
-			continue // nothing is drained; the first ibsmctl drain makes the file
+		in := r.inUse(kind.path, c)
+		in.optional = kind.optional
+		text, err := in.read(name, kind.most)
+		if errors.Is(err, fs.ErrNotExist) && kind.optional {
+			continue
 		}
 		if errors.Is(err, fs.ErrNotExist) && key == conf.TopoConfigFile.Key().Name && !conf.TopoConfigEnabled.In(c) { // NVIDIA's manager does not read it then
 			missing := diag.List{{Position: diag.Position{File: name}, Text: key + ": the file is missing, so cables are not compared with it"}}
@@ -170,6 +175,9 @@ func (r *engineRead) read(c *conf.Config, list []string, ofQoS []*portgroups.Gro
 		var warnings diag.List
 		if err == nil {
 			apply, warnings, err = kind.parse(name, text, groups)
+			if !kind.optional && !hasEntry(text) {
+				warnings.Add(diag.Position{File: name}, "%s: the file has no entry", key)
+			}
 		}
 		found := r.add(kind.path.Key(), name, engineFile{text: text, apply: apply}, warnings, err)
 		for _, engine := range users {
@@ -181,6 +189,14 @@ func (r *engineRead) read(c *conf.Config, list []string, ofQoS []*portgroups.Gro
 			}
 		}
 	}
+}
+
+// inUse is what is known of the file in force.
+func (r *engineRead) inUse(path conf.Accessor[string], c *conf.Config) inUse {
+	if r.was == nil {
+		return inUse{}
+	}
+	return inUseOf(path, r.was.own.Config, c, r.was.files[path.Key().Name].text)
 }
 
 // add adds a file that was read, and returns its errors.

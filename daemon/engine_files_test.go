@@ -57,11 +57,11 @@ func TestEngineFiles(t *testing.T) {
 		when, text, says string
 		roots            []mad.GUID
 	}{
-		{"otherwise written", "# the same\n0x11\n16\n0x10", "GUID 0x0000000000000010 is on line 3, too", []mad.GUID{0x10, 0x10, 0x11}},
+		{"otherwise written", "# the same\n0x11\n16\n0x10\n", "GUID 0x0000000000000010 is on line 3, too", []mad.GUID{0x10, 0x10, 0x11}},
 		{"an error", "0x12\n spine\n", "roots:2:2: expected a GUID", []mad.GUID{0x10, 0x10, 0x11}},
 		{"OpenSM's words", "x\n", "updn_lid_matrices: ERR AA02: cannot parse root guids file", []mad.GUID{0x10, 0x10, 0x11}},
 		{"another root", "0x12\n", "", []mad.GUID{0x12}},
-		{"none", "#\n", "", []mad.GUID{}},
+		{"emptied", "", "roots: root_guid_file: the file has no entry", []mad.GUID{0x12}},
 	} {
 		write(c.text)
 		reload()
@@ -306,7 +306,7 @@ func TestCablingFiles(t *testing.T) {
 	master.reload(true)
 	master.take()
 	must(master, "the file is gone", 1, true, 0x10)
-	master.mustSay("no such file")
+	master.mustSay("topo_config_file: the file has gone")
 }
 
 // TestEnforcedWithItsPlan: a reload takes topo_config_enabled and the plan together, or neither.
@@ -372,7 +372,7 @@ func TestTorusFile(t *testing.T) {
 	for _, c := range []struct{ when, text, says, want string }{
 		{"otherwise written", "# the same\n" + strings.ReplaceAll(five, " ", "\t"), "", five},
 		{"an error", "torus 5 5 1\nxp_link 0x201 x\n", "torus-2QoS.conf:2:", five},
-		{"cut off", "torus 5", "torus-2QoS.conf:1:", five},
+		{"cut off", "torus 5", "torus_config: the file ends within line 1", five},
 		{"another radix", strings.Replace(five, "5 5", "6 5", 1), "", strings.Replace(five, "5 5", "6 5", 1)},
 	} {
 		write(c.text)

@@ -36,7 +36,7 @@ func enginesToRead(c *conf.Config) []string {
 func (c *configuration) enginesOf(list []string) (engines.Chain, error) {
 	now := c.current.Load()
 	l, _ := now.effective()
-	r := readPortGroups(l.Config)
+	r := readPortGroups(now, l.Config)
 	if r.read(l.Config, list, now.qosPolicy(l).groups()); len(r.errors) > 0 {
 		return nil, r.errors
 	}

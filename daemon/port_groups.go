@@ -13,16 +13,16 @@ import (
 // Port groups are defined in pgrp_policy_file, which is among the files of routing engines whatever these are, and in the QoS policy.
 // Files of GUIDs name them, and the QoS policy names those of pgrp_policy_file.
 
-// readPortGroups reads the pgrp_policy_file that the configuration names.
-func readPortGroups(c *conf.Config) (r engineRead) {
-	r.files = engineFiles{}
+// readPortGroups reads the pgrp_policy_file that the configuration names. was is in force before a reload, nil at a start.
+func readPortGroups(was *inForce, c *conf.Config) (r engineRead) {
+	r.was, r.files = was, engineFiles{}
 	name := conf.PortGroupsFile.In(c)
 	if name == "" {
 		return r
 	}
 	var file engineFile
 	var warnings diag.List
-	text, err := readFile(name, policyfile.MaxFile+1)
+	text, err := r.inUse(conf.PortGroupsFile, c).read(name, policyfile.MaxFile+1)
 	if err == nil {
 		file, warnings, err = parsePortGroups(name, text)
 	}
@@ -33,7 +33,7 @@ func readPortGroups(c *conf.Config) (r engineRead) {
 // selectFiles reads the files of port groups, of the QoS policy and of routing engines at a start, which go by each other. The error says why the
 // manager must not start.
 func selectFiles(l *conf.Loaded) (files engineFiles, policy *qosSelected, warnings diag.List, err error) {
-	r := readPortGroups(l.Config)
+	r := readPortGroups(nil, l.Config)
 	if len(r.errors) == 0 {
 		if policy, err = selectQoS(l, r.files.portGroups()); err != nil {
 			return nil, nil, nil, err

@@ -24,7 +24,7 @@ func selectedFiles(l *conf.Loaded) (engineFiles, diag.List, error) {
 
 // readEngineFiles are the files of engines as they are read without a QoS policy.
 func readEngineFiles(c *conf.Config) engineRead {
-	r := readPortGroups(c)
+	r := readPortGroups(nil, c)
 	r.read(c, conf.RoutingEngine.In(c), nil)
 	return r
 }
@@ -96,7 +96,7 @@ func TestPortGroups(t *testing.T) {
 		{"another pattern", "groups", "port-group\nname: spines\nport-regexp: ^core\nend-port-group\n", ten + "; description ^core", "", true},
 		{"an error in the groups", "groups", "port-group\nname: spines\nport-regexp: (\nend-port-group\n", ten + "; description ^core", "groups:3:14: missing closing )", false},
 		{"circles", "groups", "port-group\nname: spines\nunion-rule: b\nend-port-group\nport-group\nname: b\nunion-rule: spines\nend-port-group\n", ten + "; description ^core", `groups:7:1: port-group \"spines\" contains itself through \"b\"`, false},
-		{"the group is gone", "groups", "# none\n", ten + "; description ^core", `roots:2:1: expected a GUID, with 0x before its digits, or the name of a port group, which \"spines\" is not`, false},
+		{"the group is gone", "groups", "port-group\nname: other\nport-guid: 0x9\nend-port-group\n", ten + "; description ^core", `roots:2:1: expected a GUID, with 0x before its digits, or the name of a port group, which \"spines\" is not`, false},
 		{"a group of QoS", "roots", "0x10\nby QoS\n", ten + "; port GUID 0x0000000000000011", "", true},
 		{"which changes", "qos", ofQoS("port-guid: 0x12"), ten + "; port GUID 0x0000000000000012", "", true},
 		{"an error in the policy", "qos", ofQoS("port-guid: x"), ten + "; port GUID 0x0000000000000012", "qos:4:12: ", false},
@@ -115,7 +115,7 @@ func TestPortGroups(t *testing.T) {
 		}
 		o.mustSay(c.says)
 	}
-	if n := len(o.sent.PortGroups.Groups); n != 1 || o.sent.PortGroups.Find("byqos") == nil {
+	if n := len(o.sent.PortGroups.Groups); n != 2 || o.sent.PortGroups.Find("byqos") == nil {
 		t.Errorf("%d groups are shown", n)
 	}
 }

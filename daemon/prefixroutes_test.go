@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ibsm/conf"
 )
 
 func TestReadPrefixRoutes(t *testing.T) {
@@ -25,7 +27,8 @@ func TestReadPrefixRoutes(t *testing.T) {
 		{"a directory", dir, 0, "cannot read"},
 	} {
 		var log bytes.Buffer
-		routes := readPrefixRoutes(c.file, slog.New(slog.NewTextHandler(&log, nil)))
+		l := conf.Load([]string{"--prefix_routes_file", c.file}, Environment)
+		routes := readRoutes(nil, l, slog.New(slog.NewTextHandler(&log, nil))).routes
 		if len(routes) != c.routes || (log.Len() > 0) != (c.warning != "") || !strings.Contains(log.String(), c.warning) {
 			t.Errorf("%s: %d routes, %q", c.name, len(routes), log.String())
 		}

@@ -26,11 +26,15 @@ type qosRead struct {
 	err   error // nil, or why there is no text
 }
 
-// readQoS reads the file that the configuration names.
-func readQoS(l *conf.Loaded) (r qosRead) {
+// readQoS reads the file that the configuration names. was is in force before a reload, nil at a start.
+func readQoS(was *inForce, l *conf.Loaded) (r qosRead) {
 	r.name, r.named, r.off = conf.QoSPolicyFile.In(l.Config), conf.QoSPolicyFile.Chosen(l.Config), !conf.QoS.In(l.Config)
 	if !r.off && r.name != "" {
-		r.text, r.err = readFile(r.name, qos.MaxFile+1)
+		in := inUse{}
+		if was != nil && was.qos != nil {
+			in = inUseOf(conf.QoSPolicyFile, was.own.Config, l.Config, was.qos.text)
+		}
+		r.text, r.err = in.read(r.name, qos.MaxFile+1)
 	}
 	return r
 }
@@ -71,7 +75,7 @@ func (s *qosSelected) reload(r qosRead, others *portgroups.Set) *qosSelected {
 // selectQoS selects the policy at a start. The error says why the manager must not start: the file
 // cannot be used, or with --strict it has warnings.
 func selectQoS(l *conf.Loaded, others *portgroups.Set) (*qosSelected, error) {
-	s := (&qosSelected{}).reload(readQoS(l), others)
+	s := (&qosSelected{}).reload(readQoS(nil, l), others)
 	switch {
 	case len(s.errors) > 0:
 		return nil, fmt.Errorf("the QoS policy file cannot be used: fix it, or start without -Q: %w", s.errors)
