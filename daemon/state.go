@@ -62,7 +62,7 @@ type state struct {
 	cache *cache.Keeper   // nil without one
 	// What OpenSM's guid2mkey and neighbors say, as in sweep.Restored.
 	mkeys  map[mad.GUID]mad.MKey
-	behind map[plan.Key]mad.GUID
+	behind map[plan.Key]plan.Key
 	tasks  tasks
 	store  atomic.Pointer[store.Store] // nil without one; any goroutine may put into it
 }

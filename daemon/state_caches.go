@@ -87,7 +87,7 @@ func (s *state) cacheFiles(dirs []string) (files []cache.Files) {
 
 // readGuesses reads the M_Keys and neighbors of the folders; the first takes precedence.
 func (s *state) readGuesses(dirs []string) {
-	s.mkeys, s.behind = map[mad.GUID]mad.MKey{}, map[plan.Key]mad.GUID{}
+	s.mkeys, s.behind = map[mad.GUID]mad.MKey{}, map[plan.Key]plan.Key{}
 	files := s.cacheFiles(dirs)
 	for i := range slices.Backward(files) {
 		mkeys, skipped, err := files[i].ReadMKeys()
@@ -96,7 +96,7 @@ func (s *state) readGuesses(dirs []string) {
 		neighbors, skipped, err := files[i].ReadNeighbors()
 		s.warn(skipped, err)
 		for from, to := range neighbors {
-			s.behind[plan.Key{Node: from.GUID, Port: from.Port}] = to.GUID
+			s.behind[plan.Key{Node: from.GUID, Port: from.Port}] = plan.Key{Node: to.GUID, Port: to.Port}
 		}
 	}
 }

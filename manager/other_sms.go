@@ -88,7 +88,7 @@ func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 			c.fx.log(warn, "nodes do not answer to any M_Key that is known: this manager waits for the end of their lease, or for the master to let it in, before it becomes master",
 				"links", found.Unproved+found.Refusing, "nodes", found.Builder.Len())
 		}
-		if c.elect.waits != hasWaited {
+		if limit = maxRefusing; c.elect.waits != hasWaited { // else another manager may have become master meanwhile
 			c.elect.waits, limit = waitsMKey, maxUnproved
 		}
 	case c.elect.State() == smp.Discovering && found.Refusing > 0 && !slices.ContainsFunc(others, isMaster):

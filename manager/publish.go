@@ -95,6 +95,7 @@ func (c *Core) publish(out *sweep.Outcome) {
 	for _, k := range out.Absent {
 		v.Absent = append(v.Absent, view.Absent{Port: k.Port, Base: k.Base, LMC: k.LMC, Since: k.Absent})
 	}
+	v.Left = c.sweeps.sweeper.Left()
 	for i := range out.Found.SMs {
 		o := &out.Found.SMs[i]
 		v.SMs = append(v.SMs, viewOf(&o.Info, o.LID))

@@ -86,6 +86,9 @@ func (c *Core) settle() (more bool) {
 		c.begin()
 	case *sweep.Walk:
 		if found := p.Found(); found != nil {
+			if p.Open() > 0 {
+				c.sweeps.ended = c.fx.table.CancelOwner(ownerSweep, c.sweeps.ended[:0])
+			}
 			c.walked(found)
 		}
 	case *sweep.Program:

@@ -97,7 +97,7 @@ func TestMKeyFromFiles(t *testing.T) {
 
 // keptKeys are guid2mkey, with one key for all, and neighbors of the fabric.
 func (b *harness) keptKeys(key mad.MKey) (k sweep.Restored) {
-	k.MKeys, k.Behind = map[mad.GUID]mad.MKey{}, map[plan.Key]mad.GUID{}
+	k.MKeys, k.Behind = map[mad.GUID]mad.MKey{}, map[plan.Key]plan.Key{}
 	agent := func(at net.End) mad.GUID {
 		if b.net.Nodes[at.Node].Type == mad.Switch {
 			at.Port = 0
@@ -109,7 +109,7 @@ func (b *harness) keptKeys(key mad.MKey) (k sweep.Restored) {
 	}
 	for at := range b.Fabric.Ports() {
 		if peer := b.Fabric.Peer(at); peer != net.NoEnd {
-			k.Behind[plan.Key{Node: agent(at), Port: at.Port}] = agent(peer)
+			k.Behind[plan.Key{Node: agent(at), Port: at.Port}] = plan.Key{Node: agent(peer), Port: peer.Port}
 		}
 	}
 	k.Port = b.Fabric.PortGUID(firstHost(b.net))

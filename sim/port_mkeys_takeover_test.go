@@ -22,7 +22,7 @@ func (b *harness) keptWithout(at, gone net.End) manager.Config {
 	cfg.Sweep.Restored = b.kept(at)
 	guid := b.Fabric.PortGUID(gone)
 	delete(cfg.Sweep.Restored.MKeys, guid)
-	maps.DeleteFunc(cfg.Sweep.Restored.Behind, func(_ plan.Key, agent mad.GUID) bool { return agent == guid })
+	maps.DeleteFunc(cfg.Sweep.Restored.Behind, func(_, far plan.Key) bool { return far.Node == guid })
 	return cfg
 }
 

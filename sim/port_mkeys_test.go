@@ -49,14 +49,14 @@ func (b *harness) agentGUID(at net.End) mad.GUID {
 
 // kept are guid2mkey and neighbors of the fabric as it is now, and the GUID of a manager's port.
 func (b *harness) kept(at net.End) (k sweep.Restored) {
-	k.MKeys, k.Behind, k.Port = map[mad.GUID]mad.MKey{}, map[plan.Key]mad.GUID{}, b.Fabric.PortGUID(at)
+	k.MKeys, k.Behind, k.Port = map[mad.GUID]mad.MKey{}, map[plan.Key]plan.Key{}, b.Fabric.PortGUID(at)
 	for at := range b.Fabric.EndPorts() {
 		pi := b.Fabric.PortInfo(at)
 		k.MKeys[b.Fabric.PortGUID(at)] = pi.MKey()
 	}
 	for at := range b.Fabric.Ports() {
 		if peer := b.Fabric.Peer(at); peer != net.NoEnd {
-			k.Behind[plan.Key{Node: b.agentGUID(at), Port: at.Port}] = b.agentGUID(peer)
+			k.Behind[plan.Key{Node: b.agentGUID(at), Port: at.Port}] = plan.Key{Node: b.agentGUID(peer), Port: peer.Port}
 		}
 	}
 	return k

@@ -45,10 +45,10 @@ type Restored struct {
 	// Registered says that clients are registered here: they are not asked to register again
 	// unless their ports name another master.
 	Registered bool
-	// MKeys are the M_Keys of ports' agents, by port GUID, and Behind is the port GUID at the
-	// other end of a port's link. They come from OpenSM's guid2mkey and neighbors.
+	// MKeys are the M_Keys of ports' agents, by port GUID, and Behind are the ports at the other
+	// ends of ports' links. They come from OpenSM's guid2mkey and neighbors.
 	MKeys  map[mad.GUID]mad.MKey
-	Behind map[plan.Key]mad.GUID
+	Behind map[plan.Key]plan.Key
 	Port   mad.GUID // our own; 0 when it is not known
 }
 

@@ -3,6 +3,7 @@ package sweep
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"time"
 
 	"ibsm/mad"
@@ -53,7 +54,7 @@ func (s *Sweeper) keys() (k discover.Keys) {
 	if !wanted.Ports.On() && (wanted.NoLookup || !s.otherKeys()) {
 		return k
 	}
-	last, restored := s.lastKnown(), &s.cfg.Restored
+	last, places := s.lastKnown(), &s.walks.places
 	k.Of = func(port mad.GUID, n int) (mad.MKey, bool) { return wanted.Candidate(port, s.recorded(last, port), n) }
 	k.Self = s.selfKeys(k.Of)
 	k.Behind = func(guid mad.GUID, num uint8) mad.GUID {
@@ -65,11 +66,22 @@ func (s *Sweeper) keys() (k discover.Keys) {
 		if agent := s.walks.expected[plan.Key{Node: guid, Port: num}]; agent != 0 {
 			return agent
 		}
-		return restored.Behind[plan.Key{Node: guid, Port: num}]
+		return places.behind[plan.Key{Node: guid, Port: num}].agent
+	}
+	if wanted.Ports.On() {
+		k.Candidates = func(found func(mad.GUID) bool, unanswered func(mad.GUID, uint8) bool) []mad.GUID {
+			return places.candidates(last, found, func(at plan.Key) bool { return unanswered(at.Node, at.Port) })
+		}
+		k.Tries = func(guid mad.GUID, num uint8) bool { return places.tries(plan.Key{Node: guid, Port: num}) }
 	}
 	k.Unresponsive = s.knownUnresponsive(last)
-	k.Prove, k.Keyless = wanted.Ports.On(), s.cfg.Settings.Keyless
+	k.Prove, k.Keyless = wanted.Ports.On(), s.cfg.Settings.Keyless || hasMKeys(last)
 	return k
+}
+
+// hasMKeys reports whether some agent of a subnet had an M_Key. last may be nil.
+func hasMKeys(last *topo.Topo) bool {
+	return last != nil && slices.ContainsFunc(last.EndPorts, func(p topo.PortIdx) bool { return last.MKey(p) != 0 })
 }
 
 // knownUnresponsive reports whether nobody was known behind a port of a node, or our own port, that was known itself.
@@ -80,7 +92,7 @@ func (s *Sweeper) knownUnresponsive(last *topo.Topo) func(guid mad.GUID, num uin
 		}
 	}
 	known := map[mad.GUID]bool{}
-	for at := range s.cfg.Restored.Behind {
+	for at := range s.walks.places.behind {
 		known[at.Node] = true
 	}
 	return func(guid mad.GUID, _ uint8) bool { return known[guid] }
@@ -94,11 +106,7 @@ func (f *Found) MostMissing() bool {
 	if last != nil {
 		known = len(last.Nodes)
 	} else {
-		agents := map[mad.GUID]bool{}
-		for _, agent := range f.s.cfg.Restored.Behind {
-			agents[agent] = true
-		}
-		known = len(agents)
+		known = len(f.s.walks.places.left)
 	}
 	if known <= 1 {
 		return f.Unproved > 0
@@ -174,10 +182,21 @@ func (s *Sweeper) AgentAlong(ports []uint8) (port mad.GUID, ok bool) {
 func (f *Found) Remember() *topo.Topo {
 	t := f.Builder.Freeze()
 	f.s.walks.prunePlain(t)
-	if f.s.cfg.Settings.remembers() {
-		f.s.walks.known = t
-	}
+	f.s.walks.remember(t, f.Tried, &f.s.cfg.Settings)
 	return t
+}
+
+// remember takes the subnet that a walk has found, and the ports at which it has tried the M_Keys of absent agents.
+func (w *walkState) remember(t *topo.Topo, tried []discover.Place, settings *Settings) {
+	if settings.PortMKeys.On() {
+		for _, at := range tried {
+			w.places.unanswered(plan.Key{Node: at.GUID, Port: at.Port})
+		}
+		w.places.look(w.known, t)
+	}
+	if w.known = nil; settings.remembers() {
+		w.known = t
+	}
 }
 
 // remembers reports whether the subnet that was found last is kept for M_Keys: ports have their own, or may have after a reload.

@@ -256,7 +256,7 @@ func TestShownKeys(t *testing.T) {
 	b := newHarness(t, small, Config{})
 	tp := b.heavy().Topo
 	p := otherHost(t, tp)
-	w := newWalkState()
+	w := newWalkState(&Restored{})
 	const missed = Extent(100)
 	for i, step := range []struct {
 		by      Extent // of the walk, or missed by it
@@ -290,7 +290,7 @@ func TestManyShownKeys(t *testing.T) {
 	b := newHarness(t, small, Config{})
 	tp := b.heavy().Topo
 	here := tp.Ports[otherHost(t, tp)].GUID
-	w := newWalkState()
+	w := newWalkState(&Restored{})
 	w.mkeys[here] = shownKeys{5, 5}
 	for port := mad.GUID(1); len(w.mkeys) < maxShown; port++ {
 		w.mkeys[port] = shownKeys{6, 6}

@@ -66,8 +66,8 @@ func (s *Sweeper) Walk(master bool, of Extent) *Walk {
 	})}
 }
 
-// Found ends the walk and returns what it found, or nil while a request is open. The caller
-// calls it when Next has no request.
+// Found ends the walk and returns what it found, or nil while a request is open whose answer matters. The caller calls
+// it when Next has no request.
 func (w *Walk) Found() *Found {
 	if !w.Finished() {
 		return nil
@@ -194,7 +194,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	s.reregistrations.acknowledged(p.c)
 	s.state.prev, s.state.before, s.state.mastership = p.c.Topo, nil, swept
 	s.state.devices.Prune(p.c.Topo)
-	s.walks.sweepEnds(p.c.Topo, found.Findings, p.heard, p.c.found.extent, s.cfg.Settings.remembers())
+	s.walks.sweepEnds(p.c.Topo, found, p.heard, p.c.found.extent, &s.cfg.Settings)
 	s.state.devices.WalkEnds()
 	s.sms = s.managers(p.c.Topo, found)
 	s.rest()

@@ -64,24 +64,24 @@ type walkState struct {
 	expected map[plan.Key]mad.GUID  // the ports of managers that have said where they are
 	findings []discover.Finding     // of the walk that state.prev is from
 	answered []bool                 // Program.heard of the last sweep, for the walk that follows at once
+	places   places                 // who has left, and from where
 	known    *topo.Topo             // the last subnet that was found; nil unless Settings.remembers
 }
 
-func newWalkState() walkState {
-	return walkState{plain: map[mad.GUID]bool{}, mkeys: map[mad.GUID]shownKeys{}}
+func newWalkState(restored *Restored) walkState {
+	return walkState{plain: map[mad.GUID]bool{}, mkeys: map[mad.GUID]shownKeys{}, places: newPlaces(restored.Behind)}
 }
 
 // forgetMastership drops what another manager may have changed.
 func (w *walkState) forgetMastership() { w.findings, w.expected = nil, nil }
 
-// sweepEnds takes what a sweep has found, by a walk of an extent. heard are the ports that have answered a Set; remembers has the subnet kept.
-func (w *walkState) sweepEnds(t *topo.Topo, findings []discover.Finding, heard []bool, of Extent, remembers bool) {
-	w.findings, w.answered = findings, heard
+// sweepEnds takes the subnet that a sweep has left, and what its walk of an extent has found. heard are the ports that
+// have answered a Set.
+func (w *walkState) sweepEnds(t *topo.Topo, found *discover.Result, heard []bool, of Extent, settings *Settings) {
+	w.findings, w.answered = found.Findings, heard
 	w.rememberKeys(t, of)
 	w.prune(t)
-	if w.known = nil; remembers {
-		w.known = t
-	}
+	w.remember(t, found.Tried, settings)
 }
 
 // mastership is how far a sweeper has come since it forgot, or never knew, the subnet.

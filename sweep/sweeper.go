@@ -86,7 +86,7 @@ type Sweeper struct {
 
 // New returns a Sweeper that starts with the restored state of cfg.
 func New(cfg Config) *Sweeper {
-	s := &Sweeper{cfg: cfg, state: newState(cfg.Restored), walks: newWalkState()}
+	s := &Sweeper{cfg: cfg, state: newState(cfg.Restored), walks: newWalkState(&cfg.Restored)}
 	s.FollowRoutes()
 	return s
 }

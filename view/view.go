@@ -42,6 +42,7 @@ type View struct {
 	Faults     []Fault // of the last heavy sweep, MaxFaults of them at most
 	FaultsMore int     // that found no room
 	Absent     []Absent
+	Left       []LeftLink // in order of Here; nil unless ports have M_Keys of their own
 	Drained    []Drained
 	Cabling    *Cabling // nil without a plan, and with nothing held back
 }

@@ -115,7 +115,7 @@ func (k *Keeper) write() {
 	err := k.files.WriteLIDs(lids)
 	if v != nil {
 		k.learnMKeys(v, lids)
-		err = errors.Join(err, k.files.WriteMKeys(k.mkeys), k.files.WriteNeighbors(links(v.Topo)))
+		err = errors.Join(err, k.files.WriteMKeys(k.mkeys), k.files.WriteNeighbors(links(v)))
 	}
 	text := ""
 	if err != nil {
@@ -146,15 +146,16 @@ func (k *Keeper) learnMKeys(v *view.View, lids map[mad.GUID]LIDRange) {
 	}
 }
 
-// links are those of a subnet, each from both ends.
-func links(t *topo.Topo) []Link {
-	n := 0
+// links are those of a subnet, each from both ends, and those that agents had when they left it, unless another link has
+// one of the ports now.
+func links(v *view.View) []Link {
+	t, n := v.Topo, 0
 	for i := range t.Ports {
 		if t.Ports[i].Peer != topo.None {
 			n++
 		}
 	}
-	all := make([]Link, 0, n)
+	all := make([]Link, 0, n+2*len(v.Left))
 	end := func(p topo.PortIdx) End {
 		port := &t.Ports[p]
 		if node := &t.Nodes[port.Node]; node.Switch != topo.None {
@@ -165,6 +166,19 @@ func links(t *topo.Topo) []Link {
 	for i := range t.Ports {
 		if peer := t.Ports[i].Peer; peer != topo.None {
 			all = append(all, Link{end(topo.PortIdx(i)), end(peer)})
+		}
+	}
+	used := map[End]bool{}
+	if len(v.Left) > 0 {
+		for _, l := range all {
+			used[l.Near] = true
+		}
+	}
+	for _, l := range v.Left {
+		near, far := End(l.Here), End(l.Far)
+		if !used[near] && !used[far] {
+			used[near], used[far] = true, true
+			all = append(all, Link{near, far}, Link{far, near})
 		}
 	}
 	return all

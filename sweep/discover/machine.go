@@ -72,12 +72,18 @@ type Machine struct {
 	keyed     bool                      // some agent has an M_Key
 	unproved  map[topo.End]smp.PortInfo // of agents that have hidden their M_Key and are asked with another
 	limit     limit                     // what is left of it
-	res       Result
-	unasked   map[topo.End]bool // ports that a quick walk has left alone, as they were unresponsive before
-	recalled  int               // nodes that the previous walk had found, too
-	replaced  map[int32]bool    // nodes that are where another one was that is not found any more
-	stage     stage
-	believed  map[int32]bool // nodes whose ports are taken over from Prev, all of them or those that have Answered
+
+	left       []item           // requests to whoever is behind ports, which have had no answer to the first key
+	candidates []mad.GUID       // the agents whose keys tryKeys shows
+	trials     map[topo.End]int // how many of its requests behind a port have no outcome
+	tried      int              // how many of all were made with keys of candidates
+
+	res      Result
+	unasked  map[topo.End]bool // ports that a quick walk has left alone, as they were unresponsive before
+	recalled int               // nodes that the previous walk had found, too
+	replaced map[int32]bool    // nodes that are where another one was that is not found any more
+	stage    stage
+	believed map[int32]bool // nodes whose ports are taken over from Prev, all of them or those that have Answered
 
 	readings []reading
 	asked    map[readKey]bool
@@ -114,7 +120,14 @@ type Result struct {
 	// Unproved are the links behind which nobody has answered, of nodes of which nothing was known, in a subnet whose ports have M_Keys of
 	// their own: whoever is there may have refused to.
 	Unproved int
-	Refusing int // likewise links behind which somebody is known
+	Refusing int     // likewise links behind which somebody is known
+	Tried    []Place // ports behind which the keys of Keys.Candidates were shown
+}
+
+// Place is a port of a switch, by the node GUID, or our own port, by its GUID.
+type Place struct {
+	GUID mad.GUID
+	Port uint8
 }
 
 // SM is another subnet manager.
@@ -143,7 +156,7 @@ func New(cfg Config) *Machine {
 	}
 	b := topo.NewBuilder()
 	m := &Machine{
-		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, asked: map[readKey]bool{}, tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{},
+		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, asked: map[readKey]bool{}, tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{}, trials: map[topo.End]int{},
 		unasked: map[topo.End]bool{}, believed: map[int32]bool{}, replaced: map[int32]bool{},
 	}
 	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{}}
@@ -182,7 +195,11 @@ func (m *Machine) NextKnown() (req txn.Request, ok bool) { return m.next(&m.queu
 func (m *Machine) next(q *fifo) (req txn.Request, ok bool) {
 	for {
 		it, ok := q.pop()
-		if !ok && m.stage == followsCables && m.open == 0 && m.queue.empty() && m.probes.empty() {
+		if !ok && m.stage == followsCables && m.idle() {
+			if len(m.left) > 0 {
+				m.tryKeys()
+				continue
+			}
 			m.stage = readsReplaced
 			m.readReplaced()
 			continue
@@ -197,10 +214,13 @@ func (m *Machine) next(q *fifo) (req txn.Request, ok bool) {
 	}
 }
 
-// Finished reports whether nothing is left to ask or to be answered.
-func (m *Machine) Finished() bool {
-	return m.stage == readsReplaced && m.open == 0 && m.queue.empty() && m.probes.empty()
-}
+// Finished reports whether nothing is left to ask or to be answered, but for requests whose answers do not matter: the
+// caller cancels these.
+func (m *Machine) Finished() bool { return m.stage == readsReplaced && m.idle() }
+
+// Open is how many requests have no outcome. Of a walk that is Finished their answers do not matter: the caller cancels
+// them.
+func (m *Machine) Open() int { return m.open }
 
 // Result is what was found, once Finished. The machine must not be used any more.
 func (m *Machine) Result() *Result {
@@ -260,8 +280,11 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Attr = smp.AttrNodeInfo
 		return req, true
 	case kindNode:
-		if m.b.Peer(it.end()) != topo.NoEnd {
-			return req, false // the other end was asked meanwhile
+		if m.b.Peer(it.end()) != topo.NoEnd { // the other end was asked meanwhile, or has answered to another key
+			if m.keyNumber(it) > 0 {
+				m.endTrial(it.end())
+			}
+			return req, false
 		}
 		req.Attr, req.Unknown = smp.AttrNodeInfo, true // we ask which node answers
 		req.Route, ok = m.routeOut(it.end())

@@ -18,6 +18,12 @@ type Keys struct {
 	// the switch with that node GUID, or our own with that port GUID. It is called only if Of
 	// is set.
 	Behind func(guid mad.GUID, num uint8) mad.GUID
+	// Candidates are other agents whose first key is tried where nobody has answered to those of the agent that is
+	// expected there: an adapter may have been moved. found reports whether an agent has been found in this walk, and
+	// unanswered whether a port, as for Behind, has a link behind which nobody has answered. Nil for none.
+	Candidates func(found func(port mad.GUID) bool, unanswered func(guid mad.GUID, num uint8) bool) []mad.GUID
+	// Tries reports whether they are tried behind a port. It is called only if Candidates is set.
+	Tries func(guid mad.GUID, num uint8) bool
 	// Unresponsive reports whether nobody was behind a port of a node that was known: see Behind, of which this is the rest.
 	Unresponsive func(guid mad.GUID, num uint8) bool
 	// Self is as Of, for our own port before its GUID is known.
@@ -39,12 +45,12 @@ func (m *Machine) keyNumber(it item) int {
 	return n
 }
 
-// isTried reports whether a request is one of those that are repeated with the next key: the first
-// to whoever is behind a port, and the first to an agent after its NodeInfo, which may have been
-// answered to another key, or to any.
+// isTried reports whether a request is one of those that are repeated with the next key: the first to our own node, and
+// the first to an agent after its NodeInfo, which may have been answered to another key, or to any. That to whoever is
+// behind a port is not: see tryKeys.
 func (m *Machine) isTried(it item) bool {
 	switch it.kind {
-	case kindSelf, kindNode, kindSwitch:
+	case kindSelf, kindSwitch:
 		return true
 	case kindPort:
 		return m.b.Node(it.node).Type != mad.Switch
@@ -65,8 +71,7 @@ func (m *Machine) mkey(it item) mad.MKey {
 		key, _ := m.cfg.Keys.Self(m.keyNumber(it))
 		return key
 	case kindNode:
-		key, _ := m.cfg.Keys.Of(m.behind(it), m.keyNumber(it))
-		return key
+		return m.keyBehind(it)
 	case kindRecheck:
 		c := &m.conflicts[it.node]
 		return m.agentKey(c.port)
@@ -142,19 +147,14 @@ func (m *Machine) askNext(it item) (ok bool) {
 	case m.cfg.Keys.Of == nil:
 	case it.kind == kindSelf:
 		_, ok = m.cfg.Keys.Self(next)
-	case it.kind == kindNode:
-		_, ok = m.cfg.Keys.Of(m.behind(it), next)
 	default:
 		_, ok = m.cfg.Keys.Of(m.b.PortGUID(m.agent(it.end())), next)
 	}
 	if !ok {
 		return false
 	}
-	if it.num = uint16(next)<<8 | it.num&0xff; it.kind == kindNode {
-		m.probes.push(it)
-	} else {
-		m.queue.push(it)
-	}
+	it.num = uint16(next)<<8 | it.num&0xff
+	m.queue.push(it)
 	return true
 }
 

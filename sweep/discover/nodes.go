@@ -13,6 +13,9 @@ func (m *Machine) nodeInfo(it item, info *smp.NodeInfo, ok bool) {
 	from := it.end()
 	route, _ := m.routeOut(from)
 	here := m.b.Node(from.Node)
+	if m.keyNumber(it) > 0 && m.b.Peer(from) != topo.NoEnd {
+		return // it has answered to another key already
+	}
 	if !ok {
 		m.report(Finding{Kind: Unresponsive, GUID: here.GUID, Port: from.Port, Route: route})
 		return

@@ -14,10 +14,14 @@ func (m *Machine) Done(o *txn.Outcome) {
 	m.open--
 	it := itemOf(o.Tag)
 	replied := o.Result == txn.Replied
-	if o.Result == txn.TimedOut && m.askAgain(it) {
+	if o.Result == txn.TimedOut && (m.askAgain(it) || it.kind == kindNode && m.noAnswer(it)) {
 		return
 	}
-	if !replied && it.kind != kindDuplicate { // most likely nobody is there
+	if !replied && it.kind == kindNode {
+		m.nobody(it)
+		return
+	}
+	if !replied && it.kind != kindDuplicate {
 		m.res.TimedOut++
 	}
 	if replied && !m.isLocal(it) {
@@ -36,10 +40,10 @@ func (m *Machine) Done(o *txn.Outcome) {
 			}
 		}
 	case kindNode:
-		m.nodeInfo(it, (*smp.NodeInfo)(&o.Data), ok)
-		if !replied && m.cfg.Keys.Prove {
-			m.unheard(it)
+		if m.keyNumber(it) > 0 {
+			m.endTrial(it.end())
 		}
+		m.nodeInfo(it, (*smp.NodeInfo)(&o.Data), ok)
 	case kindRecheck:
 		m.rechecked(it, (*smp.NodeInfo)(&o.Data), ok)
 	case kindDesc:

@@ -1,0 +1,131 @@
+package discover
+
+import (
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/topo"
+)
+
+// Whoever is behind a port and answers to another M_Key than the one shown leaves the request unanswered, as if nobody
+// were there. So a link whose first request has no answer is left until all else has been asked: then it is known who is
+// missing, and the other keys are shown at once, each in a request of its own, so that a wrong key costs no time-out more.
+
+const (
+	// firstCandidate is the number of the key of Keys.Candidates[0]. Those of the agent that is expected are below.
+	firstCandidate = 128
+	// maxTrials bounds the requests of a walk with keys of candidates. An agent counts each wrong key as a violation.
+	maxTrials = 256
+)
+
+// keyBehind is the M_Key of a request to whoever is behind a port.
+func (m *Machine) keyBehind(it item) mad.MKey {
+	agent, n := m.behind(it), m.keyNumber(it)
+	if n >= firstCandidate {
+		agent, n = m.candidates[n-firstCandidate], 0
+	}
+	key, _ := m.cfg.Keys.Of(agent, n)
+	return key
+}
+
+// noAnswer takes that a request to whoever is behind a port got no answer. It reports whether that is not the last word.
+func (m *Machine) noAnswer(it item) bool {
+	e := it.end()
+	switch {
+	case m.cfg.Keys.Of == nil:
+		return false
+	case m.keyNumber(it) == 0:
+		m.left = append(m.left, it)
+		return true
+	}
+	m.endTrial(e)
+	return m.trials[e] > 0 || m.b.Peer(e) != topo.NoEnd
+}
+
+// endTrial takes that a request of tryKeys behind a port has an outcome, or is not made because the link is known.
+func (m *Machine) endTrial(e topo.End) {
+	if m.trials[e]--; m.trials[e] == 0 {
+		delete(m.trials, e)
+	}
+}
+
+// idle reports whether all that matters is answered: behind a port where somebody has answered to one key, the requests
+// with others have no answer, and the walk does not wait for their time-out.
+func (m *Machine) idle() bool {
+	if !m.queue.empty() || !m.probes.empty() {
+		return false
+	}
+	open := m.open
+	for e, trials := range m.trials {
+		if m.b.Peer(e) != topo.NoEnd {
+			open -= trials
+		}
+	}
+	return open == 0
+}
+
+// tryKeys shows the other keys behind ports whose first request got no answer. Where there are none, nobody is there.
+func (m *Machine) tryKeys() {
+	left := m.left
+	m.left, m.candidates = nil, nil
+	if m.cfg.Keys.Candidates != nil {
+		m.candidates = m.cfg.Keys.Candidates(m.hasFound, m.isUnanswered)
+	}
+	for _, it := range left {
+		e, count := it.end(), 0
+		show := func(n int) {
+			m.probes.push(item{kind: kindNode, num: uint16(n)<<8 | uint16(e.Port), node: it.node})
+			count++
+		}
+		for n := 1; n < firstCandidate; n++ {
+			if _, ok := m.cfg.Keys.Of(m.behind(it), n); !ok {
+				break
+			}
+			show(n)
+		}
+		if len(m.candidates) > 0 && m.tried+len(m.candidates) <= maxTrials && m.cfg.Keys.Tries(m.whose(it), e.Port) {
+			for i := range m.candidates {
+				show(firstCandidate + i)
+			}
+			m.tried += len(m.candidates)
+			m.res.Tried = append(m.res.Tried, Place{GUID: m.whose(it), Port: e.Port})
+		}
+		if count == 0 {
+			m.nobody(it)
+		} else {
+			m.trials[e] = count
+		}
+	}
+}
+
+// nobody takes that nothing has answered behind a port.
+func (m *Machine) nobody(it item) {
+	m.res.TimedOut++
+	m.nodeInfo(it, nil, false)
+	if m.cfg.Keys.Prove {
+		m.unheard(it)
+	}
+}
+
+// hasFound reports whether an agent has been found, by its port GUID.
+func (m *Machine) hasFound(port mad.GUID) bool {
+	e, found := m.b.PortOwner(port)
+	return found && !m.b.Dropped(e.Node)
+}
+
+// isUnanswered reports whether a port of a switch, by its node GUID, or our own has a link behind which nobody has answered.
+func (m *Machine) isUnanswered(guid mad.GUID, num uint8) bool {
+	n, found := m.b.Find(guid)
+	if !found {
+		e, owned := m.b.PortOwner(guid)
+		if !owned {
+			return false
+		}
+		n = e.Node
+	}
+	if num > m.b.Node(n).NumPorts {
+		return false
+	}
+	e := topo.End{Node: n, Port: num}
+	info := m.b.Port(e)
+	return info != nil && info.PortState() > smp.PortDown && m.b.Peer(e) == topo.NoEnd
+}
