@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"ibsm/conf"
 	"ibsm/opensm/instances"
@@ -18,10 +19,12 @@ import (
 type shares struct {
 	owner map[[2]string]string // of a kind of thing and its name
 	dumps map[string]int       // instances whose configuration names the same folder for dump files
+	ports []string             // of all instances; 0 where the configuration does not say
 }
 
-// severalMark is set for a manager where others run on this host: its caches are in a folder of its own.
-const severalMark = "IBSM_SEVERAL"
+// severalMark is set for a manager where others run on this host: the GUIDs of all their ports. Its
+// caches are in a folder of its own.
+const severalMark = "IBSM_INSTANCES"
 
 // of gives a thing to an instance, unless it has an owner, and returns its owner.
 func (s shares) of(kind, thing, instance string) (owner string) {
@@ -37,11 +40,12 @@ func (s shares) keep(instances map[string]bool) {
 	maps.DeleteFunc(s.owner, func(_ [2]string, owner string) bool { return !instances[owner] })
 }
 
-// count takes where the dump files of instances go.
+// count takes the ports of all instances, and where their dump files go.
 func (s *shares) count(read []instanceRead) {
-	s.dumps = map[string]int{}
+	s.dumps, s.ports = map[string]int{}, nil
 	for _, r := range read {
 		s.dumps[dumpDir(r.conf)]++
+		s.ports = append(s.ports, r.child.port.String())
 	}
 }
 
@@ -71,7 +75,7 @@ func (s shares) own(l *conf.Loaded, i *instances.Instance, several bool) (o own,
 		o.give("dump_files_dir", o.dump)
 	}
 	if several {
-		o.env = []string{severalMark + "=1"}
+		o.env = []string{severalMark + "=" + strings.Join(s.ports, ",")}
 	}
 	path, given := controlSocket(l)
 	if path != "" && spare("socket", path, given) {

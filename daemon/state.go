@@ -172,12 +172,15 @@ func (s *state) resume(shell *manager.Shell) {
 		shell.Store, shell.Restored = opened, contents
 		s.next, s.fresh = nil, false
 	}
-	if file := conf.SADBFile.In(s.conf.Config); file != "" {
+	if conf.SADBFile.In(s.conf.Config) != "" {
+		s.warnSADB()
 		older := s.wrote
 		if contents.Registry.Counts() == (registry.Counts{}) {
 			older = time.Time{}
 		}
-		shell.Restore = func() (*registry.Registry, bool) { return readSADB(file, older, s.logger) }
+		shell.Restore = func(hasPort func(mad.GUID) bool) (*registry.Registry, bool) {
+			return s.restoreRegistrations(older, hasPort)
+		}
 	}
 	if dirs := s.cacheDirs(); dirs != nil {
 		shell.Recall = func() []sweep.LIDAssignment {

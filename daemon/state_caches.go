@@ -1,12 +1,14 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"ibsm/conf"
@@ -43,6 +45,22 @@ func (s *state) cacheDirs() (dirs []string) {
 	return dirs
 }
 
+// shared is OpenSM's own folder where it is shared by several managers, else nil.
+func (s *state) shared() *cache.Shared {
+	ports := os.Getenv(severalMark)
+	if ports == "" {
+		return nil
+	}
+	opensm := cacheDir(s.conf)
+	shared := &cache.Shared{Files: cache.Files{Dir: opensm, Sync: conf.FsyncHighAvailFiles.In(s.conf.Config)}}
+	for port := range strings.SplitSeq(ports, ",") {
+		if port != s.port.String() && port != mad.GUID(0).String() {
+			shared.Others = append(shared.Others, filepath.Join(opensm, port))
+		}
+	}
+	return shared
+}
+
 // lidSource is what one file, or the store, says about LIDs.
 type lidSource struct {
 	lids    []sweep.LIDAssignment
@@ -73,6 +91,9 @@ func (s *state) openCaches(written time.Time) error {
 		return nil
 	}
 	s.cache = cache.NewKeeper(&s.cacheFiles(dirs)[0], ranges(merged), maps.Clone(s.mkeys), s.logger)
+	if shared := s.shared(); shared != nil {
+		s.cache.Share(shared)
+	}
 	s.tasks.start(s.cache.Run, s.cache.Close)
 	return nil
 }
@@ -121,7 +142,29 @@ func (s *state) lidFiles(dirs []string, known []sweep.LIDAssignment) (sources []
 		}
 		sources = append(sources, lidSource{lids, f.ModTime(), true})
 	}
+	if shared := s.shared(); shared != nil && len(sources) > 1 {
+		sources = slices.Concat(sources[:1], sharedSources(sources[0].lids, sources[1], shared.Running()))
+	}
 	return sources, damaged
+}
+
+// sharedSources are what OpenSM's own file says to one of several managers, which has a file of its own. What
+// it says differently of ports of that file is from OpenSM if it is newer; the rest only reserves
+// LIDs, as OpenSM does: other managers write the file too.
+func sharedSources(own []sweep.LIDAssignment, file lidSource, others map[mad.GUID]cache.LIDRange) []lidSource {
+	changed := lidSource{written: file.written, file: true}
+	for _, l := range file.lids {
+		_, runs := others[l.Port]
+		i, is := slices.BinarySearchFunc(own, l.Port, func(a sweep.LIDAssignment, port mad.GUID) int { return cmp.Compare(a.Port, port) })
+		if is && !runs && (own[i].Base != l.Base || own[i].LMC != l.LMC) {
+			changed.lids = append(changed.lids, l)
+		}
+	}
+	reserved := lidSource{lids: file.lids, file: true}
+	if len(changed.lids) == 0 {
+		return []lidSource{reserved}
+	}
+	return []lidSource{changed, reserved}
 }
 
 // mergeSources merges what sources say, and returns which was written last. Where they contradict each other, what was written later

@@ -282,7 +282,7 @@ func publishedTo(p Publish) sa.Event {
 // restore has the registrar begin with what was registered before. It does not return
 // before that is in the inbox, so that the view of the task comes behind it.
 func (l *loop) restore(j *sweep.RouteTask) {
-	reg, whole := l.shell.Restore()
+	reg, whole := l.shell.Restore(j.HasPort)
 	if reg != nil {
 		l.registrar.notify(sa.Restored{Registry: reg})
 	}

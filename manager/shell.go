@@ -75,8 +75,8 @@ type Shell struct {
 	// Restore reads what clients had registered with a manager before; nil for nothing but
 	// Restored. Unless it is whole, clients are asked to register again whatever the
 	// configuration says. It is called by a worker when this manager first becomes master,
-	// if it has mirrored nothing. It may be nil.
-	Restore func() (reg *registry.Registry, whole bool)
+	// if it has mirrored nothing. hasPort reports whether the walk has found a port. It may be nil.
+	Restore func(hasPort func(mad.GUID) bool) (reg *registry.Registry, whole bool)
 
 	sa        saServer
 	gsi       atomic.Pointer[gsi.Port]

@@ -108,6 +108,12 @@ func (a *assignment) retained(before []LIDAssignment, now int64) []LIDAssignment
 	return lids
 }
 
+// HasPort reports whether the walk has found an end port. It is called before Run.
+func (j *RouteTask) HasPort(guid mad.GUID) bool {
+	_, is := j.walked.builder.PortOwner(guid)
+	return is
+}
+
 // Recall gives the LIDs of another source precedence over all others. It is called before Run.
 func (j *RouteTask) Recall(lids []LIDAssignment) {
 	j.state.stale, j.state.lids = false, MergeLIDs(lids, j.state.lids)

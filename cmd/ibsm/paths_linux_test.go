@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,8 +23,9 @@ var hostFolders = []string{"/etc", "/var/log", "/var/cache", "/var/lib", "/run"}
 
 // hostRoot is a host: programs that run there find its files at their own paths.
 type hostRoot struct {
-	t   *testing.T
-	dir string
+	t    *testing.T
+	dir  string
+	kept string // folder of state store and caches in place of the usual ones; "" for these
 }
 
 func newHostRoot(t *testing.T) hostRoot {
@@ -32,7 +34,7 @@ func newHostRoot(t *testing.T) hostRoot {
 	if r := run(t, "", nil, "unshare", "-Urm", "mount", "-t", "tmpfs", "none", "/etc"); r.status != 0 {
 		t.Skip("this system gives no mount namespace: " + r.stderr)
 	}
-	h := hostRoot{t, t.TempDir()}
+	h := hostRoot{t: t, dir: t.TempDir()}
 	for _, folder := range append([]string{"/var/lib/ibsm", "/run/ibsm", "/etc/opensm"}, hostFolders...) {
 		if err := os.MkdirAll(h.path(folder), 0o755); err != nil {
 			t.Fatal(err)
@@ -84,7 +86,7 @@ func (h hostRoot) command(argv ...string) []string {
 func (h hostRoot) start(w *testSubnet, argv ...string) {
 	h.t.Helper()
 	// On ibsim, which keeps nothing, ibsm has caches and a store only where they are asked for.
-	env := []string{"IBSIM_SOCKNAME=" + w.socket, "SIM_HOST=" + w.hosts[0], "OSM_CACHE_DIR=/var/cache/opensm"}
+	env := []string{"IBSIM_SOCKNAME=" + w.socket, "SIM_HOST=" + w.hosts[0], "OSM_CACHE_DIR=" + cmp.Or(h.kept, "/var/cache/opensm")}
 	if argv[0] == "opensm" {
 		env, argv = env[:2], append([]string{"ibsim-run"}, argv...)
 	}
@@ -116,7 +118,7 @@ func (h hostRoot) opensmAt(w *testSubnet, guid string) {
 func (h hostRoot) ibsmAt(w *testSubnet, guid string) {
 	h.t.Helper()
 	h.swept(guid, func() {
-		h.start(w, program(h.t, "ibsm"), "--ibsim", "--instance", guid, "--state_dir", "/var/lib/ibsm")
+		h.start(w, program(h.t, "ibsm"), "--ibsim", "--instance", guid, "--state_dir", cmp.Or(h.kept, "/var/lib/ibsm"))
 	})
 }
 
@@ -159,9 +161,8 @@ func (w *testSubnet) power(host int, on bool) {
 	}
 }
 
-// withRegistrations are settings by which registrations go from one manager to the next; hosts
-// are not asked for them.
-const withRegistrations = "sa_db_dump TRUE\nsa_db_file /var/log/opensm-sa.dump\nno_clients_rereg TRUE\nforce_log_flush TRUE\n"
+// withRegistrations are settings by which registrations go from one manager to the next.
+const withRegistrations = "sa_db_dump TRUE\nsa_db_file /var/log/opensm-sa.dump\nforce_log_flush TRUE\n"
 
 // TestThereAndBack: from the unit opensm@GUID to ibsm@GUID and back, with the paths that both have. A
 // host that is absent while ibsm is master keeps its LID, and one that OpenSM has never seen keeps
@@ -173,7 +174,7 @@ func TestThereAndBack(t *testing.T) {
 	guid := hostPorts(t, spec)[0]
 	h, w := newHostRoot(t), newTestSubnet(t, nettest.Generate(t, spec))
 	h.write("/etc/default/opensm", "PORTS="+guid+"\n")
-	h.write("/etc/opensm/opensm.conf", withRegistrations)
+	h.write("/etc/opensm/opensm.conf", withRegistrations+"no_clients_rereg TRUE\n")
 	h.write("/etc/opensm/partitions.conf", "Default=0x7fff, ipoib : ALL=full ;\n")
 	const absent, unknown = 3, 4
 	w.power(unknown, false)
@@ -216,5 +217,152 @@ func TestThereAndBack(t *testing.T) {
 	}
 	if folders, _ := filepath.Glob(h.path("/var/*/opensm/0x*")); len(folders) > 0 {
 		t.Errorf("the only manager has folders of its own: %v", folders)
+	}
+}
+
+// twoSubnets are two fabrics of one kind with GUIDs of their own, and a host with a port in
+// each.
+func twoSubnets(t *testing.T, spec string, lids bool) (h hostRoot, subnets []*testSubnet, guids []string) {
+	t.Helper()
+	h = newHostRoot(t)
+	for i := range 2 {
+		n := nettest.Generate(t, spec)
+		shift := mad.GUID(i) << 32
+		for j := range n.Nodes {
+			node := &n.Nodes[j]
+			node.GUID, node.SystemImageGUID = node.GUID+shift, node.SystemImageGUID+shift
+			for k := range node.Ports {
+				if node.Ports[k].GUID != 0 {
+					node.Ports[k].GUID += shift
+				}
+			}
+			port := &node.Ports[0]
+			if node.Type == mad.CA {
+				port = &node.Ports[1]
+			}
+			if lids {
+				port.LID = mad.LID(j + 1)
+			}
+		}
+		w := newTestSubnet(t, n)
+		w.server.Do(func(f *fabric.Fabric) {
+			for at := range f.EndPorts() {
+				if f.NodeType(at.Node) == mad.CA {
+					guids = append(guids, f.PortGUID(at).String())
+					return
+				}
+			}
+		})
+		subnets = append(subnets, w)
+	}
+	h.write("/etc/default/opensm", fmt.Sprintf("PORTS=%q\n", strings.Join(guids, " ")))
+	h.write("/etc/opensm/opensm.conf", withRegistrations)
+	h.write("/etc/opensm/partitions.conf", "Default=0x7fff, ipoib : ALL=full ;\n")
+	return h, subnets, guids
+}
+
+// both starts the managers of both ports at once, as the unit opensm does.
+func (h hostRoot) both(subnets []*testSubnet, guids []string, start func(w *testSubnet, guid string)) {
+	h.t.Helper()
+	h.swept(guids[0], func() { h.swept(guids[1], func() { start(subnets[0], guids[0]); start(subnets[1], guids[1]) }) })
+}
+
+// TestTwoSubnetsThereAndBack: the same with two ports in two subnets, as OpenSM gives LIDs there: all its instances
+// read and write one guid2lid, so that no LID is in use twice. ibsm keeps it so, and keeps that file for both. The one
+// opensm-sa.dump is of one of the subnets: both programs ask hosts to register again.
+func TestTwoSubnetsThereAndBack(t *testing.T) {
+	t.Parallel()
+	h, subnets, guids := twoSubnets(t, "fattree:k=4,levels=2", false)
+	const absent, unknown = 3, 4
+	var first [2][]mad.LID
+	for i, w := range subnets { // one after the other: two that begin together do not see each other's LIDs
+		w.power(unknown, false)
+		h.opensmAt(w, guids[i])
+		w.join(0)
+		first[i] = w.allLIDs()
+		w.power(absent, false)
+		h.swept(guids[i], func() { w.manager.signal(syscall.SIGHUP) })
+	}
+	for _, w := range subnets {
+		w.manager.stop()
+	}
+
+	for i, w := range subnets {
+		w.reregister()
+		h.ibsmAt(w, guids[i])
+		if !w.reregister() {
+			t.Errorf("ibsm does not ask the hosts of subnet %d to register again", i)
+		}
+		w.join(0)
+		w.power(unknown, true)
+	}
+	given := map[mad.LID]string{}
+	for i, w := range subnets {
+		first[i][unknown] = w.lid(w.ends[unknown])
+		for host, lid := range first[i] {
+			if given[lid] != "" {
+				t.Errorf("LID %d is that of host %d in subnet %d and %s", lid, host, i, given[lid])
+			}
+			given[lid] = fmt.Sprintf("of host %d in subnet %d", host, i)
+		}
+		w.join(1)
+	}
+	for i, w := range subnets {
+		w.manager.stop()
+		w.reregister()
+		w.power(unknown, false)
+		text, err := os.ReadFile(h.path("/var/log/opensm." + guids[i] + "/opensm-sa.dump"))
+		if err != nil || strings.Count(string(text), "mcm_port:") != 2 {
+			t.Errorf("subnet %d has not its two members, but %v\n%s", i, err, text)
+		}
+	}
+	h.both(subnets, guids, func(w *testSubnet, guid string) {
+		h.start(w, "opensm", "--guid", guid, "--log_file", "/var/log/opensm."+guid+".log")
+	})
+	for i, w := range subnets {
+		if !w.reregister() {
+			t.Errorf("hosts of subnet %d are not asked to register again", i)
+		}
+		w.power(unknown, true)
+		w.power(absent, true)
+		if last := w.allLIDs(); !slices.Equal(last, first[i]) {
+			t.Errorf("LIDs of subnet %d are %v, before %v", i, last, first[i])
+		}
+	}
+}
+
+// TestEqualLIDsBack: where the same LIDs are in use in both subnets, as two managers give them that begin
+// together, OpenSM moves no host: ibsm leaves these LIDs out of the guid2lid that both OpenSM read. With a
+// record of one of the two, OpenSM would move the other.
+func TestEqualLIDsBack(t *testing.T) {
+	t.Parallel()
+	h, subnets, guids := twoSubnets(t, "fattree:k=4,levels=2", true)
+	var before [2][]mad.LID
+	for i, w := range subnets { // without what the other knows
+		h.kept = "/run/" + guids[i]
+		h.ibsmAt(w, guids[i])
+		before[i] = w.allLIDs()
+		w.manager.stop()
+	}
+	h.kept = ""
+	for i, w := range subnets {
+		h.ibsmAt(w, guids[i])
+		if last := w.allLIDs(); !slices.Equal(last, before[i]) {
+			t.Errorf("LIDs of subnet %d are %v, before %v", i, last, before[i])
+		}
+	}
+	if !slices.Equal(before[0], before[1]) {
+		t.Fatalf("LIDs %v and %v: this test is about equal ones", before[0], before[1])
+	}
+	for _, w := range subnets {
+		w.manager.stop()
+	}
+	h.both(subnets, guids, func(w *testSubnet, guid string) {
+		h.start(w, "opensm", "--guid", guid, "--log_file", "/var/log/opensm."+guid+".log")
+	})
+	for i, w := range subnets {
+		if last := w.allLIDs(); !slices.Equal(last, before[i]) {
+			t.Errorf("LIDs of subnet %d are %v, before %v", i, last, before[i])
+		}
 	}
 }

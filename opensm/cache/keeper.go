@@ -27,9 +27,16 @@ type Keeper struct {
 
 	// What follows is Run's.
 	files  *Files
+	shared *Shared // nil for the only manager of a host
 	mkeys  map[mad.GUID]mad.MKey
+	found  known  // of the view written last
+	both   int    // ports without a record in shared, as logged last
 	logged string // the error logged last
 }
+
+// Share has the Keeper keep OpenSM's own files too, together with those of other managers of
+// the host. It is called before Run.
+func (k *Keeper) Share(s *Shared) { k.shared = s }
 
 // NewKeeper returns a Keeper of files, which holds the LIDs and M_Keys that are known
 // already and logs write errors. All of it is the Keeper's from
@@ -115,7 +122,14 @@ func (k *Keeper) write() {
 	err := k.files.WriteLIDs(lids)
 	if v != nil {
 		k.learnMKeys(v, lids)
-		err = errors.Join(err, k.files.WriteMKeys(k.mkeys), k.files.WriteNeighbors(links(v)))
+		k.found.running, k.found.links = running(v.Topo), links(v)
+		err = errors.Join(err, k.files.WriteMKeys(k.mkeys), k.files.WriteNeighbors(k.found.links))
+	}
+	if k.shared != nil && k.found.links != nil {
+		if dirty {
+			k.shared.Files.forget()
+		}
+		err = errors.Join(err, k.share(lids))
 	}
 	text := ""
 	if err != nil {
@@ -132,6 +146,27 @@ func (k *Keeper) write() {
 		}
 	}
 	k.logged = text
+}
+
+// share writes OpenSM's own files, and logs what is left out of them when that changes.
+func (k *Keeper) share(lids map[mad.GUID]LIDRange) error {
+	k.found.lids, k.found.mkeys = lids, k.mkeys
+	both, err := k.shared.merge(&k.found)
+	if err == nil && both != k.both {
+		k.both = both
+		k.logger.Warn("ports whose LIDs are in use in another subnet of this host, too, are not in OpenSM's own guid2lid",
+			"ports", both, "dir", k.shared.Files.Dir)
+	}
+	return err
+}
+
+// running are the GUIDs of the ports of a subnet that can have LIDs.
+func running(t *topo.Topo) map[mad.GUID]bool {
+	guids := make(map[mad.GUID]bool, len(t.EndPorts))
+	for _, p := range t.EndPorts {
+		guids[t.Ports[p].GUID] = true
+	}
+	return guids
 }
 
 // learnMKeys takes over the M_Keys that ports show, and forgets those of ports that have
