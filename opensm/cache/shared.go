@@ -18,7 +18,8 @@ type Shared struct {
 	Others []string // folders of the other managers
 }
 
-// Running are the LIDs of ports that the other managers have found running.
+// Running are the LIDs of ports that the other managers have found running, and of some that are
+// away: those whose link may still be behind a port (neighbors).
 func (s *Shared) Running() map[mad.GUID]LIDRange {
 	running := map[mad.GUID]LIDRange{}
 	for _, dir := range s.Others {
