@@ -119,6 +119,7 @@ func TestRig(t *testing.T) {
 				"-f", fabcheckPath() + "=bin/fabcheck",
 				"-f", abs(t, "../../../shared/data/partitions-redhat.conf") + "=etc/partitions-redhat.conf",
 				"-f", filepath.Join(scripts, "lib.sh") + "=etc/rig-lib.sh",
+				"-f", filepath.Join(scripts, "systemctl") + "=bin/systemctl",
 				"-f", readmeScript(t, readmeToIbsm) + "=etc/to-ibsm",
 				"-f", readmeScript(t, readmeToOpenSM) + "=etc/to-opensm"}
 			if s.net != "" {

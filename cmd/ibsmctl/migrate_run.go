@@ -33,14 +33,17 @@ type runner struct {
 	managers []migrate.OpenSM
 
 	lids    migrate.LIDs          // of before
-	had     migrate.Registrations // of before; nil where they are not carried over
+	at      migrate.Registrations // of ibsm, on the way back
+	had     migrate.Registrations // of files that go from one manager to the next
+	carried bool                  // there are such files
+	unread  map[string]bool       // files that OpenSM does not write, because it has not read its settings
 	written map[string]time.Time  // when files of OpenSM were written, as seen last
 	number  int                   // of the step
 }
 
 // run carries out a plan. If a step fails after one has stopped a manager, the manager of before is started again.
 func (r *runner) run(ctx context.Context, plan *migrate.Plan) error {
-	r.written = map[string]time.Time{}
+	r.written, r.unread, r.had = map[string]time.Time{}, map[string]bool{}, migrate.Registrations{}
 	if len(plan.Steps) > 0 && plan.Steps[len(plan.Steps)-1].OpenSM {
 		if err := r.askIBSM(ctx); err != nil {
 			return err
@@ -282,6 +285,7 @@ func (r *runner) dump(ctx context.Context, s *migrate.Step) error {
 	if modified(m.SADump).Equal(before) && !m.Wrote(before, modified(m.Config)) {
 		r.say("OpenSM has swept, and has not written the file: %s did not exist, or had another name, when it was started.", m.Config)
 		r.say("ibsm asks the hosts to register again when it takes over")
+		r.unread[m.SADump] = true
 		if before.IsZero() {
 			return nil
 		}
@@ -292,7 +296,6 @@ func (r *runner) dump(ctx context.Context, s *migrate.Step) error {
 	if err != nil {
 		return err
 	}
-	r.had = had
 	r.say("%s: %v", m.SADump, had)
 	return nil
 }
@@ -366,17 +369,18 @@ func dryRunText(d *ctl.DryRun) (lines []string) {
 func (r *runner) dumped(s *migrate.Step) error {
 	left, err := readRegistrations(s.File)
 	switch {
-	case errors.Is(err, os.ErrNotExist) && r.had == nil:
+	case errors.Is(err, os.ErrNotExist) && r.unread[s.File]:
 		return nil
 	case err != nil:
 		return err
 	}
-	if s.Manager.PID == 0 && r.had != nil { // of ibsm, which has said what it has
-		if lost := r.had.Lost(left); lost != nil {
+	if s.OpenSM { // which reads what ibsm has left
+		if lost := r.at.Lost(left); lost != nil {
 			return fmt.Errorf("%s, which OpenSM reads, has not all that was registered at ibsm: %s", s.File, few(lost))
 		}
 	}
-	r.had = left
+	r.had.Add(left)
+	r.carried = true
 	r.say("%s: %v", s.File, left)
 	return nil
 }

@@ -75,7 +75,7 @@ func (r *runner) ibsmUp(ctx context.Context) error {
 
 // askIBSM has LIDs and registrations of ibsm noted.
 func (r *runner) askIBSM(ctx context.Context) (err error) {
-	r.lids, r.had, err = r.atIBSM(ctx)
+	r.lids, r.at, err = r.atIBSM(ctx)
 	return err
 }
 
@@ -108,20 +108,12 @@ func (r *runner) sameAtIBSM(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.same(lids, has, r.had != nil)
-}
-
-// same reports what has become of LIDs and registrations.
-func (r *runner) same(lids migrate.LIDs, has migrate.Registrations, carried bool) error {
-	var lost []string
-	if carried {
-		lost = r.had.Lost(has)
-	}
+	lost := r.had.Lost(has)
 	if lost = append(r.lids.Moved(lids), lost...); lost != nil && !r.force {
 		return fmt.Errorf("the manager runs, but not all is as before: %s", few(lost))
 	}
 	text := has.String() + ", as before"
-	if !carried {
+	if !r.carried {
 		text = "registered so far: " + has.String()
 	}
 	r.say("%d LIDs as before; %s", len(r.lids), text)
@@ -155,33 +147,41 @@ func (r *runner) sameAtOpenSM(ctx context.Context, s *migrate.Step) error {
 	if moved := r.lids.Moved(lids); moved != nil {
 		return fmt.Errorf("OpenSM runs, but not all is as before: %s", few(moved))
 	}
-	members, why := askMembers(ctx)
+	members, why := r.askMembers(ctx)
 	if why != "" {
 		r.say("%d LIDs as before; members are not compared: %s", len(r.lids), why)
 		return nil
 	}
-	var lost []string
-	for _, name := range r.had.Members().Lost(members) {
-		lost = append(lost, name)
-	}
-	if lost != nil {
+	if lost := r.had.Members().Lost(members); lost != nil {
 		return fmt.Errorf("OpenSM runs, but not all is as before: %s", few(lost))
 	}
-	r.say("%d LIDs and %d members as before", len(r.lids), len(members))
+	when := "as before"
+	if !r.carried {
+		when = "so far"
+	}
+	r.say("%d LIDs as before; %d members %s", len(r.lids), len(members), when)
 	return nil
 }
 
-// askMembers asks the SA for the members of all groups. Why says why it cannot.
-func askMembers(ctx context.Context) (members migrate.Registrations, why string) {
+// askMembers asks the SA for the members of all groups. Why says why it cannot. An SA that does not answer is asked again: OpenSM's is
+// busy at first.
+func (r *runner) askMembers(ctx context.Context) (members migrate.Registrations, why string) {
 	if _, err := exec.LookPath("saquery"); err != nil {
 		return nil, "saquery is not installed"
 	}
-	out, err := exec.CommandContext(ctx, "saquery", "--smkey", fmt.Sprint(conf.SAKey.In(conf.New())), "-m").Output()
-	if err != nil {
-		return nil, fmt.Sprintf("saquery -m: %v", err)
-	}
-	members, whole := migrate.ParseMembers(string(out))
-	if !whole {
+	whole := false
+	err := r.until(ctx, func() error {
+		out, err := exec.CommandContext(ctx, "saquery", "--smkey", fmt.Sprint(conf.SAKey.In(conf.New())), "-m").Output()
+		if err != nil {
+			return fmt.Errorf("saquery -m: %w", err)
+		}
+		members, whole = migrate.ParseMembers(string(out))
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err.Error()
+	case !whole:
 		return nil, "the answer of the SA is cut off, as on a simulator"
 	}
 	return members, ""

@@ -48,7 +48,7 @@ func (h *Host) Back() (p Plan) {
 	p.Steps = append(p.Steps, stop...)
 	p.Steps = append(p.Steps, Step{Kind: Gone, Text: "wait until ibsm has ended", PIDs: pids(running)})
 	if single {
-		p.Steps = append(p.Steps, Step{Kind: Dumped, Text: "check the registrations that ibsm has left where OpenSM reads them", File: next[0].SADump, Manager: &next[0]})
+		p.Steps = append(p.Steps, Step{Kind: Dumped, Text: "check the registrations that ibsm has left where OpenSM reads them", File: next[0].SADump, Manager: &next[0], OpenSM: true})
 	}
 	p.Steps = append(p.Steps,
 		Step{Kind: Run, Text: "start OpenSM, now and at each boot", Argv: []string{"systemctl", "enable", "--now", unit.Name}},

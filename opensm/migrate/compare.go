@@ -19,10 +19,31 @@ type Registrations map[string]string
 
 // AddGroup, AddMember and AddService add one, by the texts that both managers have for it.
 func (r Registrations) AddGroup(mgid string, mlid mad.LID) {
-	r["group "+mgid] = fmt.Sprintf("MLID 0x%04x", uint16(mlid))
+	r.add("group "+mgid, fmt.Sprintf("MLID 0x%04x", uint16(mlid)))
 }
 func (r Registrations) AddMember(mgid, port string) { r["member "+port+" of group "+mgid] = "" }
 func (r Registrations) AddService(id, gid string)   { r["service "+id+" of "+gid] = "" }
+
+// Add adds those of another manager.
+func (r Registrations) Add(others Registrations) {
+	for name, value := range others {
+		r.add(name, value)
+	}
+}
+
+// add adds one. A group of two subnets has an MLID in each.
+func (r Registrations) add(name, value string) {
+	was, is := r[name]
+	values := strings.Split(was, ", ")
+	switch {
+	case !is:
+		r[name] = value
+	case !slices.Contains(values, value):
+		values = append(values, value)
+		slices.Sort(values)
+		r[name] = strings.Join(values, ", ")
+	}
+}
 
 // Of are the registrations of a file.
 func Of(reg *registry.Registry) Registrations {

@@ -50,7 +50,7 @@ func (h *Host) differences(m *OpenSM, options []string) (lost, others []string) 
 	})
 	for _, d := range conf.Diff(m.conf.Config, then.Config) {
 		k := d.Key
-		if k.Own || k.Effect != conf.Acts || slices.Contains(ownSettings, k.Name) {
+		if k.Own || k.Effect != conf.Acts || d.A.Value == d.B.Value || slices.Contains(ownSettings, k.Name) {
 			continue
 		}
 		text := fmt.Sprintf("%s would be %s, with OpenSM it is %s", k.Name, valueIn(then.Config, k), valueIn(m.conf.Config, k))

@@ -251,6 +251,11 @@ func TestCompare(t *testing.T) {
 	if lost := before.Lost(file("0xc001", port1, "")); len(lost) != 1 || !strings.Contains(lost[0], "has MLID 0xc001, before it had MLID 0xc000") {
 		t.Errorf("lost %q", lost)
 	}
+	both := file("0xc001", port1, "") // the same group in two subnets of a host
+	both.Add(before)
+	if both.Add(before); len(both.Lost(before)) != 1 || both.Count("group") != 1 || !strings.Contains(both.Lost(before)[0], "before it had MLID 0xc000, MLID 0xc001") {
+		t.Errorf("of two subnets: %v", both.Lost(before))
+	}
 	if moved := (LIDs{port1: 3, port2: 4}).Moved(LIDs{port1: 5}); len(moved) != 1 || moved[0] != "port "+port1+" has LID 5, before it had 3" {
 		t.Errorf("moved %q", moved)
 	}

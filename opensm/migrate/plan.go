@@ -45,7 +45,7 @@ type Step struct {
 	Manager *OpenSM // that the step is about; nil for all
 	Process Process // of Restart
 	PIDs    []int   // of Gone
-	OpenSM  bool    // of Up and Same: OpenSM comes, not ibsm
+	OpenSM  bool    // of Dumped, Up and Same: OpenSM is the next manager, not ibsm
 }
 
 // The units of the packages.
