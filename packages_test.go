@@ -231,6 +231,46 @@ const rig = "../shared/rig"
 // TestSystemd: the packages and units on a Debian with a live systemd, where the ports are
 // those of the rig.
 func TestSystemd(t *testing.T) {
+	needDebian(t)
+	first, inPlace := packages(t, "1.0")
+	second, _ := packages(t, "1.1")
+	args := []string{"-n", rig + "/nets/two-subnets.net"}
+	for _, file := range []string{first, second, inPlace} {
+		args = append(args, "-f", file+"=debs/"+filepath.Base(file))
+	}
+	runDebian(t, "testdata/rig/systemd.sh", args...)
+}
+
+// TestMigrationSystemd: the README's commands for the migration on such a Debian, with its package of OpenSM and with a unit that
+// starts OpenSM as RHEL's does.
+func TestMigrationSystemd(t *testing.T) {
+	needDebian(t)
+	const fabcheck = "bin/fabcheck"
+	if _, err := os.Stat(fabcheck); err != nil {
+		t.Skip("needs " + fabcheck)
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, _ := packages(t, "1.0")
+	args := []string{"-f", plain + "=debs/ibsm_1.0_amd64.deb", "-f", fabcheck + "=usr/local/bin/fabcheck", "-f", "testdata/rig/migrate-host.sh=etc/migrate-host.sh"}
+	for comment, file := range map[string]string{"to ibsm": "to-ibsm", "back to OpenSM": "to-opensm"} {
+		_, script, ok := strings.Cut(string(readme), "\n    # "+comment+"\n")
+		if !ok {
+			t.Fatalf("the README has no script %q", comment)
+		}
+		script, _, _ = strings.Cut(script, "\n\n")
+		path := filepath.Join(t.TempDir(), file)
+		put(t, path, script+"\n", 0o644)
+		args = append(args, "-f", path+"=etc/"+file)
+	}
+	runDebian(t, "testdata/rig/migrate-systemd.sh", args...)
+}
+
+// needDebian skips a test that boots a Debian where it cannot.
+func needDebian(t *testing.T) {
+	t.Helper()
 	if os.Getenv("IBSM_PROOF") != "1" {
 		t.Skip("full sizes only (IBSM_PROOF=1): it boots a machine")
 	}
@@ -239,13 +279,13 @@ func TestSystemd(t *testing.T) {
 			t.Skip("needs " + p)
 		}
 	}
-	first, inPlace := packages(t, "1.0")
-	second, _ := packages(t, "1.1")
-	args := []string{"testdata/rig/run-debian", rig, "-t", "1700", "-n", rig + "/nets/two-subnets.net", "-f", "testdata/rig/lib.sh=etc/rig-lib.sh"}
-	for _, file := range []string{first, second, inPlace} {
-		args = append(args, "-f", file+"=debs/"+filepath.Base(file))
-	}
-	for line := range strings.Lines(output(t, append(args, "testdata/rig/systemd.sh")...)) {
+}
+
+// runDebian runs a script on it.
+func runDebian(t *testing.T, script string, args ...string) {
+	t.Helper()
+	args = append([]string{"testdata/rig/run-debian", rig, "-t", "1700", "-f", "testdata/rig/lib.sh=etc/rig-lib.sh"}, args...)
+	for line := range strings.Lines(output(t, append(args, script)...)) {
 		t.Log(strings.TrimSpace(line))
 	}
 }

@@ -24,6 +24,7 @@ var migrations = []struct{ host, variant string }{
 	{"ports-guid", "broken"},
 	{"hand", "broken"},
 	{"ports-guid", "moves"},
+	{"ports-guid", "first"},
 }
 
 // TestMigration: from OpenSM to ibsm and back by the README's own commands, with the units of Debian's and of RHEL's package: no LID, route, P_Key,

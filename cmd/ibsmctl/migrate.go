@@ -121,7 +121,12 @@ func printStep(w io.Writer, n int, s *migrate.Step) {
 	case s.Argv != nil:
 		fmt.Fprintf(w, "   %s\n", printable(shown(s.Argv)))
 	}
-	if s.Kind == migrate.EditFile {
+	switch {
+	case s.Kind == migrate.EditFile && s.Before == nil:
+		for line := range strings.Lines(string(s.Content)) {
+			fmt.Fprintf(w, "  + %s\n", printable(strings.TrimSuffix(line, "\n")))
+		}
+	case s.Kind == migrate.EditFile:
 		fmt.Fprintln(w, lineDiff(strings.TrimSuffix(string(s.Before), "\n"), strings.TrimSuffix(string(s.Content), "\n")))
 	}
 }

@@ -37,13 +37,18 @@ type runner struct {
 	had     migrate.Registrations // of files that go from one manager to the next
 	carried bool                  // there are such files
 	unread  map[string]bool       // files that OpenSM does not write, because it has not read its settings
-	written map[string]time.Time  // when files of OpenSM were written, as seen last
+	written map[string]time.Time  // files that the next manager writes when the subnet is up, and when the one of before has
 	number  int                   // of the step
 }
 
 // run carries out a plan. If a step fails after one has stopped a manager, the manager of before is started again.
 func (r *runner) run(ctx context.Context, plan *migrate.Plan) error {
 	r.written, r.unread, r.had = map[string]time.Time{}, map[string]bool{}, migrate.Registrations{}
+	for i := range plan.Steps {
+		if s := &plan.Steps[i]; s.Kind == migrate.Up && s.File != "" {
+			r.written[s.File] = time.Time{}
+		}
+	}
 	if len(plan.Steps) > 0 && plan.Steps[len(plan.Steps)-1].OpenSM {
 		if err := r.askIBSM(ctx); err != nil {
 			return err
@@ -121,6 +126,10 @@ func (r *runner) do(ctx context.Context, s *migrate.Step) error {
 		return r.compare(ctx, s)
 	case migrate.Run:
 		return command(ctx, s.Argv)
+	case migrate.Reload:
+		return r.atEach(func(c *ctl.Client) error {
+			return c.Post(ctx, "/v1/reload", nil, &ctl.Reloaded{})
+		})
 	case migrate.Restart:
 		return restart(&s.Process)
 	case migrate.Gone:
@@ -228,20 +237,22 @@ func modified(file string) time.Time {
 	return info.ModTime()
 }
 
-// gone waits for the end of processes.
+// gone waits until no process of the manager of before is left.
 func (r *runner) gone(ctx context.Context, s *migrate.Step) error {
+	program := "opensm"
+	if s.OpenSM {
+		program = "ibsm"
+	}
 	err := r.until(ctx, func() error {
 		for _, p := range managers() {
-			for _, pid := range s.PIDs {
-				if p.PID == pid {
-					return fmt.Errorf("process %d still runs: %s", pid, shown(p.Args))
-				}
+			if p.Program == program {
+				return fmt.Errorf("process %d still runs, or was started again: %s", p.PID, shown(p.Args))
 			}
 		}
 		return nil
 	})
-	for _, m := range r.managers {
-		r.written[m.SubnetAt] = modified(m.SubnetAt)
+	for file := range r.written {
+		r.written[file] = modified(file)
 	}
 	return err
 }

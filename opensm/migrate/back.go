@@ -41,12 +41,16 @@ func (h *Host) Back() (p Plan) {
 			p.edit(h, file, m.missing(), "so that registrations go from one manager to the next")
 		}
 	}
+	if lacks := h.lacks(&next[0], h.ibsmOptions()); single && lacks != "" {
+		p.Refused = append(p.Refused, lacks+"; then ibsmctl config reload")
+		return p
+	}
 	if len(p.Steps) > 0 && single {
-		p.Steps = append(p.Steps, Step{Kind: Run, Text: "have ibsm read the file, so that it writes its registrations", Argv: []string{"systemctl", "reload", ibsmUnit}})
+		p.Steps = append(p.Steps, Step{Kind: Reload, Text: "have ibsm read the file, so that it writes its registrations", Argv: []string{"ibsmctl", "config", "reload"}})
 	}
 	stop := h.stopIBSM(running)
 	p.Steps = append(p.Steps, stop...)
-	p.Steps = append(p.Steps, Step{Kind: Gone, Text: "wait until ibsm has ended", PIDs: pids(running)})
+	p.Steps = append(p.Steps, Step{Kind: Gone, Text: "wait until ibsm has ended", OpenSM: true})
 	if single {
 		p.Steps = append(p.Steps, Step{Kind: Dumped, Text: "check the registrations that ibsm has left where OpenSM reads them", File: next[0].SADump, Manager: &next[0], OpenSM: true})
 	}

@@ -91,13 +91,18 @@ func UnitOf(cgroup string) string {
 	return ""
 }
 
-// ProgramOf is which manager a command line is of; "" for none. A shell that starts one is none.
+// ProgramOf is which manager a command line is of; "" for none. A shell that starts one is none, nor is an ibsm that only
+// looks at a fabric, or has one of its own.
 func ProgramOf(args []string) string {
 	if len(args) == 0 {
 		return ""
 	}
 	switch name := path.Base(args[0]); {
-	case name == "opensm", name == "ibsm":
+	case name == "opensm":
+		return name
+	case name == "ibsm" && !slices.ContainsFunc(args, func(a string) bool {
+		return a == "--dry-run" || a == "--fabric" || strings.HasPrefix(a, "--fabric=")
+	}):
 		return name
 	}
 	return ""

@@ -42,12 +42,7 @@ func (h *Host) inPlace(m *OpenSM) (options []string, ok bool) {
 // differences are the settings with which ibsm would start, and that differ from OpenSM's. lost are those that somebody has chosen for
 // OpenSM: on its command line, which no file has, or in its file, where there is an ibsm.toml. others are chosen for ibsm.
 func (h *Host) differences(m *OpenSM, options []string) (lost, others []string) {
-	then := conf.Load(options, conf.Environment{
-		Getenv: func(string) string { return "" },
-		ReadFile: func(name string) ([]byte, error) {
-			return fs.ReadFile(h.Files, strings.TrimPrefix(name, "/"))
-		},
-	})
+	then := h.ibsmConf(options)
 	for _, d := range conf.Diff(m.conf.Config, then.Config) {
 		k := d.Key
 		if k.Own || k.Effect != conf.Acts || d.A.Value == d.B.Value || slices.Contains(ownSettings, k.Name) {
@@ -64,6 +59,34 @@ func (h *Host) differences(m *OpenSM, options []string) (lost, others []string) 
 		}
 	}
 	return lost, others
+}
+
+// ibsmConf is the configuration of an ibsm with options.
+func (h *Host) ibsmConf(options []string) *conf.Loaded {
+	return conf.Load(options, conf.Environment{
+		Getenv: func(string) string { return "" },
+		ReadFile: func(name string) ([]byte, error) {
+			return fs.ReadFile(h.Files, strings.TrimPrefix(name, "/"))
+		},
+	})
+}
+
+// lacks are the settings that an ibsm lacks which reads a file of its own: an ibsm.toml, in the words of that file.
+func (h *Host) lacks(m *OpenSM, options []string) string {
+	own := h.ibsmConf(options)
+	if own.ConfigFile == "" || own.ConfigFile == m.Usual || own.ConfigFile == m.Config {
+		return ""
+	}
+	var missing []string
+	for _, s := range m.wanted() {
+		if k := conf.Find(s.Key); k.Format(own.Setting(k).Value) != s.Value {
+			missing = append(missing, fmt.Sprintf("%s (%s) %s", k.TOML, s.Key, s.Value))
+		}
+	}
+	if missing == nil {
+		return ""
+	}
+	return fmt.Sprintf("ibsm reads %s and not %s: set there %s", own.ConfigFile, m.Usual, strings.Join(missing, ", "))
 }
 
 // ownSettings are each manager's own, or those that a migration writes.

@@ -57,12 +57,10 @@ func lines(p Plan) (out []string) {
 				text = s.File + ": " + strings.ReplaceAll(string(s.Content), "\n", ";")
 			case s.Kind == SetAside:
 				text = "mv " + s.File + " " + s.Aside
-			case text == "" && (s.Kind == Dumped || s.OpenSM):
+			case text == "" && s.File != "":
 				text = s.File
-			case s.Kind == Gone:
-				text = fmt.Sprint(s.PIDs)
 			}
-			out = append(out, fmt.Sprintf("%s %s %s", head, [...]string{"", "edit", "aside", "dump", "compare", "run", "gone", "dumped", "up", "same", "restart"}[s.Kind], text))
+			out = append(out, fmt.Sprintf("%s %s %s", head, [...]string{"", "edit", "aside", "dump", "compare", "run", "reload", "gone", "dumped", "up", "same", "restart"}[s.Kind], text))
 		}
 	}
 	step("do", p.Steps)
@@ -103,32 +101,32 @@ func TestTo(t *testing.T) {
 	}{
 		{"Debian, PORTS=ALL", map[string]string{"etc/default/opensm": "PORTS=ALL\n", conf: "sm_priority 5\n"}, debianUnits, []string{debianRuns},
 			append([]string{"do edit /etc/opensm/opensm.conf: sm_priority 5;" + wantedLines, "do dump kill -HUP 12", compare1,
-				"do run systemctl disable --now opensm.service", "do gone [12]", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
+				"do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
 		{"Debian, PORTS with a GUID, all settings there", map[string]string{"etc/default/opensm": "PORTS=\"" + port1 + "\"\n", conf: strings.ReplaceAll(wantedLines, ";", "\n")}, debianUnits,
-			[]string{debianRuns}, append([]string{"do dump kill -HUP 12", compare1, "do run systemctl disable --now opensm.service", "do gone [12]", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
+			[]string{debianRuns}, append([]string{"do dump kill -HUP 12", compare1, "do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
 		{"Debian as it is installed: no opensm.conf", map[string]string{"etc/default/opensm": "PORTS=ALL\n", dump: ""}, debianUnits, []string{debianRuns},
 			append([]string{without("12"), "do edit /etc/opensm/opensm.conf: " + wantedLines, "do aside mv /var/log/opensm-sa.dump /var/log/opensm-sa.dump.old", compare1,
-				"do run systemctl disable --now opensm.service", "do gone [12]"}, tail()...)},
+				"do run systemctl disable --now opensm.service", "do gone "}, tail()...)},
 		{"values that OpenSM's template has, and options of ibsm", map[string]string{"etc/default/opensm": "PORTS=ALL\n", conf: "sa_db_file (null)\n\tsa_db_dump FALSE\n# no_clients_rereg TRUE", "etc/default/ibsm": "IBSM_OPTIONS='-s 20'"}, debianUnits, []string{debianRuns},
 			append([]string{"note: process 12: sweep_interval would be 20, with OpenSM it is 10", "do edit /etc/opensm/opensm.conf: sa_db_file /var/log/opensm-sa.dump;sa_db_dump TRUE;# no_clients_rereg TRUE;no_clients_rereg TRUE;",
-				"do dump kill -HUP 12", compare1 + " -s 20", "do run systemctl disable --now opensm.service", "do gone [12]", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
+				"do dump kill -HUP 12", compare1 + " -s 20", "do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
 		{"RHEL: HUP to OpenSM and not to its launcher", map[string]string{rdma: "sm_priority 5\n"}, rhelUnits, []string{rhelRuns},
 			append([]string{"do edit /etc/rdma/opensm.conf: sm_priority 5;" + wantedLines, "do dump kill -HUP 12", "do compare ibsm --dry-run --json",
-				"do run systemctl disable --now opensm.service", "do gone [12]", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
+				"do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
 		{"RHEL, GUIDS and PRIORITY", map[string]string{rdma: "", "etc/sysconfig/opensm": "GUIDS=" + port1 + "\nPRIORITY=7\n"}, rhelUnits, []string{"12 opensm.service /usr/sbin/opensm -p 7 -g " + port1},
 			append([]string{"do edit /etc/rdma/opensm.conf: " + wantedLines, "do dump kill -HUP 12", compare1 + " --priority=7",
-				"do run systemctl disable --now opensm.service", "do gone [12]", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
+				"do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
 		{"RHEL, numbered files with folders of their own", map[string]string{rdma + ".1": "guid " + port1 + "\ndump_files_dir /var/log/a\n", rdma + ".2": "guid " + port2 + "\ndump_files_dir /var/log/b\n"}, rhelUnits,
 			[]string{"12 opensm.service opensm -F /etc/rdma/opensm.conf.1", "13 opensm.service opensm -F /etc/rdma/opensm.conf.2"}, append([]string{
 				"do edit /etc/rdma/opensm.conf.1: guid " + port1 + ";dump_files_dir /var/log/a;sa_db_dump TRUE;sa_db_file /var/log/a/opensm-sa.dump;no_clients_rereg TRUE;", "do dump kill -HUP 12",
 				"do compare ibsm --dry-run --json --config=/etc/rdma/opensm.conf.1",
 				"do edit /etc/rdma/opensm.conf.2: guid " + port2 + ";dump_files_dir /var/log/b;sa_db_dump TRUE;sa_db_file /var/log/b/opensm-sa.dump;no_clients_rereg TRUE;", "do dump kill -HUP 13",
 				"do compare ibsm --dry-run --json --config=/etc/rdma/opensm.conf.2",
-				"do run systemctl disable --now opensm.service", "do gone [12 13]", "do dumped /var/log/a/opensm-sa.dump", "do dumped /var/log/b/opensm-sa.dump"}, tail()...)},
+				"do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/a/opensm-sa.dump", "do dumped /var/log/b/opensm-sa.dump"}, tail()...)},
 		{"two instances share a file, which has the settings", map[string]string{"etc/default/opensm": "PORTS=ALL\n", conf: "sa_db_dump TRUE\nsm_priority 5\nno_clients_rereg TRUE\n"},
 			append([]string{"opensm@" + port2 + ".service active - 13"}, debianUnits...), []string{debianRuns, "13 opensm@" + port2 + ".service opensm --guid " + port2},
 			append([]string{sharing, "do edit /etc/opensm/opensm.conf: # sa_db_dump TRUE;sm_priority 5;# no_clients_rereg TRUE;", compare1, "do compare ibsm --dry-run --json --guid=" + port2,
-				"do run systemctl disable --now opensm.service", "do gone [12 13]"}, tail()...)},
+				"do run systemctl disable --now opensm.service", "do gone "}, tail()...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := lines(host(c.files, c.units, c.processes).To()); !slices.Equal(got, c.want) {
@@ -153,6 +151,9 @@ func TestToRefused(t *testing.T) {
 	config := map[string]string{"etc/default/opensm": "PORTS=" + port2 + "\n", "etc/opensm/opensm.conf": ""}
 	refused(t, host(nil, []string{"opensm.service inactive enabled 0"}, nil).To(), "ibsm.service is not installed", "OpenSM does not run")
 	refused(t, host(config, debianUnits[:2], []string{debianRuns}).To(), "ibsm.service is not installed", "ibsm.service would start no manager at port "+port1)
+	own := map[string]string{"etc/opensm/opensm.conf": "", "etc/ibsm/ibsm.toml": "[sa]\ndb_dump = true\n"}
+	refused(t, host(own, rhelUnits, []string{rhelRuns}).To(), "ibsm reads /etc/ibsm/ibsm.toml and not /etc/opensm/opensm.conf: set there sa.db_file (sa_db_file) /var/log/opensm-sa.dump, quirks.no_reregister")
+	refused(t, host(own, rhelUnits, []string{"20 ibsm.service ibsm --launch"}).Back(), "ibsm reads /etc/ibsm/ibsm.toml")
 	refused(t, host(config, debianUnits, []string{"20 ibsm.service /usr/sbin/ibsm --launch"}).To(), "ibsm runs already (process 20)", "OpenSM does not run")
 }
 
@@ -167,7 +168,7 @@ func TestBack(t *testing.T) {
 	units := []string{"opensm.service inactive disabled 0", "ibsm.service active enabled 20"}
 	runs := []string{"20 ibsm.service ibsm --launch"}
 	set := strings.ReplaceAll(wantedLines, ";", "\n")
-	ends := []string{"do gone [20]", "do dumped /var/log/opensm-sa.dump", "do run systemctl enable --now opensm.service", "do up /var/log/opensm-subnet.lst", "do same /var/log/opensm-subnet.lst"}
+	ends := []string{"do gone ", "do dumped /var/log/opensm-sa.dump", "do run systemctl enable --now opensm.service", "do up /var/log/opensm-subnet.lst", "do same /var/log/opensm-subnet.lst"}
 	undo := []string{"undo run systemctl disable --now opensm.service", "undo run systemctl enable --now ibsm.service"}
 	for _, c := range []struct {
 		name  string
@@ -179,10 +180,10 @@ func TestBack(t *testing.T) {
 		{"as migrate to has left it", map[string]string{"etc/opensm/opensm.conf": set, "etc/default/opensm": "PORTS=ALL\n"}, units, runs,
 			slices.Concat([]string{"do run systemctl disable --now ibsm.service"}, ends, undo)},
 		{"a host where OpenSM has never run", map[string]string{"etc/default/opensm": "PORTS=ALL\n", "etc/opensm/partitions.conf": ""}, units, runs,
-			slices.Concat([]string{"do edit /etc/opensm/opensm.conf: " + wantedLines, "do run systemctl reload ibsm.service", "do run systemctl disable --now ibsm.service"}, ends, undo)},
+			slices.Concat([]string{"do edit /etc/opensm/opensm.conf: " + wantedLines, "do reload ibsmctl config reload", "do run systemctl disable --now ibsm.service"}, ends, undo)},
 		{"several managers", map[string]string{"etc/opensm/opensm.conf": set, "etc/default/opensm": "PORTS='" + port1 + " " + port2 + "'\n"}, units, runs, slices.Concat([]string{
 			"note: several managers of OpenSM write /var/log/opensm-sa.dump, of which the last one remains: registrations are not carried over. " + again,
-			"do edit /etc/opensm/opensm.conf: # " + strings.ReplaceAll(strings.TrimSuffix(wantedLines, ";"), ";", ";# ") + ";", "do run systemctl disable --now ibsm.service", "do gone [20]"},
+			"do edit /etc/opensm/opensm.conf: # " + strings.ReplaceAll(strings.TrimSuffix(wantedLines, ";"), ";", ";# ") + ";", "do run systemctl disable --now ibsm.service", "do gone "},
 			ends[2:], undo)},
 	} {
 		t.Run(c.name, func(t *testing.T) {

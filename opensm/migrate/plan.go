@@ -26,7 +26,8 @@ const (
 	Dump                     // have Manager write its registrations, and wait until the file is new and whole
 	Compare                  // Argv prints what would change; nothing may
 	Run                      // Argv
-	Gone                     // wait until the processes have ended
+	Reload                   // have ibsm read its file again
+	Gone                     // wait until no process of the manager of before is left
 	Dumped                   // the file of registrations is whole
 	Up                       // wait until the next manager is master of a subnet that is up
 	Same                     // LIDs and registrations are those of before
@@ -44,8 +45,7 @@ type Step struct {
 	Content []byte  // of EditFile
 	Manager *OpenSM // that the step is about; nil for all
 	Process Process // of Restart
-	PIDs    []int   // of Gone
-	OpenSM  bool    // of Dumped, Up and Same: OpenSM is the next manager, not ibsm
+	OpenSM  bool    // OpenSM is the next manager, not ibsm
 }
 
 // The units of the packages.
@@ -77,14 +77,6 @@ func (h *Host) running(program string) (list []Process) {
 	return list
 }
 
-// pids are the numbers of processes.
-func pids(list []Process) (out []int) {
-	for _, p := range list {
-		out = append(out, p.PID)
-	}
-	return out
-}
-
 // shared reports whether a manager writes to the same file of registrations as another one, so that none can use it.
 func shared(m *OpenSM, all []OpenSM) bool {
 	n := 0
@@ -104,11 +96,8 @@ func (h *Host) To() (p Plan) {
 	for i := range all {
 		h.examine(&p, &all[i], all)
 	}
-	stop := h.stopOpenSM()
-	p.Steps = append(p.Steps, stop...)
-	if n := pids(h.running("opensm")); n != nil {
-		p.Steps = append(p.Steps, Step{Kind: Gone, Text: "wait until OpenSM has ended", PIDs: n})
-	}
+	p.Steps = append(p.Steps, h.stopOpenSM()...)
+	p.Steps = append(p.Steps, Step{Kind: Gone, Text: "wait until OpenSM has ended"})
 	for i := range all {
 		if m := &all[i]; carries(m, all) {
 			p.Steps = append(p.Steps, Step{Kind: Dumped, Text: "check the registrations that OpenSM has left", File: m.SADump, Manager: m})
@@ -155,6 +144,9 @@ func (h *Host) examine(p *Plan, m *OpenSM, all []OpenSM) {
 	}
 	for _, d := range others {
 		p.Notes = append(p.Notes, fmt.Sprintf("process %d: %s", m.PID, d))
+	}
+	if lacks := h.lacks(m, options); lacks != "" && !shared(m, all) {
+		p.Refused = append(p.Refused, lacks)
 	}
 	switch {
 	case shared(m, all):
