@@ -24,7 +24,8 @@ type migrateCommand struct {
 
 func newMigrate(a *asker) *cobra.Command {
 	c := &migrateCommand{asker: a}
-	cmd := &cobra.Command{Use: "migrate [VERB] [OPTION]...", Short: "go from OpenSM to ibsm on this host, or back", Args: cobra.NoArgs, Long: `
+	cmd := &cobra.Command{Use: "migrate [VERB] [OPTION]...", Short: "go from OpenSM to ibsm on this host, or back",
+		Args: cobra.NoArgs, Long: `
 Takes the subnets of this host from OpenSM to ibsm, or back, so that LIDs, routes, P_Keys,
 multicast groups and their members stay. check, which is the default, shows which managers run,
 what they need, and what would change in the subnet if ibsm took over now. to and back print their
@@ -49,9 +50,12 @@ Exit status: 0 success, 1 failure, or check finds that to would be refused, 2 wr
 	f.DurationVar(&c.wait, "wait", 2*time.Minute, "to, back: wait at most this `TIME` for a manager")
 	verb := a.verbsOf(cmd)
 	check := func(ctx context.Context, _ []string) error { return c.check(ctx) }
+	by := func(decide func(*migrate.Host) migrate.Plan) func(context.Context, []string) error {
+		return func(ctx context.Context, _ []string) error { return c.migrate(ctx, decide) }
+	}
 	cli.Takes(verb("check", "show what runs, what it needs, and what would move", 0, 0, check))
-	cli.Takes(verb("to", "go from OpenSM to ibsm", 0, 0, func(ctx context.Context, _ []string) error { return c.migrate(ctx, (*migrate.Host).To) }), "yes", "dry-run", "force", "wait")
-	cli.Takes(verb("back", "go from ibsm to OpenSM", 0, 0, func(ctx context.Context, _ []string) error { return c.migrate(ctx, (*migrate.Host).Back) }), "yes", "dry-run", "wait")
+	cli.Takes(verb("to", "go from OpenSM to ibsm", 0, 0, by((*migrate.Host).To)), "yes", "dry-run", "force", "wait")
+	cli.Takes(verb("back", "go from ibsm to OpenSM", 0, 0, by((*migrate.Host).Back)), "yes", "dry-run", "wait")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		a.stdout, a.stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
 		return check(cmd.Context(), args)
@@ -60,7 +64,8 @@ Exit status: 0 success, 1 failure, or check finds that to would be refused, 2 wr
 }
 
 // errNotRoot is why nothing is done for other users.
-var errNotRoot = errors.New("ibsmctl migrate needs root: it reads OpenSM's files and the port, and starts and stops units; use sudo")
+var errNotRoot = errors.New("ibsmctl migrate needs root: it reads OpenSM's files and the port, " +
+	"and starts and stops units; use sudo")
 
 // migrate prints a plan, and with --yes carries it out.
 func (c *migrateCommand) migrate(ctx context.Context, decide func(*migrate.Host) migrate.Plan) error {
@@ -83,7 +88,8 @@ func (c *migrateCommand) migrate(ctx context.Context, decide func(*migrate.Host)
 		c.printSteps(&plan)
 		return nil
 	case plan.Changes != nil && !c.force:
-		return cli.WithHint(errors.New("settings would change; nothing was done"), "edit the files so that ibsm starts with OpenSM's settings, or accept the change with --force")
+		return cli.WithHint(errors.New("settings would change; nothing was done"),
+			"edit the files so that ibsm starts with OpenSM's settings, or accept the change with --force")
 	}
 	r := &runner{out: c.stdout, socket: c.socket, wait: c.wait, force: c.force, managers: host.Managers()}
 	return r.run(ctx, &plan)

@@ -88,18 +88,25 @@ func (r *runner) atIBSM(ctx context.Context) (migrate.LIDs, migrate.Registration
 			return err
 		}
 		return errors.Join(
-			ctl.All(ctx, c, http.MethodGet, "/v1/ports", nil, func(p *ctl.Port) error {
+			list(ctx, c, "ports", func(p *ctl.Port) {
 				if p.LID != 0 && (p.Type != "switch" || p.Num == 0) {
 					lids[p.GUID] = p.LID
 				}
-				return nil
 			}),
-			ctl.All(ctx, c, http.MethodGet, "/v1/groups", nil, func(g *ctl.Group) error { had.AddGroup(g.MGID, g.MLID); return nil }),
-			ctl.All(ctx, c, http.MethodGet, "/v1/members", nil, func(m *ctl.Member) error { had.AddMember(m.MGID, m.Port); return nil }),
-			ctl.All(ctx, c, http.MethodGet, "/v1/services", nil, func(s *ctl.Service) error { had.AddService(s.ID, s.GID); return nil }),
+			list(ctx, c, "groups", func(g *ctl.Group) { had.AddGroup(g.MGID, g.MLID) }),
+			list(ctx, c, "members", func(m *ctl.Member) { had.AddMember(m.MGID, m.Port) }),
+			list(ctx, c, "services", func(s *ctl.Service) { had.AddService(s.ID, s.GID) }),
 		)
 	})
 	return lids, had, err
+}
+
+// list calls each with the rows of a list of a manager.
+func list[T any](ctx context.Context, c *ctl.Client, name string, each func(*T)) error {
+	return ctl.All(ctx, c, http.MethodGet, "/v1/"+name, nil, func(row *T) error {
+		each(row)
+		return nil
+	})
 }
 
 // sameAtIBSM compares LIDs and registrations with those of OpenSM.

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"slices"
 
 	"ibsm/opensm/instances"
 )
@@ -13,7 +14,8 @@ func (h *Host) Back() (p Plan) {
 	running := h.running("ibsm")
 	switch {
 	case unit == nil:
-		p.Refused = append(p.Refused, "the package of OpenSM is not installed: opensm.service is not there, or it is another name of ibsm.service (package ibsm-opensm)")
+		p.Refused = append(p.Refused, "the package of OpenSM is not installed: opensm.service is not there, "+
+			"or it is another name of ibsm.service (package ibsm-opensm)")
 	case unit.Load == "masked":
 		p.Refused = append(p.Refused, unit.Name+" is masked: systemctl unmask "+unit.Name)
 	}
@@ -46,25 +48,26 @@ func (h *Host) Back() (p Plan) {
 		return p
 	}
 	if len(p.Steps) > 0 && single {
-		p.Steps = append(p.Steps, Step{Kind: Reload, Text: "have ibsm read the file, so that it writes its registrations", Argv: []string{"ibsmctl", "config", "reload"}})
+		p.add(Step{Kind: Reload, Text: "have ibsm read the file, so that it writes its registrations",
+			Argv: []string{"ibsmctl", "config", "reload"}})
 	}
-	stop := h.stopIBSM(running)
-	p.Steps = append(p.Steps, stop...)
-	p.Steps = append(p.Steps, Step{Kind: Gone, Text: "wait until ibsm has ended", OpenSM: true})
+	p.add(h.stopIBSM(running)...)
+	p.add(Step{Kind: Gone, Text: "wait until ibsm has ended", OpenSM: true})
+	m := &next[0]
 	if single {
-		p.Steps = append(p.Steps, Step{Kind: Dumped, Text: "check the registrations that ibsm has left where OpenSM reads them", File: next[0].SADump, Manager: &next[0], OpenSM: true})
+		p.add(Step{Kind: Dumped, Text: "check the registrations that ibsm has left where OpenSM reads them",
+			File: m.SADump, Manager: m, OpenSM: true})
 	}
-	p.Steps = append(p.Steps,
-		Step{Kind: Run, Text: "start OpenSM, now and at each boot", Argv: []string{"systemctl", "enable", "--now", unit.Name}},
-		Step{Kind: Up, Text: "wait until OpenSM is master and the subnet is up", OpenSM: true, File: next[0].SubnetAt, Manager: &next[0]},
-		Step{Kind: Same, Text: "compare LIDs, groups and members with those of ibsm", OpenSM: true, File: next[0].SubnetAt, Manager: &next[0]})
-	p.Undo = []Step{{Kind: Run, Text: "stop OpenSM", Argv: []string{"systemctl", "disable", "--now", unit.Name}}}
-	for _, s := range stop {
+	p.add(systemctl("start OpenSM, now and at each boot", "enable", "--now", unit.Name),
+		Step{Kind: Up, Text: "wait until OpenSM is master and the subnet is up", File: m.SubnetAt, OpenSM: true},
+		Step{Kind: Same, Text: "compare LIDs and members with those of ibsm", File: m.SubnetAt, OpenSM: true})
+	p.Undo = []Step{systemctl("stop OpenSM", "disable", "--now", unit.Name)}
+	for _, s := range h.stopIBSM(running) {
 		if s.Argv[0] == "systemctl" {
-			name := s.Argv[len(s.Argv)-1]
-			p.Undo = append(p.Undo, Step{Kind: Run, Text: "start ibsm again", Argv: []string{"systemctl", "enable", "--now", name}})
+			p.Undo = append(p.Undo, systemctl("start ibsm again", "enable", "--now", s.Argv[3]))
 		}
 	}
+	p.Undo = append(p.Undo, h.restarts(topmost(running))...)
 	return p
 }
 
@@ -78,18 +81,19 @@ func (h *Host) opensmService() *Unit {
 	return nil
 }
 
-// next are the managers that OpenSM's unit would start, as far as files say it. With PORTS=ALL there is one for each port: as many as
-// ibsm runs.
+// next are the managers that OpenSM's unit would start, as far as files say it. With PORTS=ALL there is one for each port: as
+// many as ibsm runs.
 func (h *Host) next() (list []OpenSM) {
 	plan := instances.Read(h.Files)
 	for _, i := range plan.Instances {
 		list = append(list, h.openSM(Process{Args: append([]string{"opensm"}, i.Args()...)}))
 	}
 	if plan.All || len(list) == 0 {
-		n := 0
-		for _, p := range h.running("ibsm") {
-			if !supervises(p, h.running("ibsm")) {
-				n++
+		running := h.running("ibsm")
+		n := len(running)
+		for _, p := range running {
+			if slices.ContainsFunc(running, p.isParentOf) {
+				n-- // it only starts the others
 			}
 		}
 		for range max(n, 1) {
@@ -99,38 +103,30 @@ func (h *Host) next() (list []OpenSM) {
 	return list
 }
 
-// supervises reports whether a process is the parent of another one.
-func supervises(p Process, all []Process) bool {
-	for _, o := range all {
-		if len(o.Parents) > 0 && o.Parents[0] == p.PID {
-			return true
+// isParentOf reports whether a process has started another one.
+func (p Process) isParentOf(o Process) bool { return len(o.Parents) > 0 && o.Parents[0] == p.PID }
+
+// topmost are the processes that none of the others has started.
+func topmost(all []Process) (list []Process) {
+	for _, p := range all {
+		if !slices.ContainsFunc(all, func(o Process) bool { return o.isParentOf(p) }) {
+			list = append(list, p)
 		}
 	}
-	return false
+	return list
 }
 
 // stopIBSM stops all that runs ibsm, and what would start it at a boot.
 func (h *Host) stopIBSM(running []Process) (steps []Step) {
-	run := func(text string, argv ...string) { steps = append(steps, Step{Kind: Run, Text: text, Argv: argv}) }
 	for i := range h.Units {
 		if u := &h.Units[i]; isIBSM(u.Name) && u.there() && (u.active() || u.Enabled == "enabled") {
-			run("stop ibsm, now and at each boot", "systemctl", "disable", "--now", u.Name)
+			steps = append(steps, systemctl("stop ibsm, now and at each boot", "disable", "--now", u.Name))
 		}
 	}
-	for _, p := range running {
-		if p.Unit == "" && !supervisedBy(p, running) {
-			run("stop ibsm, which was started by hand", "kill", fmt.Sprint(p.PID))
+	for _, p := range topmost(running) {
+		if p.Unit == "" {
+			steps = append(steps, byHand(p))
 		}
 	}
 	return steps
-}
-
-// supervisedBy reports whether the parent of a process is among others.
-func supervisedBy(p Process, all []Process) bool {
-	for _, o := range all {
-		if len(p.Parents) > 0 && p.Parents[0] == o.PID {
-			return true
-		}
-	}
-	return false
 }

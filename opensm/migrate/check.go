@@ -11,7 +11,8 @@ func (h *Host) Lines() (lines []string) {
 	all := h.Managers()
 	for i := range all {
 		m := &all[i]
-		lines = append(lines, fmt.Sprintf("OpenSM: process %d, %s, %s", m.PID, startedBy(m.Process), portText(m.GUID)), "  command: "+strings.Join(m.Args, " "))
+		lines = append(lines, fmt.Sprintf("OpenSM: process %d, %s, %s", m.PID, startedBy(m.Process), portText(m.GUID)),
+			"  command: "+strings.Join(m.Args, " "))
 		lines = append(lines, m.needs(all)...)
 	}
 	if len(all) == 0 {
@@ -52,7 +53,8 @@ func (m *OpenSM) needs(all []OpenSM) (lines []string) {
 		lines = append(lines, "  configuration: "+m.Config)
 	}
 	if shared(m, all) {
-		return append(lines, "  registrations: not carried over: several managers write "+m.SADump+"; sa_db_dump, sa_db_file and no_clients_rereg must not be set")
+		return append(lines, "  registrations: not carried over: several managers write "+m.SADump+
+			"; sa_db_dump, sa_db_file and no_clients_rereg must not be set")
 	}
 	var missing []string
 	for _, s := range m.missing() {

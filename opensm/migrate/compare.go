@@ -72,7 +72,8 @@ func (r Registrations) Count(word string) (n int) {
 
 // String has the counts.
 func (r Registrations) String() string {
-	return fmt.Sprintf("%s, %s, %s", several(r.Count("group"), "group"), several(r.Count("member"), "member"), several(r.Count("service"), "service"))
+	count := func(word string) string { return several(r.Count(word), word) }
+	return fmt.Sprintf("%s, %s, %s", count("group"), count("member"), count("service"))
 }
 
 func several(n int, name string) string {

@@ -48,6 +48,21 @@ type Step struct {
 	OpenSM  bool    // OpenSM is the next manager, not ibsm
 }
 
+// systemctl is the step of a command of systemd.
+func systemctl(text string, args ...string) Step {
+	return Step{Kind: Run, Text: text, Argv: append([]string{"systemctl"}, args...)}
+}
+
+// add adds steps.
+func (p *Plan) add(steps ...Step) { p.Steps = append(p.Steps, steps...) }
+
+// note adds a note, once.
+func (p *Plan) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(p.Notes, text) {
+		p.Notes = append(p.Notes, text)
+	}
+}
+
 // The units of the packages.
 const (
 	opensmUnit = "opensm.service"
@@ -96,18 +111,17 @@ func (h *Host) To() (p Plan) {
 	for i := range all {
 		h.examine(&p, &all[i], all)
 	}
-	p.Steps = append(p.Steps, h.stopOpenSM()...)
-	p.Steps = append(p.Steps, Step{Kind: Gone, Text: "wait until OpenSM has ended"})
+	p.add(h.stopOpenSM()...)
+	p.add(Step{Kind: Gone, Text: "wait until OpenSM has ended"})
 	for i := range all {
 		if m := &all[i]; carries(m, all) {
-			p.Steps = append(p.Steps, Step{Kind: Dumped, Text: "check the registrations that OpenSM has left", File: m.SADump, Manager: m})
+			p.add(Step{Kind: Dumped, Text: "check the registrations that OpenSM has left", File: m.SADump, Manager: m})
 		}
 	}
-	p.Steps = append(p.Steps,
-		Step{Kind: Run, Text: "start ibsm, now and at each boot", Argv: []string{"systemctl", "enable", "--now", ibsmUnit}},
+	p.add(systemctl("start ibsm, now and at each boot", "enable", "--now", ibsmUnit),
 		Step{Kind: Up, Text: "wait until ibsm is master and the subnet is up"},
 		Step{Kind: Same, Text: "compare LIDs, groups, members and services with those of OpenSM"})
-	p.Undo = append([]Step{{Kind: Run, Text: "stop ibsm", Argv: []string{"systemctl", "disable", "--now", ibsmUnit}}}, h.startOpenSM()...)
+	p.Undo = append([]Step{systemctl("stop ibsm", "disable", "--now", ibsmUnit)}, h.startOpenSM()...)
 	return p
 }
 
@@ -134,8 +148,9 @@ func (h *Host) refusals(all []OpenSM) (list []string) {
 func (h *Host) examine(p *Plan, m *OpenSM, all []OpenSM) {
 	options, ok := h.inPlace(m)
 	if !ok {
-		p.Refused = append(p.Refused, fmt.Sprintf("ibsm.service would start no manager at %s, where process %d of OpenSM runs: "+
-			"name the port in /etc/default/opensm (PORTS) or /etc/sysconfig/opensm (GUIDS), or end that process", portText(m.GUID), m.PID))
+		p.Refused = append(p.Refused, fmt.Sprintf(
+			"ibsm.service would start no manager at %s, where process %d of OpenSM runs: name the port in "+
+				"/etc/default/opensm (PORTS) or /etc/sysconfig/opensm (GUIDS), or end that process", portText(m.GUID), m.PID))
 		return
 	}
 	lost, others := h.differences(m, options)
@@ -143,7 +158,7 @@ func (h *Host) examine(p *Plan, m *OpenSM, all []OpenSM) {
 		p.Changes = append(p.Changes, fmt.Sprintf("process %d: %s", m.PID, d))
 	}
 	for _, d := range others {
-		p.Notes = append(p.Notes, fmt.Sprintf("process %d: %s", m.PID, d))
+		p.note("process %d: %s", m.PID, d)
 	}
 	if lacks := h.lacks(m, options); lacks != "" && !shared(m, all) {
 		p.Refused = append(p.Refused, lacks)
@@ -153,31 +168,30 @@ func (h *Host) examine(p *Plan, m *OpenSM, all []OpenSM) {
 		h.withoutRegistrations(p, m)
 	case m.Config == "":
 		p.edit(h, m.Usual, m.wanted(), "for the way back: OpenSM reads it at its next start")
-		p.Notes = append(p.Notes, fmt.Sprintf("process %d of OpenSM runs without a configuration file, and reads none before its next start: it cannot write its registrations. %s",
-			m.PID, again))
+		p.note("process %d of OpenSM runs without a configuration file, and reads none before its next start: "+
+			"it cannot write its registrations. %s", m.PID, again)
 		if h.exists(m.SADump) {
-			p.Steps = append(p.Steps, Step{Kind: SetAside, Text: "set the registrations of an earlier time aside", File: m.SADump, Aside: m.SADump + aside})
+			p.add(Step{Kind: SetAside, Text: "set the registrations of an earlier time aside", File: m.SADump, Aside: m.SADump + aside})
 		}
 	default:
 		p.edit(h, m.Config, m.missing(), "so that registrations go from one manager to the next")
-		p.Steps = append(p.Steps, Step{Kind: Dump, Text: fmt.Sprintf("have OpenSM read %s and write %s", m.Config, m.SADump),
+		p.add(Step{Kind: Dump, Text: fmt.Sprintf("have OpenSM read %s and write %s", m.Config, m.SADump),
 			Argv: []string{"kill", "-HUP", fmt.Sprint(m.PID)}, File: m.SADump, Manager: m})
 	}
-	p.Steps = append(p.Steps, Step{Kind: Compare, Text: "compute what ibsm would change at " + portText(m.GUID), Manager: m,
+	p.add(Step{Kind: Compare, Text: "compute what ibsm would change at " + portText(m.GUID), Manager: m,
 		Argv: append([]string{"ibsm", "--dry-run", "--json"}, options...)})
 }
 
 // again is what it costs when registrations do not go from one manager to the next.
-const again = "ibsm asks the hosts to register again when it takes over, as OpenSM does at each start: groups, members, services and " +
-	"subscriptions are back when they have; Linux drops some packets meanwhile"
+const again = "ibsm asks the hosts to register again when it takes over, as OpenSM does at each start: " +
+	"groups, members, services and subscriptions are back when they have; Linux drops some packets meanwhile"
 
 // withoutRegistrations removes the settings that several managers cannot share.
 func (h *Host) withoutRegistrations(p *Plan, m *OpenSM) {
-	p.edit(h, m.Config, unset(h.read(m.Config)), "several managers would write the same file, and each would read the hosts of the other")
-	note := fmt.Sprintf("several managers of OpenSM write %s, of which the last one remains: registrations are not carried over. %s", m.SADump, again)
-	if !slices.Contains(p.Notes, note) {
-		p.Notes = append(p.Notes, note)
-	}
+	const why = "several managers would write the same file, and each would read the hosts of the other"
+	p.edit(h, m.Config, unset(h.read(m.Config)), why)
+	p.note("several managers of OpenSM write %s, of which the last one remains: registrations are not carried over. %s",
+		m.SADump, again)
 }
 
 // unset are the settings to remove from a file that has them.
@@ -198,33 +212,49 @@ func (p *Plan) edit(h *Host, file string, set []Setting, why string) {
 		return
 	}
 	before := h.read(file)
-	p.Steps = append(p.Steps, Step{Kind: EditFile, Text: "edit " + file + ": " + why, File: file, Before: before, Content: Edit(before, set)})
+	text := "edit " + file + ": " + why
+	p.add(Step{Kind: EditFile, Text: text, File: file, Before: before, Content: Edit(before, set)})
 }
 
 // stopOpenSM stops all that runs OpenSM, and what would start it at a boot.
 func (h *Host) stopOpenSM() (steps []Step) {
-	run := func(text string, argv ...string) { steps = append(steps, Step{Kind: Run, Text: text, Argv: argv}) }
-	stopped := map[string]bool{"": true}
+	stopped := map[string]bool{}
 	for i := range h.Units {
 		u := &h.Units[i]
 		switch {
 		case !isOpenSM(u.Name) || !u.there() || strings.Contains(u.Name, "@"):
 		case strings.HasPrefix(u.Enabled, "enabled"):
-			run("stop OpenSM, now and at each boot", "systemctl", "disable", "--now", u.Name)
+			steps = append(steps, systemctl("stop OpenSM, now and at each boot", "disable", "--now", u.Name))
 			stopped[u.Name] = true
 		case u.active():
-			run("stop OpenSM", "systemctl", "stop", u.Name)
+			steps = append(steps, systemctl("stop OpenSM", "stop", u.Name))
 			stopped[u.Name] = true
 		}
 	}
 	for _, p := range h.running("opensm") {
 		switch {
 		case p.Unit == "":
-			run("stop OpenSM, which was started by hand", "kill", fmt.Sprint(p.PID))
+			steps = append(steps, byHand(p))
 		case stopped[p.Unit], strings.Contains(p.Unit, "@") && stopped[opensmUnit]: // an instance is PartOf opensm.service
 		default:
-			run("stop OpenSM", "systemctl", "stop", p.Unit)
+			steps = append(steps, systemctl("stop OpenSM", "stop", p.Unit))
 			stopped[p.Unit] = true
+		}
+	}
+	return steps
+}
+
+// byHand ends a process that was started by hand.
+func byHand(p Process) Step {
+	text := "end process " + fmt.Sprint(p.PID) + ", which was started by hand"
+	return Step{Kind: Run, Text: text, Argv: []string{"kill", fmt.Sprint(p.PID)}}
+}
+
+// restarts start the processes of a program again that were started by hand.
+func (h *Host) restarts(list []Process) (steps []Step) {
+	for _, p := range list {
+		if p.Unit == "" {
+			steps = append(steps, Step{Kind: Restart, Text: "start it again", Argv: p.Args, Process: p})
 		}
 	}
 	return steps
@@ -232,21 +262,15 @@ func (h *Host) stopOpenSM() (steps []Step) {
 
 // startOpenSM starts again what stopOpenSM stops.
 func (h *Host) startOpenSM() (steps []Step) {
-	started := map[string]bool{}
 	for _, s := range h.stopOpenSM() {
 		switch {
 		case s.Argv[1] == "disable":
-			steps = append(steps, Step{Kind: Run, Text: "start OpenSM again", Argv: []string{"systemctl", "enable", "--now", s.Argv[3]}})
-		case s.Argv[0] == "systemctl" && !started[s.Argv[2]]:
-			steps = append(steps, Step{Kind: Run, Text: "start OpenSM again", Argv: []string{"systemctl", "start", s.Argv[2]}})
+			steps = append(steps, systemctl("start OpenSM again", "enable", "--now", s.Argv[3]))
+		case s.Argv[0] == "systemctl":
+			steps = append(steps, systemctl("start OpenSM again", "start", s.Argv[2]))
 		}
 	}
-	for _, p := range h.running("opensm") {
-		if p.Unit == "" {
-			steps = append(steps, Step{Kind: Restart, Text: "start OpenSM again: " + strings.Join(p.Args, " "), Argv: p.Args, Process: p})
-		}
-	}
-	return steps
+	return append(steps, h.restarts(h.running("opensm"))...)
 }
 
 // Stops reports whether a step stops a manager.
