@@ -50,9 +50,7 @@ func newHarness(t testing.TB, n *net.Net, cfg fabric.Config) *harness {
 	}
 	n.Profile = nettest.Profile(t)
 	w := &sim.World{Fabric: fabric.New(n, cfg), ComputeTime: 10 * time.Millisecond}
-	if recording != nil {
-		recording.add(w)
-	}
+	record(t, w, n)
 	return &harness{TB: t, World: w, net: n}
 }
 

@@ -1,59 +1,66 @@
 package sim_test
 
 import (
+	"bufio"
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"io"
 	"maps"
+	"os"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"testing"
 	"time"
 
 	"ibsm/mad"
 	"ibsm/manager"
 	"ibsm/sim"
+	"ibsm/topo/net"
 	"ibsm/view"
 )
 
-// recorder writes down as lines of text what leaves the managers of one World: every
-// packet with its address and GRH, every published view, and the level, fields and values of
-// every log event. It names no Go type and no wording, so that its digests outlive a rebuilt
-// manager.
+// recorder writes as lines of text what leaves the managers of one World: every packet with its
+// address and GRH, every published view, and the level, fields and values of every log event. A
+// line names no Go type and no wording: these are for readers, after a tab, and make compare
+// leaves them out, so that it compares rebuilt managers too.
 type recorder struct {
-	world   *sim.World
-	packets digest
-	views   digest
-	log     digest
-	buf     []byte
-	// transcript gets every line; of a view only those that differ from the manager's last
-	// one. nil for none.
-	transcript io.Writer
-	shown      map[int]map[string]bool // lines of the last view, by manager
+	world *sim.World
+	words decoder
+	out   io.Writer
+	buf   []byte
+	shown map[int]map[string]bool // lines of the last view, by manager; of a view only those are written that differ
 }
 
-// digest is that of the lines of one kind, and their number. A view counts as one.
-type digest struct {
-	hash.Hash
-	count int
+// recordTo is where runs are recorded: IBSM_TRANSCRIPT=FILE; nil for nowhere.
+var recordTo = sync.OnceValue(func() *bufio.Writer {
+	path := os.Getenv("IBSM_TRANSCRIPT")
+	if path == "" {
+		return nil
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		panic(err)
+	}
+	return bufio.NewWriter(file)
+})
+
+// record records a World, until the test ends.
+func record(t testing.TB, w *sim.World, n *net.Net) {
+	if out := recordTo(); out != nil {
+		fmt.Fprintf(out, "== %s\n", t.Name())
+		newRecorder(w, n, out)
+		t.Cleanup(func() { out.Flush() })
+	}
 }
 
-func (d *digest) String() string { return hex.EncodeToString(d.Sum(nil)[:8]) }
-
-func newRecorder(w *sim.World, transcript io.Writer) *recorder {
-	r := &recorder{world: w, transcript: transcript, shown: map[int]map[string]bool{}}
-	r.packets.Hash, r.views.Hash, r.log.Hash = sha256.New(), sha256.New(), sha256.New()
+func newRecorder(w *sim.World, n *net.Net, out io.Writer) *recorder {
+	r := &recorder{world: w, words: decoder{w.Fabric, n}, out: out, shown: map[int]map[string]bool{}}
 	w.Sent, w.Returned = r.sent, r.returned
 	return r
-}
-
-// String is the recorder's part of a line of the record.
-func (r *recorder) String() string {
-	return fmt.Sprintf("packets=%v views=%v log=%v sent=%d published=%d logged=%d", &r.packets, &r.views, &r.log, r.packets.count, r.views.count, r.log.count)
 }
 
 // begin begins a line with the time in seconds, the kind, and the number of the manager.
@@ -62,14 +69,12 @@ func (r *recorder) begin(m *sim.Manager, kind string) {
 	r.buf = fmt.Appendf(r.buf[:0], "%d.%09d manager %d %s", now/time.Second, now%time.Second, slices.Index(r.world.Managers, m), kind)
 }
 
-// end adds the line to a digest.
-func (r *recorder) end(d *digest) {
-	d.count++
-	r.buf = append(r.buf, '\n')
-	d.Write(r.buf)
-	if r.transcript != nil {
-		r.transcript.Write(r.buf)
+// end writes the line, and words for readers.
+func (r *recorder) end(words ...any) {
+	if len(words) > 0 {
+		r.buf = append(append(r.buf, '\t'), strings.ReplaceAll(strings.TrimSpace(fmt.Sprintln(words...)), "\n", " ")...)
 	}
+	r.out.Write(append(r.buf, '\n'))
 }
 
 // sent writes one line for each datagram. Zeros at the end of a packet are left out.
@@ -87,7 +92,8 @@ func (r *recorder) sent(m *sim.Manager, batch []mad.Datagram) {
 			r.buf = fmt.Appendf(r.buf, "grh=%x,%d,%d,%d,%d,%t ", g.GID[:], g.FlowLabel, g.TrafficClass, g.HopLimit, g.GIDIndex, g.Present)
 		}
 		r.buf = hex.AppendEncode(r.buf, bytes.TrimRight(p[:], "\x00"))
-		r.end(&r.packets)
+		place, text := r.words.packet(m.Station.At(), d)
+		r.end(p.Method(), attr(p), place, text)
 	}
 }
 
@@ -105,11 +111,11 @@ func (r *recorder) returned(m *sim.Manager, a manager.Action) {
 			key := fmt.Sprint(a.Args[i])
 			r.buf = fmt.Appendf(r.buf, " %s=%s", key, fieldText(key, a.Args[i+1]))
 		}
-		r.end(&r.log)
+		r.end(append([]any{a.Level, a.Msg}, a.Args...)...)
 	case manager.Entered:
 		r.begin(m, "enters")
 		r.buf = fmt.Appendf(r.buf, " state=%d", uint8(a.State))
-		r.end(&r.log)
+		r.end()
 	case manager.Up:
 		r.begin(m, "up")
 		r.buf = fmt.Appendf(r.buf, " nodes=%d switches=%d links=%d lids=%d active=%d took=%d longest=%d cut=%d bad=%d failures=%d errors=%t loop=%d first=%t sets=",
@@ -117,19 +123,19 @@ func (r *recorder) returned(m *sim.Manager, a manager.Action) {
 		for _, attr := range slices.Sorted(maps.Keys(a.Sets)) {
 			r.buf = fmt.Appendf(r.buf, "%#x:%d,", uint16(attr), a.Sets[attr])
 		}
-		r.end(&r.log)
+		r.end()
 	case manager.Restarted:
 		r.begin(m, "restarted")
 		r.buf = fmt.Appendf(r.buf, " ports=%s nodes=%s", plain(a.Ports), plain(a.Nodes))
-		r.end(&r.log)
+		r.end()
 	case manager.Congestion:
 		r.begin(m, "congestion")
 		r.buf = fmt.Appendf(r.buf, " given=%t", a.View != nil)
-		r.end(&r.log)
+		r.end()
 	case manager.Exit:
 		r.begin(m, "exits")
 		r.buf = fmt.Appendf(r.buf, " failed=%t", a.Err != nil)
-		r.end(&r.log)
+		r.end()
 	}
 }
 
@@ -183,27 +189,22 @@ func (r *recorder) published(m *sim.Manager, kind string, v *view.View) {
 	r.begin(m, kind)
 	if v == nil {
 		r.buf = append(r.buf, " nothing"...)
-		r.end(&r.views)
+		r.end()
 		return
 	}
 	r.buf = fmt.Appendf(r.buf, " gen=%d", v.Gen)
-	r.end(&r.views)
+	r.end()
 	who := slices.Index(r.world.Managers, m)
 	was, is := r.shown[who], map[string]bool{}
 	writeView(v, func(format string, args ...any) {
-		r.buf = append(fmt.Appendf(r.buf[:0], format, args...), '\n')
-		r.views.Write(r.buf)
-		if r.transcript == nil {
-			return
-		}
-		is[string(r.buf)] = true
-		if !was[string(r.buf)] {
-			fmt.Fprintf(r.transcript, "\t+ %s", r.buf)
+		line := fmt.Sprintf(format, args...)
+		if is[line] = true; !was[line] {
+			fmt.Fprintf(r.out, "\t+ %s\n", line)
 		}
 	})
 	for _, line := range slices.Sorted(maps.Keys(was)) {
 		if !is[line] {
-			fmt.Fprintf(r.transcript, "\t- %s", line)
+			fmt.Fprintf(r.out, "\t- %s\n", line)
 		}
 	}
 	r.shown[who] = is

@@ -37,6 +37,9 @@ func seeds(t *testing.T) []uint64 { return seedsOf(t, defaultSeeds, proofSeeds) 
 // seedsOf are IBSM_SEED alone, which is a number or N-M for those from N to M-1, or the first of them all: few, or with IBSM_PROOF
 // many.
 func seedsOf(t *testing.T, few, many uint64) (list []uint64) {
+	if out := recordTo(); out != nil {
+		fmt.Fprintln(out, "== seeded") // make compare runs further seeds
+	}
 	from, to := uint64(0), few
 	if os.Getenv("IBSM_PROOF") != "" {
 		to = many
@@ -141,7 +144,7 @@ func runSeeds(t *testing.T, begin func(*testing.T, uint64) *ordeal) {
 			defer repeat(t, seed)
 			first := begin(t, seed)
 			first.run()
-			if t.Failed() || recording != nil {
+			if t.Failed() || recordTo() != nil {
 				return
 			}
 			second := begin(t, seed)

@@ -24,7 +24,7 @@ import (
 type writer func(format string, args ...any)
 
 // writeView writes what a view holds. Ports are named by GUID of the node and number.
-// TestRecordedView names what is left out.
+// TestRecorderView names what is left out.
 func writeView(v *view.View, line writer) {
 	s := v.Subnet
 	line("subnet prefix=%d timeout=%d sakey=%d resptime=%d maxrate=%d nomulticast=%t trust=%s", uint64(s.Prefix), s.SubnetTimeOut, s.SAKey, s.RespTimeValue, uint8(s.MaxRate), s.NoMulticast, plain(s.Trust))
@@ -40,6 +40,9 @@ func writeView(v *view.View, line writer) {
 	line("further faults %d", v.FaultsMore)
 	for _, a := range v.Absent {
 		line("absent %#x lid=%d lmc=%d since=%d", uint64(a.Port), uint16(a.Base), a.LMC, a.Since)
+	}
+	for _, l := range v.Left {
+		line("left %#x/%d %#x/%d", uint64(l.Here.GUID), l.Here.Port, uint64(l.Far.GUID), l.Far.Port)
 	}
 	for _, d := range v.Drained {
 		line("drained %#x/%d by=%d state=%d hosts=%q more=%d", uint64(d.Switch), d.Port, uint8(d.By), uint8(d.State), d.Hosts, d.More)

@@ -25,22 +25,22 @@ var fabricsOfEngines = map[string]string{
 	"file": "fattree:k=4,levels=2", "auto": "dragonfly+:l=3,s=2,p=1,h=2,groups=3",
 }
 
-// TestRecordedEngines: each engine has a fabric in the record.
-func TestRecordedEngines(t *testing.T) {
+// TestSweepsOfEveryEngine takes managers with each routing engine through bring-up, a lost link, a
+// lost switch, plans, reroutes, a handover, a failover, and a takeover of foreign routes. Each
+// second seed is one with QoS and under loss.
+func TestSweepsOfEveryEngine(t *testing.T) {
 	if want, got := slices.Sorted(slices.Values(engines.Names())), slices.Sorted(maps.Keys(fabricsOfEngines)); !slices.Equal(want, got) {
 		t.Errorf("the engines are %q, and those with a fabric %q", want, got)
 	}
-	i := slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == "SweepsOfEveryEngine" })
-	if s := scenarios[i]; s.seeds != 2*len(fabricsOfEngines) || s.stride != 2 {
-		t.Errorf("%d seeds of each %d-th are not those of %d engines", s.seeds, s.stride, len(fabricsOfEngines))
+	for _, seed := range seedsOf(t, uint64(2*len(fabricsOfEngines)), uint64(2*len(fabricsOfEngines))) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			defer repeat(t, seed)
+			sweepOfEngine(t, seed)
+		})
 	}
 }
 
-// sweepsOfEveryEngine takes managers with each routing engine through bring-up, a lost link, a
-// lost switch, plans, reroutes, a handover, a failover, and a takeover of foreign routes. Each
-// second seed is one with QoS and under loss.
-func sweepsOfEveryEngine(t *testing.T) {
-	seed := seeds(t)[0]
+func sweepOfEngine(t *testing.T, seed uint64) {
 	names := slices.Sorted(maps.Keys(fabricsOfEngines))
 	name := names[seed/2%uint64(len(names))]
 	rng := rand.New(rand.NewPCG(seed, 0xe7e))
