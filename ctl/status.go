@@ -160,6 +160,11 @@ type SweepStatus struct {
 	Cut      int       `json:"cut"`      // disconnected pairs of switch and LID
 	Lost     int       `json:"lost"`     // routes that do not arrive although the ends are connected
 	Longest  int       `json:"longest"`  // links of the longest route
+	// Forbidden are pairs of switch and LID without a route by the rules of the engine, which no host needs; connect_roots would give
+	// ConnectRoots of them one. ByRules is that in words.
+	Forbidden    int    `json:"forbidden,omitempty"`
+	ConnectRoots int    `json:"connect_roots,omitempty"`
+	ByRules      string `json:"by_rules,omitempty"`
 	// CreditLoop is the number of links of a credit loop among the routes; 0 if they have none.
 	CreditLoop int `json:"credit_loop,omitempty"`
 }

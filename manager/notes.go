@@ -59,10 +59,12 @@ type Summary struct {
 	Active                 int // ports that carry traffic
 	Sets                   map[mad.AttrID]int
 	Took                   time.Duration
-	Longest                int // links of the longest route
-	Cut                    int // pairs of a switch and a LID with no cables between
-	Bad                    int // routes that do not arrive although cables lead there
-	CreditLoop             int // links of a credit loop among the routes; 0 if they have none
+	Longest                int    // links of the longest route
+	Cut                    int    // pairs of a switch and a LID with no cables between
+	Bad                    int    // routes that do not arrive although cables lead there
+	Forbidden, Connects    int    // routes that the engine's rules forbid and no host needs; those that connect_roots would give
+	ByRules                string // these two in words
+	CreditLoop             int    // links of a credit loop among the routes; 0 if they have none
 	Failures               int
 	Errors                 bool // the subnet as a whole did not come up
 }
@@ -87,6 +89,7 @@ func summary(out *sweep.Outcome, took time.Duration) Summary {
 	}
 	if out.Report != nil {
 		s.Longest, s.Cut, s.Bad = out.Report.Longest, out.Report.Count[verify.Cut], out.Report.Unreached()
+		s.Forbidden, s.Connects, s.ByRules = out.Report.Count[verify.Forbidden], out.Report.Connects, out.Report.ByRules(out.Engine)
 		s.CreditLoop = len(out.CreditLoop)
 	}
 	return s

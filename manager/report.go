@@ -27,6 +27,7 @@ type sweepLog struct {
 	overflows map[string]bool           // partition tables that are too small
 	unforced  string                    // links whose width and speed cannot be forced
 	lost, cut string                    // examples of routes
+	byRules   string                    // the engine whose rules forbid routes, and how many
 	up        bool                      // SUBNET UP was logged
 	adaptive  adaptiveLog
 	// creditLoop is the text about the loop that was logged last.
@@ -105,18 +106,24 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	if r.Report == nil {
 		return
 	}
-	lost, cut := "", ""
+	lost, cut, byRules := "", "", ""
 	if n := r.Report.Unreached(); n > 0 {
-		if lost = example(r, false, m); lost != l.lost {
+		if lost = example(r, isLost, m); lost != l.lost {
 			fx.log(erro, "routes do not reach their LIDs although there is a path of cables", "pairs", n, "example", lost)
 		}
 	}
 	if n := r.Report.Count[verify.Cut]; n > 0 {
-		if cut = example(r, true, m); cut != l.cut {
+		if cut = example(r, isKind(verify.Cut), m); cut != l.cut {
 			fx.log(warn, "the subnet is split: there is no path of cables between some switches and LIDs", "pairs", n, "example", cut)
 		}
 	}
-	l.lost, l.cut = lost, cut
+	if n := r.Report.Count[verify.Forbidden]; n > 0 {
+		if byRules = fmt.Sprint(r.Engine, n); byRules != l.byRules {
+			fx.log(info, "pairs of switches have no route by the rules of the engine", "engine", r.Engine, "pairs", n,
+				"connect_roots", r.Report.Connects, "example", example(r, isKind(verify.Forbidden), m))
+		}
+	}
+	l.lost, l.cut, l.byRules = lost, cut, byRules
 	l.logCreditLoop(fx, r, m)
 	l.logFitting(fx, r)
 	l.logTransition(fx, r, m)
@@ -128,10 +135,19 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	fx.log(info, osmlog.TablesConfigured(r.Engine), "kept", r.Keep != routing.KeepNone, "longest", r.Report.Longest)
 }
 
-// example is one route that is cut, or does not arrive.
-func example(r *sweep.SweepPlan, cut bool, m names.Map) string {
+// isLost reports whether a route that is found not to arrive is a fault.
+func isLost(k verify.Kind) bool {
+	return k != verify.Cut && k != verify.Forbidden && k != verify.Unowned
+}
+
+func isKind(kind verify.Kind) func(verify.Kind) bool {
+	return func(k verify.Kind) bool { return k == kind }
+}
+
+// example is one route that is found to be of some kind.
+func example(r *sweep.SweepPlan, is func(verify.Kind) bool, m names.Map) string {
 	for _, f := range r.Report.Examples {
-		if (f.Kind == verify.Cut) == cut {
+		if is(f.Kind) {
 			n := &r.Topo.Nodes[r.Topo.Switches[f.Switch]]
 			return fmt.Sprintf("%v from switch %v %q to LID %v", f.Kind, n.GUID, nodeName(m, n), f.LID)
 		}

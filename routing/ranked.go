@@ -24,6 +24,8 @@ type Rule struct {
 	// Start is the direction at the destination. After Last no way goes on in direction Never: it
 	// would turn there.
 	Start, Last, Never Direction
+	// KeepsDirection has a Level link change nothing in what may follow; only Permitted knows it.
+	KeepsDirection bool
 	// Penalty allows such turns, and counts them as so many links; 0 does not.
 	Penalty uint8
 	// Direct are the switches to which the cheapest ways lead that may turn anywhere, by SwitchIdx, except

@@ -76,6 +76,8 @@ type Tables struct {
 	// Ranks is an order of the switches, by SwitchIdx, no two of which are equal: in trees of multicast
 	// groups no packet goes up, to a lower rank, after it has come down. Nil allows that.
 	Ranks []int32
+	// Rules are the ways that the engine permits; nil where it permits all, and for tables that no engine computed.
+	Rules *Rules
 	// Notes are what the engine has to say about the subnet, for the log.
 	Notes []string
 	// Places are those of switches in a torus that the engine has found, in the order of its dump file.

@@ -3,15 +3,20 @@ package sim_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
+	"ibsm/ctl/ctltest"
+	"ibsm/ctl/server"
 	"ibsm/mad"
 	"ibsm/manager"
 	"ibsm/routing"
 	"ibsm/routing/minhop"
+	"ibsm/routing/updn"
 	"ibsm/routing/verify"
 	"ibsm/sim/fabric"
 	"ibsm/sweep/engines"
+	"ibsm/topo"
 	"ibsm/topo/net/nettest"
 )
 
@@ -39,6 +44,43 @@ func looping(victim mad.GUID) func(context.Context, routing.In) (*routing.Tables
 			}
 		}
 		return tables, nil
+	}
+}
+
+// TestForbiddenRoutes: a complete tree with updn, whose rules forbid 76 pairs of switches, is no fault; a route between hosts that is lost is one.
+func TestForbiddenRoutes(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	for _, lose := range []bool{false, true} {
+		b := newHarness(t, n, fabric.Config{Seed: 1})
+		victim := b.Fabric.PortGUID(host(n, 9))
+		cfg := minhopConfig()
+		cfg.Sweep.Engines = engines.Chain{{Name: "updn", Route: func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+			tables, err := updn.New(updn.Settings{}, routing.Balancing{})(ctx, in)
+			if p := in.Topo.FindPort(victim); err == nil && lose {
+				for s, node := range in.Topo.Switches {
+					if strings.HasPrefix(in.Topo.Nodes[node].Desc.String(), "leaf") && topo.SwitchIdx(s) != in.Topo.SwitchOf(p) {
+						tables.LFT[s] = slices.Clone(tables.LFT[s])
+						tables.LFT[s][in.LIDs.Base[p]] = routing.NoPath
+					}
+				}
+			}
+			return tables, err
+		}}}
+		m := b.comeUp(cfg)
+		if got := m.says("INFO", "pairs of switches have no route by the rules of the engine"); got != 1 {
+			t.Errorf("lose %v: the forbidden pairs are logged %d times", lose, got)
+		}
+		if got := m.says("ERROR", "routes do not reach their LIDs although there is a path of cables") > 0; got != lose {
+			t.Errorf("lose %v: lost routes are logged: %v", lose, got)
+		}
+		d := ctltest.Diagnose(t, server.Show(m.View), "spine-01", "spine-02")
+		if !ctltest.HasReason(d, "no route by the rules", "the rules of updn forbid the route") || ctltest.HasReason(d, "no route", "") || !strings.Contains(d.Reasons[0].Do, "connect_roots TRUE") {
+			t.Errorf("lose %v: why of two spines: %+v", lose, d.Reasons)
+		}
+		d = ctltest.Diagnose(t, server.Show(m.View), n.Nodes[host(n, 0).Node].Desc, n.Nodes[host(n, 9).Node].Desc)
+		if d.Works == lose || lose && !ctltest.HasReason(d, "no route", "") {
+			t.Errorf("lose %v: why of two hosts: %+v", lose, d.Reasons)
+		}
 	}
 }
 

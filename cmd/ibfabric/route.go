@@ -42,6 +42,7 @@ const routeExamples = `  ibfabric route fattree:k=36
 // route is one run of ibfabric route.
 type route struct {
 	engines  []string
+	engine   string // of them, that routed
 	settings engines.Settings
 	lanes    uint8
 	lmc      uint8
@@ -81,7 +82,7 @@ minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, drago
 	c.Flags().Uint8Var(&r.settings.Nue.MaxVLs, "nue-max-num-vls", 1, "at most `N` lanes for nue; 0 for all")
 	c.Flags().BoolVar(&r.settings.Nue.Switches, "nue-include-switches", false, "keep routes to switches free of credit loops, too (nue)")
 	c.Flags().StringSliceVar(&roots, "root", nil, "node `GUID` of a root switch of updn or ftree; may be repeated (default: detected)")
-	c.Flags().BoolVar(&r.settings.Updn.ConnectRoots, "connect-roots", false, "routes between root switches (updn, dnup, ftree): without it they do not reach each other, which the proof reports")
+	c.Flags().BoolVar(&r.settings.Updn.ConnectRoots, "connect-roots", false, "routes between root switches (updn, dnup, ftree): without it some do not reach each other, which is counted")
 	c.Flags().StringVar(&r.dir, "dump", "", "write OpenSM's dump files to `DIR`, and with an engine that uses lanes the SL of each path as ibdmchk -c reads it")
 	missing := c.Flags().String("missing", "", "`RANGE`, such as 0%..10%: compare the engines with such shares of the cables between switches missing")
 	c.Flags().StringVar(&r.plot, "plot", "", "with --missing: draw the comparison to `FILE`, as an SVG picture")
@@ -219,6 +220,7 @@ func (r *route) compute(ctx context.Context, in routing.In) (*routing.Tables, er
 		}
 		if err == nil {
 			r.line("engine", "%s, %.3f s", name, time.Since(start).Seconds())
+			r.engine = name
 			return tables, nil
 		}
 		r.line("engine", "%s cannot route this topology: %v", name, err)
@@ -243,9 +245,12 @@ func (r *route) prove(ctx context.Context, in routing.In, tables *routing.Tables
 	took := time.Since(start)
 	r.line("routes", "%d pairs of switch and LID, the longest %d links", report.Routes, report.Longest)
 	for kind, n := range report.Count {
-		if n > 0 {
+		if n > 0 && verify.Kind(kind) != verify.Forbidden {
 			r.line("", "%d: %v", n, verify.Kind(kind))
 		}
+	}
+	if text := report.ByRules(r.engine); text != "" {
+		r.line("", "%s", text)
 	}
 	r.line("lanes", "%s", lanesText(tables.SLs))
 	r.line("credit loops", "%s", loopText(in.Topo, loops[creditloop.BetweenHosts].Loop, "between hosts"))

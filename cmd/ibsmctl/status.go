@@ -129,6 +129,9 @@ func statusText(st *ctl.Status, now time.Time) string {
 		if s.Failures+s.Cut+s.Lost > 0 {
 			line("", "%d Sets failed, %d pairs of switch and LID are disconnected, %d routes do not arrive: see ibsmctl events", s.Failures, s.Cut, s.Lost)
 		}
+		if s.ByRules != "" {
+			line("", "%s", s.ByRules)
+		}
 		if s.CreditLoop > 0 {
 			line("", "the routes have a credit loop of %d links: see ibsmctl why", s.CreditLoop)
 		}

@@ -301,6 +301,7 @@ func (s sink) lastSweep(st *ctl.SweepStatus) {
 	s.gauge("ibsm_last_sweep_failed_sets", "Sets that failed in the last heavy sweep.")(float64(st.Failures))
 	s.gauge("ibsm_last_sweep_cut_pairs", "Pairs of switch and LID without a path of cables between them.")(float64(st.Cut))
 	s.gauge("ibsm_last_sweep_lost_routes", "Routes that do not reach their LID although there is a path of cables.")(float64(st.Lost))
+	s.gauge("ibsm_last_sweep_forbidden_routes", "Pairs of switch and LID without a route by the rules of the routing engine, such as those of root switches with updn: no host needs one.")(float64(st.Forbidden))
 	s.gauge("ibsm_last_sweep_longest_route_links", "Links of the longest route.")(float64(st.Longest))
 	s.gauge("ibsm_last_sweep_credit_loop_links", "Links of a credit loop among the routes; 0 if they have none.")(float64(st.CreditLoop))
 }

@@ -9,6 +9,7 @@ import (
 	"ibsm/mad/sarec"
 	"ibsm/routing"
 	"ibsm/routing/candidates"
+	"ibsm/routing/verify"
 	"ibsm/sa/path"
 	"ibsm/topo"
 )
@@ -117,8 +118,21 @@ func (d *doctor) unreached(from, to topo.PortIdx) []ctl.Reason {
 	for _, f := range d.faults[end{}] {
 		text += "; " + f.Text
 	}
+	if s := d.view.Topo.SwitchOf(from); s != topo.None {
+		if forbidden, connects := verify.ForbiddenRoute(d.view.Topo, d.view.LIDs, d.view.Tables, s, first.path.DLID); forbidden {
+			return []ctl.Reason{because("no route by the rules", text+"; the rules of "+d.view.Routing.Engine+" forbid the route, and neither hosts nor the manager need it", withRoots(connects))}
+		}
+	}
 	return []ctl.Reason{because("no route", text,
 		fmt.Sprintf("see the route with ibsmctl path, the cables with ibsmctl links --node %q; ibsmctl sweep looks for changes", d.nodeName(first.nodes[len(first.nodes)-1])))}
+}
+
+// withRoots says how switches get a route that the rules of the engine forbid.
+func withRoots(connects bool) string {
+	if connects {
+		return "set connect_roots TRUE (-z) if the two switches must exchange packets"
+	}
+	return "use another engine, such as tree, if the two switches must exchange packets; ibsmctl plan --engine tree shows its routes"
 }
 
 // notOffered is the reason if the subnet administrator gives no path from a port to another, because a

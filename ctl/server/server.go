@@ -124,7 +124,7 @@ func (d *Server) Notify(a manager.Notification) {
 	case manager.Up:
 		sweep := &ctl.SweepStatus{
 			Ended: time.Now(), Seconds: a.Took.Seconds(), Up: !a.Errors, Sets: a.SetsText(),
-			Failures: a.Failures, Cut: a.Cut, Lost: a.Bad, Longest: a.Longest, CreditLoop: a.CreditLoop,
+			Failures: a.Failures, Cut: a.Cut, Lost: a.Bad, Longest: a.Longest, Forbidden: a.Forbidden, ConnectRoots: a.Connects, ByRules: a.ByRules, CreditLoop: a.CreditLoop,
 		}
 		d.mu.Lock()
 		d.sweep = sweep

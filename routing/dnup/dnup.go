@@ -58,6 +58,10 @@ func New(s Settings, spread routing.Balancing) routing.Engine {
 		if err != nil {
 			return nil, err
 		}
+		tables.Rules = &routing.Rules{Permitted: rule.Permitted}
+		if !s.ConnectRoots {
+			tables.Rules.Connects = func(topo.SwitchIdx, topo.SwitchIdx, bool) bool { return true }
+		}
 		tables.Ranks = routing.Ranks(len(rank), func(a, b topo.SwitchIdx) int { return cmp.Compare(rank[b], rank[a]) })
 		return tables, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"ibsm/routing"
 	"ibsm/routing/routingtest"
+	"ibsm/routing/verify"
 )
 
 // TestOpenSM routes what OpenSM has routed, and wants no entry to differ.
@@ -51,4 +52,19 @@ func compare(t *testing.T, file string, lmc int, connect bool) {
 		t.Fatal(err)
 	}
 	run.Compare(t, tables)
+	mustForbid(t, run, tables)
+}
+
+// mustForbid checks the proof of tables that are OpenSM's: the entries that OpenSM leaves empty are lost where hosts or the manager need them,
+// and in no other place: the rules forbid all others.
+func mustForbid(t *testing.T, run *routingtest.Run, tables *routing.Tables) {
+	t.Helper()
+	report, err := verify.Check(t.Context(), 0, run.Topo, run.LIDs, tables, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	needed, others := run.Empty(tables)
+	if report.Bad() != needed || report.Unreached() != needed || report.Count[verify.Forbidden] != others {
+		t.Errorf("%d entries that hosts or the manager need are empty, and %d others; the proof says %v, such as %+v", needed, others, report.Count, report.Examples)
+	}
 }

@@ -59,6 +59,7 @@ func New(s Settings) routing.Engine {
 		}
 		tables := &routing.Tables{LFT: rows, Top: in.LIDs.Top}
 		tables.Findings = &routing.Findings{Computes: t.computes(), Tree: t.shape()}
+		tables.Rules = t.rules()
 		tables.Ranks = routing.Ranks(len(t.at), func(a, b topo.SwitchIdx) int { return cmp.Compare(t.at[a].rank, t.at[b].rank) })
 		return tables, nil
 	}

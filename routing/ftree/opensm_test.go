@@ -11,6 +11,7 @@ import (
 	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/routing/routingtest"
+	"ibsm/routing/verify"
 	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/netwalk"
@@ -58,6 +59,7 @@ func TestOpenSM(t *testing.T) {
 				return
 			}
 			run.Compare(t, tables)
+			mustForbid(t, run, tables)
 		})
 	}
 }
@@ -138,4 +140,18 @@ func (c *setup) settings(t *testing.T, file string) (s Settings, options []strin
 		options = append(options, "-z")
 	}
 	return s, options
+}
+
+// mustForbid checks the proof of tables that are OpenSM's: the entries that OpenSM leaves empty are lost where hosts or the manager need them,
+// and in no other place: the rules forbid all others.
+func mustForbid(t *testing.T, run *routingtest.Run, tables *routing.Tables) {
+	t.Helper()
+	report, err := verify.Check(t.Context(), 0, run.Topo, run.LIDs, tables, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	needed, others := run.Empty(tables)
+	if report.Bad() != needed || report.Unreached() != needed || report.Count[verify.Forbidden] != others {
+		t.Errorf("%d entries that hosts or the manager need are empty, and %d others; the proof says %v, such as %+v", needed, others, report.Count, report.Examples)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/routing/routingtest"
+	"ibsm/routing/verify"
 )
 
 // TestOpenSM routes what OpenSM has routed, with roots that it detects or that a file names, and
@@ -61,6 +62,7 @@ func TestOpenSM(t *testing.T) {
 				t.Fatal(err)
 			}
 			run.Compare(t, tables)
+			mustForbid(t, run, tables)
 		})
 	}
 }
@@ -118,4 +120,18 @@ func switchGUID(t *testing.T, file string, n int) mad.GUID {
 	}
 	t.Fatal("too few switches")
 	return 0
+}
+
+// mustForbid checks the proof of tables that are OpenSM's: the entries that OpenSM leaves empty are lost where hosts or the manager need them,
+// and in no other place: the rules forbid all others.
+func mustForbid(t *testing.T, run *routingtest.Run, tables *routing.Tables) {
+	t.Helper()
+	report, err := verify.Check(t.Context(), 0, run.Topo, run.LIDs, tables, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	needed, others := run.Empty(tables)
+	if report.Bad() != needed || report.Unreached() != needed || report.Count[verify.Forbidden] != others {
+		t.Errorf("%d entries that hosts or the manager need are empty, and %d others; the proof says %v, such as %+v", needed, others, report.Count, report.Examples)
+	}
 }

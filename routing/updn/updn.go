@@ -48,6 +48,7 @@ func New(s Settings, spread routing.Balancing) routing.Engine {
 			return nil, err
 		}
 		tables.Findings = &routing.Findings{Roots: n.roots()}
+		tables.Rules = n.rules()
 		tables.Ranks = routing.Ranks(len(n.rank), func(a, b topo.SwitchIdx) int {
 			return cmp.Or(cmp.Compare(n.rank[a], n.rank[b]), cmp.Compare(n.id[a], n.id[b]))
 		})
@@ -58,10 +59,15 @@ func New(s Settings, spread routing.Balancing) routing.Engine {
 // network is the ranked switches, and the ways between them.
 type network struct {
 	*routing.Balance
-	rank   []uint32 // by SwitchIdx; unranked for those that no root reaches
-	id     []uint64 // by SwitchIdx
-	direct bool     // ways to roots may turn
+	order
+	direct bool // ways to roots may turn
 	hops   *routing.Hops
+}
+
+// order ranks switches.
+type order struct {
+	rank []uint32 // by SwitchIdx; unranked for those that no root reaches
+	id   []uint64 // by SwitchIdx
 }
 
 const unranked = ^uint32(0)
@@ -78,7 +84,7 @@ func (s *Settings) noRoots() error {
 }
 
 func newNetwork(ctx context.Context, in routing.In, s *Settings, spread routing.Balancing) (*network, error) {
-	n := &network{Balance: routing.NewBalance(in, spread), rank: make([]uint32, len(in.Topo.Switches)), id: make([]uint64, len(in.Topo.Switches))}
+	n := &network{Balance: routing.NewBalance(in, spread), order: order{make([]uint32, len(in.Topo.Switches)), make([]uint64, len(in.Topo.Switches))}}
 	var queue []topo.SwitchIdx
 	for i, node := range in.Topo.Switches {
 		n.rank[i], n.id[i] = unranked, uint64(in.Topo.Nodes[node].GUID)
@@ -177,8 +183,19 @@ func (n *network) rule() routing.Rule {
 	return r
 }
 
+// rules are the ways that the engine permits, without the distances that the search needs. With connect_roots ways to roots may turn.
+func (n *network) rules() *routing.Rules {
+	rule := n.rule()
+	rule.Leads, rule.Hops = n.order.leads, nil
+	r := &routing.Rules{Permitted: rule.Permitted}
+	if rank := n.rank; !n.direct {
+		r.Connects = func(_, to topo.SwitchIdx, _ bool) bool { return rank[to] == 0 }
+	}
+	return r
+}
+
 // leads is where the link from a switch to one next to it leads.
-func (n *network) leads(s, to topo.SwitchIdx) routing.Direction {
+func (n order) leads(s, to topo.SwitchIdx) routing.Direction {
 	switch {
 	case n.rank[s] == 0 && n.rank[to] == 0, n.rank[s] > n.rank[to], n.rank[s] == n.rank[to] && n.id[s] > n.id[to]:
 		return routing.Up

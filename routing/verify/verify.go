@@ -23,7 +23,7 @@ const MaxExamples = 8
 // Kind says what is wrong with a route.
 type Kind uint8
 
-// Kinds of findings. Each but the last is counted in pairs of a switch to start at
+// Kinds of findings. Each but Unowned is counted in pairs of a switch to start at
 // and a LID to come to.
 const (
 	Cut        Kind = 0 // no cable leads there, and no table either: the tables are not to blame
@@ -33,11 +33,12 @@ const (
 	WrongOwner Kind = 4 // is delivered to a port that does not own the LID
 	TooLong    Kind = 5 // arrives after more than MaxHops links
 	Unowned    Kind = 6 // an entry of a LID that nobody owns, in pairs of switch and LID
-	numKinds        = 7
+	Forbidden  Kind = 7 // as a dead end, but the engine's rules forbid the route, and neither hosts nor the manager need it
+	numKinds        = 8
 )
 
 var kindNames = [numKinds]string{"cut", "loop", "dead end", "port that leads nowhere", "wrong owner", "too long",
-	"entry of a LID nobody owns"}
+	"entry of a LID nobody owns", "not permitted by the engine's rules"}
 
 // String names the kind in a few words.
 func (k Kind) String() string {
@@ -58,6 +59,7 @@ type Finding struct {
 type Report struct {
 	Routes   int // pairs of a switch and an owned LID
 	Count    [numKinds]int
+	Connects int       // of those that are Forbidden: connect_roots would give them a route
 	Examples []Finding // up to MaxExamples of each kind, in order of LID and switch
 	Longest  int       // links of the longest route that arrives
 	looping  []uint64  // a bit for each LID
@@ -70,14 +72,14 @@ func (r *Report) Forwarding() *routing.Forwarding { return r.checker.Forwarding 
 // Bad is the number of routes and entries that the tables are to blame for.
 func (r *Report) Bad() (n int) {
 	for kind, count := range r.Count {
-		if Kind(kind) != Cut {
+		if Kind(kind) != Cut && Kind(kind) != Forbidden {
 			n += count
 		}
 	}
 	return n
 }
 
-// Unreached is the number of routes that do not arrive though cables lead there.
+// Unreached is the number of routes that do not arrive though cables lead there, and the engine's rules do not forbid it.
 func (r *Report) Unreached() int {
 	return r.Count[Loop] + r.Count[DeadEnd] + r.Count[Nowhere] + r.Count[WrongOwner]
 }
@@ -118,10 +120,11 @@ type checker struct {
 	longest  []uint8
 	farthest []topo.SwitchIdx // by LID: a switch from which that route starts; None where longest is 0, or nobody owns the LID
 	topo     *topo.Topo
+	rules    *rules // of the engine; nil if it has none
 }
 
 func newChecker(t *topo.Topo, l *topo.LIDs, tables *routing.Tables) *checker {
-	c := &checker{Forwarding: routing.NewForwarding(t, l, tables), lids: l, part: routing.NewGraph(t).Components(), topo: t}
+	c := &checker{Forwarding: routing.NewForwarding(t, l, tables), lids: l, part: routing.NewGraph(t).Components(), topo: t, rules: newRules(t, l, tables)}
 	c.longest = make([]uint8, c.Blocks()*routing.BlockSize)
 	c.farthest = slices.Repeat([]topo.SwitchIdx{topo.None}, len(c.longest))
 	return c
@@ -132,8 +135,10 @@ type blockReport struct {
 	routes   int
 	count    [numKinds]int
 	examples []Finding
+	connects int
 	longest  int
 	looping  uint64
+	rules    *block
 }
 
 func (b *blockReport) add(f Finding) {
@@ -146,6 +151,7 @@ func (b *blockReport) add(f Finding) {
 func (c *checker) check(block int, follow uint64, trace *routing.Trace, into *blockReport) {
 	c.Tracer.Block(c.Rows, block, follow, trace)
 	first := block * routing.BlockSize
+	into.rules = c.rules.block(first, c.Home)
 	for lid := first; lid < first+routing.BlockSize; lid++ {
 		owned := c.lids.PortOf(mad.LID(lid)) != topo.None
 		if owned {
@@ -160,6 +166,7 @@ func (c *checker) check(block int, follow uint64, trace *routing.Trace, into *bl
 			c.findUnassigned(mad.LID(lid), into)
 		}
 	}
+	into.rules = nil
 }
 
 // judge adds what the fates of an owned LID amount to.
@@ -199,6 +206,12 @@ func (c *checker) judge(lid mad.LID, fates []routing.Fate, into *blockReport) {
 			f.Kind = WrongOwner
 		case c.connected(f.Switch, c.Home(lid)):
 			f.Kind = DeadEnd
+			if into.rules.forbid(f.Switch, lid) {
+				f.Kind = Forbidden
+				if into.rules.connects(f.Switch, lid) {
+					into.connects++
+				}
+			}
 		}
 		into.add(f)
 	}
@@ -232,6 +245,7 @@ func (c *checker) sum(blocks []blockReport) *Report {
 			r.Count[kind] += b.count[kind]
 		}
 		r.Routes += b.routes
+		r.Connects += b.connects
 		r.Longest = max(r.Longest, b.longest)
 		r.looping[i] = b.looping
 	}
