@@ -2,6 +2,9 @@ package ibsm_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -112,6 +115,135 @@ func peerPackage(t *testing.T) string {
 	return filepath.Join(dir, "opensm.deb")
 }
 
+// TestBesideOpenSM: installed on a host with OpenSM's package, ibsm changes no file of the host, and no unit of it is
+// started or enabled: its files are new ones, and no name of OpenSM's is among them. Its removal leaves the
+// host as it was.
+func TestBesideOpenSM(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("needs root: dpkg changes owners")
+	}
+	plain, _ := packages(t, "1.0")
+	root := newRoot(t)
+	peer := t.TempDir()
+	put(t, filepath.Join(peer, "DEBIAN/control"), "Package: opensm\nVersion: 3.3.23\nArchitecture: all\nMaintainer: x <x@x.invalid>\nDescription: x\n", 0o644)
+	files, err := exec.Command("dpkg", "-L", "opensm").Output()
+	if err != nil {
+		t.Skip("needs the package opensm")
+	}
+	for name := range strings.FieldsSeq(string(files)) {
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && !strings.HasPrefix(name, "/usr/share/") {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(t, filepath.Join(peer, name), string(text), info.Mode().Perm())
+		}
+	}
+	output(t, "dpkg-deb", "--root-owner-group", "--build", peer, filepath.Join(peer, "opensm.deb"))
+	root.dpkg("-i", filepath.Join(peer, "opensm.deb"))
+	for name, text := range map[string]string{
+		"etc/opensm/opensm.conf": "guid 0x1\n", "etc/opensm/partitions.conf": "x", "var/cache/opensm/guid2lid": "LIDs", "var/log/opensm.0x1.log": "SUBNET UP\n",
+		"var/log/opensm-sa.dump": "groups", "etc/systemd/system/network-online.target.wants/opensm.service": "",
+	} {
+		put(t, filepath.Join(root.dir, name), text, 0o644)
+	}
+	root.rotates("before", "var/log/opensm.0x1.log")
+	before := root.files()
+	root.dpkg("-i", plain)
+	after := root.files()
+	for name, was := range before {
+		if after[name] != was {
+			t.Errorf("%s has changed: %s, before %s", name, after[name], was)
+		}
+		delete(after, name)
+	}
+	for name := range after {
+		if base := filepath.Base(name); strings.HasPrefix(name, "etc/systemd") || strings.HasPrefix(base, "opensm") && !strings.HasPrefix(name, "usr/share/doc/") {
+			t.Errorf("%s is new", name)
+		}
+	}
+	root.rotates("beside ibsm", "var/log/opensm.0x1.log")
+	root.dpkg("-r", "ibsm")
+	root.rotates("after ibsm was removed, but for its settings", "var/log/opensm.0x1.log")
+	root.dpkg("-P", "ibsm")
+	if left := root.files(); !maps.Equal(left, before) {
+		t.Errorf("a purge leaves %d files, before there were %d", len(left), len(before))
+	}
+}
+
+// packageRoot is a root folder into which packages are installed.
+type packageRoot struct {
+	t   *testing.T
+	dir string
+}
+
+func newRoot(t *testing.T) packageRoot {
+	t.Helper()
+	r := packageRoot{t, t.TempDir()}
+	for _, dir := range []string{"var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers"} {
+		if err := os.MkdirAll(filepath.Join(r.dir, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, filepath.Join(r.dir, "var/lib/dpkg/status"), "", 0o644)
+	return r
+}
+
+func (r packageRoot) dpkg(args ...string) {
+	r.t.Helper()
+	output(r.t, append([]string{"dpkg", "--root=" + r.dir, "--force-script-chrootless", "--force-confdef", "--force-confold", "--log=" + filepath.Join(r.dir, "log")}, args...)...)
+}
+
+// rotates has logrotate rotate a log of OpenSM's, as OpenSM's rule says, in silence, and puts it back.
+func (r packageRoot) rotates(when, log string) {
+	r.t.Helper()
+	if _, err := exec.LookPath("logrotate"); err != nil {
+		return
+	}
+	dir := r.t.TempDir()
+	put(r.t, filepath.Join(dir, "conf"), "include "+dir+"/rules\n", 0o644)
+	rules, _ := filepath.Glob(filepath.Join(r.dir, "etc/logrotate.d/*"))
+	for _, rule := range rules {
+		text, err := os.ReadFile(rule)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		here := strings.NewReplacer("/var/log/", r.dir+"/var/log/", "/var/lib/", r.dir+"/var/lib/", "/usr/bin/killall -SIGUSR1 /usr/sbin/opensm", "echo signal >>"+dir+"/signals")
+		put(r.t, filepath.Join(dir, "rules", filepath.Base(rule)), here.Replace(string(text)), 0o644)
+	}
+	out, err := exec.Command("logrotate", "--force", "--state", filepath.Join(dir, "state"), filepath.Join(dir, "conf")).CombinedOutput()
+	signals, _ := os.ReadFile(filepath.Join(dir, "signals"))
+	rotated := filepath.Join(r.dir, log) + ".1.gz"
+	if err != nil || len(out) > 0 || string(signals) != "signal\n" || os.Remove(rotated) != nil {
+		r.t.Errorf("%s: logrotate: %v, %s; OpenSM has %q", when, err, out, signals)
+	}
+	put(r.t, filepath.Join(r.dir, log), "SUBNET UP\n", 0o644)
+}
+
+// files are the files with their mode and contents, but for dpkg's own.
+func (r packageRoot) files() map[string]string {
+	r.t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(r.dir, func(path string, d os.DirEntry, err error) error {
+		name := strings.TrimPrefix(path, r.dir+"/")
+		if err != nil || d.IsDir() || name == "log" || strings.HasPrefix(name, "var/lib/dpkg/") {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		files[name] = fmt.Sprint(info.Mode(), sha256.Sum256(text))
+		return err
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return files
+}
+
 // TestPackageLife: installed on a root of its own, upgraded, removed and purged. An
 // upgrade keeps configuration and store, removal leaves nothing but them.
 func TestPackageLife(t *testing.T) {
@@ -121,17 +253,8 @@ func TestPackageLife(t *testing.T) {
 	}
 	first, firstInPlace := packages(t, "1.0")
 	second, _ := packages(t, "1.1")
-	root := t.TempDir()
-	for _, dir := range []string{"var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put(t, filepath.Join(root, "var/lib/dpkg/status"), "", 0o644)
-	dpkg := func(args ...string) {
-		t.Helper()
-		output(t, append([]string{"dpkg", "--root=" + root, "--force-script-chrootless", "--force-confdef", "--force-confold", "--log=" + filepath.Join(root, "log")}, args...)...)
-	}
+	r := newRoot(t)
+	root, dpkg := r.dir, r.dpkg
 	kept := map[string]string{
 		"etc/default/ibsm": "IBSM_OPTIONS='-p 9'\n", "etc/ibsm/ibsm.toml": "[log]\n", "etc/opensm/opensm.conf": "guid 0x1\n",
 		"var/lib/ibsm/0x1/state.db": "LIDs", "var/cache/opensm/guid2lid": "LIDs",
@@ -287,32 +410,5 @@ func runDebian(t *testing.T, script string, args ...string) {
 	args = append([]string{"testdata/rig/run-debian", rig, "-t", "1700", "-f", "testdata/rig/lib.sh=etc/rig-lib.sh"}, args...)
 	for line := range strings.Lines(output(t, append(args, script)...)) {
 		t.Log(strings.TrimSpace(line))
-	}
-}
-
-// TestLogrotate: logs are rotated once, also beside the rules of OpenSM's package.
-func TestLogrotate(t *testing.T) {
-	t.Parallel()
-	if _, err := exec.LookPath("logrotate"); err != nil {
-		t.Skip("needs logrotate")
-	}
-	dir := t.TempDir()
-	rules := "include " + dir + "/rules\n"
-	put(t, filepath.Join(dir, "logrotate.conf"), rules, 0o644)
-	for name, path := range map[string]string{"ibsm": "dist/ibsm.logrotate", "opensm": "/etc/logrotate.d/opensm"} {
-		text, err := os.ReadFile(path)
-		if err != nil && name == "ibsm" {
-			t.Fatal(err)
-		}
-		put(t, filepath.Join(dir, "rules", name), strings.ReplaceAll(string(text), "/var/log/", dir+"/"), 0o644)
-	}
-	log := filepath.Join(dir, "opensm.0x1.log")
-	put(t, log, "SUBNET UP\n", 0o644)
-	cmd := exec.Command("logrotate", "--force", "--state", filepath.Join(dir, "state"), filepath.Join(dir, "logrotate.conf"))
-	if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "error") {
-		t.Errorf("logrotate: %v\n%s", err, out)
-	}
-	if text, err := os.ReadFile(log + ".1"); err != nil || string(text) != "SUBNET UP\n" {
-		t.Errorf("the log was not moved away: %q, %v", text, err)
 	}
 }

@@ -100,6 +100,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	if err = d.openLog(); err != nil {
 		return err
 	}
+	d.rotateLog()
 	d.tasks.atEnd(func() {
 		d.display.clear()
 		d.logger.Log(ctx, osmlog.LevelSys, osmlog.Exiting)

@@ -2,9 +2,12 @@ package log
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // Config of a File.
@@ -23,10 +26,13 @@ type Config struct {
 const maxAlarms = 3
 
 // File is a log file that can be moved away, and grows to a limit. Lines are not
-// held back: each is in the file when Write returns. One goroutine uses it.
+// held back: each is in the file when Write returns. A file that was moved away or removed is opened
+// again by the next Write, whoever has done that: the rule by which OpenSM's package rotates logs signals OpenSM only.
+// One goroutine uses it.
 type File struct {
 	cfg    Config
 	file   *os.File
+	info   os.FileInfo // of file when it was opened; nil where that is not known
 	size   int64
 	alarms int
 }
@@ -35,6 +41,9 @@ type File struct {
 func Open(cfg Config) (*File, error) {
 	if cfg.Alarm == nil {
 		cfg.Alarm = io.Discard
+	}
+	if path, err := filepath.Abs(cfg.Path); err == nil {
+		cfg.Path = path
 	}
 	f := &File{cfg: cfg}
 	if err := f.open(); err != nil {
@@ -56,9 +65,9 @@ func (f *File) open() error {
 	if f.file != nil {
 		f.file.Close()
 	}
-	f.file, f.size = file, 0
+	f.file, f.info, f.size = file, nil, 0
 	if info, err := file.Stat(); err == nil {
-		f.size = info.Size()
+		f.info, f.size = info, info.Size()
 	}
 	if f.cfg.Opened != nil {
 		f.cfg.Opened()
@@ -69,6 +78,7 @@ func (f *File) open() error {
 // Write writes lines, each of which ends with a newline. Where the next one would exceed the limit, or the disk is full and the
 // file has a limit, it starts afresh: the last lines are worth more than the first.
 func (f *File) Write(lines []byte) (n int, err error) {
+	f.follow()
 	for n < len(lines) {
 		fit := f.fit(lines[n:])
 		if fit == 0 && f.size > 0 {
@@ -85,6 +95,26 @@ func (f *File) Write(lines []byte) (n int, err error) {
 		}
 	}
 	return n, nil
+}
+
+// follow opens the file again if its name belongs to another file now, or to none. Where that fails the old one
+// goes on.
+func (f *File) follow() {
+	info, err := os.Stat(f.cfg.Path)
+	moved := err == nil && f.info != nil && !os.SameFile(info, f.info)
+	if moved || errors.Is(err, fs.ErrNotExist) {
+		if err := f.open(); err != nil {
+			f.alarm("log file cannot be opened again: %v", err)
+		}
+	}
+}
+
+// alarm reports what is wrong with the file, a few times.
+func (f *File) alarm(format string, err error) {
+	if f.alarms < maxAlarms {
+		f.alarms++
+		fmt.Fprintf(f.cfg.Alarm, format+"\n", err)
+	}
 }
 
 // fit is how many bytes of lines fit into the file, which are whole lines.
@@ -111,9 +141,8 @@ func (f *File) write(lines []byte) (int, error) {
 		n, err = f.file.Write(lines)
 		f.size += int64(n)
 	}
-	if err != nil && f.alarms < maxAlarms {
-		f.alarms++
-		fmt.Fprintf(f.cfg.Alarm, "log: write failed: %v\n", err)
+	if err != nil {
+		f.alarm("log: write failed: %v", err)
 	}
 	return n, err
 }

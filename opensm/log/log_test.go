@@ -207,13 +207,20 @@ func TestFile(t *testing.T) {
 	if err := os.Rename(path, moved); err != nil {
 		t.Fatal(err)
 	}
-	say(f, "three")
+	say(f, "three") // without a signal, as where OpenSM's rule rotates logs
 	if err := f.Reopen(); err != nil {
 		t.Fatal(err)
 	}
 	say(f, "four")
-	if old, now := text(t, moved), text(t, path); old != "one\ntwo\nthree\n" || now != "four\n" {
+	if old, now := text(t, moved), text(t, path); old != "one\ntwo\n" || now != "three\nfour\n" {
 		t.Errorf("moved away: %q, then %q", old, now)
+	}
+	if err := errors.Join(os.Rename(path, moved), os.WriteFile(path, nil, 0o600)); err != nil { // "create" of logrotate
+		t.Fatal(err)
+	}
+	say(f, "five")
+	if old, now := text(t, moved), text(t, path); old != "three\nfour\n" || now != "five\n" {
+		t.Errorf("moved away and made: %q, then %q", old, now)
 	}
 	f = open(Config{Erase: true})
 	say(f, "five")
