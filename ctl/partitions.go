@@ -23,6 +23,7 @@ type PKey struct {
 	Member    string `json:"member"`
 	Partition string `json:"partition,omitempty"` // its name, if a file defines it
 	Checked   string `json:"checked"`             // enforcement by the switch port: in, out, both or off
+	Stopped   bool   `json:"stopped,omitempty"`   // the switch port drops packets with it, from the port or to it
 }
 
 // Why is the line of the partition file in force that decides whether a port is in a

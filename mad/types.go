@@ -80,6 +80,9 @@ const (
 // IsUnicast reports whether a port can own the LID.
 func (l LID) IsUnicast() bool { return l != 0 && l <= MaxUnicastLID }
 
+// IsMulticast reports whether the LID is that of multicast groups.
+func (l LID) IsMulticast() bool { return l > MaxUnicastLID && l != PermissiveLID }
+
 // String prints the LID in decimal, as OpenSM and the diagnostics do.
 func (l LID) String() string { return strconv.Itoa(int(l)) }
 

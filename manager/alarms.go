@@ -72,7 +72,7 @@ type alarms struct {
 // raise counts and logs an alarm. a has all but Count and Last.
 func (l *alarms) raise(fx *effects, epoch int64, a Alarm, args ...any) {
 	l.total[a.Kind]++
-	a.Count, a.Last = 1, epoch+int64(fx.now/time.Second)
+	a.Count, a.Last = 1, seconds(epoch, fx.now)
 	i := slices.IndexFunc(l.known, func(k Alarm) bool { return k.Kind == a.Kind && k.Port == a.Port && (k.Port != 0 || k.LID == a.LID) })
 	logged := &l.spared
 	switch {

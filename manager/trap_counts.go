@@ -25,6 +25,7 @@ type Offender struct {
 type trapCounts struct {
 	byNumber  [len(trapNumbers) + 2]uint64 // of each number, other generic ones, vendors'
 	offenders offenders
+	dropped   []DroppedPackets // the latest first; never written again
 }
 
 func (c *trapCounts) add(n *smp.Notice) {

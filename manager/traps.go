@@ -287,6 +287,7 @@ func (c *Core) trap(d *mad.Datagram) {
 	if node := switchWithChange((*smp.Notice)(d.Packet.Data()), c.published.view); node != 0 && !c.cfg.IgnoreTraps {
 		c.sweeps.sweeper.LinkChanged(node)
 	}
+	c.traps.counts.drop(seconds(c.cfg.Epoch, c.fx.now), (*smp.Notice)(d.Packet.Data()), c.published.view)
 	d = c.refusedMKey(d)
 	described, errors := c.traps.receive(&c.fx, d, c.published.view, c.cfg.IgnoreTraps)
 	if described != 0 {

@@ -115,6 +115,19 @@ func (t *PKeyTable) Common(o *PKeyTable) (entry mad.PKey, ok bool) {
 	return 0, false
 }
 
+// LetsIn reports whether a switch port with this table that checks inbound packets lets in one with a P_Key. It asks
+// whether the sender behind the port may use the key: a limited key passes an entry of its base, a full key that of
+// a full member. This is not the check of an end port (IBA 1.2 o18-14): OpenSM has only limited keys in front of limited
+// members. The nil table stops nothing.
+func (t *PKeyTable) LetsIn(k mad.PKey) bool { return t == nil || t.Has(k) || t.Has(k|mad.FullMember) }
+
+// LetsOut reports whether a switch port with this table that checks outbound packets lets out one with a P_Key: whether
+// an end port with this table takes it (IBA 10.9.3). The nil table stops nothing.
+func (t *PKeyTable) LetsOut(k mad.PKey) bool {
+	entry, ok := t.Find(k)
+	return t == nil || ok && entry.Matches(k)
+}
+
 // Equal reports whether two tables have the same entries. Neither may be nil.
 func (t *PKeyTable) Equal(o *PKeyTable) bool { return t == o || slices.Equal(t.keys, o.keys) }
 

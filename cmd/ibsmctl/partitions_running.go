@@ -232,6 +232,9 @@ func (c *partitionsCommand) showRunning(ctx context.Context) error {
 	}
 	t := table{columns: []column{{head: "PORT"}, {head: "NUM", right: true}, {head: "INDEX", right: true}, {head: "P_KEY"}, {head: "MEMBER"}, {head: "CHECKED"}, {head: "PARTITION", yields: true}, {head: "NODE", yields: true}}}
 	err := ctl.All(ctx, c.Client, "GET", "/v1/pkeys", q, func(k *ctl.PKey) error {
+		if k.Stopped {
+			k.Checked += ", drops it"
+		}
 		t.add(k.Port, fmt.Sprint(k.Num), fmt.Sprint(k.Index), k.PKey, k.Member, k.Checked, printable(cmp.Or(k.Partition, "-")), printable(c.names.of(k.Port, k.Desc)))
 		return nil
 	})

@@ -281,6 +281,7 @@ func (a *asker) printDiagnosis(w io.Writer, d *ctl.Diagnosis) {
 type cause struct {
 	kind, text, do string
 	varies         bool // the text is not the same for all
+	advises        bool // nor is what to do
 	ports          []*ctl.Diagnosis
 }
 
@@ -296,7 +297,7 @@ func causesOf(all []*ctl.Diagnosis) []*cause {
 			causes = append(causes, &cause{kind: r.Kind, text: r.Text, do: r.Do})
 		}
 		g := causes[i]
-		g.varies = g.varies || g.text != r.Text
+		g.varies, g.advises = g.varies || g.text != r.Text, g.advises || g.do != r.Do
 		g.ports = append(g.ports, d)
 	}
 	slices.SortStableFunc(causes, func(x, y *cause) int { return len(x.ports) - len(y.ports) })
@@ -317,17 +318,23 @@ func (a *asker) printCauses(w io.Writer, all []*ctl.Diagnosis) {
 		if !g.varies {
 			fmt.Fprintf(w, "  %s\n", printable(g.text))
 		}
-		fmt.Fprintf(w, "  what to do: %s\n", printable(g.do))
+		if !g.advises {
+			fmt.Fprintf(w, "  what to do: %s\n", printable(g.do))
+		}
 		a.printPorts(w, g)
 	}
 }
 
-// printPorts lists the ports of a cause: of one text by node, else each with its own.
+// printPorts lists the ports of a cause: of one text by node, else each with its own, and with what to do if that differs.
 func (a *asker) printPorts(w io.Writer, g *cause) {
 	for i := 0; i < len(g.ports); {
 		d := g.ports[i]
-		if g.varies {
-			fmt.Fprintf(w, "    %s: %s\n", a.portText(&d.Port), printable(d.Reasons[0].Text))
+		if g.varies || g.advises {
+			r := append(d.Reasons, ctl.Reason{})[0]
+			fmt.Fprintf(w, "    %s: %s\n", a.portText(&d.Port), printable(r.Text))
+			if g.advises {
+				fmt.Fprintf(w, "      what to do: %s\n", printable(r.Do))
+			}
 			i++
 			continue
 		}

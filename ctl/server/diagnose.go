@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/manager"
 	"ibsm/perf"
 	"ibsm/perf/sick"
 	"ibsm/topo"
@@ -22,6 +24,8 @@ type doctor struct {
 	cabling  map[end][]int               // findings
 	excluded map[end]string              // what there is to say of excluded cables
 	sick     map[perf.Key][]sick.Finding // by both ends
+	now      time.Time
+	dropped  []manager.DroppedPackets // of the last hour, the latest first
 }
 
 // end identifies a port of a node.
@@ -31,7 +35,10 @@ type end struct {
 }
 
 func (s *subnet) doctor() *doctor {
-	d := &doctor{s, map[end][]*view.Fault{}, cablingByPort(s.view.Cabling), excludedPorts(s.view.Cabling), map[perf.Key][]sick.Finding{}}
+	d := &doctor{s, map[end][]*view.Fault{}, cablingByPort(s.view.Cabling), excludedPorts(s.view.Cabling), map[perf.Key][]sick.Finding{}, time.Now(), nil}
+	if s.droppedPackets != nil {
+		d.dropped = recentDrops(s.droppedPackets(), d.now)
+	}
 	if s.sickLinks != nil {
 		for _, f := range s.sickLinks() {
 			d.sick[f.Port], d.sick[f.Peer] = append(d.sick[f.Port], f), append(d.sick[f.Peer], f)
@@ -92,7 +99,8 @@ func one(d *ctl.Diagnosis) iter.Seq[*ctl.Diagnosis] {
 }
 
 // all are the nodes that have gone since the manager started, the ports that are not Active, those
-// of nodes that do not answer, those in a credit loop, and those at which a sick link counts errors.
+// of nodes that do not answer, those in a credit loop, those at which
+// a sick link counts errors, and those where P_Keys are wrong.
 func (d *doctor) all(yield func(*ctl.Diagnosis) bool) {
 	t := d.view.Topo
 	if d.past != nil {
@@ -106,13 +114,24 @@ func (d *doctor) all(yield func(*ctl.Diagnosis) bool) {
 	for i := range t.Ports {
 		port := &t.Ports[i]
 		if port.Num == 0 || !port.Seen || port.Info.PortState() >= smp.PortActive && t.Nodes[port.Node].Missed == 0 &&
-			!d.stopsPackets(topo.PortIdx(i)) && !d.receivesBadly(topo.PortIdx(i)) {
+			!d.stopsPackets(topo.PortIdx(i)) && !d.keysWrong(topo.PortIdx(i)) && !d.receivesBadly(topo.PortIdx(i)) {
 			continue
 		}
 		if !yield(d.diagnosis(topo.PortIdx(i))) {
 			return
 		}
 	}
+}
+
+// keysWrong reports whether an Active port has dropped packets because of their keys, drops those of the end port behind it, or cannot reach
+// the subnet administrator.
+func (d *doctor) keysWrong(p topo.PortIdx) bool {
+	t := d.view.Topo
+	if !t.IsSwitchPort(p) {
+		return d.drops(p) || d.notToSA(p) != nil
+	}
+	peer := t.Ports[p].Peer
+	return d.drops(p) || peer != topo.None && t.EndPort(peer) == peer && d.stoppedAt(peer) != nil
 }
 
 // receivesBadly reports whether the errors of a sick link are counted at a port. The other end of the link is well.

@@ -37,9 +37,13 @@ func (d *doctor) pair(from, to topo.PortIdx) *ctl.Diagnosis {
 		out.Reasons = append(out.Reasons, d.unreached(from, to)...)
 		out.Reasons = append(out.Reasons, d.unreached(to, from)...)
 	}
+	stopped, passes := d.stopped(from, to)
+	dropped := d.droppedBetween(from, to)
 	out.Reasons = unique(out.Reasons)
-	if out.Works = len(out.Reasons) == 0; out.Works {
-		out.Reasons = append([]ctl.Reason{}, d.slow(from, to)...)
+	out.Works = len(out.Reasons) == 0 && passes && !d.stillDropped(from, to)
+	out.Reasons = append(append(out.Reasons, stopped...), dropped...)
+	if out.Works {
+		out.Reasons = append(out.Reasons, d.slow(from, to)...)
 		if d.waits != nil {
 			out.Reasons = append(out.Reasons, d.congested(from, to)...)
 			out.Reasons = append(out.Reasons, d.congested(to, from)...)

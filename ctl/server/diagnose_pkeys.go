@@ -19,12 +19,8 @@ func (d *doctor) apart(a, b topo.PortIdx) (why []ctl.Reason) {
 	if x == nil || y == nil {
 		return nil // an unknown table prevents nothing
 	}
-	key, ok := x.Common(y)
-	if ok {
-		for _, p := range []topo.PortIdx{a, b} {
-			why = append(why, d.stopped(p, key)...)
-		}
-		return why
+	if _, ok := x.Common(y); ok {
+		return nil
 	}
 	if d.pending(a, b) {
 		return []ctl.Reason{because("P_Keys not written", "the partition file puts both into one partition, but a port does not have its P_Keys yet",
@@ -70,18 +66,105 @@ func (d *doctor) pending(a, b topo.PortIdx) bool {
 	return ok
 }
 
-// stopped is the reason if the switch port at an end port enforces partitions and drops a
-// P_Key.
-func (d *doctor) stopped(p topo.PortIdx, key mad.PKey) []ctl.Reason {
-	peer := d.view.Topo.Ports[p].Peer
-	if d.checked(p) == "off" || d.view.Topo.Ports[peer].PKeys == nil {
+// stopped are the reasons if switch ports on the way drop P_Keys by which two ports may communicate. works is set if another P_Key
+// is left that passes both ways.
+func (d *doctor) stopped(a, b topo.PortIdx) (why []ctl.Reason, works bool) {
+	x, y := d.view.Topo.Ports[a].PKeys, d.view.Topo.Ports[b].PKeys
+	if a == b || x == nil || y == nil {
+		return nil, true
+	}
+	there, back := d.walk(a, b, d.view.LIDs.Base[b]), d.walk(b, a, d.view.LIDs.Base[a])
+	common := 0
+	for _, k := range x.Keys() {
+		for _, l := range y.Keys() {
+			if !k.Matches(l) {
+				continue
+			}
+			common++
+			before := len(why)
+			if at, ok := d.stopper(there, k); ok {
+				why = append(why, d.stoppedReason(at, k, fmt.Sprintf("from %s to %s", d.called(a), d.called(b))))
+			}
+			if at, ok := d.stopper(back, l); ok {
+				why = append(why, d.stoppedReason(at, l, fmt.Sprintf("from %s to %s", d.called(b), d.called(a))))
+			}
+			works = works || len(why) == before
+			if len(why) > maxListedKeys {
+				return unique(why), works
+			}
+		}
+	}
+	return unique(why), works || common == 0
+}
+
+// keyRemarks are what is wrong with P_Keys at a port: keys of an end port that the switch port in front of it drops, or keys
+// that a switch port drops of the port behind it, a port without the default partition, and packets that were dropped.
+func (d *doctor) keyRemarks(p topo.PortIdx) (why []ctl.Reason) {
+	t := d.view.Topo
+	end := p
+	if t.IsSwitchPort(p) {
+		end = t.Ports[p].Peer
+	}
+	if end != topo.None && t.EndPort(end) == end {
+		why = d.stoppedAt(end)
+	}
+	if t.EndPort(p) == p {
+		why = append(why, d.notToSA(p)...)
+	}
+	return append(why, d.droppedAt(p)...)
+}
+
+// stoppedAt are the reasons for P_Keys of an end port that the switch port in front of it drops.
+func (d *doctor) stoppedAt(p topo.PortIdx) (why []ctl.Reason) {
+	for _, k := range d.view.Topo.Ports[p].PKeys.Keys() {
+		if !k.Valid() || len(why) > maxListedKeys {
+			continue
+		}
+		in, out := d.stops(p, k)
+		if in {
+			why = append(why, d.stoppedReason(stop{d.view.Topo.Ports[p].Peer, true}, k, "from "+d.called(p)))
+		}
+		if out {
+			why = append(why, d.stoppedReason(stop{d.view.Topo.Ports[p].Peer, false}, k|mad.FullMember, "to "+d.called(p)))
+		}
+	}
+	return why
+}
+
+// stops reports whether the switch port in front of an end port drops what it sends with a P_Key, and what full members of the partition
+// send to it.
+func (s *subnet) stops(p topo.PortIdx, k mad.PKey) (in, out bool) {
+	t := s.view.Topo
+	peer := t.Ports[p].Peer
+	if t.Ports[p].Num == 0 || peer == topo.None || !t.IsSwitchPort(peer) {
+		return false, false
+	}
+	far := &t.Ports[peer]
+	return far.Info.PartitionEnforcementInbound() && !far.PKeys.LetsIn(k), far.Info.PartitionEnforcementOutbound() && !far.PKeys.LetsOut(k|mad.FullMember)
+}
+
+// notToSA is the reason if a port cannot ask the subnet administrator for anything: clients use the P_Key of the default partition.
+func (d *doctor) notToSA(p topo.PortIdx) []ctl.Reason {
+	t := d.view.Topo
+	self := t.EndPort(t.Self)
+	x, y := t.Ports[p].PKeys, t.Ports[self].PKeys
+	if p == self || x == nil || y == nil || t.IsBasePort0(p) {
 		return nil
 	}
-	if _, ok := d.view.Topo.Ports[peer].PKeys.Find(key); ok {
+	k, has := x.Find(mad.DefaultPKey)
+	l, answers := y.Find(mad.DefaultPKey)
+	if has && answers && k.Matches(l) {
 		return nil
 	}
-	return []ctl.Reason{because("P_Key stopped", fmt.Sprintf("%s enforces partitions and drops packets with %v to or from %s", d.called(peer), key, d.called(p)),
-		"ibsmctl plan shows whether a Set is missing; otherwise check the setting part_enforce")}
+	text := "the port has no P_Key of the default partition"
+	switch {
+	case !answers:
+		text = "the manager's port has no P_Key of the default partition"
+	case has:
+		text = "the port is a limited member of the default partition, and so is the manager's"
+	}
+	return []ctl.Reason{because("no way to the SA", text+": requests to the subnet administrator are dropped",
+		"every port must be in the default partition, and the manager's as a full member: Default=0x7fff : ALL=limited, SELF=full ;")}
 }
 
 // memberships are the partitions of a port, with the lines that put it into them.

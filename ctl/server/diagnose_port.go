@@ -224,7 +224,8 @@ func (d *doctor) otherMaster(p topo.PortIdx) []ctl.Reason {
 func (d *doctor) remarks(p topo.PortIdx) []ctl.Reason {
 	t := d.view.Topo
 	port := &t.Ports[p]
-	why := append(d.faultReasons(p, d.at(p)), d.notJoined(p)...)
+	why := append(d.faultReasons(p, d.at(p)), d.keyRemarks(p)...)
+	why = append(why, d.notJoined(p)...)
 	for _, f := range d.ofNode(p) {
 		if f.Kind == view.NotAdaptive || f.Kind == view.PrivateTables {
 			why = append(why, d.faultReasons(p, []*view.Fault{f})...)

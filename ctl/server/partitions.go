@@ -31,6 +31,8 @@ func (s *subnet) pkeys(n topo.NodeIdx, _ *ctl.Filter, yield func(any) bool) bool
 				continue
 			}
 			row.Index, row.PKey, row.Member, row.Partition = i, k.String(), "limited", ""
+			in, out := s.stops(p, k)
+			row.Stopped = in || out
 			if k&mad.FullMember != 0 {
 				row.Member = "full"
 			}

@@ -168,6 +168,10 @@ func (d *Server) subnet() *subnet {
 	case s == nil || s.view != v:
 		s = newSubnet(v, reg)
 		s.names, s.past, s.refusals = d.cfg.Names, d.past, shell.SAStats().Refusals.All
+		s.droppedPackets = func() []manager.DroppedPackets {
+			stats := shell.Stats()
+			return stats.DroppedPackets()
+		}
 		s.shell, s.keys, s.waits, s.sickLinks = shell, d.keys, d.waitingOn, d.sickLinks
 	case s.registered != reg:
 		s = s.with(reg)

@@ -36,22 +36,28 @@ type subnet struct {
 	registered *registry.State // nil for nothing
 	names      names.Map       // that the operator gave to nodes
 	status     *ctl.SubnetStatus
-	loads      func() []uint32           // quality.Loads, computed on first use
-	finder     func() *path.Finder       // made on first use
-	railsOf    func() *rails.Rails       // found on first use
-	past       *history.Keeper           // nil without history
-	refusals   func() []sa.Refusal       // nil without a manager
-	shell      *manager.Shell            // the same
-	keys       func() Keys               // the same
-	mkeyRule   *atomic.Pointer[mkeyRule] // the last one of portMKeys; nil before the first
+	loads      func() []uint32     // quality.Loads, computed on first use
+	finder     func() *path.Finder // made on first use
+	railsOf    func() *rails.Rails // found on first use
+	past       *history.Keeper     // nil without history
+	refusals   func() []sa.Refusal // nil without a manager
+	// droppedPackets are those that traps report, the latest first; nil without a manager.
+	droppedPackets func() []manager.DroppedPackets
+	shell          *manager.Shell            // the same
+	keys           func() Keys               // the same
+	mkeyRule       *atomic.Pointer[mkeyRule] // the last one of portMKeys; nil before the first
 	// waits is the congestion that a port waits for; nil without a manager.
 	waits func(perf.Key) (congestion.Event, bool)
 	// sickLinks are the findings of links by now; nil without a manager.
 	sickLinks func() []sick.Finding
 }
 
-// Show returns a ctl.Subnet of a view that no manager has published.
-func Show(v *view.View) ctl.Subnet { return newSubnet(v, nil) }
+// Show returns a ctl.Subnet of a view that no manager has published, with packets that traps have reported as dropped.
+func Show(v *view.View, dropped ...manager.DroppedPackets) ctl.Subnet {
+	s := newSubnet(v, nil)
+	s.droppedPackets = func() []manager.DroppedPackets { return dropped }
+	return s
+}
 
 func newSubnet(v *view.View, reg *registry.State) *subnet {
 	s := &subnet{view: v, registered: reg, mkeyRule: new(atomic.Pointer[mkeyRule])}
