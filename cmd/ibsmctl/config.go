@@ -83,12 +83,10 @@ func goodConfig(name string) (*conf.Config, error) {
 }
 
 func (c *configCommand) check(name string) error {
-	config, report, err := readConfig(name)
+	report, err := checkConfig(name)
 	if err != nil {
 		return err
 	}
-	inGroups, groups := checkPortGroups(config)
-	report = slices.Concat(report, checkPartitions(config), inGroups, checkQoS(config, groups))
 	findings := []ctl.Finding{}
 	var text bytes.Buffer
 	for _, f := range report {
@@ -106,6 +104,18 @@ func (c *configCommand) check(name string) error {
 		return fmt.Errorf("%s has errors: a manager would not start with it", name)
 	}
 	return nil
+}
+
+// checkConfig checks a file with the files that it names, or with "" those that are read without one.
+func checkConfig(name string) (report conf.Report, err error) {
+	config := conf.New()
+	if name != "" {
+		if config, report, err = readConfig(name); err != nil {
+			return nil, err
+		}
+	}
+	inGroups, groups := checkPortGroups(config)
+	return slices.Concat(report, checkPartitions(config), inGroups, checkQoS(config, groups)), nil
 }
 
 // checkPartitions checks the partition file of a configuration, without which a manager does not

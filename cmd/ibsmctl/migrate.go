@@ -24,8 +24,7 @@ type migrateCommand struct {
 
 func newMigrate(a *asker) *cobra.Command {
 	c := &migrateCommand{asker: a}
-	cmd := &cobra.Command{Use: "migrate [VERB] [OPTION]...", Short: "go from OpenSM to ibsm on this host, or back",
-		Args: cobra.NoArgs, Long: `
+	cmd := &cobra.Command{Use: "migrate [VERB] [OPTION]...", Short: "go from OpenSM to ibsm on this host, or back", Long: `
 Takes the subnets of this host from OpenSM to ibsm, or back, so that LIDs, routes, P_Keys,
 multicast groups and their members stay. check, which is the default, shows which managers run,
 what they need, and what would change in the subnet if ibsm took over now. to and back print their

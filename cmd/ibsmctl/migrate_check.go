@@ -56,25 +56,24 @@ func (c *migrateCommand) check(ctx context.Context) error {
 	return nil
 }
 
-// checkFiles prints the errors of the managers' files, as ibsmctl config check does, and reports whether a start would be refused.
+// checkFiles prints the errors of the managers' files and of the files that they name, as ibsmctl config check does, and
+// reports whether a start would be refused.
 func (c *migrateCommand) checkFiles(managers []migrate.OpenSM) (wrong bool) {
-	checked := map[string]bool{"": true}
+	checked := map[string]bool{}
 	for i := range managers {
 		file := managers[i].Config
 		if checked[file] {
 			continue
 		}
 		checked[file] = true
-		_, report, err := readConfig(file)
+		report, err := checkConfig(file)
 		if err != nil {
 			fmt.Fprintf(c.stdout, "error: %v\n", err)
-			wrong = true
-			continue
 		}
 		for _, f := range report {
 			fmt.Fprintln(c.stdout, f)
 		}
-		wrong = wrong || report.Err(conf.Start) != nil
+		wrong = wrong || err != nil || report.Err(conf.Start) != nil
 	}
 	return wrong
 }
