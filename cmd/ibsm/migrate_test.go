@@ -25,6 +25,7 @@ var migrations = []struct{ host, variant string }{
 	{"hand", "broken"},
 	{"ports-guid", "moves"},
 	{"ports-guid", "first"},
+	{"ports-guid", "standby"},
 }
 
 // TestMigration: from OpenSM to ibsm and back by the README's own commands, with the units of Debian's and of RHEL's package: no LID, route, P_Key,
@@ -39,6 +40,9 @@ func TestMigration(t *testing.T) {
 			t.Parallel()
 			s := startIbsim(t, generated("fattree:k=4").file(t))
 			manager := s.net.managerHost()
+			if m.variant == "standby" {
+				opensm.start(s, s.net.witnessHost(), "-p", "15").await("SUBNET UP")
+			}
 			h := migrationHost(t, strings.TrimSpace(s.run(manager, "ibstat", "-p").stdout))
 			env := append(s.env(manager), "PATH=/run/bin:"+os.Getenv("PATH"), "TO="+readmeScript(t, readmeToIbsm), "BACK="+readmeScript(t, readmeToOpenSM),
 				"FABCHECK="+fabcheckPath()+" --ibsim", "WITNESS=SIM_HOST="+s.net.witnessHost(), "OUT="+s.dir)

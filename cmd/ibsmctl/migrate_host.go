@@ -40,6 +40,9 @@ func managers() (list []migrate.Process) {
 		if program == "" {
 			continue
 		}
+		if file, _ := os.Readlink(folder + "/exe"); filepath.Base(strings.TrimSuffix(file, " (deleted)")) == "ibsm" {
+			program = "ibsm" // also under OpenSM's name
+		}
 		p := migrate.Process{Program: program, Args: args}
 		p.PID, _ = strconv.Atoi(filepath.Base(folder)) // digits
 		for _, v := range words(folder + "/environ") {

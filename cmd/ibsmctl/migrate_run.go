@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -36,6 +37,7 @@ type runner struct {
 	at      migrate.Registrations // of ibsm, on the way back
 	had     migrate.Registrations // of files that go from one manager to the next
 	carried bool                  // there are such files
+	master  string                // the port of a master elsewhere, to which this host has a standby; "" for none
 	unread  map[string]bool       // files that OpenSM does not write, because it has not read its settings
 	written map[string]time.Time  // files that the next manager writes when the subnet is up, and when the one of before has
 	number  int                   // of the step
@@ -275,6 +277,10 @@ func readRegistrations(file string) (migrate.Registrations, error) {
 func (r *runner) dump(ctx context.Context, s *migrate.Step) error {
 	m := s.Manager
 	before := modified(m.SADump)
+	if r.master != "" {
+		r.say("OpenSM is a standby here, and has no registrations: the master is at port %s", r.master)
+		return r.without(m)
+	}
 	for range 2 {
 		swept := modified(m.SubnetAt)
 		if err := syscall.Kill(m.PID, syscall.SIGHUP); err != nil {
@@ -296,12 +302,7 @@ func (r *runner) dump(ctx context.Context, s *migrate.Step) error {
 	if modified(m.SADump).Equal(before) && !m.Wrote(before, modified(m.Config)) {
 		r.say("OpenSM has swept, and has not written the file: %s did not exist, or had another name, when it was started.", m.Config)
 		r.say("ibsm asks the hosts to register again when it takes over")
-		r.unread[m.SADump] = true
-		if before.IsZero() {
-			return nil
-		}
-		r.say("mv %s %s", m.SADump, m.SADump+".old")
-		return os.Rename(m.SADump, m.SADump+".old")
+		return r.without(m)
 	}
 	had, err := readRegistrations(m.SADump)
 	if err != nil {
@@ -309,6 +310,26 @@ func (r *runner) dump(ctx context.Context, s *migrate.Step) error {
 	}
 	r.say("%s: %v", m.SADump, had)
 	return nil
+}
+
+// elsewhere notes a master that is none of this host's managers.
+func (r *runner) elsewhere(managers []ctl.SM) {
+	for _, sm := range managers {
+		own := slices.ContainsFunc(r.managers, func(m migrate.OpenSM) bool { return m.GUID.String() == sm.GUID })
+		if sm.State == "MASTER" && !own {
+			r.master = sm.GUID
+		}
+	}
+}
+
+// without goes on without the registrations of a manager: a file of an earlier time must not be read.
+func (r *runner) without(m *migrate.OpenSM) error {
+	r.unread[m.SADump] = true
+	if modified(m.SADump).IsZero() {
+		return nil
+	}
+	r.say("mv %s %s", m.SADump, m.SADump+".old")
+	return os.Rename(m.SADump, m.SADump+".old")
 }
 
 // compare computes what ibsm would change. It may not move what traffic uses.
@@ -323,6 +344,7 @@ func (r *runner) compare(ctx context.Context, s *migrate.Step) error {
 	for port, lid := range dry.LIDs {
 		r.lids[port] = lid
 	}
+	r.elsewhere(dry.SMs)
 	for _, line := range dryRunText(dry) {
 		r.say("%s", printable(line))
 	}
@@ -380,7 +402,7 @@ func dryRunText(d *ctl.DryRun) (lines []string) {
 func (r *runner) dumped(s *migrate.Step) error {
 	left, err := readRegistrations(s.File)
 	switch {
-	case errors.Is(err, os.ErrNotExist) && r.unread[s.File]:
+	case errors.Is(err, os.ErrNotExist) && (r.unread[s.File] || r.master != ""):
 		return nil
 	case err != nil:
 		return err

@@ -175,11 +175,13 @@ func (h *Host) examine(p *Plan, m *OpenSM, all []OpenSM) {
 		}
 	default:
 		p.edit(h, m.Config, m.missing(), "so that registrations go from one manager to the next")
-		p.add(Step{Kind: Dump, Text: fmt.Sprintf("have OpenSM read %s and write %s", m.Config, m.SADump),
-			Argv: []string{"kill", "-HUP", fmt.Sprint(m.PID)}, File: m.SADump, Manager: m})
 	}
 	p.add(Step{Kind: Compare, Text: "compute what ibsm would change at " + portText(m.GUID), Manager: m,
 		Argv: append([]string{"ibsm", "--dry-run", "--json"}, options...)})
+	if carries(m, all) {
+		p.add(Step{Kind: Dump, Text: fmt.Sprintf("have OpenSM read %s and write %s", m.Config, m.SADump),
+			Argv: []string{"kill", "-HUP", fmt.Sprint(m.PID)}, File: m.SADump, Manager: m})
+	}
 }
 
 // again is what it costs when registrations do not go from one manager to the next.

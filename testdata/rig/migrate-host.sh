@@ -35,10 +35,13 @@ is() { # UNIT enabled|disabled active|inactive
 # join N: so many hosts are members of IPoIB's broadcast group.
 join() { witness $FABCHECK --join $1 >$OUT/join.out 2>&1 || fail "join: $(cat $OUT/join.out)"; }
 snapshot() { witness $FABCHECK --no-check --snapshot $1 >$OUT/fabcheck.out 2>&1 || fail "snapshot: $(cat $OUT/fabcheck.out)"; }
-# same FILE: the fabric is as in the file: nodes, links, LIDs, routes, P_Keys, multicast tables.
-same() {
+# same FILE: the fabric is as in the file: nodes, links, LIDs, routes, P_Keys, multicast tables. joined FILE: it becomes so, when hosts have
+# joined again.
+same() { unchanged $1 || fail "the fabric has changed: $(head -20 $OUT/differs)"; }
+joined() { within 60 unchanged $1 || fail "the fabric does not become as before: $(head -20 $OUT/differs)"; }
+unchanged() {
 	witness $FABCHECK --no-check --compare $1 | grep '^DIFF \(node\|link\|lid\|lft\|pkey\|mft\)' >$OUT/differs
-	[ ! -s $OUT/differs ] || fail "the fabric has changed: $(head -20 $OUT/differs)"
+	[ ! -s $OUT/differs ]
 }
 # paste FILE: the README's commands, each of which must succeed.
 paste() { bash -ex $1 >$OUT/migrate.out 2>&1 || fail "$1: status $?"; }
@@ -73,7 +76,7 @@ else
 	systemctl enable --now opensm || fail "OpenSM does not start"
 fi
 within 60 master || fail "nobody is master"
-within 60 test -s /var/log/opensm-subnet.lst || fail "OpenSM does not bring the subnet up"
+[ $variant = standby ] || within 60 test -s /var/log/opensm-subnet.lst || fail "OpenSM does not bring the subnet up"
 join 2
 snapshot $OUT/before
 if [ $variant = late-file ]; then
@@ -112,6 +115,18 @@ moves)
 	;;
 esac
 
+if [ $variant = standby ]; then
+	step "to ibsm and back, beside the master of another host"
+	within 60 grep -q "Entering STANDBY state" /var/log/opensm.$guid.log || fail "OpenSM is not a standby"
+	paste $TO
+	said "OpenSM is a standby here, and has no registrations"
+	! runs opensm && runs ibsm && ibsmctl status | grep -q STANDBY || fail "$(ibsmctl status)"
+	paste $BACK
+	said "OpenSM is a standby here: the master is at port"
+	runs opensm && ! runs ibsm || fail "OpenSM does not run"
+	same $OUT/before
+	exit 0
+fi
 if [ $variant != first ]; then
 	step "to ibsm"
 	paste $TO
@@ -122,6 +137,7 @@ if [ $variant != first ]; then
 	no-file | late-file | several)
 		said "ibsm asks the hosts to register again"
 		join $members # as hosts do
+		joined $OUT/before
 		;;
 	*)
 		said "1 group, 2 members, 0 services, as before"
@@ -137,6 +153,6 @@ snapshot $OUT/before
 paste $BACK
 runs opensm && ! runs ibsm && is ibsm disabled inactive && is opensm enabled active || fail "opensm is $(systemctl show opensm)"
 within 60 master || fail "OpenSM is not master"
-if [ $variant = several ]; then join 3; else said "$dump: 1 group, 3 members"; fi
+if [ $variant = several ]; then join 3 && joined $OUT/before; else said "$dump: 1 group, 3 members"; fi
 same $OUT/before
 step "as before"
