@@ -244,7 +244,7 @@ func (r *ranks) reached() (sum int) {
 	return sum
 }
 
-// refusal says why the switches are no fat tree. One cable in a hundred may be between switches of one level, and one
+// refusal says why the switches are no fat tree. Three cables in a hundred may be between switches of one level, and one
 // pair of leaves in ten without a way.
 func (r *ranks) refusal() error {
 	cables, pairs := r.cables(), 0
@@ -254,7 +254,7 @@ func (r *ranks) refusal() error {
 	switch {
 	case r.leaves == 0:
 		return fmt.Errorf("no switch has hosts")
-	case r.flat*100 > cables:
+	case r.flat*100 > cables*3:
 		return fmt.Errorf("of %s %s connect two switches of one level", count(cables, "cable"), number(r.flat))
 	case r.leaves == 1 && len(r.ends) >= r.len():
 		return fmt.Errorf("one switch alone has hosts, and cables make circles")

@@ -55,21 +55,19 @@ func (p *placer) placeDigits(ctx context.Context, all []destinations) error {
 		}
 		batches, all = append(batches, all[:count]), all[count:]
 	}
-	return p.forEach(ctx, len(batches), func(w *placer, i int) error {
+	return p.forEach(ctx, len(batches), func(w *placer, i int) {
 		if w.batch == nil {
 			w.batch = w.newBatch()
 		}
-		return w.placeBatch(batches[i])
+		w.placeBatch(batches[i])
 	})
 }
 
 // placeBatch places ports to destinations at some switches: more than a batch if one switch has more.
-func (p *placer) placeBatch(some []destinations) error {
+func (p *placer) placeBatch(some []destinations) {
 	for i := range some {
 		at := &some[i]
-		if err := p.begin(at); err != nil {
-			return err
-		}
+		p.begin(at)
 		for first := 0; first < len(at.ports); first += batchSize {
 			ports := at.ports[first:min(first+batchSize, len(at.ports))]
 			if len(p.batch.lids)+len(ports) > batchSize {
@@ -79,7 +77,6 @@ func (p *placer) placeBatch(some []destinations) error {
 		}
 	}
 	p.writeBatch()
-	return nil
 }
 
 // writeBatch writes the ports that have been chosen into the tables, and empties the batch.
@@ -184,7 +181,7 @@ func (p *placer) placeUp(s topo.SwitchIdx, chosen []uint8, going uint64) {
 
 func (p *placer) placeDown(s topo.SwitchIdx, chosen []uint8, going uint64) {
 	b, by := p.batch, p.onlyBy[s]
-	if by == nil {
+	if by == nil || len(by.ports) > p.tiers[p.level[by.to]].cables {
 		noPath(chosen)
 		b.others |= 1<<len(chosen) - 1
 		return

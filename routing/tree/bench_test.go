@@ -9,7 +9,7 @@ import (
 )
 
 func BenchmarkRoute(b *testing.B) {
-	for _, spec := range []string{"fattree:k=24", "fattree:k=24,missing-links=1%", "fattree:k=36", "fattree:k=36,missing-links=1%"} {
+	for _, spec := range []string{"fattree:k=24", "fattree:k=24,missing-links=1%", "fattree:k=36", "fattree:k=36,missing-links=1%", corner} {
 		b.Run(spec, func(b *testing.B) {
 			in := routingtest.Problem(b, spec)
 			for b.Loop() {

@@ -23,6 +23,7 @@ type destination struct {
 	egress   uint8 // of the switch
 	kind     nodeType
 	host     bool  // that sends and receives
+	end      bool  // hosts send there: it is no switch
 	others   bool  // some switches have no port of its digit
 	numbered bool  // by the rail
 	nth      uint8 // of the LIDs of its port
@@ -51,7 +52,7 @@ func (n *network) destinations() (all []destinations) {
 			}
 			in := inRails[n.LIDs.Base[p]]
 			for i := range n.LIDs.Count(p) {
-				to := destination{lid: n.LIDs.Base[p] + mad.LID(i), egress: n.egress(p), host: n.Topo.IsHost(p), kind: kind, owner: n.ownerOf(n.LIDs.Base[p]), class: int32(n.Tenants.Class(p))}
+				to := destination{lid: n.LIDs.Base[p] + mad.LID(i), egress: n.egress(p), host: n.Topo.IsHost(p), end: n.Topo.Nodes[n.Topo.Ports[p].Node].Type != mad.Switch, kind: kind, owner: n.ownerOf(n.LIDs.Base[p]), class: int32(n.Tenants.Class(p))}
 				to.number, to.nth = d.count[kind], uint8(i)
 				if in.rail != nil {
 					to.number, to.numbered = in.number+i, true

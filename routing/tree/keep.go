@@ -3,7 +3,6 @@ package tree
 import (
 	"bytes"
 	"context"
-	"math/bits"
 	"slices"
 	"sync"
 
@@ -25,20 +24,14 @@ func (p *placer) keep(ctx context.Context, all []destinations) error {
 		return err
 	}
 	p.lost = newLost(routing.RowLen(p.LIDs.Top), len(p.rows))
-	k := &keeping{placer: p, all: all, lids: lidsOf(all), others: p.withoutOwner(all), index: make([]int32, len(p.rows)), hostLIDs: hostLIDs(all, p.LIDs), withHosts: make([]uint64, (len(p.rows)+63)/64)}
-	for i := range all {
-		k.index[all[i].at] = int32(i)
-		if slices.ContainsFunc(all[i].ports, func(d destination) bool { return d.host }) {
-			k.withHosts[all[i].at/64] |= 1 << (all[i].at % 64)
-		}
-	}
+	k := &keeping{placer: p, all: all, lids: lidsOf(all), others: p.withoutOwner(all), index: indexOf(all), hostLIDs: hostLIDs(all, p.LIDs)}
 	if k.since, err = p.newSince(ctx, all); err != nil {
 		return err
 	}
 	var keepers []*keeper
 	var mutex sync.Mutex
 	err = routing.Parallel(ctx, p.Workers, len(p.rows), func() func(int) {
-		w := &keeper{keeping: k, cut: make([]bool, len(all)), refused: len(all), look: make([]uint64, (len(p.rows)+63)/64)}
+		w := &keeper{keeping: k, cut: make([]bool, len(all)), look: make([]uint64, (len(p.rows)+63)/64)}
 		mutex.Lock()
 		keepers = append(keepers, w)
 		mutex.Unlock()
@@ -46,14 +39,6 @@ func (p *placer) keep(ctx context.Context, all []destinations) error {
 	})
 	if err != nil {
 		return err
-	}
-	refused := len(all)
-	for _, w := range keepers {
-		refused = min(refused, w.refused)
-	}
-	if refused < len(all) {
-		p.measureWays(all[refused].at)
-		return p.check(all[refused].at)
 	}
 	any := false
 	for i := range all {
@@ -72,6 +57,15 @@ func (p *placer) keep(ctx context.Context, all []destinations) error {
 	return routing.Parallel(ctx, p.Workers, len(p.rows), func() func(int) {
 		return func(s int) { countEntries(p.loadOf(topo.SwitchIdx(s)), p.rows[s], k.hostLIDs) }
 	})
+}
+
+// indexOf is, by switch, which of all destinations it has.
+func indexOf(all []destinations) []int32 {
+	index := make([]int32, len(all))
+	for i := range all {
+		index[all[i].at] = int32(i)
+	}
+	return index
 }
 
 // withoutOwner are the LIDs that nobody has.
@@ -122,8 +116,7 @@ type keeping struct {
 	index  []int32     // by switch: which of all it has
 	since  *since      // nil where all must be looked at
 
-	hostLIDs  []uint32
-	withHosts []uint64 // a set: switches with hosts
+	hostLIDs []uint32
 }
 
 // knowsLoads reports whether keepers find the loads by those of the origin.
@@ -145,15 +138,6 @@ func (k *keeping) loads(s topo.SwitchIdx, first, row []uint8) {
 		}
 		load[row[lid]] += k.hostLIDs[lid]
 	})
-	for i, word := range k.since.of(k.since.without, s) { // routes to hosts by ports that connect are not counted
-		for word &= k.withHosts[i]; word != 0; word &= word - 1 {
-			for _, lid := range k.lids[k.index[i*64+bits.TrailingZeros64(word)]] {
-				if row[lid] != routing.NoPath {
-					load[row[lid]] -= k.hostLIDs[lid]
-				}
-			}
-		}
-	}
 	load[routing.NoPath] = 0
 }
 
@@ -173,11 +157,10 @@ func lidsOf(all []destinations) [][]mad.LID {
 // keeper keeps entries of one switch after the other. It belongs to one goroutine.
 type keeper struct {
 	*keeping
-	look    []uint64   // destinations for which the ports of the switch in hand may not be good; a set
-	cut     []bool     // by destinations: some switch has no way, nor a port that connects it
-	refused int        // the first destinations to which hosts have no way though cables lead there; their number if there are none
-	leads   [256]int32 // by port of the switch in hand: where the row of the switch behind it begins, negative for none
-	goes    [256]int32 // likewise for ways that begin upwards
+	look  []uint64   // destinations for which the ports of the switch in hand may not be good; a set
+	cut   []bool     // by destinations: some switch has no way, nor a port that connects it
+	leads [256]int32 // by port of the switch in hand: where the row of the switch behind it begins, negative for none
+	goes  [256]int32 // likewise for ways that begin upwards
 }
 
 func (k *keeper) keep(s topo.SwitchIdx) {
@@ -216,11 +199,8 @@ func (k *keeper) keep(s topo.SwitchIdx) {
 		}
 		links := ways[at.at]
 		if links == noWay {
-			if k.hosts[s] > 0 && k.hosts[at.at] > 0 && k.parts[s] == k.parts[at.at] {
-				k.refused = min(k.refused, int(i))
-			}
 			for j := range ports {
-				if lid := ports[j].lid; ports[j].host || !k.connects(s, row[lid], lid, at.at) { // routes to hosts by these ports are not counted
+				if lid := ports[j].lid; !k.connects(s, row[lid], lid, at.at) {
 					set(lid, routing.NoPath)
 					k.cut[i] = true
 				}

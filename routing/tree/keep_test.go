@@ -141,7 +141,7 @@ func (f *steady) follow(t *testing.T, was *topo.Topo) (refused error) {
 	if err != nil || since.Routes != report.Routes || since.Count != report.Count || since.Longest != report.Longest || !slices.Equal(since.Good(), report.Good()) {
 		t.Fatalf("%v: %d routes, the longest %d links, %v; all followed: %d, %d, %v", err, since.Routes, since.Longest, since.Count, report.Routes, report.Longest, report.Count)
 	}
-	search := creditloop.In{Topo: f.Topo, LIDs: f.LIDs, Forwarding: report.Forwarding()}
+	search := creditloop.In{Topo: f.Topo, LIDs: f.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs}
 	credit, err := creditloop.Find(t.Context(), search)
 	if err != nil || credit.Loop != nil {
 		t.Fatal(err, creditloop.Text(f.Topo, credit.Loop, creditloop.Description))
@@ -171,7 +171,7 @@ func TestSteady(t *testing.T) {
 		engine routing.Engine
 	}{
 		{"fattree:k=8", 0, Route}, {"fattree:k=8,levels=2", 2, Route}, {"fattree:k=4,levels=4", 1, Route}, {"fattree:k=6,missing-links=5%,seed=2", 0, Route},
-		{"fattree:k=8", 0, minhop.Route}, {"fattree:k=6,missing-links=5%,seed=3", 0, minhop.Route}, {"two trees", 0, Route}, {"rails", 0, Route},
+		{"fattree:k=8", 0, minhop.Route}, {"fattree:k=6,missing-links=5%,seed=3", 0, minhop.Route}, {"two trees", 0, Route}, {"rails", 0, Route}, {"pods", 0, Route}, {"pods:corners=2,missing-links=3%", 1, Route},
 	} {
 		t.Run(fmt.Sprintf("%d/%s", i, c.spec), func(t *testing.T) {
 			var fabric *net.Net

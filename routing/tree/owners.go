@@ -126,7 +126,7 @@ func (p *placer) separate(ctx context.Context, all []destinations) error {
 				p.measureWays(at.at)
 				measured = true
 			}
-			p.relieveOf(d, math.MaxUint32)
+			p.relieveOf(at.at, d, math.MaxUint32)
 		}
 	}
 	return nil

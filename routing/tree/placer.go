@@ -42,8 +42,9 @@ type placer struct {
 	beyond *beyond
 	ways   *ways
 	lost   *lost
-	inRows bool   // the ports of switches to the destination in hand are those of the tables, not by and next
-	batch  *batch // nil before ports are placed by digits
+	turner *turner // nil where each switch with hosts has a way to all others
+	inRows bool    // the ports of switches to the destination in hand are those of the tables, not by and next
+	batch  *batch  // nil before ports are placed by digits
 }
 
 const unreachable = math.MaxInt32 / 2
@@ -55,51 +56,45 @@ func newPlacer(n *network, rows [][]uint8, load []uint32) *placer {
 }
 
 // place chooses all ports.
-func place(ctx context.Context, n *network, all []destinations, rows [][]uint8) error {
+func place(ctx context.Context, n *network, all []destinations, rows [][]uint8) (*turner, error) {
 	p := newPlacer(n, rows, make([]uint32, len(rows)<<8))
-	steps := []func(context.Context, []destinations) error{p.placeDigits, p.placeOthers, p.relieve, p.separate, p.relieveShifts, p.connect}
+	steps := []func(context.Context, []destinations) error{
+		p.placeDigits, p.placeOthers, p.placeTurns, p.relieve, p.separate, p.relieveShifts, p.giveLanes, p.connect,
+	}
 	if n.Base != nil {
-		steps = []func(context.Context, []destinations) error{p.keep, p.placeLost, p.connect, p.share}
+		steps = []func(context.Context, []destinations) error{p.keep, p.placeLost, p.placeTurns, p.giveLanes, p.connect, p.share}
 	}
 	for _, step := range steps {
 		if err := step(ctx, all); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return p.turner, nil
 }
 
-// forEach has several placers do something for items, and adds what they counted. The error is the first one, or that of ctx.
-func (p *placer) forEach(ctx context.Context, items int, do func(w *placer, item int) error) error {
+// forEach has several placers do something for items, and adds what they counted. The error is that of ctx.
+func (p *placer) forEach(ctx context.Context, items int, do func(w *placer, item int)) error {
 	var mutex sync.Mutex
-	refused := make([]error, items)
 	var workers []*placer
 	err := routing.Parallel(ctx, p.Workers, items, func() func(int) {
 		w := newPlacer(p.network, p.rows, make([]uint32, len(p.load)))
 		mutex.Lock()
 		workers = append(workers, w)
 		mutex.Unlock()
-		return func(item int) { refused[item] = do(w, item) }
+		return func(item int) { do(w, item) }
 	})
 	for _, w := range workers {
 		for c, n := range w.load {
 			p.load[c] += n
 		}
 	}
-	if err != nil {
-		return err
-	}
-	if i := slices.IndexFunc(refused, func(err error) bool { return err != nil }); i >= 0 {
-		return refused[i]
-	}
-	return nil
+	return err
 }
 
 // begin measures the ways to destinations.
-func (p *placer) begin(at *destinations) error {
+func (p *placer) begin(at *destinations) {
 	p.measureWays(at.at)
 	at.cut = slices.Contains(p.cost, unreachable)
-	return p.check(at.at)
 }
 
 // placeOthers gives switches that have no port of the digit another one. Ports to what is no host depend on the load of links, and add
@@ -162,16 +157,6 @@ func (p *placer) placeOthersAt(at *destinations) {
 			clear(p.fixed)
 		}
 	}
-}
-
-// check returns an error if there are cables from a switch with hosts to another, but no way.
-func (p *placer) check(to topo.SwitchIdx) error {
-	for s, cost := range p.cost {
-		if cost == unreachable && p.hosts[s] > 0 && p.hosts[to] > 0 && p.parts[s] == p.parts[to] {
-			return p.noWay(topo.SwitchIdx(s), to)
-		}
-	}
-	return nil
 }
 
 // measureWays finds the shortest ways to a switch that go up and then down. A switch above it goes down, also where a way that
@@ -249,7 +234,7 @@ func (p *placer) chooseAt(s, at topo.SwitchIdx, d *destination, index int) {
 func (p *placer) descend(s topo.SwitchIdx, d *destination) {
 	if g := p.onlyBy[s]; g != nil {
 		t := &p.tiers[p.level[g.to]]
-		if cable := d.number / t.divider / t.parents % t.cables; cable < len(g.ports) {
+		if cable := d.number / t.divider / t.parents % t.cables; cable < len(g.ports) && len(g.ports) <= t.cables {
 			p.by[s], p.next[s] = g.ports[cable], g.to
 			return
 		}

@@ -11,14 +11,14 @@ import (
 // relieve moves routes from the fullest links to others, also those of digits, as long as that makes the fullest emptier. Where there are
 // hosts of several types, it moves those to compute nodes, among which shifts count, only from links that have a quarter more than they must.
 func (p *placer) relieve(ctx context.Context, all []destinations) error {
-	bound := p.bound(all)
+	bound, one := p.bound(all)
 	if !slices.ContainsFunc(all, func(at destinations) bool { return at.mixed() }) {
-		return p.relieveTo(ctx, all, bound*17/16, true)
+		return p.relieveTo(ctx, all, max(bound*17/16, one), true)
 	}
-	if err := p.relieveTo(ctx, all, bound*17/16, false); err != nil {
+	if err := p.relieveTo(ctx, all, max(bound*17/16, one), false); err != nil {
 		return err
 	}
-	return p.relieveTo(ctx, all, bound*5/4, true)
+	return p.relieveTo(ctx, all, max(bound*5/4, one), true)
 }
 
 // mixed reports whether a leaf has hosts of other types than compute nodes.
@@ -35,8 +35,14 @@ func (p *placer) relieveTo(ctx context.Context, all []destinations, bound uint32
 	if p.tracer == nil {
 		p.tracer = routing.NewTracer(p.Topo, p.LIDs)
 	}
-	for most > bound {
+	for stuck := false; most > bound; {
 		limit := max(bound, most-most/16)
+		switch {
+		case stuck:
+			limit = bound // room for them on other links
+		case most > 2*bound:
+			limit = most - most/4
+		}
 		over := p.over(ctx, limit)
 		for _, at := range all {
 			if err := ctx.Err(); err != nil {
@@ -49,22 +55,22 @@ func (p *placer) relieveTo(ctx context.Context, all []destinations, bound uint32
 						p.measureWays(at.at)
 						measured = true
 					}
-					p.relieveOf(d, limit)
+					p.relieveOf(at.at, d, limit)
 				}
 			}
 		}
 		now := slices.Max(p.load)
-		if now >= most {
+		if now >= most && (stuck || p.turner == nil) {
 			break
 		}
+		stuck = now >= most
 		most = now
 	}
 	return nil
 }
 
-// bound is what the links of some leaf must carry, whatever the routes are, or, where it has more links than hosts, all routes to one
-// of these.
-func (p *placer) bound(all []destinations) (most uint32) {
+// bound is what the links of some leaf must carry, whatever the routes are. one is what the link has by which all routes lead to one host.
+func (p *placer) bound(all []destinations) (most, one uint32) {
 	here, sum := make([][]uint32, len(p.sources)), make([]uint32, len(p.sources)) // by class: ports, by switch, and all that send to one
 	for class := range here {
 		here[class] = make([]uint32, len(p.hosts))
@@ -89,14 +95,14 @@ func (p *placer) bound(all []destinations) (most uint32) {
 			for class := range here {
 				if count := here[class][s]; count > 0 {
 					others := sum[class] - p.sources[class][s]
-					most = max(most, others)
+					one = max(one, others)
 					routes += count * others
 				}
 			}
 			most = max(most, routes/cables)
 		}
 	}
-	return most
+	return most, one
 }
 
 // over are the LIDs to which routes lead over links with more routes than a limit; some of them when ctx is done.
@@ -122,7 +128,7 @@ func (p *placer) over(ctx context.Context, limit uint32) []bool {
 }
 
 // relieveOf moves routes to a destination away from links with more routes than a limit, and from the way that all others to its host take.
-func (p *placer) relieveOf(d *destination, limit uint32) {
+func (p *placer) relieveOf(at topo.SwitchIdx, d *destination, limit uint32) {
 	for s, row := range p.rows {
 		p.by[s], p.next[s] = row[d.lid], topo.None
 		if p.cost[s] > 0 && p.by[s] != routing.NoPath {
@@ -130,18 +136,21 @@ func (p *placer) relieveOf(d *destination, limit uint32) {
 		}
 	}
 	copy(p.flow, p.sources[d.class])
-	for _, s := range p.byHeight {
-		if p.falls[s] || p.next[s] == topo.None {
-			continue
+	p.turner.arrive(at, d, p.flow)
+	p.inOrder(func(s topo.SwitchIdx) {
+		flow := p.flow[s]
+		if p.next[s] == topo.None || flow == 0 || p.cost[s] == unreachable {
+			return
 		}
-		if flow := p.flow[s]; flow > 0 && (p.fullest(s, d.lid) > limit && !d.within(s) || p.shares(s, d)) {
+		full := p.fullest(s, d.lid) > limit
+		if p.falls[s] && full && d.rail == nil || !p.falls[s] && (full && !d.within(s) || p.shares(s, d)) {
 			p.carry(s, -flow)
 			p.improve(s, d, nil)
 			p.carry(s, flow)
 			p.rows[s][d.lid] = p.by[s]
 		}
-		p.flow[p.next[s]] += p.flow[s]
-	}
+		p.flow[p.next[s]] += flow
+	})
 }
 
 // carry adds so many routes to each link of the way from a switch.

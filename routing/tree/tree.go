@@ -9,7 +9,9 @@
 // where a link is missing, destinations of the same rail go by the link on which the fewest flows of such shifts meet. Only other
 // routes are moved away from the fullest links.
 //
-// No packet goes up after it has come down, so there is no credit loop, on one lane.
+// No packet goes up after it has come down, so there is no credit loop, on one lane. Only packets between switches without such a way turn once
+// or several times: a pod of management nodes may reach one group of roots only, and a leaf without the cable to that group another one. They have
+// a lane of their own where there is one.
 package tree
 
 import (
@@ -17,11 +19,10 @@ import (
 	"fmt"
 
 	"ibsm/routing"
-	"ibsm/topo"
 )
 
-// Route is the engine without settings. It refuses a subnet in which more than one cable in a hundred connects switches of one level, and one in
-// which the only ways between some hosts turn up again. It computes everything afresh: In.Keep does not matter.
+// Route is the engine without settings. It refuses a subnet in which more than three cables in a hundred connect switches of one level, and one in
+// which it finds no lanes for paths that turn. It computes everything afresh: In.Keep does not matter.
 func Route(ctx context.Context, in routing.In) (*routing.Tables, error) {
 	return (&Settings{}).route(ctx, in)
 }
@@ -52,7 +53,8 @@ func (s *Settings) routeOnce(ctx context.Context, in routing.In) (*routing.Table
 		}
 	}
 	all := n.destinations()
-	if err := place(ctx, n, all, rows); err != nil {
+	turner, err := place(ctx, n, all, rows)
+	if err != nil {
 		return nil, err
 	}
 	ranks := make([]int32, len(n.height))
@@ -60,6 +62,9 @@ func (s *Settings) routeOnce(ctx context.Context, in routing.In) (*routing.Table
 		ranks[s] = -height
 	}
 	tables := &routing.Tables{LFT: rows, Top: in.LIDs.Top, Ranks: ranks}
+	if turner != nil {
+		tables.SLs, tables.Notes = turner.sls, []string{turner.note()}
+	}
 	if in.Base == nil {
 		origin, err := n.newOrigin(ctx, all, rows)
 		if err != nil {
@@ -81,14 +86,8 @@ func (n *network) refusal() error {
 			}
 		}
 	}
-	if level*100 > cables {
+	if level*100 > cables*3 {
 		return fmt.Errorf("no fat tree: of %d cables between switches %d connect two of one level", cables, level)
 	}
 	return nil
-}
-
-// noWay says that a switch has no way to another that does not turn up again.
-func (n *network) noWay(from, to topo.SwitchIdx) error {
-	name := func(s topo.SwitchIdx) string { return n.Topo.Nodes[n.Topo.Switches[s]].Desc.String() }
-	return fmt.Errorf("no fat tree: the ways from %q to %q go up again after they have come down", name(from), name(to))
 }

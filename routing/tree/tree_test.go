@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"ibsm/mad"
@@ -73,13 +72,9 @@ func TestComplete(t *testing.T) {
 
 // TestRefused: what is no tree is refused, with the reason.
 func TestRefused(t *testing.T) {
-	for spec, want := range map[string]string{
-		"torus:dims=4x4":                       "no fat tree: of 32 cables between switches 32 connect two of one level",
-		"fattree:k=4,missing-links=30%,seed=2": "go up again after they have come down",
-	} {
-		if _, err := Route(t.Context(), routingtest.Problem(t, spec)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", spec, err)
-		}
+	_, err := Route(t.Context(), routingtest.Problem(t, "torus:dims=4x4"))
+	if err == nil || err.Error() != "no fat tree: of 32 cables between switches 32 connect two of one level" {
+		t.Error(err)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // the checker finds that the proof of no credit loop is one.
 func TestAuto(t *testing.T) {
 	for spec, want := range map[string]string{
-		"fattree:k=4": "tree", "fattree:k=8,levels=2": "tree", "tree": "tree", "torus:dims=5x5": "torus-2QoS", "torus:dims=5x4x4": "torus-2QoS", "mesh:dims=4x5": "torus-2QoS",
+		"fattree:k=4": "tree", "fattree:k=8,levels=2": "tree", "tree": "tree", "pods": "tree", "pods:corners=3,cables=2": "tree", "torus:dims=5x5": "torus-2QoS", "torus:dims=5x4x4": "torus-2QoS", "mesh:dims=4x5": "torus-2QoS",
 		"hypercube:dim=5": "hyperx", "hyperx:dims=4x5": "hyperx", "dragonfly": "dragonfly", "dragonfly+": "dragonfly", "random:switches=20,degree=4": "dfsssp",
 	} {
 		shares := []int{0, 3, 3, 3, 10, 10, 10}

@@ -9,7 +9,7 @@ import (
 )
 
 // kinds are the topologies that can be generated.
-var kinds = []kind{fatTree, torus, mesh, hypercube, dragonfly, dragonflyPlus, hyperX, random, tree}
+var kinds = []kind{fatTree, pods, torus, mesh, hypercube, dragonfly, dragonflyPlus, hyperX, random, tree}
 
 // Generate makes the fabric that a spec such as "fattree:k=8" describes. The
 // error is a *SpecError.

@@ -101,6 +101,8 @@ func TestShapes(t *testing.T) {
 		{"dragonfly:a=4,p=1,h=2,groups=5", shape{20, 20, 5, 5, 0}},
 		{"dragonfly+:l=4,s=4,p=4,h=2", shape{72, 144, 4, 6, 5}},
 		{"dragonfly+:l=3,s=2,p=1,h=2,groups=3", shape{15, 9, 2, 5, 0}},
+		{"pods:corners=0", shape{40, 96, 4, 6, 4}},
+		{"pods:odd=1", shape{47, 111, 2, 10, 0}},
 		{"hyperx:dims=4x4", shape{16, 16, 6, 6, 2}},
 		{"hyperx:dims=2x3x4,hosts=3", shape{24, 72, 6, 6, 3}},
 		{"random:switches=20,degree=5,hosts=3,seed=1", shape{20, 60, 5, 5, 0}},
@@ -301,8 +303,8 @@ func TestSeeds(t *testing.T) {
 
 func TestSpecErrors(t *testing.T) {
 	tests := []struct{ spec, text, hint string }{
-		{"", `unknown kind of fabric "": want one of fattree, torus, mesh, hypercube, dragonfly, dragonfly+, hyperx, random, tree`, ""},
-		{"fatree:k=4", `unknown kind of fabric "fatree": want one of fattree, torus, mesh, hypercube, dragonfly, dragonfly+, hyperx, random, tree`,
+		{"", `unknown kind of fabric "": want one of fattree, pods, torus, mesh, hypercube, dragonfly, dragonfly+, hyperx, random, tree`, ""},
+		{"fatree:k=4", `unknown kind of fabric "fatree": want one of fattree, pods, torus, mesh, hypercube, dragonfly, dragonfly+, hyperx, random, tree`,
 			"did you mean fattree?"},
 		{"mesh:", "", ""},
 		{"mesh:dims=4x4,", `unknown key of mesh "": want one of dims, hosts, speed, width, missing-links, missing-switches, devices, sharp, seed`, ""},
