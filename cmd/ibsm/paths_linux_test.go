@@ -3,8 +3,10 @@ package main_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -23,9 +25,10 @@ var hostFolders = []string{"/etc", "/var/log", "/var/cache", "/var/lib", "/run"}
 
 // hostRoot is a host: programs that run there find its files at their own paths.
 type hostRoot struct {
-	t    *testing.T
-	dir  string
-	kept string // folder of state store and caches in place of the usual ones; "" for these
+	t     *testing.T
+	dir   string
+	kept  string // folder of state store and caches in place of the usual ones; "" for these
+	store string // state_dir in place of the usual one; "" for that
 }
 
 func newHostRoot(t *testing.T) hostRoot {
@@ -118,7 +121,7 @@ func (h hostRoot) opensmAt(w *testSubnet, guid string) {
 func (h hostRoot) ibsmAt(w *testSubnet, guid string) {
 	h.t.Helper()
 	h.swept(guid, func() {
-		h.start(w, program(h.t, "ibsm"), "--ibsim", "--instance", guid, "--state_dir", cmp.Or(h.kept, "/var/lib/ibsm"))
+		h.start(w, program(h.t, "ibsm"), "--ibsim", "--instance", guid, "--state_dir", cmp.Or(h.kept, h.store, "/var/lib/ibsm"))
 	})
 }
 
@@ -143,6 +146,16 @@ func (w *testSubnet) allLIDs() (lids []mad.LID) {
 	return lids
 }
 
+// runs reports whether the manager runs.
+func (w *testSubnet) runs() bool {
+	select {
+	case <-w.manager.done:
+		return false
+	default:
+		return true
+	}
+}
+
 // power turns a host off or on. One that comes back has forgotten its LID.
 func (w *testSubnet) power(host int, on bool) {
 	w.t.Helper()
@@ -153,7 +166,7 @@ func (w *testSubnet) power(host int, on bool) {
 			f.NodeDown(w.ends[host].Node)
 		}
 	})
-	if on {
+	if on && w.runs() {
 		eventually(w.t, fmt.Sprintf("host %d has a LID", host), func() bool {
 			lid := w.lid(w.ends[host])
 			return lid != 0 && lid <= mad.MaxUnicastLID
@@ -217,6 +230,35 @@ func TestThereAndBack(t *testing.T) {
 	}
 	if folders, _ := filepath.Glob(h.path("/var/*/opensm/0x*")); len(folders) > 0 {
 		t.Errorf("the only manager has folders of its own: %v", folders)
+	}
+}
+
+// TestSecondManager: a host gets a second manager, and has one again, without a store: no absent host
+// loses its LID, for files of both times are read.
+func TestSecondManager(t *testing.T) {
+	t.Parallel()
+	const spec = "fattree:k=4,levels=2"
+	guid := hostPorts(t, spec)[0]
+	h, w := newHostRoot(t), newTestSubnet(t, nettest.Generate(t, spec))
+	h.store = "none"
+	var lids []mad.LID
+	for i, ports := range []string{guid, guid + " 0x1", guid} {
+		h.write("/etc/default/opensm", fmt.Sprintf("PORTS=%q\n", ports))
+		w.power(i, false) // before this manager has seen it
+		h.ibsmAt(w, guid)
+		if i == 0 {
+			w.power(0, true)
+			lids = w.allLIDs()
+		}
+		w.power(i+1, false)
+		w.power(i, true)
+		h.swept(guid, func() { w.manager.signal(syscall.SIGHUP) })
+		w.manager.stop()
+		w.power(i+1, true)
+	}
+	h.ibsmAt(w, guid)
+	if last := w.allLIDs(); !slices.Equal(last, lids) {
+		t.Errorf("LIDs %v, at first %v", last, lids)
 	}
 }
 
@@ -365,4 +407,138 @@ func TestEqualLIDsBack(t *testing.T) {
 			t.Errorf("LIDs of subnet %d are %v, before %v", i, last, before[i])
 		}
 	}
+}
+
+// fileTable is the table of files in docs/opensm.md: the paths of each column, of files that are
+// there in any case after a sweep as master, and of further ones.
+type fileTable struct{ always, further [3]map[string]bool } // the only manager, each of several, OpenSM
+
+var documentedPath = regexp.MustCompile("`(/(?:var|run)/[^`]*)`")
+
+// documentedFiles reads the table. GUID and NAME stand for the port.
+func documentedFiles(t *testing.T, guid string) (table fileTable) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/opensm.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range table.always {
+		table.always[i], table.further[i] = map[string]bool{}, map[string]bool{}
+	}
+	_, rows, found := strings.Cut(string(text), "| file | the only manager | each of several | OpenSM |")
+	for row := range strings.Lines(rows) {
+		cells := strings.Split(row, "|")
+		if len(cells) < 8 {
+			if strings.TrimSpace(row) == "" && len(table.always[0]) > 0 {
+				break
+			}
+			continue
+		}
+		paths := [3][]string{}
+		for i := range paths {
+			for _, m := range documentedPath.FindAllStringSubmatch(cells[2+i], -1) {
+				paths[i] = append(paths[i], m[1])
+			}
+		}
+		switch several := strings.TrimSpace(cells[3]); {
+		case strings.HasPrefix(several, "the same in"):
+			folder := paths[1][0]
+			paths[1] = nil
+			for _, p := range paths[0] {
+				paths[1] = append(paths[1], folder+filepath.Base(p))
+			}
+		case strings.HasPrefix(several, "the same"):
+			paths[1] = paths[0]
+		case strings.HasSuffix(several, "and OpenSM's"):
+			paths[1] = append(paths[1], paths[2]...)
+		}
+		written := cells[6]
+		for i := range paths {
+			to := table.further[i]
+			if strings.Contains(written, "both") || i < 2 && strings.Contains(written, "ibsm") {
+				if len(paths[i]) == 1 || i == 1 {
+					to = table.always[i]
+				}
+			}
+			if strings.Contains(written, " if ") {
+				to = table.further[i]
+			}
+			for _, p := range paths[i] {
+				to[strings.NewReplacer("GUID", guid, "NAME", guid).Replace(p)] = true
+			}
+		}
+	}
+	if !found || len(table.always[0]) < 10 {
+		t.Fatalf("the table in docs/opensm.md has %d files", len(table.always[0]))
+	}
+	return table
+}
+
+// check compares the files of a host with a column of the table, but for logs, which another table has.
+func (table *fileTable) check(h hostRoot, who string, column int) {
+	h.t.Helper()
+	there := map[string]bool{}
+	for _, name := range h.files() {
+		there[name] = true
+		if !table.always[column][name] && !table.further[column][name] && !strings.HasSuffix(name, ".log") {
+			h.t.Errorf("%s has the file %s, which docs/opensm.md does not have", who, name)
+		}
+	}
+	for name := range table.always[column] {
+		if !there[name] {
+			h.t.Errorf("%s has no %s, which docs/opensm.md has", who, name)
+		}
+	}
+}
+
+// TestDocumentedFiles: the table of files in docs/opensm.md has the files that OpenSM and ibsm write, as the only manager
+// of a host and as one of several.
+func TestDocumentedFiles(t *testing.T) {
+	t.Parallel()
+	const everything = withRegistrations + "log_flags 0x43\n"
+	t.Run("only", func(t *testing.T) {
+		t.Parallel()
+		const spec = "fattree:k=4,levels=2"
+		guid := hostPorts(t, spec)[0]
+		table := documentedFiles(t, guid)
+		for who, column := range map[string]int{"OpenSM": 2, "ibsm": 0} {
+			h, w := newHostRoot(t), newTestSubnet(t, nettest.Generate(t, spec))
+			h.write("/etc/default/opensm", "PORTS="+guid+"\n")
+			h.write("/etc/opensm/opensm.conf", everything)
+			h.write("/etc/opensm/partitions.conf", "Default=0x7fff, ipoib : ALL=full ;\n")
+			if who == "OpenSM" {
+				h.opensmAt(w, guid)
+			} else {
+				h.ibsmAt(w, guid)
+			}
+			w.join(0)
+			h.swept(guid, func() { w.manager.signal(syscall.SIGHUP) })
+			socket := h.path("/run/ibsm/" + guid + ".sock")
+			if _, err := os.Lstat(socket); (err == nil) != (who == "ibsm") {
+				t.Errorf("%s: control socket: %v", who, err)
+			}
+			w.manager.stop()
+			delete(table.always[0], "/run/ibsm/"+guid+".sock") // which is gone now
+			table.check(h, who, column)
+		}
+	})
+	t.Run("several", func(t *testing.T) {
+		t.Parallel()
+		h, subnets, guids := twoSubnets(t, "fattree:k=4,levels=2", false)
+		h.write("/etc/opensm/opensm.conf", everything)
+		table := documentedFiles(t, guids[0])
+		second := documentedFiles(t, guids[1])
+		maps.Copy(table.always[1], second.always[1])
+		maps.Copy(table.further[1], second.further[1])
+		for i, w := range subnets {
+			h.ibsmAt(w, guids[i])
+			w.join(0)
+			h.swept(guids[i], func() { w.manager.signal(syscall.SIGHUP) })
+		}
+		for i, w := range subnets {
+			w.manager.stop()
+			delete(table.always[1], "/run/ibsm/"+guids[i]+".sock")
+		}
+		table.check(h, "ibsm, as one of several,", 1)
+	})
 }
