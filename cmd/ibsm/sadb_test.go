@@ -193,18 +193,20 @@ func onlyInOne(a, b []string) string {
 }
 
 // TestSADBReregister: a database that is whole leaves it to no_clients_rereg whether clients
-// are asked to register again; after one that is not, they are.
+// are asked to register again; after one that is not, or is of another subnet, they are.
 func TestSADBReregister(t *testing.T) {
 	t.Parallel()
 	const member = "MC Group 0xc001 : mgid=0xff12001b00000000:0x1 port_gid=0x0:0x0 qkey=0x1 mlid=0xc001 mtu=0x84 tclass=0x0 pkey=0xffff rate=0x83 pkt_life=0x92 sl_flow_hop=0x0 scope_state=0x21 proxy_join=0x0\n" +
-		"mcm_port: port_gid=0xfe80000000000000:0x11 scope_state=0x21 proxy_join=0x0\n"
+		"mcm_port: port_gid=0xfe80000000000000:0x11 scope_state=0x21 proxy_join=0x0\n" +
+		"mcm_port: port_gid=0xfe80000000000000:0xb83fd20300a00010 scope_state=0x21 proxy_join=0x0\n" // a host that is there
 	for _, tt := range []struct {
-		name, text string
-		asked      bool
+		name, text    string
+		asked, loaded bool
 	}{
-		{"whole", member, false},
-		{"broken", member + "Service Record: id=0x1\n", true},
-		{"missing", "", true},
+		{"whole", member, false, true},
+		{"broken", member + "Service Record: id=0x1\n", true, true},
+		{"of another subnet", strings.Replace(member, "b83fd203", "b83fd204", 1), true, false},
+		{"missing", "", true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			n := nettest.Generate(t, "fattree:k=4,levels=2")
@@ -228,7 +230,7 @@ func TestSADBReregister(t *testing.T) {
 				t.Errorf("clients were asked to register again: %t", got)
 			}
 			w.manager.stop()
-			if loaded := slices.ContainsFunc(d.records(t), func(r string) bool { return strings.Contains(r, "MC Group 0xc001") }); loaded != (tt.text != "") {
+			if loaded := slices.ContainsFunc(d.records(t), func(r string) bool { return strings.Contains(r, "MC Group 0xc001") }); loaded != tt.loaded {
 				t.Errorf("the group was loaded: %t", loaded)
 			}
 		})
