@@ -104,7 +104,8 @@ func (la *launcher) one(here func([]string) int) int {
 	switch {
 	case at >= 0:
 		name = list[at].Name
-	case isPort:
+	case isPort: // in place of one that has the port under another name
+		list = slices.DeleteFunc(list, func(i instances.Instance) bool { return la.readInstance(i).child.port == guid })
 		list = append(list, instances.Instance{Name: name, GUID: guid})
 	default:
 		la.complain(fmt.Sprintf("error: there is no instance %q; %s", name, known))

@@ -124,6 +124,7 @@ func TestPaths(t *testing.T) {
 		{"GUIDS of one", 2, map[string]string{"etc/sysconfig/opensm": "GUIDS=" + first}, false, "", ""},
 		{"GUIDS of two", 2, map[string]string{"etc/sysconfig/opensm": "GUIDS='" + first + " " + second + "'"}, true, "/var/log/opensm." + first + ".log", ""},
 		{"one numbered file", 2, map[string]string{"etc/rdma/opensm.conf.1": "guid " + first}, false, "", ""},
+		{"a numbered file of the same port", 2, map[string]string{"etc/rdma/opensm.conf.1": "guid " + first}, false, "/var/log/opensm." + first + ".log", first},
 		{"two numbered files", 2, map[string]string{"etc/rdma/opensm.conf.1": "guid " + first, "etc/rdma/opensm.conf.2": "guid " + second}, true, "/var/log/opensm.1.log", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
