@@ -61,7 +61,7 @@ func writeView(v *view.View, line writer) {
 
 func writeNode(v *view.View, i topo.NodeIdx, line writer) {
 	t, n := v.Topo, &v.Topo.Nodes[i]
-	line("node %#x type=%d ports=%d aggregation=%t missed=%d plainspeeds=%t ar=%d private=%d route=%d", uint64(n.GUID), uint8(n.Type), n.NumPorts, n.Aggregation, n.Missed, n.PlainSpeeds, uint8(n.AR), uint8(n.PrivateLFT), n.Route.Ports())
+	line("node %#x type=%d ports=%d aggregation=%t missed=%d extended=%t,%t ar=%d private=%d route=%d", uint64(n.GUID), uint8(n.Type), n.NumPorts, n.Aggregation, n.Missed, n.GetsExtended, n.SetsExtended, uint8(n.AR), uint8(n.PrivateLFT), n.Route.Ports())
 	var ar smp.ARInfo
 	if n.ARInfo != nil {
 		ar = *n.ARInfo

@@ -124,7 +124,7 @@ func (l *Leases) Found(since time.Duration, found *Found) {
 		node := b.Node(at.Node)
 		if a, ok := agentOf(b.PortGUID(at), info); ok {
 			if a.route, ok = b.RouteTo(at); ok {
-				a.mod, a.answers = smp.PortInfoMod(at.Port, !node.PlainSpeeds), true
+				a.mod, a.answers = smp.PortInfoMod(at.Port, node.GetsExtended), true
 				agents = append(agents, a)
 			}
 		}
@@ -172,7 +172,7 @@ func (l *Leases) Follow(now time.Duration) {
 	for _, p := range t.EndPorts {
 		if a, ok := agentOf(t.Ports[p].GUID, &t.Ports[p].Info); ok {
 			if a.route, ok = t.RouteTo(p); ok {
-				a.mod, a.answers = smp.PortInfoMod(t.Ports[p].Num, !t.Nodes[t.Ports[p].Node].PlainSpeeds), walked && t.Answers(p)
+				a.mod, a.answers = smp.PortInfoMod(t.Ports[p].Num, t.Nodes[t.Ports[p].Node].GetsExtended), walked && t.Answers(p)
 				agents = append(agents, a)
 			}
 		}

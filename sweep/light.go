@@ -143,7 +143,7 @@ func (l *Look) Next() (req txn.Request, ok bool) {
 			req.Mod = table.Modifier(&l.t.Nodes[port.Node], port.Num, a.block)
 		}
 		if a.attr == smp.AttrPortInfo {
-			req.Mod = smp.PortInfoMod(port.Num, !l.t.Nodes[port.Node].PlainSpeeds)
+			req.Mod = smp.PortInfoMod(port.Num, l.t.Nodes[port.Node].GetsExtended)
 		}
 		if ok {
 			l.open++

@@ -359,7 +359,7 @@ func (f *Found) OpenOwn() (set plan.Set, ok bool) {
 
 // relax fills in the Set that has the agent of a port answer others: protection level 1, and nothing else.
 func relax(set *plan.Set, key mad.MKey, held *smp.PortInfo, node *topo.Node, num uint8) {
-	set.MKey, set.Attr, set.Mod = key, smp.AttrPortInfo, smp.PortInfoMod(num, !node.PlainSpeeds)
+	set.MKey, set.Attr, set.Mod = key, smp.AttrPortInfo, smp.PortInfoMod(num, node.SetsExtended)
 	info := *held
 	info.SetPortState(smp.PortNoChange)
 	info.SetPortPhysicalState(smp.PhysNoChange)
@@ -425,7 +425,7 @@ func (w *walkState) prune(t *topo.Topo) {
 
 // prunePlain forgets what nodes that have left make of bit 31.
 func (w *walkState) prunePlain(t *topo.Topo) {
-	maps.DeleteFunc(w.plain, func(node mad.GUID, _ bool) bool { return t.FindNode(node) == topo.None })
+	w.speeds.Prune(t)
 }
 
 // Secret reports whether an M_Key that an agent has refused may be one of the subnet's, which must not be shown, and whether it is the

@@ -20,7 +20,7 @@ func (m *Multicast) Next() (req txn.Request, ok bool) {
 	for m.phase != multicastComputes && m.pending() {
 		c := m.blocks[m.at]
 		m.at++
-		if !m.answers(c.s) || m.failed[c.s] >= maxNodeTimeOuts || m.phase == multicastAdds && m.failed[c.s] > 0 {
+		if !m.answers(c.s) || m.failed[c.s] >= maxTimeOuts || m.phase == multicastAdds && m.failed[c.s] > 0 {
 			continue
 		}
 		if req, ok = m.request(c); ok {

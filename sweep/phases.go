@@ -60,7 +60,7 @@ func (s *Sweeper) Walk(master bool, of Extent) *Walk {
 	s.renamed, s.walks.answered = nil, nil
 	s.state.devices.WalkBegins()
 	return &Walk{s, of, discover.New(discover.Config{
-		Prev: s.state.prev, Before: s.state.before, Plain: s.walks.plain, Devices: s.state.devices, Clear: master, Quick: of == Quick, Answered: answered,
+		Prev: s.state.prev, Before: s.state.before, Speeds: s.walks.speeds, Devices: s.state.devices, Clear: master, Quick: of == Quick, Answered: answered,
 		Findings: s.walks.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs,
 		Conditions: device.Conditions{Enforced: s.cfg.Partitions.enforced(), Lanes: s.lanesMatter()},
 	})}

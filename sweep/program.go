@@ -13,10 +13,6 @@ import (
 	"ibsm/view"
 )
 
-// maxNodeTimeOuts is how many Sets a node may leave unanswered before the rest of the sweep
-// skips it: each costs all its retries.
-const maxNodeTimeOuts = 2
-
 // maxUnanswered is how many Sets in a row may remain without an answer before the rest is left to
 // the next sweep: most likely our own port has lost its link. No more than that are on the wire.
 const maxUnanswered = 128
@@ -40,7 +36,8 @@ type Program struct {
 	s          *Sweeper
 	c          *SweepPlan
 	state      *state
-	timeOuts   map[topo.NodeIdx]int
+	timeOuts   map[attrOfNode]int
+	plain      map[topo.NodeIdx]plainTrial
 	left       map[topo.NodeIdx]bool // switches whose links are left in INIT
 	again      []plan.Step           // steps of ports that refused a Set, to read what they hold
 	split      map[topo.PortIdx]split
@@ -111,7 +108,7 @@ type NotHeld struct {
 }
 
 func newProgram(c *SweepPlan, s *Sweeper) *Program {
-	p := &Program{s: s, c: c, state: s.state, reregister: s.reregistrations.out, timeOuts: map[topo.NodeIdx]int{}, left: map[topo.NodeIdx]bool{}, names: map[smp.PortInfo][]string{}, split: map[topo.PortIdx]split{}, fallbacks: map[topo.NodeIdx]*fallback{}, sets: map[mad.AttrID]int{}}
+	p := &Program{s: s, c: c, state: s.state, reregister: s.reregistrations.out, timeOuts: map[attrOfNode]int{}, plain: map[topo.NodeIdx]plainTrial{}, left: map[topo.NodeIdx]bool{}, names: map[smp.PortInfo][]string{}, split: map[topo.PortIdx]split{}, fallbacks: map[topo.NodeIdx]*fallback{}, sets: map[mad.AttrID]int{}}
 	if c.Changed {
 		p.heard = make([]bool, len(c.Topo.Ports))
 	}
@@ -140,9 +137,7 @@ func (p *Program) Next() (txn.Request, bool) {
 			st := p.again[n-1]
 			p.again = p.again[:n-1]
 			if set, ok := p.c.Plan.Set(st); ok || st.Op == plan.Activate {
-				req := p.request(request{st, true}, &set)
-				req.Method, req.Data = mad.MethodGet, [mad.DataSize]byte{}
-				return req, true
+				return p.get(p.request(request{st, true}, &set), st), true
 			}
 		}
 		st, ok := p.step()
@@ -153,7 +148,7 @@ func (p *Program) Next() (txn.Request, bool) {
 		if _, sent := p.mkeys.sent[st.Port]; reads && !sent {
 			continue
 		}
-		if p.unanswered >= maxUnanswered || p.timeOuts[p.c.Topo.Ports[st.Port].Node] >= maxNodeTimeOuts && !reads {
+		if p.unanswered >= maxUnanswered || p.givenUp(st) && !reads {
 			p.failed(st)
 			continue
 		}
@@ -169,12 +164,21 @@ func (p *Program) Next() (txn.Request, bool) {
 		}
 		req := p.request(request{st, false}, &set)
 		if reads {
-			req.Method, req.Data = mad.MethodGet, [mad.DataSize]byte{}
-		} else {
-			p.sets[set.Attr]++
+			return p.get(req, st), true
 		}
+		p.sets[set.Attr]++
 		return req, true
 	}
+}
+
+// get makes a Get of the Set of a step.
+func (p *Program) get(req txn.Request, st plan.Step) txn.Request {
+	req.Method, req.Data = mad.MethodGet, [mad.DataSize]byte{}
+	if req.Attr == smp.AttrPortInfo {
+		port := &p.c.Topo.Ports[st.Port]
+		req.Mod = smp.PortInfoMod(port.Num, p.c.Topo.Nodes[port.Node].GetsExtended)
+	}
+	return req
 }
 
 // step is the next of the plan, or one that has become needed beside it.
@@ -326,16 +330,16 @@ func (p *Program) Done(o *txn.Outcome) {
 		how.settled(p, r, o)
 	}
 	good := o.Result == txn.Replied && o.Status == mad.StatusOK
+	if o.Method == mad.MethodSet && o.Attr == smp.AttrPortInfo && p.bit31(r, o, good) {
+		return
+	}
 	if !good {
 		p.failed(r.Step)
 	}
 	switch {
 	case o.Result != txn.Replied:
-		p.timeOuts[node]++
+		p.countTimeOut(node, o.Attr, how.required)
 		p.fail(r.Step, view.NoAnswer, fmt.Sprintf("no answer to %v(%s)", o.Method, smp.AttrName(o.Attr)))
-		if how.required {
-			p.timeOuts[node] = maxNodeTimeOuts
-		}
 	case good || how.refused:
 		how.answered(p, r, o)
 	case r.Op == plan.SetLFT && p.refusedLFT(r.Step):

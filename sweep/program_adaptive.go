@@ -70,7 +70,7 @@ func (p *Program) refusedLFT(st plan.Step) bool {
 func (p *Program) confirmAR() {
 	for _, s := range p.c.Plan.Switches() {
 		n := p.c.Topo.Switches[s]
-		if adaptiveSomehow(&p.c.Topo.Nodes[n]) && p.timeOuts[n] < maxNodeTimeOuts {
+		if adaptiveSomehow(&p.c.Topo.Nodes[n]) && !p.isGivenUp(n) {
 			p.askAR(n)
 		}
 	}
@@ -101,7 +101,7 @@ func (p *Program) arInfo(r request, o *txn.Outcome) {
 	default:
 		p.fail(r.Step, view.Refused, fmt.Sprintf("adaptive routing stays on though it was turned off: %v", o.Status))
 		if p.c.ARMode == DisableAR {
-			p.timeOuts[n] = maxNodeTimeOuts
+			p.giveUp(n)
 		}
 	}
 }

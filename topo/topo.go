@@ -49,19 +49,20 @@ func (t *Topo) SetExtended(p PortIdx, info *smp.ExtendedPortInfo) {
 type Node struct {
 	GUID        mad.GUID
 	Type        mad.NodeType
-	NumPorts    uint8      // physical ports, switch port 0 not counted
-	Aggregation bool       // SHARP aggregation node: an end port without weight in routing
-	Missed      uint8      // sweeps in a row that the node did not answer while its link was up; 0 it answered
-	PlainSpeeds bool       // the device refuses PortInfo with the modifier's bit 31
-	AR          ARState    // NVIDIA switches
-	PrivateLFT  PrivateLFT // likewise
-	First       PortIdx    // of port 0 (which CAs and routers leave unused); port n is First+n
-	Switch      SwitchIdx  // None for CAs and routers
-	Route       mad.Route  // directed route to the node from the manager's
-	Info        smp.NodeInfo
-	Desc        smp.NodeDescription
-	SwitchInfo  smp.SwitchInfo // switches
-	ARInfo      *smp.ARInfo    // of switches whose AR is AROff or AROn, else nil; nobody writes to it
+	NumPorts    uint8 // physical ports, switch port 0 not counted
+	Aggregation bool  // SHARP aggregation node: an end port without weight in routing
+	Missed      uint8 // sweeps in a row that the node did not answer while its link was up; 0 it answered
+	// Whether requests for PortInfo have bit 31 of the modifier: Gets, which would else hide extended speeds, and Sets.
+	GetsExtended, SetsExtended bool
+	AR                         ARState    // NVIDIA switches
+	PrivateLFT                 PrivateLFT // likewise
+	First                      PortIdx    // of port 0 (which CAs and routers leave unused); port n is First+n
+	Switch                     SwitchIdx  // None for CAs and routers
+	Route                      mad.Route  // directed route to the node from the manager's
+	Info                       smp.NodeInfo
+	Desc                       smp.NodeDescription
+	SwitchInfo                 smp.SwitchInfo // switches
+	ARInfo                     *smp.ARInfo    // of switches whose AR is AROff or AROn, else nil; nobody writes to it
 }
 
 // ARState says what is known of NVIDIA's adaptive routing on a switch.

@@ -28,9 +28,9 @@ type Config struct {
 	// Before is the subnet as it was known until the manager was paused, where Prev is nil because
 	// of that. What is not answered is taken from it, and all else is read again.
 	Before *topo.Topo
-	// Plain holds the nodes that refuse PortInfo with the modifier's bit 31. The
-	// machine adds to it; it outlives the walk. Nil for one that does not.
-	Plain map[mad.GUID]bool
+	// Speeds is what devices make of bit 31 of PortInfo's modifier. The machine adds to it; it outlives the walk. Nil for
+	// one that does not.
+	Speeds *device.Speeds
 	// Devices is what is known to be in the tables of switches, and which places may be
 	// other than Prev says. Nil for nothing.
 	Devices *device.Record
@@ -83,7 +83,8 @@ type Machine struct {
 	recalled int               // nodes that the previous walk had found, too
 	replaced map[int32]bool    // nodes that are where another one was that is not found any more
 	stage    stage
-	believed map[int32]bool // nodes whose ports are taken over from Prev, all of them or those that have Answered
+	hiding   map[int32][]uint8 // ports that hide their extended speeds and wait for what their device makes of bit 31
+	believed map[int32]bool    // nodes whose ports are taken over from Prev, all of them or those that have Answered
 
 	readings []reading
 	asked    map[readKey]bool
@@ -148,8 +149,8 @@ type pendingSwitch struct {
 
 // New starts a walk at the manager's own node.
 func New(cfg Config) *Machine {
-	if cfg.Plain == nil {
-		cfg.Plain = map[mad.GUID]bool{}
+	if cfg.Speeds == nil {
+		cfg.Speeds = device.NewSpeeds()
 	}
 	if cfg.Devices == nil {
 		cfg.Devices = &device.Record{}
@@ -157,7 +158,7 @@ func New(cfg Config) *Machine {
 	b := topo.NewBuilder()
 	m := &Machine{
 		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, asked: map[readKey]bool{}, tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{}, trials: map[topo.End]int{},
-		unasked: map[topo.End]bool{}, believed: map[int32]bool{}, replaced: map[int32]bool{},
+		unasked: map[topo.End]bool{}, believed: map[int32]bool{}, hiding: map[int32][]uint8{}, replaced: map[int32]bool{},
 	}
 	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{}}
 	m.queue.push(item{kind: kindSelf})
@@ -246,7 +247,8 @@ const (
 	kindSwitch
 	kindClear
 	kindPort
-	kindPlain // PortInfo once more, without the modifier's bit 31
+	kindSpeeds // PortInfo once more, with the modifier's bit 31
+	kindPlain  // likewise without it
 	kindSM
 	kindGeneral
 	kindAR
@@ -302,7 +304,9 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Method, req.Attr = mad.MethodSet, smp.AttrSwitchInfo
 		req.Data = m.b.Node(it.node).SwitchInfo
 	case kindPort:
-		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), !m.cfg.Plain[m.b.Node(it.node).GUID])
+		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), m.cfg.Speeds.Get(&m.b.Node(it.node).Info) == device.Bit31Accepted)
+	case kindSpeeds:
+		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), true)
 	case kindPlain:
 		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), false)
 	case kindDuplicate:
@@ -330,7 +334,7 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Route, ok = m.routeTo(r.at)
 		return req, ok
 	}
-	if it.kind == kindPort || it.kind == kindPlain || it.kind == kindSM {
+	if it.kind == kindPort || it.kind == kindSpeeds || it.kind == kindPlain || it.kind == kindSM {
 		req.Route, ok = m.routeTo(it.end())
 		return req, ok
 	}

@@ -85,7 +85,7 @@ func (m *Machine) mkey(it item) mad.MKey {
 			return key
 		}
 		return m.agentKey(it.end())
-	case kindPlain, kindSM, kindExtended:
+	case kindSpeeds, kindPlain, kindSM, kindExtended:
 		return m.agentKey(it.end())
 	}
 	return m.agentKey(topo.End{Node: it.node, Port: m.b.Node(it.node).Info.LocalPortNum()})

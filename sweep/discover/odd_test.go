@@ -28,35 +28,6 @@ func two() (p *plant, self net.End, a, b int32) {
 	return p, net.End{Node: host, Port: 1}, a, b
 }
 
-// TestExtendedRefused: bit 31 is dropped for a node that refuses it, and for no other, also of the same product.
-func TestExtendedRefused(t *testing.T) {
-	p, self, a, b := two()
-	p.Nodes[a].DeviceID, p.Nodes[b].DeviceID = 7, 7
-	w := newWalker(t, &p.Net, self, fabric.Config{Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
-		if i == b {
-			c.Extended = fabric.ExtendedRefused
-		}
-	}})
-	plain := map[mad.GUID]bool{}
-	r := w.walk(New(Config{Plain: plain}))
-	top := r.Builder.Freeze()
-	if len(plain) != 1 || !plain[0x2000] || len(r.Findings) != 0 {
-		t.Errorf("plain devices %v, findings %v", plain, r.Findings)
-	}
-	for i := range top.Nodes {
-		if n := &top.Nodes[i]; n.PlainSpeeds != (n.GUID == 0x2000) {
-			t.Errorf("node %v: plain %v", n.GUID, n.PlainSpeeds)
-		}
-	}
-	if w.count[smp.AttrPortInfo] != 2+7+7+1 {
-		t.Errorf("%d PortInfos, want one more than there are ports", w.count[smp.AttrPortInfo])
-	}
-	w.walk(New(Config{Prev: top, Plain: plain}))
-	if w.count[smp.AttrPortInfo] != 2+7+7 {
-		t.Errorf("%d PortInfos in the second walk", w.count[smp.AttrPortInfo])
-	}
-}
-
 // TestPortRefused: a port that refuses PortInfo altogether says nothing about its kind.
 func TestPortRefused(t *testing.T) {
 	p, self, _, _ := two()
@@ -66,10 +37,13 @@ func TestPortRefused(t *testing.T) {
 			o.Status = mad.StatusBadField
 		}
 	}
-	plain := map[mad.GUID]bool{}
-	r := w.walk(New(Config{Plain: plain}))
-	if len(plain) != 0 || kinds(r)[Refused] != 1 || len(r.Findings) != 1 {
-		t.Errorf("plain devices %v, findings %v", plain, r.Findings)
+	speeds := device.NewSpeeds()
+	r := w.walk(New(Config{Speeds: speeds}))
+	if kinds(r)[Refused] != 1 || len(r.Findings) != 1 {
+		t.Errorf("findings %v", r.Findings)
+	}
+	if node := findNode(r.Builder.Freeze(), 0x1000); speeds.Get(&node.Info) == device.Bit31Refused {
+		t.Error("it is taken for a device that does not accept bit 31")
 	}
 	if f := r.Findings[0]; f.GUID != 0x1000 || f.Port != 5 || f.Status != mad.StatusBadField {
 		t.Errorf("finding %v", f)
@@ -524,7 +498,7 @@ func walkGarbage(t *testing.T, seed uint64, window int) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	var prev *topo.Topo
 	for walk := range 3 {
-		m := New(Config{Prev: prev, Quick: walk == 2, Clear: r.IntN(2) == 0, Plain: map[mad.GUID]bool{}})
+		m := New(Config{Prev: prev, Quick: walk == 2, Clear: r.IntN(2) == 0, Speeds: device.NewSpeeds()})
 		m.limit = limit{nodes: 60, ports: 2000}
 		var open []txn.Request
 		asked := 0

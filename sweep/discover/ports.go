@@ -4,6 +4,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -21,13 +22,14 @@ func (m *Machine) askPort(e topo.End) {
 
 // portInfo stores what a port says and walks on through it.
 func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
-	if o.Result == txn.Replied && !ok && refusesExtended(o) {
-		m.queue.pushFirst(item{kind: kindPlain, num: uint16(e.Port), node: e.Node}) // its answer spares the other ports the refusal
+	kind := itemOf(o.Tag).kind
+	if !ok && kind == kindPort && o.Mod&bit31 != 0 {
+		m.queue.pushFirst(item{kind: kindPlain, num: uint16(e.Port), node: e.Node}) // its answer spares the other ports the bit
 		return
 	}
 	node := m.b.Node(e.Node)
-	if ok && itemOf(o.Tag).kind == kindPlain {
-		m.cfg.Plain[node.GUID] = true // the bit was to blame, not the port
+	if ok && kind == kindPlain {
+		m.cfg.Speeds.LearnGet(&node.Info, device.Bit31Refused) // the bit was to blame, not the port
 	}
 	info := (*smp.PortInfo)(&o.Data)
 	if ok && m.proves(itemOf(o.Tag), e, info) {
@@ -37,31 +39,40 @@ func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 		info, ok = &was, true
 	}
 	if ok {
-		if !info.LID().IsUnicast() {
-			info.SetLID(0) // adapters report 65535 before a manager sets it
-		}
-		m.noteValue(smp.AttrPortInfo, e)
-		m.b.SetPort(e, info)
+		m.storePort(e, info)
 		m.port(e, info)
+		if o.Mod&bit31 == 0 {
+			m.noteHiding(e, info)
+		}
 	} else if o.Result == txn.Replied {
 		m.report(Finding{Kind: Refused, GUID: node.GUID, Port: e.Port, Route: node.Route, Status: o.Status})
 		m.takeBefore(e)
 	}
-	if sw := m.switches[e.Node]; sw != nil {
-		if sw.ports--; sw.ports == 0 {
-			m.readSwitch(e.Node)
-		}
-	}
+	m.portDone(e.Node)
 }
 
-// extendedSpeeds is the bit of PortInfo's modifier by which a manager says that
-// it understands speeds beyond QDR.
-const extendedSpeeds = 1 << 31
+// storePort stores what a port says.
+func (m *Machine) storePort(e topo.End, info *smp.PortInfo) {
+	if !info.LID().IsUnicast() {
+		info.SetLID(0) // adapters report 65535 before a manager sets it
+	}
+	m.noteValue(smp.AttrPortInfo, e)
+	m.b.SetPort(e, info)
+}
 
-// refusesExtended reports whether the device rejected bit 31 of the modifier
-// rather than the question.
-func refusesExtended(o *txn.Outcome) bool {
-	return o.Mod&extendedSpeeds != 0 && (o.Status == mad.StatusBadField || o.Status == mad.StatusBadMethodAttr)
+// portDone goes on when the last port of a node has been asked.
+func (m *Machine) portDone(n int32) {
+	sw := m.switches[n]
+	if sw == nil {
+		m.askHiding(n)
+		return
+	}
+	if sw.ports--; sw.ports > 0 {
+		return
+	}
+	if sw.ports = m.askHiding(n); sw.ports == 0 {
+		m.readSwitch(n)
+	}
 }
 
 // port acts upon the PortInfo of a port.

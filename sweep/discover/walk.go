@@ -21,7 +21,7 @@ func (m *Machine) Done(o *txn.Outcome) {
 		m.nobody(it)
 		return
 	}
-	if !replied && it.kind != kindDuplicate {
+	if !replied && it.kind != kindDuplicate && it.kind != kindSpeeds {
 		m.res.TimedOut++
 	}
 	if replied && !m.isLocal(it) {
@@ -66,6 +66,8 @@ func (m *Machine) Done(o *txn.Outcome) {
 			m.answered(it)
 		}
 		m.portInfo(it.end(), o, ok)
+	case kindSpeeds:
+		m.speeds(it, o, ok)
 	case kindSM:
 		m.smInfo(it.end(), (*smp.SMInfo)(&o.Data), ok)
 	case kindDuplicate:
@@ -115,7 +117,7 @@ func (m *Machine) finish() {
 	}
 	for n := range int32(m.b.Len()) {
 		node := m.b.Node(n)
-		node.PlainSpeeds = m.cfg.Plain[node.GUID]
+		m.setBit31(n, node)
 		if m.complete(n, node) {
 			continue
 		}

@@ -42,6 +42,9 @@ const (
 // Op is what a step does.
 type Op uint8
 
+// Attr is the attribute that an operation sets or reads.
+func (o Op) Attr() mad.AttrID { return operations[o].attr }
+
 // Operations.
 const (
 	ClearChange  Op = iota + 1 // SwitchInfo: clear PortStateChange
@@ -120,7 +123,7 @@ func (p *Plan) portNumber(st Step) uint32 { return uint32(p.in.Topo.Ports[st.Por
 
 func (p *Plan) portMod(st Step) uint32 {
 	port := &p.in.Topo.Ports[st.Port]
-	return smp.PortInfoMod(port.Num, !p.in.Topo.Nodes[port.Node].PlainSpeeds)
+	return smp.PortInfoMod(port.Num, p.in.Topo.Nodes[port.Node].SetsExtended)
 }
 
 func (p *Plan) pkeyMod(st Step) uint32 {

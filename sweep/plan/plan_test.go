@@ -259,7 +259,7 @@ func TestRequests(t *testing.T) {
 	if data := (*smp.PortInfo)(&on.Data); data.PortState() != smp.PortNoChange || data.PortPhysicalState() != smp.PhysPolling {
 		t.Errorf("turning on: %v %v", data.PortState(), data.PortPhysicalState())
 	}
-	s.Nodes[s.FindNode(hostGUID)].PlainSpeeds = true
+	s.Nodes[s.FindNode(hostGUID)].SetsExtended = false
 	if plain, _ := p.Set(Step{Op: SetPort, Port: host}); plain.Mod != 1 {
 		t.Errorf("a device that knows no extended speeds is sent modifier %#x", plain.Mod)
 	}

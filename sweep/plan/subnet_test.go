@@ -115,7 +115,7 @@ func (s *subnet) carryOut(t *testing.T, p *Plan) (stages [][]Step) {
 			node := &s.Nodes[port.Node]
 			switch req.Attr {
 			case smp.AttrPortInfo:
-				if req.Mod != smp.PortInfoMod(port.Num, !node.PlainSpeeds) {
+				if req.Mod != smp.PortInfoMod(port.Num, node.GetsExtended) {
 					t.Errorf("step %q: modifier %#x", p.Describe(st), req.Mod)
 				}
 				take(&port.Info, (*smp.PortInfo)(&req.Data))

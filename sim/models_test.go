@@ -1,0 +1,116 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+	"ibsm/sim/fabric"
+	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
+)
+
+// silence is the answer of a device that gives none; others are statuses.
+const silence mad.Status = 0xffff
+
+// refusesSome makes a Defect of requests that a device does not obey.
+func refusesSome(which func(p *mad.Packet) bool, answer mad.Status) fabric.Defect {
+	return func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+		if which(p) {
+			return answer, answer != silence
+		}
+		return obey(), true
+	}
+}
+
+// models are the devices that have a quirk: quirks come by model.
+var models = map[string]func(n *net.Node, self bool) bool{
+	"all switches":              func(n *net.Node, _ bool) bool { return n.Type == mad.Switch },
+	"all hosts but the manager": func(n *net.Node, self bool) bool { return n.Type == mad.CA && !self },
+}
+
+// withModel is a fat tree in which all devices of a model have a defect.
+func withModel(t *testing.T, model string, d fabric.Defect, more func(c *fabric.Caps)) *harness {
+	n := nettest.Generate(t, "fattree:k=4")
+	return newHarness(t, n, fabric.Config{Seed: 1, Caps: func(i int32, nd *net.Node, c *fabric.Caps) {
+		if more != nil {
+			more(c)
+		}
+		if models[model](nd, i == firstHost(n).Node) {
+			c.Defect = d
+		}
+	}})
+}
+
+// mustServe fails the test unless all links are ACTIVE and every host reaches every other. It returns how many Sets are
+// sent in two quiet minutes.
+func (b *harness) mustServe(name string, cfg manager.Config) (sets uint64) {
+	b.Helper()
+	b.add(firstHost(b.net), cfg)
+	b.pass(time.Minute)
+	down, lost := 0, 0
+	for at := range b.Fabric.Ports() {
+		if info := b.Fabric.PortInfo(at); at.Port != 0 && b.Fabric.Peer(at) != net.NoEnd && info.PortState() != smp.PortActive {
+			down++
+		}
+	}
+	for _, from := range b.endPorts() {
+		for _, to := range b.endPorts() {
+			if b.Fabric.NodeType(from.Node) == mad.Switch || b.Fabric.NodeType(to.Node) == mad.Switch {
+				continue
+			}
+			info := b.Fabric.PortInfo(to)
+			if _, end := b.Fabric.Probe(from, info.LID(), mad.DefaultPKey, 0, nil); end != fabric.Delivered {
+				lost++
+			}
+		}
+	}
+	if down > 0 || lost > 0 {
+		b.Errorf("%s: %d ports are not ACTIVE, %d pairs of hosts do not reach each other", name, down, lost)
+	}
+	before := b.sets()
+	b.pass(2 * time.Minute)
+	return b.sets() - before
+}
+
+// TestModelsWithoutBit31: devices that do not know bit 31 of PortInfo's modifier, which OpenSM 3.3.23 has in no Get, come
+// up as under OpenSM: they may leave it unanswered, or refuse it with any status, in all requests or in Sets alone.
+func TestModelsWithoutBit31(t *testing.T) {
+	for model := range ordered(models) {
+		for _, method := range []string{"Get and Set", "Set"} {
+			for _, answer := range []mad.Status{silence, 0x04, 0x08, mad.StatusBadMethodAttr, mad.StatusBadField} {
+				for _, extended := range []fabric.Extended{fabric.ExtendedWhenAsked, fabric.ExtendedAlways} {
+					bit31 := func(p *mad.Packet) bool {
+						return p.AttrID() == smp.AttrPortInfo && p.AttrMod()>>31 != 0 && (method != "Set" || p.Method() == mad.MethodSet)
+					}
+					b := withModel(t, model, refusesSome(bit31, answer), func(c *fabric.Caps) { c.Extended = extended })
+					name := fmt.Sprintf("%s, %s, answer %#x, extended speeds %d", model, method, uint16(answer), extended)
+					if sets := b.mustServe(name, minhopConfig()); sets > 0 {
+						t.Errorf("%s: %d Sets in two quiet minutes", name, sets)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestModelsWithoutLanes: a device that does not answer Sets of the tables of lanes comes up all the same, as OpenSM goes
+// on to ACTIVE, and so does all that is behind it.
+func TestModelsWithoutLanes(t *testing.T) {
+	for model := range ordered(models) {
+		for _, attr := range []mad.AttrID{smp.AttrSLtoVLMappingTable, smp.AttrVLArbitrationTable} {
+			for _, method := range []string{"Get and Set", "Set"} {
+				for _, answer := range []mad.Status{silence, 0x04, mad.StatusBadMethodAttr, mad.StatusBadField} {
+					which := func(p *mad.Packet) bool {
+						return p.AttrID() == attr && (method != "Set" || p.Method() == mad.MethodSet)
+					}
+					b := withModel(t, model, refusesSome(which, answer), nil)
+					b.mustServe(fmt.Sprintf("%s, %s(%s), answer %#x", model, method, smp.AttrName(attr), uint16(answer)), laneConfig(5, 4))
+				}
+			}
+		}
+	}
+}
