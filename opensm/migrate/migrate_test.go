@@ -146,6 +146,17 @@ func TestByHand(t *testing.T) {
 	}
 }
 
+// TestCacheDir: LIDs of absent hosts are where OpenSM's environment says; ibsm would look elsewhere.
+func TestCacheDir(t *testing.T) {
+	h := host(map[string]string{"etc/opensm/opensm.conf": ""}, rhelUnits, []string{rhelRuns})
+	for dir, want := range map[string]int{"/var/cache/opensm/": 0, "/srv/opensm": 1} {
+		h.Processes[0].Env = []string{"OSM_CACHE_DIR=" + dir}
+		if p := h.To(); len(p.Changes) != want {
+			t.Errorf("%s: %q", dir, p.Changes)
+		}
+	}
+}
+
 // TestToRefused: what a host lacks is named, and every reason.
 func TestToRefused(t *testing.T) {
 	config := map[string]string{"etc/default/opensm": "PORTS=" + port2 + "\n", "etc/opensm/opensm.conf": ""}

@@ -3,8 +3,11 @@ package migrate
 import (
 	"bytes"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
+
+	"ibsm/opensm/cache"
 )
 
 // Plan is what a migration does, as a value.
@@ -156,6 +159,12 @@ func (h *Host) examine(p *Plan, m *OpenSM, all []OpenSM) {
 	lost, others := h.differences(m, options)
 	for _, d := range lost {
 		p.Changes = append(p.Changes, fmt.Sprintf("process %d: %s", m.PID, d))
+	}
+	for _, v := range m.Env {
+		if dir, is := strings.CutPrefix(v, "OSM_CACHE_DIR="); is && path.Clean(dir) != cache.DefaultDir {
+			p.Changes = append(p.Changes, fmt.Sprintf("process %d: OSM_CACHE_DIR is %s, where OpenSM has guid2lid: "+
+				"set it for ibsm, too (systemctl edit ibsm, Environment=)", m.PID, dir))
+		}
 	}
 	for _, d := range others {
 		p.note("process %d: %s", m.PID, d)
