@@ -116,7 +116,8 @@ func planWarnings(c *sweep.SweepPlan) (lines []string) {
 func dryRun(c *sweep.SweepPlan) *ctl.DryRun {
 	routes := manager.RoutingOf(c)
 	out := &ctl.DryRun{
-		Nodes: len(c.Topo.Nodes), Switches: len(c.Topo.Switches), Port: c.Topo.Ports[c.Topo.Self].GUID.String(), Routes: routes.String(),
+		Nodes: len(c.Topo.Nodes), Switches: len(c.Topo.Switches),
+		Port: c.Topo.Ports[c.Topo.Self].GUID.String(), Routes: routes.String(),
 		LIDs: map[string]mad.LID{}, SMs: []ctl.SM{}, Moves: ctl.Moves{LIDs: []ctl.LIDMove{}},
 		Summary: c.Summary(), Sets: slices.Collect(c.Steps), Warnings: planWarnings(c),
 	}
@@ -126,7 +127,9 @@ func dryRun(c *sweep.SweepPlan) *ctl.DryRun {
 		}
 	}
 	for _, sm := range c.Found().SMs {
-		out.SMs = append(out.SMs, ctl.SM{GUID: sm.Port.String(), LID: sm.LID, Priority: sm.Info.Priority(), State: sm.Info.SMState().String(), ActCount: sm.Info.ActCount()})
+		info := &sm.Info
+		out.SMs = append(out.SMs, ctl.SM{GUID: sm.Port.String(), LID: sm.LID, Priority: info.Priority(),
+			State: info.SMState().String(), ActCount: info.ActCount()})
 	}
 	moves, lanes := c.Moves()
 	out.Moves.Entries, out.Moves.PKeys, out.Moves.Lanes = moves.Entries, moves.PKeys, lanes

@@ -56,8 +56,8 @@ func (c *migrateCommand) check(ctx context.Context) error {
 	return nil
 }
 
-// checkFiles prints the errors of the managers' files and of the files that they name, as ibsmctl config check does, and
-// reports whether a start would be refused.
+// checkFiles prints the errors of the managers' files and of the files that they name, as ibsmctl config check
+// does, and reports whether a start would be refused.
 func (c *migrateCommand) checkFiles(managers []migrate.OpenSM) (wrong bool) {
 	checked := map[string]bool{}
 	for i := range managers {

@@ -25,7 +25,8 @@ func findHost(ctx context.Context) (*migrate.Host, error) {
 		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(failed.Stderr))
 	}
 	if err != nil {
-		return nil, cli.WithHint(fmt.Errorf("cannot ask systemd for its units: %w", err), "without systemd, docs/opensm.md describes the steps")
+		return nil, cli.WithHint(fmt.Errorf("cannot ask systemd for its units: %w", err),
+			"without systemd, docs/opensm.md describes the steps")
 	}
 	return &migrate.Host{Processes: managers(), Units: migrate.ParseUnits(string(out)), Files: os.DirFS("/")}, nil
 }

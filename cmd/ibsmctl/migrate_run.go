@@ -39,7 +39,7 @@ type runner struct {
 	carried bool                  // there are such files
 	master  string                // the port of a master elsewhere, to which this host has a standby; "" for none
 	unread  map[string]bool       // files that OpenSM does not write, because it has not read its settings
-	written map[string]time.Time  // files that the next manager writes when the subnet is up, and when the one of before has
+	written map[string]time.Time  // when the manager of before wrote the files that the next one writes at SUBNET UP
 	number  int                   // of the step
 }
 
@@ -100,7 +100,8 @@ func (r *runner) undo(ctx context.Context, plan *migrate.Plan, cause error) erro
 		return fmt.Errorf("no process of %s runs", program)
 	})
 	if err != nil {
-		return fmt.Errorf("%w; and the manager of before could not be started again: %v: NO SUBNET MANAGER RUNS ON THIS HOST", cause, err)
+		return fmt.Errorf("%w; and the manager of before could not be started again: %v: "+
+			"NO SUBNET MANAGER RUNS ON THIS HOST", cause, err)
 	}
 	return fmt.Errorf("%w; %s, which was master before, was started again", cause, program)
 }
@@ -272,8 +273,9 @@ func readRegistrations(file string) (migrate.Registrations, error) {
 	return migrate.Of(reg), nil
 }
 
-// dump has OpenSM write its registrations. It writes them at the end of a heavy sweep, if they have changed since it wrote or read
-// them last, and before that opensm-subnet.lst, always. When that file was written twice, the first of these sweeps is over.
+// dump has OpenSM write its registrations. It writes them at the end of a heavy sweep, if they have changed since it
+// wrote or read them last, and before that opensm-subnet.lst, always. When that file was written twice, the first of
+// these sweeps is over.
 func (r *runner) dump(ctx context.Context, s *migrate.Step) error {
 	m := s.Manager
 	before := modified(m.SADump)
@@ -300,7 +302,7 @@ func (r *runner) dump(ctx context.Context, s *migrate.Step) error {
 		}
 	}
 	if modified(m.SADump).Equal(before) && !m.Wrote(before, modified(m.Config)) {
-		r.say("OpenSM has swept, and has not written the file: %s did not exist, or had another name, when it was started.", m.Config)
+		r.say("OpenSM has swept, and has not written the file: it was started before %s was there", m.Config)
 		r.say("ibsm asks the hosts to register again when it takes over")
 		return r.without(m)
 	}
@@ -349,7 +351,8 @@ func (r *runner) compare(ctx context.Context, s *migrate.Step) error {
 		r.say("%s", printable(line))
 	}
 	if moves(dry) && !r.force {
-		return cli.WithHint(errors.New("ibsm would move what traffic uses"), "ibsm --dry-run shows each change; accept them with --force")
+		return cli.WithHint(errors.New("ibsm would move what traffic uses"),
+			"ibsm --dry-run shows each change; accept them with --force")
 	}
 	return nil
 }
@@ -383,7 +386,8 @@ func moves(d *ctl.DryRun) bool {
 // dryRunText is what a takeover would change, in lines.
 func dryRunText(d *ctl.DryRun) (lines []string) {
 	lines = append(lines, fmt.Sprintf("%d nodes (%d switches); routes: %s", d.Nodes, d.Switches, d.Routes),
-		fmt.Sprintf("would move: %d LIDs, %d entries of forwarding tables, %d P_Key indexes; would write: %d SLtoVLMappingTables",
+		fmt.Sprintf("would move: %d LIDs, %d entries of forwarding tables, %d P_Key indexes; "+
+			"would write: %d SLtoVLMappingTables",
 			len(d.Moves.LIDs), d.Moves.Entries, d.Moves.PKeys, d.Moves.Lanes))
 	for i, m := range d.Moves.LIDs {
 		if i == 8 {

@@ -32,7 +32,8 @@ func (r *runner) atEach(do func(*ctl.Client) error) error {
 	return nil
 }
 
-// ibsmUp waits until each ibsm on this host has come to rest, and one is master of a subnet that is up, unless OpenSM was a standby.
+// ibsmUp waits until each ibsm on this host has come to rest, and one is master of a subnet that is up, unless OpenSM
+// was a standby.
 func (r *runner) ibsmUp(ctx context.Context) error {
 	text := ""
 	err := r.until(ctx, func() error {
@@ -175,8 +176,8 @@ func (r *runner) sameAtOpenSM(ctx context.Context, s *migrate.Step) error {
 	return nil
 }
 
-// askMembers asks the SA for the members of all groups. Why says why it cannot. An SA that does not answer is asked again: OpenSM's is
-// busy at first.
+// askMembers asks the SA for the members of all groups. Why says why it cannot. An SA that does not answer is asked
+// again: OpenSM's is busy at first.
 func (r *runner) askMembers(ctx context.Context) (members migrate.Registrations, why string) {
 	if _, err := exec.LookPath("saquery"); err != nil {
 		return nil, "saquery is not installed"

@@ -81,8 +81,8 @@ func (h *Host) opensmService() *Unit {
 	return nil
 }
 
-// next are the managers that OpenSM's unit would start, as far as files say it. With PORTS=ALL there is one for each port: as
-// many as ibsm runs.
+// next are the managers that OpenSM's unit would start, as far as files say it. With PORTS=ALL there is one for each
+// port: as many as ibsm runs.
 func (h *Host) next() (list []OpenSM) {
 	plan := instances.Read(h.Files)
 	for _, i := range plan.Instances {

@@ -13,8 +13,8 @@ import (
 	"ibsm/registry"
 )
 
-// Registrations are what hosts have registered, by a text that names each. Values are what must stay beside that: the MLID
-// of a group.
+// Registrations are what hosts have registered, by a text that names each. Values are what must stay beside that: the
+// MLID of a group.
 type Registrations map[string]string
 
 // AddGroup, AddMember and AddService add one, by the texts that both managers have for it.
@@ -125,8 +125,8 @@ func ParseSubnet(text []byte) LIDs {
 	return l
 }
 
-// ParseMembers reads the members that saquery -m prints. whole is false for an answer that was cut off, as on ibsim: then it ends
-// in records of zeroes.
+// ParseMembers reads the members that saquery -m prints. whole is false for an answer that was cut off, as on ibsim:
+// then it ends in records of zeroes.
 func ParseMembers(text string) (r Registrations, whole bool) {
 	r, whole = Registrations{}, true
 	var mgid mad.GID

@@ -52,7 +52,8 @@ var UnitPatterns = []string{"opensm.service", "opensmd.service", "opensm@*.servi
 // UnitProperties are the properties to ask systemd for.
 var UnitProperties = []string{"Id", "LoadState", "ActiveState", "UnitFileState", "MainPID"}
 
-// ParseUnits reads what systemctl show prints of several units: lines of PROPERTY=VALUE, and an empty line between units.
+// ParseUnits reads what systemctl show prints of several units: lines of PROPERTY=VALUE, and an empty line between
+// units.
 func ParseUnits(text string) (units []Unit) {
 	var u Unit
 	for line := range strings.Lines(text + "\n\n") {
@@ -91,8 +92,8 @@ func UnitOf(cgroup string) string {
 	return ""
 }
 
-// ProgramOf is which manager a command line is of; "" for none. A shell that starts one is none, nor is an ibsm that only
-// looks at a fabric, or has one of its own.
+// ProgramOf is which manager a command line is of; "" for none. A shell that starts one is none, nor is an ibsm that
+// only looks at a fabric, or has one of its own.
 func ProgramOf(args []string) string {
 	if len(args) == 0 {
 		return ""

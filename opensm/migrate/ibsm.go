@@ -21,7 +21,8 @@ func (h *Host) ibsmOptions() (options []string) {
 	return options
 }
 
-// inPlace are the options of the ibsm that ibsm.service would start in a manager's place; ok is false where it starts none.
+// inPlace are the options of the ibsm that ibsm.service would start in a manager's place; ok is false where it starts
+// none.
 func (h *Host) inPlace(m *OpenSM) (options []string, ok bool) {
 	plan := instances.Read(h.Files)
 	switch at := slices.IndexFunc(plan.Instances, func(i instances.Instance) bool {
@@ -39,8 +40,9 @@ func (h *Host) inPlace(m *OpenSM) (options []string, ok bool) {
 	return append(options, h.ibsmOptions()...), true
 }
 
-// differences are the settings with which ibsm would start, and that differ from OpenSM's. lost are those that somebody has chosen for
-// OpenSM: on its command line, which no file has, or in its file, where there is an ibsm.toml. others are chosen for ibsm.
+// differences are the settings with which ibsm would start, and that differ from OpenSM's. lost are those that somebody
+// has chosen for OpenSM: on its command line, which no file has, or in its file, where there is an ibsm.toml. others are
+// chosen for ibsm.
 func (h *Host) differences(m *OpenSM, options []string) (lost, others []string) {
 	then := h.ibsmConf(options)
 	for _, d := range conf.Diff(m.conf.Config, then.Config) {
@@ -48,7 +50,8 @@ func (h *Host) differences(m *OpenSM, options []string) (lost, others []string) 
 		if k.Own || k.Effect != conf.Acts || d.A.Value == d.B.Value || slices.Contains(ownSettings, k.Name) {
 			continue
 		}
-		text := fmt.Sprintf("%s would be %s, with OpenSM it is %s", k.Name, valueIn(then.Config, k), valueIn(m.conf.Config, k))
+		now, was := valueIn(then.Config, k), valueIn(m.conf.Config, k)
+		text := fmt.Sprintf("%s would be %s, with OpenSM it is %s", k.Name, now, was)
 		if strings.HasSuffix(k.Name, "key") {
 			text = k.Name + " would be another one than with OpenSM"
 		}

@@ -99,8 +99,8 @@ func (m *OpenSM) missing() (list []Setting) {
 // dumps reports whether sa_db_dump is in its file or command line.
 func (m *OpenSM) dumps() bool { return conf.SADBDump.In(m.conf.Config) }
 
-// Wrote reports whether OpenSM has written its file of registrations itself, or has read its settings when it was started, so that a
-// file that does not change is the present state. The times are those of the files.
+// Wrote reports whether OpenSM has written its file of registrations itself, or has read its settings when it was
+// started, so that a file that does not change is the present state. The times are those of the files.
 func (m *OpenSM) Wrote(dump, config time.Time) bool {
 	return !dump.IsZero() && (!dump.Before(m.Started) || m.dumps() && config.Before(m.Started))
 }

@@ -180,7 +180,8 @@ func (h *Host) examine(p *Plan, m *OpenSM, all []OpenSM) {
 		p.note("process %d of OpenSM runs without a configuration file, and reads none before its next start: "+
 			"it cannot write its registrations. %s", m.PID, again)
 		if h.exists(m.SADump) {
-			p.add(Step{Kind: SetAside, Text: "set the registrations of an earlier time aside", File: m.SADump, Aside: m.SADump + aside})
+			p.add(Step{Kind: SetAside, Text: "set the registrations of an earlier time aside",
+				File: m.SADump, Aside: m.SADump + aside})
 		}
 	default:
 		p.edit(h, m.Config, m.missing(), "so that registrations go from one manager to the next")
