@@ -125,14 +125,14 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 	for {
 		was := c.current.Load()
 		chosen, policy := was.partitions, was.qos
-		if chosen == nil {
-			if chosen, err = selectPartitions(was.own, port, lastPartitions); err != nil {
-				return cfg, refusal{err}
-			}
-		}
 		files, warnings := was.files, diag.List(nil)
 		if files == nil || policy == nil {
 			if files, policy, warnings, err = selectFiles(was.own); err != nil {
+				return cfg, refusal{err}
+			}
+		}
+		if chosen == nil {
+			if chosen, err = selectPartitions(was.own, port, files.portGroups(), lastPartitions); err != nil {
 				return cfg, refusal{err}
 			}
 		}

@@ -39,12 +39,16 @@ func (c *configuration) readAgain(was *inForce) (r reread) {
 		r.report = append(r.report, conf.Finding{Error: diag.Error{Position: diag.Position{File: was.seed.path}, Text: err.Error()}, Severity: conf.Refusal})
 		r.config, r.changed, r.err = was.own, nil, err
 	}
-	r.partitions = readPartitions(was, r.config, was.port)
 	r.qos = readQoS(was, r.config)
 	r.routes = readRoutes(was, r.config, c.logger)
 	r.engines = readPortGroups(was, r.config.Config)
 	policy := cmp.Or(was.qos, &qosSelected{}).reload(r.qos, r.engines.files.portGroups())
 	r.engines.read(r.config.Config, enginesToRead(r.config.Config), policy.groups())
+	groups := r.engines.files
+	if len(r.engines.errors) > 0 { // those before stay in force
+		groups = was.files
+	}
+	r.partitions = readPartitions(was, r.config, was.port, groups.portGroups())
 	r.modules = readModuleLog(r.config)
 	r.rules = readSickRules(was, r.config)
 	return r

@@ -218,7 +218,7 @@ func meaning(c *partitions.Selected) [sha256.Size]byte {
 		for _, p := range p.Partitions {
 			fmt.Fprintln(h, uint16(p.Key), p.IPoIB, p.SL)
 			for _, m := range p.Members {
-				fmt.Fprintln(h, m.Who, m.Port, m.Membership, m.Index0)
+				fmt.Fprintln(h, m.Who, m.Port, m.Last, m.Name, m.Membership, m.Index0)
 			}
 			for _, g := range p.Groups {
 				fmt.Fprintln(h, g.MGID, g.QKey, g.MTU, g.Rate, g.SL, g.TClass, g.FlowLabel)

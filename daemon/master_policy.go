@@ -160,10 +160,13 @@ func newMasterPolicy(text []byte) (*masterPolicy, error) {
 	if err := checkEngines(settings); err != nil {
 		return nil, err
 	}
+	if p.engines, err = parsePortGroupsOf(p.engineTexts); err != nil {
+		return nil, err
+	}
 	chosen := partitions.Selected{Source: p.source}
 	switch p.source {
 	case partitions.FromFile, partitions.FromLastGood:
-		chosen = partitions.Select(partitions.Input{Name: fmt.Sprintf("partitions.conf of %v", p.of), Text: p.file}, nil, partitions.NoStart)
+		chosen = partitions.Select(partitions.Input{Name: fmt.Sprintf("partitions.conf of %v", p.of), Text: p.file, PortGroups: p.engines.portGroups().ForPartitions(), NoNames: conf.Security.In(settings) == conf.Tenants}, nil, partitions.NoStart)
 		if len(chosen.Errors) > 0 {
 			return nil, chosen.Errors.Err()
 		}
@@ -173,9 +176,6 @@ func newMasterPolicy(text []byte) (*masterPolicy, error) {
 		chosen.Policy = partitions.Closed()
 	default:
 		return nil, errPolicyText
-	}
-	if p.engines, err = parsePortGroupsOf(p.engineTexts); err != nil {
-		return nil, err
 	}
 	paths := &qosSelected{name: fmt.Sprintf("qos-policy.conf of %v", p.of), text: p.qos, others: p.engines.portGroups()}
 	if p.qos != nil {

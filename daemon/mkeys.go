@@ -227,7 +227,7 @@ func (c *configuration) tenants() (*sweep.Policy, []ctl.SettingChange, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	chosen := partitions.Select(readPartitions(now, l, now.port), nil, partitions.NoStart)
+	chosen := partitions.Select(readPartitions(now, l, now.port, now.files.portGroups()), nil, partitions.NoStart)
 	if len(chosen.Errors) > 0 {
 		return nil, nil, chosen.Errors.Err()
 	}

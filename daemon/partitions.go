@@ -12,6 +12,7 @@ import (
 	osmlog "ibsm/opensm/log"
 	"ibsm/partitions"
 	"ibsm/registry"
+	"ibsm/routing/portgroups"
 	"ibsm/sa"
 	"ibsm/sweep"
 )
@@ -22,8 +23,8 @@ var fallbacks = map[string]partitions.Fallback{"refuse": partitions.NoStart, "cl
 // selectPartitions selects the policy of a start. The error says why the manager must not start:
 // the partition file cannot be used, no earlier one is known, and partition_fallback says so; or
 // with --strict the file has errors or warnings.
-func selectPartitions(l *conf.Loaded, port mad.GUID, lastGood []byte) (*partitions.Selected, error) {
-	chosen := partitions.Select(readPartitions(nil, l, port), lastGood, fallbacks[conf.PartitionFallback.In(l.Config)])
+func selectPartitions(l *conf.Loaded, port mad.GUID, groups *portgroups.Set, lastGood []byte) (*partitions.Selected, error) {
+	chosen := partitions.Select(readPartitions(nil, l, port, groups), lastGood, fallbacks[conf.PartitionFallback.In(l.Config)])
 	switch found := append(slices.Clone(chosen.Errors), chosen.Warnings...); {
 	case chosen.Policy == nil:
 		return nil, fmt.Errorf("the partition file cannot be used, and no earlier one is known: fix it, or set partition_fallback: %w", chosen.Errors)
@@ -144,9 +145,9 @@ func (p partitioner) PlanPartitions(text []byte) ([]ctl.PartitionRow, error) {
 	if now.partitions == nil {
 		return nil, errNoPartitions
 	}
-	r := partitions.Input{Name: "the file", Text: text}
-	if text == nil {
-		r = readPartitions(now, now.own, now.port)
+	r := readPartitions(now, now.own, now.port, now.files.portGroups())
+	if text != nil {
+		r.Name, r.Named, r.Text, r.Err, r.Absent = "the file", false, text, nil, nil
 	}
 	r.Self = now.port
 	l, chosen := now.effective()
@@ -173,7 +174,7 @@ func (p partitioner) ApplyPartitions(force bool) ([]ctl.PartitionRow, error) {
 func (c *configuration) applyPartitions(force bool) (now *inForce) {
 	for {
 		was := c.current.Load()
-		read := readPartitions(was, was.own, was.port)
+		read := readPartitions(was, was.own, was.port, was.files.portGroups())
 		swapped := c.swap(was, func(next *inForce) {
 			chosen := next.partitions.Reload(read, force)
 			c.setPartitions(next, &chosen)
@@ -196,16 +197,17 @@ var errNoPartitions = fmt.Errorf("%w: the manager waits for its port, and has no
 // each other only in partitions that a file gives them.
 const tenantsPartitions = "Default=0x7fff, ipoib: ALL=limited, SELF=full;\n"
 
-// readPartitions reads the file that the configuration names, for the manager at a port. was is in force before a reload, nil at a start.
-func readPartitions(was *inForce, l *conf.Loaded, port mad.GUID) partitions.Input {
+// readPartitions reads the file that the configuration names, for the manager at a port. was is in force before a reload, nil at a start. Members may
+// be of port groups.
+func readPartitions(was *inForce, l *conf.Loaded, port mad.GUID, groups *portgroups.Set) partitions.Input {
 	name, in := conf.PartitionConfigFile.In(l.Config), inUse{}
 	if was != nil && was.partitions != nil {
 		in = inUseOf(conf.PartitionConfigFile, was.own.Config, l.Config, was.partitions.Text)
 	}
 	text, err := in.read(name, partitions.MaxFile+1)
-	read := partitions.Input{Name: name, Named: conf.PartitionConfigFile.Chosen(l.Config), Text: text, Err: err, Self: port}
+	read := partitions.Input{Name: name, Named: conf.PartitionConfigFile.Chosen(l.Config), Text: text, Err: err, Self: port, PortGroups: groups.ForPartitions()}
 	if conf.Security.In(l.Config) == conf.Tenants {
-		read.Absent = []byte(tenantsPartitions)
+		read.NoNames, read.Absent = true, []byte(tenantsPartitions)
 	}
 	return read
 }

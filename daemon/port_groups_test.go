@@ -11,9 +11,13 @@ import (
 	"ibsm/conf/diag"
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/routing/routingtest"
 	"ibsm/sweep/engines"
+	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
+	"ibsm/topo/netwalk"
 )
 
 // selectedFiles are the files of engines at a start.
@@ -314,4 +318,58 @@ func patternOf(t *testing.T, in *routing.In, guids []mad.GUID, ports bool) strin
 		names = append(names, "^"+in.Topo.Nodes[n].Desc.String()+"$")
 	}
 	return `"` + strings.Join(names, "|") + `"`
+}
+
+// TestPartitionsOfGroups: members of a partition may be those of a port group; the groups that are in force count, also after a
+// reload, and a file that names one which does not exist is refused. By security tenants a group by descriptions is none.
+func TestPartitionsOfGroups(t *testing.T) {
+	groups := filepath.Join(t.TempDir(), "groups")
+	write := func(rule string) {
+		text := "port-group\nname: gpus\n" + rule + "\nend-port-group\nport-group\nname: keyed\npartition: A\nend-port-group\n"
+		if err := os.WriteFile(groups, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fabric := nettest.Generate(t, "fattree:k=4")
+	sub, err := netwalk.Topo(fabric, net.NoEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := func(o *fixture) (n int) {
+		tables := partitions.Compile(o.sent.Sweep.Partitions.Policy, partitions.Settings{}, sub, nil)
+		for _, p := range sub.EndPorts {
+			if _, is := tables.Want[p].Find(1); is {
+				n++
+			}
+		}
+		return n
+	}
+	const file = "A=1 : @gpus=full;\n"
+	write("port-regexp: ^host-0[1-3] ")
+	o := newFixture(t, "pgrp_policy_file "+groups+"\n", file)
+	if n := members(o); n != 3 {
+		t.Errorf("%d members at the start, want 3", n)
+	}
+	write("port-regexp: ^host-0[1-5] ")
+	o.reload(true)
+	o.take()
+	if n := members(o); n != 5 {
+		t.Errorf("%d members after a reload of the groups, want 5", n)
+	}
+	for _, bad := range []string{"A=1 : @nobody=full;\n", "B=2 : @keyed=full;\n"} {
+		o.write("partitions.conf", bad)
+		o.reload(true)
+		o.take()
+		if n := members(o); n != 5 || len(o.current.Load().partitions.Errors) != 1 {
+			t.Errorf("%q: %d members, errors %v", bad, n, o.current.Load().partitions.Errors)
+		}
+	}
+	set := readPortGroups(nil, o.current.Load().own.Config).files.portGroups()
+	if err := set.ForPartitions().Check("gpus", false); err == nil || !strings.Contains(err.Error(), "a host chooses its own") {
+		t.Errorf("security tenants: %v", err)
+	}
+	write("port-guid: 0x11")
+	if err := readPortGroups(nil, o.current.Load().own.Config).files.portGroups().ForPartitions().Check("gpus", false); err != nil {
+		t.Errorf("security tenants, a group of GUIDs: %v", err)
+	}
 }

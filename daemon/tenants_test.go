@@ -28,7 +28,7 @@ func TestTenantsPartitions(t *testing.T) {
 		} else if _, err := os.Stat(conf.PartitionConfigFile.In(l.Config)); err == nil {
 			t.Skip("this host has a partition file at the usual place")
 		}
-		chosen := partitions.Select(readPartitions(nil, l, 0x7), nil, partitions.NoStart)
+		chosen := partitions.Select(readPartitions(nil, l, 0x7, nil), nil, partitions.NoStart)
 		return &chosen
 	}
 	open, tenants := read("", ""), read(secret+"security tenants\n", "")
@@ -45,7 +45,7 @@ func TestTenantsPartitions(t *testing.T) {
 	}
 	self := sub.EndPort(sub.Self)
 	l := load(secret + "security tenants\n")
-	chosen := partitions.Select(readPartitions(nil, l, sub.Ports[self].GUID), nil, partitions.NoStart)
+	chosen := partitions.Select(readPartitions(nil, l, sub.Ports[self].GUID, nil), nil, partitions.NoStart)
 	tables := partitions.Compile(chosen.Policy, partitionSettings(l.Config), sub, nil)
 	for _, p := range sub.EndPorts {
 		want := mad.PKey(0x7fff)

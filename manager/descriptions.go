@@ -160,10 +160,25 @@ func (c *Core) publishDescriptions() {
 		return
 	}
 	c.descriptions.published()
-	if v := c.published.view; v != nil && !c.cfg.IgnoreTraps && c.cfg.Sweep.Engines.Regroups(v.Topo, descs) {
-		c.traps.sweep(c.fx.now, false, "members of port groups changed") // held off: hosts describe themselves
+	if v := c.published.view; v != nil && !c.cfg.IgnoreTraps {
+		switch { // held off: hosts describe themselves
+		case c.cfg.Sweep.Engines.Regroups(v.Topo, descs):
+			c.traps.sweep(c.fx.now, false, "members of port groups changed")
+		case c.cfg.Sweep.Partitions.Policy.ByNames() && renamed(v.Topo, descs):
+			c.traps.sweep(c.fx.now, false, "names of hosts changed, by which partitions have members")
+		}
 	}
 	if t := c.sweeps.sweeper.Rename(descs); t != nil {
 		c.published.replaceTopo(&c.fx, t)
 	}
+}
+
+// renamed reports whether a node of a subnet has another description than it had.
+func renamed(t *topo.Topo, descs map[mad.GUID]smp.NodeDescription) bool {
+	for guid, desc := range descs {
+		if n := t.FindNode(guid); n != topo.None && t.Nodes[n].Desc != desc {
+			return true
+		}
+	}
+	return false
 }

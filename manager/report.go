@@ -44,13 +44,19 @@ type sweepLog struct {
 	notes      []string // of the engine
 }
 
-// logOverflows logs ports that cannot hold all their P_Keys.
+// logOverflows logs ports that cannot hold all their P_Keys, and hosts that are no members because two nodes have their name.
 func (l *sweepLog) logOverflows(fx *effects, r *sweep.SweepPlan) {
 	now := map[string]bool{}
 	for _, o := range r.Partitions.Overflows {
 		text := r.Partitions.Explain(o, r.Topo)
 		if now[text] = true; !l.overflows[text] {
 			fx.log(erro, text)
+		}
+	}
+	for _, claim := range r.Partitions.Claims {
+		text := claim.String()
+		if now[text] = true; !l.overflows[text] {
+			fx.log(warn, text)
 		}
 	}
 	l.overflows = now

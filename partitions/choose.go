@@ -62,6 +62,9 @@ type Input struct {
 	Text  []byte
 	Err   error    // nil, or why there is no Text; fs.ErrNotExist where there is no file
 	Self  mad.GUID // of the manager's port, 0 if not known
+	// NoNames and PortGroups are those of File.
+	NoNames    bool
+	PortGroups *PortGroups
 	// Absent is the text of the policy where there is no file and never was; nil for Default, which leaves tables unchanged.
 	Absent []byte
 }
@@ -88,7 +91,7 @@ func (r Input) parse() Selected {
 		return Selected{Errors: errors}
 	}
 	f := Parse(r.Name, r.Text)
-	f.Self = r.Self
+	f.Self, f.NoNames, f.PortGroups = r.Self, r.NoNames, r.PortGroups
 	policy, errors, warnings := f.Policy()
 	return Selected{Policy: policy, Source: FromFile, Text: r.Text, Errors: errors, Warnings: warnings}
 }

@@ -17,8 +17,11 @@ func (p *Policy) Conflicts(t *topo.Topo) (warnings diag.List) {
 	c := &compiler{Tables: &Tables{Policy: p}, t: t, members: make([][]mad.PKey, len(t.Ports))}
 	c.join()
 	for i := range p.Partitions {
-		p.Partitions[i].checkMembers(t, &warnings)
+		p.checkMembers(&p.Partitions[i], t, &warnings)
 		c.checkGroups(&p.Partitions[i], &warnings)
+	}
+	for _, claim := range c.Claims {
+		warnings.Add(claim.Position, "%s", claim)
 	}
 	c.checkPorts(&warnings)
 	sortByPlace(warnings)
@@ -31,9 +34,12 @@ func (p *Policy) Conflicts(t *topo.Topo) (warnings diag.List) {
 }
 
 // checkMembers warns of ports that are not in the subnet.
-func (part *Partition) checkMembers(t *topo.Topo, warnings *diag.List) {
+func (p *Policy) checkMembers(part *Partition, t *topo.Topo, warnings *diag.List) {
 	for i := range part.Members {
 		m := &part.Members[i]
+		if (m.Who == Hosts || m.Who == OfGroup || m.Who == InRange) && !p.anyOf(t, m) {
+			warnings.Add(m.Position, "no port of the subnet is of %s", shown(m.name()))
+		}
 		if m.Who == OnePort && t.FindPort(m.Port) == topo.None {
 			warnings.Add(m.Position, "no port of the subnet has GUID %v%s", m.Port, nodeHint(t, m.Port))
 		}

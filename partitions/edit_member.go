@@ -42,6 +42,9 @@ func names(item *Item, m Member) bool {
 			return w.who == m.Who
 		}
 	}
+	if more, is := extended(name); is {
+		return more.Who == m.Who && more.Port == m.Port && more.Last == m.Last && more.Name == m.Name
+	}
 	n, junk, _ := number(name)
 	return !junk && m.Who == OnePort && mad.GUID(n) == m.Port
 }
@@ -131,7 +134,7 @@ func (f *File) decides(key mad.PKey, m Member) bool {
 	for i := len(p.Members) - 1; i >= 0; i-- {
 		last := p.Members[i]
 		switch {
-		case last.Who == m.Who && last.Port == m.Port:
+		case last.Who == m.Who && last.Port == m.Port && last.Last == m.Last && last.Name == m.Name:
 			return last.Membership == m.Membership
 		case last.Who != OnePort || m.Who != OnePort:
 			return false

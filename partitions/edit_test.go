@@ -101,7 +101,7 @@ func TestRefusedEdits(t *testing.T) {
 		{two, "set A rat=7", `unknown flag "rat"; did you mean rate?`},
 		{two, "delete C", `this would change partition "D", whose P_Key 0x0005 depends on earlier lines`},
 		{"A : SELF;\nB : NONE;\nC=2 : NONE;\n", "delete A", `this would change partition "B", whose P_Key 0x0002 depends on earlier lines`},
-		{"A=1 : x;\n", "add A SELF", `p:1:7: "x" is neither a port GUID`},
+		{"A=1 : x!;\n", "add A SELF", `p:1:7: "x!" is neither a port GUID`},
 	} {
 		if f, err := step(t, Parse("p", []byte(c.file)), c.edit); err == nil || f != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.edit, err, c.want)
@@ -112,7 +112,7 @@ func TestRefusedEdits(t *testing.T) {
 func TestParseMember(t *testing.T) {
 	for text, want := range map[string]string{
 		"0x5=full": "0x0000000000000005=full", "SELF": "SELF", "ALL_CAS=both": "ALL_CAS=both",
-		"0x5=fool": "error", "x": "error", "5": "error", "": "error", "NONE": "error", "0x5,0x6": "error", "0x5;y=2:0x6": "error", "mgid=ff12::1": "error",
+		"0x5=fool": "error", "x": "x", "rack-[01-10]*=full": "rack-[01-10]*=full", "@gpus": "@gpus", "0x5-0x9=full": "0x0000000000000005-0x0000000000000009=full", "x!": "error", "0x9-0x5": "error", "n[2-1]": "error", "n[": "error", "@": "error", "5": "error", "": "error", "NONE": "error", "0x5,0x6": "error", "0x5;y=2:0x6": "error", "mgid=ff12::1": "error",
 	} {
 		m, err := ParseMember(text)
 		got := m.String()

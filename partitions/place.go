@@ -25,6 +25,8 @@ type scratch struct {
 	ofType map[mad.NodeType][]topo.PortIdx
 	table  []mad.PKey
 	late   []mad.PKey
+	hosts  *HostIndex[topo.PortIdx]
+	found  map[*Member][]topo.PortIdx // of Members that OpenSM does not know
 }
 
 // settled reports whether the table equals the target.

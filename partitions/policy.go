@@ -17,6 +17,10 @@ type Policy struct {
 	// communicate than it seems to say. Their texts have no positions of other lines, so that
 	// they are the same after an edit elsewhere.
 	Dangers diag.List
+	// Foreign are the lines with members that OpenSM does not accept, one of each line.
+	Foreign diag.List
+
+	groups *PortGroups
 }
 
 // Partition is everything that the definitions of one P_Key say together.
@@ -34,7 +38,9 @@ type Partition struct {
 // overrules an earlier one for the ports that both name. A partition may name nobody.
 type Member struct {
 	Who        Who
-	Port       mad.GUID // where Who is OnePort
+	Port       mad.GUID // where Who is OnePort, and the first where it is InRange
+	Last       mad.GUID // where Who is InRange
+	Name       string   // a name or pattern where Who is Hosts, a port group where it is OfGroup
 	Membership Membership
 	Index0     bool // the key goes to index 0 of the port's table (indx0)
 	Position   diag.Position
@@ -53,6 +59,10 @@ const (
 	AllRouters  Who = 5
 	AllVCAs     Who = 6 // virtual adapters, which only some devices have
 	Self        Who = 7 // the port that the manager runs at
+	// OpenSM does not know the following.
+	InRange Who = 8  // ports with GUIDs from Port to Last
+	Hosts   Who = 9  // of adapters, by the name of the host
+	OfGroup Who = 10 // of a port group
 )
 
 // whoNames are the words of the file, in the order in which a beginning is looked up.
@@ -77,8 +87,15 @@ func (w Who) String() string {
 // String is the member as the file writes it.
 func (m Member) String() string {
 	who := m.Who.String()
-	if m.Who == OnePort {
+	switch m.Who {
+	case OnePort:
 		who = m.Port.String()
+	case InRange:
+		who = m.Port.String() + "-" + m.Last.String()
+	case Hosts:
+		who = m.Name
+	case OfGroup:
+		who = groupMark + m.Name
 	}
 	if m.Membership == 0 {
 		return who

@@ -16,6 +16,7 @@ import (
 // nil, as half a policy is another policy.
 func (f *File) Policy() (policy *Policy, errors, warnings diag.List) {
 	r := newResolver(f)
+	r.policy.groups = f.PortGroups
 	r.errors, r.warnings = slices.Clone(f.Errors), slices.Clone(f.Warnings)
 	for i := range f.Definitions {
 		if len(r.errors) >= maxFindings {
@@ -26,6 +27,7 @@ func (f *File) Policy() (policy *Policy, errors, warnings diag.List) {
 	r.review()
 	sortByPlace(r.errors)
 	sortByPlace(r.warnings)
+	sortByPlace(r.policy.Foreign)
 	if len(r.warnings) > maxFindings {
 		rest := len(r.warnings) - maxFindings
 		r.warnings = r.warnings[:maxFindings]
@@ -233,10 +235,16 @@ func (r *resolver) member(item *Item, f *flags) (m Member, ok bool) {
 	if m.Who == AllVCAs {
 		r.warn(item.Name, "ALL_VCAS: OpenSM does not support it, and makes every port a full member of the default partition when it reads it")
 	}
+	if more, is := extended(name); m.Who == 0 && is {
+		m.Who, m.Port, m.Last, m.Name = more.Who, more.Port, more.Last, more.Name
+		if !r.extended(item, &m) {
+			return m, false
+		}
+	}
 	if m.Who == 0 {
 		n, junk, wide := number(name)
 		if junk || n == 0 {
-			r.fail(item.Name, "%s is neither a port GUID nor a set of ports; expected 0x and up to 16 hexadecimal digits, or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, ALL_VCAS, SELF or NONE%s",
+			r.fail(item.Name, "%s is neither a port GUID nor a set of ports; expected 0x and up to 16 hexadecimal digits, or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, ALL_VCAS, SELF or NONE, or a range of GUIDs, the name of a host or @ and a port group%s",
 				shown(name), portMeant(name))
 			return m, false
 		}
@@ -256,6 +264,29 @@ func (r *resolver) member(item *Item, f *flags) (m Member, ok bool) {
 		}
 	}
 	return m, true
+}
+
+// extended checks a member that OpenSM does not know, and notes its line.
+func (r *resolver) extended(item *Item, m *Member) bool {
+	switch m.Who {
+	case Hosts:
+		if r.NoNames {
+			r.fail(item.Name, "%s: by security tenants a name is no member, as a host chooses its own; write port GUIDs", shown(item.Name.Text))
+			return false
+		}
+	case OfGroup:
+		if r.PortGroups != nil {
+			if err := r.PortGroups.Check(m.Name, !r.NoNames); err != nil {
+				r.fail(item.Name, "%s: %v", shown(item.Name.Text), err)
+				return false
+			}
+		}
+	}
+	last := len(r.policy.Foreign) - 1
+	if (last < 0 || r.policy.Foreign[last].Line != item.Name.Line) && last < maxFindings {
+		r.policy.Foreign.Add(r.at(item.Name), "OpenSM does not accept %s: it refuses the file, and every port becomes a full member of the default partition; to go back to it, ibsmctl partitions export writes the file with port GUIDs", shown(item.Name.Text))
+	}
+	return true
 }
 
 // checkGUID warns of numbers that are probably not a port GUID.

@@ -7,11 +7,15 @@ import (
 
 // File is a partitions.conf as it is written: its text, and what stands where in it.
 // Nothing of the text is lost, so Src printed is the file. A File is not written after
-// Parse, except for Self.
+// Parse, except for Self, NoNames and PortGroups.
 type File struct {
-	Name        string
-	Src         string
-	Self        mad.GUID // of the manager's port, 0 if not known; only for warnings
+	Name string
+	Src  string
+	Self mad.GUID // of the manager's port, 0 if not known; only for warnings
+	// NoNames refuses members by the name of a host, and by groups that go by such names: a host chooses its name.
+	NoNames bool
+	// PortGroups are those that members may be of; nil where they are not known, so that any name is taken.
+	PortGroups  *PortGroups
 	Definitions []Definition
 	// Errors make a file mean nothing. Warnings are about what is legal but hardly
 	// meant, and about what OpenSM reads otherwise.

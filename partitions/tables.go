@@ -80,6 +80,7 @@ type Tables struct {
 	Checking  []Checking        // by PortIdx, of external ports
 	Overflows []Overflow
 	Remember  Indexes        // as the next Compile begins with them
+	Claims    []Claim        // hosts that are no members by their names
 	Unknown   []topo.PortIdx // end ports whose tables could not be read, so that they cannot be written either
 }
 
@@ -173,6 +174,7 @@ func (c *compiler) join() {
 	for _, part := range order {
 		named = named[:0]
 		for i := range part.Members {
+			c.claim(part, &part.Members[i])
 			for _, p := range c.who(&part.Members[i]) {
 				if last[p] == nil {
 					named = append(named, p)
@@ -203,6 +205,8 @@ func (c *compiler) who(m *Member) []topo.PortIdx {
 		return c.ofType(mad.Switch)
 	case AllRouters:
 		return c.ofType(mad.Router)
+	case InRange, Hosts, OfGroup:
+		return c.lookUp(m)
 	default:
 		return nil
 	}

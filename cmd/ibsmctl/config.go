@@ -115,12 +115,12 @@ func checkConfig(name string) (report conf.Report, err error) {
 		}
 	}
 	inGroups, groups := checkPortGroups(config)
-	return slices.Concat(report, checkPartitions(config), inGroups, checkQoS(config, groups)), nil
+	return slices.Concat(report, checkPartitions(config, groups), inGroups, checkQoS(config, groups)), nil
 }
 
 // checkPartitions checks the partition file of a configuration, without which a manager does not
 // start for the first time.
-func checkPartitions(config *conf.Config) (report conf.Report) {
+func checkPartitions(config *conf.Config, groups *portgroups.Set) (report conf.Report) {
 	key := conf.PartitionConfigFile.Key()
 	add := func(severity conf.Severity, list ...diag.Error) {
 		for _, e := range list {
@@ -137,6 +137,7 @@ func checkPartitions(config *conf.Config) (report conf.Report) {
 	case err != nil:
 		add(conf.Refusal, diag.Error{Position: config.Setting(key).Position, Text: err.Error()})
 	default:
+		f.NoNames, f.PortGroups = conf.Security.In(config) == conf.Tenants, groups.ForPartitions()
 		_, errs, warnings := f.Policy()
 		add(conf.Refusal, errs...)
 		add(conf.Warning, warnings...)

@@ -26,7 +26,7 @@ type partitionsCommand struct {
 	file, key, node       string
 	flags                 []string
 	dryRun, write, strict bool
-	force                 bool
+	force, byName         bool
 	wait                  time.Duration
 }
 
@@ -39,7 +39,10 @@ runs, check also reports conflicts with the subnet.
 
 NAME may also be a P_Key. A MEMBER is a port GUID, the name of a host (which stands for its
 ports, if a manager runs), or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF, with =full,
-=limited or =both; without a suffix the partition's defmember applies.
+=limited or =both; without a suffix the partition's defmember applies. Members that OpenSM does
+not accept are written as they are, and looked up in each sweep: a pattern for names of hosts
+such as node[001-100] or rack1-*, a range of GUIDs, @GROUP, and with --names the name of a host.
+export prints FILE with port GUIDs in their place, as OpenSM reads it.
 A FLAG is, for example, ipoib, rate=7 or defmember=full.
 
 Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong usage.`,
@@ -54,6 +57,7 @@ Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong 
 	f.BoolVarP(&c.dryRun, "dry-run", "n", false, "print the changed file, write nothing; apply: show the plan")
 	f.BoolVarP(&c.write, "write", "w", false, "fmt: write the file")
 	f.BoolVar(&c.force, "force", false, "check, apply: accept dangerous lines")
+	f.BoolVar(&c.byName, "names", false, "add, create: write names of hosts, which OpenSM does not accept, in place of their GUIDs")
 	f.BoolVar(&c.strict, "strict", false, "check: treat warnings as errors")
 	f.StringVar(&c.node, "node", "", "show without FILE: the ports of `NODE` only")
 	f.DurationVar(&c.wait, "wait", time.Minute, "apply: wait at most this `TIME`")
@@ -92,6 +96,7 @@ func (c *partitionsCommand) addVerbs(cmd *cobra.Command) {
 		return onFile(c.show)(ctx, args)
 	})
 	verb("fmt [FILE]", "print the file in a standard format", 0, 1, onFile(c.format))
+	cli.Takes(verb("export [FILE]", "print the file for OpenSM, with port GUIDs for names", 0, 1, onFile(c.export)), append(common, "file")...)
 	edit("create NAME [MEMBER]...", "create a partition, with --key and --flag", 1, -1)
 	edit("delete NAME", "delete a partition with all its lines", 1, 1)
 	edit("rename NAME NEW", "rename a partition", 2, 2)
@@ -131,6 +136,11 @@ func (c *partitionsCommand) check(ctx context.Context) error {
 	for _, e := range errs {
 		add("error", e)
 	}
+	if policy != nil {
+		for _, e := range policy.Foreign {
+			add("note", e)
+		}
+	}
 	for _, e := range warnings {
 		if policy != nil && slices.Contains(policy.Dangers, e) {
 			add("danger", e)
@@ -140,7 +150,11 @@ func (c *partitionsCommand) check(ctx context.Context) error {
 	}
 	findings = append(findings, fabricFindings(ctx, c.socket, f, findings)...)
 	dangers := slices.ContainsFunc(findings, func(f ctl.Finding) bool { return f.Severity == "danger" })
+	worse := 0 // than notes
 	for _, e := range findings {
+		if e.Severity != "note" {
+			worse++
+		}
 		fmt.Fprintln(&text, e)
 		if e.Line > 0 && e.Line <= len(lines) && len(lines[e.Line-1]) > 0 {
 			fmt.Fprintf(&text, "    %s\n", cut(printable(strings.ReplaceAll(strings.TrimSuffix(lines[e.Line-1], "\r"), "\t", " ")), 120))
@@ -154,8 +168,8 @@ func (c *partitionsCommand) check(ctx context.Context) error {
 		return fmt.Errorf("%s has %s: a manager would not apply it", c.file, several(len(errs), "error"))
 	case dangers && !c.force:
 		return cli.WithHint(fmt.Errorf("%s has dangerous lines, which make other ports communicate than they seem to say", c.file), "fix the lines, or use --force")
-	case c.strict && len(findings) > 0:
-		return fmt.Errorf("%s has %s", c.file, several(len(findings), "warning"))
+	case c.strict && worse > 0:
+		return fmt.Errorf("%s has %s", c.file, several(worse, "warning"))
 	}
 	return nil
 }
@@ -244,7 +258,7 @@ func (c *partitionsCommand) undo(context.Context) error {
 // edit changes the file.
 func (c *partitionsCommand) edit(ctx context.Context, what string, args []string) (err error) {
 	if what == "create" || what == "add" || what == "remove" {
-		if args, err = c.resolveMembers(ctx, args); err != nil {
+		if args, err = c.resolveMembers(ctx, what, args); err != nil {
 			return err
 		}
 	}
