@@ -20,6 +20,7 @@ type Instance struct {
 	Config   string   // the file of its configuration; "" for the usual one
 	GUID     mad.GUID // of its port; 0 where the configuration says it
 	Priority string   // 0 to 15; "" where the configuration says it
+	Prefix   string   // the subnet prefix; "" where the configuration says it
 	Options  []string // further ones of the command line
 	Source   diag.Position
 }
@@ -32,6 +33,9 @@ func (i *Instance) Args() (args []string) {
 	}
 	if i.GUID != 0 {
 		args = append(args, "--guid="+i.GUID.String())
+	}
+	if i.Prefix != "" {
+		args = append(args, "--subnet_prefix="+i.Prefix)
 	}
 	if i.Priority != "" {
 		args = append(args, "--priority="+i.Priority)
@@ -176,7 +180,7 @@ func (p *Plan) listed(list setting, options []string) bool {
 		return true
 	}
 	words := strings.Fields(list.value)
-	for _, word := range words {
+	for i, word := range words {
 		guid, err := ParseGUID(word)
 		same := func(i Instance) bool { return i.GUID == guid }
 		switch {
@@ -188,11 +192,19 @@ func (p *Plan) listed(list setting, options []string) bool {
 			p.Wrong.Add(list.at, "%s: more than %d ports; the rest is ignored", list.key, maxInstances)
 			return true
 		default:
-			p.Instances = append(p.Instances, Instance{Name: guid.String(), GUID: guid, Options: options, Source: list.at})
+			instance := Instance{Name: guid.String(), GUID: guid, Options: options, Source: list.at}
+			if list.key == "GUIDS" {
+				instance.Prefix = redHatPrefix(i)
+			}
+			p.Instances = append(p.Instances, instance)
 		}
 	}
 	return len(words) > 0
 }
+
+// redHatPrefix is the subnet prefix that Red Hat's launcher passes to the nth OpenSM of GUIDS, from 0 on. Its last two
+// digits are n in decimal.
+func redHatPrefix(n int) string { return fmt.Sprintf("0xfe800000000000%02d", n%100) }
 
 // ParseGUID reads the GUID of a port, with or without 0x before its digits.
 func ParseGUID(word string) (mad.GUID, error) {

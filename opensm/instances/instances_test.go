@@ -48,13 +48,13 @@ func TestRead(t *testing.T) {
 		{"nothing", nil, ":"},
 		{"plain file", map[string]string{"etc/rdma/opensm.conf": "guid 0x1"}, ":"},
 		{"GUIDS and PRIORITY", map[string]string{"etc/sysconfig/opensm": "# ports\nGUIDS=\"" + first + " " + second + "\"\nPRIORITY=15\n"},
-			first + ": --guid=" + first + " --priority=15\n" + second + ": --guid=" + second + " --priority=15"},
+			first + ": --guid=" + first + " --subnet_prefix=0xfe80000000000000 --priority=15\n" + second + ": --guid=" + second + " --subnet_prefix=0xfe80000000000001 --priority=15"},
 		{"PRIORITY alone", map[string]string{"etc/sysconfig/opensm": "GUIDS=\"\"\nPRIORITY='7'\n"}, ": --priority=7"},
 		{"OPTIONS", map[string]string{"etc/sysconfig/opensm": `OPTIONS="-R updn -s 5"`}, ": -R updn -s 5"},
 		{"PRIORITY out of range", map[string]string{"etc/sysconfig/opensm": "GUIDS=" + first + "\nPRIORITY=16"},
-			first + ": --guid=" + first + "\nwrong: /etc/sysconfig/opensm:2: PRIORITY: \"16\" is ignored: expected 0 to 15"},
+			first + ": --guid=" + first + " --subnet_prefix=0xfe80000000000000\nwrong: /etc/sysconfig/opensm:2: PRIORITY: \"16\" is ignored: expected 0 to 15"},
 		{"a GUID that is none, one twice", map[string]string{"etc/sysconfig/opensm": "GUIDS='mlx5_0 " + first + " 2c9030002fce9 0'"},
-			first + ": --guid=" + first +
+			first + ": --guid=" + first + " --subnet_prefix=0xfe80000000000001" + // the launcher counts what is no GUID, too
 				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: \"mlx5_0\" is ignored: expected the GUID of a port, such as 0x0002c9030002fce9; ibstat -p lists them" +
 				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: 2c9030002fce9 is listed twice" +
 				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: \"0\" is ignored: expected the GUID of a port, such as 0x0002c9030002fce9; ibstat -p lists them"},
@@ -74,7 +74,7 @@ func TestRead(t *testing.T) {
 		{"PORTS=NONE", map[string]string{"etc/default/opensm": "PORTS=NONE\n"}, ""},
 		{"PORTS", map[string]string{"etc/default/opensm": "PORTS=\"" + first + " " + second + "\""},
 			first + ": --guid=" + first + "\n" + second + ": --guid=" + second},
-		{"GUIDS before PORTS", map[string]string{"etc/default/opensm": "PORTS=ALL", "etc/sysconfig/opensm": "GUIDS=" + first}, first + ": --guid=" + first},
+		{"GUIDS before PORTS", map[string]string{"etc/default/opensm": "PORTS=ALL", "etc/sysconfig/opensm": "GUIDS=" + first}, first + ": --guid=" + first + " --subnet_prefix=0xfe80000000000000"},
 		{"expansion", map[string]string{"etc/default/opensm": "PORTS=$(ibstat -p)\n"},
 			"wrong: /etc/default/opensm:1: PORTS is ignored: nothing is expanded here; write the value out"},
 		{"open quote", map[string]string{"etc/sysconfig/opensm": "PRIORITY=1\nGUIDS=\"0x1\n"},

@@ -114,7 +114,7 @@ func TestTo(t *testing.T) {
 			append([]string{"do edit /etc/rdma/opensm.conf: sm_priority 5;" + wantedLines, "do compare ibsm --dry-run --json", "do dump kill -HUP 12",
 				"do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
 		{"RHEL, GUIDS and PRIORITY", map[string]string{rdma: "", "etc/sysconfig/opensm": "GUIDS=" + port1 + "\nPRIORITY=7\n"}, rhelUnits, []string{"12 opensm.service /usr/sbin/opensm -p 7 -g " + port1},
-			append([]string{"do edit /etc/rdma/opensm.conf: " + wantedLines, compare1 + " --priority=7", "do dump kill -HUP 12",
+			append([]string{"do edit /etc/rdma/opensm.conf: " + wantedLines, compare1 + " --subnet_prefix=0xfe80000000000000 --priority=7", "do dump kill -HUP 12",
 				"do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
 		{"RHEL, numbered files with folders of their own", map[string]string{rdma + ".1": "guid " + port1 + "\ndump_files_dir /var/log/a\n", rdma + ".2": "guid " + port2 + "\ndump_files_dir /var/log/b\n"}, rhelUnits,
 			[]string{"12 opensm.service opensm -F /etc/rdma/opensm.conf.1", "13 opensm.service opensm -F /etc/rdma/opensm.conf.2"}, append([]string{
