@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"ibsm/conf"
 	"ibsm/opensm/instances"
+	"ibsm/partitions"
 )
 
 // Back is the plan of going from ibsm to OpenSM.
@@ -43,6 +45,12 @@ func (h *Host) Back() (p Plan) {
 			p.edit(h, file, m.missing(), "so that registrations go from one manager to the next")
 		}
 	}
+	for i := range next {
+		h.acceptsPartitions(&p, &next[i])
+	}
+	if p.Refused != nil {
+		return p
+	}
 	if lacks := h.lacks(&next[0], h.ibsmOptions()); single && lacks != "" {
 		p.Refused = append(p.Refused, lacks+"; then ibsmctl config reload")
 		return p
@@ -69,6 +77,24 @@ func (h *Host) Back() (p Plan) {
 	}
 	p.Undo = append(p.Undo, h.restarts(topmost(running))...)
 	return p
+}
+
+// acceptsPartitions refuses a plan where a manager of OpenSM would not accept its partition file: then every port becomes a
+// full member of the default partition.
+func (h *Host) acceptsPartitions(p *Plan, m *OpenSM) {
+	file := conf.PartitionConfigFile.In(m.conf.Config)
+	if !h.exists(file) {
+		return
+	}
+	policy, _, _ := partitions.Parse(file, h.read(file)).Policy()
+	if policy == nil || len(policy.Foreign) == 0 {
+		return
+	}
+	text := fmt.Sprintf("%s has lines that OpenSM does not accept, such as line %d: with it every port becomes a full member of the default partition. "+
+		"ibsmctl partitions export writes the file for OpenSM", file, policy.Foreign[0].Line)
+	if !slices.Contains(p.Refused, text) {
+		p.Refused = append(p.Refused, text)
+	}
 }
 
 // opensmService is the unit of OpenSM's package, nil without one.

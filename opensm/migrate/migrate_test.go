@@ -204,6 +204,8 @@ func TestBack(t *testing.T) {
 		})
 	}
 	refused(t, host(nil, units[1:], runs).Back(), "the package of OpenSM is not installed")
+	names := map[string]string{"etc/opensm/opensm.conf": set, "etc/opensm/partitions.conf": "Default=0x7fff: ALL=full;\nA=1: SELF=full,\n  rack1-*;\n"}
+	refused(t, host(names, units, runs).Back(), "/etc/opensm/partitions.conf has lines that OpenSM does not accept, such as line 3")
 	refused(t, host(nil, units, []string{debianRuns}).Back(), "OpenSM runs already (process 12)", "ibsm does not run")
 }
 
