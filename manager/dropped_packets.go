@@ -13,8 +13,8 @@ import (
 // maxDropped is how many rows of DroppedPackets are kept: the latest.
 const maxDropped = 64
 
-// DroppedPackets are packets of one sender to one receiver that a port dropped because of their P_Key or Q_Key, as traps
-// 257 to 259 report them. What a trap says is not proved: see ibsmctl security offenders.
+// DroppedPackets are packets of one sender to one receiver that a port dropped because of their P_Key or Q_Key, as
+// traps 257 to 259 report them. What a trap says is not proved: see ibsmctl security offenders.
 type DroppedPackets struct {
 	Trap     smp.TrapNumber
 	Key      uint32   // a Q_Key with trap 258, else a P_Key
@@ -55,7 +55,8 @@ func (d *DroppedPackets) same(o DroppedPackets) bool {
 	return *d == o
 }
 
-// droppedPackets reads a trap; ok is false for one that is about something else, or that names no port of the subnet as the one that dropped them.
+// droppedPackets reads a trap; ok is false for one that is about something else, or that names no port of the
+// subnet as the one that dropped them.
 func droppedPackets(n *smp.Notice, v *view.View) (row DroppedPackets, ok bool) {
 	if !n.IsGeneric() || v == nil {
 		return row, false

@@ -8,8 +8,9 @@ import (
 	"ibsm/topo"
 )
 
-// TestDroppedPackets: traps 257 to 259 (IBA 14.2.5.1) are counted by sender, receiver, key and the port that dropped the packets. The latest come
-// first, a list that was given out does not change, and there are no more rows than 64.
+// TestDroppedPackets: traps 257 to 259 (IBA 14.2.5.1) are counted by sender, receiver, key and the port that
+// dropped the packets. The latest come first, a list that was given out does not change, and there are no more rows
+// than 64.
 func TestDroppedPackets(t *testing.T) {
 	v := servedView()
 	guid := v.Topo.Ports[v.LIDs.PortOf(3)].GUID

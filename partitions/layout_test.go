@@ -273,8 +273,8 @@ func (r *runs) set(tables []*topo.PKeyTable) {
 	}
 }
 
-// openSM makes the tables of a sweep of OpenSM, and names the keys that it moves. It was just started, or is the process of
-// the sweep before.
+// openSM makes the tables of a sweep of OpenSM, and names the keys that it moves. It was just started, or is the
+// process of the sweep before.
 func (r *runs) openSM(c *partitionstest.Case, policy *Policy, started bool) (keys []mad.PKey) {
 	want, first := wantedBy(policy, r.Topo, c.Both)
 	for _, p := range r.EndPorts {
@@ -291,8 +291,8 @@ func (r *runs) openSM(c *partitionstest.Case, policy *Policy, started bool) (key
 	return keys
 }
 
-// ibsm makes the tables of a sweep of ibsm, and names the keys that it moves without being asked to: where the file asks for a
-// key at index 0, it and the key that is there may move.
+// ibsm makes the tables of a sweep of ibsm, and names the keys that it moves without being asked to: where the file
+// asks for a key at index 0, it and the key that is there may move.
 func (r *runs) ibsm(c *partitionstest.Case, policy *Policy) (unasked, all []mad.PKey) {
 	_, first := wantedBy(policy, r.Topo, c.Both)
 	out := Compile(policy, Settings{AllowBoth: c.Both, ForgetIndexes: !c.Keep}, r.Topo, nil)
@@ -307,8 +307,8 @@ func (r *runs) ibsm(c *partitionstest.Case, policy *Policy) (unasked, all []mad.
 	return unasked, all
 }
 
-// TestTablesOfOpenSM: ibsm takes over every table that OpenSM leaves without moving a key, and OpenSM moves none when it
-// comes back. With another file ibsm moves only what the file asks for.
+// TestTablesOfOpenSM: ibsm takes over every table that OpenSM leaves without moving a key, and OpenSM moves none
+// when it comes back. With another file ibsm moves only what the file asks for.
 func TestTablesOfOpenSM(t *testing.T) {
 	count := 3000
 	if os.Getenv("IBSM_PROOF") != "" {

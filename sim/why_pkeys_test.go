@@ -39,8 +39,8 @@ func enforces(in, out bool) partitions.Enforcement {
 	return partitions.EnforceOut
 }
 
-// TestWhyPKeys: another manager has left a P_Key table that drops packets of a host. The diagnosis of the host, of the host and
-// another one, and of the subnet name the switch port that drops them, by its table and by the trap.
+// TestWhyPKeys: another manager has left a P_Key table that drops packets of a host. The diagnosis of the host, of
+// the host and another one, and of the subnet name the switch port that drops them, by its table and by the trap.
 func TestWhyPKeys(t *testing.T) {
 	const far = 0 // the manager's host
 	full, limited, other := []mad.PKey{0xffff}, []mad.PKey{0x7fff}, []mad.PKey{0x8005}

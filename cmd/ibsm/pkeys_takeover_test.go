@@ -161,9 +161,9 @@ func (p *pkeyFabric) talking() (arrives, should map[string]bool) {
 }
 
 // TestPKeyTakeover: OpenSM manages a subnet by random partition files, and ibsm takes it over with the last of them. No
-// key that a port keeps changes its index, and none is absent for a moment. Every pair of ports that may talk by its keys, with the subnet
-// manager's port as every other one, talks under both, and no other pair does. OpenSM then comes back, and moves nothing in the tables
-// that ibsm has changed.
+// key that a port keeps changes its index, and none is absent for a moment. Every pair of ports that may talk by
+// its keys, with the subnet manager's port as every other one, talks under both, and no other pair does. OpenSM
+// then comes back, and moves nothing in the tables that ibsm has changed.
 func TestPKeyTakeover(t *testing.T) {
 	t.Parallel()
 	count := 5

@@ -47,6 +47,25 @@ no signal: 4 ports
 	}
 }
 
+// Where ports of a cause need different things, each has its own advice.
+func TestPrintAdvice(t *testing.T) {
+	dropped := func(port uint8, do string) *ctl.Diagnosis {
+		return &ctl.Diagnosis{Port: ctl.End{Desc: "sw", Port: port}, Reasons: []ctl.Reason{{Kind: "P_Key dropped", Text: "text", Do: do}}}
+	}
+	var b bytes.Buffer
+	(&asker{}).printCauses(&b, []*ctl.Diagnosis{dropped(1, "one"), dropped(2, "two")})
+	const want = `P_Key dropped: 2 ports
+  text
+    sw port 1: text
+      what to do: one
+    sw port 2: text
+      what to do: two
+`
+	if b.String() != want {
+		t.Errorf("%s, want\n%s", b.String(), want)
+	}
+}
+
 // A pair has one line for each switch with a choice.
 func TestPrintChoices(t *testing.T) {
 	var b bytes.Buffer

@@ -123,8 +123,8 @@ func (d *doctor) all(yield func(*ctl.Diagnosis) bool) {
 	}
 }
 
-// keysWrong reports whether an Active port has dropped packets because of their keys, drops those of the end port behind it, or cannot reach
-// the subnet administrator.
+// keysWrong reports whether an Active port has dropped packets because of their keys, drops those of the end port
+// behind it, or cannot reach the subnet administrator.
 func (d *doctor) keysWrong(p topo.PortIdx) bool {
 	t := d.view.Topo
 	if !t.IsSwitchPort(p) {

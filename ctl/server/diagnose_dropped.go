@@ -8,6 +8,7 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/mad"
+	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/topo"
@@ -62,7 +63,9 @@ func (d *doctor) droppedAt(p topo.PortIdx) []ctl.Reason {
 // droppedBetween are those that one of two end ports sent to the other.
 func (d *doctor) droppedBetween(a, b topo.PortIdx) []ctl.Reason {
 	x, y := d.view.Topo.Ports[a].GUID, d.view.Topo.Ports[b].GUID
-	return d.droppedIf(func(o *manager.DroppedPackets) bool { return o.From == x && o.To == y || o.From == y && o.To == x })
+	return d.droppedIf(func(o *manager.DroppedPackets) bool {
+		return o.From == x && o.To == y || o.From == y && o.To == x
+	})
 }
 
 // drops reports whether a port has dropped packets, other than what limited members send to a multicast group: that
@@ -76,8 +79,8 @@ func (d *doctor) drops(p topo.PortIdx) bool {
 	})
 }
 
-// stillDropped reports whether one of two ports sent packets to the other that were dropped in the last minute although no known P_Key
-// table drops them.
+// stillDropped reports whether one of two ports sent packets to the other that were dropped in the last minute
+// although no known P_Key table drops them.
 func (d *doctor) stillDropped(a, b topo.PortIdx) bool {
 	x, y := d.view.Topo.Ports[a].GUID, d.view.Topo.Ports[b].GUID
 	return slices.ContainsFunc(d.dropped, func(o manager.DroppedPackets) bool {
@@ -95,17 +98,39 @@ func (d *doctor) droppedReason(o *manager.DroppedPackets) ctl.Reason {
 	if o.Trap == smp.TrapBadQKey {
 		kind, key = "Q_Key dropped", fmt.Sprintf("Q_Key 0x%08x", o.Key)
 	}
-	times := "once"
-	if o.Count > 1 {
-		times = fmt.Sprintf("%d times", o.Count)
-	}
 	where := "a port that is gone"
 	if p := d.portBy(o.Node, o.Port); p != topo.None {
 		where = d.called(p)
 	}
-	cause := d.cause(o)
-	return because(kind, fmt.Sprintf("%s dropped packets with %s from %s to %s: reported %s, last at %s (trap %d); %s",
-		where, key, d.calledBy(o.From), d.receiver(o), times, time.Unix(o.Last, 0).Format(time.DateTime), o.Trap, cause), d.droppedAdvice(o, cause))
+	cause, last := d.cause(o), time.Unix(o.Last, 0).Format(time.DateTime)
+	text := fmt.Sprintf("%s dropped packets with %s from %s to %s: reported %s, last at %s (trap %d); %s",
+		where, key, d.calledBy(o.From), d.receiver(o), times(o.Count), last, o.Trap, cause)
+	return because(kind, text, d.droppedAdvice(o, cause))
+}
+
+// droppedBySA are the reasons for requests of an end port that the subnet administrator dropped in the last hour. Their
+// sender hears as little of them as of packets that the fabric drops.
+func (d *doctor) droppedBySA(p topo.PortIdx) (why []ctl.Reason) {
+	if d.offending == nil {
+		return nil
+	}
+	for _, o := range d.offending() {
+		if o.Port != d.view.Topo.Ports[p].GUID || d.now.Sub(o.Last) > droppedFor {
+			continue
+		}
+		why = append(why, because("SA request dropped", fmt.Sprintf("the SA dropped requests of the port: %s, last at %s, %v of %s: %v",
+			times(o.Count), o.Last.Format(time.DateTime), o.Method, sarec.AttrName(o.Attr), o.Why),
+			"ibsmctl security offenders; a program that asks for records of other ports needs the sa_key: saquery --smkey KEY"))
+	}
+	return why
+}
+
+// times is how often something happened.
+func times(n uint64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // calledBy names a port by its GUID.
@@ -169,8 +194,8 @@ func (d *doctor) cause(o *manager.DroppedPackets) dropCause {
 	return passes
 }
 
-// checksUnread reports whether a switch port on a way checks P_Keys by a table that is not known. Where no partition file is in force
-// the manager neither reads nor writes those tables.
+// checksUnread reports whether a switch port on a way checks P_Keys by a table that is not known. Where no
+// partition file is in force the manager neither reads nor writes those tables.
 func (d *doctor) checksUnread(w *walk) (is bool) {
 	d.checking(w, func(at stop) bool {
 		is = is || d.view.Topo.Ports[at.port].PKeys == nil
@@ -184,11 +209,13 @@ func (d *doctor) droppedAdvice(o *manager.DroppedPackets, cause dropCause) strin
 	k := o.PKey()
 	switch cause {
 	case otherQKey:
-		return "give both programs one Q_Key; if the Q_Key of a partition or group changed, let the hosts join it again: restart their IPoIB interfaces"
+		return "give both programs one Q_Key; if the Q_Key of a partition or group changed, let the hosts join " +
+			"it again: restart their IPoIB interfaces"
 	case nobody:
 		return "ibsmctl security offenders lists ports that send with wrong keys"
 	case bothLimited:
-		if self := d.view.Topo.EndPort(d.view.Topo.Self); k.Base() == mad.DefaultPKey.Base() && (o.To == d.view.Topo.Ports[self].GUID || o.From == d.view.Topo.Ports[self].GUID) {
+		self := d.view.Topo.Ports[d.view.Topo.EndPort(d.view.Topo.Self)].GUID
+		if k.Base() == mad.DefaultPKey.Base() && (o.To == self || o.From == self) {
 			return "make the manager's port a full member: Default=0x7fff : ALL=limited, SELF=full ;"
 		}
 		if from := d.view.Topo.FindPort(o.From); o.From != 0 && from != topo.None {
@@ -196,19 +223,23 @@ func (d *doctor) droppedAdvice(o *manager.DroppedPackets, cause dropCause) strin
 		}
 		return "put both into another partition, at least one as a full member"
 	case noSender:
-		return fmt.Sprintf("restart the program that still sends with it, or put the port into the partition: ibsmctl partitions add %q %v, then apply", d.partitionWord(k), o.From)
+		return fmt.Sprintf("restart the program that still sends with it, or put the port into the partition: "+
+			"ibsmctl partitions add %q %v, then apply", d.partitionWord(k), o.From)
 	case noReceiver:
-		return fmt.Sprintf("put the receiver into the partition: ibsmctl partitions add %q %v, then apply; or stop the program that sends", d.partitionWord(k), o.To)
+		return fmt.Sprintf("put the receiver into the partition: ibsmctl partitions add %q %v, then apply; or "+
+			"stop the program that sends", d.partitionWord(k), o.To)
 	case notRead:
 		if parts := d.view.Partitions; parts != nil && parts.Policy != nil {
 			return "ibsmctl events shows why it could not be read, ibsmctl sweep tries again"
 		}
-		return "no partition file is in force, and so this table stays as another manager left it: give the manager its partition file (partition_config_file)"
+		return "no partition file is in force, and so this table stays as another manager left it: give the " +
+			"manager its partition file (partition_config_file)"
 	case stoppedOnPath:
 		return fmt.Sprintf("ibsmctl why %v %v names the switch port and what to do", o.From, o.To)
 	}
 	if o.Trap == smp.TrapSwitchBadPKey {
-		return "if the count grows: ibsmctl sweep reads the tables again; if it still grows, the switch compares P_Keys otherwise than OpenSM expects: set part_enforce out, or off, and ask its vendor"
+		return "if the count grows: ibsmctl sweep reads the tables again; if it still grows, the switch " +
+			"compares P_Keys otherwise than OpenSM expects: set part_enforce out, or off, and ask its vendor"
 	}
 	return "if the count grows: ibsmctl sweep reads the tables again; if it still grows, restart the program that sends"
 }
@@ -253,7 +284,8 @@ func (d *doctor) stoppedReason(at stop, k mad.PKey, packets string) ctl.Reason {
 	if at.inbound {
 		way = "in"
 	}
-	return because("P_Key stopped", fmt.Sprintf("%s drops packets with P_Key %v %s: it checks P_Keys on the way %s, and its table has %s",
+	return because("P_Key stopped", fmt.Sprintf("%s drops packets with P_Key %v %s: it checks P_Keys on the way "+
+		"%s, and its table has %s",
 		d.called(at.port), k, packets, way, keysText(d.view.Topo.Ports[at.port].PKeys)), d.stopAdvice(at, k))
 }
 
@@ -262,13 +294,17 @@ func (d *doctor) stopAdvice(at stop, k mad.PKey) string {
 	parts := d.view.Partitions
 	switch {
 	case parts == nil || parts.Policy == nil:
-		return "no partition file is in force, and so the tables stay as another manager left them: give the manager its partition file (partition_config_file)"
+		return "no partition file is in force, and so the tables stay as another manager left them: give the " +
+			"manager its partition file (partition_config_file)"
 	case parts.Want[at.port] == nil:
-		return "the table of this switch port is not the manager's to write: see ibsmctl events, and the setting part_enforce"
+		return "the table of this switch port is not the manager's to write: see ibsmctl events, and the " +
+			"setting part_enforce"
 	case at.inbound && parts.Want[at.port].LetsIn(k) || !at.inbound && parts.Want[at.port].LetsOut(k):
-		return "the switch port should have it: ibsmctl plan shows the missing Set, ibsmctl sweep sends it, ibsmctl events shows a refusal"
+		return "the switch port should have it: ibsmctl plan shows the missing Set, ibsmctl sweep sends it, " +
+			"ibsmctl events shows a refusal"
 	}
-	return fmt.Sprintf("the port should not send with it by the partition file: restart the program that does, or change the file: ibsmctl partitions why PORT %v", k.Base())
+	return fmt.Sprintf("the port should not send with it by the partition file: restart the program that does, "+
+		"or change the file: ibsmctl partitions why PORT %v", k.Base())
 }
 
 // keysText are the P_Keys of a table, the first ones.

@@ -7,13 +7,15 @@ import (
 
 	"ibsm/ctl/ctltest"
 	"ibsm/mad"
+	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/sa"
 	"ibsm/topo"
 )
 
-// TestDroppedCauses: what a trap of the last hour reports has a cause by the P_Key tables, and advice for it. Two ports communicate unless the
-// packets were dropped in the last minute although no table drops them.
+// TestDroppedCauses: what a trap of the last hour reports has a cause by the P_Key tables, and advice for it. Two
+// ports communicate unless the packets were dropped in the last minute although no table drops them.
 func TestDroppedCauses(t *testing.T) {
 	v := newView(t, "fattree:k=4")
 	var cas []topo.PortIdx
@@ -94,8 +96,25 @@ func TestDroppedCauses(t *testing.T) {
 	}
 }
 
-// TestWayToSA: clients ask the SA with the P_Key of the default partition (Linux, drivers/infiniband/core/sa_query.c), which one of
-// two ports must have as a full member (IBA 10.9.3).
+// TestDroppedBySA: requests that the SA dropped are a remark about the port that sent them, for an hour.
+func TestDroppedBySA(t *testing.T) {
+	v := newView(t, "fattree:k=4")
+	p := v.Topo.EndPorts[len(v.Topo.EndPorts)-1]
+	v.Topo.Ports[p].Info.SetPortState(smp.PortActive)
+	row := sa.Offender{Port: v.Topo.Ports[p].GUID, Method: mad.MethodGetTable, Attr: sarec.AttrPathRecord, Count: 4}
+	for ago, want := range map[time.Duration]bool{0: true, 2 * time.Hour: false} {
+		row.Last = time.Now().Add(-ago)
+		s := newSubnet(v, nil)
+		s.offending = func() []sa.Offender { return []sa.Offender{row} }
+		d := ctltest.Diagnose(t, s, row.Port.String(), "")
+		if ctltest.HasReason(d, "SA request dropped", "4 times") != want || !d.Works {
+			t.Errorf("%v ago: %+v", ago, d)
+		}
+	}
+}
+
+// TestWayToSA: clients ask the SA with the P_Key of the default partition (Linux,
+// drivers/infiniband/core/sa_query.c), which one of two ports must have as a full member (IBA 10.9.3).
 func TestWayToSA(t *testing.T) {
 	for _, c := range []struct {
 		host, manager []mad.PKey

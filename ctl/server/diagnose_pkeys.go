@@ -66,8 +66,8 @@ func (d *doctor) pending(a, b topo.PortIdx) bool {
 	return ok
 }
 
-// stopped are the reasons if switch ports on the way drop P_Keys by which two ports may communicate. works is set if another P_Key
-// is left that passes both ways.
+// stopped are the reasons if switch ports on the way drop P_Keys by which two ports may communicate. works is set
+// if another P_Key is left that passes both ways.
 func (d *doctor) stopped(a, b topo.PortIdx) (why []ctl.Reason, works bool) {
 	x, y := d.view.Topo.Ports[a].PKeys, d.view.Topo.Ports[b].PKeys
 	if a == b || x == nil || y == nil {
@@ -97,8 +97,9 @@ func (d *doctor) stopped(a, b topo.PortIdx) (why []ctl.Reason, works bool) {
 	return unique(why), works || common == 0
 }
 
-// keyRemarks are what is wrong with P_Keys at a port: keys of an end port that the switch port in front of it drops, or keys
-// that a switch port drops of the port behind it, a port without the default partition, and packets that were dropped.
+// keyRemarks are what is wrong with P_Keys at a port: keys of an end port that the switch port in front of it drops,
+// or keys that a switch port drops of the port behind it, a port without the default partition, and packets that
+// were dropped.
 func (d *doctor) keyRemarks(p topo.PortIdx) (why []ctl.Reason) {
 	t := d.view.Topo
 	end := p
@@ -109,30 +110,31 @@ func (d *doctor) keyRemarks(p topo.PortIdx) (why []ctl.Reason) {
 		why = d.stoppedAt(end)
 	}
 	if t.EndPort(p) == p {
-		why = append(why, d.notToSA(p)...)
+		why = append(append(why, d.notToSA(p)...), d.droppedBySA(p)...)
 	}
 	return append(why, d.droppedAt(p)...)
 }
 
 // stoppedAt are the reasons for P_Keys of an end port that the switch port in front of it drops.
 func (d *doctor) stoppedAt(p topo.PortIdx) (why []ctl.Reason) {
+	peer := d.view.Topo.Ports[p].Peer
 	for _, k := range d.view.Topo.Ports[p].PKeys.Keys() {
 		if !k.Valid() || len(why) > maxListedKeys {
 			continue
 		}
 		in, out := d.stops(p, k)
 		if in {
-			why = append(why, d.stoppedReason(stop{d.view.Topo.Ports[p].Peer, true}, k, "from "+d.called(p)))
+			why = append(why, d.stoppedReason(stop{peer, true}, k, "from "+d.called(p)))
 		}
 		if out {
-			why = append(why, d.stoppedReason(stop{d.view.Topo.Ports[p].Peer, false}, k|mad.FullMember, "to "+d.called(p)))
+			why = append(why, d.stoppedReason(stop{peer, false}, k|mad.FullMember, "to "+d.called(p)))
 		}
 	}
 	return why
 }
 
-// stops reports whether the switch port in front of an end port drops what it sends with a P_Key, and what full members of the partition
-// send to it.
+// stops reports whether the switch port in front of an end port drops what it sends with a P_Key, and what full
+// members of the partition send to it.
 func (s *subnet) stops(p topo.PortIdx, k mad.PKey) (in, out bool) {
 	t := s.view.Topo
 	peer := t.Ports[p].Peer
@@ -140,10 +142,12 @@ func (s *subnet) stops(p topo.PortIdx, k mad.PKey) (in, out bool) {
 		return false, false
 	}
 	far := &t.Ports[peer]
-	return far.Info.PartitionEnforcementInbound() && !far.PKeys.LetsIn(k), far.Info.PartitionEnforcementOutbound() && !far.PKeys.LetsOut(k|mad.FullMember)
+	in = far.Info.PartitionEnforcementInbound() && !far.PKeys.LetsIn(k)
+	return in, far.Info.PartitionEnforcementOutbound() && !far.PKeys.LetsOut(k|mad.FullMember)
 }
 
-// notToSA is the reason if a port cannot ask the subnet administrator for anything: clients use the P_Key of the default partition.
+// notToSA is the reason if a port cannot ask the subnet administrator for anything: clients use the P_Key of the
+// default partition.
 func (d *doctor) notToSA(p topo.PortIdx) []ctl.Reason {
 	t := d.view.Topo
 	self := t.EndPort(t.Self)
@@ -164,7 +168,8 @@ func (d *doctor) notToSA(p topo.PortIdx) []ctl.Reason {
 		text = "the port is a limited member of the default partition, and so is the manager's"
 	}
 	return []ctl.Reason{because("no way to the SA", text+": requests to the subnet administrator are dropped",
-		"every port must be in the default partition, and the manager's as a full member: Default=0x7fff : ALL=limited, SELF=full ;")}
+		"every port must be in the default partition, and the manager's as a full member: "+
+			"Default=0x7fff : ALL=limited, SELF=full ;")}
 }
 
 // memberships are the partitions of a port, with the lines that put it into them.

@@ -17,6 +17,7 @@ import (
 	"ibsm/opensm/console"
 	"ibsm/opensm/names"
 	"ibsm/perf"
+	"ibsm/sa"
 	"ibsm/sweep"
 	"ibsm/sweep/engines"
 	"ibsm/view"
@@ -168,6 +169,10 @@ func (d *Server) subnet() *subnet {
 	case s == nil || s.view != v:
 		s = newSubnet(v, reg)
 		s.names, s.past, s.refusals = d.cfg.Names, d.past, shell.SAStats().Refusals.All
+		s.offending = func() []sa.Offender {
+			rows, _ := shell.SAStats().Offenders.All()
+			return rows
+		}
 		s.droppedPackets = func() []manager.DroppedPackets {
 			stats := shell.Stats()
 			return stats.DroppedPackets()

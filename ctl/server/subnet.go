@@ -41,6 +41,8 @@ type subnet struct {
 	railsOf    func() *rails.Rails // found on first use
 	past       *history.Keeper     // nil without history
 	refusals   func() []sa.Refusal // nil without a manager
+	// offending are the ports whose requests the SA dropped; nil without a manager.
+	offending func() []sa.Offender
 	// droppedPackets are those that traps report, the latest first; nil without a manager.
 	droppedPackets func() []manager.DroppedPackets
 	shell          *manager.Shell            // the same
