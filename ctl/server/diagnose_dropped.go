@@ -125,14 +125,6 @@ func (d *doctor) droppedBySA(p topo.PortIdx) (why []ctl.Reason) {
 	return why
 }
 
-// times is how often something happened.
-func times(n uint64) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
-}
-
 // calledBy names a port by its GUID.
 func (d *doctor) calledBy(guid mad.GUID) string {
 	if p := d.view.Topo.FindPort(guid); guid != 0 && p != topo.None {
