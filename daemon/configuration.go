@@ -80,6 +80,7 @@ func newConfiguration(l *conf.Loaded, given names.Map, logger *slog.Logger, line
 	c.useRules(rules)
 	c.current.Store(&inForce{own: l, rules: []byte(rules.text)})
 	c.setModules(readModuleLog(l))
+	show(server.Settings{Engines: conf.RoutingEngine.In(l.Config)}) // until a manager has its port
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/manager"
+	"ibsm/plural"
 	"ibsm/sweep"
 )
 
@@ -53,14 +54,15 @@ func (d *display) clear() {
 // up shows what a sweep that has ended came to.
 func (d *display) up(u manager.Up) {
 	if d.terminal && (u.First || len(u.Sets) > 0) {
-		d.line(fmt.Sprintf("  %d nodes (%d switches), %d links, %d ports active, %d LIDs, longest route %d links",
-			u.Nodes, u.Switches, u.Links, u.Active, u.LIDs, u.Longest))
+		d.line(fmt.Sprintf("  %s (%s), %s, %s active, %s, longest route %s", plural.Of(u.Nodes, "node"), plural.Of(u.Switches, "switch"),
+			plural.Of(u.Links, "link"), plural.Of(u.Active, "port"), plural.Of(u.LIDs, "LID"), plural.Of(u.Longest, "link")))
 		d.line(fmt.Sprintf("  written: %s; took %v", u.SetsText(), u.Took.Round(time.Millisecond)))
 		if u.CreditLoop > 0 {
-			d.line(fmt.Sprintf("  routes have a credit loop of %d links: ibsmctl why", u.CreditLoop))
+			d.line(fmt.Sprintf("  routes have a credit loop of %s: ibsmctl why", plural.Of(u.CreditLoop, "link")))
 		}
 		if u.Failures+u.Cut+u.Bad > 0 {
-			d.line(fmt.Sprintf("  errors: %d Sets failed, %d pairs of switch and LID disconnected, %d routes do not arrive (see the log)", u.Failures, u.Cut, u.Bad))
+			d.line(fmt.Sprintf("  errors: %s failed, %s of switch and LID disconnected, %s (see the log)", plural.Of(u.Failures, "Set"),
+				plural.Of(u.Cut, "pair"), plural.With(u.Bad, "route does not arrive", "routes do not arrive")))
 		}
 	}
 }
@@ -81,7 +83,7 @@ func (d *display) plan(s manager.Show) {
 			lids++
 		}
 	}
-	fmt.Fprintf(d.w, "%d nodes (%d switches); %d ports would get another LID\n", len(c.Topo.Nodes), len(c.Topo.Switches), lids)
+	fmt.Fprintf(d.w, "%s (%s); %s would get another LID\n", plural.Of(len(c.Topo.Nodes), "node"), plural.Of(len(c.Topo.Switches), "switch"), plural.Of(lids, "port"))
 	routes := manager.RoutingOf(c)
 	fmt.Fprintf(d.w, "routes: %v\n", &routes)
 	for _, line := range c.Summary() {
@@ -96,7 +98,7 @@ func (d *display) plan(s manager.Show) {
 	for _, text := range planWarnings(c) {
 		fmt.Fprintln(d.w, text)
 	}
-	fmt.Fprintf(d.w, "%d Sets would be sent; nothing was written\n", n)
+	fmt.Fprintf(d.w, "%s would be sent; nothing was written\n", plural.Of(n, "Set"))
 }
 
 // planWarnings are what is wrong with the routes of a plan.
@@ -148,7 +150,7 @@ func (d *display) progress(p manager.Progress) {
 	d.clear()
 	fmt.Fprintf(d.w, "%v: ", p.Phase)
 	if p.Nodes > 0 {
-		fmt.Fprintf(d.w, "%d nodes, ", p.Nodes)
+		fmt.Fprintf(d.w, "%s, ", plural.Of(p.Nodes, "node"))
 	}
 	fmt.Fprintf(d.w, "%d SMPs sent", p.Sent)
 	d.shown = true

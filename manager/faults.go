@@ -99,6 +99,7 @@ func faultOf(t *topo.Topo, f discover.Finding) (fault view.Fault, ok bool) {
 		fault.Node, fault.Port, ok = lastHop(t, f.Other)
 	case discover.Incomplete:
 		fault.Node, fault.Port, ok = lastHop(t, f.Route)
+	case discover.OwnPorts: // they work
 	default:
 		ok = true
 	}

@@ -20,7 +20,11 @@ func (l *sweepLog) walked(fx *effects, found *discover.Result) {
 	for _, f := range found.Findings {
 		logged, before := l.findings[f]
 		if !logged && (before || f.Kind != discover.OneSided) {
-			fx.log(warn, f.String())
+			level := warn
+			if f.Kind == discover.OwnPorts {
+				level = info
+			}
+			fx.log(level, f.String())
 			if unresponsive < maxLogged && f.Kind == discover.Unresponsive {
 				unresponsive++
 				logUnanswered(fx, smp.AttrNodeInfo, f.Route)

@@ -14,7 +14,7 @@ import (
 )
 
 // Look is a light sweep: it reads the SwitchInfo of each switch, the PortInfo of our own port,
-// the NodeInfo behind ports with an unresponsive neighbour, NodeDescriptions that are
+// the NodeInfo behind ports with an unresponsive neighbour, and of the only other host where there is no switch, NodeDescriptions that are
 // missing or behind cables that are held back, the SMInfo of other managers, and the blocks of tables that were sent more than once: a
 // delayed copy may have written an old value.
 type Look struct {
@@ -76,7 +76,7 @@ func newLook(t *topo.Topo, known *state, findings []discover.Finding, s *Setting
 	}
 	l.askUnnamed(known)
 	for i := range t.Ports {
-		if nothingBehind(t, topo.PortIdx(i)) {
+		if nothingBehind(t, topo.PortIdx(i)) || topo.PortIdx(i) == t.Self && behindSelf(t) != topo.None {
 			l.asks = append(l.asks, ask{attr: smp.AttrNodeInfo, port: topo.PortIdx(i), out: true})
 		}
 	}
@@ -121,6 +121,19 @@ func nothingBehind(t *topo.Topo, idx topo.PortIdx) bool {
 		return false
 	}
 	return p.Peer == topo.None || t.Nodes[t.Ports[p.Peer].Node].Missed > 0
+}
+
+// behindSelf is the only other node of a subnet without switches: one that our own port has a cable to, and that answered. None if there is no such.
+func behindSelf(t *topo.Topo) topo.NodeIdx {
+	peer := t.Ports[t.Self].Peer
+	if peer == topo.None {
+		return topo.None
+	}
+	n := t.Ports[peer].Node
+	if n == t.Ports[t.Self].Node || t.Nodes[n].Type == mad.Switch || t.Nodes[n].Missed > 0 {
+		return topo.None
+	}
+	return n
 }
 
 // Next is the next request to make; ok is false when there is none now.
@@ -188,6 +201,15 @@ func (l *Look) Done(o *txn.Outcome) {
 			l.need(false, "switch %v %q has lost its forwarding table", node.GUID, node.Desc)
 		}
 	case smp.AttrNodeInfo:
+		if n := behindSelf(l.t); n != topo.None && topo.PortIdx(uint32(o.Tag)) == l.t.Self {
+			switch other := &l.t.Nodes[n]; {
+			case !ok:
+				l.need(true, "node %v %q does not answer", other.GUID, other.Desc)
+			case (*smp.NodeInfo)(&o.Data).NodeGUID() != other.GUID:
+				l.need(true, "another node answers behind our own port than %v %q", other.GUID, other.Desc)
+			}
+			break
+		}
 		if ok {
 			l.need(true, "something answers behind port %d of node %v %q", port.Num, node.GUID, node.Desc)
 		}

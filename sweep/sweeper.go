@@ -18,6 +18,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/partitions"
+	"ibsm/plural"
 	"ibsm/routing"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
@@ -327,7 +328,7 @@ func (c *SweepPlan) Summary() (lines []string) {
 	counts := c.counts()
 	for _, o := range opTexts {
 		if n := counts[o.op]; n > 0 {
-			lines = append(lines, fmt.Sprintf("%d Sets %s", n, o.text))
+			lines = append(lines, fmt.Sprintf("%s %s", plural.Of(n, "Set"), o.text))
 		}
 	}
 	return lines

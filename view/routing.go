@@ -32,7 +32,7 @@ func (r *Routing) String() string {
 		text = "kept from another manager, and repaired by " + text
 	}
 	if r.Fabric != "" {
-		text += "; chosen for a " + r.Fabric
+		text += "; chosen for " + article(r.Fabric)
 	}
 	if r.Lanes != "" {
 		text += "; their paths " + r.Lanes
@@ -42,4 +42,19 @@ func (r *Routing) String() string {
 		refused = append(refused, fmt.Sprintf("%s refused: %s", f.Engine, f.Reason))
 	}
 	return strings.Join(append([]string{text}, refused...), "; ")
+}
+
+// article is a kind of fabric with its article, or a subnet of which nothing more is said than how many switches it has.
+func article(fabric string) string {
+	switch first, _, _ := strings.Cut(fabric, " "); {
+	case fabric == "no switch":
+		return "a subnet without switches"
+	case fabric == "1 switch":
+		return "a subnet with 1 switch"
+	case first == "no":
+		return "a subnet of another kind: " + fabric
+	case strings.ContainsAny(first[:1], "aeiou"):
+		return "an " + fabric
+	}
+	return "a " + fabric
 }

@@ -16,6 +16,7 @@ import (
 	"ibsm/cmd/cli"
 	"ibsm/mad"
 	"ibsm/opensm/dump"
+	"ibsm/plural"
 	"ibsm/routing"
 	"ibsm/routing/candidates"
 	"ibsm/routing/creditloop"
@@ -180,7 +181,7 @@ func (r *route) run(ctx context.Context, fabric *net.Net) error {
 		return err
 	}
 	in := routing.In{Topo: t, LIDs: topo.SequentialLIDs(t, r.lmc), Lanes: slices.Repeat([]uint8{cmp.Or(r.lanes, 15)}, len(t.Ports))}
-	r.line("fabric", "%d switches, %d end ports, %d LIDs", len(t.Switches), len(t.EndPorts), in.LIDs.Top)
+	r.line("fabric", "%s, %s, %s", plural.Of(len(t.Switches), "switch"), plural.Of(len(t.EndPorts), "end port"), plural.Of(int(in.LIDs.Top), "LID"))
 	kind := shape.Find(t)
 	if kind.Kind == shape.KindIrregular {
 		r.line("kind", "irregular: %s", kind.Seen)
@@ -243,7 +244,7 @@ func (r *route) prove(ctx context.Context, in routing.In, tables *routing.Tables
 		}
 	}
 	took := time.Since(start)
-	r.line("routes", "%d pairs of switch and LID, the longest %d links", report.Routes, report.Longest)
+	r.line("routes", "%s of switch and LID, the longest %s", plural.Of(report.Routes, "pair"), plural.Of(report.Longest, "link"))
 	for kind, n := range report.Count {
 		if n > 0 && verify.Kind(kind) != verify.Forbidden {
 			r.line("", "%d: %v", n, verify.Kind(kind))

@@ -9,6 +9,7 @@ import (
 
 	"ibsm/cmd/cli"
 	"ibsm/ctl"
+	"ibsm/plural"
 )
 
 // shownWaiting is how many ports are listed for a congestion.
@@ -41,7 +42,7 @@ func (a *asker) congestions(ctx context.Context, _ []string, stdout io.Writer) e
 			fmt.Fprintf(&text, "    %s\n", a.portOf(&c.Waiting[k]))
 		}
 		if more := len(c.Waiting) - shownWaiting; more > 0 {
-			fmt.Fprintf(&text, "    and %s\n", several(more, "more port"))
+			fmt.Fprintf(&text, "    and %s\n", plural.Of(more, "more port"))
 		}
 	}
 	if len(list.Ended) > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"ibsm/cmd/cli"
 	"ibsm/ctl"
+	"ibsm/plural"
 )
 
 func newCongestionControl(a *asker) *cobra.Command {
@@ -43,7 +44,7 @@ func (a *asker) congestionControl(ctx context.Context, _ []string, stdout io.Wri
 	if len(c.Devices) == 0 {
 		fmt.Fprintln(stdout, "congestion control is on; nothing is written before a heavy sweep of the master has ended")
 	} else {
-		fmt.Fprintf(stdout, "congestion control is on: %s, %s\n", several(len(c.Devices), "device"), several(int(c.Requests), "request"))
+		fmt.Fprintf(stdout, "congestion control is on: %s, %s\n", plural.Of(len(c.Devices), "device"), plural.Of(int(c.Requests), "request"))
 	}
 	for _, state := range ctl.CongestionStates() {
 		n := 0

@@ -14,6 +14,7 @@ import (
 
 	"ibsm/cmd/cli"
 	"ibsm/ctl"
+	"ibsm/plural"
 )
 
 func newCounters(a *asker) *cobra.Command {
@@ -207,7 +208,7 @@ func (a *asker) topCounters(ctx context.Context, by string, most int, stdout io.
 		p := &top.Ports[i]
 		amount := share(p.Share)
 		if by == string(ctl.TopErrors) {
-			amount = several(int(p.Errors), "error")
+			amount = plural.Of(int(p.Errors), "error")
 		}
 		fmt.Fprintf(&text, "\n%s: %s\n", a.portOf(&p.PortOf), amount)
 		for _, r := range p.Reasons {
@@ -215,7 +216,7 @@ func (a *asker) topCounters(ctx context.Context, by string, most int, stdout io.
 		}
 	}
 	if top.More > 0 {
-		fmt.Fprintf(&text, "\nand %s; --most shows them\n", several(top.More, "more port"))
+		fmt.Fprintf(&text, "\nand %s; --most shows them\n", plural.Of(top.More, "more port"))
 	}
 	_, err = stdout.Write(text.Bytes())
 	return err
@@ -233,6 +234,6 @@ func (a *asker) clearCounters(ctx context.Context, args []string, stdout io.Writ
 	if err := a.Post(ctx, "/v1/counters/clear", query("port", port), done); err != nil {
 		return a.explain(err)
 	}
-	_, err := fmt.Fprintf(stdout, "counting from zero: %s\n", several(done.Ports, "port"))
+	_, err := fmt.Fprintf(stdout, "counting from zero: %s\n", plural.Of(done.Ports, "port"))
 	return err
 }

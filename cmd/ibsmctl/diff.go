@@ -16,6 +16,7 @@ import (
 
 	"ibsm/cmd/cli"
 	"ibsm/ctl"
+	"ibsm/plural"
 )
 
 func newDiff(a *asker) *cobra.Command {
@@ -88,7 +89,7 @@ ibsmctl generations lists the generations.`,
 		if err := t.print(stdout, terminalWidth(stdout)); err != nil || shown == len(tables) {
 			return err
 		}
-		_, err = fmt.Fprintf(stdout, "and the tables of %s; --all lists them\n", counted(len(tables)-shown, "other switch", "other switches"))
+		_, err = fmt.Fprintf(stdout, "and the tables of %s; --all lists them\n", plural.With(len(tables)-shown, "other switch", "other switches"))
 		return err
 	})
 	return c
@@ -123,12 +124,12 @@ const fewTables = 10
 
 // spanText is what the changes are about.
 func spanText(s *ctl.Span, changes int) string {
-	text := fmt.Sprintf("generation %d to %d: %s", s.From, s.To, counted(changes, "change", "changes"))
+	text := fmt.Sprintf("generation %d to %d: %s", s.From, s.To, plural.With(changes, "change", "changes"))
 	if !s.Time.IsZero() {
 		text += ", the last at " + s.Time.Local().Format(time.DateTime)
 	}
 	if s.Entries > 0 {
-		text += fmt.Sprintf("; %s of forwarding tables", counted(s.Entries, "entry", "entries"))
+		text += fmt.Sprintf("; %s of forwarding tables", plural.With(s.Entries, "entry", "entries"))
 	}
 	if s.Missing > 0 {
 		text += fmt.Sprintf("; %d older changes are no longer stored", s.Missing)
@@ -143,7 +144,7 @@ func (a *asker) addChange(t *table, c *ctl.Change) {
 	}
 	switch {
 	case c.What == "routes":
-		to = counted(c.Count, "entry", "entries")
+		to = plural.With(c.Count, "entry", "entries")
 	case to == "":
 		to = "-"
 	case from == "":
@@ -176,7 +177,7 @@ func countsText(g *ctl.Generation) string {
 		parts = append(parts, "first as master")
 	}
 	if g.Entries > 0 {
-		parts = append(parts, counted(g.Entries, "entry", "entries")+" of forwarding tables")
+		parts = append(parts, plural.With(g.Entries, "entry", "entries")+" of forwarding tables")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -24,6 +24,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/opensm/guidfile"
+	"ibsm/plural"
 	"ibsm/routing"
 )
 
@@ -149,7 +150,7 @@ func (d *drainCommand) find(ctx context.Context, arg string) (found []drainLine,
 	}
 	add := func(n *ctl.Node) error {
 		if int(port) > n.Ports {
-			return fmt.Errorf("%s has %d ports", name, n.Ports)
+			return fmt.Errorf("%s has %s", name, plural.Of(int(n.Ports), "port"))
 		}
 		guid, err := mad.ParseGUID(n.GUID)
 		found = append(found, drainLine{SwitchPort: routing.SwitchPort{Switch: guid, Port: port}, name: d.nameOf(n)})

@@ -13,6 +13,7 @@ import (
 	"ibsm/cmd/cli"
 	"ibsm/ctl"
 	"ibsm/mad"
+	"ibsm/plural"
 )
 
 // lister is the options of a list.
@@ -78,7 +79,7 @@ Lists the nodes of the subnet: GUID, type, LID, number of Active ports and of al
 and name. A node that does not answer but is kept for some sweeps is marked.`, columns, func(t *table, n *ctl.Node) {
 		name := printable(a.names.of(n.GUID, n.Desc))
 		if n.Missed > 0 {
-			name += fmt.Sprintf(" (unresponsive for %d sweeps)", n.Missed)
+			name += fmt.Sprintf(" (unresponsive for %s)", plural.Of(int(n.Missed), "sweep"))
 		}
 		t.add(n.GUID, n.Type, lid(n.LID), fmt.Sprintf("%d/%d", n.Up, n.Ports), name)
 	})

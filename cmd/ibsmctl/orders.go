@@ -14,6 +14,7 @@ import (
 
 	"ibsm/cmd/cli"
 	"ibsm/ctl"
+	"ibsm/plural"
 )
 
 func newSweep(a *asker) *cobra.Command {
@@ -108,7 +109,7 @@ func (a *asker) plan(ctx context.Context, q url.Values, stdout io.Writer) error 
 		for _, s := range head.Settings {
 			fmt.Fprintf(out, "setting %s: %s -> %s\n", printable(s.Key), printable(s.Before), printable(s.After))
 		}
-		fmt.Fprintf(out, "%d Sets would be sent; nothing was written\n", count)
+		fmt.Fprintf(out, "%s would be sent; nothing was written\n", plural.Of(count, "Set"))
 		if head.Routes != "" { // not of a manager of an older version
 			fmt.Fprintf(out, "routes: %s\n", printable(head.Routes))
 		}
@@ -152,12 +153,12 @@ func printChange(w io.Writer, c *ctl.PlanChange) {
 		if len(names) > most {
 			names, more = names[:most], fmt.Sprintf(" and %d more", len(names)-most)
 		}
-		fmt.Fprintf(w, "%s cut off: %s%s\n", severally(len(c.CutOff), "host is", "hosts are"), printable(strings.Join(names, ", ")), more)
+		fmt.Fprintf(w, "%s cut off: %s%s\n", plural.With(len(c.CutOff), "host is", "hosts are"), printable(strings.Join(names, ", ")), more)
 	}
 	if c.PairsCut > 0 {
-		fmt.Fprintf(w, "%s no way to each other any more\n", severally(c.PairsCut, "pair of ports of hosts has", "pairs of ports of hosts have"))
+		fmt.Fprintf(w, "%s no way to each other any more\n", plural.With(c.PairsCut, "pair of ports of hosts has", "pairs of ports of hosts have"))
 	}
-	fmt.Fprintf(w, "%d entries in %d blocks of forwarding tables change, on %s\n", c.Entries, c.Blocks, severally(c.Switches, "switch", "switches"))
+	fmt.Fprintf(w, "%s in %s of forwarding tables %s, on %s\n", plural.With(c.Entries, "entry", "entries"), plural.Of(c.Blocks, "block"), plural.Word(c.Entries, "changes", "change"), plural.With(c.Switches, "switch", "switches"))
 	fmt.Fprintf(w, "proof: %s\ntransition: %s\n", printable(c.Proof), printable(c.Transition))
 }
 

@@ -18,6 +18,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/partitions"
+	"ibsm/plural"
 )
 
 // partitionsCommand is the options of ibsmctl partitions.
@@ -165,11 +166,11 @@ func (c *partitionsCommand) check(ctx context.Context) error {
 	}
 	switch {
 	case len(errs) > 0:
-		return fmt.Errorf("%s has %s: a manager would not apply it", c.file, several(len(errs), "error"))
+		return fmt.Errorf("%s has %s: a manager would not apply it", c.file, plural.Of(len(errs), "error"))
 	case dangers && !c.force:
 		return cli.WithHint(fmt.Errorf("%s has dangerous lines, which make other ports communicate than they seem to say", c.file), "fix the lines, or use --force")
 	case c.strict && worse > 0:
-		return fmt.Errorf("%s has %s", c.file, several(worse, "warning"))
+		return fmt.Errorf("%s has %s", c.file, plural.Of(worse, "warning"))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"ibsm/conf"
 	"ibsm/ctl"
 	"ibsm/partitions"
+	"ibsm/plural"
 )
 
 // applyPoll is how often apply asks whether the file is in force.
@@ -184,7 +185,7 @@ func (r *partitionRows) print(stdout io.Writer, a *asker) error {
 			}
 		}
 		if !r.file.Refused {
-			fmt.Fprintln(&text, severally(len(r.changes), "P_Key table entry changes", "P_Key table entries change"))
+			fmt.Fprintln(&text, plural.With(len(r.changes), "P_Key table entry changes", "P_Key table entries change"))
 		}
 		if _, err := stdout.Write(text.Bytes()); err != nil {
 			return err

@@ -11,19 +11,20 @@ import (
 
 	"ibsm/cmd/cli"
 	"ibsm/ctl"
+	"ibsm/plural"
 )
 
 func newPath(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "path [OPTION]... FROM TO", Short: "the route from one port to another, hop by hop", Args: cli.Args(2, 2), RunE: a.asking(a.path), ValidArgsFunction: a.completeNodes(2), Long: `
 Follows the forwarding tables from one port to another. FROM and TO are a LID (17 or 0x11),
-a GUID of a port or node (0x and more than four digits), a GID, or a node name.
+a GUID of a port or node (0x and more than four digits), a GID, a node name, or NODE:PORT.
 The exit status is 1 if the route does not reach TO.`}
 }
 
 func (a *asker) path(ctx context.Context, args []string, stdout io.Writer) error {
 	// With --json the reply is judged as well, so it is read first.
 	p := &ctl.Path{}
-	q := query("from", a.names.resolve(args[0]), "to", a.names.resolve(args[1]))
+	q := query("from", a.names.resolvePort(args[0]), "to", a.names.resolvePort(args[1]))
 	if err := a.Get(ctx, "/v1/path", q, p); err != nil {
 		return a.explain(err)
 	}
@@ -75,6 +76,6 @@ func (a *asker) printPath(p *ctl.Path, stdout io.Writer) error {
 	if lanes || p.SL != 0 {
 		sl = fmt.Sprintf(", SL %d", p.SL)
 	}
-	_, err := fmt.Fprintf(stdout, "%d links to LID %d, %g Gb/s, MTU %d%s\n", p.Links, p.DLID, p.Gbps, p.MTU, sl)
+	_, err := fmt.Fprintf(stdout, "%s to LID %d, %g Gb/s, MTU %d%s\n", plural.Of(p.Links, "link"), p.DLID, p.Gbps, p.MTU, sl)
 	return err
 }

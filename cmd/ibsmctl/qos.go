@@ -14,6 +14,7 @@ import (
 	"ibsm/conf/diag"
 	"ibsm/conf/policyfile"
 	"ibsm/ctl"
+	"ibsm/plural"
 	"ibsm/routing/portgroups"
 	"ibsm/routing/qos"
 )
@@ -119,9 +120,9 @@ func (c *qosCommand) check(ctx context.Context, args []string) error {
 	}
 	switch {
 	case len(errors) > 0:
-		return fmt.Errorf("%s has %s: a manager would not apply it", name, several(len(errors), "error"))
+		return fmt.Errorf("%s has %s: a manager would not apply it", name, plural.Of(len(errors), "error"))
 	case c.strict && len(warnings) > 0:
-		return fmt.Errorf("%s has %s", name, several(len(warnings), "warning"))
+		return fmt.Errorf("%s has %s", name, plural.Of(len(warnings), "warning"))
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"ibsm/cmd/cli"
 	"ibsm/ctl"
+	"ibsm/plural"
 )
 
 func newSick(a *asker) *cobra.Command {
@@ -85,7 +86,7 @@ func (a *asker) sick(ctx context.Context, _ []string, stdout io.Writer) error {
 	if s.Age < 0 {
 		fmt.Fprintln(&text, "no reading of counters has been judged yet")
 	} else {
-		fmt.Fprintf(&text, "%s by %s, of counters read %s ago\n", several(len(s.Links)+s.More, "sick link"), several(len(s.Rules), "rule"), ago(s.Age))
+		fmt.Fprintf(&text, "%s by %s, of counters read %s ago\n", plural.Of(len(s.Links)+s.More, "sick link"), plural.Of(len(s.Rules), "rule"), ago(s.Age))
 	}
 	for i := range s.Links {
 		l := &s.Links[i]
@@ -93,19 +94,19 @@ func (a *asker) sick(ctx context.Context, _ []string, stdout io.Writer) error {
 		fmt.Fprintf(&text, "\n%s%s: %s\n  %s %d in %s, more than %d (%s)\n", a.endOf(l.Node, l.Desc, l.Port), a.peerOf(&l.PortOf, " receives badly from "), printable(l.Rule), strings.Join(r.Counters, ", "), l.Counted, ago(r.Window), l.Most, r.Limit)
 		fmt.Fprintf(&text, "  since %s", l.Since.Local().Format(time.DateTime))
 		if l.Relapses > 0 {
-			fmt.Fprintf(&text, ", %s", several(l.Relapses, "relapse"))
+			fmt.Fprintf(&text, ", %s", plural.Of(l.Relapses, "relapse"))
 		}
 		fmt.Fprintf(&text, "; %s\n", whatIsDone(l))
 	}
 	if len(s.Excluded) > 0 {
-		fmt.Fprintf(&text, "\n%s out of use\n", several(len(s.Excluded), "link"))
+		fmt.Fprintf(&text, "\n%s out of use\n", plural.Of(len(s.Excluded), "link"))
 	}
 	for i := range s.Excluded {
 		e := &s.Excluded[i]
 		fmt.Fprintf(&text, "  %s%s: %s\n", a.endOf(e.Node, e.Desc, e.Port), a.peerOf(&e.PortOf, " to "), outOfUse(e))
 	}
 	if s.More > 0 {
-		fmt.Fprintf(&text, "\n%s: not listed\n", several(s.More, "more sick link"))
+		fmt.Fprintf(&text, "\n%s: not listed\n", plural.Of(s.More, "more sick link"))
 	}
 	_, err := stdout.Write(text.Bytes())
 	return err

@@ -14,6 +14,7 @@ import (
 
 	"ibsm/cmd/cli"
 	"ibsm/ctl"
+	"ibsm/plural"
 	"ibsm/view"
 )
 
@@ -117,23 +118,24 @@ func statusText(st *ctl.Status, now time.Time) string {
 	}
 	if s := st.Subnet; s != nil {
 		line("subnet", "prefix %s, SM LID %d, generation %d", s.Prefix, s.SMLID, s.Generation)
-		line("nodes", "%d switches, %d CAs, %d routers%s", s.Switches, s.CAs, s.Routers, missing(s.Missing))
-		line("ports", "%s; %d links, %d LIDs", states(s.Ports), s.Links, s.LIDs)
+		line("nodes", "%s, %s, %s%s", plural.Of(s.Switches, "switch"), plural.Of(s.CAs, "CA"), plural.Of(s.Routers, "router"), missing(s.Missing))
+		line("ports", "%s; %s, %s", states(s.Ports), plural.Of(s.Links, "link"), plural.Of(s.LIDs, "LID"))
 	}
 	if s := st.Sweep; s != nil {
 		result := "SUBNET UP"
 		if !s.Up {
 			result = "errors during initialization"
 		}
-		line("sweep", "%s %v ago, took %.3f s, Sets: %s, longest route %d links", result, now.Sub(s.Ended).Round(time.Second), s.Seconds, s.Sets, s.Longest)
+		line("sweep", "%s %v ago, took %.3f s, Sets: %s, longest route %s", result, now.Sub(s.Ended).Round(time.Second), s.Seconds, s.Sets, plural.Of(s.Longest, "link"))
 		if s.Failures+s.Cut+s.Lost > 0 {
-			line("", "%d Sets failed, %d pairs of switch and LID are disconnected, %d routes do not arrive: see ibsmctl events", s.Failures, s.Cut, s.Lost)
+			line("", "%s failed, %s disconnected, %s: see ibsmctl events", plural.Of(s.Failures, "Set"),
+				plural.With(s.Cut, "pair of switch and LID is", "pairs of switch and LID are"), plural.With(s.Lost, "route does not arrive", "routes do not arrive"))
 		}
 		if s.ByRules != "" {
 			line("", "%s", s.ByRules)
 		}
 		if s.CreditLoop > 0 {
-			line("", "the routes have a credit loop of %d links: see ibsmctl why", s.CreditLoop)
+			line("", "the routes have a credit loop of %s: see ibsmctl why", plural.Of(s.CreditLoop, "link"))
 		}
 	}
 	for i, m := range st.SMs {
@@ -144,7 +146,7 @@ func statusText(st *ctl.Status, now time.Time) string {
 		line(name, "%s LID %d priority %d %s%s", m.GUID, m.LID, m.Priority, m.State, ignoredText(&m))
 	}
 	for _, a := range st.Alarms {
-		line("ALARM", "%s: %d packets from %s %s (LID %d), the last %v ago", a.Kind, a.Count, a.GUID, a.Where, a.LID, now.Sub(a.Last).Round(time.Second))
+		line("ALARM", "%s: %s from %s %s (LID %d), the last %v ago", a.Kind, plural.Of(int(a.Count), "packet"), a.GUID, a.Where, a.LID, now.Sub(a.Last).Round(time.Second))
 	}
 	return b.String()
 }
@@ -181,7 +183,7 @@ func missing(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return "; " + severally(n, "node is unresponsive", "nodes are unresponsive")
+	return "; " + plural.With(n, "node is unresponsive", "nodes are unresponsive")
 }
 
 // states is the number of ports in each state, the most first.
@@ -202,7 +204,7 @@ func states(ports map[string]int) string {
 
 // sickText says how many links are out of use because they are sick.
 func sickText(st *ctl.Status) string {
-	text := several(st.SickLinksAvoided, "link") + " out of use"
+	text := plural.Of(st.SickLinksAvoided, "link") + " out of use"
 	if st.SickLinksNeeded > 0 {
 		text += fmt.Sprintf(", %d still needed", st.SickLinksNeeded)
 	}
@@ -213,10 +215,10 @@ func sickText(st *ctl.Status) string {
 func drainedText(st *ctl.Status) string {
 	var parts []string
 	if n := st.Drained - st.DrainedPorts; n > 0 {
-		parts = append(parts, severally(n, "switch", "switches"))
+		parts = append(parts, plural.With(n, "switch", "switches"))
 	}
 	if st.DrainedPorts > 0 {
-		parts = append(parts, several(st.DrainedPorts, "port"))
+		parts = append(parts, plural.Of(st.DrainedPorts, "port"))
 	}
 	text := strings.Join(parts, ", ") + ": ibsmctl drain lists them"
 	if st.StillNeeded > 0 {

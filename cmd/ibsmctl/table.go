@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"io"
 	"strings"
 	"unicode"
@@ -123,15 +122,4 @@ func printable(text string) string {
 		}
 		return r
 	}, text)
-}
-
-// several is a number of things, such as "1 error" and "2 errors".
-func several(n int, thing string) string { return severally(n, thing, thing+"s") }
-
-// severally is several for words that make their plural otherwise.
-func severally(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }

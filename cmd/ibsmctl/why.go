@@ -14,6 +14,7 @@ import (
 
 	"ibsm/cmd/cli"
 	"ibsm/ctl"
+	"ibsm/plural"
 )
 
 func newWhy(a *asker) *cobra.Command {
@@ -155,10 +156,10 @@ func routesText(s *ctl.SweepStatus) (text string) {
 		return ""
 	}
 	if s.Cut > 0 {
-		text += fmt.Sprintf("\nroutes: %s of switch and LID are disconnected\n", counted(s.Cut, "pair", "pairs"))
+		text += fmt.Sprintf("\nroutes: %s disconnected\n", plural.With(s.Cut, "pair of switch and LID is", "pairs of switch and LID are"))
 	}
 	if s.Lost > 0 {
-		text += fmt.Sprintf("\nroutes: %s of switch and LID are connected but have no working route\n", counted(s.Lost, "pair", "pairs"))
+		text += fmt.Sprintf("\nroutes: %s no working route\n", plural.With(s.Lost, "pair of switch and LID is connected but has", "pairs of switch and LID are connected but have"))
 	}
 	if text != "" {
 		text += "  see ibsmctl events for an example, ibsmctl why PORT OTHER for two ports\n"
@@ -175,7 +176,7 @@ func (a *asker) refusedText(all []*ctl.Refusal, unlisted uint64) string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nrefused joins: %s of a port and a group\n", counted(len(all), "pair", "pairs"))
+	fmt.Fprintf(&b, "\nrefused joins: %s of a port and a group\n", plural.With(len(all), "pair", "pairs"))
 	var reasons []string
 	byReason := map[string][]*ctl.Refusal{}
 	for _, r := range all {
@@ -192,7 +193,7 @@ func (a *asker) refusedText(all []*ctl.Refusal, unlisted uint64) string {
 			if name == "" {
 				name = r.Port
 			}
-			fmt.Fprintf(&b, "    %s: %s, %s, last %s\n", name, shortGID(r.MGID), counted(int(r.Count), "time", "times"), r.Last.Local().Format(time.DateTime))
+			fmt.Fprintf(&b, "    %s: %s, %s, last %s\n", name, shortGID(r.MGID), plural.With(int(r.Count), "time", "times"), r.Last.Local().Format(time.DateTime))
 		}
 		if more := len(list) - mostRefused; more > 0 {
 			fmt.Fprintf(&b, "    and %d more: ibsmctl groups lists all\n", more)
@@ -238,7 +239,7 @@ func (a *asker) printDiagnoses(w io.Writer, all []*ctl.Diagnosis) {
 		a.printCauses(w, all)
 	}
 	if quiet := total - len(all); quiet > 0 {
-		fmt.Fprintf(w, "%s: no problem found\n", counted(quiet, "port", "ports"))
+		fmt.Fprintf(w, "%s: no problem found\n", plural.With(quiet, "port", "ports"))
 	}
 }
 
@@ -314,7 +315,7 @@ func (a *asker) printCauses(w io.Writer, all []*ctl.Diagnosis) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: %s\n", g.kind, counted(len(g.ports), "port", "ports"))
+		fmt.Fprintf(w, "%s: %s\n", g.kind, plural.With(len(g.ports), "port", "ports"))
 		if !g.varies {
 			fmt.Fprintf(w, "  %s\n", printable(g.text))
 		}
@@ -368,12 +369,4 @@ func ranges[N uint8 | int](nums []N) string {
 		i = last + 1
 	}
 	return b.String()
-}
-
-// counted is a number of things.
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -86,7 +86,7 @@ func TestPrintChoices(t *testing.T) {
 func TestRoutesText(t *testing.T) {
 	for want, s := range map[string]*ctl.SweepStatus{
 		"": nil,
-		"\nroutes: 1 pair of switch and LID are disconnected\n  see ibsmctl events for an example, ibsmctl why PORT OTHER for two ports\n":                         {Cut: 1},
+		"\nroutes: 1 pair of switch and LID is disconnected\n  see ibsmctl events for an example, ibsmctl why PORT OTHER for two ports\n":                          {Cut: 1},
 		"\nroutes: 3 pairs of switch and LID are connected but have no working route\n  see ibsmctl events for an example, ibsmctl why PORT OTHER for two ports\n": {Lost: 3},
 	} {
 		if got := routesText(s); got != want {

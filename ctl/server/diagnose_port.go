@@ -12,6 +12,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/perf"
+	"ibsm/plural"
 	"ibsm/registry"
 	"ibsm/topo"
 	"ibsm/topo/cabling"
@@ -47,7 +48,7 @@ func (d *doctor) unresponsive(p topo.PortIdx) (why ctl.Reason, is bool) {
 	}
 	return ctl.Reason{
 		Kind: "no answer",
-		Text: fmt.Sprintf("%q has not answered for %d sweeps; its routes are kept for %d sweeps", d.nodeName(d.view.Topo.Ports[p].Node), node.Missed, topo.MaxMissed),
+		Text: fmt.Sprintf("%q has not answered for %s; its routes are kept for %s", d.nodeName(d.view.Topo.Ports[p].Node), plural.Of(int(node.Missed), "sweep"), plural.Of(topo.MaxMissed, "sweep")),
 		Do:   "check whether its firmware hangs and reset it; an M_Key different from the manager's (m_key) has the same effect",
 	}, true
 }

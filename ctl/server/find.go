@@ -42,6 +42,16 @@ func (s *subnet) findPort(name string) (topo.PortIdx, mad.LID, error) {
 		}
 	}
 	n, err := s.findNode(name)
+	if node, _, ok := cutPort(name); err != nil && ok { // NODE:PORT
+		if _, unknown := s.findNode(node); unknown != nil {
+			return topo.None, 0, unknown
+		}
+		ports, err := s.findPorts(name)
+		if err != nil {
+			return topo.None, 0, err
+		}
+		return s.reached(t.EndPort(ports[0]))
+	}
 	if err != nil {
 		return topo.None, 0, err
 	}

@@ -9,6 +9,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/plural"
 	"ibsm/topo"
 )
 
@@ -39,7 +40,7 @@ func (s *subnet) findPorts(name string) ([]topo.PortIdx, error) {
 		return nil, err
 	}
 	if num > t.Nodes[n].NumPorts {
-		return nil, fmt.Errorf("%w: %q has %d ports", ctl.ErrNotFound, node, t.Nodes[n].NumPorts)
+		return nil, fmt.Errorf("%w: %q has %s", ctl.ErrNotFound, node, plural.Of(int(t.Nodes[n].NumPorts), "port"))
 	}
 	return []topo.PortIdx{t.Port(n, num)}, nil
 }

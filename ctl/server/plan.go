@@ -9,6 +9,7 @@ import (
 	"ibsm/ctl"
 	"ibsm/manager"
 	"ibsm/opensm/names"
+	"ibsm/plural"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/quality"
@@ -85,7 +86,7 @@ func (d *Server) mayFail(without []routing.SwitchPort) error {
 		case n == topo.None || v.Topo.Nodes[n].Switch == topo.None:
 			return fmt.Errorf("%w: no switch has GUID %v", ctl.ErrNotFound, w.Switch)
 		case w.Port > v.Topo.Nodes[n].NumPorts:
-			return fmt.Errorf("%w: switch %v has %d ports", ctl.ErrBadRequest, w.Switch, v.Topo.Nodes[n].NumPorts)
+			return fmt.Errorf("%w: switch %v has %s", ctl.ErrBadRequest, w.Switch, plural.Of(int(v.Topo.Nodes[n].NumPorts), "port"))
 		case w.Port == 0 && n == v.Topo.Ports[v.Topo.Self].Node:
 			return fmt.Errorf("%w: the manager runs on switch %v", ctl.ErrBadRequest, w.Switch)
 		}

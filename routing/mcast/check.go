@@ -102,15 +102,22 @@ func (c *checker) members(m Members, unreached []topo.PortIdx) error {
 	}
 	ports := map[topo.PortIdx]bool{}
 	for _, p := range m.Receivers {
-		ports[p] = true
 		s, num := At(c.t, p)
-		if s == topo.None && !missed[p] || s != topo.None && c.tree.Ports(s).Has(num) == missed[p] && len(c.tree.Branches) > 0 {
+		if s == topo.None {
+			continue // its cable leads to the only other port of the subnet: no table is needed
+		}
+		ports[p] = true
+		if c.tree.Ports(s).Has(num) == missed[p] && len(c.tree.Branches) > 0 {
 			return fmt.Errorf("tree of MLID %v: port %v receives and is unreached, or the other way round", c.tree.MLID, c.t.Ports[p].GUID)
 		}
 	}
 	for _, p := range m.Senders {
+		s, _ := At(c.t, p)
+		if s == topo.None {
+			continue
+		}
 		ports[p] = true
-		if s, _ := At(c.t, p); !missed[p] && len(c.tree.Branches) > 0 && c.tree.Ports(s).Empty() {
+		if !missed[p] && len(c.tree.Branches) > 0 && c.tree.Ports(s).Empty() {
 			return fmt.Errorf("tree of MLID %v: port %v sends and has no way in", c.tree.MLID, c.t.Ports[p].GUID)
 		}
 	}

@@ -45,7 +45,7 @@ func NewGrower(g *Graph) *Grower {
 
 // Grow returns the tree of a multicast LID, and the members that it does not reach:
 // those on switches that cannot forward the LID, or that no usable link joins to most
-// others. The tree has no branches where there is nothing to forward.
+// others. Ports without a switch need no tree: the cable joins the two. The tree has no branches where there is nothing to forward.
 //
 // old is the tree so far, by the same Topo, nil or a part of one as Remap leaves it. As
 // little of it changes as possible: a branch is added for each member that has come, the
@@ -184,7 +184,7 @@ func (g *Grower) finish(k *sketch) *Tree {
 func (g *Grower) missed(m Members, k *sketch) (ports []topo.PortIdx) {
 	for _, list := range [][]topo.PortIdx{m.Receivers, m.Senders} {
 		for _, p := range list {
-			if s, _ := At(g.graph.t, p); s == topo.None || !k.has[s] {
+			if s, _ := At(g.graph.t, p); s != topo.None && !k.has[s] {
 				ports = append(ports, p)
 			}
 		}

@@ -7,6 +7,7 @@ package rails
 import (
 	"fmt"
 
+	"ibsm/plural"
 	"ibsm/topo"
 )
 
@@ -97,9 +98,9 @@ func seen(r *Rails) string {
 		n := len(r.Rails[i].Ports)
 		least, most = min(least, n), max(most, n)
 	}
-	text := fmt.Sprintf("%d rails of %d ports in %s", len(r.Rails), most, several(len(r.Units), "unit"))
+	text := fmt.Sprintf("%d rails of %d ports in %s", len(r.Rails), most, plural.Of(len(r.Units), "unit"))
 	if least < most {
-		text = fmt.Sprintf("%d rails of %d to %d ports in %s", len(r.Rails), least, most, several(len(r.Units), "unit"))
+		text = fmt.Sprintf("%d rails of %d to %d ports in %s", len(r.Rails), least, most, plural.Of(len(r.Units), "unit"))
 	}
 	switch len(r.Wrong) {
 	case 0:
@@ -108,12 +109,4 @@ func seen(r *Rails) string {
 		return text + ", 1 of them on the wrong leaf"
 	}
 	return text + fmt.Sprintf(", %d of them on the wrong leaf", len(r.Wrong))
-}
-
-// several is a number of things.
-func several(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ibsm/mad"
+	"ibsm/plural"
 	"ibsm/routing/routingtest"
 	"ibsm/topo"
 	"ibsm/topo/net"
@@ -91,7 +92,7 @@ func TestWhole(t *testing.T) {
 			}
 			found := walk(t, n)
 			r := Find(found)
-			want := fmt.Sprintf("8 rails of %d ports in %s", 32*units, several(units, "unit"))
+			want := fmt.Sprintf("8 rails of %d ports in %s", 32*units, plural.Of(units, "unit"))
 			if r.Seen != want || len(r.Rails) != 8 || len(r.Units) != units || len(r.Wrong) != 0 || len(r.Of) != 256*units {
 				t.Fatalf("%d units: %s, want %s", units, r.Seen, want)
 			}

@@ -28,7 +28,11 @@ func (m *Machine) join(from, to topo.End) {
 		}
 	}
 	if from.Node == to.Node {
-		m.report(Finding{Kind: Loopback, GUID: m.b.Node(from.Node).GUID, Port: min(from.Port, to.Port), Far: max(from.Port, to.Port)})
+		kind := Loopback
+		if m.b.Node(from.Node).Type != mad.Switch && from.Port != to.Port {
+			kind = OwnPorts // they exchange packets like any two ports
+		}
+		m.report(Finding{Kind: kind, GUID: m.b.Node(from.Node).GUID, Port: min(from.Port, to.Port), Far: max(from.Port, to.Port)})
 	}
 	m.b.Link(from, to)
 	m.read(from)

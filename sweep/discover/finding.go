@@ -33,6 +33,7 @@ const (
 	RefusedPKeys                             // the same, of a partition table: it is left alone
 	UnreadPKeys                              // a partition table of which a part did not come
 	Incomplete                               // a node that answered, but not enough of it; left out
+	OwnPorts                                 // a cable between two ports of one adapter, which then are the whole subnet
 	OneSided                                 // a cable found from one end, while the port at the other says it has no link
 )
 
@@ -52,6 +53,8 @@ func (f Finding) String() string {
 			return fmt.Sprintf("ports %d and %d of node %v are connected to each other: no route uses them", f.Port, f.Far, f.GUID)
 		}
 		return fmt.Sprintf("loopback plug: port %d of node %v is connected to itself", f.Port, f.GUID)
+	case OwnPorts:
+		return fmt.Sprintf("ports %d and %d of adapter %v are connected to each other: they are the whole subnet", f.Port, f.Far, f.GUID)
 	case TooFar:
 		return fmt.Sprintf("more than %d hops: nodes behind port %d of node %v are left out", mad.MaxHops, f.Port, f.GUID)
 	case TooMany:

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"ibsm/plural"
 )
 
 // Comparison is how far cables are as planned.
@@ -36,9 +38,9 @@ func (c *Comparison) String() string {
 	if c.OtherSubnet() {
 		return fmt.Sprintf("the plan is that of another subnet: %d of its %d devices are known", c.Known, c.Devices)
 	}
-	text := fmt.Sprintf("%d of %s of the plan are there", c.Same, count(c.Planned, "cable"))
+	text := fmt.Sprintf("%d of %s of the plan are there", c.Same, plural.Of(c.Planned, "cable"))
 	if n := c.More + len(c.Findings); n > 0 {
-		text += ", " + count(n, "difference")
+		text += ", " + plural.Of(n, "difference")
 	}
 	return text
 }

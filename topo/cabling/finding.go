@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ibsm/mad"
+	"ibsm/plural"
 )
 
 // Kind is a kind of difference between a plan and what there is.
@@ -121,9 +122,9 @@ func (f *Finding) String() string {
 	case Added:
 		return fmt.Sprintf("cable %v is not in the plan", f.Present[0])
 	case MissingDevice:
-		return fmt.Sprintf("%v is missing, with %s", f.Devices[0], count(len(f.Planned)+f.More, "cable"))
+		return fmt.Sprintf("%v is missing, with %s", f.Devices[0], plural.Of(len(f.Planned)+f.More, "cable"))
 	case AddedDevice:
-		return fmt.Sprintf("%v is not in the plan, with %s", f.Devices[0], count(len(f.Present)+f.More, "cable"))
+		return fmt.Sprintf("%v is not in the plan, with %s", f.Devices[0], plural.Of(len(f.Present)+f.More, "cable"))
 	case Moved:
 		return fmt.Sprintf("the cable of %v is in %v instead of %s", f.Present[0].other(f.Ports[1]), f.Ports[1], short(f.Ports[0], f.Ports[1]))
 	case Exchanged:
@@ -150,7 +151,7 @@ func (f *Finding) String() string {
 	case ExchangedDevices:
 		return fmt.Sprintf("%s are exchanged: each has the cables of another one", places(f.Devices))
 	}
-	return fmt.Sprintf("%s are mixed up: %s", count(len(f.Present)+len(f.Planned)+f.More, "cable"), f.mixed())
+	return fmt.Sprintf("%s are mixed up: %s", plural.Of(len(f.Present)+len(f.Planned)+f.More, "cable"), f.mixed())
 }
 
 // other is the end of a cable that is not at a place.
@@ -193,13 +194,6 @@ func short(p, beside Place) string {
 		return fmt.Sprintf("port %d", p.Port)
 	}
 	return p.String()
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // span is consecutive ports, in either direction.

@@ -3,6 +3,8 @@ package draw
 import (
 	"fmt"
 	"strings"
+
+	"ibsm/plural"
 )
 
 // writeHead writes the heading and what the colours mean.
@@ -23,7 +25,7 @@ func (p *picture) writeHead(w *svg) {
 			adapters++
 		}
 	}
-	w.text(margin, 28, "h", fmt.Sprintf("%s%s, %s, %s", count(switches, "switch", "es"), levels, count(adapters, "adapter", "s"), count(f.Links, "link", "s")))
+	w.text(margin, 28, "h", fmt.Sprintf("%s%s, %s, %s", plural.Of(switches, "switch"), levels, plural.Of(adapters, "adapter"), plural.Of(f.Links, "link")))
 	note := p.options.Note
 	if p.prefix != "" {
 		note = strings.TrimPrefix(fmt.Sprintf("%s; names of switches begin with %q", note, p.prefix), "; ")
@@ -63,13 +65,6 @@ func (p *picture) writeHead(w *svg) {
 		}
 		x = legend(w, x, fmt.Sprintf("s%d", class), fmt.Sprintf("%s: %d", strings.TrimSpace(what+" "+name), n))
 	}
-}
-
-func count(n int, one, plural string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s%s", n, one, plural)
 }
 
 // legend writes a square and what it means, and returns where the next one may begin.

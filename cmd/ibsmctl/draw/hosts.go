@@ -6,6 +6,7 @@ import (
 
 	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
+	"ibsm/plural"
 )
 
 // hostStyle is how hosts are drawn, by how many there are.
@@ -64,7 +65,7 @@ func (p *picture) hostsHeight(k *knot) float64 {
 }
 
 func hostCount(n int) string {
-	return count(n, "adapter", "s")
+	return plural.Of(n, "adapter")
 }
 
 // writeHosts draws the hosts below a box.

@@ -13,6 +13,7 @@ import (
 
 	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
+	"ibsm/plural"
 )
 
 // svg writes elements. Errors are the writer's, which keeps them.
@@ -199,7 +200,7 @@ func (p *picture) switchTitle(s int) string {
 		text += fmt.Sprintf("%d of %d ports Active, %s", sw.Up, sw.Ports, hostCount(len(sw.Hosts)))
 	}
 	if sw.Missed > 0 {
-		text += fmt.Sprintf("\nhas not answered for %d sweeps", sw.Missed)
+		text += "\nhas not answered for " + plural.Of(int(sw.Missed), "sweep")
 	}
 	if usual := p.paint.usualCables[s]; usual > 0 {
 		n := 0
