@@ -15,7 +15,7 @@ tried() {
 	mkdir -p /etc/opensm /etc/sysconfig
 	systemctl daemon-reload
 	systemctl reset-failed
-	for switch in sw1 sw2; do fabric reboot $switch; done # which hold multicast entries of the time before
+	for switch in sw1 sw2; do fabric reboot-switch $switch; done # which hold multicast entries of the time before
 	bash /etc/migrate-host.sh "$@" || fail "$*"
 }
 
