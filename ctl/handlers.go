@@ -210,6 +210,15 @@ type Reloaded struct {
 	Refused  bool      `json:"refused"`
 	Changed  []string  `json:"changed"` // settings, by OpenSM's names
 	Findings []Finding `json:"findings"`
+	// Partitions are those of the partition file; nil if it is not in force, or there is none.
+	Partitions *ReloadedPartitions `json:"partitions,omitempty"`
+}
+
+// ReloadedPartitions is a partition file that was read again and is in force.
+type ReloadedPartitions struct {
+	File    string `json:"file"`
+	Changed bool   `json:"changed"` // it has another text than the one that was in force
+	Count   int    `json:"count"`   // of partitions
 }
 
 // Finding is a note, warning or error about a configuration file.

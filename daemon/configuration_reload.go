@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -60,11 +61,26 @@ func (c *configuration) reload(own bool) *ctl.Reloaded {
 	for {
 		was := c.current.Load()
 		read := c.readAgain(was)
-		var found []ctl.Finding
-		if !c.swap(was, func(next *inForce) { found = c.take(next, &read, own) }) {
-			continue
+		out := &ctl.Reloaded{File: read.config.ConfigFile, Refused: read.err != nil, Changed: append([]string{}, read.changed...)}
+		swapped := c.swap(was, func(next *inForce) {
+			out.Findings = c.take(next, &read, own)
+			out.Partitions = reloadedPartitions(was, next)
+		})
+		if swapped {
+			return out
 		}
-		return &ctl.Reloaded{File: read.config.ConfigFile, Refused: read.err != nil, Changed: append([]string{}, read.changed...), Findings: found}
+	}
+}
+
+// reloadedPartitions is what a reload has made of the partition file, nil if none is in force.
+func reloadedPartitions(was, now *inForce) *ctl.ReloadedPartitions {
+	p := now.partitions
+	if p == nil || p.Source != partitions.FromFile || len(p.Errors) > 0 {
+		return nil
+	}
+	return &ctl.ReloadedPartitions{
+		File: conf.PartitionConfigFile.In(now.own.Config), Count: len(p.Policy.Partitions),
+		Changed: was.partitions.Source != partitions.FromFile || !bytes.Equal(was.partitions.Text, p.Text),
 	}
 }
 

@@ -55,5 +55,12 @@ func reloadText(r *ctl.Reloaded) string {
 	default:
 		fmt.Fprintf(&b, "%s: changed %s\n", r.File, strings.Join(r.Changed, ", "))
 	}
+	switch p := r.Partitions; {
+	case p == nil:
+	case p.Changed:
+		fmt.Fprintf(&b, "%s: %s applied\n", p.File, counted(p.Count, "partition", "partitions"))
+	default:
+		fmt.Fprintf(&b, "%s: no changes\n", p.File)
+	}
 	return b.String()
 }
