@@ -63,7 +63,7 @@ func (c *configuration) reload(own bool) *ctl.Reloaded {
 		read := c.readAgain(was)
 		out := &ctl.Reloaded{File: read.config.ConfigFile, Refused: read.err != nil, Changed: append([]string{}, read.changed...)}
 		swapped := c.swap(was, func(next *inForce) {
-			out.Findings = c.take(next, &read, own)
+			out.Findings = append([]ctl.Finding{}, c.take(next, &read, own)...) // not null in JSON
 			out.Partitions = reloadedPartitions(was, next)
 		})
 		if swapped {

@@ -57,6 +57,19 @@ func TestPartitionsRunning(t *testing.T) {
 	ask(1, `0x8000 is not a P_Key: its lower 15 bits are 0`, "why", port, "0x8000")
 	ask(0, ` is not in 0x0012: no partition has this key; its P_Key table does not have this P_Key\n`, "why", port, "0x12")
 	ask(0, "^0 P_Key table entries change\n", "diff")
+	// A reload says whether partitions were applied: an operator has changed only their file.
+	reload := func(says string) {
+		t.Helper()
+		if text, errs, status := invoke(t, "config", "reload", "--socket", socket); status != 0 || !strings.HasSuffix(text, file+": "+says+"\n") {
+			t.Errorf("a reload: exit status %d, it wrote\n%s%s, want %s", status, text, errs, says)
+		}
+	}
+	reload("no changes")
+	write("Default=0x7fff : ALL=full;\nred=0x11 : ALL_CAS=full;\nblue=0x12 : ALL_CAS;\n")
+	reload("3 partitions applied")
+	reload("no changes")
+	write("Default=0x7fff : ALL=full;\nred=0x11 : ALL_CAS=full;\n")
+	reload("2 partitions applied")
 
 	write("Default=0x7fff : ALL=full;\nred=0x11 : ALL_CAS=full, " + port + "=limited;\nfast=0x12, ipoib, rate=21 : " + port + "=full, 0xdead=full;\n")
 	ask(0, `partitions.conf:3:1: warning: the rate of a group of "fast", 400 Gb/s, exceeds that of port `+port+` of "`, "check", file)

@@ -10,6 +10,7 @@ import (
 
 	"ibsm/conf"
 	"ibsm/ctl"
+	"ibsm/plural"
 )
 
 func (c *configCommand) reload(ctx context.Context) error {
@@ -58,7 +59,7 @@ func reloadText(r *ctl.Reloaded) string {
 	switch p := r.Partitions; {
 	case p == nil:
 	case p.Changed:
-		fmt.Fprintf(&b, "%s: %s applied\n", p.File, counted(p.Count, "partition", "partitions"))
+		fmt.Fprintf(&b, "%s: %s applied\n", p.File, plural.Of(p.Count, "partition"))
 	default:
 		fmt.Fprintf(&b, "%s: no changes\n", p.File)
 	}
