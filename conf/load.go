@@ -45,12 +45,16 @@ type Loaded struct {
 	*Config
 	CommandLine
 	Report Report
+	args   []string
 }
+
+// Again is what a start with the same command line would load now.
+func (l *Loaded) Again(env Environment) *Loaded { return Load(l.args, env) }
 
 // Load reads the command line and the file that it names, or the first of DefaultFiles
 // that exists.
 func Load(args []string, env Environment) *Loaded {
-	l := &Loaded{Config: New()}
+	l := &Loaded{Config: New(), args: args}
 	var stray []string
 	l.Given, stray, l.Report = ParseArgs(args)
 	for _, word := range stray {

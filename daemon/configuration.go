@@ -143,6 +143,10 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 			return cfg, refusal{err}
 		}
 		begun := c.swap(was, func(next *inForce) {
+			if c.state.givesBackPrefix(next.own) { // as found in the fabric would be what the operator has taken away
+				next.own = next.own.With(conf.SubnetPrefix.Key(), uint64(mad.DefaultPrefix))
+				c.logger.Warn("subnet_prefix was chosen at the last start and is not any more: the subnet gets the default one", "prefix", mad.DefaultPrefix)
+			}
 			next.mkeys = newer(next.mkeys, c.state.mkeyNumber())
 			if next.links == nil {
 				next.record = c.state.routes()

@@ -35,6 +35,10 @@ type reread struct {
 
 func (c *configuration) readAgain(was *inForce) (r reread) {
 	r.config, r.changed, r.report, r.err = was.own.Reread(Environment)
+	if refused := c.nextStart(r.config, was.port); r.err == nil && refused.Err(conf.Start) != nil {
+		r.report = append(r.report, refused...)
+		r.config, r.changed, r.err = was.own, nil, refused.Err(conf.Start)
+	}
 	var err error
 	if r.seed, err = c.seedAgain(was.seed, was.seed.path); err != nil { // as with an error in keys_file
 		r.report = append(r.report, conf.Finding{Error: diag.Error{Position: diag.Position{File: was.seed.path}, Text: err.Error()}, Severity: conf.Refusal})
@@ -106,7 +110,7 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 		next.rules = []byte(read.rules.text)
 	}
 	c.takeEngineFiles(next, &read.engines)
-	found := slices.Concat(findings(read.report), read.engines.found, rules, read.routes.found)
+	found := slices.Concat(findings(read.report), read.engines.found(), rules, read.routes.found)
 	if next.partitions != nil {
 		chosen := next.partitions.Reload(read.partitions, false)
 		c.setPartitions(next, &chosen)

@@ -135,7 +135,21 @@ type engineRead struct {
 	files            engineFiles
 	warnings, errors diag.List
 	unreadable       []string // OpenSM's words
-	found            []ctl.Finding
+	reports          []fileReport
+}
+
+// fileReport is what was found in the file of a setting.
+type fileReport struct {
+	key              *conf.Key
+	errors, warnings diag.List
+}
+
+// found are the findings about all files, for the control socket.
+func (r *engineRead) found() (list []ctl.Finding) {
+	for _, f := range r.reports {
+		list = append(list, fileFindings(f.key, f.errors, f.warnings)...)
+	}
+	return list
 }
 
 // read reads the files that the configuration names for a list of engines. Without those of pgrp_policy_file, of which some may be needed, nothing is read.
@@ -162,13 +176,13 @@ func (r *engineRead) read(c *conf.Config, list []string, ofQoS []*portgroups.Gro
 		if errors.Is(err, fs.ErrNotExist) && key == conf.TopoConfigFile.Key().Name && !conf.TopoConfigEnabled.In(c) { // NVIDIA's manager does not read it then
 			missing := diag.List{{Position: diag.Position{File: name}, Text: key + ": the file is missing, so cables are not compared with it"}}
 			r.warnings = append(r.warnings, missing...)
-			r.found = append(r.found, fileFindings(kind.path.Key(), nil, missing)...)
+			r.reports = append(r.reports, fileReport{kind.path.Key(), nil, missing})
 			continue
 		}
 		if errors.Is(err, fs.ErrNotExist) && name == kind.path.Key().Default {
 			missing := diag.List{{Position: diag.Position{File: name}, Text: "the default " + key + " does not exist: " + strings.Join(kind.users, ", ") + " cannot be used; auto routes a torus without a file"}}
 			r.warnings = append(r.warnings, missing...)
-			r.found = append(r.found, fileFindings(kind.path.Key(), nil, missing)...)
+			r.reports = append(r.reports, fileReport{kind.path.Key(), nil, missing})
 			continue
 		}
 		var apply func(*engines.Settings)
@@ -206,7 +220,7 @@ func (r *engineRead) add(key *conf.Key, name string, file engineFile, warnings d
 	}
 	r.files[key.Name] = file
 	r.warnings, r.errors = append(r.warnings, warnings...), append(r.errors, found...)
-	r.found = append(r.found, fileFindings(key, found, warnings)...)
+	r.reports = append(r.reports, fileReport{key, found, warnings})
 	return found
 }
 

@@ -94,12 +94,9 @@ func (s *state) openStore() (written time.Time, err error) {
 	s.next = store.NewContents()
 	dir := stateDir(s.conf)
 	if dir == "" {
-		return written, nil
+		return written, checkStore(s.conf, s.port)
 	}
-	prefix := mad.DefaultPrefix
-	if p := chosen[mad.Prefix](s.conf.Config, conf.SubnetPrefix); p.Given {
-		prefix = p.Value
-	}
+	prefix := chosen[mad.Prefix](s.conf.Config, conf.SubnetPrefix).Value
 	path := filepath.Join(dir, s.port.String(), storeFile)
 	if info, err := os.Stat(path); err == nil {
 		written = info.ModTime()
@@ -115,6 +112,9 @@ func (s *state) openStore() (written time.Time, err error) {
 	})
 	s.store.Store(opened)
 	s.next = contents
+	if prefix != 0 && contents.Prefix != 0 && contents.Prefix != prefix {
+		s.logger.Warn("the subnet prefix is another one than at the last start: the registrations of the store get it, too", "was", contents.Prefix, "now", prefix)
+	}
 	if s.next.Damage != nil {
 		s.logger.Error("the store is damaged; LIDs come from the fabric and OpenSM's guid2lid, and clients are asked to register again",
 			"reason", s.next.Damage, "set_aside", s.next.SetAside)
@@ -126,6 +126,15 @@ func (s *state) openStore() (written time.Time, err error) {
 		}
 	})
 	return written, nil
+}
+
+// checkStore returns the error with which openStore would refuse the store of a port. It is for those that only read.
+func checkStore(l *conf.Loaded, port mad.GUID) error {
+	dir := keptDir(l)
+	if dir == "" {
+		return nil
+	}
+	return store.Check(filepath.Join(dir, port.String(), storeFile), port)
 }
 
 // removeUnfinished removes secrets that a process left which was killed while it wrote them, beside the seed and keys_file.
@@ -209,8 +218,9 @@ func (s *state) keep(k *manager.Persist) {
 	s.cache.PutLIDs(changed)
 }
 
-// publish writes the ports and links of a view to OpenSM's cache files.
+// publish keeps the prefix of a view, and writes its ports and links to OpenSM's cache files.
 func (s *state) publish(v *view.View) {
+	s.put(store.Batch{Prefix: v.Subnet.Prefix})
 	if s.cache != nil {
 		s.cache.PutView(v)
 	}
@@ -276,6 +286,16 @@ func (s *state) links() *sick.Saved {
 		s.logger.Warn("the stored state of sick links is damaged: it is dropped", "reason", err)
 	}
 	return k
+}
+
+// givesBackPrefix reports whether the configuration of the last start chose a subnet prefix and this one chooses none.
+func (s *state) givesBackPrefix(l *conf.Loaded) bool {
+	stored := s.contents()
+	if stored == nil || stored.Configuration == nil || conf.SubnetPrefix.Chosen(l.Config) {
+		return false
+	}
+	last, _ := conf.FromFile("configuration.toml", stored.Configuration)
+	return conf.SubnetPrefix.Chosen(last)
 }
 
 // contents are those of the store, nil without one.

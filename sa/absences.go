@@ -17,6 +17,9 @@ import (
 func (r *Registrar) setView(v *view.View) {
 	was := r.view
 	r.view, r.responder = v, &Responder{view: v, reg: &r.reg.State}
+	if was == nil || was.Subnet.Prefix != v.Subnet.Prefix {
+		r.rebase()
+	}
 	if was != nil && was.Subnet != v.Subnet {
 		r.wellKnown()
 	}

@@ -33,7 +33,8 @@ const maxTerms = 64
 
 // Contents is what Open found.
 type Contents struct {
-	LIDs     []LID // in order of GUID
+	Prefix   mad.Prefix // that the subnet had; 0 for a new store
+	LIDs     []LID      // in order of GUID
 	Registry *registry.Registry
 	Terms    []Term // the last ones, oldest first
 
@@ -65,7 +66,8 @@ func NewContents() *Contents { return &Contents{Registry: registry.New()} }
 
 // Batch is what one call of Put adds. Batches are written whole or not at all.
 type Batch struct {
-	LIDs   []LID // new or changed; with a Base
+	Prefix mad.Prefix // of the subnet; 0 to leave it
+	LIDs   []LID      // new or changed; with a Base
 	Forget []mad.GUID
 
 	// Registry is the State after Changes. Without Changes, or when they do not lead
@@ -83,6 +85,7 @@ type Batch struct {
 
 // held is everything that belongs in the file.
 type held struct {
+	prefix   mad.Prefix
 	lids     map[mad.GUID]LID
 	registry *registry.State
 	terms    []Term
@@ -99,7 +102,7 @@ const (
 )
 
 func (c *Contents) hold() held {
-	h := held{lids: make(map[mad.GUID]LID, len(c.LIDs)), registry: c.Registry.Freeze(), terms: c.Terms, texts: map[string][]byte{}}
+	h := held{prefix: c.Prefix, lids: make(map[mad.GUID]LID, len(c.LIDs)), registry: c.Registry.Freeze(), terms: c.Terms, texts: map[string][]byte{}}
 	for _, l := range c.LIDs {
 		h.lids[l.Port] = l
 	}
@@ -114,6 +117,7 @@ func (c *Contents) hold() held {
 // contents is the inverse of hold.
 func (h *held) contents() *Contents {
 	c := &Contents{
+		Prefix:        h.prefix,
 		LIDs:          slices.SortedFunc(maps.Values(h.lids), func(a, b LID) int { return cmp.Compare(a.Port, b.Port) }),
 		Terms:         slices.Clone(h.terms),
 		Configuration: slices.Clone(h.texts[textConfiguration]),
@@ -150,11 +154,12 @@ func (c *Contents) Add(batches ...Batch) {
 
 // clone shares nothing that changes.
 func (h *held) clone() held {
-	return held{maps.Clone(h.lids), h.registry, h.terms, maps.Clone(h.texts)}
+	return held{h.prefix, maps.Clone(h.lids), h.registry, h.terms, maps.Clone(h.texts)}
 }
 
 // delta is what was put and not written yet.
 type delta struct {
+	prefix  mad.Prefix       // 0 if it did not change
 	lids    map[mad.GUID]LID // Base is 0 in those that are forgotten
 	texts   map[string][]byte
 	terms   []Term // all, nil if there is no new one
@@ -175,16 +180,19 @@ func (h *held) totals() totals {
 func newDelta() delta { return delta{lids: map[mad.GUID]LID{}, texts: map[string][]byte{}} }
 
 func (d *delta) empty() bool {
-	return len(d.lids) == 0 && len(d.texts) == 0 && d.terms == nil && len(d.changes) == 0 && !d.whole
+	return d.prefix == 0 && len(d.lids) == 0 && len(d.texts) == 0 && d.terms == nil && len(d.changes) == 0 && !d.whole
 }
 
 // all is the delta that makes everything but the registry of nothing.
 func (h *held) all() delta {
-	return delta{lids: h.lids, texts: h.texts, terms: h.terms, total: h.totals()}
+	return delta{prefix: h.prefix, lids: h.lids, texts: h.texts, terms: h.terms, total: h.totals()}
 }
 
 // add takes a Batch in.
 func (h *held) add(b *Batch, d *delta) {
+	if b.Prefix != 0 && b.Prefix != h.prefix {
+		h.prefix, d.prefix = b.Prefix, b.Prefix
+	}
 	for _, l := range b.LIDs {
 		if h.lids[l.Port] != l {
 			h.lids[l.Port], d.lids[l.Port] = l, l

@@ -11,6 +11,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"ibsm/mad"
 	"ibsm/registry"
 )
 
@@ -87,16 +88,24 @@ func (s *Store) readVerified() (c *Contents, err error) {
 			_ = db.Close()
 		}
 	}()
-	schema := 0
+	schema, is := 0, identity{}
 	err = guard(func() error {
 		return db.View(func(tx *bbolt.Tx) (err error) {
-			schema, err = identify(tx, s.identity())
+			schema, is, err = introduce(tx)
+			if err == nil {
+				err = is.isOf(s.cfg.Port)
+			}
 			if err == nil && schema == Schema {
 				c, err = load(tx)
 			}
 			return err
 		})
 	})
+	defer func() {
+		if err == nil {
+			c.Prefix = is.prefix
+		}
+	}()
 	if err != nil || schema == Schema {
 		return c, err
 	}
@@ -116,8 +125,6 @@ func (s *Store) readVerified() (c *Contents, err error) {
 	})
 	return c, err
 }
-
-func (s *Store) identity() identity { return identity{s.cfg.Prefix, s.cfg.Port} }
 
 // commit writes what was put in one transaction.
 func (s *Store) commit(d *delta, state *registry.State) error {
@@ -164,7 +171,7 @@ func (s *Store) rewrite(all *held) error {
 		s.aside = ""
 	}
 	fresh := s.cfg.Path + ".new"
-	snapshot, err := writeFile(fresh, all, s.identity())
+	snapshot, err := writeFile(fresh, all, s.cfg.Port)
 	if err == nil {
 		err = os.Rename(fresh, s.cfg.Path)
 	}
@@ -182,7 +189,7 @@ func (s *Store) rewrite(all *held) error {
 }
 
 // writeFile makes a file that holds all, and returns the length of its snapshot.
-func writeFile(path string, all *held, id identity) (snapshot int, err error) {
+func writeFile(path string, all *held, port mad.GUID) (snapshot int, err error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
@@ -193,7 +200,7 @@ func writeFile(path string, all *held, id identity) (snapshot int, err error) {
 	db.NoSync = true
 	err = guard(func() error {
 		err := db.Update(func(tx *bbolt.Tx) (err error) {
-			snapshot, err = writeAll(tx, all, id)
+			snapshot, err = writeAll(tx, all, port)
 			return err
 		})
 		if err == nil { // once more, so that both meta pages know of it

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"go.etcd.io/bbolt"
 
@@ -13,28 +14,44 @@ import (
 var (
 	ErrNotStore = errors.New("not a store of ibsm")
 	ErrNewer    = errors.New("written by a newer ibsm")
-	ErrForeign  = errors.New("the store of another subnet or port")
+	ErrForeign  = errors.New("the store of another port")
 	ErrInUse    = errors.New("in use by another process")
 )
 
-// identity is whose store it is: state of one subnet is wrong in another, and two
-// managers do not share a file.
+// identity is what a file says of itself: the port of its manager, and the prefix that the subnet had.
 type identity struct {
 	prefix mad.Prefix
 	port   mad.GUID
 }
 
-// identify reads what a file says of itself and returns its schema.
-func identify(tx *bbolt.Tx, want identity) (schema int, err error) {
-	schema, is, err := introduce(tx)
-	if err == nil && is != want {
-		err = fmt.Errorf("%w: it belongs to subnet prefix %s and port %s, not to %s and %s; name another file for this one, "+
-			"or move the file away if the prefix or the adapter was changed on purpose", ErrForeign, is.prefix, is.port, want.prefix, want.port)
+// isOf returns an error if the file belongs to another manager. This is the one place that decides it, and the GUID of the port alone
+// decides: two managers do not share a file, and what one of them knows is wrong for the other. The prefix does not: the operator of a
+// subnet may change it, and then LIDs, terms and registrations are still those of this subnet. Whether a port was moved to another
+// subnet cannot be known from either.
+func (is identity) isOf(port mad.GUID) error {
+	if is.port == port {
+		return nil
 	}
-	if err != nil {
-		return 0, err
+	return fmt.Errorf("%w: it belongs to port %s, not to %s; name another file for this one, or move the file away if the adapter was changed on purpose",
+		ErrForeign, is.port, port)
+}
+
+// Check returns the error with which Open would refuse a file, as far as that does not depend on other processes: ErrNotStore, ErrNewer or
+// ErrForeign. It changes nothing. A file that cannot be read here is not judged.
+func Check(path string, port mad.GUID) error {
+	if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() && info.Size() == 0 {
+		return nil
 	}
-	return schema, nil
+	_, prefix, of, err := Look(path)
+	if err == nil {
+		if err = (identity{prefix, of}).isOf(port); err != nil {
+			err = fmt.Errorf("store %s: %w", path, err)
+		}
+	}
+	if errors.Is(err, ErrNotStore) || errors.Is(err, ErrNewer) || errors.Is(err, ErrForeign) {
+		return err
+	}
+	return nil
 }
 
 // introduce reads the schema of a file and whose it is.

@@ -262,7 +262,7 @@ func decodeChanges(records iter.Seq2[[2][]byte, error], size *int) iter.Seq2[reg
 }
 
 // writeAll fills an empty file and returns the length of the snapshot.
-func writeAll(tx *bbolt.Tx, h *held, id identity) (int, error) {
+func writeAll(tx *bbolt.Tx, h *held, port mad.GUID) (int, error) {
 	for _, name := range [][]byte{bucketMeta, bucketLIDs, bucketSnapshot, bucketChanges, bucketTerms, bucketTexts} {
 		if _, err := tx.CreateBucket(name); err != nil {
 			return 0, err
@@ -270,7 +270,7 @@ func writeAll(tx *bbolt.Tx, h *held, id identity) (int, error) {
 	}
 	all := h.all()
 	err := errors.Join(tx.Bucket(bucketMeta).Put(metaFormat, []byte(format)), putMeta(tx, metaSchema, Schema),
-		putMeta(tx, metaPrefix, uint64(id.prefix)), putMeta(tx, metaPort, uint64(id.port)), writeDelta(tx, &all))
+		putMeta(tx, metaPrefix, uint64(mad.DefaultPrefix)), putMeta(tx, metaPort, uint64(port)), writeDelta(tx, &all))
 	if err != nil {
 		return 0, err
 	}
@@ -283,6 +283,11 @@ func writeDelta(tx *bbolt.Tx, d *delta) error {
 		putMeta(tx, metaTexts, d.total.texts), putMeta(tx, metaLast, d.total.last))
 	if err != nil {
 		return err
+	}
+	if d.prefix != 0 {
+		if err := putMeta(tx, metaPrefix, uint64(d.prefix)); err != nil {
+			return err
+		}
 	}
 	lids := tx.Bucket(bucketLIDs)
 	ports := make([]mad.GUID, 0, len(d.lids))

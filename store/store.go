@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,8 @@ import (
 // Config says which store to open.
 type Config struct {
 	Path   string
-	Prefix mad.Prefix // of the subnet
 	Port   mad.GUID   // of the manager
+	Prefix mad.Prefix // that the subnet is given; 0 for the one in the file, or the default one
 
 	// Trouble is called when the store cannot be written any more, and with nil when
 	// everything is written again. It is called by Flush and Run, and by Open.
@@ -85,6 +86,8 @@ func Open(cfg Config) (*Store, *Contents, error) {
 		return nil, nil, fmt.Errorf("store %s: %w", cfg.Path, err)
 	}
 	s.held, c.Interrupted = c.hold(), s.interrupted
+	s.held.prefix = cmp.Or(c.Prefix, cfg.Prefix, mad.DefaultPrefix)
+	s.Put(Batch{Prefix: cfg.Prefix}, nil)
 	if c.Damage == nil && c.found {
 		s.snapshot, s.log = c.snapshot, c.log
 		s.db, err = openBolt(cfg.Path, false)

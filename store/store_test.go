@@ -243,7 +243,6 @@ func TestRefused(t *testing.T) {
 		says string
 	}{
 		{"newer", change(metaSchema, Schema+1), ErrNewer, "run the newer version"},
-		{"another prefix", change(metaPrefix, 0xfec0000000000000), ErrForeign, "0xfec0000000000000"},
 		{"another port", change(metaPort, 0x22), ErrForeign, "0x0000000000000022"},
 		{"a text", write("# guid2lid\n0x0000000000000001 0x0001 0x0001\n"), ErrNotStore, "name another file or move it away"},
 		{"a long text", write(strings.Repeat("text ", 10000)), ErrNotStore, "move it away"},
@@ -262,6 +261,9 @@ func TestRefused(t *testing.T) {
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), cfg.Path) {
 				t.Errorf("%v", err)
 			}
+			if checked := Check(cfg.Path, cfg.Port); checked == nil || checked.Error() != err.Error() {
+				t.Errorf("a check says %v, a start %v", checked, err)
+			}
 			if after, _ := os.ReadFile(cfg.Path); !bytes.Equal(before, after) {
 				t.Error("the file has changed")
 			}
@@ -269,6 +271,31 @@ func TestRefused(t *testing.T) {
 				t.Errorf("beside the store and its lock: %v", left)
 			}
 		})
+	}
+}
+
+// TestPrefix: a store belongs to a port, whatever prefix the subnet has; it says which one that was.
+func TestPrefix(t *testing.T) {
+	cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
+	s, _ := open(t, cfg)
+	s.Put(Batch{LIDs: []LID{{Port: 0x1, Base: 5}}}, nil)
+	if err := errors.Join(s.Flush(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	const site mad.Prefix = 0xfec0000000000008
+	for _, c := range []struct{ given, was, is mad.Prefix }{{site, mad.DefaultPrefix, site}, {0, site, site}, {mad.DefaultPrefix, site, mad.DefaultPrefix}} {
+		cfg.Prefix = c.given
+		if err := Check(cfg.Path, cfg.Port); err != nil {
+			t.Error(err)
+		}
+		s, had := open(t, cfg)
+		if err := errors.Join(s.Flush(), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		_, is, _, err := Look(cfg.Path)
+		if err != nil || had.Prefix != c.was || is != c.is || len(had.LIDs) != 1 {
+			t.Errorf("prefix %v: it had %v and has %v, %d LIDs, %v; want %v and %v", c.given, had.Prefix, is, len(had.LIDs), err, c.was, c.is)
+		}
 	}
 }
 

@@ -252,8 +252,7 @@ func TestStoreRefused(t *testing.T) {
 		options []string
 		says    []string
 	}{
-		{"another prefix", nil, []string{"--subnet_prefix", "0xfec0000000000001"}, []string{"store of another subnet or port", "0xfec0000000000001", "move the file away"}},
-		{"another port", storeOfPort1, nil, []string{"store of another subnet or port", "0x0000000000000001", "move the file away"}},
+		{"another port", storeOfPort1, nil, []string{"store of another port", "0x0000000000000001", "move the file away"}},
 		{"newer", newerStore, nil, []string{"written by a newer ibsm", "run the newer version"}},
 		{"a text", write("# LIDs\n"), nil, []string{"not a store of ibsm", "move it away"}},
 		{"a folder", func(path string) error { _ = os.Remove(path); return os.Mkdir(path, 0o700) }, nil, []string{"not a store of ibsm"}},
@@ -273,6 +272,10 @@ func TestStoreRefused(t *testing.T) {
 			r := h.embedded(c.options...)
 			if r.status != 1 || strings.Contains(r.stdout, "SUBNET UP") {
 				t.Errorf("status %d: %s", r.status, tail(r.stdout))
+			}
+			// A dry run is refused, too, and by the same words.
+			if dry := h.embedded("--dry-run"); dry.status != 1 || !strings.Contains(dry.stderr, c.says[0]) {
+				t.Errorf("dry run: status %d, %s", dry.status, dry.stderr)
 			}
 			for _, text := range append(c.says, h.path()) {
 				if !strings.Contains(r.stderr, text) || !strings.Contains(r.stdout, text) {

@@ -3,10 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -16,10 +13,8 @@ import (
 	"ibsm/atomicfile"
 	"ibsm/cmd/cli"
 	"ibsm/conf"
-	"ibsm/conf/diag"
-	"ibsm/conf/policyfile"
 	"ibsm/ctl"
-	"ibsm/routing/portgroups"
+	"ibsm/daemon"
 )
 
 // configCommand is the options of ibsmctl config.
@@ -36,8 +31,8 @@ func newConfig(a *asker) *cobra.Command {
 Checks, shows, compares and converts configuration files. A file whose name ends in .toml has
 the format of ibsm.toml, any other the format of opensm.conf. reload, and show without a file,
 ask the running manager: reload makes it reload its configuration file, and sweep. A file with
-an error changes nothing. Settings that need a restart are listed. check also checks the
-partition file that FILE names, or the usual one.
+an error changes nothing. Settings that need a restart are listed. check also reads the files
+that FILE names, or the usual ones, and the state store, and refuses what a start would refuse.
 
 Exit status: 0 success, 1 the file has errors or the files differ, 2 wrong usage.`,
 		Example: `  ibsmctl config check --strict /etc/opensm/opensm.conf
@@ -106,89 +101,15 @@ func (c *configCommand) check(name string) error {
 	return nil
 }
 
-// checkConfig checks a file with the files that it names, or with "" those that are read without one.
-func checkConfig(name string) (report conf.Report, err error) {
-	config := conf.New()
+// checkConfig checks a file with what it names, or with "" what is read without one, as a start would.
+func checkConfig(name string) (conf.Report, error) {
 	if name != "" {
-		if config, report, err = readConfig(name); err != nil {
+		if _, _, err := readConfig(name); err != nil {
 			return nil, err
 		}
 	}
-	inGroups, groups := checkPortGroups(config)
-	return slices.Concat(report, checkPartitions(config, groups), inGroups, checkQoS(config, groups)), nil
-}
-
-// checkPartitions checks the partition file of a configuration, without which a manager does not
-// start for the first time.
-func checkPartitions(config *conf.Config, groups *portgroups.Set) (report conf.Report) {
-	key := conf.PartitionConfigFile.Key()
-	add := func(severity conf.Severity, list ...diag.Error) {
-		for _, e := range list {
-			report = append(report, conf.Finding{Error: e, Severity: severity, Key: key.Name, Status: 1})
-		}
-	}
-	name, chosen := conf.PartitionConfigFile.In(config), conf.PartitionConfigFile.Chosen(config)
-	if !chosen {
-		name = conf.UsualFile(name, conf.Environment{ReadFile: os.ReadFile})
-	}
-	f, err := readPartitions(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !chosen:
-	case err != nil:
-		add(conf.Refusal, diag.Error{Position: config.Setting(key).Position, Text: err.Error()})
-	default:
-		f.NoNames, f.PortGroups = conf.Security.In(config) == conf.Tenants, groups.ForPartitions()
-		_, errs, warnings := f.Policy()
-		add(conf.Refusal, errs...)
-		add(conf.Warning, warnings...)
-	}
-	return report
-}
-
-// checkPortGroups checks the file of port groups of a configuration, with errors in which a manager does not start, and returns its groups.
-func checkPortGroups(config *conf.Config) (report conf.Report, groups *portgroups.Set) {
-	key := conf.PortGroupsFile.Key()
-	name := conf.PortGroupsFile.In(config)
-	if name == "" {
-		return nil, nil
-	}
-	text, err := readUpTo(name, policyfile.MaxFile+1)
-	if err != nil {
-		wrong := diag.Error{Position: config.Setting(key).Position, Text: err.Error()}
-		return conf.Report{{Error: wrong, Severity: conf.Refusal, Key: key.Name, Status: 1}}, nil
-	}
-	list, errs, warnings := portgroups.Parse(name, text)
-	for _, e := range errs {
-		report = append(report, conf.Finding{Error: e, Severity: conf.Refusal, Key: key.Name, Status: 1})
-	}
-	for _, w := range warnings {
-		report = append(report, conf.Finding{Error: w, Severity: conf.Warning, Key: key.Name, Status: 1})
-	}
-	return report, portgroups.NewSet(list)
-}
-
-// checkQoS checks the QoS policy file of a configuration, with errors in which a manager does not start. It may name groups.
-func checkQoS(config *conf.Config, groups *portgroups.Set) (report conf.Report) {
-	key := conf.QoSPolicyFile.Key()
-	name, chosen := conf.QoSPolicyFile.In(config), conf.QoSPolicyFile.Chosen(config)
-	if !conf.QoS.In(config) || name == "" {
-		return nil
-	}
-	add := func(severity conf.Severity, list ...diag.Error) {
-		for _, e := range list {
-			report = append(report, conf.Finding{Error: e, Severity: severity, Key: key.Name, Status: 1})
-		}
-	}
-	_, _, errs, warnings, err := readQoS(name, groups)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !chosen:
-	case err != nil:
-		add(conf.Refusal, diag.Error{Position: config.Setting(key).Position, Text: err.Error()})
-	default:
-		add(conf.Refusal, errs...)
-		add(conf.Warning, warnings...)
-	}
-	return report
+	l := daemon.LoadToCheck(name)
+	return slices.Concat(l.Report, daemon.Check(l)), nil
 }
 
 // setting is a line of show or diff for programs. Values are as in opensm.conf.

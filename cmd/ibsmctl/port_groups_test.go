@@ -63,7 +63,7 @@ func TestConfigPortGroups(t *testing.T) {
 		says   string
 	}{
 		{"pgrp_policy_file " + bad + "\n", 1, `bad:7:1: error: port-group "a" contains itself through "b"`},
-		{"pgrp_policy_file /no/such\n", 1, `opensm.conf:1:18: error: open /no/such`},
+		{"pgrp_policy_file /no/such\n", 1, `opensm.conf:1:18: error: pgrp_policy_file: open /no/such`},
 		{"pgrp_policy_file " + good + "\nqos TRUE\nqos_policy_file " + policy + "\n", 0, `qos:9:9: warning: port-group "spines" is not in this file`},
 		{"qos TRUE\nqos_policy_file " + policy + "\n", 1, `qos:9:9: error: no port-group has the name "spines"`},
 	} {

@@ -166,14 +166,14 @@ func (p *Plan) withoutLID(i topo.PortIdx) bool {
 
 // Reregisters reports whether the plan asks the clients of a port to register again: they
 // registered with another manager, or their registrations were dropped because the port was
-// down, or differ from what was acknowledged to them.
+// down, or differ from what was acknowledged to them, or have a GID that the port is about to lose.
 func (p *Plan) Reregisters(i topo.PortIdx) bool {
 	v, info := &p.in.Values, &p.in.Topo.Ports[i].Info
 	if v.NoReregister || p.in.LIDs.Base[i] == 0 || !info.CapabilityMask().Has(smp.IsClientReregistrationSupported) {
 		return false
 	}
 	ours := info.MasterSMLID() == p.in.LIDs.Base[p.in.Topo.Self] || v.Inherited != 0 && info.MasterSMLID() == v.Inherited
-	return v.ReregisterAll || info.PortState() == smp.PortInit && !p.in.Topo.IsBasePort0(i) || !ours || p.in.Reregister[p.in.Topo.Ports[i].GUID]
+	return v.ReregisterAll || info.PortState() == smp.PortInit && !p.in.Topo.IsBasePort0(i) || !ours || info.GidPrefix() != v.Prefix || p.in.Reregister[p.in.Topo.Ports[i].GUID]
 }
 
 // activations lists the ports that are ARMED or will be after the previous stage.
