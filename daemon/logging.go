@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
@@ -52,6 +53,13 @@ func openLog(l *conf.Loaded, stdout, stderr io.Writer, state func(text string), 
 	}}
 	if l.DryRun {
 		opts.Sys = nil // standard output is the plan's
+	}
+	lost := opts
+	lost.Sys = nil
+	out.Lost = func(lines uint64) []byte {
+		var line bytes.Buffer
+		slog.New(osmlog.NewHandler(&line, lost)).Error("log lines lost: the log could not be written", "lines", lines)
+		return line.Bytes()
 	}
 	return osmlog.NewHandler(out, opts), out, nil
 }

@@ -20,7 +20,13 @@ const closePatience = 2 * time.Second
 // takes nothing delays no caller. Lines for which there is no room are dropped and counted. Its methods are safe for
 // concurrent use.
 type Writer struct {
+	// Lost makes the line that says, where they are missing, how many lines were not written because writing failed. Nil for no such
+	// line. It is set before the first Write, and called by the goroutine of the Writer.
+	Lost func(lines uint64) []byte
+
 	w       io.Writer
+	lost    uint64 // lines that were not written since the last that were; of the goroutine of the Writer, as cut
+	cut     bool   // the last line that was written has no end
 	dropped func(lines uint64)
 	wake    chan struct{} // has room for one: something is queued
 	ended   chan struct{}
@@ -166,14 +172,54 @@ func (l *Writer) take(used queue) (now queue, drops uint64, state writerState) {
 	return now, drops, l.state
 }
 
-// write writes lines, and counts those that were not written because of an error, which File reports.
+// write writes lines, and counts those that were not written because of an error, which File reports. Before the first lines that are
+// written again it ends the line that was cut off, and says how many are missing.
 func (l *Writer) write(lines []byte) {
 	if len(lines) == 0 {
 		return
 	}
-	if n, err := l.w.Write(lines); err != nil {
-		l.mu.Lock()
-		l.total += uint64(bytes.Count(lines[n:], []byte("\n")))
-		l.mu.Unlock()
+	if l.lost > 0 && !l.resume() {
+		l.count(lines)
+		return
 	}
+	n, err := l.w.Write(lines)
+	if n > 0 {
+		l.cut = lines[n-1] != '\n'
+	}
+	if err != nil || n < len(lines) {
+		l.count(lines[n:])
+	}
+}
+
+// count counts the lines that end in what was not written.
+func (l *Writer) count(unwritten []byte) {
+	lines := uint64(bytes.Count(unwritten, []byte("\n")))
+	l.lost += lines
+	l.mu.Lock()
+	l.total += lines
+	l.mu.Unlock()
+}
+
+// resume writes what comes before the first line after some that were lost, and reports whether that was written.
+func (l *Writer) resume() bool {
+	var head []byte
+	if l.cut {
+		head = append(head, '\n')
+	}
+	if l.Lost != nil {
+		head = append(head, l.Lost(l.lost)...)
+	}
+	if len(head) == 0 {
+		l.lost = 0
+		return true
+	}
+	n, err := l.w.Write(head)
+	if n > 0 {
+		l.cut = head[n-1] != '\n'
+	}
+	if err != nil || n < len(head) {
+		return false
+	}
+	l.lost = 0
+	return true
 }

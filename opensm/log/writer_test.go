@@ -139,6 +139,56 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
+// room is a disk that takes so many bytes, and then, in part or not at all, no more.
+type room struct {
+	left int
+	bytes.Buffer
+}
+
+func (r *room) Write(b []byte) (int, error) {
+	n := min(len(b), r.left)
+	r.left -= n
+	r.Buffer.Write(b[:n])
+	if n < len(b) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
+}
+
+// TestLost: where lines are missing because the disk was full, a line says how many, and the line that was cut off is ended before: no two
+// lines become one. That holds wherever the disk becomes full, also within the line that says it.
+func TestLost(t *testing.T) {
+	lines := []string{"first line\n", "second line\n", "third line\n"}
+	for left := range 40 {
+		disk := &room{left: left}
+		w := &Writer{w: disk, Lost: func(n uint64) []byte { return fmt.Appendf(nil, "%d lost\n", n) }}
+		for _, line := range lines {
+			w.write([]byte(line))
+		}
+		lost := w.lost
+		disk.left = 5 // too few for what comes next
+		w.write([]byte("not this one\n"))
+		disk.left = 1000
+		w.write([]byte("the last\n"))
+		want := ""
+		for _, line := range lines {
+			if len(want)+len(line) > left {
+				break
+			}
+			want += line
+		}
+		got, end := disk.String(), fmt.Sprintf("\n%d lost\nthe last\n", lost+1)
+		if !strings.HasPrefix(got, want) || !strings.HasSuffix(got, end) || w.Dropped() != lost+1 {
+			t.Errorf("room for %d bytes: %q, want %q ... %q", left, got, want, end)
+		}
+		for line := range strings.Lines(got) {
+			if strings.Count(line, "line")+strings.Count(line, "last")+strings.Count(line, "lost") > 1 {
+				t.Errorf("room for %d bytes: %q are two lines", left, line)
+			}
+		}
+	}
+}
+
 // TestCloseGivesUp: a disk that takes nothing does not keep the process.
 func TestCloseGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
