@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"ibsm/mad"
@@ -33,6 +34,7 @@ type Status struct {
 	MirroredSettings *MirroredSettings  `json:"mirrored_settings,omitempty"`  // nil if the manager uses its own files
 	Partitions       *PartitionsTrouble `json:"partitions,omitempty"`         // nil if the partition file is in force
 	QoSPolicy        *QoSTrouble        `json:"qos_policy,omitempty"`         // nil if the QoS policy file is in force, or there is none
+	Unwritten        []Unwritten        `json:"unwritten,omitempty"`          // files of this manager that cannot be written
 	Seed             *SeedTrouble       `json:"seed,omitempty"`               // nil if the seed of M_Keys is in its file, or there need be none
 	JoinsUnlisted    uint64             `json:"joins_unlisted,omitempty"`     // refused joins that the list of refusals lacks, because too many were
 	MastershipTerm   uint64             `json:"mastership_term"`              // number of mastership terms so far
@@ -115,6 +117,19 @@ func (t *SeedTrouble) String() string {
 	return "SEED OF M_KEYS IN MEMORY ONLY: this manager loses it when it ends, because it cannot be kept: " + t.Reason
 }
 
+// Unwritten is what a manager keeps in files that cannot be written.
+type Unwritten struct {
+	What   string    `json:"what"` // such as "state store"
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+}
+
+// String is one line for the operator.
+func (u *Unwritten) String() string {
+	return fmt.Sprintf("THE %s CANNOT BE WRITTEN since %s: %s; free disk space or fix the permissions, ibsm retries",
+		strings.ToUpper(u.What), u.Since.Format(time.DateTime), u.Reason)
+}
+
 // Troubles are the lines that come before all others: files that are not in force, or cannot be written.
 func (s *Status) Troubles() (lines []string) {
 	if s.Partitions != nil {
@@ -125,6 +140,9 @@ func (s *Status) Troubles() (lines []string) {
 	}
 	if s.Seed != nil {
 		lines = append(lines, s.Seed.String())
+	}
+	for i := range s.Unwritten {
+		lines = append(lines, s.Unwritten[i].String())
 	}
 	return lines
 }

@@ -105,7 +105,7 @@ func (d *daemon) start(ctx context.Context) (err error) {
 		d.display.clear()
 		d.logger.Log(ctx, osmlog.LevelSys, osmlog.Exiting)
 	})
-	d.state = newState(d.conf, d.logger)
+	d.state = newState(d.conf, d.logger, func(what string, err error) { d.control.Unwritten(what, err) }) // there is a control before anything is written
 	d.tasks.atEnd(d.state.close)
 	given := readNames(d.conf, d.logger)
 	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Names: given, Events: d.events, Console: &d.clients,
@@ -164,6 +164,7 @@ func (d *daemon) writeDumps(ctx context.Context) {
 	}
 	routing := func() bool { return d.lines.Flags()&osmlog.Routing != 0 }
 	d.dumps = dump.NewKeeper(dir, d.current.names, routing, d.logger)
+	d.dumps.Unwritten = d.control.Unwritten
 	d.dumps.PrintPorts(d.display.w, func() bool { return d.lines.Flags()&osmlog.Verbose != 0 })
 	d.tasks.atEnd(d.dumps.WriteRest)
 	d.tasks.start(func() { d.dumps.Run(ctx) }, func() {

@@ -98,7 +98,7 @@ func newFixture(t *testing.T, settings, parts string) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.state = newState(l, logger)
+	o.state = newState(l, logger, func(string, error) {})
 	o.state.store.Store(stored)
 	o.configuration = newConfiguration(l, nil, logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), &logOutput{}, o.state, func(r server.Settings) { o.policy = r.Mirrored; o.keys.Store(&r.Keys) }, func(sickRules) []ctl.Finding { return nil }, func(*sick.Saved) {})
 	var ts tasks

@@ -78,7 +78,7 @@ func TestReadSADB(t *testing.T) {
 			}
 			env := conf.Environment{Getenv: os.Getenv, ReadFile: func(string) ([]byte, error) { return []byte(text), nil }}
 			var log bytes.Buffer
-			s := newState(conf.Load([]string{"--config=x"}, env), slog.New(slog.NewTextHandler(&log, nil)))
+			s := newState(conf.Load([]string{"--config=x"}, env), slog.New(slog.NewTextHandler(&log, nil)), func(string, error) {})
 			s.port = 1
 			s.warnSADB()
 			if warned := strings.Contains(log.String(), "no_clients_rereg"); warned != c.several {

@@ -506,7 +506,7 @@ func TestSeedUnfinished(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s := newState(&own, o.logger)
+		s := newState(&own, o.logger, func(string, error) {})
 		if err := s.open(7); err != nil {
 			t.Fatal(err)
 		}

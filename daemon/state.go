@@ -54,6 +54,8 @@ func keptDir(l *conf.Loaded) string {
 type state struct {
 	conf   *conf.Loaded
 	logger *slog.Logger
+	// unwritten is called as newState says.
+	unwritten func(what string, err error)
 
 	port  mad.GUID        // that everything below is of; 0 while nothing is open
 	next  *store.Contents // what the next manager begins with; nil to ask the store, where there is one
@@ -67,7 +69,10 @@ type state struct {
 	store  atomic.Pointer[store.Store] // nil without one; any goroutine may put into it
 }
 
-func newState(l *conf.Loaded, logger *slog.Logger) *state { return &state{conf: l, logger: logger} }
+// newState returns the state of no port yet. unwritten is called when files cannot be written, and with nil when they can again, by any goroutine.
+func newState(l *conf.Loaded, logger *slog.Logger, unwritten func(what string, err error)) *state {
+	return &state{conf: l, logger: logger, unwritten: unwritten}
+}
 
 // open opens what is kept for a port, unless it is open.
 func (s *state) open(port mad.GUID) error {
@@ -158,6 +163,7 @@ func (s *state) removeUnfinished() {
 
 // trouble logs that the store cannot be written, and that it can again.
 func (s *state) trouble(err error) {
+	s.unwritten("state store", err)
 	if err != nil {
 		s.logger.Error("the store cannot be written; the manager goes on and retries: free disk space or fix the permissions", "reason", err)
 	} else {

@@ -91,6 +91,7 @@ func (s *state) openCaches(written time.Time) error {
 		return nil
 	}
 	s.cache = cache.NewKeeper(&s.cacheFiles(dirs)[0], ranges(merged), maps.Clone(s.mkeys), s.logger)
+	s.cache.Unwritten = func(err error) { s.unwritten("OpenSM's cache files", err) }
 	if shared := s.shared(); shared != nil {
 		s.cache.Share(shared)
 	}

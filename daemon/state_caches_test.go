@@ -113,7 +113,7 @@ func TestCacheSources(t *testing.T) {
 				c.store.putStore(t, stores)
 				c.opensm.write(t, dir)
 				c.port.write(t, own)
-				s := newState(conf.Load([]string{"--state_dir=" + stores}, conf.Environment{Getenv: os.Getenv, ReadFile: os.ReadFile}), slog.New(slog.DiscardHandler))
+				s := newState(conf.Load([]string{"--state_dir=" + stores}, conf.Environment{Getenv: os.Getenv, ReadFile: os.ReadFile}), slog.New(slog.DiscardHandler), func(string, error) {})
 				if err := s.open(1); err != nil {
 					t.Fatal(err)
 				}

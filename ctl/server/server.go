@@ -65,6 +65,7 @@ type Server struct {
 	sweep       *ctl.SweepStatus
 	certificate *ctl.Certificate // of the routes in force; nil before there was one
 	drift       *ctl.Drift       // of the routes in force; nil where it is not known
+	unwritten   []ctl.Unwritten
 
 	plans planAskers
 }
@@ -104,6 +105,21 @@ func (d *Server) ShowSettings(s Settings) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.settings = s
+}
+
+// Unwritten records that files cannot be written, with the reason, or with nil that they can again. Any goroutine may call it.
+func (d *Server) Unwritten(what string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	next := slices.DeleteFunc(slices.Clone(d.unwritten), func(u ctl.Unwritten) bool { return u.What == what })
+	if err != nil {
+		u := ctl.Unwritten{What: what, Reason: err.Error(), Since: time.Now()}
+		if i := slices.IndexFunc(d.unwritten, func(u ctl.Unwritten) bool { return u.What == what }); i >= 0 {
+			u.Since = d.unwritten[i].Since // the reason may change meanwhile
+		}
+		next = append(next, u)
+	}
+	d.unwritten = next
 }
 
 // Wait records that no manager runs, and why.
@@ -212,6 +228,7 @@ func (d *Server) Status() *ctl.Status {
 		st.Drift = &drift
 	}
 	st.MirroredSettings, st.Partitions, st.QoSPolicy, st.Seed = d.settings.Mirrored, d.settings.Partitions, d.settings.QoSPolicy, d.settings.Keys.seedTrouble()
+	st.Unwritten = d.unwritten
 	d.mu.Unlock()
 	shell := d.shell.Load()
 	if shell == nil {

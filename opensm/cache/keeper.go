@@ -17,7 +17,9 @@ import (
 // once. Put, Forget and Close are for one goroutine at a time.
 type Keeper struct {
 	logger *slog.Logger
-	wake   chan struct{} // has room for one; closed by Close
+	// Unwritten is called with each outcome of writing: an error, or nil. It is set before Run; nil for no such call.
+	Unwritten func(error)
+	wake      chan struct{} // has room for one; closed by Close
 
 	mu    sync.Mutex // guards the next four
 	lids  map[mad.GUID]LIDRange
@@ -137,6 +139,9 @@ func (k *Keeper) write() {
 		k.mu.Lock()
 		k.topo = nil
 		k.mu.Unlock()
+	}
+	if k.Unwritten != nil {
+		k.Unwritten(err)
 	}
 	if text != k.logged {
 		if text != "" {

@@ -16,18 +16,20 @@ import (
 // that nobody waits for a disk. Of views that come faster than they can be written
 // only the last is.
 type Keeper struct {
-	dir      string
-	names    names.Map
-	routing  func() bool
-	print    io.Writer   // takes the table of ports
-	printed  func() bool // nil for never
-	logger   *slog.Logger
-	views    chan *view.View // the one that is waiting
-	sa       chan Registered // the one that is waiting
-	last     *view.View      // owned by the caller of Put
-	lastSA   *registry.State // the same
-	logged   string          // the error logged last; owned by Run
-	loggedSA string          // the same of what is registered
+	dir     string
+	names   names.Map
+	routing func() bool
+	print   io.Writer   // takes the table of ports
+	printed func() bool // nil for never
+	logger  *slog.Logger
+	// Unwritten is called with each outcome of writing: an error, or nil. It is set before Run; nil for no such call.
+	Unwritten func(what string, err error)
+	views     chan *view.View // the one that is waiting
+	sa        chan Registered // the one that is waiting
+	last      *view.View      // owned by the caller of Put
+	lastSA    *registry.State // the same
+	logged    string          // the error logged last; owned by Run
+	loggedSA  string          // the same of what is registered
 }
 
 // NewKeeper returns a Keeper of a directory, which calls nodes by the names given, and
@@ -121,6 +123,13 @@ func (k *Keeper) report(logged *string, err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
+	}
+	if k.Unwritten != nil {
+		what := "dump files"
+		if logged == &k.loggedSA {
+			what = "dump file of the SA"
+		}
+		k.Unwritten(what, err)
 	}
 	if text != "" && text != *logged {
 		k.logger.Error("cannot write dump files", "dir", k.dir, "reason", text)
