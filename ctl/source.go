@@ -73,6 +73,7 @@ type PlanChange struct {
 type EngineRoutes struct {
 	Engine    string          `json:"engine"`
 	Refused   []EngineRefusal `json:"refused,omitempty"` // by engines that were tried before
+	Notes     []string        `json:"notes,omitempty"`   // what Engine has to say about the subnet
 	SLs       int             `json:"sls"`               // that paths have
 	Unused    int             `json:"unused"`
 	Fullest   uint32          `json:"fullest"`

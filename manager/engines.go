@@ -15,6 +15,9 @@ import (
 // RoutingOf says where the routes of a plan come from.
 func RoutingOf(r *sweep.SweepPlan) view.Routing {
 	v := view.Routing{Engine: r.Engine, Kept: r.Tables != nil && r.Keep == routing.KeepWorking, Foreign: r.Foreign, Fabric: r.Seen}
+	if r.Tables != nil {
+		v.Notes = r.Tables.Notes
+	}
 	switch r.Fitting.State {
 	case sweep.Fitted:
 		v.Lanes = fmt.Sprintf("have %d service levels without a credit loop", r.Fitting.Needed)

@@ -34,6 +34,7 @@ type routed struct {
 	engine    *engines.Engine
 	keep      routing.Keep
 	tables    *routing.Tables
+	computed  *routing.Tables // by the engine; nil where they were repaired
 	report    *verify.Report
 	beforeCut *verify.Report // of the engine's tables, if they had loops that were cut
 	proof
@@ -113,6 +114,16 @@ func (a *attempts) isUneven(ctx context.Context, tables, others *routing.Tables)
 // only if others have one, too, or they are in force already. It returns nil where no other engine routes it then: routes with a new credit loop are not written.
 func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
 	a.out.Refused = nil
+	if known := a.state.answers; keep == routing.KeepMinimal && known.stand(a) {
+		r, err := a.compute(ctx, known.again(), keep)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			a.out.Refused = known.refused
+			return r
+		}
+	}
 	var repaired *routed
 	for i := range a.chain {
 		e := &a.chain[i]
@@ -181,7 +192,7 @@ func (a *attempts) ownRepaired(ctx context.Context, e *engines.Engine, keep rout
 	if err != nil {
 		return nil
 	}
-	r.engine, r.closing, r.base = e, closing, a.state.base
+	r.engine, r.closing, r.base, r.computed = e, closing, a.state.base, nil
 	return r
 }
 
@@ -262,7 +273,7 @@ func (a *attempts) compute(ctx context.Context, e *engines.Engine, keep routing.
 	if err != nil {
 		return nil, err
 	}
-	r := &routed{engine: e, keep: keep, tables: fix(a.out, computed, a.reserved)}
+	r := &routed{engine: e, keep: keep, computed: computed, tables: fix(a.out, computed, a.reserved)}
 	switch {
 	case in.Base != nil:
 		r.base = from

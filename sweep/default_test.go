@@ -17,7 +17,7 @@ import (
 // computation of other routes; the better ones are known to the drift task, and a reroute takes them.
 func TestNobodyChose(t *testing.T) {
 	chain := engines.Default(&engines.Settings{})
-	for _, c := range []struct{ spec, engine string }{{"fattree:k=8,levels=2", "tree"}, {"random:switches=12,degree=4", "dfsssp"}} {
+	for _, c := range []struct{ spec, engine string }{{"fattree:k=8,levels=2", "tree"}, {"pods:corners=2", "tree"}, {"random:switches=12,degree=4", "dfsssp"}} {
 		b := newHarness(t, c.spec, Config{Engines: chain})
 		first := b.heavy()
 		if first.Engine != c.engine || first.Seen == "" || first.Keep != routing.KeepNone {

@@ -143,6 +143,7 @@ type delta struct {
 	by          routedBy
 	routes      RoutesRecord
 	base        *base
+	answers     *answers
 	engine      string
 	members     *engines.Members
 	indexes     partitions.Indexes // nil: unchanged
@@ -160,7 +161,7 @@ func (s *state) apply(d *delta) {
 	s.settings, s.values, s.report, s.foreign, s.adopted, s.adaptive = d.settings, d.values, d.report, d.foreign, d.adopted, d.adaptive
 	s.by, s.routes, s.unnamed = d.by, d.routes, d.unnamed
 	s.sls, s.credit, s.rules, s.fitting, s.readLanes = d.sls, d.credit, d.rules, d.fitting, s.readLanes && d.adopted
-	s.closing, s.base, s.engine, s.members = d.closing, d.base, d.engine, d.members
+	s.closing, s.base, s.answers, s.engine, s.members = d.closing, d.base, d.answers, d.engine, d.members
 	if d.indexes != nil {
 		s.pkeys.indexes = d.indexes
 	}
@@ -341,6 +342,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	if d.base = r.base; d.base == nil && slices.ContainsFunc(j.chain, func(e engines.Engine) bool { return s.base != nil && e.Name == s.base.engine }) {
 		d.base = s.base // its engine may route the next subnet again
 	}
+	d.answers = a.newAnswers(r)
 	out.Unknown = r.engine.Unknown(t)
 	d.engine, d.members = r.engine.Name, out.Members
 	d.foreign = out.Foreign

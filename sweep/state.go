@@ -51,6 +51,7 @@ type state struct {
 	routes       RoutesRecord     // of the routes computed last
 	storedRoutes RoutesRecord     // routes as RoutesRecord returned it last
 	base         *base            // of the routes in force; nil where their engine needs none
+	answers      *answers         // of the engines in the last sweep; nil if none routed the subnet
 	engine       string           // SweepPlan.Engine of the last plan that had tables
 	members      *engines.Members // of port groups in files of engines, in the last sweep; nil without any
 	settings     Settings         // that values were resolved from

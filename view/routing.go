@@ -12,6 +12,7 @@ type Routing struct {
 	Kept    bool      // they are another manager's; Engine repairs them where they do not work
 	Foreign string    // the chosen engine, where it has other tables than those that were found and are kept
 	Fabric  string    // what kind of fabric was found, where the engine was chosen by that
+	Notes   []string  // what the engine has to say about the subnet
 	Lanes   string    // if Kept: what SLs of its paths need and have; "" where one is enough
 }
 
@@ -37,11 +38,11 @@ func (r *Routing) String() string {
 	if r.Lanes != "" {
 		text += "; their paths " + r.Lanes
 	}
-	var refused []string
+	parts := append([]string{text}, r.Notes...)
 	for _, f := range r.Refused {
-		refused = append(refused, fmt.Sprintf("%s refused: %s", f.Engine, f.Reason))
+		parts = append(parts, fmt.Sprintf("%s refused: %s", f.Engine, f.Reason))
 	}
-	return strings.Join(append([]string{text}, refused...), "; ")
+	return strings.Join(parts, "; ")
 }
 
 // article is a kind of fabric with its article, or a subnet of which nothing more is said than how many switches it has.

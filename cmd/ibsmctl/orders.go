@@ -144,6 +144,9 @@ func printChange(w io.Writer, c *ctl.PlanChange) {
 	if b.Several > 0 || a.Several > 0 {
 		line("hosts cut off by one switch", "%.1f %%", b.Cut*100, a.Cut*100)
 	}
+	for _, note := range a.Notes {
+		fmt.Fprintf(w, "%s: %s\n", printable(a.Engine), printable(note))
+	}
 	for _, r := range a.Refused {
 		fmt.Fprintf(w, "%s refuses: %s\n", printable(r.Engine), printable(r.Reason))
 	}

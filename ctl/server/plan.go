@@ -96,7 +96,10 @@ func (d *Server) mayFail(without []routing.SwitchPort) error {
 
 // changeOf compares the routes in force with those of a plan.
 func changeOf(ctx context.Context, given names.Map, v *view.View, r *sweep.SweepPlan) (*ctl.PlanChange, error) {
-	c := &ctl.PlanChange{CutOff: r.CutOff, PairsCut: r.PairsCut, Before: ctl.EngineRoutes{Engine: v.Routing.Engine}, After: ctl.EngineRoutes{Engine: r.Engine, Refused: []ctl.EngineRefusal{}}}
+	c := &ctl.PlanChange{
+		CutOff: r.CutOff, PairsCut: r.PairsCut, Before: ctl.EngineRoutes{Engine: v.Routing.Engine, Notes: v.Routing.Notes},
+		After: ctl.EngineRoutes{Engine: r.Engine, Notes: r.Tables.Notes, Refused: []ctl.EngineRefusal{}},
+	}
 	for _, f := range r.Refused {
 		c.After.Refused = append(c.After.Refused, ctl.EngineRefusal{Engine: f.Engine, Reason: f.Err.Error()})
 	}

@@ -1,0 +1,67 @@
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"ibsm/mad/smp"
+	"ibsm/routing"
+	"ibsm/sweep/engines"
+	"ibsm/topo"
+)
+
+// answers are what the engines of a chain have made of a subnet. Engines are pure: while the subnet is the same, and the tables that came of it are in
+// force, a sweep that keeps its tables asks none of them again. An engine that refuses a subnet, or routes it, can take long. They are immutable.
+type answers struct {
+	chain   engines.Chain
+	in      routing.In // without the tables that were in force
+	refused []engines.Refusal
+	engine  engines.Engine // the one that routed the subnet
+	tables  *routing.Tables
+}
+
+// newAnswers are those in a sweep of which r came. They are nil for repaired tables, and for those that were cut.
+func (a *attempts) newAnswers(r *routed) *answers {
+	if r.keep == routing.KeepWorking || r.beforeCut != nil || r.closing != nil || r.computed == nil {
+		return nil
+	}
+	k := &answers{chain: a.RouteTask.chain, in: a.in, refused: a.out.Refused, engine: *r.engine, tables: r.computed}
+	k.in.Prev, k.in.Base, k.engine.Route = nil, nil, nil
+	return k
+}
+
+// stand reports whether a sweep would get the same answers.
+func (k *answers) stand(a *attempts) bool {
+	return k != nil && a.reroute == keepsRoutes && a.base == nil && a.in.Prev != nil && a.in.Tenants == nil && k.in.Tenants == nil && k.chain.Equal(a.RouteTask.chain) &&
+		slices.EqualFunc(k.tables.LFT, a.in.Prev.LFT, bytes.Equal) && slices.Equal(k.in.Lanes, a.in.Lanes) &&
+		slices.Equal(k.in.LIDs.Base, a.in.LIDs.Base) && slices.Equal(k.in.LIDs.LMC, a.in.LIDs.LMC) && routedAlike(k.in.Topo, a.in.Topo)
+}
+
+// again is the engine with its answer.
+func (k *answers) again() *engines.Engine {
+	e := k.engine
+	e.Route = func(ctx context.Context, _ routing.In) (*routing.Tables, error) {
+		tables := *k.tables
+		tables.LFT = slices.Clone(tables.LFT)
+		return &tables, ctx.Err()
+	}
+	return &e
+}
+
+// routedAlike reports whether two subnets are the same for engines: states of ports, and what manager and ports agree on, do not matter.
+func routedAlike(t, o *topo.Topo) bool {
+	if t == o {
+		return true
+	}
+	node := func(a, b topo.Node) bool {
+		return a.GUID == b.GUID && a.Type == b.Type && a.NumPorts == b.NumPorts && a.Aggregation == b.Aggregation && a.Missed == b.Missed && a.First == b.First &&
+			a.Switch == b.Switch && a.Info == b.Info && a.Desc == b.Desc
+	}
+	port := func(a, b topo.Port) bool {
+		return a.GUID == b.GUID && a.Node == b.Node && a.Peer == b.Peer && a.Num == b.Num && a.Unhealthy == b.Unhealthy &&
+			(a.Info.CapabilityMask()^b.Info.CapabilityMask())&(smp.IsDeviceManagementSupported|smp.IsSM) == 0 &&
+			(a.Peer == topo.None || a.Info.LinkWidthActive() == b.Info.LinkWidthActive() && a.Info.LinkSpeedActive() == b.Info.LinkSpeedActive())
+	}
+	return slices.EqualFunc(t.Nodes, o.Nodes, node) && slices.EqualFunc(t.Ports, o.Ports, port)
+}
