@@ -110,7 +110,7 @@ var keyRows = []fieldRow{
 	{smp.AttrPortInfo, "M_KeyProtectBits", "neither `m_key_protection_level` nor `m_key` chosen", "0", "unchanged", otherKeys,
 		left("M_KeyProtectBits", zero, "m_key_protection_level", "m_key")},
 	{smp.AttrPKeyTable, "all", "switch port to a limited member", "limited keys", "full keys; with `security open`, limited keys that the port already holds stay",
-		"a packet of a limited member has the limited key, which matches no other limited key (IBA 10.9.3)",
+		"full keys also suffice for a switch that compares inbound packets as an end port does, by which two limited keys do not match (IBA 10.9.3)",
 		(*fieldDifference).limited},
 	{smp.AttrPKeyTable, "all", "the port holds P_Keys from before", "new keys come directly behind those that stay", "new keys come behind all that were there",
 		"a queue pair names its P_Key by the index: it must not get into another partition", (*fieldDifference).sameKeys},
