@@ -59,6 +59,12 @@ CORE = ./mad/... ./sweep/... ./sa/... ./partitions ./routing/... ./registry ./to
 mutants:
 	go run ./testdata/mutate -n $(MUTANTS) -seed $(SEED) $(CORE)
 
+# What managers send, publish and log in the simulations of a commit, BASE, and of this tree: the tests that RUN matches, or all
+# for a few seconds each; SEEDS of those that take a seed.
+SEEDS = 1
+compare:
+	@go run ./testdata/compare -base "$(BASE)" -run "$(RUN)" -seeds $(SEEDS)
+
 # OpenSM and ibsm side by side, some minutes.
 bench: build deps
 	bin/ibfabric bench
@@ -76,4 +82,4 @@ fabcheck:
 	@if [ -d $(check_sources) ]; then mkdir -p bin && \
 	$(MAKE) -s -f $(abspath $(check_sources))/Makefile -C bin VPATH=$(abspath $(check_sources)) fabcheck; fi
 
-.PHONY: build install deb rpm test proof check fuzz-short mutants bench microbench deps fabcheck
+.PHONY: build install deb rpm test proof check fuzz-short mutants compare bench microbench deps fabcheck
