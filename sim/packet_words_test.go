@@ -92,7 +92,8 @@ func (d decoder) place(at net.End, p *mad.Packet) (place, data string) {
 	case smp.AttrSLtoVLMappingTable:
 		return port(mod & 0xff), "in " + inputs(mod) + ": " + slLanes((*smp.SLtoVLMappingTable)(p.Data()))
 	case smp.AttrVLArbitrationTable:
-		return port(mod & 0xff), []string{"", "low", "low from 32", "high", "high from 32"}[min(mod>>16, 4)] + ": " + arbitration((*smp.VLArbitrationTable)(p.Data()))
+		list := []string{"", "low", "low from 32", "high", "high from 32"}[min(mod>>16, 4)]
+		return port(mod & 0xff), list + ": " + arbitration((*smp.VLArbitrationTable)(p.Data()))
 	case smp.AttrLinearForwardingTable:
 		return d.node(at.Node), block(mod) + d.lft(at.Node, mod, p.Data())
 	case smp.AttrMulticastForwardingTable:
@@ -136,7 +137,10 @@ func (d decoder) packet(from net.End, dg *mad.Datagram) (place, text string) {
 	return d.node(to.Node), ""
 }
 
-var controls = map[uint32]string{smp.ControlHandover: "HANDOVER ", smp.ControlAcknowledge: "ACKNOWLEDGE ", smp.ControlDisable: "DISABLE ", smp.ControlStandby: "STANDBY ", smp.ControlDiscover: "DISCOVER "}
+var controls = map[uint32]string{
+	smp.ControlHandover: "HANDOVER ", smp.ControlAcknowledge: "ACKNOWLEDGE ", smp.ControlDisable: "DISABLE ",
+	smp.ControlStandby: "STANDBY ", smp.ControlDiscover: "DISCOVER ",
+}
 
 func block(number uint32) string {
 	if number == 0 {
@@ -184,7 +188,8 @@ func changes(held, set any) string {
 }
 
 var unlessZero = map[string]bool{
-	"PortState": true, "PortPhysicalState": true, "LinkWidthEnabled": true, "LinkSpeedEnabled": true, "LinkSpeedExtEnabled": true,
+	"PortState": true, "PortPhysicalState": true, "LinkWidthEnabled": true,
+	"LinkSpeedEnabled": true, "LinkSpeedExtEnabled": true,
 	"LinkDownDefaultState": true, "OperationalVLs": true, "LinkSpeedExtEnabled2": true,
 }
 
@@ -297,10 +302,12 @@ func (d decoder) notice(n *smp.Notice) string {
 		return from + ": a link of " + d.node(d.lid(n.LinkState().LID()).Node)
 	case smp.TrapLocalChange:
 		c := n.LocalChange()
-		return from + fmt.Sprintf(": CapabilityMask %#x, ChangeFlags %#x of %s", uint32(c.CapabilityMask()), uint16(c.ChangeFlags()), d.node(d.lid(c.LID()).Node))
+		return from + fmt.Sprintf(": CapabilityMask %#x, ChangeFlags %#x of %s",
+			uint32(c.CapabilityMask()), uint16(c.ChangeFlags()), d.node(d.lid(c.LID()).Node))
 	case smp.TrapBadMKey:
 		k := n.BadMKey()
-		return from + fmt.Sprintf(": M_Key %#x in %v of %s", uint64(k.MKey()), k.Method(), smp.AttrName(k.AttributeID()))
+		return from + fmt.Sprintf(": M_Key %#x in %v of %s",
+			uint64(k.MKey()), k.Method(), smp.AttrName(k.AttributeID()))
 	}
 	return from
 }
@@ -321,7 +328,8 @@ func (d decoder) record(p *mad.Packet) string {
 	switch p.AttrID() {
 	case sarec.AttrMCMemberRecord:
 		r := (*sarec.MCMemberRecord)(data[:])
-		return fmt.Sprintf("%s for %s, JoinState %d, MLID %#x, P_Key %v", hex.EncodeToString(sliceOf(r.MGID())), d.gid(r.PortGID()), r.JoinState(), uint16(r.MLID()), r.PKey())
+		return fmt.Sprintf("%s for %s, JoinState %d, MLID %#x, P_Key %v",
+			hex.EncodeToString(sliceOf(r.MGID())), d.gid(r.PortGID()), r.JoinState(), uint16(r.MLID()), r.PKey())
 	case sarec.AttrInformInfo:
 		r := (*sarec.InformInfo)(data[:])
 		return fmt.Sprintf("trap %d, Subscribe %d", r.TrapNumber(), r.Subscribe())

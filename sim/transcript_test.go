@@ -44,7 +44,8 @@ func TestTranscripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := lineDiff(string(want), got); diff != "" {
-				t.Errorf("%s has the lines with -, the run those with +; IBSM_TRANSCRIPTS=write writes it again:\n%s", path, diff)
+				t.Errorf("%s has the lines with -, the run those with +; IBSM_TRANSCRIPTS=write writes it again:\n%s",
+					path, diff)
 			}
 		})
 		files[s.name+".txt"] = true
@@ -97,7 +98,8 @@ func (s *script) play(t *testing.T) string {
 	cfg := s.cfg
 	cfg.Seed = 1
 	b := newHarness(t, n, cfg)
-	x := &transcript{harness: b, t: t, words: decoder{b.Fabric, n}, views: map[*sim.Manager][]string{}, peers: map[string]string{}}
+	x := &transcript{harness: b, t: t, words: decoder{b.Fabric, n},
+		views: map[*sim.Manager][]string{}, peers: map[string]string{}}
 	b.World.Sent, b.World.Returned = x.sent, x.returned
 	fmt.Fprintf(&x.out, "# %s\n", strings.ReplaceAll(s.about, "\n", "\n# "))
 	s.run(x)
@@ -134,6 +136,18 @@ func (x *transcript) up(host string, cfg manager.Config, disk *sim.Disk) *watche
 		x.Fatalf("the manager at %s is %v", host, m.last())
 	}
 	return m
+}
+
+// foreign puts a manager at a host that others do not know as ibsm.
+func (x *transcript) foreign(host string, priority uint8) {
+	cfg := minhopConfig()
+	cfg.Elect.Priority = priority
+	m := x.manager(host, cfg, nil)
+	heard := m.Heard
+	m.Heard = func(got []mad.Datagram) {
+		foreign(got)
+		heard(got)
+	}
 }
 
 // begin writes from now on; it does what the line says, and lets time pass.
@@ -240,7 +254,8 @@ func (x *transcript) packet(m *sim.Manager, verb, attr, place, text string) {
 func (x *transcript) flush() {
 	for _, g := range x.open {
 		if g.end != "" {
-			x.lines = append(x.lines, entry{g.begin, g.attrs[0] + " " + strings.Join(places(g.places[g.attrs[0]]), " ") + ": " + g.end, false})
+			at := strings.Join(places(g.places[g.attrs[0]]), " ")
+			x.lines = append(x.lines, entry{g.begin, g.attrs[0] + " " + at + ": " + g.end, false})
 			continue
 		}
 		var parts []string
@@ -357,11 +372,13 @@ func (x *transcript) returned(m *sim.Manager, a manager.Action) {
 		for _, n := range a.Sets {
 			sets += n
 		}
-		x.line(m, "SUBNET UP: %d nodes, %d links, %d Sets, %d failures, %d routes cut, errors %t", a.Nodes, a.Links, sets, a.Failures, a.Cut+a.Bad, a.Errors)
+		x.line(m, "SUBNET UP: %d nodes, %d links, %d Sets, %d failures, %d routes cut, errors %t",
+			a.Nodes, a.Links, sets, a.Failures, a.Cut+a.Bad, a.Errors)
 	case manager.Restarted:
 		x.line(m, "has found restarted: %d ports, %d nodes", len(a.Ports), len(a.Nodes))
 	case manager.Persist:
-		x.line(m, "stores %d LIDs, forgets %d, term %t, routes %t", len(a.LIDs), len(a.Forgotten), a.Term != nil, a.Routes != nil)
+		x.line(m, "stores %d LIDs, forgets %d, term %t, routes %t",
+			len(a.LIDs), len(a.Forgotten), a.Term != nil, a.Routes != nil)
 	case manager.Exit:
 		x.line(m, "ends: %v", a.Err)
 	}
@@ -399,7 +416,8 @@ func (x *transcript) viewLines(v *view.View) (lines []string) {
 		return fmt.Sprintf("%s/%d", x.words.guid(t.Ports[t.EndPort(p)].GUID), t.Ports[p].Num)
 	}
 	for _, sm := range v.SMs {
-		add("SM at %s, LID %d, %s priority %d", x.words.guid(sm.GUID), sm.LID, strings.ToUpper(smp.SMState(sm.State).String()), sm.Priority)
+		add("SM at %s, LID %d, %s priority %d",
+			x.words.guid(sm.GUID), sm.LID, strings.ToUpper(smp.SMState(sm.State).String()), sm.Priority)
 	}
 	for _, p := range t.EndPorts {
 		add("%s has LID %d LMC %d", port(p), v.LIDs.Base[p], v.LIDs.LMC[p])
@@ -423,7 +441,8 @@ func (x *transcript) viewLines(v *view.View) (lines []string) {
 	for mlid := mad.MinMulticastLID; v.MFTs != nil && mlid <= v.MFTs.Top(); mlid++ {
 		for s := range t.Switches {
 			if mask := v.MFTs.Ports(topo.SwitchIdx(s), mlid); mask[0] != 0 {
-				add("MLID %#x at %s: ports by mask %#x", uint16(mlid), x.words.guid(t.Ports[t.Port(t.Switches[s], 0)].GUID), mask[0])
+				at := x.words.guid(t.Ports[t.Port(t.Switches[s], 0)].GUID)
+				add("MLID %#x at %s: ports by mask %#x", uint16(mlid), at, mask[0])
 			}
 		}
 	}

@@ -82,7 +82,7 @@ func (c *comparer) one(name string, seed int, profile string) (seeded bool, err 
 	failedA, failedB := a.cmd.Wait(), b.cmd.Wait()
 	switch {
 	case late:
-		if diff = ""; b.lines.count > 0 { // one was ended before the other: what both wrote is equal, or is compared with -run
+		if diff = ""; b.lines.count > 0 { // what both wrote is equal; one was ended before the other
 			c.cut++
 		}
 	case diff == "" && failedB != nil && (failedA == nil || c.base.recorded != nil):

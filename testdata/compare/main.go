@@ -1,5 +1,5 @@
-// Compare runs the simulations of two commits and names, for each test and seed, the first packet, view or log event that
-// differs: see CONTRIBUTING.md. It is called by make compare.
+// Compare runs the simulations of two commits and names, for each test and seed, the first packet, view or log
+// event that differs: see CONTRIBUTING.md. It is called by make compare.
 package main
 
 import (
@@ -21,7 +21,7 @@ func main() {
 	base := flag.String("base", "", "the commit that the tree is compared with")
 	run := flag.String("run", "", "which tests, a regular expression; without it, those that end within -limit")
 	seeds := flag.Int("seeds", 1, "how many seeds of tests that take one")
-	limit := flag.Duration("limit", 3*time.Second, "without -run, for how long a run is followed; what comes later is not compared")
+	limit := flag.Duration("limit", 3*time.Second, "without -run, for how long a run is followed; later lines are not compared")
 	flag.Parse()
 	if *base == "" || flag.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "compare: the commit is missing: make compare BASE=REV")
@@ -123,7 +123,9 @@ func build(name, tree, program string) (*side, error) {
 
 // start runs a test with a seed, or as it is with seed -1, and returns its transcript.
 func (s *side) start(ctx context.Context, test string, seed int, profile string) (*process, error) {
-	pattern, env := "^"+test+"$", []string{"IBSM_TRANSCRIPT=/dev/fd/3", "IBSM_SEED=", "IBSM_PROOF=", "IBSM_TRANSCRIPTS="}
+	pattern, env := "^"+test+"$", []string{
+		"IBSM_TRANSCRIPT=/dev/fd/3", "IBSM_SEED=", "IBSM_PROOF=", "IBSM_TRANSCRIPTS=",
+	}
 	if seed >= 0 {
 		env[1] = fmt.Sprintf("IBSM_SEED=%d", seed)
 	}
