@@ -24,6 +24,9 @@ import (
 var notInRecord = map[string]string{
 	"view.View.Gen":                 "is in the line before those of the view",
 	"topo.Node.Switch":              "the place in Topo.Switches, which the tables' lines follow",
+	"routing.Tables.Rules":          "functions",
+	"partitions.Policy.groups":      "made of the port groups",
+	"partitions.Claim.Position":     position,
 	"routing.Tables.Origin":         "the engine's own, of its own type",
 	"cabling.Cabling.Warnings":      "of the plan's file, which is no part of a run",
 	"cabling.Comparison.of":         "what Findings and Known come from",

@@ -123,6 +123,9 @@ func (r *recorder) returned(m *sim.Manager, a manager.Action) {
 		for _, attr := range slices.Sorted(maps.Keys(a.Sets)) {
 			r.buf = fmt.Appendf(r.buf, "%#x:%d,", uint16(attr), a.Sets[attr])
 		}
+		if a.Forbidden+a.Connects > 0 || a.ByRules != "" {
+			r.buf = fmt.Appendf(r.buf, " forbidden=%d connects=%d byrules=%q", a.Forbidden, a.Connects, valuesIn(a.ByRules))
+		}
 		r.end()
 	case manager.Restarted:
 		r.begin(m, "restarted")

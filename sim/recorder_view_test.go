@@ -194,6 +194,9 @@ func writePartitions(want *partitions.Tables, t *topo.Topo, line writer) {
 			line("pkeys checked %s %d", portName(t, topo.PortIdx(i)), uint8(c))
 		}
 	}
+	for _, c := range want.Claims {
+		line("pkeys claimed host=%q desc=%q partition=%q", c.Host, c.Desc, c.Partition)
+	}
 	for _, o := range want.Overflows {
 		line("pkeys left out %s size=%d %d", portName(t, o.Port), o.Size, o.Left)
 	}
