@@ -30,9 +30,9 @@ func family(key string, names []string) (alike []string) {
 }
 
 // joinedUp is a name without the marks between its words.
-func joinedUp(name string) string {
-	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
-}
+func joinedUp(name string) string { return withoutMarks.Replace(strings.ToLower(name)) }
+
+var withoutMarks = strings.NewReplacer("_", "", "-", "")
 
 // near reports whether a word may be a misspelling of another, with one wrong letter in some.
 func near(a, b string, letters int) bool {
