@@ -63,7 +63,7 @@ mutants:
 # for a few seconds each; SEEDS of those that take a seed.
 SEEDS = 1
 compare:
-	@go run ./testdata/compare -base "$(BASE)" -run "$(RUN)" -seeds $(SEEDS)
+	@go run ./testdata/compare -base '$(BASE)' -run '$(value RUN)' -seeds $(SEEDS)
 
 # OpenSM and ibsm side by side, some minutes.
 bench: build deps

@@ -105,6 +105,9 @@ func writeRouting(v *view.View, line writer) {
 	for _, f := range r.Refused {
 		line("routing refused by %s %q", f.Engine, valuesIn(f.Reason))
 	}
+	for _, note := range r.Notes {
+		line("routing says %q", valuesIn(note))
+	}
 	if v.Tables == nil {
 		return
 	}

@@ -82,7 +82,10 @@ func compare(rev, run string, seeds int, limit time.Duration) (differs bool, err
 			}
 		}
 	}
-	fmt.Printf("%d runs compared, %d of them for %v only: %d differ\n", c.runs, c.cut, limit, c.differ)
+	fmt.Printf("%d runs compared, %d differ\n", c.runs, c.differ)
+	if c.cut > 0 {
+		fmt.Printf("%d runs were compared for %v only: -limit, or RUN with the test's name, compares more\n", c.cut, limit)
+	}
 	return c.differ > 0, nil
 }
 
