@@ -71,7 +71,7 @@ func describedTopo(t *testing.T, descs map[mad.GUID]string) *topo.Topo {
 // Nodes and the ports of them in the witness fabric.
 const host1, host2, host3, host4 = mad.GUID(0x100000), mad.GUID(0x100002), mad.GUID(0x100004), mad.GUID(0x100006)
 
-// members are the hosts that have a key of a partition.
+// membersOf are the hosts that have a key of a partition.
 func membersOf(tables *Tables, t *topo.Topo, key mad.PKey) (hosts []mad.GUID) {
 	for _, p := range t.EndPorts {
 		if _, is := tables.Want[p].Find(key); is {

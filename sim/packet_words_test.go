@@ -339,7 +339,7 @@ func (d decoder) record(p *mad.Packet) string {
 	return bare(data[:min(len(data), 64)])
 }
 
-// sorted numbers as ranges: 1-3,5.
+// ranges writes numbers, in order, as ranges: 1-3,5.
 func ranges(numbers []int) string {
 	slices.Sort(numbers)
 	numbers = slices.Compact(numbers)

@@ -13,7 +13,7 @@ import (
 	"ibsm/topo"
 )
 
-// tree is a fat tree that an engine has routed, the manager on its first host.
+// newTree is a fat tree that an engine has routed, the manager on its first host.
 func newTree(t *testing.T, spec string, e routing.Engine) *fixture {
 	t.Helper()
 	f := newFixture(t, spec, 0)
