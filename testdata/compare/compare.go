@@ -165,6 +165,10 @@ func firstDifference(a, b *lines) string {
 		for _, line := range common {
 			fmt.Fprintf(&out, "    %s\n", clip(line, 0))
 		}
+		if shownA == keyA && shownB != keyB && okA && okB { // a tree without words
+			fmt.Fprintf(&out, "    %s\n", clip("in words: "+shownB, 0))
+			shownB = keyB
+		}
 		if shownA == shownB || strings.HasPrefix(shownA, "    view ") && strings.HasPrefix(shownB, "    view ") {
 			shownA, shownB = keyA, keyB // the words do not show it
 		}
