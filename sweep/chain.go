@@ -11,11 +11,9 @@ import (
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/mcast"
-	"ibsm/routing/quality"
 	"ibsm/routing/repair"
 	"ibsm/routing/verify"
 	"ibsm/sweep/engines"
-	"ibsm/topo"
 )
 
 // attempts are those to route a subnet by the engines of the chain. Each begins with the same
@@ -95,19 +93,12 @@ func (a *attempts) fromFound(ctx context.Context, afresh *routed) *routed {
 
 // isUneven reports whether the fullest link has more than five quarters of the routes that it has by other tables. The error is that of ctx.
 func (a *attempts) isUneven(ctx context.Context, tables, others *routing.Tables) (bool, error) {
-	var most [2]uint32
-	for i, t := range []*routing.Tables{tables, others} {
-		loads, err := quality.Loads(ctx, a.in, t.LFT)
-		if err != nil {
-			return false, err
-		}
-		for p, n := range loads {
-			if a.out.Topo.BetweenSwitches(topo.PortIdx(p)) {
-				most[i] = max(most[i], n)
-			}
-		}
+	most, err := a.fullest(ctx, tables)
+	if err != nil {
+		return false, err
 	}
-	return most[0]*4 > most[1]*5, nil
+	least, err := a.fullest(ctx, others)
+	return most*4 > least*5, err
 }
 
 // first returns the tables of the first engine that routes the subnet, or those of a Steady one that refuses it, repaired: where these have a credit loop,
@@ -136,7 +127,7 @@ func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
 		case repaired != nil && r.credit.Loop != nil:
 			return a.instead(repaired)
 		default:
-			return r
+			return a.price(ctx, keep, r)
 		}
 		a.out.Refused = append(a.out.Refused, engines.Refusal{Engine: e.Name, Err: err})
 		if r = a.ownRepaired(ctx, e, keep); r == nil {

@@ -56,6 +56,7 @@ func (c Chain) For(t *topo.Topo) (fitted Chain, seen string) {
 		}
 		for _, name := range names {
 			engine, _ := Find(name, &s)
+			engine.Suits = true
 			fitted = append(fitted, engine)
 		}
 	}

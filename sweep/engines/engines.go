@@ -86,6 +86,8 @@ type Engine struct {
 
 	// Unchosen says that nobody chose it: it routes only a subnet that was not in use before, and one all routes of which are computed afresh by an order.
 	Unchosen bool
+	// Suits says that it stands for auto.
+	Suits bool
 
 	settings any // those of Route
 	named    Named
