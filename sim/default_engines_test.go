@@ -89,7 +89,7 @@ func TestReloadOfAuto(t *testing.T) {
 // cables were lost since all were computed afresh: nothing is written, and what was lost returns to its routes. Without its record, and where the tables are
 // others than those of the record, it keeps and repairs them.
 func TestRestartOfAuto(t *testing.T) {
-	for spec, engine := range ordered(map[string]string{"fattree:k=8": "tree", "torus:dims=5x5,hosts=1": "torus-2QoS", "random:switches=10,hosts=1": "dfsssp"}) {
+	for spec, engine := range ordered(map[string]string{"fattree:k=8": "tree", "pods": "tree", "torus:dims=5x5,hosts=1": "torus-2QoS", "random:switches=10,hosts=1": "dfsssp"}) {
 		for _, c := range []string{"its own", "without a record", "others"} {
 			t.Run(spec+" "+c, func(t *testing.T) {
 				n := nettest.Generate(t, spec)
@@ -144,7 +144,7 @@ func TestTakeoverOfAuto(t *testing.T) {
 	for _, c := range []struct {
 		spec, engine    string
 		follows, reborn bool // reborn: the master had computed them before it was started again
-	}{{"fattree:k=8", "tree", true, false}, {"fattree:k=8", "tree", true, true}, {"fattree:k=8", "tree", false, false}, {"random:switches=10,hosts=1", "dfsssp", true, false}} {
+	}{{"fattree:k=8", "tree", true, false}, {"fattree:k=8", "tree", true, true}, {"fattree:k=8", "tree", false, false}, {"pods:corners=2", "tree", true, true}, {"random:switches=10,hosts=1", "dfsssp", true, false}} {
 		t.Run(fmt.Sprintf("%s follows %t reborn %t", c.spec, c.follows, c.reborn), func(t *testing.T) {
 			n := nettest.Generate(t, c.spec)
 			written := 0

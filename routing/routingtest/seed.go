@@ -113,6 +113,8 @@ func (d *draw) spec(engine string) string {
 	switch {
 	case engine == "dragonfly" && !d.one(4):
 		kind, spec = 7, fmt.Sprintf("dragonfly:a=%d,p=%d,h=%d", n(4, 6), n(1, 2), n(1, 3))
+	case (engine == "tree" || engine == "auto") && d.one(2):
+		kind, spec = 0, fmt.Sprintf("pods:pods=%d,leaves=%d,spines=%d,cores=%d,hosts=%d,corners=%d,odd=%d", n(2, 4), n(2, 4), n(2, 4), n(1, 2), n(1, 4), n(1, 2), n(0, 1))
 	case engine == "hyperx" && !d.one(4):
 		kind, spec = 8, fmt.Sprintf("hyperx:dims=%dx%d,hosts=%d", n(3, 6), n(3, 5), n(1, 2))
 	}
