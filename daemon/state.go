@@ -224,8 +224,12 @@ func (s *state) keep(k *manager.Persist) {
 	s.cache.PutLIDs(changed)
 }
 
-// publish keeps the prefix of a view, and writes its ports and links to OpenSM's cache files.
+// publish keeps the prefix of a view, and writes its ports and links to OpenSM's cache files. A view is nil if the subnet
+// is no longer known.
 func (s *state) publish(v *view.View) {
+	if v == nil {
+		return
+	}
 	s.put(store.Batch{Prefix: v.Subnet.Prefix})
 	if s.cache != nil {
 		s.cache.PutView(v)

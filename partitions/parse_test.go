@@ -233,3 +233,17 @@ func TestNewestRate(t *testing.T) {
 		t.Errorf("%v, %v", errors, warnings)
 	}
 }
+
+// TestForeignMembership: a wrong membership of a member that OpenSM does not accept is an error, not a limited member: to OpenSM
+// the line is an error in any case.
+func TestForeignMembership(t *testing.T) {
+	for file, want := range map[string]string{
+		"A=1:node01=ful1;":                 `p:1:12: "ful1" is not a membership; expected full, limited or both; did you mean full?`,
+		"A=1:0x10-0x20=;":                  `p:1:15: "" is not a membership`,
+		"Default=0x7fff:ALL=full\nx=y=z;;": `p:2:3: "y=z" is not a membership`,
+	} {
+		if _, errors, _ := Parse("p", []byte(file)).Policy(); len(errors) != 1 || !strings.Contains(errors.Error(), want) {
+			t.Errorf("%q: %v, want %s", file, errors, want)
+		}
+	}
+}

@@ -266,8 +266,13 @@ func (r *resolver) member(item *Item, f *flags) (m Member, ok bool) {
 	return m, true
 }
 
-// extended checks a member that OpenSM does not know, and notes its line.
+// extended checks a member that OpenSM does not know, and notes its line. A wrong membership is an error here: OpenSM refuses
+// the line in any case.
 func (r *resolver) extended(item *Item, m *Member) bool {
+	if _, known := membership(item.Value.Text); item.Assigned && (!known || item.Value.Text == "") {
+		r.fail(item.Value, "%s is not a membership; expected full, limited or both%s", shown(item.Value.Text), meant(item.Value.Text, memberships))
+		return false
+	}
 	switch m.Who {
 	case Hosts:
 		if r.NoNames {

@@ -22,7 +22,7 @@ import (
 var everyKind = []string{
 	"fattree:k=4", "torus:dims=3x3", "mesh:dims=4x3", "hypercube:dim=3", "dragonfly:a=4,p=2,h=1", "hyperx:dims=3x3,hosts=2",
 	"random:switches=12,degree=4,hosts=2", "tree:depth=3,fanout=3", "fattree:k=8,levels=2,missing-links=4", "torus:dims=3x2x2,hosts=2",
-	"dragonfly+:l=3,s=2,p=1,h=2,groups=3",
+	"dragonfly+:l=3,s=2,p=1,h=2,groups=3", "pods:pods=2,leaves=3,spines=2,cores=2,hosts=2",
 }
 
 // TestSweepsOnEveryKind takes a manager on a fabric of each kind through bring-up under loss,
