@@ -70,7 +70,7 @@ const (
 func (p *Program) bit31(r request, o *txn.Outcome, good bool) (again bool) {
 	n := p.c.Topo.Ports[r.Port].Node
 	node := &p.c.Topo.Nodes[n]
-	switch with := o.Mod&bit31 != 0; {
+	switch with := o.Mod&smp.ExtendedSpeedsMod != 0; {
 	case with && good:
 		p.s.walks.speeds.LearnSet(&node.Info, device.Bit31Accepted)
 	case with && o.Status&mad.StatusBusy == 0 && p.plain[n] != plainFailed:
@@ -96,6 +96,3 @@ func (p *Program) spread() {
 		}
 	}
 }
-
-// bit31 of PortInfo's modifier says that the manager understands extended link speeds.
-const bit31 = 1 << 31

@@ -53,6 +53,9 @@ func DataVLs(code uint8) int {
 	return 0
 }
 
+// ExtendedSpeedsMod is bit 31 of PortInfo's attribute modifier: the sender understands extended link speeds.
+const ExtendedSpeedsMod = 1 << 31
+
 // PortInfoMod is the attribute modifier of PortInfo. extended says that the
 // sender understands extended link speeds; without it a port faster than QDR may
 // answer as to a manager that does not. Port 0 is the receiving port of a channel
@@ -60,7 +63,7 @@ func DataVLs(code uint8) int {
 func PortInfoMod(port uint8, extended bool) uint32 {
 	mod := uint32(port)
 	if extended {
-		mod |= 1 << 31
+		mod |= ExtendedSpeedsMod
 	}
 	return mod
 }

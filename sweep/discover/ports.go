@@ -23,7 +23,7 @@ func (m *Machine) askPort(e topo.End) {
 // portInfo stores what a port says and walks on through it.
 func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 	kind := itemOf(o.Tag).kind
-	if !ok && kind == kindPort && o.Mod&bit31 != 0 {
+	if !ok && kind == kindPort && o.Mod&smp.ExtendedSpeedsMod != 0 {
 		m.queue.pushFirst(item{kind: kindPlain, num: uint16(e.Port), node: e.Node}) // its answer spares the other ports the bit
 		return
 	}
@@ -41,7 +41,7 @@ func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 	if ok {
 		m.storePort(e, info)
 		m.port(e, info)
-		if o.Mod&bit31 == 0 {
+		if o.Mod&smp.ExtendedSpeedsMod == 0 {
 			m.noteHiding(e, info)
 		}
 	} else if o.Result == txn.Replied {

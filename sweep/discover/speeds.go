@@ -13,9 +13,6 @@ import (
 // So ports are asked without it, and once more with it where the device says that it has extended speeds and shows none:
 // of a device that has not answered to the bit one port first. See device.Speeds for what is remembered.
 
-// bit31 is the bit.
-const bit31 = 1 << 31
-
 // noteHiding notes a port that shows no extended speed, and has a link.
 func (m *Machine) noteHiding(e topo.End, info *smp.PortInfo) {
 	if info.LinkSpeedExtSupported() == 0 && info.LinkSpeedExtSupported2() == 0 && info.PortState() > smp.PortDown &&

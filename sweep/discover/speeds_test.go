@@ -46,7 +46,7 @@ func newSpeedsWalker(t *testing.T, p *plant, self net.End, extended fabric.Exten
 	w.walker = newWalker(t, &p.Net, self, fabric.Config{Caps: func(i int32, n *net.Node, c *fabric.Caps) {
 		c.Extended = extended
 		c.Defect = func(packet *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
-			if packet.AttrID() != smp.AttrPortInfo || packet.AttrMod()&bit31 == 0 {
+			if packet.AttrID() != smp.AttrPortInfo || packet.AttrMod()&smp.ExtendedSpeedsMod == 0 {
 				return obey(), true
 			}
 			w.with[n.GUID]++
