@@ -83,8 +83,6 @@ var exceptions = []struct {
 	{"floors_test.go", regexp.MustCompile(``)},                                // names of packages
 	{"docs/messages.md", regexp.MustCompile("^[|] `")},                        // log messages of packages below
 	{"CHANGELOG.md", regexp.MustCompile("`reign`|`heir`|stranger")},           // what was renamed
-	{"daemon/master_policy.go", regexp.MustCompile("ibsm ruling [123456%]")},  // in the store and in the mirror
-	{"daemon/inherited_test.go", regexp.MustCompile("ruling [124]")},          // the same
 	{"opensm/log/text.go", regexp.MustCompile("is to show that a subnet")},    // the log of OpenSM
 	{"ctl/activity.go", regexp.MustCompile("^Overdue|overdue")},               // a published name
 	{"ctl/server_test.go", regexp.MustCompile(`"overdue":`)},                  // the same
@@ -95,7 +93,6 @@ var exceptions = []struct {
 	{"cmd/ibfabric/serve_test.go", regexp.MustCompile("^(un)?mute leaf-01$")}, // the same
 	{"cmd/ibsm/prometheus_test.go", regexp.MustCompile("^mute |Silent")},      // the same
 	{"CHANGELOG.md", regexp.MustCompile("`doubt`|doubts|silent")},             // of earlier releases
-	{"store/schema.go", regexp.MustCompile(`^reigns$`)},                       // on disk
 	{"cmd/ibsmctl/state_export.go", regexp.MustCompile(`json:"reigns"`)},      // of earlier exports
 }
 

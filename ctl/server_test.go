@@ -249,8 +249,7 @@ func TestOutdatedPlan(t *testing.T) {
 	if _, err := b.Client.Plan(t.Context(), nil, nil); err == nil {
 		t.Error("no plan is no error")
 	}
-	older := `{"steps":["a"]}`
-	if err := ctl.Elements(io.NopCloser(strings.NewReader(older)), "/", func(*string) error { return nil }); err != nil {
+	if err := ctl.Elements(io.NopCloser(strings.NewReader(`{"steps":["a"]}`)), "/", func(*string) error { return nil }); err != nil {
 		t.Errorf("a reply without the member: %v", err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 //	checkEngines                   a list of routing engines that leaves none
 //	partitions.Select              partitions without an earlier good file
 //	readPortGroups, readQoS, read  port groups, QoS policy, files of routing engines
-//	store.Check                    the store: of another port, of a newer version, no store
+//	store.Check                    the store: of another port, of another version, no store
 //	checkLogFile                   a log file that cannot be opened
 //
 // Not checked before, because they depend on what else runs at that time: the store and sockets that are in use, the port itself.

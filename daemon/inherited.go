@@ -26,13 +26,12 @@ func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Lo
 	m := mirror.Config{
 		SMKey: cfg.Elect.SMKey, MKey: cfg.Sweep.Settings.MKey.Value,
 		DefaultKeys: conf.MirrorWithDefaultKeys.In(l.Config), Allowed: cfg.Elect.Allowed,
-		SAKey: cfg.SAKey, Keys: partitionKeys(cfg.Sweep.Partitions.Policy), Sealed: conf.Security.In(l.Config) == conf.Tenants,
+		SAKey: cfg.SAKey, Keys: partitionKeys(cfg.Sweep.Partitions.Policy),
 	}
 	seed, mkeys := next.sentSeed(l, cfg), mkeyNumber{}
 	if _, has := next.secret(l); has { // else a standby would miss the secret, which has yet to be made
 		mkeys = next.mkeys
 	}
-	m.Sealed = m.Sealed || hasSeed(seed)
 	switch {
 	case chosen == nil:
 		return m

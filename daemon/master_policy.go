@@ -21,20 +21,11 @@ import (
 // its shared settings (see conf), its QoS policy, and the files of its routing engines. It begins with a
 // line,
 //
-//	ibsm ruling 1 GUID SOURCE LENGTH
-//	ibsm ruling 2 GUID SOURCE LENGTH QOSLENGTH
-//	ibsm ruling 3 GUID SOURCE LENGTH QOSLENGTH ENGINELENGTH
-//	ibsm ruling 4 GUID SOURCE LENGTH QOSLENGTH ENGINELENGTH KEYSLENGTH
-//	ibsm ruling 5 GUID SOURCE LENGTH QOSLENGTH ENGINELENGTH KEYSLENGTH LINKSLENGTH
-//	ibsm ruling 6 GUID SOURCE LENGTH QOSLENGTH ENGINELENGTH KEYSLENGTH LINKSLENGTH SEEDLENGTH
+//	ibsm policy 1 GUID SOURCE SETTINGS QOS ENGINES KEYS ROUTES LINKS SEED
 //
-// with the partitions.Source and the length of the settings, which follow in the format of ibsm.toml.
-// In version 2, which is written only where there is a QoS policy, qos-policy.conf is next, and in
-// version 3, which is written only where routing engines have files, these. In version 4, which is written only
-// where ports have, or had, M_Keys of their own, or auto chose the routing engine, its first line is the number of the M_Keys, and its
-// second the record of routes: managers that do not know this one read the first alone. In version 5, which is written only where links are sick, or out
-// of use, it says which. In version 6, which is written only where M_Keys of ports follow from a seed that was made at first use, the file of the
-// seed is next: it is sent encrypted, or not at all. The rest is partitions.conf.
+// with the version, 1, the partitions.Source and the lengths of the parts that follow: the settings in the format of ibsm.toml, qos-policy.conf,
+// the files of routing engines, the number of the M_Keys of ports, the record of routes, the sick links and those that are out of use, and the file
+// of the seed of M_Keys. A part is empty where there is nothing of its kind. The rest is partitions.conf.
 type policyText struct {
 	of      mad.GUID // the manager whose files it comes from
 	shared  []byte
@@ -50,85 +41,77 @@ type policyText struct {
 	engineTexts map[string][]byte // of a policy that is decoded: those of engines, by key
 }
 
-// policyHead is the line of each version, up to the lengths.
-const policyHead = "ibsm ruling %d %v %d"
-
-// maxPolicyHead bounds the line.
-const maxPolicyHead = 80
+// Of the line.
+const (
+	policyVersion = 1
+	policyHead    = "ibsm policy %d %v %d"
+	policyParts   = 7
+	maxPolicyHead = 160 // bytes
+)
 
 func (t *policyText) encode() []byte {
-	files, number, links := t.engines.encode(), t.keysPart(), encodeLinks(t.links)
-	var seed []byte
+	var seed, routes []byte
 	if hasSeed(t.seed) {
 		seed = t.seed.Text()
 	}
-	lengths := []int{len(t.shared), len(t.qos), len(files), len(number), len(links), len(seed)}
-	version := 1
-	switch {
-	case len(seed) > 0:
-		version = 6
-	case len(links) > 0:
-		version = 5
-	case len(number) > 0:
-		version = 4
-	case len(files) > 0:
-		version = 3
-	case len(t.qos) > 0:
-		version = 2
+	if t.routes != (sweep.RoutesRecord{}) {
+		routes = []byte(t.routes.Text())
 	}
-	text := fmt.Appendf(nil, policyHead, version, t.of, uint8(t.source))
-	for _, n := range lengths[:version] {
-		text = fmt.Appendf(text, " %d", n)
+	parts := [policyParts][]byte{t.shared, t.qos, t.engines.encode(), t.mkeys.encode(), routes, encodeLinks(t.links), seed}
+	text := fmt.Appendf(nil, policyHead, policyVersion, t.of, uint8(t.source))
+	for _, p := range parts {
+		text = fmt.Appendf(text, " %d", len(p))
 	}
-	return slices.Concat(text, []byte("\n"), t.shared, t.qos, files, number, links, seed, t.file)
+	return slices.Concat(text, []byte("\n"), slices.Concat(parts[:]...), t.file)
 }
 
-// keysPart is the number of the M_Keys of ports and the record of routes.
-func (t *policyText) keysPart() []byte {
-	if t.routes == (sweep.RoutesRecord{}) {
-		return t.mkeys.encode()
-	}
-	return fmt.Appendf(t.mkeys.encode(), "\n%s", t.routes.Text())
-}
+// errPolicyText is for garbage.
+var errPolicyText = errors.New("it is damaged")
 
-// errPolicyText is for other versions and for garbage.
-var errPolicyText = errors.New("it is of another version, or damaged")
-
-func decodePolicy(text []byte) (*policyText, error) {
+// splitPolicy takes a policy apart.
+func splitPolicy(text []byte) (of mad.GUID, source uint8, parts [policyParts][]byte, file []byte, err error) {
 	end := bytes.IndexByte(text[:min(len(text), maxPolicyHead)], '\n')
 	if end < 0 {
-		return nil, errPolicyText
+		return 0, 0, parts, nil, errPolicyText
 	}
-	var version, source uint8
+	var version uint8
 	var guid string
 	words := strings.Fields(string(text[:end]))
-	if _, err := fmt.Sscanf(string(text[:end+1]), strings.Replace(policyHead, "%v", "%s", 1), &version, &guid, &source); err != nil || version < 1 || version > 6 || len(words) != 5+int(version) {
-		return nil, errPolicyText
+	if _, err := fmt.Sscanf(string(text[:end+1]), strings.Replace(policyHead, "%v", "%s", 1), &version, &guid, &source); err != nil {
+		return 0, 0, parts, nil, errPolicyText
 	}
-	of, err := mad.ParseGUID(guid)
-	if err != nil {
-		return nil, errPolicyText
+	if version != policyVersion {
+		return 0, 0, parts, nil, fmt.Errorf("its version is %d and this manager understands %d: run the same version of ibsm on all managers", version, policyVersion)
+	}
+	if of, err = mad.ParseGUID(guid); err != nil || len(words) != 5+policyParts {
+		return 0, 0, parts, nil, errPolicyText
 	}
 	rest := text[end+1:]
-	var parts [6][]byte
 	for i, word := range words[5:] {
 		length, err := strconv.Atoi(word)
 		if err != nil || length < 0 || length > len(rest) {
-			return nil, errPolicyText
+			return 0, 0, parts, nil, errPolicyText
 		}
 		parts[i], rest = rest[:length:length], rest[length:]
 	}
-	t := &policyText{of: of, shared: parts[0], source: partitions.Source(source), file: rest}
+	return of, source, parts, rest, nil
+}
+
+func decodePolicy(text []byte) (*policyText, error) {
+	of, source, parts, file, err := splitPolicy(text)
+	if err != nil {
+		return nil, err
+	}
+	t := &policyText{of: of, shared: parts[0], source: partitions.Source(source), file: file}
 	if len(parts[1]) > 0 {
 		t.qos = parts[1]
 	}
-	number, record, _ := bytes.Cut(parts[3], []byte("\n"))
-	t.mkeys, t.routes = decodeMKeyNumber(number), sweep.ParseRoutesRecord(record)
-	if t.links, err = sick.Decode(parts[4]); err != nil {
+	t.mkeys, t.routes = decodeMKeyNumber(parts[3]), sweep.ParseRoutesRecord(parts[4])
+	if t.links, err = sick.Decode(parts[5]); err != nil {
 		return nil, err
 	}
-	if len(parts[5]) > 0 {
-		if t.seed, err = keys.Parse("the seed of "+guid, parts[5]); err != nil {
+	if len(parts[6]) > 0 {
+		if t.seed, err = keys.Parse("the seed of "+of.String(), parts[6]); err != nil {
 			return nil, err
 		}
 	}

@@ -123,8 +123,8 @@ func (c *Core) take(ev Event) {
 		c.guids.write(&c.fx, &ev.Block, c.published.view, c.elect.mayWrite(), &c.cfg.Sweep.Settings)
 	case MirrorHeard:
 		c.mirror.heard(&c.fx, &ev.Heard)
-	case Unencrypted:
-		logUnencrypted(&c.fx, ev.Peer, c.cfg.Registrar.Mirror.Sealed)
+	case OtherVersion:
+		logOtherVersion(&c.fx, ev.OtherVersion)
 	case MLIDShareReached:
 		c.fx.log(warn, "a port has created multicast groups on as many MLIDs as are free: its further groups share an MLID with groups of equal P_Key, MTU, rate and SL, or are refused",
 			"guid", ev.Port)

@@ -7,6 +7,7 @@ import (
 	"ibsm/registry"
 	"ibsm/routing"
 	"ibsm/sa"
+	"ibsm/sa/mirror"
 	"ibsm/sweep"
 	"ibsm/sweep/engines"
 )
@@ -75,8 +76,8 @@ type WriteGUIDs struct{ Block sa.GUIDBlock }
 // MirrorHeard is what a standby's Registrar heard from the master that is followed.
 type MirrorHeard struct{ Heard sa.Heard }
 
-// Unencrypted is another manager that cannot encrypt. It is mirrored to, or from, without encryption, or with mirror.Config.Sealed not at all.
-type Unencrypted struct{ Peer mad.GUID }
+// OtherVersion is a standby that speaks another version of the mirror's protocol, so that it is not mirrored to.
+type OtherVersion struct{ mirror.OtherVersion }
 
 // Reregister are ports whose clients are asked to register again.
 type Reregister struct{ Ports []mad.GUID }
@@ -106,7 +107,7 @@ func (PartitionsChanged) event() {}
 func (ConfigChanged) event()     {}
 func (WriteGUIDs) event()        {}
 func (MirrorHeard) event()       {}
-func (Unencrypted) event()       {}
+func (OtherVersion) event()      {}
 func (Reregister) event()        {}
 func (MLIDShareReached) event()  {}
 func (Resumed) event()           {}

@@ -122,13 +122,10 @@ func (f *mirroring) answered(fx *effects, h *sa.Heard) {
 	f.reported = h.Incomplete
 }
 
-// logUnencrypted logs that another manager cannot encrypt; sealed says that it is not mirrored to for that reason.
-func logUnencrypted(fx *effects, peer mad.GUID, sealed bool) {
-	text := "mirroring is not encrypted: the other manager is an older ibsm"
-	if sealed {
-		text = "a standby is not mirrored to: it is an older ibsm, which does not encrypt, and security is tenants"
-	}
-	fx.log(warn, text, "guid", peer)
+// logOtherVersion logs that a standby cannot be mirrored to.
+func logOtherVersion(fx *effects, o mirror.OtherVersion) {
+	const text = "a standby is not mirrored to: it speaks another version of the mirror's protocol; install the same version of ibsm on all managers"
+	fx.log(warn, text, "guid", o.Manager, "version", o.Version, "understood", mirror.Version)
 }
 
 // notMirrored is logged with the reason.

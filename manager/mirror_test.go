@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -116,16 +115,5 @@ func TestMirroringSilence(t *testing.T) {
 		if n := len(fx.logged()); n != c.lines {
 			t.Errorf("update %d is logged in %d lines, want %d", i, n, c.lines)
 		}
-	}
-}
-
-// TestUnencryptedLog: what is logged of a manager that cannot encrypt says whether it is mirrored to.
-func TestUnencryptedLog(t *testing.T) {
-	fx := newEffects(0)
-	logUnencrypted(fx, 9, false)
-	logUnencrypted(fx, 9, true)
-	log := fx.logged()
-	if len(log) != 2 || !strings.Contains(log[0], "mirroring is not encrypted") || !strings.Contains(log[1], "a standby is not mirrored to") {
-		t.Errorf("%q", log)
 	}
 }

@@ -134,10 +134,10 @@ func (r *registrar) step(ctx context.Context, ev sa.Event) {
 		case r.heard <- fromOthers(do):
 		}
 	}
-	if do.Unencrypted != 0 {
+	if do.OtherVersion.Manager != 0 {
 		select {
 		case <-ctx.Done():
-		case r.heard <- Unencrypted{do.Unencrypted}:
+		case r.heard <- OtherVersion{do.OtherVersion}:
 		}
 	}
 	if do.Reregister != nil {

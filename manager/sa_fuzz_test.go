@@ -57,7 +57,7 @@ const (
 	asStandby    = 2 // of an ibsm
 	ofForeign    = 3 // standby of another master
 	withAgents   = 4 // counters are read, and settings of congestion control written
-	sealed       = 8 // the mirror is encrypted, or there is none
+	unmirrored   = 8 // with unkeyed, there is no mirror
 	unkeyed      = 16
 )
 
@@ -242,9 +242,9 @@ func abuseSA(t *testing.T, first byte, b []byte) {
 	a := &abuse{abused: abusedSubnet(), first: first, asked: map[mad.Addr]map[mad.TID]*due{}, askedFor: map[mad.LID]bool{}}
 	v := *a.view
 	cfg := Config{SAKey: abusedSAKey}
-	cfg.Registrar = sa.RegistrarConfig{Groups: sa.DefaultGroups(), Mirror: mirror.Config{SMKey: 7, MKey: 8, SAKey: abusedSAKey, Sealed: first&sealed != 0, Policy: []byte("policy")}}
+	cfg.Registrar = sa.RegistrarConfig{Groups: sa.DefaultGroups(), Mirror: mirror.Config{SMKey: 7, MKey: 8, SAKey: abusedSAKey, Policy: []byte("policy")}}
 	if first&unkeyed != 0 {
-		cfg.Registrar.Mirror.SMKey, cfg.Registrar.Mirror.MKey, cfg.Registrar.Mirror.DefaultKeys = 0, 0, first&sealed == 0
+		cfg.Registrar.Mirror.SMKey, cfg.Registrar.Mirror.MKey, cfg.Registrar.Mirror.DefaultKeys = 0, 0, first&unmirrored == 0
 	}
 	if first&withAgents != 0 {
 		cfg.Counters = perf.Settings{Interval: 2 * time.Second, Window: 8, QueryInfo: true, Redirect: true, Keep: time.Hour, Memory: 1 << 20}
@@ -524,7 +524,7 @@ func (a *abuse) happens(head *[actHead]byte, trap *[trapSize]byte) {
 		}
 	case eventConfigured:
 		cfg := a.shell.Config.Registrar
-		cfg.AnyJoin, cfg.AnyIPoIB, cfg.Mirror.Sealed = head[1]&1 != 0, head[1]&1 != 0, head[1]&2 != 0
+		cfg.AnyJoin, cfg.AnyIPoIB = head[1]&1 != 0, head[1]&1 != 0
 		if head[1]&4 != 0 {
 			cfg.Groups = nil
 		}

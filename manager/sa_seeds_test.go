@@ -319,7 +319,7 @@ func ofManagers() (all []*script) {
 	report := query(5, mad.MethodReport, sarec.AttrNotice, 0, nil)
 	report.Packet[24+32] = 0x80
 	report.Packet[24+32+5] = byte(smp.TrapGroupCreated)
-	for _, keys := range []byte{0, sealed, unkeyed, unkeyed | sealed} {
+	for _, keys := range []byte{0, unkeyed, unkeyed | unmirrored} {
 		all = append(all,
 			// A standby that mirrors us, and gets the mastership.
 			newScript(asMaster|keys).other(1, 0, 0, 0).other(4, aSecond/4, 0, 0).send(0, 0, join).other(4, aSecond, 0, 0).happen(eventHandover, 0).send(0, 0, join).other(8, aSecond, 0, 0).happen(eventStandby, 0).other(8, aSecond, 0, 0),

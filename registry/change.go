@@ -25,7 +25,8 @@ type Change interface {
 // Kind is the first byte of an encoded Change.
 type Kind uint8
 
-// Kinds of Changes.
+// Kinds of Changes. A program does not understand those that were added after it: whoever adds one raises store.Schema and
+// the version of sa/mirror.
 const (
 	KindPutGroup           Kind = 1
 	KindDeleteGroup        Kind = 2
@@ -33,34 +34,14 @@ const (
 	KindDeleteMember       Kind = 4
 	KindPutService         Kind = 5
 	KindDeleteService      Kind = 6
-	kindOldSubscription    Kind = 7 // of Version 1, which is read as a PutSubscription
-	KindDeleteSubscription Kind = 8
-	KindPutAlias           Kind = 9
-	KindDeleteAlias        Kind = 10
-	KindPutSubscription    Kind = 11 // since Version 2
-	KindPutSubscriptionGRH Kind = 12 // a PutSubscription whose destination has a GRH; since Version 2
-	KindPutGRHPort         Kind = 13 // since Version 3
-	KindDeleteGRHPort      Kind = 14 // since Version 3
+	KindPutSubscription    Kind = 7
+	KindPutSubscriptionGRH Kind = 8 // a PutSubscription whose destination has a GRH
+	KindDeleteSubscription Kind = 9
+	KindPutAlias           Kind = 10
+	KindDeleteAlias        Kind = 11
+	KindPutGRHPort         Kind = 12
+	KindDeleteGRHPort      Kind = 13
 )
-
-// Version is raised when Kinds are added: programs of a lower one do not understand them.
-const Version = 3
-
-// AppendVersion appends the encoding of a Change that programs of a Version understand, 1
-// to Version; nothing where there is none. Then the numbers of the Changes are not theirs any more.
-func AppendVersion(b []byte, c Change, version uint8) []byte {
-	switch c := c.(type) {
-	case PutSubscription:
-		if version < 2 {
-			return c.appendOld(b)
-		}
-	case PutGRHPort, DeleteGRHPort:
-		if version < 3 {
-			return b
-		}
-	}
-	return c.AppendTo(b)
-}
 
 // codecs is the length of the fields of each Kind, and what reads them.
 var codecs = [...]struct {
@@ -73,7 +54,6 @@ var codecs = [...]struct {
 	KindDeleteMember:       {2 * gidSize, func(r *reader) Change { return DeleteMember{MGID: r.gid(), Port: r.gid()} }},
 	KindPutService:         {serviceSize, func(r *reader) Change { return PutService{r.service()} }},
 	KindDeleteService:      {serviceKeySize, func(r *reader) Change { return DeleteService{r.serviceKey()} }},
-	kindOldSubscription:    {subscriptionKeySize + destinationSize, func(r *reader) Change { return r.putOldSubscription() }},
 	KindDeleteSubscription: {subscriptionKeySize, func(r *reader) Change { return DeleteSubscription{r.subscriptionKey()} }},
 	KindPutAlias:           {slotSize + 8, func(r *reader) Change { return PutAlias{Alias{r.slot(), mad.GUID(r.u64())}} }},
 	KindDeleteAlias:        {slotSize, func(r *reader) Change { return DeleteAlias{r.slot()} }},

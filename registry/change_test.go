@@ -60,61 +60,13 @@ var encodings = []struct {
 	{PutService{exampleService()}, "05" + "0102030405060708" + "fe800000000000000000000000000011" + "8001" + "0000003c" + "000000006553f13c" +
 		"01000000000000000000000000000000" + "61" + zeros(62) + "7a" + "02" + zeros(62) + "03"},
 	{DeleteService{exampleService().ServiceKey}, "06" + "0102030405060708" + "fe800000000000000000000000000011" + "8001"},
-	{DeleteSubscription{exampleSubscription().SubscriptionKey}, "08" + exampleKey},
-	{PutAlias{Alias{Slot{0x0a, 9}, 0x0b}}, "09" + "000000000000000a" + "09" + "000000000000000b"},
-	{DeleteAlias{Slot{0x0a, 9}}, "0a" + "000000000000000a" + "09"},
-	{PutSubscription{withoutGRH(exampleSubscription())}, "0b" + exampleKey + "0021" + "03" + "01" + "8102"},
-	{PutSubscription{exampleSubscription()}, "0c" + exampleKey + "0021" + "03" + "01" + "8102" + exampleGRH},
-	{PutGRHPort{0x0b}, "0d" + "000000000000000b"},
-	{DeleteGRHPort{0x0b}, "0e" + "000000000000000b"},
-}
-
-// TestVersion1: a subscription of version 1, which had the index of a P_Key, is read as one
-// whose P_Key is not known, and written for peers of version 1 with index 0.
-func TestVersion1(t *testing.T) {
-	const index, none = "0102", "0000"
-	old := "07" + exampleKey + "0021" + "03" + "01"
-	b, err := hex.DecodeString(old + index + "ee")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := exampleSubscription()
-	want.PKey, want.Addr.GRH = 0, mad.GRH{}
-	if c, rest, err := Decode(b); err != nil || c != (PutSubscription{want}) || len(rest) != 1 {
-		t.Errorf("read as %+v, rest %x, %v", c, rest, err)
-	}
-	for n := range len(b) - 1 {
-		if _, _, err := Decode(b[:n]); !errors.Is(err, ErrTruncated) {
-			t.Errorf("cut to %d bytes: %v", n, err)
-		}
-	}
-	if got := AppendVersion(nil, PutSubscription{exampleSubscription()}, 1); hex.EncodeToString(got) != old+none {
-		t.Errorf("written as\n%x, want\n%s", got, old+none)
-	}
-	for _, e := range encodings[:len(encodings)-4] {
-		if got := AppendVersion(nil, e.change, 1); hex.EncodeToString(got) != e.hex {
-			t.Errorf("%T is written as\n%x, want\n%s", e.change, got, e.hex)
-		}
-	}
-	if got := AppendVersion(nil, PutSubscription{want}, Version); Kind(got[0]) != KindPutSubscription {
-		t.Errorf("written for this version as %x", got)
-	}
-}
-
-// TestVersion2: what version 2 does not have is not written for it, and all else as it is now.
-func TestVersion2(t *testing.T) {
-	for _, e := range encodings {
-		want := e.hex
-		if kind := e.change.Kind(); kind == KindPutGRHPort || kind == KindDeleteGRHPort {
-			want = ""
-			if got := AppendVersion([]byte{1}, e.change, 1); len(got) != 1 {
-				t.Errorf("%T is written for version 1 as %x", e.change, got)
-			}
-		}
-		if got := AppendVersion(nil, e.change, 2); hex.EncodeToString(got) != want {
-			t.Errorf("%T is written as\n%x, want\n%s", e.change, got, want)
-		}
-	}
+	{PutSubscription{withoutGRH(exampleSubscription())}, "07" + exampleKey + "0021" + "03" + "01" + "8102"},
+	{PutSubscription{exampleSubscription()}, "08" + exampleKey + "0021" + "03" + "01" + "8102" + exampleGRH},
+	{DeleteSubscription{exampleSubscription().SubscriptionKey}, "09" + exampleKey},
+	{PutAlias{Alias{Slot{0x0a, 9}, 0x0b}}, "0a" + "000000000000000a" + "09" + "000000000000000b"},
+	{DeleteAlias{Slot{0x0a, 9}}, "0b" + "000000000000000a" + "09"},
+	{PutGRHPort{0x0b}, "0c" + "000000000000000b"},
+	{DeleteGRHPort{0x0b}, "0d" + "000000000000000b"},
 }
 
 func zeros(n int) string { return hex.EncodeToString(make([]byte, n)) }
@@ -138,7 +90,7 @@ func TestEncodings(t *testing.T) {
 			}
 		}
 	}
-	if len(encodings) != len(codecs)-2 { // kind 0 is none, and one is of version 1
+	if len(encodings) != len(codecs)-1 { // kind 0 is none
 		t.Errorf("%d encodings for %d kinds", len(encodings), len(codecs)-1)
 	}
 	for _, kind := range []byte{0, byte(len(codecs)), 255} {
@@ -205,19 +157,13 @@ func TestRefusedValues(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	for _, e := range encodings {
 		f.Add(e.change.AppendTo(nil))
-		f.Add(AppendVersion(nil, e.change, 1))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, rest, err := Decode(b)
 		if err != nil {
 			return
 		}
-		again := c.AppendTo(nil)
-		if Kind(b[0]) == kindOldSubscription { // is written in the new encoding
-			if d, _, err := Decode(again); err != nil || d != c {
-				t.Errorf("%x reads as %+v, writes as %x, and reads back as %+v, %v", b, c, again, d, err)
-			}
-		} else if !bytes.Equal(again, b[:len(b)-len(rest)]) {
+		if again := c.AppendTo(nil); !bytes.Equal(again, b[:len(b)-len(rest)]) {
 			t.Errorf("%x reads as %+v and writes as %x", b, c, again)
 		}
 	})

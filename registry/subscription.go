@@ -162,24 +162,15 @@ const (
 
 // AppendTo implements Change.
 func (c PutSubscription) AppendTo(b []byte) []byte {
-	b = c.appendTo(b, c.Kind(), uint16(c.PKey))
+	b = c.SubscriptionKey.appendTo(append(b, byte(c.Kind())))
+	b = binary.BigEndian.AppendUint16(b, uint16(c.Addr.LID))
+	b = binary.BigEndian.AppendUint16(append(b, c.Addr.SL, c.Addr.PathBits), uint16(c.PKey))
 	g := &c.Addr.GRH
 	if !g.Present {
 		return b
 	}
 	b = binary.BigEndian.AppendUint32(append(b, g.GID[:]...), g.FlowLabel)
 	return append(b, g.TrafficClass, g.HopLimit)
-}
-
-// appendOld appends the encoding of Version 1, which had an index of the master's P_Key
-// table: 0 is where the default partition usually is.
-func (c PutSubscription) appendOld(b []byte) []byte { return c.appendTo(b, kindOldSubscription, 0) }
-
-// appendTo appends what all Versions have, and the P_Key or its index.
-func (c PutSubscription) appendTo(b []byte, k Kind, key uint16) []byte {
-	b = c.SubscriptionKey.appendTo(append(b, byte(k)))
-	b = binary.BigEndian.AppendUint16(b, uint16(c.Addr.LID))
-	return binary.BigEndian.AppendUint16(append(b, c.Addr.SL, c.Addr.PathBits), key)
 }
 
 // AppendTo implements Change.
@@ -204,30 +195,17 @@ func (r *reader) subscriptionKey() SubscriptionKey {
 	}}
 }
 
-// subscription reads what all Versions have, and the P_Key or its index.
-func (r *reader) subscription() (s Subscription, key uint16) {
-	k := r.subscriptionKey()
-	s = Subscription{k, Destination{Addr: mad.Addr{LID: mad.LID(r.u16()), QPN: k.QPN, SL: r.u8(), PathBits: r.u8()}}}
-	return s, r.u16()
-}
-
 // putSubscription reads one without a GRH.
 func (r *reader) putSubscription() PutSubscription {
-	s, key := r.subscription()
-	s.PKey = mad.PKey(key)
-	return PutSubscription{s}
+	k := r.subscriptionKey()
+	addr := mad.Addr{LID: mad.LID(r.u16()), QPN: k.QPN, SL: r.u8(), PathBits: r.u8()}
+	return PutSubscription{Subscription{k, Destination{Addr: addr, PKey: mad.PKey(r.u16())}}}
 }
 
 func (r *reader) putSubscriptionGRH() PutSubscription {
 	c := r.putSubscription()
 	c.Addr.GRH = mad.GRH{Present: true, GID: r.gid(), FlowLabel: r.u32(), TrafficClass: r.u8(), HopLimit: r.u8()}
 	return c
-}
-
-// putOldSubscription reads one of Version 1, whose P_Key is not known.
-func (r *reader) putOldSubscription() PutSubscription {
-	s, _ := r.subscription()
-	return PutSubscription{s}
 }
 
 func (c DeleteSubscription) check() error {

@@ -32,7 +32,6 @@ func (r *Registrar) setView(v *view.View) {
 		r.address()
 		r.wellKnown()
 		r.dropReset()
-		r.subscribersDemandGRH()
 		r.missing()
 		return
 	}

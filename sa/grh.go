@@ -82,15 +82,3 @@ func keepGRHPorts(reg *registry.Registry, was *registry.State) {
 		_ = reg.Apply(registry.PutGRHPort{Port: port}) // always possible
 	}
 }
-
-// subscribersDemandGRH registers the ports whose subscriptions came with a GRH: with an older version, which did not
-// register ports that demand one.
-func (r *Registrar) subscribersDemandGRH() {
-	var ports []mad.GUID
-	for sub := range r.reg.Subscriptions() {
-		if p := r.portOf(sub.Subscriber.GUID()); sub.Addr.GRH.Present && p != topo.None {
-			ports = append(ports, r.view.Topo.Ports[p].GUID)
-		}
-	}
-	r.demandGRH(ports)
-}

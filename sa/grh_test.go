@@ -148,24 +148,6 @@ func TestGRHPorts(t *testing.T) {
 	d.grhPorts("gone")
 }
 
-// TestGRHPortsOfSubscribers: an older version did not register ports that demand a GRH, but its subscriptions show some.
-func TestGRHPortsOfSubscribers(t *testing.T) {
-	d := newHarness(t)
-	reg := registry.New()
-	for i, port := range []mad.GUID{h1, h2, 0x777} {
-		c := subscribe(port, 64)
-		if c.Addr.GRH = (mad.GRH{}); i > 0 {
-			c.Addr.GRH = mad.GRH{Present: true, GID: gidOf(port), HopLimit: 255}
-		}
-		if err := reg.Apply(c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	d.Registrar = NewRegistrar(d.cfg, reg, new(Stats))
-	d.step(ViewPublished{d.view})
-	d.grhPorts("of three subscribers, two with a GRH, one of which is gone", h2)
-}
-
 // TestGRHPortsAtHandover: nothing is registered any more when the handover target has everything.
 func TestGRHPortsAtHandover(t *testing.T) {
 	s := newSuccession(t)

@@ -21,8 +21,7 @@ type mirrored struct {
 	// subscribers are those that the Reader read. Their addresses are known when there is a
 	// View.
 	subscribers []registry.SubscriptionKey
-	adopted     bool     // in this Step
-	old         mad.GUID // the master that is mirrored without encryption; 0 for none
+	adopted     bool // in this Step
 }
 
 // MirrorStats are the counters of mirroring.
@@ -87,12 +86,6 @@ func (r *Registrar) update(u *mirror.Update) {
 		return
 	}
 	r.mirrored.subscribers = nil
-	switch {
-	case !u.Old:
-		r.mirrored.old = 0
-	case r.mirrored.old != u.Master:
-		r.mirrored.old, r.effects.Unencrypted = u.Master, u.Master
-	}
 	r.effects.Heard = Heard{Master: u.Master, Known: r.now, Some: true, Policy: u.Policy}
 }
 
@@ -140,9 +133,7 @@ func (r *Registrar) mirrorOut() {
 		r.mirrored.source.Changed(r.effects.Changes, r.effects.State)
 	}
 	r.effects.Send = r.mirrored.source.Output(r.now, r.effects.Send)
-	if old, is := r.mirrored.source.Old(); is {
-		r.effects.Unencrypted = old
-	}
+	r.effects.OtherVersion = r.mirrored.source.Foreign()
 	r.effects.Send = r.mirrored.follower.Output(r.now, r.effects.Send)
 	if r.effects.Heard.Master == 0 && r.mirrored.follower.Unresponsive(r.now) {
 		r.effects.Heard = Heard{Master: r.mirrored.follower.Stats().Master, Incomplete: noAnswer}

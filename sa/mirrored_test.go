@@ -9,47 +9,35 @@ import (
 	"time"
 
 	"ibsm/mad"
-	"ibsm/registry"
 	"ibsm/sa/mirror"
 )
 
-// TestUnencryptedOnce: a master that is mirrored without encryption is reported once, until it encrypts or
-// another one is mirrored so.
-func TestUnencryptedOnce(t *testing.T) {
-	r := NewRegistrar(RegistrarConfig{Groups: DefaultGroups()}, registry.New(), new(Stats))
-	for i, c := range []struct {
-		master mad.GUID
-		old    bool
-		want   mad.GUID
-	}{{5, true, 5}, {5, true, 0}, {5, false, 0}, {5, true, 5}, {6, true, 6}, {6, true, 0}} {
-		r.effects = Effects{}
-		r.update(&mirror.Update{Master: c.master, Old: c.old})
-		if r.effects.Unencrypted != c.want {
-			t.Errorf("update %d, of %v: reported %v, want %v", i, c.master, r.effects.Unencrypted, c.want)
-		}
-	}
-}
-
-// TestMirrorsOlderStandby: a master reports a standby that it mirrors to without encryption once.
-func TestMirrorsOlderStandby(t *testing.T) {
+// TestStandbyOfOtherVersion: a standby that asks in another version of the protocol is reported once for each version, and not answered.
+func TestStandbyOfOtherVersion(t *testing.T) {
 	s := newSuccession(t)
 	keys := mirror.Config{SMKey: 77}
 	s.step(ConfigChanged{RegistrarConfig{Groups: s.cfg.Groups, Mirror: keys}})
 	s.follower.Configure(keys)
-	master, reports := s.view.SMs[0].GUID, 0
+	master := s.view.SMs[0].GUID
+	var reports []mirror.OtherVersion
 	for ; s.at < 10*time.Second; s.at += 100 * time.Millisecond {
 		for _, d := range s.follower.Output(s.at, nil) {
-			clear(d.Packet[60:64]) // as one that cannot encrypt
-			clear(d.Packet[112:])
+			d.Packet.SAData()[0] = mirror.Version + 1
+			if s.at > 5*time.Second {
+				d.Packet.SAData()[0]++
+			}
 			d.LID = lidsOfOpenSM[h2]
 			copy(d.Packet[40:56], code(&d.Packet, h2, master, keys.SMKey))
-			if e := s.Step(s.at, Received{Datagrams: []mad.Datagram{d}}); e.Unencrypted == h2 {
-				reports++
+			if e := s.Step(s.at, Received{Datagrams: []mad.Datagram{d}}); e.OtherVersion.Manager != 0 {
+				reports = append(reports, e.OtherVersion)
 			}
 		}
 	}
-	if st := s.MirrorStats().Source; reports != 1 || st.Answers == 0 {
-		t.Errorf("%d reports, %+v", reports, st)
+	if want := []mirror.OtherVersion{{Manager: h2, Version: mirror.Version + 1}, {Manager: h2, Version: mirror.Version + 2}}; !slices.Equal(reports, want) {
+		t.Errorf("reported %v, want %v", reports, want)
+	}
+	if st := s.MirrorStats().Source; st.Answers != 0 || st.Foreign < 5 {
+		t.Errorf("%+v", st)
 	}
 }
 

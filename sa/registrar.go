@@ -132,9 +132,8 @@ type Effects struct {
 	// Complete is the handover target when it has everything. From then on requests of
 	// clients are dropped, until the next PrepareHandover.
 	Complete mad.GUID
-	// Unencrypted is another manager that speaks only an older version of the protocol, so that it is mirrored to, or from, without
-	// encryption, or with mirror.Config.Sealed not at all; 0 for none.
-	Unencrypted mad.GUID
+	// OtherVersion is a standby that speaks another version of the mirror's protocol, so that it is not mirrored to.
+	OtherVersion mirror.OtherVersion
 }
 
 // GUIDBlock is the wanted value of a block of a port's GUIDs.

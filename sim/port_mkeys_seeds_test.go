@@ -110,7 +110,6 @@ func (s *seedKeeper) config(perPort bool) manager.Config {
 	cfg.Registrar.Groups = sa.DefaultGroups()
 	cfg.Registrar.Mirror = mirror.Config{SMKey: secretSMKey, MKey: set.MKey.Value, Policy: []byte("no seed")}
 	if s.inUse && s.number > 0 {
-		cfg.Registrar.Mirror.Sealed = true
 		cfg.Registrar.Mirror.Policy = fmt.Appendf(nil, "%d\n%s", s.number, s.value.Text())
 	}
 	return cfg

@@ -207,8 +207,8 @@ func (w *World) register(m *Manager, ev sa.Event) {
 	if do.Heard.Master != 0 {
 		d.forCore = append(d.forCore, manager.MirrorHeard{Heard: do.Heard})
 	}
-	if do.Unencrypted != 0 {
-		d.forCore = append(d.forCore, manager.Unencrypted{Peer: do.Unencrypted})
+	if do.OtherVersion.Manager != 0 {
+		d.forCore = append(d.forCore, manager.OtherVersion{OtherVersion: do.OtherVersion})
 	}
 	if do.Reregister != nil {
 		d.forCore = append(d.forCore, manager.Reregister{Ports: do.Reregister})

@@ -5,7 +5,7 @@
 // file anew at any time: when a write fails, on a disk that is full or has gone
 // read-only, the manager runs on, and what it missed is written whole once that works
 // again. A file that is damaged is set aside under another name, for the fabric still
-// knows the LIDs. A file that was written by a newer version or for another subnet, or
+// knows the LIDs. A file that was written by another version or for another subnet, or
 // that is none of ours, is refused and left as it is.
 //
 // In the file, a bbolt database, every value begins with a checksum over its key and

@@ -47,7 +47,7 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// read returns what is in the file, after bringing it to the schema of this version.
+// read returns what is in the file.
 func (s *Store) read() (*Contents, error) {
 	empty := NewContents()
 	info, err := os.Stat(s.cfg.Path)
@@ -88,37 +88,17 @@ func (s *Store) readVerified() (c *Contents, err error) {
 			_ = db.Close()
 		}
 	}()
-	schema, is := 0, identity{}
 	err = guard(func() error {
-		return db.View(func(tx *bbolt.Tx) (err error) {
-			schema, is, err = introduce(tx)
+		return db.View(func(tx *bbolt.Tx) error {
+			is, err := introduce(tx)
 			if err == nil {
 				err = is.isOf(s.cfg.Port)
 			}
-			if err == nil && schema == Schema {
+			if err == nil {
 				c, err = load(tx)
 			}
-			return err
-		})
-	})
-	defer func() {
-		if err == nil {
-			c.Prefix = is.prefix
-		}
-	}()
-	if err != nil || schema == Schema {
-		return c, err
-	}
-	if err := db.Close(); err != nil {
-		return nil, err
-	}
-	if db, err = openBolt(s.cfg.Path, false); err != nil {
-		return nil, fmt.Errorf("it must be brought from schema %d to %d, and: %w", schema, Schema, err)
-	}
-	err = guard(func() error {
-		return db.Update(func(tx *bbolt.Tx) (err error) {
-			if err = migrate(tx, schema, migrations); err == nil {
-				c, err = load(tx)
+			if err == nil {
+				c.Prefix = is.prefix
 			}
 			return err
 		})

@@ -4,13 +4,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.etcd.io/bbolt"
-
 	"ibsm/registry"
 )
 
-// TestGRHPorts: ports that demand a GRH are kept, in the log and in a snapshot, and in a store that a program
-// wrote that did not have them.
+// TestGRHPorts: ports that demand a GRH are kept, in the log and in a snapshot.
 func TestGRHPorts(t *testing.T) {
 	cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
 	s, c := open(t, cfg)
@@ -18,14 +15,6 @@ func TestGRHPorts(t *testing.T) {
 	s.Put(register(t, r, putGroup(1)), nil)
 	flush(t, s)
 	_ = s.Close()
-	db, err := openBolt(cfg.Path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Update(func(tx *bbolt.Tx) error { return putMeta(tx, metaSchema, 4) }); err != nil {
-		t.Fatal(err)
-	}
-	_ = db.Close()
 	for _, b := range []func() Batch{
 		func() Batch { return Batch{} },
 		func() Batch { return register(t, r, registry.PutGRHPort{Port: 5}, registry.PutGRHPort{Port: 6}) },

@@ -13,7 +13,7 @@ import (
 // Reasons for which Open refuses a file and leaves it as it is.
 var (
 	ErrNotStore = errors.New("not a store of ibsm")
-	ErrNewer    = errors.New("written by a newer ibsm")
+	ErrSchema   = errors.New("written by another version of ibsm")
 	ErrForeign  = errors.New("the store of another port")
 	ErrInUse    = errors.New("in use by another process")
 )
@@ -36,7 +36,7 @@ func (is identity) isOf(port mad.GUID) error {
 		ErrForeign, is.port, port)
 }
 
-// Check returns the error with which Open would refuse a file, as far as that does not depend on other processes: ErrNotStore, ErrNewer or
+// Check returns the error with which Open would refuse a file, as far as that does not depend on other processes: ErrNotStore, ErrSchema or
 // ErrForeign. It changes nothing. A file that cannot be read here is not judged.
 func Check(path string, port mad.GUID) error {
 	if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() && info.Size() == 0 {
@@ -48,49 +48,36 @@ func Check(path string, port mad.GUID) error {
 			err = fmt.Errorf("store %s: %w", path, err)
 		}
 	}
-	if errors.Is(err, ErrNotStore) || errors.Is(err, ErrNewer) || errors.Is(err, ErrForeign) {
+	if errors.Is(err, ErrNotStore) || errors.Is(err, ErrSchema) || errors.Is(err, ErrForeign) {
 		return err
 	}
 	return nil
 }
 
-// introduce reads the schema of a file and whose it is.
-func introduce(tx *bbolt.Tx) (schema int, is identity, err error) {
+// introduce reads whose a file is, which must be of this Schema.
+func introduce(tx *bbolt.Tx) (is identity, err error) {
 	meta := tx.Bucket(bucketMeta)
 	if meta == nil || string(meta.Get(metaFormat)) != format {
 		if tx.Bucket(bucketSnapshot) != nil || tx.Bucket(bucketChanges) != nil {
-			return 0, is, fmt.Errorf("%w: it has the parts of a store and does not say that it is one", errDamaged)
+			return is, fmt.Errorf("%w: it has the parts of a store and does not say that it is one", errDamaged)
 		}
-		return 0, is, fmt.Errorf("%w: it is a database of something else; name another file or move it away", ErrNotStore)
+		return is, fmt.Errorf("%w: it is a database of something else; name another file or move it away", ErrNotStore)
 	}
-	version, err := getMeta(tx, metaSchema)
+	schema, err := getMeta(tx, metaSchema)
 	if err != nil {
-		return 0, is, err
+		return is, err
 	}
-	if version > Schema {
-		return 0, is, fmt.Errorf("%w: its schema is %d and this version knows %d; run the newer version, or move the file away, which loses its content",
-			ErrNewer, version, Schema)
-	}
-	if version == 0 {
-		return 0, is, fmt.Errorf("%w: it says that its schema is 0", errDamaged)
+	if schema != Schema {
+		return is, fmt.Errorf("%w: its schema is %d and this version understands %d; run the version that wrote it, or move the file away, which loses its content",
+			ErrSchema, schema, Schema)
 	}
 	prefix, err := getMeta(tx, metaPrefix)
 	if err != nil {
-		return 0, is, err
+		return is, err
 	}
 	port, err := getMeta(tx, metaPort)
 	if err != nil {
-		return 0, is, err
+		return is, err
 	}
-	return int(version), identity{mad.Prefix(prefix), mad.GUID(port)}, nil
-}
-
-// migrate brings a file to the schema of this version, in the transaction it is given.
-func migrate(tx *bbolt.Tx, from int, steps []func(*bbolt.Tx) error) error {
-	for i, step := range steps[from-1:] {
-		if err := step(tx); err != nil {
-			return fmt.Errorf("from schema %d to %d: %w", from+i, from+i+1, err)
-		}
-	}
-	return putMeta(tx, metaSchema, uint64(len(steps)+1))
+	return identity{mad.Prefix(prefix), mad.GUID(port)}, nil
 }

@@ -16,8 +16,7 @@ import (
 // anything, also while a manager has it open: it reads a copy, which it makes in a
 // directory that it removes. A copy that was made while the manager wrote may be damaged,
 // and is made again. The store's subnet prefix and port are returned with what is in it.
-// It fails with ErrNotStore, ErrNewer, and where the file is damaged or of an older
-// schema, which only Open brings up to date.
+// It fails with ErrNotStore, ErrSchema, and where the file is damaged.
 func Look(path string) (c *Contents, prefix mad.Prefix, port mad.GUID, err error) {
 	dir, err := os.MkdirTemp("", "ibsm-store-")
 	if err != nil {
@@ -89,12 +88,8 @@ func look(path string) (c *Contents, id identity, err error) {
 	}()
 	err = guard(func() error {
 		return db.View(func(tx *bbolt.Tx) (err error) {
-			schema := 0
-			if schema, id, err = introduce(tx); err != nil {
+			if id, err = introduce(tx); err != nil {
 				return err
-			}
-			if schema < Schema {
-				return fmt.Errorf("its schema is %d, and this version reads %d: start this version's ibsm once, which brings it up to date", schema, Schema)
 			}
 			c, err = load(tx)
 			return err

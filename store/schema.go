@@ -15,16 +15,8 @@ import (
 )
 
 // Schema is the version of the layout of the file. It is raised with every change of
-// the layout below, and when registry.Version is.
-const Schema = 5
-
-// migrations[i] turns a file of schema i+1 into one of schema i+2.
-var migrations = []func(*bbolt.Tx) error{
-	func(*bbolt.Tx) error { return nil }, // 2 may have a policy, which 1 took for damage
-	func(*bbolt.Tx) error { return nil }, // 3 may have Changes of registry.Version 2
-	func(*bbolt.Tx) error { return nil }, // 4 may have a record of routes or of sick links, which 3 took for damage
-	func(*bbolt.Tx) error { return nil }, // 5 may have Changes of registry.Version 3
-}
+// the layout below, and when registry gets another Kind.
+const Schema = 1
 
 // Buckets, and what is in them. Numbers are big-endian. Every value but that of
 // metaFormat begins with a checksum; see seal.
@@ -33,7 +25,7 @@ var (
 	bucketLIDs     = []byte("lids")     // GUID -> base, LMC, absent
 	bucketSnapshot = []byte("snapshot") // 0, 1, ... -> Changes that make the State
 	bucketChanges  = []byte("changes")  // number of the first -> Changes
-	bucketTerms    = []byte("reigns")   // mastership terms: number -> began, master
+	bucketTerms    = []byte("terms")    // mastership terms: number -> began, master
 	bucketTexts    = []byte("texts")    // name -> text
 )
 
@@ -47,7 +39,7 @@ var (
 
 	// How much there is of each, for a page can lose records and be whole without them.
 	metaLIDs   = []byte("lids")
-	metaTerms  = []byte("reigns")
+	metaTerms  = []byte("terms")
 	metaTexts  = []byte("texts")
 	metaPieces = []byte("pieces") // of the snapshot
 	metaLast   = []byte("last")   // the number of the last Change

@@ -64,7 +64,7 @@ type Store struct {
 const minLog = 1 << 20
 
 // Open opens or makes the store, as the only process, and returns what is in it. It
-// refuses with ErrInUse, ErrNotStore, ErrNewer or ErrForeign. That it cannot be written
+// refuses with ErrInUse, ErrNotStore, ErrSchema or ErrForeign. That it cannot be written
 // is no reason to refuse it: Config.Trouble is called.
 func Open(cfg Config) (*Store, *Contents, error) {
 	if cfg.Trouble == nil {

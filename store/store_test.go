@@ -2,11 +2,9 @@ package store
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -242,7 +240,8 @@ func TestRefused(t *testing.T) {
 		want error
 		says string
 	}{
-		{"newer", change(metaSchema, Schema+1), ErrNewer, "run the newer version"},
+		{"of another schema", change(metaSchema, Schema+1), ErrSchema, "its schema is 2 and this version understands 1; run the version that wrote it, or move the file away"},
+		{"of an earlier schema", change(metaSchema, Schema-1), ErrSchema, "its schema is 0 and"},
 		{"another port", change(metaPort, 0x22), ErrForeign, "0x0000000000000022"},
 		{"a text", write("# guid2lid\n0x0000000000000001 0x0001 0x0001\n"), ErrNotStore, "name another file or move it away"},
 		{"a long text", write(strings.Repeat("text ", 10000)), ErrNotStore, "move it away"},
@@ -330,88 +329,6 @@ func TestLock(t *testing.T) {
 	flush(t, s)
 	if info, err := os.Lstat(link.Path); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is replaced: %v", err)
-	}
-}
-
-func TestMigrate(t *testing.T) {
-	cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
-	s, _ := open(t, cfg)
-	_ = s.Close()
-	db, err := openBolt(cfg.Path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	var ran []int
-	step := func(n int, err error) func(*bbolt.Tx) error {
-		return func(tx *bbolt.Tx) error {
-			ran = append(ran, n)
-			return errors.Join(err, tx.Bucket(bucketTexts).Put([]byte("step"), []byte{byte(n)}))
-		}
-	}
-	schema := func() (n uint64) {
-		_ = db.View(func(tx *bbolt.Tx) error { n, _ = getMeta(tx, metaSchema); return nil })
-		return n
-	}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		return migrate(tx, 1, []func(*bbolt.Tx) error{step(1, nil), step(2, errors.New("no"))})
-	})
-	if err == nil || !strings.Contains(err.Error(), "from schema 2 to 3") || schema() != Schema {
-		t.Errorf("%v, left with schema %d", err, schema())
-	}
-	ran = nil
-	err = db.Update(func(tx *bbolt.Tx) error {
-		return migrate(tx, 2, []func(*bbolt.Tx) error{step(1, nil), step(2, nil), step(3, nil)})
-	})
-	if err != nil || schema() != 4 || !slices.Equal(ran, []int{2, 3}) {
-		t.Errorf("%v, schema %d after steps %v", err, schema(), ran)
-	}
-	if len(migrations) != Schema-1 {
-		t.Errorf("%d migrations to schema %d", len(migrations), Schema)
-	}
-}
-
-// TestSchema2: a store that a program of schema 2 wrote is read, its snapshot and its log; of
-// subscriptions, which had the index of a P_Key, the P_Key is not known.
-func TestSchema2(t *testing.T) {
-	packed, err := os.Open("testdata/schema2.db.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer packed.Close()
-	unpacked, err := gzip.NewReader(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(unpacked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := Config{Path: filepath.Join(t.TempDir(), "store.db"), Prefix: mad.DefaultPrefix, Port: 0x11}
-	if err := os.WriteFile(cfg.Path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // as it was written, and as it was migrated
-		s, c, err := Open(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(c.LIDs, []LID{{Port: 0x21, Base: 8, LMC: 1}}) || !slices.Equal(c.Terms, []Term{{Number: 3, Master: true, Began: 9}}) || c.Registry.Seq() != 2 {
-			t.Errorf("%+v", c)
-		}
-		want := registry.Destination{Addr: mad.Addr{LID: 9, QPN: 5, SL: 3, PathBits: 1}}
-		traps := []uint16{}
-		for sub := range c.Registry.Freeze().Subscriptions() {
-			if traps = append(traps, sub.Trap); sub.Destination != want {
-				t.Errorf("trap %d: %+v, want %+v", sub.Trap, sub.Destination, want)
-			}
-		}
-		if !slices.Equal(traps, []uint16{64, 65}) {
-			t.Errorf("subscriptions to %v", traps)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

@@ -22,19 +22,13 @@ type succession struct {
 	dir     string
 	files   [2]string
 	sockets [2]string
-	ibsm    [2]string // the program of each manager
-	keys    []string  // P_Keys of all end ports under the first manager
+	keys    []string // P_Keys of all end ports under the first manager
 }
 
 // newSuccession starts the first manager, and has hosts join.
 func newSuccession(t *testing.T) *succession {
-	return newSuccessionOf(t, program(t, "ibsm"), program(t, "ibsm"))
-}
-
-// newSuccessionOf does so with a program for each manager.
-func newSuccessionOf(t *testing.T, first, second string) *succession {
 	n := nettest.Generate(t, "fattree:k=4")
-	s := &succession{testSubnet: newTestSubnetOf(t, n, 2), dir: t.TempDir(), ibsm: [2]string{first, second}}
+	s := &succession{testSubnet: newTestSubnetOf(t, n, 2), dir: t.TempDir()}
 	for i := range 2 {
 		s.files[i] = filepath.Join(s.dir, fmt.Sprint("partitions", i))
 		s.sockets[i] = filepath.Join(s.dir, fmt.Sprint("s", i))
@@ -70,7 +64,7 @@ func (s *succession) write(manager int, partitions string) {
 // manage starts a manager. Each has its store, which outlives it.
 func (s *succession) manage(manager, priority int) *process {
 	s.t.Helper()
-	return s.start(s.hosts[manager], s.ibsm[manager], "--ibsim", "-f", "stdout", "-s", "0", "-k", "5ec", "-p", fmt.Sprint(priority), "-P", s.files[manager],
+	return s.start(s.hosts[manager], program(s.t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "-k", "5ec", "-p", fmt.Sprint(priority), "-P", s.files[manager],
 		"--ctl_socket", s.sockets[manager], "--state_dir", filepath.Join(s.dir, fmt.Sprint("state", manager)))
 }
 

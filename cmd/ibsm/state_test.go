@@ -225,8 +225,8 @@ func storeOfPort1(path string) error {
 	return s.Close()
 }
 
-// newerStore makes a store one of the next schema.
-func newerStore(path string) error {
+// anotherSchema makes a store one of the next schema.
+func anotherSchema(path string) error {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{NoFreelistSync: true})
 	if err != nil {
 		return err
@@ -253,7 +253,7 @@ func TestStoreRefused(t *testing.T) {
 		says    []string
 	}{
 		{"another port", storeOfPort1, nil, []string{"store of another port", "0x0000000000000001", "move the file away"}},
-		{"newer", newerStore, nil, []string{"written by a newer ibsm", "run the newer version"}},
+		{"another schema", anotherSchema, nil, []string{"written by another version of ibsm", "run the version that wrote it"}},
 		{"a text", write("# LIDs\n"), nil, []string{"not a store of ibsm", "move it away"}},
 		{"a folder", func(path string) error { _ = os.Remove(path); return os.Mkdir(path, 0o700) }, nil, []string{"not a store of ibsm"}},
 	} {

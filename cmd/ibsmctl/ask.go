@@ -83,7 +83,7 @@ func (a *asker) open(ctx context.Context) (err error) {
 	go func() {
 		given := names{}
 		if ctl.All(ctx, a.Client, http.MethodGet, "/v1/names", nil, given.add) != nil {
-			given = nil // nobody runs there, or an older version
+			given = nil // nobody runs there
 		}
 		asked <- given
 	}()

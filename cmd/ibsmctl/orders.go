@@ -110,9 +110,7 @@ func (a *asker) plan(ctx context.Context, q url.Values, stdout io.Writer) error 
 			fmt.Fprintf(out, "setting %s: %s -> %s\n", printable(s.Key), printable(s.Before), printable(s.After))
 		}
 		fmt.Fprintf(out, "%s would be sent; nothing was written\n", plural.Of(count, "Set"))
-		if head.Routes != "" { // not of a manager of an older version
-			fmt.Fprintf(out, "routes: %s\n", printable(head.Routes))
-		}
+		fmt.Fprintf(out, "routes: %s\n", printable(head.Routes))
 		if head.Change != nil {
 			printChange(out, head.Change)
 		}

@@ -438,7 +438,7 @@ func (s smps) Collect(to chan<- prometheus.Metric) { sink(to).smps(s.st) }
 func TestMirrored(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(mirrors{sa.MirrorStats{
-		Source:   mirror.SourceStats{Standbys: 2, Answers: 9, Whole: 3, Failed: 1, Untrusted: 10, Foreign: 11, Plain: 12, Full: 13, TooLong: 14},
+		Source:   mirror.SourceStats{Standbys: 2, Answers: 9, Whole: 3, Failed: 1, Untrusted: 10, Foreign: 11, Full: 13, TooLong: 14},
 		Follower: mirror.FollowerStats{Answers: 7, Whole: 2, Untrusted: 15, Garbage: 16},
 	}})
 	all, err := registry.Gather()
@@ -459,7 +459,7 @@ func TestMirrored(t *testing.T) {
 		"ibsm_mirror_standbys": 2, "ibsm_mirror_unacknowledged_total": 1,
 		"ibsm_mirror_answers_total all sent": 3, "ibsm_mirror_answers_total changes sent": 6,
 		"ibsm_mirror_answers_total all received": 2, "ibsm_mirror_answers_total changes received": 5,
-		"ibsm_mirror_dropped_total untrusted master": 10, "ibsm_mirror_dropped_total version master": 11, "ibsm_mirror_dropped_total plain master": 12,
+		"ibsm_mirror_dropped_total untrusted master": 10, "ibsm_mirror_dropped_total version master": 11,
 		"ibsm_mirror_dropped_total limit master": 13, "ibsm_mirror_dropped_total settings master": 14,
 		"ibsm_mirror_dropped_total untrusted standby": 15, "ibsm_mirror_dropped_total invalid standby": 16,
 	}

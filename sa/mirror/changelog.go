@@ -6,7 +6,7 @@ import (
 	"ibsm/registry"
 )
 
-// changeLog are the last Changes, encoded in registry.Version.
+// changeLog are the last Changes, encoded.
 type changeLog struct {
 	last  uint64 // number of the last
 	items [][]byte
@@ -28,22 +28,10 @@ func (l *changeLog) add(c registry.Change) {
 // has reports whether all Changes after a number are remembered.
 func (l *changeLog) has(seq uint64) bool { return seq <= l.last && l.last-seq <= uint64(len(l.items)) }
 
-// since are the Changes after a number, encoded in a registry.Version; false if not all
-// are remembered, or the Version has not all of their Kinds.
-func (l *changeLog) since(seq uint64, version uint8) ([]byte, bool) {
+// since are the Changes after a number, encoded; false if not all are remembered.
+func (l *changeLog) since(seq uint64) ([]byte, bool) {
 	if !l.has(seq) {
 		return nil, false
 	}
-	b := slices.Concat(l.items[len(l.items)-int(l.last-seq):]...)
-	if version == registry.Version {
-		return b, true
-	}
-	var old []byte
-	for c := range decoded(b) { // our own: there is no error
-		before := len(old)
-		if old = registry.AppendVersion(old, c, version); len(old) == before {
-			return nil, false
-		}
-	}
-	return old, true
+	return slices.Concat(l.items[len(l.items)-int(l.last-seq):]...), true
 }

@@ -31,7 +31,5 @@ func (f *Follower) Reseal(p *mad.Packet, text []byte) {
 	x.answers.Seal(b[:answerHead], nonce, text[:min(len(text), len(b)-answerHead-tagSize)], data)
 }
 
-// AttrPlain, AttrSealed and AttrOpening are the attributes of the exchange.
-const (
-	AttrPlain, AttrSealed, AttrOpening = attrPlain, attrSealed, attrOpening
-)
+// AttrSealed and AttrOpening are the attributes of the exchange.
+const AttrSealed, AttrOpening = attrSealed, attrOpening

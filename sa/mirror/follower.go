@@ -55,12 +55,10 @@ type Follower struct {
 	stats     FollowerStats
 
 	salt    Salt
-	packets *coder        // of packets outside sessions
+	packets *coder        // of openings and challenges
 	session *session      // with the master; nil before its challenge
 	since   uint64        // number of the last question before the session
 	alive   time.Duration // when the last segment of the session came that was new
-	old     bool          // the master speaks only plainVersion
-	plain   [64]uint64    // numbers of the last questions outside sessions
 	coming  answerNumber  // of the sealed answer that is being received, or was last
 }
 
@@ -74,7 +72,6 @@ type FollowerStats struct {
 	Untrusted uint64        // packets with other keys, or from another sender
 	Garbage   uint64        // invalid answers
 	Opened    uint64        // sessions
-	Old       bool          // the last answer was not encrypted: the master speaks only an older version
 	Heard     time.Duration // when the last valid answer came; 0 never
 }
 
@@ -87,9 +84,6 @@ type Update struct {
 	// Policy is the master's policy if it has changed, else nil. It is empty if the master
 	// sends none.
 	Policy []byte
-	// Old is set if the answer was not encrypted, since the master speaks only an older version of
-	// the protocol, although there is a secret to encrypt it with.
-	Old bool
 }
 
 // NewFollower returns a Follower without a master. began is the wall time at time 0, in seconds
@@ -116,7 +110,7 @@ func (f *Follower) Follow(now time.Duration, m Master) {
 		return
 	}
 	f.reset()
-	f.master, f.session, f.old = m, nil, false
+	f.master, f.session = m, nil
 	f.last = answerNumber{question: f.next(now)}
 	f.stats.Heard = 0
 	f.due, f.wait, f.answered = now, askSoonest, now
@@ -138,7 +132,7 @@ func (f *Follower) Receive(now time.Duration, d *mad.Datagram) (Update, bool) {
 	case d.Packet.AttrID() == attrOpening:
 		f.challenged(now, &d.Packet)
 		return Update{}, false
-	case d.Packet.AttrID() == attrSealed && !f.comes(&d.Packet):
+	case !f.comes(&d.Packet):
 		f.stats.Untrusted++
 		return Update{}, false
 	}
@@ -150,7 +144,7 @@ func (f *Follower) Receive(now time.Duration, d *mad.Datagram) (Update, bool) {
 	if !ended || e.Sent || e.Status != rmpp.StatusNormal {
 		return Update{}, false
 	}
-	u, err := f.open(e.Data)
+	u, err := f.take(e.Data)
 	if errors.Is(err, errReplay) {
 		f.stats.Untrusted++
 		return Update{}, false
@@ -162,8 +156,6 @@ func (f *Follower) Receive(now time.Duration, d *mad.Datagram) (Update, bool) {
 		return Update{}, false
 	}
 	f.stats.Answers++
-	f.old = f.session == nil
-	f.stats.Old, u.Old = f.old, f.old && f.cfg.secret()
 	f.stats.Heard, f.answered = now, now
 	f.due, f.wait = f.asked+AskInterval, askSoonest
 	return u, true
@@ -179,11 +171,13 @@ func (f *Follower) next(now time.Duration) uint64 {
 // would make all answers to come old ones.
 var errReplay = errors.New("mirror: an old answer, or to no question")
 
-// take takes an answer.
-func (f *Follower) take(a *answer) (Update, error) {
+// take takes the message of an answer.
+func (f *Follower) take(message []byte) (Update, error) {
 	u := Update{Master: f.master.GUID}
-	var err error
+	a, err := f.session.openAnswer(message)
 	switch {
+	case err != nil:
+		return u, err
 	case a.now.term.Manager != f.master.GUID:
 		return u, fmt.Errorf("mirror: the answer is from %v", a.now.term.Manager)
 	case !a.number.after(f.last), a.number.question > f.number:
@@ -237,11 +231,13 @@ func (f *Follower) Output(now time.Duration, out []mad.Datagram) []mad.Datagram 
 	if f.master.GUID == 0 {
 		return out
 	}
-	f.transfers.Expire(now, nil)
-	first := len(out)
-	out = f.transfers.Drain(now, out)
-	for i := first; i < len(out); i++ {
-		f.coder().sign(&out[i].Packet, f.master.Self, f.master.GUID)
+	if f.session != nil {
+		f.transfers.Expire(now, nil)
+		first := len(out)
+		out = f.transfers.Drain(now, out)
+		for i := first; i < len(out); i++ {
+			f.session.packets.sign(&out[i].Packet, f.master.Self, f.master.GUID)
+		}
 	}
 	if f.due > now {
 		return out

@@ -2,7 +2,6 @@ package mirror
 
 import (
 	"encoding/binary"
-	"slices"
 	"time"
 
 	"ibsm/mad"
@@ -13,33 +12,35 @@ import (
 // has that of the master, and the first sealed question proves that the standby has the keys now. The
 // master answers no opening with registrations, and remembers none. So neither end takes what was
 // recorded before its own start, whatever its clock and its state store say.
-//
-// An opening is a question of plainVersion at the same time, so that a master that speaks only that
-// answers it; a newer master finds sealedVersion in it, under the code, and sends its challenge, which
-// ends the use of plainVersion by both. With Config.Sealed an opening is one only.
 
 // ask writes the next question: an opening without a session.
 func (f *Follower) ask(now time.Duration, p *mad.Packet) {
 	if f.session != nil && now-f.alive >= patience {
 		f.endSession()
 	}
-	q := question{from: f.master.Self, has: f.has, number: f.number}
 	if f.session != nil {
 		header(p, mad.MethodGetTable, attrSealed, mad.TID(f.tid))
-		f.session.sealQuestion(&q, p)
+		f.session.sealQuestion(&question{f.master.Self, f.has, f.number}, p)
 		return
 	}
-	attr, version := attrPlain, uint8(plainVersion)
-	if f.cfg.Sealed {
-		attr, version = attrOpening, sealedVersion
-	}
-	if !f.old {
-		q.has = position{} // it says something of the policy
-	}
-	q.latest = sealedVersion
-	f.plain[f.stats.Questions%uint64(len(f.plain))] = f.number
-	header(p, mad.MethodGetTable, attr, mad.TID(f.tid))
-	copy(q.append(p.SAData()[:0], version)[questionSize:openingSize], f.salt[:])
+	header(p, mad.MethodGetTable, attrOpening, mad.TID(f.tid))
+	(&opening{f.master.Self, f.number, f.salt}).append(p.SAData()[:0])
+}
+
+// opening asks for a session.
+type opening struct {
+	from   mad.GUID
+	number uint64 // as that of a question
+	salt   Salt
+}
+
+func (o *opening) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(appendHead(b, kindOpening), uint64(o.from))
+	return append(binary.BigEndian.AppendUint64(b, o.number), o.salt[:]...)
+}
+
+func readOpening(b []byte) opening {
+	return opening{mad.GUID(binary.BigEndian.Uint64(b[8:])), binary.BigEndian.Uint64(b[16:]), Salt(b[24:openingSize])}
 }
 
 // endSession has the next question open another one.
@@ -48,23 +49,14 @@ func (f *Follower) endSession() {
 	f.reset()
 }
 
-// coder is that of the packets of answers, and of their acknowledgements.
-func (f *Follower) coder() *coder {
-	if f.session == nil {
-		return f.packets
-	}
-	return f.session.packets
-}
-
-// trusts reports whether the code of a packet of the master is right. Without encryption no packets
-// count in a session.
+// trusts reports whether the code of a packet of the master is right.
 func (f *Follower) trusts(p *mad.Packet) bool {
 	coder := f.packets
-	switch attr := p.AttrID(); {
-	case attr == attrSealed && f.session != nil:
+	if p.AttrID() == attrSealed {
+		if f.session == nil {
+			return false
+		}
 		coder = f.session.packets
-	case attr == attrSealed || attr == attrPlain && (f.session != nil || f.cfg.Sealed):
-		return false
 	}
 	return coder.verify(p, f.master.GUID, f.master.Self)
 }
@@ -74,13 +66,13 @@ func (f *Follower) trusts(p *mad.Packet) bool {
 func (f *Follower) challenged(now time.Duration, p *mad.Packet) {
 	b := p.SAData()[:challengeSize]
 	number := binary.BigEndian.Uint64(b[8:])
-	if !isSealed(b, kindChallenge) || Salt(b[16:32]) != f.salt || number <= f.since || number > f.number {
+	if !isKind(b, kindChallenge) || Salt(b[16:32]) != f.salt || number <= f.since || number > f.number {
 		f.stats.Untrusted++
 		return
 	}
 	f.reset()
 	f.session = f.cfg.newSession(f.master.Self, f.master.GUID, f.salt, readChallenge(b[32:]))
-	f.since, f.coming, f.old = f.number, answerNumber{}, false
+	f.since, f.coming = f.number, answerNumber{}
 	f.alive, f.due, f.wait = now, now, askSoonest
 	f.stats.Opened++
 }
@@ -102,22 +94,4 @@ func (f *Follower) comes(p *mad.Packet) bool {
 		f.coming = number
 		return true
 	}
-}
-
-// open takes the message of an answer.
-func (f *Follower) open(b []byte) (Update, error) {
-	var a answer
-	var err error
-	if f.session != nil {
-		a, err = f.session.openAnswer(b)
-	} else {
-		a, err = readAnswer(b, plainVersion)
-	}
-	if err != nil {
-		return Update{}, err
-	}
-	if f.session == nil && !slices.Contains(f.plain[:], a.number.question) {
-		return Update{}, errReplay // of a time that the clock was set back to
-	}
-	return f.take(&a)
 }

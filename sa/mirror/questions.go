@@ -9,24 +9,11 @@ import (
 	"ibsm/mad/rmpp"
 )
 
-// maxPeers bounds the managers that are remembered, and maxReplies the challenges that wait for Output.
+// maxOthers bounds the managers of another version that are remembered, and maxReplies the challenges that wait for Output.
 const (
-	maxPeers   = 64
+	maxOthers  = 64
 	maxReplies = 64
 )
-
-// plainPatience is how long a manager must have asked in plainVersion until it is answered. One that can
-// encrypt sends an opening within askLatest, which it does not do any more when it has ended: so
-// a question of plainVersion that is replayed after an upgrade has no answer in the clear.
-const plainPatience = askLatest + askLatest/4
-
-// peer is what is remembered of a manager that has asked, until this one ends.
-type peer struct {
-	number uint64        // the greatest of its questions
-	since  time.Duration // since when it has asked only in plainVersion
-	last   time.Duration // when it asked so last
-	old    bool          // it cannot encrypt, and Old has it
-}
 
 // Receive takes a packet from the port with a GUID, which the last walk found a manager at; 0 for
 // any other port.
@@ -40,20 +27,20 @@ func (s *Source) Receive(now time.Duration, d *mad.Datagram, from mad.GUID) {
 		s.acknowledged(now, d, from)
 	case !s.packets.verify(p, from, s.term.Manager):
 		s.stats.Untrusted++
+	case p.SAData()[0] != Version:
+		s.stats.Foreign++
+		s.note(OtherVersion{from, p.SAData()[0]})
 	case p.AttrID() == attrSealed:
-		s.askedSealed(now, d, from)
-	default:
 		s.asked(now, d, from)
+	default:
+		s.opened(d, from)
 	}
 }
 
 // acknowledged takes a packet about the answer to a standby.
 func (s *Source) acknowledged(now time.Duration, d *mad.Datagram, from mad.GUID) {
-	var sent *session
-	if p := s.standbys[d.LID]; p != nil {
-		sent = p.sent
-	}
-	if !s.coderOf(sent).verify(&d.Packet, from, s.term.Manager) {
+	p := s.standbys[d.LID]
+	if p == nil || p.sent == nil || !p.sent.packets.verify(&d.Packet, from, s.term.Manager) {
 		s.stats.Untrusted++
 		return
 	}
@@ -65,74 +52,41 @@ func (s *Source) acknowledged(now time.Duration, d *mad.Datagram, from mad.GUID)
 	}
 }
 
-// asked takes an opening or a question of plainVersion.
-func (s *Source) asked(now time.Duration, d *mad.Datagram, from mad.GUID) {
-	version := uint8(plainVersion)
-	if d.Packet.AttrID() == attrOpening {
-		version = sealedVersion
+// OtherVersion is a manager that speaks another version of the protocol: it is not mirrored to.
+type OtherVersion struct {
+	Manager mad.GUID // 0 for none
+	Version uint8    // that it speaks
+}
+
+// note has Foreign return a manager that speaks another version, unless it has.
+func (s *Source) note(o OtherVersion) {
+	if was, known := s.others[o.Manager]; known && was == o.Version || !known && len(s.others) >= maxOthers {
+		return
 	}
+	s.others[o.Manager] = o.Version
+	s.foreign = append(s.foreign, o)
+}
+
+// Foreign returns a manager that has asked in another version of the protocol, each once for each version; the zero value for none.
+func (s *Source) Foreign() (o OtherVersion) {
+	if len(s.foreign) > 0 {
+		o, s.foreign = s.foreign[0], s.foreign[1:]
+	}
+	return o
+}
+
+// opened takes an opening.
+func (s *Source) opened(d *mad.Datagram, from mad.GUID) {
 	b := d.Packet.SAData()[:openingSize]
-	q, err := readQuestion(b, version)
-	if err != nil {
+	o := readOpening(b)
+	switch {
+	case !isKind(b, kindOpening):
 		s.stats.Foreign++
-		return
-	}
-	if q.from != from {
+	case o.from != from:
 		s.stats.Untrusted++
-		return
+	default:
+		s.challenge(d, from, o.number, o.salt)
 	}
-	h := s.peer(now, from)
-	if q.latest >= sealedVersion || version == sealedVersion {
-		if h != nil && q.number > h.number {
-			h.seals(now, q.number)
-		}
-		s.challenge(d, from, q.number, Salt(b[questionSize:]))
-		return
-	}
-	if s.answersPlain(now, h, &q) {
-		s.accept(now, d, from, &q, nil)
-	}
-}
-
-// answersPlain reports whether a question of plainVersion is answered.
-func (s *Source) answersPlain(now time.Duration, h *peer, q *question) bool {
-	if h == nil {
-		s.stats.Full++
-		return false
-	}
-	if q.number <= h.number {
-		s.stats.Untrusted++
-		return false
-	}
-	if h.number = q.number; now-h.last > lease {
-		h.since = now
-	}
-	h.last = now
-	soon := s.cfg.secret() && now-h.since < plainPatience
-	if !soon && !h.old && s.cfg.secret() {
-		h.old = true
-		s.old = append(s.old, q.from)
-	}
-	if soon || s.cfg.Sealed {
-		s.stats.Plain++
-		return false
-	}
-	return true
-}
-
-// peer is what is remembered of a manager, nil if there is no room for it.
-func (s *Source) peer(now time.Duration, guid mad.GUID) *peer {
-	h := s.peers[guid]
-	if h == nil && len(s.peers) < maxPeers {
-		h = &peer{since: now, last: now}
-		s.peers[guid] = h
-	}
-	return h
-}
-
-// seals notes that a manager can encrypt.
-func (h *peer) seals(now time.Duration, number uint64) {
-	h.number, h.since, h.last, h.old = max(h.number, number), now, now, false
 }
 
 // challenge answers what is no question of a session that may be new, and changes nothing.
@@ -152,18 +106,18 @@ func (s *Source) challenge(d *mad.Datagram, from mad.GUID, number uint64, salt S
 	s.replies = append(s.replies, out)
 }
 
-// askedSealed takes a question of a session. It is new if it has a greater number than the last one,
+// asked takes a question of a session. It is new if it has a greater number than the last one,
 // in the present session of the standby or in one with a later challenge.
-func (s *Source) askedSealed(now time.Duration, d *mad.Datagram, from mad.GUID) {
+func (s *Source) asked(now time.Duration, d *mad.Datagram, from mad.GUID) {
 	b := d.Packet.SAData()
 	number, salt, ch := binary.BigEndian.Uint64(b[8:]), Salt(b[16:32]), readChallenge(b[32:questionHead])
-	if !isSealed(b[:], kindQuestion) {
+	if !isKind(b[:], kindQuestion) {
 		s.stats.Foreign++
 		return
 	}
 	p := s.standbyAt(d.LID, from)
 	floor, session := s.floor, (*session)(nil)
-	if p != nil && p.session != nil {
+	if p != nil {
 		session, floor = p.session, max(floor, p.session.challenge.number)
 	}
 	switch {
@@ -182,9 +136,6 @@ func (s *Source) askedSealed(now time.Duration, d *mad.Datagram, from mad.GUID) 
 	if err != nil {
 		s.stats.Untrusted++
 		return
-	}
-	if h := s.peer(now, from); h != nil {
-		h.seals(now, number)
 	}
 	s.accept(now, d, from, &q, session)
 }
@@ -213,11 +164,8 @@ func (s *Source) accept(now time.Duration, d *mad.Datagram, from mad.GUID, q *qu
 	if p.session != session {
 		s.stats.Opened++
 	}
-	if session == nil && p.session != nil {
-		s.floor = s.issued
-	}
 	s.stats.Questions++
-	p.guid, p.asked, p.session, p.version, p.heard = from, q.number, session, q.understood, now
+	p.guid, p.asked, p.session, p.heard = from, q.number, session, now
 	if p.sends() && p.sent == session {
 		p.state = sendingOwed
 		return
@@ -248,14 +196,4 @@ func (s *Source) ended(now time.Duration, e *rmpp.Ended) {
 		return
 	}
 	p.has, p.next = p.will, now+pace
-}
-
-// Old returns a manager that speaks only an older version of the protocol, without encryption, each once: it is answered so, or with
-// Config.Sealed not at all. It is false for none, and where the keys are no secret.
-func (s *Source) Old() (guid mad.GUID, ok bool) {
-	if len(s.old) == 0 {
-		return 0, false
-	}
-	guid, s.old = s.old[0], s.old[1:]
-	return guid, true
 }

@@ -60,9 +60,9 @@ type session struct {
 }
 
 const (
-	labelQuestions = "ibsm mirror 4 questions"
-	labelAnswers   = "ibsm mirror 4 answers"
-	labelPackets   = "ibsm mirror 4 packets"
+	labelQuestions = "ibsm mirror 1 questions"
+	labelAnswers   = "ibsm mirror 1 answers"
+	labelPackets   = "ibsm mirror 1 packets"
 )
 
 // newSession derives the keys of a session.
@@ -114,7 +114,7 @@ func (s *session) prepare(number uint64, from, to mad.GUID, head []byte) (nonce,
 //
 // and a sealed answer is a message with
 //
-//	 0 as every answer: version, kind, registry.Version of the Changes
+//	 0 as every answer: version, kind, 6 reserved bytes
 //	 8 number of the question
 //	16 number of the answer, of which the nonce is made
 //	24 sealed: what else is in an answer, in the same order
@@ -134,7 +134,7 @@ func (s *session) sealQuestion(q *question, p *mad.Packet) {
 	b = binary.BigEndian.AppendUint64(b, q.number)
 	b = s.challenge.append(append(b, s.salt[:]...))
 	nonce, data := s.prepare(q.number, s.standby, s.master, b)
-	s.questions.Seal(b, nonce, q.append(s.text[:0], sealedVersion), data)
+	s.questions.Seal(b, nonce, q.append(s.text[:0]), data)
 }
 
 // openQuestion reads the sealed part of a question with a number.
@@ -145,12 +145,12 @@ func (s *session) openQuestion(p *mad.Packet, number uint64) (q question, err er
 	if err != nil {
 		return q, errSeal
 	}
-	return readQuestion(text, sealedVersion)
+	return readQuestion(text)
 }
 
 // sealAnswer is the message of an answer.
 func (s *session) sealAnswer(a *answer) []byte {
-	b := a.append(make([]byte, 0, a.size()+tagSize), sealedVersion)
+	b := a.append(make([]byte, 0, a.size()+tagSize))
 	nonce, data := s.prepare(a.number.answer, s.master, s.standby, b[:answerHead])
 	return s.answers.Seal(b[:answerHead], nonce, b[answerHead:], data)
 }
@@ -165,16 +165,8 @@ func (s *session) openAnswer(b []byte) (a answer, err error) {
 	if err != nil {
 		return a, errSeal
 	}
-	return readAnswer(b[:answerHead+len(text)], sealedVersion)
+	return readAnswer(b[:answerHead+len(text)])
 }
-
-func appendHead(b []byte, k kind) []byte { return append(b, sealedVersion, byte(k), 0, 0, 0, 0, 0, 0) }
-
-// isSealed reports whether what precedes the sealed part of a message, or a challenge, is of a kind.
-func isSealed(b []byte, k kind) bool { return b[0] == sealedVersion && kind(b[1]) == k }
-
-// answerNumberOf is the number of a sealed answer, by what precedes its sealed part.
-func answerNumberOf(b []byte) answerNumber { return readAnswerNumber(b[8:]) }
 
 func (c *challenge) append(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(append(b, c.salt[:]...), c.number)

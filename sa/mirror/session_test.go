@@ -9,7 +9,7 @@ import (
 
 // thousand is an answer with 1,000 Changes.
 func thousand() *answer {
-	a := &answer{kind: kindChanges, now: position{term: Term{1, 2}, seq: 1000}, number: answerNumber{1, 1}, version: registry.Version}
+	a := &answer{kind: kindChanges, now: position{term: Term{1, 2}, seq: 1000}, number: answerNumber{1, 1}}
 	for i := range 1000 {
 		mgid := mad.GID{0xff, 0x12, 0x40, 0x1b, 14: byte(i >> 8), 15: byte(i)}
 		a.changes = registry.PutMember{Member: registry.Member{MGID: mgid, Port: mad.MakeGID(mad.DefaultPrefix, mad.GUID(i)), JoinState: registry.FullMember}}.AppendTo(a.changes)
@@ -105,7 +105,7 @@ func BenchmarkSealAnswer(b *testing.B) {
 		b.SetBytes(int64(a.size()))
 		b.ReportAllocs()
 		for b.Loop() {
-			a.append(make([]byte, 0, a.size()), plainVersion)
+			a.append(make([]byte, 0, a.size()))
 		}
 	})
 	b.Run("sealed", func(b *testing.B) {

@@ -38,13 +38,13 @@ type Source struct {
 	stats     SourceStats
 
 	salt    Salt
-	packets *coder         // of packets outside sessions
-	issued  uint64         // number of the last challenge
-	floor   uint64         // of sessions: the challenge of a new one has a greater number
-	sealed  uint64         // number of the last answer
-	replies []mad.Datagram // challenges to send
-	peers   map[mad.GUID]*peer
-	old     []mad.GUID // managers that have begun to ask in plainVersion, for Old
+	packets *coder             // of openings, challenges and questions
+	issued  uint64             // number of the last challenge
+	floor   uint64             // of sessions: the challenge of a new one has a greater number
+	sealed  uint64             // number of the last answer
+	replies []mad.Datagram     // challenges to send
+	others  map[mad.GUID]uint8 // managers that have asked in another version, and that version
+	foreign []OtherVersion     // of them, those that Foreign has not returned yet
 }
 
 // SourceStats counts what a Source has done.
@@ -56,7 +56,6 @@ type SourceStats struct {
 	Failed    uint64 // answers that were not acknowledged
 	Untrusted uint64 // packets with other keys, from ports that no walk found a manager at, and replays
 	Foreign   uint64 // questions of another version
-	Plain     uint64 // questions of plainVersion that were not answered: too soon, or Config.Sealed is set
 	Opened    uint64 // sessions
 	Full      uint64 // questions beyond maxStandbys, and answers without room in a buffer
 	TooLong   uint64 // policies beyond MaxPolicy
@@ -65,12 +64,11 @@ type SourceStats struct {
 // standby is a manager that gets changes.
 type standby struct {
 	guid    mad.GUID
-	asked   uint64   // number of its last question
-	session *session // nil for a manager of plainVersion
+	asked   uint64 // number of its last question
+	session *session
 	addr    mad.Addr
 	high    uint32   // upper half of its transaction IDs, by which its kernel finds the process
 	has     position // as far as is known here
-	version uint8    // the latest registry.Version that both understand
 	heard   time.Duration
 	state   standbyState
 	next    time.Duration // when it may get the next unasked answer
@@ -96,12 +94,8 @@ func (p *standby) sends() bool { return p.state == sending || p.state == sending
 
 // answer has the address and the header of the answer that is being sent.
 func (p *standby) answer() mad.Datagram {
-	attr := attrSealed
-	if p.sent == nil {
-		attr = attrPlain
-	}
 	d := mad.Datagram{Addr: p.addr}
-	header(&d.Packet, mad.MethodGetTableResp, attr, p.tid)
+	header(&d.Packet, mad.MethodGetTableResp, attrSealed, p.tid)
 	return d
 }
 
@@ -114,7 +108,7 @@ type Standby struct {
 
 // NewSource returns the Source of a manager that is not master. salt is random.
 func NewSource(cfg Config, salt Salt) *Source {
-	s := &Source{salt: salt, peers: map[mad.GUID]*peer{}}
+	s := &Source{salt: salt, others: map[mad.GUID]uint8{}}
 	s.Configure(cfg)
 	s.Stop()
 	return s
@@ -126,17 +120,8 @@ func (s *Source) Configure(cfg Config) {
 		cfg.Policy = nil
 		s.stats.TooLong++
 	}
-	if cfg.Sealed && !s.cfg.Sealed {
-		for _, h := range s.peers {
-			h.old = false
-		}
-	}
 	s.cfg, s.policy, s.packets = cfg, sumOf(cfg.Policy), cfg.newCoder()
-	for lid, p := range s.standbys {
-		if cfg.Sealed && p.session == nil { // it gets nothing more in clear
-			s.forget(lid)
-			continue
-		}
+	for _, p := range s.standbys {
 		was := p.session
 		if p.session = was.with(&cfg); p.sent == was {
 			p.sent = p.session
@@ -202,18 +187,10 @@ func (s *Source) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 	out = s.transfers.Drain(now, out)
 	for i := from; i < len(out); i++ {
 		if p := s.standbys[out[i].LID]; p != nil {
-			s.coderOf(p.sent).sign(&out[i].Packet, s.term.Manager, p.guid)
+			p.sent.packets.sign(&out[i].Packet, s.term.Manager, p.guid)
 		}
 	}
 	return out
-}
-
-// coderOf is that of the packets of a session, nil for none.
-func (s *Source) coderOf(x *session) *coder {
-	if x == nil {
-		return s.packets
-	}
-	return x.packets
 }
 
 // forget ends the answers to a standby. What it has asked until now counts as old from then on.
@@ -277,18 +254,18 @@ func (s *Source) Deadline() (at time.Duration, ok bool) {
 
 // answer begins to send a standby what it lacks.
 func (s *Source) answer(now time.Duration, p *standby) {
-	a := answer{kind: kindChanges, before: p.has.seq, now: s.position(), version: p.version, number: answerNumber{p.asked, s.sealed + 1}}
+	a := answer{kind: kindChanges, before: p.has.seq, now: s.position(), number: answerNumber{p.asked, s.sealed + 1}}
 	if p.has.policy != s.policy {
 		a.policy = s.cfg.Policy
 	}
 	known := p.has.term == s.term
 	if known {
-		a.changes, known = s.log.since(p.has.seq, p.version)
+		a.changes, known = s.log.since(p.has.seq)
 	}
 	if !known {
 		a.kind, a.before = kindWhole, 0
 		for c := range s.state.Changes() {
-			a.changes = registry.AppendVersion(a.changes, c, p.version)
+			a.changes = c.AppendTo(a.changes)
 		}
 	}
 	s.tid++
@@ -296,13 +273,7 @@ func (s *Source) answer(now time.Duration, p *standby) {
 	p.will, p.sent = a.now, p.session
 	s.sealed++
 	d := p.answer()
-	var message []byte
-	if p.sent == nil {
-		message = a.append(make([]byte, 0, a.size()), plainVersion)
-	} else {
-		message = p.sent.sealAnswer(&a)
-	}
-	if err := s.transfers.Send(now, &d, message); err != nil {
+	if err := s.transfers.Send(now, &d, p.sent.sealAnswer(&a)); err != nil {
 		s.stats.Full++
 		p.state, p.next = idle, now+setback
 		return
