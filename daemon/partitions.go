@@ -78,7 +78,7 @@ func sweepPartitions(chosen *partitions.Selected, c *conf.Config) sweep.Partitio
 
 // partitionSettings are the settings about partitions.
 func partitionSettings(c *conf.Config) partitions.Settings {
-	settings := partitions.Settings{AllowBoth: conf.AllowBothPKeys.In(c), ForgetIndexes: !conf.KeepPKeyIndexes.In(c), FullAtSwitch: conf.Security.In(c) == conf.Tenants}
+	settings := partitions.Settings{AllowBoth: conf.AllowBothPKeys.In(c), ForgetIndexes: !conf.KeepPKeyIndexes.In(c), Tenants: conf.Security.In(c) == conf.Tenants}
 	switch conf.PartEnforce.In(c) {
 	case "in":
 		settings.Enforce = partitions.EnforceIn

@@ -64,6 +64,10 @@ func faults(out *sweep.Outcome) (all []view.Fault, more int) {
 			}
 		}
 	}
+	for _, p := range out.Plan.Unenforced() {
+		port := &out.Topo.Ports[p]
+		add(view.Fault{Kind: view.Unenforced, Node: out.Topo.Nodes[port.Node].GUID, Port: port.Num, Text: "does not enforce partitions: only the P_Key table of the port behind it protects"})
+	}
 	for _, f := range out.Failures {
 		add(view.Fault{Kind: f.Kind, Node: f.Node, Port: f.Port, Text: f.Reason})
 	}
@@ -86,7 +90,7 @@ func faults(out *sweep.Outcome) (all []view.Fault, more int) {
 var faultKinds = map[discover.FindingKind]view.FaultKind{
 	discover.Unresponsive: view.Unresponsive, discover.BadNodeInfo: view.LeftOut, discover.DuplicateNodeGUID: view.Duplicate,
 	discover.DuplicatePortGUID: view.Duplicate, discover.Loopback: view.Looped, discover.TooFar: view.LeftOut, discover.TooMany: view.LeftOut,
-	discover.Refused: view.Refused, discover.RefusedPKeys: view.Excluded, discover.UnreadPKeys: view.Excluded,
+	discover.Refused: view.Refused, discover.RefusedPKeys: view.Refused, discover.UnreadPKeys: view.NoAnswer,
 	discover.Incomplete: view.LeftOut, discover.OneSided: view.OneSided,
 }
 

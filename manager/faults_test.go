@@ -7,6 +7,7 @@ import (
 	"ibsm/mad"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
+	"ibsm/sweep/plan"
 	"ibsm/view"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestFaults(t *testing.T) {
 	for count, want := range map[int]int{0: 0, 1: 0, view.MaxFaults - 1: 0, view.MaxFaults: 1, view.MaxFaults + 10: 11} {
 		out := &sweep.Outcome{
-			SweepPlan: &sweep.SweepPlan{Topo: servedView().Topo, Err: errors.New("no engine routes it")}, Found: &discover.Result{}, NotHeld: make([]sweep.NotHeld, count),
+			SweepPlan: &sweep.SweepPlan{Topo: servedView().Topo, Plan: &plan.Plan{}, Err: errors.New("no engine routes it")}, Found: &discover.Result{}, NotHeld: make([]sweep.NotHeld, count),
 		}
 		all, more := faults(out)
 		if len(all)+more != 1+count || more != want || all[0].Kind != view.NoRoutes || all[0].Text != "no engine routes it" {

@@ -11,6 +11,7 @@ import (
 	osmlog "ibsm/opensm/log"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
+	"ibsm/view"
 )
 
 // walked logs what a walk found out of order. What may only be a link that has just changed is
@@ -91,14 +92,12 @@ func troubles(out *sweep.Outcome) (text string, grave bool) {
 	var all []string
 	for _, f := range out.Failures {
 		all = append(all, f.String())
+		grave = grave || f.Kind != view.Excluded // what excludes a port is a failure, or a table that light sweeps ask for
 	}
-	grave = len(all) > 0 || out.Found.Moved || out.Err != nil
+	grave = grave || out.Found.Moved || out.Err != nil
 	for _, f := range out.Found.Findings {
 		switch f.Kind {
-		case discover.UnreadPKeys:
-			grave = true
-			fallthrough
-		case discover.Unresponsive, discover.Incomplete, discover.Refused, discover.RefusedPKeys:
+		case discover.Unresponsive, discover.Incomplete, discover.Refused, discover.RefusedPKeys, discover.UnreadPKeys:
 			all = append(all, f.String())
 		}
 	}

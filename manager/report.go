@@ -26,10 +26,12 @@ type sweepLog struct {
 	findings  map[discover.Finding]bool // of the last walk; true when it was logged
 	overflows map[string]bool           // partition tables that are too small
 	unforced  string                    // links whose width and speed cannot be forced
-	lost, cut string                    // examples of routes
-	byRules   string                    // the engine whose rules forbid routes, and how many
-	up        bool                      // SUBNET UP was logged
-	adaptive  adaptiveLog
+	// unenforced are likewise switch ports that do not enforce partitions.
+	unenforced string
+	lost, cut  string // examples of routes
+	byRules    string // the engine whose rules forbid routes, and how many
+	up         bool   // SUBNET UP was logged
+	adaptive   adaptiveLog
 	// creditLoop is the text about the loop that was logged last.
 	creditLoop string
 	stopped    string // likewise of ports that stop packets
@@ -75,6 +77,20 @@ func (l *sweepLog) logUnforced(fx *effects, r *sweep.SweepPlan, m names.Map) {
 		fx.log(warn, text)
 	}
 	l.unforced = text
+}
+
+// logUnenforced logs ports of switches that do not enforce partitions although they should.
+func (l *sweepLog) logUnenforced(fx *effects, r *sweep.SweepPlan, m names.Map) {
+	text := ""
+	if ports := r.Plan.Unenforced(); len(ports) > 0 {
+		p := &r.Topo.Ports[ports[0]]
+		text = fmt.Sprintf("switch ports in front of hosts enforce no partitions, because their P_Keys could not be read or written, or they do not keep the enforcement; only the hosts' own P_Key tables protect: %d, such as port %d of %q",
+			len(ports), p.Num, nodeName(m, &r.Topo.Nodes[p.Node]))
+	}
+	if text != l.unenforced && text != "" {
+		fx.log(warn, text)
+	}
+	l.unenforced = text
 }
 
 // computed logs what a route task came to before anything is written.

@@ -262,6 +262,7 @@ func (c *Core) finish(out *sweep.Outcome) {
 	}
 	trouble, grave := troubles(out)
 	c.logged.finished(&c.fx, out, c.fx.now-c.sweeps.started, trouble == c.sweeps.trouble)
+	c.logged.logUnenforced(&c.fx, out.SweepPlan, c.cfg.Names)
 	goesOn := c.sweeps.finished(out, trouble, grave)
 	switch {
 	case c.cfg.Once && c.sweeps.wanted.has(wishHeavy):

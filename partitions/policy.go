@@ -180,5 +180,20 @@ func (p *Policy) Find(key mad.PKey) *Partition {
 	return nil
 }
 
+// Confines reports whether the policy keeps any port out of anything. One that only makes every port a full member of the
+// default partition does not.
+func (p *Policy) Confines() bool {
+	all := false
+	for i := range p.Partitions[0].Members {
+		switch m := &p.Partitions[0].Members[i]; {
+		case m.Who == All:
+			all = m.Membership != Limited
+		case m.Membership == Limited:
+			all = false
+		}
+	}
+	return len(p.Partitions) > 1 || !all
+}
+
 // linkLocal is the scope of a group that stays in its subnet.
 const linkLocal = 2

@@ -36,3 +36,26 @@ func TestFind(t *testing.T) {
 		t.Errorf("0x8001: %v", got)
 	}
 }
+
+// TestConfines: a file confines nobody only if every port is a full member of the default partition by it, and nothing else is said.
+func TestConfines(t *testing.T) {
+	l := newLab(t)
+	for text, want := range map[string]bool{
+		"Default=0x7fff: ALL=full;":                                  false,
+		"Default=0x7fff, ipoib: ALL=full, SELF=full;":                false,
+		"Default=0x7fff: ALL=limited, SELF=full; Default: ALL=full;": false,
+		"Default=0x7fff: ALL=both;":                                  false,
+		"Default=0x7fff: ALL=full, 0x100003=limited;":                true,
+		"Default=0x7fff: ALL=limited, SELF=full;":                    true,
+		"Default=0x7fff: ALL_CAS=full;":                              true, // switches and routers are limited members
+		"Default=0x7fff: ALL=full; S=0x10: 0x100003=full;":           true,
+		"S=0x10: ALL=full;":                                          true,
+	} {
+		if got := l.parse(text).Confines(); got != want {
+			t.Errorf("%s confines %v, want %v", text, got, want)
+		}
+	}
+	if Default().Confines() || !Closed().Confines() {
+		t.Error("the policies without a file")
+	}
+}

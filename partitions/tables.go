@@ -37,7 +37,9 @@ type Settings struct {
 	Enforce       Enforcement
 	AllowBoth     bool // Both means two keys rather than a full one (allow_both_pkeys)
 	ForgetIndexes bool // the index of a key that was removed is free for any other (keep_pkey_indexes FALSE)
-	FullAtSwitch  bool // ports of switches get the key of a full member also where they hold that of a limited one
+	// Tenants says that hosts may write their own tables: only ports of switches confine them. They also get the key of a
+	// full member where they hold that of a limited one.
+	Tenants bool
 }
 
 // Port names an end port by its GUID, or an external port of a switch by the switch's
@@ -78,6 +80,8 @@ type Tables struct {
 	Settings  Settings
 	Want      []*topo.PKeyTable // by PortIdx; nil for a table that is left alone
 	Checking  []Checking        // by PortIdx, of external ports
+	Exact     []bool            // by PortIdx, of external ports: Want lets pass what the port behind may send and get, and nothing else
+	Confines  bool              // as Policy.Confines says
 	Overflows []Overflow
 	Remember  Indexes        // as the next Compile begins with them
 	Claims    []Claim        // hosts that are no members by their names
@@ -119,13 +123,14 @@ type compiler struct {
 // of the default partition, and nothing is remembered.
 func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes) *Tables {
 	c := &compiler{
-		Tables: &Tables{Policy: policy, Settings: settings, Want: make([]*topo.PKeyTable, len(t.Ports)), Checking: make([]Checking, len(t.Ports))},
+		Tables: &Tables{Policy: policy, Settings: settings, Want: make([]*topo.PKeyTable, len(t.Ports)), Checking: make([]Checking, len(t.Ports)), Exact: make([]bool, len(t.Ports))},
 		t:      t, members: make([][]mad.PKey, len(t.Ports)),
 	}
 	if policy == nil {
 		c.fill()
 		return c.Tables
 	}
+	c.Confines = policy.Confines()
 	if c.Remember = maps.Clone(remembered); c.Remember == nil {
 		c.Remember = Indexes{}
 	}
@@ -328,12 +333,14 @@ func (c *compiler) external(p topo.PortIdx) {
 	}
 	at := place{port: Port{node.GUID, port.Num}, held: port.PKeys, size: size, forget: true}
 	keys := c.members[port.Peer]
+	c.Exact[p] = true
 	for _, key := range keys {
 		full := key | mad.FullMember
 		if key != full && slices.Contains(keys, full) {
 			continue // it lets pass what the limited key does
 		}
-		if c.Settings.FullAtSwitch || port.PKeys.Has(full) || !port.PKeys.Has(key) {
+		if c.Settings.Tenants || port.PKeys.Has(full) || !port.PKeys.Has(key) {
+			c.Exact[p] = c.Exact[p] && key == full
 			key = full
 		}
 		at.want = append(at.want, key)

@@ -242,7 +242,7 @@ func TestStandingKeys(t *testing.T) {
 			t.Errorf("%s: %v, want %v", member, got, want)
 		}
 		l.Ports[sw].PKeys = topo.NewPKeyTable([]mad.PKey{0x7fff, 0x0010})
-		out = l.apply(l.parse("S=0x10: SELF=full, 0x100003="+member+";"), Settings{FullAtSwitch: true})
+		out = l.apply(l.parse("S=0x10: SELF=full, 0x100003="+member+";"), Settings{Tenants: true})
 		if got := out.Want[sw].Keys(); !out.Want[sw].Has(0xffff) || !out.Want[sw].Has(0x8010) || out.Want[sw].Has(0x7fff) || out.Want[sw].Has(0x0010) {
 			t.Errorf("%s: %v, want the keys of full members", member, got)
 		}

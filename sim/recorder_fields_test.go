@@ -26,6 +26,8 @@ var notInRecord = map[string]string{
 	"topo.Node.Switch":              "the place in Topo.Switches, which the tables' lines follow",
 	"routing.Tables.Rules":          "functions",
 	"partitions.Policy.groups":      "made of the port groups",
+	"partitions.Tables.Confines":    "made of the Policy",
+	"partitions.Tables.Exact":       "made of the Policy and Want",
 	"partitions.Claim.Position":     position,
 	"routing.Tables.Origin":         "the engine's own, of its own type",
 	"cabling.Cabling.Warnings":      "of the plan's file, which is no part of a run",

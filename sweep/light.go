@@ -80,12 +80,8 @@ func newLook(t *topo.Topo, known *state, findings []discover.Finding, s *Setting
 			l.asks = append(l.asks, ask{attr: smp.AttrNodeInfo, port: topo.PortIdx(i), out: true})
 		}
 	}
-	for _, f := range findings {
-		attr := refused[f.Kind]
-		if p := t.FindNodePort(f.GUID, f.Port); attr != 0 && p != topo.None && t.Answers(p) {
-			l.asks = append(l.asks, ask{attr: attr, port: p})
-		}
-	}
+	l.askRefused(findings, known.looks)
+	known.looks++
 	for _, sm := range sms {
 		l.asks = append(l.asks, ask{attr: smp.AttrSMInfo, port: sm.port})
 	}
@@ -109,8 +105,27 @@ func (l *Look) askUnnamed(known *state) {
 	known.unnamed = slices.Concat(known.unnamed[asked:], known.unnamed[:asked]) // snapshots share the old one
 }
 
-// refused are the attributes that ports refused to return, by the finding of the walk.
-var refused = map[discover.FindingKind]mad.AttrID{discover.Refused: smp.AttrPortInfo, discover.RefusedPKeys: smp.AttrPKeyTable}
+// refused are the attributes that ports did not return, by the finding of the walk.
+var refused = map[discover.FindingKind]mad.AttrID{
+	discover.Refused: smp.AttrPortInfo, discover.RefusedPKeys: smp.AttrPKeyTable, discover.UnreadPKeys: smp.AttrPKeyTable,
+}
+
+// maxRefused is how many attributes that ports did not return a light sweep asks for: each may cost a time-out.
+const maxRefused = 256
+
+// askRefused asks for attributes that ports did not return, in turn by the number of the light sweep.
+func (l *Look) askRefused(findings []discover.Finding, looks int) {
+	var asks []ask
+	for _, f := range findings {
+		attr := refused[f.Kind]
+		if p := l.t.FindNodePort(f.GUID, f.Port); attr != 0 && p != topo.None && l.t.Answers(p) {
+			asks = append(asks, ask{attr: attr, port: p, block: f.Block})
+		}
+	}
+	for i := range min(len(asks), maxRefused) {
+		l.asks = append(l.asks, asks[(looks*maxRefused+i)%len(asks)])
+	}
+}
 
 // nothingBehind reports whether a switch's port, or our own, has a link but no node answers
 // at the other end.
@@ -257,8 +272,8 @@ func (l *Look) block(o *txn.Outcome, table *device.Attribute) {
 		}
 		l.need(false, "%s %v %q holds an old block of its %s", holder, node.GUID, node.Desc, table.Name)
 	}
-	if o.Attr == smp.AttrPKeyTable && port.PKeys == nil {
-		l.need(false, "port %d of node %v %q shows its P_Key table now", port.Num, node.GUID, node.Desc)
+	if o.Attr == smp.AttrPKeyTable && port.PKeys == nil && o.Attempts == 1 {
+		l.need(true, "port %d of node %v %q shows its P_Key table now", port.Num, node.GUID, node.Desc)
 	}
 }
 

@@ -242,13 +242,19 @@ func (p *Program) unready(st plan.Step) bool {
 	if st.Op != plan.Arm && st.Op != plan.Activate {
 		return false
 	}
+	port := &p.c.Topo.Ports[st.Port]
 	if why := p.c.Plan.Excluded(st.Port); why != "" {
 		if st.Op == plan.Arm {
 			p.fail(st, view.Excluded, "left in INIT: "+why)
+		} else if port.Info.PortState() == smp.PortArmed {
+			p.fail(st, view.Excluded, "left in ARMED: "+why)
 		}
 		return true
 	}
-	n := p.c.Topo.Ports[st.Port].Node
+	if st.Op == plan.Activate && port.Peer != topo.None && p.c.Plan.Excluded(port.Peer) != "" {
+		return true // an ARMED port goes ACTIVE with the first packet
+	}
+	n := port.Node
 	if s := p.c.Topo.Nodes[n].Switch; s == topo.None || p.routed(s) {
 		return false
 	}

@@ -31,6 +31,7 @@ type state struct {
 	unresponsive map[plan.Key]uint8 // sweeps in a row in which nothing answered behind an ACTIVE port without a known node
 	unhealthy    map[plan.Key]bool  // ports whose links are avoided
 	unnamed      []unnamed          // of the last sweep, those asked longest ago first
+	looks        int                // light sweeps that have begun
 	stuck        map[plan.Key]uint8 // sweeps in a row after which a link between switches was up and not ACTIVE, by its end that was not
 	disabled     map[plan.Key]bool  // ports that the next sweep disables
 	pkeys        pkeyState

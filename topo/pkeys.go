@@ -135,11 +135,18 @@ func (t *PKeyTable) Equal(o *PKeyTable) bool { return t == o || slices.Equal(t.k
 // can have (log_max_pkey of mlx5); a node may say that it has 65,535.
 const maxPKeys = 4096
 
+// vendorIBM is the VendorID of IBM's logical switches, the firmware of its eHCA adapters.
+const vendorIBM = 0x005076
+
 // PKeyTableSize is the number of entries of a port's partition table: PartitionCap of
 // the node for ports that own a LID, PartitionEnforcementCap for external ports of a
-// switch, which may be 0; no more than 4,096.
+// switch, which may be 0; no more than 4,096. IBM's logical switch reports a
+// PartitionEnforcementCap, but has no such tables: OpenSM takes it for 0, too (osm_port_info_rcv.c).
 func (n *Node) PKeyTableSize(num uint8) int {
 	if n.Type == mad.Switch && num != 0 {
+		if n.Info.VendorID() == vendorIBM {
+			return 0
+		}
 		return min(int(n.SwitchInfo.PartitionEnforcementCap()), maxPKeys)
 	}
 	return min(max(int(n.Info.PartitionCap()), 1), maxPKeys)

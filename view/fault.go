@@ -24,7 +24,7 @@ const (
 	Refused      FaultKind = 2  // a request was answered with an error, or a Set changed nothing
 	NotKept      FaultKind = 3  // values are acknowledged but not kept
 	Unrouted     FaultKind = 4  // a switch lacks part of its forwarding table: its links stay in INIT
-	Excluded     FaultKind = 5  // a partition table is not as it should be: the port stays in INIT
+	Excluded     FaultKind = 5  // a partition table is not as isolation needs it: the port stays in INIT or ARMED
 	WentDown     FaultKind = 6  // the link went down while it was programmed
 	Unresponsive FaultKind = 7  // nothing answers behind the port, though the link is up
 	LeftOut      FaultKind = 8  // what is behind the port cannot be part of the subnet
@@ -40,13 +40,14 @@ const (
 	CreditLoop    FaultKind = 16 // packets that leave by the port can wait for each other for ever
 	StoppedLane   FaultKind = 17 // packets do not leave by the port, because of its lanes
 	HeldBack      FaultKind = 18 // the cable of the port is not used, because the operator wants so
+	Unenforced    FaultKind = 19 // the port of a switch does not check P_Keys as the partition file wants
 )
 
 var faultNames = [...]string{
 	NoAnswer: "no answer", Refused: "refused", NotKept: "not kept", Unrouted: "table incomplete", Excluded: "P_Keys not written",
 	WentDown: "went down", Unresponsive: "nothing answers", LeftOut: "left out", Duplicate: "duplicate GUID", Looped: "loopback",
 	OneSided: "one-sided link", NoLID: "no LID", NoRoutes: "no routes", PrivateTables: "private tables", NotAdaptive: "no longer adaptive",
-	CreditLoop: "credit loop", StoppedLane: "lane missing", HeldBack: "held back",
+	CreditLoop: "credit loop", StoppedLane: "lane missing", HeldBack: "held back", Unenforced: "no enforcement",
 }
 
 // String names the kind in a few words.

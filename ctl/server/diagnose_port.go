@@ -236,6 +236,11 @@ func (d *doctor) remarks(p topo.PortIdx) []ctl.Reason {
 		return why
 	}
 	far := &t.Ports[port.Peer]
+	for _, f := range d.at(port.Peer) {
+		if f.Kind == view.Unenforced {
+			why = append(why, d.faultReasons(port.Peer, []*view.Fault{f})...)
+		}
+	}
 	why = append(append(why, d.avoided(p)...), d.sickLink(p)...)
 	if best, is := (port.Info.LinkWidthEnabled() & far.Info.LinkWidthEnabled()).Widest(), port.Info.LinkWidthActive(); is.Lanes() < best.Lanes() {
 		why = append(why, because("narrow", fmt.Sprintf("the link width is %v, although both ends support %v", is, best),
@@ -340,7 +345,7 @@ var remedies = map[view.FaultKind]string{
 	view.Refused:      "newer firmware may accept it; the manager retries in each sweep",
 	view.NotKept:      "newer firmware may keep the value; the manager does not retry",
 	view.Unrouted:     "ibsmctl events shows the table block that the switch does not accept; reset the switch",
-	view.Excluded:     "ibsmctl events shows the failed Sets of P_Keys; check the setting part_enforce and the size of the P_Key table",
+	view.Excluded:     "ibsmctl events shows the failed Gets or Sets of P_Keys; newer firmware may accept them. With part_enforce both, the switch port in front of a host may confine it instead",
 	view.WentDown:     "check the cable: the link does not stay up",
 	view.Unresponsive: "check whether the node behind the port hangs and reset it; an M_Key of protection level 2 or 3 that is not known has the same effect: wait for the end of its lease, start this manager with the files guid2mkey and neighbors of the one that set it, or restart the node",
 	view.LeftOut:      "reset the node behind the port; ibsmctl events shows its responses",
@@ -348,6 +353,7 @@ var remedies = map[view.FaultKind]string{
 	view.Looped:       "remove the loopback plug or cable",
 	view.OneSided:     "replug the cable, or reset one end with ibportstate LID PORT reset",
 	view.NoLID:        "use a smaller lmc, or split the subnet: all LIDs are used",
+	view.Unenforced:   "newer firmware of the switch; without it, part_enforce off says that only hosts check P_Keys",
 	view.HeldBack:     "correct the cable; or release it: add it to topo_config_file, or take its switch out of held_back_sw_file",
 	view.NoRoutes:     "fix the problem described: until then links stay unchanged",
 

@@ -119,7 +119,7 @@ func (m *Machine) recallBlocks(a *device.Attribute, p *device.Walking, e topo.En
 	case smp.AttrLinearForwardingTable:
 	case smp.AttrPKeyTable:
 		if was.PKeys == nil {
-			return false
+			return m.recallUnread(e)
 		}
 		m.b.SetPKeys(e, m.tables.Same(was.PKeys))
 	default:
@@ -130,6 +130,31 @@ func (m *Machine) recallBlocks(a *device.Attribute, p *device.Walking, e topo.En
 		m.res.Ports.Keep(at, known)
 	}
 	return true
+}
+
+// recallUnread has a quick walk leave alone a P_Key table of which the previous walk did not get a part. It is asked for
+// between walks. It reports whether there is one.
+func (m *Machine) recallUnread(e topo.End) bool {
+	f, unread := m.unread[m.place(smp.AttrPKeyTable, e)]
+	if unread {
+		m.asked[readKey{smp.AttrPKeyTable, e}] = true
+		m.report(f)
+	}
+	return unread
+}
+
+// unreadBefore are the findings of the previous walk about P_Key tables, for a quick walk.
+func unreadBefore(cfg *Config) map[device.Place]Finding {
+	if !cfg.Quick {
+		return nil
+	}
+	unread := map[device.Place]Finding{}
+	for _, f := range cfg.Findings {
+		if f.Kind == RefusedPKeys || f.Kind == UnreadPKeys {
+			unread[device.Place{Attr: smp.AttrPKeyTable, Node: f.GUID, Port: f.Port}] = f
+		}
+	}
+	return unread
 }
 
 // was is a port in the previous walk, nil where there was none or its node did not answer.
@@ -160,7 +185,7 @@ func (m *Machine) block(it item, o *txn.Outcome, ok bool) {
 			copy(r.row[int(it.num)*device.BlockSize:], before[int(it.num)*device.BlockSize:][:device.BlockSize])
 		}
 		if r.of.ID == smp.AttrPKeyTable && len(r.missing) == 1 {
-			m.unreadPKeys(r.at, o)
+			m.unreadPKeys(r.at, it.num, o)
 		}
 	}
 	if r.left--; r.left > 0 {
@@ -211,9 +236,9 @@ func (m *Machine) noteRead(r *reading) {
 }
 
 // unreadPKeys reports a partition table of which a part did not come: none of it is known.
-func (m *Machine) unreadPKeys(e topo.End, o *txn.Outcome) {
+func (m *Machine) unreadPKeys(e topo.End, block uint16, o *txn.Outcome) {
 	node := m.b.Node(e.Node)
-	f := Finding{Kind: UnreadPKeys, GUID: node.GUID, Port: e.Port, Route: node.Route}
+	f := Finding{Kind: UnreadPKeys, GUID: node.GUID, Port: e.Port, Route: node.Route, Block: block}
 	if o.Result == txn.Replied {
 		f.Kind, f.Status = RefusedPKeys, o.Status
 	}

@@ -15,6 +15,7 @@ type Finding struct {
 	Route  mad.Route
 	Other  mad.Route // of the second node, where the kind speaks of one
 	Status mad.Status
+	Block  uint16 // the first that did not come, of a partition table
 }
 
 // FindingKind is the kind of a Finding.

@@ -91,6 +91,7 @@ type Machine struct {
 	tables   topo.PKeyTables
 	reads    device.Walking // the port that read looks at
 	keys     []mad.PKey     // of the table that has been read last
+	unread   map[device.Place]Finding
 }
 
 // limit bounds what a walk takes in, whatever the replies are made of.
@@ -158,7 +159,7 @@ func New(cfg Config) *Machine {
 	b := topo.NewBuilder()
 	m := &Machine{
 		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, asked: map[readKey]bool{}, tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{}, trials: map[topo.End]int{},
-		unasked: map[topo.End]bool{}, believed: map[int32]bool{}, hiding: map[int32][]uint8{}, replaced: map[int32]bool{},
+		unasked: map[topo.End]bool{}, believed: map[int32]bool{}, hiding: map[int32][]uint8{}, replaced: map[int32]bool{}, unread: unreadBefore(&cfg),
 	}
 	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{}}
 	m.queue.push(item{kind: kindSelf})

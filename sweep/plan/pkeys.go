@@ -204,24 +204,84 @@ func (p *Plan) Removals() int {
 	return len(w.removeSwitch) + len(w.removeHost) + len(w.lastSwitch) + len(w.lastHost)
 }
 
-// Excluded says why a port must not carry data, "" if it may: its P_Key table differs from
-// the policy's.
+// Excluded says why a port must not carry data, "" if it may. A policy that confines nobody excludes no port. Otherwise an
+// adapter or router that may hold a P_Key which the policy does not give it could talk where it must not, unless the
+// switch port in front of it drops such packets. A port that only lacks P_Keys could not, and at port 0 of a switch there is nobody
+// to be kept apart. Where hosts may write their own tables, a switch port in front of one is excluded that does not hold its table.
 func (p *Plan) Excluded(i topo.PortIdx) string {
-	if p.in.Partitions == nil || p.in.Partitions.Policy == nil || i == p.in.Topo.Self {
+	t, parts := p.in.Topo, p.in.Partitions
+	if parts == nil || !parts.Confines || i == t.Self || t.Ports[i].Num == 0 {
 		return ""
 	}
-	held, want := p.in.Topo.Ports[i].PKeys, p.in.Partitions.Want[i]
+	held, want, peer := t.Ports[i].PKeys, parts.Want[i], t.Ports[i].Peer
+	external := t.IsSwitchPort(i)
+	why := "its P_Keys could not be written"
 	switch {
-	case p.in.Topo.IsSwitchPort(i):
-		if p.waves.trouble[i] {
-			return "its P_Keys could not be written"
-		}
+	case external && (!parts.Settings.Tenants || !p.mayEnforce(i)):
+		return ""
 	case held == nil:
-		return "its P_Keys could not be read"
-	case want != nil && !p.holdsPKeys(i, held, want):
-		return "its P_Keys could not be written"
+		why = "its P_Keys could not be read"
+	case want == nil || p.holdsPKeys(i, held, want), !external && p.waves.trouble[i] && within(held, want):
+		return ""
 	}
-	return ""
+	if !external && peer != topo.None && p.guards(peer) {
+		return ""
+	}
+	return why
+}
+
+// within reports whether a port that holds a table has no P_Key which another does not give it.
+func within(held, want *topo.PKeyTable) bool {
+	return !slices.ContainsFunc(held.Keys(), func(k mad.PKey) bool { return k.Valid() && !want.LetsIn(k) })
+}
+
+// mayEnforce reports whether a port of a switch should enforce partitions, and has room for the P_Keys.
+func (p *Plan) mayEnforce(i topo.PortIdx) bool {
+	t, parts := p.in.Topo, p.in.Partitions
+	port := &t.Ports[i]
+	return t.IsSwitchPort(i) && port.Peer != topo.None && !t.IsSwitchPort(port.Peer) && parts.Settings.Enforce != partitions.EnforceOff &&
+		parts.Checking[i] != partitions.Unchecked && t.Nodes[port.Node].PKeyTableSize(port.Num) > 0
+}
+
+// guards reports whether a port of a switch drops all that the end port behind it must not send or get, whatever P_Keys
+// that one holds.
+func (p *Plan) guards(i topo.PortIdx) bool {
+	parts := p.in.Partitions
+	if !p.mayEnforce(i) || parts.Checking[i] != partitions.Checked || !parts.Exact[i] || parts.Settings.Enforce != partitions.EnforceBoth {
+		return false
+	}
+	return !p.waves.trouble[i] && p.holdsPKeys(i, p.in.Topo.Ports[i].PKeys, parts.Want[i]) && p.keepsChecks(i)
+}
+
+// keepsChecks reports whether a port of a switch checks P_Keys as it should, or will once it is ARMED.
+func (p *Plan) keepsChecks(i topo.PortIdx) bool {
+	is := &p.in.Topo.Ports[i].Info
+	if is.PortState() < smp.PortArmed && !p.minimal[i] {
+		w := p.Wanted(i)
+		refused := smp.PortInfo(p.in.Unsupported.Refuses(&device.PortInfo, p.Place(device.PortInfo.ID, i), (*device.Data)(&w)))
+		if refused.PartitionEnforcementInbound() || refused.PartitionEnforcementOutbound() {
+			return false
+		}
+		is = &w
+	}
+	mode := p.in.Partitions.Settings.Enforce
+	return (is.PartitionEnforcementInbound() || mode == partitions.EnforceOut) && (is.PartitionEnforcementOutbound() || mode == partitions.EnforceIn)
+}
+
+// Unenforced are the ports of switches that may carry data of an end port, and do not enforce the policy although they
+// should: their P_Keys were not read or written, or they do not keep the enforcement. Only the table of the end port
+// itself confines it. Ports without room for their P_Keys are not among them.
+func (p *Plan) Unenforced() (ports []topo.PortIdx) {
+	if p.in.Partitions == nil || !p.in.Partitions.Confines {
+		return nil
+	}
+	for i := range p.in.Topo.Ports {
+		i := topo.PortIdx(i)
+		if p.mayEnforce(i) && p.in.Topo.Answers(i) && p.in.Topo.Ports[i].Info.PortState() >= smp.PortArmed && !p.keepsChecks(i) {
+			ports = append(ports, i)
+		}
+	}
+	return ports
 }
 
 // checks sets whether a switch's port checks P_Keys.

@@ -99,6 +99,75 @@ func TestWavesInOrder(t *testing.T) {
 	}
 }
 
+// together is a policy by which all ports are full members of two partitions.
+func together() *partitions.Policy {
+	p := partitions.Default()
+	p.Partitions = append(p.Partitions, partitions.Partition{Key: 5, Members: []partitions.Member{{Who: partitions.All, Membership: partitions.Full}}})
+	return p
+}
+
+// TestExcluded: what holds an end port or a switch port back, by the P_Keys that both hold.
+func TestExcluded(t *testing.T) {
+	full, stray := []mad.PKey{0xffff, 0x8005}, []mad.PKey{0xffff, 0x8005, 0x8006}
+	limited := tenants(5, partitions.Limited)
+	for name, c := range map[string]struct {
+		policy         *partitions.Policy
+		settings       partitions.Settings
+		host, external []mad.PKey // before the plan; nil: not read
+		fails          bool       // the Sets to both
+		keepsNoChecks  bool       // the switch port
+		wantHost       bool       // is excluded
+		wantExternal   bool
+	}{
+		"nobody is confined":                    {policy: partitions.Default(), fails: true},
+		"nobody is confined, tenants":           {policy: partitions.Default(), settings: partitions.Settings{Tenants: true}, fails: true},
+		"all is well":                           {policy: together(), host: full, external: full},
+		"the host lacks a P_Key":                {policy: together(), host: full[:1], external: full[:1], fails: true},
+		"the host has one too many":             {policy: together(), host: stray, external: full[:1], fails: true, wantHost: true},
+		"it has, and the switch port drops it":  {policy: together(), host: stray, external: full, fails: true},
+		"not read":                              {policy: together(), external: full[:1], fails: true, wantHost: true},
+		"not read, and the switch port drops":   {policy: together(), external: full},
+		"not read, one way is checked":          {policy: together(), settings: partitions.Settings{Enforce: partitions.EnforceIn}, external: full, wantHost: true},
+		"not read, nothing is checked":          {policy: together(), settings: partitions.Settings{Enforce: partitions.EnforceOff}, external: full, wantHost: true},
+		"not read, the checks are not kept":     {policy: together(), external: full, keepsNoChecks: true, wantHost: true},
+		"the switch port passes full P_Keys":    {policy: limited, host: full, external: full, fails: true, wantHost: true},
+		"the switch port is not read":           {policy: together(), host: full},
+		"the switch port is not read, tenants":  {policy: together(), settings: partitions.Settings{Tenants: true}, host: full, wantExternal: true},
+		"the switch port is not set, tenants":   {policy: together(), settings: partitions.Settings{Tenants: true}, host: full, external: full[:1], fails: true, wantExternal: true},
+		"not read, the port drops, for tenants": {policy: together(), settings: partitions.Settings{Tenants: true}, external: full},
+	} {
+		s := newSubnet(t)
+		s.up(t)
+		host := s.at(hostGUID, 1)
+		external := s.Ports[host].Peer
+		for port, keys := range map[topo.PortIdx][]mad.PKey{host: c.host, external: c.external} {
+			s.Ports[port].Info.SetPortState(smp.PortInit)
+			if s.Ports[port].PKeys = nil; keys != nil {
+				s.Ports[port].PKeys = topo.NewPKeyTable(slices.Clone(keys))
+			}
+		}
+		s.in.Partitions = partitions.Compile(c.policy, c.settings, s.Topo, nil)
+		p := New(s.in)
+		s.write(p, func(Step) bool { return c.fails })
+		p.Rewind()
+		if got := [2]bool{p.Excluded(host) != "" && !c.keepsNoChecks, p.Excluded(external) != ""}; got != [2]bool{c.wantHost && !c.keepsNoChecks, c.wantExternal} {
+			t.Errorf("%s, in INIT: host %q, switch port %q", name, p.Excluded(host), p.Excluded(external))
+		}
+		s.Ports[host].Info.SetPortState(smp.PortArmed)
+		if s.Ports[external].Info = p.Wanted(external); c.keepsNoChecks {
+			s.Ports[external].Info.SetPartitionEnforcementOutbound(false)
+		}
+		s.Ports[external].Info.SetPortState(smp.PortArmed)
+		if got := [2]bool{p.Excluded(host) != "", p.Excluded(external) != ""}; got != [2]bool{c.wantHost, c.wantExternal} {
+			t.Errorf("%s, in ARMED: host %q, switch port %q", name, p.Excluded(host), p.Excluded(external))
+		}
+		enforced := c.external != nil && !c.keepsNoChecks && (!c.fails || slices.Equal(c.external, full))
+		if got := slices.Contains(p.Unenforced(), external); c.policy.Confines() && c.settings.Enforce != partitions.EnforceOff && got == enforced {
+			t.Errorf("%s: without enforcement %v", name, got)
+		}
+	}
+}
+
 // TestAddingFails: nothing is taken from anybody, and the switch's port that did not take
 // its keys does not begin to check.
 func TestAddingFails(t *testing.T) {
@@ -117,7 +186,7 @@ func TestAddingFails(t *testing.T) {
 			t.Errorf("port %d checks", num)
 		}
 	}
-	if p.Excluded(sw) == "" || p.Excluded(s.at(hostGUID, 1)) == "" || p.Excluded(s.at(sw2GUID, 3)) != "" {
+	if p.Excluded(sw) != "" || p.Excluded(s.at(hostGUID, 1)) == "" || p.Excluded(s.at(sw2GUID, 3)) != "" {
 		t.Error("the ports that may carry data")
 	}
 }
@@ -140,7 +209,7 @@ func TestAQuietPort(t *testing.T) {
 		}
 	}
 	s.Ports[host].PKeys = nil
-	if New(s.in).Excluded(host) == "" {
+	if New(s.in).Excluded(host) == "" { // the switch port lets full members' P_Keys pass
 		t.Error("a table that could not be read is let in")
 	}
 }
@@ -287,7 +356,7 @@ func TestDescribePKeys(t *testing.T) {
 
 // TestUnknownPKeys: a block that is not known is written, whatever the Topo says, and the port does not pass for one that holds its table.
 func TestUnknownPKeys(t *testing.T) {
-	s := withKeys(t, partitions.Default(), partitions.Settings{})
+	s := withKeys(t, together(), partitions.Settings{Enforce: partitions.EnforceOff})
 	host := s.FindPort(hostGUID + 1)
 	for p := range s.Ports {
 		if want := s.in.Partitions.Want[p]; want != nil {
