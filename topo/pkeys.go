@@ -141,7 +141,7 @@ const vendorIBM = 0x005076
 // PKeyTableSize is the number of entries of a port's partition table: PartitionCap of
 // the node for ports that own a LID, PartitionEnforcementCap for external ports of a
 // switch, which may be 0; no more than 4,096. IBM's logical switch reports a
-// PartitionEnforcementCap, but has no such tables: OpenSM takes it for 0, too (osm_port_info_rcv.c).
+// PartitionEnforcementCap that means nothing: OpenSM does not read such tables of it (osm_port_info_rcv.c).
 func (n *Node) PKeyTableSize(num uint8) int {
 	if n.Type == mad.Switch && num != 0 {
 		if n.Info.VendorID() == vendorIBM {
