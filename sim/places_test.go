@@ -128,8 +128,11 @@ func TestReturnAfterRestart(t *testing.T) {
 			if next == "standby" {
 				other := cfg
 				other.Sweep.Restored = restoredFrom(t, first)
+				other.Sweep.Restored.Port = b.Fabric.PortGUID(host(b.net, 3))
 				standby = b.add(host(b.net, 3), other)
-				b.pass(settling)
+				if b.pass(settling); standby.last() != smp.Standby {
+					t.Fatalf("%s: the other manager is %v", o.name, standby.last())
+				}
 			}
 			o.down()
 			b.pass(30 * time.Second)
