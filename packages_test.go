@@ -365,7 +365,7 @@ func TestSystemd(t *testing.T) {
 }
 
 // TestMigrationSystemd: the README's commands for the migration on such a Debian, with its package of OpenSM and with a unit that
-// starts OpenSM as RHEL's does.
+// starts OpenSM as RHEL's does. The variable IBSM_CASE selects one case of the script.
 func TestMigrationSystemd(t *testing.T) {
 	needDebian(t)
 	const fabcheck = "bin/fabcheck"
@@ -377,7 +377,8 @@ func TestMigrationSystemd(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain, _ := packages(t, "1.0")
-	args := []string{"-f", plain + "=debs/ibsm_1.0_amd64.deb", "-f", fabcheck + "=usr/local/bin/fabcheck", "-f", "testdata/rig/migrate-host.sh=etc/migrate-host.sh"}
+	args := []string{"-f", plain + "=debs/ibsm_1.0_amd64.deb", "-f", fabcheck + "=usr/local/bin/fabcheck", "-f", "testdata/rig/migrate-host.sh=etc/migrate-host.sh",
+		"-e", "CASE=" + os.Getenv("IBSM_CASE")}
 	for comment, file := range map[string]string{"to ibsm": "to-ibsm", "back to OpenSM": "to-opensm"} {
 		_, script, ok := strings.Cut(string(readme), "\n    # "+comment+"\n")
 		if !ok {

@@ -1,6 +1,6 @@
 # From OpenSM to ibsm and back by the README's own words, under systemd, with Debian's package of OpenSM as it is, and with a unit
 # that starts OpenSM as RHEL's does. Start with run-debian; /debs has ibsm and Debian's opensm, /etc/migrate-host.sh is the script beside
-# this one, /etc/to-ibsm and /etc/to-opensm are the README's commands.
+# this one, /etc/to-ibsm and /etc/to-opensm are the README's commands. CASE is one case, such as "hand plain"; without it all are tried.
 . /etc/rig-lib.sh
 export DEBIAN_FRONTEND=noninteractive TO=/etc/to-ibsm BACK=/etc/to-opensm FABCHECK="fabcheck -C vhca1" WITNESS= OUT=/tmp
 
@@ -19,20 +19,11 @@ tried() {
 	bash /etc/migrate-host.sh "$@" || fail "$*"
 }
 
-apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 install /debs/*.deb >/tmp/apt.out 2>&1 || { cat /tmp/apt.out; fail "apt-get install"; }
-cp /etc/default/opensm /etc/opensm.default
-start_fabric 4
-within 60 test -e /dev/infiniband/umad3 || fail "no devices"
-tried ports-guid plain
-tried ports-guid no-file
-tried ports-guid broken
-tried ports-guid moves
-tried ports-all several
-tried hand plain
-
-# RHEL's unit: the launcher starts a shell for each manager, which starts OpenSM again whenever it ends, and leaves them.
-mkdir -p /usr/libexec
-cat >/usr/libexec/opensm-launch <<'LAUNCH'
+# rhel: RHEL's unit in place of Debian's. The launcher starts a shell for each manager, which starts OpenSM again whenever it ends, and
+# leaves them.
+rhel() {
+	mkdir -p /usr/libexec
+	cat >/usr/libexec/opensm-launch <<'LAUNCH'
 #!/bin/bash
 [ ! -f /etc/sysconfig/opensm ] || . /etc/sysconfig/opensm
 options=${PRIORITY:+-p $PRIORITY}
@@ -45,8 +36,8 @@ done
 [ -n "$GUIDS" ] || keep $options &
 exit 0
 LAUNCH
-chmod +x /usr/libexec/opensm-launch
-cat >/etc/systemd/system/opensm.service <<'UNIT'
+	chmod +x /usr/libexec/opensm-launch
+	cat >/etc/systemd/system/opensm.service <<'UNIT'
 [Unit]
 Description=Starts the OpenSM InfiniBand fabric Subnet Manager
 
@@ -57,7 +48,27 @@ ExecStart=/usr/libexec/opensm-launch
 [Install]
 WantedBy=network-online.target
 UNIT
-rm /etc/opensm.default && : >/etc/opensm.default
-tried rhel plain
-tried rhel-guids plain
-tried rhel broken
+	: >/etc/opensm.default
+}
+
+apt-get -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 install /debs/*.deb >/tmp/apt.out 2>&1 || { cat /tmp/apt.out; fail "apt-get install"; }
+cp /etc/default/opensm /etc/opensm.default
+start_fabric 4
+within 60 test -e /dev/infiniband/umad3 || fail "no devices"
+while read -r host variant <&3; do
+	[ -z "$CASE" ] || [ "$CASE" = "$host $variant" ] || continue
+	case $host in rhel*) rhel ;; esac
+	tried=yes
+	tried $host $variant
+done 3<<'CASES'
+ports-guid plain
+ports-guid no-file
+ports-guid broken
+ports-guid moves
+ports-all several
+hand plain
+rhel plain
+rhel-guids plain
+rhel broken
+CASES
+[ -n "$tried" ] || fail "no case '$CASE'"
