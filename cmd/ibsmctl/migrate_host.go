@@ -19,7 +19,13 @@ import (
 
 // findHost finds out what runs on this host.
 func findHost(ctx context.Context) (*migrate.Host, error) {
+	processes := managers()
 	argv := append([]string{"show", "--property=" + strings.Join(migrate.UnitProperties, ",")}, migrate.UnitPatterns...)
+	for _, p := range processes {
+		if p.Unit != "" {
+			argv = append(argv, p.Unit)
+		}
+	}
 	out, err := exec.CommandContext(ctx, "systemctl", argv...).Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(failed.Stderr))
@@ -28,7 +34,7 @@ func findHost(ctx context.Context) (*migrate.Host, error) {
 		return nil, cli.WithHint(fmt.Errorf("cannot ask systemd for its units: %w", err),
 			"without systemd, docs/opensm.md describes the steps")
 	}
-	return &migrate.Host{Processes: managers(), Units: migrate.ParseUnits(string(out)), Files: os.DirFS("/")}, nil
+	return &migrate.Host{Processes: processes, Units: migrate.ParseUnits(string(out)), Files: os.DirFS("/")}, nil
 }
 
 // managers are the processes of OpenSM and ibsm, by /proc. One that ends meanwhile is left out.

@@ -134,7 +134,7 @@ func (r *runner) do(ctx context.Context, s *migrate.Step) error {
 			return c.Post(ctx, "/v1/reload", nil, &ctl.Reloaded{})
 		})
 	case migrate.Restart:
-		return restart(&s.Process)
+		return r.restart(&s.Process)
 	case migrate.Gone:
 		return r.gone(ctx, s)
 	case migrate.Dumped:
@@ -162,8 +162,15 @@ func command(ctx context.Context, argv []string) error {
 	return nil
 }
 
-// restart starts a process that was started by hand, with its arguments in its folder. It stays when we end.
-func restart(p *migrate.Process) error {
+// restart starts a process that was started by hand, with its arguments in its folder. It stays when we end. Whoever started it
+// may have done so again already.
+func (r *runner) restart(p *migrate.Process) error {
+	for _, m := range managers() {
+		if m.Program == p.Program && slices.Equal(m.Args, p.Args) {
+			r.say("process %d runs already", m.PID)
+			return nil
+		}
+	}
 	cmd := exec.Command(p.Args[0], p.Args[1:]...)
 	cmd.Dir, cmd.SysProcAttr = p.Dir, &syscall.SysProcAttr{Setsid: true}
 	cmd.Env = append(os.Environ(), p.Env...)

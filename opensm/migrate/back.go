@@ -59,7 +59,8 @@ func (h *Host) Back() (p Plan) {
 		p.add(Step{Kind: Reload, Text: "have ibsm read the file, so that it writes its registrations",
 			Argv: []string{"ibsmctl", "config", "reload"}})
 	}
-	p.add(h.stopIBSM(running)...)
+	p.noteWithin(running)
+	p.add(h.stop("ibsm")...)
 	p.add(Step{Kind: Gone, Text: "wait until ibsm has ended", OpenSM: true})
 	m := &next[0]
 	if single {
@@ -69,13 +70,7 @@ func (h *Host) Back() (p Plan) {
 	p.add(systemctl("start OpenSM, now and at each boot", "enable", "--now", unit.Name),
 		Step{Kind: Up, Text: "wait until OpenSM is master and the subnet is up", File: m.SubnetAt, OpenSM: true},
 		Step{Kind: Same, Text: "compare LIDs and members with those of ibsm", File: m.SubnetAt, OpenSM: true})
-	p.Undo = []Step{systemctl("stop OpenSM", "disable", "--now", unit.Name)}
-	for _, s := range h.stopIBSM(running) {
-		if s.Argv[0] == "systemctl" {
-			p.Undo = append(p.Undo, systemctl("start ibsm again", "enable", "--now", s.Argv[3]))
-		}
-	}
-	p.Undo = append(p.Undo, h.restarts(topmost(running))...)
+	p.Undo = append([]Step{systemctl("stop OpenSM", "disable", "--now", unit.Name)}, h.start("ibsm")...)
 	return p
 }
 
@@ -140,19 +135,4 @@ func topmost(all []Process) (list []Process) {
 		}
 	}
 	return list
-}
-
-// stopIBSM stops all that runs ibsm, and what would start it at a boot.
-func (h *Host) stopIBSM(running []Process) (steps []Step) {
-	for i := range h.Units {
-		if u := &h.Units[i]; isIBSM(u.Name) && u.there() && (u.active() || u.Enabled == "enabled") {
-			steps = append(steps, systemctl("stop ibsm, now and at each boot", "disable", "--now", u.Name))
-		}
-	}
-	for _, p := range topmost(running) {
-		if p.Unit == "" {
-			steps = append(steps, byHand(p))
-		}
-	}
-	return steps
 }

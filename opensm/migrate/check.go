@@ -23,7 +23,7 @@ func (h *Host) Lines() (lines []string) {
 	}
 	for i := range h.Units {
 		u := &h.Units[i]
-		if !u.there() {
+		if !u.there() || !h.runs(u, "opensm") && !h.runs(u, "ibsm") {
 			continue
 		}
 		text := fmt.Sprintf("unit %s: %s", u.Name, u.Active)
@@ -39,10 +39,13 @@ func (h *Host) Lines() (lines []string) {
 }
 
 func startedBy(p Process) string {
-	if p.Unit == "" {
-		return "started by hand"
+	switch {
+	case p.Unit != "":
+		return "of " + p.Unit
+	case p.Within != "":
+		return "started by hand, in the control group of " + p.Within
 	}
-	return "of " + p.Unit
+	return "started by hand"
 }
 
 // needs are the settings that a manager lacks, and what that costs.

@@ -15,7 +15,7 @@ import (
 // Host is what was found on a host.
 type Host struct {
 	Processes []Process // of OpenSM and of ibsm
-	Units     []Unit    // of both, as far as systemd knows them
+	Units     []Unit    // of both, as far as systemd knows them, and those whose control groups have processes; by name
 	Files     fs.FS     // below the root folder
 }
 
@@ -27,7 +27,8 @@ type Process struct {
 	Args    []string // with the program
 	Dir     string   // its working directory
 	Env     []string // variables of its environment that begin with OSM_
-	Unit    string   // of systemd; "" for a process that was started by hand
+	Unit    string   // of systemd, which runs this manager; "" for a process that was started by hand
+	Within  string   // the unit in whose control group a process runs that was started by hand; "" for none
 	Started time.Time
 }
 
@@ -46,7 +47,7 @@ func (u *Unit) active() bool { return u.Active != "inactive" && u.Active != "fai
 // there reports whether the unit is installed.
 func (u *Unit) there() bool { return u.Load == "loaded" || u.Load == "masked" }
 
-// UnitPatterns are the units to ask systemd about: those of OpenSM's packages and of ibsm's.
+// UnitPatterns are the units to ask systemd about: those of OpenSM's packages and of ibsm's. Those of processes come to it.
 var UnitPatterns = []string{"opensm.service", "opensmd.service", "opensm@*.service", "ibsm.service", "ibsm@*.service"}
 
 // UnitProperties are the properties to ask systemd for.
@@ -81,7 +82,11 @@ func ParseUnits(text string) (units []Unit) {
 // UnitOf is the unit of a process by the lines of its /proc/PID/cgroup; "" for none of a service of the system.
 func UnitOf(cgroup string) string {
 	for line := range strings.Lines(cgroup) {
-		if _, folder, is := strings.Cut(strings.TrimSpace(line), "::"); is && strings.HasPrefix(folder, "/system.slice/") {
+		_, folder, is := strings.Cut(strings.TrimSpace(line), "::")
+		if !is { // version 1 of control groups
+			_, folder, is = strings.Cut(strings.TrimSpace(line), ":name=systemd:")
+		}
+		if is && strings.HasPrefix(folder, "/system.slice/") {
 			for _, part := range strings.Split(folder, "/") {
 				if strings.HasSuffix(part, ".service") {
 					return part
@@ -109,22 +114,40 @@ func ProgramOf(args []string) string {
 	return ""
 }
 
-// assignUnits gives processes whose control group names no unit that of their main process.
+// assignUnits finds the unit that runs each process. That is the one of its control group, or, where that names none, the one
+// whose main process it is, or has among its parents. A unit runs a manager if the name says so, or if its main process is
+// that manager; any other one, such as that of cron, of a container or of a script, merely contains it.
 func (h *Host) assignUnits() {
 	for i := range h.Processes {
 		p := &h.Processes[i]
-		for _, pid := range append([]int{p.PID}, p.Parents...) {
-			at := slices.IndexFunc(h.Units, func(u Unit) bool { return u.MainPID == pid && pid > 0 })
-			if p.Unit == "" && at >= 0 {
-				p.Unit = h.Units[at].Name
-			}
+		if p.Unit == "" && p.Within == "" {
+			p.Unit = h.unitOfMain(p)
+		}
+		if u := h.unit(p.Unit); p.Unit != "" && (u == nil || !isOpenSM(u.Name) && !isIBSM(u.Name) && u.MainPID != p.PID) {
+			p.Unit, p.Within = "", p.Unit
 		}
 	}
 }
 
-// isOpenSM and isIBSM report whose unit it is.
+// unitOfMain is the unit whose main process is a process or one of its parents; "" for none.
+func (h *Host) unitOfMain(p *Process) string {
+	for _, pid := range append([]int{p.PID}, p.Parents...) {
+		if at := slices.IndexFunc(h.Units, func(u Unit) bool { return u.MainPID == pid && pid > 0 }); at >= 0 {
+			return h.Units[at].Name
+		}
+	}
+	return ""
+}
+
+// isOpenSM and isIBSM report whose unit it is, by its name.
 func isOpenSM(unit string) bool { return strings.HasPrefix(unit, "opensm") }
 func isIBSM(unit string) bool   { return strings.HasPrefix(unit, "ibsm") }
+
+// runs reports whether a unit is there to run a program.
+func (h *Host) runs(u *Unit, program string) bool {
+	return program == "opensm" && isOpenSM(u.Name) || program == "ibsm" && isIBSM(u.Name) ||
+		slices.ContainsFunc(h.running(program), func(p Process) bool { return p.Unit == u.Name })
+}
 
 // unit is a unit by its name; nil where systemd does not know it.
 func (h *Host) unit(name string) *Unit {

@@ -30,6 +30,7 @@ func host(files map[string]string, units, processes []string) *Host {
 		fmt.Sscan(f[3], &unit.MainPID)
 		h.Units = append(h.Units, unit)
 	}
+	slices.SortFunc(h.Units, func(a, b Unit) int { return strings.Compare(a.Name, b.Name) })
 	for _, p := range processes {
 		f := strings.Fields(p)
 		process := Process{Unit: strings.Trim(f[1], "-"), Args: f[2:], Program: ProgramOf(f[2:])}
@@ -146,6 +147,59 @@ func TestByHand(t *testing.T) {
 	}
 }
 
+// TestWithin: a unit whose control group merely contains a manager, as of cron, a container or a script, is never stopped: the process
+// is ended by itself. A unit of the site whose main process is the manager is stopped and started like OpenSM's own.
+func TestWithin(t *testing.T) {
+	config := map[string]string{"etc/opensm/opensm.conf": "", "etc/default/opensm": "PORTS=" + port1 + "\n"}
+	packages := []string{"opensm.service inactive disabled 0", "ibsm.service inactive disabled 0"}
+	opensm, ibsm := " opensm -g "+port1, " ibsm --launch"
+	inactive := []string{"kill 12", "restart" + opensm}
+	for _, c := range []struct {
+		name    string
+		unit    string // "" for one that systemd does not know
+		process string
+		want    []string // commands that stop and start again
+	}{
+		{"a child of the unit's main process", "rig.service active static 10", "12 rig.service" + opensm, inactive},
+		{"a unit without a main process", "cron.service active enabled 0", "12 cron.service" + opensm, inactive},
+		{"a unit that has gone", "", "12 gone.service" + opensm, inactive},
+		{"a unit of the site", "site-sm.service active enabled 12", "12 site-sm.service" + opensm, []string{"systemctl disable --now site-sm.service", "systemctl enable --now site-sm.service"}},
+		{"one that is not started at a boot", "site-sm.service active disabled 12", "12 site-sm.service" + opensm, []string{"systemctl stop site-sm.service", "systemctl start site-sm.service"}},
+		{"ibsm, a child", "rig.service active enabled 10", "12 rig.service" + ibsm, []string{"kill 12", "restart" + ibsm}},
+		{"ibsm of the site", "site-sm.service active enabled 12", "12 site-sm.service" + ibsm, []string{"systemctl disable --now site-sm.service", "systemctl enable --now site-sm.service"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			units := packages
+			if c.unit != "" {
+				units = append([]string{c.unit}, packages...)
+			}
+			h := host(config, units, []string{c.process})
+			plan, next := h.To(), "ibsm.service"
+			if strings.HasSuffix(c.process, ibsm) {
+				plan, next = h.Back(), "opensm.service"
+			}
+			var got []string
+			for _, s := range append(slices.Clone(plan.Steps), plan.Undo...) {
+				command := strings.Join(s.Argv, " ")
+				switch {
+				case s.Kind == Restart:
+					got = append(got, "restart "+command)
+				case s.Kind == Run && !strings.HasSuffix(command, next):
+					got = append(got, command)
+				}
+			}
+			unit := strings.Fields(c.process)[1]
+			noted := slices.ContainsFunc(plan.Notes, func(n string) bool { return strings.HasPrefix(n, "process 12 is in the control group of "+unit) })
+			if !slices.Equal(got, c.want) || noted != strings.HasPrefix(got[0], "kill") {
+				t.Errorf("%q, notes %q; want %q", got, plan.Notes, c.want)
+			}
+			if mentions := strings.Contains(strings.Join(h.Lines(), "\n"), "unit "+unit); mentions == noted {
+				t.Errorf("among the units of managers: %v", h.Lines())
+			}
+		})
+	}
+}
+
 // TestCacheDir: LIDs of absent hosts are where OpenSM's environment says; ibsm would look elsewhere.
 func TestCacheDir(t *testing.T) {
 	h := host(map[string]string{"etc/opensm/opensm.conf": ""}, rhelUnits, []string{rhelRuns})
@@ -221,6 +275,7 @@ func TestParseUnits(t *testing.T) {
 	for group, unit := range map[string]string{
 		"0::/system.slice/system-opensm.slice/opensm@" + port1 + ".service\n": "opensm@" + port1 + ".service",
 		"0::/system.slice/opensm.service\n":                                   "opensm.service",
+		"4:cpu:/\n1:name=systemd:/system.slice/opensm.service\n":              "opensm.service",
 		"0::/user.slice/user-0.slice/session-3.scope\n":                       "",
 		"0::/user.slice/user-0.slice/user@0.service/app.slice/x.service\n":    "",
 		"": "",

@@ -114,7 +114,8 @@ func (h *Host) To() (p Plan) {
 	for i := range all {
 		h.examine(&p, &all[i], all)
 	}
-	p.add(h.stopOpenSM()...)
+	p.noteWithin(h.running("opensm"))
+	p.add(h.stop("opensm")...)
 	p.add(Step{Kind: Gone, Text: "wait until OpenSM has ended"})
 	for i := range all {
 		if m := &all[i]; carries(m, all) {
@@ -124,7 +125,7 @@ func (h *Host) To() (p Plan) {
 	p.add(systemctl("start ibsm, now and at each boot", "enable", "--now", ibsmUnit),
 		Step{Kind: Up, Text: "wait until ibsm is master and the subnet is up"},
 		Step{Kind: Same, Text: "compare LIDs, groups, members and services with those of OpenSM"})
-	p.Undo = append([]Step{systemctl("stop ibsm", "disable", "--now", ibsmUnit)}, h.startOpenSM()...)
+	p.Undo = append([]Step{systemctl("stop ibsm", "disable", "--now", ibsmUnit)}, h.start("opensm")...)
 	return p
 }
 
@@ -228,61 +229,69 @@ func (p *Plan) edit(h *Host, file string, set []Setting, why string) {
 	p.add(Step{Kind: EditFile, Text: text, File: file, Before: before, Content: Edit(before, set)})
 }
 
-// stopOpenSM stops all that runs OpenSM, and what would start it at a boot.
-func (h *Host) stopOpenSM() (steps []Step) {
+// stop stops all that runs a program, and what would start it at a boot. A process that was started by hand is ended; the unit
+// that contains it stays as it is.
+func (h *Host) stop(program string) (steps []Step) {
 	stopped := map[string]bool{}
-	for i := range h.Units {
+	for i := range h.Units { // in the order of names: opensm.service comes before its instances
 		u := &h.Units[i]
 		switch {
-		case !isOpenSM(u.Name) || !u.there() || strings.Contains(u.Name, "@"):
+		case !h.runs(u, program) || !u.there():
+			continue
 		case strings.HasPrefix(u.Enabled, "enabled"):
-			steps = append(steps, systemctl("stop OpenSM, now and at each boot", "disable", "--now", u.Name))
-			stopped[u.Name] = true
+			steps = append(steps, systemctl("stop "+titles[program]+", now and at each boot", "disable", "--now", u.Name))
+		case strings.HasPrefix(u.Name, "opensm@") && stopped[opensmUnit]: // an instance is PartOf opensm.service
+			continue
 		case u.active():
-			steps = append(steps, systemctl("stop OpenSM", "stop", u.Name))
-			stopped[u.Name] = true
-		}
-	}
-	for _, p := range h.running("opensm") {
-		switch {
-		case p.Unit == "":
-			steps = append(steps, byHand(p))
-		case stopped[p.Unit], strings.Contains(p.Unit, "@") && stopped[opensmUnit]: // an instance is PartOf opensm.service
+			steps = append(steps, systemctl("stop "+titles[program], "stop", u.Name))
 		default:
-			steps = append(steps, systemctl("stop OpenSM", "stop", p.Unit))
-			stopped[p.Unit] = true
+			continue
+		}
+		stopped[u.Name] = true
+	}
+	for _, p := range topmost(h.running(program)) {
+		if p.Unit == "" {
+			steps = append(steps, byHand(p))
 		}
 	}
 	return steps
 }
 
+// titles are the names of programs in texts.
+var titles = map[string]string{"opensm": "OpenSM", "ibsm": "ibsm"}
+
 // byHand ends a process that was started by hand.
 func byHand(p Process) Step {
-	text := "end process " + fmt.Sprint(p.PID) + ", which was started by hand"
+	text := fmt.Sprintf("end process %d, which was %s", p.PID, startedBy(p))
 	return Step{Kind: Run, Text: text, Argv: []string{"kill", fmt.Sprint(p.PID)}}
 }
 
-// restarts start the processes of a program again that were started by hand.
-func (h *Host) restarts(list []Process) (steps []Step) {
-	for _, p := range list {
+// noteWithin notes the units that contain processes of a program without being there for it.
+func (p *Plan) noteWithin(list []Process) {
+	for _, m := range list {
+		if m.Within != "" {
+			p.note("process %d is in the control group of %s, which is no unit of %s: the process is ended, the unit stays as it is. "+
+				"If it starts %[3]s again, also at a boot, change that", m.PID, m.Within, titles[m.Program])
+		}
+	}
+}
+
+// start starts again what stop stops.
+func (h *Host) start(program string) (steps []Step) {
+	for _, s := range h.stop(program) {
+		switch {
+		case s.Argv[1] == "disable":
+			steps = append(steps, systemctl("start "+titles[program]+" again", "enable", "--now", s.Argv[3]))
+		case s.Argv[0] == "systemctl":
+			steps = append(steps, systemctl("start "+titles[program]+" again", "start", s.Argv[2]))
+		}
+	}
+	for _, p := range topmost(h.running(program)) {
 		if p.Unit == "" {
 			steps = append(steps, Step{Kind: Restart, Text: "start it again", Argv: p.Args, Process: p})
 		}
 	}
 	return steps
-}
-
-// startOpenSM starts again what stopOpenSM stops.
-func (h *Host) startOpenSM() (steps []Step) {
-	for _, s := range h.stopOpenSM() {
-		switch {
-		case s.Argv[1] == "disable":
-			steps = append(steps, systemctl("start OpenSM again", "enable", "--now", s.Argv[3]))
-		case s.Argv[0] == "systemctl":
-			steps = append(steps, systemctl("start OpenSM again", "start", s.Argv[2]))
-		}
-	}
-	return append(steps, h.restarts(h.running("opensm"))...)
 }
 
 // Stops reports whether a step stops a manager.
