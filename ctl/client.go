@@ -15,8 +15,9 @@ import (
 
 // Client sends requests to the server of a socket. It is safe for concurrent use.
 type Client struct {
-	path string
-	http http.Client
+	path  string
+	names []byte // a node-name-map for replies with names in texts; nil for the manager's
+	http  http.Client
 }
 
 // ErrUnreachable reports that no process serves the socket, or that it denies access.
@@ -79,8 +80,15 @@ func (c *Client) value(ctx context.Context, method, path string, query url.Value
 	return nil
 }
 
+// Named has nodes in the sentences and dumps of further replies have the names of a node-name-map, in place of the manager's. Call
+// it before the Client is shared.
+func (c *Client) Named(nodeNameMap []byte) { c.names = nodeNameMap }
+
 // Open sends a request and returns the body of the reply, which the caller closes.
 func (c *Client) Open(ctx context.Context, method, path string, query url.Values) (io.ReadCloser, error) {
+	if takesNames(path) {
+		return c.send(ctx, method, path, query, c.names)
+	}
 	return c.send(ctx, method, path, query, nil)
 }
 

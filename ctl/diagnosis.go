@@ -46,7 +46,7 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return hint(err, "each is a LID, GUID, GID, NodeDescription or NODE:PORT")
 	}
-	sub, err := s.subnet()
+	sub, err := s.named(w, r)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func (s *Server) dump(w http.ResponseWriter, r *http.Request) error {
 	if err := known(r); err != nil {
 		return err
 	}
-	sub, err := s.subnet()
+	sub, err := s.named(w, r)
 	if err != nil {
 		return err
 	}

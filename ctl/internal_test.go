@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ibsm/opensm/names"
 )
 
 // TCPClient is a Client of a server that a test has elsewhere.
@@ -129,6 +131,7 @@ func (plainSource) Security() *Security                           { return &Secu
 func (plainSource) Cabling() *Cabling                             { return &Cabling{} }
 func (plainSource) Rails() *Rails                                 { return &Rails{} }
 func (plainSource) QoS() (*QoS, error)                            { return &QoS{}, nil }
+func (plainSource) Named(names.Map) Subnet                        { return plainSource{} }
 func (plainSource) Dumps() []string                               { return []string{"lfts"} }
 func (plainSource) Dump(context.Context, io.Writer, string) error { return nil }
 func (plainSource) Rows(List, Filter) (iter.Seq[any], error)      { return func(func(any) bool) {}, nil }

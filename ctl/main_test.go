@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"ibsm/ctl"
+	"ibsm/opensm/names"
 )
 
 // roles are what this program does when a test runs it as another process: it is reported
@@ -66,6 +67,7 @@ type source struct {
 
 	mu     sync.Mutex
 	orders []ctl.Order
+	given  names.Map // the last node-name-map of a request
 	flags  uint8
 }
 
@@ -196,6 +198,11 @@ func (s *source) Path(from, to string) (*ctl.Path, error) {
 		return nil, fmt.Errorf("%w: no node is named nowhere", ctl.ErrNotFound)
 	}
 	return &ctl.Path{Result: from + " to " + to}, nil
+}
+
+func (s *source) Named(given names.Map) ctl.Subnet {
+	s.given = given
+	return s
 }
 
 func (s *source) Dumps() []string { return []string{"lfts"} }

@@ -1,6 +1,16 @@
 package ctl
 
-import "net/http"
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"ibsm/conf/diag"
+	"ibsm/opensm/names"
+)
 
 // NodeName is the name that the operator gave to a node in the node-name-map. The manager logs it in place of the
 // NodeDescription.
@@ -22,4 +32,31 @@ func (s *Server) names(w http.ResponseWriter, r *http.Request) error {
 		}
 	})
 	return nil
+}
+
+// MaxNames is the maximum length of a node-name-map in a request, in bytes.
+const MaxNames = 32 << 20
+
+// takesNames reports whether the body of a request is a node-name-map: those whose replies have names in sentences or dumps.
+func takesNames(path string) bool {
+	return path == "/v1/why" || path == "/v1/path-record" || strings.HasPrefix(path, "/v1/dump/")
+}
+
+// named returns the subnet with the names in the body of a request, or without a body with the manager's. As in the manager's
+// own file, a line with an error is left out.
+func (s *Server) named(w http.ResponseWriter, r *http.Request) (Subnet, error) {
+	sub, err := s.subnet()
+	if err != nil || r.ContentLength == 0 {
+		return sub, err
+	}
+	body := http.MaxBytesReader(w, r.Body, MaxNames)
+	given, err := names.Read("the node-name-map", body)
+	if wrong := (diag.List)(nil); err != nil && !errors.As(err, &wrong) {
+		return nil, fmt.Errorf("%w: the node-name-map: %w", ErrBadRequest, err)
+	}
+	if _, err := io.Copy(io.Discard, body); err != nil { // beyond a file's first errors
+		return nil, fmt.Errorf("%w: the node-name-map: %w", ErrBadRequest, err)
+	}
+	w.(*patient).control.SetReadDeadline(time.Time{}) // as without a body: the reply may take long
+	return sub.Named(given), nil
 }

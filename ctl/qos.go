@@ -103,7 +103,7 @@ func (s *Server) qos(r *http.Request) (any, error) {
 }
 
 // pathRecord answers about the path that a host would get.
-func (s *Server) pathRecord(r *http.Request) (any, error) {
+func (s *Server) pathRecord(w http.ResponseWriter, r *http.Request) error {
 	err := known(r, "from", "to", "service_id", "pkey", "qos_class")
 	query := r.URL.Query()
 	from, to := query.Get("from"), query.Get("to")
@@ -129,11 +129,15 @@ func (s *Server) pathRecord(r *http.Request) (any, error) {
 		}
 	}
 	if err != nil {
-		return nil, hint(err, "from and to are each a LID, GUID, GID or NodeDescription")
+		return hint(err, "from and to are each a LID, GUID, GID or NodeDescription")
 	}
-	sub, err := s.subnet()
+	sub, err := s.named(w, r)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return sub.PathRecord(from, to, &want)
+	answer, err := sub.PathRecord(from, to, &want)
+	if err == nil {
+		s.reply(w, http.StatusOK, answer)
+	}
+	return err
 }

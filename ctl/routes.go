@@ -21,7 +21,7 @@ func (s *Server) routes() http.Handler {
 	for pattern, value := range map[string]func(*http.Request) (any, error){
 		"GET /v1/status": s.status, "GET /v1/sa-stats": s.saStats, "GET /v1/activity": s.activity, "GET /v1/path": s.path, "GET /v1/qos": s.qos, "GET /v1/quality": s.quality, "GET /v1/rails": s.rails, "GET /v1/topology": s.topology, "GET /v1/security": s.security,
 		"GET /v1/counters/status": s.counterStatus, "GET /v1/counters/top": s.topCounters, "POST /v1/counters/clear": s.clearCounters, "GET /v1/counters/congestion": s.congestions, "GET /v1/links/sick": s.sickLinks, "POST /v1/links/isolate": s.isolateLink, "POST /v1/links/heal": s.healLink, "GET /v1/congestion-control": s.congestionControl,
-		"GET /v1/path-record": s.pathRecord, "GET /v1/config": s.config,
+		"GET /v1/config":  s.config,
 		"POST /v1/reload": s.reload, "POST /v1/security/rotate": s.rotate, "GET /v1/partitions/why": s.why, "GET /v1/log-level": s.logLevel, "POST /v1/log-level": s.setLogLevel,
 	} {
 		m.HandleFunc(pattern, s.answer(func(w http.ResponseWriter, r *http.Request) error {
@@ -33,7 +33,7 @@ func (s *Server) routes() http.Handler {
 		}))
 	}
 	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request) error{
-		"GET /v1/names": s.names, "GET /v1/why": s.diagnose, "GET /v1/counters": s.counters, "GET /v1/generations": s.generations, "GET /v1/diff": s.diff, "GET /v1/dump/{kind}": s.dump, "GET /v1/events": s.events,
+		"GET /v1/names": s.names, "GET /v1/why": s.diagnose, "GET /v1/path-record": s.pathRecord, "GET /v1/counters": s.counters, "GET /v1/generations": s.generations, "GET /v1/diff": s.diff, "GET /v1/dump/{kind}": s.dump, "GET /v1/events": s.events,
 		"POST /v1/sweep": s.sweep, "POST /v1/reroute": s.reroute, "POST /v1/plan": s.plan, "POST " + partitionPlan: s.planPartitions,
 		"POST /v1/partitions/apply": s.applyPartitions, "GET /metrics": s.metrics, "/": unknown,
 	} {
@@ -52,7 +52,7 @@ func (s *Server) answer(h func(http.ResponseWriter, *http.Request) error) http.H
 	}
 }
 
-// partitionPlan is the path at which a request may have a body.
+// partitionPlan is the path at which a request may have a partition file as its body.
 const partitionPlan = "/v1/partitions/plan"
 
 // byNode are the parameters of lists of nodes, ports and links.

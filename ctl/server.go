@@ -133,7 +133,7 @@ func (s *Server) count(h http.Handler) http.Handler {
 		s.stats.Requests.Add(1)
 		p := &patient{ResponseWriter: w, server: s, control: http.NewResponseController(w)}
 		defer p.count() // of a reply that is broken off, too
-		if r.ContentLength != 0 && r.URL.Path != partitionPlan {
+		if r.ContentLength != 0 && r.URL.Path != partitionPlan && !takesNames(r.URL.Path) {
 			w.Header().Set("Connection", "close")
 			s.fail(p, hint(fmt.Errorf("%w: the request has a body", ErrBadRequest), "parameters belong in the query"))
 		} else {

@@ -164,6 +164,37 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestNamesOfRequest: the body of a request whose reply has names in texts is a node-name-map. It is as tolerant as the manager's own
+// file, and bounded.
+func TestNamesOfRequest(t *testing.T) {
+	s := &source{rows: counted(1), dump: func(w io.Writer) error { _, err := io.WriteString(w, "text"); return err }}
+	b := serve(t, s, ctl.Config{})
+	wrong := strings.Repeat("no GUID\n", 1<<10) // of which the first errors end the reading, but not the request
+	for _, path := range []string{"/v1/why", "/v1/path-record?from=a&to=b", "/v1/dump/lfts"} {
+		for _, body := range []string{"0x1 spine\n", "0x1 \"spine\" # mine\n" + wrong} {
+			s.given = nil
+			if status, text := b.raw(get, path, body); status != 200 || len(s.given) != 1 || s.given[1] != "spine" {
+				t.Errorf("%s: %d %q, names %v", path, status, text, s.given)
+			}
+		}
+		s.given = nil
+		if status, _ := b.raw(get, path, ""); status != 200 || s.given != nil {
+			t.Errorf("%s without a body: %d, names %v", path, status, s.given)
+		}
+	}
+	if status, text := b.raw(get, "/v1/why", strings.Repeat("# a comment that is longer than any map\n", ctl.MaxNames/40+1)); status != 400 || !strings.Contains(text, "the node-name-map: ") {
+		t.Errorf("a map without end: %d %q", status, text)
+	}
+	b.Client.Named([]byte("0x2 leaf"))
+	var why ctl.PathAnswer
+	if err := b.Get(t.Context(), "/v1/path-record", url.Values{"from": {"a"}, "to": {"b"}}, &why); err != nil || s.given[2] != "leaf" {
+		t.Errorf("a client with a map: %v, names %v", err, s.given)
+	}
+	if err := b.Get(t.Context(), "/v1/status", nil, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // raw makes a request as others do.
 func (b *bench) raw(method, path, body string) (status int, text string) {
 	b.Helper()

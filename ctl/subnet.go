@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ibsm/mad"
+	"ibsm/opensm/names"
 )
 
 // Subnet is a published, immutable subnet; it is safe for concurrent reads. A row is only
@@ -36,6 +37,8 @@ type Subnet interface {
 	Rails() *Rails
 	// Cabling is how the cables that the last heavy sweep found differ from topo_config_file.
 	Cabling() *Cabling
+	// Named is the subnet with other names of nodes in sentences and dumps.
+	Named(given names.Map) Subnet
 	// Dumps are the kinds of dump.
 	Dumps() []string
 	Dump(ctx context.Context, w io.Writer, kind string) error

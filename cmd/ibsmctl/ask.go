@@ -91,9 +91,12 @@ func (a *asker) open(ctx context.Context) (err error) {
 		return err
 	}
 	if file := cmp.Or(a.mapped, os.Getenv("IBSM_NODE_NAME_MAP")); file != "" {
-		if a.names, err = readNames(file, cmp.Or[io.Writer](a.stderr, io.Discard)); err != nil {
+		given, text, err := readNames(file, cmp.Or[io.Writer](a.stderr, io.Discard))
+		if err != nil {
 			return fmt.Errorf("node-name-map: %w", err)
 		}
+		a.names = given
+		a.Named(text)
 	}
 	return nil
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io"
-	"os"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"ibsm/conf/diag"
 	"ibsm/ctl"
@@ -14,20 +17,19 @@ import (
 // names are those that an operator gives to nodes. A nil one has none.
 type names osmnames.Map
 
-// readNames reads a node-name-map. Lines with an error are left out, with a warning.
-func readNames(file string, stderr io.Writer) (names, error) {
-	f, err := os.Open(file)
+// readNames reads a node-name-map, and returns its text, too. Lines with an error are left out, with a warning.
+func readNames(file string, stderr io.Writer) (names, []byte, error) {
+	text, err := readUpTo(file, ctl.MaxNames)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer f.Close()
-	m, err := osmnames.Read(file, f)
+	m, err := osmnames.Read(file, bytes.NewReader(text))
 	var wrong diag.List
 	if len(m) > 0 && errors.As(err, &wrong) {
 		wrong.Warn(stderr)
 		err = nil
 	}
-	return names(m), err
+	return names(m), text, err
 }
 
 // add adds a name that the manager has.
@@ -44,6 +46,21 @@ func (n names) of(guid, desc string) string {
 		return desc
 	}
 	return osmnames.Map(n).Of(g, desc)
+}
+
+// guidAndDesc is a node in a step of a plan: its GUID, and its NodeDescription in quotes.
+var guidAndDesc = regexp.MustCompile(`(0x[0-9a-f]{16}) ("(?:[^"\\]|\\.)*")`)
+
+// inStep is a step of a plan with names in place of NodeDescriptions.
+func (n names) inStep(text string) string {
+	return guidAndDesc.ReplaceAllStringFunc(text, func(node string) string {
+		guid, quoted, _ := strings.Cut(node, " ")
+		desc, err := strconv.Unquote(quoted)
+		if err != nil {
+			return node
+		}
+		return guid + " " + strconv.Quote(n.of(guid, desc))
+	})
 }
 
 // resolve is the GUID of a node that was given the name, or the name itself.

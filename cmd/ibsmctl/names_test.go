@@ -40,6 +40,11 @@ func TestNamesOfManager(t *testing.T) {
 		{[]string{"dump", "subnet"}, `core 1 rack A`}, // as in opensm-subnet.lst
 		{[]string{"why", "core 1 rack A:1"}, `^core 1 rack A port 1 `},
 		{[]string{"nodes", "--node", "mine", "--node-name-map", own}, `\n` + guid + ` .* mine\n$`},
+		{[]string{"dump", "subnet", "--node-name-map", own}, `\{mine\}`},
+		{[]string{"dump", "lfts", "--node-name-map", own}, `\('mine'\)`},
+		{[]string{"why", "mine:1", "--node-name-map", own}, `^mine port 1 `},
+		{[]string{"plan", "--reroute", "--without", "leaf-01:3"}, `switch ` + guid + ` "core 1 rack A"`},
+		{[]string{"plan", "--reroute", "--without", "leaf-01:3", "--node-name-map", own}, `switch ` + guid + ` "mine"`},
 	} {
 		out, errs, status := invoke(t, c.args...)
 		if status != 0 || !regexp.MustCompile(c.want).MatchString(out) || strings.Contains(out, "spine-01") {

@@ -102,7 +102,7 @@ func (a *asker) plan(ctx context.Context, q url.Values, stdout io.Writer) error 
 	out := bufio.NewWriterSize(stdout, 1<<16)
 	head, err := a.Client.Plan(ctx, q, func(step *string) error {
 		count++
-		_, err := fmt.Fprintln(out, printable(*step))
+		_, err := fmt.Fprintln(out, printable(a.names.inStep(*step)))
 		return err
 	})
 	if err == nil {

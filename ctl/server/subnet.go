@@ -80,6 +80,13 @@ func (s *subnet) with(reg *registry.State) *subnet {
 	return &next
 }
 
+// Named returns the subnet with other names of nodes.
+func (s *subnet) Named(given names.Map) ctl.Subnet {
+	next := *s
+	next.names = given
+	return &next
+}
+
 // Generation increases with each view.
 func (s *subnet) Generation() uint64 { return s.view.Gen }
 
