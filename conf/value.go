@@ -224,11 +224,17 @@ var hcaName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}([:/][0-9]{1,3})?
 
 // parseHCA parses a GUID or a name. Letters that are all hexadecimal digits are a GUID without 0x, and no name.
 func parseHCA(text string) (Value, error) {
-	n, err := parseNumber(text, 64)
-	if errors.Is(err, errNotNumeric) && hcaName.MatchString(text) && !isHex(text) {
+	if IsHCAName(text) {
 		return Value{Text: text}, nil
 	}
+	n, err := parseNumber(text, 64)
 	return Value{Num: n}, err
+}
+
+// IsHCAName reports whether guid takes a text as the name of a device or an interface, such as mlx5_0:1 or ib0.
+func IsHCAName(text string) bool {
+	_, err := parseNumber(text, 64)
+	return errors.Is(err, errNotNumeric) && hcaName.MatchString(text) && !isHex(text)
 }
 
 func isHex(text string) bool { return strings.Trim(strings.ToLower(text), "0123456789abcdef") == "" }

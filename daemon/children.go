@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"ibsm/conf"
 	"ibsm/mad"
@@ -18,12 +19,18 @@ type child struct {
 	env  []string // besides that of this process
 
 	asked []string // the args that come from files and the command line
-	port  mad.GUID // 0 for any
+	port  mad.GUID // 0 for any, or where the device is not there
+	// device is the name by which the configuration chooses the port; "" for none.
+	device string
 }
 
 // same reports whether a running child can stay for d: a process reloads the rest of its
 // configuration by itself.
-func (c *child) same(d *child) bool { return slices.Equal(c.asked, d.asked) && c.port == d.port }
+// A child that waits for its device finds it by itself.
+func (c *child) same(d *child) bool {
+	waited := c.device != "" && c.port == 0
+	return slices.Equal(c.asked, d.asked) && c.device == d.device && (c.port == d.port || waited)
+}
 
 // usual is the name of the single child with the usual configuration.
 const usual = "usual"
@@ -100,9 +107,12 @@ type instanceRead struct {
 func (la *launcher) readInstance(i instances.Instance) instanceRead {
 	options := la.options(i)
 	l := conf.Load(options, la.files())
-	c := child{name: i.Name, asked: options, port: portGUID(l.Config)}
-	if device := conf.GUIDDevice.In(l.Config); device != "" {
-		c.port, _ = namedPort(la.root, device) // its manager waits for one that is not there yet
+	c := child{name: i.Name, asked: options, port: portGUID(l.Config), device: conf.GUIDDevice.In(l.Config)}
+	if c.device != "" {
+		var err error
+		if c.port, err = namedPort(la.root, c.device); err != nil {
+			la.complainOf(i.Name, "waits for its port: %s", strings.TrimPrefix(err.Error(), "umad: "))
+		}
 	}
 	return instanceRead{c, l, l.Report.Err(conf.Start)}
 }
@@ -125,7 +135,7 @@ func (la *launcher) child(i instances.Instance, r instanceRead, several bool) (c
 	if owner := la.owner(&c); owner != i.Name {
 		return child{}, fmt.Errorf("port %v is that of instance %s", c.port, owner)
 	}
-	if c.port == 0 && several && conf.GUIDDevice.In(r.conf.Config) == "" {
+	if c.port == 0 && several && c.device == "" {
 		la.complainOf(i.Name, "names no port: it takes the first with a link, which may be that of another instance; give it a guid")
 	}
 	if i.Name == usual {

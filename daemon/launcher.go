@@ -99,6 +99,7 @@ func (la *launcher) one(here func([]string) int) int {
 	if isPort {
 		name = guid.String()
 	}
+	la.single = name
 	named := func(i instances.Instance) bool { return i.Name == name || i.Name == la.given.Instance }
 	at := slices.IndexFunc(list, named)
 	switch {

@@ -85,25 +85,27 @@ func TestChildren(t *testing.T) {
 	}
 }
 
+// portFiles are what the kernel shows of a host with n InfiniBand ports, mlx5_0 and so on, with the GUIDs 0x0002c90300000001 and so on.
+func portFiles(n int) map[string]string {
+	files := map[string]string{"sys/class/infiniband_mad/abi_version": "5\n"}
+	for i := range n {
+		device := fmt.Sprintf("mlx5_%d", i)
+		dir := "sys/class/infiniband/" + device + "/ports/1/"
+		files[dir+"gids/0"] = fmt.Sprintf("fe80:0000:0000:0000:0002:c903:0000:%04x\n", i+1)
+		files[dir+"link_layer"] = "InfiniBand\n"
+		for _, kind := range []string{"umad", "issm"} {
+			mad := fmt.Sprintf("sys/class/infiniband_mad/%s%d/", kind, i)
+			files[mad+"ibdev"], files[mad+"port"] = device+"\n", "1\n"
+		}
+	}
+	return files
+}
+
 // TestPaths: the only manager of a host has the dump files and caches where OpenSM has them, and
 // the log where the distribution's OpenSM has it. A unit of its own for an instance (ibsm@NAME)
 // finds the same as the service that starts all.
 func TestPaths(t *testing.T) {
 	const first, second = "0x0002c90300000001", "0x0002c90300000002"
-	ports := func(n int) map[string]string {
-		files := map[string]string{"sys/class/infiniband_mad/abi_version": "5\n"}
-		for i := range n {
-			device := fmt.Sprintf("mlx5_%d", i)
-			dir := "sys/class/infiniband/" + device + "/ports/1/"
-			files[dir+"gids/0"] = fmt.Sprintf("fe80:0000:0000:0000:0002:c903:0000:%04x\n", i+1)
-			files[dir+"link_layer"] = "InfiniBand\n"
-			for _, kind := range []string{"umad", "issm"} {
-				mad := fmt.Sprintf("sys/class/infiniband_mad/%s%d/", kind, i)
-				files[mad+"ibdev"], files[mad+"port"] = device+"\n", "1\n"
-			}
-		}
-		return files
-	}
 	for _, c := range []struct {
 		name    string
 		ports   int
@@ -128,7 +130,7 @@ func TestPaths(t *testing.T) {
 		{"two numbered files", 2, map[string]string{"etc/rdma/opensm.conf.1": "guid " + first, "etc/rdma/opensm.conf.2": "guid " + second}, true, "/var/log/opensm.1.log", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			files := ports(c.ports)
+			files := portFiles(c.ports)
 			for name, text := range c.files {
 				files[name] = text
 			}
@@ -289,6 +291,37 @@ func TestReadAgain(t *testing.T) {
 				t.Errorf("said %q, want %q", said, c.says)
 			}
 		})
+	}
+}
+
+// TestPortNames: PORTS and GUIDS take devices and interfaces, as -g does. A name that does not exist is named, and its manager waits for it, and
+// stays when the device is there and the files are read again. A port has one manager, whatever it is called.
+func TestPortNames(t *testing.T) {
+	const first = "0x0002c90300000001"
+	files := portFiles(2)
+	files["sys/class/net/ib1/device/infiniband/mlx5_1/node_type"], files["sys/class/net/ib1/dev_port"] = "1: CA\n", "0\n"
+	files["etc/default/opensm"] = "PORTS='mlx5_0:1 ib1 ib7 " + first + "'\n"
+	la, said := hostWith(t, "--launch", files)
+	la.read()
+	children := la.find(false)
+	var got []string
+	for _, c := range children {
+		got = append(got, fmt.Sprintf("%s %v %s", c.name, c.port, option(c.args, "guid")))
+	}
+	if want := []string{"mlx5_0:1 " + first + " mlx5_0:1", "ib1 0x0002c90300000002 ib1", "ib7 0x0000000000000000 ib7"}; !slices.Equal(got, want) {
+		t.Errorf("children %q, want %q", got, want)
+	}
+	want := "ibsm: instance ib7 waits for its port: no device or interface ib7: there are mlx5_0:1, mlx5_1:1 (ib1)\n" +
+		"ibsm: instance " + first + " is not started: port " + first + " is that of instance mlx5_0:1\n"
+	if said.String() != want {
+		t.Errorf("said %q, want %q", said, want)
+	}
+	dir := filepath.Join(la.root, "sys/class/net/ib7/device/infiniband/mlx5_1")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if next := la.find(true); len(next) != 3 || !next[2].same(&children[2]) || next[2].port != 0 {
+		t.Errorf("when ib7 is there: %+v", next)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ibsm/conf"
 	"ibsm/conf/diag"
 	"ibsm/mad"
 )
@@ -18,7 +19,8 @@ import (
 type Instance struct {
 	Name     string   // distinguishes it from others on this host; "" for the only one
 	Config   string   // the file of its configuration; "" for the usual one
-	GUID     mad.GUID // of its port; 0 where the configuration says it
+	GUID     mad.GUID // of its port; 0 where Device or the configuration says it
+	Device   string   // the device or the interface of its port; "" where GUID or the configuration says it
 	Priority string   // 0 to 15; "" where the configuration says it
 	Prefix   string   // the subnet prefix; "" where the configuration says it
 	Options  []string // further ones of the command line
@@ -30,6 +32,9 @@ func (i *Instance) Args() (args []string) {
 	args = append(args, i.Options...)
 	if i.Config != "" {
 		args = append(args, "--config="+i.Config)
+	}
+	if i.Device != "" {
+		args = append(args, "--guid="+i.Device)
 	}
 	if i.GUID != 0 {
 		args = append(args, "--guid="+i.GUID.String())
@@ -174,7 +179,7 @@ func (p *Plan) settings(root fs.FS, name string) (set map[string]setting, ok boo
 	return set, true
 }
 
-// listed adds an instance for each GUID of a list, and reports whether there is one.
+// listed adds an instance for each port of a list, by its GUID, device or interface, and reports whether there is one.
 func (p *Plan) listed(list setting, options []string) bool {
 	if list.unknown {
 		return true
@@ -182,7 +187,11 @@ func (p *Plan) listed(list setting, options []string) bool {
 	words := strings.Fields(list.value)
 	for i, word := range words {
 		guid, err := ParseGUID(word)
-		same := func(i Instance) bool { return i.GUID == guid }
+		name, device := guid.String(), ""
+		if err != nil && conf.IsHCAName(word) {
+			name, device, err = strings.ReplaceAll(word, "/", ":"), word, nil
+		}
+		same := func(i Instance) bool { return i.Name == name }
 		switch {
 		case err != nil:
 			p.Wrong.Add(list.at, "%s: %q is ignored: %v", list.key, word, err)
@@ -192,7 +201,7 @@ func (p *Plan) listed(list setting, options []string) bool {
 			p.Wrong.Add(list.at, "%s: more than %d ports; the rest is ignored", list.key, maxInstances)
 			return true
 		default:
-			instance := Instance{Name: guid.String(), GUID: guid, Options: options, Source: list.at}
+			instance := Instance{Name: name, GUID: guid, Device: device, Options: options, Source: list.at}
 			if list.key == "GUIDS" {
 				instance.Prefix = redHatPrefix(i)
 			}
@@ -211,7 +220,7 @@ func ParseGUID(word string) (mad.GUID, error) {
 	digits := strings.TrimPrefix(strings.ToLower(word), "0x")
 	n, err := strconv.ParseUint(digits, 16, 64)
 	if err != nil || n == 0 {
-		return 0, errors.New("expected the GUID of a port, such as 0x0002c9030002fce9; ibstat -p lists them")
+		return 0, errors.New("expected the GUID of a port, such as 0x0002c9030002fce9, or its device or interface, such as mlx5_0:1 or ib0; ibstat lists them")
 	}
 	return mad.GUID(n), nil
 }

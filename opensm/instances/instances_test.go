@@ -40,6 +40,7 @@ func shown(p Plan) string {
 // nobody can understand nothing is made.
 func TestRead(t *testing.T) {
 	const first, second = "0x0002c9030002fce9", "0x0002c9030002fcea"
+	const expected = "expected the GUID of a port, such as 0x0002c9030002fce9, or its device or interface, such as mlx5_0:1 or ib0; ibstat lists them"
 	for _, c := range []struct {
 		name  string
 		files map[string]string
@@ -53,13 +54,16 @@ func TestRead(t *testing.T) {
 		{"OPTIONS", map[string]string{"etc/sysconfig/opensm": `OPTIONS="-R updn -s 5"`}, ": -R updn -s 5"},
 		{"PRIORITY out of range", map[string]string{"etc/sysconfig/opensm": "GUIDS=" + first + "\nPRIORITY=16"},
 			first + ": --guid=" + first + " --subnet_prefix=0xfe80000000000000\nwrong: /etc/sysconfig/opensm:2: PRIORITY: \"16\" is ignored: expected 0 to 15"},
-		{"a GUID that is none, one twice", map[string]string{"etc/sysconfig/opensm": "GUIDS='mlx5_0 " + first + " 2c9030002fce9 0'"},
+		{"a GUID that is none, one twice", map[string]string{"etc/sysconfig/opensm": "GUIDS='-mlx5_0 " + first + " 2c9030002fce9 0'"},
 			first + ": --guid=" + first + " --subnet_prefix=0xfe80000000000001" + // the launcher counts what is no GUID, too
-				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: \"mlx5_0\" is ignored: expected the GUID of a port, such as 0x0002c9030002fce9; ibstat -p lists them" +
+				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: \"-mlx5_0\" is ignored: " + expected +
 				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: 2c9030002fce9 is listed twice" +
-				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: \"0\" is ignored: expected the GUID of a port, such as 0x0002c9030002fce9; ibstat -p lists them"},
-		{"no GUID that is one", map[string]string{"etc/sysconfig/opensm": "GUIDS=GUID_1"},
-			"wrong: /etc/sysconfig/opensm:1: GUIDS: \"GUID_1\" is ignored: expected the GUID of a port, such as 0x0002c9030002fce9; ibstat -p lists them"},
+				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: \"0\" is ignored: " + expected},
+		{"no GUID that is one", map[string]string{"etc/sysconfig/opensm": "GUIDS=<GUID_1>"}, "wrong: /etc/sysconfig/opensm:1: GUIDS: \"<GUID_1>\" is ignored: " + expected},
+		{"devices and interfaces", map[string]string{"etc/default/opensm": "PORTS=\"mlx5_0:1 ib1 mlx5_0/1 " + second + "\"\n"}, // the same name with another separator
+			"mlx5_0:1: --guid=mlx5_0:1\nib1: --guid=ib1\n" + second + ": --guid=" + second + "\nwrong: /etc/default/opensm:1: PORTS: mlx5_0/1 is listed twice"},
+		{"GUIDS with a device", map[string]string{"etc/sysconfig/opensm": "GUIDS=\"ib0 " + second + "\""},
+			"ib0: --guid=ib0 --subnet_prefix=0xfe80000000000000\n" + second + ": --guid=" + second + " --subnet_prefix=0xfe80000000000001"},
 		{"numbered files", map[string]string{"etc/rdma/opensm.conf.10": "", "etc/rdma/opensm.conf.2": "", "etc/rdma/opensm.conf": "",
 			"etc/sysconfig/opensm": "GUIDS=" + first, "etc/default/opensm": "PORTS=ALL"},
 			"2: --config=/etc/rdma/opensm.conf.2\n10: --config=/etc/rdma/opensm.conf.10"},
