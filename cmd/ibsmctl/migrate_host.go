@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"ibsm/cmd/cli"
+	"ibsm/mad"
+	"ibsm/mad/umad"
 	"ibsm/opensm/migrate"
 )
 
@@ -34,7 +36,16 @@ func findHost(ctx context.Context) (*migrate.Host, error) {
 		return nil, cli.WithHint(fmt.Errorf("cannot ask systemd for its units: %w", err),
 			"without systemd, docs/opensm.md describes the steps")
 	}
-	return &migrate.Host{Processes: processes, Units: migrate.ParseUnits(string(out)), Files: os.DirFS("/")}, nil
+	return &migrate.Host{Processes: processes, Units: migrate.ParseUnits(string(out)), Files: os.DirFS("/"), PortNamed: portNamed}, nil
+}
+
+// portNamed is the port of a device or an interface of this host.
+func portNamed(name string) (mad.GUID, error) {
+	ports, err := umad.Ports("/")
+	if err != nil {
+		return 0, err
+	}
+	return umad.Named("/", ports, name)
 }
 
 // managers are the processes of OpenSM and ibsm, by /proc. One that ends meanwhile is left out.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ibsm/conf"
+	"ibsm/conf/diag"
 	"ibsm/opensm/instances"
 	"ibsm/partitions"
 )
@@ -31,6 +32,9 @@ func (h *Host) Back() (p Plan) {
 		return p
 	}
 	next := h.next()
+	if p.Refused = h.namedPorts(next); p.Refused != nil {
+		return p
+	}
 	single := len(next) == 1
 	for i := range next {
 		m := &next[i]
@@ -72,6 +76,28 @@ func (h *Host) Back() (p Plan) {
 		Step{Kind: Same, Text: "compare LIDs and members with those of ibsm", File: m.SubnetAt, OpenSM: true})
 	p.Undo = append([]Step{systemctl("stop OpenSM", "disable", "--now", unit.Name)}, h.start("ibsm")...)
 	return p
+}
+
+// namedPorts are the devices and interfaces that would choose the ports of managers of OpenSM: only ibsm takes them.
+func (h *Host) namedPorts(next []OpenSM) (list []string) {
+	add := func(at diag.Position, name string) {
+		guid := "its GUID"
+		if port, err := h.PortNamed(name); err == nil {
+			guid = port.String()
+		}
+		list = append(list, fmt.Sprintf("%v: OpenSM takes no device or interface, such as %s: write %s", at, name, guid))
+	}
+	for _, i := range instances.Read(h.Files).Instances {
+		if i.Device != "" {
+			add(i.Source, i.Device)
+		}
+	}
+	for _, m := range next {
+		if set := m.conf.Config.Setting(conf.Find("guid")); set.Position.Line > 0 && conf.GUIDDevice.In(m.conf.Config) != "" {
+			add(set.Position, set.Value.Text)
+		}
+	}
+	return list
 }
 
 // acceptsPartitions refuses a plan where a manager of OpenSM would not accept its partition file: then every port becomes a

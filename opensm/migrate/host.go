@@ -17,6 +17,8 @@ type Host struct {
 	Processes []Process // of OpenSM and of ibsm
 	Units     []Unit    // of both, as far as systemd knows them, and those whose control groups have processes; by name
 	Files     fs.FS     // below the root folder
+	// PortNamed is the port of a device or an interface. The error names those that exist.
+	PortNamed func(name string) (mad.GUID, error)
 }
 
 // Process is a manager that runs.

@@ -26,7 +26,11 @@ func (h *Host) ibsmOptions() (options []string) {
 func (h *Host) inPlace(m *OpenSM) (options []string, ok bool) {
 	plan := instances.Read(h.Files)
 	switch at := slices.IndexFunc(plan.Instances, func(i instances.Instance) bool {
-		return i.GUID == m.GUID && i.Config == "" || i.Config != "" && i.Config == m.Config
+		guid := i.GUID
+		if i.Device != "" {
+			guid, _ = h.PortNamed(i.Device) // unknownPorts has the error
+		}
+		return guid == m.GUID && i.Config == "" || i.Config != "" && i.Config == m.Config
 	}); {
 	case plan.All && m.GUID != 0:
 		options = []string{"--guid=" + m.GUID.String()}
@@ -38,6 +42,19 @@ func (h *Host) inPlace(m *OpenSM) (options []string, ok bool) {
 		return nil, false
 	}
 	return append(options, h.ibsmOptions()...), true
+}
+
+// unknownPorts are the devices and interfaces in OpenSM's files that do not exist.
+func (h *Host) unknownPorts() (list []string) {
+	for _, i := range instances.Read(h.Files).Instances {
+		if i.Device == "" {
+			continue
+		}
+		if _, err := h.PortNamed(i.Device); err != nil {
+			list = append(list, fmt.Sprintf("%v: %s", i.Source, strings.TrimPrefix(err.Error(), "umad: ")))
+		}
+	}
+	return list
 }
 
 // differences are the settings with which ibsm would start, and that differ from OpenSM's. lost are those that somebody

@@ -23,7 +23,7 @@ func host(files map[string]string, units, processes []string) *Host {
 	for name, text := range files {
 		root[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	h := &Host{Files: root}
+	h := &Host{Files: root, PortNamed: portNamed}
 	for _, u := range units {
 		f := strings.Fields(u)
 		unit := Unit{Name: f[0], Load: "loaded", Active: f[1], Enabled: f[2]}
@@ -38,6 +38,14 @@ func host(files map[string]string, units, processes []string) *Host {
 		h.Processes = append(h.Processes, process)
 	}
 	return h
+}
+
+// portNamed is the port of a device or an interface of a host that has ib0 and mlx5_0:1 at the first port.
+func portNamed(name string) (mad.GUID, error) {
+	if name == "ib0" || name == "mlx5_0:1" {
+		return mad.ParseGUID(port1)
+	}
+	return 0, fmt.Errorf("umad: no device or interface %s: there are mlx5_0:1 (ib0)", name)
 }
 
 // lines are a plan in a line for each remark and step: kinds and commands, and of an edit the new text.
@@ -209,6 +217,25 @@ func TestCacheDir(t *testing.T) {
 			t.Errorf("%s: %q", dir, p.Changes)
 		}
 	}
+}
+
+// TestPortNames: PORTS and GUIDS may have devices and interfaces for ibsm. One that does not exist is named; OpenSM, which takes only GUIDs, is not
+// started with one.
+func TestPortNames(t *testing.T) {
+	config := func(ports string) map[string]string {
+		return map[string]string{"etc/default/opensm": "# ports\nPORTS='" + ports + "'\n", "etc/opensm/opensm.conf": ""}
+	}
+	for _, name := range []string{"ib0", "mlx5_0:1"} {
+		got := lines(host(config(name), debianUnits, []string{debianRuns}).To())
+		if want := "do compare ibsm --dry-run --json --guid=" + name; !slices.Contains(got, want) {
+			t.Errorf("no %q in %q", want, got)
+		}
+	}
+	refused(t, host(config("ib0 ib7"), debianUnits, []string{debianRuns}).To(), "/etc/default/opensm:2: no device or interface ib7: there are mlx5_0:1 (ib0)")
+	units, runs := []string{"opensm.service inactive disabled 0", "ibsm.service active enabled 20"}, []string{"20 ibsm.service ibsm --launch"}
+	refused(t, host(config("ib0 ib7"), units, runs).Back(), "/etc/default/opensm:2: OpenSM takes no device or interface, such as ib0: write "+port1,
+		"/etc/default/opensm:2: OpenSM takes no device or interface, such as ib7: write its GUID")
+	refused(t, host(map[string]string{"etc/opensm/opensm.conf": "guid ib0\n"}, units, runs).Back(), "/etc/opensm/opensm.conf:1:6: OpenSM takes no device or interface, such as ib0: write "+port1)
 }
 
 // TestToRefused: what a host lacks is named, and every reason.

@@ -142,6 +142,7 @@ func (h *Host) refusals(all []OpenSM) (list []string) {
 	for _, p := range h.running("ibsm") {
 		list = append(list, fmt.Sprintf("ibsm runs already (process %d): ibsmctl status", p.PID))
 	}
+	list = append(list, h.unknownPorts()...)
 	if len(all) == 0 {
 		list = append(list, "OpenSM does not run on this host: systemctl enable --now ibsm starts ibsm")
 	}
