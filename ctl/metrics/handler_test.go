@@ -54,7 +54,7 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 	sink(to).counters(&ctl.CounterStatus{Enabled: true, Sweeps: 1, Ports: 3, Answered: 2})
 	sink(to).congestionControl(&congestioncontrol.State{Enabled: true, Sent: 7, Devices: []congestioncontrol.Device{{}, {Standing: congestioncontrol.NoClass}}})
 	sink(to).held(func() (int, int) { return 1, 2 })
-	sink(to).refused(&ctl.Status{Refused: []ctl.EngineRefusal{{Engine: "tree"}}, QoSPolicy: &ctl.QoSTrouble{}})
+	sink(to).refused(&ctl.Status{Refused: []ctl.EngineRefusal{{Engine: "tree"}}, QoSPolicy: &ctl.QoSTrouble{}, Unwritten: []ctl.Unwritten{{What: "state store"}}})
 	sink(to).security([]ctl.SecurityRule{{Rule: "tenants", State: ctl.RuleHolds}})
 	sink(to).cabling(&ctl.Cabling{Plan: true})
 	sink(to).badKeys(slices.Values([]manager.Offender{{Port: 7, Trap: smp.TrapBadPKey, Count: 1}}))

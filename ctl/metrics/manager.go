@@ -87,7 +87,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	s.counter("ibsm_events_total", "Events since the start; ibsmctl events shows the latest ones.")(st.Events)
 }
 
-// refused sends which engines cannot route the subnet, and which files have errors.
+// refused sends which engines cannot route the subnet, which files have errors, and which cannot be written.
 func (s sink) refused(st *ctl.Status) {
 	engine := s.gauge("ibsm_routing_engine_refused", "1 for each chosen routing engine that cannot route the subnet.", "engine")
 	for _, r := range st.Refused {
@@ -99,6 +99,10 @@ func (s sink) refused(st *ctl.Status) {
 	}
 	if st.QoSPolicy != nil {
 		file(1, "qos_policy_file")
+	}
+	unwritten := s.gauge("ibsm_file_unwritten", "1 for each kind of files that the manager cannot write: state store, OpenSM's cache files, dump files, dump file of the SA. ibsmctl status has the reason.", "files")
+	for i := range st.Unwritten {
+		unwritten(1, st.Unwritten[i].What)
 	}
 }
 
