@@ -181,14 +181,8 @@ func elements[T any](body io.ReadCloser, path string, each func(*T) error) (head
 		if err != nil {
 			return head, fmt.Errorf("%s: invalid reply: %w", path, err)
 		}
-		if key == "change" {
-			if err := d.Decode(&head.Change); err != nil {
-				return head, fmt.Errorf("%s: invalid reply: %w", path, err)
-			}
-			continue
-		}
-		if key == "settings" {
-			if err := d.Decode(&head.Settings); err != nil {
+		if into := map[any]any{"unrouted": &head.Unrouted, "change": &head.Change, "settings": &head.Settings}[key]; into != nil {
+			if err := d.Decode(into); err != nil {
 				return head, fmt.Errorf("%s: invalid reply: %w", path, err)
 			}
 			continue

@@ -164,19 +164,19 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	head := fmt.Sprintf(`"outdated":%t,"routes":%s`, plan.Outdated, routes)
-	if plan.Change != nil {
-		change, err := json.Marshal(plan.Change)
+	for _, m := range []struct {
+		name  string
+		has   bool
+		value any
+	}{{"unrouted", plan.Unrouted != nil, plan.Unrouted}, {"change", plan.Change != nil, plan.Change}, {"settings", q.Tenants, plan.Settings}} {
+		if !m.has {
+			continue
+		}
+		text, err := json.Marshal(m.value)
 		if err != nil {
 			return err
 		}
-		head += `,"change":` + string(change)
-	}
-	if q.Tenants {
-		settings, err := json.Marshal(plan.Settings)
-		if err != nil {
-			return err
-		}
-		head += `,"settings":` + string(settings)
+		head += fmt.Sprintf(`,%q:%s`, m.name, text)
 	}
 	sendList(w, "steps", head, plan.Steps)
 	return nil

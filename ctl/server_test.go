@@ -262,7 +262,7 @@ func TestAll(t *testing.T) {
 func TestOutdatedPlan(t *testing.T) {
 	s := &source{rows: counted(1)}
 	b := serve(t, s, ctl.Config{})
-	for _, head := range []ctl.PlanHead{{Outdated: true, Routes: "outdated"}, {Routes: "lash \"[\"", Change: &ctl.PlanChange{Blocks: 7, Proof: "]}", After: ctl.EngineRoutes{Engine: "tree", Refused: []ctl.EngineRefusal{{Engine: "x", Reason: "y"}}}}}} {
+	for _, head := range []ctl.PlanHead{{Outdated: true, Routes: "outdated"}, {Unrouted: &ctl.Unrouted{Lost: ctl.Pairs{Count: 1, Listed: []ctl.Pair{{LID: 3, Reason: "["}}}}, Routes: "lash \"[\"", Change: &ctl.PlanChange{Blocks: 7, Proof: "]}", After: ctl.EngineRoutes{Engine: "tree", Refused: []ctl.EngineRefusal{{Engine: "x", Reason: "y"}}}}}} {
 		s.plan = func(bool) (*ctl.Plan, error) {
 			return &ctl.Plan{PlanHead: head, Steps: slices.Values([]string{"outdated", "true"})}, nil
 		}

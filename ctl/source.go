@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 
+	"ibsm/mad"
 	"ibsm/routing"
 )
 
@@ -43,8 +44,9 @@ type Plan struct {
 
 // PlanHead is the rest of a Plan.
 type PlanHead struct {
-	Outdated bool   // a heavy sweep has begun, or is needed, since the manager read the subnet for the plan
-	Routes   string // which routing engine would route the subnet, and which refuse, in a line
+	Outdated bool      // a heavy sweep has begun, or is needed, since the manager read the subnet for the plan
+	Routes   string    // which routing engine would route the subnet, and which refuse, in a line
+	Unrouted *Unrouted // of the routes of the plan; nil if there are none, or all LIDs have a route
 	Change   *PlanChange
 	Settings []SettingChange // that change, of a plan with security tenants
 }
@@ -54,6 +56,29 @@ type SettingChange struct {
 	Key    string `json:"key"`
 	Before string `json:"before"`
 	After  string `json:"after"`
+}
+
+// Unrouted are pairs of a switch and a LID between which the routes of a plan do not lead, by reason.
+type Unrouted struct {
+	Lost      Pairs `json:"lost"`      // cables lead there, and the engine's rules permit a route, or a host needs one
+	Cut       Pairs `json:"cut"`       // no cable leads there
+	Forbidden Pairs `json:"forbidden"` // the engine's rules permit no route, and neither hosts nor the manager need one
+	// ByRules is Forbidden in words, with what connect_roots would change.
+	ByRules string `json:"by_rules,omitempty"`
+}
+
+// Pairs is a number of pairs of a switch and a LID. Listed are the first of each Reason, at most eight.
+type Pairs struct {
+	Count  int    `json:"count"`
+	Listed []Pair `json:"listed,omitempty"`
+}
+
+// Pair is a switch and the port to which no route leads from there.
+type Pair struct {
+	From   End     `json:"from"`
+	To     End     `json:"to"`
+	LID    mad.LID `json:"lid"`    // of To, to which there is no route
+	Reason string  `json:"reason"` // such as "dead end"
 }
 
 // PlanChange is what a plan that computes all routes afresh would change of them.

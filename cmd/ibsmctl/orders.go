@@ -64,6 +64,8 @@ Makes the manager discover the subnet and compute as in a heavy sweep, and shows
 that this sweep would send, in order. With --reroute, --engine or --without it also compares
 the routes; ibsmctl routes quality explains the figures. With --without it lists the hosts
 that would be cut off, and the number of pairs of their ports without a way to each other.
+Pairs of a switch and a LID to which the planned routes do not lead are counted and listed by
+reason: lost ones, those without a path of cables, and those that the engine's rules forbid.
 Nothing is written or stored. Sweeps do not wait for the plan, but plans for each other. It is
 about the subnet at the time of its reading, and the last line says whether the subnet may have
 changed since.`}
@@ -111,6 +113,9 @@ func (a *asker) plan(ctx context.Context, q url.Values, stdout io.Writer) error 
 		}
 		fmt.Fprintf(out, "%s would be sent; nothing was written\n", plural.Of(count, "Set"))
 		fmt.Fprintf(out, "routes: %s\n", printable(head.Routes))
+		if head.Unrouted != nil {
+			a.printUnrouted(out, head.Unrouted)
+		}
 		if head.Change != nil {
 			printChange(out, head.Change)
 		}
@@ -120,6 +125,36 @@ func (a *asker) plan(ctx context.Context, q url.Values, stdout io.Writer) error 
 		err = out.Flush()
 	}
 	return a.explain(err)
+}
+
+// printUnrouted prints the pairs of switch and LID to which the routes of a plan do not lead, by reason.
+func (a *asker) printUnrouted(w io.Writer, u *ctl.Unrouted) {
+	for _, of := range []struct {
+		text  string
+		pairs *ctl.Pairs
+	}{
+		{plural.With(u.Lost.Count, "pair of switch and LID is", "pairs of switch and LID are") + " connected by cables and would have no working route", &u.Lost},
+		{plural.With(u.Cut.Count, "pair of switch and LID is", "pairs of switch and LID are") + " not connected by cables", &u.Cut},
+		{u.ByRules, &u.Forbidden},
+	} {
+		if of.pairs.Count == 0 {
+			continue
+		}
+		fmt.Fprintln(w, printable(of.text))
+		for _, p := range of.pairs.Listed {
+			to := fmt.Sprintf("LID %v", p.LID)
+			if p.To.Node != "" {
+				to += fmt.Sprintf(" of %q", a.names.of(p.To.Node, p.To.Desc))
+			}
+			if of.pairs == &u.Lost {
+				to += ": " + p.Reason
+			}
+			fmt.Fprintf(w, "  from switch %s %q to %s\n", p.From.Node, printable(a.names.of(p.From.Node, p.From.Desc)), printable(to))
+		}
+		if more := of.pairs.Count - len(of.pairs.Listed); more > 0 {
+			fmt.Fprintf(w, "  and %d more\n", more)
+		}
+	}
 }
 
 // printChange compares the routes in force with those of a plan.

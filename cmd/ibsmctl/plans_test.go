@@ -20,7 +20,8 @@ func TestPlansAtOnce(t *testing.T) {
 	for range 3 {
 		for args, says := range map[string]string{
 			"plan": `^0 Sets would be sent; nothing was written\nroutes: tree; [^\n]+\n$`, "plan --reroute": `routing engine +tree +tree\n`,
-			"plan --engine minhop": `routing engine +tree +minhop\n`, "plan --without leaf-02": `2 hosts are cut off`, "routes quality": `FLOWS BETWEEN`,
+			"plan --engine minhop": `routing engine +tree +minhop\n`, "plan --without leaf-02": `2 hosts are cut off`,
+			"plan --engine updn": `\nroutes: updn\n2 pairs of switches without a route by the rules of updn, which neither hosts nor the manager need: connect_roots gives them one\n  from switch 0x\w+ "spine-02" to LID \d+ of "spine-01"\n  from switch`, "routes quality": `FLOWS BETWEEN`,
 		} {
 			all.Go(func() {
 				var out bytes.Buffer

@@ -14,6 +14,7 @@ import (
 	"ibsm/routing/creditloop"
 	"ibsm/routing/quality"
 	"ibsm/routing/rails"
+	"ibsm/routing/verify"
 	"ibsm/sweep"
 	"ibsm/topo"
 	"ibsm/view"
@@ -65,13 +66,44 @@ func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
 		return nil, fmt.Errorf("%w: no routes are computed: %v", ctl.ErrNotNow, cmp.Or(p.Plan.Err, errHeld))
 	}
 	routes := manager.RoutingOf(p.Plan)
-	head := ctl.PlanHead{Outdated: p.Outdated, Routes: routes.String(), Settings: settings}
+	head := ctl.PlanHead{Outdated: p.Outdated, Routes: routes.String(), Unrouted: unrouted(p.Plan), Settings: settings}
 	if v := d.View(); (ask.Sweep == manager.PlanReroute || q.Without != nil) && v != nil && v.Tables != nil && p.Plan.Tables != nil {
 		if head.Change, err = changeOf(ctx, d.cfg.Names, v, p.Plan); err != nil {
 			return nil, err
 		}
 	}
 	return &ctl.Plan{PlanHead: head, Steps: p.Plan.Steps}, nil
+}
+
+// unrouted are the pairs of switch and LID that the tables of a plan do not connect; nil for none.
+func unrouted(r *sweep.SweepPlan) *ctl.Unrouted {
+	if r.Report == nil {
+		return nil
+	}
+	count := &r.Report.Count
+	out := &ctl.Unrouted{ByRules: r.Report.ByRules(r.Engine)}
+	out.Lost.Count, out.Cut.Count, out.Forbidden.Count = r.Report.Unreached(), count[verify.Cut], count[verify.Forbidden]
+	if out.Lost.Count+out.Cut.Count+out.Forbidden.Count == 0 {
+		return nil
+	}
+	for _, f := range r.Report.Examples {
+		of := &out.Lost
+		switch f.Kind {
+		case verify.Cut:
+			of = &out.Cut
+		case verify.Forbidden:
+			of = &out.Forbidden
+		case verify.TooLong, verify.Unowned: // which arrive, or concern nobody
+			continue
+		}
+		from := r.Topo.Port(r.Topo.Switches[f.Switch], 0)
+		pair := ctl.Pair{From: endAt(r.Topo, r.LIDs, from), LID: f.LID, Reason: f.Kind.String()}
+		if p := r.LIDs.PortOf(f.LID); p != topo.None {
+			pair.To = endAt(r.Topo, r.LIDs, p)
+		}
+		of.Listed = append(of.Listed, pair)
+	}
+	return out
 }
 
 // mayFail returns an error for what cannot be left out of a plan.

@@ -287,8 +287,11 @@ func (s *subnet) links(n topo.NodeIdx, f *ctl.Filter, yield func(any) bool) bool
 }
 
 // end describes a port as the end of a link.
-func (s *subnet) end(p topo.PortIdx) ctl.End {
-	port := &s.view.Topo.Ports[p]
-	node := &s.view.Topo.Nodes[port.Node]
-	return ctl.End{Node: node.GUID.String(), Desc: node.Desc.String(), Type: node.Type.String(), Port: port.Num, LID: s.view.LIDs.Base[s.view.Topo.EndPort(p)]}
+func (s *subnet) end(p topo.PortIdx) ctl.End { return endAt(s.view.Topo, s.view.LIDs, p) }
+
+// endAt is a port of any topology.
+func endAt(t *topo.Topo, l *topo.LIDs, p topo.PortIdx) ctl.End {
+	port := &t.Ports[p]
+	node := &t.Nodes[port.Node]
+	return ctl.End{Node: node.GUID.String(), Desc: node.Desc.String(), Type: node.Type.String(), Port: port.Num, LID: l.Base[t.EndPort(p)]}
 }
