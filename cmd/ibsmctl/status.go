@@ -28,7 +28,7 @@ longer than TIME.`}
 	c.Flags().Lookup("wait").NoOptDefVal = "1m"
 	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
 		if *wait > 0 {
-			if err := a.await(ctx, *wait); err != nil {
+			if err := a.await(ctx, *wait, func() string { return socketOf(a.socket) }); err != nil {
 				return err
 			}
 		}
@@ -40,8 +40,9 @@ longer than TIME.`}
 // awaitPoll is how often --wait asks.
 const awaitPoll = 100 * time.Millisecond
 
-// await waits until the manager runs and has come up, as master or standby.
-func (a *asker) await(ctx context.Context, most time.Duration) error {
+// await waits until the manager runs and has come up, as master or standby. As long as nobody answers, choose says again
+// which socket is meant: where none is named, that of an instance may come.
+func (a *asker) await(ctx context.Context, most time.Duration, choose func() string) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	tick := time.NewTicker(awaitPoll)
@@ -60,6 +61,11 @@ func (a *asker) await(ctx context.Context, most time.Duration) error {
 			return a.explain(err)
 		default:
 			reason = a.explain(err)
+			if path := choose(); path != a.Path() {
+				a.Close()
+				a.Client = ctl.NewClient(path)
+				continue
+			}
 		}
 		select {
 		case <-ctx.Done():

@@ -1,10 +1,55 @@
 package main
 
 import (
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"ibsm/ctl"
 )
+
+// answersAt is a manager that is a standby, at a socket.
+func answersAt(t *testing.T, path string) {
+	t.Helper()
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"state":"STANDBY"}`) })}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close() })
+}
+
+// TestAwaitSocket: status --wait waits for the socket that is meant: the one that was named, though another manager answers on the host;
+// where none was named, that of an instance which comes later, though there is no usual one.
+func TestAwaitSocket(t *testing.T) {
+	dir := t.TempDir()
+	usual, instance, other := filepath.Join(dir, "ibsm.sock"), filepath.Join(dir, "1.sock"), filepath.Join(dir, "2.sock")
+	asked := 0
+	a := &asker{Client: ctl.NewClient(usual)}
+	err := a.await(t.Context(), time.Minute, func() string {
+		if asked++; asked == 2 {
+			answersAt(t, instance)
+		}
+		return chooseSocket(usual)
+	})
+	if err != nil || a.Path() != instance {
+		t.Errorf("none was named: %v at %s", err, a.Path())
+	}
+	asked, a = 0, &asker{Client: ctl.NewClient(other)}
+	err = a.await(t.Context(), time.Minute, func() string {
+		if asked++; asked == 2 {
+			answersAt(t, other)
+		}
+		return socketOf(other)
+	})
+	if err != nil || a.Path() != other || asked != 2 {
+		t.Errorf("one was named: %v at %s, asked %d times", err, a.Path(), asked)
+	}
+}
 
 // TestRoutingText: the status says which routing engines are chosen, which one is used, and why not
 // another.
