@@ -45,13 +45,23 @@ type Span struct {
 
 // Change is one change.
 type Change struct {
-	What  string `json:"what"`           // node, link, answers, state, speed, avoided, lid, pkeys, manager, setting, group, name, routes
-	Node  string `json:"node,omitempty"` // GUID
-	Name  string `json:"name"`           // NodeDescription; GUID of a manager, MGID of a group, name of a setting
-	Port  uint8  `json:"port,omitempty"`
-	From  string `json:"from,omitempty"` // "" if added
-	To    string `json:"to,omitempty"`   // "" if removed
-	Count int    `json:"count,omitempty"`
+	What string `json:"what"`           // node, link, answers, state, speed, avoided, lid, pkeys, manager, setting, group, name, routes
+	Node string `json:"node,omitempty"` // GUID
+	Name string `json:"name"`           // NodeDescription; GUID of a manager, MGID of a group, name of a setting
+	Port uint8  `json:"port,omitempty"`
+	From string `json:"from,omitempty"` // "" if added
+	To   string `json:"to,omitempty"`   // "" if removed
+	// FromPeer and ToPeer are the ports with which From and To end, as "NAME port N"; nil where they end with none.
+	FromPeer *Peer `json:"from_peer,omitempty"`
+	ToPeer   *Peer `json:"to_peer,omitempty"`
+	Count    int   `json:"count,omitempty"`
+}
+
+// Peer is a port at the other end of a link.
+type Peer struct {
+	Node string `json:"node"` // GUID
+	Name string `json:"name"` // as in texts
+	Port uint8  `json:"port"`
 }
 
 // DiffRow is one row of a Diff: the first is the Span, the others are Changes.

@@ -138,7 +138,7 @@ func spanText(s *ctl.Span, changes int) string {
 }
 
 func (a *asker) addChange(t *table, c *ctl.Change) {
-	port, from, to := "", c.From, c.To
+	port, from, to := "", a.names.withPeer(c.From, c.FromPeer), a.names.withPeer(c.To, c.ToPeer)
 	if c.Port > 0 {
 		port = strconv.Itoa(int(c.Port))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strconv"
@@ -61,6 +62,18 @@ func (n names) inStep(text string) string {
 		}
 		return guid + " " + strconv.Quote(n.of(guid, desc))
 	})
+}
+
+// withPeer is a text of a change with the name of the port with which it ends.
+func (n names) withPeer(text string, p *ctl.Peer) string {
+	if p == nil {
+		return text
+	}
+	before, ends := strings.CutSuffix(text, fmt.Sprintf("%s port %d", p.Name, p.Port))
+	if !ends {
+		return text
+	}
+	return fmt.Sprintf("%s%s port %d", before, n.of(p.Node, p.Name), p.Port)
 }
 
 // resolve is the GUID of a node that was given the name, or the name itself.

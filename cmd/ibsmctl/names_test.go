@@ -61,6 +61,24 @@ func TestNamesOfManager(t *testing.T) {
 	}
 }
 
+// TestWithPeer: a text of a change that ends with a port of another node has the node's name in the map.
+func TestWithPeer(t *testing.T) {
+	n := names{1: "mine"}
+	for _, c := range []struct {
+		text, want string
+		peer       *ctl.Peer
+	}{
+		{"CA LID 5 at spine port 3", "CA LID 5 at mine port 3", &ctl.Peer{Node: "0x1", Name: "spine", Port: 3}},
+		{"spine port 3", "mine port 3", &ctl.Peer{Node: "0x1", Name: "spine", Port: 3}},
+		{"leaf port 3", "leaf port 3", &ctl.Peer{Node: "0x2", Name: "leaf", Port: 3}},
+		{"Down", "Down", nil}, {"", "", nil},
+	} {
+		if got := n.withPeer(c.text, c.peer); got != c.want {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
 // TestStopped: a manager that is stopped, by SIGSTOP or a debugger, answers nobody, and the kernel takes connections
 // in its place.
 func TestStopped(t *testing.T) {

@@ -19,8 +19,20 @@ type Change struct {
 	// subnet manager its GUID.
 	Name     string
 	From, To string // "" for what was not there, or is not any more
-	Count    int    // Routes: entries of the forwarding table
+	// FromPeer and ToPeer are the ports with which From and To end; nil where they end with none.
+	FromPeer, ToPeer *Peer
+	Count            int // Routes: entries of the forwarding table
 }
+
+// Peer is a port at the other end of a link.
+type Peer struct {
+	Node mad.GUID
+	Name string // as in texts
+	Port uint8
+}
+
+// String is the port in texts.
+func (p *Peer) String() string { return fmt.Sprintf("%s port %d", p.Name, p.Port) }
 
 // Kind is what a Change is about.
 type Kind uint8

@@ -72,14 +72,16 @@ func (c *comparer) nodes() {
 	c.newOf, c.oldOf = is.Remap(was), was.Remap(is)
 	for i, n := range c.newOf {
 		if n == topo.None {
-			c.about(Nodes, &was.Nodes[i], 0, c.describe(c.old, topo.NodeIdx(i)), "")
+			text, peer := c.describe(c.old, topo.NodeIdx(i))
+			c.add(Change{Kind: Nodes, Node: was.Nodes[i].GUID, Name: was.Nodes[i].Desc.String(), From: text, FromPeer: peer})
 			c.losses.Gone = append(c.losses.Gone, c.goneNode(c.old, topo.NodeIdx(i)))
 		}
 	}
 	samePorts := len(was.Ports) == len(is.Ports) && &was.Ports[0] == &is.Ports[0] && c.old.LIDs == c.now.LIDs
 	for i, n := range c.oldOf {
 		if n == topo.None {
-			c.about(Nodes, &is.Nodes[i], 0, "", c.describe(c.now, topo.NodeIdx(i)))
+			text, peer := c.describe(c.now, topo.NodeIdx(i))
+			c.add(Change{Kind: Nodes, Node: is.Nodes[i].GUID, Name: is.Nodes[i].Desc.String(), To: text, ToPeer: peer})
 			c.losses.Back = append(c.losses.Back, is.Nodes[i].GUID)
 			continue
 		}
@@ -106,28 +108,29 @@ func answers(n *topo.Node) string {
 	return "yes"
 }
 
-// describe is a node in few words: what it is, where it is and what its first LID is.
-func (c *comparer) describe(v *view.View, n topo.NodeIdx) string {
+// describe is a node in few words: what it is, what its first LID is and where it is, with which the text ends; nil for a switch.
+func (c *comparer) describe(v *view.View, n topo.NodeIdx) (text string, at *Peer) {
 	node := &v.Topo.Nodes[n]
-	text := node.Type.String()
+	text = node.Type.String()
 	for num := range int(node.NumPorts) + 1 {
 		p := v.Topo.Port(n, uint8(num))
 		if lid := v.LIDs.Base[p]; lid != 0 {
 			text += fmt.Sprintf(" LID %d", lid)
 			if peer := v.Topo.Ports[p].Peer; peer != topo.None && node.Type != mad.Switch {
-				text += " at " + c.endText(v.Topo, peer)
+				at = c.peer(v.Topo, peer)
+				text += " at " + at.String()
 			}
 			break
 		}
 	}
-	return text
+	return text, at
 }
 
-// endText is a port as the other end of a link.
-func (c *comparer) endText(t *topo.Topo, p topo.PortIdx) string {
+// peer is a port as the other end of a link.
+func (c *comparer) peer(t *topo.Topo, p topo.PortIdx) *Peer {
 	port := &t.Ports[p]
 	node := &t.Nodes[port.Node]
-	return fmt.Sprintf("%s port %d", c.names.Of(node.GUID, node.Desc.String()), port.Num)
+	return &Peer{Node: node.GUID, Name: c.names.Of(node.GUID, node.Desc.String()), Port: port.Num}
 }
 
 // port compares a port of a node that was and is there.
@@ -223,15 +226,17 @@ func (c *comparer) link(o, n topo.PortIdx) (moved bool) {
 	node, num := &c.now.Topo.Nodes[c.now.Topo.Ports[n].Node], c.now.Topo.Ports[n].Num
 	here := End{node.GUID, num}
 	if was != topo.None {
-		c.losses.Links = append(c.losses.Links, LostLink{Here: here, Far: endOf(c.old.Topo, was), Name: c.endText(c.old.Topo, was)})
+		c.losses.Links = append(c.losses.Links, LostLink{Here: here, Far: endOf(c.old.Topo, was), Name: c.peer(c.old.Topo, was).String()})
 		if c.mine(c.old.Topo, c.newOf, here, was) {
-			c.about(Links, node, num, c.endText(c.old.Topo, was), "")
+			far := c.peer(c.old.Topo, was)
+			c.add(Change{Kind: Links, Node: node.GUID, Port: num, Name: node.Desc.String(), From: far.String(), FromPeer: far})
 		}
 	}
 	if is != topo.None {
 		c.losses.Linked = append(c.losses.Linked, here)
 		if c.mine(c.now.Topo, c.oldOf, here, is) {
-			c.about(Links, node, num, "", c.endText(c.now.Topo, is))
+			far := c.peer(c.now.Topo, is)
+			c.add(Change{Kind: Links, Node: node.GUID, Port: num, Name: node.Desc.String(), To: far.String(), ToPeer: far})
 		}
 	}
 	return true

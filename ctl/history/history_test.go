@@ -3,13 +3,17 @@ package history
 import (
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"ibsm/mad"
+	"ibsm/opensm/names"
 	"ibsm/registry"
 	"ibsm/topo"
 	"ibsm/view"
+	"ibsm/view/viewtest"
 )
 
 // TestLogLimits: many large Steps do not grow a Log beyond what it may hold, and it shows
@@ -103,5 +107,38 @@ func TestGroups(t *testing.T) {
 	}
 	if !slices.Equal(step.Changes, want) {
 		t.Errorf("%+v", step.Changes)
+	}
+}
+
+// TestPeers: a text that ends with a port of another node says which one, so that a client can give the node its own name.
+func TestPeers(t *testing.T) {
+	whole, none := viewtest.New(t, "fattree:k=4,levels=2", 1), viewtest.New(t, "fattree:k=2,levels=2", 2)
+	given := names.Map{}
+	for _, n := range whole.Topo.Switches {
+		given[whole.Topo.Nodes[n].GUID] = "rack " + whole.Topo.Nodes[n].GUID.String()
+	}
+	gone, _ := Compare(given, Moment{whole, nil}, Moment{none, nil})
+	came, _ := Compare(given, Moment{none, nil}, Moment{whole, nil})
+	ends := map[Kind]int{}
+	check := func(c *Change, text string, p *Peer) {
+		switch {
+		case p == nil && strings.Contains(text, " port "):
+			t.Errorf("no port with %+v", c)
+		case p == nil:
+		case given[p.Node] != "" && p.Name != given[p.Node], !strings.HasSuffix(text, p.Name+" port "+strconv.Itoa(int(p.Port))):
+			t.Errorf("%q ends with %+v", text, p)
+		default:
+			ends[c.Kind]++
+		}
+	}
+	for _, s := range []*Step{gone, came} {
+		for i := range s.Changes {
+			c := &s.Changes[i]
+			check(c, c.From, c.FromPeer)
+			check(c, c.To, c.ToPeer)
+		}
+	}
+	if ends[Nodes] < 8 || ends[Links] < 8 {
+		t.Errorf("ports by kind of change: %v", ends)
 	}
 }

@@ -111,7 +111,7 @@ func condense(steps []Step) (all []Change) {
 				all = append(all, c)
 				continue
 			}
-			all[i].To, all[i].Name = c.To, c.Name
+			all[i].To, all[i].ToPeer, all[i].Name = c.To, c.ToPeer, c.Name
 			all[i].Count += c.Count
 		}
 	}

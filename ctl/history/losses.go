@@ -60,7 +60,7 @@ func (c *comparer) goneNode(v *view.View, n topo.NodeIdx) GoneNode {
 		p := v.Topo.Port(n, uint8(num))
 		port := GonePort{GUID: v.Topo.Ports[p].GUID, Num: uint8(num), LID: v.LIDs.Base[p]}
 		if peer := v.Topo.Ports[p].Peer; peer != topo.None && node.Type != mad.Switch {
-			port.Last = c.endText(v.Topo, peer)
+			port.Last = c.peer(v.Topo, peer).String()
 		}
 		if port.LID != 0 || port.Last != "" {
 			g.Ports = append(g.Ports, port)

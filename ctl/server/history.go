@@ -64,11 +64,18 @@ func (d *Server) Diff(from, to uint64) (*ctl.Diff, error) {
 		out.Entries += s.Entries
 	}
 	for _, c := range changes {
-		row := ctl.Change{What: c.Kind.String(), Name: c.Name, Port: c.Port, From: c.From, To: c.To, Count: c.Count}
+		row := ctl.Change{What: c.Kind.String(), Name: c.Name, Port: c.Port, From: c.From, To: c.To, FromPeer: peerOf(c.FromPeer), ToPeer: peerOf(c.ToPeer), Count: c.Count}
 		if c.Node != 0 {
 			row.Node = c.Node.String()
 		}
 		out.Changes = append(out.Changes, row)
 	}
 	return out, nil
+}
+
+func peerOf(p *history.Peer) *ctl.Peer {
+	if p == nil {
+		return nil
+	}
+	return &ctl.Peer{Node: p.Node.String(), Name: p.Name, Port: p.Port}
 }
