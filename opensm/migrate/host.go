@@ -39,7 +39,7 @@ type Unit struct {
 	Name    string
 	Load    string // loaded, not-found, masked
 	Active  string // active, activating, inactive, failed
-	Enabled string // enabled, disabled, static; "" for an instance of a template
+	Enabled string // enabled, disabled, static, transient; "" for an instance of a template
 	MainPID int
 }
 
@@ -118,17 +118,23 @@ func ProgramOf(args []string) string {
 
 // assignUnits finds the unit that runs each process. That is the one of its control group, or, where that names none, the one
 // whose main process it is, or has among its parents. A unit runs a manager if the name says so, or if its main process is
-// that manager; any other one, such as that of cron, of a container or of a script, merely contains it.
+// that manager; any other one, such as that of cron, of a container or of a script, merely contains it. A transient unit, as
+// systemd-run makes it, is gone when it is stopped, and could not be started again.
 func (h *Host) assignUnits() {
 	for i := range h.Processes {
 		p := &h.Processes[i]
 		if p.Unit == "" && p.Within == "" {
 			p.Unit = h.unitOfMain(p)
 		}
-		if u := h.unit(p.Unit); p.Unit != "" && (u == nil || !isOpenSM(u.Name) && !isIBSM(u.Name) && u.MainPID != p.PID) {
+		if u := h.unit(p.Unit); p.Unit != "" && (u == nil || !u.runsAs(p.PID)) {
 			p.Unit, p.Within = "", p.Unit
 		}
 	}
+}
+
+// runsAs reports whether a unit whose control group has a manager runs that manager.
+func (u *Unit) runsAs(manager int) bool {
+	return isOpenSM(u.Name) || isIBSM(u.Name) || u.MainPID == manager && u.Enabled != "transient"
 }
 
 // unitOfMain is the unit whose main process is a process or one of its parents; "" for none.

@@ -173,6 +173,7 @@ func TestWithin(t *testing.T) {
 		{"a unit that has gone", "", "12 gone.service" + opensm, inactive},
 		{"a unit of the site", "site-sm.service active enabled 12", "12 site-sm.service" + opensm, []string{"systemctl disable --now site-sm.service", "systemctl enable --now site-sm.service"}},
 		{"one that is not started at a boot", "site-sm.service active disabled 12", "12 site-sm.service" + opensm, []string{"systemctl stop site-sm.service", "systemctl start site-sm.service"}},
+		{"of systemd-run", "run-r7.service active transient 12", "12 run-r7.service" + opensm, inactive},
 		{"ibsm, a child", "rig.service active enabled 10", "12 rig.service" + ibsm, []string{"kill 12", "restart" + ibsm}},
 		{"ibsm of the site", "site-sm.service active enabled 12", "12 site-sm.service" + ibsm, []string{"systemctl disable --now site-sm.service", "systemctl enable --now site-sm.service"}},
 	} {
