@@ -365,7 +365,7 @@ func TestSystemd(t *testing.T) {
 }
 
 // TestMigrationSystemd: the README's commands for the migration on such a Debian, with its package of OpenSM and with a unit that
-// starts OpenSM as RHEL's does. The variable IBSM_CASE selects one case of the script.
+// starts OpenSM as RHEL's does. The variable IBSM_CASE is a pattern of the cases that are tried.
 func TestMigrationSystemd(t *testing.T) {
 	needDebian(t)
 	const fabcheck = "bin/fabcheck"

@@ -1,6 +1,7 @@
 # From OpenSM to ibsm and back by the README's own words, under systemd, with Debian's package of OpenSM as it is, and with a unit
 # that starts OpenSM as RHEL's does. Start with run-debian; /debs has ibsm and Debian's opensm, /etc/migrate-host.sh is the script beside
-# this one, /etc/to-ibsm and /etc/to-opensm are the README's commands. CASE is one case, such as "hand plain"; without it all are tried.
+# this one, /etc/to-ibsm and /etc/to-opensm are the README's commands. CASE is a pattern of cases,
+# such as "hand plain" or "rhel*"; without it all are tried.
 . /etc/rig-lib.sh
 export DEBIAN_FRONTEND=noninteractive TO=/etc/to-ibsm BACK=/etc/to-opensm FABCHECK="fabcheck -C vhca1" WITNESS= OUT=/tmp
 
@@ -56,7 +57,7 @@ cp /etc/default/opensm /etc/opensm.default
 start_fabric 4
 within 60 test -e /dev/infiniband/umad3 || fail "no devices"
 while read -r host variant <&3; do
-	[ -z "$CASE" ] || [ "$CASE" = "$host $variant" ] || continue
+	case "$host $variant" in ${CASE:-*}) ;; *) continue ;; esac
 	case $host in rhel*) rhel ;; esac
 	tried=yes
 	tried $host $variant
