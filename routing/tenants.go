@@ -72,6 +72,15 @@ func NewTenants(t *topo.Topo, table func(p topo.PortIdx) *topo.PKeyTable) *Tenan
 	return n
 }
 
+// Equal reports whether the same hosts exchange packets, by the ports of equal subnets. Either may be nil.
+func (n *Tenants) Equal(o *Tenants) bool {
+	if n == nil || o == nil || n == o {
+		return n == o
+	}
+	return slices.Equal(n.class, o.class) && slices.EqualFunc(n.keys, o.keys, slices.Equal) &&
+		slices.EqualFunc(n.talk, o.talk, func(a, b classSet) bool { return slices.Equal(a, b) })
+}
+
 // classSet is a set of classes, a bit for each.
 type classSet []uint64
 

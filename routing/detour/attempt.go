@@ -75,6 +75,9 @@ func (g *graph) fit(ctx context.Context, a *attempt) error {
 // between reports whether a path is one between switches with hosts.
 func (g *graph) between(from, to topo.SwitchIdx) bool { return g.hosts[from] > 0 && g.hosts[to] > 0 }
 
+// pairWork is about what it takes to find the SL of a pair, in units of routing.Budget.
+const pairWork = 40
+
 // assign finds the SLs of odd paths, of those between hosts or of others. When ctx is done it stops.
 func (g *graph) assign(ctx context.Context, a *attempt, hosts bool) error {
 	n, zero := len(a.SLs), &g.zero[0]
@@ -86,6 +89,7 @@ func (g *graph) assign(ctx context.Context, a *attempt, hosts bool) error {
 			if ctx.Err() != nil || a.Unproved && g.SLs == 1 {
 				return nil
 			}
+			routing.Spend(ctx, pairWork)
 			sl, fits := g.place(i, j)
 			if !fits && hosts {
 				return g.noRoom(i, j)

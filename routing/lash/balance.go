@@ -18,6 +18,7 @@ func (l *layers) balance(ctx context.Context, seed uint32) error {
 	fullest, emptiest := 0, len(l.lanes)-1
 	for trials := l.lanes[fullest].paths; ; {
 		from, to := l.lanes[fullest], l.lanes[emptiest]
+		routing.Spend(ctx, pairWork)
 		i, j, found := from.pick(ctx, rand.Next()%n, rand.Next()%n)
 		if !found || ctx.Err() != nil {
 			return ctx.Err()

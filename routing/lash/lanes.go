@@ -20,6 +20,9 @@ type layers struct {
 // are.
 type channel struct{ from, to int32 }
 
+// pairWork is about what it takes to look whether a lane can take a pair, in units of routing.Budget.
+const pairWork = 40
+
 // assignLanes gives each pair of switches the lowest lane, out of those from the first on of so many, in
 // which its paths form no circle with those before, and evens the lanes out. The result is by
 // SwitchIdx, and counts lanes from the first.
@@ -30,6 +33,7 @@ func (n *network) assignLanes(ctx context.Context, budget int, s Settings) ([][]
 			if err := ctx.Err(); err != nil {
 				return nil, nil, err
 			}
+			routing.Spend(ctx, pairWork*len(l.lanes))
 			if !l.place(ctx, int32(i), int32(j)) {
 				if err := ctx.Err(); err != nil {
 					return nil, nil, err

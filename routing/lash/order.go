@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/bits"
 	"slices"
+
+	"ibsm/routing"
 )
 
 // insert adds a dependency and corrects the order. It reports false, and adds nothing, if that closes
@@ -11,8 +13,10 @@ import (
 func (l *layer) insert(ctx context.Context, from, to int32) bool {
 	if l.place[to] <= l.place[from] {
 		if from == to || !l.forward(ctx, to, from) || !l.backward(ctx, from, l.place[to]) {
+			routing.Spend(ctx, 4*len(l.ahead))
 			return false
 		}
+		routing.Spend(ctx, 4*(len(l.ahead)+len(l.behind)))
 		l.reorder()
 	}
 	l.next[from] = append(l.next[from], use{to, 1})

@@ -103,6 +103,7 @@ func (a *assigner) byPair(ctx context.Context) (*Result, error) {
 				set(j, i, sl)
 			}
 		}
+		routing.Spend(ctx, 8*len(a.sources))
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

@@ -193,6 +193,8 @@ func (r *routes) tryLane(ctx context.Context, lane uint8, dests []dest, root int
 	for _, d := range dests {
 		for i := range mad.LID(r.LIDs.Count(d.port)) {
 			l.route(d)
+			routing.Spend(ctx, l.work)
+			l.work = 0
 			if err := ctx.Err(); err != nil {
 				return false, err
 			}

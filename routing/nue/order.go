@@ -68,6 +68,7 @@ func (o *order) add(c, d int32) bool {
 		return true
 	}
 	ok := o.search(c, d)
+	o.work += 8 * (len(o.ahead) + len(o.back))
 	if ok {
 		o.renumber()
 	}
@@ -160,6 +161,7 @@ func (o *order) reaches(from, to int32) (found bool) {
 			}
 		})
 	}
+	o.work += 8 * len(o.ahead)
 	for _, c := range o.ahead {
 		o.seen[c] = false
 	}

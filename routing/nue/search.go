@@ -11,6 +11,7 @@ type search struct {
 	foundStep []int32   // by vertex: how often the search had been stuck before
 	stuck     int32
 	found     int
+	work      int // since it was counted last, in units of routing.Budget
 	home      int32
 
 	waiting    []int32 // scratch of getOut
@@ -36,6 +37,7 @@ func (l *layer) route(d dest) {
 		if l.ctx.Err() != nil {
 			return
 		}
+		l.work += 4 * int(l.start[at+1]-l.start[at])
 		l.expand(at, used)
 		l.expand(at, unused)
 		at = none

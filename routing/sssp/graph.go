@@ -3,6 +3,8 @@ package sssp
 import (
 	"context"
 	"slices"
+
+	"ibsm/routing"
 )
 
 // graph is the channels of a layer, and which depends on which. Which loop is found first depends on
@@ -90,6 +92,9 @@ func (g *graph) release(c, on int32, paths uint64) {
 	}
 }
 
+// looks is how many channels a search goes through before it looks at its context.
+const looks = 256
+
 // findLoop searches for a loop, from where the last search ended, and reports whether there is one. When ctx is done it finds none.
 func (g *graph) findLoop(ctx context.Context) bool {
 	if !g.searched {
@@ -98,8 +103,11 @@ func (g *graph) findLoop(ctx context.Context) bool {
 	}
 	at := g.restart
 	for steps := 0; at != none; steps++ {
-		if steps%256 == 0 && ctx.Err() != nil {
-			break
+		if steps%looks == 0 {
+			if ctx.Err() != nil {
+				break
+			}
+			routing.Spend(ctx, looks)
 		}
 		g.node[at].state = onWay
 		next := none

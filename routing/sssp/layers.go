@@ -48,9 +48,13 @@ type assignment struct {
 	layer   []uint8          // by bundle
 	count   []uint64         // by layer: its paths
 	groups  [][2]int         // of dests that are LIDs of one port: from, to
+	work    int              // that spend counts next
 }
 
 const none int32 = -1
+
+// linkWork is about what it takes to follow a path over one link, in units of routing.Budget.
+const linkWork = 4
 
 // TooFewLanes refuses a subnet that needs more than so many lanes.
 type TooFewLanes struct{ Lanes int }
@@ -119,9 +123,16 @@ func (a *assignment) walk(bundle int32, do func(channel int32)) {
 		if port == routing.NoPath || a.channel[s][port] == none {
 			return
 		}
+		a.work += linkWork
 		do(a.channel[s][port])
 		s = a.next[a.channel[s][port]]
 	}
+}
+
+// spend counts the paths that were followed since the last time.
+func (a *assignment) spend(ctx context.Context) {
+	routing.Spend(ctx, a.work)
+	a.work = 0
 }
 
 // assign finds a layer for each bundle, and gives layers their lanes.
@@ -138,6 +149,7 @@ func (a *assignment) assign(ctx context.Context, lanes int) (*routing.SLs, error
 			for d := g[0]; d < g[1]; d++ {
 				a.add(layers[0], int32(source*len(a.dests)+d))
 			}
+			a.spend(ctx)
 		}
 	}
 	count, needed := make([]uint64, lanes), 1
@@ -211,6 +223,7 @@ func (a *assignment) moveWeakest(ctx context.Context, g, next *graph, layer uint
 		a.add(next, bundle)
 		a.layer[bundle] = layer + 1
 		moved += weight
+		a.spend(ctx)
 	}
 	return moved
 }

@@ -58,6 +58,7 @@ func (n *network) place(ctx context.Context, list []topo.PortIdx) (*routing.Tabl
 			}
 			n.fill(rows, n.LIDs.Base[p]+mad.LID(i), egress)
 			n.search.weigh(n.lids)
+			routing.Spend(ctx, len(n.search.edges)/2+2*len(n.switches))
 		}
 	}
 	return &routing.Tables{LFT: rows, Top: n.LIDs.Top}, nil

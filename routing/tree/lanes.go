@@ -96,6 +96,7 @@ func (l *lanes) assign(ctx context.Context) (fits bool, err error) {
 			if err := ctx.Err(); err != nil {
 				return false, err
 			}
+			routing.Spend(ctx, turnWork)
 			sl, fits := l.place(s, at)
 			if !fits {
 				return false, nil

@@ -56,6 +56,7 @@ func (p *placer) relieveTo(ctx context.Context, all []destinations, bound uint32
 						measured = true
 					}
 					p.relieveOf(at.at, d, limit)
+					routing.Spend(ctx, len(p.Topo.Ports)/2)
 				}
 			}
 		}

@@ -46,6 +46,7 @@ func (p *placer) relieveShifts(ctx context.Context, all []destinations) error {
 				return err
 			}
 			moved = s.moveAt(&all[i], limit) || moved
+			routing.Spend(ctx, s.count)
 		}
 		if !moved {
 			break
@@ -93,6 +94,7 @@ func (p *placer) newShifts() *shifts {
 func (s *shifts) countAll(ctx context.Context) error {
 	leave, come := make([]uint16, len(s.rows)*s.count), make([]uint16, len(s.rows)*s.count)
 	for lid, at := range s.place {
+		routing.Spend(ctx, 4*s.count)
 		if err := ctx.Err(); err != nil {
 			return err
 		}

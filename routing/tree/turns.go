@@ -40,6 +40,9 @@ type turner struct {
 
 const unknown = -1
 
+// turnWork is about what it takes to find the way of packets from one switch to one destination, in units of routing.Budget.
+const turnWork = 20
+
 // placeTurns gives paths between switches without a way ways that turn.
 func (p *placer) placeTurns(ctx context.Context, all []destinations) error {
 	if err := p.findPairs(ctx, all); err != nil || p.turner == nil {
@@ -114,6 +117,7 @@ func (t *turner) route(ctx context.Context, places []bool, stay ...*routing.Tabl
 		at := &t.all[i]
 		t.measureWays(at.at)
 		t.measureTurns(i, places)
+		routing.Spend(ctx, 2*len(t.load)/256+len(t.from[i])*len(at.ports)*turnWork)
 		for j := range at.ports {
 			d := &at.ports[j]
 			if !d.end {
