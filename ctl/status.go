@@ -28,6 +28,7 @@ type Status struct {
 	StillNeeded      int                `json:"still_needed,omitempty"`       // of them, those that routes still pass
 	Cabling          *CablingStatus     `json:"cabling,omitempty"`            // nil without topo_config_file, and with nothing held back
 	Fabric           string             `json:"fabric,omitempty"`             // what kind of fabric was found, where routing_engine is auto
+	AwaitedEngine    string             `json:"awaited_engine,omitempty"`     // the engine that is at work, while interim routes serve
 	RoutingNotes     []string           `json:"routing_notes,omitempty"`      // what Engine has to say about the subnet
 	RoutesKept       bool               `json:"routes_kept,omitempty"`        // the routes are another manager's, and Engine repairs them
 	NotOf            string             `json:"not_of,omitempty"`             // if RoutesKept: the chosen engine, where it has other tables

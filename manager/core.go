@@ -29,6 +29,7 @@ type Core struct {
 	leases       *sweep.Leases // of M_Keys, beside the sweeps
 	multicast    multicast     // the multicast tables, beside the sweeps
 	certifying   certifying    // what is proved of the routes in force
+	awaiting     awaiting      // the engine for which interim routes serve
 	drifting     drifting      // how far the routes in force are from fresh ones
 	traps        traps         // notices, and the sweeps that they cause
 	descriptions descriptions  // NodeDescriptions, between sweeps
@@ -107,6 +108,8 @@ func (c *Core) take(ev Event) {
 		c.certifying.done(&c.fx, ev.Result, c.cfg.Names)
 	case DriftMeasured:
 		c.drifting.done(&c.fx, ev.Result, &c.cfg.Maintenance)
+	case EngineComputed:
+		c.engineComputed(ev.Result)
 	case SweepRequested:
 		c.requested(&ev)
 	case RegistryChanged:

@@ -96,6 +96,9 @@ func (c *Core) becomeMaster() {
 	}
 	c.multicast.Lower()
 	task := found.Task(c.term.timeOfDay(c.fx.now)).WithTrees(c.multicast.Multicast)
+	if !c.cfg.Once {
+		task.MayServe()
+	}
 	again := c.sweeps.unwritten // of this term
 	c.sweeps.unwritten = Compute{
 		Task: c.sweeps.compute(task), Recall: c.cfg.HonorGUID2LID && stoodBy || again.Recall, Restore: first && !c.mirror.ever || again.Restore,

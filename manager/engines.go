@@ -14,7 +14,7 @@ import (
 
 // RoutingOf says where the routes of a plan come from.
 func RoutingOf(r *sweep.SweepPlan) view.Routing {
-	v := view.Routing{Engine: r.Engine, Kept: r.Tables != nil && r.Keep == routing.KeepWorking, Foreign: r.Foreign, Fabric: r.Seen}
+	v := view.Routing{Engine: r.Engine, Kept: r.Tables != nil && r.Keep == routing.KeepWorking, Foreign: r.Foreign, Awaited: r.Awaited, Fabric: r.Seen}
 	if r.Tables != nil {
 		v.Notes = r.Tables.Notes
 	}
@@ -52,6 +52,13 @@ func (l *sweepLog) logEngines(fx *effects, r *sweep.SweepPlan) {
 		fx.log(warn, "the routes of another manager are kept: they are not those of the chosen routing engine, which ibsmctl reroute uses", "engine", r.Foreign)
 	}
 	l.foreign = r.Foreign
+	if r.Awaited != "" && l.awaited == "" {
+		fx.log(info, "interim routes serve until the routing engine has computed its own", "engine", r.Engine, "awaited", r.Awaited)
+	}
+	if r.Taken {
+		fx.log(info, "the routes of the routing engine take the place of interim routes", "engine", r.Engine)
+	}
+	l.awaited = r.Awaited
 	l.logUnknown(fx, r)
 	l.logGroups(fx, r)
 	if r.Tables != nil && !slices.Equal(r.Tables.Notes, l.notes) {

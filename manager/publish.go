@@ -128,6 +128,7 @@ func (c *Core) unpublish() {
 	c.descriptions.reset()
 	c.certifying.end(&c.fx)
 	c.drifting.forget(&c.fx)
+	c.awaiting.forget(&c.fx)
 	c.published.withdraw(&c.fx)
 	if c.cfg.Congestion.Enabled {
 		c.fx.do(Congestion{})

@@ -41,6 +41,7 @@ type sweepLog struct {
 	drained    []view.Drained  // as sweep.SweepPlan.Drained
 	cabling    cablingLog
 	foreign    string   // as sweep.SweepPlan.Foreign
+	awaited    string   // as sweep.SweepPlan.Awaited
 	unknown    string   // GUIDs of files of engines
 	unmatched  string   // rules of port groups in files of engines
 	notes      []string // of the engine

@@ -36,8 +36,10 @@ type loop struct {
 	multicast chan MulticastComputed
 	certified chan CertificateMade // room for the one that is out
 	measured  chan DriftMeasured   // likewise
+	engine    chan EngineComputed  // likewise
 	endProof  context.CancelFunc
 	endDrift  context.CancelFunc
+	endEngine context.CancelFunc
 	endTask   [NumPurposes]context.CancelFunc
 	start     time.Time
 	ahead     time.Duration // of slept
@@ -83,6 +85,7 @@ func (l *loop) run(ctx context.Context) error {
 		case ev = <-l.multicast:
 		case ev = <-l.certified:
 		case ev = <-l.measured:
+		case ev = <-l.engine:
 		case cfg := <-l.shell.Configs:
 			ev = l.configure(&cfg)
 		case <-l.registrar.changed:
@@ -197,6 +200,10 @@ func (l *loop) act(ctx context.Context, a Action) {
 		l.endProof()
 	case Measure:
 		l.endDrift = l.compute(ctx, func(ctx context.Context) { l.measured <- DriftMeasured{a.Task.Run(ctx)} })
+	case ComputeEngine:
+		l.endEngine = l.compute(ctx, func(ctx context.Context) { l.engine <- EngineComputed{a.Task.Run(ctx)} })
+	case EndEngine:
+		l.endEngine()
 	case EndMeasure:
 		l.endDrift()
 	case Publish:

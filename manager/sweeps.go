@@ -273,6 +273,8 @@ func (c *Core) finish(out *sweep.Outcome) {
 		c.exit(nil)
 		return
 	}
+	c.awaiting.swept(&c.fx, out.Awaits())
+	c.askForSLs(out)
 	c.certifying.begin(&c.fx, out)
 	c.drifting.begin(&c.fx, out, &c.cfg.Maintenance)
 	if out.Found.Stirred {

@@ -102,6 +102,9 @@ func blocksText(held *device.Blocks) string {
 func writeRouting(v *view.View, line writer) {
 	r := v.Routing
 	line("routing engine=%s kept=%t foreign=%s fabric=%q lanes=%q", r.Engine, r.Kept, r.Foreign, valuesIn(r.Fabric), valuesIn(r.Lanes))
+	if r.Awaited != "" {
+		line("routing awaits %s", r.Awaited)
+	}
 	for _, f := range r.Refused {
 		line("routing refused by %s %q", f.Engine, valuesIn(f.Reason))
 	}

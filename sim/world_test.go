@@ -66,7 +66,10 @@ type Manager struct {
 	proving     bool
 	proveAt     time.Duration
 
-	measured  manager.DriftMeasured // likewise, of a drift task
+	measured  manager.DriftMeasured  // likewise, of a drift task
+	engine    manager.EngineComputed // likewise, of the engine for which interim routes serve
+	engineAt  time.Duration
+	engines   bool
 	measuring bool
 	measureAt time.Duration
 
@@ -203,6 +206,7 @@ func (w *World) next() (at time.Duration, ok bool) {
 		earlier(max(m.multicastAt, m.Asleep), m.multicast != nil)
 		earlier(max(m.proveAt, m.Asleep), m.proving)
 		earlier(max(m.measureAt, m.Asleep), m.measuring)
+		earlier(max(m.engineAt, m.Asleep), m.engines)
 		earlier(m.Asleep, !m.begun || m.Station.Pending() > 0)
 	}
 	return max(at, w.Fabric.Now()), ok
@@ -241,6 +245,9 @@ func (w *World) attend(m *Manager) {
 	case m.measuring && m.measureAt <= w.Fabric.Now():
 		m.measuring = false
 		w.step(m, m.measured)
+	case m.engines && m.engineAt <= w.Fabric.Now():
+		m.engines = false
+		w.step(m, m.engine)
 	case due && at <= w.Fabric.Now():
 		w.step(m, manager.TimePassed{})
 	case m.sa != nil:
@@ -296,6 +303,10 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			m.proved = manager.CertificateMade{} // which comes no sooner
 		case manager.Measure:
 			m.measuring, m.measureAt, m.measured = true, w.Fabric.Now()+10*w.ComputeTime, manager.DriftMeasured{Result: a.Task.Run(context.Background())}
+		case manager.ComputeEngine:
+			m.engines, m.engineAt, m.engine = true, w.Fabric.Now()+100*w.ComputeTime, manager.EngineComputed{Result: a.Task.Run(context.Background())}
+		case manager.EndEngine:
+			m.engine = manager.EngineComputed{} // which comes no sooner
 		case manager.EndMeasure:
 			m.measured = manager.DriftMeasured{} // which comes no sooner
 		case manager.Publish:

@@ -31,11 +31,22 @@ func (a *attempts) newAnswers(r *routed) *answers {
 	return k
 }
 
+// known is what the engines are known to answer; nil if they have to be asked.
+func (a *attempts) known(keep routing.Keep) *answers {
+	switch {
+	case a.reroute != keepsRoutes || a.base != nil:
+		return nil
+	case a.state.ready != nil && a.state.interim.same(a):
+		return a.state.ready.answers
+	case keep == routing.KeepMinimal && a.state.answers.stand(a):
+		return a.state.answers
+	}
+	return nil
+}
+
 // stand reports whether a sweep would get the same answers.
 func (k *answers) stand(a *attempts) bool {
-	return k != nil && a.reroute == keepsRoutes && a.base == nil && a.in.Prev != nil && a.in.Tenants == nil && k.in.Tenants == nil && k.chain.Equal(a.RouteTask.chain) &&
-		slices.EqualFunc(k.tables.LFT, a.in.Prev.LFT, bytes.Equal) && slices.Equal(k.in.Lanes, a.in.Lanes) &&
-		slices.Equal(k.in.LIDs.Base, a.in.LIDs.Base) && slices.Equal(k.in.LIDs.LMC, a.in.LIDs.LMC) && routedAlike(k.in.Topo, a.in.Topo)
+	return k != nil && a.in.Prev != nil && k.chain.Equal(a.RouteTask.chain) && slices.EqualFunc(k.tables.LFT, a.in.Prev.LFT, bytes.Equal) && asksAlike(&k.in, &a.in)
 }
 
 // again is the engine with its answer.

@@ -25,6 +25,7 @@ type attempts struct {
 	reserved []mad.LID
 	groups   []mcast.Group // that the proof covers
 	base     *base         // in place of the state's; may be nil
+	asked    string        // the engine that was asked last
 }
 
 // routed are tables with their proofs, and how they came about.
@@ -48,7 +49,7 @@ func (a *attempts) choose(ctx context.Context) *routed {
 		return a.first(ctx, a.in.Keep)
 	}
 	a.out.Foreign = a.state.foreign
-	if !a.chain[0].IsMinHop() && a.state.mastership != swept {
+	if !a.chain[0].IsMinHop() && (a.state.mastership != swept || a.state.interim != nil) {
 		r := a.first(ctx, routing.KeepMinimal)
 		if r != nil && r.engine.Steady && !a.keepsFound(r.tables) {
 			if r = a.fromFound(ctx, r); r == nil {
@@ -105,7 +106,7 @@ func (a *attempts) isUneven(ctx context.Context, tables, others *routing.Tables)
 // only if others have one, too, or they are in force already. It returns nil where no other engine routes it then: routes with a new credit loop are not written.
 func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
 	a.out.Refused = nil
-	if known := a.state.answers; keep == routing.KeepMinimal && known.stand(a) {
+	if known := a.known(keep); known != nil {
 		r, err := a.compute(ctx, known.again(), keep)
 		switch {
 		case ctx.Err() != nil:
@@ -252,7 +253,7 @@ func (a *attempts) repaired(ctx context.Context, first *routing.Tables) (*routed
 // The error says why the engine does not route the subnet, or is that of ctx.
 func (a *attempts) compute(ctx context.Context, e *engines.Engine, keep routing.Keep) (*routed, error) {
 	t, in := a.out.Topo, a.in
-	in.Keep = keep
+	in.Keep, a.asked = keep, e.Name
 	from := a.base
 	if from == nil {
 		from = a.state.base

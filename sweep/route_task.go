@@ -37,6 +37,7 @@ type RouteTask struct {
 	cabling  Cabling
 	without  []routing.SwitchPort // of a preview: what is taken out of the subnet
 	now      int64
+	mayServe bool // interim routes may serve
 
 	multicastTop mad.LID
 	reregister   map[mad.GUID]bool // In.Reregister of the plan
@@ -79,6 +80,8 @@ type SweepPlan struct {
 	Fitting     Fitting              // of SLs to tables found
 	Transition  Transition           // to Tables
 	Engine      string               // that computed Tables; "" without Tables
+	Awaited     string               // the engine at work, where Tables are interim routes; else ""
+	Taken       bool                 // Tables take the place of interim routes
 	Seen        string               // what kind of fabric it is, where the chain has auto
 	Refused     []engines.Refusal    // by engines that were tried before it
 	Unknown     engines.Named        // what Engine's files name that is not there
@@ -144,6 +147,7 @@ type delta struct {
 	routes      RoutesRecord
 	base        *base
 	answers     *answers
+	interim     *interim
 	engine      string
 	members     *engines.Members
 	indexes     partitions.Indexes // nil: unchanged
@@ -162,6 +166,9 @@ func (s *state) apply(d *delta) {
 	s.by, s.routes, s.unnamed = d.by, d.routes, d.unnamed
 	s.sls, s.credit, s.rules, s.fitting, s.readLanes = d.sls, d.credit, d.rules, d.fitting, s.readLanes && d.adopted
 	s.closing, s.base, s.answers, s.engine, s.members = d.closing, d.base, d.answers, d.engine, d.members
+	if s.interim = d.interim; s.ready != nil && s.ready.of != s.interim {
+		s.ready = nil
+	}
 	if d.indexes != nil {
 		s.pkeys.indexes = d.indexes
 	}
@@ -219,7 +226,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	}
 	j.assign(out, reserved)
 	d.report, d.sls, d.proof, d.base, d.engine, d.members = s.report, s.sls, proof{s.credit, s.rules, nil, s.fitting}, s.base, s.engine, s.members
-	d.routes, d.adaptive = s.routes, j.adaptive(out)
+	d.routes, d.interim, d.adaptive = s.routes, s.interim, j.adaptive(out)
 	j.routeAvoiding(ctx, out, reserved, marked)
 	stillUsed(t, out.LIDs, out.Tables, out.Drained)
 	if out.Fitting.State == LanesFirst && ctx.Err() == nil {
@@ -243,14 +250,19 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 func (j *RouteTask) decide(t *topo.Topo, d *delta) {
 	s := j.state
 	d.adopted = s.adopted || s.mastership != swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
+	interim := s.mastership != swept && s.routes.Engine == interimRoutes && s.routes.found(t, d.switches) // of this manager, or of the one before
+	d.adopted = d.adopted && !interim
 	if !j.chain.HasUnchosen() {
 		return
 	}
-	if s.by != byChosen || j.reroute == reroutesByAll {
+	switch {
+	case s.interim != nil && j.reroute == keepsRoutes:
+		d.by = s.interim.by
+	case s.by != byChosen || j.reroute == reroutesByAll || interim:
 		d.by = byAll
 	}
 	switch {
-	case s.mastership == swept:
+	case s.mastership == swept || interim:
 	case d.by == byChosen && isCold(t):
 		d.by, d.adopted = byAll, false // what stands in the tables is of no use to anybody
 	case s.routes.found(t, d.switches):
@@ -327,10 +339,13 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		j.chain = s.routes.from(j.chain)
 	}
 	a := &attempts{RouteTask: j, out: out, in: in, reserved: reserved, groups: j.trees.groups(t)}
-	r := a.choose(ctx)
+	d.interim = nil
+	r := a.chooseInTime(ctx)
 	if r == nil {
+		d.interim = s.interim
 		return
 	}
+	out.Taken = s.interim != nil && d.interim == nil
 	var err error
 	if out.Transition, err = a.transition(ctx, r); err != nil {
 		return // as ctx is done
@@ -342,7 +357,9 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	if d.base = r.base; d.base == nil && slices.ContainsFunc(j.chain, func(e engines.Engine) bool { return s.base != nil && e.Name == s.base.engine }) {
 		d.base = s.base // its engine may route the next subnet again
 	}
-	d.answers = a.newAnswers(r)
+	if d.interim == nil {
+		d.answers = a.newAnswers(r)
+	}
 	out.Unknown = r.engine.Unknown(t)
 	d.engine, d.members = r.engine.Name, out.Members
 	d.foreign = out.Foreign
@@ -354,9 +371,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	d.closing = out.Closing
 	out.Fitting, out.CreditLoop, out.Stopped, d.report, d.sls, d.proof = r.fitting, r.credit.Loop, r.credit.Findings, r.report, tables.SLs, r.proof
 	out.StoppedSA = a.stopsToSA(r)
-	if d.routes = (RoutesRecord{}); d.by != byChosen && !d.adopted && !r.engine.IsMinHop() {
-		d.routes = RoutesRecord{out.Engine, sumOf(t, func(s topo.SwitchIdx) []uint8 { return tables.LFT[s] })}
-	}
+	d.routes = a.record(r)
 	for i, n := range t.Switches {
 		sw := &d.switches[i]
 		if t.Nodes[n].Missed > 0 {

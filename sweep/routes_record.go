@@ -14,7 +14,8 @@ import (
 )
 
 // RoutesRecord says which engine computed the routes in force where nobody chose one, and which tables these are. It is kept over a restart, and mirrored to
-// standbys: a manager that finds these tables goes on with the engine. The zero value is for other routes.
+// standbys: a manager that finds these tables goes on with the engine. That these are interim routes is recorded whoever chose the engine they serve for. The zero value is for
+// other routes.
 type RoutesRecord struct {
 	Engine string
 	Sum    uint64 // of the forwarding tables of all switches
@@ -47,6 +48,23 @@ func sumOf(t *topo.Topo, rows func(s topo.SwitchIdx) []uint8) (sum uint64) {
 
 func guidOf(t *topo.Topo, n topo.NodeIdx) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(t.Nodes[n].GUID))
+}
+
+// interimRoutes is what stands for an engine in the record of interim routes.
+const interimRoutes = "interim"
+
+// record is that of the routes of a plan.
+func (a *attempts) record(r *routed) RoutesRecord {
+	d, engine := &a.out.delta, r.engine.Name
+	switch {
+	case d.interim != nil && d.by == byRecorded:
+		return a.state.routes // which stay in force as far as they work
+	case d.interim != nil && !d.adopted:
+		engine = interimRoutes
+	case d.by == byChosen || d.adopted || r.engine.IsMinHop():
+		return RoutesRecord{}
+	}
+	return RoutesRecord{engine, sumOf(a.out.Topo, func(s topo.SwitchIdx) []uint8 { return r.tables.LFT[s] })}
 }
 
 // found reports whether switches have the tables of a record.

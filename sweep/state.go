@@ -53,6 +53,8 @@ type state struct {
 	storedRoutes RoutesRecord     // routes as RoutesRecord returned it last
 	base         *base            // of the routes in force; nil where their engine needs none
 	answers      *answers         // of the engines in the last sweep; nil if none routed the subnet
+	interim      *interim         // what the routes in force serve for; nil where they are those of the engines
+	ready        *EngineResult    // of interim; nil before it is there
 	engine       string           // SweepPlan.Engine of the last plan that had tables
 	members      *engines.Members // of port groups in files of engines, in the last sweep; nil without any
 	settings     Settings         // that values were resolved from
@@ -132,6 +134,7 @@ func (s *state) forgetMastership() {
 	s.stale, s.mastership, s.inherited = true, clientsUnknown, 0
 	s.unresponsive, s.stuck, s.prev, s.before, s.adopted, s.adaptive, s.unnamed = nil, nil, nil, nil, false, nil, nil
 	s.sls, s.fitting, s.readLanes, s.base, s.members = nil, Fitting{}, false, nil, nil
+	s.interim, s.ready = nil, nil
 	s.pkeys.removalsHeld, s.knocked = 0, nil
 }
 

@@ -13,6 +13,7 @@ type Routing struct {
 	Foreign string    // the chosen engine, where it has other tables than those that were found and are kept
 	Fabric  string    // what kind of fabric was found, where the engine was chosen by that
 	Notes   []string  // what the engine has to say about the subnet
+	Awaited string    // the engine that is at work, while interim routes serve; else ""
 	Lanes   string    // if Kept: what SLs of its paths need and have; "" where one is enough
 }
 
@@ -31,6 +32,9 @@ func (r *Routing) String() string {
 		text = "kept from another manager, and repaired by " + text + "; " + r.Foreign + " would compute others"
 	case r.Kept:
 		text = "kept from another manager, and repaired by " + text
+	}
+	if r.Awaited != "" {
+		text += ": interim routes, which serve until those of " + r.Awaited + " are computed"
 	}
 	if r.Fabric != "" {
 		text += "; chosen for " + article(r.Fabric)

@@ -242,7 +242,7 @@ func routingText(st *ctl.Status) string {
 		}
 		return "chosen: " + chosen
 	}
-	r := view.Routing{Engine: st.Engine, Kept: st.RoutesKept, Foreign: st.NotOf, Lanes: st.Lanes, Fabric: st.Fabric, Notes: st.RoutingNotes}
+	r := view.Routing{Engine: st.Engine, Kept: st.RoutesKept, Foreign: st.NotOf, Awaited: st.AwaitedEngine, Lanes: st.Lanes, Fabric: st.Fabric, Notes: st.RoutingNotes}
 	for _, f := range st.Refused {
 		r.Refused = append(r.Refused, view.Refusal{Engine: f.Engine, Reason: f.Reason})
 	}

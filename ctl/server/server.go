@@ -165,7 +165,7 @@ func (d *Server) Notify(a manager.Notification) {
 // showRouting shows where routes come from.
 func showRouting(st *ctl.Status, r *view.Routing) {
 	st.Engine, st.RoutesKept, st.NotOf, st.Lanes, st.Fabric = r.Engine, r.Kept, r.Foreign, r.Lanes, r.Fabric
-	st.RoutingNotes = r.Notes
+	st.RoutingNotes, st.AwaitedEngine = r.Notes, r.Awaited
 	for _, f := range r.Refused {
 		st.Refused = append(st.Refused, ctl.EngineRefusal{Engine: f.Engine, Reason: f.Reason})
 	}

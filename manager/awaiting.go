@@ -1,0 +1,94 @@
+package manager
+
+import (
+	"ibsm/mad"
+	"ibsm/sweep"
+)
+
+// ComputeEngine runs the task of the engine for which interim routes serve, and returns its result as EngineComputed. Only one is out at a time.
+type ComputeEngine struct{ Task *sweep.EngineTask }
+
+// EndEngine ends the task that is out early; its result is still awaited.
+type EndEngine struct{}
+
+// EngineComputed is the result of a ComputeEngine action; nil for one that EndEngine has ended.
+type EngineComputed struct{ Result *sweep.EngineResult }
+
+func (ComputeEngine) action() {}
+func (EndEngine) action()     {}
+func (EngineComputed) event() {}
+
+// awaiting is the machine that has an engine compute its routes while interim routes serve, beside the sweeps. A later sweep takes them.
+type awaiting struct {
+	state awaitState
+	task  *sweep.EngineTask // that is out, or was last; nil for none
+	next  *sweep.EngineTask // in engineEnding: what follows; nil for nothing
+}
+
+// awaitState is whether a task is out.
+type awaitState uint8
+
+const (
+	noEngine        awaitState = iota // none, or its result is there
+	engineComputing                   // it is out
+	engineEnding                      // it was given up; its result is awaited
+)
+
+func (s awaitState) String() string { return [...]string{"none", "computing", "ending"}[s] }
+
+// swept takes what a sweep has left to await, nil for nothing.
+func (w *awaiting) swept(fx *effects, task *sweep.EngineTask) {
+	switch {
+	case w.state == engineEnding:
+		w.next = task
+	case task.Same(w.task):
+	case w.state == engineComputing:
+		w.state, w.next = engineEnding, task
+		fx.do(EndEngine{})
+	default:
+		w.begin(fx, task)
+	}
+}
+
+func (w *awaiting) begin(fx *effects, task *sweep.EngineTask) {
+	w.state, w.task, w.next = noEngine, task, nil
+	if task != nil {
+		w.state = engineComputing
+		fx.do(ComputeEngine{task})
+	}
+}
+
+// forget ends what is under way: this manager is not master any more.
+func (w *awaiting) forget(fx *effects) { w.swept(fx, nil) }
+
+// done takes the result of the task; it reports whether a sweep has to take it.
+func (w *awaiting) done(fx *effects, r *sweep.EngineResult) (taken bool) {
+	if w.state == engineEnding {
+		w.begin(fx, w.next)
+		return false
+	}
+	w.state = noEngine
+	return r != nil
+}
+
+// engineComputed takes the result of the engine's task.
+func (c *Core) engineComputed(r *sweep.EngineResult) {
+	if c.awaiting.done(&c.fx, r) {
+		c.sweeps.sweeper.Take(r)
+		c.sweeps.want(wishQuick, "the routing engine for which interim routes serve is done")
+	}
+}
+
+// askForSLs has all clients register again where packets on the SLs of interim routes can come to wait for each other for ever on those that have taken their place:
+// clients that register again also ask for paths again.
+func (c *Core) askForSLs(out *sweep.Outcome) {
+	if !out.Taken || out.Transition.State != sweep.AtRiskUntilAsked {
+		return
+	}
+	var ports []mad.GUID
+	for _, p := range out.Topo.EndPorts {
+		ports = append(ports, out.Topo.Ports[p].GUID)
+	}
+	c.sweeps.sweeper.Reregister(ports)
+	c.sweeps.want(wishQuick, "clients have to ask for the service levels of the engine's routes")
+}

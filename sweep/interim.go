@@ -1,0 +1,189 @@
+package sweep
+
+import (
+	"context"
+	"slices"
+
+	"ibsm/routing"
+	"ibsm/routing/updown"
+	"ibsm/sweep/device"
+	"ibsm/sweep/engines"
+)
+
+// The first SUBNET UP of a mastership does not wait for an engine that needs far more work than min-hop: interim routes, which are proved like others, serve
+// until an EngineTask has what the engines make of the subnet. A later sweep takes that, like the routes of any sweep. In a subnet in use the tables that were
+// found serve.
+
+// Work that engines may do before the first SUBNET UP, in units of routing.Budget: so many times that of min-hop, and on small subnets, where it takes no time that
+// anybody notices, so much.
+const (
+	budgetMinHops = 2
+	leastBudget   = 10e6
+)
+
+// maxRestarts is how often the engines begin anew because the subnet has changed. After that a sweep waits for them, as each sweep does later.
+const maxRestarts = 3
+
+// interimEngines route every connected subnet in about the time of min-hop. The first whose routes have no credit loop is used.
+var interimEngines = []engines.Engine{engines.MinHop, {Name: "updown", Route: updown.Route, NoCreditLoop: true}}
+
+// interim is what interim routes serve for. It is immutable.
+type interim struct {
+	problem
+	settings Settings
+	engine   string // that was at work when the budget was spent
+	by       routedBy
+	restarts int
+}
+
+// same reports whether the engines are asked the same.
+func (p *interim) same(a *attempts) bool {
+	return p != nil && p.chain.Equal(a.RouteTask.chain) && p.in.Keep == a.in.Keep && asksAlike(&p.in, &a.in)
+}
+
+// asksAlike reports whether engines get the same problem, whatever tables are in force.
+func asksAlike(p, o *routing.In) bool {
+	return slices.Equal(p.Lanes, o.Lanes) && slices.Equal(p.LIDs.Base, o.LIDs.Base) && slices.Equal(p.LIDs.LMC, o.LIDs.LMC) &&
+		p.Tenants.Equal(o.Tenants) && routedAlike(p.Topo, o.Topo)
+}
+
+// MayServe allows the task to return interim routes.
+func (j *RouteTask) MayServe() *RouteTask {
+	j.mayServe = true
+	return j
+}
+
+// chooseInTime is choose within a budget where interim routes may serve, and the other way round: what the engines have made of the subnet meanwhile comes
+// in place of interim routes.
+func (a *attempts) chooseInTime(ctx context.Context) *routed {
+	serves := a.state.interim
+	if serves != nil && a.in.Keep != routing.KeepWorking {
+		a.in.Keep = routing.KeepNone // interim routes are nothing to keep
+	}
+	switch {
+	case !a.mayServe || a.reroute != keepsRoutes || !slices.ContainsFunc(a.RouteTask.chain, func(e engines.Engine) bool { return e.IsMinHop() }):
+		return a.choose(ctx)
+	case serves == nil && a.state.mastership == swept:
+		return a.choose(ctx)
+	case serves.same(a) && a.state.ready != nil:
+		return a.choose(ctx)
+	case serves.same(a):
+		return a.serve(ctx, serves)
+	case serves != nil && serves.restarts < maxRestarts:
+		again := a.newInterim(serves.engine)
+		again.restarts = serves.restarts + 1
+		return a.serve(ctx, again)
+	case serves != nil:
+		return a.choose(ctx)
+	}
+	return a.chooseWithin(ctx, max(leastBudget, budgetMinHops*routing.MinHopWork(a.out.Topo, a.out.LIDs)))
+}
+
+// chooseWithin is choose with a budget of work; interim routes serve where that is too little.
+func (a *attempts) chooseWithin(ctx context.Context, units int64) *routed {
+	bounded, budget, end := routing.WithBudget(ctx, units)
+	adopted := a.out.delta.adopted
+	r := a.choose(bounded)
+	end()
+	if !budget.Spent() || ctx.Err() != nil {
+		return r
+	}
+	a.out.delta.adopted = adopted
+	return a.serve(ctx, a.newInterim(a.asked))
+}
+
+func (a *attempts) newInterim(engine string) *interim {
+	return &interim{problem{a.RouteTask.chain, a.in}, a.settings, engine, a.out.delta.by, 0}
+}
+
+// serve returns interim routes: those found, repaired, or those of the first interim engine. Where there are none that are proved, it returns what choose does.
+func (a *attempts) serve(ctx context.Context, p *interim) *routed {
+	a.out.Refused, a.out.Err, a.out.Foreign = nil, nil, ""
+	r := a.interim(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if r == nil {
+		a.out.Err = nil
+		return a.choose(ctx)
+	}
+	a.out.delta.interim, a.out.Awaited = p, p.engine
+	return r
+}
+
+func (a *attempts) interim(ctx context.Context) *routed {
+	if a.in.Keep == routing.KeepWorking {
+		return a.repair(ctx)
+	}
+	keep := routing.KeepNone
+	if a.in.Prev != nil {
+		keep = routing.KeepMinimal
+	}
+	for i := range interimEngines {
+		r, err := a.compute(ctx, &interimEngines[i], keep)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err == nil && r.beforeCut == nil && r.credit.Loop == nil && r.report.Bad() == 0 {
+			return r
+		}
+	}
+	return nil
+}
+
+// EngineTask has the engines route a subnet for which interim routes serve. It runs outside the core, on values that nobody writes.
+type EngineTask struct{ *interim }
+
+// EngineResult is what came of an EngineTask.
+type EngineResult struct {
+	of      *interim
+	answers *answers // nil if no engine routes the subnet: the next sweep finds out why
+}
+
+// Engine is the engine that interim routes serve for.
+func (j *EngineTask) Engine() string { return j.engine }
+
+// Same reports whether two tasks are one.
+func (j *EngineTask) Same(o *EngineTask) bool {
+	if j == nil || o == nil {
+		return j == o
+	}
+	return j.interim == o.interim
+}
+
+// Awaits is the task for the routes that a sweep has left; nil if it has left no interim routes.
+func (o *Outcome) Awaits() *EngineTask {
+	if o.delta.interim == nil || o.Tables == nil {
+		return nil
+	}
+	return &EngineTask{o.delta.interim}
+}
+
+// Run asks the engines. A cancelled context gives nil.
+func (j *EngineTask) Run(ctx context.Context) *EngineResult {
+	in, keep := j.in, j.in.Keep
+	in.Workers = 1 // so that a sweep beside it is as fast as alone
+	if keep == routing.KeepWorking {
+		keep = routing.KeepMinimal // as choose asks
+	}
+	task := &RouteTask{chain: j.chain, settings: j.settings, state: newState(Restored{}), Workers: 1}
+	out := &SweepPlan{Topo: in.Topo, LIDs: in.LIDs}
+	out.delta = delta{switches: make([]device.Walked, len(in.Topo.Switches)), ports: &device.Ports{}}
+	a := &attempts{RouteTask: task, out: out, in: in}
+	r := a.first(ctx, keep)
+	if ctx.Err() != nil {
+		return nil
+	}
+	result := &EngineResult{of: j.interim}
+	if r != nil {
+		result.answers = a.newAnswers(r)
+	}
+	return result
+}
+
+// Take gives the next heavy sweep what the engines have made of the subnet.
+func (s *Sweeper) Take(r *EngineResult) {
+	if s.state.interim == r.of {
+		s.state.ready = r
+	}
+}
