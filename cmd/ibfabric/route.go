@@ -222,6 +222,9 @@ func (r *route) compute(ctx context.Context, in routing.In) (*routing.Tables, er
 		if err == nil {
 			r.line("engine", "%s, %.3f s", name, time.Since(start).Seconds())
 			r.engine = name
+			for _, note := range tables.Notes {
+				r.line("note", "%s", note)
+			}
 			return tables, nil
 		}
 		r.line("engine", "%s cannot route this topology: %v", name, err)

@@ -68,29 +68,6 @@ func (s *Settings) ofSuited() Settings {
 	return Settings{Balancing: s.Balancing, SSSP: s.SSSP, Nue: s.Nue, Tree: s.Tree}
 }
 
-// auto is the engine that stands for those that suit the subnet: it returns the tables of the first one that routes it, and of which a proof finds that
-// they have no credit loop.
-func auto(s *Settings) routing.Engine {
-	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
-		chain, _ := Chain{Engine{Name: Auto, settings: *s}}.For(in.Topo)
-		var refused []error
-		for i := range chain {
-			tables, err := chain[i].Route(ctx, in)
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			if err == nil {
-				err = MustHaveNoLoop(ctx, in, tables)
-			}
-			if err == nil {
-				return tables, nil
-			}
-			refused = append(refused, errors.New(Refusal{chain[i].Name, err}.String()))
-		}
-		return nil, errors.Join(refused...)
-	}
-}
-
 // MustHaveNoLoop returns an error if routes between hosts have a credit loop on the lanes of their SLs, or that of ctx.
 func MustHaveNoLoop(ctx context.Context, in routing.In, tables *routing.Tables) error {
 	r, err := creditloop.Find(ctx, creditloop.In{

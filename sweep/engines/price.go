@@ -1,0 +1,152 @@
+package engines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"ibsm/routing"
+	"ibsm/routing/layers"
+	"ibsm/routing/quality"
+)
+
+// far is how many times as many routes or flows the fullest link has where tables are far worse than others.
+const far = 2
+
+// isFarWorse reports whether tables are far worse than others, in one of their figures.
+func isFarWorse(f, o *quality.Sample) bool {
+	unused := f.Unused - o.Unused
+	return f.Fullest > far*o.Fullest || f.Shift > far*o.Shift || f.Unused > far*o.Unused && unused*10 > f.Links
+}
+
+// price is what all figures together say: the less the better.
+func price(f *quality.Sample) float64 {
+	return float64(f.Fullest) * max(1, f.Shift) / float64(max(1, f.Links-f.Unused))
+}
+
+// Asked is an engine with tables of it, which are proved to have no credit loop.
+type Asked struct {
+	Engine Engine
+	Tables *routing.Tables
+}
+
+// Price decides whether the tables of the engine at a place of the chain are used, which auto has chosen, or those of another one that is free of credit loops, because they
+// are far better: an engine that suits the subnet less, or min-hop with SLs as far as there are lanes. It compares the fullest link, unused links and some shifts. Others
+// are asked only where those of min-hop, which knows no rule, are far better. ask returns proved tables of an engine, or why there are none. Notes say what
+// others are like, and what is given up if the best is far worse still. The error is that of ctx.
+func Price(ctx context.Context, in routing.In, chain Chain, at int, tables *routing.Tables, ask func(*Engine) (*routing.Tables, error)) (best Asked, notes []string, err error) {
+	best = Asked{chain[at], tables}
+	if !chain[at].Suits || len(in.Topo.Switches) < 2 {
+		return best, nil, nil
+	}
+	figures, err := quality.NewSample(ctx, in, tables.LFT)
+	if err != nil {
+		return best, nil, err
+	}
+	in.Prev, in.Base, in.Keep = nil, nil, routing.KeepNone
+	free, err := MinHop.Route(ctx, in)
+	if err != nil {
+		return best, nil, err
+	}
+	least, err := quality.NewSample(ctx, in, free.LFT)
+	if err != nil || !isFarWorse(figures, least) {
+		return best, nil, err
+	}
+	for _, e := range candidates(chain[at+1:]) {
+		other, refused := ask(&e)
+		if ctx.Err() != nil {
+			return best, nil, ctx.Err()
+		}
+		if refused != nil {
+			continue
+		}
+		its, err := quality.NewSample(ctx, in, other.LFT)
+		if err != nil {
+			return best, nil, err
+		}
+		loser, worse := Asked{e, other}, its
+		if isFarWorse(figures, its) && price(its) < price(figures) {
+			best, loser, figures, worse = loser, best, its, figures
+		}
+		notes = append(notes, fmt.Sprintf("with %s %s, with %s %s", loser.Engine.Name, text(worse), best.Engine.Name, text(figures)))
+	}
+	if isFarWorse(figures, least) {
+		notes = append(notes, fmt.Sprintf("%s, with minhop, whose routes have a credit loop, %s: more lanes on all links, the missing cables, or another engine (-R) can change that", text(figures), text(least)))
+	}
+	return best, notes, nil
+}
+
+// candidates are the engines of a chain that suit the subnet, and min-hop with SLs.
+func candidates(chain Chain) (list []Engine) {
+	for _, e := range chain {
+		if e.Suits {
+			list = append(list, e)
+		}
+	}
+	layered := MinHop
+	layered.NoCreditLoop, layered.Layers = true, true
+	return append(list, layered)
+}
+
+func text(f *quality.Sample) string {
+	return fmt.Sprintf("the fullest link has %d routes, %.1f flows of shifts meet, and %d of %d links are unused", f.Fullest, f.Shift, f.Unused, f.Links)
+}
+
+// route has an engine of auto route a subnet, and proves that its routes have no credit loop.
+func route(ctx context.Context, in routing.In, e *Engine) (*routing.Tables, error) {
+	tables, err := e.Route(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if err = MustHaveNoLoop(ctx, in, tables); err == nil || !e.Layers || ctx.Err() != nil {
+		return tables, err
+	}
+	assigned, err := layers.Assign(ctx, layers.In{
+		Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), Lanes: int(routing.LeastLanes(in.Lanes)), Hosts: true, Workers: in.Workers,
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case assigned.SLs == nil:
+		return nil, errors.New("its routes have a credit loop, and there are not lanes enough for SLs without one")
+	}
+	with := *tables
+	with.SLs = assigned.SLs
+	return &with, nil
+}
+
+// auto is the engine that stands for those that suit the subnet: it returns the tables of the first one that routes it, and of which a proof finds that
+// they have no credit loop, unless Price finds far better ones.
+func auto(s *Settings) routing.Engine {
+	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+		chain, _ := Chain{Engine{Name: Auto, settings: *s}}.For(in.Topo)
+		var refused []string
+		for i := range chain {
+			tables, err := route(ctx, in, &chain[i])
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err != nil {
+				refused = append(refused, Refusal{chain[i].Name, err}.String())
+				continue
+			}
+			best, notes, err := Price(ctx, in, chain, i, tables, func(e *Engine) (*routing.Tables, error) { return route(ctx, in, e) })
+			if err != nil {
+				return nil, err
+			}
+			return best.noted(notes), nil
+		}
+		return nil, errors.New(strings.Join(refused, "\n"))
+	}
+}
+
+// noted are the tables with further notes.
+func (a *Asked) noted(notes []string) *routing.Tables {
+	if len(notes) == 0 {
+		return a.Tables
+	}
+	tables := *a.Tables
+	tables.Notes = append(tables.Notes[:len(tables.Notes):len(tables.Notes)], notes...)
+	return &tables
+}
