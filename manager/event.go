@@ -51,7 +51,7 @@ type Sweep uint8
 const (
 	NoSweep Sweep = iota // the core loop takes it, and so shows that it runs
 	Light
-	Heavy
+	Heavy       // sends again what devices did not take and was given up
 	Reroute     // heavy, with all routes computed afresh
 	Plan        // what a heavy sweep would write: Planned answers, and nothing is written
 	PlanReroute // the same for a reroute

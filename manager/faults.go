@@ -1,10 +1,13 @@
 package manager
 
 import (
+	"fmt"
 	"strings"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/sweep"
+	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/topo"
 	"ibsm/view"
@@ -79,6 +82,14 @@ func faults(out *sweep.Outcome) (all []view.Fault, more int) {
 		if fault, ok := faultOf(out.Topo, f); ok {
 			add(fault)
 		}
+	}
+	for _, at := range out.GivenUp {
+		f := view.Fault{Kind: view.GivenUp, Node: at.Node, Port: at.Port}
+		if at.Port == device.AllPorts {
+			f.Port = 0
+		}
+		f.Text = fmt.Sprintf("%s is not sent any more: in %d sweeps in a row it was refused, not answered, or not taken", smp.AttrName(at.Attr), device.MaxTries)
+		add(f)
 	}
 	for _, f := range out.NotHeld {
 		add(view.Fault{Kind: view.NotKept, Node: f.Node, Port: f.Port, Text: "does not keep " + strings.Join(f.Fields, ", ")})

@@ -10,7 +10,9 @@ import (
 	"ibsm/mad/smp"
 	osmlog "ibsm/opensm/log"
 	"ibsm/sweep"
+	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
+	"ibsm/topo"
 	"ibsm/view"
 )
 
@@ -80,10 +82,36 @@ func (l *sweepLog) finished(fx *effects, out *sweep.Outcome, took time.Duration,
 	}
 	l.logNotAdaptive(fx, out)
 	l.logLanesLeft(fx, out)
+	l.logGivenUp(fx, out)
 	up := Up{Summary: summary(out, took)}
 	up.First = !l.up && !up.Errors
 	l.up = l.up || up.First
 	fx.do(up)
+}
+
+// logGivenUp logs what devices did not take and are not sent any more.
+func (l *sweepLog) logGivenUp(fx *effects, out *sweep.Outcome) {
+	now, logged := map[device.Place]bool{}, 0
+	for _, at := range out.GivenUp {
+		if now[at] = true; l.givenUp[at] {
+			continue
+		}
+		if logged++; logged > maxLogged {
+			continue
+		}
+		args := []any{"attribute", smp.AttrName(at.Attr), "guid", at.Node}
+		if n := out.Topo.FindNode(at.Node); n != topo.None {
+			args = append(args, "name", out.Topo.Nodes[n].Desc.String())
+		}
+		if at.Port != device.AllPorts {
+			args = append(args, "port", at.Port)
+		}
+		fx.log(warn, "a device does not take an attribute; it is not sent any more", args...)
+	}
+	if logged > maxLogged {
+		fx.log(warn, "further devices do not take attributes", "count", logged-maxLogged)
+	}
+	l.givenUp = now
 }
 
 // troubles is what went wrong in a sweep, in an order that makes two of them comparable.

@@ -9,6 +9,7 @@ import (
 	"ibsm/routing"
 	"ibsm/routing/verify"
 	"ibsm/sweep"
+	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/view"
 )
@@ -28,9 +29,10 @@ type sweepLog struct {
 	unforced  string                    // links whose width and speed cannot be forced
 	// unenforced are likewise switch ports that do not enforce partitions.
 	unenforced string
-	lost, cut  string // examples of routes
-	byRules    string // the engine whose rules forbid routes, and how many
-	up         bool   // SUBNET UP was logged
+	lost, cut  string                // examples of routes
+	byRules    string                // the engine whose rules forbid routes, and how many
+	up         bool                  // SUBNET UP was logged
+	givenUp    map[device.Place]bool // as sweep.Outcome.GivenUp
 	adaptive   adaptiveLog
 	// creditLoop is the text about the loop that was logged last.
 	creditLoop string

@@ -26,6 +26,7 @@ func (c *Core) requested(r *SweepRequested) {
 	case Light:
 		c.sweeps.want(wishLight, "")
 	case Heavy:
+		c.sweeps.sweeper.SendAgain()
 		c.sweeps.want(wishFull, "requested")
 	case Reroute:
 		c.sweeps.sweeper.Reroute()

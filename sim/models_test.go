@@ -11,6 +11,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
+	"ibsm/view"
 )
 
 // silence is the answer of a device that gives none; others are statuses.
@@ -97,20 +98,117 @@ func TestModelsWithoutBit31(t *testing.T) {
 	}
 }
 
-// TestModelsWithoutLanes: a device that does not answer Sets of the tables of lanes comes up all the same, as OpenSM goes
-// on to ACTIVE, and so does all that is behind it.
+// TestModelsWithoutLanes: a device that does not take the tables of lanes comes up all the same, as OpenSM goes on to ACTIVE,
+// and so does all that is behind it. After a few sweeps nothing is sent again.
 func TestModelsWithoutLanes(t *testing.T) {
 	for model := range ordered(models) {
 		for _, attr := range []mad.AttrID{smp.AttrSLtoVLMappingTable, smp.AttrVLArbitrationTable} {
 			for _, method := range []string{"Get and Set", "Set"} {
-				for _, answer := range []mad.Status{silence, 0x04, mad.StatusBadMethodAttr, mad.StatusBadField} {
+				for _, answer := range []mad.Status{silence, mad.StatusOK, 0x04, mad.StatusBadMethodAttr, mad.StatusBadField} {
 					which := func(p *mad.Packet) bool {
 						return p.AttrID() == attr && (method != "Set" || p.Method() == mad.MethodSet)
 					}
-					b := withModel(t, model, refusesSome(which, answer), nil)
-					b.mustServe(fmt.Sprintf("%s, %s(%s), answer %#x", model, method, smp.AttrName(attr), uint16(answer)), laneConfig(5, 4))
+					for _, optimized := range []uint8{0, 1} {
+						b := withModel(t, model, refusesSome(which, answer), func(c *fabric.Caps) { c.OptimizedSLtoVL = optimized })
+						name := fmt.Sprintf("%s, %s(%s), answer %#x, wildcards %d", model, method, smp.AttrName(attr), uint16(answer), optimized)
+						if sets := b.mustServe(name, laneConfig(5, 4)); sets > 0 {
+							t.Errorf("%s: %d Sets in two quiet minutes", name, sets)
+						}
+					}
 				}
 			}
 		}
+	}
+}
+
+// TestModelsWithoutWildcards: switches that do not do what a wildcard for SLtoVLMappingTables says get the tables one by one in
+// the same sweep, also those that acknowledge it; and no wildcards any more. Other switches have one table read back for
+// the first wildcard.
+func TestModelsWithoutWildcards(t *testing.T) {
+	const all = smp.SLtoVLAllIn | smp.SLtoVLAllOut
+	for _, answer := range []mad.Status{silence, mad.StatusOK, 0x04, mad.StatusBadMethodAttr, mad.StatusBadField} {
+		wildcards := 0
+		which := func(p *mad.Packet) bool {
+			is := p.AttrID() == smp.AttrSLtoVLMappingTable && p.Method() == mad.MethodSet && p.AttrMod()&all != 0
+			if is {
+				wildcards++
+			}
+			return is
+		}
+		b := withModel(t, "all switches", refusesSome(which, answer), func(c *fabric.Caps) { c.OptimizedSLtoVL, c.OneVL = 1, true })
+		name := fmt.Sprintf("answer %#x", uint16(answer))
+		if sets := b.mustServe(name, laneConfig(5, 4)); sets > 0 {
+			t.Errorf("%s: %d Sets in two quiet minutes", name, sets)
+		}
+		if wrong := b.lanesWrong(4); len(wrong) > 0 {
+			t.Errorf("%s: %d ports have other lanes than wanted", name, len(wrong))
+		}
+		if count := len(b.switches()); wildcards == 0 || answer != silence && wildcards > count {
+			t.Errorf("%s: %d wildcards are sent to %d switches", name, wildcards, count)
+		}
+	}
+	reads := 0
+	b := withModel(t, "all switches", func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+		if p.AttrID() == smp.AttrSLtoVLMappingTable && p.Method() == mad.MethodGet {
+			reads++
+		}
+		return obey(), true
+	}, func(c *fabric.Caps) { c.OptimizedSLtoVL, c.OneVL = 1, true })
+	b.mustServe("sound", laneConfig(5, 4))
+	if count := len(b.switches()); reads != count {
+		t.Errorf("%d tables of %d sound switches are read back", reads, count)
+	}
+}
+
+// switches are the switches of the fabric.
+func (b *harness) switches() (list []net.End) {
+	for at := range b.Fabric.Ports() {
+		if at.Port == 0 && b.Fabric.NodeType(at.Node) == mad.Switch {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+// TestGivenUp: what a device does not take is logged once and is among the faults of the view; it is sent again when the device has restarted, and
+// when a person asks for a heavy sweep.
+func TestGivenUp(t *testing.T) {
+	sets, answer := 0, mad.Status(mad.StatusBadField)
+	b := withModel(t, "all hosts but the manager", func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+		if p.AttrID() == smp.AttrVLArbitrationTable && p.Method() == mad.MethodSet {
+			if sets++; answer != mad.StatusOK {
+				return answer, true
+			}
+		}
+		return obey(), true
+	}, nil)
+	m := b.comeUp(laneConfig(5, 4))
+	hosts := 0
+	for _, f := range m.View.Faults {
+		if f.Kind == view.GivenUp {
+			hosts++
+		}
+	}
+	if hosts != 15 || len(m.View.Faults) != hosts {
+		t.Errorf("%d of %d faults are that an attribute is given up, of 15 hosts", hosts, len(m.View.Faults))
+	}
+	if logged := m.says("a device does not take an attribute"); logged != 10 || m.says("further devices do not take attributes") != 1 {
+		t.Errorf("%d lines in the log", logged)
+	}
+	before := sets
+	if m.sweep(manager.Heavy); sets == before {
+		t.Error("a person has asked for a heavy sweep, and nothing is sent again")
+	}
+	b.pass(time.Minute)
+	before = sets
+	rebooted := host(b.net, 3)
+	b.Fabric.Reboot(rebooted.Node)
+	if b.pass(time.Minute); sets != before+2*2 {
+		t.Errorf("%d Sets, and not 2 blocks in two sweeps, after a host has restarted", sets-before)
+	}
+	answer = mad.StatusOK
+	m.sweep(manager.Heavy)
+	if b.pass(time.Minute); len(m.View.Faults) > 0 {
+		t.Errorf("all hosts take the attribute now: %v", m.View.Faults)
 	}
 }

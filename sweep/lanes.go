@@ -59,15 +59,64 @@ func usesOf(s *Settings, sls *routing.SLs, fitted bool) *lanes.Uses {
 
 func (p *Program) sendingLanes(st plan.Step) { p.c.Plan.LaneEvent(st, device.Sent) }
 
-// lanesSettled notes what comes of a Set of a table of lanes. A wildcard that a switch refuses, or
-// does not show to have taken, is followed by the tables that it stands for.
+// lanesSettled notes what comes of a Set of a table of lanes. A wildcard that a switch refuses, does not
+// answer, or does not show to have taken, is followed by the tables that it stands for.
 func (p *Program) lanesSettled(r request, o *txn.Outcome) {
 	left := p.c.Plan.LaneEvent(r.Step, p.event(r, o, p.c.Plan.LaneSent(r.Step)))
-	if o.Result == txn.Replied && (r.Op == plan.SetSLtoVLAll || r.Op == plan.SetSLtoVLOut) {
-		p.more = append(p.more, left...)
-	} else if o.Result == txn.Replied && o.Status == mad.StatusOK && len(left) > 0 {
-		p.fail(r.Step, view.Refused, fmt.Sprintf("the response to Set(%s) has other values", smp.AttrName(o.Attr)))
+	node := &p.c.Topo.Nodes[p.c.Topo.Ports[r.Port].Node]
+	switch {
+	case r.Op.IsWildcard() && len(left) > 0:
+		p.disobeyed(r.Step, left)
+	case r.Op.IsWildcard() && p.s.walks.features.Of(device.Wildcards, &node.Info) != device.Works:
+		witness := p.c.Plan.Witness(r.Step)
+		p.witnesses[witness] = r.Step
+		p.more = append(p.more, witness)
+	case len(left) == 0:
+		p.tried(r.Step, device.Taken)
+		if r.Op == plan.SetSLtoVL && p.disobeys[node.GUID] {
+			p.s.walks.features.Learn(device.Wildcards, &node.Info, device.Fails)
+		}
+	default:
+		p.triedSet(r, o, false)
+		if o.Result == txn.Replied && o.Status == mad.StatusOK {
+			p.fail(r.Step, view.Refused, fmt.Sprintf("the response to Set(%s) has other values", smp.AttrName(o.Attr)))
+		}
 	}
+}
+
+// disobeyed has a switch that has not done what a wildcard says get the tables one by one, now and in the rest of the sweep.
+func (p *Program) disobeyed(st plan.Step, left []plan.Step) {
+	p.disobeys[p.c.Plan.Place(st.Op.Attr(), st.Port).Node] = true
+	p.more = append(p.more, left...)
+}
+
+// singly reports whether the tables that a wildcard stands for are sent instead of it, because the switch does not do what
+// wildcards say.
+func (p *Program) singly(st plan.Step) bool {
+	node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
+	if !st.Op.IsWildcard() || !p.disobeys[node.GUID] && p.s.walks.features.Of(device.Wildcards, &node.Info) != device.Fails {
+		return false
+	}
+	p.more = append(p.more, p.c.Plan.Singly(st)...)
+	return true
+}
+
+// wildcardRead takes one of the tables that a wildcard stood for. A switch that acknowledges a wildcard may not have done
+// what it says.
+func (p *Program) wildcardRead(r request, o *txn.Outcome) {
+	st := p.witnesses[r.Step]
+	if p.event(r, o, p.c.Plan.LaneSent(st)) != device.Confirmed {
+		p.wildcardUnread(r.Step)
+		return
+	}
+	p.s.walks.features.Learn(device.Wildcards, &p.c.Topo.Nodes[p.c.Topo.Ports[r.Port].Node].Info, device.Works)
+	p.tried(st, device.Taken)
+}
+
+// wildcardUnread has the tables that a wildcard stood for sent one by one.
+func (p *Program) wildcardUnread(read plan.Step) {
+	st := p.witnesses[read]
+	p.disobeyed(st, p.c.Plan.LaneEvent(st, device.Contradicted))
 }
 
 // lanesAnswered has what was sent more than once read by the next light sweep.

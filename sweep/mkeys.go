@@ -181,7 +181,7 @@ func (s *Sweeper) AgentAlong(ports []uint8) (port mad.GUID, ok bool) {
 // The walk's Builder is not used after this.
 func (f *Found) Remember() *topo.Topo {
 	t := f.Builder.Freeze()
-	f.s.walks.prunePlain(t)
+	f.s.walks.pruneFeatures(t)
 	f.s.walks.remember(t, f.Tried, &f.s.cfg.Settings)
 	return t
 }
@@ -413,7 +413,7 @@ const maxShown = 4 * int(mad.MaxUnicastLID)
 // prune forgets managers that have said where they are where a sweep has found somebody, or the link is down, what is known of nodes
 // that have left, and M_Keys of ports that have left where there are too many.
 func (w *walkState) prune(t *topo.Topo) {
-	w.prunePlain(t)
+	w.pruneFeatures(t)
 	if len(w.mkeys) > maxShown {
 		maps.DeleteFunc(w.mkeys, func(port mad.GUID, _ shownKeys) bool { return t.FindPort(port) == topo.None })
 	}
@@ -423,9 +423,9 @@ func (w *walkState) prune(t *topo.Topo) {
 	})
 }
 
-// prunePlain forgets what nodes that have left make of bit 31.
-func (w *walkState) prunePlain(t *topo.Topo) {
-	w.speeds.Prune(t)
+// pruneFeatures forgets what nodes that have left make of features.
+func (w *walkState) pruneFeatures(t *topo.Topo) {
+	w.features.Prune(t)
 }
 
 // Secret reports whether an M_Key that an agent has refused may be one of the subnet's, which must not be shown, and whether it is the

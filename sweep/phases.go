@@ -60,7 +60,7 @@ func (s *Sweeper) Walk(master bool, of Extent) *Walk {
 	s.renamed, s.walks.answered = nil, nil
 	s.state.devices.WalkBegins()
 	return &Walk{s, of, discover.New(discover.Config{
-		Prev: s.state.prev, Before: s.state.before, Speeds: s.walks.speeds, Devices: s.state.devices, Clear: master, Quick: of == Quick, Answered: answered,
+		Prev: s.state.prev, Before: s.state.before, Features: s.walks.features, Devices: s.state.devices, Clear: master, Quick: of == Quick, Answered: answered,
 		Findings: s.walks.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs,
 		Conditions: device.Conditions{Enforced: s.cfg.Partitions.enforced(), Lanes: s.lanesMatter()},
 	})}
@@ -191,6 +191,8 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	found := p.c.found.Result
 	out = &Outcome{SweepPlan: p.c, Found: found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally(), devices: s.state.devices}
 	s.state.pkeys.tally(p.held)
+	p.tallyOptional()
+	out.GivenUp = s.state.devices.Optional.All()
 	s.reregistrations.acknowledged(p.c)
 	s.state.prev, s.state.before, s.state.mastership = p.c.Topo, nil, swept
 	s.state.devices.Prune(p.c.Topo)

@@ -37,11 +37,15 @@ type Program struct {
 	c          *SweepPlan
 	state      *state
 	timeOuts   map[attrOfNode]int
+	ofModels   map[attrOfModel]unansweredModel
+	trials     map[device.Place]device.Trial // of device.OptionalAttributes
 	plain      map[topo.NodeIdx]plainTrial
 	left       map[topo.NodeIdx]bool // switches whose links are left in INIT
 	again      []plan.Step           // steps of ports that refused a Set, to read what they hold
 	split      map[topo.PortIdx]split
-	more       []plan.Step // for ports in split, and switches in fallbacks
+	more       []plan.Step             // for ports in split, switches in fallbacks, and those that do not obey wildcards
+	disobeys   map[mad.GUID]bool       // switches that have not done what a wildcard says
+	witnesses  map[plan.Step]plan.Step // wildcards whose work is read, by the step that reads it
 	fallbacks  map[topo.NodeIdx]*fallback
 	open       []request // by tag
 	free       []int     // tags
@@ -90,13 +94,14 @@ var outcomes = map[plan.Op]outcome{
 	plan.TakeDown:     {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
 	plan.ShutOff:      {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
 	plan.TurnOn:       {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
-	plan.SetFDR10:     {answered: (*Program).extended, settled: (*Program).valueSettled, sending: (*Program).sendingFDR10, refused: true},
+	plan.SetFDR10:     {answered: (*Program).extended, settled: (*Program).fdr10Settled, sending: (*Program).sendingFDR10, refused: true},
 	plan.SetSLtoVLAll: {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
 	plan.SetSLtoVLOut: {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
 	plan.SetSLtoVL:    {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
 	plan.SetMKey:      {answered: (*Program).mkeySet, settled: (*Program).mkeySettled, refused: true, sending: (*Program).sendingMKey},
 	plan.ReadMKey:     {answered: (*Program).mkeyRead, settled: (*Program).mkeySettled, failed: (*Program).mkeyUnread},
 	plan.ReadHeldMKey: {answered: (*Program).mkeyHeld, settled: (*Program).mkeySettled},
+	plan.ReadSLtoVL:   {answered: (*Program).wildcardRead, failed: (*Program).wildcardUnread},
 	plan.SetTurns:     {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
 }
 
@@ -108,7 +113,8 @@ type NotHeld struct {
 }
 
 func newProgram(c *SweepPlan, s *Sweeper) *Program {
-	p := &Program{s: s, c: c, state: s.state, reregister: s.reregistrations.out, timeOuts: map[attrOfNode]int{}, plain: map[topo.NodeIdx]plainTrial{}, left: map[topo.NodeIdx]bool{}, names: map[smp.PortInfo][]string{}, split: map[topo.PortIdx]split{}, fallbacks: map[topo.NodeIdx]*fallback{}, sets: map[mad.AttrID]int{}}
+	p := &Program{s: s, c: c, state: s.state, reregister: s.reregistrations.out, timeOuts: map[attrOfNode]int{},
+		ofModels: map[attrOfModel]unansweredModel{}, trials: map[device.Place]device.Trial{}, witnesses: map[plan.Step]plan.Step{}, disobeys: map[mad.GUID]bool{}, plain: map[topo.NodeIdx]plainTrial{}, left: map[topo.NodeIdx]bool{}, names: map[smp.PortInfo][]string{}, split: map[topo.PortIdx]split{}, fallbacks: map[topo.NodeIdx]*fallback{}, sets: map[mad.AttrID]int{}}
 	if c.Changed {
 		p.heard = make([]bool, len(c.Topo.Ports))
 	}
@@ -144,11 +150,12 @@ func (p *Program) Next() (txn.Request, bool) {
 		if !ok {
 			return txn.Request{}, false
 		}
-		reads := st.Op == plan.ReadMKey || st.Op == plan.ReadHeldMKey
-		if _, sent := p.mkeys.sent[st.Port]; reads && !sent {
+		readsMKey := st.Op == plan.ReadMKey || st.Op == plan.ReadHeldMKey
+		if _, sent := p.mkeys.sent[st.Port]; readsMKey && !sent || p.singly(st) {
 			continue
 		}
-		if p.unanswered >= maxUnanswered || p.givenUp(st) && !reads {
+		reads := readsMKey || st.Op == plan.ReadSLtoVL
+		if p.unanswered >= maxUnanswered || !reads && p.skips(st) {
 			p.failed(st)
 			continue
 		}
@@ -328,10 +335,11 @@ func (p *Program) Done(o *txn.Outcome) {
 	r := p.open[o.Tag]
 	p.open[o.Tag].Port = topo.None
 	p.free = append(p.free, int(o.Tag))
+	how, node := outcomes[r.Op], p.c.Topo.Ports[r.Port].Node
 	if p.unanswered++; o.Result == txn.Replied {
 		p.unanswered = 0
+		p.answeredByModel(node, o.Attr)
 	}
-	how, node := outcomes[r.Op], p.c.Topo.Ports[r.Port].Node
 	if how.settled != nil {
 		how.settled(p, r, o)
 	}
@@ -343,8 +351,10 @@ func (p *Program) Done(o *txn.Outcome) {
 		p.failed(r.Step)
 	}
 	switch {
+	case !good && (r.Op.IsWildcard() || r.Op == plan.ReadSLtoVL): // single tables follow
+		p.unanswered = min(p.unanswered, maxUnanswered-1)
 	case o.Result != txn.Replied:
-		p.countTimeOut(node, o.Attr, how.required)
+		p.countTimeOut(node, r.Op, how.required)
 		p.fail(r.Step, view.NoAnswer, fmt.Sprintf("no answer to %v(%s)", o.Method, smp.AttrName(o.Attr)))
 	case good || how.refused:
 		how.answered(p, r, o)

@@ -51,6 +51,12 @@ func (p *Program) sendingFDR10(st plan.Step) {
 	p.state.devices.Take(p.block(st, smp.AttrExtendedPortInfo), device.Sent)
 }
 
+// fdr10Settled is valueSettled; it also notes whether the port has taken the setting.
+func (p *Program) fdr10Settled(r request, o *txn.Outcome) {
+	p.valueSettled(r, o)
+	p.triedSet(r, o, o.Result == txn.Replied && o.Status == mad.StatusOK && p.c.Plan.TakesFDR10((*smp.ExtendedPortInfo)(&o.Data)))
+}
+
 func (p *Program) sendingAR(st plan.Step) {
 	p.state.devices.Take(p.block(st, smp.AttrARInfo), device.Sent)
 }

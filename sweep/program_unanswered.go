@@ -7,6 +7,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/device"
+	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
@@ -15,23 +16,53 @@ import (
 // costs all its retries.
 const maxTimeOuts = 2
 
+// maxOfModel is how many Sets of one attribute that is not needed the devices of a model may leave unanswered before the
+// rest of them are skipped: quirks come by model. That holds as long as none of them has answered one.
+const maxOfModel = 16
+
 // attrOfNode are the Sets of an attribute to a node.
 type attrOfNode struct {
-	node topo.NodeIdx // None for all nodes
-	attr mad.AttrID   // 0 for all that are needed
+	node topo.NodeIdx
+	attr mad.AttrID // 0 for all that are needed
+}
+
+// attrOfModel are the Sets of an attribute to devices of a model.
+type attrOfModel struct {
+	model device.Model
+	attr  mad.AttrID
+}
+
+// unansweredModel is how many Sets they have left unanswered, and whether one was answered.
+type unansweredModel struct {
+	count    int
+	answered bool
 }
 
 // needed are the attributes without which a node is of no use: if it does not answer to Sets of them, nothing more is
 // sent to it. Others, such as the tables of lanes, cost only themselves.
 var needed = []mad.AttrID{smp.AttrPortInfo, smp.AttrSwitchInfo, smp.AttrLinearForwardingTable}
 
-// givenUp reports whether a step is skipped because its node has left others unanswered.
-func (p *Program) givenUp(st plan.Step) bool {
-	if len(p.timeOuts) == 0 {
+// skips reports whether a step is skipped because its node, or others of its model, have left Sets unanswered. It notes that
+// the port does not take the attribute, if that was the reason.
+func (p *Program) skips(st plan.Step) bool {
+	node, attr := p.c.Topo.Ports[st.Port].Node, st.Op.Attr()
+	switch {
+	case p.isGivenUp(node):
+		return true
+	case len(p.timeOuts) == 0 || p.timeOuts[attrOfNode{node, attr}] < maxTimeOuts && (outcomes[st.Op].required || !p.skipsModel(node, attr)):
 		return false
 	}
-	node, attr := p.c.Topo.Ports[st.Port].Node, st.Op.Attr()
-	return p.timeOuts[attrOfNode{node, attr}] >= maxTimeOuts || p.timeOuts[attrOfNode{topo.None, attr}] > 0 || p.isGivenUp(node)
+	p.tried(st, device.NotTaken)
+	return true
+}
+
+func (p *Program) skipsModel(node topo.NodeIdx, attr mad.AttrID) bool {
+	of := p.ofModels[p.modelOf(node, attr)]
+	return !of.answered && of.count >= maxOfModel
+}
+
+func (p *Program) modelOf(node topo.NodeIdx, attr mad.AttrID) attrOfModel {
+	return attrOfModel{device.ModelOf(&p.c.Topo.Nodes[node].Info), attr}
 }
 
 // isGivenUp reports whether nothing more is sent to a node.
@@ -42,17 +73,58 @@ func (p *Program) isGivenUp(node topo.NodeIdx) bool {
 // giveUp has nothing more sent to a node.
 func (p *Program) giveUp(node topo.NodeIdx) { p.timeOuts[attrOfNode{node: node}] = maxTimeOuts }
 
-// countTimeOut counts a Set without an answer. One that is required ends all else that is sent to the node. If too many
-// in a row have none and their attribute is not needed, this attribute alone is left to the next sweep.
-func (p *Program) countTimeOut(node topo.NodeIdx, attr mad.AttrID, required bool) {
+// countTimeOut counts a Set without an answer. One that is required ends all else that is sent to the node.
+func (p *Program) countTimeOut(node topo.NodeIdx, op plan.Op, required bool) {
+	attr := op.Attr()
 	if slices.Contains(needed, attr) {
 		attr = 0
-	} else if p.unanswered >= maxUnanswered {
-		p.timeOuts[attrOfNode{topo.None, attr}]++
-		p.unanswered = 0
+	} else {
+		p.unanswered = min(p.unanswered, maxUnanswered-1) // the device may not know the attribute: others are sent on
+		of := p.ofModels[p.modelOf(node, attr)]
+		of.count++
+		p.ofModels[p.modelOf(node, attr)] = of
 	}
 	if p.timeOuts[attrOfNode{node, attr}]++; required {
 		p.giveUp(node)
+	}
+}
+
+// answeredByModel notes that a device has answered a Set of an attribute that is not needed.
+func (p *Program) answeredByModel(node topo.NodeIdx, attr mad.AttrID) {
+	if !slices.Contains(needed, attr) {
+		of := p.ofModels[p.modelOf(node, attr)]
+		of.answered = true
+		p.ofModels[p.modelOf(node, attr)] = of
+	}
+}
+
+// triedSet notes how a Set of an attribute went that a subnet can do without. A device that is busy may take it later.
+func (p *Program) triedSet(r request, o *txn.Outcome, taken bool) {
+	switch {
+	case taken:
+		p.tried(r.Step, device.Taken)
+	case o.Result != txn.Replied || o.Status&mad.StatusBusy == 0:
+		p.tried(r.Step, device.NotTaken)
+	}
+}
+
+// tried notes a trial of an attribute that a subnet can do without.
+func (p *Program) tried(st plan.Step, trial device.Trial) {
+	if attr := st.Op.Attr(); slices.Contains(device.OptionalAttributes, attr) {
+		p.trials[p.c.Plan.Place(attr, st.Port)] |= trial
+	}
+}
+
+// tallyOptional gives up what devices do not take. Where the walk heard others badly, what they were sent may never have got
+// there, and what they were asked neither.
+func (p *Program) tallyOptional() {
+	if p.c.Found().Evidence() != discover.Conclusive {
+		return
+	}
+	optional := p.state.devices.Optional
+	optional.SweepEnds(p.trials)
+	for at, all := range p.c.Found().Optional {
+		optional.WalkRead(at, all)
 	}
 }
 
@@ -72,7 +144,7 @@ func (p *Program) bit31(r request, o *txn.Outcome, good bool) (again bool) {
 	node := &p.c.Topo.Nodes[n]
 	switch with := o.Mod&smp.ExtendedSpeedsMod != 0; {
 	case with && good:
-		p.s.walks.speeds.LearnSet(&node.Info, device.Bit31Accepted)
+		p.s.walks.features.Learn(device.ExtendedSets, &node.Info, device.Works)
 	case with && o.Status&mad.StatusBusy == 0 && p.plain[n] != plainFailed:
 		p.plain[n], node.SetsExtended = tryingPlain, false
 		p.more = append(p.more, r.Step)
@@ -80,7 +152,7 @@ func (p *Program) bit31(r request, o *txn.Outcome, good bool) (again bool) {
 	case with, p.plain[n] != tryingPlain:
 	case good:
 		delete(p.plain, n)
-		p.s.walks.speeds.LearnSet(&node.Info, device.Bit31Refused)
+		p.s.walks.features.Learn(device.ExtendedSets, &node.Info, device.Fails)
 		p.spread()
 	default:
 		p.plain[n], node.SetsExtended = plainFailed, true
@@ -91,7 +163,7 @@ func (p *Program) bit31(r request, o *txn.Outcome, good bool) (again bool) {
 // spread has devices sent no bit 31 whose model does not accept it.
 func (p *Program) spread() {
 	for i := range p.c.Topo.Nodes {
-		if node := &p.c.Topo.Nodes[i]; p.s.walks.speeds.Set(&node.Info) == device.Bit31Refused {
+		if node := &p.c.Topo.Nodes[i]; p.s.walks.features.Of(device.ExtendedSets, &node.Info) == device.Fails {
 			node.SetsExtended = false
 		}
 	}

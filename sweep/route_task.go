@@ -155,12 +155,14 @@ type delta struct {
 	ports       *device.Ports
 	unsupported device.Unsupported
 	unnamed     []unnamed
+	restarted   func(mad.GUID) bool // nodes that have restarted, or left, or all where other settings are in force
 }
 
 // apply applies the changes of a task. Events since its snapshot take precedence: blocks that
 // have become unknown since stay unknown.
 func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.ports, d.unsupported)
+	s.devices.Optional.Forget(d.restarted)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
 	s.settings, s.values, s.report, s.foreign, s.adopted, s.adaptive = d.settings, d.values, d.report, d.foreign, d.adopted, d.adaptive
 	s.by, s.routes, s.unnamed = d.by, d.routes, d.unnamed
@@ -215,6 +217,8 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	if s.prev != nil && len(marked) == 0 && t.Same(s.prev) { // one is enough: a large subnet takes much memory
 		t, out.Topo, out.compared = s.prev, s.prev, sharesTopo
 	}
+	d.restarted = j.restarted(t, d.switches)
+	s.devices.Optional.Forget(d.restarted)
 	d.settings, d.values = j.settings, s.resolve(&j.settings, t)
 	out.Values = d.values
 	out.Values.ReregisterAll, out.Values.NoReregister = s.mastership == clientsUnknown, j.settings.NoReregister

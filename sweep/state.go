@@ -63,7 +63,7 @@ type state struct {
 
 // walkState is what walks need beside the state. It lasts as long, and no task reads it.
 type walkState struct {
-	speeds   *device.Speeds         // what devices make of bit 31 of PortInfo's modifier
+	features *device.Features       // what devices make of what OpenSM does not send
 	mkeys    map[mad.GUID]shownKeys // by GUID, of ports that have had one
 	expected map[plan.Key]mad.GUID  // the ports of managers that have said where they are
 	findings []discover.Finding     // of the walk that state.prev is from
@@ -73,7 +73,7 @@ type walkState struct {
 }
 
 func newWalkState(restored *Restored) walkState {
-	return walkState{speeds: device.NewSpeeds(), mkeys: map[mad.GUID]shownKeys{}, places: newPlaces(restored.Behind)}
+	return walkState{features: device.NewFeatures(), mkeys: map[mad.GUID]shownKeys{}, places: newPlaces(restored.Behind)}
 }
 
 // forgetMastership drops what another manager may have changed.

@@ -112,6 +112,11 @@ const (
 // Reroute makes the next heavy sweep compute all routes afresh.
 func (s *Sweeper) Reroute() { s.reroute = reroutesByAll }
 
+// SendAgain has the next heavy sweep send what devices did not take before, although it was given up.
+func (s *Sweeper) SendAgain() {
+	s.state.devices.Optional.Forget(func(mad.GUID) bool { return true })
+}
+
 // CompareEngines makes the next heavy sweep compare the engines that are configured then with those of now. If they would route the subnet in another way,
 // it computes all routes afresh.
 func (s *Sweeper) CompareEngines() {
@@ -159,8 +164,10 @@ type Outcome struct {
 	Sets     map[mad.AttrID]int // sent, by attribute
 	Failures []Failure
 	NotHeld  []NotHeld
-	Healed   bool // a switch that was bypassed has accepted its table, or a link has become ACTIVE: routes may use it again
-	devices  *device.Record
+	// GivenUp are the attributes that devices do not take and are not sent any more.
+	GivenUp []device.Place
+	Healed  bool // a switch that was bypassed has accepted its table, or a link has become ACTIVE: routes may use it again
+	devices *device.Record
 }
 
 // Ports is what ports hold that is not in the Topo.

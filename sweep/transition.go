@@ -86,7 +86,7 @@ func (a *attempts) before(in *creditloop.In) *creditloop.Rules {
 	if before.SLs.Equal(in.SLs) {
 		before.SLs = in.SLs
 	}
-	if held := plan.NewLaneRules(a.out.Topo, a.in.Lanes, nil, nil, a.out.delta.ports); held != nil {
+	if held := plan.NewLaneRules(a.out.Topo, a.in.Lanes, nil, nil, a.out.delta.ports, a.state.devices.Optional); held != nil {
 		before.Maps = held.Maps
 	}
 	if before.Maps.Equal(in.Maps) {

@@ -41,6 +41,8 @@ const (
 	StoppedLane   FaultKind = 17 // packets do not leave by the port, because of its lanes
 	HeldBack      FaultKind = 18 // the cable of the port is not used, because the operator wants so
 	Unenforced    FaultKind = 19 // the port of a switch does not check P_Keys as the partition file wants
+	// GivenUp is an attribute that the port, or a whole node, did not take and is not sent any more.
+	GivenUp FaultKind = 20
 )
 
 var faultNames = [...]string{
@@ -48,6 +50,7 @@ var faultNames = [...]string{
 	WentDown: "went down", Unresponsive: "nothing answers", LeftOut: "left out", Duplicate: "duplicate GUID", Looped: "loopback",
 	OneSided: "one-sided link", NoLID: "no LID", NoRoutes: "no routes", PrivateTables: "private tables", NotAdaptive: "no longer adaptive",
 	CreditLoop: "credit loop", StoppedLane: "lane missing", HeldBack: "held back", Unenforced: "no enforcement",
+	GivenUp: "given up",
 }
 
 // String names the kind in a few words.

@@ -343,6 +343,7 @@ func (d *doctor) faultReasons(p topo.PortIdx, faults []*view.Fault) (why []ctl.R
 var remedies = map[view.FaultKind]string{
 	view.NoAnswer:     "check whether the node hangs and reset it; an M_Key different from the manager's (m_key) has the same effect",
 	view.Refused:      "newer firmware may accept it; the manager retries in each sweep",
+	view.GivenUp:      "newer firmware may take it; it is sent again when the device restarts, settings change, or ibsmctl sweep asks for it",
 	view.NotKept:      "newer firmware may keep the value; the manager does not retry",
 	view.Unrouted:     "ibsmctl events shows the table block that the switch does not accept; reset the switch",
 	view.Excluded:     "ibsmctl events shows the failed Gets or Sets of P_Keys; newer firmware may accept them. With part_enforce both, the switch port in front of a host may confine it instead",

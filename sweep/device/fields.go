@@ -47,9 +47,9 @@ type fields struct {
 	sent Data // what it was sent last; the managed bits
 }
 
-// maxTries is how many sweeps send a device the same before it is believed that it
+// MaxTries is how many sweeps send a device the same before it is believed that it
 // acknowledges what it does not keep.
-const maxTries = 2
+const MaxTries = 2
 
 // Clone is a copy for a task.
 func (u Unsupported) Clone() Unsupported { return maps.Clone(u) }
@@ -71,7 +71,7 @@ func (u Unsupported) Learn(m *Managed, p Place, sent, held *Data) (bits Data, fo
 // Tried notes that a device was given what is wanted: what it lacks in the next sweep it
 // does not keep.
 func (u Unsupported) Tried(p Place) {
-	if e, known := u[p]; known && e.tries < maxTries {
+	if e, known := u[p]; known && e.tries < MaxTries {
 		e.tries++
 		u[p] = e
 	}
@@ -98,7 +98,7 @@ func (u Unsupported) Wants(m *Managed, p Place, wanted, d *Data, lasts bool) boo
 	}
 	switch {
 	case may && lasts:
-		if known = true; tries >= maxTries {
+		if known = true; tries >= MaxTries {
 			f.refuse(m, d)
 			may = false
 		}

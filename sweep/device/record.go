@@ -18,6 +18,7 @@ type Record struct {
 	Switches    []Switch               // ascending GUID
 	Ports       *Ports                 // as the last walk found them; not written
 	Unsupported Unsupported            // what devices do not hold of their PortInfo and the like
+	Optional    Optional               // what they do not take of what a subnet can do without
 	states      map[Place]states       // of blocks of which the Topo has the value, where some is not Known
 	dirty       map[Place]int          // nodes of which all ports may be other than the Topo says, and the walk during or after which that was found
 	checks      map[mad.AttrID][]Block // written by Sets that took more than one attempt, and not read since
@@ -27,7 +28,7 @@ type Record struct {
 }
 
 // NewRecord returns an empty Record.
-func NewRecord() *Record { return &Record{Unsupported: Unsupported{}} }
+func NewRecord() *Record { return &Record{Unsupported: Unsupported{}, Optional: NewOptional()} }
 
 // Switch is what is known of the forwarding tables of a switch.
 type Switch struct {
@@ -129,7 +130,10 @@ func (r *Record) Apply(walked []Walked, ports *Ports, unsupported Unsupported) {
 // Snapshot is the record of the switches as it is now, for a task. Multicast tables are not
 // in it.
 func (r *Record) Snapshot() *Record {
-	c := &Record{Switches: slices.Clone(r.Switches), Ports: r.Ports, Unsupported: r.Unsupported.Clone(), before: r.before, states: r.snapshotStates(), walks: r.walks}
+	c := &Record{
+		Switches: slices.Clone(r.Switches), Ports: r.Ports, Unsupported: r.Unsupported.Clone(), Optional: r.Optional.Clone(), before: r.before,
+		states: r.snapshotStates(), walks: r.walks,
+	}
 	tables := make([]Blocks, len(c.Switches))
 	for i := range c.Switches {
 		sw := &c.Switches[i]
@@ -219,8 +223,10 @@ func (r *Record) WalkEnds() {
 	}
 }
 
-// ForeignMaster forgets what another manager may write. What devices do not support stays.
-func (r *Record) ForeignMaster() { *r = Record{walks: r.walks, Unsupported: r.Unsupported} }
+// ForeignMaster forgets what another manager may write. What devices do not support, or do not take, stays.
+func (r *Record) ForeignMaster() {
+	*r = Record{walks: r.walks, Unsupported: r.Unsupported, Optional: r.Optional}
+}
 
 // Pause is ForeignMaster where it is likely that no other manager has written anything. The linear
 // forwarding tables are read again; of blocks that are not answered Before has what they held.

@@ -105,17 +105,22 @@ func (m *Machine) walking(e topo.End) device.Walking {
 	return p
 }
 
-// recallBlocks takes over what the previous walk has found at a port, if it is known still.
+// recallBlocks takes over what the previous walk has found at a port, if it is known still, and reports whether the port is not asked.
 func (m *Machine) recallBlocks(a *device.Attribute, p *device.Walking, e topo.End) bool {
+	at := m.place(a.ID, e)
+	return !m.replaced[e.Node] && (m.keepsBlocks(a, p, e, at) || m.cfg.Devices.Optional.Unreadable(at))
+}
+
+func (m *Machine) keepsBlocks(a *device.Attribute, p *device.Walking, e topo.End, at device.Place) bool {
 	was := m.was(e)
 	var info *smp.PortInfo
 	if was != nil {
 		info = &was.Info
 	}
-	if m.replaced[e.Node] || !m.cfg.Devices.Survive(a, p, info) {
+	if !m.cfg.Devices.Survive(a, p, info) {
 		return false
 	}
-	switch at := m.place(a.ID, e); a.ID {
+	switch a.ID {
 	case smp.AttrLinearForwardingTable:
 	case smp.AttrPKeyTable:
 		if was.PKeys == nil {
@@ -200,7 +205,9 @@ func (m *Machine) block(it item, o *txn.Outcome, ok bool) {
 			m.setPKeys(r)
 		}
 	default:
-		m.res.Ports.Read(m.place(r.of.ID, r.at), r.row, r.missing)
+		at := m.place(r.of.ID, r.at)
+		m.res.Optional[at] = r.missing == nil
+		m.res.Ports.Read(at, r.row, r.missing)
 	}
 	r.row = nil
 }

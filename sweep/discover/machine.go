@@ -28,9 +28,9 @@ type Config struct {
 	// Before is the subnet as it was known until the manager was paused, where Prev is nil because
 	// of that. What is not answered is taken from it, and all else is read again.
 	Before *topo.Topo
-	// Speeds is what devices make of bit 31 of PortInfo's modifier. The machine adds to it; it outlives the walk. Nil for
+	// Features is what devices make of what OpenSM does not send. The machine adds to it; it outlives the walk. Nil for
 	// one that does not.
-	Speeds *device.Speeds
+	Features *device.Features
 	// Devices is what is known to be in the tables of switches, and which places may be
 	// other than Prev says. Nil for nothing.
 	Devices *device.Record
@@ -110,6 +110,7 @@ type Result struct {
 	Tables           map[mad.GUID]*device.Blocks // of switches that were read, by node GUID
 	Ports            *device.Ports               // what ports hold that is not in the Builder
 	Read             []device.Block              // of which the Builder has the value, and that were not Known before
+	Optional         map[device.Place]bool       // of device.OptionalAttributes that were read: whether all blocks came
 	SMs              []SM                        // other managers
 	DuplicateManager bool                        // a manager answers at another port with a GUID of our own node
 	Findings         []Finding
@@ -150,8 +151,8 @@ type pendingSwitch struct {
 
 // New starts a walk at the manager's own node.
 func New(cfg Config) *Machine {
-	if cfg.Speeds == nil {
-		cfg.Speeds = device.NewSpeeds()
+	if cfg.Features == nil {
+		cfg.Features = device.NewFeatures()
 	}
 	if cfg.Devices == nil {
 		cfg.Devices = &device.Record{}
@@ -161,7 +162,7 @@ func New(cfg Config) *Machine {
 		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, asked: map[readKey]bool{}, tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{}, trials: map[topo.End]int{},
 		unasked: map[topo.End]bool{}, believed: map[int32]bool{}, hiding: map[int32][]uint8{}, replaced: map[int32]bool{}, unread: unreadBefore(&cfg),
 	}
-	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{}}
+	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{}, Optional: map[device.Place]bool{}}
 	m.queue.push(item{kind: kindSelf})
 	return m
 }
@@ -305,7 +306,7 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Method, req.Attr = mad.MethodSet, smp.AttrSwitchInfo
 		req.Data = m.b.Node(it.node).SwitchInfo
 	case kindPort:
-		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), m.cfg.Speeds.Get(&m.b.Node(it.node).Info) == device.Bit31Accepted)
+		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), m.cfg.Features.Of(device.ExtendedGets, &m.b.Node(it.node).Info) == device.Works)
 	case kindSpeeds:
 		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), true)
 	case kindPlain:

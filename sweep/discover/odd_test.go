@@ -37,12 +37,12 @@ func TestPortRefused(t *testing.T) {
 			o.Status = mad.StatusBadField
 		}
 	}
-	speeds := device.NewSpeeds()
-	r := w.walk(New(Config{Speeds: speeds}))
+	speeds := device.NewFeatures()
+	r := w.walk(New(Config{Features: speeds}))
 	if kinds(r)[Refused] != 1 || len(r.Findings) != 1 {
 		t.Errorf("findings %v", r.Findings)
 	}
-	if node := findNode(r.Builder.Freeze(), 0x1000); speeds.Get(&node.Info) == device.Bit31Refused {
+	if node := findNode(r.Builder.Freeze(), 0x1000); speeds.Of(device.ExtendedGets, &node.Info) == device.Fails {
 		t.Error("it is taken for a device that does not accept bit 31")
 	}
 	if f := r.Findings[0]; f.GUID != 0x1000 || f.Port != 5 || f.Status != mad.StatusBadField {
@@ -498,7 +498,7 @@ func walkGarbage(t *testing.T, seed uint64, window int) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	var prev *topo.Topo
 	for walk := range 3 {
-		m := New(Config{Prev: prev, Quick: walk == 2, Clear: r.IntN(2) == 0, Speeds: device.NewSpeeds()})
+		m := New(Config{Prev: prev, Quick: walk == 2, Clear: r.IntN(2) == 0, Features: device.NewFeatures()})
 		m.limit = limit{nodes: 60, ports: 2000}
 		var open []txn.Request
 		asked := 0

@@ -29,7 +29,7 @@ func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 	}
 	node := m.b.Node(e.Node)
 	if ok && kind == kindPlain {
-		m.cfg.Speeds.LearnGet(&node.Info, device.Bit31Refused) // the bit was to blame, not the port
+		m.cfg.Features.Learn(device.ExtendedGets, &node.Info, device.Fails) // the bit was to blame, not the port
 	}
 	info := (*smp.PortInfo)(&o.Data)
 	if ok && m.proves(itemOf(o.Tag), e, info) {

@@ -11,12 +11,12 @@ import (
 // A device may hide speeds above QDR from a manager that does not say, by bit 31 of PortInfo's modifier, that it
 // understands them, as NVIDIA's Quantum-2 does. An older one may not know the bit, and refuse the request or not answer.
 // So ports are asked without it, and once more with it where the device says that it has extended speeds and shows none:
-// of a device that has not answered to the bit one port first. See device.Speeds for what is remembered.
+// of a device that has not answered to the bit one port first. See device.Features for what is remembered.
 
 // noteHiding notes a port that shows no extended speed, and has a link.
 func (m *Machine) noteHiding(e topo.End, info *smp.PortInfo) {
 	if info.LinkSpeedExtSupported() == 0 && info.LinkSpeedExtSupported2() == 0 && info.PortState() > smp.PortDown &&
-		m.cfg.Speeds.Get(&m.b.Node(e.Node).Info) != device.Bit31Refused {
+		m.cfg.Features.Of(device.ExtendedGets, &m.b.Node(e.Node).Info) != device.Fails {
 		m.hiding[e.Node] = append(m.hiding[e.Node], e.Port)
 	}
 }
@@ -25,12 +25,12 @@ func (m *Machine) noteHiding(e topo.End, info *smp.PortInfo) {
 func (m *Machine) askHiding(n int32) (asked int) {
 	ports := m.hiding[n]
 	node := m.b.Node(n)
-	answer := m.cfg.Speeds.Get(&node.Info)
-	if len(ports) == 0 || answer == device.Bit31Refused || !m.hasExtended(n, node) {
+	answer := m.cfg.Features.Of(device.ExtendedGets, &node.Info)
+	if len(ports) == 0 || answer == device.Fails || !m.hasExtended(n, node) {
 		delete(m.hiding, n)
 		return 0
 	}
-	if answer == device.Bit31Untried {
+	if answer == device.Untried {
 		ports = ports[:1]
 	}
 	for _, num := range ports {
@@ -52,17 +52,17 @@ func (m *Machine) hasExtended(n int32, node *topo.Node) bool {
 
 // speeds takes the answer of a port that was asked with bit 31. Without one, what it has said before stands.
 func (m *Machine) speeds(it item, o *txn.Outcome, ok bool) {
-	e, answer := it.end(), device.Bit31Refused
+	e, answer := it.end(), device.Fails
 	if ok {
 		m.storePort(e, (*smp.PortInfo)(&o.Data))
-		answer = device.Bit31Accepted
+		answer = device.Works
 	}
-	m.cfg.Speeds.LearnGet(&m.b.Node(e.Node).Info, answer)
+	m.cfg.Features.Learn(device.ExtendedGets, &m.b.Node(e.Node).Info, answer)
 	m.portDone(e.Node)
 }
 
 // setBit31 notes which requests to a node have the bit.
 func (m *Machine) setBit31(n int32, node *topo.Node) {
-	node.GetsExtended = m.cfg.Speeds.Get(&node.Info) == device.Bit31Accepted
-	node.SetsExtended = m.hasExtended(n, node) && m.cfg.Speeds.Set(&node.Info) != device.Bit31Refused
+	node.GetsExtended = m.cfg.Features.Of(device.ExtendedGets, &node.Info) == device.Works
+	node.SetsExtended = m.hasExtended(n, node) && m.cfg.Features.Of(device.ExtendedSets, &node.Info) != device.Fails
 }

@@ -34,7 +34,7 @@ func findNode(t *topo.Topo, guid mad.GUID) *topo.Node { return &t.Nodes[t.FindNo
 // speedsWalker walks and counts the requests with bit 31, by node GUID.
 type speedsWalker struct {
 	*walker
-	speeds *device.Speeds
+	speeds *device.Features
 	with   map[mad.GUID]int
 	prev   *topo.Topo
 }
@@ -42,7 +42,7 @@ type speedsWalker struct {
 // newSpeedsWalker is for devices that treat bit 31 in some way, and refuse it where answer says so: by a status, or for
 // 0xffff by silence.
 func newSpeedsWalker(t *testing.T, p *plant, self net.End, extended fabric.Extended, answer func(node int32) mad.Status) *speedsWalker {
-	w := &speedsWalker{speeds: device.NewSpeeds(), with: map[mad.GUID]int{}}
+	w := &speedsWalker{speeds: device.NewFeatures(), with: map[mad.GUID]int{}}
 	w.walker = newWalker(t, &p.Net, self, fabric.Config{Caps: func(i int32, n *net.Node, c *fabric.Caps) {
 		c.Extended = extended
 		c.Defect = func(packet *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
@@ -65,7 +65,7 @@ func newSpeedsWalker(t *testing.T, p *plant, self net.End, extended fabric.Exten
 
 func (w *speedsWalker) again() *Result {
 	clear(w.with)
-	r := w.walk(New(Config{Prev: w.prev, Speeds: w.speeds}))
+	r := w.walk(New(Config{Prev: w.prev, Features: w.speeds}))
 	w.prev = r.Builder.Freeze()
 	return r
 }

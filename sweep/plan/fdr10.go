@@ -25,7 +25,7 @@ func (p *Plan) fdr10() (steps []Step) {
 	t := p.in.Topo
 	for i := range t.Ports {
 		i := topo.PortIdx(i)
-		if t.Ports[i].FDR10 < topo.FDR10Off || !t.Answers(i) {
+		if t.Ports[i].FDR10 < topo.FDR10Off || !t.Answers(i) || p.givenUp(device.ExtendedPortInfo.ID, i) {
 			continue
 		}
 		is, w := t.Extended[i], p.extended(i)
@@ -35,6 +35,11 @@ func (p *Plan) fdr10() (steps []Step) {
 		}
 	}
 	return steps
+}
+
+// TakesFDR10 reports whether a response shows that a port has taken the setting.
+func (p *Plan) TakesFDR10(e *smp.ExtendedPortInfo) bool {
+	return (e.LinkSpeedEnabled()&smp.SpeedFDR10 != 0) == (p.in.Values.FDR10 == EnableFDR10)
 }
 
 // extended is the ExtendedPortInfo that a step sends.

@@ -28,11 +28,11 @@ type LaneRules struct {
 // of others by what they hold. engine are the SLtoVLMappingTables that the routing engine wants in place
 // of those of uses, nil without any, and links is as Lanes returns it. Nil rules say that all SLs of paths are on
 // the lanes of their numbers, as far as anybody knows: nothing is written, and nothing was read.
-func NewLaneRules(t *topo.Topo, links []uint8, uses *lanes.Uses, engine *routing.Maps, held *device.Ports) *LaneRules {
+func NewLaneRules(t *topo.Topo, links []uint8, uses *lanes.Uses, engine *routing.Maps, held *device.Ports, optional device.Optional) *LaneRules {
 	if uses == nil && !held.Holds(smp.AttrSLtoVLMappingTable) {
 		return nil
 	}
-	r := laneRuleBuilder{t: t, links: links, uses: uses, engine: engine, held: held, written: map[laneRow]*routing.SLToVL{}, read: map[*byte][]*routing.SLToVL{}}
+	r := laneRuleBuilder{t: t, links: links, uses: uses, engine: engine, held: held, optional: optional, written: map[laneRow]*routing.SLToVL{}, read: map[*byte][]*routing.SLToVL{}}
 	rules := &LaneRules{Lanes: links, Maps: &routing.Maps{Of: make([][]*routing.SLToVL, len(t.Ports))}, Turns: make([]uint16, len(t.Ports))}
 	for i := range t.Ports {
 		p := topo.PortIdx(i)
@@ -60,13 +60,15 @@ const everyTurn = 1<<routing.DropVL - 1
 
 // laneRuleBuilder makes the rules.
 type laneRuleBuilder struct {
-	t       *topo.Topo
-	links   []uint8
-	uses    *lanes.Uses
-	engine  *routing.Maps // of the routing engine, in place of those of uses; nil without
-	held    *device.Ports
-	written map[laneRow]*routing.SLToVL
-	read    map[*byte][]*routing.SLToVL
+	t      *topo.Topo
+	links  []uint8
+	uses   *lanes.Uses
+	engine *routing.Maps // of the routing engine, in place of those of uses; nil without
+	held   *device.Ports
+	// optional has the ports that do not take their tables.
+	optional device.Optional
+	written  map[laneRow]*routing.SLToVL
+	read     map[*byte][]*routing.SLToVL
 }
 
 // oneLane is the table of a port that has none: it has one data VL.
@@ -80,7 +82,8 @@ func (r *laneRuleBuilder) tables(p topo.PortIdx) []*routing.SLToVL {
 		agent = node.First
 	}
 	kind, own := Kind(r.t, p)
-	switch use := r.use(p); {
+	at := r.place(smp.AttrSLtoVLMappingTable, p)
+	switch use := r.use(p, at); {
 	case !r.t.Ports[agent].Info.CapabilityMask().Has(smp.IsSLMappingSupported):
 		return oneLane
 	case use != nil && r.engine != nil:
@@ -93,7 +96,7 @@ func (r *laneRuleBuilder) tables(p topo.PortIdx) []*routing.SLToVL {
 		}
 		return []*routing.SLToVL{r.written[name]}
 	case own:
-		return r.known(r.held.Blocks(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: node.GUID, Port: r.t.Ports[p].Num}))
+		return r.known(r.held.Blocks(at))
 	}
 	return nil
 }
@@ -110,10 +113,14 @@ func (r *laneRuleBuilder) ofEngine(p topo.PortIdx, node *topo.Node) (tables []*r
 	return tables
 }
 
-// use is the wanted use of a port's lanes; nil where it is left as it is.
-func (r *laneRuleBuilder) use(p topo.PortIdx) *lanes.Use {
+func (r *laneRuleBuilder) place(attr mad.AttrID, p topo.PortIdx) device.Place {
+	return device.Place{Attr: attr, Node: r.t.Nodes[r.t.Ports[p].Node].GUID, Port: r.t.Ports[p].Num}
+}
+
+// use is the wanted use of a port's lanes; nil where the tables at a place are left as they are.
+func (r *laneRuleBuilder) use(p topo.PortIdx, at device.Place) *lanes.Use {
 	kind, ok := Kind(r.t, p)
-	if !ok || r.uses == nil || private(r.t, p) || !r.t.Ports[p].Seen || r.t.Nodes[r.t.Ports[p].Node].Missed > 0 {
+	if !ok || r.uses == nil || r.optional.GivenUp(at) || private(r.t, p) || !r.t.Ports[p].Seen || r.t.Nodes[r.t.Ports[p].Node].Missed > 0 {
 		return nil
 	}
 	return &r.uses[kind]
@@ -173,8 +180,8 @@ func (r *laneRuleBuilder) known(b *device.Blocks) (tables []*routing.SLToVL) {
 func (r *laneRuleBuilder) turns(p topo.PortIdx) (turns uint16) {
 	port := &r.t.Ports[p]
 	can := lanes.Of(&port.Info, r.code(p))
-	held := r.held.Blocks(device.Place{Attr: smp.AttrVLArbitrationTable, Node: r.t.Nodes[port.Node].GUID, Port: port.Num})
-	use := r.use(p)
+	at := r.place(smp.AttrVLArbitrationTable, p)
+	held, use := r.held.Blocks(at), r.use(p, at)
 	var of *routing.LaneOfTurn
 	if r.engine != nil && r.engine.Turns != nil {
 		of = r.engine.Turns[p]

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"strings"
 
 	"ibsm/mad"
@@ -18,25 +19,64 @@ func (p *Plan) LanePorts() *device.Ports { return p.lanes.held }
 // LaneEvent has an event change the states of the blocks that a step writes, and returns the steps
 // that write those one by one which are not known to hold their value then.
 func (p *Plan) LaneEvent(st Step, e device.Event) (left []Step) {
-	attr := operations[st.Op].attr
-	sent, from, to := p.laneTarget(st).Block(int(st.Block)), st.Port, st.Port
-	if st.Op == SetSLtoVLAll {
-		n := p.in.Topo.Ports[st.Port].Node
-		from, to = p.in.Topo.Port(n, 1), p.in.Topo.Port(n, p.in.Topo.Nodes[n].NumPorts)
-	}
-	for i := from; i <= to; i++ {
-		target := p.lanes.targets[p.Place(attr, i)]
-		for b := range len(target.Row()) / device.BlockSize {
-			single := st.Op == SetSLtoVL || st.Op == SetTurns
-			if single && b != int(st.Block) || string(target.Block(b)) != string(sent) {
-				continue
-			}
-			if target.Take(b, e); target.State(b) != device.Known {
-				left = append(left, Step{Op: cmp.Or(singly[st.Op], st.Op), Block: uint16(b), Port: i})
-			}
+	for single := range p.written(st) {
+		target := p.laneTarget(single)
+		if target.Take(int(single.Block), e); target.State(int(single.Block)) != device.Known {
+			left = append(left, single)
 		}
 	}
 	return left
+}
+
+// Singly are the steps that write one by one what a wildcard stands for, and is not known to be held.
+func (p *Plan) Singly(st Step) (left []Step) {
+	for single := range p.written(st) {
+		if p.laneTarget(single).State(int(single.Block)) != device.Known {
+			left = append(left, single)
+		}
+	}
+	return left
+}
+
+// Witness is the step that reads one of the tables that a wildcard stands for: the last one that is known to have been other
+// before, or else the last one.
+func (p *Plan) Witness(st Step) (read Step) {
+	differs := false
+	for single := range p.written(st) {
+		was := p.in.Ports.Blocks(p.Place(smp.AttrSLtoVLMappingTable, single.Port))
+		b := int(single.Block)
+		if now := was.State(b) == device.Known && string(was.Block(b)) != string(p.laneTarget(single).Block(b)); now || !differs {
+			read, differs = single, now
+		}
+	}
+	read.Op = ReadSLtoVL
+	return read
+}
+
+// IsWildcard reports whether a step is for more than one table.
+func (o Op) IsWildcard() bool { return singly[o] != 0 }
+
+// written yields, for each block that a step writes, the step that writes it alone.
+func (p *Plan) written(st Step) iter.Seq[Step] {
+	return func(yield func(Step) bool) {
+		attr := operations[st.Op].attr
+		sent, from, to := p.LaneSent(st), st.Port, st.Port
+		if st.Op == SetSLtoVLAll {
+			n := p.in.Topo.Ports[st.Port].Node
+			from, to = p.in.Topo.Port(n, 1), p.in.Topo.Port(n, p.in.Topo.Nodes[n].NumPorts)
+		}
+		for i := from; i <= to; i++ {
+			target := p.lanes.targets[p.Place(attr, i)]
+			for b := range len(target.Row()) / device.BlockSize {
+				if !st.Op.IsWildcard() && b != int(st.Block) || string(target.Block(b)) != string(sent) {
+					continue
+				}
+				if !yield(Step{Op: cmp.Or(singly[st.Op], st.Op), Block: uint16(b), Port: i}) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // singly are the operations that write the blocks of a wildcard one by one.

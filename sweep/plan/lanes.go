@@ -104,8 +104,10 @@ func (p *Plan) lanesOf() {
 		for num := range int(node.NumPorts) + 1 {
 			i := p.in.Topo.Port(n, uint8(num))
 			if u, ok := p.use(i); ok && p.in.Topo.Ports[i].Seen {
-				p.turns(i, u)
-				if p.maps(i) {
+				if !p.givenUp(smp.AttrVLArbitrationTable, i) {
+					p.turns(i, u)
+				}
+				if p.maps(i) && !p.givenUp(smp.AttrSLtoVLMappingTable, i) {
 					mapped = append(mapped, i)
 				}
 			}
@@ -121,6 +123,11 @@ func (p *Plan) lanesOf() {
 	if len(p.lanes.targets) > 0 {
 		p.lanes.held = p.in.Ports.With(p.lanes.targets)
 	}
+}
+
+// givenUp reports whether a port does not take an attribute, and is not sent it any more.
+func (p *Plan) givenUp(attr mad.AttrID, i topo.PortIdx) bool {
+	return p.in.Devices != nil && p.in.Devices.Optional.GivenUp(p.Place(attr, i))
 }
 
 // maps reports whether a port has SLtoVLMappingTables.

@@ -64,6 +64,7 @@ const (
 	SetSLtoVLOut               // SLtoVLMappingTable of a port, from all others
 	SetSLtoVL                  // SLtoVLMappingTable of a port, from one
 	SetTurns                   // one block of VLArbitrationTable
+	ReadSLtoVL                 // Get of SLtoVLMappingTable of a port, from one
 	SetMKey                    // PortInfo: M_Key, lease period and protection, nothing else
 	ReadMKey                   // Get of PortInfo with the M_Key that was set
 	ReadHeldMKey               // the same with the one before
@@ -108,6 +109,8 @@ func init() { // they refer to Plan's methods, which refer to them
 		ReadHeldMKey: {attr: smp.AttrPortInfo, modifier: (*Plan).portMod, data: (*Plan).mkeyData, describe: fixed("read it back")},
 		SetTurns:     {attr: smp.AttrVLArbitrationTable, modifier: (*Plan).laneMod, data: (*Plan).laneData, describe: (*Plan).describeTurns},
 	}
+	operations[ReadSLtoVL] = mapping
+	operations[ReadSLtoVL].data = func(*Plan, Step) (data device.Data, ok bool) { return data, true }
 	operations[TakeDown].describe = fixed("take the link down: nothing answers behind it, or it is held back")
 	operations[ShutOff].describe = fixed("disable the port: it babbles, or its link is sick")
 	operations[TurnOn].describe = fixed("enable the port")

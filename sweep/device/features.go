@@ -1,0 +1,106 @@
+package device
+
+import (
+	"maps"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/topo"
+)
+
+// Feature is something that OpenSM 3.3.23 sends to no device, or not by default, so that a device may not know it.
+type Feature uint8
+
+// Features.
+const (
+	// ExtendedGets is bit 31 of PortInfo's modifier in Gets, by which a manager says that it understands extended link speeds.
+	ExtendedGets Feature = iota
+	// ExtendedSets is the same bit in Sets.
+	ExtendedSets
+	// Wildcards are Sets of the SLtoVLMappingTables of all ports of a switch, or for all ports that packets come in by.
+	Wildcards
+	features
+)
+
+// Answer is what a device has made of a feature.
+type Answer uint8
+
+// Answers.
+const (
+	Untried Answer = iota
+	Works
+	// Fails is any error, or no answer, where the device answers to the same request without the feature.
+	Fails
+)
+
+// Features is what devices have made of features. It is owned by one goroutine.
+type Features struct {
+	nodes  map[featureOfNode]Answer
+	models map[featureOfModel]Answer // what any device of a model has made of it
+}
+
+type featureOfNode struct {
+	node    mad.GUID
+	feature Feature
+}
+
+type featureOfModel struct {
+	model   Model
+	feature Feature
+}
+
+// Model is a kind of device: quirks come by model.
+type Model struct {
+	Vendor   uint32
+	Device   uint16
+	Revision uint32
+}
+
+// ModelOf is the model of a device.
+func ModelOf(info *smp.NodeInfo) Model {
+	return Model{info.VendorID(), info.DeviceID(), info.Revision()}
+}
+
+// maxModels bounds what is remembered of models: a host can claim to be any.
+const maxModels = 256 * int(features)
+
+// NewFeatures knows of no device.
+func NewFeatures() *Features {
+	return &Features{map[featureOfNode]Answer{}, map[featureOfModel]Answer{}}
+}
+
+// Of is what a device has made of a feature. For a device that was not asked it fails if it does for others of its model, and
+// works for none.
+func (f *Features) Of(feature Feature, info *smp.NodeInfo) Answer {
+	if own := f.nodes[featureOfNode{info.NodeGUID(), feature}]; own != Untried {
+		return own
+	}
+	if f.models[featureOfModel{ModelOf(info), feature}] == Fails {
+		return Fails
+	}
+	return Untried
+}
+
+// Learn takes the answer of a device.
+func (f *Features) Learn(feature Feature, info *smp.NodeInfo, answer Answer) {
+	f.nodes[featureOfNode{info.NodeGUID(), feature}] = answer
+	model := featureOfModel{ModelOf(info), feature}
+	was, known := f.models[model]
+	if was != Works && (known || len(f.models) < maxModels) {
+		f.models[model] = answer
+	}
+}
+
+// Forget forgets the answers of the nodes for which gone reports true: they have restarted, or left. What is known of models
+// stays.
+func (f *Features) Forget(gone func(mad.GUID) bool) {
+	maps.DeleteFunc(f.nodes, func(of featureOfNode, _ Answer) bool { return gone(of.node) })
+}
+
+// Clear forgets all, also of models.
+func (f *Features) Clear() { *f = *NewFeatures() }
+
+// Prune forgets devices that have left.
+func (f *Features) Prune(t *topo.Topo) {
+	f.Forget(func(node mad.GUID) bool { return t.FindNode(node) == topo.None })
+}
