@@ -43,6 +43,48 @@ func unresponsive(is bool) func(*fabric.Fabric, int32) {
 	return func(f *fabric.Fabric, node int32) { f.SetUnresponsive(node, is) }
 }
 
+// findNodes finds a node, or all switches or adapters.
+func findNodes(f *fabric.Fabric, name string) (nodes []int32, err error) {
+	types := map[string]mad.NodeType{"switches": mad.Switch, "adapters": mad.CA}
+	kind, all := types[name]
+	if !all {
+		node, err := findNode(f, name)
+		return []int32{node}, err
+	}
+	for i := range int32(f.NumNodes()) {
+		if f.NodeType(i) == kind {
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes, nil
+}
+
+func setDefect(f *fabric.Fabric, args []string) (string, error) {
+	nodes, err := findNodes(f, args[0])
+	if err != nil {
+		return "", err
+	}
+	quirk, err := fabric.ParseQuirk(args[1], args[2], args[3])
+	if err != nil {
+		return "", err
+	}
+	for _, node := range nodes {
+		f.SetDefect(node, quirk.Defect())
+	}
+	return "", nil
+}
+
+func setSound(f *fabric.Fabric, args []string) (string, error) {
+	nodes, err := findNodes(f, args[0])
+	if err != nil {
+		return "", err
+	}
+	for _, node := range nodes {
+		f.SetDefect(node, nil)
+	}
+	return "", nil
+}
+
 // findNode finds a node by ID, description, or GUID of it or of a port of it.
 func findNode(f *fabric.Fabric, name string) (int32, error) {
 	if at, ok := f.FindNode(name); ok {

@@ -36,6 +36,8 @@ var commands = []command{
 	{"reboot NODE", "power off and on", onNode((*fabric.Fabric).Reboot).run},
 	{"mute NODE", "the agent stops answering; the node still forwards", onNode(unresponsive(true)).run},
 	{"unmute NODE", "the agent answers again", onNode(unresponsive(false)).run},
+	{"defect NODES METHOD ATTRIBUTE ANSWER", "a defect of the agents, in place of one that they have", act(setDefect).run},
+	{"sound NODES", "the agents have no defect any more", act(setSound).run},
 	{"loss RATE", "packet loss rate: 0.01 or 1%", act(setLoss).run},
 	{"bit errors NODE PORT RATE", "bad bits for each bit the port receives: 1e-12; 0 is a good cable", act(setBitErrors).run},
 	{"count NODE PORT COUNTER N", "add N to a performance counter, by its name in perfquery", act(addCount).run},
@@ -61,7 +63,12 @@ func commandHelp() string {
 	for _, c := range commands {
 		fmt.Fprintf(&b, "  %-28s %s\n", c.words, c.about)
 	}
-	b.WriteString("NODE is an ID, a description or a GUID (0x...), in quotes if it has blanks; PORT is its number.\n")
+	b.WriteString(`NODE is an ID, a description or a GUID (0x...), in quotes if it has blanks; PORT is its number.
+NODES is a NODE, or "switches" or "adapters" for all of them. METHOD is Get or Set, ATTRIBUTE a name such as PortInfo, or a
+number. ANSWER is "none"; a status such as 0x1c, with which they do nothing; or, of a Set, "acknowledges": they answer with
+what was sent and keep nothing; "ignores": they answer with what they have, and keep that; "before": they do as they are
+asked, and answer with what they had before.
+`)
 	return b.String()
 }
 

@@ -62,3 +62,13 @@ var attrNames = map[mad.AttrID]string{
 // AttrName is the name of an attribute of subnet management for messages; one
 // that is not known is its number.
 func AttrName(a mad.AttrID) string { return mad.NameOf(attrNames, a, "0x%04x") }
+
+// AttrNamed is the attribute of a name that AttrName returns; ok is false if none has it.
+func AttrNamed(name string) (a mad.AttrID, ok bool) {
+	for a, n := range attrNames {
+		if n == name {
+			return a, true
+		}
+	}
+	return 0, false
+}

@@ -61,7 +61,9 @@ func (f *Fabric) obey(at int32, set bool, p *mad.Packet) (status mad.Status, ans
 		return f.attribute(at, set, p.AttrID(), p.AttrMod(), p.Data()), true
 	}
 	q := *p // lest every packet be allocated for the defect's sake
-	status, answers = defect(&q, func() mad.Status { return f.attribute(at, set, q.AttrID(), q.AttrMod(), q.Data()) })
+	status, answers = defect(&q, func() mad.Status {
+		return f.attribute(at, q.Method() == mad.MethodSet, q.AttrID(), q.AttrMod(), q.Data())
+	})
 	*p.Data() = *q.Data()
 	return status, answers
 }

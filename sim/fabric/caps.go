@@ -57,7 +57,7 @@ type Caps struct {
 // Defect makes an agent a faulty one. It is given each Get and Set in place of the
 // agent, and obey, which does with the request what a sound agent does: it stores what
 // is asked for, puts the attribute into the packet's data and returns the status. The
-// Defect may call it or not, and change the data before or after. When answers is false
+// Defect may call it or not, also more than once, and change the packet before or after. When answers is false
 // there is no reply.
 type Defect func(p *mad.Packet, obey func() mad.Status) (status mad.Status, answers bool)
 

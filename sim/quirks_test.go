@@ -1,0 +1,121 @@
+package sim_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/manager"
+	"ibsm/partitions"
+	"ibsm/routing/lanes"
+	"ibsm/sim/fabric"
+	"ibsm/sim/fabric/fabrictest"
+	"ibsm/sweep"
+	"ibsm/topo/net"
+)
+
+// quirkConfig is the manager of a setup: the settings are those of quirkConf in cmd/ibfabric.
+func quirkConfig(t *testing.T, setup string) manager.Config {
+	cfg := minhopConfig()
+	s := &cfg.Sweep.Settings
+	switch setup {
+	case "qos":
+		limit := uint8(4)
+		s.QoS, s.Lanes = true, lanes.NewUses(lanes.Settings{
+			HighLimit: &limit,
+			High:      []lanes.Turn{{VL: 0, Weight: 4}},
+			Low:       []lanes.Turn{{VL: 0, Weight: 4}, {VL: 1, Weight: 11}, {VL: 2, Weight: 12}},
+			SLtoVL:    []uint8{0, 1, 2, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1},
+		}, [lanes.Kinds]lanes.Settings{})
+	case "partitions":
+		policy, errors, _ := partitions.Parse("partitions.conf", []byte(fabrictest.QuirkPartitions)).Policy()
+		if len(errors) > 0 {
+			t.Fatal(errors)
+		}
+		cfg.Sweep.Partitions = sweep.Partitions{Policy: policy}
+	case "m_keys":
+		s.MKey, s.MKeyProtect, s.MKeyLease = sweep.Given(fabrictest.QuirkMKey), sweep.Given(uint8(2)), sweep.Given(uint16(60))
+	}
+	return cfg
+}
+
+// isQuirk reports whether a cell has one of some attributes, and one of some answers.
+func isQuirk(c fabrictest.QuirkCell, method mad.Method, attrs []mad.AttrID, answers ...fabric.Answer) bool {
+	return c.Method == method && slices.Contains(attrs, c.Attr) && slices.Contains(answers, c.Answer)
+}
+
+// fewerPackets reports whether fewer packets may arrive than under OpenSM.
+//
+// OpenSM takes the zeroes of an error for the PortInfo of an adapter, and brings its port up: ibsm leaves a port alone of which
+// it does not know what it holds. Where a port does not take the P_Keys of the policy, OpenSM lets it keep those that it has, and so
+// talk to whom it should not: ibsm does not activate it (docs/partitions.md).
+func fewerPackets(c fabrictest.QuirkCell) bool {
+	return isQuirk(c, mad.MethodGet, []mad.AttrID{smp.AttrPortInfo}, fabric.AnswersStatus) && c.Model != "switches" ||
+		c.Setup == "partitions" && isQuirk(c, mad.MethodSet, []mad.AttrID{smp.AttrPKeyTable}, fabric.NoAnswer, fabric.AnswersStatus, fabric.Ignores)
+}
+
+// quirkShare is the share of the cells that are tested without IBSM_PROOF.
+const quirkShare = 8
+
+// TestQuirks: where all devices of a model have a quirk, at least as many packets arrive as under OpenSM, and after the third
+// sweep nothing is set any more.
+func TestQuirks(t *testing.T) {
+	table := fabrictest.ReadQuirkTable(t, "testdata/opensm_quirks.txt")
+	cells := fabrictest.QuirkCells()
+	if len(table) != len(cells) {
+		t.Errorf("the table of OpenSM has %d cells, not %d", len(table), len(cells))
+	}
+	if os.Getenv("IBSM_PROOF") == "" {
+		seed := rand.Uint64()
+		t.Logf("seed %d", seed)
+		random := rand.New(rand.NewPCG(seed, 0))
+		random.Shuffle(len(cells), func(i, j int) { cells[i], cells[j] = cells[j], cells[i] })
+		cells = cells[:len(cells)/quirkShare]
+	}
+	for _, c := range cells {
+		quirkCell(t, c, table[c])
+	}
+}
+
+// thirdSweep is when the third sweep has ended.
+const thirdSweep = 35 * time.Second
+
+// quirkCell runs a manager on the fabric of a cell. opensm is how many packets arrive under OpenSM.
+func quirkCell(t *testing.T, c fabrictest.QuirkCell, opensm int) {
+	n, asked := fabrictest.QuirkNet(t), 0
+	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(i int32, _ *net.Node, caps *fabric.Caps) {
+		if c.Has(n, i) {
+			defect := c.Defect()
+			caps.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+				if p.Method() == c.Method && p.AttrID() == c.Attr {
+					asked++
+				}
+				return defect(p, obey)
+			}
+		}
+	}})
+	m := b.add(fabrictest.Manager(n), quirkConfig(t, c.Setup))
+	b.pass(thirdSweep)
+	ups, before := len(m.ups), b.sets()
+	if asked > 0 {
+		b.pass(time.Minute)
+	}
+	sets := b.sets() - before
+	arrive, all := c.Pairs(b.Fabric)
+	fewer, again := arrive < opensm && !fewerPackets(c), sets > 0 && !setsAgain(c)
+	if fewer || again {
+		t.Errorf("%v: %d of %d packets arrive, under OpenSM %d; %d Sets in a minute, heavy sweeps %d, then %d", c, arrive, all, opensm, sets, ups, len(m.ups)-ups)
+	}
+}
+
+// setsAgain reports whether something is set in every sweep.
+func setsAgain(c fabrictest.QuirkCell) bool {
+	all := []fabric.Answer{fabric.NoAnswer, fabric.AnswersStatus, fabric.Acknowledges, fabric.Ignores}
+	return isQuirk(c, mad.MethodGet, []mad.AttrID{smp.AttrNodeInfo, smp.AttrPortInfo, smp.AttrSwitchInfo}, all...) ||
+		isQuirk(c, mad.MethodSet, []mad.AttrID{smp.AttrPortInfo, smp.AttrSwitchInfo, smp.AttrPKeyTable, smp.AttrLinearForwardingTable, smp.AttrSLtoVLMappingTable,
+			smp.AttrVLArbitrationTable}, all...)
+}
