@@ -235,14 +235,14 @@ func election(c *conf.Config) elect.Config {
 }
 
 // pace is how requests are sent. An operator's bound replaces the default of 32; within it the
-// window adapts.
+// window adapts to losses.
 func pace(c *conf.Config) txn.Config {
 	t := txn.Config{
 		Timeout: conf.TransactionTimeout.In(c),
 		Retries: times(conf.TransactionRetries.In(c)),
 	}
 	if n := conf.MaxWireSMPs.In(c); conf.MaxWireSMPs.Chosen(c) {
-		t.MaxWindow = int(min(n, conf.MostSMPs)) // with conf.NoBound, too
+		t.MaxWindow, t.Chosen = int(min(n, conf.MostSMPs)), true // with conf.NoBound, too
 	}
 	return t
 }

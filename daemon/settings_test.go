@@ -115,7 +115,7 @@ func TestManagerConfig(t *testing.T) {
 				NoMKeyLookup: true, SMSL: 9, LinkWidth: 3, LinkSpeed: 5, LinkSpeedExt: 30, FDR10: plan.DisableFDR10, ReassignLIDs: true, NoReregister: true, DisableBabblers: true, AR: sweep.DisableAR, Lanes: standardLanes,
 			}, AllowedSMs: []mad.GUID{0x21, 0x22}},
 			Elect: elect.Config{Priority: 10, MasterPriority: 14, SMKey: 0x1003, Allowed: []mad.GUID{0x21, 0x22}, IgnoreOthers: true, Inactive: true, PollInterval: 11 * time.Millisecond, PollRetries: 12},
-			Txn:   txn.Config{Timeout: 13 * time.Millisecond, Retries: 7, MaxWindow: 16},
+			Txn:   txn.Config{Timeout: 13 * time.Millisecond, Retries: 7, MaxWindow: 16, Chosen: true},
 			GUID:  0x1001, SweepInterval: 17 * time.Second, ForceHeavy: true, IgnoreTraps: true, Maintenance: manager.Maintenance{Threshold: 40, From: 23*time.Hour + 30*time.Minute, To: 5 * time.Hour, Zone: time.Local}, SAKey: 0x1004, MaxRate: 20,
 			Counters:   perf.Settings{Interval: time.Minute, Window: 30, Keep: time.Hour, Memory: imagesMemory, SwitchesOnly: true, KeepAbsent: true},
 			Queries:    txn.Config{Timeout: 13 * time.Millisecond, Retries: 7},
@@ -153,12 +153,12 @@ func TestManagerConfig(t *testing.T) {
 		{"defaults that are chosen", "lmc 0\nimpose lmc\n", "-n 4 --subnet_prefix fe80000000000000", defaults(func(c *manager.Config) {
 			c.Sweep.Settings.LMC = sweep.Given[uint8](0)
 			c.Sweep.Settings.SubnetPrefix = sweep.Given(mad.DefaultPrefix)
-			c.Txn.MaxWindow = 4
+			c.Txn.MaxWindow, c.Txn.Chosen = 4, true
 		})},
 		{"none and no bound", "polling_retry_number 0\ntransaction_retries 0\nsweep_interval 0\nmax_wire_smps 0\n", "-o", defaults(func(c *manager.Config) {
 			c.Elect.PollRetries, c.Txn.Retries, c.Registrar.Reports.Retries, c.SweepInterval, c.Once = -1, -1, -1, 0, true
 			c.Queries.Retries = -1
-			c.Txn.MaxWindow = 128 // as many as Linux keeps with the adapter
+			c.Txn.MaxWindow, c.Txn.Chosen = 128, true // as many as Linux keeps with the adapter
 		})},
 		{"counters", "perfmgr_max_outstanding_queries 5000\n", "--perfmgr --perfmgr_sweep_time_s 7", defaults(func(c *manager.Config) {
 			c.Counters.Interval, c.Counters.Window = 7*time.Second, conf.MostQueries

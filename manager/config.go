@@ -114,7 +114,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.multicast.Configure(&cfg.Sweep.Settings)
 	c.elect.use(c.fx.now, &c.cfg)
 	c.enter()
-	c.fx.table.SetMaxWindow(cfg.maxWindow())
+	c.fx.table.SetMaxWindow(cfg.maxWindow(), cfg.Txn.Chosen)
 	if !cfg.Unchanged {
 		c.sweeps.want(wishFull, "configuration reloaded")
 	}

@@ -97,7 +97,7 @@ func (a *Asker) Ask(to mad.Addr, p *mad.Packet, tag uint64) {
 }
 
 // SetMaxWindow changes txn.Config.MaxWindow.
-func (a *Asker) SetMaxWindow(limit int) { a.table.SetMaxWindow(limit) }
+func (a *Asker) SetMaxWindow(limit int) { a.table.SetMaxWindow(limit, true) }
 
 // Run runs until ctx is done or the port is broken. send is that of the port.
 func (a *Asker) Run(ctx context.Context, send func([]mad.Datagram) (int, error)) error {

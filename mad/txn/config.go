@@ -15,7 +15,10 @@ type Config struct {
 	// adapts to the fabric. The window never falls below MinWindow: 4, or MaxWindow if that is
 	// less.
 	MaxWindow, MinWindow int
-	PerDevice            int // requests by directed route under way at one device; 2
+	// Chosen says that MaxWindow is an operator's choice: only losses, and queues while the window
+	// yields, make the window smaller. Otherwise it is small while switches seem to pass SMPs on in their agents, too.
+	Chosen    bool
+	PerDevice int // requests by directed route under way at one device; 2
 }
 
 const (

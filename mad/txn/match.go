@@ -42,6 +42,13 @@ func (t *Table) Match(now time.Duration, d *mad.Datagram) (Outcome, bool) {
 		if d.Packet.MgmtClass() == mad.ClassDirected {
 			t.window.passing.answered(int(d.Packet.HopCount()), now-s.firstSent)
 		}
+		if i == t.window.trial.slot {
+			t.window.timed(now, now-s.firstSent)
+		}
+	}
+	if s.repeat {
+		t.release(i, Replied)
+		return Outcome{}, false
 	}
 	o := s.outcome(Replied)
 	o.Status, o.Data = d.Packet.Status(), *d.Packet.Data()
@@ -130,7 +137,7 @@ func responseTo(m mad.Method) mad.Method {
 func (t *Table) bounce(i int32, attempt uint8) (Outcome, bool) {
 	t.stats.Bounced++
 	s := &t.slots[i]
-	if t.cfg.PortRetries && !s.busy {
+	if t.cfg.PortRetries && !s.busy && !s.repeat {
 		t.stats.Expired++
 		return t.timedOut(i), true
 	}

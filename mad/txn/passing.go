@@ -12,10 +12,12 @@ import (
 // the manager, there and back, and that decides how many may be on the wire.
 //
 // It compares round trips of different numbers of hops. The least ones have not waited for
-// other SMPs.
+// other SMPs. Where devices differ so much that those do not show hardware, a trial compares one with itself.
 type passing struct {
 	needed     bool // a request has gone farther than one hop
 	inHardware bool
+	undecided  bool // round trips over some number of hops show an agent, or slow devices, or a long cable
+	proven     int  // hops within which a trial has shown hardware
 	hops       [mad.MaxHops + 1]least
 }
 
@@ -60,8 +62,8 @@ func (p *passing) answered(hops int, rtt time.Duration) {
 // for a round trip is in all of them. Hardware is believed when some round trips are short enough
 // and none shows an agent: switches next to the manager may pass SMPs on in hardware, and those beyond not.
 func (p *passing) decide() {
-	p.inHardware = false
-	near, quick := 0, false
+	p.inHardware, p.undecided = false, false
+	near, quick := 0, p.proven > 0
 	for h := 1; h <= mad.MaxHops; h++ {
 		at := &p.hops[h]
 		switch {
@@ -70,11 +72,27 @@ func (p *passing) decide() {
 			if near = h; at.n < nearSamples {
 				return
 			}
+		case h <= p.proven:
 		case at.rtt-p.hops[near].rtt <= time.Duration(2*(h-near))*passTime:
 			quick = true
 		case at.n >= farSamples:
-			return
+			p.undecided = true
 		}
 	}
-	p.inHardware = quick
+	if only := p.hops[near]; !quick && near > 1 && only.n >= farSamples {
+		p.undecided = true // nothing nearer to compare with
+	}
+	p.inHardware = quick && !p.undecided
+}
+
+// prove takes the result of a trial: switches pass SMPs on in hardware within so many hops.
+func (p *passing) prove(hops int) {
+	p.proven = hops
+	p.decide()
+}
+
+// refute takes a loss where only a trial shows hardware.
+func (p *passing) refute() {
+	p.proven = 0
+	p.decide()
 }

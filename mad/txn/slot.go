@@ -63,6 +63,7 @@ type slot struct {
 	state      state
 	owner      Owner
 	exempt     bool   // Request.Exempt
+	repeat     bool   // a trial's, without an owner
 	measured   bool   // its first attempt belongs to a measurement of the window's
 	busy       bool   // the last attempt was answered, with mad.StatusBusy
 	lost       bool   // an attempt ran out without any answer

@@ -43,13 +43,14 @@ type Table struct {
 func New(cfg Config) *Table {
 	cfg = cfg.withDefaults()
 	return &Table{cfg: cfg, slots: make([]slot, 1, 64), devices: make([]device, 1), byRoute: newRoutes(),
-		window: newWindow(cfg.MinWindow, cfg.MaxWindow)}
+		window: newWindow(&cfg)}
 }
 
-// SetMaxWindow changes Config.MaxWindow. What is on the wire beyond it is awaited.
-func (t *Table) SetMaxWindow(limit int) {
+// SetMaxWindow changes Config.MaxWindow and Config.Chosen. What is on the wire beyond it is awaited.
+func (t *Table) SetMaxWindow(limit int, chosen bool) {
 	t.cfg.MaxWindow = Config{MaxWindow: limit}.withDefaults().MaxWindow
 	t.window.setLimit(t.cfg.MaxWindow)
+	t.cfg.Chosen, t.window.chosen = chosen, chosen
 }
 
 // SetYields sets whether other packets on the same path must not wait: then the window stays
@@ -78,7 +79,7 @@ func (t *Table) Submit(r *Request) bool {
 	}
 	t.stats.Requests++
 	s := &t.slots[i]
-	s.owner, s.tag, s.exempt, s.busy, s.lost = r.Owner, r.Tag, r.Exempt, false, false
+	s.owner, s.tag, s.exempt, s.repeat, s.busy, s.lost = r.Owner, r.Tag, r.Exempt, false, false, false
 	s.device = t.deviceOf(r)
 	r.datagram(&s.d)
 	if s.exempt {
@@ -106,6 +107,11 @@ func (t *Table) Output(now time.Duration, out []mad.Datagram) []mad.Datagram {
 	t.age(now)
 	for t.exempt.n > 0 {
 		out = t.send(now, t.exempt.head, out)
+	}
+	out, wait := t.try(now, out)
+	if wait {
+		t.window.full = false
+		return out
 	}
 	open, most := int32(t.window.open()), int32(t.maxOnWire())
 	for t.again.n > 0 && t.onWire() < most && (!t.directed || t.sent.n < open && t.retrying < max(open/2, 1)) {
@@ -174,6 +180,10 @@ func (t *Table) expire(i int32) (Outcome, bool) {
 		s.lost = true
 	}
 	t.window.queueing.giveUp()
+	if s.repeat {
+		t.release(i, TimedOut)
+		return Outcome{}, false
+	}
 	if int(s.attempt) > t.cfg.Retries {
 		return t.timedOut(i), true
 	}
@@ -224,6 +234,7 @@ func (t *Table) CancelOwner(owner Owner, out []Outcome) []Outcome {
 
 func (t *Table) cancel(is func(Owner) bool, out []Outcome) []Outcome {
 	t.window.queueing.giveUp()
+	t.window.trial.end(t.window.trial.next)
 	for i := range t.slots {
 		// From parked to free, never to ready: nothing may leave any more.
 		if s := &t.slots[i]; s.state == parked && is(s.owner) {
@@ -232,7 +243,12 @@ func (t *Table) cancel(is func(Owner) bool, out []Outcome) []Outcome {
 		}
 	}
 	for i := range t.slots {
-		if s := &t.slots[i]; s.state != free && is(s.owner) {
+		s := &t.slots[i]
+		switch {
+		case s.state == free:
+		case s.repeat:
+			t.release(int32(i), Cancelled)
+		case is(s.owner):
 			out = append(out, s.outcome(Cancelled))
 			t.release(int32(i), Cancelled)
 		}
@@ -268,12 +284,13 @@ func (t *Table) release(i int32, r Result) {
 	s.generation++
 	s.attempt, s.ended = 0, r
 	t.push(&t.free, i, free)
-	switch r {
-	case Replied:
+	switch {
+	case s.repeat:
+	case r == Replied:
 		t.stats.Replied++
-	case TimedOut:
+	case r == TimedOut:
 		t.stats.TimedOut++
-	case Cancelled:
+	case r == Cancelled:
 		t.stats.Cancelled++
 	}
 	switch {

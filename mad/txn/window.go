@@ -27,10 +27,13 @@ type window struct {
 	yields    bool // it keeps queues short for other packets
 	queueing  queueing
 	passing   passing
+	trial     trial
+	chosen    bool // only losses keep it smaller than max: Config.Chosen
 }
 
-func newWindow(least, limit int) window {
-	return window{size: min(max(startWindow, least), limit), min: least, max: limit, threshold: limit, fits: limit, lastCut: -1}
+func newWindow(cfg *Config) window {
+	least, limit := cfg.MinWindow, cfg.MaxWindow
+	return window{size: min(max(startWindow, least), limit), min: least, max: limit, threshold: limit, fits: limit, lastCut: -1, chosen: cfg.Chosen}
 }
 
 // setLimit changes the largest size of the window.
@@ -59,10 +62,15 @@ func (w *window) open() int {
 
 // path is the limit of the path on which all requests leave.
 func (w *window) path() int {
-	if w.passing.needed && !w.passing.inHardware {
+	if w.passing.needed && !w.passing.inHardware && !w.chosen {
 		return max(pathWindow, w.min)
 	}
 	return maxMaxWindow
+}
+
+// undecided reports whether the path limits the window, and a trial may show that it need not.
+func (w *window) undecided() bool {
+	return w.passing.undecided && w.path() < maxMaxWindow && !w.queueing.measuring
 }
 
 // grow takes a reply to a request without loss. It grows only a full window, because a partly
@@ -90,6 +98,10 @@ func (w *window) cut(now, firstSent time.Duration) {
 	w.size = max(w.size/2, min(w.min, w.max))
 	w.threshold, w.replies, w.lastCut = w.size, 0, now
 	w.cuts++
+	if w.passing.proven > 0 {
+		w.passing.refute()
+		w.trial.end(now + lossPause)
+	}
 }
 
 // answered takes the times at which the reply to a first attempt came and the attempt was sent,
