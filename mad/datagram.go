@@ -21,6 +21,14 @@ type GRH struct {
 	Present      bool  // there is a GRH; else the other fields are void
 }
 
+// RemoteGID is the GID of the GRH, 0 without one.
+func (a *Addr) RemoteGID() GID {
+	if !a.GRH.Present {
+		return GID{}
+	}
+	return a.GRH.GID
+}
+
 // Datagram is one MAD with its address, as a Port sends and receives it. It
 // holds its bytes by value: nothing refers to a buffer of the port.
 type Datagram struct {

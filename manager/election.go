@@ -161,7 +161,7 @@ func (e *election) done(fx *effects, o *txn.Outcome, own *ownPort) (do elect.Do)
 		}
 	case o.Tag == tagOwn:
 		own.holds(port)
-		e.sendTrap(fx, port, own.mkey)
+		e.sendTrap(fx, port)
 	}
 	return do
 }
@@ -197,8 +197,9 @@ func (e *election) askOwnPort(fx *effects, key mad.MKey) {
 }
 
 // sendTrap sends trap 144 with the flag of a changed priority (IBA 14.2.5.1). It goes to the port
-// at which the walk found the master: our port may still name another one, even ourselves.
-func (e *election) sendTrap(fx *effects, own *smp.PortInfo, key mad.MKey) {
+// at which the walk found the master: our port may still name another one, even ourselves. It has M_Key 0 (14.2.4): no
+// other agent has to see that of our port.
+func (e *election) sendTrap(fx *effects, own *smp.PortInfo) {
 	to := cmp.Or(e.lid, own.MasterSMLID())
 	if !own.LID().IsUnicast() || to == 0 || e.Polled() == 0 {
 		return // the master has not discovered our port yet, which then holds LID 0 or 65535
@@ -215,7 +216,7 @@ func (e *election) sendTrap(fx *effects, own *smp.PortInfo, key mad.MKey) {
 	d.SetOtherLocalChanges(true)
 	d.SetChangeFlags(smp.ChangedSMPriority)
 	req := txn.Request{Owner: ownerElection, Tag: tagTrap, Class: mad.ClassLIDRouted, Addr: mad.Addr{LID: to}, Method: mad.MethodTrap, Attr: smp.AttrNotice,
-		MKey: key, Data: n}
+		Data: n}
 	fx.request(&req)
 }
 

@@ -85,9 +85,9 @@ func TestElectionRequests(t *testing.T) {
 			[]sent{{mad.MethodGet, smp.AttrPortInfo, 0, 2, mad.PermissiveLID}, {mad.MethodGet, smp.AttrPortInfo, 2, 1, mad.PermissiveLID}}},
 		{"look at our own port", func(e *election, fx *effects) { e.route = mad.Route{}; e.look(fx, 0); e.lookAcross(fx, 0, tagPeer) }, []sent{{mad.MethodGet, smp.AttrPortInfo, 0, 0, mad.PermissiveLID}}},
 		{"own port", func(e *election, fx *effects) { e.askOwnPort(fx, 0) }, []sent{{mad.MethodGet, smp.AttrPortInfo, 0, 0, mad.PermissiveLID}}},
-		{"trap", func(e *election, fx *effects) { e.sendTrap(fx, &own, 0) }, []sent{{mad.MethodTrap, smp.AttrNotice, 0, 0, 90}}},
-		{"trap without LID", func(e *election, fx *effects) { e.sendTrap(fx, &smp.PortInfo{}, 0) }, nil},
-		{"trap of an adapter at power-up", func(e *election, fx *effects) { e.sendTrap(fx, &fresh, 0) }, nil},
+		{"trap", func(e *election, fx *effects) { e.sendTrap(fx, &own) }, []sent{{mad.MethodTrap, smp.AttrNotice, 0, 0, 90}}},
+		{"trap without LID", func(e *election, fx *effects) { e.sendTrap(fx, &smp.PortInfo{}) }, nil},
+		{"trap of an adapter at power-up", func(e *election, fx *effects) { e.sendTrap(fx, &fresh) }, nil},
 		{"handover", func(e *election, fx *effects) { e.order(fx, 0, smp.ControlHandover, smp.Master, 1) },
 			[]sent{{mad.MethodSet, smp.AttrSMInfo, smp.ControlHandover, 2, mad.PermissiveLID}}},
 	} {
@@ -149,10 +149,10 @@ func TestElectionOutcomes(t *testing.T) {
 		}
 	}
 	e, fx := newElectionAt(smp.Standby)
-	var own ownPort
+	own := ownPort{mkey: 0x1234}
 	e.done(fx, &txn.Outcome{Owner: ownerElection, Tag: tagOwn, Result: txn.Replied, Data: port(7, smp.PortActive, true)}, &own)
-	if own.lid != 7 || len(fx.sent()) != 1 {
-		t.Errorf("our own port has LID %v; %d packets", own.lid, len(fx.send))
+	if out := fx.sent(); own.lid != 7 || len(out) != 1 || out[0].Packet.Method() != mad.MethodTrap || out[0].Packet.MKey() != 0 {
+		t.Errorf("our own port has LID %v; %d packets", own.lid, len(out))
 	}
 }
 

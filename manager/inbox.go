@@ -151,7 +151,7 @@ func (b *inbox) queue(d *mad.Datagram) sa.Drop {
 		c = &clientWrites{lid: d.LID}
 	}
 	for i := range c.queue {
-		if c.queue[i].QPN == d.QPN && c.queue[i].Packet.TID() == d.Packet.TID() {
+		if q := &c.queue[i]; q.QPN == d.QPN && q.Packet.TID() == d.Packet.TID() && q.RemoteGID() == d.RemoteGID() {
 			return sa.DropDuplicate
 		}
 	}

@@ -148,3 +148,19 @@ func TestInboxSources(t *testing.T) {
 		t.Errorf("dropped %v", got)
 	}
 }
+
+// TestSGIDs: of two hosts behind a router, which share its LID, neither's request is taken for the other's duplicate.
+func TestSGIDs(t *testing.T) {
+	stats := &sa.Stats{}
+	b := newInbox(stats, time.Now())
+	one, other := write(7, 3), write(7, 3)
+	one.GRH = mad.GRH{Present: true, GID: mad.MakeGID(5, 1)}
+	other.GRH = mad.GRH{Present: true, GID: mad.MakeGID(5, 2)}
+	b.takeRequests([]mad.Datagram{one, other, one})
+	if got := drops(stats); b.waiting != 2 || got[sa.DropDuplicate] != 1 {
+		t.Errorf("%d waiting, dropped %v", b.waiting, got)
+	}
+	if keyOfTable(&one) == keyOfTable(&other) || keyOfTable(&one) != keyOfTable(&one) {
+		t.Error("requests for tables are not distinguished")
+	}
+}

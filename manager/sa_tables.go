@@ -60,10 +60,13 @@ const responseBit = 0x80
 type tableKey struct {
 	lid mad.LID
 	qpn uint32
+	gid mad.GID // 0 without a GRH
 	tid mad.TID
 }
 
-func keyOfTable(d *mad.Datagram) tableKey { return tableKey{d.LID, d.QPN, d.Packet.TID()} }
+func keyOfTable(d *mad.Datagram) tableKey {
+	return tableKey{d.LID, d.QPN, d.RemoteGID(), d.Packet.TID()}
+}
 
 // tableTask is a request for a table, and its answer.
 type tableTask struct {

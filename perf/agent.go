@@ -190,14 +190,16 @@ func (m *Machine) learn(a *agent, p *mad.Packet) {
 	a.becomeKnown()
 }
 
-// answers reports whether a packet is the attribute that was asked for, of that port.
+// answers reports whether a packet is the attribute that was asked for, of that port. Some agents leave PortSelect 0 in
+// answers, which Linux's mlx5 (process_mad) does not look at either.
 func answers(p *mad.Packet, w what, num uint8) bool {
 	attr := pma.AttrPortCounters
 	if w == askExtended {
 		attr = pma.AttrPortCountersExtended
 	}
+	port := pma.SelectOf(p.PerfData()).PortSelect()
 	return p.Method() == mad.MethodGetResp && p.MgmtClass() == mad.ClassPerf && p.AttrID() == attr && p.Status() == mad.StatusOK &&
-		pma.SelectOf(p.PerfData()).PortSelect() == num
+		(port == num || port == 0)
 }
 
 // take copies counters into the reading.

@@ -30,6 +30,10 @@ func TestRefusals(t *testing.T) {
 	if im := b.sweep(); b.port(im, 1, 1).Note != Refused || b.port(im, 1, 2).Note&Refused != 0 {
 		t.Errorf("another port's counters: %v, %v", b.port(im, 1, 1).Note, b.port(im, 1, 2).Note)
 	}
+	d.answer = func(p *mad.Packet) { pma.SelectOf(p.PerfData()).SetPortSelect(0) }
+	if im := b.sweep(); b.port(im, 1, 1).Note&Refused != 0 || im.Answered == 0 {
+		t.Errorf("PortSelect 0: %v", b.port(im, 1, 1).Note)
+	}
 	for name, change := range map[string]func(p *mad.Packet){
 		"another attribute": func(p *mad.Packet) { p.SetAttrID(pma.AttrPortRcvErrorDetails) },
 		"another class":     func(p *mad.Packet) { p[1] = byte(mad.ClassCongestion) },

@@ -15,15 +15,16 @@ type pending struct {
 	clients            map[mad.LID]int               // how many of asked each has
 }
 
-// transaction identifies a request.
+// transaction identifies a request. Hosts behind a router share a LID here, but no SGID.
 type transaction struct {
 	lid mad.LID
 	qpn uint32
+	gid mad.GID // 0 without a GRH
 	tid mad.TID
 }
 
 func transactionOf(d *mad.Datagram) transaction {
-	return transaction{d.LID, d.QPN, d.Packet.TID()}
+	return transaction{d.LID, d.QPN, d.RemoteGID(), d.Packet.TID()}
 }
 
 type pendingReply struct {

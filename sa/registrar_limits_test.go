@@ -301,6 +301,21 @@ func TestReplyWaits(t *testing.T) {
 	}
 }
 
+// TestReplyWaitsBySGID: a request of another host with the same LID and transaction ID, behind a router, is no duplicate.
+func TestReplyWaitsBySGID(t *testing.T) {
+	d := newHarness(t)
+	d.slow = true
+	j := newJoining(h3, broadcast, 1)
+	one := d.request(h3, mad.MethodSet, sarec.AttrMCMemberRecord, j.comps, j.rec[:])
+	other := one
+	one.GRH = mad.GRH{Present: true, GID: mad.MakeGID(5, 1)}
+	other.GRH = mad.GRH{Present: true, GID: mad.MakeGID(5, 2)}
+	d.step(Received{Datagrams: []mad.Datagram{one, other, one}})
+	if drops := d.stats.drops[DropDuplicate].Load(); drops != 1 {
+		t.Errorf("%d duplicates dropped", drops)
+	}
+}
+
 // Of one client only so many replies may wait; others are served meanwhile, and so is this
 // one when they have left.
 func TestRepliesToOneClientAreBounded(t *testing.T) {

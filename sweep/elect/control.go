@@ -27,8 +27,12 @@ func (o Order) String() string {
 // send one, with the default SM_Key.
 func (m *Machine) Judge(mod uint32, from *smp.SMInfo) Order {
 	alone := m.state == smp.Discovering || m.state == smp.Master && m.polled == 0
+	hasKey := from.SMKey() == m.cfg.SMKey && m.allows(from)
+	if mod == smp.ControlHandover {
+		hasKey = m.mayBeMaster(from) // by which its sender is master here: embedded managers show SM_Key 0
+	}
 	switch {
-	case from.SMKey() != m.cfg.SMKey || !m.allows(from):
+	case !hasKey:
 		return Refused
 	case mod == smp.ControlAcknowledge || m.leaving():
 		return Harmless
