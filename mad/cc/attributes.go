@@ -48,10 +48,13 @@ const keyAt = 24
 // KeyOf is the CC_Key of a packet of congestion control.
 func KeyOf(p *mad.Packet) Key { return Key(binary.BigEndian.Uint64(p[keyAt:])) }
 
+// SetKey replaces the CC_Key of a packet of congestion control.
+func SetKey(p *mad.Packet, k Key) { binary.BigEndian.PutUint64(p[keyAt:], uint64(k)) }
+
 // SetRequest makes a packet the request to read or write an attribute, which is all zero.
 func SetRequest(p *mad.Packet, m mad.Method, attr mad.AttrID, mod uint32, key Key) {
 	p.SetHeader(mad.ClassCongestion, m, attr, mod)
-	binary.BigEndian.PutUint64(p[keyAt:], uint64(key))
+	SetKey(p, key)
 }
 
 // ClassPortInfo is attribute 0x0001. All classes have it in the same form.
