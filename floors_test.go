@@ -28,6 +28,7 @@ var floors = []floor{
 	{packages: "keys mad/smp mad/rmpp mad/umad mad/madtest mad/smi mad/txn conf/policyfile"},
 	{packages: "keys/keystest mad/gsi mad/sarec mad/txn/txntest"},
 	{packages: "mad/cc mad/pma"},
+	{packages: "mad/capture"},
 	{packages: "conf", modules: "github.com/BurntSushi/toml"},
 	{packages: "topo topo/net registry"},
 	{packages: "topo/cabling topo/netwalk topo/net/nettest routing partitions partitions/partitionstest"},
@@ -52,7 +53,7 @@ var floors = []floor{
 	{packages: "ctl/metrics", modules: "github.com/klauspost/compress github.com/prometheus/client_golang github.com/prometheus/client_model github.com/prometheus/common"},
 	{packages: "daemon", modules: "github.com/coreos/go-systemd/v22"},
 	{packages: "sim/fabric sim/fluid"},
-	{packages: "sim sim/hosts sim/ibsim sim/fabric/fabrictest"},
+	{packages: "sim sim/hosts sim/ibsim sim/playback sim/fabric/fabrictest"},
 	{packages: "sim/ibsim/ibsimtest"},
 	{packages: "cmd/ibsmctl/shape"},
 	{packages: "cmd/ibsmctl/draw cmd/ibsmctl/slurm"},
@@ -63,9 +64,10 @@ var floors = []floor{
 // narrow packages import less of the module than what is below them: what is listed, and nothing else.
 var narrow = map[string]string{
 	// The simulated fabric does not import what it judges.
-	"sim/fabric": "mad mad/* topo/net",
-	"sim/hosts":  "mad mad/* topo/net sim/fabric",
-	"sim/ibsim":  "mad mad/* sim/fabric",
+	"sim/fabric":   "mad mad/* topo/net",
+	"sim/hosts":    "mad mad/* topo/net sim/fabric",
+	"sim/ibsim":    "mad mad/* sim/fabric",
+	"sim/playback": "mad mad/* plural sim/fabric topo/net",
 	// Only tests and programs import simulations.
 	"sim":               "mad mad/* manager registry sa sim/fabric store sweep topo/net view",
 	"routing":           "mad mad/smp topo priority",

@@ -29,7 +29,7 @@ var groups = []string{groupWhere, groupWhat, groupRouting, groupServices, groupP
 
 // otherOptions are options without a row in the table, or a second option of a row.
 var otherOptions = []Option{
-	{Long: "fabric", Arg: "SPEC", Own: true, Group: groupWhere, Help: "run on a simulated fabric: a topology file, or a generator such as fattree:k=8"},
+	{Long: "fabric", Arg: "SPEC", Own: true, Group: groupWhere, Help: "run on a simulated fabric: a topology file, a generator such as fattree:k=8, or capture:FILE"},
 	{Long: "ibsim", Own: true, Group: groupWhere, Help: "run on a running ibsim (IBSIM_SOCKNAME, IBSIM_SERVER_NAME, SIM_HOST)"},
 	{Long: "all-ports", Own: true, Group: groupWhere, Help: "run one manager on each InfiniBand port of this host"},
 	{Long: "launch", Own: true, Group: groupWhere, Help: "run the instances configured by opensm.conf.1, .2, ..., /etc/sysconfig/opensm or /etc/default/opensm"},

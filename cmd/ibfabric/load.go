@@ -8,6 +8,7 @@ import (
 	"ibsm/cmd/cli"
 	"ibsm/mad/pma"
 	"ibsm/sim/fabric"
+	"ibsm/sim/playback"
 	"ibsm/topo/net"
 )
 
@@ -32,8 +33,15 @@ func deviceCaps(n *net.Net, additionalCounters bool) func(int32, *net.Node, *fab
 	}
 }
 
-// loadNet makes the topology that a generator or a file describes.
+// loadNet makes the topology that a generator, a file or a capture describes.
 func loadNet(spec string) (*net.Net, error) {
+	if playback.IsSpec(spec) {
+		d, err := playback.Load(spec)
+		if err != nil {
+			return nil, cli.UsageError(err.Error(), "")
+		}
+		return d.Net, nil
+	}
 	n, err := net.Load(spec)
 	var unread *fs.PathError
 	switch {

@@ -17,6 +17,7 @@ import (
 	"ibsm/cmd/cli"
 	"ibsm/sim/fabric"
 	"ibsm/sim/ibsim"
+	"ibsm/sim/playback"
 	"ibsm/topo/net"
 )
 
@@ -26,7 +27,8 @@ Simulates a fabric and serves ibsim's socket protocol. Programs that use libibum
 with ibsim-run: opensm, osmtest, infiniband-diags.
 
 SPEC is a generator such as fattree:k=8 (see ibfabric gen --help); FILE has the format
-of ibnetdiscover. At power-up, ports, tables and switches report the values of real
+of ibnetdiscover; capture:FILE is what ibsm --record, ibsmctl capture or ibdump has
+recorded, and its devices answer as those that were recorded. At power-up, ports, tables and switches report the values of real
 devices of their speed, or with devices=ideal those that the architecture specifies. A program attaches to the node named by SIM_HOST, by ID or
 description, or else to the first one of the fabric.
 
@@ -62,17 +64,14 @@ server; quit, SIGINT and SIGTERM do.
 		if err != nil {
 			return cli.UsageError("--loss "+err.Error(), "")
 		}
-		n, err := loadNet(args[0])
+		setup := fabric.Config{Seed: *seed, Latency: *latency, Faults: fabric.Faults{Loss: rate}}
+		served, end, err := makeFabric(args[0], *devices, setup, *additional, cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
-		if *devices != "" {
-			if n.Profile, err = net.ParseProfile(*devices); err != nil {
-				return cli.UsageError(fmt.Sprintf("--devices %s: %v", *devices, err), "")
-			}
-		}
+		defer end()
 		cfg := ibsim.ServerConfig{SockName: *sock, Listen: listenAddress(*udp), MaxClients: *clients}
-		cfg.Fabric = fabric.New(n, fabric.Config{Seed: *seed, Latency: *latency, Faults: fabric.Faults{Loss: rate}, Caps: deviceCaps(n, *additional)})
+		cfg.Fabric = served
 		server, err := ibsim.Listen(cfg)
 		if err != nil {
 			return err
@@ -82,6 +81,31 @@ server; quit, SIGINT and SIGTERM do.
 		return (&console{server: server, quit: stop}).run(ctx, *control, cmd.OutOrStdout(), describe(args[0], cfg))
 	}
 	return c
+}
+
+// makeFabric makes the fabric of a SPEC or FILE. Of a capture it prints what that holds, and end how its devices have
+// answered.
+func makeFabric(spec, devices string, cfg fabric.Config, additional bool, stderr io.Writer) (f *fabric.Fabric, end func(), err error) {
+	if playback.IsSpec(spec) {
+		d, err := playback.Load(spec)
+		if err != nil {
+			return nil, nil, cli.UsageError(err.Error(), "")
+		}
+		fmt.Fprintf(stderr, "%s: %v\n", spec, d)
+		cfg.Caps = deviceCaps(d.Net, additional)
+		return d.Fabric(cfg), func() { fmt.Fprintf(stderr, "%s: %s\n", spec, d.Answered()) }, nil
+	}
+	n, err := loadNet(spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	if devices != "" {
+		if n.Profile, err = net.ParseProfile(devices); err != nil {
+			return nil, nil, cli.UsageError(fmt.Sprintf("--devices %s: %v", devices, err), "")
+		}
+	}
+	cfg.Caps = deviceCaps(n, additional)
+	return fabric.New(n, cfg), func() {}, nil
 }
 
 // listenAddress completes the address of --udp.

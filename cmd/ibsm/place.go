@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 
 	"ibsm/conf"
 	"ibsm/daemon"
 	"ibsm/mad"
 	"ibsm/sim/fabric"
 	"ibsm/sim/ibsim"
+	"ibsm/sim/playback"
 	"ibsm/topo/net"
 )
 
@@ -52,6 +54,9 @@ func simulator() (daemon.Opener, error) {
 
 // embedded opens the port with a GUID, 0 for the first, of a fabric inside this process.
 func embedded(spec string, guid mad.GUID) (daemon.Opener, error) {
+	if playback.IsSpec(spec) {
+		return played(spec, guid)
+	}
 	n, err := loadNet(spec)
 	if err != nil {
 		return daemon.Opener{}, err
@@ -61,14 +66,50 @@ func embedded(spec string, guid mad.GUID) (daemon.Opener, error) {
 	if err != nil {
 		return daemon.Opener{}, err
 	}
-	inside, name := fabric.NewRealTime(f), "embedded fabric "+spec
+	return inProcess(f, at, "embedded fabric "+spec, func(p mad.Port) mad.Port { return p }), nil
+}
+
+// inProcess opens a port of a fabric inside this process.
+func inProcess(f *fabric.Fabric, at net.End, name string, wrap func(mad.Port) mad.Port) daemon.Opener {
+	inside := fabric.NewRealTime(f)
 	return daemon.Opener{Name: name, Open: func(context.Context) (*daemon.Port, error) {
 		p, err := inside.Open(at)
 		if err != nil {
 			return nil, err
 		}
-		return &daemon.Port{SMI: p, GUID: p.GUID(), Name: name, SetIsSM: p.SetIsSM}, nil
-	}}, nil
+		return &daemon.Port{SMI: wrap(p), GUID: p.GUID(), Name: name, SetIsSM: p.SetIsSM}, nil
+	}}
+}
+
+// played opens a port of the devices of a capture: that with a GUID, or for 0 the one that the recorded manager had. It
+// prints what the capture holds, and when the port is closed how the devices have answered.
+func played(spec string, guid mad.GUID) (daemon.Opener, error) {
+	d, err := playback.Load(spec)
+	if err != nil {
+		return daemon.Opener{}, &daemon.UsageError{Text: err.Error(), Hint: "--fabric capture:FILE takes a file of ibsm --record, ibsmctl capture or ibdump"}
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", spec, d)
+	f, at := d.Fabric(fabric.Config{Seed: 1}), d.At
+	if guid != 0 {
+		if at, err = attachAt(f, guid); err != nil {
+			return daemon.Opener{}, err
+		}
+	}
+	return inProcess(f, at, "devices of "+spec, func(p mad.Port) mad.Port { return &playedPort{Port: p, spec: spec, devices: d} }), nil
+}
+
+// playedPort is a port of devices that are played back.
+type playedPort struct {
+	mad.Port
+	spec    string
+	devices *playback.Devices
+	once    sync.Once
+}
+
+// Close also prints how the devices have answered.
+func (p *playedPort) Close() error {
+	p.once.Do(func() { fmt.Fprintf(os.Stderr, "%s: %s\n", p.spec, p.devices.Answered()) })
+	return p.Port.Close()
 }
 
 // loadNet reads a topology file or generates a topology. What it cannot is wrong usage.
@@ -84,7 +125,7 @@ func loadNet(spec string) (*net.Net, error) {
 	case errors.As(err, &wrong):
 		hint = cmp.Or(wrong.Hint, "ibfabric gen --help describes the generators")
 	case errors.As(err, &unread):
-		hint = "--fabric takes a topology file, or a generator such as fattree:k=8"
+		hint = "--fabric takes a topology file, a generator such as fattree:k=8, or capture:FILE"
 	}
 	return nil, &daemon.UsageError{Text: err.Error(), Hint: hint}
 }

@@ -1,6 +1,8 @@
 package fabric
 
 import (
+	"time"
+
 	"ibsm/mad"
 	"ibsm/mad/smp"
 )
@@ -22,7 +24,7 @@ func (f *Fabric) atQP0(at int32, dlid mad.LID, d *mad.Datagram) {
 			f.drop(why, d)
 			return
 		}
-		f.reply(at, dlid, d)
+		f.reply(at, dlid, d, 0)
 	}
 }
 
@@ -68,8 +70,8 @@ func (f *Fabric) obey(at int32, set bool, p *mad.Packet) (status mad.Status, ans
 	return status, answers
 }
 
-// reply sends an answer back the way its request came.
-func (f *Fabric) reply(at int32, dlid mad.LID, d *mad.Datagram) {
+// reply sends an answer back the way its request came, after a time.
+func (f *Fabric) reply(at int32, dlid mad.LID, d *mad.Datagram, after time.Duration) {
 	p := &d.Packet
 	var to int32
 	var why Drop
@@ -89,7 +91,7 @@ func (f *Fabric) reply(at int32, dlid mad.LID, d *mad.Datagram) {
 		f.toAgent(to, pass{true, int(p.HopCount()) - 1}, d)
 		return
 	}
-	f.onWire(evDeliver, to, d)
+	f.onWireAfter(after, evDeliver, to, d)
 }
 
 // attribute is the agent proper: it fills d with the attribute after having stored

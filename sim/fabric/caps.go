@@ -28,6 +28,7 @@ type Caps struct {
 	Congestion      Congestion
 	Extended        Extended
 	Defect          Defect        // nil for a sound agent
+	Agent           Agent         // answers in place of the node's agents; nil for these
 	SMATime         time.Duration // that its agent takes for one SMP; Config.SMA.Time
 	SMABuffer       int           // SMPs that may wait for it; Config.SMA.Buffer
 	NVIDIA          bool          // answers ExtendedPortInfo, and a switch GeneralInfo

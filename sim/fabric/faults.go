@@ -44,17 +44,20 @@ func (f *Fabric) chance(rate float64) bool { return rate > 0 && f.random.Float64
 
 // onWire lets a packet happen at port after its way over the fabric, or lose it.
 // d is used up.
-func (f *Fabric) onWire(kind eventKind, port int32, d *mad.Datagram) {
+func (f *Fabric) onWire(kind eventKind, port int32, d *mad.Datagram) { f.onWireAfter(0, kind, port, d) }
+
+// onWireAfter is onWire for a packet that begins its way after a time.
+func (f *Fabric) onWireAfter(after time.Duration, kind eventKind, port int32, d *mad.Datagram) {
 	x := &f.cfg.Faults
 	if f.chance(x.Loss) || f.losesOnCable(port, d) {
 		f.drop(DropLoss, d)
 		return
 	}
 	if f.chance(x.Duplicate) {
-		e := f.queue.push(f.now + f.delay())
+		e := f.queue.push(f.now + after + f.delay())
 		e.kind, e.port, e.d = kind, port, *d
 	}
-	if delay := f.delay(); delay > 0 {
+	if delay := after + f.delay(); delay > 0 {
 		e := f.queue.push(f.now + delay)
 		e.kind, e.port, e.d = kind, port, *d
 		return

@@ -246,6 +246,8 @@ func (f *Fabric) arrived(from int32, d *mad.Datagram) {
 		f.drop(why, d)
 	case f.nodeOf(at).gone:
 		f.drop(DropNodeGone, d)
+	case f.isForAgent(at, p):
+		f.atAgent(at, dlid, d)
 	case p.MgmtClass().IsSubnet():
 		f.atQP0(at, dlid, d)
 	case p.MgmtClass() == mad.ClassPerf && !p.IsResponse(), f.takesCongestion(at, p):

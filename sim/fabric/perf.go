@@ -3,6 +3,7 @@ package fabric
 import (
 	"math"
 	"slices"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/mad/pma"
@@ -40,6 +41,11 @@ func (f *Fabric) atGSA(at int32, dlid mad.LID, d *mad.Datagram) {
 	}
 	p.SetMethod(mad.MethodGetResp)
 	p.SetStatus(status)
+	f.replyGSA(at, dlid, d, 0)
+}
+
+// replyGSA sends an answer of a general service from port at to the LID that its request came from, after a time.
+func (f *Fabric) replyGSA(at int32, dlid mad.LID, d *mad.Datagram, after time.Duration) {
 	from := f.mgmt(at)
 	asker := d.LID
 	d.LID = f.sourceLID(from, uint8(dlid))
@@ -48,7 +54,7 @@ func (f *Fabric) atGSA(at int32, dlid mad.LID, d *mad.Datagram) {
 		f.drop(why, d)
 		return
 	}
-	f.onWire(evDeliver, to, d)
+	f.onWireAfter(after, evDeliver, to, d)
 }
 
 // obeyPerf does what a request asks for, as far as the agent is sound.
