@@ -32,7 +32,8 @@ type CommandLine struct {
 	Instance     string // the name of one of these instances, "" for none
 	Once         bool
 	DryRun       bool
-	JSON         bool // what DryRun prints
+	Record       string // file for the packets of the start; "" for none
+	JSON         bool   // what DryRun prints
 	Strict       bool
 	Help         bool
 	Version      bool
@@ -144,6 +145,8 @@ func (l *Loaded) flags() {
 			l.Instance = g.Value
 		case "once":
 			l.Once = true
+		case "record":
+			l.Record = g.Value
 		case "dry-run":
 			l.DryRun = true
 		case "json":

@@ -35,6 +35,7 @@ var otherOptions = []Option{
 	{Long: "launch", Own: true, Group: groupWhere, Help: "run the instances configured by opensm.conf.1, .2, ..., /etc/sysconfig/opensm or /etc/default/opensm"},
 	{Long: "instance", Arg: "NAME", Own: true, Group: groupWhere, Help: "run one of these instances: its number, or the GUID of its port"},
 	{Long: "once", Short: 'o', Group: groupWhat, Help: "sweep until the subnet is up, then exit"},
+	{Long: "record", Arg: "FILE", Own: true, Group: groupWhat, Help: "record the packets of the start, up to the first sweep that brings the subnet up, without keys, in a file for --fabric capture:FILE and Wireshark"},
 	{Long: "dry-run", Own: true, Group: groupWhat, Help: "show the Sets that a start would send, and send none"},
 	{Long: "json", Own: true, Group: groupWhat, Help: "with --dry-run: print the plan as JSON"},
 	{Long: "dimn_ports_file", Short: 'O', Arg: "FILE", Key: "port_search_ordering_file", Group: groupRouting, Help: "deprecated name of --port_search_ordering_file"},

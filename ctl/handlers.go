@@ -105,6 +105,26 @@ func (s *Server) reroute(w http.ResponseWriter, r *http.Request) error {
 	return s.order(w, r, Reroute, known(r))
 }
 
+// capture records a heavy sweep, and answers with the file.
+func (s *Server) capture(w http.ResponseWriter, r *http.Request) error {
+	if err := cmp.Or(known(r), has(s.cfg.Capture != nil, "recorder of packets")); err != nil {
+		return err
+	}
+	s.cfg.Logger.Info("capture requested over the control socket")
+	file, err := s.cfg.Capture(r.Context())
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/gzip")
+	w.Header().Set("Content-Length", strconv.Itoa(len(file)))
+	for piece := range slices.Chunk(file, Piece) {
+		if _, err := w.Write(piece); err != nil {
+			panic(http.ErrAbortHandler) // so that the client detects the incomplete reply
+		}
+	}
+	return nil
+}
+
 // Accepted is the reply to a request for a sweep. Its effects are events after Events.
 type Accepted struct {
 	Order  Order  `json:"order"`

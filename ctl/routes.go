@@ -34,7 +34,7 @@ func (s *Server) routes() http.Handler {
 	}
 	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request) error{
 		"GET /v1/names": s.names, "GET /v1/why": s.diagnose, "GET /v1/path-record": s.pathRecord, "GET /v1/counters": s.counters, "GET /v1/generations": s.generations, "GET /v1/diff": s.diff, "GET /v1/dump/{kind}": s.dump, "GET /v1/events": s.events,
-		"POST /v1/sweep": s.sweep, "POST /v1/reroute": s.reroute, "POST /v1/plan": s.plan, "POST " + partitionPlan: s.planPartitions,
+		"POST /v1/sweep": s.sweep, "POST /v1/reroute": s.reroute, "POST /v1/capture": s.capture, "POST /v1/plan": s.plan, "POST " + partitionPlan: s.planPartitions,
 		"POST /v1/partitions/apply": s.applyPartitions, "GET /metrics": s.metrics, "/": unknown,
 	} {
 		m.HandleFunc(pattern, s.answer(h))

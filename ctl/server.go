@@ -25,9 +25,11 @@ type Config struct {
 	Counters   CounterSource // nil: no performance manager
 	// CongestionControl writes its settings; nil: nothing does.
 	CongestionControl CongestionControlSource
-	Names             names.Map // that the operator gave to nodes; nil for none
-	Events            *Ring     // nil: an empty one
-	Stats             *Stats    // nil: nobody else reads them
+	// Capture requests a heavy sweep, and returns its packets as package mad/capture writes them; nil: nothing is recorded.
+	Capture func(ctx context.Context) ([]byte, error)
+	Names   names.Map // that the operator gave to nodes; nil for none
+	Events  *Ring     // nil: an empty one
+	Stats   *Stats    // nil: nobody else reads them
 	// Metrics answers a scrape, or returns an error and has written nothing; nil: there
 	// are none.
 	Metrics func(w http.ResponseWriter, r *http.Request) error

@@ -55,6 +55,7 @@ type daemon struct {
 	control  *server.Server
 	clients  console.Counters // of the console
 	counters *counters
+	captures captures
 	dumps    *dump.Keeper   // nil where there are none
 	shell    *manager.Shell // of the manager that runs, or ran last
 	// requests are requested sweeps, and manager.NoSweep.
@@ -122,6 +123,9 @@ func (d *daemon) start(ctx context.Context) (err error) {
 	d.logger.Log(ctx, osmlog.LevelSys, "ibsm "+conf.Version+" ("+conf.OpenSM+" compatible)", "port", d.cfg.Open.Name, "config", d.conf.ConfigFile)
 	logReport(d.logger, d.conf.Report)
 	warnOfDefaultKeys(d.conf, d.logger)
+	if err = d.recordStart(); err != nil {
+		return err
+	}
 	d.tasks.run(ctx, d.control.Run)
 	if err = d.serveControl(ctx); err != nil {
 		return err
@@ -247,6 +251,7 @@ func (d *daemon) runAt(ctx context.Context, port *Port) error {
 	if d.cfg.AsOpenSM && PortGUID(d.conf) == 0 && conf.GUIDDevice.In(d.conf.Config) == "" {
 		d.display.line(fmt.Sprintf("Using default GUID 0x%x", uint64(port.GUID)))
 	}
+	d.captures.wrap(port)
 	if err := d.state.open(port.GUID); err != nil {
 		port.close()
 		d.logger.Error(err.Error()) // nobody sees standard error of a daemon

@@ -56,6 +56,10 @@ func (la *launcher) launch(here func(options []string) int) int {
 		la.complain("error: --all-ports, --launch and --instance exclude each other")
 		return ExitUsage
 	}
+	if l.Record != "" && l.Instance == "" {
+		la.complain("error: --record is for one manager: give it with the GUID of a port, or with --instance")
+		return ExitUsage
+	}
 	if status := Judge(l, la.stderr); status != 0 {
 		return status
 	}

@@ -50,6 +50,7 @@ func (r receiver) notification(a manager.Notification) {
 	case manager.ForeignMaster:
 		r.current.foreignMaster(a.GUID)
 	case manager.Up:
+		r.captures.swept(a)
 		r.display.up(a)
 		r.dumpSA(true)
 	case manager.Swept:

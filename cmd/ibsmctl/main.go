@@ -59,7 +59,7 @@ Exit status: 0 success, 1 failure, 2 wrong usage.`,
 	f.StringVar(&a.mapped, "node-name-map", "", "node names from `FILE` in OpenSM's format: lines of GUID \"name\" (default: IBSM_NODE_NAME_MAP, or else the names that the manager logs)")
 	root.AddCommand(newStatus(a), newTop(a), newSMs(a), newNodes(a), newPorts(a), newLinks(a), newWhy(a), newPath(a),
 		newDiff(a), newGenerations(a), newGroups(a), newServices(a), newSubscriptions(a), newSAStats(a), newCounters(a), newCongestionControl(a),
-		newSweep(a), newReroute(a), newPlan(a), newDrain(a), newUndrain(a), newRoutes(a), newRails(a), newTopology(a), newDraw(a), newDump(a), newLogLevel(a), newConfig(a), newPartitions(a), newPortGroups(a), newQoS(a), newSecurity(a), newState(a), newMigrate(a), newEvents(a),
+		newSweep(a), newCapture(a), newReroute(a), newPlan(a), newDrain(a), newUndrain(a), newRoutes(a), newRails(a), newTopology(a), newDraw(a), newDump(a), newLogLevel(a), newConfig(a), newPartitions(a), newPortGroups(a), newQoS(a), newSecurity(a), newState(a), newMigrate(a), newEvents(a),
 		cli.Takes(newCompletion()), cli.Takes(newManual()))
 	cli.Prepare(root, conf.Version)
 	return root

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -147,41 +148,77 @@ func TestOne(t *testing.T) {
 	if f, err := Read(bytes.NewReader(first.End("two"))); err != nil || f.End != "one" {
 		t.Errorf("%+v, %v", f, err)
 	}
-	if _, err := r.Begin("ibsm"); err != nil {
-		t.Error(err)
+	second, err := r.Begin("ibsm")
+	if err != nil {
+		t.Fatal(err)
 	}
+	second.End("two")
 }
 
 // TestBounded: a recording ends by itself, and says so.
 func TestBounded(t *testing.T) {
-	for name, grow := range map[string]func(*Recording){
-		"packets": func(r *Recording) { r.packets = MaxPackets - 2 },
-		"bytes":   func(r *Recording) { r.file.Write(make([]byte, MaxSize)) },
-	} {
+	var r Recorder
+	p := r.Wrap(&wire{})
+	rec, err := r.Begin("ibsm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.packets = MaxPackets - 2
+	p.Send([]mad.Datagram{request(1, smp.AttrNodeInfo)})
+	select {
+	case <-rec.Done():
+		t.Error("it ended too early")
+	default:
+	}
+	p.Send([]mad.Datagram{request(2, smp.AttrNodeInfo), request(3, smp.AttrNodeInfo)})
+	select {
+	case <-rec.Done():
+	default:
+		t.Error("it has not ended")
+	}
+	p.Send([]mad.Datagram{request(4, smp.AttrNodeInfo)})
+	if f, err := Read(bytes.NewReader(rec.End("never"))); err != nil || !strings.Contains(f.End, "1048576 packets") || len(f.Records) != 2 {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// TestBoundedBytes: neither does what is compressed grow without limit, nor what waits for it.
+func TestBoundedBytes(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{1})
+	var d mad.Datagram
+	batch := make([]mad.Datagram, 1000)
+	for name, stuck := range map[string]bool{"64 MiB": false, "compressed": true} {
 		var r Recorder
-		p := r.Wrap(&wire{})
-		rec, _ := r.Begin("ibsm")
-		grow(rec)
-		for range 3 {
+		rec := &Recording{recorder: &r, start: time.Now(), done: make(chan struct{}), wake: make(chan struct{}, 1), written: make(chan struct{})}
+		rec.out.section("ibsm", rec.start)
+		if !stuck {
+			rec.file.Write(make([]byte, MaxSize-1<<20))
+			go rec.compress()
+		}
+		ended := func() bool {
 			select {
 			case <-rec.Done():
-				t.Errorf("%s: it ended too early", name)
+				return true
 			default:
-			}
-			p.Send([]mad.Datagram{request(1, smp.AttrNodeInfo)})
-			if name == "bytes" || rec.packets == MaxPackets {
-				break
+				return false
 			}
 		}
-		select {
-		case <-rec.Done():
-		default:
-			t.Errorf("%s: it has not ended", name)
-		}
-		if file := rec.End("never"); name == "packets" {
-			if f, err := Read(bytes.NewReader(file)); err != nil || !strings.Contains(f.End, "1048576 packets") || len(f.Records) != 2 {
-				t.Errorf("%d packets, %q, %v", len(f.Records), f.End, err)
+		for sent := 0; !ended(); sent++ {
+			if sent == 1000 {
+				t.Fatalf("%s: it has not ended", name)
 			}
+			for i := range batch {
+				random.Read(d.Packet[:])
+				d.Packet[0], d.Packet[1] = 1, byte(mad.ClassLIDRouted)
+				batch[i] = d
+			}
+			rec.add(true, batch)
+		}
+		if stuck {
+			go rec.compress()
+		}
+		if file := rec.End("never"); len(file) > MaxSize+maxPending || len(rec.out.buf) > 0 {
+			t.Errorf("%s: %d bytes", name, len(file))
 		}
 	}
 }
@@ -202,9 +239,11 @@ func TestNoCost(t *testing.T) {
 	if n := testing.AllocsPerRun(10, pass); n != 0 {
 		t.Errorf("%v allocations without a recording", n)
 	}
-	if _, err := r.Begin("ibsm"); err != nil {
+	rec, err := r.Begin("ibsm")
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer rec.End("")
 	if n := testing.AllocsPerRun(100, pass); n > 8 {
 		t.Errorf("%v allocations for %d packets", n, 3*len(batch))
 	}

@@ -3,7 +3,6 @@ package capture
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"time"
 
 	"ibsm/mad"
@@ -41,16 +40,16 @@ const linkERF = 197
 // Format is the first comment of a file, before a line feed: a newer form would have another number.
 const Format = "ibsm capture 1"
 
-// blocks writes pcapng to w. It uses one buffer, so that a packet needs no allocation.
+// blocks are blocks of pcapng, one after the other. All have a multiple of 4 bytes.
 type blocks struct {
-	w   io.Writer
-	buf []byte
-	err error
+	buf   []byte
+	start int // of the last block
 }
 
 // begin begins a block; the length is filled in by end.
 func (b *blocks) begin(kind uint32) {
-	b.buf = binary.LittleEndian.AppendUint32(b.buf[:0], kind)
+	b.start = len(b.buf)
+	b.u32(kind)
 	b.u32(0)
 }
 
@@ -77,17 +76,14 @@ func (b *blocks) option(code uint16, value string) {
 	b.pad()
 }
 
-// end writes the block.
+// end ends the block.
 func (b *blocks) end() {
-	length := uint32(len(b.buf) + 4)
-	binary.LittleEndian.PutUint32(b.buf[4:], length)
+	length := uint32(len(b.buf) - b.start + 4)
+	binary.LittleEndian.PutUint32(b.buf[b.start+4:], length)
 	b.u32(length)
-	if b.err == nil {
-		_, b.err = b.w.Write(b.buf)
-	}
 }
 
-// section writes what a file begins with.
+// section appends what a file begins with.
 func (b *blocks) section(program string, start time.Time) {
 	b.begin(blockSection)
 	b.u32(byteOrderMagic)
@@ -116,7 +112,7 @@ Packets between a subnet manager and the devices of its subnet.
 M_Keys, SM_Keys and CC_Keys are 0x%x, or 0 where there was none. Subnet administration is not recorded.
 Names, GUIDs, LIDs and P_Keys of the subnet are as they were.`
 
-// packet writes a packet without its keys.
+// packet appends a packet without its keys.
 func (b *blocks) packet(at time.Duration, sent bool, d *mad.Datagram) {
 	b.begin(blockPacket)
 	b.u32(0) // interface
@@ -142,7 +138,7 @@ func (b *blocks) packet(at time.Duration, sent bool, d *mad.Datagram) {
 	b.end()
 }
 
-// statistics writes what a file ends with.
+// statistics appends what a file ends with.
 func (b *blocks) statistics(at time.Duration, reason string) {
 	b.begin(blockStatistics)
 	b.u32(0) // interface

@@ -32,34 +32,40 @@ type Recorder struct {
 // ErrBusy is the error of Begin while something else is recorded.
 var ErrBusy = errors.New("a recording is under way")
 
-// Begin begins a recording. Program is the name and the version of the program.
+// Begin begins a recording. Program is the name and the version of the program. End must be called.
 func (r *Recorder) Begin(program string) (*Recording, error) {
-	rec := &Recording{recorder: r, start: time.Now(), done: make(chan struct{})}
-	rec.zip, _ = gzip.NewWriterLevel(&rec.file, gzip.BestSpeed) // the level is a valid one
-	rec.out = blocks{w: rec.zip}
+	rec := &Recording{recorder: r, start: time.Now(), done: make(chan struct{}), wake: make(chan struct{}, 1), written: make(chan struct{})}
 	rec.out.section(program, rec.start)
 	if !r.current.CompareAndSwap(nil, rec) {
 		return nil, ErrBusy
 	}
+	go rec.compress()
 	return rec, nil
 }
 
 // Wrap is a port whose packets are recorded while there is a recording.
 func (r *Recorder) Wrap(p mad.Port) mad.Port { return &port{p, r} }
 
-// Recording is a file that is being written, in memory. It is safe for concurrent use.
+// Recording is a file that is being written, in memory. It is safe for concurrent use. A goroutine compresses
+// what the senders and receivers of packets add; it ends with the recording.
 type Recording struct {
 	recorder *Recorder
 	start    time.Time
 	done     chan struct{} // closed when the recording has ended
+	wake     chan struct{} // has a token when there is much to compress, or the recording has ended
+	written  chan struct{} // closed when file is whole
+	file     bytes.Buffer  // of compress, until written
 
 	mu      sync.Mutex // guards the following
-	file    bytes.Buffer
-	zip     *gzip.Writer
-	out     blocks
+	out     blocks     // not compressed yet
 	packets int
 	ended   bool
 }
+
+const (
+	muchPending = 256 << 10 // bytes that are compressed at a time
+	maxPending  = 32 << 20  // bytes that may wait for that
+)
 
 // Start is when the recording began.
 func (r *Recording) Start() time.Time { return r.start }
@@ -70,47 +76,89 @@ func (r *Recording) Done() <-chan struct{} { return r.done }
 // End ends the recording, for a reason that is a sentence without a full stop, and returns the file. One that has
 // ended already keeps its reason.
 func (r *Recording) End(reason string) []byte {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.end(time.Since(r.start), reason)
+	r.finish(reason)
+	<-r.written
 	return r.file.Bytes()
 }
 
-// end is End, with mu locked.
-func (r *Recording) end(at time.Duration, reason string) {
-	if r.ended {
-		return
+// finish is End without the file.
+func (r *Recording) finish(reason string) {
+	r.mu.Lock()
+	ends := !r.ended
+	if ends {
+		r.ended = true
+		r.out.statistics(time.Since(r.start), reason)
 	}
-	r.ended = true
-	r.recorder.current.CompareAndSwap(r, nil)
-	r.out.statistics(at, reason)
-	r.zip.Close() // a bytes.Buffer returns no error
-	close(r.done)
+	r.mu.Unlock()
+	if ends {
+		r.recorder.current.CompareAndSwap(r, nil)
+		close(r.done)
+		r.ring()
+	}
+}
+
+// ring wakes compress.
+func (r *Recording) ring() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// compress is the goroutine that writes the file.
+func (r *Recording) compress() {
+	defer close(r.written)
+	zip, _ := gzip.NewWriterLevel(&r.file, gzip.BestSpeed) // the level is a valid one
+	var spare []byte
+	for range r.wake {
+		r.mu.Lock()
+		taken, ended := r.out.buf, r.ended
+		r.out.buf = spare[:0]
+		r.mu.Unlock()
+		zip.Write(taken) // a bytes.Buffer returns no error
+		spare = taken
+		if ended {
+			zip.Close()
+			return
+		}
+		if r.file.Len() >= MaxSize {
+			r.finish(fmt.Sprintf("the recording has %d bytes, which is the most that it may have", r.file.Len()))
+		}
+	}
 }
 
 // add adds packets that were sent, or received.
 func (r *Recording) add(sent bool, ds []mad.Datagram) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.addLocked(sent, ds)
+	switch much, full := r.write(sent, ds); {
+	case full != "":
+		r.finish(full)
+	case much:
+		r.ring()
+	}
 }
 
-func (r *Recording) addLocked(sent bool, ds []mad.Datagram) {
+// write adds packets. It says whether there is much to compress, and why there is no room for more, "" if there is.
+func (r *Recording) write(sent bool, ds []mad.Datagram) (much bool, full string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	at := time.Since(r.start)
 	for i := range ds {
 		d := &ds[i]
-		if r.ended || d.TimedOut || !wanted(&d.Packet, sent) {
+		if r.ended || r.packets >= MaxPackets || d.TimedOut || !wanted(&d.Packet, sent) {
 			continue
 		}
 		r.out.packet(at, sent, d)
 		r.packets++
-		switch {
-		case r.packets >= MaxPackets:
-			r.end(at, fmt.Sprintf("the recording has %d packets, which is the most that it may have", r.packets))
-		case r.file.Len() >= MaxSize:
-			r.end(at, fmt.Sprintf("the recording has %d bytes, which is the most that it may have", r.file.Len()))
-		}
 	}
+	switch pending := len(r.out.buf); {
+	case r.packets >= MaxPackets:
+		full = fmt.Sprintf("the recording has %d packets, which is the most that it may have", r.packets)
+	case pending >= maxPending:
+		full = "packets came faster than they could be compressed"
+	default:
+		much = pending >= muchPending
+	}
+	return much, full
 }
 
 // wanted reports whether a packet is one between a manager and devices.
@@ -139,16 +187,12 @@ func (p *port) Send(ds []mad.Datagram) (int, error) {
 	return p.Port.Send(ds)
 }
 
-// TrySend implements mad.Port. Responses to what the port takes wait until that is recorded.
+// TrySend implements mad.Port. Only what the port takes is recorded, and so a response may be recorded before its request.
 func (p *port) TrySend(ds []mad.Datagram) (int, error) {
-	r := p.recorder.current.Load()
-	if r == nil {
-		return p.Port.TrySend(ds)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	n, err := p.Port.TrySend(ds)
-	r.addLocked(true, ds[:n])
+	if r := p.recorder.current.Load(); r != nil {
+		r.add(true, ds[:n])
+	}
 	return n, err
 }
 

@@ -16,7 +16,7 @@
 // agents of package fabric, from what is known of the device: NodeInfo, PortInfo, SwitchInfo, and tables that
 // were read. Counts says how often. These agents take recorded Sets, too, and so forward packets.
 //
-// Devices are told apart by NodeGUID, and a cable is known where NodeInfo was read across it. A device that did not
+// Devices are distinguished by NodeGUID, and a cable is known where NodeInfo was read across it. A device that did not
 // answer NodeInfo is an adapter with one port. Traps are not played back. Keys are not in a capture: where a port had
 // an M_Key that the manager has not set here, it shows capture.BlankKey.
 package playback

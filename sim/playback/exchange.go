@@ -22,7 +22,7 @@ func (e *exchange) isSet() bool { return e.request.Packet.Method() == mad.Method
 // succeeded reports whether the response says that the request was obeyed.
 func (e *exchange) succeeded() bool { return e.response != nil && e.response.Status() == mad.StatusOK }
 
-// transaction tells requests under way apart. Only the lower half of a transaction ID is the manager's.
+// transaction distinguishes requests under way. Only the lower half of a transaction ID is the manager's.
 type transaction struct {
 	class mad.Class
 	tid   uint32
@@ -34,18 +34,24 @@ func transactionOf(p *mad.Packet) transaction { return transaction{p.MgmtClass()
 // were answered.
 func exchangesOf(f *capture.File) []exchange {
 	var all []exchange
-	open := map[transaction]int{}
+	open, early := map[transaction]int{}, map[transaction]*mad.Packet{}
 	for i := range f.Records {
 		r := &f.Records[i]
 		p := &r.Packet
 		switch m := p.Method(); {
 		case r.Sent && (m == mad.MethodGet || m == mad.MethodSet):
-			open[transactionOf(p)] = len(all)
-			all = append(all, exchange{request: r})
+			t := transactionOf(p)
+			all = append(all, exchange{request: r, response: early[t]})
+			if open[t] = len(all) - 1; early[t] != nil {
+				delete(open, t)
+				delete(early, t)
+			}
 		case !r.Sent && m == mad.MethodGetResp:
 			if e, is := open[transactionOf(p)]; is {
 				all[e].response, all[e].after = p, r.At-all[e].request.At
 				delete(open, transactionOf(p))
+			} else {
+				early[transactionOf(p)] = p // or a second response, whose transaction does not come again soon
 			}
 		}
 	}

@@ -208,7 +208,7 @@ func counters(lid mad.LID, port uint8) (d mad.Datagram) {
 }
 
 // TestInUse: what was recorded of a subnet in use carries packets, by the tables that were read, and requests
-// by LID find their devices; they are told apart by the ports that they are about.
+// by LID find their devices; so do those about different ports.
 func TestInUse(t *testing.T) {
 	s := small()
 	one, two := make([]byte, 64), make([]byte, 64)
