@@ -206,8 +206,9 @@ func TestArgsSameAsOpenSM(t *testing.T) {
 		said, theirs := opensm(t, append([]string{"-F", empty}, args...)...)
 		if report.Err(Start) != nil {
 			refused++
-			if theirs != "" && !strings.Contains(report.Err(Start).Error(), "-J") {
-				t.Fatalf("%q: refused (%v), and OpenSM takes it:\n%s", args, report.Err(Start), said)
+			// OpenSM takes more than 16 hexadecimal digits for the largest number, as if it asked which port.
+			if said := report.Err(Start).Error(); theirs != "" && !strings.Contains(said, "-J") && !strings.Contains(said, "hexadecimal digits") {
+				t.Fatalf("%q: refused (%v), and OpenSM takes it:\n%s", args, said, theirs)
 			}
 			continue
 		}

@@ -81,7 +81,7 @@ func (k *Key) fromOption(g Given) (Value, error) {
 	case k.Kind == HCA, k.Kind == X64 && k.Arg != "KEY": // hexadecimal with or without 0x
 		digits := strings.TrimPrefix(strings.TrimPrefix(text, "0x"), "0X")
 		n, err := strconv.ParseUint(digits, 16, 64)
-		if v, is := parseHCA(text); err != nil && k.Kind == HCA && is == nil {
+		if v, is := parseHCA(text); err != nil && k.Kind == HCA && is == nil && v.Text != "" {
 			return v, nil
 		}
 		if err != nil {
