@@ -10,11 +10,10 @@ import (
 	"ibsm/topo"
 )
 
-// price takes the tables of another engine in place of r where auto has chosen r, and they are far better: see engines.Price. Those of the engine that suits the subnet best stay
-// when the subnet changes. Notes of the tables say what the others are like. It returns nil when ctx is done.
+// price takes the tables of another engine in place of r where auto has chosen r, and they are far better: see engines.Price. Notes of the tables say what the others are like. It returns nil when ctx is done.
 func (a *attempts) price(ctx context.Context, keep routing.Keep, r *routed) *routed {
 	at := slices.IndexFunc(a.chain, func(e engines.Engine) bool { return e.Name == r.engine.Name && e.Suits })
-	if at < 0 || keep != routing.KeepNone && !slices.ContainsFunc(a.chain[:at], func(e engines.Engine) bool { return e.Suits }) {
+	if at < 0 {
 		return r
 	}
 	known := map[*routing.Tables]*routed{r.tables: r}

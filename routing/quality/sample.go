@@ -7,7 +7,7 @@ import (
 	"ibsm/topo"
 )
 
-// Sample are figures of tables that take about as long as min-hop, for a decision between tables.
+// Sample are figures of tables that take a few times as long as min-hop, for a decision between tables.
 type Sample struct {
 	Links, Unused int     // directions of links between switches; those without routes between hosts
 	Fullest       uint32  // routes between hosts on the link that has most

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ibsm/routing"
@@ -13,6 +14,9 @@ import (
 
 // far is how many times as many routes or flows the fullest link has where tables are far worse than others.
 const far = 2
+
+// priceMinHops is how many times the work of min-hop a comparison takes, at most about: min-hop itself, and the figures of two tables.
+const priceMinHops = 9
 
 // isFarWorse reports whether tables are far worse than others, in one of their figures.
 func isFarWorse(f, o *quality.Sample) bool {
@@ -32,14 +36,16 @@ type Asked struct {
 }
 
 // Price decides whether the tables of the engine at a place of the chain are used, which auto has chosen, or those of another one that is free of credit loops, because they
-// are far better: an engine that suits the subnet less, or min-hop with SLs as far as there are lanes. It compares the fullest link, unused links and some shifts. Others
+// are far better: an engine that suits the subnet less, or min-hop with SLs as far as there are lanes. It compares the fullest link, unused links and some shifts, once an engine that suits the subnet better
+// has refused it: at 11,664 hosts that takes seconds, as those engines do that come after it. Others
 // are asked only where those of min-hop, which knows no rule, are far better. ask returns proved tables of an engine, or why there are none. Notes say what
 // others are like, and what is given up if the best is far worse still. The error is that of ctx.
 func Price(ctx context.Context, in routing.In, chain Chain, at int, tables *routing.Tables, ask func(*Engine) (*routing.Tables, error)) (best Asked, notes []string, err error) {
 	best = Asked{chain[at], tables}
-	if !chain[at].Suits || len(in.Topo.Switches) < 2 {
+	if !chain[at].Suits || !slices.ContainsFunc(chain[:at], suits) || len(in.Topo.Switches) < 2 {
 		return best, nil, nil
 	}
+	routing.Spend(ctx, int(priceMinHops*routing.MinHopWork(in.Topo, in.LIDs)))
 	figures, err := quality.NewSample(ctx, in, tables.LFT)
 	if err != nil {
 		return best, nil, err
@@ -77,10 +83,12 @@ func Price(ctx context.Context, in routing.In, chain Chain, at int, tables *rout
 	return best, notes, nil
 }
 
+func suits(e Engine) bool { return e.Suits }
+
 // candidates are the engines of a chain that suit the subnet, and min-hop with SLs.
 func candidates(chain Chain) (list []Engine) {
 	for _, e := range chain {
-		if e.Suits {
+		if suits(e) {
 			list = append(list, e)
 		}
 	}
