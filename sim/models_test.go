@@ -212,3 +212,43 @@ func TestGivenUp(t *testing.T) {
 		t.Errorf("all hosts take the attribute now: %v", m.View.Faults)
 	}
 }
+
+// TestModelsWithoutGeneralInfo: a switch that does not answer GeneralInfo is asked in two walks, and not again, nor are others of its model, which
+// quick walks have not asked a second time yet. A person who asks for a heavy sweep has them asked once more.
+func TestModelsWithoutGeneralInfo(t *testing.T) {
+	asked := map[mad.GUID]int{}
+	n := nettest.Generate(t, "fattree:k=4")
+	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, nd *net.Node, c *fabric.Caps) {
+		c.NVIDIA = true
+		c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+			if p.AttrID() != smp.AttrGeneralInfo {
+				return obey(), true
+			}
+			asked[nd.GUID]++
+			return 0, false
+		}
+	}})
+	m := b.comeUp(minhopConfig())
+	count := func() (total int) {
+		for _, k := range asked {
+			total += k
+		}
+		return total
+	}
+	const attempts = 4
+	if got := count(); len(asked) != 20 || got != 20*attempts {
+		t.Errorf("%d attempts to ask %d switches", got, len(asked))
+	}
+	before := count()
+	for walk := 2; walk <= 4; walk++ {
+		b.Fabric.Reboot(host(n, walk).Node)
+		b.pass(time.Minute)
+		if got := count(); walk == 2 && got != before+attempts || walk > 2 && got != before {
+			t.Errorf("walk %d: %d attempts in all", walk, got)
+		}
+		before = count()
+	}
+	if m.sweep(manager.Heavy); count() == before {
+		t.Error("a person has asked for a heavy sweep, and no switch is asked")
+	}
+}

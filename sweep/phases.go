@@ -162,6 +162,9 @@ func (j *RouteTask) Drop() { j.found.Drop() }
 
 // Program begins to write the plan of a task.
 func (s *Sweeper) Program(c *SweepPlan) *Program {
+	if s.state.prev != nil {
+		s.walks.features.Forget(c.delta.restarted)
+	}
 	s.state.apply(&c.delta)
 	s.state.devices.WalkRead(c.found.Read)
 	s.program = newProgram(c, s)

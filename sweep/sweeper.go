@@ -112,9 +112,10 @@ const (
 // Reroute makes the next heavy sweep compute all routes afresh.
 func (s *Sweeper) Reroute() { s.reroute = reroutesByAll }
 
-// SendAgain has the next heavy sweep send what devices did not take before, although it was given up.
+// SendAgain has the next heavy sweep send what devices did not take before, although it was given up, and ask for features that they did not have.
 func (s *Sweeper) SendAgain() {
 	s.state.devices.Optional.Forget(func(mad.GUID) bool { return true })
+	s.walks.features.Clear()
 }
 
 // CompareEngines makes the next heavy sweep compare the engines that are configured then with those of now. If they would route the subnet in another way,

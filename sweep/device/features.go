@@ -19,6 +19,8 @@ const (
 	ExtendedSets
 	// Wildcards are Sets of the SLtoVLMappingTables of all ports of a switch, or for all ports that packets come in by.
 	Wildcards
+	// GeneralInfo is a Get of it, which says whether a switch has adaptive routing and private forwarding tables.
+	GeneralInfo
 	features
 )
 
@@ -27,7 +29,8 @@ type Answer uint8
 
 // Answers.
 const (
-	Untried Answer = iota
+	Untried    Answer = iota
+	Unanswered        // once
 	Works
 	// Fails is any error, or no answer, where the device answers to the same request without the feature.
 	Fails
@@ -72,13 +75,11 @@ func NewFeatures() *Features {
 // Of is what a device has made of a feature. For a device that was not asked it fails if it does for others of its model, and
 // works for none.
 func (f *Features) Of(feature Feature, info *smp.NodeInfo) Answer {
-	if own := f.nodes[featureOfNode{info.NodeGUID(), feature}]; own != Untried {
-		return own
-	}
-	if f.models[featureOfModel{ModelOf(info), feature}] == Fails {
+	own := f.nodes[featureOfNode{info.NodeGUID(), feature}]
+	if own <= Unanswered && f.models[featureOfModel{ModelOf(info), feature}] == Fails {
 		return Fails
 	}
-	return Untried
+	return own
 }
 
 // Learn takes the answer of a device.
@@ -89,6 +90,16 @@ func (f *Features) Learn(feature Feature, info *smp.NodeInfo, answer Answer) {
 	if was != Works && (known || len(f.models) < maxModels) {
 		f.models[model] = answer
 	}
+}
+
+// LearnNoAnswer takes it that a device has not answered where a lost packet would look alike. The second time the feature fails.
+func (f *Features) LearnNoAnswer(feature Feature, info *smp.NodeInfo) {
+	own := featureOfNode{info.NodeGUID(), feature}
+	if was := f.nodes[own]; was == Unanswered || was == Fails {
+		f.Learn(feature, info, Fails)
+		return
+	}
+	f.nodes[own] = Unanswered
 }
 
 // Forget forgets the answers of the nodes for which gone reports true: they have restarted, or left. What is known of models

@@ -4,6 +4,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -25,7 +26,9 @@ func (m *Machine) askAdaptive(n int32) {
 		node.AR, node.PrivateLFT = topo.ARAbsent, topo.PrivateLFTAbsent
 	}
 	if node.AR == topo.ARUnknown || node.PrivateLFT == topo.PrivateLFTUnknown {
-		m.queue.push(item{kind: kindGeneral, node: n})
+		if m.cfg.Features.Of(device.GeneralInfo, &node.Info) != device.Fails {
+			m.queue.push(item{kind: kindGeneral, node: n})
+		}
 		return
 	}
 	if node.AR != topo.ARAbsent {
@@ -38,14 +41,18 @@ func (m *Machine) askAdaptive(n int32) {
 
 // adaptive takes the answers. A switch that does not know the attribute has no
 // adaptive routing; one that does not answer, or refuses to for the moment, is asked again
-// by the next walk.
+// by the next walk: for GeneralInfo once more.
 func (m *Machine) adaptive(it item, o *txn.Outcome) {
 	node := m.b.Node(it.node)
 	if o.Result != txn.Replied {
 		if it.kind == kindGeneral {
 			m.res.TimedOut-- // simulators and old firmware do not answer this: no reason to walk again
+			m.cfg.Features.LearnNoAnswer(device.GeneralInfo, &node.Info)
 		}
 		return
+	}
+	if it.kind == kindGeneral {
+		m.cfg.Features.Learn(device.GeneralInfo, &node.Info, device.Works)
 	}
 	absent := false
 	switch o.Status {
