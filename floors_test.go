@@ -25,7 +25,7 @@ type floor struct {
 // error, and so is a row that names no package. Test files may import anything.
 var floors = []floor{
 	{packages: "atomicfile mad conf/diag conf/manual disjoint plural priority routing/acyclic"},
-	{packages: "keys mad/smp mad/rmpp mad/umad mad/madtest mad/smi mad/txn conf/policyfile"},
+	{packages: "finding keys mad/smp mad/rmpp mad/umad mad/madtest mad/smi mad/txn conf/policyfile"},
 	{packages: "keys/keystest mad/gsi mad/sarec mad/txn/txntest"},
 	{packages: "mad/cc mad/pma"},
 	{packages: "mad/capture"},

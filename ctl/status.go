@@ -168,6 +168,8 @@ type SubnetStatus struct {
 	Links      int            `json:"links"`
 	LIDs       int            `json:"lids"`
 	Ports      map[string]int `json:"ports"` // physical ports by state
+	// Findings are how many problems the last heavy sweep found, by kind, in the words of ibsmctl why.
+	Findings map[string]int `json:"findings,omitempty"`
 }
 
 // SweepStatus is the result of a heavy sweep.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/topo/cabling"
 	"ibsm/view"
@@ -33,8 +34,10 @@ func TestCablingLog(t *testing.T) {
 	held.Held = []view.HeldCable{{Switch: true}}
 	other := &view.Cabling{Comparison: cabling.Compare(plan, full(0x9000))}
 	ignored := &view.Cabling{Comparison: other.Comparison, Enforced: true}
-	differs, gone := "cabling differs from the plan", "cabling difference is gone"
-	l, fx := &cablingLog{}, &effects{}
+	differs, held1 := finding.CablingDiffers.Text(), finding.CableHeldBack.Text()
+	gone := "ended: " + differs
+	further := "further findings of a kind"
+	set, fx := finding.Set{}, &effects{}
 	for i, c := range []struct {
 		view *view.Cabling
 		want []string
@@ -45,17 +48,17 @@ func TestCablingLog(t *testing.T) {
 		{without(3, 5), nil},
 		{without(4, 6), []string{differs, gone}},
 		{without(0, 0), []string{gone, gone}},
-		{held, []string{"held back: no route uses it"}},
+		{held, []string{held1}},
 		{held, nil},
-		{nil, []string{"held back no more"}},
-		{without(0, 90), append(slices.Repeat([]string{differs}, maxCablingLines), differs)},
-		{without(0, 0), append(slices.Repeat([]string{gone}, maxCablingLines), gone)},
-		{other, []string{"topo_config_file is the plan of another subnet: cables are not compared with it"}},
+		{nil, []string{"ended: " + held1}},
+		{without(0, 90), append(slices.Repeat([]string{differs}, maxLogged), further)},
+		{without(0, 0), append(slices.Repeat([]string{gone}, maxLogged), further)},
+		{other, []string{finding.PlanOfOther.Text()}},
 		{other, nil},
-		{ignored, []string{"topo_config_file matches too little to be enforced: links in use stay in use, but no other link that is not in it is brought up; correct it, or set topo_config_enabled FALSE, and send SIGHUP"}},
+		{ignored, []string{finding.PlanIgnored.Text(), "ended: " + finding.PlanOfOther.Text()}},
 		{ignored, nil},
 	} {
-		l.log(fx, c.view)
+		replace(fx, &set, cablingFindings(c.view), func(mad.GUID) string { return "" })
 		if got := fx.logged(); !slices.Equal(got, c.want) {
 			t.Errorf("step %d: %q, want %q", i, got, c.want)
 		}

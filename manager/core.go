@@ -10,7 +10,6 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep"
-	"ibsm/sweep/discover"
 )
 
 // Core is the manager of one port: it routes events to its machines and orders their
@@ -20,23 +19,23 @@ type Core struct {
 	cfg Config
 	fx  effects // of the Step under way
 
-	port         ownPort       // the port that this manager is at
-	elect        election      // which manager is master
-	term         term          // the mastership term
-	handover     handover      // the mastership handed to another manager
-	mirror       mirroring     // what clients have registered with another master
-	sweeps       scheduler     // which sweep is made when, and plans
-	leases       *sweep.Leases // of M_Keys, beside the sweeps
-	multicast    multicast     // the multicast tables, beside the sweeps
-	certifying   certifying    // what is proved of the routes in force
-	awaiting     awaiting      // the engine for which interim routes serve
-	drifting     drifting      // how far the routes in force are from fresh ones
-	traps        traps         // notices, and the sweeps that they cause
-	descriptions descriptions  // NodeDescriptions, between sweeps
-	guids        guidWrites    // GUIDs that the SA assigns
-	inquiry      inquiry       // a manager that has named itself
-	controls     control       // a control packet whose sender is not proved yet
-	alarms       alarms        // what hosts send that is not theirs to send
+	port         ownPort          // the port that this manager is at
+	elect        election         // which manager is master
+	term         term             // the mastership term
+	handover     handover         // the mastership handed to another manager
+	mirror       mirroring        // what clients have registered with another master
+	sweeps       scheduler        // which sweep is made when, and plans
+	leases       *sweep.Leases    // of M_Keys, beside the sweeps
+	multicast    *sweep.Multicast // the multicast tables, beside the sweeps
+	certifying   certifying       // what is proved of the routes in force
+	awaiting     awaiting         // the engine for which interim routes serve
+	drifting     drifting         // how far the routes in force are from fresh ones
+	traps        traps            // notices, and the sweeps that they cause
+	descriptions descriptions     // NodeDescriptions, between sweeps
+	guids        guidWrites       // GUIDs that the SA assigns
+	inquiry      inquiry          // a manager that has named itself
+	controls     control          // a control packet whose sender is not proved yet
+	alarms       alarms           // what hosts send that is not theirs to send
 
 	published publication
 	logged    sweepLog
@@ -53,9 +52,8 @@ func NewCore(cfg Config) *Core {
 	cfg.Txn.MaxWindow = cfg.maxWindow()
 	c := &Core{
 		cfg: cfg, fx: effects{table: txn.New(cfg.Txn)}, elect: newElection(&cfg), term: term{last: cfg.LastTerm, epoch: cfg.Epoch},
-		sweeps: scheduler{sweeper: sweep.New(cfg.Sweep)}, multicast: multicast{Multicast: sweep.NewMulticast(&cfg.Sweep.Settings)},
+		sweeps: scheduler{sweeper: sweep.New(cfg.Sweep)}, multicast: sweep.NewMulticast(&cfg.Sweep.Settings),
 		traps: traps{series: map[trapKey]*trapSeries{}}, guids: newGUIDWrites(),
-		logged: sweepLog{findings: map[discover.Finding]bool{}},
 	}
 	c.leases = c.sweeps.sweeper.Leases()
 	c.descriptions.reset()
@@ -221,7 +219,7 @@ func (c *Core) tick() {
 	if c.sweeps.tick(c.fx.now) {
 		c.periodic()
 	}
-	c.certifying.tick(&c.fx, c.multicast.Multicast)
+	c.certifying.tick(&c.fx, c.multicast)
 	if c.drifting.tick(&c.fx, c.cfg.Epoch, &c.cfg.Maintenance) {
 		c.sweeps.sweeper.Reroute()
 		c.sweeps.want(wishFull, "the maintenance window")

@@ -1,53 +1,133 @@
 package manager
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	osmlog "ibsm/opensm/log"
+	"ibsm/opensm/names"
 	"ibsm/sweep"
-	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/topo"
 	"ibsm/view"
 )
 
-// walked logs what a walk found out of order. What may only be a link that has just changed is
-// logged when the next walk finds it too.
-func (l *sweepLog) walked(fx *effects, found *discover.Result) {
-	now, unresponsive := map[discover.Finding]bool{}, 0
-	for _, f := range found.Findings {
-		logged, before := l.findings[f]
-		if !logged && (before || f.Kind != discover.OneSided) {
-			level := warn
-			if f.Kind == discover.OwnPorts {
-				level = info
-			}
-			fx.log(level, f.String())
-			if unresponsive < maxLogged && f.Kind == discover.Unresponsive {
-				unresponsive++
-				logUnanswered(fx, smp.AttrNodeInfo, f.Route)
-			}
-			logged = true
-		}
-		now[f] = logged
-	}
-	var ended []string
-	for f := range l.findings {
-		if !now[f] && f.Kind == discover.Unresponsive {
-			ended = append(ended, f.String())
-		}
-	}
-	slices.Sort(ended)
-	for _, f := range ended {
-		fx.log(info, "finding resolved", "finding", f)
-	}
-	l.findings = now
+// findings are what is wrong at present, by the part of the manager that finds it. Each finding is logged when it
+// begins and when it ends.
+type findings struct {
+	walk, plan, routes, program, multicast finding.Set
 }
+
+// maxLogged is how many findings of a kind are logged one by one when they begin or end together.
+const maxLogged = 64
+
+// replace replaces a set of findings, and logs the difference.
+func replace(fx *effects, set *finding.Set, now []finding.Finding, name func(mad.GUID) string) (began []finding.Finding) {
+	was := *set
+	*set = finding.Of(now)
+	began, ended := set.Since(was)
+	logFindings(fx, "", began, name)
+	logFindings(fx, "ended: ", ended, name)
+	return began
+}
+
+// logFindings logs findings that are sorted by kind, with words before their text.
+func logFindings(fx *effects, before string, all []finding.Finding, name func(mad.GUID) string) {
+	for len(all) > 0 {
+		kind := all[0].Kind
+		n := slices.IndexFunc(all, func(f finding.Finding) bool { return f.Kind != kind })
+		if n < 0 {
+			n = len(all)
+		}
+		of := all[:n]
+		all = all[n:]
+		level := kind.Level()
+		if level == finding.NotLogged {
+			continue
+		}
+		if before != "" {
+			level = min(level, info)
+		}
+		for i := range of[:min(n, maxLogged)] {
+			fx.log(level, before+kind.Text(), logFields(&of[i], name)...)
+		}
+		if n > maxLogged {
+			fx.log(level, "further findings of a kind", "kind", kind.Name(), "text", before+kind.Text(), "count", n-maxLogged)
+		}
+	}
+}
+
+// logFields are the keys and values of the log line of a finding.
+func logFields(f *finding.Finding, name func(mad.GUID) string) (fields []any) {
+	if f.Node != 0 {
+		fields = append(fields, "guid", f.Node)
+		if text := name(f.Node); text != "" {
+			fields = append(fields, "name", text)
+		}
+	}
+	if f.Port != 0 {
+		fields = append(fields, "port", f.Port)
+	}
+	if f.Detail != "" {
+		fields = append(fields, "detail", f.Detail)
+	}
+	return append(fields, f.Fields...)
+}
+
+// namesIn names the nodes of a subnet by their GUIDs; "" for one that is not there.
+func namesIn(t *topo.Topo, m names.Map) func(mad.GUID) string {
+	return func(guid mad.GUID) string {
+		n := t.FindNode(guid)
+		if n == topo.None {
+			return ""
+		}
+		return nodeName(m, &t.Nodes[n])
+	}
+}
+
+// nameNode names a node of the published subnet by its GUID; "" for one that is not there.
+func (c *Core) nameNode(guid mad.GUID) string {
+	if c.published.view == nil {
+		return ""
+	}
+	return namesIn(c.published.view.Topo, c.cfg.Names)(guid)
+}
+
+// walked logs what a walk found. What may only be a link that has just changed is logged when the next walk finds it too.
+func (l *sweepLog) walked(fx *effects, found *discover.Result, m names.Map) {
+	var now []finding.Finding
+	for i := range found.Findings {
+		f := &found.Findings[i]
+		if f.Kind != finding.OneSided || slices.Contains(l.lastWalk, *f) {
+			now = append(now, f.Finding())
+		}
+	}
+	l.lastWalk = found.Findings
+	unanswered := 0
+	for _, f := range replace(fx, &l.walk, now, func(guid mad.GUID) string {
+		n, known := found.Builder.Find(guid)
+		if !known {
+			return ""
+		}
+		return nodeName(m, found.Builder.Node(n))
+	}) {
+		if f.Kind != finding.Unresponsive || unanswered == maxNodeInfos {
+			continue
+		}
+		unanswered++
+		at := slices.IndexFunc(found.Findings, func(o discover.Finding) bool { return o.Kind == f.Kind && o.GUID == f.Node && o.Port == f.Port })
+		logUnanswered(fx, smp.AttrNodeInfo, found.Findings[at].Route)
+	}
+}
+
+// maxNodeInfos is how many NodeInfos without an answer are logged in OpenSM's words after a walk.
+const maxNodeInfos = 10
 
 // logUnanswered logs in OpenSM's words a Get that nobody has answered.
 func logUnanswered(fx *effects, attr mad.AttrID, route mad.Route) {
@@ -56,77 +136,65 @@ func logUnanswered(fx *effects, attr mad.AttrID, route mad.Route) {
 	}
 }
 
-// maxLogged is how many failures of a kind are logged one by one.
-const maxLogged = 10
-
-// finished logs how a heavy sweep ended that took a time. again says that the same went wrong
-// as in the last one.
-func (l *sweepLog) finished(fx *effects, out *sweep.Outcome, took time.Duration, again bool) {
-	level := warn
-	if again {
-		level = debug
-	}
-	for i, f := range out.Failures {
-		if i == maxLogged {
-			fx.log(level, "further Sets failed", "count", len(out.Failures)-maxLogged)
-			break
-		}
-		fx.log(level, f.String())
-	}
-	for i, f := range out.NotHeld {
-		if i == maxLogged {
-			fx.log(debug, "further ports ignore fields that were set", "count", len(out.NotHeld)-maxLogged)
-			break
-		}
-		fx.log(debug, "port ignores fields that were set; they are not set again", "guid", f.Node, "port", f.Port, "fields", f.Fields)
-	}
-	l.logNotAdaptive(fx, out)
-	l.logLanesLeft(fx, out)
-	l.logGivenUp(fx, out)
+// finished logs how a heavy sweep ended that took a time.
+func (l *sweepLog) finished(fx *effects, out *sweep.Outcome, took time.Duration, m names.Map) {
+	replace(fx, &l.program, slices.Concat(out.Failures, out.NotKept, switchFindings(out, m)), namesIn(out.Topo, m))
 	up := Up{Summary: summary(out, took)}
 	up.First = !l.up && !up.Errors
 	l.up = l.up || up.First
 	fx.do(up)
 }
 
-// logGivenUp logs what devices did not take and are not sent any more.
-func (l *sweepLog) logGivenUp(fx *effects, out *sweep.Outcome) {
-	now, logged := map[device.Place]bool{}, 0
-	for _, at := range out.GivenUp {
-		if now[at] = true; l.givenUp[at] {
-			continue
-		}
-		if logged++; logged > maxLogged {
-			continue
-		}
-		args := []any{"attribute", smp.AttrName(at.Attr), "guid", at.Node}
-		if n := out.Topo.FindNode(at.Node); n != topo.None {
-			args = append(args, "name", out.Topo.Nodes[n].Desc.String())
-		}
-		if at.Port != device.AllPorts {
-			args = append(args, "port", at.Port)
-		}
-		fx.log(warn, "a device does not take an attribute; it is not sent any more", args...)
+// viewFindings are all findings of a heavy sweep, each at the port that leads to it, and how many more there are.
+func (l *sweepLog) viewFindings(out *sweep.Outcome, m names.Map) (all []finding.Finding, more int) {
+	sets := [...][]finding.Finding{l.plan.All(), l.routes.All(), l.multicast.All(), switchFindings(out, m), out.Failures, out.NotKept}
+	size := len(out.Found.Findings)
+	for _, set := range sets {
+		size += len(set)
 	}
-	if logged > maxLogged {
-		fx.log(warn, "further devices do not take attributes", "count", logged-maxLogged)
+	all = make([]finding.Finding, 0, min(size, view.MaxFindings))
+	for _, set := range sets {
+		all = append(all, set[:min(len(set), view.MaxFindings-len(all))]...)
 	}
-	l.givenUp = now
+	for i := range out.Found.Findings[:min(len(out.Found.Findings), view.MaxFindings-len(all))] {
+		all = append(all, out.Found.Findings[i].In(out.Topo))
+	}
+	return all, size - len(all)
+}
+
+// placeOf names the port of a finding, or its node.
+func placeOf(t *topo.Topo, f *finding.Finding) string {
+	text := fmt.Sprintf("node %v", f.Node)
+	if n := t.FindNode(f.Node); n != topo.None {
+		text += fmt.Sprintf(" %q", t.Nodes[n].Desc.String())
+	}
+	if f.Port != 0 {
+		text += fmt.Sprintf(" port %d", f.Port)
+	}
+	return text
 }
 
 // troubles is what went wrong in a sweep, in an order that makes two of them comparable.
 // grave says that only a full walk shows whether it has passed; for the rest, light sweeps ask.
 func troubles(out *sweep.Outcome) (text string, grave bool) {
 	var all []string
-	for _, f := range out.Failures {
-		all = append(all, f.String())
-		grave = grave || f.Kind != view.Excluded // what excludes a port is a failure, or a table that light sweeps ask for
+	add := func(f *finding.Finding) {
+		at := ""
+		if f.Node != 0 {
+			at = placeOf(out.Topo, f) + ": "
+		}
+		all = append(all, at+f.String())
+	}
+	for i := range out.Failures {
+		add(&out.Failures[i])
+		grave = grave || out.Failures[i].Kind != finding.Excluded // what excludes a port is a failure, or a table that light sweeps ask for
 	}
 	grave = grave || out.Found.Moved || out.Err != nil
-	for _, f := range out.Found.Findings {
-		switch f.Kind {
-		case discover.Unresponsive, discover.Incomplete, discover.Refused, discover.RefusedPKeys, discover.UnreadPKeys:
-			all = append(all, f.String())
+	for i := range out.Found.Findings {
+		switch out.Found.Findings[i].Kind {
+		case finding.Unresponsive, finding.Incomplete, finding.GetRefused, finding.PKeysRefused, finding.PKeysUnread:
+			f := out.Found.Findings[i].Finding()
+			add(&f)
 		}
 	}
 	if out.Found.Moved {

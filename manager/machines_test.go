@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -461,26 +462,21 @@ func TestHandover(t *testing.T) {
 	equal(t, "departs", fx.did(), []string{"ClearIsSM"})
 }
 
-// TestMulticastLog: trouble is logged when it changes.
+// TestMulticastLog: trouble is logged when it changes, and when it ends.
 func TestMulticastLog(t *testing.T) {
-	m := multicast{Multicast: sweep.NewMulticast(&sweep.Settings{})}
-	fx := newEffects(0)
+	set, fx := finding.Set{}, newEffects(0)
 	for i, c := range []struct {
-		done  sweep.Forwarding
-		lines int
+		done    sweep.Forwarding
+		avoided int
+		lines   int
 	}{
-		{sweep.Forwarding{}, 0}, {sweep.Forwarding{Err: ErrIncomplete}, 1}, {sweep.Forwarding{Err: ErrIncomplete}, 0},
-		{sweep.Forwarding{Missed: 2}, 2}, {sweep.Forwarding{Missed: 2}, 0}, {sweep.Forwarding{Failures: []sweep.Failure{{Reason: "x"}}, Missed: 2}, 1},
+		{sweep.Forwarding{}, 0, 0}, {sweep.Forwarding{Err: ErrIncomplete}, 0, 1}, {sweep.Forwarding{Err: ErrIncomplete}, 0, 0},
+		{sweep.Forwarding{Missed: 2}, 0, 2}, {sweep.Forwarding{Missed: 2}, 0, 0},
+		{sweep.Forwarding{Failures: []finding.Finding{{Detail: "x"}}, Missed: 3}, 1, 3}, {sweep.Forwarding{}, 0, 3},
 	} {
-		m.forwarded(fx, &c.done)
+		replace(fx, &set, multicastFindings(&c.done, c.avoided), func(mad.GUID) string { return "" })
 		if n := len(fx.logged()); n != c.lines {
 			t.Errorf("round %d is logged in %d lines, want %d", i, n, c.lines)
 		}
-	}
-	if done, more := m.settle(fx); done != nil || more {
-		t.Error("there is something to do without a subnet")
-	}
-	if m.Due() != 0 {
-		t.Error("and it is due")
 	}
 }

@@ -3,6 +3,7 @@ package manager
 import (
 	"fmt"
 
+	"ibsm/finding"
 	"ibsm/sweep"
 )
 
@@ -19,47 +20,23 @@ type Forwarded struct{ sweep.Forwarding }
 func (ComputeMulticast) action() {}
 func (Forwarded) action()        {}
 
-// multicast is the machine that keeps the multicast forwarding tables, beside the sweeps. Its
-// states are those of the sweep.Multicast; here is what was logged of it.
-type multicast struct {
-	*sweep.Multicast
-	trouble string // as it was logged last; "" for none
-	missed  int
-	avoided int
-}
-
-// settle goes on as far as it can without an answer. It returns what has come of a round that
-// is over, nil for none; more reports that there may be something to be asked.
-func (m *multicast) settle(fx *effects) (done *sweep.Forwarding, more bool) {
-	task, done, more := m.Settle(fx.now)
-	if task != nil {
-		fx.do(ComputeMulticast{task})
+// multicastFindings are what is wrong after a round that is over, while trees avoid a number of switches.
+func multicastFindings(done *sweep.Forwarding, avoided int) (all []finding.Finding) {
+	add := func(kind finding.Kind, format string, args ...any) {
+		all = append(all, finding.Finding{Kind: kind, Detail: fmt.Sprintf(format, args...)})
 	}
-	return done, more
-}
-
-// forwarded reports a round that is over, and logs what is wrong when that has changed.
-func (m *multicast) forwarded(fx *effects, done *sweep.Forwarding) {
-	trouble := ""
-	if done.Err != nil {
-		trouble = done.Err.Error()
-	} else if len(done.Failures) > 0 {
-		trouble = done.Failures[0].String()
+	switch {
+	case done.Err != nil:
+		add(finding.MFTsIncomplete, "%v", done.Err)
+	case len(done.Failures) > 0:
+		f := &done.Failures[0]
+		all = append(all, finding.Finding{Kind: finding.MFTsIncomplete, Node: f.Node, Detail: f.Detail, Fields: []any{"failures", len(done.Failures)}})
 	}
-	if trouble != m.trouble {
-		if m.trouble = trouble; trouble != "" {
-			fx.log(erro, "multicast forwarding tables are incomplete", "first", trouble, "failures", len(done.Failures))
-		} else {
-			fx.log(info, "multicast forwarding tables are complete again")
-		}
+	if avoided > 0 {
+		add(finding.MFTsAvoided, "%d", avoided)
 	}
-	if avoided := m.Avoided(); avoided != m.avoided {
-		m.avoided = avoided
-		fx.log(warn, fmt.Sprintf("switches that multicast trees avoid because they do not take their tables: %d", avoided))
+	if done.Missed > 0 {
+		add(finding.Unreached, "%d", done.Missed)
 	}
-	if done.Missed != m.missed {
-		m.missed = done.Missed
-		fx.log(warn, fmt.Sprintf("members that no multicast tree reaches: %d", done.Missed))
-	}
-	fx.do(Forwarded{*done})
+	return all
 }

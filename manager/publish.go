@@ -89,7 +89,7 @@ func (c *Core) publish(out *sweep.Outcome) {
 		Routing:      RoutingOf(out.SweepPlan),
 		PrefixRoutes: c.cfg.PrefixRoutes, SLs: c.cfg.PathSLs, QoS: c.cfg.QoS, PortGroups: c.cfg.PortGroups,
 	}
-	v.Faults, v.FaultsMore = faults(out)
+	v.Findings, v.FindingsMore = c.logged.viewFindings(out, c.cfg.Names)
 	v.Drained, v.Cabling = out.Drained, out.Cabling
 	v.Absent = make([]view.Absent, 0, len(out.Absent))
 	for _, k := range out.Absent {

@@ -149,7 +149,7 @@ func (c *Core) begin() {
 func (c *Core) walked(found *sweep.Found) {
 	c.sweeps.walked(found)
 	if c.sweeps.state == previewSweep {
-		c.sweeps.preview(&c.fx, found, c.multicast.Multicast)
+		c.sweeps.preview(&c.fx, found, c.multicast)
 		return
 	}
 	c.readOwn(found.Result)
@@ -161,19 +161,19 @@ func (c *Core) walked(found *sweep.Found) {
 		c.ownPortUnresponsive(found)
 		return
 	}
-	if c.sweeps.state == quickSweep && (found.TimedOut > 0 || found.Moved || len(found.Findings) > len(c.logged.findings)) {
+	if c.sweeps.state == quickSweep && (found.TimedOut > 0 || found.Moved || len(found.Findings) > len(c.logged.lastWalk)) {
 		c.sweeps.inconclusive(found)
 		return
 	}
 	c.port.walked(&c.fx, found.Result)
-	c.logged.walked(&c.fx, found.Result)
+	c.logged.walked(&c.fx, found.Result, c.cfg.Names)
 	c.fx.log(debug, osmlog.HeavySweepDone)
 	if c.cfg.GUID != 0 && c.cfg.GUID != c.port.guid {
 		c.exit(fmt.Errorf("%w: it is %v, not %v", ErrWrongPort, c.port.guid, c.cfg.GUID))
 		return
 	}
 	if c.cfg.DryRun {
-		c.fx.do(Compute{Task: c.sweeps.compute(found.Task(c.term.timeOfDay(c.fx.now))).WithMulticast(c.multicast.Multicast)})
+		c.fx.do(Compute{Task: c.sweeps.compute(found.Task(c.term.timeOfDay(c.fx.now))).WithMulticast(c.multicast)})
 		return
 	}
 	c.met(found.SMs)
@@ -262,8 +262,7 @@ func (c *Core) finish(out *sweep.Outcome) {
 		c.sweeps.readLanes()
 	}
 	trouble, grave := troubles(out)
-	c.logged.finished(&c.fx, out, c.fx.now-c.sweeps.started, trouble == c.sweeps.trouble)
-	c.logged.logUnenforced(&c.fx, out.SweepPlan, c.cfg.Names)
+	c.logged.finished(&c.fx, out, c.fx.now-c.sweeps.started, c.cfg.Names)
 	goesOn := c.sweeps.finished(out, trouble, grave)
 	switch {
 	case c.cfg.Once && c.sweeps.wanted.has(wishHeavy):
@@ -324,10 +323,14 @@ func (c *Core) raiseTop() {
 // settleMulticast goes on with the multicast tables, and reports whether there is more to be
 // asked. It publishes the tables of a round that is over.
 func (c *Core) settleMulticast() (more bool) {
-	done, more := c.multicast.settle(&c.fx)
+	task, done, more := c.multicast.Settle(c.fx.now)
+	if task != nil {
+		c.fx.do(ComputeMulticast{task})
+	}
 	if done != nil {
 		c.published.replaceMFTs(&c.fx, c.multicast.MFTs)
-		c.multicast.forwarded(&c.fx, done)
+		replace(&c.fx, &c.logged.multicast, multicastFindings(done, c.multicast.Avoided()), c.nameNode)
+		c.fx.do(Forwarded{*done})
 		c.certifying.regrown(c.fx.now)
 		if c.multicast.NeedsWalk() {
 			c.sweeps.want(wishFull, "a switch did not answer to its multicast table")

@@ -9,6 +9,7 @@ import (
 
 	"ibsm/ctl/ctltest"
 	"ibsm/ctl/server"
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
@@ -17,7 +18,6 @@ import (
 	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
-	"ibsm/view"
 )
 
 // arWorld is a fat tree of NVIDIA's switches, and the tables that they took.
@@ -104,8 +104,8 @@ func (w *arWorld) mustKeep(m *watched, among []int32) (kept int) {
 			w.Errorf("switch %d: adaptive routing is %v, the view says %d", n, is, believed)
 		}
 		faulty := false
-		for _, f := range m.View.Faults {
-			faulty = faulty || f.Node == guid && f.Kind.String() == "no longer adaptive"
+		for _, f := range m.View.Findings {
+			faulty = faulty || f.Node == guid && f.Kind == finding.NotAdaptive
 		}
 		if why := w.whyOff(m, n); !is && !w.written[n] && !strings.Contains(why, "its groups may no longer lead") && !strings.Contains(why, "a link had been lost before") {
 			w.Errorf("switch %d took no block: %q", n, why)
@@ -270,8 +270,8 @@ func TestPrivateTablesKeepLanes(t *testing.T) {
 		t.Errorf("the link at %v has OperationalVLs %d and %d", at, near, far)
 	}
 	guid, reported := w.net.Nodes[private].GUID, 0
-	for _, f := range m.View.Faults {
-		if f.Node == guid && f.Kind == view.Refused {
+	for _, f := range m.View.Findings {
+		if f.Node == guid && f.Kind == finding.PrivateLanesPort {
 			reported++
 		}
 	}

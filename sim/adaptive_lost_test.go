@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
-	"ibsm/view"
 )
 
 // cables are the links between switches, by one end of each.
@@ -73,9 +73,9 @@ func arLostBefore(t *testing.T, spec string, caps fabric.Caps, lost []net.End) {
 
 // whyOff is what the view says of a switch that has lost adaptive routing.
 func (w *arWorld) whyOff(m *watched, n int32) string {
-	for _, f := range m.View.Faults {
-		if f.Kind == view.NotAdaptive && f.Node == w.net.Nodes[n].GUID {
-			return f.Text
+	for _, f := range m.View.Findings {
+		if f.Kind == finding.NotAdaptive && f.Node == w.net.Nodes[n].GUID {
+			return f.Detail
 		}
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
@@ -12,7 +13,6 @@ import (
 	"ibsm/sweep"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
-	"ibsm/view"
 )
 
 // defective gives one node a Defect.
@@ -279,9 +279,9 @@ func TestUnroutedSwitchIsOneFault(t *testing.T) {
 	sick := spine(n)
 	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick, refuses(smp.AttrLinearForwardingTable, false))})
 	m := b.comeUp(minhopConfig())
-	var found []view.Fault
-	for _, f := range m.View.Faults {
-		if f.Kind == view.Unrouted {
+	var found []finding.Finding
+	for _, f := range m.View.Findings {
+		if f.Kind == finding.Unrouted {
 			found = append(found, f)
 		}
 	}

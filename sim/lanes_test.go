@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
@@ -21,7 +22,6 @@ import (
 	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
-	"ibsm/view"
 )
 
 // lanesOf is the table that writeLanes gives to a pair of ports, another one for each.
@@ -295,10 +295,10 @@ func TestLanesAreLost(t *testing.T) {
 			t.Errorf("seed %d: %d tables are not known, want those of the three hosts that do not show theirs; %d are wrong", seed, unknown, wrong)
 		}
 		for what, sick := range ordered(map[string]net.End{"answers nothing": unresponsive, "refuses": refuses, "truncates": truncates}) {
-			if guid := b.Fabric.PortGUID(sick); !slices.ContainsFunc(m.View.Faults, func(f view.Fault) bool {
+			if guid := b.Fabric.PortGUID(sick); !slices.ContainsFunc(m.View.Findings, func(f finding.Finding) bool {
 				return m.View.Topo.FindPort(guid) != topo.None && f.Node == m.View.Topo.Nodes[m.View.Topo.Ports[m.View.Topo.FindPort(guid)].Node].GUID
 			}) {
-				t.Errorf("seed %d: no fault of the host that %s: %+v", seed, what, m.View.Faults)
+				t.Errorf("seed %d: no fault of the host that %s: %+v", seed, what, m.View.Findings)
 			}
 		}
 	}

@@ -168,7 +168,7 @@ func TestPort0StaysInInit(t *testing.T) {
 		}
 		m.mustSweepAtMost(0)
 		b.mustConnectHosts()
-		if len(m.View.Faults) == 0 {
+		if len(m.View.Findings) == 0 {
 			t.Error("nothing was said")
 		}
 	}

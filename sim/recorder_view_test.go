@@ -34,10 +34,10 @@ func writeView(v *view.View, line writer) {
 	for _, sm := range v.SMs {
 		line("sm %#x lid=%d priority=%d state=%d actcount=%d", uint64(sm.GUID), uint16(sm.LID), sm.Priority, sm.State, sm.ActCount)
 	}
-	for _, f := range v.Faults {
-		line("fault %d %#x/%d %q", uint8(f.Kind), uint64(f.Node), f.Port, valuesIn(f.Text))
+	for _, f := range v.Findings {
+		line("finding %d %#x/%d %q", uint8(f.Kind), uint64(f.Node), f.Port, valuesIn(f.Detail))
 	}
-	line("further faults %d", v.FaultsMore)
+	line("further findings %d", v.FindingsMore)
 	for _, a := range v.Absent {
 		line("absent %#x lid=%d lmc=%d since=%d", uint64(a.Port), uint16(a.Base), a.LMC, a.Since)
 	}

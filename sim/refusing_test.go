@@ -67,7 +67,7 @@ func TestRefusingNode(t *testing.T) {
 					b.Fabric.LinkUp(host(n, 20))
 					b.pass(15 * time.Second)
 					b.mustBeWhole(m)
-					if found := m.View.Faults; len(found) > 0 {
+					if found := m.View.Findings; len(found) > 0 {
 						t.Errorf("what is well again is still reported: %v", found)
 					}
 				})
@@ -120,7 +120,7 @@ func TestRefusingNewNode(t *testing.T) {
 					status = mad.StatusOK
 					b.pass(4 * time.Second)
 					b.mustBeWhole(m)
-					if found := m.View.Faults; len(found) > 0 {
+					if found := m.View.Findings; len(found) > 0 {
 						t.Errorf("what is well is still reported: %v", found)
 					}
 				})

@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
-	"ibsm/view"
 )
 
 // TestSMSLWithoutLane: where ports send to the SA on an SL that switches drop, as after power-up with one VL in use, the
@@ -32,9 +32,9 @@ func TestSMSLWithoutLane(t *testing.T) {
 			cfg := minhopConfig()
 			cfg.Sweep.Settings.SMSL = c.smSL
 			faults := func(m *watched) (named int) {
-				for i := range m.View.Faults {
-					f := &m.View.Faults[i]
-					if f.Kind == view.StoppedLane && strings.Contains(f.Text, "packets to and from the SA") && strings.Contains(f.Text, "SL 3") && strings.Contains(f.Text, "VL 15") {
+				for i := range m.View.Findings {
+					f := &m.View.Findings[i]
+					if f.Kind == finding.StoppedSA && strings.Contains(f.Detail, "packets to and from the SA") && strings.Contains(f.Detail, "SL 3") && strings.Contains(f.Detail, "VL 15") {
 						named++
 					}
 				}
@@ -48,7 +48,7 @@ func TestSMSLWithoutLane(t *testing.T) {
 				m.sweep(manager.Heavy)
 			}
 			if got := faults(m) > 0; got != c.warned {
-				t.Errorf("faults: %+v", m.View.Faults)
+				t.Errorf("faults: %+v", m.View.Findings)
 			}
 			if got := m.says("WARN", warning, "sm_sl 3"); got != map[bool]int{true: 1}[c.warned] {
 				t.Errorf("warned %d times in three sweeps", got)
@@ -60,7 +60,7 @@ func TestSMSLWithoutLane(t *testing.T) {
 			b.Configure(m.Manager, cfg)
 			b.pass(settling)
 			if m.sweep(manager.Heavy); faults(m) > 0 {
-				t.Errorf("with qos: faults: %+v", m.View.Faults)
+				t.Errorf("with qos: faults: %+v", m.View.Findings)
 			}
 		})
 	}

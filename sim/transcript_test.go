@@ -446,8 +446,8 @@ func (x *transcript) viewLines(v *view.View) (lines []string) {
 			}
 		}
 	}
-	for _, f := range v.Faults {
-		add("fault of %s/%d: %s", x.words.guid(f.Node), f.Port, f.Text)
+	for _, f := range v.Findings {
+		add("finding at %s/%d: %v", x.words.guid(f.Node), f.Port, &f)
 	}
 	for _, d := range v.Drained {
 		add("drained %#x/%d: %v, hosts %q", uint64(d.Switch), d.Port, d.State, d.Hosts)

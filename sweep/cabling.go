@@ -48,7 +48,7 @@ func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, down []heldBack, behi
 	unplanned := make([]bool, len(found.Cables))
 	if c.Plan != nil {
 		r := cabling.Compare(c.Plan, found)
-		r.Limit(view.MaxFindings)
+		r.Limit(view.MaxCablingFindings)
 		v.Comparison = r
 		for _, i := range r.Unplanned {
 			unplanned[i] = c.Enforced

@@ -181,8 +181,8 @@ func up(t *testing.T, spec string, cfg Config) *harness {
 	t.Helper()
 	b := newHarness(t, spec, cfg)
 	first := b.heavy()
-	if len(first.Failures) != 0 || len(first.NotHeld) != 0 || first.Report.Bad() != 0 {
-		t.Fatalf("failures %v, not held %v, bad routes %d", first.Failures, first.NotHeld, first.Report.Bad())
+	if len(first.Failures) != 0 || len(first.NotKept) != 0 || first.Report.Bad() != 0 {
+		t.Fatalf("failures %v, not held %v, bad routes %d", first.Failures, first.NotKept, first.Report.Bad())
 	}
 	if at, bad := b.fabric.FirstNotActive(); bad {
 		t.Fatalf("port %v is not ACTIVE", at)

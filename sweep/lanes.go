@@ -3,6 +3,7 @@ package sweep
 import (
 	"fmt"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -11,7 +12,6 @@ import (
 	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
-	"ibsm/view"
 )
 
 // lanesMatter reports whether a walk reads the tables of lanes: they may have to be written, SLs to be
@@ -79,7 +79,7 @@ func (p *Program) lanesSettled(r request, o *txn.Outcome) {
 	default:
 		p.triedSet(r, o, false)
 		if o.Result == txn.Replied && o.Status == mad.StatusOK {
-			p.fail(r.Step, view.Refused, fmt.Sprintf("the response to Set(%s) has other values", smp.AttrName(o.Attr)))
+			p.fail(r.Step, finding.Refused, fmt.Sprintf("the response to Set(%s) has other values", smp.AttrName(o.Attr)))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -106,8 +107,8 @@ func (l *Look) askUnnamed(known *state) {
 }
 
 // refused are the attributes that ports did not return, by the finding of the walk.
-var refused = map[discover.FindingKind]mad.AttrID{
-	discover.Refused: smp.AttrPortInfo, discover.RefusedPKeys: smp.AttrPKeyTable, discover.UnreadPKeys: smp.AttrPKeyTable,
+var refused = map[finding.Kind]mad.AttrID{
+	finding.GetRefused: smp.AttrPortInfo, finding.PKeysRefused: smp.AttrPKeyTable, finding.PKeysUnread: smp.AttrPKeyTable,
 }
 
 // maxRefused is how many attributes that ports did not return a light sweep asks for: each may cost a time-out.

@@ -404,7 +404,7 @@ func TestBusyFDR10(t *testing.T) {
 	}
 	b.Configure(Config{Settings: Settings{FDR10: plan.EnableFDR10}, Engines: b.cfg.Engines})
 	for i := range 4 {
-		if out := b.heavy(); len(out.Failures) != 1 || !strings.Contains(out.Failures[0].Reason, "busy") {
+		if out := b.heavy(); len(out.Failures) != 1 || !strings.Contains(out.Failures[0].Detail, "busy") {
 			t.Errorf("sweep %d: failures %+v", i, out.Failures)
 		}
 	}

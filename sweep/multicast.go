@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/registry"
@@ -46,7 +47,7 @@ type Multicast struct {
 	notRemoved blockEntries            // transition entries of which some switch did not remove the old links
 	failed     map[topo.SwitchIdx]int  // requests that failed in this round
 	refused    map[topo.SwitchIdx]bool // where some of them were answered
-	failures   []Failure
+	failures   []finding.Finding
 	unread     bool       // another manager may have written some table
 	left       []mftBlock // that the last round left different from their targets
 	backoff    time.Duration
@@ -85,10 +86,10 @@ const (
 
 // Forwarding reports the state of the switches' tables after a round.
 type Forwarding struct {
-	Seq      uint64    // Changes of the registry up to this one are in force
-	Failures []Failure // except on these switches
-	Missed   int       // members that no tree reaches
-	Err      error     // the proof of a tree failed; it is not written
+	Seq      uint64            // Changes of the registry up to this one are in force
+	Failures []finding.Finding // except on these switches
+	Missed   int               // members that no tree reaches
+	Err      error             // the proof of a tree failed; it is not written
 }
 
 // maxMulticastBackoff bounds the time between rounds that try again what failed.

@@ -3,6 +3,7 @@ package sweep
 import (
 	"fmt"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -100,7 +101,6 @@ func (m *Multicast) fail(c mftBlock, e device.Event, reason string) {
 	m.subnet.held[c.s].Take(c.block, c.position, e, &sent)
 	m.failed[c.s]++
 	m.refused[c.s] = m.refused[c.s] || e != device.TimedOut
-	node := &m.subnet.topo.Nodes[m.subnet.topo.Switches[c.s]]
-	m.failures = append(m.failures, Failure{Node: node.GUID, Desc: node.Desc.String(),
-		Reason: fmt.Sprintf("multicast forwarding table block %d, position %d: %s", c.block, c.position, reason)})
+	m.failures = append(m.failures, finding.Finding{Kind: finding.Refused, Node: m.subnet.topo.Nodes[m.subnet.topo.Switches[c.s]].GUID,
+		Detail: fmt.Sprintf("multicast forwarding table block %d, position %d: %s", c.block, c.position, reason)})
 }

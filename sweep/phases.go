@@ -192,7 +192,7 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 		rename(p.c.Topo, s.renamed)
 	}
 	found := p.c.found.Result
-	out = &Outcome{SweepPlan: p.c, Found: found, Sets: p.sets, Failures: p.failures, NotHeld: p.notHeld, Healed: p.tally(), devices: s.state.devices}
+	out = &Outcome{SweepPlan: p.c, Found: found, Sets: p.sets, Failures: p.failures, NotKept: p.notKept, Healed: p.tally(), devices: s.state.devices}
 	s.state.pkeys.tally(p.held)
 	p.tallyOptional()
 	out.GivenUp = s.state.devices.Optional.All()

@@ -3,12 +3,12 @@ package sweep
 import (
 	"fmt"
 
+	"ibsm/finding"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/partitions"
 	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
-	"ibsm/view"
 )
 
 // pkeyState is the part of state that concerns P_Key tables.
@@ -48,7 +48,7 @@ func (p *Program) pkeys(st request, o *txn.Outcome) {
 	p.c.Plan.PKeysHeld(st.Step, (*smp.PKeyTable)(&o.Data))
 	if p.state.devices.State(p.block(st.Step, o.Attr)) != device.Known {
 		p.c.Plan.PKeysFailed(st.Step)
-		p.fail(st.Step, view.Refused, fmt.Sprintf("the response to Set of P_Key block %d has other values", st.Block))
+		p.fail(st.Step, finding.Refused, fmt.Sprintf("the response to Set of P_Key block %d has other values", st.Block))
 		return
 	}
 	p.check(st.Step, o)
@@ -66,6 +66,6 @@ func (p *Program) holdRemovals() {
 	if ports := p.c.Plan.NotAdded(); len(ports) > 0 {
 		p.held = true
 		p.c.Plan.HoldRemovals()
-		p.fail(plan.Step{Op: plan.SetPKeys, Port: ports[0]}, view.Refused, fmt.Sprintf("no P_Key is removed from any port yet: %d ports did not get their new ones", len(ports)))
+		p.fail(plan.Step{Op: plan.SetPKeys, Port: ports[0]}, finding.Refused, fmt.Sprintf("no P_Key is removed from any port yet: %d ports did not get their new ones", len(ports)))
 	}
 }

@@ -2,7 +2,9 @@ package sweep
 
 import (
 	"fmt"
+	"strings"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -10,26 +12,11 @@ import (
 	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
-	"ibsm/view"
 )
 
 // maxUnanswered is how many Sets in a row may remain without an answer before the rest is left to
 // the next sweep: most likely our own port has lost its link. No more than that are on the wire.
 const maxUnanswered = 128
-
-// Failure is a Set that did not do what it should.
-type Failure struct {
-	Node   mad.GUID
-	Desc   string
-	Port   uint8
-	Op     plan.Op
-	Kind   view.FaultKind
-	Reason string
-}
-
-func (f Failure) String() string {
-	return fmt.Sprintf("node %v %q port %d: %v", f.Node, f.Desc, f.Port, f.Reason)
-}
 
 // Program carries out a plan.
 type Program struct {
@@ -51,8 +38,8 @@ type Program struct {
 	free       []int     // tags
 	unanswered int       // Sets since the last answer
 	sets       map[mad.AttrID]int
-	failures   []Failure
-	notHeld    []NotHeld
+	failures   []finding.Finding
+	notKept    []finding.Finding
 	heard      []bool                    // ports that answered a Set, by index; nil where PortStateChange was not set at any switch
 	names      map[smp.PortInfo][]string // of fieldNames
 	held       bool                      // no P_Key is removed in this sweep
@@ -103,13 +90,6 @@ var outcomes = map[plan.Op]outcome{
 	plan.ReadHeldMKey: {answered: (*Program).mkeyHeld, settled: (*Program).mkeySettled},
 	plan.ReadSLtoVL:   {answered: (*Program).wildcardRead, failed: (*Program).wildcardUnread},
 	plan.SetTurns:     {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
-}
-
-// NotHeld is a port that acknowledges fields without keeping them.
-type NotHeld struct {
-	Node   mad.GUID
-	Port   uint8
-	Fields []string
 }
 
 func newProgram(c *SweepPlan, s *Sweeper) *Program {
@@ -252,9 +232,9 @@ func (p *Program) unready(st plan.Step) bool {
 	port := &p.c.Topo.Ports[st.Port]
 	if why := p.c.Plan.Excluded(st.Port); why != "" {
 		if st.Op == plan.Arm {
-			p.fail(st, view.Excluded, "left in INIT: "+why)
+			p.fail(st, finding.Excluded, "left in INIT: "+why)
 		} else if port.Info.PortState() == smp.PortArmed {
-			p.fail(st, view.Excluded, "left in ARMED: "+why)
+			p.fail(st, finding.Excluded, "left in ARMED: "+why)
 		}
 		return true
 	}
@@ -267,11 +247,11 @@ func (p *Program) unready(st plan.Step) bool {
 	}
 	if st.Op == plan.Arm && !p.left[n] {
 		p.left[n] = true
-		reason := "its links are left in INIT: its forwarding table is incomplete"
+		reason := ""
 		if p.c.Topo.Nodes[n].PrivateLFT == topo.PrivateLFTOn {
-			reason = "its links are left in INIT: it forwards by private tables of another manager, and its own table is not known"
+			reason = "it forwards by private tables of another manager, and its own table is not known"
 		}
-		p.fail(plan.Step{Op: st.Op, Port: p.c.Topo.Nodes[n].First}, view.Unrouted, reason)
+		p.fail(plan.Step{Op: st.Op, Port: p.c.Topo.Nodes[n].First}, finding.Unrouted, reason)
 	}
 	return true
 }
@@ -324,10 +304,15 @@ func (p *Program) tallyLinks() (healed bool) {
 	return healed
 }
 
-func (p *Program) fail(st plan.Step, kind view.FaultKind, reason string) {
+// fail adds what a step at a port did not bring about.
+func (p *Program) fail(st plan.Step, kind finding.Kind, detail string) {
 	port := &p.c.Topo.Ports[st.Port]
-	node := &p.c.Topo.Nodes[port.Node]
-	p.failures = append(p.failures, Failure{node.GUID, node.Desc.String(), port.Num, st.Op, kind, reason})
+	p.failures = append(p.failures, finding.Finding{Kind: kind, Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num, Detail: detail})
+}
+
+// ignores adds fields that a port, or with port 0 a node, acknowledges without keeping them.
+func (p *Program) ignores(node mad.GUID, port uint8, fields []string) {
+	p.notKept = append(p.notKept, finding.Finding{Kind: finding.NotKept, Node: node, Port: port, Detail: strings.Join(fields, ", ")})
 }
 
 // Done takes the outcome of a request.
@@ -355,7 +340,7 @@ func (p *Program) Done(o *txn.Outcome) {
 		p.unanswered = min(p.unanswered, maxUnanswered-1)
 	case o.Result != txn.Replied:
 		p.countTimeOut(node, r.Op, how.required)
-		p.fail(r.Step, view.NoAnswer, fmt.Sprintf("no answer to %v(%s)", o.Method, smp.AttrName(o.Attr)))
+		p.fail(r.Step, finding.NoAnswer, fmt.Sprintf("no answer to %v(%s)", o.Method, smp.AttrName(o.Attr)))
 	case good || how.refused:
 		how.answered(p, r, o)
 	case r.Op == plan.SetLFT && p.refusedLFT(r.Step):
@@ -366,7 +351,7 @@ func (p *Program) Done(o *txn.Outcome) {
 
 // failRefused notes the failure of a step whose request was refused.
 func (p *Program) failRefused(r request, o *txn.Outcome) {
-	p.fail(r.Step, view.Refused, fmt.Sprintf("%v(%s) refused: %v", o.Method, smp.AttrName(o.Attr), o.Status))
+	p.fail(r.Step, finding.Refused, fmt.Sprintf("%v(%s) refused: %v", o.Method, smp.AttrName(o.Attr), o.Status))
 }
 
 func (p *Program) changeCleared(r request, o *txn.Outcome) {
@@ -381,9 +366,9 @@ func (p *Program) switchInfo(r request, o *txn.Outcome) {
 	p.state.devices.Switches[node.Switch].Top = info.LinearFDBTop()
 	bits, found := p.state.devices.Unsupported.Learn(&device.SwitchInfo, p.c.Plan.Place(o.Attr, r.Port), (*device.Data)(&wanted), &o.Data)
 	if found {
-		p.notHeld = append(p.notHeld, NotHeld{node.GUID, 0, plan.SwitchFields((*smp.SwitchInfo)(&bits))})
+		p.ignores(node.GUID, 0, plan.SwitchFields((*smp.SwitchInfo)(&bits)))
 	}
 	if p.c.Tables != nil && info.LinearFDBTop() != p.c.Tables.Top && node.PrivateLFT != topo.PrivateLFTOn {
-		p.fail(r.Step, view.Refused, fmt.Sprintf("LinearFDBTop is %d though it was set to %d", info.LinearFDBTop(), p.c.Tables.Top))
+		p.fail(r.Step, finding.Refused, fmt.Sprintf("LinearFDBTop is %d though it was set to %d", info.LinearFDBTop(), p.c.Tables.Top))
 	}
 }

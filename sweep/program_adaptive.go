@@ -3,12 +3,12 @@ package sweep
 import (
 	"fmt"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
-	"ibsm/view"
 )
 
 // A switch with adaptive routing on takes a Set of LinearForwardingTable and turns it off by
@@ -97,9 +97,9 @@ func (p *Program) arInfo(r request, o *txn.Outcome) {
 		p.more = append(p.more, r.Step)
 	case r.asked && len(f.refused) == 0: // the next walk asks again
 	case node.AR == topo.AROff:
-		p.fail(r.Step, view.Refused, fmt.Sprintf("what depends on adaptive routing stays on though it was turned off: %v", o.Status))
+		p.fail(r.Step, finding.Refused, fmt.Sprintf("what depends on adaptive routing stays on though it was turned off: %v", o.Status))
 	default:
-		p.fail(r.Step, view.Refused, fmt.Sprintf("adaptive routing stays on though it was turned off: %v", o.Status))
+		p.fail(r.Step, finding.Refused, fmt.Sprintf("adaptive routing stays on though it was turned off: %v", o.Status))
 		if p.c.ARMode == DisableAR {
 			p.giveUp(n)
 		}

@@ -3,12 +3,12 @@ package sweep
 import (
 	"fmt"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
-	"ibsm/view"
 )
 
 func (p *Program) sendingLFT(st plan.Step) {
@@ -23,7 +23,7 @@ func (p *Program) lftSettled(st request, o *txn.Outcome) {
 
 func (p *Program) lft(st request, o *txn.Outcome) {
 	if p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT.State(int(st.Block)) != device.Known {
-		p.fail(st.Step, view.Refused, fmt.Sprintf("the response to Set of forwarding table block %d has other values", st.Block))
+		p.fail(st.Step, finding.Refused, fmt.Sprintf("the response to Set of forwarding table block %d has other values", st.Block))
 		return
 	}
 	p.check(st.Step, o)

@@ -3,13 +3,13 @@ package sweep
 import (
 	"strings"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
-	"ibsm/view"
 )
 
 // mkeyRack is the rack whose M_Keys are set.
@@ -52,7 +52,7 @@ func (p *Program) mkeySet(r request, o *txn.Outcome) {
 		sent := p.c.Plan.WithMKey(r.Port)
 		at := p.c.Plan.Place(device.MKeys.ID, r.Port)
 		if bits, found := p.state.devices.Unsupported.Learn(&device.MKeys, at, (*device.Data)(&sent), &o.Data); found {
-			p.notHeld = append(p.notHeld, NotHeld{at.Node, at.Port, p.fieldNames((*smp.PortInfo)(&bits))})
+			p.ignores(at.Node, at.Port, p.fieldNames((*smp.PortInfo)(&bits)))
 		}
 	}
 }
@@ -71,7 +71,7 @@ func (p *Program) mkeyRead(r request, o *txn.Outcome) {
 	case info.MKey() == sent.MKey():
 		p.mkeys.proved++
 	case !p.mkeys.sent[r.Port]: // it was shown a wrong one, and is open
-		p.fail(r.Step, view.Refused, "it has another M_Key than it was shown")
+		p.fail(r.Step, finding.Refused, "it has another M_Key than it was shown")
 		return
 	}
 	at, unsupported := p.c.Plan.Place(device.MKeys.ID, r.Port), p.state.devices.Unsupported
@@ -85,7 +85,7 @@ func (p *Program) mkeyRead(r request, o *txn.Outcome) {
 	if p.mkeys.sent[r.Port] {
 		unsupported.Tried(at)
 	}
-	p.fail(r.Step, view.Refused, "it has lost fields that were sent with its M_Key: "+strings.Join(p.fieldNames((*smp.PortInfo)(&lost)), ", "))
+	p.fail(r.Step, finding.Refused, "it has lost fields that were sent with its M_Key: "+strings.Join(p.fieldNames((*smp.PortInfo)(&lost)), ", "))
 }
 
 // mkeyUnread has a port asked with the M_Key that it had, which it has kept where the Set was lost.
@@ -96,7 +96,7 @@ func (p *Program) mkeyUnread(st plan.Step) {
 func (p *Program) mkeyHeld(r request, o *txn.Outcome) {
 	info := (*smp.PortInfo)(&o.Data)
 	p.holds(r, info)
-	p.fail(r.Step, view.Refused, "it keeps the M_Key that it had")
+	p.fail(r.Step, finding.Refused, "it keeps the M_Key that it had")
 }
 
 // holds notes the PortInfo that a port has been read with.

@@ -3,13 +3,13 @@ package sweep
 import (
 	"fmt"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
-	"ibsm/view"
 )
 
 // split is how the Set of a PortInfo is split. A port rejects a complete Set of PortInfo if it does not accept one parameter, or is not in the
@@ -32,7 +32,7 @@ func (p *Program) port(r request, o *txn.Outcome) {
 	st, looked := r.Step, r.asked
 	if o.Status != mad.StatusOK {
 		if looked {
-			p.fail(st, view.Refused, fmt.Sprintf("PortInfo refused: %v", o.Status))
+			p.fail(st, finding.Refused, fmt.Sprintf("PortInfo refused: %v", o.Status))
 			return
 		}
 		p.again = append(p.again, st)
@@ -45,7 +45,7 @@ func (p *Program) port(r request, o *txn.Outcome) {
 		port.Info.SetPortState(smp.PortDown)
 		port.Info.SetPortPhysicalState(info.PortPhysicalState())
 		if st.Op != plan.TakeDown && st.Op != plan.ShutOff && st.Op != plan.TurnOn {
-			p.fail(st, view.WentDown, "the link went down")
+			p.fail(st, finding.WentDown, "")
 		}
 		return
 	}
@@ -73,7 +73,7 @@ func (p *Program) port(r request, o *txn.Outcome) {
 		return
 	}
 	if bits, found := unsupported.Learn(&device.PortInfo, at, (*device.Data)(&sent), (*device.Data)(&judged)); found {
-		p.notHeld = append(p.notHeld, NotHeld{at.Node, at.Port, p.fieldNames((*smp.PortInfo)(&bits))})
+		p.ignores(at.Node, at.Port, p.fieldNames((*smp.PortInfo)(&bits)))
 	}
 	if st.Op == plan.SetPort && !looked {
 		unsupported.Tried(at)
@@ -85,9 +85,9 @@ func (p *Program) port(r request, o *txn.Outcome) {
 		p.more = append(p.more, plan.Step{Op: plan.Arm, Port: st.Port})
 	case refusal == "":
 	case port.Num == 0 && st.Op != plan.SetPort && info.LID() == sent.LID(): // it forwards in any state
-		p.notHeld = append(p.notHeld, NotHeld{at.Node, 0, []string{"PortState"}})
+		p.ignores(at.Node, 0, []string{"PortState"})
 	default:
-		p.fail(st, view.Refused, refusal)
+		p.fail(st, finding.Refused, refusal)
 	}
 }
 
@@ -126,7 +126,7 @@ func (p *Program) extended(r request, o *txn.Outcome) {
 	}
 	unsupported := p.state.devices.Unsupported
 	if unsupported.Tried(at); unsupported.Tries(at) == 1 {
-		p.notHeld = append(p.notHeld, NotHeld{at.Node, at.Port, []string{"FDR10"}})
+		p.ignores(at.Node, at.Port, []string{"FDR10"})
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"maps"
 	"slices"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/partitions"
@@ -163,8 +164,8 @@ type Outcome struct {
 	*SweepPlan
 	Found    *discover.Result
 	Sets     map[mad.AttrID]int // sent, by attribute
-	Failures []Failure
-	NotHeld  []NotHeld
+	Failures []finding.Finding  // Sets that did not do what they should
+	NotKept  []finding.Finding  // fields that ports have just shown not to keep
 	// GivenUp are the attributes that devices do not take and are not sent any more.
 	GivenUp []device.Place
 	Healed  bool // a switch that was bypassed has accepted its table, or a link has become ACTIVE: routes may use it again

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -147,8 +148,8 @@ func TestTableNotHeld(t *testing.T) {
 		if armed != 0 {
 			t.Errorf("%s: %d links armed at the switch", name, armed)
 		}
-		left := slices.DeleteFunc(slices.Clone(out.Failures), func(f Failure) bool { return !strings.Contains(f.Reason, "left in INIT") })
-		if len(left) != 1 || left[0].Op != plan.Arm {
+		left := slices.DeleteFunc(slices.Clone(out.Failures), func(f finding.Finding) bool { return f.Kind != finding.Unrouted && f.Kind != finding.Excluded })
+		if len(left) != 1 || left[0].Kind != finding.Unrouted {
 			t.Errorf("%s: want one switch whose links are left in INIT, failures %v", name, out.Failures)
 		}
 		for _, sw := range b.state.devices.Switches {
@@ -174,17 +175,17 @@ func TestFieldNotHeld(t *testing.T) {
 	}
 	out := b.heavy()
 	hosts := 0
-	for _, h := range out.NotHeld {
-		if slices.Equal(h.Fields, []string{"SubnetTimeOut"}) {
+	for _, h := range out.NotKept {
+		if h.Detail == "SubnetTimeOut" {
 			hosts++
 		}
 	}
-	if hosts != len(out.NotHeld) || hosts != len(out.Topo.EndPorts) {
-		t.Errorf("%d end ports, not held: %v", len(out.Topo.EndPorts), out.NotHeld)
+	if hosts != len(out.NotKept) || hosts != len(out.Topo.EndPorts) {
+		t.Errorf("%d end ports, not held: %v", len(out.Topo.EndPorts), out.NotKept)
 	}
 	for range 2 {
-		if out = b.heavy(); len(out.NotHeld) != 0 || len(b.sets) != 0 {
-			t.Errorf("again: %d Sets, not held %v", len(b.sets), out.NotHeld)
+		if out = b.heavy(); len(out.NotKept) != 0 || len(b.sets) != 0 {
+			t.Errorf("again: %d Sets, not held %v", len(b.sets), out.NotKept)
 		}
 	}
 }

@@ -4,7 +4,7 @@ import "ibsm/topo/cabling"
 
 // Cabling is how the cables that the last heavy sweep found differ from the plan, and which of them are held back.
 type Cabling struct {
-	*cabling.Comparison                  // nil without a plan; it has MaxFindings at most
+	*cabling.Comparison                  // nil without a plan; it has MaxCablingFindings at most
 	Enforced            bool             // cables that are not in the plan are held back
 	Found               *cabling.Cabling // all cables that the walk found, also those held back, and between devices that are cut off; not to be changed
 	Held                []HeldCable
@@ -19,8 +19,8 @@ type Cabling struct {
 // Ignored reports whether the plan is enforced and matches too little for that.
 func (c *Cabling) Ignored() bool { return c.Enforced && !c.Applies() }
 
-// MaxFindings is how many findings a Cabling has.
-const MaxFindings = 4096
+// MaxCablingFindings is how many findings a Cabling has.
+const MaxCablingFindings = 4096
 
 // HeldCable is a cable that is not used: no route has it, its ports do not become ACTIVE, and what only it leads to is not in the subnet.
 type HeldCable struct {

@@ -3,6 +3,7 @@
 package view
 
 import (
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/partitions"
 	"ibsm/routing"
@@ -39,16 +40,16 @@ type View struct {
 	PortGroups *portgroups.Set
 	SMs        []SM // this manager first, then others by port GUID
 
-	Faults     []Fault // of the last heavy sweep, MaxFaults of them at most
-	FaultsMore int     // that found no room
-	Absent     []Absent
-	Left       []LeftLink // in order of Here; nil unless ports have M_Keys of their own
-	Drained    []Drained
-	Cabling    *Cabling // nil without a plan, and with nothing held back
+	Findings     []finding.Finding // of the last heavy sweep, MaxFindings of them at most
+	FindingsMore int               // that found no room
+	Absent       []Absent
+	Left         []LeftLink // in order of Here; nil unless ports have M_Keys of their own
+	Drained      []Drained
+	Cabling      *Cabling // nil without a plan, and with nothing held back
 }
 
-// MaxFaults is how many Faults a View holds.
-const MaxFaults = 4096
+// MaxFindings is how many Findings a View holds.
+const MaxFindings = 4096
 
 // Subnet holds the settings that answers repeat.
 type Subnet struct {

@@ -12,6 +12,7 @@ import (
 	"ibsm/congestioncontrol"
 	"ibsm/ctl"
 	"ibsm/ctl/server"
+	"ibsm/finding"
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/opensm/console"
@@ -342,6 +343,10 @@ func (s sink) subnet(st *ctl.SubnetStatus) {
 	ports := s.gauge("ibsm_ports", "Physical ports, by state.", "state")
 	for state := smp.PortDown; state <= smp.PortActiveDefer; state++ {
 		ports(float64(st.Ports[state.String()]), state.String())
+	}
+	findings := s.gauge("ibsm_findings", "Problems that the last heavy sweep found, by kind, in the words of ibsmctl why: docs/messages.md explains them.", "kind")
+	for _, name := range finding.Names() {
+		findings(float64(st.Findings[name]), name)
 	}
 	s.gauge("ibsm_links", "Cables.")(float64(st.Links))
 	s.gauge("ibsm_lids", "LIDs in use.")(float64(st.LIDs))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ibsm/ctl"
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/topo"
 	"ibsm/topo/cabling"
@@ -102,7 +103,7 @@ func (d *doctor) cablingReasons(at end) (why []ctl.Reason) {
 		return nil
 	}
 	if text, is := d.excluded[at]; is {
-		why = append(why, because("not enforced", text, remedies[view.HeldBack]))
+		why = append(why, because("not enforced", text, finding.HeldBack.Remedy()))
 	}
 	for _, i := range d.cabling[at] {
 		why = append(why, notAsPlanned(&v.Findings[i]))
@@ -183,7 +184,7 @@ func heldReason(v *view.Cabling, text string) ctl.Reason {
 	if why := notEnforced(v); why != "" {
 		text += "; " + why
 	}
-	return because(view.HeldBack.String(), text, remedies[view.HeldBack])
+	return because(finding.HeldBack.Name(), text, finding.HeldBack.Remedy())
 }
 
 // missingDevice is the diagnosis of a device of the plan that is not there; nil if there is none of the name or GUID.

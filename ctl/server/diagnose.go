@@ -8,19 +8,19 @@ import (
 	"time"
 
 	"ibsm/ctl"
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/perf"
 	"ibsm/perf/sick"
 	"ibsm/topo"
-	"ibsm/view"
 )
 
 // doctor diagnoses the ports of one subnet.
 type doctor struct {
 	*subnet
-	faults   map[end][]*view.Fault
+	findings map[end][]*finding.Finding
 	cabling  map[end][]int               // findings
 	excluded map[end]string              // what there is to say of excluded cables
 	sick     map[perf.Key][]sick.Finding // by both ends
@@ -35,7 +35,7 @@ type end struct {
 }
 
 func (s *subnet) doctor() *doctor {
-	d := &doctor{s, map[end][]*view.Fault{}, cablingByPort(s.view.Cabling), excludedPorts(s.view.Cabling), map[perf.Key][]sick.Finding{}, time.Now(), nil}
+	d := &doctor{s, map[end][]*finding.Finding{}, cablingByPort(s.view.Cabling), excludedPorts(s.view.Cabling), map[perf.Key][]sick.Finding{}, time.Now(), nil}
 	if s.droppedPackets != nil {
 		d.dropped = recentDrops(s.droppedPackets(), d.now)
 	}
@@ -44,10 +44,10 @@ func (s *subnet) doctor() *doctor {
 			d.sick[f.Port], d.sick[f.Peer] = append(d.sick[f.Port], f), append(d.sick[f.Peer], f)
 		}
 	}
-	for i := range s.view.Faults {
-		f := &s.view.Faults[i]
+	for i := range s.view.Findings {
+		f := &s.view.Findings[i]
 		at := end{f.Node, f.Port}
-		d.faults[at] = append(d.faults[at], f)
+		d.findings[at] = append(d.findings[at], f)
 	}
 	return d
 }
@@ -142,7 +142,9 @@ func (d *doctor) receivesBadly(p topo.PortIdx) bool {
 
 // stopsPackets reports whether a port is in a credit loop, or lacks a lane that packets need.
 func (d *doctor) stopsPackets(p topo.PortIdx) bool {
-	return slices.ContainsFunc(d.at(p), func(f *view.Fault) bool { return f.Kind == view.CreditLoop || f.Kind == view.StoppedLane })
+	return slices.ContainsFunc(d.at(p), func(f *finding.Finding) bool {
+		return f.Kind == finding.CreditLoopPort || f.Kind == finding.StoppedLane || f.Kind == finding.StoppedSA
+	})
 }
 
 // statesOf are a port's PortState and PortPhysicalState.
@@ -165,19 +167,29 @@ func (d *doctor) diagnosis(p topo.PortIdx) *ctl.Diagnosis {
 	}
 }
 
-// at are the faults of a port.
-func (d *doctor) at(p topo.PortIdx) []*view.Fault {
+// at are the findings at a port.
+func (d *doctor) at(p topo.PortIdx) []*finding.Finding {
 	port := &d.view.Topo.Ports[p]
-	return d.faults[end{d.view.Topo.Nodes[port.Node].GUID, port.Num}]
+	return d.findings[end{d.view.Topo.Nodes[port.Node].GUID, port.Num}]
 }
 
-// ofNode are the faults of a port's node as a whole.
-func (d *doctor) ofNode(p topo.PortIdx) []*view.Fault {
+// withoutRoutes are the findings of the subnet as a whole that say why no routes are written.
+func (d *doctor) withoutRoutes() (why []*finding.Finding) {
+	for _, f := range d.findings[end{}] {
+		if f.Kind == finding.NoRoutes || f.Kind == finding.ARHeld {
+			why = append(why, f)
+		}
+	}
+	return why
+}
+
+// ofNode are the findings at a port's node as a whole.
+func (d *doctor) ofNode(p topo.PortIdx) []*finding.Finding {
 	port := &d.view.Topo.Ports[p]
 	if port.Num == 0 {
 		return nil
 	}
-	return d.faults[end{d.view.Topo.Nodes[port.Node].GUID, 0}]
+	return d.findings[end{d.view.Topo.Nodes[port.Node].GUID, 0}]
 }
 
 // because makes a reason.

@@ -119,8 +119,8 @@ func (d *doctor) unreached(from, to topo.PortIdx) []ctl.Reason {
 	if count > 1 {
 		text += fmt.Sprintf("; %d of its %d LIDs are affected", lost, count)
 	}
-	for _, f := range d.faults[end{}] {
-		text += "; " + f.Text
+	for _, f := range d.withoutRoutes() {
+		text += "; " + f.String()
 	}
 	if s := d.view.Topo.SwitchOf(from); s != topo.None {
 		if forbidden, connects := verify.ForbiddenRoute(d.view.Topo, d.view.LIDs, d.view.Tables, s, first.path.DLID); forbidden {

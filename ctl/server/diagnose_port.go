@@ -9,6 +9,7 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/ctl/history"
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/perf"
@@ -84,7 +85,7 @@ func (d *doctor) down(p topo.PortIdx) []ctl.Reason {
 	} else if was := d.before(p); was != "" {
 		why.Kind, why.Text = "link lost", was+"; now: "+why.Text
 	}
-	return append([]ctl.Reason{why}, d.faultReasons(p, d.at(p))...)
+	return append([]ctl.Reason{why}, d.findingReasons(p, d.at(p))...)
 }
 
 // forAggregation reports whether a port is for the aggregation node in its switch.
@@ -126,14 +127,14 @@ func (d *doctor) endOf(p topo.PortIdx) history.End {
 
 // alone are the reasons of a port with a link but without a known node behind it.
 func (d *doctor) alone(p topo.PortIdx) []ctl.Reason {
-	if why := d.faultReasons(p, d.at(p)); why != nil {
+	if why := d.findingReasons(p, d.at(p)); why != nil {
 		if was := d.before(p); was != "" {
 			why[0].Text += "; " + was
 		}
 		return why
 	}
 	if d.view.Topo.Ports[p].Shunned {
-		return []ctl.Reason{because(view.LeftOut.String(), "the node behind the port was excluded from the subnet",
+		return []ctl.Reason{because(finding.Incomplete.Name(), "the node behind the port was excluded from the subnet",
 			"ibsmctl events shows the reason")}
 	}
 	return []ctl.Reason{because("new link", "the link is up, but the node behind it was not discovered yet",
@@ -145,7 +146,7 @@ func (d *doctor) held(p topo.PortIdx) (why []ctl.Reason) {
 	t := d.view.Topo
 	port := &t.Ports[p]
 	peer := port.Peer
-	for _, f := range d.faults[end{}] {
+	for _, f := range d.withoutRoutes() {
 		why = append(why, reasonOf(f, ""))
 	}
 	if unresponsive, is := d.unresponsive(peer); is {
@@ -154,23 +155,23 @@ func (d *doctor) held(p topo.PortIdx) (why []ctl.Reason) {
 	locked := d.locked(p)
 	why = append(why, locked...)
 	for _, at := range []topo.PortIdx{p, peer} {
-		why = append(why, d.faultReasons(at, d.at(at))...)
-		why = append(why, d.faultReasons(at, d.ofNode(at))...)
+		why = append(why, d.findingReasons(at, d.at(at))...)
+		why = append(why, d.findingReasons(at, d.ofNode(at))...)
 	}
 	if far := &t.Ports[peer]; far.Info.PortState() == smp.PortDown {
-		why = append(why, because(view.OneSided.String(), d.called(peer)+", at its other end, reports that it has no link",
+		why = append(why, because(finding.OneSided.Name(), d.called(peer)+", at its other end, reports that it has no link",
 			"replug the cable, or reset one end with ibportstate LID PORT reset"))
 	}
 	if locked != nil {
-		why = slices.DeleteFunc(why, func(r ctl.Reason) bool { return r.Kind == view.NoAnswer.String() })
+		why = slices.DeleteFunc(why, func(r ctl.Reason) bool { return r.Kind == finding.NoAnswer.Name() })
 	}
 	why = append(why, d.mismatch(p)...)
 	why = append(why, d.otherMaster(p)...)
 	if len(why) == 0 {
 		why = append(why, because("not yet", fmt.Sprintf("no problem known: the link changed to %v after the last sweep had read it", port.Info.PortState()),
 			"ibsmctl sweep; if the state lasts, ibsmctl events"))
-		if d.view.FaultsMore > 0 {
-			why[0].Text += fmt.Sprintf("; %d further faults are not stored", d.view.FaultsMore)
+		if d.view.FindingsMore > 0 {
+			why[0].Text += fmt.Sprintf("; %d further findings are not stored", d.view.FindingsMore)
 		}
 	}
 	return unique(why)
@@ -181,7 +182,7 @@ func (d *doctor) held(p topo.PortIdx) (why []ctl.Reason) {
 func (d *doctor) locked(p topo.PortIdx) (why []ctl.Reason) {
 	for _, at := range []topo.PortIdx{p, d.view.Topo.Ports[p].Peer} {
 		info := &d.view.Topo.Ports[d.view.Topo.EndPort(at)].Info
-		unanswered := slices.ContainsFunc(slices.Concat(d.at(at), d.ofNode(at)), func(f *view.Fault) bool { return f.Kind == view.NoAnswer })
+		unanswered := slices.ContainsFunc(slices.Concat(d.at(at), d.ofNode(at)), func(f *finding.Finding) bool { return f.Kind == finding.NoAnswer })
 		if unanswered && info.MKeyProtectBits() > 0 && info.MKey() == 0 {
 			why = append(why, because("M_Key", d.called(at)+" is protected by an M_Key different from the manager's: it does not answer Sets",
 				"set m_key to the port's key, or reset the node to clear the key"))
@@ -225,11 +226,11 @@ func (d *doctor) otherMaster(p topo.PortIdx) []ctl.Reason {
 func (d *doctor) remarks(p topo.PortIdx) []ctl.Reason {
 	t := d.view.Topo
 	port := &t.Ports[p]
-	why := append(d.faultReasons(p, d.at(p)), d.keyRemarks(p)...)
+	why := append(d.findingReasons(p, d.at(p)), d.keyRemarks(p)...)
 	why = append(why, d.notJoined(p)...)
 	for _, f := range d.ofNode(p) {
-		if f.Kind == view.NotAdaptive || f.Kind == view.PrivateTables {
-			why = append(why, d.faultReasons(p, []*view.Fault{f})...)
+		if f.Kind == finding.NotAdaptive || f.Kind == finding.PrivateTables {
+			why = append(why, d.findingReasons(p, []*finding.Finding{f})...)
 		}
 	}
 	if port.Num == 0 || port.Peer == topo.None {
@@ -237,8 +238,8 @@ func (d *doctor) remarks(p topo.PortIdx) []ctl.Reason {
 	}
 	far := &t.Ports[port.Peer]
 	for _, f := range d.at(port.Peer) {
-		if f.Kind == view.Unenforced {
-			why = append(why, d.faultReasons(port.Peer, []*view.Fault{f})...)
+		if f.Kind == finding.UnenforcedPort {
+			why = append(why, d.findingReasons(port.Peer, []*finding.Finding{f})...)
 		}
 	}
 	why = append(append(why, d.avoided(p)...), d.sickLink(p)...)
@@ -327,9 +328,9 @@ func times(n uint64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// faultReasons are the recorded faults of a port, or of its node, as reasons.
-func (d *doctor) faultReasons(p topo.PortIdx, faults []*view.Fault) (why []ctl.Reason) {
-	for _, f := range faults {
+// findingReasons are the findings at a port, or at its node, as reasons.
+func (d *doctor) findingReasons(p topo.PortIdx, findings []*finding.Finding) (why []ctl.Reason) {
+	for _, f := range findings {
 		at := p
 		if f.Port == 0 {
 			at = d.view.Topo.Nodes[d.view.Topo.Ports[p].Node].First
@@ -339,38 +340,9 @@ func (d *doctor) faultReasons(p topo.PortIdx, faults []*view.Fault) (why []ctl.R
 	return why
 }
 
-// remedies are the actions that fix faults.
-var remedies = map[view.FaultKind]string{
-	view.NoAnswer:     "check whether the node hangs and reset it; an M_Key different from the manager's (m_key) has the same effect",
-	view.Refused:      "newer firmware may accept it; the manager retries in each sweep",
-	view.GivenUp:      "newer firmware may take it; it is sent again when the device restarts, settings change, or ibsmctl sweep asks for it",
-	view.NotKept:      "newer firmware may keep the value; the manager does not retry",
-	view.Unrouted:     "ibsmctl events shows the table block that the switch does not accept; reset the switch",
-	view.Excluded:     "ibsmctl events shows the failed Gets or Sets of P_Keys; newer firmware may accept them. With part_enforce both, the switch port in front of a host may confine it instead",
-	view.WentDown:     "check the cable: the link does not stay up",
-	view.Unresponsive: "check whether the node behind the port hangs and reset it; an M_Key of protection level 2 or 3 that is not known has the same effect: wait for the end of its lease, start this manager with the files guid2mkey and neighbors of the one that set it, or restart the node",
-	view.LeftOut:      "reset the node behind the port; ibsmctl events shows its responses",
-	view.Duplicate:    "change the GUID of one of the two (firmware tools), or disconnect it",
-	view.Looped:       "remove the loopback plug or cable",
-	view.OneSided:     "replug the cable, or reset one end with ibportstate LID PORT reset",
-	view.NoLID:        "use a smaller lmc, or split the subnet: all LIDs are used",
-	view.Unenforced:   "newer firmware of the switch; without it, part_enforce off says that only hosts check P_Keys",
-	view.HeldBack:     "correct the cable; or release it: add it to topo_config_file, or take its switch out of held_back_sw_file",
-	view.NoRoutes:     "fix the problem described: until then links stay unchanged",
-
-	view.PrivateTables: "turn private tables off with the manager that turned them on, or reboot the switch; the content of its forwarding table meanwhile is not proved on hardware",
-	view.CreditLoop:    "cables without such a loop, or a routing engine that avoids it; while the loop is full, its packets wait until switches drop them (head_of_queue_lifetime)",
-	view.StoppedLane:   "qos with a qos_sl2vl, qos_vlarb_high or qos_vlarb_low that serves this SL, or more lanes (max_op_vls) where the port has them; for packets to the SA, sm_sl 0; ibsmctl path shows the lane at each hop",
-	view.NotAdaptive:   "nothing: only a manager that writes adaptive routing groups can turn it on again; that a Set of LinearForwardingTable turns it off is from NVIDIA's header and not proved on hardware",
-}
-
-// reasonOf converts a fault to a reason. Findings include their position.
-func reasonOf(f *view.Fault, where string) ctl.Reason {
-	switch f.Kind {
-	case view.Unresponsive, view.LeftOut, view.Duplicate, view.Looped, view.OneSided, view.HeldBack:
-		where = ""
-	}
-	return ctl.Reason{Kind: f.Kind.String(), Text: where + f.Text, Do: remedies[f.Kind]}
+// reasonOf is a finding as a reason, with its place before the text.
+func reasonOf(f *finding.Finding, where string) ctl.Reason {
+	return ctl.Reason{Kind: f.Kind.Name(), Text: where + f.String(), Do: f.Kind.Remedy()}
 }
 
 // unique removes duplicate reasons.

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"ibsm/ctl"
+	"ibsm/finding"
 	"ibsm/keys"
 	"ibsm/mad"
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/topo"
-	"ibsm/view"
 )
 
 // Keys is what the configuration in force says of keys, without showing any. It is immutable.
@@ -172,8 +172,8 @@ func (s *subnet) judgePortMKeys(k *Keys) ctl.SecurityRule {
 			return true, true
 		})
 	unresponsive := 0
-	for i := range s.view.Faults {
-		if f := &s.view.Faults[i]; f.Kind == view.Unresponsive {
+	for i := range s.view.Findings {
+		if f := &s.view.Findings[i]; f.Kind == finding.Unresponsive {
 			if unresponsive++; len(r.Ports) < maxSecurityPorts {
 				at := ctl.SecurityPort{Node: f.Node.String(), Port: f.Port}
 				if n := s.view.Topo.FindNode(f.Node); n != topo.None {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ibsm/ctl"
+	"ibsm/finding"
 	"ibsm/keys"
 	"ibsm/mad"
 	"ibsm/manager"
@@ -168,13 +169,13 @@ func TestSecurity(t *testing.T) {
 		}
 	}
 	leaf := tp.Nodes[tp.Ports[host.Peer].Node].GUID
-	v.Faults = []view.Fault{{Kind: view.Unresponsive, Node: leaf, Port: 3}}
+	v.Findings = []finding.Finding{{Kind: finding.Unresponsive, Node: leaf, Port: 3}}
 	for _, r := range report(all).Rules {
 		if r.Rule == "m_key_per_port" && (r.State != ctl.RuleFails || !strings.Contains(r.Text, "behind 1 links nobody answers") || len(r.Ports) != 1 || r.Ports[0].Node != leaf.String() || r.Ports[0].Port != 3) {
 			t.Errorf("with an unresponsive node behind a port: %+v", r)
 		}
 	}
-	v.Faults = nil
+	v.Findings = nil
 	one := all
 	if one.PerPort = false; strings.Join(failing(report(one)), " ") != "m_key_per_port" {
 		t.Errorf("with one M_Key for all %v fail", failing(report(one)))

@@ -12,6 +12,7 @@ import (
 
 	"ibsm/ctl"
 	"ibsm/ctl/history"
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
@@ -106,6 +107,14 @@ func (s *subnet) count() *ctl.SubnetStatus {
 		}
 		if t.Nodes[i].Missed > 0 {
 			st.Missing++
+		}
+	}
+	for i := range s.view.Findings {
+		if kind := s.view.Findings[i].Kind; kind.Level() != finding.NotLogged {
+			if st.Findings == nil {
+				st.Findings = map[string]int{}
+			}
+			st.Findings[kind.Name()]++
 		}
 	}
 	var states [16]int

@@ -224,9 +224,6 @@ func FileUnreadable(engine, key string, e diag.Error) string {
 	return ""
 }
 
-// NoEngine says that all routing engines have failed.
-const NoEngine = "osm_ucast_mgr_process: No routing engine able to successfully configure  switch tables on current fabric"
-
 // TablesConfigured says that an engine has given all switches their tables.
 func TablesConfigured(engine string) string {
 	return "osm_ucast_mgr_process: " + engine + " tables configured on all switches"

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -155,7 +156,7 @@ func unreadBefore(cfg *Config) map[device.Place]Finding {
 	}
 	unread := map[device.Place]Finding{}
 	for _, f := range cfg.Findings {
-		if f.Kind == RefusedPKeys || f.Kind == UnreadPKeys {
+		if f.Kind == finding.PKeysRefused || f.Kind == finding.PKeysUnread {
 			unread[device.Place{Attr: smp.AttrPKeyTable, Node: f.GUID, Port: f.Port}] = f
 		}
 	}
@@ -245,9 +246,9 @@ func (m *Machine) noteRead(r *reading) {
 // unreadPKeys reports a partition table of which a part did not come: none of it is known.
 func (m *Machine) unreadPKeys(e topo.End, block uint16, o *txn.Outcome) {
 	node := m.b.Node(e.Node)
-	f := Finding{Kind: UnreadPKeys, GUID: node.GUID, Port: e.Port, Route: node.Route, Block: block}
+	f := Finding{Kind: finding.PKeysUnread, GUID: node.GUID, Port: e.Port, Route: node.Route, Block: block}
 	if o.Result == txn.Replied {
-		f.Kind, f.Status = RefusedPKeys, o.Status
+		f.Kind, f.Status = finding.PKeysRefused, o.Status
 	}
 	m.report(f)
 }

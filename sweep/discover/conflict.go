@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -28,9 +29,13 @@ func (m *Machine) join(from, to topo.End) {
 		}
 	}
 	if from.Node == to.Node {
-		kind := Loopback
-		if m.b.Node(from.Node).Type != mad.Switch && from.Port != to.Port {
-			kind = OwnPorts // they exchange packets like any two ports
+		kind := finding.Loopback
+		switch {
+		case from.Port == to.Port:
+		case m.b.Node(from.Node).Type != mad.Switch:
+			kind = finding.OwnPorts // they exchange packets like any two ports
+		default:
+			kind = finding.SameNode
 		}
 		m.report(Finding{Kind: kind, GUID: m.b.Node(from.Node).GUID, Port: min(from.Port, to.Port), Far: max(from.Port, to.Port)})
 	}
@@ -66,7 +71,7 @@ func (m *Machine) rechecked(it item, info *smp.NodeInfo, ok bool) {
 	}
 	if ok && info.NodeGUID() == m.b.Node(expected.Node).GUID && info.LocalPortNum() == expected.Port {
 		route, _ := m.routeOut(c.claimant)
-		m.report(Finding{Kind: DuplicateNodeGUID, GUID: m.b.Node(c.port.Node).GUID, Route: m.b.Node(c.port.Node).Route, Other: route})
+		m.report(Finding{Kind: finding.DuplicateNodeGUID, GUID: m.b.Node(c.port.Node).GUID, Route: m.b.Node(c.port.Node).Route, Other: route})
 		return
 	}
 	m.b.Unlink(c.port)

@@ -14,6 +14,7 @@ package discover
 import (
 	"slices"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -293,7 +294,7 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Attr, req.Unknown = smp.AttrNodeInfo, true // we ask which node answers
 		req.Route, ok = m.routeOut(it.end())
 		if !ok {
-			m.report(Finding{Kind: TooFar, GUID: m.b.Node(it.node).GUID, Port: uint8(it.num)})
+			m.report(Finding{Kind: finding.TooFar, GUID: m.b.Node(it.node).GUID, Port: uint8(it.num)})
 		}
 		return req, ok
 	case kindRecheck:
@@ -367,7 +368,7 @@ func (m *Machine) routeTo(e topo.End) (mad.Route, bool) {
 // manager, which is asked.
 func (m *Machine) report(f Finding) {
 	m.res.Findings = append(m.res.Findings, f)
-	if self := m.b.Self(); self != topo.NoEnd && (f.Kind == DuplicateNodeGUID && f.GUID == m.b.Node(self.Node).GUID || f.Kind == DuplicatePortGUID && f.GUID == m.b.PortGUID(self)) {
+	if self := m.b.Self(); self != topo.NoEnd && (f.Kind == finding.DuplicateNodeGUID && f.GUID == m.b.Node(self.Node).GUID || f.Kind == finding.DuplicatePortGUID && f.GUID == m.b.PortGUID(self)) {
 		m.queue.push(item{kind: kindDuplicate, node: int32(len(m.res.Findings) - 1)})
 	}
 }

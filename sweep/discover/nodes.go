@@ -3,6 +3,7 @@ package discover
 import (
 	"strings"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/topo"
@@ -17,18 +18,18 @@ func (m *Machine) nodeInfo(it item, info *smp.NodeInfo, ok bool) {
 		return // it has answered to another key already
 	}
 	if !ok {
-		m.report(Finding{Kind: Unresponsive, GUID: here.GUID, Port: from.Port, Route: route})
+		m.report(Finding{Kind: finding.Unresponsive, GUID: here.GUID, Port: from.Port, Route: route})
 		return
 	}
 	m.b.SetAnswered(from)
 	if !possible(info) || info.LocalPortNum() == 0 { // no cable leads to port 0
-		m.report(Finding{Kind: BadNodeInfo, GUID: here.GUID, Port: from.Port, Route: route})
+		m.report(Finding{Kind: finding.BadNodeInfo, GUID: here.GUID, Port: from.Port, Route: route})
 		return
 	}
 	n, known := m.b.Find(info.NodeGUID())
 	if !known {
 		if m.limit.nodes < 1 || m.limit.ports <= int(info.NumPorts()) {
-			m.report(Finding{Kind: TooMany, GUID: here.GUID, Port: from.Port, Route: route})
+			m.report(Finding{Kind: finding.TooMany, GUID: here.GUID, Port: from.Port, Route: route})
 			return
 		}
 		n, ok = m.newNode(info, route)
@@ -40,7 +41,7 @@ func (m *Machine) nodeInfo(it item, info *smp.NodeInfo, ok bool) {
 	}
 	node := m.b.Node(n)
 	if !sameNode(&node.Info, info) {
-		m.report(Finding{Kind: DuplicateNodeGUID, GUID: node.GUID, Route: node.Route, Other: route})
+		m.report(Finding{Kind: finding.DuplicateNodeGUID, GUID: node.GUID, Route: node.Route, Other: route})
 		return
 	}
 	to := topo.End{Node: n, Port: info.LocalPortNum()}
@@ -96,7 +97,7 @@ func (m *Machine) addNode(info *smp.NodeInfo, route mad.Route) int32 {
 // newNode adds a node unless another already owns its port GUID.
 func (m *Machine) newNode(info *smp.NodeInfo, route mad.Route) (int32, bool) {
 	if owner, taken := m.b.PortOwner(info.PortGUID()); taken {
-		m.report(Finding{Kind: DuplicatePortGUID, GUID: info.PortGUID(), Route: m.b.Node(owner.Node).Route, Other: route})
+		m.report(Finding{Kind: finding.DuplicatePortGUID, GUID: info.PortGUID(), Route: m.b.Node(owner.Node).Route, Other: route})
 		return 0, false
 	}
 	return m.addNode(info, route), true
@@ -106,12 +107,12 @@ func (m *Machine) newNode(info *smp.NodeInfo, route mad.Route) (int32, bool) {
 func (m *Machine) furtherPort(e topo.End, info *smp.NodeInfo, route mad.Route) bool {
 	if guid := m.b.PortGUID(e); guid != 0 && guid != info.PortGUID() {
 		node := m.b.Node(e.Node)
-		m.report(Finding{Kind: DuplicateNodeGUID, GUID: node.GUID, Route: node.Route, Other: route})
+		m.report(Finding{Kind: finding.DuplicateNodeGUID, GUID: node.GUID, Route: node.Route, Other: route})
 		return false
 	}
 	owner, taken := m.b.PortOwner(info.PortGUID())
 	if taken && owner != e {
-		m.report(Finding{Kind: DuplicatePortGUID, GUID: info.PortGUID(), Route: m.b.Node(owner.Node).Route, Other: route})
+		m.report(Finding{Kind: finding.DuplicatePortGUID, GUID: info.PortGUID(), Route: m.b.Node(owner.Node).Route, Other: route})
 		return false
 	}
 	if !taken {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -39,7 +40,7 @@ func TestPortRefused(t *testing.T) {
 	}
 	speeds := device.NewFeatures()
 	r := w.walk(New(Config{Features: speeds}))
-	if kinds(r)[Refused] != 1 || len(r.Findings) != 1 {
+	if kinds(r)[finding.GetRefused] != 1 || len(r.Findings) != 1 {
 		t.Errorf("findings %v", r.Findings)
 	}
 	if node := findNode(r.Builder.Freeze(), 0x1000); speeds.Of(device.ExtendedGets, &node.Info) == device.Fails {
@@ -54,57 +55,57 @@ func TestDuplicates(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		spoil func(p *plant, a, b int32)
-		want  map[FindingKind]int
+		want  map[finding.Kind]int
 		nodes int // left in the Topo
 	}{
 		{"adapters, port numbers and port GUIDs alike", func(p *plant, a, b int32) {
 			p.cable(a, 3, p.add(mad.CA, 0x30, 1), 1)
 			p.cable(b, 3, p.add(mad.CA, 0x30, 1), 1)
-		}, map[FindingKind]int{DuplicateNodeGUID: 1}, 5},
+		}, map[finding.Kind]int{finding.DuplicateNodeGUID: 1}, 5},
 		{"adapters, other port GUIDs", func(p *plant, a, b int32) {
 			p.cable(a, 3, p.add(mad.CA, 0x30, 1), 1)
 			duplicate := p.add(mad.CA, 0x30, 1)
 			p.Nodes[duplicate].Ports[1].GUID = 0x99
 			p.cable(b, 3, duplicate, 1)
-		}, map[FindingKind]int{DuplicateNodeGUID: 1}, 5},
+		}, map[finding.Kind]int{finding.DuplicateNodeGUID: 1}, 5},
 		{"adapters with ports of their own", func(p *plant, a, b int32) {
 			p.cable(a, 3, p.add(mad.CA, 0x30, 1), 1)
 			p.cable(b, 3, p.add(mad.CA, 0x30, 2), 1)
-		}, map[FindingKind]int{DuplicateNodeGUID: 1}, 5},
+		}, map[finding.Kind]int{finding.DuplicateNodeGUID: 1}, 5},
 		{"adapter and switch", func(p *plant, a, b int32) {
 			p.cable(a, 3, p.add(mad.CA, 0x2000, 1), 1)
-		}, map[FindingKind]int{DuplicateNodeGUID: 1}, 4},
+		}, map[finding.Kind]int{finding.DuplicateNodeGUID: 1}, 4},
 		{"switches at the same port", func(p *plant, a, b int32) {
 			p.cable(a, 3, p.add(mad.Switch, 0x3000, 4), 1)
 			p.cable(b, 3, p.add(mad.Switch, 0x3000, 4), 1)
-		}, map[FindingKind]int{DuplicateNodeGUID: 1}, 5},
+		}, map[finding.Kind]int{finding.DuplicateNodeGUID: 1}, 5},
 		{"switches of different make", func(p *plant, a, b int32) {
 			p.cable(a, 3, p.add(mad.Switch, 0x3000, 4), 1)
 			duplicate := p.add(mad.Switch, 0x3000, 4)
 			p.Nodes[duplicate].DeviceID = 99
 			p.cable(b, 3, duplicate, 2)
-		}, map[FindingKind]int{DuplicateNodeGUID: 1}, 5},
+		}, map[finding.Kind]int{finding.DuplicateNodeGUID: 1}, 5},
 		{"switches at other ports", func(p *plant, a, b int32) {
 			p.cable(a, 3, p.add(mad.Switch, 0x3000, 4), 1)
 			p.cable(b, 3, p.add(mad.Switch, 0x3000, 4), 2)
-		}, map[FindingKind]int{OneSided: 1}, 5},
+		}, map[finding.Kind]int{finding.OneSided: 1}, 5},
 		{"one port GUID at two nodes", func(p *plant, a, b int32) {
 			p.cable(a, 3, p.add(mad.CA, 0x30, 1), 1)
 			duplicate := p.add(mad.CA, 0x40, 1)
 			p.Nodes[duplicate].Ports[1].GUID = 0x31
 			p.cable(b, 3, duplicate, 1)
-		}, map[FindingKind]int{DuplicatePortGUID: 1}, 5},
+		}, map[finding.Kind]int{finding.DuplicatePortGUID: 1}, 5},
 		{"one port GUID at two ports", func(p *plant, a, b int32) {
 			duplicate := p.add(mad.CA, 0x30, 2)
 			p.Nodes[duplicate].Ports[2].GUID = 0x31
 			p.cable(a, 3, duplicate, 1)
 			p.cable(b, 3, duplicate, 2)
-		}, map[FindingKind]int{DuplicatePortGUID: 1}, 5},
+		}, map[finding.Kind]int{finding.DuplicatePortGUID: 1}, 5},
 		{"our own GUIDs", func(p *plant, a, b int32) {
 			p.cable(b, 3, p.add(mad.CA, 0x10, 1), 1)
-		}, map[FindingKind]int{DuplicateNodeGUID: 1}, 4},
-		{"a loopback plug", func(p *plant, a, b int32) { p.cable(a, 4, a, 4) }, map[FindingKind]int{Loopback: 1}, 4},
-		{"a switch cabled to itself", func(p *plant, a, b int32) { p.cable(a, 4, a, 5) }, map[FindingKind]int{Loopback: 1}, 4},
+		}, map[finding.Kind]int{finding.DuplicateNodeGUID: 1}, 4},
+		{"a loopback plug", func(p *plant, a, b int32) { p.cable(a, 4, a, 4) }, map[finding.Kind]int{finding.Loopback: 1}, 4},
+		{"a switch cabled to itself", func(p *plant, a, b int32) { p.cable(a, 4, a, 5) }, map[finding.Kind]int{finding.SameNode: 1}, 4},
 		{"an adapter cabled to itself", func(p *plant, a, b int32) {
 			duplicate := p.add(mad.CA, 0x30, 3)
 			p.cable(duplicate, 2, duplicate, 3)
@@ -123,7 +124,7 @@ func TestDuplicates(t *testing.T) {
 			r := w.walk(New(Config{}))
 			top := r.Builder.Freeze()
 			checkTopo(t, top)
-			for _, kind := range []FindingKind{DuplicateNodeGUID, DuplicatePortGUID, OneSided, Loopback, BadNodeInfo} {
+			for _, kind := range []finding.Kind{finding.DuplicateNodeGUID, finding.DuplicatePortGUID, finding.OneSided, finding.Loopback, finding.SameNode, finding.BadNodeInfo} {
 				if got := kinds(r)[kind]; got != c.want[kind] {
 					t.Errorf("%s, window %d: %d findings of kind %d, want %d, of %v", c.name, window, got, kind, c.want[kind], r.Findings)
 				}
@@ -175,7 +176,7 @@ func TestMoved(t *testing.T) {
 		top := r.Builder.Freeze()
 		checkTopo(t, top)
 		n := top.FindNode(0x3000)
-		if !moved || n == topo.None || !r.Moved || kinds(r)[DuplicateNodeGUID] != 0 {
+		if !moved || n == topo.None || !r.Moved || kinds(r)[finding.DuplicateNodeGUID] != 0 {
 			t.Fatalf("moved %v, node %d, findings %v", r.Moved, n, r.Findings)
 		}
 		if peer := top.Ports[top.Port(n, 1)].Peer; peer == topo.None || top.Nodes[top.Ports[peer].Node].GUID != 0x2000 {
@@ -528,11 +529,11 @@ func walkGarbage(t *testing.T, seed uint64, window int) {
 		if res.Builder.Len() > 60 {
 			t.Fatalf("seed %d: %d nodes", seed, res.Builder.Len())
 		}
-		for _, f := range res.Findings {
-			_ = f.String()
-		}
 		res.Builder.KeepMissing(prev, topo.Clear)
 		prev = res.Builder.Freeze()
+		for i := range res.Findings {
+			_ = res.Findings[i].In(prev)
+		}
 		checkTopo(t, prev)
 	}
 }

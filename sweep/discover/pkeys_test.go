@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -151,9 +152,9 @@ func TestPKeysNotRead(t *testing.T) {
 			}
 		}
 		r := w.walk(New(Config{}))
-		kind := UnreadPKeys
+		kind := finding.PKeysUnread
 		if refused {
-			kind = RefusedPKeys
+			kind = finding.PKeysRefused
 		}
 		if len(r.Findings) != 1 || r.Findings[0].Kind != kind || (r.TimedOut == 1) == refused {
 			t.Errorf("refused %v: findings %v, %d timed out", refused, r.Findings, r.TimedOut)
@@ -189,7 +190,7 @@ func TestLatePKeys(t *testing.T) {
 			}
 		}
 		r := w.walk(New(Config{}))
-		if asked != want || (kinds(r)[UnreadPKeys] == 0) != (want == 128) {
+		if asked != want || (kinds(r)[finding.PKeysUnread] == 0) != (want == 128) {
 			t.Errorf("%v: %d blocks were asked for, findings %v", late, asked, r.Findings)
 		}
 		top := r.Builder.Freeze()

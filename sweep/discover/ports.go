@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -45,7 +46,7 @@ func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 			m.noteHiding(e, info)
 		}
 	} else if o.Result == txn.Replied {
-		m.report(Finding{Kind: Refused, GUID: node.GUID, Port: e.Port, Route: node.Route, Status: o.Status})
+		m.report(Finding{Kind: finding.GetRefused, GUID: node.GUID, Port: e.Port, Route: node.Route, Status: o.Status})
 		m.takeBefore(e)
 	}
 	m.portDone(e.Node)

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/sweep/device"
@@ -81,16 +82,16 @@ func (m *Machine) repeatFindings() {
 	for _, f := range m.cfg.Findings {
 		n, known := m.b.Find(f.GUID)
 		switch f.Kind {
-		case Unresponsive:
+		case finding.Unresponsive:
 			e := topo.End{Node: n, Port: f.Port}
 			if known && m.unasked[e] && m.b.Peer(e) == topo.NoEnd {
 				m.report(f)
 			}
-		case Refused:
+		case finding.GetRefused:
 			if known && m.believed[n] {
 				m.report(f)
 			}
-		case Incomplete:
+		case finding.Incomplete:
 			if !known && len(m.unasked) > 0 {
 				m.report(f)
 			}

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/topo"
@@ -38,7 +39,7 @@ func (m *Machine) up(e topo.End) bool {
 // its state is not known, so all of them are asked.
 func (m *Machine) refusedSwitchInfo(n int32, status mad.Status) {
 	node := m.b.Node(n)
-	m.report(Finding{Kind: Refused, GUID: node.GUID, Route: node.Route, Status: status})
+	m.report(Finding{Kind: finding.GetRefused, GUID: node.GUID, Route: node.Route, Status: status})
 	if m.remembered() == nil {
 		return
 	}

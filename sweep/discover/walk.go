@@ -3,6 +3,7 @@ package discover
 import (
 	"slices"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -84,7 +85,7 @@ func (m *Machine) Done(o *txn.Outcome) {
 // self begins the walk: our own node, and one hop out of it.
 func (m *Machine) self(info *smp.NodeInfo) {
 	if !possible(info) {
-		m.report(Finding{Kind: BadNodeInfo, GUID: info.NodeGUID()})
+		m.report(Finding{Kind: finding.BadNodeInfo, GUID: info.NodeGUID()})
 		return
 	}
 	n := m.addNode(info, mad.Route{})
@@ -121,7 +122,7 @@ func (m *Machine) finish() {
 		if m.complete(n, node) {
 			continue
 		}
-		m.report(Finding{Kind: Incomplete, GUID: node.GUID, Route: node.Route})
+		m.report(Finding{Kind: finding.Incomplete, GUID: node.GUID, Route: node.Route})
 		m.b.Drop(n)
 	}
 	if m.cfg.Quick {
@@ -156,9 +157,9 @@ func (m *Machine) dropOneSided() {
 			lasts := false
 			if info != nil && m.passable(peer) {
 				route, _ := m.routeOut(peer)
-				m.report(Finding{Kind: OneSided, GUID: node.GUID, Port: e.Port, Route: node.Route, Other: route})
+				m.report(Finding{Kind: finding.OneSided, GUID: node.GUID, Port: e.Port, Route: node.Route, Other: route})
 				lasts = slices.ContainsFunc(m.cfg.Findings, func(f Finding) bool {
-					return f.Kind == OneSided && f.GUID == node.GUID && f.Port == e.Port
+					return f.Kind == finding.OneSided && f.GUID == node.GUID && f.Port == e.Port
 				})
 			}
 			m.b.Unlink(e)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"weak"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -212,7 +213,7 @@ func TestTooFar(t *testing.T) {
 	r := w.walk(New(Config{}))
 	top := r.Builder.Freeze()
 	checkTopo(t, top)
-	if len(top.Nodes) != 1+mad.MaxHops || kinds(r)[TooFar] != 1 || len(r.Findings) != 1 {
+	if len(top.Nodes) != 1+mad.MaxHops || kinds(r)[finding.TooFar] != 1 || len(r.Findings) != 1 {
 		t.Errorf("%d nodes, findings %v", len(top.Nodes), r.Findings)
 	}
 	if f := r.Findings[0]; f.GUID != 63<<12 || f.Port != 2 {
@@ -257,11 +258,11 @@ func TestTimeouts(t *testing.T) {
 				}
 				continue
 			}
-			if kinds(r)[Unresponsive] != 1 {
+			if kinds(r)[finding.Unresponsive] != 1 {
 				t.Errorf("%s: findings %v", name, r.Findings)
 			}
 		case smp.AttrSwitchInfo:
-			if kinds(r)[Incomplete] != 1 {
+			if kinds(r)[finding.Incomplete] != 1 {
 				t.Errorf("%s: findings %v", name, r.Findings)
 			}
 		case smp.AttrNodeDescription, smp.AttrGeneralInfo, smp.AttrARInfo:

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
@@ -159,8 +160,8 @@ func checkTopo(t testing.TB, top *topo.Topo) {
 }
 
 // kinds are the findings of a walk, as a count of each kind.
-func kinds(r *Result) map[FindingKind]int {
-	out := map[FindingKind]int{}
+func kinds(r *Result) map[finding.Kind]int {
+	out := map[finding.Kind]int{}
 	for _, f := range r.Findings {
 		out[f.Kind]++
 	}

@@ -1,28 +1,10 @@
 package manager
 
 import (
-	"errors"
 	"testing"
 
 	"ibsm/mad"
-	"ibsm/sweep"
-	"ibsm/sweep/discover"
-	"ibsm/sweep/plan"
-	"ibsm/view"
 )
-
-// TestFaults: a view has the first faults, and how many more there are.
-func TestFaults(t *testing.T) {
-	for count, want := range map[int]int{0: 0, 1: 0, view.MaxFaults - 1: 0, view.MaxFaults: 1, view.MaxFaults + 10: 11} {
-		out := &sweep.Outcome{
-			SweepPlan: &sweep.SweepPlan{Topo: servedView().Topo, Plan: &plan.Plan{}, Err: errors.New("no engine routes it")}, Found: &discover.Result{}, NotHeld: make([]sweep.NotHeld, count),
-		}
-		all, more := faults(out)
-		if len(all)+more != 1+count || more != want || all[0].Kind != view.NoRoutes || all[0].Text != "no engine routes it" {
-			t.Errorf("%d ports that keep nothing: %d faults and %d more, the first is %+v", count, len(all), more, all[0])
-		}
-	}
-}
 
 // TestSameControl: a control packet is a repetition of another one only if nothing in it differs.
 func TestSameControl(t *testing.T) {
