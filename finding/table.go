@@ -61,8 +61,10 @@ const (
 	KeptCreditLoop   // the same of routes of another manager
 	CreditLoopPort   // a port in such a loop
 	SLsOfKept        // paths in kept tables get SLs
-	StoppedLane      // a port stops packets, because of its lanes
-	StoppedSA        // the same of packets to and from the SA
+	LanesStop        // ports stop packets, because of their lanes
+	StoppedLane      // such a port
+	LanesStopSA      // the same of packets to and from the SA
+	StoppedSA        // such a port
 	PrivateTables    // a switch forwards by private tables
 	PrivateLanes     // the lanes of such a switch are not as wanted
 	PrivateLanesPort // a port of such a switch
@@ -347,15 +349,25 @@ var table = [numKinds]row{
 			"and together with the new ones they can have a credit loop until hosts ask for their paths again",
 		remedy: "nothing, or restart long connections; sl_back_may_differ means that replies with the SL of the request can be part of a loop, as with dfsssp",
 	},
-	StoppedLane: {
-		name: "lane missing", level: erro, text: "a port stops packets between hosts, because of its lanes",
+	LanesStop: {
+		name: "lane missing", level: erro, single: true, text: "ports stop packets between hosts, because of their lanes",
 		meaning: "the SL of some paths is on VL 15, on a lane that a link does not have, or on a lane without a turn. Tables that ibsm is about to write count as written",
+		remedy:  "ibsmctl why shows each port; correct qos_sl2vl, qos_vlarb_high, qos_vlarb_low or max_op_vls",
+	},
+	StoppedLane: {
+		name: "lane missing", level: NotLogged, text: "the port stops packets between hosts, because of its lanes",
+		meaning: "such a port",
 		remedy:  "qos with a qos_sl2vl, qos_vlarb_high or qos_vlarb_low that serves this SL, or more lanes (max_op_vls) where the port has them; ibsmctl path shows the lane at each hop",
 	},
+	LanesStopSA: {
+		name: "lane missing", level: warn, single: true, text: "ports drop packets to the SA on the SL of sm_sl",
+		meaning: "the SL of `sm_sl` is on VL 15, on a lane that a link does not have, or on a lane without a turn. Such end ports (`end_ports`) get no answer from the SA, or do not reach it",
+		remedy:  "turn qos on, with a qos_sl2vl that serves this SL, or set sm_sl to 0; ibsmctl why shows each port",
+	},
 	StoppedSA: {
-		name: "lane missing", level: warn, text: "a port drops packets to the SA on the SL of sm_sl",
-		meaning: "the SL of `sm_sl` is on VL 15, on a lane that a link does not have, or on a lane without a turn. Such end ports get no answer from the SA, or do not reach it",
-		remedy:  "turn qos on, with a qos_sl2vl that serves this SL, or set sm_sl to 0",
+		name: "lane missing", level: NotLogged, text: "the port drops packets to the SA on the SL of sm_sl",
+		meaning: "such a port",
+		remedy:  "turn qos on, with a qos_sl2vl that serves this SL, or set sm_sl to 0; ibsmctl path shows the lane at each hop",
 	},
 	PrivateTables: {
 		name: "private tables", level: warn, text: "private forwarding tables are in use: the forwarding table and the lanes of the switch are not written",

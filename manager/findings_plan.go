@@ -159,7 +159,6 @@ func engineFindings(r *sweep.SweepPlan) (all []finding.Finding) {
 
 // routeFindings are what verification and the proof found of the routes of a plan that has some.
 func routeFindings(r *sweep.SweepPlan, m names.Map) (all []finding.Finding) {
-	t := r.Topo
 	if n := r.Report.Unreached(); n > 0 {
 		all = append(all, finding.Finding{Kind: finding.LostRoutes, Detail: example(r, isLost, m), Fields: []any{"pairs", n}})
 	}
@@ -183,12 +182,31 @@ func routeFindings(r *sweep.SweepPlan, m names.Map) (all []finding.Finding) {
 	if f := r.Fitting; f.State == sweep.Fitted {
 		all = append(all, finding.Finding{Kind: finding.SLsOfKept, Detail: fmt.Sprintf("%d service levels on %d lanes", f.Needed, f.Lanes), Fields: []any{"sl_back_may_differ", f.OneWay}})
 	}
+	return append(all, laneFindings(r, m)...)
+}
+
+// laneFindings are the ports that stop packets because of their lanes.
+func laneFindings(r *sweep.SweepPlan, m names.Map) (all []finding.Finding) {
+	first := func(kind finding.Kind, f *creditloop.Finding, text string, fields ...any) {
+		port := &r.Topo.Ports[f.Port]
+		where := fmt.Sprintf("first %q port %d: ", nodeName(m, &r.Topo.Nodes[port.Node]), port.Num)
+		all = append(all, finding.Finding{Kind: kind, Detail: where + text, Fields: fields})
+	}
 	for i := range r.Stopped {
-		all = append(all, at(t, r.Stopped[i].Port, finding.StoppedLane, stopped(r, &r.Stopped[i], m)))
+		f := &r.Stopped[i]
+		text := stopped(r, f, m)
+		if i == 0 {
+			first(finding.LanesStop, f, text, "ports", len(r.Stopped))
+		}
+		all = append(all, at(r.Topo, f.Port, finding.StoppedLane, text))
 	}
 	for i := range r.StoppedSA.Ports {
 		f := &r.StoppedSA.Ports[i]
-		all = append(all, at(t, f.Port, finding.StoppedSA, stoppedSA(r, f, m)))
+		text := stoppedSA(r, f, m)
+		if i == 0 {
+			first(finding.LanesStopSA, f, text, "sm_sl", f.SL, "ports", len(r.StoppedSA.Ports), "end_ports", r.StoppedSA.Ends)
+		}
+		all = append(all, at(r.Topo, f.Port, finding.StoppedSA, text))
 	}
 	return all
 }

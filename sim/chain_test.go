@@ -172,7 +172,7 @@ func TestEngineUnknown(t *testing.T) {
 	root, adapter := n.Nodes[uplink(n, 0).Node].GUID, n.Nodes[host(n, 0).Node].GUID
 	m := b.comeUp(chainConfig(t, engines.Settings{Updn: updn.Settings{Roots: []mad.GUID{adapter, root, 0xf000000000000007}}}, "updn"))
 	m.sweep(manager.Heavy)
-	if r := m.View.Routing; r.Engine != "updn" || m.says("WARN", "names GUIDs that are no switches", "count 2", adapter.String(), "a node that is no switch") != 1 {
+	if r := m.View.Routing; r.Engine != "updn" || m.says("WARN", "names GUIDs that are no switches", "2 of engine updn", adapter.String(), "a node that is no switch") != 1 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -37,7 +37,7 @@ func TestCreditLoop(t *testing.T) {
 				continue
 			}
 			d := ctltest.Diagnose(t, server.Show(m.View), fmt.Sprintf("%s:%d", n.Nodes[i].Desc, num), "")
-			if ctltest.HasReason(d, "credit loop", "in a credit loop of 5 links") {
+			if ctltest.HasReason(d, "credit loop", "in a credit loop: 5 links") {
 				ports++
 			}
 			if !d.Works && d.State == "Active" {
@@ -50,7 +50,7 @@ func TestCreditLoop(t *testing.T) {
 	}
 	b.Fabric.LinkDown(uplink(n, 0))
 	b.pass(settling)
-	if m.says("no credit loop any more") != 1 || m.ups[len(m.ups)-1].CreditLoop != 0 {
+	if m.says("ended: the routes have a credit loop") != 1 || m.ups[len(m.ups)-1].CreditLoop != 0 {
 		t.Error("a chain has a credit loop")
 	}
 }

@@ -86,7 +86,7 @@ func TestDiagnoseFaults(t *testing.T) {
 		state        string
 	}{
 		"cut":          {change: func(n *net.Net, h int32) { uncable(n, h) }, kind: "no signal", text: "no cable", state: "Down"},
-		"unresponsive": {unresponsive: true, kind: "nothing answers", text: "no answer behind port", state: "Initialize"},
+		"unresponsive": {unresponsive: true, kind: "nothing answers", text: "no answer behind the port", state: "Initialize"},
 		"refuses":      {defect: portInfo(nil, mad.StatusBadMethodAttr, true), kind: "refused", text: "stays Initialize", state: "Armed"},
 		"no answer":    {defect: portInfo(nil, 0, false), kind: "no answer", text: "no answer to Set(PortInfo)", state: "Armed"},
 		"locked":       {defect: portInfo(lock, 0, false), kind: "M_Key", text: "protected by an M_Key", state: "Armed"},

@@ -251,7 +251,7 @@ func TestMulticastDefectiveSwitch(t *testing.T) {
 				t.Errorf("the failure is not reported: %+v", ch.forwarded)
 			}
 			ch.pass(settling)
-			if ch.m.says("switches that multicast trees avoid", "tables: 1") == 0 {
+			if ch.m.says("multicast trees avoid switches", "detail 1") == 0 {
 				t.Error("it is not said that trees avoid the switch")
 			}
 			ch.judgeMulticast()

@@ -121,7 +121,7 @@ func TestLoopback(t *testing.T) {
 		name string
 		a, z uint8
 		text string
-	}{{"plug", 5, 5, "loopback plug: port 5 of node"}, {"cable", 6, 7, "ports 6 and 7 of node"}} {
+	}{{"plug", 5, 5, "loopback plug"}, {"cable", 6, 7, "ports 6 and 7"}} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newHarness(t, n, fabric.Config{Seed: 1})
 			b.Fabric.Plug(net.End{Node: 2, Port: tt.a}, net.End{Node: 2, Port: tt.z}, mad.Width4x, mad.HDR)
