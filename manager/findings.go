@@ -55,7 +55,11 @@ func logFindings(fx *effects, before string, all []finding.Finding, name func(ma
 			level = min(level, info)
 		}
 		for i := range of[:min(n, maxLogged)] {
-			fx.log(level, before+kind.Text(), logFields(&of[i], name)...)
+			fields := logFields(&of[i], name)
+			if level == erro {
+				fields = append(fields, "do", kind.Remedy())
+			}
+			fx.log(level, before+kind.Text(), fields...)
 		}
 		if n > maxLogged {
 			fx.log(level, "further findings of a kind", "kind", kind.Name(), "text", before+kind.Text(), "count", n-maxLogged)

@@ -180,7 +180,7 @@ func routeFindings(r *sweep.SweepPlan, m names.Map) (all []finding.Finding) {
 		}
 	}
 	if f := r.Fitting; f.State == sweep.Fitted {
-		all = append(all, finding.Finding{Kind: finding.SLsOfKept, Detail: fmt.Sprintf("%d service levels on %d lanes", f.Needed, f.Lanes), Fields: []any{"sl_back_may_differ", f.OneWay}})
+		all = append(all, finding.Finding{Kind: finding.SLsOfKept, Detail: fmt.Sprintf("%d service levels on %d lanes; connections made before keep theirs until hosts ask for their paths again", f.Needed, f.Lanes), Fields: []any{"sl_back_may_differ", f.OneWay}})
 	}
 	return append(all, laneFindings(r, m)...)
 }

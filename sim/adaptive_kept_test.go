@@ -279,7 +279,7 @@ func TestPrivateTablesKeepLanes(t *testing.T) {
 		t.Errorf("%d ports are reported", reported)
 	}
 	where := fmt.Sprintf("%s:%d", w.net.Nodes[private].Desc, at.Port)
-	if d := ctltest.Diagnose(t, server.Show(m.View), where, ""); !d.Works || !ctltest.HasReason(d, "refused", "SLtoVLMappingTable") || !ctltest.HasReason(d, "private tables", "its lanes are not written") {
+	if d := ctltest.Diagnose(t, server.Show(m.View), where, ""); !d.Works || !ctltest.HasReason(d, "refused", "SLtoVLMappingTable") || !ctltest.HasReason(d, "private tables", "the lanes of the switch are not written") {
 		t.Errorf("%+v", d)
 	}
 	if m.says("lanes of the switch stay other than wanted") != 1 {

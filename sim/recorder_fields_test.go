@@ -28,6 +28,7 @@ var notInRecord = map[string]string{
 	"partitions.Policy.groups":      "made of the port groups",
 	"partitions.Tables.Confines":    "made of the Policy",
 	"partitions.Tables.Exact":       "made of the Policy and Want",
+	"finding.Finding.Fields":        "values of the log line",
 	"partitions.Claim.Position":     position,
 	"routing.Tables.Origin":         "the engine's own, of its own type",
 	"cabling.Cabling.Warnings":      "of the plan's file, which is no part of a run",

@@ -331,6 +331,9 @@ func times(n uint64) string {
 // findingReasons are the findings at a port, or at its node, as reasons.
 func (d *doctor) findingReasons(p topo.PortIdx, findings []*finding.Finding) (why []ctl.Reason) {
 	for _, f := range findings {
+		if f.Kind == finding.DrainEmpty || f.Kind == finding.DrainNeeded {
+			continue // avoided explains it, at both ends
+		}
 		at := p
 		if f.Port == 0 {
 			at = d.view.Topo.Nodes[d.view.Topo.Ports[p].Node].First
