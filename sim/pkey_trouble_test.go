@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/partitions"
@@ -11,7 +12,6 @@ import (
 	"ibsm/sweep"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
-	"ibsm/view"
 )
 
 // unanswered, as the status of a request, leaves it without an answer.
@@ -64,8 +64,8 @@ func (b *pkeyTrouble) pairs(key mad.PKey) (all, others int) {
 }
 
 // reports says whether the view has faults of a kind.
-func (b *pkeyTrouble) reports(kind view.FaultKind) bool {
-	for _, f := range b.m.View.Faults {
+func (b *pkeyTrouble) reports(kind finding.Kind) bool {
+	for _, f := range b.m.View.Findings {
 		if f.Kind == kind {
 			return true
 		}
@@ -97,9 +97,9 @@ func TestPKeyTrouble(t *testing.T) {
 					if n, of := b.pairs(mad.DefaultPKey); n < wantAll || of > wantOthers {
 						t.Errorf("%s, %v of %v with %#x: %d pairs, %d of them without the manager; want %d, %d", what, method, class, uint16(status), n, of, wantAll, wantOthers)
 					}
-					if b.reports(view.Unenforced) != unenforced || (b.m.says("enforce no partitions") > 0) != unenforced {
+					if b.reports(finding.UnenforcedPort) != unenforced || (b.m.says("enforce no partitions") > 0) != unenforced {
 						t.Errorf("%s, %v of %v with %#x: without enforcement in the view %v and in the log %d times, want %v", what, method, class, uint16(status),
-							b.reports(view.Unenforced), b.m.says("enforce no partitions"), unenforced)
+							b.reports(finding.UnenforcedPort), b.m.says("enforce no partitions"), unenforced)
 					}
 					ups := len(b.m.ups)
 					b.pass(time.Minute)
@@ -131,8 +131,8 @@ func TestPKeyTroubleOfTenants(t *testing.T) {
 			if n, _ := b.pairs(mad.DefaultPKey); (n == 0) != tenants {
 				t.Errorf("tenants %v, %v: %d pairs", tenants, method, n)
 			}
-			if b.reports(view.Excluded) != tenants || b.reports(view.Unenforced) == tenants {
-				t.Errorf("tenants %v, %v: faults %v", tenants, method, b.m.View.Faults)
+			if b.reports(finding.Excluded) != tenants || b.reports(finding.UnenforcedPort) == tenants {
+				t.Errorf("tenants %v, %v: findings %v", tenants, method, b.m.View.Findings)
 			}
 		}
 	}
