@@ -62,7 +62,7 @@ func TestInterimRoutes(t *testing.T) {
 	if asked != 1 || m.View.Routing.Engine != "dfsssp" || m.says("INFO", "the routes of the routing engine take the place of interim routes") != 1 {
 		t.Errorf("asked %d times, %+v", asked, m.View.Routing)
 	}
-	if m.says("INFO", "interim routes serve") != 1 {
+	if m.says("INFO interim routes serve") != 1 {
 		t.Error("it is said more than once that interim routes serve")
 	}
 }
