@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
-	"ibsm/view"
 )
 
 // silence is the answer of a device that gives none; others are statuses.
@@ -184,13 +184,13 @@ func TestGivenUp(t *testing.T) {
 	}, nil)
 	m := b.comeUp(laneConfig(5, 4))
 	hosts := 0
-	for _, f := range m.View.Faults {
-		if f.Kind == view.GivenUp {
+	for _, f := range m.View.Findings {
+		if f.Kind == finding.GivenUp {
 			hosts++
 		}
 	}
-	if hosts != 15 || len(m.View.Faults) != hosts {
-		t.Errorf("%d of %d faults are that an attribute is given up, of 15 hosts", hosts, len(m.View.Faults))
+	if hosts != 15 || len(m.View.Findings) != hosts {
+		t.Errorf("%d of %d faults are that an attribute is given up, of 15 hosts", hosts, len(m.View.Findings))
 	}
 	if logged := m.says("a device does not take an attribute"); logged != 10 || m.says("further devices do not take attributes") != 1 {
 		t.Errorf("%d lines in the log", logged)
@@ -208,8 +208,8 @@ func TestGivenUp(t *testing.T) {
 	}
 	answer = mad.StatusOK
 	m.sweep(manager.Heavy)
-	if b.pass(time.Minute); len(m.View.Faults) > 0 {
-		t.Errorf("all hosts take the attribute now: %v", m.View.Faults)
+	if b.pass(time.Minute); len(m.View.Findings) > 0 {
+		t.Errorf("all hosts take the attribute now: %v", m.View.Findings)
 	}
 }
 
