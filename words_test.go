@@ -93,7 +93,6 @@ var exceptions = []struct {
 	{"cmd/ibfabric/serve_test.go", regexp.MustCompile("^(un)?mute leaf-01$")}, // the same
 	{"cmd/ibsm/prometheus_test.go", regexp.MustCompile("^mute |Silent")},      // the same
 	{"CHANGELOG.md", regexp.MustCompile("`doubt`|doubts|silent")},             // of earlier releases
-	{"cmd/ibsmctl/state_export.go", regexp.MustCompile(`json:"reigns"`)},      // of earlier exports
 }
 
 // TestWords: old words do not return.

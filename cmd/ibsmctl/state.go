@@ -22,25 +22,21 @@ const storePattern = "/var/lib/ibsm/*/state.db"
 func newState(a *asker) *cobra.Command {
 	cmd := &cobra.Command{Use: "state VERB [OPTION]... [STORE]", Short: "show, export, check and import a state store",
 		Long: `
-Shows, exports and checks the state store of a manager, and imports into it.
+Shows and checks the state store of a manager. Exports its SA registrations as OpenSM's SA
+database (sa_db_file, opensm-sa.dump), and imports them from one.
 
 STORE is a file; the default is the one below /var/lib/ibsm if there is only one. It can be
 read while a manager runs; the latest changes may then be missing. The output of export
 contains the keys of services.
 
-import reads an export or OpenSM's SA database (opensm-sa.dump) and replaces all registrations;
-if FILE has an error, it changes nothing. An export also contains LIDs. No manager may run on
-STORE. If another manager is master, its registrations take precedence over imported ones. A
-STORE that does not exist is created if its directory is named after the port GUID.`}
+import replaces all registrations, and keeps LIDs; if FILE has an error, it changes nothing. No
+manager may run on STORE. If another manager is master, its registrations take precedence over
+imported ones. A STORE that does not exist is created if its directory is named after the port
+GUID.`}
 	dryRun := cmd.PersistentFlags().Bool("dry-run", false, "import: only show what would be imported")
-	format := cmd.PersistentFlags().String("format", "json", "export: `FORMAT` json, or opensm for OpenSM's SA database (sa_db_file)")
-	cli.Words(cmd, "format", "json", "opensm")
-	options := []string{"dry-run", "format", "json"}
+	options := []string{"dry-run", "json"}
 	verb := func(use, short string, do func(k *keptState, stdout io.Writer) error) {
 		cmd.AddCommand(cli.Takes(&cobra.Command{Use: use, Short: short, Args: cli.Args(0, 1), RunE: func(cmd *cobra.Command, args []string) error {
-			if *format != "json" && *format != "opensm" {
-				return cli.UsageError(fmt.Sprintf("--format %q: expected json or opensm", *format), cli.See(cmd))
-			}
 			k, err := lookAt(append(args, "")[0], storePattern)
 			if err != nil {
 				return err
@@ -54,14 +50,11 @@ STORE that does not exist is created if its directory is named after the port GU
 		}
 		return k.summary().print(stdout)
 	})
-	verb("export [STORE]", "all records, as JSON or in OpenSM's format", func(k *keptState, stdout io.Writer) error {
-		if *format == "opensm" {
-			return sadb.Write(stdout, k.Registry.Freeze(), k.lidOf(), time.Now().Unix())
-		}
-		return printJSON(stdout, k.export())
+	verb("export [STORE]", "SA registrations, as OpenSM's SA database", func(k *keptState, stdout io.Writer) error {
+		return sadb.Write(stdout, k.Registry.Freeze(), k.lidOf(), time.Now().Unix())
 	})
 	verb("check [STORE]", "check the store: exit status 1 if it is damaged", (*keptState).check)
-	cmd.AddCommand(cli.Takes(&cobra.Command{Use: "import FILE [STORE]", Short: "import SA registrations", Args: cli.Args(1, 2), RunE: func(cmd *cobra.Command, args []string) error {
+	cmd.AddCommand(cli.Takes(&cobra.Command{Use: "import FILE [STORE]", Short: "import SA registrations from OpenSM's SA database", Args: cli.Args(1, 2), RunE: func(cmd *cobra.Command, args []string) error {
 		return importState(args[0], append(args, "")[1], *dryRun, cmd.OutOrStdout())
 	}}, options...))
 	return cmd

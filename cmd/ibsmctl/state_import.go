@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"ibsm/mad"
@@ -23,11 +20,8 @@ const maxImport = 1 << 30
 
 // imported is what a file holds for a store.
 type imported struct {
-	file, kind string
-	registry   *registry.Registry
-	lids       []store.LID // in order of GUID; nil where the store's stay
-	prefix     mad.Prefix  // of the subnet that it is from; 0 where the file does not say
-	port       mad.GUID    // of the manager that it is from; 0 where the file does not say
+	file     string
+	registry *registry.Registry
 }
 
 // importState puts what a file holds into a store.
@@ -43,7 +37,7 @@ func importState(file, target string, dryRun bool, stdout io.Writer) error {
 	}
 	was, err := lookAt(target, "")
 	if errors.Is(err, fs.ErrNotExist) {
-		was, err = in.newStore(target)
+		was, err = newStore(target)
 	}
 	if err != nil {
 		return err
@@ -59,7 +53,7 @@ func importState(file, target string, dryRun bool, stdout io.Writer) error {
 	return in.print(stdout, was, dryRun)
 }
 
-// readImport reads a file of either kind. It rejects a file with an error.
+// readImport reads OpenSM's SA database. It rejects a file with an error.
 func readImport(file string) (*imported, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -73,35 +67,25 @@ func readImport(file string) (*imported, error) {
 	if err != nil {
 		return nil, err
 	}
-	if head := bytes.TrimSpace(text); len(head) > 0 && head[0] == '{' {
-		return readExport(file, text)
-	}
 	reg, found := sadb.Read(file, text)
 	if err := found.Err(); err != nil {
 		return nil, err
 	}
-	return &imported{file: file, kind: "OpenSM's SA database", registry: reg}, nil
+	return &imported{file, reg}, nil
 }
 
 // newStore is a store that does not exist yet, whose folder is named after its port.
-func (in *imported) newStore(path string) (*keptState, error) {
+func newStore(path string) (*keptState, error) {
 	folder := filepath.Base(filepath.Dir(path))
 	port, err := mad.ParseGUID(folder)
 	if err != nil || !strings.HasPrefix(folder, "0x") {
 		return nil, fmt.Errorf("state store %s does not exist, and its directory is not named after a port GUID such as 0x0002c90300a1b2c3", path)
 	}
-	prefix := in.prefix
-	if prefix == 0 {
-		prefix = mad.DefaultPrefix
-	}
-	return &keptState{Contents: store.NewContents(), file: path, prefix: prefix, port: port}, nil
+	return &keptState{Contents: store.NewContents(), file: path, prefix: mad.DefaultPrefix, port: port}, nil
 }
 
 // fits returns an error for records that do not belong to a subnet with a prefix.
 func (in *imported) fits(prefix mad.Prefix) error {
-	if in.prefix != 0 && in.prefix != prefix {
-		return fmt.Errorf("%s is from a subnet with prefix %v, the state store from a subnet with prefix %v", in.file, in.prefix, prefix)
-	}
 	for c := range in.registry.Changes() {
 		var gid mad.GID
 		switch c := c.(type) {
@@ -132,15 +116,7 @@ func (in *imported) put(was *keptState) error {
 	case now.Damage != nil:
 		return errors.Join(fmt.Errorf("%s is damaged: %w", was.file, now.Damage), s.Close())
 	}
-	batch := store.Batch{Registry: in.registry.Freeze(), LIDs: in.lids}
-	if in.lids != nil {
-		for _, l := range now.LIDs {
-			if _, stays := slices.BinarySearchFunc(in.lids, l.Port, func(n store.LID, port mad.GUID) int { return cmp.Compare(n.Port, port) }); !stays {
-				batch.Forget = append(batch.Forget, l.Port)
-			}
-		}
-	}
-	s.Put(batch, nil)
+	s.Put(store.Batch{Registry: in.registry.Freeze()}, nil)
 	return errors.Join(s.Flush(), s.Close())
 }
 
@@ -158,9 +134,6 @@ func (in *imported) print(w io.Writer, was *keptState, dryRun bool) error {
 	} {
 		t.add(row.name, fmt.Sprint(row.was), fmt.Sprint(row.now))
 	}
-	if in.lids != nil {
-		t.add("LIDs", fmt.Sprint(len(was.LIDs)), fmt.Sprint(len(in.lids)))
-	}
 	verb := "imported"
 	if dryRun {
 		verb = "would be imported; nothing was written"
@@ -168,6 +141,6 @@ func (in *imported) print(w io.Writer, was *keptState, dryRun bool) error {
 	if err := t.print(w, terminalWidth(w)); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%s (%s) into %s: %s\n", in.file, in.kind, was.file, verb)
+	_, err := fmt.Fprintf(w, "\n%s (OpenSM's SA database) into %s: %s\n", in.file, was.file, verb)
 	return err
 }

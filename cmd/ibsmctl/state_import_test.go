@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -77,53 +76,42 @@ func everyKind(t *testing.T) string {
 	return file
 }
 
-// TestImport: what was exported is what is imported, into a store that is there and into
-// one that is not; a dry run leaves both as they are.
+// TestImport: OpenSM's SA database is imported into a store that is there, whose LIDs stay, and into one that is not; a dry run leaves both as
+// they are.
 func TestImport(t *testing.T) {
-	from := everyKind(t)
-	text, _ := state(t, 0, "export", from)
-	export := filepath.Join(t.TempDir(), "export.json")
-	if err := os.WriteFile(export, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	to := newPlace(t, "0x0000000000000012")
-	for _, file := range []string{openSMDump, export} {
+	for _, to := range []string{newPlace(t, "0x0000000000000012"), everyKind(t)} {
 		before, lids := []registry.Change(nil), []store.LID(nil)
-		if _, err := os.Stat(to); err == nil {
+		_, err := os.Stat(to)
+		is := err == nil
+		if is {
 			before, lids = holds(t, to)
 		}
-		out, _ := state(t, 0, "import", "--dry-run", file, to)
+		out, _ := state(t, 0, "import", "--dry-run", openSMDump, to)
 		if !strings.Contains(out, "nothing was written") {
 			t.Error(out)
 		}
-		if _, err := os.Stat(to); err == nil {
+		if _, err := os.Stat(to); err == nil != is {
+			t.Errorf("a dry run made or removed the store: %v", err)
+		} else if is {
 			if now, nowLIDs := holds(t, to); !slices.Equal(now, before) || !slices.Equal(nowLIDs, lids) {
 				t.Errorf("a dry run made %v", now)
 			}
-		} else if before != nil {
-			t.Error(err)
 		}
-		out, _ = state(t, 0, "import", file, to)
+		out, _ = state(t, 0, "import", openSMDump, to)
 		if strings.Contains(out, "nothing was written") {
 			t.Error(out)
 		}
-	}
-	want, wantLIDs := holds(t, from)
-	got, gotLIDs := holds(t, to)
-	if !slices.Equal(got, want) || !slices.Equal(gotLIDs, wantLIDs) {
-		t.Errorf("imported\n%v\n%v\nexported\n%v\n%v", got, gotLIDs, want, wantLIDs)
-	}
-	out, _ := state(t, 0, "import", openSMDump, to)
-	for _, line := range []string{"groups 2 3", "members 1 15", "services 2 2", "subscriptions 1 2", "alias GUIDs 1 2", "ports that demand a GRH 1 0"} {
-		if !slices.ContainsFunc(strings.Split(out, "\n"), func(s string) bool { return strings.Join(strings.Fields(s), " ") == line }) {
-			t.Errorf("no line %q in\n%s", line, out)
+		if now, nowLIDs := holds(t, to); len(now) < 20 || !slices.Equal(nowLIDs, lids) {
+			t.Errorf("imported %v, LIDs %v, want %v", now, nowLIDs, lids)
 		}
-	}
-	if strings.Contains(out, "LIDs") {
-		t.Errorf("OpenSM's file has no LIDs:\n%s", out)
-	}
-	if _, gotLIDs := holds(t, to); !slices.Equal(gotLIDs, wantLIDs) {
-		t.Errorf("LIDs %v", gotLIDs)
+		if !is {
+			continue
+		}
+		for _, line := range []string{"groups 2 3", "members 1 15", "services 2 2", "subscriptions 1 2", "alias GUIDs 1 2", "ports that demand a GRH 1 0"} {
+			if !slices.ContainsFunc(strings.Split(out, "\n"), func(s string) bool { return strings.Join(strings.Fields(s), " ") == line }) {
+				t.Errorf("no line %q in\n%s", line, out)
+			}
+		}
 	}
 }
 
@@ -131,7 +119,7 @@ func TestImport(t *testing.T) {
 func TestExportToOpenSM(t *testing.T) {
 	first, second := newPlace(t, "0x11"), newPlace(t, "0x12")
 	state(t, 0, "import", openSMDump, first)
-	text, _ := state(t, 0, "export", "--format=opensm", first)
+	text, _ := state(t, 0, "export", first)
 	file := filepath.Join(t.TempDir(), "sa.dump")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -149,41 +137,22 @@ func TestExportToOpenSM(t *testing.T) {
 func TestImportWrong(t *testing.T) {
 	store1 := everyKind(t)
 	before, lids := holds(t, store1)
-	text, _ := state(t, 0, "export", store1)
 	file := filepath.Join(t.TempDir(), "f")
-	lineOf := func(part string) string {
-		return fmt.Sprintf("f:%d:", 1+strings.Count(text[:strings.Index(text, part)], "\n"))
-	}
-	for _, tt := range []struct{ name, old, new, want string }{
-		{"cut off", `"aliases"`, "", lineOf(`"aliases"`)},
-		{"unknown", `"lids"`, `"lid"`, `unknown field "lid"`},
-		{"a number for a text", `"mlid": "0xc005"`, `"mlid": 5`, lineOf(`"mlid": "0xc005"`)},
-		{"not a number", `"mlid": "0xc005"`, `"mlid": "x"`, `groups[0].mlid: "x" is not a number of 16 bits`},
-		{"not an MLID", `"mlid": "0xc005"`, `"mlid": "0x5"`, "groups[0]: group ff12:"},
-		{"rate", `"rate": 2400`, `"rate": 2401`, "groups[0].rate: 2401 Gb/s"},
-		{"not a GID", `"port": "fe80:`, `"port": "fe8g:`, "groups[0].members[0].port: "},
-		{"LIDs twice", `"lid": 4`, `"lid": 1`, "lids: LID 1 is assigned to both"},
-		{"another subnet", `"prefix": "0xfe80000000000000"`, `"prefix": "0xfe80000000000001"`, "is from a subnet with prefix 0xfe80000000000001"},
-		{"a GID of another subnet", `"gid": "fe80:0000:0000:0000:`, `"gid": "fe80:0000:0000:0001:`, "differs from the prefix of the state store"},
-		{"a name", `"name": "`, `"name": "\\q`, "services[0].name: expected a text of up to 64 bytes"},
-		{"a key", `"key": "01`, `"key": "0`, "services[0].key: expected 16 bytes in hexadecimal"},
-		{"more", "", "", "unexpected data after the export"},
-	} {
-		broken := strings.Replace(text, tt.old, tt.new, 1)
-		if tt.old == "" {
-			broken = text + "{}"
-		}
-		if err := os.WriteFile(file, []byte(broken), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, errs := state(t, 1, "import", file, store1); !strings.Contains(errs, tt.want) {
-			t.Errorf("%s: %s, want %s", tt.name, errs, tt.want)
-		}
-	}
 	if err := os.WriteFile(file, []byte("MC Group 0xc000\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, errs := state(t, 1, "import", file, store1); !strings.Contains(errs, `f:1:16: no "mgid=0x" follows here`) {
+		t.Error(errs)
+	}
+	dump, err := os.ReadFile(openSMDump)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := bytes.ReplaceAll(dump, []byte("0xfe80000000000000"), []byte("0xfe80000000000001"))
+	if err := os.WriteFile(file, other, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs := state(t, 1, "import", file, store1); !strings.Contains(errs, "differs from the prefix of the state store") {
 		t.Error(errs)
 	}
 	if now, nowLIDs := holds(t, store1); !slices.Equal(now, before) || !slices.Equal(nowLIDs, lids) {
@@ -202,20 +171,4 @@ func TestImportWrong(t *testing.T) {
 	}
 	state(t, 2, "import")
 	state(t, 2, "import", "a", "b", "c")
-	state(t, 2, "export", "--format=xml", store1)
-}
-
-// FuzzReadExport: whatever a file holds, it is refused or can be put into a store.
-func FuzzReadExport(f *testing.F) {
-	f.Add([]byte(`{"prefix":"0x1","port":"0x1","lids":[{"port":"0x1","lid":1}],"groups":[{"mgid":"ff12::1","mlid":"0xc000","pkey":"0xffff","qkey":"1","mtu":256,"rate":2.5,"members":[{"port":"fe80::1","join_state":1}]}]}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		in, err := readExport("f", text)
-		if err == nil {
-			for c := range in.registry.Changes() {
-				if _, rest, err := registry.Decode(c.AppendTo(nil)); err != nil || len(rest) > 0 {
-					t.Fatalf("%v: %v", c, err)
-				}
-			}
-		}
-	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,14 +55,8 @@ func TestState(t *testing.T) {
 			t.Errorf("show says no %q:\n%s", want, out)
 		}
 	}
-	out, _ = ask(0, "export", file)
-	var e exported
-	if err := json.Unmarshal([]byte(out), &e); err != nil {
-		t.Fatal(err)
-	}
-	if len(e.Groups) != 1 || e.Groups[0].MLID != "0xc005" || e.Groups[0].MTU != 2048 || len(e.Groups[0].Members) != 1 || e.Groups[0].Members[0].JoinState != 1 ||
-		len(e.LIDs) != 2 || e.LIDs[1].LID != 4 || e.LIDs[1].Absent != 77 || e.Change != 2 || len(e.Terms) != 1 {
-		t.Errorf("%+v", e)
+	if out, _ = ask(0, "export", file); !strings.Contains(out, "MC Group 0xc005 : mgid=0xff12401bffff0000:0x0000000000000001") {
+		t.Error(out)
 	}
 	if out, _ = ask(0, "check", file); out != file+" is complete\n" {
 		t.Error(out)
@@ -80,7 +73,7 @@ func TestState(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "broken.db")
 	at := bytes.Index(whole, group.MGID[:])
 	whole[at]++
-	for i := at; i >= 0; i = bytes.Index(whole, group.MGID[:]) { // older pages may have it, too
+	for i := at; i >= 0; i = bytes.Index(whole, group.MGID[:]) { // earlier pages may have it, too
 		whole[i]++
 	}
 	if err := os.WriteFile(broken, whole, 0o600); err != nil {

@@ -105,7 +105,7 @@ way() {
 keeps() {
 	local n
 	ibsmctl state export /var/lib/ibsm/$(port_guid $standby)/state.db >/tmp/state
-	kept=$(grep '"mgid"' /tmp/state | sort -u | grep -vc ':0000:00\(16\|02\)"')
+	kept=$(sed -n 's/^MC Group .* mgid=\([^ ]*\).*/\1/p' /tmp/state | sort -u | grep -vc '000000\(16\|02\)$')
 	[ $kept = $(sed -n 's/^MCMemberRecord group | \([^|]*\).*/\1/p' /tmp/before | sort -u | wc -l) ] || fail "the standby keeps $kept groups: $(cat /tmp/state)"
 	for n in 0 1; do
 		ibsmctl --socket /tmp/ctl$n sms >/tmp/sms.out
