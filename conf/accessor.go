@@ -100,8 +100,6 @@ var (
 	TopoConfigFile                   = text("topo_config_file")
 	TopoConfigEnabled                = boolean("topo_config_enabled")
 	HeldBackSwFile                   = text("held_back_sw_file")
-	RerouteThreshold                 = number[uint16]("reroute_threshold")
-	RerouteWindow                    = text("reroute_window")
 	PortGroupsFile                   = text("pgrp_policy_file")
 	ConnectRoots                     = boolean("connect_roots")
 	QuasiFtreeIndexing               = boolean("quasi_ftree_indexing")

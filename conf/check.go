@@ -3,8 +3,6 @@ package conf
 import (
 	"fmt"
 	"strconv"
-	"strings"
-	"time"
 )
 
 // amend corrects a setting that contradicts another one.
@@ -59,7 +57,6 @@ func (c *Config) comment(report *Report) {
 	c.checkMost(report)
 	c.checkTable(report)
 	c.checkAllowed(report)
-	c.checkWindow(report)
 	c.checkTrust(report)
 	c.checkLanes(report)
 	if k := TopoConfigEnabled.Key(); TopoConfigEnabled.In(c) && TopoConfigFile.In(c) == "" {
@@ -112,36 +109,6 @@ func (c *Config) checkAllowed(report *Report) {
 			report.add(Refusal, c.Setting(k).Position, k.Name, "%s: %q is not a port GUID; expected a number such as 0x0002c90300000001", k.Name, g)
 		}
 	}
-}
-
-// checkWindow rejects what is no time of day from one time to another.
-func (c *Config) checkWindow(report *Report) {
-	k := RerouteWindow.Key()
-	if _, _, err := Window(RerouteWindow.In(c)); err != nil {
-		report.add(Refusal, c.Setting(k).Position, k.Name, "%s: %v", k.Name, err)
-	}
-}
-
-// Window is the time of day, since midnight, at which a text such as 02:00-04:00 begins and ends; it may end on the next day. Both are 0 for "".
-func Window(text string) (from, to time.Duration, err error) {
-	if text == "" {
-		return 0, 0, nil
-	}
-	first, last, _ := strings.Cut(text, "-")
-	for _, end := range []struct {
-		text string
-		to   *time.Duration
-	}{{first, &from}, {last, &to}} {
-		at, err := time.Parse("15:04", strings.TrimSpace(end.text))
-		if err != nil {
-			return 0, 0, fmt.Errorf("%q is not a time of each day; expected two such as 02:00-04:00", text)
-		}
-		*end.to = time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute
-	}
-	if from == to {
-		return 0, 0, fmt.Errorf("%q has no length", text)
-	}
-	return from, to, nil
 }
 
 // checkEffects reports the chosen settings that have no effect, each at its position.

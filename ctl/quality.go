@@ -10,7 +10,6 @@ type Quality struct {
 	Fullest    uint32             `json:"fullest"`         // and on the one that has most
 	Several    int                `json:"several"`         // hosts with several LIDs, of one port or several
 	Cut        float64            `json:"cut"`             // share of them that the loss of one switch above leaves cuts off from a leaf, on average
-	Drift      *Drift             `json:"drift,omitempty"` // as in the status; nil where it is not known
 	All        Pattern            `json:"all"`             // flows between all hosts
 	Rails      *RailShifts        `json:"rails,omitempty"` // flows within rails; nil if the subnet has none
 	Partitions []PartitionQuality `json:"partitions"`      // flows within each partition of two hosts or more, by P_Key
@@ -54,9 +53,5 @@ func (s *Server) quality(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := sub.Quality(r.Context())
-	if err == nil {
-		q.Drift = s.cfg.Source.Status().Drift
-	}
-	return q, err
+	return sub.Quality(r.Context())
 }

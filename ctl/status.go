@@ -46,9 +46,7 @@ type Status struct {
 	Sweep  *SweepStatus  `json:"sweep,omitempty"`  // the last heavy sweep as master
 	// Certificate is what was proved last of routes in force; nil before that.
 	Certificate *Certificate `json:"certificate,omitempty"`
-	// Drift is how good the routes in force are beside fresh ones; nil where that is not known.
-	Drift *Drift `json:"drift,omitempty"`
-	SMs   []SM   `json:"sms"` // this manager first
+	SMs         []SM         `json:"sms"` // this manager first
 
 	Alarms []Alarm `json:"alarms,omitempty"` // ports that sent what only other ports may send
 }
@@ -219,31 +217,6 @@ func (c *Certificate) String() string {
 		return fmt.Sprintf("not certified: routes between hosts and multicast trees that joins have changed have a credit loop of %d links", c.CreditLoop)
 	}
 	return "not certified: packets between hosts have a credit loop"
-}
-
-// Drift is how good the routes in force are, beside those that the routing engine would compute afresh.
-type Drift struct {
-	Time          time.Time `json:"time"`
-	Engine        string    `json:"engine"`
-	Percent       int       `json:"percent"` // by which the routes in force are worse
-	Fullest       uint32    `json:"fullest"` // routes between hosts on the fullest link
-	FullestAfresh uint32    `json:"fullest_afresh"`
-	Shift         float64   `json:"shift"` // flows that meet in shifts, on average: within partitions of tenants, or else within rails, or else among all hosts
-	ShiftAfresh   float64   `json:"shift_afresh"`
-	Offered       bool      `json:"offered"`          // the routes in force are worse by more than reroute_threshold
-	Window        string    `json:"window,omitempty"` // reroute_window, in which offered routes are taken
-}
-
-// String is one line for the operator.
-func (d *Drift) String() string {
-	text := fmt.Sprintf("routes on the fullest link %d, %d if %s computed all afresh; flows in shifts %.2f, %.2f afresh", d.Fullest, d.FullestAfresh, d.Engine, d.Shift, d.ShiftAfresh)
-	switch {
-	case d.Offered && d.Window != "":
-		text += fmt.Sprintf(": %d %% worse; the better routes are taken in the window of %s", d.Percent, d.Window)
-	case d.Offered:
-		text += fmt.Sprintf(": %d %% worse; ibsmctl plan --reroute shows the better routes, ibsmctl reroute takes them", d.Percent)
-	}
-	return text
 }
 
 // SM is a subnet manager.

@@ -227,7 +227,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	next.shown = next.from.shown(next.differs)
 	c.show(server.Settings{
 		Engines: conf.RoutingEngine.In(l.Config), Mirrored: next.shown,
-		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Window: conf.RerouteWindow.In(l.Config), Keys: next.keysShown(l, &cfg.Sweep.Settings),
+		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Keys: next.keysShown(l, &cfg.Sweep.Settings),
 	})
 	return cfg
 }

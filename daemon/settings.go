@@ -42,7 +42,6 @@ func managerConfig(l *conf.Loaded) manager.Config {
 		GUID:          portGUID(l.Config),
 		SweepInterval: conf.SweepInterval.In(l.Config),
 		ForceHeavy:    conf.ForceHeavySweep.In(l.Config),
-		Maintenance:   maintenance(l.Config),
 		IgnoreTraps:   !conf.SweepOnTrap.In(l.Config),
 		SAKey:         conf.SAKey.In(l.Config),
 		Trust:         trust(l.Config),
@@ -114,13 +113,6 @@ func congestionSettings(l *conf.Loaded) congestioncontrol.Settings {
 }
 
 func entryOf(d conf.Delay) cc.Entry { return cc.EntryOf(d.Shift, d.Multiplier) }
-
-// maintenance is when better routes are offered, and taken. A window that is refused is none.
-func maintenance(c *conf.Config) manager.Maintenance {
-	m := manager.Maintenance{Threshold: int(conf.RerouteThreshold.In(c)), Zone: time.Local}
-	m.From, m.To, _ = conf.Window(conf.RerouteWindow.In(c))
-	return m
-}
 
 // trust is how far the SA believes its clients.
 func trust(c *conf.Config) view.Trust {

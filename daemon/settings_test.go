@@ -81,8 +81,6 @@ transaction_retries 7
 max_wire_smps 16
 sweep_interval 17
 force_heavy_sweep TRUE
-reroute_threshold 40
-reroute_window 23:30-05:00
 sweep_on_trap FALSE
 sa_key 0x1004
 sm_assigned_guid 0x14
@@ -116,7 +114,7 @@ func TestManagerConfig(t *testing.T) {
 			}, AllowedSMs: []mad.GUID{0x21, 0x22}},
 			Elect: elect.Config{Priority: 10, MasterPriority: 14, SMKey: 0x1003, Allowed: []mad.GUID{0x21, 0x22}, IgnoreOthers: true, Inactive: true, PollInterval: 11 * time.Millisecond, PollRetries: 12},
 			Txn:   txn.Config{Timeout: 13 * time.Millisecond, Retries: 7, MaxWindow: 16, Chosen: true},
-			GUID:  0x1001, SweepInterval: 17 * time.Second, ForceHeavy: true, IgnoreTraps: true, Maintenance: manager.Maintenance{Threshold: 40, From: 23*time.Hour + 30*time.Minute, To: 5 * time.Hour, Zone: time.Local}, SAKey: 0x1004, MaxRate: 20,
+			GUID:  0x1001, SweepInterval: 17 * time.Second, ForceHeavy: true, IgnoreTraps: true, SAKey: 0x1004, MaxRate: 20,
 			Counters:   perf.Settings{Interval: time.Minute, Window: 30, Keep: time.Hour, Memory: imagesMemory, SwitchesOnly: true, KeepAbsent: true},
 			Queries:    txn.Config{Timeout: 13 * time.Millisecond, Retries: 7},
 			Congestion: congestioncontrol.Settings{Window: 500},
@@ -230,7 +228,7 @@ func defaults(change func(*manager.Config)) manager.Config {
 		Sweep: sweep.Config{Settings: sweep.Settings{Lanes: standardLanes}},
 		Elect: elect.Config{SMKey: 1},
 		Txn:   txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
-		SAKey: 1, SweepInterval: 10 * time.Second, Maintenance: manager.Maintenance{Threshold: 25, Zone: time.Local},
+		SAKey: 1, SweepInterval: 10 * time.Second,
 		Counters:   perf.Settings{Window: 500, QueryInfo: true, Redirect: true, Keep: time.Hour, Memory: imagesMemory},
 		Queries:    txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
 		Congestion: congestioncontrol.Settings{Window: 500},

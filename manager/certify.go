@@ -52,7 +52,7 @@ type certifying struct {
 // together, and leave most of the time to other work.
 const treesWait = time.Second
 
-// taskState is whether a task of certifying, or of drifting, is out.
+// taskState is whether a task of certifying is out.
 type taskState uint8
 
 const (

@@ -34,8 +34,6 @@ type Config struct {
 	Resting bool
 	// ForceHeavy makes every sweep a heavy one.
 	ForceHeavy bool
-	// Maintenance is when routes may be computed afresh without an order.
-	Maintenance Maintenance
 	// IgnoreTraps leaves changes that traps 128 and 144 report to the next sweep.
 	IgnoreTraps bool
 	SAKey       uint64
@@ -98,8 +96,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.Sweep.Avoided, c.cfg.Sweep.Routes = cfg.Sweep.Avoided, cfg.Sweep.Routes
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
 	c.sweeps.plan.reconfigured()
-	c.drifting.reconfigure(&c.fx, &c.cfg.Maintenance, &cfg.Maintenance)
-	c.cfg.Resting, c.cfg.Maintenance = cfg.Resting, cfg.Maintenance
+	c.cfg.Resting = cfg.Resting
 	c.cfg.SAKey, c.cfg.Trust, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.Trust, cfg.HonorGUID2LID
 	c.cfg.PrefixRoutes, c.cfg.PathSLs, c.cfg.QoS, c.cfg.PortGroups = cfg.PrefixRoutes, cfg.PathSLs, cfg.QoS, cfg.PortGroups
 	c.cfg.MaxRate, c.cfg.NoMulticast = cfg.MaxRate, cfg.NoMulticast

@@ -29,7 +29,6 @@ type Core struct {
 	multicast    *sweep.Multicast // the multicast tables, beside the sweeps
 	certifying   certifying       // what is proved of the routes in force
 	awaiting     awaiting         // the engine for which interim routes serve
-	drifting     drifting         // how far the routes in force are from fresh ones
 	traps        traps            // notices, and the sweeps that they cause
 	descriptions descriptions     // NodeDescriptions, between sweeps
 	guids        guidWrites       // GUIDs that the SA assigns
@@ -104,8 +103,6 @@ func (c *Core) take(ev Event) {
 		c.multicast.TaskDone(ev.Result)
 	case CertificateMade:
 		c.certifying.done(&c.fx, ev.Result, c.cfg.Names)
-	case DriftMeasured:
-		c.drifting.done(&c.fx, ev.Result, &c.cfg.Maintenance)
 	case EngineComputed:
 		c.engineComputed(ev.Result)
 	case SweepRequested:
@@ -220,10 +217,6 @@ func (c *Core) tick() {
 		c.periodic()
 	}
 	c.certifying.tick(&c.fx, c.multicast)
-	if c.drifting.tick(&c.fx, c.cfg.Epoch, &c.cfg.Maintenance) {
-		c.sweeps.sweeper.Reroute()
-		c.sweeps.want(wishFull, "the maintenance window")
-	}
 }
 
 // Deadline is when Step is wanted even if nothing happens; false for never.
@@ -246,7 +239,6 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.descriptions.due, c.descriptions.due > 0)
 	earlier(c.multicast.Due(), c.multicast.Due() > 0)
 	earlier(c.certifying.deadline())
-	earlier(c.drifting.deadline(c.fx.now, c.cfg.Epoch, &c.cfg.Maintenance))
 	return at, ok
 }
 

@@ -103,7 +103,6 @@ func (c *Core) becomeMaster() {
 	c.sweeps.unwritten = Compute{
 		Task: c.sweeps.compute(task), Recall: c.cfg.HonorGUID2LID && stoodBy || again.Recall, Restore: first && !c.mirror.ever || again.Restore,
 	}
-	c.drifting.interrupt(&c.fx)
 	c.fx.do(c.sweeps.unwritten)
 }
 

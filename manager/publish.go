@@ -127,7 +127,6 @@ func (c *Core) unpublish() {
 	c.fx.table.SetYields(false)
 	c.descriptions.reset()
 	c.certifying.end(&c.fx)
-	c.drifting.forget(&c.fx)
 	c.awaiting.forget(&c.fx)
 	c.published.withdraw(&c.fx)
 	if c.cfg.Congestion.Enabled {

@@ -35,10 +35,8 @@ type loop struct {
 	results   chan RoutesComputed
 	multicast chan MulticastComputed
 	certified chan CertificateMade // room for the one that is out
-	measured  chan DriftMeasured   // likewise
 	engine    chan EngineComputed  // likewise
 	endProof  context.CancelFunc
-	endDrift  context.CancelFunc
 	endEngine context.CancelFunc
 	endTask   [NumPurposes]context.CancelFunc
 	start     time.Time
@@ -84,7 +82,6 @@ func (l *loop) run(ctx context.Context) error {
 		case ev = <-l.shell.Asks:
 		case ev = <-l.multicast:
 		case ev = <-l.certified:
-		case ev = <-l.measured:
 		case ev = <-l.engine:
 		case cfg := <-l.shell.Configs:
 			ev = l.configure(&cfg)
@@ -198,14 +195,10 @@ func (l *loop) act(ctx context.Context, a Action) {
 		l.endProof = l.compute(ctx, func(ctx context.Context) { l.certified <- CertificateMade{a.Task.Run(ctx)} })
 	case EndCertify:
 		l.endProof()
-	case Measure:
-		l.endDrift = l.compute(ctx, func(ctx context.Context) { l.measured <- DriftMeasured{a.Task.Run(ctx)} })
 	case ComputeEngine:
 		l.endEngine = l.compute(ctx, func(ctx context.Context) { l.engine <- EngineComputed{a.Task.Run(ctx)} })
 	case EndEngine:
 		l.endEngine()
-	case EndMeasure:
-		l.endDrift()
 	case Publish:
 		l.publish(a)
 	case StoodBy:

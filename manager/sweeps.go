@@ -276,7 +276,6 @@ func (c *Core) finish(out *sweep.Outcome) {
 	c.awaiting.swept(&c.fx, out.Awaits())
 	c.askForSLs(out)
 	c.certifying.begin(&c.fx, out)
-	c.drifting.begin(&c.fx, out, &c.cfg.Maintenance)
 	if out.Found.Stirred {
 		c.sweeps.want(wishLight, "")
 	}

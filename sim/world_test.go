@@ -66,12 +66,9 @@ type Manager struct {
 	proving     bool
 	proveAt     time.Duration
 
-	measured  manager.DriftMeasured  // likewise, of a drift task
-	engine    manager.EngineComputed // likewise, of the engine for which interim routes serve
-	engineAt  time.Duration
-	engines   bool
-	measuring bool
-	measureAt time.Duration
+	engine   manager.EngineComputed // likewise, of the engine for which interim routes serve
+	engineAt time.Duration
+	engines  bool
 
 	buf []mad.Datagram
 	sa  *saServer // nil without a Registrar
@@ -205,7 +202,6 @@ func (w *World) next() (at time.Duration, ok bool) {
 		}
 		earlier(max(m.multicastAt, m.Asleep), m.multicast != nil)
 		earlier(max(m.proveAt, m.Asleep), m.proving)
-		earlier(max(m.measureAt, m.Asleep), m.measuring)
 		earlier(max(m.engineAt, m.Asleep), m.engines)
 		earlier(m.Asleep, !m.begun || m.Station.Pending() > 0)
 	}
@@ -242,9 +238,6 @@ func (w *World) attend(m *Manager) {
 	case m.proving && m.proveAt <= w.Fabric.Now():
 		m.proving = false
 		w.step(m, m.proved)
-	case m.measuring && m.measureAt <= w.Fabric.Now():
-		m.measuring = false
-		w.step(m, m.measured)
 	case m.engines && m.engineAt <= w.Fabric.Now():
 		m.engines = false
 		w.step(m, m.engine)
@@ -301,14 +294,10 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			}
 		case manager.EndCertify:
 			m.proved = manager.CertificateMade{} // which comes no sooner
-		case manager.Measure:
-			m.measuring, m.measureAt, m.measured = true, w.Fabric.Now()+10*w.ComputeTime, manager.DriftMeasured{Result: a.Task.Run(context.Background())}
 		case manager.ComputeEngine:
 			m.engines, m.engineAt, m.engine = true, w.Fabric.Now()+100*w.ComputeTime, manager.EngineComputed{Result: a.Task.Run(context.Background())}
 		case manager.EndEngine:
 			m.engine = manager.EngineComputed{} // which comes no sooner
-		case manager.EndMeasure:
-			m.measured = manager.DriftMeasured{} // which comes no sooner
 		case manager.Publish:
 			m.View = a.View
 		case manager.Persist:

@@ -27,6 +27,12 @@ const maxRestarts = 3
 // interimEngines route every connected subnet in about the time of min-hop. The first whose routes have no credit loop is used.
 var interimEngines = []engines.Engine{engines.MinHop, {Name: "updown", Route: updown.Route, NoCreditLoop: true}}
 
+// problem is what a sweep had to route, without the tables that were in force.
+type problem struct {
+	chain engines.Chain
+	in    routing.In
+}
+
 // interim is what interim routes serve for. It is immutable.
 type interim struct {
 	problem

@@ -101,7 +101,6 @@ type SweepPlan struct {
 	Err         error // no engine routes the subnet
 
 	found     *Found
-	problem   problem
 	compared  compared
 	delta     delta
 	multicast *MulticastResult // of a preview; may be nil
@@ -334,8 +333,6 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		in.Keep = routing.KeepNone
 	}
 	d.adopted = d.adopted && in.Keep != routing.KeepNone
-	out.problem = problem{j.chain, in} // with engines that nobody chose: their routes are offered
-	out.problem.in.Prev, out.problem.in.Keep = nil, routing.KeepNone
 	if d.by == byChosen {
 		j.chain = j.chain.Chosen()
 	}

@@ -34,9 +34,6 @@ func (a *asker) quality(ctx context.Context, _ []string, stdout io.Writer) error
 		return err
 	}
 	fmt.Fprintf(stdout, "load        of %d directions of links between switches %d are unused; routes between hosts: %.1f on average, %d at most\n", q.Links, q.Unused, q.Mean, q.Fullest)
-	if d := q.Drift; d != nil {
-		fmt.Fprintf(stdout, "drift       %s\n", printable(d.String()))
-	}
 	if q.Several > 0 {
 		fmt.Fprintf(stdout, "hosts       %d have several LIDs, of one port or several; the loss of one switch above leaves cuts %.1f %% of them off from a leaf, on average\n", q.Several, q.Cut*100)
 	}

@@ -107,9 +107,6 @@ func statusText(st *ctl.Status, now time.Time) string {
 	if c := st.Certificate; c != nil {
 		line("", "%s", c)
 	}
-	if d := st.Drift; d != nil {
-		line("", "%s", d)
-	}
 	if st.SickLinksAvoided > 0 {
 		line("sick links", "%s", sickText(st))
 	}

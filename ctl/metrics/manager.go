@@ -71,9 +71,6 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	if st.Certificate != nil {
 		s.certificate(st.Certificate)
 	}
-	if st.Drift != nil {
-		s.drift(st.Drift)
-	}
 	if st.Subnet != nil {
 		s.subnet(st.Subnet)
 		if reg := c.control.Registry(); reg != nil {
@@ -320,17 +317,6 @@ func (s sink) certificate(c *ctl.Certificate) {
 	for _, r := range []string{"all", "hosts", "none", "violated"} {
 		result(truth(r == c.Result), r)
 	}
-}
-
-// drift sends how good the routes in force are beside fresh ones.
-func (s sink) drift(d *ctl.Drift) {
-	fullest := s.gauge("ibsm_routes_fullest_link", "Routes between hosts on the fullest link: of the routes in force, and of those that the routing engine would compute afresh.", "routes")
-	fullest(float64(d.Fullest), "in force")
-	fullest(float64(d.FullestAfresh), "afresh")
-	shift := s.gauge("ibsm_routes_shift_flows", "Flows that meet on the fullest link in shifts, on average: of the routes in force, and of those that the routing engine would compute afresh.", "routes")
-	shift(d.Shift, "in force")
-	shift(d.ShiftAfresh, "afresh")
-	s.gauge("ibsm_routes_drift_percent", "By how much the routes in force are worse than fresh ones; the greater of both figures.")(float64(d.Percent))
 }
 
 // subnet sends the subnet in figures.

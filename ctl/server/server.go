@@ -64,7 +64,6 @@ type Server struct {
 	waiting     string // why there is no port
 	sweep       *ctl.SweepStatus
 	certificate *ctl.Certificate // of the routes in force; nil before there was one
-	drift       *ctl.Drift       // of the routes in force; nil where it is not known
 	unwritten   []ctl.Unwritten
 
 	plans planAskers
@@ -89,7 +88,6 @@ type Settings struct {
 	Mirrored   *ctl.MirroredSettings  // nil if the manager uses its own files
 	Partitions *ctl.PartitionsTrouble // nil if the partition file is in force
 	QoSPolicy  *ctl.QoSTrouble        // nil if the QoS policy file is in force, or there is none
-	Window     string                 // reroute_window; "" for none
 	Keys       Keys
 }
 
@@ -150,12 +148,6 @@ func (d *Server) Notify(a manager.Notification) {
 		c := &ctl.Certificate{Time: time.Now(), Seconds: a.Took.Seconds(), Result: a.State.String(), Channels: a.Channels, CreditLoop: a.Loop, Text: a.Text}
 		d.mu.Lock()
 		d.certificate = c
-		d.mu.Unlock()
-	case manager.Drifted:
-		d.mu.Lock()
-		if d.drift = nil; a.Drift != nil {
-			d.drift = &ctl.Drift{Time: time.Now(), Engine: a.Engine, Percent: a.Percent(), Fullest: a.Fullest, FullestAfresh: a.BestFullest, Shift: a.Shift, ShiftAfresh: a.BestShift, Offered: a.Offered}
-		}
 		d.mu.Unlock()
 	case manager.Planned:
 		d.plans.answer(a)
@@ -222,11 +214,6 @@ func (d *Server) Status() *ctl.Status {
 	st.Where, st.Waiting, st.Sweep, st.Certificate = d.where, d.waiting, d.sweep, d.certificate
 	if d.settings.Engines != nil {
 		st.Engines = d.settings.Engines
-	}
-	if d.drift != nil {
-		drift := *d.drift
-		drift.Window = d.settings.Window
-		st.Drift = &drift
 	}
 	st.MirroredSettings, st.Partitions, st.QoSPolicy, st.Seed = d.settings.Mirrored, d.settings.Partitions, d.settings.QoSPolicy, d.settings.Keys.seedTrouble()
 	st.Unwritten = d.unwritten

@@ -53,18 +53,6 @@ func TestLastSweep(t *testing.T) {
 	if c := d.Status().Certificate; c == nil || c.Result != "hosts" || c.Channels != 48 || c.CreditLoop != 4 || c.Seconds != 0.25 || c.Text != "spines" || !strings.Contains(c.String(), "of 4 links") {
 		t.Errorf("%+v", c)
 	}
-	d.Notify(manager.Drifted{Drift: &sweep.Drift{Engine: "tree", Fullest: 90, BestFullest: 60, Shift: 1.5, BestShift: 1.25}, Offered: true})
-	if f := d.Status().Drift; f == nil || f.Percent != 50 || !strings.HasSuffix(f.String(), "flows in shifts 1.50, 1.25 afresh: 50 % worse; ibsmctl plan --reroute shows the better routes, ibsmctl reroute takes them") {
-		t.Errorf("%v", f)
-	}
-	d.ShowSettings(Settings{Window: "02:00-04:00"})
-	if f := d.Status().Drift; f == nil || !strings.HasSuffix(f.String(), "are taken in the window of 02:00-04:00") {
-		t.Errorf("%v", f)
-	}
-	d.Notify(manager.Drifted{})
-	if f := d.Status().Drift; f != nil {
-		t.Errorf("%v", f)
-	}
 	d.Notify(manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5, Sets: map[mad.AttrID]int{}}})
 	s := d.Status().Sweep
 	if s == nil || s.Ended.IsZero() {

@@ -127,23 +127,6 @@ func Tenants(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.Po
 	return fullest, shift, ctx.Err()
 }
 
-// Brief are two figures of tables that take little time: the routes on the fullest link among those that carry something, and the mean of shifts: within partitions
-// where there are tenants, else within rails if there are any, else among all hosts.
-func Brief(ctx context.Context, in routing.In, rows [][]uint8) (fullest uint32, shift float64, err error) {
-	hosts := Hosts(in.Topo, in.LIDs)
-	if fullest, shift, err = Tenants(ctx, in, rows, hosts); err != nil || in.Tenants != nil {
-		return fullest, shift, err
-	}
-	var f Figures
-	if r := rails.Find(in.Topo); len(r.Rails) > 0 {
-		f, err = WithinRails(ctx, in, rows, r)
-	} else {
-		f.shifts(ctx, NewFlows(in.Topo, in.LIDs, rows), hosts)
-		err = ctx.Err()
-	}
-	return fullest, f.Shift, err
-}
-
 // Median is the middle one of a figure of something, the greater one of two. There must be one.
 func Median[T any, F cmp.Ordered](of []T, figure func(T) F) F {
 	var values []F
