@@ -44,9 +44,9 @@ type Status struct {
 
 	Subnet *SubnetStatus `json:"subnet,omitempty"` // only of a master that has completed a sweep
 	Sweep  *SweepStatus  `json:"sweep,omitempty"`  // the last heavy sweep as master
-	// Certificate is what was proved last of routes in force; nil before that.
-	Certificate *Certificate `json:"certificate,omitempty"`
-	SMs         []SM         `json:"sms"` // this manager first
+	// TreeLoop is a credit loop that multicast trees have closed since the last sweep; nil for none.
+	TreeLoop *TreeLoop `json:"tree_loop,omitempty"`
+	SMs      []SM      `json:"sms"` // this manager first
 
 	Alarms []Alarm `json:"alarms,omitempty"` // ports that sent what only other ports may send
 }
@@ -189,34 +189,16 @@ type SweepStatus struct {
 	CreditLoop int `json:"credit_loop,omitempty"`
 }
 
-// Certificate is what was proved of routes in force after they were written: the numbers of the proof
-// were checked by code that shares nothing with it, and packets from and to switches were included.
-type Certificate struct {
-	Time    time.Time `json:"time"`
-	Seconds float64   `json:"seconds"`
-	// Result is "all" if no packets can wait for each other for ever; "hosts" if none between hosts can, but
-	// packets from and to switches; "none" if packets between hosts can; "violated" if the check found the proof
-	// wrong, which is an error of ibsm.
-	Result     string `json:"result"`
-	Channels   int    `json:"channels"`              // directions of links between switches, each by its lanes
-	CreditLoop int    `json:"credit_loop,omitempty"` // with "hosts", or with "none" if multicast trees that changed after the sweep closed it: its links
-	Text       string `json:"text,omitempty"`        // what is wrong, in words
+// TreeLoop is a credit loop of multicast trees and the routes between hosts, since groups or their members have changed.
+type TreeLoop struct {
+	Time  time.Time `json:"time"`
+	Links int       `json:"links"`
+	Text  string    `json:"text"`
 }
 
 // String is one line for the operator.
-func (c *Certificate) String() string {
-	switch c.Result {
-	case "all":
-		return fmt.Sprintf("certified: no packets have a credit loop, those from and to switches included (%d channels)", c.Channels)
-	case "hosts":
-		return fmt.Sprintf("certified for packets between hosts; those from and to switches have a credit loop of %d links", c.CreditLoop)
-	case "violated":
-		return "THE PROOF IS WRONG, which is an error of ibsm: " + c.Text
-	}
-	if c.CreditLoop > 0 {
-		return fmt.Sprintf("not certified: routes between hosts and multicast trees that joins have changed have a credit loop of %d links", c.CreditLoop)
-	}
-	return "not certified: packets between hosts have a credit loop"
+func (l *TreeLoop) String() string {
+	return fmt.Sprintf("routes between hosts and multicast trees that joins have changed have a credit loop of %d links: %s", l.Links, l.Text)
 }
 
 // SM is a subnet manager.

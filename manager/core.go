@@ -27,7 +27,7 @@ type Core struct {
 	sweeps       scheduler        // which sweep is made when, and plans
 	leases       *sweep.Leases    // of M_Keys, beside the sweeps
 	multicast    *sweep.Multicast // the multicast tables, beside the sweeps
-	certifying   certifying       // what is proved of the routes in force
+	proving      proving          // what is proved of multicast trees, beside the sweeps
 	awaiting     awaiting         // the engine for which interim routes serve
 	traps        traps            // notices, and the sweeps that they cause
 	descriptions descriptions     // NodeDescriptions, between sweeps
@@ -101,8 +101,8 @@ func (c *Core) take(ev Event) {
 		}
 	case MulticastComputed:
 		c.multicast.TaskDone(ev.Result)
-	case CertificateMade:
-		c.certifying.done(&c.fx, ev.Result, c.cfg.Names)
+	case TreesProved:
+		c.proving.done(&c.fx, ev.Result, c.cfg.Names)
 	case EngineComputed:
 		c.engineComputed(ev.Result)
 	case SweepRequested:
@@ -216,7 +216,7 @@ func (c *Core) tick() {
 	if c.sweeps.tick(c.fx.now) {
 		c.periodic()
 	}
-	c.certifying.tick(&c.fx, c.multicast)
+	c.proving.tick(&c.fx, c.multicast)
 }
 
 // Deadline is when Step is wanted even if nothing happens; false for never.
@@ -238,7 +238,7 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.traps.deadline())
 	earlier(c.descriptions.due, c.descriptions.due > 0)
 	earlier(c.multicast.Due(), c.multicast.Due() > 0)
-	earlier(c.certifying.deadline())
+	earlier(c.proving.deadline())
 	return at, ok
 }
 

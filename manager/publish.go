@@ -126,7 +126,7 @@ func shareSame(v, last *view.View) {
 func (c *Core) unpublish() {
 	c.fx.table.SetYields(false)
 	c.descriptions.reset()
-	c.certifying.end(&c.fx)
+	c.proving.forget(&c.fx)
 	c.awaiting.forget(&c.fx)
 	c.published.withdraw(&c.fx)
 	if c.cfg.Congestion.Enabled {

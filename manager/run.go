@@ -34,8 +34,8 @@ type loop struct {
 	tasks     *sync.WaitGroup
 	results   chan RoutesComputed
 	multicast chan MulticastComputed
-	certified chan CertificateMade // room for the one that is out
-	engine    chan EngineComputed  // likewise
+	proved    chan TreesProved    // room for the one that is out
+	engine    chan EngineComputed // likewise
 	endProof  context.CancelFunc
 	endEngine context.CancelFunc
 	endTask   [NumPurposes]context.CancelFunc
@@ -81,7 +81,7 @@ func (l *loop) run(ctx context.Context) error {
 		case ev = <-l.results:
 		case ev = <-l.shell.Asks:
 		case ev = <-l.multicast:
-		case ev = <-l.certified:
+		case ev = <-l.proved:
 		case ev = <-l.engine:
 		case cfg := <-l.shell.Configs:
 			ev = l.configure(&cfg)
@@ -191,9 +191,9 @@ func (l *loop) act(ctx context.Context, a Action) {
 		l.computeMulticast(ctx, a)
 	case Cancel:
 		l.endTask[a.For]()
-	case Certify:
-		l.endProof = l.compute(ctx, func(ctx context.Context) { l.certified <- CertificateMade{a.Task.Run(ctx)} })
-	case EndCertify:
+	case ProveTrees:
+		l.endProof = l.compute(ctx, func(ctx context.Context) { l.proved <- TreesProved{a.Task.Run(ctx)} })
+	case EndProveTrees:
 		l.endProof()
 	case ComputeEngine:
 		l.endEngine = l.compute(ctx, func(ctx context.Context) { l.engine <- EngineComputed{a.Task.Run(ctx)} })

@@ -207,7 +207,7 @@ func (c *Core) computed(r *sweep.SweepPlan) {
 		c.exit(r.Err)
 	default:
 		if !r.SameSubnet() {
-			c.certifying.end(&c.fx)
+			c.proving.end(&c.fx)
 		}
 		c.fx.log(debug, osmlog.LIDsAssigned)
 		c.logged.computed(&c.fx, r, c.cfg.Names)
@@ -275,7 +275,7 @@ func (c *Core) finish(out *sweep.Outcome) {
 	}
 	c.awaiting.swept(&c.fx, out.Awaits())
 	c.askForSLs(out)
-	c.certifying.begin(&c.fx, out)
+	c.proving.begin(&c.fx, out)
 	if out.Found.Stirred {
 		c.sweeps.want(wishLight, "")
 	}
@@ -330,7 +330,7 @@ func (c *Core) settleMulticast() (more bool) {
 		c.published.replaceMFTs(&c.fx, c.multicast.MFTs)
 		replace(&c.fx, &c.logged.multicast, multicastFindings(done, c.multicast.Avoided()), c.nameNode)
 		c.fx.do(Forwarded{*done})
-		c.certifying.regrown(c.fx.now)
+		c.proving.regrown(c.fx.now)
 		if c.multicast.NeedsWalk() {
 			c.sweeps.want(wishFull, "a switch did not answer to its multicast table")
 		}

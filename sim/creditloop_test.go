@@ -2,7 +2,6 @@ package sim_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -76,128 +75,53 @@ func TestCreditLoopTakenOver(t *testing.T) {
 	}
 }
 
-// TestCertificate: routes in force are proved once more when they are written, those of packets from and to
-// switches too. In a tree nobody waits; in a fat tree packets between spines turn upwards at a leaf.
-func TestCertificate(t *testing.T) {
-	for _, c := range []struct {
-		spec, says, level string
-		state             sweep.CertificateState
-	}{
-		{"torus:dims=5,hosts=1", "", "", sweep.NoCertificate},
-		{"fattree:k=4", "packets between hosts have no credit loop, but", "INFO", sweep.HostsCertified},
-		{"torus:dims=3,hosts=1", "the routes are certified", "INFO", sweep.Certified},
-	} {
-		n := nettest.Generate(t, c.spec)
-		b := newHarness(t, n, fabric.Config{Seed: 1})
-		b.Certify = true
-		m := b.add(host(n, 0), minhopConfig())
-		var proved []manager.Proved
-		out, most := 0, 0
-		m.OnAction = func(now time.Duration, a manager.Action) {
-			m.took(now, a)
-			switch a := a.(type) {
-			case manager.Certify:
-				out++
-				most = max(most, out)
-			case manager.Proved:
-				proved = append(proved, a)
-				out--
-			}
-		}
-		b.pass(settling)
-		last := func() manager.Proved { return proved[len(proved)-1] }
-		if len(proved) == 0 || last().State != c.state || most != 1 || (last().Channels > 0) != (c.state != sweep.NoCertificate) ||
-			(last().Loop > 0) != (c.state == sweep.HostsCertified) {
-			t.Fatalf("%s: %+v, %d tasks at a time", c.spec, proved, most)
-		}
-		if c.says != "" && m.says(c.says, c.level) != 1 {
-			t.Errorf("%s: %s was logged %d times", c.spec, c.says, m.says(c.says, c.level))
-		}
-		before := len(proved)
-		m.sweep(manager.Heavy)
-		b.pass(settling)
-		if c.says != "" && m.says(c.says, c.level) != 1 || len(proved) == before {
-			t.Errorf("%s: the second sweep logs it again, or is not proved", c.spec)
-		}
-	}
-}
-
-// TestCertificateEnded: a newer plan ends the proof of the routes before it, which then is not reported.
-func TestCertificateEnded(t *testing.T) {
-	n := nettest.Generate(t, "torus:dims=3,hosts=1")
-	b := newHarness(t, n, fabric.Config{Seed: 1})
-	b.Certify, b.ComputeTime = true, 100*time.Millisecond
-	m := b.add(host(n, 0), minhopConfig())
-	var story []string
-	var begun []time.Duration
-	m.OnAction = func(now time.Duration, a manager.Action) {
-		m.took(now, a)
-		switch a := a.(type) {
-		case manager.Certify:
-			story = append(story, "begins")
-			begun = append(begun, now)
-			if len(story) == 1 {
-				b.Fabric.LinkDown(uplink(n, 0))
-			}
-		case manager.EndCertify:
-			story = append(story, "ended")
-		case manager.Proved:
-			story = append(story, a.State.String())
-		}
-	}
-	b.pass(settling)
-	if got := strings.Join(story, " "); !strings.HasPrefix(got, "begins ended begins all") || strings.Count(got, "all") != strings.Count(got, "begins")-1 {
-		t.Error(got)
-	}
-	if wait := begun[1] - begun[0]; wait != 10*b.ComputeTime {
-		t.Errorf("the newer routes wait %v for the task that was ended", wait)
-	}
-}
-
-// TestCertificateOfTrees: routes in force are proved again with the multicast trees that joins make, before
-// any heavy sweep. In a ring of five, lash has no credit loop with two lanes; a tree over all switches on
-// one of these closes one.
-func TestCertificateOfTrees(t *testing.T) {
+// TestTreesProved: routes in force are proved with the multicast trees that joins make, before any heavy sweep. In a ring of five, lash has no credit
+// loop with two lanes; a tree over all switches on one of these closes one.
+func TestTreesProved(t *testing.T) {
 	n := nettest.Generate(t, "torus:dims=5,hosts=1")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
-	b.Certify = true
+	b.ProveTrees = true
 	c := newChoir(b, chainConfig(t, engines.Settings{}, "lash"))
-	var proved []manager.Proved
+	var loops []manager.TreeLoop
+	tasks := 0
 	forward := c.m.OnAction
 	c.m.OnAction = func(now time.Duration, a manager.Action) {
-		if p, is := a.(manager.Proved); is {
-			proved = append(proved, p)
+		switch a := a.(type) {
+		case manager.ProveTrees:
+			tasks++
+		case manager.TreeLoop:
+			loops = append(loops, a)
 		}
 		forward(now, a)
 	}
 	const says = "multicast groups and the routes between hosts have a credit loop"
-	// change expects proofs of what is registered, the last of them with a result, and no heavy sweep.
-	change := func(want sweep.CertificateState, loop bool) {
+	// change expects one proof of what is registered, and no heavy sweep.
+	change := func(links bool) {
 		t.Helper()
 		sweeps := len(c.m.ups)
-		proved = nil
+		loops, tasks = nil, 0
 		c.sing()
 		c.pass(2 * time.Second)
-		if len(proved) != 1 || proved[0].State != want || (proved[0].Loop > 0) != loop || len(c.m.ups) != sweeps {
-			t.Errorf("%+v after %d sweeps, want %v", proved, len(c.m.ups)-sweeps, want)
+		if tasks != 1 || len(loops) != 1 || (loops[0].Links > 0) != links || (loops[0].Text != "") != links || len(c.m.ups) != sweeps {
+			t.Errorf("%d proofs, %+v after %d sweeps, want a loop %t", tasks, loops, len(c.m.ups)-sweeps, links)
 		}
 	}
 	c.group(0, 0)
 	for i := range 5 {
 		c.join(0, host(n, i), registry.FullMember)
 	}
-	change(sweep.NoCertificate, true)
+	change(true)
 	if c.m.says(says, "WARN") != 1 {
 		t.Errorf("the loop was logged %d times", c.m.says(says, "WARN"))
 	}
 	for i := range 4 {
 		c.leave(0, host(n, i))
 	}
-	change(sweep.Certified, false)
-	proved = nil
+	change(false)
+	tasks = 0
 	c.sing()
 	c.pass(2 * time.Second)
-	if len(proved) != 0 {
-		t.Errorf("the same trees are proved again: %+v", proved)
+	if tasks != 0 {
+		t.Error("the same trees are proved again")
 	}
 }

@@ -20,8 +20,8 @@ type World struct {
 	Managers []*Manager
 	// ComputeTime is how long a route task takes in virtual time.
 	ComputeTime time.Duration
-	// Certify has managers prove their routes in force, which takes ten times as long.
-	Certify bool
+	// ProveTrees has managers prove the multicast trees that joins have changed, which takes ten times as long.
+	ProveTrees bool
 	// StepTook, when set, is given the time that a core computed for one event, in real
 	// time.
 	StepTook func(time.Duration)
@@ -62,7 +62,7 @@ type Manager struct {
 	tasks       [manager.NumPurposes]task
 	multicast   *sweep.MulticastResult // result of a multicast task that is on its way
 	multicastAt time.Duration
-	proved      manager.CertificateMade // likewise, of a certificate task
+	proved      manager.TreesProved // likewise, of a proof of multicast trees
 	proving     bool
 	proveAt     time.Duration
 
@@ -288,12 +288,12 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			m.tasks[a.For].done, m.tasks[a.For].result.Result = w.Fabric.Now(), nil
 		case manager.ComputeMulticast:
 			m.multicast, m.multicastAt = a.Task.Run(context.Background()), w.Fabric.Now()+w.ComputeTime/10
-		case manager.Certify:
-			if w.Certify {
-				m.proving, m.proveAt, m.proved = true, w.Fabric.Now()+10*w.ComputeTime, manager.CertificateMade{Result: a.Task.Run(context.Background())}
+		case manager.ProveTrees:
+			if w.ProveTrees {
+				m.proving, m.proveAt, m.proved = true, w.Fabric.Now()+10*w.ComputeTime, manager.TreesProved{Result: a.Task.Run(context.Background())}
 			}
-		case manager.EndCertify:
-			m.proved = manager.CertificateMade{} // which comes no sooner
+		case manager.EndProveTrees:
+			m.proved = manager.TreesProved{} // which comes no sooner
 		case manager.ComputeEngine:
 			m.engines, m.engineAt, m.engine = true, w.Fabric.Now()+100*w.ComputeTime, manager.EngineComputed{Result: a.Task.Run(context.Background())}
 		case manager.EndEngine:

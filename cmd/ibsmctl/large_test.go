@@ -26,7 +26,7 @@ func TestLarge(t *testing.T) {
 		lines int
 		bar   time.Duration
 	}{
-		{"status", 0, 50 * time.Millisecond}, // a line more once the routes are certified
+		{"status", 0, 50 * time.Millisecond},
 		{"path 1 100", 0, 50 * time.Millisecond},
 		{"ports", 1 + ports, time.Second},
 		{"ports --json", 2 + ports, time.Second},

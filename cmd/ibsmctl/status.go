@@ -104,8 +104,8 @@ func statusText(st *ctl.Status, now time.Time) string {
 		line("state", "%s; sweep: %s", st.State, st.Phase)
 	}
 	line("routing", "%s", routingText(st))
-	if c := st.Certificate; c != nil {
-		line("", "%s", c)
+	if l := st.TreeLoop; l != nil {
+		line("", "%s", l)
 	}
 	if st.SickLinksAvoided > 0 {
 		line("sick links", "%s", sickText(st))

@@ -35,7 +35,6 @@ import (
 	"ibsm/registry"
 	"ibsm/sa"
 	"ibsm/sa/mirror"
-	"ibsm/sweep"
 	"ibsm/view"
 	"ibsm/view/viewtest"
 )
@@ -65,7 +64,7 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 func newExporter(v *view.View) *Exporter {
 	control := server.New(server.Config{Version: `1"0`, Where: "x", Console: &console.Counters{}})
 	control.Serve(&manager.Shell{}, "x")
-	control.Notify(manager.Proved{State: sweep.HostsCertified, Channels: 48, Loop: 4, Took: 250 * time.Millisecond})
+	control.Notify(manager.TreeLoop{Links: 4, Text: "spines"})
 	control.Notify(manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5}})
 	e := New(control, new(ctl.Stats), func() uint64 { return 0 }, slog.New(slog.DiscardHandler))
 	e.view = func() *view.View { return v }
@@ -356,7 +355,7 @@ func TestPorts(t *testing.T) {
 		guid(`infiniband_switch_port_rate_bytes_per_second{guid="GUID",port="1",switch="ib-i1l1s01"} 25000000000`, v.Topo.Nodes[leaf].GUID),
 		`ibsm_links 16`, `ibsm_nodes{type="CA"} 8`, `ibsm_state{state="MASTER"} 0`, `ibsm_info{engine="none",version="1\"0"} 1`,
 		`ibsm_ports{state="Active"} 32`, `ibsm_ports{state="Down"} 0`, `ibsm_last_sweep_seconds 1.5`, `ibsm_last_sweep_lost_routes 3`,
-		`ibsm_certificate{result="hosts"} 1`, `ibsm_certificate{result="all"} 0`, `ibsm_certificate_channels 48`, `ibsm_certificate_seconds 0.25`,
+		`ibsm_multicast_credit_loop_links 4`,
 
 		`ibsm_sa_groups 1`, `ibsm_sa_members 2`, `ibsm_sa_services 3`, `ibsm_sa_subscriptions 4`, `ibsm_sa_aliases 5`, `ibsm_sa_grh_ports 6`,
 	} {

@@ -68,9 +68,11 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	if st.Sweep != nil {
 		s.lastSweep(st.Sweep)
 	}
-	if st.Certificate != nil {
-		s.certificate(st.Certificate)
+	links := 0
+	if st.TreeLoop != nil {
+		links = st.TreeLoop.Links
 	}
+	s.gauge("ibsm_multicast_credit_loop_links", "Links of a credit loop that multicast trees have closed since the last sweep; 0 if there is none.")(float64(links))
 	if st.Subnet != nil {
 		s.subnet(st.Subnet)
 		if reg := c.control.Registry(); reg != nil {
@@ -306,17 +308,6 @@ func (s sink) lastSweep(st *ctl.SweepStatus) {
 	s.gauge("ibsm_last_sweep_forbidden_routes", "Pairs of switch and LID without a route by the rules of the routing engine, such as those of root switches with updn: no host needs one.")(float64(st.Forbidden))
 	s.gauge("ibsm_last_sweep_longest_route_links", "Links of the longest route.")(float64(st.Longest))
 	s.gauge("ibsm_last_sweep_credit_loop_links", "Links of a credit loop among the routes; 0 if they have none.")(float64(st.CreditLoop))
-}
-
-// certificate sends what was proved of the routes in force.
-func (s sink) certificate(c *ctl.Certificate) {
-	s.gauge("ibsm_certificate_timestamp_seconds", "When routes in force were certified last, since the epoch.")(float64(c.Time.UnixMilli()) / 1000)
-	s.gauge("ibsm_certificate_seconds", "Duration of the last certificate, computed beside other work.")(c.Seconds)
-	s.gauge("ibsm_certificate_channels", "Channels that the certificate numbers: directions of links between switches, by lane.")(float64(c.Channels))
-	result := s.gauge("ibsm_certificate", "1 for the result of the last certificate.", "result")
-	for _, r := range []string{"all", "hosts", "none", "violated"} {
-		result(truth(r == c.Result), r)
-	}
 }
 
 // subnet sends the subnet in figures.

@@ -58,13 +58,13 @@ type Server struct {
 	congestion congestionWatch
 	links      linkJudge
 
-	mu          sync.Mutex // guards the following
-	where       string     // the port
-	settings    Settings
-	waiting     string // why there is no port
-	sweep       *ctl.SweepStatus
-	certificate *ctl.Certificate // of the routes in force; nil before there was one
-	unwritten   []ctl.Unwritten
+	mu        sync.Mutex // guards the following
+	where     string     // the port
+	settings  Settings
+	waiting   string // why there is no port
+	sweep     *ctl.SweepStatus
+	treeLoop  *ctl.TreeLoop // nil for none
+	unwritten []ctl.Unwritten
 
 	plans planAskers
 }
@@ -144,10 +144,11 @@ func (d *Server) Notify(a manager.Notification) {
 		d.mu.Lock()
 		d.sweep = sweep
 		d.mu.Unlock()
-	case manager.Proved:
-		c := &ctl.Certificate{Time: time.Now(), Seconds: a.Took.Seconds(), Result: a.State.String(), Channels: a.Channels, CreditLoop: a.Loop, Text: a.Text}
+	case manager.TreeLoop:
 		d.mu.Lock()
-		d.certificate = c
+		if d.treeLoop = nil; a.Links > 0 {
+			d.treeLoop = &ctl.TreeLoop{Time: time.Now(), Links: a.Links, Text: a.Text}
+		}
 		d.mu.Unlock()
 	case manager.Planned:
 		d.plans.answer(a)
@@ -211,7 +212,7 @@ func (d *Server) Status() *ctl.Status {
 		st.Events = d.cfg.Events.Last()
 	}
 	d.mu.Lock()
-	st.Where, st.Waiting, st.Sweep, st.Certificate = d.where, d.waiting, d.sweep, d.certificate
+	st.Where, st.Waiting, st.Sweep, st.TreeLoop = d.where, d.waiting, d.sweep, d.treeLoop
 	if d.settings.Engines != nil {
 		st.Engines = d.settings.Engines
 	}

@@ -10,7 +10,6 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
-	"ibsm/sweep"
 	"ibsm/view"
 )
 
@@ -49,9 +48,12 @@ func TestNobody(t *testing.T) {
 
 func TestLastSweep(t *testing.T) {
 	d := New(Config{})
-	d.Notify(manager.Proved{State: sweep.HostsCertified, Channels: 48, Loop: 4, Took: 250 * time.Millisecond, Text: "spines"})
-	if c := d.Status().Certificate; c == nil || c.Result != "hosts" || c.Channels != 48 || c.CreditLoop != 4 || c.Seconds != 0.25 || c.Text != "spines" || !strings.Contains(c.String(), "of 4 links") {
-		t.Errorf("%+v", c)
+	d.Notify(manager.TreeLoop{Links: 4, Text: "spines"})
+	if l := d.Status().TreeLoop; l == nil || l.Links != 4 || !strings.HasSuffix(l.String(), "of 4 links: spines") {
+		t.Errorf("%+v", l)
+	}
+	if d.Notify(manager.TreeLoop{}); d.Status().TreeLoop != nil {
+		t.Error("the loop has ended and is shown")
 	}
 	d.Notify(manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5, Sets: map[mad.AttrID]int{}}})
 	s := d.Status().Sweep

@@ -1,0 +1,131 @@
+package manager
+
+import (
+	"time"
+
+	"ibsm/opensm/names"
+	"ibsm/routing/creditloop"
+	"ibsm/sweep"
+	"ibsm/topo"
+)
+
+// ProveTrees runs a task and returns its result as TreesProved. Only one is out at a time.
+type ProveTrees struct{ Task *sweep.TreeProof }
+
+// EndProveTrees ends the task that is out early; its result is still awaited.
+type EndProveTrees struct{}
+
+// TreesProved is the result of a ProveTrees action; nil for one that EndProveTrees has ended.
+type TreesProved struct{ Result *sweep.TreesProved }
+
+// TreeLoop says that multicast trees and the routes between hosts have a credit loop of so many links since groups or their members have changed;
+// 0 that they have none any more. Text describes it.
+type TreeLoop struct {
+	Links int
+	Text  string
+}
+
+func (ProveTrees) action()     {}
+func (EndProveTrees) action()  {}
+func (TreeLoop) action()       {}
+func (TreeLoop) notification() {}
+func (TreesProved) event()     {}
+
+// proving is the machine that has the routes in force proved with the multicast trees that joins have changed, beside everything else. Another
+// subnet, and another sweep that has left routes, end what is under way.
+type proving struct {
+	state  taskState
+	task   *sweep.TreeProof // that is out
+	routes *sweep.TreeProof // of the last sweep that wrote routes; nil before, and while others may be in force
+	known  *sweep.TreeProof // with the trees that were proved last, by the sweep or since
+	due    time.Duration    // when the routes are proved with the trees of now; 0 for no need
+	text   string           // the loop as it was logged last, "" for none
+}
+
+// treesWait is how long multicast trees may have changed before they are proved: many joins are proved
+// together, and leave most of the time to other work.
+const treesWait = time.Second
+
+// taskState is whether a task of proving is out.
+type taskState uint8
+
+const (
+	noTask taskState = iota
+	taskOut
+	taskEnding // it was ended; its result is awaited
+)
+
+// begin takes the routes that a sweep left, which it has proved with the trees of its time.
+func (p *proving) begin(fx *effects, out *sweep.Outcome) {
+	p.end(fx)
+	p.routes = out.TreeProof()
+	p.known = p.routes
+	p.report(fx, TreeLoop{})
+}
+
+// regrown notes that multicast trees may have changed.
+func (p *proving) regrown(now time.Duration) {
+	if p.routes != nil && p.due == 0 {
+		p.due = now + treesWait
+	}
+}
+
+// deadline is when tick has something to do; false for never.
+func (p *proving) deadline() (time.Duration, bool) { return p.due, p.due > 0 && p.state == noTask }
+
+// tick has the routes proved with the multicast trees of now, when that is due.
+func (p *proving) tick(fx *effects, m *sweep.Multicast) {
+	if at, is := p.deadline(); !is || at > fx.now {
+		return
+	}
+	p.due = 0
+	if p.routes == nil {
+		return
+	}
+	if task := p.routes.WithTrees(m); !task.SameTrees(p.known) {
+		p.state, p.task = taskOut, task
+		fx.do(ProveTrees{task})
+	}
+}
+
+// end ends what is under way: its routes are not in force any more, or soon will not be.
+func (p *proving) end(fx *effects) {
+	p.routes, p.known = nil, nil
+	if p.state == taskOut {
+		p.state = taskEnding
+		fx.do(EndProveTrees{})
+	}
+}
+
+// forget ends everything: this manager is not master any more.
+func (p *proving) forget(fx *effects) {
+	p.end(fx)
+	p.report(fx, TreeLoop{})
+}
+
+// done takes the result of the task.
+func (p *proving) done(fx *effects, r *sweep.TreesProved, m names.Map) {
+	task, ended := p.task, p.state == taskEnding
+	p.state, p.task = noTask, nil
+	if r == nil || ended {
+		return
+	}
+	p.known = task
+	loop := TreeLoop{Links: len(r.Loop)}
+	if r.Loop != nil {
+		loop.Text = creditloop.Text(r.Topo, r.Loop, func(n *topo.Node) string { return nodeName(m, n) })
+	}
+	p.report(fx, loop)
+}
+
+// report says and logs what has changed.
+func (p *proving) report(fx *effects, loop TreeLoop) {
+	if loop.Text == p.text {
+		return
+	}
+	p.text = loop.Text
+	fx.do(loop)
+	if loop.Links > 0 {
+		fx.log(warn, "multicast groups and the routes between hosts have a credit loop since groups or their members have changed: packets can wait for each other for ever", "loop", loop.Text)
+	}
+}
