@@ -71,14 +71,8 @@ type CongestionInfo [4]byte
 // starvation.
 const SupportsCreditStarvation uint16 = 1 << 0
 
-// CongestionInfo is the field of that name, a sum of bits.
-func (c *CongestionInfo) CongestionInfo() uint16 { return get16(c[0:]) }
-
 // SetCongestionInfo replaces CongestionInfo.
 func (c *CongestionInfo) SetCongestionInfo(v uint16) { put16(c[0:], v) }
-
-// ControlTableCap is how many blocks of 64 entries CongestionControlTable has; 0 on a switch.
-func (c *CongestionInfo) ControlTableCap() uint8 { return c[2] }
 
 // SetControlTableCap replaces ControlTableCap.
 func (c *CongestionInfo) SetControlTableCap(v uint8) { c[2] = v }

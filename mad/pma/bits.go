@@ -8,8 +8,6 @@ import (
 // Fields narrower than a byte are the byte's offset and a mask; wider ones start at a byte.
 // All are big-endian.
 
-func get(b, mask byte) uint8 { return b & mask >> bits.TrailingZeros8(mask) }
-
 func put(b *byte, mask, v byte) { *b = *b&^mask | v<<bits.TrailingZeros8(mask)&mask }
 
 func get16(b []byte) uint16    { return binary.BigEndian.Uint16(b) }

@@ -71,12 +71,6 @@ func (c *ClassPortInfo) RespTimeValue() uint8 { return c[7] & 0x1f }
 // SetRespTimeValue replaces RespTimeValue; bits above the lower five are dropped.
 func (c *ClassPortInfo) SetRespTimeValue(v uint8) { c[7] = c[7]&0xe0 | v&0x1f }
 
-// RedirectGID is where requests should go instead.
-func (c *ClassPortInfo) RedirectGID() mad.GID { return mad.GID(c[8:24]) }
-
-// SetRedirectGID replaces RedirectGID.
-func (c *ClassPortInfo) SetRedirectGID(g mad.GID) { copy(c[8:24], g[:]) }
-
 // RedirectSL goes with RedirectLID.
 func (c *ClassPortInfo) RedirectSL() uint8 { return c[25] >> 4 }
 
@@ -89,20 +83,11 @@ func (c *ClassPortInfo) RedirectLID() mad.LID { return mad.LID(binary.BigEndian.
 // SetRedirectLID replaces RedirectLID.
 func (c *ClassPortInfo) SetRedirectLID(l mad.LID) { binary.BigEndian.PutUint16(c[28:], uint16(l)) }
 
-// RedirectPKey goes with RedirectLID.
-func (c *ClassPortInfo) RedirectPKey() mad.PKey { return mad.PKey(binary.BigEndian.Uint16(c[30:])) }
-
-// SetRedirectPKey replaces RedirectPKey.
-func (c *ClassPortInfo) SetRedirectPKey(k mad.PKey) { binary.BigEndian.PutUint16(c[30:], uint16(k)) }
-
 // RedirectQP is the queue pair that requests go to.
 func (c *ClassPortInfo) RedirectQP() uint32 { return binary.BigEndian.Uint32(c[32:]) & 0xffffff }
 
 // SetRedirectQP replaces RedirectQP; bits above the lower 24 are dropped.
 func (c *ClassPortInfo) SetRedirectQP(qp uint32) { putQP(c[32:], qp) }
-
-// RedirectQKey goes with RedirectQP.
-func (c *ClassPortInfo) RedirectQKey() uint32 { return binary.BigEndian.Uint32(c[36:]) }
 
 // SetRedirectQKey replaces RedirectQKey.
 func (c *ClassPortInfo) SetRedirectQKey(k uint32) { binary.BigEndian.PutUint32(c[36:], k) }

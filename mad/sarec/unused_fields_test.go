@@ -219,3 +219,18 @@ const (
 	ServiceServiceData32          mad.ComponentMask = 1 << 31 // the first of 4
 	ServiceServiceData64          mad.ComponentMask = 1 << 35 // the first of 2
 )
+
+// RedirectGID is where requests should go instead.
+func (c *ClassPortInfo) RedirectGID() mad.GID { return mad.GID(c[8:24]) }
+
+// SetRedirectGID replaces RedirectGID.
+func (c *ClassPortInfo) SetRedirectGID(g mad.GID) { copy(c[8:24], g[:]) }
+
+// RedirectPKey goes with RedirectLID.
+func (c *ClassPortInfo) RedirectPKey() mad.PKey { return mad.PKey(binary.BigEndian.Uint16(c[30:])) }
+
+// SetRedirectPKey replaces RedirectPKey.
+func (c *ClassPortInfo) SetRedirectPKey(k mad.PKey) { binary.BigEndian.PutUint16(c[30:], uint16(k)) }
+
+// RedirectQKey goes with RedirectQP.
+func (c *ClassPortInfo) RedirectQKey() uint32 { return binary.BigEndian.Uint32(c[36:]) }
