@@ -82,17 +82,14 @@ var exceptions = []struct {
 	{"words_test.go", regexp.MustCompile(``)},                                 // the list itself
 	{"floors_test.go", regexp.MustCompile(``)},                                // names of packages
 	{"docs/messages.md", regexp.MustCompile("^[|] `")},                        // log messages of packages below
-	{"CHANGELOG.md", regexp.MustCompile("`reign`|`heir`|stranger")},           // what was renamed
 	{"opensm/log/text.go", regexp.MustCompile("is to show that a subnet")},    // the log of OpenSM
 	{"ctl/activity.go", regexp.MustCompile("^Overdue|overdue")},               // a published name
 	{"ctl/server_test.go", regexp.MustCompile(`"overdue":`)},                  // the same
 	{"docs/ctl.md", regexp.MustCompile("`overdue`")},                          // the same
-	{"CHANGELOG.md", regexp.MustCompile("overdue")},                           // the same
 	{"mad/txn/stats.go", regexp.MustCompile("Overdue")},                       // as it is published
 	{"cmd/ibfabric/commands.go", regexp.MustCompile("^(un)?mute NODE$")},      // commands that scripts have
 	{"cmd/ibfabric/serve_test.go", regexp.MustCompile("^(un)?mute leaf-01$")}, // the same
 	{"cmd/ibsm/prometheus_test.go", regexp.MustCompile("^mute |Silent")},      // the same
-	{"CHANGELOG.md", regexp.MustCompile("`doubt`|doubts|silent")},             // of earlier releases
 }
 
 // TestWords: old words do not return.
