@@ -263,9 +263,9 @@ func TestPlainSpeeds(t *testing.T) {
 		t.Error("nobody was asked with bit 31")
 	}
 	refused = 0
-	m.sweep(manager.Heavy)
 	b.Fabric.Reboot(1)
 	b.pass(settling)
+	m.sweep(manager.Heavy)
 	if refused > 0 {
 		t.Errorf("asked with bit 31 %d times again", refused)
 	}

@@ -62,8 +62,8 @@ func TestInterimRoutes(t *testing.T) {
 	if asked != 1 || m.View.Routing.Engine != "dfsssp" || m.says("INFO", "the routes of the routing engine take the place of interim routes") != 1 {
 		t.Errorf("asked %d times, %+v", asked, m.View.Routing)
 	}
-	if m.says("INFO interim routes serve") != 1 {
-		t.Error("it is said more than once that interim routes serve")
+	if m.says("INFO", "interim routes serve") != 2 || m.says("INFO", "ended: interim routes serve") != 1 {
+		t.Error("the begin and the end of interim routes are not logged once each")
 	}
 }
 

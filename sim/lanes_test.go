@@ -291,8 +291,9 @@ func TestLanesAreLost(t *testing.T) {
 				t.Fatalf("seed %d: %s", seed, w)
 			}
 		}
-		if unknown, wrong := b.lanes(m); unknown != 3 || wrong > 0 {
-			t.Errorf("seed %d: %d tables are not known, want those of the three hosts that do not show theirs; %d are wrong", seed, unknown, wrong)
+		// The host that truncates tables shows what it holds.
+		if unknown, wrong := b.lanes(m); unknown != 2 || wrong > 0 {
+			t.Errorf("seed %d: %d tables are not known, want those of the two hosts that do not show theirs; %d are wrong", seed, unknown, wrong)
 		}
 		for what, sick := range ordered(map[string]net.End{"answers nothing": unresponsive, "refuses": refuses, "truncates": truncates}) {
 			if guid := b.Fabric.PortGUID(sick); !slices.ContainsFunc(m.View.Findings, func(f finding.Finding) bool {

@@ -121,11 +121,14 @@ func (a *attempts) interim(ctx context.Context) *routed {
 	if a.in.Keep == routing.KeepWorking {
 		return a.repair(ctx)
 	}
-	keep := routing.KeepNone
+	keep, first := routing.KeepNone, 0
 	if a.in.Prev != nil {
 		keep = routing.KeepMinimal
 	}
-	for i := range interimEngines {
+	if a.state.interim != nil { // the engine that serves goes on
+		first = max(0, slices.IndexFunc(interimEngines, func(e engines.Engine) bool { return e.Name == a.state.engine }))
+	}
+	for i := first; i < len(interimEngines); i++ {
 		r, err := a.compute(ctx, &interimEngines[i], keep)
 		if ctx.Err() != nil {
 			return nil
