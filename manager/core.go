@@ -176,6 +176,9 @@ func (c *Core) outcome(o *txn.Outcome) {
 		c.inquired(o)
 	case ownerSweep:
 		c.sweeps.take(o)
+		if p, is := c.sweeps.phase.(*sweep.Program); is {
+			c.publishFirst(p)
+		}
 		if _, _, guid := c.sweeps.progress(); guid != 0 && c.port.identity == ownUnknown {
 			c.identified(guid)
 		}

@@ -76,7 +76,8 @@ func (m *descriptions) wantAll(v *view.View) {
 }
 
 // wantNew has the nodes asked, other than switches, of which a port is ACTIVE that was not in the view before. A node that boots may get its description
-// after the walk has read it, and sends no trap of that as long as its port is not ACTIVE.
+// after the walk has read it, and sends no trap of that as long as its port is not ACTIVE. Ports that were ARMED in the view before do not count: in the
+// first view of a term, which publishFirst makes of a program under way, all hosts of a cold start may be.
 func (m *descriptions) wantNew(old, now *view.View) {
 	if old == nil || old.Topo == now.Topo {
 		return
@@ -86,7 +87,7 @@ func (m *descriptions) wantNew(old, now *view.View) {
 		if port.Info.PortState() != smp.PortActive || now.Topo.Nodes[port.Node].Type == mad.Switch {
 			continue
 		}
-		if was := old.Topo.FindPort(port.GUID); was == topo.None || old.Topo.Ports[was].Info.PortState() != smp.PortActive {
+		if was := old.Topo.FindPort(port.GUID); was == topo.None || old.Topo.Ports[was].Info.PortState() < smp.PortArmed {
 			m.want(now.Topo.Nodes[port.Node].GUID)
 		}
 	}

@@ -64,17 +64,19 @@ func (p *publication) withdraw(fx *effects) {
 	fx.do(Publish{})
 }
 
-// publishFirst answers the hosts of a subnet in use before they learn that this manager is
-// their master: Linux asks for its paths anew then, and drops packets until it has them.
-func (c *Core) publishFirst(r *sweep.SweepPlan) {
+// publishFirst publishes the first view of a term as soon as our own port is ACTIVE, and does not wait for the end of
+// the program, which a device without answers delays. In a subnet in use that is before any Set, so before the hosts
+// learn that this manager is their master: Linux asks for its paths anew then, and drops packets until it has them.
+// Elsewhere it is when the port has answered the Set that activates it. All tables and LIDs are written by then, and
+// hosts whose ports become ACTIVE next ask at once.
+func (c *Core) publishFirst(p *sweep.Program) {
+	r := p.Plan()
 	self := r.Topo.Self
 	if up := r.Topo.IsBasePort0(self) || r.Topo.Ports[self].Info.PortState() == smp.PortActive; c.published.view != nil || r.Err != nil || !up {
 		return
 	}
-	found := *r.Topo // as it was: replies to Sets change the other
-	found.Nodes, found.Ports = slices.Clone(found.Nodes), slices.Clone(found.Ports)
 	seen := *r
-	seen.Topo = &found
+	seen.Topo = r.Topo.Clone() // replies to Sets change the other
 	c.publish(&sweep.Outcome{SweepPlan: &seen, Found: r.Found()})
 }
 

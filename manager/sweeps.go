@@ -211,7 +211,8 @@ func (c *Core) computed(r *sweep.SweepPlan) {
 		}
 		c.fx.log(debug, osmlog.LIDsAssigned)
 		c.logged.computed(&c.fx, r, c.cfg.Names)
-		c.sweeps.phase, c.sweeps.unwritten = c.sweeps.sweeper.Program(r), Compute{}
+		program := c.sweeps.sweeper.Program(r)
+		c.sweeps.phase, c.sweeps.unwritten = program, Compute{}
 		if lids, forgotten := c.sweeps.sweeper.Changes(); len(lids)+len(forgotten) > 0 {
 			c.fx.do(Persist{LIDs: lids, Forgotten: forgotten})
 		}
@@ -223,7 +224,7 @@ func (c *Core) computed(r *sweep.SweepPlan) {
 			c.fx.do(ForRegistrar{sa.PortsReset{Ports: reset}})
 		}
 		c.restarted(reset, hosts, r.Restarted())
-		c.publishFirst(r)
+		c.publishFirst(program)
 	}
 }
 

@@ -174,6 +174,9 @@ func (s *Sweeper) Program(c *SweepPlan) *Program {
 	return s.program
 }
 
+// Plan is what the program carries out. Replies change its Topo.
+func (p *Program) Plan() *SweepPlan { return p.c }
+
 // Outcome ends a heavy sweep; it is nil while a Set is left to send or has no outcome. The
 // caller calls it when Next has no request; more says that Next may have one again. The Topo
 // is as the replies left it and does not change any more. It is the one of the last sweep if
