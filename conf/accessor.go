@@ -131,6 +131,7 @@ var (
 	IPoIBMCGroupCreationValidation   = boolean("ipoib_mcgroup_creation_validation")
 	MCGroupJoinValidation            = boolean("mcgroup_join_validation")
 	UseOriginalExtendedSARatesOnly   = boolean("use_original_extended_sa_rates_only")
+	UseOptimizedSLVL                 = boolean("use_optimized_slvl")
 	MaxRateEnum                      = number[uint8]("max_rate_enum")
 	FsyncHighAvailFiles              = boolean("fsync_high_avail_files")
 	NodeNameMapName                  = text("node_name_map_name")

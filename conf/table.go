@@ -8,6 +8,7 @@ const (
 	asInFabric = "as found in the fabric"
 	asItBears  = "adaptive"
 	asQuick    = "chosen automatically"
+	asTaken    = "where a switch takes it"
 	atState    = "/var/lib/ibsm; none with --ibsim, --dry-run and --fabric"
 	atNames    = "/etc/opensm/ib-node-name-map if it exists"
 	atSocket   = "IBSM_SOCKET, or /run/ibsm/ibsm.sock; none with --once, --dry-run and --fabric"

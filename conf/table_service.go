@@ -3,7 +3,7 @@ package conf
 // serviceKeys are the settings of the program: transactions, process, services, log.
 var serviceKeys = []Key{
 	{Name: "max_wire_smps", TOML: "transactions.max_wire_smps", Kind: U32, Range: "0-0x7fffffff", Default: "4", Reload: true, Effect: Acts, Unset: asItBears, Long: "maxsmps", Short: 'n', Arg: "N",
-		Help: "maximum number of SMPs on the wire, 1 to 128; 0 for 128. If it is not chosen, up to 32. Fewer are used while switches pass SMPs on slowly or lose them; a device has 2 at most"},
+		Help: "maximum number of SMPs on the wire, 1 to 128; 0 for 128. If it is not chosen, up to 32, and fewer while switches pass SMPs on slowly or lose them; a chosen number is kept. A device has 2 at most"},
 	{Name: "max_wire_smps2", TOML: "transactions.max_wire_smps2", Kind: U32, Range: "0-0x7fffffff", Default: "4", Reload: true, Effect: Foreign,
 		Help: "maximum number of SMPs on the wire while some time out"},
 	{Name: "max_smps_timeout", TOML: "transactions.max_smps_timeout", Kind: U32, Unit: Microseconds, Default: "600000", Reload: true, Effect: Foreign,
@@ -39,8 +39,8 @@ var serviceKeys = []Key{
 		Help: "use no rate code above 18, for old hosts"},
 	{Name: "max_rate_enum", TOML: "sa.max_rate", Kind: U8, Range: "2-22 63", Default: "63", Reload: true, Effect: Acts, Own: true,
 		Help: "highest rate code in SA responses; 63 for all"},
-	{Name: "use_optimized_slvl", TOML: "sa.optimized_sl2vl", Kind: Bool, Default: "FALSE", Reload: true, Effect: Foreign,
-		Help: "set the SL-to-VL tables of several ports with one request where a switch supports it"},
+	{Name: "use_optimized_slvl", TOML: "sa.optimized_sl2vl", Kind: Bool, Default: "FALSE", Reload: true, Effect: Acts, Unset: asTaken,
+		Help: "set the SL-to-VL tables of several ports with one request where a switch says that it takes one; a chosen FALSE sets each table by itself"},
 	{Name: "fsync_high_avail_files", TOML: "daemon.fsync_caches", Kind: Bool, Default: "TRUE", Reload: true, Effect: Acts,
 		Help: "fsync guid2lid, guid2mkey and neighbors after writing"},
 

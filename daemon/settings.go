@@ -153,6 +153,7 @@ func subnetSettings(c *conf.Config) sweep.Settings {
 		QoS:            conf.QoS.In(c),
 		EngineSLs:      choosesSLs(c),
 		Lanes:          laneUses(c),
+		SLtoVLSingly:   conf.UseOptimizedSLVL.Chosen(c) && !conf.UseOptimizedSLVL.In(c),
 
 		ReassignLIDs:    conf.ReassignLIDs.In(c),
 		NoReregister:    conf.NoClientsRereg.In(c),

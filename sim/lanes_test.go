@@ -251,6 +251,29 @@ func testLanes(t *testing.T, wildcards uint8) {
 	}
 }
 
+// TestSLtoVLSingly: no wildcard is sent where that is not wanted, though all switches take them, and all ports get their
+// tables.
+func TestSLtoVLSingly(t *testing.T) {
+	for _, singly := range []bool{false, true} {
+		wildcards := 0
+		b := newHarness(t, nettest.Generate(t, "fattree:k=4,levels=2"), fabric.Config{Seed: 1, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) {
+			c.OptimizedSLtoVL = 1
+			c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+				if p.AttrID() == smp.AttrSLtoVLMappingTable && p.Method() == mad.MethodSet && p.AttrMod() > 0xffff {
+					wildcards++
+				}
+				return obey(), true
+			}
+		}})
+		cfg := laneConfig(0, 7)
+		cfg.Sweep.Settings.SLtoVLSingly = singly
+		b.comeUp(cfg)
+		if wrong := b.lanesWrong(7); wrong != nil || wildcards > 0 == singly {
+			t.Errorf("singly %v: %d wildcards; %d values are wrong, %v", singly, wildcards, len(wrong), wrong[:min(len(wrong), 1)])
+		}
+	}
+}
+
 // What is lost on the way is written again, and of ports that refuse, forget or change their
 // tables nothing wrong is believed. Where a switch refuses a wildcard it gets its tables one by one.
 func TestLanesAreLost(t *testing.T) {

@@ -297,7 +297,7 @@ func (j *RouteTask) plan(out *SweepPlan, dead, disable []topo.PortIdx, off []top
 	out.Plan = plan.New(plan.In{
 		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Known: known, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
 		Devices: s.devices, Dead: dead, Disable: disable, Enable: toEnable(t, j.avoided), DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
-		Reregister: j.reregister, Knocked: s.knocked,
+		Reregister: j.reregister, Knocked: s.knocked, SLtoVLSingly: j.settings.SLtoVLSingly,
 	})
 	for i, target := range out.Plan.Targets() {
 		d.switches[i].Target = target

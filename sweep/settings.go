@@ -54,6 +54,8 @@ type Settings struct {
 	QoS          bool  // the tables of lanes are written, by Lanes
 	EngineSLs    bool  // a routing engine is chosen that may put paths on several SLs
 	Lanes        lanes.Uses
+	// SLtoVLSingly has each SLtoVLMappingTable set by itself, also at switches that take wildcards.
+	SLtoVLSingly bool
 
 	ReassignLIDs bool // assign all LIDs anew in the first sweep
 	NoReregister bool // never ask clients to register again

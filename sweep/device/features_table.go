@@ -19,7 +19,7 @@ var FeatureTable = []FeatureRow{
 	},
 	{
 		"Set(SLtoVLMappingTable) for several ports of a switch",
-		"where bit 0 of SwitchInfo.OptimizedSLtoVLMappingProgramming is set",
+		"where bit 0 of SwitchInfo.OptimizedSLtoVLMappingProgramming is set, unless `use_optimized_slvl` is chosen as FALSE",
 		"any error, no answer, or another value in the table that is read back: the tables are sent one by one in the same sweep",
 		"the same; after a table was read back as wanted, none is read back any more",
 	},

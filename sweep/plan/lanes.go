@@ -112,7 +112,7 @@ func (p *Plan) lanesOf() {
 				}
 			}
 		}
-		if node.Type == mad.Switch && node.SwitchInfo.OptimizedSLtoVLMappingProgramming()&1 != 0 {
+		if node.Type == mad.Switch && !p.in.SLtoVLSingly && node.SwitchInfo.OptimizedSLtoVLMappingProgramming()&1 != 0 {
 			p.mapByWildcards(n, mapped)
 			continue
 		}

@@ -29,7 +29,10 @@ type In struct {
 	SLs    *routing.SLs // of paths, by the routing engine; nil where it leaves them to others
 	// Lanes is the wanted use of lanes by ports; nil leaves that alone.
 	Lanes *lanes.Uses
-	Ports *device.Ports // what ports hold; not written
+	// SLtoVLSingly has each SLtoVLMappingTable set by itself, also at switches that take wildcards.
+	SLtoVLSingly bool
+	// Ports are the blocks that ports hold. Not written.
+	Ports *device.Ports
 	// Devices has the states of what the Topo says that devices hold. Nil says that all is Known. Not written.
 	Devices *device.Record
 	// Partitions are the partition tables; nil leaves them alone.
