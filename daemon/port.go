@@ -19,7 +19,8 @@ type Port struct {
 	Name string   // for the log
 	// SetIsSM sets or clears the capability IsSM of the port.
 	SetIsSM func(ctx context.Context, is bool) error
-	// State reads the PortState of the port from the host; nil where the host does not know.
+	// State reads the PortState of the port from the host, and ends SMI and GSI where the host has removed the
+	// device; nil where the host does not know.
 	State func() uint8
 	// RetriesReports is set where the host's kernel sends a Report again that is not answered.
 	RetriesReports bool

@@ -53,7 +53,7 @@ func HostPort(l *conf.Loaded) Opener {
 			SMI: umadPort{dev.SMI, dev}, GSI: dev.GSI, GUID: pair.SMI.GUID, Name: pair.String() + ", GUID " + guid.String(),
 			SetIsSM:        func(_ context.Context, is bool) error { return dev.SetIsSM(is) },
 			RetriesReports: true,
-			State:          pair.SMI.CurrentState,
+			State:          dev.State,
 			Held:           func() (qp0, qp1 int) { return dev.SMI.Stats().Held, dev.GSI.Stats().Held },
 		}, nil
 	}}

@@ -21,6 +21,7 @@ type Device struct {
 	GSI *Port // subnet administration, other managers, performance management, congestion control
 
 	at     Pair
+	nodes  [2]os.FileInfo // of SMI and GSI in sysfs when they were opened; nil if that had none
 	mu     sync.Mutex
 	issm   *os.File // guarded by mu; open while IsSM is set
 	closed bool     // guarded by mu
@@ -101,7 +102,25 @@ func openDevice(at Pair, cfg Config, sm, sa []mad.Method) (*Device, error) {
 		smi.Close()
 		return nil, err
 	}
-	return &Device{SMI: smi, GSI: gsi, at: at}, nil
+	return newDevice(at, smi, gsi), nil
+}
+
+func newDevice(at Pair, smi, gsi *Port) *Device {
+	return &Device{SMI: smi, GSI: gsi, at: at, nodes: [2]os.FileInfo{at.SMI.node(), at.GSI.node()}}
+}
+
+// State reads the PortState of the port of QP0 anew from sysfs; 0 when the port is gone. If the host has removed a device since it
+// was opened, State ends both queue pairs: kernels before 5.11 let a reader wait for ever, and a manager that is NOT-ACTIVE only
+// reads. A device that was removed and is there again counts as removed: the files that are open are still those of before.
+// It may be called from anywhere.
+func (d *Device) State() uint8 {
+	for i, at := range []*HostPort{&d.at.SMI, &d.at.GSI} {
+		if was := d.nodes[i]; was != nil && !os.SameFile(was, at.node()) {
+			d.end(fault(*at, "watch "+at.devicePath(at.umad), unix.ENODEV))
+			return 0
+		}
+	}
+	return d.at.SMI.CurrentState()
 }
 
 // registration is a class that a file takes part in.
@@ -174,7 +193,8 @@ func fault(at HostPort, doing string, err error) error {
 func advice(errno unix.Errno) string {
 	switch errno {
 	case unix.EACCES, unix.EPERM:
-		return "run as root, or as a member of the device file's group (often rdma)"
+		return "run as root, or as a member of the device file's group (often rdma). If that is so, SELinux or a device cgroup " +
+			"refuses it: see ausearch -m avc, DeviceAllow of the unit, and the devices given to the container"
 	case unix.ENOENT:
 		return "load the module ib_umad; udev makes the file when the device is there"
 	case unix.ENXIO, unix.ENODEV, unix.EPIPE, unix.EIO:
@@ -236,7 +256,13 @@ func (d *Device) clearIsSM(closing bool) error {
 // Close clears IsSM and closes both queue pairs; it ends a blocked Recv of either.
 func (d *Device) Close() error {
 	_ = d.clearIsSM(true)
-	d.GSI.ended(d.SMI.ended(errClosed)) // what broke one has broken both
+	d.end(errClosed)
+	return nil
+}
+
+// end ends both queue pairs. What broke one before has broken both.
+func (d *Device) end(err error) {
+	d.GSI.ended(d.SMI.ended(err))
 	d.SMI.Close()
-	return d.GSI.Close()
+	d.GSI.Close()
 }

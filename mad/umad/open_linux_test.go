@@ -38,7 +38,7 @@ func TestOpenErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if os.Getuid() != 0 {
-		check("no permission", prefix+"open "+path+": permission denied (EACCES): run as root, or as a member of the device file's group (often rdma)", fs.ErrPermission)
+		check("no permission", prefix+"open "+path+": permission denied (EACCES): run as root, or as a member of the device file's group (often rdma)"+denied, fs.ErrPermission)
 	}
 
 	ports, err := Ports(root)
@@ -86,7 +86,7 @@ func TestFault(t *testing.T) {
 	at := HostPort{Device: "mlx5_1", Number: 2}
 	for errno, want := range map[unix.Errno]string{
 		unix.EINVAL:          "umad: mlx5_1 port 2: register: invalid argument (EINVAL): another subnet manager runs at this port; stop it first",
-		unix.EPERM:           "umad: mlx5_1 port 2: register: operation not permitted (EPERM): run as root, or as a member of the device file's group (often rdma)",
+		unix.EPERM:           "umad: mlx5_1 port 2: register: operation not permitted (EPERM): run as root, or as a member of the device file's group (often rdma)" + denied,
 		unix.ENXIO:           "umad: mlx5_1 port 2: register: no such device or address (ENXIO): the device is gone; see the kernel's log",
 		unix.EPROTONOSUPPORT: "umad: mlx5_1 port 2: register: protocol not supported (EPROTONOSUPPORT): this port does not take part in subnet management; choose another with -g",
 		unix.ENOMEM:          "umad: mlx5_1 port 2: register: cannot allocate memory (ENOMEM): see the kernel's log",
@@ -94,6 +94,55 @@ func TestFault(t *testing.T) {
 		if err := fault(at, "register", errno); err.Error() != want || !errors.Is(err, errno) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
+	}
+}
+
+// denied is the rest of the advice where the kernel refuses a device file.
+const denied = ". If that is so, SELinux or a device cgroup refuses it: see ausearch -m avc, DeviceAllow of the unit, and the devices given to the container"
+
+// TestRemoved: a device that the host has removed ends the readers of both queue pairs, also where the kernel does not, and
+// where another one has its name by now. One that is still there ends nothing, also if its state cannot be read.
+func TestRemoved(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		change  func(root, node, state string) error
+		removed bool
+		state   uint8
+	}{
+		{"nothing", func(string, string, string) error { return nil }, false, 4},
+		{"state cannot be read", func(_, _, state string) error { return os.Remove(state) }, false, 0},
+		{"removed", func(_, node, _ string) error { return os.RemoveAll(node) }, true, 0},
+		{"there again", func(root, node, _ string) error {
+			return errors.Join(os.Rename(node, filepath.Join(root, "old")), os.Mkdir(node, 0o777))
+		}, true, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := host(t, active)
+			pair, err := Find(root, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			smi, _ := socketPort(t, 0)
+			gsi, _ := socketPort(t, 1)
+			d := newDevice(pair, smi, gsi)
+			ended := make(chan error, 2)
+			for _, p := range []*Port{smi, gsi} {
+				go func() {
+					_, err := p.Recv(make([]mad.Datagram, 1))
+					ended <- err
+				}()
+			}
+			err = c.change(root, filepath.Join(root, "sys/class/infiniband_mad/umad2"), filepath.Join(root, "sys/class/infiniband/mlx5_1/ports/1/state"))
+			if got := d.State(); err != nil || got != c.state {
+				t.Errorf("state %d, want %d; %v", got, c.state, err)
+			}
+			d.Close()
+			for range 2 {
+				if err := <-ended; errors.Is(err, unix.ENODEV) != c.removed || errors.Is(err, os.ErrClosed) == c.removed {
+					t.Errorf("Recv: %v", err)
+				}
+			}
+		})
 	}
 }
 

@@ -142,6 +142,16 @@ func (p *HostPort) CurrentState() uint8 {
 	return uint8(parseUint(state, 8))
 }
 
+// node is the folder of the user MAD device in sysfs, which is another one when the device was removed and is there
+// again; nil without one.
+func (p *HostPort) node() os.FileInfo {
+	info, err := os.Stat(filepath.Join(p.root, "sys/class/infiniband_mad", p.umad))
+	if err != nil || p.umad == "" {
+		return nil
+	}
+	return info
+}
+
 // portGUID is the lower half of the port's first GID, which has a file of its own
 // on some kernels.
 func portGUID(dir string) mad.GUID {

@@ -23,6 +23,9 @@ func Open(Pair, Config) (*Device, error) { return nil, errUnsupported }
 // OpenBest says that there is nothing to open.
 func OpenBest(string, mad.GUID, Config) (Pair, *Device, error) { return Pair{}, nil, errUnsupported }
 
+// State is 0.
+func (*Device) State() uint8 { return 0 }
+
 // SetIsSM fails.
 func (*Device) SetIsSM(bool) error { return errUnsupported }
 
