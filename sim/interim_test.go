@@ -67,8 +67,35 @@ func TestInterimRoutes(t *testing.T) {
 	}
 }
 
-// TestInterimRoutesEnd: an engine that is at work is ended when this manager leaves off being master, and when the subnet changes, where it begins anew. A manager that is restarted
-// meanwhile, or a standby that takes over, goes on to the engine's routes.
+// TestInterimRoutesTakeover: an engine that is at work is ended when this manager is master no more. The manager that takes over connects all hosts.
+func TestInterimRoutesTakeover(t *testing.T) {
+	n := nettest.Generate(t, "torus:dims=4x4")
+	b := newHarness(t, n, fabric.Config{Seed: 1})
+	b.ComputeTime = 100 * time.Millisecond // so that the engine takes ten seconds
+	asked, works := 0, false
+	m := b.add(host(n, 0), slowConfig(&asked))
+	m.OnAction = func(now time.Duration, a manager.Action) {
+		m.took(now, a)
+		switch a.(type) {
+		case manager.ComputeEngine:
+			works = true
+		case manager.EndEngine:
+			works = false
+		}
+	}
+	if !b.Run(b.Fabric.Now()+settling, func() bool { return len(m.ups) > 0 }) || !works {
+		t.Fatal("never: SUBNET UP with interim routes")
+	}
+	cfg := slowConfig(&asked)
+	cfg.Elect.Priority = 9
+	next := b.add(host(n, 3), cfg)
+	if !b.Run(b.Fabric.Now()+settling, func() bool { return m.last() == smp.Standby && next.last() == smp.Master }) || works {
+		t.Fatalf("the engine of %v works: %v, beside %v", m.last(), works, next.last())
+	}
+	b.mustBeWhole(next)
+}
+
+// TestInterimRoutesEnd: an engine that is at work is ended when the subnet changes, and begins anew. A manager that is restarted meanwhile goes on to the engine's routes.
 func TestInterimRoutesEnd(t *testing.T) {
 	n := nettest.Generate(t, "torus:dims=4x4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
