@@ -39,23 +39,6 @@ func newSwept(t *testing.T, spec string) *swept {
 	return nil
 }
 
-// cut takes the nth cable between switches away.
-func (s *swept) cut(n int) {
-	for i := range s.net.Nodes {
-		for port := range s.net.Nodes[i].Ports {
-			peer := s.net.Nodes[i].Ports[port].Peer
-			if s.net.Nodes[i].Type != mad.Switch || peer.Node <= int32(i) || s.net.Nodes[peer.Node].Type != mad.Switch {
-				continue
-			}
-			if n--; n < 0 {
-				s.fabric.LinkDown(net.End{Node: int32(i), Port: uint8(port)})
-				return
-			}
-		}
-	}
-	s.Fatal("no such cable")
-}
-
 // heavy runs a heavy sweep to its end.
 func (s *swept) heavy() (out *sweep.Outcome) {
 	s.Helper()
