@@ -92,6 +92,7 @@ func TestInterimRoutesTakeover(t *testing.T) {
 	if !b.Run(b.Fabric.Now()+settling, func() bool { return m.last() == smp.Standby && next.last() == smp.Master }) || works {
 		t.Fatalf("the engine of %v works: %v, beside %v", m.last(), works, next.last())
 	}
+	b.pass(settling)
 	b.mustBeWhole(next)
 }
 
