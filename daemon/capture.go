@@ -34,7 +34,7 @@ type sweepAwait struct {
 	ended chan struct{} // closed by the end of the sweep
 }
 
-// wrap has what is sent and received at a port recorded.
+// wrap records the packets that a port sends and receives.
 func (c *captures) wrap(p *Port) {
 	p.SMI = c.recorder.Wrap(p.SMI)
 	if p.GSI != nil {

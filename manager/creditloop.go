@@ -18,11 +18,15 @@ func CreditLoop(r *sweep.SweepPlan, m names.Map) string {
 	if r.CreditLoop == nil {
 		return ""
 	}
-	kind := finding.CreditLoop
+	return creditLoopKind(r).Text() + ": " + creditLoopDetail(r, m)
+}
+
+// creditLoopKind is the kind of the finding about a credit loop: whose routes have it.
+func creditLoopKind(r *sweep.SweepPlan) finding.Kind {
 	if r.Keep == routing.KeepWorking {
-		kind = finding.KeptCreditLoop
+		return finding.KeptCreditLoop
 	}
-	return kind.Text() + ": " + creditLoopDetail(r, m)
+	return finding.CreditLoop
 }
 
 // creditLoopDetail says why routes have a credit loop, if they are kept ones, and which ports are in it.

@@ -140,9 +140,14 @@ func logUnanswered(fx *effects, attr mad.AttrID, route mad.Route) {
 	}
 }
 
-// finished logs how a heavy sweep ended that took a time.
-func (l *sweepLog) finished(fx *effects, out *sweep.Outcome, took time.Duration, m names.Map) {
-	replace(fx, &l.program, slices.Concat(out.Failures, out.NotKept, switchFindings(out, m)), namesIn(out.Topo, m))
+// programFindings are what the Sets of a sweep have not brought about.
+func programFindings(out *sweep.Outcome, m names.Map) []finding.Finding {
+	return slices.Concat(switchFindings(out, m), out.Failures, out.NotKept)
+}
+
+// finished logs how a heavy sweep ended that took a time, with what its program found. It keeps that slice.
+func (l *sweepLog) finished(fx *effects, out *sweep.Outcome, program []finding.Finding, took time.Duration, m names.Map) {
+	replace(fx, &l.program, program, namesIn(out.Topo, m))
 	up := Up{Summary: summary(out, took)}
 	up.First = !l.up && !up.Errors
 	l.up = l.up || up.First
@@ -150,8 +155,8 @@ func (l *sweepLog) finished(fx *effects, out *sweep.Outcome, took time.Duration,
 }
 
 // viewFindings are all findings of a heavy sweep, each at the port that leads to it, and how many more there are.
-func (l *sweepLog) viewFindings(out *sweep.Outcome, m names.Map) (all []finding.Finding, more int) {
-	sets := [...][]finding.Finding{l.plan.All(), l.routes.All(), l.multicast.All(), switchFindings(out, m), out.Failures, out.NotKept}
+func (l *sweepLog) viewFindings(out *sweep.Outcome, program []finding.Finding) (all []finding.Finding, more int) {
+	sets := [...][]finding.Finding{l.plan.All(), l.routes.All(), l.multicast.All(), program}
 	size := len(out.Found.Findings)
 	for _, set := range sets {
 		size += len(set)

@@ -7,7 +7,6 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/opensm/names"
-	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/verify"
 	"ibsm/sweep"
@@ -170,11 +169,7 @@ func routeFindings(r *sweep.SweepPlan, m names.Map) (all []finding.Finding) {
 			Fields: []any{"connect_roots", r.Report.Connects, "example", example(r, isKind(verify.Forbidden), m)}})
 	}
 	if r.CreditLoop != nil {
-		kind := finding.CreditLoop
-		if r.Keep == routing.KeepWorking {
-			kind = finding.KeptCreditLoop
-		}
-		all = append(all, finding.Finding{Kind: kind, Detail: creditLoopDetail(r, m), Fields: []any{"example", waits(r, m)}})
+		all = append(all, finding.Finding{Kind: creditLoopKind(r), Detail: creditLoopDetail(r, m), Fields: []any{"example", waits(r, m)}})
 		for i, c := range r.CreditLoop {
 			all = append(all, creditLoopPort(r, c, r.CreditLoop[(i+1)%len(r.CreditLoop)]))
 		}

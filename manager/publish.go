@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"ibsm/finding"
 	"ibsm/mad/smp"
 	"ibsm/routing/mcast"
 	"ibsm/sweep"
@@ -77,11 +78,12 @@ func (c *Core) publishFirst(p *sweep.Program) {
 	}
 	seen := *r
 	seen.Topo = r.Topo.Clone() // replies to Sets change the other
-	c.publish(&sweep.Outcome{SweepPlan: &seen, Found: r.Found()})
+	out := &sweep.Outcome{SweepPlan: &seen, Found: r.Found()}
+	c.publish(out, programFindings(out, c.cfg.Names))
 }
 
-// publish makes the outcome what questions are answered from.
-func (c *Core) publish(out *sweep.Outcome) {
+// publish answers questions from an outcome, with what its program found.
+func (c *Core) publish(out *sweep.Outcome, program []finding.Finding) {
 	last := c.published.view
 	v := &view.View{
 		Topo: out.Topo, LIDs: out.LIDs, Tables: out.InForce(), Partitions: out.Partitions, Ports: out.Ports(), MFTs: c.multicast.MFTs(out.Topo),
@@ -91,7 +93,7 @@ func (c *Core) publish(out *sweep.Outcome) {
 		Routing:      RoutingOf(out.SweepPlan),
 		PrefixRoutes: c.cfg.PrefixRoutes, SLs: c.cfg.PathSLs, QoS: c.cfg.QoS, PortGroups: c.cfg.PortGroups,
 	}
-	v.Findings, v.FindingsMore = c.logged.viewFindings(out, c.cfg.Names)
+	v.Findings, v.FindingsMore = c.logged.viewFindings(out, program)
 	v.Drained, v.Cabling = out.Drained, out.Cabling
 	v.Absent = make([]view.Absent, 0, len(out.Absent))
 	for _, k := range out.Absent {

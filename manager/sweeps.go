@@ -254,7 +254,8 @@ func portsReset(r *sweep.SweepPlan) (ports, nodes []mad.GUID) {
 func (c *Core) finish(out *sweep.Outcome) {
 	c.port.holds(&out.Topo.Ports[out.Topo.Self].Info)
 	c.multicast.SetSubnet(out)
-	c.publish(out)
+	program := programFindings(out, c.cfg.Names)
+	c.publish(out, program)
 	if c.cfg.Congestion.Enabled && out.Err == nil {
 		c.fx.do(Congestion{c.published.view})
 	}
@@ -263,7 +264,7 @@ func (c *Core) finish(out *sweep.Outcome) {
 		c.sweeps.readLanes()
 	}
 	trouble, grave := troubles(out)
-	c.logged.finished(&c.fx, out, c.fx.now-c.sweeps.started, c.cfg.Names)
+	c.logged.finished(&c.fx, out, program, c.fx.now-c.sweeps.started, c.cfg.Names)
 	goesOn := c.sweeps.finished(out, trouble, grave)
 	switch {
 	case c.cfg.Once && c.sweeps.wanted.has(wishHeavy):

@@ -81,7 +81,7 @@ func inProcess(f *fabric.Fabric, at net.End, name string, wrap func(mad.Port) ma
 	}}
 }
 
-// played opens a port of the devices of a capture: that with a GUID, or for 0 the one that the recorded manager had. It
+// played opens a port of the devices of a capture, by its GUID. GUID 0 means the port of the recorded manager. It
 // prints what the capture holds, and when the port is closed how the devices have answered.
 func played(spec string, guid mad.GUID) (daemon.Opener, error) {
 	d, err := playback.Load(spec)

@@ -41,7 +41,7 @@ manager that runs reads few tables: ibsm --record FILE records a whole start.`, 
 	return c
 }
 
-// captured says what is in a file, for programs.
+// captured describes the file of a capture in JSON.
 type captured struct {
 	File    string `json:"file"`
 	Bytes   int    `json:"bytes"`

@@ -40,8 +40,8 @@ longer than TIME.`}
 // awaitPoll is how often --wait asks.
 const awaitPoll = 100 * time.Millisecond
 
-// await waits until the manager runs and has come up, as master or standby. As long as nobody answers, choose says again
-// which socket is meant: where none is named, that of an instance may come.
+// await waits until the manager runs and has come up, as master or standby. While nobody answers, choose selects the socket
+// anew: an instance may start later.
 func (a *asker) await(ctx context.Context, most time.Duration, choose func() string) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()

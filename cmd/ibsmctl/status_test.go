@@ -23,8 +23,8 @@ func answersAt(t *testing.T, path string) {
 	t.Cleanup(func() { server.Close() })
 }
 
-// TestAwaitSocket: status --wait waits for the socket that is meant: the one that was named, though another manager answers on the host;
-// where none was named, that of an instance which comes later, though there is no usual one.
+// TestAwaitSocket: status --wait waits for a named socket, although another manager answers on the host. Without a name it
+// waits for any instance, although the usual socket does not exist.
 func TestAwaitSocket(t *testing.T) {
 	dir := t.TempDir()
 	usual, instance, other := filepath.Join(dir, "ibsm.sock"), filepath.Join(dir, "1.sock"), filepath.Join(dir, "2.sock")
