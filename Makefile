@@ -27,18 +27,10 @@ rpm:
 test: deps fabcheck
 	.ci/go-test -timeout 60m ./...
 
-# The fuzz targets that take packets where a manager does: what Linux and ibsim hand out, all of QP0, replies to the manager's
-# own requests, all of QP1, and the mirror between two managers.
-entrances = ./mad/umad:FuzzReads ./sim/ibsim:FuzzFrame ./sim:FuzzQP0 ./sim:FuzzReplies ./manager:FuzzSA ./sa/mirror:FuzzExchange
-
-# The same tests in the sizes that the project's claims are about; all of them with ideal devices in the simulated fabric, too, and
-# the comparison of fields with OpenSM in full; an hour of each fuzz target where packets come in, on one core, and ten minutes of each target.
-proof: deps fabcheck
-	IBSM_PROOF=1 .ci/go-test -timeout 3h ./...
-	IBSM_PROFILE=ideal .ci/go-test -timeout 1h ./...
-	IBSM_PROFILE=ideal IBSM_PROOF=1 .ci/go-test -timeout 1h -run '^TestFields$$' ./cmd/ibsm
-	.ci/fuzz 1h $(entrances)
-	.ci/fuzz 10m
+# Further seeds, fuzz targets, mutants, and tests in full size, for MINUTES. Keeps what it finds.
+MINUTES = 30
+hunt: deps fabcheck
+	go run ./testdata/hunt -minutes $(MINUTES)
 
 # What must hold before a commit.
 check: deps fabcheck
@@ -82,4 +74,4 @@ fabcheck:
 	@if [ -d $(check_sources) ]; then mkdir -p bin && \
 	$(MAKE) -s -f $(abspath $(check_sources))/Makefile -C bin VPATH=$(abspath $(check_sources)) fabcheck; fi
 
-.PHONY: build install deb rpm test proof check fuzz-short mutants compare bench microbench deps fabcheck
+.PHONY: build install deb rpm test hunt check fuzz-short mutants compare bench microbench deps fabcheck

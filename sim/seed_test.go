@@ -7,6 +7,7 @@ import (
 	"hash"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,8 +35,8 @@ const (
 // seeds are those to run: see seedsOf.
 func seeds(t *testing.T) []uint64 { return seedsOf(t, defaultSeeds, proofSeeds) }
 
-// seedsOf are IBSM_SEED alone, which is a number or N-M for those from N to M-1, or the first of them all: few, or with IBSM_PROOF
-// many.
+// seedsOf are IBSM_SEED alone, which is a number or N-M for those from N to M-1, or the first of them all: few, or with
+// IBSM_PROOF many, and those in testdata/seeds, with which make hunt has found a fault.
 func seedsOf(t *testing.T, few, many uint64) (list []uint64) {
 	if out := recordTo(); out != nil {
 		fmt.Fprintln(out, "== seeded") // make compare runs further seeds
@@ -57,6 +58,25 @@ func seedsOf(t *testing.T, few, many uint64) (list []uint64) {
 		}
 	}
 	for seed := from; seed < to; seed++ {
+		list = append(list, seed)
+	}
+	if os.Getenv("IBSM_SEED") == "" {
+		list = append(list, foundSeeds(t)...)
+	}
+	return list
+}
+
+// foundSeeds are those of a test in testdata/seeds.
+func foundSeeds(t *testing.T) (list []uint64) {
+	text, err := os.ReadFile(filepath.Join("testdata", "seeds", t.Name()))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for word := range strings.FieldsSeq(string(text)) {
+		seed, err := strconv.ParseUint(word, 10, 64)
+		if err != nil {
+			t.Fatalf("testdata/seeds/%s: %v", t.Name(), err)
+		}
 		list = append(list, seed)
 	}
 	return list
