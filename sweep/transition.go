@@ -17,7 +17,7 @@ type Transition struct {
 	State TransitionState
 	// Order is In.Order of the plan: in each list, switches can be written in any order.
 	Order [][]topo.SwitchIdx
-	// Risk is a credit loop that packets can be in while the switches of the last list are written; nil
+	// Risk is a credit loop that packets can be in while the switches of the last list are written, or all without an Order; nil
 	// unless State is AtRisk or AtRiskUntilAsked.
 	Risk []creditloop.Channel
 }
@@ -29,7 +29,7 @@ type TransitionState uint8
 const (
 	Safe             TransitionState = iota // not in Order
 	AtRisk                                  // while the switches of the last list are written
-	AtRiskUntilAsked                        // likewise, and after that as long as hosts use SLs of before
+	AtRiskUntilAsked                        // while switches are written, and after that as long as hosts use SLs of before
 	LoopedAnyway                            // the routes before or after it have a credit loop themselves
 )
 
@@ -46,31 +46,41 @@ func (a *attempts) transition(ctx context.Context, r *routed) (tr Transition, er
 		return tr, nil // no switch is written
 	}
 	in := a.search(r)
-	in.Multicast, in.Since, in.Before = a.groups, r.credit, a.before(&in)
-	found, err := creditloop.Order(ctx, in, a.searches())
-	if err != nil {
+	in.Multicast = a.groups
+	before := a.before(&in)
+	if in.SLs != before.SLs { // hosts use those of before until they ask again: with a loop then, no order of writing helps
+		tr.Risk, err = loopOf(ctx, in, &creditloop.Rules{Forwarding: in.Forwarding, SLs: before.SLs, Maps: in.Maps})
+		tr.State = AtRiskUntilAsked
+	}
+	if err == nil && tr.Risk == nil {
+		in.Since, in.Before = r.credit, before
+		var found *creditloop.Transition
+		if found, err = creditloop.Order(ctx, in, a.searches()); err == nil {
+			tr = Transition{AtRisk, found.Stages, found.Risk}
+		}
+	}
+	switch {
+	case err != nil:
 		return tr, err
+	case tr.Risk == nil:
+		return Transition{Order: tr.Order}, nil
 	}
-	if found.Risk == nil {
-		return Transition{Order: found.Stages}, nil
-	}
-	tr = Transition{AtRisk, found.Stages, found.Risk}
 	old := in
-	old.Forwarding, old.SLs, old.Maps, old.Before, old.Since = in.Before.Forwarding, in.Before.SLs, in.Before.Maps, nil, nil
-	if was, err := creditloop.Find(ctx, old); err != nil || was.Loop != nil {
+	old.Forwarding, old.SLs, old.Maps, old.Since = before.Forwarding, before.SLs, before.Maps, nil
+	if was, err := loopOf(ctx, old, nil); err != nil || was != nil {
 		return Transition{State: LoopedAnyway}, err // the risk is there, and ends with the last Set
 	}
-	if in.SLs != in.Before.SLs {
-		in.Before = &creditloop.Rules{Forwarding: in.Forwarding, SLs: in.Before.SLs, Maps: in.Maps}
-		later, err := creditloop.Find(ctx, in)
-		if err != nil {
-			return tr, err
-		}
-		if later.Loop != nil {
-			tr.State = AtRiskUntilAsked
-		}
-	}
 	return tr, nil
+}
+
+// loopOf is a credit loop of a search where each switch follows the rules of before, too.
+func loopOf(ctx context.Context, in creditloop.In, before *creditloop.Rules) ([]creditloop.Channel, error) {
+	in.Before = before
+	r, err := creditloop.Find(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return r.Loop, nil
 }
 
 // before are the rules of packets before the plan, those of in where they are the same.
@@ -95,8 +105,8 @@ func (a *attempts) before(in *creditloop.In) *creditloop.Rules {
 	return before
 }
 
-// maxSearched is how many entries of forwarding tables all searches for an order go through: seconds of work.
-const maxSearched = 200e6
+// maxSearched is how many entries of forwarding tables all searches for an order go through: about two seconds of work.
+const maxSearched = 60e6
 
 // searches is how many searches an order of writing may take: one where a link is lost, because packets
 // are until the tables are written.
@@ -105,5 +115,5 @@ func (a *attempts) searches() int {
 		return 1
 	}
 	entries := len(a.out.Topo.Switches) * (int(a.out.LIDs.Top) + 1)
-	return min(max(maxSearched/entries, 1), 64)
+	return min(max(maxSearched/entries, 3), 64)
 }

@@ -3,42 +3,27 @@ package creditloop
 import (
 	"context"
 	"math/bits"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"ibsm/routing"
 	"ibsm/topo"
 )
 
-// alike reports whether all packets that are at a switch, to one LID, are forwarded alike, and stop nowhere: they have one SL.
-func (g *graph) alike() bool {
-	return g.sls == 1 && g.classes == nil && g.used == nil && g.lost == nil
+// follow adds the dependencies of the routes to some LIDs, and those of multicast packets. The error is that of ctx.
+func (g *graph) follow(ctx context.Context, lids routing.LIDSet) error {
+	err := g.followRoutes(ctx, lids)
+	sp := newSpreader(g)
+	for i := range g.Multicast {
+		sp.spread(&g.Multicast[i], g.sources, sp.note)
+	}
+	return err
 }
 
-// flood follows the routes to several LIDs together, where packets are alike: then it is enough to know to which of them some come to a
-// switch. It belongs to one goroutine.
-type flood struct {
-	*graph
-	lids   []int32  // those in hand, at most floodSize; the sets below have a bit for each
-	came   []uint64 // by switch: to which of them packets come there
-	left   []uint64 // by switch: those of them that have not been followed on from there
-	queue  []topo.SwitchIdx
-	by     [256]uint64 // by port of the switch in hand: LIDs to which packets leave by it
-	ports  []uint8     // those of by that have some, in no order
-	onward []onward    // by switch: what was found last. Packets from several switches are often to the same LIDs
-}
-
-// floodSize is how many LIDs are followed together: as many as a word has bits.
-const floodSize = 64
-
-// onward are the ports that lead on from a switch, to other switches, of packets to some of the LIDs.
-type onward struct {
-	lids  uint64
-	ports routing.PortMask
-}
-
-// followTogether adds the dependencies of the routes to some LIDs, where packets are alike: to those of as many whole blocks at once as floodSize
-// permits, as each flood passes all switches.
-func (g *graph) followTogether(ctx context.Context, lids routing.LIDSet) error {
+// followRoutes adds the dependencies of the routes to some LIDs: to those of as many whole blocks at once as floodSize permits, as each flood
+// passes all switches.
+func (g *graph) followRoutes(ctx context.Context, lids routing.LIDSet) error {
 	var all []int32
 	ends := []int{0} // in all: of those that are followed together
 	for block, word := range lids {
@@ -54,50 +39,170 @@ func (g *graph) followTogether(ctx context.Context, lids routing.LIDSet) error {
 			ends = append(ends, len(all))
 		}
 	}
-	return routing.Parallel(ctx, g.Workers, len(ends)-1, func() func(int) {
+	var floods []*flood
+	var mutex sync.Mutex
+	err := routing.Parallel(ctx, g.Workers, len(ends)-1, func() func(int) {
 		f := newFlood(g)
+		mutex.Lock()
+		floods = append(floods, f)
+		mutex.Unlock()
 		return func(i int) { f.follow(all[ends[i]:ends[i+1]]) }
 	})
+	for _, f := range floods {
+		for stream, sls := range f.used {
+			g.used[stream] |= sls
+		}
+	}
+	return err
+}
+
+// flood follows the routes to several LIDs together, for packets of one SL after the other: packets of one SL that are at a switch, to one LID,
+// and came in by ports of one class, are alike. So it is enough to know to which of the LIDs some come there. It belongs to one goroutine.
+type flood struct {
+	*graph
+	lids   []int32     // those in hand, at most floodSize; the sets below have a bit for each
+	sends  []uint64    // by SL * sources + source: to which of them it sends packets of that SL
+	came   []uint64    // by input: to which of them packets of the SL in hand come there
+	left   []uint64    // by input: those of them that have not been followed on from there
+	queue  []place     // where left has some
+	by     [256]uint64 // by port of the switch in hand: LIDs to which packets leave by it
+	ports  []uint8     // those of by that have some, in no order
+	onward []onward    // by switch: what was found last. Packets from several switches are often to the same LIDs
+	used   []uint16    // as in graph
+}
+
+// place is where packets come to: a switch, and the class of the port by which they came in.
+type place struct {
+	at    topo.SwitchIdx
+	class uint8
+}
+
+// floodSize is how many LIDs are followed together: as many as a word has bits.
+const floodSize = 64
+
+// onward are the ports that lead on from a switch, to other switches, of packets to some of the LIDs.
+type onward struct {
+	lids  uint64
+	ports routing.PortMask
 }
 
 func newFlood(g *graph) *flood {
-	return &flood{graph: g, came: make([]uint64, len(g.Rows)), left: make([]uint64, len(g.Rows)), onward: make([]onward, len(g.Rows))}
+	f := &flood{
+		graph: g, sends: make([]uint64, g.sls*len(g.sources)), came: make([]uint64, g.inputs), left: make([]uint64, g.inputs), onward: make([]onward, len(g.Rows)),
+	}
+	if g.used != nil {
+		f.used = make([]uint16, g.count)
+	}
+	return f
 }
 
 // follow follows the routes to some LIDs, at most floodSize.
 func (f *flood) follow(lids []int32) {
 	f.lids = lids
-	all := ^uint64(0) >> (floodSize - len(lids))
-	clear(f.came)
 	clear(f.onward)
-	f.queue = f.queue[:0]
-	for i := range f.sources {
-		f.come(f.sources[i].at, all)
-	}
-	for i := 0; i < len(f.queue); i++ {
-		s := f.queue[i]
-		now := f.left[s]
-		f.left[s] = 0
-		for rules := range f.rules {
-			f.leave(rules, s, now)
+	f.setSends()
+	for sl := range uint8(f.sls) {
+		sends := f.sends[int(sl)*len(f.sources):][:len(f.sources)]
+		clear(f.came)
+		f.queue = f.queue[:0]
+		for i, lids := range sends {
+			f.come(place{f.sources[i].at, f.sources[i].class}, lids)
+		}
+		for i := 0; i < len(f.queue); i++ {
+			at := f.queue[i]
+			left := &f.left[f.input(at.at, at.class)]
+			now := *left
+			*left = 0
+			f.leave(at, now, sl)
 		}
 	}
+}
+
+// setSends finds which source sends to which of the LIDs on which SL. LIDs of one column of SLs have the same, and mostly follow each other.
+func (f *flood) setSends() {
+	clear(f.sends)
+	all := ^uint64(0) >> (floodSize - len(f.lids))
+	if f.sls == 1 {
+		for i := range f.sources {
+			f.sends[i] = all
+		}
+		return
+	}
+	for first := 0; first < len(f.lids); {
+		end := first + 1
+		for end < len(f.lids) && f.sameColumns(f.lids[first], f.lids[end]) {
+			end++
+		}
+		some := all >> (len(f.lids) - end) &^ (1<<first - 1)
+		for i := range f.sources {
+			for sls := f.slsOf(&f.sources[i], int(f.lids[first])); sls != 0; sls &= sls - 1 {
+				f.sends[bits.TrailingZeros16(sls)*len(f.sources)+i] |= some
+			}
+		}
+		first = end
+	}
+}
+
+// sameColumns reports whether packets to two LIDs have the same SLs, whatever sends them.
+func (g *graph) sameColumns(a, b int32) bool {
+	return !slices.ContainsFunc(g.rules, func(r Rules) bool { return r.column(a) != r.column(b) })
+}
+
+// column is that of the SLs of packets to a LID, negative for none.
+func (r *Rules) column(lid int32) int32 {
+	if r.SLs == nil || int(lid) >= len(r.SLs.To) {
+		return topo.None
+	}
+	return max(r.SLs.To[lid], topo.None)
 }
 
 // come notes that packets come to a switch.
-func (f *flood) come(s topo.SwitchIdx, lids uint64) {
-	if lids &^= f.came[s]; lids != 0 {
-		if f.left[s] == 0 {
-			f.queue = append(f.queue, s)
+func (f *flood) come(to place, lids uint64) {
+	input := f.input(to.at, to.class)
+	if lids &^= f.came[input]; lids != 0 {
+		if f.left[input] == 0 {
+			f.queue = append(f.queue, to)
 		}
-		f.came[s] |= lids
-		f.left[s] |= lids
+		f.came[input] |= lids
+		f.left[input] |= lids
 	}
 }
 
-// leave follows packets that leave a switch by some rules.
-func (f *flood) leave(rules int, s topo.SwitchIdx, lids uint64) {
-	row := f.rules[rules].Forwarding.Rows[s]
+// leave follows packets of an SL that leave a switch.
+func (f *flood) leave(from place, lids uint64, sl uint8) {
+	for i := range f.rules {
+		if i == 0 || !sameRow(f.rules[0].Forwarding.Rows[from.at], f.rules[i].Forwarding.Rows[from.at]) {
+			f.sort(f.rules[i].Forwarding.Rows[from.at], lids)
+		}
+	}
+	for _, port := range f.ports {
+		lids := f.by[port]
+		f.by[port] = 0
+		if int(port) >= f.graph.ports {
+			continue
+		}
+		c := int(from.at)*f.graph.ports + int(port)
+		stream := f.stream(from.at, port, from.class)
+		if f.used != nil {
+			f.used[stream] |= 1 << sl
+		}
+		to := f.next[c]
+		if to < 0 || f.lost != nil && f.lost[stream]>>sl&1 != 0 {
+			continue
+		}
+		f.come(place{to, f.after(c)}, lids)
+		at := (stream*f.sls + int(sl)) * f.words
+		for i, bits := range f.onwardFrom(to, lids).ports[:f.words] {
+			if word := &f.deps[at+i]; bits&^atomic.LoadUint64(word) != 0 {
+				atomic.OrUint64(word, bits)
+			}
+		}
+	}
+	f.ports = f.ports[:0]
+}
+
+// sort adds to by and ports those by which packets to some LIDs leave a switch with a row.
+func (f *flood) sort(row []uint8, lids uint64) {
 	for ; lids != 0; lids &= lids - 1 {
 		lid := int(f.lids[bits.TrailingZeros64(lids)])
 		if lid >= len(row) {
@@ -109,25 +214,6 @@ func (f *flood) leave(rules int, s topo.SwitchIdx, lids uint64) {
 		}
 		f.by[port] |= lids & -lids
 	}
-	for _, port := range f.ports {
-		lids := f.by[port]
-		f.by[port] = 0
-		if int(port) >= f.graph.ports {
-			continue
-		}
-		c := int(s)*f.graph.ports + int(port)
-		to := f.next[c]
-		if to < 0 {
-			continue
-		}
-		f.come(to, lids)
-		for i, bits := range f.onwardFrom(to, lids).ports[:f.words] {
-			if word := &f.deps[c*f.words+i]; bits&^atomic.LoadUint64(word) != 0 {
-				atomic.OrUint64(word, bits)
-			}
-		}
-	}
-	f.ports = f.ports[:0]
 }
 
 // onwardFrom are the ports that lead on from a switch by any rules.
@@ -140,6 +226,9 @@ func (f *flood) onwardFrom(s topo.SwitchIdx, lids uint64) *onward {
 	next := f.next[int(s)*f.graph.ports:][:f.graph.ports]
 	for i := range f.rules {
 		row := f.rules[i].Forwarding.Rows[s]
+		if i > 0 && sameRow(row, f.rules[0].Forwarding.Rows[s]) {
+			continue
+		}
 		for rest := lids; rest != 0; rest &= rest - 1 {
 			lid := int(f.lids[bits.TrailingZeros64(rest)])
 			if lid >= len(row) {
@@ -151,4 +240,20 @@ func (f *flood) onwardFrom(s topo.SwitchIdx, lids uint64) *onward {
 		}
 	}
 	return to
+}
+
+// sameRow reports whether two rows are one.
+func sameRow(a, b []uint8) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// depend notes that packets of a stream go on by a port.
+func (g *graph) depend(stream int, sls uint16, port uint8) {
+	bit := uint64(1) << (port % 64)
+	for ; sls != 0; sls &= sls - 1 {
+		word := &g.deps[(stream*g.sls+bits.TrailingZeros16(sls))*g.words+int(port/64)]
+		if atomic.LoadUint64(word)&bit == 0 {
+			atomic.OrUint64(word, bit)
+		}
+	}
 }

@@ -11,26 +11,37 @@ import (
 	"ibsm/topo"
 )
 
-// The dependencies of packets with one SL are those of the packets from each source to each LID, in a subnet with several blocks of LIDs; also where
-// each switch may have the tables of before; of all LIDs, and of few in each block.
+// The dependencies of packets are those of the packets from each source to each LID, in a subnet with several blocks of LIDs; also where
+// each switch may have the tables of before; of all LIDs, and of few in each block; on one SL, and on several.
 func TestFlood(t *testing.T) {
 	const seed = 10
 	rng := rand.New(rand.NewPCG(seed, 1))
 	s := routingtest.NewSubnet(t, "fattree:k=8", minhop.Route)
-	for round := range 20 {
+	var sls *routing.SLs
+	for round := range 12 {
 		var before *Rules
 		if round%2 == 1 {
 			was := *s.Tables
-			before = &Rules{Forwarding: routing.NewForwarding(s.Topo, s.LIDs, &was)}
+			before = &Rules{Forwarding: routing.NewForwarding(s.Topo, s.LIDs, &was), SLs: sls}
 			s = s.Changed()
+		}
+		if sls = nil; round%3 > 0 {
+			rows := make([][]uint8, len(s.Topo.Switches))
+			for i := range rows {
+				rows[i] = make([]uint8, len(rows))
+				for j := range rows[i] {
+					rows[i][j] = uint8(rng.IntN(3))
+				}
+			}
+			sls = routing.SLsBySwitch(s.Topo, s.LIDs, rows)
 		}
 		for range 1000 {
 			s.Spoil(rng)
 		}
-		in := In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables), Before: before}
+		in := In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables), SLs: sls, Before: before}
 		g, want := newGraph(in), newGraph(in)
-		if blocks := len(want.dests) / routing.BlockSize; !g.alike() || blocks < 3 {
-			t.Fatalf("packets have several SLs, or there are only %d blocks", blocks)
+		if blocks := len(want.dests) / routing.BlockSize; g.sls > 1 != (sls != nil || before != nil && before.SLs != nil) || blocks < 3 {
+			t.Fatalf("packets have %d SLs, and there are %d blocks", g.sls, blocks)
 		}
 		lids := g.Changed(nil)
 		for block := range lids {
@@ -45,10 +56,15 @@ func TestFlood(t *testing.T) {
 			if !is || !lids.Has(lid) {
 				continue
 			}
-			came := map[int]bool{} // by channel: packets to the LID have passed it
-			for _, from := range want.sources {
-				for _, c := range want.leaving(from.at, lid) {
-					want.floodFrom(c, lid, came)
+			came := map[[2]int]bool{} // by channel and SL: packets to the LID have passed it
+			for i := range want.sources {
+				for sl := range want.sls {
+					if want.slsOf(&want.sources[i], lid)>>sl&1 == 0 {
+						continue
+					}
+					for _, c := range want.leaving(want.sources[i].at, lid) {
+						want.floodFrom(c, lid, sl, came)
+					}
 				}
 			}
 		}
@@ -68,14 +84,14 @@ func (g *graph) leaving(s topo.SwitchIdx, lid int) (channels []int) {
 	return channels
 }
 
-// floodFrom follows packets to a LID that pass a channel.
-func (g *graph) floodFrom(c, lid int, came map[int]bool) {
-	if came[c] {
+// floodFrom follows packets to a LID that pass a channel on an SL.
+func (g *graph) floodFrom(c, lid, sl int, came map[[2]int]bool) {
+	if came[[2]int{c, sl}] {
 		return
 	}
-	came[c] = true
+	came[[2]int{c, sl}] = true
 	for _, next := range g.leaving(g.next[c], lid) {
-		g.depend(c, 1, uint8(next%g.ports))
-		g.floodFrom(next, lid, came)
+		g.depend(c, 1<<sl, uint8(next%g.ports))
+		g.floodFrom(next, lid, sl, came)
 	}
 }

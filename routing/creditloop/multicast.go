@@ -144,7 +144,7 @@ func (g *graph) flow(s topo.SwitchIdx, port, class, sl uint8, on int) Flow {
 // class.
 func (g *graph) reaches(from *source, lid int, sl uint8, s topo.SwitchIdx, class uint8) bool {
 	target, passed := g.input(s, class), map[int]bool{}
-	stack := []packets{{from.at, from.class, 1 << sl}}
+	stack := []place{{from.at, from.class}}
 	for len(stack) > 0 {
 		p := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
@@ -162,7 +162,7 @@ func (g *graph) reaches(from *source, lid int, sl uint8, s topo.SwitchIdx, class
 			if port == routing.NoPath || g.next[c] < 0 || g.lost != nil && g.lost[g.stream(p.at, port, p.class)]>>sl&1 != 0 {
 				continue
 			}
-			stack = append(stack, packets{g.next[c], g.after(c), p.sls})
+			stack = append(stack, place{g.next[c], g.after(c)})
 		}
 	}
 	return false

@@ -151,8 +151,8 @@ func (t *transition) descents(ctx context.Context, rest, now []topo.SwitchIdx) (
 	return from, since != nil, err
 }
 
-// most is as many of some switches as can be written in any order, and the loop that keeps others from
-// that. It leaves out one switch after the other of the loops that it finds; nil if none is left.
+// most is many of some switches that can be written in any order, and the loop that keeps others from
+// that. It leaves out switches until the loops that it finds are gone; nil if none is left.
 func (t *transition) most(ctx context.Context, some []topo.SwitchIdx) (now []topo.SwitchIdx, risk []Channel, err error) {
 	for _, s := range some {
 		t.stage[s] = writing
@@ -169,16 +169,17 @@ func (t *transition) most(ctx context.Context, some []topo.SwitchIdx) (now []top
 		if risk == nil {
 			risk = r.Loop
 		}
-		i := slices.IndexFunc(r.Loop, func(c Channel) bool { return t.stage[c.Switch] == writing })
-		if i < 0 { // the rules of before, or those of the stages so far, have the loop: no order helps
+		out, broken := r.graph.breakers(func(s topo.SwitchIdx) bool { return t.stage[s] == writing })
+		if !broken { // the rules of before, or those of the stages so far, have the loop: no order helps
 			t.searches = 0
 		}
 		if t.searches <= 0 {
 			break
 		}
-		out := r.Loop[i].Switch
-		t.stage[out] = later
-		now = slices.DeleteFunc(now, func(s topo.SwitchIdx) bool { return s == out })
+		for _, s := range out {
+			t.stage[s] = later
+		}
+		now = slices.DeleteFunc(now, func(s topo.SwitchIdx) bool { return t.stage[s] == later })
 	}
 	for _, s := range some {
 		t.stage[s] = later
