@@ -23,6 +23,14 @@ rpm:
 	CGO_ENABLED=0 go build -trimpath -ldflags=-s -o bin/static/ ./cmd/...
 	dist/rpm/build bin/static $$(bin/static/ibsm --version | cut -d' ' -f2) bin
 
+# A release, in bin/release: packages, tar ball, container image, checksums. It is built twice, and must be equal to the byte.
+release:
+	rm -rf bin/release bin/release-again
+	dist/release bin/release
+	dist/release bin/release-again
+	diff -r bin/release bin/release-again
+	rm -r bin/release-again
+
 # All tests in their small size. The time limit is for tests that hang: a busy machine may take long.
 test: deps fabcheck
 	.ci/go-test -timeout 60m ./...
@@ -74,4 +82,4 @@ fabcheck:
 	@if [ -d $(check_sources) ]; then mkdir -p bin && \
 	$(MAKE) -s -f $(abspath $(check_sources))/Makefile -C bin VPATH=$(abspath $(check_sources)) fabcheck; fi
 
-.PHONY: build install deb rpm test hunt check fuzz-short mutants compare bench microbench deps fabcheck
+.PHONY: build install deb rpm release test hunt check fuzz-short mutants compare bench microbench deps fabcheck

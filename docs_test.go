@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"ibsm/finding"
 	"io/fs"
 	"maps"
 	"os"
@@ -16,6 +15,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"ibsm/conf"
+	"ibsm/finding"
+	"ibsm/sa/mirror"
+	"ibsm/store"
 )
 
 // TestMessages: what the log warns of is explained on the page about messages, which
@@ -446,5 +450,26 @@ func TestDocComments(t *testing.T) {
 	})
 	if err != nil || found < 5000 {
 		t.Errorf("%d declarations, %v", found, err)
+	}
+}
+
+// TestVersion: the changelog begins with the version of the programs, and promises.md names the layouts that they have.
+func TestVersion(t *testing.T) {
+	changes, err1 := os.ReadFile("CHANGELOG.md")
+	promises, err2 := os.ReadFile("docs/promises.md")
+	if err := cmp.Or(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	if _, after, _ := strings.Cut(string(changes), "\n## "); !strings.HasPrefix(after, conf.Version+"\n") {
+		t.Errorf("the first heading of CHANGELOG.md is not %s", conf.Version)
+	}
+	for _, want := range []string{
+		"ibsm " + conf.Version + " is the first version",
+		fmt.Sprintf("| state store | layout %d.", store.Schema),
+		fmt.Sprintf("| mirror between managers | protocol %d.", mirror.Version),
+	} {
+		if !strings.Contains(string(promises), want) {
+			t.Errorf("docs/promises.md does not say %q", want)
+		}
 	}
 }

@@ -1,7 +1,7 @@
 package conf
 
 // Version is the version of all programs, which are released together.
-const Version = "0.1.0"
+const Version = "0.2.0"
 
 // OpenSM is the OpenSM whose interface the manager has.
 const OpenSM = "OpenSM 3.3.23"
