@@ -32,7 +32,7 @@ func packages(t *testing.T, version string) (plain, inPlace string) {
 			put(t, path, "#!/bin/sh\necho "+version+"\n", 0o755)
 		}
 	}
-	output(t, "dist/deb", programs, version, out)
+	output(t, "env", "COMPRESSION=none", "dist/deb", programs, version, out)
 	found, err := filepath.Glob(filepath.Join(out, "*.deb"))
 	if err != nil || len(found) != 2 {
 		t.Fatalf("built %q, %v", found, err)
