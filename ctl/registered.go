@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"slices"
 	"time"
 
 	"ibsm/mad"
@@ -35,8 +36,16 @@ type Member struct {
 	Port  string   `json:"port"` // GID
 	Node  string   `json:"node"` // GUID; "" if the port is absent
 	Desc  string   `json:"desc"`
-	State []string `json:"state"`
+	State []string `json:"state"` // how it is a member, of JoinStates
 	Proxy bool     `json:"proxy"` // another port made it a member
+}
+
+// JoinStates are the bits of a JoinState in words, from the lowest on.
+var JoinStates = [...]string{"full", "non-member", "send-only", "send-only full"}
+
+// Receives: the member gets what is sent to the group. Others only send.
+func (m *Member) Receives() bool {
+	return slices.Contains(m.State, JoinStates[0]) || slices.Contains(m.State, JoinStates[1])
 }
 
 // Service is a service that a port offers.

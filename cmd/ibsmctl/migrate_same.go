@@ -89,14 +89,24 @@ func (r *runner) atIBSM(ctx context.Context) (migrate.LIDs, migrate.Registration
 			r.elsewhere(st.SMs)
 			return err
 		}
+		received := map[string]bool{}
 		return errors.Join(
 			list(ctx, c, "ports", func(p *ctl.Port) {
 				if p.LID != 0 && (p.Type != "switch" || p.Num == 0) {
 					lids[p.GUID] = p.LID
 				}
 			}),
-			list(ctx, c, "groups", func(g *ctl.Group) { had.AddGroup(g.MGID, g.MLID) }),
-			list(ctx, c, "members", func(m *ctl.Member) { had.AddMember(m.MGID, m.Port) }),
+			list(ctx, c, "members", func(m *ctl.Member) {
+				if m.Receives() {
+					had.AddMember(m.MGID, m.Port)
+					received[m.MGID] = true
+				}
+			}),
+			list(ctx, c, "groups", func(g *ctl.Group) {
+				if g.WellKnown || received[g.MGID] {
+					had.AddGroup(g.MGID, g.MLID)
+				}
+			}),
 			list(ctx, c, "services", func(s *ctl.Service) { had.AddService(s.ID, s.GID) }),
 		)
 	})

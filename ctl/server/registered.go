@@ -117,7 +117,7 @@ func (s *subnet) membersOf(only *mad.GID) iter.Seq[any] {
 
 // joinStates are the bits of a JoinState in words.
 func joinStates(j registry.JoinState) (words []string) {
-	for i, word := range [...]string{"full", "non-member", "send-only", "send-only full"} {
+	for i, word := range ctl.JoinStates {
 		if j&(1<<i) != 0 {
 			words = append(words, word)
 		}

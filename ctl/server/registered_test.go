@@ -79,3 +79,12 @@ func TestRegisteredRows(t *testing.T) {
 		}
 	}
 }
+
+// TestReceives: the words for a JoinState say of a member whether it receives.
+func TestReceives(t *testing.T) {
+	for j := range registry.JoinState(16) {
+		if m := (ctl.Member{State: joinStates(j)}); m.Receives() != j.Receives() {
+			t.Errorf("JoinState %d, %q: receives %v", j, m.State, m.Receives())
+		}
+	}
+}

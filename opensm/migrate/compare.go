@@ -14,7 +14,8 @@ import (
 )
 
 // Registrations are what hosts have registered, by a text that names each. Values are what must stay beside that: the
-// MLID of a group.
+// MLID of a group. Members that only send are left out, and so are groups that only they have made: they come and go, as
+// hosts send and have sent.
 type Registrations map[string]string
 
 // AddGroup, AddMember and AddService add one, by the texts that both managers have for it.
@@ -49,9 +50,15 @@ func (r Registrations) add(name, value string) {
 func Of(reg *registry.Registry) Registrations {
 	r := Registrations{}
 	for g := range reg.Groups() {
-		r.AddGroup(g.MGID.String(), g.MLID)
+		stays := g.WellKnown
 		for m := range reg.Members(g.MGID) {
-			r.AddMember(m.MGID.String(), m.Port.String())
+			if m.JoinState.Receives() {
+				r.AddMember(m.MGID.String(), m.Port.String())
+				stays = true
+			}
+		}
+		if stays {
+			r.AddGroup(g.MGID.String(), g.MLID)
 		}
 	}
 	for v := range reg.Services() {
@@ -125,28 +132,37 @@ func ParseSubnet(text []byte) LIDs {
 	return l
 }
 
-// ParseMembers reads the members that saquery -m prints. whole is false for an answer that was cut off, as on ibsim:
-// then it ends in records of zeroes.
+// ParseMembers reads the members that saquery -m prints, but for those that only send. whole is false for an answer that
+// was cut off, as on ibsim: then it ends in records of zeroes.
 func ParseMembers(text string) (r Registrations, whole bool) {
 	r, whole = Registrations{}, true
-	var mgid mad.GID
+	var mgid, port mad.GID
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ".")
-		address, err := netip.ParseAddr(strings.TrimLeft(value, "."))
-		gid := mad.GID{}
-		if err == nil && address.Is6() {
-			gid = address.As16()
-		}
-		switch {
-		case err != nil:
-		case name == "MGID":
-			mgid = gid
+		value = strings.TrimLeft(value, ".")
+		switch name {
+		case "MGID":
+			mgid = gidOf(value)
 			whole = whole && mgid != mad.GID{}
-		case name == "PortGid" && mgid != mad.GID{}:
-			r.AddMember(mgid.String(), gid.String())
+		case "PortGid":
+			port = gidOf(value)
+		case "ScopeState": // of the member: the scope and, in the low half, the JoinState
+			state, err := strconv.ParseUint(value, 0, 8)
+			if err == nil && mgid != (mad.GID{}) && registry.JoinState(state&15).Receives() {
+				r.AddMember(mgid.String(), port.String())
+			}
 		}
 	}
 	return r, whole
+}
+
+// gidOf is zero for what is no GID.
+func gidOf(text string) mad.GID {
+	address, err := netip.ParseAddr(text)
+	if err != nil || !address.Is6() {
+		return mad.GID{}
+	}
+	return address.As16()
 }
 
 // Members are those of the registrations that are members of groups.

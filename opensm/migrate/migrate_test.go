@@ -378,6 +378,46 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestSendOnly: a member that only sends is none of those that must stay, nor is its group. The texts are of OpenSM 3.3.23 and
+// saquery with IPoIB of Linux 6.1, which joins so whatever it sends to.
+func TestSendOnly(t *testing.T) {
+	const receives = "member fe80:0000:0000:0000:0002:5500:ca00:0011 of group ff12:601b:ffff:0000:0000:0000:0000:0001"
+	const answer = `MCMemberRecord member dump:
+		MGID....................ff12:601b:ffff::1
+		Mlid....................0xC001
+		PortGid.................fe80::2:5500:ca00:11
+		ScopeState..............0x1
+		ProxyJoin...............0x0
+		NodeDescription.........vhca node1 HCA-1
+MCMemberRecord member dump:
+		MGID....................ff12:601b:ffff::2
+		Mlid....................0xC005
+		PortGid.................fe80::2:5500:ca00:11
+		ScopeState..............0x8
+		ProxyJoin...............0x0
+		NodeDescription.........vhca node1 HCA-1
+`
+	members, whole := ParseMembers(answer)
+	if _, is := members[receives]; !is || len(members) != 1 || !whole {
+		t.Errorf("saquery: %v, %v", members, whole)
+	}
+	const dump = `MC Group 0xc001 : mgid=0xff12601bffff0000:0x0000000000000001 port_gid=0xfe80000000000000:0x00025500ca000011 ` +
+		`qkey=0x00000b1b mlid=0xc001 mtu=0x84 tclass=0x00 pkey=0xffff rate=0x83 pkt_life=0x80 sl_flow_hop=0x00000000 scope_state=0x01 proxy_join=0x0
+
+mcm_port: port_gid=0xfe80000000000000:0x00025500ca000011 scope_state=0x01 proxy_join=0x0
+
+MC Group 0xc005 : mgid=0xff12601bffff0000:0x0000000000000002 port_gid=0xfe80000000000000:0x00025500ca000011 ` +
+		`qkey=0x00000b1b mlid=0xc005 mtu=0x84 tclass=0x00 pkey=0xffff rate=0x83 pkt_life=0x80 sl_flow_hop=0x00000000 scope_state=0x08 proxy_join=0x0
+
+mcm_port: port_gid=0xfe80000000000000:0x00025500ca000011 scope_state=0x08 proxy_join=0x0
+
+`
+	reg, found := sadb.Read("f", []byte(dump))
+	if r := Of(reg); found != nil || len(r.Members().Lost(members)) > 0 || r.String() != "1 group, 1 member, 0 services" {
+		t.Errorf("file: %v, %v", r, found)
+	}
+}
+
 // TestWrote: a file that OpenSM leaves as it is, is the present state only if this process has written it, or has read at its start that it
 // should.
 func TestWrote(t *testing.T) {
