@@ -122,12 +122,25 @@ func TestSecurity(t *testing.T) {
 			t.Errorf("%q is reloaded", bad)
 		}
 	}
-	for lines, bad := range map[string]bool{"": false, "state_dir none\n": true} {
+	for lines, bad := range map[string]bool{"": true, "m_key_per_port FALSE\n": false} { // keys of its own, without a keys_file
 		text = "security tenants\nm_key 5\nsm_key 6\nsa_key 7\n" + lines
-		if l := Load([]string{"-F", "o.conf"}, env); (l.Report.Err(Start) != nil) != bad || l.MakesSeed() == bad {
-			t.Errorf("%q: a seed is made: %v; %v", text, l.MakesSeed(), l.Report)
+		err := Load([]string{"-F", "o.conf"}, env).Report.Err(Start)
+		if (err != nil) != bad || bad && !strings.Contains(err.Error(), "o.conf:1:10: m_key_per_port TRUE without keys_file") {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
+	text = "m_key_protection_level 2\nm_key_lease_period 60\nm_key 5\nsm_key 6\nsa_key 7\nm_key_per_port TRUE\n"
+	for what, err := range map[string]error{"start": Load([]string{"-F", "o.conf"}, env).Report.Err(Start), "reload": reloaded(keyless, env)} {
+		if err == nil || !strings.Contains(err.Error(), "make one with ibsmctl security new FILE, and name FILE as keys_file") {
+			t.Errorf("%s without keys_file: %v", what, err)
+		}
+	}
+}
+
+// reloaded is the error of a reload.
+func reloaded(l *Loaded, env Environment) error {
+	_, _, _, err := l.Reread(env)
+	return err
 }
 
 // TestKeysStayHidden: no finding of a start or a reload shows a key, and a key whose line goes is derived at once.
@@ -169,7 +182,10 @@ func TestKeysStayHidden(t *testing.T) {
 		_, report = FromFile("o.conf", []byte(c.after))
 		shown(report)
 	}
-	for text, bad := range map[string]bool{"security tenants\n": true, "security tenants\nkeys_file /k\n": false} {
+	for text, bad := range map[string]bool{
+		"security tenants\n": true, "security tenants\nkeys_file /k\n": false,
+		"m_key_per_port TRUE\nm_key 5\n": true, "m_key_per_port TRUE\nkeys_file /k\n": false,
+	} {
 		if _, report := FromFile("o.conf", []byte(text)); (report.Err(Start) != nil) != bad {
 			t.Errorf("config check of %q: %v", text, report)
 		}
@@ -177,7 +193,7 @@ func TestKeysStayHidden(t *testing.T) {
 }
 
 // TestSecuredConfigurations: of an opensm.conf after NVIDIA's security guide, and of one after the runbook of its controller, every line
-// takes effect, or a note says what becomes of it, and nothing is complained of. M_Keys of ports follow from keys_file, or without it from a seed that the manager makes.
+// takes effect, or a note says what becomes of it, and the only complaint is that M_Keys of ports need a keys_file.
 func TestSecuredConfigurations(t *testing.T) {
 	const guide = `m_key 0x5eed5eed5eed5eed
 m_key_per_port TRUE
@@ -221,9 +237,12 @@ topo_config_enabled TRUE
 	for name, lines := range map[string]string{"security guide": guide, "runbook": runbook, "security guide, keys_file": guide + "keys_file /k\n", "runbook, keys_file": runbook + "keys_file /k\n"} {
 		text = lines
 		l := Load([]string{"-F", "o.conf"}, env)
-		noted := map[int]bool{}
+		noted, refused := map[int]bool{}, 0
 		for _, f := range l.Report {
-			if f.Severity != Note {
+			switch {
+			case f.Severity == Refusal && strings.Contains(f.Text, "m_key_per_port TRUE without keys_file"):
+				refused++
+			case f.Severity != Note:
 				t.Errorf("%s: %v", name, f)
 			}
 			noted[f.Position.Line] = true
@@ -242,8 +261,8 @@ topo_config_enabled TRUE
 				t.Errorf("%s: %s is %s, from %v, with effect %v; %v", name, line, k.Format(s.Value), s.Source, k.Effect, err)
 			}
 		}
-		if l.MakesSeed() == strings.Contains(lines, "keys_file") {
-			t.Errorf("%s: a seed is made: %v", name, l.MakesSeed())
+		if want := map[bool]int{false: 1}[strings.Contains(lines, "keys_file")]; refused != want {
+			t.Errorf("%s: refused %d times for want of a keys_file, want %d", name, refused, want)
 		}
 	}
 }

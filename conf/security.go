@@ -82,21 +82,15 @@ func (l *Loaded) AsTenants() (next *Loaded, changes []Change, err error) {
 // Secret is that of keys_file. ok is false where there is none.
 func (c *Config) Secret() (s keys.Secret, ok bool) { return c.secret, c.secret != (keys.Secret{}) }
 
-// MakesSeed reports whether ports have M_Keys of their own without a keys_file: the master makes their seed at first use, and keeps it in
-// state_dir. A manager without that seed has to stay out while there is a master, and wait for leases where there is none: so agents have to
-// answer no manager that does not show their M_Key, and not for ever.
-func (c *Config) MakesSeed() bool {
-	return MKeyPerPort.In(c) && KeysFile.In(c) == "" && MKeyProtectionLevel.In(c) >= 2 && MKeyLeasePeriod.In(c) > 0 && StateDir.In(c) != "none"
-}
-
 // LeastKeyUpdate is the least time between two changes of the M_Keys of all ports by periodic_key_update, unless that is 0.
 const LeastKeyUpdate = time.Minute
 
-// checkMKeys refuses M_Keys of ports that a host could compute.
+// checkMKeys refuses M_Keys of ports without the secret that they follow from.
 func (c *Config) checkMKeys(report *Report) {
-	if MKeyPerPort.In(c) && KeysFile.In(c) == "" && !c.MakesSeed() {
+	if MKeyPerPort.In(c) && KeysFile.In(c) == "" {
 		report.add(Refusal, c.Setting(MKeyPerPort.Key()).Position, MKeyPerPort.Key().Name,
-			"m_key_per_port TRUE without keys_file: the seed of the M_Keys is kept in state_dir, and where it is lost ports have to open by themselves: set m_key_protection_level 2, an m_key_lease_period such as 60, and a state_dir other than none; or make a secret with ibsmctl security new FILE, and name FILE as keys_file")
+			"m_key_per_port TRUE without keys_file: the M_Keys of ports follow from its secret; "+
+				"make one with ibsmctl security new FILE, and name FILE as keys_file on all managers")
 	}
 	if period := PeriodicKeyUpdate.In(c); period > 0 && period < LeastKeyUpdate {
 		report.add(Warning, c.Setting(PeriodicKeyUpdate.Key()).Position, PeriodicKeyUpdate.Key().Name,

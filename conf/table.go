@@ -52,7 +52,7 @@ var subnetKeys = []Key{
 	{Name: "m_key_protection_level", TOML: "keys.m_key_protection", Kind: U8, Range: "0-3", Default: "0", Reload: true, Serious: true, Effect: Acts, Unset: asInFabric,
 		Help: "M_KeyProtectBits: which requests ports reject without the M_Key"},
 	{Name: "m_key_per_port", TOML: "keys.m_key_per_port", Kind: Bool, Default: "FALSE", Own: true, Reload: true, Serious: true, Effect: Acts,
-		Help: "set another M_Key on each port, derived from the secret of keys_file, or from a seed that the master makes at first use and keeps in state_dir"},
+		Help: "set another M_Key on each port, derived from the secret of keys_file, which it needs"},
 	{Name: "periodic_key_update", TOML: "keys.update_interval", Kind: U32, Unit: Seconds, Default: "0", Own: true, Reload: true, Serious: true, Effect: Acts,
 		Help: "with m_key_per_port, time after which all ports get their next M_Keys, as by ibsmctl security rotate, at least 60; 0 for never"},
 	{Name: "m_key_lookup", TOML: "keys.m_key_lookup", Kind: Bool, Default: "TRUE", Reload: true, Serious: true, Effect: Acts,

@@ -37,7 +37,6 @@ type Status struct {
 	Partitions       *PartitionsTrouble `json:"partitions,omitempty"`         // nil if the partition file is in force
 	QoSPolicy        *QoSTrouble        `json:"qos_policy,omitempty"`         // nil if the QoS policy file is in force, or there is none
 	Unwritten        []Unwritten        `json:"unwritten,omitempty"`          // files of this manager that cannot be written
-	Seed             *SeedTrouble       `json:"seed,omitempty"`               // nil if the seed of M_Keys is in its file, or there need be none
 	JoinsUnlisted    uint64             `json:"joins_unlisted,omitempty"`     // refused joins that the list of refusals lacks, because too many were
 	MastershipTerm   uint64             `json:"mastership_term"`              // number of mastership terms so far
 	Events           uint64             `json:"events"`
@@ -102,21 +101,6 @@ func (t *QoSTrouble) String() string {
 	return fmt.Sprintf("EARLIER QOS POLICY: the last version without errors is in force, because %s cannot be used: %s", t.File, t.Reason)
 }
 
-// SeedTrouble is why the seed of the M_Keys of ports is in no file.
-type SeedTrouble struct {
-	InForce string `json:"in_force"` // in memory, or none: then ports get no M_Keys of their own
-	File    string `json:"file,omitempty"`
-	Reason  string `json:"reason"`
-}
-
-// String is one line for the operator.
-func (t *SeedTrouble) String() string {
-	if t.InForce == "none" {
-		return "NO SEED OF M_KEYS: ports get no M_Keys of their own, because the seed cannot be kept: " + t.Reason
-	}
-	return "SEED OF M_KEYS IN MEMORY ONLY: this manager loses it when it ends, because it cannot be kept: " + t.Reason
-}
-
 // Unwritten is what a manager keeps in files that cannot be written.
 type Unwritten struct {
 	What   string    `json:"what"` // such as "state store"
@@ -137,9 +121,6 @@ func (s *Status) Troubles() (lines []string) {
 	}
 	if s.QoSPolicy != nil {
 		lines = append(lines, s.QoSPolicy.String())
-	}
-	if s.Seed != nil {
-		lines = append(lines, s.Seed.String())
 	}
 	for i := range s.Unwritten {
 		lines = append(lines, s.Unwritten[i].String())

@@ -59,10 +59,9 @@ type inForce struct {
 	port       mad.GUID
 	from       *masterPolicy // takes precedence over own and partitions; nil for none
 	mkeys      mkeyNumber
-	seed       portSeed
 	links      *sick.Saved           // which are sick, and which are out of use; nil before the port is open
 	record     sweep.RoutesRecord    // of the routes in force, or of those of the master that is followed
-	keyless    string                // what withoutSecret said last, which was logged
+	keyless    bool                  // ports have M_Keys of a secret that this manager lacks, as logged
 	mkey       [2]uint64             // m_key, and the one before it
 	differs    []string              // settings of own that from has different, as logged; nil if nothing was logged
 	tooLong    bool                  // the policy is too long for standbys
@@ -138,10 +137,6 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 			}
 		}
 		routes := readRoutes(nil, was.own, c.logger)
-		seed, err := c.seedAgain(was.seed, seedPath(was.own, port))
-		if err != nil {
-			return cfg, refusal{err}
-		}
 		begun := c.swap(was, func(next *inForce) {
 			if c.state.givesBackPrefix(next.own) { // as found in the fabric would be what the operator has taken away
 				next.own = next.own.With(conf.SubnetPrefix.Key(), uint64(mad.DefaultPrefix))
@@ -154,7 +149,6 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 				c.adopt(next.links)
 			}
 			next.port, next.routes, next.files = port, routes, files
-			next.seed = seed
 			for _, w := range warnings {
 				c.logger.Warn(w.Error())
 			}
@@ -215,9 +209,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.PortGroups = next.engineFiles().known(next.qosPolicy(l).groups())
 	cfg.Registrar.Groups, cfg.Registrar.Defaulted = pathGroups(chosen, l, cfg.QoS)
 	cfg.Sweep.Settings.PortMKeys = c.mkeysInForce(next, l)
-	_, has := next.secret(l)
-	cfg.Sweep.Settings.MKeyPerPort = conf.MKeyPerPort.In(l.Config) && has
-	cfg.Sweep.Settings.Keyless = cfg.Sweep.Settings.PortMKeys.On() && !has
+	cfg.Sweep.Settings.MKeyPerPort = conf.MKeyPerPort.In(l.Config) && !next.keyless
 	cfg.Registrar.Mirror = c.mirroring(next, &cfg, l, chosen)
 	cfg.Elect.Unmirrored = !cfg.Registrar.Mirror.On()
 	cfg.PrefixRoutes = next.routes.routes
@@ -227,7 +219,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	next.shown = next.from.shown(next.differs)
 	c.show(server.Settings{
 		Engines: conf.RoutingEngine.In(l.Config), Mirrored: next.shown,
-		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Keys: next.keysShown(l, &cfg.Sweep.Settings),
+		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Keys: keysShown(l, &cfg.Sweep.Settings),
 	})
 	return cfg
 }
@@ -313,8 +305,6 @@ func (c *configuration) Settings() []ctl.Setting {
 		switch {
 		case k.Kind == conf.X64 && k.Group() == "keys":
 			shown.Value, shown.Note = "-", "not shown"
-		case k == conf.KeysFile.Key() && now.seed.inUse() && conf.KeysFile.In(l.Config) == "":
-			shown.Note = "M_Keys of ports follow from the seed in " + now.seed.path
 		case k == conf.PartitionConfigFile.Key() && chosen != now.partitions:
 			shown.Note = "partitions are those of " + now.from.of.String()
 		case k.Unset != "" && !shown.Chosen:

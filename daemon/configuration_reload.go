@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"ibsm/conf"
-	"ibsm/conf/diag"
 	"ibsm/ctl"
 	"ibsm/partitions"
 )
@@ -30,7 +29,6 @@ type reread struct {
 	engines    engineRead
 	modules    moduleLog
 	rules      sickRules
-	seed       portSeed
 }
 
 func (c *configuration) readAgain(was *inForce) (r reread) {
@@ -38,11 +36,6 @@ func (c *configuration) readAgain(was *inForce) (r reread) {
 	if refused := c.nextStart(r.config, was.port); r.err == nil && refused.Err(conf.Start) != nil {
 		r.report = append(r.report, refused...)
 		r.config, r.changed, r.err = was.own, nil, refused.Err(conf.Start)
-	}
-	var err error
-	if r.seed, err = c.seedAgain(was.seed, was.seed.path); err != nil { // as with an error in keys_file
-		r.report = append(r.report, conf.Finding{Error: diag.Error{Position: diag.Position{File: was.seed.path}, Text: err.Error()}, Severity: conf.Refusal})
-		r.config, r.changed, r.err = was.own, nil, err
 	}
 	r.qos = readQoS(was, r.config)
 	r.routes = readRoutes(was, r.config, c.logger)
@@ -103,7 +96,7 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 		c.setLog(next.own, read.changed)
 		c.logger.Info("configuration reloaded", "file", next.own.ConfigFile, "changed", strings.Join(read.changed, ","))
 	}
-	next.routes, next.seed = read.routes, read.seed
+	next.routes = read.routes
 	c.setModules(read.modules)
 	rules := c.useRules(read.rules)
 	if !slices.ContainsFunc(rules, isRefused) {

@@ -74,9 +74,6 @@ func warnOfDefaultKeys(l *conf.Loaded, logger *slog.Logger) {
 	if mirrors := (&mirror.Config{SMKey: e.SMKey, MKey: mad.MKey(conf.MKey.In(l.Config)), DefaultKeys: conf.MirrorWithDefaultKeys.In(l.Config)}); !mirrors.On() {
 		logger.Info("no mirroring with default keys: after a takeover clients are asked to register again; see docs/failover.md")
 	}
-	if l.MakesSeed() && e.SMKey <= elect.DefaultSMKey {
-		advise("no standby gets the seed of the M_Keys of ports with the default sm_key: a standby cannot take over. Set the same secret sm_key on all managers, or name one secret as their keys_file; see docs/security.md")
-	}
 	if conf.MKey.In(l.Config) != 0 && conf.MKeyProtectionLevel.Chosen(l.Config) && conf.MKeyProtectionLevel.In(l.Config) == 0 {
 		advise("m_key_protection_level 0: any host of the subnet can read the m_key. Set it to 1 or 2; see docs/security.md")
 	}
@@ -105,17 +102,13 @@ func readNames(l *conf.Loaded, logger *slog.Logger) names.Map {
 }
 
 // keysShown is what the configuration says of keys, without showing any.
-func (s *inForce) keysShown(l *conf.Loaded, settings *sweep.Settings) server.Keys {
+func keysShown(l *conf.Loaded, settings *sweep.Settings) server.Keys {
 	c := l.Config
-	seedPath, unkept := "", s.unkept(l)
-	if _, own := l.Secret(); !own && s.seed.inUse() {
-		seedPath = s.seed.path
-	}
 	secret := func(k uint64) bool { return k != 0 && k != elect.DefaultSMKey }
 	m := mirror.Config{SMKey: conf.SMKey.In(c), MKey: mad.MKey(conf.MKey.In(c))}
 	return server.Keys{
 		SMKey: secret(conf.SMKey.In(c)), SAKey: secret(conf.SAKey.In(c)), MKey: conf.MKey.In(c) != 0,
-		Ports: settings.PortMKeys, PerPort: settings.MKeyPerPort, SeedPath: seedPath, SeedUnkept: unkept,
+		Ports: settings.PortMKeys, PerPort: settings.MKeyPerPort,
 		AllowedSMs: conf.AllowedSMGUIDs.Chosen(c), Mirrored: m.On(),
 	}
 }

@@ -28,22 +28,18 @@ func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Lo
 		DefaultKeys: conf.MirrorWithDefaultKeys.In(l.Config), Allowed: cfg.Elect.Allowed,
 		SAKey: cfg.SAKey, Keys: partitionKeys(cfg.Sweep.Partitions.Policy),
 	}
-	seed, mkeys := next.sentSeed(l, cfg), mkeyNumber{}
-	if _, has := next.secret(l); has { // else a standby would miss the secret, which has yet to be made
-		mkeys = next.mkeys
-	}
 	switch {
 	case chosen == nil:
 		return m
 	case next.from != nil && next.from.chosen != nil:
 		m.Policy = next.from.text
-		if mkeys != next.from.mkeys || seed != next.from.seed || !next.agrees(next.from) {
+		if next.mkeys != next.from.mkeys || !next.agrees(next.from) {
 			own := next.from.policyText
-			own.mkeys, own.seed, own.links, own.routes = mkeys, seed, knownLinks(next.links), next.record
+			own.mkeys, own.links, own.routes = next.mkeys, knownLinks(next.links), next.record
 			m.Policy = own.encode()
 		}
 	default:
-		own := policyText{of: next.port, shared: l.WriteShared(), qos: next.qosPolicy(l).text, mkeys: mkeys, seed: seed, links: next.links, routes: next.record, engines: next.engineFiles(), source: chosen.Source, file: chosen.Text}
+		own := policyText{of: next.port, shared: l.WriteShared(), qos: next.qosPolicy(l).text, mkeys: next.mkeys, links: next.links, routes: next.record, engines: next.engineFiles(), source: chosen.Source, file: chosen.Text}
 		m.Policy = own.encode()
 	}
 	tooLong := len(m.Policy) > mirror.MaxPolicy
@@ -73,9 +69,7 @@ func (c *configuration) mirrored(master mad.GUID, text []byte) {
 	if len(text) > 0 {
 		from, err = newMasterPolicy(text)
 	}
-	takeSeed := c.hearSeed(from)
 	c.change(func(next *inForce) {
-		takeSeed(next)
 		switch {
 		case from != nil && next.from != nil && next.from.chosen != nil && string(next.from.text) == string(from.text) && next.agrees(from):
 			return

@@ -94,7 +94,7 @@ func newFixture(t *testing.T, settings, parts string) *fixture {
 	o.write("partitions.conf", parts)
 	l := conf.Load([]string{"-F", filepath.Join(o.dir, "opensm.conf"), "-P", filepath.Join(o.dir, "partitions.conf"), "--state_dir", o.dir}, Environment)
 	logger := slog.New(slog.NewTextHandler(&o.log, nil))
-	stored, _, err := store.Open(store.Config{Path: filepath.Join(filepath.Dir(seedPath(l, 7)), storeFile), Prefix: mad.DefaultPrefix, Port: 7})
+	stored, _, err := store.Open(store.Config{Path: filepath.Join(keptDir(l), mad.GUID(7).String(), storeFile), Prefix: mad.DefaultPrefix, Port: 7})
 	if err != nil {
 		t.Fatal(err)
 	}

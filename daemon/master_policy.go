@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"ibsm/conf"
-	"ibsm/keys"
 	"ibsm/mad"
 	"ibsm/partitions"
 	"ibsm/perf/sick"
@@ -21,18 +20,17 @@ import (
 // its shared settings (see conf), its QoS policy, and the files of its routing engines. It begins with a
 // line,
 //
-//	ibsm policy 1 GUID SOURCE SETTINGS QOS ENGINES KEYS ROUTES LINKS SEED
+//	ibsm policy 1 GUID SOURCE SETTINGS QOS ENGINES KEYS ROUTES LINKS
 //
 // with the version, 1, the partitions.Source and the lengths of the parts that follow: the settings in the format of ibsm.toml, qos-policy.conf,
-// the files of routing engines, the number of the M_Keys of ports, the record of routes, the sick links and those that are out of use, and the file
-// of the seed of M_Keys. A part is empty where there is nothing of its kind. The rest is partitions.conf.
+// the files of routing engines, the number of the M_Keys of ports, the record of routes, and the sick links and those that are out of use.
+// A part is empty where there is nothing of its kind. The rest is partitions.conf.
 type policyText struct {
 	of      mad.GUID // the manager whose files it comes from
 	shared  []byte
 	qos     []byte // nil for no policy
 	engines engineFiles
 	mkeys   mkeyNumber
-	seed    keys.Secret // the zero value for none
 	links   *sick.Saved // nil for nothing
 	routes  sweep.RoutesRecord
 	source  partitions.Source
@@ -45,19 +43,16 @@ type policyText struct {
 const (
 	policyVersion = 1
 	policyHead    = "ibsm policy %d %v %d"
-	policyParts   = 7
+	policyParts   = 6
 	maxPolicyHead = 160 // bytes
 )
 
 func (t *policyText) encode() []byte {
-	var seed, routes []byte
-	if hasSeed(t.seed) {
-		seed = t.seed.Text()
-	}
+	var routes []byte
 	if t.routes != (sweep.RoutesRecord{}) {
 		routes = []byte(t.routes.Text())
 	}
-	parts := [policyParts][]byte{t.shared, t.qos, t.engines.encode(), t.mkeys.encode(), routes, encodeLinks(t.links), seed}
+	parts := [policyParts][]byte{t.shared, t.qos, t.engines.encode(), t.mkeys.encode(), routes, encodeLinks(t.links)}
 	text := fmt.Appendf(nil, policyHead, policyVersion, t.of, uint8(t.source))
 	for _, p := range parts {
 		text = fmt.Appendf(text, " %d", len(p))
@@ -109,11 +104,6 @@ func decodePolicy(text []byte) (*policyText, error) {
 	t.mkeys, t.routes = decodeMKeyNumber(parts[3]), sweep.ParseRoutesRecord(parts[4])
 	if t.links, err = sick.Decode(parts[5]); err != nil {
 		return nil, err
-	}
-	if len(parts[6]) > 0 {
-		if t.seed, err = keys.Parse("the seed of "+of.String(), parts[6]); err != nil {
-			return nil, err
-		}
 	}
 	if t.engineTexts, err = splitEngineFiles(parts[2]); err != nil {
 		return nil, err
@@ -175,14 +165,13 @@ func newMasterPolicy(text []byte) (*masterPolicy, error) {
 // settingsName names the settings in messages.
 func (t *policyText) settingsName() string { return fmt.Sprintf("settings of %v.toml", t.of) }
 
-// sameFiles reports whether two policies differ in nothing but sick links, the record of routes and the seed of M_Keys. Both may be nil.
+// sameFiles reports whether two policies differ in nothing but sick links and the record of routes. Both may be nil.
 func (p *masterPolicy) sameFiles(o *masterPolicy) bool {
 	if p == nil || o == nil || o.chosen == nil {
 		return false
 	}
 	a, b := p.policyText, o.policyText
 	a.links, b.links, a.routes, b.routes = nil, nil, sweep.RoutesRecord{}, sweep.RoutesRecord{}
-	a.seed, b.seed = keys.Secret{}, keys.Secret{}
 	return bytes.Equal(a.encode(), b.encode())
 }
 

@@ -11,11 +11,10 @@ import (
 	"ibsm/keys"
 	"ibsm/partitions"
 	"ibsm/sweep"
-	"ibsm/sweep/elect"
 )
 
 // Which M_Keys ports have, where each has its own: those of a number. The number is kept in the store, and sent to standbys with the
-// rest of the policy; with the secret of keys_file, or with the seed, it gives the keys. It is no secret, and only grows.
+// rest of the policy; with the secret of keys_file it gives the keys. It is no secret, and only grows.
 
 // mkeyNumber is the number of the M_Keys of ports. The zero value is for ports that have never had M_Keys of their own.
 type mkeyNumber struct {
@@ -54,14 +53,12 @@ func newer(a, b mkeyNumber) mkeyNumber {
 // mkeysInForce are the number and the M_Keys of ports by a configuration. The number begins with 1 when ports get M_Keys of
 // their own for the first time; after that their M_Keys are known as long as the secret is.
 func (c *configuration) mkeysInForce(next *inForce, l *conf.Loaded) keys.Ports {
-	next.takeSeed()
-	next.seed.draw(l)
-	secret, ok := next.secret(l)
-	keyless := next.withoutSecret(l)
-	if keyless != "" && keyless != next.keyless {
-		c.logger.Error(keyless)
+	secret, ok := l.Secret()
+	missing := conf.MKeyPerPort.In(l.Config) && !ok
+	if missing && !next.keyless {
+		c.logger.Error(noSecret)
 	}
-	next.keyless = keyless
+	next.keyless = missing
 	if key := conf.MKey.In(l.Config); key != next.mkey[0] {
 		next.mkey = [2]uint64{key, next.mkey[0]}
 	}
@@ -75,40 +72,21 @@ func (c *configuration) mkeysInForce(next *inForce, l *conf.Loaded) keys.Ports {
 	if next.mkeys != was {
 		c.state.keepMKeys(next.mkeys)
 	}
-	if ok && next.mkeys.number == 0 || !ok && !l.MakesSeed() {
+	if !ok || next.mkeys.number == 0 {
 		return keys.Ports{}
 	}
 	return secret.Ports(next.mkeys.number).Beside(next.mkey[0], next.mkey[1])
 }
 
-// What a manager without the secret would do as master, which the operator may not want.
-const (
-	keylessAlone   = "m_key_per_port is TRUE without a secret: ports would get the m_key; name the same keys_file as on the other managers"
-	keylessStandby = "the secret of the master's M_Keys of ports is not known: a takeover would wait until leases end, and ports would get M_Keys of a new seed; set the same secret sm_key as the other managers, with which the master sends its seed, or name their keys_file"
-)
-
-// withoutSecret is one of them, "" where ports have M_Keys of their own, or get them: this manager, or the master that it follows, has yet to make the seed.
-func (s *inForce) withoutSecret(l *conf.Loaded) string {
-	_, ok := s.secret(l)
-	makes := l.MakesSeed() && !l.Once
-	switch {
-	case ok || !conf.MKeyPerPort.In(l.Config):
-		return ""
-	case makes && (s.from == nil || s.from.mkeys.number == 0 || s.master): // or it makes it now
-		return ""
-	case makes:
-		return keylessStandby
-	case !l.Once && s.from != nil && s.from.mkeys.number == 0 && conf.SMKey.In(l.Config) > elect.DefaultSMKey: // it will be sent
-		return ""
-	}
-	return keylessAlone
-}
+// noSecret is logged where the master has m_key_per_port, and this manager no keys_file.
+const noSecret = "m_key_per_port is TRUE without a secret: as master this manager would give all ports the m_key; " +
+	"copy the master's keys_file to it"
 
 // Errors of RotateMKeys.
 var (
 	errNoPortMKeys = errors.New("ports have no M_Keys of their own: m_key_per_port is FALSE")
 	errNotMaster   = errors.New("this manager is not master")
-	errNoSecret    = errors.New("ports have no M_Keys of their own: the seed has not been made")
+	errNoSecret    = errors.New("ports have no M_Keys of their own: this manager has no keys_file")
 	errNoSubnet    = errors.New("this manager has not brought the subnet up yet")
 )
 
@@ -143,7 +121,7 @@ func (c *configuration) rotationLeft(p keys.Ports) error {
 func (c *configuration) RotateMKeys() (number uint32, err error) {
 	c.change(func(next *inForce) {
 		l, _ := next.effective()
-		secret, ok := next.secret(l)
+		secret, ok := l.Secret()
 		switch {
 		case !conf.MKeyPerPort.In(l.Config):
 			err = errNoPortMKeys
@@ -168,8 +146,7 @@ func (c *configuration) RotateMKeys() (number uint32, err error) {
 // mkeyCheck is how often it is looked whether periodic_key_update is due.
 const mkeyCheck = time.Second
 
-// tendMKeys makes the seed of M_Keys where there is none, writes the one in use to its file where it is not there, once a mkeyCheck, and is
-// periodic_key_update. It runs until ctx is done.
+// tendMKeys is periodic_key_update. It runs until ctx is done.
 func (c *configuration) tendMKeys(ctx context.Context) {
 	var tried time.Time
 	tick := time.NewTicker(mkeyCheck)
@@ -181,13 +158,6 @@ func (c *configuration) tendMKeys(ctx context.Context) {
 		case <-tick.C:
 		}
 		now := c.current.Load()
-		if c.needsSeed(now) {
-			c.useSeed(now)
-			continue
-		}
-		if now.seed.state == seedUnkept {
-			c.keepSeed(now)
-		}
 		l, _ := now.effective()
 		period := conf.PeriodicKeyUpdate.In(l.Config)
 		if period == 0 || !now.master || !conf.MKeyPerPort.In(l.Config) {
@@ -232,13 +202,7 @@ func (c *configuration) tenants() (*sweep.Policy, []ctl.SettingChange, error) {
 		return nil, nil, chosen.Errors.Err()
 	}
 	r := &sweep.Policy{Settings: subnetSettings(l.Config), Partitions: sweepPartitions(&chosen, l.Config)}
-	secret, ok := now.secret(l)
-	if !ok && l.MakesSeed() {
-		seed := now.seed
-		seed.draw(l)
-		secret, ok = seed.value, true
-	}
-	if ok {
+	if secret, ok := l.Secret(); ok {
 		r.Settings.PortMKeys = secret.Ports(now.mkeys.number)
 	}
 	r.Settings.MKeyPerPort = conf.MKeyPerPort.In(l.Config) && r.Settings.PortMKeys.On()

@@ -142,22 +142,18 @@ func checkStore(l *conf.Loaded, port mad.GUID) error {
 	return store.Check(filepath.Join(dir, port.String(), storeFile), port)
 }
 
-// removeUnfinished removes secrets that a process left which was killed while it wrote them, beside the seed and keys_file.
+// removeUnfinished removes secrets that a process left which was killed while it wrote them, beside keys_file.
 func (s *state) removeUnfinished() {
-	if s.conf.DryRun {
+	file := conf.KeysFile.In(s.conf.Config)
+	if s.conf.DryRun || file == "" {
 		return
 	}
-	for _, file := range []string{seedPath(s.conf, s.port), conf.KeysFile.In(s.conf.Config)} {
-		if file == "" {
-			continue
-		}
-		removed, err := store.RemoveUnfinished(file)
-		if removed > 0 {
-			s.logger.Info("secrets that were not written to their end are removed", "beside", file, "count", removed)
-		}
-		if err != nil {
-			s.logger.Warn("secrets that were not written to their end cannot be removed", "reason", err)
-		}
+	removed, err := store.RemoveUnfinished(file)
+	if removed > 0 {
+		s.logger.Info("secrets that were not written to their end are removed", "beside", file, "count", removed)
+	}
+	if err != nil {
+		s.logger.Warn("secrets that were not written to their end cannot be removed", "reason", err)
 	}
 }
 

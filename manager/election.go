@@ -49,14 +49,10 @@ const (
 	waitsNot  waiting = iota
 	waitsMKey         // it does: others, which may know them, must not leave the mastership to it
 	hasWaited         // it does not any more, and says so until the next walk: that walk ranks it with others that have waited as long
-	waitsWalk         // it may have to: it has no M_Keys of ports and has not looked yet
 )
 
-// does reports whether other managers must not leave the mastership to this one.
-func (w waiting) does() bool { return w == waitsMKey || w == waitsWalk }
-
 func (w waiting) String() string {
-	return [...]string{"not", "for M_Keys", "has waited", "for the first walk"}[w]
+	return [...]string{"not", "for M_Keys", "has waited"}[w]
 }
 
 func (a authority) String() string { return [...]string{"unconfirmed", "confirmed"}[a] }
@@ -78,12 +74,7 @@ const (
 )
 
 func newElection(cfg *Config) election {
-	e := election{Machine: elect.New(cfg.Elect), reported: notReported}
-	if cfg.Sweep.Settings.Keyless {
-		e.waits = waitsWalk
-	}
-	e.interval = cfg.Elect.PollInterval
-	return e
+	return election{Machine: elect.New(cfg.Elect), reported: notReported, interval: cfg.Elect.PollInterval}
 }
 
 // use sets another configuration.
@@ -241,7 +232,7 @@ func (e *election) answer(fx *effects, d *mad.Datagram, status mad.Status, own *
 	reply := response(d, mad.MethodGetResp)
 	info := e.Answer((*smp.SMInfo)(d.Packet.Data()))
 	info.SetActCount(actCount)
-	if e.waits.does() {
+	if e.waits == waitsMKey {
 		info.SetSMState(smp.NotActive)
 	}
 	if own.mkey != 0 && d.Packet.MKey() != own.mkey {

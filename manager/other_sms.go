@@ -84,7 +84,7 @@ func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 		if nodes := found.Builder.Len(); nodes > c.elect.reached {
 			c.elect.reached, c.elect.postponed = nodes, 0
 		}
-		if c.elect.waits == waitsNot || c.elect.waits == waitsWalk {
+		if c.elect.waits == waitsNot {
 			c.fx.log(warn, "nodes do not answer to any M_Key that is known: this manager waits for the end of their lease, or for the master to let it in, before it becomes master",
 				"links", found.Unproved+found.Refusing, "nodes", found.Builder.Len())
 		}
@@ -103,7 +103,7 @@ func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 	}
 	if c.elect.postponed >= limit {
 		c.elect.postponed, c.elect.reached = 0, 0
-		if c.elect.waits.does() && !slices.ContainsFunc(others, isMaster) {
+		if c.elect.waits == waitsMKey && !slices.ContainsFunc(others, isMaster) {
 			c.elect.waits = hasWaited
 			return true
 		}

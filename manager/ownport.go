@@ -65,7 +65,7 @@ var withoutEvidence = map[discover.Evidence]ownPortState{
 // ownPortTexts are what the log says about them.
 var ownPortTexts = [ownPortIsolated + 1]string{
 	ownPortDown:         osmlog.PortIsDown,
-	ownPortUnresponsive: "our own port does not answer: nothing is changed, and no node is given up, until it does. It may have an M_Key that this manager does not know: keys_file, the seed in state_dir, m_key",
+	ownPortUnresponsive: "our own port does not answer: nothing is changed, and no node is given up, until it does. It may have an M_Key that this manager does not know: keys_file, m_key",
 	ownPortLossy:        "many packets of this manager are lost: no node is given up as unresponsive",
 	ownPortIsolated:     "most nodes are unresponsive: the trouble may be at our own port, and no node is given up for it",
 }

@@ -307,7 +307,7 @@ func TestPortMKeysWithoutSecret(t *testing.T) {
 	for name, c := range ordered(map[string]struct {
 		cfg     manager.Config
 		protect uint8
-	}{"none": {minhopConfig(), 0}, "another": {of, 2}, "drawn": {drawn(other), 2}}) {
+	}{"none": {minhopConfig(), 0}, "another": {of, 2}}) {
 		t.Run(name, func(t *testing.T) {
 			n := nettest.Generate(t, "fattree:k=4")
 			b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -325,90 +325,12 @@ func TestPortMKeysWithoutSecret(t *testing.T) {
 			if len(outsider.ups) == 0 {
 				t.Fatal("it is not master after the leases")
 			}
-			if name == "drawn" {
-				for _, at := range b.endPorts() {
-					if pi := b.Fabric.PortInfo(at); pi.MKey() != mad.MKey(subnetSecret.MKey()) {
-						t.Fatalf("port %v has M_Key %v before the seed is in use", at, pi.MKey())
-					}
-				}
-				c.cfg.Sweep.Settings.MKeyPerPort, c.cfg.Sweep.Settings.Keyless = true, false
-				b.Configure(outsider.Manager, c.cfg)
-				b.pass(settling)
-				own := other.Ports(1)
-				for _, at := range b.endPorts() {
-					if pi := b.Fabric.PortInfo(at); pi.MKey() != mad.MKey(own.Of(uint64(b.Fabric.PortGUID(at)))) {
-						t.Fatalf("port %v has M_Key %v", at, pi.MKey())
-					}
-				}
-				b.mustBeWhole(outsider)
-			}
 			for _, at := range b.endPorts() {
 				if pi := b.Fabric.PortInfo(at); pi.MKeyProtectBits() != c.protect {
 					t.Errorf("port %v has protection %d", at, pi.MKeyProtectBits())
 				}
 			}
 		})
-	}
-}
-
-// drawn is a manager without a keys_file that has the m_key and has drawn a seed, which it does not use before it is master.
-func drawn(seed keys.Secret) manager.Config {
-	cfg := portMKeys(1)
-	s := &cfg.Sweep.Settings
-	s.PortMKeys, s.MKeyPerPort, s.Keyless = seed.Ports(1), false, true
-	return cfg
-}
-
-// A manager without the seed whose own port has been reset, as of a new host, leaves the subnet to the master, which protects that port again.
-func TestPortMKeysNewHost(t *testing.T) {
-	other, err := keys.New(bytes.NewReader([]byte("the seed of a manager on its own")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := nettest.Generate(t, "fattree:k=4")
-	b := newHarness(t, n, fabric.Config{Seed: 1})
-	first := b.comeUp(portMKeys(1))
-	t.Cleanup(first.dump)
-	b.Fabric.Reboot(host(n, 5).Node)
-	cfg := drawn(other)
-	cfg.Elect.Priority = 15
-	cfg.Sweep.Restored.Port = b.Fabric.PortGUID(host(n, 5))
-	outsider := b.add(host(n, 5), cfg)
-	b.pass(10 * time.Minute)
-	if first.last() != smp.Master || slices.Contains(outsider.states, smp.Master) {
-		t.Errorf("the master is %v, the other was %v", first.last(), outsider.states)
-	}
-	b.mustHoldPortMKeys(1)
-	b.mustBeWhole(first)
-}
-
-// Of two managers without a seed that start on a cold fabric at the same time, or one after the other, one becomes master, and the other one its standby.
-func TestPortMKeysNobodyHasSeed(t *testing.T) {
-	other, err := keys.New(bytes.NewReader([]byte("the seed of a manager on its own")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := nettest.Generate(t, "fattree:k=4")
-	for _, later := range []time.Duration{0, 50 * time.Microsecond, 200 * time.Microsecond, 400 * time.Microsecond, 5 * time.Millisecond, time.Second} {
-		b := newHarness(t, n, fabric.Config{Seed: 1})
-		first := b.add(firstHost(n), drawn(subnetSecret))
-		b.pass(later)
-		cfg := drawn(other)
-		cfg.Elect.Priority = 15
-		second := b.add(host(n, 5), cfg)
-		b.pass(settling)
-		states := []smp.SMState{first.last(), second.last()}
-		if slices.Sort(states); !slices.Equal(states, []smp.SMState{smp.Standby, smp.Master}) {
-			t.Errorf("%v later: the first was %v, the second %v", later, first.states, second.states)
-		}
-		if later == 0 && slices.Contains(first.states, smp.Master) {
-			t.Errorf("both were master: %v, %v", first.states, second.states)
-		}
-		for _, m := range []*watched{first, second} {
-			if m.last() == smp.Master {
-				b.mustBeWhole(m)
-			}
-		}
 	}
 }
 

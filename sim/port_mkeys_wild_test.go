@@ -29,12 +29,6 @@ type wild struct {
 	older    sweep.Restored // files of an earlier time
 	split    bool           // both managers were masters at once
 	did      []string
-
-	// Where M_Keys follow from a seed that a manager makes at first use:
-	seeds   *[2]seedKeeper // nil with a keys_file
-	tended  time.Duration  // when they were tended last
-	wildly  bool           // managers may die while they make one
-	ofSeeds map[string]int // what became of them, in all runs
 }
 
 func (w *wild) note(format string, args ...any) {
@@ -42,12 +36,8 @@ func (w *wild) note(format string, args ...any) {
 }
 
 func (w *wild) config(i int) (cfg manager.Config) {
-	if w.seeds != nil {
-		cfg = w.seeds[i].config(w.perPort)
-	} else {
-		cfg = portMKeys(w.number)
-		cfg.Sweep.Settings.MKeyPerPort = w.perPort
-	}
+	cfg = portMKeys(w.number)
+	cfg.Sweep.Settings.MKeyPerPort = w.perPort
 	cfg.Elect.Priority = uint8(5 - i)
 	return cfg
 }
@@ -56,16 +46,11 @@ func (w *wild) config(i int) (cfg manager.Config) {
 func (w *wild) start(i int) {
 	at := w.at(i)
 	now := w.kept(at)
-	kind := w.rng.IntN(5)
-	if w.seeds != nil {
-		w.restoreSeed(i, kind == 0, kind == 2 && w.rng.IntN(2) == 0)
-		w.number = w.seeds[i].number
-	}
 	cfg := w.config(i)
-	switch kind {
+	switch w.rng.IntN(5) {
 	case 0:
 		cfg.Sweep.Restored = w.older
-		if w.seeds == nil && w.number > 1 && w.managers[1-i] == nil { // and an older store
+		if w.number > 1 && w.managers[1-i] == nil { // and an older store
 			w.number--
 			cfg.Sweep.Settings.PortMKeys = subnetSecret.Ports(w.number)
 		}
@@ -85,27 +70,14 @@ func (w *wild) start(i int) {
 
 // put puts a manager at its port.
 func (w *wild) put(i int, at net.End, cfg manager.Config) {
-	m := w.addKept(at, cfg, w.disks[i])
-	if w.managers[i] = m; w.seeds != nil {
-		m.Mirrored = func(policy []byte) { w.hears(i, policy) }
-	}
+	w.managers[i] = w.addKept(at, cfg, w.disks[i])
 }
 
-// rotate has ports get their next M_Keys: of the number that all managers have, or by the master, from which the others get it.
+// rotate has ports get their next M_Keys.
 func (w *wild) rotate() {
-	if w.seeds == nil {
-		w.number++
-		w.note("number %d", w.number)
-		w.configure()
-		return
-	}
-	for i, m := range w.managers {
-		if s := &w.seeds[i]; m != nil && m.last() == smp.Master && w.perPort && s.inUse {
-			s.number++
-			w.note("manager %d gives number %d", i, s.number)
-			w.Configure(m.Manager, w.config(i))
-		}
-	}
+	w.number++
+	w.note("number %d", w.number)
+	w.configure()
 }
 
 // configure has all managers that run take other M_Keys, one after the other.
@@ -127,11 +99,6 @@ func (w *wild) kill(i int) {
 }
 
 func (w *wild) step() {
-	if w.seeds != nil && w.rng.IntN(4) == 0 {
-		s := &w.seeds[w.rng.IntN(2)]
-		s.full = !s.full
-		w.note("full: %v, %v", w.seeds[0].full, w.seeds[1].full)
-	}
 	switch what := w.rng.IntN(10); what {
 	case 0, 1:
 		w.rotate()
@@ -152,11 +119,6 @@ func (w *wild) step() {
 	case 7:
 		w.note("files are copied")
 		w.older = w.kept(host(w.net, 0))
-		if w.seeds != nil {
-			for i := range w.seeds {
-				w.seeds[i].older = w.seeds[i].files
-			}
-		}
 	default:
 		if i := w.rng.IntN(2); w.managers[i] == nil {
 			w.start(i)
@@ -177,31 +139,22 @@ func (w *wild) look() {
 }
 
 // Whatever comes in the way while M_Keys change, each port holds a key of its manager in the end, or was open after its lease and was
-// taken then. In a third of the runs no manager has a keys_file: the master makes a seed at first use, is killed meanwhile, cannot keep it, or loses it, and
-// its standby gets it or not.
+// taken then.
 func TestPortMKeysWild(t *testing.T) {
-	ofSeeds, all := map[string]int{}, seedsOf(t, 50, 1000)
-	for _, seed := range all {
+	for _, seed := range seedsOf(t, 50, 1000) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			defer repeat(t, seed)
-			runWild(t, seed, ofSeeds)
+			runWild(t, seed)
 		})
-	}
-	for _, what := range allOfSeeds {
-		t.Logf("%d times a manager %s", ofSeeds[what], what)
-		if ofSeeds[what] == 0 && len(all) >= 300 {
-			t.Errorf("in no run a manager %s", what)
-		}
 	}
 }
 
 // mustHold returns the master, and fails the test where there is none, or ports do not hold its M_Keys.
 func (w *wild) mustHold() (master *watched) {
 	w.Helper()
-	var masters []int
-	for i, m := range w.managers {
+	for _, m := range w.managers {
 		if m != nil && m.last() == smp.Master {
-			master, masters = m, append(masters, i)
+			master = m
 		}
 	}
 	switch {
@@ -209,38 +162,24 @@ func (w *wild) mustHold() (master *watched) {
 		w.Errorf("nobody is master")
 	case !w.perPort:
 		w.mustHoldMKey(mad.MKey(subnetSecret.MKey()), 2, 60)
-	case w.seeds != nil:
-		w.mustHoldSeed(masters)
 	default:
 		w.mustHoldPortMKeys(w.number)
 	}
 	return master
 }
 
-func runWild(t *testing.T, seed uint64, ofSeeds map[string]int) {
+func runWild(t *testing.T, seed uint64) {
 	n := nettest.Generate(t, "fattree:k=4")
-	w := &wild{harness: newHarness(t, n, fabric.Config{Seed: seed}), rng: rand.New(rand.NewPCG(seed, 20)), number: 1, perPort: true, wildly: true, ofSeeds: ofSeeds}
+	w := &wild{harness: newHarness(t, n, fabric.Config{Seed: seed}), rng: rand.New(rand.NewPCG(seed, 20)), number: 1, perPort: true}
 	w.disks = [2]*sim.Disk{sim.NewDisk(10 * time.Millisecond), sim.NewDisk(10 * time.Millisecond)}
-	if seed%3 == 2 {
-		w.seeds = new([2]seedKeeper)
-		w.seeds[0].start(w.rng)
-	}
 	w.put(0, w.at(0), w.config(0))
 	w.pass(time.Second)
 	w.older = w.kept(host(n, 0))
-	steps := 12
-	if w.seeds != nil {
-		steps = 24
-	}
-	for range steps {
+	for range 12 {
 		w.step()
 	}
 	w.Fabric.SetFaults(fabric.Faults{})
 	w.note("all is quiet")
-	w.wildly = false
-	if w.seeds != nil {
-		w.seeds[0].full, w.seeds[1].full = false, false
-	}
 	if w.managers[0] == nil {
 		w.start(0)
 	}
@@ -256,9 +195,6 @@ func runWild(t *testing.T, seed uint64, ofSeeds map[string]int) {
 		w.start(0)
 		w.pass(15 * time.Minute)
 		master = w.managers[0]
-		if w.seeds != nil {
-			w.mustHold()
-		}
 	}
 	if master != nil {
 		w.mustBeWhole(master)
@@ -272,3 +208,6 @@ func runWild(t *testing.T, seed uint64, ofSeeds map[string]int) {
 		t.Fatal(strings.Join(w.did, "\n"))
 	}
 }
+
+// at is the port of a manager.
+func (w *wild) at(i int) net.End { return host(w.net, 5*i) }

@@ -9,24 +9,20 @@ import (
 	"strings"
 )
 
-// WriteSecret writes a file that only its owner can read, whole or not at all. When it returns without an error the file is on disk. Without
-// replace a file that is there already is left alone: the error is fs.ErrExist.
-func WriteSecret(path string, text []byte, replace bool) error {
+// WriteSecret writes a file that only its owner can read, whole or not at all. When it returns without an error the file is on disk.
+// A file that is there already is left alone: the error is fs.ErrExist.
+func WriteSecret(path string, text []byte) error {
 	dir := filepath.Dir(path)
 	temporary, err := os.CreateTemp(dir, unfinished+"*") // with mode 0600
 	if err != nil {
 		return named(err, path)
 	}
-	defer os.Remove(temporary.Name()) // in vain after a rename
+	defer os.Remove(temporary.Name())
 	_, err = temporary.Write(text)
 	if err = errors.Join(named(err, path), named(temporary.Sync(), path), named(temporary.Close(), path)); err != nil {
 		return err
 	}
-	if replace {
-		err = os.Rename(temporary.Name(), path)
-	} else {
-		err = os.Link(temporary.Name(), path)
-	}
+	err = os.Link(temporary.Name(), path)
 	if err == nil || errors.Is(err, fs.ErrExist) { // a file that is there may be of a process which ended before it came here
 		if unsynced := syncDirectory(dir); unsynced != nil {
 			return unsynced

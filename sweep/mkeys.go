@@ -75,7 +75,7 @@ func (s *Sweeper) keys() (k discover.Keys) {
 		k.Tries = func(guid mad.GUID, num uint8) bool { return places.tries(plan.Key{Node: guid, Port: num}) }
 	}
 	k.Unresponsive = s.knownUnresponsive(last)
-	k.Prove, k.Keyless = wanted.Ports.On(), s.cfg.Settings.Keyless || hasMKeys(last)
+	k.Prove, k.Keyless = wanted.Ports.On(), hasMKeys(last)
 	return k
 }
 

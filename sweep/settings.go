@@ -43,8 +43,6 @@ type Settings struct {
 	// PortMKeys are M_Keys of which each port has its own; the zero value where ports have never had such.
 	PortMKeys   keys.Ports
 	MKeyPerPort bool // ports get theirs of PortMKeys in place of MKey
-	// Keyless is set where PortMKeys are of no port yet: ports may have M_Keys that follow from what this manager does not know.
-	Keyless bool
 	// Link widths and speeds that ports enable, as in plan.Values; 0 leaves them.
 	LinkWidth    mad.LinkWidth
 	LinkSpeed    uint8

@@ -16,24 +16,17 @@ import (
 	"testing"
 	"time"
 
-	"ibsm/keys"
 	"ibsm/keys/keystest"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net/nettest"
 )
 
-// TestNoKeyIsShown: with security tenants, by a keys_file and by a seed that the master makes and its standby gets, over a rotation, the end of the master and a takeover nothing that two managers print, log, dump, store or answer has the secret or
-// any key that follows from it, except guid2mkey, which is for OpenSM, and the file of the seed: all verbs of ibsmctl with the arguments that they complete, as
+// TestNoKeyIsShown: with security tenants and a keys_file, over a rotation, the end of the master and a takeover nothing that two managers print, log, dump, store or answer has the secret or
+// any key that follows from it, except guid2mkey, which is for OpenSM: all verbs of ibsmctl with the arguments that they complete, as
 // text and as JSON, all commands of the console, metrics, the dry run, the configuration written out, and the stacks of a manager that is ended by
 // SIGQUIT.
 func TestNoKeyIsShown(t *testing.T) {
 	t.Parallel()
-	for _, from := range []string{"keys_file", "seed"} {
-		t.Run(from, func(t *testing.T) { t.Parallel(); noKeyIsShown(t, from == "seed") })
-	}
-}
-
-func noKeyIsShown(t *testing.T, seeds bool) {
 	file, secret := secretFile(t)
 	// Of a host's port with another GUID than its node a client of a simulator learns the GUID by NodeInfo only, which needs the M_Key that follows from it.
 	w := newTestSubnetOf(t, nettest.Generate(t, "fattree:k=4,devices=real"), 2)
@@ -52,11 +45,7 @@ func noKeyIsShown(t *testing.T, seeds bool) {
 	}
 	dir := t.TempDir()
 	conf, metrics := filepath.Join(dir, "opensm.conf"), "127.0.0.1:"+freePort(t)
-	lines := "keys_file " + file + "\n"
-	if seeds {
-		lines = "m_key 0x5eed5eed5eed5eed\nsm_key 0xa11ce0a11ce0a11c\nsa_key 0xb0bb0bb0bb0bb0bb\nm_key_per_port FALSE\n" // until there is a standby
-	}
-	lines += "security tenants\nlog_flags 0xff\nforce_log_flush TRUE\nsweep_interval 2\n" +
+	lines := "keys_file " + file + "\nsecurity tenants\nlog_flags 0xff\nforce_log_flush TRUE\nsweep_interval 2\n" +
 		"partition_config_file " + dir + "/partitions.conf\ndrain_file " + dir + "/drain.conf\n" // which some verbs write
 	for path, text := range map[string]string{conf: lines, dir + "/partitions.conf": "Default=0x7fff, ipoib: ALL=limited, SELF=full;\n"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -96,30 +85,6 @@ func noKeyIsShown(t *testing.T, seeds bool) {
 	}
 	ctl := func(args ...string) []byte {
 		return run(append([]string{program(t, "ibsmctl"), "--socket", filepath.Join(dir, "0/ctl")}, args...)...)
-	}
-	if seeds {
-		if err := os.WriteFile(conf, []byte(strings.Replace(lines, "per_port FALSE", "per_port TRUE", 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if out := ctl("config", "reload"); !bytes.Contains(out, []byte("m_key_per_port")) {
-			t.Fatalf("no reload: %s", out)
-		}
-		texts := [2][]byte{}
-		eventually(t, "both managers have the seed, and ports their M_Keys", func() bool {
-			for i := range texts {
-				kept, _ := filepath.Glob(filepath.Join(dir, fmt.Sprint(i), "state/*/keys"))
-				if len(kept) != 1 {
-					return false
-				}
-				texts[i], _ = os.ReadFile(kept[0])
-			}
-			return bytes.Equal(texts[0], texts[1]) && bytes.Contains(ctl("security"), []byte("ports have their own M_Keys, of number 1 and the seed in "+dir+"/0/state/"))
-		})
-		made, err := keys.Parse("keys", texts[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		secret = made
 	}
 	for _, number := range []uint32{2, 5} { // verbs rotate further
 		if err := search.AddSecret(secret, number, ports); err != nil {
@@ -208,12 +173,12 @@ func noKeyIsShown(t *testing.T, seeds bool) {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		if name := d.Name(); name == "guid2mkey" || seeds && name == "keys" {
+		if name := d.Name(); name == "guid2mkey" {
 			if info, err := d.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
 				t.Errorf("%s can be read by others: %v, %v", path, info.Mode(), err)
 			}
 			if search.Find(text) == nil {
-				t.Errorf("nothing is found in %s, which has all M_Keys, or their seed", path)
+				t.Errorf("nothing is found in %s, which has all M_Keys", path)
 			}
 		} else {
 			must(path, text)

@@ -45,7 +45,6 @@ var rigScripts = []struct {
 	{file: "tenants.sh"},
 	{file: "trust.sh", shows: "of 11 questions of a tenant 0 were answered, of 7 with the key 7; registrations the same yes, ports up yes; .* others lost 0 %"},
 	{file: "security.sh", net: "failover.net", shows: "there, lost 0 of [1-9].*; and back, lost 0 of [1-9]"},
-	{file: "seed.sh", net: "failover.net", shows: "the same M_Keys after a restart and a takeover, then those of number 2; lost 0 of [1-9]"},
 	{file: "attacks.sh", net: "failover.net", env: "MANAGER=opensm"},
 	{file: "attacks.sh", net: "failover.net", env: "MANAGER=open"},
 	{file: "attacks.sh", net: "failover.net", env: "MANAGER=tenants", shows: "under attack nothing has changed; lost 0 of [1-9].*; of 10 requests in a flood 10 were answered"},

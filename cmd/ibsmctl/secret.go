@@ -95,7 +95,7 @@ func readSecret(file string) (s keys.Secret, err error) {
 // writeSecret writes a new file that only its owner can read, whole or not at all.
 func writeSecret(file string, s *keys.Secret, stdout io.Writer) (err error) {
 	_, _ = store.RemoveUnfinished(file) // by a process that was killed while it wrote one. Where that fails, writing may succeed
-	if err = store.WriteSecret(file, s.Text(), false); errors.Is(err, fs.ErrExist) {
+	if err = store.WriteSecret(file, s.Text()); errors.Is(err, fs.ErrExist) {
 		return cli.WithHint(fmt.Errorf("%s exists already", file), "a subnet whose managers have lost their secret cannot be managed until its M_Key leases end, and without leases not at all: keep the old one until all managers have the new one")
 	} else if err != nil {
 		return err

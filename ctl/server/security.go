@@ -24,8 +24,6 @@ type Keys struct {
 	Mirrored           bool       // registrations are mirrored to standbys
 	Ports              keys.Ports // M_Keys of ports
 	PerPort            bool       // ports get them
-	SeedPath           string     // the file of the seed that they follow from; "" for keys_file
-	SeedUnkept         string     // why the seed is not in its file; "" where it is, or is not needed
 }
 
 // maxSecurityPorts is how many ports a rule names.
@@ -143,17 +141,11 @@ func (s *subnet) portMKeys(k *Keys) ctl.SecurityRule {
 }
 
 func (s *subnet) judgePortMKeys(k *Keys) ctl.SecurityRule {
-	if trouble := k.seedTrouble(); trouble != nil && !k.PerPort {
-		return ctl.SecurityRule{Rule: "m_key_per_port", State: ctl.RuleFails, Text: trouble.String(), Do: keepSeed}
-	}
 	if !k.PerPort {
-		return ctl.SecurityRule{Rule: "m_key_per_port", State: ctl.RuleFails, Text: "all ports have one M_Key: a host that learns that of one port knows all", Do: "set m_key_per_port TRUE"}
+		return ctl.SecurityRule{Rule: "m_key_per_port", State: ctl.RuleFails, Text: "all ports have one M_Key: a host that learns that of one port knows all", Do: "set m_key_per_port TRUE, with a keys_file"}
 	}
 	former, others := 0, 0
 	text := fmt.Sprintf("ports have their own M_Keys, of number %d", k.Ports.Number())
-	if k.SeedPath != "" {
-		text += " and the seed in " + k.SeedPath
-	}
 	r := s.atPorts("m_key_per_port", text, "have another M_Key than their own", "see ibsmctl why for the port; ports that have just come up get theirs in the next sweep",
 		func(p topo.PortIdx) (bool, bool) {
 			t := s.view.Topo
@@ -193,28 +185,7 @@ func (s *subnet) judgePortMKeys(k *Keys) ctl.SecurityRule {
 	if others > 0 {
 		r.Text += fmt.Sprintf("; %d of them one that somebody else has set", others)
 	}
-	if trouble := k.seedTrouble(); trouble != nil {
-		r.Text += "; " + trouble.String()
-		if r.State == ctl.RuleHolds {
-			r.State, r.Do = ctl.RuleFails, keepSeed
-		}
-	}
 	return r
-}
-
-// keepSeed is what to do where the seed of M_Keys cannot be kept.
-const keepSeed = "free disk space or fix the permissions of the state directory: the manager tries again every second"
-
-// seedTrouble is why the seed of M_Keys is in no file, nil where it is, or is not needed.
-func (k *Keys) seedTrouble() *ctl.SeedTrouble {
-	if k.SeedUnkept == "" {
-		return nil
-	}
-	t := &ctl.SeedTrouble{InForce: "none", Reason: k.SeedUnkept}
-	if k.SeedPath != "" {
-		t.InForce, t.File = "in memory", k.SeedPath
-	}
-	return t
 }
 
 func (s *subnet) lacksMKey(p topo.PortIdx) (bool, bool) {

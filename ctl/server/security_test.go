@@ -141,33 +141,6 @@ func TestSecurity(t *testing.T) {
 		}
 		host.Info = was
 	}
-	for _, c := range []struct {
-		perPort    bool
-		path, text string
-		status     string
-	}{
-		{true, "/state/keys", "and the seed in /state/keys, all 36 of them; SEED OF M_KEYS IN MEMORY ONLY: this manager loses it when it ends, because it cannot be kept: disk full", "in memory"},
-		{false, "", "NO SEED OF M_KEYS: ports get no M_Keys of their own, because the seed cannot be kept: disk full", "none"},
-	} {
-		k := all
-		k.PerPort, k.SeedPath, k.SeedUnkept = c.perPort, c.path, "disk full"
-		if names := failing(report(k)); strings.Join(names, " ") != "m_key_per_port" {
-			t.Errorf("with a seed that cannot be kept %v fail", names)
-		}
-		for _, r := range report(k).Rules {
-			if r.Rule == "m_key_per_port" && (!strings.HasSuffix(r.Text, c.text) || r.Do != keepSeed) {
-				t.Errorf("with a seed that cannot be kept: %+v", r)
-			}
-		}
-		d := New(Config{})
-		d.ShowSettings(Settings{Keys: k})
-		if st := d.Status(); st.Seed == nil || st.Seed.InForce != c.status || st.Seed.File != c.path || len(st.Troubles()) != 1 {
-			t.Errorf("the status has %+v", st.Seed)
-		}
-		if d.ShowSettings(Settings{Keys: all}); d.Status().Seed != nil {
-			t.Error("the status still has it when it is kept")
-		}
-	}
 	leaf := tp.Nodes[tp.Ports[host.Peer].Node].GUID
 	v.Findings = []finding.Finding{{Kind: finding.Unresponsive, Node: leaf, Port: 3}}
 	for _, r := range report(all).Rules {

@@ -216,7 +216,7 @@ func (d *Server) Status() *ctl.Status {
 	if d.settings.Engines != nil {
 		st.Engines = d.settings.Engines
 	}
-	st.MirroredSettings, st.Partitions, st.QoSPolicy, st.Seed = d.settings.Mirrored, d.settings.Partitions, d.settings.QoSPolicy, d.settings.Keys.seedTrouble()
+	st.MirroredSettings, st.Partitions, st.QoSPolicy = d.settings.Mirrored, d.settings.Partitions, d.settings.QoSPolicy
 	st.Unwritten = d.unwritten
 	d.mu.Unlock()
 	shell := d.shell.Load()

@@ -7,12 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"ibsm/ctl"
 )
 
-// TestSeedTrouble: a standby that has the seed of M_Keys in memory only says so in status, why and security, although it knows no subnet.
-func TestSeedTrouble(t *testing.T) {
+// TestTroublesOfStandby: a standby that cannot write its state store says so in status, why and security, although it knows no subnet.
+func TestTroublesOfStandby(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "ctl.sock")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
@@ -20,7 +21,7 @@ func TestSeedTrouble(t *testing.T) {
 	}
 	standby := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/status" {
-			io.WriteString(w, `{"state":"STANDBY","seed":{"in_force":"in memory","file":"/state/keys","reason":"disk full"}}`)
+			io.WriteString(w, `{"state":"STANDBY","unwritten":[{"what":"state store","reason":"disk full","since":"2026-11-20T10:00:00Z"}]}`)
 			return
 		}
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -28,7 +29,8 @@ func TestSeedTrouble(t *testing.T) {
 	})}
 	go standby.Serve(l)
 	defer standby.Close()
-	want := (&ctl.SeedTrouble{InForce: "in memory", Reason: "disk full"}).String() + "\n"
+	since := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	want := (&ctl.Unwritten{What: "state store", Reason: "disk full", Since: since}).String() + "\n"
 	for _, verb := range []string{"status", "why", "why a b", "security"} {
 		out, errs, status := invoke(t, append([]string{"--socket", socket}, strings.Fields(verb)...)...)
 		if !strings.HasPrefix(out, want) || (status == 0) != (verb == "status") || (status == 1) != strings.Contains(errs, "the subnet is not known") {
