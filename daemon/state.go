@@ -186,7 +186,9 @@ func (s *state) resume(shell *manager.Shell) {
 	if conf.SADBFile.In(s.conf.Config) != "" {
 		s.warnSADB()
 		older := s.wrote
-		if contents.Registry.Counts() == (registry.Counts{}) {
+		registered := contents.Registry.Counts()
+		registered.Neighbors = 0 // nobody asked for them
+		if registered == (registry.Counts{}) {
 			older = time.Time{}
 		}
 		shell.Restore = func(hasPort func(mad.GUID) bool) (*registry.Registry, bool) {

@@ -109,6 +109,9 @@ func (c *Core) take(ev Event) {
 		c.requested(&ev)
 	case RegistryChanged:
 		c.multicast.SetRegistry(ev.State)
+		if c.elect.State() != smp.Master {
+			c.sweeps.sweeper.Mirror(ev.State)
+		}
 		c.sweeps.sweeper.SetMulticastTop(c.multicast.Top())
 		c.raiseTop()
 	case PartitionsChanged:

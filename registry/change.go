@@ -41,6 +41,8 @@ const (
 	KindDeleteAlias        Kind = 11
 	KindPutGRHPort         Kind = 12
 	KindDeleteGRHPort      Kind = 13
+	KindPutNeighbor        Kind = 14
+	KindDeleteNeighbor     Kind = 15
 )
 
 // codecs is the length of the fields of each Kind, and what reads them.
@@ -61,6 +63,8 @@ var codecs = [...]struct {
 	KindPutSubscriptionGRH: {subscriptionKeySize + destinationSize + grhSize, func(r *reader) Change { return r.putSubscriptionGRH() }},
 	KindPutGRHPort:         {grhPortSize, func(r *reader) Change { return PutGRHPort{mad.GUID(r.u64())} }},
 	KindDeleteGRHPort:      {grhPortSize, func(r *reader) Change { return DeleteGRHPort{mad.GUID(r.u64())} }},
+	KindPutNeighbor:        {2 * endSize, func(r *reader) Change { return PutNeighbor{At: r.end(), Far: r.end()} }},
+	KindDeleteNeighbor:     {endSize, func(r *reader) Change { return DeleteNeighbor{r.end()} }},
 }
 
 // Errors of Decode.

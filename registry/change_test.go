@@ -67,6 +67,8 @@ var encodings = []struct {
 	{DeleteAlias{Slot{0x0a, 9}}, "0b" + "000000000000000a" + "09"},
 	{PutGRHPort{0x0b}, "0c" + "000000000000000b"},
 	{DeleteGRHPort{0x0b}, "0d" + "000000000000000b"},
+	{PutNeighbor{End{0x0b, 3}, End{0x0c, 1}}, "0e" + "000000000000000b" + "03" + "000000000000000c" + "01"},
+	{DeleteNeighbor{End{0x0b, 3}}, "0f" + "000000000000000b" + "03"},
 }
 
 func zeros(n int) string { return hex.EncodeToString(make([]byte, n)) }
@@ -138,6 +140,8 @@ func TestRefusedValues(t *testing.T) {
 		"long QPN":           subscription(func(s *Subscription) { s.QPN, s.Addr.QPN = 1<<24, 1<<24 }),
 		"long producer":      subscription(func(s *Subscription) { s.Producer = 1 << 24 }),
 		"no port":            PutGRHPort{},
+		"no neighbor":        PutNeighbor{At: End{1, 1}},
+		"neighbor of none":   PutNeighbor{Far: End{1, 1}},
 		"own GUID":           PutAlias{Alias{Slot{1, 0}, 2}},
 		"no alias":           PutAlias{Alias{Slot{1, 1}, 0}},
 	} {

@@ -18,6 +18,11 @@ func (s *State) ChangesTo(to *State) (changes []Change) {
 			do(DeleteGRHPort{port})
 		}
 	}
+	for at := range s.Neighbors() {
+		if _, stays := to.NeighborOf(at); !stays {
+			do(DeleteNeighbor{at})
+		}
+	}
 	for v := range s.Subscriptions() {
 		if _, stays := to.Subscription(v.SubscriptionKey); !stays {
 			do(DeleteSubscription{v.SubscriptionKey})
@@ -70,6 +75,11 @@ func (s *State) ChangesTo(to *State) (changes []Change) {
 	for port := range to.GRHPorts() {
 		if !s.DemandsGRH(port) {
 			do(PutGRHPort{port})
+		}
+	}
+	for at, far := range to.Neighbors() {
+		if was, is := s.NeighborOf(at); !is || was != far {
+			do(PutNeighbor{at, far})
 		}
 	}
 	return changes

@@ -25,6 +25,7 @@ type State struct {
 	aliases       table[Slot, mad.GUID]
 	slots         table[mad.GUID, Slot] // aliases by GUID
 	grhPorts      table[mad.GUID, struct{}]
+	neighbors     table[End, End]
 }
 
 // Seq is the number of the last Change.
@@ -32,12 +33,12 @@ func (s *State) Seq() uint64 { return s.seq }
 
 // Counts is how much is registered.
 type Counts struct {
-	Groups, Members, Services, Subscriptions, Aliases, GRHPorts int
+	Groups, Members, Services, Subscriptions, Aliases, GRHPorts, Neighbors int
 }
 
 // Counts returns how much is registered.
 func (s *State) Counts() Counts {
-	return Counts{s.groups.count, s.members.count, s.services.count, s.subscriptions.count, s.aliases.count, s.grhPorts.count}
+	return Counts{s.groups.count, s.members.count, s.services.count, s.subscriptions.count, s.aliases.count, s.grhPorts.count, s.neighbors.count}
 }
 
 // Changes iterates over Changes that make an empty Registry this State, but for its
@@ -74,6 +75,11 @@ func (s *State) Changes() iter.Seq[Change] {
 				return
 			}
 		}
+		for at, far := range s.neighbors.all() {
+			if !yield(PutNeighbor{at, far}) {
+				return
+			}
+		}
 	}
 }
 
@@ -97,6 +103,7 @@ func New() *Registry {
 			aliases:       table[Slot, mad.GUID]{compare: compareSlots},
 			slots:         table[mad.GUID, Slot]{compare: cmp.Compare[mad.GUID]},
 			grhPorts:      table[mad.GUID, struct{}]{compare: cmp.Compare[mad.GUID]},
+			neighbors:     table[End, End]{compare: End.Compare},
 		},
 		owner: &owner{},
 	}

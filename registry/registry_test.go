@@ -38,10 +38,11 @@ type model struct {
 	subs     map[SubscriptionKey]Subscription
 	aliases  map[Slot]mad.GUID
 	grh      map[mad.GUID]bool
+	near     map[End]End
 }
 
 func newModel() *model {
-	return &model{map[mad.GID]Group{}, map[[2]mad.GID]Member{}, map[ServiceKey]Service{}, map[SubscriptionKey]Subscription{}, map[Slot]mad.GUID{}, map[mad.GUID]bool{}}
+	return &model{map[mad.GID]Group{}, map[[2]mad.GID]Member{}, map[ServiceKey]Service{}, map[SubscriptionKey]Subscription{}, map[Slot]mad.GUID{}, map[mad.GUID]bool{}, map[End]End{}}
 }
 
 // apply makes a Change and reports whether it can be made.
@@ -103,6 +104,12 @@ func (w *model) apply(c Change) bool {
 		was := w.grh[c.Port]
 		delete(w.grh, c.Port)
 		return was
+	case PutNeighbor:
+		w.near[c.At] = c.Far
+	case DeleteNeighbor:
+		_, was := w.near[c.At]
+		delete(w.near, c.At)
+		return was
 	}
 	return true
 }
@@ -114,7 +121,8 @@ func randomChange(rng *rand.Rand) Change {
 	key := ServiceKey{ID: uint64(n(5)), GID: port(1 + n(3)), PKey: mad.PKey(n(2))}
 	sub := SubscriptionKey{member, uint32(n(2)), Filter{Generic: n(2) == 0, Type: AnyType, Trap: uint16(64 + n(3)), Producer: uint32(n(2)), LIDBegin: AnyLID}}
 	slot := Slot{mad.GUID(1 + n(3)), uint8(1 + n(4))}
-	switch n(22) {
+	at := End{mad.GUID(1 + n(3)), uint8(1 + n(4))}
+	switch n(25) {
 	case 0, 1:
 		return PutGroup{Group{MGID: group, MLID: 0xc000 + mad.LID(n(12)), PKey: mad.PKey(1 + n(2)), MTU: mad.MTU2048, Rate: 3, WellKnown: n(2) == 0}}
 	case 2:
@@ -137,6 +145,10 @@ func randomChange(rng *rand.Rand) Change {
 		return PutGRHPort{mad.GUID(1 + n(9))}
 	case 20:
 		return DeleteGRHPort{mad.GUID(1 + n(9))}
+	case 21, 22:
+		return PutNeighbor{at, End{mad.GUID(1 + n(9)), uint8(n(3))}}
+	case 23:
+		return DeleteNeighbor{at}
 	}
 	return DeleteAlias{slot}
 }
@@ -144,7 +156,7 @@ func randomChange(rng *rand.Rand) Change {
 // check compares every query with the model.
 func (w *model) check(t *testing.T, s *State) {
 	t.Helper()
-	if want := (Counts{len(w.groups), len(w.members), len(w.services), len(w.subs), len(w.aliases), len(w.grh)}); s.Counts() != want {
+	if want := (Counts{len(w.groups), len(w.members), len(w.services), len(w.subs), len(w.aliases), len(w.grh), len(w.near)}); s.Counts() != want {
 		t.Fatalf("holds %+v, want %+v", s.Counts(), want)
 	}
 	joined := 0
@@ -195,6 +207,11 @@ func (w *model) check(t *testing.T, s *State) {
 	for n := range mad.GUID(11) {
 		if s.DemandsGRH(n) != w.grh[n] || slices.Contains(slices.Collect(s.GRHPorts()), n) != w.grh[n] {
 			t.Fatalf("port %v demands a GRH: %t, want %t", n, s.DemandsGRH(n), w.grh[n])
+		}
+	}
+	for at, far := range s.Neighbors() {
+		if got, known := s.NeighborOf(at); far != w.near[at] || got != far || !known {
+			t.Fatalf("behind %v is %v, want %v", at, far, w.near[at])
 		}
 	}
 	for a := range s.Aliases() {
@@ -256,6 +273,8 @@ func TestAgainstModel(t *testing.T) {
 				apply(t, r, DeleteAlias{c.Slot})
 			case PutGRHPort:
 				apply(t, r, DeleteGRHPort(c))
+			case PutNeighbor:
+				apply(t, r, DeleteNeighbor{c.At})
 			}
 		}
 		newModel().check(t, &r.State)

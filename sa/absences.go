@@ -33,8 +33,10 @@ func (r *Registrar) setView(v *view.View) {
 		r.wellKnown()
 		r.dropReset()
 		r.missing()
+		r.registerNeighbors()
 		return
 	}
+	r.registerNeighbors()
 	old, now := was.Topo, v.Topo
 	for i, j := 0, 0; i < len(old.EndPorts) || j < len(now.EndPorts); {
 		switch compareEnds(old, i, now, j) {

@@ -74,7 +74,7 @@ type PrepareHandover struct{ To mad.GUID }
 // Forget drops all subscriptions and services, if this manager is not master yet.
 type Forget struct{}
 
-// Restored is a registry that replaces the present one but for ports that demand a GRH, if this manager is not
+// Restored is a registry that replaces the present one but for ports that demand a GRH and neighbors, if this manager is not
 // master yet. The Registrar owns it from then on.
 type Restored struct{ Registry *registry.Registry }
 
@@ -147,7 +147,7 @@ func (r *Registrar) take(ev Event) {
 func (r *Registrar) standBy(ev Event) {
 	switch ev := ev.(type) {
 	case Restored:
-		keepGRHPorts(ev.Registry, &r.reg.State)
+		keepUnlisted(ev.Registry, &r.reg.State)
 		r.adopt(ev.Registry)
 	case Forget:
 		r.forget()

@@ -76,9 +76,12 @@ func (r *Registrar) demandGRH(ports []mad.GUID) {
 	}
 }
 
-// keepGRHPorts registers the ports that demand a GRH in another registry: OpenSM's file does not have them.
-func keepGRHPorts(reg *registry.Registry, was *registry.State) {
+// keepUnlisted registers the ports that demand a GRH, and neighbors, in another registry: OpenSM's file does not have them.
+func keepUnlisted(reg *registry.Registry, was *registry.State) {
 	for port := range was.GRHPorts() {
 		_ = reg.Apply(registry.PutGRHPort{Port: port}) // always possible
+	}
+	for at, far := range was.Neighbors() {
+		_ = reg.Apply(registry.PutNeighbor{At: at, Far: far}) // likewise
 	}
 }

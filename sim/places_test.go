@@ -154,6 +154,47 @@ func TestReturnAfterRestart(t *testing.T) {
 	}
 }
 
+// TestReturnAfterTakeover: a standby knows from the mirror who came after its last walk, and has the M_Key for it, although it has never seen it:
+// not by its walk, nor by a file, nor in the sweep of the takeover.
+func TestReturnAfterTakeover(t *testing.T) {
+	for _, lease := range []uint16{0, 60} {
+		for which := range 5 {
+			b, cfg := treeWithPortMKeys(t, lease)
+			cfg.Registrar = registrarConfig().Registrar
+			outages := b.outages()
+			o, came := outages[which], outages[which]
+			if o.name == "a host moves" {
+				came = outages[0] // the same host
+			}
+			came.down()
+			first := b.comeUp(cfg)
+			other := cfg
+			other.Sweep.Restored = restoredFrom(t, first)
+			other.Sweep.Restored.Port = b.Fabric.PortGUID(host(b.net, 3))
+			standby := b.add(host(b.net, 3), other)
+			b.pass(settling)
+			came.up()
+			if took := b.awaitUsable(o.hosts); took < 0 {
+				t.Fatalf("%s: the hosts do not come", o.name)
+			}
+			b.pass(settling)
+			if walked := standby.states; standby.last() != smp.Standby || len(walked) != 2 {
+				t.Fatalf("%s: the other manager is %v", o.name, walked)
+			}
+			o.down()
+			b.pass(30 * time.Second)
+			first.retire()
+			if b.pass(settling); standby.last() != smp.Master {
+				t.Fatalf("%s: the standby is %v", o.name, standby.last())
+			}
+			o.up()
+			if took := b.awaitUsable(o.hosts); took < 0 || took > quickReturn {
+				t.Errorf("%s, lease %d s: usable after %v, more than %v", o.name, lease, took, quickReturn)
+			}
+		}
+	}
+}
+
 // restoredFrom is what the next start of a manager reads of OpenSM's cache files.
 func restoredFrom(t *testing.T, m *watched) (r sweep.Restored) {
 	t.Helper()

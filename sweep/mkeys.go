@@ -8,6 +8,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/registry"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
@@ -58,6 +59,9 @@ func (s *Sweeper) keys() (k discover.Keys) {
 	k.Of = func(port mad.GUID, n int) (mad.MKey, bool) { return wanted.Candidate(port, s.recorded(last, port), n) }
 	k.Self = s.selfKeys(k.Of)
 	k.Behind = func(guid mad.GUID, num uint8) mad.GUID {
+		if far, known := s.walks.mirroredNeighbor(registry.End{GUID: guid, Port: num}); known {
+			return far.GUID
+		}
 		if last != nil {
 			if agent := behind(last, guid, num); agent != 0 {
 				return agent
@@ -186,14 +190,26 @@ func (f *Found) Remember() *topo.Topo {
 	return t
 }
 
+// Mirror takes what is registered with the master, another manager: whom it knows behind ports is newer than what our last walk has found.
+func (s *Sweeper) Mirror(registered *registry.State) { s.walks.mirrored = registered }
+
+// mirroredNeighbor is the port that the master knew behind another one.
+func (w *walkState) mirroredNeighbor(at registry.End) (far registry.End, known bool) {
+	if w.mirrored == nil {
+		return far, false
+	}
+	return w.mirrored.NeighborOf(at)
+}
+
 // remember takes the subnet that a walk has found, and the ports at which it has tried the M_Keys of absent agents.
 func (w *walkState) remember(t *topo.Topo, tried []discover.Place, settings *Settings) {
 	if settings.PortMKeys.On() {
 		for _, at := range tried {
 			w.places.unanswered(plan.Key{Node: at.GUID, Port: at.Port})
 		}
-		w.places.look(w.known, t)
+		w.places.look(w.known, w.mirrored, t)
 	}
+	w.mirrored = nil
 	if w.known = nil; settings.remembers() {
 		w.known = t
 	}

@@ -7,6 +7,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/registry"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 	"ibsm/view"
@@ -45,18 +46,25 @@ func newPlaces(restored map[plan.Key]plan.Key) places {
 	return m
 }
 
-// look takes the subnet as a walk has left it, and before it was; before is nil if nothing was known of it.
-func (m *places) look(before, now *topo.Topo) {
+// look takes the subnet as a walk has left it, and before it was; before is nil if nothing was known of it. mirrored is what another manager, the
+// master since, knew of neighbors; nil for nothing.
+func (m *places) look(before *topo.Topo, mirrored *registry.State, now *topo.Topo) {
 	m.sweeps++
-	if before != nil && before != now {
-		eachPlace(before, func(at plan.Key, far neighbor) {
-			if now.FindPort(far.agent) == topo.None {
-				m.behind[at] = far
-				if _, known := m.left[far.agent]; !known {
-					m.left[far.agent] = m.sweeps
-				}
+	note := func(at plan.Key, far neighbor) {
+		if now.FindPort(far.agent) == topo.None {
+			m.behind[at] = far
+			if _, known := m.left[far.agent]; !known {
+				m.left[far.agent] = m.sweeps
 			}
-		})
+		}
+	}
+	if before != nil && before != now {
+		eachPlace(before, note)
+	}
+	if mirrored != nil {
+		for at, far := range mirrored.Neighbors() {
+			note(plan.Key{Node: at.GUID, Port: at.Port}, neighbor{plan.Key{Node: far.GUID, Port: far.Port}, far.GUID})
+		}
 	}
 	maps.DeleteFunc(m.left, func(agent mad.GUID, _ uint64) bool { return now.FindPort(agent) != topo.None })
 	maps.DeleteFunc(m.behind, func(_ plan.Key, far neighbor) bool { _, absent := m.left[far.agent]; return !absent })
@@ -77,11 +85,12 @@ func (m *places) forgetOldest(count int) {
 	maps.DeleteFunc(m.behind, func(_ plan.Key, far neighbor) bool { _, absent := m.left[far.agent]; return !absent })
 }
 
-// Left are the links that absent agents had, for the files of the next start; nil unless ports have M_Keys of their own.
-func (s *Sweeper) Left() (all []view.LeftLink) {
+// Left are the links that absent agents had, for the files of the next start and for standbys; nil unless ports have M_Keys of their own.
+func (s *Sweeper) Left() []view.LeftLink {
 	if !s.cfg.Settings.PortMKeys.On() {
 		return nil
 	}
+	all := []view.LeftLink{}
 	for at, far := range s.walks.places.behind {
 		all = append(all, view.LeftLink{Here: view.LinkEnd{GUID: at.Node, Port: at.Port}, Far: view.LinkEnd{GUID: far.Node, Port: far.Port}})
 	}

@@ -47,12 +47,12 @@ func TestPlaces(t *testing.T) {
 	agent, at := whole.Ports[host].GUID, keyOf(whole, whole.Ports[host].Peer)
 	missing := without(t, whole, host)
 	m := newPlaces(nil)
-	m.look(nil, whole)
+	m.look(nil, nil, whole)
 	if len(m.left)+len(m.behind) > 0 {
 		t.Fatalf("nobody has left, and %v are remembered", m.left)
 	}
-	m.look(whole, missing)
-	m.look(missing, missing)
+	m.look(whole, nil, missing)
+	m.look(missing, nil, missing)
 	if far := m.behind[at]; far.agent != agent || far.Key != keyOf(whole, host) || len(m.behind) != 1 {
 		t.Fatalf("behind %v is %v, want %v", at, m.behind, agent)
 	}
@@ -73,7 +73,7 @@ func TestPlaces(t *testing.T) {
 	if m.tries(at) {
 		t.Error("there is no end of trials")
 	}
-	m.look(missing, whole)
+	m.look(missing, nil, whole)
 	if len(m.left)+len(m.behind)+len(m.tried) > 0 {
 		t.Errorf("it is back, and %v, %v, %v are remembered", m.left, m.behind, m.tried)
 	}
@@ -92,7 +92,7 @@ func TestPlacesLimit(t *testing.T) {
 	m := newPlaces(restored)
 	const last = 1 << 40
 	m.left[last] = 7
-	m.look(nil, whole)
+	m.look(nil, nil, whole)
 	if _, known := m.left[last]; !known || len(m.left) > maxShown || len(m.behind) > 2*maxShown {
 		t.Errorf("%d agents at %d places are remembered, the last one %v", len(m.left), len(m.behind), known)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/partitions"
+	"ibsm/registry"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/repair"
@@ -70,6 +71,7 @@ type walkState struct {
 	answered []bool                 // Program.heard of the last sweep, for the walk that follows at once
 	places   places                 // who has left, and from where
 	known    *topo.Topo             // the last subnet that was found; nil unless Settings.remembers
+	mirrored *registry.State        // what the master has registered since, among it neighbors; nil for nothing, and as master
 }
 
 func newWalkState(restored *Restored) walkState {

@@ -35,6 +35,9 @@ func (x *Reading) Registry(was *registry.State, now int64) *registry.Registry {
 	for port := range was.GRHPorts() { // no table has them
 		a.apply(registry.PutGRHPort{Port: port})
 	}
+	for at, far := range was.Neighbors() { // nor these
+		a.apply(registry.PutNeighbor{At: at, Far: far})
+	}
 	if a.refused != nil && x.Incomplete == "" {
 		x.Incomplete = a.refused.Error()
 	}

@@ -54,12 +54,13 @@ func TestMissingPartsStay(t *testing.T) {
 		registry.PutService{Service: registry.Service{ServiceKey: registry.ServiceKey{ID: 7, GID: mad.MakeGID(mad.DefaultPrefix, 5), PKey: mad.DefaultPKey}, Name: [64]byte{'x'}, Lease: registry.InfiniteLease}},
 		registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: 5, Index: 1}, GUID: 6}},
 		registry.PutGRHPort{Port: 5},
+		registry.PutNeighbor{At: registry.End{GUID: 9, Port: 1}, Far: registry.End{GUID: 5, Port: 1}},
 	} {
 		if err := was.Apply(c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, want := (&Reading{}).Registry(was.Freeze(), 1).Counts(), was.Counts(); got != want || want.Services+want.Aliases+want.Members+want.GRHPorts != 4 {
+	if got, want := (&Reading{}).Registry(was.Freeze(), 1).Counts(), was.Counts(); got != want || want.Services+want.Aliases+want.Members+want.GRHPorts+want.Neighbors != 5 {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
