@@ -118,8 +118,8 @@ different() { [ "$(fabric keys | sort -u -k 3,3 | wc -l)" = 8 ]; }
 none_of_before() { ! fabric keys | awk '{ print $3 }' | grep -qFf /tmp/former; }
 downed() { for sw in sw1 sw2; do for p in 1 2 3 7 8; do fabric counters $sw $p | grep -i 'down'; done; done; }
 
-# port_guid N: adapter N's port GUID.
-port_guid() { echo 0x$(sed 's/^fe80:0000:0000:0000://; s/://g' /sys/class/infiniband/vhca$1/ports/1/gids/0); }
+# port_guid N: adapter N's port GUID, in a subnet of any prefix.
+port_guid() { echo 0x$(cut -d : -f 5- /sys/class/infiniband/vhca$1/ports/1/gids/0 | tr -d :); }
 
 # is_sm N: whether adapter N's port says that a subnet manager runs there.
 is_sm() { [ $(($(cat /sys/class/infiniband/vhca$1/ports/1/cap_mask) & 2)) != 0 ]; }
