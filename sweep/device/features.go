@@ -21,6 +21,12 @@ const (
 	Wildcards
 	// GeneralInfo is a Get of it, which says whether a switch has adaptive routing and private forwarding tables.
 	GeneralInfo
+	// AdaptiveRoutingInfo is a Get of it: whether adaptive routing is on.
+	AdaptiveRoutingInfo
+	// PrivateLFTInfo is a Get of it: whether private forwarding tables are on.
+	PrivateLFTInfo
+	// FDR10Info is a Get of ExtendedPortInfo: whether a port has FDR10.
+	FDR10Info
 	features
 )
 
@@ -92,14 +98,33 @@ func (f *Features) Learn(feature Feature, info *smp.NodeInfo, answer Answer) {
 	}
 }
 
-// LearnNoAnswer takes it that a device has not answered where a lost packet would look alike. The second time the feature fails.
+// LearnNoAnswer takes it that a device has not answered where a lost packet would look alike, or with an error that may be for the moment. The
+// second time the feature fails, unless it has worked before.
 func (f *Features) LearnNoAnswer(feature Feature, info *smp.NodeInfo) {
 	own := featureOfNode{info.NodeGUID(), feature}
-	if was := f.nodes[own]; was == Unanswered || was == Fails {
+	switch f.nodes[own] {
+	case Untried:
+		f.nodes[own] = Unanswered
+	case Unanswered, Fails:
 		f.Learn(feature, info, Fails)
-		return
 	}
-	f.nodes[own] = Unanswered
+}
+
+// LearnStatus takes the status of an answer, and reports whether it says that the device does not have what was asked for. Works and Fails last;
+// an error that may be for the moment is like no answer.
+func (f *Features) LearnStatus(feature Feature, info *smp.NodeInfo, status mad.Status) (absent bool) {
+	switch status {
+	case mad.StatusOK:
+		f.Learn(feature, info, Works)
+	case mad.StatusBadVersion, mad.StatusBadMethod, mad.StatusBadMethodAttr, mad.StatusBadField:
+		if f.nodes[featureOfNode{info.NodeGUID(), feature}] != Works { // of another port, or before
+			f.Learn(feature, info, Fails)
+		}
+		return true
+	default:
+		f.LearnNoAnswer(feature, info)
+	}
+	return false
 }
 
 // Forget forgets the answers of the nodes for which gone reports true: they have restarted, or left. What is known of models

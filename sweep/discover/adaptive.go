@@ -18,6 +18,9 @@ func isNVIDIA(info *smp.NodeInfo) bool {
 	return false
 }
 
+// adaptiveFeatures are what is asked of switches of these vendors, by kind of request.
+var adaptiveFeatures = map[uint8]device.Feature{kindGeneral: device.GeneralInfo, kindAR: device.AdaptiveRoutingInfo, kindPrivateLFT: device.PrivateLFTInfo}
+
 // askAdaptive asks an NVIDIA switch whether adaptive routing and private forwarding tables
 // are on: what it can do once, whether they are on in every walk.
 func (m *Machine) askAdaptive(n int32) {
@@ -25,44 +28,41 @@ func (m *Machine) askAdaptive(n int32) {
 	if !isNVIDIA(&node.Info) {
 		node.AR, node.PrivateLFT = topo.ARAbsent, topo.PrivateLFTAbsent
 	}
-	if node.AR == topo.ARUnknown || node.PrivateLFT == topo.PrivateLFTUnknown {
-		if m.cfg.Features.Of(device.GeneralInfo, &node.Info) != device.Fails {
-			m.queue.push(item{kind: kindGeneral, node: n})
-		}
+	if node.AR == topo.ARUnknown && m.takes(kindAR, n) || node.PrivateLFT == topo.PrivateLFTUnknown && m.takes(kindPrivateLFT, n) {
+		m.askFeature(kindGeneral, n)
 		return
 	}
 	if node.AR != topo.ARAbsent {
-		m.queue.push(item{kind: kindAR, node: n})
+		m.askFeature(kindAR, n)
 	}
 	if node.PrivateLFT != topo.PrivateLFTAbsent {
-		m.queue.push(item{kind: kindPrivateLFT, node: n})
+		m.askFeature(kindPrivateLFT, n)
+	}
+}
+
+// takes reports whether a switch takes a kind of request, as far as is known.
+func (m *Machine) takes(kind uint8, n int32) bool {
+	return m.cfg.Features.Of(adaptiveFeatures[kind], &m.b.Node(n).Info) != device.Fails
+}
+
+// askFeature makes a kind of request to a switch that is not known to fail it.
+func (m *Machine) askFeature(kind uint8, n int32) {
+	if m.takes(kind, n) {
+		m.queue.push(item{kind: kind, node: n})
 	}
 }
 
 // adaptive takes the answers. A switch that does not know the attribute has no
-// adaptive routing; one that does not answer, or refuses to for the moment, is asked again
-// by the next walk: for GeneralInfo once more.
+// adaptive routing; one that does not answer, or refuses to for the moment, is asked once more, by the next walk.
 func (m *Machine) adaptive(it item, o *txn.Outcome) {
-	node := m.b.Node(it.node)
+	node, feature := m.b.Node(it.node), adaptiveFeatures[it.kind]
 	if o.Result != txn.Replied {
-		if it.kind == kindGeneral {
-			m.res.TimedOut-- // simulators and old firmware do not answer this: no reason to walk again
-			m.cfg.Features.LearnNoAnswer(device.GeneralInfo, &node.Info)
-		}
+		m.unansweredFeature(feature, &node.Info)
 		return
 	}
-	if it.kind == kindGeneral {
-		m.cfg.Features.Learn(device.GeneralInfo, &node.Info, device.Works)
-	}
-	absent := false
-	switch o.Status {
-	case mad.StatusOK:
-	case mad.StatusBadVersion, mad.StatusBadMethod, mad.StatusBadMethodAttr, mad.StatusBadField:
-		absent = true
-	default:
-		return
-	}
+	absent := m.cfg.Features.LearnStatus(feature, &node.Info, o.Status)
 	switch {
+	case o.Status != mad.StatusOK && !absent:
 	case it.kind == kindGeneral && absent:
 		node.AR, node.PrivateLFT = topo.ARAbsent, topo.PrivateLFTAbsent
 	case it.kind == kindGeneral:
@@ -82,17 +82,25 @@ func (m *Machine) adaptive(it item, o *txn.Outcome) {
 	}
 }
 
+// unansweredFeature takes that a device has not answered: simulators and old firmware do not answer this, so it is no reason to walk again.
+func (m *Machine) unansweredFeature(feature device.Feature, info *smp.NodeInfo) {
+	if m.cfg.Features.Of(feature, info) != device.Works {
+		m.res.TimedOut--
+	}
+	m.cfg.Features.LearnNoAnswer(feature, info)
+}
+
 // generalInfo asks for what a switch says it has.
 func (m *Machine) generalInfo(n int32, info *smp.GeneralInfo) {
 	node := m.b.Node(n)
 	if !info.Has(smp.CapAdaptiveRouting) {
 		node.AR = topo.ARAbsent
 	} else {
-		m.queue.push(item{kind: kindAR, node: n})
+		m.askFeature(kindAR, n)
 	}
 	if !info.Has(smp.CapPrivateLFT) {
 		node.PrivateLFT = topo.PrivateLFTAbsent
 	} else {
-		m.queue.push(item{kind: kindPrivateLFT, node: n})
+		m.askFeature(kindPrivateLFT, n)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
@@ -12,7 +13,7 @@ import (
 func (m *Machine) askFDR10(e topo.End, info *smp.PortInfo) {
 	node := m.b.Node(e.Node)
 	switch port0 := node.Type == mad.Switch && e.Port == 0; {
-	case !m.cfg.FDR10 || !isNVIDIA(&node.Info):
+	case !m.cfg.FDR10 || !isNVIDIA(&node.Info) || m.cfg.Features.Of(device.FDR10Info, &node.Info) == device.Fails:
 		return
 	case port0 && !node.SwitchInfo.EnhancedPort0(), !port0 && info.PortState() <= smp.PortDown:
 		return
@@ -29,10 +30,12 @@ func (m *Machine) askFDR10(e topo.End, info *smp.PortInfo) {
 
 // extended takes the answer. A device that does not know the attribute, or does not answer, has no FDR10.
 func (m *Machine) extended(it item, o *txn.Outcome) {
-	switch {
-	case o.Result != txn.Replied:
-		m.res.TimedOut-- // as adaptive
-	case o.Status == mad.StatusOK:
+	info := &m.b.Node(it.node).Info
+	if o.Result != txn.Replied {
+		m.unansweredFeature(device.FDR10Info, info)
+		return
+	}
+	if m.cfg.Features.LearnStatus(device.FDR10Info, info, o.Status); o.Status == mad.StatusOK {
 		m.noteValue(smp.AttrExtendedPortInfo, it.end())
 		m.b.SetExtended(it.end(), (*smp.ExtendedPortInfo)(&o.Data))
 	}
