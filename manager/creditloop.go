@@ -83,9 +83,12 @@ func Transition(r *sweep.SweepPlan, m names.Map) string {
 		}
 		return fmt.Sprintf("switches get their tables in %d groups, one after the other: in any other order the old and new routes together could have a credit loop", len(tr.Order))
 	}
-	until := fmt.Sprintf("until the last %d switches have their tables", len(tr.Order[len(tr.Order)-1]))
-	if tr.State == sweep.AtRiskUntilAsked {
+	until := "until all switches have their tables"
+	switch last := len(tr.Order) - 1; {
+	case tr.State == sweep.AtRiskUntilAsked:
 		until = "until hosts have asked for their paths again, because connections made before keep their SLs"
+	case last >= 0:
+		until = fmt.Sprintf("until the last %d switches have their tables", len(tr.Order[last]))
 	}
 	name := func(n *topo.Node) string { return nodeName(m, n) }
 	return fmt.Sprintf("the old and new routes together have a credit loop %s: packets that leave by these %d ports can wait for each other until switches drop them (head_of_queue_lifetime): %s",
