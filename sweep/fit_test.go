@@ -6,7 +6,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/routing"
-	"ibsm/routing/certificate"
+	"ibsm/routing/routingtest/certificate"
 	"ibsm/sweep/engines"
 	"ibsm/topo"
 	"ibsm/topo/net"

@@ -13,12 +13,12 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
-	"ibsm/routing/certificate"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/mcast"
 	"ibsm/routing/minhop"
 	"ibsm/routing/quality"
 	"ibsm/routing/routingtest"
+	"ibsm/routing/routingtest/certificate"
 	"ibsm/routing/shape"
 	"ibsm/routing/sssp"
 	"ibsm/routing/verify"

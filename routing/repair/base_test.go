@@ -8,9 +8,9 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
-	"ibsm/routing/certificate"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/minhop"
+	"ibsm/routing/routingtest/certificate"
 	"ibsm/routing/sssp"
 	"ibsm/routing/updn"
 	"ibsm/topo"

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"ibsm/routing"
-	"ibsm/routing/certificate"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/minhop"
 	"ibsm/routing/quality"
 	"ibsm/routing/routingtest"
+	"ibsm/routing/routingtest/certificate"
 	"ibsm/routing/verify"
 	"ibsm/topo"
 )

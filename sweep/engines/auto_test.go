@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"ibsm/routing"
-	"ibsm/routing/certificate"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/routingtest"
+	"ibsm/routing/routingtest/certificate"
 	"ibsm/routing/verify"
 	"ibsm/topo/net"
 	"ibsm/topo/netwalk"

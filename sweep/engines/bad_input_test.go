@@ -9,9 +9,9 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
-	"ibsm/routing/certificate"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/routingtest"
+	"ibsm/routing/routingtest/certificate"
 	"ibsm/routing/verify"
 	"ibsm/topo"
 	"ibsm/topo/net"
