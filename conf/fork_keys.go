@@ -7,10 +7,8 @@ type ForkKey struct {
 	Meaning string
 }
 
-// ForkKeys are keys of NVIDIA's OpenSM that have no effect here, ordered by subject. It must not be changed. Keys with
-// the same meaning here are rows of the table of settings.
-func ForkKeys() []ForkKey { return forkKeys }
-
+// forkKeys are keys of NVIDIA's OpenSM that have no effect here, ordered by subject. Keys with the same meaning here are rows of the
+// table of settings.
 var forkKeys = []ForkKey{
 	// LIDs and links.
 	{"lids_per_rtr", "number of LIDs of a router; here lmc applies to routers too"},

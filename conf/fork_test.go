@@ -78,7 +78,7 @@ func TestForkTemplate(t *testing.T) {
 // TestForkKeys: a key is a setting or a key without effect, and stands once.
 func TestForkKeys(t *testing.T) {
 	seen := map[string]bool{}
-	for _, k := range ForkKeys() {
+	for _, k := range forkKeys {
 		if seen[k.Name] || Find(k.Name) != nil || k.Meaning == "" {
 			t.Errorf("%s stands twice, is a setting or has no meaning", k.Name)
 		}

@@ -108,7 +108,7 @@ func (k *Key) optionNames() string {
 	return strings.Join(names, ", ")
 }
 
-// forkHead is the head of the table of ForkKeys in docs/options.md.
+// forkHead is the head of the table of forkKeys in docs/options.md.
 const forkHead = `
 ## Keys of NVIDIA's OpenSM
 

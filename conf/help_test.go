@@ -40,7 +40,7 @@ func reference() string {
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s. %s | %s | %s | %s |\n", k.Name, k.TOML, k.optionNames(), capital(k.Help), capital(k.Wanted()), standard, change, k.Effect)
 	}
 	b.WriteString(forkHead)
-	for _, k := range ForkKeys() {
+	for _, k := range forkKeys {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", k.Name, capital(k.Meaning))
 	}
 	for _, s := range forkStems {

@@ -152,7 +152,7 @@ func newMasterPolicy(text []byte) (*masterPolicy, error) {
 	}
 	paths := &qosSelected{name: fmt.Sprintf("qos-policy.conf of %v", p.of), text: p.qos, others: p.engines.portGroups()}
 	if p.qos != nil {
-		if paths.policy, paths.errors, _ = qos.ParseWith(paths.others, paths.name, p.qos); paths.policy == nil {
+		if paths.policy, paths.errors, _ = qos.Parse(paths.others, paths.name, p.qos); paths.policy == nil {
 			return nil, paths.errors.Err()
 		}
 	}

@@ -63,7 +63,7 @@ func (s *qosSelected) reload(r qosRead, others *portgroups.Set) *qosSelected {
 	case s.policy != nil && s.name == r.name && string(s.text) == string(r.text) && s.others.Equal(others):
 		return &qosSelected{policy: s.policy, name: s.name, text: s.text, others: s.others, warnings: s.warnings}
 	default:
-		next.policy, next.errors, next.warnings = qos.ParseWith(others, r.name, r.text)
+		next.policy, next.errors, next.warnings = qos.Parse(others, r.name, r.text)
 		next.text = r.text
 	}
 	if next.policy == nil {

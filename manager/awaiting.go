@@ -34,8 +34,6 @@ const (
 	engineEnding                      // it was given up; its result is awaited
 )
 
-func (s awaitState) String() string { return [...]string{"none", "computing", "ending"}[s] }
-
 // swept takes what a sweep has left to await, nil for nothing.
 func (w *awaiting) swept(fx *effects, task *sweep.EngineTask) {
 	switch {

@@ -27,10 +27,6 @@ const (
 	asksOwn                  // PortInfo of our own port: the LID of the master
 )
 
-func (s controlState) String() string {
-	return [...]string{"idle", "asks the node", "asks the port", "asks our own port"}[s]
-}
-
 // same reports whether d is a repetition of the request that is proved.
 func (c *control) same(d *mad.Datagram) bool {
 	a, b := &c.request.Packet, &d.Packet

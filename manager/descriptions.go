@@ -38,10 +38,6 @@ const (
 	askedAgain                  // the same, and the description has changed since
 )
 
-func (s descriptionState) String() string {
-	return [...]string{"not wanted", "queued", "asked", "asked again"}[s]
-}
-
 // reset forgets all nodes. Responses to earlier requests are ignored.
 func (m *descriptions) reset() {
 	*m = descriptions{nodes: map[mad.GUID]descriptionState{}, asked: map[uint64]mad.GUID{}, last: m.last, read: map[mad.GUID]smp.NodeDescription{}}

@@ -51,12 +51,6 @@ const (
 	hasWaited         // it does not any more, and says so until the next walk: that walk ranks it with others that have waited as long
 )
 
-func (w waiting) String() string {
-	return [...]string{"not", "for M_Keys", "has waited"}[w]
-}
-
-func (a authority) String() string { return [...]string{"unconfirmed", "confirmed"}[a] }
-
 const notReported smp.SMState = 0xff
 
 // Tags of the election's requests.

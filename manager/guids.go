@@ -45,8 +45,6 @@ const (
 	guidReplaced                  // one of a block that was ordered before: the Set of this one follows, whatever the answer is
 )
 
-func (s guidState) String() string { return [...]string{"setting", "reading", "replaced"}[s] }
-
 func newGUIDWrites() guidWrites {
 	return guidWrites{awaited: map[uint64]*guidWrite{}, blocks: map[guidKey]*guidWrite{}}
 }

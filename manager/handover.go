@@ -33,10 +33,6 @@ const (
 	exited                          // Exit was returned: there are no more steps
 )
 
-func (s handoverState) String() string {
-	return [...]string{"staying", "leaving", "handed over", "exited"}[s]
-}
-
 // leave begins the exit.
 func (h *handover) leave(now time.Duration) { h.state, h.by = leaving, now+elect.LeavePatience }
 

@@ -41,8 +41,6 @@ const (
 	mirrorsAll                        // all up to a time
 )
 
-func (s mirrorState) String() string { return [...]string{"nothing", "all"}[s] }
-
 // follow takes the master to follow, the zero value for none. standby says that this manager is
 // STANDBY.
 func (f *mirroring) follow(fx *effects, m mirror.Master, standby bool) {

@@ -53,10 +53,6 @@ const (
 	ownPortIsolated                         // most nodes have stopped answering at once
 )
 
-func (s ownPortState) String() string {
-	return [...]string{"up", "down", "unresponsive", "lossy", "isolated"}[s]
-}
-
 // withoutEvidence are the states that a walk finds.
 var withoutEvidence = map[discover.Evidence]ownPortState{
 	discover.OwnPortUnresponsive: ownPortUnresponsive, discover.MostUnresponsive: ownPortIsolated, discover.PacketsLost: ownPortLossy,

@@ -39,10 +39,6 @@ const (
 	planCancelled           // it was given up; the result of its task is awaited
 )
 
-func (s planState) String() string {
-	return [...]string{"none", "walking", "computing", "cancelled"}[s]
-}
-
 // planRequest is what was asked for.
 type planRequest struct {
 	number    uint64

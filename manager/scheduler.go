@@ -54,10 +54,6 @@ const (
 	abandoned                  // the same, for a manager that is not master any more
 )
 
-func (s scheduleState) String() string {
-	return [...]string{"no sweep", "light sweep", "quick sweep", "second sweep", "full sweep", "preview", "pausing", "abandoned"}[s]
-}
-
 // extent is what the walk of a heavy sweep asks about.
 func (s scheduleState) extent() sweep.Extent {
 	switch s {

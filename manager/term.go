@@ -28,8 +28,6 @@ const (
 	inTerm                   // master
 )
 
-func (s termState) String() string { return [...]string{"no term", "stood by", "in term"}[s] }
-
 // begin begins a term if this manager has just become master. It returns the previous state.
 func (t *term) begin(fx *effects) (before termState) {
 	before = t.state

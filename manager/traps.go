@@ -72,8 +72,6 @@ const (
 	trapsHeldOff                  // one is wanted after the hold-off
 )
 
-func (s trapState) String() string { return [...]string{"quiet", "held off"}[s] }
-
 // trapSweep is a sweep because of traps. A full one reads everything, not only ports that have
 // changed their state.
 type trapSweep struct {

@@ -64,7 +64,7 @@ func TestRefusals(t *testing.T) {
 			im := b.sweep()
 			got := b.port(im, 1, 1)
 			if status == mad.StatusBusy && (got.Note&^MayOverflow != Partial || got.Has.Has(pma.PortXmitData) == (attr == extended) || got.Has == 0) {
-				t.Errorf("%s is busy: %v, known %#x", pma.AttrName(attr), got.Note, got.Has)
+				t.Errorf("%#x is busy: %v, known %#x", uint16(attr), got.Note, got.Has)
 			}
 			if status == mad.StatusOK && got.Note != Refused {
 				t.Errorf("nothing of use: %v", got.Note)

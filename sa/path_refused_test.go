@@ -15,7 +15,7 @@ import (
 
 // TestPathRefusedByLevel: why a request does not fit its QoS level is logged in OpenSM's words.
 func TestPathRefusedByLevel(t *testing.T) {
-	policy, errors, _ := qos.Parse("p", []byte("qos-levels\nqos-level\nname: DEFAULT\nsl: 1\npkey: 0x7fff,5\nend-qos-level\nqos-level\nname: none\nsl: 2\npkey: 9\nend-qos-level\nend-qos-levels\n"+
+	policy, errors, _ := qos.Parse(nil, "p", []byte("qos-levels\nqos-level\nname: DEFAULT\nsl: 1\npkey: 0x7fff,5\nend-qos-level\nqos-level\nname: none\nsl: 2\npkey: 9\nend-qos-level\nend-qos-levels\n"+
 		"qos-match-rules\nqos-match-rule\nqos-class: 5\nqos-level-name: none\nend-qos-match-rule\nend-qos-match-rules\n"))
 	if policy == nil {
 		t.Fatal(errors)

@@ -69,7 +69,7 @@ func TestRefusedAfterLoss(t *testing.T) {
 		if refuses {
 			return nil, errors.New("something is missing")
 		}
-		return tree.Route(ctx, in)
+		return tree.New(tree.Settings{})(ctx, in)
 	}}
 	b := newHarness(t, "fattree:k=4", Config{Engines: engines.Chain{steady, engines.MinHop}})
 	was := b.heavy().Tables.LFT

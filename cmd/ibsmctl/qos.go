@@ -69,7 +69,7 @@ func readQoS(name string, others *portgroups.Set) (policy *qos.Policy, src []byt
 	if src, err = readUpTo(name, qos.MaxFile+1); err != nil {
 		return nil, nil, nil, nil, err
 	}
-	policy, errors, warnings = qos.ParseWith(others, name, src)
+	policy, errors, warnings = qos.Parse(others, name, src)
 	return policy, src, errors, warnings, nil
 }
 

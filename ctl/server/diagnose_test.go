@@ -240,7 +240,7 @@ func TestDiagnoseChoices(t *testing.T) {
 		t.Errorf("by min-hop: %+v", d.Choices)
 	}
 	var err error
-	if v.Tables, err = tree.Route(t.Context(), routing.In{Topo: v.Topo, LIDs: v.LIDs, Keep: routing.KeepNone}); err != nil {
+	if v.Tables, err = tree.New(tree.Settings{})(t.Context(), routing.In{Topo: v.Topo, LIDs: v.LIDs, Keep: routing.KeepNone}); err != nil {
 		t.Fatal(err)
 	}
 	s := newSubnet(v, nil)

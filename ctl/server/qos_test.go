@@ -74,7 +74,7 @@ qos-ulps
  any, pkey 2: 3
 end-qos-ulps
 `
-	policy, findings, _ := qos.Parse("p", []byte(file))
+	policy, findings, _ := qos.Parse(nil, "p", []byte(file))
 	if policy == nil {
 		t.Fatal(findings)
 	}

@@ -28,35 +28,6 @@ const (
 	AttrPortRcvDataSL                 mad.AttrID = 0x0037
 )
 
-var attrNames = map[mad.AttrID]string{
-	AttrClassPortInfo:                 "ClassPortInfo",
-	AttrPortSamplesControl:            "PortSamplesControl",
-	AttrPortSamplesResult:             "PortSamplesResult",
-	AttrPortCounters:                  "PortCounters",
-	AttrPortRcvErrorDetails:           "PortRcvErrorDetails",
-	AttrPortXmitDiscardDetails:        "PortXmitDiscardDetails",
-	AttrPortOpRcvCounters:             "PortOpRcvCounters",
-	AttrPortFlowCtlCounters:           "PortFlowCtlCounters",
-	AttrPortVLOpPackets:               "PortVLOpPackets",
-	AttrPortVLOpData:                  "PortVLOpData",
-	AttrPortVLXmitFlowCtlUpdateErrors: "PortVLXmitFlowCtlUpdateErrors",
-	AttrPortVLXmitWaitCounters:        "PortVLXmitWaitCounters",
-	AttrPortCountersExtended:          "PortCountersExtended",
-	AttrPortExtendedSpeedsCounters:    "PortExtendedSpeedsCounters",
-	AttrSwPortVLCongestion:            "SwPortVLCongestion",
-	AttrPortRcvConCtrl:                "PortRcvConCtrl",
-	AttrPortSLRcvFECN:                 "PortSLRcvFECN",
-	AttrPortSLRcvBECN:                 "PortSLRcvBECN",
-	AttrPortXmitConCtrl:               "PortXmitConCtrl",
-	AttrPortVLXmitTimeCong:            "PortVLXmitTimeCong",
-	AttrPortXmitDataSL:                "PortXmitDataSL",
-	AttrPortRcvDataSL:                 "PortRcvDataSL",
-}
-
-// AttrName is the name of an attribute of performance management for messages; one that is
-// not known is its number.
-func AttrName(a mad.AttrID) string { return mad.NameOf(attrNames, a, "0x%04x") }
-
 // AllPorts is the PortSelect that means all ports of a node together (IBA 16.1.3.5): a Get
 // reads the sum of their counters, a Set resets them all. The ClassPortInfo of the node has
 // AllPortSelect if it can do that.

@@ -1,6 +1,10 @@
 package pma
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"ibsm/mad"
+)
 
 // The accessors of fields that no program needs so far. With them the tables of
 // fields_test.go cover each layout whole; one that becomes needed moves to its attribute.
@@ -224,3 +228,32 @@ func (r *PortSamplesResult) SetCounter(i int, v uint32) {
 		put32(r[4+4*i:], v)
 	}
 }
+
+var attrNames = map[mad.AttrID]string{
+	AttrClassPortInfo:                 "ClassPortInfo",
+	AttrPortSamplesControl:            "PortSamplesControl",
+	AttrPortSamplesResult:             "PortSamplesResult",
+	AttrPortCounters:                  "PortCounters",
+	AttrPortRcvErrorDetails:           "PortRcvErrorDetails",
+	AttrPortXmitDiscardDetails:        "PortXmitDiscardDetails",
+	AttrPortOpRcvCounters:             "PortOpRcvCounters",
+	AttrPortFlowCtlCounters:           "PortFlowCtlCounters",
+	AttrPortVLOpPackets:               "PortVLOpPackets",
+	AttrPortVLOpData:                  "PortVLOpData",
+	AttrPortVLXmitFlowCtlUpdateErrors: "PortVLXmitFlowCtlUpdateErrors",
+	AttrPortVLXmitWaitCounters:        "PortVLXmitWaitCounters",
+	AttrPortCountersExtended:          "PortCountersExtended",
+	AttrPortExtendedSpeedsCounters:    "PortExtendedSpeedsCounters",
+	AttrSwPortVLCongestion:            "SwPortVLCongestion",
+	AttrPortRcvConCtrl:                "PortRcvConCtrl",
+	AttrPortSLRcvFECN:                 "PortSLRcvFECN",
+	AttrPortSLRcvBECN:                 "PortSLRcvBECN",
+	AttrPortXmitConCtrl:               "PortXmitConCtrl",
+	AttrPortVLXmitTimeCong:            "PortVLXmitTimeCong",
+	AttrPortXmitDataSL:                "PortXmitDataSL",
+	AttrPortRcvDataSL:                 "PortRcvDataSL",
+}
+
+// AttrName is the name of an attribute of performance management for messages; one that is
+// not known is its number.
+func AttrName(a mad.AttrID) string { return mad.NameOf(attrNames, a, "0x%04x") }

@@ -186,7 +186,7 @@ func TestRoots(t *testing.T) {
 		cases = 200
 	}
 	for spec, engine := range map[string]routing.Engine{
-		"fattree:k=8": minhop.Route, "fattree:k=16,levels=2": tree.Route, "dragonfly:a=4,p=2,h=2": nue.New(nue.Settings{MaxVLs: 1}),
+		"fattree:k=8": minhop.Route, "fattree:k=16,levels=2": tree.New(tree.Settings{}), "dragonfly:a=4,p=2,h=2": nue.New(nue.Settings{MaxVLs: 1}),
 	} {
 		t.Run(spec, func(t *testing.T) {
 			found, drawn := 0, 0
@@ -264,7 +264,7 @@ func TestAnything(t *testing.T) {
 
 // BenchmarkFind is a fabric of 11,664 hosts in which every port waits, or one of a hundred.
 func BenchmarkFind(b *testing.B) {
-	f := newFabric(b, "fattree:k=36", tree.Route, 1)
+	f := newFabric(b, "fattree:k=36", tree.New(tree.Settings{}), 1)
 	for _, every := range []int{1, 100} {
 		ports := make([]Use, len(f.links))
 		for p := range ports {

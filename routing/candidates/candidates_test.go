@@ -20,7 +20,7 @@ var fabrics = []struct {
 	spec   string
 	engine routing.Engine
 }{
-	{"fattree:k=6", tree.Route}, {"fattree:k=8,missing-links=5%,seed=3", tree.Route}, {"fattree:k=8,levels=2,missing-links=10%", tree.Route}, {"fattree:k=4,levels=4", tree.Route},
+	{"fattree:k=6", tree.New(tree.Settings{})}, {"fattree:k=8,missing-links=5%,seed=3", tree.New(tree.Settings{})}, {"fattree:k=8,levels=2,missing-links=10%", tree.New(tree.Settings{})}, {"fattree:k=4,levels=4", tree.New(tree.Settings{})},
 	{"fattree:k=8", ftree.New(ftree.Settings{})}, {"fattree:k=6,missing-links=3%,seed=2", updn.New(updn.Settings{}, routing.Balancing{})},
 }
 
@@ -102,7 +102,7 @@ func leaf(in routing.In, s int) bool {
 // TestProve: the proof finds candidates that do not do: a switch that has lost them, and one that has another rank than they were found by.
 func TestProve(t *testing.T) {
 	in := routingtest.Problem(t, "fattree:k=4")
-	tables, err := tree.Route(t.Context(), in)
+	tables, err := tree.New(tree.Settings{})(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -298,7 +298,7 @@ func TestBuffersOfTakeover(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			is, err := tree.Route(t.Context(), in)
+			is, err := tree.New(tree.Settings{})(t.Context(), in)
 			if err != nil {
 				is = dfsssp // the next engine of auto
 			}

@@ -100,7 +100,7 @@ func TestMembers(t *testing.T) {
 		"partition: green":                        "",
 		"partition: red\nport-name: H2/P1, S1/P1": "H2/1 R1/1 S1/0",
 	} {
-		p, errors, _ := Parse("p", []byte(levels+"port-groups\nport-group\nname: G\n"+lines+"\nend-port-group\nend-port-groups\nqos-match-rules\nqos-match-rule\nsource:G\nqos-level-name:L1\nend-qos-match-rule\nend-qos-match-rules\n"))
+		p, errors, _ := Parse(nil, "p", []byte(levels+"port-groups\nport-group\nname: G\n"+lines+"\nend-port-group\nend-port-groups\nqos-match-rules\nqos-match-rule\nsource:G\nqos-level-name:L1\nend-qos-match-rule\nend-qos-match-rules\n"))
 		if p == nil {
 			t.Fatal(lines, errors)
 		}
@@ -129,7 +129,7 @@ func TestMembers(t *testing.T) {
 // TestMatch: a rule wants everything it asks for, the first decides, and qos-ulps come last.
 func TestMatch(t *testing.T) {
 	sub := subnet(t)
-	p, errors, _ := Parse("p", []byte("qos-ulps\nsdp: 1\nany, pkey 5: 2\ndefault: 7\nend-qos-ulps\n"+levels+
+	p, errors, _ := Parse(nil, "p", []byte("qos-ulps\nsdp: 1\nany, pkey 5: 2\ndefault: 7\nend-qos-ulps\n"+levels+
 		"qos-match-rules\nqos-match-rule\nuse: A\nservice-id: 0x10000\npkey: 5-6\nqos-level-name: L1\nend-qos-match-rule\n"+
 		"qos-match-rule\nuse: B\nqos-class: 4,9\nqos-level-name: L1\nend-qos-match-rule\nend-qos-match-rules\n"))
 	if p == nil {
@@ -173,7 +173,7 @@ func TestOthers(t *testing.T) {
 	}
 	file := levels + "port-groups\nport-group\nname: Own\nnode-type: router\nend-port-group\nend-port-groups\n" +
 		"qos-match-rules\nqos-match-rule\nsource: Hosts, own\nqos-level-name: L1\nend-qos-match-rule\nend-qos-match-rules\n"
-	p, errors, _ := ParseWith(portgroups.NewSet(all), "p", []byte(file))
+	p, errors, _ := Parse(portgroups.NewSet(all), "p", []byte(file))
 	if p == nil {
 		t.Fatal(errors)
 	}
@@ -184,14 +184,14 @@ func TestOthers(t *testing.T) {
 	if got, want := portsIn(sub, sources), "H1 one/1 H2/1 H2/2 H3/1 R1/1"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if p, errors, _ := Parse("p", []byte(file)); p != nil || !strings.Contains(errors.Error(), `no port-group has the name "Hosts"`) {
+	if p, errors, _ := Parse(nil, "p", []byte(file)); p != nil || !strings.Contains(errors.Error(), `no port-group has the name "Hosts"`) {
 		t.Errorf("without the other file: %v", errors)
 	}
 }
 
 // TestIPoIB: only a rule that asks for the P_Key and nothing else is about a whole partition.
 func TestIPoIB(t *testing.T) {
-	p, errors, _ := Parse("p", []byte("qos-ulps\nany, service-id 1: 1\nipoib, pkey 0x8001-3: 4\nany, pkey 2: 5\nipoib: 6\nany, pkey 8-9: 7\ndefault: 3\nend-qos-ulps\n"))
+	p, errors, _ := Parse(nil, "p", []byte("qos-ulps\nany, service-id 1: 1\nipoib, pkey 0x8001-3: 4\nany, pkey 2: 5\nipoib: 6\nany, pkey 8-9: 7\ndefault: 3\nend-qos-ulps\n"))
 	if p == nil {
 		t.Fatal(errors)
 	}

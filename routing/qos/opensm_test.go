@@ -68,7 +68,7 @@ func TestFilesAsOpenSM(t *testing.T) {
 		}
 	}
 	for _, c := range dubious {
-		_, _, warnings := Parse("p", []byte(c.file))
+		_, _, warnings := Parse(nil, "p", []byte(c.file))
 		refused := strings.Contains(warnings.Error(), "OpenSM refuses the file")
 		if takes := opensmTakes(t, c.file); takes == refused {
 			t.Errorf("%q: OpenSM takes it: %t, the warnings say\n%v", c.file, takes, warnings)

@@ -16,14 +16,9 @@ const (
 	maxRules  = 1 << 14
 )
 
-// Parse reads the text of a file. The name is for messages. The Policy is nil if there are
-// errors.
-func Parse(name string, src []byte) (policy *Policy, errors, warnings diag.List) {
-	return ParseWith(nil, name, src)
-}
-
-// ParseWith is Parse for a file that may also name groups of another one.
-func ParseWith(others *portgroups.Set, name string, src []byte) (policy *Policy, errors, warnings diag.List) {
+// Parse reads the text of a file, which may also name groups of others; nil for none. The name is for messages. The Policy is nil
+// if there are errors.
+func Parse(others *portgroups.Set, name string, src []byte) (policy *Policy, errors, warnings diag.List) {
 	r, ok := policyfile.New(name, src)
 	if !ok {
 		return nil, r.Errors, nil

@@ -13,7 +13,7 @@ import (
 
 // TestFull: the manual says what its file means.
 func TestFull(t *testing.T) {
-	p, errors, warnings := Parse("p", []byte(full))
+	p, errors, warnings := Parse(nil, "p", []byte(full))
 	if p == nil || len(warnings) != 2 { // qos-setup, and default of qos-ulps
 		t.Fatalf("errors %v\nwarnings %v", errors, warnings)
 	}
@@ -76,7 +76,7 @@ func TestFull(t *testing.T) {
 // TestContinued: a description may go on in the next line, if that has no sign; keywords need no
 // line of their own. So reads OpenSM.
 func TestContinued(t *testing.T) {
-	p, errors, _ := Parse("p", []byte(continued))
+	p, errors, _ := Parse(nil, "p", []byte(continued))
 	if p == nil || len(p.Levels) != 2 || p.Default.SL != 3 || p.Levels[1].SL != 4 || p.Default.Use != "some" {
 		t.Errorf("%+v %v", p, errors)
 	}
@@ -85,7 +85,7 @@ func TestContinued(t *testing.T) {
 // TestErrors: each error has its place, and a file with one has no policy.
 func TestErrors(t *testing.T) {
 	for _, c := range broken {
-		p, errors, _ := Parse("p", []byte(c.file))
+		p, errors, _ := Parse(nil, "p", []byte(c.file))
 		if p != nil || len(errors) == 0 || !strings.HasPrefix(errors[0].Error(), c.want) {
 			t.Errorf("%q: policy %v, errors %v\nwant %s", c.file, p, errors, c.want)
 		}
@@ -95,19 +95,19 @@ func TestErrors(t *testing.T) {
 // TestWarnings: what is legal and hardly meant is named.
 func TestWarnings(t *testing.T) {
 	for _, c := range dubious {
-		p, errors, warnings := Parse("p", []byte(c.file))
+		p, errors, warnings := Parse(nil, "p", []byte(c.file))
 		if p == nil || len(warnings) == 0 || !strings.HasPrefix(warnings[0].Error(), c.want) {
 			t.Errorf("%q: errors %v, warnings %v\nwant %s", c.file, errors, warnings, c.want)
 		}
 	}
-	if _, _, warnings := Parse("p", []byte(levels)); len(warnings) > 0 {
+	if _, _, warnings := Parse(nil, "p", []byte(levels)); len(warnings) > 0 {
 		t.Errorf("warnings about nothing: %v", warnings)
 	}
 }
 
 // TestLarge: a file of any size gets a policy or few errors.
 func TestLarge(t *testing.T) {
-	if _, errors, _ := Parse("p", make([]byte, MaxFile+1)); len(errors) != 1 || !strings.Contains(errors.Error(), "at most 16777216 are read") {
+	if _, errors, _ := Parse(nil, "p", make([]byte, MaxFile+1)); len(errors) != 1 || !strings.Contains(errors.Error(), "at most 16777216 are read") {
 		t.Errorf("%.200v", errors)
 	}
 	for name, file := range map[string]string{
@@ -119,19 +119,19 @@ func TestLarge(t *testing.T) {
 		"lines":    strings.Repeat("x\n", 5<<20),
 		"quotes":   levels + "port-groups\nport-group\nname:" + strings.Repeat(`"`, 5<<20),
 	} {
-		p, errors, warnings := Parse("p", []byte(file))
+		p, errors, warnings := Parse(nil, "p", []byte(file))
 		if p != nil || len(errors) == 0 || len(errors) > policyfile.MaxFindings+1 || len(warnings) > policyfile.MaxFindings || len(errors[0].Text) > 500 {
 			t.Errorf("%s: policy %t, %d errors, %d warnings", name, p != nil, len(errors), len(warnings))
 		}
 	}
 	// So many rules and numbers are fine.
 	for count, fits := range map[int]bool{1<<14 - 1: true, 1<<14 + 1: false} {
-		p, errors, _ := Parse("p", []byte("qos-ulps\ndefault:0\n"+strings.Repeat("any, service-id 1: 1\n", count)+"end-qos-ulps\n"))
+		p, errors, _ := Parse(nil, "p", []byte("qos-ulps\ndefault:0\n"+strings.Repeat("any, service-id 1: 1\n", count)+"end-qos-ulps\n"))
 		if fits != (p != nil) {
 			t.Errorf("%d rules: %v", count, errors)
 		}
 	}
-	p, errors, _ := Parse("p", []byte("qos-ulps\ndefault:0\nany, service-id 1"+strings.Repeat(",7,3-5", 1<<20)+": 2\nend-qos-ulps\n"))
+	p, errors, _ := Parse(nil, "p", []byte("qos-ulps\ndefault:0\nany, service-id 1"+strings.Repeat(",7,3-5", 1<<20)+": 2\nend-qos-ulps\n"))
 	if p == nil || !slices.Equal(p.Rules[0].ServiceIDs, policyfile.Ranges{{From: 1, To: 1}, {From: 3, To: 5}, {From: 7, To: 7}}) || len(p.Rules[0].Use) > 200 {
 		t.Errorf("a long list: %v", errors)
 	}
@@ -142,7 +142,7 @@ func TestCutOff(t *testing.T) {
 	sections := regexp.MustCompile(`(?m)^(end-)?(port-groups|qos-setup|qos-levels|qos-match-rules|qos-ulps)\b`)
 	taken := 0
 	for end := range len(full) {
-		p, errors, _ := Parse("p", []byte(full[:end]))
+		p, errors, _ := Parse(nil, "p", []byte(full[:end]))
 		if p != nil {
 			if taken++; len(sections.FindAllString(full[:end], -1))%2 != 0 {
 				t.Errorf("cut off at byte %d: taken, although a section is not closed: ...%q", end, full[max(0, end-40):end])
@@ -165,7 +165,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(c.file))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		p, errors, warnings := Parse("p", src)
+		p, errors, warnings := Parse(nil, "p", src)
 		if (p == nil) != (len(errors) > 0) || len(errors) > policyfile.MaxFindings+1 || len(warnings) > policyfile.MaxFindings {
 			t.Errorf("policy %v, %d errors, %d warnings", p, len(errors), len(warnings))
 		}

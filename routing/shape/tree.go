@@ -11,15 +11,6 @@ import (
 	"ibsm/topo"
 )
 
-// FindTree finds the levels of a fat tree, or says why the switches are none.
-func FindTree(t *topo.Topo) (*Tree, error) {
-	r, err := newTree(newFabric(t))
-	if err != nil {
-		return nil, fmt.Errorf("no fat tree: %w", err)
-	}
-	return r.tree(), nil
-}
-
 // ranks is how far switches are from the leaves.
 type ranks struct {
 	*fabric

@@ -21,12 +21,6 @@ import (
 	"ibsm/routing"
 )
 
-// Route is the engine without settings. It refuses a subnet in which more than three cables in a hundred connect switches of one level, and one in
-// which it finds no lanes for paths that turn. It computes everything afresh: In.Keep does not matter.
-func Route(ctx context.Context, in routing.In) (*routing.Tables, error) {
-	return (&Settings{}).route(ctx, in)
-}
-
 func (s *Settings) route(ctx context.Context, in routing.In) (*routing.Tables, error) {
 	if len(in.Topo.Switches) == 0 {
 		return &routing.Tables{Top: in.LIDs.Top}, ctx.Err()

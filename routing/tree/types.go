@@ -19,7 +19,8 @@ type Settings struct {
 	Compute, IO map[mad.GUID]bool
 }
 
-// New is the engine with settings.
+// New is the engine with settings. It refuses a subnet in which more than three cables in a hundred connect switches of one level, and one in
+// which it finds no lanes for paths that turn. It computes everything afresh: In.Keep does not matter.
 func New(s Settings) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) { return s.route(ctx, in) }
 }

@@ -46,7 +46,7 @@ port-group
 end-port-group
 end-port-groups
 ` + rules
-	policy, errors, _ := qos.Parse("p", []byte(file))
+	policy, errors, _ := qos.Parse(nil, "p", []byte(file))
 	if policy == nil {
 		s.Fatal(errors)
 	}

@@ -19,10 +19,6 @@ const (
 	FromUnknown              // it may be from the master, which this manager does not know: it was started NOT-ACTIVE
 )
 
-func (o Order) String() string {
-	return [...]string{"refused", "harmless", "from another manager", "from the master", "from an unknown master"}[o]
-}
-
 // Judge says what a control packet is worth. Only the master's may change something: anybody can
 // send one, with the default SM_Key.
 func (m *Machine) Judge(mod uint32, from *smp.SMInfo) Order {

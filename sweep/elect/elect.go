@@ -64,10 +64,6 @@ const (
 	left                   // about to end, and there is nothing left to hand over
 )
 
-func (p phase) String() string {
-	return [...]string{"keeping", "preparing", "timed out", "offering", "left"}[p]
-}
-
 // leaving reports whether this manager is about to end.
 func (m *Machine) leaving() bool { return m.phase == offering || m.phase == left }
 

@@ -34,8 +34,6 @@ const (
 	peer                // it is a peer ibsm
 )
 
-func (k kind) String() string { return [...]string{"unknown", "foreign", "peer"}[k] }
-
 // Polled is the manager that is polled; 0 when none is.
 func (m *Machine) Polled() mad.GUID { return m.polled }
 
