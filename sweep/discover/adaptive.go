@@ -57,7 +57,10 @@ func (m *Machine) askFeature(kind uint8, n int32) {
 func (m *Machine) adaptive(it item, o *txn.Outcome) {
 	node, feature := m.b.Node(it.node), adaptiveFeatures[it.kind]
 	if o.Result != txn.Replied {
-		m.unansweredFeature(feature, &node.Info)
+		if it.kind == kindGeneral {
+			m.res.TimedOut-- // simulators and old firmware do not answer this: no reason to walk again
+		}
+		m.cfg.Features.LearnNoAnswer(feature, &node.Info)
 		return
 	}
 	absent := m.cfg.Features.LearnStatus(feature, &node.Info, o.Status)
@@ -80,14 +83,6 @@ func (m *Machine) adaptive(it item, o *txn.Outcome) {
 	default:
 		node.PrivateLFT = topo.PrivateLFTOn
 	}
-}
-
-// unansweredFeature takes that a device has not answered: simulators and old firmware do not answer this, so it is no reason to walk again.
-func (m *Machine) unansweredFeature(feature device.Feature, info *smp.NodeInfo) {
-	if m.cfg.Features.Of(feature, info) != device.Works {
-		m.res.TimedOut--
-	}
-	m.cfg.Features.LearnNoAnswer(feature, info)
 }
 
 // generalInfo asks for what a switch says it has.

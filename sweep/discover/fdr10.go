@@ -32,7 +32,8 @@ func (m *Machine) askFDR10(e topo.End, info *smp.PortInfo) {
 func (m *Machine) extended(it item, o *txn.Outcome) {
 	info := &m.b.Node(it.node).Info
 	if o.Result != txn.Replied {
-		m.unansweredFeature(device.FDR10Info, info)
+		m.res.TimedOut-- // as adaptive
+		m.cfg.Features.LearnNoAnswer(device.FDR10Info, info)
 		return
 	}
 	if m.cfg.Features.LearnStatus(device.FDR10Info, info, o.Status); o.Status == mad.StatusOK {
