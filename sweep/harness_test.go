@@ -17,7 +17,7 @@ import (
 
 // harness is a Sweeper on a fabric that answers at once.
 type harness struct {
-	*testing.T
+	testing.TB
 	*Sweeper
 	net    *net.Net
 	fabric *fabric.Fabric
@@ -31,23 +31,23 @@ type harness struct {
 	extent Extent // of heavy
 }
 
-func newHarness(t *testing.T, spec string, cfg Config) *harness {
+func newHarness(t testing.TB, spec string, cfg Config) *harness {
 	t.Helper()
 	return newHarnessOf(t, nettest.Generate(t, spec), cfg)
 }
 
-func newHarnessOf(t *testing.T, n *net.Net, cfg Config) *harness {
+func newHarnessOf(t testing.TB, n *net.Net, cfg Config) *harness {
 	t.Helper()
 	return newHarnessWith(t, n, cfg, nil)
 }
 
 // newHarnessWith is newHarnessOf for devices of other capabilities.
-func newHarnessWith(t *testing.T, n *net.Net, cfg Config, caps func(int32, *net.Node, *fabric.Caps)) *harness {
+func newHarnessWith(t testing.TB, n *net.Net, cfg Config, caps func(int32, *net.Node, *fabric.Caps)) *harness {
 	t.Helper()
 	if cfg.Engines == nil {
 		cfg.Engines = engines.Chain{engines.MinHop}
 	}
-	b := &harness{T: t, Sweeper: New(cfg), net: n}
+	b := &harness{TB: t, Sweeper: New(cfg), net: n}
 	b.fabric = fabric.New(n, fabric.Config{Caps: caps, OnSet: func(s fabric.Set) { b.sets = append(b.sets, s) }})
 	for i := range n.Nodes {
 		if n.Nodes[i].Type == mad.CA {

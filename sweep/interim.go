@@ -17,7 +17,7 @@ import (
 // Work that engines may do before the first SUBNET UP, in units of routing.Budget: so many times that of min-hop, and on small subnets, where it takes no time that
 // anybody notices, so much.
 const (
-	budgetMinHops = 2
+	budgetMinHops = 4
 	leastBudget   = 10e6
 )
 

@@ -127,6 +127,7 @@ func (p *placer) separate(ctx context.Context, all []destinations) error {
 				measured = true
 			}
 			p.relieveOf(at.at, d, math.MaxUint32)
+			routing.Spend(ctx, relieveWork*len(p.rows))
 		}
 	}
 	return nil

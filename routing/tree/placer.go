@@ -55,6 +55,9 @@ func newPlacer(n *network, rows [][]uint8, load []uint32) *placer {
 		by: make([]uint8, count), next: make([]topo.SwitchIdx, count), free: make([]bool, count), fixed: make([]bool, count), flow: make([]uint32, count)}
 }
 
+// placeWork is about what it takes to choose the port of one switch to one destination, in units of routing.Budget.
+const placeWork = 3
+
 // place chooses all ports.
 func place(ctx context.Context, n *network, all []destinations, rows [][]uint8) (*turner, error) {
 	p := newPlacer(n, rows, make([]uint32, len(rows)<<8))
@@ -111,7 +114,7 @@ func (p *placer) placeOthers(ctx context.Context, all []destinations) error {
 		}
 		if idle < fewIdle {
 			for i := range min(idle+1, len(all)) {
-				p.placeOthersAt(&all[i])
+				p.placeOthersAt(ctx, &all[i])
 			}
 			all = all[min(idle+1, len(all)):]
 			continue
@@ -121,7 +124,7 @@ func (p *placer) placeOthers(ctx context.Context, all []destinations) error {
 		err := routing.Parallel(ctx, p.Workers, len(some), func() func(int) {
 			w := newPlacer(p.network, p.rows, p.load)
 			w.near, w.moved, w.idle = p.near, p.moved, true
-			return func(i int) { w.placeOthersAt(&some[i]) }
+			return func(i int) { w.placeOthersAt(ctx, &some[i]) }
 		})
 		if err != nil {
 			return err
@@ -138,7 +141,7 @@ func (d *destinations) addNothing() bool {
 	return !slices.ContainsFunc(d.ports, func(d destination) bool { return d.others && (d.host || d.rail != nil || d.owner != topo.None) })
 }
 
-func (p *placer) placeOthersAt(at *destinations) {
+func (p *placer) placeOthersAt(ctx context.Context, at *destinations) {
 	if !slices.ContainsFunc(at.ports, func(d destination) bool { return d.others }) {
 		return
 	}
@@ -149,6 +152,7 @@ func (p *placer) placeOthersAt(at *destinations) {
 	}
 	for i := range at.ports {
 		if d := &at.ports[i]; d.others {
+			routing.Spend(ctx, placeWork*len(p.rows))
 			p.choose(at.at, d)
 			if d.rail != nil {
 				p.fit(at.at, d, f)

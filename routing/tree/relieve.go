@@ -2,11 +2,16 @@ package tree
 
 import (
 	"context"
+	"math/bits"
 	"slices"
 
+	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/topo"
 )
+
+// relieveWork is about what it takes to look at the routes from one switch to one destination, in units of routing.Budget.
+const relieveWork = 3
 
 // relieve moves routes from the fullest links to others, also those of digits, as long as that makes the fullest emptier. Where there are
 // hosts of several types, it moves those to compute nodes, among which shifts count, only from links that have a quarter more than they must.
@@ -26,6 +31,24 @@ func (d *destinations) mixed() bool {
 	return d.count[storage]+d.count[service]+d.count[router] > 0
 }
 
+// passed are the switches through which packets to a LID come, a bit for each; nil where that is not known yet.
+type passed []uint64
+
+func (p passed) has(s int) bool { return p == nil || p[s/64]>>(s%64)&1 != 0 }
+
+// note sets it to the switches that have packets.
+func (p *passed) note(flow []uint32) {
+	if *p == nil {
+		*p = make(passed, (len(flow)+63)/64)
+	}
+	clear(*p)
+	for s, n := range flow {
+		if n > 0 {
+			(*p)[s/64] |= 1 << (s % 64)
+		}
+	}
+}
+
 // relieveTo moves routes until no link has more than a bound, or that makes the fullest emptier no more.
 func (p *placer) relieveTo(ctx context.Context, all []destinations, bound uint32, computeNodes bool) error {
 	most := slices.Max(p.load)
@@ -35,6 +58,7 @@ func (p *placer) relieveTo(ctx context.Context, all []destinations, bound uint32
 	if p.tracer == nil {
 		p.tracer = routing.NewTracer(p.Topo, p.LIDs)
 	}
+	through := make([]passed, routing.RowLen(p.LIDs.Top))
 	for stuck := false; most > bound; {
 		limit := max(bound, most-most/16)
 		switch {
@@ -43,20 +67,21 @@ func (p *placer) relieveTo(ctx context.Context, all []destinations, bound uint32
 		case most > 2*bound:
 			limit = most - most/4
 		}
-		over := p.over(ctx, limit)
+		over := p.over(ctx, limit, through)
 		for _, at := range all {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			measured := false
 			for i := range at.ports {
-				if d := &at.ports[i]; d.host && over[d.lid] && (computeNodes || d.kind != compute) {
+				if d := &at.ports[i]; d.host && over[d.lid] && (computeNodes || d.kind != compute) && p.isOver(d.lid, limit, through[d.lid]) {
 					if !measured {
 						p.measureWays(at.at)
 						measured = true
 					}
 					p.relieveOf(at.at, d, limit)
-					routing.Spend(ctx, len(p.Topo.Ports)/2)
+					through[d.lid].note(p.flow)
+					routing.Spend(ctx, relieveWork*len(p.rows))
 				}
 			}
 		}
@@ -106,8 +131,9 @@ func (p *placer) bound(all []destinations) (most, one uint32) {
 	return most, one
 }
 
-// over are the LIDs to which routes lead over links with more routes than a limit; some of them when ctx is done.
-func (p *placer) over(ctx context.Context, limit uint32) []bool {
+// over are the LIDs to which packets come over links with more routes than a limit, as far as it is known through which switches they come; some of
+// them when ctx is done.
+func (p *placer) over(ctx context.Context, limit uint32, through []passed) []bool {
 	lids := make([]bool, routing.RowLen(p.LIDs.Top))
 	for s, row := range p.rows {
 		if ctx.Err() != nil {
@@ -121,11 +147,24 @@ func (p *placer) over(ctx context.Context, limit uint32) []bool {
 		}
 		if any {
 			for lid, port := range row {
-				lids[lid] = lids[lid] || full[port]
+				lids[lid] = lids[lid] || full[port] && through[lid].has(s)
 			}
 		}
 	}
 	return lids
+}
+
+// isOver reports whether packets to a LID still come over a link with more routes than a limit, as far as it is known through which switches they come.
+func (p *placer) isOver(lid mad.LID, limit uint32, through passed) bool {
+	for i, word := range through {
+		for ; word != 0; word &= word - 1 {
+			s := i*64 + bits.TrailingZeros64(word)
+			if p.load[s<<8|int(p.rows[s][lid])] > limit {
+				return true
+			}
+		}
+	}
+	return through == nil
 }
 
 // relieveOf moves routes to a destination away from links with more routes than a limit, and from the way that all others to its host take.

@@ -46,6 +46,7 @@ func (s *Settings) routeOnce(ctx context.Context, in routing.In) (*routing.Table
 			return nil, err
 		}
 	}
+	routing.Spend(ctx, int(routing.MinHopWork(in.Topo, in.LIDs)/2))
 	all := n.destinations()
 	turner, err := place(ctx, n, all, rows)
 	if err != nil {

@@ -244,7 +244,7 @@ func TestOthersTogether(t *testing.T) {
 				} else if idle == fewIdle {
 					together++
 				}
-				p.placeOthersAt(&all[i])
+				p.placeOthersAt(t.Context(), &all[i])
 			}
 			return nil
 		})
