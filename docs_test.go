@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"ibsm/conf"
 	"ibsm/finding"
@@ -404,6 +405,26 @@ func anchors(t *testing.T, page string) (all []string) {
 		times[name]++
 	}
 	return all
+}
+
+// TestColumns: lines of the README, CONTRIBUTING.md and the pages have at most 120 columns, except rows of tables.
+// docs/options.md is not among them: conf writes it.
+func TestColumns(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil || len(pages) < 30 {
+		t.Fatal(pages, err)
+	}
+	for _, page := range append(pages, "README.md", "CONTRIBUTING.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if n := utf8.RuneCountInString(line); n > 120 && !strings.HasPrefix(line, "|") && page != "docs/options.md" {
+				t.Errorf("%s:%d: %d columns", page, i+1, n)
+			}
+		}
+	}
 }
 
 // TestDocComments: what is said of a declaration begins with its name, as it is now. Before the name of a
