@@ -20,21 +20,22 @@ Generated from the rows in 'cmd/ibsm' by 'go test ./cmd/ibsm -run TestFieldsPage
 
 Every field of ports and switches that OpenSM 3.3.23 and ibsm leave with different values on the same subnet, and why.
 
-'TestFields' generates random fabrics and settings, and runs both managers on each: first a cold start on devices that hold
-old values; then hosts join and leave multicast groups and ask for alias GUIDs, a node reboots, a link is lost, and SIGHUP
-changes a setting. After each step it compares, for every port,
+'TestFields' generates random fabrics and settings, and runs both managers on each: first a cold start on devices that
+hold old values; then hosts join and leave multicast groups and ask for alias GUIDs, a node reboots, a link is lost, and
+SIGHUP changes a setting. After each step it compares, for every port,
 
 - every settable field of PortInfo, SwitchInfo and ExtendedPortInfo, and every entry of the tables;
 - all values that each manager has replaced;
 - the number of links on the route from each switch to each LID, and the members that each member of a group reaches.
 
-Each difference has a row here, with a condition in 'cmd/ibsm/fields_match*_test.go' that names the ports and the value that
-ibsm must have left; any other difference fails the test, which runs 200 fabrics with 'IBSM_PROOF=1'. 'TestFieldsClosed'
-writes wrong values into every field and table, and none may pass. Both managers have the same 'guid2lid', since OpenSM
-assigns LIDs in the order of the bytes of port GUIDs in memory, and ibsm in the order of their values.
+Each difference has a row here, with a condition in 'cmd/ibsm/fields_match*_test.go' that names the ports and the value
+that ibsm must have left; any other difference fails the test, which runs 200 fabrics with 'IBSM_PROOF=1'.
+'TestFieldsClosed' writes wrong values into every field and table, and none may pass. Both managers have the same
+'guid2lid', since OpenSM assigns LIDs in the order of the bytes of port GUIDs in memory, and ibsm in the order of their
+values.
 
-"Not chosen" is explained in [options.md](options.md): a default in opensm.conf. NodeDescription and SMInfo are not set by
-either manager.
+"Not chosen" is explained in [options.md](options.md): a default in opensm.conf. NodeDescription and SMInfo are not set
+by either manager.
 
 | attribute | field | when | OpenSM | ibsm | why |
 | --- | --- | --- | --- | --- | --- |
