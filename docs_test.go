@@ -407,9 +407,9 @@ func anchors(t *testing.T, page string) (all []string) {
 	return all
 }
 
-// TestColumns: lines of the README, CONTRIBUTING.md and the pages have at most 120 columns, except rows of tables.
+// TestDocsColumns: lines of the README, CONTRIBUTING.md and the pages have at most 120 columns, except rows of tables.
 // docs/options.md is not among them: conf writes it.
-func TestColumns(t *testing.T) {
+func TestDocsColumns(t *testing.T) {
 	pages, err := filepath.Glob("docs/*.md")
 	if err != nil || len(pages) < 30 {
 		t.Fatal(pages, err)
