@@ -407,6 +407,23 @@ func anchors(t *testing.T, page string) (all []string) {
 	return all
 }
 
+// TestDocsIndex: docs/README.md leads to every page.
+func TestDocsIndex(t *testing.T) {
+	index, err := os.ReadFile("docs/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		if name := filepath.Base(page); name != "README.md" && !strings.Contains(string(index), "]("+name+")") {
+			t.Errorf("docs/README.md does not lead to %s", name)
+		}
+	}
+}
+
 // TestDocsColumns: lines of the README, CONTRIBUTING.md and the pages have at most 120 columns, except rows of tables.
 // docs/options.md is not among them: conf writes it.
 func TestDocsColumns(t *testing.T) {
