@@ -44,7 +44,8 @@ func (c *Config) Setting(k *Key) Setting { return c.settings[k.row()] }
 //
 // A value in ibsm.toml or on the command line is chosen. A value in opensm.conf is
 // chosen if it differs from OpenSM's default, because OpenSM writes every default into
-// the files that it creates, or if the key impose of that file names the setting.
+// the files that it creates, or if the key impose of that file names the setting, or
+// where Key.ByHand says so.
 func (c *Config) Chosen(k *Key) bool { return c.settings[k.row()].chosen(k) }
 
 func (s Setting) chosen(k *Key) bool {

@@ -46,8 +46,8 @@ type Setting struct {
 	Value    Value
 	Source   Source
 	Position diag.Position
-	// Imposed is set for a default in opensm.conf that the key impose names: it is
-	// chosen.
+	// Imposed is set for a default in opensm.conf that the key impose names, or that a
+	// person has written (Key.ByHand): it is chosen.
 	Imposed bool
 }
 

@@ -168,6 +168,23 @@ func TestChosen(t *testing.T) {
 	}
 }
 
+// TestByHand: a default of a key with ByHand is chosen in a file that a person has written, not in one that OpenSM has.
+func TestByHand(t *testing.T) {
+	none, _ := FromFile("f.conf", nil)
+	whole, err := none.WriteOpenSM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		src  string
+		want bool
+	}{"one line": {"use_optimized_slvl FALSE", true}, "all lines": {string(whole), false}} {
+		if config, _ := FromFile("f.conf", []byte(c.src)); UseOptimizedSLVL.Chosen(config) != c.want {
+			t.Errorf("%s: chosen %v", name, !c.want)
+		}
+	}
+}
+
 func TestAccessors(t *testing.T) {
 	c, r := FromFile("f.conf", []byte("sweep_interval 5\nlog_max_size 3\nrouting_engine ftree, updn\nqos_high_limit 7\nguid 0x2c9\n"+
 		"reassign_lids TRUE\nroot_guid_file (null)\ncc_ca_cong_setting_ccti_min 4 9\nmax_smps_timeout 7"))

@@ -107,11 +107,13 @@ type Key struct {
 	// Unset describes the behaviour until a value is chosen; "" if the default
 	// applies. See Config.Chosen.
 	Unset string
-	Own   bool   // not a key of OpenSM 3.3.23: written only if chosen
-	Long  string // the command line option, "" for none
-	Short byte
-	Arg   string // placeholder of the option's argument, "" if it has none and means TRUE
-	Help  string
+	// ByHand says that the default is chosen, too, where a person has written it into opensm.conf; see File.byHand.
+	ByHand bool
+	Own    bool   // not a key of OpenSM 3.3.23: written only if chosen
+	Long   string // the command line option, "" for none
+	Short  byte
+	Arg    string // placeholder of the option's argument, "" if it has none and means TRUE
+	Help   string
 }
 
 // Group is the part of TOML that names the table.

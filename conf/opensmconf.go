@@ -51,6 +51,7 @@ func readOpenSM(f *File, src []byte) {
 	for _, i := range impose {
 		f.impose(i)
 	}
+	f.byHand()
 	f.Report.sort()
 }
 
@@ -135,6 +136,20 @@ func names() []string {
 		all = append(all, k.Name)
 	}
 	return all
+}
+
+// byHand imposes the defaults that a person has written: those of keys with Key.ByHand in a file with less than half of the keys
+// of OpenSM, which writes all of them.
+func (f *File) byHand() {
+	if 2*len(f.settings) >= len(table) {
+		return
+	}
+	for i, s := range f.settings {
+		if table[i].ByHand {
+			s.Imposed = true
+			f.settings[i] = s
+		}
+	}
 }
 
 // imposed is a line with imposeKey.

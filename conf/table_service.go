@@ -39,7 +39,7 @@ var serviceKeys = []Key{
 		Help: "use no rate code above 18, for old hosts"},
 	{Name: "max_rate_enum", TOML: "sa.max_rate", Kind: U8, Range: "2-22 63", Default: "63", Reload: true, Effect: Acts, Own: true,
 		Help: "highest rate code in SA responses; 63 for all"},
-	{Name: "use_optimized_slvl", TOML: "sa.optimized_sl2vl", Kind: Bool, Default: "FALSE", Reload: true, Effect: Acts, Unset: asTaken,
+	{Name: "use_optimized_slvl", TOML: "sa.optimized_sl2vl", Kind: Bool, Default: "FALSE", Reload: true, Effect: Acts, Unset: asTaken, ByHand: true,
 		Help: "set the SL-to-VL tables of several ports with one request where a switch says that it takes one; a chosen FALSE sets each table by itself"},
 	{Name: "fsync_high_avail_files", TOML: "daemon.fsync_caches", Kind: Bool, Default: "TRUE", Reload: true, Effect: Acts,
 		Help: "fsync guid2lid, guid2mkey and neighbors after writing"},

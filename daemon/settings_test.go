@@ -147,7 +147,8 @@ func TestManagerConfig(t *testing.T) {
 			of[lanes.SwitchLink].SLtoVL = [16]uint8{1, 15}
 			c.Sweep.Settings.KindVLs = plan.KindVLs{CA: 2, Switch: 3, Router: 1}
 		})},
-		{"OpenSM's defaults, written down", "lmc 0\nmax_op_vls 5\nmax_wire_smps 4\nuse_optimized_slvl FALSE\nsminfo_polling_timeout 10000\n", "", defaults(func(*manager.Config) {})},
+		{"OpenSM's defaults, written down", "lmc 0\nmax_op_vls 5\nmax_wire_smps 4\nsminfo_polling_timeout 10000\n", "", defaults(func(*manager.Config) {})},
+		{"no wildcards of SLtoVL, by hand", "use_optimized_slvl FALSE\n", "", defaults(func(c *manager.Config) { c.Sweep.Settings.SLtoVLSingly = true })},
 		{"wildcards of SLtoVL", "use_optimized_slvl TRUE\n", "", defaults(func(*manager.Config) {})},
 		{"defaults that are chosen", "lmc 0\nuse_optimized_slvl FALSE\nimpose lmc,use_optimized_slvl\n", "-n 4 --subnet_prefix fe80000000000000", defaults(func(c *manager.Config) {
 			c.Sweep.Settings.LMC, c.Sweep.Settings.SLtoVLSingly = sweep.Given[uint8](0), true
