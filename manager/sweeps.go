@@ -27,6 +27,7 @@ func (c *Core) requested(r *SweepRequested) {
 		c.sweeps.want(wishLight, "")
 	case Heavy:
 		c.sweeps.sweeper.SendAgain()
+		c.multicast.SendAgain()
 		c.sweeps.want(wishFull, "requested")
 	case Reroute:
 		c.sweeps.sweeper.Reroute()

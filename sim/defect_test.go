@@ -37,43 +37,77 @@ func refuses(attr mad.AttrID, unresponsive bool) fabric.Defect {
 
 // A switch that does not take its forwarding table, or its SwitchInfo, is named; its
 // links stay as they are, everybody else's come up, and no route leads through it. When
-// it has come to its senses it is used.
+// it has come to its senses it is used: at once after a sweep that is asked for, where it restarts, or where a link of it changes, else
+// after some minutes.
 func TestSwitchWithoutTable(t *testing.T) {
+	recoveries := map[string]func(b *harness, m *watched, sick int32){
+		"a sweep is asked for": func(b *harness, m *watched, _ int32) {
+			m.sweep(manager.Heavy)
+			b.pass(settling)
+		},
+		"restarts at once": func(b *harness, _ *watched, sick int32) {
+			b.Fabric.Reboot(sick)
+			b.pass(settling)
+		},
+		"restarts": func(b *harness, _ *watched, sick int32) {
+			b.Fabric.NodeDown(sick)
+			b.pass(20 * time.Second)
+			b.Fabric.NodeUp(sick)
+			b.pass(settling)
+		},
+		"a link changes": func(b *harness, _ *watched, sick int32) {
+			at := net.End{Node: sick, Port: 1}
+			b.Fabric.LinkDown(at)
+			b.pass(time.Second)
+			b.Fabric.LinkUp(at)
+			b.pass(settling)
+		},
+		"by itself": func(b *harness, _ *watched, _ int32) { b.pass(6 * time.Minute) },
+	}
 	for _, attr := range []mad.AttrID{smp.AttrLinearForwardingTable, smp.AttrSwitchInfo} {
 		for _, unresponsive := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s unresponsive %v", smp.AttrName(attr), unresponsive), func(t *testing.T) {
-				n := nettest.Generate(t, "fattree:k=8,levels=2")
-				sick, ill := spine(n), true
-				b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
-					if ill {
-						return refuses(attr, unresponsive)(p, obey)
-					}
-					return obey(), true
-				})})
-				m := b.comeUp(minhopConfig())
-				m.mustRest()
-				b.mustBeActive(sick)
-				for num := 1; num <= n.Nodes[sick].NumPorts(); num++ {
-					at := net.End{Node: sick, Port: uint8(num)}
-					if pi := b.Fabric.PortInfo(at); pi.PortState() > smp.PortInit {
-						t.Errorf("port %v of the switch is %v", at, pi.PortState())
-					}
+			for name, recovers := range recoveries {
+				if name == "restarts at once" && attr == smp.AttrSwitchInfo && unresponsive {
+					continue // it has nothing that it could lose: it was not sent a LID either
 				}
-				if m.View == nil || m.ups[0].Errors {
-					t.Error("the rest was withheld")
-				}
-				if logged := m.says(n.Nodes[sick].Desc, "WARN"); logged == 0 || logged > 10 {
-					t.Errorf("the switch was named %d times", logged)
-				}
-				b.mustConnectHosts()
-				ill = false
-				b.pass(settling)
-				b.mustBeWhole(m)
-				if !b.leadsThrough(sick) {
-					t.Error("no route leads through the switch now that it is well")
-				}
-			})
+				t.Run(fmt.Sprintf("%s unresponsive %v %s", smp.AttrName(attr), unresponsive, name), func(t *testing.T) {
+					switchWithoutTable(t, refuses(attr, unresponsive), recovers)
+				})
+			}
 		}
+	}
+}
+
+func switchWithoutTable(t *testing.T, defect fabric.Defect, recovers func(b *harness, m *watched, sick int32)) {
+	n := nettest.Generate(t, "fattree:k=8,levels=2")
+	sick, ill := spine(n), true
+	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+		if ill {
+			return defect(p, obey)
+		}
+		return obey(), true
+	})})
+	m := b.comeUp(minhopConfig())
+	m.mustRest()
+	b.mustBeActive(sick)
+	for num := 1; num <= n.Nodes[sick].NumPorts(); num++ {
+		at := net.End{Node: sick, Port: uint8(num)}
+		if pi := b.Fabric.PortInfo(at); pi.PortState() > smp.PortInit {
+			t.Errorf("port %v of the switch is %v", at, pi.PortState())
+		}
+	}
+	if m.View == nil || m.ups[0].Errors {
+		t.Error("the rest was withheld")
+	}
+	if logged := m.says(n.Nodes[sick].Desc, "WARN"); logged == 0 || logged > 10 {
+		t.Errorf("the switch was named %d times", logged)
+	}
+	b.mustConnectHosts()
+	ill = false
+	recovers(b, m, sick)
+	b.mustBeWhole(m)
+	if !b.leadsThrough(sick) {
+		t.Error("no route leads through the switch now that it is well")
 	}
 }
 

@@ -44,9 +44,9 @@ type Multicast struct {
 	round      *MulticastResult
 	blocks     []mftBlock // that this phase reads or writes
 	at, open   int
-	notRemoved blockEntries            // transition entries of which some switch did not remove the old links
-	failed     map[topo.SwitchIdx]int  // requests that failed in this round
-	refused    map[topo.SwitchIdx]bool // where some of them were answered
+	notRemoved blockEntries                      // transition entries of which some switch did not remove the old links
+	failed     map[topo.SwitchIdx]int            // requests that failed in this round
+	verdicts   map[topo.SwitchIdx]device.Verdict // the worst of them
 	failures   []finding.Finding
 	unread     bool       // another manager may have written some table
 	left       []mftBlock // that the last round left different from their targets
@@ -92,8 +92,12 @@ type Forwarding struct {
 	Err      error             // the proof of a tree failed; it is not written
 }
 
-// maxMulticastBackoff bounds the time between rounds that try again what failed.
-const maxMulticastBackoff = 10 * time.Second
+// Rounds that try again what failed come after 1, 2, 4 and 8 s. What has failed in all of them will do so again, as with a Set of a sweep
+// that rests.
+const (
+	maxMulticastBackoff = 8 * time.Second
+	multicastRest       = 160 * time.Second
+)
 
 // NewMulticast knows nothing. The M_Key is for switches that do not show theirs.
 func NewMulticast(s *Settings) *Multicast {
@@ -104,6 +108,24 @@ func NewMulticast(s *Settings) *Multicast {
 
 // Configure takes other settings, of which the M_Key counts.
 func (m *Multicast) Configure(s *Settings) { m.settings = *s }
+
+// SendAgain has what failed sent again at once, though it rests.
+func (m *Multicast) SendAgain() {
+	if m.backoff = 0; m.retryAt != 0 {
+		m.retryAt = 1
+	}
+	if m.subnet != nil && m.forgive() {
+		m.graph, m.computed = nil, nil
+	}
+}
+
+// forgive has trees use switches again that they avoid because these answered with other values.
+func (m *Multicast) forgive() (forgiven bool) {
+	for _, t := range m.subnet.held {
+		forgiven = t.Forgive() || forgiven
+	}
+	return forgiven
+}
 
 // SetRegistry sets the registry that the next round uses.
 func (m *Multicast) SetRegistry(s *registry.State) { m.state = s }
@@ -215,7 +237,8 @@ func (m *Multicast) begin(now time.Duration) (task *MulticastTask, more bool) {
 	if m.next != nil {
 		m.mfts = m.MFTs(m.next.topo)
 		m.subnet, m.next = m.next, nil
-		m.computed, m.graph, m.left, m.unread = nil, nil, nil, true
+		m.computed, m.graph, m.left, m.unread, m.backoff = nil, nil, nil, true, 0
+		m.forgive()
 	}
 	if m.subnet == nil || m.state == nil {
 		return nil, false
@@ -224,6 +247,9 @@ func (m *Multicast) begin(now time.Duration) (task *MulticastTask, more bool) {
 		return nil, true
 	}
 	retry := m.retryAt != 0 && m.retryAt <= now
+	if retry && m.backoff == multicastRest && m.forgive() {
+		m.graph, m.computed, m.backoff = nil, nil, 0
+	}
 	if m.computed == m.state && !retry {
 		return nil, false
 	}
@@ -245,7 +271,7 @@ func (m *Multicast) TaskDone(g *MulticastResult) {
 	m.graph, m.task = g.graph, nil
 	m.phase, m.blocks, m.at = multicastRemoves, g.removes, 0
 	m.round, m.notRemoved, m.failures = g, blockEntries{}, nil
-	m.failed, m.refused = map[topo.SwitchIdx]int{}, map[topo.SwitchIdx]bool{}
+	m.failed, m.verdicts = map[topo.SwitchIdx]int{}, map[topo.SwitchIdx]device.Verdict{}
 	if m.next == nil {
 		m.mfts, m.computed = g.mfts, g.task.state
 		for mlid, n := range g.unreached {
@@ -273,10 +299,13 @@ func (m *Multicast) finish(now time.Duration) {
 	seq := m.computed.Seq()
 	m.countFailures()
 	if len(m.left) > 0 {
-		m.backoff = min(max(2*m.backoff, time.Second), maxMulticastBackoff)
+		if m.backoff = max(2*m.backoff, time.Second); m.backoff > maxMulticastBackoff {
+			m.backoff = multicastRest
+		}
 		m.retryAt = now + m.backoff
-	} else {
-		m.backoff = 0
+	} else if m.backoff = 0; slices.ContainsFunc(m.subnet.held, (*device.MFT).Ignored) {
+		m.backoff = multicastRest
+		m.retryAt = now + m.backoff
 	}
 	if !m.Short() {
 		m.report = &Forwarding{Seq: seq, Failures: m.failures, Err: m.round.err}
@@ -295,13 +324,9 @@ func (m *Multicast) countFailures() {
 		wrong[c.s] = true
 	}
 	for i, t := range m.subnet.held {
-		s, verdict := topo.SwitchIdx(i), device.Obeyed
-		switch {
-		case m.refused[s]:
-			verdict = device.Refuses
-		case m.failed[s] > 0:
-			verdict = device.Unresponsive
-		case !m.answers(s) || wrong[s]:
+		s := topo.SwitchIdx(i)
+		verdict := m.verdicts[s]
+		if verdict == device.Obeyed && (!m.answers(s) || wrong[s]) {
 			continue
 		}
 		if m.devices.Judge(t, verdict) {

@@ -100,7 +100,18 @@ func (m *Multicast) fail(c mftBlock, e device.Event, reason string) {
 	}
 	m.subnet.held[c.s].Take(c.block, c.position, e, &sent)
 	m.failed[c.s]++
-	m.refused[c.s] = m.refused[c.s] || e != device.TimedOut
+	m.verdicts[c.s] = max(m.verdicts[c.s], verdictOf(e))
 	m.failures = append(m.failures, finding.Finding{Kind: finding.Refused, Node: m.subnet.topo.Nodes[m.subnet.topo.Switches[c.s]].GUID,
 		Detail: fmt.Sprintf("multicast forwarding table block %d, position %d: %s", c.block, c.position, reason)})
+}
+
+// verdictOf is what the outcome of a Set that failed says of its switch.
+func verdictOf(e device.Event) device.Verdict {
+	switch e {
+	case device.Rejected:
+		return device.Refuses
+	case device.Differs:
+		return device.Ignores
+	}
+	return device.Unresponsive
 }

@@ -60,7 +60,7 @@ func (s *Sweeper) Walk(master bool, of Extent) *Walk {
 	s.renamed, s.walks.answered = nil, nil
 	s.state.devices.WalkBegins()
 	return &Walk{s, of, discover.New(discover.Config{
-		Prev: s.state.prev, Before: s.state.before, Features: s.walks.features, Devices: s.state.devices, Clear: master, Quick: of == Quick, Answered: answered,
+		Prev: s.state.prev, Before: s.state.before, Features: s.walks.features, Devices: s.state.devices, Clear: master, Uncleared: s.walks.uncleared(), Quick: of == Quick, Answered: answered,
 		Findings: s.walks.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs,
 		Conditions: device.Conditions{Enforced: s.cfg.Partitions.enforced(), Lanes: s.lanesMatter()},
 	})}
@@ -165,6 +165,7 @@ func (s *Sweeper) Program(c *SweepPlan) *Program {
 	if s.state.prev != nil {
 		s.walks.features.Forget(c.delta.restarted)
 	}
+	s.walks.wakeRepeats(c, s.state.prev)
 	s.state.apply(&c.delta)
 	s.state.devices.WalkRead(c.found.Read)
 	s.program = newProgram(c, s)
@@ -196,7 +197,8 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	}
 	found := p.c.found.Result
 	out = &Outcome{SweepPlan: p.c, Found: found, Sets: p.sets, Failures: p.failures, NotKept: p.notKept, Healed: p.tally(), devices: s.state.devices}
-	s.state.pkeys.tally(p.held)
+	p.tallyRepeats()
+	s.state.pkeys.tally(p.removals)
 	p.tallyOptional()
 	out.GivenUp = s.state.devices.Optional.All()
 	s.reregistrations.acknowledged(p.c)

@@ -26,10 +26,22 @@ func (p *Partitions) enforced() bool {
 	return p.Policy != nil && p.Settings.Enforce != partitions.EnforceOff
 }
 
-// tally ends a sweep. held says that it removed no key.
-func (m *pkeyState) tally(held bool) {
-	if m.removalsHeld++; !held {
+// removals says what a sweep has made of P_Keys that are to be removed.
+type removals uint8
+
+const (
+	notHeld     removals = iota
+	areHeld              // new keys wait
+	heldTooLong          // likewise, and they are removed all the same
+)
+
+// tally ends a sweep.
+func (m *pkeyState) tally(r removals) {
+	switch r {
+	case notHeld:
 		m.removalsHeld = 0
+	case areHeld:
+		m.removalsHeld++
 	}
 }
 
@@ -60,11 +72,15 @@ func (p *Program) pkeysFailed(st plan.Step) { p.c.Plan.PKeysFailed(st) }
 // holdRemovals removes no P_Key while new ones wait: two ports that will share one might otherwise lose the old one
 // first. After maxHeldRemovals sweeps it does not wait for ports that do not accept their new keys.
 func (p *Program) holdRemovals() {
-	if !p.c.Plan.Removing() || p.c.Plan.Removals() == 0 || p.state.pkeys.removalsHeld >= maxHeldRemovals {
+	if !p.c.Plan.Removing() || p.c.Plan.Removals() == 0 {
 		return
 	}
-	if ports := p.c.Plan.NotAdded(); len(ports) > 0 {
-		p.held = true
+	switch ports := p.c.Plan.NotAdded(); {
+	case len(ports) == 0:
+	case p.state.pkeys.removalsHeld >= maxHeldRemovals:
+		p.removals = heldTooLong
+	default:
+		p.removals = areHeld
 		p.c.Plan.HoldRemovals()
 		p.fail(plan.Step{Op: plan.SetPKeys, Port: ports[0]}, finding.Refused, fmt.Sprintf("no P_Key is removed from any port yet: %d ports did not get their new ones", len(ports)))
 	}

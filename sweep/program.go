@@ -28,7 +28,7 @@ type Program struct {
 	trials     map[device.Place]device.Trial // of device.OptionalAttributes
 	plain      map[topo.NodeIdx]plainTrial
 	left       map[topo.NodeIdx]bool // switches whose links are left in INIT
-	again      []plan.Step           // steps of ports that refused a Set, to read what they hold
+	again      []request             // Gets of what ports hold that were sent a Set
 	split      map[topo.PortIdx]split
 	more       []plan.Step             // for ports in split, switches in fallbacks, and those that do not obey wildcards
 	disobeys   map[mad.GUID]bool       // switches that have not done what a wildcard says
@@ -42,7 +42,9 @@ type Program struct {
 	notKept    []finding.Finding
 	heard      []bool                    // ports that answered a Set, by index; nil where PortStateChange was not set at any switch
 	names      map[smp.PortInfo][]string // of fieldNames
-	held       bool                      // no P_Key is removed in this sweep
+	removals   removals                  // of P_Keys
+	repeats    map[setKey]repeat         // of this sweep
+	failure    failure                   // that the outcome at hand is, if it is one
 	mkeys      mkeyRack
 	reregister map[mad.GUID]bool // ports whose clients have not been asked to register again yet
 }
@@ -50,8 +52,17 @@ type Program struct {
 // request is a step that was sent, or a Get after a refused one.
 type request struct {
 	plan.Step
-	asked bool // a Get after a refused Set
+	asked asked
 }
+
+// asked is why a request is a Get.
+type asked uint8
+
+const (
+	isSet      asked = iota
+	wasRefused       // after a Set that was refused
+	isJudged         // after one that was acknowledged, but may not be kept: what the device holds decides
+)
 
 // outcome says how the outcome of a step is handled.
 type outcome struct {
@@ -60,6 +71,8 @@ type outcome struct {
 	// settled takes any outcome, before answered or failed.
 	settled  func(*Program, request, *txn.Outcome)
 	refused  bool // a response of any status; else only one without error
+	repeats  bool // see repeat
+	unread   bool // a block that no walk reads where its port is not in use
 	required bool // if the step fails, nothing more is sent to the node
 	// failed is called if the step was skipped or failed.
 	failed func(*Program, plan.Step)
@@ -69,32 +82,32 @@ type outcome struct {
 
 // outcomes are by plan.Op.
 var outcomes = map[plan.Op]outcome{
-	plan.ClearChange:  {answered: (*Program).changeCleared},
+	plan.ClearChange:  {repeats: true, answered: (*Program).changeCleared},
 	plan.DisableAR:    {answered: (*Program).arInfo, settled: (*Program).valueSettled, sending: (*Program).sendingAR, refused: true, required: true},
-	plan.SetSwitch:    {answered: (*Program).switchInfo},
-	plan.SetLFT:       {answered: (*Program).lft, settled: (*Program).lftSettled, sending: (*Program).sendingLFT},
-	plan.AddPKeys:     {answered: (*Program).pkeys, settled: (*Program).pkeysSettled, failed: (*Program).pkeysFailed, sending: (*Program).sendingPKeys},
-	plan.SetPKeys:     {answered: (*Program).pkeys, settled: (*Program).pkeysSettled, failed: (*Program).pkeysFailed, sending: (*Program).sendingPKeys},
-	plan.SetPort:      {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
-	plan.Arm:          {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
-	plan.Activate:     {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
+	plan.SetSwitch:    {repeats: true, answered: (*Program).switchInfo},
+	plan.SetLFT:       {repeats: true, unread: true, answered: (*Program).lft, settled: (*Program).lftSettled, sending: (*Program).sendingLFT},
+	plan.AddPKeys:     {repeats: true, answered: (*Program).pkeys, settled: (*Program).pkeysSettled, failed: (*Program).pkeysFailed, sending: (*Program).sendingPKeys},
+	plan.SetPKeys:     {repeats: true, answered: (*Program).pkeys, settled: (*Program).pkeysSettled, failed: (*Program).pkeysFailed, sending: (*Program).sendingPKeys},
+	plan.SetPort:      {repeats: true, answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
+	plan.Arm:          {repeats: true, answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
+	plan.Activate:     {repeats: true, answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
 	plan.TakeDown:     {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
 	plan.ShutOff:      {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
 	plan.TurnOn:       {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
 	plan.SetFDR10:     {answered: (*Program).extended, settled: (*Program).fdr10Settled, sending: (*Program).sendingFDR10, refused: true},
-	plan.SetSLtoVLAll: {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
-	plan.SetSLtoVLOut: {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
-	plan.SetSLtoVL:    {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
+	plan.SetSLtoVLAll: {repeats: true, unread: true, answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
+	plan.SetSLtoVLOut: {repeats: true, unread: true, answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
+	plan.SetSLtoVL:    {repeats: true, unread: true, answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
 	plan.SetMKey:      {answered: (*Program).mkeySet, settled: (*Program).mkeySettled, refused: true, sending: (*Program).sendingMKey},
 	plan.ReadMKey:     {answered: (*Program).mkeyRead, settled: (*Program).mkeySettled, failed: (*Program).mkeyUnread},
 	plan.ReadHeldMKey: {answered: (*Program).mkeyHeld, settled: (*Program).mkeySettled},
 	plan.ReadSLtoVL:   {answered: (*Program).wildcardRead, failed: (*Program).wildcardUnread},
-	plan.SetTurns:     {answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
+	plan.SetTurns:     {repeats: true, unread: true, answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
 }
 
 func newProgram(c *SweepPlan, s *Sweeper) *Program {
 	p := &Program{s: s, c: c, state: s.state, reregister: s.reregistrations.out, timeOuts: map[attrOfNode]int{},
-		ofModels: map[attrOfModel]unansweredModel{}, trials: map[device.Place]device.Trial{}, witnesses: map[plan.Step]plan.Step{}, disobeys: map[mad.GUID]bool{}, plain: map[topo.NodeIdx]plainTrial{}, left: map[topo.NodeIdx]bool{}, names: map[smp.PortInfo][]string{}, split: map[topo.PortIdx]split{}, fallbacks: map[topo.NodeIdx]*fallback{}, sets: map[mad.AttrID]int{}}
+		ofModels: map[attrOfModel]unansweredModel{}, trials: map[device.Place]device.Trial{}, witnesses: map[plan.Step]plan.Step{}, disobeys: map[mad.GUID]bool{}, plain: map[topo.NodeIdx]plainTrial{}, left: map[topo.NodeIdx]bool{}, names: map[smp.PortInfo][]string{}, split: map[topo.PortIdx]split{}, fallbacks: map[topo.NodeIdx]*fallback{}, sets: map[mad.AttrID]int{}, repeats: map[setKey]repeat{}}
 	if c.Changed {
 		p.heard = make([]bool, len(c.Topo.Ports))
 	}
@@ -120,10 +133,10 @@ func (p *Program) enter() {
 func (p *Program) Next() (txn.Request, bool) {
 	for {
 		if n := len(p.again); n > 0 {
-			st := p.again[n-1]
+			r := p.again[n-1]
 			p.again = p.again[:n-1]
-			if set, ok := p.c.Plan.Set(st); ok || st.Op == plan.Activate {
-				return p.get(p.request(request{st, true}, &set), st), true
+			if set, ok := p.c.Plan.Set(r.Step); ok || r.Op == plan.Activate {
+				return p.get(p.request(r, &set), r.Step), true
 			}
 		}
 		st, ok := p.step()
@@ -146,10 +159,13 @@ func (p *Program) Next() (txn.Request, bool) {
 		if !ok {
 			continue
 		}
+		if p.isResting(st, &set) {
+			continue
+		}
 		if sending := outcomes[st.Op].sending; sending != nil {
 			sending(p, st)
 		}
-		req := p.request(request{st, false}, &set)
+		req := p.request(request{st, isSet}, &set)
 		if reads {
 			return p.get(req, st), true
 		}
@@ -164,6 +180,9 @@ func (p *Program) get(req txn.Request, st plan.Step) txn.Request {
 	if req.Attr == smp.AttrPortInfo {
 		port := &p.c.Topo.Ports[st.Port]
 		req.Mod = smp.PortInfoMod(port.Num, p.c.Topo.Nodes[port.Node].GetsExtended)
+	} else if table := device.Of(req.Attr); table != nil { // not a wildcard
+		port := &p.c.Topo.Ports[st.Port]
+		req.Mod = table.Modifier(&p.c.Topo.Nodes[port.Node], port.Num, st.Block)
 	}
 	return req
 }
@@ -306,6 +325,12 @@ func (p *Program) tallyLinks() (healed bool) {
 
 // fail adds what a step at a port did not bring about.
 func (p *Program) fail(st plan.Step, kind finding.Kind, detail string) {
+	p.report(st, kind, detail)
+	p.countFailure(st, kind, detail)
+}
+
+// report adds a failure without counting it.
+func (p *Program) report(st plan.Step, kind finding.Kind, detail string) {
 	port := &p.c.Topo.Ports[st.Port]
 	p.failures = append(p.failures, finding.Finding{Kind: kind, Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num, Detail: detail})
 }
@@ -325,10 +350,23 @@ func (p *Program) Done(o *txn.Outcome) {
 		p.unanswered = 0
 		p.answeredByModel(node, o.Attr)
 	}
+	good := o.Result == txn.Replied && o.Status == mad.StatusOK
+	if r.asked == isSet && good && p.doubts(r, o) {
+		p.again = append(p.again, request{r.Step, isJudged})
+		return
+	}
+	switch p.failure = isRefused; {
+	case o.Result != txn.Replied || o.Status&mad.StatusBusy != 0:
+		p.failure = isUnanswered
+	case r.asked == isJudged:
+		p.failure = isNotKept
+	}
+	if r.asked == isSet && o.Result == txn.Replied && !good {
+		p.countFailure(r.Step, finding.Refused, o.Status.String())
+	}
 	if how.settled != nil {
 		how.settled(p, r, o)
 	}
-	good := o.Result == txn.Replied && o.Status == mad.StatusOK
 	if o.Method == mad.MethodSet && o.Attr == smp.AttrPortInfo && p.bit31(r, o, good) {
 		return
 	}
@@ -338,6 +376,7 @@ func (p *Program) Done(o *txn.Outcome) {
 	switch {
 	case !good && (r.Op.IsWildcard() || r.Op == plan.ReadSLtoVL): // single tables follow
 		p.unanswered = min(p.unanswered, maxUnanswered-1)
+		p.countFailure(r.Step, finding.NoAnswer, "")
 	case o.Result != txn.Replied:
 		p.countTimeOut(node, r.Op, how.required)
 		p.fail(r.Step, finding.NoAnswer, fmt.Sprintf("no answer to %v(%s)", o.Method, smp.AttrName(o.Attr)))
@@ -355,7 +394,10 @@ func (p *Program) failRefused(r request, o *txn.Outcome) {
 }
 
 func (p *Program) changeCleared(r request, o *txn.Outcome) {
-	p.c.Topo.Nodes[p.c.Topo.Ports[r.Port].Node].SwitchInfo = o.Data
+	node := &p.c.Topo.Nodes[p.c.Topo.Ports[r.Port].Node]
+	if node.SwitchInfo = o.Data; p.failure == isNotKept && node.SwitchInfo.PortStateChange() {
+		p.fail(r.Step, finding.Refused, "PortStateChange stays set though it was cleared")
+	}
 }
 
 func (p *Program) switchInfo(r request, o *txn.Outcome) {

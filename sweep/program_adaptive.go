@@ -37,7 +37,7 @@ func (p *Program) fallbackOf(n topo.NodeIdx) *fallback {
 func (p *Program) askAR(n topo.NodeIdx) {
 	if f := p.fallbackOf(n); !f.asked {
 		f.asked = true
-		p.again = append(p.again, plan.Step{Op: plan.DisableAR, Port: p.c.Topo.Nodes[n].First})
+		p.again = append(p.again, request{plan.Step{Op: plan.DisableAR, Port: p.c.Topo.Nodes[n].First}, wasRefused})
 	}
 }
 
@@ -93,9 +93,9 @@ func (p *Program) arInfo(r request, o *txn.Outcome) {
 	}
 	switch {
 	case o.Status == mad.StatusOK && !adaptiveSomehow(node):
-	case o.Status == mad.StatusOK && r.asked:
+	case o.Status == mad.StatusOK && r.asked == wasRefused:
 		p.more = append(p.more, r.Step)
-	case r.asked && len(f.refused) == 0: // the next walk asks again
+	case r.asked == wasRefused && len(f.refused) == 0: // the next walk asks again
 	case node.AR == topo.AROff:
 		p.fail(r.Step, finding.Refused, fmt.Sprintf("what depends on adaptive routing stays on though it was turned off: %v", o.Status))
 	default:

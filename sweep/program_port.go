@@ -29,13 +29,13 @@ const (
 // refusal alone means little: the port may already be in the requested state, because of an
 // earlier attempt or because data arrived.
 func (p *Program) port(r request, o *txn.Outcome) {
-	st, looked := r.Step, r.asked
+	st, looked := r.Step, r.asked == wasRefused
 	if o.Status != mad.StatusOK {
-		if looked {
+		if r.asked != isSet {
 			p.fail(st, finding.Refused, fmt.Sprintf("PortInfo refused: %v", o.Status))
 			return
 		}
-		p.again = append(p.again, st)
+		p.again = append(p.again, request{st, wasRefused})
 		return
 	}
 	port := &p.c.Topo.Ports[st.Port]
@@ -61,6 +61,8 @@ func (p *Program) port(r request, o *txn.Outcome) {
 		refusal = fmt.Sprintf("stays %v", got)
 	} else if looked && (st.Op == plan.SetPort || st.Op == plan.Arm) && info.LID() != sent.LID() && sent.LID() != 0 {
 		refusal = fmt.Sprintf("refuses its PortInfo, LID %v", sent.LID())
+	} else if p.failure == isNotKept && st.Op == plan.SetPort && device.PortInfo.Misses((*device.Data)(&sent), (*device.Data)(&judged)) {
+		refusal = fmt.Sprintf("does not keep its LID %v, the subnet prefix, or the LID of the manager", sent.LID())
 	}
 	at, unsupported := p.c.Plan.Place(o.Attr, st.Port), p.state.devices.Unsupported
 	switch s := p.split[st.Port]; {
@@ -84,6 +86,7 @@ func (p *Program) port(r request, o *txn.Outcome) {
 		p.c.Plan.Minimize(st.Port)
 		p.more = append(p.more, plan.Step{Op: plan.Arm, Port: st.Port})
 	case refusal == "":
+		p.takes(st)
 	case port.Num == 0 && st.Op != plan.SetPort && info.LID() == sent.LID(): // it forwards in any state
 		p.ignores(at.Node, 0, []string{"PortState"})
 	default:

@@ -58,7 +58,7 @@ func (p *Program) skips(st plan.Step) bool {
 
 func (p *Program) skipsModel(node topo.NodeIdx, attr mad.AttrID) bool {
 	of := p.ofModels[p.modelOf(node, attr)]
-	return !of.answered && of.count >= maxOfModel
+	return attr != smp.AttrPKeyTable && !of.answered && of.count >= maxOfModel // a sound device would be excluded for the P_Keys of others
 }
 
 func (p *Program) modelOf(node topo.NodeIdx, attr mad.AttrID) attrOfModel {

@@ -23,12 +23,24 @@ func (j *RouteTask) restarted(t *topo.Topo, switches []device.Walked) func(mad.G
 		case node.Missed > 0:
 			return false
 		case node.Switch != topo.None:
-			known := before.Find(guid) != nil
-			return switches[node.Switch].Lost && (known || node.SwitchInfo.LinearFDBTop() == 0)
+			was, top := before.Find(guid), node.SwitchInfo.LinearFDBTop()
+			if was != nil && was.Top == 0 && top == 0 {
+				return lostLID(prev, t, n) // it takes no other LinearFDBTop
+			}
+			return switches[node.Switch].Lost && (was != nil || top == 0)
 		default:
 			return hasReset(prev, t, n)
 		}
 	}
+}
+
+// lostLID reports whether a switch has no LID and had one after the last sweep.
+func lostLID(prev, t *topo.Topo, n topo.NodeIdx) bool {
+	if prev == nil || t.Ports[t.Port(n, 0)].Info.LID() != 0 {
+		return false
+	}
+	was := prev.FindNode(t.Nodes[n].GUID)
+	return was != topo.None && prev.Ports[prev.Port(was, 0)].Info.LID() != 0
 }
 
 // hasReset reports whether a port of a node is in INIT and was not so after the last sweep.

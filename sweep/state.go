@@ -72,6 +72,7 @@ type walkState struct {
 	places   places                 // who has left, and from where
 	known    *topo.Topo             // the last subnet that was found; nil unless Settings.remembers
 	mirrored *registry.State        // what the master has registered since, among it neighbors; nil for nothing, and as master
+	repeats  map[setKey]repeat      // Sets of the last sweep that may be sent again
 }
 
 func newWalkState(restored *Restored) walkState {
@@ -79,7 +80,7 @@ func newWalkState(restored *Restored) walkState {
 }
 
 // forgetMastership drops what another manager may have changed.
-func (w *walkState) forgetMastership() { w.findings, w.expected = nil, nil }
+func (w *walkState) forgetMastership() { w.findings, w.expected, w.repeats = nil, nil, nil }
 
 // sweepEnds takes the subnet that a sweep has left, and what its walk of an extent has found. heard are the ports that
 // have answered a Set.

@@ -117,6 +117,9 @@ func (s *Sweeper) Reroute() { s.reroute = reroutesByAll }
 func (s *Sweeper) SendAgain() {
 	s.state.devices.Optional.Forget(func(mad.GUID) bool { return true })
 	s.walks.features.Clear()
+	if s.walks.repeats = nil; s.program != nil {
+		clear(s.program.repeats)
+	}
 }
 
 // CompareEngines makes the next heavy sweep compare the engines that are configured then with those of now. If they would route the subnet in another way,

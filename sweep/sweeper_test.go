@@ -105,7 +105,7 @@ func TestUnresponsiveNode(t *testing.T) {
 func TestTableNotHeld(t *testing.T) {
 	for name, spoil := range map[string]func(req *txn.Request, o *txn.Outcome){
 		"another block": func(req *txn.Request, o *txn.Outcome) {
-			if req.Attr == smp.AttrLinearForwardingTable && req.Method == mad.MethodSet {
+			if req.Attr == smp.AttrLinearForwardingTable { // also where it is read again
 				o.Data[1] ^= 1
 			}
 		},
@@ -120,7 +120,7 @@ func TestTableNotHeld(t *testing.T) {
 			}
 		},
 		"another LinearFDBTop": func(req *txn.Request, o *txn.Outcome) {
-			if req.Attr == smp.AttrSwitchInfo && req.Method == mad.MethodSet {
+			if req.Attr == smp.AttrSwitchInfo {
 				(*smp.SwitchInfo)(&o.Data).SetLinearFDBTop(3)
 			}
 		},

@@ -136,6 +136,17 @@ func (u Unsupported) Lacks(m *Managed, p Place, sent, held *Data) bool {
 	return false
 }
 
+// Misses reports whether a device holds other values than it was sent in fields that are insisted upon.
+func (m *Managed) Misses(sent, held *Data) bool {
+	d, _ := m.Differs(sent, held)
+	for i := range d {
+		if d[i]&m.Insisted[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // put notes the fields of a device.
 func (u Unsupported) put(p Place, f fields, tries uint8) {
 	e, known := u[p]

@@ -20,6 +20,7 @@ type MFT struct {
 	Blocks         int   // that the table has
 	Foreign        bool  // another manager may have written it: it is read before it is written
 	Failed         uint8 // rounds in a row in which a Set of it failed by the switch's own fault
+	ignores        bool  // in the last of them it answered with other values
 	unresponsiveIn int   // the walk that had begun last when a round ended in which a Set got no answer; 0 for none
 }
 
@@ -43,7 +44,8 @@ type Verdict uint8
 const (
 	Obeyed       Verdict = iota
 	Unresponsive         // some Set got no answer, and none another one than it should
-	Refuses              // some Set was rejected, or answered with other values
+	Refuses              // some Set was rejected
+	Ignores              // some Set was answered with other values
 )
 
 // Judge notes how a round went at the switch, and reports whether that changes Avoided. A Set that
@@ -52,17 +54,32 @@ const (
 func (r *Record) Judge(m *MFT, v Verdict) (changed bool) {
 	before := m.Avoided()
 	switch {
+	case v == Obeyed && before && m.ignores: // as long as trees avoid it, it is sent empty blocks, which it may hold by chance
 	case v == Obeyed:
-		m.Failed, m.unresponsiveIn = 0, 0
+		m.Failed, m.ignores, m.unresponsiveIn = 0, false, 0
 	case m.Avoided():
-	case v == Refuses:
-		m.Failed++
+		m.ignores = m.ignores || v == Ignores
+	case v == Refuses || v == Ignores:
+		m.Failed, m.ignores = m.Failed+1, v == Ignores
 	case m.unresponsiveIn == 0:
 		m.unresponsiveIn = r.walks
 	case r.heard > m.unresponsiveIn:
-		m.Failed, m.unresponsiveIn = m.Failed+1, r.walks
+		m.Failed, m.ignores, m.unresponsiveIn = m.Failed+1, false, r.walks
 	}
 	return m.Avoided() != before
+}
+
+// Ignored reports whether trees avoid the switch because it answered with other values: what it is sent meanwhile does not show that it has
+// got well.
+func (m *MFT) Ignored() bool { return m.ignores && m.Avoided() }
+
+// Forgive has trees use such a switch again, and reports whether it is one.
+func (m *MFT) Forgive() bool {
+	ignored := m.Ignored()
+	if ignored {
+		m.Failed, m.ignores = 0, false
+	}
+	return ignored
 }
 
 // AwaitsWalk reports whether some multicast table got no answer, and no walk has begun since.

@@ -47,6 +47,8 @@ type Config struct {
 	// switch: a change that comes later sets it again, so that none is lost. Only
 	// the master may, and of switches that Prev lacks only where they have no table.
 	Clear bool
+	// Uncleared are switches of which it does not try to: they keep PortStateChange set.
+	Uncleared map[mad.GUID]bool
 	// MKey is the M_Key of requests to agents for which Keys has no other one.
 	MKey mad.MKey
 	Keys Keys

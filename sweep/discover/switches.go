@@ -28,6 +28,9 @@ func (m *Machine) switchInfo(n int32, info *smp.SwitchInfo, ok bool) {
 // come in sight with a forwarding table may have another master, which must learn from
 // it that the subnets have grown together.
 func (m *Machine) mayClear(n int32, info *smp.SwitchInfo) bool {
+	if m.cfg.Uncleared[m.b.Node(n).GUID] {
+		return false
+	}
 	if !m.cfg.Clear || m.cfg.Prev == nil || info.LinearFDBTop() == 0 {
 		return m.cfg.Clear
 	}

@@ -149,7 +149,7 @@ func (p *Plan) disableAR(st Step) (device.Data, bool) {
 }
 
 func (p *Plan) switchData(st Step) (device.Data, bool) {
-	return p.switchSent(p.in.Topo.Ports[st.Port].Node), true
+	return p.SwitchSent(p.in.Topo.Ports[st.Port].Node), true
 }
 
 func (p *Plan) lftData(st Step) (data device.Data, ok bool) {

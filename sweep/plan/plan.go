@@ -228,7 +228,7 @@ func (p *Plan) prepare() (steps []Step) {
 func (p *Plan) switchInfos() (steps []Step) {
 	for s, n := range p.in.Topo.Switches {
 		info := &p.in.Topo.Nodes[n].SwitchInfo
-		if w := p.switchSent(n); p.answers(n) && w != unchanging(info) {
+		if w := p.SwitchSent(n); p.answers(n) && w != unchanging(info) {
 			steps = append(steps, p.port0(SetSwitch, topo.SwitchIdx(s)))
 		}
 	}

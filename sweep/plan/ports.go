@@ -64,16 +64,22 @@ func (p *Plan) portStep(steps []Step, i topo.PortIdx, arm bool) []Step {
 	if t.IsSwitchPort(i) && port.Info.PortState() == smp.PortInit {
 		return steps // it cannot be armed now, and gets its parameters with Arm
 	}
+	if p.changes(i) {
+		steps = append(steps, Step{Op: SetPort, Port: i})
+	}
+	return steps
+}
+
+// changes reports whether the parameters of a port have to be sent: some differ, or its clients are asked to register again.
+func (p *Plan) changes(i topo.PortIdx) bool {
+	port := &p.in.Topo.Ports[i]
 	w := p.Wanted(i)
 	d, _ := device.PortInfo.Differs((*device.Data)(&port.Info), (*device.Data)(&w))
 	if port.Num == 0 {
 		(*smp.PortInfo)(&d).SetNeighborMTU(0) // no reason to write to a subnet in use, and ibsim does not keep it
 	}
-	up := port.Num == 0 || port.Info.PortState() >= smp.PortArmed
-	if p.in.Unsupported.Wants(&device.PortInfo, p.Place(device.PortInfo.ID, i), (*device.Data)(&w), &d, up) || p.Reregisters(i) {
-		steps = append(steps, Step{Op: SetPort, Port: i})
-	}
-	return steps
+	up := port.Num == 0 || port.Info.PortState() >= smp.PortArmed // clients register when their port comes up
+	return p.in.Unsupported.Wants(&device.PortInfo, p.Place(device.PortInfo.ID, i), (*device.Data)(&w), &d, up) || up && p.Reregisters(i)
 }
 
 // arms reports whether the plan takes a port from INIT to ARMED: there are routes, and the
@@ -204,6 +210,7 @@ func (p *Plan) portData(st Step) (device.Data, bool) {
 	switch st.Op {
 	case SetPort:
 		data.SetClientReregister(p.Reregisters(st.Port))
+		return data, !p.waves.trouble[st.Port] || p.minimal[st.Port] || p.changes(st.Port) // else its enforcement stays off
 	case Arm:
 		data.SetClientReregister(p.Reregisters(st.Port))
 		data.SetPortState(smp.PortArmed)

@@ -54,9 +54,9 @@ func (p *Plan) WantedSwitch(n topo.NodeIdx) smp.SwitchInfo {
 	return w
 }
 
-// switchSent is the SwitchInfo that a switch is sent: the wanted one, with the present values
+// SwitchSent is the SwitchInfo that a switch is sent: the wanted one, with the present values
 // of the fields that the switch does not support.
-func (p *Plan) switchSent(n topo.NodeIdx) smp.SwitchInfo {
+func (p *Plan) SwitchSent(n topo.NodeIdx) smp.SwitchInfo {
 	node := &p.in.Topo.Nodes[n]
 	w := p.WantedSwitch(n)
 	refused := smp.SwitchInfo(p.in.Unsupported.Refuses(&device.SwitchInfo, p.Place(device.SwitchInfo.ID, node.First), (*device.Data)(&w)))
@@ -84,7 +84,7 @@ func SwitchFields(bits *smp.SwitchInfo) (names []string) {
 // describeSwitch is the change of a SwitchInfo as text.
 func (p *Plan) describeSwitch(st Step) string {
 	n := p.in.Topo.Ports[st.Port].Node
-	is, w := &p.in.Topo.Nodes[n].SwitchInfo, p.switchSent(n)
+	is, w := &p.in.Topo.Nodes[n].SwitchInfo, p.SwitchSent(n)
 	fields := []string{fmt.Sprintf("LinearFDBTop %d -> %d", is.LinearFDBTop(), w.LinearFDBTop())}
 	for i, f := range optionalFields {
 		if a, b := f.get(is), f.get(&w); i == 0 || a != b {

@@ -35,7 +35,7 @@ func TestWantedSwitchMulticast(t *testing.T) {
 			s.info(sw1GUID, 0).SetCapabilityMask(smp.IsMulticastFDBTopSupported)
 		}
 		s.in.MulticastTop = c.top
-		w := New(s.in).switchSent(s.FindNode(sw1GUID))
+		w := New(s.in).SwitchSent(s.FindNode(sw1GUID))
 		if w.MulticastFDBTop() != c.want || w.DefaultMulticastPrimaryPort() != c.primary2 || w.DefaultMulticastNotPrimaryPort() != c.primary2 {
 			t.Errorf("%s: MulticastFDBTop %v, default ports %d and %d; want %v and %d", c.name, w.MulticastFDBTop(),
 				w.DefaultMulticastPrimaryPort(), w.DefaultMulticastNotPrimaryPort(), c.want, c.primary2)
@@ -54,7 +54,7 @@ func TestIgnoredFields(t *testing.T) {
 	send := func(top mad.LID, life uint8, takesLife bool) (sent smp.SwitchInfo) {
 		s.in.MulticastTop, s.in.Values.LifeTimeValue = top, life
 		p := New(s.in)
-		sent = p.switchSent(n)
+		sent = p.SwitchSent(n)
 		wanted, held := p.WantedSwitch(n), sent
 		held.SetMulticastFDBTop(0)
 		if !takesLife {

@@ -114,9 +114,29 @@ func quirksOf(attr mad.AttrID, set bool) (all []fabric.Quirk) {
 	return all
 }
 
+// Multicasts reports whether the quirk is of multicast: then all Members join IPoIB's broadcast group.
+func (c QuirkCell) Multicasts() bool { return c.Attr == smp.AttrMulticastForwardingTable }
+
+// Members are the ports of all adapters but the manager's.
+func Members(f *fabric.Fabric) (all []net.End) {
+	for at := range f.Ports() {
+		if f.NodeType(at.Node) == mad.CA {
+			all = append(all, at)
+		}
+	}
+	return all[1:]
+}
+
 // Pairs sends a packet from each adapter to each other, on SL 0 and in each partition of the setup, and counts those that arrive. ARMED
-// ports go ACTIVE by that.
+// ports go ACTIVE by that. In cells of multicast each member sends one to the group in place of these.
 func (c QuirkCell) Pairs(f *fabric.Fabric) (arrive, all int) {
+	if c.Multicasts() {
+		ends := Members(f)
+		for _, from := range ends {
+			arrive += len(f.ProbeMulticast(from, mad.MinMulticastLID, mad.DefaultPKey, 0).Delivered)
+		}
+		return arrive, len(ends) * (len(ends) - 1)
+	}
 	keys := []mad.PKey{mad.DefaultPKey}
 	if c.Setup == "partitions" {
 		keys = append(keys, otherKey)
