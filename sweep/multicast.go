@@ -300,7 +300,10 @@ func (m *Multicast) finish(now time.Duration) {
 	m.countFailures()
 	if len(m.left) > 0 {
 		if m.backoff = max(2*m.backoff, time.Second); m.backoff > maxMulticastBackoff {
-			m.backoff = multicastRest
+			m.backoff = maxMulticastBackoff
+			if !slices.ContainsFunc(m.left, func(c mftBlock) bool { return !m.subnet.held[c.s].Avoided() }) {
+				m.backoff = multicastRest // trees do without these switches
+			}
 		}
 		m.retryAt = now + m.backoff
 	} else if m.backoff = 0; slices.ContainsFunc(m.subnet.held, (*device.MFT).Ignored) {
