@@ -26,7 +26,7 @@ func (p *Partitions) enforced() bool {
 	return p.Policy != nil && p.Settings.Enforce != partitions.EnforceOff
 }
 
-// removals says what a sweep has made of P_Keys that are to be removed.
+// removals says what a sweep has made of P_Keys that it should remove.
 type removals uint8
 
 const (

@@ -351,7 +351,7 @@ func (p *Program) Done(o *txn.Outcome) {
 		p.answeredByModel(node, o.Attr)
 	}
 	good := o.Result == txn.Replied && o.Status == mad.StatusOK
-	if r.asked == isSet && good && p.doubts(r, o) {
+	if r.asked == isSet && good && p.unconfirmed(r, o) {
 		p.again = append(p.again, request{r.Step, isJudged})
 		return
 	}

@@ -214,9 +214,9 @@ func (p *Program) takes(st plan.Step) {
 	}
 }
 
-// doubts reports whether a port that has acknowledged a Set is asked what it holds: it has answered with something else, which may be the value from
+// unconfirmed reports whether a port that has acknowledged a Set is asked what it holds: it has answered with something else, which may be the value from
 // before the Set; or the last sweep has sent the same.
-func (p *Program) doubts(r request, o *txn.Outcome) bool {
+func (p *Program) unconfirmed(r request, o *txn.Outcome) bool {
 	repeated := p.repeats[p.keyOf(r.Step)].sweeps > 1
 	port := &p.c.Topo.Ports[r.Port]
 	switch r.Op {
