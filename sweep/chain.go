@@ -56,8 +56,8 @@ func (a *attempts) choose(ctx context.Context) *routed {
 				return nil
 			}
 		}
-		if r != nil && !r.engine.IsMinHop() && (a.out.delta.by == byRecorded && r.engine.Name == a.state.routes.Engine || a.keepsFound(r.tables)) {
-			a.out.delta.adopted = false // the tables found are the engine's own
+		if r != nil && !r.engine.IsMinHop() && (a.out.delta.whose == recordedRoutes && r.engine.Name == a.state.record.Engine || a.keepsFound(r.tables)) {
+			a.out.delta.whose = ownRoutes // the tables found are the engine's own
 			return r
 		}
 		if ctx.Err() != nil {
@@ -83,7 +83,7 @@ func (a *attempts) fromFound(ctx context.Context, afresh *routed) *routed {
 		return nil
 	case err != nil || !a.keepsFound(r.tables):
 		return afresh
-	case a.out.delta.by == byRecorded:
+	case a.out.delta.whose == recordedRoutes:
 		return r
 	}
 	if r.base.uneven, err = a.isUneven(ctx, r.tables, afresh.tables); err != nil {

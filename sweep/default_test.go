@@ -30,20 +30,20 @@ func TestNobodyChose(t *testing.T) {
 		if again := b.heavy(); again.Engine != c.engine || again.Keep == routing.KeepWorking || again.Sets[smp.AttrLinearForwardingTable] > 0 {
 			t.Errorf("%s, after a pause: %s, %v, %v", c.spec, again.Engine, again.Keep, again.Sets)
 		}
-		record := b.state.routes
+		record := b.state.record
 		b.Abdicate() // another manager may have been master, but the tables are those of the record
-		if again := b.heavy(); again.Engine != c.engine || again.Keep == routing.KeepWorking || again.Foreign != "" || again.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.routes != record {
-			t.Errorf("%s, as found: %s, %q, %v, %v, record %v, was %v", c.spec, again.Engine, again.Foreign, again.Keep, again.Sets, b.state.routes, record)
+		if again := b.heavy(); again.Engine != c.engine || again.Keep == routing.KeepWorking || again.Foreign != "" || again.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.record != record {
+			t.Errorf("%s, as found: %s, %q, %v, %v, record %v, was %v", c.spec, again.Engine, again.Foreign, again.Keep, again.Sets, b.state.record, record)
 		}
 		b.fabric.LinkDown(b.inner())
 		b.Abdicate()
-		if lost := b.heavy(); lost.Engine != c.engine || lost.Keep == routing.KeepWorking || lost.Foreign != "" || b.state.routes.Engine != c.engine || b.state.adopted {
-			t.Errorf("%s, as found, but for a lost link: %s, %q, %v, record %v", c.spec, lost.Engine, lost.Foreign, lost.Keep, b.state.routes)
+		if lost := b.heavy(); lost.Engine != c.engine || lost.Keep == routing.KeepWorking || lost.Foreign != "" || b.state.record.Engine != c.engine || b.state.whose.adopted() {
+			t.Errorf("%s, as found, but for a lost link: %s, %q, %v, record %v", c.spec, lost.Engine, lost.Foreign, lost.Keep, b.state.record)
 		}
 		b.Abdicate()
-		b.state.routes.Sum++
-		if other := b.heavy(); other.Engine != "minhop" || other.Seen != "" || other.Keep != routing.KeepWorking || other.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.routes != (RoutesRecord{}) {
-			t.Errorf("%s, others found: %s, %q, %v, %v, record %v", c.spec, other.Engine, other.Seen, other.Keep, other.Sets, b.state.routes)
+		b.state.record.Sum++
+		if other := b.heavy(); other.Engine != "minhop" || other.Seen != "" || other.Keep != routing.KeepWorking || other.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.record != (RoutesRecord{}) {
+			t.Errorf("%s, others found: %s, %q, %v, %v, record %v", c.spec, other.Engine, other.Seen, other.Keep, other.Sets, b.state.record)
 		}
 	}
 

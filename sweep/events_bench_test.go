@@ -54,7 +54,7 @@ func newLiving(b testing.TB, spec string, adopted bool) *living {
 		if err != nil {
 			b.Fatal(err)
 		}
-		f.state.adopted = true
+		f.state.whose = foundRoutes
 		f.keep(f.Topo, tables)
 	}
 	f.route(b)
@@ -66,7 +66,7 @@ func (f *living) route(b testing.TB) {
 	b.Helper()
 	t := f.Topo
 	out := &SweepPlan{Topo: t, LIDs: f.LIDs}
-	out.delta.adopted = f.state.adopted
+	out.delta.whose = f.state.whose
 	for _, n := range t.Switches {
 		guid := t.Nodes[n].GUID
 		out.delta.switches = append(out.delta.switches, device.Walked{Switch: device.Switch{GUID: guid, Row: f.rows[guid]}})
@@ -84,7 +84,10 @@ func (f *living) route(b testing.TB) {
 	}
 	f.spent, f.orders = f.spent+routed-begin, f.orders+processorTime(b)-routed
 	next := *f.state
-	next.mastership, next.prev, next.adopted = swept, t, out.delta.adopted && a.in.Keep != routing.KeepNone
+	next.mastership, next.prev, next.whose = swept, t, out.delta.whose
+	if a.in.Keep == routing.KeepNone {
+		next.whose = ownRoutes
+	}
 	next.report, next.sls, next.credit, next.rules, next.base = r.report, r.tables.SLs, r.credit, r.rules, r.base
 	f.state = &next
 	f.keep(t, r.tables)

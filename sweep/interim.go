@@ -38,7 +38,6 @@ type interim struct {
 	problem
 	settings Settings
 	engine   string // that was at work when the budget was spent
-	by       routedBy
 	restarts int
 }
 
@@ -88,18 +87,18 @@ func (a *attempts) chooseInTime(ctx context.Context) *routed {
 // chooseWithin is choose with a budget of work; interim routes serve where that is too little.
 func (a *attempts) chooseWithin(ctx context.Context, units int64) *routed {
 	bounded, budget, end := routing.WithBudget(ctx, units)
-	adopted := a.out.delta.adopted
+	whose := a.out.delta.whose
 	r := a.choose(bounded)
 	end()
 	if !budget.Spent() || ctx.Err() != nil {
 		return r
 	}
-	a.out.delta.adopted = adopted
+	a.out.delta.whose = whose
 	return a.serve(ctx, a.newInterim(a.asked))
 }
 
 func (a *attempts) newInterim(engine string) *interim {
-	return &interim{problem{a.RouteTask.chain, a.in}, a.settings, engine, a.out.delta.by, 0}
+	return &interim{problem{a.RouteTask.chain, a.in}, a.settings, engine, 0}
 }
 
 // serve returns interim routes: those found, repaired, or those of the first interim engine. Where there are none that are proved, it returns what choose does.

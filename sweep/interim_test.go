@@ -148,8 +148,8 @@ func TestInterimRestart(t *testing.T) {
 			t.Errorf("found: %q, %v, %q, %v", out.Awaited, out.Sets, out.Foreign, out.Keep)
 		}
 		b.Take(out.Awaits().Run(t.Context()))
-		if out = b.inTime(); out.Engine != "dfsssp" || !out.Taken || b.state.adopted || unchosen != (b.state.routes.Engine == "dfsssp") {
-			t.Errorf("taken: %s, %t, record %v", out.Engine, out.Taken, b.state.routes)
+		if out = b.inTime(); out.Engine != "dfsssp" || !out.Taken || b.state.whose.adopted() || unchosen != (b.state.record.Engine == "dfsssp") {
+			t.Errorf("taken: %s, %t, record %v", out.Engine, out.Taken, b.state.record)
 		}
 	}
 }
@@ -173,7 +173,7 @@ func TestInterimTakeover(t *testing.T) {
 		}
 		b.Take(out.Awaits().Run(t.Context()))
 		out = b.inTime()
-		if asked != 1 || out.Awaited != "" || (out.Engine == "dfsssp") != own || (out.Foreign == "dfsssp") == own || b.state.adopted == own || out.Sets[smp.AttrLinearForwardingTable] > 0 {
+		if asked != 1 || out.Awaited != "" || (out.Engine == "dfsssp") != own || (out.Foreign == "dfsssp") == own || b.state.whose.adopted() == own || out.Sets[smp.AttrLinearForwardingTable] > 0 {
 			t.Errorf("own %t: asked %d times, %q, %s, %q, %v", own, asked, out.Awaited, out.Engine, out.Foreign, out.Sets)
 		}
 		if out = b.inTime(); asked > 2 || (out.Engine == "dfsssp") != own {

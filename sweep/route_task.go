@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"ibsm/mad"
-	"ibsm/mad/smp"
 	"ibsm/partitions"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
@@ -136,19 +135,7 @@ type delta struct {
 	unresponsive map[plan.Key]uint8
 	settings     Settings
 	values       plan.Values
-	report       *verify.Report
-	sls          *routing.SLs
-	proof
-	foreign     string
-	closing     []repair.Route
-	adopted     bool
-	by          routedBy
-	routes      RoutesRecord
-	base        *base
-	answers     *answers
-	interim     *interim
-	engine      string
-	members     *engines.Members
+	routesState
 	indexes     partitions.Indexes // nil: unchanged
 	adaptive    map[mad.GUID]adaptiveSwitch
 	ports       *device.Ports
@@ -163,13 +150,8 @@ func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.ports, d.unsupported)
 	s.devices.Optional.Forget(d.restarted)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
-	s.settings, s.values, s.report, s.foreign, s.adopted, s.adaptive = d.settings, d.values, d.report, d.foreign, d.adopted, d.adaptive
-	s.by, s.routes, s.unnamed = d.by, d.routes, d.unnamed
-	s.sls, s.credit, s.rules, s.fitting, s.readLanes = d.sls, d.credit, d.rules, d.fitting, s.readLanes && d.adopted
-	s.closing, s.base, s.answers, s.engine, s.members = d.closing, d.base, d.answers, d.engine, d.members
-	if s.interim = d.interim; s.ready != nil && s.ready.of != s.interim {
-		s.ready = nil
-	}
+	s.settings, s.values, s.adaptive, s.unnamed = d.settings, d.values, d.adaptive, d.unnamed
+	s.routesState = s.routesState.after(d.routesState)
 	if d.indexes != nil {
 		s.pkeys.indexes = d.indexes
 	}
@@ -200,6 +182,8 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		n := t.FindNode(guid)
 		return n != topo.None && t.Nodes[n].Missed > 0
 	})
+	d.routesState = s.routesState
+	d.foreign, d.closing, d.answers, d.trees = "", nil, nil, nil
 	j.decide(t, d)
 	var dead, disabled []topo.PortIdx
 	var grace bool
@@ -228,8 +212,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		reserved = unowned(t, d.switches)
 	}
 	j.assign(out, reserved)
-	d.report, d.sls, d.proof, d.base, d.engine, d.members = s.report, s.sls, proof{s.credit, s.rules, nil, s.fitting}, s.base, s.engine, s.members
-	d.routes, d.interim, d.adaptive = s.routes, s.interim, j.adaptive(out)
+	d.adaptive = j.adaptive(out)
 	j.routeAvoiding(ctx, out, reserved, marked)
 	stillUsed(t, out.LIDs, out.Tables, out.Drained)
 	if out.Fitting.State == LanesFirst && ctx.Err() == nil {
@@ -247,30 +230,6 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		out.multicast = j.multicast.run(ctx, t, out.Tables, s.devices)
 	}
 	return out
-}
-
-// decide sets which engines route the subnet, and whether its routes are another manager's.
-func (j *RouteTask) decide(t *topo.Topo, d *delta) {
-	s := j.state
-	d.adopted = s.adopted || s.mastership != swept && slices.ContainsFunc(d.switches, func(sw device.Walked) bool { return sw.Read })
-	interim := s.mastership != swept && s.routes.Engine == interimRoutes && s.routes.found(t, d.switches) // of this manager, or of the one before
-	d.adopted = d.adopted && !interim
-	if !j.chain.HasUnchosen() {
-		return
-	}
-	switch {
-	case s.interim != nil && j.reroute == keepsRoutes:
-		d.by = s.interim.by
-	case s.by != byChosen || j.reroute == reroutesByAll || interim:
-		d.by = byAll
-	}
-	switch {
-	case s.mastership == swept || interim:
-	case d.by == byChosen && isCold(t):
-		d.by, d.adopted = byAll, false // what stands in the tables is of no use to anybody
-	case s.routes.found(t, d.switches):
-		d.by = byRecorded
-	}
 }
 
 // assign gives the end ports of the subnet their LIDs and P_Keys.
@@ -304,13 +263,6 @@ func (j *RouteTask) plan(out *SweepPlan, dead, disable []topo.PortIdx, off []top
 	}
 }
 
-// isCold reports whether nothing uses a subnet: no port with a link is ARMED or ACTIVE.
-func isCold(t *topo.Topo) bool {
-	return !slices.ContainsFunc(t.Ports, func(p topo.Port) bool {
-		return p.Num != 0 && p.Peer != topo.None && p.Info.PortState() >= smp.PortArmed
-	})
-}
-
 // route takes the tables that the subnet gets.
 func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LID) {
 	t, s, d := out.Topo, j.state, &out.delta
@@ -332,12 +284,14 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	if in.Prev == nil {
 		in.Keep = routing.KeepNone
 	}
-	d.adopted = d.adopted && in.Keep != routing.KeepNone
+	if in.Keep == routing.KeepNone {
+		d.whose = ownRoutes
+	}
 	if d.by == byChosen {
 		j.chain = j.chain.Chosen()
 	}
-	if j.chain, out.Seen = j.chain.For(t); d.by == byRecorded {
-		j.chain = s.routes.from(j.chain)
+	if j.chain, out.Seen = j.chain.For(t); d.whose == recordedRoutes {
+		j.chain = s.record.from(j.chain)
 	}
 	a := &attempts{RouteTask: j, out: out, in: in, reserved: reserved, groups: j.trees.groups(t)}
 	d.interim = nil
@@ -372,7 +326,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	d.closing = out.Closing
 	out.Fitting, out.CreditLoop, out.Stopped, d.report, d.sls, d.proof = r.fitting, r.credit.Loop, r.credit.Findings, r.report, tables.SLs, r.proof
 	out.StoppedSA = a.stopsToSA(r)
-	d.routes = a.record(r)
+	d.record = a.record(r)
 	for i, n := range t.Switches {
 		sw := &d.switches[i]
 		if t.Nodes[n].Missed > 0 {
@@ -394,7 +348,7 @@ func tenants(t *topo.Topo, parts *partitions.Tables) *routing.Tenants {
 // as they work. Our own stay until a link between switches is added, so that new links are
 // used.
 func (j *RouteTask) keep(out *SweepPlan) routing.Keep {
-	prev, adopted := j.state.prev, out.delta.adopted
+	prev, adopted := j.state.prev, out.delta.whose.adopted()
 	switch {
 	case j.reroute > regroups || prev == nil && !adopted:
 		return routing.KeepNone

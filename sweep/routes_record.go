@@ -57,11 +57,11 @@ const interimRoutes = "interim"
 func (a *attempts) record(r *routed) RoutesRecord {
 	d, engine := &a.out.delta, r.engine.Name
 	switch {
-	case d.interim != nil && d.by == byRecorded:
-		return a.state.routes // which stay in force as far as they work
-	case d.interim != nil && !d.adopted:
+	case d.interim != nil && d.whose == recordedRoutes:
+		return a.state.record // which stay in force as far as they work
+	case d.interim != nil && !d.whose.adopted():
 		engine = interimRoutes
-	case d.by == byChosen || d.adopted || r.engine.IsMinHop():
+	case d.by == byChosen || d.whose.adopted() || r.engine.IsMinHop():
 		return RoutesRecord{}
 	}
 	return RoutesRecord{engine, sumOf(a.out.Topo, func(s topo.SwitchIdx) []uint8 { return r.tables.LFT[s] })}
@@ -83,15 +83,15 @@ func (r RoutesRecord) from(c engines.Chain) engines.Chain {
 // FollowRoutes takes Config.Routes, if it is not zero, for the record of the routes in force: another manager computes them. It is
 // the one that is stored.
 func (s *Sweeper) FollowRoutes() {
-	s.state.storedRoutes = s.cfg.Routes
+	s.storedRoutes = s.cfg.Routes
 	if s.cfg.Routes != (RoutesRecord{}) {
-		s.state.routes = s.cfg.Routes
+		s.state.record = s.cfg.Routes
 	}
 }
 
 // RoutesRecord is the record of the routes computed last, and whether it is another one than this function returned before.
 func (s *Sweeper) RoutesRecord() (r RoutesRecord, changed bool) {
-	r = s.state.routes
-	changed, s.state.storedRoutes = r != s.state.storedRoutes, r
+	r = s.state.record
+	changed, s.storedRoutes = r != s.storedRoutes, r
 	return r, changed
 }

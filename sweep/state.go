@@ -8,13 +8,8 @@ import (
 	"ibsm/mad"
 	"ibsm/partitions"
 	"ibsm/registry"
-	"ibsm/routing"
-	"ibsm/routing/creditloop"
-	"ibsm/routing/repair"
-	"ibsm/routing/verify"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
-	"ibsm/sweep/engines"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
@@ -40,26 +35,9 @@ type state struct {
 	knocked      map[mad.GUID]time.Duration  // ports at protection level 1 for another manager, by GUID, and until when
 	prev         *topo.Topo                  // the subnet as the last sweep left it
 	before       *topo.Topo                  // where prev is nil because of Pause: the subnet as it was until then
-	report       *verify.Report              // of the tables computed last; nil without any
-	credit       *creditloop.Report          // likewise
-	sls          *routing.SLs                // likewise
-	rules        *plan.LaneRules             // likewise
-	fitting      Fitting                     // likewise
-	readLanes    bool                        // walks read the tables of lanes: sls may have to be fitted to them
-	foreign      string                      // SweepPlan.Foreign of the last plan
-	closing      []repair.Route              // SweepPlan.Closing of the last plan
-	by           routedBy
-	adopted      bool             // the routes are another manager's: repaired, but not improved without a request
-	routes       RoutesRecord     // of the routes computed last
-	storedRoutes RoutesRecord     // routes as RoutesRecord returned it last
-	base         *base            // of the routes in force; nil where their engine needs none
-	answers      *answers         // of the engines in the last sweep; nil if none routed the subnet
-	interim      *interim         // what the routes in force serve for; nil where they are those of the engines
-	ready        *EngineResult    // of interim; nil before it is there
-	engine       string           // SweepPlan.Engine of the last plan that had tables
-	members      *engines.Members // of port groups in files of engines, in the last sweep; nil without any
-	settings     Settings         // that values were resolved from
-	values       plan.Values
+	routesState
+	settings Settings // that values were resolved from
+	values   plan.Values
 }
 
 // walkState is what walks need beside the state. It lasts as long, and no task reads it.
@@ -100,15 +78,6 @@ const (
 	swept                            // a sweep has been completed
 )
 
-// routedBy is which engines of the chain route the subnet.
-type routedBy uint8
-
-const (
-	byChosen   routedBy = iota // those that somebody chose
-	byAll                      // also those that nobody chose: it was not in use, or its routes were computed afresh by an order
-	byRecorded                 // likewise, in the sweep that has found the tables of the record: from its engine on
-)
-
 // maxFailed is in how many sweeps in a row a switch may reject its table, or a link not become
 // ACTIVE, before routes avoid it.
 const maxFailed = 2
@@ -135,9 +104,8 @@ func newState(restored Restored) *state {
 // then. The quirks of devices stay; its caller decides about devices.
 func (s *state) forgetMastership() {
 	s.stale, s.mastership, s.inherited = true, clientsUnknown, 0
-	s.unresponsive, s.stuck, s.prev, s.before, s.adopted, s.adaptive, s.unnamed = nil, nil, nil, nil, false, nil, nil
-	s.sls, s.fitting, s.readLanes, s.base, s.members = nil, Fitting{}, false, nil, nil
-	s.interim, s.ready = nil, nil
+	s.unresponsive, s.stuck, s.prev, s.before, s.adaptive, s.unnamed = nil, nil, nil, nil, nil, nil
+	s.routesState.forgetMastership()
 	s.pkeys.removalsHeld, s.knocked = 0, nil
 }
 

@@ -72,15 +72,16 @@ type Partitions struct {
 // Sweeper keeps the state from sweep to sweep. One goroutine owns it and the phases that it
 // returns. One sweep runs at a time, and previews beside it.
 type Sweeper struct {
-	cfg     Config
-	state   *state
-	walks   walkState
-	program *Program                         // that runs; nil for none
-	asked   uint64                           // programs that began after walks that asked all ports
-	sms     []smPort                         // other managers, in state.prev
-	renamed map[mad.GUID]smp.NodeDescription // since the walk began
-	reroute rerouting
-	before  engines.Chain // the engines when CompareEngines was called; nil for no comparison
+	cfg          Config
+	state        *state
+	walks        walkState
+	program      *Program                         // that runs; nil for none
+	asked        uint64                           // programs that began after walks that asked all ports
+	sms          []smPort                         // other managers, in state.prev
+	renamed      map[mad.GUID]smp.NodeDescription // since the walk began
+	reroute      rerouting
+	storedRoutes RoutesRecord  // RoutesRecord returned it last
+	before       engines.Chain // the engines when CompareEngines was called; nil for no comparison
 	// multicastTop is the wanted MulticastFDBTop of switches; 0 leaves multicast alone.
 	multicastTop    mad.LID
 	reregistrations reregistrations
