@@ -175,7 +175,7 @@ func (j *EngineTask) Run(ctx context.Context) *EngineResult {
 		keep = routing.KeepMinimal // as choose asks
 	}
 	task := &RouteTask{chain: j.chain, settings: j.settings, state: newState(Restored{}), Workers: 1}
-	out := &SweepPlan{Topo: in.Topo, LIDs: in.LIDs}
+	out := &SweepPlan{Topo: in.Topo, LIDPlan: LIDPlan{LIDs: in.LIDs}}
 	out.delta = delta{switches: make([]device.Walked, len(in.Topo.Switches)), ports: &device.Ports{}}
 	a := &attempts{RouteTask: task, out: out, in: in}
 	r := a.first(ctx, keep)

@@ -39,6 +39,17 @@ type Multicast struct {
 	graph    *mcast.Graph    // nil: the next task makes it
 	missed   map[mad.LID]int // members that trees do not reach
 
+	multicastRound
+	unread  bool       // another manager may have written some table
+	left    []mftBlock // that the last round left different from their targets
+	backoff time.Duration
+	retryAt time.Duration // 0: no need
+	checkAt time.Duration // when they are read; 0 never
+	report  *Forwarding   // that Settle returns next
+}
+
+// multicastRound is where a round is.
+type multicastRound struct {
 	phase      multicastPhase
 	task       *MulticastTask
 	round      *MulticastResult
@@ -48,12 +59,6 @@ type Multicast struct {
 	failed     map[topo.SwitchIdx]int            // requests that failed in this round
 	verdicts   map[topo.SwitchIdx]device.Verdict // the worst of them
 	failures   []finding.Finding
-	unread     bool       // another manager may have written some table
-	left       []mftBlock // that the last round left different from their targets
-	backoff    time.Duration
-	retryAt    time.Duration // 0: no need
-	checkAt    time.Duration // when they are read; 0 never
-	report     *Forwarding   // that Settle returns next
 }
 
 // subnet is the outcome of a sweep.

@@ -56,9 +56,9 @@ type walkResult struct {
 
 // SweepPlan is the result of a RouteTask.
 type SweepPlan struct {
-	Topo   *topo.Topo
-	LIDs   *topo.LIDs
-	Tables *routing.Tables // nil when routing failed or waits for adaptive routing to be off
+	Topo *topo.Topo
+	LIDPlan
+	Routes
 	Values plan.Values
 	Plan   *plan.Plan
 	// MulticastTop is the wanted MulticastFDBTop of switches; 0 leaves it unchanged.
@@ -66,29 +66,7 @@ type SweepPlan struct {
 	// Partitions are the wanted P_Key tables of ports.
 	Partitions *partitions.Tables
 
-	Lost        []mad.GUID // nodes given up after MaxMissed sweeps
-	Conflicts   []LIDConflict
-	Exhausted   []mad.GUID           // end ports for which no LID is left
-	Reclaimed   []LIDAssignment      // LIDs of absent ports that were given to other ports
-	Absent      []LIDAssignment      // LIDs that are kept for absent ports
-	Report      *verify.Report       // of Tables
-	BeforeCut   *verify.Report       // of the engine's tables, if they had loops that were cut
-	CreditLoop  []creditloop.Channel // among routes between hosts and multicast trees, on the lanes that ports will have; nil without any
-	Stopped     []creditloop.Finding // ports that stop packets between hosts, whose lane they lack
-	StoppedSA   SAStops              // those that stop packets to and from the SA
-	Fitting     Fitting              // of SLs to tables found
-	Transition  Transition           // to Tables
-	Engine      string               // that computed Tables; "" without Tables
-	Awaited     string               // the engine at work, where Tables are interim routes; else ""
-	Taken       bool                 // Tables take the place of interim routes
-	Seen        string               // what kind of fabric it is, where the chain has auto
-	Refused     []engines.Refusal    // by engines that were tried before it
-	Unknown     engines.Named        // what Engine's files name that is not there
-	Members     *engines.Members     // of port groups in files of engines; nil where they name none
-	Keep        routing.Keep
-	Foreign     string         // the chosen engine, where it would compute other tables than those found, which are kept
-	Closing     []repair.Route // with CreditLoop: repaired routes, up to repair.MaxUnavoidable, to which no way was found that adds none
-	Unused      bool           // links were added that adopted routes do not use
+	Lost        []mad.GUID     // nodes given up after MaxMissed sweeps
 	CutOff      []string       // of a preview without something: hosts that cannot be reached then
 	PairsCut    int            // likewise: pairs of ports of hosts that have no way to each other then
 	Drained     []view.Drained // in the order of Config.Drained, then of Config.Avoided without links of hosts
@@ -96,13 +74,47 @@ type SweepPlan struct {
 	Unavoidable int            // unhealthy links that are still used, because there is no other path
 	AR          int            // switches on which adaptive routing is on and is not turned off by DisableAR
 	ARMode      ARMode
-	Changed     bool  // a switch of Topo had PortStateChange set, which the plan clears
-	Err         error // no engine routes the subnet
+	Changed     bool // a switch of Topo had PortStateChange set, which the plan clears
 
 	found     *Found
 	compared  compared
 	delta     delta
 	multicast *MulticastResult // of a preview; may be nil
+}
+
+// LIDPlan is the LIDs of a SweepPlan.
+type LIDPlan struct {
+	LIDs      *topo.LIDs
+	Conflicts []LIDConflict
+	Exhausted []mad.GUID      // end ports for which no LID is left
+	Reclaimed []LIDAssignment // LIDs of absent ports that were given to other ports
+	Absent    []LIDAssignment // LIDs that are kept for absent ports
+}
+
+// Routes are the routes of a SweepPlan, what was proved of them, and how they came about.
+type Routes struct {
+	Tables     *routing.Tables // nil when routing failed or waits for adaptive routing to be off
+	Err        error           // no engine routes the subnet
+	Keep       routing.Keep
+	Transition Transition // to Tables
+
+	Engine  string            // that computed Tables; "" without Tables
+	Awaited string            // the engine at work, where Tables are interim routes; else ""
+	Taken   bool              // Tables take the place of interim routes
+	Seen    string            // what kind of fabric it is, where the chain has auto
+	Refused []engines.Refusal // by engines that were tried before Engine
+	Unknown engines.Named     // what Engine's files name that is not there
+	Members *engines.Members  // of port groups in files of engines; nil where they name none
+	Foreign string            // the chosen engine, where it would compute other tables than those found, which are kept
+	Unused  bool              // links were added that adopted routes do not use
+
+	Report     *verify.Report       // of Tables
+	BeforeCut  *verify.Report       // of the engine's tables, if they had loops that were cut
+	CreditLoop []creditloop.Channel // among routes between hosts and multicast trees, on the lanes that ports will have; nil without any
+	Closing    []repair.Route       // with CreditLoop: repaired routes, up to repair.MaxUnavoidable, to which no way was found that adds none
+	Stopped    []creditloop.Finding // ports that stop packets between hosts, whose lane they lack
+	StoppedSA  SAStops              // those that stop packets to and from the SA
+	Fitting    Fitting              // of SLs to tables found
 }
 
 // compared is how the Topo of a plan compares with that of the last sweep.

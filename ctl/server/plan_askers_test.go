@@ -33,7 +33,7 @@ func newPlanning() (d *Server, asks chan manager.SweepRequested, ask func(ctx co
 
 // answer is a plan by an engine, which names whose it is.
 func answer(number uint64, engine string) manager.Planned {
-	return manager.Planned{Number: number, Plan: &sweep.SweepPlan{Engine: engine}}
+	return manager.Planned{Number: number, Plan: &sweep.SweepPlan{Routes: sweep.Routes{Engine: engine}}}
 }
 
 // TestTwoPlans: two clients that ask at once get each its own plan, in whatever order these come.

@@ -28,7 +28,9 @@ func TestUnrouted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &sweep.SweepPlan{Topo: v.Topo, LIDs: v.LIDs, Tables: tables, Report: report, Engine: "updn"}
+		return &sweep.SweepPlan{
+			Topo: v.Topo, LIDPlan: sweep.LIDPlan{LIDs: v.LIDs}, Routes: sweep.Routes{Tables: tables, Report: report, Engine: "updn"},
+		}
 	}
 	u := unrouted(plan())
 	if u == nil || u.Lost.Count != 0 || u.Cut.Count != 0 || u.Forbidden.Count != 2 || len(u.Forbidden.Listed) != 2 || !strings.HasPrefix(u.ByRules, "2 pairs of switches") {
@@ -54,7 +56,7 @@ func TestUnrouted(t *testing.T) {
 	if u := unrouted(plan()); u == nil || u.Lost.Count != 2 || u.Forbidden.Count != 0 || u.ByRules != "" {
 		t.Errorf("of an engine that permits all ways: %+v", u)
 	}
-	if u := unrouted(&sweep.SweepPlan{Topo: v.Topo, LIDs: v.LIDs}); u != nil {
+	if u := unrouted(&sweep.SweepPlan{Topo: v.Topo, LIDPlan: sweep.LIDPlan{LIDs: v.LIDs}}); u != nil {
 		t.Errorf("a plan without routes: %+v", u)
 	}
 }

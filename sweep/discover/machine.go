@@ -71,15 +71,9 @@ type Machine struct {
 	open      int  // requests handed out and not answered
 	switches  map[int32]*pendingSwitch
 	conflicts []conflict
-	tries     map[topo.End]int          // of agents that answered to another key than the first to try: its number
-	keyed     bool                      // some agent has an M_Key
-	unproved  map[topo.End]smp.PortInfo // of agents that have hidden their M_Key and are asked with another
-	limit     limit                     // what is left of it
+	limit     limit // what is left of it
 
-	left       []item           // requests to whoever is behind ports, which have had no answer to the first key
-	candidates []mad.GUID       // the agents whose keys tryKeys shows
-	trials     map[topo.End]int // how many of its requests behind a port have no outcome
-	tried      int              // how many of all were made with keys of candidates
+	keyTrials
 
 	res      Result
 	unasked  map[topo.End]bool // ports that a quick walk has left alone, as they were unresponsive before
@@ -89,6 +83,23 @@ type Machine struct {
 	hiding   map[int32][]uint8 // ports that hide their extended speeds and wait for what their device makes of bit 31
 	believed map[int32]bool    // nodes whose ports are taken over from Prev, all of them or those that have Answered
 
+	portReads
+}
+
+// keyTrials are the M_Keys that a walk tries.
+type keyTrials struct {
+	tries    map[topo.End]int          // of agents that answered to another key than the first to try: its number
+	keyed    bool                      // some agent has an M_Key
+	unproved map[topo.End]smp.PortInfo // of agents that have hidden their M_Key and are asked with another
+
+	left       []item           // requests to whoever is behind ports, which have had no answer to the first key
+	candidates []mad.GUID       // the agents whose keys tryKeys shows
+	trials     map[topo.End]int // how many of its requests behind a port have no outcome
+	tried      int              // how many of all were made with keys of candidates
+}
+
+// portReads are the tables of ports that a walk reads.
+type portReads struct {
 	readings []reading
 	asked    map[readKey]bool
 	tables   topo.PKeyTables
@@ -162,8 +173,10 @@ func New(cfg Config) *Machine {
 	}
 	b := topo.NewBuilder()
 	m := &Machine{
-		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk, asked: map[readKey]bool{}, tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{}, trials: map[topo.End]int{},
-		unasked: map[topo.End]bool{}, believed: map[int32]bool{}, hiding: map[int32][]uint8{}, replaced: map[int32]bool{}, unread: unreadBefore(&cfg),
+		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk,
+		unasked: map[topo.End]bool{}, believed: map[int32]bool{}, hiding: map[int32][]uint8{}, replaced: map[int32]bool{},
+		keyTrials: keyTrials{tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{}, trials: map[topo.End]int{}},
+		portReads: portReads{asked: map[readKey]bool{}, unread: unreadBefore(&cfg)},
 	}
 	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{}, Optional: map[device.Place]bool{}}
 	m.queue.push(item{kind: kindSelf})
