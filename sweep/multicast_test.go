@@ -278,7 +278,7 @@ func TestMulticastRetries(t *testing.T) {
 					break
 				}
 			}
-			if want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, multicastRest, multicastRest}; !slices.Equal(waits, want[:len(waits)]) || len(waits) == 0 {
+			if want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, maxMulticastBackoff, maxMulticastBackoff}; !slices.Equal(waits, want[:len(waits)]) || len(waits) == 0 {
 				t.Errorf("it waited %v", waits)
 			}
 			if h.m.Avoided() != c.avoided {

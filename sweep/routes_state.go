@@ -92,7 +92,7 @@ type routedBy uint8
 
 const (
 	byChosen routedBy = iota // those that somebody chose
-	byAll                    // also those that nobody chose: it was not in use, its routes are recorded, or an order was to compute them afresh
+	byAll                    // also those that nobody chose: it was not in use, its routes are recorded, or were computed afresh by an order
 )
 
 // decide sets whose routes the sweep begins with, and which engines route the subnet.
