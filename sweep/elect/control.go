@@ -30,7 +30,7 @@ func (m *Machine) Judge(mod uint32, from *smp.SMInfo) Order {
 	switch {
 	case !hasKey:
 		return Refused
-	case mod == smp.ControlAcknowledge || m.leaving():
+	case mod == smp.ControlAcknowledge || m.phase == leaving:
 		return Harmless
 	case mod == smp.ControlHandover && alone:
 		return FromOther
@@ -45,7 +45,7 @@ func (m *Machine) Judge(mod uint32, from *smp.SMInfo) Order {
 // Control takes a Set(SMInfo) whose sender was proved where Judge demands it, and answers with
 // the status of the reply.
 func (m *Machine) Control(now time.Duration, mod uint32, from *smp.SMInfo) (Do, mad.Status) {
-	if m.leaving() && mod != smp.ControlAcknowledge {
+	if m.phase == leaving && mod != smp.ControlAcknowledge {
 		return Nothing, mad.StatusBadField // too late
 	}
 	sender := smp.Master
@@ -62,7 +62,7 @@ func (m *Machine) Control(now time.Duration, mod uint32, from *smp.SMInfo) (Do, 
 	case mod == smp.ControlHandover && m.state != smp.NotActive:
 		m.become(smp.Master)
 		return TakeOver, mad.StatusOK
-	case mod == smp.ControlAcknowledge && (m.state == smp.Standby || m.leaving()):
+	case mod == smp.ControlAcknowledge && (m.state == smp.Standby || m.phase == leaving):
 		return Nothing, mad.StatusOK
 	case mod == smp.ControlDisable && m.state == smp.Standby:
 		m.become(smp.NotActive)

@@ -48,9 +48,9 @@ type Machine struct {
 	watch      watch
 	// phase of handing the mastership over to the manager that is polled, or was (late).
 	phase      phase
-	until      time.Duration // preparing, offering: it is waited for
+	until      time.Duration // preparing, leaving: it is waited for
 	late       mad.GUID      // it has been waited for too long
-	candidates []smp.SMInfo  // offering: those that come next
+	candidates []smp.SMInfo  // leaving: those that come next
 }
 
 // phase is how far a MASTER is in handing the mastership over.
@@ -60,12 +60,8 @@ const (
 	keeping   phase = iota // it does not
 	preparing              // to the manager that is polled, which ranks higher
 	timedOut               // to one that has been waited for: the next walk decides
-	offering               // about to end: to the manager that is polled, or the next candidate
-	left                   // about to end, and there is nothing left to hand over
+	leaving                // about to end: it is offered to the manager that is polled; to nobody any more when none is
 )
-
-// leaving reports whether this manager is about to end.
-func (m *Machine) leaving() bool { return m.phase == offering || m.phase == left }
 
 // New returns a machine that is DISCOVERING, or NOT-ACTIVE.
 func New(cfg Config) *Machine {
@@ -224,9 +220,7 @@ func outranks(a, b *smp.SMInfo) bool {
 
 func (m *Machine) become(s smp.SMState) {
 	m.state, m.polled, m.misses = s, 0, 0
-	if m.leaving() {
-		m.phase = left
-	} else {
+	if m.phase != leaving {
 		m.phase = keeping
 	}
 }

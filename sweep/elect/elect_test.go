@@ -57,6 +57,8 @@ func newPlay(line string) (*play, error) {
 			cfg.PollRetries, err = strconv.Atoi(value)
 		case "ignore":
 			cfg.IgnoreOthers = true
+		case "unmirrored":
+			cfg.Unmirrored = true
 		case "inactive":
 			cfg.Inactive = true
 		case "master":

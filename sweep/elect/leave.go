@@ -20,16 +20,15 @@ const (
 // the highest that answers and may become MASTER, is handed the mastership: the Do is Offer,
 // maybe to one after the other, and in the end HandOver. End is for a manager that need not, or cannot.
 func (m *Machine) Leave(now time.Duration, others []smp.SMInfo) Do {
-	m.phase = left
 	if m.state != smp.Master || m.cfg.IgnoreOthers {
-		return End
+		return m.end()
 	}
 	for i := range others {
 		switch o := &others[i]; {
 		case m.Ignores(o):
 			continue
 		case o.SMState() == smp.Master:
-			return End
+			return m.end()
 		case o.SMState() != smp.NotActive && m.mayBeMaster(o):
 			m.candidates = append(m.candidates, *o)
 		}
@@ -49,14 +48,14 @@ func (m *Machine) offer(now time.Duration) Do {
 		return m.end()
 	}
 	m.poll(now, m.candidates[0].GUID())
-	m.phase, m.until, m.candidates = offering, now+answerTimeout, m.candidates[1:]
+	m.phase, m.until, m.candidates = leaving, now+answerTimeout, m.candidates[1:]
 	m.due, m.watch.isSM = now, true
 	return Offer
 }
 
-// end is the end of all offers.
+// end ends all offers. Nobody is polled any more, so nothing that is lost later can begin another one.
 func (m *Machine) end() Do {
-	m.phase, m.polled = left, 0
+	m.phase, m.polled = leaving, 0
 	return End
 }
 

@@ -98,7 +98,7 @@ func (m *Machine) masterLost(now time.Duration) Do {
 	switch {
 	case m.polled == 0:
 		return Nothing
-	case m.leaving():
+	case m.phase == leaving:
 		return m.offer(now)
 	case m.state == smp.Master:
 		m.become(smp.Master)

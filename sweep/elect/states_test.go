@@ -3,7 +3,7 @@ package elect
 // Names of states, for what tests print.
 
 func (p phase) String() string {
-	return [...]string{"keeping", "preparing", "timed out", "offering", "left"}[p]
+	return [...]string{"keeping", "preparing", "timed out", "leaving"}[p]
 }
 
 func (k kind) String() string { return [...]string{"unknown", "foreign", "peer"}[k] }

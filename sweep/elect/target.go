@@ -16,7 +16,7 @@ const targetTimeout = 10 * time.Second
 // is, and whether it lives. HANDOVER goes at once to one that is not ibsm; else when it has
 // everything, or after its time and, if it ranks higher, a walk that still finds it.
 func (m *Machine) target() mad.GUID {
-	if m.phase == preparing || m.phase == offering {
+	if m.phase == preparing || m.phase == leaving {
 		return m.polled
 	}
 	return 0
@@ -51,7 +51,7 @@ func (m *Machine) prepare(now time.Duration, to mad.GUID) Do {
 
 // heard takes the target's answer to a poll. If it is no target any more, a walk decides anew.
 func (m *Machine) heard(now time.Duration, info *smp.SMInfo) Do {
-	if m.leaving() {
+	if m.phase == leaving {
 		return m.answered(now, info)
 	}
 	switch state := info.SMState(); {
@@ -75,7 +75,7 @@ func (m *Machine) Complete(now time.Duration, has mad.GUID) Do {
 
 // handOver hands over to the target, of which is known what it is.
 func (m *Machine) handOver(now time.Duration) Do {
-	if m.leaving() {
+	if m.phase == leaving {
 		m.become(smp.NotActive) // so that nobody hands it back
 		return HandOver
 	}
@@ -92,9 +92,9 @@ func (m *Machine) handOver(now time.Duration) Do {
 // for one, and turns to the next if this one has not answered.
 func (m *Machine) timeUp(now time.Duration) Do {
 	switch {
-	case m.leaving() && m.watch.kind == peer:
+	case m.phase == leaving && m.watch.kind == peer:
 		return m.handOver(now)
-	case m.leaving():
+	case m.phase == leaving:
 		return m.offer(now)
 	}
 	m.phase, m.late, m.polled = timedOut, m.polled, 0
