@@ -92,12 +92,12 @@ func (j *RouteTask) turnOff(ctx context.Context, out *SweepPlan) (off []topo.Swi
 	}
 	for i, n := range t.Switches {
 		node, s := &t.Nodes[n], topo.SwitchIdx(i)
-		carriesOn := broken[s] && isOn(n) && node.PrivateLFT != topo.PrivateLFTOn
+		carriesOn := broken[s] && isOn(n) && !node.UsesPrivateLFT()
 		switch known := d.adaptive[node.GUID]; {
 		case node.Missed > 0 || !adaptiveSomehow(node):
 		case j.settings.AR == DisableAR && !carriesOn, known.why.ours(): // what depends on it was left on
 			off = append(off, s)
-		case !isOn(n) || out.Tables == nil || node.PrivateLFT == topo.PrivateLFTOn:
+		case !isOn(n) || out.Tables == nil || node.UsesPrivateLFT():
 		case d.switches[s].LFT.Target(out.Tables.LFT[s]).Complete():
 			keeping = keep(keeping, known.groups, s)
 		default:
@@ -200,7 +200,7 @@ func (c *SweepPlan) NotAdaptive() (all []NotAdaptive) {
 // Private are the switches that forward by private tables.
 func (c *SweepPlan) Private() (nodes []topo.NodeIdx) {
 	for _, n := range c.Topo.Switches {
-		if c.Topo.Nodes[n].PrivateLFT == topo.PrivateLFTOn {
+		if c.Topo.Nodes[n].UsesPrivateLFT() {
 			nodes = append(nodes, n)
 		}
 	}

@@ -76,7 +76,7 @@ func outdated(out *SweepPlan) map[topo.SwitchIdx]bool {
 	}
 	for i, n := range t.Switches {
 		node, held := &t.Nodes[n], out.delta.switches[i].LFT
-		if node.Missed > 0 || node.PrivateLFT == topo.PrivateLFTOn {
+		if node.Missed > 0 || node.UsesPrivateLFT() {
 			continue
 		}
 		var leads [256]bool

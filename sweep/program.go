@@ -267,7 +267,7 @@ func (p *Program) unready(st plan.Step) bool {
 	if st.Op == plan.Arm && !p.left[n] {
 		p.left[n] = true
 		reason := ""
-		if p.c.Topo.Nodes[n].PrivateLFT == topo.PrivateLFTOn {
+		if p.c.Topo.Nodes[n].UsesPrivateLFT() {
 			reason = "it forwards by private tables of another manager, and its own table is not known"
 		}
 		p.fail(plan.Step{Op: st.Op, Port: p.c.Topo.Nodes[n].First}, finding.Unrouted, reason)
@@ -278,7 +278,7 @@ func (p *Program) unready(st plan.Step) bool {
 // routed reports whether a switch holds its target table.
 func (p *Program) routed(s topo.SwitchIdx) bool {
 	node := &p.c.Topo.Nodes[p.c.Topo.Switches[s]]
-	return p.state.devices.Switches[s].LFT.Complete() && (node.SwitchInfo.LinearFDBTop() >= p.c.Tables.Top || node.PrivateLFT == topo.PrivateLFTOn)
+	return p.state.devices.Switches[s].LFT.Complete() && (node.SwitchInfo.LinearFDBTop() >= p.c.Tables.Top || node.UsesPrivateLFT())
 }
 
 // tally counts for each switch the sweeps in a row after which it did not hold its table. It
@@ -410,7 +410,7 @@ func (p *Program) switchInfo(r request, o *txn.Outcome) {
 	if found {
 		p.ignores(node.GUID, 0, plan.SwitchFields((*smp.SwitchInfo)(&bits)))
 	}
-	if p.c.Tables != nil && info.LinearFDBTop() != p.c.Tables.Top && node.PrivateLFT != topo.PrivateLFTOn {
+	if p.c.Tables != nil && info.LinearFDBTop() != p.c.Tables.Top && !node.UsesPrivateLFT() {
 		p.fail(r.Step, finding.Refused, fmt.Sprintf("LinearFDBTop is %d though it was set to %d", info.LinearFDBTop(), p.c.Tables.Top))
 	}
 }

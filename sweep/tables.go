@@ -5,7 +5,6 @@ import (
 
 	"ibsm/mad"
 	"ibsm/routing"
-	"ibsm/topo"
 )
 
 // previous are the target tables of the last sweep; for switches that this manager never
@@ -58,7 +57,7 @@ func fix(out *SweepPlan, tables *routing.Tables, reserved []mad.LID) *routing.Ta
 	for s, row := range tables.LFT {
 		held := out.delta.switches[s].LFT
 		switch {
-		case held != nil && out.Topo.Nodes[out.Topo.Switches[s]].Missed > 0, out.Topo.Nodes[out.Topo.Switches[s]].PrivateLFT == topo.PrivateLFTOn:
+		case held != nil && out.Topo.Nodes[out.Topo.Switches[s]].Missed > 0, out.Topo.Nodes[out.Topo.Switches[s]].UsesPrivateLFT():
 			row = held.Row()
 		case held != nil && len(reserved) > 0:
 			row = withReserved(row, held.Row(), size, reserved)

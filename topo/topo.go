@@ -95,6 +95,10 @@ const (
 	PrivateLFTOn // the switch forwards by them in place of its linear table
 )
 
+// UsesPrivateLFT reports whether a switch forwards by private tables, which ibsm neither reads nor writes: its
+// linear table is not in use.
+func (n *Node) UsesPrivateLFT() bool { return n.PrivateLFT == PrivateLFTOn }
+
 // Port is one port of a node. A subnet has very many: the order of the fields leaves no gaps.
 type Port struct {
 	GUID  mad.GUID   // of end ports; switch external ports have their switch's port 0's

@@ -148,14 +148,14 @@ func (p *Plan) row(name laneRow, make func() []byte) []byte {
 // private reports whether a port is of a switch that forwards by private tables: these can have packets change lanes, so
 // that its lanes are their manager's as well.
 func private(t *topo.Topo, i topo.PortIdx) bool {
-	return t.Nodes[t.Ports[i].Node].PrivateLFT == topo.PrivateLFTOn
+	return t.Nodes[t.Ports[i].Node].UsesPrivateLFT()
 }
 
 // withhold notes the ports whose lanes are not as wanted, and are left alone.
 func (p *Plan) withhold() {
 	for _, n := range p.in.Topo.Switches {
 		node := &p.in.Topo.Nodes[n]
-		if node.PrivateLFT != topo.PrivateLFTOn {
+		if !node.UsesPrivateLFT() {
 			continue
 		}
 		for num := range int(node.NumPorts) + 1 {

@@ -16,7 +16,7 @@ func (p *Plan) tables() (switches []topo.SwitchIdx) {
 	}
 	p.targets = make([]*device.Blocks, len(p.in.Topo.Switches))
 	for s, n := range p.in.Topo.Switches {
-		if !p.answers(n) || p.in.Topo.Nodes[n].PrivateLFT == topo.PrivateLFTOn {
+		if !p.answers(n) || p.in.Topo.Nodes[n].UsesPrivateLFT() {
 			continue
 		}
 		p.targets[s] = p.in.Known[s].Target(p.in.Tables.LFT[s])

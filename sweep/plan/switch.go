@@ -65,7 +65,7 @@ func (p *Plan) SwitchSent(n topo.NodeIdx) smp.SwitchInfo {
 			f.set(&w, f.get(&node.SwitchInfo))
 		}
 	}
-	if p.in.Tables != nil && node.PrivateLFT != topo.PrivateLFTOn {
+	if p.in.Tables != nil && !node.UsesPrivateLFT() {
 		w.SetLinearFDBTop(p.in.Tables.Top)
 	}
 	return w
