@@ -20,33 +20,53 @@ const maxUnanswered = 128
 
 // Program carries out a plan.
 type Program struct {
-	s          *Sweeper
-	c          *SweepPlan
-	state      *state
-	timeOuts   map[attrOfNode]int
-	ofModels   map[attrOfModel]unansweredModel
-	trials     map[device.Place]device.Trial // of device.OptionalAttributes
-	plain      map[topo.NodeIdx]plainTrial
-	left       map[topo.NodeIdx]bool // switches whose links are left in INIT
-	again      []request             // Gets of what ports hold that were sent a Set
-	split      map[topo.PortIdx]split
-	more       []plan.Step             // for ports in split, switches in fallbacks, and those that do not obey wildcards
-	disobeys   map[mad.GUID]bool       // switches that have not done what a wildcard says
-	witnesses  map[plan.Step]plan.Step // wildcards whose work is read, by the step that reads it
-	fallbacks  map[topo.NodeIdx]*fallback
-	open       []request // by tag
-	free       []int     // tags
-	unanswered int       // Sets since the last answer
-	sets       map[mad.AttrID]int
-	failures   []finding.Finding
-	notKept    []finding.Finding
-	heard      []bool                    // ports that answered a Set, by index; nil where PortStateChange was not set at any switch
-	names      map[smp.PortInfo][]string // of fieldNames
-	removals   removals                  // of P_Keys
-	repeats    map[setKey]repeat         // of this sweep
-	failure    failure                   // that the outcome at hand is, if it is one
+	s     *Sweeper
+	c     *SweepPlan
+	state *state
+	requests
+	trouble
+	wildcards
+	programReport
+	removals   removals // of P_Keys
 	mkeys      mkeyRack
 	reregister map[mad.GUID]bool // ports whose clients have not been asked to register again yet
+}
+
+// requests are those on the wire, and those that precede the next step of the plan.
+type requests struct {
+	open       []request   // by tag
+	free       []int       // tags
+	unanswered int         // Sets since the last answer
+	again      []request   // Gets of what ports hold that were sent a Set
+	more       []plan.Step // for ports in split, switches in fallbacks, and those that do not obey wildcards
+}
+
+// trouble is what devices have not taken in this sweep.
+type trouble struct {
+	timeOuts map[attrOfNode]int
+	ofModels map[attrOfModel]unansweredModel
+	trials   map[device.Place]device.Trial // of device.OptionalAttributes
+	plain    map[topo.NodeIdx]plainTrial
+	left     map[topo.NodeIdx]bool // switches whose links are left in INIT
+	split    map[topo.PortIdx]split
+	repeats  map[setKey]repeat
+	failure  failure // that the outcome at hand is, if it is one
+}
+
+// wildcards are Sets of the tables of several ports.
+type wildcards struct {
+	disobeys  map[mad.GUID]bool       // switches that have not done what one says
+	witnesses map[plan.Step]plan.Step // those whose work is read, by the step that reads it
+	fallbacks map[topo.NodeIdx]*fallback
+}
+
+// programReport is what the Outcome says.
+type programReport struct {
+	sets     map[mad.AttrID]int
+	failures []finding.Finding
+	notKept  []finding.Finding
+	heard    []bool                    // ports that answered a Set, by index; nil where PortStateChange was not set at any switch
+	names    map[smp.PortInfo][]string // of fieldNames
 }
 
 // request is a step that was sent, or a Get after a refused one.
@@ -106,8 +126,18 @@ var outcomes = map[plan.Op]outcome{
 }
 
 func newProgram(c *SweepPlan, s *Sweeper) *Program {
-	p := &Program{s: s, c: c, state: s.state, reregister: s.reregistrations.out, timeOuts: map[attrOfNode]int{},
-		ofModels: map[attrOfModel]unansweredModel{}, trials: map[device.Place]device.Trial{}, witnesses: map[plan.Step]plan.Step{}, disobeys: map[mad.GUID]bool{}, plain: map[topo.NodeIdx]plainTrial{}, left: map[topo.NodeIdx]bool{}, names: map[smp.PortInfo][]string{}, split: map[topo.PortIdx]split{}, fallbacks: map[topo.NodeIdx]*fallback{}, sets: map[mad.AttrID]int{}, repeats: map[setKey]repeat{}}
+	p := &Program{
+		s: s, c: c, state: s.state, reregister: s.reregistrations.out,
+		trouble: trouble{
+			timeOuts: map[attrOfNode]int{}, ofModels: map[attrOfModel]unansweredModel{}, trials: map[device.Place]device.Trial{},
+			plain: map[topo.NodeIdx]plainTrial{}, left: map[topo.NodeIdx]bool{}, split: map[topo.PortIdx]split{},
+			repeats: map[setKey]repeat{},
+		},
+		wildcards: wildcards{
+			disobeys: map[mad.GUID]bool{}, witnesses: map[plan.Step]plan.Step{}, fallbacks: map[topo.NodeIdx]*fallback{},
+		},
+		programReport: programReport{sets: map[mad.AttrID]int{}, names: map[smp.PortInfo][]string{}},
+	}
 	if c.Changed {
 		p.heard = make([]bool, len(c.Topo.Ports))
 	}

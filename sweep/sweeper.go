@@ -19,7 +19,6 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/partitions"
-	"ibsm/plural"
 	"ibsm/routing"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
@@ -305,44 +304,12 @@ func (c *SweepPlan) Steps(yield func(string) bool) {
 	}
 }
 
-// opTexts are what a summary calls the Sets of each operation, in the order of a summary.
-var opTexts = []struct {
-	op   plan.Op
-	text string
-}{
-	{plan.Activate, "to make ports ACTIVE"}, {plan.Arm, "to make ports ARMED"}, {plan.SetPort, "of parameters of ports"}, {plan.TakeDown, "to take ports down"},
-	{plan.SetMKey, "of M_Keys"}, {plan.ShutOff, "to disable ports"}, {plan.TurnOn, "to enable ports"}, {plan.SetFDR10, "of FDR10"}, {plan.SetSwitch, "of parameters of switches"}, {plan.SetLFT, "of forwarding table blocks"},
-	{plan.SetSLtoVLAll, "of SLtoVLMappingTables of whole switches"}, {plan.SetSLtoVLOut, "of SLtoVLMappingTables of ports"}, {plan.SetSLtoVL, "of SLtoVLMappingTables"},
-	{plan.SetTurns, "of VLArbitrationTable blocks"},
-	{plan.AddPKeys, "that add P_Keys"}, {plan.SetPKeys, "of P_Key table blocks"}, {plan.DisableAR, "that turn adaptive routing off"}, {plan.ClearChange, "that clear PortStateChange"},
-}
-
 // Moves are what the plan takes from traffic that passes now, and the number of SLtoVLMappingTables that it writes.
 func (c *SweepPlan) Moves() (moves plan.Moves, lanes int) {
-	counts := c.counts()
+	counts := c.Plan.Counts()
 	return c.Plan.Moves(), counts[plan.SetSLtoVLAll] + counts[plan.SetSLtoVLOut] + counts[plan.SetSLtoVL]
-}
-
-// counts are how many steps of each operation the plan has.
-func (c *SweepPlan) counts() map[plan.Op]int {
-	defer c.Plan.Rewind()
-	counts := map[plan.Op]int{}
-	for more := true; more; more = c.Plan.Advance() {
-		for st, ok := c.Plan.Next(); ok; st, ok = c.Plan.Next() {
-			counts[st.Op]++
-		}
-	}
-	return counts
 }
 
 // Summary is the number of Sets by what they are for, the rest being multicast forwarding table
 // blocks.
-func (c *SweepPlan) Summary() (lines []string) {
-	counts := c.counts()
-	for _, o := range opTexts {
-		if n := counts[o.op]; n > 0 {
-			lines = append(lines, fmt.Sprintf("%s %s", plural.Of(n, "Set"), o.text))
-		}
-	}
-	return lines
-}
+func (c *SweepPlan) Summary() []string { return c.Plan.Summary() }
