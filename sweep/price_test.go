@@ -11,8 +11,8 @@ import (
 	"ibsm/sweep/engines"
 )
 
-// TestPrice: where the engine that suits the subnet best refuses it, auto does not take routes with far more on the fullest link than those of another that has no credit loop
-// either; where there is no other it says what it gives up.
+// TestPrice: auto does not take routes with far more on the fullest link than those of another engine that has no credit loop
+// either, whether an engine that suits the subnet better refuses it or not; where there is no other it says what it gives up.
 func TestPrice(t *testing.T) {
 	refuses := engines.Engine{Name: "refuses", Suits: true, NoCreditLoop: true, Route: func(context.Context, routing.In) (*routing.Tables, error) {
 		return nil, errors.New("no tree")
@@ -34,7 +34,7 @@ func TestPrice(t *testing.T) {
 		t.Errorf("%s, %v, %q", again.Engine, again.Refused, again.Tables.Notes)
 	}
 	alone := newHarness(t, "fattree:k=8,levels=2", Config{Engines: engines.Chain{poor, engines.MinHop}})
-	if out := alone.heavy(); out.Engine != "poor" || len(out.Tables.Notes) > 0 { // nothing that suits the subnet better refuses it
+	if out := alone.heavy(); out.Engine != "minhop" || len(out.Refused) > 0 || len(out.Tables.Notes) != 1 { // nothing that suits the subnet better refuses it
 		t.Errorf("%s, %v", out.Engine, out.Tables.Notes)
 	}
 	b = newHarness(t, "torus:dims=8x8,hosts=2", Config{Engines: engines.Chain{refuses, poor, engines.MinHop}, Settings: Settings{MaxOpVLs: Given(uint8(1))}})

@@ -7,7 +7,7 @@ import (
 	"ibsm/topo"
 )
 
-// Sample are figures of tables that take a few times as long as min-hop, for a decision between tables.
+// Sample are figures of tables for a decision between tables. They take about half as long as min-hop.
 type Sample struct {
 	Links, Unused int     // directions of links between switches; those without routes between hosts
 	Fullest       uint32  // routes between hosts on the link that has most
@@ -38,15 +38,23 @@ func NewSample(ctx context.Context, in routing.In, rows [][]uint8) (*Sample, err
 		return s, nil
 	}
 	hosts, flows := Hosts(in.Topo, in.LIDs), NewFlows(in.Topo, in.LIDs, rows)
-	tried := 0
-	for i := 1; i <= sampledShifts && len(hosts) > 1 && ctx.Err() == nil; i++ {
-		by := i * len(hosts) / (sampledShifts + 1)
-		if by == 0 {
-			continue
+	s.Shift = overShifts(len(hosts), func(by int) float64 {
+		if ctx.Err() != nil {
+			return 0
 		}
-		s.Shift += float64(flows.Shift(by, hosts))
-		tried++
-	}
-	s.Shift /= float64(max(1, tried))
+		return float64(flows.Shift(by, hosts))
+	})
 	return s, ctx.Err()
+}
+
+// overShifts is the mean of a figure over the shifts of a Sample.
+func overShifts(hosts int, of func(by int) float64) (mean float64) {
+	tried := 0
+	for i := 1; i <= sampledShifts; i++ {
+		if by := i * hosts / (sampledShifts + 1); by > 0 {
+			mean += of(by)
+			tried++
+		}
+	}
+	return mean / float64(max(1, tried))
 }

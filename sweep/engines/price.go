@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"ibsm/routing"
@@ -15,8 +14,11 @@ import (
 // far is how many times as many routes or flows the fullest link has where tables are far worse than others.
 const far = 2
 
-// priceMinHops is how many times the work of min-hop a comparison takes, at most about: min-hop itself, and the figures of two tables.
-const priceMinHops = 9
+// sampleOf has the figures of tables, which take less than the time of min-hop.
+func sampleOf(ctx context.Context, in routing.In, tables *routing.Tables) (*quality.Sample, error) {
+	routing.Spend(ctx, int(routing.MinHopWork(in.Topo, in.LIDs)))
+	return quality.NewSample(ctx, in, tables.LFT)
+}
 
 // isFarWorse reports whether tables are far worse than others, in one of their figures.
 func isFarWorse(f, o *quality.Sample) bool {
@@ -36,27 +38,30 @@ type Asked struct {
 }
 
 // Price decides whether the tables of the engine at a place of the chain are used, which auto has chosen, or those of another one that is free of credit loops, because they
-// are far better: an engine that suits the subnet less, or min-hop with SLs as far as there are lanes. It compares the fullest link, unused links and some shifts, once an engine that suits the subnet better
-// has refused it: at 11,664 hosts that takes seconds, as those engines do that come after it. Others
-// are asked only where those of min-hop, which knows no rule, are far better. ask returns proved tables of an engine, or why there are none. Notes say what
+// are far better: an engine that suits the subnet less, or min-hop with SLs as far as there are lanes. It compares the fullest link, unused links and some shifts:
+// first with what hardly any tables can improve on; where they are far worse than that, with those of min-hop, which knows no rule; and only where they
+// are far worse than those, too, others are asked. ask returns proved tables of an engine, or why there are none. Notes say what
 // others are like, and what is given up if the best is far worse still. The error is that of ctx.
 func Price(ctx context.Context, in routing.In, chain Chain, at int, tables *routing.Tables, ask func(*Engine) (*routing.Tables, error)) (best Asked, notes []string, err error) {
 	best = Asked{chain[at], tables}
-	if !chain[at].Suits || !slices.ContainsFunc(chain[:at], suits) || len(in.Topo.Switches) < 2 {
+	if !chain[at].Suits || len(in.Topo.Switches) < 2 {
 		return best, nil, nil
 	}
-	routing.Spend(ctx, int(priceMinHops*routing.MinHopWork(in.Topo, in.LIDs)))
-	figures, err := quality.NewSample(ctx, in, tables.LFT)
+	figures, err := sampleOf(ctx, in, tables)
 	if err != nil {
 		return best, nil, err
 	}
+	least, err := quality.Least(ctx, in)
+	if err != nil || !isFarWorse(figures, least) {
+		return best, nil, err
+	}
 	in.Prev, in.Base, in.Keep = nil, nil, routing.KeepNone
+	routing.Spend(ctx, int(routing.MinHopWork(in.Topo, in.LIDs)))
 	free, err := MinHop.Route(ctx, in)
 	if err != nil {
 		return best, nil, err
 	}
-	least, err := quality.NewSample(ctx, in, free.LFT)
-	if err != nil || !isFarWorse(figures, least) {
+	if least, err = sampleOf(ctx, in, free); err != nil || !isFarWorse(figures, least) {
 		return best, nil, err
 	}
 	for _, e := range candidates(chain[at+1:]) {
@@ -67,7 +72,7 @@ func Price(ctx context.Context, in routing.In, chain Chain, at int, tables *rout
 		if refused != nil {
 			continue
 		}
-		its, err := quality.NewSample(ctx, in, other.LFT)
+		its, err := sampleOf(ctx, in, other)
 		if err != nil {
 			return best, nil, err
 		}
