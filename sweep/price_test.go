@@ -43,3 +43,32 @@ func TestPrice(t *testing.T) {
 		t.Errorf("one lane: %s, %v, %q", out.Engine, out.Refused, out.Tables.Notes)
 	}
 }
+
+// TestPriceOfKept: routes that change as little as possible of those computed before stay, although others would be far better, until all are computed again.
+func TestPriceOfKept(t *testing.T) {
+	var poor bool
+	steady := engines.Engine{Name: "steady", Suits: true, NoCreditLoop: true, Steady: true, Route: func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+		if in.Base == nil && !poor {
+			return engines.MinHop.Route(ctx, in)
+		}
+		for _, n := range in.Topo.Switches {
+			if strings.Contains(in.Topo.Nodes[n].Desc.String(), "spine") {
+				return updn.New(updn.Settings{Roots: append(updn.Settings{}.Roots, in.Topo.Nodes[n].GUID)}, routing.Balancing{})(ctx, in)
+			}
+		}
+		return nil, errors.New("no root")
+	}}
+	b := newHarness(t, "fattree:k=16,levels=2", Config{Engines: engines.Chain{steady, engines.MinHop}})
+	if out := b.heavy(); out.Engine != "steady" || len(out.Tables.Notes) > 0 {
+		t.Fatalf("%s, %q", out.Engine, out.Tables.Notes)
+	}
+	b.fabric.LinkDown(b.inner())
+	if out := b.heavy(); out.Engine != "steady" || len(out.Tables.Notes) > 0 {
+		t.Errorf("after a loss: %s, %q", out.Engine, out.Tables.Notes)
+	}
+	poor = true
+	b.Reroute()
+	if out := b.heavy(); out.Engine != "minhop" || len(out.Tables.Notes) != 1 {
+		t.Errorf("all anew: %s, %q", out.Engine, out.Tables.Notes)
+	}
+}
