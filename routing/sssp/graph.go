@@ -143,6 +143,35 @@ func (g *graph) findLoop(ctx context.Context) bool {
 	return false
 }
 
+// hasLoop reports whether the layer has a loop, and leaves the search as it is. When ctx is done it finds none.
+func (g *graph) hasLoop(ctx context.Context) bool {
+	before, channels := make([]int32, len(g.node)), 0
+	for c := range g.node {
+		if g.node[c].state == absent {
+			continue
+		}
+		channels++
+		for i := range g.node[c].after {
+			before[g.node[c].after[i].on]++
+		}
+	}
+	var free []int32 // channels on which none depends that is not free itself
+	for c := range g.node {
+		if g.node[c].state != absent && before[c] == 0 {
+			free = append(free, int32(c))
+		}
+	}
+	for i := 0; i < len(free); i++ {
+		for _, d := range g.node[free[i]].after {
+			if before[d.on]--; before[d.on] == 0 {
+				free = append(free, d.on)
+			}
+		}
+	}
+	routing.Spend(ctx, channels)
+	return len(free) < channels && ctx.Err() == nil
+}
+
 // sort lists the channels in the order of the tree.
 func (g *graph) sort() {
 	var stack []int32

@@ -154,6 +154,7 @@ func (a *assignment) assign(ctx context.Context, lanes int) (*routing.SLs, error
 	}
 	count, needed := make([]uint64, lanes), 1
 	count[0] = a.paths
+	moves, check := 0, 1 // dependencies taken away, and after how many the last layer is looked at: twice as many each time
 	for i := 0; i < lanes-1; i++ {
 		for layers[i].findLoop(ctx) {
 			needed = i + 2
@@ -162,6 +163,12 @@ func (a *assignment) assign(ctx context.Context, lanes int) (*routing.SLs, error
 				return nil, err
 			}
 			count[i], count[i+1] = count[i]-moved, count[i+1]+moved
+			if moves++; i == lanes-2 && moves >= check {
+				if layers[lanes-1].hasLoop(ctx) {
+					return nil, &TooFewLanes{Lanes: lanes} // no path leaves the last lane any more
+				}
+				check = 2 * moves
+			}
 		}
 	}
 	loop := layers[lanes-1].findLoop(ctx)

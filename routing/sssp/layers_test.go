@@ -1,8 +1,11 @@
 package sssp
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -77,12 +80,33 @@ func mustBeFree(t *testing.T, run *routingtest.Run, tables *routing.Tables) {
 
 // TestTooFewLanes: a subnet that needs more lanes than there are is refused.
 func TestTooFewLanes(t *testing.T) {
-	in := routingtest.Problem(t, "torus:dims=5x5x5,hosts=1")
+	in := routingtest.Problem(t, "torus:dims=4x4x4,hosts=1")
 	in.Lanes = make([]uint8, len(in.Topo.Ports))
 	for p := range in.Lanes {
 		in.Lanes[p] = 2
 	}
 	if _, err := NewDeadlockFree(Settings{})(t.Context(), in); err == nil || !strings.Contains(err.Error(), "the links between switches have 2") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestRefusesEarly: as soon as the last lane has a loop no more paths are moved: it would keep the loop.
+func TestRefusesEarly(t *testing.T) {
+	in := routingtest.Problem(t, "torus:dims=4x4x4,hosts=1")
+	work := func(lanes uint8) (int64, error) {
+		in.Lanes = slices.Repeat([]uint8{lanes}, len(in.Topo.Ports))
+		ctx, budget, end := routing.WithBudget(t.Context(), math.MaxInt64)
+		defer end()
+		_, err := NewDeadlockFree(Settings{})(ctx, in)
+		return math.MaxInt64 - budget.Left(), err
+	}
+	all, err := work(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused, err := work(2)
+	var few *TooFewLanes
+	if !errors.As(err, &few) || refused*4 > all {
+		t.Errorf("%d units of work of %d, %v", refused, all, err)
 	}
 }
