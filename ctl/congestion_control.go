@@ -2,7 +2,6 @@ package ctl
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 )
 
@@ -48,14 +47,9 @@ type CongestionAttribute struct {
 	Refused bool   `json:"refused,omitempty"`
 }
 
-// CongestionControlSource is what writes the settings of congestion control. It is safe for concurrent use.
-type CongestionControlSource interface {
-	CongestionControl(ctx context.Context) (*CongestionControl, error)
-}
-
 func (s *Server) congestionControl(r *http.Request) (any, error) {
 	if err := cmp.Or(known(r), has(s.cfg.CongestionControl != nil, "congestion control")); err != nil {
 		return nil, err
 	}
-	return s.cfg.CongestionControl.CongestionControl(r.Context())
+	return s.cfg.CongestionControl(r.Context())
 }

@@ -168,14 +168,14 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 	if q.Without, err = switchPorts(r.URL.Query().Get("without")); err != nil {
 		return err
 	}
-	if s.cfg.Planner == nil {
+	if s.cfg.Plan == nil {
 		return fmt.Errorf("%w: this manager does not plan", ErrNotFound)
 	}
 	if err := s.plans.take(r.Context()); err != nil {
 		return err
 	}
 	defer s.plans.end()
-	plan, err := s.cfg.Planner.Plan(r.Context(), q)
+	plan, err := s.cfg.Plan(r.Context(), q)
 	if err != nil {
 		return err
 	}

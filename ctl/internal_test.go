@@ -153,7 +153,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add(true, path)
 		f.Add(false, path)
 	}
-	server := New(Config{Source: plainSource{}, Planner: plainSource{}, Metrics: func(http.ResponseWriter, *http.Request) error { return ErrBadRequest }})
+	server := New(Config{Source: plainSource{}, Plan: plainSource{}.Plan, Metrics: func(http.ResponseWriter, *http.Request) error { return ErrBadRequest }})
 	routes := server.count(server.routes())
 	f.Fuzz(func(t *testing.T, isPost bool, target string) {
 		method := http.MethodGet

@@ -253,8 +253,8 @@ func serve(t *testing.T, s *source, cfg ctl.Config) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Source, cfg.Planner, cfg.Reloader, cfg.Log, cfg.History, cfg.Events = s, s, s, s, s, b.events
-	cfg.Counters, cfg.CongestionControl = s, s
+	cfg.Source, cfg.Plan, cfg.Reloader, cfg.Log, cfg.History, cfg.Events = s, s.Plan, s, s, s, b.events
+	cfg.Counters, cfg.CongestionControl = s, s.CongestionControl
 	if s.partitions != nil {
 		cfg.Partitions = s
 	}

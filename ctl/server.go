@@ -17,14 +17,15 @@ import (
 // Config of a Server.
 type Config struct {
 	Source     Source
-	Planner    Planner       // nil: no plans
 	Log        LogLevel      // nil: no log
 	Reloader   Reloader      // nil: no configuration
 	Partitions Partitioner   // nil: no partitions
 	History    Historian     // nil: no history
 	Counters   CounterSource // nil: no performance manager
-	// CongestionControl writes its settings; nil: nothing does.
-	CongestionControl CongestionControlSource
+	// Plan returns the Sets that a heavy sweep would send now; nil: no plans.
+	Plan func(ctx context.Context, q PlanQuery) (*Plan, error)
+	// CongestionControl is how far the devices hold its settings; nil: nothing writes them.
+	CongestionControl func(ctx context.Context) (*CongestionControl, error)
 	// Capture requests a heavy sweep, and returns its packets as package mad/capture writes them; nil: nothing is recorded.
 	Capture func(ctx context.Context) ([]byte, error)
 	Names   names.Map // that the operator gave to nodes; nil for none

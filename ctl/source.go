@@ -22,11 +22,6 @@ type Source interface {
 	Activity() *Activity
 }
 
-// Planner returns the Sets that a heavy sweep would send now.
-type Planner interface {
-	Plan(ctx context.Context, q PlanQuery) (*Plan, error)
-}
-
 // PlanQuery is what a plan is wanted for.
 type PlanQuery struct {
 	Reroute bool                 // all routes computed afresh

@@ -34,12 +34,8 @@ func TestPlansAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// slowPlanner is a manager whose plans do not end.
-type slowPlanner struct {
-	ctl.Source // which nothing here asks
-}
-
-func (slowPlanner) Plan(ctx context.Context, _ ctl.PlanQuery) (*ctl.Plan, error) {
+// slowPlan is a plan that does not end.
+func slowPlan(ctx context.Context, _ ctl.PlanQuery) (*ctl.Plan, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -51,7 +47,7 @@ func TestTooManyPlans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := ctl.New(ctl.Config{Planner: slowPlanner{}})
+	server := ctl.New(ctl.Config{Plan: slowPlan})
 	ctx, cancel := context.WithCancel(t.Context())
 	var tasks sync.WaitGroup
 	defer tasks.Wait()

@@ -14,9 +14,8 @@ import (
 )
 
 var (
-	_ ctl.Source  = (*Server)(nil)
-	_ ctl.Planner = (*Server)(nil)
-	_ ctl.Subnet  = (*subnet)(nil)
+	_ ctl.Source = (*Server)(nil)
+	_ ctl.Subnet = (*subnet)(nil)
 )
 
 // A server without a manager says so, and keeps nobody waiting.
