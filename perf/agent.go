@@ -26,6 +26,16 @@ const (
 	infoStale // ClassPortInfo is read again in the next sweep, whatever this one still learns
 )
 
+// wide is what is known of the PortCountersExtended that an agent promises, until its device restarts.
+type wide uint8
+
+const (
+	wideUntried wide = iota
+	wideMissed       // once: it was not answered, or with an error that may be for the moment, and PortCounters were
+	wideWorks
+	wideFails
+)
+
 // agent is one that answers for ports: all of a switch, one of an adapter.
 type agent struct {
 	node     mad.GUID
@@ -34,12 +44,14 @@ type agent struct {
 	info     infoState
 	mask     uint16
 	mask2    uint32
+	wide     wide
 	first    int32 // its ports
 	last     int32
 	cursor   int32 // the port that is read
 	step     what  // of it, next
 	got      reading
 	refused  bool         // an attribute of the port, in this sweep
+	missed   bool         // PortCountersExtended of the port: PortCounters are read instead
 	due      pma.Counters // for a reset
 }
 
@@ -67,7 +79,7 @@ func (a *agent) becomeKnown() {
 
 // firstStep is that of a port: the widest counters that there are, once these are known.
 func (a *agent) firstStep() {
-	a.got, a.refused, a.due = reading{}, false, 0
+	a.got, a.refused, a.missed, a.due = reading{}, false, false, 0
 	switch {
 	case a.info == infoUnknown:
 		a.step = askInfo
@@ -79,7 +91,12 @@ func (a *agent) firstStep() {
 }
 
 // has64 are the counters of 64 bits.
-func (a *agent) has64() pma.Counters { return pma.Has64(a.mask, a.mask2) }
+func (a *agent) has64() pma.Counters {
+	if a.missed || a.wide == wideFails {
+		return 0
+	}
+	return pma.Has64(a.mask, a.mask2)
+}
 
 // short are the counters that have to be read from PortCounters.
 func (a *agent) short() pma.Counters { return pma.HasShort(a.mask) &^ a.has64() }
@@ -169,7 +186,7 @@ func (m *Machine) redirected(a *agent, p *mad.Packet) bool {
 	if !ok || !m.settings.Redirect || a.redirect.LID != 0 || c.RedirectLID() == a.to.LID {
 		return false
 	}
-	a.redirect = mad.Addr{LID: c.RedirectLID(), QPN: c.RedirectQP(), SL: c.RedirectSL()}
+	a.redirect, a.wide = mad.Addr{LID: c.RedirectLID(), QPN: c.RedirectQP(), SL: c.RedirectSL()}, wideUntried
 	if a.redirect.QPN == 0 {
 		a.redirect.QPN = 1
 	}
@@ -211,7 +228,11 @@ func (a *agent) take(now time.Duration, p *mad.Packet, w what) {
 			a.got.raw[c] = x.Counter(c)
 		}
 		a.got.has |= a.has64()
+		a.wide = wideWorks
 		return
+	}
+	if a.missed {
+		a.missWide()
 	}
 	x, short := (*pma.PortCounters)(p.PerfData()[:]), a.short()
 	for c := range short.All {
@@ -221,9 +242,24 @@ func (a *agent) take(now time.Duration, p *mad.Packet, w what) {
 	a.got.short |= short
 }
 
+// missWide notes that PortCounters were answered where PortCountersExtended were not. The second time, the agent is not asked for the
+// latter any more.
+func (a *agent) missWide() {
+	switch a.wide {
+	case wideUntried:
+		a.wide = wideMissed
+	case wideMissed:
+		a.wide = wideFails
+	}
+}
+
 // unanswered is a request without an answer. The other ports of an unresponsive agent are not asked for in
-// this sweep: each would take as long.
+// this sweep: each would take as long. One that has never answered for PortCountersExtended may answer for PortCounters.
 func (m *Machine) unanswered(now time.Duration, a *agent, w what) bool {
+	if w == askExtended && a.wide != wideWorks {
+		a.missed, a.step = true, askShort
+		return true
+	}
 	if w != askInfo && a.got.has != 0 {
 		m.judge(now, a, Partial)
 		return m.nextPort(a)
@@ -238,12 +274,14 @@ func (m *Machine) unanswered(now time.Duration, a *agent, w what) bool {
 }
 
 // refusal is an answer that is none. An agent that does not have the attribute which it
-// promised is believed no more.
+// promised is believed no more until its device restarts.
 func (m *Machine) refusal(now time.Duration, a *agent, p *mad.Packet, w what) bool {
 	unsupported := p.Status() == mad.StatusBadMethodAttr || p.Status() == mad.StatusBadMethod
-	if w == askExtended && unsupported {
-		a.mask &^= pma.IsExtendedWidthSupported | pma.IsExtendedWidthSupportedNoIETF
-		a.step = askShort
+	if w == askExtended && (unsupported || a.wide != wideWorks) {
+		if unsupported {
+			a.wide = wideFails
+		}
+		a.missed, a.step = true, askShort
 		return true
 	}
 	a.refused = true

@@ -84,6 +84,65 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestExtendedFails: an agent that does not answer for the PortCountersExtended which it promises, or answers with an error that may be for
+// the moment, is read with PortCounters, and after two failures with these alone, until it restarts.
+func TestExtendedFails(t *testing.T) {
+	for name, fail := range map[string]func(d *device){
+		"no answer":     func(d *device) { d.drops = map[mad.AttrID]bool{extended: true} },
+		"busy":          func(d *device) { d.attrs[extended] = mad.StatusBusy },
+		"a field":       func(d *device) { d.attrs[extended] = mad.StatusBadField },
+		"no such thing": func(d *device) { d.attrs[extended] = mad.StatusBadMethodAttr },
+		"another method": func(d *device) {
+			d.answer = func(p *mad.Packet) {
+				if p.AttrID() == extended {
+					p.SetMethod(mad.MethodSend)
+				}
+			}
+		},
+	} {
+		b := newBench(t, minutely, testPorts(1, 1)...)
+		d := b.devices[1]
+		fail(d)
+		sweep := func(want ...mad.AttrID) {
+			t.Helper()
+			im := b.sweep()
+			if got := b.port(im, 1, 1); im.Answered != 1 || got.Note&(Refused|NoAnswer|Partial) != 0 {
+				t.Errorf("%s: %v", name, got.Note)
+			}
+			if got := d.takeAsked(); !slices.Equal(got, want) {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
+		sweep(info, extended, counters)
+		if name != "no such thing" {
+			sweep(extended, counters)
+		}
+		sweep(counters)
+		b.step(&Rebooted{map[mad.GUID]bool{1: true}})
+		d.drops, d.attrs[extended], d.answer = nil, mad.StatusOK, nil
+		sweep(info, extended)
+		fail(d) // it has worked
+		b.sweep()
+		if got := d.takeAsked(); name != "no such thing" && !slices.Equal(got, []mad.AttrID{extended}) {
+			t.Errorf("%s, after it has worked: %v", name, got)
+		}
+	}
+	// An agent that answers nothing has shown nothing.
+	b := newBench(t, minutely, testPorts(1, 1)...)
+	d := b.devices[1]
+	d.drops = map[mad.AttrID]bool{extended: true, counters: true}
+	for range 3 {
+		if im := b.sweep(); b.port(im, 1, 1).Note != NoAnswer {
+			t.Errorf("no answer at all: %v", b.port(im, 1, 1).Note)
+		}
+	}
+	d.drops, d.asked = nil, nil
+	b.sweep()
+	if got := d.takeAsked(); !slices.Equal(got, []mad.AttrID{extended}) {
+		t.Errorf("then: %v", got)
+	}
+}
+
 // TestRedirect: requests go where an agent redirects to, and to the agent again when nobody
 // answers there.
 func TestRedirect(t *testing.T) {

@@ -13,7 +13,8 @@ import (
 type device struct {
 	mask         uint16
 	mask2        uint32
-	unresponsive int // requests that it does not answer; -1 for all
+	unresponsive int                 // requests that it does not answer; -1 for all
+	drops        map[mad.AttrID]bool // those that it does not answer
 	attrs        map[mad.AttrID]mad.Status
 	counts       map[uint8]*[pma.NumCounters]uint64
 	resets       []pma.Counters // that it was asked for
@@ -124,6 +125,9 @@ func (d *device) serve(p *mad.Packet) *mad.Packet {
 	}
 	q := *p
 	d.asked = append(d.asked, p.AttrID())
+	if d.drops[p.AttrID()] {
+		return nil
+	}
 	q.SetMethod(mad.MethodGetResp)
 	q.SetStatus(d.attrs[p.AttrID()])
 	counts := d.counts[pma.SelectOf(q.PerfData()).PortSelect()]

@@ -215,6 +215,9 @@ func (m *Machine) replace(list []Port) {
 		}
 		if n := len(m.agents); n == 0 || m.agents[n-1].to.LID != x.To.LID || m.agents[n-1].node != x.Node {
 			a := agent{node: x.Node, first: int32(i)}
+			if from >= 0 {
+				a.wide = oldAgents[from].wide
+			}
 			if from >= 0 && oldAgents[from].to.LID == x.To.LID {
 				a.info, a.mask, a.mask2 = oldAgents[from].info, oldAgents[from].mask, oldAgents[from].mask2
 				a.redirect = oldAgents[from].redirect
@@ -265,7 +268,7 @@ func (m *Machine) leave(old *table, oldPorts []port) {
 func (m *Machine) rebooted(nodes map[mad.GUID]bool) {
 	for i := range m.agents {
 		if a := &m.agents[i]; nodes[a.node] {
-			a.info = infoStale
+			a.info, a.wide = infoStale, wideUntried
 			for p := a.first; p <= a.last; p++ {
 				m.ports[p].track.reboot = true
 			}

@@ -23,7 +23,7 @@ var mutants = []struct{ name, file, old, new string }{
 	{"counters are reset when they are full", "judge.go", "return top - top/4", "return top"},
 	{"one counter is read by two attributes as if it were the same", "judge.go", "if !t.has.Has(c) || t.short.Has(c) != r.short.Has(c) {", "if !t.has.Has(c) {"},
 	{"the other counters of a port that was reset are exact", "judge.go", "if d.Note&ResetByOther != 0 {", "if false {"},
-	{"ClassPortInfo is not read after a reboot", "machine.go", "\t\t\ta.info = infoStale\n\t\t\tfor p := a.first", "\t\t\tfor p := a.first"},
+	{"ClassPortInfo is not read after a reboot", "machine.go", "\t\t\ta.info, a.wide = infoStale, wideUntried\n\t\t\tfor p := a.first", "\t\t\tfor p := a.first"},
 	{"each port of an unresponsive switch is waited for", "agent.go", "\tfor ; a.cursor <= a.last; a.cursor++ {\n\t\tm.note(now, a.cursor, NoAnswer)\n\t}\n\treturn false", "\tm.note(now, a.cursor, NoAnswer)\n\treturn m.nextPort(a)"},
 	{"an answer for another port is taken", "agent.go", " &&\n\t\t(port == num || port == 0)", "\n\t_ = port"},
 	{"the window is that of the sweep alone", "machine.go", "m.waiting+m.given < m.settings.Window", "m.waiting < m.settings.Window"},

@@ -112,8 +112,8 @@ var FeatureTable = []FeatureRow{
 	{
 		"of performance management: Get(PortCountersExtended)",
 		"where ClassPortInfo says that the agent has them",
-		"status 0x08 or 0x0c: the agent has PortCounters alone. Another error: those of the port are read in this sweep. No answer: none of the agent's ports is read in this sweep",
-		"status 0x08 or 0x0c: as ClassPortInfo; else nothing",
+		"status 0x08 or 0x0c: the agent has PortCounters alone. Another error, or no answer, of an agent that has never answered: PortCounters are read in their place, and if these are answered, the second time means the same. Of one that has answered before: an error leaves the port with the counters of PortCounters alone, in this sweep; after no answer none of the agent's ports is read",
+		"of the agent until it restarts or leaves",
 		nil,
 	},
 	{
