@@ -17,6 +17,7 @@ import (
 type Machine struct {
 	cfg       Config
 	transfers map[key]*transfer
+	withGRH   map[key]*transfer   // those with a GRH, the last one by each key without the GID
 	peers     map[mad.LID]int     // transfers under way with each
 	timers    heap                // active transfers
 	ready     queue[*transfer]    // senders that have segments to send
@@ -29,7 +30,7 @@ type Machine struct {
 
 // New returns a machine without transfers.
 func New(cfg Config) *Machine {
-	return &Machine{cfg: cfg.withDefaults(), transfers: map[key]*transfer{}, peers: map[mad.LID]int{}}
+	return &Machine{cfg: cfg.withDefaults(), transfers: map[key]*transfer{}, withGRH: map[key]*transfer{}, peers: map[mad.LID]int{}}
 }
 
 // Stats returns the counters and the state of the machine.
@@ -64,6 +65,26 @@ func (m *Machine) Receive(now time.Duration, d *mad.Datagram) (Ended, bool) {
 	return m.acknowledged(now, d)
 }
 
+// find is the transfer that a packet which has come belongs to, nil if there is none. Only where both have a GRH must the GIDs be the same:
+// some hosts send their ACKs without one.
+func (m *Machine) find(k key) *transfer {
+	if t := m.transfers[k]; t != nil {
+		return t
+	}
+	if k.peer.gid == (mad.GID{}) {
+		return m.withGRH[k]
+	}
+	return m.transfers[k.withoutGID()]
+}
+
+// forget has a transfer not found any more.
+func (m *Machine) forget(t *transfer) {
+	delete(m.transfers, t.key)
+	if k := t.key.withoutGID(); m.withGRH[k] == t {
+		delete(m.withGRH, k)
+	}
+}
+
 // refuse answers a packet that breaks a rule, and ends its transfer.
 func (m *Machine) refuse(now time.Duration, d *mad.Datagram, s Status) (Ended, bool) {
 	m.answer(d, TypeAbort, s, 0, 0)
@@ -92,11 +113,11 @@ func (m *Machine) halted(now time.Duration, d *mad.Datagram) (Ended, bool) {
 // ours to send, when it comes from the receiver, or the other way round.
 func (m *Machine) meant(d *mad.Datagram) *transfer {
 	k := keyOf(&d.Addr, &d.Packet, false)
-	if t := m.transfers[k]; t != nil && t.state == active && TypeOf(&d.Packet) != TypeACK {
+	if t := m.find(k); t != nil && t.state == active && TypeOf(&d.Packet) != TypeACK {
 		return t
 	}
 	k.method, k.sending = k.method^responseBit, true
-	if t := m.transfers[k]; t != nil && t.state == active && TypeOf(&d.Packet) != TypeData {
+	if t := m.find(k); t != nil && t.state == active && TypeOf(&d.Packet) != TypeData {
 		return t
 	}
 	return nil
@@ -193,6 +214,9 @@ func (m *Machine) begin(now time.Duration, k key, d *mad.Datagram) (*transfer, e
 	}
 	*t = transfer{key: k, addr: d.Addr, head: d.Packet, state: active, ends: now + m.cfg.TotalTime}
 	m.transfers[k] = t
+	if k.peer.gid != (mad.GID{}) {
+		m.withGRH[k.withoutGID()] = t
+	}
 	m.peers[k.peer.lid]++
 	m.timers.add(t, t.ends)
 	return t, nil
@@ -225,7 +249,7 @@ func (m *Machine) end(now time.Duration, t *transfer, s Status) Ended {
 		return e
 	}
 	t.state = gone
-	delete(m.transfers, t.key)
+	m.forget(t)
 	m.release(t)
 	return e
 }
@@ -241,7 +265,7 @@ func (t *transfer) isRequest() bool { return t.key.sending && !t.key.method.IsRe
 func (m *Machine) forgetOldest() {
 	t := m.lingering.pop()
 	if t.state == lingering {
-		delete(m.transfers, t.key)
+		m.forget(t)
 	}
 	t.state = gone
 	m.release(t)

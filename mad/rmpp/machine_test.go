@@ -641,3 +641,67 @@ func TestFlood(t *testing.T) {
 		t.Errorf("%d transfers, %d peers, %d bytes left", len(m.transfers), len(m.peers), m.Stats().Bytes)
 	}
 }
+
+// Hosts behind a router share a LID: their GIDs distinguish transfers with the same transaction ID. A packet without a GRH belongs to the
+// transfer that there is.
+func TestGIDs(t *testing.T) {
+	from := func(d *mad.Datagram, host mad.GUID) *mad.Datagram {
+		c := *d
+		c.GRH.GID = mad.MakeGID(mad.DefaultPrefix, host)
+		return &c
+	}
+	m := New(Config{})
+	table := message(mad.MethodGetTableResp, attrNodeRecord, 1)
+	a, b := from(table, 1), from(table, 2)
+	for _, d := range []*mad.Datagram{a, b} {
+		if err := m.Send(0, d, payload(1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := out(m, 0); len(got) != 2 || got[0].GRH != a.GRH || got[1].GRH != b.GRH {
+		t.Fatalf("%d packets", len(got))
+	}
+	m.Receive(0, ack(a, 1, 64))
+	if got := out(m, 0); len(got) != 4 || got[0].GRH != a.GRH {
+		t.Fatalf("%d packets to the host that has acknowledged the first", len(got))
+	}
+	m.Receive(0, ack(from(table, 3), 1, 64))
+	if got := out(m, 0); len(got) != 0 {
+		t.Errorf("%d packets after an ACK of a third host", len(got))
+	}
+	if end, ok := m.Receive(0, ack(a, 5, 64)); !ok || end.GRH != a.GRH || end.Status != StatusNormal {
+		t.Errorf("one host has all: %+v", end)
+	}
+	bare := ack(b, 1, 64)
+	bare.GRH = mad.GRH{}
+	m.Receive(0, bare)
+	if got := out(m, 0); len(got) != 4 || got[0].GRH != b.GRH {
+		t.Errorf("%d packets after an ACK without a GRH", len(got))
+	}
+	bare = ack(b, 5, 64)
+	bare.GRH = mad.GRH{}
+	if end, ok := m.Receive(0, bare); !ok || end.GRH != b.GRH {
+		t.Errorf("the other host has all: %+v", end)
+	}
+	// Messages that come in.
+	request := message(mad.MethodGetMulti, attrMultiPathRecord, 2)
+	for host := range mad.GUID(2) {
+		m.Receive(0, packet(from(request, host+1), TypeData, FlagFirst, 1, 0))
+	}
+	out(m, 0)
+	for host := range mad.GUID(2) {
+		last := packet(from(request, host+1), TypeData, FlagLast, 2, 40+extra)
+		last.Packet.SAData()[0] = byte(host)
+		if host == 1 {
+			last.GRH = mad.GRH{}
+		}
+		end, ok := m.Receive(0, last)
+		if !ok || end.GRH.GID != mad.MakeGID(mad.DefaultPrefix, host+1) || end.Data[mad.SADataSize] != byte(host) {
+			t.Errorf("from host %d: %+v", host+1, end.Addr)
+		}
+	}
+	m.Expire(time.Hour, nil)
+	if len(m.transfers) != 0 || len(m.withGRH) != 0 {
+		t.Errorf("%d transfers stay, %d by GID", len(m.transfers), len(m.withGRH))
+	}
+}

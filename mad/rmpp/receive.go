@@ -16,7 +16,7 @@ func (m *Machine) segment(now time.Duration, d *mad.Datagram) (Ended, bool) {
 		return m.refuse(now, d, StatusBadFirst)
 	}
 	k := keyOf(&d.Addr, p, false)
-	t := m.transfers[k]
+	t := m.find(k)
 	if t == nil {
 		if number != 1 {
 			m.stats.Unmatched++
@@ -73,7 +73,7 @@ func (m *Machine) accept(now time.Duration, k key, d *mad.Datagram) *transfer {
 // had it whole.
 func (m *Machine) endRequest(now time.Duration, k key) {
 	k.method, k.sending = k.method^responseBit, true
-	t := m.transfers[k]
+	t := m.find(k)
 	if t == nil || !t.isRequest() {
 		return
 	}
@@ -81,7 +81,7 @@ func (m *Machine) endRequest(now time.Duration, k key) {
 		m.end(now, t, StatusNormal)
 	}
 	t.state = forgotten // it gives no turn any more
-	delete(m.transfers, k)
+	m.forget(t)
 }
 
 // fits says what is wrong with the lengths of a segment. The segment has not arrived

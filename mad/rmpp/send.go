@@ -132,7 +132,7 @@ func (m *Machine) acknowledged(now time.Duration, d *mad.Datagram) (Ended, bool)
 	}
 	k := keyOf(&d.Addr, &d.Packet, true)
 	k.method ^= responseBit
-	t := m.transfers[k]
+	t := m.find(k)
 	if t == nil {
 		// Also the turn to respond, of a request whose response is not ready. The
 		// response begins with a window of one, which is what a turn gives.

@@ -6,7 +6,7 @@ import (
 	"ibsm/mad"
 )
 
-// key identifies a transfer, as in Linux; the keys of the two sides never collide.
+// key identifies a transfer, as in Linux, and by the GID: hosts behind a router share a LID here. The keys of the two sides never collide.
 type key struct {
 	tid     mad.TID
 	peer    peer
@@ -20,11 +20,18 @@ type key struct {
 type peer struct {
 	lid mad.LID
 	qpn uint32
+	gid mad.GID // 0 without a GRH
 }
 
 // keyOf is the key of the transfer that a packet from or to a is a segment of.
 func keyOf(a *mad.Addr, p *mad.Packet, sending bool) key {
-	return key{p.TID(), peer{a.LID, a.QPN}, p.MgmtClass(), p.ClassVersion(), p.Method(), sending}
+	return key{p.TID(), peer{a.LID, a.QPN, a.RemoteGID()}, p.MgmtClass(), p.ClassVersion(), p.Method(), sending}
+}
+
+// withoutGID is the key as it is without a GRH.
+func (k key) withoutGID() key {
+	k.peer.gid = mad.GID{}
+	return k
 }
 
 // responseBit is what an ACK's method has the other way round than the message's.
