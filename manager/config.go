@@ -108,7 +108,7 @@ func (c *Core) reconfigure(cfg *Config) {
 	if c.elect.State() != smp.Master {
 		c.sweeps.sweeper.FollowRoutes()
 	}
-	c.multicast.Configure(&cfg.Sweep.Settings)
+	c.multicast.Configure(cfg.Sweep.Settings.MKeys())
 	c.elect.use(c.fx.now, &c.cfg)
 	c.enter()
 	c.fx.table.SetMaxWindow(cfg.maxWindow(), cfg.Txn.Chosen)

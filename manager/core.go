@@ -10,6 +10,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep"
+	"ibsm/sweep/multicast"
 )
 
 // Core is the manager of one port: it routes events to its machines and orders their
@@ -19,22 +20,22 @@ type Core struct {
 	cfg Config
 	fx  effects // of the Step under way
 
-	port         ownPort          // the port that this manager is at
-	elect        election         // which manager is master
-	term         term             // the mastership term
-	handover     handover         // the mastership handed to another manager
-	mirror       mirroring        // what clients have registered with another master
-	sweeps       scheduler        // which sweep is made when, and plans
-	leases       *sweep.Leases    // of M_Keys, beside the sweeps
-	multicast    *sweep.Multicast // the multicast tables, beside the sweeps
-	proving      proving          // what is proved of multicast trees, beside the sweeps
-	awaiting     awaiting         // the engine for which interim routes serve
-	traps        traps            // notices, and the sweeps that they cause
-	descriptions descriptions     // NodeDescriptions, between sweeps
-	guids        guidWrites       // GUIDs that the SA assigns
-	inquiry      inquiry          // a manager that has named itself
-	controls     control          // a control packet whose sender is not proved yet
-	alarms       alarms           // what hosts send that is not theirs to send
+	port         ownPort            // the port that this manager is at
+	elect        election           // which manager is master
+	term         term               // the mastership term
+	handover     handover           // the mastership handed to another manager
+	mirror       mirroring          // what clients have registered with another master
+	sweeps       scheduler          // which sweep is made when, and plans
+	leases       *sweep.Leases      // of M_Keys, beside the sweeps
+	multicast    *multicast.Machine // the multicast tables, beside the sweeps
+	proving      proving            // what is proved of multicast trees, beside the sweeps
+	awaiting     awaiting           // the engine for which interim routes serve
+	traps        traps              // notices, and the sweeps that they cause
+	descriptions descriptions       // NodeDescriptions, between sweeps
+	guids        guidWrites         // GUIDs that the SA assigns
+	inquiry      inquiry            // a manager that has named itself
+	controls     control            // a control packet whose sender is not proved yet
+	alarms       alarms             // what hosts send that is not theirs to send
 
 	published publication
 	logged    sweepLog
@@ -51,7 +52,7 @@ func NewCore(cfg Config) *Core {
 	cfg.Txn.MaxWindow = cfg.maxWindow()
 	c := &Core{
 		cfg: cfg, fx: effects{table: txn.New(cfg.Txn)}, elect: newElection(&cfg), term: term{last: cfg.LastTerm, epoch: cfg.Epoch},
-		sweeps: scheduler{sweeper: sweep.New(cfg.Sweep)}, multicast: sweep.NewMulticast(&cfg.Sweep.Settings),
+		sweeps: scheduler{sweeper: sweep.New(cfg.Sweep)}, multicast: multicast.New(cfg.Sweep.Settings.MKeys()),
 		traps: traps{series: map[trapKey]*trapSeries{}}, guids: newGUIDWrites(),
 	}
 	c.leases = c.sweeps.sweeper.Leases()

@@ -95,7 +95,7 @@ func (c *Core) becomeMaster() {
 		c.sweeps.sweeper.Inherit(from)
 	}
 	c.multicast.Lower()
-	task := found.Task(c.term.timeOfDay(c.fx.now)).WithTrees(c.multicast)
+	task := found.Task(c.term.timeOfDay(c.fx.now)).WithTrees(c.multicast.Trees())
 	if !c.cfg.Once {
 		task.MayServe()
 	}

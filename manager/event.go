@@ -10,6 +10,7 @@ import (
 	"ibsm/sa/mirror"
 	"ibsm/sweep"
 	"ibsm/sweep/engines"
+	"ibsm/sweep/multicast"
 )
 
 // Event is something that happened: one of the types below.
@@ -28,7 +29,7 @@ type RoutesComputed struct {
 }
 
 // MulticastComputed is the result of a ComputeMulticast action.
-type MulticastComputed struct{ Result *sweep.MulticastResult }
+type MulticastComputed struct{ Result *multicast.Result }
 
 // SweepRequested is an operator's request.
 type SweepRequested struct {

@@ -16,6 +16,7 @@ import (
 	"ibsm/store"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
+	"ibsm/sweep/multicast"
 )
 
 // newEffects are those of a Step at a time, with an empty table.
@@ -466,13 +467,13 @@ func TestHandover(t *testing.T) {
 func TestMulticastLog(t *testing.T) {
 	set, fx := finding.Set{}, newEffects(0)
 	for i, c := range []struct {
-		done    sweep.Forwarding
+		done    multicast.Forwarding
 		avoided int
 		lines   int
 	}{
-		{sweep.Forwarding{}, 0, 0}, {sweep.Forwarding{Err: ErrIncomplete}, 0, 1}, {sweep.Forwarding{Err: ErrIncomplete}, 0, 0},
-		{sweep.Forwarding{Missed: 2}, 0, 2}, {sweep.Forwarding{Missed: 2}, 0, 0},
-		{sweep.Forwarding{Failures: []finding.Finding{{Detail: "x"}}, Missed: 3}, 1, 3}, {sweep.Forwarding{}, 0, 3},
+		{multicast.Forwarding{}, 0, 0}, {multicast.Forwarding{Err: ErrIncomplete}, 0, 1}, {multicast.Forwarding{Err: ErrIncomplete}, 0, 0},
+		{multicast.Forwarding{Missed: 2}, 0, 2}, {multicast.Forwarding{Missed: 2}, 0, 0},
+		{multicast.Forwarding{Failures: []finding.Finding{{Detail: "x"}}, Missed: 3}, 1, 3}, {multicast.Forwarding{}, 0, 3},
 	} {
 		replace(fx, &set, multicastFindings(&c.done, c.avoided), func(mad.GUID) string { return "" })
 		if n := len(fx.logged()); n != c.lines {

@@ -4,24 +4,24 @@ import (
 	"fmt"
 
 	"ibsm/finding"
-	"ibsm/sweep"
+	"ibsm/sweep/multicast"
 )
 
 // ComputeMulticast runs a multicast task and returns its result as MulticastComputed. A further one may be given
 // out before the result of one is there, which then is ignored.
-type ComputeMulticast struct{ Task *sweep.MulticastTask }
+type ComputeMulticast struct{ Task *multicast.Task }
 
 // Forwarded says that the tables of the switches carry what was registered up to Seq. It
 // comes for the last of the States that were given with RegistryChanged, also where no
 // table had to change and where some switch did not take its own: Failures has those. A
 // manager that is not master forwards nothing.
-type Forwarded struct{ sweep.Forwarding }
+type Forwarded struct{ multicast.Forwarding }
 
 func (ComputeMulticast) action() {}
 func (Forwarded) action()        {}
 
 // multicastFindings are what is wrong after a round that is over, while trees avoid a number of switches.
-func multicastFindings(done *sweep.Forwarding, avoided int) (all []finding.Finding) {
+func multicastFindings(done *multicast.Forwarding, avoided int) (all []finding.Finding) {
 	add := func(kind finding.Kind, format string, args ...any) {
 		all = append(all, finding.Finding{Kind: kind, Detail: fmt.Sprintf(format, args...)})
 	}

@@ -8,6 +8,7 @@ import (
 	osmlog "ibsm/opensm/log"
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
+	"ibsm/sweep/multicast"
 )
 
 // scheduler is the machine that decides which sweep is made when, and the owner of the Sweeper
@@ -235,7 +236,7 @@ func (s *scheduler) endPlan(fx *effects, number uint64) {
 }
 
 // preview goes on from the walk of a plan to its task, which the next sweep need not wait for.
-func (s *scheduler) preview(fx *effects, found *sweep.Found, m *sweep.Multicast) {
+func (s *scheduler) preview(fx *effects, found *sweep.Found, m *multicast.Machine) {
 	of := &s.plan.begun
 	task := found.Preview(of.reroute).WithMulticast(m).WithEngines(of.Engines).Without(of.Without).By(of.Policy)
 	s.drop(found)

@@ -11,6 +11,8 @@ import (
 	"ibsm/sweep"
 	"ibsm/sweep/elect"
 	"ibsm/sweep/engines"
+	"ibsm/sweep/multicast"
+	"ibsm/sweep/plan"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
@@ -224,7 +226,7 @@ func TestBesidePlan(t *testing.T) {
 	s := newSchedule(t, true)
 	s.plan.ask(planRequest{number: 2, reroute: true})
 	s.begin(s.fx, true, false)
-	s.preview(s.fx, s.walk(), sweep.NewMulticast(&sweep.Settings{}))
+	s.preview(s.fx, s.walk(), multicast.New(plan.MKeys{}))
 	equal(t, "a plan", s.fx.did(), []string{"compute plan"})
 	if s.state != noSweep || !s.is(Idle) || !s.plan.computes() {
 		t.Errorf("%v, plan %v", s.state, s.plan.state)
@@ -260,7 +262,7 @@ func TestPlansYield(t *testing.T) {
 		}
 		s.begin(s.fx, true, false)
 		s.want(w, "")
-		s.preview(s.fx, s.walk(), sweep.NewMulticast(&sweep.Settings{}))
+		s.preview(s.fx, s.walk(), multicast.New(plan.MKeys{}))
 		if s.begin(s.fx, true, false); s.state != state {
 			t.Errorf("%v begins, not a %v, while a plan is computed and two wait", s.state, state)
 		}

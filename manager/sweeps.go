@@ -254,7 +254,7 @@ func portsReset(r *sweep.SweepPlan) (ports, nodes []mad.GUID) {
 // finish ends a heavy sweep.
 func (c *Core) finish(out *sweep.Outcome) {
 	c.port.holds(&out.Topo.Ports[out.Topo.Self].Info)
-	c.multicast.SetSubnet(out)
+	c.multicast.SetSubnet(out.MulticastSubnet())
 	program := programFindings(out, c.cfg.Names)
 	c.publish(out, program)
 	if c.cfg.Congestion.Enabled && out.Err == nil {

@@ -6,17 +6,18 @@ import (
 	"ibsm/opensm/names"
 	"ibsm/routing/creditloop"
 	"ibsm/sweep"
+	"ibsm/sweep/multicast"
 	"ibsm/topo"
 )
 
 // ProveTrees runs a task and returns its result as TreesProved. Only one is out at a time.
-type ProveTrees struct{ Task *sweep.TreeProof }
+type ProveTrees struct{ Task *multicast.Proof }
 
 // EndProveTrees ends the task that is out early; its result is still awaited.
 type EndProveTrees struct{}
 
 // TreesProved is the result of a ProveTrees action; nil for one that EndProveTrees has ended.
-type TreesProved struct{ Result *sweep.TreesProved }
+type TreesProved struct{ Result *multicast.Proved }
 
 // TreeLoop says that multicast trees and the routes between hosts have a credit loop of so many links since groups or their members have changed;
 // 0 that they have none any more. Text describes it.
@@ -35,9 +36,9 @@ func (TreesProved) event()     {}
 // subnet, and another sweep that has left routes, end what is under way.
 type proving struct {
 	state  taskState
-	task   *sweep.TreeProof // that is out
-	routes *sweep.TreeProof // of the last sweep that wrote routes; nil before, and while others may be in force
-	known  *sweep.TreeProof // with the trees that were proved last, by the sweep or since
+	task   *multicast.Proof // that is out
+	routes *multicast.Proof // of the last sweep that wrote routes; nil before, and while others may be in force
+	known  *multicast.Proof // with the trees that were proved last, by the sweep or since
 	due    time.Duration    // when the routes are proved with the trees of now; 0 for no need
 	text   string           // the loop as it was logged last, "" for none
 }
@@ -74,7 +75,7 @@ func (p *proving) regrown(now time.Duration) {
 func (p *proving) deadline() (time.Duration, bool) { return p.due, p.due > 0 && p.state == noTask }
 
 // tick has the routes proved with the multicast trees of now, when that is due.
-func (p *proving) tick(fx *effects, m *sweep.Multicast) {
+func (p *proving) tick(fx *effects, m *multicast.Machine) {
 	if at, is := p.deadline(); !is || at > fx.now {
 		return
 	}
@@ -82,7 +83,7 @@ func (p *proving) tick(fx *effects, m *sweep.Multicast) {
 	if p.routes == nil {
 		return
 	}
-	if task := p.routes.WithTrees(m); !task.SameTrees(p.known) {
+	if task := p.routes.WithTrees(m.Trees()); !task.SameTrees(p.known) {
 		p.state, p.task = taskOut, task
 		fx.do(ProveTrees{task})
 	}
@@ -104,7 +105,7 @@ func (p *proving) forget(fx *effects) {
 }
 
 // done takes the result of the task.
-func (p *proving) done(fx *effects, r *sweep.TreesProved, m names.Map) {
+func (p *proving) done(fx *effects, r *multicast.Proved, m names.Map) {
 	task, ended := p.task, p.state == taskEnding
 	p.state, p.task = noTask, nil
 	if r == nil || ended {

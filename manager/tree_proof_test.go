@@ -10,6 +10,8 @@ import (
 	"ibsm/registry"
 	"ibsm/routing/creditloop"
 	"ibsm/sweep"
+	"ibsm/sweep/multicast"
+	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
 
@@ -19,9 +21,9 @@ func TestProving(t *testing.T) {
 	f := newSwept(t, "fattree:k=4,levels=2")
 	f.heavy()
 	out := f.heavy()
-	same, other := sweep.NewMulticast(&sweep.Settings{}), f.trees(out)
+	same, other := multicast.New(plan.MKeys{}), f.trees(out)
 	base := out.TreeProof()
-	if base == nil || !base.WithTrees(same).SameTrees(base) || base.WithTrees(other).SameTrees(base) {
+	if base == nil || !base.WithTrees(same.Trees()).SameTrees(base) || base.WithTrees(other.Trees()).SameTrees(base) {
 		t.Fatal("the trees are not what they should be")
 	}
 	const prove, end, loop = "ProveTrees", "EndProveTrees", "TreeLoop"
@@ -108,7 +110,7 @@ func TestProving(t *testing.T) {
 }
 
 // trees are multicast tables with a group of two hosts.
-func (s *swept) trees(out *sweep.Outcome) *sweep.Multicast {
+func (s *swept) trees(out *sweep.Outcome) *multicast.Machine {
 	s.Helper()
 	reg := registry.New()
 	mgid := mad.GID{0xff, 0x12, 15: 1}
@@ -122,9 +124,9 @@ func (s *swept) trees(out *sweep.Outcome) *sweep.Multicast {
 			s.Fatal(err)
 		}
 	}
-	m := sweep.NewMulticast(&sweep.Settings{})
+	m := multicast.New(plan.MKeys{})
 	m.SetRegistry(reg.Freeze())
-	m.SetSubnet(out)
+	m.SetSubnet(out.MulticastSubnet())
 	s.until(m.Next, m.Done, func() bool {
 		task, _, more := m.Settle(time.Second)
 		if task != nil {

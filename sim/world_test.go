@@ -10,6 +10,7 @@ import (
 	"ibsm/sa"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
+	"ibsm/sweep/multicast"
 	"ibsm/topo/net"
 	"ibsm/view"
 )
@@ -60,7 +61,7 @@ type Manager struct {
 
 	begun       bool
 	tasks       [manager.NumPurposes]task
-	multicast   *sweep.MulticastResult // result of a multicast task that is on its way
+	multicast   *multicast.Result // result of a multicast task that is on its way
 	multicastAt time.Duration
 	proved      manager.TreesProved // likewise, of a proof of multicast trees
 	proving     bool

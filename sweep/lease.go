@@ -183,7 +183,7 @@ func (l *Leases) Follow(now time.Duration) {
 // take takes all ports with a lease. Those that are new were read after a time: their deadlines are spread over the time between two reads.
 func (l *Leases) take(since time.Duration, agents []agent) {
 	l.scans++
-	mkeys := l.s.cfg.Settings.mkeys()
+	mkeys := l.s.cfg.Settings.MKeys()
 	for i := range agents {
 		a := &agents[i]
 		if mkeys.NoLookup && !mkeys.PerPort && a.key != mkeys.One {

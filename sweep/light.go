@@ -190,7 +190,7 @@ func (l *Look) key(a ask) mad.MKey {
 	}
 	if a.out {
 		if p = l.t.Ports[p].Peer; p == topo.None {
-			keys := l.settings.mkeys()
+			keys := l.settings.MKeys()
 			key, _ := keys.Candidate(0, plan.Recorded{}, 0)
 			return key
 		}

@@ -16,15 +16,15 @@ import (
 	"ibsm/view"
 )
 
-// mkeys are the M_Keys by the settings.
-func (s *Settings) mkeys() plan.MKeys {
+// MKeys are the M_Keys by the settings.
+func (s *Settings) MKeys() plan.MKeys {
 	return plan.MKeys{One: s.MKey.Value, Ports: s.PortMKeys, PerPort: s.MKeyPerPort, NoLookup: s.NoMKeyLookup}
 }
 
 // MKeyFor is the M_Key of a request to the agent of a port: the one it was read with, else
 // the configured one.
 func (s *Settings) MKeyFor(t *topo.Topo, p topo.PortIdx) mad.MKey {
-	k := s.mkeys()
+	k := s.MKeys()
 	return k.For(t, p)
 }
 
@@ -51,7 +51,7 @@ func (s *Sweeper) MKeyAt(lid mad.LID, v *view.View) (key mad.MKey, known bool) {
 // keys are the M_Keys for a walk's requests; none if all known ones equal the configured one,
 // as is usual.
 func (s *Sweeper) keys() (k discover.Keys) {
-	wanted := s.cfg.Settings.mkeys()
+	wanted := s.cfg.Settings.MKeys()
 	if !wanted.Ports.On() && (wanted.NoLookup || !s.otherKeys()) {
 		return k
 	}
@@ -145,7 +145,7 @@ func (s *Sweeper) recordedKey(last *topo.Topo, port mad.GUID) (key mad.MKey, kno
 
 // Key is the nth M_Key, from 0 on, to show to the agent of a port; after the last one they begin again.
 func (s *Sweeper) Key(port mad.GUID, n int) mad.MKey {
-	wanted := s.cfg.Settings.mkeys()
+	wanted := s.cfg.Settings.MKeys()
 	if !wanted.Ports.On() {
 		return wanted.One
 	}

@@ -3,7 +3,6 @@ package sweep
 import (
 	"context"
 
-	"ibsm/registry"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/mcast"
@@ -62,43 +61,4 @@ func (a *attempts) rules(sls *routing.SLs, fitted bool) *plan.LaneRules {
 		return a.state.rules
 	}
 	return rules
-}
-
-// trees are the multicast trees that switches forward by.
-type trees struct {
-	mfts       *mcast.MFTs
-	from       *topo.Topo // of mfts
-	registered *registry.State
-}
-
-// WithTrees has the task also prove the multicast trees that there are.
-func (j *RouteTask) WithTrees(m *Multicast) *RouteTask {
-	j.trees = treesOf(m)
-	return j
-}
-
-// treesOf are the trees of m, none while it does not know them.
-func treesOf(m *Multicast) trees {
-	if m.subnet == nil || m.computed == nil {
-		return trees{}
-	}
-	return trees{m.mfts, m.subnet.topo, m.computed}
-}
-
-// groups are the packets of the trees, by the switches of t. Groups that share a multicast LID can
-// have several SLs.
-func (m *trees) groups(t *topo.Topo) (groups []mcast.Group) {
-	if m.mfts == nil {
-		return nil
-	}
-	for tree := range m.mfts.Remap(m.from, t).Trees() {
-		sls := uint16(0)
-		for g := range m.registered.OnMLID(tree.MLID) {
-			if bit := uint16(1) << g.SL; sls&bit == 0 {
-				sls |= bit
-				groups = append(groups, mcast.Group{Tree: tree, SL: g.SL})
-			}
-		}
-	}
-	return groups
 }

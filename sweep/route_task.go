@@ -14,6 +14,7 @@ import (
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/engines"
+	"ibsm/sweep/multicast"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 	"ibsm/view"
@@ -39,9 +40,9 @@ type RouteTask struct {
 	mayServe bool // interim routes may serve
 
 	multicastTop mad.LID
-	reregister   map[mad.GUID]bool // In.Reregister of the plan
-	multicast    *multicastPlan    // nil: the plan does not show it
-	trees        trees
+	reregister   map[mad.GUID]bool  // In.Reregister of the plan
+	multicast    *multicast.Preview // nil: the plan does not show it
+	trees        multicast.Trees
 
 	// Workers compute. It may be set until Run is called.
 	Workers routing.Workers
@@ -79,7 +80,7 @@ type SweepPlan struct {
 	found     *Found
 	compared  compared
 	delta     delta
-	multicast *MulticastResult // of a preview; may be nil
+	multicast *multicast.Result // of a preview; may be nil
 }
 
 // LIDPlan is the LIDs of a SweepPlan.
@@ -116,6 +117,9 @@ type Routes struct {
 	StoppedSA  SAStops              // those that stop packets to and from the SA
 	Fitting    Fitting              // of SLs to tables found
 }
+
+// SameSubnet reports whether the subnet is as the last sweep left it.
+func (c *SweepPlan) SameSubnet() bool { return c.compared != otherTopo }
 
 // compared is how the Topo of a plan compares with that of the last sweep.
 type compared uint8
@@ -239,7 +243,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		out.compared = equalTopo
 	}
 	if j.multicast != nil {
-		out.multicast = j.multicast.run(ctx, t, out.Tables, s.devices)
+		out.multicast = j.multicast.Run(ctx, out.multicastSubnet(s.devices))
 	}
 	return out
 }
@@ -305,7 +309,7 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	if j.chain, out.Seen = j.chain.For(t); d.whose == recordedRoutes {
 		j.chain = s.record.from(j.chain)
 	}
-	a := &attempts{RouteTask: j, out: out, in: in, reserved: reserved, groups: j.trees.groups(t)}
+	a := &attempts{RouteTask: j, out: out, in: in, reserved: reserved, groups: j.trees.Groups(t)}
 	d.interim = nil
 	r := a.chooseInTime(ctx)
 	if r == nil {

@@ -135,7 +135,7 @@ func resolve(s *Settings, t *topo.Topo) plan.Values {
 		LeafVLStall:   choose(s.LeafVLStall, leafStall, defaultVLStallCount),
 		PhyErrors:     choose(s.PhyErrors, phy, defaultErrors),
 		Overruns:      choose(s.Overruns, over, defaultErrors),
-		MKeys:         s.mkeys(),
+		MKeys:         s.MKeys(),
 		KeepMKey:      !s.MKey.Given && !s.MKeyPerPort, KeepMKeyLease: !s.MKey.Given && !s.MKeyLease.Given, KeepMKeyProtect: !s.MKey.Given && !s.MKeyProtect.Given,
 		MKeyLease:   s.MKeyLease.Value,
 		MKeyProtect: s.MKeyProtect.Value,

@@ -13,6 +13,8 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/partitions"
 	"ibsm/registry"
+	"ibsm/sweep/multicast"
+	"ibsm/sweep/plan"
 	"ibsm/topo/net"
 )
 
@@ -22,9 +24,9 @@ import (
 func TestTasksBesideOwner(t *testing.T) {
 	policy := partitions.Default()
 	b := up(t, "fattree:k=4", Config{Partitions: Partitions{Policy: policy}})
-	m := NewMulticast(&Settings{})
+	m := multicast.New(plan.MKeys{})
 	m.SetRegistry(&registry.New().State)
-	m.SetSubnet(b.heavy())
+	m.SetSubnet(b.heavy().MulticastSubnet())
 	node := b.state.prev.Nodes[b.state.prev.Switches[3]]
 	stray := func() {
 		var p mad.Packet
@@ -60,7 +62,7 @@ func TestTasksBesideOwner(t *testing.T) {
 	if b.state.devices.Find(node.GUID).LFT.Complete() {
 		t.Error("a sweep forgets what was contradicted while it computed")
 	}
-	m.SetSubnet(out)
+	m.SetSubnet(out.MulticastSubnet())
 	b.look()
 	if b.heavy(); b.asked[smp.AttrLinearForwardingTable] == 0 || !b.state.devices.Find(node.GUID).LFT.Complete() {
 		t.Errorf("the table that was contradicted is not read again: %v", b.asked)

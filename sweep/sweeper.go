@@ -300,7 +300,7 @@ func (c *SweepPlan) Steps(yield func(string) bool) {
 		}
 	}
 	if c.multicast != nil {
-		c.multicast.steps(yield)
+		c.multicast.Steps(yield)
 	}
 }
 

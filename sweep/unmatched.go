@@ -14,7 +14,7 @@ func (s *Sweeper) UnmatchedReply(p *mad.Packet) bool {
 	if t == nil || p.MgmtClass() != mad.ClassDirected || p.Method() != mad.MethodGetResp || p.Status() != mad.StatusOK {
 		return false
 	}
-	at := arrival(t, p)
+	at := device.Arrival(t, p)
 	if at == topo.None {
 		return false
 	}
@@ -36,18 +36,4 @@ func (s *Sweeper) UnmatchedReply(p *mad.Packet) bool {
 		contradicts = s.state.devices.Contradicts(table, now, now.Port(n, num+1), block, p.Data()) || contradicts
 	}
 	return contradicts
-}
-
-// follow is the node at the end of the directed route of a packet, or None.
-func follow(t *topo.Topo, p *mad.Packet) topo.NodeIdx {
-	at := arrival(t, p)
-	if at == topo.None {
-		return topo.None
-	}
-	return t.Ports[at].Node
-}
-
-// arrival is the port at which a packet comes in at the end of its directed route, or None.
-func arrival(t *topo.Topo, p *mad.Packet) topo.PortIdx {
-	return t.Along(p.InitialPath()[1 : min(p.HopCount(), mad.MaxHops)+1])
 }

@@ -246,6 +246,11 @@ func (a *Attribute) Cut(n *topo.Node, num uint8, info *smp.PortInfo, block uint1
 	return cut, size > 0
 }
 
+// Arrival is the port at which a packet comes in at the end of its directed route, or None.
+func Arrival(t *topo.Topo, p *mad.Packet) topo.PortIdx {
+	return t.Along(p.InitialPath()[1 : min(p.HopCount(), mad.MaxHops)+1])
+}
+
 // Contradicts reports whether a port that was believed to hold a block shows that it holds
 // something else. The block is not Known any more then. One that is InFlight may be shown as it was before.
 func (r *Record) Contradicts(a *Attribute, t *topo.Topo, p topo.PortIdx, block uint16, data *Data) bool {

@@ -1,4 +1,4 @@
-package sweep
+package multicast
 
 import (
 	"encoding/binary"
@@ -9,8 +9,8 @@ import (
 	"ibsm/topo"
 )
 
-// mftBlock names a block of a switch's multicast forwarding table, at one position.
-type mftBlock struct {
+// tableBlock names a block of a switch's multicast forwarding table, at one position.
+type tableBlock struct {
 	s        topo.SwitchIdx
 	block    uint16
 	position uint8
@@ -62,8 +62,8 @@ func compare(is, want *[mad.DataSize]byte) (extra, missing entries) {
 
 // sortBlocks brings blocks into the order in which they are written: each block of every
 // switch before the next, so that no switch is sent many at once.
-func sortBlocks(all []mftBlock) []mftBlock {
-	slices.SortFunc(all, func(a, b mftBlock) int {
+func sortBlocks(all []tableBlock) []tableBlock {
+	slices.SortFunc(all, func(a, b tableBlock) int {
 		if a.block != b.block {
 			return int(a.block) - int(b.block)
 		}

@@ -1,4 +1,4 @@
-package sweep
+package multicast
 
 import (
 	"context"
@@ -8,50 +8,45 @@ import (
 
 	"ibsm/mad"
 	"ibsm/registry"
-	"ibsm/routing"
 	"ibsm/routing/mcast"
 	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
-// multicastPlan is the input of a preview's multicast task: a copy, because the Multicast
-// goes on.
-type multicastPlan struct {
+// Preview is the input of a task that is only shown: a copy, because the Machine goes on.
+type Preview struct {
 	state     *registry.State
 	mfts      *mcast.MFTs
 	from      *topo.Topo // of mfts
 	numBlocks int
 }
 
-// WithMulticast has the task of a preview also show the multicast blocks that would be
-// written.
-func (j *RouteTask) WithMulticast(m *Multicast) *RouteTask {
+// Preview is the input for the groups of now; nil while no registry is known. The tables of switches are added to
+// devices, a snapshot of their record.
+func (m *Machine) Preview(devices *device.Record) *Preview {
 	if m.state == nil {
-		return j
+		return nil
 	}
-	j.multicast = &multicastPlan{state: m.state, mfts: m.mfts, numBlocks: m.numBlocks()}
-	if m.devices != nil {
-		m.devices.SnapshotMulticast(j.state.devices)
+	p := &Preview{state: m.state, mfts: m.mfts, numBlocks: m.numBlocks()}
+	if s := m.latest(); s != nil {
+		s.Devices.SnapshotMulticast(devices)
 	}
 	if m.subnet != nil {
-		j.multicast.from = m.subnet.topo
+		p.from = m.subnet.Topo
 	}
-	return j
+	return p
 }
 
-// run computes the trees of the subnet as it will be after the sweep, with these tables, which are nil if no
-// engine routes.
-func (p *multicastPlan) run(ctx context.Context, t *topo.Topo, tables *routing.Tables, devices *device.Record) *MulticastResult {
-	j := &MulticastTask{topo: t, state: p.state, numBlocks: p.numBlocks, includeInit: true}
-	if tables != nil {
-		j.trunk, j.ranks = tables.Trunk, tables.Ranks
-	}
+// Run computes the trees of a subnet as it will be after a sweep. Its devices are the snapshot.
+func (p *Preview) Run(ctx context.Context, s Subnet) *Result {
+	t := s.Topo
+	j := &Task{topo: t, trunk: s.Trunk, ranks: s.Ranks, state: p.state, numBlocks: p.numBlocks, includeInit: true}
 	if p.from != nil {
 		j.mfts = p.mfts.Remap(p.from, t)
 	}
 	for _, n := range t.Switches {
 		var held *device.MFT
-		if sw := devices.Find(t.Nodes[n].GUID); sw != nil {
+		if sw := s.Devices.Find(t.Nodes[n].GUID); sw != nil {
 			held = sw.MFT
 		}
 		if held == nil || held.Positions != mcast.Positions(t.Nodes[n].NumPorts) {
@@ -62,8 +57,8 @@ func (p *multicastPlan) run(ctx context.Context, t *topo.Topo, tables *routing.T
 	return j.Run(ctx)
 }
 
-// steps yields a line of text for each block that would be written.
-func (g *MulticastResult) steps(yield func(string) bool) {
+// Steps yields a line of text for each block that would be written.
+func (g *Result) Steps(yield func(string) bool) {
 	all := sortBlocks(slices.Concat(g.removes, g.adds))
 	for _, c := range all {
 		node := &g.task.topo.Nodes[g.task.topo.Switches[c.s]]
@@ -76,7 +71,7 @@ func (g *MulticastResult) steps(yield func(string) bool) {
 }
 
 // describe shows how a block would change.
-func (g *MulticastResult) describe(c mftBlock) string {
+func (g *Result) describe(c tableBlock) string {
 	held := g.task.held[c.s]
 	if held.State(c.block, c.position) != device.Known {
 		return "whatever it holds"
@@ -88,7 +83,8 @@ func (g *MulticastResult) describe(c mftBlock) string {
 		is.SetPosition(c.position, held.Ports(mlid).Position(c.position))
 		want.SetPosition(c.position, g.mfts.Ports(c.s, mlid).Position(c.position))
 		if is != want {
-			changes = append(changes, fmt.Sprintf("MLID 0x%x ports %v -> %v", uint16(mlid), slices.Collect(is.Ports()), slices.Collect(want.Ports())))
+			changes = append(changes, fmt.Sprintf("MLID 0x%x ports %v -> %v",
+				uint16(mlid), slices.Collect(is.Ports()), slices.Collect(want.Ports())))
 		}
 	}
 	return strings.Join(changes, ", ")

@@ -1,4 +1,4 @@
-package sweep
+package multicast
 
 import (
 	"context"
@@ -11,30 +11,43 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/registry"
+	"ibsm/sim/fabric"
+	"ibsm/sim/fabric/fabrictest"
+	"ibsm/sweep/device"
+	"ibsm/sweep/plan"
 	"ibsm/topo"
 	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
+	"ibsm/topo/netwalk"
 )
 
-var multicastPhases = [...]string{multicastRests: "rests", multicastReads: "reads", multicastComputes: "computes", multicastRemoves: "removes", multicastAdds: "adds"}
+var phaseNames = [...]string{rests: "rests", reads: "reads", computes: "computes", removes: "removes", adds: "adds"}
 
-// multicastHarness drives a Multicast on a fabric whose subnet is up.
-type multicastHarness struct {
-	*harness
-	m      *Multicast
-	reg    *registry.Registry
-	hosts  []net.End
-	now    time.Duration
-	phases []phaseRequests // that the Multicast has come to, in order
-	last   *Forwarding
+// harness drives a Machine on a fabric whose ports are ACTIVE.
+type harness struct {
+	testing.TB
+	net     *net.Net
+	fabric  *fabric.Fabric
+	at      *fabric.Station
+	topo    *topo.Topo
+	devices *device.Record
+	m       *Machine
+	reg     *registry.Registry
+	hosts   []net.End
+	now     time.Duration
+	phases  []phaseRequests // that the Machine has come to, in order
+	last    *Forwarding
+	// meddle, when set, sees each outcome before the Machine does.
+	meddle func(req *txn.Request, o *txn.Outcome)
 }
 
 // phaseRequests is how many requests a phase has made.
 type phaseRequests struct {
-	phase    multicastPhase
+	phase    phase
 	requests int
 }
 
-func (p phaseRequests) String() string { return fmt.Sprint(multicastPhases[p.phase], " ", p.requests) }
+func (p phaseRequests) String() string { return fmt.Sprint(phaseNames[p.phase], " ", p.requests) }
 
 const testMLID = mad.MinMulticastLID
 
@@ -43,52 +56,96 @@ func testMGID() (g mad.GID) {
 	return g
 }
 
-// newMulticastHarness has a group without members.
-func newMulticastHarness(t *testing.T) *multicastHarness {
+// newHarness has a group without members.
+func newHarness(t *testing.T) *harness {
 	t.Helper()
-	h := &multicastHarness{harness: up(t, "fattree:k=4", Config{}), m: NewMulticast(&Settings{}), reg: registry.New(), now: time.Second}
-	for i := range h.net.Nodes {
-		if h.net.Nodes[i].Type == mad.CA {
+	n := nettest.Generate(t, "fattree:k=4")
+	h := &harness{
+		TB: t, net: n, fabric: fabric.New(n, fabric.Config{}), devices: device.NewRecord(), m: New(plan.MKeys{}),
+		reg: registry.New(), now: time.Second,
+	}
+	for i := range n.Nodes {
+		if n.Nodes[i].Type == mad.CA {
 			h.hosts = append(h.hosts, net.End{Node: int32(i), Port: 1})
 		}
 	}
-	h.change(registry.PutGroup{Group: registry.Group{MGID: testMGID(), MLID: testMLID, PKey: mad.DefaultPKey, MTU: mad.MTU2048, Rate: 3}})
+	var err error
+	if h.at, err = h.fabric.Attach(h.hosts[0]); err != nil {
+		t.Fatal(err)
+	}
+	h.change(registry.PutGroup{Group: registry.Group{
+		MGID: testMGID(), MLID: testMLID, PKey: mad.DefaultPKey, MTU: mad.MTU2048, Rate: 3,
+	}})
 	return h
 }
 
-func (h *multicastHarness) change(c registry.Change) {
+func (h *harness) change(c registry.Change) {
 	h.Helper()
 	if err := h.reg.Apply(c); err != nil {
 		h.Fatal(err)
 	}
 }
 
-func (h *multicastHarness) member(host int) mad.GID {
+func (h *harness) member(host int) mad.GID {
 	return mad.MakeGID(mad.DefaultPrefix, h.fabric.PortGUID(h.hosts[host]))
 }
 
 // join makes hosts members in the registry that the next round uses.
-func (h *multicastHarness) join(hosts ...int) {
+func (h *harness) join(hosts ...int) {
 	h.Helper()
 	for _, i := range hosts {
-		h.change(registry.PutMember{Member: registry.Member{MGID: testMGID(), Port: h.member(i), JoinState: registry.FullMember}})
+		h.change(registry.PutMember{Member: registry.Member{
+			MGID: testMGID(), Port: h.member(i), JoinState: registry.FullMember,
+		}})
 	}
 	h.m.SetRegistry(h.reg.Freeze())
 }
 
-// subnet gives the Multicast the subnet as a sweep has left it, with a MulticastFDBTop that suffices.
-func (h *multicastHarness) subnet() {
+// subnet gives the Machine the subnet as a sweep would leave it, with a MulticastFDBTop that suffices. foreign says
+// that another manager may have written the tables of switches that are not in the record.
+func (h *harness) subnet(foreign bool) {
 	h.Helper()
-	h.SetMulticastTop(h.m.Top())
+	var err error
+	if h.topo, err = netwalk.Topo(h.net, h.hosts[0]); err != nil {
+		h.Fatal(err)
+	}
+	for i := range h.topo.Ports {
+		if p := &h.topo.Ports[i]; p.Peer != topo.None {
+			p.Info.SetPortState(smp.PortActive)
+		}
+	}
+	for _, n := range h.topo.Switches {
+		guid := h.topo.Nodes[n].GUID
+		if h.devices.Find(guid) == nil {
+			h.devices.Switches = append(h.devices.Switches, device.Switch{GUID: guid, Foreign: foreign})
+		}
+	}
 	h.m.Lower()
-	h.m.SetSubnet(h.heavy())
+	h.m.SetSubnet(Subnet{Topo: h.topo, Top: h.m.Top(), Devices: h.devices})
+}
+
+// ask is the outcome of a request, unless meddle wants another.
+func (h *harness) ask(req *txn.Request) txn.Outcome {
+	o := fabrictest.Ask(h.fabric, h.at, req)
+	if h.meddle != nil {
+		h.meddle(req, &o)
+	}
+	return o
+}
+
+// unplug takes the cable of a host out.
+func (h *harness) unplug(host int) {
+	at := h.hosts[host]
+	h.fabric.LinkDown(at)
+	peer := &h.net.Nodes[at.Node].Ports[at.Port].Peer
+	h.net.Nodes[peer.Node].Ports[peer.Port].Peer, *peer = net.NoEnd, net.NoEnd
 }
 
 // step does the next thing that is due, and reports whether there was one.
-func (h *multicastHarness) step() bool {
+func (h *harness) step() bool {
 	h.Helper()
 	if req, ok := h.m.Next(); ok {
-		o := h.outcome(&req)
+		o := h.ask(&req)
 		h.note(1)
 		h.m.Done(&o)
 		return true
@@ -107,15 +164,15 @@ func (h *multicastHarness) step() bool {
 }
 
 // note adds requests to the present phase.
-func (h *multicastHarness) note(requests int) {
+func (h *harness) note(requests int) {
 	if n := len(h.phases); n == 0 || h.phases[n-1].phase != h.m.phase {
 		h.phases = append(h.phases, phaseRequests{phase: h.m.phase})
 	}
 	h.phases[len(h.phases)-1].requests += requests
 }
 
-// rest goes on until the Multicast rests, and compares the phases that have made requests with those wanted.
-func (h *multicastHarness) rest(want ...string) {
+// rest goes on until the Machine rests, and compares the phases that have made requests with those wanted.
+func (h *harness) rest(want ...string) {
 	h.Helper()
 	h.phases, h.last = nil, nil
 	h.goOn()
@@ -130,13 +187,13 @@ func (h *multicastHarness) rest(want ...string) {
 	}
 }
 
-// goOn goes on until the Multicast rests.
-func (h *multicastHarness) goOn() {
+// goOn goes on until the Machine rests.
+func (h *harness) goOn() {
 	h.Helper()
 	for range 10_000 {
 		if !h.step() {
-			if h.m.phase != multicastRests || h.m.open != 0 {
-				h.Fatalf("it does not rest: %s, %d requests open", multicastPhases[h.m.phase], h.m.open)
+			if h.m.phase != rests || h.m.open != 0 {
+				h.Fatalf("it does not rest: %s, %d requests open", phaseNames[h.m.phase], h.m.open)
 			}
 			return
 		}
@@ -145,14 +202,14 @@ func (h *multicastHarness) goOn() {
 }
 
 // switchOf is the switch of a host.
-func (h *multicastHarness) switchOf(host int) topo.NodeIdx {
-	t := h.state.prev
+func (h *harness) switchOf(host int) topo.NodeIdx {
+	t := h.topo
 	return t.Ports[t.Ports[t.FindPort(h.fabric.PortGUID(h.hosts[host]))].Peer].Node
 }
 
 // upward are the ports of a switch with a link to another one, and the other one.
-func (h *multicastHarness) upward(n topo.NodeIdx) map[uint8]topo.NodeIdx {
-	t, ports := h.state.prev, map[uint8]topo.NodeIdx{}
+func (h *harness) upward(n topo.NodeIdx) map[uint8]topo.NodeIdx {
+	t, ports := h.topo, map[uint8]topo.NodeIdx{}
 	for num := uint8(1); num <= t.Nodes[n].NumPorts; num++ {
 		if peer := t.Ports[t.Port(n, num)].Peer; peer != topo.None && t.IsSwitchPort(peer) {
 			ports[num] = t.Ports[peer].Node
@@ -161,11 +218,11 @@ func (h *multicastHarness) upward(n topo.NodeIdx) map[uint8]topo.NodeIdx {
 	return ports
 }
 
-// reaches are the hosts to which switches forward a packet to the MLID from the first host, followed link by link in the fabric; each once, and no
-// packet in a circle.
-func (h *multicastHarness) reaches() (hosts []int) {
+// reaches are the hosts to which switches forward a packet to the MLID from the first host, followed link by link in
+// the fabric; each once, and no packet in a circle.
+func (h *harness) reaches() (hosts []int) {
 	h.Helper()
-	t := h.state.prev
+	t := h.topo
 	at := t.Ports[t.FindPort(h.fabric.PortGUID(h.hosts[0]))].Peer
 	var spread func(in topo.PortIdx, hops int)
 	spread = func(in topo.PortIdx, hops int) {
@@ -193,26 +250,27 @@ func (h *multicastHarness) reaches() (hosts []int) {
 }
 
 // nodeOf is the index in the fabric of a node.
-func (h *multicastHarness) nodeOf(guid mad.GUID) int32 {
+func (h *harness) nodeOf(guid mad.GUID) int32 {
 	return int32(slices.IndexFunc(h.net.Nodes, func(n net.Node) bool { return n.GUID == guid }))
 }
 
-func (h *multicastHarness) reach(want ...int) {
+func (h *harness) reach(want ...int) {
 	h.Helper()
 	if got := h.reaches(); !slices.Equal(got, want) {
 		h.Errorf("packets reach hosts %d, want %d", got, want)
 	}
 }
 
-// TestMulticastRounds: which phases a round has, and what is in force after it.
-func TestMulticastRounds(t *testing.T) {
-	h := newMulticastHarness(t)
+// TestRounds: which phases a round has, and what is in force after it.
+func TestRounds(t *testing.T) {
+	h := newHarness(t)
 	h.rest() // nothing is known
 	h.join(0, 1, 15)
 	h.rest() // no subnet
-	h.subnet()
-	// Hosts 0 and 1 are at one leaf, 15 is in the last pod: two leaves, two switches above them, one spine. Each of the 20 switches has
-	// been powered up, so that its table is unknown: it is written whole, which is one block of one position.
+	h.subnet(false)
+	// Hosts 0 and 1 are at one leaf, 15 is in the last pod: two leaves, two switches above them, one spine. Each of the
+	// 20 switches has been powered up, so that its table is unknown: it is written whole, which is one block of one
+	// position.
 	h.rest("removes 20")
 	h.reach(1, 15)
 	if h.last == nil || h.last.Seq != h.reg.Freeze().Seq() || len(h.last.Failures) > 0 || h.last.Missed > 0 {
@@ -231,9 +289,9 @@ func TestMulticastRounds(t *testing.T) {
 	h.reach(1, 2)
 }
 
-// TestMulticastRetries: a block whose Set got no answer is written again, later and later, until it is known to be in the switch. Switches that
-// refuse their table are avoided after two rounds.
-func TestMulticastRetries(t *testing.T) {
+// TestRetries: a block whose Set got no answer is written again, later and later, until it is known to be in the
+// switch. Switches that refuse their table are avoided after two rounds.
+func TestRetries(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		fails   func(o *txn.Outcome)
@@ -244,11 +302,11 @@ func TestMulticastRetries(t *testing.T) {
 		{"other values", func(o *txn.Outcome) { o.Data[0] ^= 4 }, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := newMulticastHarness(t)
+			h := newHarness(t)
 			h.join(0, 1)
-			h.subnet()
+			h.subnet(false)
 			h.rest("removes 20")
-			leaf := h.state.prev.Nodes[h.switchOf(2)]
+			leaf := h.topo.Nodes[h.switchOf(2)]
 			h.meddle = func(req *txn.Request, o *txn.Outcome) {
 				if req.Route == leaf.Route {
 					c.fails(o)
@@ -278,7 +336,8 @@ func TestMulticastRetries(t *testing.T) {
 					break
 				}
 			}
-			if want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, maxMulticastBackoff, maxMulticastBackoff}; !slices.Equal(waits, want[:len(waits)]) || len(waits) == 0 {
+			want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, maxBackoff, maxBackoff}
+			if !slices.Equal(waits, want[:len(waits)]) || len(waits) == 0 {
 				t.Errorf("it waited %v", waits)
 			}
 			if h.m.Avoided() != c.avoided {
@@ -297,12 +356,12 @@ func TestMulticastRetries(t *testing.T) {
 	}
 }
 
-// TestMulticastTakeover: tables that another manager may have written are read first, and links of theirs that go are removed in all switches before
-// others are added.
-func TestMulticastTakeover(t *testing.T) {
-	h := newMulticastHarness(t)
+// TestTakeover: tables that another manager may have written are read first, and links of theirs that go are removed in
+// all switches before others are added.
+func TestTakeover(t *testing.T) {
+	h := newHarness(t)
 	h.join(0, 1, 15)
-	h.subnet()
+	h.subnet(false)
 	h.rest("removes 20")
 	// Somebody else has a circle of two leaves and two switches above them: the links of its switches, by port.
 	circle := map[topo.NodeIdx][]uint8{}
@@ -325,7 +384,7 @@ func TestMulticastTakeover(t *testing.T) {
 		for _, num := range ports {
 			mask |= 1 << num
 		}
-		req := txn.Request{Route: h.state.prev.Nodes[n].Route, Method: mad.MethodSet, Attr: smp.AttrMulticastForwardingTable}
+		req := txn.Request{Route: h.topo.Nodes[n].Route, Method: mad.MethodSet, Attr: smp.AttrMulticastForwardingTable}
 		req.Data[0], req.Data[1] = byte(mask>>8), byte(mask)
 		if o := h.ask(&req); o.Result != txn.Replied || o.Status != mad.StatusOK {
 			t.Fatal(o)
@@ -333,7 +392,7 @@ func TestMulticastTakeover(t *testing.T) {
 	}
 	isOpen := func() bool {
 		for n, ports := range circle {
-			sw := h.nodeOf(h.state.prev.Nodes[n].GUID)
+			sw := h.nodeOf(h.topo.Nodes[n].GUID)
 			if slices.ContainsFunc(ports, func(num uint8) bool { return !h.fabric.MulticastPort(sw, testMLID, num) }) {
 				return true
 			}
@@ -343,13 +402,13 @@ func TestMulticastTakeover(t *testing.T) {
 	if isOpen() || len(circle) != 4 {
 		t.Fatalf("no test: there is no circle: %v", circle)
 	}
-	h.Abdicate()
 	h.m.Abdicate()
-	h.subnet()
+	h.devices.ForeignMaster()
+	h.subnet(true)
 	h.phases = nil
-	for h.m.phase != multicastAdds && h.step() {
+	for h.m.phase != adds && h.step() {
 	}
-	if !slices.Contains(h.phases, phaseRequests{multicastReads, 20}) {
+	if !slices.Contains(h.phases, phaseRequests{reads, 20}) {
 		t.Errorf("phases %v", h.phases)
 	}
 	if !isOpen() {
@@ -359,30 +418,30 @@ func TestMulticastTakeover(t *testing.T) {
 	h.reach(1, 15)
 }
 
-// TestMulticastInterrupted: in every phase, and with a request open or a task out, this manager may cease to be master, or a sweep may have another
-// subnet. What comes of the old round then changes nothing.
-func TestMulticastInterrupted(t *testing.T) {
-	for _, phase := range []multicastPhase{multicastComputes, multicastRemoves} {
+// TestInterrupted: in every phase, and with a request open or a task out, this manager may cease to be master, or a
+// sweep may have another subnet. What comes of the old round then changes nothing.
+func TestInterrupted(t *testing.T) {
+	for _, phase := range []phase{computes, removes} {
 		for _, abdicates := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s,abdicates=%t", multicastPhases[phase], abdicates), func(t *testing.T) {
-				h := newMulticastHarness(t)
+			t.Run(fmt.Sprintf("%s,abdicates=%t", phaseNames[phase], abdicates), func(t *testing.T) {
+				h := newHarness(t)
 				h.join(0, 1)
-				h.subnet()
+				h.subnet(false)
 				task, _, _ := h.m.Settle(h.now)
-				if task == nil || h.m.phase != multicastComputes {
-					t.Fatalf("no task: %s", multicastPhases[h.m.phase])
+				if task == nil || h.m.phase != computes {
+					t.Fatalf("no task: %s", phaseNames[h.m.phase])
 				}
 				result := task.Run(context.Background())
 				var open txn.Request
-				if phase == multicastRemoves {
+				if phase == removes {
 					h.m.TaskDone(result)
 					var ok bool
 					if open, ok = h.m.Next(); !ok || h.m.phase != phase {
-						t.Fatalf("nothing is written: %s", multicastPhases[h.m.phase])
+						t.Fatalf("nothing is written: %s", phaseNames[h.m.phase])
 					}
 				}
 				end := func() {
-					if phase == multicastComputes {
+					if phase == computes {
 						h.m.TaskDone(result)
 						return
 					}
@@ -396,17 +455,17 @@ func TestMulticastInterrupted(t *testing.T) {
 					if h.m.mfts != nil || h.m.computed != nil {
 						t.Error("tables are believed to be in force")
 					}
-					h.subnet() // this manager is master again
+					h.subnet(false) // this manager is master again
 					if task, _, _ := h.m.Settle(h.now); task == nil {
 						t.Fatal("no task")
 					}
-					if h.m.TaskDone(result); h.m.phase != multicastComputes {
+					if h.m.TaskDone(result); h.m.phase != computes {
 						t.Error("it takes the result of the old task for that of the new one")
 					}
 					return
 				}
-				h.fabric.LinkDown(h.hosts[1])
-				h.subnet()
+				h.unplug(1)
+				h.subnet(false)
 				end()
 				h.rest("removes 20") // all of the new subnet: the block that was written is that of the leaf, and is another now
 				h.reach()            // a member that is not in the subnet is none

@@ -1,4 +1,4 @@
-package sweep
+package multicast
 
 import (
 	"cmp"
@@ -14,10 +14,10 @@ import (
 	"ibsm/topo"
 )
 
-// MulticastTask is the part of multicast that computes: which trees change, and which blocks
+// Task is the part of multicast that computes: which trees change, and which blocks
 // have to be written for that. It runs outside the core, on values that nobody writes while
 // it runs.
-type MulticastTask struct {
+type Task struct {
 	topo        *topo.Topo
 	graph       *mcast.Graph    // nil: Run makes it
 	state       *registry.State // to compute from
@@ -25,27 +25,27 @@ type MulticastTask struct {
 	mfts        *mcast.MFTs     // nil when this manager has just become master
 	held        []*device.MFT   // by SwitchIdx
 	numBlocks   int             // that this manager programs on every switch
-	left        []mftBlock
+	left        []tableBlock
 	includeInit bool           // trees may use links in INIT
 	trunk       *routing.Trunk // Tables.Trunk
 	ranks       []int32        // Tables.Ranks
 }
 
-// MulticastResult is the outcome of a MulticastTask.
-type MulticastResult struct {
-	task       *MulticastTask
+// Result is the outcome of a Task.
+type Result struct {
+	task       *Task
 	graph      *mcast.Graph // of the task
 	mfts       *mcast.MFTs
-	removes    []mftBlock   // written first
-	adds       []mftBlock   // written then
+	removes    []tableBlock // written first
+	adds       []tableBlock // written then
 	transition blockEntries // whose old and new links together might close a loop
 	unreached  map[mad.LID]int
 	err        error // the proof of a tree failed
 }
 
 // Run computes the trees that changes affect. A cancelled context gives nil.
-func (j *MulticastTask) Run(ctx context.Context) *MulticastResult {
-	out := &MulticastResult{task: j, graph: j.graph, unreached: map[mad.LID]int{}, transition: blockEntries{}}
+func (j *Task) Run(ctx context.Context) *Result {
+	out := &Result{task: j, graph: j.graph, unreached: map[mad.LID]int{}, transition: blockEntries{}}
 	if out.graph == nil {
 		out.graph = mcast.NewGraph(j.topo, j.ranks, j.use)
 	}
@@ -69,7 +69,7 @@ func (j *MulticastTask) Run(ctx context.Context) *MulticastResult {
 	if len(changed) > 0 {
 		out.mfts = j.mfts.With(changed...)
 	}
-	var blocks []mftBlock
+	var blocks []tableBlock
 	if j.old == nil {
 		blocks = j.allBlocks(out.mfts)
 	} else {
@@ -91,7 +91,7 @@ func (j *MulticastTask) Run(ctx context.Context) *MulticastResult {
 
 // inherited are the trees of the previous master, as the switches hold them: those that still
 // work stay. They need not be trees.
-func (j *MulticastTask) inherited() map[mad.LID]*mcast.Tree {
+func (j *Task) inherited() map[mad.LID]*mcast.Tree {
 	trees := map[mad.LID]*mcast.Tree{}
 	for s, held := range j.held {
 		for i := range held.Rows() * mcast.BlockSize {
@@ -113,7 +113,7 @@ func (j *MulticastTask) inherited() map[mad.LID]*mcast.Tree {
 
 // withoutAdditions is the value that a block gets first: the target, without the new links of
 // entries in transition.
-func (g *MulticastResult) withoutAdditions(c mftBlock, held *device.MFT, want [mad.DataSize]byte) [mad.DataSize]byte {
+func (g *Result) withoutAdditions(c tableBlock, held *device.MFT, want [mad.DataSize]byte) [mad.DataSize]byte {
 	if transition := g.transition[c.block]; transition != 0 {
 		return blend(transition, common(held.Value(c.block, c.position), want), want)
 	}
@@ -121,7 +121,7 @@ func (g *MulticastResult) withoutAdditions(c mftBlock, held *device.MFT, want [m
 }
 
 // touched are the multicast LIDs whose trees may change.
-func (j *MulticastTask) touched() []mad.LID {
+func (j *Task) touched() []mad.LID {
 	mlids := j.state.TouchedMLIDs(j.old)
 	if j.old != nil {
 		return mlids
@@ -139,7 +139,7 @@ func (j *MulticastTask) touched() []mad.LID {
 }
 
 // use says what trees may do with the link at a port.
-func (j *MulticastTask) use(p topo.PortIdx) mcast.Use {
+func (j *Task) use(p topo.PortIdx) mcast.Use {
 	port := &j.topo.Ports[p]
 	node := &j.topo.Nodes[port.Node]
 	least := smp.PortArmed
@@ -156,7 +156,7 @@ func (j *MulticastTask) use(p topo.PortIdx) mcast.Use {
 }
 
 // tree computes one tree and proves it.
-func (j *MulticastTask) tree(grower *mcast.Grower, mlid mad.LID, old *mcast.Tree, out *MulticastResult) *mcast.Tree {
+func (j *Task) tree(grower *mcast.Grower, mlid mad.LID, old *mcast.Tree, out *Result) *mcast.Tree {
 	m := j.members(mlid)
 	grow := func(old *mcast.Tree) (*mcast.Tree, []topo.PortIdx) {
 		if j.trunk != nil {
@@ -178,7 +178,7 @@ func (j *MulticastTask) tree(grower *mcast.Grower, mlid mad.LID, old *mcast.Tree
 
 // members are the ports that use a multicast LID, of all groups that share it. Members that
 // are not in the subnet are skipped.
-func (j *MulticastTask) members(mlid mad.LID) (m mcast.Members) {
+func (j *Task) members(mlid mad.LID) (m mcast.Members) {
 	for g := range j.state.OnMLID(mlid) {
 		for member := range j.state.Members(g.MGID) {
 			guid := member.Port.GUID()
@@ -203,12 +203,12 @@ func (j *MulticastTask) members(mlid mad.LID) (m mcast.Members) {
 }
 
 // writable reports whether a switch can be written: it answered in the last sweep.
-func (j *MulticastTask) writable(s topo.SwitchIdx) bool {
+func (j *Task) writable(s topo.SwitchIdx) bool {
 	return j.topo.Nodes[j.topo.Switches[s]].Missed == 0
 }
 
 // blocksOf are the blocks in which trees have branches, and those left from the last round.
-func (j *MulticastTask) blocksOf(trees []*mcast.Tree) (blocks []mftBlock) {
+func (j *Task) blocksOf(trees []*mcast.Tree) (blocks []tableBlock) {
 	blocks = append(blocks, j.left...)
 	for _, t := range trees {
 		if t == nil {
@@ -216,7 +216,7 @@ func (j *MulticastTask) blocksOf(trees []*mcast.Tree) (blocks []mftBlock) {
 		}
 		for _, b := range t.Branches {
 			for position := range j.held[b.Switch].Positions {
-				blocks = append(blocks, mftBlock{b.Switch, mcast.BlockOf(t.MLID), position})
+				blocks = append(blocks, tableBlock{b.Switch, mcast.BlockOf(t.MLID), position})
 			}
 		}
 	}
@@ -224,7 +224,7 @@ func (j *MulticastTask) blocksOf(trees []*mcast.Tree) (blocks []mftBlock) {
 }
 
 // allBlocks are all blocks that differ from their targets.
-func (j *MulticastTask) allBlocks(mfts *mcast.MFTs) (blocks []mftBlock) {
+func (j *Task) allBlocks(mfts *mcast.MFTs) (blocks []tableBlock) {
 	wanted := make([]map[uint16]bool, len(j.held)) // blocks with entries, by switch
 	for t := range mfts.Trees() {
 		for _, b := range t.Branches {
@@ -247,7 +247,7 @@ func (j *MulticastTask) allBlocks(mfts *mcast.MFTs) (blocks []mftBlock) {
 					want = mfts.Block(topo.SwitchIdx(s), position, block)
 				}
 				if !held.Holds(block, position, &want) {
-					blocks = append(blocks, mftBlock{topo.SwitchIdx(s), block, position})
+					blocks = append(blocks, tableBlock{topo.SwitchIdx(s), block, position})
 				}
 			}
 		}
@@ -257,7 +257,7 @@ func (j *MulticastTask) allBlocks(mfts *mcast.MFTs) (blocks []mftBlock) {
 
 // findTransitions finds the multicast LIDs whose trees lose links and gain others that close
 // a loop with them: while only some switches have been written, a packet might circulate.
-func (j *MulticastTask) findTransitions(out *MulticastResult, blocks []mftBlock) {
+func (j *Task) findTransitions(out *Result, blocks []tableBlock) {
 	extra, missing := blockEntries{}, blockEntries{}
 	for _, c := range blocks {
 		is, want := j.held[c.s].Value(c.block, c.position), out.mfts.Block(c.s, c.position, c.block)
@@ -279,7 +279,7 @@ func (j *MulticastTask) findTransitions(out *MulticastResult, blocks []mftBlock)
 
 // circular reports whether the links that switches may use now and their target links
 // together close a loop.
-func (j *MulticastTask) circular(mlid mad.LID, tree *mcast.Tree, masks []mcast.PortMask) bool {
+func (j *Task) circular(mlid mad.LID, tree *mcast.Tree, masks []mcast.PortMask) bool {
 	root := make([]topo.SwitchIdx, len(masks))
 	for s := range masks {
 		masks[s], root[s] = j.held[s].Ports(mlid).Or(tree.Ports(topo.SwitchIdx(s))), topo.SwitchIdx(s)

@@ -1,4 +1,4 @@
-package sweep
+package multicast
 
 import (
 	"time"
@@ -18,33 +18,34 @@ import (
 const packetLifetime = 5 * time.Second
 
 // check has a block read again.
-func (m *Multicast) check(c mftBlock) {
-	m.devices.Check(device.Block{
-		Place: device.Place{Attr: smp.AttrMulticastForwardingTable, Node: m.subnet.topo.Nodes[m.subnet.topo.Switches[c.s]].GUID},
+func (m *Machine) check(c tableBlock) {
+	m.subnet.Devices.Check(device.Block{
+		Place: device.Place{Attr: smp.AttrMulticastForwardingTable, Node: m.subnet.node(c.s).GUID},
 		Index: c.block<<4 | uint16(c.position),
 	})
 }
 
 // scheduleChecks has the blocks of a finished round read again when all its packets must have
 // arrived.
-func (m *Multicast) scheduleChecks(now time.Duration) {
-	if m.checkAt == 0 && len(m.devices.Checks(smp.AttrMulticastForwardingTable)) > 0 {
+func (m *Machine) scheduleChecks(now time.Duration) {
+	if m.checkAt == 0 && len(m.subnet.Devices.Checks(smp.AttrMulticastForwardingTable)) > 0 {
 		m.checkAt = now + packetLifetime
 	}
 }
 
 // UnmatchedReply takes a reply that matches no outstanding request. When it shows that a
 // switch may hold a stale block, that block is read again.
-func (m *Multicast) UnmatchedReply(now time.Duration, p *mad.Packet) {
+func (m *Machine) UnmatchedReply(now time.Duration, p *mad.Packet) {
 	if m.subnet == nil || p.MgmtClass() != mad.ClassDirected || p.Method() != mad.MethodGetResp ||
 		p.AttrID() != smp.AttrMulticastForwardingTable || p.Status() != mad.StatusOK {
 		return
 	}
-	n := follow(m.subnet.topo, p)
-	if n == topo.None || m.subnet.topo.Nodes[n].Switch == topo.None {
+	t := m.subnet.Topo
+	at := device.Arrival(t, p)
+	if at == topo.None || t.Nodes[t.Ports[at].Node].Switch == topo.None {
 		return
 	}
-	c := mftBlock{m.subnet.topo.Nodes[n].Switch, uint16(p.AttrMod() & 0x1ff), uint8(p.AttrMod() >> 28)}
+	c := tableBlock{t.Nodes[t.Ports[at].Node].Switch, uint16(p.AttrMod() & 0x1ff), uint8(p.AttrMod() >> 28)}
 	held := m.subnet.held[c.s]
 	if held.Recorded(c.block, c.position) && held.Value(c.block, c.position) != *p.Data() {
 		m.check(c)
@@ -54,7 +55,7 @@ func (m *Multicast) UnmatchedReply(now time.Duration, p *mad.Packet) {
 
 // read begins to read the tables that another manager may have written and the blocks to
 // check, if there are any.
-func (m *Multicast) read(now time.Duration) bool {
+func (m *Machine) read(now time.Duration) bool {
 	m.blocks, m.at = nil, 0
 	var foreign []topo.SwitchIdx
 	positions := uint8(0)
@@ -71,7 +72,7 @@ func (m *Multicast) read(now time.Duration) bool {
 		for position := range positions {
 			for _, s := range foreign {
 				if t := m.subnet.held[s]; int(block) < t.Blocks && position < t.Positions {
-					m.blocks = append(m.blocks, mftBlock{s, block, position})
+					m.blocks = append(m.blocks, tableBlock{s, block, position})
 				}
 			}
 		}
@@ -79,28 +80,29 @@ func (m *Multicast) read(now time.Duration) bool {
 	if len(m.blocks) == 0 && !m.readChecks(now) {
 		return false
 	}
-	m.phase, m.failed = multicastReads, map[topo.SwitchIdx]int{}
+	m.phase, m.failed = reads, map[topo.SwitchIdx]int{}
 	return true
 }
 
 // readChecks begins to read the blocks to check when it is time.
-func (m *Multicast) readChecks(now time.Duration) bool {
+func (m *Machine) readChecks(now time.Duration) bool {
 	if m.checkAt == 0 || m.checkAt > now {
 		return false
 	}
 	m.checkAt = 0
-	for _, b := range m.devices.Checks(smp.AttrMulticastForwardingTable) {
-		if n := m.subnet.topo.FindNode(b.Node); n != topo.None && m.subnet.topo.Nodes[n].Switch != topo.None {
-			m.blocks = append(m.blocks, mftBlock{m.subnet.topo.Nodes[n].Switch, b.Index >> 4, uint8(b.Index & 15)})
+	t := m.subnet.Topo
+	for _, b := range m.subnet.Devices.Checks(smp.AttrMulticastForwardingTable) {
+		if n := t.FindNode(b.Node); n != topo.None && t.Nodes[n].Switch != topo.None {
+			m.blocks = append(m.blocks, tableBlock{t.Nodes[n].Switch, b.Index >> 4, uint8(b.Index & 15)})
 		}
 	}
-	m.devices.Checked(smp.AttrMulticastForwardingTable)
+	m.subnet.Devices.Checked(smp.AttrMulticastForwardingTable)
 	m.blocks = sortBlocks(m.blocks)
 	return len(m.blocks) > 0
 }
 
 // wasRead takes a block that was read. The next round compares it with its target.
-func (m *Multicast) wasRead(c mftBlock, o *txn.Outcome) {
+func (m *Machine) wasRead(c tableBlock, o *txn.Outcome) {
 	held := m.subnet.held[c.s]
 	if o.Result == txn.Replied && o.Status == mad.StatusOK {
 		held.Take(c.block, c.position, device.Got, &o.Data)
