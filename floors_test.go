@@ -205,6 +205,7 @@ func TestJudge(t *testing.T) {
 		{"topo", "ibsm/topo/net", false},
 		{"sweep", "ibsm/sweep/plan", true},
 		{"sweep/plan", "ibsm/sweep/discover", false},
+		{"sweep", "ibsm/sweep/lids", true},
 		{"sweep", "ibsm/sweep/multicast", true},
 		{"sweep/multicast", "ibsm/sweep/plan", true},
 		{"sweep/multicast", "ibsm/sweep", false},

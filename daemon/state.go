@@ -16,6 +16,7 @@ import (
 	"ibsm/registry"
 	"ibsm/store"
 	"ibsm/sweep"
+	"ibsm/sweep/lids"
 	"ibsm/sweep/plan"
 	"ibsm/view"
 )
@@ -196,10 +197,10 @@ func (s *state) resume(shell *manager.Shell) {
 		}
 	}
 	if dirs := s.cacheDirs(); dirs != nil {
-		shell.Recall = func() []sweep.LIDAssignment {
+		shell.Recall = func() []lids.Assignment {
 			files, _ := s.lidFiles(dirs, nil)
-			lids, _ := mergeSources(append(files, lidSource{}))
-			return lids
+			merged, _ := mergeSources(append(files, lidSource{}))
+			return merged
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"ibsm/mad"
 	"ibsm/manager"
 	"ibsm/opensm/cache"
-	"ibsm/sweep"
+	"ibsm/sweep/lids"
 	"ibsm/sweep/plan"
 )
 
@@ -63,7 +63,7 @@ func (s *state) shared() *cache.Shared {
 
 // lidSource is what one file, or the store, says about LIDs.
 type lidSource struct {
-	lids    []sweep.LIDAssignment
+	lids    []lids.Assignment
 	written time.Time
 	file    bool
 }
@@ -126,22 +126,22 @@ func (s *state) readGuesses(dirs []string) {
 // lidFiles reads guid2lid in these folders. A file of another subnet is left out: one that has
 // no port in common with what is known or, if that is nothing, with the first file.
 // The error is of the last file that is damaged.
-func (s *state) lidFiles(dirs []string, known []sweep.LIDAssignment) (sources []lidSource, damaged error) {
+func (s *state) lidFiles(dirs []string, known []lids.Assignment) (sources []lidSource, damaged error) {
 	for _, f := range s.cacheFiles(dirs) {
-		lids, err := s.readLIDs(&f)
+		found, err := s.readLIDs(&f)
 		if err != nil {
 			damaged = err
 		}
 		switch {
-		case len(lids) == 0:
+		case len(found) == 0:
 			continue
 		case len(known) == 0:
-			known = lids
-		case disjoint(known, lids):
+			known = found
+		case disjoint(known, found):
 			s.logger.Warn("guid2lid is of another subnet and is ignored", "dir", f.Dir)
 			continue
 		}
-		sources = append(sources, lidSource{lids, f.ModTime(), true})
+		sources = append(sources, lidSource{found, f.ModTime(), true})
 	}
 	if shared := s.shared(); shared != nil && len(sources) > 1 {
 		sources = slices.Concat(sources[:1], sharedSources(sources[0].lids, sources[1], shared.Running()))
@@ -152,11 +152,11 @@ func (s *state) lidFiles(dirs []string, known []sweep.LIDAssignment) (sources []
 // sharedSources are what OpenSM's own file says to one of several managers, which has a file of its own. What
 // it says differently of ports of that file is from OpenSM if it is newer; the rest only reserves
 // LIDs, as OpenSM does: other managers write the file too.
-func sharedSources(own []sweep.LIDAssignment, file lidSource, others map[mad.GUID]cache.LIDRange) []lidSource {
+func sharedSources(own []lids.Assignment, file lidSource, others map[mad.GUID]cache.LIDRange) []lidSource {
 	changed := lidSource{written: file.written, file: true}
 	for _, l := range file.lids {
 		_, runs := others[l.Port]
-		i, is := slices.BinarySearchFunc(own, l.Port, func(a sweep.LIDAssignment, port mad.GUID) int { return cmp.Compare(a.Port, port) })
+		i, is := slices.BinarySearchFunc(own, l.Port, func(a lids.Assignment, port mad.GUID) int { return cmp.Compare(a.Port, port) })
 		if is && !runs && (own[i].Base != l.Base || own[i].LMC != l.LMC) {
 			changed.lids = append(changed.lids, l)
 		}
@@ -170,32 +170,33 @@ func sharedSources(own []sweep.LIDAssignment, file lidSource, others map[mad.GUI
 
 // mergeSources merges what sources say, and returns which was written last. Where they contradict each other, what was written later
 // takes precedence, and the first of two of the same time.
-func mergeSources(sources []lidSource) (merged []sweep.LIDAssignment, newest lidSource) {
+func mergeSources(sources []lidSource) (merged []lids.Assignment, newest lidSource) {
 	slices.SortStableFunc(sources, func(a, b lidSource) int { return b.written.Compare(a.written) })
 	for _, s := range slices.Backward(sources) {
-		merged = sweep.MergeLIDs(s.lids, merged)
+		merged = lids.Merge(s.lids, merged)
 	}
 	return merged, sources[0]
 }
 
 // readLIDs reads guid2lid.
-func (s *state) readLIDs(files *cache.Files) (lids []sweep.LIDAssignment, err error) {
+func (s *state) readLIDs(files *cache.Files) (list []lids.Assignment, err error) {
 	file, skipped, err := files.ReadLIDs(chosen[uint8](s.conf.Config, conf.LMC).Value)
 	s.warn(skipped, err)
 	for _, port := range slices.Sorted(maps.Keys(file)) {
 		r := file[port]
-		lids = append(lids, sweep.LIDAssignment{Port: port, Base: r.Min, LMC: min(uint8(bits.Len16(uint16(r.Max-r.Min)+1)-1), 7)})
+		lmc := min(uint8(bits.Len16(uint16(r.Max-r.Min)+1)-1), 7)
+		list = append(list, lids.Assignment{Port: port, Base: r.Min, LMC: lmc})
 	}
-	return sweep.MergeLIDs(lids, nil), err
+	return lids.Merge(list, nil), err
 }
 
 // disjoint reports whether no port is in both lists.
-func disjoint(a, b []sweep.LIDAssignment) bool {
+func disjoint(a, b []lids.Assignment) bool {
 	known := make(map[mad.GUID]bool, len(a))
 	for _, l := range a {
 		known[l.Port] = true
 	}
-	return !slices.ContainsFunc(b, func(l sweep.LIDAssignment) bool { return known[l.Port] })
+	return !slices.ContainsFunc(b, func(l lids.Assignment) bool { return known[l.Port] })
 }
 
 // warn logs what is wrong with a file.
@@ -208,17 +209,17 @@ func (s *state) warn(skipped diag.List, err error) {
 	}
 }
 
-func (s *state) storedLIDs() (lids []sweep.LIDAssignment) {
+func (s *state) storedLIDs() (list []lids.Assignment) {
 	for _, l := range s.next.LIDs {
-		lids = append(lids, sweep.LIDAssignment(l))
+		list = append(list, lids.Assignment(l))
 	}
-	return lids
+	return list
 }
 
 // putLIDs has the next manager begin with these LIDs and no others.
-func (s *state) putLIDs(lids []sweep.LIDAssignment) {
-	known := make(map[mad.GUID]bool, len(lids))
-	for _, l := range lids {
+func (s *state) putLIDs(list []lids.Assignment) {
+	known := make(map[mad.GUID]bool, len(list))
+	for _, l := range list {
 		known[l.Port] = true
 	}
 	var forgotten []mad.GUID
@@ -227,15 +228,15 @@ func (s *state) putLIDs(lids []sweep.LIDAssignment) {
 			forgotten = append(forgotten, l.Port)
 		}
 	}
-	batch := (&manager.Persist{LIDs: lids, Forgotten: forgotten}).Batch()
+	batch := (&manager.Persist{LIDs: list, Forgotten: forgotten}).Batch()
 	s.next.LIDs = batch.LIDs
 	s.put(batch)
 }
 
 // ranges are LIDs as OpenSM writes them.
-func ranges(lids []sweep.LIDAssignment) map[mad.GUID]cache.LIDRange {
-	m := make(map[mad.GUID]cache.LIDRange, len(lids))
-	for _, l := range lids {
+func ranges(list []lids.Assignment) map[mad.GUID]cache.LIDRange {
+	m := make(map[mad.GUID]cache.LIDRange, len(list))
+	for _, l := range list {
 		m[l.Port] = cache.LIDRange{Min: l.Base, Max: l.Last()}
 	}
 	return m

@@ -14,7 +14,7 @@ import (
 	"ibsm/conf"
 	"ibsm/mad"
 	"ibsm/store"
-	"ibsm/sweep"
+	"ibsm/sweep/lids"
 )
 
 // cacheFile is a guid2lid with a LID for each port from 1 on, 0 for none, that was written so
@@ -122,7 +122,7 @@ func TestCacheSources(t *testing.T) {
 					got = append(got, make([]mad.LID, int(l.Port)-len(got))...)
 					got[l.Port-1] = l.Base
 				}
-				s.cache.PutLIDs(ranges([]sweep.LIDAssignment{{Port: 99, Base: 99}}))
+				s.cache.PutLIDs(ranges([]lids.Assignment{{Port: 99, Base: 99}}))
 				s.close()
 				if !slices.Equal(got, c.want) {
 					t.Errorf("LIDs %v, want %v", got, c.want)

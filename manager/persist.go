@@ -6,15 +6,16 @@ import (
 	"ibsm/mad"
 	"ibsm/store"
 	"ibsm/sweep"
+	"ibsm/sweep/lids"
 )
 
 // Persist has the Shell write changes to the state store. LIDs come before they are written to
 // the subnet.
 type Persist struct {
-	LIDs      []sweep.LIDAssignment // new or changed, in order of GUID
-	Forgotten []mad.GUID            // ports whose LIDs are no longer kept for them
-	Term      *store.Term           // a new mastership term; nil if the present one continues
-	Routes    *sweep.RoutesRecord   // nil if it is the one before
+	LIDs      []lids.Assignment   // new or changed, in order of GUID
+	Forgotten []mad.GUID          // ports whose LIDs are no longer kept for them
+	Term      *store.Term         // a new mastership term; nil if the present one continues
+	Routes    *sweep.RoutesRecord // nil if it is the one before
 }
 
 func (Persist) action() {}
@@ -41,7 +42,7 @@ const quickRestart = time.Minute
 func (c *Config) Resume(kept *store.Contents, now time.Time) {
 	k := sweep.Restored{MKeys: c.Sweep.Restored.MKeys, Behind: c.Sweep.Restored.Behind, Port: c.Sweep.Restored.Port}
 	for _, l := range kept.LIDs {
-		k.LIDs = append(k.LIDs, sweep.LIDAssignment(l))
+		k.LIDs = append(k.LIDs, lids.Assignment(l))
 	}
 	if n := len(kept.Terms); n > 0 {
 		c.LastTerm = kept.Terms[n-1]

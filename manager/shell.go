@@ -17,7 +17,7 @@ import (
 	"ibsm/registry"
 	"ibsm/sa"
 	"ibsm/store"
-	"ibsm/sweep"
+	"ibsm/sweep/lids"
 	"ibsm/view"
 )
 
@@ -72,7 +72,7 @@ type Shell struct {
 	Restored *store.Contents
 	// Recall reads the LIDs of OpenSM's guid2lid for Config.HonorGUID2LID; may be nil.
 	// It is called by workers.
-	Recall func() []sweep.LIDAssignment
+	Recall func() []lids.Assignment
 	// Restore reads what clients had registered with a manager before; nil for nothing but
 	// Restored. Unless it is whole, clients are asked to register again whatever the
 	// configuration says. It is called by a worker when this manager first becomes master,

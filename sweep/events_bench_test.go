@@ -17,6 +17,7 @@ import (
 	"ibsm/routing/routingtest"
 	"ibsm/sweep/device"
 	"ibsm/sweep/engines"
+	"ibsm/sweep/lids"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 	"ibsm/topo/net"
@@ -65,7 +66,7 @@ func newLiving(b testing.TB, spec string, adopted bool) *living {
 func (f *living) route(b testing.TB) {
 	b.Helper()
 	t := f.Topo
-	out := &SweepPlan{Topo: t, LIDPlan: LIDPlan{LIDs: f.LIDs}}
+	out := &SweepPlan{Topo: t, Assigned: lids.Assigned{LIDs: f.LIDs}}
 	out.delta.whose = f.state.whose
 	for _, n := range t.Switches {
 		guid := t.Nodes[n].GUID

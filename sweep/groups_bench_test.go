@@ -8,6 +8,7 @@ import (
 	"ibsm/routing/minhop"
 	"ibsm/routing/routingtest"
 	"ibsm/routing/verify"
+	"ibsm/sweep/lids"
 	"ibsm/topo"
 	"ibsm/topo/net"
 )
@@ -32,7 +33,7 @@ func BenchmarkLook(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	out := &SweepPlan{Topo: f.Topo, LIDPlan: LIDPlan{LIDs: f.LIDs}, Routes: Routes{Tables: tables, Report: report}}
+	out := &SweepPlan{Topo: f.Topo, Assigned: lids.Assigned{LIDs: f.LIDs}, Routes: Routes{Tables: tables, Report: report}}
 	g := &groups{graph: routing.NewGraphOf(f.Topo, func(topo.PortIdx) bool { return true }), seen: report.Forwarding()}
 	var kept []topo.SwitchIdx
 	for i := range f.Topo.Switches[1:] {

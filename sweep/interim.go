@@ -8,6 +8,7 @@ import (
 	"ibsm/routing/updown"
 	"ibsm/sweep/device"
 	"ibsm/sweep/engines"
+	"ibsm/sweep/lids"
 )
 
 // The first SUBNET UP of a mastership does not wait for an engine that needs far more work than min-hop: interim routes, which are proved like others, serve
@@ -175,7 +176,7 @@ func (j *EngineTask) Run(ctx context.Context) *EngineResult {
 		keep = routing.KeepMinimal // as choose asks
 	}
 	task := &RouteTask{chain: j.chain, settings: j.settings, state: newState(Restored{}), Workers: 1}
-	out := &SweepPlan{Topo: in.Topo, LIDPlan: LIDPlan{LIDs: in.LIDs}}
+	out := &SweepPlan{Topo: in.Topo, Assigned: lids.Assigned{LIDs: in.LIDs}}
 	out.delta = delta{switches: make([]device.Walked, len(in.Topo.Switches)), ports: &device.Ports{}}
 	a := &attempts{RouteTask: task, out: out, in: in}
 	r := a.first(ctx, keep)

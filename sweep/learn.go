@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/routing"
 	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
@@ -99,6 +100,14 @@ func parts(t *topo.Topo) int {
 		n = max(n, part+1)
 	}
 	return int(n)
+}
+
+// unresponsive reports whether a port has an ACTIVE link behind which no node answers: that
+// node may still use its LID.
+func unresponsive(t *topo.Topo, p topo.PortIdx) bool {
+	port := &t.Ports[p]
+	return t.IsSwitchPort(p) && port.Seen && port.Peer == topo.None && !port.Shunned &&
+		port.Info.PortState() >= smp.PortArmed
 }
 
 // unanswered counts for how many sweeps each ACTIVE port has had no answer behind it, if the walk

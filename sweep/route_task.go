@@ -14,6 +14,7 @@ import (
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/engines"
+	"ibsm/sweep/lids"
 	"ibsm/sweep/multicast"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
@@ -58,7 +59,7 @@ type walkResult struct {
 // SweepPlan is the result of a RouteTask.
 type SweepPlan struct {
 	Topo *topo.Topo
-	LIDPlan
+	lids.Assigned
 	Routes
 	Values plan.Values
 	Plan   *plan.Plan
@@ -81,15 +82,6 @@ type SweepPlan struct {
 	compared  compared
 	delta     delta
 	multicast *multicast.Result // of a preview; may be nil
-}
-
-// LIDPlan is the LIDs of a SweepPlan.
-type LIDPlan struct {
-	LIDs      *topo.LIDs
-	Conflicts []LIDConflict
-	Exhausted []mad.GUID      // end ports for which no LID is left
-	Reclaimed []LIDAssignment // LIDs of absent ports that were given to other ports
-	Absent    []LIDAssignment // LIDs that are kept for absent ports
 }
 
 // Routes are the routes of a SweepPlan, what was proved of them, and how they came about.
@@ -147,7 +139,7 @@ func (c *SweepPlan) Restarted() (list []mad.GUID) {
 // delta are the changes that a task makes to the state.
 type delta struct {
 	switches     []device.Walked // by SwitchIdx
-	lids         []LIDAssignment
+	lids         []lids.Assignment
 	unresponsive map[plan.Key]uint8
 	settings     Settings
 	values       plan.Values
@@ -225,7 +217,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 
 	var reserved []mad.LID
 	if grace {
-		reserved = unowned(t, d.switches)
+		reserved = lids.Unowned(t, d.switches)
 	}
 	j.assign(out, reserved)
 	d.adaptive = j.adaptive(out)
@@ -251,11 +243,11 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 // assign gives the end ports of the subnet their LIDs and P_Keys.
 func (j *RouteTask) assign(out *SweepPlan, reserved []mad.LID) {
 	t, s, d := out.Topo, j.state, &out.delta
-	a := assignLIDs(t, lidsIn{
-		lmc: out.Values.LMC, lmc0: out.Values.LMCPort0, remembered: s.lids, stale: s.stale, reserved: reserved, anew: j.settings.ReassignLIDs && s.mastership != swept,
+	out.Assigned = *lids.Assign(t, lids.In{
+		LMC: out.Values.LMC, LMCPort0: out.Values.LMCPort0, Remembered: s.lids, Stale: s.stale, Reserved: reserved,
+		Anew: j.settings.ReassignLIDs && s.mastership != swept,
 	})
-	d.lids = a.retained(s.lids, j.now)
-	out.LIDs, out.Conflicts, out.Exhausted, out.Reclaimed, out.Absent = a.lids, a.conflicts, a.exhausted, a.reclaimed, a.absent
+	d.lids = out.Retained(t, s.lids, j.now)
 	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.pkeys.indexes)
 	d.indexes = out.Partitions.Remember
 }

@@ -207,3 +207,12 @@ func TestResolveOnce(t *testing.T) {
 		t.Errorf("in another mastership: %+v", got)
 	}
 }
+
+// active puts every port that has a link, and port 0, into a state.
+func active(t *topo.Topo, s smp.PortState) {
+	for i := range t.Ports {
+		if p := &t.Ports[i]; p.Peer != topo.None || p.Num == 0 {
+			p.Info.SetPortState(s)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"ibsm/registry"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
+	"ibsm/sweep/lids"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
@@ -19,9 +20,9 @@ import (
 // written.
 type state struct {
 	devices      *device.Record
-	lids         []LIDAssignment // of each end port ever seen, ascending GUID; no two share a LID
-	stored       []LIDAssignment // lids as Changes returned them last
-	stale        bool            // LIDs that ports report take precedence over lids
+	lids         []lids.Assignment // of each end port ever seen, ascending GUID; no two share a LID
+	stored       []lids.Assignment // lids as Changes returned them last
+	stale        bool              // LIDs that ports report take precedence over lids
 	mastership   mastership
 	inherited    mad.LID            // of the previous master, if its clients' registrations are known here
 	unresponsive map[plan.Key]uint8 // sweeps in a row in which nothing answered behind an ACTIVE port without a known node
@@ -84,7 +85,7 @@ const maxFailed = 2
 
 func newState(restored Restored) *state {
 	s := &state{
-		stale: restored.Stale, stored: slices.SortedFunc(slices.Values(restored.LIDs), byPort),
+		stale: restored.Stale, stored: slices.SortedFunc(slices.Values(restored.LIDs), lids.ByPort),
 		devices: device.NewRecord(),
 		pkeys:   pkeyState{indexes: partitions.Indexes{}},
 	}
@@ -92,7 +93,7 @@ func newState(restored Restored) *state {
 		s.mastership = clientsKnown
 	}
 	for _, k := range s.stored {
-		if k.valid() {
+		if k.Valid() {
 			s.lids = append(s.lids, k)
 		}
 	}

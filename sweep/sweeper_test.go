@@ -13,6 +13,7 @@ import (
 	"ibsm/routing"
 	"ibsm/sim/fabric"
 	"ibsm/sweep/device"
+	"ibsm/sweep/lids"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 	"ibsm/topo/net"
@@ -308,7 +309,7 @@ func TestWaitAndTakeDown(t *testing.T) {
 	b := up(t, small, Config{})
 	host := b.node(mad.CA, 3)
 	guid := b.net.Nodes[host].Ports[1].GUID
-	lid := findLID(b.state.lids, guid).Base
+	lid := lids.Find(b.state.lids, guid).Base
 	b.fabric.SetUnresponsive(host, true)
 	for i := range topo.MaxMissed {
 		if out := b.heavy(); len(b.sets) != 0 || len(out.Lost) != 0 || out.Tables.LFT[0][lid] == 0xff {
@@ -326,8 +327,8 @@ func TestWaitAndTakeDown(t *testing.T) {
 	for range 3 {
 		b.heavy()
 	}
-	if at, bad := b.fabric.FirstNotActive(); bad || findLID(b.state.lids, guid).Base != lid {
-		t.Errorf("port %v is not ACTIVE, LID %v was %v", at, findLID(b.state.lids, guid), lid)
+	if at, bad := b.fabric.FirstNotActive(); bad || lids.Find(b.state.lids, guid).Base != lid {
+		t.Errorf("port %v is not ACTIVE, LID %v was %v", at, lids.Find(b.state.lids, guid), lid)
 	}
 }
 
@@ -372,7 +373,7 @@ func TestReserved(t *testing.T) {
 	b := up(t, small, Config{})
 	host := b.node(mad.CA, 3)
 	guid := b.net.Nodes[host].Ports[1].GUID
-	lid := findLID(b.state.lids, guid).Base
+	lid := lids.Find(b.state.lids, guid).Base
 	before := slices.Clone(b.fabric.LFT(b.node(mad.Switch, 0)))
 	fresh := New(Config{Engines: b.cfg.Engines}) // a manager that comes anew
 	b.Sweeper = fresh
@@ -399,7 +400,7 @@ func TestForget(t *testing.T) {
 	other := New(Config{Engines: b.cfg.Engines})
 	mine := b.Sweeper
 	b.Sweeper = other
-	other.state.lids = []LIDAssignment{{Port: guid, Base: 40}} // it gives another LID
+	other.state.lids = []lids.Assignment{{Port: guid, Base: 40}} // it gives another LID
 	b.heavy()
 	if info := b.fabric.PortInfo(net.End{Node: moved, Port: 1}); info.LID() != 40 {
 		t.Fatal("the other manager is not master")
@@ -507,7 +508,7 @@ func TestLearn(t *testing.T) {
 		{"another top", 8, 1, 1, false},
 		{"as after power-up", 0, 0, 0, false},
 	} {
-		m, top := newState(Restored{}), star(t, 3)
+		m, top := newState(Restored{}), twoStars(t)
 		node := &top.Nodes[top.Switches[0]]
 		s := device.Switch{GUID: node.GUID, LFT: device.Read(make([]uint8, 64), nil), Top: 9}
 		if c.top == 0 {

@@ -8,6 +8,7 @@ import (
 	"ibsm/routing/updn"
 	"ibsm/routing/verify"
 	"ibsm/sweep"
+	"ibsm/sweep/lids"
 	"ibsm/topo"
 )
 
@@ -29,7 +30,7 @@ func TestUnrouted(t *testing.T) {
 			t.Fatal(err)
 		}
 		return &sweep.SweepPlan{
-			Topo: v.Topo, LIDPlan: sweep.LIDPlan{LIDs: v.LIDs}, Routes: sweep.Routes{Tables: tables, Report: report, Engine: "updn"},
+			Topo: v.Topo, Assigned: lids.Assigned{LIDs: v.LIDs}, Routes: sweep.Routes{Tables: tables, Report: report, Engine: "updn"},
 		}
 	}
 	u := unrouted(plan())
@@ -56,7 +57,7 @@ func TestUnrouted(t *testing.T) {
 	if u := unrouted(plan()); u == nil || u.Lost.Count != 2 || u.Forbidden.Count != 0 || u.ByRules != "" {
 		t.Errorf("of an engine that permits all ways: %+v", u)
 	}
-	if u := unrouted(&sweep.SweepPlan{Topo: v.Topo, LIDPlan: sweep.LIDPlan{LIDs: v.LIDs}}); u != nil {
+	if u := unrouted(&sweep.SweepPlan{Topo: v.Topo, Assigned: lids.Assigned{LIDs: v.LIDs}}); u != nil {
 		t.Errorf("a plan without routes: %+v", u)
 	}
 }

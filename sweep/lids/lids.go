@@ -1,4 +1,5 @@
-package sweep
+// Package lids assigns LIDs to ports.
+package lids
 
 import (
 	"cmp"
@@ -11,25 +12,30 @@ import (
 	"ibsm/topo"
 )
 
-// LIDConflict is a LID that a port reported and could not keep.
-type LIDConflict struct {
+// Conflict is a LID that a port reported and could not keep.
+type Conflict struct {
 	Port  mad.GUID
 	LID   mad.LID
 	Owner mad.GUID // the port that has it
 }
 
-// assignment assigns LIDs.
-type assignment struct {
+// Assigned is which LIDs ports have.
+type Assigned struct {
+	LIDs      *topo.LIDs
+	Conflicts []Conflict
+	Exhausted []mad.GUID   // end ports for which no LID is left
+	Reclaimed []Assignment // of absent ports, given to other ports
+	Absent    []Assignment // LIDs kept for ports that are not in the subnet, the longest absent last
+}
+
+// assigner makes an Assigned.
+type assigner struct {
+	Assigned
 	t         *topo.Topo
-	lids      *topo.LIDs
-	limit     int             // highest LID that every switch can forward
-	lmc, lmc0 uint8           // of CAs and routers; of enhanced switch ports 0
-	owner     []topo.PortIdx  // by LID; topo.None is free
-	next      [8]int          // by LMC: where the search for a free range continues
-	absent    []LIDAssignment // LIDs kept for ports that are not in t, the longest absent last
-	reclaimed []LIDAssignment // of absent ports, given to other ports
-	conflicts []LIDConflict
-	exhausted []mad.GUID // ports that got none
+	limit     int            // highest LID that every switch can forward
+	lmc, lmc0 uint8          // of CAs and routers; of enhanced switch ports 0
+	owner     []topo.PortIdx // by LID; topo.None is free
+	next      [8]int         // by LMC: where the search for a free range continues
 }
 
 // Owners of LIDs that no port of t has.
@@ -38,24 +44,30 @@ const (
 	ofAbsent                             // belongs to an absent port
 )
 
-// lidsIn is the input of an assignment.
-type lidsIn struct {
-	lmc, lmc0  uint8           // as in assignment
-	remembered []LIDAssignment // also of absent ports, ascending GUID
-	stale      bool            // reported LIDs take precedence over remembered ones
-	reserved   []mad.LID       // further LIDs to avoid
-	anew       bool            // neither remembered nor reported LIDs apply
+// In is the input of an assignment.
+type In struct {
+	LMC, LMCPort0 uint8        // of CAs and routers; of enhanced switch ports 0
+	Remembered    []Assignment // also of absent ports, ascending GUID
+	Stale         bool         // reported LIDs take precedence over remembered ones
+	Reserved      []mad.LID    // further LIDs to avoid
+	Anew          bool         // neither remembered nor reported LIDs apply
 }
 
-// assignLIDs gives every end port its LIDs: the remembered ones; else those that it reports,
+// Assign gives every end port its LIDs: the remembered ones; else those that it reports,
 // if they are valid and no other port has them; else the lowest free ones, to our own port
 // first and then in order of port GUID. LIDs of absent ports are kept for them, unless a port
 // carries traffic with them. When no others are free, the longest absent ports lose theirs
 // first.
-func assignLIDs(t *topo.Topo, in lidsIn) *assignment {
-	a := &assignment{
-		t: t, lmc: in.lmc, lmc0: in.lmc0, limit: lidLimit(t), owner: make([]topo.PortIdx, int(mad.MaxUnicastLID)+1),
-		lids: &topo.LIDs{Base: make([]mad.LID, len(t.Ports)), LMC: make([]uint8, len(t.Ports))},
+func Assign(t *topo.Topo, in In) *Assigned { return &assign(t, in).Assigned }
+
+func assign(t *topo.Topo, in In) *assigner {
+	a := &assigner{
+		Assigned: Assigned{LIDs: &topo.LIDs{Base: make([]mad.LID, len(t.Ports)), LMC: make([]uint8, len(t.Ports))}},
+		t:        t,
+		limit:    highest(t),
+		lmc:      in.LMC,
+		lmc0:     in.LMCPort0,
+		owner:    make([]topo.PortIdx, int(mad.MaxUnicastLID)+1),
 	}
 	for l := range a.owner {
 		a.owner[l] = topo.None
@@ -64,11 +76,11 @@ func assignLIDs(t *topo.Topo, in lidsIn) *assignment {
 		a.next[i] = 1 << i
 	}
 	order := a.order()
-	if !in.anew {
+	if !in.Anew {
 		a.assignKnown(order, &in)
 	}
 	for _, p := range order {
-		if a.lids.Base[p] == 0 {
+		if a.LIDs.Base[p] == 0 {
 			a.allot(p)
 		}
 	}
@@ -77,29 +89,29 @@ func assignLIDs(t *topo.Topo, in lidsIn) *assignment {
 }
 
 // assignKnown gives ports the LIDs that they have or had.
-func (a *assignment) assignKnown(order []topo.PortIdx, in *lidsIn) {
+func (a *assigner) assignKnown(order []topo.PortIdx, in *In) {
 	reported := func(p topo.PortIdx) mad.LID { return a.t.Ports[p].Info.LID() }
 	for _, p := range order {
-		if in.stale {
+		if in.Stale {
 			a.keep(p, reported(p))
 		}
 	}
 	for _, p := range order {
-		a.keep(p, findLID(in.remembered, a.t.Ports[p].GUID).Base)
+		a.keep(p, Find(in.Remembered, a.t.Ports[p].GUID).Base)
 	}
 	for _, p := range order {
 		if inUse(a.t, p) {
 			a.keep(p, reported(p))
 		}
 	}
-	for _, lid := range in.reserved {
+	for _, lid := range in.Reserved {
 		if a.owner[lid] == topo.None {
 			a.owner[lid] = reservedLID
 		}
 	}
-	a.keepAbsent(in.remembered)
+	a.keepAbsent(in.Remembered)
 	for _, p := range order {
-		if a.lids.Base[p] == 0 {
+		if a.LIDs.Base[p] == 0 {
 			a.adopt(p)
 		}
 	}
@@ -116,16 +128,16 @@ func inUse(t *topo.Topo, p topo.PortIdx) bool {
 }
 
 // keepAbsent reserves the LIDs of absent ports, unless another port has some of them.
-func (a *assignment) keepAbsent(remembered []LIDAssignment) {
+func (a *assigner) keepAbsent(remembered []Assignment) {
 	for _, k := range remembered {
-		if a.t.FindPort(k.Port) == topo.None && k.valid() {
-			a.absent = append(a.absent, k)
+		if a.t.FindPort(k.Port) == topo.None && k.Valid() {
+			a.Absent = append(a.Absent, k)
 		}
 	}
-	slices.SortFunc(a.absent, func(x, y LIDAssignment) int {
+	slices.SortFunc(a.Absent, func(x, y Assignment) int {
 		return cmp.Or(cmp.Compare(y.since(), x.since()), cmp.Compare(y.Port, x.Port))
 	})
-	a.absent = slices.DeleteFunc(a.absent, func(k LIDAssignment) bool {
+	a.Absent = slices.DeleteFunc(a.Absent, func(k Assignment) bool {
 		owners := a.owner[k.Base : k.Last()+1]
 		if slices.ContainsFunc(owners, func(o topo.PortIdx) bool { return o != topo.None && o != reservedLID }) {
 			return true
@@ -140,7 +152,7 @@ func (a *assignment) keepAbsent(remembered []LIDAssignment) {
 }
 
 // order are the end ports, our own first.
-func (a *assignment) order() []topo.PortIdx {
+func (a *assigner) order() []topo.PortIdx {
 	order := make([]topo.PortIdx, 0, len(a.t.EndPorts))
 	order = append(order, a.t.Self)
 	for _, p := range a.t.EndPorts {
@@ -151,11 +163,11 @@ func (a *assignment) order() []topo.PortIdx {
 	return order
 }
 
-// lidLimit is the highest LID that fits the forwarding table of every switch. In a subnet
+// highest is the highest LID that fits the forwarding table of every switch. In a subnet
 // that is in use, switches that are not in use yet do not count: because of a small table of
 // theirs, all other ports would have to change their LIDs. Nor do switches without room for
 // all end ports, where they are the fewer: because of one that lies, nobody would have a LID.
-func lidLimit(t *topo.Topo) int {
+func highest(t *topo.Topo) int {
 	limit := func(n topo.NodeIdx) int {
 		if fdbCap := int(t.Nodes[n].SwitchInfo.LinearFDBCap()); fdbCap > 0 {
 			return min(fdbCap-1, int(mad.MaxUnicastLID))
@@ -186,7 +198,7 @@ func lidLimit(t *topo.Topo) int {
 }
 
 // lmcOf is the LMC of a port. A switch with a base port 0 has one LID.
-func (a *assignment) lmcOf(p topo.PortIdx) uint8 {
+func (a *assigner) lmcOf(p topo.PortIdx) uint8 {
 	switch node := &a.t.Nodes[a.t.Ports[p].Node]; {
 	case node.Type != mad.Switch:
 		return a.lmc
@@ -197,7 +209,7 @@ func (a *assignment) lmcOf(p topo.PortIdx) uint8 {
 }
 
 // fits reports whether a port can have base as its base LID.
-func (a *assignment) fits(base mad.LID, lmc uint8) bool {
+func (a *assigner) fits(base mad.LID, lmc uint8) bool {
 	size := 1 << lmc
 	if base == 0 || int(base)%size != 0 || int(base)+size-1 > a.limit {
 		return false
@@ -210,38 +222,38 @@ func (a *assignment) fits(base mad.LID, lmc uint8) bool {
 	return true
 }
 
-func (a *assignment) give(p topo.PortIdx, base mad.LID) {
+func (a *assigner) give(p topo.PortIdx, base mad.LID) {
 	lmc := a.lmcOf(p)
-	a.lids.Base[p], a.lids.LMC[p] = base, lmc
+	a.LIDs.Base[p], a.LIDs.LMC[p] = base, lmc
 	for l := int(base); l < int(base)+1<<lmc; l++ {
 		a.owner[l] = p
 	}
-	a.lids.Top = max(a.lids.Top, base+1<<lmc-1)
+	a.LIDs.Top = max(a.LIDs.Top, base+1<<lmc-1)
 }
 
 // keep gives a port without LIDs those at base, if they are free.
-func (a *assignment) keep(p topo.PortIdx, base mad.LID) {
-	if a.lids.Base[p] == 0 && a.fits(base, a.lmcOf(p)) {
+func (a *assigner) keep(p topo.PortIdx, base mad.LID) {
+	if a.LIDs.Base[p] == 0 && a.fits(base, a.lmcOf(p)) {
 		a.give(p, base)
 	}
 }
 
 // adopt gives a port the LID it reports.
-func (a *assignment) adopt(p topo.PortIdx) {
+func (a *assigner) adopt(p topo.PortIdx) {
 	reported := a.t.Ports[p].Info.LID()
 	if a.fits(reported, a.lmcOf(p)) {
 		a.give(p, reported)
 	} else if reported.IsUnicast() {
-		c := LIDConflict{Port: a.t.Ports[p].GUID, LID: reported}
+		c := Conflict{Port: a.t.Ports[p].GUID, LID: reported}
 		if owner := a.owner[reported]; owner >= 0 {
 			c.Owner = a.t.Ports[owner].GUID
 		}
-		a.conflicts = append(a.conflicts, c)
+		a.Conflicts = append(a.Conflicts, c)
 	}
 }
 
 // allot gives a port the lowest free LIDs, else those of the longest absent.
-func (a *assignment) allot(p topo.PortIdx) {
+func (a *assigner) allot(p topo.PortIdx) {
 	lmc := a.lmcOf(p)
 	for base := a.next[lmc]; base+1<<lmc-1 <= a.limit; base += 1 << lmc {
 		if a.fits(mad.LID(base), lmc) {
@@ -251,21 +263,21 @@ func (a *assignment) allot(p topo.PortIdx) {
 		}
 	}
 	a.next[lmc] = a.limit + 1
-	for len(a.absent) > 0 {
+	for len(a.Absent) > 0 {
 		if base := a.reclaim(lmc); base != 0 {
 			a.give(p, base)
 			return
 		}
 	}
-	a.exhausted = append(a.exhausted, a.t.Ports[p].GUID)
+	a.Exhausted = append(a.Exhausted, a.t.Ports[p].GUID)
 }
 
 // reclaim takes the LIDs of the port that has been absent longest, and returns a base LID that
 // has become free, 0 for none.
-func (a *assignment) reclaim(lmc uint8) (free mad.LID) {
-	last := len(a.absent) - 1
-	k := a.absent[last]
-	a.absent, a.reclaimed = a.absent[:last], append(a.reclaimed, k)
+func (a *assigner) reclaim(lmc uint8) (free mad.LID) {
+	last := len(a.Absent) - 1
+	k := a.Absent[last]
+	a.Absent, a.Reclaimed = a.Absent[:last], append(a.Reclaimed, k)
 	for l := k.Base; l <= k.Last(); l++ {
 		if a.owner[l] == ofAbsent {
 			a.owner[l] = topo.None
@@ -285,25 +297,40 @@ func (a *assignment) reclaim(lmc uint8) (free mad.LID) {
 }
 
 // index fills Owner.
-func (a *assignment) index() {
-	a.lids.Owner = a.owner[:int(a.lids.Top)+1]
-	for l, p := range a.lids.Owner {
+func (a *assigner) index() {
+	a.LIDs.Owner = a.owner[:int(a.LIDs.Top)+1]
+	for l, p := range a.LIDs.Owner {
 		if p == reservedLID || p == ofAbsent {
-			a.lids.Owner[l] = topo.None
+			a.LIDs.Owner[l] = topo.None
 		}
 	}
 }
 
-// unresponsive reports whether a port has an ACTIVE link behind which no node answers: that
-// node may still use its LID.
-func unresponsive(t *topo.Topo, p topo.PortIdx) bool {
-	port := &t.Ports[p]
-	return t.IsSwitchPort(p) && port.Seen && port.Peer == topo.None && !port.Shunned && port.Info.PortState() >= smp.PortArmed
+// Retained are the assignments to store, ascending GUID, of the ports of t and of absent ones: before itself if nothing
+// has changed. Ports whose LIDs were reclaimed are left out.
+func (r *Assigned) Retained(t *topo.Topo, before []Assignment, now int64) []Assignment {
+	list := make([]Assignment, 0, len(t.EndPorts)+len(r.Absent))
+	for _, p := range t.EndPorts {
+		if base := r.LIDs.Base[p]; base != 0 {
+			list = append(list, Assignment{Port: t.Ports[p].GUID, Base: base, LMC: r.LIDs.LMC[p]})
+		}
+	}
+	for i := range r.Absent {
+		if k := &r.Absent[i]; k.Absent == 0 {
+			k.Absent = max(now, 1)
+		}
+	}
+	list = append(list, r.Absent...)
+	slices.SortFunc(list, ByPort)
+	if slices.Equal(list, before) {
+		return before
+	}
+	return list
 }
 
-// unowned are the LIDs that some switch forwards and no port owns: they may belong to a node
+// Unowned are the LIDs that some switch forwards and no port owns: they may belong to a node
 // that does not answer.
-func unowned(t *topo.Topo, switches []device.Walked) (lids []mad.LID) {
+func Unowned(t *topo.Topo, switches []device.Walked) (lids []mad.LID) {
 	owned := make([]bool, int(mad.MaxUnicastLID)+1)
 	for _, p := range t.EndPorts {
 		if l := t.Ports[p].Info.LID(); l.IsUnicast() {
