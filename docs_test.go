@@ -61,7 +61,7 @@ func TestMessages(t *testing.T) {
 
 // noWarnings are texts that what makes texts of warnings makes as well: one of the level info, and one that
 // no finding has.
-var noWarnings = []string{"switches get their tables in", "finding"}
+var noWarnings = []string{"switches are programmed in", "finding"}
 
 // TestFindings: docs/messages.md has the table of findings, as the program has it. IBSM_DOCS=write writes it.
 func TestFindings(t *testing.T) {

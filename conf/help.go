@@ -28,7 +28,7 @@ and verifies routes, programs the switches and activates the links.
 Usage:
   ibsm [options]                 on a port of this host (Linux)
   ibsm --fabric SPEC [options]   on a simulated fabric inside the process
-  ibsm --ibsim [options]         on a running ibsim (IBSIM_SOCKNAME, SIM_HOST select it)
+  ibsm --ibsim [options]         on an ibsim selected by IBSIM_SOCKNAME and SIM_HOST
 
 `
 
@@ -37,12 +37,12 @@ Settings are read from the first of /etc/ibsm/ibsm.toml, /etc/opensm/opensm.conf
 /etc/rdma/opensm.conf that exists, or from the file given with -F. Options take precedence
 over the file. SIGHUP reloads the file. docs/options.md and -c FILE describe every setting.
 
-Settings that are not chosen leave the fabric unchanged: a subnet in use keeps its LIDs,
+Settings that are not set leave the fabric unchanged: a subnet in use keeps its LIDs,
 prefix, LMC, lifetimes and routes.
 
-Exit status: 0 success, 1 failure, 2 wrong usage, 255 number out of range, -g 0 in the
-background, or -c failed; with -o 3 if another subnet manager is master, 4 if the subnet came
-up with errors or without its partition file.
+Exit status: 0 success, 1 failure, 2 wrong usage, 255 if a number is out of range, -c fails,
+or -g 0 is used in the background; with -o 3 if another subnet manager is master, 4 if the
+subnet came up with errors or without its partition file.
 
 Examples:
   ibsm --fabric fattree:k=8 -o
@@ -84,11 +84,11 @@ func (o *Option) otherwise() string {
 	case k == nil || k.Long != o.Long || k.Kind == Bool:
 		return ""
 	case k.Unset != "":
-		return " (" + k.Unset + ")"
+		return " (default: " + k.Unset + ")"
 	case k.Default == null || k.Kind == X64 || k.Kind == HCA:
 		return ""
 	}
-	return " (" + k.Default + ")"
+	return " (default: " + k.Default + ")"
 }
 
 // optionNames are the command line options of a setting.
@@ -112,10 +112,10 @@ func (k *Key) optionNames() string {
 const forkHead = `
 ## Keys of NVIDIA's OpenSM
 
-The template of NVIDIA's OpenSM (UFM, MLNX_OFED, DOCA) has further keys. Those with the same meaning here are in the tables above. The
-following have no effect. A start notes their number; ` + "`ibsmctl config check FILE`" + ` lists those of a file.
+The template of NVIDIA's OpenSM (UFM, MLNX_OFED, DOCA) has further keys. Keys with the same meaning in ibsm are in the tables above. The
+following keys have no effect. ibsm logs their number at start; ` + "`ibsmctl config check FILE`" + ` lists the ones in a file.
 
-| key | there; here |
+| key | meaning there; behaviour of ibsm |
 | --- | --- |
 `
 
@@ -124,22 +124,22 @@ const referenceHead = `# Settings
 Generated from the table in ` + "`conf`" + ` by ` + "`go test ./conf -rewrite`" + `.
 
 **Precedence.** A value on the command line takes precedence over the configuration file, the file over the environment
-(` + "`OSM_TMP_DIR`" + `, for ` + "`dump_files_dir`" + ` only), and the environment over the default. A reload applies only lines that have changed: such a line also replaces a value of the
-command line. A setting whose line was removed keeps its value until the next start, except ` + "`qos_*`" + `, which returns to its default. The file is the one given with ` + "`-F`" + `, or the
-first that exists of ` + "`/etc/ibsm/ibsm.toml`" + `, ` + "`/etc/opensm/opensm.conf`" + ` and ` + "`/etc/rdma/opensm.conf`" + `. A file whose name ends in
-` + "`.toml`" + ` has the format of ibsm.toml, any other file that of opensm.conf. Files whose default is in ` + "`/etc/opensm`" + ` are read from
-` + "`/etc/rdma`" + `, as RHEL's OpenSM has them, if only that has them, or if the configuration file is there too.
+(` + "`OSM_TMP_DIR`" + `, for ` + "`dump_files_dir`" + ` only), and the environment over the default. A reload applies only lines that have changed; a changed line also overrides a value of the
+command line. If a line is removed, its setting keeps the value until the next start; only ` + "`qos_*`" + ` settings return to their defaults. The file is given with ` + "`-F`" + `, or is the
+first existing file of ` + "`/etc/ibsm/ibsm.toml`" + `, ` + "`/etc/opensm/opensm.conf`" + ` and ` + "`/etc/rdma/opensm.conf`" + `. A file whose name ends in
+` + "`.toml`" + ` has the format of ibsm.toml, any other file the format of opensm.conf. Files whose default is in ` + "`/etc/opensm`" + ` are read from
+` + "`/etc/rdma`" + ` (RHEL's directory) if they exist only there, or if the configuration file is there too.
 
-**Chosen values.** Some settings have a second entry in the column "default", such as "as found in the fabric". It applies
-until you choose a value. A value in ibsm.toml or on the command line is chosen. A value in opensm.conf is chosen only if it
-differs from OpenSM's default, because OpenSM writes all defaults into the files that it creates. To choose a default value
+**Settings that are not set.** Some settings have a second entry in the column "default", such as "left unchanged". It applies
+until you set a value. A value in ibsm.toml or on the command line is always set. A value in opensm.conf is set only if it
+differs from OpenSM's default, because OpenSM writes all defaults into the files it creates. To set a default value
 in opensm.conf, list its key: ` + "`impose lmc,max_op_vls`" + `.
 
-**Errors** are reported with file, line and column. An invalid value is never applied. At start, an invalid value of a GUID,
-the LMC, the subnet prefix, a key, the trust in SA clients, partitions or routing ends the program; for any other setting ibsm reports the error
-and uses the default, except that in opensm.conf a boolean that is not TRUE is FALSE, as in OpenSM, with an error unless it is
-` + "`FALSE`, `no`, `off` or `0`" + `. Unknown keys are warnings, [keys of NVIDIA's OpenSM](#keys-of-nvidias-opensm) without effect are notes. With ` + "`--strict`" + ` any warning or error ends the program. A reload of a file
-with an error changes nothing; a file that has no setting any more, or ends within a line, has one.
+**Errors** are reported with file, line and column. An invalid value is never applied. At start, ibsm exits if the value of a GUID,
+the LMC, the subnet prefix, a key, the trust in SA clients, partitions or routing is invalid; for any other setting ibsm reports the error
+and uses the default. In opensm.conf, however, any boolean other than TRUE is FALSE, as in OpenSM, with an error unless it is
+` + "`FALSE`, `no`, `off` or `0`" + `. Unknown keys are warnings; [keys of NVIDIA's OpenSM](#keys-of-nvidias-opensm) without effect are notes. With ` + "`--strict`" + ` ibsm exits on any warning or error. If a reloaded file
+contains an error, none of it is applied; a file without any setting, or with an incomplete last line, counts as an error.
 
 **ibsm.toml.** Times are strings such as ` + "`\"10s\"`" + ` or ` + "`\"200ms\"`" + `, sizes strings such as ` + "`\"100MiB\"`" + `, 64-bit numbers strings in
 hexadecimal, and lists are in brackets. ` + "`sweep.interval`" + ` is the key ` + "`interval`" + ` in the table ` + "`[sweep]`" + `.

@@ -33,7 +33,7 @@ func (c *Config) WriteOpenSM() ([]byte, error) {
 		b.WriteByte('\n')
 	}
 	if impose := c.imposed(); len(impose) > 0 {
-		fmt.Fprintf(&b, "# Defaults above that are chosen; all other defaults above are not chosen.\n%s %s\n", imposeKey, strings.Join(impose, ","))
+		fmt.Fprintf(&b, "# The defaults above of these keys are set; other defaults above count as not set.\n%s %s\n", imposeKey, strings.Join(impose, ","))
 	}
 	return []byte(b.String()), errs.Err()
 }
@@ -98,7 +98,7 @@ func (k *Key) comments(toml bool) string {
 		notes = append(notes, capital(wanted))
 	}
 	if k.Unset != "" {
-		notes = append(notes, "Not chosen: "+k.Unset)
+		notes = append(notes, "Not set: "+k.Unset)
 	}
 	if k.Effect == NotYet {
 		notes = append(notes, "No effect in this version")

@@ -204,7 +204,7 @@ func (s *Server) isolateLink(r *http.Request) (any, error) {
 	port := r.URL.Query().Get("port")
 	done, err := s.cfg.Counters.IsolateLink(r.Context(), port, min(time.Duration(last)*time.Second, maxIsolation))
 	if err == nil {
-		s.cfg.Logger.Info("a link is isolated over the control socket", "port", port)
+		s.cfg.Logger.Info("link isolated over the control socket", "port", port)
 	}
 	return done, err
 }
@@ -216,7 +216,7 @@ func (s *Server) healLink(r *http.Request) (any, error) {
 	port := r.URL.Query().Get("port")
 	done, err := s.cfg.Counters.HealLink(r.Context(), port)
 	if err == nil {
-		s.cfg.Logger.Info("a link is healed over the control socket", "port", port)
+		s.cfg.Logger.Info("link healed over the control socket", "port", port)
 	}
 	return done, err
 }

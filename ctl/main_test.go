@@ -108,7 +108,7 @@ func (s *source) Quality(context.Context) (*ctl.Quality, error) {
 }
 
 func (s *source) Security() *ctl.Security {
-	return &ctl.Security{Rules: []ctl.SecurityRule{{Rule: "m_key", State: ctl.RuleFails, Text: "3 of 4 ports take Sets from any host", Do: "set a secret m_key"}}}
+	return &ctl.Security{Rules: []ctl.SecurityRule{{Rule: "m_key", State: ctl.RuleFails, Text: "3 of 4 ports accept Sets from any host", Do: "set a secret m_key"}}}
 }
 
 func (s *source) CounterStatus(context.Context) (*ctl.CounterStatus, error) {

@@ -101,7 +101,7 @@ func checkDir(dir string) error {
 	}
 	mode, st := info.Mode(), info.Sys().(*syscall.Stat_t)
 	if mode.Perm()&0o022 != 0 && mode&fs.ModeSticky == 0 {
-		return fmt.Errorf("other users may write to its directory (%v): run chmod go-w %s", mode, dir)
+		return fmt.Errorf("other users can write to its directory (%v): run chmod go-w %s", mode, dir)
 	}
 	if uid := os.Geteuid(); int(st.Uid) != uid && st.Uid != 0 {
 		return fmt.Errorf("its directory belongs to user %d, not to user %d or root", st.Uid, uid)

@@ -78,10 +78,10 @@ func (t *PartitionsTrouble) String() string {
 	text := map[string]string{
 		"closed":  "PARTITIONS ARE CLOSED: every port reaches only the manager, because %s cannot be used: %s",
 		"open":    "PARTITIONS ARE OPEN: every port is a full member of the default partition, because %s cannot be used: %s",
-		"no file": "NO PARTITIONS: P_Key tables stay as they are, because %s cannot be used: %s",
+		"no file": "NO PARTITIONS: P_Key tables are left unchanged, because %s cannot be used: %s",
 	}[t.InForce]
 	if text == "" {
-		text = "EARLIER PARTITIONS: the last version without errors is in force, because %s cannot be used: %s"
+		text = "EARLIER PARTITIONS: the last valid version is in force, because %s cannot be used: %s"
 	}
 	return fmt.Sprintf(text, t.File, t.Reason)
 }
@@ -96,9 +96,9 @@ type QoSTrouble struct {
 // String is one line for the operator.
 func (t *QoSTrouble) String() string {
 	if t.InForce == "no policy" {
-		return fmt.Sprintf("NO QOS POLICY: paths get their SLs without one, because %s cannot be used: %s", t.File, t.Reason)
+		return fmt.Sprintf("NO QOS POLICY: no policy determines the SLs of paths, because %s cannot be used: %s", t.File, t.Reason)
 	}
-	return fmt.Sprintf("EARLIER QOS POLICY: the last version without errors is in force, because %s cannot be used: %s", t.File, t.Reason)
+	return fmt.Sprintf("EARLIER QOS POLICY: the last valid version is in force, because %s cannot be used: %s", t.File, t.Reason)
 }
 
 // Unwritten is what a manager keeps in files that cannot be written.
@@ -110,7 +110,7 @@ type Unwritten struct {
 
 // String is one line for the operator.
 func (u *Unwritten) String() string {
-	return fmt.Sprintf("THE %s CANNOT BE WRITTEN since %s: %s; free disk space or fix the permissions, ibsm retries",
+	return fmt.Sprintf("THE %s CANNOT BE WRITTEN since %s: %s; free disk space or fix the permissions. ibsm retries",
 		strings.ToUpper(u.What), u.Since.Format(time.DateTime), u.Reason)
 }
 
@@ -179,7 +179,7 @@ type TreeLoop struct {
 
 // String is one line for the operator.
 func (l *TreeLoop) String() string {
-	return fmt.Sprintf("routes between hosts and multicast trees that joins have changed have a credit loop of %d links: %s", l.Links, l.Text)
+	return fmt.Sprintf("routes between hosts and multicast trees changed by joins have a credit loop of %d links: %s", l.Links, l.Text)
 }
 
 // SM is a subnet manager.

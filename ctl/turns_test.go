@@ -68,7 +68,7 @@ func TestPreviewsWait(t *testing.T) {
 	p := newPlanners(t)
 	all := p.fill()
 	err, f := <-p.ask(t.Context()), (*ctl.Failure)(nil)
-	if !errors.As(err, &f) || f.Err != "16 plans are waited for already" || !strings.Contains(f.Hint, "try again when some are complete") {
+	if !errors.As(err, &f) || f.Err != "16 plans are already waiting" || !strings.Contains(f.Hint, "try again later") {
 		t.Errorf("one more: %v, %+v", err, f)
 	}
 	if status, _ := p.raw(post, "/v1/plan", ""); status != 503 {

@@ -82,7 +82,7 @@ func (la *launcher) children(list []instances.Instance) (children []child) {
 		case err == nil:
 			children = append(children, c)
 		case known && la.owner(&before) == i.Name:
-			la.complainOf(i.Name, "goes on as it is: %v", err)
+			la.complainOf(i.Name, "keeps running unchanged: %v", err)
 			children = append(children, before)
 		default:
 			la.complainOf(i.Name, "is not started: %v", err)
@@ -90,7 +90,7 @@ func (la *launcher) children(list []instances.Instance) (children []child) {
 	}
 	for _, c := range la.wanted {
 		if _, unnamed := was[c.name]; unnamed && len(la.plan.Wrong) > 0 {
-			la.complainOf(c.name, "goes on, though no file names it, until the files are fixed")
+			la.complainOf(c.name, "keeps running, although no file configures it, until the files are fixed")
 			children = append(children, c)
 		}
 	}
@@ -133,10 +133,10 @@ func (la *launcher) files() conf.Environment {
 func (la *launcher) child(i instances.Instance, r instanceRead, several bool) (child, error) {
 	c := r.child
 	if owner := la.owner(&c); owner != i.Name {
-		return child{}, fmt.Errorf("port %v is that of instance %s", c.port, owner)
+		return child{}, fmt.Errorf("port %v is used by instance %s", c.port, owner)
 	}
 	if c.port == 0 && several && c.device == "" {
-		la.complainOf(i.Name, "names no port: it takes the first with a link, which may be that of another instance; give it a guid")
+		la.complainOf(i.Name, "sets no port, so it takes the first port with a link, which another instance may use: set guid")
 	}
 	if i.Name == usual {
 		c.args = c.asked

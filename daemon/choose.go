@@ -25,7 +25,7 @@ func AskForPort(l *conf.Loaded, args []string, stdout, stderr io.Writer) (chosen
 		return l, 0
 	}
 	if inBackground(l) {
-		fmt.Fprintln(stderr, "ibsm: error: -g 0 asks for a port, and a daemon has nobody to ask; ibstat -p lists the ports")
+		fmt.Fprintln(stderr, "ibsm: error: -g 0 prompts for a port, which a daemon cannot do; ibstat -p lists the ports")
 		return nil, ExitRefused
 	}
 	ports, err := umad.Ports("/")
@@ -67,7 +67,7 @@ func isTerminal(f *os.File) bool {
 }
 
 // errLeft says that the user has chosen no port and wants to leave.
-var errLeft = errors.New("no port was chosen")
+var errLeft = errors.New("no port was selected")
 
 // choosePort returns the port that the user chooses. One port is chosen by itself.
 func choosePort(all []umad.HostPort, m menu) (mad.GUID, error) {
@@ -79,7 +79,7 @@ func choosePort(all []umad.HostPort, m menu) (mad.GUID, error) {
 	case len(ports) == 1:
 		return ports[0].GUID, nil
 	case !m.terminal:
-		return 0, &UsageError{"-g 0 lists the ports and asks for one, and there is no terminal to ask at", "give one of\n" + strings.Join(portLines(ports), "\n")}
+		return 0, &UsageError{"-g 0 prompts for a port, but there is no terminal", "give one of\n" + strings.Join(portLines(ports), "\n")}
 	}
 	fmt.Fprintf(m.out, "\nChoose a local port number with which to bind:\n\n%s\n\n\t0: Exit\n", strings.Join(portLines(ports), "\n"))
 	for {
@@ -91,7 +91,7 @@ func choosePort(all []umad.HostPort, m menu) (mad.GUID, error) {
 		n, err := strconv.Atoi(strings.TrimSpace(answer))
 		switch {
 		case err != nil || n < 0 || n > len(ports):
-			fmt.Fprintf(m.out, "Error: want a number from 0 to %d\n", len(ports))
+			fmt.Fprintf(m.out, "Error: expected a number from 0 to %d\n", len(ports))
 		case n == 0:
 			return 0, errLeft
 		default:

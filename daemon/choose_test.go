@@ -38,7 +38,7 @@ func TestChoosePort(t *testing.T) {
 		{"one", []umad.HostPort{ethernet, first}, "", false, 0x2c9, "", ""},
 		{"chosen", []umad.HostPort{first, ethernet, second, plane}, " 2 \n", true, 0x3c9, list + prompt + "Choice guid=0x3c9\n", ""},
 		{"second try", []umad.HostPort{first, second}, "x\n3\n-1\n1\n", true, 0x2c9,
-			list + strings.Repeat(prompt+"Error: want a number from 0 to 2\n", 3) + prompt + "Choice guid=0x2c9\n", ""},
+			list + strings.Repeat(prompt+"Error: expected a number from 0 to 2\n", 3) + prompt + "Choice guid=0x2c9\n", ""},
 		{"exit", []umad.HostPort{first, second}, "0\n", true, 0, list + prompt, errLeft.Error()},
 		{"gone", []umad.HostPort{first, second}, "1", true, 0, list + prompt, errLeft.Error()},
 		{"no terminal", []umad.HostPort{first, second}, "1\n", false, 0, "", "no terminal"},

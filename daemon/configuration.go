@@ -140,7 +140,7 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 		begun := c.swap(was, func(next *inForce) {
 			if c.state.givesBackPrefix(next.own) { // as found in the fabric would be what the operator has taken away
 				next.own = next.own.With(conf.SubnetPrefix.Key(), uint64(mad.DefaultPrefix))
-				c.logger.Warn("subnet_prefix was chosen at the last start and is not any more: the subnet gets the default one", "prefix", mad.DefaultPrefix)
+				c.logger.Warn("subnet_prefix was set at the last start but is no longer set: the subnet gets the default prefix", "prefix", mad.DefaultPrefix)
 			}
 			next.mkeys = newer(next.mkeys, c.state.mkeyNumber())
 			if next.links == nil {
@@ -308,7 +308,7 @@ func (c *configuration) Settings() []ctl.Setting {
 		case k == conf.PartitionConfigFile.Key() && chosen != now.partitions:
 			shown.Note = "partitions are those of " + now.from.of.String()
 		case k.Unset != "" && !shown.Chosen:
-			shown.Note = "not chosen: " + k.Unset
+			shown.Note = "not set: " + k.Unset
 		}
 		all = append(all, shown)
 	}

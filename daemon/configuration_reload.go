@@ -87,7 +87,7 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 	c.keepPlan(next, read)
 	switch {
 	case read.err != nil:
-		c.logger.Error("the configuration is unchanged: its file has errors or cannot be read", "file", next.own.ConfigFile)
+		c.logger.Error("the configuration is unchanged, because its file has errors or cannot be read", "file", next.own.ConfigFile)
 	case read.config.ConfigFile == "":
 		c.logger.Info("no configuration file to reload")
 	default:

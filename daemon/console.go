@@ -81,7 +81,7 @@ func (d *daemon) console() *console.Daemon {
 // writeBelow writes a file in a folder, and nowhere else: anybody may be at a socket.
 func writeBelow(dir, name string, text []byte) error {
 	if dir == "" {
-		return errors.New("files are written only to dump_files_dir, which is not set")
+		return errors.New("files can only be written to dump_files_dir, which is not set")
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -94,7 +94,7 @@ func writeBelow(dir, name string, text []byte) error {
 		}
 	}
 	if !filepath.IsLocal(name) {
-		return errors.New("a client at a socket can write files only to dump_files_dir:  " + dir)
+		return errors.New("a client at a socket can only write files to dump_files_dir:  " + dir)
 	}
 	return root.WriteFile(name, text, 0o666)
 }

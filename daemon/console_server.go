@@ -82,7 +82,7 @@ func (c *consoleServer) client(ctx context.Context, conn net.Conn) {
 	err := c.converse(ctx, console.New(&daemon, patient, false), patient)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		c.counters.Cut.Add(1)
-		c.logger.Info("console connection closed: the client was idle or did not read the answers", "from", from)
+		c.logger.Info("console connection closed: the client was idle or did not read its output", "from", from)
 	}
 	c.logger.Debug("Console connection closed", "from", from)
 }

@@ -57,7 +57,7 @@ func (d *daemon) listenControl() (net.Listener, error) {
 		d.logger.Error(err.Error()) // in the background nobody reads what is returned
 		return nil, err
 	case err != nil:
-		d.logger.Warn("there is no control socket: ibsmctl cannot reach this manager", "reason", err)
+		d.logger.Warn("ibsmctl cannot reach this manager, because it has no control socket", "reason", err)
 		return nil, nil
 	}
 	return socket, nil

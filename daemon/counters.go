@@ -101,7 +101,7 @@ func (c *counters) counted(im *perf.Image) {
 	found, ended := c.control.Judge(im)
 	for i, f := range found {
 		if i == maxCounterLines {
-			c.logger.Warn("more links are sick than are logged", "links", len(found), "logged", maxCounterLines)
+			c.logger.Warn("further links are sick but are not logged", "links", len(found), "logged", maxCounterLines)
 			break
 		}
 		at, far := c.ends(c.latest(), f.Port)
@@ -112,7 +112,7 @@ func (c *counters) counted(im *perf.Image) {
 			break
 		}
 		at, far := c.ends(c.latest(), f.Port)
-		c.logger.Info("a link is not sick any more", "node", at.Name, "guid", at.Node, "port", at.Num, "from", farName(far), "rule", f.Rule.Name)
+		c.logger.Info("a link is no longer sick", "node", at.Name, "guid", at.Node, "port", at.Num, "from", farName(far), "rule", f.Rule.Name)
 	}
 	c.decide()
 	l := c.current.own().Config
@@ -143,7 +143,7 @@ func (c *counters) counted(im *perf.Image) {
 		}
 	}
 	if lines > maxCounterLines {
-		c.logger.Error("more counters have risen than are logged", "counters", lines, "logged", maxCounterLines)
+		c.logger.Error("further counters have risen but are not logged", "counters", lines, "logged", maxCounterLines)
 	}
 }
 
@@ -178,7 +178,7 @@ func (c *counters) follow(im *perf.Image) {
 	}
 	for i := range ended {
 		e := &ended[i]
-		c.logger.Info("ports do not wait any more for a slow port", append(c.congestion(e), "for", e.Until.Sub(e.Since).Round(time.Second))...)
+		c.logger.Info("ports no longer wait for a slow port", append(c.congestion(e), "for", e.Until.Sub(e.Since).Round(time.Second))...)
 	}
 }
 
@@ -232,19 +232,19 @@ func readSickRules(was *inForce, l *conf.Loaded) (r sickRules) {
 func (c *counters) useRules(r sickRules) []ctl.Finding {
 	rules, errs := sick.Parse(r.file, r.text)
 	if r.err != nil {
-		c.logger.Error("the rules for sick links cannot be read: those before stay in force", "file", r.file, "reason", r.err)
+		c.logger.Error("the rules for sick links cannot be read: the previous rules stay in force", "file", r.file, "reason", r.err)
 		return []ctl.Finding{{File: r.file, Severity: conf.Refusal.String(), Key: conf.SickRulesFile.Key().Name, Text: r.err.Error()}}
 	}
 	for _, e := range errs {
 		c.logger.Error(e.Error())
 	}
 	if errs != nil {
-		c.logger.Error("the rules for sick links have errors: those before stay in force", "file", r.file)
+		c.logger.Error("the rules for sick links have errors: the previous rules stay in force", "file", r.file)
 		return fileFindings(conf.SickRulesFile.Key(), errs, nil)
 	}
 	for _, rule := range rules {
 		if rule.Window < r.interval {
-			c.logger.Warn("a rule for sick links has a shorter time than perfmgr_sweep_time_s: its limit is taken for the time between two readings", "rule", rule.Name, "within", rule.Window, "interval", r.interval)
+			c.logger.Warn("a rule for sick links has a shorter time than perfmgr_sweep_time_s: its limit applies to the time between two readings", "rule", rule.Name, "within", rule.Window, "interval", r.interval)
 		}
 	}
 	c.control.SetSickRules(rules)

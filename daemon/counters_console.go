@@ -134,7 +134,7 @@ func counterFile(l *conf.Loaded) string {
 func (c *counters) dump(table bool) error {
 	name := counterFile(c.current.own())
 	if name == "" {
-		return errors.New("there is no file for counters: neither event_db_dump_file nor dump_files_dir is set")
+		return errors.New("no file for counters is configured: set event_db_dump_file or dump_files_dir")
 	}
 	nodes, err := c.nodes()
 	var text bytes.Buffer

@@ -149,7 +149,7 @@ func (d *daemon) openLog() error {
 		d.display.line(text)
 		d.notify.status(text)
 	}, func(lines uint64) {
-		d.logger.Error("log lines dropped: the log was not written fast enough", "lines", lines)
+		d.logger.Error("log lines dropped, because the log could not be written fast enough", "lines", lines)
 	})
 	if err != nil {
 		return err
@@ -284,7 +284,7 @@ func (d *daemon) runAt(ctx context.Context, port *Port) error {
 	defer d.running.Store(false)
 	err = shell.Run(ctx)
 	if d.conf.Once && err == nil && len(d.current.current.Load().partitions.Errors) > 0 {
-		err = fmt.Errorf("%w: the partition file is not in force", manager.ErrIncomplete)
+		err = fmt.Errorf("%w: the partition file could not be applied", manager.ErrIncomplete)
 	}
 	return err
 }

@@ -62,7 +62,7 @@ func (d *display) up(u manager.Up) {
 		}
 		if u.Failures+u.Cut+u.Bad > 0 {
 			d.line(fmt.Sprintf("  errors: %s failed, %s of switch and LID disconnected, %s (see the log)", plural.Of(u.Failures, "Set"),
-				plural.Of(u.Cut, "pair"), plural.With(u.Bad, "route does not arrive", "routes do not arrive")))
+				plural.Of(u.Cut, "pair"), plural.With(u.Bad, "destination unreachable although cabled", "destinations unreachable although cabled")))
 		}
 	}
 }

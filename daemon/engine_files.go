@@ -174,7 +174,7 @@ func (r *engineRead) read(c *conf.Config, list []string, ofQoS []*portgroups.Gro
 			continue
 		}
 		if errors.Is(err, fs.ErrNotExist) && key == conf.TopoConfigFile.Key().Name && !conf.TopoConfigEnabled.In(c) { // NVIDIA's manager does not read it then
-			missing := diag.List{{Position: diag.Position{File: name}, Text: key + ": the file is missing, so cables are not compared with it"}}
+			missing := diag.List{{Position: diag.Position{File: name}, Text: key + ": the file is missing, so the cables are not checked"}}
 			r.warnings = append(r.warnings, missing...)
 			r.reports = append(r.reports, fileReport{kind.path.Key(), nil, missing})
 			continue
@@ -258,7 +258,7 @@ func (c *configuration) keepPlan(next *inForce, read *reread) {
 	case len(read.engines.errors) > 0 && conf.TopoConfigEnabled.In(read.config.Config) != conf.TopoConfigEnabled.In(next.own.Config):
 		read.config = read.config.Keep(enabled, next.own)
 		read.changed = slices.DeleteFunc(read.changed, func(key string) bool { return key == enabled.Name })
-		c.logger.Error("topo_config_enabled stays as it was, because a file of the same reload has an error", "enabled", conf.TopoConfigEnabled.In(read.config.Config))
+		c.logger.Error("topo_config_enabled is not changed, because a file of the same reload has an error", "enabled", conf.TopoConfigEnabled.In(read.config.Config))
 	}
 }
 
@@ -274,7 +274,7 @@ func (c *configuration) takeEngineFiles(next *inForce, r *engineRead) {
 		c.logger.Warn(w.Error())
 	}
 	if len(r.errors) > 0 {
-		c.logger.Error("a file of the routing engine cannot be used: the previous settings stay in force; fix the file and send SIGHUP")
+		c.logger.Error("a file of the routing engine cannot be used: the previous settings stay in force. Fix the file and send SIGHUP")
 	} else {
 		next.files = r.files
 	}

@@ -306,7 +306,7 @@ func TestCablingFiles(t *testing.T) {
 	master.reload(true)
 	master.take()
 	must(master, "the file is gone", 1, true, 0x10)
-	master.mustSay("topo_config_file: the file has gone")
+	master.mustSay("topo_config_file: the file does not exist")
 }
 
 // TestEnforcedWithItsPlan: a reload takes topo_config_enabled and the plan together, or neither.
@@ -336,7 +336,7 @@ func TestEnforcedWithItsPlan(t *testing.T) {
 	write(other, first, bad)
 	to := "topo_config_file " + other + "\ntopo_config_enabled TRUE\n"
 	reload("the plan has an error", to, false, 1)
-	o.mustSay("topo_config_enabled stays as it was")
+	o.mustSay("topo_config_enabled is not changed")
 	reload("it still has", to, false, 1)
 	write(other, first, second)
 	reload("it is corrected, and the configuration is the same", to, true, 2)
@@ -372,7 +372,7 @@ func TestTorusFile(t *testing.T) {
 	for _, c := range []struct{ when, text, says, want string }{
 		{"otherwise written", "# the same\n" + strings.ReplaceAll(five, " ", "\t"), "", five},
 		{"an error", "torus 5 5 1\nxp_link 0x201 x\n", "torus-2QoS.conf:2:", five},
-		{"cut off", "torus 5", "torus_config: the file ends within line 1", five},
+		{"cut off", "torus 5", "torus_config: the last line, 1, has no line end", five},
 		{"another radix", strings.Replace(five, "5 5", "6 5", 1), "", strings.Replace(five, "5 5", "6 5", 1)},
 	} {
 		write(c.text)

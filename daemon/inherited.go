@@ -44,7 +44,7 @@ func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Lo
 	}
 	tooLong := len(m.Policy) > mirror.MaxPolicy
 	if tooLong && !next.tooLong {
-		c.logger.Error("the files for standbys are too long: they would use their own", "bytes", len(m.Policy), "most", mirror.MaxPolicy)
+		c.logger.Error("the files for standbys are too long to send: after a failover a standby uses its own files", "bytes", len(m.Policy), "most", mirror.MaxPolicy)
 	}
 	next.tooLong = tooLong
 	return m
@@ -74,9 +74,9 @@ func (c *configuration) mirrored(master mad.GUID, text []byte) {
 		case from != nil && next.from != nil && next.from.chosen != nil && string(next.from.text) == string(from.text) && next.agrees(from):
 			return
 		case err != nil:
-			c.logger.Error("the master's policy cannot be read: this manager would use its own files", "guid", master, "reason", err)
+			c.logger.Error("the master's policy cannot be read: after a failover this manager uses its own files", "guid", master, "reason", err)
 		case from == nil:
-			c.logger.Error("the master sends no policy, because it is too long: this manager would use its own files", "guid", master)
+			c.logger.Error("the master sends no policy, because it is too long: after a failover this manager uses its own files", "guid", master)
 		}
 		if from != nil {
 			c.takeLinks(next, from.links)
@@ -120,7 +120,7 @@ func (c *configuration) foreignMaster(master mad.GUID) {
 		if next.from == nil {
 			return
 		}
-		c.logger.Warn("the master is not ibsm: if it dies, this manager uses its own files", "guid", master)
+		c.logger.Warn("the master is not ibsm: after a failover this manager uses its own files", "guid", master)
 		c.inherit(next, nil)
 		c.send(next)
 	})
@@ -151,10 +151,10 @@ func (c *configuration) compare(next *inForce) {
 	switch {
 	case was != nil && slices.Equal(was, differs):
 	case len(differs) > 0:
-		c.logger.Error("this manager's own files differ from the master's, whose partitions and settings it takes over: make them the same",
+		c.logger.Error("this manager's own files differ from the master's: after a failover it uses the master's partitions and settings. Make the files identical",
 			"guid", next.from.of, "differ", strings.Join(differs, ","))
 	default:
-		c.logger.Info("this manager's own files agree with the master's", "guid", next.from.of)
+		c.logger.Info("this manager's own files are identical to the master's", "guid", next.from.of)
 	}
 }
 
@@ -163,7 +163,7 @@ func (c *configuration) entered(state smp.SMState) {
 	c.change(func(next *inForce) {
 		next.master = state == smp.Master
 		if next.master && next.shown != nil && len(next.shown.Differ) > 0 {
-			c.logger.Error("this manager uses the partitions and settings of the previous master, not its own files, until they are reloaded: ibsmctl config reload",
+			c.logger.Error("this manager uses the partitions and settings of the previous master until its own files are reloaded: ibsmctl config reload",
 				"guid", next.shown.Of, "differ", strings.Join(next.shown.Differ, ","))
 		}
 	})
@@ -179,7 +179,7 @@ func (c *configuration) useOwnFiles(next *inForce) {
 		c.logger.Error("the partitions and settings of the previous master stay in force", "guid", next.from.of)
 		return
 	}
-	c.logger.Warn("this manager uses its own files from now on, no longer those of the previous master", "guid", next.from.of)
+	c.logger.Warn("from now on this manager uses its own files, not those of the previous master", "guid", next.from.of)
 	c.inherit(next, nil)
 }
 

@@ -268,7 +268,7 @@ func TestInherit(t *testing.T) {
 	o.reload(true)
 	o.take()
 	o.must("read again", 0, 2)
-	o.mustSay("uses its own files from now on")
+	o.mustSay("from now on this manager uses its own files")
 }
 
 // TestInheritAgreeing: files that mean what the master's do raise no alarm, and when they are
@@ -283,7 +283,7 @@ func TestInheritAgreeing(t *testing.T) {
 	o.reload(true)
 	o.take()
 	o.must("the same", 1, 1, []string{}...)
-	o.mustSay("own files agree with the master's")
+	o.mustSay("own files are identical to the master's")
 }
 
 // TestInheritPartitionsApplied: an operator who applies this manager's own partitions at a new master
@@ -322,7 +322,7 @@ func TestInheritNothing(t *testing.T) {
 		o.hears(policy)
 		o.hears(bad)
 		o.must(name, 0, 2)
-		o.mustSay("this manager would use its own files")
+		o.mustSay("after a failover this manager uses its own files")
 	}
 	o := newFixture(t, ownSettings, ownParts)
 	o.hears(policy)
@@ -356,7 +356,7 @@ func TestOwnFilesAfterRestart(t *testing.T) {
 func TestPolicyOfOtherVersion(t *testing.T) {
 	policy := newFixture(t, masterSettings, masterParts).sent.Registrar.Mirror.Policy
 	_, err := newMasterPolicy(bytes.Replace(policy, []byte("policy 1"), []byte("policy 2"), 1))
-	if want := "its version is 2 and this manager understands 1: run the same version of ibsm on all managers"; err == nil || err.Error() != want {
+	if want := "its version is 2 but this manager expects 1: run the same version of ibsm on all managers"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -53,11 +53,11 @@ func newLauncher(program, root string, args []string, stdout, stderr io.Writer) 
 func (la *launcher) launch(here func(options []string) int) int {
 	l := la.given
 	if l.AllPorts && (l.Launch || l.Instance != "") || l.Launch && l.Instance != "" {
-		la.complain("error: --all-ports, --launch and --instance exclude each other")
+		la.complain("error: only one of --all-ports, --launch and --instance may be given")
 		return ExitUsage
 	}
 	if l.Record != "" && l.Instance == "" {
-		la.complain("error: --record is for one manager: give it with the GUID of a port, or with --instance")
+		la.complain("error: --record records a single manager: use it with --guid or --instance")
 		return ExitUsage
 	}
 	if status := Judge(l, la.stderr); status != 0 {
@@ -73,7 +73,7 @@ func (la *launcher) launch(here func(options []string) int) int {
 	case len(plan.Instances) == 0 && len(plan.Wrong) > 0:
 		return ExitFailed
 	case len(plan.Instances) == 0:
-		fmt.Fprintln(la.stdout, "ibsm: the files name no manager for this host")
+		fmt.Fprintln(la.stdout, "ibsm: the files configure no manager for this host")
 		return 0
 	case len(la.find(false)) == 0:
 		return ExitFailed
@@ -147,7 +147,7 @@ func (la *launcher) host() (list []instances.Instance, known string) {
 			list = append(list, instances.Instance{Name: p.GUID.String(), GUID: p.GUID})
 		}
 	}
-	return list, "the files of this host name none: a number needs /etc/opensm/opensm.conf.NUMBER or /etc/rdma, a GUID begins with 0x"
+	return list, "the files of this host configure none: NUMBER needs /etc/opensm/opensm.conf.NUMBER (or /etc/rdma), and a GUID begins with 0x"
 }
 
 // allPorts are the instances of all InfiniBand ports that there have been.

@@ -188,8 +188,8 @@ func TestLaunchWrong(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"--launch --all-ports", ExitUsage, "exclude each other"},
-		{"--launch --instance 1", ExitUsage, "exclude each other"},
+		{"--launch --all-ports", ExitUsage, "only one of --all-ports"},
+		{"--launch --instance 1", ExitUsage, "only one of --all-ports"},
 		{"--launch --nonsense", ExitUsage, "unrecognized option --nonsense"},
 		{"--all-ports -l 9", ExitRefused, "LMC must be 7 or less"},
 		{"--instance 3", ExitUsage, `no instance "3"; there are 1`},
@@ -223,9 +223,9 @@ func TestChildrenWrong(t *testing.T) {
 		t.Errorf("started are %q, want %q", names, want)
 	}
 	for _, want := range []string{
-		"instance 2 is not started: port 0x0000000000000011 is that of instance 1",
+		"instance 2 is not started: port 0x0000000000000011 is used by instance 1",
 		"instance 3 is not started: /etc/opensm/opensm.conf.3:2:5: lmc",
-		"instance 4 names no port",
+		"instance 4 sets no port",
 	} {
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("it did not say %q but\n%s", want, said)
@@ -251,10 +251,10 @@ func TestReadAgain(t *testing.T) {
 		{"another port", map[string]string{dir + "2": file("0x22", "")}, "1 0x11 , 2 0x22 127.0.0.1:9301", ""},
 		{"ports exchanged", map[string]string{dir + "1": file("0x12", ""), dir + "2": file("0x11", "")}, "1 0x12 , 2 0x11 127.0.0.1:9301", ""},
 		{"a setting", map[string]string{dir + "2": file("0x12", "sweep_interval 3\n")}, "1 0x11 , 2 0x12 127.0.0.1:9301", ""},
-		{"an error", map[string]string{dir + "2": file("0x22", "lmc 9\n")}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 2 goes on as it is: /etc/opensm/opensm.conf.2:3:5: lmc"},
-		{"the port of another", map[string]string{dir + "2": file("0x11", "")}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 2 goes on as it is: port 0x0000000000000011 is that of instance 1"},
+		{"an error", map[string]string{dir + "2": file("0x22", "lmc 9\n")}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 2 keeps running unchanged: /etc/opensm/opensm.conf.2:3:5: lmc"},
+		{"the port of another", map[string]string{dir + "2": file("0x11", "")}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 2 keeps running unchanged: port 0x0000000000000011 is used by instance 1"},
 		{"a new one with an error", map[string]string{dir + "3": "lmc 9\n"}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 3 is not started"},
-		{"a folder in its place", map[string]string{dir + "2": "", dir + "2/x": "x"}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 2 goes on, though no file names it"},
+		{"a folder in its place", map[string]string{dir + "2": "", dir + "2/x": "x"}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 2 keeps running, although no file configures it"},
 		{"none", map[string]string{dir + "1": "", dir + "2": "", "etc/default/opensm": "PORTS=NONE"}, "", ""},
 		{"nothing that can be understood", map[string]string{dir + "1": "", dir + "2": "", "etc/default/opensm": "PORTS=$x"}, "1 0x11 , 2 0x12 127.0.0.1:9301", "nothing is expanded here"},
 		{"the usual one", map[string]string{dir + "1": "", dir + "2": ""}, "usual 0x0 ", ""},
@@ -312,7 +312,7 @@ func TestPortNames(t *testing.T) {
 		t.Errorf("children %q, want %q", got, want)
 	}
 	want := "ibsm: instance ib7 waits for its port: no device or interface ib7: there are mlx5_0:1, mlx5_1:1 (ib1)\n" +
-		"ibsm: instance " + first + " is not started: port " + first + " is that of instance mlx5_0:1\n"
+		"ibsm: instance " + first + " is not started: port " + first + " is used by instance mlx5_0:1\n"
 	if said.String() != want {
 		t.Errorf("said %q, want %q", said, want)
 	}

@@ -37,7 +37,7 @@ func (c *configuration) takeLinks(next *inForce, k *sick.Saved) {
 	if k = knownLinks(k); !k.Same(was) {
 		byRule := func(e sick.Excluded) bool { return !e.ByHand }
 		if counterSettings(next.own).Interval == 0 && slices.ContainsFunc(k.Excluded, byRule) && !slices.ContainsFunc(was.Excluded, byRule) {
-			c.logger.Warn("the master has sick links out of use, and this manager reads no counters: if it takes over, they return", "links", len(k.Excluded))
+			c.logger.Warn("the master has taken sick links out of use, but this manager reads no counters: after a failover they return to use", "links", len(k.Excluded))
 		}
 		next.links = k
 		c.state.saveLinks(k)
@@ -106,8 +106,8 @@ func (c *configuration) logLinks(was, now []sick.Excluded) {
 }
 
 var (
-	errIsolated = errors.New("the link is out of use already: ibsmctl links sick")
-	errTooMany  = fmt.Errorf("%d links are out of use already, which is the most", sick.MaxSaved)
+	errIsolated = errors.New("the link is already out of use: see ibsmctl links sick")
+	errTooMany  = fmt.Errorf("%d links are already out of use, which is the maximum", sick.MaxSaved)
 )
 
 // isolate takes a link out of use by hand, until a time, or for good if that is zero.

@@ -120,7 +120,7 @@ func TestLinks(t *testing.T) {
 	other.hears(c.managerConfig(c.current.Load()).Registrar.Mirror.Policy)
 	other.hears(strippedOfFindings(t, c))
 	for o, times := range map[*fixture]int{other: 1, standby: 0} {
-		if got := strings.Count(o.log.String(), "this manager reads no counters: if it takes over, they return"); got != times {
+		if got := strings.Count(o.log.String(), "this manager reads no counters: after a failover they return to use"); got != times {
 			t.Errorf("%d warnings, want %d: %s", got, times, o.log.String())
 		}
 	}

@@ -75,7 +75,7 @@ func (o *logOutput) reopen(logger *slog.Logger) {
 		}
 	})
 	if !taken {
-		logger.Error("log file cannot be opened again", "reason", "earlier lines wait to be written to it")
+		logger.Error("log file cannot be opened again", "reason", "earlier lines are still waiting for the old file")
 	}
 }
 

@@ -54,7 +54,7 @@ func (r rotatedLog) announce() error {
 		return nil
 	}
 	if strings.ContainsAny(r.path, "*?[]{}\"\\\n") {
-		return errors.New("logrotate would not understand its name")
+		return errors.New("logrotate does not support its name")
 	}
 	return atomicfile.Replace(r.rule(), 0o644, false, func(w io.Writer) error {
 		// An OpenSM that has taken the log over after this process was killed needs a signal.

@@ -76,7 +76,7 @@ func splitPolicy(text []byte) (of mad.GUID, source uint8, parts [policyParts][]b
 		return 0, 0, parts, nil, errPolicyText
 	}
 	if version != policyVersion {
-		return 0, 0, parts, nil, fmt.Errorf("its version is %d and this manager understands %d: run the same version of ibsm on all managers", version, policyVersion)
+		return 0, 0, parts, nil, fmt.Errorf("its version is %d but this manager expects %d: run the same version of ibsm on all managers", version, policyVersion)
 	}
 	if of, err = mad.ParseGUID(guid); err != nil || len(words) != 5+policyParts {
 		return 0, 0, parts, nil, errPolicyText

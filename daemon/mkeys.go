@@ -79,14 +79,14 @@ func (c *configuration) mkeysInForce(next *inForce, l *conf.Loaded) keys.Ports {
 }
 
 // noSecret is logged where the master has m_key_per_port, and this manager no keys_file.
-const noSecret = "m_key_per_port is TRUE without a secret: as master this manager would give all ports the m_key; " +
+const noSecret = "m_key_per_port is TRUE but there is no secret: as master this manager would set m_key on all ports; " +
 	"copy the master's keys_file to it"
 
 // Errors of RotateMKeys.
 var (
-	errNoPortMKeys = errors.New("ports have no M_Keys of their own: m_key_per_port is FALSE")
+	errNoPortMKeys = errors.New("ports have no individual M_Keys: m_key_per_port is FALSE")
 	errNotMaster   = errors.New("this manager is not master")
-	errNoSecret    = errors.New("ports have no M_Keys of their own: this manager has no keys_file")
+	errNoSecret    = errors.New("ports have no individual M_Keys: this manager has no keys_file")
 	errNoSubnet    = errors.New("this manager has not brought the subnet up yet")
 )
 
@@ -112,7 +112,7 @@ func (c *configuration) rotationLeft(p keys.Ports) error {
 		}
 	}
 	if left > 0 {
-		return fmt.Errorf("the last rotation is not finished: %d ports have an M_Key of an earlier number; see ibsmctl security", left)
+		return fmt.Errorf("the last rotation has not finished: %d ports still have an older M_Key; see ibsmctl security", left)
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (c *configuration) tendMKeys(ctx context.Context) {
 		}
 		tried = c.now()
 		if _, err := c.RotateMKeys(); err != nil {
-			c.logger.Warn("periodic_key_update is due, but M_Keys stay as they are", "reason", err)
+			c.logger.Warn("periodic_key_update is due, but M_Keys cannot be changed", "reason", err)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func TestPortMKeysKeyless(t *testing.T) {
 			t.Error("there are M_Keys")
 		}
 	}
-	if n := strings.Count(c.log.String(), "m_key_per_port is TRUE without a secret"); n != 1 {
+	if n := strings.Count(c.log.String(), "m_key_per_port is TRUE but there is no secret"); n != 1 {
 		t.Errorf("it is logged %d times", n)
 	}
 }

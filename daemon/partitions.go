@@ -27,7 +27,7 @@ func selectPartitions(l *conf.Loaded, port mad.GUID, groups *portgroups.Set, las
 	chosen := partitions.Select(readPartitions(nil, l, port, groups), lastGood, fallbacks[conf.PartitionFallback.In(l.Config)])
 	switch found := append(slices.Clone(chosen.Errors), chosen.Warnings...); {
 	case chosen.Policy == nil:
-		return nil, fmt.Errorf("the partition file cannot be used, and no earlier one is known: fix it, or set partition_fallback: %w", chosen.Errors)
+		return nil, fmt.Errorf("the partition file cannot be used, and no earlier version is stored: fix it, or set partition_fallback: %w", chosen.Errors)
 	case l.Strict && len(found) > 0:
 		return nil, fmt.Errorf("--strict: the partition file has errors or warnings: %w", found)
 	}
@@ -106,7 +106,7 @@ func (c *configuration) logPartitions(next *inForce) {
 		c.logger.Warn(w.Error())
 	}
 	if len(p.Errors) == 0 && len(p.Policy.Dangers) > 0 {
-		c.logger.Error("THE PARTITION FILE HAS DANGEROUS LINES: they are obeyed as OpenSM obeys them, and make other ports communicate than they seem to say",
+		c.logger.Error("THE PARTITION FILE HAS DANGEROUS LINES: they are applied as OpenSM would apply them and give access to other ports than they appear to",
 			"lines", len(p.Policy.Dangers), "first", p.Policy.Dangers[0].Error())
 	}
 	for _, e := range p.Errors {
@@ -118,17 +118,17 @@ func (c *configuration) logPartitions(next *inForce) {
 	file := conf.PartitionConfigFile.In(next.own.Config)
 	switch {
 	case len(p.Errors) == 0 && p.Source == partitions.FromNothing:
-		c.logger.Info("no partition file: leaving all P_Key tables unchanged", "file", file)
+		c.logger.Info("no partition file: P_Key tables are left unchanged", "file", file)
 	case len(p.Errors) == 0 && p.Source == partitions.FromSetting:
-		c.logger.Info("no partition file: by security tenants all ports are limited members of the default partition, which reach the manager", "file", file)
+		c.logger.Info("no partition file: with security tenants all ports are limited members of the default partition and reach only the manager", "file", file)
 	case len(p.Errors) == 0:
 		c.logger.Info("partition file in force", "file", file, "partitions", len(p.Policy.Partitions))
 	case p.Source == partitions.FromCaution:
-		c.logger.Error("PARTITIONS ARE CLOSED: the partition file cannot be used and no earlier one is known, and by partition_fallback every port reaches only the manager; fix the file and send SIGHUP", "file", file)
+		c.logger.Error("PARTITIONS ARE CLOSED: the partition file cannot be used and no earlier version is stored, so with partition_fallback closed every port reaches only the manager. Fix the file and send SIGHUP", "file", file)
 	case p.Source == partitions.FromFallback:
-		c.logger.Error("PARTITIONS ARE OPEN: the partition file cannot be used, and by partition_fallback every port is a full member of the default partition", "file", file)
+		c.logger.Error("PARTITIONS ARE OPEN: the partition file cannot be used, so with partition_fallback open every port is a full member of the default partition", "file", file)
 	default:
-		c.logger.Error("the partition file cannot be used: the last one without errors stays in force; fix the file and send SIGHUP", "file", file)
+		c.logger.Error("the partition file cannot be used: the last valid version stays in force. Fix the file and send SIGHUP", "file", file)
 	}
 }
 
@@ -191,7 +191,7 @@ func (c *configuration) applyPartitions(force bool) (now *inForce) {
 	}
 }
 
-var errNoPartitions = fmt.Errorf("%w: the manager waits for its port, and has not read its partition file yet", ctl.ErrNotNow)
+var errNoPartitions = fmt.Errorf("%w: the manager is waiting for its port and has not read its partition file yet", ctl.ErrNotNow)
 
 // tenantsPartitions is in force without a partition file where security is for tenants: hosts reach the manager, and
 // each other only in partitions that a file gives them.

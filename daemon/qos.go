@@ -101,13 +101,13 @@ func (c *configuration) setQoS(next *inForce, s *qosSelected) {
 	}
 	switch {
 	case len(s.errors) > 0 && s.policy != nil:
-		c.logger.Error("the QoS policy file cannot be used: the last one without errors stays in force; fix the file and send SIGHUP", "file", s.name)
+		c.logger.Error("the QoS policy file cannot be used: the last valid version stays in force. Fix the file and send SIGHUP", "file", s.name)
 	case len(s.errors) > 0:
-		c.logger.Error("THERE IS NO QOS POLICY: the file cannot be used, and none was in force before; fix the file and send SIGHUP", "file", s.name)
+		c.logger.Error("THERE IS NO QOS POLICY: the file cannot be used, and no policy was in force before. Fix the file and send SIGHUP", "file", s.name)
 	case s.policy != nil:
 		c.logger.Info("QoS policy in force", "file", s.name, "rules", len(s.policy.Rules), "levels", len(s.policy.Levels))
 	case was != nil && was.policy != nil:
-		c.logger.Warn("no QoS policy is in force any more: QoS is off, or its file is gone", "file", s.name)
+		c.logger.Warn("the QoS policy is no longer in force: QoS is off, or its file is missing", "file", s.name)
 	}
 }
 

@@ -64,10 +64,10 @@ func TestQoSReload(t *testing.T) {
 		t.Error("the same text is another policy")
 	}
 	step(badQoS, 1, file+":2:10: 16 is out of range; expected 0 to 15")
-	step(badQoS, 1, "the last one without errors stays in force")
+	step(badQoS, 1, "the last valid version stays in force")
 	step(otherQoS, 2, "QoS policy in force")
 	o.write("opensm.conf", "qos FALSE\n")
-	step(goodQoS, -1, "no QoS policy is in force any more")
+	step(goodQoS, -1, "the QoS policy is no longer in force")
 }
 
 // TestQoSAtStart: a start fails with a file that cannot be used, and says where; a default file that is
@@ -115,7 +115,7 @@ func TestQoSMirrored(t *testing.T) {
 	o.mustSay("differ=qos_policy_file")
 	same := withQoS(t, strings.ReplaceAll(goodQoS, "\n", "  # a comment\n"))
 	same.hears(policy)
-	if same.mustSay("this manager's own files agree with the master's"); string(same.sent.Registrar.Mirror.Policy) != string(policy) {
+	if same.mustSay("this manager's own files are identical to the master's"); string(same.sent.Registrar.Mirror.Policy) != string(policy) {
 		t.Error("a standby passes another policy on")
 	}
 	none := withQoS(t, otherQoS)

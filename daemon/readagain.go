@@ -39,12 +39,12 @@ func (u inUse) read(name string, limit int64) ([]byte, error) {
 	switch {
 	case !u.reload || u.optional && !hasEntry(text):
 	case errors.Is(err, fs.ErrNotExist) && hasEntry(u.text):
-		return nil, errors.New("the file has gone: write it again, or take its setting away")
+		return nil, errors.New("the file does not exist: restore it, or remove its setting")
 	case err != nil:
 	case !hasEntry(text) && (u.text == nil || hasEntry(u.text)):
-		return nil, errors.New("the file has no entry: write it again, or take its setting away")
+		return nil, errors.New("the file has no entry: restore it, or remove its setting")
 	case bytes.HasSuffix(u.text, []byte("\n")) && len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")):
-		return nil, fmt.Errorf("the file ends within line %d: write it again, with an end of this line", 1+bytes.Count(text, []byte("\n")))
+		return nil, fmt.Errorf("the last line, %d, has no line end, so the file may be incomplete: write it again", 1+bytes.Count(text, []byte("\n")))
 	}
 	return text, err
 }

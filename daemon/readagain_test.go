@@ -68,8 +68,8 @@ func TestFilesReadAgain(t *testing.T) {
 			}
 			check("emptied", func() { write("") }, "the file has no entry")
 			check("only comments and blanks", func() { write("# was here\n \n\t# and here\n") }, "the file has no entry")
-			check("ends within a line", func() { write(c.text[:len(c.text)-2]) }, "the file ends within line ")
-			check("gone", func() { os.Remove(name) }, "the file has gone")
+			check("ends within a line", func() { write(c.text[:len(c.text)-2]) }, "the last line, ")
+			check("gone", func() { os.Remove(name) }, "the file does not exist")
 			write(c.text)
 			if found := o.reload(true).Findings; slices.ContainsFunc(found, isRefused) {
 				t.Errorf("written again: %+v", found)

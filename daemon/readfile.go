@@ -19,7 +19,7 @@ func readFile(name string, limit int64) ([]byte, error) {
 			return text, err
 		}
 	}
-	return nil, fmt.Errorf("%s changes while it is read: reload when it is written, or write another file and rename it to this one", name)
+	return nil, fmt.Errorf("%s changed while it was read: reload after it is written, or write a new file and rename it", name)
 }
 
 // readOnce reads a file, and reports whether it has not changed meanwhile.

@@ -32,11 +32,11 @@ func isSecret(name string, info fs.FileInfo, user int) error {
 	owner, known := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file", name)
+		return fmt.Errorf("%s is not a regular file", name)
 	case known && owner.Uid != 0 && int(owner.Uid) != user:
-		return fmt.Errorf("%s belongs to user %d, who can read and change it: chown it to root, and make a new one if that user had the time to read it", name, owner.Uid)
+		return fmt.Errorf("%s belongs to user %d, who can read and change it: chown it to root, and create a new secret if that user may have read it", name, owner.Uid)
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("%s can be read or changed by others (mode %04o): chmod 600 %s, and make a new one if others had the time to read it", name, info.Mode().Perm(), name)
+		return fmt.Errorf("other users can read or change %s (mode %04o): chmod 600 %s, and create a new secret if they may have read it", name, info.Mode().Perm(), name)
 	}
 	return nil
 }

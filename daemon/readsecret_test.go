@@ -34,10 +34,10 @@ func TestIsSecret(t *testing.T) {
 		{file, 0o600, self, ""},
 		{file, 0o400, 0, ""},
 		{file, 0o600, other, "belongs to user 1001"},
-		{file, 0o640, self, "can be read or changed by others (mode 0640)"},
-		{file, 0o644, 0, "can be read or changed by others (mode 0644)"},
-		{file, 0o602, self, "can be read or changed by others (mode 0602)"},
-		{dir, 0o700, self, "is no regular file"},
+		{file, 0o640, self, "(mode 0640)"},
+		{file, 0o644, 0, "(mode 0644)"},
+		{file, 0o602, self, "(mode 0602)"},
+		{dir, 0o700, self, "is not a regular file"},
 	} {
 		if err := os.Chmod(c.name, c.mode); err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func TestReadSecret(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{pipe: "is no regular file", dir: "is no regular file", file + ".none": "no such file"} {
+	for name, want := range map[string]string{pipe: "is not a regular file", dir: "is not a regular file", file + ".none": "no such file"} {
 		if _, err := readSecret(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -75,7 +75,7 @@ func TestReadSecret(t *testing.T) {
 	if err := os.Chmod(file, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readSecret(file); err == nil || !strings.Contains(err.Error(), "can be read or changed by others") {
+	if _, err := readSecret(file); err == nil || !strings.Contains(err.Error(), "other users can read or change") {
 		t.Errorf("%v", err)
 	}
 }

@@ -86,6 +86,6 @@ func (r receiver) clearIsSM() {
 	ctx, cancel := context.WithTimeout(context.Background(), clearPatience)
 	defer cancel()
 	if err := r.port.SetIsSM(ctx, false); err != nil {
-		r.logger.Warn("IsSM stays set until this manager has ended", "reason", err)
+		r.logger.Warn("IsSM stays set until this manager exits", "reason", err)
 	}
 }

@@ -75,12 +75,12 @@ func (s *state) restoreRegistrations(stored time.Time, hasPort func(mad.GUID) bo
 // readSADB reads an SA database. It is not ours if it is of another subnet.
 func (s *state) readSADB(f saFile, stored time.Time, hasPort func(mad.GUID) bool) (reg *registry.Registry, whole, ours bool) {
 	if stored.After(f.written) {
-		s.logger.Info("sa_db_file is older than the store, which takes precedence", "file", f.path)
+		s.logger.Info("sa_db_file is older than the store and is ignored", "file", f.path)
 		return nil, true, true
 	}
 	text, err := readFile(f.path, maxSADB)
 	if f.size > maxSADB {
-		err = fmt.Errorf("%s: longer than %d bytes: not an SA database", f.path, maxSADB)
+		err = fmt.Errorf("%s is longer than %d bytes: it is not an SA database", f.path, maxSADB)
 	}
 	if err != nil {
 		s.cannotRestore(f.path, err)
@@ -88,7 +88,7 @@ func (s *state) readSADB(f saFile, stored time.Time, hasPort func(mad.GUID) bool
 	}
 	reg, found := sadb.Read(f.path, text)
 	if n := 0; !anyPort(reg.Freeze(), &n, hasPort) && n > 0 {
-		s.logger.Warn("sa_db_file is of another subnet and is ignored: clients are asked to register again", "file", f.path, "registrations", n)
+		s.logger.Warn("sa_db_file belongs to another subnet and is ignored: clients are asked to register again", "file", f.path, "registrations", n)
 		return nil, false, false
 	}
 	for _, d := range found {
@@ -109,7 +109,7 @@ func (s *state) cannotRestore(file string, err error) {
 // no_clients_rereg is set, whatever it finds in the file.
 func (s *state) warnSADB() {
 	if s.sharesSADB() && conf.NoClientsRereg.In(s.conf.Config) {
-		s.logger.Warn("several managers of this host have one sa_db_file, which none of them writes: set no_clients_rereg FALSE before OpenSM starts again, or clients lose their groups",
+		s.logger.Warn("several managers of this host share one sa_db_file, so none of them writes it: set no_clients_rereg FALSE before OpenSM starts again, or clients lose their groups",
 			"file", conf.SADBFile.In(s.conf.Config))
 	}
 }

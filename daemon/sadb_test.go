@@ -52,11 +52,11 @@ func TestReadSADB(t *testing.T) {
 		{"OpenSM's", map[string]file{other: {1, 1, 1}}, time.Time{}, false, 1, true, "restored"},
 		{"an older store", map[string]file{other: {1, 1, 1}}, stored(2 * time.Hour), false, 1, true, "restored"},
 		{"a newer store", map[string]file{other: {2, 1, 1}}, stored(time.Hour), false, -1, true, "older than the store"},
-		{"one of another subnet", map[string]file{other: {1, 9, 1}}, time.Time{}, false, -1, false, "of another subnet"},
+		{"one of another subnet", map[string]file{other: {1, 9, 1}}, time.Time{}, false, -1, false, "to another subnet"},
 		{"from a time with several managers", map[string]file{other: {2, 1, 1}, own: {1, 1, 2}}, time.Time{}, false, 2, true, ""},
 		{"several managers: the own one is newer", map[string]file{other: {2, 1, 1}, own: {1, 1, 2}}, time.Time{}, true, 2, true, "no_clients_rereg FALSE"},
 		{"several managers: OpenSM's is newer", map[string]file{other: {1, 1, 1}, own: {2, 1, 2}}, time.Time{}, true, 1, true, ""},
-		{"several managers: it is of the other", map[string]file{other: {1, 9, 1}, own: {2, 1, 2}}, time.Time{}, true, 2, true, "of another subnet"},
+		{"several managers: it is of the other", map[string]file{other: {1, 9, 1}, own: {2, 1, 2}}, time.Time{}, true, 2, true, "to another subnet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

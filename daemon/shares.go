@@ -91,7 +91,7 @@ func (s shares) own(l *conf.Loaded, i *instances.Instance, several bool) (o own,
 	kind := consoleOf(l)
 	for port := uint32(conf.ConsolePort.In(l.Config)); (kind == "loopback" || kind == "socket") && port > 0 && s.of("console", fmt.Sprint(port), name) != name; {
 		if port++; port > 0xffff {
-			return own{}, errors.New("console_port: another instance uses it, and there is no next port")
+			return own{}, errors.New("console_port: another instance uses it, and no higher port is free")
 		}
 		o.give("console-port", fmt.Sprint(port))
 	}
@@ -106,7 +106,7 @@ func nextAddr(addr string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	n, notNumber := strconv.ParseUint(port, 10, 16)
 	if err != nil || notNumber != nil || n == 0 || n == 0xffff {
-		return "", errors.New("another instance uses it, and there is no next port")
+		return "", errors.New("another instance uses it, and no higher port is free")
 	}
 	return net.JoinHostPort(host, strconv.FormatUint(n+1, 10)), nil
 }

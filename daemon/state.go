@@ -119,7 +119,7 @@ func (s *state) openStore() (written time.Time, err error) {
 	s.store.Store(opened)
 	s.next = contents
 	if prefix != 0 && contents.Prefix != 0 && contents.Prefix != prefix {
-		s.logger.Warn("the subnet prefix is another one than at the last start: the registrations of the store get it, too", "was", contents.Prefix, "now", prefix)
+		s.logger.Warn("the subnet prefix has changed since the last start: stored registrations are changed too", "was", contents.Prefix, "now", prefix)
 	}
 	if s.next.Damage != nil {
 		s.logger.Error("the store is damaged; LIDs come from the fabric and OpenSM's guid2lid, and clients are asked to register again",
@@ -151,10 +151,10 @@ func (s *state) removeUnfinished() {
 	}
 	removed, err := store.RemoveUnfinished(file)
 	if removed > 0 {
-		s.logger.Info("secrets that were not written to their end are removed", "beside", file, "count", removed)
+		s.logger.Info("incomplete files of secrets removed", "beside", file, "count", removed)
 	}
 	if err != nil {
-		s.logger.Warn("secrets that were not written to their end cannot be removed", "reason", err)
+		s.logger.Warn("incomplete files of secrets cannot be removed", "reason", err)
 	}
 }
 
@@ -162,9 +162,9 @@ func (s *state) removeUnfinished() {
 func (s *state) trouble(err error) {
 	s.unwritten("state store", err)
 	if err != nil {
-		s.logger.Error("the store cannot be written; the manager goes on and retries: free disk space or fix the permissions", "reason", err)
+		s.logger.Error("the store cannot be written; the manager continues and retries: free disk space or fix the permissions", "reason", err)
 	} else {
-		s.logger.Warn("the store is written again, including the missing changes")
+		s.logger.Warn("the store is writable again; pending changes were written")
 	}
 }
 
@@ -292,7 +292,7 @@ func (s *state) links() *sick.Saved {
 	}
 	k, err := sick.Decode(stored.Links)
 	if err != nil {
-		s.logger.Warn("the stored state of sick links is damaged: it is dropped", "reason", err)
+		s.logger.Warn("the stored state of sick links is damaged and was discarded", "reason", err)
 	}
 	return k
 }

@@ -138,7 +138,7 @@ func (s *state) lidFiles(dirs []string, known []lids.Assignment) (sources []lidS
 		case len(known) == 0:
 			known = found
 		case disjoint(known, found):
-			s.logger.Warn("guid2lid is of another subnet and is ignored", "dir", f.Dir)
+			s.logger.Warn("guid2lid belongs to another subnet and is ignored", "dir", f.Dir)
 			continue
 		}
 		sources = append(sources, lidSource{found, f.ModTime(), true})

@@ -228,7 +228,7 @@ func (s *supervisor) hasEnded(ctx context.Context, r *running) {
 // killHung kills children that have stopped reporting; they are restarted.
 func (s *supervisor) killHung(names []string) {
 	for _, name := range names {
-		s.out.Printf("ibsm: instance %s has not reported for %v: killing it", name, childAlive)
+		s.out.Printf("ibsm: instance %s has not responded for %v: killing it", name, childAlive)
 		s.children[name].signal(syscall.SIGKILL)
 	}
 }

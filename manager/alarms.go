@@ -39,10 +39,10 @@ func (k AlarmKind) String() string { return alarmNames[k] }
 
 // alarmTexts are the log lines.
 var alarmTexts = [numAlarmKinds]string{
-	AlarmControl:  "ALARM: refusing a control packet, Set(SMInfo), that is not from the master",
-	AlarmTrap:     "ALARM: ignoring a trap about another port",
-	AlarmQuestion: "ALARM: ignoring Get(SMInfo) in the name of another port",
-	AlarmManager:  "ALARM: ignoring a subnet manager that does not show this subnet's sm_key or is not in allowed_sm_guids",
+	AlarmControl:  "ALARM: rejecting Set(SMInfo) from a port that is not the master",
+	AlarmTrap:     "ALARM: ignoring a trap that concerns another port",
+	AlarmQuestion: "ALARM: ignoring Get(SMInfo) sent in the name of another port",
+	AlarmManager:  "ALARM: ignoring a subnet manager that has a different sm_key or is not in allowed_sm_guids",
 }
 
 // Alarm is what one port has sent.

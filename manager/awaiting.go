@@ -73,7 +73,7 @@ func (w *awaiting) done(fx *effects, r *sweep.EngineResult) (taken bool) {
 func (c *Core) engineComputed(r *sweep.EngineResult) {
 	if c.awaiting.done(&c.fx, r) {
 		c.sweeps.sweeper.Take(r)
-		c.sweeps.want(wishQuick, "the routing engine for which interim routes serve is done")
+		c.sweeps.want(wishQuick, "the routing engine has finished: its routes replace the interim routes")
 	}
 }
 
@@ -88,5 +88,5 @@ func (c *Core) askForSLs(out *sweep.Outcome) {
 		ports = append(ports, out.Topo.Ports[p].GUID)
 	}
 	c.sweeps.sweeper.Reregister(ports)
-	c.sweeps.want(wishQuick, "clients have to ask for the service levels of the engine's routes")
+	c.sweeps.want(wishQuick, "clients must request their paths again to get the service levels of the new routes")
 }

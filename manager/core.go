@@ -128,11 +128,11 @@ func (c *Core) take(ev Event) {
 	case OtherVersion:
 		logOtherVersion(&c.fx, ev.OtherVersion)
 	case MLIDShareReached:
-		c.fx.log(warn, "a port has created multicast groups on as many MLIDs as are free: its further groups share an MLID with groups of equal P_Key, MTU, rate and SL, or are refused",
+		c.fx.log(warn, "a port has created multicast groups on as many MLIDs as are still free: further groups from it share an MLID with groups of the same P_Key, MTU, rate and SL, or are rejected",
 			"guid", ev.Port)
 	case Reregister:
 		c.sweeps.sweeper.Reregister(ev.Ports)
-		c.sweeps.want(wishQuick, "members of changed groups have to join again")
+		c.sweeps.want(wishQuick, "members of changed groups must join again")
 	case Resumed:
 		if ev.Paused > c.elect.stall() {
 			c.resumed(ev.Paused)
@@ -256,7 +256,7 @@ func (c *Core) resumed(paused time.Duration) {
 	if state := c.elect.State(); state != smp.Master && state != smp.Discovering {
 		return
 	}
-	c.fx.log(warn, "this manager was paused: asking all other managers before writing anything", "for", paused.Round(time.Millisecond))
+	c.fx.log(warn, "this manager was paused: querying all other managers before writing anything", "for", paused.Round(time.Millisecond))
 	c.sweeps.plan.refuse(&c.fx, errPaused)
 	c.ownTerm()
 	c.pause()

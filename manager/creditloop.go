@@ -37,20 +37,20 @@ func creditLoopDetail(r *sweep.SweepPlan, m names.Map) string {
 		why = "without one they need " + lanesNeeded(&r.Fitting) + ": "
 	case r.Keep != routing.KeepWorking:
 	case len(r.Closing) > 0:
-		why = fmt.Sprintf("since a repair, which found no other way to LID %v that goes with them: ", r.Closing[0].LID)
+		why = fmt.Sprintf("since a repair that found no other route to LID %v: ", r.Closing[0].LID)
 	default:
-		why = "that manager gave paths different SLs, but every path has the same SL now, and connections made before keep theirs until hosts ask for their paths again: "
+		why = "the previous manager gave paths different SLs, but now all paths have the same SL, and existing connections keep theirs until hosts request their paths again: "
 	}
 	name := func(n *topo.Node) string { return nodeName(m, n) }
-	return fmt.Sprintf("%spackets that leave by these %d ports can wait for each other for ever: %s", why, len(r.CreditLoop), creditloop.Text(r.Topo, r.CreditLoop, name))
+	return fmt.Sprintf("%spackets sent by these %d ports can wait for each other until switches drop them: %s", why, len(r.CreditLoop), creditloop.Text(r.Topo, r.CreditLoop, name))
 }
 
 // lanesNeeded says how many service levels tables need, and how many ports have.
 func lanesNeeded(f *sweep.Fitting) string {
 	if f.Needed > routing.DropVL {
-		return fmt.Sprintf("more service levels with lanes of their own than there can be; the ports have lanes for %d", f.Lanes)
+		return fmt.Sprintf("more service levels with separate VLs than possible; the ports have VLs for %d", f.Lanes)
 	}
-	return fmt.Sprintf("%d service levels with lanes of their own; the ports have lanes for %d", f.Needed, f.Lanes)
+	return fmt.Sprintf("%d service levels with separate VLs; the ports have VLs for %d", f.Needed, f.Lanes)
 }
 
 // Fitting is a sentence about the SLs that paths in tables found get; "" if they get none.
@@ -58,7 +58,7 @@ func Fitting(r *sweep.SweepPlan) string {
 	if r.Fitting.State != sweep.Fitted {
 		return ""
 	}
-	return finding.SLsOfKept.Text() + "; connections made before keep theirs until hosts ask for their paths again"
+	return finding.SLsOfKept.Text() + "; existing connections keep theirs until hosts request their paths again"
 }
 
 // logTransition logs what can happen while a plan is written.
@@ -81,17 +81,17 @@ func Transition(r *sweep.SweepPlan, m names.Map) string {
 		if len(tr.Order) < 2 {
 			return ""
 		}
-		return fmt.Sprintf("switches get their tables in %d groups, one after the other: in any other order the old and new routes together could have a credit loop", len(tr.Order))
+		return fmt.Sprintf("switches are programmed in %d groups, one after the other, because otherwise old and new routes together could have a credit loop", len(tr.Order))
 	}
 	until := "until all switches have their tables"
 	switch last := len(tr.Order) - 1; {
 	case tr.State == sweep.AtRiskUntilAsked:
-		until = "until hosts have asked for their paths again, because connections made before keep their SLs"
+		until = "until hosts have requested their paths again, because existing connections keep their SLs"
 	case last >= 0:
 		until = fmt.Sprintf("until the last %d switches have their tables", len(tr.Order[last]))
 	}
 	name := func(n *topo.Node) string { return nodeName(m, n) }
-	return fmt.Sprintf("the old and new routes together have a credit loop %s: packets that leave by these %d ports can wait for each other until switches drop them (head_of_queue_lifetime): %s",
+	return fmt.Sprintf("the old and new routes together have a credit loop %s: packets sent by these %d ports can wait for each other until switches drop them (head_of_queue_lifetime): %s",
 		until, len(tr.Risk), creditloop.Text(r.Topo, tr.Risk, name))
 }
 
@@ -103,7 +103,7 @@ func waits(r *sweep.SweepPlan, m names.Map) string {
 	var all []string
 	for i := range r.CreditLoop[:min(len(r.CreditLoop), maxWaits)] {
 		c := &r.CreditLoop[i]
-		all = append(all, fmt.Sprintf("%q port %d, lane %d: %s", nodeName(m, switchNode(r, c.Switch)), c.Port, c.Lane, packets(r, &c.Flow, m)))
+		all = append(all, fmt.Sprintf("%q port %d, VL %d: %s", nodeName(m, switchNode(r, c.Switch)), c.Port, c.Lane, packets(r, &c.Flow, m)))
 	}
 	return strings.Join(all, "; ")
 }
@@ -127,7 +127,7 @@ func switchNode(r *sweep.SweepPlan, s topo.SwitchIdx) *topo.Node {
 func stopped(r *sweep.SweepPlan, f *creditloop.Finding, m names.Map) string {
 	in := ""
 	if r.Topo.IsSwitchPort(f.Port) {
-		in = fmt.Sprintf(" that come in by port %d", f.In)
+		in = fmt.Sprintf(" received on port %d", f.In)
 	}
 	text := packets(r, &f.Flow, m) + in
 	switch f.Kind {
@@ -141,5 +141,5 @@ func stopped(r *sweep.SweepPlan, f *creditloop.Finding, m names.Map) string {
 
 // stoppedSA says why packets to or from the SA do not leave by a port.
 func stoppedSA(r *sweep.SweepPlan, f *creditloop.Finding, m names.Map) string {
-	return fmt.Sprintf("packets to and from the SA have SL %d (sm_sl), and without qos no table of lanes is written: %s", f.SL, stopped(r, f, m))
+	return fmt.Sprintf("packets to and from the SA have SL %d (sm_sl), but without qos no VL tables are written: %s", f.SL, stopped(r, f, m))
 }

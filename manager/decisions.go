@@ -23,7 +23,7 @@ var (
 	ErrOtherMaster = errors.New("another subnet manager is master")
 	ErrIncomplete  = errors.New("the subnet came up with errors")
 
-	errPaused = errors.New("this manager was paused; ask again")
+	errPaused = errors.New("this manager was paused: query again")
 )
 
 // act does what the election has decided.
@@ -45,16 +45,16 @@ func (c *Core) act(do elect.Do) {
 		c.exit(nil)
 	case elect.AwaitHandover:
 		c.elect.locate(c.sweeps.found)
-		c.fx.log(warn, "two masters: waiting for the lower one to hand over", "guid", c.elect.Polled())
+		c.fx.log(warn, "two masters: waiting for the one with lower rank to hand over", "guid", c.elect.Polled())
 		c.pause()
 	case elect.Discover, elect.TakeOver:
 		c.abandon()
-		c.sweeps.want(wishFull, "the mastership is vacant")
+		c.sweeps.want(wishFull, "no other manager is master")
 	case elect.Resweep:
 		c.sweeps.want(wishFull, "another subnet manager")
 	case elect.ReadAll:
 		c.sweeps.readAll = true
-		c.traps.sweep(c.fx.now, true, "another subnet manager handed its mastership over")
+		c.traps.sweep(c.fx.now, true, "another subnet manager handed over mastership")
 	case elect.BecomeInactive:
 		c.abandon()
 	case elect.Poll:
@@ -224,7 +224,7 @@ func (c *Core) asked(o *txn.Outcome) {
 		logUnanswered(&c.fx, smp.AttrSMInfo, c.elect.route)
 	case o.Tag == tagHandover:
 		if !isOK(o) {
-			c.fx.log(warn, "the other subnet manager did not accept the mastership", "status", o.Status)
+			c.fx.log(warn, "the other subnet manager did not accept mastership", "status", o.Status)
 		}
 		if c.handover.state != staying && c.handover.state != exited {
 			c.exit(nil)

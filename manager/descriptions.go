@@ -162,7 +162,7 @@ func (c *Core) publishDescriptions() {
 		case c.cfg.Sweep.Engines.Regroups(v.Topo, descs):
 			c.traps.sweep(c.fx.now, false, "members of port groups changed")
 		case c.cfg.Sweep.Partitions.Policy.ByNames() && renamed(v.Topo, descs):
-			c.traps.sweep(c.fx.now, false, "names of hosts changed, by which partitions have members")
+			c.traps.sweep(c.fx.now, false, "names of hosts changed that the partition file uses")
 		}
 	}
 	if t := c.sweeps.sweeper.Rename(descs); t != nil {

@@ -118,9 +118,9 @@ func (e *election) tick(fx *effects) (do elect.Do, ok bool) {
 	switch do = e.Tick(fx.now); {
 	case do == elect.Poll || do == elect.Look:
 	case do == elect.HandOver || e.TimedOut() == polled:
-		fx.log(warn, "handing the mastership over to a manager without a mirror of client registrations", "guid", polled)
+		fx.log(warn, "handing mastership over to a manager that does not mirror client registrations", "guid", polled)
 	default:
-		fx.log(warn, "the other subnet manager does not answer any more", "guid", polled)
+		fx.log(warn, "the other subnet manager no longer answers", "guid", polled)
 	}
 	return do, true
 }
@@ -132,7 +132,7 @@ func (e *election) done(fx *effects, o *txn.Outcome, own *ownPort) (do elect.Do)
 	case o.Tag == tagPeer || o.Tag == tagPeerGuess:
 		if e.across.heard(o, tagPeerGuess); isOK(o) && port.PortState() == smp.PortDown {
 			if do = e.Unplugged(fx.now); do != elect.Nothing {
-				fx.log(warn, "the port of the other subnet manager has no link any more", "guid", polled)
+				fx.log(warn, "the port of the other subnet manager has lost its link", "guid", polled)
 			}
 		}
 	case !isOK(o):

@@ -19,7 +19,7 @@ func RoutingOf(r *sweep.SweepPlan) view.Routing {
 	}
 	switch r.Fitting.State {
 	case sweep.Fitted:
-		v.Lanes = fmt.Sprintf("have %d service levels without a credit loop", r.Fitting.Needed)
+		v.Lanes = fmt.Sprintf("need %d service levels to avoid credit loops", r.Fitting.Needed)
 	case sweep.TooFewLanes:
 		v.Lanes = "have a credit loop: they need " + lanesNeeded(&r.Fitting)
 	}
@@ -46,7 +46,7 @@ func logRefusals(fx *effects, r *sweep.SweepPlan, began []finding.Finding) {
 // logNotes logs what the engine has to say of its routes, when that is something else than before.
 func (l *sweepLog) logNotes(fx *effects, r *sweep.SweepPlan) {
 	if r.Taken {
-		fx.log(info, "the routes of the routing engine take the place of interim routes", "engine", r.Engine)
+		fx.log(info, "the routes of the routing engine replace the interim routes", "engine", r.Engine)
 	}
 	if r.Tables != nil && !slices.Equal(r.Tables.Notes, l.notes) {
 		l.notes = r.Tables.Notes

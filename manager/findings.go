@@ -207,7 +207,7 @@ func troubles(out *sweep.Outcome) (text string, grave bool) {
 		}
 	}
 	if out.Found.Moved {
-		all = append(all, "links changed while they were walked")
+		all = append(all, "links changed during the sweep")
 	}
 	if out.Err != nil {
 		all = append(all, out.Err.Error())

@@ -122,25 +122,25 @@ func engineFindings(r *sweep.SweepPlan) (all []finding.Finding) {
 		add(finding.NoEngine, "")
 	}
 	if r.Awaited != "" {
-		add(finding.InterimRoutes, "%s serves, %s computes", r.Engine, r.Awaited)
+		add(finding.InterimRoutes, "%s in use, %s still computing", r.Engine, r.Awaited)
 	}
 	if r.Foreign != "" {
 		add(finding.ForeignRoutes, "%s", r.Foreign)
 	}
 	if guids := r.Unknown.Switches; len(guids) > 0 {
-		is := "no node of this subnet"
+		is := "which is not in this subnet"
 		switch guid := guids[0]; {
 		case r.Topo.FindNode(guid) != topo.None:
-			is = "a node that is no switch"
+			is = "which is not a switch"
 		case r.Topo.FindPort(guid) != topo.None:
-			is = "a port: write the GUID of its node"
+			is = "which is a port: use the GUID of its node"
 		}
 		add(finding.UnknownSwitches, "%d of engine %s, the first is %v, %s", len(guids), r.Engine, guids[0], is)
 	}
 	if guids := r.Unknown.Ports; len(guids) > 0 {
-		is := "no end port of this subnet"
+		is := "which is not in this subnet"
 		if r.Topo.FindNode(guids[0]) != topo.None {
-			is = "a node: write the GUID of its port"
+			is = "which is a node: use the GUID of its port"
 		}
 		add(finding.UnknownPorts, "%d of engine %s, the first is %v, %s", len(guids), r.Engine, guids[0], is)
 	}
@@ -175,7 +175,7 @@ func routeFindings(r *sweep.SweepPlan, m names.Map) (all []finding.Finding) {
 		}
 	}
 	if f := r.Fitting; f.State == sweep.Fitted {
-		all = append(all, finding.Finding{Kind: finding.SLsOfKept, Detail: fmt.Sprintf("%d service levels on %d lanes; connections made before keep theirs until hosts ask for their paths again", f.Needed, f.Lanes), Fields: []any{"sl_back_may_differ", f.OneWay}})
+		all = append(all, finding.Finding{Kind: finding.SLsOfKept, Detail: fmt.Sprintf("%d service levels on %d VLs; existing connections keep theirs until hosts request their paths again", f.Needed, f.Lanes), Fields: []any{"sl_back_may_differ", f.OneWay}})
 	}
 	return append(all, laneFindings(r, m)...)
 }
@@ -230,7 +230,7 @@ func example(r *sweep.SweepPlan, is func(verify.Kind) bool, m names.Map) string 
 func creditLoopPort(r *sweep.SweepPlan, c, next creditloop.Channel) finding.Finding {
 	return finding.Finding{
 		Kind: finding.CreditLoopPort, Node: switchNode(r, c.Switch).GUID, Port: c.Port,
-		Detail: fmt.Sprintf("%d links; %s leave by this port on lane %d, and wait for port %d of %v",
+		Detail: fmt.Sprintf("%d links; %s are sent by this port on VL %d and wait for port %d of %v",
 			len(r.CreditLoop), packets(r, &c.Flow, nil), c.Lane, next.Port, switchNode(r, next.Switch).Desc),
 	}
 }

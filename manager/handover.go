@@ -42,7 +42,7 @@ func (h *handover) offer(to mad.GUID) { h.to = to }
 // depart ends the mastership for good.
 func (h *handover) depart(fx *effects) {
 	h.state = handedOver
-	fx.log(info, "ending: handing the mastership over", "guid", h.to)
+	fx.log(info, "exiting: handing mastership over", "guid", h.to)
 	fx.do(ClearIsSM{})
 }
 
@@ -61,9 +61,9 @@ func (h *handover) prepare(fx *effects, target mad.GUID) {
 	}
 	switch h.target = target; {
 	case target != 0 && h.state != staying:
-		fx.log(info, "ending: sending client registrations to a standby before handing the mastership over", "guid", target)
+		fx.log(info, "exiting: sending client registrations to a standby before handing mastership over", "guid", target)
 	case target != 0:
-		fx.log(info, "sending client registrations to a subnet manager that ranks higher before handing the mastership over", "guid", target)
+		fx.log(info, "sending client registrations to a higher-ranking subnet manager before handing mastership over", "guid", target)
 	}
 	fx.do(ForRegistrar{sa.PrepareHandover{To: target}})
 }

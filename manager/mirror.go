@@ -122,12 +122,12 @@ func (f *mirroring) answered(fx *effects, h *sa.Heard) {
 
 // logOtherVersion logs that a standby cannot be mirrored to.
 func logOtherVersion(fx *effects, o mirror.OtherVersion) {
-	const text = "a standby is not mirrored to: it speaks another version of the mirror's protocol; install the same version of ibsm on all managers"
+	const text = "a standby gets no mirror: its version of the mirror protocol differs; install the same version of ibsm on all managers"
 	fx.log(warn, text, "guid", o.Manager, "version", o.Version, "understood", mirror.Version)
 }
 
 // notMirrored is logged with the reason.
-const notMirrored = "mirroring of the master's client registrations may be incomplete: if it dies, clients are asked to register again"
+const notMirrored = "the mirror of the master's client registrations may be incomplete: after a failover clients are asked to register again"
 
 // foreignMaster reports once that the master is not ibsm.
 func (f *mirroring) foreignMaster(fx *effects, guid mad.GUID) {

@@ -45,13 +45,13 @@ func (c *Core) isDuplicate(found *sweep.Found, others []smp.SMInfo) bool {
 	}
 	if !c.elect.duplicate {
 		c.elect.duplicate = true
-		c.fx.log(erro, "another subnet manager has this one's GUID: the manager that started later does not become master; stop one of them, and give each port a unique GUID", "guid", c.port.guid)
+		c.fx.log(erro, "another subnet manager has the same GUID: the manager that started later does not become master. Stop one of them and give each port a unique GUID", "guid", c.port.guid)
 	}
 	if c.elect.State() == smp.Master || slices.ContainsFunc(others, isMaster) {
 		return false
 	}
 	if c.cfg.Once {
-		c.exit(fmt.Errorf("%w: it has GUID %v, as this one", ErrOtherMaster, c.port.guid))
+		c.exit(fmt.Errorf("%w: it has the same GUID as this one, %v", ErrOtherMaster, c.port.guid))
 		return true
 	}
 	c.sweeps.drop(found)
@@ -85,7 +85,7 @@ func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 			c.elect.reached, c.elect.postponed = nodes, 0
 		}
 		if c.elect.waits == waitsNot {
-			c.fx.log(warn, "nodes do not answer to any M_Key that is known: this manager waits for the end of their lease, or for the master to let it in, before it becomes master",
+			c.fx.log(warn, "nodes do not answer to any known M_Key: before this manager becomes master, it waits until their M_Key leases expire or the master admits it",
 				"links", found.Unproved+found.Refusing, "nodes", found.Builder.Len())
 		}
 		if limit = maxRefusing; c.elect.waits != hasWaited { // else another manager may have become master meanwhile

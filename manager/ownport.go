@@ -61,9 +61,9 @@ var withoutEvidence = map[discover.Evidence]ownPortState{
 // ownPortTexts are what the log says about them.
 var ownPortTexts = [ownPortIsolated + 1]string{
 	ownPortDown:         osmlog.PortIsDown,
-	ownPortUnresponsive: "our own port does not answer: nothing is changed, and no node is given up, until it does. It may have an M_Key that this manager does not know: keys_file, m_key",
-	ownPortLossy:        "many packets of this manager are lost: no node is given up as unresponsive",
-	ownPortIsolated:     "most nodes are unresponsive: the trouble may be at our own port, and no node is given up for it",
+	ownPortUnresponsive: "our own port does not answer: until it does, nothing is changed and no node is removed. It may have an M_Key unknown to this manager: check keys_file and m_key",
+	ownPortLossy:        "many packets of this manager are lost: no node is removed for not answering",
+	ownPortIsolated:     "most nodes are unresponsive: no node is removed, because the problem may be at our own port",
 }
 
 // walked takes how well a walk has heard others, unless it has found that the port has no link. One
@@ -78,7 +78,7 @@ func (p *ownPort) walked(fx *effects, found *discover.Result) {
 	args := []any{"answered", h.Nodes, "unresponsive", h.Unresponsive, "answers", h.Answers, "late", h.Late}
 	switch said := &p.said[p.state]; {
 	case p.state == ownPortUp && p.logged != ownPortUp:
-		fx.log(info, "our own port hears the subnet again", args...)
+		fx.log(info, "our own port can reach the subnet again", args...)
 	case p.state == ownPortUp || p.state == p.logged || *said > 0 && fx.now-*said < alarmPause:
 		return
 	default:

@@ -31,23 +31,23 @@ type sweepLog struct {
 // computed logs what a route task came to before anything is written.
 func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, m names.Map) {
 	for _, guid := range r.Lost {
-		fx.log(warn, "node given up: it has not answered for several sweeps", "guid", guid)
+		fx.log(warn, "node removed: it has not answered for several sweeps", "guid", guid)
 	}
 	for _, conflict := range r.Conflicts {
-		fx.log(warn, "port gets another LID: the one it has is not free", "guid", conflict.Port, "lid", conflict.LID, "owner", conflict.Owner)
+		fx.log(warn, "the LID of a port changes: its previous LID belongs to another port", "guid", conflict.Port, "lid", conflict.LID, "owner", conflict.Owner)
 	}
 	for _, k := range r.Reclaimed {
 		fx.log(info, "no LIDs are free: the LIDs of an absent port are reassigned", "guid", k.Port, "lid", k.Base)
 	}
 	if r.AR > 0 && r.AR != l.adaptive && !r.RoutesHeld() {
-		fx.log(info, "adaptive routing is on: switches keep it as long as their routes do not change", "switches", r.AR)
+		fx.log(info, "adaptive routing is on: it stays on at switches whose routes do not change", "switches", r.AR)
 	}
 	l.adaptive = r.AR
 	name := namesIn(r.Topo, m)
 	logRefusals(fx, r, replace(fx, &l.plan, planFindings(r, m), name))
 	l.logNotes(fx, r)
 	if r.Unused {
-		fx.log(warn, "links were added, but the routes of another manager do not use them and are kept: ibsmctl reroute uses them")
+		fx.log(warn, "new links are not used, because the routes of another manager are kept: run ibsmctl reroute to use them")
 	}
 	if r.BeforeCut != nil {
 		fx.log(warn, "routes had loops, which were removed", "pairs", r.BeforeCut.Count[verify.Loop])

@@ -214,7 +214,7 @@ func (s *scheduler) preempt(fx *effects, mayWrite bool) {
 	default:
 		return
 	}
-	fx.log(debug, "deferring the present sweep for a quick one")
+	fx.log(debug, "interrupting the sweep for a quick sweep")
 	s.breakOff(fx)
 }
 
@@ -326,7 +326,7 @@ func (s *scheduler) finished(out *sweep.Outcome, trouble string, grave bool) (go
 	switch {
 	case trouble != "" && s.trouble == "":
 		s.backoff = 0
-		s.want(wishFull, "links changed, or Sets failed, during the last sweep")
+		s.want(wishFull, "links changed or Sets failed during the last sweep")
 	case trouble != "" && !same:
 		s.backoff = time.Second
 	case trouble != "" && !quick:

@@ -43,13 +43,13 @@ func (c *Core) periodic() {
 	case smp.Master:
 		c.sweeps.want(wishLight, "")
 		if c.cfg.ForceHeavy {
-			c.sweeps.want(wishFull, "force_heavy_sweep asks for it")
+			c.sweeps.want(wishFull, "force_heavy_sweep is set")
 		}
 		if c.sweeps.incomplete() {
 			c.sweeps.want(wishFull, "the last sweep was incomplete")
 		}
 		if c.port.state != ownPortUp {
-			c.sweeps.want(wishFull, "our own port heard too little of the subnet")
+			c.sweeps.want(wishFull, "our own port received too few answers from the subnet")
 		}
 	}
 }
@@ -137,7 +137,7 @@ func (c *Core) begin() {
 		return
 	}
 	if c.sweeps.sweeper.EndKnocks(c.fx.now) {
-		c.sweeps.want(wishQuick, "ports that were open to another manager are protected again")
+		c.sweeps.want(wishQuick, "ports that were opened for another manager are protected again")
 	}
 	if c.sweeps.readAll && c.sweeps.beginsHeavy(c.cfg.Resting) {
 		c.sweeps.readAll = false

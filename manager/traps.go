@@ -234,14 +234,14 @@ func (t *traps) errors(now time.Duration, e *portErrors) (avoid bool) {
 // avoided notes that routes avoid the link at an unhealthy port from the next sweep on.
 func (t *traps) avoided(fx *effects, e *portErrors, key plan.Key) {
 	t.unhealthy = append(t.unhealthy, unhealthyPort{e.lid, e.port, key, fx.now + unhealthyFor})
-	fx.log(warn, "port is unhealthy: its link is avoided", "lid", e.lid, "port", e.port, "text", e.text)
+	fx.log(warn, "port is unhealthy: routes avoid its link", "lid", e.lid, "port", e.port, "text", e.text)
 	t.sweep(fx.now, false, fmt.Sprintf("port %d of LID %v is unhealthy", e.port, e.lid))
 }
 
 // disabled notes that the next sweep disables the link of a babbling port at one end, as
 // babbling_port_policy demands.
 func (t *traps) disabled(fx *effects, e *portErrors, end plan.Key) {
-	fx.log(erro, "port babbles and is disabled, as babbling_port_policy asks", "lid", e.lid, "port", e.port, "disabled_guid", end.Node, "disabled_port", end.Port)
+	fx.log(erro, "port babbles and is disabled by babbling_port_policy", "lid", e.lid, "port", e.port, "disabled_guid", end.Node, "disabled_port", end.Port)
 	t.sweep(fx.now, false, fmt.Sprintf("port %d of LID %v babbles", e.port, e.lid))
 }
 
@@ -345,7 +345,7 @@ func (c *Core) refusedMKey(d *mad.Datagram) *mad.Datagram {
 	if p := portOf(c.published.view, n.IssuerLID()); knocks && p != topo.None {
 		agent := c.published.view.Topo.Agent(p)
 		if c.open(c.sweeps.sweeper.Knock(c.fx.now, agent)) {
-			c.fx.log(warn, "letting in a standby that has the secret but does not know the subnet: the port answers queries for one minute", "port", agent)
+			c.fx.log(warn, "admitting a standby that has the secret but does not know the subnet: for one minute the port answers its queries", "port", agent)
 		}
 	}
 	hidden := *d

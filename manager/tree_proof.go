@@ -127,6 +127,6 @@ func (p *proving) report(fx *effects, loop TreeLoop) {
 	p.text = loop.Text
 	fx.do(loop)
 	if loop.Links > 0 {
-		fx.log(warn, "multicast groups and the routes between hosts have a credit loop since groups or their members have changed: packets can wait for each other for ever", "loop", loop.Text)
+		fx.log(warn, "after changes of multicast groups, multicast trees and routes between hosts have a credit loop: packets can wait for each other until switches drop them", "loop", loop.Text)
 	}
 }

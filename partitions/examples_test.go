@@ -26,7 +26,7 @@ var examples = []struct{ file, reason string }{
 	{file: "S=0x10: ALL_VCAS;", reason: "ALL_VCAS"},
 	{file: "S=0x10\n: ALL;"},
 	{file: "S=0x10,sl=5,ipoib,mtu=5,rate=6,Q_Key=0x1234,TClass=7,FlowLabel=9,defmember=full: ALL,\nmgid=ff15::abcd,Q_Key=0x99,mtu=3,rate=2,scope=8,scope=5\nALL_SWITCHES;"},
-	{file: "S=0x10,sl=5,ipoib,scope=5: ALL,\nmgid=ff15:401b::abcd,sl=3\nALL_SWITCHES;", reason: "OpenSM makes no broadcast group of scope"},
+	{file: "S=0x10,sl=5,ipoib,scope=5: ALL,\nmgid=ff15:401b::abcd,sl=3\nALL_SWITCHES;", reason: "OpenSM creates no broadcast group of scope"},
 	{file: "S=0x10,ipoib: ALL,\nmgid=ff12:601b::5,rate=6\nSELF;"},
 	{file: "T=0x11,ipoib,sl=2:SELF=full;\nU=0x12,ipoib,sl=4:SELF=full;"},
 	{file: "T=0x11:SELF=full,mgid=fe80::1;"},

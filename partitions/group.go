@@ -25,7 +25,7 @@ func (r *resolver) broadcast(p *Partition, d *Definition, f *flags) {
 		g.QKey = IPoIBQKey
 	}
 	if g.MTU == 0 || g.Rate == 0 {
-		r.warn(d.Head.Name, "no broadcast group for %s: no such rate or MTU", shown(p.Name))
+		r.warn(d.Head.Name, "no broadcast group for %s: its rate or MTU is not valid", shown(p.Name))
 		return
 	}
 	for scope := range uint8(16) {
@@ -33,7 +33,7 @@ func (r *resolver) broadcast(p *Partition, d *Definition, f *flags) {
 			continue
 		}
 		if scope != linkLocal {
-			r.warn(d.Head.Name, "OpenSM makes no broadcast group of scope %d", scope)
+			r.warn(d.Head.Name, "OpenSM creates no broadcast group of scope %d", scope)
 		}
 		g.MGID = registry.BroadcastMGID(p.Key, scope)
 		r.add(p, g, d.Head.Name)
@@ -48,7 +48,7 @@ func (r *resolver) add(p *Partition, g Group, w Word) {
 				return
 			}
 		}
-		r.warn(w, "group %s exists, by line %d; different settings here are ignored", g.MGID, at.Line)
+		r.warn(w, "line %[2]d already defines group %[1]s; different settings here are ignored", g.MGID, at.Line)
 		return
 	}
 	r.groups[g.MGID] = g.Position
@@ -74,7 +74,7 @@ func groupAddress(text string) (mgid mad.GID, ok bool) {
 func (r *resolver) group(p *Partition, item *Item, f *flags) {
 	mgid, ok := groupAddress(item.Value.Text)
 	if !ok {
-		r.warn(item.Value, "%s: no group is made; want an IPv6 address that begins with ff", shown(item.Value.Text))
+		r.warn(item.Value, "%s: no group is created; expected an IPv6 address that begins with ff", shown(item.Value.Text))
 		return
 	}
 	own := f.group
@@ -122,7 +122,7 @@ func (r *resolver) fitIP(p *Partition, item *Item, g *Group, f *flags) bool {
 	key := p.Key | mad.FullMember
 	switch given := mad.PKey(binary.BigEndian.Uint16(g.MGID[4:])); {
 	case given != 0 && given != key:
-		r.warn(item.Value, "no group %s: its key %s is not that of the partition, %s", item.Value.Text, given, key)
+		r.warn(item.Value, "no group %s: its P_Key %s differs from the partition's, %s", item.Value.Text, given, key)
 		return false
 	case g.Rate != f.group.Rate || g.MTU != f.group.MTU:
 		r.warn(item.Value, "no group %s: groups of IP have the rate and the MTU of their definition", item.Value.Text)
@@ -149,13 +149,13 @@ func (r *resolver) addScoped(p *Partition, g Group, scope uint8, item *Item, wri
 	}
 	switch {
 	case g.MTU == 0 || g.Rate == 0:
-		r.warn(item.Value, "no group %s: no such rate or MTU", text)
+		r.warn(item.Value, "no group %s: its rate or MTU is not valid", text)
 		return
 	case g.MGID[1]&0xe0 != 0:
-		r.warn(item.Value, "no group %s: of the bits behind ff only the lowest may be set, as in ff1", text)
+		r.warn(item.Value, "no group %s: of the flag bits after ff only the lowest may be set, as in ff1", text)
 		return
 	case signature(g.MGID) == saSignature && scope == linkLocal:
-		r.warn(item.Value, "no group %s: such addresses of scope %d are the SA's to give", text, linkLocal)
+		r.warn(item.Value, "no group %s: only the SA assigns such addresses of scope %d", text, linkLocal)
 		return
 	}
 	if broadcast := registry.BroadcastMGID(p.Key, scope); isIP(g.MGID) && g.MGID != broadcast {

@@ -269,7 +269,7 @@ var reasons = []struct{ text, why, differs string }{
 	{"line of", "OpenSM cuts lines", ""},
 	{"OpenSM takes", "OpenSM reads a comment as flags of the group before it", "^group "},
 	{"OpenSM may continue to read after", "OpenSM steps over the end of a group without flags, or of one that it gives up", ""},
-	{"OpenSM makes no broadcast group of scope", "OpenSM ignores scope= there", "^group "},
+	{"OpenSM creates no broadcast group of scope", "OpenSM ignores scope= there", "^group "},
 	{"OpenSM makes no group of scope", "OpenSM looks for the group of the address as written, not as scoped", "^group .*: OpenSM has it not"},
 	{"OpenSM may crash here", "OpenSM makes a group that is there already", "^OpenSM crashed|^group "},
 	{"rate", "OpenSM 3.3.23 does not know rates from 800 Gb/s on, and takes two upper bits of a rate for a selector", "^group "},

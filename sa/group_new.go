@@ -271,7 +271,7 @@ func (r *Registrar) noMLID(g *registry.Group) {
 		r.withoutMLID = map[mad.GID]bool{}
 	}
 	r.withoutMLID[g.MGID] = true
-	r.stats.Refusals.log(slog.LevelWarn, fmt.Sprintf("no MLID is free for the multicast group %v of partition %v, as the configuration has it: see ibsmctl groups", g.MGID, g.PKey))
+	r.stats.Refusals.log(slog.LevelWarn, fmt.Sprintf("no MLID is free for the configured multicast group %v of partition %v: see ibsmctl groups", g.MGID, g.PKey))
 }
 
 // alone reports whether a group has an MLID of its own.

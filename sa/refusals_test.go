@@ -34,7 +34,7 @@ func TestRefusalsLimit(t *testing.T) {
 		time.Sleep(time.Minute)
 		lines = nil
 		refuse(1, 1)
-		if len(lines) != 2 || lines[0] != "refused requests of port 0x0000000000000001 are not logged: 990 in the last minute" {
+		if len(lines) != 2 || lines[0] != "rejected requests of port 0x0000000000000001 not logged: 990 in the last minute" {
 			t.Errorf("%q", lines)
 		}
 		r.joined(1, mad.GID{0xff, 15: 1})
@@ -144,7 +144,7 @@ func TestGroupsLimit(t *testing.T) {
 		time.Sleep(time.Minute)
 		lines = nil
 		comeAndGo(h1, 1)
-		if want := fmt.Sprintf("groups that port %v creates and deletes are not logged: 900 lines in the last minute", h1); len(lines) != 3 || lines[0] != want {
+		if want := fmt.Sprintf("lines about groups of port %v not logged: 900 in the last minute", h1); len(lines) != 3 || lines[0] != want {
 			t.Errorf("%q", lines)
 		}
 	})

@@ -226,7 +226,7 @@ func TestPrivateTables(t *testing.T) {
 			t.Errorf("switch %d: its table was written: %v", n, w.written[n])
 		}
 	}
-	if m.says("private forwarding tables are in use") != len(private) {
+	if m.says("it uses private forwarding tables") != len(private) {
 		t.Error("the log does not name each switch once")
 	}
 	m.mustRest()
@@ -279,10 +279,10 @@ func TestPrivateTablesKeepLanes(t *testing.T) {
 		t.Errorf("%d ports are reported", reported)
 	}
 	where := fmt.Sprintf("%s:%d", w.net.Nodes[private].Desc, at.Port)
-	if d := ctltest.Diagnose(t, server.Show(m.View), where, ""); !d.Works || !ctltest.HasReason(d, "refused", "SLtoVLMappingTable") || !ctltest.HasReason(d, "private tables", "the lanes of the switch are not written") {
+	if d := ctltest.Diagnose(t, server.Show(m.View), where, ""); !d.Works || !ctltest.HasReason(d, "refused", "SLtoVLMappingTable") || !ctltest.HasReason(d, "private tables", "VLs of the switch are not written") {
 		t.Errorf("%+v", d)
 	}
-	if m.says("lanes of the switch stay other than wanted") != 1 {
+	if m.says("VL settings of the switch are not as configured") != 1 {
 		t.Error("the log does not name the switch once")
 	}
 	m.mustRest()

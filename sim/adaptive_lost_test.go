@@ -121,7 +121,7 @@ func TestNoLongerAdaptive(t *testing.T) {
 		count[want[n]]++
 	}
 	for reason, n := range count {
-		if reason != "" && m.says("adaptive routing is off at a switch where it was on", reason) != n {
+		if reason != "" && m.says("adaptive routing is now off at a switch", reason) != n {
 			t.Errorf("the log does not name %d switches once: %s", n, reason)
 		}
 	}

@@ -265,7 +265,7 @@ func TestPlanOfOtherSubnet(t *testing.T) {
 		cfg := minhopConfig()
 		enforced := cfg
 		enforced.Sweep.Cabling = sweep.Cabling{Plan: plan, Enforced: true}
-		const says = "topo_config_file matches too little to be enforced"
+		const says = "topo_config_file differs too much from the subnet to be enforced"
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		m := b.comeUp(cfg)
 		b.Fabric.ResetStats()

@@ -53,7 +53,7 @@ func TestEngineRefuses(t *testing.T) {
 	if r := m.View.Routing; r.Engine != "minhop" || len(r.Refused) != 1 || r.Refused[0].Engine != "updn" {
 		t.Errorf("%+v", r)
 	}
-	if d := ctltest.Diagnose(t, server.Show(m.View), n.Nodes[host(n, 0).Node].Desc, n.Nodes[host(n, 1).Node].Desc); !strings.HasPrefix(d.Routes, "minhop; updn refused: no root switch was found") {
+	if d := ctltest.Diagnose(t, server.Show(m.View), n.Nodes[host(n, 0).Node].Desc, n.Nodes[host(n, 1).Node].Desc); !strings.HasPrefix(d.Routes, "minhop; updn failed: no root switch was found") {
 		t.Errorf("why says %q", d.Routes)
 	}
 	for _, words := range []string{"disabling UPDN algorithm, no root nodes were found", "updn: cannot build lid matrices", "a routing engine cannot route this subnet"} {
@@ -129,7 +129,7 @@ func TestEngineReloadKeeps(t *testing.T) {
 		b.Configure(m.Manager, cfg)
 		b.pass(settling)
 	}
-	if m.says("WARN", "they are not those of the chosen routing engine") != 1 {
+	if m.says("WARN", "they differ from those of the configured routing engine") != 1 {
 		t.Error("it is not logged once")
 	}
 	b.Configure(m.Manager, chainConfig(t, engines.Settings{Lash: lash.Settings{StartVL: 1}}, "lash"))
@@ -172,7 +172,7 @@ func TestEngineUnknown(t *testing.T) {
 	root, adapter := n.Nodes[uplink(n, 0).Node].GUID, n.Nodes[host(n, 0).Node].GUID
 	m := b.comeUp(chainConfig(t, engines.Settings{Updn: updn.Settings{Roots: []mad.GUID{adapter, root, 0xf000000000000007}}}, "updn"))
 	m.sweep(manager.Heavy)
-	if r := m.View.Routing; r.Engine != "updn" || m.says("WARN", "names GUIDs that are no switches", "2 of engine updn", adapter.String(), "a node that is no switch") != 1 {
+	if r := m.View.Routing; r.Engine != "updn" || m.says("WARN", "lists GUIDs that do not belong to switches", "2 of engine updn", adapter.String(), "which is not a switch") != 1 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -69,7 +69,7 @@ func TestCreditLoopTakenOver(t *testing.T) {
 		if m.says("the routes of another manager are kept", level) != 1 {
 			t.Errorf("OperationalVLs %d: it is not said", lanes)
 		}
-		if m.says("connections made before keep theirs", level) != 1 {
+		if m.says("existing connections keep theirs", level) != 1 {
 			t.Errorf("OperationalVLs %d: nothing is said of the connections that there are", lanes)
 		}
 	}
@@ -94,7 +94,7 @@ func TestTreesProved(t *testing.T) {
 		}
 		forward(now, a)
 	}
-	const says = "multicast groups and the routes between hosts have a credit loop"
+	const says = "multicast trees and routes between hosts have a credit loop"
 	// change expects one proof of what is registered, and no heavy sweep.
 	change := func(links bool) {
 		t.Helper()

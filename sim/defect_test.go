@@ -180,7 +180,7 @@ func TestRefusedField(t *testing.T) {
 			m := b.comeUp(minhopConfig())
 			b.mustBeActive()
 			b.mustConnectHosts()
-			if m.says("ignores fields that were set", n.Nodes[node].GUID.String()) == 0 {
+			if m.says("ignores fields of a Set", n.Nodes[node].GUID.String()) == 0 {
 				t.Error("it was not logged")
 			}
 			refused = 0

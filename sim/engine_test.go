@@ -67,10 +67,10 @@ func TestForbiddenRoutes(t *testing.T) {
 			return tables, err
 		}}}
 		m := b.comeUp(cfg)
-		if got := m.says("INFO", "pairs of switches have no route by the rules of the engine"); got != 1 {
+		if got := m.says("INFO", "some pairs of switches have no route, because the routing engine does not permit one"); got != 1 {
 			t.Errorf("lose %v: the forbidden pairs are logged %d times", lose, got)
 		}
-		if got := m.says("ERROR", "routes do not reach their LIDs although there is a path of cables") > 0; got != lose {
+		if got := m.says("ERROR", "some destinations are unreachable, although cables lead to them") > 0; got != lose {
 			t.Errorf("lose %v: lost routes are logged: %v", lose, got)
 		}
 		d := ctltest.Diagnose(t, server.Show(m.View), "spine-01", "spine-02")
@@ -110,7 +110,7 @@ func TestLoopsAreCut(t *testing.T) {
 	if dropped == 0 {
 		t.Fatal("all packets arrive: no test")
 	}
-	if m.says("WARN", "routes had loops, which were removed") == 0 || m.says("ERROR", "routes do not reach their LIDs although there is a path of cables") == 0 {
+	if m.says("WARN", "routes had loops, which were removed") == 0 || m.says("ERROR", "some destinations are unreachable, although cables lead to them") == 0 {
 		t.Error("the error is not reported")
 	}
 	if m.says("routes do not reach", verify.Loop.String()) > 0 {

@@ -76,7 +76,7 @@ func TestForcedLinks(t *testing.T) {
 		}
 		b.mustBeWhole(m)
 	}
-	if logged := m.says("WARN", "would not come up again", "detail 1, such as"); logged != 1 {
+	if logged := m.says("WARN", "links keep their width and speed", "detail 1, such as"); logged != 1 {
 		t.Errorf("the link that is spared was logged %d times", logged)
 	}
 	b.Fabric.LinkDown(slow)

@@ -192,10 +192,10 @@ func TestUnmatchedGroups(t *testing.T) {
 	s.Lists.Roots.Items = append(s.Lists.Roots.Items, portgroups.Item{Group: groupOf(t, "node-type: CA")})
 	m := b.comeUp(chainConfig(t, s, "updn", "no_fallback"))
 	m.sweep(manager.Heavy)
-	if got := m.says("WARN", "rules that no port matches", "detail 2, the first is port GUID 0x0000000000999999", "groups:4:1"); got != 1 {
+	if got := m.says("WARN", "rules that match no port", "detail 2, the first is port GUID 0x0000000000999999", "groups:4:1"); got != 1 {
 		t.Errorf("%d lines about rules", got)
 	}
-	if got := m.says("WARN", "a port group in root_guid_file has no switch among its members", "chosen"); got != 1 {
+	if got := m.says("WARN", "a port group in root_guid_file contains no switch", "chosen"); got != 1 {
 		t.Errorf("%d lines about a group", got)
 	}
 }

@@ -141,7 +141,7 @@ func TestHandoverWithoutMirror(t *testing.T) {
 	if took := b.Fabric.Now() - began; took < 9*time.Second || took > 12*time.Second {
 		t.Errorf("it is handed the mastership after %v", took)
 	}
-	if first.says("without a mirror") != 1 {
+	if first.says("does not mirror") != 1 {
 		t.Error("the old master does not say that there is no mirror")
 	}
 	b.pass(settling)

@@ -41,7 +41,7 @@ func TestInterimRoutes(t *testing.T) {
 	if !b.Run(b.Fabric.Now()+settling, func() bool { return m.View != nil && len(m.ups) > 0 }) {
 		t.Fatal("never: SUBNET UP")
 	}
-	if asked != 1 || m.View.Routing.Engine != "updown" || m.View.Routing.Awaited != "dfsssp" || m.says("INFO", "interim routes serve until the routing engine has computed its own") != 1 {
+	if asked != 1 || m.View.Routing.Engine != "updown" || m.View.Routing.Awaited != "dfsssp" || m.says("INFO", "interim routes are in use until the routing engine has finished") != 1 {
 		t.Fatalf("asked %d times, %+v", asked, m.View.Routing)
 	}
 	b.mustBeWhole(m)
@@ -59,10 +59,10 @@ func TestInterimRoutes(t *testing.T) {
 	}
 	b.pass(settling)
 	b.mustBeWhole(m)
-	if asked != 1 || m.View.Routing.Engine != "dfsssp" || m.says("INFO", "the routes of the routing engine take the place of interim routes") != 1 {
+	if asked != 1 || m.View.Routing.Engine != "dfsssp" || m.says("INFO", "the routes of the routing engine replace the interim routes") != 1 {
 		t.Errorf("asked %d times, %+v", asked, m.View.Routing)
 	}
-	if m.says("INFO", "interim routes serve") != 2 || m.says("INFO", "ended: interim routes serve") != 1 {
+	if m.says("INFO", "interim routes are in use") != 2 || m.says("INFO", "ended: interim routes are in use") != 1 {
 		t.Error("the begin and the end of interim routes are not logged once each")
 	}
 }

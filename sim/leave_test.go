@@ -63,7 +63,7 @@ func leaveUnderLoad(t *testing.T, seed uint64) {
 	}
 	took := b.Fabric.Now() - began
 	had, has := first.Registrar().State(), second.Registrar().State()
-	if first.says("without a mirror") == 0 && !slices.Equal(slices.Collect(has.Changes()), slices.Collect(had.Changes())) {
+	if first.says("does not mirror") == 0 && !slices.Equal(slices.Collect(has.Changes()), slices.Collect(had.Changes())) {
 		t.Errorf("the old master has %+v, the new one begins with %+v", had.Counts(), has.Counts())
 	}
 	t.Logf("loss %v: master after %v", loss, took)
@@ -203,7 +203,7 @@ func TestLeaveToUnmet(t *testing.T) {
 	}
 	b.Leave(first.Manager)
 	b.Run(b.Fabric.Now()+elect.LeavePatience, func() bool { return first.Exited })
-	if first.says("ending: handing the mastership over") != 1 || second.last() != smp.Master {
+	if first.says("exiting: handing mastership over") != 1 || second.last() != smp.Master {
 		t.Errorf("the standby is %v", second.last())
 	}
 }

@@ -178,7 +178,7 @@ func TestUnresponsiveHost(t *testing.T) {
 	if m.View.Topo.FindPort(b.Fabric.PortGUID(victim)) != topo.None {
 		t.Error("the host was not given up")
 	}
-	if m.says("node given up") == 0 {
+	if m.says("node removed") == 0 {
 		t.Error("nothing was said")
 	}
 	if leaf := b.Fabric.Peer(victim); downs[leaf.Node] == 0 {

@@ -192,7 +192,7 @@ func TestGivenUp(t *testing.T) {
 	if hosts != 15 || len(m.View.Findings) != hosts {
 		t.Errorf("%d of %d faults are that an attribute is given up, of 15 hosts", hosts, len(m.View.Findings))
 	}
-	if logged := m.says("a device does not take an attribute"); logged != 15 {
+	if logged := m.says("a device does not accept an attribute"); logged != 15 {
 		t.Errorf("%d lines in the log", logged)
 	}
 	before := sets

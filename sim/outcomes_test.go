@@ -69,13 +69,13 @@ func TestHostSlept(t *testing.T) {
 	b, first, second, clients := masterAndStandby(t, registrarConfig(), registrarConfig(), [2]*sim.Disk{})
 	b.Sleep(first.Manager, time.Second) // what a busy host may take
 	b.pass(time.Second)
-	if first.says("asking all other managers before") != 0 {
+	if first.says("querying all other managers before") != 0 {
 		t.Error("a second counts as sleep")
 	}
 	b.Sleep(first.Manager, time.Hour)
 	b.pass(settling)
-	if first.says("asking all other managers before") != 1 || first.last() != smp.Master || second.last() != smp.Standby {
-		t.Errorf("logged %d times, the first is %v", first.says("asking all other managers before"), first.last())
+	if first.says("querying all other managers before") != 1 || first.last() != smp.Master || second.last() != smp.Standby {
+		t.Errorf("logged %d times, the first is %v", first.says("querying all other managers before"), first.last())
 	}
 	b.mustAskNobody(clients)
 }
@@ -191,13 +191,13 @@ func TestDuplicateGUID(t *testing.T) {
 		}
 	}
 	b.pass(settling)
-	if first.last() != smp.Master || second.last() != smp.Discovering || writes > 0 || second.says("ERROR", "has this one's GUID") != 1 {
-		t.Errorf("the first is %v, the second %v, which wrote %d times and logged it %d times", first.last(), second.last(), writes, second.says("has this one's GUID"))
+	if first.last() != smp.Master || second.last() != smp.Discovering || writes > 0 || second.says("ERROR", "has the same GUID") != 1 {
+		t.Errorf("the first is %v, the second %v, which wrote %d times and logged it %d times", first.last(), second.last(), writes, second.says("has the same GUID"))
 	}
 	b.Ask(first.Manager, manager.Heavy)
 	b.pass(settling)
-	if first.last() != smp.Master || first.says("ERROR", "has this one's GUID") != 1 {
-		t.Errorf("the first is %v, and logged it %d times", first.last(), first.says("has this one's GUID"))
+	if first.last() != smp.Master || first.says("ERROR", "has the same GUID") != 1 {
+		t.Errorf("the first is %v, and logged it %d times", first.last(), first.says("has the same GUID"))
 	}
 	b.Kill(first.Manager)
 	b.pass(settling)

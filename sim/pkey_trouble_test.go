@@ -97,9 +97,9 @@ func TestPKeyTrouble(t *testing.T) {
 					if n, of := b.pairs(mad.DefaultPKey); n < wantAll || of > wantOthers {
 						t.Errorf("%s, %v of %v with %#x: %d pairs, %d of them without the manager; want %d, %d", what, method, class, uint16(status), n, of, wantAll, wantOthers)
 					}
-					if b.reports(finding.UnenforcedPort) != unenforced || (b.m.says("enforce no partitions") > 0) != unenforced {
+					if b.reports(finding.UnenforcedPort) != unenforced || (b.m.says("do not enforce partitions") > 0) != unenforced {
 						t.Errorf("%s, %v of %v with %#x: without enforcement in the view %v and in the log %d times, want %v", what, method, class, uint16(status),
-							b.reports(finding.UnenforcedPort), b.m.says("enforce no partitions"), unenforced)
+							b.reports(finding.UnenforcedPort), b.m.says("do not enforce partitions"), unenforced)
 					}
 					ups := len(b.m.ups)
 					b.pass(time.Minute)

@@ -88,7 +88,7 @@ func TestPortMKeysUnresponsiveNode(t *testing.T) {
 			b.Run(began+20*time.Minute, func() bool { return len(standby.ups) > 0 })
 			took = b.Fabric.Now() - began
 		}
-		if waits := standby.says("nodes do not answer to any M_Key"); took > 20*time.Second || waits > 0 {
+		if waits := standby.says("nodes do not answer to any known M_Key"); took > 20*time.Second || waits > 0 {
 			t.Errorf("known %s: it was master after %v, and waited %d times: %v", known, took, waits, standby.states)
 		}
 	}
@@ -212,8 +212,8 @@ func TestPortMKeysTwoWait(t *testing.T) {
 	}
 	b.pass(time.Minute)
 	for _, m := range all {
-		if m.last() != smp.Discovering || m.says("nodes do not answer to any M_Key") != 1 {
-			t.Fatalf("after a minute one is %v, and has said %d times why", m.last(), m.says("nodes do not answer to any M_Key"))
+		if m.last() != smp.Discovering || m.says("nodes do not answer to any known M_Key") != 1 {
+			t.Fatalf("after a minute one is %v, and has said %d times why", m.last(), m.says("nodes do not answer to any known M_Key"))
 		}
 	}
 	b.pass(5 * time.Minute)
@@ -298,7 +298,7 @@ func TestPortMKeysOnStandby(t *testing.T) {
 				reload(standby, before.Sweep.Restored)
 			}
 			b.pass(5 * time.Minute)
-			if opened := first.says("letting in a standby"); opened > 0 || standby.last() != smp.Standby || len(standby.states)-states > 4 {
+			if opened := first.says("admitting a standby"); opened > 0 || standby.last() != smp.Standby || len(standby.states)-states > 4 {
 				t.Errorf("it has been %v, and ports were opened to it %d times", standby.states[states:], opened)
 			}
 			b.mustHoldPortMKeys(1)

@@ -315,7 +315,7 @@ func TestPortMKeysWithoutSecret(t *testing.T) {
 			outsider := b.add(host(n, 5), c.cfg)
 			t.Cleanup(outsider.dump)
 			b.pass(5 * time.Minute)
-			if outsider.last() != smp.Discovering || outsider.says("It may have an M_Key that this manager does not know") != 1 {
+			if outsider.last() != smp.Discovering || outsider.says("It may have an M_Key unknown to this manager") != 1 {
 				t.Errorf("it is %v, and says so %d times", outsider.last(), outsider.says("It may have an M_Key"))
 			}
 			b.mustHoldPortMKeys(1)
@@ -499,7 +499,7 @@ func TestPortMKeysWaits(t *testing.T) {
 	if own := b.Fabric.PortInfo(host(n, 5)); own.MKeyProtectBits() != 1 {
 		t.Errorf("its own port has protection %d: others that wait do not find it", own.MKeyProtectBits())
 	}
-	if slices.Contains(m.states, smp.Master) || b.sets() != sets+1 || m.says("nodes do not answer to any M_Key that is known") != 1 {
+	if slices.Contains(m.states, smp.Master) || b.sets() != sets+1 || m.says("nodes do not answer to any known M_Key") != 1 {
 		t.Errorf("it was %v, sent %d Sets, and said why %d times", m.states, b.sets()-sets, m.says("nodes do not answer"))
 	}
 	b.pass(15 * time.Minute)

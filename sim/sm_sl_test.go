@@ -15,7 +15,7 @@ import (
 // TestSMSLWithoutLane: where ports send to the SA on an SL that switches drop, as after power-up with one VL in use, the
 // log and the faults say so. As with OpenSM, only qos changes the tables of lanes.
 func TestSMSLWithoutLane(t *testing.T) {
-	const warning = "ports drop packets to the SA on the SL of sm_sl"
+	const warning = "ports drop packets to the SA, because no VL serves the SL of sm_sl"
 	for _, c := range []struct {
 		name         string
 		oneVL        bool

@@ -76,7 +76,7 @@ func TestTwoHosts(t *testing.T) {
 func TestOneAdapter(t *testing.T) {
 	b := newHarness(t, adapterPair(true), fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
-	if m.says("INFO", "they are the whole subnet") != 1 || m.says("no route uses them") > 0 || m.says("WARN", "connected to each other") > 0 {
+	if m.says("INFO", "nothing else is in the subnet") != 1 || m.says("no route uses them") > 0 || m.says("WARN", "connected to each other") > 0 {
 		t.Error("the cable is not described")
 	}
 	s := server.Show(m.View)

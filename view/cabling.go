@@ -31,7 +31,7 @@ type HeldCable struct {
 // String is why, as a sentence.
 func (h *HeldCable) String() string {
 	if h.Switch {
-		return "cable " + h.Link.String() + " is held back, with its switch"
+		return "cable " + h.Link.String() + " is held back, because its switch is"
 	}
-	return "cable " + h.Link.String() + " is held back: it is not in the plan"
+	return "cable " + h.Link.String() + " is held back, because it is not in the plan"
 }

@@ -27,24 +27,24 @@ func (r *Routing) String() string {
 	case text == "":
 		text = "none: no routes are written"
 	case r.Foreign != "" && !r.Kept:
-		text += ", with the routes that were found: those that it would compute use the links more evenly"
+		text += ", but the routes found are kept: routes that it would compute use the links more evenly"
 	case r.Foreign != "":
-		text = "kept from another manager, and repaired by " + text + "; " + r.Foreign + " would compute others"
+		text = "kept from another manager, repaired by " + text + "; " + r.Foreign + " would compute different routes"
 	case r.Kept:
-		text = "kept from another manager, and repaired by " + text
+		text = "kept from another manager, repaired by " + text
 	}
 	if r.Awaited != "" {
-		text += ": interim routes, which serve until those of " + r.Awaited + " are computed"
+		text += ": interim routes until the routes of " + r.Awaited + " are computed"
 	}
 	if r.Fabric != "" {
-		text += "; chosen for " + article(r.Fabric)
+		text += "; selected for " + article(r.Fabric)
 	}
 	if r.Lanes != "" {
 		text += "; their paths " + r.Lanes
 	}
 	parts := append([]string{text}, r.Notes...)
 	for _, f := range r.Refused {
-		parts = append(parts, fmt.Sprintf("%s refused: %s", f.Engine, f.Reason))
+		parts = append(parts, fmt.Sprintf("%s failed: %s", f.Engine, f.Reason))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -57,7 +57,7 @@ func article(fabric string) string {
 	case fabric == "1 switch":
 		return "a subnet with 1 switch"
 	case first == "no":
-		return "a subnet of another kind: " + fabric
+		return "a subnet of no known topology: " + fabric
 	case strings.ContainsAny(first[:1], "aeiou"):
 		return "an " + fabric
 	}

@@ -44,14 +44,13 @@ simulated fabric.
 SPEC is as for ibfabric serve; without one, a fat tree of 2,916 hosts and one of 11,664.
 
 A cold start begins with a fabric that was just powered on. A takeover begins with a fabric
-that OpenSM has brought up and that has no manager any more. The measurement of time, CPU
-time, memory and SMPs ends when the server confirms that all links are Active and 10,000
-data packets between random pairs arrive; in a takeover not before the manager reports
-SUBNET UP.
+that OpenSM brought up and that no longer has a manager. The measurement of time, CPU time,
+memory and SMPs ends when all links are Active and 10,000 data packets between random pairs
+arrive, and in a takeover not before the manager reports SUBNET UP.
 
-A lost link is a link of a leaf, in a subnet that OpenSM has brought up and the manager has taken
-over. The measurement begins when the link goes down and ends with the manager's last Set, after
-which all packets arrive and two seconds pass without another Set.
+A lost link is an uplink of a leaf switch, in a subnet that OpenSM brought up and the manager took
+over. The measurement begins when the link goes down. It ends with the manager's last Set: all
+packets arrive, and no other Set follows within two seconds.
 
 A cold start on ibsim uses Debian's ibsim, an independent simulator; there the measurement
 ends when the manager reports SUBNET UP.
@@ -87,8 +86,8 @@ depends less on the load of the machine than absolute times.`}
 
 // options are the options of all benchmarks.
 func (b *bench) options(c *cobra.Command) {
-	c.Flags().StringVar(&b.ibsm, "ibsm", "", "`PATH` of the ibsm program (default: beside ibfabric, or in PATH)")
-	c.Flags().StringVar(&b.opensm, "opensm", "opensm", "`PATH` of the opensm program")
+	c.Flags().StringVar(&b.ibsm, "ibsm", "", "ibsm program at `PATH` (default: next to ibfabric, or found in $PATH)")
+	c.Flags().StringVar(&b.opensm, "opensm", "opensm", "opensm program at `PATH`")
 	c.Flags().StringVar(&b.keep, "keep", "", "keep the managers' logs in `DIR`")
 }
 

@@ -36,16 +36,16 @@ var commands = []command{
 	{"reboot NODE", "power off and on", onNode((*fabric.Fabric).Reboot).run},
 	{"mute NODE", "the agent stops answering; the node still forwards", onNode(unresponsive(true)).run},
 	{"unmute NODE", "the agent answers again", onNode(unresponsive(false)).run},
-	{"defect NODES METHOD ATTRIBUTE ANSWER", "a defect of the agents, in place of one that they have", act(setDefect).run},
-	{"sound NODES", "the agents have no defect any more", act(setSound).run},
+	{"defect NODES METHOD ATTRIBUTE ANSWER", "give the agents a defect, which replaces an earlier one", act(setDefect).run},
+	{"sound NODES", "remove the defects of the agents", act(setSound).run},
 	{"loss RATE", "packet loss rate: 0.01 or 1%", act(setLoss).run},
-	{"bit errors NODE PORT RATE", "bad bits for each bit the port receives: 1e-12; 0 is a good cable", act(setBitErrors).run},
+	{"bit errors NODE PORT RATE", "bit error rate of packets the port receives: 1e-12; 0 for a good cable", act(setBitErrors).run},
 	{"count NODE PORT COUNTER N", "add N to a performance counter, by its name in perfquery", act(addCount).run},
-	{"load shift RATE", "each adapter sends a share of its link's rate to the one halfway round", loadShift},
+	{"load shift RATE", "each adapter sends to the adapter half the number of adapters away, at RATE, a share of its link rate", loadShift},
 	{"load random RATE [SEED]", "each adapter sends to another, each receives from one", loadRandom},
 	{"load pair NODE NODE RATE", "one adapter sends to another", loadPair},
-	{"load none", "nobody sends any more", loadNone},
-	{"drain NODE RATE", "the adapter takes this share of the rate of its link; 1 is all", setDrain},
+	{"load none", "stop all traffic", loadNone},
+	{"drain NODE RATE", "the adapter accepts data at RATE, a share of its link rate; 1 is the full rate", setDrain},
 	{"latency TIME", "one-way latency of the fabric: 5us", act(setLatency).run},
 	{"counters", "SMPs by method and attribute, packets lost by reason", act(showCounters).run},
 	{"reset counters", "set the counters to zero", act(resetCounters).run},
@@ -65,9 +65,9 @@ func commandHelp() string {
 	}
 	b.WriteString(`NODE is an ID, a description or a GUID (0x...), in quotes if it has blanks; PORT is its number.
 NODES is a NODE, or "switches" or "adapters" for all of them. METHOD is Get or Set, ATTRIBUTE a name such as PortInfo, or a
-number. ANSWER is "none"; a status such as 0x1c, with which they do nothing; or, of a Set, "acknowledges": they answer with
-what was sent and keep nothing; "ignores": they answer with what they have, and keep that; "before": they do as they are
-asked, and answer with what they had before.
+number. ANSWER is "none" (no answer) or a status such as 0x1c (the request has no effect). For a Set it can also be
+"acknowledges" (they answer with the values sent, but keep the old ones), "ignores" (they answer with the old values and keep
+them) or "before" (they set the new values, but answer with the old ones).
 `)
 	return b.String()
 }

@@ -57,35 +57,35 @@ type route struct {
 func newRoute() *cobra.Command {
 	r := &route{}
 	c := &cobra.Command{Use: "route FILE|SPEC [OPTION]...", Short: "compute and prove routes without a manager", Args: cli.Args(1, 1), Example: routeExamples, Long: `
-Computes the routes of a topology, proves them, and prints the result: pairs of switch and LID
-without a working route, credit loops, lanes, the load of links, and the number of flows that meet
-on a link while each host sends to the host a fixed number of places after it, also within rails if
-there are any, or half of the hosts send to the other half. The status is 1 if no
-engine routes the topology, if packets do not arrive although there are cables, or if routes between
-hosts have a credit loop.
+Computes the routes of a topology, verifies them, and prints the result: pairs of switch and LID
+without a working route, credit loops, VLs, link load, and the number of flows on the busiest link
+for two traffic patterns: each host sends to the host a fixed distance after it (also within rails, if
+there are any), or half of the hosts send to the other half. The exit status is 1 if no engine
+can route the topology, if cabled destinations are unreachable, or if routes between hosts have a
+credit loop.
 
-FILE is the output of ibnetdiscover, or a file for ibsim; SPEC a generator: ibfabric gen --help
+FILE is the output of ibnetdiscover or a file for ibsim. SPEC is a generator: ibfabric gen --help
 describes them.
 
-With --missing each engine of the list routes the topology with a share of the cables between switches
-missing, from the first share to the last in steps, and a table compares the routes. Each figure
-is the median of five random choices of missing cables. With --plot they are drawn, too.
+With --missing each engine routes the topology with a growing share of the cables between switches
+missing, and a table compares the routes. Each figure is the median of five random choices of missing
+cables. With --plot the comparison is also drawn.
 
-Engines are tried in the order of the list; one that cannot route the topology says why. They are
+Engines are tried in the order of the list; if one cannot route the topology, the reason is printed. They are
 minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, dragonfly, hyperx, file and auto, which chooses by the kind of fabric.`}
 	var roots []string
 	c.Flags().StringSliceVarP(&r.engines, "engine", "R", []string{"minhop"}, "`LIST` of routing engines")
-	c.Flags().Uint8Var(&r.lanes, "lanes", 0, "`N` data VLs on every link, 1 to 15 (default: 15)")
-	c.Flags().Uint8VarP(&r.lmc, "lmc", "l", 0, "`N`: each port of a channel adapter or router gets 2^N LIDs, N up to 7")
-	c.Flags().Uint8Var(&r.settings.Lash.StartVL, "lash-start-vl", 0, "lowest lane of lash")
+	c.Flags().Uint8Var(&r.lanes, "lanes", 0, "assume `N` data VLs on every link, 1 to 15 (default: 15)")
+	c.Flags().Uint8VarP(&r.lmc, "lmc", "l", 0, "LMC `N`: each adapter or router port gets 2^N LIDs, N up to 7")
+	c.Flags().Uint8Var(&r.settings.Lash.StartVL, "lash-start-vl", 0, "first VL that lash uses")
 	c.Flags().BoolVar(&r.settings.Lash.MeshAnalysis, "do-mesh-analysis", false, "detect a mesh or torus (lash)")
 	r.settings.Nue.QoS = true
-	c.Flags().Uint8Var(&r.settings.Nue.MaxVLs, "nue-max-num-vls", 1, "at most `N` lanes for nue; 0 for all")
-	c.Flags().BoolVar(&r.settings.Nue.Switches, "nue-include-switches", false, "keep routes to switches free of credit loops, too (nue)")
+	c.Flags().Uint8Var(&r.settings.Nue.MaxVLs, "nue-max-num-vls", 1, "maximum number `N` of VLs for nue; 0 for all")
+	c.Flags().BoolVar(&r.settings.Nue.Switches, "nue-include-switches", false, "also keep routes to switches free of credit loops (nue)")
 	c.Flags().StringSliceVar(&roots, "root", nil, "node `GUID` of a root switch of updn or ftree; may be repeated (default: detected)")
-	c.Flags().BoolVar(&r.settings.Updn.ConnectRoots, "connect-roots", false, "routes between root switches (updn, dnup, ftree): without it some do not reach each other, which is counted")
-	c.Flags().StringVar(&r.dir, "dump", "", "write OpenSM's dump files to `DIR`, and with an engine that uses lanes the SL of each path as ibdmchk -c reads it")
-	missing := c.Flags().String("missing", "", "`RANGE`, such as 0%..10%: compare the engines with such shares of the cables between switches missing")
+	c.Flags().BoolVar(&r.settings.Updn.ConnectRoots, "connect-roots", false, "also create routes between root switches (updn, dnup, ftree); without it, pairs without a route are counted")
+	c.Flags().StringVar(&r.dir, "dump", "", "write OpenSM's dump files to `DIR`, and for engines that use several VLs the SL of each path in the format of ibdmchk -c")
+	missing := c.Flags().String("missing", "", "compare the engines with a share of the cables between switches missing, over a `RANGE` such as 0%..10%")
 	c.Flags().StringVar(&r.plot, "plot", "", "with --missing: draw the comparison to `FILE`, as an SVG picture")
 	torusFile := c.Flags().String("torus-config", "", "`FILE` that describes the torus of torus-2QoS, in the format of torus-2QoS.conf")
 	lfts := c.Flags().String("lfts-file", "", "`FILE` of forwarding tables for the engine file, in the format of opensm-lfts.dump")
@@ -288,7 +288,7 @@ func (r *route) choices(ctx context.Context, in routing.In, tables *routing.Tabl
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		r.line("choices", "not every choice among ports can be used: %v", err)
+		r.line("choices", "not every choice of ports can be used: %v", err)
 	default:
 		choice := c.Choice()
 		r.line("choices", "from a switch with hosts to another one at least %d ports can be used, %.1f on average; whichever is used, packets arrive and there is no credit loop", choice.Least, choice.Mean)

@@ -48,7 +48,7 @@ func TestRouteUsage(t *testing.T) {
 }
 
 // TestRouteCompare: each engine has a row for each share that is missing, with what the tests of the engines have found: a whole
-// tree of 128 hosts has 124 routes on the fullest link, and minhop leaves links unused.
+// tree of 128 hosts has 124 routes on the busiest link, and minhop leaves links unused.
 func TestRouteCompare(t *testing.T) {
 	var out bytes.Buffer
 	if code := run(strings.Fields("route fattree:k=8 -R minhop,ftree,tree --missing 0%..2%"), &out, &out); code != 0 {

@@ -27,10 +27,10 @@ Simulates a fabric and serves ibsim's socket protocol. Programs that use libibum
 with ibsim-run: opensm, osmtest, infiniband-diags.
 
 SPEC is a generator such as fattree:k=8 (see ibfabric gen --help); FILE has the format
-of ibnetdiscover; capture:FILE is what ibsm --record, ibsmctl capture or ibdump has
-recorded, and its devices answer as those that were recorded. At power-up, ports, tables and switches report the values of real
-devices of their speed, or with devices=ideal those that the architecture specifies. A program attaches to the node named by SIM_HOST, by ID or
-description, or else to the first one of the fabric.
+of ibnetdiscover; capture:FILE simulates the devices recorded by ibsm --record, ibsmctl capture
+or ibdump. Simulated devices power up with the register values of real hardware of their speed;
+devices=ideal uses the values of the specification. A program attaches to the node that SIM_HOST
+gives by ID or description, or else to the first node of the fabric.
 
 It reads commands from standard input, one per line. Each answer ends with a line "ok" or
 "error: REASON", which scripts can wait for. The end of standard input does not stop the
@@ -42,14 +42,14 @@ server; quit, SIGINT and SIGTERM do.
   echo 'link down "leaf-01" 1' | nc -NU /tmp/mine.ctl  # netcat-openbsd's
 `}
 	f := c.Flags()
-	sock := f.String("sock", "", "base of the local socket names, `NAME`, as in IBSIM_SOCKNAME (default: sim)")
+	sock := f.String("sock", "", "`NAME` on which the local socket names are based, as in IBSIM_SOCKNAME (default: sim)")
 	udp := f.String("udp", "", "serve UDP on `[HOST:]PORT` instead, as ibsim -r does; data ports follow PORT (HOST: 127.0.0.1; use 0.0.0.0 for all addresses)")
 	latency := f.Duration("latency", 0, "one-way latency of the fabric, a `TIME` such as 5us")
 	loss := f.String("loss", "0", "packet loss `RATE`, such as 0.01 or 1%")
 	seed := f.Uint64("seed", 1, "seed `N` of all random numbers")
 	control := f.String("control", "", "also accept commands on a unix socket at `PATH`; its mode is 0600")
-	devices := f.String("devices", "", "what the devices of FILE report at power-up, a `PROFILE`: real or ideal (default: real; of a SPEC its key devices says so)")
-	additional := f.Bool("additional-counters", false, "switches have the additional counters of PortCountersExtended; Debian's tools print garbage for some")
+	devices := f.String("devices", "", "`PROFILE` of the devices of FILE: power-up values of real devices (real) or of the specification (ideal) (default: real; for a SPEC use its key devices)")
+	additional := f.Bool("additional-counters", false, "give switches the additional counters of PortCountersExtended; Debian's tools misprint some of them")
 	clients := f.Int("clients", 256, "maximum number `N` of clients, at most 1024")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {

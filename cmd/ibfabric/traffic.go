@@ -105,7 +105,7 @@ func findHost(f *fabric.Fabric, name string) (net.End, error) {
 			return at, nil
 		}
 	}
-	return net.NoEnd, fmt.Errorf("node %q is no adapter with a cable", name)
+	return net.NoEnd, fmt.Errorf("node %q is not an adapter with a cable", name)
 }
 
 // load adds flows that want a part of their links.

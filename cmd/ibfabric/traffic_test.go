@@ -66,7 +66,7 @@ func TestLoad(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"load shift 2":          `"2": expected a share such as 0.01 or 1%`,
-		"load pair leaf-01 x 1": `node "leaf-01" is no adapter with a cable`,
+		"load pair leaf-01 x 1": `node "leaf-01" is not an adapter with a cable`,
 		"drain nobody 1":        `no node "nobody"`,
 		"load random 1 x":       `seed "x": expected a number of 64 bits`,
 		"load":                  "usage: load shift RATE | load random RATE [SEED] | load pair NODE NODE RATE | load none",

@@ -364,7 +364,7 @@ func TestCongestionRestored(t *testing.T) {
 	shows := func(args ...string) string {
 		return run(t, t.TempDir(), nil, append([]string{program(t, "ibsmctl"), "--socket", socket, "congestion-control"}, args...)...).stdout
 	}
-	if got := shows(); got != "congestion control is off: congestion_control turns it on\n" {
+	if got := shows(); got != "congestion control is off: set congestion_control TRUE to enable it\n" {
 		t.Errorf("off: %s", got)
 	}
 	reload := func(settings string) {
@@ -389,7 +389,7 @@ func TestCongestionRestored(t *testing.T) {
 		}
 	}
 	complete("after a reload")
-	if said := s.manager.await("settings are written"); strings.Count(said, "a device does not answer:") == 0 || strings.Count(said, "a device does not support it") == 0 {
+	if said := s.manager.await("settings written"); strings.Count(said, "a device does not answer:") == 0 || strings.Count(said, "a device does not support it") == 0 {
 		t.Errorf("the log does not name devices without an agent:\n%s", said)
 	}
 	s.mustShow(n, shows)

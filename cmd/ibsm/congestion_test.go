@@ -44,7 +44,7 @@ func TestCongestion(t *testing.T) {
 		t.Errorf("why H1 H3: %s", why)
 	}
 	s.command("drain H4 1")
-	awaitLine(t, p, `ports do not wait any more for a slow port node="?SW2"?`)
+	awaitLine(t, p, `ports no longer wait for a slow port node="?SW2"?`)
 	if shown := ask("counters", "congestion"); !regexp.MustCompile(`no port waits for another\n\nended:\n  SW2 port 2 to H4 port 1: a host that does not take its data from .* to .*; \d ports wait\n$`).MatchString(shown) {
 		t.Errorf("%s", shown)
 	}

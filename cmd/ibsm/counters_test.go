@@ -500,7 +500,7 @@ func TestSickLinks(t *testing.T) {
 	write("recoveries LinkErrorRecoveryCounter 3\n")
 	p.signal(syscall.SIGHUP)
 	p.await(rules + ":1:37: expected a name, counters, a limit, a time and an action, not 3 words")
-	p.await("the rules for sick links have errors: those before stay in force")
+	p.await("the rules for sick links have errors: the previous rules stay in force")
 	if got := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "config", "reload").stdout; !strings.Contains(got, rules+":1:37: error: ") {
 		t.Errorf("ibsmctl config reload says nothing of the errors: %s", got)
 	}
@@ -513,15 +513,15 @@ func TestSickLinks(t *testing.T) {
 	addCount(s, "leaf-01", 2, "PortRcvRemotePhysicalErrors", 60000)
 	awaitLine(t, p, `0x01 -> a link is sick node=leaf-02 guid=0x[0-9a-f]+ port=3 from="agg-01 port 2" rule=recoveries counted=4 most=3`)
 	awaitLine(t, p, `0x01 -> a link is sick node=leaf-01 guid=0x[0-9a-f]+ port=1 from="host-01 mlx5_0 port 1" rule=bit-errors counted=5000 most=\d+`)
-	want := `^2 sick links by 2 rules, of counters read \d+s ago
+	want := `^2 sick links by 2 rules, from counters read \d+s ago
 
-leaf-02 port 3 receives badly from agg-01 port 2: recoveries
+leaf-02 port 3 receives errors from agg-01 port 2: recoveries
   LinkErrorRecoveryCounter 4 in 1h0m0s, more than 3 \(3\)
-  since .*; it is reported only
+  since .*; reported only
 
-leaf-01 port 1 receives badly from host-01 mlx5_0 port 1: bit-errors
+leaf-01 port 1 receives errors from host-01 mlx5_0 port 1: bit-errors
   SymbolErrorCounter 5000 in 12m0s, more than \d+ \(1e-12/bit\)
-  since .*; it is reported only
+  since .*; reported only
 $`
 	why := `(?s)sick link: 2 ports\n.*    leaf-01 .*port 1: .* bit-errors.*\n    leaf-02 .*port 3: .*recoveries`
 	if got := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "why").stdout; !regexp.MustCompile(why).MatchString(got) {
@@ -552,14 +552,14 @@ $`
 	order("config", "reload")
 	addCount(s, "leaf-02", 3, "LinkErrorRecoveryCounter", 4)
 	addCount(s, "leaf-01", 1, "SymbolErrorCounter", 5000)
-	shows("a dry run", `(?s)since .*; routes would avoid it with sick_links avoid\n.*since .*; it stays in use: it is the link of a host\n`)
+	shows("a dry run", `(?s)since .*; routes would avoid it with sick_links avoid\n.*since .*; kept in use: it is the link of a host\n`)
 	s.conf += "sick_links avoid\n"
 	if err := os.WriteFile(s.path("ibsm.conf"), []byte(s.conf), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	order("config", "reload")
 	shows("avoided", `(?s)since .*; routes avoid it\n.*1 link out of use\n  leaf-02 port 3 to agg-01 port 2: routes avoid it since .*, returns at .* at the earliest\n`)
-	if got := order("why", "leaf-02:3"); !strings.Contains(got, "out of use as a sick link") {
+	if got := order("why", "leaf-02:3"); !strings.Contains(got, "it is sick and out of use") {
 		t.Errorf("ibsmctl why: %s", got)
 	}
 	if got := order("status"); !regexp.MustCompile(`sick links +1 link out of use: ibsmctl links sick`).MatchString(got) {
@@ -577,7 +577,7 @@ $`
 	shown("isolated", `(?s)2 links out of use\n.*  leaf-03 port 3 to .*, by hand, returns at `)
 	order("links", "heal", "leaf-02:3")
 	shown("healed", `^1 sick link by (?s).*1 link out of use\n  leaf-03 port 3`)
-	if r := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "links", "isolate", "leaf-01:1"); r.status == 0 || !strings.Contains(r.stderr, "has no link to another switch") {
+	if r := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "links", "isolate", "leaf-01:1"); r.status == 0 || !strings.Contains(r.stderr, "does not lead to another switch") {
 		t.Errorf("the link of a host: %s", r.stderr)
 	}
 	// A manager that is killed knows what was found, and what is out of use.

@@ -50,7 +50,7 @@ func TestRootsTakeover(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
 		{"-R updn -z -a " + roots, "updn tables configured on all switches kept=true"},
 		{"-R file -U " + lfts, "file tables configured on all switches kept=true"},
-		{"-R lash", "the routes of another manager are kept: they are not those of the chosen routing engine"},
+		{"-R lash", "the routes of another manager are kept; they differ from those of the configured routing engine"},
 	} {
 		p := ibsm.bringUp(s, strings.Fields(c.args)...)
 		p.stop()
@@ -88,7 +88,7 @@ func TestEngineTakeover(t *testing.T) {
 	ibsm.bringUp(s, "-R", "minhop").stop() // which keeps the tables, and knows no SLs
 	p := ibsm.bringUp(s, "-R", "minhop,lash")
 	p.stop()
-	if said := p.text(); !strings.Contains(said, "their paths get service levels with which they have no credit loop") {
+	if said := p.text(); !strings.Contains(said, "paths get service levels that avoid credit loops") {
 		t.Errorf("without lash:\n%s", tail(said))
 	}
 }
@@ -152,7 +152,7 @@ func (s *simulator) pathSLs(lids []mad.LID) map[[2]mad.LID]uint8 {
 func TestEngineDryRun(t *testing.T) {
 	t.Parallel()
 	r := run(t, t.TempDir(), caches(t), program(t, "ibsm"), "--fabric", "torus:dims=5x5", "-R", "updn,lash", "--dry-run")
-	if want := "\nroutes: lash; updn refused: no root switch was found"; r.status != 0 || !strings.Contains(r.stdout, want) {
+	if want := "\nroutes: lash; updn failed: no root switch was found"; r.status != 0 || !strings.Contains(r.stdout, want) {
 		t.Errorf("exit status %d, want %q\n%s%s", r.status, want, tail(r.stdout), r.stderr)
 	}
 }

@@ -120,7 +120,7 @@ func TestHandover(t *testing.T) {
 	second.await("Entering MASTER state")
 	second.await("SUBNET UP")
 	first.await("Entering STANDBY state")
-	first.await("own files agree with the master's")
+	first.await("own files are identical to the master's")
 	s.mustGoOn("handed over", 1)
 	if differ := s.differing(1); differ != "partition_config_file" {
 		t.Errorf("shown to differ: %q", differ)

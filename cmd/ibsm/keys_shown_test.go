@@ -145,7 +145,7 @@ func TestNoKeyIsShown(t *testing.T) {
 	var number uint32 // verbs have rotated further
 	eventually(t, "the last rotation has ended", func() bool {
 		text := string(ctl("security"))
-		_, rest, _ := strings.Cut(text, "M_Keys, of number ")
+		_, rest, _ := strings.Cut(text, "M_Keys, number ")
 		_, err := fmt.Sscanf(rest, "%d", &number)
 		return err == nil && !strings.Contains(text, "earlier number")
 	})

@@ -13,13 +13,13 @@ func TestLanesTakeover(t *testing.T) {
 	t.Parallel()
 	needFabcheck(t)
 	for _, c := range []struct{ spec, engine, conf, list, says string }{
-		{"torus:dims=5x5,hosts=1", "lash", "", "minhop", "service levels without a credit loop"},
-		{"torus:dims=5x5,hosts=1", "dfsssp", "", "minhop,lash", "service levels without a credit loop"},
-		{"torus:dims=5x5,hosts=1", "nue", "nue_max_num_vls 4\n", "minhop,lash", "service levels without a credit loop"},
+		{"torus:dims=5x5,hosts=1", "lash", "", "minhop", "service levels to avoid credit loops"},
+		{"torus:dims=5x5,hosts=1", "dfsssp", "", "minhop,lash", "service levels to avoid credit loops"},
+		{"torus:dims=5x5,hosts=1", "nue", "nue_max_num_vls 4\n", "minhop,lash", "service levels to avoid credit loops"},
 		{"torus:dims=5x5,hosts=1", "updn", "", "minhop", ""},
-		{"torus:dims=5x5,hosts=1", "dor", "", "minhop", "service levels without a credit loop"},
-		{"torus:dims=5x5,hosts=1", "minhop", "max_op_vls 1\n", "minhop,lash", "service levels with lanes of their own; the ports have lanes for 1"},
-		{"torus:dims=5x5x3,hosts=1", "torus-2QoS", "", "minhop,lash", "service levels without a credit loop"},
+		{"torus:dims=5x5,hosts=1", "dor", "", "minhop", "service levels to avoid credit loops"},
+		{"torus:dims=5x5,hosts=1", "minhop", "max_op_vls 1\n", "minhop,lash", "service levels with separate VLs; the ports have VLs for 1"},
+		{"torus:dims=5x5x3,hosts=1", "torus-2QoS", "", "minhop,lash", "service levels to avoid credit loops"},
 	} {
 		t.Run(c.engine, func(t *testing.T) { testLanesTakeover(t, c.spec, c.engine, c.conf, c.list, c.says) })
 	}
@@ -52,8 +52,8 @@ func testLanesTakeover(t *testing.T, spec, engine, conf, list, says string) {
 	if !strings.Contains(dry.stdout, says) {
 		t.Errorf("the dry run does not say %q:\n%s%s", says, dry.stdout, dry.stderr)
 	}
-	const connections = "connections made before keep theirs until hosts ask for their paths again"
-	if says != "" && !strings.Contains(says, "ports have lanes for") && !strings.Contains(dry.stdout, connections) {
+	const connections = "existing connections keep theirs until hosts request their paths again"
+	if says != "" && !strings.Contains(says, "ports have VLs for") && !strings.Contains(dry.stdout, connections) {
 		t.Errorf("the dry run does not say what connections made before the takeover use:\n%s", dry.stdout)
 	}
 	p = ibsm.bringUp(s, "-R", list)

@@ -70,7 +70,7 @@ func TestPartitionFile(t *testing.T) {
 	write(broken)
 	p.signal(syscall.SIGHUP)
 	p.await(file + `:1:1: "tenant=0x12 ALL=full;": no ':' in it`)
-	p.await("the partition file cannot be used: the last one without errors stays in force")
+	p.await("the partition file cannot be used: the last valid version stays in force")
 	p.await("SUBNET UP")
 	holds(s, "0x8011 0xffff", "0x7fff 0x8011")
 	p.stop()
@@ -90,7 +90,7 @@ func TestPartitionFile(t *testing.T) {
 	p.stop()
 
 	p = startOn(s)
-	if said := p.text(); !strings.Contains(said, "no partition file: leaving all P_Key tables unchanged") {
+	if said := p.text(); !strings.Contains(said, "no partition file: P_Key tables are left unchanged") {
 		t.Errorf("it said\n%s", tail(said))
 	}
 	holds(s, "0xffff", "0x7fff")

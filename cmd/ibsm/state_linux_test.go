@@ -37,7 +37,7 @@ func TestStoreDisk(t *testing.T) {
 			if r := run(t, "", nil, "nsenter", "-t", pid, "-U", "-m", "--preserve-credentials", "sh", "-c", fmt.Sprintf(c.repair, h.state)); r.status != 0 {
 				t.Fatalf("nsenter: %s", r.stderr)
 			}
-			p.await("the store is written again")
+			p.await("the store is writable again")
 			b, err := exec.Command("nsenter", "-t", pid, "-U", "-m", "--preserve-credentials", "tar", "-C", h.state, "-c", ".").Output()
 			p.kill()
 			if err != nil {

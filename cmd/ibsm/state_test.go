@@ -365,7 +365,7 @@ func TestForeignCaches(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := h.embedded()
-	if r.status != 0 || h.cache("guid2lid") != lids || !strings.Contains(r.stdout, "guid2lid is of another subnet") {
+	if r.status != 0 || h.cache("guid2lid") != lids || !strings.Contains(r.stdout, "guid2lid belongs to another subnet") {
 		t.Errorf("status %d, LIDs\n%s\n%s", r.status, h.cache("guid2lid"), tail(r.stdout))
 	}
 }

@@ -21,14 +21,13 @@ const captureFile = "ibsm-capture.pcapng.gz"
 
 func newCapture(a *asker) *cobra.Command {
 	c := &cobra.Command{Use: "capture [FILE] [OPTION]...", Short: "record the packets of a heavy sweep, without keys", Args: cli.Args(0, 1), Long: `
-Requests a heavy sweep and records the packets between the manager and all devices until a
-second after its end, with their times: subnet management, and what the manager asks of
-performance management and congestion control meanwhile. FILE (default: ` + captureFile + `) is
-pcapng, compressed; Wireshark opens it, and ibsm --fabric capture:FILE runs on devices that
-answer as the recorded ones. "-" is standard output.
+Requests a heavy sweep and records the packets between the manager and all devices until one
+second after its end: subnet management, and the performance management and congestion control
+requests sent meanwhile. FILE (default: ` + captureFile + `) is compressed pcapng. Wireshark
+opens it, and ibsm --fabric capture:FILE simulates the recorded devices. "-" is standard output.
 
-M_Keys, SM_Keys and CC_Keys are not in the file; names, GUIDs and P_Keys are. A sweep of a
-manager that runs reads few tables: ibsm --record FILE records a whole start.`, Example: `  ibsmctl capture
+The file contains names, GUIDs and P_Keys, but no M_Keys, SM_Keys or CC_Keys. A running manager
+reads few tables in a sweep; use ibsm --record FILE to record a complete start.`, Example: `  ibsmctl capture
   ibsm --fabric capture:` + captureFile + ` -f stdout
 `}
 	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {

@@ -29,10 +29,10 @@ func newConfig(a *asker) *cobra.Command {
 	cmd := &cobra.Command{Use: "config VERB [OPTION]... [FILE]...", Short: "check, show, compare, convert and reload configuration files",
 		Long: `
 Checks, shows, compares and converts configuration files. A file whose name ends in .toml has
-the format of ibsm.toml, any other the format of opensm.conf. reload, and show without a file,
-ask the running manager: reload makes it reload its configuration file, and sweep. A file with
-an error changes nothing. Settings that need a restart are listed. check also reads the files
-that FILE names, or the usual ones, and the state store, and refuses what a start would refuse.
+the format of ibsm.toml, any other the format of opensm.conf. reload makes the running manager
+reload its configuration file and sweep; if the file contains an error, none of it is applied.
+Changed settings that need a restart are listed. check also reads the state store and the files
+that FILE names (or the default ones), and fails if ibsm would refuse to start with them.
 
 Exit status: 0 success, 1 the file has errors or the files differ, 2 wrong usage.`,
 		Example: `  ibsmctl config check --strict /etc/opensm/opensm.conf
@@ -45,7 +45,7 @@ Exit status: 0 success, 1 the file has errors or the files differ, 2 wrong usage
 	f.StringVarP(&c.output, "output", "o", "", "convert, default: write to `FILE` instead of standard output")
 	verb := a.verbsOf(cmd)
 	verb("check FILE", "report errors and warnings", 1, 1, func(_ context.Context, files []string) error { return c.check(files[0]) })
-	verb("show [FILE]", "settings that FILE changes or chooses; without FILE those in force", 0, 1, func(ctx context.Context, files []string) error {
+	verb("show [FILE]", "settings that FILE changes or sets; without FILE the settings in force", 0, 1, func(ctx context.Context, files []string) error {
 		if len(files) == 0 {
 			return c.showManager(ctx)
 		}
@@ -141,7 +141,7 @@ func (c *configCommand) show(name string) error {
 		remark := shown.Place
 		if k.Unset != "" && !config.Chosen(k) {
 			shown.Unset = k.Unset
-			remark += " not chosen: " + k.Unset
+			remark += " not set: " + k.Unset
 		}
 		settings = append(settings, shown)
 		fmt.Fprintf(w, "%s\t%s\t%s\n", shown.Key, shown.Value, remark)

@@ -28,7 +28,7 @@ func (a *asker) congestions(ctx context.Context, _ []string, stdout io.Writer) e
 		if st.Age < 0 {
 			return noCounters(st)
 		}
-		return cli.WithHint(fmt.Errorf("the counters have been read only once"), "the causes are known after the next sweep")
+		return cli.WithHint(fmt.Errorf("the counters have been read only once"), "the causes will be known after the next sweep")
 	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "read %s ago\n", ago(list.Age))
@@ -37,7 +37,7 @@ func (a *asker) congestions(ctx context.Context, _ []string, stdout io.Writer) e
 	}
 	for i := range list.Open {
 		c := &list.Open[i]
-		fmt.Fprintf(&text, "\n%s\n  %s since %s; %s, together as much as %.1f that wait all the time\n", a.portOf(&c.Root), printable(c.Cause), c.Since.Local().Format(time.DateTime), waiting(c.Ports), c.Weight)
+		fmt.Fprintf(&text, "\n%s\n  %s since %s; %s, equivalent to %.1f ports that always wait\n", a.portOf(&c.Root), printable(c.Cause), c.Since.Local().Format(time.DateTime), waiting(c.Ports), c.Weight)
 		for k := range c.Waiting[:min(len(c.Waiting), shownWaiting)] {
 			fmt.Fprintf(&text, "    %s\n", a.portOf(&c.Waiting[k]))
 		}

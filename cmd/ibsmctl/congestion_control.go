@@ -17,14 +17,14 @@ import (
 
 func newCongestionControl(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "congestion-control [OPTION]...", Short: "congestion control settings of each device", Args: cli.Args(0, 0), RunE: a.asking(a.congestionControl), Long: `
-Shows the settings of congestion control that were chosen, and each device that gets them: its
-attributes, and whether it refuses one, does not support the class, or does not answer. For
-congestion itself see "ibsmctl counters congestion".`}
+Shows the configured settings of congestion control, and for each device the attributes it has
+accepted or rejected, and whether it does not support the class or does not answer. For congestion
+itself see "ibsmctl counters congestion".`}
 }
 
 // congestionWords are states of devices in words.
 var congestionWords = map[ctl.CongestionState]string{
-	ctl.CongestionSet: "has all settings", ctl.CongestionWriting: "is written", ctl.CongestionRefuses: "refuses a setting",
+	ctl.CongestionSet: "has all settings", ctl.CongestionWriting: "is written", ctl.CongestionRefuses: "rejects a setting",
 	ctl.CongestionNoAnswer: "does not answer", ctl.CongestionNoClass: "does not support it",
 }
 
@@ -34,7 +34,7 @@ func (a *asker) congestionControl(ctx context.Context, _ []string, stdout io.Wri
 		return err
 	}
 	if !c.Enabled {
-		fmt.Fprintln(stdout, "congestion control is off: congestion_control turns it on")
+		fmt.Fprintln(stdout, "congestion control is off: set congestion_control TRUE to enable it")
 		return nil
 	}
 	config := &ctl.Configuration{}
@@ -42,7 +42,7 @@ func (a *asker) congestionControl(ctx context.Context, _ []string, stdout io.Wri
 		return a.explain(err)
 	}
 	if len(c.Devices) == 0 {
-		fmt.Fprintln(stdout, "congestion control is on; nothing is written before a heavy sweep of the master has ended")
+		fmt.Fprintln(stdout, "congestion control is on, but nothing is written until the master completes a heavy sweep")
 	} else {
 		fmt.Fprintf(stdout, "congestion control is on: %s, %s\n", plural.Of(len(c.Devices), "device"), plural.Of(int(c.Requests), "request"))
 	}

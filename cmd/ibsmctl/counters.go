@@ -19,37 +19,36 @@ import (
 
 func newCounters(a *asker) *cobra.Command {
 	cmd := &cobra.Command{Use: "counters [VERB] [OPTION]... [PORT]", Short: "counters of ports, by the last reading", Args: cli.Args(0, 1), RunE: a.asking(a.counters), Long: `
-Shows the counters of a port, of all ports of a node, or a line for each port of the subnet, from
-the last reading of the performance manager, and the age of this reading. perfmgr turns it on; see
-docs/health.md. A port is given as for why.
+Shows the counters that the performance manager read last, and their age: of one port, of all ports
+of a node, or one line for each port of the subnet. The setting perfmgr enables the performance
+manager; see docs/health.md. For the forms of PORT see ibsmctl why --help.
 
-VALUE is the device's own number, as perfquery -x prints it. TOTAL is its value at the first
-reading and all counts since then, even if the device was reset or rebooted; after clear, all counts
-since clear. ROSE is the increase between the last two readings. A + means that the true number may
-be higher: the device has only 32 bits of the counter, or was reset by another program. SENT and
-RECEIVED are in bytes a second, USED is the used share of the link, WAIT the share of the time in
-which data waited for credits.`,
+VALUE is the device's counter, as perfquery -x prints it. TOTAL adds up all counts since the first
+reading, or since clear, even if the device is reset or rebooted. ROSE is the increase between the
+last two readings. A + means that the true number may be higher, because the device has a 32-bit
+counter or another program reset it. SENT and RECEIVED are in bytes per second, USED is the
+utilization of the link, and WAIT is the share of time in which data waited for credits.`,
 		ValidArgsFunction: a.completeNodes(1)}
 	var most int
 	top := &cobra.Command{Use: "top [OPTION]... errors|traffic|congestion", Short: "ports with most errors, traffic or congestion",
 		Args: cli.Args(1, 1), ValidArgs: tops(), Long: `
-Shows the ports with the most errors, traffic or congestion. errors: of the last hour, ports whose
-link went down or was retrained first, with the meaning of each counter and advice. traffic: by
-used share of the link, between the last two readings. congestion: by the share of the time in which
-data waited for credits; the cause is further on, at a port that does not wait itself.`}
+Shows the ports with the most errors, traffic or congestion. errors: the last hour, with the meaning
+of each counter and advice; ports whose link went down or was retrained come first. traffic: by
+utilization of the link between the last two readings. congestion: by the share of time in which
+data waited for credits. The cause is downstream, at a port that does not wait itself.`}
 	top.Flags().IntVar(&most, "most", 20, "at most `N` ports")
 	top.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
 		return a.topCounters(ctx, args[0], most, stdout)
 	})
-	clear := &cobra.Command{Use: "clear [OPTION]... [PORT]", Short: "count from zero", Args: cli.Args(0, 1), RunE: a.asking(a.clearCounters),
+	clear := &cobra.Command{Use: "clear [OPTION]... [PORT]", Short: "set the totals to zero", Args: cli.Args(0, 1), RunE: a.asking(a.clearCounters),
 		ValidArgsFunction: a.completeNodes(1), Long: `
 Sets the totals of a port, of all ports of a node, or of all ports to zero. No device is reset:
 perfquery and other programs see the same values as before.`}
-	congestion := &cobra.Command{Use: "congestion [OPTION]...", Short: "ports that wait, and the cause", Args: cobra.NoArgs, RunE: a.asking(a.congestions), Long: `
-Shows the ports on which other ports with data wait, by the last reading, and earlier ones, with the
-cause: a host that does not take its data, a link below its rate, more data for a host than its link
-carries, or a link with too many routes. One such port makes others wait, back to all sources of its
-data; these are listed below it, the longest wait first.`}
+	congestion := &cobra.Command{Use: "congestion [OPTION]...", Short: "ports that wait for credits, and the cause", Args: cobra.NoArgs, RunE: a.asking(a.congestions), Long: `
+Shows the ports that hold up others, current ones first, then past ones, each with its cause: a host
+that does not accept data fast enough, a link below its full rate, more data for a host than its
+link carries, or a link with too many routes. Below each, the ports that wait for it are listed, the
+longest wait first; congestion spreads back to all sources of the data.`}
 	cmd.AddCommand(top, congestion, clear)
 	return cmd
 }
@@ -117,7 +116,7 @@ func ago(seconds float64) string {
 
 func every(st *ctl.CounterStatus) string {
 	if !st.Enabled {
-		return ", not any more"
+		return ", no longer"
 	}
 	return ", every " + ago(st.Interval)
 }
@@ -200,7 +199,7 @@ func (a *asker) topCounters(ctx context.Context, by string, most int, stdout io.
 		return err
 	}
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "of %s that ended %s ago\n", ago(top.Seconds), ago(top.Age))
+	fmt.Fprintf(&text, "in the last %s (read %s ago)\n", ago(top.Seconds), ago(top.Age))
 	if len(top.Ports) == 0 {
 		fmt.Fprintf(&text, "no port has %s\n", map[string]string{"errors": "counted errors", "traffic": "carried anything", "congestion": "waited for credits"}[by])
 	}

@@ -21,21 +21,20 @@ import (
 
 func newDiff(a *asker) *cobra.Command {
 	c := &cobra.Command{Use: "diff [OPTION]... [GENERATION [GENERATION]]", Short: "changes between two generations of the subnet", Args: cli.Args(0, 2), Long: `
-Shows the last change of the subnet; with one generation everything that has changed since
-it, with two everything that changed from the first to the second: nodes and links added or
-removed, LIDs, port states, P_Keys, groups, settings, subnet managers, SLs of paths, tables of
-lanes, and the number of forwarding table entries per switch. A change that was reverted in
-between is not shown.
+Shows the last change of the subnet. With one generation it shows all changes since then; with
+two, the changes from the first to the second: nodes and links added or removed, LIDs, port
+states, P_Keys, groups, settings, subnet managers, SLs of paths, VL tables, and the number of
+changed forwarding table entries per switch. Changes that were reverted in between are not shown.
 ibsmctl generations lists the generations.`,
 		Example: `  ibsmctl diff --since 1h
   ibsmctl diff 12 15
 `}
-	whole := c.Flags().Bool("all", false, "list all switches whose tables changed, not only those with most changes")
-	since := c.Flags().String("since", "", "what has changed since `WHEN`: "+timesHelp)
+	whole := c.Flags().Bool("all", false, "list all switches whose tables changed, not only the ones with most changes")
+	since := c.Flags().String("since", "", "show the changes since `WHEN`: "+timesHelp)
 	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
 		if *since != "" {
 			if len(args) > 0 {
-				return cli.UsageError("--since takes no generation besides", "use one of them")
+				return cli.UsageError("--since and a generation exclude each other", "use one of them")
 			}
 			from, err := a.generationSince(ctx, *since, stdout)
 			if err != nil {
@@ -110,11 +109,11 @@ func (a *asker) generationSince(ctx context.Context, since string, stdout io.Wri
 		return 0, err
 	}
 	if len(all) == 0 {
-		return 0, cli.WithHint(errors.New("the manager has published nothing yet"), "see ibsmctl status")
+		return 0, cli.WithHint(errors.New("the manager has not read the subnet yet"), "see ibsmctl status")
 	}
 	from, early := generationAt(all, at)
 	if early && !a.json {
-		_, err = fmt.Fprintf(stdout, "changes are stored from generation %d on, not from %s on\n", from, at.Local().Format(time.DateTime))
+		_, err = fmt.Fprintf(stdout, "changes are stored since generation %d, but not since %s\n", from, at.Local().Format(time.DateTime))
 	}
 	return from, err
 }
@@ -155,9 +154,9 @@ func (a *asker) addChange(t *table, c *ctl.Change) {
 
 func newGenerations(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "generations [OPTION]...", Short: "generations that diff can compare", Args: cli.Args(0, 0), RunE: a.asking(a.generations), Long: `
-Lists the generations of the subnet that contain changes, as far back as they are stored: the
-time and the number of changes. A generation is a published state of the subnet; each answer of
-the manager is based on one generation.`}
+Lists the stored generations of the subnet that contain changes: the time and the number of
+changes. A generation is a consistent snapshot of the subnet; each answer of the manager is
+based on one generation.`}
 }
 
 func (a *asker) generations(ctx context.Context, _ []string, stdout io.Writer) error {

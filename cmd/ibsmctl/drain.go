@@ -40,26 +40,26 @@ func newDrain(a *asker) *cobra.Command {
 	d := &drainCommand{asker: a}
 	c := &cobra.Command{Use: "drain [OPTION]... [SWITCH|SWITCH:PORT]...", Short: "make routes avoid switches and ports before they are unplugged", Args: cli.Args(0, -1), Long: `
 Makes routes avoid switches, or cables between switches, so that they can be unplugged without
-losing a packet if other ways exist. It adds them to the manager's drain_file, makes the
-manager read the file, and waits until routes have changed. Then it lists all drained switches and
-ports, and the hosts that lose a link when these are unplugged. Without an argument it only lists.
+packet loss if other paths exist. The command adds them to the manager's drain_file, makes the
+manager read the file, and waits until the routes have changed. Then it lists all drained switches
+and ports, and the hosts that would lose a link. Without arguments it only lists them.
 
 Each chip of a director is a switch. If the names of the chips of a line card begin with the name
 of the card and a slash, this name stands for all of them: "MF0;core:CS8500/L05" for
 "MF0;core:CS8500/L05/U1" and "MF0;core:CS8500/L05/U2".
 
-A drained switch keeps one link for packets to itself and to its hosts. Routes still pass a switch
-or port that is "still needed": it is the only way to some switch or host, or the routing engine
-cannot do without it.
+A drained switch keeps one link for packets to itself and to its hosts. "still needed" marks a
+switch or port that routes still use, because it is the only path to some switch or host, or the
+routing engine requires it.
 
-A switch or port stays drained while it is unplugged, when it is back, if the manager restarts, and
-if another one takes over, until ibsmctl undrain.
+A switch or port stays drained until ibsmctl undrain, even if it is unplugged and returns, the
+manager restarts, or another manager takes over.
 
-Exit status: 0 success, 1 if something is still needed, or a failure, 2 wrong usage.`,
+Exit status: 0 success, 1 failure or something is still needed, 2 wrong usage.`,
 		Example: `  ibsmctl drain spine-03 leaf-07:31
   ibsmctl undrain --all
 `}
-	c.Flags().DurationVar(&d.wait, "wait", time.Minute, "wait at most this `TIME` for the routes")
+	c.Flags().DurationVar(&d.wait, "wait", time.Minute, "wait at most `TIME` until the routes have changed")
 	c.ValidArgsFunction = a.completeNodes(math.MaxInt)
 	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
 		d.out = stdout
@@ -75,9 +75,9 @@ func newUndrain(a *asker) *cobra.Command {
 	d := &drainCommand{asker: a}
 	c := &cobra.Command{Use: "undrain [OPTION]... SWITCH|SWITCH:PORT...", Short: "make routes use drained switches and ports again", Args: cli.Args(0, -1), Long: `
 Removes switches and ports from the manager's drain_file, makes the manager read the file, and
-waits for that. SWITCH is given as for ibsmctl drain; an absent switch by its GUID, or by the
-name that it had.`}
-	c.Flags().DurationVar(&d.wait, "wait", time.Minute, "wait at most this `TIME` for the routes")
+waits until it has. For the forms of SWITCH see ibsmctl drain --help. Name an absent switch by its
+GUID or its former name.`}
+	c.Flags().DurationVar(&d.wait, "wait", time.Minute, "wait at most `TIME` until the routes have changed")
 	c.Flags().BoolVar(&d.all, "all", false, "everything that is drained")
 	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
 		if d.out = stdout; (len(args) == 0) != d.all {
@@ -174,7 +174,7 @@ func (d *drainCommand) find(ctx context.Context, arg string) (found []drainLine,
 	case err != nil:
 		return nil, d.explain(err)
 	case len(found) == 0:
-		return nil, fmt.Errorf("%s is no switch", arg)
+		return nil, fmt.Errorf("%s is not a switch", arg)
 	}
 	return found, nil
 }
@@ -267,7 +267,7 @@ func (d *drainCommand) edit(ctx context.Context, check bool, change func([]drain
 	if err := d.list(ctx, check); err != nil || !r.Refused {
 		return err
 	}
-	return errors.New("the manager follows drain_file, but its configuration file has errors: see ibsmctl config reload")
+	return errors.New("the manager uses drain_file, but its configuration file has errors: see ibsmctl config reload")
 }
 
 // inherited reports whether the manager uses the files of the master before it. It reads its own when it is asked to reload: the error is for one whose
@@ -282,8 +282,8 @@ func (d *drainCommand) inherited(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if others := slices.DeleteFunc(slices.Clone(m.Differ), func(key string) bool { return key == conf.DrainFile.Key().Name }); len(others) > 0 {
-		return true, cli.WithHint(fmt.Errorf("the manager uses the files of the previous master, %s, and its own differ: %s", m.Of, strings.Join(others, ", ")),
-			"make them the same and use ibsmctl config reload, then try again")
+		return true, cli.WithHint(fmt.Errorf("the manager uses the files of the previous master, %s, and its own files differ: %s", m.Of, strings.Join(others, ", ")),
+			"make them identical, run ibsmctl config reload, then try again")
 	}
 	return true, nil
 }
@@ -339,7 +339,7 @@ func (d *drainCommand) await(ctx context.Context, file string, want []routing.Sw
 		}
 		select {
 		case <-ctx.Done():
-			return cli.WithHint(fmt.Errorf("%s is written, but the manager has not followed it within %v", file, d.wait),
+			return cli.WithHint(fmt.Errorf("%s was written, but the manager did not apply it within %v", file, d.wait),
 				"see ibsmctl status and the manager's log")
 		case <-tick.C:
 		}
@@ -379,7 +379,7 @@ func (d *drainCommand) list(ctx context.Context, check bool) error {
 		}
 	}
 	if check && needed > 0 {
-		return fmt.Errorf("routes still pass %d of these", needed)
+		return fmt.Errorf("routes still use %d of these", needed)
 	}
 	return nil
 }

@@ -20,15 +20,15 @@ var colours = []string{string(draw.ByState), string(draw.ByLoad)}
 
 func newDraw(a *asker) *cobra.Command {
 	c := &cobra.Command{Use: "draw [OPTION]...", Short: "draw the subnet, as SVG", Args: cli.Args(0, 0), Long: `
-Draws the subnet as SVG, for a browser: switches by level with the hosts below them, a
-torus or another grid as a grid, anything else in a circle. Tooltips show names, GUIDs,
-LIDs, ports, speed and state. Cables between the same two switches are one line. In a
-large subnet hosts become squares or a number, and switches with the same connections
+Draws the subnet as SVG, for a browser. Trees are drawn by level with the hosts at the bottom,
+tori and other grids as a grid, other topologies as a circle. Tooltips show names, GUIDs,
+LIDs, ports, speed and state. Parallel cables between two switches are one line. In a
+large subnet hosts are shown as squares or a number, and switches with the same connections
 share a box.`, Example: `  ibsmctl draw -o fabric.svg
   ibsmctl draw --colour load --fabric torus:dims=8x8 -o torus.svg
 `}
-	colour := c.Flags().String("colour", string(draw.ByState), "highlight by `WHAT`: state (links that are not Active, that routes avoid, or that are slower than most of their kind) or load (the number of routes over each cable)")
-	spec := c.Flags().String("fabric", "", "draw the topology of `SPEC`, not the manager's subnet: a file (ibnetdiscover, ibsim) or a generator such as fattree:k=8")
+	colour := c.Flags().String("colour", string(draw.ByState), "highlight by `WHAT`: state (links that are not Active, avoided by routes, or slower than most) or load (the number of routes over each cable)")
+	spec := c.Flags().String("fabric", "", "draw the topology of `SPEC` instead of the manager's subnet: a file (ibnetdiscover, ibsim) or a generator such as fattree:k=8")
 	output := c.Flags().StringP("output", "o", "", "write to `FILE` instead of standard output")
 	cli.Words(c, "colour", colours...)
 	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {

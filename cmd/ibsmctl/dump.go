@@ -42,7 +42,7 @@ are left out and listed in comments.`, Example: `  ibsmctl dump routes > opensm.
   ibsmctl dump --format=slurm > /etc/slurm/topology.conf
 `}
 	format := c.Flags().String("format", "", "write the topology in `FORMAT`: slurm, slurm-block or slurm-yaml")
-	spec := c.Flags().String("fabric", "", "with --format: the topology of `SPEC`, not the manager's subnet: a file (ibnetdiscover, ibsim) or a generator such as fattree:k=8")
+	spec := c.Flags().String("fabric", "", "with --format: use the topology of `SPEC` instead of the manager's subnet: a file (ibnetdiscover, ibsim) or a generator such as fattree:k=8")
 	cli.Words(c, "format", formats...)
 	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
 		const hint = "see ibsmctl dump --help for kinds and formats"

@@ -40,9 +40,9 @@ func TestAtHand(t *testing.T) {
 	}
 	ask(0, "SUBNET UP", "status", "--wait")
 	ask(2, "hint: the older one comes first: ibsmctl diff 1 2", "diff", "2", "1")
-	ask(0, "host-01 mlx5_0 port 1 sends packets to LID 1 to itself: they take no link", "path", "host-01", "host-01")
+	ask(0, "host-01 mlx5_0 port 1 sends packets for LID 1 to itself: they use no link", "path", "host-01", "host-01")
 	ask(0, file+" changed", "partitions", "create", "tenant", "--key", "0x10", "host-02=full", "host-03")
-	ask(1, "no host of the subnet has this name either", "partitions", "add", "tenant", "nosuch")
+	ask(1, "no host of the subnet has this name", "partitions", "add", "tenant", "nosuch")
 	ask(1, `rate "99" is not valid for a group`, "partitions", "set", "tenant", "rate=99")
 	ask(1, `rate "99" is not valid for a group`, "partitions", "create", "x", "--flag", "rate=99", "SELF")
 	ask(0, "applied after", "partitions", "apply")

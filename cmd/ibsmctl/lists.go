@@ -26,15 +26,15 @@ type lister struct {
 func newList[T any](a *asker, list ctl.List, short, long string, columns []column, row func(*table, *T)) *cobra.Command {
 	l := &lister{asker: a}
 	c := &cobra.Command{Use: string(list) + " [OPTION]...", Short: short, Args: cli.Args(0, 0), Long: long}
-	ofType := "only `TYPE` CA, switch or router"
+	ofType := "only nodes of `TYPE` CA, switch or router"
 	if list == ctl.Links {
-		ofType += ", of the first end"
+		ofType = "only links whose first end is of `TYPE` CA, switch or router"
 	}
 	c.Flags().StringVar(&l.typ, "type", "", ofType)
-	c.Flags().StringVar(&l.node, "node", "", "only this `NODE`: a GUID or a name")
+	c.Flags().StringVar(&l.node, "node", "", "only `NODE`, given by GUID or name")
 	cli.Words(c, "type", nodeTypes...)
 	if list != ctl.Nodes {
-		c.Flags().StringVar(&l.state, "state", "", "only `STATE` Down, Initialize, Armed, Active or ActiveDefer")
+		c.Flags().StringVar(&l.state, "state", "", "only ports or links in `STATE` Down, Initialize, Armed, Active or ActiveDefer")
 		cli.Words(c, "state", portStates...)
 	}
 	a.completeNodeOption(c)
@@ -75,8 +75,8 @@ func (a *lister) filter() (url.Values, error) {
 func newNodes(a *asker) *cobra.Command {
 	columns := []column{{head: "GUID"}, {head: "TYPE"}, {head: "LID", right: true}, {head: "UP", right: true}, {head: "NAME", yields: true}}
 	return newList(a, ctl.Nodes, "switches, adapters and routers", `
-Lists the nodes of the subnet: GUID, type, LID, number of Active ports and of all ports,
-and name. A node that does not answer but is kept for some sweeps is marked.`, columns, func(t *table, n *ctl.Node) {
+Lists the nodes of the subnet: GUID, type, LID, number of Active ports, number of all ports,
+and name. Nodes that have stopped answering but are still kept are marked.`, columns, func(t *table, n *ctl.Node) {
 		name := printable(a.names.of(n.GUID, n.Desc))
 		if n.Missed > 0 {
 			name += fmt.Sprintf(" (unresponsive for %s)", plural.Of(int(n.Missed), "sweep"))
@@ -89,7 +89,7 @@ func newPorts(a *asker) *cobra.Command {
 	columns := []column{{head: "PORT GUID"}, {head: "NODE", yields: true}, {head: "PORT", right: true}, {head: "LID", right: true},
 		{head: "STATE"}, {head: "LINK"}, {head: "PEER", yields: true}, {head: "PORT", right: true}}
 	return newList(a, ctl.Ports, "ports, their state and their peers", `
-Lists the ports of the subnet: port GUID (all ports of a switch have the same one), node
+Lists the ports of the subnet: port GUID (the same for all ports of a switch), node
 name, port number, LID, state, link width and speed (for a port that is Down, its physical
 state), and peer port.`, columns, func(t *table, p *ctl.Port) {
 		link, peer, peerPort := p.Physical, "", ""
@@ -110,9 +110,8 @@ func newLinks(a *asker) *cobra.Command {
 	columns := []column{{head: "FROM", yields: true}, {head: "PORT", right: true}, {head: "TO", yields: true}, {head: "PORT", right: true},
 		{head: "STATE"}, {head: "LINK"}}
 	links := newList(a, ctl.Links, "links between ports", `
-Lists the links of the subnet, each once: both ends, the lower state of the two ends, width
-and speed. A link that routes avoid is marked. Former links of ports that are now Down are
-not listed: see ibsmctl why.`, columns, func(t *table, l *ctl.Link) {
+Lists each link of the subnet once: both ends, the lower of their states, width and speed.
+Links that routes avoid are marked. Links that are Down are not listed: see ibsmctl why.`, columns, func(t *table, l *ctl.Link) {
 		t.add(printable(a.names.of(l.From.Node, l.From.Desc)), strconv.Itoa(int(l.From.Port)),
 			printable(a.names.of(l.To.Node, l.To.Desc)), strconv.Itoa(int(l.To.Port)), marked(l.State, l.Unhealthy), l.Width+" "+l.Speed)
 	})

@@ -21,7 +21,7 @@ var levels = []struct {
 
 func newLogLevel(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "log-level [OPTION]... [LEVEL]", Short: "show or change the log level", Args: cli.Args(0, 1), RunE: a.asking(a.logLevel), ValidArgs: levelWords(), Long: `
-Shows or changes the log level of the manager. LEVEL is a word, or a number: the sum of
+Shows or changes the log level of the manager. LEVEL is a word or a number, the sum of
 OpenSM's log flags:
 
   error     errors (0x01)
@@ -29,7 +29,7 @@ OpenSM's log flags:
   verbose   also details (0x07)
   debug     everything (0x0f)
 
-Flag 0x40 also writes the dump files of routes; 0x43 is the most common value. The change
+Flag 0x40 also writes the dump files of routes, so 0x43 is a common value. The change
 lasts until the manager exits; to make it permanent, set log_flags in the configuration.`}
 }
 

@@ -18,7 +18,7 @@ Prints a completion script for bash, zsh or fish, for ibsmctl and ibsm, or for P
 The packages install it; to try it: source <(ibsmctl completion bash)
 For bash it needs the package bash-completion.
 
-Names of nodes, GUIDs that begin with 0x, and LIDs are completed from the running manager.
+Node names, GUIDs that begin with 0x, and LIDs are completed with the help of the running manager.
 If it does not answer within 200 ms, they are not completed.`, "ibsm")
 }
 

@@ -25,34 +25,34 @@ type migrateCommand struct {
 func newMigrate(a *asker) *cobra.Command {
 	c := &migrateCommand{asker: a}
 	cmd := &cobra.Command{Use: "migrate [VERB] [OPTION]...", Short: "go from OpenSM to ibsm on this host, or back", Long: `
-Takes the subnets of this host from OpenSM to ibsm, or back, so that LIDs, routes, P_Keys,
-multicast groups and their members stay. check, which is the default, shows which managers run,
-what they need, and what would change in the subnet if ibsm took over now. to and back print their
-steps: commands, and edits of files with the lines that change. With --yes they carry them out,
-and print each. They need root.
+Moves the subnets of this host from OpenSM to ibsm, or back, and keeps LIDs, routes, P_Keys,
+multicast groups and their members. check, the default, shows which managers run, what they
+require, and what would change in the subnet if ibsm took over now. to and back print their steps:
+commands, and edits of files with the lines that change. With --yes they also execute the steps.
+They need root.
 
-to has OpenSM write its registrations to a file, computes what ibsm would change, and refuses if
-something would move that traffic uses, unless --force is given. Then it stops and disables
-OpenSM's units, enables and starts ibsm, and compares LIDs and registrations with those of before.
-back does the same in the other direction. If the next manager does not come up within TIME, or
-registrations are lost, the manager of before is started again.
+to makes OpenSM write its registrations to a file and computes what ibsm would change. It refuses
+if LIDs, routes or P_Key indexes in use would change, unless --force is given. Then it stops and
+disables OpenSM's units, enables and starts ibsm, and compares LIDs and registrations with the
+previous ones. back does the same in the other direction. If the new manager does not come up
+within TIME, or registrations are lost, the previous manager is started again.
 
-Exit status: 0 success, 1 failure, or check finds that to would be refused, 2 wrong usage.`,
+Exit status: 0 success, 1 failure or check finds that to would refuse, 2 wrong usage.`,
 		Example: `  ibsmctl migrate check
   ibsmctl migrate to
   ibsmctl migrate to --yes
 `}
 	f := cmd.PersistentFlags()
-	f.BoolVar(&c.yes, "yes", false, "to, back: carry the steps out")
+	f.BoolVar(&c.yes, "yes", false, "to, back: execute the steps")
 	f.BoolVarP(&c.dryRun, "dry-run", "n", false, "to, back: only print the steps (the default)")
-	f.BoolVar(&c.force, "force", false, "to: accept that LIDs, routes or P_Key indexes move, and that settings differ")
-	f.DurationVar(&c.wait, "wait", 2*time.Minute, "to, back: wait at most this `TIME` for a manager")
+	f.BoolVar(&c.force, "force", false, "to: accept changes of LIDs, routes or P_Key indexes, and settings that differ")
+	f.DurationVar(&c.wait, "wait", 2*time.Minute, "to, back: wait at most `TIME` for a manager")
 	verb := a.verbsOf(cmd)
 	check := func(ctx context.Context, _ []string) error { return c.check(ctx) }
 	by := func(decide func(*migrate.Host) migrate.Plan) func(context.Context, []string) error {
 		return func(ctx context.Context, _ []string) error { return c.migrate(ctx, decide) }
 	}
-	cli.Takes(verb("check", "show what runs, what it needs, and what would move", 0, 0, check))
+	cli.Takes(verb("check", "show the running managers, their requirements, and what would change", 0, 0, check))
 	cli.Takes(verb("to", "go from OpenSM to ibsm", 0, 0, by((*migrate.Host).To)), "yes", "dry-run", "force", "wait")
 	cli.Takes(verb("back", "go from ibsm to OpenSM", 0, 0, by((*migrate.Host).Back)), "yes", "dry-run", "wait")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -63,7 +63,7 @@ Exit status: 0 success, 1 failure, or check finds that to would be refused, 2 wr
 }
 
 // errNotRoot is why nothing is done for other users.
-var errNotRoot = errors.New("ibsmctl migrate needs root: it reads OpenSM's files and the port, " +
+var errNotRoot = errors.New("ibsmctl migrate needs root, because it reads OpenSM's files and the port, " +
 	"and starts and stops units; use sudo")
 
 // migrate prints a plan, and with --yes carries it out.
@@ -111,7 +111,7 @@ func (c *migrateCommand) printSteps(plan *migrate.Plan) {
 	for i := range plan.Steps {
 		printStep(c.stdout, i+1, &plan.Steps[i])
 	}
-	fmt.Fprintln(c.stdout, "\nNothing was done. --yes carries these steps out. If one of them fails after the first stop:")
+	fmt.Fprintln(c.stdout, "\nNothing was done. Use --yes to execute these steps. If one of them fails after the first stop:")
 	for i := range plan.Undo {
 		printStep(c.stdout, i+1, &plan.Undo[i])
 	}

@@ -50,7 +50,7 @@ func (c *migrateCommand) check(ctx context.Context) error {
 		}
 	}
 	if wrong || plan.Refused != nil || plan.Changes != nil {
-		return errors.New("migrate to would be refused; see above")
+		return errors.New("migrate to would refuse; see above")
 	}
 	fmt.Fprintln(c.stdout, "ibsmctl migrate to shows the steps")
 	return nil

@@ -100,7 +100,7 @@ func (r *runner) undo(ctx context.Context, plan *migrate.Plan, cause error) erro
 		return fmt.Errorf("no process of %s runs", program)
 	})
 	if err != nil {
-		return fmt.Errorf("%w; and the manager of before could not be started again: %v: "+
+		return fmt.Errorf("%w, and the previous manager could not be started again: %v: "+
 			"NO SUBNET MANAGER RUNS ON THIS HOST", cause, err)
 	}
 	return fmt.Errorf("%w; %s, which was master before, was started again", cause, program)
@@ -196,7 +196,7 @@ func (r *runner) edit(s *migrate.Step) error {
 	}
 	now, err := os.ReadFile(s.File)
 	if err == nil && !bytes.Equal(now, s.Before) {
-		err = fmt.Errorf("%s has changed meanwhile: begin again", s.File)
+		err = fmt.Errorf("%s has changed meanwhile: start again", s.File)
 	}
 	if err != nil {
 		return err
@@ -297,7 +297,7 @@ func (r *runner) dump(ctx context.Context, s *migrate.Step) error {
 		}
 		err := r.until(ctx, func() error {
 			if modified(m.SubnetAt).Equal(swept) && modified(m.SADump).Equal(before) {
-				return fmt.Errorf("OpenSM has not swept: it has not written %s; is it master? its log says why", m.SubnetAt)
+				return fmt.Errorf("OpenSM has not swept: it has not written %s. Check in its log whether it is master", m.SubnetAt)
 			}
 			return nil
 		})
@@ -309,7 +309,7 @@ func (r *runner) dump(ctx context.Context, s *migrate.Step) error {
 		}
 	}
 	if modified(m.SADump).Equal(before) && !m.Wrote(before, modified(m.Config)) {
-		r.say("OpenSM has swept, and has not written the file: it was started before %s was there", m.Config)
+		r.say("OpenSM has swept but not written the file, because it was started before %s existed", m.Config)
 		r.say("ibsm asks the hosts to register again when it takes over")
 		return r.without(m)
 	}
@@ -358,7 +358,7 @@ func (r *runner) compare(ctx context.Context, s *migrate.Step) error {
 		r.say("%s", printable(line))
 	}
 	if moves(dry) && !r.force {
-		return cli.WithHint(errors.New("ibsm would move what traffic uses"),
+		return cli.WithHint(errors.New("ibsm would change LIDs, routes or P_Key indexes in use"),
 			"ibsm --dry-run shows each change; accept them with --force")
 	}
 	return nil
@@ -393,7 +393,7 @@ func moves(d *ctl.DryRun) bool {
 // dryRunText is what a takeover would change, in lines.
 func dryRunText(d *ctl.DryRun) (lines []string) {
 	lines = append(lines, fmt.Sprintf("%d nodes (%d switches); routes: %s", d.Nodes, d.Switches, d.Routes),
-		fmt.Sprintf("would move: %d LIDs, %d entries of forwarding tables, %d P_Key indexes; "+
+		fmt.Sprintf("would change: %d LIDs, %d forwarding table entries, %d P_Key indexes; "+
 			"would write: %d SLtoVLMappingTables",
 			len(d.Moves.LIDs), d.Moves.Entries, d.Moves.PKeys, d.Moves.Lanes))
 	for i, m := range d.Moves.LIDs {
@@ -420,7 +420,7 @@ func (r *runner) dumped(s *migrate.Step) error {
 	}
 	if s.OpenSM { // which reads what ibsm has left
 		if lost := r.at.Lost(left); lost != nil {
-			return fmt.Errorf("%s, which OpenSM reads, has not all that was registered at ibsm: %s", s.File, few(lost))
+			return fmt.Errorf("%s, which OpenSM reads, does not contain all registrations of ibsm: %s", s.File, few(lost))
 		}
 	}
 	r.had.Add(left)

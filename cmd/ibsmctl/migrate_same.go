@@ -129,13 +129,13 @@ func (r *runner) sameAtIBSM(ctx context.Context) error {
 	}
 	lost := r.had.Lost(has)
 	if lost = append(r.lids.Moved(lids), lost...); lost != nil && !r.force {
-		return fmt.Errorf("the manager runs, but not all is as before: %s", few(lost))
+		return fmt.Errorf("the manager runs, but some things have changed: %s", few(lost))
 	}
 	text := has.String() + ", as before"
 	if !r.carried {
 		text = "registered so far: " + has.String()
 	}
-	r.say("%d LIDs as before; %s", len(r.lids), text)
+	r.say("%d LIDs unchanged; %s", len(r.lids), text)
 	return nil
 }
 
@@ -148,9 +148,9 @@ func (r *runner) openSMUp(ctx context.Context, s *migrate.Step) error {
 		}
 		switch {
 		case !runs:
-			return errors.New("no process of OpenSM runs; journalctl -u opensm -u 'opensm@*' says why")
+			return errors.New("OpenSM is not running; see journalctl -u opensm -u 'opensm@*'")
 		case r.master == "" && modified(s.File).Equal(r.written[s.File]):
-			return fmt.Errorf("OpenSM has not written %s, as it does when the subnet is up; its log says why", s.File)
+			return fmt.Errorf("OpenSM has not written %s, so the subnet is not up; see its log", s.File)
 		}
 		return nil
 	})
@@ -168,21 +168,21 @@ func (r *runner) sameAtOpenSM(ctx context.Context, s *migrate.Step) error {
 	}
 	lids := migrate.ParseSubnet(text)
 	if moved := r.lids.Moved(lids); moved != nil {
-		return fmt.Errorf("OpenSM runs, but not all is as before: %s", few(moved))
+		return fmt.Errorf("OpenSM runs, but some things have changed: %s", few(moved))
 	}
 	members, why := r.askMembers(ctx)
 	if why != "" {
-		r.say("%d LIDs as before; members are not compared: %s", len(r.lids), why)
+		r.say("%d LIDs unchanged; members are not compared: %s", len(r.lids), why)
 		return nil
 	}
 	if lost := r.had.Members().Lost(members); lost != nil {
-		return fmt.Errorf("OpenSM runs, but not all is as before: %s", few(lost))
+		return fmt.Errorf("OpenSM runs, but some things have changed: %s", few(lost))
 	}
 	when := "as before"
 	if !r.carried {
 		when = "so far"
 	}
-	r.say("%d LIDs as before; %d members %s", len(r.lids), len(members), when)
+	r.say("%d LIDs unchanged; %d members %s", len(r.lids), len(members), when)
 	return nil
 }
 

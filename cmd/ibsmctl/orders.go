@@ -20,7 +20,7 @@ import (
 func newSweep(a *asker) *cobra.Command {
 	c := &cobra.Command{Use: "sweep [OPTION]...", Short: "request a sweep", Args: cli.Args(0, 0), Long: `
 Requests a heavy sweep, which reads the subnet and writes all necessary changes. The command
-does not wait for the end of the sweep: ibsmctl events --follow shows it.`}
+does not wait for the sweep to end: ibsmctl events --follow shows when it does.`}
 	light := c.Flags().Bool("light", false, "request a light sweep, which only checks whether a heavy one is needed")
 	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
 		kind := ctl.HeavySweep
@@ -34,7 +34,7 @@ does not wait for the end of the sweep: ibsmctl events --follow shows it.`}
 
 func newReroute(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "reroute [OPTION]...", Short: "recompute all routes", Args: cli.Args(0, 0), RunE: a.asking(a.reroute), Long: `
-Requests a heavy sweep that recomputes all routes instead of keeping those that work.
+Requests a heavy sweep that recomputes all routes, including working ones.
 Routes in use may change: ibsmctl plan --reroute shows which.`}
 }
 
@@ -60,18 +60,17 @@ func (a *asker) order(ctx context.Context, path, kind string, stdout io.Writer) 
 
 func newPlan(a *asker) *cobra.Command {
 	c := &cobra.Command{Use: "plan [OPTION]...", Short: "show what a heavy sweep would write", Args: cli.Args(0, 0), Long: `
-Makes the manager discover the subnet and compute as in a heavy sweep, and shows each Set
-that this sweep would send, in order. With --reroute, --engine or --without it also compares
-the routes; ibsmctl routes quality explains the figures. With --without it lists the hosts
-that would be cut off, and the number of pairs of their ports without a way to each other.
-Pairs of a switch and a LID to which the planned routes do not lead are counted and listed by
-reason: lost ones, those without a path of cables, and those that the engine's rules forbid.
-Nothing is written or stored. Sweeps do not wait for the plan, but plans for each other. It is
-about the subnet at the time of its reading, and the last line says whether the subnet may have
-changed since.`}
-	reroute := c.Flags().Bool("reroute", false, "plan as for a reroute")
-	without := c.Flags().StringSlice("without", nil, "plan as if a `SWITCH`, a line card, or the cable at SWITCH:PORT, had failed; may be repeated")
-	list := c.Flags().String("engine", "", "plan a reroute by the routing engines of `LIST` in place of the configured ones, with the settings and files of the configuration")
+Makes the manager discover the subnet and compute routes as in a heavy sweep, and shows in order
+each Set that such a sweep would send. Nothing is written or stored. With --reroute, --engine or
+--without it also compares the quality of the routes; ibsmctl routes quality explains the figures.
+With --without it lists the hosts that would be cut off, and the number of host pairs that would
+be disconnected. LIDs that a switch could not reach are counted and listed by reason: routes lost,
+no path of cables, or no route that the engine permits.
+Sweeps are not delayed; plans queue behind one another. The plan describes the subnet as it was
+when read. The last line says whether the subnet may have changed since.`}
+	reroute := c.Flags().Bool("reroute", false, "plan a reroute")
+	without := c.Flags().StringSlice("without", nil, "plan for the failure of a `SWITCH`, a line card, or the cable at SWITCH:PORT; may be repeated")
+	list := c.Flags().String("engine", "", "plan a reroute with the routing engines in `LIST` instead of the configured ones; other settings and files stay the same")
 	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
 		q := query("engine", *list)
 		var removed []string
@@ -120,7 +119,7 @@ func (a *asker) plan(ctx context.Context, q url.Values, stdout io.Writer) error 
 			printChange(out, head.Change)
 		}
 		if head.Outdated {
-			fmt.Fprintln(out, "the subnet may have changed since it was read for this plan: repeat the command for a new one")
+			fmt.Fprintln(out, "the subnet may have changed since it was read for this plan: run the command again")
 		}
 		err = out.Flush()
 	}
@@ -133,7 +132,7 @@ func (a *asker) printUnrouted(w io.Writer, u *ctl.Unrouted) {
 		text  string
 		pairs *ctl.Pairs
 	}{
-		{plural.With(u.Lost.Count, "pair of switch and LID is", "pairs of switch and LID are") + " connected by cables and would have no working route", &u.Lost},
+		{plural.With(u.Lost.Count, "pair of switch and LID is", "pairs of switch and LID are") + " connected by cables but would have no working route", &u.Lost},
 		{plural.With(u.Cut.Count, "pair of switch and LID is", "pairs of switch and LID are") + " not connected by cables", &u.Cut},
 		{u.ByRules, &u.Forbidden},
 	} {
@@ -166,22 +165,22 @@ func printChange(w io.Writer, c *ctl.PlanChange) {
 	line("routes", "%s", "in force", "planned")
 	line("routing engine", "%s", b.Engine, a.Engine)
 	line("service levels of paths", "%d", b.SLs, a.SLs)
-	line("unused directions of links", "%d", b.Unused, a.Unused)
-	line("routes on the fullest link", "%d", b.Fullest, a.Fullest)
-	line("flows that meet in shifts, mean", "%.2f", b.Shift, a.Shift)
-	line("  in the worst shift", "%d", b.Worst, a.Worst)
+	line("unused link directions", "%d", b.Unused, a.Unused)
+	line("routes on the busiest link", "%d", b.Fullest, a.Fullest)
+	line("flows on the busiest link, shifts: mean", "%.2f", b.Shift, a.Shift)
+	line("  worst shift", "%d", b.Worst, a.Worst)
 	if b.RailShift > 0 || a.RailShift > 0 {
-		line("  in shifts within rails, mean", "%.2f", b.RailShift, a.RailShift)
+		line("  shifts within rails: mean", "%.2f", b.RailShift, a.RailShift)
 	}
-	line("bandwidth in bisections", "%.3f", b.Bisection, a.Bisection)
+	line("share of bandwidth in bisections", "%.3f", b.Bisection, a.Bisection)
 	if b.Several > 0 || a.Several > 0 {
-		line("hosts cut off by one switch", "%.1f %%", b.Cut*100, a.Cut*100)
+		line("hosts unreachable if one switch fails", "%.1f %%", b.Cut*100, a.Cut*100)
 	}
 	for _, note := range a.Notes {
 		fmt.Fprintf(w, "%s: %s\n", printable(a.Engine), printable(note))
 	}
 	for _, r := range a.Refused {
-		fmt.Fprintf(w, "%s refuses: %s\n", printable(r.Engine), printable(r.Reason))
+		fmt.Fprintf(w, "%s failed: %s\n", printable(r.Engine), printable(r.Reason))
 	}
 	if len(c.CutOff) > 0 {
 		const most = 16
@@ -192,7 +191,7 @@ func printChange(w io.Writer, c *ctl.PlanChange) {
 		fmt.Fprintf(w, "%s cut off: %s%s\n", plural.With(len(c.CutOff), "host is", "hosts are"), printable(strings.Join(names, ", ")), more)
 	}
 	if c.PairsCut > 0 {
-		fmt.Fprintf(w, "%s no way to each other any more\n", plural.With(c.PairsCut, "pair of ports of hosts has", "pairs of ports of hosts have"))
+		fmt.Fprintf(w, "%s would be disconnected\n", plural.With(c.PairsCut, "host pair", "host pairs"))
 	}
 	fmt.Fprintf(w, "%s in %s of forwarding tables %s, on %s\n", plural.With(c.Entries, "entry", "entries"), plural.Of(c.Blocks, "block"), plural.Word(c.Entries, "changes", "change"), plural.With(c.Switches, "switch", "switches"))
 	fmt.Fprintf(w, "proof: %s\ntransition: %s\n", printable(c.Proof), printable(c.Transition))

@@ -38,12 +38,12 @@ func newPartitions(a *asker) *cobra.Command {
 Checks, shows and edits partitions.conf, and applies it to the running manager. If a manager
 runs, check also reports conflicts with the subnet.
 
-NAME may also be a P_Key. A MEMBER is a port GUID, the name of a host (which stands for its
-ports, if a manager runs), or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF, with =full,
-=limited or =both; without a suffix the partition's defmember applies. Members that OpenSM does
-not accept are written as they are, and looked up in each sweep: a pattern for names of hosts
-such as node[001-100] or rack1-*, a range of GUIDs, @GROUP, and with --names the name of a host.
-export prints FILE with port GUIDs in their place, as OpenSM reads it.
+NAME may also be a P_Key. A MEMBER is a port GUID, a host name (all ports of the host; needs a
+running manager), or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF, followed by =full, =limited or
+=both; without a suffix the partition's defmember applies. Some members are an extension that OpenSM
+does not accept: a pattern of host names such as node[001-100] or rack1-*, a range of GUIDs, @GROUP,
+and with --names a host name. They are written unchanged and resolved in each sweep; export prints
+FILE with port GUIDs in their place, for OpenSM.
 A FLAG is, for example, ipoib, rate=7 or defmember=full.
 
 Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong usage.`,
@@ -52,16 +52,16 @@ Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong 
   ibsmctl partitions add storage host-02=full 0xb83fd20300a00020 && ibsmctl partitions apply
 `}
 	f := cmd.PersistentFlags()
-	f.StringVarP(&c.file, "file", "f", "", "`FILE` to use (default: the manager's; if none runs, partitions.conf in /etc/opensm or /etc/rdma)")
+	f.StringVarP(&c.file, "file", "f", "", "use `FILE` (default: the manager's; if no manager runs, partitions.conf in /etc/opensm or /etc/rdma)")
 	f.StringVar(&c.key, "key", "", "create: P_Key `KEY` (default: the lowest free one)")
 	f.StringArrayVar(&c.flags, "flag", nil, "create: a `FLAG`; may be repeated")
-	f.BoolVarP(&c.dryRun, "dry-run", "n", false, "print the changed file, write nothing; apply: show the plan")
+	f.BoolVarP(&c.dryRun, "dry-run", "n", false, "print the changed file instead of writing it; apply: show the plan")
 	f.BoolVarP(&c.write, "write", "w", false, "fmt: write the file")
 	f.BoolVar(&c.force, "force", false, "check, apply: accept dangerous lines")
-	f.BoolVar(&c.byName, "names", false, "add, create: write names of hosts, which OpenSM does not accept, in place of their GUIDs")
+	f.BoolVar(&c.byName, "names", false, "add, create: write host names, which OpenSM does not accept, instead of port GUIDs")
 	f.BoolVar(&c.strict, "strict", false, "check: treat warnings as errors")
 	f.StringVar(&c.node, "node", "", "show without FILE: the ports of `NODE` only")
-	f.DurationVar(&c.wait, "wait", time.Minute, "apply: wait at most this `TIME`")
+	f.DurationVar(&c.wait, "wait", time.Minute, "apply: wait at most `TIME`")
 	a.completeNodeOption(cmd)
 	c.addVerbs(cmd)
 	return cmd
@@ -168,7 +168,7 @@ func (c *partitionsCommand) check(ctx context.Context) error {
 	case len(errs) > 0:
 		return fmt.Errorf("%s has %s: a manager would not apply it", c.file, plural.Of(len(errs), "error"))
 	case dangers && !c.force:
-		return cli.WithHint(fmt.Errorf("%s has dangerous lines, which make other ports communicate than they seem to say", c.file), "fix the lines, or use --force")
+		return cli.WithHint(fmt.Errorf("%s has dangerous lines, which give access to other ports than they appear to", c.file), "fix the lines, or use --force")
 	case c.strict && worse > 0:
 		return fmt.Errorf("%s has %s", c.file, plural.Of(worse, "warning"))
 	}

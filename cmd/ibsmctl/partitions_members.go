@@ -33,7 +33,7 @@ func (c *partitionsCommand) resolveMembers(ctx context.Context, what string, arg
 		if ports == nil {
 			var err error
 			if ports, err = c.hostPorts(ctx); err != nil {
-				return nil, fmt.Errorf("%w; it is no host either, as far as a manager can be asked: %w", wrong, err)
+				return nil, fmt.Errorf("%w, and no manager can be asked whether it is a host name: %w", wrong, err)
 			}
 		}
 		before := len(resolved)
@@ -49,7 +49,7 @@ func (c *partitionsCommand) resolveMembers(ctx context.Context, what string, arg
 			}
 		}
 		if len(resolved) == before {
-			return nil, fmt.Errorf("%w; no host of the subnet has this name either: ibsmctl nodes --type CA lists them", wrong)
+			return nil, fmt.Errorf("%w, and no host of the subnet has this name: ibsmctl nodes --type CA lists the hosts", wrong)
 		}
 	}
 	return resolved, nil
@@ -75,7 +75,7 @@ func (c *partitionsCommand) export(ctx context.Context) error {
 	}
 	hosts, err := c.hostPorts(ctx)
 	if err != nil {
-		return fmt.Errorf("%s has members whose ports only a running manager knows: %w", c.file, err)
+		return fmt.Errorf("%s has members that only a running manager can resolve: %w", c.file, err)
 	}
 	var index []partitions.HostPort[mad.GUID]
 	for _, p := range hosts {
@@ -97,7 +97,7 @@ func (c *partitionsCommand) portsOf(ctx context.Context, m partitions.Member, ho
 	case partitions.Hosts:
 		found, claimed := hosts.Find(m.Name)
 		for _, host := range claimed {
-			fmt.Fprintf(c.stderr, "%s: two nodes have its NodeDescription: it is no member\n", printable(host))
+			fmt.Fprintf(c.stderr, "%s: two nodes have this NodeDescription, so it is not a member\n", printable(host))
 		}
 		ports = slices.Clone(found)
 	case partitions.OfGroup:

@@ -77,7 +77,7 @@ func (c *partitionsCommand) apply(ctx context.Context, _ []string) error {
 		err = keepEdited(file)
 	}
 	if err != nil {
-		fmt.Fprintln(c.stderr, "ibsmctl: no version of the file kept:", err)
+		fmt.Fprintln(c.stderr, "ibsmctl: the file's previous version was not saved:", err)
 	}
 	from := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, c.wait)
@@ -132,7 +132,7 @@ func (c *partitionsCommand) diff(ctx context.Context, args []string) error {
 
 // dangerous refuses a file for its dangerous lines.
 func dangerous(name string) error {
-	return cli.WithHint(fmt.Errorf("%s has dangerous lines: the partitions in force do not change", name), "fix the lines, or use --force")
+	return cli.WithHint(fmt.Errorf("%s has dangerous lines: the partitions in force are not changed", name), "fix the lines, or use --force")
 }
 
 // partitionRows are what a manager says to a partition file.
@@ -192,7 +192,7 @@ func (r *partitionRows) print(stdout io.Writer, a *asker) error {
 		}
 	}
 	if r.file.Refused {
-		return fmt.Errorf("%s has errors: the partitions in force do not change", name)
+		return fmt.Errorf("%s has errors: the partitions in force are not changed", name)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func TestPartitionsClosed(t *testing.T) {
 		if status := run(append([]string{"--socket", socket}, args...), &out, &out); status != 0 || !strings.HasPrefix(out.String(), first) {
 			t.Errorf("%v: exit status %d\n%s\nwant the first line\n%s", args, status, out.String(), first)
 		}
-		if len(args) == 3 && !strings.Contains(out.String(), "("+file+" cannot be used, so that every port reaches only the manager)") {
+		if len(args) == 3 && !strings.Contains(out.String(), "("+file+" cannot be used, so every port reaches only the manager)") {
 			t.Errorf("%v: the reason does not name the file\n%s", args, out.String())
 		}
 	}
@@ -59,7 +59,7 @@ func TestDangerousPartitions(t *testing.T) {
 	write(dangerous)
 	ask(1, `partitions.conf:3:6: danger: P_Key "0x10012" has more than 16 bits; using 0x0012\n(?s).*partitions.conf:3:24: danger: "ful" is read as full`, "check")
 	ask(0, "danger", "check", "--force")
-	ask(1, "32 P_Key table entries change\n(?s).*has dangerous lines: the partitions in force do not change", "apply")
+	ask(1, "32 P_Key table entries change\n(?s).*has dangerous lines: the partitions in force are not changed", "apply")
 	ask(0, "danger", "diff")
 	ask(0, "applied after", "apply", "--force")
 	write(dangerous + "green=0x13 : ALL_CAS=full;\n")
@@ -71,7 +71,7 @@ func TestDangerousPartitions(t *testing.T) {
 		t.Errorf("reload: exit status %d\n%s", status, out.String())
 	}
 	out.Reset()
-	if run([]string{"--socket", socket, "status"}, &out, &out); !strings.HasPrefix(out.String(), "EARLIER PARTITIONS: the last version without errors is in force, because "+file) {
+	if run([]string{"--socket", socket, "status"}, &out, &out); !strings.HasPrefix(out.String(), "EARLIER PARTITIONS: the last valid version is in force, because "+file) {
 		t.Errorf("status begins\n%s", out.String())
 	}
 	write(dangerous)

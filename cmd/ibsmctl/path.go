@@ -42,7 +42,7 @@ func (a *asker) path(ctx context.Context, args []string, stdout io.Writer) error
 
 func (a *asker) printPath(p *ctl.Path, stdout io.Writer) error {
 	if p.Links == 0 && p.Arrived && p.From == p.To {
-		_, err := fmt.Fprintf(stdout, "%s sends packets to LID %d to itself: they take no link\n", a.portText(&p.From), p.DLID)
+		_, err := fmt.Fprintf(stdout, "%s sends packets for LID %d to itself: they use no link\n", a.portText(&p.From), p.DLID)
 		return err
 	}
 	t := &table{columns: []column{{head: "GUID"}, {head: "NODE", yields: true}, {head: "LID", right: true}, {head: "IN", right: true}, {head: "OUT", right: true}, {head: "LINK"}}}

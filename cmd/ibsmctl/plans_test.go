@@ -62,7 +62,7 @@ func TestTooManyPlans(t *testing.T) {
 	}
 	var out bytes.Buffer
 	status := run([]string{"--socket", socket, "plan"}, &out, &out)
-	if want := "ibsmctl: error: 16 plans are waited for already\nhint: try again when some are complete, or end commands that wait\n"; status != 1 || out.String() != want {
+	if want := "ibsmctl: error: 16 plans are already waiting\nhint: try again later, or stop commands that are waiting\n"; status != 1 || out.String() != want {
 		t.Errorf("exit status %d\n%s", status, out.String())
 	}
 }

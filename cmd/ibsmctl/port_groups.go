@@ -15,12 +15,12 @@ import (
 
 func newPortGroups(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "port-groups [OPTION]... [NAME]", Short: "port groups and their members", Args: cli.Args(0, 1), RunE: a.asking(a.portGroups), Long: `
-Lists the port groups of pgrp_policy_file and of the QoS policy, whose names may be used in
-root_guid_file, cn_guid_file, io_guid_file and guid_routing_order_file: the number of end ports
-that are members now, where the group is defined, and what it lists. With the NAME of a
-group it lists the members: port GUID, node name, port number; a switch is its port 0. ALL,
-ALL_SWITCHES, ALL_CAS and ALL_ROUTERS need no definition. Then it lists the rules that no port
-matches. docs/tuning.md describes the files.`,
+Lists the port groups of pgrp_policy_file and of the QoS policy: the number of end ports that are
+members now, where the group is defined, and its rules. Group names may be used in root_guid_file,
+cn_guid_file, io_guid_file and guid_routing_order_file. With NAME it lists the members of that
+group: port GUID, node name, port number; a switch is its port 0. ALL, ALL_SWITCHES, ALL_CAS and
+ALL_ROUTERS are predefined. Rules that match no port are listed last. docs/port-groups.md describes
+the files.`,
 		Example: `  ibsmctl port-groups
   ibsmctl port-groups spines
   ibsmctl port-groups --json ALL_SWITCHES

@@ -29,12 +29,12 @@ func newQoS(a *asker) *cobra.Command {
 	c := &qosCommand{asker: a}
 	cmd := &cobra.Command{Use: "qos VERB [OPTION]... [FILE]", Short: "check and show qos-policy.conf",
 		Long: `
-Checks a QoS policy file, or shows its rules in the order in which they are tried. Without
-FILE, check reads the file of the running manager, or /etc/opensm/qos-policy.conf, and show
-shows the policy in force, with the number of ports of each group. A FILE may name groups of
-the running manager's pgrp_policy_file.
+Checks a QoS policy file, or shows its rules in the order of evaluation. Without FILE, check reads
+the file of the running manager or /etc/opensm/qos-policy.conf, and show prints the policy in
+force, with the number of ports in each group. A FILE may use groups of the running manager's
+pgrp_policy_file.
 
-ibsmctl why SOURCE DESTINATION shows the rule that decides about a path.
+ibsmctl why SOURCE DESTINATION shows the rule that applies to a path.
 
 Exit status: 0 success, 1 the file has errors, 2 wrong usage.`,
 		Example: `  ibsmctl qos check --strict qos-policy.conf
@@ -47,7 +47,7 @@ Exit status: 0 success, 1 the file has errors, 2 wrong usage.`,
 Reports errors and warnings in a QoS policy file, each with its line. Without FILE it checks the
 file of the running manager, or /etc/opensm/qos-policy.conf.`
 	check.Flags().BoolVar(&c.strict, "strict", false, "treat warnings as errors")
-	verb("show [FILE]", "the rules, levels and groups of FILE; without FILE those in force", 0, 1, c.show)
+	verb("show [FILE]", "the rules, levels and groups of FILE; without FILE the policy in force", 0, 1, c.show)
 	return cmd
 }
 

@@ -97,7 +97,7 @@ func TestQoSRefused(t *testing.T) {
 		return out.String()
 	}
 	metric := `ibsm_file_refused{setting="qos_policy_file"} 1`
-	first := "EARLIER QOS POLICY: the last version without errors is in force, because " + file + " cannot be used: " + file + ":2:10: 16 is out of range; expected 0 to 15\n"
+	first := "EARLIER QOS POLICY: the last valid version is in force, because " + file + " cannot be used: " + file + ":2:10: 16 is out of range; expected 0 to 15\n"
 	for _, c := range []struct {
 		text    string
 		refused bool

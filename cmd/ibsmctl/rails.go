@@ -16,15 +16,14 @@ import (
 
 func newRails(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "rails [OPTION]...", Short: "rails, and ports on the wrong leaf", Args: cli.Args(0, 0), RunE: a.asking(a.rails), Long: `
-Shows the rails of the subnet, and each port that is on the wrong leaf with the cable that
-corrects it. A rail is the ports of channel adapters that hold the same place in their hosts.
-Hosts and places are found from NodeDescriptions, such as host-12 mlx5_3, or from
-SystemImageGUIDs that adapters share; a unit is a set of leaves with the same hosts. The leaf
-of a rail in a unit is the leaf with most of its ports. If names or cables follow no such order,
-the verb reports that.
+Shows the rails of the subnet. For each port on the wrong leaf it names the cable to move.
+A rail consists of the adapter ports at the same position in their hosts. Hosts and positions come
+from NodeDescriptions such as host-12 mlx5_3, or from SystemImageGUIDs that adapters share. A unit
+is a set of leaves connected to the same hosts. The leaf of a rail in a unit is the leaf with most
+of its ports. If neither names nor cables show such an order, the command says so.
 
-To exchange two cables, swap them at the leaves. Look again after each change: an exchange that
-corrects one port can move another port.`}
+To exchange two cables, swap them at the leaves. Run the command again after each change, because
+an exchange that corrects one port can misplace another.`}
 }
 
 func (a *asker) rails(ctx context.Context, _ []string, stdout io.Writer) error {
@@ -69,15 +68,15 @@ func (a *asker) printWrong(w *ctl.WrongPort, stdout io.Writer) {
 		return fmt.Sprintf("%s port %d", printable(cmp.Or(a.names.of(e.Node, e.Desc), e.Node)), e.Port)
 	}
 	leaf := printable(cmp.Or(a.names.of(w.Want.Node, w.Want.Desc), w.Want.Node))
-	fmt.Fprintf(stdout, "%s, of rail %d, is on %s and belongs on %s: ", end(&w.Port), w.Rail, end(&w.On), leaf)
+	fmt.Fprintf(stdout, "%s of rail %d is on %s but belongs on %s: ", end(&w.Port), w.Rail, end(&w.On), leaf)
 	switch {
 	case w.Both:
-		fmt.Fprintf(stdout, "exchange its cable with that of %s, on %s, which then is right, too\n", end(w.Exchange), end(&w.Want))
+		fmt.Fprintf(stdout, "swap its cable with the cable of %s on %s, which corrects both\n", end(w.Exchange), end(&w.Want))
 	case w.Exchange != nil:
-		fmt.Fprintf(stdout, "exchange its cable with that of %s, on %s, which does not belong there either\n", end(w.Exchange), end(&w.Want))
+		fmt.Fprintf(stdout, "swap its cable with the cable of %s on %s, which is misplaced too\n", end(w.Exchange), end(&w.Want))
 	case w.Want.Port != 0:
-		fmt.Fprintf(stdout, "move its cable to port %d there, which is free\n", w.Want.Port)
+		fmt.Fprintf(stdout, "move its cable to free port %d there\n", w.Want.Port)
 	default:
-		fmt.Fprintln(stdout, "no port there is free")
+		fmt.Fprintln(stdout, "no port is free there")
 	}
 }

@@ -45,8 +45,8 @@ func TestRails(t *testing.T) {
 	}
 	ask(`^8 rails of 31 to 32 ports in 1 unit, 3 of them on the wrong leaf\n\n`+
 		`RAIL +ADAPTER +PORTS +UNITS +LEAVES\n1 +mlx5_0 +31 +1 +leaf-1-1\n2 +mlx5_1 +32 +1 +leaf-1-2\n(.*\n){6}\n`+
-		`host-1-07 mlx5_2 port 1, of rail 3, is on leaf-1-6 port 7 and belongs on leaf-1-3: exchange its cable with that of host-1-07 mlx5_5 port 1, on leaf-1-3 port 7, which then is right, too\n`+
-		`host-1-31 mlx5_7 port 1, of rail 8, is on leaf-1-1 port 31 and belongs on leaf-1-8: move its cable to port 31 there, which is free\n$`, "rails")
+		`host-1-07 mlx5_2 port 1 of rail 3 is on leaf-1-6 port 7 but belongs on leaf-1-3: swap its cable with the cable of host-1-07 mlx5_5 port 1 on leaf-1-3 port 7, which corrects both\n`+
+		`host-1-31 mlx5_7 port 1 of rail 8 is on leaf-1-1 port 31 but belongs on leaf-1-8: move its cable to free port 31 there\n$`, "rails")
 	ask(`"rails":\[\{"rail":1,"places":\["mlx5_0"\],"ports":31,"leaves":\[\{"node":"0x[0-9a-f]{16}","desc":"leaf-1-1","unit":1\}\]\}`, "rails", "--json")
 	ask(`(?m)^hosts of each of 8 rails +255 +31 +1\.00 +1 +-$`, "routes", "quality")
 	ask(`"rails":\{"rails":8,"hosts":255,"shifts":31,"shift":1,"worst":1\}`, "routes", "quality", "--json")

@@ -19,8 +19,8 @@ func newGroups(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "groups [OPTION]... [MGID]", Short: "multicast groups and their members", Args: cli.Args(0, 1), RunE: a.asking(a.groups), Long: `
 Lists the multicast groups: MGID, MLID, P_Key, Q_Key, MTU, rate, SL, and the number of full
 members (which keep the group alive) and of all members. With an MGID it lists the members of
-that group: port, join state and name. Then it lists the ports whose requests to join were
-refused, and why, until they have joined. --json prints the first list only.`}
+the group: port, join state and name. A second list shows ports whose last join was rejected,
+with the reason. --json prints the first list only.`}
 }
 
 func (a *asker) groups(ctx context.Context, args []string, stdout io.Writer) error {
@@ -76,8 +76,8 @@ func (a *asker) refusals(ctx context.Context, group string, stdout io.Writer) er
 
 func newServices(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "services [OPTION]...", Short: "registered services", Args: cli.Args(0, 0), RunE: a.asking(a.services), Long: `
-Lists the registered services: ID, GID and name of the port, P_Key, end of the lease, and
-name.`}
+Lists the registered services: ID, GID and name of the port, P_Key, expiry of the lease, and
+service name.`}
 }
 
 func (a *asker) services(ctx context.Context, _ []string, stdout io.Writer) error {
@@ -128,10 +128,9 @@ func newSAStats(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "sa-stats [OPTION]...", Short: "statistics of subnet administration", Args: cli.Args(0, 0), RunE: a.asking(a.saStats), Long: `
 Shows statistics of subnet administration: responses by attribute and status, dropped
 requests, packets received on QP1, response times (median and 99th percentile), limits that
-were reached, and counters of registrations and events. A response time starts when the
-request was received. It ends, for a Get, when the response is sent; for a GetTable, when the
-response is complete; for a registration, when the disk, the forwarding tables and the ports
-have it.`}
+were reached, and counters of registrations and events. A response time starts when the request
+is received. It ends when the response to a Get is sent, the response to a GetTable is
+complete, or a registration is stored and programmed into switches and ports.`}
 }
 
 func (a *asker) saStats(ctx context.Context, _ []string, stdout io.Writer) error {
@@ -167,15 +166,15 @@ func printSAStats(stdout io.Writer, st *ctl.SAStats) error {
 		}
 	}
 	x, r := &st.Transfers, &st.Registrations
-	_, err := fmt.Fprintf(stdout, `transfers by RMPP: %d sent, %d received, %d failed, %d refused, %d under way; %d times sent again
-registrations: %d refused at a limit, %d groups of ports at their share of MLIDs, %d leases ended, those of %d ports ended at their restart, of %d after a long absence; replies: %d late, %d without GUIDs, %d wait
-events: %d, %d dropped; reports: %d sent, %d unanswered, %d dropped, %d wait
+	_, err := fmt.Fprintf(stdout, `RMPP transfers: %d sent, %d received, %d failed, %d rejected, %d in progress; %d packets sent again
+registrations: %d rejected at a limit, %d groups of ports at their share of MLIDs, %d leases expired, %d ports removed at their restart, %d after a long absence; replies: %d late, %d without GUIDs, %d waiting
+events: %d, %d dropped; reports: %d sent, %d unanswered, %d dropped, %d waiting
 `,
 		x.Sent, x.Received, x.Failed, x.Refused, x.UnderWay, x.Repeated,
 		r.Full, r.MLIDShare, r.Expired, r.Reset, r.Absent, r.Late, r.Unwritten, r.RepliesWaiting,
 		r.Notices, r.NoticesDropped, r.Reports, r.Unanswered, r.ReportsDropped, r.ReportsWaiting)
 	if err == nil && r.Defects > 0 {
-		_, err = fmt.Fprintf(stdout, "%d changes contradict the registrations: this is a defect, please report it\n", r.Defects)
+		_, err = fmt.Fprintf(stdout, "%d changes contradict the registrations: this is a bug in ibsm, please report it\n", r.Defects)
 	}
 	return err
 }

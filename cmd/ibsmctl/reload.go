@@ -34,9 +34,9 @@ func (c *configCommand) reload(ctx context.Context) error {
 	case err != nil:
 		return err
 	case r.Refused:
-		return errors.New("the file has errors: nothing has changed")
+		return errors.New("the file has errors: nothing was changed")
 	case slices.ContainsFunc(r.Findings, inError):
-		return errors.New("the partition file is refused: the partitions have not changed")
+		return errors.New("the partition file was rejected: the partitions were not changed")
 	}
 	return nil
 }

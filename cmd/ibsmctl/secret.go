@@ -28,10 +28,10 @@ func addSecretVerbs(cmd *cobra.Command) {
 	passphrase := func(v *cobra.Command) {
 		v.Flags().StringVar(&from, "passphrase-file", "", "read the passphrase from the first line of `FILE` instead of the terminal")
 	}
-	verb("new FILE", "make the secret of a subnet's managers", `
-Makes a secret at random and writes it to FILE, which only its owner can read and which must not
-exist. keys_file names it in the configuration of all managers of the subnet: m_key, sm_key and
-sa_key are derived from it where they are not set. Use export and import to take it to the other
+	verb("new FILE", "create the secret of a subnet's managers", `
+Creates a random secret and writes it to FILE, which only its owner can read and which must not
+exist. Set keys_file to it in the configuration of all managers of the subnet: m_key, sm_key and
+sa_key are derived from it if they are not set. Use export and import to copy it to the other
 managers.`, func(cmd *cobra.Command, file string) error {
 		secret, err := keys.New(rand.Reader)
 		if err != nil {
@@ -40,17 +40,17 @@ managers.`, func(cmd *cobra.Command, file string) error {
 		return writeSecret(file, &secret, cmd.OutOrStdout())
 	})
 	verb("show FILE", "print the keys that are derived from a secret", `
-Prints the m_key, sm_key and sa_key that are derived from the secret of FILE, for tools that have to
-show them: saquery --smkey SA_KEY, smpquery -y M_KEY. They are as secret as FILE.`, func(cmd *cobra.Command, file string) error {
+Prints the m_key, sm_key and sa_key that are derived from the secret in FILE, for tools that must
+send them: saquery --smkey SA_KEY, smpquery -y M_KEY. They are as secret as FILE.`, func(cmd *cobra.Command, file string) error {
 		secret, err := readSecret(file)
 		if err == nil {
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "m_key 0x%016x\nsm_key 0x%016x\nsa_key 0x%016x\n", secret.MKey(), secret.SMKey(), secret.SAKey())
 		}
 		return err
 	})
-	passphrase(verb("export [OPTION]... FILE", "seal the secret with a passphrase", `
-Prints the secret of FILE, sealed with a passphrase, as one line that may travel by mail or chat.
-The passphrase should travel on another way.`, func(cmd *cobra.Command, file string) error {
+	passphrase(verb("export [OPTION]... FILE", "encrypt the secret with a passphrase", `
+Prints the secret in FILE, encrypted with a passphrase, as one line that you may send by mail or
+chat. Send the passphrase by other means.`, func(cmd *cobra.Command, file string) error {
 		secret, err := readSecret(file)
 		if err != nil {
 			return err
@@ -65,9 +65,9 @@ The passphrase should travel on another way.`, func(cmd *cobra.Command, file str
 		}
 		return err
 	}))
-	passphrase(verb("import [OPTION]... FILE", "write a secret that was sealed with a passphrase", `
-Reads what export has printed from standard input, and writes the secret to FILE, which only its
-owner can read and which must not exist.`, func(cmd *cobra.Command, file string) error {
+	passphrase(verb("import [OPTION]... FILE", "write a secret that export encrypted", `
+Reads the output of export from standard input and writes the secret to FILE. FILE must not exist;
+only its owner can read it.`, func(cmd *cobra.Command, file string) error {
 		sealed, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), keys.MaxFile))
 		if err != nil {
 			return err
@@ -96,7 +96,7 @@ func readSecret(file string) (s keys.Secret, err error) {
 func writeSecret(file string, s *keys.Secret, stdout io.Writer) (err error) {
 	_, _ = store.RemoveUnfinished(file) // by a process that was killed while it wrote one. Where that fails, writing may succeed
 	if err = store.WriteSecret(file, s.Text()); errors.Is(err, fs.ErrExist) {
-		return cli.WithHint(fmt.Errorf("%s exists already", file), "a subnet whose managers have lost their secret cannot be managed until its M_Key leases end, and without leases not at all: keep the old one until all managers have the new one")
+		return cli.WithHint(fmt.Errorf("%s exists already", file), "if all managers lose the secret, the subnet cannot be managed until its M_Key leases expire, or never without leases: keep the old secret until all managers have the new one")
 	} else if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func askPassphrase(file string, isNew bool) (string, error) {
 		return first, err
 	}
 	if again, err := ask("again: "); err != nil || again != first {
-		return "", errors.Join(err, errors.New("the two differ"))
+		return "", errors.Join(err, errors.New("the two passphrases differ"))
 	}
 	return first, nil
 }

@@ -18,29 +18,29 @@ import (
 
 func newSecurity(a *asker) *cobra.Command {
 	cmd := &cobra.Command{Use: "security [VERB] [OPTION]...", Short: "protection of the subnet from its own hosts", RunE: a.asking(a.security), Long: `
-Reports rule by rule how well the subnet is protected from hosts whose users have root: keys,
-managers, the SA and partitions. For each rule that fails it shows the number of ports, the ports,
-and the setting to change. docs/security.md explains the rules. new, export and import make the
-file of keys_file and copy it from manager to manager.
+Checks how well the subnet is protected from hosts whose users have root: keys, managers, the SA
+and partitions. For each rule that fails it shows the ports, their number, and the setting to
+change. docs/security.md explains the rules. new, export and import create the secret in keys_file
+and copy it between managers.
 
-Exit status: 0 all rules hold, 1 a rule fails or there is no answer.`,
+Exit status: 0 all rules hold, 1 a rule fails or the manager does not answer.`,
 		Example: `  ibsmctl security
   ibsmctl security --json
   ibsmctl security offenders`}
 	cmd.AddCommand(&cobra.Command{Use: "offenders [OPTION]...", Short: "ports that sent forbidden packets", Args: cli.Args(0, 0), RunE: a.asking(a.offenders), Long: `
 Lists the ports that sent forbidden packets, the latest first: requests that the SA dropped
-because of a wrong or missing key, a foreign SGID or their number, and packets of managers that
-only another port may send.`})
+because of a wrong or missing key, a foreign SGID or a rate limit, and manager packets that only
+another port may send.`})
 	cmd.AddCommand(&cobra.Command{Use: "plan [OPTION]...", Short: "show what security tenants would change", Args: cli.Args(0, 0), RunE: a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
 		return a.plan(ctx, query("security", "tenants"), stdout)
 	}), Long: `
-Makes the manager discover the subnet and compute as with security tenants, and shows each Set that
-a heavy sweep would send then, and the settings that change. Nothing is written or stored. If
-security tenants would be refused, it shows the reason.`})
+Makes the manager discover the subnet and plan a heavy sweep with security tenants. Shows each Set
+that the sweep would send, and the settings that change. Nothing is written or stored. If
+security tenants cannot be used, it shows the reason.`})
 	cmd.AddCommand(&cobra.Command{Use: "rotate [OPTION]...", Short: "give all ports their next M_Keys", Args: cli.Args(0, 0), RunE: a.asking(a.rotate), Long: `
-With m_key_per_port, gives each port the M_Key of the next number, rack by rack. Links and routes
-stay as they are. ibsmctl security shows the progress. If the manager ends meanwhile, it continues
-after its restart, or another manager does.`})
+With m_key_per_port, gives each port its next M_Key, rack by rack. Links and routes do not change.
+ibsmctl security shows the progress. If the manager stops meanwhile, rotation continues after its
+restart, or in the manager that takes over.`})
 	addSecretVerbs(cmd)
 	return cmd
 }
@@ -109,7 +109,7 @@ func (a *asker) rotate(ctx context.Context, _ []string, stdout io.Writer) error 
 	if a.json {
 		return writeJSON(stdout, done)
 	}
-	_, err := fmt.Fprintf(stdout, "ports get their M_Keys of number %d; see ibsmctl security\n", done.Number)
+	_, err := fmt.Fprintf(stdout, "ports get M_Keys number %d; see ibsmctl security\n", done.Number)
 	return err
 }
 

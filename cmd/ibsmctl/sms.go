@@ -15,10 +15,10 @@ import (
 
 func newSMs(a *asker) *cobra.Command {
 	return &cobra.Command{Use: "sms [OPTION]...", Short: "subnet managers, and which one takes over when the master dies", Args: cli.Args(0, 0), RunE: a.asking(a.sms), Long: `
-Lists the subnet managers that this manager knows, itself first: port GUID, LID, priority,
-state, which one becomes master when the master dies, and which ones mirror the SA
-registrations, with the delay. If priorities are equal, the lower GUID wins. A standby knows
-only its own mirror.`}
+Lists the subnet managers this manager knows, itself first: port GUID, LID, priority, state,
+which one takes over if the master dies, and which ones mirror the SA registrations, with the
+delay. If priorities are equal, the lower GUID wins. A standby knows the delay of its own
+mirror only.`}
 }
 
 func (a *asker) sms(ctx context.Context, _ []string, stdout io.Writer) error {

@@ -34,9 +34,9 @@ func TestSettingsText(t *testing.T) {
 		want string
 	}{
 		{ctl.Status{State: "MASTER"}, ""},
-		{ctl.Status{State: "STANDBY", MirroredSettings: &ctl.MirroredSettings{Of: guid}}, "uses the partitions and settings of " + guid + " after a takeover; its own files are the same"},
+		{ctl.Status{State: "STANDBY", MirroredSettings: &ctl.MirroredSettings{Of: guid}}, "uses the partitions and settings of " + guid + " after a failover; its own files are identical"},
 		{ctl.Status{State: "STANDBY", MirroredSettings: &ctl.MirroredSettings{Of: guid, Differ: []string{"lmc", "ar_mode"}}},
-			"uses the partitions and settings of " + guid + " after a takeover; its own files differ in lmc, ar_mode"},
+			"uses the partitions and settings of " + guid + " after a failover; its own files differ in lmc, ar_mode"},
 		{ctl.Status{State: "MASTER", MirroredSettings: &ctl.MirroredSettings{Of: guid, Differ: []string{"lmc"}}},
 			"uses the partitions and settings of " + guid + "; its own files differ in lmc; apply them with ibsmctl config reload"},
 	} {
@@ -58,7 +58,7 @@ func TestPrintSAStats(t *testing.T) {
 PACKETS ON QP1  RECEIVED  DROPPED
 SA request            12        3
 
-transfers by RMPP: `
+RMPP transfers: `
 	if err != nil || !strings.HasPrefix(out.String(), want) {
 		t.Errorf("%v, %s", err, &out)
 	}

@@ -23,17 +23,17 @@ func newState(a *asker) *cobra.Command {
 	cmd := &cobra.Command{Use: "state VERB [OPTION]... [STORE]", Short: "show, export, check and import a state store",
 		Long: `
 Shows and checks the state store of a manager. Exports its SA registrations as OpenSM's SA
-database (sa_db_file, opensm-sa.dump), and imports them from one.
+database (sa_db_file, opensm-sa.dump), or imports them from such a file.
 
-STORE is a file; the default is the one below /var/lib/ibsm if there is only one. It can be
-read while a manager runs; the latest changes may then be missing. The output of export
-contains the keys of services.
+STORE is a file; the default is the only store below /var/lib/ibsm. It can be read while a
+manager runs, but the latest changes may be missing. The output of export contains the keys of
+services.
 
-import replaces all registrations, and keeps LIDs; if FILE has an error, it changes nothing. No
-manager may run on STORE. If another manager is master, its registrations take precedence over
-imported ones. A STORE that does not exist is created if its directory is named after the port
-GUID.`}
-	dryRun := cmd.PersistentFlags().Bool("dry-run", false, "import: only show what would be imported")
+import replaces all registrations and keeps the LIDs. If FILE contains an error, none of it is
+imported. Stop the manager that uses STORE first. If another manager is master, its registrations
+take precedence over imported ones. A missing STORE is created if its directory is named after
+the port GUID.`}
+	dryRun := cmd.PersistentFlags().Bool("dry-run", false, "import: show the changes, but do not make them")
 	options := []string{"dry-run", "json"}
 	verb := func(use, short string, do func(k *keptState, stdout io.Writer) error) {
 		cmd.AddCommand(cli.Takes(&cobra.Command{Use: use, Short: short, Args: cli.Args(0, 1), RunE: func(cmd *cobra.Command, args []string) error {

@@ -21,10 +21,10 @@ import (
 func newStatus(a *asker) *cobra.Command {
 	c := &cobra.Command{Use: "status [OPTION]...", Short: "state of the manager and summary of its subnet", Args: cli.Args(0, 0), Long: `
 Shows the state of the manager, the result of its last heavy sweep, a summary of the
-subnet, and the subnet managers in it. With --wait it first waits until the manager runs,
-and has completed a heavy sweep as master or is a standby; the exit status is 1 if that takes
-longer than TIME.`}
-	wait := c.Flags().Duration("wait", 0, "wait at most `TIME` for the manager, 1m without a TIME")
+subnet, and the subnet managers in it. With --wait it first waits until the manager is running
+and has either completed a heavy sweep as master or become a standby. The exit status is 1 if
+this takes longer than TIME.`}
+	wait := c.Flags().Duration("wait", 0, "wait at most `TIME` for the manager, or 1m if no TIME is given")
 	c.Flags().Lookup("wait").NoOptDefVal = "1m"
 	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
 		if *wait > 0 {
@@ -132,7 +132,7 @@ func statusText(st *ctl.Status, now time.Time) string {
 		line("sweep", "%s %v ago, took %.3f s, Sets: %s, longest route %s", result, now.Sub(s.Ended).Round(time.Second), s.Seconds, s.Sets, plural.Of(s.Longest, "link"))
 		if s.Failures+s.Cut+s.Lost > 0 {
 			line("", "%s failed, %s disconnected, %s: see ibsmctl events", plural.Of(s.Failures, "Set"),
-				plural.With(s.Cut, "pair of switch and LID is", "pairs of switch and LID are"), plural.With(s.Lost, "route does not arrive", "routes do not arrive"))
+				plural.With(s.Cut, "pair of switch and LID is", "pairs of switch and LID are"), plural.With(s.Lost, "destination unreachable although cabled", "destinations unreachable although cabled"))
 		}
 		if s.ByRules != "" {
 			line("", "%s", s.ByRules)
@@ -168,12 +168,12 @@ func settingsText(st *ctl.Status) string {
 	if r == nil {
 		return ""
 	}
-	text := "uses the partitions and settings of " + r.Of + " after a takeover"
+	text := "uses the partitions and settings of " + r.Of + " after a failover"
 	if st.State == "MASTER" {
 		text = "uses the partitions and settings of " + r.Of
 	}
 	if len(r.Differ) == 0 {
-		return text + "; its own files are the same"
+		return text + "; its own files are identical"
 	}
 	text += "; its own files differ in " + strings.Join(r.Differ, ", ")
 	if st.State == "MASTER" {
@@ -225,26 +225,26 @@ func drainedText(st *ctl.Status) string {
 	}
 	text := strings.Join(parts, ", ") + ": ibsmctl drain lists them"
 	if st.StillNeeded > 0 {
-		text += fmt.Sprintf("; routes still pass %d", st.StillNeeded)
+		text += fmt.Sprintf("; routes still use %d", st.StillNeeded)
 	}
 	return text
 }
 
-// routingText says which routing engines are chosen, and which is used.
+// routingText says which routing engines are configured, and which is used.
 func routingText(st *ctl.Status) string {
 	chosen := strings.Join(st.Engines, ",")
 	if st.Subnet == nil {
 		if chosen == "" {
-			return "no engine is chosen: auto routes a subnet that nothing uses yet; routes in use are kept"
+			return "no engine is configured: auto routes an unused subnet; routes in use are kept"
 		}
-		return "chosen: " + chosen
+		return "configured: " + chosen
 	}
 	r := view.Routing{Engine: st.Engine, Kept: st.RoutesKept, Foreign: st.NotOf, Awaited: st.AwaitedEngine, Lanes: st.Lanes, Fabric: st.Fabric, Notes: st.RoutingNotes}
 	for _, f := range st.Refused {
 		r.Refused = append(r.Refused, view.Refusal{Engine: f.Engine, Reason: f.Reason})
 	}
 	if text := r.String(); chosen != "" && chosen != text {
-		return text + "; chosen: " + chosen
+		return text + "; configured: " + chosen
 	}
 	return r.String()
 }

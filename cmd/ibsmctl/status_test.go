@@ -62,16 +62,16 @@ func TestRoutingText(t *testing.T) {
 		st   ctl.Status
 		want string
 	}{
-		{ctl.Status{}, "no engine is chosen: auto routes a subnet that nothing uses yet; routes in use are kept"},
-		{ctl.Status{Engines: []string{"lash", "updn"}}, "chosen: lash,updn"},
+		{ctl.Status{}, "no engine is configured: auto routes an unused subnet; routes in use are kept"},
+		{ctl.Status{Engines: []string{"lash", "updn"}}, "configured: lash,updn"},
 		{routed(ctl.Status{Engine: "minhop"}), "minhop"},
 		{routed(ctl.Status{Engine: "lash", Engines: []string{"lash"}}), "lash"},
 		{routed(ctl.Status{Engine: "updn", Engines: []string{"lash", "updn"}, Refused: []ctl.EngineRefusal{{Engine: "lash", Reason: "more than 2 lanes are needed"}}}),
-			"updn; lash refused: more than 2 lanes are needed; chosen: lash,updn"},
+			"updn; lash failed: more than 2 lanes are needed; configured: lash,updn"},
 		{routed(ctl.Status{Engine: "minhop", Engines: []string{"lash"}, RoutesKept: true, NotOf: "lash"}),
-			"kept from another manager, and repaired by minhop; lash would compute others; chosen: lash"},
+			"kept from another manager, repaired by minhop; lash would compute different routes; configured: lash"},
 		{routed(ctl.Status{Engines: []string{"updn", "no_fallback"}, Refused: []ctl.EngineRefusal{{Engine: "updn", Reason: "no root switch was found"}}}),
-			"none: no routes are written; updn refused: no root switch was found; chosen: updn,no_fallback"},
+			"none: no routes are written; updn failed: no root switch was found; configured: updn,no_fallback"},
 	} {
 		if got := routingText(&c.st); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

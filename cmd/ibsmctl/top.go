@@ -21,17 +21,16 @@ const leastInterval = 500 * time.Millisecond
 func newTop(a *asker) *cobra.Command {
 	c := &cobra.Command{Use: "top [OPTION]...", Short: "live activity of a manager, full screen", Args: cli.Args(0, 0), Long: `
 Shows live activity of a manager: its state, sweeps and the duration of their phases, SMPs,
-responses of subnet administration with response times (median and 99th percentile), its
-clients, changes of the subnet, warnings, and the manager that takes over when the master
-dies.
+SA responses and response times (median and 99th percentile), SA clients, subnet changes,
+warnings, and the manager that takes over if the master dies.
 
 Keys: q quits; p or the space bar pauses; s sorts lists by rate, total or name; 1 to 6 and Tab
 choose the page.
 
-Without a terminal, or on a dumb one, it prints its first page repeatedly.`}
-	interval := c.Flags().Duration("interval", 2*time.Second, "refresh interval, a `TIME` of at least 500ms")
+If the output is not a capable terminal, it prints its first page repeatedly.`}
+	interval := c.Flags().Duration("interval", 2*time.Second, "refresh interval: a `TIME` of at least 500ms")
 	once := c.Flags().Bool("once", false, "print once, after one interval")
-	batch := c.Flags().Bool("batch", false, "print as without a terminal")
+	batch := c.Flags().Bool("batch", false, "print repeatedly, as if the output were not a terminal")
 	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
 		if *interval < leastInterval {
 			return cli.UsageError(fmt.Sprintf("--interval %v is too short", *interval), fmt.Sprintf("the minimum is %v", leastInterval))

@@ -31,26 +31,26 @@ var planFormats = []string{"ibsm", "topoconfig"}
 func newTopology(a *asker) *cobra.Command {
 	c := &topologyCommand{asker: a}
 	cmd := &cobra.Command{Use: "topology VERB [OPTION]... [ARGUMENT]...", Short: "compare the cables with a plan of them", Long: `
-Writes a plan of the cables, and compares cables with a plan. A difference has one line, regardless
-of the number of cables: cables that are exchanged or shifted by a port, a device in the place
-of another one.
+Writes a plan of the cables, and compares cables with a plan. Each difference is reported once,
+however many cables it involves: swapped cables, cables shifted by one port, a replaced device.
 
-learn writes the cables of the subnet as a plan. check compares the subnet with PLAN, or shows the
-differences from the manager's topo_config_file that the last heavy sweep found. diff compares two
-files, and needs no manager.
+learn writes the cables of the subnet as a plan. check compares the subnet with PLAN; without PLAN
+it shows the differences from the manager's topo_config_file found by the last heavy sweep. diff
+compares two files and needs no manager.
 
-PLAN is a file of learn, a topoconfig.conf of NVIDIA's UFM, or a topology of ibnetdiscover or ibsim.
+PLAN is a file written by learn, a topoconfig.conf of NVIDIA's UFM, or a topology file of
+ibnetdiscover or ibsim.
 
-Exit status: 0 all cables are as planned, 1 if not, or a failure, 2 wrong usage.`,
+Exit status: 0 all cables are as planned, 1 failure or cables differ, 2 wrong usage.`,
 		Example: `  ibsmctl topology learn -o /etc/opensm/ibsm-topology.conf
   ibsmctl topology check
   ibsmctl topology diff plan.conf ibnetdiscover.out
 `}
 	f := cmd.PersistentFlags()
-	f.StringVar(&c.fabric, "fabric", "", "learn, check: the topology of `SPEC`, not the manager's subnet: a file (ibnetdiscover, ibsim) or a generator such as fattree:k=8")
+	f.StringVar(&c.fabric, "fabric", "", "learn, check: use the topology of `SPEC` instead of the manager's subnet: a file (ibnetdiscover, ibsim) or a generator such as fattree:k=8")
 	f.StringVarP(&c.output, "output", "o", "", "learn: write to `FILE` instead of standard output")
 	f.StringVar(&c.format, "format", "ibsm", "learn: write as `FORMAT`: ibsm or topoconfig (NVIDIA's UFM)")
-	f.BoolVar(&c.held, "held", false, "learn: also cables that are held back")
+	f.BoolVar(&c.held, "held", false, "learn: include cables that are held back")
 	cli.Words(cmd, "format", planFormats...)
 	verb := c.verbsOf(cmd)
 	verb("learn", "write the cables of the subnet as a plan", 0, 0, c.learn)
@@ -111,7 +111,7 @@ func (c *topologyCommand) checkManager(ctx context.Context) error {
 		return c.explain(err)
 	}
 	if !r.Plan && len(r.HeldBack) == 0 && r.CutOff == 0 {
-		return cli.WithHint(errors.New(r.Seen), "name a PLAN, or set topo_config_file; ibsmctl topology learn writes one")
+		return cli.WithHint(errors.New(r.Seen), "specify a PLAN, or set topo_config_file; ibsmctl topology learn writes a plan")
 	}
 	return c.show(r)
 }
@@ -156,9 +156,9 @@ func (c *topologyCommand) show(r *ctl.Cabling) error {
 	}
 	switch differences := len(r.Findings) + r.More; {
 	case r.CutOff > 0:
-		return errors.New("to hold back all would cut the manager off from most of the subnet")
+		return errors.New("holding back all of them would cut the manager off from most of the subnet")
 	case r.Other:
-		return errors.New("the plan is that of another subnet")
+		return errors.New("the plan describes another subnet")
 	case differences > 0:
 		return errors.New("the cables are not as planned")
 	}

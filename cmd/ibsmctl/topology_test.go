@@ -35,7 +35,7 @@ func TestTopology(t *testing.T) {
 	ask(0, "^$", "topology", "learn", "-o", in("plan"))
 	ask(0, `^0x[0-9a-f]{16},\d+,0x[0-9a-f]{16},\d+,Any,Active\n`, "topology", "learn", "--format=topoconfig")
 	ask(0, "^48 of 48 cables of the plan are there\n$", "topology", "check", in("plan"))
-	ask(1, "no plan: topo_config_file names no file", "topology", "check")
+	ask(1, "no plan: topo_config_file is not set", "topology", "check")
 
 	n, err := net.Generate("fattree:k=4")
 	if err != nil {
@@ -78,8 +78,8 @@ func TestTopology(t *testing.T) {
 	socket, _ = startManager(t, in("miswired"), "-F", in("conf"), "--state_dir", "none")
 	ask(1, `^`+exchanged+`\nheld back \(not in the plan\): leaf-03 port 1 - host-06 mlx5_0 port 1\nheld back \(not in the plan\): leaf-03 port 2 - host-05 mlx5_0 port 1\n46 of 48`, "topology", "check")
 	ask(0, "; cables held back: 2: see ibsmctl topology check\n", "status")
-	ask(0, `(?s)leaf-03 port 1.*is held back: it is not in the plan.*`+exchanged, "why", "leaf-03:1")
-	ask(0, `(?s)held back: cable leaf-03 port 2 - host-05 mlx5_0 port 1 is held back: it is not in the plan`, "why", "host-05")
+	ask(0, `(?s)leaf-03 port 1.*is held back, because it is not in the plan.*`+exchanged, "why", "leaf-03:1")
+	ask(0, `(?s)held back: cable leaf-03 port 2 - host-05 mlx5_0 port 1 is held back, because it is not in the plan`, "why", "host-05")
 	ask(1, "^"+exchanged+"\n46 of 48", "topology", "check", in("plan"))
 	ask(0, "^$", "topology", "learn", "--held", "-o", in("all"))
 	ask(1, exchanged, "topology", "diff", in("plan"), in("all"))
@@ -121,6 +121,6 @@ func TestTopology(t *testing.T) {
 			break
 		}
 	}
-	ask(1, `(?m)^the plan is that of another subnet: 0 of its 36 devices are known\nibsmctl: error: the plan is that of another subnet$`, "topology", "check")
-	ask(0, "\ncabling +the plan is that of another subnet: 0 of its 36 devices are known; cables held back: 4: see", "status")
+	ask(1, `(?m)^the plan describes another subnet: 0 of its 36 devices are known\nibsmctl: error: the plan describes another subnet$`, "topology", "check")
+	ask(0, "\ncabling +the plan describes another subnet: 0 of its 36 devices are known; cables held back: 4: see", "status")
 }

@@ -171,7 +171,7 @@ func undo(file string) error {
 			return err
 		}
 		if len(list) == 0 {
-			return fmt.Errorf("no earlier version of %s: versions are kept from the first edit by ibsmctl or the first apply on", file)
+			return fmt.Errorf("no earlier version of %s: versions are saved since the first edit by ibsmctl or the first apply", file)
 		}
 		newest := list[len(list)-1]
 		now, err := os.ReadFile(newest.name)
@@ -182,7 +182,7 @@ func undo(file string) error {
 			return notOurs(newest.name, file, string(now), f.Src)
 		}
 		if len(list) == 1 {
-			return fmt.Errorf("no earlier version of %s than the present one", file)
+			return fmt.Errorf("no version of %s is older than the present one", file)
 		}
 		before := list[len(list)-2]
 		text, err := os.ReadFile(before.name)

@@ -24,26 +24,23 @@ func newWhy(a *asker) *cobra.Command {
 			return a.why(ctx, args, &ask, stdout)
 		}), ValidArgsFunction: a.completeNodes(2), Long: `
 Explains why a port is not Active or, with two ports, why the first does not reach the
-second, and gives advice. Without arguments it lists all ports that are not Active, by
-reason, sick links, what is wrong with the manager's own port, and joins of multicast groups
-that were refused.
+second, and gives advice. Without arguments it lists the ports that are not Active, grouped by
+reason, sick links, problems of the manager's own port, and rejected multicast joins.
 
-For two ports it also shows the routing engine and, if that is one for trees, the ports by which
-the switches on the path could send packets to OTHER as well, on the shortest ways that the
-engine permits.
+For two ports it also shows the routing engine. For tree engines it adds, for each switch on the
+path, the other ports on shortest paths to OTHER that the engine permits.
 
-If a QoS policy is in force, or with one of its options, it also shows the path that the
-host at PORT gets if it asks for a path to OTHER: SL, MTU, rate and P_Key, and the rule of
-the policy that decides, with its line. The options are the host's request;
-with --json the output is then only the path.
+If a QoS policy is in force, or an option is given, it also shows the PathRecord that PORT
+would get for OTHER: SL, MTU, rate and P_Key, and the policy rule that applies, with its line.
+The options are fields of the request. With --json only the path is printed then.
 
 PORT is a LID (17 or 0x11), a GUID of a port or node (0x and more than four digits), a GID,
 a node name, which stands for all its ports, or NODE:PORT.
-The exit status is 0 whatever the diagnosis.`}
+The exit status does not depend on the diagnosis: it is 0.`}
 	f := cmd.Flags()
-	f.StringVar(&ask.serviceID, "service-id", "", "the host asks for this service `ID`, a number of 64 bits")
-	f.StringVar(&ask.pkey, "pkey", "", "the host asks for this P_Key `KEY`, such as 0x8001")
-	f.StringVar(&ask.class, "qos-class", "", "the host asks for this QoS class `N`, 0 to 4095")
+	f.StringVar(&ask.serviceID, "service-id", "", "service `ID` of the request, a 64-bit number")
+	f.StringVar(&ask.pkey, "pkey", "", "P_Key `KEY` of the request, such as 0x8001")
+	f.StringVar(&ask.class, "qos-class", "", "QoS class `N` of the request, 0 to 4095")
 	for _, name := range []string{"service-id", "pkey", "qos-class"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
@@ -162,7 +159,7 @@ func routesText(s *ctl.SweepStatus) (text string) {
 		text += fmt.Sprintf("\nroutes: %s no working route\n", plural.With(s.Lost, "pair of switch and LID is connected but has", "pairs of switch and LID are connected but have"))
 	}
 	if text != "" {
-		text += "  see ibsmctl events for an example, ibsmctl why PORT OTHER for two ports\n"
+		text += "  see ibsmctl events for an example, or ibsmctl why PORT OTHER for two ports\n"
 	}
 	return text
 }
@@ -176,7 +173,7 @@ func (a *asker) refusedText(all []*ctl.Refusal, unlisted uint64) string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nrefused joins: %s of a port and a group\n", plural.With(len(all), "pair", "pairs"))
+	fmt.Fprintf(&b, "\nrejected joins: %s of a port and a group\n", plural.With(len(all), "pair", "pairs"))
 	var reasons []string
 	byReason := map[string][]*ctl.Refusal{}
 	for _, r := range all {
@@ -200,7 +197,7 @@ func (a *asker) refusedText(all []*ctl.Refusal, unlisted uint64) string {
 		}
 	}
 	if unlisted > 0 {
-		fmt.Fprintf(&b, "  %d further refusals are not kept: too many of one port within a minute, or of all\n", unlisted)
+		fmt.Fprintf(&b, "  %d further rejected joins are not listed, because one port or all ports together had too many within a minute\n", unlisted)
 	}
 	return b.String()
 }

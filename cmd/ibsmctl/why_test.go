@@ -86,8 +86,8 @@ func TestPrintChoices(t *testing.T) {
 func TestRoutesText(t *testing.T) {
 	for want, s := range map[string]*ctl.SweepStatus{
 		"": nil,
-		"\nroutes: 1 pair of switch and LID is disconnected\n  see ibsmctl events for an example, ibsmctl why PORT OTHER for two ports\n":                          {Cut: 1},
-		"\nroutes: 3 pairs of switch and LID are connected but have no working route\n  see ibsmctl events for an example, ibsmctl why PORT OTHER for two ports\n": {Lost: 3},
+		"\nroutes: 1 pair of switch and LID is disconnected\n  see ibsmctl events for an example, or ibsmctl why PORT OTHER for two ports\n":                          {Cut: 1},
+		"\nroutes: 3 pairs of switch and LID are connected but have no working route\n  see ibsmctl events for an example, or ibsmctl why PORT OTHER for two ports\n": {Lost: 3},
 	} {
 		if got := routesText(s); got != want {
 			t.Errorf("%+v: %q, want %q", s, got, want)
@@ -126,13 +126,13 @@ func TestRefusedText(t *testing.T) {
 		t.Errorf("without any: %q", got)
 	}
 	const want = `
-refused joins: 3 pairs of a port and a group
+rejected joins: 3 pairs of a port and a group
   the MTU is too large
     host?-1: ff12::1, 3 times, last 2026-11-28 10:00:00
     0x0000000000000007: ff12::2, 1 time, last 2026-11-28 10:00:00
   not in the partition
     host-2: ff12::1, 1 time, last 2026-11-28 10:00:00
-  4 further refusals are not kept: too many of one port within a minute, or of all
+  4 further rejected joins are not listed, because one port or all ports together had too many within a minute
 `
 	list := []*ctl.Refusal{join("host\x1b-1", "ff12::1", "the MTU is too large", 3), join("host-2", "ff12::1", "not in the partition", 1), join("", "ff12::2", "the MTU is too large", 1)}
 	if got := a.refusedText(list, 4); got != want {

@@ -66,7 +66,7 @@ func (l *Log) Steps() []Step { return slices.Clone(l.steps) }
 // Errors of Between.
 var (
 	ErrUnknown = errors.New("no such generation")
-	ErrGap     = errors.New("the manager was not master in between")
+	ErrGap     = errors.New("this manager was not master in between")
 )
 
 // Between are the Steps that lead from one generation to a later one, and the changes that
@@ -77,14 +77,14 @@ func (l *Log) Between(from, to uint64) (steps []Step, changes []Change, err erro
 	}
 	oldest := cmp.Or(l.steps[0].From, l.steps[0].Gen)
 	if newest := l.steps[len(l.steps)-1].Last; from < oldest || to > newest || from > to {
-		return nil, nil, fmt.Errorf("%w: known are %d to %d", ErrUnknown, oldest, newest)
+		return nil, nil, fmt.Errorf("%w: generations %d to %d are stored", ErrUnknown, oldest, newest)
 	}
 	for _, s := range l.steps {
 		if s.Gen <= from || s.Gen > to {
 			continue
 		}
 		if s.From == 0 {
-			return nil, nil, fmt.Errorf("%w: its view began anew with generation %d", ErrGap, s.Gen)
+			return nil, nil, fmt.Errorf("%w: changes before generation %d are not stored, because this manager became master then", ErrGap, s.Gen)
 		}
 		steps = append(steps, s)
 	}

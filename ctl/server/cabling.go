@@ -16,7 +16,7 @@ import (
 // Cabling is how the cables that the last heavy sweep found differ from the plan.
 func (s *subnet) Cabling() *ctl.Cabling {
 	v := s.view.Cabling
-	out := &ctl.Cabling{Seen: "no plan: topo_config_file names no file", Findings: []ctl.CablingFinding{}, HeldBack: []ctl.HeldCable{}}
+	out := &ctl.Cabling{Seen: "no plan: topo_config_file is not set", Findings: []ctl.CablingFinding{}, HeldBack: []ctl.HeldCable{}}
 	if v == nil {
 		return out
 	}
@@ -77,11 +77,11 @@ func notEnforced(v *view.Cabling) (text string) {
 	case v.CutOff > 0:
 		text = fmt.Sprintf("only excluded cables lead to %d of %d devices", v.CutOff, v.Of)
 	case v.Ignored():
-		text = "too few match for the plan to be enforced"
+		text = "the plan differs too much from the subnet to be enforced"
 	default:
 		return ""
 	}
-	return text + ": links in use stay in use, other excluded cables stay in INIT; correct topo_config_file or held_back_sw_file, or set topo_config_enabled FALSE"
+	return text + ": links in use stay in use, other excluded cables stay in INIT. Correct topo_config_file or held_back_sw_file, or set topo_config_enabled FALSE"
 }
 
 // cablingStatus is a summary; nil if there is nothing to say.
@@ -217,5 +217,5 @@ func endOfPlace(p cabling.Place) ctl.End {
 
 // notAsPlanned is a finding as a reason.
 func notAsPlanned(f *cabling.Finding) ctl.Reason {
-	return because("not as planned", f.String(), "correct the cable, or the plan (topo_config_file); ibsmctl topology check shows all differences")
+	return because("not as planned", f.String(), "correct the cable or the plan (topo_config_file); ibsmctl topology check lists all differences")
 }

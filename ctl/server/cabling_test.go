@@ -58,7 +58,7 @@ func TestCabling(t *testing.T) {
 	cable := int32(slices.IndexFunc(plan.Cables, func(c cabling.Cable) bool { return c.Ends[0].Device == held || c.Ends[1].Device == held }))
 	v.Cabling = &view.Cabling{Held: []view.HeldCable{{Link: plan.Links([]int32{cable})[0], Switch: true}}}
 	s = newSubnet(v, nil)
-	if d := ctltest.Diagnose(t, s, "host-06", ""); d.State != "held back" || !ctltest.HasReason(d, "held back", "host-06 mlx5_0 port 1 is held back, with its switch") {
+	if d := ctltest.Diagnose(t, s, "host-06", ""); d.State != "held back" || !ctltest.HasReason(d, "held back", "host-06 mlx5_0 port 1 is held back, because its switch is") {
 		t.Errorf("%+v", d)
 	}
 	if got := s.Cabling(); got.Plan || len(got.HeldBack) != 1 || !got.HeldBack[0].Switch || got.HeldBack[0].From.Type != mad.Switch.String() {
@@ -125,7 +125,7 @@ func TestNotEnforced(t *testing.T) {
 		many = append(many, view.HeldCable{Link: found.Links(of[:1])[0]})
 	}
 	v.Cabling = &view.Cabling{Comparison: cabling.Compare(plan, found), Enforced: true, Found: found, Held: many}
-	if got := newSubnet(v, nil).Cabling(); len(got.HeldBack) != maxHeld || got.MoreHeld != 5 || !strings.Contains(got.Seen, "too few match for the plan to be enforced: ") || !strings.Contains(got.Seen, do) {
+	if got := newSubnet(v, nil).Cabling(); len(got.HeldBack) != maxHeld || got.MoreHeld != 5 || !strings.Contains(got.Seen, "the plan differs too much from the subnet to be enforced: ") || !strings.Contains(got.Seen, do) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -35,7 +35,7 @@ func (d *doctor) absent(name string) *ctl.Diagnosis {
 		a := &d.view.Absent[i]
 		if guid == a.Port && guid != 0 || lid >= a.Base && lid-a.Base < 1<<a.LMC {
 			return missing(ctl.End{Node: a.Port.String(), LID: a.Base},
-				fmt.Sprintf("port %v has been absent since %s; %s; its last link is no longer known", a.Port, time.Unix(a.Since, 0).Format(time.DateTime), kept(a)))
+				fmt.Sprintf("port %v has been absent since %s; %s; its last link is unknown", a.Port, time.Unix(a.Since, 0).Format(time.DateTime), kept(a)))
 		}
 	}
 	return d.missingDevice(name, guid)
@@ -69,7 +69,7 @@ func (d *doctor) gone(g *history.GoneNode) *ctl.Diagnosis {
 }
 
 func missing(end ctl.End, text string) *ctl.Diagnosis {
-	const do = "check whether it runs, and diagnose the port that it was linked to: ibsmctl why NODE:PORT; when it returns it gets the same LID"
+	const do = "check whether the node is running, and diagnose the port it was connected to: ibsmctl why NODE:PORT. When it returns it gets the same LID"
 	return &ctl.Diagnosis{Port: end, State: "absent", Reasons: []ctl.Reason{because("absent", text, do)}}
 }
 

@@ -98,7 +98,7 @@ func (d *doctor) droppedReason(o *manager.DroppedPackets) ctl.Reason {
 	if o.Trap == smp.TrapBadQKey {
 		kind, key = "Q_Key dropped", fmt.Sprintf("Q_Key 0x%08x", o.Key)
 	}
-	where := "a port that is gone"
+	where := "a port that has left the subnet"
 	if p := d.portBy(o.Node, o.Port); p != topo.None {
 		where = d.called(p)
 	}
@@ -120,7 +120,7 @@ func (d *doctor) droppedBySA(p topo.PortIdx) (why []ctl.Reason) {
 		}
 		why = append(why, because("SA request dropped", fmt.Sprintf("the SA dropped requests of the port: %s, last at %s, %v of %s: %v",
 			times(o.Count), o.Last.Format(time.DateTime), o.Method, sarec.AttrName(o.Attr), o.Why),
-			"ibsmctl security offenders; a program that asks for records of other ports needs the sa_key: saquery --smkey KEY"))
+			"ibsmctl security offenders; a program that requests records of other ports needs the sa_key: saquery --smkey KEY"))
 	}
 	return why
 }
@@ -145,14 +145,14 @@ func (d *doctor) receiver(o *manager.DroppedPackets) string {
 type dropCause string
 
 const (
-	otherQKey     dropCause = "the queue pair has another Q_Key"
-	nobody        dropCause = "one of the two is not in the subnet"
+	otherQKey     dropCause = "the queue pair has a different Q_Key"
+	nobody        dropCause = "one of the two ports is not in the subnet"
 	bothLimited   dropCause = "limited members cannot communicate with each other"
 	noSender      dropCause = "the P_Key table of the sender does not have this P_Key"
 	noReceiver    dropCause = "the P_Key table of the receiver does not have this partition"
 	stoppedOnPath dropCause = "the P_Key table of a switch port on the path does not have this P_Key"
-	notRead       dropCause = "a switch port on the path checks P_Keys, and its table has not been read"
-	passes        dropCause = "the P_Key tables that the manager knows permit these packets"
+	notRead       dropCause = "a switch port on the path checks P_Keys, but its table could not be read"
+	passes        dropCause = "according to the P_Key tables the manager knows, these packets are permitted"
 )
 
 // cause is why packets were dropped.
@@ -201,7 +201,7 @@ func (d *doctor) droppedAdvice(o *manager.DroppedPackets, cause dropCause) strin
 	k := o.PKey()
 	switch cause {
 	case otherQKey:
-		return "give both programs one Q_Key; if the Q_Key of a partition or group changed, let the hosts join " +
+		return "use the same Q_Key in both programs; if the Q_Key of a partition or group has changed, make the hosts join " +
 			"it again: restart their IPoIB interfaces"
 	case nobody:
 		return "ibsmctl security offenders lists ports that send with wrong keys"
@@ -213,27 +213,27 @@ func (d *doctor) droppedAdvice(o *manager.DroppedPackets, cause dropCause) strin
 		if from := d.view.Topo.FindPort(o.From); o.From != 0 && from != topo.None {
 			return d.join(from, k)
 		}
-		return "put both into another partition, at least one as a full member"
+		return "make both members of another partition, at least one of them a full member"
 	case noSender:
-		return fmt.Sprintf("restart the program that still sends with it, or put the port into the partition: "+
+		return fmt.Sprintf("restart the program that still uses it, or make the port a member of the partition: "+
 			"ibsmctl partitions add %q %v, then apply", d.partitionWord(k), o.From)
 	case noReceiver:
-		return fmt.Sprintf("put the receiver into the partition: ibsmctl partitions add %q %v, then apply; or "+
-			"stop the program that sends", d.partitionWord(k), o.To)
+		return fmt.Sprintf("make the receiver a member of the partition: ibsmctl partitions add %q %v, then apply; or "+
+			"stop the sending program", d.partitionWord(k), o.To)
 	case notRead:
 		if parts := d.view.Partitions; parts != nil && parts.Policy != nil {
-			return "ibsmctl events shows why it could not be read, ibsmctl sweep tries again"
+			return "ibsmctl events shows why it could not be read; run ibsmctl sweep to retry"
 		}
-		return "no partition file is in force, and so this table stays as another manager left it: give the " +
+		return "no partition file is in force, so this table is as another manager left it: give the " +
 			"manager its partition file (partition_config_file)"
 	case stoppedOnPath:
-		return fmt.Sprintf("ibsmctl why %v %v names the switch port and what to do", o.From, o.To)
+		return fmt.Sprintf("ibsmctl why %v %v names the switch port and the remedy", o.From, o.To)
 	}
 	if o.Trap == smp.TrapSwitchBadPKey {
-		return "if the count grows: ibsmctl sweep reads the tables again; if it still grows, the switch " +
-			"compares P_Keys otherwise than OpenSM expects: set part_enforce out, or off, and ask its vendor"
+		return "if the count grows, run ibsmctl sweep to read the tables again; if it still grows, the switch " +
+			"checks P_Keys differently from what OpenSM expects: set part_enforce out or off, and ask its vendor"
 	}
-	return "if the count grows: ibsmctl sweep reads the tables again; if it still grows, restart the program that sends"
+	return "if the count grows, run ibsmctl sweep to read the tables again; if it still grows, restart the sending program"
 }
 
 // stop is a switch port that drops packets with a P_Key.
@@ -276,7 +276,7 @@ func (d *doctor) stoppedReason(at stop, k mad.PKey, packets string) ctl.Reason {
 	if at.inbound {
 		way = "in"
 	}
-	return because("P_Key stopped", fmt.Sprintf("%s drops packets with P_Key %v %s: it checks P_Keys on the way "+
+	return because("P_Key stopped", fmt.Sprintf("%s drops packets with P_Key %v %s: it checks P_Keys "+
 		"%s, and its table has %s",
 		d.called(at.port), k, packets, way, keysText(d.view.Topo.Ports[at.port].PKeys)), d.stopAdvice(at, k))
 }
@@ -286,16 +286,16 @@ func (d *doctor) stopAdvice(at stop, k mad.PKey) string {
 	parts := d.view.Partitions
 	switch {
 	case parts == nil || parts.Policy == nil:
-		return "no partition file is in force, and so the tables stay as another manager left them: give the " +
+		return "no partition file is in force, so the tables are as another manager left them: give the " +
 			"manager its partition file (partition_config_file)"
 	case parts.Want[at.port] == nil:
-		return "the table of this switch port is not the manager's to write: see ibsmctl events, and the " +
+		return "the manager does not write the table of this switch port: see ibsmctl events and the " +
 			"setting part_enforce"
 	case at.inbound && parts.Want[at.port].LetsIn(k) || !at.inbound && parts.Want[at.port].LetsOut(k):
-		return "the switch port should have it: ibsmctl plan shows the missing Set, ibsmctl sweep sends it, " +
-			"ibsmctl events shows a refusal"
+		return "the switch port should have this P_Key: ibsmctl plan shows the missing Set, ibsmctl sweep sends it, and " +
+			"ibsmctl events shows whether the port rejects it"
 	}
-	return fmt.Sprintf("the port should not send with it by the partition file: restart the program that does, "+
+	return fmt.Sprintf("according to the partition file the port may not use this P_Key: restart the program that does, "+
 		"or change the file: ibsmctl partitions why PORT %v", k.Base())
 }
 

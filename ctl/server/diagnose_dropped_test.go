@@ -46,14 +46,14 @@ func TestDroppedCauses(t *testing.T) {
 		text   string
 		do     string
 	}{
-		"Q_Key":             {trap: smp.TrapBadQKey, key: 0x0b1b, works: true, lists: true, kind: "Q_Key dropped", text: "packets with Q_Key 0x00000b1b", do: "one Q_Key"},
+		"Q_Key":             {trap: smp.TrapBadQKey, key: 0x0b1b, works: true, lists: true, kind: "Q_Key dropped", text: "packets with Q_Key 0x00000b1b", do: "same Q_Key"},
 		"not sent any more": {trap: smp.TrapSwitchBadPKey, key: 0x8009, works: true, lists: true, kind: "P_Key dropped", text: "the sender does not have this P_Key", do: "restart the program"},
 		"not received":      {trap: smp.TrapBadPKey, key: 0x8001, works: true, lists: true, kind: "P_Key dropped", text: "the receiver does not have this partition", do: "partitions add"},
 		"both limited":      {trap: smp.TrapSwitchBadPKey, key: 0x0002, works: true, lists: true, kind: "P_Key dropped", text: "limited members cannot", do: "make one a full member"},
 		"limited broadcast": {trap: smp.TrapSwitchBadPKey, key: 0x0002, to: 0xc001, works: true},
-		"permitted":         {trap: smp.TrapSwitchBadPKey, key: 0xffff, lists: true, kind: "P_Key dropped", text: "permit these packets", do: "part_enforce"},
-		"permitted by now":  {trap: smp.TrapSwitchBadPKey, key: 0xffff, ago: 10 * time.Minute, works: true, lists: true, kind: "P_Key dropped", text: "permit these packets", do: "part_enforce"},
-		"not read":          {trap: smp.TrapSwitchBadPKey, key: 0xffff, unread: true, lists: true, kind: "P_Key dropped", text: "its table has not been read", do: "partition_config_file"},
+		"permitted":         {trap: smp.TrapSwitchBadPKey, key: 0xffff, lists: true, kind: "P_Key dropped", text: "these packets are permitted", do: "part_enforce"},
+		"permitted by now":  {trap: smp.TrapSwitchBadPKey, key: 0xffff, ago: 10 * time.Minute, works: true, lists: true, kind: "P_Key dropped", text: "these packets are permitted", do: "part_enforce"},
+		"not read":          {trap: smp.TrapSwitchBadPKey, key: 0xffff, unread: true, lists: true, kind: "P_Key dropped", text: "its table could not be read", do: "partition_config_file"},
 		"long ago":          {trap: smp.TrapSwitchBadPKey, key: 0xffff, ago: 2 * time.Hour, works: true},
 	} {
 		row := manager.DroppedPackets{Trap: c.trap, Key: c.key, From: v.Topo.Ports[a].GUID, To: v.Topo.Ports[b].GUID, ToLID: v.LIDs.Base[b], Count: 3,

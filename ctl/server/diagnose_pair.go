@@ -29,7 +29,7 @@ func (d *doctor) pair(from, to topo.PortIdx) *ctl.Diagnosis {
 				out.Reasons = append(out.Reasons, r)
 			}
 		case d.view.LIDs.Base[p] == 0:
-			out.Reasons = append(out.Reasons, because("no LID", d.called(p)+" has no LID", "ibsmctl sweep; ibsmctl events shows whether all LIDs are used"))
+			out.Reasons = append(out.Reasons, because("no LID", d.called(p)+" has no LID", "run ibsmctl sweep; ibsmctl events shows whether all LIDs are assigned"))
 		}
 	}
 	if from != to {
@@ -128,7 +128,7 @@ func (d *doctor) unreached(from, to topo.PortIdx) []ctl.Reason {
 		}
 	}
 	return []ctl.Reason{because("no route", text,
-		fmt.Sprintf("see the route with ibsmctl path, the cables with ibsmctl links --node %q; ibsmctl sweep looks for changes", d.nodeName(first.nodes[len(first.nodes)-1])))}
+		fmt.Sprintf("see the route with ibsmctl path and the cables with ibsmctl links --node %q; run ibsmctl sweep to look for changes", d.nodeName(first.nodes[len(first.nodes)-1])))}
 }
 
 // withRoots says how switches get a route that the rules of the engine forbid.
@@ -150,7 +150,7 @@ func (d *doctor) notOffered(from, to topo.PortIdx) []ctl.Reason {
 		return nil
 	}
 	return []ctl.Reason{because("SL is not offered", fmt.Sprintf("no path from %s to %s: %s", d.called(from), d.called(to), d.refusal(&decision, from, to, 0)),
-		"ibsmctl path shows the VL at each hop; ibsmctl events shows refused Sets, ibsmctl sweep writes them again")}
+		"ibsmctl path shows the VL at each hop; ibsmctl events shows rejected Sets, and ibsmctl sweep sends them again")}
 }
 
 // slow are remarks about the route between two ports that reach each other.

@@ -23,12 +23,12 @@ func (d *doctor) apart(a, b topo.PortIdx) (why []ctl.Reason) {
 		return nil
 	}
 	if d.pending(a, b) {
-		return []ctl.Reason{because("P_Keys not written", "the partition file puts both into one partition, but a port does not have its P_Keys yet",
-			"ibsmctl plan shows the missing Sets, ibsmctl events failures")}
+		return []ctl.Reason{because("P_Keys not written", "the partition file makes both members of one partition, but a port does not have its P_Keys yet",
+			"ibsmctl plan shows the missing Sets, ibsmctl events shows failed ones")}
 	}
 	for _, k := range x.Keys() {
 		if other, in := y.Find(k); k.Valid() && in {
-			why = append(why, because("both limited", fmt.Sprintf("limited members cannot communicate with each other, and both are limited members of %s: %s%s and %s%s",
+			why = append(why, because("both limited", fmt.Sprintf("both are limited members of %s, and limited members cannot communicate with each other: %s%s and %s%s",
 				d.partitionName(other), d.called(a), d.line(a, k), d.called(b), d.line(b, k)),
 				d.join(a, k)))
 		}
@@ -36,15 +36,15 @@ func (d *doctor) apart(a, b topo.PortIdx) (why []ctl.Reason) {
 	if len(why) == min(len(x.Keys()), len(y.Keys())) && why != nil {
 		return why // one of them has no other
 	}
-	return append(why, because("no common P_Key", fmt.Sprintf("they share no partition in which at least one is a full member: %s; %s", d.memberships(a), d.memberships(b)),
-		"put both into one partition, at least one as a full member: ibsmctl partitions add, then apply"))
+	return append(why, because("no common P_Key", fmt.Sprintf("they share no partition in which at least one of them is a full member: %s; %s", d.memberships(a), d.memberships(b)),
+		"make both members of one partition, at least one of them a full member: ibsmctl partitions add, then apply"))
 }
 
 // join is the advice for two limited members. A full member of the default partition can
 // communicate with every port, which is more than needed.
 func (d *doctor) join(p topo.PortIdx, k mad.PKey) string {
 	if k.Base() == mad.DefaultPKey.Base() {
-		return "put both into another partition, at least one as a full member: ibsmctl partitions create or add, then apply; a full member of the default partition could communicate with all its members"
+		return "make both members of another partition, at least one of them a full member: ibsmctl partitions create or add, then apply. As a full member of the default partition a port could communicate with all its members"
 	}
 	return fmt.Sprintf("make one a full member: ibsmctl partitions add %q %v=full, then apply", d.partitionWord(k), d.view.Topo.Ports[p].GUID)
 }
@@ -168,7 +168,7 @@ func (d *doctor) notToSA(p topo.PortIdx) []ctl.Reason {
 		text = "the port is a limited member of the default partition, and so is the manager's"
 	}
 	return []ctl.Reason{because("no way to the SA", text+": requests to the subnet administrator are dropped",
-		"every port must be in the default partition, and the manager's as a full member: "+
+		"every port must be a member of the default partition, and the manager's port a full member: "+
 			"Default=0x7fff : ALL=limited, SELF=full ;")}
 }
 
@@ -214,7 +214,7 @@ func (d *doctor) line(p topo.PortIdx, k mad.PKey) string {
 	case m == nil:
 		return " (without a line in the file)"
 	case m.Position.Line == 0 && m.Position.File != "":
-		return fmt.Sprintf(" (%s cannot be used, so that every port reaches only the manager)", m.Position.File)
+		return fmt.Sprintf(" (%s cannot be used, so every port reaches only the manager)", m.Position.File)
 	case m.Position.Line == 0:
 		return " (the implicit default)"
 	}

@@ -49,8 +49,8 @@ func (d *doctor) unresponsive(p topo.PortIdx) (why ctl.Reason, is bool) {
 	}
 	return ctl.Reason{
 		Kind: "no answer",
-		Text: fmt.Sprintf("%q has not answered for %s; its routes are kept for %s", d.nodeName(d.view.Topo.Ports[p].Node), plural.Of(int(node.Missed), "sweep"), plural.Of(topo.MaxMissed, "sweep")),
-		Do:   "check whether its firmware hangs and reset it; an M_Key different from the manager's (m_key) has the same effect",
+		Text: fmt.Sprintf("%q has not answered for %s; its routes are kept for %s more", d.nodeName(d.view.Topo.Ports[p].Node), plural.Of(int(node.Missed), "sweep"), plural.Of(topo.MaxMissed, "sweep")),
+		Do:   "check whether its firmware has hung, and reset it. An M_Key that differs from the manager's (m_key) has the same effect",
 	}, true
 }
 
@@ -59,16 +59,16 @@ func (d *doctor) down(p topo.PortIdx) []ctl.Reason {
 	var why ctl.Reason
 	switch phys := d.view.Topo.Ports[p].Info.PortPhysicalState(); {
 	case d.forAggregation(p):
-		why = because("no aggregation node", "the port has no connector: it is for the aggregation node (SHARP) in the switch, which is off",
-			"nothing, unless SHARP is wanted: it is enabled on the switch")
+		why = because("no aggregation node", "the port has no connector: it belongs to the aggregation node (SHARP) in the switch, which is off",
+			"none; to use SHARP, enable it on the switch")
 	case phys == smp.PhysPolling:
-		why = because("no signal", "no cable, or no device that is switched on at its other end (Polling)",
-			"plug the cable in at both ends, or start the device at the other end")
+		why = because("no signal", "no cable, or the device at the other end is off (Polling)",
+			"connect the cable at both ends, or power on the device at the other end")
 	case phys == smp.PhysSleep:
-		why = because("asleep", "the port is in Sleep and does not try to establish a link", "enable it with ibportstate, as a disabled port")
+		why = because("asleep", "the port is in Sleep and does not try to establish a link", "enable it with ibportstate LID PORT enable")
 	case phys == smp.PhysDisabled:
-		why = because("disabled", "the port was disabled: by hand, by babbling_port_policy, or as a sick link (ibsmctl links sick)",
-			"fix the problem for which it was disabled, then ibportstate LID PORT enable")
+		why = because("disabled", "the port was disabled by the operator, by babbling_port_policy, or because the link is sick (ibsmctl links sick)",
+			"fix the problem, then run ibportstate LID PORT enable")
 	case phys == smp.PhysTraining:
 		why = because("training", "the port detects a signal, but link training does not complete",
 			"replace the cable or the transceiver; check that both ends support a common width and speed")
@@ -138,7 +138,7 @@ func (d *doctor) alone(p topo.PortIdx) []ctl.Reason {
 			"ibsmctl events shows the reason")}
 	}
 	return []ctl.Reason{because("new link", "the link is up, but the node behind it was not discovered yet",
-		"ibsmctl sweep tries again; if the state lasts, restart the node behind the port")}
+		"run ibsmctl sweep; if the port stays in this state, restart the node behind it")}
 }
 
 // held are the reasons why a link with nodes at both ends does not carry data.
@@ -159,8 +159,8 @@ func (d *doctor) held(p topo.PortIdx) (why []ctl.Reason) {
 		why = append(why, d.findingReasons(at, d.ofNode(at))...)
 	}
 	if far := &t.Ports[peer]; far.Info.PortState() == smp.PortDown {
-		why = append(why, because(finding.OneSided.Name(), d.called(peer)+", at its other end, reports that it has no link",
-			"replug the cable, or reset one end with ibportstate LID PORT reset"))
+		why = append(why, because(finding.OneSided.Name(), d.called(peer)+", at the other end, reports that it has no link",
+			"reseat the cable, or reset one end with ibportstate LID PORT reset"))
 	}
 	if locked != nil {
 		why = slices.DeleteFunc(why, func(r ctl.Reason) bool { return r.Kind == finding.NoAnswer.Name() })
@@ -168,8 +168,8 @@ func (d *doctor) held(p topo.PortIdx) (why []ctl.Reason) {
 	why = append(why, d.mismatch(p)...)
 	why = append(why, d.otherMaster(p)...)
 	if len(why) == 0 {
-		why = append(why, because("not yet", fmt.Sprintf("no problem known: the link changed to %v after the last sweep had read it", port.Info.PortState()),
-			"ibsmctl sweep; if the state lasts, ibsmctl events"))
+		why = append(why, because("not yet", fmt.Sprintf("no problem is known: the link changed to %v after the last sweep read it", port.Info.PortState()),
+			"run ibsmctl sweep; if the port stays in this state, see ibsmctl events"))
 		if d.view.FindingsMore > 0 {
 			why[0].Text += fmt.Sprintf("; %d further findings are not stored", d.view.FindingsMore)
 		}
@@ -184,7 +184,7 @@ func (d *doctor) locked(p topo.PortIdx) (why []ctl.Reason) {
 		info := &d.view.Topo.Ports[d.view.Topo.EndPort(at)].Info
 		unanswered := slices.ContainsFunc(slices.Concat(d.at(at), d.ofNode(at)), func(f *finding.Finding) bool { return f.Kind == finding.NoAnswer })
 		if unanswered && info.MKeyProtectBits() > 0 && info.MKey() == 0 {
-			why = append(why, because("M_Key", d.called(at)+" is protected by an M_Key different from the manager's: it does not answer Sets",
+			why = append(why, because("M_Key", d.called(at)+" is protected by an M_Key that differs from the manager's, so it does not answer Sets",
 				"set m_key to the port's key, or reset the node to clear the key"))
 		}
 	}
@@ -200,7 +200,7 @@ func (d *doctor) mismatch(p topo.PortIdx) (why []ctl.Reason) {
 	}
 	const do = "ibsmctl events shows the end that does not accept the value; newer firmware may help"
 	if x, y := a.Info.NeighborMTU().Bytes(), b.Info.NeighborMTU().Bytes(); x != y {
-		why = append(why, because("MTU mismatch", fmt.Sprintf("%s has an MTU of %d, %s of %d", d.called(p), x, d.called(a.Peer), y), do))
+		why = append(why, because("MTU mismatch", fmt.Sprintf("%s has an MTU of %d, but %s has %d", d.called(p), x, d.called(a.Peer), y), do))
 	}
 	if x, y := a.Info.OperationalVLs(), b.Info.OperationalVLs(); x != y {
 		why = append(why, because("VL mismatch", fmt.Sprintf("%s uses VLs as code %d, %s as code %d", d.called(p), x, d.called(a.Peer), y), do))
@@ -214,8 +214,8 @@ func (d *doctor) otherMaster(p topo.PortIdx) []ctl.Reason {
 		lid := d.view.Topo.Ports[d.view.Topo.EndPort(at)].Info.MasterSMLID()
 		for _, sm := range d.view.SMs[min(1, len(d.view.SMs)):] {
 			if sm.LID == lid && lid != 0 && smp.SMState(sm.State) == smp.Master {
-				return []ctl.Reason{because("another manager's", fmt.Sprintf("%s is configured by the subnet manager %v at LID %d, which is also master", d.called(at), sm.GUID, lid),
-					"two masters negotiate by priority and GUID: ibsmctl sms")}
+				return []ctl.Reason{because("another manager's", fmt.Sprintf("%s is configured by another master, the subnet manager %v at LID %d", d.called(at), sm.GUID, lid),
+					"see ibsmctl sms: of two masters the one with the higher priority, or else the lower GUID, should take over")}
 			}
 		}
 	}
@@ -245,7 +245,7 @@ func (d *doctor) remarks(p topo.PortIdx) []ctl.Reason {
 	why = append(append(why, d.avoided(p)...), d.sickLink(p)...)
 	if best, is := (port.Info.LinkWidthEnabled() & far.Info.LinkWidthEnabled()).Widest(), port.Info.LinkWidthActive(); is.Lanes() < best.Lanes() {
 		why = append(why, because("narrow", fmt.Sprintf("the link width is %v, although both ends support %v", is, best),
-			"reseat or replace the cable: some of its lanes do not work"))
+			"reseat or replace the cable, because some of its lanes do not work"))
 	}
 	return append(why, d.mismatch(p)...)
 }
@@ -264,18 +264,18 @@ func (d *doctor) avoided(p topo.PortIdx) (why []ctl.Reason) {
 		}
 		what := "routes between switches avoid the link"
 		if o.State == view.DrainNeeded {
-			what = "routes that should avoid the link still pass it"
+			what = "routes that should avoid the link still use it"
 		} else if !unhealthy {
 			continue // the one that a drained switch keeps
 		}
 		if o.By == view.BySickLinks {
-			why = append(why, because("avoided", what+": it is out of use as a sick link", "ibsmctl links sick says since when and until when; repair it, then ibsmctl links heal"))
+			why = append(why, because("avoided", what+", because it is sick and out of use", "repair the link, then run ibsmctl links heal; ibsmctl links sick shows since when and until when it is out of use"))
 		} else {
-			why = append(why, because("avoided", what+": it was drained by the operator", "ibsmctl undrain, if it will not be unplugged"))
+			why = append(why, because("avoided", what+", because the operator drained it", "run ibsmctl undrain if it need not be unplugged"))
 		}
 	}
 	if why == nil && unhealthy {
-		why = append(why, because("avoided", "routes between switches avoid the link: it is unhealthy", "ibsmctl events shows its traps; replace the cable"))
+		why = append(why, because("avoided", "routes between switches avoid the link, because it is unhealthy", "ibsmctl events shows its traps; replace the cable"))
 	}
 	return why
 }
@@ -285,7 +285,7 @@ func (d *doctor) sickLink(p topo.PortIdx) (why []ctl.Reason) {
 	for _, f := range d.sick[perf.KeyOf(d.view.Topo, p)] {
 		if at := f.Port.In(d.view.Topo); at != topo.None {
 			why = append(why, because("sick link", fmt.Sprintf("%s: %s %d in %v, more than %d (rule %s)", d.called(at), strings.Join(f.Rule.Measures(), ", "), f.Counted, f.Rule.Window, f.Most, f.Rule.Name),
-				"repair it as docs/health.md says, then ibsmctl links heal"))
+				"repair the link as described in docs/health.md, then run ibsmctl links heal"))
 		}
 	}
 	return why
@@ -303,11 +303,11 @@ func (d *doctor) notJoined(p topo.PortIdx) (why []ctl.Reason) {
 		do := "correct the request of the host"
 		switch g, exists := d.group(r.MGID); {
 		case exists && g.WellKnown:
-			do = "bring the port to the values of the group, or lower those of its partition (rate=, mtu=) in the partition file; IP over InfiniBand has no carrier without its broadcast group"
+			do = "make the port support the MTU and rate of the group, or lower the values of its partition (rate=, mtu=) in the partition file. IPoIB has no carrier without its broadcast group"
 		case exists:
-			do = "bring the port to the values of the group, or have its creator lower them"
+			do = "make the port support the MTU and rate of the group, or lower them where the group is created"
 		}
-		why = append(why, because("join refused", fmt.Sprintf("the request to join the multicast group %v was refused %s, last at %s: %s",
+		why = append(why, because("join refused", fmt.Sprintf("the request to join multicast group %v was rejected %s, last at %s: %s",
 			netip.AddrFrom16(r.MGID), times(r.Count), r.Last.Format(time.DateTime), r.Cause), do))
 	}
 	return why

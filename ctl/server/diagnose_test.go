@@ -74,7 +74,7 @@ func TestDiagnoseRefused(t *testing.T) {
 		return []sa.Refusal{{Port: port, MGID: mgid, Cause: "its rate 10 Gb/s is lower than the group's, 40 Gb/s", Count: 3, Last: at}}
 	}
 	d := ctltest.Diagnose(t, s, port.String(), "")
-	if !d.Works || !ctltest.HasReason(d, "join refused", "the request to join the multicast group ff12:401b:ffff::ffff:ffff was refused 3 times, last at 2026-11-22 20:00:00: its rate 10 Gb/s is lower") {
+	if !d.Works || !ctltest.HasReason(d, "join refused", "the request to join multicast group ff12:401b:ffff::ffff:ffff was rejected 3 times, last at 2026-11-22 20:00:00: its rate 10 Gb/s is lower") {
 		t.Errorf("%+v", d)
 	}
 	if d := ctltest.Diagnose(t, s, v.Topo.Ports[v.Topo.EndPorts[len(v.Topo.EndPorts)-2]].GUID.String(), ""); ctltest.HasReason(d, "join refused", "") {

@@ -41,14 +41,14 @@ func (d *Server) Generations() (all []ctl.Generation) {
 func (d *Server) Diff(from, to uint64) (*ctl.Diff, error) {
 	all := d.past.Steps()
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: the manager has published nothing yet", ctl.ErrNotNow)
+		return nil, fmt.Errorf("%w: the manager has not read the subnet yet", ctl.ErrNotNow)
 	}
 	if to == 0 {
 		to = all[len(all)-1].Last
 	}
 	for i := len(all) - 1; from == 0 && i >= 0; i-- {
 		if s := &all[i]; s.Gen <= to && s.From == 0 {
-			return nil, fmt.Errorf("%w: generation %d is the first; there are no changes", ctl.ErrNotFound, s.Gen)
+			return nil, fmt.Errorf("%w: generation %d is the first, so there are no earlier changes", ctl.ErrNotFound, s.Gen)
 		} else if s.Gen <= to {
 			from = s.From
 		}

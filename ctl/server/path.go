@@ -68,7 +68,7 @@ func (w *walk) follow(src, dst topo.PortIdx) (fate string) {
 		case at == t.Ports[dst].Node && in == t.Ports[dst].Num, src == dst:
 			fate = arrived
 		case len(w.path.Hops) > 0:
-			fate = "is delivered to a port that does not have the LID"
+			fate = "is delivered to a port that does not have this LID"
 		}
 		if fate != "" {
 			w.hop(at, in, 0)
@@ -76,7 +76,7 @@ func (w *walk) follow(src, dst topo.PortIdx) (fate string) {
 		}
 		w.hop(at, in, out)
 		if w.dropped {
-			return fmt.Sprintf("has SL %d, which is on VL %d and dropped", w.path.SL, *w.path.Hops[len(w.path.Hops)-1].VL)
+			return fmt.Sprintf("has SL %d, which maps to VL %d, and is dropped", w.path.SL, *w.path.Hops[len(w.path.Hops)-1].VL)
 		}
 		peer := t.Ports[t.Port(at, out)].Peer
 		if peer == topo.None {
@@ -93,11 +93,11 @@ func (w *walk) egress(n topo.NodeIdx, dst topo.PortIdx) (out uint8, fate string)
 	row := w.view.Tables.LFT[node.Switch]
 	switch {
 	case int(lid) >= len(row) || row[lid] == routing.NoPath:
-		return 0, "reaches a switch without a route to the LID"
+		return 0, "reaches a switch that has no route to the LID"
 	case row[lid] == 0 && dst == node.First:
 		return 0, arrived
 	case row[lid] == 0:
-		return 0, "is delivered to a switch that does not have the LID"
+		return 0, "is delivered to a switch that does not have this LID"
 	case row[lid] > node.NumPorts:
 		return 0, "is sent to a port that does not exist"
 	}

@@ -161,9 +161,9 @@ func changeOf(ctx context.Context, given names.Map, v *view.View, r *sweep.Sweep
 	case sweep.AtRisk, sweep.AtRiskUntilAsked:
 		c.Transition = "a risk: old and new routes together have a credit loop: " + creditloop.Text(r.Topo, tr.Risk, nameOf)
 	case sweep.LoopedAnyway:
-		c.Transition = "the routes in force or those planned have a credit loop themselves"
+		c.Transition = "the present routes or the planned routes have a credit loop by themselves"
 	default:
-		c.Transition = "safe: old and new routes together have no credit loop in the order of the plan"
+		c.Transition = "safe: with the order of the plan, old and new routes together have no credit loop"
 	}
 	return c, nil
 }

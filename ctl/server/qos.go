@@ -84,10 +84,10 @@ func (s *subnet) PathRecord(from, to string, ask *ctl.PathRequest) (*ctl.PathAns
 
 // stops says why an SL does not pass a port.
 var stops = map[path.Stop]string{
-	path.ToVL15:   "its SLtoVLMappingTable has VL 15 for it (saquery SL2VL)",
-	path.NoLane:   "its SLtoVLMappingTable has a VL for it that the link does not have (saquery SL2VL, OperationalVLs of ibsmctl ports)",
-	path.NoTurn:   "its VL arbitration gives the VL of the SL no turn (saquery VLAR)",
-	path.NotKnown: "the port did not show its tables of SLs and VLs, or refused the wanted ones (ibsmctl status)",
+	path.ToVL15:   "its SLtoVLMappingTable maps the SL to VL 15 (saquery SL2VL)",
+	path.NoLane:   "its SLtoVLMappingTable maps the SL to a VL that the link does not have (saquery SL2VL, OperationalVLs in ibsmctl ports)",
+	path.NoTurn:   "its VL arbitration tables give no weight to the VL of this SL (saquery VLAR)",
+	path.NotKnown: "its SL and VL tables could not be read, or it rejected the configured ones (ibsmctl status)",
 }
 
 // refusal is why there is no path, in words; "" if the decision does not say.
@@ -108,11 +108,11 @@ func (s *subnet) refusal(d *path.Decision, src, dst topo.PortIdx, key mad.PKey) 
 		port := &t.Ports[d.Drops]
 		verb := "dropped at"
 		if d.Stop == path.NotKnown {
-			verb = "not known to pass"
+			verb = "not known to be forwarded"
 		}
 		text := fmt.Sprintf("SL %d is %s %q port %d", d.SL, verb, s.nodeName(port.Node), port.Num)
 		if t.Nodes[port.Node].Type == mad.Switch {
-			text += fmt.Sprintf(", for packets that come in by port %d", d.In)
+			text += fmt.Sprintf(", for packets received on port %d", d.In)
 		}
 		return text + ": " + stops[d.Stop]
 	}

@@ -114,7 +114,7 @@ end-qos-ulps
 		v.Ports.Read(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: v.Topo.Nodes[sw].GUID, Port: out + 1}, row, nil)
 	}
 	got, err := newSubnet(v, nil).PathRecord(from, to, &ctl.PathRequest{})
-	if err != nil || got.Found || !strings.HasPrefix(got.Reason, "SL 1 is dropped at \""+v.Topo.Nodes[sw].Desc.String()+"\" port ") || !strings.Contains(got.Reason, "come in by port") {
+	if err != nil || got.Found || !strings.HasPrefix(got.Reason, "SL 1 is dropped at \""+v.Topo.Nodes[sw].Desc.String()+"\" port ") || !strings.Contains(got.Reason, "received on port") {
 		t.Errorf("%+v %v", got, err)
 	}
 	for _, wrong := range [][2]string{{"nobody", to}, {from, "nobody"}} {

@@ -41,19 +41,19 @@ func (s *subnet) Security() *ctl.Security {
 		return ctl.SecurityRule{Rule: name, State: ctl.RuleFails, Text: not, Do: do}
 	}
 	rules := []ctl.SecurityRule{
-		s.atPorts("m_key", "agents demand an M_Key for Sets", "take Sets from any host", "set a secret m_key, the same for all managers", s.lacksMKey),
-		s.atPorts("m_key_protection_level", "agents show their attributes only with the M_Key", "show their attributes to any host", "set m_key_protection_level 2", s.lacksProtection),
+		s.atPorts("m_key", "agents demand an M_Key for Sets", "accept Sets from any host", "set a secret m_key, the same for all managers", s.lacksMKey),
+		s.atPorts("m_key_protection_level", "agents answer Gets only with the M_Key", "answer Gets of any host", "set m_key_protection_level 2", s.lacksProtection),
 		s.portMKeys(&keys),
-		s.atPorts("m_key_lease_period", "agents drop the M_Key when no manager is left", "keep their M_Key for ever: if the M_Key is lost, these ports cannot be managed", "set m_key_lease_period 60", s.lacksLease),
-		setting("sm_key", keys.SMKey, "other managers have to know the sm_key", "any host that runs a manager with a higher priority takes the subnet over", "set a secret sm_key, the same for all managers"),
-		setting("allowed_sm_guids", keys.AllowedSMs, "only managers of the list are believed", "a manager at any port is asked for SMInfo with the M_Key", s.listManagers(&keys)),
-		setting("mirror", keys.Mirrored, "managers authenticate each other", "managers have no secret to authenticate each other: registrations are not mirrored, or by keys that any host knows", "set a secret sm_key and m_key"),
-		setting("sa_key", keys.SAKey, "trusted clients have to know the sa_key", "any host is a trusted client of the SA with the key 1", "set a secret sa_key"),
-		setting("sa_enhanced_trust_model", trust.Enhanced, "the SA gives others only the records that a host needs", "any host lists the nodes, ports and groups of its partitions", "set sa_enhanced_trust_model TRUE"),
-		setting("sa_check_sgid_spoofing", trust.CheckSGID, "requests with the GID of another port are dropped", "requests may show the GID of another port", "set sa_check_sgid_spoofing TRUE"),
-		setting("sa_rate_threshold", trust.Rate > 0, fmt.Sprintf("at most %d requests a second are taken from a port", trust.Rate), "one host can take up the SA's time", "set sa_rate_threshold 1000"),
-		s.atPorts("default partition", "hosts are limited members of the default partition", "are full members of the default partition: they reach every port", "write Default=0x7fff: ALL=limited, SELF=full; in the partition file", s.isFullMember),
-		s.atPorts("part_enforce", "switches check the P_Keys of hosts", "let packets of any partition in", "set part_enforce both", s.lacksEnforcement),
+		s.atPorts("m_key_lease_period", "agents drop the M_Key after the last manager is gone", "keep their M_Key for ever: if it is lost, these ports cannot be managed", "set m_key_lease_period 60", s.lacksLease),
+		setting("sm_key", keys.SMKey, "other managers must know the sm_key", "any host that runs a manager with a higher priority takes over the subnet", "set a secret sm_key, the same for all managers"),
+		setting("allowed_sm_guids", keys.AllowedSMs, "only managers in the list are accepted", "a manager at any port is queried for SMInfo with the M_Key", s.listManagers(&keys)),
+		setting("mirror", keys.Mirrored, "managers authenticate each other", "managers cannot authenticate each other, because keys are missing or public: registrations are not mirrored, or not securely", "set a secret sm_key and m_key"),
+		setting("sa_key", keys.SAKey, "trusted clients must know the sa_key", "any host is a trusted client of the SA with the key 1", "set a secret sa_key"),
+		setting("sa_enhanced_trust_model", trust.Enhanced, "the SA gives other clients only records that concern the requesting host", "any host can list the nodes, ports and groups of its partitions", "set sa_enhanced_trust_model TRUE"),
+		setting("sa_check_sgid_spoofing", trust.CheckSGID, "requests with the GID of another port are dropped", "requests may carry the GID of another port", "set sa_check_sgid_spoofing TRUE"),
+		setting("sa_rate_threshold", trust.Rate > 0, fmt.Sprintf("at most %d requests per second are accepted from a port", trust.Rate), "one host can overload the SA", "set sa_rate_threshold 1000"),
+		s.atPorts("default partition", "hosts are limited members of the default partition", "are full members of the default partition and reach every port", "write Default=0x7fff: ALL=limited, SELF=full; in the partition file", s.isFullMember),
+		s.atPorts("part_enforce", "switches check the P_Keys of hosts", "accept packets of any partition", "set part_enforce both", s.lacksEnforcement),
 	}
 	for _, name := range []string{"vendor-specific", "congestion control", "node-to-node", "aggregation"} {
 		rules = append(rules, ctl.SecurityRule{Rule: name + " keys", State: ctl.RuleLeft, Text: "this manager neither sets nor clears them"})
@@ -121,7 +121,7 @@ func allowText(self mad.GUID, mirrors []manager.Mirror) string {
 		return "list the port GUIDs of all managers in allowed_sm_guids"
 	}
 	slices.Sort(list[1:])
-	return "set allowed_sm_guids " + strings.Join(list, ",") + " on all managers: these are this one and its standbys, which have authenticated themselves"
+	return "set allowed_sm_guids " + strings.Join(list, ",") + " on all managers: the list contains this one and its authenticated standbys"
 }
 
 // mkeyRule is what portMKeys has found by keys. Metrics ask for it again and again.
@@ -142,11 +142,11 @@ func (s *subnet) portMKeys(k *Keys) ctl.SecurityRule {
 
 func (s *subnet) judgePortMKeys(k *Keys) ctl.SecurityRule {
 	if !k.PerPort {
-		return ctl.SecurityRule{Rule: "m_key_per_port", State: ctl.RuleFails, Text: "all ports have one M_Key: a host that learns that of one port knows all", Do: "set m_key_per_port TRUE, with a keys_file"}
+		return ctl.SecurityRule{Rule: "m_key_per_port", State: ctl.RuleFails, Text: "all ports have the same M_Key: a host that learns it can configure all ports", Do: "set m_key_per_port TRUE, with a keys_file"}
 	}
 	former, others := 0, 0
-	text := fmt.Sprintf("ports have their own M_Keys, of number %d", k.Ports.Number())
-	r := s.atPorts("m_key_per_port", text, "have another M_Key than their own", "see ibsmctl why for the port; ports that have just come up get theirs in the next sweep",
+	text := fmt.Sprintf("ports have individual M_Keys, number %d", k.Ports.Number())
+	r := s.atPorts("m_key_per_port", text, "have an M_Key other than the individual one", "see ibsmctl why for the port. New ports get their M_Keys in the next sweep",
 		func(p topo.PortIdx) (bool, bool) {
 			t := s.view.Topo
 			held := t.MKey(p)
@@ -176,14 +176,14 @@ func (s *subnet) judgePortMKeys(k *Keys) ctl.SecurityRule {
 		}
 	}
 	if unresponsive > 0 {
-		r.State, r.Do = ctl.RuleFails, "see ibsmctl why for the port in front of the node: without its M_Key it answers when its lease has ended"
-		r.Text += fmt.Sprintf("; behind %d links nobody answers, perhaps for want of an M_Key", unresponsive)
+		r.State, r.Do = ctl.RuleFails, "see ibsmctl why for the port that leads to the node: if its M_Key is unknown, it answers after its lease has expired"
+		r.Text += fmt.Sprintf("; behind %d links nothing answers, perhaps because an M_Key is unknown", unresponsive)
 	}
 	if former > 0 {
-		r.Text += fmt.Sprintf("; %d of them one of another number, until the present sweep has come to them", former)
+		r.Text += fmt.Sprintf("; %d of them have another number, until the present sweep reaches them", former)
 	}
 	if others > 0 {
-		r.Text += fmt.Sprintf("; %d of them one that somebody else has set", others)
+		r.Text += fmt.Sprintf("; %d of them have a key that someone else set", others)
 	}
 	return r
 }
@@ -257,7 +257,7 @@ func (s *subnet) offenders() (rows []ctl.Offender) {
 	}
 	found, more := s.shell.SAStats().Offenders.All()
 	if more > 0 {
-		add(0, ctl.Offender{Reason: "earlier ones", Count: more, What: "requests that were dropped, of ports whose rows were given up"})
+		add(0, ctl.Offender{Reason: "earlier ones", Count: more, What: "dropped requests of ports that are no longer listed"})
 	}
 	for _, o := range found {
 		add(o.Port, ctl.Offender{LID: o.LID, Reason: o.Why.String(), Last: o.Last, Count: o.Count, What: fmt.Sprintf("%v of %s", o.Method, sarec.AttrName(o.Attr))})

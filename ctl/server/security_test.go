@@ -119,7 +119,7 @@ func TestSecurity(t *testing.T) {
 		}
 		undo()
 	}
-	for key, text := range map[mad.MKey]string{mad.MKey(own.With(1, uint64(host.GUID))): "1 of them one of another number", 9: "1 of them one that somebody else has set", 0: "1 of 36 ports have another M_Key than their own"} {
+	for key, text := range map[mad.MKey]string{mad.MKey(own.With(1, uint64(host.GUID))): "1 of them have another number", 9: "1 of them have a key that someone else set", 0: "1 of 36 ports have an M_Key other than the individual one"} {
 		was := host.Info
 		host.Info.SetMKey(key)
 		for _, r := range report(all).Rules {
@@ -144,7 +144,7 @@ func TestSecurity(t *testing.T) {
 	leaf := tp.Nodes[tp.Ports[host.Peer].Node].GUID
 	v.Findings = []finding.Finding{{Kind: finding.Unresponsive, Node: leaf, Port: 3}}
 	for _, r := range report(all).Rules {
-		if r.Rule == "m_key_per_port" && (r.State != ctl.RuleFails || !strings.Contains(r.Text, "behind 1 links nobody answers") || len(r.Ports) != 1 || r.Ports[0].Node != leaf.String() || r.Ports[0].Port != 3) {
+		if r.Rule == "m_key_per_port" && (r.State != ctl.RuleFails || !strings.Contains(r.Text, "behind 1 links nothing answers") || len(r.Ports) != 1 || r.Ports[0].Node != leaf.String() || r.Ports[0].Port != 3) {
 			t.Errorf("with an unresponsive node behind a port: %+v", r)
 		}
 	}

@@ -234,7 +234,7 @@ func (d *Server) IsolateLink(_ context.Context, port string, last time.Duration)
 		return nil, err
 	}
 	if p := l.port.In(l.topo); !l.excluded && (p == topo.None || !l.topo.BetweenSwitches(p)) {
-		return nil, fmt.Errorf("%w: %q has no link to another switch: routes cannot avoid it", ctl.ErrBadRequest, port)
+		return nil, fmt.Errorf("%w: %q does not lead to another switch, so routes cannot avoid it", ctl.ErrBadRequest, port)
 	}
 	out := &ctl.IsolatedLink{PortOf: l.PortOf}
 	if last > 0 {
@@ -274,7 +274,7 @@ func refusedBy(err error) error {
 func (d *Server) linkToChange(name string) (l namedLink, err error) {
 	s := d.subnet()
 	if s == nil || d.cfg.Isolate == nil {
-		return l, fmt.Errorf("%w: only a master that has completed a sweep changes links", ctl.ErrNotNow)
+		return l, fmt.Errorf("%w: only a master that has completed a sweep can change links", ctl.ErrNotNow)
 	}
 	d.links.mu.Lock()
 	saved := d.links.saved
@@ -307,7 +307,7 @@ func (s *subnet) linkOf(name string, saved *sick.Saved) (l namedLink, err error)
 		return l, err
 	}
 	if len(found) != 1 {
-		return l, fmt.Errorf("%w: %q is %d ports: name one, as SWITCH:PORT", ctl.ErrBadRequest, name, len(found))
+		return l, fmt.Errorf("%w: %q has %d ports: specify one as SWITCH:PORT", ctl.ErrBadRequest, name, len(found))
 	}
 	l, _ = s.known(perf.KeyOf(s.view.Topo, found[0]), saved)
 	return l, nil

@@ -32,9 +32,9 @@ func TestExcludedLinks(t *testing.T) {
 		state view.DrainState
 		why   string
 	}{
-		{sick.Excluded{Port: k, Action: sick.Avoid, ByHand: true, Until: 5000}, view.BySickLinks, view.DrainEmpty, "out of use as a sick link"},
-		{sick.Excluded{Port: k, Action: sick.Avoid}, view.BySickLinks, view.DrainNeeded, "still pass it: it is out of use as a sick link"},
-		{sick.Excluded{Port: k, Action: sick.Avoid}, view.ByOperator, view.DrainEmpty, "drained by the operator"},
+		{sick.Excluded{Port: k, Action: sick.Avoid, ByHand: true, Until: 5000}, view.BySickLinks, view.DrainEmpty, ", because it is sick and out of use"},
+		{sick.Excluded{Port: k, Action: sick.Avoid}, view.BySickLinks, view.DrainNeeded, "still use it, because it is sick and out of use"},
+		{sick.Excluded{Port: k, Action: sick.Avoid}, view.ByOperator, view.DrainEmpty, "the operator drained it"},
 	} {
 		v.Drained = []view.Drained{{SwitchPort: routing.SwitchPort{Switch: k.Node, Port: k.Port}, By: by.by, State: by.state}}
 		found := []sick.Finding{{Port: k, Rule: &sick.Rule{Action: sick.Avoid}}}

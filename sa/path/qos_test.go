@@ -230,7 +230,7 @@ func TestDroppedSL(t *testing.T) {
 	}
 }
 
-// TestSLNotKnownToPass: no path has an SL whose packets are not known to pass a port on the way. SL 0 is
+// TestSLNotKnownToPass: no path has an SL whose packets are not known to be forwarded a port on the way. SL 0 is
 // given where nothing is known.
 func TestSLNotKnownToPass(t *testing.T) {
 	s := newSubnet(t, 0)

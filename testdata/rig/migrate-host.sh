@@ -108,7 +108,7 @@ moves)
 	process=$(pidof opensm)
 	! bash -e $TO >$OUT/migrate.out 2>&1 || fail "it succeeds"
 	! ibsmctl migrate to --yes >$OUT/migrate.out 2>&1 || fail "it succeeds"
-	said "ibsm would move what traffic uses; no manager was stopped"
+	said "ibsm would change LIDs, routes or P_Key indexes in use; no manager was stopped"
 	[ "$(pidof opensm)" = $process ] && ! runs ibsm || fail "OpenSM was stopped"
 	same $OUT/before
 	exit 0

@@ -36,7 +36,7 @@ func (c *Comparison) Applies() bool {
 // String is how far, as a sentence.
 func (c *Comparison) String() string {
 	if c.OtherSubnet() {
-		return fmt.Sprintf("the plan is that of another subnet: %d of its %d devices are known", c.Known, c.Devices)
+		return fmt.Sprintf("the plan describes another subnet: %d of its %d devices are known", c.Known, c.Devices)
 	}
 	text := fmt.Sprintf("%d of %s of the plan are there", c.Same, plural.Of(c.Planned, "cable"))
 	if n := c.More + len(c.Findings); n > 0 {
