@@ -40,7 +40,8 @@ func TestMessages(t *testing.T) {
 		words, _, _ := strings.Cut(text, ":")
 		words, _, _ = strings.Cut(words, ";")
 		words = strings.TrimRight(words, " '")
-		if !strings.Contains(string(page), "`"+words) && !strings.Contains(string(page), "`"+strings.Split(words, ",")[0]) {
+		if !strings.Contains(string(page), "`"+words) &&
+			!strings.Contains(string(page), "`"+strings.Split(words, ",")[0]) {
 			t.Errorf("%s: %q is not on docs/messages.md", path, words)
 		}
 	}
@@ -85,7 +86,8 @@ func TestFindings(t *testing.T) {
 		return
 	}
 	if os.Getenv("IBSM_DOCS") != "write" {
-		t.Fatalf("the table of findings on %s is not that of the package finding: IBSM_DOCS=write go test -run TestFindings . writes it", path)
+		t.Fatalf(
+			"the table of findings on %s is not that of the package finding: IBSM_DOCS=write go test -run TestFindings . writes it", path)
 	}
 	if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
 		t.Fatal(err)
@@ -161,7 +163,8 @@ func readSources(t *testing.T) map[string]*sources {
 		}
 		pkg := all[filepath.Dir(path)]
 		if pkg == nil {
-			pkg = &sources{false, map[string]*ast.File{}, map[string]*ast.FuncDecl{}, map[string]*ast.FuncDecl{}, map[string]ast.Expr{}}
+			pkg = &sources{false, map[string]*ast.File{}, map[string]*ast.FuncDecl{}, map[string]*ast.FuncDecl{},
+				map[string]ast.Expr{}}
 			all[filepath.Dir(path)] = pkg
 		}
 		pkg.add(path, file)
@@ -175,7 +178,9 @@ func readSources(t *testing.T) map[string]*sources {
 
 func (s *sources) add(path string, file *ast.File) {
 	s.files[path] = file
-	s.logs = s.logs || slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"log/slog"` })
+	s.logs = s.logs || slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool {
+		return i.Path.Value == `"log/slog"`
+	})
 	for _, d := range file.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
@@ -239,7 +244,8 @@ func warning(call *ast.CallExpr) (said ast.Expr) {
 	case name == "logSwitch":
 		return call.Args[1]
 	case name == "log":
-		if level, isName := call.Args[0].(*ast.Ident); isName && (level.Name == "warn" || level.Name == "erro" || level.Name == "level") {
+		if level, isName := call.Args[0].(*ast.Ident); isName &&
+			(level.Name == "warn" || level.Name == "erro" || level.Name == "level") {
 			return call.Args[1]
 		}
 	}
@@ -437,7 +443,8 @@ func TestDocsColumns(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, line := range strings.Split(string(text), "\n") {
-			if n := utf8.RuneCountInString(line); n > 120 && !strings.HasPrefix(line, "|") && page != "docs/options.md" {
+			if n := utf8.RuneCountInString(line); n > 120 && !strings.HasPrefix(line, "|") &&
+				page != "docs/options.md" {
 				t.Errorf("%s:%d: %d columns", page, i+1, n)
 			}
 		}
@@ -448,13 +455,15 @@ func TestDocsColumns(t *testing.T) {
 // type there may be an article. Comments of tests begin with anything but the name of another test.
 func TestDocComments(t *testing.T) {
 	found, files := 0, token.NewFileSet()
-	first, article, aTest := regexp.MustCompile(`^\w+`), regexp.MustCompile(`^(A|An|The) `), regexp.MustCompile(`^(Test|Benchmark|Fuzz|Example)([A-Z]|$)`)
+	first, article, aTest := regexp.MustCompile(`^\w+`), regexp.MustCompile(`^(A|An|The) `),
+		regexp.MustCompile(`^(Test|Benchmark|Fuzz|Example)([A-Z]|$)`)
 	check := func(doc *ast.CommentGroup, name *ast.Ident, isType bool) {
 		text := doc.Text()
 		if isType {
 			text = article.ReplaceAllString(text, "")
 		}
-		if word := first.FindString(text); text != "" && word != name.Name && (!aTest.MatchString(name.Name) || aTest.MatchString(word)) {
+		if word := first.FindString(text); text != "" && word != name.Name &&
+			(!aTest.MatchString(name.Name) || aTest.MatchString(word)) {
 			t.Errorf("%v: the comment of %s begins with %q", files.Position(doc.Pos()), name.Name, word)
 		}
 		found++

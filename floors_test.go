@@ -37,7 +37,8 @@ var floors = []floor{
 	{packages: "routing/*"},
 	{packages: "sweep/device"},
 	{packages: "view sweep/plan"},
-	{packages: "view/viewtest store opensm/log opensm/names opensm/guidfile opensm/perfdb", modules: "go.etcd.io/bbolt"},
+	{packages: "view/viewtest store opensm/log opensm/names opensm/guidfile opensm/perfdb",
+		modules: "go.etcd.io/bbolt"},
 	{packages: "sweep/*"},
 	{packages: "sweep"},
 	{packages: "sa/path sa/client perf congestioncontrol"},
@@ -50,7 +51,8 @@ var floors = []floor{
 	{packages: "ctl"},
 	{packages: "ctl/history ctl/ctltest"},
 	{packages: "ctl/server"},
-	{packages: "ctl/metrics", modules: "github.com/klauspost/compress github.com/prometheus/client_golang github.com/prometheus/client_model github.com/prometheus/common"},
+	{packages: "ctl/metrics",
+		modules: "github.com/klauspost/compress github.com/prometheus/client_golang github.com/prometheus/client_model github.com/prometheus/common"},
 	{packages: "daemon", modules: "github.com/coreos/go-systemd/v22"},
 	{packages: "sim/fabric sim/fluid"},
 	{packages: "sim sim/hosts sim/ibsim sim/playback sim/fabric/fabrictest"},
@@ -116,7 +118,9 @@ func judge(pkg, imported string) string {
 	}
 	inside, ours := strings.CutPrefix(imported, module)
 	if !ours {
-		if slices.ContainsFunc(strings.Fields(floors[at].modules), func(m string) bool { return imported == m || strings.HasPrefix(imported, m+"/") }) {
+		if slices.ContainsFunc(strings.Fields(floors[at].modules), func(m string) bool {
+			return imported == m || strings.HasPrefix(imported, m+"/")
+		}) {
 			return ""
 		}
 		return "is a module that this floor does not use"
@@ -169,7 +173,9 @@ func TestFloors(t *testing.T) {
 	}
 	for _, f := range floors {
 		for _, pattern := range strings.Fields(f.packages) {
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(seen)), func(pkg string) bool { return matches(pkg, pattern) }) {
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(seen)), func(pkg string) bool {
+				return matches(pkg, pattern)
+			}) {
 				t.Errorf("a floor names %s, which does not exist", pattern)
 			}
 		}

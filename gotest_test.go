@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFailedPackages: the last line of make test names the packages that failed, and why if none of their tests says so:
-// the go command prints that of a time limit far above.
+// TestFailedPackages: the last line of make test names the packages that failed, and why if none of their tests says
+// so: the go command prints that of a time limit far above.
 func TestFailedPackages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -16,7 +16,8 @@ func TestFailedPackages(t *testing.T) {
 	for name, body := range map[string]string{
 		"limit": "select {}", "fails": `t.Error("wrong")`, "panics": "panic(1)", "unbuilt": "undefined()", "passes": "",
 	} {
-		text := "package " + name + "\nimport \"testing\"\nfunc Test(t *testing.T) { go func() { select {} }(); " + body + " }\n"
+		text := "package " + name + "\nimport \"testing\"\nfunc Test(t *testing.T) { go func() { select {} }(); " +
+			body + " }\n"
 		put(t, filepath.Join(dir, name, "a_test.go"), text, 0o644)
 	}
 	script, err := filepath.Abs(".ci/go-test")

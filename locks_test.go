@@ -17,7 +17,8 @@ import (
 func TestLocks(t *testing.T) {
 	files, packages, functions := token.NewFileSet(), map[string][]*ast.FuncDecl{}, 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || path == "sim/fabric/realtime.go" {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+			path == "sim/fabric/realtime.go" {
 			return err
 		}
 		file, err := parser.ParseFile(files, path, nil, 0)
@@ -169,9 +170,12 @@ func returns(list []ast.Stmt) bool {
 
 // slowCalls are methods and functions that wait for a port, a disk or another goroutine.
 var slowCalls = map[string]bool{
-	"Send": true, "Recv": true, "Wait": true, "ReadFile": true, "ReadAll": true, "Open": true, "ReadDir": true, "Stat": true,
-	"OpenFile": true, "Write": true, "WriteString": true, "WriteFile": true, "WriteTo": true, "Sync": true, "Close": true, "Truncate": true, "Rename": true,
-	"Dial": true, "DialTimeout": true, "Accept": true, "Update": true, "View": true, "Run": true, "Sleep": true, "Flush": true,
+	"Send": true, "Recv": true, "Wait": true, "ReadFile": true, "ReadAll": true, "Open": true, "ReadDir": true,
+	"Stat":     true,
+	"OpenFile": true, "Write": true, "WriteString": true, "WriteFile": true, "WriteTo": true, "Sync": true,
+	"Close": true, "Truncate": true, "Rename": true,
+	"Dial": true, "DialTimeout": true, "Accept": true, "Update": true, "View": true, "Run": true, "Sleep": true,
+	"Flush": true,
 	"Print": true, "Printf": true, "Println": true, "Fprint": true, "Fprintf": true, "Fprintln": true,
 }
 
@@ -240,7 +244,8 @@ func TestLockCheck(t *testing.T) {
 		{"mu.Lock(); asks(); mu.Unlock()", 1},
 		{"mu.Lock(); x.adds(); mu.Unlock()", 0},
 	} {
-		file, err := parser.ParseFile(token.NewFileSet(), "", "package p; func f() { "+c.body+" }; func asks() { x.sends() }; func (x *X) sends() { port.Send(d) }; func (x *X) adds() { n++ }", 0)
+		file, err := parser.ParseFile(token.NewFileSet(), "", "package p; func f() { "+c.body+
+			" }; func asks() { x.sends() }; func (x *X) sends() { port.Send(d) }; func (x *X) adds() { n++ }", 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,9 +73,10 @@ func TestPackages(t *testing.T) {
 		fields string // of the control file, name and value
 		files  string // paths that dpkg-deb lists
 	}{
-		{plain, "Package ibsm;Version 1.2.3;Conflicts ;Provides ;Depends ", "./usr/sbin/ibsm;./usr/bin/ibsmctl;./usr/bin/ibfabric;./usr/lib/systemd/system/ibsm.service;" +
-			"./usr/lib/systemd/system/ibsm@.service;./etc/logrotate.d/ibsm;./etc/default/ibsm;./etc/ibsm/;./var/lib/ibsm/;./var/cache/opensm/;./usr/share/doc/ibsm/docs/options.md;./usr/share/doc/ibsm/copyright;./usr/share/man/man8/ibsmctl.8.gz;./usr/share/man/man5/ibsm.conf.5.gz;./usr/share/bash-completion/completions/ibsm;./usr/share/zsh/vendor-completions/_ibsmctl;" +
-			"./usr/share/fish/vendor_completions.d/ibfabric.fish;./usr/share/ibsm/prometheus/ibsm.rules.yml;./usr/share/ibsm/grafana/fabric.json"},
+		{plain, "Package ibsm;Version 1.2.3;Conflicts ;Provides ;Depends ",
+			"./usr/sbin/ibsm;./usr/bin/ibsmctl;./usr/bin/ibfabric;./usr/lib/systemd/system/ibsm.service;" +
+				"./usr/lib/systemd/system/ibsm@.service;./etc/logrotate.d/ibsm;./etc/default/ibsm;./etc/ibsm/;./var/lib/ibsm/;./var/cache/opensm/;./usr/share/doc/ibsm/docs/options.md;./usr/share/doc/ibsm/copyright;./usr/share/man/man8/ibsmctl.8.gz;./usr/share/man/man5/ibsm.conf.5.gz;./usr/share/bash-completion/completions/ibsm;./usr/share/zsh/vendor-completions/_ibsmctl;" +
+				"./usr/share/fish/vendor_completions.d/ibfabric.fish;./usr/share/ibsm/prometheus/ibsm.rules.yml;./usr/share/ibsm/grafana/fabric.json"},
 		{inPlace, "Package ibsm-opensm;Architecture all;Provides opensm;Conflicts opensm;Replaces opensm;Depends ibsm (>= 1.2.3)",
 			"./usr/sbin/opensm -> ibsm;./usr/lib/systemd/system/opensm.service -> ibsm.service;./usr/lib/systemd/system/opensm@.service -> ibsm@.service;./usr/share/man/man8/opensm.8.gz -> ibsm.8.gz"},
 	} {
@@ -108,7 +109,8 @@ func TestPackages(t *testing.T) {
 func peerPackage(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	put(t, filepath.Join(dir, "tree/DEBIAN/control"), "Package: opensm\nVersion: 3.3.23\nArchitecture: all\nMaintainer: x <x@x.invalid>\nDescription: x\n", 0o644)
+	put(t, filepath.Join(dir, "tree/DEBIAN/control"),
+		"Package: opensm\nVersion: 3.3.23\nArchitecture: all\nMaintainer: x <x@x.invalid>\nDescription: x\n", 0o644)
 	put(t, filepath.Join(dir, "tree/usr/sbin/opensm"), "OpenSM", 0o755)
 	put(t, filepath.Join(dir, "tree/usr/lib/systemd/system/opensm.service"), "", 0o644)
 	output(t, "dpkg-deb", "--root-owner-group", "--build", filepath.Join(dir, "tree"), filepath.Join(dir, "opensm.deb"))
@@ -126,13 +128,15 @@ func TestBesideOpenSM(t *testing.T) {
 	plain, _ := packages(t, "1.0")
 	root := newRoot(t)
 	peer := t.TempDir()
-	put(t, filepath.Join(peer, "DEBIAN/control"), "Package: opensm\nVersion: 3.3.23\nArchitecture: all\nMaintainer: x <x@x.invalid>\nDescription: x\n", 0o644)
+	put(t, filepath.Join(peer, "DEBIAN/control"),
+		"Package: opensm\nVersion: 3.3.23\nArchitecture: all\nMaintainer: x <x@x.invalid>\nDescription: x\n", 0o644)
 	files, err := exec.Command("dpkg", "-L", "opensm").Output()
 	if err != nil {
 		t.Skip("needs the package opensm")
 	}
 	for name := range strings.FieldsSeq(string(files)) {
-		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && !strings.HasPrefix(name, "/usr/share/") {
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() &&
+			!strings.HasPrefix(name, "/usr/share/") {
 			text, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)
@@ -143,7 +147,8 @@ func TestBesideOpenSM(t *testing.T) {
 	output(t, "dpkg-deb", "--root-owner-group", "--build", peer, filepath.Join(peer, "opensm.deb"))
 	root.dpkg("-i", filepath.Join(peer, "opensm.deb"))
 	for name, text := range map[string]string{
-		"etc/opensm/opensm.conf": "guid 0x1\n", "etc/opensm/partitions.conf": "x", "var/cache/opensm/guid2lid": "LIDs", "var/log/opensm.0x1.log": "SUBNET UP\n",
+		"etc/opensm/opensm.conf": "guid 0x1\n", "etc/opensm/partitions.conf": "x", "var/cache/opensm/guid2lid": "LIDs",
+		"var/log/opensm.0x1.log": "SUBNET UP\n",
 		"var/log/opensm-sa.dump": "groups", "etc/systemd/system/network-online.target.wants/opensm.service": "",
 	} {
 		put(t, filepath.Join(root.dir, name), text, 0o644)
@@ -159,7 +164,8 @@ func TestBesideOpenSM(t *testing.T) {
 		delete(after, name)
 	}
 	for name := range after {
-		if base := filepath.Base(name); strings.HasPrefix(name, "etc/systemd") || strings.HasPrefix(base, "opensm") && !strings.HasPrefix(name, "usr/share/doc/") {
+		if base := filepath.Base(name); strings.HasPrefix(name, "etc/systemd") || strings.HasPrefix(base, "opensm") &&
+			!strings.HasPrefix(name, "usr/share/doc/") {
 			t.Errorf("%s is new", name)
 		}
 	}
@@ -192,7 +198,8 @@ func newRoot(t *testing.T) packageRoot {
 
 func (r packageRoot) dpkg(args ...string) {
 	r.t.Helper()
-	output(r.t, append([]string{"dpkg", "--root=" + r.dir, "--force-script-chrootless", "--force-confdef", "--force-confold", "--log=" + filepath.Join(r.dir, "log")}, args...)...)
+	output(r.t, append([]string{"dpkg", "--root=" + r.dir, "--force-script-chrootless", "--force-confdef",
+		"--force-confold", "--log=" + filepath.Join(r.dir, "log")}, args...)...)
 }
 
 // rotates has logrotate rotate a log of OpenSM's, as OpenSM's rule says, in silence, and puts it back.
@@ -209,10 +216,12 @@ func (r packageRoot) rotates(when, log string) {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		here := strings.NewReplacer("/var/log/", r.dir+"/var/log/", "/var/lib/", r.dir+"/var/lib/", "/usr/bin/killall -SIGUSR1 /usr/sbin/opensm", "echo signal >>"+dir+"/signals")
+		here := strings.NewReplacer("/var/log/", r.dir+"/var/log/", "/var/lib/", r.dir+"/var/lib/",
+			"/usr/bin/killall -SIGUSR1 /usr/sbin/opensm", "echo signal >>"+dir+"/signals")
 		put(r.t, filepath.Join(dir, "rules", filepath.Base(rule)), here.Replace(string(text)), 0o644)
 	}
-	out, err := exec.Command("logrotate", "--force", "--state", filepath.Join(dir, "state"), filepath.Join(dir, "conf")).CombinedOutput()
+	out, err := exec.Command("logrotate", "--force", "--state", filepath.Join(dir, "state"),
+		filepath.Join(dir, "conf")).CombinedOutput()
 	signals, _ := os.ReadFile(filepath.Join(dir, "signals"))
 	rotated := filepath.Join(r.dir, log) + ".1.gz"
 	if err != nil || len(out) > 0 || string(signals) != "signal\n" || os.Remove(rotated) != nil {
@@ -256,7 +265,8 @@ func TestPackageLife(t *testing.T) {
 	r := newRoot(t)
 	root, dpkg := r.dir, r.dpkg
 	kept := map[string]string{
-		"etc/default/ibsm": "IBSM_OPTIONS='-p 9'\n", "etc/ibsm/ibsm.toml": "[log]\n", "etc/opensm/opensm.conf": "guid 0x1\n",
+		"etc/default/ibsm": "IBSM_OPTIONS='-p 9'\n", "etc/ibsm/ibsm.toml": "[log]\n",
+		"etc/opensm/opensm.conf":    "guid 0x1\n",
 		"var/lib/ibsm/0x1/state.db": "LIDs", "var/cache/opensm/guid2lid": "LIDs",
 	}
 	check := func(when, version string, gone ...string) {
@@ -326,7 +336,8 @@ func TestUnits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.NewReplacer("Description=InfiniBand subnet manager\n", "Description=InfiniBand subnet manager, instance %i\n", "--launch", "--instance %i").Replace(string(one))
+	want := strings.NewReplacer("Description=InfiniBand subnet manager\n",
+		"Description=InfiniBand subnet manager, instance %i\n", "--launch", "--instance %i").Replace(string(one))
 	if string(template) != want {
 		t.Error("ibsm@.service is not ibsm.service with another start")
 	}
@@ -364,8 +375,8 @@ func TestSystemd(t *testing.T) {
 	runDebian(t, "testdata/rig/systemd.sh", args...)
 }
 
-// TestMigrationSystemd: the README's commands for the migration on such a Debian, with its package of OpenSM and with a unit that
-// starts OpenSM as RHEL's does. The variable IBSM_CASE is a pattern of the cases that are tried.
+// TestMigrationSystemd: the README's commands for the migration on such a Debian, with its package of OpenSM and with a
+// unit that starts OpenSM as RHEL's does. The variable IBSM_CASE is a pattern of the cases that are tried.
 func TestMigrationSystemd(t *testing.T) {
 	needDebian(t)
 	const fabcheck = "bin/fabcheck"
@@ -377,7 +388,8 @@ func TestMigrationSystemd(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain, _ := packages(t, "1.0")
-	args := []string{"-f", plain + "=debs/ibsm_1.0_amd64.deb", "-f", fabcheck + "=usr/local/bin/fabcheck", "-f", "testdata/rig/migrate-host.sh=etc/migrate-host.sh",
+	args := []string{"-f", plain + "=debs/ibsm_1.0_amd64.deb", "-f", fabcheck + "=usr/local/bin/fabcheck", "-f",
+		"testdata/rig/migrate-host.sh=etc/migrate-host.sh",
 		"-e", "CASE=" + os.Getenv("IBSM_CASE")}
 	for comment, file := range map[string]string{"to ibsm": "to-ibsm", "back to OpenSM": "to-opensm"} {
 		_, script, ok := strings.Cut(string(readme), "\n    # "+comment+"\n")
@@ -408,7 +420,8 @@ func needDebian(t *testing.T) {
 // runDebian runs a script on it.
 func runDebian(t *testing.T, script string, args ...string) {
 	t.Helper()
-	args = append([]string{"testdata/rig/run-debian", rig, "-t", "1700", "-f", "testdata/rig/lib.sh=etc/rig-lib.sh"}, args...)
+	args = append([]string{"testdata/rig/run-debian", rig, "-t", "1700", "-f", "testdata/rig/lib.sh=etc/rig-lib.sh"},
+		args...)
 	for line := range strings.Lines(output(t, append(args, script)...)) {
 		t.Log(strings.TrimSpace(line))
 	}

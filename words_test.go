@@ -47,7 +47,8 @@ var oldWords = []oldWord{
 	{word(`desks?`), "control server", nil},
 	{word(`tells?|told|telling`), "log, report, notify, send", nil},
 	{word(`ruled|ruling|(?:who|that|nobody|manager|master|one|opensm|higher|lower|guid) rules|rules (?:on|no|now)|(?:is|are|was|were|may|must|will|does|not) rule`), "is master", nil},
-	{word(`(?:there )?(?:is|are|was|were|be) (?:(?:not|never|now|still|also|yet|all|only) )?to [a-z]+`), "wanted, target, must, should", regexp.MustCompile(`(?i)^there|to (?:a|an|the|it|blame|lid)$`)},
+	{word(`(?:there )?(?:is|are|was|were|be) (?:(?:not|never|now|still|also|yet|all|only) )?to [a-z]+`),
+		"wanted, target, must, should", regexp.MustCompile(`(?i)^there|to (?:a|an|the|it|blame|lid)$`)},
 	{word(`overdue`), "deferred, timed out, expired", nil},
 	{word(`hurr(?:y|ies|ied|ying)`), "preempt, interrupt", nil},
 	{word(`silent|mute|muted|mutes|unmute`), "unresponsive", nil},
@@ -101,7 +102,8 @@ func TestWords(t *testing.T) {
 				if w.but != nil && w.but.MatchString(hit) || excepted(path, text) {
 					continue
 				}
-				found[unit] = append(found[unit], path+":"+strconv.Itoa(line)+": "+strconv.Quote(hit)+": use "+w.instead)
+				found[unit] = append(found[unit], path+":"+strconv.Itoa(line)+": "+strconv.Quote(hit)+": use "+
+					w.instead)
 			}
 		}
 	}
@@ -124,7 +126,8 @@ func TestWords(t *testing.T) {
 					note(unit, path, line, text, oldNames)
 				}
 			})
-		case strings.HasSuffix(path, ".md") || strings.HasSuffix(path, ".sh") || strings.HasPrefix(path, "dist/") || path == "Makefile":
+		case strings.HasSuffix(path, ".md") || strings.HasSuffix(path, ".sh") || strings.HasPrefix(path, "dist/") ||
+			path == "Makefile":
 			src, err := os.ReadFile(path)
 			for i, line := range strings.Split(string(src), "\n") {
 				note(path, path, i+1, line, oldWords)
@@ -200,7 +203,8 @@ func splitName(name string) string {
 	var b strings.Builder
 	runes := []rune(name)
 	for i, r := range runes {
-		if i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
+		if i > 0 && unicode.IsUpper(r) &&
+			(!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
 			b.WriteByte(' ')
 		}
 		b.WriteRune(r)

@@ -8,11 +8,13 @@ import (
 	"testing"
 )
 
-// TestReplace: who has the old file open reads it to its end; a write that fails leaves it; what a crash left does not matter.
+// TestReplace: who has the old file open reads it to its end; a write that fails leaves it; what a crash left does not
+// matter.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := errors.Join(os.WriteFile(file, []byte("before"), 0o644), os.WriteFile(file+".tmp", []byte("half"), 0o666)); err != nil {
+	if err := errors.Join(os.WriteFile(file, []byte("before"), 0o644),
+		os.WriteFile(file+".tmp", []byte("half"), 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	old, err := os.Open(file)
@@ -21,12 +23,18 @@ func TestReplace(t *testing.T) {
 	}
 	defer old.Close()
 	failure := errors.New("failed")
-	if err := Replace(file, 0o600, false, func(w io.Writer) error { io.WriteString(w, "half"); return failure }); !errors.Is(err, failure) {
+	if err := Replace(file, 0o600, false, func(w io.Writer) error {
+		io.WriteString(w, "half")
+		return failure
+	}); !errors.Is(err, failure) {
 		t.Errorf("a write that fails: %v", err)
 	}
 	mustHave(t, file, "before", 0o644)
 	for _, sync := range []bool{false, true} {
-		if err := Replace(file, 0o600, sync, func(w io.Writer) error { _, err := io.WriteString(w, "after"); return err }); err != nil {
+		if err := Replace(file, 0o600, sync, func(w io.Writer) error {
+			_, err := io.WriteString(w, "after")
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 		mustHave(t, file, "after", 0o600)
@@ -37,11 +45,13 @@ func TestReplace(t *testing.T) {
 	mustHold(t, dir, 1)
 }
 
-// TestWrite: a file that others could read is replaced by one that they cannot, also behind a symbolic link, which stays; a device is written to.
+// TestWrite: a file that others could read is replaced by one that they cannot, also behind a symbolic link, which
+// stays; a device is written to.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	file, link, other := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "file.tmp")
-	if err := errors.Join(os.WriteFile(file, []byte("before"), 0o644), os.Symlink("file", link), os.WriteFile(other, []byte("other"), 0o644)); err != nil {
+	if err := errors.Join(os.WriteFile(file, []byte("before"), 0o644), os.Symlink("file", link),
+		os.WriteFile(other, []byte("other"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{file, link, filepath.Join(dir, "new")} {
@@ -63,7 +73,8 @@ func TestWrite(t *testing.T) {
 	mustHave(t, other, "other", 0o644)
 	mustHold(t, dir, 4)
 	nowhere := filepath.Join(dir, "missing", "file")
-	if err := Write(nowhere, 0o600, nil); !errors.Is(err, os.ErrNotExist) || err.Error() != "open "+nowhere+": no such file or directory" {
+	if err := Write(nowhere, 0o600, nil); !errors.Is(err, os.ErrNotExist) || err.Error() != "open "+nowhere+
+		": no such file or directory" {
 		t.Errorf("in a directory that is not there: %v", err)
 	}
 	if err := Write(os.DevNull, 0o600, []byte("text")); err != nil {

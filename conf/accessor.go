@@ -26,8 +26,9 @@ func (a Accessor[T]) Key() *Key { return &table[a.row] }
 // The implemented settings, under their names in opensm.conf. Numbers are in the unit of
 // the setting, sizes in bytes.
 var (
-	GUID                             = accessor("guid", func(v Value) uint64 { return v.Num }, isHCA)
-	GUIDDevice                       = accessor("guid", func(v Value) string { return v.Text }, isHCA) // "" if it is a number
+	GUID = accessor("guid", func(v Value) uint64 { return v.Num }, isHCA)
+	// "" if it is a number
+	GUIDDevice                       = accessor("guid", func(v Value) string { return v.Text }, isHCA)
 	MKey                             = number[uint64]("m_key")
 	MKeyLeasePeriod                  = number[uint16]("m_key_lease_period")
 	MKeyProtectionLevel              = number[uint8]("m_key_protection_level")
@@ -245,12 +246,16 @@ func (u Unit) duration() time.Duration {
 
 // size is for settings in MiB.
 func size(name string) Accessor[int64] {
-	return accessor(name, func(v Value) int64 { return int64(v.Num) << 20 }, func(k *Key) bool { return k.Unit == Mebibytes })
+	return accessor(name, func(v Value) int64 { return int64(v.Num) << 20 }, func(k *Key) bool {
+		return k.Unit == Mebibytes
+	})
 }
 
 // text is for texts and words; "" if unset.
 func text(name string) Accessor[string] {
-	return accessor(name, func(v Value) string { return v.Text }, func(k *Key) bool { return k.Kind == String || k.Kind == Word })
+	return accessor(name, func(v Value) string { return v.Text }, func(k *Key) bool {
+		return k.Kind == String || k.Kind == Word
+	})
 }
 
 // list is for lists; nil if unset or empty.

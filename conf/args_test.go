@@ -30,7 +30,8 @@ func TestParseArgs(t *testing.T) {
 		stray string
 		wrong string // in the report
 	}{
-		{args: "-s 5 --sweep 6 --sweep=7 -sweep 8 -sweep=9 -s10", given: "-s 5,--sweep 6,--sweep 7,--sweep 8,--sweep 9,-s 10"},
+		{args: "-s 5 --sweep 6 --sweep=7 -sweep 8 -sweep=9 -s10",
+			given: "-s 5,--sweep 6,--sweep 7,--sweep 8,--sweep 9,-s 10"},
 		{args: "-or", given: "-o,-r"},
 		{args: "-once", given: "--once"},
 		{args: "--rout updn", given: "--routing_engine updn"},
@@ -48,8 +49,10 @@ func TestParseArgs(t *testing.T) {
 		{args: "-fabric x", given: "-f abric", stray: "x"},
 		{args: "--fab x", wrong: "unrecognized option --fab", stray: "x"},
 		{args: "--ro x", wrong: "option --ro is ambiguous: --routing_engine, --root_guid_file", stray: "x"},
-		{args: "--swep_interval 5", wrong: "unrecognized option --swep_interval; did you mean --sweep, which sets sweep_interval?", stray: "5"},
-		{args: "--babbling_port_policy", wrong: "unrecognized option --babbling_port_policy; babbling_port_policy is a setting of the configuration file"},
+		{args: "--swep_interval 5",
+			wrong: "unrecognized option --swep_interval; did you mean --sweep, which sets sweep_interval?", stray: "5"},
+		{args: "--babbling_port_policy",
+			wrong: "unrecognized option --babbling_port_policy; babbling_port_policy is a setting of the configuration file"},
 		{args: "--sweeep 5", wrong: "unrecognized option --sweeep; did you mean --sweep?", stray: "5"},
 		{args: "--routing-engin x", wrong: "did you mean --routing_engine?", stray: "x"},
 		{args: "--once=1", wrong: "option --once takes no argument"},
@@ -65,7 +68,8 @@ func TestParseArgs(t *testing.T) {
 		if strings.Join(got, ",") != c.given || strings.Join(stray, " ") != c.stray {
 			t.Errorf("%s: options %q, stray %q; want %q and %q", c.args, got, stray, c.given, c.stray)
 		}
-		if err := report.Err(Start); (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+		if err := report.Err(Start); (err == nil) != (c.wrong == "") || err != nil &&
+			!strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%s: %v; want %q", c.args, err, c.wrong)
 		}
 		if c.wrong != "" && report.Status(Start) != 2 {
@@ -124,14 +128,16 @@ func TestOptions(t *testing.T) {
 		{"--ar_mode enable", "ar_mode", "keep", 2},
 	} {
 		l := Load(strings.Fields(c.args), nowhere(nil))
-		if got := Find(c.key).Format(l.Setting(Find(c.key)).Value); got != c.want || l.Report.Status(Start) != c.status {
-			t.Errorf("%s: %s %s, exit status %d; want %s and %d", c.args, c.key, got, l.Report.Status(Start), c.want, c.status)
+		if got := Find(c.key).Format(l.Setting(Find(c.key)).Value); got != c.want ||
+			l.Report.Status(Start) != c.status {
+			t.Errorf("%s: %s %s, exit status %d; want %s and %d", c.args, c.key, got, l.Report.Status(Start), c.want,
+				c.status)
 		}
 	}
 }
 
-// TestWordForNumber: a word in the place of a number has the same consequence on the command line and in a file: it ends the start only
-// of a setting on which keys, partitions, LIDs or routes depend.
+// TestWordForNumber: a word in the place of a number has the same consequence on the command line and in a file: it
+// ends the start only of a setting on which keys, partitions, LIDs or routes depend.
 func TestWordForNumber(t *testing.T) {
 	for i := range table {
 		k := &table[i]
@@ -140,8 +146,10 @@ func TestWordForNumber(t *testing.T) {
 		}
 		option := Load([]string{"--" + k.Long, "/etc/opensm/x"}, nowhere(nil)).Report
 		file := Load(nil, nowhere(map[string]string{"/etc/opensm/opensm.conf": k.Name + " /etc/opensm/x"})).Report
-		if got, want := option.Err(Start) != nil, file.Err(Start) != nil; got != want || option.Err(Invalid) == nil || file.Err(Invalid) == nil {
-			t.Errorf("%s: the start is refused for the option: %t, for the file: %t\n%v\n%v", k.Name, got, want, option, file)
+		if got, want := option.Err(Start) != nil, file.Err(Start) != nil; got != want || option.Err(Invalid) == nil ||
+			file.Err(Invalid) == nil {
+			t.Errorf("%s: the start is refused for the option: %t, for the file: %t\n%v\n%v", k.Name, got, want, option,
+				file)
 		}
 	}
 	err := Load([]string{"-p", "/etc/opensm/partitions.conf"}, nowhere(nil)).Report.Err(Invalid)
@@ -198,7 +206,8 @@ func TestArgsSameAsOpenSM(t *testing.T) {
 		given, _, report := ParseArgs(args)
 		l := Load(append([]string{"-F", empty}, args...), nowhere(map[string]string{empty: ""}))
 		own := slices.ContainsFunc(given, func(g Given) bool {
-			return g.Own || g.Long == "help" || g.Long == "version" || g.Long == "config" || g.Long == "create-config" || g.Short == 'J'
+			return g.Own || g.Long == "help" || g.Long == "version" || g.Long == "config" ||
+				g.Long == "create-config" || g.Short == 'J'
 		})
 		if own || report.Err(Start) == nil && l.Report.Err(Reload) != nil || slices.Contains(args, "--") {
 			continue
@@ -207,7 +216,8 @@ func TestArgsSameAsOpenSM(t *testing.T) {
 		if report.Err(Start) != nil {
 			refused++
 			// OpenSM takes more than 16 hexadecimal digits for the largest number, as if it asked which port.
-			if said := report.Err(Start).Error(); theirs != "" && !strings.Contains(said, "-J") && !strings.Contains(said, "hexadecimal digits") {
+			if said := report.Err(Start).Error(); theirs != "" && !strings.Contains(said, "-J") &&
+				!strings.Contains(said, "hexadecimal digits") {
 				t.Fatalf("%q: refused (%v), and OpenSM takes it:\n%s", args, said, theirs)
 			}
 			continue
@@ -293,7 +303,8 @@ func TestUsualFiles(t *testing.T) {
 		{"RHEL, with its opensm.conf", []string{"/etc/rdma/opensm.conf", rdma}, "", rdma},
 		{"both", []string{opensm, rdma}, "", opensm},
 		{"both, and RHEL's opensm.conf", []string{"/etc/rdma/opensm.conf", opensm, rdma}, "", rdma},
-		{"both, and both opensm.conf", []string{"/etc/opensm/opensm.conf", "/etc/rdma/opensm.conf", opensm, rdma}, "", opensm},
+		{"both, and both opensm.conf", []string{"/etc/opensm/opensm.conf", "/etc/rdma/opensm.conf", opensm, rdma}, "",
+			opensm},
 		{"named", []string{rdma}, "-P " + opensm, opensm},
 		{"named in a file", []string{rdma, "f"}, "-F f", opensm},
 	} {
@@ -311,7 +322,8 @@ func TestUsualFiles(t *testing.T) {
 	}
 	files := nowhere(map[string]string{"/etc/rdma/prefix-routes.conf": "", "/etc/rdma/per-module-logging.conf": ""})
 	l := Load(nil, files)
-	if a, b := PrefixRoutesFile.In(l.Config), PerModuleLoggingFile.In(l.Config); a != "/etc/rdma/prefix-routes.conf" || b != "/etc/rdma/per-module-logging.conf" {
+	if a, b := PrefixRoutesFile.In(l.Config), PerModuleLoggingFile.In(l.Config); a != "/etc/rdma/prefix-routes.conf" ||
+		b != "/etc/rdma/per-module-logging.conf" {
 		t.Errorf("other files: %s, %s", a, b)
 	}
 }
@@ -322,8 +334,10 @@ func TestPortByName(t *testing.T) {
 		c, report := FromFile("opensm.conf", []byte("guid "+name+"\n"))
 		toml, err := c.WriteTOML()
 		again, second := FromFile("ibsm.toml", toml)
-		if report.Err(Strict) != nil || err != nil || second.Err(Strict) != nil || GUID.Key().Format(again.Setting(GUID.Key()).Value) != name {
-			t.Errorf("%s: %v, %v, %v; %s", name, report, err, second, GUID.Key().Format(again.Setting(GUID.Key()).Value))
+		if report.Err(Strict) != nil || err != nil || second.Err(Strict) != nil ||
+			GUID.Key().Format(again.Setting(GUID.Key()).Value) != name {
+			t.Errorf("%s: %v, %v, %v; %s", name, report, err, second,
+				GUID.Key().Format(again.Setting(GUID.Key()).Value))
 		}
 		if named := GUIDDevice.In(c) != ""; named == (GUID.In(c) != 0) {
 			t.Errorf("%s: GUID %#x, name %q", name, GUID.In(c), GUIDDevice.In(c))

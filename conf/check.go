@@ -14,7 +14,8 @@ func (c *Config) amend(report *Report, s Severity, k *Key, v Value, why string) 
 	if from := c.settings[i].Source; from == FromDefault || from == FromSecurity || from == FromKeysFile {
 		s = Note // the default was corrected, not a chosen value
 	}
-	report.add(s, c.settings[i].Position, name, "%s = %s: %s; using %s", name, k.Format(c.settings[i].Value), why, k.Format(v))
+	report.add(s, c.settings[i].Position, name, "%s = %s: %s; using %s", name, k.Format(c.settings[i].Value), why,
+		k.Format(v))
 	c.settings[i].Value = v
 }
 
@@ -32,16 +33,20 @@ func (c *Config) reconcile(report *Report) {
 	if UseOriginalExtendedSARatesOnly.In(c) && MaxRateEnum.In(c) > 18 && MaxRateEnum.Chosen(c) {
 		c.amend(report, Warning, MaxRateEnum.Key(), Value{Num: 18}, "limited by use_original_extended_sa_rates_only")
 	}
-	if lease, least := c.raw(MKeyLeasePeriod.Key()), c.leastLease(); MKeyProtectionLevel.In(c) > 0 && lease > 0 && lease < least {
+	if lease, least := c.raw(MKeyLeasePeriod.Key()), c.leastLease(); MKeyProtectionLevel.In(c) > 0 && lease > 0 &&
+		lease < least {
 		c.amend(report, Invalid, MKeyLeasePeriod.Key(), Value{Num: least},
-			fmt.Sprintf("too short to read a port %d times, with transaction_retries of transaction_timeout each, before the lease ends", LeaseReads))
+			fmt.Sprintf(
+				"too short to read a port %d times, with transaction_retries of transaction_timeout each, before the lease ends", LeaseReads))
 	}
 }
 
-// LeaseReads is how often a port is read in the time of its lease. Sweeps do not matter: a lease may be shorter than sweep_interval.
+// LeaseReads is how often a port is read in the time of its lease. Sweeps do not matter: a lease may be shorter than
+// sweep_interval.
 const LeaseReads = 3
 
-// leastLease is the shortest lease, in seconds, that is renewed in time where answers come late: each read ends, with its retries, before the next one is due.
+// leastLease is the shortest lease, in seconds, that is renewed in time where answers come late: each read ends, with
+// its retries, before the next one is due.
 func (c *Config) leastLease() uint64 {
 	read := c.raw(TransactionTimeout.Key()) * (min(c.raw(TransactionRetries.Key()), MostRetries) + 1) // in milliseconds
 	return min((LeaseReads*read+999)/1000, 0xffff)
@@ -60,7 +65,8 @@ func (c *Config) comment(report *Report) {
 	c.checkTrust(report)
 	c.checkLanes(report)
 	if k := TopoConfigEnabled.Key(); TopoConfigEnabled.In(c) && TopoConfigFile.In(c) == "" {
-		report.add(Warning, c.Setting(k).Position, k.Name, "%s has no effect without topo_config_file: no cable is held back", k.Name)
+		report.add(Warning, c.Setting(k).Position, k.Name,
+			"%s has no effect without topo_config_file: no cable is held back", k.Name)
 	}
 }
 
@@ -76,9 +82,11 @@ func (c *Config) checkMost(report *Report) {
 	for _, bound := range []struct {
 		key  *Key
 		most uint64
-	}{{TransactionRetries.Key(), MostRetries}, {MaxWireSMPs.Key(), MostSMPs}, {PerfMgrMaxOutstandingQueries.Key(), MostQueries}, {CCMaxOutstandingMADs.Key(), MostQueries}} {
+	}{{TransactionRetries.Key(), MostRetries}, {MaxWireSMPs.Key(), MostSMPs},
+		{PerfMgrMaxOutstandingQueries.Key(), MostQueries}, {CCMaxOutstandingMADs.Key(), MostQueries}} {
 		if n := c.raw(bound.key); n > bound.most && n != NoBound {
-			report.add(Warning, c.Setting(bound.key).Position, bound.key.Name, "%s = %d is above the maximum; using %d", bound.key.Name, n, bound.most)
+			report.add(Warning, c.Setting(bound.key).Position, bound.key.Name, "%s = %d is above the maximum; using %d",
+				bound.key.Name, n, bound.most)
 		}
 	}
 }
@@ -89,7 +97,8 @@ const MostDelays = 128
 // checkTable reports a longer congestion control table.
 func (c *Config) checkTable(report *Report) {
 	if n := len(CCTable.In(c)); n > MostDelays {
-		report.add(Warning, c.Setting(CCTable.Key()).Position, CCTable.Key().Name, "cc_cct has %d entries; using the first %d", n, MostDelays)
+		report.add(Warning, c.Setting(CCTable.Key()).Position, CCTable.Key().Name,
+			"cc_cct has %d entries; using the first %d", n, MostDelays)
 	}
 }
 
@@ -106,7 +115,8 @@ func (c *Config) checkAllowed(report *Report) {
 	k := AllowedSMGUIDs.Key()
 	for _, g := range AllowedSMGUIDs.In(c) {
 		if n, err := strconv.ParseUint(g, 0, 64); err != nil || n == 0 {
-			report.add(Refusal, c.Setting(k).Position, k.Name, "%s: %q is not a port GUID; expected a number such as 0x0002c90300000001", k.Name, g)
+			report.add(Refusal, c.Setting(k).Position, k.Name,
+				"%s: %q is not a port GUID; expected a number such as 0x0002c90300000001", k.Name, g)
 		}
 	}
 }

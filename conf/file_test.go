@@ -43,29 +43,48 @@ func TestErrorsOpenSM(t *testing.T) {
 		{"sm_priority 010", []string{"f.conf:1:13: warning: sm_priority 010: a leading 0 makes it octal, 8"}},
 		{"sm_priority 16", []string{"error: sm_priority \"16\": value out of range"}},
 		{"sm_priority x", []string{"error: sm_priority \"x\": expected numeric input"}},
-		{"daemon =  true \ra", []string{`error: daemon "=  true \ra": OpenSM reads this as FALSE: opensm.conf uses no =; write daemon true \ra; expected TRUE or FALSE; using FALSE`}},
-		{"guid 0002c9030000abcd", []string{"error: guid \"0002c9030000abcd\": expected numeric input: a hexadecimal number begins with 0x"}},
+		{"daemon =  true \ra",
+			[]string{
+				`error: daemon "=  true \ra": OpenSM reads this as FALSE: opensm.conf uses no =; write daemon true \ra; expected TRUE or FALSE; using FALSE`,
+			}},
+		{"guid 0002c9030000abcd",
+			[]string{"error: guid \"0002c9030000abcd\": expected numeric input: a hexadecimal number begins with 0x"}},
 		{"subnet_prefix -1", []string{"error: subnet_prefix \"-1\": value out of range"}},
 		{"subnet_prefix x1", []string{"error: subnet_prefix \"x1\": expected numeric input"}},
 		{"m_key", []string{"f.conf:1:1: error: m_key \"\""}},
 		{"m_key_protection_level 4", []string{"error: m_key_protection_level"}},
-		{"sweep_interval = 5", []string{"error: sweep_interval \"= 5\": expected numeric input: opensm.conf uses no =; write sweep_interval 5"}},
-		{"sweep_interval=5", []string{"warning: Unrecognized token: \"sweep_interval=5\": not a key of OpenSM; opensm.conf uses no =: write sweep_interval and its value"}},
-		{"sweep_intervall 5", []string{"f.conf:1:1: warning: Unrecognized token: \"sweep_intervall\": not a key of OpenSM; did you mean sweep_interval?"}},
-		{"exit_on_fatal true", []string{"error: exit_on_fatal \"true\": OpenSM reads this as FALSE; expected TRUE or FALSE"}},
+		{"sweep_interval = 5",
+			[]string{
+				"error: sweep_interval \"= 5\": expected numeric input: opensm.conf uses no =; write sweep_interval 5",
+			}},
+		{"sweep_interval=5",
+			[]string{
+				"warning: Unrecognized token: \"sweep_interval=5\": not a key of OpenSM; opensm.conf uses no =: write sweep_interval and its value",
+			}},
+		{"sweep_intervall 5",
+			[]string{
+				"f.conf:1:1: warning: Unrecognized token: \"sweep_intervall\": not a key of OpenSM; did you mean sweep_interval?",
+			}},
+		{"exit_on_fatal true",
+			[]string{"error: exit_on_fatal \"true\": OpenSM reads this as FALSE; expected TRUE or FALSE"}},
 		{"qos 1", []string{"OpenSM reads this as FALSE"}},
 		{"qos yes", []string{"OpenSM reads this as FALSE"}},
 		{"qos", []string{"OpenSM reads this as FALSE"}},
 		{"qos no\nqos false\nqos 0", nil},
 		{"allow_both_pkeys true", []string{"error: allow_both_pkeys \"true\": OpenSM reads this as FALSE"}},
-		{"routing_engine ftre,minhop", []string{"error: routing_engine \"ftre,minhop\": \"ftre\" is unknown; did you mean ftree?"}},
+		{"routing_engine ftre,minhop",
+			[]string{"error: routing_engine \"ftre,minhop\": \"ftre\" is unknown; did you mean ftree?"}},
 		{"part_enforce inn", []string{"error: part_enforce \"inn\": unknown value; did you mean in?"}},
 		{"console telnet", []string{"error: console \"telnet\": unknown value"}},
-		{"virt_enabled 2", []string{"note: virt_enabled is a key of NVIDIA's OpenSM, without effect: about virtual ports"}},
+		{"virt_enabled 2",
+			[]string{"note: virt_enabled is a key of NVIDIA's OpenSM, without effect: about virtual ports"}},
 		{"sharp_anything 2", []string{"note: sharp_anything is a key of NVIDIA's OpenSM"}},
 		{"guid mlx5_0:1", nil},
 		{"guid ib0", nil},
-		{"guid b83fd20300a00000", []string{"error: guid \"b83fd20300a00000\": expected numeric input: a hexadecimal number begins with 0x; expected a number, 0 to 0xffffffffffffffff, or a device"}},
+		{"guid b83fd20300a00000",
+			[]string{
+				"error: guid \"b83fd20300a00000\": expected numeric input: a hexadecimal number begins with 0x; expected a number, 0 to 0xffffffffffffffff, or a device",
+			}},
 		{"guid mlx5_0:1:2", []string{"error: guid \"mlx5_0:1:2\": expected numeric input; expected a number"}},
 		{"fdr10 255", []string{"note: fdr10 255: the default of NVIDIA's OpenSM"}},
 		{"ar_mode 1", []string{"warning: ar_mode 1: numbers are values of NVIDIA's manager"}},
@@ -77,7 +96,8 @@ func TestErrorsOpenSM(t *testing.T) {
 		{"cc_cct 1", []string{"invalid CCT entry"}},
 		{"log_prefix a\x00b", []string{"error: log_prefix \"a\\x00b\": zero byte"}},
 		{"log_prefix\x00a", []string{"error: log_prefix \"\\x00a\": zero byte"}},
-		{"log_prefix " + strings.Repeat("a", maxLine), []string{"warning: line of", "OpenSM cuts lines of this length"}},
+		{"log_prefix " + strings.Repeat("a", maxLine),
+			[]string{"warning: line of", "OpenSM cuts lines of this length"}},
 		{"qos TRUE # " + strings.Repeat("a", maxLine), []string{"warning: line of"}},
 		{"impose lmc", []string{"error: impose lmc: the file does not set this key"}},
 		{"impose lmcc", []string{"error: impose \"lmcc\": not a key of OpenSM; did you mean lmc?"}},
@@ -87,20 +107,25 @@ func TestErrorsOpenSM(t *testing.T) {
 	} {
 		m.test(t, "f.conf")
 	}
-	if text := ReadFile("f.conf", []byte("sweep=5")).Report.Err(Strict); text == nil || strings.Contains(text.Error(), "uses no =") {
+	if text := ReadFile("f.conf", []byte("sweep=5")).Report.Err(Strict); text == nil ||
+		strings.Contains(text.Error(), "uses no =") {
 		t.Errorf("sweep=5, of which there is no key: %v", text)
 	}
 }
 
 func TestErrorsTOML(t *testing.T) {
 	for _, m := range []badFile{
-		{"[subnet]\nlmc = 9", []string{"f.toml:2:7: error: subnet.lmc = 9: value out of range; expected a number, 0 to 7"}},
+		{"[subnet]\nlmc = 9",
+			[]string{"f.toml:2:7: error: subnet.lmc = 9: value out of range; expected a number, 0 to 7"}},
 		{"[log]\nprefix = \"a\\u0000b\"", []string{"zero byte"}},
 		{"[subnet]\nlmc = \"3\"", []string{"error: subnet.lmc = \"3\": wrong type"}},
 		{"[subnet]\nlmcc = 3", []string{"f.toml:2:8: error: unknown key \"subnet.lmcc\"; did you mean subnet.lmc?"}},
-		{"lmc = 3", []string{"f.toml:1:7: error: unknown key \"lmc\": the key lmc of opensm.conf is subnet.lmc in ibsm.toml"}},
+		{"lmc = 3", []string{
+			"f.toml:1:7: error: unknown key \"lmc\": the key lmc of opensm.conf is subnet.lmc in ibsm.toml",
+		}},
 		{"[subnets]\nlmc = 3", []string{"error: unknown key \"subnets\""}},
-		{"[sweep]\ninterval = 10", []string{"error: sweep.interval = 10: wrong type; expected a time such as \"10s\", in whole seconds"}},
+		{"[sweep]\ninterval = 10",
+			[]string{"error: sweep.interval = 10: wrong type; expected a time such as \"10s\", in whole seconds"}},
 		{"[transactions]\ntimeout = 10", []string{"a time such as \"200ms\", in whole milliseconds"}},
 		{"[sweep]\ninterval = \"1500ms\"", []string{"not a multiple of 1s"}},
 		{"[sweep]\ninterval = \"-1s\"", []string{"value out of range"}},
@@ -109,8 +134,10 @@ func TestErrorsTOML(t *testing.T) {
 		{"[port]\nguid = \"2c9\"", []string{"error: port.guid = \"2c9\": expected 0x"}},
 		{"[port]\nguid = -1", []string{"error: port.guid = -1: value out of range"}},
 		{"[routing]\nengines = [\"ftree\", \"updwn\"]", []string{"\"updwn\" is unknown; did you mean updn?"}},
-		{"[routing]\nengines = [\"ar_updn\"]", []string{"\"ar_updn\" is a routing engine of NVIDIA's subnet manager; write updn"}},
-		{"[routing]\nengines = [\"none\"]", []string{"\"none\" (no routes) is not supported: OpenSM 3.3.23 crashes with it"}},
+		{"[routing]\nengines = [\"ar_updn\"]",
+			[]string{"\"ar_updn\" is a routing engine of NVIDIA's subnet manager; write updn"}},
+		{"[routing]\nengines = [\"none\"]",
+			[]string{"\"none\" (no routes) is not supported: OpenSM 3.3.23 crashes with it"}},
 		{"[routing]\nengines = [\"ftree,updn\"]", []string{"error: routing.engines"}},
 		{"[routing]\nengines = \"ftree\"", []string{"wrong type"}},
 		{"[plugins]\nnames = [\"a b\"]", []string{"an element has blanks"}},
@@ -139,7 +166,8 @@ func TestSeverities(t *testing.T) {
 		{"event_plugin_name a\nevent_plugin_options b", false, false, true},
 	} {
 		_, r := FromFile("f.conf", []byte(c.src))
-		if start, reload, strict := r.Err(Start) != nil, r.Err(Reload) != nil, r.Err(Strict) != nil; start != c.start || reload != c.reload || strict != c.strict {
+		if start, reload, strict := r.Err(Start) != nil, r.Err(Reload) != nil, r.Err(Strict) != nil; start != c.start ||
+			reload != c.reload || strict != c.strict {
 			t.Errorf("%s: refused at start %v, reload %v, strict %v", c.src, start, reload, strict)
 		}
 		if len(r) == 0 {
@@ -186,18 +214,22 @@ func TestByHand(t *testing.T) {
 }
 
 func TestAccessors(t *testing.T) {
-	c, r := FromFile("f.conf", []byte("sweep_interval 5\nlog_max_size 3\nrouting_engine ftree, updn\nqos_high_limit 7\nguid 0x2c9\n"+
-		"reassign_lids TRUE\nroot_guid_file (null)\ncc_ca_cong_setting_ccti_min 4 9\nmax_smps_timeout 7"))
+	c, r := FromFile("f.conf",
+		[]byte("sweep_interval 5\nlog_max_size 3\nrouting_engine ftree, updn\nqos_high_limit 7\nguid 0x2c9\n"+
+			"reassign_lids TRUE\nroot_guid_file (null)\ncc_ca_cong_setting_ccti_min 4 9\nmax_smps_timeout 7"))
 	if err := r.Err(Reload); err != nil {
 		t.Fatal(err)
 	}
-	if SweepInterval.In(c) != 5*time.Second || duration("max_smps_timeout").In(c) != 7*time.Microsecond || TransactionTimeout.In(c) != 200*time.Millisecond {
+	if SweepInterval.In(c) != 5*time.Second || duration("max_smps_timeout").In(c) != 7*time.Microsecond ||
+		TransactionTimeout.In(c) != 200*time.Millisecond {
 		t.Error("durations")
 	}
-	if LogMaxSize.In(c) != 3<<20 || int64(c.Setting(Find("qos_high_limit")).Value.Num) != 7 || int64(c.Setting(Find("qos_ca_high_limit")).Value.Num) != -1 || GUID.In(c) != 0x2c9 || !ReassignLIDs.In(c) {
+	if LogMaxSize.In(c) != 3<<20 || int64(c.Setting(Find("qos_high_limit")).Value.Num) != 7 ||
+		int64(c.Setting(Find("qos_ca_high_limit")).Value.Num) != -1 || GUID.In(c) != 0x2c9 || !ReassignLIDs.In(c) {
 		t.Error("numbers")
 	}
-	if l := RoutingEngine.In(c); len(l) != 2 || l[1] != "updn" || list("qos_sl2vl").In(c) != nil || text("root_guid_file").In(c) != "" ||
+	if l := RoutingEngine.In(c); len(l) != 2 || l[1] != "updn" || list("qos_sl2vl").In(c) != nil ||
+		text("root_guid_file").In(c) != "" ||
 		slNumbers(c.Setting(Find("cc_ca_cong_setting_ccti_min")).Value)[4] != 9 {
 		t.Error("texts and lists")
 	}
@@ -237,9 +269,11 @@ func TestAccessorTypes(t *testing.T) {
 // TestReconcile has the cross checks whose results -c does not show.
 func TestReconcile(t *testing.T) {
 	for _, c := range []struct{ src, key, want, says string }{
-		{"m_key_protection_level 1\nm_key_lease_period 2", "m_key_lease_period", "3", "too short to read a port 3 times"},
+		{"m_key_protection_level 1\nm_key_lease_period 2", "m_key_lease_period", "3",
+			"too short to read a port 3 times"},
 		{"m_key_protection_level 1\nm_key_lease_period 3", "m_key_lease_period", "3", ""},
-		{"m_key_protection_level 1\nm_key_lease_period 5\ntransaction_timeout 500", "m_key_lease_period", "6", "before the lease ends"},
+		{"m_key_protection_level 1\nm_key_lease_period 5\ntransaction_timeout 500", "m_key_lease_period", "6",
+			"before the lease ends"},
 		{"m_key_protection_level 1\nm_key_lease_period 60\nsweep_interval 0", "sweep_interval", "0", ""},
 		{"m_key_protection_level 1\nm_key_lease_period 60\nsweep_interval 100", "m_key_lease_period", "60", ""},
 		{"m_key_protection_level 1\nm_key_lease_period 60", "m_key_lease_period", "60", ""},
@@ -253,19 +287,28 @@ func TestReconcile(t *testing.T) {
 		{"qos TRUE\nqos_sl2vl 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,16", "qos", "TRUE", "expected 0 to 15"},
 		{"qos TRUE\nqos_ca_vlarb_low 0:4,15:1", "qos", "TRUE", "expected vl:weight"},
 		{"qos TRUE\nqos_ca_vlarb_low 0", "qos", "TRUE", "expected vl:weight"},
-		{"allowed_sm_guids 0x10,spine", "allowed_sm_guids", "0x10,spine", "f.conf:1:18: error: allowed_sm_guids: \"spine\" is not a port GUID"},
-		{"topo_config_enabled TRUE", "topo_config_enabled", "TRUE", "f.conf:1:21: warning: topo_config_enabled has no effect without topo_config_file"},
+		{"allowed_sm_guids 0x10,spine", "allowed_sm_guids", "0x10,spine",
+			"f.conf:1:18: error: allowed_sm_guids: \"spine\" is not a port GUID"},
+		{"topo_config_enabled TRUE", "topo_config_enabled", "TRUE",
+			"f.conf:1:21: warning: topo_config_enabled has no effect without topo_config_file"},
 		{"allowed_sm_guids 0", "allowed_sm_guids", "0", "error: allowed_sm_guids: \"0\" is not a port GUID"},
 		{"allowed_sm_guids 0x10,0x0002c90300000001\nmaster_sm_priority 14", "master_sm_priority", "14", ""},
-		{"qos FALSE\nqos_ca_vlarb_low 0", "qos", "FALSE", "f.conf:2:18: error: qos_ca_vlarb_low: \"0\": expected vl:weight"},
-		{"qos_swe_vlarb_high 0:256", "qos", "FALSE", "f.conf:1:20: error: qos_swe_vlarb_high: \"0:256\": expected vl:weight"},
-		{"qos_rtr_vlarb_low 0:1" + strings.Repeat(",1:2", 64), "qos", "FALSE", "f.conf:1:19: error: qos_rtr_vlarb_low: 65 pairs listed; expected 64 at most"},
-		{"qos_rtr_vlarb_low 0:1" + strings.Repeat(",1:2", 63), "qos_rtr_vlarb_low", "0:1" + strings.Repeat(",1:2", 63), ""},
+		{"qos FALSE\nqos_ca_vlarb_low 0", "qos", "FALSE",
+			"f.conf:2:18: error: qos_ca_vlarb_low: \"0\": expected vl:weight"},
+		{"qos_swe_vlarb_high 0:256", "qos", "FALSE",
+			"f.conf:1:20: error: qos_swe_vlarb_high: \"0:256\": expected vl:weight"},
+		{"qos_rtr_vlarb_low 0:1" + strings.Repeat(",1:2", 64), "qos", "FALSE",
+			"f.conf:1:19: error: qos_rtr_vlarb_low: 65 pairs listed; expected 64 at most"},
+		{"qos_rtr_vlarb_low 0:1" + strings.Repeat(",1:2", 63), "qos_rtr_vlarb_low", "0:1" + strings.Repeat(",1:2", 63),
+			""},
 		{"qos_max_vls 8", "qos_max_vls", "8", "f.conf:1:13: note: qos_max_vls has no effect"},
-		{"event_plugin_name x\nsm_priority 1\nevent_plugin_options y", "event_plugin_name", "x", "f.conf:1:19: warning: no effect in this version: event_plugin_name\nf.conf:3:22: warning: no effect in this version: event_plugin_options"},
-		{"cc_cct 0:1" + strings.Repeat(",1:2", 128), "cc_cct", "0:1" + strings.Repeat(",1:2", 128), "f.conf:1:8: warning: cc_cct has 129 entries; using the first 128"},
+		{"event_plugin_name x\nsm_priority 1\nevent_plugin_options y", "event_plugin_name", "x",
+			"f.conf:1:19: warning: no effect in this version: event_plugin_name\nf.conf:3:22: warning: no effect in this version: event_plugin_options"},
+		{"cc_cct 0:1" + strings.Repeat(",1:2", 128), "cc_cct", "0:1" + strings.Repeat(",1:2", 128),
+			"f.conf:1:8: warning: cc_cct has 129 entries; using the first 128"},
 		{"cc_cct 0:1" + strings.Repeat(",1:2", 127), "cc_cct", "0:1" + strings.Repeat(",1:2", 127), ""},
-		{"cc_max_outstanding_mads 2049", "cc_max_outstanding_mads", "2049", "f.conf:1:25: warning: cc_max_outstanding_mads = 2049 is above the maximum; using 2048"},
+		{"cc_max_outstanding_mads 2049", "cc_max_outstanding_mads", "2049",
+			"f.conf:1:25: warning: cc_max_outstanding_mads = 2049 is above the maximum; using 2048"},
 	} {
 		config, r := FromFile("f.conf", []byte(c.src))
 		if c.says == "" {
@@ -275,7 +318,8 @@ func TestReconcile(t *testing.T) {
 				}
 			}
 		}
-		if got := Find(c.key).Format(config.Setting(Find(c.key)).Value); got != c.want || !strings.Contains(findings(r), c.says) {
+		if got := Find(c.key).Format(config.Setting(Find(c.key)).Value); got != c.want ||
+			!strings.Contains(findings(r), c.says) {
 			t.Errorf("%s: %s is %s, want %s and %q\n%s", c.src, c.key, got, c.want, c.says, findings(r))
 		}
 	}
@@ -283,7 +327,8 @@ func TestReconcile(t *testing.T) {
 
 // TestParseSize: sizes with a unit, up to what fits.
 func TestParseSize(t *testing.T) {
-	for text, want := range map[string]int64{"0MiB": 0, "100MiB": 100, "3 GiB": 3 << 10, "2TiB": 2 << 20, "8796093022207TiB": 8796093022207 << 20, "9223372036854775807MiB": math.MaxInt64,
+	for text, want := range map[string]int64{"0MiB": 0, "100MiB": 100, "3 GiB": 3 << 10, "2TiB": 2 << 20,
+		"8796093022207TiB": 8796093022207 << 20, "9223372036854775807MiB": math.MaxInt64,
 		"8796093022208TiB": -1, "9223372036854775808MiB": -1, "-1MiB": -1, "1": -1, "GiB": -1, "1KiB": -1} {
 		if n, err := parseSize(text); (err != nil) != (want < 0) || err == nil && n != want {
 			t.Errorf("%q: %d, %v, want %d", text, n, err, want)

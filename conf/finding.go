@@ -85,7 +85,8 @@ func (r Report) Status(from Severity) int {
 }
 
 func (r *Report) add(s Severity, p diag.Position, key, format string, args ...any) {
-	*r = append(*r, Finding{Error: diag.Error{Position: p, Text: fmt.Sprintf(format, args...)}, Severity: s, Key: key, Status: 1})
+	*r = append(*r, Finding{Error: diag.Error{Position: p, Text: fmt.Sprintf(format, args...)}, Severity: s, Key: key,
+		Status: 1})
 }
 
 // sort orders findings by position.

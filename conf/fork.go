@@ -11,8 +11,10 @@ import (
 // forkEngines are routing engines of NVIDIA's manager, and those to write instead. Engines whose
 // names begin with ar_ also write adaptive routing groups.
 var forkEngines = map[string]string{
-	"ar_updn": "updn", "ar_ftree": "ftree", "pqft": "ftree", "ar_torus": "torus-2QoS", "ar_dor": "dor", "ar_minhop": "minhop",
-	"dfp": "dfsssp or nue", "dfp2": "dfsssp or nue", "kdor-hc": "dor or nue", "kdor-ghc": "dor or nue", "auto": "updn, ftree or minhop, as the topology is", "chain": "the engines of the chain",
+	"ar_updn": "updn", "ar_ftree": "ftree", "pqft": "ftree", "ar_torus": "torus-2QoS", "ar_dor": "dor",
+	"ar_minhop": "minhop",
+	"dfp":       "dfsssp or nue", "dfp2": "dfsssp or nue", "kdor-hc": "dor or nue", "kdor-ghc": "dor or nue",
+	"auto": "updn, ftree or minhop, as the topology is", "chain": "the engines of the chain",
 }
 
 // forkKey describes the meaning of a key of NVIDIA's OpenSM that has no effect here, "" if the key is unknown.
@@ -32,7 +34,8 @@ func forkKey(name string) string {
 func forkValue(name, value string) (string, Severity) {
 	switch {
 	case name == "ar_mode" && isDigits(value):
-		return "numbers are values of NVIDIA's manager and ignored here; expected keep, hold or disable; using keep", Warning
+		return "numbers are values of NVIDIA's manager and ignored here; expected keep, hold or disable; using keep",
+			Warning
 	case name == "fdr10" && value == "255":
 		return "the default of NVIDIA's OpenSM: FDR10 stays as found in the fabric", Note
 	}

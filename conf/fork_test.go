@@ -38,8 +38,8 @@ tenants_policy_enabled reply_lid_smps_in_dr respond_unknown_lid_traps fabric_mod
 fabric_mode_policy_file issu_mode issu_pre_upgrade_time issu_timeout
 `
 
-// TestForkTemplate: each key of NVIDIA's template is a setting, or noted once with what it does there and what ibsm does;
-// no line is a warning or an error, and none brings a hint. Its default fdr10 255 leaves FDR10 as it is.
+// TestForkTemplate: each key of NVIDIA's template is a setting, or noted once with what it does there and what ibsm
+// does; no line is a warning or an error, and none brings a hint. Its default fdr10 255 leaves FDR10 as it is.
 func TestForkTemplate(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("fdr10 255\n")
@@ -90,14 +90,20 @@ func TestForkKeys(t *testing.T) {
 // brings none. Of the names of NVIDIA's template none may be taken for another key, also where it is unknown.
 func TestKeyHints(t *testing.T) {
 	for word, want := range map[string]string{
-		"sweep_intervall": "sweep_interval", "swep_interval": "sweep_interval", "sweep-interval": "sweep_interval", "seewp_interval": "sweep_interval",
-		"Sweep_Interval": "sweep_interval", "sm_prio": "sm_priority", "sm_priorty": "sm_priority", "log_flag": "log_flags", "routing_engines": "routing_engine",
-		"max_wire_smp": "max_wire_smps", "max_op_vl": "max_op_vls", "root_guids_file": "root_guid_file", "cn_guids_file": "cn_guid_file",
-		"partition_config": "partition_config_file", "qos_sl2v1": "", "perfmgr_sweep_time": "perfmgr_sweep_time_s", "lmc_esp": "lmc_esp0", "mkey_lease_period": "m_key_lease_period",
-		"m_key_lease": "m_key_lease_period", "use_ucast_cach": "use_ucast_cache", "pefmgr": "perfmgr", "dump_file_dir": "dump_files_dir",
-		"virt_enable": "", "frobnicate": "", "policy_file": "", "key_lease_period": "", "config_enabled": "",
+		"sweep_intervall": "sweep_interval", "swep_interval": "sweep_interval", "sweep-interval": "sweep_interval",
+		"seewp_interval": "sweep_interval",
+		"Sweep_Interval": "sweep_interval", "sm_prio": "sm_priority", "sm_priorty": "sm_priority",
+		"log_flag": "log_flags", "routing_engines": "routing_engine",
+		"max_wire_smp": "max_wire_smps", "max_op_vl": "max_op_vls", "root_guids_file": "root_guid_file",
+		"cn_guids_file":    "cn_guid_file",
+		"partition_config": "partition_config_file", "qos_sl2v1": "", "perfmgr_sweep_time": "perfmgr_sweep_time_s",
+		"lmc_esp": "lmc_esp0", "mkey_lease_period": "m_key_lease_period",
+		"m_key_lease": "m_key_lease_period", "use_ucast_cach": "use_ucast_cache", "pefmgr": "perfmgr",
+		"dump_file_dir": "dump_files_dir",
+		"virt_enable":   "", "frobnicate": "", "policy_file": "", "key_lease_period": "", "config_enabled": "",
 	} {
-		if got := strings.TrimSuffix(strings.TrimPrefix(didYouMean(word, family(word, names())), "; did you mean "), "?"); got != want {
+		if got := strings.TrimSuffix(strings.TrimPrefix(didYouMean(word, family(word, names())), "; did you mean "),
+			"?"); got != want {
 			t.Errorf("%s: hint %q, want %q", word, got, want)
 		}
 	}

@@ -34,7 +34,8 @@ func harmless(t *testing.T, name string, src []byte) {
 	}
 	for i := range table {
 		k := &table[i]
-		if s, set := f.settings[i]; set && s.Value != k.standard() && !strings.Contains(string(src), k.Leaf()) && !mentioned(string(src), k) {
+		if s, set := f.settings[i]; set && s.Value != k.standard() && !strings.Contains(string(src), k.Leaf()) &&
+			!mentioned(string(src), k) {
 			t.Fatalf("%s is set, and the file does not name it", k.Name)
 		}
 	}

@@ -24,7 +24,8 @@ func reference() string {
 	for i := range table {
 		k := &table[i]
 		if banner := sections[k.Name]; banner != "" {
-			fmt.Fprintf(&b, "\n## %s\n\n| key | ibsm.toml | option | values | default | change | supported |\n| --- | --- | --- | --- | --- | --- | --- |\n", banner)
+			fmt.Fprintf(
+				&b, "\n## %s\n\n| key | ibsm.toml | option | values | default | change | supported |\n| --- | --- | --- | --- | --- | --- | --- |\n", banner)
 		}
 		change := "restart"
 		if k.Reload {
@@ -37,7 +38,8 @@ func reference() string {
 		if k.Unset != "" {
 			standard += ", " + k.Unset
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s. %s | %s | %s | %s |\n", k.Name, k.TOML, k.optionNames(), capital(k.Help), capital(k.Wanted()), standard, change, k.Effect)
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s. %s | %s | %s | %s |\n", k.Name, k.TOML, k.optionNames(),
+			capital(k.Help), capital(k.Wanted()), standard, change, k.Effect)
 	}
 	b.WriteString(forkHead)
 	for _, k := range forkKeys {
@@ -83,14 +85,17 @@ func TestUsage(t *testing.T) {
 		place = title
 		next := strings.Index(usage[place+1:], "\n\n") + place
 		for i := range options {
-			if text := options[i].usage(); options[i].Group == group && (strings.Count(usage, text) != 1 || !strings.Contains(usage[place:next+2], text)) {
+			if text := options[i].usage(); options[i].Group == group &&
+				(strings.Count(usage, text) != 1 || !strings.Contains(usage[place:next+2], text)) {
 				t.Errorf("--%s is not once in the help, below %s", options[i].Long, group)
 			}
 		}
 	}
 	for name, group := range map[string]string{ // where one looks for them
-		"guid": groupWhere, "smkey": groupWhat, "lmc": groupWhat, "sweep": groupWhat, "priority": groupWhat, "routing_engine": groupRouting, "maxsmps": groupPace, "timeout": groupPace,
-		"log_file": groupLog, "log_limit": groupLog, "daemon": groupLog, "console": groupLog, "part_enforce": groupServices, "qos": groupServices,
+		"guid": groupWhere, "smkey": groupWhat, "lmc": groupWhat, "sweep": groupWhat, "priority": groupWhat,
+		"routing_engine": groupRouting, "maxsmps": groupPace, "timeout": groupPace,
+		"log_file": groupLog, "log_limit": groupLog, "daemon": groupLog, "console": groupLog,
+		"part_enforce": groupServices, "qos": groupServices,
 	} {
 		if o := findLong(name, true); len(o) != 1 || o[0].Group != group {
 			t.Errorf("--%s: %+v, want group %s", name, o, group)
@@ -98,7 +103,8 @@ func TestUsage(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		strings.Repeat("x", usageIndent-10): "      --" + strings.Repeat("x", usageIndent-10) + "  Help",
-		strings.Repeat("x", usageIndent-9):  "      --" + strings.Repeat("x", usageIndent-9) + "\n" + strings.Repeat(" ", usageIndent) + "Help",
+		strings.Repeat("x", usageIndent-9): "      --" + strings.Repeat("x", usageIndent-9) + "\n" +
+			strings.Repeat(" ", usageIndent) + "Help",
 	} {
 		if text := (&Option{Long: name, Help: "Help"}).usage(); !strings.HasPrefix(text, want) {
 			t.Errorf("%q, want %q", text, want)
@@ -140,7 +146,8 @@ func TestTable(t *testing.T) {
 		// What docs/options.md says of errors at start. A service level, a way to name GUIDs
 		// and congestion control do not decide who reaches whom.
 		serious := k.Name == "guid" || k.Name == "cc_key" || k.Name == "reassign_lids" ||
-			k.Name != "sm_sl" && k.Name != "sm_assigned_guid" && slices.Contains([]string{"subnet", "keys", "security", "partitions", "routing"}, k.Group())
+			k.Name != "sm_sl" && k.Name != "sm_assigned_guid" &&
+				slices.Contains([]string{"subnet", "keys", "security", "partitions", "routing"}, k.Group())
 		if k.Serious != serious {
 			t.Errorf("%s: an invalid value ends the program: %t, want %t", k.Name, k.Serious, serious)
 		}

@@ -170,7 +170,9 @@ func limits(ranges string) (parts [][2]int64) {
 
 // inRange reports whether a number is legal.
 func (k *Key) inRange(v int64) bool {
-	return k.Range == "" || k.Kind == I32 && v == -1 || slices.ContainsFunc(limits(k.Range), func(p [2]int64) bool { return v >= p[0] && v <= p[1] })
+	return k.Range == "" || k.Kind == I32 && v == -1 || slices.ContainsFunc(limits(k.Range), func(p [2]int64) bool {
+		return v >= p[0] && v <= p[1]
+	})
 }
 
 // Wanted describes the legal values of a setting.

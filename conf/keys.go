@@ -16,7 +16,8 @@ import (
 func (c *Config) deriveKeys(env Environment, report *Report) (changed []string) {
 	name := KeysFile.In(c)
 	if name == "" && slices.ContainsFunc(c.settings, func(s Setting) bool { return s.Source == FromKeysFile }) {
-		report.add(Warning, c.Setting(KeysFile.Key()).Position, KeysFile.Key().Name, "keys_file is not set any more; the keys that were derived from it stay until the next start")
+		report.add(Warning, c.Setting(KeysFile.Key()).Position, KeysFile.Key().Name,
+			"keys_file is not set any more; the keys that were derived from it stay until the next start")
 	}
 	if name == "" || env.ReadSecret == nil { // a caller without one only looks at options
 		return nil
@@ -24,7 +25,8 @@ func (c *Config) deriveKeys(env Environment, report *Report) (changed []string) 
 	at := c.Setting(KeysFile.Key())
 	text, err := env.ReadSecret(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s does not exist: make it on one manager with ibsmctl security new %s, and take it to the others with ibsmctl security export and import", name, name)
+		err = fmt.Errorf(
+			"%s does not exist: make it on one manager with ibsmctl security new %s, and take it to the others with ibsmctl security export and import", name, name)
 	}
 	if err != nil {
 		report.add(Refusal, at.Position, KeysFile.Key().Name, "keys_file: %v", err)

@@ -31,7 +31,8 @@ func secretEnvironment(t *testing.T, text *string, secret *[]byte, readable *err
 	}
 }
 
-// TestKeysFile: keys that are not set are derived from the secret, at start and at a reload, and none is written to a file.
+// TestKeysFile: keys that are not set are derived from the secret, at start and at a reload, and none is written to a
+// file.
 func TestKeysFile(t *testing.T) {
 	secrets := [2]keys.Secret{}
 	for i := range secrets {
@@ -44,46 +45,54 @@ func TestKeysFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	is := func(c *Config, s *keys.Secret) bool {
-		return SMKey.In(c) == s.SMKey() && MKey.In(c) == s.MKey() && SAKey.In(c) == 0x5ec && MKey.Chosen(c) && SMKey.Chosen(c)
+		return SMKey.In(c) == s.SMKey() && MKey.In(c) == s.MKey() && SAKey.In(c) == 0x5ec && MKey.Chosen(c) &&
+			SMKey.Chosen(c)
 	}
 	if !is(l.Config, &secrets[0]) {
 		t.Errorf("sm_key %#x, m_key %#x, sa_key %#x", SMKey.In(l.Config), MKey.In(l.Config), SAKey.In(l.Config))
 	}
 	for name, write := range map[string]func() ([]byte, error){"opensm.conf": l.WriteOpenSM, "ibsm.toml": l.WriteTOML} {
 		b, err := write()
-		if err != nil || !strings.Contains(string(b), "/k") || strings.Contains(string(b), MKey.Key().Format(l.Setting(MKey.Key()).Value)) {
+		if err != nil || !strings.Contains(string(b), "/k") ||
+			strings.Contains(string(b), MKey.Key().Format(l.Setting(MKey.Key()).Value)) {
 			t.Errorf("%s: %v, or it has a derived key:\n%s", name, err, b)
 		}
 	}
 	file = secrets[1].Text()
 	next, changed, _, err := l.Reread(env)
-	if slices.Sort(changed); err != nil || !is(next.Config, &secrets[1]) || !slices.Equal(changed, []string{"m_key", "sm_key"}) {
+	if slices.Sort(changed); err != nil || !is(next.Config, &secrets[1]) ||
+		!slices.Equal(changed, []string{"m_key", "sm_key"}) {
 		t.Errorf("another secret: changed %v, %v", changed, err)
 	}
 	for what, set := range map[string]func(){
 		"expected the line ibsm-keys 1": func() { file = []byte("m_key 5\n") },
 		"ibsmctl security new /k":       func() { file, readable = nil, fs.ErrNotExist },
-		"chmod":                         func() { readable = errors.New("/k can be read or changed by others: chmod 600 /k") },
+		"chmod": func() {
+			readable = errors.New("/k can be read or changed by others: chmod 600 /k")
+		},
 	} {
 		file, readable = secrets[0].Text(), nil
 		set()
 		if same, _, _, err := l.Reread(env); err == nil || !strings.Contains(err.Error(), what) || same != l {
 			t.Errorf("reload: %v, want %s", err, what)
 		}
-		if err := Load([]string{"-F", "o.conf"}, env).Report.Err(Start); err == nil || !strings.Contains(err.Error(), what) {
+		if err := Load([]string{"-F", "o.conf"}, env).Report.Err(Start); err == nil ||
+			!strings.Contains(err.Error(), what) {
 			t.Errorf("start: %v, want %s", err, what)
 		}
 	}
 }
 
-// TestSecurity: tenants changes what nobody has chosen, at start and at a reload, and back; and is refused without secrets.
+// TestSecurity: tenants changes what nobody has chosen, at start and at a reload, and back; and is refused without
+// secrets.
 func TestSecurity(t *testing.T) {
 	secret, _ := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
 	file, readable := secret.Text(), error(nil)
 	text := "security tenants\nkeys_file /k\nsa_rate_threshold 50\n"
 	env := secretEnvironment(t, &text, &file, &readable)
 	is := func(c *Config, level uint8, lease uint16, trust, sgid bool, rate uint32) bool {
-		return MKeyProtectionLevel.In(c) == level && MKeyProtectionLevel.Chosen(c) == (level > 0) && MKeyLeasePeriod.In(c) == lease &&
+		return MKeyProtectionLevel.In(c) == level && MKeyProtectionLevel.Chosen(c) == (level > 0) &&
+			MKeyLeasePeriod.In(c) == lease &&
 			SAEnhancedTrustModel.In(c) == trust && SACheckSGIDSpoofing.In(c) == sgid && SARateThreshold.In(c) == rate
 	}
 	l := Load([]string{"-F", "o.conf"}, env)
@@ -112,8 +121,12 @@ func TestSecurity(t *testing.T) {
 	}
 	text = "security open\n"
 	keyless := Load([]string{"-F", "o.conf"}, env)
-	for _, bad := range []string{"security tenants\n", "security tenants\nm_key 5\nsm_key 6\n", "security tenants\nm_key 5\nsm_key 6\nsa_key 7\nm_key_protection_level 1\n", "security tenants\nm_key 5\nsm_key 6\nsa_key 7\nimpose m_key_lease_period\nm_key_lease_period 0\n",
-		"m_key 5\nm_key_per_port TRUE\n", "m_key_per_port TRUE\nm_key_protection_level 2\n", "m_key_per_port TRUE\nm_key_protection_level 1\nm_key_lease_period 60\n", "security tenants\nkeys_file /k\nsm_key 1\nimpose sm_key\n", "security tenant\nkeys_file /k\n"} {
+	for _, bad := range []string{"security tenants\n", "security tenants\nm_key 5\nsm_key 6\n",
+		"security tenants\nm_key 5\nsm_key 6\nsa_key 7\nm_key_protection_level 1\n",
+		"security tenants\nm_key 5\nsm_key 6\nsa_key 7\nimpose m_key_lease_period\nm_key_lease_period 0\n",
+		"m_key 5\nm_key_per_port TRUE\n", "m_key_per_port TRUE\nm_key_protection_level 2\n",
+		"m_key_per_port TRUE\nm_key_protection_level 1\nm_key_lease_period 60\n",
+		"security tenants\nkeys_file /k\nsm_key 1\nimpose sm_key\n", "security tenant\nkeys_file /k\n"} {
 		text = bad
 		if err := Load([]string{"-F", "o.conf"}, env).Report.Err(Start); err == nil {
 			t.Errorf("%q starts", bad)
@@ -122,16 +135,20 @@ func TestSecurity(t *testing.T) {
 			t.Errorf("%q is reloaded", bad)
 		}
 	}
-	for lines, bad := range map[string]bool{"": true, "m_key_per_port FALSE\n": false} { // keys of its own, without a keys_file
+	// keys of its own, without a keys_file
+	for lines, bad := range map[string]bool{"": true, "m_key_per_port FALSE\n": false} {
 		text = "security tenants\nm_key 5\nsm_key 6\nsa_key 7\n" + lines
 		err := Load([]string{"-F", "o.conf"}, env).Report.Err(Start)
-		if (err != nil) != bad || bad && !strings.Contains(err.Error(), "o.conf:1:10: m_key_per_port TRUE without keys_file") {
+		if (err != nil) != bad || bad &&
+			!strings.Contains(err.Error(), "o.conf:1:10: m_key_per_port TRUE without keys_file") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 	text = "m_key_protection_level 2\nm_key_lease_period 60\nm_key 5\nsm_key 6\nsa_key 7\nm_key_per_port TRUE\n"
-	for what, err := range map[string]error{"start": Load([]string{"-F", "o.conf"}, env).Report.Err(Start), "reload": reloaded(keyless, env)} {
-		if err == nil || !strings.Contains(err.Error(), "make one with ibsmctl security new FILE, and name FILE as keys_file") {
+	for what, err := range map[string]error{"start": Load([]string{"-F", "o.conf"}, env).Report.Err(Start),
+		"reload": reloaded(keyless, env)} {
+		if err == nil || !strings.Contains(err.Error(),
+			"make one with ibsmctl security new FILE, and name FILE as keys_file") {
 			t.Errorf("%s without keys_file: %v", what, err)
 		}
 	}
@@ -151,8 +168,10 @@ func TestKeysStayHidden(t *testing.T) {
 	env := secretEnvironment(t, &text, &file, &readable)
 	shown := func(report Report) {
 		for _, f := range report {
-			for _, key := range []uint64{0xabcdef1, 0xabcdef2, 0xabcdef3, secret.MKey(), secret.SMKey(), secret.SAKey()} {
-				if strings.Contains(f.String(), strconv.FormatUint(key, 16)) || strings.Contains(f.String(), strconv.FormatUint(key, 10)) {
+			for _, key := range []uint64{0xabcdef1, 0xabcdef2, 0xabcdef3, secret.MKey(), secret.SMKey(),
+				secret.SAKey()} {
+				if strings.Contains(f.String(), strconv.FormatUint(key, 16)) ||
+					strings.Contains(f.String(), strconv.FormatUint(key, 10)) {
 					t.Errorf("a key is shown: %s", f)
 				}
 			}
@@ -192,8 +211,9 @@ func TestKeysStayHidden(t *testing.T) {
 	}
 }
 
-// TestSecuredConfigurations: of an opensm.conf after NVIDIA's security guide, and of one after the runbook of its controller, every line
-// takes effect, or a note says what becomes of it, and the only complaint is that M_Keys of ports need a keys_file.
+// TestSecuredConfigurations: of an opensm.conf after NVIDIA's security guide, and of one after the runbook of its
+// controller, every line takes effect, or a note says what becomes of it, and the only complaint is that M_Keys of
+// ports need a keys_file.
 func TestSecuredConfigurations(t *testing.T) {
 	const guide = `m_key 0x5eed5eed5eed5eed
 m_key_per_port TRUE
@@ -234,7 +254,8 @@ topo_config_enabled TRUE
 	secret, _ := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
 	file, readable, text := secret.Text(), error(nil), ""
 	env := secretEnvironment(t, &text, &file, &readable)
-	for name, lines := range map[string]string{"security guide": guide, "runbook": runbook, "security guide, keys_file": guide + "keys_file /k\n", "runbook, keys_file": runbook + "keys_file /k\n"} {
+	for name, lines := range map[string]string{"security guide": guide, "runbook": runbook,
+		"security guide, keys_file": guide + "keys_file /k\n", "runbook, keys_file": runbook + "keys_file /k\n"} {
 		text = lines
 		l := Load([]string{"-F", "o.conf"}, env)
 		noted, refused := map[int]bool{}, 0
@@ -257,8 +278,10 @@ topo_config_enabled TRUE
 				continue
 			}
 			s := l.Setting(k)
-			if want, err := k.parse(value, s.Value); err != nil || s.Value != want || s.Source != FromOpenSMConf || k.Effect != Acts {
-				t.Errorf("%s: %s is %s, from %v, with effect %v; %v", name, line, k.Format(s.Value), s.Source, k.Effect, err)
+			if want, err := k.parse(value, s.Value); err != nil || s.Value != want || s.Source != FromOpenSMConf ||
+				k.Effect != Acts {
+				t.Errorf("%s: %s is %s, from %v, with effect %v; %v", name, line, k.Format(s.Value), s.Source, k.Effect,
+					err)
 			}
 		}
 		if want := map[bool]int{false: 1}[strings.Contains(lines, "keys_file")]; refused != want {

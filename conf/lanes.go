@@ -90,12 +90,14 @@ func (c *Config) checkLanes(report *Report) {
 		case strings.HasSuffix(k.Name, "_sl2vl"):
 			var vls []uint8
 			if vls, err = parseSLtoVL(s.Value); err == nil && vls != nil && len(s.Value.list()) != slCount {
-				report.add(Warning, s.Position, k.Name, "%s: %d VLs listed; expected %d, one for each SL", k.Name, len(s.Value.list()), slCount)
+				report.add(Warning, s.Position, k.Name, "%s: %d VLs listed; expected %d, one for each SL", k.Name,
+					len(s.Value.list()), slCount)
 			}
 		case strings.Contains(k.Name, "_vlarb_"):
 			_, err = parseTurns(s.Value)
 		case strings.HasSuffix(k.Name, "_max_vls") && s.Value.Num != 0:
-			report.add(Note, s.Position, k.Name, "%s has no effect, as with OpenSM, which reads it and does not use it; max_op_vls limits the VLs of links", k.Name)
+			report.add(Note, s.Position, k.Name,
+				"%s has no effect, as with OpenSM, which reads it and does not use it; max_op_vls limits the VLs of links", k.Name)
 		}
 		if err != nil {
 			report.add(Invalid, s.Position, k.Name, "%s: %v", k.Name, err)

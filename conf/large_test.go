@@ -33,7 +33,8 @@ func TestLarge(t *testing.T) {
 		}
 		n := (largest - len(c.begin) - len(c.end)) / len(c.repeat)
 		f := ReadFile(c.file, []byte(c.begin+numbered(strings.Repeat(c.repeat, n))+c.end))
-		if f.Report.Err(Start) == nil && c.name != "one key" && c.name != "elements" && c.name != "lines of one byte" && c.name != "one line" && c.name != "text" {
+		if f.Report.Err(Start) == nil && c.name != "one key" && c.name != "elements" && c.name != "lines of one byte" &&
+			c.name != "one line" && c.name != "text" {
 			t.Errorf("%s: not refused", c.name)
 		}
 		if d := time.Since(start); d > 20*time.Second {

@@ -10,8 +10,8 @@ import (
 type Environment struct {
 	Getenv   func(name string) string
 	ReadFile func(name string) ([]byte, error)
-	// ReadSecret reads a file that others than its owner must not read, and says what is wrong otherwise. It is nil where no
-	// manager will run.
+	// ReadSecret reads a file that others than its owner must not read, and says what is wrong otherwise. It is nil
+	// where no manager will run.
 	ReadSecret func(name string) ([]byte, error)
 }
 

@@ -19,7 +19,8 @@ func ManPages(date string) map[string]string {
 
 // settingsPage is docs/options.md as a man page.
 func settingsPage(date string) string {
-	p := manual.Page{Name: "ibsm.conf", Section: 5, Summary: "settings of ibsm, in opensm.conf or ibsm.toml", Date: date}
+	p := manual.Page{Name: "ibsm.conf", Section: 5, Summary: "settings of ibsm, in opensm.conf or ibsm.toml",
+		Date: date}
 	p.Heading("Description")
 	// The introduction of the reference, without the paragraphs about the table.
 	head := strings.Split(strings.TrimSpace(referenceHead), "\n\n")

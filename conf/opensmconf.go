@@ -29,7 +29,8 @@ func readOpenSM(f *File, src []byte) {
 		}
 		text, _, _ := strings.Cut(line, "#")
 		if len(line) > maxLine {
-			f.Report.add(Warning, p, "", "line of %d bytes: OpenSM reads %d bytes and treats the rest as another line", len(line), maxLine)
+			f.Report.add(Warning, p, "", "line of %d bytes: OpenSM reads %d bytes and treats the rest as another line",
+				len(line), maxLine)
 		}
 		indent := len(text) - len(strings.TrimLeft(text, blanks))
 		text = strings.Trim(text, blanks)
@@ -104,7 +105,8 @@ func asMeant(k *Key, value string, err error) error {
 	rest, equals := strings.CutPrefix(value, "=")
 	switch {
 	case equals:
-		return errors.New(err.Error() + ": opensm.conf uses no =; write " + k.Name + " " + clean(strings.Trim(rest, blanks)))
+		return errors.New(err.Error() + ": opensm.conf uses no =; write " + k.Name + " " +
+			clean(strings.Trim(rest, blanks)))
 	case (k.Kind == X64 || k.Kind == HCA) && value != "" && isHex(value):
 		return errors.New(err.Error() + ": a hexadecimal number begins with 0x")
 	case k.Kind == Word:
@@ -138,8 +140,8 @@ func names() []string {
 	return all
 }
 
-// byHand imposes the defaults that a person has written: those of keys with Key.ByHand in a file with less than half of the keys
-// of OpenSM, which writes all of them.
+// byHand imposes the defaults that a person has written: those of keys with Key.ByHand in a file with less than half of
+// the keys of OpenSM, which writes all of them.
 func (f *File) byHand() {
 	if 2*len(f.settings) >= len(table) {
 		return
@@ -160,7 +162,9 @@ type imposed struct {
 
 // impose marks the settings that a line lists.
 func (f *File) impose(line imposed) {
-	for _, name := range strings.FieldsFunc(unquote(line.list), func(r rune) bool { return strings.ContainsRune(", \t", r) }) {
+	for _, name := range strings.FieldsFunc(unquote(line.list), func(r rune) bool {
+		return strings.ContainsRune(", \t", r)
+	}) {
 		if f.enough(line.Position) {
 			return
 		}
@@ -168,7 +172,8 @@ func (f *File) impose(line imposed) {
 		s, set := f.settings[i]
 		switch {
 		case !ok:
-			f.Report.add(Refusal, line.Position, "", "%s %s: not a key of OpenSM%s", imposeKey, shown(name), didYouMean(name, family(name, names())))
+			f.Report.add(Refusal, line.Position, "", "%s %s: not a key of OpenSM%s", imposeKey, shown(name),
+				didYouMean(name, family(name, names())))
 		case !set:
 			f.Report.add(Refusal, line.Position, name, "%s %s: the file does not set this key", imposeKey, name)
 		default:

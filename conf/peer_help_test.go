@@ -35,7 +35,8 @@ func TestPeerHelp(t *testing.T) {
 		}
 		for _, way := range ways {
 			given, stray, report := ParseArgs(append(way, "-o"))
-			if report != nil || stray != nil || len(given) != 2 || given[0].Long != long && !sameShort(given[0], way[0]) || given[1].Long != "once" {
+			if report != nil || stray != nil || len(given) != 2 || given[0].Long != long &&
+				!sameShort(given[0], way[0]) || given[1].Long != "once" {
 				t.Errorf("%q: read as %v, stray %q, report %v", way, given, stray, report)
 			} else if arg != "" && given[0].Value != "X" {
 				t.Errorf("%q: its argument is %q", way, given[0].Value)

@@ -31,7 +31,8 @@ func (c *Config) Reload(f *File) (next *Config, changed []string, report Report,
 		return c, nil, report, err
 	}
 	for i := range table {
-		if next.settings[i].Value != c.settings[i].Value || next.settings[i].chosen(&table[i]) != c.settings[i].chosen(&table[i]) {
+		if next.settings[i].Value != c.settings[i].Value ||
+			next.settings[i].chosen(&table[i]) != c.settings[i].chosen(&table[i]) {
 			changed = append(changed, table[i].Name)
 		}
 	}
@@ -48,8 +49,8 @@ func (l *Loaded) With(k *Key, n uint64) *Loaded {
 	return &next
 }
 
-// Keep returns the configuration with a setting as another one has it, as if the line of the setting had not been read since: a reload
-// applies it then.
+// Keep returns the configuration with a setting as another one has it, as if the line of the setting had not been read
+// since: a reload applies it then.
 func (l *Loaded) Keep(k *Key, was *Loaded) *Loaded {
 	next, i := *l, k.row()
 	next.Config = l.clone()
@@ -98,8 +99,8 @@ func (l *Loaded) Reread(env Environment) (next *Loaded, changed []string, report
 	return &again, changed, report, nil
 }
 
-// checkWhole refuses a file that is read again and may not be whole: was, which is in force, had settings, and this one has none, or
-// had an end of its last line, and this one has not.
+// checkWhole refuses a file that is read again and may not be whole: was, which is in force, had settings, and this one
+// has none, or had an end of its last line, and this one has not.
 func (f *File) checkWhole(was *File) {
 	if was == nil || was.Name != f.Name || f.Report.Err(Reload) != nil {
 		return
@@ -133,12 +134,15 @@ func (c *Config) reloadKey(i int, before, now *File, report *Report) {
 		report.add(Note, s.Position, k.Name, "%s: the new value takes effect at the next start", k.Name)
 	case has:
 		c.settings[i] = s
-	case k.qosFamily(), s.Source == FromDefault && now.hasKeysFile(c) && k.isDerived(), c.settings[i].Source == FromSecurity:
+	case k.qosFamily(), s.Source == FromDefault && now.hasKeysFile(c) && k.isDerived(),
+		c.settings[i].Source == FromSecurity:
 		c.settings[i] = Setting{Value: k.standard()}
 	case k.Kind == X64 && k.Group() == "keys":
-		report.add(Note, diag.Position{File: now.Name}, k.Name, "%s is no longer in the file; its value stays until the next start", k.Name)
+		report.add(Note, diag.Position{File: now.Name}, k.Name,
+			"%s is no longer in the file; its value stays until the next start", k.Name)
 	default:
-		report.add(Note, diag.Position{File: now.Name}, k.Name, "%s is no longer in the file; value %s stays until the next start", k.Name, k.Format(c.settings[i].Value))
+		report.add(Note, diag.Position{File: now.Name}, k.Name,
+			"%s is no longer in the file; value %s stays until the next start", k.Name, k.Format(c.settings[i].Value))
 	}
 }
 

@@ -82,7 +82,8 @@ func (l *Loaded) AsTenants() (next *Loaded, changes []Change, err error) {
 // Secret is that of keys_file. ok is false where there is none.
 func (c *Config) Secret() (s keys.Secret, ok bool) { return c.secret, c.secret != (keys.Secret{}) }
 
-// LeastKeyUpdate is the least time between two changes of the M_Keys of all ports by periodic_key_update, unless that is 0.
+// LeastKeyUpdate is the least time between two changes of the M_Keys of all ports by periodic_key_update, unless that
+// is 0.
 const LeastKeyUpdate = time.Minute
 
 // checkMKeys refuses M_Keys of ports without the secret that they follow from.

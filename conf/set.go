@@ -113,15 +113,17 @@ func (k *Key) fromOption(g Given) (Value, error) {
 // NoBound is the value of max_wire_smps for no limit.
 const NoBound = 0x7fffffff
 
-// wrongOption reports an invalid argument. As in a file, it ends a start if keys, partitions, LIDs or routes depend on the setting;
-// else the value is ignored. It also ends the start where OpenSM ends. OpenSM takes -p /etc/opensm/partitions.conf for -p 0.
+// wrongOption reports an invalid argument. As in a file, it ends a start if keys, partitions, LIDs or routes depend on
+// the setting; else the value is ignored. It also ends the start where OpenSM ends. OpenSM takes -p
+// /etc/opensm/partitions.conf for -p 0.
 func (r *Report) wrongOption(g Given, k *Key, err error) {
 	severity, status := k.severity(), 2
 	text, end := err.Error(), k.ignored()
 	if why := exits[g.Long]; why != "" && !errors.Is(err, errNotNumeric) {
 		severity, status, text, end = Refusal, exitRange, why, ""
 	}
-	if other := findShort(g.Short ^ ' '); g.Short != 0 && other != nil && other.Arg == "FILE" && strings.Contains(g.Value, "/") {
+	if other := findShort(g.Short ^ ' '); g.Short != 0 && other != nil && other.Arg == "FILE" &&
+		strings.Contains(g.Value, "/") {
 		end += fmt.Sprintf("; -%c takes a file: --%s", other.Short, other.Long)
 	}
 	r.add(severity, commandLine, k.Name, "%s: %s; expected %s%s", g, text, k.Wanted(), end)

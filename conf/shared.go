@@ -73,7 +73,8 @@ func (c *Config) SharedDifferences(o *Config) (names []string) {
 	for i := range table {
 		k := &table[i]
 		mine, theirs := c.settings[i], o.settings[i]
-		if chosen := mine.chosen(k); k.Shared() && (chosen != theirs.chosen(k) || chosen && mine.Value != theirs.Value) {
+		if chosen := mine.chosen(k); k.Shared() &&
+			(chosen != theirs.chosen(k) || chosen && mine.Value != theirs.Value) {
 			names = append(names, k.Name)
 		}
 	}

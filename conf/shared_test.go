@@ -11,7 +11,8 @@ func TestShared(t *testing.T) {
 	of := func(file string, args ...string) *Config {
 		return Load(append([]string{"-F", "f"}, args...), nowhere(map[string]string{"f": file})).Config
 	}
-	master := of("lmc 2\nsm_priority 3\nm_key 0x77\npart_enforce out\nqos TRUE\nsubnet_timeout 18\nm_key_lease_period 60\nqos_ca_max_vls 4\n", "-R", "ftree,minhop", "--ar_mode=disable", "-P", "/a")
+	master := of(
+		"lmc 2\nsm_priority 3\nm_key 0x77\npart_enforce out\nqos TRUE\nsubnet_timeout 18\nm_key_lease_period 60\nqos_ca_max_vls 4\n", "-R", "ftree,minhop", "--ar_mode=disable", "-P", "/a")
 	own := of("sm_priority 9\npacket_life_time 3\nallow_both_pkeys TRUE\n", "-P", "/b", "-l", "1")
 	got, err := own.WithShared("the master's.toml", master.WriteShared())
 	if err != nil {
@@ -25,14 +26,17 @@ func TestShared(t *testing.T) {
 		t.Errorf("they differ in %q, want %s", d, want)
 	}
 	for key, text := range map[string]string{
-		"lmc": "2", "sm_priority": "9", "m_key": "0x0000000000000000", "part_enforce": "out", "routing_engine": "ftree,minhop", "ar_mode": "disable",
-		"packet_life_time": "0x12", "allow_both_pkeys": "FALSE", "partition_config_file": "/b", "m_key_lease_period": "60", "qos_ca_max_vls": "4",
+		"lmc": "2", "sm_priority": "9", "m_key": "0x0000000000000000", "part_enforce": "out",
+		"routing_engine": "ftree,minhop", "ar_mode": "disable",
+		"packet_life_time": "0x12", "allow_both_pkeys": "FALSE", "partition_config_file": "/b",
+		"m_key_lease_period": "60", "qos_ca_max_vls": "4",
 	} {
 		if s := Find(key).Format(got.Setting(Find(key)).Value); s != text {
 			t.Errorf("%s is %s, want %s", key, s, text)
 		}
 	}
-	if s := got.Setting(LMC.Key()); s.Source != FromMaster || s.Position.File != "the master's.toml" || !LMC.Chosen(got) {
+	if s := got.Setting(LMC.Key()); s.Source != FromMaster || s.Position.File != "the master's.toml" ||
+		!LMC.Chosen(got) {
 		t.Errorf("%+v", s)
 	}
 	for _, key := range []string{"packet_life_time", "subnet_timeout"} {
@@ -49,12 +53,14 @@ func TestShared(t *testing.T) {
 // is not taken.
 func TestSharedWrong(t *testing.T) {
 	own := New()
-	for _, text := range []string{"[subnet]\nlmc = 9\n", "[subnet]\nlmc = \"x\"\n", "[", "[routing]\nno_such = 1\n", strings.Repeat("#", MaxTOML+1)} {
+	for _, text := range []string{"[subnet]\nlmc = 9\n", "[subnet]\nlmc = \"x\"\n", "[", "[routing]\nno_such = 1\n",
+		strings.Repeat("#", MaxTOML+1)} {
 		if _, err := own.WithShared("m.toml", []byte(text)); err == nil {
 			t.Errorf("%.20q is taken", text)
 		}
 	}
-	got, err := own.WithShared("m.toml", []byte("[keys]\nm_key = \"0x1\"\n[election]\npriority = 15\n[partitions]\nfile = \"/etc/passwd\"\n"))
+	got, err := own.WithShared("m.toml",
+		[]byte("[keys]\nm_key = \"0x1\"\n[election]\npriority = 15\n[partitions]\nfile = \"/etc/passwd\"\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,8 @@ const (
 // tooDeep returns the position where a file exceeds these bounds, and a message.
 func tooDeep(name string, src []byte) (diag.Position, string) {
 	if bytes.Count(src, []byte("{")) > maxBraces {
-		return diag.Position{File: name}, fmt.Sprintf("more than %d braces: write [group] instead of group = {...}", maxBraces)
+		return diag.Position{File: name}, fmt.Sprintf("more than %d braces: write [group] instead of group = {...}",
+			maxBraces)
 	}
 	line := 0
 	for text := range bytes.Lines(src) {
@@ -131,7 +132,8 @@ func isGroup(path string) bool {
 func (t *tomlReader) unknownPath(path string, p diag.Position) {
 	leaf := path[strings.LastIndexByte(path, '.')+1:]
 	if k := Find(leaf); k != nil {
-		t.Report.add(Refusal, p, "", "unknown key %s: the key %s of opensm.conf is %s in ibsm.toml", shown(path), leaf, k.TOML)
+		t.Report.add(Refusal, p, "", "unknown key %s: the key %s of opensm.conf is %s in ibsm.toml", shown(path), leaf,
+			k.TOML)
 		return
 	}
 	var paths, same []string
@@ -153,7 +155,8 @@ func (t *tomlReader) value(i int, p diag.Position, value any) {
 	k := &table[i]
 	v, err := k.fromTOML(value)
 	if err != nil {
-		t.Report.add(k.severity(), p, k.Name, "%s = %s: %v; expected %s%s", k.TOML, shownTOML(value), err, k.wantedTOML(), k.ignored())
+		t.Report.add(k.severity(), p, k.Name, "%s = %s: %v; expected %s%s", k.TOML, shownTOML(value), err,
+			k.wantedTOML(), k.ignored())
 		return
 	}
 	t.settings[i] = Setting{Value: v, Source: FromTOML, Position: p}

@@ -152,7 +152,9 @@ func (k *Key) parseList(text string) (Value, error) {
 				return Value{}, fmt.Errorf("%q is a routing engine of NVIDIA's subnet manager; write %s", e, instead)
 			}
 			if e == "none" && k.Name == "routing_engine" {
-				return Value{}, fmt.Errorf("%q (no routes) is not supported: OpenSM 3.3.23 crashes with it; expected some of %s", e, strings.Join(k.Words, ", "))
+				return Value{}, fmt.Errorf(
+					"%q (no routes) is not supported: OpenSM 3.3.23 crashes with it; expected some of %s", e,
+					strings.Join(k.Words, ", "))
 			}
 			return Value{}, fmt.Errorf("%q is unknown%s", e, didYouMean(e, k.Words))
 		}

@@ -33,7 +33,8 @@ func (c *Config) WriteOpenSM() ([]byte, error) {
 		b.WriteByte('\n')
 	}
 	if impose := c.imposed(); len(impose) > 0 {
-		fmt.Fprintf(&b, "# The defaults above of these keys are set; other defaults above count as not set.\n%s %s\n", imposeKey, strings.Join(impose, ","))
+		fmt.Fprintf(&b, "# The defaults above of these keys are set; other defaults above count as not set.\n%s %s\n",
+			imposeKey, strings.Join(impose, ","))
 	}
 	return []byte(b.String()), errs.Err()
 }

@@ -18,7 +18,8 @@ type State struct {
 type Device struct {
 	Port     Port
 	Standing Standing
-	Has      []Held // the wanted attributes that it has accepted, or whose value it refuses, in the order in which they are sent
+	// the wanted attributes that it has accepted, or whose value it refuses, in the order in which they are sent
+	Has []Held
 }
 
 // Standing is how a device takes the settings.

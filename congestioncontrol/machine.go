@@ -162,7 +162,9 @@ func (m *Machine) replace(list []Port) {
 
 // find is the device of a port, nil for none.
 func (m *Machine) find(guid mad.GUID) *device {
-	i, ok := slices.BinarySearchFunc(m.devices, guid, func(d device, g mad.GUID) int { return cmp.Compare(d.port.GUID, g) })
+	i, ok := slices.BinarySearchFunc(m.devices, guid, func(d device, g mad.GUID) int {
+		return cmp.Compare(d.port.GUID, g)
+	})
 	if !ok {
 		return nil
 	}

@@ -33,7 +33,8 @@ func newHarness(t *testing.T, n int) *harness {
 	b.settings.Switch.SetMarkingRate(1)
 	b.settings.Adapter.SetControlMap(1)
 	for i := range n {
-		p := Port{GUID: mad.GUID(i + 1), Node: mad.GUID(i + 1), Type: mad.CA, Num: 1, To: mad.Addr{LID: mad.LID(i + 1), QPN: 1}}
+		p := Port{GUID: mad.GUID(i + 1), Node: mad.GUID(i + 1), Type: mad.CA, Num: 1,
+			To: mad.Addr{LID: mad.LID(i + 1), QPN: 1}}
 		if i < switches {
 			p.Type, p.Num = mad.Switch, 0
 		}
@@ -52,19 +53,23 @@ func (b *harness) step(e Event) {
 	for i := range out.Asks {
 		p := &out.Asks[i].Packet
 		b.sent = append(b.sent, fmt.Sprintf("%d:%s/%d", out.Asks[i].To.LID, short[p.AttrID()], p.AttrMod()))
-		if p.Method() != mad.MethodSet || p.MgmtClass() != mad.ClassCongestion || p.ClassVersion() != 2 || cc.KeyOf(p) != b.m.settings.Key {
+		if p.Method() != mad.MethodSet || p.MgmtClass() != mad.ClassCongestion || p.ClassVersion() != 2 ||
+			cc.KeyOf(p) != b.m.settings.Key {
 			b.t.Errorf("%v %v %d %x", p.MgmtClass(), p.Method(), p.ClassVersion(), cc.KeyOf(p))
 		}
 	}
 	for _, f := range out.Findings {
-		b.found = append(b.found, fmt.Sprintf("%d:%s", f.Port.GUID, [...]string{Unresponsive: "unresponsive", NoAgent: "no agent", Refused: "refused"}[f.Trouble]))
+		b.found = append(b.found,
+			fmt.Sprintf("%d:%s", f.Port.GUID, [...]string{Unresponsive: "unresponsive", NoAgent: "no agent",
+				Refused: "refused"}[f.Trouble]))
 	}
 	if out.Done != nil {
 		b.reports = append(b.reports, *out.Done)
 	}
 }
 
-var short = map[mad.AttrID]string{cc.AttrSwitchCongestionSetting: "sw", cc.AttrCACongestionSetting: "ca", cc.AttrCongestionControlTable: "cct"}
+var short = map[mad.AttrID]string{cc.AttrSwitchCongestionSetting: "sw", cc.AttrCACongestionSetting: "ca",
+	cc.AttrCongestionControlTable: "cct"}
 
 // answerOne has the device of the first request on the way answer.
 func (b *harness) answerOne() {
@@ -84,7 +89,8 @@ func (b *harness) answerOne() {
 		if b.held[guid] == nil {
 			b.held[guid] = map[string]string{}
 		}
-		b.held[guid][fmt.Sprintf("%s/%d", short[a.Packet.AttrID()], a.Packet.AttrMod())] = string(a.Packet.PerfData()[:])
+		b.held[guid][fmt.Sprintf("%s/%d", short[a.Packet.AttrID()], a.Packet.AttrMod())] = string(
+			a.Packet.PerfData()[:])
 	}
 	b.step(&Answered{a.Tag, status})
 }
@@ -118,7 +124,9 @@ func (b *harness) shows(want string) {
 	b.t.Helper()
 	var list []string
 	for _, d := range b.m.State().Devices {
-		text := fmt.Sprintf("%d %s", d.Port.GUID, [...]string{Complete: "complete", Writing: "writing", Refusing: "refusing", NoAnswer: "no answer", NoClass: "no class"}[d.Standing])
+		text := fmt.Sprintf("%d %s", d.Port.GUID,
+			[...]string{Complete: "complete", Writing: "writing", Refusing: "refusing", NoAnswer: "no answer",
+				NoClass: "no class"}[d.Standing])
 		for _, a := range d.Has {
 			if text += fmt.Sprintf(" %s/%d", short[a.Attr], a.Mod); a.Refused {
 				text += " refused"
@@ -140,7 +148,8 @@ func (b *harness) complete(but ...mad.GUID) {
 		}
 		list := b.settings.wanted(p.Type)
 		for _, a := range list {
-			if got := b.held[p.GUID][fmt.Sprintf("%s/%d", short[a.id], a.mod)]; !strings.HasPrefix(got, string(a.data)) {
+			if got := b.held[p.GUID][fmt.Sprintf("%s/%d", short[a.id], a.mod)]; !strings.HasPrefix(got,
+				string(a.data)) {
 				b.t.Errorf("device %v lacks %s %d", p.GUID, cc.AttrName(a.id), a.mod)
 			}
 		}
@@ -216,7 +225,8 @@ func TestTroubles(t *testing.T) {
 		return mad.StatusOK, true
 	}
 	b.settle(&Ports{b.ports})
-	b.says("1:sw/0 2:sw/0 3:sw/0 4:ca/0 5:ca/0 6:ca/0 7:ca/0 6:cct/0 7:cct/0 6:cct/1 7:cct/1", "1:unresponsive, 2:no agent, 4:no agent, 5:unresponsive, 6:refused")
+	b.says("1:sw/0 2:sw/0 3:sw/0 4:ca/0 5:ca/0 6:ca/0 7:ca/0 6:cct/0 7:cct/0 6:cct/1 7:cct/1",
+		"1:unresponsive, 2:no agent, 4:no agent, 5:unresponsive, 6:refused")
 	if want := (Report{Devices: 7, Sent: 11, Without: 4, Refused: 1}); len(b.reports) != 1 || b.reports[0] != want {
 		t.Errorf("reports %+v, want %+v", b.reports, want)
 	}
@@ -305,7 +315,8 @@ func TestTable(t *testing.T) {
 	for _, tt := range []struct {
 		entries, blocks int
 		limit           uint16
-	}{{0, 1, 0}, {1, 1, 0}, {2, 1, 1}, {64, 1, 63}, {65, 2, 64}, {MaxEntries, 2, MaxEntries - 1}, {MaxEntries + 1, 2, MaxEntries - 1}} {
+	}{{0, 1, 0}, {1, 1, 0}, {2, 1, 1}, {64, 1, 63}, {65, 2, 64}, {MaxEntries, 2, MaxEntries - 1},
+		{MaxEntries + 1, 2, MaxEntries - 1}} {
 		s := Settings{Table: make([]cc.Entry, tt.entries)}
 		for i := range s.Table {
 			s.Table[i] = cc.Entry(i + 1)

@@ -22,7 +22,8 @@ type Settings struct {
 const MaxEntries = 2 * cc.EntriesPerBlock
 
 func (s *Settings) equal(o *Settings) bool {
-	return s.Enabled == o.Enabled && s.Key == o.Key && s.Window == o.Window && s.Switch == o.Switch && s.Adapter == o.Adapter &&
+	return s.Enabled == o.Enabled && s.Key == o.Key && s.Window == o.Window && s.Switch == o.Switch &&
+		s.Adapter == o.Adapter &&
 		slices.Equal(s.Table, o.Table)
 }
 

@@ -51,7 +51,9 @@ func TestWriter(t *testing.T) {
 		off := s
 		off.Enabled = false
 		w := &wire{sent: map[mad.LID]int{}}
-		w.writer = NewWriter(WriterConfig{Settings: off, Listener: Listener{Done: func(r Report) { reports = append(reports, r) }, Found: func(f Finding) { found = append(found, f) }}})
+		w.writer = NewWriter(WriterConfig{Settings: off, Listener: Listener{Done: func(r Report) {
+			reports = append(reports, r)
+		}, Found: func(f Finding) { found = append(found, f) }}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- w.writer.Run(ctx, w.send) }()
@@ -110,11 +112,14 @@ func TestPortsOf(t *testing.T) {
 	v.Topo.Nodes[router].Type = mad.Router
 	v.Topo.Nodes[missed].Missed = 1
 	left := PortsOf(v)
-	if len(left) != len(all)-2 || !slices.IsSortedFunc(left, func(a, b Port) int { return cmp.Compare(a.GUID, b.GUID) }) {
+	if len(left) != len(all)-2 || !slices.IsSortedFunc(left, func(a, b Port) int {
+		return cmp.Compare(a.GUID, b.GUID)
+	}) {
 		t.Errorf("%d of %d ports", len(left), len(all))
 	}
 	for _, p := range left {
-		if p.Node == all[0].Node || p.GUID == lastAdapter(all).GUID || !p.To.LID.IsUnicast() || p.To.QPN != 1 || (p.Type == mad.Switch) != (p.Num == 0) {
+		if p.Node == all[0].Node || p.GUID == lastAdapter(all).GUID || !p.To.LID.IsUnicast() || p.To.QPN != 1 ||
+			(p.Type == mad.Switch) != (p.Num == 0) {
 			t.Errorf("%+v", p)
 		}
 	}

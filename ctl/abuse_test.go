@@ -32,7 +32,8 @@ func (b *bench) dial() net.Conn {
 // Bytes of any kind are answered with an error or not at all, and leave nothing behind.
 func TestRandomBytes(t *testing.T) {
 	b := serve(t, &source{rows: counted(3)}, ctl.Config{Patience: 100 * time.Millisecond})
-	starts := []string{"", "GET /v1/", "GET /v1/nodes?", "POST /v1/sweep HTTP/1.1\r\n", "GET /v1/status HTTP/1.1\r\nHost: x\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"}
+	starts := []string{"", "GET /v1/", "GET /v1/nodes?", "POST /v1/sweep HTTP/1.1\r\n",
+		"GET /v1/status HTTP/1.1\r\nHost: x\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"}
 	var tasks sync.WaitGroup
 	for worker := range 8 {
 		tasks.Go(func() {
@@ -82,17 +83,20 @@ func TestCrowd(t *testing.T) {
 			held = append(held, c)
 			continue
 		}
-		if reply, _ := io.ReadAll(c); strings.HasPrefix(string(reply), "HTTP/1.1 503 ") && strings.HasSuffix(string(reply), "}") {
+		if reply, _ := io.ReadAll(c); strings.HasPrefix(string(reply), "HTTP/1.1 503 ") &&
+			strings.HasSuffix(string(reply), "}") {
 			turned++
 		}
 		c.Close()
 	}
 	st := b.server.Stats()
 	if want := connections() - limit; turned != want || st.Refused.Load() != uint64(want) || st.Open.Load() != limit {
-		t.Errorf("%d turned away, %d counted, %d open; want %d, and %d open", turned, st.Refused.Load(), st.Open.Load(), want, limit)
+		t.Errorf("%d turned away, %d counted, %d open; want %d, and %d open", turned, st.Refused.Load(), st.Open.Load(),
+			want, limit)
 	}
 	var f *ctl.Failure
-	if err := b.Get(t.Context(), "/v1/status", nil, nil); !errors.As(err, &f) || !strings.Contains(f.Err+f.Hint, "too many") {
+	if err := b.Get(t.Context(), "/v1/status", nil, nil); !errors.As(err, &f) ||
+		!strings.Contains(f.Err+f.Hint, "too many") {
 		t.Errorf("a client beyond the limit: %v", err)
 	}
 	for _, c := range held {

@@ -9,18 +9,19 @@ import (
 
 // Cabling is how cables differ from their plan.
 type Cabling struct {
-	Seen     string           `json:"seen"`         // in a sentence
-	Plan     bool             `json:"plan"`         // there is one; else there is nothing but HeldBack
-	Enforced bool             `json:"enforced"`     // cables that are not in the plan are held back
-	Other    bool             `json:"other_subnet"` // the plan is that of another subnet: there are no findings
-	Applies  bool             `json:"applies"`      // the plan matches well enough to be enforced
-	CutOff   int              `json:"cut_off"`      // devices to which only excluded cables lead, if these are more than half
-	InUse    int              `json:"in_use"`       // excluded cables that are not held back, as they are in use
-	Planned  int              `json:"planned"`      // cables of the plan
-	Present  int              `json:"present"`      // cables that there are
-	Same     int              `json:"same"`         // of the plan that are there
-	Devices  int              `json:"devices"`      // of the plan
-	Known    int              `json:"known"`        // of them, those that are there
+	Seen     string `json:"seen"`         // in a sentence
+	Plan     bool   `json:"plan"`         // there is one; else there is nothing but HeldBack
+	Enforced bool   `json:"enforced"`     // cables that are not in the plan are held back
+	Other    bool   `json:"other_subnet"` // the plan is that of another subnet: there are no findings
+	Applies  bool   `json:"applies"`      // the plan matches well enough to be enforced
+	// devices to which only excluded cables lead, if these are more than half
+	CutOff   int              `json:"cut_off"`
+	InUse    int              `json:"in_use"`  // excluded cables that are not held back, as they are in use
+	Planned  int              `json:"planned"` // cables of the plan
+	Present  int              `json:"present"` // cables that there are
+	Same     int              `json:"same"`    // of the plan that are there
+	Devices  int              `json:"devices"` // of the plan
+	Known    int              `json:"known"`   // of them, those that are there
 	Findings []CablingFinding `json:"findings"`
 	More     int              `json:"more,omitempty"` // that found no room in Findings
 	HeldBack []HeldCable      `json:"held_back"`
@@ -29,13 +30,16 @@ type Cabling struct {
 
 // CablingFinding is one difference.
 type CablingFinding struct {
-	Kind    string     `json:"kind"`
-	Text    string     `json:"text"`              // in a sentence
-	Devices []CableEnd `json:"devices,omitempty"` // missing, added, replaced (that of the plan, then the present one) or exchanged
-	Ports   []CableEnd `json:"ports,omitempty"`   // that cables were moved between, in the order in which they are moved
+	Kind string `json:"kind"`
+	Text string `json:"text"` // in a sentence
+	// missing, added, replaced (that of the plan, then the present one) or exchanged
+	Devices []CableEnd `json:"devices,omitempty"`
+	// that cables were moved between, in the order in which they are moved
+	Ports   []CableEnd `json:"ports,omitempty"`
 	Planned []Cable    `json:"planned,omitempty"` // that are not there, the first 8
-	Present []Cable    `json:"present,omitempty"` // that are not in the plan, likewise; of slower and narrower links that which is
-	More    int        `json:"more,omitempty"`    // cables that found no room
+	// that are not in the plan, likewise; of slower and narrower links that which is
+	Present []Cable `json:"present,omitempty"`
+	More    int     `json:"more,omitempty"` // cables that found no room
 }
 
 // Cable is a cable.
@@ -63,12 +67,15 @@ type HeldCable struct {
 // CablingOf is what a comparison has found.
 func CablingOf(c *cabling.Comparison) *Cabling {
 	out := &Cabling{
-		Seen: c.String(), Plan: true, Other: c.OtherSubnet(), Applies: c.Applies(), Planned: c.Planned, Present: c.Present, Same: c.Same, Devices: c.Devices, Known: c.Known,
+		Seen: c.String(), Plan: true, Other: c.OtherSubnet(), Applies: c.Applies(), Planned: c.Planned,
+		Present: c.Present, Same: c.Same, Devices: c.Devices, Known: c.Known,
 		Findings: make([]CablingFinding, 0, len(c.Findings)), More: c.More, HeldBack: []HeldCable{},
 	}
 	for i := range c.Findings {
 		f := &c.Findings[i]
-		out.Findings = append(out.Findings, CablingFinding{Kind: f.Kind.String(), Text: f.String(), Devices: endsOf(f.Devices), Ports: endsOf(f.Ports), Planned: cablesOf(f.Planned), Present: cablesOf(f.Present), More: f.More})
+		out.Findings = append(out.Findings,
+			CablingFinding{Kind: f.Kind.String(), Text: f.String(), Devices: endsOf(f.Devices), Ports: endsOf(f.Ports),
+				Planned: cablesOf(f.Planned), Present: cablesOf(f.Present), More: f.More})
 	}
 	return out
 }

@@ -39,7 +39,11 @@ func NewClient(path string) *Client {
 		}
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
-	return &Client{path: path, http: http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true, ReadBufferSize: 1 << 16}}}
+	return &Client{
+		path: path, http: http.Client{
+			Transport: &http.Transport{DialContext: dial, DisableCompression: true, ReadBufferSize: 1 << 16},
+		},
+	}
 }
 
 // Path is the socket's.
@@ -80,8 +84,8 @@ func (c *Client) value(ctx context.Context, method, path string, query url.Value
 	return nil
 }
 
-// Named has nodes in the sentences and dumps of further replies have the names of a node-name-map, in place of the manager's. Call
-// it before the Client is shared.
+// Named has nodes in the sentences and dumps of further replies have the names of a node-name-map, in place of the
+// manager's. Call it before the Client is shared.
 func (c *Client) Named(nodeNameMap []byte) { c.names = nodeNameMap }
 
 // Open sends a request and returns the body of the reply, which the caller closes.
@@ -108,7 +112,8 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 		// net/http reports a reply before the request, as to a refused connection, with an
 		// untyped error.
 		if !errors.Is(err, ErrUnreachable) && ctx.Err() == nil {
-			err = &Failure{"the manager closed the connection", "it has too many connections or is exiting: try again later"}
+			err = &Failure{"the manager closed the connection",
+				"it has too many connections or is exiting: try again later"}
 		}
 		return nil, err
 	}
@@ -181,7 +186,8 @@ func elements[T any](body io.ReadCloser, path string, each func(*T) error) (head
 		if err != nil {
 			return head, fmt.Errorf("%s: invalid reply: %w", path, err)
 		}
-		if into := map[any]any{"unrouted": &head.Unrouted, "change": &head.Change, "settings": &head.Settings}[key]; into != nil {
+		if into := map[any]any{"unrouted": &head.Unrouted, "change": &head.Change,
+			"settings": &head.Settings}[key]; into != nil {
 			if err := d.Decode(into); err != nil {
 				return head, fmt.Errorf("%s: invalid reply: %w", path, err)
 			}

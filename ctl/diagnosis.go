@@ -10,17 +10,21 @@ const Diagnoses List = "diagnoses"
 
 // Diagnosis explains why a port is not Active, or why one port does not reach another.
 type Diagnosis struct {
-	Port     End      `json:"port"`
-	To       *End     `json:"to,omitempty"` // of a pair
-	State    string   `json:"state"`        // of Port; "absent" for an absent port, "held back" for a device that is not used
+	Port End  `json:"port"`
+	To   *End `json:"to,omitempty"` // of a pair
+	// of Port; "absent" for an absent port, "held back" for a device that is not used
+	State    string   `json:"state"`
 	Physical string   `json:"physical,omitempty"`
-	Works    bool     `json:"works"`             // Port is Active, or reaches To; reasons are then remarks
-	Reasons  []Reason `json:"reasons"`           // most important first
-	Routes   string   `json:"routes,omitempty"`  // of a pair: the routing engine, the engines that refused, and the SLs of the path and of the way back
-	Choices  []Choice `json:"choices,omitempty"` // of a pair: switches on the path from which other ports lead to To as well, in the order of the path
+	Works    bool     `json:"works"`   // Port is Active, or reaches To; reasons are then remarks
+	Reasons  []Reason `json:"reasons"` // most important first
+	// of a pair: the routing engine, the engines that refused, and the SLs of the path and of the way back
+	Routes string `json:"routes,omitempty"`
+	// of a pair: switches on the path from which other ports lead to To as well, in the order of the path
+	Choices []Choice `json:"choices,omitempty"`
 }
 
-// Choice are the ports by which packets could leave a switch for a destination, on the shortest ways that the routing engine permits.
+// Choice are the ports by which packets could leave a switch for a destination, on the shortest ways that the routing
+// engine permits.
 type Choice struct {
 	Node   string `json:"node"`
 	Desc   string `json:"desc"`

@@ -22,7 +22,8 @@ func (s *Server) status(r *http.Request) (any, error) { return s.cfg.Source.Stat
 func (s *Server) subnet() (Subnet, error) {
 	sub := s.cfg.Source.Subnet()
 	if sub == nil {
-		return nil, hint(fmt.Errorf("%w: the subnet is not known", ErrNotNow), "only a master that has completed a sweep knows the subnet; see ibsmctl status")
+		return nil, hint(fmt.Errorf("%w: the subnet is not known", ErrNotNow),
+			"only a master that has completed a sweep knows the subnet; see ibsmctl status")
 	}
 	return sub, nil
 }
@@ -46,7 +47,8 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, l List, filter []s
 	if err != nil {
 		return err
 	}
-	rows, err := sub.Rows(l, Filter{Type: query.Get("type"), Node: query.Get("node"), State: query.Get("state"), Group: query.Get("group"), Routes: routes, Absent: absent})
+	rows, err := sub.Rows(l, Filter{Type: query.Get("type"), Node: query.Get("node"), State: query.Get("state"),
+		Group: query.Get("group"), Routes: routes, Absent: absent})
 	if err != nil {
 		return err
 	}
@@ -188,7 +190,8 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 		name  string
 		has   bool
 		value any
-	}{{"unrouted", plan.Unrouted != nil, plan.Unrouted}, {"change", plan.Change != nil, plan.Change}, {"settings", q.Tenants, plan.Settings}} {
+	}{{"unrouted", plan.Unrouted != nil, plan.Unrouted}, {"change", plan.Change != nil, plan.Change},
+		{"settings", q.Tenants, plan.Settings}} {
 		if !m.has {
 			continue
 		}
@@ -300,7 +303,8 @@ func (s *Server) setLogLevel(r *http.Request) (any, error) {
 	if s.cfg.Log != nil {
 		before := s.cfg.Log.LogFlags()
 		s.cfg.Log.SetLogFlags(uint8(flags))
-		s.cfg.Logger.Info("log flags changed over the control socket", "from", fmt.Sprintf("0x%02x", before), "to", fmt.Sprintf("0x%02x", flags))
+		s.cfg.Logger.Info("log flags changed over the control socket", "from", fmt.Sprintf("0x%02x", before), "to",
+			fmt.Sprintf("0x%02x", flags))
 	}
 	return s.logLevel(r)
 }

@@ -45,7 +45,8 @@ type Span struct {
 
 // Change is one change.
 type Change struct {
-	What string `json:"what"`           // node, link, answers, state, speed, avoided, lid, pkeys, manager, setting, group, name, routes
+	// node, link, answers, state, speed, avoided, lid, pkeys, manager, setting, group, name, routes
+	What string `json:"what"`
 	Node string `json:"node,omitempty"` // GUID
 	Name string `json:"name"`           // NodeDescription; GUID of a manager, MGID of a group, name of a setting
 	Port uint8  `json:"port,omitempty"`

@@ -22,9 +22,11 @@ import (
 
 // TCPClient is a Client of a server that a test has elsewhere.
 func TCPClient(addr string) *Client {
-	return &Client{http: http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-	}, DisableKeepAlives: true}}}
+	return &Client{
+		http: http.Client{
+			Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+			}, DisableKeepAlives: true}}}
 }
 
 func TestRing(t *testing.T) {
@@ -109,7 +111,8 @@ func TestBusy(t *testing.T) {
 	}
 	body, err := io.ReadAll(resp.Body)
 	var f Failure
-	if err != nil || json.Unmarshal(body, &f) != nil || f.Err == "" || !bytes.HasSuffix(busy, body) || int(resp.ContentLength) != len(body) {
+	if err != nil || json.Unmarshal(body, &f) != nil || f.Err == "" || !bytes.HasSuffix(busy, body) ||
+		int(resp.ContentLength) != len(body) {
 		t.Errorf("%q, %v", body, err)
 	}
 }
@@ -148,12 +151,19 @@ func (plainSource) Plan(context.Context, PlanQuery) (*Plan, error) {
 // FuzzRequest: whatever is asked for, there is one answer, and it is JSON where it is
 // said to be.
 func FuzzRequest(f *testing.F) {
-	for _, path := range []string{"/v1/status", "/v1/nodes?type=CA", "/v1/path?from=1&to=2", "/v1/why?port=1&other=2", "/v1/qos", "/v1/quality", "/v1/rails", "/v1/port-groups?group=x", "/v1/path-record?from=1&to=2&service_id=0x1&pkey=2&qos_class=3", "/v1/diff?from=1&to=2", "/v1/dump/lfts", "/v1/events?since=0x10", "/v1/counters/status", "/v1/counters?port=x", "/v1/counters/top?by=errors&most=3", "/v1/counters/congestion",
+	for _, path := range []string{"/v1/status", "/v1/nodes?type=CA", "/v1/path?from=1&to=2", "/v1/why?port=1&other=2",
+		"/v1/qos", "/v1/quality", "/v1/rails", "/v1/port-groups?group=x",
+		"/v1/path-record?from=1&to=2&service_id=0x1&pkey=2&qos_class=3", "/v1/diff?from=1&to=2", "/v1/dump/lfts",
+		"/v1/events?since=0x10", "/v1/counters/status", "/v1/counters?port=x", "/v1/counters/top?by=errors&most=3",
+		"/v1/counters/congestion",
 		"/v1/sweep?kind=light", "/v1/plan?reroute=1", "/v1/log-level?flags=3", "/metrics", "/v1/../x?%zz"} {
 		f.Add(true, path)
 		f.Add(false, path)
 	}
-	server := New(Config{Source: plainSource{}, Plan: plainSource{}.Plan, Metrics: func(http.ResponseWriter, *http.Request) error { return ErrBadRequest }})
+	server := New(Config{Source: plainSource{}, Plan: plainSource{}.Plan,
+		Metrics: func(http.ResponseWriter, *http.Request) error {
+			return ErrBadRequest
+		}})
 	routes := server.count(server.routes())
 	f.Fuzz(func(t *testing.T, isPost bool, target string) {
 		method := http.MethodGet

@@ -32,7 +32,8 @@ type limited struct {
 // busy is the reply to a connection beyond the limit.
 var busy = func() []byte {
 	const text = `{"error":"too many connections","hint":"close some, or try again later"}`
-	return fmt.Appendf(nil, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+	return fmt.Appendf(nil,
+		"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
 }()
 
 func (l *limited) Accept() (net.Conn, error) {
@@ -47,7 +48,8 @@ func (l *limited) Accept() (net.Conn, error) {
 		}
 		l.stats.Open.Add(-1)
 		l.stats.Refused.Add(1)
-		c.SetDeadline(time.Now().Add(time.Second)) // not needed in practice: the reply fits into the buffer of a new socket
+		// not needed in practice: the reply fits into the buffer of a new socket
+		c.SetDeadline(time.Now().Add(time.Second))
 		c.Write(busy)
 		c.Close()
 	}

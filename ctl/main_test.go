@@ -88,7 +88,9 @@ func (s *source) Order(ctx context.Context, o ctl.Order) error {
 }
 
 func (s *source) SAStats() *ctl.SAStats {
-	return &ctl.SAStats{Replies: []ctl.SAReplies{{Attribute: "PathRecord", Status: "ok", Count: 3}}, Dropped: []ctl.SADrops{}, Packets: []ctl.GSIPackets{{Kind: "SA request", Received: 5, Dropped: 2}}, Times: []ctl.SATimes{}}
+	return &ctl.SAStats{Replies: []ctl.SAReplies{{Attribute: "PathRecord", Status: "ok", Count: 3}},
+		Dropped: []ctl.SADrops{}, Packets: []ctl.GSIPackets{{Kind: "SA request", Received: 5, Dropped: 2}},
+		Times: []ctl.SATimes{}}
 }
 
 func (s *source) Activity() *ctl.Activity {
@@ -108,7 +110,10 @@ func (s *source) Quality(context.Context) (*ctl.Quality, error) {
 }
 
 func (s *source) Security() *ctl.Security {
-	return &ctl.Security{Rules: []ctl.SecurityRule{{Rule: "m_key", State: ctl.RuleFails, Text: "3 of 4 ports accept Sets from any host", Do: "set a secret m_key"}}}
+	return &ctl.Security{
+		Rules: []ctl.SecurityRule{{Rule: "m_key", State: ctl.RuleFails, Text: "3 of 4 ports accept Sets from any host",
+			Do: "set a secret m_key"}},
+	}
 }
 
 func (s *source) CounterStatus(context.Context) (*ctl.CounterStatus, error) {
@@ -119,7 +124,11 @@ func (s *source) Counters(_ context.Context, port string, _ bool) (iter.Seq[*ctl
 	if port == "none" {
 		return nil, ctl.ErrNotNow
 	}
-	return slices.Values([]*ctl.PortCounters{{PortOf: ctl.PortOf{Node: port}, Counters: []ctl.Counter{{Name: "a", Value: 1, Total: 2, AtLeast: true, Rose: 3, Error: true}}}}), nil
+	return slices.Values(
+		[]*ctl.PortCounters{
+			{PortOf: ctl.PortOf{Node: port},
+				Counters: []ctl.Counter{{Name: "a", Value: 1, Total: 2, AtLeast: true, Rose: 3, Error: true}}},
+		}), nil
 }
 
 func (s *source) IsolateLink(_ context.Context, port string, _ time.Duration) (*ctl.IsolatedLink, error) {
@@ -229,7 +238,8 @@ func (s *source) Reload() *ctl.Reloaded {
 func (s *source) RotateMKeys() (uint32, error) { return 3, nil }
 
 func (s *source) Settings() []ctl.Setting {
-	return []ctl.Setting{{Key: "lmc", Value: "1", Chosen: true, Source: "master", Position: "settings of 0x1.toml"}, {Key: "sm_key", Value: "-", Source: "default", Note: "not shown"}}
+	return []ctl.Setting{{Key: "lmc", Value: "1", Chosen: true, Source: "master", Position: "settings of 0x1.toml"},
+		{Key: "sm_key", Value: "-", Source: "default", Note: "not shown"}}
 }
 
 func (s *source) LogFlags() uint8     { return s.flags }

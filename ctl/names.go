@@ -37,13 +37,14 @@ func (s *Server) names(w http.ResponseWriter, r *http.Request) error {
 // MaxNames is the maximum length of a node-name-map in a request, in bytes.
 const MaxNames = 32 << 20
 
-// takesNames reports whether the body of a request is a node-name-map: those whose replies have names in sentences or dumps.
+// takesNames reports whether the body of a request is a node-name-map: those whose replies have names in sentences or
+// dumps.
 func takesNames(path string) bool {
 	return path == "/v1/why" || path == "/v1/path-record" || strings.HasPrefix(path, "/v1/dump/")
 }
 
-// named returns the subnet with the names in the body of a request, or without a body with the manager's. As in the manager's
-// own file, a line with an error is left out.
+// named returns the subnet with the names in the body of a request, or without a body with the manager's. As in the
+// manager's own file, a line with an error is left out.
 func (s *Server) named(w http.ResponseWriter, r *http.Request) (Subnet, error) {
 	sub, err := s.subnet()
 	if err != nil || r.ContentLength == 0 {

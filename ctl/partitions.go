@@ -100,7 +100,8 @@ func (s *Server) planPartitions(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// partitionText is the text of a file in a request body. As long as it is not read, it does not show whether the client has left.
+// partitionText is the text of a file in a request body. As long as it is not read, it does not show whether the client
+// has left.
 type partitionText struct {
 	w    http.ResponseWriter
 	r    *http.Request
@@ -139,7 +140,8 @@ func (s *Server) applyPartitions(w http.ResponseWriter, r *http.Request) error {
 }
 
 // partitions answers with rows, when the request has its turn.
-func (s *Server) partitions(w http.ResponseWriter, r *http.Request, of turns, rows func(Partitioner) ([]PartitionRow, error)) error {
+func (s *Server) partitions(w http.ResponseWriter, r *http.Request, of turns,
+	rows func(Partitioner) ([]PartitionRow, error)) error {
 	if err := has(s.cfg.Partitions != nil, "partitions"); err != nil {
 		return err
 	}
@@ -163,7 +165,8 @@ func (s *Server) why(r *http.Request) (any, error) {
 		err = fmt.Errorf("%w: parameters port and pkey are required", ErrBadRequest)
 	}
 	if err != nil {
-		return nil, hint(err, "port is a LID, GUID, GID or NodeDescription, pkey a number such as 0x8001 or the name of a partition")
+		return nil, hint(err,
+			"port is a LID, GUID, GID or NodeDescription, pkey a number such as 0x8001 or the name of a partition")
 	}
 	sub, err := s.subnet()
 	if err != nil {

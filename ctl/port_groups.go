@@ -1,7 +1,7 @@
 package ctl
 
-// PortGroups is a list of PortGroup: of pgrp_policy_file in its order, and then of the QoS policy in its. With Filter.Group it has that
-// one, which may be a group that needs no file.
+// PortGroups is a list of PortGroup: of pgrp_policy_file in its order, and then of the QoS policy in its. With
+// Filter.Group it has that one, which may be a group that needs no file.
 const PortGroups List = "port-groups"
 
 // PortGroup is a group of ports.

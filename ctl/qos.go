@@ -52,7 +52,8 @@ func NewQoS(p *qos.Policy) *QoS {
 	for i := range p.Rules {
 		r := &p.Rules[i]
 		out.Rules = append(out.Rules, QoSRule{
-			Position: r.Position.String(), Use: r.Use, Conditions: r.Conditions(), Level: r.Level.Name, Limits: r.Level.Limits(), SL: r.Level.SL,
+			Position: r.Position.String(), Use: r.Use, Conditions: r.Conditions(), Level: r.Level.Name,
+			Limits: r.Level.Limits(), SL: r.Level.SL,
 		})
 	}
 	for i := range p.Levels {
@@ -123,7 +124,8 @@ func (s *Server) pathRecord(w http.ResponseWriter, r *http.Request) error {
 		if text := query.Get(p.name); text != "" && err == nil {
 			n, wrong := strconv.ParseUint(text, 0, p.bits)
 			if wrong != nil {
-				err = fmt.Errorf("%w: parameter %s=%q: expected a number of at most %d bits", ErrBadRequest, p.name, text, p.bits)
+				err = fmt.Errorf("%w: parameter %s=%q: expected a number of at most %d bits", ErrBadRequest, p.name,
+					text, p.bits)
 			}
 			p.set(n)
 		}

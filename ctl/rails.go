@@ -12,8 +12,9 @@ type Rails struct {
 
 // Rail is one of them.
 type Rail struct {
-	Rail   int        `json:"rail"`   // from 1 on
-	Places []string   `json:"places"` // what the place is called in NodeDescriptions, such as mlx5_0; the most frequent first, at most 4
+	Rail int `json:"rail"` // from 1 on
+	// what the place is called in NodeDescriptions, such as mlx5_0; the most frequent first, at most 4
+	Places []string   `json:"places"`
 	Ports  int        `json:"ports"`
 	Leaves []RailLeaf `json:"leaves"` // by unit
 }
@@ -32,8 +33,8 @@ type WrongPort struct {
 	On   End `json:"on"`   // the port of the leaf that its cable leads to
 	// Want is the leaf where it belongs, and the port there: that of Exchange, or a free one; 0 if there is none.
 	Want End `json:"want"`
-	// Exchange is the port of another adapter, whose cable has to change places with that of Port. It is wrong there as well,
-	// and with Both it is right afterwards.
+	// Exchange is the port of another adapter, whose cable has to change places with that of Port. It is wrong there as
+	// well, and with Both it is right afterwards.
 	Exchange *End `json:"exchange,omitempty"`
 	Both     bool `json:"both,omitempty"`
 }

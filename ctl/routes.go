@@ -14,15 +14,25 @@ import (
 func (s *Server) routes() http.Handler {
 	m := http.NewServeMux()
 	for l, filter := range map[List][]string{
-		Nodes: append(byNode[:3:3], "absent"), Ports: byNode, Links: append(byNode[:3:3], "routes", "absent"), PKeys: byNode[1:2], Groups: nil, Members: {"group"}, Services: nil, Subscriptions: nil, Refusals: {"group"}, DrainedPorts: nil, Cables: nil, Offenders: nil, PortGroups: {"group"},
+		Nodes: append(byNode[:3:3], "absent"), Ports: byNode, Links: append(byNode[:3:3], "routes", "absent"),
+		PKeys: byNode[1:2], Groups: nil, Members: {"group"}, Services: nil, Subscriptions: nil, Refusals: {"group"},
+		DrainedPorts: nil, Cables: nil, Offenders: nil, PortGroups: {"group"},
 	} {
-		m.HandleFunc("GET /v1/"+string(l), s.answer(func(w http.ResponseWriter, r *http.Request) error { return s.list(w, r, l, filter) }))
+		m.HandleFunc("GET /v1/"+string(l), s.answer(func(w http.ResponseWriter, r *http.Request) error {
+			return s.list(w, r, l, filter)
+		}))
 	}
 	for pattern, value := range map[string]func(*http.Request) (any, error){
-		"GET /v1/status": s.status, "GET /v1/sa-stats": s.saStats, "GET /v1/activity": s.activity, "GET /v1/path": s.path, "GET /v1/qos": s.qos, "GET /v1/quality": s.quality, "GET /v1/rails": s.rails, "GET /v1/topology": s.topology, "GET /v1/security": s.security,
-		"GET /v1/counters/status": s.counterStatus, "GET /v1/counters/top": s.topCounters, "POST /v1/counters/clear": s.clearCounters, "GET /v1/counters/congestion": s.congestions, "GET /v1/links/sick": s.sickLinks, "POST /v1/links/isolate": s.isolateLink, "POST /v1/links/heal": s.healLink, "GET /v1/congestion-control": s.congestionControl,
-		"GET /v1/config":  s.config,
-		"POST /v1/reload": s.reload, "POST /v1/security/rotate": s.rotate, "GET /v1/partitions/why": s.why, "GET /v1/log-level": s.logLevel, "POST /v1/log-level": s.setLogLevel,
+		"GET /v1/status": s.status, "GET /v1/sa-stats": s.saStats, "GET /v1/activity": s.activity,
+		"GET /v1/path": s.path, "GET /v1/qos": s.qos, "GET /v1/quality": s.quality, "GET /v1/rails": s.rails,
+		"GET /v1/topology": s.topology, "GET /v1/security": s.security,
+		"GET /v1/counters/status": s.counterStatus, "GET /v1/counters/top": s.topCounters,
+		"POST /v1/counters/clear": s.clearCounters, "GET /v1/counters/congestion": s.congestions,
+		"GET /v1/links/sick": s.sickLinks, "POST /v1/links/isolate": s.isolateLink, "POST /v1/links/heal": s.healLink,
+		"GET /v1/congestion-control": s.congestionControl,
+		"GET /v1/config":             s.config,
+		"POST /v1/reload":            s.reload, "POST /v1/security/rotate": s.rotate, "GET /v1/partitions/why": s.why,
+		"GET /v1/log-level": s.logLevel, "POST /v1/log-level": s.setLogLevel,
 	} {
 		m.HandleFunc(pattern, s.answer(func(w http.ResponseWriter, r *http.Request) error {
 			v, err := value(r)
@@ -33,8 +43,11 @@ func (s *Server) routes() http.Handler {
 		}))
 	}
 	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request) error{
-		"GET /v1/names": s.names, "GET /v1/why": s.diagnose, "GET /v1/path-record": s.pathRecord, "GET /v1/counters": s.counters, "GET /v1/generations": s.generations, "GET /v1/diff": s.diff, "GET /v1/dump/{kind}": s.dump, "GET /v1/events": s.events,
-		"POST /v1/sweep": s.sweep, "POST /v1/reroute": s.reroute, "POST /v1/capture": s.capture, "POST /v1/plan": s.plan, "POST " + partitionPlan: s.planPartitions,
+		"GET /v1/names": s.names, "GET /v1/why": s.diagnose, "GET /v1/path-record": s.pathRecord,
+		"GET /v1/counters": s.counters, "GET /v1/generations": s.generations, "GET /v1/diff": s.diff,
+		"GET /v1/dump/{kind}": s.dump, "GET /v1/events": s.events,
+		"POST /v1/sweep": s.sweep, "POST /v1/reroute": s.reroute, "POST /v1/capture": s.capture,
+		"POST /v1/plan": s.plan, "POST " + partitionPlan: s.planPartitions,
 		"POST /v1/partitions/apply": s.applyPartitions, "GET /metrics": s.metrics, "/": unknown,
 	} {
 		m.HandleFunc(pattern, s.answer(h))
@@ -93,7 +106,8 @@ func (s *Server) fail(w http.ResponseWriter, err error) {
 		reply.Hint = h.hint
 	}
 	for sentinel, code := range map[error]int{
-		ErrBadRequest: http.StatusBadRequest, ErrNotFound: http.StatusNotFound, ErrNotNow: http.StatusServiceUnavailable,
+		ErrBadRequest: http.StatusBadRequest, ErrNotFound: http.StatusNotFound,
+		ErrNotNow: http.StatusServiceUnavailable,
 	} {
 		if errors.Is(err, sentinel) {
 			status, reply.Err = code, strings.TrimPrefix(reply.Err, sentinel.Error()+": ")
@@ -115,7 +129,8 @@ func (s *Server) reply(w http.ResponseWriter, status int, v any) {
 }
 
 func unknown(_ http.ResponseWriter, r *http.Request) error {
-	return hint(fmt.Errorf("%w: no such request: %s %s", ErrNotFound, r.Method, r.URL.Path), "docs/ctl.md lists the requests; paths begin with /v1/")
+	return hint(fmt.Errorf("%w: no such request: %s %s", ErrNotFound, r.Method, r.URL.Path),
+		"docs/ctl.md lists the requests; paths begin with /v1/")
 }
 
 // known rejects unknown and repeated parameters.

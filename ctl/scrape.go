@@ -21,7 +21,8 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) error {
 	select {
 	case s.scrapes <- struct{}{}:
 	default:
-		return hint(fmt.Errorf("%w: %d scrapes are being answered", ErrNotNow, maxScrapes), "try again when one is done")
+		return hint(fmt.Errorf("%w: %d scrapes are being answered", ErrNotNow, maxScrapes),
+			"try again when one is done")
 	}
 	defer func() { <-s.scrapes }()
 	w.(*patient).until = time.Now().Add(scrapePieces * s.cfg.Patience)

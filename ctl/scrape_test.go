@@ -98,7 +98,9 @@ func TestNoMetrics(t *testing.T) {
 	if err := b.Get(t.Context(), "/metrics", nil, nil); !errors.As(err, &f) || f.Err != "there are no metrics" {
 		t.Errorf("%v", err)
 	}
-	b = serve(t, &source{}, ctl.Config{Metrics: func(http.ResponseWriter, *http.Request) error { return fmt.Errorf("%w: no", ctl.ErrBadRequest) }})
+	b = serve(t, &source{}, ctl.Config{Metrics: func(http.ResponseWriter, *http.Request) error {
+		return fmt.Errorf("%w: no", ctl.ErrBadRequest)
+	}})
 	if err := b.Get(t.Context(), "/metrics", nil, nil); !errors.As(err, &f) || f.Err != "no" {
 		t.Errorf("%v", err)
 	}

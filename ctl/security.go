@@ -81,7 +81,8 @@ func (s *Server) rotate(r *http.Request) (any, error) {
 	last := s.cfg.Events.Last()
 	number, err := s.cfg.Reloader.RotateMKeys()
 	if err != nil {
-		return nil, hint(fmt.Errorf("%w: %w", ErrNotNow, err), "only the master changes M_Keys, with m_key_per_port TRUE; see ibsmctl status")
+		return nil, hint(fmt.Errorf("%w: %w", ErrNotNow, err),
+			"only the master changes M_Keys, with m_key_per_port TRUE; see ibsmctl status")
 	}
 	return &Rotated{number, last}, nil
 }

@@ -26,7 +26,8 @@ type Config struct {
 	Plan func(ctx context.Context, q PlanQuery) (*Plan, error)
 	// CongestionControl is how far the devices hold its settings; nil: nothing writes them.
 	CongestionControl func(ctx context.Context) (*CongestionControl, error)
-	// Capture requests a heavy sweep, and returns its packets as package mad/capture writes them; nil: nothing is recorded.
+	// Capture requests a heavy sweep, and returns its packets as package mad/capture writes them; nil: nothing is
+	// recorded.
 	Capture func(ctx context.Context) ([]byte, error)
 	Names   names.Map // that the operator gave to nodes; nil for none
 	Events  *Ring     // nil: an empty one

@@ -50,56 +50,74 @@ func TestReplies(t *testing.T) {
 	b.events.Add(ctl.Event{Text: "first"})
 	b.mustAnswer()
 	for _, c := range []struct{ method, path, want string }{
-		{get, "/v1/links", `{"generation":7,"links":[` + "\n" + `{"node":"","desc":"links","type":"","port":0,"lid":0}` + "\n" +
+		{get, "/v1/links", `{"generation":7,"links":[` + "\n" +
+			`{"node":"","desc":"links","type":"","port":0,"lid":0}` + "\n" +
 			`,{"node":"","desc":"","type":"","port":2,"lid":0}` + "\n]}\n"},
 		{get, "/v1/why", `{"generation":7,"diagnoses":[` + "\n" +
-			`{"port":{"node":"","desc":"","type":"","port":0,"lid":0},"state":"Down","works":false,"reasons":[]}` + "\n]}\n"},
-		{get, "/v1/activity", `{"time":"0001-01-01T00:00:00Z","status":{"version":"","pid":0,"started":"0001-01-01T00:00:00Z","where":"here","state":"","phase":"","engines":null,"engine":"","mastership_term":0,"events":0,"sms":null},"sa":null,"sweeps":{"light":2},"phases":null,"smps":{"sent":0,"retries":0,"replied":0,"timed_out":0,"window":0,"on_wire":0,"overdue":0,"waiting":0,"path_limited":false},"traps":null,"bad_keys":null,"clients":{"seconds":0,"asked":0,"active":0,"most":null}}` + "\n"},
+			`{"port":{"node":"","desc":"","type":"","port":0,"lid":0},"state":"Down","works":false,"reasons":[]}` +
+			"\n]}\n"},
+		{get, "/v1/activity",
+			`{"time":"0001-01-01T00:00:00Z","status":{"version":"","pid":0,"started":"0001-01-01T00:00:00Z","where":"here","state":"","phase":"","engines":null,"engine":"","mastership_term":0,"events":0,"sms":null},"sa":null,"sweeps":{"light":2},"phases":null,"smps":{"sent":0,"retries":0,"replied":0,"timed_out":0,"window":0,"on_wire":0,"overdue":0,"waiting":0,"path_limited":false},"traps":null,"bad_keys":null,"clients":{"seconds":0,"asked":0,"active":0,"most":null}}` + "\n"},
 		{get, "/v1/generations", `{"generations":[` + "\n" +
 			`{"generation":3,"last":4,"time":"0001-01-01T00:00:00Z","counts":{"node":1},"entries":0}` + "\n]}\n"},
-		{get, "/v1/diff", `{"rows":[` + "\n" + `{"span":{"from":0,"to":4,"time":"0001-01-01T00:00:00Z","entries":0}}` + "\n" +
+		{get, "/v1/diff", `{"rows":[` + "\n" + `{"span":{"from":0,"to":4,"time":"0001-01-01T00:00:00Z","entries":0}}` +
+			"\n" +
 			`,{"change":{"what":"node","name":"a","to":"CA"}}` + "\n]}\n"},
 		{post, "/v1/plan", "{\"outdated\":false,\"routes\":\"\",\"steps\":[\n\"one\"\n,\"<two>\"\n]}\n"},
 		{get, "/v1/dump/lfts", "text\n"},
 		{get, "/v1/congestion-control", `{"enabled":true,"requests":2,"devices":null}` + "\n"},
 		{get, "/v1/rails", `{"seen":"no rails: none","units":0,"rails":null,"wrong":null}` + "\n"},
-		{get, "/v1/quality", `{"links":4,"unused":0,"mean":0,"fullest":9,"several":0,"cut":0,"all":{"hosts":0,"shifts":0,"shift":0,"worst":0,"bisection":0},"partitions":null}` + "\n"},
-		{get, "/v1/qos", `{"default":{"position":"","limits":"","sl":3},"rules":null,"levels":null,"groups":null}` + "\n"},
-		{get, "/v1/sa-stats", `{"replies":[{"attribute":"PathRecord","status":"ok","count":3}],"dropped":[],"packets":[{"kind":"SA request","received":5,"dropped":2}],"times":[],"transfers":{"sent":0,"received":0,"failed":0,"under_way":0,"repeated":0,"refused":0},"registrations":{"full":0,"mlid_share":0,"late":0,"expired":0,"reset":0,"absent":0,"unwritten":0,"defects":0,"notices":0,"notices_dropped":0,"reports":0,"reports_dropped":0,"unanswered":0,"replies_waiting":0,"reports_waiting":0}}` + "\n"},
+		{get, "/v1/quality",
+			`{"links":4,"unused":0,"mean":0,"fullest":9,"several":0,"cut":0,"all":{"hosts":0,"shifts":0,"shift":0,"worst":0,"bisection":0},"partitions":null}` + "\n"},
+		{get, "/v1/qos", `{"default":{"position":"","limits":"","sl":3},"rules":null,"levels":null,"groups":null}` +
+			"\n"},
+		{get, "/v1/sa-stats",
+			`{"replies":[{"attribute":"PathRecord","status":"ok","count":3}],"dropped":[],"packets":[{"kind":"SA request","received":5,"dropped":2}],"times":[],"transfers":{"sent":0,"received":0,"failed":0,"under_way":0,"repeated":0,"refused":0},"registrations":{"full":0,"mlid_share":0,"late":0,"expired":0,"reset":0,"absent":0,"unwritten":0,"defects":0,"notices":0,"notices_dropped":0,"reports":0,"reports_dropped":0,"unanswered":0,"replies_waiting":0,"reports_waiting":0}}` + "\n"},
 		{get, "/v1/log-level", `{"flags":3}` + "\n"},
 		{get, "/v1/events", `{"seq":1,"time":"0001-01-01T00:00:00Z","level":"","text":"first"}` + "\n"},
-		{get, "/v1/config", `{"settings":[{"key":"lmc","value":"1","chosen":true,"source":"master","position":"settings of 0x1.toml"},{"key":"sm_key","value":"-","chosen":false,"source":"default","note":"not shown"}]}` + "\n"},
-		{post, "/v1/reload", `{"file":"f","refused":false,"changed":["lmc"],"findings":[{"file":"f","line":2,"column":5,"severity":"note","text":"text"}]}` + "\n"},
+		{get, "/v1/config",
+			`{"settings":[{"key":"lmc","value":"1","chosen":true,"source":"master","position":"settings of 0x1.toml"},{"key":"sm_key","value":"-","chosen":false,"source":"default","note":"not shown"}]}` + "\n"},
+		{post, "/v1/reload",
+			`{"file":"f","refused":false,"changed":["lmc"],"findings":[{"file":"f","line":2,"column":5,"severity":"note","text":"text"}]}` + "\n"},
 		{post, "/v1/security/rotate", `{"number":3,"events":1}` + "\n"},
 		{post, "/v1/reroute", `{"order":"reroute","events":1}` + "\n"},
-		{get, "/v1/counters/status", `{"enabled":true,"interval":0,"sweeping":false,"age":-1,"took":0,"ports":2,"answered":0,"outstanding":0,"images":0,"bytes":0,"absent":0,"sweeps":0,"late":0,"asked":0,"unanswered":0,"resets":0,"findings":0}` + "\n"},
-		{get, "/v1/counters", `{"ports":[` + "\n" + `{"node":"","desc":"","port":0,"read":"0001-01-01T00:00:00Z","age":0,"span":0,"since":"0001-01-01T00:00:00Z","reading":"","answered":false,"complete":false,"utilization":0,"waiting":0,"sent":0,"received":0,"errors":0,"counters":[{"name":"a","value":1,"total":2,"at_least":true,"rose":3,"error":true}]}` + "\n]}\n"},
-		{get, "/v1/links/sick", `{"rules":null,"since":"0001-01-01T00:00:00Z","age":-1,"links":null,"more":0,"excluded":null}` + "\n"},
+		{get, "/v1/counters/status",
+			`{"enabled":true,"interval":0,"sweeping":false,"age":-1,"took":0,"ports":2,"answered":0,"outstanding":0,"images":0,"bytes":0,"absent":0,"sweeps":0,"late":0,"asked":0,"unanswered":0,"resets":0,"findings":0}` + "\n"},
+		{get, "/v1/counters",
+			`{"ports":[` + "\n" +
+				`{"node":"","desc":"","port":0,"read":"0001-01-01T00:00:00Z","age":0,"span":0,"since":"0001-01-01T00:00:00Z","reading":"","answered":false,"complete":false,"utilization":0,"waiting":0,"sent":0,"received":0,"errors":0,"counters":[{"name":"a","value":1,"total":2,"at_least":true,"rose":3,"error":true}]}` + "\n]}\n"},
+		{get, "/v1/links/sick",
+			`{"rules":null,"since":"0001-01-01T00:00:00Z","age":-1,"links":null,"more":0,"excluded":null}` + "\n"},
 		{post, "/v1/counters/clear", `{"ports":1}` + "\n"},
 	} {
 		if got := b.text(c.method, c.path); got != c.want {
 			t.Errorf("%s %s: %q, want %q", c.method, c.path, got, c.want)
 		}
 	}
-	if status, text := b.raw(post, "/v1/plan?security=tenants", ""); status != 200 || !strings.Contains(text, `"settings":null,"steps":[`) {
+	if status, text := b.raw(post, "/v1/plan?security=tenants", ""); status != 200 ||
+		!strings.Contains(text, `"settings":null,"steps":[`) {
 		t.Errorf("a plan with security tenants: %d %q", status, text)
 	}
 	var path ctl.Path
 	var answer ctl.PathAnswer
 	asked := url.Values{"from": {"a"}, "to": {"b"}, "service_id": {"0x10"}, "pkey": {"0x8001"}, "qos_class": {"5"}}
-	if err := b.Get(t.Context(), "/v1/path-record", asked, &answer); err != nil || answer.Rule != "a to b, service 16, P_Key 32769, class 5" {
+	if err := b.Get(t.Context(), "/v1/path-record", asked, &answer); err != nil ||
+		answer.Rule != "a to b, service 16, P_Key 32769, class 5" {
 		t.Errorf("%+v %v", answer, err)
 	}
-	if err := b.Get(t.Context(), "/v1/path", url.Values{"from": {"a b"}, "to": {"c&d"}}, &path); err != nil || path.Result != "a b to c&d" {
+	if err := b.Get(t.Context(), "/v1/path", url.Values{"from": {"a b"}, "to": {"c&d"}}, &path); err != nil ||
+		path.Result != "a b to c&d" {
 		t.Errorf("path: %q, %v", path.Result, err)
 	}
 	var flags ctl.LogFlags
-	if err := b.Post(t.Context(), "/v1/log-level", url.Values{"flags": {"0x43"}}, &flags); err != nil || flags.Flags != 0x43 || s.flags != 0x43 {
+	if err := b.Post(t.Context(), "/v1/log-level", url.Values{"flags": {"0x43"}}, &flags); err != nil ||
+		flags.Flags != 0x43 || s.flags != 0x43 {
 		t.Errorf("log level: %#x, %v", flags.Flags, err)
 	}
 	for kind, want := range map[string]ctl.Order{"light": ctl.LightSweep, "": ctl.HeavySweep} {
 		s.orders = nil
-		if err := b.Post(t.Context(), "/v1/sweep", url.Values{"kind": {kind}}, nil); err != nil || !slices.Equal(s.orders, []ctl.Order{want}) {
+		if err := b.Post(t.Context(), "/v1/sweep", url.Values{"kind": {kind}}, nil); err != nil ||
+			!slices.Equal(s.orders, []ctl.Order{want}) {
 			t.Errorf("sweep %q: %q, %v", kind, s.orders, err)
 		}
 	}
@@ -164,8 +182,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestNamesOfRequest: the body of a request whose reply has names in texts is a node-name-map. It is as tolerant as the manager's own
-// file, and bounded.
+// TestNamesOfRequest: the body of a request whose reply has names in texts is a node-name-map. It is as tolerant as the
+// manager's own file, and bounded.
 func TestNamesOfRequest(t *testing.T) {
 	s := &source{rows: counted(1), dump: func(w io.Writer) error { _, err := io.WriteString(w, "text"); return err }}
 	b := serve(t, s, ctl.Config{})
@@ -182,12 +200,15 @@ func TestNamesOfRequest(t *testing.T) {
 			t.Errorf("%s without a body: %d, names %v", path, status, s.given)
 		}
 	}
-	if status, text := b.raw(get, "/v1/why", strings.Repeat("# a comment that is longer than any map\n", ctl.MaxNames/40+1)); status != 400 || !strings.Contains(text, "the node-name-map: ") {
+	if status, text := b.raw(get, "/v1/why",
+		strings.Repeat("# a comment that is longer than any map\n", ctl.MaxNames/40+1)); status != 400 ||
+		!strings.Contains(text, "the node-name-map: ") {
 		t.Errorf("a map without end: %d %q", status, text)
 	}
 	b.Client.Named([]byte("0x2 leaf"))
 	var why ctl.PathAnswer
-	if err := b.Get(t.Context(), "/v1/path-record", url.Values{"from": {"a"}, "to": {"b"}}, &why); err != nil || s.given[2] != "leaf" {
+	if err := b.Get(t.Context(), "/v1/path-record", url.Values{"from": {"a"}, "to": {"b"}}, &why); err != nil ||
+		s.given[2] != "leaf" {
 		t.Errorf("a client with a map: %v, names %v", err, s.given)
 	}
 	if err := b.Get(t.Context(), "/v1/status", nil, nil); err != nil {
@@ -200,7 +221,8 @@ func (b *bench) raw(method, path, body string) (status int, text string) {
 	b.Helper()
 	c := b.dial()
 	defer c.Close()
-	fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", method, path, len(body), body)
+	fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", method, path,
+		len(body), body)
 	reply, err := io.ReadAll(c)
 	if err != nil {
 		b.Fatal(err)
@@ -229,7 +251,9 @@ func TestCutReply(t *testing.T) {
 
 	whole := `{"generation":1,"nodes":[` + "\n" + `{"desc":"0"}` + "\n" + `,{"desc":"1"}` + "\n]}\n"
 	for n := range len(whole) - 1 { // its last newline may be missing
-		cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, whole[:n]) }))
+		cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, whole[:n])
+		}))
 		err := list(cut, nil)
 		cut.Close()
 		if err == nil {
@@ -253,7 +277,9 @@ func TestAll(t *testing.T) {
 		t.Errorf("%d rows, %v", n, err)
 	}
 	enough := errors.New("enough")
-	if err := ctl.All(t.Context(), b.Client, get, "/v1/nodes", nil, func(*ctl.Node) error { return enough }); err != enough {
+	if err := ctl.All(t.Context(), b.Client, get, "/v1/nodes", nil, func(*ctl.Node) error {
+		return enough
+	}); err != enough {
 		t.Errorf("the error of the reader: %v", err)
 	}
 }
@@ -262,12 +288,21 @@ func TestAll(t *testing.T) {
 func TestOutdatedPlan(t *testing.T) {
 	s := &source{rows: counted(1)}
 	b := serve(t, s, ctl.Config{})
-	for _, head := range []ctl.PlanHead{{Outdated: true, Routes: "outdated"}, {Unrouted: &ctl.Unrouted{Lost: ctl.Pairs{Count: 1, Listed: []ctl.Pair{{LID: 3, Reason: "["}}}}, Routes: "lash \"[\"", Change: &ctl.PlanChange{Blocks: 7, Proof: "]}", After: ctl.EngineRoutes{Engine: "tree", Refused: []ctl.EngineRefusal{{Engine: "x", Reason: "y"}}}}}} {
+	for _, head := range []ctl.PlanHead{{Outdated: true, Routes: "outdated"},
+		{Unrouted: &ctl.Unrouted{Lost: ctl.Pairs{Count: 1, Listed: []ctl.Pair{{LID: 3, Reason: "["}}}},
+			Routes: "lash \"[\"",
+			Change: &ctl.PlanChange{
+				Blocks: 7, Proof: "]}",
+				After: ctl.EngineRoutes{Engine: "tree", Refused: []ctl.EngineRefusal{{Engine: "x", Reason: "y"}}},
+			}}} {
 		s.plan = func(bool) (*ctl.Plan, error) {
 			return &ctl.Plan{PlanHead: head, Steps: slices.Values([]string{"outdated", "true"})}, nil
 		}
 		var steps []string
-		got, err := b.Client.Plan(t.Context(), nil, func(step *string) error { steps = append(steps, *step); return nil })
+		got, err := b.Client.Plan(t.Context(), nil, func(step *string) error {
+			steps = append(steps, *step)
+			return nil
+		})
 		if !reflect.DeepEqual(got, head) || err != nil || !slices.Equal(steps, []string{"outdated", "true"}) {
 			t.Errorf("%+v: %+v, %q, %v", head, got, steps, err)
 		}
@@ -280,7 +315,9 @@ func TestOutdatedPlan(t *testing.T) {
 	if _, err := b.Client.Plan(t.Context(), nil, nil); err == nil {
 		t.Error("no plan is no error")
 	}
-	if err := ctl.Elements(io.NopCloser(strings.NewReader(`{"steps":["a"]}`)), "/", func(*string) error { return nil }); err != nil {
+	if err := ctl.Elements(io.NopCloser(strings.NewReader(`{"steps":["a"]}`)), "/", func(*string) error {
+		return nil
+	}); err != nil {
 		t.Errorf("a reply without the member: %v", err)
 	}
 }
@@ -314,7 +351,8 @@ func TestFollow(t *testing.T) {
 		}
 		return nil
 	})
-	if want := []uint64{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30}; err != io.ErrClosedPipe || !slices.Equal(seen, want) {
+	if want := []uint64{13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
+		30}; err != io.ErrClosedPipe || !slices.Equal(seen, want) {
 		t.Errorf("saw %v, %v", seen, err)
 	}
 	count := 0

@@ -68,8 +68,12 @@ func TestSocketPlace(t *testing.T) {
 	}{
 		{"nothing", func(*testing.T, string) {}, ""},
 		{"a stale socket", abandoned, ""},
-		{"a lock that nobody holds", func(t *testing.T, path string) { os.WriteFile(path+".lock", []byte("1\n"), 0o600) }, ""},
-		{"a manager", func(t *testing.T, path string) { mustListen(t, path, "") }, "another process uses the control socket: process "},
+		{"a lock that nobody holds", func(t *testing.T, path string) {
+			os.WriteFile(path+".lock", []byte("1\n"), 0o600)
+		}, ""},
+		{"a manager", func(t *testing.T, path string) {
+			mustListen(t, path, "")
+		}, "another process uses the control socket: process "},
 		{"another program", func(t *testing.T, path string) {
 			l, err := net.Listen("unix", path)
 			if err != nil {
@@ -77,13 +81,19 @@ func TestSocketPlace(t *testing.T) {
 			}
 			t.Cleanup(func() { l.Close() })
 		}, "another process uses the control socket"},
-		{"a file", func(t *testing.T, path string) { os.WriteFile(path, []byte("precious"), 0o600) }, "is not a socket"},
+		{"a file", func(t *testing.T, path string) {
+			os.WriteFile(path, []byte("precious"), 0o600)
+		}, "is not a socket"},
 		{"a link to a file", func(t *testing.T, path string) {
 			os.WriteFile(path+"2", []byte("precious"), 0o600)
 			os.Symlink(path+"2", path)
 		}, "is not a socket"},
-		{"a link for a lock", func(t *testing.T, path string) { os.Symlink("/dev/null", path+".lock") }, "too many levels"},
-		{"a folder for everybody", func(t *testing.T, path string) { os.Chmod(filepath.Dir(path), 0o777) }, "chmod go-w"},
+		{"a link for a lock", func(t *testing.T, path string) {
+			os.Symlink("/dev/null", path+".lock")
+		}, "too many levels"},
+		{"a folder for everybody", func(t *testing.T, path string) {
+			os.Chmod(filepath.Dir(path), 0o777)
+		}, "chmod go-w"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "s")
@@ -92,7 +102,8 @@ func TestSocketPlace(t *testing.T) {
 			if err == nil {
 				s.Close()
 			}
-			if got := err != nil; got != (c.refused != "") || got && (!strings.Contains(err.Error(), c.refused) || !strings.Contains(err.Error(), path)) {
+			if got := err != nil; got != (c.refused != "") || got &&
+				(!strings.Contains(err.Error(), c.refused) || !strings.Contains(err.Error(), path)) {
 				t.Errorf("error %v, want one of %q", err, c.refused)
 			}
 			if text, err := os.ReadFile(path); err == nil && string(text) != "precious" {
@@ -105,13 +116,15 @@ func TestSocketPlace(t *testing.T) {
 func TestSocketRefusals(t *testing.T) {
 	dir := t.TempDir()
 	for path, want := range map[string]string{
-		"s": "absolute", filepath.Join(dir, strings.Repeat("x", 100)): "too long", filepath.Join(dir, "no", "such", "s"): "no such file",
+		"s": "absolute", filepath.Join(dir, strings.Repeat("x", 100)): "too long",
+		filepath.Join(dir, "no", "such", "s"): "no such file",
 	} {
 		if s, err := ctl.Listen(path, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v %v, want an error with %q", path, s, err, want)
 		}
 	}
-	if _, err := ctl.Listen(filepath.Join(dir, "s"), "no such group"); err == nil || !strings.Contains(err.Error(), `"no such group"`) {
+	if _, err := ctl.Listen(filepath.Join(dir, "s"), "no such group"); err == nil ||
+		!strings.Contains(err.Error(), `"no such group"`) {
 		t.Errorf("an unknown group: %v", err)
 	}
 }

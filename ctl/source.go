@@ -78,8 +78,10 @@ type Pair struct {
 
 // PlanChange is what a plan that computes all routes afresh would change of them.
 type PlanChange struct {
-	CutOff     []string     `json:"cut_off,omitempty"`   // hosts that cannot be reached any more, of a plan without something
-	PairsCut   int          `json:"pairs_cut,omitempty"` // likewise: pairs of ports of hosts that have no way to each other any more
+	// hosts that cannot be reached any more, of a plan without something
+	CutOff []string `json:"cut_off,omitempty"`
+	// likewise: pairs of ports of hosts that have no way to each other any more
+	PairsCut   int          `json:"pairs_cut,omitempty"`
 	Before     EngineRoutes `json:"before"`
 	After      EngineRoutes `json:"after"`
 	Switches   int          `json:"switches"`   // whose forwarding tables change
@@ -102,7 +104,8 @@ type EngineRoutes struct {
 	RailShift float64         `json:"rail_shift,omitempty"` // Shift within rails; 0 if the subnet has none
 	Bisection float64         `json:"bisection"`
 	Several   int             `json:"several,omitempty"` // hosts with several LIDs
-	Cut       float64         `json:"cut,omitempty"`     // share of them that the loss of one switch above leaves cuts off
+	// share of them that the loss of one switch above leaves cuts off
+	Cut float64 `json:"cut,omitempty"`
 }
 
 // LogLevel is the log level, as OpenSM's log flags (-D).

@@ -10,36 +10,51 @@ import (
 
 // Status is the state of a manager and a summary of its subnet.
 type Status struct {
-	Version          string             `json:"version"`
-	PID              int                `json:"pid"`
-	Started          time.Time          `json:"started"`
-	Where            string             `json:"where"`                        // the port
-	Waiting          string             `json:"waiting,omitempty"`            // why it has no port
-	OwnPort          string             `json:"own_port,omitempty"`           // what is wrong with it
-	State            string             `json:"state"`                        // MASTER, STANDBY, DISCOVERING, NOT-ACTIVE; "" without a port
-	Phase            string             `json:"phase"`                        // of the current sweep; "idle"
-	Engines          []string           `json:"engines"`                      // routing engines, as they were chosen
-	Engine           string             `json:"engine"`                       // that computed the routes in force; "" for none
-	Refused          []EngineRefusal    `json:"refused,omitempty"`            // by engines that were tried before Engine
-	Drained          int                `json:"drained,omitempty"`            // switches and ports that routes avoid because the operator wants so, and those that are not there
-	SickLinksAvoided int                `json:"sick_links_avoided,omitempty"` // links that are out of use because they are sick, or by ibsmctl links isolate
-	SickLinksNeeded  int                `json:"sick_links_needed,omitempty"`  // of them, those that routes pass all the same
-	DrainedPorts     int                `json:"drained_ports,omitempty"`      // of them, single ports
-	StillNeeded      int                `json:"still_needed,omitempty"`       // of them, those that routes still pass
-	Cabling          *CablingStatus     `json:"cabling,omitempty"`            // nil without topo_config_file, and with nothing held back
-	Fabric           string             `json:"fabric,omitempty"`             // what kind of fabric was found, where routing_engine is auto
-	AwaitedEngine    string             `json:"awaited_engine,omitempty"`     // the engine that is at work, while interim routes serve
-	RoutingNotes     []string           `json:"routing_notes,omitempty"`      // what Engine has to say about the subnet
-	RoutesKept       bool               `json:"routes_kept,omitempty"`        // the routes are another manager's, and Engine repairs them
-	NotOf            string             `json:"not_of,omitempty"`             // if RoutesKept: the chosen engine, where it has other tables
-	Lanes            string             `json:"lanes,omitempty"`              // if RoutesKept: what SLs its paths have, or would need
-	MirroredSettings *MirroredSettings  `json:"mirrored_settings,omitempty"`  // nil if the manager uses its own files
-	Partitions       *PartitionsTrouble `json:"partitions,omitempty"`         // nil if the partition file is in force
-	QoSPolicy        *QoSTrouble        `json:"qos_policy,omitempty"`         // nil if the QoS policy file is in force, or there is none
-	Unwritten        []Unwritten        `json:"unwritten,omitempty"`          // files of this manager that cannot be written
-	JoinsUnlisted    uint64             `json:"joins_unlisted,omitempty"`     // refused joins that the list of refusals lacks, because too many were
-	MastershipTerm   uint64             `json:"mastership_term"`              // number of mastership terms so far
-	Events           uint64             `json:"events"`
+	Version string    `json:"version"`
+	PID     int       `json:"pid"`
+	Started time.Time `json:"started"`
+	Where   string    `json:"where"`              // the port
+	Waiting string    `json:"waiting,omitempty"`  // why it has no port
+	OwnPort string    `json:"own_port,omitempty"` // what is wrong with it
+	// MASTER, STANDBY, DISCOVERING, NOT-ACTIVE; "" without a port
+	State   string   `json:"state"`
+	Phase   string   `json:"phase"`   // of the current sweep; "idle"
+	Engines []string `json:"engines"` // routing engines, as they were chosen
+	// that computed the routes in force; "" for none
+	Engine string `json:"engine"`
+	// by engines that were tried before Engine
+	Refused []EngineRefusal `json:"refused,omitempty"`
+	// switches and ports that routes avoid because the operator wants so, and those that are not there
+	Drained int `json:"drained,omitempty"`
+	// links that are out of use because they are sick, or by ibsmctl links isolate
+	SickLinksAvoided int `json:"sick_links_avoided,omitempty"`
+	// of them, those that routes pass all the same
+	SickLinksNeeded int `json:"sick_links_needed,omitempty"`
+	DrainedPorts    int `json:"drained_ports,omitempty"` // of them, single ports
+	StillNeeded     int `json:"still_needed,omitempty"`  // of them, those that routes still pass
+	// nil without topo_config_file, and with nothing held back
+	Cabling *CablingStatus `json:"cabling,omitempty"`
+	// what kind of fabric was found, where routing_engine is auto
+	Fabric string `json:"fabric,omitempty"`
+	// the engine that is at work, while interim routes serve
+	AwaitedEngine string   `json:"awaited_engine,omitempty"`
+	RoutingNotes  []string `json:"routing_notes,omitempty"` // what Engine has to say about the subnet
+	// the routes are another manager's, and Engine repairs them
+	RoutesKept bool `json:"routes_kept,omitempty"`
+	// if RoutesKept: the chosen engine, where it has other tables
+	NotOf string `json:"not_of,omitempty"`
+	// if RoutesKept: what SLs its paths have, or would need
+	Lanes            string             `json:"lanes,omitempty"`
+	MirroredSettings *MirroredSettings  `json:"mirrored_settings,omitempty"` // nil if the manager uses its own files
+	Partitions       *PartitionsTrouble `json:"partitions,omitempty"`        // nil if the partition file is in force
+	// nil if the QoS policy file is in force, or there is none
+	QoSPolicy *QoSTrouble `json:"qos_policy,omitempty"`
+	// files of this manager that cannot be written
+	Unwritten []Unwritten `json:"unwritten,omitempty"`
+	// refused joins that the list of refusals lacks, because too many were
+	JoinsUnlisted  uint64 `json:"joins_unlisted,omitempty"`
+	MastershipTerm uint64 `json:"mastership_term"` // number of mastership terms so far
+	Events         uint64 `json:"events"`
 
 	Subnet *SubnetStatus `json:"subnet,omitempty"` // only of a master that has completed a sweep
 	Sweep  *SweepStatus  `json:"sweep,omitempty"`  // the last heavy sweep as master
@@ -96,9 +111,11 @@ type QoSTrouble struct {
 // String is one line for the operator.
 func (t *QoSTrouble) String() string {
 	if t.InForce == "no policy" {
-		return fmt.Sprintf("NO QOS POLICY: no policy determines the SLs of paths, because %s cannot be used: %s", t.File, t.Reason)
+		return fmt.Sprintf("NO QOS POLICY: no policy determines the SLs of paths, because %s cannot be used: %s",
+			t.File, t.Reason)
 	}
-	return fmt.Sprintf("EARLIER QOS POLICY: the last valid version is in force, because %s cannot be used: %s", t.File, t.Reason)
+	return fmt.Sprintf("EARLIER QOS POLICY: the last valid version is in force, because %s cannot be used: %s", t.File,
+		t.Reason)
 }
 
 // Unwritten is what a manager keeps in files that cannot be written.
@@ -161,8 +178,8 @@ type SweepStatus struct {
 	Cut      int       `json:"cut"`      // disconnected pairs of switch and LID
 	Lost     int       `json:"lost"`     // routes that do not arrive although the ends are connected
 	Longest  int       `json:"longest"`  // links of the longest route
-	// Forbidden are pairs of switch and LID without a route by the rules of the engine, which no host needs; connect_roots would give
-	// ConnectRoots of them one. ByRules is that in words.
+	// Forbidden are pairs of switch and LID without a route by the rules of the engine, which no host needs;
+	// connect_roots would give ConnectRoots of them one. ByRules is that in words.
 	Forbidden    int    `json:"forbidden,omitempty"`
 	ConnectRoots int    `json:"connect_roots,omitempty"`
 	ByRules      string `json:"by_rules,omitempty"`
@@ -170,7 +187,8 @@ type SweepStatus struct {
 	CreditLoop int `json:"credit_loop,omitempty"`
 }
 
-// TreeLoop is a credit loop of multicast trees and the routes between hosts, since groups or their members have changed.
+// TreeLoop is a credit loop of multicast trees and the routes between hosts, since groups or their members have
+// changed.
 type TreeLoop struct {
 	Time  time.Time `json:"time"`
 	Links int       `json:"links"`
@@ -179,7 +197,8 @@ type TreeLoop struct {
 
 // String is one line for the operator.
 func (l *TreeLoop) String() string {
-	return fmt.Sprintf("routes between hosts and multicast trees changed by joins have a credit loop of %d links: %s", l.Links, l.Text)
+	return fmt.Sprintf("routes between hosts and multicast trees changed by joins have a credit loop of %d links: %s",
+		l.Links, l.Text)
 }
 
 // SM is a subnet manager.

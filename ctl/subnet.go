@@ -56,8 +56,8 @@ const (
 	Links List = "links" // of Link, by node GUID and port number of the first end
 	// DrainedPorts is of Drained, in the order of drain_file. It takes no Filter.
 	DrainedPorts List = "drained"
-	// Cables is of Cable: all that the last heavy sweep found, also those held back and those between devices that are cut off. It is empty
-	// without a plan and with nothing to hold back, and takes no Filter.
+	// Cables is of Cable: all that the last heavy sweep found, also those held back and those between devices that are
+	// cut off. It is empty without a plan and with nothing to hold back, and takes no Filter.
 	Cables List = "cables"
 )
 

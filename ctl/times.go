@@ -3,7 +3,8 @@ package ctl
 // SATimes holds the response times of subnet administration for one kind of request. A
 // time begins when the request was received.
 type SATimes struct {
-	Way     string       `json:"way"` // get: until the packet is sent; table: until the response is complete; register: until the reply may be sent
+	// get: until the packet is sent; table: until the response is complete; register: until the reply may be sent
+	Way     string       `json:"way"`
 	Count   uint64       `json:"count"`
 	Seconds float64      `json:"seconds"` // in sum
 	P50     float64      `json:"p50"`     // median, in seconds

@@ -38,7 +38,8 @@ func (t turns) take(ctx context.Context) error {
 	case t.waiting <- struct{}{}:
 	default:
 		t.stats.NoRoom.Add(1)
-		return hint(fmt.Errorf("%w: %d %s are already waiting", ErrNotNow, maxWaiting, t.kind), "try again later, or stop commands that are waiting")
+		return hint(fmt.Errorf("%w: %d %s are already waiting", ErrNotNow, maxWaiting, t.kind),
+			"try again later, or stop commands that are waiting")
 	}
 	t.stats.Waiting.Add(1)
 	defer func() {

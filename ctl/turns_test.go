@@ -136,14 +136,18 @@ func TestPreviewsLeave(t *testing.T) {
 	}
 }
 
-// TestOthersDoNotWaitForPlans: a partition file is previewed, and applied, and routes are measured, however many plans wait.
+// TestOthersDoNotWaitForPlans: a partition file is previewed, and applied, and routes are measured, however many plans
+// wait.
 func TestOthersDoNotWaitForPlans(t *testing.T) {
 	p := newPlanners(t)
 	all := p.fill()
 	short, long := []byte("short"), bytes.Repeat([]byte("long"), 1<<19)
 	for _, text := range [][]byte{nil, short, long} {
 		name := "none"
-		if err := p.Client.PlanPartitions(t.Context(), text, func(r *ctl.PartitionRow) error { name = r.File.Name; return nil }); err != nil || name != string(text) {
+		if err := p.Client.PlanPartitions(t.Context(), text, func(r *ctl.PartitionRow) error {
+			name = r.File.Name
+			return nil
+		}); err != nil || name != string(text) {
 			t.Errorf("a file of %d bytes: %v, %d bytes were read", len(text), err, len(name))
 		}
 	}
@@ -179,7 +183,9 @@ func TestPartitionPreviewsWait(t *testing.T) {
 	for i, size := range []int{1, 2, 3 << 20} {
 		ended := make(chan error, 1)
 		go func() {
-			ended <- b.Client.PlanPartitions(context.Background(), make([]byte, size), func(*ctl.PartitionRow) error { return nil })
+			ended <- b.Client.PlanPartitions(context.Background(), make([]byte, size), func(*ctl.PartitionRow) error {
+				return nil
+			})
 		}()
 		if all = append(all, ended); i == 0 {
 			if n := <-begun; n != size {

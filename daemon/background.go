@@ -45,7 +45,10 @@ func writePID(path string) (remove func(), err error) {
 	if path == "" {
 		return func() {}, nil
 	}
-	if err := atomicfile.Replace(path, 0o644, false, func(w io.Writer) error { _, err := fmt.Fprintln(w, os.Getpid()); return err }); err != nil {
+	if err := atomicfile.Replace(path, 0o644, false, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, os.Getpid())
+		return err
+	}); err != nil {
 		return nil, fmt.Errorf("pidfile: %w", err)
 	}
 	return func() { os.Remove(path) }, nil

@@ -101,7 +101,8 @@ func (d *daemon) capture(client context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ctl.ErrNotNow, err)
 	}
-	ctx, cancel := context.WithTimeoutCause(client, capturePatience, fmt.Errorf("the sweep has taken more than %v", capturePatience))
+	ctx, cancel := context.WithTimeoutCause(client, capturePatience,
+		fmt.Errorf("the sweep has taken more than %v", capturePatience))
 	defer cancel()
 	if err := d.control.Order(ctx, ctl.HeavySweep); err != nil {
 		rec.End("no sweep")

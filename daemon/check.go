@@ -15,8 +15,8 @@ import (
 	"ibsm/partitions"
 )
 
-// What a start refuses, checks refuse before it: ibsmctl config check by Check, a reload by nextStart, and --dry-run because it is a start.
-// They decide as a start does, with the functions that it calls:
+// What a start refuses, checks refuse before it: ibsmctl config check by Check, a reload by nextStart, and --dry-run
+// because it is a start. They decide as a start does, with the functions that it calls:
 //
 //	conf.Load and Report.Err       the command line, the configuration, keys_file
 //	checkEngines                   a list of routing engines that leaves none
@@ -25,7 +25,8 @@ import (
 //	store.Check                    the store: of another port, of another version, no store
 //	checkLogFile                   a log file that cannot be opened
 //
-// Not checked before, because they depend on what else runs at that time: the store and sockets that are in use, the port itself.
+// Not checked before, because they depend on what else runs at that time: the store and sockets that are in use, the
+// port itself.
 
 // LoadToCheck reads a configuration file for Check, as a start with it would; "" is a start without one.
 func LoadToCheck(name string) *conf.Loaded {
@@ -42,13 +43,15 @@ func LoadToCheck(name string) *conf.Loaded {
 	if _, err := readSecret(file); errors.Is(err, fs.ErrPermission) {
 		key := conf.KeysFile.Key()
 		text := fmt.Sprintf("keys_file: %v: it is not checked", err)
-		l.Report = append(l.Report, conf.Finding{Error: diag.Error{Position: l.Setting(key).Position, Text: text}, Severity: conf.Note, Key: key.Name})
+		l.Report = append(l.Report, conf.Finding{Error: diag.Error{Position: l.Setting(key).Position, Text: text},
+			Severity: conf.Note, Key: key.Name})
 		return l
 	}
 	return conf.Load(args, Environment)
 }
 
-// Check returns the findings about what a configuration names, as a start would have them. Those of the configuration itself are in its Report.
+// Check returns the findings about what a configuration names, as a start would have them. Those of the configuration
+// itself are in its Report.
 func Check(l *conf.Loaded) (report conf.Report) {
 	add := func(key *conf.Key, errs, warnings diag.List) {
 		for i, e := range slices.Concat(errs, warnings) {
@@ -78,7 +81,9 @@ func Check(l *conf.Loaded) (report conf.Report) {
 func checkPlaces(l *conf.Loaded, ports []mad.GUID) (report conf.Report) {
 	refuse := func(key *conf.Key, err error) {
 		if err != nil {
-			report = append(report, conf.Finding{Error: diag.Error{Position: l.Setting(key).Position, Text: err.Error()}, Severity: conf.Refusal, Key: key.Name, Status: ExitFailed})
+			report = append(report,
+				conf.Finding{Error: diag.Error{Position: l.Setting(key).Position, Text: err.Error()},
+					Severity: conf.Refusal, Key: key.Name, Status: ExitFailed})
 		}
 	}
 	refuse(conf.RoutingEngine.Key(), checkEngines(l.Config))
@@ -98,14 +103,16 @@ func portsToCheck(l *conf.Loaded) (ports []mad.GUID) {
 	}
 	folders, _ := filepath.Glob(filepath.Join(keptDir(l), "0x*"))
 	for _, f := range folders {
-		if port, err := mad.ParseGUID(filepath.Base(f)); err == nil && strings.EqualFold(port.String(), filepath.Base(f)) {
+		if port, err := mad.ParseGUID(filepath.Base(f)); err == nil &&
+			strings.EqualFold(port.String(), filepath.Base(f)) {
 			ports = append(ports, port)
 		}
 	}
 	return ports
 }
 
-// checkLogFile returns the error with which a log file could not be opened, without making it. What this user must not see is not judged.
+// checkLogFile returns the error with which a log file could not be opened, without making it. What this user must not
+// see is not judged.
 func checkLogFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -119,8 +126,8 @@ func checkLogFile(path string) error {
 	return nil
 }
 
-// nextStart returns why the next start would be refused, with the settings that a reload leaves to it: nil if it would not. A reload with such a
-// file is refused, while somebody is there to read why.
+// nextStart returns why the next start would be refused, with the settings that a reload leaves to it: nil if it would
+// not. A reload with such a file is refused, while somebody is there to read why.
 func (c *configuration) nextStart(l *conf.Loaded, port mad.GUID) conf.Report {
 	if l.ConfigFile == "" {
 		return nil

@@ -22,7 +22,8 @@ func startsWith(l *conf.Loaded, port mad.GUID) error {
 	groups := readPortGroups(nil, l.Config)
 	_, partitionsErr := selectPartitions(l, port, groups.files.portGroups(), nil)
 	_, _, _, filesErr := selectFiles(l)
-	opened, _, storeErr := store.Open(store.Config{Path: filepath.Join(stateDir(l), port.String(), storeFile), Port: port})
+	opened, _, storeErr := store.Open(store.Config{Path: filepath.Join(stateDir(l), port.String(), storeFile),
+		Port: port})
 	if opened != nil {
 		opened.Close()
 	}
@@ -39,14 +40,16 @@ func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
 	// storeOf makes a store of a port in the place of that of port.
 	storeOf := func(name string, of mad.GUID, prefix mad.Prefix) string {
-		s, _, err := store.Open(store.Config{Path: filepath.Join(dir, name, port.String(), storeFile), Port: of, Prefix: prefix})
+		s, _, err := store.Open(store.Config{Path: filepath.Join(dir, name, port.String(), storeFile), Port: of,
+			Prefix: prefix})
 		if err != nil || s.Close() != nil {
 			t.Fatal(err)
 		}
@@ -97,32 +100,38 @@ func TestCheck(t *testing.T) {
 			}
 		}
 		start := startsWith(l, port)
-		if (len(keys) > 0) != (start != nil) || c.key == "" != (len(keys) == 0) || c.key != "" && !slices.Contains(keys, c.key) {
+		if (len(keys) > 0) != (start != nil) || c.key == "" != (len(keys) == 0) || c.key != "" &&
+			!slices.Contains(keys, c.key) {
 			t.Errorf("%q: refused for %q, want %q; a start says %v\n%v", c.text, keys, c.key, start, report)
 		}
 	}
 }
 
-// TestReloadChecksStart: a reload is refused if the next start would be, also for settings that it leaves to that start.
+// TestReloadChecksStart: a reload is refused if the next start would be, also for settings that it leaves to that
+// start.
 func TestReloadChecksStart(t *testing.T) {
 	o := newFixture(t, "sweep_interval 5\n", ownParts)
 	o.write("opensm.conf", "sweep_interval 6\nlog_file /no/such/log\n")
 	r := o.reload(true)
-	if got := conf.SweepInterval.In(o.own().Config).Seconds(); !r.Refused || got != 5 || !strings.Contains(o.log.String(), "log file: stat /no/such") {
+	if got := conf.SweepInterval.In(o.own().Config).Seconds(); !r.Refused || got != 5 ||
+		!strings.Contains(o.log.String(), "log file: stat /no/such") {
 		t.Errorf("refused: %t, sweep_interval %v\n%s", r.Refused, got, o.log.String())
 	}
 	o.write("opensm.conf", "sweep_interval 6\nsubnet_prefix 0xfec0000000000008\n")
-	if r := o.reload(true); r.Refused || conf.SubnetPrefix.In(o.own().Config) != uint64(mad.DefaultPrefix) { // as OpenSM, until the next start
+	// as OpenSM, until the next start
+	if r := o.reload(true); r.Refused || conf.SubnetPrefix.In(o.own().Config) != uint64(mad.DefaultPrefix) {
 		t.Errorf("another prefix: %+v", r)
 	}
 }
 
-// TestPrefixGivenBack: a prefix that was chosen, and is not any more, does not stay because it is in the fabric; OpenSM writes the default one.
+// TestPrefixGivenBack: a prefix that was chosen, and is not any more, does not stay because it is in the fabric; OpenSM
+// writes the default one.
 func TestPrefixGivenBack(t *testing.T) {
 	o := newFixture(t, "subnet_prefix 0xfec0000000000008\n", ownParts)
 	for range 2 { // the second start knows it of the store
 		o.write("opensm.conf", "subnet_prefix 0xfe80000000000000\n")
-		next := conf.Load([]string{"-F", filepath.Join(o.dir, "opensm.conf"), "-P", filepath.Join(o.dir, "partitions.conf"), "--state_dir", o.dir}, Environment)
+		next := conf.Load([]string{"-F", filepath.Join(o.dir, "opensm.conf"), "-P",
+			filepath.Join(o.dir, "partitions.conf"), "--state_dir", o.dir}, Environment)
 		o.change(func(now *inForce) { now.own = next })
 		o.again()
 		if p := o.sent.Sweep.Settings.SubnetPrefix; !p.Given || p.Value != mad.DefaultPrefix {

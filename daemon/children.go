@@ -136,7 +136,8 @@ func (la *launcher) child(i instances.Instance, r instanceRead, several bool) (c
 		return child{}, fmt.Errorf("port %v is used by instance %s", c.port, owner)
 	}
 	if c.port == 0 && several && c.device == "" {
-		la.complainOf(i.Name, "sets no port, so it takes the first port with a link, which another instance may use: set guid")
+		la.complainOf(i.Name,
+			"sets no port, so it takes the first port with a link, which another instance may use: set guid")
 	}
 	if i.Name == usual {
 		c.args = c.asked

@@ -25,7 +25,8 @@ func AskForPort(l *conf.Loaded, args []string, stdout, stderr io.Writer) (chosen
 		return l, 0
 	}
 	if inBackground(l) {
-		fmt.Fprintln(stderr, "ibsm: error: -g 0 prompts for a port, which a daemon cannot do; ibstat -p lists the ports")
+		fmt.Fprintln(stderr,
+			"ibsm: error: -g 0 prompts for a port, which a daemon cannot do; ibstat -p lists the ports")
 		return nil, ExitRefused
 	}
 	ports, err := umad.Ports("/")
@@ -79,9 +80,11 @@ func choosePort(all []umad.HostPort, m menu) (mad.GUID, error) {
 	case len(ports) == 1:
 		return ports[0].GUID, nil
 	case !m.terminal:
-		return 0, &UsageError{"-g 0 prompts for a port, but there is no terminal", "give one of\n" + strings.Join(portLines(ports), "\n")}
+		return 0, &UsageError{"-g 0 prompts for a port, but there is no terminal",
+			"give one of\n" + strings.Join(portLines(ports), "\n")}
 	}
-	fmt.Fprintf(m.out, "\nChoose a local port number with which to bind:\n\n%s\n\n\t0: Exit\n", strings.Join(portLines(ports), "\n"))
+	fmt.Fprintf(m.out, "\nChoose a local port number with which to bind:\n\n%s\n\n\t0: Exit\n",
+		strings.Join(portLines(ports), "\n"))
 	for {
 		fmt.Fprintf(m.out, "\nEnter choice (0-%d): ", len(ports))
 		answer, err := m.in.ReadString('\n')

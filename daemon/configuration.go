@@ -70,7 +70,9 @@ type inForce struct {
 	master     bool                  // the manager is
 }
 
-func newConfiguration(l *conf.Loaded, given names.Map, logger *slog.Logger, lines *osmlog.Handler, output *logOutput, state *state, show func(server.Settings), useRules func(sickRules) []ctl.Finding, adopt func(*sick.Saved)) *configuration {
+func newConfiguration(l *conf.Loaded, given names.Map, logger *slog.Logger, lines *osmlog.Handler, output *logOutput,
+	state *state, show func(server.Settings), useRules func(sickRules) []ctl.Finding,
+	adopt func(*sick.Saved)) *configuration {
 	c := &configuration{
 		logger: logger, lines: lines, output: output, names: given, configs: make(chan manager.Config, 1),
 		state: state, now: time.Now, show: show, useRules: useRules, adopt: adopt, changes: make(chan func()),
@@ -140,7 +142,9 @@ func (c *configuration) begin(port mad.GUID, lastPartitions []byte) (cfg manager
 		begun := c.swap(was, func(next *inForce) {
 			if c.state.givesBackPrefix(next.own) { // as found in the fabric would be what the operator has taken away
 				next.own = next.own.With(conf.SubnetPrefix.Key(), uint64(mad.DefaultPrefix))
-				c.logger.Warn("subnet_prefix was set at the last start but is no longer set: the subnet gets the default prefix", "prefix", mad.DefaultPrefix)
+				c.logger.Warn(
+					"subnet_prefix was set at the last start but is no longer set: the subnet gets the default prefix",
+					"prefix", mad.DefaultPrefix)
 			}
 			next.mkeys = newer(next.mkeys, c.state.mkeyNumber())
 			if next.links == nil {
@@ -203,7 +207,8 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.Sweep.Drained = files.Drained
 	cfg.Sweep.Avoided = sick.Avoided(knownLinks(next.links).Excluded)
 	cfg.Sweep.Routes = next.record
-	cfg.Sweep.Cabling = sweep.Cabling{Plan: files.Cabling, Enforced: conf.TopoConfigEnabled.In(l.Config), HeldBack: files.HeldBack}
+	cfg.Sweep.Cabling = sweep.Cabling{Plan: files.Cabling, Enforced: conf.TopoConfigEnabled.In(l.Config),
+		HeldBack: files.HeldBack}
 	cfg.Sweep.Partitions = sweepPartitions(chosen, l.Config)
 	cfg.QoS = next.qosPolicy(l).policy
 	cfg.PortGroups = next.engineFiles().known(next.qosPolicy(l).groups())
@@ -219,7 +224,8 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	next.shown = next.from.shown(next.differs)
 	c.show(server.Settings{
 		Engines: conf.RoutingEngine.In(l.Config), Mirrored: next.shown,
-		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l), Keys: keysShown(l, &cfg.Sweep.Settings),
+		Partitions: partitionsTrouble(chosen, l), QoSPolicy: next.qosPolicy(l).trouble(l),
+		Keys: keysShown(l, &cfg.Sweep.Settings),
 	})
 	return cfg
 }
@@ -298,8 +304,10 @@ func (c *configuration) Settings() []ctl.Setting {
 	for i := range conf.Keys() {
 		k := &conf.Keys()[i]
 		s := l.Setting(k)
-		shown := ctl.Setting{Key: k.Name, Value: k.Format(s.Value), Chosen: l.Chosen(k), Source: s.Source.String(), Position: s.Position.String()}
-		if path, err := filepath.Abs(shown.Value); err == nil && k == conf.PartitionConfigFile.Key() && shown.Value != "" {
+		shown := ctl.Setting{Key: k.Name, Value: k.Format(s.Value), Chosen: l.Chosen(k), Source: s.Source.String(),
+			Position: s.Position.String()}
+		if path, err := filepath.Abs(shown.Value); err == nil && k == conf.PartitionConfigFile.Key() &&
+			shown.Value != "" {
 			shown.Value = path // ibsmctl has another working directory
 		}
 		switch {

@@ -54,7 +54,8 @@ func TestChangeWhileFilesAreRead(t *testing.T) {
 	if o.sent.Elect.Priority != 11 || string(now.partitions.Text) != ownParts {
 		t.Errorf("priority %d, partitions %q", o.sent.Elect.Priority, now.partitions.Text)
 	}
-	if strings.Count(o.log.String(), "no configuration file to reload")+strings.Count(o.log.String(), "configuration reloaded") != 1 {
+	if strings.Count(o.log.String(), "no configuration file to reload")+
+		strings.Count(o.log.String(), "configuration reloaded") != 1 {
 		t.Errorf("one reload is logged as:\n%s", o.log.String())
 	}
 }

@@ -58,7 +58,8 @@ func (c *configuration) reload(own bool) *ctl.Reloaded {
 	for {
 		was := c.current.Load()
 		read := c.readAgain(was)
-		out := &ctl.Reloaded{File: read.config.ConfigFile, Refused: read.err != nil, Changed: append([]string{}, read.changed...)}
+		out := &ctl.Reloaded{File: read.config.ConfigFile, Refused: read.err != nil,
+			Changed: append([]string{}, read.changed...)}
 		swapped := c.swap(was, func(next *inForce) {
 			out.Findings = append([]ctl.Finding{}, c.take(next, &read, own)...) // not null in JSON
 			out.Partitions = reloadedPartitions(was, next)
@@ -87,7 +88,8 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 	c.keepPlan(next, read)
 	switch {
 	case read.err != nil:
-		c.logger.Error("the configuration is unchanged, because its file has errors or cannot be read", "file", next.own.ConfigFile)
+		c.logger.Error("the configuration is unchanged, because its file has errors or cannot be read", "file",
+			next.own.ConfigFile)
 	case read.config.ConfigFile == "":
 		c.logger.Info("no configuration file to reload")
 	default:
@@ -126,7 +128,8 @@ func isRefused(f ctl.Finding) bool { return f.Severity == conf.Refusal.String() 
 func findings(report conf.Report) []ctl.Finding {
 	list := []ctl.Finding{}
 	for _, f := range report.Brief() {
-		list = append(list, ctl.Finding{File: f.File, Line: f.Line, Column: f.Col, Severity: f.Severity.String(), Key: f.Key, Text: f.Text})
+		list = append(list, ctl.Finding{File: f.File, Line: f.Line, Column: f.Col, Severity: f.Severity.String(),
+			Key: f.Key, Text: f.Text})
 	}
 	return list
 }

@@ -31,7 +31,8 @@ func (d *daemon) serveConsole(ctx context.Context) {
 	if kind == "off" {
 		return
 	}
-	server := &consoleServer{daemon: d.console(), counters: &d.clients, logger: d.logger, readPatience: consoleReadPatience, writePatience: consoleWritePatience}
+	server := &consoleServer{daemon: d.console(), counters: &d.clients, logger: d.logger,
+		readPatience: consoleReadPatience, writePatience: consoleWritePatience}
 	if kind == "local" {
 		server.daemon.WriteFile = func(name string, text []byte) error { return atomicfile.Write(name, 0o666, text) }
 		go server.terminal(ctx, os.Stdin, os.Stdout) // reading ends with the process

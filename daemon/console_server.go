@@ -57,7 +57,8 @@ func (c *consoleServer) serve(ctx context.Context, l net.Listener) {
 		}
 		if c.counters.Open.Load() >= console.MaxClients {
 			c.counters.Refused.Add(1)
-			conn.SetDeadline(time.Now().Add(time.Second)) // of which it needs nothing: the buffer of a new socket takes it
+			// of which it needs nothing: the buffer of a new socket takes it
+			conn.SetDeadline(time.Now().Add(time.Second))
 			io.WriteString(conn, busyConsole)
 			conn.Close()
 			continue

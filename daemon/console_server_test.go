@@ -131,17 +131,21 @@ func TestConsoleCrowd(t *testing.T) {
 		if string(answer[:n]) == busyConsole {
 			continue
 		}
-		if want := console.Prompt + "Command line too long: more than 4096 bytes\n"; !strings.HasPrefix(string(answer[:n]), want) {
+		if want := console.Prompt + "Command line too long: more than 4096 bytes\n"; !strings.HasPrefix(
+			string(answer[:n]), want) {
 			t.Errorf("%q, want %q", answer[:n], want)
 		}
 		break
 	}
 	end()
 	c := server.counters
-	if sum := c.Accepted.Load() + c.Refused.Load(); sum < clients+1 || c.Open.Load() != 0 || c.TooLong.Load() == 0 || c.Accepted.Load() == 0 {
-		t.Errorf("%d clients: %d taken, %d refused, %d open, %d lines too long", clients, c.Accepted.Load(), c.Refused.Load(), c.Open.Load(), c.TooLong.Load())
+	if sum := c.Accepted.Load() + c.Refused.Load(); sum < clients+1 || c.Open.Load() != 0 || c.TooLong.Load() == 0 ||
+		c.Accepted.Load() == 0 {
+		t.Errorf("%d clients: %d taken, %d refused, %d open, %d lines too long", clients, c.Accepted.Load(),
+			c.Refused.Load(), c.Open.Load(), c.TooLong.Load())
 	}
-	t.Logf("%d clients: %d taken, %d refused, %d lines, %d of them too long", clients, c.Accepted.Load(), c.Refused.Load(), c.Lines.Load()+c.TooLong.Load(), c.TooLong.Load())
+	t.Logf("%d clients: %d taken, %d refused, %d lines, %d of them too long", clients, c.Accepted.Load(),
+		c.Refused.Load(), c.Lines.Load()+c.TooLong.Load(), c.TooLong.Load())
 }
 
 // TestConsoleBusy: the number of clients is limited, and the next gets a message.
@@ -179,7 +183,8 @@ func TestWriteBelow(t *testing.T) {
 		}
 	}
 	for name, ok := range map[string]bool{
-		"guids": true, dir + "/guids2": true, "../secret": false, secret: false, "link": false, dir + "/../secret": false, "/etc/passwd": false, "": false,
+		"guids": true, dir + "/guids2": true, "../secret": false, secret: false, "link": false,
+		dir + "/../secret": false, "/etc/passwd": false, "": false,
 	} {
 		if err := writeBelow(dir, name, []byte("x")); (err == nil) != ok {
 			t.Errorf("%q: %v", name, err)

@@ -105,18 +105,21 @@ func (c *counters) counted(im *perf.Image) {
 			break
 		}
 		at, far := c.ends(c.latest(), f.Port)
-		c.logger.Warn("a link is sick", "node", at.Name, "guid", at.Node, "port", at.Num, "from", farName(far), "rule", f.Rule.Name, "counted", f.Counted, "most", f.Most)
+		c.logger.Warn("a link is sick", "node", at.Name, "guid", at.Node, "port", at.Num, "from", farName(far), "rule",
+			f.Rule.Name, "counted", f.Counted, "most", f.Most)
 	}
 	for i, f := range ended {
 		if i == maxCounterLines {
 			break
 		}
 		at, far := c.ends(c.latest(), f.Port)
-		c.logger.Info("a link is no longer sick", "node", at.Name, "guid", at.Node, "port", at.Num, "from", farName(far), "rule", f.Rule.Name)
+		c.logger.Info("a link is no longer sick", "node", at.Name, "guid", at.Node, "port", at.Num, "from",
+			farName(far), "rule", f.Rule.Name)
 	}
 	c.decide()
 	l := c.current.own().Config
-	errs, wait, least := conf.PerfMgrLogErrors.In(l), conf.PerfMgrXmitWaitLog.In(l), uint64(conf.PerfMgrXmitWaitThreshold.In(l))
+	errs, wait, least := conf.PerfMgrLogErrors.In(l), conf.PerfMgrXmitWaitLog.In(l),
+		uint64(conf.PerfMgrXmitWaitThreshold.In(l))
 	if !errs {
 		return
 	}
@@ -147,7 +150,8 @@ func (c *counters) counted(im *perf.Image) {
 	}
 }
 
-// decide has links taken out of use, or return. While no counters are read only what the operator has isolated stays out of use.
+// decide has links taken out of use, or return. While no counters are read only what the operator has isolated stays
+// out of use.
 func (c *counters) decide() {
 	c.current.decideLinks(c.control.FoundLinks, c.control.Decided)
 }
@@ -178,7 +182,8 @@ func (c *counters) follow(im *perf.Image) {
 	}
 	for i := range ended {
 		e := &ended[i]
-		c.logger.Info("ports no longer wait for a slow port", append(c.congestion(e), "for", e.Until.Sub(e.Since).Round(time.Second))...)
+		c.logger.Info("ports no longer wait for a slow port",
+			append(c.congestion(e), "for", e.Until.Sub(e.Since).Round(time.Second))...)
 	}
 }
 
@@ -232,8 +237,11 @@ func readSickRules(was *inForce, l *conf.Loaded) (r sickRules) {
 func (c *counters) useRules(r sickRules) []ctl.Finding {
 	rules, errs := sick.Parse(r.file, r.text)
 	if r.err != nil {
-		c.logger.Error("the rules for sick links cannot be read: the previous rules stay in force", "file", r.file, "reason", r.err)
-		return []ctl.Finding{{File: r.file, Severity: conf.Refusal.String(), Key: conf.SickRulesFile.Key().Name, Text: r.err.Error()}}
+		c.logger.Error("the rules for sick links cannot be read: the previous rules stay in force", "file", r.file,
+			"reason", r.err)
+		return []ctl.Finding{
+			{File: r.file, Severity: conf.Refusal.String(), Key: conf.SickRulesFile.Key().Name, Text: r.err.Error()},
+		}
 	}
 	for _, e := range errs {
 		c.logger.Error(e.Error())
@@ -244,7 +252,8 @@ func (c *counters) useRules(r sickRules) []ctl.Finding {
 	}
 	for _, rule := range rules {
 		if rule.Window < r.interval {
-			c.logger.Warn("a rule for sick links has a shorter time than perfmgr_sweep_time_s: its limit applies to the time between two readings", "rule", rule.Name, "within", rule.Window, "interval", r.interval)
+			c.logger.Warn(
+				"a rule for sick links has a shorter time than perfmgr_sweep_time_s: its limit applies to the time between two readings", "rule", rule.Name, "within", rule.Window, "interval", r.interval)
 		}
 	}
 	c.control.SetSickRules(rules)
@@ -260,7 +269,8 @@ func (c *counters) found(f perf.Finding) {
 	case f.Note&perf.ResetByOther != 0:
 		c.logger.Error(osmlog.ClearedByOther(f.Counters, at))
 	case f.Note&(perf.Backwards|perf.Implausible) != 0:
-		c.logger.Warn("counters contradict earlier values", "node", at.Name, "guid", at.Node, "port", at.Num, "reading", f.Note.String())
+		c.logger.Warn("counters contradict earlier values", "node", at.Name, "guid", at.Node, "port", at.Num, "reading",
+			f.Note.String())
 	}
 }
 

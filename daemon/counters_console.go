@@ -74,7 +74,9 @@ func (c *counters) nodes() ([]perfdb.Node, error) {
 	slices.SortFunc(ports, func(a, b perf.PortTotal) int { return a.Key.Compare(b.Key) })
 	list := c.appendNodes(nil, v, reader, ports, false)
 	list = c.appendNodes(list, v, reader, absent, true)
-	slices.SortStableFunc(list, func(a, b perfdb.Node) int { return perf.Key{Node: a.GUID}.Compare(perf.Key{Node: b.GUID}) })
+	slices.SortStableFunc(list, func(a, b perfdb.Node) int {
+		return perf.Key{Node: a.GUID}.Compare(perf.Key{Node: b.GUID})
+	})
 	return list, nil
 }
 
@@ -96,7 +98,8 @@ func (c *counters) reader() *perf.Reader {
 }
 
 // appendNodes appends nodes with their ports, which are in the order of GUIDs and ports.
-func (c *counters) appendNodes(list []perfdb.Node, v *view.View, reader *perf.Reader, ports []perf.PortTotal, gone bool) []perfdb.Node {
+func (c *counters) appendNodes(list []perfdb.Node, v *view.View, reader *perf.Reader, ports []perf.PortTotal,
+	gone bool) []perfdb.Node {
 	for i := range ports {
 		p := &ports[i]
 		if len(list) == 0 || list[len(list)-1].GUID != p.Node {
@@ -111,7 +114,8 @@ func (c *counters) appendNodes(list []perfdb.Node, v *view.View, reader *perf.Re
 			n.First = 0
 		}
 		n.Ports = max(n.Ports, int(p.Port))
-		n.Read = append(n.Read, perfdb.Port{Num: p.Port, Reset: reader.Time(p.Since), Last: reader.Time(p.Until), N: p.N})
+		n.Read = append(n.Read, perfdb.Port{Num: p.Port, Reset: reader.Time(p.Since), Last: reader.Time(p.Until),
+			N: p.N})
 	}
 	return list
 }
@@ -158,7 +162,9 @@ func (c *counters) dump(table bool) error {
 func (c *counters) console() console.PerfMgr {
 	return console.PerfMgr{
 		Status: c.status, Nodes: c.nodes, Redirects: c.redirects, Do: c.order, Dump: c.dump,
-		SetSweepTime: func(seconds uint16) { c.current.setCounters(conf.PerfMgrSweepTime.Key(), uint64(seconds), c.reader()) },
+		SetSweepTime: func(seconds uint16) {
+			c.current.setCounters(conf.PerfMgrSweepTime.Key(), uint64(seconds), c.reader())
+		},
 		ForgetAbsent: func() (nodes int, err error) {
 			err = c.do(func(m *perf.Machine) {
 				last := mad.GUID(0)
@@ -180,7 +186,8 @@ func (c *counters) console() console.PerfMgr {
 func (c *counters) status() console.PerfStatus {
 	s := counterSettings(c.current.own())
 	st := console.PerfStatus{
-		Enabled: s.Interval > 0, Redirect: s.Redirect, RemoveNodes: !s.KeepAbsent, QueryInfo: s.QueryInfo, Max: s.Window,
+		Enabled: s.Interval > 0, Redirect: s.Redirect, RemoveNodes: !s.KeepAbsent, QueryInfo: s.QueryInfo,
+		Max:       s.Window,
 		SweepTime: int(conf.PerfMgrSweepTime.In(c.current.own().Config) / time.Second),
 	}
 	_ = c.do(func(m *perf.Machine) { // without a manager nothing is read
@@ -198,7 +205,8 @@ func (c *counters) redirects() (list []console.Redirect, err error) {
 		return nil, err
 	}
 	for _, r := range all {
-		row := console.Redirect{Node: r.Node, Name: c.name(v, r.Node), Port: r.Port, From: r.From, To: r.To.LID, QPN: r.To.QPN, PKey: mad.DefaultPKey}
+		row := console.Redirect{Node: r.Node, Name: c.name(v, r.Node), Port: r.Port, From: r.From, To: r.To.LID,
+			QPN: r.To.QPN, PKey: mad.DefaultPKey}
 		if n := v.Topo.FindNode(r.Node); n != topo.None {
 			row.Port0 = v.Topo.Nodes[n].Type == mad.Switch && v.Topo.Nodes[n].SwitchInfo.EnhancedPort0()
 		}
@@ -233,6 +241,7 @@ var settingOf = map[console.PerfOrder]struct {
 	value uint64
 }{
 	console.PerfEnable: {conf.PerfMgr.Key(), 1}, console.PerfDisable: {conf.PerfMgr.Key(), 0},
-	console.PerfRemoveNodes: {conf.PerfMgrRemoveNodes.Key(), 1}, console.PerfKeepNodes: {conf.PerfMgrRemoveNodes.Key(), 0},
-	console.PerfQueryInfo: {conf.PerfMgrQueryCPI.Key(), 1}, console.PerfNoInfo: {conf.PerfMgrQueryCPI.Key(), 0},
+	console.PerfRemoveNodes: {conf.PerfMgrRemoveNodes.Key(), 1},
+	console.PerfKeepNodes:   {conf.PerfMgrRemoveNodes.Key(), 0},
+	console.PerfQueryInfo:   {conf.PerfMgrQueryCPI.Key(), 1}, console.PerfNoInfo: {conf.PerfMgrQueryCPI.Key(), 0},
 }

@@ -32,7 +32,8 @@ func TestRulesBelowInterval(t *testing.T) {
 			t.Errorf("%q: %d lines: %s", c.conf, got, &log)
 		}
 		for _, rule := range c.want {
-			if !strings.Contains(log.String(), "a rule for sick links has a shorter time than perfmgr_sweep_time_s") || !strings.Contains(log.String(), "rule="+rule+" ") {
+			if !strings.Contains(log.String(), "a rule for sick links has a shorter time than perfmgr_sweep_time_s") ||
+				!strings.Contains(log.String(), "rule="+rule+" ") {
 				t.Errorf("%q: not of %s: %s", c.conf, rule, &log)
 			}
 		}
@@ -51,7 +52,8 @@ func TestNoCounters(t *testing.T) {
 	_, noNodes := mgr.Nodes()
 	_, noRedirects := mgr.Redirects()
 	_, notForgotten := mgr.ForgetAbsent()
-	for what, err := range map[string]error{"a dump": mgr.Dump(false), "nodes": noNodes, "redirects": noRedirects, "forgetting absent nodes": notForgotten, "forgetting redirects": mgr.ForgetRedirects(0)} {
+	for what, err := range map[string]error{"a dump": mgr.Dump(false), "nodes": noNodes, "redirects": noRedirects,
+		"forgetting absent nodes": notForgotten, "forgetting redirects": mgr.ForgetRedirects(0)} {
 		if !errors.Is(err, errNoReader) {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -87,7 +87,8 @@ func Run(cfg Config) error {
 	// To the end of the process: one that is being stopped must not die of a SIGHUP or SIGUSR1.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGCONT, syscall.SIGUSR1)
-	d := &daemon{cfg: cfg, conf: l, signals: signals, events: ctl.NewRing(keptEvents), requests: make(chan manager.SweepRequested)}
+	d := &daemon{cfg: cfg, conf: l, signals: signals, events: ctl.NewRing(keptEvents),
+		requests: make(chan manager.SweepRequested)}
 	defer d.tasks.end()
 	if err := d.start(ctx); err != nil {
 		return err
@@ -106,21 +107,25 @@ func (d *daemon) start(ctx context.Context) (err error) {
 		d.display.clear()
 		d.logger.Log(ctx, osmlog.LevelSys, osmlog.Exiting)
 	})
-	d.state = newState(d.conf, d.logger, func(what string, err error) { d.control.Unwritten(what, err) }) // there is a control before anything is written
+	// there is a control before anything is written
+	d.state = newState(d.conf, d.logger, func(what string, err error) { d.control.Unwritten(what, err) })
 	d.tasks.atEnd(d.state.close)
 	given := readNames(d.conf, d.logger)
-	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Names: given, Events: d.events, Console: &d.clients,
+	d.control = server.New(server.Config{Version: conf.Version, Where: d.cfg.Open.Name, Asks: d.requests, Names: given,
+		Events: d.events, Console: &d.clients,
 		Engines: func(list []string) (engines.Chain, error) { return d.current.enginesOf(list) },
 		Isolate: func(port, peer perf.Key, until time.Time) error { return d.counters.isolate(port, peer, until) },
 		Heal:    func(port, peer perf.Key, forget func()) error { return d.counters.heal(port, peer, forget) },
 		Tenants: func() (*sweep.Policy, []ctl.SettingChange, error) { return d.current.tenants() }})
 	d.counters = &counters{daemon: d, gone: map[mad.GUID]string{}}
 	d.counters.useRules(sickRules{text: sick.Defaults}) // in force where those of the file have errors
-	d.current = newConfiguration(d.conf, given, d.logger, d.lines, d.log, d.state, d.control.ShowSettings, d.counters.useRules, d.control.AdoptLinks)
+	d.current = newConfiguration(d.conf, given, d.logger, d.lines, d.log, d.state, d.control.ShowSettings,
+		d.counters.useRules, d.control.AdoptLinks)
 	// Both run until the manager has ended.
 	d.tasks.run(context.Background(), d.current.run)
 	d.tasks.run(context.Background(), func(ended context.Context) { d.listen(ctx, ended) })
-	d.logger.Log(ctx, osmlog.LevelSys, "ibsm "+conf.Version+" ("+conf.OpenSM+" compatible)", "port", d.cfg.Open.Name, "config", d.conf.ConfigFile)
+	d.logger.Log(ctx, osmlog.LevelSys, "ibsm "+conf.Version+" ("+conf.OpenSM+" compatible)", "port", d.cfg.Open.Name,
+		"config", d.conf.ConfigFile)
 	logReport(d.logger, d.conf.Report)
 	warnOfDefaultKeys(d.conf, d.logger)
 	if err = d.recordStart(); err != nil {
@@ -184,7 +189,8 @@ func (d *daemon) dumpSA(heavy bool) {
 	if d.dumps == nil || d.shell == nil || !wanted {
 		return
 	}
-	d.dumps.PutSA(dump.Registered{State: d.shell.Registry(), View: d.shell.View(), Now: time.Now().Unix(), Sync: conf.FsyncHighAvailFiles.In(d.conf.Config)})
+	d.dumps.PutSA(dump.Registered{State: d.shell.Registry(), View: d.shell.View(), Now: time.Now().Unix(),
+		Sync: conf.FsyncHighAvailFiles.In(d.conf.Config)})
 }
 
 // listen has the configuration read again on SIGHUP, and the log file opened again on

@@ -54,15 +54,19 @@ func (d *display) clear() {
 // up shows what a sweep that has ended came to.
 func (d *display) up(u manager.Up) {
 	if d.terminal && (u.First || len(u.Sets) > 0) {
-		d.line(fmt.Sprintf("  %s (%s), %s, %s active, %s, longest route %s", plural.Of(u.Nodes, "node"), plural.Of(u.Switches, "switch"),
-			plural.Of(u.Links, "link"), plural.Of(u.Active, "port"), plural.Of(u.LIDs, "LID"), plural.Of(u.Longest, "link")))
+		d.line(fmt.Sprintf("  %s (%s), %s, %s active, %s, longest route %s", plural.Of(u.Nodes, "node"),
+			plural.Of(u.Switches, "switch"),
+			plural.Of(u.Links, "link"), plural.Of(u.Active, "port"), plural.Of(u.LIDs, "LID"),
+			plural.Of(u.Longest, "link")))
 		d.line(fmt.Sprintf("  written: %s; took %v", u.SetsText(), u.Took.Round(time.Millisecond)))
 		if u.CreditLoop > 0 {
 			d.line(fmt.Sprintf("  routes have a credit loop of %s: ibsmctl why", plural.Of(u.CreditLoop, "link")))
 		}
 		if u.Failures+u.Cut+u.Bad > 0 {
-			d.line(fmt.Sprintf("  errors: %s failed, %s of switch and LID disconnected, %s (see the log)", plural.Of(u.Failures, "Set"),
-				plural.Of(u.Cut, "pair"), plural.With(u.Bad, "destination unreachable although cabled", "destinations unreachable although cabled")))
+			d.line(fmt.Sprintf("  errors: %s failed, %s of switch and LID disconnected, %s (see the log)",
+				plural.Of(u.Failures, "Set"),
+				plural.Of(u.Cut, "pair"), plural.With(u.Bad, "destination unreachable although cabled",
+					"destinations unreachable although cabled")))
 		}
 	}
 }
@@ -83,7 +87,8 @@ func (d *display) plan(s manager.Show) {
 			lids++
 		}
 	}
-	fmt.Fprintf(d.w, "%s (%s); %s would get another LID\n", plural.Of(len(c.Topo.Nodes), "node"), plural.Of(len(c.Topo.Switches), "switch"), plural.Of(lids, "port"))
+	fmt.Fprintf(d.w, "%s (%s); %s would get another LID\n", plural.Of(len(c.Topo.Nodes), "node"),
+		plural.Of(len(c.Topo.Switches), "switch"), plural.Of(lids, "port"))
 	routes := manager.RoutingOf(c)
 	fmt.Fprintf(d.w, "routes: %v\n", &routes)
 	for _, line := range c.Summary() {

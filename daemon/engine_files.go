@@ -39,9 +39,11 @@ var engineFileKinds = []struct {
 	path  conf.Accessor[string]
 	users []string // engines
 	most  int64    // bytes
-	// optional says that there need not be a file or an entry: ibsmctl drain makes the file, and may take the last entry away.
+	// optional says that there need not be a file or an entry: ibsmctl drain makes the file, and may take the last
+	// entry away.
 	optional bool
-	parse    func(name string, text []byte, groups *portgroups.Set) (apply func(*engines.Settings), warnings diag.List, err error)
+	parse    func(name string, text []byte, groups *portgroups.Set) (apply func(*engines.Settings), warnings diag.List,
+		err error)
 }{
 	{conf.RootGUIDFile, []string{"updn", "ftree"}, guidfile.MaxFile + 1, false, parseRoots},
 	{conf.IDsGUIDFile, []string{"updn"}, guidfile.MaxFile + 1, false, plain(parseIDs)},
@@ -60,7 +62,8 @@ var engineFileKinds = []struct {
 }
 
 // plain makes a parser of one for files that name no groups.
-func plain(parse func(string, []byte) (func(*engines.Settings), diag.List, error)) func(string, []byte, *portgroups.Set) (func(*engines.Settings), diag.List, error) {
+func plain(parse func(string, []byte) (func(*engines.Settings), diag.List, error)) func(string, []byte,
+	*portgroups.Set) (func(*engines.Settings), diag.List, error) {
 	return func(name string, text []byte, _ *portgroups.Set) (func(*engines.Settings), diag.List, error) {
 		return parse(name, text)
 	}
@@ -152,7 +155,8 @@ func (r *engineRead) found() (list []ctl.Finding) {
 	return list
 }
 
-// read reads the files that the configuration names for a list of engines. Without those of pgrp_policy_file, of which some may be needed, nothing is read.
+// read reads the files that the configuration names for a list of engines. Without those of pgrp_policy_file, of which
+// some may be needed, nothing is read.
 func (r *engineRead) read(c *conf.Config, list []string, ofQoS []*portgroups.Group) {
 	if len(r.errors) > 0 {
 		return
@@ -163,7 +167,9 @@ func (r *engineRead) read(c *conf.Config, list []string, ofQoS []*portgroups.Gro
 	groups := r.files.known(ofQoS)
 	for _, kind := range engineFileKinds {
 		name, key := kind.path.In(c), kind.path.Key().Name
-		users := slices.DeleteFunc(slices.Clone(engines.Tried(list)), func(engine string) bool { return !slices.Contains(kind.users, engine) })
+		users := slices.DeleteFunc(slices.Clone(engines.Tried(list)), func(engine string) bool {
+			return !slices.Contains(kind.users, engine)
+		})
 		if name == "" || len(users) == 0 {
 			continue
 		}
@@ -173,14 +179,21 @@ func (r *engineRead) read(c *conf.Config, list []string, ofQoS []*portgroups.Gro
 		if errors.Is(err, fs.ErrNotExist) && kind.optional {
 			continue
 		}
-		if errors.Is(err, fs.ErrNotExist) && key == conf.TopoConfigFile.Key().Name && !conf.TopoConfigEnabled.In(c) { // NVIDIA's manager does not read it then
-			missing := diag.List{{Position: diag.Position{File: name}, Text: key + ": the file is missing, so the cables are not checked"}}
+		// NVIDIA's manager does not read it then
+		if errors.Is(err, fs.ErrNotExist) && key == conf.TopoConfigFile.Key().Name && !conf.TopoConfigEnabled.In(c) {
+			missing := diag.List{
+				{Position: diag.Position{File: name},
+					Text: key + ": the file is missing, so the cables are not checked"},
+			}
 			r.warnings = append(r.warnings, missing...)
 			r.reports = append(r.reports, fileReport{kind.path.Key(), nil, missing})
 			continue
 		}
 		if errors.Is(err, fs.ErrNotExist) && name == kind.path.Key().Default {
-			missing := diag.List{{Position: diag.Position{File: name}, Text: "the default " + key + " does not exist: " + strings.Join(kind.users, ", ") + " cannot be used; auto routes a torus without a file"}}
+			missing := diag.List{
+				{Position: diag.Position{File: name}, Text: "the default " + key + " does not exist: " +
+					strings.Join(kind.users, ", ") + " cannot be used; auto routes a torus without a file"},
+			}
 			r.warnings = append(r.warnings, missing...)
 			r.reports = append(r.reports, fileReport{kind.path.Key(), nil, missing})
 			continue
@@ -198,7 +211,8 @@ func (r *engineRead) read(c *conf.Config, list []string, ofQoS []*portgroups.Gro
 			if len(found) == 0 {
 				break
 			}
-			if words := osmlog.FileUnreadable(engine, key, found[0]); words != "" && !slices.Contains(r.unreadable, words) {
+			if words := osmlog.FileUnreadable(engine, key, found[0]); words != "" &&
+				!slices.Contains(r.unreadable, words) {
 				r.unreadable = append(r.unreadable, words)
 			}
 		}
@@ -244,8 +258,8 @@ func (f engineFiles) settings(c *conf.Config) *engines.Settings {
 	return s
 }
 
-// keepPlan has a reload take topo_config_enabled only together with the plan that was read with it: if the configuration or a file has an
-// error, both stay as they were. An old plan would else be enforced.
+// keepPlan has a reload take topo_config_enabled only together with the plan that was read with it: if the
+// configuration or a file has an error, both stay as they were. An old plan would else be enforced.
 func (c *configuration) keepPlan(next *inForce, read *reread) {
 	enabled, plan := conf.TopoConfigEnabled.Key(), conf.TopoConfigFile.Key().Name
 	switch {
@@ -255,10 +269,12 @@ func (c *configuration) keepPlan(next *inForce, read *reread) {
 		} else {
 			delete(read.engines.files, plan)
 		}
-	case len(read.engines.errors) > 0 && conf.TopoConfigEnabled.In(read.config.Config) != conf.TopoConfigEnabled.In(next.own.Config):
+	case len(read.engines.errors) > 0 && conf.TopoConfigEnabled.In(read.config.Config) != conf.TopoConfigEnabled.In(
+		next.own.Config):
 		read.config = read.config.Keep(enabled, next.own)
 		read.changed = slices.DeleteFunc(read.changed, func(key string) bool { return key == enabled.Name })
-		c.logger.Error("topo_config_enabled is not changed, because a file of the same reload has an error", "enabled", conf.TopoConfigEnabled.In(read.config.Config))
+		c.logger.Error("topo_config_enabled is not changed, because a file of the same reload has an error", "enabled",
+			conf.TopoConfigEnabled.In(read.config.Config))
 	}
 }
 
@@ -274,7 +290,8 @@ func (c *configuration) takeEngineFiles(next *inForce, r *engineRead) {
 		c.logger.Warn(w.Error())
 	}
 	if len(r.errors) > 0 {
-		c.logger.Error("a file of the routing engine cannot be used: the previous settings stay in force. Fix the file and send SIGHUP")
+		c.logger.Error(
+			"a file of the routing engine cannot be used: the previous settings stay in force. Fix the file and send SIGHUP")
 	} else {
 		next.files = r.files
 	}

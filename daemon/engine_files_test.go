@@ -36,7 +36,8 @@ func rootFile(t *testing.T, text string) (write func(string), settings string) {
 // mustRoute fails the test unless the manager has the engines of that file with these roots.
 func (o *fixture) mustRoute(when string, roots ...mad.GUID) {
 	o.t.Helper()
-	want, _ := engines.New([]string{"updn", "lash"}, &engines.Settings{Updn: updn.Settings{Roots: roots, ConnectRoots: true}, Lash: lash.Settings{StartVL: 2}})
+	want, _ := engines.New([]string{"updn", "lash"},
+		&engines.Settings{Updn: updn.Settings{Roots: roots, ConnectRoots: true}, Lash: lash.Settings{StartVL: 2}})
 	if !o.sent.Sweep.Engines.Equal(want) {
 		o.t.Errorf("%s: the roots are not %v", when, roots)
 	}
@@ -57,9 +58,11 @@ func TestEngineFiles(t *testing.T) {
 		when, text, says string
 		roots            []mad.GUID
 	}{
-		{"otherwise written", "# the same\n0x11\n16\n0x10\n", "GUID 0x0000000000000010 is on line 3, too", []mad.GUID{0x10, 0x10, 0x11}},
+		{"otherwise written", "# the same\n0x11\n16\n0x10\n", "GUID 0x0000000000000010 is on line 3, too",
+			[]mad.GUID{0x10, 0x10, 0x11}},
 		{"an error", "0x12\n spine\n", "roots:2:2: expected a GUID", []mad.GUID{0x10, 0x10, 0x11}},
-		{"OpenSM's words", "x\n", "updn_lid_matrices: ERR AA02: cannot parse root guids file", []mad.GUID{0x10, 0x10, 0x11}},
+		{"OpenSM's words", "x\n", "updn_lid_matrices: ERR AA02: cannot parse root guids file",
+			[]mad.GUID{0x10, 0x10, 0x11}},
 		{"another root", "0x12\n", "", []mad.GUID{0x12}},
 		{"emptied", "", "roots: root_guid_file: the file has no entry", []mad.GUID{0x12}},
 	} {
@@ -88,7 +91,8 @@ func TestEngineFilesAtStart(t *testing.T) {
 		}
 		return conf.Load([]string{"-F", name}, Environment)
 	}
-	if _, _, err := selectedFiles(load(settings)); err == nil || !strings.Contains(err.Error(), "roots:2:1: expected a GUID") {
+	if _, _, err := selectedFiles(load(settings)); err == nil ||
+		!strings.Contains(err.Error(), "roots:2:1: expected a GUID") {
 		t.Error(err)
 	}
 	write("0x10\n0x10\n")
@@ -100,11 +104,13 @@ func TestEngineFilesAtStart(t *testing.T) {
 	if _, _, err := selectedFiles(l); err == nil || !strings.Contains(err.Error(), "--strict") {
 		t.Error(err)
 	}
-	// The file that nobody has named may be missing (OpenSM: ERR 4E11 of parse_config in osm_torus.c, and the next engine).
+	// The file that nobody has named may be missing (OpenSM: ERR 4E11 of parse_config in osm_torus.c, and the next
+	// engine).
 	for _, list := range []string{"torus-2QoS", "torus-2QoS updn"} {
 		l := load("routing_engine " + list + "\n")
 		files, warnings, err := selectedFiles(l)
-		if err != nil || len(files) > 0 || len(warnings) != 1 || !strings.Contains(warnings.Error(), "torus-2QoS cannot be used; auto routes a torus without a file") {
+		if err != nil || len(files) > 0 || len(warnings) != 1 ||
+			!strings.Contains(warnings.Error(), "torus-2QoS cannot be used; auto routes a torus without a file") {
 			t.Errorf("%s: %v, %v, %v", list, files, warnings, err)
 		}
 		tables, err := chain(l.Config, files)[0].Route(t.Context(), routingtest.Problem(t, "torus:dims=3x3"))
@@ -115,18 +121,21 @@ func TestEngineFilesAtStart(t *testing.T) {
 	if _, _, err := selectedFiles(load("routing_engine torus-2QoS\ntorus_config /no/such\n")); err == nil {
 		t.Error("a file that is named may be missing")
 	}
-	if _, _, err := selectedFiles(load("routing_engine updn\nids_guid_file /no/such\n")); err == nil || !strings.Contains(err.Error(), "/no/such: ids_guid_file: ") {
+	if _, _, err := selectedFiles(load("routing_engine updn\nids_guid_file /no/such\n")); err == nil ||
+		!strings.Contains(err.Error(), "/no/such: ids_guid_file: ") {
 		t.Error(err)
 	}
 	write("0x10\n")
 	compute := strings.NewReplacer("updn", "dfsssp", "root_guid_file", "cn_guid_file").Replace(settings)
 	files, _, err := selectedFiles(load(compute))
-	if s := files.settings(load(compute).Config); err != nil || !s.SSSP.Compute[0x10] || s.SSSP.IO != nil || s.Updn.Roots != nil {
+	if s := files.settings(load(compute).Config); err != nil || !s.SSSP.Compute[0x10] || s.SSSP.IO != nil ||
+		s.Updn.Roots != nil {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for _, engine := range []string{"tree", "auto"} {
 		storage := strings.NewReplacer("updn", engine, "root_guid_file", "io_guid_file").Replace(settings)
-		if files, _, err := selectedFiles(load(storage)); err != nil || !files.settings(load(storage).Config).Tree.IO[0x10] {
+		if files, _, err := selectedFiles(load(storage)); err != nil ||
+			!files.settings(load(storage).Config).Tree.IO[0x10] {
 			t.Errorf("%s: %v, %v", engine, files, err)
 		}
 		missing := readEngineFiles(load("routing_engine tree\nio_guid_file /no/such\n").Config)
@@ -134,7 +143,8 @@ func TestEngineFilesAtStart(t *testing.T) {
 			t.Errorf("%v, %q", missing.errors, missing.unreadable)
 		}
 	}
-	if files, _, err := selectedFiles(load("routing_engine lash\nroot_guid_file /no/such\n")); err != nil || len(files) > 0 {
+	if files, _, err := selectedFiles(load("routing_engine lash\nroot_guid_file /no/such\n")); err != nil ||
+		len(files) > 0 {
 		t.Error(files, err)
 	}
 }
@@ -149,7 +159,8 @@ func TestInheritEngineFiles(t *testing.T) {
 	for _, c := range []struct {
 		own    string
 		differ []string
-	}{{own, []string{"root_guid_file"}}, {"", []string{"routing_engine", "connect_roots", "lash_start_vl", "root_guid_file"}}} {
+	}{{own, []string{"root_guid_file"}},
+		{"", []string{"routing_engine", "connect_roots", "lash_start_vl", "root_guid_file"}}} {
 		o := newFixture(t, c.own, ownParts)
 		o.hears(policy)
 		o.mustRoute("as standby", 0x10)
@@ -176,18 +187,22 @@ func TestInheritEngineFiles(t *testing.T) {
 	none := newFixture(t, "routing_engine updn,lash\nconnect_roots TRUE\nlash_start_vl 2\n", ownParts)
 	o := newFixture(t, own, ownParts)
 	o.hears(none.sent.Registrar.Mirror.Policy)
-	if want, _ := engines.New([]string{"updn", "lash"}, engineSettings(o.own().Config)); !o.sent.Sweep.Engines.Equal(want) {
+	if want, _ := engines.New([]string{"updn", "lash"}, engineSettings(o.own().Config)); !o.sent.Sweep.Engines.Equal(
+		want) {
 		t.Error("the master detects roots, and the standby would not")
 	}
 }
 
 // TestEngineFilesRefused: what no manager sends is refused as a whole.
 func TestEngineFilesRefused(t *testing.T) {
-	good := (&policyText{of: 9, source: partitions.FromNothing, engines: engineFiles{"root_guid_file": {text: []byte("0x1\n")}, "ids_guid_file": {text: []byte("0x1 1\n")}, "lfts_file": {text: nil}}}).encode()
+	good := (&policyText{of: 9, source: partitions.FromNothing,
+		engines: engineFiles{"root_guid_file": {text: []byte("0x1\n")}, "ids_guid_file": {text: []byte("0x1 1\n")},
+			"lfts_file": {text: nil}}}).encode()
 	if _, err := newMasterPolicy(good); err != nil {
 		t.Fatal(err)
 	}
-	for _, bad := range []string{"root_guid_file 5\n0x1\n", "root_guid_file -1\n0x1\n", "root_guid_file 2\nx\n", "torus_config 2\nx\n", "root_guid_file\n", "root_guid_file 4\n0x1\nroot_guid_file 4\n0x1\n", "\n"} {
+	for _, bad := range []string{"root_guid_file 5\n0x1\n", "root_guid_file -1\n0x1\n", "root_guid_file 2\nx\n",
+		"torus_config 2\nx\n", "root_guid_file\n", "root_guid_file 4\n0x1\nroot_guid_file 4\n0x1\n", "\n"} {
 		texts, err := splitEngineFiles([]byte(bad))
 		if err == nil {
 			err = engineFiles{}.parse(texts, nil)
@@ -198,8 +213,8 @@ func TestEngineFilesRefused(t *testing.T) {
 	}
 }
 
-// TestDrainFile: what is drained is reloaded and mirrored, whatever the engine is; an error changes nothing, and a file that is not there drains
-// nothing.
+// TestDrainFile: what is drained is reloaded and mirrored, whatever the engine is; an error changes nothing, and a file
+// that is not there drains nothing.
 func TestDrainFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "drain.conf")
 	write := func(text string) {
@@ -220,7 +235,9 @@ func TestDrainFile(t *testing.T) {
 		text, says string
 		want       []routing.SwitchPort
 	}{
-		{"0x10\n0x11 3\n", "", []routing.SwitchPort{a, b}}, {"0x10 x\n", "drain.conf:1:6: expected a port", []routing.SwitchPort{a, b}}, {"0x11 3 # leaf\n", "", []routing.SwitchPort{b}},
+		{"0x10\n0x11 3\n", "", []routing.SwitchPort{a, b}},
+		{"0x10 x\n", "drain.conf:1:6: expected a port", []routing.SwitchPort{a, b}},
+		{"0x11 3 # leaf\n", "", []routing.SwitchPort{b}},
 	} {
 		write(c.text)
 		master.log.Reset()
@@ -242,8 +259,8 @@ func TestDrainFile(t *testing.T) {
 	mustDrain(master, "the file is gone")
 }
 
-// TestCablingFiles: the plan of the cabling, whether it is enforced, and the switches that are held back are reloaded and mirrored; an error
-// changes nothing.
+// TestCablingFiles: the plan of the cabling, whether it is enforced, and the switches that are held back are reloaded
+// and mirrored; an error changes nothing.
 func TestCablingFiles(t *testing.T) {
 	dir := t.TempDir()
 	plan, switches := filepath.Join(dir, "topoconfig.conf"), filepath.Join(dir, "held.conf")
@@ -278,9 +295,12 @@ func TestCablingFiles(t *testing.T) {
 		cables           int
 		want             []mad.GUID
 	}{
-		{"0x1,1,0x2,1,Any,Active\n0x1,2,0x2,2,Any,Active\n", "0x10 # a spare one\n0x11\n", "", 2, []mad.GUID{0x10, 0x11}},
-		{"0x1,1,0x2,1,Any,Active\n0x1,x,0x2,2,Any,Active\n", "0x10\n", "topoconfig.conf:2:5: port", 2, []mad.GUID{0x10, 0x11}},
-		{"ibsm-topology 1\ncable a:1 - b:1\n", "spine-1\n", "held.conf:1:1: expected a GUID", 2, []mad.GUID{0x10, 0x11}},
+		{"0x1,1,0x2,1,Any,Active\n0x1,2,0x2,2,Any,Active\n", "0x10 # a spare one\n0x11\n", "", 2,
+			[]mad.GUID{0x10, 0x11}},
+		{"0x1,1,0x2,1,Any,Active\n0x1,x,0x2,2,Any,Active\n", "0x10\n", "topoconfig.conf:2:5: port", 2,
+			[]mad.GUID{0x10, 0x11}},
+		{"ibsm-topology 1\ncable a:1 - b:1\n", "spine-1\n", "held.conf:1:1: expected a GUID", 2,
+			[]mad.GUID{0x10, 0x11}},
 		{"ibsm-topology 1\ncable a:1 - b:1\n", "0x10\n", "", 1, []mad.GUID{0x10}},
 	} {
 		write(plan, c.plan)
@@ -362,7 +382,8 @@ func TestTorusFile(t *testing.T) {
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		if want, _ := engines.New([]string{"torus-2QoS"}, &engines.Settings{Torus: parsed}); !o.sent.Sweep.Engines.Equal(want) {
+		if want, _ := engines.New([]string{"torus-2QoS"},
+			&engines.Settings{Torus: parsed}); !o.sent.Sweep.Engines.Equal(want) {
 			t.Errorf("%s: the torus is not %q", when, text)
 		}
 	}
@@ -389,7 +410,8 @@ func TestTorusFile(t *testing.T) {
 	mustRoute(standby, "as master", strings.Replace(five, "5 5", "6 5", 1))
 }
 
-// TestCablingWarnings: a plan of a real fabric with a node whose GUID is 0 counts, and the log has which node is left out.
+// TestCablingWarnings: a plan of a real fabric with a node whose GUID is 0 counts, and the log has which node is left
+// out.
 func TestCablingWarnings(t *testing.T) {
 	const plan = "switchguid=0x20\nSwitch 4 \"s\"\n[1] \"a\"\n[2] \"b\"\n\ncaguid=0\nCa 1 \"b\"\n[1] \"s\"[2]\n\ncaguid=0x10\nCa 1 \"a\"\n[1] \"s\"[1]\n"
 	apply, warnings, err := parseCabling("plan", []byte(plan))

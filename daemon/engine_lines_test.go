@@ -26,8 +26,8 @@ import (
 	"ibsm/view"
 )
 
-// guidFiles are the files of GUIDs: an engine that reads the file, what follows a GUID on a line, what OpenSM says of a file
-// that it cannot read, and whether the GUIDs are those of ports of hosts.
+// guidFiles are the files of GUIDs: an engine that reads the file, what follows a GUID on a line, what OpenSM says of a
+// file that it cannot read, and whether the GUIDs are those of ports of hosts.
 var guidFiles = []struct {
 	key, engine, rest, words string
 	ports                    bool
@@ -37,16 +37,21 @@ var guidFiles = []struct {
 	{"ids_guid_file", "updn", " 7", "updn_lid_matrices: ERR AA03: cannot parse node ids file", false},
 	{"cn_guid_file", "ftree", "", "fabric_read_guid_files: ERR AB23: Problem parsing CN guid file", true},
 	{"io_guid_file", "ftree", "", "fabric_read_guid_files: ERR AB28: Problem parsing I/O guid file", true},
-	{"cn_guid_file", "dfsssp", "", "dfsssp_do_dijkstra_routing: ERR AD33: Problem parsing compute node guid file", true},
+	{"cn_guid_file", "dfsssp", "", "dfsssp_do_dijkstra_routing: ERR AD33: Problem parsing compute node guid file",
+		true},
 	{"io_guid_file", "sssp", "", "dfsssp_do_dijkstra_routing: ERR AD35: Problem parsing I/O guid file", true},
-	{"guid_routing_order_file", "minhop", "", "ucast_mgr_build_lfts: ERR 3A0D: cannot parse guid routing order file", true},
-	{"port_prof_ignore_file", "minhop", " 1", "ucast_mgr_build_lfts: ERR 3A0E: cannot parse port prof ignore file", false},
-	{"hop_weights_file", "dor", " 1 3", "osm_ucast_mgr_build_lid_matrices: ERR 3A05: cannot parse hop_weights_file", false},
-	{"port_search_ordering_file", "dnup", " 3 2", "ucast_mgr_setup_all_switches: ERR 3A0F: cannot parse port_search_ordering_file", false},
+	{"guid_routing_order_file", "minhop", "", "ucast_mgr_build_lfts: ERR 3A0D: cannot parse guid routing order file",
+		true},
+	{"port_prof_ignore_file", "minhop", " 1", "ucast_mgr_build_lfts: ERR 3A0E: cannot parse port prof ignore file",
+		false},
+	{"hop_weights_file", "dor", " 1 3", "osm_ucast_mgr_build_lid_matrices: ERR 3A05: cannot parse hop_weights_file",
+		false},
+	{"port_search_ordering_file", "dnup", " 3 2",
+		"ucast_mgr_setup_all_switches: ERR 3A0F: cannot parse port_search_ordering_file", false},
 }
 
-// TestGUIDFileLines: whatever else is in a file of GUIDs, and however lines end, the tables are those of the right lines, and
-// an operator learns which line is wrong. A file with a line that is none changes nothing.
+// TestGUIDFileLines: whatever else is in a file of GUIDs, and however lines end, the tables are those of the right
+// lines, and an operator learns which line is wrong. A file with a line that is none changes nothing.
 func TestGUIDFileLines(t *testing.T) {
 	in := routingtest.Problem(t, "fattree:k=4,devices=ideal")
 	in.Lanes = slices.Repeat([]uint8{8}, len(in.Topo.Ports))
@@ -82,7 +87,8 @@ func TestGUIDFileLines(t *testing.T) {
 				if !slices.EqualFunc(got.LFT, want.LFT, bytes.Equal) {
 					t.Error("other tables")
 				}
-				if said := strings.Join(warnings, "\n"); !strings.Contains(said, c.warning) || (said != "") != (c.warning != "") || strings.Contains(said, "\n") {
+				if said := strings.Join(warnings, "\n"); !strings.Contains(said, c.warning) ||
+					(said != "") != (c.warning != "") || strings.Contains(said, "\n") {
 					t.Errorf("warnings %q, want %q", said, c.warning)
 				}
 				if u := e.Unknown(in.Topo); len(u.Switches)+len(u.Ports) != c.unknown {
@@ -93,7 +99,8 @@ func TestGUIDFileLines(t *testing.T) {
 		t.Run(f.key+" "+f.engine+" binary", func(t *testing.T) {
 			c := loadWith(t, f.engine, f.key, plain+"\x00\x01\xff\xfe\n")
 			r := readEngineFiles(c)
-			if where := fmt.Sprintf("%s:%d:1: expected a GUID", f.key, last); len(r.errors) != 1 || !strings.Contains(r.errors.Error(), where) {
+			if where := fmt.Sprintf("%s:%d:1: expected a GUID", f.key, last); len(r.errors) != 1 ||
+				!strings.Contains(r.errors.Error(), where) {
 				t.Errorf("errors %v, want %q", r.errors, where)
 			}
 			if said := strings.Join(r.unreadable, "\n"); !strings.HasPrefix(said, f.words) {
@@ -121,7 +128,9 @@ func guidsOf(in *routing.In) (spines, adapters, ports []mad.GUID) {
 func loadWith(t *testing.T, engine, key, text string) *conf.Config {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{key: text, "opensm.conf": fmt.Sprintf("routing_engine %s\n%s %s\n", engine, key, filepath.Join(dir, key))} {
+	for name, text := range map[string]string{
+		key: text, "opensm.conf": fmt.Sprintf("routing_engine %s\n%s %s\n", engine, key, filepath.Join(dir, key)),
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -149,8 +158,8 @@ func routeWith(t *testing.T, engine, key, text string, in routing.In) (*routing.
 	return tables, e, warnings
 }
 
-// TestDumpsCutOff: a dump of which the end is missing, wherever it is cut, is refused with a position, or has lost nothing. Of a part that
-// has nothing of the other switches either, a note says so.
+// TestDumpsCutOff: a dump of which the end is missing, wherever it is cut, is refused with a position, or has lost
+// nothing. Of a part that has nothing of the other switches either, a note says so.
 func TestDumpsCutOff(t *testing.T) {
 	in := routingtest.Problem(t, "mesh:dims=3,hosts=1,devices=ideal")
 	v := &view.View{Topo: in.Topo, LIDs: in.LIDs}
@@ -158,7 +167,9 @@ func TestDumpsCutOff(t *testing.T) {
 	if v.Tables, err = minhop.Route(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	for key, write := range map[string]func(context.Context, io.Writer, *view.View, names.Map) error{"lfts_file": dump.LFTs, "lid_matrix_dump_file": dump.LIDMatrix} {
+	for key, write := range map[string]func(context.Context, io.Writer, *view.View, names.Map) error{
+		"lfts_file": dump.LFTs, "lid_matrix_dump_file": dump.LIDMatrix,
+	} {
 		var text bytes.Buffer
 		if err := write(t.Context(), &text, v, names.Map{}); err != nil {
 			t.Fatal(err)
@@ -178,7 +189,8 @@ func TestDumpsCutOff(t *testing.T) {
 			file.apply(&s)
 			e, _ := engines.Find("file", &s)
 			switch tables, err := e.Route(t.Context(), in); {
-			case err != nil && regexp.MustCompile(`:\d+: .*cut off|none of the file's switches`).MatchString(err.Error()):
+			case err != nil && regexp.MustCompile(`:\d+: .*cut off|none of the file's switches`).MatchString(
+				err.Error()):
 				refused++
 			case err != nil:
 				t.Errorf("%s cut off at byte %d: %v", key, end, err)

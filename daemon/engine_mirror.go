@@ -46,7 +46,8 @@ func splitEngineFiles(text []byte) (map[string][]byte, error) {
 		head, rest, _ := bytes.Cut(text, []byte("\n"))
 		var key string
 		var length int
-		if n, err := fmt.Sscanf(string(head[:min(len(head), maxPolicyHead)]), "%s %d", &key, &length); n != 2 || err != nil || length < 0 || length > len(rest) {
+		if n, err := fmt.Sscanf(string(head[:min(len(head), maxPolicyHead)]), "%s %d", &key, &length); n != 2 ||
+			err != nil || length < 0 || length > len(rest) {
 			return nil, errPolicyText
 		}
 		if _, twice := texts[key]; twice {

@@ -14,7 +14,8 @@ import (
 	"ibsm/sweep/engines"
 )
 
-// chain is the chain of routing engines. Where the list is empty, and no setting says how min-hop balances, nobody chose one; conf or Run has refused a list that leaves none.
+// chain is the chain of routing engines. Where the list is empty, and no setting says how min-hop balances, nobody
+// chose one; conf or Run has refused a list that leaves none.
 func chain(c *conf.Config, files engineFiles) engines.Chain {
 	list, s := conf.RoutingEngine.In(c), files.settings(c)
 	if len(list) == 0 && reflect.DeepEqual(s.Balancing, routing.Balancing{}) {
@@ -57,11 +58,14 @@ func engineSettings(c *conf.Config) *engines.Settings {
 			Seed: conf.ScatterPorts.In(c), FirstInTurn: conf.GUIDRoutingOrderNoScatter.In(c),
 			Shift: conf.PortShifting.In(c), Switches: conf.PortProfileSwitchNodes.In(c),
 		},
-		Updn:  updn.Settings{ConnectRoots: conf.ConnectRoots.In(c)},
-		Dnup:  dnup.Settings{ConnectRoots: conf.ConnectRoots.In(c)},
-		Ftree: ftree.Settings{ReverseHops: int(conf.MaxReverseHops.In(c)), QuasiIndexing: conf.QuasiFtreeIndexing.In(c), ConnectRoots: conf.ConnectRoots.In(c)},
-		SSSP:  sssp.Settings{AvoidThrottled: conf.AvoidThrottledLinks.In(c)},
-		Lash:  lash.Settings{StartVL: conf.LashStartVL.In(c), MeshAnalysis: conf.DoMeshAnalysis.In(c), Seed: conf.ScatterPorts.In(c)},
-		Nue:   nue.Settings{MaxVLs: conf.NueMaxVLs.In(c), Switches: conf.NueIncludeSwitches.In(c), QoS: conf.QoS.In(c), AvoidThrottled: conf.AvoidThrottledLinks.In(c)},
+		Updn: updn.Settings{ConnectRoots: conf.ConnectRoots.In(c)},
+		Dnup: dnup.Settings{ConnectRoots: conf.ConnectRoots.In(c)},
+		Ftree: ftree.Settings{ReverseHops: int(conf.MaxReverseHops.In(c)), QuasiIndexing: conf.QuasiFtreeIndexing.In(c),
+			ConnectRoots: conf.ConnectRoots.In(c)},
+		SSSP: sssp.Settings{AvoidThrottled: conf.AvoidThrottledLinks.In(c)},
+		Lash: lash.Settings{StartVL: conf.LashStartVL.In(c), MeshAnalysis: conf.DoMeshAnalysis.In(c),
+			Seed: conf.ScatterPorts.In(c)},
+		Nue: nue.Settings{MaxVLs: conf.NueMaxVLs.In(c), Switches: conf.NueIncludeSwitches.In(c), QoS: conf.QoS.In(c),
+			AvoidThrottled: conf.AvoidThrottledLinks.In(c)},
 	}
 }

@@ -19,10 +19,10 @@ import (
 	"ibsm/topo/net"
 )
 
-// TestClustersAsOpenSM routes two clusters as OpenSM does with each engine, whole and with 3 % of the cables between switches
-// missing: one that is in use, and one with rails. Aggregation nodes count for the balance of OpenSM alone (docs/fields.md), and
-// for its ftree make leaves of spines: they are compared as hosts first, and ftree then has to route with what they are. The
-// small size tries two engines on the first cluster, whole.
+// TestClustersAsOpenSM routes two clusters as OpenSM does with each engine, whole and with 3 % of the cables between
+// switches missing: one that is in use, and one with rails. Aggregation nodes count for the balance of OpenSM alone
+// (docs/fields.md), and for its ftree make leaves of spines: they are compared as hosts first, and ftree then has to
+// route with what they are. The small size tries two engines on the first cluster, whole.
 func TestClustersAsOpenSM(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -42,7 +42,9 @@ func TestClustersAsOpenSM(t *testing.T) {
 				t.Fatal(err)
 			}
 			file := filepath.Join(t.TempDir(), "fabric.net")
-			if err := os.WriteFile(file, bytes.ReplaceAll(text.Bytes(), []byte("NDR"), []byte("HDR")), 0o644); err != nil { // which ibsim knows
+			// which ibsim knows
+			if err := os.WriteFile(file, bytes.ReplaceAll(text.Bytes(), []byte("NDR"), []byte("HDR")),
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 			for _, engine := range engines.OpenSM() {
@@ -105,7 +107,8 @@ func compareCluster(t *testing.T, file, engine string, roots []mad.GUID) {
 	if err != nil || report.Bad() != report.Count[verify.DeadEnd] || lostPairs(in, tables) > 0 {
 		t.Errorf("%+v, %d pairs of hosts lost, %v", report.Count, lostPairs(in, tables), err)
 	}
-	credit, err := creditloop.Find(t.Context(), creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs})
+	credit, err := creditloop.Find(t.Context(),
+		creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs})
 	if err != nil || credit.Loop != nil && e.NoCreditLoop {
 		t.Errorf("%+v, %v", credit, err)
 	}

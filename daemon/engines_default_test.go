@@ -6,8 +6,8 @@ import (
 	"ibsm/conf"
 )
 
-// TestNobodyChoseEngine: without a list of engines, also with the one that OpenSM writes into its files, nobody has chosen any; a setting of the
-// balancing of min-hop is a choice.
+// TestNobodyChoseEngine: without a list of engines, also with the one that OpenSM writes into its files, nobody has
+// chosen any; a setting of the balancing of min-hop is a choice.
 func TestNobodyChoseEngine(t *testing.T) {
 	for _, c := range []struct{ src, args, want string }{
 		{"", "", "auto,minhop"},

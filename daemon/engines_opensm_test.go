@@ -27,10 +27,10 @@ import (
 	"ibsm/view"
 )
 
-// TestEnginesAsOpenSM routes random fabrics with random configurations, which OpenSM reads from the same files, and wants
-// what engines make to be OpenSM's: forwarding tables, the SLs of paths, SL to VL mapping tables and multicast trees. What
-// docs/opensm.md says of routing engines is permitted, and nothing else. IBSM_SEED=N tries one seed, IBSM_SEED=N-M those from
-// N to M-1.
+// TestEnginesAsOpenSM routes random fabrics with random configurations, which OpenSM reads from the same files, and
+// wants what engines make to be OpenSM's: forwarding tables, the SLs of paths, SL to VL mapping tables and multicast
+// trees. What docs/opensm.md says of routing engines is permitted, and nothing else. IBSM_SEED=N tries one seed,
+// IBSM_SEED=N-M those from N to M-1.
 func TestEnginesAsOpenSM(t *testing.T) {
 	from, to := uint64(0), uint64(60)
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -110,7 +110,8 @@ func (c *tally) compare(t *testing.T, s *routingtest.Seed) {
 	}
 	run.Filled = engine == "torus-2QoS" || engine == "ftree" && leavesMeet(run.Topo)
 	compareRefusals(t, run, refused)
-	if !slices.ContainsFunc(refused, func(r engines.Refusal) bool { return r.Engine == "dfsssp" }) { // after which OpenSM's min-hop goes on from where dfsssp stopped
+	// after which OpenSM's min-hop goes on from where dfsssp stopped
+	if !slices.ContainsFunc(refused, func(r engines.Refusal) bool { return r.Engine == "dfsssp" }) {
 		c.entries[engine+" forwarding tables"] += run.Compare(t, tables)
 		compareFindings(t, run, engine, tables)
 	}
@@ -152,9 +153,9 @@ func (c *tally) compareServed(t *testing.T, run *routingtest.Run, engine string,
 	}
 }
 
-// compareLayers compares the layers of paths with dfsssp. Each layer has some of eight SLs, of which OpenSM draws one for
-// each path. SLs that a path has with one program or the other are of one layer; where all paths have the right ones, no
-// fewer layers are left apart than there are.
+// compareLayers compares the layers of paths with dfsssp. Each layer has some of eight SLs, of which OpenSM draws one
+// for each path. SLs that a path has with one program or the other are of one layer; where all paths have the right
+// ones, no fewer layers are left apart than there are.
 func compareLayers(t *testing.T, tables *routing.Tables, theirs map[[2]mad.LID]uint8) {
 	layer := [8]uint8{0, 1, 2, 3, 4, 5, 6, 7}
 	for path, sl := range theirs {
@@ -259,16 +260,21 @@ func leavesMeet(sub *topo.Topo) bool {
 
 // steers are the engines that each setting has an effect on.
 var steers = map[string][]string{
-	"avoid_throttled_links": {"sssp", "dfsssp", "nue"}, "cn_guid_file": {"ftree", "sssp", "dfsssp"}, "connect_roots": {"updn", "dnup", "ftree"},
+	"avoid_throttled_links": {"sssp", "dfsssp", "nue"}, "cn_guid_file": {"ftree", "sssp", "dfsssp"},
+	"connect_roots":    {"updn", "dnup", "ftree"},
 	"do_mesh_analysis": {"lash"}, "guid_routing_order_file": balancing, "guid_routing_order_no_scatter": balancing,
-	"hop_weights_file": {"minhop", "dor", "file", "updn"}, "ids_guid_file": {"updn"}, "io_guid_file": {"ftree", "sssp", "dfsssp"}, "lash_start_vl": {"lash"},
-	"max_reverse_hops": {"ftree"}, "nue_include_switches": {"nue"}, "nue_max_num_vls": {"nue"}, "port_prof_ignore_file": balancing, "port_profile_switch_nodes": balancing, "port_search_ordering_file": balancing,
-	"port_shifting": balancing, "quasi_ftree_indexing": {"ftree"}, "root_guid_file": {"updn", "ftree"}, "scatter_ports": balancing,
-	"torus_config": {"torus-2QoS"},
+	"hop_weights_file": {"minhop", "dor", "file", "updn"}, "ids_guid_file": {"updn"},
+	"io_guid_file": {"ftree", "sssp", "dfsssp"}, "lash_start_vl": {"lash"},
+	"max_reverse_hops": {"ftree"}, "nue_include_switches": {"nue"}, "nue_max_num_vls": {"nue"},
+	"port_prof_ignore_file": balancing, "port_profile_switch_nodes": balancing, "port_search_ordering_file": balancing,
+	"port_shifting": balancing, "quasi_ftree_indexing": {"ftree"}, "root_guid_file": {"updn", "ftree"},
+	"scatter_ports": balancing,
+	"torus_config":  {"torus-2QoS"},
 }
 
 // first are the tables of the first engine that routes, and those that refuse before it.
-func first(t *testing.T, c engines.Chain, in routing.In) (engine string, tables *routing.Tables, refused []engines.Refusal) {
+func first(t *testing.T, c engines.Chain, in routing.In) (engine string, tables *routing.Tables,
+	refused []engines.Refusal) {
 	for i := range c {
 		tables, err := c[i].Route(t.Context(), in)
 		if err == nil {
@@ -279,10 +285,12 @@ func first(t *testing.T, c engines.Chain, in routing.In) (engine string, tables 
 	return "", nil, refused
 }
 
-// compareRefusals wants OpenSM's log to have each line that ibsm takes from it, and a refusal of updn to leave an empty file of roots.
+// compareRefusals wants OpenSM's log to have each line that ibsm takes from it, and a refusal of updn to leave an empty
+// file of roots.
 func compareRefusals(t *testing.T, run *routingtest.Run, refused []engines.Refusal) {
 	for _, r := range refused {
-		if text, err := os.ReadFile(filepath.Join(run.Dir, "opensm-updn-roots.dump")); r.Engine == "updn" && (err != nil || len(text) > 0) {
+		if text, err := os.ReadFile(filepath.Join(run.Dir, "opensm-updn-roots.dump")); r.Engine == "updn" &&
+			(err != nil || len(text) > 0) {
 			t.Errorf("OpenSM's roots without a root: %q, %v", text, err)
 		}
 		for _, line := range osmlog.EngineRefused(r.Engine, r.Err) {

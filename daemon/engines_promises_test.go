@@ -25,10 +25,10 @@ import (
 	"ibsm/topo"
 )
 
-// TestEnginePromises routes random damaged fabrics with each engine, at first and after more cables are lost, and wants its
-// promise to be kept: it ends, refuses only for reasons that are there, sends no packet in a circle, reaches
-// what it can by its own rule, and makes no credit loop where it promises none, for which the certificate is
-// checked. IBSM_SEED=N tries one seed.
+// TestEnginePromises routes random damaged fabrics with each engine, at first and after more cables are lost, and wants
+// its promise to be kept: it ends, refuses only for reasons that are there, sends no packet in a circle, reaches what
+// it can by its own rule, and makes no credit loop where it promises none, for which the certificate is checked.
+// IBSM_SEED=N tries one seed.
 func TestEnginePromises(t *testing.T) {
 	from, to := uint64(0), uint64(12)
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -156,15 +156,17 @@ func mayRefuse(name string, err error, in routing.In) bool {
 	return false
 }
 
-// mayFail reports whether the tables of an engine that promises no credit loop may have one: where switches of one rank are connected,
-// and with too few lanes for a switch that is missing in a torus.
+// mayFail reports whether the tables of an engine that promises no credit loop may have one: where switches of one rank
+// are connected, and with too few lanes for a switch that is missing in a torus.
 func mayFail(e *engines.Engine, lanes uint8) bool {
 	return e.NoCreditLoop && (e.Name == "updn" || e.Name == "ftree" || e.Name == "torus-2QoS" && lanes < 4)
 }
 
 // mustNotWait looks for a credit loop, and checks the certificate if there is none.
-func (p *promised) mustNotWait(t *testing.T, ctx context.Context, e *engines.Engine, in routing.In, report *verify.Report, tables *routing.Tables) {
-	found, err := creditloop.Find(ctx, creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Lanes: in.Lanes})
+func (p *promised) mustNotWait(t *testing.T, ctx context.Context, e *engines.Engine, in routing.In,
+	report *verify.Report, tables *routing.Tables) {
+	found, err := creditloop.Find(ctx, creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(),
+		SLs: tables.SLs, Maps: tables.SLs.Lanes(), Lanes: in.Lanes})
 	switch {
 	case err != nil:
 		t.Fatal(err)
@@ -177,7 +179,8 @@ func (p *promised) mustNotWait(t *testing.T, ctx context.Context, e *engines.Eng
 	case found.Loop != nil:
 		p.loops++
 	default:
-		err := certificate.Check(ctx, certificate.In{Topo: in.Topo, LIDs: in.LIDs, Tables: tables, Maps: tables.SLs.Lanes(), Hosts: true, Lanes: in.Lanes, Number: found.Number})
+		err := certificate.Check(ctx, certificate.In{Topo: in.Topo, LIDs: in.LIDs, Tables: tables,
+			Maps: tables.SLs.Lanes(), Hosts: true, Lanes: in.Lanes, Number: found.Number})
 		if err != nil {
 			t.Error(err)
 		}
@@ -185,10 +188,11 @@ func (p *promised) mustNotWait(t *testing.T, ctx context.Context, e *engines.Eng
 }
 
 // mustReach fails the test for pairs of a switch and a LID without a route, although there are cables that the rule of
-// the engine permits to use. OpenSM's search by updn, which remembers one direction for a switch, passes over a few, and so does ours; dnup has
-// no rule besides such a search. What ftree and tree are for is between hosts. A switch that has lost its last cable is
-// in no subnet.
-func (p *promised) mustReach(t *testing.T, e *engines.Engine, in routing.In, s *engines.Settings, tables *routing.Tables) {
+// the engine permits to use. OpenSM's search by updn, which remembers one direction for a switch, passes over a few,
+// and so does ours; dnup has no rule besides such a search. What ftree and tree are for is between hosts. A switch that
+// has lost its last cable is in no subnet.
+func (p *promised) mustReach(t *testing.T, e *engines.Engine, in routing.In, s *engines.Settings,
+	tables *routing.Tables) {
 	if e.Name == "dnup" {
 		return
 	}
@@ -202,13 +206,15 @@ func (p *promised) mustReach(t *testing.T, e *engines.Engine, in routing.In, s *
 	}
 	for lid, owner := range in.LIDs.Owner {
 		home, port := routing.Home(in.Topo, owner)
-		if owner == topo.None || home == topo.None || (e.Name == "ftree" || e.Name == "tree") && port == 0 || alone(home) {
+		if owner == topo.None || home == topo.None || (e.Name == "ftree" || e.Name == "tree") && port == 0 ||
+			alone(home) {
 			continue
 		}
 		var permitted []bool
 		for i := range tables.LFT {
 			from := topo.SwitchIdx(i)
-			if part[from] != part[home] || (e.Name == "ftree" || e.Name == "tree") && !hosts[from] || arrives(in.Topo, tables, from, home, mad.LID(lid)) {
+			if part[from] != part[home] || (e.Name == "ftree" || e.Name == "tree") && !hosts[from] ||
+				arrives(in.Topo, tables, from, home, mad.LID(lid)) {
 				continue
 			}
 			if permitted == nil {
@@ -219,7 +225,8 @@ func (p *promised) mustReach(t *testing.T, e *engines.Engine, in routing.In, s *
 				p.passed++
 				return
 			case permitted[from]:
-				t.Fatalf("no route from %q to LID %d at %q", in.Topo.Nodes[in.Topo.Switches[from]].Desc, lid, in.Topo.Nodes[in.Topo.Switches[home]].Desc)
+				t.Fatalf("no route from %q to LID %d at %q", in.Topo.Nodes[in.Topo.Switches[from]].Desc, lid,
+					in.Topo.Nodes[in.Topo.Switches[home]].Desc)
 			}
 		}
 	}
@@ -254,7 +261,8 @@ func lostPairs(in routing.In, tables *routing.Tables) (lost int) {
 		at, _ := routing.Home(in.Topo, from)
 		for _, to := range in.Topo.EndPorts {
 			home, _ := routing.Home(in.Topo, to)
-			if from != to && isHost(from) && isHost(to) && (at == topo.None || home == topo.None || !arrives(in.Topo, tables, at, home, in.LIDs.Base[to])) {
+			if from != to && isHost(from) && isHost(to) &&
+				(at == topo.None || home == topo.None || !arrives(in.Topo, tables, at, home, in.LIDs.Base[to])) {
 				lost++
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"ibsm/topo"
 )
 
-// ways are those that the rule of an engine permits, found without regard to how the engine finds them. They are followed
-// backwards, from the destination.
+// ways are those that the rule of an engine permits, found without regard to how the engine finds them. They are
+// followed backwards, from the destination.
 type ways struct {
 	switches int
 	steps    []backStep
@@ -29,13 +29,16 @@ type backStep struct {
 }
 
 func newWays(name string, in routing.In, s *engines.Settings, tables *routing.Tables) *ways {
-	w := &ways{switches: len(in.Topo.Switches), limit: math.MaxInt / 2, next: func(int, routing.Direction) int { return 0 }}
+	w := &ways{switches: len(in.Topo.Switches), limit: math.MaxInt / 2, next: func(int, routing.Direction) int {
+		return 0
+	}}
 	for i := range in.Topo.Ports {
 		p, peer := &in.Topo.Ports[i], in.Topo.Ports[i].Peer
 		if peer != topo.None && p.Num > 0 && in.Topo.IsSwitchPort(topo.PortIdx(i)) && in.Topo.IsSwitchPort(peer) {
 			at := routing.SwitchPort{Switch: in.Topo.Nodes[p.Node].GUID, Port: p.Num}
 			cost := max(1, int(s.Balancing.Weights[at]))
-			w.steps = append(w.steps, backStep{from: in.Topo.Nodes[in.Topo.Ports[peer].Node].Switch, to: in.Topo.Nodes[p.Node].Switch, cost: cost})
+			w.steps = append(w.steps, backStep{from: in.Topo.Nodes[in.Topo.Ports[peer].Node].Switch,
+				to: in.Topo.Nodes[p.Node].Switch, cost: cost})
 		}
 	}
 	var rank []int
@@ -108,7 +111,8 @@ func (w *ways) reaching(home topo.SwitchIdx) []bool {
 		for _, step := range w.steps {
 			for state := range costs {
 				to := w.next(state, step.leads)
-				if at := costs[state][step.from]; at < math.MaxInt && to >= 0 && at+step.cost <= w.limit && at+step.cost < costs[to][step.to] {
+				if at := costs[state][step.from]; at < math.MaxInt && to >= 0 && at+step.cost <= w.limit &&
+					at+step.cost < costs[to][step.to] {
 					costs[to][step.to], changed = at+step.cost, true
 				}
 			}

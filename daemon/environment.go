@@ -71,10 +71,13 @@ func warnOfDefaultKeys(l *conf.Loaded, logger *slog.Logger) {
 		advise("default sm_key: any host of the subnet can depose this manager. "+
 			"Set the same secret sm_key (keys.sm_key in ibsm.toml) on all managers, or list their port GUIDs in allowed_sm_guids; see docs/security.md", "sm_key", e.SMKey)
 	}
-	if mirrors := (&mirror.Config{SMKey: e.SMKey, MKey: mad.MKey(conf.MKey.In(l.Config)), DefaultKeys: conf.MirrorWithDefaultKeys.In(l.Config)}); !mirrors.On() {
-		logger.Info("nothing is mirrored with default keys: after a failover clients are asked to register again; see docs/failover.md")
+	if mirrors := (&mirror.Config{SMKey: e.SMKey, MKey: mad.MKey(conf.MKey.In(l.Config)),
+		DefaultKeys: conf.MirrorWithDefaultKeys.In(l.Config)}); !mirrors.On() {
+		logger.Info(
+			"nothing is mirrored with default keys: after a failover clients are asked to register again; see docs/failover.md")
 	}
-	if conf.MKey.In(l.Config) != 0 && conf.MKeyProtectionLevel.Chosen(l.Config) && conf.MKeyProtectionLevel.In(l.Config) == 0 {
+	if conf.MKey.In(l.Config) != 0 && conf.MKeyProtectionLevel.Chosen(l.Config) &&
+		conf.MKeyProtectionLevel.In(l.Config) == 0 {
 		advise("m_key_protection_level 0: any host of the subnet can read the m_key. Set it to 1 or 2; see docs/security.md")
 	}
 	if conf.MKey.In(l.Config) == 0 {

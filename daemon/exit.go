@@ -37,7 +37,8 @@ func isRefusal(err error) bool { return errors.As(err, new(refusal)) }
 
 // isResult reports whether an error is the result of a manager, not of a broken port.
 func isResult(err error) bool {
-	return errors.Is(err, manager.ErrPortDown) || errors.Is(err, manager.ErrWrongPort) || errors.Is(err, manager.ErrOtherMaster) || errors.Is(err, manager.ErrIncomplete)
+	return errors.Is(err, manager.ErrPortDown) || errors.Is(err, manager.ErrWrongPort) ||
+		errors.Is(err, manager.ErrOtherMaster) || errors.Is(err, manager.ErrIncomplete)
 }
 
 // ExitStatus prints an error and returns its exit status, 0 for no error.

@@ -21,13 +21,15 @@ import (
 	"ibsm/view"
 )
 
-// TestIbdmchk: ibdmchk finds a credit loop in random routes, SLs and mapping tables where we find one, and nowhere else.
+// TestIbdmchk: ibdmchk finds a credit loop in random routes, SLs and mapping tables where we find one, and nowhere
+// else.
 func TestIbdmchk(t *testing.T) {
 	count := uint64(12)
 	if os.Getenv("IBSM_PROOF") != "" {
 		count = 300
 	}
-	specs := []string{"torus:dims=4x3,hosts=1", "torus:dims=6,hosts=1", "mesh:dims=3x3,hosts=2", "random:switches=10,degree=3,hosts=1", "torus:dims=3x3,hosts=1", "fattree:k=4"}
+	specs := []string{"torus:dims=4x3,hosts=1", "torus:dims=6,hosts=1", "mesh:dims=3x3,hosts=2",
+		"random:switches=10,degree=3,hosts=1", "torus:dims=3x3,hosts=1", "fattree:k=4"}
 	loops := 0
 	for seed := range count {
 		spec := specs[seed%uint64(len(specs))]
@@ -80,15 +82,15 @@ func someSLs(rng *rand.Rand, in routing.In, most int) *routing.SLs {
 	return sls
 }
 
-// readable reports whether ibdmchk understands a subnet: it holds several LIDs of a port for wrong unless they are OpenSM's, and looks at
-// one port of each host.
+// readable reports whether ibdmchk understands a subnet: it holds several LIDs of a port for wrong unless they are
+// OpenSM's, and looks at one port of each host.
 func readable(in routing.In) bool {
 	several := func(n topo.Node) bool { return n.Type != mad.Switch && n.NumPorts > 1 }
 	return slices.Max(in.LIDs.LMC) == 0 && !slices.ContainsFunc(in.Topo.Nodes, several)
 }
 
-// compareWithIbdmchk has ibdmchk look at routes between hosts, by the SLs and lanes that they have, and wants it to find what we do:
-// routes that are missing, and whether there is a credit loop.
+// compareWithIbdmchk has ibdmchk look at routes between hosts, by the SLs and lanes that they have, and wants it to
+// find what we do: routes that are missing, and whether there is a credit loop.
 func compareWithIbdmchk(t *testing.T, in routing.In, tables *routing.Tables) (loop bool) {
 	madtest.Need(t, "ibdmchk")
 	v := &view.View{Topo: in.Topo, LIDs: in.LIDs, Tables: tables}
@@ -109,7 +111,9 @@ func compareWithIbdmchk(t *testing.T, in routing.In, tables *routing.Tables) (lo
 	cmd := exec.CommandContext(t.Context(), "ibdmchk", args...)
 	cmd.Dir = d.Path
 	said, _ := cmd.CombinedOutput() // its words count, not its exit status
-	found, err := creditloop.Find(t.Context(), creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), SLs: tables.SLs, Maps: tables.SLs.Lanes()})
+	found, err := creditloop.Find(t.Context(),
+		creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables),
+			SLs: tables.SLs, Maps: tables.SLs.Lanes()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,14 +125,15 @@ func compareWithIbdmchk(t *testing.T, in routing.In, tables *routing.Tables) (lo
 		}
 	case strings.Contains(text, "missing paths"):
 		t.Errorf("no route is lost: %s", text)
-	case found.Loop == nil && !strings.Contains(text, "-I- no credit loops found"), found.Loop != nil && !strings.Contains(text, "-E- credit loops in routing"):
+	case found.Loop == nil && !strings.Contains(text, "-I- no credit loops found"), found.Loop != nil &&
+		!strings.Contains(text, "-E- credit loops in routing"):
 		t.Errorf("a credit loop: %v; %s", found.Loop != nil, text)
 	}
 	return found.Loop != nil
 }
 
-// slVLs are mapping tables of switches as ibdmchk reads them: the GUID of a switch, the ports by which packets come in and leave,
-// and two lanes in each number.
+// slVLs are mapping tables of switches as ibdmchk reads them: the GUID of a switch, the ports by which packets come in
+// and leave, and two lanes in each number.
 func slVLs(t *topo.Topo, maps *routing.Maps) (text []byte) {
 	for _, n := range t.Switches {
 		for out := 1; out <= int(t.Nodes[n].NumPorts); out++ {

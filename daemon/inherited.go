@@ -22,7 +22,8 @@ import (
 
 // mirroring is the configuration of mirroring: the keys by which managers authenticate each
 // other, this manager's policy, and what a standby of a master that is not ibsm needs.
-func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Loaded, chosen *partitions.Selected) mirror.Config {
+func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Loaded,
+	chosen *partitions.Selected) mirror.Config {
 	m := mirror.Config{
 		SMKey: cfg.Elect.SMKey, MKey: cfg.Sweep.Settings.MKey.Value,
 		DefaultKeys: conf.MirrorWithDefaultKeys.In(l.Config), Allowed: cfg.Elect.Allowed,
@@ -39,12 +40,15 @@ func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Lo
 			m.Policy = own.encode()
 		}
 	default:
-		own := policyText{of: next.port, shared: l.WriteShared(), qos: next.qosPolicy(l).text, mkeys: next.mkeys, links: next.links, routes: next.record, engines: next.engineFiles(), source: chosen.Source, file: chosen.Text}
+		own := policyText{of: next.port, shared: l.WriteShared(), qos: next.qosPolicy(l).text, mkeys: next.mkeys,
+			links: next.links, routes: next.record, engines: next.engineFiles(), source: chosen.Source,
+			file: chosen.Text}
 		m.Policy = own.encode()
 	}
 	tooLong := len(m.Policy) > mirror.MaxPolicy
 	if tooLong && !next.tooLong {
-		c.logger.Error("the files for standbys are too long to send: after a failover a standby uses its own files", "bytes", len(m.Policy), "most", mirror.MaxPolicy)
+		c.logger.Error("the files for standbys are too long to send: after a failover a standby uses its own files",
+			"bytes", len(m.Policy), "most", mirror.MaxPolicy)
 	}
 	next.tooLong = tooLong
 	return m
@@ -71,12 +75,16 @@ func (c *configuration) mirrored(master mad.GUID, text []byte) {
 	}
 	c.change(func(next *inForce) {
 		switch {
-		case from != nil && next.from != nil && next.from.chosen != nil && string(next.from.text) == string(from.text) && next.agrees(from):
+		case from != nil && next.from != nil && next.from.chosen != nil &&
+			string(next.from.text) == string(from.text) && next.agrees(from):
 			return
 		case err != nil:
-			c.logger.Error("the master's policy cannot be read: after a failover this manager uses its own files", "guid", master, "reason", err)
+			c.logger.Error("the master's policy cannot be read: after a failover this manager uses its own files",
+				"guid", master, "reason", err)
 		case from == nil:
-			c.logger.Error("the master sends no policy, because it is too long: after a failover this manager uses its own files", "guid", master)
+			c.logger.Error(
+				"the master sends no policy, because it is too long: after a failover this manager uses its own files",
+				"guid", master)
 		}
 		if from != nil {
 			c.takeLinks(next, from.links)
@@ -91,7 +99,8 @@ func (c *configuration) mirrored(master mad.GUID, text []byte) {
 	})
 }
 
-// agrees reports whether the sick links and the record of routes are those of a policy. They change while this manager is master.
+// agrees reports whether the sick links and the record of routes are those of a policy. They change while this manager
+// is master.
 func (s *inForce) agrees(p *masterPolicy) bool {
 	return s.record == p.routes && knownLinks(s.links).Same(knownLinks(p.links))
 }
@@ -151,7 +160,8 @@ func (c *configuration) compare(next *inForce) {
 	switch {
 	case was != nil && slices.Equal(was, differs):
 	case len(differs) > 0:
-		c.logger.Error("this manager's own files differ from the master's: after a failover it uses the master's partitions and settings. Make the files identical",
+		c.logger.Error(
+			"this manager's own files differ from the master's: after a failover it uses the master's partitions and settings. Make the files identical",
 			"guid", next.from.of, "differ", strings.Join(differs, ","))
 	default:
 		c.logger.Info("this manager's own files are identical to the master's", "guid", next.from.of)
@@ -163,7 +173,8 @@ func (c *configuration) entered(state smp.SMState) {
 	c.change(func(next *inForce) {
 		next.master = state == smp.Master
 		if next.master && next.shown != nil && len(next.shown.Differ) > 0 {
-			c.logger.Error("this manager uses the partitions and settings of the previous master until its own files are reloaded: ibsmctl config reload",
+			c.logger.Error(
+				"this manager uses the partitions and settings of the previous master until its own files are reloaded: ibsmctl config reload",
 				"guid", next.shown.Of, "differ", strings.Join(next.shown.Differ, ","))
 		}
 	})

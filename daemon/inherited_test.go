@@ -44,7 +44,8 @@ func TestMeaning(t *testing.T) {
 	if of("Default=0x7fff, ipoib: ALL=limited, SELF=full;\nstorage=0x0001: 0x11, 0x13=full;\n") == was {
 		t.Error("another member is the same sum")
 	}
-	if none := (&partitions.Selected{Source: partitions.FromNothing, Policy: partitions.Default()}); meaning(none) == was {
+	if none := (&partitions.Selected{Source: partitions.FromNothing, Policy: partitions.Default()}); meaning(
+		none) == was {
 		t.Error("no file has no sum of its own")
 	}
 }
@@ -92,15 +93,21 @@ func newFixture(t *testing.T, settings, parts string) *fixture {
 	o := &fixture{t: t, dir: t.TempDir()}
 	o.write("opensm.conf", settings)
 	o.write("partitions.conf", parts)
-	l := conf.Load([]string{"-F", filepath.Join(o.dir, "opensm.conf"), "-P", filepath.Join(o.dir, "partitions.conf"), "--state_dir", o.dir}, Environment)
+	l := conf.Load([]string{"-F", filepath.Join(o.dir, "opensm.conf"), "-P", filepath.Join(o.dir, "partitions.conf"),
+		"--state_dir", o.dir}, Environment)
 	logger := slog.New(slog.NewTextHandler(&o.log, nil))
-	stored, _, err := store.Open(store.Config{Path: filepath.Join(keptDir(l), mad.GUID(7).String(), storeFile), Prefix: mad.DefaultPrefix, Port: 7})
+	stored, _, err := store.Open(store.Config{Path: filepath.Join(keptDir(l), mad.GUID(7).String(), storeFile),
+		Prefix: mad.DefaultPrefix, Port: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.state = newState(l, logger, func(string, error) {})
 	o.state.store.Store(stored)
-	o.configuration = newConfiguration(l, nil, logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), &logOutput{}, o.state, func(r server.Settings) { o.policy = r.Mirrored; o.keys.Store(&r.Keys) }, func(sickRules) []ctl.Finding { return nil }, func(*sick.Saved) {})
+	o.configuration = newConfiguration(l, nil, logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), &logOutput{},
+		o.state, func(r server.Settings) {
+			o.policy = r.Mirrored
+			o.keys.Store(&r.Keys)
+		}, func(sickRules) []ctl.Finding { return nil }, func(*sick.Saved) {})
 	var ts tasks
 	ts.atEnd(func() { stored.Close() })
 	ts.run(context.Background(), o.run)
@@ -176,15 +183,16 @@ const (
 	ownParts       = "b=0x0002 : ALL=full;\n"
 )
 
-// TestRoutesRecordFollows: a standby has the master's record of routes, keeps it, and sends it on; its own computation replaces it. A version without records
-// reads the number of M_Keys beside it.
+// TestRoutesRecordFollows: a standby has the master's record of routes, keeps it, and sends it on; its own computation
+// replaces it. A version without records reads the number of M_Keys beside it.
 func TestRoutesRecordFollows(t *testing.T) {
 	tree, other := sweep.RoutesRecord{Engine: "tree", Sum: 5}, sweep.RoutesRecord{Engine: "dfsssp", Sum: 6}
 	must := func(when string, o *fixture, want sweep.RoutesRecord) {
 		t.Helper()
 		p, err := decodePolicy(o.sent.Registrar.Mirror.Policy)
 		if err != nil || p.routes != want || o.sent.Sweep.Routes != want || o.state.routes() != want {
-			t.Errorf("%s: %v; standbys get %+v, the manager %v, kept is %v", when, err, p, o.sent.Sweep.Routes, o.state.routes())
+			t.Errorf("%s: %v; standbys get %+v, the manager %v, kept is %v", when, err, p, o.sent.Sweep.Routes,
+				o.state.routes())
 		}
 	}
 	master, standby := newFixture(t, masterSettings, masterParts), newFixture(t, masterSettings, masterParts)
@@ -316,7 +324,8 @@ func TestInheritNothing(t *testing.T) {
 		"a wrong setting":   bytes.Replace(policy, []byte("lmc = 1"), []byte("lmc = 9"), 1),
 		"a wrong partition": append(slices.Clone(policy), "oops="...),
 		"an unknown source": (&policyText{of: 9, source: 77}).encode(),
-		"an unknown engine": (&policyText{of: 9, source: partitions.FromNothing, shared: []byte("[routing]\nengines = [\"maxhop\", \"no_fallback\"]\n")}).encode(),
+		"an unknown engine": (&policyText{of: 9, source: partitions.FromNothing,
+			shared: []byte("[routing]\nengines = [\"maxhop\", \"no_fallback\"]\n")}).encode(),
 	} {
 		o := newFixture(t, ownSettings, ownParts)
 		o.hears(policy)
@@ -341,7 +350,11 @@ func TestOwnFilesAfterRestart(t *testing.T) {
 	o.entered(smp.Master)
 	o.must("before", 1, 1, "lmc", "part_enforce", "partition_config_file")
 	contents := o.state.store.Load().Contents()
-	next := newConfiguration(o.current.Load().own, nil, o.logger, osmlog.NewHandler(io.Discard, osmlog.Options{}), &logOutput{}, o.state, func(r server.Settings) { o.policy = r.Mirrored; o.keys.Store(&r.Keys) }, func(sickRules) []ctl.Finding { return nil }, func(*sick.Saved) {})
+	next := newConfiguration(o.current.Load().own, nil, o.logger, osmlog.NewHandler(io.Discard, osmlog.Options{}),
+		&logOutput{}, o.state, func(r server.Settings) {
+			o.policy = r.Mirrored
+			o.keys.Store(&r.Keys)
+		}, func(sickRules) []ctl.Finding { return nil }, func(*sick.Saved) {})
 	var ts tasks
 	ts.run(context.Background(), next.run)
 	defer ts.end()
@@ -365,13 +378,15 @@ func TestPolicyOfOtherVersion(t *testing.T) {
 // in what it does then.
 func TestInheritSources(t *testing.T) {
 	for source, want := range map[partitions.Source]*partitions.Policy{
-		partitions.FromNothing: nil, partitions.FromCaution: partitions.Closed(), partitions.FromFallback: partitions.Default(),
+		partitions.FromNothing: nil, partitions.FromCaution: partitions.Closed(),
+		partitions.FromFallback: partitions.Default(),
 	} {
 		from, err := newMasterPolicy((&policyText{of: 9, source: source}).encode())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := from.chosen.ForTables(); (got == nil) != (want == nil) || got != nil && len(got.Partitions[0].Members) != len(want.Partitions[0].Members) {
+		if got := from.chosen.ForTables(); (got == nil) != (want == nil) || got != nil &&
+			len(got.Partitions[0].Members) != len(want.Partitions[0].Members) {
 			t.Errorf("%v: %+v", source, got)
 		}
 	}
@@ -379,7 +394,8 @@ func TestInheritSources(t *testing.T) {
 
 // TestPolicyTooLong: a partition file that is too long for standbys is logged once.
 func TestPolicyTooLong(t *testing.T) {
-	o := newFixture(t, masterSettings, masterParts+strings.Repeat("# a comment that makes it long\n", mirror.MaxPolicy/30))
+	o := newFixture(t, masterSettings, masterParts+strings.Repeat("# a comment that makes it long\n",
+		mirror.MaxPolicy/30))
 	o.mustSay("the files for standbys are too long")
 	o.reload(true)
 	if strings.Contains(o.log.String(), "too long") {
@@ -392,9 +408,11 @@ func TestPolicyTooLong(t *testing.T) {
 
 // FuzzPolicy: whatever another manager sends is refused, or can be gone on with.
 func FuzzPolicy(f *testing.F) {
-	f.Add((&policyText{of: 9, shared: []byte("[subnet]\nlmc = 1\n"), source: partitions.FromFile, file: []byte(masterParts)}).encode())
+	f.Add((&policyText{of: 9, shared: []byte("[subnet]\nlmc = 1\n"), source: partitions.FromFile,
+		file: []byte(masterParts)}).encode())
 	f.Add((&policyText{of: 9, source: partitions.FromNothing}).encode())
-	f.Add((&policyText{of: 9, shared: []byte("[qos]\nenabled = true\n"), qos: []byte(goodQoS), source: partitions.FromNothing}).encode())
+	f.Add((&policyText{of: 9, shared: []byte("[qos]\nenabled = true\n"), qos: []byte(goodQoS),
+		source: partitions.FromNothing}).encode())
 	f.Add([]byte("ibsm policy 1 0x0000000000000009 2 0 -1 0 0 0 0 0\n"))
 	f.Add([]byte("ibsm policy 1 0x0000000000000009 1 999999999999999999999 0 0 0 0 0 0\n"))
 	f.Add([]byte("ibsm policy 2 0x0000000000000009 1 0 0 0 0 0 0 0\n"))
@@ -404,7 +422,8 @@ func FuzzPolicy(f *testing.F) {
 			return
 		}
 		again, err := newMasterPolicy(from.encode())
-		if err != nil || again.of != from.of || meaning(again.chosen) != meaning(from.chosen) || string(again.qos.text) != string(from.qos.text) {
+		if err != nil || again.of != from.of || meaning(again.chosen) != meaning(from.chosen) ||
+			string(again.qos.text) != string(from.qos.text) {
 			t.Errorf("%q is read as %q: %v", b, from.encode(), err)
 		}
 		if _, chosen := from.over(&conf.Loaded{Config: conf.New()}, nil); chosen == nil || chosen.Policy == nil {

@@ -8,7 +8,8 @@ import (
 )
 
 // kindsOfPort are the kinds of port by their names in opensm.conf.
-var kindsOfPort = [lanes.Kinds]string{lanes.Adapter: "ca", lanes.Port0: "sw0", lanes.External: "swe", lanes.SwitchLink: "sw2sw", lanes.Router: "rtr"}
+var kindsOfPort = [lanes.Kinds]string{lanes.Adapter: "ca", lanes.Port0: "sw0", lanes.External: "swe",
+	lanes.SwitchLink: "sw2sw", lanes.Router: "rtr"}
 
 // laneUses is how each kind of port uses its lanes.
 func laneUses(c *conf.Config) lanes.Uses {
@@ -21,7 +22,8 @@ func laneUses(c *conf.Config) lanes.Uses {
 
 func laneSettings(c *conf.Config, kind string) lanes.Settings {
 	k := conf.LanesOf(kind)
-	return lanes.Settings{HighLimit: k.HighLimit.In(c), High: turns(k.High.In(c)), Low: turns(k.Low.In(c)), SLtoVL: k.SLtoVL.In(c)}
+	return lanes.Settings{HighLimit: k.HighLimit.In(c), High: turns(k.High.In(c)), Low: turns(k.Low.In(c)),
+		SLtoVL: k.SLtoVL.In(c)}
 }
 
 func turns(of []conf.VLTurn) (list []lanes.Turn) {

@@ -45,7 +45,8 @@ func newLauncher(program, root string, args []string, stdout, stderr io.Writer) 
 		Getenv:   func(string) string { return "" },
 		ReadFile: func(string) ([]byte, error) { return nil, nil },
 	}
-	return &launcher{root: root, program: program, given: conf.Load(args, empty), stdout: stdout, stderr: stderr, said: map[string]bool{}, shares: shares{owner: map[[2]string]string{}}}
+	return &launcher{root: root, program: program, given: conf.Load(args, empty), stdout: stdout, stderr: stderr,
+		said: map[string]bool{}, shares: shares{owner: map[[2]string]string{}}}
 }
 
 // launch runs the managers until they end, and returns the exit status. A single one
@@ -160,7 +161,9 @@ func (la *launcher) allPorts() []instances.Instance {
 		known := slices.ContainsFunc(la.seen, func(i instances.Instance) bool { return i.GUID == p.GUID })
 		switch why := p.Unfit(); {
 		case known:
-		case why != "" && slices.ContainsFunc(ports, func(o umad.HostPort) bool { return o.GUID == p.GUID && o.Unfit() == "" }):
+		case why != "" && slices.ContainsFunc(ports, func(o umad.HostPort) bool {
+			return o.GUID == p.GUID && o.Unfit() == ""
+		}):
 			// QP0 of the port is on another device.
 		case why != "":
 			la.note(fmt.Sprintf("%v (GUID %v) is skipped: %s", p, p.GUID, why))

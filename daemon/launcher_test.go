@@ -75,8 +75,10 @@ func TestChildren(t *testing.T) {
 		c := children[i]
 		dump := option(c.args, "dump_files_dir")
 		want.dump = filepath.Join(la.root, "dump", want.dump)
-		got := struct{ log, dump, socket, metrics string }{option(c.args, "log_file"), dump, option(c.args, "ctl_socket"), option(c.args, "metrics_addr")}
-		if got != want || option(c.args, "priority") != "5" || option(c.args, "config") != fmt.Sprintf("/etc/rdma/opensm.conf.%d", i+1) {
+		got := struct{ log, dump, socket, metrics string }{option(c.args, "log_file"), dump,
+			option(c.args, "ctl_socket"), option(c.args, "metrics_addr")}
+		if got != want || option(c.args, "priority") != "5" ||
+			option(c.args, "config") != fmt.Sprintf("/etc/rdma/opensm.conf.%d", i+1) {
 			t.Errorf("instance %s: %+v of %q, want %+v", c.name, got, c.args, want)
 		}
 		if !slices.Equal(c.env, []string{severalMark + "=0x0000000000000011,0x0000000000000012,0x0000000000000013"}) {
@@ -85,7 +87,8 @@ func TestChildren(t *testing.T) {
 	}
 }
 
-// portFiles are what the kernel shows of a host with n InfiniBand ports, mlx5_0 and so on, with the GUIDs 0x0002c90300000001 and so on.
+// portFiles are what the kernel shows of a host with n InfiniBand ports, mlx5_0 and so on, with the GUIDs
+// 0x0002c90300000001 and so on.
 func portFiles(n int) map[string]string {
 	files := map[string]string{"sys/class/infiniband_mad/abi_version": "5\n"}
 	for i := range n {
@@ -114,20 +117,29 @@ func TestPaths(t *testing.T) {
 		logs    string // of the first
 		alone   string // the name of an instance that only a unit of its own starts
 	}{
-		{"PORTS=ALL, one port", 1, map[string]string{"etc/default/opensm": "PORTS=ALL"}, false, "/var/log/opensm." + first + ".log", ""},
-		{"PORTS=ALL, two ports", 2, map[string]string{"etc/default/opensm": "PORTS=ALL"}, true, "/var/log/opensm." + first + ".log", ""},
-		{"PORTS of one, two ports", 2, map[string]string{"etc/default/opensm": "PORTS=" + first}, false, "/var/log/opensm." + first + ".log", ""},
-		{"PORTS of two", 2, map[string]string{"etc/default/opensm": "PORTS='" + first + " " + second + "'"}, true, "/var/log/opensm." + first + ".log", ""},
-		{"PORTS of another", 2, map[string]string{"etc/default/opensm": "PORTS=" + second}, true, "/var/log/opensm." + first + ".log", first},
-		{"PORTS=NONE, one port", 1, map[string]string{"etc/default/opensm": "PORTS=NONE"}, false, "/var/log/opensm." + first + ".log", first},
+		{"PORTS=ALL, one port", 1, map[string]string{"etc/default/opensm": "PORTS=ALL"}, false,
+			"/var/log/opensm." + first + ".log", ""},
+		{"PORTS=ALL, two ports", 2, map[string]string{"etc/default/opensm": "PORTS=ALL"}, true,
+			"/var/log/opensm." + first + ".log", ""},
+		{"PORTS of one, two ports", 2, map[string]string{"etc/default/opensm": "PORTS=" + first}, false,
+			"/var/log/opensm." + first + ".log", ""},
+		{"PORTS of two", 2, map[string]string{"etc/default/opensm": "PORTS='" + first + " " + second + "'"}, true,
+			"/var/log/opensm." + first + ".log", ""},
+		{"PORTS of another", 2, map[string]string{"etc/default/opensm": "PORTS=" + second}, true,
+			"/var/log/opensm." + first + ".log", first},
+		{"PORTS=NONE, one port", 1, map[string]string{"etc/default/opensm": "PORTS=NONE"}, false,
+			"/var/log/opensm." + first + ".log", first},
 		{"no file, one port", 1, nil, false, "/var/log/opensm." + first + ".log", first},
 		{"no file, no port yet", 0, nil, false, "/var/log/opensm." + first + ".log", first},
 		{"no file, two ports", 2, nil, true, "/var/log/opensm." + first + ".log", first},
 		{"GUIDS of one", 2, map[string]string{"etc/sysconfig/opensm": "GUIDS=" + first}, false, "", ""},
-		{"GUIDS of two", 2, map[string]string{"etc/sysconfig/opensm": "GUIDS='" + first + " " + second + "'"}, true, "/var/log/opensm." + first + ".log", ""},
+		{"GUIDS of two", 2, map[string]string{"etc/sysconfig/opensm": "GUIDS='" + first + " " + second + "'"}, true,
+			"/var/log/opensm." + first + ".log", ""},
 		{"one numbered file", 2, map[string]string{"etc/rdma/opensm.conf.1": "guid " + first}, false, "", ""},
-		{"a numbered file of the same port", 2, map[string]string{"etc/rdma/opensm.conf.1": "guid " + first}, false, "/var/log/opensm." + first + ".log", first},
-		{"two numbered files", 2, map[string]string{"etc/rdma/opensm.conf.1": "guid " + first, "etc/rdma/opensm.conf.2": "guid " + second}, true, "/var/log/opensm.1.log", ""},
+		{"a numbered file of the same port", 2, map[string]string{"etc/rdma/opensm.conf.1": "guid " + first}, false,
+			"/var/log/opensm." + first + ".log", first},
+		{"two numbered files", 2, map[string]string{"etc/rdma/opensm.conf.1": "guid " + first,
+			"etc/rdma/opensm.conf.2": "guid " + second}, true, "/var/log/opensm.1.log", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			files := portFiles(c.ports)
@@ -151,7 +163,9 @@ func TestPaths(t *testing.T) {
 				if got := option(args, "log_file"); got != c.logs {
 					t.Errorf("%s: log %q, want %q", way, got, c.logs)
 				}
-				if got := slices.ContainsFunc(env, func(e string) bool { return strings.Contains(e, ",") }); got != c.several {
+				if got := slices.ContainsFunc(env, func(e string) bool {
+					return strings.Contains(e, ",")
+				}); got != c.several {
 					t.Errorf("%s: one of several: %t, want %t", way, got, c.several)
 				}
 			}
@@ -163,7 +177,8 @@ func TestPaths(t *testing.T) {
 				check("launched", name, child.args, child.env)
 				os.RemoveAll(dump)
 			}
-			la.given.Launch, la.given.Instance, la.wanted, la.shares = false, name, nil, shares{owner: map[[2]string]string{}}
+			la.given.Launch, la.given.Instance, la.wanted, la.shares = false, name, nil,
+				shares{owner: map[[2]string]string{}}
 			t.Setenv(severalMark, "")
 			for range 2 { // a restart decides the same
 				status := la.launch(func(args []string) int {
@@ -245,23 +260,35 @@ func TestReadAgain(t *testing.T) {
 		says   string
 	}{
 		{"nothing", nil, "1 0x11 , 2 0x12 127.0.0.1:9301", ""},
-		{"one more", map[string]string{dir + "3": file("0x13", "")}, "1 0x11 , 2 0x12 127.0.0.1:9301, 3 0x13 127.0.0.1:9302", ""},
+		{"one more", map[string]string{dir + "3": file("0x13", "")},
+			"1 0x11 , 2 0x12 127.0.0.1:9301, 3 0x13 127.0.0.1:9302", ""},
 		{"one less", map[string]string{dir + "1": ""}, "2 0x12 127.0.0.1:9301", ""},
-		{"another in its place", map[string]string{dir + "1": "", dir + "3": file("0x11", "")}, "2 0x12 127.0.0.1:9301, 3 0x11 ", ""},
+		{"another in its place", map[string]string{dir + "1": "", dir + "3": file("0x11", "")},
+			"2 0x12 127.0.0.1:9301, 3 0x11 ", ""},
 		{"another port", map[string]string{dir + "2": file("0x22", "")}, "1 0x11 , 2 0x22 127.0.0.1:9301", ""},
-		{"ports exchanged", map[string]string{dir + "1": file("0x12", ""), dir + "2": file("0x11", "")}, "1 0x12 , 2 0x11 127.0.0.1:9301", ""},
-		{"a setting", map[string]string{dir + "2": file("0x12", "sweep_interval 3\n")}, "1 0x11 , 2 0x12 127.0.0.1:9301", ""},
-		{"an error", map[string]string{dir + "2": file("0x22", "lmc 9\n")}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 2 keeps running unchanged: /etc/opensm/opensm.conf.2:3:5: lmc"},
-		{"the port of another", map[string]string{dir + "2": file("0x11", "")}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 2 keeps running unchanged: port 0x0000000000000011 is used by instance 1"},
-		{"a new one with an error", map[string]string{dir + "3": "lmc 9\n"}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 3 is not started"},
-		{"a folder in its place", map[string]string{dir + "2": "", dir + "2/x": "x"}, "1 0x11 , 2 0x12 127.0.0.1:9301", "instance 2 keeps running, although no file configures it"},
+		{"ports exchanged", map[string]string{dir + "1": file("0x12", ""), dir + "2": file("0x11", "")},
+			"1 0x12 , 2 0x11 127.0.0.1:9301", ""},
+		{"a setting", map[string]string{dir + "2": file("0x12", "sweep_interval 3\n")},
+			"1 0x11 , 2 0x12 127.0.0.1:9301", ""},
+		{"an error", map[string]string{dir + "2": file("0x22", "lmc 9\n")}, "1 0x11 , 2 0x12 127.0.0.1:9301",
+			"instance 2 keeps running unchanged: /etc/opensm/opensm.conf.2:3:5: lmc"},
+		{"the port of another", map[string]string{dir + "2": file("0x11", "")}, "1 0x11 , 2 0x12 127.0.0.1:9301",
+			"instance 2 keeps running unchanged: port 0x0000000000000011 is used by instance 1"},
+		{"a new one with an error", map[string]string{dir + "3": "lmc 9\n"}, "1 0x11 , 2 0x12 127.0.0.1:9301",
+			"instance 3 is not started"},
+		{"a folder in its place", map[string]string{dir + "2": "", dir + "2/x": "x"}, "1 0x11 , 2 0x12 127.0.0.1:9301",
+			"instance 2 keeps running, although no file configures it"},
 		{"none", map[string]string{dir + "1": "", dir + "2": "", "etc/default/opensm": "PORTS=NONE"}, "", ""},
-		{"nothing that can be understood", map[string]string{dir + "1": "", dir + "2": "", "etc/default/opensm": "PORTS=$x"}, "1 0x11 , 2 0x12 127.0.0.1:9301", "nothing is expanded here"},
+		{"nothing that can be understood",
+			map[string]string{dir + "1": "", dir + "2": "", "etc/default/opensm": "PORTS=$x"},
+			"1 0x11 , 2 0x12 127.0.0.1:9301", "nothing is expanded here"},
 		{"the usual one", map[string]string{dir + "1": "", dir + "2": ""}, "usual 0x0 ", ""},
-		{"GUIDS", map[string]string{dir + "1": "", dir + "2": "", "etc/sysconfig/opensm": "GUIDS=0x12"}, "0x0000000000000012 0x12 ", ""},
+		{"GUIDS", map[string]string{dir + "1": "", dir + "2": "", "etc/sysconfig/opensm": "GUIDS=0x12"},
+			"0x0000000000000012 0x12 ", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			la, said := hostWith(t, "--launch", map[string]string{dir + "1": file("0x11", ""), dir + "2": file("0x12", "")})
+			la, said := hostWith(t, "--launch",
+				map[string]string{dir + "1": file("0x11", ""), dir + "2": file("0x12", "")})
 			la.read()
 			la.find(false)
 			for name, text := range c.change {
@@ -273,7 +300,8 @@ func TestReadAgain(t *testing.T) {
 			}
 			for name, text := range c.change {
 				if path := filepath.Join(la.root, name); text != "" {
-					if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+					if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+						os.WriteFile(path, []byte(text), 0o600)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -294,12 +322,14 @@ func TestReadAgain(t *testing.T) {
 	}
 }
 
-// TestPortNames: PORTS and GUIDS take devices and interfaces, as -g does. A name that does not exist is named, and its manager waits for it, and
-// stays when the device is there and the files are read again. A port has one manager, whatever it is called.
+// TestPortNames: PORTS and GUIDS take devices and interfaces, as -g does. A name that does not exist is named, and its
+// manager waits for it, and stays when the device is there and the files are read again. A port has one manager,
+// whatever it is called.
 func TestPortNames(t *testing.T) {
 	const first = "0x0002c90300000001"
 	files := portFiles(2)
-	files["sys/class/net/ib1/device/infiniband/mlx5_1/node_type"], files["sys/class/net/ib1/dev_port"] = "1: CA\n", "0\n"
+	files["sys/class/net/ib1/device/infiniband/mlx5_1/node_type"], files["sys/class/net/ib1/dev_port"] = "1: CA\n",
+		"0\n"
 	files["etc/default/opensm"] = "PORTS='mlx5_0:1 ib1 ib7 " + first + "'\n"
 	la, said := hostWith(t, "--launch", files)
 	la.read()
@@ -308,7 +338,8 @@ func TestPortNames(t *testing.T) {
 	for _, c := range children {
 		got = append(got, fmt.Sprintf("%s %v %s", c.name, c.port, option(c.args, "guid")))
 	}
-	if want := []string{"mlx5_0:1 " + first + " mlx5_0:1", "ib1 0x0002c90300000002 ib1", "ib7 0x0000000000000000 ib7"}; !slices.Equal(got, want) {
+	if want := []string{"mlx5_0:1 " + first + " mlx5_0:1", "ib1 0x0002c90300000002 ib1",
+		"ib7 0x0000000000000000 ib7"}; !slices.Equal(got, want) {
 		t.Errorf("children %q, want %q", got, want)
 	}
 	want := "ibsm: instance ib7 waits for its port: no device or interface ib7: there are mlx5_0:1, mlx5_1:1 (ib1)\n" +
@@ -352,14 +383,16 @@ func TestAllPorts(t *testing.T) {
 	}
 	port("mlx5_1", "0002", "Ethernet", 1)
 	port("mlx5_3", "0004", "InfiniBand", 3)
-	files["sys/class/infiniband/mlx5_3/device/vendor"], files["sys/class/infiniband/mlx5_3/device/vpd"] = "0x15b3\n", "SMDL=SW_MNG"
+	files["sys/class/infiniband/mlx5_3/device/vendor"], files["sys/class/infiniband/mlx5_3/device/vpd"] = "0x15b3\n",
+		"SMDL=SW_MNG"
 	port("mlx5_4", "0005", "InfiniBand", 4)
 	files["sys/class/infiniband/mlx5_4/ports/1/cap_mask"] = "0xa651ec48\n"
 	const bridge = "mlx5_3 port 1: it is a bridge to NVLink switches (SMDL=SW_MNG), whose subnet NVLSM manages: only -g chooses it"
 	const disabled = "mlx5_4 port 1: its CapabilityMask has IsSMdisabled: no subnet manager can run there (a virtual function, or QP0 is on another device)"
 	la, said = hostWith(t, "--all-ports", files)
 	la.read()
-	if got, why := names(la), "ibsm: waiting for a port: no InfiniBand port for a subnet manager: "+bridge+"; "+disabled+"\n"; got != "" || !strings.HasSuffix(said.String(), why) {
+	if got, why := names(la), "ibsm: waiting for a port: no InfiniBand port for a subnet manager: "+bridge+"; "+
+		disabled+"\n"; got != "" || !strings.HasSuffix(said.String(), why) {
 		t.Errorf("only ports that are skipped: %q, said %q, want %q", got, said, why)
 	}
 	port("mlx5_0", "0001", "InfiniBand", 0)
@@ -429,8 +462,10 @@ func TestSupervise(t *testing.T) {
 		}
 		return child{name: name, args: []string{path}, env: []string{"MARK=" + filepath.Join(dir, name+".mark")}}
 	}
-	fails := script("fails", `echo "try $(cat $MARK 2>/dev/null)"; echo -n x >> $MARK; [ $(cat $MARK) = xxx ] || exit 3; printf unfinished`)
-	stays := script("stays", "trap 'echo hung up; >$MARK' HUP\ntrap 'echo asked to end; exit 0' TERM\necho ready\nwhile :; do sleep 0.01; done")
+	fails := script("fails",
+		`echo "try $(cat $MARK 2>/dev/null)"; echo -n x >> $MARK; [ $(cat $MARK) = xxx ] || exit 3; printf unfinished`)
+	stays := script("stays",
+		"trap 'echo hung up; >$MARK' HUP\ntrap 'echo asked to end; exit 0' TERM\necho ready\nwhile :; do sleep 0.01; done")
 	stubborn := script("stubborn", "trap 'echo never' TERM\necho ready\nwhile :; do sleep 0.01; done")
 	find := func(children []child) func(bool) []child { return func(bool) []child { return children } }
 	for _, c := range []struct {
@@ -442,9 +477,12 @@ func TestSupervise(t *testing.T) {
 		after     []string
 		status    int
 	}{
-		{"restarted until it ends well", []child{fails}, false, nil, "", []string{"fails: try xx", "fails: unfinished", "instance fails has ended with status 0"}, 0},
-		{"once", []child{script("once", "exit 4")}, true, nil, "", []string{"instance once has ended with status 4"}, 4},
-		{"all end", []child{stays, script("quick", "exit 0")}, false, []string{"stays: ready", "instance quick has ended with status 0"}, "", []string{"stays: asked to end"}, 0},
+		{"restarted until it ends well", []child{fails}, false, nil, "",
+			[]string{"fails: try xx", "fails: unfinished", "instance fails has ended with status 0"}, 0},
+		{"once", []child{script("once", "exit 4")}, true, nil, "", []string{"instance once has ended with status 4"},
+			4},
+		{"all end", []child{stays, script("quick", "exit 0")}, false,
+			[]string{"stays: ready", "instance quick has ended with status 0"}, "", []string{"stays: asked to end"}, 0},
 		{"killed", []child{stubborn}, false, []string{"stubborn: ready"}, "stubborn: never", nil, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -510,11 +548,13 @@ func TestSuperviseReload(t *testing.T) {
 	defer cancel()
 	passed, ended := make(chan os.Signal), make(chan int, 1)
 	go func() { ended <- s.run(ctx, passed, nil) }()
-	for _, name := range []string{"stays: ready", "goes: ready", "moves: ready", "quick has ended with status 0", "fails has ended"} {
+	for _, name := range []string{"stays: ready", "goes: ready", "moves: ready", "quick has ended with status 0",
+		"fails has ended"} {
 		out.await(t, name)
 	}
 	for n, want := range [][]string{
-		{"stays: hung up", "goes: asked to end", "moves: left\n", "moves: ready", "fails: a try", "instance fails has ended", "fresh: ready"},
+		{"stays: hung up", "goes: asked to end", "moves: left\n", "moves: ready", "fails: a try",
+			"instance fails has ended", "fresh: ready"},
 		{"stays: asked to end", "moves: left\n"},
 		{"goes: ready"},
 	} {

@@ -13,7 +13,8 @@ import (
 	"ibsm/perf/sick"
 )
 
-// Which links are sick, and which are out of use for it, is kept in the store, and sent to standbys with the rest of the policy.
+// Which links are sick, and which are out of use for it, is kept in the store, and sent to standbys with the rest of
+// the policy.
 
 // knownLinks is k, which knows nothing where it is nil.
 func knownLinks(k *sick.Saved) *sick.Saved {
@@ -28,7 +29,8 @@ func encodeLinks(k *sick.Saved) []byte { return knownLinks(k).Encode() }
 // linkLimits are how far the manager goes with sick links.
 func linkLimits(c *conf.Config) sick.Limits {
 	most, _ := sick.ActionNamed(conf.SickLinks.In(c))
-	return sick.Limits{Most: most, Links: int(conf.SickLinksMax.In(c)), Permille: int(conf.SickLinksMaxPermille.In(c)), Hosts: conf.SickLinksHosts.In(c)}
+	return sick.Limits{Most: most, Links: int(conf.SickLinksMax.In(c)), Permille: int(conf.SickLinksMaxPermille.In(c)),
+		Hosts: conf.SickLinksHosts.In(c)}
 }
 
 // takeLinks takes what the master knows of links.
@@ -36,8 +38,10 @@ func (c *configuration) takeLinks(next *inForce, k *sick.Saved) {
 	was := knownLinks(next.links)
 	if k = knownLinks(k); !k.Same(was) {
 		byRule := func(e sick.Excluded) bool { return !e.ByHand }
-		if counterSettings(next.own).Interval == 0 && slices.ContainsFunc(k.Excluded, byRule) && !slices.ContainsFunc(was.Excluded, byRule) {
-			c.logger.Warn("the master has taken sick links out of use, but this manager reads no counters: after a failover they return to use", "links", len(k.Excluded))
+		if counterSettings(next.own).Interval == 0 && slices.ContainsFunc(k.Excluded, byRule) &&
+			!slices.ContainsFunc(was.Excluded, byRule) {
+			c.logger.Warn(
+				"the master has taken sick links out of use, but this manager reads no counters: after a failover they return to use", "links", len(k.Excluded))
 		}
 		next.links = k
 		c.state.saveLinks(k)
@@ -56,9 +60,10 @@ func (c *configuration) setLinks(next *inForce, k *sick.Saved) {
 	c.sendTo(next, slices.Equal(k.Excluded, was.Excluded))
 }
 
-// decideLinks decides what is done about sick links, as master. look says what is known of them, nil if nothing was judged. show takes what was
-// decided, in the order in which it comes into force, and also where nothing was.
-func (c *configuration) decideLinks(look func() *server.FoundLinks, show func([]sick.Finding, []sick.Decision, *sick.Saved)) {
+// decideLinks decides what is done about sick links, as master. look says what is known of them, nil if nothing was
+// judged. show takes what was decided, in the order in which it comes into force, and also where nothing was.
+func (c *configuration) decideLinks(look func() *server.FoundLinks,
+	show func([]sick.Finding, []sick.Decision, *sick.Saved)) {
 	c.change(func(next *inForce) {
 		var findings []sick.Finding
 		var decisions []sick.Decision
@@ -78,7 +83,8 @@ func (c *configuration) decideLinks(look func() *server.FoundLinks, show func([]
 		} else if found == nil {
 			return // there was no reading yet
 		}
-		in := sick.In{Topo: v.Topo, Now: c.now().Unix(), Excluded: knownLinks(next.links).Excluded, Limits: linkLimits(l.Config)}
+		in := sick.In{Topo: v.Topo, Now: c.now().Unix(), Excluded: knownLinks(next.links).Excluded,
+			Limits: linkLimits(l.Config)}
 		kept := &sick.Saved{}
 		if found != nil {
 			findings, kept.Found, kept.Relapses = found.Findings, found.Saved.Found, found.Saved.Relapses
@@ -94,13 +100,16 @@ func (c *configuration) decideLinks(look func() *server.FoundLinks, show func([]
 func (c *configuration) logLinks(was, now []sick.Excluded) {
 	for i := range now {
 		e := &now[i]
-		if before := sick.IndexOf(was, e.Port); before < 0 || was[before].Action != e.Action || was[before].State != e.State {
-			c.logger.Warn("a sick link: "+e.State.String(), "guid", e.Port.Node, "port", e.Port.Port, "far", e.Peer.Node, "far_port", e.Peer.Port, "action", e.Action.String())
+		if before := sick.IndexOf(was, e.Port); before < 0 || was[before].Action != e.Action ||
+			was[before].State != e.State {
+			c.logger.Warn("a sick link: "+e.State.String(), "guid", e.Port.Node, "port", e.Port.Port, "far",
+				e.Peer.Node, "far_port", e.Peer.Port, "action", e.Action.String())
 		}
 	}
 	for i := range was {
 		if e := &was[i]; sick.IndexOf(now, e.Port) < 0 {
-			c.logger.Info("a link is in use again", "guid", e.Port.Node, "port", e.Port.Port, "far", e.Peer.Node, "far_port", e.Peer.Port)
+			c.logger.Info("a link is in use again", "guid", e.Port.Node, "port", e.Port.Port, "far", e.Peer.Node,
+				"far_port", e.Peer.Port)
 		}
 	}
 }

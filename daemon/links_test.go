@@ -18,8 +18,8 @@ import (
 	"ibsm/view/viewtest"
 )
 
-// TestLinks: what is decided on sick links goes to the manager, into the store and to standbys; a standby that takes over goes on with it, and so
-// does a manager that starts again. Only a master decides.
+// TestLinks: what is decided on sick links goes to the manager, into the store and to standbys; a standby that takes
+// over goes on with it, and so does a manager that starts again. Only a master decides.
 func TestLinks(t *testing.T) {
 	c := newFixture(t, "sick_links avoid\nperfmgr TRUE\n", "Default=0x7fff: ALL=full;\n")
 	v := viewtest.New(t, "fattree:k=4", 0)
@@ -35,10 +35,13 @@ func TestLinks(t *testing.T) {
 	peer := perf.KeyOf(v.Topo, v.Topo.Ports[k.In(v.Topo)].Peer)
 	rule := sick.Rule{Name: "r", Action: sick.Disable}
 	found := &server.FoundLinks{Findings: []sick.Finding{{Port: k, Peer: peer, Rule: &rule}}, Saved: &sick.Saved{
-		Found: []sick.SavedFinding{{Port: k, Peer: peer, Rule: "r", Since: 5}}, Relapses: []sick.Relapse{{Port: k, Rule: "r", Times: 2}}}}
+		Found:    []sick.SavedFinding{{Port: k, Peer: peer, Rule: "r", Since: 5}},
+		Relapses: []sick.Relapse{{Port: k, Rule: "r", Times: 2}}}}
 	decide := func(o *fixture) []sick.Decision {
 		var d []sick.Decision
-		o.decideLinks(func() *server.FoundLinks { return found }, func(_ []sick.Finding, decisions []sick.Decision, kept *sick.Saved) {
+		o.decideLinks(func() *server.FoundLinks {
+			return found
+		}, func(_ []sick.Finding, decisions []sick.Decision, kept *sick.Saved) {
 			if d = decisions; !kept.Same(knownLinks(o.state.links())) {
 				t.Errorf("%+v is shown, %+v is kept", kept, o.state.links())
 			}
@@ -54,8 +57,10 @@ func TestLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		kept, err := sick.Decode(o.state.store.Load().Contents().Links)
-		if err != nil || len(cfg.Sweep.Avoided) != excluded || len(p.links.Excluded) != excluded || len(kept.Excluded) != excluded || len(kept.Found) != findings || !kept.Same(p.links) {
-			t.Errorf("%s: the manager avoids %+v; standbys get %+v; kept is %+v, %v", what, cfg.Sweep.Avoided, p.links, kept, err)
+		if err != nil || len(cfg.Sweep.Avoided) != excluded || len(p.links.Excluded) != excluded ||
+			len(kept.Excluded) != excluded || len(kept.Found) != findings || !kept.Same(p.links) {
+			t.Errorf("%s: the manager avoids %+v; standbys get %+v; kept is %+v, %v", what, cfg.Sweep.Avoided, p.links,
+				kept, err)
 		}
 	}
 	if decide(c) != nil {
@@ -83,7 +88,8 @@ func TestLinks(t *testing.T) {
 		t.Error("nothing has changed, and the manager gets a configuration")
 	}
 	found.Saved.Relapses[0].Times = 3
-	found = &server.FoundLinks{Findings: found.Findings, Saved: &sick.Saved{Found: found.Saved.Found, Relapses: []sick.Relapse{{Port: k, Rule: "r", Times: 4}}}}
+	found = &server.FoundLinks{Findings: found.Findings,
+		Saved: &sick.Saved{Found: found.Saved.Found, Relapses: []sick.Relapse{{Port: k, Rule: "r", Times: 4}}}}
 	decide(c)
 	if cfg := <-c.configs; !cfg.Unchanged {
 		t.Error("a sweep follows though only what is known has changed")
@@ -120,7 +126,8 @@ func TestLinks(t *testing.T) {
 	other.hears(c.managerConfig(c.current.Load()).Registrar.Mirror.Policy)
 	other.hears(strippedOfFindings(t, c))
 	for o, times := range map[*fixture]int{other: 1, standby: 0} {
-		if got := strings.Count(o.log.String(), "this manager reads no counters: after a failover they return to use"); got != times {
+		if got := strings.Count(o.log.String(),
+			"this manager reads no counters: after a failover they return to use"); got != times {
 			t.Errorf("%d warnings, want %d: %s", got, times, o.log.String())
 		}
 	}
@@ -129,7 +136,8 @@ func TestLinks(t *testing.T) {
 	c.change(func(next *inForce) { next.links = nil })
 	c.again()
 	must("again", c, 1, 1)
-	if !slices.Equal(c.sent.Sweep.Avoided, c.managerConfig(c.current.Load()).Sweep.Avoided) || len(c.sent.Sweep.Avoided) != 1 {
+	if !slices.Equal(c.sent.Sweep.Avoided, c.managerConfig(c.current.Load()).Sweep.Avoided) ||
+		len(c.sent.Sweep.Avoided) != 1 {
 		t.Errorf("it begins with %+v", c.sent.Sweep.Avoided)
 	}
 	last := found
@@ -154,7 +162,9 @@ func TestLinks(t *testing.T) {
 	c.change(func(next *inForce) {
 		many := &sick.Saved{}
 		for i := range sick.MaxSaved {
-			many.Excluded = append(many.Excluded, sick.Excluded{Port: perf.Key{Node: 0x99, Port: uint8(i)}, Peer: perf.Key{Node: mad.GUID(0x100000 + i)}, Action: sick.Avoid, ByHand: true})
+			many.Excluded = append(many.Excluded,
+				sick.Excluded{Port: perf.Key{Node: 0x99, Port: uint8(i)}, Peer: perf.Key{Node: mad.GUID(0x100000 + i)},
+					Action: sick.Avoid, ByHand: true})
 		}
 		next.links = many
 	})
@@ -182,8 +192,11 @@ func withLinks(t *testing.T, c *fixture, k *sick.Saved) []byte {
 
 // TestLinksInPolicy: what a policy has of sick links is read again; a policy whose links are damaged is refused.
 func TestLinksInPolicy(t *testing.T) {
-	p := &policyText{of: 7, mkeys: mkeyNumber{3, 5}, source: partitions.FromFile, file: []byte("Default=0x7fff: ALL;\n")}
-	p.links = &sick.Saved{Excluded: []sick.Excluded{{Port: perf.Key{Node: 1, Port: 2}, Action: sick.Disable, State: sick.Returning}}}
+	p := &policyText{of: 7, mkeys: mkeyNumber{3, 5}, source: partitions.FromFile,
+		file: []byte("Default=0x7fff: ALL;\n")}
+	p.links = &sick.Saved{
+		Excluded: []sick.Excluded{{Port: perf.Key{Node: 1, Port: 2}, Action: sick.Disable, State: sick.Returning}},
+	}
 	got, err := decodePolicy(p.encode())
 	if err != nil || !got.links.Same(p.links) || got.mkeys != p.mkeys || string(got.file) != string(p.file) {
 		t.Errorf("%+v, %v", got, err)

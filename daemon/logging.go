@@ -20,7 +20,8 @@ type logOutput struct {
 
 // openLog opens the log that the configuration names. state is called with the lines about the state of the manager, by
 // the goroutine that logs them; dropped with the number of lines that the log had no room for.
-func openLog(l *conf.Loaded, stdout, stderr io.Writer, state func(text string), dropped func(lines uint64)) (*osmlog.Handler, *logOutput, error) {
+func openLog(l *conf.Loaded, stdout, stderr io.Writer, state func(text string),
+	dropped func(lines uint64)) (*osmlog.Handler, *logOutput, error) {
 	out, w := &logOutput{}, io.Discard
 	copied := func(osmlog.Severity, string) {}
 	if toSyslog(l) {
@@ -47,10 +48,11 @@ func openLog(l *conf.Loaded, stdout, stderr io.Writer, state func(text string), 
 		w = stderr
 	}
 	out.Writer = osmlog.NewWriter(w, dropped)
-	opts := osmlog.Options{Flags: logFlagsOf(l.Config), Prefix: conf.LogPrefix.In(l.Config), JSON: conf.LogFormat.In(l.Config) == "json", Sys: func(text string) {
-		state(text)
-		copied(osmlog.SyslogInfo, text)
-	}}
+	opts := osmlog.Options{Flags: logFlagsOf(l.Config), Prefix: conf.LogPrefix.In(l.Config),
+		JSON: conf.LogFormat.In(l.Config) == "json", Sys: func(text string) {
+			state(text)
+			copied(osmlog.SyslogInfo, text)
+		}}
 	if l.DryRun {
 		opts.Sys = nil // standard output is the plan's
 	}

@@ -58,8 +58,9 @@ func (r rotatedLog) announce() error {
 	}
 	return atomicfile.Replace(r.rule(), 0o644, false, func(w io.Writer) error {
 		// An OpenSM that has taken the log over after this process was killed needs a signal.
-		_, err := fmt.Fprintf(w, "\"%s\" {\n\tignoreduplicates\n\tweekly\n\trotate 4\n\tcompress\n\tdelaycompress\n\tmissingok\n\tnotifempty\n"+
-			"\tpostrotate\n\t\tpkill -USR1 -x opensm >/dev/null 2>&1 || true\n\tendscript\n}\n", r.path)
+		_, err := fmt.Fprintf(w,
+			"\"%s\" {\n\tignoreduplicates\n\tweekly\n\trotate 4\n\tcompress\n\tdelaycompress\n\tmissingok\n\tnotifempty\n"+
+				"\tpostrotate\n\t\tpkill -USR1 -x opensm >/dev/null 2>&1 || true\n\tendscript\n}\n", r.path)
 		return err
 	})
 }

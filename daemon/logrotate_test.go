@@ -43,7 +43,8 @@ func TestRotateLog(t *testing.T) {
 				return path
 			}
 			inRoot := func(text string) string {
-				return strings.NewReplacer("/var/log/", root+"/var/log/", "/var/lib/", root+"/var/lib/", "theirs", "echo theirs >>"+root+"/signals").Replace(text)
+				return strings.NewReplacer("/var/log/", root+"/var/log/", "/var/lib/", root+"/var/lib/", "theirs",
+					"echo theirs >>"+root+"/signals").Replace(text)
 			}
 			if err := os.MkdirAll(filepath.Join(root, rulesOfLogs), 0o755); err != nil {
 				t.Fatal(err)

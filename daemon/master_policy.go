@@ -22,9 +22,10 @@ import (
 //
 //	ibsm policy 1 GUID SOURCE SETTINGS QOS ENGINES KEYS ROUTES LINKS
 //
-// with the version, 1, the partitions.Source and the lengths of the parts that follow: the settings in the format of ibsm.toml, qos-policy.conf,
-// the files of routing engines, the number of the M_Keys of ports, the record of routes, and the sick links and those that are out of use.
-// A part is empty where there is nothing of its kind. The rest is partitions.conf.
+// with the version, 1, the partitions.Source and the lengths of the parts that follow: the settings in the format of
+// ibsm.toml, qos-policy.conf, the files of routing engines, the number of the M_Keys of ports, the record of routes,
+// and the sick links and those that are out of use. A part is empty where there is nothing of its kind. The rest is
+// partitions.conf.
 type policyText struct {
 	of      mad.GUID // the manager whose files it comes from
 	shared  []byte
@@ -72,11 +73,14 @@ func splitPolicy(text []byte) (of mad.GUID, source uint8, parts [policyParts][]b
 	var version uint8
 	var guid string
 	words := strings.Fields(string(text[:end]))
-	if _, err := fmt.Sscanf(string(text[:end+1]), strings.Replace(policyHead, "%v", "%s", 1), &version, &guid, &source); err != nil {
+	if _, err := fmt.Sscanf(string(text[:end+1]), strings.Replace(policyHead, "%v", "%s", 1), &version, &guid,
+		&source); err != nil {
 		return 0, 0, parts, nil, errPolicyText
 	}
 	if version != policyVersion {
-		return 0, 0, parts, nil, fmt.Errorf("its version is %d but this manager expects %d: run the same version of ibsm on all managers", version, policyVersion)
+		return 0, 0, parts, nil,
+			fmt.Errorf("its version is %d but this manager expects %d: run the same version of ibsm on all managers",
+				version, policyVersion)
 	}
 	if of, err = mad.ParseGUID(guid); err != nil || len(words) != 5+policyParts {
 		return 0, 0, parts, nil, errPolicyText
@@ -139,7 +143,9 @@ func newMasterPolicy(text []byte) (*masterPolicy, error) {
 	chosen := partitions.Selected{Source: p.source}
 	switch p.source {
 	case partitions.FromFile, partitions.FromLastGood:
-		chosen = partitions.Select(partitions.Input{Name: fmt.Sprintf("partitions.conf of %v", p.of), Text: p.file, PortGroups: p.engines.portGroups().ForPartitions(), NoNames: conf.Security.In(settings) == conf.Tenants}, nil, partitions.NoStart)
+		chosen = partitions.Select(partitions.Input{Name: fmt.Sprintf("partitions.conf of %v", p.of), Text: p.file,
+			PortGroups: p.engines.portGroups().ForPartitions(), NoNames: conf.Security.In(settings) == conf.Tenants},
+			nil, partitions.NoStart)
 		if len(chosen.Errors) > 0 {
 			return nil, chosen.Errors.Err()
 		}

@@ -13,8 +13,9 @@ import (
 	"ibsm/sweep"
 )
 
-// Which M_Keys ports have, where each has its own: those of a number. The number is kept in the store, and sent to standbys with the
-// rest of the policy; with the secret of keys_file it gives the keys. It is no secret, and only grows.
+// Which M_Keys ports have, where each has its own: those of a number. The number is kept in the store, and sent to
+// standbys with the rest of the policy; with the secret of keys_file it gives the keys. It is no secret, and only
+// grows.
 
 // mkeyNumber is the number of the M_Keys of ports. The zero value is for ports that have never had M_Keys of their own.
 type mkeyNumber struct {
@@ -33,8 +34,8 @@ func (n mkeyNumber) encode() []byte {
 	return fmt.Appendf(nil, mkeyText, n.number, n.since)
 }
 
-// decodeMKeyNumber is the inverse of encode. What it does not understand is no number: then ports that do not answer open when their
-// leases end.
+// decodeMKeyNumber is the inverse of encode. What it does not understand is no number: then ports that do not answer
+// open when their leases end.
 func decodeMKeyNumber(text []byte) (n mkeyNumber) {
 	if _, err := fmt.Sscanf(string(text), mkeyText, &n.number, &n.since); err != nil {
 		return mkeyNumber{}
@@ -50,8 +51,8 @@ func newer(a, b mkeyNumber) mkeyNumber {
 	return a
 }
 
-// mkeysInForce are the number and the M_Keys of ports by a configuration. The number begins with 1 when ports get M_Keys of
-// their own for the first time; after that their M_Keys are known as long as the secret is.
+// mkeysInForce are the number and the M_Keys of ports by a configuration. The number begins with 1 when ports get
+// M_Keys of their own for the first time; after that their M_Keys are known as long as the secret is.
 func (c *configuration) mkeysInForce(next *inForce, l *conf.Loaded) keys.Ports {
 	secret, ok := l.Secret()
 	missing := conf.MKeyPerPort.In(l.Config) && !ok
@@ -90,8 +91,8 @@ var (
 	errNoSubnet    = errors.New("this manager has not brought the subnet up yet")
 )
 
-// rotationLeft is an error while ports have M_Keys of an earlier number: with the next one a manager would not find those any more. p
-// are the M_Keys in force.
+// rotationLeft is an error while ports have M_Keys of an earlier number: with the next one a manager would not find
+// those any more. p are the M_Keys in force.
 func (c *configuration) rotationLeft(p keys.Ports) error {
 	views := c.views.Load()
 	if views == nil {
@@ -112,7 +113,8 @@ func (c *configuration) rotationLeft(p keys.Ports) error {
 		}
 	}
 	if left > 0 {
-		return fmt.Errorf("the last rotation has not finished: %d ports still have an older M_Key; see ibsmctl security", left)
+		return fmt.Errorf(
+			"the last rotation has not finished: %d ports still have an older M_Key; see ibsmctl security", left)
 	}
 	return nil
 }
@@ -167,7 +169,8 @@ func (c *configuration) tendMKeys(ctx context.Context) {
 			c.change(c.clockSetBack)
 			continue
 		}
-		if due := max(period, conf.LeastKeyUpdate); c.now().Sub(time.Unix(now.mkeys.since, 0)) < due || c.now().Sub(tried) < conf.LeastKeyUpdate {
+		if due := max(period, conf.LeastKeyUpdate); c.now().Sub(time.Unix(now.mkeys.since, 0)) < due ||
+			c.now().Sub(tried) < conf.LeastKeyUpdate {
 			continue
 		}
 		tried = c.now()
@@ -177,11 +180,12 @@ func (c *configuration) tendMKeys(ctx context.Context) {
 	}
 }
 
-// isAhead reports whether the number came into force at a time that has not come yet: the clock was set back after that.
+// isAhead reports whether the number came into force at a time that has not come yet: the clock was set back after
+// that.
 func (n mkeyNumber) isAhead(now time.Time) bool { return time.Unix(n.since, 0).After(now) }
 
-// clockSetBack has the number of a master come into force now, where it is ahead: else the next one would not be due before the clock has
-// come to that time again.
+// clockSetBack has the number of a master come into force now, where it is ahead: else the next one would not be due
+// before the clock has come to that time again.
 func (c *configuration) clockSetBack(next *inForce) {
 	if now := c.now(); next.master && next.mkeys.isAhead(now) {
 		next.mkeys.since = now.Unix()
@@ -189,7 +193,8 @@ func (c *configuration) clockSetBack(next *inForce) {
 	}
 }
 
-// tenants is what security tenants would change: the settings and partitions that it gives a manager, and the settings by name.
+// tenants is what security tenants would change: the settings and partitions that it gives a manager, and the settings
+// by name.
 func (c *configuration) tenants() (*sweep.Policy, []ctl.SettingChange, error) {
 	now := c.current.Load()
 	l, _ := now.effective()

@@ -31,7 +31,8 @@ func TestMKeyNumber(t *testing.T) {
 	if (mkeyNumber{}).encode() != nil {
 		t.Error("no number is kept")
 	}
-	for _, text := range []string{"", "m_keys", "m_keys -1 since 3", "m_keys 99999999999 since 3", "m_keys 3 since", "\x00"} {
+	for _, text := range []string{"", "m_keys", "m_keys -1 since 3", "m_keys 99999999999 since 3", "m_keys 3 since",
+		"\x00"} {
 		if got := decodeMKeyNumber([]byte(text)); got != (mkeyNumber{}) {
 			t.Errorf("%q is read as %+v", text, got)
 		}
@@ -44,7 +45,8 @@ func TestMKeyNumber(t *testing.T) {
 // TestMKeysInPolicy: a standby gets the number of its master's M_Keys; a policy without one is as before.
 func TestMKeysInPolicy(t *testing.T) {
 	for _, number := range []mkeyNumber{{}, {3, 5}} {
-		p := &policyText{of: 7, shared: []byte("[subnet]\n"), qos: []byte("x"), mkeys: number, source: partitions.FromFile, file: []byte("Default=0x7fff: ALL;\n")}
+		p := &policyText{of: 7, shared: []byte("[subnet]\n"), qos: []byte("x"), mkeys: number,
+			source: partitions.FromFile, file: []byte("Default=0x7fff: ALL;\n")}
 		got, err := decodePolicy(p.encode())
 		if err != nil || got.mkeys != number || string(got.file) != string(p.file) || string(got.qos) != "x" {
 			t.Errorf("number %+v: %+v, %v", number, got, err)
@@ -52,8 +54,8 @@ func TestMKeysInPolicy(t *testing.T) {
 	}
 }
 
-// TestPortMKeysInForce: the number begins with 1 when m_key_per_port is set first, outlives the setting, and is the master's where that
-// is higher.
+// TestPortMKeysInForce: the number begins with 1 when m_key_per_port is set first, outlives the setting, and is the
+// master's where that is higher.
 func TestPortMKeysInForce(t *testing.T) {
 	file, secret := secretFile(t)
 	per, one, none := loadFile(t, file+"m_key_per_port TRUE\n"), loadFile(t, file), load("")
@@ -78,8 +80,12 @@ func TestPortMKeysInForce(t *testing.T) {
 		{"with another m_key", explicit, func() {}, secret.Ports(1).Beside(0x1234567, secret.MKey())},
 		{"without it", one, func() {}, of(1, 0x1234567)},
 		{"without a secret", none, func() {}, keys.Ports{}},
-		{"of a master that has come further", per, func() { next.from = &masterPolicy{policyText: policyText{mkeys: mkeyNumber{4, 1}}} }, of(4, 0)},
-		{"of one that has not", per, func() { next.from = &masterPolicy{policyText: policyText{mkeys: mkeyNumber{2, 1}}} }, of(4, 0)},
+		{"of a master that has come further", per, func() {
+			next.from = &masterPolicy{policyText: policyText{mkeys: mkeyNumber{4, 1}}}
+		}, of(4, 0)},
+		{"of one that has not", per, func() {
+			next.from = &masterPolicy{policyText: policyText{mkeys: mkeyNumber{2, 1}}}
+		}, of(4, 0)},
 	} {
 		if step.before(); c.mkeysInForce(next, step.l) != step.want {
 			t.Errorf("%s: the number is %d, want %d", step.name, next.mkeys.number, step.want.Number())
@@ -133,8 +139,8 @@ func TestPortMKeysKeyless(t *testing.T) {
 	}
 }
 
-// TestRotateMKeys: only a master with m_key_per_port gives ports their next M_Keys; the manager and the standbys get the number, and it is
-// kept. With periodic_key_update it does so by itself.
+// TestRotateMKeys: only a master with m_key_per_port gives ports their next M_Keys; the manager and the standbys get
+// the number, and it is kept. With periodic_key_update it does so by itself.
 func TestRotateMKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file, secret := secretFile(t)
@@ -154,8 +160,10 @@ func TestRotateMKeys(t *testing.T) {
 			cfg := c.managerConfig(&next)
 			p, err := decodePolicy(cfg.Registrar.Mirror.Policy)
 			kept := decodeMKeyNumber(c.state.store.Load().Contents().Keys)
-			if s := &cfg.Sweep.Settings; err != nil || s.PortMKeys.Number() != want || !s.MKeyPerPort || p.mkeys.number != want || kept.number != want {
-				t.Errorf("%s: the number is %d, of standbys %d, kept is %d; want %d", what, s.PortMKeys.Number(), p.mkeys.number, kept.number, want)
+			if s := &cfg.Sweep.Settings; err != nil || s.PortMKeys.Number() != want || !s.MKeyPerPort ||
+				p.mkeys.number != want || kept.number != want {
+				t.Errorf("%s: the number is %d, of standbys %d, kept is %d; want %d", what, s.PortMKeys.Number(),
+					p.mkeys.number, kept.number, want)
 			}
 		}
 		must("at first", 1)
@@ -202,8 +210,8 @@ func TestRotateMKeys(t *testing.T) {
 	})
 }
 
-// TestRotationClock: where the clock was set back after a rotation, the next one is due a period later, not when the clock has come to the time
-// of the last one. That is kept, and only a master sets it.
+// TestRotationClock: where the clock was set back after a rotation, the next one is due a period later, not when the
+// clock has come to the time of the last one. That is kept, and only a master sets it.
 func TestRotationClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file, secret := secretFile(t)
@@ -231,7 +239,8 @@ func TestRotationClock(t *testing.T) {
 		c.entered(smp.Master)
 		since := time.Now()
 		time.Sleep(time.Minute)
-		if kept := decodeMKeyNumber(c.state.store.Load().Contents().Keys); kept.number != 5 || kept.since > since.Add(2*mkeyCheck).Unix() {
+		if kept := decodeMKeyNumber(c.state.store.Load().Contents().Keys); kept.number != 5 ||
+			kept.since > since.Add(2*mkeyCheck).Unix() {
 			t.Errorf("%+v is kept", kept)
 		}
 		for _, step := range []struct {
@@ -253,14 +262,17 @@ func TestTenantsPlan(t *testing.T) {
 	file, _ := secretFile(t)
 	c := newFixture(t, file, "Default=0x7fff: ALL=full;\n")
 	rules, changes, err := c.tenants()
-	if err != nil || !rules.Settings.MKeyPerPort || rules.Settings.PortMKeys.Number() != 1 || rules.Settings.MKeyProtect.Value != 2 || rules.Settings.MKeyLease.Value != 60 || rules.Partitions.Policy == nil {
+	if err != nil || !rules.Settings.MKeyPerPort || rules.Settings.PortMKeys.Number() != 1 ||
+		rules.Settings.MKeyProtect.Value != 2 || rules.Settings.MKeyLease.Value != 60 ||
+		rules.Partitions.Policy == nil {
 		t.Fatalf("%+v, %v", rules, err)
 	}
 	found := map[string]string{}
 	for _, ch := range changes {
 		found[ch.Key] = ch.Before + " " + ch.After
 	}
-	if len(found) != 7 || found["m_key_protection_level"] != "1 2" || found["security"] != "open tenants" || found["m_key_per_port"] != "FALSE TRUE" {
+	if len(found) != 7 || found["m_key_protection_level"] != "1 2" || found["security"] != "open tenants" ||
+		found["m_key_per_port"] != "FALSE TRUE" {
 		t.Errorf("%v change", found)
 	}
 	if cfg := c.managerConfig(c.current.Load()); cfg.Sweep.Settings.MKeyPerPort || cfg.Sweep.Settings.PortMKeys.On() {

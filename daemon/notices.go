@@ -126,7 +126,8 @@ func hearChild(dir, name string, reports chan<- heard) (env []string, end func()
 			reports <- heard{name: name, text: string(b[:size])}
 		}
 	})
-	env = []string{"NOTIFY_SOCKET=" + path, "WATCHDOG_USEC=" + strconv.FormatInt(childAlive.Microseconds(), 10), "WATCHDOG_PID="}
+	env = []string{"NOTIFY_SOCKET=" + path, "WATCHDOG_USEC=" + strconv.FormatInt(childAlive.Microseconds(), 10),
+		"WATCHDOG_PID="}
 	return env, func() {
 		conn.Close()
 		reader.Wait()

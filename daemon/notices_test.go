@@ -25,7 +25,8 @@ func TestHung(t *testing.T) {
 	for _, c := range []struct {
 		at   time.Time
 		want []string
-	}{{now.Add(childAlive / 2), nil}, {now.Add(2 * childAlive), []string{"unresponsive"}}, {now.Add(3 * childAlive), nil}} {
+	}{{now.Add(childAlive / 2), nil}, {now.Add(2 * childAlive), []string{"unresponsive"}},
+		{now.Add(3 * childAlive), nil}} {
 		if got := n.hung(c.at); !slices.Equal(got, c.want) {
 			t.Errorf("hung are %q, want %q", got, c.want)
 		}
@@ -66,7 +67,8 @@ func TestUnheard(t *testing.T) {
 	reports := make(chan heard, 2)
 	env, end := hearChild("", "1", reports)
 	end()
-	if a, b := <-reports, <-reports; a.status != "runs" || b.status != "has ended" || !slices.Contains(env, "NOTIFY_SOCKET=") {
+	if a, b := <-reports, <-reports; a.status != "runs" || b.status != "has ended" ||
+		!slices.Contains(env, "NOTIFY_SOCKET=") {
 		t.Errorf("%+v, then %+v; environment %q", a, b, env)
 	}
 }

@@ -18,16 +18,20 @@ import (
 )
 
 // fallbacks are the words of partition_fallback.
-var fallbacks = map[string]partitions.Fallback{"refuse": partitions.NoStart, "closed": partitions.StartClosed, "open": partitions.StartOpen}
+var fallbacks = map[string]partitions.Fallback{"refuse": partitions.NoStart, "closed": partitions.StartClosed,
+	"open": partitions.StartOpen}
 
 // selectPartitions selects the policy of a start. The error says why the manager must not start:
 // the partition file cannot be used, no earlier one is known, and partition_fallback says so; or
 // with --strict the file has errors or warnings.
-func selectPartitions(l *conf.Loaded, port mad.GUID, groups *portgroups.Set, lastGood []byte) (*partitions.Selected, error) {
-	chosen := partitions.Select(readPartitions(nil, l, port, groups), lastGood, fallbacks[conf.PartitionFallback.In(l.Config)])
+func selectPartitions(l *conf.Loaded, port mad.GUID, groups *portgroups.Set, lastGood []byte) (*partitions.Selected,
+	error) {
+	chosen := partitions.Select(readPartitions(nil, l, port, groups), lastGood,
+		fallbacks[conf.PartitionFallback.In(l.Config)])
 	switch found := append(slices.Clone(chosen.Errors), chosen.Warnings...); {
 	case chosen.Policy == nil:
-		return nil, fmt.Errorf("the partition file cannot be used, and no earlier version is stored: fix it, or set partition_fallback: %w", chosen.Errors)
+		return nil, fmt.Errorf(
+			"the partition file cannot be used, and no earlier version is stored: fix it, or set partition_fallback: %w", chosen.Errors)
 	case l.Strict && len(found) > 0:
 		return nil, fmt.Errorf("--strict: the partition file has errors or warnings: %w", found)
 	}
@@ -39,7 +43,8 @@ func partitionsTrouble(chosen *partitions.Selected, l *conf.Loaded) *ctl.Partiti
 	if chosen == nil || len(chosen.Errors) == 0 {
 		return nil
 	}
-	return &ctl.PartitionsTrouble{InForce: chosen.Source.String(), File: conf.PartitionConfigFile.In(l.Config), Reason: chosen.Errors[0].Error()}
+	return &ctl.PartitionsTrouble{InForce: chosen.Source.String(), File: conf.PartitionConfigFile.In(l.Config),
+		Reason: chosen.Errors[0].Error()}
 }
 
 // setPartitions puts a policy into force, logs the errors of its file, and stores the file for
@@ -62,7 +67,9 @@ func fileFindings(k *conf.Key, errors, warnings diag.List) (found []ctl.Finding)
 		list     diag.List
 	}{{conf.Refusal, errors}, {conf.Warning, warnings}} {
 		for _, e := range list.list {
-			found = append(found, ctl.Finding{File: e.File, Line: e.Line, Column: e.Col, Severity: list.severity.String(), Key: k.Name, Text: e.Text})
+			found = append(found,
+				ctl.Finding{File: e.File, Line: e.Line, Column: e.Col, Severity: list.severity.String(), Key: k.Name,
+					Text: e.Text})
 		}
 	}
 	return found
@@ -78,7 +85,8 @@ func sweepPartitions(chosen *partitions.Selected, c *conf.Config) sweep.Partitio
 
 // partitionSettings are the settings about partitions.
 func partitionSettings(c *conf.Config) partitions.Settings {
-	settings := partitions.Settings{AllowBoth: conf.AllowBothPKeys.In(c), ForgetIndexes: !conf.KeepPKeyIndexes.In(c), Tenants: conf.Security.In(c) == conf.Tenants}
+	settings := partitions.Settings{AllowBoth: conf.AllowBothPKeys.In(c), ForgetIndexes: !conf.KeepPKeyIndexes.In(c),
+		Tenants: conf.Security.In(c) == conf.Tenants}
 	switch conf.PartEnforce.In(c) {
 	case "in":
 		settings.Enforce = partitions.EnforceIn
@@ -106,7 +114,8 @@ func (c *configuration) logPartitions(next *inForce) {
 		c.logger.Warn(w.Error())
 	}
 	if len(p.Errors) == 0 && len(p.Policy.Dangers) > 0 {
-		c.logger.Error("THE PARTITION FILE HAS DANGEROUS LINES: they are applied as OpenSM would apply them and give access to other ports than they appear to",
+		c.logger.Error(
+			"THE PARTITION FILE HAS DANGEROUS LINES: they are applied as OpenSM would apply them and give access to other ports than they appear to",
 			"lines", len(p.Policy.Dangers), "first", p.Policy.Dangers[0].Error())
 	}
 	for _, e := range p.Errors {
@@ -120,15 +129,20 @@ func (c *configuration) logPartitions(next *inForce) {
 	case len(p.Errors) == 0 && p.Source == partitions.FromNothing:
 		c.logger.Info("no partition file: P_Key tables are left unchanged", "file", file)
 	case len(p.Errors) == 0 && p.Source == partitions.FromSetting:
-		c.logger.Info("no partition file: with security tenants all ports are limited members of the default partition and reach only the manager", "file", file)
+		c.logger.Info(
+			"no partition file: with security tenants all ports are limited members of the default partition and reach only the manager", "file", file)
 	case len(p.Errors) == 0:
 		c.logger.Info("partition file in force", "file", file, "partitions", len(p.Policy.Partitions))
 	case p.Source == partitions.FromCaution:
-		c.logger.Error("PARTITIONS ARE CLOSED: the partition file cannot be used and no earlier version is stored, so with partition_fallback closed every port reaches only the manager. Fix the file and send SIGHUP", "file", file)
+		c.logger.Error(
+			"PARTITIONS ARE CLOSED: the partition file cannot be used and no earlier version is stored, so with partition_fallback closed every port reaches only the manager. Fix the file and send SIGHUP", "file", file)
 	case p.Source == partitions.FromFallback:
-		c.logger.Error("PARTITIONS ARE OPEN: the partition file cannot be used, so with partition_fallback open every port is a full member of the default partition", "file", file)
+		c.logger.Error(
+			"PARTITIONS ARE OPEN: the partition file cannot be used, so with partition_fallback open every port is a full member of the default partition", "file", file)
 	default:
-		c.logger.Error("the partition file cannot be used: the last valid version stays in force. Fix the file and send SIGHUP", "file", file)
+		c.logger.Error(
+			"the partition file cannot be used: the last valid version stays in force. Fix the file and send SIGHUP",
+			"file", file)
 	}
 }
 
@@ -166,7 +180,8 @@ func (p partitioner) ApplyPartitions(force bool) ([]ctl.PartitionRow, error) {
 	}
 	now := p.applyPartitions(force)
 	l, chosen := now.effective()
-	return p.control.PartitionRows(conf.PartitionConfigFile.In(now.own.Config), chosen, partitionSettings(l.Config), nil), nil
+	return p.control.PartitionRows(conf.PartitionConfigFile.In(now.own.Config), chosen, partitionSettings(l.Config),
+		nil), nil
 }
 
 // applyPartitions reloads the partition file and puts it into force. It returns the resulting
@@ -191,21 +206,23 @@ func (c *configuration) applyPartitions(force bool) (now *inForce) {
 	}
 }
 
-var errNoPartitions = fmt.Errorf("%w: the manager is waiting for its port and has not read its partition file yet", ctl.ErrNotNow)
+var errNoPartitions = fmt.Errorf("%w: the manager is waiting for its port and has not read its partition file yet",
+	ctl.ErrNotNow)
 
 // tenantsPartitions is in force without a partition file where security is for tenants: hosts reach the manager, and
 // each other only in partitions that a file gives them.
 const tenantsPartitions = "Default=0x7fff, ipoib: ALL=limited, SELF=full;\n"
 
-// readPartitions reads the file that the configuration names, for the manager at a port. was is in force before a reload, nil at a start. Members may
-// be of port groups.
+// readPartitions reads the file that the configuration names, for the manager at a port. was is in force before a
+// reload, nil at a start. Members may be of port groups.
 func readPartitions(was *inForce, l *conf.Loaded, port mad.GUID, groups *portgroups.Set) partitions.Input {
 	name, in := conf.PartitionConfigFile.In(l.Config), inUse{}
 	if was != nil && was.partitions != nil {
 		in = inUseOf(conf.PartitionConfigFile, was.own.Config, l.Config, was.partitions.Text)
 	}
 	text, err := in.read(name, partitions.MaxFile+1)
-	read := partitions.Input{Name: name, Named: conf.PartitionConfigFile.Chosen(l.Config), Text: text, Err: err, Self: port, PortGroups: groups.ForPartitions()}
+	read := partitions.Input{Name: name, Named: conf.PartitionConfigFile.Chosen(l.Config), Text: text, Err: err,
+		Self: port, PortGroups: groups.ForPartitions()}
 	if conf.Security.In(l.Config) == conf.Tenants {
 		read.NoNames, read.Absent = true, []byte(tenantsPartitions)
 	}

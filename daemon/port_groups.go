@@ -10,10 +10,11 @@ import (
 	"ibsm/sweep/engines"
 )
 
-// Port groups are defined in pgrp_policy_file, which is among the files of routing engines whatever these are, and in the QoS policy.
-// Files of GUIDs name them, and the QoS policy names those of pgrp_policy_file.
+// Port groups are defined in pgrp_policy_file, which is among the files of routing engines whatever these are, and in
+// the QoS policy. Files of GUIDs name them, and the QoS policy names those of pgrp_policy_file.
 
-// readPortGroups reads the pgrp_policy_file that the configuration names. was is in force before a reload, nil at a start.
+// readPortGroups reads the pgrp_policy_file that the configuration names. was is in force before a reload, nil at a
+// start.
 func readPortGroups(was *inForce, c *conf.Config) (r engineRead) {
 	r.was, r.files = was, engineFiles{}
 	name := conf.PortGroupsFile.In(c)
@@ -30,8 +31,8 @@ func readPortGroups(was *inForce, c *conf.Config) (r engineRead) {
 	return r
 }
 
-// selectFiles reads the files of port groups, of the QoS policy and of routing engines at a start, which go by each other. The error says why the
-// manager must not start.
+// selectFiles reads the files of port groups, of the QoS policy and of routing engines at a start, which go by each
+// other. The error says why the manager must not start.
 func selectFiles(l *conf.Loaded) (files engineFiles, policy *qosSelected, warnings diag.List, err error) {
 	r := readPortGroups(nil, l.Config)
 	if len(r.errors) == 0 {
@@ -79,23 +80,33 @@ func named(l *portgroups.List) *portgroups.List {
 }
 
 func parseRoots(name string, text []byte, groups *portgroups.Set) (func(*engines.Settings), diag.List, error) {
-	return parseList(name, text, groups, (*engines.Settings).SetRoots, func(to *engines.Settings, l *portgroups.List) { to.Lists.Roots = l })
+	return parseList(name, text, groups, (*engines.Settings).SetRoots, func(to *engines.Settings, l *portgroups.List) {
+		to.Lists.Roots = l
+	})
 }
 
 func parseCompute(name string, text []byte, groups *portgroups.Set) (func(*engines.Settings), diag.List, error) {
-	return parseList(name, text, groups, (*engines.Settings).SetCompute, func(to *engines.Settings, l *portgroups.List) { to.Lists.Compute = l })
+	return parseList(name, text, groups, (*engines.Settings).SetCompute,
+		func(to *engines.Settings, l *portgroups.List) {
+			to.Lists.Compute = l
+		})
 }
 
 func parseIO(name string, text []byte, groups *portgroups.Set) (func(*engines.Settings), diag.List, error) {
-	return parseList(name, text, groups, (*engines.Settings).SetIO, func(to *engines.Settings, l *portgroups.List) { to.Lists.IO = l })
+	return parseList(name, text, groups, (*engines.Settings).SetIO, func(to *engines.Settings, l *portgroups.List) {
+		to.Lists.IO = l
+	})
 }
 
 func parseOrder(name string, text []byte, groups *portgroups.Set) (func(*engines.Settings), diag.List, error) {
-	return parseList(name, text, groups, (*engines.Settings).SetOrder, func(to *engines.Settings, l *portgroups.List) { to.Lists.Order = l })
+	return parseList(name, text, groups, (*engines.Settings).SetOrder, func(to *engines.Settings, l *portgroups.List) {
+		to.Lists.Order = l
+	})
 }
 
 // parseList parses a file of GUIDs and names of groups.
-func parseList(name string, text []byte, groups *portgroups.Set, guids func(*engines.Settings, []mad.GUID), list func(*engines.Settings, *portgroups.List)) (func(*engines.Settings), diag.List, error) {
+func parseList(name string, text []byte, groups *portgroups.Set, guids func(*engines.Settings, []mad.GUID),
+	list func(*engines.Settings, *portgroups.List)) (func(*engines.Settings), diag.List, error) {
 	l, warnings, errors := guidfile.List(name, text, groups)
 	return func(to *engines.Settings) {
 		guids(to, l.GUIDs())

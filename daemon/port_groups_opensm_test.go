@@ -11,8 +11,9 @@ import (
 	"ibsm/routing/routingtest"
 )
 
-// TestGroupsWithOpenSM: OpenSM complains of a file in which a group stands, and its subnet comes up: a routing order ends there for it, of root
-// files it uses nothing, and sssp leaves the subnet to min-hop. In its configuration pgrp_policy_file does no harm.
+// TestGroupsWithOpenSM: OpenSM complains of a file in which a group stands, and its subnet comes up: a routing order
+// ends there for it, of root files it uses nothing, and sssp leaves the subnet to min-hop. In its configuration
+// pgrp_policy_file does no harm.
 func TestGroupsWithOpenSM(t *testing.T) {
 	file := routingtest.File(t, "fattree:k=4,levels=3")
 	in := routingtest.Problem(t, "fattree:k=4,levels=3,devices=ideal")
@@ -32,16 +33,20 @@ func TestGroupsWithOpenSM(t *testing.T) {
 		by, as              string // the engine and the file that have the same effect; "" is no file
 		says                string
 	}{
-		{"updn", "-a", "root_guid_file", spines[0].String() + "\n" + spines[1].String() + "\nspines # by name\n", "updn", "", "ERR AA02: cannot parse root guids file"},
+		{"updn", "-a", "root_guid_file", spines[0].String() + "\n" + spines[1].String() + "\nspines # by name\n",
+			"updn", "", "ERR AA02: cannot parse root guids file"},
 		{"updn", "-a", "root_guid_file", "spines\n", "updn", "", "ERR AA02: cannot parse root guids file"},
 		{"ftree", "-a", "root_guid_file", "spines\n", "ftree", "", "ERR AB2A: cannot parse root guids file"},
-		{"minhop", "-X", "guid_routing_order_file", ports[9].String() + "\nall_cas\n" + ports[3].String() + "\n", "minhop", ports[9].String() + "\n", "ERR 3A0D: cannot parse guid routing order file"},
-		{"sssp", "-u", "cn_guid_file", ports[0].String() + "\nALL_CAS\n", "minhop", "", "ERR AD33: Problem parsing compute node guid file"},
+		{"minhop", "-X", "guid_routing_order_file", ports[9].String() + "\nall_cas\n" + ports[3].String() + "\n",
+			"minhop", ports[9].String() + "\n", "ERR 3A0D: cannot parse guid routing order file"},
+		{"sssp", "-u", "cn_guid_file", ports[0].String() + "\nALL_CAS\n", "minhop", "",
+			"ERR AD33: Problem parsing compute node guid file"},
 		{"sssp", "-G", "io_guid_file", "ALL_CAS\n", "minhop", "", "ERR AD35: Problem parsing I/O guid file"},
 	} {
 		t.Run(c.engine+" "+c.key, func(t *testing.T) {
 			settings := "force_log_flush TRUE\npgrp_policy_file " + groups + "\n"
-			run, err := routingtest.Try(t, file, c.engine, "-F", write("opensm.conf", settings), c.option, write("list", c.text))
+			run, err := routingtest.Try(t, file, c.engine, "-F", write("opensm.conf", settings), c.option,
+				write("list", c.text))
 			if err != nil {
 				t.Fatal(err)
 			}

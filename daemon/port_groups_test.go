@@ -62,7 +62,8 @@ func (g *grouping) write(t *testing.T, name, text string) {
 
 // ofQoS is a policy with a group of lines.
 func ofQoS(lines string) string {
-	return "port-groups\nport-group\nname: by QoS\n" + lines + "\nend-port-group\nend-port-groups\nqos-ulps\ndefault: 0\nend-qos-ulps\n"
+	return "port-groups\nport-group\nname: by QoS\n" + lines +
+		"\nend-port-group\nend-port-groups\nqos-ulps\ndefault: 0\nend-qos-ulps\n"
 }
 
 // lists is what a root file lists, in words.
@@ -83,7 +84,8 @@ func (o *fixture) rootList() (items []string) {
 	return items
 }
 
-// TestPortGroups: groups of both files are reloaded, what they list counts, and an error in any file leaves what is in force.
+// TestPortGroups: groups of both files are reloaded, what they list counts, and an error in any file leaves what is in
+// force.
 func TestPortGroups(t *testing.T) {
 	g := newGrouping(t, true)
 	o := newFixture(t, g.settings, ownParts)
@@ -96,14 +98,22 @@ func TestPortGroups(t *testing.T) {
 		when, file, text, want, says string
 		changes                      bool // the chain of engines
 	}{
-		{"otherwise written", "groups", "# the same\nport-groups\nport-group\nport-regexp: ^spine\nname: Spines\nend-port-group\nend-port-groups\n", at, "", false},
-		{"another pattern", "groups", "port-group\nname: spines\nport-regexp: ^core\nend-port-group\n", ten + "; description ^core", "", true},
-		{"an error in the groups", "groups", "port-group\nname: spines\nport-regexp: (\nend-port-group\n", ten + "; description ^core", "groups:3:14: missing closing )", false},
-		{"circles", "groups", "port-group\nname: spines\nunion-rule: b\nend-port-group\nport-group\nname: b\nunion-rule: spines\nend-port-group\n", ten + "; description ^core", `groups:7:1: port-group \"spines\" contains itself through \"b\"`, false},
-		{"the group is gone", "groups", "port-group\nname: other\nport-guid: 0x9\nend-port-group\n", ten + "; description ^core", `roots:2:1: expected a GUID, with 0x before its digits, or the name of a port group, which \"spines\" is not`, false},
+		{"otherwise written", "groups",
+			"# the same\nport-groups\nport-group\nport-regexp: ^spine\nname: Spines\nend-port-group\nend-port-groups\n",
+			at, "", false},
+		{"another pattern", "groups", "port-group\nname: spines\nport-regexp: ^core\nend-port-group\n",
+			ten + "; description ^core", "", true},
+		{"an error in the groups", "groups", "port-group\nname: spines\nport-regexp: (\nend-port-group\n",
+			ten + "; description ^core", "groups:3:14: missing closing )", false},
+		{"circles", "groups",
+			"port-group\nname: spines\nunion-rule: b\nend-port-group\nport-group\nname: b\nunion-rule: spines\nend-port-group\n", ten + "; description ^core", `groups:7:1: port-group \"spines\" contains itself through \"b\"`, false},
+		{"the group is gone", "groups", "port-group\nname: other\nport-guid: 0x9\nend-port-group\n",
+			ten + "; description ^core",
+			`roots:2:1: expected a GUID, with 0x before its digits, or the name of a port group, which \"spines\" is not`, false},
 		{"a group of QoS", "roots", "0x10\nby QoS\n", ten + "; port GUID 0x0000000000000011", "", true},
 		{"which changes", "qos", ofQoS("port-guid: 0x12"), ten + "; port GUID 0x0000000000000012", "", true},
-		{"an error in the policy", "qos", ofQoS("port-guid: x"), ten + "; port GUID 0x0000000000000012", "qos:4:12: ", false},
+		{"an error in the policy", "qos", ofQoS("port-guid: x"), ten + "; port GUID 0x0000000000000012", "qos:4:12: ",
+			false},
 		{"no group", "roots", "0x10\n", "no groups", "", true},
 	} {
 		g.write(t, c.file, c.text)
@@ -163,7 +173,8 @@ func TestInheritPortGroups(t *testing.T) {
 	own := newGrouping(t, false)
 	o := newFixture(t, own.settings, ownParts)
 	o.hears(master.sent.Registrar.Mirror.Policy)
-	if !o.sent.Sweep.Engines.Equal(master.sent.Sweep.Engines) || len(o.policy.Differ) > 0 || !o.sent.PortGroups.Equal(master.sent.PortGroups) {
+	if !o.sent.Sweep.Engines.Equal(master.sent.Sweep.Engines) || len(o.policy.Differ) > 0 ||
+		!o.sent.PortGroups.Equal(master.sent.PortGroups) {
 		t.Errorf("equal files differ in %q", o.policy.Differ)
 	}
 	own.write(t, "groups", "port-group\nname: spines\nport-regexp: ^core\nend-port-group\n")
@@ -219,7 +230,8 @@ func TestPortGroupsAtStart(t *testing.T) {
 		{"groups", "", `roots:2:1: expected a GUID, with 0x before its digits, or the name of a port group, which "spines" is not`},
 	} {
 		g.write(t, c.file, c.text)
-		if _, _, err := selectedFiles(load()); err == nil || !strings.Contains(err.Error(), c.says) || strings.Count(err.Error(), "\n") > 0 {
+		if _, _, err := selectedFiles(load()); err == nil || !strings.Contains(err.Error(), c.says) ||
+			strings.Count(err.Error(), "\n") > 0 {
 			t.Errorf("%s %q: %v", c.file, c.text, err)
 		}
 	}
@@ -231,7 +243,8 @@ func TestPortGroupsAtStart(t *testing.T) {
 	}
 }
 
-// TestGroupsRoute: with each engine that reads a file of GUIDs, a file with a group gives the tables of one with the GUIDs, and others than no file does.
+// TestGroupsRoute: with each engine that reads a file of GUIDs, a file with a group gives the tables of one with the
+// GUIDs, and others than no file does.
 func TestGroupsRoute(t *testing.T) {
 	in := routingtest.Problem(t, "fattree:k=4,levels=3,devices=ideal")
 	spines, _, ports := guidsOf(&in)
@@ -320,12 +333,14 @@ func patternOf(t *testing.T, in *routing.In, guids []mad.GUID, ports bool) strin
 	return `"` + strings.Join(names, "|") + `"`
 }
 
-// TestPartitionsOfGroups: members of a partition may be those of a port group; the groups that are in force count, also after a
-// reload, and a file that names one which does not exist is refused. By security tenants a group by descriptions is none.
+// TestPartitionsOfGroups: members of a partition may be those of a port group; the groups that are in force count, also
+// after a reload, and a file that names one which does not exist is refused. By security tenants a group by
+// descriptions is none.
 func TestPartitionsOfGroups(t *testing.T) {
 	groups := filepath.Join(t.TempDir(), "groups")
 	write := func(rule string) {
-		text := "port-group\nname: gpus\n" + rule + "\nend-port-group\nport-group\nname: keyed\npartition: A\nend-port-group\n"
+		text := "port-group\nname: gpus\n" + rule +
+			"\nend-port-group\nport-group\nname: keyed\npartition: A\nend-port-group\n"
 		if err := os.WriteFile(groups, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -365,11 +380,13 @@ func TestPartitionsOfGroups(t *testing.T) {
 		}
 	}
 	set := readPortGroups(nil, o.current.Load().own.Config).files.portGroups()
-	if err := set.ForPartitions().Check("gpus", false); err == nil || !strings.Contains(err.Error(), "a host chooses its own") {
+	if err := set.ForPartitions().Check("gpus", false); err == nil ||
+		!strings.Contains(err.Error(), "a host chooses its own") {
 		t.Errorf("security tenants: %v", err)
 	}
 	write("port-guid: 0x11")
-	if err := readPortGroups(nil, o.current.Load().own.Config).files.portGroups().ForPartitions().Check("gpus", false); err != nil {
+	if err := readPortGroups(nil, o.current.Load().own.Config).files.portGroups().ForPartitions().Check("gpus",
+		false); err != nil {
 		t.Errorf("security tenants, a group of GUIDs: %v", err)
 	}
 }

@@ -22,8 +22,8 @@ type prefixRoutes struct {
 	found  []ctl.Finding
 }
 
-// readRoutes reads the file of routers to other subnets that the configuration names. was is in force before a reload, nil at a start.
-// A missing file is no error; lines with an error are logged and left out, as with OpenSM.
+// readRoutes reads the file of routers to other subnets that the configuration names. was is in force before a reload,
+// nil at a start. A missing file is no error; lines with an error are logged and left out, as with OpenSM.
 func readRoutes(was *inForce, l *conf.Loaded, logger *slog.Logger) prefixRoutes {
 	file, in := conf.PrefixRoutesFile.In(l.Config), inUse{}
 	if was != nil {
@@ -39,7 +39,8 @@ func readRoutes(was *inForce, l *conf.Loaded, logger *slog.Logger) prefixRoutes 
 	case err != nil && was != nil:
 		logger.Error("prefix_routes_file cannot be used: the previous routes stay in force", "reason", err)
 		kept := was.routes
-		kept.found = fileFindings(conf.PrefixRoutesFile.Key(), diag.List{{Position: diag.Position{File: file}, Text: err.Error()}}, nil)
+		kept.found = fileFindings(conf.PrefixRoutesFile.Key(),
+			diag.List{{Position: diag.Position{File: file}, Text: err.Error()}}, nil)
 		return kept
 	case err != nil:
 		logger.Warn("cannot read prefix_routes_file", "err", err)

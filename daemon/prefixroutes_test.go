@@ -29,7 +29,8 @@ func TestReadPrefixRoutes(t *testing.T) {
 		var log bytes.Buffer
 		l := conf.Load([]string{"--prefix_routes_file", c.file}, Environment)
 		routes := readRoutes(nil, l, slog.New(slog.NewTextHandler(&log, nil))).routes
-		if len(routes) != c.routes || (log.Len() > 0) != (c.warning != "") || !strings.Contains(log.String(), c.warning) {
+		if len(routes) != c.routes || (log.Len() > 0) != (c.warning != "") ||
+			!strings.Contains(log.String(), c.warning) {
 			t.Errorf("%s: %d routes, %q", c.name, len(routes), log.String())
 		}
 	}

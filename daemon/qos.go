@@ -28,7 +28,8 @@ type qosRead struct {
 
 // readQoS reads the file that the configuration names. was is in force before a reload, nil at a start.
 func readQoS(was *inForce, l *conf.Loaded) (r qosRead) {
-	r.name, r.named, r.off = conf.QoSPolicyFile.In(l.Config), conf.QoSPolicyFile.Chosen(l.Config), !conf.QoS.In(l.Config)
+	r.name, r.named, r.off = conf.QoSPolicyFile.In(l.Config), conf.QoSPolicyFile.Chosen(l.Config),
+		!conf.QoS.In(l.Config)
 	if !r.off && r.name != "" {
 		in := inUse{}
 		if was != nil && was.qos != nil {
@@ -101,11 +102,15 @@ func (c *configuration) setQoS(next *inForce, s *qosSelected) {
 	}
 	switch {
 	case len(s.errors) > 0 && s.policy != nil:
-		c.logger.Error("the QoS policy file cannot be used: the last valid version stays in force. Fix the file and send SIGHUP", "file", s.name)
+		c.logger.Error(
+			"the QoS policy file cannot be used: the last valid version stays in force. Fix the file and send SIGHUP",
+			"file", s.name)
 	case len(s.errors) > 0:
-		c.logger.Error("THERE IS NO QOS POLICY: the file cannot be used, and no policy was in force before. Fix the file and send SIGHUP", "file", s.name)
+		c.logger.Error(
+			"THERE IS NO QOS POLICY: the file cannot be used, and no policy was in force before. Fix the file and send SIGHUP", "file", s.name)
 	case s.policy != nil:
-		c.logger.Info("QoS policy in force", "file", s.name, "rules", len(s.policy.Rules), "levels", len(s.policy.Levels))
+		c.logger.Info("QoS policy in force", "file", s.name, "rules", len(s.policy.Rules), "levels",
+			len(s.policy.Levels))
 	case was != nil && was.policy != nil:
 		c.logger.Warn("the QoS policy is no longer in force: QoS is off, or its file is missing", "file", s.name)
 	}
@@ -126,7 +131,8 @@ func (s *inForce) qosPolicy(l *conf.Loaded) *qosSelected {
 
 // pathGroups are the groups that the SA makes, those of IPoIB with the SL that the policy gives to their
 // partition. defaulted are those with an MTU or rate of the settings.
-func pathGroups(chosen *partitions.Selected, l *conf.Loaded, policy *qos.Policy) (all []registry.Group, defaulted map[mad.GID]bool) {
+func pathGroups(chosen *partitions.Selected, l *conf.Loaded, policy *qos.Policy) (all []registry.Group,
+	defaulted map[mad.GID]bool) {
 	all, defaulted = groups(chosen, l.Config)
 	if policy == nil {
 		return all, defaulted

@@ -74,7 +74,8 @@ func TestQoSReload(t *testing.T) {
 // missing is none.
 func TestQoSAtStart(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"good": goodQoS, "bad": badQoS, "warned": "qos-ulps\ndefault: 1\nany, pkey 9-7: 1\nend-qos-ulps\n"} {
+	for name, text := range map[string]string{"good": goodQoS, "bad": badQoS,
+		"warned": "qos-ulps\ndefault: 1\nany, pkey 9-7: 1\nend-qos-ulps\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +116,8 @@ func TestQoSMirrored(t *testing.T) {
 	o.mustSay("differ=qos_policy_file")
 	same := withQoS(t, strings.ReplaceAll(goodQoS, "\n", "  # a comment\n"))
 	same.hears(policy)
-	if same.mustSay("this manager's own files are identical to the master's"); string(same.sent.Registrar.Mirror.Policy) != string(policy) {
+	if same.mustSay("this manager's own files are identical to the master's"); string(
+		same.sent.Registrar.Mirror.Policy) != string(policy) {
 		t.Error("a standby passes another policy on")
 	}
 	none := withQoS(t, otherQoS)
@@ -128,7 +130,8 @@ func TestQoSMirrored(t *testing.T) {
 	if got := o.defaultSL(); got != 2 {
 		t.Errorf("SL %d after a reload as master, want its own, 2", got)
 	}
-	for name, bad := range map[string][]byte{"cut off": policy[:len(policy)-len(ownParts)-9], "broken": []byte(strings.Replace(string(policy), "default: 1", "default= 1", 1))} {
+	for name, bad := range map[string][]byte{"cut off": policy[:len(policy)-len(ownParts)-9],
+		"broken": []byte(strings.Replace(string(policy), "default: 1", "default= 1", 1))} {
 		if p, err := newMasterPolicy(bad); err == nil {
 			t.Errorf("%s: %+v", name, p.qos.policy)
 		}
@@ -152,13 +155,14 @@ func TestQoSGroups(t *testing.T) {
 	}
 }
 
-// TestDefaultGroupTerms: default_mcg_mtu and default_mcg_rate are those of IPoIB groups to which the partition file gives
-// none, also without a file; codes are those of partitions.conf.
+// TestDefaultGroupTerms: default_mcg_mtu and default_mcg_rate are those of IPoIB groups to which the partition file
+// gives none, also without a file; codes are those of partitions.conf.
 func TestDefaultGroupTerms(t *testing.T) {
 	broadcast := registry.BroadcastMGID(mad.DefaultPKey, 2)
 	const settings = "default_mcg_mtu 5\ndefault_mcg_rate 7\n"
 	check := func(text string, got []registry.Group, defaulted map[mad.GID]bool, mtu mad.MTU, rate mad.Rate) {
-		if len(got) != 1 || got[0].MGID != broadcast || got[0].MTU != mtu || got[0].Rate != rate || !defaulted[broadcast] {
+		if len(got) != 1 || got[0].MGID != broadcast || got[0].MTU != mtu || got[0].Rate != rate ||
+			!defaulted[broadcast] {
 			t.Errorf("%q: %+v, defaulted %v", text, got, defaulted)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 
 // inUse is what a reload knows of the file that a setting names. The zero value is for a start.
 //
-// A file that is read again may be one that was emptied, by a full disk or an editor, has gone for a moment, or is written by a
-// program that pauses. It must not change a subnet in use, so it is an error: the file before stays in force. An operator who wants
-// nothing of a file takes its setting away.
+// A file that is read again may be one that was emptied, by a full disk or an editor, has gone for a moment, or is
+// written by a program that pauses. It must not change a subnet in use, so it is an error: the file before stays in
+// force. An operator who wants nothing of a file takes its setting away.
 type inUse struct {
 	reload bool
 	text   []byte // of the file in force; nil for none, or where the setting names another one now
@@ -22,7 +22,8 @@ type inUse struct {
 	optional bool
 }
 
-// inUseOf is what a reload knows of the file that a setting names. was is the configuration before the reload, nil at a start.
+// inUseOf is what a reload knows of the file that a setting names. was is the configuration before the reload, nil at a
+// start.
 func inUseOf(path conf.Accessor[string], was, now *conf.Config, text []byte) inUse {
 	if was == nil {
 		return inUse{}
@@ -44,7 +45,8 @@ func (u inUse) read(name string, limit int64) ([]byte, error) {
 	case !hasEntry(text) && (u.text == nil || hasEntry(u.text)):
 		return nil, errors.New("the file has no entry: restore it, or remove its setting")
 	case bytes.HasSuffix(u.text, []byte("\n")) && len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")):
-		return nil, fmt.Errorf("the last line, %d, has no line end, so the file may be incomplete: write it again", 1+bytes.Count(text, []byte("\n")))
+		return nil, fmt.Errorf("the last line, %d, has no line end, so the file may be incomplete: write it again",
+			1+bytes.Count(text, []byte("\n")))
 	}
 	return text, err
 }

@@ -21,8 +21,9 @@ const (
 	groupsText = "port-group\nname: a\nport-guid: 0x1\nend-port-group\n"
 )
 
-// TestFilesReadAgain: a file that is emptied, has gone, or ends within a line changes nothing at a reload: the one in force stays, and
-// the caller learns why. OpenSM, which reads most of them only at a start, takes another engine then, or none (docs/opensm.md).
+// TestFilesReadAgain: a file that is emptied, has gone, or ends within a line changes nothing at a reload: the one in
+// force stays, and the caller learns why. OpenSM, which reads most of them only at a start, takes another engine then,
+// or none (docs/opensm.md).
 func TestFilesReadAgain(t *testing.T) {
 	for _, c := range []struct{ key, text, other string }{
 		{"root_guid_file", "0x10\n0x11\n", "routing_engine updn"},
@@ -33,7 +34,8 @@ func TestFilesReadAgain(t *testing.T) {
 		{"port_prof_ignore_file", "0x10 1\n", "routing_engine minhop"},
 		{"port_search_ordering_file", "0x10 1 2\n", "routing_engine minhop"},
 		{"hop_weights_file", "0x10 1 2\n", "routing_engine minhop"},
-		{"torus_config", "torus 3 3 3\nxp_link 0x1 0x2\nyp_link 0x1 0x3\nzp_link 0x1 0x4\n", "routing_engine torus-2QoS"},
+		{"torus_config", "torus 3 3 3\nxp_link 0x1 0x2\nyp_link 0x1 0x3\nzp_link 0x1 0x4\n",
+			"routing_engine torus-2QoS"},
 		{"topo_config_file", "ibsm-topology 1\ncable a:1 - b:2 # no devices\n", ""},
 		{"held_back_sw_file", "0x10\n", ""},
 		{"lfts_file", lftsText, "routing_engine file"},
@@ -56,7 +58,9 @@ func TestFilesReadAgain(t *testing.T) {
 				do()
 				found := o.reload(true).Findings
 				o.take()
-				refused := func(f ctl.Finding) bool { return f.Key == c.key && isRefused(f) && strings.Contains(f.Text, why) }
+				refused := func(f ctl.Finding) bool {
+					return f.Key == c.key && isRefused(f) && strings.Contains(f.Text, why)
+				}
 				if !slices.ContainsFunc(found, refused) {
 					t.Errorf("%s: the caller of the reload learns of %+v", when, found)
 				}
@@ -67,7 +71,9 @@ func TestFilesReadAgain(t *testing.T) {
 				}
 			}
 			check("emptied", func() { write("") }, "the file has no entry")
-			check("only comments and blanks", func() { write("# was here\n \n\t# and here\n") }, "the file has no entry")
+			check("only comments and blanks", func() {
+				write("# was here\n \n\t# and here\n")
+			}, "the file has no entry")
 			check("ends within a line", func() { write(c.text[:len(c.text)-2]) }, "the last line, ")
 			check("gone", func() { os.Remove(name) }, "the file does not exist")
 			write(c.text)
@@ -103,7 +109,8 @@ func TestSickRulesReadAgain(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if found := c.useRules(readSickRules(&inForce{own: l, rules: []byte(sick.Defaults)}, l)); !slices.ContainsFunc(found, isRefused) {
+		if found := c.useRules(readSickRules(&inForce{own: l, rules: []byte(sick.Defaults)}, l)); !slices.ContainsFunc(
+			found, isRefused) {
 			t.Errorf("%q is taken: %+v", text, found)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // readAttempts is how often a file is read that changes meanwhile.
 const readAttempts = 3
 
-// readFile reads the first limit bytes of a file, all from the same state of it: while another process writes the file in its
-// place, half of it must not be taken for the whole. What is no regular file, such as a pipe, is read once.
+// readFile reads the first limit bytes of a file, all from the same state of it: while another process writes the file
+// in its place, half of it must not be taken for the whole. What is no regular file, such as a pipe, is read once.
 func readFile(name string, limit int64) ([]byte, error) {
 	for range readAttempts {
 		text, whole, err := readOnce(name, limit)
@@ -19,7 +19,8 @@ func readFile(name string, limit int64) ([]byte, error) {
 			return text, err
 		}
 	}
-	return nil, fmt.Errorf("%s changed while it was read: reload after it is written, or write a new file and rename it", name)
+	return nil, fmt.Errorf(
+		"%s changed while it was read: reload after it is written, or write a new file and rename it", name)
 }
 
 // readOnce reads a file, and reports whether it has not changed meanwhile.

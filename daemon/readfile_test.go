@@ -36,7 +36,8 @@ func TestReadFileThatChanges(t *testing.T) {
 	for {
 		text, err := readFile(name, 1<<30)
 		if err != nil {
-			if want := name + " changed while it was read: reload after it is written, or write a new file and rename it"; err.Error() != want {
+			if want := name +
+				" changed while it was read: reload after it is written, or write a new file and rename it"; err.Error() != want {
 				t.Errorf("%v", err)
 			}
 			break

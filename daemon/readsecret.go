@@ -34,9 +34,11 @@ func isSecret(name string, info fs.FileInfo, user int) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is not a regular file", name)
 	case known && owner.Uid != 0 && int(owner.Uid) != user:
-		return fmt.Errorf("%s belongs to user %d, who can read and change it: chown it to root, and create a new secret if that user may have read it", name, owner.Uid)
+		return fmt.Errorf(
+			"%s belongs to user %d, who can read and change it: chown it to root, and create a new secret if that user may have read it", name, owner.Uid)
 	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("other users can read or change %s (mode %04o): chmod 600 %s, and create a new secret if they may have read it", name, info.Mode().Perm(), name)
+		return fmt.Errorf(
+			"other users can read or change %s (mode %04o): chmod 600 %s, and create a new secret if they may have read it", name, info.Mode().Perm(), name)
 	}
 	return nil
 }

@@ -17,7 +17,8 @@ type ownedBy struct {
 
 func (o ownedBy) Sys() any { return &syscall.Stat_t{Uid: o.user} }
 
-// TestIsSecret: the file of keys_file is root's or the program's user's, regular, and for its owner alone; else one line says what to do.
+// TestIsSecret: the file of keys_file is root's or the program's user's, regular, and for its owner alone; else one
+// line says what to do.
 func TestIsSecret(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "keys")
@@ -47,7 +48,8 @@ func TestIsSecret(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = isSecret(c.name, ownedBy{info, c.owner}, self)
-		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")) {
+		if (err == nil) != (c.want == "") || err != nil &&
+			(!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%s, mode %v, user %d: %v, want %q", c.name, c.mode, c.owner, err, c.want)
 		}
 	}
@@ -67,7 +69,8 @@ func TestReadSecret(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{pipe: "is not a regular file", dir: "is not a regular file", file + ".none": "no such file"} {
+	for name, want := range map[string]string{pipe: "is not a regular file", dir: "is not a regular file",
+		file + ".none": "no such file"} {
 		if _, err := readSecret(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}

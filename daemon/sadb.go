@@ -49,14 +49,16 @@ func (s *state) saFiles() (files []saFile) {
 // where none of them writes it.
 func (s *state) sharesSADB() bool {
 	own := dumpDir(s.conf)
-	return os.Getenv(severalMark) != "" && own != "" && filepath.Dir(filepath.Clean(own)) == filepath.Dir(conf.SADBFile.In(s.conf.Config))
+	return os.Getenv(severalMark) != "" && own != "" &&
+		filepath.Dir(filepath.Clean(own)) == filepath.Dir(conf.SADBFile.In(s.conf.Config))
 }
 
 // restoreRegistrations reads what clients have registered with OpenSM: nil where it cannot be read, or must not be used
 // because the store was written after it, which was at stored. Whole says that nothing is
 // lost; then it is for the configuration to say whether clients register again. hasPort reports
 // whether a port is in the subnet.
-func (s *state) restoreRegistrations(stored time.Time, hasPort func(mad.GUID) bool) (reg *registry.Registry, whole bool) {
+func (s *state) restoreRegistrations(stored time.Time, hasPort func(mad.GUID) bool) (reg *registry.Registry,
+	whole bool) {
 	files := s.saFiles()
 	if len(files) == 0 {
 		configured := conf.SADBFile.In(s.conf.Config)
@@ -73,7 +75,8 @@ func (s *state) restoreRegistrations(stored time.Time, hasPort func(mad.GUID) bo
 }
 
 // readSADB reads an SA database. It is not ours if it is of another subnet.
-func (s *state) readSADB(f saFile, stored time.Time, hasPort func(mad.GUID) bool) (reg *registry.Registry, whole, ours bool) {
+func (s *state) readSADB(f saFile, stored time.Time, hasPort func(mad.GUID) bool) (reg *registry.Registry, whole,
+	ours bool) {
 	if stored.After(f.written) {
 		s.logger.Info("sa_db_file is older than the store and is ignored", "file", f.path)
 		return nil, true, true
@@ -88,7 +91,8 @@ func (s *state) readSADB(f saFile, stored time.Time, hasPort func(mad.GUID) bool
 	}
 	reg, found := sadb.Read(f.path, text)
 	if n := 0; !anyPort(reg.Freeze(), &n, hasPort) && n > 0 {
-		s.logger.Warn("sa_db_file belongs to another subnet and is ignored: clients are asked to register again", "file", f.path, "registrations", n)
+		s.logger.Warn("sa_db_file belongs to another subnet and is ignored: clients are asked to register again",
+			"file", f.path, "registrations", n)
 		return nil, false, false
 	}
 	for _, d := range found {
@@ -101,7 +105,8 @@ func (s *state) readSADB(f saFile, stored time.Time, hasPort func(mad.GUID) bool
 }
 
 func (s *state) cannotRestore(file string, err error) {
-	s.logger.Error(fmt.Sprintf("Can't open sa db file '%s'. Skip restoring: clients are asked to register again", file), "reason", err)
+	s.logger.Error(fmt.Sprintf("Can't open sa db file '%s'. Skip restoring: clients are asked to register again", file),
+		"reason", err)
 }
 
 // warnSADB logs that OpenSM would lose registrations when it comes back. With several managers sa_db_file is of the
@@ -109,7 +114,8 @@ func (s *state) cannotRestore(file string, err error) {
 // no_clients_rereg is set, whatever it finds in the file.
 func (s *state) warnSADB() {
 	if s.sharesSADB() && conf.NoClientsRereg.In(s.conf.Config) {
-		s.logger.Warn("several managers of this host share one sa_db_file, so none of them writes it: set no_clients_rereg FALSE before OpenSM starts again, or clients lose their groups",
+		s.logger.Warn(
+			"several managers of this host share one sa_db_file, so none of them writes it: set no_clients_rereg FALSE before OpenSM starts again, or clients lose their groups",
 			"file", conf.SADBFile.In(s.conf.Config))
 	}
 }

@@ -51,12 +51,18 @@ func TestReadSADB(t *testing.T) {
 		{"no file", nil, time.Time{}, false, -1, false, "Can't open sa db file"},
 		{"OpenSM's", map[string]file{other: {1, 1, 1}}, time.Time{}, false, 1, true, "restored"},
 		{"an older store", map[string]file{other: {1, 1, 1}}, stored(2 * time.Hour), false, 1, true, "restored"},
-		{"a newer store", map[string]file{other: {2, 1, 1}}, stored(time.Hour), false, -1, true, "older than the store"},
-		{"one of another subnet", map[string]file{other: {1, 9, 1}}, time.Time{}, false, -1, false, "to another subnet"},
-		{"from a time with several managers", map[string]file{other: {2, 1, 1}, own: {1, 1, 2}}, time.Time{}, false, 2, true, ""},
-		{"several managers: the own one is newer", map[string]file{other: {2, 1, 1}, own: {1, 1, 2}}, time.Time{}, true, 2, true, "no_clients_rereg FALSE"},
-		{"several managers: OpenSM's is newer", map[string]file{other: {1, 1, 1}, own: {2, 1, 2}}, time.Time{}, true, 1, true, ""},
-		{"several managers: it is of the other", map[string]file{other: {1, 9, 1}, own: {2, 1, 2}}, time.Time{}, true, 2, true, "to another subnet"},
+		{"a newer store", map[string]file{other: {2, 1, 1}}, stored(time.Hour), false, -1, true,
+			"older than the store"},
+		{"one of another subnet", map[string]file{other: {1, 9, 1}}, time.Time{}, false, -1, false,
+			"to another subnet"},
+		{"from a time with several managers", map[string]file{other: {2, 1, 1}, own: {1, 1, 2}}, time.Time{}, false, 2,
+			true, ""},
+		{"several managers: the own one is newer", map[string]file{other: {2, 1, 1}, own: {1, 1, 2}}, time.Time{}, true,
+			2, true, "no_clients_rereg FALSE"},
+		{"several managers: OpenSM's is newer", map[string]file{other: {1, 1, 1}, own: {2, 1, 2}}, time.Time{}, true, 1,
+			true, ""},
+		{"several managers: it is of the other", map[string]file{other: {1, 9, 1}, own: {2, 1, 2}}, time.Time{}, true,
+			2, true, "to another subnet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -76,9 +82,12 @@ func TestReadSADB(t *testing.T) {
 				t.Setenv(severalMark, "0x1,0x2")
 				text += "dump_files_dir " + filepath.Join(dir, filepath.Dir(own)) + "\n"
 			}
-			env := conf.Environment{Getenv: os.Getenv, ReadFile: func(string) ([]byte, error) { return []byte(text), nil }}
+			env := conf.Environment{Getenv: os.Getenv, ReadFile: func(string) ([]byte, error) {
+				return []byte(text), nil
+			}}
 			var log bytes.Buffer
-			s := newState(conf.Load([]string{"--config=x"}, env), slog.New(slog.NewTextHandler(&log, nil)), func(string, error) {})
+			s := newState(conf.Load([]string{"--config=x"}, env), slog.New(slog.NewTextHandler(&log, nil)),
+				func(string, error) {})
 			s.port = 1
 			s.warnSADB()
 			if warned := strings.Contains(log.String(), "no_clients_rereg"); warned != c.several {

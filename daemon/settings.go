@@ -53,7 +53,8 @@ func managerConfig(l *conf.Loaded) manager.Config {
 		HonorGUID2LID: conf.HonorGUID2LIDFile.In(l.Config),
 		Counters:      counterSettings(l),
 		Congestion:    congestionSettings(l),
-		Queries:       txn.Config{Timeout: conf.TransactionTimeout.In(l.Config), Retries: times(conf.TransactionRetries.In(l.Config))},
+		Queries: txn.Config{Timeout: conf.TransactionTimeout.In(l.Config),
+			Retries: times(conf.TransactionRetries.In(l.Config))},
 	}
 }
 
@@ -98,7 +99,8 @@ func congestionSettings(l *conf.Loaded) congestioncontrol.Settings {
 	s.Switch.SetMarkingRate(conf.CCSwitchMarkingRate.In(c))
 	s.Adapter.SetPortControl(conf.CCAdapterPortControl.In(c))
 	s.Adapter.SetControlMap(conf.CCAdapterControlMap.In(c))
-	timer, increase, trigger, least := conf.CCAdapterTimer.In(c), conf.CCAdapterIncrease.In(c), conf.CCAdapterTriggerThreshold.In(c), conf.CCAdapterMin.In(c)
+	timer, increase, trigger, least := conf.CCAdapterTimer.In(c), conf.CCAdapterIncrease.In(c),
+		conf.CCAdapterTriggerThreshold.In(c), conf.CCAdapterMin.In(c)
 	for sl := range uint8(cc.SLs) {
 		e := s.Adapter.SL(sl)
 		e.SetCCTITimer(uint16(timer[sl]))
@@ -116,10 +118,12 @@ func entryOf(d conf.Delay) cc.Entry { return cc.EntryOf(d.Shift, d.Multiplier) }
 
 // trust is how far the SA believes its clients.
 func trust(c *conf.Config) view.Trust {
-	t := view.Trust{Enhanced: conf.SAEnhancedTrustModel.In(c), CheckSGID: conf.SACheckSGIDSpoofing.In(c), Rate: conf.SARateThreshold.In(c)}
+	t := view.Trust{Enhanced: conf.SAEnhancedTrustModel.In(c), CheckSGID: conf.SACheckSGIDSpoofing.In(c),
+		Rate: conf.SARateThreshold.In(c)}
 	if t.Enhanced {
 		t.Proxies, t.GUIDs = conf.SAETMAllowUntrustedProxyRequests.In(c), conf.SAETMAllowUntrustedGUIDInfoRec.In(c)
-		t.Groups, t.Services, t.Subscriptions = conf.SAETMMaxNumMCGs.In(c), conf.SAETMMaxNumSrvcs.In(c), conf.SAETMMaxNumEventSubs.In(c)
+		t.Groups, t.Services, t.Subscriptions = conf.SAETMMaxNumMCGs.In(c), conf.SAETMMaxNumSrvcs.In(c),
+			conf.SAETMMaxNumEventSubs.In(c)
 	}
 	return t
 }
@@ -134,26 +138,27 @@ func subnetSettings(c *conf.Config) sweep.Settings {
 		SubnetTimeOut:  chosen[uint8](c, conf.SubnetTimeout),
 		PacketLifeTime: chosen[uint8](c, conf.PacketLifeTime),
 		MaxOpVLs:       chosen[uint8](c, conf.MaxOpVLs),
-		KindVLs:        plan.KindVLs{CA: conf.MaxOpVLsCA.In(c), Switch: conf.MaxOpVLsSW.In(c), Router: conf.MaxOpVLsRtr.In(c)},
-		HOQLife:        chosen[uint8](c, conf.HeadOfQueueLifetime),
-		LeafHOQLife:    chosen[uint8](c, conf.LeafHeadOfQueueLifetime),
-		VLStallCount:   chosen[uint8](c, conf.VLStallCount),
-		LeafVLStall:    chosen[uint8](c, conf.LeafVLStallCount),
-		PhyErrors:      chosen[uint8](c, conf.LocalPhyErrorsThreshold),
-		Overruns:       chosen[uint8](c, conf.OverrunErrorsThreshold),
-		MKey:           chosen[mad.MKey](c, conf.MKey),
-		MKeyLease:      chosen[uint16](c, conf.MKeyLeasePeriod),
-		MKeyProtect:    chosen[uint8](c, conf.MKeyProtectionLevel),
-		NoMKeyLookup:   !conf.MKeyLookup.In(c),
-		LinkWidth:      chosen[mad.LinkWidth](c, conf.ForceLinkWidth).Value,
-		LinkSpeed:      chosen[uint8](c, conf.ForceLinkSpeed).Value,
-		LinkSpeedExt:   chosen[uint8](c, conf.ForceLinkSpeedExt).Value,
-		FDR10:          chosen[plan.FDR10](c, conf.FDR10).Value,
-		SMSL:           conf.SMSL.In(c),
-		QoS:            conf.QoS.In(c),
-		EngineSLs:      choosesSLs(c),
-		Lanes:          laneUses(c),
-		SLtoVLSingly:   conf.UseOptimizedSLVL.Chosen(c) && !conf.UseOptimizedSLVL.In(c),
+		KindVLs: plan.KindVLs{CA: conf.MaxOpVLsCA.In(c), Switch: conf.MaxOpVLsSW.In(c),
+			Router: conf.MaxOpVLsRtr.In(c)},
+		HOQLife:      chosen[uint8](c, conf.HeadOfQueueLifetime),
+		LeafHOQLife:  chosen[uint8](c, conf.LeafHeadOfQueueLifetime),
+		VLStallCount: chosen[uint8](c, conf.VLStallCount),
+		LeafVLStall:  chosen[uint8](c, conf.LeafVLStallCount),
+		PhyErrors:    chosen[uint8](c, conf.LocalPhyErrorsThreshold),
+		Overruns:     chosen[uint8](c, conf.OverrunErrorsThreshold),
+		MKey:         chosen[mad.MKey](c, conf.MKey),
+		MKeyLease:    chosen[uint16](c, conf.MKeyLeasePeriod),
+		MKeyProtect:  chosen[uint8](c, conf.MKeyProtectionLevel),
+		NoMKeyLookup: !conf.MKeyLookup.In(c),
+		LinkWidth:    chosen[mad.LinkWidth](c, conf.ForceLinkWidth).Value,
+		LinkSpeed:    chosen[uint8](c, conf.ForceLinkSpeed).Value,
+		LinkSpeedExt: chosen[uint8](c, conf.ForceLinkSpeedExt).Value,
+		FDR10:        chosen[plan.FDR10](c, conf.FDR10).Value,
+		SMSL:         conf.SMSL.In(c),
+		QoS:          conf.QoS.In(c),
+		EngineSLs:    choosesSLs(c),
+		Lanes:        laneUses(c),
+		SLtoVLSingly: conf.UseOptimizedSLVL.Chosen(c) && !conf.UseOptimizedSLVL.In(c),
 
 		ReassignLIDs:    conf.ReassignLIDs.In(c),
 		NoReregister:    conf.NoClientsRereg.In(c),
@@ -166,7 +171,8 @@ func subnetSettings(c *conf.Config) sweep.Settings {
 var arModes = map[string]sweep.ARMode{"keep": sweep.KeepAR, "hold": sweep.HoldAR, "disable": sweep.DisableAR}
 
 // chosen is a number that applies only if somebody has chosen it.
-func chosen[T ~uint8 | ~uint16 | ~uint64, V uint8 | uint16 | uint64](c *conf.Config, a conf.Accessor[V]) (o sweep.Option[T]) {
+func chosen[T ~uint8 | ~uint16 | ~uint64, V uint8 | uint16 | uint64](c *conf.Config,
+	a conf.Accessor[V]) (o sweep.Option[T]) {
 	if a.Chosen(c) {
 		o = sweep.Given(T(a.In(c)))
 	}

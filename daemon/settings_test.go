@@ -104,65 +104,91 @@ func TestManagerConfig(t *testing.T) {
 	}{
 		{"everything", everything, "", manager.Config{
 			Sweep: sweep.Config{IgnoreOtherSM: true, Settings: sweep.Settings{
-				SubnetPrefix: sweep.Given(mad.Prefix(0xfec0000000000002)), LMC: sweep.Given[uint8](3), LMCPort0: sweep.Given(true),
-				SubnetTimeOut: sweep.Given[uint8](14), PacketLifeTime: sweep.Given[uint8](15), MaxOpVLs: sweep.Given[uint8](4),
-				HOQLife: sweep.Given[uint8](0x11), LeafHOQLife: sweep.Given[uint8](0x12),
+				SubnetPrefix: sweep.Given(mad.Prefix(0xfec0000000000002)), LMC: sweep.Given[uint8](3),
+				LMCPort0:      sweep.Given(true),
+				SubnetTimeOut: sweep.Given[uint8](14), PacketLifeTime: sweep.Given[uint8](15),
+				MaxOpVLs: sweep.Given[uint8](4),
+				HOQLife:  sweep.Given[uint8](0x11), LeafHOQLife: sweep.Given[uint8](0x12),
 				VLStallCount: sweep.Given[uint8](1), LeafVLStall: sweep.Given[uint8](2),
 				PhyErrors: sweep.Given[uint8](5), Overruns: sweep.Given[uint8](6),
-				MKey: sweep.Given(mad.MKey(0x1002)), MKeyLease: sweep.Given[uint16](60), MKeyProtect: sweep.Given[uint8](1),
-				NoMKeyLookup: true, SMSL: 9, LinkWidth: 3, LinkSpeed: 5, LinkSpeedExt: 30, FDR10: plan.DisableFDR10, ReassignLIDs: true, NoReregister: true, DisableBabblers: true, AR: sweep.DisableAR, Lanes: standardLanes,
+				MKey: sweep.Given(mad.MKey(0x1002)), MKeyLease: sweep.Given[uint16](60),
+				MKeyProtect:  sweep.Given[uint8](1),
+				NoMKeyLookup: true, SMSL: 9, LinkWidth: 3, LinkSpeed: 5, LinkSpeedExt: 30, FDR10: plan.DisableFDR10,
+				ReassignLIDs: true, NoReregister: true, DisableBabblers: true, AR: sweep.DisableAR,
+				Lanes: standardLanes,
 			}, AllowedSMs: []mad.GUID{0x21, 0x22}},
-			Elect: elect.Config{Priority: 10, MasterPriority: 14, SMKey: 0x1003, Allowed: []mad.GUID{0x21, 0x22}, IgnoreOthers: true, Inactive: true, PollInterval: 11 * time.Millisecond, PollRetries: 12},
-			Txn:   txn.Config{Timeout: 13 * time.Millisecond, Retries: 7, MaxWindow: 16, Chosen: true},
-			GUID:  0x1001, SweepInterval: 17 * time.Second, ForceHeavy: true, IgnoreTraps: true, SAKey: 0x1004, MaxRate: 20,
-			Counters:   perf.Settings{Interval: time.Minute, Window: 30, Keep: time.Hour, Memory: imagesMemory, SwitchesOnly: true, KeepAbsent: true},
+			Elect: elect.Config{Priority: 10, MasterPriority: 14, SMKey: 0x1003, Allowed: []mad.GUID{0x21, 0x22},
+				IgnoreOthers: true, Inactive: true, PollInterval: 11 * time.Millisecond, PollRetries: 12},
+			Txn:  txn.Config{Timeout: 13 * time.Millisecond, Retries: 7, MaxWindow: 16, Chosen: true},
+			GUID: 0x1001, SweepInterval: 17 * time.Second, ForceHeavy: true, IgnoreTraps: true, SAKey: 0x1004,
+			MaxRate: 20,
+			Counters: perf.Settings{Interval: time.Minute, Window: 30, Keep: time.Hour, Memory: imagesMemory,
+				SwitchesOnly: true, KeepAbsent: true},
 			Queries:    txn.Config{Timeout: 13 * time.Millisecond, Retries: 7},
 			Congestion: congestioncontrol.Settings{Window: 500},
 			Registrar: sa.RegistrarConfig{
 				Groups: sa.DefaultGroups(), MLIDs: registry.MLIDPolicy{ShareSolicitedNode: true},
-				AnyJoin: true, AnyIPoIB: true, AssignedGUID: 0x14, Reports: txn.Config{Timeout: 13 * time.Millisecond, Retries: 7},
+				AnyJoin: true, AnyIPoIB: true, AssignedGUID: 0x14,
+				Reports: txn.Config{Timeout: 13 * time.Millisecond, Retries: 7},
 			},
 		}},
 		{"nothing", "", "", defaults(func(*manager.Config) {})},
 		{"rates up to 200 Gb/s", "max_rate_enum 17\n", "", defaults(func(c *manager.Config) { c.MaxRate = 17 })},
-		{"old rates, and fewer", "max_rate_enum 17\nuse_original_extended_sa_rates_only TRUE\n", "", defaults(func(c *manager.Config) { c.MaxRate = 17 })},
+		{"old rates, and fewer", "max_rate_enum 17\nuse_original_extended_sa_rates_only TRUE\n", "",
+			defaults(func(c *manager.Config) {
+				c.MaxRate = 17
+			})},
 		{"no multicast", "disable_multicast TRUE\n", "", defaults(func(c *manager.Config) { c.NoMulticast = true })},
 		{"no multicast, by number", "", "-d 3", defaults(func(c *manager.Config) { c.NoMulticast = true })},
-		{"subscriptions are dropped", "drop_event_subscriptions TRUE\n", "", defaults(func(c *manager.Config) { c.Registrar.DropSubscriptions = true })},
-		{"old rates", "use_original_extended_sa_rates_only TRUE\n", "", defaults(func(c *manager.Config) { c.MaxRate = 18 })},
+		{"subscriptions are dropped", "drop_event_subscriptions TRUE\n", "", defaults(func(c *manager.Config) {
+			c.Registrar.DropSubscriptions = true
+		})},
+		{"old rates", "use_original_extended_sa_rates_only TRUE\n", "", defaults(func(c *manager.Config) {
+			c.MaxRate = 18
+		})},
 		{"lanes", "qos TRUE\n", "", defaults(func(c *manager.Config) { c.Sweep.Settings.QoS = true })},
-		{"lanes of kinds of port", "qos_high_limit 9\nqos_sw0_high_limit 0\nqos_vlarb_low 3:255\nqos_ca_vlarb_low 0:1,14:2\nqos_rtr_sl2vl 1,15\n", "", defaults(func(c *manager.Config) {
-			for kind := range c.Sweep.Settings.Lanes {
-				u := &c.Sweep.Settings.Lanes[kind]
-				u.HighLimit, u.Low = 9, [64]lanes.Turn{{VL: 3, Weight: 255}}
-			}
-			of := &c.Sweep.Settings.Lanes
-			of[lanes.Port0].HighLimit = 0
-			of[lanes.Adapter].Low = [64]lanes.Turn{{VL: 0, Weight: 1}, {VL: 14, Weight: 2}}
-			of[lanes.Router].SLtoVL = [16]uint8{1, 15}
+		{"lanes of kinds of port",
+			"qos_high_limit 9\nqos_sw0_high_limit 0\nqos_vlarb_low 3:255\nqos_ca_vlarb_low 0:1,14:2\nqos_rtr_sl2vl 1,15\n", "", defaults(func(c *manager.Config) {
+				for kind := range c.Sweep.Settings.Lanes {
+					u := &c.Sweep.Settings.Lanes[kind]
+					u.HighLimit, u.Low = 9, [64]lanes.Turn{{VL: 3, Weight: 255}}
+				}
+				of := &c.Sweep.Settings.Lanes
+				of[lanes.Port0].HighLimit = 0
+				of[lanes.Adapter].Low = [64]lanes.Turn{{VL: 0, Weight: 1}, {VL: 14, Weight: 2}}
+				of[lanes.Router].SLtoVL = [16]uint8{1, 15}
+			})},
+		{"lanes of links between switches",
+			"qos_swe_high_limit 9\nqos_sw2sw_high_limit 8\nqos_sw2sw_sl2vl 1,15\nmax_op_vls_ca 2\nmax_op_vls_sw 3\nmax_op_vls_rtr 1\n", "", defaults(func(c *manager.Config) {
+				of := &c.Sweep.Settings.Lanes
+				of[lanes.External].HighLimit, of[lanes.SwitchLink].HighLimit = 9, 8
+				of[lanes.SwitchLink].SLtoVL = [16]uint8{1, 15}
+				c.Sweep.Settings.KindVLs = plan.KindVLs{CA: 2, Switch: 3, Router: 1}
+			})},
+		{"OpenSM's defaults, written down", "lmc 0\nmax_op_vls 5\nmax_wire_smps 4\nsminfo_polling_timeout 10000\n", "",
+			defaults(func(*manager.Config) {})},
+		{"no wildcards of SLtoVL, by hand", "use_optimized_slvl FALSE\n", "", defaults(func(c *manager.Config) {
+			c.Sweep.Settings.SLtoVLSingly = true
 		})},
-		{"lanes of links between switches", "qos_swe_high_limit 9\nqos_sw2sw_high_limit 8\nqos_sw2sw_sl2vl 1,15\nmax_op_vls_ca 2\nmax_op_vls_sw 3\nmax_op_vls_rtr 1\n", "", defaults(func(c *manager.Config) {
-			of := &c.Sweep.Settings.Lanes
-			of[lanes.External].HighLimit, of[lanes.SwitchLink].HighLimit = 9, 8
-			of[lanes.SwitchLink].SLtoVL = [16]uint8{1, 15}
-			c.Sweep.Settings.KindVLs = plan.KindVLs{CA: 2, Switch: 3, Router: 1}
-		})},
-		{"OpenSM's defaults, written down", "lmc 0\nmax_op_vls 5\nmax_wire_smps 4\nsminfo_polling_timeout 10000\n", "", defaults(func(*manager.Config) {})},
-		{"no wildcards of SLtoVL, by hand", "use_optimized_slvl FALSE\n", "", defaults(func(c *manager.Config) { c.Sweep.Settings.SLtoVLSingly = true })},
 		{"wildcards of SLtoVL", "use_optimized_slvl TRUE\n", "", defaults(func(*manager.Config) {})},
-		{"defaults that are chosen", "lmc 0\nuse_optimized_slvl FALSE\nimpose lmc,use_optimized_slvl\n", "-n 4 --subnet_prefix fe80000000000000", defaults(func(c *manager.Config) {
-			c.Sweep.Settings.LMC, c.Sweep.Settings.SLtoVLSingly = sweep.Given[uint8](0), true
-			c.Sweep.Settings.SubnetPrefix = sweep.Given(mad.DefaultPrefix)
-			c.Txn.MaxWindow, c.Txn.Chosen = 4, true
-		})},
-		{"none and no bound", "polling_retry_number 0\ntransaction_retries 0\nsweep_interval 0\nmax_wire_smps 0\n", "-o", defaults(func(c *manager.Config) {
-			c.Elect.PollRetries, c.Txn.Retries, c.Registrar.Reports.Retries, c.SweepInterval, c.Once = -1, -1, -1, 0, true
-			c.Queries.Retries = -1
-			c.Txn.MaxWindow, c.Txn.Chosen = 128, true // as many as Linux keeps with the adapter
-		})},
-		{"counters", "perfmgr_max_outstanding_queries 5000\n", "--perfmgr --perfmgr_sweep_time_s 7", defaults(func(c *manager.Config) {
-			c.Counters.Interval, c.Counters.Window = 7*time.Second, conf.MostQueries
-		})},
+		{"defaults that are chosen", "lmc 0\nuse_optimized_slvl FALSE\nimpose lmc,use_optimized_slvl\n",
+			"-n 4 --subnet_prefix fe80000000000000", defaults(func(c *manager.Config) {
+				c.Sweep.Settings.LMC, c.Sweep.Settings.SLtoVLSingly = sweep.Given[uint8](0), true
+				c.Sweep.Settings.SubnetPrefix = sweep.Given(mad.DefaultPrefix)
+				c.Txn.MaxWindow, c.Txn.Chosen = 4, true
+			})},
+		{"none and no bound", "polling_retry_number 0\ntransaction_retries 0\nsweep_interval 0\nmax_wire_smps 0\n",
+			"-o", defaults(func(c *manager.Config) {
+				c.Elect.PollRetries, c.Txn.Retries, c.Registrar.Reports.Retries, c.SweepInterval, c.Once = -1, -1, -1,
+					0,
+					true
+				c.Queries.Retries = -1
+				c.Txn.MaxWindow, c.Txn.Chosen = 128, true // as many as Linux keeps with the adapter
+			})},
+		{"counters", "perfmgr_max_outstanding_queries 5000\n", "--perfmgr --perfmgr_sweep_time_s 7",
+			defaults(func(c *manager.Config) {
+				c.Counters.Interval, c.Counters.Window = 7*time.Second, conf.MostQueries
+			})},
 		{"congestion control", congestionConf, "", defaults(func(c *manager.Config) {
 			s := &c.Congestion
 			s.Enabled, s.Key, s.Window = true, 0x77, 1
@@ -182,9 +208,10 @@ func TestManagerConfig(t *testing.T) {
 			s.Adapter.SL(15).SetCCTIMin(7)
 			s.Table = []cc.Entry{0, cc.EntryOf(3, 16383)}
 		})},
-		{"congestion control in a dry run", "congestion_control TRUE\ncc_max_outstanding_mads 9999\n", "--dry-run", defaults(func(c *manager.Config) {
-			c.DryRun, c.Congestion.Window = true, conf.MostQueries
-		})},
+		{"congestion control in a dry run", "congestion_control TRUE\ncc_max_outstanding_mads 9999\n", "--dry-run",
+			defaults(func(c *manager.Config) {
+				c.DryRun, c.Congestion.Window = true, conf.MostQueries
+			})},
 		{"counters in a run of one sweep", "", "--perfmgr -o", defaults(func(c *manager.Config) { c.Once = true })},
 		{"a dry run", "", "--dry-run", defaults(func(c *manager.Config) { c.DryRun = true })},
 	} {
@@ -234,7 +261,8 @@ func defaults(change func(*manager.Config)) manager.Config {
 		Counters:   perf.Settings{Window: 500, QueryInfo: true, Redirect: true, Keep: time.Hour, Memory: imagesMemory},
 		Queries:    txn.Config{Timeout: 200 * time.Millisecond, Retries: 3},
 		Congestion: congestioncontrol.Settings{Window: 500},
-		Registrar:  sa.RegistrarConfig{Groups: sa.DefaultGroups(), Reports: txn.Config{Timeout: 200 * time.Millisecond, Retries: 3}},
+		Registrar: sa.RegistrarConfig{Groups: sa.DefaultGroups(),
+			Reports: txn.Config{Timeout: 200 * time.Millisecond, Retries: 3}},
 	}
 	change(&c)
 	return c
@@ -252,7 +280,8 @@ func TestMutatedStart(t *testing.T) {
 	base := strings.Replace(everything, "m_key_lease_period 60\n", "", 1) // which other numbers depend on
 	good := managerConfig(load(base))
 	standard := managerConfig(load(""))
-	sweepTime := fmt.Sprint(" ", int(conf.PerfMgrSweepTime.In(load("").Config)/time.Second)) // a default that matters only with perfmgr
+	// a default that matters only with perfmgr
+	sweepTime := fmt.Sprint(" ", int(conf.PerfMgrSweepTime.In(load("").Config)/time.Second))
 	started, refused := 0, 0
 	for range rounds {
 		src, args := mutated(random, base), strings.Split(mutated(random, "-p\n10\n-s\n17\n-k\n1003\n-o"), "\n")
@@ -263,7 +292,8 @@ func TestMutatedStart(t *testing.T) {
 		}
 		started++
 		got := managerConfig(l)
-		compareLeaves(t, reflect.ValueOf(got), reflect.ValueOf(good), reflect.ValueOf(standard), src+strings.Join(args, " ")+instead(l.Report)+sweepTime)
+		compareLeaves(t, reflect.ValueOf(got), reflect.ValueOf(good), reflect.ValueOf(standard),
+			src+strings.Join(args, " ")+instead(l.Report)+sweepTime)
 		if t.Failed() {
 			t.Fatalf("%q\n%s\n%v", args, src, l.Report)
 		}
@@ -323,7 +353,8 @@ func compareLeaves(t *testing.T, got, good, standard reflect.Value, text string)
 // stands reports whether a number is written in a text, alone or behind an option's
 // letter.
 func stands(number reflect.Value, text string) bool {
-	if d, is := number.Interface().(time.Duration); is && strings.Contains(text, fmt.Sprintf("%d:%02d", int(d.Hours()), int(d.Minutes())%60)) {
+	if d, is := number.Interface().(time.Duration); is &&
+		strings.Contains(text, fmt.Sprintf("%d:%02d", int(d.Hours()), int(d.Minutes())%60)) {
 		return true // the time of day
 	}
 	var value int64

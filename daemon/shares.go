@@ -65,7 +65,8 @@ func (s shares) own(l *conf.Loaded, i *instances.Instance, several bool) (o own,
 	// spare reports whether the instance needs another than it would have.
 	spare := func(kind, thing string, chosen bool) bool { return !chosen || s.of(kind, thing, name) != name }
 
-	if path, _, _ := logTarget(l); path != "" && (several || i.OwnLog()) && spare("log", path, conf.LogFile.Chosen(l.Config)) {
+	if path, _, _ := logTarget(l); path != "" && (several || i.OwnLog()) &&
+		spare("log", path, conf.LogFile.Chosen(l.Config)) {
 		dir, base := filepath.Split(path)
 		ext := filepath.Ext(base)
 		o.give("log_file", dir+base[:len(base)-len(ext)]+"."+name+ext)
@@ -89,7 +90,8 @@ func (s shares) own(l *conf.Loaded, i *instances.Instance, several bool) (o own,
 		o.give("metrics_addr", addr)
 	}
 	kind := consoleOf(l)
-	for port := uint32(conf.ConsolePort.In(l.Config)); (kind == "loopback" || kind == "socket") && port > 0 && s.of("console", fmt.Sprint(port), name) != name; {
+	for port := uint32(conf.ConsolePort.In(l.Config)); (kind == "loopback" || kind == "socket") && port > 0 &&
+		s.of("console", fmt.Sprint(port), name) != name; {
 		if port++; port > 0xffff {
 			return own{}, errors.New("console_port: another instance uses it, and no higher port is free")
 		}

@@ -70,7 +70,8 @@ type state struct {
 	store  atomic.Pointer[store.Store] // nil without one; any goroutine may put into it
 }
 
-// newState returns the state of no port yet. unwritten is called when files cannot be written, and with nil when they can again, by any goroutine.
+// newState returns the state of no port yet. unwritten is called when files cannot be written, and with nil when they
+// can again, by any goroutine.
 func newState(l *conf.Loaded, logger *slog.Logger, unwritten func(what string, err error)) *state {
 	return &state{conf: l, logger: logger, unwritten: unwritten}
 }
@@ -119,10 +120,12 @@ func (s *state) openStore() (written time.Time, err error) {
 	s.store.Store(opened)
 	s.next = contents
 	if prefix != 0 && contents.Prefix != 0 && contents.Prefix != prefix {
-		s.logger.Warn("the subnet prefix has changed since the last start: stored registrations are changed too", "was", contents.Prefix, "now", prefix)
+		s.logger.Warn("the subnet prefix has changed since the last start: stored registrations are changed too", "was",
+			contents.Prefix, "now", prefix)
 	}
 	if s.next.Damage != nil {
-		s.logger.Error("the store is damaged; LIDs come from the fabric and OpenSM's guid2lid, and clients are asked to register again",
+		s.logger.Error(
+			"the store is damaged; LIDs come from the fabric and OpenSM's guid2lid, and clients are asked to register again",
 			"reason", s.next.Damage, "set_aside", s.next.SetAside)
 		written = time.Time{}
 	}
@@ -162,7 +165,9 @@ func (s *state) removeUnfinished() {
 func (s *state) trouble(err error) {
 	s.unwritten("state store", err)
 	if err != nil {
-		s.logger.Error("the store cannot be written; the manager continues and retries: free disk space or fix the permissions", "reason", err)
+		s.logger.Error(
+			"the store cannot be written; the manager continues and retries: free disk space or fix the permissions",
+			"reason", err)
 	} else {
 		s.logger.Warn("the store is writable again; pending changes were written")
 	}
@@ -223,8 +228,8 @@ func (s *state) keep(k *manager.Persist) {
 	s.cache.PutLIDs(changed)
 }
 
-// publish keeps the prefix of a view, and writes its ports and links to OpenSM's cache files. A view is nil if the subnet
-// is no longer known.
+// publish keeps the prefix of a view, and writes its ports and links to OpenSM's cache files. A view is nil if the
+// subnet is no longer known.
 func (s *state) publish(v *view.View) {
 	if v == nil {
 		return

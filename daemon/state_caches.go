@@ -78,7 +78,8 @@ func (s *state) openCaches(written time.Time) error {
 	}
 	files, err := s.lidFiles(dirs, s.storedLIDs())
 	if err != nil && conf.ExitOnFatal.In(s.conf.Config) && len(s.next.LIDs) == 0 {
-		return fmt.Errorf("guid2lid is damaged and there is no other source of LIDs: fix or remove the file, or start without it (--stay_on_fatal): %w", err)
+		return fmt.Errorf(
+			"guid2lid is damaged and there is no other source of LIDs: fix or remove the file, or start without it (--stay_on_fatal): %w", err)
 	}
 	merged, newest := mergeSources(append([]lidSource{{lids: s.storedLIDs(), written: written}}, files...))
 	s.fresh = newest.file
@@ -156,7 +157,9 @@ func sharedSources(own []lids.Assignment, file lidSource, others map[mad.GUID]ca
 	changed := lidSource{written: file.written, file: true}
 	for _, l := range file.lids {
 		_, runs := others[l.Port]
-		i, is := slices.BinarySearchFunc(own, l.Port, func(a lids.Assignment, port mad.GUID) int { return cmp.Compare(a.Port, port) })
+		i, is := slices.BinarySearchFunc(own, l.Port, func(a lids.Assignment, port mad.GUID) int {
+			return cmp.Compare(a.Port, port)
+		})
 		if is && !runs && (own[i].Base != l.Base || own[i].LMC != l.LMC) {
 			changed.lids = append(changed.lids, l)
 		}
@@ -168,8 +171,8 @@ func sharedSources(own []lids.Assignment, file lidSource, others map[mad.GUID]ca
 	return []lidSource{changed, reserved}
 }
 
-// mergeSources merges what sources say, and returns which was written last. Where they contradict each other, what was written later
-// takes precedence, and the first of two of the same time.
+// mergeSources merges what sources say, and returns which was written last. Where they contradict each other, what was
+// written later takes precedence, and the first of two of the same time.
 func mergeSources(sources []lidSource) (merged []lids.Assignment, newest lidSource) {
 	slices.SortStableFunc(sources, func(a, b lidSource) int { return b.written.Compare(a.written) })
 	for _, s := range slices.Backward(sources) {

@@ -113,7 +113,10 @@ func TestCacheSources(t *testing.T) {
 				c.store.putStore(t, stores)
 				c.opensm.write(t, dir)
 				c.port.write(t, own)
-				s := newState(conf.Load([]string{"--state_dir=" + stores}, conf.Environment{Getenv: os.Getenv, ReadFile: os.ReadFile}), slog.New(slog.DiscardHandler), func(string, error) {})
+				s := newState(
+					conf.Load([]string{"--state_dir=" + stores},
+						conf.Environment{Getenv: os.Getenv, ReadFile: os.ReadFile}), slog.New(slog.DiscardHandler),
+					func(string, error) {})
 				if err := s.open(1); err != nil {
 					t.Fatal(err)
 				}
@@ -131,7 +134,8 @@ func TestCacheSources(t *testing.T) {
 				if several != "" {
 					folder = own
 				}
-				if text, err := os.ReadFile(filepath.Join(folder, "guid2lid")); err != nil || !strings.Contains(string(text), mad.GUID(99).String()) {
+				if text, err := os.ReadFile(filepath.Join(folder, "guid2lid")); err != nil ||
+					!strings.Contains(string(text), mad.GUID(99).String()) {
 					t.Errorf("%s: %v, %s", folder, err, text)
 				}
 			})

@@ -94,7 +94,8 @@ func (la *launcher) supervise() int {
 }
 
 func newSupervisor(program string, find func(bool) []child, out io.Writer) *supervisor {
-	return &supervisor{program: program, find: find, soonest: restartSoonest, patience: stopPatience, notify: &notifier{}, out: log.New(out, "", 0),
+	return &supervisor{program: program, find: find, soonest: restartSoonest, patience: stopPatience,
+		notify: &notifier{}, out: log.New(out, "", 0),
 		children: map[string]*running{}, notices: notices{}, reports: make(chan heard), ended: make(chan *running)}
 }
 

@@ -13,8 +13,8 @@ import (
 	"ibsm/topo/netwalk"
 )
 
-// TestTenantsPartitions: with security tenants and no partition file hosts are limited members of the default partition and
-// the manager's port is a full one; a file takes precedence, and one that is named and missing is an error as ever.
+// TestTenantsPartitions: with security tenants and no partition file hosts are limited members of the default partition
+// and the manager's port is a full one; a file takes precedence, and one that is named and missing is an error as ever.
 func TestTenantsPartitions(t *testing.T) {
 	secret, _ := secretFile(t)
 	file := filepath.Join(t.TempDir(), "partitions.conf")
@@ -35,7 +35,8 @@ func TestTenantsPartitions(t *testing.T) {
 	if open.Source != partitions.FromNothing {
 		t.Errorf("open: %v", open.Source)
 	}
-	if tenants.Source != partitions.FromSetting || tenants.Text != nil || len(tenants.Errors)+len(tenants.Warnings) > 0 {
+	if tenants.Source != partitions.FromSetting || tenants.Text != nil ||
+		len(tenants.Errors)+len(tenants.Warnings) > 0 {
 		t.Errorf("tenants: %v, %v %v", tenants.Source, tenants.Errors, tenants.Warnings)
 	}
 	n := nettest.Generate(t, "fattree:k=4")
@@ -59,7 +60,8 @@ func TestTenantsPartitions(t *testing.T) {
 	if err := os.WriteFile(file, []byte("Default=0x7fff: ALL=full;\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if own := read(secret+"security tenants\n", file); own.Source != partitions.FromFile || string(own.Text) == tenantsPartitions {
+	if own := read(secret+"security tenants\n", file); own.Source != partitions.FromFile ||
+		string(own.Text) == tenantsPartitions {
 		t.Errorf("a file of one's own: %v", own.Source)
 	}
 	if missing := read(secret+"security tenants\n", file+".none"); missing.Policy != nil || len(missing.Errors) != 1 {

@@ -29,7 +29,8 @@ func HostPort(l *conf.Loaded) Opener {
 	case guid != 0:
 		name = "GUID " + guid.String()
 	}
-	timeout, retries := conf.TransactionTimeout.In(l.Config), min(conf.TransactionRetries.In(l.Config), conf.MostRetries)
+	timeout, retries := conf.TransactionTimeout.In(l.Config),
+		min(conf.TransactionRetries.In(l.Config), conf.MostRetries)
 	cfg := umad.Config{
 		Serve:         !l.DryRun,
 		Timeout:       patience(timeout, retries),
@@ -50,7 +51,8 @@ func HostPort(l *conf.Loaded) Opener {
 		}
 		guid = pair.GUID()
 		return &Port{
-			SMI: umadPort{dev.SMI, dev}, GSI: dev.GSI, GUID: pair.SMI.GUID, Name: pair.String() + ", GUID " + guid.String(),
+			SMI: umadPort{dev.SMI, dev}, GSI: dev.GSI, GUID: pair.SMI.GUID, Name: pair.String() + ", GUID " +
+				guid.String(),
 			SetIsSM:        func(_ context.Context, is bool) error { return dev.SetIsSM(is) },
 			RetriesReports: true,
 			State:          dev.State,

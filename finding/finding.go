@@ -1,5 +1,5 @@
-// Package finding is the table of what can be wrong in a subnet, or needs the attention of its operator: for each kind the name in
-// ibsmctl why and in metrics, the text and level of the log line, the meaning and the remedy.
+// Package finding is the table of what can be wrong in a subnet, or needs the attention of its operator: for each kind
+// the name in ibsmctl why and in metrics, the text and level of the log line, the meaning and the remedy.
 //
 // The package that discovers a problem makes a [Finding]. The manager logs each once when it begins and once when it
 // ends ([Set.Since]). ibsmctl why, the metric ibsm_findings and docs/messages.md follow from the table.
@@ -37,7 +37,8 @@ func (f *Finding) String() string {
 func (f *Finding) Same(o *Finding) bool { return f.compare(o) == 0 }
 
 func (f *Finding) compare(o *Finding) int {
-	return cmp.Or(cmp.Compare(f.Kind, o.Kind), cmp.Compare(f.Node, o.Node), cmp.Compare(f.Port, o.Port), strings.Compare(f.Detail, o.Detail))
+	return cmp.Or(cmp.Compare(f.Kind, o.Kind), cmp.Compare(f.Node, o.Node), cmp.Compare(f.Port, o.Port),
+		strings.Compare(f.Detail, o.Detail))
 }
 
 // Set is all that a sweep, or a part of it, has found: sorted, each finding once. It does not change.
@@ -52,7 +53,8 @@ func Of(all []Finding) Set {
 // All are the findings, by kind, node, port and detail.
 func (s Set) All() []Finding { return s.all }
 
-// Since compares a set with an earlier one: the findings that it alone has, and those of the earlier one that have ended.
+// Since compares a set with an earlier one: the findings that it alone has, and those of the earlier one that have
+// ended.
 func (s Set) Since(earlier Set) (began, ended []Finding) {
 	for i := range s.all {
 		if !earlier.has(&s.all[i]) {
@@ -99,7 +101,8 @@ func (k Kind) Remedy() string { return k.row().remedy }
 
 func (k Kind) row() *row {
 	if k == 0 || int(k) >= len(table) {
-		return &row{name: fmt.Sprintf("finding %d", uint8(k)), level: slog.LevelWarn, text: fmt.Sprintf("finding %d", uint8(k))}
+		return &row{name: fmt.Sprintf("finding %d", uint8(k)), level: slog.LevelWarn,
+			text: fmt.Sprintf("finding %d", uint8(k))}
 	}
 	return &table[k]
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestSince: what began and what ended between two sets, whatever the order in which findings come, and each of them once.
+// TestSince: what began and what ended between two sets, whatever the order in which findings come, and each of them
+// once.
 func TestSince(t *testing.T) {
 	at := func(k Kind, node uint64, detail string) Finding {
 		return Finding{Kind: k, Detail: detail, Port: uint8(node)}
@@ -16,14 +17,18 @@ func TestSince(t *testing.T) {
 		was, now     []Finding
 		began, ended string
 	}{
-		"nothing":                    {nil, nil, "", ""},
-		"two begin":                  {nil, []Finding{at(Refused, 2, "x"), at(NoAnswer, 1, ""), at(Refused, 2, "x")}, "no answer 1 ,refused 2 x", ""},
-		"one ends, one lasts":        {[]Finding{at(Refused, 2, "x"), at(NoAnswer, 1, "")}, []Finding{at(NoAnswer, 1, "")}, "", "refused 2 x"},
-		"another detail":             {[]Finding{at(Refused, 2, "x")}, []Finding{at(Refused, 2, "y")}, "refused 2 y", "refused 2 x"},
+		"nothing": {nil, nil, "", ""},
+		"two begin": {nil, []Finding{at(Refused, 2, "x"), at(NoAnswer, 1, ""), at(Refused, 2, "x")},
+			"no answer 1 ,refused 2 x", ""},
+		"one ends, one lasts": {[]Finding{at(Refused, 2, "x"), at(NoAnswer, 1, "")},
+			[]Finding{at(NoAnswer, 1, "")}, "", "refused 2 x"},
+		"another detail": {[]Finding{at(Refused, 2, "x")}, []Finding{at(Refused, 2, "y")}, "refused 2 y",
+			"refused 2 x"},
 		"another detail of a single": {[]Finding{lost}, []Finding{other}, "routes lost 0 b", ""},
 		"a single ends":              {[]Finding{lost}, nil, "", "routes lost 0 a"},
 		"one that is reported once":  {[]Finding{at(NotKept, 1, "x")}, nil, "", ""},
-		"further fields":             {[]Finding{{Kind: ARHeld, Fields: []any{"switches", 1}}}, []Finding{{Kind: ARHeld, Fields: []any{"switches", 2}}}, "", ""},
+		"further fields": {[]Finding{{Kind: ARHeld, Fields: []any{"switches", 1}}},
+			[]Finding{{Kind: ARHeld, Fields: []any{"switches", 2}}}, "", ""},
 	} {
 		began, ended := Of(c.now).Since(Of(c.was))
 		if got := words(began); got != c.began {

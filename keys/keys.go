@@ -17,8 +17,8 @@ import (
 // size is that of a secret in bytes.
 const size = 32
 
-// Secret is what the managers of a subnet share: a program that knows it can manage the subnet. It never appears in text but
-// that of its file. The zero value is none.
+// Secret is what the managers of a subnet share: a program that knows it can manage the subnet. It never appears in
+// text but that of its file. The zero value is none.
 type Secret struct{ value [size]byte }
 
 // New makes a secret of 32 bytes from a source of randomness. The error is the source's.
@@ -61,13 +61,15 @@ func Parse(file string, text []byte) (s Secret, err error) {
 		case !headed && line == heading:
 			headed = true
 		case !headed:
-			return fail(i+1, 1, "expected the line "+heading+": this is no file of keys; ibsmctl security new makes one")
+			return fail(i+1, 1,
+				"expected the line "+heading+": this is no file of keys; ibsmctl security new makes one")
 		case found || !strings.HasPrefix(line, word):
 			return fail(i+1, 1, "expected one line of "+strings.TrimSpace(word)+" and nothing else")
 		default:
 			value, bad := hex.DecodeString(line[len(word):])
 			if bad != nil || len(value) != size {
-				return fail(i+1, len(word)+1, "the secret has another form than 64 hexadecimal digits: the file is cut off or damaged")
+				return fail(i+1, len(word)+1,
+					"the secret has another form than 64 hexadecimal digits: the file is cut off or damaged")
 			}
 			copy(s.value[:], value)
 			found = true

@@ -57,7 +57,8 @@ func TestDerived(t *testing.T) {
 func TestFile(t *testing.T) {
 	s := made(t)
 	for _, text := range []string{
-		string(s.Text()), strings.ReplaceAll(string(s.Text()), "\n", "\r\n"), strings.TrimSuffix(string(s.Text()), "\n"), "\n" + string(s.Text()) + "# end\n\n",
+		string(s.Text()), strings.ReplaceAll(string(s.Text()), "\n", "\r\n"),
+		strings.TrimSuffix(string(s.Text()), "\n"), "\n" + string(s.Text()) + "# end\n\n",
 	} {
 		if got, err := Parse("f", []byte(text)); err != nil || got != s {
 			t.Errorf("%q: %v", text, err)
@@ -92,7 +93,8 @@ func TestHidden(t *testing.T) {
 	s := made(t)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%d", "%q"} {
 		for _, v := range []any{s, &s, struct{ S Secret }{s}, []Secret{s}} {
-			if text := fmt.Sprintf(verb, v); strings.Contains(text, "1, 2") || strings.Contains(text, "0102") || strings.Contains(text, "1 2") {
+			if text := fmt.Sprintf(verb, v); strings.Contains(text, "1, 2") || strings.Contains(text, "0102") ||
+				strings.Contains(text, "1 2") {
 				t.Errorf("%s of %T shows %s", verb, v, text)
 			}
 		}
@@ -125,7 +127,9 @@ func TestSeal(t *testing.T) {
 	if other == sealed {
 		t.Error("salt and nonce do not matter")
 	}
-	for name, bad := range map[string]string{"empty": "", "cut": sealed[:len(sealed)-5], "longer": strings.TrimSpace(sealed) + "AAAA", "not base64": "!" + sealed[1:], "another version": "Ag" + sealed[2:]} {
+	for name, bad := range map[string]string{"empty": "", "cut": sealed[:len(sealed)-5],
+		"longer": strings.TrimSpace(sealed) + "AAAA", "not base64": "!" + sealed[1:],
+		"another version": "Ag" + sealed[2:]} {
 		if _, err := Open(bad, passphrase); err != ErrForm {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -146,7 +150,8 @@ func FuzzOpen(f *testing.F) {
 	f.Add(sealed)
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
-		if got, err := Open(text, "correct horse battery"); err == nil && (got != s || strings.TrimSpace(text) != strings.TrimSpace(sealed)) {
+		if got, err := Open(text, "correct horse battery"); err == nil &&
+			(got != s || strings.TrimSpace(text) != strings.TrimSpace(sealed)) {
 			t.Errorf("%q opens", text)
 		}
 	})

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// Ports are the M_Keys of ports: a hash of each port's GUID, keyed by a seed that is derived from a Secret, and by a number.
-// Another number is another key for each port, without another secret. The zero value has none.
+// Ports are the M_Keys of ports: a hash of each port's GUID, keyed by a seed that is derived from a Secret, and by a
+// number. Another number is another key for each port, without another secret. The zero value has none.
 type Ports struct {
 	seed   [size]byte
 	number uint32
@@ -33,8 +33,8 @@ func (s *Secret) Ports(number uint32) Ports {
 	return p
 }
 
-// Beside are the same M_Keys of ports in a subnet whose managers set, and had set before, an M_Key on all ports that is not of the
-// secret; 0 for none. See Made.
+// Beside are the same M_Keys of ports in a subnet whose managers set, and had set before, an M_Key on all ports that is
+// not of the secret; 0 for none. See Made.
 func (p Ports) Beside(present, former uint64) Ports {
 	p.one[1], p.one[2] = present, former
 	return p
@@ -46,8 +46,8 @@ func (p *Ports) On() bool { return p.number != 0 }
 // Number is 0 where there are none.
 func (p *Ports) Number() uint32 { return p.number }
 
-// Of is the M_Key of a port with the number of p: the first 8 bytes of HMAC-SHA256(seed, number | GUID) in network byte order (RFC
-// 2104). Where they are 0 or 1, which everybody knows, the next 8 are taken.
+// Of is the M_Key of a port with the number of p: the first 8 bytes of HMAC-SHA256(seed, number | GUID) in network byte
+// order (RFC 2104). Where they are 0 or 1, which everybody knows, the next 8 are taken.
 func (p *Ports) Of(port uint64) uint64 { return p.With(p.number, port) }
 
 // With is the M_Key of a port with another number.
@@ -61,15 +61,15 @@ func (p *Ports) With(number uint32, port uint64) uint64 {
 	return first(h.Sum(sum[:0]))
 }
 
-// Knock is what a manager of the subnet shows to an agent whose port it does not know. No port has it: an agent at protection level 2
-// reports it to its master, which knows by it that the sender has the secret.
+// Knock is what a manager of the subnet shows to an agent whose port it does not know. No port has it: an agent at
+// protection level 2 reports it to its master, which knows by it that the sender has the secret.
 func (p *Ports) Knock() uint64 { return p.knock }
 
 // remembered is how many numbers back from the present one a key is recognized.
 const remembered = 64
 
-// Made is the number with which a key is a port's, or with 0 that of all ports; ok is false for 0, for keys of others, and for those of
-// a number that is long gone.
+// Made is the number with which a key is a port's, or with 0 that of all ports; ok is false for 0, for keys of others,
+// and for those of a number that is long gone.
 func (p *Ports) Made(port, key uint64) (number uint32, ok bool) {
 	if !p.On() || key == 0 {
 		return 0, false

@@ -18,7 +18,8 @@ func TestPorts(t *testing.T) {
 	other.value[0] = 1
 	seen := map[uint64]bool{}
 	of := other.Ports(1)
-	for _, key := range []uint64{p.Of(1), p.Of(2), p.With(2, 1), p.With(3, 1), of.Of(1), s.MKey(), s.SMKey(), s.SAKey()} {
+	for _, key := range []uint64{p.Of(1), p.Of(2), p.With(2, 1), p.With(3, 1), of.Of(1), s.MKey(), s.SMKey(),
+		s.SAKey()} {
 		if seen[key] || key <= 1 {
 			t.Errorf("the M_Key %#x is of two ports, or no key", key)
 		}
@@ -46,7 +47,8 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// TestMade: a key of the subnet is recognized with its number, one that the managers have set on all ports as such, others not.
+// TestMade: a key of the subnet is recognized with its number, one that the managers have set on all ports as such,
+// others not.
 func TestMade(t *testing.T) {
 	s := made(t)
 	p := s.Ports(100)

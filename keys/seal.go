@@ -38,7 +38,8 @@ var (
 	ErrSealed = errors.New("another passphrase, or the sealed secret was changed")
 )
 
-// Seal is the secret as a line that only the passphrase opens. The error is ErrShort or that of the source of randomness.
+// Seal is the secret as a line that only the passphrase opens. The error is ErrShort or that of the source of
+// randomness.
 func (s *Secret) Seal(passphrase string, random io.Reader) (string, error) {
 	if len(passphrase) < MinPassphrase {
 		return "", ErrShort
@@ -62,7 +63,8 @@ func Open(sealed, passphrase string) (s Secret, err error) {
 	if err != nil || len(in) != sealedLen || in[0] != version {
 		return s, ErrForm
 	}
-	value, err := sealing(passphrase, in).Open(nil, in[1+saltSize:1+saltSize+nonceSize], in[1+saltSize+nonceSize:], in[:1])
+	value, err := sealing(passphrase, in).Open(nil, in[1+saltSize:1+saltSize+nonceSize], in[1+saltSize+nonceSize:],
+		in[:1])
 	if err != nil {
 		return s, ErrSealed
 	}

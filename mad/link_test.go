@@ -38,7 +38,8 @@ func TestRates(t *testing.T) {
 		code mad.Rate
 		gbps float64
 	}{
-		{2, 2.5}, {5, 5}, {3, 10}, {11, 14}, {6, 20}, {4, 30}, {15, 25}, {19, 28}, {7, 40}, {8, 60}, {20, 50}, {12, 56}, {9, 80},
+		{2, 2.5}, {5, 5}, {3, 10}, {11, 14}, {6, 20}, {4, 30}, {15, 25}, {19, 28}, {7, 40}, {8, 60}, {20, 50}, {12, 56},
+		{9, 80},
 		{10, 120}, {16, 100}, {13, 112}, {14, 168}, {17, 200}, {18, 300}, {21, 400}, {22, 600}, {23, 800}, {24, 1200},
 		{25, 1600}, {26, 2400},
 	}
@@ -72,7 +73,8 @@ func TestLinkWidth(t *testing.T) {
 
 func TestLinkSpeedNames(t *testing.T) {
 	for s, want := range map[mad.LinkSpeed]string{
-		mad.SDR: "SDR", mad.DDR: "DDR", mad.QDR: "QDR", mad.FDR10: "FDR10", mad.FDR: "FDR", mad.EDR: "EDR", mad.HDR: "HDR",
+		mad.SDR: "SDR", mad.DDR: "DDR", mad.QDR: "QDR", mad.FDR10: "FDR10", mad.FDR: "FDR", mad.EDR: "EDR",
+		mad.HDR: "HDR",
 		mad.NDR: "NDR", mad.XDR: "XDR",
 	} {
 		if s.String() != want {

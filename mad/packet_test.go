@@ -18,19 +18,39 @@ func TestHeaderFields(t *testing.T) {
 		{"BaseVersion", 0, 1, nil, func(p *mad.Packet) uint64 { return uint64(p.BaseVersion()) }},
 		{"MgmtClass", 1, 1, nil, func(p *mad.Packet) uint64 { return uint64(p.MgmtClass()) }},
 		{"ClassVersion", 2, 1, nil, func(p *mad.Packet) uint64 { return uint64(p.ClassVersion()) }},
-		{"Method", 3, 1, func(p *mad.Packet, v uint64) { p.SetMethod(mad.Method(v)) }, func(p *mad.Packet) uint64 { return uint64(p.Method()) }},
-		{"Status", 4, 2, func(p *mad.Packet, v uint64) { p.SetStatus(mad.Status(v)) }, func(p *mad.Packet) uint64 { return uint64(p.Status()) }},
-		{"HopPointer", 6, 1, func(p *mad.Packet, v uint64) { p.SetHopPointer(uint8(v)) }, func(p *mad.Packet) uint64 { return uint64(p.HopPointer()) }},
+		{"Method", 3, 1, func(p *mad.Packet, v uint64) {
+			p.SetMethod(mad.Method(v))
+		}, func(p *mad.Packet) uint64 { return uint64(p.Method()) }},
+		{"Status", 4, 2, func(p *mad.Packet, v uint64) {
+			p.SetStatus(mad.Status(v))
+		}, func(p *mad.Packet) uint64 { return uint64(p.Status()) }},
+		{"HopPointer", 6, 1, func(p *mad.Packet, v uint64) { p.SetHopPointer(uint8(v)) }, func(p *mad.Packet) uint64 {
+			return uint64(p.HopPointer())
+		}},
 		{"HopCount", 7, 1, nil, func(p *mad.Packet) uint64 { return uint64(p.HopCount()) }},
-		{"TID", 8, 8, func(p *mad.Packet, v uint64) { p.SetTID(mad.TID(v)) }, func(p *mad.Packet) uint64 { return uint64(p.TID()) }},
+		{"TID", 8, 8, func(p *mad.Packet, v uint64) { p.SetTID(mad.TID(v)) }, func(p *mad.Packet) uint64 {
+			return uint64(p.TID())
+		}},
 		{"AttrID", 16, 2, nil, func(p *mad.Packet) uint64 { return uint64(p.AttrID()) }},
-		{"AttrMod", 20, 4, func(p *mad.Packet, v uint64) { p.SetAttrMod(uint32(v)) }, func(p *mad.Packet) uint64 { return uint64(p.AttrMod()) }},
-		{"MKey", 24, 8, func(p *mad.Packet, v uint64) { p.SetMKey(mad.MKey(v)) }, func(p *mad.Packet) uint64 { return uint64(p.MKey()) }},
+		{"AttrMod", 20, 4, func(p *mad.Packet, v uint64) { p.SetAttrMod(uint32(v)) }, func(p *mad.Packet) uint64 {
+			return uint64(p.AttrMod())
+		}},
+		{"MKey", 24, 8, func(p *mad.Packet, v uint64) { p.SetMKey(mad.MKey(v)) }, func(p *mad.Packet) uint64 {
+			return uint64(p.MKey())
+		}},
 		{"DrSLID", 32, 2, nil, func(p *mad.Packet) uint64 { return uint64(p.DrSLID()) }},
 		{"DrDLID", 34, 2, nil, func(p *mad.Packet) uint64 { return uint64(p.DrDLID()) }},
-		{"SMKey", 36, 8, func(p *mad.Packet, v uint64) { p.SetSMKey(v) }, func(p *mad.Packet) uint64 { return p.SMKey() }},
-		{"AttributeOffset", 44, 2, func(p *mad.Packet, v uint64) { p.SetAttributeOffset(uint16(v)) }, func(p *mad.Packet) uint64 { return uint64(p.AttributeOffset()) }},
-		{"ComponentMask", 48, 8, func(p *mad.Packet, v uint64) { p.SetComponentMask(mad.ComponentMask(v)) }, func(p *mad.Packet) uint64 { return uint64(p.ComponentMask()) }},
+		{"SMKey", 36, 8, func(p *mad.Packet, v uint64) { p.SetSMKey(v) }, func(p *mad.Packet) uint64 {
+			return p.SMKey()
+		}},
+		{"AttributeOffset", 44, 2, func(p *mad.Packet, v uint64) {
+			p.SetAttributeOffset(uint16(v))
+		}, func(p *mad.Packet) uint64 {
+			return uint64(p.AttributeOffset())
+		}},
+		{"ComponentMask", 48, 8, func(p *mad.Packet, v uint64) {
+			p.SetComponentMask(mad.ComponentMask(v))
+		}, func(p *mad.Packet) uint64 { return uint64(p.ComponentMask()) }},
 	} {
 		for _, around := range []byte{0x00, 0x7e, 0xff} {
 			var p mad.Packet
@@ -114,9 +134,11 @@ func TestStatusAndDirection(t *testing.T) {
 
 func TestIsResponse(t *testing.T) {
 	for m, want := range map[mad.Method]bool{
-		mad.MethodGet: false, mad.MethodSet: false, mad.MethodSend: false, mad.MethodTrap: false, mad.MethodReport: false,
+		mad.MethodGet: false, mad.MethodSet: false, mad.MethodSend: false, mad.MethodTrap: false,
+		mad.MethodReport:      false,
 		mad.MethodTrapRepress: true, mad.MethodGetTable: false, mad.MethodDelete: false, mad.MethodGetResp: true,
-		mad.MethodReportResp: true, mad.MethodGetTableResp: true, mad.MethodGetMultiResp: true, mad.MethodDeleteResp: true,
+		mad.MethodReportResp: true, mad.MethodGetTableResp: true, mad.MethodGetMultiResp: true,
+		mad.MethodDeleteResp: true,
 	} {
 		var p mad.Packet
 		p.SetMethod(m)
@@ -128,7 +150,8 @@ func TestIsResponse(t *testing.T) {
 
 func TestGoldenDirectedRequest(t *testing.T) {
 	p := madtest.Packet(t, "umad-node-info-get")
-	if p.MgmtClass() != mad.ClassDirected || p.Method() != mad.MethodGet || p.AttrID() != 0x0011 || p.AttrMod() != 0 || p.TID() != 0x4c3c0595 {
+	if p.MgmtClass() != mad.ClassDirected || p.Method() != mad.MethodGet || p.AttrID() != 0x0011 || p.AttrMod() != 0 ||
+		p.TID() != 0x4c3c0595 {
 		t.Errorf("header reads %v %v %v %d TID %x", p.MgmtClass(), p.Method(), p.AttrID(), p.AttrMod(), p.TID())
 	}
 	var ours mad.Packet
@@ -143,7 +166,8 @@ func TestGoldenDirectedRequest(t *testing.T) {
 func TestGoldenDirectedReply(t *testing.T) {
 	p := madtest.Packet(t, "umad-node-info-resp")
 	if !p.Returning() || !p.IsResponse() || p.Status() != mad.StatusOK || p.HopPointer() != 0 || p.HopCount() != 1 {
-		t.Errorf("reply reads returning %v, status %v, hop %d of %d", p.Returning(), p.Status(), p.HopPointer(), p.HopCount())
+		t.Errorf("reply reads returning %v, status %v, hop %d of %d", p.Returning(), p.Status(), p.HopPointer(),
+			p.HopCount())
 	}
 	if p.DrSLID() != mad.PermissiveLID || p.DrDLID() != mad.PermissiveLID || p.TID() != 0x0001_0001_4c3c_0595 {
 		t.Errorf("DrSLID %v, DrDLID %v, TID %x", p.DrSLID(), p.DrDLID(), p.TID())
@@ -176,7 +200,8 @@ func TestClearRMPP(t *testing.T) {
 
 func TestDatagramQP(t *testing.T) {
 	for class, want := range map[mad.Class]int{
-		mad.ClassLIDRouted: 0, mad.ClassDirected: 0, mad.ClassSA: 1, mad.ClassPerf: 1, mad.ClassVendor: 1, mad.ClassCongestion: 1, 0: 1,
+		mad.ClassLIDRouted: 0, mad.ClassDirected: 0, mad.ClassSA: 1, mad.ClassPerf: 1, mad.ClassVendor: 1,
+		mad.ClassCongestion: 1, 0: 1,
 	} {
 		d := mad.Datagram{Packet: mad.Packet{1: byte(class)}}
 		if got := d.QP(); got != want {

@@ -51,7 +51,8 @@ func TestParseGUID(t *testing.T) {
 }
 
 func FuzzParseGUID(f *testing.F) {
-	for _, s := range []string{"0x0002c90300001234", "0", "", "0x", "0x0x1", "ffffffffffffffff", "10000000000000000", "1_0"} {
+	for _, s := range []string{"0x0002c90300001234", "0", "", "0x", "0x0x1", "ffffffffffffffff", "10000000000000000",
+		"1_0"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -90,7 +91,8 @@ func TestLID(t *testing.T) {
 		unicast bool
 		text    string
 	}{
-		{0, false, "0"}, {1, true, "1"}, {0xbfff, true, "49151"}, {0xc000, false, "49152"}, {0xfffe, false, "65534"}, {0xffff, false, "65535"},
+		{0, false, "0"}, {1, true, "1"}, {0xbfff, true, "49151"}, {0xc000, false, "49152"}, {0xfffe, false, "65534"},
+		{0xffff, false, "65535"},
 	} {
 		if tt.lid.IsUnicast() != tt.unicast || tt.lid.String() != tt.text {
 			t.Errorf("LID 0x%04x: unicast %v, prints %q", uint16(tt.lid), tt.lid.IsUnicast(), tt.lid)
@@ -124,23 +126,31 @@ func TestPKeyMatches(t *testing.T) {
 
 func TestStrings(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
-		{mad.ClassLIDRouted.String(), "SubnLIDRouted"}, {mad.ClassDirected.String(), "SubnDirected"}, {mad.ClassSA.String(), "SubnAdm"},
-		{mad.ClassPerf.String(), "Perf"}, {mad.ClassVendor.String(), "Vendor"}, {mad.ClassCongestion.String(), "CongestionControl"},
+		{mad.ClassLIDRouted.String(), "SubnLIDRouted"}, {mad.ClassDirected.String(), "SubnDirected"},
+		{mad.ClassSA.String(), "SubnAdm"},
+		{mad.ClassPerf.String(), "Perf"}, {mad.ClassVendor.String(), "Vendor"},
+		{mad.ClassCongestion.String(), "CongestionControl"},
 		{mad.Class(0x32).String(), "0x32"},
 		{mad.Method(0x01).String(), "Get"}, {mad.Method(0x02).String(), "Set"}, {mad.Method(0x03).String(), "Send"},
-		{mad.Method(0x05).String(), "Trap"}, {mad.Method(0x06).String(), "Report"}, {mad.Method(0x07).String(), "TrapRepress"},
-		{mad.Method(0x12).String(), "GetTable"}, {mad.Method(0x13).String(), "GetTraceTable"}, {mad.Method(0x14).String(), "GetMulti"},
-		{mad.Method(0x15).String(), "Delete"}, {mad.Method(0x81).String(), "GetResp"}, {mad.Method(0x86).String(), "ReportResp"},
+		{mad.Method(0x05).String(), "Trap"}, {mad.Method(0x06).String(), "Report"},
+		{mad.Method(0x07).String(), "TrapRepress"},
+		{mad.Method(0x12).String(), "GetTable"}, {mad.Method(0x13).String(), "GetTraceTable"},
+		{mad.Method(0x14).String(), "GetMulti"},
+		{mad.Method(0x15).String(), "Delete"}, {mad.Method(0x81).String(), "GetResp"},
+		{mad.Method(0x86).String(), "ReportResp"},
 		{mad.Method(0x92).String(), "GetTableResp"}, {mad.Method(0x94).String(), "GetMultiResp"},
 		{mad.Method(0x95).String(), "DeleteResp"}, {mad.Method(0x82).String(), "0x82"},
-		{mad.Status(0x0000).String(), "ok"}, {mad.Status(0x0001).String(), "busy"}, {mad.Status(0x0002).String(), "redirect"},
+		{mad.Status(0x0000).String(), "ok"}, {mad.Status(0x0001).String(), "busy"},
+		{mad.Status(0x0002).String(), "redirect"},
 		{mad.Status(0x0004).String(), "bad version"}, {mad.Status(0x0008).String(), "method not supported"},
-		{mad.Status(0x000c).String(), "method and attribute not supported together"}, {mad.Status(0x001c).String(), "invalid field"},
+		{mad.Status(0x000c).String(), "method and attribute not supported together"},
+		{mad.Status(0x001c).String(), "invalid field"},
 		{mad.Status(0x0100).String(), "no resources"}, {mad.Status(0x0200).String(), "request invalid"},
 		{mad.Status(0x0300).String(), "no records"}, {mad.Status(0x0400).String(), "too many records"},
 		{mad.Status(0x0500).String(), "invalid GID"}, {mad.Status(0x0600).String(), "insufficient components"},
 		{mad.Status(0x0700).String(), "request denied"}, {mad.Status(0x1234).String(), "0x1234"},
-		{mad.CA.String(), "CA"}, {mad.Switch.String(), "switch"}, {mad.Router.String(), "router"}, {mad.NodeType(9).String(), "node type 9"},
+		{mad.CA.String(), "CA"}, {mad.Switch.String(), "switch"}, {mad.Router.String(), "router"},
+		{mad.NodeType(9).String(), "node type 9"},
 		{mad.AttrID(0x15).String(), "0x0015"}, {mad.GUID(0x12).String(), "0x0000000000000012"},
 	} {
 		if tt.got != tt.want {

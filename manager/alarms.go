@@ -73,7 +73,9 @@ type alarms struct {
 func (l *alarms) raise(fx *effects, epoch int64, a Alarm, args ...any) {
 	l.total[a.Kind]++
 	a.Count, a.Last = 1, seconds(epoch, fx.now)
-	i := slices.IndexFunc(l.known, func(k Alarm) bool { return k.Kind == a.Kind && k.Port == a.Port && (k.Port != 0 || k.LID == a.LID) })
+	i := slices.IndexFunc(l.known, func(k Alarm) bool {
+		return k.Kind == a.Kind && k.Port == a.Port && (k.Port != 0 || k.LID == a.LID)
+	})
 	logged := &l.spared
 	switch {
 	case i >= 0:
@@ -88,7 +90,8 @@ func (l *alarms) raise(fx *effects, epoch int64, a Alarm, args ...any) {
 	}
 	if *logged == 0 || fx.now-*logged >= alarmPause {
 		*logged = max(fx.now, 1)
-		fx.log(erro, alarmTexts[a.Kind], append([]any{"guid", a.Port, "lid", a.LID, "at", a.Where, "count", a.Count}, args...)...)
+		fx.log(erro, alarmTexts[a.Kind], append([]any{"guid", a.Port, "lid", a.LID, "at", a.Where, "count", a.Count},
+			args...)...)
 	}
 }
 

@@ -7,8 +7,9 @@ import (
 	"ibsm/mad"
 )
 
-// TestAlarmLines: of one port and kind a line is logged at once and then once in ten minutes, with the number so far; another port, another
-// kind and, of ports that are not known, another LID have lines of their own. Those for which there is no room share one.
+// TestAlarmLines: of one port and kind a line is logged at once and then once in ten minutes, with the number so far;
+// another port, another kind and, of ports that are not known, another LID have lines of their own. Those for which
+// there is no room share one.
 func TestAlarmLines(t *testing.T) {
 	var l alarms
 	fx := newEffects(0)

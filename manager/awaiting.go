@@ -5,7 +5,8 @@ import (
 	"ibsm/sweep"
 )
 
-// ComputeEngine runs the task of the engine for which interim routes serve, and returns its result as EngineComputed. Only one is out at a time.
+// ComputeEngine runs the task of the engine for which interim routes serve, and returns its result as EngineComputed.
+// Only one is out at a time.
 type ComputeEngine struct{ Task *sweep.EngineTask }
 
 // EndEngine ends the task that is out early; its result is still awaited.
@@ -18,7 +19,8 @@ func (ComputeEngine) action() {}
 func (EndEngine) action()     {}
 func (EngineComputed) event() {}
 
-// awaiting is the machine that has an engine compute its routes while interim routes serve, beside the sweeps. A later sweep takes them.
+// awaiting is the machine that has an engine compute its routes while interim routes serve, beside the sweeps. A later
+// sweep takes them.
 type awaiting struct {
 	state awaitState
 	task  *sweep.EngineTask // that is out, or was last; nil for none
@@ -77,8 +79,8 @@ func (c *Core) engineComputed(r *sweep.EngineResult) {
 	}
 }
 
-// askForSLs has all clients register again where packets on the SLs of interim routes can come to wait for each other for ever on those that have taken their place:
-// clients that register again also ask for paths again.
+// askForSLs has all clients register again where packets on the SLs of interim routes can come to wait for each other
+// for ever on those that have taken their place: clients that register again also ask for paths again.
 func (c *Core) askForSLs(out *sweep.Outcome) {
 	if !out.Taken || out.Transition.State != sweep.AtRiskUntilAsked {
 		return

@@ -11,15 +11,16 @@ import (
 	"ibsm/view"
 )
 
-// TestCablingLog: a difference is logged when it appears and when it is gone, and not in between; of very many a part; that the plan is one of another
-// subnet is one line.
+// TestCablingLog: a difference is logged when it appears and when it is gone, and not in between; of very many a part;
+// that the plan is one of another subnet is one line.
 func TestCablingLog(t *testing.T) {
 	full := func(first mad.GUID) *cabling.Cabling { // 100 pairs
 		c := &cabling.Cabling{}
 		for i := range int32(200) {
 			c.Devices = append(c.Devices, cabling.Device{GUID: first + mad.GUID(i), Name: fmt.Sprint("device ", i)})
 			if i%2 == 1 {
-				c.Cables = append(c.Cables, cabling.Cable{Ends: [2]cabling.End{{Device: i - 1, Port: 1}, {Device: i, Port: 1}}})
+				c.Cables = append(c.Cables,
+					cabling.Cable{Ends: [2]cabling.End{{Device: i - 1, Port: 1}, {Device: i, Port: 1}}})
 			}
 		}
 		return c

@@ -60,7 +60,8 @@ type Config struct {
 	// HonorGUID2LID has a manager that was standby and becomes master ask for the LIDs
 	// of OpenSM's file, which then take precedence over those that ports report.
 	HonorGUID2LID bool
-	// Unchanged says that nothing that is written to the subnet differs from the configuration before: no sweep follows.
+	// Unchanged says that nothing that is written to the subnet differs from the configuration before: no sweep
+	// follows.
 	Unchanged bool
 	// Counters is how the counters of all ports are read; off without an Interval. Queries is how
 	// often a request for them is sent, and for how long an answer is awaited.
@@ -92,13 +93,15 @@ func (c *Core) reconfigure(cfg *Config) {
 	if c.elect.State() == smp.Master {
 		c.sweeps.sweeper.CompareEngines()
 	}
-	c.cfg.Sweep.Engines, c.cfg.Sweep.Drained, c.cfg.Sweep.Cabling = cfg.Sweep.Engines, cfg.Sweep.Drained, cfg.Sweep.Cabling
+	c.cfg.Sweep.Engines, c.cfg.Sweep.Drained, c.cfg.Sweep.Cabling = cfg.Sweep.Engines, cfg.Sweep.Drained,
+		cfg.Sweep.Cabling
 	c.cfg.Sweep.Avoided, c.cfg.Sweep.Routes = cfg.Sweep.Avoided, cfg.Sweep.Routes
 	c.cfg.SweepInterval, c.cfg.ForceHeavy, c.cfg.IgnoreTraps = cfg.SweepInterval, cfg.ForceHeavy, cfg.IgnoreTraps
 	c.sweeps.plan.reconfigured()
 	c.cfg.Resting = cfg.Resting
 	c.cfg.SAKey, c.cfg.Trust, c.cfg.HonorGUID2LID = cfg.SAKey, cfg.Trust, cfg.HonorGUID2LID
-	c.cfg.PrefixRoutes, c.cfg.PathSLs, c.cfg.QoS, c.cfg.PortGroups = cfg.PrefixRoutes, cfg.PathSLs, cfg.QoS, cfg.PortGroups
+	c.cfg.PrefixRoutes, c.cfg.PathSLs, c.cfg.QoS, c.cfg.PortGroups = cfg.PrefixRoutes, cfg.PathSLs, cfg.QoS,
+		cfg.PortGroups
 	c.cfg.MaxRate, c.cfg.NoMulticast = cfg.MaxRate, cfg.NoMulticast
 	c.cfg.Congestion = cfg.Congestion
 	c.cfg.Registrar.Mirror = cfg.Registrar.Mirror

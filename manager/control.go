@@ -30,7 +30,8 @@ const (
 // same reports whether d is a repetition of the request that is proved.
 func (c *control) same(d *mad.Datagram) bool {
 	a, b := &c.request.Packet, &d.Packet
-	return a.AttrMod() == b.AttrMod() && *a.Data() == *b.Data() && *a.ReturnPath() == *b.ReturnPath() && a.HopCount() == b.HopCount()
+	return a.AttrMod() == b.AttrMod() && *a.Data() == *b.Data() && *a.ReturnPath() == *b.ReturnPath() &&
+		a.HopCount() == b.HopCount()
 }
 
 // ask sends the next question.
@@ -70,8 +71,8 @@ func (c *Core) control(d *mad.Datagram) {
 	}
 }
 
-// senderKey is the M_Key of the port to which the route of the packet that is proved leads, 0 for one that is not known: what a packet
-// says of its sender is no reason to show it the key of that port.
+// senderKey is the M_Key of the port to which the route of the packet that is proved leads, 0 for one that is not
+// known: what a packet says of its sender is no reason to show it the key of that port.
 func (c *Core) senderKey() mad.MKey {
 	key, _ := c.sweeps.sweeper.KeyAlong(c.controls.route.Ports())
 	return key
@@ -110,7 +111,8 @@ func (c *Core) proved(o *txn.Outcome) {
 // refuse answers a control packet that is not the master's.
 func (c *Core) refuse(d *mad.Datagram) {
 	c.elect.answer(&c.fx, d, mad.StatusBadField, &c.port, c.sent)
-	c.alarms.raise(&c.fx, c.cfg.Epoch, alarmAbout(AlarmControl, c.published.view, d), "modifier", d.Packet.AttrMod(), "claims", (*smp.SMInfo)(d.Packet.Data()).GUID())
+	c.alarms.raise(&c.fx, c.cfg.Epoch, alarmAbout(AlarmControl, c.published.view, d), "modifier", d.Packet.AttrMod(),
+		"claims", (*smp.SMInfo)(d.Packet.Data()).GUID())
 }
 
 // obey takes a control packet from a proved sender, or one that changes nothing.

@@ -32,8 +32,9 @@ func (fx *effects) sentRequests() (all []string) {
 	return all
 }
 
-// TestControl: a control packet of the master, in another way than to the port that is polled, is obeyed when the port that it came from has the master's GUID,
-// and, where the master is not known, the LID that our own port has as MasterSMLID. All others are refused, with an alarm, and one is proved at a time.
+// TestControl: a control packet of the master, in another way than to the port that is polled, is obeyed when the port
+// that it came from has the master's GUID, and, where the master is not known, the LID that our own port has as
+// MasterSMLID. All others are refused, with an alarm, and one is proved at a time.
 func TestControl(t *testing.T) {
 	away := mad.MakeRoute(3, 4, 5)
 	master := otherSM(9, 4, smp.Master)
@@ -81,30 +82,45 @@ func TestControl(t *testing.T) {
 		{"of another port", false, []any{disable, node(8)}, controlIdle, smp.Standby, "1 refused", node3, 1},
 		{"no answer", false, []any{disable, lost}, controlIdle, smp.Standby, "1 refused", node3, 1},
 		{"a refusal", false, []any{disable, refused}, controlIdle, smp.Standby, "1 refused", node3, 1},
-		{"another SM_Key", false, []any{set(smp.ControlDisable, wrongKey)}, controlIdle, smp.Standby, "0 refused", "", 1},
-		{"of a manager that is not polled", false, []any{set(smp.ControlDisable, otherSM(8, 4, smp.Master))}, controlIdle, smp.Standby, "0 refused", "", 1},
+		{"another SM_Key", false, []any{set(smp.ControlDisable, wrongKey)}, controlIdle, smp.Standby, "0 refused", "",
+			1},
+		{"of a manager that is not polled", false, []any{set(smp.ControlDisable, otherSM(8, 4, smp.Master))},
+			controlIdle, smp.Standby, "0 refused", "", 1},
 		{"by LID", false, []any{byLID}, controlIdle, smp.Standby, "0 refused", "", 1},
 		{"harmless", false, []any{harmless}, controlIdle, smp.Standby, "0 ok", "", 0},
-		{"harmless, while one is proved", false, []any{disable, harmless, node(9)}, controlIdle, smp.NotActive, "0 ok, 1 ok", node3, 0},
+		{"harmless, while one is proved", false, []any{disable, harmless, node(9)}, controlIdle, smp.NotActive,
+			"0 ok, 1 ok", node3, 0},
 		{"a second one", false, []any{disable, unlike}, asksNode, smp.Standby, "", node3, 0},
-		{"a second one is not obeyed", false, []any{disable, unlike, node(9)}, controlIdle, smp.NotActive, "1 ok", node3, 0},
+		{"a second one is not obeyed", false, []any{disable, unlike, node(9)}, controlIdle, smp.NotActive, "1 ok",
+			node3, 0},
 		{"repeated", false, []any{disable, ours(disable, 7), node(9)}, controlIdle, smp.NotActive, "7 ok", node3, 0},
-		{"of another way", false, []any{disable, ours(arrived(mad.MakeRoute(3, 4, 6), mad.MethodSet, smp.ControlDisable, master), 7), node(9)}, controlIdle, smp.NotActive, "1 ok", node3, 0},
-		{"the next one", false, []any{disable, node(8), ours(disable, 7), node(9)}, controlIdle, smp.NotActive, "1 refused, 7 ok", node3 + " " + node3, 1},
-		{"cancelled", false, []any{disable, "cancel", ours(disable, 7), node(9)}, controlIdle, smp.NotActive, "7 ok", node3 + " " + node3, 0},
+		{"of another way", false,
+			[]any{disable, ours(arrived(mad.MakeRoute(3, 4, 6), mad.MethodSet, smp.ControlDisable, master), 7),
+				node(9)}, controlIdle, smp.NotActive, "1 ok", node3, 0},
+		{"the next one", false, []any{disable, node(8), ours(disable, 7), node(9)}, controlIdle, smp.NotActive,
+			"1 refused, 7 ok", node3 + " " + node3, 1},
+		{"cancelled", false, []any{disable, "cancel", ours(disable, 7), node(9)}, controlIdle, smp.NotActive, "7 ok",
+			node3 + " " + node3, 0},
 		{"an outcome when it has ended", false, []any{disable, "cancel", lost}, controlIdle, smp.Standby, "", node3, 0},
 		{"no room", false, []any{"full", disable}, controlIdle, smp.Standby, "", "", 0},
 
 		{"unknown, its node", true, []any{standBy, node(9)}, asksPort, smp.NotActive, "", node3 + " " + port3, 0},
-		{"unknown, its LID", true, []any{standBy, node(9), port(90, 7)}, asksOwn, smp.NotActive, "", node3 + " " + port3 + " " + own, 0},
+		{"unknown, its LID", true, []any{standBy, node(9), port(90, 7)}, asksOwn, smp.NotActive, "",
+			node3 + " " + port3 + " " + own, 0},
 		// Which it then has lost, as no walk has found it.
-		{"unknown, proved", true, []any{standBy, node(9), port(90, 7), port(7, 90)}, controlIdle, smp.Discovering, "1 ok", node3 + " " + port3 + " " + own, 0},
-		{"unknown, repeated", true, []any{standBy, node(9), port(90, 7), ours(standBy, 3), port(7, 90)}, controlIdle, smp.Discovering, "3 ok", node3 + " " + port3 + " " + own, 0},
+		{"unknown, proved", true, []any{standBy, node(9), port(90, 7), port(7, 90)}, controlIdle, smp.Discovering,
+			"1 ok", node3 + " " + port3 + " " + own, 0},
+		{"unknown, repeated", true, []any{standBy, node(9), port(90, 7), ours(standBy, 3), port(7, 90)}, controlIdle,
+			smp.Discovering, "3 ok", node3 + " " + port3 + " " + own, 0},
 		{"unknown, of another port", true, []any{standBy, node(8)}, controlIdle, smp.NotActive, "1 refused", node3, 1},
-		{"unknown, without LID", true, []any{standBy, node(9), port(0, 7)}, controlIdle, smp.NotActive, "1 refused", node3 + " " + port3, 1},
-		{"unknown, not the master's LID", true, []any{standBy, node(9), port(90, 7), port(90, 7)}, controlIdle, smp.NotActive, "1 refused", node3 + " " + port3 + " " + own, 1},
-		{"unknown, no answer of its port", true, []any{standBy, node(9), lost}, controlIdle, smp.NotActive, "1 refused", node3 + " " + port3, 1},
-		{"unknown, no answer of our own", true, []any{standBy, node(9), port(90, 7), lost}, controlIdle, smp.NotActive, "1 refused", node3 + " " + port3 + " " + own, 1},
+		{"unknown, without LID", true, []any{standBy, node(9), port(0, 7)}, controlIdle, smp.NotActive, "1 refused",
+			node3 + " " + port3, 1},
+		{"unknown, not the master's LID", true, []any{standBy, node(9), port(90, 7), port(90, 7)}, controlIdle,
+			smp.NotActive, "1 refused", node3 + " " + port3 + " " + own, 1},
+		{"unknown, no answer of its port", true, []any{standBy, node(9), lost}, controlIdle, smp.NotActive, "1 refused",
+			node3 + " " + port3, 1},
+		{"unknown, no answer of our own", true, []any{standBy, node(9), port(90, 7), lost}, controlIdle, smp.NotActive,
+			"1 refused", node3 + " " + port3 + " " + own, 1},
 	} {
 		core := NewCore(Config{Elect: elect.Config{GUID: 5, Priority: 3, Inactive: c.unknown}})
 		if !c.unknown {
@@ -127,7 +143,8 @@ func TestControl(t *testing.T) {
 					core.cancel()
 				}
 				for full := ev == "full"; full; {
-					full = core.fx.request(directed(ownerSweep, 0, mad.MakeRoute(1), mad.MethodGet, smp.AttrNodeInfo, 0, 0))
+					full = core.fx.request(directed(ownerSweep, 0, mad.MakeRoute(1), mad.MethodGet, smp.AttrNodeInfo, 0,
+						0))
 				}
 			}
 			for _, d := range core.fx.send {
@@ -141,8 +158,10 @@ func TestControl(t *testing.T) {
 				asks = append(asks, core.fx.sentRequests()...)
 			}
 		}
-		if got := core.controls.state; got != c.state || core.elect.State() != c.becomes || core.alarms.total[AlarmControl] != c.alarms {
-			t.Errorf("%s: %v, %v, %d alarms, want %v, %v, %d", c.name, got, core.elect.State(), core.alarms.total[AlarmControl], c.state, c.becomes, c.alarms)
+		if got := core.controls.state; got != c.state || core.elect.State() != c.becomes ||
+			core.alarms.total[AlarmControl] != c.alarms {
+			t.Errorf("%s: %v, %v, %d alarms, want %v, %v, %d", c.name, got, core.elect.State(),
+				core.alarms.total[AlarmControl], c.state, c.becomes, c.alarms)
 		}
 		if got := strings.Join(replies, ", "); got != c.replies {
 			t.Errorf("%s: answered %q, want %q", c.name, got, c.replies)

@@ -51,7 +51,8 @@ func NewCore(cfg Config) *Core {
 	cfg.Elect.Inactive = cfg.Elect.Inactive && !cfg.DryRun // which only looks
 	cfg.Txn.MaxWindow = cfg.maxWindow()
 	c := &Core{
-		cfg: cfg, fx: effects{table: txn.New(cfg.Txn)}, elect: newElection(&cfg), term: term{last: cfg.LastTerm, epoch: cfg.Epoch},
+		cfg: cfg, fx: effects{table: txn.New(cfg.Txn)}, elect: newElection(&cfg),
+		term:   term{last: cfg.LastTerm, epoch: cfg.Epoch},
 		sweeps: scheduler{sweeper: sweep.New(cfg.Sweep)}, multicast: multicast.New(cfg.Sweep.Settings.MKeys()),
 		traps: traps{series: map[trapKey]*trapSeries{}}, guids: newGUIDWrites(),
 	}
@@ -128,7 +129,8 @@ func (c *Core) take(ev Event) {
 	case OtherVersion:
 		logOtherVersion(&c.fx, ev.OtherVersion)
 	case MLIDShareReached:
-		c.fx.log(warn, "a port has created multicast groups on as many MLIDs as are still free: further groups from it share an MLID with groups of the same P_Key, MTU, rate and SL, or are rejected",
+		c.fx.log(
+			warn, "a port has created multicast groups on as many MLIDs as are still free: further groups from it share an MLID with groups of the same P_Key, MTU, rate and SL, or are rejected",
 			"guid", ev.Port)
 	case Reregister:
 		c.sweeps.sweeper.Reregister(ev.Ports)
@@ -165,7 +167,8 @@ func (c *Core) receive(d *mad.Datagram) {
 	}
 	c.multicast.UnmatchedReply(c.fx.now, &d.Packet)
 	if c.sweeps.sweeper.UnmatchedReply(&d.Packet) {
-		c.traps.sweep(c.fx.now, true, "a device accepted a stale table block") // held off: anybody can send such a reply
+		// held off: anybody can send such a reply
+		c.traps.sweep(c.fx.now, true, "a device accepted a stale table block")
 	}
 }
 
@@ -256,7 +259,8 @@ func (c *Core) resumed(paused time.Duration) {
 	if state := c.elect.State(); state != smp.Master && state != smp.Discovering {
 		return
 	}
-	c.fx.log(warn, "this manager was paused: querying all other managers before writing anything", "for", paused.Round(time.Millisecond))
+	c.fx.log(warn, "this manager was paused: querying all other managers before writing anything", "for",
+		paused.Round(time.Millisecond))
 	c.sweeps.plan.refuse(&c.fx, errPaused)
 	c.ownTerm()
 	c.pause()

@@ -42,7 +42,8 @@ func creditLoopDetail(r *sweep.SweepPlan, m names.Map) string {
 		why = "the previous manager gave paths different SLs, but now all paths have the same SL, and existing connections keep theirs until hosts request their paths again: "
 	}
 	name := func(n *topo.Node) string { return nodeName(m, n) }
-	return fmt.Sprintf("%spackets sent by these %d ports can wait for each other until switches drop them: %s", why, len(r.CreditLoop), creditloop.Text(r.Topo, r.CreditLoop, name))
+	return fmt.Sprintf("%spackets sent by these %d ports can wait for each other until switches drop them: %s", why,
+		len(r.CreditLoop), creditloop.Text(r.Topo, r.CreditLoop, name))
 }
 
 // lanesNeeded says how many service levels tables need, and how many ports have.
@@ -81,7 +82,8 @@ func Transition(r *sweep.SweepPlan, m names.Map) string {
 		if len(tr.Order) < 2 {
 			return ""
 		}
-		return fmt.Sprintf("switches are programmed in %d groups, one after the other, because otherwise old and new routes together could have a credit loop", len(tr.Order))
+		return fmt.Sprintf(
+			"switches are programmed in %d groups, one after the other, because otherwise old and new routes together could have a credit loop", len(tr.Order))
 	}
 	until := "until all switches have their tables"
 	switch last := len(tr.Order) - 1; {
@@ -91,7 +93,8 @@ func Transition(r *sweep.SweepPlan, m names.Map) string {
 		until = fmt.Sprintf("until the last %d switches have their tables", len(tr.Order[last]))
 	}
 	name := func(n *topo.Node) string { return nodeName(m, n) }
-	return fmt.Sprintf("the old and new routes together have a credit loop %s: packets sent by these %d ports can wait for each other until switches drop them (head_of_queue_lifetime): %s",
+	return fmt.Sprintf(
+		"the old and new routes together have a credit loop %s: packets sent by these %d ports can wait for each other until switches drop them (head_of_queue_lifetime): %s",
 		until, len(tr.Risk), creditloop.Text(r.Topo, tr.Risk, name))
 }
 
@@ -103,7 +106,8 @@ func waits(r *sweep.SweepPlan, m names.Map) string {
 	var all []string
 	for i := range r.CreditLoop[:min(len(r.CreditLoop), maxWaits)] {
 		c := &r.CreditLoop[i]
-		all = append(all, fmt.Sprintf("%q port %d, VL %d: %s", nodeName(m, switchNode(r, c.Switch)), c.Port, c.Lane, packets(r, &c.Flow, m)))
+		all = append(all, fmt.Sprintf("%q port %d, VL %d: %s", nodeName(m, switchNode(r, c.Switch)), c.Port, c.Lane,
+			packets(r, &c.Flow, m)))
 	}
 	return strings.Join(all, "; ")
 }
@@ -141,5 +145,6 @@ func stopped(r *sweep.SweepPlan, f *creditloop.Finding, m names.Map) string {
 
 // stoppedSA says why packets to or from the SA do not leave by a port.
 func stoppedSA(r *sweep.SweepPlan, f *creditloop.Finding, m names.Map) string {
-	return fmt.Sprintf("packets to and from the SA have SL %d (sm_sl), but without qos no VL tables are written: %s", f.SL, stopped(r, f, m))
+	return fmt.Sprintf("packets to and from the SA have SL %d (sm_sl), but without qos no VL tables are written: %s",
+		f.SL, stopped(r, f, m))
 }

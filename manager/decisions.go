@@ -101,7 +101,8 @@ func (c *Core) becomeMaster() {
 	}
 	again := c.sweeps.unwritten // of this term
 	c.sweeps.unwritten = Compute{
-		Task: c.sweeps.compute(task), Recall: c.cfg.HonorGUID2LID && stoodBy || again.Recall, Restore: first && !c.mirror.ever || again.Restore,
+		Task: c.sweeps.compute(task), Recall: c.cfg.HonorGUID2LID && stoodBy || again.Recall, Restore: first &&
+			!c.mirror.ever || again.Restore,
 	}
 	c.fx.do(c.sweeps.unwritten)
 }

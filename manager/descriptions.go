@@ -40,7 +40,8 @@ const (
 
 // reset forgets all nodes. Responses to earlier requests are ignored.
 func (m *descriptions) reset() {
-	*m = descriptions{nodes: map[mad.GUID]descriptionState{}, asked: map[uint64]mad.GUID{}, last: m.last, read: map[mad.GUID]smp.NodeDescription{}}
+	*m = descriptions{nodes: map[mad.GUID]descriptionState{}, asked: map[uint64]mad.GUID{}, last: m.last,
+		read: map[mad.GUID]smp.NodeDescription{}}
 }
 
 // want has a node asked. A node sends its trap only once its description has changed.
@@ -71,9 +72,10 @@ func (m *descriptions) wantAll(v *view.View) {
 	}
 }
 
-// wantNew has the nodes asked, other than switches, of which a port is ACTIVE that was not in the view before. A node that boots may get its description
-// after the walk has read it, and sends no trap of that as long as its port is not ACTIVE. Ports that were ARMED in the view before do not count: in the
-// first view of a term, which publishFirst makes of a program under way, all hosts of a cold start may be.
+// wantNew has the nodes asked, other than switches, of which a port is ACTIVE that was not in the view before. A node
+// that boots may get its description after the walk has read it, and sends no trap of that as long as its port is not
+// ACTIVE. Ports that were ARMED in the view before do not count: in the first view of a term, which publishFirst makes
+// of a program under way, all hosts of a cold start may be.
 func (m *descriptions) wantNew(old, now *view.View) {
 	if old == nil || old.Topo == now.Topo {
 		return
@@ -83,7 +85,8 @@ func (m *descriptions) wantNew(old, now *view.View) {
 		if port.Info.PortState() != smp.PortActive || now.Topo.Nodes[port.Node].Type == mad.Switch {
 			continue
 		}
-		if was := old.Topo.FindPort(port.GUID); was == topo.None || old.Topo.Ports[was].Info.PortState() < smp.PortArmed {
+		if was := old.Topo.FindPort(port.GUID); was == topo.None ||
+			old.Topo.Ports[was].Info.PortState() < smp.PortArmed {
 			m.want(now.Topo.Nodes[port.Node].GUID)
 		}
 	}
@@ -115,7 +118,8 @@ func (m *descriptions) ask(fx *effects, v *view.View, sweeper *sweep.Sweeper) {
 		m.last++
 		m.nodes[guid], m.asked[m.last] = asked, guid
 		key, _ := sweeper.KeyAlong(v.Topo.Nodes[n].Route.Ports())
-		fx.request(directed(ownerDescriptions, m.last, v.Topo.Nodes[n].Route, mad.MethodGet, smp.AttrNodeDescription, 0, key))
+		fx.request(directed(ownerDescriptions, m.last, v.Topo.Nodes[n].Route, mad.MethodGet, smp.AttrNodeDescription, 0,
+			key))
 	}
 }
 
@@ -150,7 +154,8 @@ func (m *descriptions) gathered(now time.Duration) map[mad.GUID]smp.NodeDescript
 // published notes that the collected descriptions are in the known subnet.
 func (m *descriptions) published() { m.read, m.due = map[mad.GUID]smp.NodeDescription{}, 0 }
 
-// publishDescriptions publishes the NodeDescriptions that were gathered. A sweep follows where port groups of the routing engine go by them.
+// publishDescriptions publishes the NodeDescriptions that were gathered. A sweep follows where port groups of the
+// routing engine go by them.
 func (c *Core) publishDescriptions() {
 	descs := c.descriptions.gathered(c.fx.now)
 	if descs == nil {

@@ -41,8 +41,10 @@ func TestDroppedPackets(t *testing.T) {
 	c.drop(40, atSwitch(0x8001, 4, 2), nil)                  // nothing is known of the subnet
 	to := v.Topo.Ports[v.LIDs.PortOf(4)].GUID
 	want := []DroppedPackets{
-		{Trap: smp.TrapSwitchBadPKey, Key: 0x7fff, From: guid, ToLID: 0xc000, Node: node.GUID, Port: 2, Count: 1, First: 30, Last: 30},
-		{Trap: smp.TrapSwitchBadPKey, Key: 0x8001, From: guid, To: to, ToLID: 4, Node: node.GUID, Port: 2, Count: 2, First: 10, Last: 20},
+		{Trap: smp.TrapSwitchBadPKey, Key: 0x7fff, From: guid, ToLID: 0xc000, Node: node.GUID, Port: 2, Count: 1,
+			First: 30, Last: 30},
+		{Trap: smp.TrapSwitchBadPKey, Key: 0x8001, From: guid, To: to, ToLID: 4, Node: node.GUID, Port: 2, Count: 2,
+			First: 10, Last: 20},
 	}
 	if len(c.dropped) != len(want) || c.dropped[0] != want[0] || c.dropped[1] != want[1] {
 		t.Errorf("%+v, want %+v", c.dropped, want)

@@ -54,12 +54,15 @@ const (
 )
 
 // directed is a request along a directed route, without data.
-func directed(owner txn.Owner, tag uint64, r mad.Route, m mad.Method, attr mad.AttrID, mod uint32, key mad.MKey) *txn.Request {
+func directed(owner txn.Owner, tag uint64, r mad.Route, m mad.Method, attr mad.AttrID, mod uint32,
+	key mad.MKey) *txn.Request {
 	return &txn.Request{Owner: owner, Tag: tag, Route: r, Method: m, Attr: attr, Mod: mod, MKey: key}
 }
 
-// urgent is directed for requests of the election, which must not wait behind a sweep: their time-outs decide which manager is master.
-func urgent(owner txn.Owner, tag uint64, r mad.Route, m mad.Method, attr mad.AttrID, mod uint32, key mad.MKey) *txn.Request {
+// urgent is directed for requests of the election, which must not wait behind a sweep: their time-outs decide which
+// manager is master.
+func urgent(owner txn.Owner, tag uint64, r mad.Route, m mad.Method, attr mad.AttrID, mod uint32,
+	key mad.MKey) *txn.Request {
 	return &txn.Request{Owner: owner, Tag: tag, Route: r, Method: m, Attr: attr, Mod: mod, MKey: key, Exempt: true}
 }
 

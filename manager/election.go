@@ -39,7 +39,8 @@ type authority uint8
 
 const (
 	unconfirmed authority = iota // no: the other managers must be asked first
-	confirmed                    // yes: every other manager has been asked in this term, and since this one was last paused
+	// yes: every other manager has been asked in this term, and since this one was last paused
+	confirmed
 )
 
 // waiting says whether a manager waits for agents that do not answer to any M_Key it knows.
@@ -48,7 +49,8 @@ type waiting uint8
 const (
 	waitsNot  waiting = iota
 	waitsMKey         // it does: others, which may know them, must not leave the mastership to it
-	hasWaited         // it does not any more, and says so until the next walk: that walk ranks it with others that have waited as long
+	// it does not any more, and says so until the next walk: that walk ranks it with others that have waited as long
+	hasWaited
 )
 
 const notReported smp.SMState = 0xff
@@ -136,7 +138,8 @@ func (e *election) done(fx *effects, o *txn.Outcome, own *ownPort) (do elect.Do)
 			}
 		}
 	case !isOK(o):
-	case o.Tag == tagPort && e.mkey.isWrong(port) && port.CapabilityMask().Has(smp.IsSM): // the manager, which does not answer to a wrong M_Key, may be well
+	// the manager, which does not answer to a wrong M_Key, may be well
+	case o.Tag == tagPort && e.mkey.isWrong(port) && port.CapabilityMask().Has(smp.IsSM):
 	case o.Tag == tagPort:
 		if lid := port.LID(); lid.IsUnicast() {
 			e.lid = lid // it may have had none, or another, when it was met
@@ -171,7 +174,8 @@ func (e *election) look(fx *effects, key mad.MKey) {
 // lookAcross reads whether the port at the other end of its cable has a link.
 func (e *election) lookAcross(fx *effects, key mad.MKey, tag uint64) {
 	if ports := e.route.Ports(); len(ports) > 0 {
-		fx.request(urgent(ownerElection, tag, mad.MakeRoute(ports[:len(ports)-1]...), mad.MethodGet, smp.AttrPortInfo, uint32(ports[len(ports)-1]), key))
+		fx.request(urgent(ownerElection, tag, mad.MakeRoute(ports[:len(ports)-1]...), mad.MethodGet, smp.AttrPortInfo,
+			uint32(ports[len(ports)-1]), key))
 	}
 }
 
@@ -200,7 +204,8 @@ func (e *election) sendTrap(fx *effects, own *smp.PortInfo) {
 	d.SetCapabilityMask(own.CapabilityMask())
 	d.SetOtherLocalChanges(true)
 	d.SetChangeFlags(smp.ChangedSMPriority)
-	req := txn.Request{Owner: ownerElection, Tag: tagTrap, Class: mad.ClassLIDRouted, Addr: mad.Addr{LID: to}, Method: mad.MethodTrap, Attr: smp.AttrNotice,
+	req := txn.Request{Owner: ownerElection, Tag: tagTrap, Class: mad.ClassLIDRouted, Addr: mad.Addr{LID: to},
+		Method: mad.MethodTrap, Attr: smp.AttrNotice,
 		Data: n}
 	fx.request(&req)
 }
@@ -318,7 +323,8 @@ func infos(sms []discover.SM) []smp.SMInfo {
 }
 
 func viewOf(info *smp.SMInfo, lid mad.LID) view.SM {
-	return view.SM{GUID: info.GUID(), LID: lid, Priority: info.Priority(), State: uint8(info.SMState()), ActCount: info.ActCount()}
+	return view.SM{GUID: info.GUID(), LID: lid, Priority: info.Priority(), State: uint8(info.SMState()),
+		ActCount: info.ActCount()}
 }
 
 // self is this manager, with the LID of its port.

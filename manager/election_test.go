@@ -45,7 +45,8 @@ func TestAuthority(t *testing.T) {
 		authority authority
 		may       bool
 	}{
-		{smp.Discovering, confirmed, false}, {smp.Standby, confirmed, false}, {smp.Master, unconfirmed, false}, {smp.Master, confirmed, true},
+		{smp.Discovering, confirmed, false}, {smp.Standby, confirmed, false}, {smp.Master, unconfirmed, false},
+		{smp.Master, confirmed, true},
 	} {
 		e, _ := newElectionAt(c.state)
 		if e.authority = c.authority; e.mayWrite() != c.may || e.State() != c.state {
@@ -80,12 +81,23 @@ func TestElectionRequests(t *testing.T) {
 		do   func(e *election, fx *effects)
 		want []sent
 	}{
-		{"poll", func(e *election, fx *effects) { e.poll(fx, 0, tagPoll) }, []sent{{mad.MethodGet, smp.AttrSMInfo, 0, 2, mad.PermissiveLID}}},
+		{"poll", func(e *election, fx *effects) {
+			e.poll(fx, 0, tagPoll)
+		}, []sent{{mad.MethodGet, smp.AttrSMInfo, 0, 2, mad.PermissiveLID}}},
 		{"look", func(e *election, fx *effects) { e.look(fx, 0); e.lookAcross(fx, 0, tagPeer) },
-			[]sent{{mad.MethodGet, smp.AttrPortInfo, 0, 2, mad.PermissiveLID}, {mad.MethodGet, smp.AttrPortInfo, 2, 1, mad.PermissiveLID}}},
-		{"look at our own port", func(e *election, fx *effects) { e.route = mad.Route{}; e.look(fx, 0); e.lookAcross(fx, 0, tagPeer) }, []sent{{mad.MethodGet, smp.AttrPortInfo, 0, 0, mad.PermissiveLID}}},
-		{"own port", func(e *election, fx *effects) { e.askOwnPort(fx, 0) }, []sent{{mad.MethodGet, smp.AttrPortInfo, 0, 0, mad.PermissiveLID}}},
-		{"trap", func(e *election, fx *effects) { e.sendTrap(fx, &own) }, []sent{{mad.MethodTrap, smp.AttrNotice, 0, 0, 90}}},
+			[]sent{{mad.MethodGet, smp.AttrPortInfo, 0, 2, mad.PermissiveLID},
+				{mad.MethodGet, smp.AttrPortInfo, 2, 1, mad.PermissiveLID}}},
+		{"look at our own port", func(e *election, fx *effects) {
+			e.route = mad.Route{}
+			e.look(fx, 0)
+			e.lookAcross(fx, 0, tagPeer)
+		}, []sent{{mad.MethodGet, smp.AttrPortInfo, 0, 0, mad.PermissiveLID}}},
+		{"own port", func(e *election, fx *effects) {
+			e.askOwnPort(fx, 0)
+		}, []sent{{mad.MethodGet, smp.AttrPortInfo, 0, 0, mad.PermissiveLID}}},
+		{"trap", func(e *election, fx *effects) {
+			e.sendTrap(fx, &own)
+		}, []sent{{mad.MethodTrap, smp.AttrNotice, 0, 0, 90}}},
 		{"trap without LID", func(e *election, fx *effects) { e.sendTrap(fx, &smp.PortInfo{}) }, nil},
 		{"trap of an adapter at power-up", func(e *election, fx *effects) { e.sendTrap(fx, &fresh) }, nil},
 		{"handover", func(e *election, fx *effects) { e.order(fx, 0, smp.ControlHandover, smp.Master, 1) },
@@ -133,13 +145,17 @@ func TestElectionOutcomes(t *testing.T) {
 		lines int
 	}{
 		{"a manager is there", tagPort, txn.Replied, port(91, smp.PortActive, true), elect.Nothing, smp.Standby, 91, 0},
-		{"its port has no LID yet", tagPort, txn.Replied, port(0, smp.PortActive, true), elect.Nothing, smp.Standby, 90, 0},
-		{"its port has the LID of power-up", tagPort, txn.Replied, port(mad.PermissiveLID, smp.PortActive, true), elect.Nothing, smp.Standby, 90, 0},
+		{"its port has no LID yet", tagPort, txn.Replied, port(0, smp.PortActive, true), elect.Nothing, smp.Standby, 90,
+			0},
+		{"its port has the LID of power-up", tagPort, txn.Replied, port(mad.PermissiveLID, smp.PortActive, true),
+			elect.Nothing, smp.Standby, 90, 0},
 		{"it has ended", tagPort, txn.Replied, port(90, smp.PortActive, false), elect.Discover, smp.Discovering, 90, 1},
 		{"no answer", tagPort, txn.TimedOut, port(91, smp.PortActive, false), elect.Nothing, smp.Standby, 90, 0},
 		{"the cable is there", tagPeer, txn.Replied, port(0, smp.PortActive, false), elect.Nothing, smp.Standby, 90, 0},
-		{"the cable is pulled", tagPeer, txn.Replied, port(0, smp.PortDown, false), elect.Discover, smp.Discovering, 90, 1},
-		{"the switch does not answer", tagPeer, txn.TimedOut, port(0, smp.PortDown, false), elect.Nothing, smp.Standby, 90, 0},
+		{"the cable is pulled", tagPeer, txn.Replied, port(0, smp.PortDown, false), elect.Discover, smp.Discovering, 90,
+			1},
+		{"the switch does not answer", tagPeer, txn.TimedOut, port(0, smp.PortDown, false), elect.Nothing, smp.Standby,
+			90, 0},
 	} {
 		e, fx := newElectionAt(smp.Standby)
 		var own ownPort
@@ -150,8 +166,10 @@ func TestElectionOutcomes(t *testing.T) {
 	}
 	e, fx := newElectionAt(smp.Standby)
 	own := ownPort{mkey: 0x1234}
-	e.done(fx, &txn.Outcome{Owner: ownerElection, Tag: tagOwn, Result: txn.Replied, Data: port(7, smp.PortActive, true)}, &own)
-	if out := fx.sent(); own.lid != 7 || len(out) != 1 || out[0].Packet.Method() != mad.MethodTrap || out[0].Packet.MKey() != 0 {
+	e.done(fx, &txn.Outcome{Owner: ownerElection, Tag: tagOwn, Result: txn.Replied,
+		Data: port(7, smp.PortActive, true)}, &own)
+	if out := fx.sent(); own.lid != 7 || len(out) != 1 || out[0].Packet.Method() != mad.MethodTrap ||
+		out[0].Packet.MKey() != 0 {
 		t.Errorf("our own port has LID %v; %d packets", own.lid, len(out))
 	}
 }
@@ -189,7 +207,8 @@ func TestOthers(t *testing.T) {
 	e, _ := newElectionAt(smp.Standby)
 	shown := e.shown
 	info := otherSM(9, 4, smp.NotActive)
-	if e.heard(&info); e.shown[0].State != uint8(smp.NotActive) || e.others[0].Info != info || shown[0].State != uint8(smp.Master) {
+	if e.heard(&info); e.shown[0].State != uint8(smp.NotActive) || e.others[0].Info != info ||
+		shown[0].State != uint8(smp.Master) {
 		t.Errorf("shown %+v, others %+v, before %+v", e.shown, e.others, shown)
 	}
 	if e.locate(nil) || e.locate(&discover.Result{SMs: []discover.SM{{Port: 8}}}) || e.lid != 90 {
@@ -216,7 +235,8 @@ func TestAnswer(t *testing.T) {
 		d.Packet.SetMKey(c.key)
 		e.answer(fx, &d, mad.StatusOK, &ownPort{mkey: 7, protect: c.protect}, 33)
 		info := (*smp.SMInfo)(fx.send[0].Packet.Data())
-		if fx.send[0].Packet.Method() != mad.MethodGetResp || info.SMKey() != c.shown || info.ActCount() != 33 || info.GUID() != 5 {
+		if fx.send[0].Packet.Method() != mad.MethodGetResp || info.SMKey() != c.shown || info.ActCount() != 33 ||
+			info.GUID() != 5 {
 			t.Errorf("%+v: answered %v", c, info)
 		}
 	}
@@ -281,8 +301,9 @@ func TestPollsDoNotWait(t *testing.T) {
 	}
 }
 
-// TestAwaitsStandby: a standby is expected once another manager that applies was found, also after it has gone, and where
-// the list of allowed ports names another one. One with another sm_key, or that is NOT-ACTIVE, could not take over.
+// TestAwaitsStandby: a standby is expected once another manager that applies was found, also after it has gone, and
+// where the list of allowed ports names another one. One with another sm_key, or that is NOT-ACTIVE, could not take
+// over.
 func TestAwaitsStandby(t *testing.T) {
 	of := func(key uint64, state smp.SMState) []discover.SM {
 		info := otherSM(9, 4, state)

@@ -13,7 +13,8 @@ import (
 
 // RoutingOf says where the routes of a plan come from.
 func RoutingOf(r *sweep.SweepPlan) view.Routing {
-	v := view.Routing{Engine: r.Engine, Kept: r.Tables != nil && r.Keep == routing.KeepWorking, Foreign: r.Foreign, Awaited: r.Awaited, Fabric: r.Seen}
+	v := view.Routing{Engine: r.Engine, Kept: r.Tables != nil && r.Keep == routing.KeepWorking, Foreign: r.Foreign,
+		Awaited: r.Awaited, Fabric: r.Seen}
 	if r.Tables != nil {
 		v.Notes = r.Tables.Notes
 	}

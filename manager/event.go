@@ -63,8 +63,8 @@ const (
 // RegistryChanged says what is registered now.
 type RegistryChanged struct{ State *registry.State }
 
-// PartitionsChanged is another policy alone, which a quick sweep applies. Simulations send it; an edit of the partition file is
-// a ConfigChanged.
+// PartitionsChanged is another policy alone, which a quick sweep applies. Simulations send it; an edit of the partition
+// file is a ConfigChanged.
 type PartitionsChanged struct{ Partitions sweep.Partitions }
 
 // ConfigChanged is a configuration that was read again.
@@ -89,7 +89,8 @@ type MLIDShareReached struct{ Port mad.GUID }
 // Resumed says for how long the host was suspended, which the times of Step do not show.
 type Resumed struct{ Paused time.Duration }
 
-// ClockSet says that the time of day was set, or went on while the host was suspended: what it would have been at Step's time 0, in seconds since 1970.
+// ClockSet says that the time of day was set, or went on while the host was suspended: what it would have been at
+// Step's time 0, in seconds since 1970.
 type ClockSet struct{ Epoch int64 }
 
 // StandbyComplete is a standby that has everything which is registered with this master.

@@ -28,7 +28,8 @@ type findings struct {
 const maxLogged = 64
 
 // replace replaces a set of findings, and logs the difference.
-func replace(fx *effects, set *finding.Set, now []finding.Finding, name func(mad.GUID) string) (began []finding.Finding) {
+func replace(fx *effects, set *finding.Set, now []finding.Finding,
+	name func(mad.GUID) string) (began []finding.Finding) {
 	was := *set
 	*set = finding.Of(now)
 	began, ended := set.Since(was)
@@ -62,7 +63,8 @@ func logFindings(fx *effects, before string, all []finding.Finding, name func(ma
 			fx.log(level, before+kind.Text(), fields...)
 		}
 		if n > maxLogged {
-			fx.log(level, "further findings of a kind", "kind", kind.Name(), "text", before+kind.Text(), "count", n-maxLogged)
+			fx.log(level, "further findings of a kind", "kind", kind.Name(), "text", before+kind.Text(), "count",
+				n-maxLogged)
 		}
 	}
 }
@@ -103,7 +105,8 @@ func (c *Core) nameNode(guid mad.GUID) string {
 	return namesIn(c.published.view.Topo, c.cfg.Names)(guid)
 }
 
-// walked logs what a walk found. What may only be a link that has just changed is logged when the next walk finds it too.
+// walked logs what a walk found. What may only be a link that has just changed is logged when the next walk finds it
+// too.
 func (l *sweepLog) walked(fx *effects, found *discover.Result, m names.Map) {
 	var now []finding.Finding
 	for i := range found.Findings {
@@ -125,7 +128,9 @@ func (l *sweepLog) walked(fx *effects, found *discover.Result, m names.Map) {
 			continue
 		}
 		unanswered++
-		at := slices.IndexFunc(found.Findings, func(o discover.Finding) bool { return o.Kind == f.Kind && o.GUID == f.Node && o.Port == f.Port })
+		at := slices.IndexFunc(found.Findings, func(o discover.Finding) bool {
+			return o.Kind == f.Kind && o.GUID == f.Node && o.Port == f.Port
+		})
 		logUnanswered(fx, smp.AttrNodeInfo, found.Findings[at].Route)
 	}
 }
@@ -146,7 +151,8 @@ func programFindings(out *sweep.Outcome, m names.Map) []finding.Finding {
 }
 
 // finished logs how a heavy sweep ended that took a time, with what its program found. It keeps that slice.
-func (l *sweepLog) finished(fx *effects, out *sweep.Outcome, program []finding.Finding, took time.Duration, m names.Map) {
+func (l *sweepLog) finished(fx *effects, out *sweep.Outcome, program []finding.Finding, took time.Duration,
+	m names.Map) {
 	replace(fx, &l.program, program, namesIn(out.Topo, m))
 	up := Up{Summary: summary(out, took)}
 	up.First = !l.up && !up.Errors
@@ -196,7 +202,8 @@ func troubles(out *sweep.Outcome) (text string, grave bool) {
 	}
 	for i := range out.Failures {
 		add(&out.Failures[i])
-		grave = grave || out.Failures[i].Kind != finding.Excluded // what excludes a port is a failure, or a table that light sweeps ask for
+		// what excludes a port is a failure, or a table that light sweeps ask for
+		grave = grave || out.Failures[i].Kind != finding.Excluded
 	}
 	grave = grave || out.Found.Moved || out.Err != nil
 	for i := range out.Found.Findings {

@@ -42,7 +42,10 @@ func planFindings(r *sweep.SweepPlan, m names.Map) (all []finding.Finding) {
 		all = append(all, finding.Finding{Kind: finding.SharedName, Detail: r.Partitions.Claims[i].String()})
 	}
 	if links := r.Plan.Unforced(); len(links) > 0 {
-		all = append(all, finding.Finding{Kind: finding.Unforced, Detail: fmt.Sprintf("%d, such as %s", len(links), portName(t, links[0], m))})
+		all = append(all,
+			finding.Finding{
+				Kind: finding.Unforced, Detail: fmt.Sprintf("%d, such as %s", len(links), portName(t, links[0], m)),
+			})
 	}
 	if r.Unavoidable > 0 {
 		all = append(all, finding.Finding{Kind: finding.Unhealthy, Fields: []any{"links", r.Unavoidable}})
@@ -64,7 +67,8 @@ func planFindings(r *sweep.SweepPlan, m names.Map) (all []finding.Finding) {
 func drainFindings(drained []view.Drained) (all []finding.Finding) {
 	for i := range drained {
 		d := &drained[i]
-		f := finding.Finding{Node: d.Switch, Port: d.Port, Detail: "by " + d.By.String(), Fields: []any{"hosts", len(d.Hosts) + d.More}}
+		f := finding.Finding{Node: d.Switch, Port: d.Port, Detail: "by " + d.By.String(),
+			Fields: []any{"hosts", len(d.Hosts) + d.More}}
 		switch d.State {
 		case view.DrainEmpty:
 			f.Kind = finding.DrainEmpty
@@ -92,7 +96,8 @@ func cablingFindings(c *view.Cabling) (all []finding.Finding) {
 	}
 	inUse := []any{"held_back", len(c.Held), "in_use", len(c.Spared)}
 	if c.CutOff > 0 {
-		all = append(all, finding.Finding{Kind: finding.CutOff, Fields: append([]any{"devices", c.CutOff, "of", c.Of}, inUse...)})
+		all = append(all,
+			finding.Finding{Kind: finding.CutOff, Fields: append([]any{"devices", c.CutOff, "of", c.Of}, inUse...)})
 	}
 	if c.Comparison == nil {
 		return all
@@ -110,7 +115,8 @@ func cablingFindings(c *view.Cabling) (all []finding.Finding) {
 	return all
 }
 
-// engineFindings are which engines refused the subnet, whose routes are kept, and what files of the engine name in vain.
+// engineFindings are which engines refused the subnet, whose routes are kept, and what files of the engine name in
+// vain.
 func engineFindings(r *sweep.SweepPlan) (all []finding.Finding) {
 	add := func(kind finding.Kind, format string, args ...any) {
 		all = append(all, finding.Finding{Kind: kind, Detail: fmt.Sprintf(format, args...)})
@@ -148,7 +154,8 @@ func engineFindings(r *sweep.SweepPlan) (all []finding.Finding) {
 		return all
 	}
 	if missing := r.Members.Unmatched; len(missing) > 0 {
-		add(finding.UnmatchedRules, "%d, the first is %s of group %s at %v", len(missing), missing[0].Text, missing[0].Group, missing[0].Position)
+		add(finding.UnmatchedRules, "%d, the first is %s of group %s at %v", len(missing), missing[0].Text,
+			missing[0].Group, missing[0].Position)
 	}
 	if idle := r.Members.Idle; len(idle) > 0 {
 		add(finding.GroupOfNoSwitch, "%d, the first is %s", len(idle), idle[0])
@@ -159,23 +166,31 @@ func engineFindings(r *sweep.SweepPlan) (all []finding.Finding) {
 // routeFindings are what verification and the proof found of the routes of a plan that has some.
 func routeFindings(r *sweep.SweepPlan, m names.Map) (all []finding.Finding) {
 	if n := r.Report.Unreached(); n > 0 {
-		all = append(all, finding.Finding{Kind: finding.LostRoutes, Detail: example(r, isLost, m), Fields: []any{"pairs", n}})
+		all = append(all, finding.Finding{Kind: finding.LostRoutes, Detail: example(r, isLost, m),
+			Fields: []any{"pairs", n}})
 	}
 	if n := r.Report.Count[verify.Cut]; n > 0 {
-		all = append(all, finding.Finding{Kind: finding.Split, Detail: example(r, isKind(verify.Cut), m), Fields: []any{"pairs", n}})
+		all = append(all, finding.Finding{Kind: finding.Split, Detail: example(r, isKind(verify.Cut), m),
+			Fields: []any{"pairs", n}})
 	}
 	if n := r.Report.Count[verify.Forbidden]; n > 0 {
 		all = append(all, finding.Finding{Kind: finding.Forbidden, Detail: fmt.Sprintf("%d by %s", n, r.Engine),
 			Fields: []any{"connect_roots", r.Report.Connects, "example", example(r, isKind(verify.Forbidden), m)}})
 	}
 	if r.CreditLoop != nil {
-		all = append(all, finding.Finding{Kind: creditLoopKind(r), Detail: creditLoopDetail(r, m), Fields: []any{"example", waits(r, m)}})
+		all = append(all, finding.Finding{Kind: creditLoopKind(r), Detail: creditLoopDetail(r, m),
+			Fields: []any{"example", waits(r, m)}})
 		for i, c := range r.CreditLoop {
 			all = append(all, creditLoopPort(r, c, r.CreditLoop[(i+1)%len(r.CreditLoop)]))
 		}
 	}
 	if f := r.Fitting; f.State == sweep.Fitted {
-		all = append(all, finding.Finding{Kind: finding.SLsOfKept, Detail: fmt.Sprintf("%d service levels on %d VLs; existing connections keep theirs until hosts request their paths again", f.Needed, f.Lanes), Fields: []any{"sl_back_may_differ", f.OneWay}})
+		all = append(all,
+			finding.Finding{
+				Kind: finding.SLsOfKept,
+				Detail: fmt.Sprintf(
+					"%d service levels on %d VLs; existing connections keep theirs until hosts request their paths again", f.Needed, f.Lanes), Fields: []any{"sl_back_may_differ", f.OneWay},
+			})
 	}
 	return append(all, laneFindings(r, m)...)
 }
@@ -199,7 +214,8 @@ func laneFindings(r *sweep.SweepPlan, m names.Map) (all []finding.Finding) {
 		f := &r.StoppedSA.Ports[i]
 		text := stoppedSA(r, f, m)
 		if i == 0 {
-			first(finding.LanesStopSA, f, text, "sm_sl", f.SL, "ports", len(r.StoppedSA.Ports), "end_ports", r.StoppedSA.Ends)
+			first(finding.LanesStopSA, f, text, "sm_sl", f.SL, "ports", len(r.StoppedSA.Ports), "end_ports",
+				r.StoppedSA.Ends)
 		}
 		all = append(all, at(r.Topo, f.Port, finding.StoppedSA, text))
 	}
@@ -235,7 +251,8 @@ func creditLoopPort(r *sweep.SweepPlan, c, next creditloop.Channel) finding.Find
 	}
 }
 
-// switchFindings are what has become of lanes, partitions, adaptive routing and optional attributes after the Sets of a sweep.
+// switchFindings are what has become of lanes, partitions, adaptive routing and optional attributes after the Sets of a
+// sweep.
 func switchFindings(out *sweep.Outcome, m names.Map) (all []finding.Finding) {
 	t, logged := out.Topo, map[mad.GUID]bool{}
 	for _, p := range out.LanesLeft() {
@@ -254,12 +271,15 @@ func switchFindings(out *sweep.Outcome, m names.Map) (all []finding.Finding) {
 	}
 	for i, p := range out.Plan.Unenforced() {
 		if i == 0 {
-			all = append(all, finding.Finding{Kind: finding.Unenforced, Detail: fmt.Sprintf("%d, such as %s", len(out.Plan.Unenforced()), portName(t, p, m))})
+			all = append(all,
+				finding.Finding{Kind: finding.Unenforced,
+					Detail: fmt.Sprintf("%d, such as %s", len(out.Plan.Unenforced()), portName(t, p, m))})
 		}
 		all = append(all, at(t, p, finding.UnenforcedPort, ""))
 	}
 	for _, off := range out.NotAdaptive() {
-		all = append(all, finding.Finding{Kind: finding.NotAdaptive, Node: t.Nodes[off.Node].GUID, Detail: off.Why.String()})
+		all = append(all, finding.Finding{Kind: finding.NotAdaptive, Node: t.Nodes[off.Node].GUID,
+			Detail: off.Why.String()})
 	}
 	return all
 }

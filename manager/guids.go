@@ -14,9 +14,10 @@ import (
 	"ibsm/view"
 )
 
-// guidWrites is the state machine that writes blocks of GUIDs. A block is awaited from its Set until it is answered, refused, or dropped
-// at the end of the mastership. One that is refused, which may be an answer to a copy of a Set that was executed, is read. One
-// that is ordered meanwhile waits for the answer, so that a port has one of both, and it is known which.
+// guidWrites is the state machine that writes blocks of GUIDs. A block is awaited from its Set until it is answered,
+// refused, or dropped at the end of the mastership. One that is refused, which may be an answer to a copy of a Set that
+// was executed, is read. One that is ordered meanwhile waits for the answer, so that a port has one of both, and it is
+// known which.
 type guidWrites struct {
 	awaited map[uint64]*guidWrite // by the tag of the request
 	blocks  map[guidKey]*guidWrite
@@ -40,9 +41,10 @@ type guidWrite struct {
 type guidState uint8
 
 const (
-	guidSetting  guidState = iota // its Set
-	guidReading                   // its Get, since the Set was refused
-	guidReplaced                  // one of a block that was ordered before: the Set of this one follows, whatever the answer is
+	guidSetting guidState = iota // its Set
+	guidReading                  // its Get, since the Set was refused
+	// one of a block that was ordered before: the Set of this one follows, whatever the answer is
+	guidReplaced
 )
 
 func newGUIDWrites() guidWrites {

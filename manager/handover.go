@@ -61,9 +61,11 @@ func (h *handover) prepare(fx *effects, target mad.GUID) {
 	}
 	switch h.target = target; {
 	case target != 0 && h.state != staying:
-		fx.log(info, "exiting: sending client registrations to a standby before handing mastership over", "guid", target)
+		fx.log(info, "exiting: sending client registrations to a standby before handing mastership over", "guid",
+			target)
 	case target != 0:
-		fx.log(info, "sending client registrations to a higher-ranking subnet manager before handing mastership over", "guid", target)
+		fx.log(info, "sending client registrations to a higher-ranking subnet manager before handing mastership over",
+			"guid", target)
 	}
 	fx.do(ForRegistrar{sa.PrepareHandover{To: target}})
 }

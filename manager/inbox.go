@@ -63,7 +63,8 @@ type clientWrite struct {
 }
 
 func newInbox(stats *sa.Stats, start time.Time) *inbox {
-	return &inbox{wake: make(chan struct{}, 1), stats: stats, start: start, clients: map[mad.LID]*clientWrites{}, grh: map[mad.GUID]bool{}}
+	return &inbox{wake: make(chan struct{}, 1), stats: stats, start: start, clients: map[mad.LID]*clientWrites{},
+		grh: map[mad.GUID]bool{}}
 }
 
 // ring wakes the registrar.

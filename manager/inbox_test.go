@@ -38,7 +38,8 @@ func TestInboxTurns(t *testing.T) {
 	b.takeRequests([]mad.Datagram{write(8, 1)})
 	b.takeRequests([]mad.Datagram{write(9, 1)})
 	b.takeRequests([]mad.Datagram{write(9, 2)})
-	if got := drops(stats); got[sa.DropClientFull] != 1000-maxClientWrites || got[sa.DropDuplicate] != 1 || len(got) != 2 {
+	if got := drops(stats); got[sa.DropClientFull] != 1000-maxClientWrites || got[sa.DropDuplicate] != 1 ||
+		len(got) != 2 {
 		t.Errorf("dropped %v", got)
 	}
 	ev, ok := b.next(nil)
@@ -141,7 +142,8 @@ func TestInboxSources(t *testing.T) {
 	if dropped := b.take(forMirror, flood[:maxReceived/2]) + b.take(forMirror, flood[maxReceived/2:]); dropped != 10 {
 		t.Errorf("%d dropped of a flood, want 10", dropped)
 	}
-	if dropped := b.take(forReports, flood[:1]) + b.take(forClient, flood[:1]) + b.takeRequests([]mad.Datagram{write(1, 1)}); dropped != 0 {
+	if dropped := b.take(forReports, flood[:1]) + b.take(forClient, flood[:1]) +
+		b.takeRequests([]mad.Datagram{write(1, 1)}); dropped != 0 {
 		t.Errorf("%d others dropped", dropped)
 	}
 	if got := drops(stats); got[sa.DropNoRoom] != 10 || len(got) != 1 {

@@ -61,7 +61,8 @@ func (c *Core) question(d *mad.Datagram) {
 		if allowed := c.cfg.Sweep.AllowedSMs; len(allowed) > 0 && !slices.Contains(allowed, info.GUID()) {
 			key = 0
 		}
-		c.inquiry.ask(&c.fx, discover.SM{Port: info.GUID(), LID: v.Topo.Ports[p].Info.LID(), Route: route}, key, c.elect.Question())
+		c.inquiry.ask(&c.fx, discover.SM{Port: info.GUID(), LID: v.Topo.Ports[p].Info.LID(), Route: route}, key,
+			c.elect.Question())
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"ibsm/view"
 )
 
-// TestInquiry: a manager that names itself is asked at its port, one at a time and not at once again. It is stored when it says that it is this manager, and this one
-// is still MASTER.
+// TestInquiry: a manager that names itself is asked at its port, one at a time and not at once again. It is stored when
+// it says that it is this manager, and this one is still MASTER.
 func TestInquiry(t *testing.T) {
 	v := *servedView()
 	v.SMs = []view.SM{{GUID: 5}}
@@ -50,7 +50,8 @@ func TestInquiry(t *testing.T) {
 		{"a refusal", []any{name{0, 0}, refused}, inquiryIdle, []int{0}, nil, 0},
 		{"pause", []any{name{0, 0}, lost, short - 3, name{1, 1}}, inquiryIdle, []int{0}, nil, 0},
 		{"after the pause", []any{name{0, 0}, lost, pause - 3, name{1, 1}}, inquiryAsking, []int{0, 1}, nil, 0},
-		{"both", []any{name{0, 0}, answer(ports[0]), pause, name{1, 1}, answer(ports[1])}, inquiryIdle, []int{0, 1}, []int{0, 1}, 0},
+		{"both", []any{name{0, 0}, answer(ports[0]), pause, name{1, 1}, answer(ports[1])}, inquiryIdle, []int{0, 1},
+			[]int{0, 1}, 0},
 		{"known", []any{name{0, 0}, answer(ports[0]), pause, name{0, 0}}, inquiryIdle, []int{0}, []int{0}, 0},
 		{"two answers", []any{name{0, 0}, answer(ports[0]), answer(ports[0])}, inquiryIdle, []int{0}, []int{0}, 0},
 		{"not master any more", []any{name{0, 0}, "not master", answer(ports[0])}, inquiryIdle, []int{0}, nil, 0},
@@ -88,7 +89,8 @@ func TestInquiry(t *testing.T) {
 					core.elect.portDown()
 				}
 				for full := ev == "full"; full; {
-					full = core.fx.request(directed(ownerSweep, 0, mad.MakeRoute(1), mad.MethodGet, smp.AttrNodeInfo, 0, 0))
+					full = core.fx.request(directed(ownerSweep, 0, mad.MakeRoute(1), mad.MethodGet, smp.AttrNodeInfo, 0,
+						0))
 				}
 			}
 			for _, d := range core.fx.sent() {
@@ -102,12 +104,15 @@ func TestInquiry(t *testing.T) {
 		var stored []int
 		for i := range core.elect.others {
 			sm := &core.elect.others[i]
-			if stored = append(stored, slices.Index(ports, sm.Port)); sm.Info.GUID() != sm.Port || sm.Route != routes[stored[i]] {
+			if stored = append(stored, slices.Index(ports, sm.Port)); sm.Info.GUID() != sm.Port ||
+				sm.Route != routes[stored[i]] {
 				t.Errorf("%s: stored %+v", c.name, sm)
 			}
 		}
-		if core.inquiry.state != c.state || !slices.Equal(asks, c.asks) || !slices.Equal(stored, c.stored) || core.alarms.total[AlarmQuestion] != c.alarms || len(core.published.view.SMs) != 1+len(stored) {
-			t.Errorf("%s: state %d, asks %v, stores %v, %d alarms, publishes %d managers", c.name, core.inquiry.state, asks, stored, core.alarms.total[AlarmQuestion], len(core.published.view.SMs))
+		if core.inquiry.state != c.state || !slices.Equal(asks, c.asks) || !slices.Equal(stored, c.stored) ||
+			core.alarms.total[AlarmQuestion] != c.alarms || len(core.published.view.SMs) != 1+len(stored) {
+			t.Errorf("%s: state %d, asks %v, stores %v, %d alarms, publishes %d managers", c.name, core.inquiry.state,
+				asks, stored, core.alarms.total[AlarmQuestion], len(core.published.view.SMs))
 		}
 	}
 }

@@ -10,9 +10,10 @@ import (
 	"ibsm/sweep/elect"
 )
 
-// TestKeyRead: a request with another M_Key than was read last has the port read again, and waits for that, others of the time with it; but it is not read again at
-// once, later after a read that the port refused, and after one that shows the M_Key of before not until the lease of the port can have run out, as each ends the
-// countdown. One for an M_Key that was made of our own secret does not wait for reads with others.
+// TestKeyRead: a request with another M_Key than was read last has the port read again, and waits for that, others of
+// the time with it; but it is not read again at once, later after a read that the port refused, and after one that
+// shows the M_Key of before not until the lease of the port can have run out, as each ends the countdown. One for an
+// M_Key that was made of our own secret does not wait for reads with others.
 func TestKeyRead(t *testing.T) {
 	const sent, waits, passes = 1, true, false
 	answer := func(key mad.MKey, lease uint16) (o txn.Outcome) {
@@ -38,16 +39,26 @@ func TestKeyRead(t *testing.T) {
 		waited int
 	}
 	for name, steps := range map[string][]step{
-		"one read for all that wait": {{0, try, keyReading, 0, 0}, {0, joins, keyReading, 0, 0}, {0, request{madeKey, waits, 0}, keyReading, 0, 0}, {1, answer(9, 0), keyIdle, 0, 3}},
-		"a pause":                    {{0, try, keyReading, 0, 0}, {5, answer(9, 60), keyIdle, 0, 1}, {4 + readPause, leftOut, keyIdle, 0, 0}, {5 + readPause, try, keyReading, 0, 0}},
-		"the lease":                  {{0, try, keyReading, 0, 0}, {0, answer(7, 60), keyIdle, 0, 1}, {2*time.Minute - 1, leftOut, keyIdle, 0, 0}, {2 * time.Minute, try, keyReading, 0, 0}},
-		"no lease":                   {{0, try, keyReading, 0, 0}, {0, answer(7, 0), keyIdle, 0, 1}, {readPause - 1, leftOut, keyIdle, 0, 0}, {readPause, try, keyReading, 0, 0}},
-		"the lease, of our own":      {{0, made, keyReading, 0, 0}, {0, answer(7, 60), keyIdle, 0, 1}, {readPause - 1, leftMade, keyIdle, 0, 0}, {readPause, made, keyReading, 0, 0}},
-		"no answer": {{0, try, keyReading, 0, 0}, {0, txn.Outcome{Result: txn.TimedOut}, keyIdle, 1, 1}, {refusedPause - 1, leftOut, keyIdle, 1, 0},
+		"one read for all that wait": {{0, try, keyReading, 0, 0}, {0, joins, keyReading, 0, 0},
+			{0, request{madeKey, waits, 0}, keyReading, 0, 0}, {1, answer(9, 0), keyIdle, 0, 3}},
+		"a pause": {{0, try, keyReading, 0, 0}, {5, answer(9, 60), keyIdle, 0, 1},
+			{4 + readPause, leftOut, keyIdle, 0, 0}, {5 + readPause, try, keyReading, 0, 0}},
+		"the lease": {{0, try, keyReading, 0, 0}, {0, answer(7, 60), keyIdle, 0, 1},
+			{2*time.Minute - 1, leftOut, keyIdle, 0, 0}, {2 * time.Minute, try, keyReading, 0, 0}},
+		"no lease": {{0, try, keyReading, 0, 0}, {0, answer(7, 0), keyIdle, 0, 1},
+			{readPause - 1, leftOut, keyIdle, 0, 0}, {readPause, try, keyReading, 0, 0}},
+		"the lease, of our own": {{0, made, keyReading, 0, 0}, {0, answer(7, 60), keyIdle, 0, 1},
+			{readPause - 1, leftMade, keyIdle, 0, 0}, {readPause, made, keyReading, 0, 0}},
+		"no answer": {{0, try, keyReading, 0, 0}, {0, txn.Outcome{Result: txn.TimedOut}, keyIdle, 1, 1},
+			{refusedPause - 1, leftOut, keyIdle, 1, 0},
 			{refusedPause - 1, made, keyReading, 1, 0}, {refusedPause, joins, keyReading, 1, 0}},
-		"another key is asked about":  {{0, try, keyReading, 0, 0}, {0, hidden, keyIdle, 1, 1}, {refusedPause, try, keyReading, 1, 0}, {refusedPause, hidden, keyIdle, 2, 1}},
-		"no answer to one of our own": {{0, made, keyReading, 0, 0}, {0, txn.Outcome{Result: txn.TimedOut}, keyIdle, 0, 1}, {1, leftMade, keyIdle, 0, 0}, {1, try, keyReading, 0, 0}},
-		"its request is cancelled":    {{0, try, keyReading, 0, 0}, {1, "stop", keyIdle, 0, 0}, {2, try, keyReading, 0, 0}, {3, answer(9, 0), keyIdle, 0, 1}},
+		"another key is asked about": {{0, try, keyReading, 0, 0}, {0, hidden, keyIdle, 1, 1},
+			{refusedPause, try, keyReading, 1, 0}, {refusedPause, hidden, keyIdle, 2, 1}},
+		"no answer to one of our own": {{0, made, keyReading, 0, 0},
+			{0, txn.Outcome{Result: txn.TimedOut}, keyIdle, 0, 1}, {1, leftMade, keyIdle, 0, 0},
+			{1, try, keyReading, 0, 0}},
+		"its request is cancelled": {{0, try, keyReading, 0, 0}, {1, "stop", keyIdle, 0, 0},
+			{2, try, keyReading, 0, 0}, {3, answer(9, 0), keyIdle, 0, 1}},
 	} {
 		var r keyRead
 		for i, s := range steps {
@@ -57,21 +68,26 @@ func TestKeyRead(t *testing.T) {
 			case request:
 				got := r.wait(fx, &mad.Datagram{}, do.shown, func() mad.MKey { return 9 })
 				if out := fx.sent(); got != do.waits || len(out) != do.requests {
-					t.Errorf("%s, %d: it waits: %t, and %d requests are sent, want %t, %d", name, i, got, len(out), do.waits, do.requests)
-				} else if len(out) > 0 && (out[0].Packet.MKey() != 9 || out[0].Packet.AttrID() != smp.AttrPortInfo || out[0].Packet.HopCount() != 0) {
+					t.Errorf("%s, %d: it waits: %t, and %d requests are sent, want %t, %d", name, i, got, len(out),
+						do.waits, do.requests)
+				} else if len(out) > 0 && (out[0].Packet.MKey() != 9 || out[0].Packet.AttrID() != smp.AttrPortInfo ||
+					out[0].Packet.HopCount() != 0) {
 					t.Errorf("%s, %d: sent %v", name, i, out)
 				}
 			case txn.Outcome:
 				do.Tag = uint64(steps[0].do.(request).shown)
 				var shows bool
-				if waited, shows = r.done(fx.now, &do, 7); shows != (do.Result == txn.Replied && !smp.HidesMKey((*smp.PortInfo)(&do.Data))) {
+				if waited, shows = r.done(fx.now, &do, 7); shows != (do.Result == txn.Replied &&
+					!smp.HidesMKey((*smp.PortInfo)(&do.Data))) {
 					t.Errorf("%s, %d: it shows its M_Key: %t", name, i, shows)
 				}
 			default:
 				r.stop()
 			}
-			if r.state != s.state || r.tries != s.tries || len(waited) != s.waited || s.state == keyIdle && r.waiting != nil {
-				t.Errorf("%s, %d: state %d, %d tries, %d have waited, want %d, %d, %d", name, i, r.state, r.tries, len(waited), s.state, s.tries, s.waited)
+			if r.state != s.state || r.tries != s.tries || len(waited) != s.waited || s.state == keyIdle &&
+				r.waiting != nil {
+				t.Errorf("%s, %d: state %d, %d tries, %d have waited, want %d, %d, %d", name, i, r.state, r.tries,
+					len(waited), s.state, s.tries, s.waited)
 			}
 		}
 	}
@@ -98,7 +114,8 @@ func TestKeyReadIsBounded(t *testing.T) {
 	}
 }
 
-// TestOutdatedRequest: a Set(SMInfo) with another M_Key than was read last is taken after the read that shows this M_Key, and not after one that shows the same.
+// TestOutdatedRequest: a Set(SMInfo) with another M_Key than was read last is taken after the read that shows this
+// M_Key, and not after one that shows the same.
 func TestOutdatedRequest(t *testing.T) {
 	for key, answers := range map[mad.MKey]int{7: 0, 9: 1} {
 		c := NewCore(Config{Elect: elect.Config{GUID: 5}})

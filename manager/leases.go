@@ -7,12 +7,12 @@ import (
 	"ibsm/mad/txn"
 )
 
-// reservedForLeases is how many requests that renew leases may be under way however many others wait: a deadline must not depend on
-// what a sweep asks for.
+// reservedForLeases is how many requests that renew leases may be under way however many others wait: a deadline must
+// not depend on what a sweep asks for.
 const reservedForLeases = 8
 
-// mostForLeases bounds them to three quarters of what may be on the wire. A request to a port that does not answer stays there for
-// all its attempts, and the sweep that finds another way to the port must not wait for it.
+// mostForLeases bounds them to three quarters of what may be on the wire. A request to a port that does not answer
+// stays there for all its attempts, and the sweep that finds another way to the port must not wait for it.
 const mostForLeases = 96
 
 // mayRenew reports whether one more lease may be renewed now.
@@ -21,7 +21,8 @@ func (c *Core) mayRenew() bool {
 		(c.fx.table.Room() > 0 && c.leases.Asked() < mostForLeases || c.leases.Asked() < reservedForLeases)
 }
 
-// renewLeases asks the ports whose leases are due for renewal. It goes on between sweeps and during them, also where they are held back.
+// renewLeases asks the ports whose leases are due for renewal. It goes on between sweeps and during them, also where
+// they are held back.
 func (c *Core) renewLeases() {
 	if c.elect.State() != smp.Master {
 		return
@@ -39,8 +40,8 @@ func (c *Core) renewLeases() {
 	}
 }
 
-// renewed takes the outcome of such a request. The full sweep for a port that has lost its protection is held off as one because of a trap
-// is: an agent that lies may say so after each sweep.
+// renewed takes the outcome of such a request. The full sweep for a port that has lost its protection is held off as
+// one because of a trap is: an agent that lies may say so after each sweep.
 func (c *Core) renewed(o *txn.Outcome) {
 	if lost := c.leases.Done(o); lost != "" {
 		c.fx.log(info, "heavy sweep needed", "reason", lost)
@@ -48,7 +49,8 @@ func (c *Core) renewed(o *txn.Outcome) {
 	}
 }
 
-// leasesDue is when renewLeases has something to do; false for never. Where no more requests are allowed, the end of one comes first.
+// leasesDue is when renewLeases has something to do; false for never. Where no more requests are allowed, the end of
+// one comes first.
 func (c *Core) leasesDue() (time.Duration, bool) {
 	at, ok := c.leases.Due(c.fx.table.Room() > 0)
 	return at, ok && c.mayRenew()

@@ -101,10 +101,12 @@ func TestTerm(t *testing.T) {
 		steps []step
 	}{
 		{"first master", store.Term{}, []step{
-			{"begin", inTerm, []string{"term 1 true"}}, {"begin", inTerm, nil}, {"end", inTerm, []string{"term 2 false"}}, {"end", inTerm, nil}, {"enters DISCOVERING", noTerm, nil},
+			{"begin", inTerm, []string{"term 1 true"}}, {"begin", inTerm, nil},
+			{"end", inTerm, []string{"term 2 false"}}, {"end", inTerm, nil}, {"enters DISCOVERING", noTerm, nil},
 			{"begin", inTerm, []string{"term 3 true"}}}},
 		{"stood by", store.Term{Number: 7}, []step{
-			{"stand by", stoodBy, nil}, {"end", stoodBy, nil}, {"enters DISCOVERING", stoodBy, nil}, {"begin", inTerm, []string{"term 8 true"}}}},
+			{"stand by", stoodBy, nil}, {"end", stoodBy, nil}, {"enters DISCOVERING", stoodBy, nil},
+			{"begin", inTerm, []string{"term 8 true"}}}},
 		{"was master when it ended", store.Term{Number: 4, Master: true}, []step{
 			{"stand by", stoodBy, nil}, {"end", stoodBy, []string{"term 5 false"}}}},
 	} {
@@ -137,29 +139,33 @@ func TestTerm(t *testing.T) {
 func TestPlanning(t *testing.T) {
 	const compute, cancel = "compute plan", "cancel plan"
 	for _, c := range []struct {
-		// 1 to 3 ask, b begin, c compute, p put off, d done, w done, outdated, x to z the asker of 1 to 3 leaves, r refused,
-		// o the configuration is another
+		// 1 to 3 ask, b begin, c compute, p put off, d done, w done, outdated, x to z the asker of 1 to 3 leaves, r
+		// refused, o the configuration is another
 		steps string
 		state planState
 		asked []uint64
 		did   []string
 	}{
-		{"1", noPlan, []uint64{1}, nil}, {"123", noPlan, []uint64{1, 2, 3}, nil}, {"1b", planWalking, nil, nil}, {"12b", planWalking, []uint64{2}, nil},
+		{"1", noPlan, []uint64{1}, nil}, {"123", noPlan, []uint64{1, 2, 3}, nil}, {"1b", planWalking, nil, nil},
+		{"12b", planWalking, []uint64{2}, nil},
 		{"1bc", planComputing, nil, []string{compute}},
 		{"1bcd", noPlan, nil, []string{compute, "planned 1"}},
 		{"1bcw", noPlan, nil, []string{compute, "planned 1, outdated"}},
 		{"12bcdbcd", noPlan, nil, []string{compute, "planned 1", compute, "planned 2"}},
 		{"1bc23d", noPlan, []uint64{2, 3}, []string{compute, "planned 1"}},
-		{"p", noPlan, nil, nil}, {"1p", noPlan, []uint64{1}, nil}, {"1bp", noPlan, []uint64{1}, nil}, {"12bp", noPlan, []uint64{1, 2}, nil},
+		{"p", noPlan, nil, nil}, {"1p", noPlan, []uint64{1}, nil}, {"1bp", noPlan, []uint64{1}, nil},
+		{"12bp", noPlan, []uint64{1, 2}, nil},
 		{"1bcp", planCancelled, []uint64{1}, []string{compute, cancel}},
 		{"1bc2pp", planCancelled, []uint64{1, 2}, []string{compute, cancel}},
 		{"1bcpd", noPlan, []uint64{1}, []string{compute, cancel}},
 		{"1bcpdbcd", noPlan, nil, []string{compute, cancel, compute, "planned 1"}},
-		{"x", noPlan, nil, nil}, {"123y", noPlan, []uint64{1, 3}, nil}, {"12bx", noPlan, []uint64{2}, nil}, {"12by", planWalking, nil, nil}, {"1bz", planWalking, nil, nil},
+		{"x", noPlan, nil, nil}, {"123y", noPlan, []uint64{1, 3}, nil}, {"12bx", noPlan, []uint64{2}, nil},
+		{"12by", planWalking, nil, nil}, {"1bz", planWalking, nil, nil},
 		{"12bcx", planCancelled, []uint64{2}, []string{compute, cancel}},
 		{"12bcxdbcd", noPlan, nil, []string{compute, cancel, compute, "planned 2"}},
 		{"1bcpx", planCancelled, nil, []string{compute, cancel}},
-		{"r", noPlan, nil, nil}, {"12r", noPlan, nil, []string{"not planned 1", "not planned 2"}}, {"1br", noPlan, nil, []string{"not planned 1"}},
+		{"r", noPlan, nil, nil}, {"12r", noPlan, nil, []string{"not planned 1", "not planned 2"}},
+		{"1br", noPlan, nil, []string{"not planned 1"}},
 		{"12br", noPlan, nil, []string{"not planned 1", "not planned 2"}},
 		{"12bcr", planCancelled, nil, []string{compute, cancel, "not planned 1", "not planned 2"}},
 		{"1bcrr", planCancelled, nil, []string{compute, cancel, "not planned 1"}},
@@ -167,7 +173,8 @@ func TestPlanning(t *testing.T) {
 		// What 3 brings is of a configuration; the others take the one that is in force when they begin.
 		{"12obcdbcd", noPlan, nil, []string{compute, "planned 1", compute, "planned 2"}},
 		{"13obcdbcd", noPlan, nil, []string{compute, "planned 1", compute, "planned 3, outdated"}},
-		{"3bopbcd", noPlan, nil, []string{compute, "planned 3, outdated"}}, {"o3bcd", noPlan, nil, []string{compute, "planned 3"}},
+		{"3bopbcd", noPlan, nil, []string{compute, "planned 3, outdated"}},
+		{"o3bcd", noPlan, nil, []string{compute, "planned 3"}},
 	} {
 		var p planning
 		fx := newEffects(0)
@@ -269,7 +276,8 @@ func TestDescriptions(t *testing.T) {
 	}
 }
 
-var guidOutcomes = map[sa.GUIDOutcome]string{sa.HoldsUnknown: "unknown", sa.HoldsOthers: "others", sa.HoldsForNow: "for now", sa.HoldsBlock: "block"}
+var guidOutcomes = map[sa.GUIDOutcome]string{sa.HoldsUnknown: "unknown", sa.HoldsOthers: "others",
+	sa.HoldsForNow: "for now", sa.HoldsBlock: "block"}
 
 // TestGUIDWrites: the last of the blocks that are wanted is answered once, unless the mastership ends.
 func TestGUIDWrites(t *testing.T) {
@@ -304,13 +312,15 @@ func TestGUIDWrites(t *testing.T) {
 	}
 	equal(t, "a block", write(block, true), nil)
 	is(guidSetting)
-	if out := fx.sent(); len(out) != 1 || out[0].Packet.Method() != mad.MethodSet || out[0].Packet.AttrID() != smp.AttrGUIDInfo || out[0].Packet.AttrMod() != 1 {
+	if out := fx.sent(); len(out) != 1 || out[0].Packet.Method() != mad.MethodSet ||
+		out[0].Packet.AttrID() != smp.AttrGUIDInfo || out[0].Packet.AttrMod() != 1 {
 		t.Errorf("sent %v", out)
 	}
 	equal(t, "its answer", end(txn.Outcome{Result: txn.Replied}), []string{"written block"})
 	equal(t, "the same again", end(txn.Outcome{Result: txn.Replied}), nil)
 	write(block, true)
-	equal(t, "the answer to a second attempt", end(txn.Outcome{Result: txn.Replied, Attempts: 2}), []string{"written for now"})
+	equal(t, "the answer to a second attempt", end(txn.Outcome{Result: txn.Replied, Attempts: 2}),
+		[]string{"written for now"})
 	write(block, true)
 	equal(t, "no answer", end(txn.Outcome{Result: txn.TimedOut}), []string{"written unknown"})
 	var others smp.GUIDInfo
@@ -398,7 +408,8 @@ func TestOwnPort(t *testing.T) {
 			t.Errorf("own port %v, %+v: %v with %d lines, want %v with %d", own, heard, p.state, n, want, lines)
 		}
 	}
-	good, lossy, alone := discover.Heard{Answers: 8, Nodes: 8}, discover.Heard{Answers: 8, Late: 8, Nodes: 8}, discover.Heard{Unresponsive: 1}
+	good, lossy, alone := discover.Heard{Answers: 8, Nodes: 8}, discover.Heard{Answers: 8, Late: 8, Nodes: 8},
+		discover.Heard{Unresponsive: 1}
 	walk(1, discover.OwnUp, good, ownPortUp, 0)
 	walk(2, discover.OwnUp, lossy, ownPortLossy, 1)
 	walk(3, discover.OwnUnresponsive, discover.Heard{}, ownPortUnresponsive, 1)
@@ -471,9 +482,11 @@ func TestMulticastLog(t *testing.T) {
 		avoided int
 		lines   int
 	}{
-		{multicast.Forwarding{}, 0, 0}, {multicast.Forwarding{Err: ErrIncomplete}, 0, 1}, {multicast.Forwarding{Err: ErrIncomplete}, 0, 0},
+		{multicast.Forwarding{}, 0, 0}, {multicast.Forwarding{Err: ErrIncomplete}, 0, 1},
+		{multicast.Forwarding{Err: ErrIncomplete}, 0, 0},
 		{multicast.Forwarding{Missed: 2}, 0, 2}, {multicast.Forwarding{Missed: 2}, 0, 0},
-		{multicast.Forwarding{Failures: []finding.Finding{{Detail: "x"}}, Missed: 3}, 1, 3}, {multicast.Forwarding{}, 0, 3},
+		{multicast.Forwarding{Failures: []finding.Finding{{Detail: "x"}}, Missed: 3}, 1, 3},
+		{multicast.Forwarding{}, 0, 3},
 	} {
 		replace(fx, &set, multicastFindings(&c.done, c.avoided), func(mad.GUID) string { return "" })
 		if n := len(fx.logged()); n != c.lines {

@@ -21,16 +21,17 @@ func (ForeignMaster) action() {}
 // mirroring is the state machine of the mirror: while this manager is STANDBY, the registrations
 // of the master's clients are copied to its Registrar.
 type mirroring struct {
-	state      mirrorState
-	last       mirror.Master // of Follow
-	from       mirror.Master // the master that was followed last
-	complete   time.Duration // when the mirror was last complete, in state mirrorsAll
-	ever       bool          // some registrations have been copied
-	alive      time.Duration // when the master last answered a poll as MASTER
-	ownUntil   time.Duration // end of our own term, up to which we know the registrations; 0 if another master's were copied since
-	foreign    mad.GUID      // the foreign master that was reported; 0 after an update from a peer ibsm
-	incomplete string        // why the last reading from a foreign master may be incomplete
-	reported   string        // the reason that was logged last; "" when it was logged that there is none
+	state    mirrorState
+	last     mirror.Master // of Follow
+	from     mirror.Master // the master that was followed last
+	complete time.Duration // when the mirror was last complete, in state mirrorsAll
+	ever     bool          // some registrations have been copied
+	alive    time.Duration // when the master last answered a poll as MASTER
+	// end of our own term, up to which we know the registrations; 0 if another master's were copied since
+	ownUntil   time.Duration
+	foreign    mad.GUID // the foreign master that was reported; 0 after an update from a peer ibsm
+	incomplete string   // why the last reading from a foreign master may be incomplete
+	reported   string   // the reason that was logged last; "" when it was logged that there is none
 }
 
 // mirrorState says whether the master's registrations are known.
@@ -141,7 +142,8 @@ func (f *mirroring) foreignMaster(fx *effects, guid mad.GUID) {
 // only if two readings in a row have it.
 func (f *mirroring) read(fx *effects, h *sa.Heard) {
 	lasts := h.Incomplete == f.incomplete
-	if f.incomplete = h.Incomplete; h.Incomplete == f.reported || h.Incomplete != "" && !lasts || h.Incomplete == "" && h.Known == 0 {
+	if f.incomplete = h.Incomplete; h.Incomplete == f.reported || h.Incomplete != "" && !lasts || h.Incomplete == "" &&
+		h.Known == 0 {
 		return
 	}
 	if f.reported = h.Incomplete; h.Incomplete != "" {
@@ -184,7 +186,8 @@ func (s *Shell) Mirrors() (all []Mirror) {
 		all = append(all, m)
 	}
 	if d := &ends.Reader; d.Master != 0 && d.Readings > 0 {
-		all = append(all, Mirror{Standby: s.Stats().Self.GUID, Lag: now - d.Began, Reads: true, Incomplete: d.Incomplete})
+		all = append(all, Mirror{Standby: s.Stats().Self.GUID, Lag: now - d.Began, Reads: true,
+			Incomplete: d.Incomplete})
 	}
 	return all
 }

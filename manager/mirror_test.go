@@ -57,7 +57,9 @@ func TestMirroring(t *testing.T) {
 			f.follow(fx, mirror.Master{}, false)
 		}, 50, true, mirrorsAll},
 		{"our own", func(f *mirroring, fx *effects) { f.ownTerm(100*s - quickRestart + 1) }, 0, true, mirrorsNothing},
-		{"our own of long ago", func(f *mirroring, fx *effects) { f.ownTerm(100*s - quickRestart) }, 0, false, mirrorsNothing},
+		{"our own of long ago", func(f *mirroring, fx *effects) {
+			f.ownTerm(100*s - quickRestart)
+		}, 0, false, mirrorsNothing},
 		{"our own, then another's", func(f *mirroring, fx *effects) {
 			f.ownTerm(99 * s)
 			f.follow(fx, peer, true)
@@ -88,8 +90,10 @@ func TestMirroringReports(t *testing.T) {
 		heard sa.Heard
 		lines int
 	}{
-		{sa.Heard{Incomplete: "a"}, 0}, {sa.Heard{Known: 1}, 1}, {sa.Heard{Known: 2}, 0}, {sa.Heard{Incomplete: "a"}, 0}, {sa.Heard{Known: 3}, 0},
-		{sa.Heard{Incomplete: "a"}, 0}, {sa.Heard{Incomplete: "a"}, 1}, {sa.Heard{Incomplete: "a"}, 0}, {sa.Heard{Known: 4}, 1},
+		{sa.Heard{Incomplete: "a"}, 0}, {sa.Heard{Known: 1}, 1}, {sa.Heard{Known: 2}, 0},
+		{sa.Heard{Incomplete: "a"}, 0}, {sa.Heard{Known: 3}, 0},
+		{sa.Heard{Incomplete: "a"}, 0}, {sa.Heard{Incomplete: "a"}, 1}, {sa.Heard{Incomplete: "a"}, 0},
+		{sa.Heard{Known: 4}, 1},
 	} {
 		c.heard.Master = 6
 		f.heard(fx, &c.heard)
@@ -108,7 +112,8 @@ func TestMirroringSilence(t *testing.T) {
 		heard sa.Heard
 		lines int
 	}{
-		{sa.Heard{Incomplete: "a"}, 1}, {sa.Heard{Incomplete: "a"}, 0}, {sa.Heard{Known: 1}, 1}, {sa.Heard{Known: 2}, 0}, {sa.Heard{Incomplete: "a"}, 1}, {sa.Heard{Known: 3}, 1},
+		{sa.Heard{Incomplete: "a"}, 1}, {sa.Heard{Incomplete: "a"}, 0}, {sa.Heard{Known: 1}, 1},
+		{sa.Heard{Known: 2}, 0}, {sa.Heard{Incomplete: "a"}, 1}, {sa.Heard{Known: 3}, 1},
 	} {
 		c.heard.Master = 6
 		f.heard(fx, &c.heard)

@@ -30,7 +30,8 @@ func multicastFindings(done *multicast.Forwarding, avoided int) (all []finding.F
 		add(finding.MFTsIncomplete, "%v", done.Err)
 	case len(done.Failures) > 0:
 		f := &done.Failures[0]
-		all = append(all, finding.Finding{Kind: finding.MFTsIncomplete, Node: f.Node, Detail: f.Detail, Fields: []any{"failures", len(done.Failures)}})
+		all = append(all, finding.Finding{Kind: finding.MFTsIncomplete, Node: f.Node, Detail: f.Detail,
+			Fields: []any{"failures", len(done.Failures)}})
 	}
 	if avoided > 0 {
 		add(finding.MFTsAvoided, "%d", avoided)

@@ -59,14 +59,15 @@ type Summary struct {
 	Active                 int // ports that carry traffic
 	Sets                   map[mad.AttrID]int
 	Took                   time.Duration
-	Longest                int    // links of the longest route
-	Cut                    int    // pairs of a switch and a LID with no cables between
-	Bad                    int    // routes that do not arrive although cables lead there
-	Forbidden, Connects    int    // routes that the engine's rules forbid and no host needs; those that connect_roots would give
-	ByRules                string // these two in words
-	CreditLoop             int    // links of a credit loop among the routes; 0 if they have none
-	Failures               int
-	Errors                 bool // the subnet as a whole did not come up
+	Longest                int // links of the longest route
+	Cut                    int // pairs of a switch and a LID with no cables between
+	Bad                    int // routes that do not arrive although cables lead there
+	// routes that the engine's rules forbid and no host needs; those that connect_roots would give
+	Forbidden, Connects int
+	ByRules             string // these two in words
+	CreditLoop          int    // links of a credit loop among the routes; 0 if they have none
+	Failures            int
+	Errors              bool // the subnet as a whole did not come up
 }
 
 // summary is a heavy sweep that took a time in figures.
@@ -89,7 +90,8 @@ func summary(out *sweep.Outcome, took time.Duration) Summary {
 	}
 	if out.Report != nil {
 		s.Longest, s.Cut, s.Bad = out.Report.Longest, out.Report.Count[verify.Cut], out.Report.Unreached()
-		s.Forbidden, s.Connects, s.ByRules = out.Report.Count[verify.Forbidden], out.Report.Connects, out.Report.ByRules(out.Engine)
+		s.Forbidden, s.Connects, s.ByRules = out.Report.Count[verify.Forbidden], out.Report.Connects,
+			out.Report.ByRules(out.Engine)
 		s.CreditLoop = len(out.CreditLoop)
 	}
 	return s

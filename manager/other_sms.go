@@ -45,7 +45,8 @@ func (c *Core) isDuplicate(found *sweep.Found, others []smp.SMInfo) bool {
 	}
 	if !c.elect.duplicate {
 		c.elect.duplicate = true
-		c.fx.log(erro, "another subnet manager has the same GUID: the manager that started later does not become master. Stop one of them and give each port a unique GUID", "guid", c.port.guid)
+		c.fx.log(
+			erro, "another subnet manager has the same GUID: the manager that started later does not become master. Stop one of them and give each port a unique GUID", "guid", c.port.guid)
 	}
 	if c.elect.State() == smp.Master || slices.ContainsFunc(others, isMaster) {
 		return false
@@ -67,12 +68,12 @@ const fewAnswers = 16
 // attempts lost, one walk in seven finds a master that is there.
 const maxPostponed = 60
 
-// maxUnproved is how many walks in a row that find nobody new a manager makes before it becomes master of a subnet of which it sees
-// only a small part: for a little longer than the lease of M_Keys that security tenants sets.
+// maxUnproved is how many walks in a row that find nobody new a manager makes before it becomes master of a subnet of
+// which it sees only a small part: for a little longer than the lease of M_Keys that security tenants sets.
 const maxUnproved = 45
 
-// maxRefusing is how many walks in a row it makes before it takes nodes for dead that it knows and that do not answer: another manager may
-// have changed their M_Keys during the walk.
+// maxRefusing is how many walks in a row it makes before it takes nodes for dead that it knows and that do not answer:
+// another manager may have changed their M_Keys during the walk.
 const maxRefusing = 2
 
 // postpones reports whether a manager that was STANDBY must not become master yet: it does not hear
@@ -85,7 +86,8 @@ func (c *Core) postpones(found *sweep.Found, others []smp.SMInfo) bool {
 			c.elect.reached, c.elect.postponed = nodes, 0
 		}
 		if c.elect.waits == waitsNot {
-			c.fx.log(warn, "nodes do not answer to any known M_Key: before this manager becomes master, it waits until their M_Key leases expire or the master admits it",
+			c.fx.log(
+				warn, "nodes do not answer to any known M_Key: before this manager becomes master, it waits until their M_Key leases expire or the master admits it",
 				"links", found.Unproved+found.Refusing, "nodes", found.Builder.Len())
 		}
 		if limit = maxRefusing; c.elect.waits != hasWaited { // else another manager may have become master meanwhile

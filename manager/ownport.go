@@ -20,14 +20,15 @@ const maxEarly = 16
 // ownPort is the state machine of this manager's own port: its known values, and whether others
 // are heard by it.
 type ownPort struct {
-	state      ownPortState
-	identity   ownIdentity
-	guid       mad.GUID // 0 in ownUnknown
-	lid        mad.LID
-	mkey       mad.MKey
-	protect    uint8
-	early      []mad.Datagram                     // in ownUnknown: requests that wait
-	unanswered int                                // requests in a row that it did not answer before its GUID was known: it may have another M_Key
+	state    ownPortState
+	identity ownIdentity
+	guid     mad.GUID // 0 in ownUnknown
+	lid      mad.LID
+	mkey     mad.MKey
+	protect  uint8
+	early    []mad.Datagram // in ownUnknown: requests that wait
+	// requests in a row that it did not answer before its GUID was known: it may have another M_Key
+	unanswered int
 	reread     keyRead                            // of mkey
 	logged     ownPortState                       // the state that was logged last, up when it was over
 	said       [ownPortIsolated + 1]time.Duration // when each was logged last; 0 never
@@ -55,7 +56,8 @@ const (
 
 // withoutEvidence are the states that a walk finds.
 var withoutEvidence = map[discover.Evidence]ownPortState{
-	discover.OwnPortUnresponsive: ownPortUnresponsive, discover.MostUnresponsive: ownPortIsolated, discover.PacketsLost: ownPortLossy,
+	discover.OwnPortUnresponsive: ownPortUnresponsive, discover.MostUnresponsive: ownPortIsolated,
+	discover.PacketsLost: ownPortLossy,
 }
 
 // ownPortTexts are what the log says about them.
@@ -232,7 +234,8 @@ func (c *Core) rest() {
 	}
 }
 
-// identify takes what our own port answers to rest: first its M_Key, which requests must show, and then its GUID, with which we begin to answer.
+// identify takes what our own port answers to rest: first its M_Key, which requests must show, and then its GUID, with
+// which we begin to answer.
 func (c *Core) identify(o *txn.Outcome) {
 	switch {
 	case !isOK(o) || c.port.identity == ownKnown:

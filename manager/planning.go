@@ -10,9 +10,10 @@ import (
 // Planned answers Plan and PlanReroute. Plan is the receiver's alone, whatever the
 // manager does next; it is nil where Err says why there is no plan.
 type Planned struct {
-	Number   uint64 // of the request
-	Plan     *sweep.SweepPlan
-	Outdated bool // the subnet or the configuration may have changed since the Plan's walk, or the configuration since the request
+	Number uint64 // of the request
+	Plan   *sweep.SweepPlan
+	// the subnet or the configuration may have changed since the Plan's walk, or the configuration since the request
+	Outdated bool
 	Err      error
 }
 
@@ -98,7 +99,8 @@ func (p *planning) left(fx *effects, number uint64) {
 	}
 }
 
-// reconfigured takes that the configuration is another. A plan that brings nothing takes the one in force when it begins.
+// reconfigured takes that the configuration is another. A plan that brings nothing takes the one in force when it
+// begins.
 func (p *planning) reconfigured() {
 	note := func(r *planRequest) { r.overtaken = r.overtaken || r.Engines != nil || r.Policy != nil }
 	note(&p.begun)

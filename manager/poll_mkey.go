@@ -6,8 +6,9 @@ import (
 	"ibsm/mad/txn"
 )
 
-// pollMKey finds the M_Key of the port of the polled manager, which may have got another one since a walk: the one that it has answered
-// to is shown until two polls in a row have been lost, and again after all others. The zero value knows none.
+// pollMKey finds the M_Key of the port of the polled manager, which may have got another one since a walk: the one that
+// it has answered to is shown until two polls in a row have been lost, and again after all others. The zero value knows
+// none.
 type pollMKey struct {
 	port       mad.GUID // of the manager
 	key        mad.MKey // that the port is known to have, or the first to try
@@ -34,8 +35,8 @@ func (k *pollMKey) known(port mad.GUID, keys keysOf) mad.MKey {
 	return k.key
 }
 
-// guesses reports whether the next poll shows another M_Key than the one that the port is known to have. Then it is asked less often: each
-// wrong one is a violation.
+// guesses reports whether the next poll shows another M_Key than the one that the port is known to have. Then it is
+// asked less often: each wrong one is a violation.
 func (k *pollMKey) guesses() bool { return !k.single && k.unanswered >= sureUnanswered }
 
 // toPoll is the M_Key of the next poll, and whether it is another one than known.
@@ -66,7 +67,8 @@ func (k *pollMKey) heard(o *txn.Outcome, guess uint64) {
 	}
 }
 
-// refused notes that the last poll was answered as one with a wrong M_Key is. No packet was lost, so the next one shows another M_Key.
+// refused notes that the last poll was answered as one with a wrong M_Key is. No packet was lost, so the next one shows
+// another M_Key.
 func (k *pollMKey) refused() { k.unanswered = max(k.unanswered+1, sureUnanswered) }
 
 // isWrong reports whether an agent was shown an M_Key that is not its own: it hides it.

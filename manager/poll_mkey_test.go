@@ -9,8 +9,8 @@ import (
 	"ibsm/mad/txn"
 )
 
-// TestPollMKey: the M_Key that was answered is shown until two polls are lost, then the others in order, and then it again; one that is answered
-// takes its place.
+// TestPollMKey: the M_Key that was answered is shown until two polls are lost, then the others in order, and then it
+// again; one that is answered takes its place.
 func TestPollMKey(t *testing.T) {
 	list := []mad.MKey{1, 2, 3}
 	keys := func(_ mad.GUID, n int) mad.MKey { return list[n%len(list)] }
@@ -38,7 +38,11 @@ func TestPollMKey(t *testing.T) {
 		{"at first", []mad.MKey{1, 1, 2, 3, 1}, answer},
 		{"after the second was answered", []mad.MKey{2, 2}, answer},
 		{"after the first was answered", []mad.MKey{1, 1, 2, 3, 1}, func() { list = list[:1]; k = pollMKey{} }},
-		{"with one M_Key", []mad.MKey{1, 1, 1, 1}, func() { list, k = []mad.MKey{1, 2, 3}, pollMKey{}; show(1); k.refused() }},
+		{"with one M_Key", []mad.MKey{1, 1, 1, 1}, func() {
+			list, k = []mad.MKey{1, 2, 3}, pollMKey{}
+			show(1)
+			k.refused()
+		}},
 		{"after an answer to a wrong one", []mad.MKey{2, 3, 1}, func() { list, k = list[:1], pollMKey{}; show(1) }},
 	} {
 		if got := show(len(c.want)); !slices.Equal(got, c.want) {

@@ -33,7 +33,8 @@ func logPortChanges(fx *effects, m names.Map, old, now *view.View) {
 }
 
 // portText is a text about an end port.
-func portText(m names.Map, text func(guid mad.GUID, first, last mad.LID, name string) string, v *view.View, p topo.PortIdx) string {
+func portText(m names.Map, text func(guid mad.GUID, first, last mad.LID, name string) string, v *view.View,
+	p topo.PortIdx) string {
 	port, first := &v.Topo.Ports[p], v.LIDs.Base[p]
 	return text(port.GUID, first, first+mad.LID(max(v.LIDs.Count(p), 1)-1), nodeName(m, &v.Topo.Nodes[port.Node]))
 }

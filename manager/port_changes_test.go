@@ -17,11 +17,13 @@ func TestLogPortChanges(t *testing.T) {
 	of := func(guids ...mad.GUID) *view.View {
 		fabric := &topo.Topo{Nodes: make([]topo.Node, len(guids)), Ports: make([]topo.Port, len(guids))}
 		for i, guid := range guids {
-			fabric.Nodes[i] = topo.Node{Type: mad.CA, GUID: guid, First: topo.PortIdx(i), NumPorts: 1, Switch: topo.None}
+			fabric.Nodes[i] = topo.Node{Type: mad.CA, GUID: guid, First: topo.PortIdx(i), NumPorts: 1,
+				Switch: topo.None}
 			fabric.Ports[i] = topo.Port{GUID: guid, Num: 1, Node: topo.NodeIdx(i), Peer: topo.None}
 			fabric.EndPorts = append(fabric.EndPorts, topo.PortIdx(i))
 		}
-		return &view.View{Topo: fabric, LIDs: topo.NewLIDs(make([]mad.LID, len(guids)), make([]uint8, len(guids))), Subnet: view.Subnet{Prefix: mad.DefaultPrefix}}
+		return &view.View{Topo: fabric, LIDs: topo.NewLIDs(make([]mad.LID, len(guids)), make([]uint8, len(guids))),
+			Subnet: view.Subnet{Prefix: mad.DefaultPrefix}}
 	}
 	for _, c := range []struct {
 		old, now   *view.View

@@ -73,7 +73,8 @@ func (p *publication) withdraw(fx *effects) {
 func (c *Core) publishFirst(p *sweep.Program) {
 	r := p.Plan()
 	self := r.Topo.Self
-	if up := r.Topo.IsBasePort0(self) || r.Topo.Ports[self].Info.PortState() == smp.PortActive; c.published.view != nil || r.Err != nil || !up {
+	if up := r.Topo.IsBasePort0(self) ||
+		r.Topo.Ports[self].Info.PortState() == smp.PortActive; c.published.view != nil || r.Err != nil || !up {
 		return
 	}
 	seen := *r
@@ -86,8 +87,10 @@ func (c *Core) publishFirst(p *sweep.Program) {
 func (c *Core) publish(out *sweep.Outcome, program []finding.Finding) {
 	last := c.published.view
 	v := &view.View{
-		Topo: out.Topo, LIDs: out.LIDs, Tables: out.InForce(), Partitions: out.Partitions, Ports: out.Ports(), MFTs: c.multicast.MFTs(out.Topo),
-		Subnet: view.Subnet{Prefix: out.Values.Prefix, SubnetTimeOut: out.Values.SubnetTimeOut, SAKey: c.cfg.SAKey, Trust: c.cfg.Trust, RespTimeValue: 16,
+		Topo: out.Topo, LIDs: out.LIDs, Tables: out.InForce(), Partitions: out.Partitions, Ports: out.Ports(),
+		MFTs: c.multicast.MFTs(out.Topo),
+		Subnet: view.Subnet{Prefix: out.Values.Prefix, SubnetTimeOut: out.Values.SubnetTimeOut, SAKey: c.cfg.SAKey,
+			Trust: c.cfg.Trust, RespTimeValue: 16,
 			MaxRate: c.cfg.MaxRate, NoMulticast: c.cfg.NoMulticast},
 		SMs:          []view.SM{c.elect.self(out.LIDs.Base[out.Topo.Self], c.sent)},
 		Routing:      RoutingOf(out.SweepPlan),
@@ -121,7 +124,8 @@ func shareSame(v, last *view.View) {
 	if v.LIDs != last.LIDs && slices.Equal(v.LIDs.Base, last.LIDs.Base) && slices.Equal(v.LIDs.LMC, last.LIDs.LMC) {
 		v.LIDs = last.LIDs
 	}
-	if v.Tables != last.Tables && v.Tables.Top == last.Tables.Top && v.Tables.SLs.Equal(last.Tables.SLs) && slices.EqualFunc(v.Tables.LFT, last.Tables.LFT, bytes.Equal) {
+	if v.Tables != last.Tables && v.Tables.Top == last.Tables.Top && v.Tables.SLs.Equal(last.Tables.SLs) &&
+		slices.EqualFunc(v.Tables.LFT, last.Tables.LFT, bytes.Equal) {
 		v.Tables = last.Tables
 	}
 }

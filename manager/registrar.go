@@ -30,8 +30,9 @@ type registrar struct {
 	state   atomic.Pointer[registry.State] // for the core
 	changed chan struct{}                  // has room for one: state is new
 	guids   chan sa.GUIDBlock              // for the core, to be written
-	heard   chan Event                     // for the core: of other managers, and of ports to be asked to register again
-	left    chan struct{}                  // closed when sa.Leave has been obeyed
+	// for the core: of other managers, and of ports to be asked to register again
+	heard chan Event
+	left  chan struct{} // closed when sa.Leave has been obeyed
 
 	mu    sync.Mutex // guards stats
 	stats sa.RegistrarStats
@@ -53,9 +54,11 @@ func newRegistrar(s *Shell, inbox *inbox, send func([]mad.Datagram) (int, error)
 	cfg.Began = start.Unix()
 	_, _ = rand.Read(cfg.Salt[:]) // it never fails
 	r := &registrar{
-		inbox: inbox, sa: &s.sa, send: send, store: s.Store, mirrored: s.Mirrored, core: sa.NewRegistrar(cfg, reg, &s.sa.stats), start: start,
-		changed: make(chan struct{}, 1), guids: make(chan sa.GUIDBlock, maxGUIDWrites), heard: make(chan Event, maxHeard),
-		left: make(chan struct{}),
+		inbox: inbox, sa: &s.sa, send: send, store: s.Store, mirrored: s.Mirrored,
+		core: sa.NewRegistrar(cfg, reg, &s.sa.stats), start: start,
+		changed: make(chan struct{}, 1), guids: make(chan sa.GUIDBlock, maxGUIDWrites),
+		heard: make(chan Event, maxHeard),
+		left:  make(chan struct{}),
 	}
 	r.announce(r.core.State())
 	return r

@@ -24,14 +24,18 @@ func TestMembersAreAskedToRegister(t *testing.T) {
 	reg := registry.New()
 	for _, c := range []registry.Change{
 		registry.PutGroup{Group: group},
-		registry.PutMember{Member: registry.Member{MGID: group.MGID, Port: mad.MakeGID(mad.DefaultPrefix, port), JoinState: registry.FullMember}},
+		registry.PutMember{Member: registry.Member{MGID: group.MGID, Port: mad.MakeGID(mad.DefaultPrefix, port),
+			JoinState: registry.FullMember}},
 	} {
 		if err := reg.Apply(c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s := &Shell{Restored: &store.Contents{Registry: reg}, Config: Config{Registrar: sa.RegistrarConfig{Groups: sa.DefaultGroups()}}}
-	r := newRegistrar(s, newInbox(&s.sa.stats, time.Now()), func(ds []mad.Datagram) (int, error) { return len(ds), nil }, time.Now())
+	s := &Shell{Restored: &store.Contents{Registry: reg},
+		Config: Config{Registrar: sa.RegistrarConfig{Groups: sa.DefaultGroups()}}}
+	r := newRegistrar(s, newInbox(&s.sa.stats, time.Now()), func(ds []mad.Datagram) (int, error) {
+		return len(ds), nil
+	}, time.Now())
 	r.step(t.Context(), sa.ViewPublished{View: v})
 	select {
 	case ev := <-r.heard:

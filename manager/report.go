@@ -34,7 +34,8 @@ func (l *sweepLog) computed(fx *effects, r *sweep.SweepPlan, m names.Map) {
 		fx.log(warn, "node removed: it has not answered for several sweeps", "guid", guid)
 	}
 	for _, conflict := range r.Conflicts {
-		fx.log(warn, "the LID of a port changes: its previous LID belongs to another port", "guid", conflict.Port, "lid", conflict.LID, "owner", conflict.Owner)
+		fx.log(warn, "the LID of a port changes: its previous LID belongs to another port", "guid", conflict.Port,
+			"lid", conflict.LID, "owner", conflict.Owner)
 	}
 	for _, k := range r.Reclaimed {
 		fx.log(info, "no LIDs are free: the LIDs of an absent port are reassigned", "guid", k.Port, "lid", k.Base)

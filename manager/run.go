@@ -320,7 +320,8 @@ func (l *loop) notify(a Notification) {
 		if a.Errors {
 			level, msg = sys, osmlog.InitErrors
 		}
-		log.Log(context.Background(), level, msg, "nodes", a.Nodes, "switches", a.Switches, "links", a.Links, "lids", a.LIDs, "active", a.Active,
+		log.Log(context.Background(), level, msg, "nodes", a.Nodes, "switches", a.Switches, "links", a.Links, "lids",
+			a.LIDs, "active", a.Active,
 			"sets", a.SetsText(), "longest", a.Longest, "failures", a.Failures, "took", a.Took.Round(time.Millisecond))
 	}
 }

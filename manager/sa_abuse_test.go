@@ -15,7 +15,8 @@ import (
 func (c *clients) nothingWaits() {
 	c.t.Helper()
 	s, r, p := c.shell.SATransfers(), c.shell.SARegistrations(), c.port
-	if s.UnderWay != 0 || s.Bytes != 0 || len(p.tables.asked) != 0 || len(p.tables.clients) != 0 || len(p.tables.waiting) != 0 {
+	if s.UnderWay != 0 || s.Bytes != 0 || len(p.tables.asked) != 0 || len(p.tables.clients) != 0 ||
+		len(p.tables.waiting) != 0 {
 		c.t.Errorf("of tables are left: %d asked for by %d clients, %+v", len(p.tables.asked), len(p.tables.clients), s)
 	}
 	if r.Pending != 0 || r.Waiting != 0 || r.Refused != 0 || p.inbox.waiting != 0 || len(p.inbox.clients) != 0 {
@@ -60,7 +61,8 @@ func TestHalfOpenFlood(t *testing.T) {
 			}
 		}
 		s := c.shell.SATransfers()
-		if refused := uint64(lids*each + maxClientSends - maxTransfers); s.UnderWay != maxTransfers || s.OverCount != refused || s.Bytes > maxTransfers*maxRequest {
+		if refused := uint64(lids*each + maxClientSends - maxTransfers); s.UnderWay != maxTransfers ||
+			s.OverCount != refused || s.Bytes > maxTransfers*maxRequest {
 			t.Errorf("all: %d transfers of %d bytes, %d refused, want %d", s.UnderWay, s.Bytes, s.OverCount, refused)
 		}
 		question := request(sarec.AttrClassPortInfo, 1)

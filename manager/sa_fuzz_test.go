@@ -127,7 +127,8 @@ var abusedSubnet = sync.OnceValue(func() *abused {
 	for _, p := range a.hosts[:4] {
 		a.lids = append(a.lids, lids.Base[p])
 	}
-	a.lids = append(a.lids, a.self.LID, a.other.LID, lids.Base[t.EndPort(t.Port(t.Switches[0], 0))], 0, lids.Top+1, 0x3000, 0xbfff, 0xc001, mad.PermissiveLID)
+	a.lids = append(a.lids, a.self.LID, a.other.LID, lids.Base[t.EndPort(t.Port(t.Switches[0], 0))], 0, lids.Top+1,
+		0x3000, 0xbfff, 0xc001, mad.PermissiveLID)
 	return a
 })
 
@@ -148,11 +149,16 @@ func (a *abused) furnish(v *view.View) {
 			continue
 		}
 		members.Receivers = append(members.Receivers, p)
-		v.Ports.Read(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: node.GUID, Port: port.Num}, make([]byte, 8), nil)
-		v.Ports.Read(device.Place{Attr: smp.AttrVLArbitrationTable, Node: node.GUID, Port: port.Num}, make([]byte, 4*64), nil)
+		v.Ports.Read(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: node.GUID, Port: port.Num}, make([]byte, 8),
+			nil)
+		v.Ports.Read(device.Place{Attr: smp.AttrVLArbitrationTable, Node: node.GUID, Port: port.Num},
+			make([]byte, 4*64), nil)
 	}
-	t.Ports[t.FindPort(a.view.Topo.Ports[a.hosts[3]].GUID)].PKeys = topo.NewPKeyTable([]mad.PKey{0x7fff}) // a limited member, of one partition
-	tree, _ := mcast.NewGrower(mcast.NewGraph(t, nil, func(topo.PortIdx) mcast.Use { return mcast.Extend })).Grow(mad.MinMulticastLID, members, nil)
+	// a limited member, of one partition
+	t.Ports[t.FindPort(a.view.Topo.Ports[a.hosts[3]].GUID)].PKeys = topo.NewPKeyTable([]mad.PKey{0x7fff})
+	tree, _ := mcast.NewGrower(mcast.NewGraph(t, nil, func(topo.PortIdx) mcast.Use {
+		return mcast.Extend
+	})).Grow(mad.MinMulticastLID, members, nil)
 	v.MFTs = v.MFTs.With(tree)
 	v.SMs = []view.SM{a.self, a.other}
 	v.Subnet.SAKey, v.Subnet.RespTimeValue = abusedSAKey, 16
@@ -191,9 +197,9 @@ type abuse struct {
 	redirects bool // an agent has been answered for, and may have redirected
 }
 
-// FuzzSA: whatever packets come to QP1, of whomever, while the manager is what it may be: nobody else is sent anything, no
-// plain request has two replies, other clients are served, what a packet brings about is bounded, a standby that is left alone
-// catches up with its master, and in the end nothing is left that waits.
+// FuzzSA: whatever packets come to QP1, of whomever, while the manager is what it may be: nobody else is sent anything,
+// no plain request has two replies, other clients are served, what a packet brings about is bounded, a standby that is
+// left alone catches up with its master, and in the end nothing is left that waits.
 func FuzzSA(f *testing.F) {
 	for _, s := range abuses() {
 		f.Add([]byte(s))
@@ -239,19 +245,24 @@ func worked() time.Duration {
 
 // abuseSA runs the acts of a fuzzer in a situation.
 func abuseSA(t *testing.T, first byte, b []byte) {
-	a := &abuse{abused: abusedSubnet(), first: first, asked: map[mad.Addr]map[mad.TID]*due{}, askedFor: map[mad.LID]bool{}}
+	a := &abuse{abused: abusedSubnet(), first: first, asked: map[mad.Addr]map[mad.TID]*due{},
+		askedFor: map[mad.LID]bool{}}
 	v := *a.view
 	cfg := Config{SAKey: abusedSAKey}
-	cfg.Registrar = sa.RegistrarConfig{Groups: sa.DefaultGroups(), Mirror: mirror.Config{SMKey: 7, MKey: 8, SAKey: abusedSAKey, Policy: []byte("policy")}}
+	cfg.Registrar = sa.RegistrarConfig{Groups: sa.DefaultGroups(),
+		Mirror: mirror.Config{SMKey: 7, MKey: 8, SAKey: abusedSAKey, Policy: []byte("policy")}}
 	if first&unkeyed != 0 {
-		cfg.Registrar.Mirror.SMKey, cfg.Registrar.Mirror.MKey, cfg.Registrar.Mirror.DefaultKeys = 0, 0, first&unmirrored == 0
+		cfg.Registrar.Mirror.SMKey, cfg.Registrar.Mirror.MKey, cfg.Registrar.Mirror.DefaultKeys = 0, 0,
+			first&unmirrored == 0
 	}
 	if first&withAgents != 0 {
-		cfg.Counters = perf.Settings{Interval: 2 * time.Second, Window: 8, QueryInfo: true, Redirect: true, Keep: time.Hour, Memory: 1 << 20}
+		cfg.Counters = perf.Settings{Interval: 2 * time.Second, Window: 8, QueryInfo: true, Redirect: true,
+			Keep: time.Hour, Memory: 1 << 20}
 		cfg.Congestion = congestioncontrol.Settings{Enabled: true, Key: 7, Window: 8}
 	}
 	if first&3 == amongTenants {
-		v.Subnet.Trust = view.Trust{Enhanced: true, GUIDs: true, Groups: 2, Services: 2, Subscriptions: 2, CheckSGID: true, Rate: tenantRate}
+		v.Subnet.Trust = view.Trust{Enhanced: true, GUIDs: true, Groups: 2, Services: 2, Subscriptions: 2,
+			CheckSGID: true, Rate: tenantRate}
 	}
 	serveIn(t, cfg, &v, func(c *clients) {
 		a.clients, a.isMaster = c, true
@@ -318,7 +329,8 @@ func (a *abuse) packet(head *[actHead]byte) mad.Datagram {
 	return d
 }
 
-// mostAtOnce is how many packets for clients one that is received can bring about before time passes: a window of a table, and few more.
+// mostAtOnce is how many packets for clients one that is received can bring about before time passes: a window of a
+// table, and few more.
 const mostAtOnce = rmpp.Window + 8
 
 // give has the port receive packets, and checks what is sent then.
@@ -386,12 +398,13 @@ func (a *abuse) asks(out *mad.Datagram) bool {
 			wrong("there is no agent")
 		}
 	case class == mad.ClassSA && m == mad.MethodReport:
-		// An InformInfo of a port may be for another one, where the subnet knows it by an alias; a Report goes to the port itself
-		// when the LID is not its own any more.
+		// An InformInfo of a port may be for another one, where the subnet knows it by an alias; a Report goes to the
+		// port itself when the LID is not its own any more.
 		if !a.isMaster || !a.askedFor[out.LID] && !a.ever[asStandby] && !a.ever[ofForeign] {
 			wrong("it has not subscribed")
 		}
-	case class == mad.ClassSA && a.ever[ofForeign] && out.LID == a.other.LID && out.QPN == 1 && (!p.IsResponse() && m != mad.MethodReport || p.IsRMPP()):
+	case class == mad.ClassSA && a.ever[ofForeign] && out.LID == a.other.LID && out.QPN == 1 &&
+		(!p.IsResponse() && m != mad.MethodReport || p.IsRMPP()):
 	default:
 		return false
 	}
@@ -429,17 +442,21 @@ func (a *abuse) mayHaveAnswer(d *mad.Datagram) bool {
 	if gid := mad.MakeGID(mad.DefaultPrefix, a.v.Topo.Ports[from].GUID); d.GRH.Present && d.GRH.GID != gid {
 		return false
 	}
-	return p.SMKey() != 0 || slices.ContainsFunc(sa.Needs[:], func(n sa.Need) bool { return n.Attr == p.AttrID() && n.Method == p.Method() })
+	return p.SMKey() != 0 || slices.ContainsFunc(sa.Needs[:], func(n sa.Need) bool {
+		return n.Attr == p.AttrID() && n.Method == p.Method()
+	})
 }
 
-// expected checks a packet for a client: it answers, or is a part of an answer to, what its receiver asked, which may ask.
+// expected checks a packet for a client: it answers, or is a part of an answer to, what its receiver asked, which may
+// ask.
 func (a *abuse) expected(out *mad.Datagram) {
 	p := &out.Packet
 	// A control packet of RMPP has the header of the packet that it is about.
 	control := p.IsRMPP() && rmpp.TypeOf(p) != rmpp.TypeData
 	left := a.asked[out.Addr][p.TID()]
 	if left == nil || left.any == 0 || !control && left.answers == 0 {
-		a.t.Fatalf("to %+v, which has not asked, may not, or has had an answer: %v of %s, TID %x", out.Addr, p.Method(), sarec.AttrName(p.AttrID()), uint64(p.TID()))
+		a.t.Fatalf("to %+v, which has not asked, may not, or has had an answer: %v of %s, TID %x", out.Addr, p.Method(),
+			sarec.AttrName(p.AttrID()), uint64(p.TID()))
 	}
 	if p.MgmtClass() == mad.ClassSA && p.Method() != mad.MethodReportResp && p.SMKey() != 0 && !control {
 		a.t.Errorf("%v of %s shows the SA_Key", p.Method(), sarec.AttrName(p.AttrID()))
@@ -591,27 +608,30 @@ func (a *abuse) finish() {
 	}
 }
 
-// Pace and patience of the exchange at the end: a question that was lost is repeated within two seconds, and a session that is
-// of no use any more lasts three.
+// Pace and patience of the exchange at the end: a question that was lost is repeated within two seconds, and a session
+// that is of no use any more lasts three.
 const (
 	mirrorPace     = 100 * time.Millisecond
 	mirrorPatience = 20 * time.Second
 )
 
-// mirrors checks that the standby comes to have what the master has, where both have the same keys and nobody else has them, and
-// they were in touch before.
+// mirrors checks that the standby comes to have what the master has, where both have the same keys and nobody else has
+// them, and they were in touch before.
 func (a *abuse) mirrors() {
 	o := a.manager
 	if !o.acted || o.forged || !o.mirrors || !a.isMaster && a.first&3 != asStandby {
 		return
 	}
-	master, standby := func() *registry.State { return o.registry.Freeze() }, func() *registry.State { return a.registrar.state.Load() }
+	master, standby := func() *registry.State { return o.registry.Freeze() }, func() *registry.State {
+		return a.registrar.state.Load()
+	}
 	if a.isMaster {
 		master, standby = standby, master
 	}
 	for waited := time.Duration(0); !slices.Equal(contents(standby()), contents(master())); waited += mirrorPace {
 		if waited > mirrorPatience {
-			a.t.Errorf("the master has %+v, its standby %+v; %+v, %+v", master().Counts(), standby().Counts(), o.follower.Stats(), a.registrar.MirrorStats().Follower)
+			a.t.Errorf("the master has %+v, its standby %+v; %+v, %+v", master().Counts(), standby().Counts(),
+				o.follower.Stats(), a.registrar.MirrorStats().Follower)
 			return
 		}
 		time.Sleep(mirrorPace)
@@ -639,7 +659,8 @@ func (a *abuse) served(d mad.Datagram) {
 			if in[i].LID != d.LID || in[i].Packet.MgmtClass() != mad.ClassSA {
 				rest = append(rest, in[i])
 			} else if e, ended := m.Receive(0, &in[i]); ended {
-				if a.look(a.ask(out[:m.Output(0, out)]...)); e.Status != rmpp.StatusNormal || len(e.Data) != len(a.v.Topo.Nodes)*112 {
+				if a.look(a.ask(out[:m.Output(0, out)]...)); e.Status != rmpp.StatusNormal ||
+					len(e.Data) != len(a.v.Topo.Nodes)*112 {
 					a.t.Errorf("another client: %q, %d bytes", e.Status, len(e.Data))
 				}
 				return
@@ -662,7 +683,8 @@ func (a *abuse) registered() {
 	if a.ever[asStandby] || a.ever[ofForeign] {
 		return // the other manager may have had any number
 	}
-	if c := s.Counts(); c.Groups > len(sa.DefaultGroups())+a.received || c.Members > a.received || c.Services > a.received ||
+	if c := s.Counts(); c.Groups > len(sa.DefaultGroups())+a.received || c.Members > a.received ||
+		c.Services > a.received ||
 		c.Subscriptions > a.received || c.Aliases > 8*a.received {
 		a.t.Errorf("of %d packets are left: %+v", a.received, c)
 	}
@@ -681,7 +703,8 @@ func (a *abuse) registered() {
 	for service := range s.Services() {
 		services[service.GID]++
 	}
-	for what, counts := range map[string]map[mad.GID]int{"groups": joined, "subscriptions": subscribed, "services": services} {
+	for what, counts := range map[string]map[mad.GID]int{"groups": joined, "subscriptions": subscribed,
+		"services": services} {
 		for gid, n := range counts {
 			if n > 2 {
 				a.t.Errorf("%v has %d %s", gid, n, what)
@@ -690,8 +713,8 @@ func (a *abuse) registered() {
 	}
 }
 
-// otherManager is the manager of another host, which does what it has to: it is a standby while ours is master; or it is
-// master, of our kind or of another.
+// otherManager is the manager of another host, which does what it has to: it is a standby while ours is master; or it
+// is master, of our kind or of another.
 type otherManager struct {
 	*abuse
 	start     time.Time
@@ -708,7 +731,9 @@ type otherManager struct {
 
 func newOtherManager(a *abuse) *otherManager {
 	cfg := a.shell.Config.Registrar.Mirror
-	o := &otherManager{abuse: a, start: time.Now(), follower: mirror.NewFollower(cfg, time.Now().Unix(), mirror.Salt{1}), source: mirror.NewSource(cfg, mirror.Salt{2})}
+	o := &otherManager{abuse: a, start: time.Now(),
+		follower: mirror.NewFollower(cfg, time.Now().Unix(), mirror.Salt{1}),
+		source:   mirror.NewSource(cfg, mirror.Salt{2})}
 	o.responder = sa.New(a.view, registeredElsewhere(a.abused).Freeze())
 	o.transfers, o.mirrors = rmpp.New(rmpp.Config{}), cfg.On()
 	o.begin(!a.isMaster)
@@ -733,12 +758,22 @@ func (o *otherManager) begin(master bool) {
 func registeredElsewhere(a *abused) *registry.Registry {
 	r := registry.New()
 	group := registry.Group{MGID: mad.GID{0xff, 0x15, 15: 1}, MLID: 0xc005, PKey: 0xffff, MTU: mad.MTU2048, Rate: 3}
-	key := registry.SubscriptionKey{Subscriber: a.gid(1), QPN: 1, Filter: registry.Filter{LIDBegin: registry.AnyLID, Type: registry.AnyType, Trap: registry.AnyTrap, Generic: true, Producer: registry.AnyProducer}}
+	key := registry.SubscriptionKey{Subscriber: a.gid(1), QPN: 1,
+		Filter: registry.Filter{LIDBegin: registry.AnyLID, Type: registry.AnyType, Trap: registry.AnyTrap,
+			Generic: true, Producer: registry.AnyProducer}}
 	for _, c := range []registry.Change{
 		registry.PutGroup{Group: group},
 		registry.PutMember{Member: registry.Member{MGID: group.MGID, Port: a.gid(1), JoinState: registry.FullMember}},
-		registry.PutService{Service: registry.Service{ServiceKey: registry.ServiceKey{ID: 7, GID: a.gid(1), PKey: 0xffff}, Lease: registry.InfiniteLease}},
-		registry.PutSubscription{Subscription: registry.Subscription{SubscriptionKey: key, Destination: registry.Destination{Addr: mad.Addr{LID: a.lids[1], QPN: 1}, PKey: mad.DefaultPKey}}},
+		registry.PutService{
+			Service: registry.Service{ServiceKey: registry.ServiceKey{ID: 7, GID: a.gid(1), PKey: 0xffff},
+				Lease: registry.InfiniteLease},
+		},
+		registry.PutSubscription{
+			Subscription: registry.Subscription{
+				SubscriptionKey: key, Destination: registry.Destination{Addr: mad.Addr{LID: a.lids[1], QPN: 1},
+					PKey: mad.DefaultPKey},
+			},
+		},
 	} {
 		if err := r.Apply(c); err != nil {
 			panic(err)
@@ -823,7 +858,8 @@ func (o *otherManager) sign(p *mad.Packet) {
 	key = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(key, cfg.SMKey), uint64(cfg.MKey))
 	sum := sha256.Sum256(key)
 	mac := hmac.New(sha256.New, sum[:])
-	mac.Write(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(o.other.GUID)), uint64(o.self.GUID)))
+	mac.Write(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(o.other.GUID)),
+		uint64(o.self.GUID)))
 	mac.Write(p[:8])
 	mac.Write(p[12:40])
 	mac.Write(p[56:])

@@ -23,7 +23,8 @@ func TestClientRates(t *testing.T) {
 			level = min(level+float64(now-last)*perSecond/float64(time.Second), perSecond)
 			last = now
 			want := level >= 1
-			if taken := rates.take(7, now, perSecond); taken != want && level > 1e-6 && (level < 1-1e-6 || level > 1+1e-6) {
+			if taken := rates.take(7, now, perSecond); taken != want && level > 1e-6 &&
+				(level < 1-1e-6 || level > 1+1e-6) {
 				t.Fatalf("seed %d: request %d at %v with %.3f in the bucket: taken %v", seed, i, now, level, taken)
 			} else if taken {
 				level--

@@ -84,8 +84,10 @@ type saPort struct {
 
 // newSAPort returns the QP1 of a port; counters takes the answers about counters, congested those of
 // congestion control, and plainPeers is rmpp.Config's.
-func newSAPort(port mad.Port, s *saServer, inbox *inbox, counters *perf.Reader, congested *congestioncontrol.Writer, plainPeers bool) *saPort {
-	p := &saPort{sa: s, counters: counters, congested: congested, opened: time.Now(), replies: &replyQueue{wake: make(chan struct{}, 1)}, inbox: inbox}
+func newSAPort(port mad.Port, s *saServer, inbox *inbox, counters *perf.Reader, congested *congestioncontrol.Writer,
+	plainPeers bool) *saPort {
+	p := &saPort{sa: s, counters: counters, congested: congested, opened: time.Now(),
+		replies: &replyQueue{wake: make(chan struct{}, 1)}, inbox: inbox}
 	p.Port = gsi.New(port, gsi.Users{
 		SARequest: p.takeRequests,
 		SAReport:  func(ds []mad.Datagram) int { s.clients.add(ds); return inbox.take(forReports, ds) },
@@ -97,8 +99,8 @@ func newSAPort(port mad.Port, s *saServer, inbox *inbox, counters *perf.Reader, 
 	return p
 }
 
-// start starts what sends replies, makes tables, and asks devices about counters and for congestion control, until ctx is
-// done. The receive loop reports a broken port.
+// start starts what sends replies, makes tables, and asks devices about counters and for congestion control, until ctx
+// is done. The receive loop reports a broken port.
 func (p *saPort) start(ctx context.Context, tasks *sync.WaitGroup) {
 	tasks.Go(func() { p.sendReplies(ctx) })
 	tasks.Go(func() { p.RefuseUnserved(ctx) })
@@ -107,8 +109,8 @@ func (p *saPort) start(ctx context.Context, tasks *sync.WaitGroup) {
 	tasks.Go(func() { _ = p.congested.Run(ctx, p.sendToAgents) })
 }
 
-// sendToAgents sends requests to agents of general services, with a GRH to ports that demand one. Counters are read by the last
-// view while another manager is master.
+// sendToAgents sends requests to agents of general services, with a GRH to ports that demand one. Counters are read by
+// the last view while another manager is master.
 func (p *saPort) sendToAgents(ds []mad.Datagram) (int, error) {
 	p.sa.last.Load().AddGRH(ds)
 	return p.Send(ds)

@@ -14,19 +14,21 @@ import (
 	"ibsm/view"
 )
 
-// sourcesMemory is how much memory requests of any number of senders leave behind, beside the 384 KiB of clientRates, which are there from the
-// start: the rows of sa.Offenders, and what the parts of QP1 keep of ports.
+// sourcesMemory is how much memory requests of any number of senders leave behind, beside the 384 KiB of clientRates,
+// which are there from the start: the rows of sa.Offenders, and what the parts of QP1 keep of ports.
 const sourcesMemory = 1 << 20
 
-// TestSpoofedSources: a million requests, of all ways in which the SA answers, that show random LIDs and random GIDs in their GRH, come to what counts by
-// source, and leave no more memory behind than sourcesMemory, after the tables that ports have asked for were given up.
+// TestSpoofedSources: a million requests, of all ways in which the SA answers, that show random LIDs and random GIDs in
+// their GRH, come to what counts by source, and leave no more memory behind than sourcesMemory, after the tables that
+// ports have asked for were given up.
 func TestSpoofedSources(t *testing.T) {
 	senders := 100_000
 	if os.Getenv("IBSM_PROOF") != "" {
 		senders = 1_000_000
 	}
 	for name, trust := range map[string]view.Trust{
-		"open": {}, "tenants": {Enhanced: true, CheckSGID: true, Rate: 1000}, "rate": {Rate: 1}, "gids": {CheckSGID: true},
+		"open": {}, "tenants": {Enhanced: true, CheckSGID: true, Rate: 1000}, "rate": {Rate: 1},
+		"gids": {CheckSGID: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			serve(t, func(c *clients) {
@@ -35,9 +37,12 @@ func TestSpoofedSources(t *testing.T) {
 				c.publish(&v)
 				rng := rand.New(rand.NewPCG(1, 20))
 				kinds := []mad.Datagram{
-					request(sarec.AttrClassPortInfo, 0), request(sarec.AttrPathRecord, 0), request(sarec.AttrNodeRecord, 0), request(sarec.AttrMCMemberRecord, 0), request(sarec.AttrInformInfo, 0),
+					request(sarec.AttrClassPortInfo, 0), request(sarec.AttrPathRecord, 0),
+					request(sarec.AttrNodeRecord, 0), request(sarec.AttrMCMemberRecord, 0),
+					request(sarec.AttrInformInfo, 0),
 				}
-				for i, m := range []mad.Method{mad.MethodGet, mad.MethodGet, mad.MethodGetTable, mad.MethodSet, mad.MethodSet} {
+				for i, m := range []mad.Method{mad.MethodGet, mad.MethodGet, mad.MethodGetTable, mad.MethodSet,
+					mad.MethodSet} {
 					kinds[i].Packet.SetMethod(m)
 				}
 				batch := make([]mad.Datagram, 50)
@@ -79,7 +84,8 @@ func TestSpoofedSources(t *testing.T) {
 				if left > sourcesMemory {
 					t.Errorf("%d bytes are left", left)
 				}
-				if c.drops(sa.DropUnknownRequester) == 0 || (c.drops(sa.DropSpoofed) > 0) != trust.CheckSGID || (c.drops(sa.DropTooMany) > 0) != (trust.Rate > 0) {
+				if c.drops(sa.DropUnknownRequester) == 0 || (c.drops(sa.DropSpoofed) > 0) != trust.CheckSGID ||
+					(c.drops(sa.DropTooMany) > 0) != (trust.Rate > 0) {
 					t.Error("not all of them come to what they are for")
 				}
 			})

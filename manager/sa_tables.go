@@ -84,7 +84,8 @@ func newTableServer(s *saServer, send func([]mad.Datagram) (int, error), plainPe
 		inbox: make(chan mad.Datagram, maxInbox),
 		work:  make(chan *tableTask), made: make(chan *tableTask),
 		transfers: rmpp.New(rmpp.Config{
-			MaxTransfers: maxTransfers, MaxPerPeer: maxClientSends, MaxBytes: maxTableBytes, MaxMessage: maxRequest, PlainPeers: plainPeers,
+			MaxTransfers: maxTransfers, MaxPerPeer: maxClientSends, MaxBytes: maxTableBytes, MaxMessage: maxRequest,
+			PlainPeers: plainPeers,
 		}),
 		asked: map[tableKey]bool{}, clients: map[mad.LID]int{},
 		batch: make([]mad.Datagram, answerBatch),

@@ -84,12 +84,14 @@ func serve(t *testing.T, f func(c *clients)) { serveIn(t, Config{}, servedView()
 // serveIn runs f in a bubble in which an SA, with the users of QP1 beside it, serves a view.
 func serveIn(t *testing.T, cfg Config, v *view.View, f func(c *clients)) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &clients{t: t, shell: &Shell{Config: cfg}, toSA: make(chan mad.Datagram), fromSA: make(chan mad.Datagram, 1<<12), closed: make(chan struct{}), v: v}
+		c := &clients{t: t, shell: &Shell{Config: cfg}, toSA: make(chan mad.Datagram),
+			fromSA: make(chan mad.Datagram, 1<<12), closed: make(chan struct{}), v: v}
 		ctx, cancel := context.WithCancel(t.Context())
 		var tasks sync.WaitGroup
 		inbox := newInbox(&c.shell.sa.stats, time.Now())
 		c.counters = perf.NewReader(perf.ReaderConfig{Settings: cfg.Counters, Transactions: cfg.Queries})
-		c.congested = congestioncontrol.NewWriter(congestioncontrol.WriterConfig{Settings: cfg.Congestion, Transactions: cfg.Queries})
+		c.congested = congestioncontrol.NewWriter(congestioncontrol.WriterConfig{Settings: cfg.Congestion,
+			Transactions: cfg.Queries})
 		c.port = newSAPort(c, &c.shell.sa, inbox, c.counters, c.congested, false)
 		c.registrar = newRegistrar(c.shell, inbox, c.port.Send, time.Now())
 		c.port.start(ctx, &tasks)
@@ -119,7 +121,8 @@ func (c *clients) master(v *view.View) {
 // servedView is of a fat tree of 16 hosts and 20 switches.
 var servedView = sync.OnceValue(func() *view.View { return fatTree(nil, 0) })
 
-// fatTree makes that view, or of a whole one another one without the host of a port, where the others have the same LIDs.
+// fatTree makes that view, or of a whole one another one without the host of a port, where the others have the same
+// LIDs.
 func fatTree(whole *view.View, without mad.GUID) *view.View {
 	n, err := net.Generate("fattree:k=4")
 	if err != nil {
@@ -146,7 +149,8 @@ func fatTree(whole *view.View, without mad.GUID) *view.View {
 	if err != nil {
 		panic(err)
 	}
-	return &view.View{Topo: tp, LIDs: lids, Tables: tables, Subnet: view.Subnet{Prefix: mad.DefaultPrefix, SubnetTimeOut: 18}}
+	return &view.View{Topo: tp, LIDs: lids, Tables: tables,
+		Subnet: view.Subnet{Prefix: mad.DefaultPrefix, SubnetTimeOut: 18}}
 }
 
 // carryOut does at once what the registrar asks of the core.
@@ -221,8 +225,9 @@ func (c *clients) drops(d sa.Drop) uint64 {
 func TestTables(t *testing.T) {
 	serve(t, func(c *clients) {
 		for attr, count := range map[mad.AttrID]int{
-			sarec.AttrNodeRecord: 36, sarec.AttrPortInfoRecord: 16 + 20*5, sarec.AttrLinkRecord: 2 * (16 + 16 + 16), sarec.AttrSMInfoRecord: 0,
-			sarec.AttrPathRecord: 36 * 36,
+			sarec.AttrNodeRecord: 36, sarec.AttrPortInfoRecord: 16 + 20*5, sarec.AttrLinkRecord: 2 * (16 + 16 + 16),
+			sarec.AttrSMInfoRecord: 0,
+			sarec.AttrPathRecord:   36 * 36,
 		} {
 			d := request(attr, mad.TID(attr))
 			e := c.table(d)
@@ -230,7 +235,8 @@ func TestTables(t *testing.T) {
 			want, _ := sa.New(c.v, nil).Table(t.Context(), &d, &out, new(sa.Stats))
 			size := int(e.Head.AttributeOffset()) * 8
 			if e.Status != rmpp.StatusNormal || !bytes.Equal(e.Data, want) || size*count != len(e.Data) {
-				t.Errorf("%s: %q, %d bytes in records of %d, want %d records", sarec.AttrName(attr), e.Status, len(e.Data), size, count)
+				t.Errorf("%s: %q, %d bytes in records of %d, want %d records", sarec.AttrName(attr), e.Status,
+					len(e.Data), size, count)
 			}
 		}
 		if s := c.shell.SATransfers(); s.Sent != 5 || s.UnderWay != 0 || s.Bytes != 0 {
@@ -245,7 +251,8 @@ func TestRefusedTable(t *testing.T) {
 		d := request(sarec.AttrPathRecord, 1)
 		d.Packet.SetComponentMask(sarec.PathServiceIDLow)
 		got := c.ask(d)
-		if len(got) != 1 || got[0].Packet.IsRMPP() || got[0].Packet.Status() != mad.StatusReqInsufficient || got[0].Packet.AttributeOffset() != 0 {
+		if len(got) != 1 || got[0].Packet.IsRMPP() || got[0].Packet.Status() != mad.StatusReqInsufficient ||
+			got[0].Packet.AttributeOffset() != 0 {
 			t.Errorf("%d packets: %v", len(got), got)
 		}
 	})
@@ -268,7 +275,8 @@ func TestRequestByRMPP(t *testing.T) {
 				client.Receive(0, &in)
 			}
 		}
-		if last.Packet.Method() != mad.MethodGetMultiResp || last.Packet.IsRMPP() || last.Packet.Status() != mad.StatusReqInsufficient {
+		if last.Packet.Method() != mad.MethodGetMultiResp || last.Packet.IsRMPP() ||
+			last.Packet.Status() != mad.StatusReqInsufficient {
 			t.Errorf("%v, %v", last.Packet.Method(), last.Packet.Status())
 		}
 		answer := request(sarec.AttrNodeRecord, 2)
@@ -306,7 +314,8 @@ func TestMultiPath(t *testing.T) {
 				}
 			}
 		}
-		if answer.Status != rmpp.StatusNormal || answer.Head.Method() != mad.MethodGetMultiResp || answer.Head.AttrID() != sarec.AttrPathRecord || len(answer.Data) != 2*64 {
+		if answer.Status != rmpp.StatusNormal || answer.Head.Method() != mad.MethodGetMultiResp ||
+			answer.Head.AttrID() != sarec.AttrPathRecord || len(answer.Data) != 2*64 {
 			t.Fatalf("%q, %d bytes of %s", answer.Status, len(answer.Data), sarec.AttrName(answer.Head.AttrID()))
 		}
 		for i, p := range hosts[1:] {
@@ -329,7 +338,8 @@ func TestGreedyClient(t *testing.T) {
 		if got := c.ask(request(sarec.AttrPathRecord, 3)); got != nil {
 			t.Errorf("%d packets to what is under way", len(got))
 		}
-		if full, twice := c.drops(sa.DropClientFull), c.drops(sa.DropDuplicate); full != 100-maxClientSends || twice != 1 {
+		if full, twice := c.drops(sa.DropClientFull), c.drops(sa.DropDuplicate); full != 100-maxClientSends ||
+			twice != 1 {
 			t.Errorf("%d dropped for the client, %d duplicates", full, twice)
 		}
 		other := request(sarec.AttrNodeRecord, 1)
@@ -338,7 +348,8 @@ func TestGreedyClient(t *testing.T) {
 			t.Errorf("another client: %q", e.Status)
 		}
 		time.Sleep(time.Minute)
-		if s := c.shell.SATransfers(); s.UnderWay != 0 || s.Bytes != 0 || s.Failed[rmpp.StatusTooManyRetries] != maxClientSends {
+		if s := c.shell.SATransfers(); s.UnderWay != 0 || s.Bytes != 0 ||
+			s.Failed[rmpp.StatusTooManyRetries] != maxClientSends {
 			t.Errorf("%+v", s)
 		}
 		c.ask()
@@ -399,10 +410,12 @@ func TestAnswerTimes(t *testing.T) {
 // for ever.
 func TestQueueOfTables(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &clients{t: t, shell: new(Shell), toSA: make(chan mad.Datagram), fromSA: make(chan mad.Datagram, 1<<10), closed: make(chan struct{})}
+		c := &clients{t: t, shell: new(Shell), toSA: make(chan mad.Datagram), fromSA: make(chan mad.Datagram, 1<<10),
+			closed: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		var tasks sync.WaitGroup
-		port := newSAPort(c, &c.shell.sa, newInbox(&c.shell.sa.stats, time.Now()), perf.NewReader(perf.ReaderConfig{}), congestioncontrol.NewWriter(congestioncontrol.WriterConfig{}), false)
+		port := newSAPort(c, &c.shell.sa, newInbox(&c.shell.sa.stats, time.Now()), perf.NewReader(perf.ReaderConfig{}),
+			congestioncontrol.NewWriter(congestioncontrol.WriterConfig{}), false)
 		tasks.Go(func() { port.tables.dispatch(ctx) }) // without workers
 		tasks.Go(func() { port.Serve(ctx) })
 		ask := func(lid mad.LID, tid mad.TID) {
@@ -420,13 +433,16 @@ func TestQueueOfTables(t *testing.T) {
 		if n := len(port.tables.waiting); n != maxTables {
 			t.Errorf("%d requests wait", n)
 		}
-		if full, twice, none := c.drops(sa.DropClientFull), c.drops(sa.DropDuplicate), c.drops(sa.DropNoRoom); full != 2 || twice != 1 || none != maxClientTables {
+		if full, twice, none := c.drops(sa.DropClientFull), c.drops(sa.DropDuplicate),
+			c.drops(sa.DropNoRoom); full != 2 || twice != 1 || none != maxClientTables {
 			t.Errorf("dropped: %d of the client, %d duplicates, %d for want of room", full, twice, none)
 		}
 		time.Sleep(maxTableWait)
 		ask(1, 99)
-		if n, late := len(port.tables.waiting), c.drops(sa.DropTooLate); n != 1 || late != maxTables || len(port.tables.asked) != 1 || len(port.tables.clients) != 1 {
-			t.Errorf("%d requests wait, %d were too late, %d known of %d clients", n, late, len(port.tables.asked), len(port.tables.clients))
+		if n, late := len(port.tables.waiting), c.drops(sa.DropTooLate); n != 1 || late != maxTables ||
+			len(port.tables.asked) != 1 || len(port.tables.clients) != 1 {
+			t.Errorf("%d requests wait, %d were too late, %d known of %d clients", n, late, len(port.tables.asked),
+				len(port.tables.clients))
 		}
 		cancel()
 		tasks.Wait()
@@ -438,7 +454,9 @@ func TestQueueOfTables(t *testing.T) {
 func TestAnswersFromRegistry(t *testing.T) {
 	group := func(mgid byte) *registry.State {
 		r := registry.New()
-		if err := r.Apply(registry.PutGroup{Group: registry.Group{MGID: mad.GID{0xff, 0x12, 15: mgid}, MLID: 0xc000, PKey: 0xffff, MTU: mad.MTU2048, Rate: 3}}); err != nil {
+		if err := r.Apply(
+			registry.PutGroup{Group: registry.Group{MGID: mad.GID{0xff, 0x12, 15: mgid}, MLID: 0xc000, PKey: 0xffff,
+				MTU: mad.MTU2048, Rate: 3}}); err != nil {
 			t.Fatal(err)
 		}
 		return r.Freeze()

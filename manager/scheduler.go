@@ -142,7 +142,8 @@ func (s *scheduler) begin(fx *effects, mayWrite, resting bool) {
 	case s.plan.wanted():
 		s.plan.begin()
 		s.count[PlanSweep]++
-		s.becomeWalking(previewSweep, fx.now, false) // which clears nothing, so that no change is lost to the next sweep
+		// which clears nothing, so that no change is lost to the next sweep
+		s.becomeWalking(previewSweep, fx.now, false)
 	case s.wanted.has(wishLight) && !resting:
 		s.beginLight(fx)
 	}

@@ -41,7 +41,8 @@ func newSchedule(t *testing.T, swept bool) *schedule {
 		t.Fatal(err)
 	}
 	cfg := sweep.Config{Engines: engines.Chain{engines.MinHop}}
-	s := &schedule{T: t, scheduler: scheduler{sweeper: sweep.New(cfg)}, fx: newEffects(time.Second), fabric: f, at: station}
+	s := &schedule{T: t, scheduler: scheduler{sweeper: sweep.New(cfg)}, fx: newEffects(time.Second), fabric: f,
+		at: station}
 	if swept {
 		s.want(wishFull, "start")
 		s.begin(s.fx, true, false)
@@ -121,21 +122,47 @@ func TestSchedule(t *testing.T) {
 		{name: "quick", swept: true, wanted: wishQuick, state: quickSweep},
 		{name: "quick of an unknown subnet", wanted: wishQuick, state: fullSweep},
 		{name: "quick, others must be asked first", swept: true, wanted: wishQuick, notMaster: true, state: fullSweep},
-		{name: "quick after what needs a full one", swept: true, wanted: wishQuick, prepare: func(s *schedule) { s.needFull = true }, state: fullSweep},
+		{name: "quick after what needs a full one", swept: true, wanted: wishQuick, prepare: func(s *schedule) {
+			s.needFull = true
+		}, state: fullSweep},
 		{name: "quick and light", swept: true, wanted: wishQuick | wishLight, state: quickSweep, left: wishLight},
 		{name: "full and light", swept: true, wanted: wishFull | wishLight, state: fullSweep},
 		{name: "a link, then full", swept: true, wanted: wishLink | wishFull, state: quickSweep, left: wishFull},
-		{name: "a link and all others", swept: true, wanted: reset, state: quickSweep, left: wishSecond | wishFull | wishLight},
-		{name: "the second one", swept: true, wanted: wishSecond | wishLight, prepare: func(s *schedule) { s.needFull = true }, state: secondSweep, left: 0},
-		{name: "the second one, and a full one", swept: true, wanted: wishSecond | wishFull, prepare: func(s *schedule) { s.needFull = true }, state: fullSweep},
-		{name: "the second one, and a link", swept: true, wanted: wishSecond | wishLink, prepare: func(s *schedule) { s.needFull = true }, state: fullSweep},
-		{name: "a link, and full is deferred too long", swept: true, wanted: wishLink | wishFull, prepare: func(s *schedule) { s.slow = s.fx.now; s.fx.now += maxDeferred + 1 }, state: fullSweep},
-		{name: "a link, and full is deferred nearly too long", swept: true, wanted: wishLink | wishFull, prepare: func(s *schedule) { s.slow = s.fx.now; s.fx.now += maxDeferred }, state: quickSweep, left: wishFull},
+		{name: "a link and all others", swept: true, wanted: reset, state: quickSweep, left: wishSecond | wishFull |
+			wishLight},
+		{name: "the second one", swept: true, wanted: wishSecond | wishLight, prepare: func(s *schedule) {
+			s.needFull = true
+		}, state: secondSweep, left: 0},
+		{name: "the second one, and a full one", swept: true, wanted: wishSecond | wishFull,
+			prepare: func(s *schedule) {
+				s.needFull = true
+			}, state: fullSweep},
+		{name: "the second one, and a link", swept: true, wanted: wishSecond | wishLink, prepare: func(s *schedule) {
+			s.needFull = true
+		}, state: fullSweep},
+		{name: "a link, and full is deferred too long", swept: true, wanted: wishLink | wishFull,
+			prepare: func(s *schedule) {
+				s.slow = s.fx.now
+				s.fx.now += maxDeferred + 1
+			}, state: fullSweep},
+		{name: "a link, and full is deferred nearly too long", swept: true, wanted: wishLink | wishFull,
+			prepare: func(s *schedule) {
+				s.slow = s.fx.now
+				s.fx.now += maxDeferred
+			}, state: quickSweep, left: wishFull},
 		{name: "resting", swept: true, wanted: reset, resting: true, state: noSweep, left: reset},
-		{name: "a plan", swept: true, prepare: func(s *schedule) { s.plan.ask(planRequest{number: 1}) }, state: previewSweep},
-		{name: "a plan while resting", swept: true, wanted: reset, resting: true, prepare: func(s *schedule) { s.plan.ask(planRequest{number: 1}) }, state: previewSweep, left: reset},
-		{name: "a plan and heavy", swept: true, wanted: wishFull, prepare: func(s *schedule) { s.plan.ask(planRequest{number: 1}) }, state: fullSweep},
-		{name: "a plan and light", swept: true, wanted: wishLight, prepare: func(s *schedule) { s.plan.ask(planRequest{number: 1}) }, state: previewSweep, left: wishLight},
+		{name: "a plan", swept: true, prepare: func(s *schedule) {
+			s.plan.ask(planRequest{number: 1})
+		}, state: previewSweep},
+		{name: "a plan while resting", swept: true, wanted: reset, resting: true, prepare: func(s *schedule) {
+			s.plan.ask(planRequest{number: 1})
+		}, state: previewSweep, left: reset},
+		{name: "a plan and heavy", swept: true, wanted: wishFull, prepare: func(s *schedule) {
+			s.plan.ask(planRequest{number: 1})
+		}, state: fullSweep},
+		{name: "a plan and light", swept: true, wanted: wishLight, prepare: func(s *schedule) {
+			s.plan.ask(planRequest{number: 1})
+		}, state: previewSweep, left: wishLight},
 	} {
 		s := newSchedule(t, c.swept)
 		s.want(c.wanted, c.name)
@@ -160,11 +187,17 @@ func TestPreempt(t *testing.T) {
 		deferred bool
 	}{
 		{name: "nothing", under: func(s *schedule) {}, state: noSweep, wanted: wishLink},
-		{name: "light", under: func(s *schedule) { s.want(wishLight, "") }, state: noSweep, wanted: wishLink | wishLight},
+		{name: "light", under: func(s *schedule) {
+			s.want(wishLight, "")
+		}, state: noSweep, wanted: wishLink | wishLight},
 		{name: "quick", under: func(s *schedule) { s.want(wishQuick, "") }, state: quickSweep, wanted: wishLink},
 		{name: "full", under: func(s *schedule) { s.want(wishFull, "") }, state: noSweep, wanted: wishLink | wishFull},
-		{name: "a plan", under: func(s *schedule) { s.plan.ask(planRequest{number: 1}) }, state: noSweep, wanted: wishLink, plan: 1},
-		{name: "full, deferred too long", under: func(s *schedule) { s.want(wishFull, "") }, state: fullSweep, wanted: wishLink, deferred: true},
+		{name: "a plan", under: func(s *schedule) {
+			s.plan.ask(planRequest{number: 1})
+		}, state: noSweep, wanted: wishLink, plan: 1},
+		{name: "full, deferred too long", under: func(s *schedule) {
+			s.want(wishFull, "")
+		}, state: fullSweep, wanted: wishLink, deferred: true},
 	} {
 		s := newSchedule(t, true)
 		c.under(s)
@@ -178,7 +211,8 @@ func TestPreempt(t *testing.T) {
 			s.fx.request(&req)
 		}
 		s.preempt(s.fx, true)
-		if s.state != c.state || s.wanted != c.wanted || len(s.plan.asked) != c.plan || s.plan.state == planWalking && s.state == noSweep {
+		if s.state != c.state || s.wanted != c.wanted || len(s.plan.asked) != c.plan || s.plan.state == planWalking &&
+			s.state == noSweep {
 			t.Errorf("%s: %v, %v wanted, plans %v", c.name, s.state, s.wanted, s.plan.asked)
 		}
 		if left := s.fx.table.Outstanding(); (left == 0) != (s.state == noSweep) {
@@ -279,8 +313,11 @@ func TestPlanEnds(t *testing.T) {
 		state    scheduleState
 		requests bool
 	}{
-		{"its walk", 0, []uint64{7}, 7, noSweep, false}, {"the walk of another", 0, []uint64{6, 7}, 7, previewSweep, true}, {"one that is not known", 0, []uint64{7}, 8, previewSweep, true},
-		{"a full sweep", wishFull, []uint64{7}, 7, fullSweep, true}, {"a light one", wishLight, nil, 7, lightSweep, true},
+		{"its walk", 0, []uint64{7}, 7, noSweep, false},
+		{"the walk of another", 0, []uint64{6, 7}, 7, previewSweep, true},
+		{"one that is not known", 0, []uint64{7}, 8, previewSweep, true},
+		{"a full sweep", wishFull, []uint64{7}, 7, fullSweep, true},
+		{"a light one", wishLight, nil, 7, lightSweep, true},
 	} {
 		s := newSchedule(t, true)
 		for _, number := range c.plans {
@@ -331,7 +368,8 @@ func TestTrouble(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ interval, backoff, next time.Duration }{
-		{0, 0, 0}, {time.Minute, 0, time.Minute}, {time.Minute, time.Second, time.Second}, {time.Second, time.Minute, time.Second}, {0, time.Second, time.Second},
+		{0, 0, 0}, {time.Minute, 0, time.Minute}, {time.Minute, time.Second, time.Second},
+		{time.Second, time.Minute, time.Second}, {0, time.Second, time.Second},
 	} {
 		s.next, s.trouble, s.backoff = 0, "x", c.backoff
 		if s.scheduleNext(0, c.interval); s.next != c.next {
@@ -362,15 +400,18 @@ func TestInconclusive(t *testing.T) {
 		wanted wishes
 	}{{"", false, 0}, {"x", false, wishQuick}, {"x", true, wishQuick | wishFull}} {
 		s.wanted, s.needFull = 0, false
-		if s.looked(s.fx, &sweep.Verdict{Reason: c.reason, Full: c.full}); s.wanted != c.wanted || s.needFull != c.full {
+		if s.looked(s.fx, &sweep.Verdict{Reason: c.reason, Full: c.full}); s.wanted != c.wanted ||
+			s.needFull != c.full {
 			t.Errorf("%+v: %v is wanted, needs full %t", c, s.wanted, s.needFull)
 		}
 	}
 }
 
-// TestRequested: each request wants its sweep; that of the watchdog, which only looks whether the core runs, wants none.
+// TestRequested: each request wants its sweep; that of the watchdog, which only looks whether the core runs, wants
+// none.
 func TestRequested(t *testing.T) {
-	for asked, want := range map[Sweep]wishes{NoSweep: 0, Light: wishLight, Heavy: wishFull, Reroute: wishFull, Describe: 0} {
+	for asked, want := range map[Sweep]wishes{NoSweep: 0, Light: wishLight, Heavy: wishFull, Reroute: wishFull,
+		Describe: 0} {
 		c := NewCore(Config{Elect: elect.Config{GUID: 5}})
 		c.sweeps.wanted = 0
 		if c.requested(&SweepRequested{Sweep: asked}); c.sweeps.wanted != want {

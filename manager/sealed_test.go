@@ -74,7 +74,8 @@ func TestTypeSwitches(t *testing.T) {
 		{dir: ".", seal: "action", in: ".", receiver: "loop", function: "act", least: 15, others: "notification"},
 		{dir: "../sweep", seal: "phase", in: ".", receiver: "scheduler", function: "progress", least: 5},
 		{dir: "../sweep", seal: "phase", in: ".", receiver: "Core", function: "settle", least: 5},
-		{dir: "../sa", seal: "event", in: "../sa", receiver: "Registrar", function: "take", shared: "standBy", least: 16},
+		{dir: "../sa", seal: "event", in: "../sa", receiver: "Registrar", function: "take", shared: "standBy",
+			least: 16},
 	} {
 		var sealed, others, cases, shared, inShared []string
 		methods(files(t, c.dir), func(receiver string, f *ast.FuncDecl) {

@@ -18,7 +18,8 @@ import (
 // the way was by LID.
 func returnRoute(p *mad.Packet) (route mad.Route, ok bool) {
 	hops := p.HopCount()
-	if p.MgmtClass() != mad.ClassDirected || p.DrSLID() != mad.PermissiveLID || p.DrDLID() != mad.PermissiveLID || hops > mad.MaxHops {
+	if p.MgmtClass() != mad.ClassDirected || p.DrSLID() != mad.PermissiveLID || p.DrDLID() != mad.PermissiveLID ||
+		hops > mad.MaxHops {
 		return route, false
 	}
 	back := slices.Clone(p.ReturnPath()[1 : 1+hops])

@@ -161,8 +161,10 @@ func (s *Shell) Run(until context.Context) error {
 	start := time.Now()
 	s.logSA(ctx)
 	inbox := newInbox(&s.sa.stats, start)
-	counters := perf.NewReader(perf.ReaderConfig{Settings: s.Config.Counters, Transactions: s.Config.Queries, Listener: s.OnCounters})
-	congested := congestioncontrol.NewWriter(congestioncontrol.WriterConfig{Settings: s.Config.Congestion, Transactions: s.Config.Queries, Listener: s.OnCongestion})
+	counters := perf.NewReader(perf.ReaderConfig{Settings: s.Config.Counters, Transactions: s.Config.Queries,
+		Listener: s.OnCounters})
+	congested := congestioncontrol.NewWriter(congestioncontrol.WriterConfig{Settings: s.Config.Congestion,
+		Transactions: s.Config.Queries, Listener: s.OnCongestion})
 	gsi := newSAPort(cmp.Or(s.GSI, s.Port), &s.sa, inbox, counters, congested, s.PlainPeers)
 	if s.GSI == nil {
 		port = gsi
@@ -178,7 +180,10 @@ func (s *Shell) Run(until context.Context) error {
 	tasks.Go(func() { qp0.Run(ctx) })
 
 	s.Config.Epoch = start.Unix()
-	loop := &loop{shell: s, core: NewCore(s.Config), qp0: qp0, registrar: registrar, counters: counters, congested: congested, tasks: &tasks, results: make(chan RoutesComputed, NumPurposes), multicast: make(chan MulticastComputed), proved: make(chan TreesProved, 1), engine: make(chan EngineComputed, 1), start: start}
+	loop := &loop{shell: s, core: NewCore(s.Config), qp0: qp0, registrar: registrar, counters: counters,
+		congested: congested, tasks: &tasks, results: make(chan RoutesComputed, NumPurposes),
+		multicast: make(chan MulticastComputed), proved: make(chan TreesProved, 1),
+		engine: make(chan EngineComputed, 1), start: start}
 	if s.GSI != nil {
 		ended := make(chan error, 1)
 		loop.gsiEnded = ended

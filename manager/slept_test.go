@@ -23,7 +23,8 @@ func TestSlept(t *testing.T) {
 	l := &loop{}
 	for _, c := range []struct{ timeOfDay, clock, want time.Duration }{
 		{0, 0, 0}, {time.Second, time.Second, 0}, {time.Hour, 2 * time.Second, time.Hour - 2*time.Second},
-		{time.Hour + time.Second, 3 * time.Second, 0}, {0, 4 * time.Second, -time.Hour - 2*time.Second}, {time.Second, 5 * time.Second, 0},
+		{time.Hour + time.Second, 3 * time.Second, 0}, {0, 4 * time.Second, -time.Hour - 2*time.Second},
+		{time.Second, 5 * time.Second, 0},
 	} {
 		if got := l.slept(c.timeOfDay, c.clock); got != c.want {
 			t.Errorf("time of day %v, clock %v: slept %v, want %v", c.timeOfDay, c.clock, got, c.want)
@@ -51,9 +52,11 @@ func TestPausedBeforeFirstView(t *testing.T) {
 // again within a minute, by a clock that has not been set back.
 func TestResumeClock(t *testing.T) {
 	killed := time.Unix(1_700_000_000, 0)
-	for gone, want := range map[time.Duration]bool{0: true, 59 * time.Second: true, time.Minute: false, time.Hour: false, -time.Second: false, -time.Hour: false} {
+	for gone, want := range map[time.Duration]bool{0: true, 59 * time.Second: true, time.Minute: false,
+		time.Hour: false, -time.Second: false, -time.Hour: false} {
 		var cfg Config
-		cfg.Resume(&store.Contents{Registry: registry.New(), Interrupted: killed, Terms: []store.Term{{Number: 1, Master: true}}}, killed.Add(gone))
+		cfg.Resume(&store.Contents{Registry: registry.New(), Interrupted: killed,
+			Terms: []store.Term{{Number: 1, Master: true}}}, killed.Add(gone))
 		if cfg.Sweep.Restored.Registered != want {
 			t.Errorf("%v after it was killed: registered %t", gone, cfg.Sweep.Restored.Registered)
 		}
@@ -93,7 +96,8 @@ func TestSleepComesFirst(t *testing.T) {
 	for slept, want := range map[time.Duration]bool{0: false, minSleep - 100*time.Millisecond: false, time.Hour: true} {
 		var log bytes.Buffer
 		port := &clients{t: t, fromSA: make(chan mad.Datagram, 16), closed: make(chan struct{})}
-		l := &loop{shell: &Shell{Logger: slog.New(slog.NewTextHandler(&log, nil))}, core: NewCore(Config{}), qp0: smi.New(port), start: time.Now()}
+		l := &loop{shell: &Shell{Logger: slog.New(slog.NewTextHandler(&log, nil))}, core: NewCore(Config{}),
+			qp0: smi.New(port), start: time.Now()}
 		l.step(t.Context(), TimePassed{})
 		l.ahead -= slept
 		l.step(t.Context(), SweepRequested{Sweep: Plan})
@@ -103,10 +107,12 @@ func TestSleepComesFirst(t *testing.T) {
 	}
 }
 
-// TestClockSet: the core gets the time of day when that was set, forward or back, or has been kept in step by more than half a second since the last ClockSet.
+// TestClockSet: the core gets the time of day when that was set, forward or back, or has been kept in step by more than
+// half a second since the last ClockSet.
 func TestClockSet(t *testing.T) {
 	port := &clients{t: t, fromSA: make(chan mad.Datagram, 16), closed: make(chan struct{})}
-	l := &loop{shell: &Shell{Logger: slog.New(slog.DiscardHandler)}, core: NewCore(Config{}), qp0: smi.New(port), start: time.Now()}
+	l := &loop{shell: &Shell{Logger: slog.New(slog.DiscardHandler)}, core: NewCore(Config{}), qp0: smi.New(port),
+		start: time.Now()}
 	if l.step(t.Context(), TimePassed{}); l.core.cfg.Epoch != 0 {
 		t.Error("ClockSet without a reason")
 	}
@@ -119,7 +125,8 @@ func TestClockSet(t *testing.T) {
 		ahead time.Duration
 		want  int64 // 0 for nothing
 	}{
-		{0, 0}, {100 * time.Millisecond, 0}, {time.Hour, 1_700_003_600}, {time.Hour + 400*time.Millisecond, 0}, {time.Hour + 800*time.Millisecond, 1_700_003_601},
+		{0, 0}, {100 * time.Millisecond, 0}, {time.Hour, 1_700_003_600}, {time.Hour + 400*time.Millisecond, 0},
+		{time.Hour + 800*time.Millisecond, 1_700_003_601},
 		{-time.Hour, 1_699_996_400}, {-time.Hour, 0},
 	} {
 		l.ahead = c.ahead

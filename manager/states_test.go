@@ -37,7 +37,8 @@ func (s planState) String() string {
 }
 
 func (s scheduleState) String() string {
-	return [...]string{"no sweep", "light sweep", "quick sweep", "second sweep", "full sweep", "preview", "pausing", "abandoned"}[s]
+	return [...]string{"no sweep", "light sweep", "quick sweep", "second sweep", "full sweep", "preview", "pausing",
+		"abandoned"}[s]
 }
 
 func (s termState) String() string { return [...]string{"no term", "stood by", "in term"}[s] }

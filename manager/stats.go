@@ -30,8 +30,8 @@ type Stats struct {
 	Rivals      []view.SM // other managers, by GUID, as they were heard last; never written again
 	// Ignored are those of Rivals that do not apply: elect.Machine.Ignores. Never written again.
 	Ignored []mad.GUID
-	// AwaitsStandby is set if a standby should be there: another manager that applies has been found since the start, or
-	// allowed_sm_guids names another port.
+	// AwaitsStandby is set if a standby should be there: another manager that applies has been found since the start,
+	// or allowed_sm_guids names another port.
 	AwaitsStandby bool
 	// OwnPort is what is wrong with the manager's own port, as the log has it; "" for nothing.
 	OwnPort string
@@ -139,7 +139,10 @@ func (t *phaseTimes) add(phase Phase, took time.Duration) {
 func (c *Core) Stats() Stats {
 	return Stats{
 		State: c.elect.State(), Terms: c.term.begun, FromStandby: c.term.fromStandby, Gen: c.published.gen,
-		Sweeps: c.sweeps.count, Phases: c.sweeps.took, Txn: c.fx.table.Stats(), Self: c.elect.self(c.port.lid, c.sent), Received: c.received,
-		Rivals: c.elect.shown, Ignored: c.elect.ignored, AwaitsStandby: c.elect.awaitsStandby(c.port.guid, c.cfg.Elect.Allowed), OwnPort: ownPortTexts[c.port.state], Progress: c.Progress(), traps: c.traps.counts, alarms: c.alarms,
+		Sweeps: c.sweeps.count, Phases: c.sweeps.took, Txn: c.fx.table.Stats(), Self: c.elect.self(c.port.lid, c.sent),
+		Received: c.received,
+		Rivals:   c.elect.shown, Ignored: c.elect.ignored,
+		AwaitsStandby: c.elect.awaitsStandby(c.port.guid, c.cfg.Elect.Allowed), OwnPort: ownPortTexts[c.port.state],
+		Progress: c.Progress(), traps: c.traps.counts, alarms: c.alarms,
 	}
 }

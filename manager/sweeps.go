@@ -116,7 +116,8 @@ func (c *Core) submit() bool {
 		req.Owner = ownerSweep
 	}
 	if ok && !c.fx.request(&req) {
-		c.outcome(&txn.Outcome{Owner: req.Owner, Tag: req.Tag, Method: req.Method, Attr: req.Attr, Mod: req.Mod, Result: txn.Cancelled})
+		c.outcome(&txn.Outcome{Owner: req.Owner, Tag: req.Tag, Method: req.Method, Attr: req.Attr, Mod: req.Mod,
+			Result: txn.Cancelled})
 	}
 	return ok
 }
@@ -162,7 +163,8 @@ func (c *Core) walked(found *sweep.Found) {
 		c.ownPortUnresponsive(found)
 		return
 	}
-	if c.sweeps.state == quickSweep && (found.TimedOut > 0 || found.Moved || len(found.Findings) > len(c.logged.lastWalk)) {
+	if c.sweeps.state == quickSweep &&
+		(found.TimedOut > 0 || found.Moved || len(found.Findings) > len(c.logged.lastWalk)) {
 		c.sweeps.inconclusive(found)
 		return
 	}

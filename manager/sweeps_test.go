@@ -45,13 +45,14 @@ func TestCongestionControlFollowsASweep(t *testing.T) {
 	}
 }
 
-// TestRaiseTop: a sweep raises MulticastFDBTop when groups come whose MLIDs are above it: also when they came during the
-// sweep that ends now, and never while this manager is not master.
+// TestRaiseTop: a sweep raises MulticastFDBTop when groups come whose MLIDs are above it: also when they came during
+// the sweep that ends now, and never while this manager is not master.
 func TestRaiseTop(t *testing.T) {
 	const low, high = mad.MinMulticastLID, mad.MinMulticastLID + 40 // in the first and in the second block of a table
 	reg := func(mlid mad.LID) RegistryChanged {
 		r := registry.New()
-		group := registry.Group{MGID: mad.GID{0xff, 0x12, 15: 1}, MLID: mlid, PKey: mad.DefaultPKey, MTU: mad.MTU2048, Rate: 3}
+		group := registry.Group{MGID: mad.GID{0xff, 0x12, 15: 1}, MLID: mlid, PKey: mad.DefaultPKey, MTU: mad.MTU2048,
+			Rate: 3}
 		if err := r.Apply(registry.PutGroup{Group: group}); err != nil {
 			t.Fatal(err)
 		}

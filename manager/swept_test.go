@@ -25,7 +25,8 @@ type swept struct {
 
 func newSwept(t *testing.T, spec string) *swept {
 	n := nettest.Generate(t, spec)
-	s := &swept{T: t, net: n, fabric: fabric.New(n, fabric.Config{}), sweeper: sweep.New(sweep.Config{Engines: engines.Chain{engines.MinHop}})}
+	s := &swept{T: t, net: n, fabric: fabric.New(n, fabric.Config{}),
+		sweeper: sweep.New(sweep.Config{Engines: engines.Chain{engines.MinHop}})}
 	for i := range n.Nodes {
 		if n.Nodes[i].Type == mad.CA {
 			var err error

@@ -146,6 +146,7 @@ func (s *Stats) Traps() iter.Seq2[smp.TrapNumber, uint64] {
 				return
 			}
 		}
-		_ = yield(OtherTraps, s.traps.byNumber[len(trapNumbers)]) && yield(VendorTraps, s.traps.byNumber[len(trapNumbers)+1])
+		_ = yield(OtherTraps, s.traps.byNumber[len(trapNumbers)]) &&
+			yield(VendorTraps, s.traps.byNumber[len(trapNumbers)+1])
 	}
 }

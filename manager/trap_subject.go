@@ -20,7 +20,8 @@ func isForged(n *smp.Notice, from mad.LID, v *view.View) bool {
 		return false
 	}
 	switch n.TrapNumber() {
-	case smp.TrapGIDInService, smp.TrapGIDOutOfService, smp.TrapGroupCreated, smp.TrapGroupDeleted, smp.TrapUnpath, smp.TrapRepath:
+	case smp.TrapGIDInService, smp.TrapGIDOutOfService, smp.TrapGroupCreated, smp.TrapGroupDeleted, smp.TrapUnpath,
+		smp.TrapRepath:
 		return true // the master's own to report
 	case smp.TrapLinkState:
 		return !isOfNode(v, from, n.LinkState().LID())
@@ -31,7 +32,8 @@ func isForged(n *smp.Notice, from mad.LID, v *view.View) bool {
 	case smp.TrapSystemImageGUID:
 		return !isOfNode(v, from, n.SystemImage().LID())
 	case smp.TrapBadMKey:
-		return false // its LID is that of the port that showed the key (IBA 14.2.5.1), or, with drivers of Linux, the agent's own
+		// its LID is that of the port that showed the key (IBA 14.2.5.1), or, with drivers of Linux, the agent's own
+		return false
 	case smp.TrapBadPKey, smp.TrapBadQKey: // reported by the receiver of the packet
 		return !isOfNode(v, from, n.BadKey().LID1()) && !isOfNode(v, from, n.BadKey().LID2())
 	case smp.TrapSwitchBadPKey:

@@ -92,7 +92,8 @@ func (e *portErrors) babbles() bool { return e.count >= babbleCount }
 
 // receive handles a notice (IBA 13.4.8). v is the view in force, nil for none. It returns the LID
 // of the node whose description has changed, 0 for none, and errors at a port, nil for none.
-func (t *traps) receive(fx *effects, d *mad.Datagram, v *view.View, ignoreChanges bool) (renamed mad.LID, errors *portErrors) {
+func (t *traps) receive(fx *effects, d *mad.Datagram, v *view.View, ignoreChanges bool) (renamed mad.LID,
+	errors *portErrors) {
 	n := (*smp.Notice)(d.Packet.Data())
 	t.counts.add(n)
 	series := t.seriesOf(fx.now, n)
@@ -127,7 +128,8 @@ func cutOff(lid mad.LID, v *view.View) bool {
 // localChange handles trap 144. A changed description is read separately, because a walk does not
 // read known ones. Anything else can mean a new subnet manager, also a simultaneous change of
 // capabilities, for which there is no flag.
-func (t *traps) localChange(fx *effects, d *smp.LocalChangeDetails, v *view.View, ignoreChanges bool) (renamed mad.LID) {
+func (t *traps) localChange(fx *effects, d *smp.LocalChangeDetails, v *view.View,
+	ignoreChanges bool) (renamed mad.LID) {
 	if d.OtherLocalChanges() && d.ChangeFlags()&smp.ChangedNodeDescription != 0 {
 		renamed = d.LID()
 		if d.ChangeFlags() == smp.ChangedNodeDescription && !newCapabilities(d, v) {
@@ -154,7 +156,8 @@ func newCapabilities(d *smp.LocalChangeDetails, v *view.View) bool {
 		return true
 	}
 	info := &v.Topo.Ports[p].Info
-	return mask != info.CapabilityMask() || mask2 != 0 && mask.Has(smp.IsCapabilityMask2Supported) && mask2 != info.CapabilityMask2()
+	return mask != info.CapabilityMask() || mask2 != 0 && mask.Has(smp.IsCapabilityMask2Supported) &&
+		mask2 != info.CapabilityMask2()
 }
 
 // seriesOf finds the series of a trap and adds to it.
@@ -241,7 +244,8 @@ func (t *traps) avoided(fx *effects, e *portErrors, key plan.Key) {
 // disabled notes that the next sweep disables the link of a babbling port at one end, as
 // babbling_port_policy demands.
 func (t *traps) disabled(fx *effects, e *portErrors, end plan.Key) {
-	fx.log(erro, "port babbles and is disabled by babbling_port_policy", "lid", e.lid, "port", e.port, "disabled_guid", end.Node, "disabled_port", end.Port)
+	fx.log(erro, "port babbles and is disabled by babbling_port_policy", "lid", e.lid, "port", e.port, "disabled_guid",
+		end.Node, "disabled_port", end.Port)
 	t.sweep(fx.now, false, fmt.Sprintf("port %d of LID %v babbles", e.port, e.lid))
 }
 
@@ -331,8 +335,9 @@ func (c *Core) trapSweep(want trapSweep) {
 	c.sweeps.preempt(&c.fx, c.elect.mayWrite())
 }
 
-// refusedMKey takes trap 256, by which an agent says that it has refused an M_Key, without the key where ports have M_Keys of their own. One
-// that a manager shows which does not know the subnet, as after the loss of its store, opens the agent to it.
+// refusedMKey takes trap 256, by which an agent says that it has refused an M_Key, without the key where ports have
+// M_Keys of their own. One that a manager shows which does not know the subnet, as after the loss of its store, opens
+// the agent to it.
 func (c *Core) refusedMKey(d *mad.Datagram) *mad.Datagram {
 	n := (*smp.Notice)(d.Packet.Data())
 	if !n.IsGeneric() || n.TrapNumber() != smp.TrapBadMKey {
@@ -345,7 +350,8 @@ func (c *Core) refusedMKey(d *mad.Datagram) *mad.Datagram {
 	if p := portOf(c.published.view, n.IssuerLID()); knocks && p != topo.None {
 		agent := c.published.view.Topo.Agent(p)
 		if c.open(c.sweeps.sweeper.Knock(c.fx.now, agent)) {
-			c.fx.log(warn, "admitting a standby that has the secret but does not know the subnet: for one minute the port answers its queries", "port", agent)
+			c.fx.log(
+				warn, "admitting a standby that has the secret but does not know the subnet: for one minute the port answers its queries", "port", agent)
 		}
 	}
 	hidden := *d
@@ -353,7 +359,8 @@ func (c *Core) refusedMKey(d *mad.Datagram) *mad.Datagram {
 	return &hidden
 }
 
-// open sends a Set that has an agent answer other managers, and reports whether there is one: see sweep.Sweeper.Knock and sweep.Found.OpenOwn.
+// open sends a Set that has an agent answer other managers, and reports whether there is one: see sweep.Sweeper.Knock
+// and sweep.Found.OpenOwn.
 func (c *Core) open(set plan.Set, ok bool) bool {
 	if !ok {
 		return false

@@ -74,7 +74,8 @@ func describe(n *smp.Notice) string {
 	case smp.TrapLocalChange:
 		return fmt.Sprintf("144 local change at LID %v", n.LocalChange().LID())
 	case smp.TrapSystemImageGUID:
-		return fmt.Sprintf("145 SystemImageGUID of LID %v is %v", n.SystemImage().LID(), n.SystemImage().SystemImageGUID())
+		return fmt.Sprintf("145 SystemImageGUID of LID %v is %v", n.SystemImage().LID(),
+			n.SystemImage().SystemImageGUID())
 	case smp.TrapBadMKey:
 		k := n.BadMKey()
 		return fmt.Sprintf("256 bad M_Key from LID %v: %v of attribute %v", k.LID(), k.Method(), k.AttributeID())
@@ -83,7 +84,8 @@ func describe(n *smp.Notice) string {
 		return fmt.Sprintf("%d bad key 0x%x from LID %v to LID %v", uint16(number), k.Key(), k.LID1(), k.LID2())
 	case smp.TrapSwitchBadPKey:
 		k := n.SwitchBadPKey()
-		return fmt.Sprintf("259 bad P_Key %v from LID %v to LID %v at switch LID %v port %d", k.PKey(), k.LID1(), k.LID2(), k.SwitchLID(), k.PortNum())
+		return fmt.Sprintf("259 bad P_Key %v from LID %v to LID %v at switch LID %v port %d", k.PKey(), k.LID1(),
+			k.LID2(), k.SwitchLID(), k.PortNum())
 	}
 	return fmt.Sprintf("%d", uint16(number))
 }

@@ -103,7 +103,8 @@ func TestTrapWants(t *testing.T) {
 		{"link, then capabilities", []*mad.Datagram{linkChange(), local(0)}, false, trapsHeldOff, true, 0},
 		{"capabilities, then link", []*mad.Datagram{local(0), linkChange()}, false, trapsHeldOff, true, 0},
 		{"description", []*mad.Datagram{local(described)}, false, trapsQuiet, false, 9},
-		{"description and more", []*mad.Datagram{local(described | uint16(smp.ChangedSMPriority))}, false, trapsHeldOff, true, 9},
+		{"description and more", []*mad.Datagram{local(described | uint16(smp.ChangedSMPriority))}, false, trapsHeldOff,
+			true, 9},
 		{"errors", []*mad.Datagram{errorsAt(1)}, false, trapsQuiet, false, 0},
 	} {
 		m, fx := newTraps(), newEffects(time.Minute)
@@ -159,8 +160,8 @@ func TestTrapSeries(t *testing.T) {
 	}
 }
 
-// TestOffenders: traps 257 to 259 count for the sender of the packet with the wrong key, the port
-// at LID1 or, where there is none, the one that GID1 names (IBA 14.2.5.1, table 131). A GUID that no port has gets no row.
+// TestOffenders: traps 257 to 259 count for the sender of the packet with the wrong key, the port at LID1 or, where
+// there is none, the one that GID1 names (IBA 14.2.5.1, table 131). A GUID that no port has gets no row.
 func TestOffenders(t *testing.T) {
 	v := servedView()
 	port := v.LIDs.PortOf(3)
@@ -180,7 +181,8 @@ func TestOffenders(t *testing.T) {
 		got[o] = true
 	}
 	guid := v.Topo.Ports[port].GUID
-	want := map[Offender]bool{{guid, smp.TrapBadPKey, 1}: true, {guid, smp.TrapBadQKey, 1}: true, {guid, smp.TrapSwitchBadPKey, 1}: true, {0, smp.TrapSwitchBadPKey, 1}: true}
+	want := map[Offender]bool{{guid, smp.TrapBadPKey, 1}: true, {guid, smp.TrapBadQKey, 1}: true,
+		{guid, smp.TrapSwitchBadPKey, 1}: true, {0, smp.TrapSwitchBadPKey, 1}: true}
 	for o := range want {
 		if !got[o] {
 			t.Errorf("%+v is missing from %+v", o, got)
@@ -229,7 +231,8 @@ func TestBadMKeySender(t *testing.T) {
 				t.Errorf("without hops to %d: %d", agent, got)
 			}
 			isSwitch := v.Topo.Nodes[v.Topo.Ports[agent].Node].Type == mad.Switch
-			if got := report(path(append([]uint8{0}, back[:len(back)-1]...)...)); isSwitch && got != topo.None || !isSwitch && got != from {
+			if got := report(path(append([]uint8{0}, back[:len(back)-1]...)...)); isSwitch && got != topo.None ||
+				!isSwitch && got != from {
 				t.Errorf("in the form of qib back by %v: %d, want %d", back, got, from)
 			}
 			for what, fill := range map[string]func(d *smp.BadMKeyDetails){

@@ -19,8 +19,8 @@ type EndProveTrees struct{}
 // TreesProved is the result of a ProveTrees action; nil for one that EndProveTrees has ended.
 type TreesProved struct{ Result *multicast.Proved }
 
-// TreeLoop says that multicast trees and the routes between hosts have a credit loop of so many links since groups or their members have changed;
-// 0 that they have none any more. Text describes it.
+// TreeLoop says that multicast trees and the routes between hosts have a credit loop of so many links since groups or
+// their members have changed; 0 that they have none any more. Text describes it.
 type TreeLoop struct {
 	Links int
 	Text  string
@@ -32,8 +32,8 @@ func (TreeLoop) action()       {}
 func (TreeLoop) notification() {}
 func (TreesProved) event()     {}
 
-// proving is the machine that has the routes in force proved with the multicast trees that joins have changed, beside everything else. Another
-// subnet, and another sweep that has left routes, end what is under way.
+// proving is the machine that has the routes in force proved with the multicast trees that joins have changed, beside
+// everything else. Another subnet, and another sweep that has left routes, end what is under way.
 type proving struct {
 	state  taskState
 	task   *multicast.Proof // that is out

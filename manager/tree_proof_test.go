@@ -15,8 +15,9 @@ import (
 	"ibsm/topo"
 )
 
-// TestProving: trees that differ from those of the sweep, or from those proved last, are proved a while after the first change, when no proof is
-// out. Another sweep ends a proof that is out; its result is awaited, and says nothing. A loop is logged once, and reported until it ends.
+// TestProving: trees that differ from those of the sweep, or from those proved last, are proved a while after the first
+// change, when no proof is out. Another sweep ends a proof that is out; its result is awaited, and says nothing. A loop
+// is logged once, and reported until it ends.
 func TestProving(t *testing.T) {
 	f := newSwept(t, "fattree:k=4,levels=2")
 	f.heavy()
@@ -28,8 +29,9 @@ func TestProving(t *testing.T) {
 	}
 	const prove, end, loop = "ProveTrees", "EndProveTrees", "TreeLoop"
 	for _, c := range []struct {
-		// s a sweep has left routes, 0 it has left none, e ends, f forgets, g trees have changed, w waits for their time and j for half of it, with
-		// other trees, u waits with those of the sweep, d the task is done, l likewise with a loop, x it was ended
+		// s a sweep has left routes, 0 it has left none, e ends, f forgets, g trees have changed, w waits for their
+		// time and j for half of it, with other trees, u waits with those of the sweep, d the task is done, l likewise
+		// with a loop, x it was ended
 		steps string
 		state taskState
 		due   bool
@@ -114,10 +116,16 @@ func (s *swept) trees(out *sweep.Outcome) *multicast.Machine {
 	s.Helper()
 	reg := registry.New()
 	mgid := mad.GID{0xff, 0x12, 15: 1}
-	changes := []registry.Change{registry.PutGroup{Group: registry.Group{MGID: mgid, MLID: mad.MinMulticastLID, PKey: mad.DefaultPKey, MTU: mad.MTU2048, Rate: 3}}}
+	changes := []registry.Change{
+		registry.PutGroup{
+			Group: registry.Group{MGID: mgid, MLID: mad.MinMulticastLID, PKey: mad.DefaultPKey, MTU: mad.MTU2048,
+				Rate: 3},
+		},
+	}
 	for _, p := range []topo.PortIdx{out.Topo.EndPorts[0], out.Topo.EndPorts[len(out.Topo.EndPorts)-1]} {
 		port := mad.MakeGID(mad.DefaultPrefix, out.Topo.Ports[p].GUID)
-		changes = append(changes, registry.PutMember{Member: registry.Member{MGID: mgid, Port: port, JoinState: registry.FullMember}})
+		changes = append(changes,
+			registry.PutMember{Member: registry.Member{MGID: mgid, Port: port, JoinState: registry.FullMember}})
 	}
 	for _, c := range changes {
 		if err := reg.Apply(c); err != nil {

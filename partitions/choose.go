@@ -65,7 +65,8 @@ type Input struct {
 	// NoNames and PortGroups are those of File.
 	NoNames    bool
 	PortGroups *PortGroups
-	// Absent is the text of the policy where there is no file and never was; nil for Default, which leaves tables unchanged.
+	// Absent is the text of the policy where there is no file and never was; nil for Default, which leaves tables
+	// unchanged.
 	Absent []byte
 }
 
@@ -120,7 +121,8 @@ func Select(r Input, lastGood []byte, fallback Fallback) Selected {
 				c.Errors = c.refused(old.Policy)
 			}
 			if len(c.Errors) > 0 {
-				return Selected{Policy: old.Policy, Source: FromLastGood, Text: lastGood, Errors: c.Errors, Warnings: c.Warnings}
+				return Selected{Policy: old.Policy, Source: FromLastGood, Text: lastGood, Errors: c.Errors,
+					Warnings: c.Warnings}
 			}
 		}
 	}
@@ -152,7 +154,9 @@ func closedFor(file string) *Policy {
 // NewDangers are the dangerous lines of the policy that are not in another one.
 func (c Selected) NewDangers(before *Policy) (dangers diag.List) {
 	for _, d := range c.Policy.Dangers {
-		if before == nil || !slices.ContainsFunc(before.Dangers, func(old diag.Error) bool { return old.Text == d.Text }) {
+		if before == nil || !slices.ContainsFunc(before.Dangers, func(old diag.Error) bool {
+			return old.Text == d.Text
+		}) {
 			dangers = append(dangers, d)
 		}
 	}

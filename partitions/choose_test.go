@@ -40,34 +40,53 @@ func TestChoose(t *testing.T) {
 	}{
 		{name: "good", at: file(good), lastGood: other, source: FromFile, policy: meaningOf(good), keep: good},
 		{name: "absent", at: absent, source: FromNothing, policy: Default()},
-		{name: "absent, once there", at: absent, lastGood: other, source: FromLastGood, policy: meaningOf(other), errors: 1, keep: other},
+		{name: "absent, once there", at: absent, lastGood: other, source: FromLastGood, policy: meaningOf(other),
+			errors: 1, keep: other},
 		{name: "absent, and named", at: named, errors: 1},
-		{name: "absent, and named, closed", at: named, fallback: StartClosed, source: FromCaution, policy: Closed(), errors: 1},
-		{name: "absent, and named, open", at: named, fallback: StartOpen, source: FromFallback, policy: Default(), errors: 1},
+		{name: "absent, and named, closed", at: named, fallback: StartClosed, source: FromCaution, policy: Closed(),
+			errors: 1},
+		{name: "absent, and named, open", at: named, fallback: StartOpen, source: FromFallback, policy: Default(),
+			errors: 1},
 		{name: "broken", at: file(bad), errors: 1},
-		{name: "broken, closed", at: file(bad), fallback: StartClosed, source: FromCaution, policy: Closed(), errors: 1},
+		{name: "broken, closed", at: file(bad), fallback: StartClosed, source: FromCaution, policy: Closed(),
+			errors: 1},
 		{name: "empty", at: file(""), errors: 1},
-		{name: "broken, once good", at: file(bad), lastGood: other, source: FromLastGood, policy: meaningOf(other), errors: 1, keep: other},
+		{name: "broken, once good", at: file(bad), lastGood: other, source: FromLastGood, policy: meaningOf(other),
+			errors: 1, keep: other},
 		{name: "broken, kept one broken too", at: file(bad), lastGood: bad, errors: 1},
 		{name: "broken, open", at: file(bad), fallback: StartOpen, source: FromFallback, policy: Default(), errors: 1},
-		{name: "broken, once good, open", at: file(bad), lastGood: other, fallback: StartOpen, source: FromLastGood, policy: meaningOf(other), errors: 1, keep: other},
+		{name: "broken, once good, open", at: file(bad), lastGood: other, fallback: StartOpen, source: FromLastGood,
+			policy: meaningOf(other), errors: 1, keep: other},
 		{name: "a directory", at: unreadable, errors: 1},
 		{name: "dangerous", at: file(dangerous), source: FromFile, policy: meaningOf(dangerous), keep: dangerous},
-		{name: "dangerous, once good", at: file(dangerous), lastGood: good, source: FromLastGood, policy: meaningOf(good), errors: 1, keep: good},
-		{name: "dangerous, as before", at: file(dangerous + other), lastGood: dangerous, source: FromFile, policy: meaningOf(dangerous + other), keep: dangerous + other},
+		{name: "dangerous, once good", at: file(dangerous), lastGood: good, source: FromLastGood,
+			policy: meaningOf(good), errors: 1, keep: good},
+		{name: "dangerous, as before", at: file(dangerous + other), lastGood: dangerous, source: FromFile,
+			policy: meaningOf(dangerous + other), keep: dangerous + other},
 
-		{name: "good, then other", at: file(good), reload: ptr(file(other)), source: FromFile, policy: meaningOf(other), keep: other},
-		{name: "good, then broken", at: file(good), reload: ptr(file(bad)), source: FromFile, policy: meaningOf(good), errors: 1, keep: good},
-		{name: "good, then empty", at: file(good), reload: ptr(file("# gone\n")), source: FromFile, policy: meaningOf(good), errors: 1, keep: good},
-		{name: "good, then absent", at: file(good), reload: &absent, source: FromFile, policy: meaningOf(good), errors: 1, keep: good},
+		{name: "good, then other", at: file(good), reload: ptr(file(other)), source: FromFile, policy: meaningOf(other),
+			keep: other},
+		{name: "good, then broken", at: file(good), reload: ptr(file(bad)), source: FromFile, policy: meaningOf(good),
+			errors: 1, keep: good},
+		{name: "good, then empty", at: file(good), reload: ptr(file("# gone\n")), source: FromFile,
+			policy: meaningOf(good), errors: 1, keep: good},
+		{name: "good, then absent", at: file(good), reload: &absent, source: FromFile, policy: meaningOf(good),
+			errors: 1, keep: good},
 		{name: "absent, still absent", at: absent, reload: &absent, source: FromNothing, policy: Default()},
-		{name: "absent, then broken", at: absent, reload: ptr(file(bad)), source: FromNothing, policy: Default(), errors: 1},
-		{name: "good, then dangerous", at: file(good), reload: ptr(file(dangerous)), source: FromFile, policy: meaningOf(good), errors: 1, keep: good},
-		{name: "good, then dangerous, forced", at: file(good), reload: ptr(file(dangerous)), force: true, source: FromFile, policy: meaningOf(dangerous), keep: dangerous},
-		{name: "good, then broken, forced", at: file(good), reload: ptr(file(bad)), force: true, source: FromFile, policy: meaningOf(good), errors: 1, keep: good},
-		{name: "dangerous, then more", at: file(dangerous), reload: ptr(file("\n" + dangerous + other)), source: FromFile, policy: meaningOf(dangerous + other), keep: "\n" + dangerous + other},
-		{name: "broken, then good", at: file(bad), fallback: StartClosed, reload: ptr(file(good)), source: FromFile, policy: meaningOf(good), keep: good},
-		{name: "broken, then absent", at: file(bad), fallback: StartClosed, reload: &absent, source: FromCaution, policy: Closed(), errors: 1},
+		{name: "absent, then broken", at: absent, reload: ptr(file(bad)), source: FromNothing, policy: Default(),
+			errors: 1},
+		{name: "good, then dangerous", at: file(good), reload: ptr(file(dangerous)), source: FromFile,
+			policy: meaningOf(good), errors: 1, keep: good},
+		{name: "good, then dangerous, forced", at: file(good), reload: ptr(file(dangerous)), force: true,
+			source: FromFile, policy: meaningOf(dangerous), keep: dangerous},
+		{name: "good, then broken, forced", at: file(good), reload: ptr(file(bad)), force: true, source: FromFile,
+			policy: meaningOf(good), errors: 1, keep: good},
+		{name: "dangerous, then more", at: file(dangerous), reload: ptr(file("\n" + dangerous + other)),
+			source: FromFile, policy: meaningOf(dangerous + other), keep: "\n" + dangerous + other},
+		{name: "broken, then good", at: file(bad), fallback: StartClosed, reload: ptr(file(good)), source: FromFile,
+			policy: meaningOf(good), keep: good},
+		{name: "broken, then absent", at: file(bad), fallback: StartClosed, reload: &absent, source: FromCaution,
+			policy: Closed(), errors: 1},
 	} {
 		var last []byte
 		if c.lastGood != "" {
@@ -77,7 +96,8 @@ func TestChoose(t *testing.T) {
 		if c.reload != nil {
 			got = got.Reload(*c.reload, c.force)
 		}
-		if got.Source != c.source || !samePolicy(got.Policy, c.policy) || len(got.Errors) != c.errors || string(got.Text) != c.keep {
+		if got.Source != c.source || !samePolicy(got.Policy, c.policy) || len(got.Errors) != c.errors ||
+			string(got.Text) != c.keep {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}

@@ -55,7 +55,8 @@ func nodeHint(t *topo.Topo, guid mad.GUID) string {
 	node := &t.Nodes[n]
 	for num := range int(node.NumPorts) {
 		if p := &t.Ports[t.Port(n, uint8(num+1))]; p.GUID != 0 {
-			return fmt.Sprintf("; it is the GUID of node %q, whose port %d has GUID %v", node.Desc.String(), p.Num, p.GUID)
+			return fmt.Sprintf("; it is the GUID of node %q, whose port %d has GUID %v", node.Desc.String(), p.Num,
+				p.GUID)
 		}
 	}
 	return ""
@@ -73,7 +74,8 @@ func (c *compiler) checkGroups(part *Partition, warnings *diag.List) {
 				continue
 			}
 			info := &c.t.Ports[p].Info
-			if rate := info.Rate(info.CapabilityMask(), info.CapabilityMask2()); rate.Rank() != 0 && rate.Rank() < g.Rate.Rank() {
+			if rate := info.Rate(info.CapabilityMask(), info.CapabilityMask2()); rate.Rank() != 0 &&
+				rate.Rank() < g.Rate.Rank() {
 				slow.add(p, fmt.Sprintf("%g Gb/s", rate.Gbps()))
 			}
 			if mtu := info.MTUCap(); mtu.Bytes() != 0 && mtu.Bytes() < g.MTU.Bytes() {
@@ -82,10 +84,14 @@ func (c *compiler) checkGroups(part *Partition, warnings *diag.List) {
 		}
 		var texts []string
 		if slow.count > 0 {
-			texts = append(texts, fmt.Sprintf("the rate of a group of %s, %g Gb/s, exceeds that of %s: the port cannot join", shown(part.Name), g.Rate.Gbps(), slow))
+			texts = append(texts,
+				fmt.Sprintf("the rate of a group of %s, %g Gb/s, exceeds that of %s: the port cannot join",
+					shown(part.Name), g.Rate.Gbps(), slow))
 		}
 		if small.count > 0 {
-			texts = append(texts, fmt.Sprintf("the MTU of a group of %s, %d bytes, exceeds that of %s: the port cannot join", shown(part.Name), g.MTU.Bytes(), small))
+			texts = append(texts,
+				fmt.Sprintf("the MTU of a group of %s, %d bytes, exceeds that of %s: the port cannot join",
+					shown(part.Name), g.MTU.Bytes(), small))
 		}
 		for _, text := range texts {
 			if !reported[text] {
@@ -117,10 +123,13 @@ func (c *compiler) checkPorts(warnings *diag.List) {
 	}
 	place := c.Policy.Partitions[0].Position
 	if alone.count > 0 {
-		warnings.Add(place, "%s can reach only the manager: it is only a limited member of the default partition", alone)
+		warnings.Add(place, "%s can reach only the manager: it is only a limited member of the default partition",
+			alone)
 	}
 	if !self && c.t.Self != topo.None {
-		warnings.Add(place, "the manager's own port %s is not a full member of the default partition: limited members cannot reach it", portName(c.t, c.t.Self))
+		warnings.Add(place,
+			"the manager's own port %s is not a full member of the default partition: limited members cannot reach it",
+			portName(c.t, c.t.Self))
 	}
 }
 

@@ -36,12 +36,21 @@ func TestConflicts(t *testing.T) {
 	}{
 		{"Default=0x7fff, ipoib : ALL=full;", nil},
 		{"Default=0x7fff : ALL=full;\nA=1, ipoib, rate=21 : 0x100003=full, 0x100005;", []string{
-			fmt.Sprintf(`f:2:1: the rate of a group of "A", 400 Gb/s, exceeds that of port 0x0000000000100003 of "H2" (and 1 more), %g Gb/s: the port cannot join`, has),
+			fmt.Sprintf(
+				`f:2:1: the rate of a group of "A", 400 Gb/s, exceeds that of port 0x0000000000100003 of "H2" (and 1 more), %g Gb/s: the port cannot join`, has),
 		}},
-		{"Default=0x7fff : ALL=full;\nA=1 : ALL=full, 0xdead=full;", []string{"f:2:17: no port of the subnet has GUID 0x000000000000dead"}},
-		{"Default=0x7fff : ALL=full;\nA=1 : ALL=full, 0x100002=full;", []string{`f:2:17: no port of the subnet has GUID 0x0000000000100002; it is the GUID of node "H2", whose port 1 has GUID 0x0000000000100003`}},
-		{"A=1 : 0x100001=full, 0x100003=full, 0x300001=full;", []string{`port 0x0000000000100005 of "H3" (and 1 more) can reach only the manager`}},
-		{"Default=0x7fff : ALL, 0x100003=full, SELF=limited; A=1 : ALL=full;", []string{`the manager's own port 0x0000000000100001 of "H1" is not a full member of the default partition`}},
+		{"Default=0x7fff : ALL=full;\nA=1 : ALL=full, 0xdead=full;",
+			[]string{"f:2:17: no port of the subnet has GUID 0x000000000000dead"}},
+		{"Default=0x7fff : ALL=full;\nA=1 : ALL=full, 0x100002=full;",
+			[]string{
+				`f:2:17: no port of the subnet has GUID 0x0000000000100002; it is the GUID of node "H2", whose port 1 has GUID 0x0000000000100003`,
+			}},
+		{"A=1 : 0x100001=full, 0x100003=full, 0x300001=full;",
+			[]string{`port 0x0000000000100005 of "H3" (and 1 more) can reach only the manager`}},
+		{"Default=0x7fff : ALL, 0x100003=full, SELF=limited; A=1 : ALL=full;",
+			[]string{
+				`the manager's own port 0x0000000000100001 of "H1" is not a full member of the default partition`,
+			}},
 		{"Default=0x7fff : ALL, 0x100003=full, 0x100001=both; A=1 : ALL=full;", nil},
 	} {
 		policy, errors, _ := Parse("f", []byte(c.file)).Policy()

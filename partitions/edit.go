@@ -250,8 +250,10 @@ func (f *File) edit(partition string, how func(d *Definition) []patch) (*File, e
 	}
 	for i := range before.Partitions {
 		p := &before.Partitions[i]
-		if q := after.Find(p.Key); p.Key != key && (q == nil || q.Name != p.Name || !sameMembers(p.Members, q.Members)) {
-			return nil, fmt.Errorf("this would change partition %s, whose P_Key %s depends on earlier lines: write its P_Key into the file first", shown(p.Name), p.Key)
+		if q := after.Find(p.Key); p.Key != key &&
+			(q == nil || q.Name != p.Name || !sameMembers(p.Members, q.Members)) {
+			return nil, fmt.Errorf(
+				"this would change partition %s, whose P_Key %s depends on earlier lines: write its P_Key into the file first", shown(p.Name), p.Key)
 		}
 	}
 	return edited, nil

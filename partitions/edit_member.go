@@ -12,7 +12,8 @@ import (
 func ParseMember(text string) (Member, error) {
 	f := Parse("", []byte("x=1 : "+text+";"))
 	policy, errors, warnings := f.Policy()
-	if len(errors) == 0 && len(f.Definitions[0].Items) == 1 && len(policy.Partitions) == 2 && len(policy.Partitions[1].Members) == 1 {
+	if len(errors) == 0 && len(f.Definitions[0].Items) == 1 && len(policy.Partitions) == 2 &&
+		len(policy.Partitions[1].Members) == 1 {
 		m := policy.Partitions[1].Members[0]
 		m.Position.Line, m.Position.Col = 0, 0
 		if !f.Definitions[0].Items[0].Assigned {
@@ -28,7 +29,8 @@ func ParseMember(text string) (Member, error) {
 	if len(errors) > 0 {
 		return Member{}, fmt.Errorf("%s", errors[0].Text)
 	}
-	return Member{}, fmt.Errorf("%s is not a member; expected a port GUID or a set of ports, with =full, =limited or =both", shown(text))
+	return Member{}, fmt.Errorf(
+		"%s is not a member; expected a port GUID or a set of ports, with =full, =limited or =both", shown(text))
 }
 
 // names reports whether an item names just the ports of a member.

@@ -46,16 +46,19 @@ func TestEdits(t *testing.T) {
 	for _, c := range []struct{ file, edit, want string }{
 		{"A=1 : SELF=full;\n", "add A 0x5=full", "A=1 : SELF=full, 0x0000000000000005=full;\n"},
 		{"A=1 : ;\n", "add 0x8001 ALL=full", "A=1 : ALL=full ;\n"},
-		{"A=1 :\n  0x5, # five\n  0x6 # six\n;\n", "add A 0x7=both", "A=1 :\n  0x5, # five\n  0x6 # six\n  0x0000000000000007=both\n;\n"},
+		{"A=1 :\n  0x5, # five\n  0x6 # six\n;\n", "add A 0x7=both",
+			"A=1 :\n  0x5, # five\n  0x6 # six\n  0x0000000000000007=both\n;\n"},
 		{"A=1 :\n  0x5,\n  0x6\n;\n", "add A 0x7", "A=1 :\n  0x5,\n  0x6,\n  0x0000000000000007=limited\n;\n"},
 		{"A=1 :\n  0x5,\n  0x6,\n;\n", "add A 0x7", "A=1 :\n  0x5,\n  0x6,\n  0x0000000000000007=limited,\n;\n"},
 		{"A=1,ipoib :\n mgid=ff12::1\n;\n", "add A SELF", "A=1,ipoib : SELF=limited,\n mgid=ff12::1\n;\n"},
 		{"A=1 : 0x5 ,0x6=limited;\n", "add A 0x6=full", "A=1 : 0x5 ,0x6=full;\n"},
 		{"A=1 : 0x5 ,ALL;\n", "add A 0x5=full", "A=1 : 0x5 ,ALL, 0x0000000000000005=full;\n"},
 		{"A=1, defmember=full : 0x6;\n", "add A 0x5", "A=1, defmember=full : 0x6, 0x0000000000000005=full;\n"},
-		{"A=1, defmember=full : 0x6;\n", "add A 0x5=limited", "A=1, defmember=full : 0x6, 0x0000000000000005=limited;\n"},
+		{"A=1, defmember=full : 0x6;\n", "add A 0x5=limited",
+			"A=1, defmember=full : 0x6, 0x0000000000000005=limited;\n"},
 		{"A=1, defmember=full : 0x5=limited;\n", "add A 0x5", "A=1, defmember=full : 0x5=full;\n"},
-		{"Default=0x7fff, defmember=full : ALL;\n", "add Default 0x5", "Default=0x7fff, defmember=full : ALL, 0x0000000000000005=full;\n"},
+		{"Default=0x7fff, defmember=full : ALL;\n", "add Default 0x5",
+			"Default=0x7fff, defmember=full : ALL, 0x0000000000000005=full;\n"},
 		{"", "create A 0x5 defmember=full", "A=0x0001, defmember=full : 0x0000000000000005;\n"},
 		{"A=1 : ALL; A=1: SELF;\n", "add A 0x5", "A=1 : ALL; A=1: SELF, 0x0000000000000005=limited;\n"},
 		{"A=1 : 0x5, 0x6, 0x7;\n", "remove A 0x6", "A=1 : 0x5, 0x7;\n"},
@@ -100,10 +103,12 @@ func TestRefusedEdits(t *testing.T) {
 		{two, "rename A x=y", `"x=y" is not a valid partition name`},
 		{two, "set A rat=7", `unknown flag "rat"; did you mean rate?`},
 		{two, "delete C", `this would change partition "D", whose P_Key 0x0005 depends on earlier lines`},
-		{"A : SELF;\nB : NONE;\nC=2 : NONE;\n", "delete A", `this would change partition "B", whose P_Key 0x0002 depends on earlier lines`},
+		{"A : SELF;\nB : NONE;\nC=2 : NONE;\n", "delete A",
+			`this would change partition "B", whose P_Key 0x0002 depends on earlier lines`},
 		{"A=1 : x!;\n", "add A SELF", `p:1:7: "x!" is neither a port GUID`},
 	} {
-		if f, err := step(t, Parse("p", []byte(c.file)), c.edit); err == nil || f != nil || !strings.Contains(err.Error(), c.want) {
+		if f, err := step(t, Parse("p", []byte(c.file)), c.edit); err == nil || f != nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.edit, err, c.want)
 		}
 	}
@@ -112,7 +117,10 @@ func TestRefusedEdits(t *testing.T) {
 func TestParseMember(t *testing.T) {
 	for text, want := range map[string]string{
 		"0x5=full": "0x0000000000000005=full", "SELF": "SELF", "ALL_CAS=both": "ALL_CAS=both",
-		"0x5=fool": "error", "x": "x", "rack-[01-10]*=full": "rack-[01-10]*=full", "@gpus": "@gpus", "0x5-0x9=full": "0x0000000000000005-0x0000000000000009=full", "x!": "error", "0x9-0x5": "error", "n[2-1]": "error", "n[": "error", "@": "error", "5": "error", "": "error", "NONE": "error", "0x5,0x6": "error", "0x5;y=2:0x6": "error", "mgid=ff12::1": "error",
+		"0x5=fool": "error", "x": "x", "rack-[01-10]*=full": "rack-[01-10]*=full", "@gpus": "@gpus",
+		"0x5-0x9=full": "0x0000000000000005-0x0000000000000009=full", "x!": "error", "0x9-0x5": "error",
+		"n[2-1]": "error", "n[": "error", "@": "error", "5": "error", "": "error", "NONE": "error", "0x5,0x6": "error",
+		"0x5;y=2:0x6": "error", "mgid=ff12::1": "error",
 	} {
 		m, err := ParseMember(text)
 		got := m.String()

@@ -26,7 +26,8 @@ var examples = []struct{ file, reason string }{
 	{file: "S=0x10: ALL_VCAS;", reason: "ALL_VCAS"},
 	{file: "S=0x10\n: ALL;"},
 	{file: "S=0x10,sl=5,ipoib,mtu=5,rate=6,Q_Key=0x1234,TClass=7,FlowLabel=9,defmember=full: ALL,\nmgid=ff15::abcd,Q_Key=0x99,mtu=3,rate=2,scope=8,scope=5\nALL_SWITCHES;"},
-	{file: "S=0x10,sl=5,ipoib,scope=5: ALL,\nmgid=ff15:401b::abcd,sl=3\nALL_SWITCHES;", reason: "OpenSM creates no broadcast group of scope"},
+	{file: "S=0x10,sl=5,ipoib,scope=5: ALL,\nmgid=ff15:401b::abcd,sl=3\nALL_SWITCHES;",
+		reason: "OpenSM creates no broadcast group of scope"},
 	{file: "S=0x10,ipoib: ALL,\nmgid=ff12:601b::5,rate=6\nSELF;"},
 	{file: "T=0x11,ipoib,sl=2:SELF=full;\nU=0x12,ipoib,sl=4:SELF=full;"},
 	{file: "T=0x11:SELF=full,mgid=fe80::1;"},
@@ -48,9 +49,11 @@ var examples = []struct{ file, reason string }{
 	{file: "A=0x10:\nALL=full,\nSELF\n; B=0x11:SELF=full;\n", reason: "a ';' at the start of a line"},
 	{file: "A=0x10: ALL=full;\r\nB=0x11: ALL=full;\r\n", reason: "line ends CR LF"},
 	{file: "A=0x10,ipoib: mgid=ff12::abcd   #rate=2,sl=6\n ALL=full;\n", reason: "OpenSM takes"},
-	{file: "# rate = 7, rate = 7, sl=6, sl=6, sl=6, sl=6\nA=0x10: ALL\n mgid=ff12::abcd\n NONE;\n", reason: "OpenSM takes"},
+	{file: "# rate = 7, rate = 7, sl=6, sl=6, sl=6, sl=6\nA=0x10: ALL\n mgid=ff12::abcd\n NONE;\n",
+		reason: "OpenSM takes"},
 	{file: "A=0x10:\nmgid=ff12::5,sl=1\nmgid=ff12::5,scope=5\nALL=full;\n", reason: "OpenSM makes no group of scope"},
-	{file: "A=0x10:\nmgid=ff12::5,sl=1\nALL=full;\nB=0x11: ALL=full,\nmgid=ff15::5,sl=1\nSELF=full;\n", reason: "OpenSM may crash here"},
+	{file: "A=0x10:\nmgid=ff12::5,sl=1\nALL=full;\nB=0x11: ALL=full,\nmgid=ff15::5,sl=1\nSELF=full;\n",
+		reason: "OpenSM may crash here"},
 }
 
 // redHat has the form of the file of the Red Hat guide to RDMA: two partitions, each in

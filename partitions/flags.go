@@ -42,7 +42,10 @@ func whole(beginning string, words []string) string {
 
 // flags reads those of a definition.
 func (r *resolver) flags(d *Definition) flags {
-	f := flags{membership: Limited, group: groupFlags{Group: Group{MTU: DefaultMTU, Rate: DefaultRate, AnyMTU: true, AnyRate: true}}}
+	f := flags{
+		membership: Limited,
+		group:      groupFlags{Group: Group{MTU: DefaultMTU, Rate: DefaultRate, AnyMTU: true, AnyRate: true}},
+	}
 	for i := range d.Flags {
 		a := &d.Flags[i]
 		if a.Name.Text == "" && !a.Assigned {
@@ -65,13 +68,16 @@ func (r *resolver) flags(d *Definition) flags {
 		case "defmember":
 			got, known := membership(a.Value.Text)
 			if !known || !a.Assigned {
-				r.danger(a.Name, "defmember %s: ignored; expected defmember=full, defmember=limited or defmember=both%s", shown(a.Value.Text), meant(a.Value.Text, memberships))
+				r.danger(
+					a.Name, "defmember %s: ignored; expected defmember=full, defmember=limited or defmember=both%s",
+					shown(a.Value.Text), meant(a.Value.Text, memberships))
 				continue
 			}
 			r.checkWhole(a.Value, got.String())
 			f.membership = got
 		case "":
-			r.warn(a.Name, "unknown flag %s is ignored%s", shown(a.Name.Text), meant(a.Name.Text, append(flagWords, index0Word)))
+			r.warn(a.Name, "unknown flag %s is ignored%s", shown(a.Name.Text),
+				meant(a.Name.Text, append(flagWords, index0Word)))
 		default:
 			r.groupFlag(&f.group, w, a)
 		}

@@ -11,8 +11,10 @@ func TestFormat(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"A=1:ALL;", "A=1 : ALL;\n"},
 		{" A = 0x1 ,ipoib,, rate = 7:ALL =full,, SELF ,; B:;", "A=0x1, ipoib, rate=7 : ALL=full, SELF;\nB : ;\n"},
-		{"\n\n# one\n\n\n# two\nA=1:\n\tALL,\n  SELF # three\n;\n\n\n", "# one\n\n# two\nA=1 :\n    ALL,\n    SELF;  # three\n"},
-		{"A=1:\nmgid=ff12::1 # a\n mgid = ff12::22 , sl=3 # b\nALL\n# c\n;\n# d", "A=1 :\n    mgid=ff12::1         # a\n    mgid=ff12::22, sl=3  # b\n    ALL;\n# c\n\n# d\n"},
+		{"\n\n# one\n\n\n# two\nA=1:\n\tALL,\n  SELF # three\n;\n\n\n",
+			"# one\n\n# two\nA=1 :\n    ALL,\n    SELF;  # three\n"},
+		{"A=1:\nmgid=ff12::1 # a\n mgid = ff12::22 , sl=3 # b\nALL\n# c\n;\n# d",
+			"A=1 :\n    mgid=ff12::1         # a\n    mgid=ff12::22, sl=3  # b\n    ALL;\n# c\n\n# d\n"},
 		{"A=1:,ALL,,\nmgid=ff12::1,,sl=3\nSELF;", "A=1 : ALL,\n    mgid=ff12::1,, sl=3\n    SELF;\n"},
 		{"A=1:ALL\r\n", "A=1 : ALL;\n"},
 		{";;A=1:ALL;;", "A=1 : ALL;\n"},

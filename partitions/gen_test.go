@@ -78,14 +78,16 @@ func (g *generator) definition() {
 
 func (g *generator) flag() string {
 	if g.chance(50) {
-		return g.pick("ipoib", "ipoib", "ipo", "i", "indx0", "defmember=full", "defmember=limited", "def=both", "d=f", "defmember=nonsense", "unknown=3", "INDX0")
+		return g.pick("ipoib", "ipoib", "ipo", "i", "indx0", "defmember=full", "defmember=limited", "def=both", "d=f",
+			"defmember=nonsense", "unknown=3", "INDX0")
 	}
 	return g.groupFlag()
 }
 
 func (g *generator) groupFlag() string {
 	if g.chance(15) {
-		return g.pick("mtu", "rate", "sl=16", "sl=x", "scope=0", "scope=16", "FlowLabel=0x100000", "TClass=300", "Q_Key=x", "other=2", "mtu=0", "rate=0", "mtu=6", "rate=1", "sl=2x", "rate=", "Q_Key=")
+		return g.pick("mtu", "rate", "sl=16", "sl=x", "scope=0", "scope=16", "FlowLabel=0x100000", "TClass=300",
+			"Q_Key=x", "other=2", "mtu=0", "rate=0", "mtu=6", "rate=1", "sl=2x", "rate=", "Q_Key=")
 	}
 	switch g.IntN(7) {
 	case 0:
@@ -133,15 +135,18 @@ func (g *generator) body() {
 }
 
 func (g *generator) member() string {
-	who := g.pick("ALL", "A", "ALL_", "ALL_CAS", "ALL_S", "ALL_ROUTERS", "SELF", "S", "NONE", "0x100001", "0x100003", "0x100005", "0x100007",
+	who := g.pick("ALL", "A", "ALL_", "ALL_CAS", "ALL_S", "ALL_ROUTERS", "SELF", "S", "NONE", "0x100001", "0x100003",
+		"0x100005", "0x100007",
 		"0x0000000000100007", "0X300001", "1048579", "0x200000", "0xdead", "04000005")
 	return who + g.pick("", "", "=full", "=limited", "=both", "=f", "=l", " = full", "=nonsense", "=")
 }
 
 func (g *generator) group() {
 	g.write("mgid" + g.pick("=", " = ", "= "))
-	g.write(g.pick("ff12:401b::1", "ff12:401b::ffff:ffff", "ff12:601b::1", "ff12:401b:8010::7", "ff12::5", "ff15::5", "ff12::6", "ff1e:0:0:1:2:3:4:5",
-		"ff12:a01b::3", "ff32::1", "ff02::9", "fe80::1", "nonsense", "ff15:401b::ffff:ffff", "FF12::AbC", "ff12::1.2.3.4", "ff12:401b:ffff::4"))
+	g.write(g.pick("ff12:401b::1", "ff12:401b::ffff:ffff", "ff12:601b::1", "ff12:401b:8010::7", "ff12::5", "ff15::5",
+		"ff12::6", "ff1e:0:0:1:2:3:4:5",
+		"ff12:a01b::3", "ff32::1", "ff02::9", "fe80::1", "nonsense", "ff15:401b::ffff:ffff", "FF12::AbC",
+		"ff12::1.2.3.4", "ff12:401b:ffff::4"))
 	for flags := g.IntN(4); flags > 0; flags-- {
 		g.write(g.pick(",", ", ", " , ") + g.groupFlag())
 	}

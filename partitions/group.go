@@ -74,7 +74,8 @@ func groupAddress(text string) (mgid mad.GID, ok bool) {
 func (r *resolver) group(p *Partition, item *Item, f *flags) {
 	mgid, ok := groupAddress(item.Value.Text)
 	if !ok {
-		r.warn(item.Value, "%s: no group is created; expected an IPv6 address that begins with ff", shown(item.Value.Text))
+		r.warn(item.Value, "%s: no group is created; expected an IPv6 address that begins with ff",
+			shown(item.Value.Text))
 		return
 	}
 	own := f.group
@@ -86,7 +87,8 @@ func (r *resolver) group(p *Partition, item *Item, f *flags) {
 		}
 		w := whole(a.Name.Text, groupFlagWords)
 		if w == "" {
-			r.warn(a.Name, "unknown flag %s of a group is ignored%s", shown(a.Name.Text), meant(a.Name.Text, groupFlagWords))
+			r.warn(a.Name, "unknown flag %s of a group is ignored%s", shown(a.Name.Text),
+				meant(a.Name.Text, groupFlagWords))
 			continue
 		}
 		r.groupFlag(&own, w, a)
@@ -160,7 +162,9 @@ func (r *resolver) addScoped(p *Partition, g Group, scope uint8, item *Item, wri
 	}
 	if broadcast := registry.BroadcastMGID(p.Key, scope); isIP(g.MGID) && g.MGID != broadcast {
 		if _, exists := r.groups[broadcast]; !exists {
-			r.warn(item.Value, "no group %s: the partition has no broadcast group of scope %d; write ipoib before the colon", text, scope)
+			r.warn(item.Value,
+				"no group %s: the partition has no broadcast group of scope %d; write ipoib before the colon", text,
+				scope)
 			return
 		}
 	}

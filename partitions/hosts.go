@@ -10,8 +10,9 @@ import (
 	"ibsm/topo"
 )
 
-// Members that OpenSM does not know: a range of GUIDs, hosts by their names, and port groups. Which ports they are follows
-// from the subnet at each sweep. A name is the first word of an adapter's NodeDescription, as its host claims it.
+// Members that OpenSM does not know: a range of GUIDs, hosts by their names, and port groups. Which ports they are
+// follows from the subnet at each sweep. A name is the first word of an adapter's NodeDescription, as its host claims
+// it.
 
 // PortGroups are the groups of ports that a file may name.
 type PortGroups struct {
@@ -32,7 +33,8 @@ func extended(text string) (m Member, ok bool) {
 	if first, last, is := strings.Cut(text, "-"); is && strings.HasPrefix(text, "0") {
 		a, junk, wide := number(strings.TrimRight(first, blank))
 		b, alsoJunk, alsoWide := number(strings.TrimLeft(last, blank))
-		ok := !junk && !wide && !alsoJunk && !alsoWide && a > 0 && a <= b && strings.HasPrefix(strings.TrimLeft(last, blank), "0x")
+		ok := !junk && !wide && !alsoJunk && !alsoWide && a > 0 && a <= b &&
+			strings.HasPrefix(strings.TrimLeft(last, blank), "0x")
 		return Member{Who: InRange, Port: mad.GUID(a), Last: mad.GUID(b)}, ok
 	}
 	if !isHostPattern(text) {
@@ -41,8 +43,8 @@ func extended(text string) (m Member, ok bool) {
 	return Member{Who: Hosts, Name: text}, true
 }
 
-// isHostPattern reports whether a word may be the name of a host, or a pattern for names. Words that resemble those of the
-// file and long rows of hexadecimal digits are no names: they are typing errors.
+// isHostPattern reports whether a word may be the name of a host, or a pattern for names. Words that resemble those of
+// the file and long rows of hexadecimal digits are no names: they are typing errors.
 func isHostPattern(text string) bool {
 	if text == "" || len(text) > mad.DataSize || digit(text[0]) < 10 || strings.IndexByte("-.", text[0]) >= 0 {
 		return false
@@ -52,7 +54,8 @@ func isHostPattern(text string) bool {
 		return false
 	}
 	for i := range len(text) {
-		if c := text[i]; !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte("-._", c) >= 0 || glob && strings.IndexByte("*?[]", c) >= 0) {
+		if c := text[i]; !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
+			strings.IndexByte("-._", c) >= 0 || glob && strings.IndexByte("*?[]", c) >= 0) {
 			return false
 		}
 	}
@@ -213,8 +216,8 @@ func NewHostIndex[P any](ports []HostPort[P]) *HostIndex[P] {
 	return x
 }
 
-// Find are the ports of the hosts that a name or a pattern means, and the hosts among them that are left out, as two nodes
-// have one NodeDescription: which of them is the host cannot be known.
+// Find are the ports of the hosts that a name or a pattern means, and the hosts among them that are left out, as two
+// nodes have one NodeDescription: which of them is the host cannot be known.
 func (x *HostIndex[P]) Find(pattern string) (ports []P, claimed []string) {
 	if !isGlob(pattern) {
 		if x.claimed[pattern] != "" {
@@ -316,7 +319,8 @@ type Claim struct {
 
 // String is the claim for a message.
 func (c Claim) String() string {
-	return fmt.Sprintf("two nodes have the NodeDescription %q: host %s is no member of partition %s by its name; write its port GUIDs, or correct the description", c.Desc, shown(c.Host), shown(c.Partition))
+	return fmt.Sprintf(
+		"two nodes have the NodeDescription %q: host %s is no member of partition %s by its name; write its port GUIDs, or correct the description", c.Desc, shown(c.Host), shown(c.Partition))
 }
 
 // ByNames reports whether members go by names of hosts, so that a new NodeDescription can change tables.
@@ -326,7 +330,8 @@ func (p *Policy) ByNames() bool {
 	})
 }
 
-// IsPattern reports whether a member is none that OpenSM knows and no plain name of a host: a range, a pattern, a group.
+// IsPattern reports whether a member is none that OpenSM knows and no plain name of a host: a range, a pattern, a
+// group.
 func (m *Member) IsPattern() bool {
 	return m.Who == InRange || m.Who == OfGroup || m.Who == Hosts && isGlob(m.Name)
 }

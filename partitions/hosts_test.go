@@ -18,8 +18,10 @@ func TestGlob(t *testing.T) {
 		pattern string
 		yes, no []string
 	}{
-		{"node[001-100]", []string{"node001", "node042", "node100"}, []string{"node1", "node0001", "node101", "node000", "node", "xnode001"}},
-		{"node[1-100]*", []string{"node1", "node7-ib0", "node100", "node101"}, []string{"node", "node0", "node07"}}, // node101 is node10 and any text
+		{"node[001-100]", []string{"node001", "node042", "node100"},
+			[]string{"node1", "node0001", "node101", "node000", "node", "xnode001"}},
+		// node101 is node10 and any text
+		{"node[1-100]*", []string{"node1", "node7-ib0", "node100", "node101"}, []string{"node", "node0", "node07"}},
 		{"node[1-12]", []string{"node1", "node12"}, []string{"node0", "node13", "node01", "node120"}},
 		{"n[7]", []string{"n7"}, []string{"n07", "n77"}},
 		{"rack1-*", []string{"rack1-", "rack1-a", "rack1-a-b"}, []string{"rack1", "rack11-a"}},
@@ -82,9 +84,9 @@ func membersOf(tables *Tables, t *topo.Topo, key mad.PKey) (hosts []mad.GUID) {
 	return hosts
 }
 
-// TestMembersByName: names and patterns, ranges and groups are looked up in the subnet; a host of two adapters is a member
-// with both; a later member takes precedence, as for others. A NodeDescription that two nodes have makes neither a
-// member, as a host can choose the description of another one; Claims and the check of the file say so.
+// TestMembersByName: names and patterns, ranges and groups are looked up in the subnet; a host of two adapters is a
+// member with both; a later member takes precedence, as for others. A NodeDescription that two nodes have makes neither
+// a member, as a host can choose the description of another one; Claims and the check of the file say so.
 func TestMembersByName(t *testing.T) {
 	groups := &PortGroups{
 		Check: func(name string, _ bool) error {
@@ -93,9 +95,12 @@ func TestMembersByName(t *testing.T) {
 			}
 			return nil
 		},
-		Members: func(sub *topo.Topo, _ string) []topo.PortIdx { return []topo.PortIdx{sub.Port(sub.FindNode(host3), 1)} },
+		Members: func(sub *topo.Topo, _ string) []topo.PortIdx {
+			return []topo.PortIdx{sub.Port(sub.FindNode(host3), 1)}
+		},
 	}
-	names := map[mad.GUID]string{host1: "node01 mlx5_0", host2: "node01 mlx5_1", host3: "node02 HCA-1", host4: " rack1-a mlx5_0 "}
+	names := map[mad.GUID]string{host1: "node01 mlx5_0", host2: "node01 mlx5_1", host3: "node02 HCA-1",
+		host4: " rack1-a mlx5_0 "}
 	for _, c := range []struct {
 		members string
 		descs   map[mad.GUID]string
@@ -110,9 +115,11 @@ func TestMembersByName(t *testing.T) {
 		{"S1", names, nil, ""},     // a switch is no host
 		{"0x100000-0x100003", names, []mad.GUID{host1, host2}, ""},
 		{"@gpus", names, []mad.GUID{host3}, ""},
-		{"node01, node02", map[mad.GUID]string{host1: "node01 mlx5_0", host2: "node01 mlx5_0", host3: "node02"}, []mad.GUID{host3}, "node01"},
+		{"node01, node02", map[mad.GUID]string{host1: "node01 mlx5_0", host2: "node01 mlx5_0", host3: "node02"},
+			[]mad.GUID{host3}, "node01"},
 		{"*", map[mad.GUID]string{host1: "a", host2: "a", host3: "b", host4: "c"}, []mad.GUID{host3, host4}, "a"},
-		{"node01", map[mad.GUID]string{host1: "node01 mlx5_0", host2: "node01 mlx5_0 "}, nil, "node01"}, // blanks that nobody sees
+		// blanks that nobody sees
+		{"node01", map[mad.GUID]string{host1: "node01 mlx5_0", host2: "node01 mlx5_0 "}, nil, "node01"},
 	} {
 		f := Parse("p", []byte("A=1, defmember=full: "+c.members+";\n"))
 		f.PortGroups = groups
@@ -126,7 +133,8 @@ func TestMembersByName(t *testing.T) {
 		if got := membersOf(tables, sub, 1); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.members, got, c.want)
 		}
-		if got := fmt.Sprint(tables.Claims); (len(tables.Claims) > 0) != (c.claims != "") || !strings.Contains(got, c.claims) {
+		if got := fmt.Sprint(tables.Claims); (len(tables.Claims) > 0) != (c.claims != "") ||
+			!strings.Contains(got, c.claims) {
 			t.Errorf("%s: claims %s", c.members, got)
 		}
 		if c.claims != "" && !strings.Contains(policy.Conflicts(sub).Error(), "two nodes have the NodeDescription") {
@@ -178,14 +186,15 @@ func TestNamesAreRefused(t *testing.T) {
 	} {
 		f := Parse("p", []byte("A=1: SELF=full, "+c.member+";\n"))
 		f.NoNames, f.PortGroups = c.noNames, c.groups
-		if _, errors, _ := f.Policy(); (errors == nil) != (c.want == "") || errors != nil && !strings.Contains(errors.Error(), c.want) {
+		if _, errors, _ := f.Policy(); (errors == nil) != (c.want == "") || errors != nil &&
+			!strings.Contains(errors.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.member, errors, c.want)
 		}
 	}
 }
 
-// TestForeignAsOpenSM: OpenSM refuses each kind of member that is an extension, and makes every port a full member of the
-// default partition, as the note of the line says. The exported file means to it what the file means here.
+// TestForeignAsOpenSM: OpenSM refuses each kind of member that is an extension, and makes every port a full member of
+// the default partition, as the note of the line says. The exported file means to it what the file means here.
 func TestForeignAsOpenSM(t *testing.T) {
 	for _, member := range []string{"H1=full", "H[1-2]", "H*=both", "0x100000-0x100004", "@gpus=limited"} {
 		file := "Default=0x7fff, ipoib: ALL=limited, SELF=full;\nA=1, defmember=full: SELF, 0x100005, # a comment\n    " + member + "; # the hosts\n"
@@ -205,22 +214,28 @@ func TestForeignAsOpenSM(t *testing.T) {
 			}
 		}
 		sub := describedTopo(t, nil)
-		policy.groups = &PortGroups{Members: func(sub *topo.Topo, _ string) []topo.PortIdx { return []topo.PortIdx{sub.Port(sub.FindNode(host2), 1)} }}
+		policy.groups = &PortGroups{Members: func(sub *topo.Topo, _ string) []topo.PortIdx {
+			return []topo.PortIdx{sub.Port(sub.FindNode(host2), 1)}
+		}}
 		exported, err := f.Export(func(m Member) (ports []mad.GUID, err error) {
 			for _, p := range policy.portsOf(&m, sub) {
 				ports = append(ports, sub.Ports[p].GUID)
 			}
 			return ports, nil
 		})
-		if err != nil || !strings.Contains(string(exported), "# a comment\n") || !strings.Contains(string(exported), "; # the hosts\n") {
+		if err != nil || !strings.Contains(string(exported), "# a comment\n") ||
+			!strings.Contains(string(exported), "; # the hosts\n") {
 			t.Errorf("%s: %v\n%s", member, err, exported)
 		}
-		if difference := compile(t, policy, false, true).unlike(runOpenSM(t, string(exported), "-Q")); difference != "" {
+		if difference := compile(t, policy, false, true).unlike(
+			runOpenSM(t, string(exported), "-Q")); difference != "" {
 			t.Errorf("%s: exported as\n%s\n%s", member, exported, difference)
 		}
 	}
 	nobody := Parse("p", []byte("A=1: nobody=full, SELF=full;\n"))
-	if text, err := nobody.Export(func(Member) ([]mad.GUID, error) { return nil, nil }); err != nil || string(text) != "A=1: NONE, SELF=full;\n" {
+	if text, err := nobody.Export(func(Member) ([]mad.GUID, error) {
+		return nil, nil
+	}); err != nil || string(text) != "A=1: NONE, SELF=full;\n" {
 		t.Errorf("%q, %v", text, err)
 	}
 }
@@ -244,7 +259,8 @@ func TestEditsOfNames(t *testing.T) {
 		text string
 		want string
 	}{
-		{true, "@gpus=full", "@gpus=full"}, {true, "node[01-10]=full", "node[01-10]=full"}, {true, "rack1-*", "rack1-*=limited"},
+		{true, "@gpus=full", "@gpus=full"}, {true, "node[01-10]=full", "node[01-10]=full"},
+		{true, "rack1-*", "rack1-*=limited"},
 		{true, "0x5-0x9=both", "=both"}, {true, "node7=full", "node7=full"},
 		{false, "node7", ""}, {false, "@gpus", ""}, {false, "rack1-*", ""}, {false, "node[01-10]", ""},
 	} {
@@ -254,7 +270,8 @@ func TestEditsOfNames(t *testing.T) {
 			edit(f.Remove, step.text)
 		}
 		name, _, _ := strings.Cut(step.text, "=")
-		if strings.Contains(f.Src, name) != step.add || !strings.Contains(f.Src, step.want) || !strings.Contains(f.Src, "# the manager") {
+		if strings.Contains(f.Src, name) != step.add || !strings.Contains(f.Src, step.want) ||
+			!strings.Contains(f.Src, "# the manager") {
 			t.Errorf("%s:\n%s", step.text, f.Src)
 		}
 		before, _, _ := f.Policy()
@@ -264,7 +281,9 @@ func TestEditsOfNames(t *testing.T) {
 		}
 	}
 	policy, _, _ := f.Policy()
-	if got := fmt.Sprint(policy.Find(1).Members); strings.Count(got, "-0x") != 2 || !strings.Contains(got, "0x0000000000000005-0x0000000000000009=both") || !strings.HasSuffix(f.Src, "# a range\n") {
+	if got := fmt.Sprint(policy.Find(1).Members); strings.Count(got, "-0x") != 2 ||
+		!strings.Contains(got, "0x0000000000000005-0x0000000000000009=both") ||
+		!strings.HasSuffix(f.Src, "# a range\n") {
 		t.Errorf("%s of\n%s", got, f.Src)
 	}
 }

@@ -215,7 +215,8 @@ func TestLayout(t *testing.T) {
 				l.at, l.next, l.both, l.keep = nil, 0, c.Both, c.Keep
 				l.sweep(want[guid], first[guid])
 				if model := cut(l.table); !slices.Equal(model, cut(got)) {
-					t.Errorf("seed %d, run %d: port %v had %v, gets %v from OpenSM, expected %v; indx0 %v, size %d\n%s%s",
+					t.Errorf(
+						"seed %d, run %d: port %v had %v, gets %v from OpenSM, expected %v; indx0 %v, size %d\n%s%s",
 						seed, run, guid, before, cut(got), model, first[guid], size, c.File, c.Conf())
 				}
 				l.table = got
@@ -301,7 +302,9 @@ func (r *runs) ibsm(c *partitionstest.Case, policy *Policy) (unasked, all []mad.
 		keys := moved(port.PKeys.Keys(), out.Want[p].Keys())
 		all = append(all, keys...)
 		asked := first[port.GUID]
-		unasked = append(unasked, slices.DeleteFunc(keys, func(k mad.PKey) bool { return asked != 0 && (k == asked || k == port.PKeys.Key(0)) })...)
+		unasked = append(unasked, slices.DeleteFunc(keys, func(k mad.PKey) bool {
+			return asked != 0 && (k == asked || k == port.PKeys.Key(0))
+		})...)
 		port.PKeys = out.Want[p]
 	}
 	return unasked, all

@@ -37,9 +37,11 @@ func (f *File) findStraySemicolons() {
 		case semicolon:
 			switch {
 			case !open:
-				f.Warnings.Add(f.at(t.word), "a ';' after nothing: to OpenSM it is an error, which makes every port a full member of the default partition")
+				f.Warnings.Add(f.at(t.word),
+					"a ';' after nothing: to OpenSM it is an error, which makes every port a full member of the default partition")
 			case first:
-				f.Warnings.Add(f.at(t.word), "a ';' at the start of a line: OpenSM may misread the previous line; put it after the last item")
+				f.Warnings.Add(f.at(t.word),
+					"a ';' at the start of a line: OpenSM may misread the previous line; put it after the last item")
 			}
 			open = false
 		}
@@ -58,7 +60,8 @@ func (f *File) findLongLine() {
 	for text := range strings.Lines(f.Src) {
 		line++
 		if len(strings.TrimSuffix(text, "\n")) > lineOfOpenSM {
-			f.Warnings.Add(diag.Position{File: f.Name, Line: line}, "line of %d bytes: OpenSM cuts it after %d", len(text), lineOfOpenSM)
+			f.Warnings.Add(diag.Position{File: f.Name, Line: line}, "line of %d bytes: OpenSM cuts it after %d",
+				len(text), lineOfOpenSM)
 			return
 		}
 	}
@@ -124,7 +127,8 @@ func (f *File) checkEnd(d *Definition) {
 		return
 	}
 	if _, ok := groupAddress(last.Value.Text); !ok || len(last.Flags) == 0 {
-		f.Warnings.Add(f.at(last.Name), "OpenSM may continue to read after the ';' of this group; put a member such as NONE after it, on a separate line")
+		f.Warnings.Add(f.at(last.Name),
+			"OpenSM may continue to read after the ';' of this group; put a member such as NONE after it, on a separate line")
 	}
 }
 
@@ -134,7 +138,8 @@ func (f *File) checkLeftover(item *Item, text string) {
 		name, value, assigned := strings.Cut(piece, "=")
 		name = strings.Trim(name, blank+"\n")
 		if flag := whole(name, groupFlagWords); assigned && flag != "" {
-			f.Warnings.Add(f.at(item.Name), "OpenSM takes %s of a comment for %s of this group; give the item its own flag",
+			f.Warnings.Add(f.at(item.Name),
+				"OpenSM takes %s of a comment for %s of this group; give the item its own flag",
 				shown(strings.Trim(piece, blank+"\n")), flag+"="+strings.Trim(value, blank+"\n"))
 			return
 		}

@@ -114,7 +114,8 @@ func (o outcome) unlike(theirs outcome) string {
 	return b.String()
 }
 
-// outcome is what a manager made of a file: the keys of every end port by index, and the groups that stay without members, without their MLIDs.
+// outcome is what a manager made of a file: the keys of every end port by index, and the groups that stay without
+// members, without their MLIDs.
 type outcome struct {
 	tables  map[mad.GUID][]mad.PKey
 	groups  map[mad.GID]registry.Group
@@ -207,7 +208,8 @@ func tablesOf(f *fabric.Fabric) map[mad.GUID][]mad.PKey {
 	return tables
 }
 
-var groupLine = regexp.MustCompile(`(?m)^MC Group 0x\w+ (.*): mgid=0x(\w+):0x(\w+) port_gid=\S+ qkey=(\w+) mlid=\w+ mtu=(\w+) tclass=(\w+) pkey=(\w+) rate=(\w+) pkt_life=\w+ sl_flow_hop=(\w+) scope_state=(\w+)`)
+var groupLine = regexp.MustCompile(
+	`(?m)^MC Group 0x\w+ (.*): mgid=0x(\w+):0x(\w+) port_gid=\S+ qkey=(\w+) mlid=\w+ mtu=(\w+) tclass=(\w+) pkey=(\w+) rate=(\w+) pkt_life=\w+ sl_flow_hop=(\w+) scope_state=(\w+)`)
 
 // readGroups reads the well-known groups of OpenSM's SA dump.
 func readGroups(t testing.TB, dump string) map[mad.GID]registry.Group {
@@ -229,8 +231,10 @@ func readGroups(t testing.TB, dump string) map[mad.GID]registry.Group {
 		}
 		flow := number(m[9])
 		groups[mad.GID(gid)] = registry.Group{
-			MGID: mad.GID(gid), PKey: mad.PKey(number(m[7])), QKey: number(m[4]), MTU: mad.MTU(number(m[5]) & 63), Rate: mad.Rate(number(m[8]) & 63),
-			SL: uint8(flow >> 28), TClass: uint8(number(m[6])), FlowLabel: flow >> 8 & 0xfffff, HopLimit: uint8(flow), Scope: uint8(number(m[10]) >> 4), WellKnown: true,
+			MGID: mad.GID(gid), PKey: mad.PKey(number(m[7])), QKey: number(m[4]), MTU: mad.MTU(number(m[5]) & 63),
+			Rate: mad.Rate(number(m[8]) & 63),
+			SL:   uint8(flow >> 28), TClass: uint8(number(m[6])), FlowLabel: flow >> 8 & 0xfffff, HopLimit: uint8(flow),
+			Scope: uint8(number(m[10]) >> 4), WellKnown: true,
 		}
 	}
 	return groups
@@ -268,11 +272,14 @@ var reasons = []struct{ text, why, differs string }{
 	{"line ends CR LF", "to OpenSM the CR belongs to the word", ""},
 	{"line of", "OpenSM cuts lines", ""},
 	{"OpenSM takes", "OpenSM reads a comment as flags of the group before it", "^group "},
-	{"OpenSM may continue to read after", "OpenSM steps over the end of a group without flags, or of one that it gives up", ""},
+	{"OpenSM may continue to read after",
+		"OpenSM steps over the end of a group without flags, or of one that it gives up", ""},
 	{"OpenSM creates no broadcast group of scope", "OpenSM ignores scope= there", "^group "},
-	{"OpenSM makes no group of scope", "OpenSM looks for the group of the address as written, not as scoped", "^group .*: OpenSM has it not"},
+	{"OpenSM makes no group of scope", "OpenSM looks for the group of the address as written, not as scoped",
+		"^group .*: OpenSM has it not"},
 	{"OpenSM may crash here", "OpenSM makes a group that is there already", "^OpenSM crashed|^group "},
-	{"rate", "OpenSM 3.3.23 does not know rates from 800 Gb/s on, and takes two upper bits of a rate for a selector", "^group "},
+	{"rate", "OpenSM 3.3.23 does not know rates from 800 Gb/s on, and takes two upper bits of a rate for a selector",
+		"^group "},
 	{"ALL_VCAS", "the word of another OpenSM", "^refused by OpenSM alone"},
 	{"\"", "OpenSM reads 400Gbps as 400", "^group "},
 }
@@ -316,7 +323,8 @@ func TestExamplesAsOpenSM(t *testing.T) {
 				reason = reasonFor(difference, warnings)
 			}
 			if reason != e.reason || difference != "" && reason == "" {
-				t.Errorf("%s\nallow_both_pkeys %t, reason %q, want %q\n%s%v", e.file, both, reason, e.reason, difference, warnings)
+				t.Errorf("%s\nallow_both_pkeys %t, reason %q, want %q\n%s%v", e.file, both, reason, e.reason,
+					difference, warnings)
 			}
 		}
 	}
@@ -345,7 +353,8 @@ func TestGeneratedAsOpenSM(t *testing.T) {
 			t.Errorf("seed %d\n%s\n%s%v", seed, file, difference, warnings)
 		}
 	}
-	t.Logf("%d files mean the same to OpenSM, and %d in a second run of it, as it reads memory that no line has filled", same, stray)
+	t.Logf("%d files mean the same to OpenSM, and %d in a second run of it, as it reads memory that no line has filled",
+		same, stray)
 	for _, r := range reasons {
 		if explained[r.text] > 0 {
 			t.Logf("%d do not, as %s", explained[r.text], r.why)

@@ -52,7 +52,8 @@ func (f *File) isText() bool {
 			length = len(f.Src) - start
 		}
 		if length > MaxLine {
-			f.Errors.Add(diag.Position{File: f.Name, Line: line}, "line of %d bytes: at most %d are read", length, MaxLine)
+			f.Errors.Add(diag.Position{File: f.Name, Line: line}, "line of %d bytes: at most %d are read", length,
+				MaxLine)
 			return false
 		}
 		if col := strings.IndexByte(f.Src[start:start+length], 0); col >= 0 {
@@ -176,7 +177,9 @@ func (p *parser) noHead(line string) {
 	if head, _, found := strings.Cut(line, ";"); found {
 		line = head + ";"
 	}
-	p.f.Errors.Add(p.here(), "%s: no ':' in it; expected NAME=P_KEY, FLAG, ... : MEMBER, ... ; with the colon on the line of the name", shown(strings.TrimRight(line, blank)))
+	p.f.Errors.Add(p.here(),
+		"%s: no ':' in it; expected NAME=P_KEY, FLAG, ... : MEMBER, ... ; with the colon on the line of the name",
+		shown(strings.TrimRight(line, blank)))
 	for {
 		p.pos += until(p.src[p.pos:], ";\n#")
 		if p.pos == len(p.src) {
@@ -213,7 +216,8 @@ func (p *parser) body(d *Definition) {
 			continue
 		}
 		if p.startsNext() {
-			p.f.Errors.Add(p.here(), "%s: a definition begins here, but that of line %d does not end; write ';' after its last member",
+			p.f.Errors.Add(p.here(),
+				"%s: a definition begins here, but that of line %d does not end; write ';' after its last member",
 				shown(p.src[p.pos:p.pos+until(p.src[p.pos:], ":\n")]), d.Head.Name.Line)
 			return
 		}

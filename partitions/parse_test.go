@@ -18,11 +18,14 @@ func TestErrors(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"", `p:1: the file defines no partition; for OpenSM's behaviour without a file write Default=0x7fff, ipoib : ALL=full;`},
 		{"Z=0x20 ALL=full; A=1:ALL;\n", `p:1:1: "Z=0x20 ALL=full;": no ':' in it`},
-		{"A=1:ALL;\nZ=0x20 ALL=full,\n0x1,\n0x2;\nB=2x:ALL;\n", "p:2:1: \"Z=0x20 ALL=full,\": no ':' in it|p:5:3: P_Key \"2x\": expected a number of 0x1 to 0x7fff"},
-		{"A=1:ALL\nB=2 : ALL;\n", `p:2:1: "B=2 ": a definition begins here, but that of line 1 does not end; write ';'`},
+		{"A=1:ALL;\nZ=0x20 ALL=full,\n0x1,\n0x2;\nB=2x:ALL;\n",
+			"p:2:1: \"Z=0x20 ALL=full,\": no ':' in it|p:5:3: P_Key \"2x\": expected a number of 0x1 to 0x7fff"},
+		{"A=1:ALL\nB=2 : ALL;\n",
+			`p:2:1: "B=2 ": a definition begins here, but that of line 1 does not end; write ';'`},
 		{"A=1:ALL\n, B=2 : ALL;\n", `p:2:3: "B=2 ": a definition begins here, but that of line 1 does not end`},
 		{"A=ffff:ALL;", `P_Key "ffff": expected a number of 0x1 to 0x7fff; did you mean 0xffff?`},
-		{"A=1:ALL_HCAS;", `p:1:5: "ALL_HCAS" is neither a port GUID nor a set of ports; expected 0x and up to 16 hexadecimal digits, or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, ALL_VCAS, SELF or NONE, or a range of GUIDs, the name of a host or @ and a port group; did you mean ALL_CAS?`},
+		{"A=1:ALL_HCAS;",
+			`p:1:5: "ALL_HCAS" is neither a port GUID nor a set of ports; expected 0x and up to 16 hexadecimal digits, or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, ALL_VCAS, SELF or NONE, or a range of GUIDs, the name of a host or @ and a port group; did you mean ALL_CAS?`},
 		{"A=1:self=full;", "did you mean SELF?"},
 		{"A=1:b83fd20300a00020;", "did you mean 0xb83fd20300a00020?"},
 		{"A=1:\nb8:3f:d2:03:00:a0:00:20=full;", "did you mean 0xb83fd20300a00020?"},
@@ -44,7 +47,8 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%.80q: %d errors", c.file, len(errors))
 		}
 	}
-	for name, src := range map[string][]byte{"large": make([]byte, MaxFile+1), "wide": slices.Concat(bytes.Repeat([]byte("x"), MaxLine+1), []byte("\ny;\n"))} {
+	for name, src := range map[string][]byte{"large": make([]byte, MaxFile+1),
+		"wide": slices.Concat(bytes.Repeat([]byte("x"), MaxLine+1), []byte("\ny;\n"))} {
 		if f := Parse("p", src); len(f.Errors) != 1 {
 			t.Errorf("a %s file: %v", name, f.Errors)
 		}
@@ -58,7 +62,8 @@ func TestWarnings(t *testing.T) {
 		{"A=1:;", `p:1:1: "A" has no member`},
 		{"A=1:ALL=full;B=1:SELF=full;", `p:1:14: "B" has the P_Key 0x0001 of "A"; both are one partition, named "A"`},
 		{"A=0x7fff:SELF;", `p:1:10: the manager's port is a limited member of the default partition`},
-		{"A=1:ALL=ful1;", `p:1:9: "ful1" is not a membership; using limited; expected full, limited or both; did you mean full?`},
+		{"A=1:ALL=ful1;",
+			`p:1:9: "ful1" is not a membership; using limited; expected full, limited or both; did you mean full?`},
 		{"A=1:10=full;", `"10" is read as a decimal number, port 0x000000000000000a; write 0x`},
 		{"A=1,ipioib:ALL=full;", `p:1:5: unknown flag "ipioib" is ignored; did you mean ipoib?`},
 		{"A=1,rate=200:ALL=full;", "did you mean 17, 200 Gb/s?"},
@@ -82,7 +87,8 @@ func TestWarnings(t *testing.T) {
 			t.Errorf("%s: %v, %v", quiet, errors, warnings)
 		}
 	}
-	if _, errors, _ := Parse("p", []byte("A=1:"+strings.Repeat("x", 5000)+";")).Policy(); len(errors) != 1 || len(errors.Error()) > 500 {
+	if _, errors, _ := Parse("p", []byte("A=1:"+strings.Repeat("x", 5000)+";")).Policy(); len(errors) != 1 ||
+		len(errors.Error()) > 500 {
 		t.Errorf("a long word: %d errors of %d bytes", len(errors), len(errors.Error()))
 	}
 	if _, errors, warnings := Parse("p", []byte(redHat)).Policy(); len(errors)+len(warnings) > 0 {
@@ -92,9 +98,11 @@ func TestWarnings(t *testing.T) {
 
 // A GUID that lacks 0x is recognised; more digits than a GUID has are none.
 func TestGUIDWithoutPrefix(t *testing.T) {
-	for word, suggested := range map[string]bool{"0123456789abcdef": true, "0123456789abcdef0": false, "0123456789abcdeg": false} {
+	for word, suggested := range map[string]bool{"0123456789abcdef": true, "0123456789abcdef0": false,
+		"0123456789abcdeg": false} {
 		_, errors, _ := Parse("p", []byte("A=1:"+word+"=full;")).Policy()
-		if text := errors.Error(); !strings.Contains(text, word) || strings.Contains(text, "did you mean 0x"+word) != suggested {
+		if text := errors.Error(); !strings.Contains(text, word) ||
+			strings.Contains(text, "did you mean 0x"+word) != suggested {
 			t.Errorf("%s: %s", word, text)
 		}
 	}
@@ -115,7 +123,8 @@ func TestRedHat(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 		for _, g := range p.Groups {
-			if key := mad.PKey(g.MGID[4])<<8 | mad.PKey(g.MGID[5]); key != want.key|mad.FullMember || g.Rate.Gbps() != want.gbps || g.MTU.Bytes() != 2048 {
+			if key := mad.PKey(g.MGID[4])<<8 | mad.PKey(g.MGID[5]); key != want.key|mad.FullMember ||
+				g.Rate.Gbps() != want.gbps || g.MTU.Bytes() != 2048 {
 				t.Errorf("group %s of key %s, rate %d, MTU %d", g.MGID, key, g.Rate, g.MTU)
 			}
 		}
@@ -127,7 +136,8 @@ func TestRedHat(t *testing.T) {
 
 // TestSL: the paths of a partition have the SL of its last definition, as with OpenSM, and 0 without one.
 func TestSL(t *testing.T) {
-	policy, errors, _ := Parse("p", []byte("A=1,sl=3: ALL=full;\nB=2: ALL;\nC=3,ipoib,sl=5: ALL;\nD=4,sl=3: ALL;\nD=4,sl=6: SELF;\nE=5,sl=3: ALL;\nE=5: SELF;")).Policy()
+	policy, errors, _ := Parse("p",
+		[]byte("A=1,sl=3: ALL=full;\nB=2: ALL;\nC=3,ipoib,sl=5: ALL;\nD=4,sl=3: ALL;\nD=4,sl=6: SELF;\nE=5,sl=3: ALL;\nE=5: SELF;")).Policy()
 	if errors != nil {
 		t.Fatal(errors)
 	}
@@ -229,20 +239,22 @@ func BenchmarkParse(b *testing.B) {
 
 // TestNewestRate: the highest rate that OpenSM makes groups of has no warning; TestExamplesAsOpenSM asks OpenSM.
 func TestNewestRate(t *testing.T) {
-	if _, errors, warnings := Parse("p", []byte("A=1,rate=22:ALL=full;")).Policy(); errors.Error() != "" || warnings.Error() != "" {
+	if _, errors, warnings := Parse("p", []byte("A=1,rate=22:ALL=full;")).Policy(); errors.Error() != "" ||
+		warnings.Error() != "" {
 		t.Errorf("%v, %v", errors, warnings)
 	}
 }
 
-// TestForeignMembership: a wrong membership of a member that OpenSM does not accept is an error, not a limited member: to OpenSM
-// the line is an error in any case.
+// TestForeignMembership: a wrong membership of a member that OpenSM does not accept is an error, not a limited member:
+// to OpenSM the line is an error in any case.
 func TestForeignMembership(t *testing.T) {
 	for file, want := range map[string]string{
 		"A=1:node01=ful1;":                 `p:1:12: "ful1" is not a membership; expected full, limited or both; did you mean full?`,
 		"A=1:0x10-0x20=;":                  `p:1:15: "" is not a membership`,
 		"Default=0x7fff:ALL=full\nx=y=z;;": `p:2:3: "y=z" is not a membership`,
 	} {
-		if _, errors, _ := Parse("p", []byte(file)).Policy(); len(errors) != 1 || !strings.Contains(errors.Error(), want) {
+		if _, errors, _ := Parse("p", []byte(file)).Policy(); len(errors) != 1 ||
+			!strings.Contains(errors.Error(), want) {
 			t.Errorf("%q: %v, want %s", file, errors, want)
 		}
 	}

@@ -147,7 +147,9 @@ func (at *place) outlived(table []mad.PKey) []mad.PKey {
 	ever := slices.Clone(table)
 	for i := range ever {
 		for _, k := range []mad.PKey{at.held.Key(i), at.ever.Key(i)} {
-			if !ever[i].Valid() && k.Valid() && !slices.ContainsFunc(ever, func(e mad.PKey) bool { return e.Base() == k.Base() }) {
+			if !ever[i].Valid() && k.Valid() && !slices.ContainsFunc(ever, func(e mad.PKey) bool {
+				return e.Base() == k.Base()
+			}) {
 				ever[i] = k
 			}
 		}

@@ -155,7 +155,8 @@ func Default() *Policy {
 	p := newPolicy(Member{Who: All, Membership: Full})
 	p.Partitions[0].IPoIB = true
 	p.Partitions[0].Groups = []Group{{
-		MGID: registry.BroadcastMGID(DefaultKey, linkLocal), QKey: IPoIBQKey, MTU: DefaultMTU, Rate: DefaultRate, AnyMTU: true, AnyRate: true,
+		MGID: registry.BroadcastMGID(DefaultKey, linkLocal), QKey: IPoIBQKey, MTU: DefaultMTU, Rate: DefaultRate,
+		AnyMTU: true, AnyRate: true,
 	}}
 	return p
 }
@@ -180,8 +181,8 @@ func (p *Policy) Find(key mad.PKey) *Partition {
 	return nil
 }
 
-// Confines reports whether the policy keeps any port out of anything. One that only makes every port a full member of the
-// default partition does not.
+// Confines reports whether the policy keeps any port out of anything. One that only makes every port a full member of
+// the default partition does not.
 func (p *Policy) Confines() bool {
 	all := false
 	for i := range p.Partitions[0].Members {

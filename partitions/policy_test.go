@@ -9,18 +9,21 @@ import (
 // What OpenSM does without a file, and what it lays under a file.
 func TestBasePolicies(t *testing.T) {
 	open := Default()
-	if len(open.Partitions) != 1 || len(open.Partitions[0].Members) != 1 || open.Partitions[0].Members[0].String() != "ALL=full" {
+	if len(open.Partitions) != 1 || len(open.Partitions[0].Members) != 1 ||
+		open.Partitions[0].Members[0].String() != "ALL=full" {
 		t.Errorf("without a file: %+v", open)
 	}
 	g := open.Partitions[0].Groups
-	if len(g) != 1 || g[0].MGID.String() != "ff12:401b:ffff:0000:0000:0000:ffff:ffff" || g[0].MTU != 4 || g[0].Rate != 3 || g[0].QKey != 0x0b1b {
+	if len(g) != 1 || g[0].MGID.String() != "ff12:401b:ffff:0000:0000:0000:ffff:ffff" || g[0].MTU != 4 ||
+		g[0].Rate != 3 || g[0].QKey != 0x0b1b {
 		t.Errorf("groups without a file: %+v", g)
 	}
 	closed := Closed()
 	if len(closed.Partitions) != 1 || len(closed.Partitions[0].Groups) != 0 {
 		t.Errorf("under a file: %+v", closed)
 	}
-	if m := closed.Partitions[0].Members; len(m) != 2 || m[0].String() != "ALL=limited" || m[1].String() != "SELF=full" {
+	if m := closed.Partitions[0].Members; len(m) != 2 || m[0].String() != "ALL=limited" ||
+		m[1].String() != "SELF=full" {
 		t.Errorf("members under a file: %v", m)
 	}
 }
@@ -37,7 +40,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestConfines: a file confines nobody only if every port is a full member of the default partition by it, and nothing else is said.
+// TestConfines: a file confines nobody only if every port is a full member of the default partition by it, and nothing
+// else is said.
 func TestConfines(t *testing.T) {
 	l := newLab(t)
 	for text, want := range map[string]bool{

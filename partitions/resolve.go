@@ -60,7 +60,8 @@ type resolver struct {
 
 func newResolver(f *File) *resolver {
 	return &resolver{
-		File: f, policy: Closed(), byKey: map[mad.PKey]int{DefaultKey: 0}, groups: map[mad.GID]diag.Position{}, given: map[mad.PKey]bool{},
+		File: f, policy: Closed(), byKey: map[mad.PKey]int{DefaultKey: 0}, groups: map[mad.GID]diag.Position{},
+		given: map[mad.PKey]bool{},
 	}
 }
 
@@ -94,7 +95,8 @@ func (r *resolver) define(d *Definition) mad.PKey {
 	if !there {
 		i = len(r.policy.Partitions)
 		r.byKey[key] = i
-		r.policy.Partitions = append(r.policy.Partitions, Partition{Name: nameOf(d, key), Key: key, Position: r.at(d.Head.Name)})
+		r.policy.Partitions = append(r.policy.Partitions,
+			Partition{Name: nameOf(d, key), Key: key, Position: r.at(d.Head.Name)})
 	}
 	p := &r.policy.Partitions[i]
 	if name := d.Head.Name; there && name.Text != "" && name.Text != p.Name && name != keyWord(d) {
@@ -102,7 +104,8 @@ func (r *resolver) define(d *Definition) mad.PKey {
 		if p.Position.Line == 0 { // the implicit default under another name
 			say = r.warn
 		}
-		say(name, "%s has the P_Key %s of %s; both are one partition, named %s", shown(name.Text), key, shown(p.Name), shown(p.Name))
+		say(name, "%s has the P_Key %s of %s; both are one partition, named %s", shown(name.Text), key, shown(p.Name),
+			shown(p.Name))
 	}
 	if p.Position.Line == 0 { // the default partition, which is there without a line
 		p.Position = r.at(d.Head.Name)
@@ -157,7 +160,9 @@ func (r *resolver) key(d *Definition) (key mad.PKey, ok bool) {
 	if r.given[key] {
 		delete(r.given, key)
 		p := r.policy.Find(key)
-		r.danger(d.Head.Name, "P_Key %s was assigned to %s, which does not specify one; both are one partition now: write a P_Key there", key, shown(p.Name))
+		r.danger(d.Head.Name,
+			"P_Key %s was assigned to %s, which does not specify one; both are one partition now: write a P_Key there",
+			key, shown(p.Name))
 	}
 	return key, true
 }
@@ -177,7 +182,8 @@ func (r *resolver) keyByName(d *Definition) (key mad.PKey, ok bool) {
 		}
 	}
 	if found > 1 {
-		r.danger(d.Head.Name, "%d partitions are named %s; this line applies to the one with P_Key %s: write the P_Key", found, shown(name), key)
+		r.danger(d.Head.Name, "%d partitions are named %s; this line applies to the one with P_Key %s: write the P_Key",
+			found, shown(name), key)
 	}
 	if found > 0 {
 		return key, true
@@ -233,7 +239,8 @@ func (r *resolver) member(item *Item, f *flags) (m Member, ok bool) {
 		}
 	}
 	if m.Who == AllVCAs {
-		r.warn(item.Name, "ALL_VCAS: OpenSM does not support it, and makes every port a full member of the default partition when it reads it")
+		r.warn(item.Name,
+			"ALL_VCAS: OpenSM does not support it, and makes every port a full member of the default partition when it reads it")
 	}
 	if more, is := extended(name); m.Who == 0 && is {
 		m.Who, m.Port, m.Last, m.Name = more.Who, more.Port, more.Last, more.Name
@@ -244,7 +251,8 @@ func (r *resolver) member(item *Item, f *flags) (m Member, ok bool) {
 	if m.Who == 0 {
 		n, junk, wide := number(name)
 		if junk || n == 0 {
-			r.fail(item.Name, "%s is neither a port GUID nor a set of ports; expected 0x and up to 16 hexadecimal digits, or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, ALL_VCAS, SELF or NONE, or a range of GUIDs, the name of a host or @ and a port group%s",
+			r.fail(item.Name,
+				"%s is neither a port GUID nor a set of ports; expected 0x and up to 16 hexadecimal digits, or ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, ALL_VCAS, SELF or NONE, or a range of GUIDs, the name of a host or @ and a port group%s",
 				shown(name), portMeant(name))
 			return m, false
 		}
@@ -257,7 +265,8 @@ func (r *resolver) member(item *Item, f *flags) (m Member, ok bool) {
 			m.Membership = got
 			r.checkWhole(item.Value, got.String())
 		} else {
-			r.danger(item.Value, "%s is not a membership; using limited; expected full, limited or both%s", shown(item.Value.Text), meant(item.Value.Text, memberships))
+			r.danger(item.Value, "%s is not a membership; using limited; expected full, limited or both%s",
+				shown(item.Value.Text), meant(item.Value.Text, memberships))
 		}
 		if item.Value.Text == "" {
 			r.danger(item.Name, "no value after '=': using full")
@@ -266,17 +275,20 @@ func (r *resolver) member(item *Item, f *flags) (m Member, ok bool) {
 	return m, true
 }
 
-// extended checks a member that OpenSM does not know, and notes its line. A wrong membership is an error here: OpenSM refuses
-// the line in any case.
+// extended checks a member that OpenSM does not know, and notes its line. A wrong membership is an error here: OpenSM
+// refuses the line in any case.
 func (r *resolver) extended(item *Item, m *Member) bool {
 	if _, known := membership(item.Value.Text); item.Assigned && (!known || item.Value.Text == "") {
-		r.fail(item.Value, "%s is not a membership; expected full, limited or both%s", shown(item.Value.Text), meant(item.Value.Text, memberships))
+		r.fail(item.Value, "%s is not a membership; expected full, limited or both%s", shown(item.Value.Text),
+			meant(item.Value.Text, memberships))
 		return false
 	}
 	switch m.Who {
 	case Hosts:
 		if r.NoNames {
-			r.fail(item.Name, "%s: by security tenants a name is no member, as a host chooses its own; write port GUIDs", shown(item.Name.Text))
+			r.fail(item.Name,
+				"%s: by security tenants a name is no member, as a host chooses its own; write port GUIDs",
+				shown(item.Name.Text))
 			return false
 		}
 	case OfGroup:
@@ -289,7 +301,8 @@ func (r *resolver) extended(item *Item, m *Member) bool {
 	}
 	last := len(r.policy.Foreign) - 1
 	if (last < 0 || r.policy.Foreign[last].Line != item.Name.Line) && last < maxFindings {
-		r.policy.Foreign.Add(r.at(item.Name), "OpenSM does not accept %s: it refuses the file, and every port becomes a full member of the default partition; to go back to it, ibsmctl partitions export writes the file with port GUIDs", shown(item.Name.Text))
+		r.policy.Foreign.Add(r.at(item.Name),
+			"OpenSM does not accept %s: it refuses the file, and every port becomes a full member of the default partition; to go back to it, ibsmctl partitions export writes the file with port GUIDs", shown(item.Name.Text))
 	}
 	return true
 }

@@ -8,7 +8,8 @@ import (
 // review warns of what the whole says and hardly means to.
 func (r *resolver) review() {
 	if len(r.Definitions) == 0 && len(r.errors) == 0 {
-		r.errors.Add(diag.Position{File: r.Name, Line: 1}, "the file defines no partition; for OpenSM's behaviour without a file write Default=0x7fff, ipoib : ALL=full;")
+		r.errors.Add(diag.Position{File: r.Name, Line: 1},
+			"the file defines no partition; for OpenSM's behaviour without a file write Default=0x7fff, ipoib : ALL=full;")
 	}
 	for i := range r.policy.Partitions {
 		p := &r.policy.Partitions[i]

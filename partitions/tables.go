@@ -37,8 +37,8 @@ type Settings struct {
 	Enforce       Enforcement
 	AllowBoth     bool // Both means two keys rather than a full one (allow_both_pkeys)
 	ForgetIndexes bool // the index of a key that was removed is free for any other (keep_pkey_indexes FALSE)
-	// Tenants says that hosts may write their own tables: only ports of switches confine them. They also get the key of a
-	// full member where they hold that of a limited one.
+	// Tenants says that hosts may write their own tables: only ports of switches confine them. They also get the key of
+	// a full member where they hold that of a limited one.
 	Tenants bool
 }
 
@@ -53,8 +53,8 @@ type Port struct {
 // keeps them from one Compile to the next.
 type Indexes map[Port]*topo.PKeyTable
 
-// maxIndexes limits the ports whose indexes are remembered: a host may be another port in each sweep. It is several times as many as a
-// subnet has LIDs.
+// maxIndexes limits the ports whose indexes are remembered: a host may be another port in each sweep. It is several
+// times as many as a subnet has LIDs.
 const maxIndexes = 4 * int(mad.MaxUnicastLID)
 
 // prune forgets the indexes of ports that have left, where there are too many.
@@ -76,19 +76,21 @@ const (
 
 // Tables are the target P_Key tables of a subnet. They are immutable.
 type Tables struct {
-	Policy    *Policy // nil where nobody chose one
-	Settings  Settings
-	Want      []*topo.PKeyTable // by PortIdx; nil for a table that is left alone
-	Checking  []Checking        // by PortIdx, of external ports
-	Exact     []bool            // by PortIdx, of external ports: Want lets pass what the port behind may send and get, and nothing else
-	Confines  bool              // as Policy.Confines says
+	Policy   *Policy // nil where nobody chose one
+	Settings Settings
+	Want     []*topo.PKeyTable // by PortIdx; nil for a table that is left alone
+	Checking []Checking        // by PortIdx, of external ports
+	// by PortIdx, of external ports: Want lets pass what the port behind may send and get, and nothing else
+	Exact     []bool
+	Confines  bool // as Policy.Confines says
 	Overflows []Overflow
 	Remember  Indexes        // as the next Compile begins with them
 	Claims    []Claim        // hosts that are no members by their names
 	Unknown   []topo.PortIdx // end ports whose tables could not be read, so that they cannot be written either
 }
 
-// Table is what a port will have: its target, or what it has where its table is left alone, nil if that is not known. t may be nil.
+// Table is what a port will have: its target, or what it has where its table is left alone, nil if that is not known. t
+// may be nil.
 func (t *Tables) Table(of *topo.Topo, p topo.PortIdx) *topo.PKeyTable {
 	if t != nil && t.Want[p] != nil {
 		return t.Want[p]
@@ -123,8 +125,9 @@ type compiler struct {
 // of the default partition, and nothing is remembered.
 func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes) *Tables {
 	c := &compiler{
-		Tables: &Tables{Policy: policy, Settings: settings, Want: make([]*topo.PKeyTable, len(t.Ports)), Checking: make([]Checking, len(t.Ports)), Exact: make([]bool, len(t.Ports))},
-		t:      t, members: make([][]mad.PKey, len(t.Ports)),
+		Tables: &Tables{Policy: policy, Settings: settings, Want: make([]*topo.PKeyTable, len(t.Ports)),
+			Checking: make([]Checking, len(t.Ports)), Exact: make([]bool, len(t.Ports))},
+		t: t, members: make([][]mad.PKey, len(t.Ports)),
 	}
 	if policy == nil {
 		c.fill()
@@ -395,7 +398,8 @@ func (t *Tables) Explain(o Overflow, subnet *topo.Topo) string {
 		names[i] = t.Policy.Name(k)
 	}
 	if subnet.IsSwitchPort(o.Port) {
-		return fmt.Sprintf("port %d of switch %v %q has room for %[5]d of %[4]d P_Keys: it enforces none. Remove the host behind it from a partition",
+		return fmt.Sprintf(
+			"port %d of switch %v %q has room for %[5]d of %[4]d P_Keys: it enforces none. Remove the host behind it from a partition",
 			port.Num, node.GUID, node.Desc.String(), len(o.Left), o.Size)
 	}
 	return fmt.Sprintf("port %v of %q holds %d P_Keys, and no room is left for %s: take it out of a partition",

@@ -116,7 +116,8 @@ func TestExamples(t *testing.T) {
 		both bool // allow_both_pkeys
 		want map[mad.GUID][]mad.PKey
 	}{
-		{"Default=0x7fff : ALL=limited, SELF=full ;", false, map[mad.GUID][]mad.PKey{h1: {0xffff}, h2: {0x7fff}, h4: {0x7fff}}},
+		{"Default=0x7fff : ALL=limited, SELF=full ;", false,
+			map[mad.GUID][]mad.PKey{h1: {0xffff}, h2: {0x7fff}, h4: {0x7fff}}},
 		{"Default=0x7fff,ipoib : ALL=full ;", false, map[mad.GUID][]mad.PKey{h1: {0xffff}, h4: {0xffff}}},
 		{"Default=0x7fff : ALL=full ;\nStorage=0x8010, ipoib, defmember=full : 0x100001, 0x100003=limited, 0x100005=both ;", false,
 			map[mad.GUID][]mad.PKey{h1: {0xffff, 0x8010}, h2: {0xffff, 0x0010}, h3: {0xffff, 0x8010}, h4: {0xffff}}},
@@ -124,8 +125,10 @@ func TestExamples(t *testing.T) {
 			map[mad.GUID][]mad.PKey{h1: {0xffff, 0x8005, 0x8006, 0x8007}, h2: {0x7fff, 0x8006, 0x8007}}},
 		{"X=0x10,indx0 : ALL=full ;", false, map[mad.GUID][]mad.PKey{h1: {0x8010, 0xffff}, h2: {0x8010, 0x7fff}}},
 		{"X=0x10 : ALL=full ;\nX=0x11 : SELF=full ;\nQ=0x10 : 0x100003=limited ;\nX : 0x100005=full;\n", false,
-			map[mad.GUID][]mad.PKey{h1: {0xffff, 0x8010, 0x8011}, h2: {0x7fff, 0x0010}, h3: {0x7fff, 0x8010}, h4: {0x7fff, 0x8010}}},
-		{"Default=0x7fff : ALL=both, SELF=full ;\nX=0x10: ALL=both;\n", false, map[mad.GUID][]mad.PKey{h1: {0xffff, 0x8010}, h2: {0xffff, 0x8010}}},
+			map[mad.GUID][]mad.PKey{h1: {0xffff, 0x8010, 0x8011}, h2: {0x7fff, 0x0010}, h3: {0x7fff, 0x8010},
+				h4: {0x7fff, 0x8010}}},
+		{"Default=0x7fff : ALL=both, SELF=full ;\nX=0x10: ALL=both;\n", false,
+			map[mad.GUID][]mad.PKey{h1: {0xffff, 0x8010}, h2: {0xffff, 0x8010}}},
 		{"Default=0x7fff : ALL=both, SELF=full ;\nX=0x10: ALL=both;\n", true,
 			map[mad.GUID][]mad.PKey{h1: {0xffff, 0x0010, 0x8010}, h2: {0xffff, 0x0010, 0x8010, 0x7fff}}},
 		{"Default=0x7fff : 0x100003=full ;", false, map[mad.GUID][]mad.PKey{h1: {0xffff}, h2: {0xffff}, h3: {0x7fff}}},
@@ -178,7 +181,8 @@ func TestCapacity(t *testing.T) {
 		t.Fatalf("%+v", out.Overflows)
 	}
 	text := out.Explain(out.Overflows[0], l.Topo) + "\n" + out.Explain(out.Overflows[1], l.Topo)
-	for _, word := range []string{"host two", h2.String(), "0x8001 (Alpha)", "port 2 of switch", "has room for 3 of 4 P_Keys"} {
+	for _, word := range []string{"host two", h2.String(), "0x8001 (Alpha)", "port 2 of switch",
+		"has room for 3 of 4 P_Keys"} {
 		if !strings.Contains(text, word) {
 			t.Errorf("no %q in %q", word, text)
 		}
@@ -215,7 +219,8 @@ func TestExternalPorts(t *testing.T) {
 		enforce Enforcement
 		check   Checking
 		keys    []mad.PKey
-	}{{EnforceBoth, Checked, []mad.PKey{0xffff, 0x8010}}, {EnforceIn, Checked, []mad.PKey{0xffff, 0x8010}}, {EnforceOff, Unchecked, nil}} {
+	}{{EnforceBoth, Checked, []mad.PKey{0xffff, 0x8010}}, {EnforceIn, Checked, []mad.PKey{0xffff, 0x8010}},
+		{EnforceOff, Unchecked, nil}} {
 		l := newLab(t)
 		out := Compile(p, Settings{Enforce: c.enforce, AllowBoth: true}, l.Topo, l.seen)
 		for _, g := range []mad.GUID{h2, h3} {
@@ -243,7 +248,8 @@ func TestStandingKeys(t *testing.T) {
 		}
 		l.Ports[sw].PKeys = topo.NewPKeyTable([]mad.PKey{0x7fff, 0x0010})
 		out = l.apply(l.parse("S=0x10: SELF=full, 0x100003="+member+";"), Settings{Tenants: true})
-		if got := out.Want[sw].Keys(); !out.Want[sw].Has(0xffff) || !out.Want[sw].Has(0x8010) || out.Want[sw].Has(0x7fff) || out.Want[sw].Has(0x0010) {
+		if got := out.Want[sw].Keys(); !out.Want[sw].Has(0xffff) || !out.Want[sw].Has(0x8010) ||
+			out.Want[sw].Has(0x7fff) || out.Want[sw].Has(0x0010) {
 			t.Errorf("%s: %v, want the keys of full members", member, got)
 		}
 	}
@@ -292,10 +298,12 @@ func TestAnyOrder(t *testing.T) {
 		var b strings.Builder
 		for key := 1; key < 40; key++ {
 			if rng.IntN(3) == 0 {
-				fmt.Fprintf(&b, "P%d=%d%s: 0x100003=%s;\n", key, key, []string{"", "", ",indx0"}[rng.IntN(3)], []string{"full", "limited", "both"}[rng.IntN(3)])
+				fmt.Fprintf(&b, "P%d=%d%s: 0x100003=%s;\n", key, key, []string{"", "", ",indx0"}[rng.IntN(3)],
+					[]string{"full", "limited", "both"}[rng.IntN(3)])
 			}
 		}
-		p, s := l.parse("Default=0x7fff: ALL;\n"+b.String()), Settings{AllowBoth: rng.IntN(2) == 0, ForgetIndexes: rng.IntN(4) == 0}
+		p, s := l.parse("Default=0x7fff: ALL;\n"+b.String()),
+			Settings{AllowBoth: rng.IntN(2) == 0, ForgetIndexes: rng.IntN(4) == 0}
 		l.apply(p, s)
 		var want []mad.PKey
 		for i := range p.Partitions {
@@ -344,7 +352,9 @@ func BenchmarkCompile(b *testing.B) {
 			for key := range count - 1 {
 				part := Partition{Key: mad.PKey(key + 1)}
 				for range 32 {
-					part.Members = append(part.Members, Member{Who: OnePort, Port: t.Ports[t.EndPorts[rng.IntN(len(t.EndPorts))]].GUID, Membership: Full})
+					part.Members = append(part.Members,
+						Member{Who: OnePort, Port: t.Ports[t.EndPorts[rng.IntN(len(t.EndPorts))]].GUID,
+							Membership: Full})
 				}
 				p.Partitions = append(p.Partitions, part)
 			}
@@ -371,7 +381,8 @@ func TestNoPartition(t *testing.T) {
 	}
 }
 
-// TestManyIndexes: indexes of ports that have left are remembered until they are too many; those of ports that are there stay.
+// TestManyIndexes: indexes of ports that have left are remembered until they are too many; those of ports that are
+// there stay.
 func TestManyIndexes(t *testing.T) {
 	top := witnessTopo(t)
 	here := Port{GUID: top.Ports[top.EndPorts[len(top.EndPorts)-1]].GUID}

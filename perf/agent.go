@@ -215,7 +215,8 @@ func answers(p *mad.Packet, w what, num uint8) bool {
 		attr = pma.AttrPortCountersExtended
 	}
 	port := pma.SelectOf(p.PerfData()).PortSelect()
-	return p.Method() == mad.MethodGetResp && p.MgmtClass() == mad.ClassPerf && p.AttrID() == attr && p.Status() == mad.StatusOK &&
+	return p.Method() == mad.MethodGetResp && p.MgmtClass() == mad.ClassPerf && p.AttrID() == attr &&
+		p.Status() == mad.StatusOK &&
 		(port == num || port == 0)
 }
 
@@ -242,8 +243,8 @@ func (a *agent) take(now time.Duration, p *mad.Packet, w what) {
 	a.got.short |= short
 }
 
-// missWide notes that PortCounters were answered where PortCountersExtended were not. The second time, the agent is not asked for the
-// latter any more.
+// missWide notes that PortCounters were answered where PortCountersExtended were not. The second time, the agent is not
+// asked for the latter any more.
 func (a *agent) missWide() {
 	switch a.wide {
 	case wideUntried:
@@ -253,8 +254,8 @@ func (a *agent) missWide() {
 	}
 }
 
-// unanswered is a request without an answer. The other ports of an unresponsive agent are not asked for in
-// this sweep: each would take as long. One that has never answered for PortCountersExtended may answer for PortCounters.
+// unanswered is a request without an answer. The other ports of an unresponsive agent are not asked for in this sweep:
+// each would take as long. One that has never answered for PortCountersExtended may answer for PortCounters.
 func (m *Machine) unanswered(now time.Duration, a *agent, w what) bool {
 	if w == askExtended && a.wide != wideWorks {
 		a.missed, a.step = true, askShort
@@ -372,6 +373,7 @@ func (m *Machine) record(now time.Duration, i int32, d *Delta) {
 	}
 	m.Stats.Findings++
 	if m.found++; m.found <= maxFindings {
-		m.out.Findings = append(m.out.Findings, Finding{m.table.keys[i], now, d.Note, m.ports[i].track.unconfirmedCounters() | d.Restarted})
+		m.out.Findings = append(m.out.Findings,
+			Finding{m.table.keys[i], now, d.Note, m.ports[i].track.unconfirmedCounters() | d.Restarted})
 	}
 }

@@ -63,7 +63,9 @@ func TestRefusals(t *testing.T) {
 			}
 			im := b.sweep()
 			got := b.port(im, 1, 1)
-			if status == mad.StatusBusy && (got.Note&^MayOverflow != Partial || got.Has.Has(pma.PortXmitData) == (attr == extended) || got.Has == 0) {
+			if status == mad.StatusBusy &&
+				(got.Note&^MayOverflow != Partial || got.Has.Has(pma.PortXmitData) == (attr == extended) ||
+					got.Has == 0) {
 				t.Errorf("%#x is busy: %v, known %#x", uint16(attr), got.Note, got.Has)
 			}
 			if status == mad.StatusOK && got.Note != Refused {
@@ -74,9 +76,11 @@ func TestRefusals(t *testing.T) {
 	b = newBench(t, minutely, testPorts(1, 2)...)
 	b.devices[1].mask, b.devices[1].mask2 = 0x5a00, 0
 	b.sweep()
-	b.devices[1].answer = func(p *mad.Packet) { b.devices[1].unresponsive = 1; b.devices[1].answer = nil } // after the first attribute
+	// after the first attribute
+	b.devices[1].answer = func(p *mad.Packet) { b.devices[1].unresponsive = 1; b.devices[1].answer = nil }
 	im := b.sweep()
-	if got := b.port(im, 1, 1); got.Note != Partial || !got.Has.Has(pma.PortXmitData) || got.Has.Has(pma.SymbolErrorCounter) {
+	if got := b.port(im, 1, 1); got.Note != Partial || !got.Has.Has(pma.PortXmitData) ||
+		got.Has.Has(pma.SymbolErrorCounter) {
 		t.Errorf("unresponsive after the first attribute: %v, known %#x", got.Note, got.Has)
 	}
 	if got := b.port(im, 1, 2); got.Note&Partial != 0 || !got.Has.Has(pma.SymbolErrorCounter) {
@@ -84,8 +88,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestExtendedFails: an agent that does not answer for the PortCountersExtended which it promises, or answers with an error that may be for
-// the moment, is read with PortCounters, and after two failures with these alone, until it restarts.
+// TestExtendedFails: an agent that does not answer for the PortCountersExtended which it promises, or answers with an
+// error that may be for the moment, is read with PortCounters, and after two failures with these alone, until it
+// restarts.
 func TestExtendedFails(t *testing.T) {
 	for name, fail := range map[string]func(d *device){
 		"no answer":     func(d *device) { d.drops = map[mad.AttrID]bool{extended: true} },
@@ -164,7 +169,8 @@ func TestRedirect(t *testing.T) {
 		t.Fatalf("first %+v", b.waiting)
 	}
 	b.answerOne()
-	if len(b.waiting) != 1 || b.waiting[0].To != (mad.Addr{LID: 9, QPN: 5, SL: 3}) || b.waiting[0].Packet.AttrID() != info {
+	if len(b.waiting) != 1 || b.waiting[0].To != (mad.Addr{LID: 9, QPN: 5, SL: 3}) ||
+		b.waiting[0].Packet.AttrID() != info {
 		t.Fatalf("redirected: %+v", b.waiting)
 	}
 	if im := b.sweep(); im.Answered != 2 || len(b.devices[1].asked) != 1 {
@@ -207,15 +213,16 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// TestRebootWhileAsked: a node that reboots while its agent is asked, and may still answer as before, is asked for ClassPortInfo again in
-// the next sweep, at its own LID.
+// TestRebootWhileAsked: a node that reboots while its agent is asked, and may still answer as before, is asked for
+// ClassPortInfo again in the next sweep, at its own LID.
 func TestRebootWhileAsked(t *testing.T) {
 	b := newBench(t, minutely, testPorts(1, 1)...)
 	reboot := func() { b.step(&Rebooted{map[mad.GUID]bool{1: true}}) }
 	again := func(while string) {
 		t.Helper()
 		b.now += minutely.Interval
-		if b.step(&Tick{}); len(b.waiting) != 1 || b.waiting[0].Packet.AttrID() != pma.AttrClassPortInfo || b.waiting[0].To.LID != 1 {
+		if b.step(&Tick{}); len(b.waiting) != 1 || b.waiting[0].Packet.AttrID() != pma.AttrClassPortInfo ||
+			b.waiting[0].To.LID != 1 {
 			t.Fatalf("after a reboot while %s was asked for: %+v", while, b.waiting)
 		}
 	}
@@ -246,7 +253,8 @@ func TestResets(t *testing.T) {
 	d.counts[1][pma.SymbolErrorCounter] = 50000
 	d.counts[1][pma.PortRcvErrors] = 100
 	d.counts[1][pma.PortXmitData] = 1 << 60
-	if got := b.port(b.sweep(), 1, 1); got.N[pma.SymbolErrorCounter] != 50000 || got.AtLeast.Has(pma.SymbolErrorCounter) {
+	if got := b.port(b.sweep(), 1, 1); got.N[pma.SymbolErrorCounter] != 50000 ||
+		got.AtLeast.Has(pma.SymbolErrorCounter) {
 		t.Errorf("before: %+v", got)
 	}
 	if !slices.Equal(d.resets, []pma.Counters{1 << pma.SymbolErrorCounter}) || d.counts[1][pma.PortRcvErrors] != 100 {
@@ -254,10 +262,12 @@ func TestResets(t *testing.T) {
 	}
 	d.counts[1][pma.SymbolErrorCounter] += 7
 	got := b.port(b.sweep(), 1, 1)
-	if got.N[pma.SymbolErrorCounter] != 7 || !got.AtLeast.Has(pma.SymbolErrorCounter) || got.Note&ResetByUs == 0 || got.AtLeast.Has(pma.PortRcvErrors) {
+	if got.N[pma.SymbolErrorCounter] != 7 || !got.AtLeast.Has(pma.SymbolErrorCounter) || got.Note&ResetByUs == 0 ||
+		got.AtLeast.Has(pma.PortRcvErrors) {
 		t.Errorf("after: %+v", got)
 	}
-	if n, has, _, ok := b.m.Values(Key{1, 1}); !ok || !has.Has(pma.SymbolErrorCounter) || n[pma.SymbolErrorCounter] != 7 || n[pma.PortXmitData] != 1<<60 {
+	if n, has, _, ok := b.m.Values(Key{1, 1}); !ok || !has.Has(pma.SymbolErrorCounter) ||
+		n[pma.SymbolErrorCounter] != 7 || n[pma.PortXmitData] != 1<<60 {
 		t.Errorf("values %d", n)
 	}
 	if _, _, _, ok := b.m.Values(Key{7, 7}); ok {

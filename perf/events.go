@@ -145,8 +145,10 @@ const (
 	Rebased                       // counters go on from the value that was unconfirmed before
 )
 
-var noteNames = [...]string{"first reading", "no answer", "refused", "partial", "reset by this manager", "reset by another program",
-	"rebooted", "went backwards", "implausible", "saturated", "may have overflowed", "continues from an uncertain value"}
+var noteNames = [...]string{"first reading", "no answer", "refused", "partial", "reset by this manager",
+	"reset by another program",
+	"rebooted", "went backwards", "implausible", "saturated", "may have overflowed",
+	"continues from an uncertain value"}
 
 // String lists what is set.
 func (n Note) String() string {

@@ -44,24 +44,26 @@ func newStar(t *testing.T, s Settings) *star {
 	add("switch", mad.Switch, 0x1000, starHosts, 10)
 	for i := 1; i <= starHosts; i++ {
 		add("host", mad.CA, mad.GUID(i)<<4, 1, mad.LID(i))
-		n.Nodes[0].Ports[i].Peer, n.Nodes[i].Ports[1].Peer = net.End{Node: int32(i), Port: 1}, net.End{Node: 0, Port: uint8(i)}
+		n.Nodes[0].Ports[i].Peer, n.Nodes[i].Ports[1].Peer = net.End{Node: int32(i), Port: 1},
+			net.End{Node: 0, Port: uint8(i)}
 	}
 	b := &star{t: t, asked: map[mad.TID]pending{}, timeout: time.Second, m: New(s)}
-	b.f = fabric.New(n, fabric.Config{Seed: 1, Latency: 5 * time.Microsecond, KeepLIDs: true, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
-		switch i {
-		case 2: // data with 64 bits, errors with fewer
-			c.Perf.CapabilityMask, c.Perf.CapabilityMask2 = 0x5a00, 0
-		case 3: // no 64 bits
-			c.Perf.CapabilityMask, c.Perf.CapabilityMask2 = 0, 0
-		case 4: // promises 64 bits, and does not have them
-			c.Perf.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
-				if p.AttrID() == pma.AttrPortCountersExtended {
-					return mad.StatusBadMethodAttr, true
+	b.f = fabric.New(n, fabric.Config{Seed: 1, Latency: 5 * time.Microsecond, KeepLIDs: true,
+		Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
+			switch i {
+			case 2: // data with 64 bits, errors with fewer
+				c.Perf.CapabilityMask, c.Perf.CapabilityMask2 = 0x5a00, 0
+			case 3: // no 64 bits
+				c.Perf.CapabilityMask, c.Perf.CapabilityMask2 = 0, 0
+			case 4: // promises 64 bits, and does not have them
+				c.Perf.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+					if p.AttrID() == pma.AttrPortCountersExtended {
+						return mad.StatusBadMethodAttr, true
+					}
+					return obey(), true
 				}
-				return obey(), true
 			}
-		}
-	}})
+		}})
 	var err error
 	if b.st, err = b.f.Attach(net.End{Node: 1, Port: 1}); err != nil {
 		t.Fatal(err)
@@ -92,7 +94,8 @@ func (b *star) bringUp() {
 	si := smp.SwitchInfo(b.smp(mad.MethodGet, smp.AttrSwitchInfo, 0, [64]byte{}, 1))
 	si.SetLinearFDBTop(10)
 	b.smp(mad.MethodSet, smp.AttrSwitchInfo, 0, si, 1)
-	b.smp(mad.MethodSet, smp.AttrLinearForwardingTable, 0, [64]byte{0: 255, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 255, 7: 255, 8: 255, 9: 255}, 1)
+	b.smp(mad.MethodSet, smp.AttrLinearForwardingTable, 0,
+		[64]byte{0: 255, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 255, 7: 255, 8: 255, 9: 255}, 1)
 	for _, state := range []smp.PortState{smp.PortArmed, smp.PortActive} {
 		for i := uint8(1); i <= starHosts; i++ {
 			b.raise(state, i, 1)
@@ -205,7 +208,8 @@ func TestFabric(t *testing.T) {
 	b.f.SetBitErrorRate(net.End{Node: 0, Port: 5}, 1e-8) // host 5's cable
 	for i := range 90 {
 		for from := 1; from <= starHosts; from++ {
-			load := fabric.Load{Packets: uint64(from * 10000), Words: uint64(from) * slow} // up to half of what 10 s carry
+			// up to half of what 10 s carry
+			load := fabric.Load{Packets: uint64(from * 10000), Words: uint64(from) * slow}
 			b.f.Send(b.host(from), mad.LID(from%starHosts+1), mad.DefaultPKey, 0, load)
 		}
 		if i == 40 {
@@ -244,7 +248,8 @@ func TestFabric(t *testing.T) {
 	for _, tt := range []struct {
 		host  int
 		exact bool
-	}{{1, true}, {2, true}, {3, false}, {4, false}} { // what has 32 bits can overflow in 10 s at 1 GB/s after some sweeps
+		// what has 32 bits can overflow in 10 s at 1 GB/s after some sweeps
+	}{{1, true}, {2, true}, {3, false}, {4, false}} {
 		if _, exact := b.sums(Key{mad.GUID(tt.host) << 4, 1}, pma.PortXmitData); exact != tt.exact {
 			t.Errorf("PortXmitData of host %d is exact: %t", tt.host, exact)
 		}
@@ -259,7 +264,8 @@ func TestFabricEvents(t *testing.T) {
 	s := Settings{Interval: 10 * time.Second, Window: 4, QueryInfo: true, Keep: time.Hour}
 	b := newStar(t, s)
 	load := func() {
-		if _, why := b.f.Send(b.host(1), 5, mad.DefaultPKey, 0, fabric.Load{Packets: 1000, Words: 1000000}); why != fabric.Delivered {
+		if _, why := b.f.Send(b.host(1), 5, mad.DefaultPKey, 0,
+			fabric.Load{Packets: 1000, Words: 1000000}); why != fabric.Delivered {
 			t.Errorf("%v: a load was lost: %v", b.f.Now(), why)
 		}
 	}
@@ -287,7 +293,8 @@ func TestFabricEvents(t *testing.T) {
 	load()
 	load()
 	b.until(35 * time.Second)
-	if d := last(5); d.Note != ResetByOther || d.N[pma.PortRcvData] < 2000000 || d.N[pma.PortRcvData] > 2010000 || d.AtLeast != d.Has {
+	if d := last(5); d.Note != ResetByOther || d.N[pma.PortRcvData] < 2000000 || d.N[pma.PortRcvData] > 2010000 ||
+		d.AtLeast != d.Has {
 		t.Errorf("after a reset: %v, %d words", d.Note, d.N[pma.PortRcvData])
 	}
 	// It hangs.

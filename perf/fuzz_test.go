@@ -58,7 +58,8 @@ func FuzzMachine(f *testing.F) {
 			now += time.Duration(rng.IntN(5000)) * time.Millisecond
 			if len(waiting) == 0 || op%16 == 0 {
 				now += time.Duration(rng.IntN(100)) * time.Second
-				step([]Event{&Tick{}, &SweepNow{}, &Rebooted{map[mad.GUID]bool{mad.GUID(rng.IntN(5)): true}}, &Ports{list[:rng.IntN(len(list)+1)]},
+				step([]Event{&Tick{}, &SweepNow{}, &Rebooted{map[mad.GUID]bool{mad.GUID(rng.IntN(5)): true}},
+					&Ports{list[:rng.IntN(len(list)+1)]},
 					&Answered{rng.Uint64(), &mad.Packet{}}, &Unanswered{uint64(rng.IntN(4))}}[rng.IntN(6)])
 				continue
 			}

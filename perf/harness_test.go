@@ -41,7 +41,8 @@ func newBench(t *testing.T, s Settings, ports ...Port) *bench {
 	for _, p := range ports {
 		d := b.devices[p.To.LID]
 		if d == nil {
-			d = &device{mask: 0x5300, mask2: 2, attrs: map[mad.AttrID]mad.Status{}, counts: map[uint8]*[pma.NumCounters]uint64{}}
+			d = &device{mask: 0x5300, mask2: 2, attrs: map[mad.AttrID]mad.Status{},
+				counts: map[uint8]*[pma.NumCounters]uint64{}}
 			b.devices[p.To.LID] = d
 		}
 		d.counts[p.Port] = &[pma.NumCounters]uint64{}

@@ -19,7 +19,8 @@ import (
 func TestIbsim(t *testing.T) {
 	madtest.Need(t, "perfquery")
 	sock := madtest.StartIbsim(t, "../testdata/fabrics/captured.net")
-	if out, err := madtest.Peer(t, t.TempDir(), sock, "H1", "opensm", "-o", "-f", "/dev/null").CombinedOutput(); err != nil {
+	if out, err := madtest.Peer(t, t.TempDir(), sock, "H1", "opensm", "-o", "-f",
+		"/dev/null").CombinedOutput(); err != nil {
 		t.Fatalf("opensm: %v\n%s", err, out)
 	}
 	port, err := ibsim.Dial(t.Context(), ibsim.Config{SockName: sock, Node: "H1"})
@@ -32,7 +33,8 @@ func TestIbsim(t *testing.T) {
 	lids := map[mad.LID]int{}
 	for lid := mad.LID(1); lid <= 6; lid++ {
 		ports := 1
-		if out, _ := madtest.Peer(t, t.TempDir(), sock, "H2", "smpquery", "nodeinfo", strconv.Itoa(int(lid))).Output(); bytes.Contains(out, []byte("Switch")) {
+		if out, _ := madtest.Peer(t, t.TempDir(), sock, "H2", "smpquery", "nodeinfo",
+			strconv.Itoa(int(lid))).Output(); bytes.Contains(out, []byte("Switch")) {
 			ports = 8
 		}
 		lids[lid] = ports
@@ -52,7 +54,8 @@ func TestIbsim(t *testing.T) {
 	for lid, ports := range lids {
 		for num := 1; num <= ports; num++ {
 			got, has, _, ok := m.Values(Key{mad.GUID(lid), uint8(num)})
-			if !ok || !has.Has(pma.PortMulticastXmitPkts) || !has.Has(pma.SymbolErrorCounter) || !has.Has(pma.PortXmitWait) {
+			if !ok || !has.Has(pma.PortMulticastXmitPkts) || !has.Has(pma.SymbolErrorCounter) ||
+				!has.Has(pma.PortXmitWait) {
 				t.Errorf("LID %v port %d: known %#x", lid, num, has)
 			}
 			total += got[pma.PortXmitPkts]
@@ -105,7 +108,8 @@ var printedCounter = regexp.MustCompile(`(?m)^([A-Za-z0-9]+):\.+([0-9]+)$`)
 func compareWithPerfquery(t *testing.T, sock string, lid mad.LID, num int, got [pma.NumCounters]uint64) {
 	t.Helper()
 	for _, option := range []string{"-x", "-e"} {
-		out, err := madtest.Peer(t, t.TempDir(), sock, "H2", "perfquery", option, strconv.Itoa(int(lid)), strconv.Itoa(num)).Output()
+		out, err := madtest.Peer(t, t.TempDir(), sock, "H2", "perfquery", option, strconv.Itoa(int(lid)),
+			strconv.Itoa(num)).Output()
 		if err != nil {
 			t.Errorf("perfquery: %v", err)
 		}
@@ -113,7 +117,8 @@ func compareWithPerfquery(t *testing.T, sock string, lid mad.LID, num int, got [
 		for _, row := range printedCounter.FindAllSubmatch(out, -1) {
 			value, _ := strconv.ParseUint(string(row[2]), 10, 64)
 			for c := range pma.AllCounters.All {
-				if c.String() != string(row[1]) || option == "-e" && pma.ExtendedCounters.Has(c) || c == pma.QP1Dropped {
+				if c.String() != string(row[1]) || option == "-e" && pma.ExtendedCounters.Has(c) ||
+					c == pma.QP1Dropped {
 					continue
 				}
 				seen++

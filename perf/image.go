@@ -52,10 +52,13 @@ const (
 // packed is the order of counters in a mask: what is often not zero has the lowest bits, which
 // take one byte.
 var packed = [pma.NumCounters]pma.Counter{
-	pma.PortXmitData, pma.PortRcvData, pma.PortXmitPkts, pma.PortRcvPkts, pma.PortXmitWait, pma.PortUnicastXmitPkts, pma.PortUnicastRcvPkts,
-	pma.PortMulticastXmitPkts, pma.PortMulticastRcvPkts, pma.SymbolErrorCounter, pma.PortRcvErrors, pma.PortXmitDiscards,
+	pma.PortXmitData, pma.PortRcvData, pma.PortXmitPkts, pma.PortRcvPkts, pma.PortXmitWait, pma.PortUnicastXmitPkts,
+	pma.PortUnicastRcvPkts,
+	pma.PortMulticastXmitPkts, pma.PortMulticastRcvPkts, pma.SymbolErrorCounter, pma.PortRcvErrors,
+	pma.PortXmitDiscards,
 	pma.LinkErrorRecoveryCounter, pma.LinkDownedCounter, pma.PortRcvRemotePhysicalErrors, pma.PortRcvSwitchRelayErrors,
-	pma.PortXmitConstraintErrors, pma.PortRcvConstraintErrors, pma.LocalLinkIntegrityErrors, pma.ExcessiveBufferOverrunErrors,
+	pma.PortXmitConstraintErrors, pma.PortRcvConstraintErrors, pma.LocalLinkIntegrityErrors,
+	pma.ExcessiveBufferOverrunErrors,
 	pma.VL15Dropped, pma.QP1Dropped,
 }
 

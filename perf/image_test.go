@@ -33,8 +33,9 @@ func TestImage(t *testing.T) {
 	const begin, interval = time.Hour, time.Minute
 	var list []Delta
 	for range 500 {
-		d := Delta{At: begin + time.Duration(rng.IntN(1000))*atUnit, Span: interval + time.Duration(rng.IntN(10000)-5000)*time.Millisecond,
-			Has: pma.Counters(rng.Uint32()) & pma.AllCounters}
+		d := Delta{At: begin + time.Duration(rng.IntN(1000))*atUnit,
+			Span: interval + time.Duration(rng.IntN(10000)-5000)*time.Millisecond,
+			Has:  pma.Counters(rng.Uint32()) & pma.AllCounters}
 		if rng.IntN(3) > 0 {
 			d.Has = pma.AllCounters
 		}
@@ -85,7 +86,8 @@ func TestLongestDelta(t *testing.T) {
 	for i := range headerSets {
 		im.sets = append(im.sets, pma.Counters(i))
 	}
-	d := Delta{Note: 1<<12 - 1&^notesAlone, Has: pma.AllCounters, AtLeast: pma.AllCounters, At: math.MaxInt64, Span: math.MinInt64}
+	d := Delta{Note: 1<<12 - 1&^notesAlone, Has: pma.AllCounters, AtLeast: pma.AllCounters, At: math.MaxInt64,
+		Span: math.MinInt64}
 	for c := range d.N {
 		d.N[c] = math.MaxUint64
 	}
@@ -161,7 +163,8 @@ func TestImageSize(t *testing.T) {
 		for i := range list {
 			list[i] = busyPort(uint64(i))
 			if i%busy != 0 {
-				list[i].N = [pma.NumCounters]uint64{pma.PortXmitPkts: 3, pma.PortUnicastXmitPkts: 3, pma.PortXmitData: 216}
+				list[i].N = [pma.NumCounters]uint64{pma.PortXmitPkts: 3, pma.PortUnicastXmitPkts: 3,
+					pma.PortXmitData: 216}
 			}
 		}
 		hour := 60 * fakeImage(time.Hour, time.Hour+9*time.Second, time.Minute, list).size()

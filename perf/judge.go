@@ -29,7 +29,8 @@ func limit(c pma.Counter, words uint64, span time.Duration) uint64 {
 	data := float64(words) * (span + slack).Seconds() * 1.1
 	switch c {
 	case pma.PortXmitData, pma.PortRcvData:
-	case pma.PortXmitPkts, pma.PortRcvPkts, pma.PortUnicastXmitPkts, pma.PortUnicastRcvPkts, pma.PortMulticastXmitPkts, pma.PortMulticastRcvPkts:
+	case pma.PortXmitPkts, pma.PortRcvPkts, pma.PortUnicastXmitPkts, pma.PortUnicastRcvPkts, pma.PortMulticastXmitPkts,
+		pma.PortMulticastRcvPkts:
 		data /= 5 // the shortest packet has 24 octets
 	case pma.PortXmitWait:
 		data *= 16 // in ticks of unknown length
@@ -75,9 +76,9 @@ type Delta struct {
 	N         [pma.NumCounters]uint64
 }
 
-// Share is the part of the time of a reading, 0 to 1, that a counter of words or of waiting stands for on a link that carries so many words
-// a second; -1 if that is not known. PortXmitWait counts in ticks whose length the architecture leaves open: a tick is taken as the time
-// that the link needs for a word, as with devices of NVIDIA.
+// Share is the part of the time of a reading, 0 to 1, that a counter of words or of waiting stands for on a link that
+// carries so many words a second; -1 if that is not known. PortXmitWait counts in ticks whose length the architecture
+// leaves open: a tick is taken as the time that the link needs for a word, as with devices of NVIDIA.
 func (d *Delta) Share(c pma.Counter, words uint64) float64 {
 	all := float64(words) * d.Span.Seconds()
 	if all <= 0 || !d.Has.Has(c) {
@@ -167,7 +168,8 @@ func (t *track) someFell(r *reading) bool {
 func (t *track) someRestarted(r *reading, words uint64) bool {
 	for c := range (r.has & t.has &^ t.resets).All {
 		base := t.base[c]
-		if r.raw[c] < base && t.short.Has(c) == r.short.Has(c) && isRestart(r.raw[c], base, words, limit(c, words, r.at-t.readAt(c, r)), false) {
+		if r.raw[c] < base && t.short.Has(c) == r.short.Has(c) &&
+			isRestart(r.raw[c], base, words, limit(c, words, r.at-t.readAt(c, r)), false) {
 			return true
 		}
 	}
@@ -180,7 +182,8 @@ func (t *track) counter(c pma.Counter, r *reading, words uint64, restart bool, d
 	value, base := r.raw[c], t.base[c]
 	since := t.readAt(c, r)
 	unconfirmed := t.unconfirmed != nil && t.unconfirmed.which.Has(c)
-	if value == base && !unconfirmed && !(r.short.Has(c) && (isData(c) || value == pma.MaxShort(c))) { // as most are: whatever the link carries
+	// as most are: whatever the link carries
+	if value == base && !unconfirmed && !(r.short.Has(c) && (isData(c) || value == pma.MaxShort(c))) {
 		t.forward(c, 0, d)
 		return
 	}
@@ -201,7 +204,8 @@ func (t *track) counter(c pma.Counter, r *reading, words uint64, restart bool, d
 		t.forward(c, value-base, d)
 	case value < base && isRestart(value, base, words, most, t.resets.Has(c) || restart):
 		t.restarted(c, value, d)
-	case unconfirmed && value >= t.unconfirmed.seen[c] && value-t.unconfirmed.seen[c] <= limit(c, words, r.at-t.unconfirmed.seenAt[c]):
+	case unconfirmed && value >= t.unconfirmed.seen[c] &&
+		value-t.unconfirmed.seen[c] <= limit(c, words, r.at-t.unconfirmed.seenAt[c]):
 		d.Note |= Rebased
 		d.AtLeast |= 1 << c
 		d.Has |= 1 << c

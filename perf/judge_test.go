@@ -64,12 +64,14 @@ func TestJudge(t *testing.T) {
 		}},
 		{"somebody reset it: what it shows is the least", fast, []step{
 			{values: values{xmit: 1 << 40, symbol: 50}, anything: true},
-			{seconds: 60, values: values{xmit: 1 << 30, symbol: 0}, want: values{xmit: 1 << 30, symbol: 0}, atLeast: []pma.Counter{xmit, symbol}, note: ResetByOther},
+			{seconds: 60, values: values{xmit: 1 << 30, symbol: 0}, want: values{xmit: 1 << 30, symbol: 0},
+				atLeast: []pma.Counter{xmit, symbol}, note: ResetByOther},
 			{seconds: 60, values: values{xmit: 1<<30 + 5, symbol: 0}, want: values{xmit: 5, symbol: 0}},
 		}},
 		{"somebody reset some: the others may have been, too", fast, []step{
 			{values: values{xmit: 1 << 40, symbol: 50}, anything: true},
-			{seconds: 60, values: values{xmit: 1 << 30, symbol: 51}, want: values{xmit: 1 << 30, symbol: 1}, atLeast: []pma.Counter{xmit, symbol}, note: ResetByOther},
+			{seconds: 60, values: values{xmit: 1 << 30, symbol: 51}, want: values{xmit: 1 << 30, symbol: 1},
+				atLeast: []pma.Counter{xmit, symbol}, note: ResetByOther},
 		}},
 		{"a value that the link cannot have reached since zero is no reset", slow, []step{
 			{values: values{xmit: 1 << 50}, anything: true},
@@ -77,16 +79,19 @@ func TestJudge(t *testing.T) {
 		}},
 		{"a node that rebooted", fast, []step{
 			{values: values{xmit: 1 << 40, symbol: 50}, anything: true},
-			{seconds: 60, reboot: true, values: values{xmit: 1 << 30, symbol: 1}, want: values{xmit: 1 << 30, symbol: 1}, atLeast: []pma.Counter{xmit, symbol}, note: AfterReboot},
+			{seconds: 60, reboot: true, values: values{xmit: 1 << 30, symbol: 1},
+				want: values{xmit: 1 << 30, symbol: 1}, atLeast: []pma.Counter{xmit, symbol}, note: AfterReboot},
 			{seconds: 60, values: values{xmit: 1<<30 + 7, symbol: 1}, want: values{xmit: 7, symbol: 0}},
 		}},
 		{"a node whose link was down, or that rebooted and has counted more since", fast, []step{
 			{values: values{xmit: 100}, anything: true},
-			{seconds: 60, reboot: true, values: values{xmit: 500}, want: values{xmit: 400}, atLeast: []pma.Counter{xmit}},
+			{seconds: 60, reboot: true, values: values{xmit: 500}, want: values{xmit: 400},
+				atLeast: []pma.Counter{xmit}},
 		}},
 		{"a reboot explains any fall", fast, []step{
 			{values: values{xmit: 1000}, anything: true},
-			{seconds: 60, reboot: true, values: values{xmit: 999}, want: values{xmit: 999}, atLeast: []pma.Counter{xmit}, note: AfterReboot},
+			{seconds: 60, reboot: true, values: values{xmit: 999}, want: values{xmit: 999},
+				atLeast: []pma.Counter{xmit}, note: AfterReboot},
 		}},
 		{"backwards by a bit: nothing counts, then it goes on where it was", fast, []step{
 			{values: values{xmit: 1000000, symbol: 10}, anything: true},
@@ -96,21 +101,25 @@ func TestJudge(t *testing.T) {
 		{"backwards for good: it goes on from there, less one interval", fast, []step{
 			{values: values{xmit: 1000000}, anything: true},
 			{seconds: 60, values: values{xmit: 900000}, note: Backwards},
-			{seconds: 60, values: values{xmit: 900500}, want: values{xmit: 500}, atLeast: []pma.Counter{xmit}, note: Rebased},
+			{seconds: 60, values: values{xmit: 900500}, want: values{xmit: 500}, atLeast: []pma.Counter{xmit},
+				note: Rebased},
 			{seconds: 60, values: values{xmit: 900600}, want: values{xmit: 100}},
 		}},
 		{"another program resets it every minute, too", fast, []step{
 			{values: values{xmit: 1000000, symbol: 0}, anything: true},
-			{seconds: 60, values: values{xmit: 800000, symbol: 0}, want: values{xmit: 800000, symbol: 0}, atLeast: []pma.Counter{xmit, symbol}, note: ResetByOther},
+			{seconds: 60, values: values{xmit: 800000, symbol: 0}, want: values{xmit: 800000, symbol: 0},
+				atLeast: []pma.Counter{xmit, symbol}, note: ResetByOther},
 		}},
 		{"a fall by a bit beside a reset is one, too", fast, []step{
 			{values: values{xmit: 1000000, symbol: 100}, anything: true},
-			{seconds: 60, values: values{xmit: 990000, symbol: 0}, want: values{xmit: 990000, symbol: 0}, atLeast: []pma.Counter{xmit, symbol}, note: ResetByOther},
+			{seconds: 60, values: values{xmit: 990000, symbol: 0}, want: values{xmit: 990000, symbol: 0},
+				atLeast: []pma.Counter{xmit, symbol}, note: ResetByOther},
 		}},
 		{"backwards for good, and nothing more is counted", fast, []step{
 			{values: values{xmit: 1000000}, anything: true},
 			{seconds: 60, values: values{xmit: 900000}, note: Backwards},
-			{seconds: 60, values: values{xmit: 900000}, want: values{xmit: 0}, atLeast: []pma.Counter{xmit}, note: Rebased},
+			{seconds: 60, values: values{xmit: 900000}, want: values{xmit: 0}, atLeast: []pma.Counter{xmit},
+				note: Rebased},
 		}},
 		{"a fall by a bit beside a value that is no reset", slow, []step{
 			{values: values{xmit: 1 << 50, symbol: 100}, anything: true},
@@ -124,7 +133,8 @@ func TestJudge(t *testing.T) {
 		{"up for good: it goes on from there", slow, []step{
 			{values: values{xmit: 1000}, anything: true},
 			{seconds: 60, values: values{xmit: 1 << 62}, note: Implausible},
-			{seconds: 60, values: values{xmit: 1<<62 + 3}, want: values{xmit: 3}, atLeast: []pma.Counter{xmit}, note: Rebased},
+			{seconds: 60, values: values{xmit: 1<<62 + 3}, want: values{xmit: 3}, atLeast: []pma.Counter{xmit},
+				note: Rebased},
 		}},
 		{"noise: nothing counts", slow, []step{
 			{values: values{xmit: 1 << 60}, anything: true},
@@ -136,11 +146,13 @@ func TestJudge(t *testing.T) {
 		{"what counted for two intervals is no spike in one", slow, []step{
 			{values: values{xmit: 1 << 50}, anything: true},
 			{seconds: 10, values: values{xmit: 1 << 40}, note: Backwards},
-			{seconds: 10, values: values{xmit: 1<<50 + 20*slow}, want: values{xmit: slow*11*11/10 + 16}, atLeast: []pma.Counter{xmit}},
+			{seconds: 10, values: values{xmit: 1<<50 + 20*slow}, want: values{xmit: slow*11*11/10 + 16},
+				atLeast: []pma.Counter{xmit}},
 		}},
 		{"more packets than fit on the link", slow, []step{
 			{values: values{pkts: 0, symbol: 0}, anything: true},
-			{seconds: 9, values: values{pkts: 10 * slow, symbol: 40 * slow}, want: values{symbol: 40 * slow}, note: Implausible},
+			{seconds: 9, values: values{pkts: 10 * slow, symbol: 40 * slow}, want: values{symbol: 40 * slow},
+				note: Implausible},
 		}},
 		{"more errors than octets", slow, []step{
 			{values: values{symbol: 0}, anything: true},
@@ -149,34 +161,44 @@ func TestJudge(t *testing.T) {
 		{"what was missing once counts for two intervals, and is no spike in one", slow, []step{
 			{values: values{xmit: 0, symbol: 0}, slim: 1 << symbol, anything: true},
 			{seconds: 60, values: values{xmit: 60 * slow}, want: values{xmit: 60 * slow}},
-			{seconds: 60, values: values{xmit: 120 * slow, symbol: 70000}, slim: 1 << symbol, want: values{xmit: 60 * slow, symbol: 70000}},
+			{seconds: 60, values: values{xmit: 120 * slow, symbol: 70000}, slim: 1 << symbol,
+				want: values{xmit: 60 * slow, symbol: 70000}},
 			{seconds: 60, values: values{symbol: 70001}, slim: 1 << symbol, want: values{symbol: 1}},
-			{seconds: 60, values: values{xmit: 235 * slow, symbol: 70001}, slim: 1 << symbol, want: values{xmit: slow*61*11/10 + 16, symbol: 0}, atLeast: []pma.Counter{xmit}},
-			{seconds: 60, values: values{xmit: 236 * slow, symbol: 70001}, slim: 1 << symbol, want: values{xmit: slow, symbol: 0}},
+			{seconds: 60, values: values{xmit: 235 * slow, symbol: 70001}, slim: 1 << symbol,
+				want: values{xmit: slow*61*11/10 + 16, symbol: 0}, atLeast: []pma.Counter{xmit}},
+			{seconds: 60, values: values{xmit: 236 * slow, symbol: 70001}, slim: 1 << symbol,
+				want: values{xmit: slow, symbol: 0}},
 		}},
 		{"a link of unknown speed: every rise is plausible, less than half is a reset", 0, []step{
 			{values: values{xmit: 1000}, anything: true},
 			{seconds: 1, values: values{xmit: 1 << 62}, want: values{xmit: 1<<62 - 1000}},
 			{seconds: 1, values: values{xmit: 1 << 61}, note: Backwards},
-			{seconds: 1, values: values{xmit: 1 << 60}, want: values{xmit: 1 << 60}, atLeast: []pma.Counter{xmit}, note: ResetByOther},
+			{seconds: 1, values: values{xmit: 1 << 60}, want: values{xmit: 1 << 60}, atLeast: []pma.Counter{xmit},
+				note: ResetByOther},
 		}},
 		{"32 bits on a slow link are complete while they cannot overflow", slow, []step{
 			{short: true, values: values{xmit: 0, symbol: 0}, anything: true},
-			{seconds: 10, short: true, values: values{xmit: 10 * slow, symbol: 1}, want: values{xmit: 10 * slow, symbol: 1}},
-			{seconds: 10, short: true, values: values{xmit: 11 * slow, symbol: 1}, want: values{xmit: slow, symbol: 0}, atLeast: []pma.Counter{xmit}, note: MayOverflow},
+			{seconds: 10, short: true, values: values{xmit: 10 * slow, symbol: 1},
+				want: values{xmit: 10 * slow, symbol: 1}},
+			{seconds: 10, short: true, values: values{xmit: 11 * slow, symbol: 1}, want: values{xmit: slow, symbol: 0},
+				atLeast: []pma.Counter{xmit}, note: MayOverflow},
 		}},
 		{"32 bits on a fast link are never complete", fast, []step{
 			{short: true, values: values{xmit: 0, pkts: 0}, anything: true},
-			{seconds: 1, short: true, values: values{xmit: 5, pkts: 1}, want: values{xmit: 5, pkts: 1}, atLeast: []pma.Counter{xmit, pkts}, note: MayOverflow},
+			{seconds: 1, short: true, values: values{xmit: 5, pkts: 1}, want: values{xmit: 5, pkts: 1},
+				atLeast: []pma.Counter{xmit, pkts}, note: MayOverflow},
 		}},
 		{"32 bits on a link of unknown speed are never complete", 0, []step{
 			{short: true, values: values{xmit: 0}, anything: true},
-			{seconds: 1, short: true, values: values{xmit: 5}, want: values{xmit: 5}, atLeast: []pma.Counter{xmit}, note: MayOverflow},
+			{seconds: 1, short: true, values: values{xmit: 5}, want: values{xmit: 5}, atLeast: []pma.Counter{xmit},
+				note: MayOverflow},
 		}},
 		{"a counter at its largest value", slow, []step{
 			{short: true, values: values{local: 3}, anything: true},
-			{seconds: 10, short: true, values: values{local: 15}, want: values{local: 12}, atLeast: []pma.Counter{local}, note: Saturated},
-			{seconds: 10, short: true, values: values{local: 15}, want: values{local: 0}, atLeast: []pma.Counter{local}, note: Saturated},
+			{seconds: 10, short: true, values: values{local: 15}, want: values{local: 12},
+				atLeast: []pma.Counter{local}, note: Saturated},
+			{seconds: 10, short: true, values: values{local: 15}, want: values{local: 0}, atLeast: []pma.Counter{local},
+				note: Saturated},
 		}},
 		{"the first reading has it at its largest value", slow, []step{
 			{short: true, values: values{local: 15}, note: First | Saturated},
@@ -187,20 +209,24 @@ func TestJudge(t *testing.T) {
 		}},
 		{"we reset it, and the response shows what it counts from", slow, []step{
 			{short: true, values: values{symbol: 60000}, anything: true},
-			{seconds: 10, reset: 1 << symbol, after: values{symbol: 2}, short: true, values: values{symbol: 5}, want: values{symbol: 3}, atLeast: []pma.Counter{symbol}, note: ResetByUs},
+			{seconds: 10, reset: 1 << symbol, after: values{symbol: 2}, short: true, values: values{symbol: 5},
+				want: values{symbol: 3}, atLeast: []pma.Counter{symbol}, note: ResetByUs},
 			{seconds: 10, short: true, values: values{symbol: 7}, want: values{symbol: 2}},
 		}},
 		{"we reset it, and the response was lost", slow, []step{
 			{short: true, values: values{symbol: 60000}, anything: true},
-			{seconds: 10, reset: 1 << symbol, unresponsive: true, short: true, values: values{symbol: 59999}, want: values{symbol: 59999}, atLeast: []pma.Counter{symbol}, note: ResetByUs},
+			{seconds: 10, reset: 1 << symbol, unresponsive: true, short: true, values: values{symbol: 59999},
+				want: values{symbol: 59999}, atLeast: []pma.Counter{symbol}, note: ResetByUs},
 		}},
 		{"we reset it, and the request was lost", slow, []step{
 			{short: true, values: values{symbol: 60000}, anything: true},
-			{seconds: 10, reset: 1 << symbol, unresponsive: true, short: true, values: values{symbol: 60001}, want: values{symbol: 1}, atLeast: []pma.Counter{symbol}, note: ResetByUs},
+			{seconds: 10, reset: 1 << symbol, unresponsive: true, short: true, values: values{symbol: 60001},
+				want: values{symbol: 1}, atLeast: []pma.Counter{symbol}, note: ResetByUs},
 		}},
 		{"the device ignores the reset", slow, []step{
 			{short: true, values: values{symbol: 60000}, anything: true},
-			{seconds: 10, reset: 1 << symbol, after: values{symbol: 60000}, short: true, values: values{symbol: 60001}, want: values{symbol: 1}, atLeast: []pma.Counter{symbol}, note: ResetByUs},
+			{seconds: 10, reset: 1 << symbol, after: values{symbol: 60000}, short: true, values: values{symbol: 60001},
+				want: values{symbol: 1}, atLeast: []pma.Counter{symbol}, note: ResetByUs},
 		}},
 		{"another attribute has counters of its own", fast, []step{
 			{values: values{xmit: 1 << 40}, anything: true},

@@ -21,7 +21,8 @@ type State struct {
 
 // State is where the machine stands.
 func (m *Machine) State() State {
-	return State{m.settings, m.state != resting, m.waiting + m.given, len(m.ports), len(m.absent), m.history.bytes, m.Stats}
+	return State{m.settings, m.state != resting, m.waiting + m.given, len(m.ports), len(m.absent), m.history.bytes,
+		m.Stats}
 }
 
 // Keys are the ports that are read, in the order of the LIDs of their agents. The slice must not be

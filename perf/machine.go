@@ -187,7 +187,8 @@ func (m *Machine) setPorts(now time.Duration, list []Port) {
 	}
 }
 
-// moved reports whether the agent of a port has another LID now. Requests of the sweep under way still have the SL of before.
+// moved reports whether the agent of a port has another LID now. Requests of the sweep under way still have the SL of
+// before.
 func (m *Machine) moved(list []Port) bool {
 	for i := range list {
 		if j, known := m.table.index[list[i].Key]; known && m.agents[m.ports[j].agent].to.LID != list[i].To.LID {

@@ -27,19 +27,26 @@ func TestAttributes(t *testing.T) {
 		then   []mad.AttrID
 		has    pma.Counters
 	}{
-		{"64 bits for all: one request a port", 0x5300, 2, false, []mad.AttrID{info, extended, extended}, []mad.AttrID{extended, extended}, pma.AllCounters},
-		{"64 bits for data alone", 0x5a00, 0, false, []mad.AttrID{info, extended, counters, extended, counters}, []mad.AttrID{extended, counters, extended, counters},
+		{"64 bits for all: one request a port", 0x5300, 2, false, []mad.AttrID{info, extended, extended},
+			[]mad.AttrID{extended, extended}, pma.AllCounters},
+		{"64 bits for data alone", 0x5a00, 0, false, []mad.AttrID{info, extended, counters, extended, counters},
+			[]mad.AttrID{extended, counters, extended, counters},
 			pma.AllCounters &^ pma.Of(pma.QP1Dropped)},
-		{"without unicast packets", 0x1400, 0, false, []mad.AttrID{info, extended, counters, extended, counters}, []mad.AttrID{extended, counters, extended, counters},
+		{"without unicast packets", 0x1400, 0, false, []mad.AttrID{info, extended, counters, extended, counters},
+			[]mad.AttrID{extended, counters, extended, counters},
 			pma.ShortCounters | pma.Of(pma.PortXmitWait)},
-		{"32 bits", 0x0000, 0, false, []mad.AttrID{info, counters, counters}, []mad.AttrID{counters, counters}, pma.ShortCounters},
-		{"ClassPortInfo is not asked for", 0x5300, 2, true, []mad.AttrID{counters, counters}, []mad.AttrID{counters, counters}, pma.ShortCounters},
+		{"32 bits", 0x0000, 0, false, []mad.AttrID{info, counters, counters}, []mad.AttrID{counters, counters},
+			pma.ShortCounters},
+		{"ClassPortInfo is not asked for", 0x5300, 2, true, []mad.AttrID{counters, counters},
+			[]mad.AttrID{counters, counters}, pma.ShortCounters},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := minutely
 			s.QueryInfo = !tt.noInfo
 			b := newBench(t, s)
-			b.devices[1] = &device{mask: tt.mask, mask2: tt.mask2, counts: map[uint8]*[pma.NumCounters]uint64{1: {}, 2: {}}}
+			b.devices[1] = &device{mask: tt.mask, mask2: tt.mask2, counts: map[uint8]*[pma.NumCounters]uint64{
+				1: {}, 2: {},
+			}}
 			b.step(&Ports{testPorts(1, 2)})
 			im := b.sweep()
 			if got := b.devices[1].takeAsked(); !slices.Equal(got, tt.first) {
@@ -193,7 +200,8 @@ func TestPorts(t *testing.T) {
 		node  mad.GUID
 		note  Note
 		asked []mad.AttrID
-	}{{2, 0, []mad.AttrID{extended, extended}}, {3, 0, []mad.AttrID{info, extended, extended}}, {4, First, []mad.AttrID{info, extended, extended}}} {
+	}{{2, 0, []mad.AttrID{extended, extended}}, {3, 0, []mad.AttrID{info, extended, extended}},
+		{4, First, []mad.AttrID{info, extended, extended}}} {
 		d := b.port(im, tt.node, 1)
 		if d.Note != tt.note || tt.note == 0 && d.N[pma.PortXmitData] != 500 {
 			t.Errorf("node %d: %+v", tt.node, d)
@@ -347,7 +355,8 @@ func TestFindingsAreBounded(t *testing.T) {
 	for _, d := range b.devices {
 		d.unresponsive = -1
 	}
-	if im := b.sweep(); im.Answered != 0 || len(b.findings) != maxFindings || b.m.Stats.Findings != 10000 || b.m.Stats.Unanswered != 10000 {
+	if im := b.sweep(); im.Answered != 0 || len(b.findings) != maxFindings || b.m.Stats.Findings != 10000 ||
+		b.m.Stats.Unanswered != 10000 {
 		t.Errorf("%d findings of %d, %d unanswered", len(b.findings), b.m.Stats.Findings, b.m.Stats.Unanswered)
 	}
 }
@@ -374,7 +383,8 @@ func TestTotals(t *testing.T) {
 	n[pma.PortXmitData] += 30
 	n[pma.SymbolErrorCounter]++
 	b.sweep()
-	if total, _ := b.m.Total(k); total.N[pma.PortXmitData] != 1<<40+530 || total.N[pma.SymbolErrorCounter] != 8 || total.Has != pma.AllCounters ||
+	if total, _ := b.m.Total(k); total.N[pma.PortXmitData] != 1<<40+530 || total.N[pma.SymbolErrorCounter] != 8 ||
+		total.Has != pma.AllCounters ||
 		total.AtLeast != 0 || total.Until-total.Since < 2*time.Minute-time.Second {
 		t.Errorf("after three: %+v", total)
 	}
@@ -463,11 +473,13 @@ func TestTotalsOfAll(t *testing.T) {
 	b.devices[3].unresponsive = -1
 	b.sweep()
 	all := b.m.Totals(nil)
-	if len(all.Ports) != 6 || all.End == 0 || all.Ports[5].Note != NoAnswer || all.Ports[5].Has != 0 || all.Ports[2].Note != First {
+	if len(all.Ports) != 6 || all.End == 0 || all.Ports[5].Note != NoAnswer || all.Ports[5].Has != 0 ||
+		all.Ports[2].Note != First {
 		t.Fatalf("%+v", all)
 	}
 	two := b.m.Totals(func(node mad.GUID) bool { return node == 2 })
-	if len(two.Ports) != 2 || two.Ports[0].Key != (Key{2, 1}) || two.Ports[0].N[pma.PortXmitWait] != 9 || two.Ports[0].Has != pma.AllCounters {
+	if len(two.Ports) != 2 || two.Ports[0].Key != (Key{2, 1}) || two.Ports[0].N[pma.PortXmitWait] != 9 ||
+		two.Ports[0].Has != pma.AllCounters {
 		t.Errorf("%+v", two)
 	}
 	// A node that comes or goes takes no other from the totals.

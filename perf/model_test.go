@@ -48,7 +48,8 @@ type model struct {
 var modelled = []pma.Counter{xmit, pkts, symbol, local}
 
 func newModel(seed uint64, words uint64, short bool) *model {
-	m := &model{rng: rand.New(rand.NewPCG(seed, 21)), words: words, short: short, counters: map[pma.Counter]*modelCounter{}}
+	m := &model{rng: rand.New(rand.NewPCG(seed, 21)), words: words, short: short,
+		counters: map[pma.Counter]*modelCounter{}}
 	for _, c := range modelled {
 		m.counters[c] = &modelCounter{}
 		if short {
@@ -111,7 +112,8 @@ func (m *model) read(t *testing.T) {
 		x := m.counters[c]
 		r.has |= 1 << c
 		r.raw[c] = x.shown()
-		if base := m.track.base[c]; m.track.has.Has(c) && base > 100 && m.rng.IntN(20) == 0 && !m.track.reboot && !x.unconfirmed && !m.reset {
+		if base := m.track.base[c]; m.track.has.Has(c) && base > 100 && m.rng.IntN(20) == 0 && !m.track.reboot &&
+			!x.unconfirmed && !m.reset {
 			if m.rng.IntN(2) == 0 && !m.short {
 				r.raw[c] = 1<<63 + m.rng.Uint64N(1<<40)
 			} else {

@@ -8,8 +8,8 @@ import (
 	"ibsm/view/viewtest"
 )
 
-// TestPortsOf: both ends of each link of a fat tree, and each enhanced port 0, by the LID of their agent, with the rate of
-// the link.
+// TestPortsOf: both ends of each link of a fat tree, and each enhanced port 0, by the LID of their agent, with the rate
+// of the link.
 func TestPortsOf(t *testing.T) {
 	v := viewtest.New(t, "fattree:k=4", 0) // 16 hosts, 48 links
 	for _, tt := range []struct {
@@ -25,14 +25,17 @@ func TestPortsOf(t *testing.T) {
 			n := v.Topo.FindNode(p.Node)
 			at := v.Topo.Port(n, p.Port)
 			end := v.LIDs.PortOf(p.To.LID)
-			if seen[p.Key] || n == topo.None || (v.Topo.Ports[at].Peer == topo.None) != (p.Port == 0) || end == topo.None || v.Topo.Ports[end].Node != n || p.To.QPN != 1 {
+			if seen[p.Key] || n == topo.None || (v.Topo.Ports[at].Peer == topo.None) != (p.Port == 0) ||
+				end == topo.None || v.Topo.Ports[end].Node != n || p.To.QPN != 1 {
 				t.Fatalf("%+v", p)
 			}
 			seen[p.Key] = true
 			if p.Port == 0 {
 				continue
 			}
-			if want := uint64(mad.LinkRate(v.Topo.Ports[at].Info.LinkWidthActive(), v.Topo.LinkSpeed(at)).Gbps() / 32 * 1e9); p.Words != want || want < 100_000_000 {
+			if want := uint64(
+				mad.LinkRate(v.Topo.Ports[at].Info.LinkWidthActive(),
+					v.Topo.LinkSpeed(at)).Gbps() / 32 * 1e9); p.Words != want || want < 100_000_000 {
 				t.Errorf("%+v: %d words a second, want %d", p.Key, p.Words, want)
 			}
 		}

@@ -65,8 +65,11 @@ func TestReader(t *testing.T) {
 		}
 		var images []*Image
 		var found []Finding
-		w.reader = NewReader(ReaderConfig{Settings: minutely, Transactions: txn.Config{Timeout: 100 * time.Millisecond, Retries: 2},
-			Listener: Listener{Image: func(im *Image) { images = append(images, im) }, Found: func(f Finding) { found = append(found, f) }}})
+		w.reader = NewReader(
+			ReaderConfig{Settings: minutely, Transactions: txn.Config{Timeout: 100 * time.Millisecond, Retries: 2},
+				Listener: Listener{Image: func(im *Image) {
+					images = append(images, im)
+				}, Found: func(f Finding) { found = append(found, f) }}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- w.reader.Run(ctx, w.send) }()
@@ -168,7 +171,9 @@ func TestReaderFollows(t *testing.T) {
 		v.Topo.Self = v.Topo.EndPorts[0]
 		off := minutely
 		off.Interval = 0
-		w.reader = NewReader(ReaderConfig{Settings: off, Listener: Listener{Image: func(im *Image) { images = append(images, im) }, Gone: func(g mad.GUID) { gone = append(gone, g) }}})
+		w.reader = NewReader(ReaderConfig{Settings: off, Listener: Listener{Image: func(im *Image) {
+			images = append(images, im)
+		}, Gone: func(g mad.GUID) { gone = append(gone, g) }}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- w.reader.Run(ctx, w.send) }()
@@ -186,7 +191,9 @@ func TestReaderFollows(t *testing.T) {
 		w.reader.Follow(&same)
 		w.reader.Follow(nil)
 		lanes, tables := same, *same.Tables
-		lanes.Tables, tables.SLs = &tables, routing.SLsBySwitch(v.Topo, v.LIDs, slices.Repeat([][]uint8{slices.Repeat([]uint8{2}, len(v.Topo.Switches))}, len(v.Topo.Switches)))
+		lanes.Tables, tables.SLs = &tables,
+			routing.SLsBySwitch(v.Topo, v.LIDs,
+				slices.Repeat([][]uint8{slices.Repeat([]uint8{2}, len(v.Topo.Switches))}, len(v.Topo.Switches)))
 		w.reader.Follow(&lanes)
 		w.reader.Rebooted([]mad.GUID{v.Topo.Nodes[v.Topo.Switches[0]].GUID})
 		time.Sleep(2 * time.Minute)

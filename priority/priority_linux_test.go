@@ -26,13 +26,16 @@ func TestManage(t *testing.T) {
 	})
 	after := procs()
 	AnswerFirst()
-	if unmanaged != before || quiet != 1 || both != before || one != before || after != 1 || procs() <= before || Processors() != before {
-		t.Errorf("of %d processors %d before Manage, then %d, %d and %d for computing, %d after it, %d to answer; %d to compute on",
+	if unmanaged != before || quiet != 1 || both != before || one != before || after != 1 || procs() <= before ||
+		Processors() != before {
+		t.Errorf(
+			"of %d processors %d before Manage, then %d, %d and %d for computing, %d after it, %d to answer; %d to compute on",
 			before, unmanaged, quiet, one, both, after, procs(), Processors())
 	}
 }
 
-// The thread that computes gives way alone, and ends with the computation. One that has given way further does not come back.
+// The thread that computes gives way alone, and ends with the computation. One that has given way further does not come
+// back.
 func TestCompute(t *testing.T) {
 	runtime.LockOSThread() // so that the other goroutine has another
 	defer runtime.UnlockOSThread()
@@ -54,7 +57,8 @@ func TestCompute(t *testing.T) {
 		}()
 		<-done
 		if now := nice(t); during != max(started, niceness) || now != before || tid == syscall.Gettid() {
-			t.Errorf("nice %d before, %d and %d after Compute at %d, want %d", before, now, during, started, max(started, niceness))
+			t.Errorf("nice %d before, %d and %d after Compute at %d, want %d", before, now, during, started,
+				max(started, niceness))
 		}
 	}
 }

@@ -8,11 +8,12 @@ import (
 // niceness of threads that compute for long, from 0 for none to 19.
 const niceness = 10
 
-// giveWay gives the calling goroutine its own thread with a low priority, or leaves the one of a process that was started with a
-// lower one.
+// giveWay gives the calling goroutine its own thread with a low priority, or leaves the one of a process that was
+// started with a lower one.
 func giveWay() {
 	runtime.LockOSThread()
-	// The system call returns 20 less the niceness. One that is forbidden leaves the program as fast, but it answers later.
+	// The system call returns 20 less the niceness. One that is forbidden leaves the program as fast, but it answers
+	// later.
 	if now, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0); err == nil && 20-now < niceness {
 		_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, niceness)
 	}

@@ -25,8 +25,8 @@ type Change interface {
 // Kind is the first byte of an encoded Change.
 type Kind uint8
 
-// Kinds of Changes. A program does not understand those that were added after it: whoever adds one raises store.Schema and
-// the version of sa/mirror.
+// Kinds of Changes. A program does not understand those that were added after it: whoever adds one raises store.Schema
+// and the version of sa/mirror.
 const (
 	KindPutGroup           Kind = 1
 	KindDeleteGroup        Kind = 2
@@ -50,21 +50,29 @@ var codecs = [...]struct {
 	size   int
 	decode func(*reader) Change
 }{
-	KindPutGroup:           {groupSize, func(r *reader) Change { return PutGroup{r.group()} }},
-	KindDeleteGroup:        {gidSize, func(r *reader) Change { return DeleteGroup{r.gid()} }},
-	KindPutMember:          {2*gidSize + 2, func(r *reader) Change { return PutMember{r.member()} }},
-	KindDeleteMember:       {2 * gidSize, func(r *reader) Change { return DeleteMember{MGID: r.gid(), Port: r.gid()} }},
-	KindPutService:         {serviceSize, func(r *reader) Change { return PutService{r.service()} }},
-	KindDeleteService:      {serviceKeySize, func(r *reader) Change { return DeleteService{r.serviceKey()} }},
-	KindDeleteSubscription: {subscriptionKeySize, func(r *reader) Change { return DeleteSubscription{r.subscriptionKey()} }},
-	KindPutAlias:           {slotSize + 8, func(r *reader) Change { return PutAlias{Alias{r.slot(), mad.GUID(r.u64())}} }},
-	KindDeleteAlias:        {slotSize, func(r *reader) Change { return DeleteAlias{r.slot()} }},
-	KindPutSubscription:    {subscriptionKeySize + destinationSize, func(r *reader) Change { return r.putSubscription() }},
-	KindPutSubscriptionGRH: {subscriptionKeySize + destinationSize + grhSize, func(r *reader) Change { return r.putSubscriptionGRH() }},
-	KindPutGRHPort:         {grhPortSize, func(r *reader) Change { return PutGRHPort{mad.GUID(r.u64())} }},
-	KindDeleteGRHPort:      {grhPortSize, func(r *reader) Change { return DeleteGRHPort{mad.GUID(r.u64())} }},
-	KindPutNeighbor:        {2 * endSize, func(r *reader) Change { return PutNeighbor{At: r.end(), Far: r.end()} }},
-	KindDeleteNeighbor:     {endSize, func(r *reader) Change { return DeleteNeighbor{r.end()} }},
+	KindPutGroup:      {groupSize, func(r *reader) Change { return PutGroup{r.group()} }},
+	KindDeleteGroup:   {gidSize, func(r *reader) Change { return DeleteGroup{r.gid()} }},
+	KindPutMember:     {2*gidSize + 2, func(r *reader) Change { return PutMember{r.member()} }},
+	KindDeleteMember:  {2 * gidSize, func(r *reader) Change { return DeleteMember{MGID: r.gid(), Port: r.gid()} }},
+	KindPutService:    {serviceSize, func(r *reader) Change { return PutService{r.service()} }},
+	KindDeleteService: {serviceKeySize, func(r *reader) Change { return DeleteService{r.serviceKey()} }},
+	KindDeleteSubscription: {subscriptionKeySize, func(r *reader) Change {
+		return DeleteSubscription{r.subscriptionKey()}
+	}},
+	KindPutAlias: {slotSize + 8, func(r *reader) Change {
+		return PutAlias{Alias{r.slot(), mad.GUID(r.u64())}}
+	}},
+	KindDeleteAlias: {slotSize, func(r *reader) Change { return DeleteAlias{r.slot()} }},
+	KindPutSubscription: {subscriptionKeySize + destinationSize, func(r *reader) Change {
+		return r.putSubscription()
+	}},
+	KindPutSubscriptionGRH: {subscriptionKeySize + destinationSize + grhSize, func(r *reader) Change {
+		return r.putSubscriptionGRH()
+	}},
+	KindPutGRHPort:     {grhPortSize, func(r *reader) Change { return PutGRHPort{mad.GUID(r.u64())} }},
+	KindDeleteGRHPort:  {grhPortSize, func(r *reader) Change { return DeleteGRHPort{mad.GUID(r.u64())} }},
+	KindPutNeighbor:    {2 * endSize, func(r *reader) Change { return PutNeighbor{At: r.end(), Far: r.end()} }},
+	KindDeleteNeighbor: {endSize, func(r *reader) Change { return DeleteNeighbor{r.end()} }},
 }
 
 // Errors of Decode.

@@ -10,7 +10,8 @@ import (
 )
 
 func mgid(n uint32) mad.GID {
-	return mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 12: byte(n >> 24), 13: byte(n >> 16), 14: byte(n >> 8), 15: byte(n)}
+	return mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 12: byte(n >> 24), 13: byte(n >> 16), 14: byte(n >> 8),
+		15: byte(n)}
 }
 
 func port(n int) mad.GID { return mad.MakeGID(mad.DefaultPrefix, mad.GUID(n)) }
@@ -31,7 +32,8 @@ func exampleService() Service {
 
 func exampleSubscription() Subscription {
 	return Subscription{
-		SubscriptionKey{port(0x12), 0x123456, Filter{LIDBegin: AnyLID, Generic: true, Type: AnyType, Trap: 64, Producer: 4}},
+		SubscriptionKey{port(0x12), 0x123456, Filter{LIDBegin: AnyLID, Generic: true, Type: AnyType, Trap: 64,
+			Producer: 4}},
 		Destination{PKey: 0x8102, Addr: mad.Addr{LID: 0x21, QPN: 0x123456, SL: 3, PathBits: 1,
 			GRH: mad.GRH{Present: true, GID: port(0x12), FlowLabel: 0xabcde, TrafficClass: 7, HopLimit: 0xff}}},
 	}
@@ -44,7 +46,8 @@ func withoutGRH(s Subscription) Subscription {
 
 // Fields of exampleSubscription.
 const (
-	exampleKey = "fe800000000000000000000000000012" + "00123456" + "00000000000000000000000000000000" + "ffff" + "0000" + "01" + "ffff" + "0040" + "00000004"
+	exampleKey = "fe800000000000000000000000000012" + "00123456" + "00000000000000000000000000000000" + "ffff" +
+		"0000" + "01" + "ffff" + "0040" + "00000004"
 	exampleGRH = "fe800000000000000000000000000012" + "000abcde" + "07" + "ff"
 )
 
@@ -53,13 +56,17 @@ var encodings = []struct {
 	change Change
 	hex    string
 }{
-	{PutGroup{exampleGroup()}, "01" + "ff12401bffff000000000000ffffffff" + "c001" + "ffff" + "00000b1b" + "04" + "03" + "12" + "05" + "000abcde" + "07" + "09" + "02" + "01"},
+	{PutGroup{exampleGroup()}, "01" + "ff12401bffff000000000000ffffffff" + "c001" + "ffff" + "00000b1b" + "04" + "03" +
+		"12" + "05" + "000abcde" + "07" + "09" + "02" + "01"},
 	{DeleteGroup{mgid(1)}, "02" + "ff12401bffff00000000000000000001"},
-	{PutMember{Member{mgid(1), port(0x13), FullMember | NonMember, true}}, "03" + "ff12401bffff00000000000000000001" + "fe800000000000000000000000000013" + "03" + "01"},
+	{PutMember{Member{mgid(1), port(0x13), FullMember | NonMember, true}}, "03" + "ff12401bffff00000000000000000001" +
+		"fe800000000000000000000000000013" + "03" + "01"},
 	{DeleteMember{mgid(1), port(0x13)}, "04" + "ff12401bffff00000000000000000001" + "fe800000000000000000000000000013"},
-	{PutService{exampleService()}, "05" + "0102030405060708" + "fe800000000000000000000000000011" + "8001" + "0000003c" + "000000006553f13c" +
+	{PutService{exampleService()}, "05" + "0102030405060708" + "fe800000000000000000000000000011" + "8001" +
+		"0000003c" + "000000006553f13c" +
 		"01000000000000000000000000000000" + "61" + zeros(62) + "7a" + "02" + zeros(62) + "03"},
-	{DeleteService{exampleService().ServiceKey}, "06" + "0102030405060708" + "fe800000000000000000000000000011" + "8001"},
+	{DeleteService{exampleService().ServiceKey}, "06" + "0102030405060708" + "fe800000000000000000000000000011" +
+		"8001"},
 	{PutSubscription{withoutGRH(exampleSubscription())}, "07" + exampleKey + "0021" + "03" + "01" + "8102"},
 	{PutSubscription{exampleSubscription()}, "08" + exampleKey + "0021" + "03" + "01" + "8102" + exampleGRH},
 	{DeleteSubscription{exampleSubscription().SubscriptionKey}, "09" + exampleKey},

@@ -119,7 +119,8 @@ func (c PutGroup) check() error {
 	case c.MTU.Bytes() == 0:
 		return fmt.Errorf("group %s: MTU code %d", c.MGID, c.MTU)
 	case c.Rate > 63 || c.PacketLifeTime > 63 || c.SL > 15 || c.FlowLabel >= 1<<20 || c.Scope > 15:
-		return fmt.Errorf("group %s: rate %d, packet lifetime %d, SL %d, flow label 0x%x or scope %d is out of its field",
+		return fmt.Errorf(
+			"group %s: rate %d, packet lifetime %d, SL %d, flow label 0x%x or scope %d is out of its field",
 			c.MGID, c.Rate, c.PacketLifeTime, c.SL, c.FlowLabel, c.Scope)
 	}
 	return nil

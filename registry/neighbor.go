@@ -20,8 +20,9 @@ func (e End) Compare(o End) int {
 	return cmp.Or(cmp.Compare(e.GUID, o.GUID), cmp.Compare(e.Port, o.Port))
 }
 
-// Neighbors iterates over the ports whose neighbor is remembered, also while nobody is behind them, and the ports of the neighbors, in order of
-// End. They are registered where ports have M_Keys of their own, so that a standby knows which M_Key to show behind a port.
+// Neighbors iterates over the ports whose neighbor is remembered, also while nobody is behind them, and the ports of
+// the neighbors, in order of End. They are registered where ports have M_Keys of their own, so that a standby knows
+// which M_Key to show behind a port.
 func (s *State) Neighbors() iter.Seq2[End, End] { return s.neighbors.all() }
 
 // NeighborOf is the port of the neighbor that is remembered behind a port.

@@ -38,7 +38,8 @@ type Counts struct {
 
 // Counts returns how much is registered.
 func (s *State) Counts() Counts {
-	return Counts{s.groups.count, s.members.count, s.services.count, s.subscriptions.count, s.aliases.count, s.grhPorts.count, s.neighbors.count}
+	return Counts{s.groups.count, s.members.count, s.services.count, s.subscriptions.count, s.aliases.count,
+		s.grhPorts.count, s.neighbors.count}
 }
 
 // Changes iterates over Changes that make an empty Registry this State, but for its

@@ -42,7 +42,8 @@ type model struct {
 }
 
 func newModel() *model {
-	return &model{map[mad.GID]Group{}, map[[2]mad.GID]Member{}, map[ServiceKey]Service{}, map[SubscriptionKey]Subscription{}, map[Slot]mad.GUID{}, map[mad.GUID]bool{}, map[End]End{}}
+	return &model{map[mad.GID]Group{}, map[[2]mad.GID]Member{}, map[ServiceKey]Service{},
+		map[SubscriptionKey]Subscription{}, map[Slot]mad.GUID{}, map[mad.GUID]bool{}, map[End]End{}}
 }
 
 // apply makes a Change and reports whether it can be made.
@@ -50,7 +51,8 @@ func (w *model) apply(c Change) bool {
 	switch c := c.(type) {
 	case PutGroup:
 		for _, g := range w.groups {
-			if g.MGID != c.MGID && g.MLID == c.MLID && (g.PKey != c.PKey || g.SL != c.SL || g.MTU != c.MTU || g.Rate != c.Rate) {
+			if g.MGID != c.MGID && g.MLID == c.MLID && (g.PKey != c.PKey || g.SL != c.SL || g.MTU != c.MTU ||
+				g.Rate != c.Rate) {
 				return false
 			}
 		}
@@ -119,12 +121,14 @@ func randomChange(rng *rand.Rand) Change {
 	n := func(max int) int { return rng.IntN(max) }
 	group, member := mgid(uint32(n(20))), port(1+n(20))
 	key := ServiceKey{ID: uint64(n(5)), GID: port(1 + n(3)), PKey: mad.PKey(n(2))}
-	sub := SubscriptionKey{member, uint32(n(2)), Filter{Generic: n(2) == 0, Type: AnyType, Trap: uint16(64 + n(3)), Producer: uint32(n(2)), LIDBegin: AnyLID}}
+	sub := SubscriptionKey{member, uint32(n(2)), Filter{Generic: n(2) == 0, Type: AnyType, Trap: uint16(64 + n(3)),
+		Producer: uint32(n(2)), LIDBegin: AnyLID}}
 	slot := Slot{mad.GUID(1 + n(3)), uint8(1 + n(4))}
 	at := End{mad.GUID(1 + n(3)), uint8(1 + n(4))}
 	switch n(25) {
 	case 0, 1:
-		return PutGroup{Group{MGID: group, MLID: 0xc000 + mad.LID(n(12)), PKey: mad.PKey(1 + n(2)), MTU: mad.MTU2048, Rate: 3, WellKnown: n(2) == 0}}
+		return PutGroup{Group{MGID: group, MLID: 0xc000 + mad.LID(n(12)), PKey: mad.PKey(1 + n(2)), MTU: mad.MTU2048,
+			Rate: 3, WellKnown: n(2) == 0}}
 	case 2:
 		return DeleteGroup{group}
 	case 3, 4, 5, 6, 7, 8:
@@ -136,7 +140,9 @@ func randomChange(rng *rand.Rand) Change {
 	case 13:
 		return DeleteService{key}
 	case 14, 15:
-		return PutSubscription{Subscription{sub, Destination{Addr: mad.Addr{LID: mad.LID(1 + n(9)), QPN: sub.QPN}, PKey: mad.PKey(n(3))}}}
+		return PutSubscription{
+			Subscription{sub, Destination{Addr: mad.Addr{LID: mad.LID(1 + n(9)), QPN: sub.QPN}, PKey: mad.PKey(n(3))}},
+		}
 	case 16:
 		return DeleteSubscription{sub}
 	case 17, 18:
@@ -156,7 +162,8 @@ func randomChange(rng *rand.Rand) Change {
 // check compares every query with the model.
 func (w *model) check(t *testing.T, s *State) {
 	t.Helper()
-	if want := (Counts{len(w.groups), len(w.members), len(w.services), len(w.subs), len(w.aliases), len(w.grh), len(w.near)}); s.Counts() != want {
+	if want := (Counts{len(w.groups), len(w.members), len(w.services), len(w.subs), len(w.aliases), len(w.grh),
+		len(w.near)}); s.Counts() != want {
 		t.Fatalf("holds %+v, want %+v", s.Counts(), want)
 	}
 	joined := 0
@@ -215,7 +222,8 @@ func (w *model) check(t *testing.T, s *State) {
 		}
 	}
 	for a := range s.Aliases() {
-		if at, found := s.Alias(a.GUID); a.GUID != w.aliases[a.Slot] || at != a.Slot || !found || s.AliasAt(at) != a.GUID {
+		if at, found := s.Alias(a.GUID); a.GUID != w.aliases[a.Slot] || at != a.Slot || !found ||
+			s.AliasAt(at) != a.GUID {
 			t.Fatalf("alias %+v, found at %+v, want %s", a, at, w.aliases[a.Slot])
 		}
 	}
@@ -295,7 +303,8 @@ func large(groups, members int) *Registry {
 		}
 	}
 	for i := range members {
-		if err := r.Apply(PutMember{Member{mgid(uint32(i % groups)), port(1 + i*7919%members), FullMember, false}}); err != nil {
+		if err := r.Apply(
+			PutMember{Member{mgid(uint32(i % groups)), port(1 + i*7919%members), FullMember, false}}); err != nil {
 			panic(err)
 		}
 	}
@@ -359,7 +368,9 @@ func TestLargestValues(t *testing.T) {
 	g.Rate, g.PacketLifeTime, g.SL, g.FlowLabel, g.Scope = 63, 63, 15, 1<<20-1, 15
 	apply(t, r, PutGroup{g})
 	for name, spoil := range map[string]func(*Group){
-		"rate": func(g *Group) { g.Rate++ }, "packet lifetime": func(g *Group) { g.PacketLifeTime++ }, "SL": func(g *Group) { g.SL++ },
+		"rate": func(g *Group) { g.Rate++ }, "packet lifetime": func(g *Group) {
+			g.PacketLifeTime++
+		}, "SL": func(g *Group) { g.SL++ },
 		"flow label": func(g *Group) { g.FlowLabel++ }, "scope": func(g *Group) { g.Scope++ },
 	} {
 		spoiled := g

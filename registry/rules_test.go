@@ -22,19 +22,25 @@ func TestLeave(t *testing.T) {
 		bits      JoinState // a leaves
 		want      []Change
 	}{
-		{"one of two bits", false, FullMember | NonMember, 0, NonMember, []Change{PutMember{Member{id, a, FullMember, false}}}},
+		{"one of two bits", false, FullMember | NonMember, 0, NonMember,
+			[]Change{PutMember{Member{id, a, FullMember, false}}}},
 		{"not held", false, FullMember, 0, NonMember, nil},
 		{"no member", false, 0, FullMember, FullMember, nil},
 		{"last full member", false, FullMember, 0, FullMember, []Change{DeleteGroup{id}}},
 		{"others stay full", false, FullMember, FullMember, FullMember, []Change{DeleteMember{id, a}}},
 		{"others do not keep it alive", false, FullMember, NonMember, FullMember, []Change{DeleteGroup{id}}},
-		{"send-only full keeps it alive", false, FullMember, SendOnlyFullMember, FullMember, []Change{DeleteMember{id, a}}},
-		{"both ways of full, one goes", false, FullMember | SendOnlyFullMember, 0, FullMember, []Change{PutMember{Member{id, a, SendOnlyFullMember, false}}}},
-		{"own other bits do not keep it alive", false, FullMember | NonMember, 0, FullMember, []Change{DeleteGroup{id}}},
-		{"other bits stay with another full member", false, FullMember | NonMember, FullMember, FullMember, []Change{PutMember{Member{id, a, NonMember, false}}}},
+		{"send-only full keeps it alive", false, FullMember, SendOnlyFullMember, FullMember,
+			[]Change{DeleteMember{id, a}}},
+		{"both ways of full, one goes", false, FullMember | SendOnlyFullMember, 0, FullMember,
+			[]Change{PutMember{Member{id, a, SendOnlyFullMember, false}}}},
+		{"own other bits do not keep it alive", false, FullMember | NonMember, 0, FullMember,
+			[]Change{DeleteGroup{id}}},
+		{"other bits stay with another full member", false, FullMember | NonMember, FullMember, FullMember,
+			[]Change{PutMember{Member{id, a, NonMember, false}}}},
 		{"non-member goes", false, NonMember, FullMember, NonMember, []Change{DeleteMember{id, a}}},
 		{"well known stays", true, FullMember, 0, FullMember, []Change{DeleteMember{id, a}}},
-		{"well known keeps non-members", true, FullMember | NonMember, NonMember, FullMember, []Change{PutMember{Member{id, a, NonMember, false}}}},
+		{"well known keeps non-members", true, FullMember | NonMember, NonMember, FullMember,
+			[]Change{PutMember{Member{id, a, NonMember, false}}}},
 	} {
 		r := New()
 		g := plainGroup(1, 0xc000)
@@ -95,7 +101,8 @@ func TestAllotMLID(t *testing.T) {
 		mlid, _ := r.AllotMLID(&g, p)
 		return mlid
 	}
-	for last, want := range map[mad.LID]int{0: 0x3fff, 0xbfff: 0x3fff, 0xc000: 1, 0xc0ff: 0x100, 0xfffe: 0x3fff, 0xffff: 0x3fff} {
+	for last, want := range map[mad.LID]int{0: 0x3fff, 0xbfff: 0x3fff, 0xc000: 1, 0xc0ff: 0x100, 0xfffe: 0x3fff,
+		0xffff: 0x3fff} {
 		if free := r.FreeMLIDs(MLIDPolicy{Last: last}); free != want {
 			t.Errorf("%d free MLIDs up to %#x, want %d", free, uint16(last), want)
 		}
@@ -172,8 +179,9 @@ func TestAllotAll(t *testing.T) {
 
 func TestSolicitedNode(t *testing.T) {
 	snm := func(scope byte, pkey mad.PKey, address uint32) Group {
-		return Group{PKey: pkey, MTU: mad.MTU2048, Rate: 3, MGID: mad.GID{0xff, 0x10 | scope, 0x60, 0x1b, byte(pkey >> 8), byte(pkey),
-			11: 1, 12: 0xff, 13: byte(address >> 16), 14: byte(address >> 8), 15: byte(address)}}
+		return Group{PKey: pkey, MTU: mad.MTU2048, Rate: 3,
+			MGID: mad.GID{0xff, 0x10 | scope, 0x60, 0x1b, byte(pkey >> 8), byte(pkey),
+				11: 1, 12: 0xff, 13: byte(address >> 16), 14: byte(address >> 8), 15: byte(address)}}
 	}
 	policy := MLIDPolicy{ShareSolicitedNode: true}
 	r := New()

@@ -128,7 +128,8 @@ func (r *reader) service() Service {
 
 func (c PutService) check() error {
 	if c.Expires < 0 || (c.Expires == 0) != (c.Lease == InfiniteLease) {
-		return fmt.Errorf("service 0x%016x at %s: a lease of %d s does not go with an end at %d", c.ID, c.GID, c.Lease, c.Expires)
+		return fmt.Errorf("service 0x%016x at %s: a lease of %d s does not go with an end at %d", c.ID, c.GID, c.Lease,
+			c.Expires)
 	}
 	return nil
 }

@@ -210,7 +210,8 @@ func (r *reader) putSubscriptionGRH() PutSubscription {
 
 func (c DeleteSubscription) check() error {
 	if c.QPN >= 1<<24 || c.Producer >= 1<<24 {
-		return fmt.Errorf("subscription of %s: QPN 0x%x or producer 0x%x is longer than 24 bits", c.Subscriber, c.QPN, c.Producer)
+		return fmt.Errorf("subscription of %s: QPN 0x%x or producer 0x%x is longer than 24 bits", c.Subscriber, c.QPN,
+			c.Producer)
 	}
 	return nil
 }
@@ -223,7 +224,8 @@ func (c PutSubscription) check() error {
 		return fmt.Errorf("subscription of %s: address with LID %s, SL %d, path bits %d, QPN 0x%x is none of a port",
 			c.Subscriber, c.Addr.LID, c.Addr.SL, c.Addr.PathBits, c.Addr.QPN)
 	case c.Addr.PKeyIndex != 0 || c.Addr.GRH.GIDIndex != 0:
-		return fmt.Errorf("subscription of %s: P_Key index %d, GID index %d: want 0, as the tables of a port change", c.Subscriber, c.Addr.PKeyIndex, c.Addr.GRH.GIDIndex)
+		return fmt.Errorf("subscription of %s: P_Key index %d, GID index %d: want 0, as the tables of a port change",
+			c.Subscriber, c.Addr.PKeyIndex, c.Addr.GRH.GIDIndex)
 	case !c.Addr.GRH.Present && c.Addr.GRH != (mad.GRH{}) || c.Addr.GRH.FlowLabel >= 1<<20:
 		return fmt.Errorf("subscription of %s: inconsistent GRH %+v", c.Subscriber, c.Addr.GRH)
 	}

@@ -34,7 +34,9 @@ type entry[K, V any] struct {
 
 // leafOf is the index of the leaf that holds k, if any does; 0 in an empty table.
 func (t *table[K, V]) leafOf(k K) int {
-	i, found := slices.BinarySearchFunc(t.leaves, k, func(l *leaf[K, V], k K) int { return t.compare(l.entries[0].key, k) })
+	i, found := slices.BinarySearchFunc(t.leaves, k, func(l *leaf[K, V], k K) int {
+		return t.compare(l.entries[0].key, k)
+	})
 	if found || i == 0 {
 		return i
 	}

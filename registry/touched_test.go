@@ -34,7 +34,9 @@ func TestTouchedMLIDs(t *testing.T) {
 	for i := range uint32(groups) {
 		apply(t, r, PutGroup{plainGroup(i, 0xc000+mad.LID(i))})
 		for range 20 {
-			apply(t, r, PutMember{Member{MGID: plainGroup(i, 0).MGID, Port: port(rng.IntN(1000)), JoinState: FullMember}})
+			apply(t, r, PutMember{
+				Member{MGID: plainGroup(i, 0).MGID, Port: port(rng.IntN(1000)), JoinState: FullMember},
+			})
 		}
 	}
 	old := r.Freeze()
@@ -59,7 +61,9 @@ func TestTouchedMLIDs(t *testing.T) {
 			case step == 50:
 				apply(t, r, PutAlias{Alias{Slot{port(1).GUID(), 1}, port(2).GUID()}})
 			default:
-				apply(t, r, PutMember{Member{MGID: g.MGID, Port: port(rng.IntN(1000)), JoinState: JoinState(1 + rng.IntN(15))}})
+				apply(t, r, PutMember{
+					Member{MGID: g.MGID, Port: port(rng.IntN(1000)), JoinState: JoinState(1 + rng.IntN(15))},
+				})
 			}
 		}
 		now := r.Freeze()

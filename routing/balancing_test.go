@@ -16,7 +16,8 @@ import (
 func TestFirst(t *testing.T) {
 	fabric := fromNet(t, oddNet())
 	lids := topo.SequentialLIDs(fabric, 0)
-	s := routing.Balancing{First: []mad.GUID{0x3001, 0x77, 0x0303, 0x1001, 0x3001, 0}, Seed: 7, FirstInTurn: true, Switches: true}
+	s := routing.Balancing{First: []mad.GUID{0x3001, 0x77, 0x0303, 0x1001, 0x3001, 0}, Seed: 7, FirstInTurn: true,
+		Switches: true}
 	var got []mad.GUID
 	for i, d := range routing.Order(fabric, lids, s) {
 		got = append(got, fabric.Ports[d.Port].GUID)
@@ -37,7 +38,9 @@ func TestWeights(t *testing.T) {
 		s := routing.Balancing{Weights: map[routing.SwitchPort]uint8{}}
 		for range 40 {
 			n := &fabric.Nodes[fabric.Switches[rng.IntN(len(fabric.Switches))]]
-			s.Weights[routing.SwitchPort{Switch: n.GUID, Port: uint8(1 + rng.IntN(int(n.NumPorts)))}] = []uint8{2, 3, 100, 254, 255}[rng.IntN(5)]
+			s.Weights[routing.SwitchPort{Switch: n.GUID, Port: uint8(1 + rng.IntN(int(n.NumPorts)))}] = []uint8{
+				2, 3, 100, 254, 255,
+			}[rng.IntN(5)]
 		}
 		b := routing.NewBalance(routing.In{Topo: fabric, LIDs: topo.SequentialLIDs(fabric, 0)}, s)
 		hops, err := routing.NewHops(t.Context(), 0, b.Graph)
@@ -55,7 +58,8 @@ func TestWeights(t *testing.T) {
 				for from := range want {
 					peers, ports := b.Graph.Edges(topo.SwitchIdx(from))
 					for e, to := range peers {
-						weight, is := s.Weights[routing.SwitchPort{Switch: fabric.Nodes[fabric.Switches[from]].GUID, Port: ports[e]}]
+						weight, is := s.Weights[routing.SwitchPort{Switch: fabric.Nodes[fabric.Switches[from]].GUID,
+							Port: ports[e]}]
 						if !is {
 							weight = 1
 						}
@@ -78,7 +82,8 @@ func TestWeights(t *testing.T) {
 func TestScatter(t *testing.T) {
 	fabric := fromSpec(t, "fattree:k=4")
 	tables := func(seed uint32) [][]uint8 {
-		r, err := minhop.New(routing.Balancing{Seed: seed})(t.Context(), routing.In{Topo: fabric, LIDs: topo.SequentialLIDs(fabric, 0)})
+		r, err := minhop.New(routing.Balancing{Seed: seed})(t.Context(),
+			routing.In{Topo: fabric, LIDs: topo.SequentialLIDs(fabric, 0)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestBudget: a context ends when more is spent than its budget, not when just that is; work outside a budget is not counted.
+// TestBudget: a context ends when more is spent than its budget, not when just that is; work outside a budget is not
+// counted.
 func TestBudget(t *testing.T) {
 	Spend(t.Context(), 1<<40)
 	ctx, b, end := WithBudget(t.Context(), 100)

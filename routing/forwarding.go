@@ -15,9 +15,10 @@ type Forwarding struct {
 	Switches []mad.GUID // by SwitchIdx
 	Rows     [][]uint8  // by SwitchIdx, up to Top: entries above it count as missing, as they do in a switch
 	Tracer   *Tracer
-	homes    []home           // by LID
-	added    []bool           // by SwitchIdx, of what By returns: switches that there were not
-	to       []topo.SwitchIdx // by the number that a switch had before, of what By returns: that of now; nil for the same
+	homes    []home // by LID
+	added    []bool // by SwitchIdx, of what By returns: switches that there were not
+	// by the number that a switch had before, of what By returns: that of now; nil for the same
+	to []topo.SwitchIdx
 }
 
 // switches are the GUIDs of the switches of a subnet.
@@ -38,7 +39,8 @@ type home struct {
 
 // NewForwarding is that of tables.
 func NewForwarding(t *topo.Topo, l *topo.LIDs, tables *Tables) *Forwarding {
-	f := &Forwarding{Rows: make([][]uint8, len(t.Switches)), Tracer: NewTracer(t, l), homes: make([]home, len(l.Owner)), Switches: switches(t)}
+	f := &Forwarding{Rows: make([][]uint8, len(t.Switches)), Tracer: NewTracer(t, l), homes: make([]home, len(l.Owner)),
+		Switches: switches(t)}
 	for s, row := range tables.LFT {
 		f.Rows[s] = row[:min(len(row), int(tables.Top)+1)]
 	}
@@ -86,9 +88,10 @@ func (f *Forwarding) Blocks() int {
 	return (length + BlockSize - 1) / BlockSize
 }
 
-// By is the same forwarding with the switches numbered as in another subnet, which may have lost some and got others: the forwarding itself where they
-// have the same numbers. A switch that it does not have has no row and no way out; one that is lost comes after all of the other subnet. It is nil where
-// fewer than half of the switches of the other subnet are known. f may be nil.
+// By is the same forwarding with the switches numbered as in another subnet, which may have lost some and got others:
+// the forwarding itself where they have the same numbers. A switch that it does not have has no row and no way out; one
+// that is lost comes after all of the other subnet. It is nil where fewer than half of the switches of the other subnet
+// are known. f may be nil.
 func (f *Forwarding) By(t *topo.Topo) *Forwarding { return f.by(switches(t)) }
 
 // by is By for the GUIDs of the switches.
@@ -103,7 +106,8 @@ func (f *Forwarding) by(guids []mad.GUID) *Forwarding {
 	if known*2 < len(guids) {
 		return nil
 	}
-	by := &Forwarding{to: to, Rows: make([][]uint8, len(guids)+len(to)-known), Tracer: f.Tracer.renumbered(to, len(guids)+len(to)-known), homes: make([]home, len(f.homes)), Switches: guids}
+	by := &Forwarding{to: to, Rows: make([][]uint8, len(guids)+len(to)-known),
+		Tracer: f.Tracer.renumbered(to, len(guids)+len(to)-known), homes: make([]home, len(f.homes)), Switches: guids}
 	by.added = slices.Repeat([]bool{true}, len(guids))
 	for s, is := range to {
 		if by.Rows[is] = f.Rows[s]; int(is) < len(by.added) {
@@ -119,8 +123,8 @@ func (f *Forwarding) by(guids []mad.GUID) *Forwarding {
 	return by
 }
 
-// numbers are those of the switches of one subnet in another, and how many are in both; lost ones come after all others. They are nil where all have the number that they
-// had.
+// numbers are those of the switches of one subnet in another, and how many are in both; lost ones come after all
+// others. They are nil where all have the number that they had.
 func numbers(was, is []mad.GUID) (to []topo.SwitchIdx, known int) {
 	if slices.Equal(was, is) {
 		return nil, len(is)
@@ -177,8 +181,9 @@ func (f *Forwarding) Changed(was *Forwarding) LIDSet {
 }
 
 // Changes calls moved for each LID that is not any more at the port of the switch where it was, and entry for each
-// entry of a switch that is not what it was, or whose port leads to another switch or to none since. All entries of a switch that was not there are others.
-// It reports false and calls neither when was is nil or knows few of the switches.
+// entry of a switch that is not what it was, or whose port leads to another switch or to none since. All entries of a
+// switch that was not there are others. It reports false and calls neither when was is nil or knows few of the
+// switches.
 func (f *Forwarding) Changes(was *Forwarding, moved func(lid int), entry func(s topo.SwitchIdx, lid int)) bool {
 	was = was.by(f.Switches)
 	if was == nil {
@@ -219,8 +224,9 @@ type Entry struct {
 	LID    int
 }
 
-// FewChanges is Changes where it is cheaper to look at each entry than to follow routes: entries are those of LIDs that have few others, in
-// order of LID and switch, and follow are the LIDs that have moved or have more. known is false where Changes reports false.
+// FewChanges is Changes where it is cheaper to look at each entry than to follow routes: entries are those of LIDs that
+// have few others, in order of LID and switch, and follow are the LIDs that have moved or have more. known is false
+// where Changes reports false.
 func (f *Forwarding) FewChanges(was *Forwarding) (entries []Entry, follow LIDSet, known bool) {
 	follow = make(LIDSet, f.Blocks())
 	few := uint16(8 + len(f.Rows)/64) // routes from all switches cost about as much
@@ -240,7 +246,8 @@ func (f *Forwarding) FewChanges(was *Forwarding) (entries []Entry, follow LIDSet
 	return slices.Compact(entries), follow, known
 }
 
-// Now is the number, in what By returned, of a switch that had one before; numbers from that of the switches on are of lost ones.
+// Now is the number, in what By returned, of a switch that had one before; numbers from that of the switches on are of
+// lost ones.
 func (f *Forwarding) Now(s topo.SwitchIdx) topo.SwitchIdx {
 	if f.to == nil || s == topo.None {
 		return s

@@ -118,11 +118,12 @@ func (g *Graph) ComponentsOf(has func(topo.SwitchIdx) bool) []int32 {
 
 // Dest is a port that packets are routed to.
 type Dest struct {
-	Port    topo.PortIdx
-	Switch  topo.SwitchIdx // the switch it belongs to or hangs on
-	Egress  uint8          // the port of Switch that leads to it; 0 for switch port 0
-	Weighs  bool           // paths to it are expected to carry load: not to switches, unless chosen, and aggregation nodes
-	Scatter bool           // its first LID takes one of several ports at random
+	Port   topo.PortIdx
+	Switch topo.SwitchIdx // the switch it belongs to or hangs on
+	Egress uint8          // the port of Switch that leads to it; 0 for switch port 0
+	// paths to it are expected to carry load: not to switches, unless chosen, and aggregation nodes
+	Weighs  bool
+	Scatter bool // its first LID takes one of several ports at random
 	Base    mad.LID
 	LMC     uint8
 }

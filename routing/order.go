@@ -29,7 +29,8 @@ func Order(t *topo.Topo, l *topo.LIDs, s Balancing) []Dest {
 		if node.Switch != topo.None {
 			weighs = s.Switches
 		}
-		order = append(order, Dest{Port: p, Switch: at, Egress: egress, Weighs: weighs, Scatter: scatter, Base: l.Base[p], LMC: l.LMC[p]})
+		order = append(order, Dest{Port: p, Switch: at, Egress: egress, Weighs: weighs, Scatter: scatter,
+			Base: l.Base[p], LMC: l.LMC[p]})
 	}
 	for _, guid := range s.First {
 		if p := t.FindPort(guid); p != topo.None {

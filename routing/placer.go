@@ -28,7 +28,8 @@ type Balance struct {
 
 // NewBalance prepares for a problem.
 func NewBalance(in In, s Balancing) *Balance {
-	b := &Balance{In: in, Graph: NewGraph(in.Topo), Order: Order(in.Topo, in.LIDs, s), settings: s, ignored: s.ignored(in.Topo), search: s.search(in.Topo)}
+	b := &Balance{In: in, Graph: NewGraph(in.Topo), Order: Order(in.Topo, in.LIDs, s), settings: s,
+		ignored: s.ignored(in.Topo), search: s.search(in.Topo)}
 	b.Graph.Weigh(in.Topo, s.Weights)
 	for _, d := range b.Order {
 		b.LMC = max(b.LMC, d.LMC)

@@ -162,7 +162,8 @@ type visit struct {
 
 func newBackwards(w *RankedWays) *backwards {
 	n := w.graph.Len()
-	return &backwards{RankedWays: w, hops: make([]uint8, len(w.edges)), least: make([]uint8, n), leads: make([]Direction, n), waits: make([]bool, n), last: make([]visit, n)}
+	return &backwards{RankedWays: w, hops: make([]uint8, len(w.edges)), least: make([]uint8, n),
+		leads: make([]Direction, n), waits: make([]bool, n), last: make([]visit, n)}
 }
 
 // search puts the ports of each switch that are nearest to a destination into found, at index i. It

@@ -28,14 +28,15 @@ type In struct {
 	// when there are none. An engine keeps their entries where Keep says so.
 	Prev *Tables
 	Keep Keep
-	// Base are the tables that this engine computed afresh last, by the switches and LIDs of Topo and LIDs; nil where it is wanted
-	// to do so again. An engine that knows them changes only what has to change, and returns to them: what is lost
-	// and comes back leaves no trace.
+	// Base are the tables that this engine computed afresh last, by the switches and LIDs of Topo and LIDs; nil where
+	// it is wanted to do so again. An engine that knows them changes only what has to change, and returns to them: what
+	// is lost and comes back leaves no trace.
 	Base *Tables
 	// Lanes is, by PortIdx, the number of data VLs that the links of switches have, 1 to 15; 0 for
 	// ports without a link. Nil is 15 everywhere.
 	Lanes []uint8
-	// Tenants are which hosts exchange packets; nil where all do. Routes between others must lead there all the same, and count for nothing.
+	// Tenants are which hosts exchange packets; nil where all do. Routes between others must lead there all the same,
+	// and count for nothing.
 	Tenants *Tenants
 	// Workers compute, whose number changes nothing in the result.
 	Workers Workers

@@ -4,15 +4,16 @@ import "ibsm/topo"
 
 // Rules are the ways between switches that an engine permits. An entry that they forbid is empty in sound tables, too.
 type Rules struct {
-	// Permitted has, by SwitchIdx, bit i set for each switch from which a way to a LID at switch to[i] is permitted; to are 64
-	// at most, and may have None. The LID is the switch's own where bit i of own is set.
+	// Permitted has, by SwitchIdx, bit i set for each switch from which a way to a LID at switch to[i] is permitted; to
+	// are 64 at most, and may have None. The LID is the switch's own where bit i of own is set.
 	Permitted func(g *Graph, to []topo.SwitchIdx, own uint64) []uint64
-	// Connects reports whether connect_roots would give a switch a way to a LID at another one, to its own or to that of a node
-	// on it; nil where it is on already.
+	// Connects reports whether connect_roots would give a switch a way to a LID at another one, to its own or to that
+	// of a node on it; nil where it is on already.
 	Connects func(from, to topo.SwitchIdx, own bool) bool
 }
 
-// Permitted is that of Rules: unlike RankedWays it finds every permitted way, of whatever length, and no weight matters.
+// Permitted is that of Rules: unlike RankedWays it finds every permitted way, of whatever length, and no weight
+// matters.
 func (r *Rule) Permitted(g *Graph, to []topo.SwitchIdx, _ uint64) []uint64 {
 	from := make([]uint64, g.Len())
 	w := permittedWays{Rule: r, graph: g}

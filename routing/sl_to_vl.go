@@ -54,7 +54,9 @@ func (m *Maps) Equal(o *Maps) bool {
 	}
 	sameTurns := func(a, b *LaneOfTurn) bool { return a == b || a != nil && b != nil && *a == *b }
 	same := func(a, b []*SLToVL) bool {
-		return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.EqualFunc(a, b, func(a, b *SLToVL) bool { return a == b || a.Equal(b) }))
+		return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.EqualFunc(a, b, func(a, b *SLToVL) bool {
+			return a == b || a.Equal(b)
+		}))
 	}
 	return slices.EqualFunc(m.Of, o.Of, same) && slices.EqualFunc(m.Turns, o.Turns, sameTurns)
 }

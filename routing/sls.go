@@ -75,5 +75,6 @@ func (s *SLs) Equal(o *SLs) bool {
 	if s == nil || o == nil || s == o {
 		return s == o
 	}
-	return s.Hint == o.Hint && s.Maps.Equal(o.Maps) && slices.Equal(s.From, o.From) && slices.Equal(s.To, o.To) && slices.EqualFunc(s.Rows, o.Rows, bytes.Equal)
+	return s.Hint == o.Hint && s.Maps.Equal(o.Maps) && slices.Equal(s.From, o.From) && slices.Equal(s.To, o.To) &&
+		slices.EqualFunc(s.Rows, o.Rows, bytes.Equal)
 }

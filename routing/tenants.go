@@ -13,8 +13,8 @@ import (
 // maxClasses is how many classes of ports Tenants have at most.
 const maxClasses = 1024
 
-// Tenants say which hosts exchange packets: those that share a P_Key, at least one of them as a full member (IBA 10.9.3). Ports with the same P_Keys
-// are one class. Nil is a subnet in which all do. They are immutable.
+// Tenants say which hosts exchange packets: those that share a P_Key, at least one of them as a full member (IBA
+// 10.9.3). Ports with the same P_Keys are one class. Nil is a subnet in which all do. They are immutable.
 type Tenants struct {
 	class []int32      // by PortIdx
 	keys  [][]mad.PKey // by class: of the partitions that several ports are in, ascending
@@ -24,10 +24,11 @@ type Tenants struct {
 	sources [][]uint32 // Sources, once they were asked for
 }
 
-// NewTenants are those of the hosts of a subnet, by the P_Key tables that ports have or are about to get; a nil table is one that is not known, and
-// hides nothing. A partition of which at least half of the hosts are limited members, and only ports of subnet managers full ones, is for management:
-// it carries nothing. Hosts that may send to no other have no tenant yet: all of those count as one. Nil is returned where all
-// hosts exchange packets, and where there are more than 1024 classes of ports.
+// NewTenants are those of the hosts of a subnet, by the P_Key tables that ports have or are about to get; a nil table
+// is one that is not known, and hides nothing. A partition of which at least half of the hosts are limited members, and
+// only ports of subnet managers full ones, is for management: it carries nothing. Hosts that may send to no other have
+// no tenant yet: all of those count as one. Nil is returned where all hosts exchange packets, and where there are more
+// than 1024 classes of ports.
 func NewTenants(t *topo.Topo, table func(p topo.PortIdx) *topo.PKeyTable) *Tenants {
 	n := &Tenants{class: make([]int32, len(t.Ports))}
 	byTable, byKeys := map[*topo.PKeyTable]int32{}, map[string]int32{}
@@ -51,7 +52,8 @@ func NewTenants(t *topo.Topo, table func(p topo.PortIdx) *topo.PKeyTable) *Tenan
 			if class, is = byKeys[string(text)]; !is {
 				class = int32(len(tables))
 				byKeys[string(text)] = class
-				tables, members, managers, n.keys = append(tables, held), append(members, 0), append(managers, 0), append(n.keys, keys)
+				tables, members, managers, n.keys = append(tables, held), append(members, 0), append(managers, 0),
+					append(n.keys, keys)
 			}
 			byTable[held] = class
 		}
@@ -119,7 +121,8 @@ func keysOf(table *topo.PKeyTable) (keys []mad.PKey) {
 
 // dropManagement takes the keys of partitions for management away from classes.
 func (n *Tenants) dropManagement(members, managers []int) {
-	all, limited, others := 0, map[mad.PKey]int{}, map[mad.PKey]bool{} // others: ports without a subnet manager are full members
+	// others: ports without a subnet manager are full members
+	all, limited, others := 0, map[mad.PKey]int{}, map[mad.PKey]bool{}
 	for class, keys := range n.keys {
 		all += members[class]
 		for _, k := range keys {
@@ -137,8 +140,8 @@ func (n *Tenants) dropManagement(members, managers []int) {
 	}
 }
 
-// findTalk finds the classes that exchange packets: those of a partition with its full members. Of the tables only those count that are not known. The work
-// grows with the classes times their keys, each a set of classes.
+// findTalk finds the classes that exchange packets: those of a partition with its full members. Of the tables only
+// those count that are not known. The work grows with the classes times their keys, each a set of classes.
 func (n *Tenants) findTalk(tables []*topo.PKeyTable, members []int) {
 	count := len(tables)
 	full, all := map[mad.PKey]classSet{}, map[mad.PKey]classSet{} // by partition
@@ -215,8 +218,8 @@ func (n *Tenants) Talk(a, b int) bool { return n == nil || n.talk[a].has(b) }
 // Keys are the P_Keys of a class, ascending.
 func (n *Tenants) Keys(class int) []mad.PKey { return n.keys[class] }
 
-// Sources are, by class and then by switch, the ports of hosts there that send to a port of the class, with itself if it has a full membership.
-// t is the subnet that the tenants are of. The result is shared: it must not be written to.
+// Sources are, by class and then by switch, the ports of hosts there that send to a port of the class, with itself if
+// it has a full membership. t is the subnet that the tenants are of. The result is shared: it must not be written to.
 func (n *Tenants) Sources(t *topo.Topo) [][]uint32 {
 	if n == nil {
 		all := make([]uint32, len(t.Switches))
@@ -255,7 +258,8 @@ func (n *Tenants) hosts(t *topo.Topo) [][]hostsAt {
 	return hosts
 }
 
-// findSources computes Sources. The work grows with the classes times the hosts, not with the switches: most classes are on few of these.
+// findSources computes Sources. The work grows with the classes times the hosts, not with the switches: most classes
+// are on few of these.
 func (n *Tenants) findSources(t *topo.Topo) [][]uint32 {
 	hosts, sources := n.hosts(t), make([][]uint32, n.Classes())
 	for class := range sources {

@@ -24,18 +24,28 @@ func TestTenants(t *testing.T) {
 		"other orders": {func(i int) []mad.PKey {
 			return [][]mad.PKey{{mad.DefaultPKey, 0x8001}, {0x8001, 0, mad.DefaultPKey}}[i%2]
 		}, true, 0},
-		"halves":           {func(i int) []mad.PKey { return []mad.PKey{limited, 0x8001 + mad.PKey(i%2)} }, false, 2},
-		"servers":          {func(i int) []mad.PKey { return []mad.PKey{0x8001 + mad.PKey(i%2), []mad.PKey{0x0005, 0x8005}[i/14]} }, false, 3},
-		"one is in both":   {func(i int) []mad.PKey { return [][]mad.PKey{{0x8001}, {0x8002}, {0x8001, 0x8002}}[min(i, 15-i, 2)] }, false, 2},
-		"one is not known": {func(i int) []mad.PKey { return [][]mad.PKey{{0x8001}, {0x8002}, nil}[min(i%2+2*(i/15), 2)] }, false, 2},
+		"halves": {func(i int) []mad.PKey { return []mad.PKey{limited, 0x8001 + mad.PKey(i%2)} }, false, 2},
+		"servers": {func(i int) []mad.PKey {
+			return []mad.PKey{0x8001 + mad.PKey(i%2), []mad.PKey{0x0005, 0x8005}[i/14]}
+		}, false, 3},
+		"one is in both": {func(i int) []mad.PKey {
+			return [][]mad.PKey{{0x8001}, {0x8002}, {0x8001, 0x8002}}[min(i, 15-i, 2)]
+		}, false, 2},
+		"one is not known": {func(i int) []mad.PKey {
+			return [][]mad.PKey{{0x8001}, {0x8002}, nil}[min(i%2+2*(i/15), 2)]
+		}, false, 2},
 		"a manager": {func(i int) []mad.PKey {
 			return [][]mad.PKey{{mad.DefaultPKey, 0x8001}, {limited, 0x8001}, {limited, 0x8002}}[min(i, 1+i%2)]
 		}, false, 2},
 		"storage, for which a host in eight is full": {func(i int) []mad.PKey {
 			return [][]mad.PKey{{0x0005, 0x8001}, {0x0005, 0x8002}, {0x8005}}[max(i%2, i/14*2)]
 		}, false, 3},
-		"few servers":       {func(i int) []mad.PKey { return [][]mad.PKey{{0x8005}, {0x8001}, {0x0005, 0x8002}}[min(i/2, 1+i%2)] }, false, 3},
-		"nobody has tenant": {func(i int) []mad.PKey { return []mad.PKey{[]mad.PKey{mad.DefaultPKey, limited}[min(i, 1)]} }, true, 0},
+		"few servers": {func(i int) []mad.PKey {
+			return [][]mad.PKey{{0x8005}, {0x8001}, {0x0005, 0x8002}}[min(i/2, 1+i%2)]
+		}, false, 3},
+		"nobody has tenant": {func(i int) []mad.PKey {
+			return []mad.PKey{[]mad.PKey{mad.DefaultPKey, limited}[min(i, 1)]}
+		}, true, 0},
 	} {
 		in := routingtest.Problem(t, "fattree:k=4")
 		hosts, tables := quality.Hosts(in.Topo, in.LIDs), map[topo.PortIdx]*topo.PKeyTable{}
@@ -70,20 +80,23 @@ func TestTenants(t *testing.T) {
 			}
 			for s, count := range sources[got.Class(a)] {
 				if want[i][topo.SwitchIdx(s)] != count {
-					t.Errorf("%s: %d ports of switch %d send to port %d, want %d", name, count, s, a, want[i][topo.SwitchIdx(s)])
+					t.Errorf("%s: %d ports of switch %d send to port %d, want %d", name, count, s, a,
+						want[i][topo.SwitchIdx(s)])
 				}
 			}
 		}
 		for _, members := range got.Members(hosts) {
-			if !slices.IsSorted(members) && !slices.ContainsFunc(members, func(p topo.PortIdx) bool { return !slices.Contains(hosts, p) }) {
+			if !slices.IsSorted(members) && !slices.ContainsFunc(members, func(p topo.PortIdx) bool {
+				return !slices.Contains(hosts, p)
+			}) {
 				t.Errorf("%s: members %v", name, members)
 			}
 		}
 	}
 }
 
-// TestManagementPartition: the partition of most hosts, as limited members, carries nothing if its full members are ports of subnet managers. Storage that few hosts serve
-// is not such a partition.
+// TestManagementPartition: the partition of most hosts, as limited members, carries nothing if its full members are
+// ports of subnet managers. Storage that few hosts serve is not such a partition.
 func TestManagementPartition(t *testing.T) {
 	in := routingtest.Problem(t, "fattree:k=12")
 	hosts := quality.Hosts(in.Topo, in.LIDs)
@@ -148,12 +161,14 @@ func BenchmarkTalk(b *testing.B) {
 	}
 }
 
-// TestManyTenants: with a partition of its own for each host, beside that of a half, there are too many classes in a large subnet, and nobody is kept apart.
+// TestManyTenants: with a partition of its own for each host, beside that of a half, there are too many classes in a
+// large subnet, and nobody is kept apart.
 func TestManyTenants(t *testing.T) {
 	alone := func(p topo.PortIdx) *topo.PKeyTable {
 		return topo.NewPKeyTable([]mad.PKey{mad.PKey(0x8001 + p/2%2), mad.PKey(0x8010 + p)})
 	}
-	if got := routing.NewTenants(routingtest.Problem(t, "fattree:k=36,levels=2").Topo, alone); got == nil || got.Classes() != 648 {
+	if got := routing.NewTenants(routingtest.Problem(t, "fattree:k=36,levels=2").Topo, alone); got == nil ||
+		got.Classes() != 648 {
 		t.Errorf("%d classes", got.Classes())
 	}
 	if got := routing.NewTenants(routingtest.Problem(t, "fattree:k=18").Topo, alone); got != nil {

@@ -14,7 +14,8 @@ func Throttled(t *topo.Topo, p topo.PortIdx) bool {
 	if width != other.LinkWidthActive() || speed != t.LinkSpeed(far) {
 		return true
 	}
-	return width != (near.LinkWidthEnabled()&other.LinkWidthEnabled()).Widest() || speed != (speeds(t, p)&speeds(t, far)).Fastest()
+	return width != (near.LinkWidthEnabled()&other.LinkWidthEnabled()).Widest() ||
+		speed != (speeds(t, p)&speeds(t, far)).Fastest()
 }
 
 // speeds are those that a port may use.

@@ -65,7 +65,8 @@ func NewTracer(t *topo.Topo, l *topo.LIDs) *Tracer {
 	return tr
 }
 
-// renumbered is the Tracer with other numbers of switches, by those that they had, and room for so many. Switches without one lead nowhere.
+// renumbered is the Tracer with other numbers of switches, by those that they had, and room for so many. Switches
+// without one lead nowhere.
 func (tr *Tracer) renumbered(to []topo.SwitchIdx, count int) *Tracer {
 	r := &Tracer{lead: make([]int32, 256*count), owner: tr.owner}
 	for i := range r.lead {
@@ -102,7 +103,8 @@ func (tr *Tracer) Next(s topo.SwitchIdx, port uint8) topo.SwitchIdx {
 
 // Delivers reports whether a port of a switch leads to the owner of a LID.
 func (tr *Tracer) Delivers(s topo.SwitchIdx, port uint8, lid mad.LID) bool {
-	return int(lid) < len(tr.owner) && tr.owner[lid] != topo.None && tr.lead[int(s)<<8|int(port)] == leadEnd-int32(tr.owner[lid])
+	return int(lid) < len(tr.owner) && tr.owner[lid] != topo.None &&
+		tr.lead[int(s)<<8|int(port)] == leadEnd-int32(tr.owner[lid])
 }
 
 // Trace is the fates of a block of LIDs from every switch, and the scratch space

@@ -75,7 +75,8 @@ func lastMLID(t *topo.Topo) mad.LID {
 	last := mad.MinMulticastLID - 1
 	for i, n := range t.Switches {
 		size := min(int(t.Nodes[n].SwitchInfo.MulticastFDBCap()), int(mad.PermissiveLID-mad.MinMulticastLID))
-		if top := mad.MinMulticastLID - 1 + mad.LID(size); size > 0 && (i == 0 || last < mad.MinMulticastLID || top < last) {
+		if top := mad.MinMulticastLID - 1 + mad.LID(size); size > 0 &&
+			(i == 0 || last < mad.MinMulticastLID || top < last) {
 			last = top
 		}
 	}
@@ -85,7 +86,8 @@ func lastMLID(t *topo.Topo) mad.LID {
 	return last
 }
 
-// endTerm abandons all that is under way. Registrations stay, and which blocks of GUIDs are not known to be in their ports.
+// endTerm abandons all that is under way. Registrations stay, and which blocks of GUIDs are not known to be in their
+// ports.
 func (r *Registrar) endTerm() {
 	r.view, r.responder = nil, nil
 	r.handover = handover{}
@@ -226,7 +228,9 @@ func (a *absences) remove(port mad.GUID) { delete(a.since, port) }
 // sort orders ports that are absent since the same time by GUID, so that the effects do not
 // depend on the order in which they were found.
 func (a *absences) sort() {
-	slices.SortFunc(a.queue, func(x, y absence) int { return cmp.Or(cmp.Compare(x.since, y.since), cmp.Compare(x.port, y.port)) })
+	slices.SortFunc(a.queue, func(x, y absence) int {
+		return cmp.Or(cmp.Compare(x.since, y.since), cmp.Compare(x.port, y.port))
+	})
 }
 
 // first is the time since which the longest absent port is absent.

@@ -97,7 +97,8 @@ func TestMethodsAndAttributes(t *testing.T) {
 			continue
 		}
 		if c.reply != 0 && (out.Packet.Method() != c.reply || out.Packet.Status() != c.status) {
-			t.Errorf("%v %s: %v %v, want %v %v", c.method, sarec.AttrName(c.attr), out.Packet.Method(), out.Packet.Status(), c.reply, c.status)
+			t.Errorf("%v %s: %v %v, want %v %v", c.method, sarec.AttrName(c.attr), out.Packet.Method(),
+				out.Packet.Status(), c.reply, c.status)
 		}
 	}
 }
@@ -174,7 +175,8 @@ func TestClassPortInfo(t *testing.T) {
 	want := sarec.ClassPortInfo{0: 1, 1: 2, 2: 0x26, 35: 1, 36: 0x80, 37: 1, 68: 0x80, 69: 1}
 	want.SetCapabilityMask2(0x2b5e8)
 	want.SetRespTimeValue(16)
-	if got := sarec.ClassPortInfo(p.SAData()[:72]); got != want || p.AttributeOffset() != 9 || p.Status() != mad.StatusOK {
+	if got := sarec.ClassPortInfo(p.SAData()[:72]); got != want || p.AttributeOffset() != 9 ||
+		p.Status() != mad.StatusOK {
 		t.Errorf("%v, offset %d\n%x, want\n%x", p.Status(), p.AttributeOffset(), got, want)
 	}
 }

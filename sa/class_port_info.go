@@ -18,8 +18,10 @@ func (a *Responder) classPortInfo(res *result) {
 		can |= sarec.IsUDMulticastSupported
 	}
 	c.SetCapabilityMask(can)
-	c.SetCapabilityMask2(sarec.IsMulticastTopSupported | sarec.IsAdditionalGUIDSupported | sarec.IsFullPortInfoRecordSupported | sarec.IsExtendedSpeedsSupported |
-		sarec.IsMulticastServiceRecordSupported | sarec.IsPortInfoCapMask2MatchSupported | sarec.IsSendOnlyFullMemberSupported |
+	c.SetCapabilityMask2(sarec.IsMulticastTopSupported | sarec.IsAdditionalGUIDSupported |
+		sarec.IsFullPortInfoRecordSupported | sarec.IsExtendedSpeedsSupported |
+		sarec.IsMulticastServiceRecordSupported | sarec.IsPortInfoCapMask2MatchSupported |
+		sarec.IsSendOnlyFullMemberSupported |
 		sarec.IsLinkWidth2xSupported | sarec.IsLinkSpeedHDRSupported | sarec.IsLinkSpeedNDRSupported)
 	c.SetRespTimeValue(a.view.Subnet.RespTimeValue)
 	c.SetRedirectQP(generalServicesQP)

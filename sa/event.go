@@ -74,8 +74,8 @@ type PrepareHandover struct{ To mad.GUID }
 // Forget drops all subscriptions and services, if this manager is not master yet.
 type Forget struct{}
 
-// Restored is a registry that replaces the present one but for ports that demand a GRH and neighbors, if this manager is not
-// master yet. The Registrar owns it from then on.
+// Restored is a registry that replaces the present one but for ports that demand a GRH and neighbors, if this manager
+// is not master yet. The Registrar owns it from then on.
 type Restored struct{ Registry *registry.Registry }
 
 // Leave says that this manager is about to exit.

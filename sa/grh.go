@@ -58,7 +58,8 @@ func (a *Responder) AddGRH(ds []mad.Datagram) {
 	for i := range ds {
 		p := a.view.LIDs.PortOf(ds[i].LID)
 		if p != topo.None && a.paths.DemandsGRH(p) && !ds[i].GRH.Present {
-			ds[i].GRH = mad.GRH{Present: true, GID: mad.MakeGID(a.view.Subnet.Prefix, a.view.Topo.Ports[p].GUID), HopLimit: path.GRHHopLimit}
+			ds[i].GRH = mad.GRH{Present: true, GID: mad.MakeGID(a.view.Subnet.Prefix, a.view.Topo.Ports[p].GUID),
+				HopLimit: path.GRHHopLimit}
 		}
 	}
 }
@@ -76,7 +77,8 @@ func (r *Registrar) demandGRH(ports []mad.GUID) {
 	}
 }
 
-// keepUnlisted registers the ports that demand a GRH, and neighbors, in another registry: OpenSM's file does not have them.
+// keepUnlisted registers the ports that demand a GRH, and neighbors, in another registry: OpenSM's file does not have
+// them.
 func keepUnlisted(reg *registry.Registry, was *registry.State) {
 	for port := range was.GRHPorts() {
 		_ = reg.Apply(registry.PutGRHPort{Port: port}) // always possible

@@ -39,7 +39,8 @@ func TestHeard(t *testing.T) {
 		table := *in
 		table.Packet.SetMethod(mad.MethodGetTable)
 		_, records := askTable(t, a, &table)
-		return []uint8{(*sarec.PathRecord)(ask(t, a, in).SAData()[:]).HopLimit(), (*sarec.PathRecord)(records[0]).HopLimit()}
+		return []uint8{(*sarec.PathRecord)(ask(t, a, in).SAData()[:]).HopLimit(),
+			(*sarec.PathRecord)(records[0]).HopLimit()}
 	}
 	for _, c := range []struct {
 		in   *mad.Datagram
@@ -59,7 +60,8 @@ func TestHeard(t *testing.T) {
 	}
 	another := *a.View()
 	another.Topo = without(a.View(), h2).Topo
-	for name, a := range map[string]*Responder{"registered": a, "of another view": a.WithView(&another), "from the start": New(newView(t), reg.Freeze())} {
+	for name, a := range map[string]*Responder{"registered": a, "of another view": a.WithView(&another),
+		"from the start": New(newView(t), reg.Freeze())} {
 		if got := hops(a, plain); !slices.Equal(got, []uint8{2, 2}) {
 			t.Errorf("%s: HopLimits %v", name, got)
 		}

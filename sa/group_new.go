@@ -17,16 +17,20 @@ import (
 
 // newGroup is the group that a join asks for which does not exist. Nothing is changed
 // yet.
-func (r *Registrar) newGroup(q *writeRequest, rec *sarec.MCMemberRecord, port topo.PortIdx, g *registry.Group) mad.Status {
+func (r *Registrar) newGroup(q *writeRequest, rec *sarec.MCMemberRecord, port topo.PortIdx,
+	g *registry.Group) mad.Status {
 	if !registry.JoinState(rec.JoinState()).KeepsAlive() {
 		return r.notFull(q, port)
 	}
 	if !q.comps.Has(createComps) {
 		guid, desc := named(r.view.Topo, port)
-		return q.because(mad.StatusReqInsufficient, "the group does not exist, and it does not say all that is needed to create it", osmlog.JoinNoGroup, guid, desc, rec.MGID(), uint64(q.comps))
+		return q.because(mad.StatusReqInsufficient,
+			"the group does not exist, and it does not say all that is needed to create it", osmlog.JoinNoGroup, guid,
+			desc, rec.MGID(), uint64(q.comps))
 	}
 	*g = registry.Group{
-		MGID: rec.MGID(), PKey: rec.PKey(), QKey: rec.QKey(), SL: rec.SL(), FlowLabel: rec.FlowLabel(), TClass: rec.TClass(),
+		MGID: rec.MGID(), PKey: rec.PKey(), QKey: rec.QKey(), SL: rec.SL(), FlowLabel: rec.FlowLabel(),
+		TClass: rec.TClass(),
 	}
 	if g.MGID == (mad.GID{}) {
 		if !r.makeMGID(q, rec, g) {
@@ -37,7 +41,8 @@ func (r *Registrar) newGroup(q *writeRequest, rec *sarec.MCMemberRecord, port to
 	}
 	g.Scope = scopeOf(g.MGID) // whatever the request says: osmtest has them differ
 	if !r.chooseTerms(q, rec, port, g) {
-		return q.because(mad.StatusReqInvalid, "the MTU, rate or lifetime that it requires for the new group is not possible", osmlog.CreateTerms)
+		return q.because(mad.StatusReqInvalid,
+			"the MTU, rate or lifetime that it requires for the new group is not possible", osmlog.CreateTerms)
 	}
 	g.HopLimit = hopLimit(g.Scope)
 	if q.comps.Has(sarec.MCMemberHopLimit) {
@@ -137,7 +142,8 @@ func (r *Registrar) likeBroadcast(q *writeRequest, rec *sarec.MCMemberRecord, g 
 	}
 	broadcast, found := r.reg.Group(mgid)
 	if !found {
-		q.because(mad.StatusReqInvalid, fmt.Sprintf("the broadcast group %v of its partition does not exist", mgid), osmlog.CreateNoBroadcast, mgid)
+		q.because(mad.StatusReqInvalid, fmt.Sprintf("the broadcast group %v of its partition does not exist", mgid),
+			osmlog.CreateNoBroadcast, mgid)
 		return false
 	}
 	given := *q
@@ -271,7 +277,9 @@ func (r *Registrar) noMLID(g *registry.Group) {
 		r.withoutMLID = map[mad.GID]bool{}
 	}
 	r.withoutMLID[g.MGID] = true
-	r.stats.Refusals.log(slog.LevelWarn, fmt.Sprintf("no MLID is free for the configured multicast group %v of partition %v: see ibsmctl groups", g.MGID, g.PKey))
+	r.stats.Refusals.log(slog.LevelWarn,
+		fmt.Sprintf("no MLID is free for the configured multicast group %v of partition %v: see ibsmctl groups", g.MGID,
+			g.PKey))
 }
 
 // alone reports whether a group has an MLID of its own.

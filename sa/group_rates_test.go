@@ -8,7 +8,8 @@ import (
 )
 
 // rateOf is the rate of a group of its own that a port makes.
-func (d *harness) rateOf(from, port mad.GUID, comps mad.ComponentMask, s sarec.Selector, rate mad.Rate) (mad.Rate, mad.Status) {
+func (d *harness) rateOf(from, port mad.GUID, comps mad.ComponentMask, s sarec.Selector, rate mad.Rate) (mad.Rate,
+	mad.Status) {
 	d.Helper()
 	j := newJoining(from, mad.GID{}, 1)
 	j.comps = memberComps | createComps | comps
@@ -41,10 +42,12 @@ func TestRateOfSwitchesGroup(t *testing.T) {
 			if rate, st := d.rateOf(h1, sw1, 0, 0, 0); st != mad.StatusOK || rate != c.want {
 				t.Errorf("the group has rate %d, %v; want %d", rate, st, c.want)
 			}
-			if _, st := d.rateOf(h1, sw1, sarec.MCMemberRateSelector|sarec.MCMemberRate, sarec.Exactly, c.fast); st != mad.StatusOK {
+			if _, st := d.rateOf(h1, sw1, sarec.MCMemberRateSelector|sarec.MCMemberRate, sarec.Exactly,
+				c.fast); st != mad.StatusOK {
 				t.Errorf("a group of rate %d: %v", c.fast, st)
 			}
-			if _, st := d.rateOf(h1, sw1, sarec.MCMemberRateSelector|sarec.MCMemberRate, sarec.Exactly, c.faster); c.faster != 0 && st != mad.StatusReqInvalid {
+			if _, st := d.rateOf(h1, sw1, sarec.MCMemberRateSelector|sarec.MCMemberRate, sarec.Exactly,
+				c.faster); c.faster != 0 && st != mad.StatusReqInvalid {
 				t.Errorf("a group of rate %d: %v", c.faster, st)
 			}
 		})

@@ -29,12 +29,14 @@ func (r *Registrar) changeGUIDs(q *writeRequest, set bool) mad.Status {
 	if port == topo.None {
 		return q.because(mad.StatusNoRecords, fmt.Sprintf("no port has LID %d", rec.LID()), "")
 	}
-	if blocks := (int(t.Ports[port].Info.GUIDCap()) + smp.GUIDsPerBlock - 1) / smp.GUIDsPerBlock; int(rec.BlockNum()) >= blocks {
+	if blocks := (int(t.Ports[port].Info.GUIDCap()) + smp.GUIDsPerBlock - 1) / smp.GUIDsPerBlock; int(
+		rec.BlockNum()) >= blocks {
 		line := osmlog.GUIDsDeleteBlock
 		if set {
 			line = osmlog.GUIDsSetBlock
 		}
-		return q.because(mad.StatusNoRecords, "the port has no such block of GUIDs", line, rec.BlockNum(), blocks, uint64(t.Ports[port].GUID))
+		return q.because(mad.StatusNoRecords, "the port has no such block of GUIDs", line, rec.BlockNum(), blocks,
+			uint64(t.Ports[port].GUID))
 	}
 	if !q.trusted && t.Ports[q.from].Node != t.Ports[port].Node {
 		return q.because(mad.StatusReqDenied, fmt.Sprintf("LID %d is another node's", rec.LID()), "")
@@ -52,7 +54,8 @@ func (r *Registrar) changeGUIDs(q *writeRequest, set bool) mad.Status {
 	for _, s := range slots {
 		if set && !r.putAlias(s) {
 			declined = append(declined, s)
-			q.because(mad.StatusOK, "another port has the GUID", osmlog.GUIDsTaken, uint64(s.GUID), s.Index, uint64(s.Port), uint64(r.holder(s.GUID)))
+			q.because(mad.StatusOK, "another port has the GUID", osmlog.GUIDsTaken, uint64(s.GUID), s.Index,
+				uint64(s.Port), uint64(r.holder(s.GUID)))
 		} else if !set && r.reg.AliasAt(s.Slot) != 0 {
 			r.apply(registry.DeleteAlias{Slot: s.Slot})
 		}

@@ -15,11 +15,17 @@ func (d *harness) orderGUID(guid mad.GUID) GUIDBlock {
 	var rec sarec.GUIDInfoRecord
 	rec.SetLID(5)
 	rec.GUIDInfo().SetGUID(1, guid)
-	d.step(Received{Datagrams: []mad.Datagram{d.request(h3, mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<1, rec[:])}})
+	d.step(Received{
+		Datagrams: []mad.Datagram{
+			d.request(h3, mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|
+				sarec.GUIDInfoGUID0<<1, rec[:]),
+		},
+	})
 	return d.guids[0]
 }
 
-// TestGUIDsInNextTerm: a block whose answer was lost with the subnet is written again when that is back, and then not any more.
+// TestGUIDsInNextTerm: a block whose answer was lost with the subnet is written again when that is back, and then not
+// any more.
 func TestGUIDsInNextTerm(t *testing.T) {
 	d := newHarness(t)
 	block := d.orderGUID(0x1234)

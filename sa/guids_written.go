@@ -11,8 +11,8 @@ import (
 	"ibsm/topo"
 )
 
-// The registry says which GUIDs a port has. A block is not known to be in the port from the request that writes it until a
-// response shows it, and is written again until then: so the two agree in the end, whichever answers are lost.
+// The registry says which GUIDs a port has. A block is not known to be in the port from the request that writes it
+// until a response shows it, and is written again until then: so the two agree in the end, whichever answers are lost.
 
 // guidWrite is a block that a port is not known to hold.
 type guidWrite struct {
@@ -20,7 +20,8 @@ type guidWrite struct {
 	again  time.Duration // when it is written again
 }
 
-// rewriteAfter is how long after a block was ordered it is written again, where the port is not known to hold it by then.
+// rewriteAfter is how long after a block was ordered it is written again, where the port is not known to hold it by
+// then.
 const rewriteAfter = 10 * time.Second
 
 // writeGUIDs has a port get a block as the registry has it.
@@ -39,7 +40,9 @@ func (r *Registrar) rewriteGUIDs() {
 			due = append(due, key)
 		}
 	}
-	slices.SortFunc(due, func(a, b blockKey) int { return cmp.Or(cmp.Compare(a.port, b.port), cmp.Compare(a.block, b.block)) })
+	slices.SortFunc(due, func(a, b blockKey) int {
+		return cmp.Or(cmp.Compare(a.port, b.port), cmp.Compare(a.block, b.block))
+	})
 	for _, key := range due {
 		if r.portOf(key.port) == topo.None {
 			delete(r.guids, key)
@@ -59,8 +62,8 @@ func (r *Registrar) nextRewrite() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// written sends the replies that waited for a port to take its GUIDs, unless the block has been ordered again since. One
-// whose port has not taken them is asked again when the client tries again.
+// written sends the replies that waited for a port to take its GUIDs, unless the block has been ordered again since.
+// One whose port has not taken them is asked again when the client tries again.
 func (r *Registrar) written(w *GUIDsWritten) {
 	if r.view == nil {
 		return // nothing waits for it any more
@@ -88,8 +91,8 @@ func (r *Registrar) written(w *GUIDsWritten) {
 	delete(r.writing, key)
 }
 
-// holdsOthers takes the aliases away from the registry that a port has not taken, but for members of groups. If it then holds what it
-// should, nothing is written again.
+// holdsOthers takes the aliases away from the registry that a port has not taken, but for members of groups. If it then
+// holds what it should, nothing is written again.
 func (r *Registrar) holdsOthers(key blockKey, held *smp.GUIDInfo) {
 	var lacking []registry.Change
 	for a := range r.reg.AliasesOf(key.port) {

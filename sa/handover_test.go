@@ -25,7 +25,8 @@ func newSuccession(t *testing.T) *succession {
 	v := *h.view
 	v.SMs = append(slices.Clone(v.SMs), view.SM{GUID: h2, LID: lidsOfOpenSM[h2]})
 	h.view = &v
-	h.Registrar = NewRegistrar(RegistrarConfig{Groups: h.cfg.Groups, Began: 1_000_000, Mirror: mirror.Config{DefaultKeys: true}}, registry.New(), new(Stats))
+	h.Registrar = NewRegistrar(RegistrarConfig{Groups: h.cfg.Groups, Began: 1_000_000,
+		Mirror: mirror.Config{DefaultKeys: true}}, registry.New(), new(Stats))
 	h.step(ViewPublished{h.view})
 	s := &succession{harness: h, follower: mirror.NewFollower(mirror.Config{DefaultKeys: true}, 0, mirror.Salt{1})}
 	s.follower.Follow(0, mirror.Master{GUID: s.view.SMs[0].GUID, LID: s.view.SMs[0].LID, Self: h2})
@@ -71,7 +72,9 @@ func (s *succession) joins(group byte) bool {
 	s.Helper()
 	before := s.reg.Seq()
 	j := newJoining(h1, mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 15: group}, 1)
-	s.do(Received{Datagrams: []mad.Datagram{s.request(j.from, mad.MethodSet, sarec.AttrMCMemberRecord, j.comps, j.rec[:])}})
+	s.do(Received{
+		Datagrams: []mad.Datagram{s.request(j.from, mad.MethodSet, sarec.AttrMCMemberRecord, j.comps, j.rec[:])},
+	})
 	return s.reg.Seq() > before
 }
 
@@ -104,8 +107,13 @@ func TestHandOver(t *testing.T) {
 // copied is not known to be the master's any more.
 func TestRemoteChangeRefused(t *testing.T) {
 	r := NewRegistrar(RegistrarConfig{Groups: DefaultGroups()}, registry.New(), new(Stats))
-	group := registry.PutGroup{Group: registry.Group{MGID: ownGroup, MLID: 0xc000, PKey: 0xffff, MTU: mad.MTU2048, Rate: 3}}
-	stray := registry.PutMember{Member: registry.Member{MGID: ipv4Group, Port: mad.MakeGID(mad.DefaultPrefix, h1), JoinState: registry.FullMember}}
+	group := registry.PutGroup{
+		Group: registry.Group{MGID: ownGroup, MLID: 0xc000, PKey: 0xffff, MTU: mad.MTU2048, Rate: 3},
+	}
+	stray := registry.PutMember{
+		Member: registry.Member{MGID: ipv4Group, Port: mad.MakeGID(mad.DefaultPrefix, h1),
+			JoinState: registry.FullMember},
+	}
 	for _, c := range []struct {
 		changes []registry.Change
 		refused uint64
@@ -179,7 +187,8 @@ func TestMirrorAnswersManagers(t *testing.T) {
 				s.do(Received{Datagrams: []mad.Datagram{d}})
 			}
 		}
-		if st := s.MirrorStats().Source; (st.Answers == 1) != c.answered || (st.Untrusted == 1) == c.answered || len(s.sent) > 0 != c.answered {
+		if st := s.MirrorStats().Source; (st.Answers == 1) != c.answered || (st.Untrusted == 1) == c.answered ||
+			len(s.sent) > 0 != c.answered {
 			t.Errorf("%v from %v: %+v", c.claims, c.from, st)
 		}
 	}

@@ -28,7 +28,8 @@ func (a *Responder) informInfoRecords(r *request, res *result) {
 
 // informInfoRecord adds a subscription if it matches; false when further ones cannot
 // change the answer.
-func (a *Responder) informInfoRecord(r *request, want, mask *sarec.InformInfoRecord, s *registry.Subscription, res *result) bool {
+func (a *Responder) informInfoRecord(r *request, want, mask *sarec.InformInfoRecord, s *registry.Subscription,
+	res *result) bool {
 	if p := a.view.Topo.FindPort(s.Subscriber.GUID()); p != topo.None && !a.maySee(r, p) {
 		return true
 	}

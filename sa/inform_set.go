@@ -36,7 +36,8 @@ func (r *Registrar) inform(q *writeRequest, info *sarec.InformInfo) mad.Status {
 	case info.IsGeneric() > 1:
 		return q.because(mad.StatusReqInvalid, "IsGeneric is neither 0 nor 1", osmlog.InformInvalid)
 	case isSecurity(key.Generic, key.Trap) && !q.trusted:
-		return q.because(mad.StatusReqInvalid, "only requests with the SM_Key may subscribe to security traps", osmlog.InformSecurity, 0)
+		return q.because(mad.StatusReqInvalid, "only requests with the SM_Key may subscribe to security traps",
+			osmlog.InformSecurity, 0)
 	}
 	if info.Subscribe() == 0 {
 		key.QPN = info.QPN()
@@ -51,11 +52,13 @@ func (r *Registrar) inform(q *writeRequest, info *sarec.InformInfo) mad.Status {
 	}
 	dest := r.destination(q.addr)
 	old, was := r.reg.Subscription(key)
-	if !was && (r.reg.Counts().Subscriptions >= maxSubscriptions || r.tally.subscriptions[key.Subscriber] >= r.allowed(q, r.view.Subnet.Trust.Subscriptions, maxPortSubs)) {
+	if !was && (r.reg.Counts().Subscriptions >= maxSubscriptions ||
+		r.tally.subscriptions[key.Subscriber] >= r.allowed(q, r.view.Subnet.Trust.Subscriptions, maxPortSubs)) {
 		return q.because(r.full(), "there are too many subscriptions", osmlog.InformNoRoom)
 	}
 	if !was || old != dest {
-		if !r.apply(registry.PutSubscription{Subscription: registry.Subscription{SubscriptionKey: key, Destination: dest}}) {
+		if !r.apply(
+			registry.PutSubscription{Subscription: registry.Subscription{SubscriptionKey: key, Destination: dest}}) {
 			return q.because(mad.StatusReqInvalid, "the subscription is not possible", osmlog.InformInvalid)
 		}
 	}
@@ -123,7 +126,8 @@ func (r *Registrar) mayHear(q *writeRequest, f *registry.Filter) bool {
 		return true
 	}
 	if top := r.view.LIDs.Top; f.LIDBegin > top {
-		q.because(mad.StatusReqInvalid, "no port has the LIDs", osmlog.InformLIDs, f.LIDBegin, cmp.Or(min(f.LIDEnd, top), f.LIDBegin), top+1)
+		q.because(mad.StatusReqInvalid, "no port has the LIDs", osmlog.InformLIDs, f.LIDBegin,
+			cmp.Or(min(f.LIDEnd, top), f.LIDBegin), top+1)
 		return false
 	}
 	last := min(max(f.LIDBegin, f.LIDEnd), r.view.LIDs.Top)

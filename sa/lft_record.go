@@ -18,7 +18,8 @@ func (a *Responder) lftRecords(r *request, res *result) {
 		}
 		var rec sarec.LinearForwardingTableRecord
 		rec.SetLID(a.view.LIDs.Base[n.First])
-		for row, block := a.view.Tables.LFT[s], uint16(0); len(row) >= smp.LFTBlockSize; row, block = row[smp.LFTBlockSize:], block+1 {
+		for row, block := a.view.Tables.LFT[s], uint16(0); len(row) >= smp.LFTBlockSize; row,
+			block = row[smp.LFTBlockSize:], block+1 {
 			if int(block) > int(a.view.Tables.Top)/routing.BlockSize {
 				break
 			}

@@ -10,7 +10,8 @@ import (
 // compared with what the requester may know of it; those of MTU and rate are bounds;
 // PacketLifeTime is not compared.
 const (
-	groupComps = sarec.MCMemberMGID | sarec.MCMemberQKey | sarec.MCMemberMLID | sarec.MCMemberTClass | sarec.MCMemberPKey |
+	groupComps = sarec.MCMemberMGID | sarec.MCMemberQKey | sarec.MCMemberMLID | sarec.MCMemberTClass |
+		sarec.MCMemberPKey |
 		sarec.MCMemberSL | sarec.MCMemberFlowLabel | sarec.MCMemberHopLimit | sarec.MCMemberScope
 	memberOnlyComps = sarec.MCMemberJoinState | sarec.MCMemberProxyJoin
 )

@@ -13,7 +13,8 @@ import (
 // Components that requests about members must give.
 const (
 	memberComps = sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberJoinState
-	createComps = sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberTClass | sarec.MCMemberFlowLabel | sarec.MCMemberSL
+	createComps = sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberTClass | sarec.MCMemberFlowLabel |
+		sarec.MCMemberSL
 )
 
 // setMember makes a port a member of a group, and makes the group if there is none
@@ -84,18 +85,22 @@ func (r *Registrar) hasRoom(q *writeRequest, m *registry.Member) bool {
 }
 
 // member reads port and group of a join, and checks the requester's authority.
-func (r *Registrar) member(q *writeRequest, rec *sarec.MCMemberRecord) (m registry.Member, port topo.PortIdx, st mad.Status) {
+func (r *Registrar) member(q *writeRequest, rec *sarec.MCMemberRecord) (m registry.Member, port topo.PortIdx,
+	st mad.Status) {
 	gid := rec.PortGID()
 	q.refused.port, q.refused.mgid = gid.GUID(), rec.MGID()
 	switch {
 	case !q.comps.Has(memberComps):
-		return m, topo.None, q.because(mad.StatusReqInsufficient, "it lacks MGID, PortGID or JoinState", osmlog.JoinComponents, uint64(q.comps), uint64(memberComps), rec.MGID(), gid)
+		return m, topo.None, q.because(mad.StatusReqInsufficient, "it lacks MGID, PortGID or JoinState",
+			osmlog.JoinComponents, uint64(q.comps), uint64(memberComps), rec.MGID(), gid)
 	case !r.onSubnet(gid):
-		return m, topo.None, q.because(mad.StatusReqInvalidGID, "its PortGID is of another subnet", osmlog.JoinPrefix, uint64(gid.Prefix()), uint64(r.view.Subnet.Prefix))
+		return m, topo.None, q.because(mad.StatusReqInvalidGID, "its PortGID is of another subnet", osmlog.JoinPrefix,
+			uint64(gid.Prefix()), uint64(r.view.Subnet.Prefix))
 	}
 	port = r.portOf(gid.GUID())
 	if port == topo.None || !r.view.Topo.MayTalk(q.from, port) {
-		return m, topo.None, q.because(mad.StatusReqInvalid, "no port has the GUID, or it shares no P_Key with the sender", "")
+		return m, topo.None,
+			q.because(mad.StatusReqInvalid, "no port has the GUID, or it shares no P_Key with the sender", "")
 	}
 	q.refused.port = r.view.Topo.Ports[port].GUID
 	if rec.JoinState() == 0 {
@@ -120,7 +125,8 @@ func (r *Registrar) unfit(q *writeRequest, port topo.PortIdx, cause string) mad.
 // notFull refuses to create a group for a member that would not keep it alive.
 func (r *Registrar) notFull(q *writeRequest, port topo.PortIdx) mad.Status {
 	guid, desc := named(r.view.Topo, port)
-	return q.because(mad.StatusReqInvalid, "the group does not exist, and only a full member creates it", osmlog.JoinNotFull, q.refused.mgid, guid, desc)
+	return q.because(mad.StatusReqInvalid, "the group does not exist, and only a full member creates it",
+		osmlog.JoinNotFull, q.refused.mgid, guid, desc)
 }
 
 // notPermitted refuses a join for which the sender has no authority.
@@ -143,17 +149,23 @@ func agrees(q *writeRequest, rec *sarec.MCMemberRecord, g *registry.Group) mad.S
 	}{
 		{sarec.MCMemberQKey, rec.QKey() == g.QKey, "Q_Key", osmlog.UnlikeQKey, rec.QKey(), g.QKey},
 		{sarec.MCMemberPKey, key.Matches(g.PKey), "P_Key", keyFormat, uint32(key), uint32(g.PKey)},
-		{sarec.MCMemberTClass, rec.TClass() == g.TClass, "TClass", osmlog.UnlikeTClass, uint32(rec.TClass()), uint32(g.TClass)},
+		{sarec.MCMemberTClass, rec.TClass() == g.TClass, "TClass", osmlog.UnlikeTClass, uint32(rec.TClass()),
+			uint32(g.TClass)},
 		{sarec.MCMemberSL, rec.SL() == g.SL, "SL", osmlog.UnlikeSL, uint32(rec.SL()), uint32(g.SL)},
-		{sarec.MCMemberFlowLabel, rec.FlowLabel() == g.FlowLabel, "FlowLabel", osmlog.UnlikeFlowLabel, rec.FlowLabel(), g.FlowLabel},
-		{sarec.MCMemberHopLimit, rec.HopLimit() == g.HopLimit, "HopLimit", osmlog.UnlikeHopLimit, uint32(rec.HopLimit()), uint32(g.HopLimit)},
+		{sarec.MCMemberFlowLabel, rec.FlowLabel() == g.FlowLabel, "FlowLabel", osmlog.UnlikeFlowLabel, rec.FlowLabel(),
+			g.FlowLabel},
+		{sarec.MCMemberHopLimit, rec.HopLimit() == g.HopLimit, "HopLimit", osmlog.UnlikeHopLimit,
+			uint32(rec.HopLimit()), uint32(g.HopLimit)},
 	} {
 		if q.comps.Has(c.comp) && !c.same {
-			return q.because(mad.StatusReqInvalid, fmt.Sprintf("its %s 0x%x is not the group's, 0x%x", c.name, c.asked, c.has), c.line, c.asked, c.has)
+			return q.because(mad.StatusReqInvalid, fmt.Sprintf("its %s 0x%x is not the group's, 0x%x", c.name, c.asked,
+				c.has), c.line, c.asked, c.has)
 		}
 	}
 	if !termsFit(q.comps, rec, g) {
-		return q.because(mad.StatusReqInvalid, fmt.Sprintf("it requires another MTU or rate than the group's, %d and %g Gb/s", g.MTU.Bytes(), g.Rate.Gbps()), "")
+		return q.because(mad.StatusReqInvalid,
+			fmt.Sprintf("it requires another MTU or rate than the group's, %d and %g Gb/s", g.MTU.Bytes(),
+				g.Rate.Gbps()), "")
 	}
 	return mad.StatusOK
 }
@@ -164,12 +176,15 @@ func (r *Registrar) mayJoin(q *writeRequest, port topo.PortIdx, g *registry.Grou
 	q.refused.mgid = g.MGID
 	switch can := r.portLimits(port); {
 	case can.mtu < int(g.MTU):
-		return r.unfit(q, port, fmt.Sprintf("its MTU %d is smaller than the group's, %d", mad.MTU(can.mtu).Bytes(), g.MTU.Bytes()))
+		return r.unfit(q, port, fmt.Sprintf("its MTU %d is smaller than the group's, %d", mad.MTU(can.mtu).Bytes(),
+			g.MTU.Bytes()))
 	case can.rank < g.Rate.Rank():
-		return r.unfit(q, port, fmt.Sprintf("its rate %g Gb/s is lower than the group's, %g Gb/s", mad.RateOfRank(can.rank).Gbps(), g.Rate.Gbps()))
+		return r.unfit(q, port, fmt.Sprintf("its rate %g Gb/s is lower than the group's, %g Gb/s",
+			mad.RateOfRank(can.rank).Gbps(), g.Rate.Gbps()))
 	case !r.holds(port, g.PKey):
 		guid, _ := named(r.view.Topo, port)
-		return q.because(mad.StatusReqInvalid, fmt.Sprintf("it is not in the group's partition, P_Key %v", g.PKey), osmlog.JoinPartition, guid, g.MGID)
+		return q.because(mad.StatusReqInvalid, fmt.Sprintf("it is not in the group's partition, P_Key %v", g.PKey),
+			osmlog.JoinPartition, guid, g.MGID)
 	case !r.holds(q.from, g.PKey):
 		return r.notPermitted(q, port, fmt.Sprintf("the sender is not in the group's partition, P_Key %v", g.PKey))
 	}
@@ -194,9 +209,11 @@ func (r *Registrar) deleteMember(q *writeRequest) mad.Status {
 	gid := rec.PortGID()
 	switch {
 	case !q.comps.Has(memberComps):
-		return q.because(mad.StatusReqInsufficient, "it lacks MGID, PortGID or JoinState", osmlog.LeaveComponents, uint64(q.comps), uint64(memberComps))
+		return q.because(mad.StatusReqInsufficient, "it lacks MGID, PortGID or JoinState", osmlog.LeaveComponents,
+			uint64(q.comps), uint64(memberComps))
 	case !r.onSubnet(gid):
-		return q.because(mad.StatusReqInvalidGID, "its PortGID is of another subnet", osmlog.LeavePrefix, uint64(gid.Prefix()), uint64(r.view.Subnet.Prefix))
+		return q.because(mad.StatusReqInvalidGID, "its PortGID is of another subnet", osmlog.LeavePrefix,
+			uint64(gid.Prefix()), uint64(r.view.Subnet.Prefix))
 	}
 	bits := registry.JoinState(rec.JoinState())
 	group, exists := r.reg.Group(rec.MGID())

@@ -117,7 +117,8 @@ func (r *Registrar) chooseTerms(q *writeRequest, rec *sarec.MCMemberRecord, port
 	}
 	rank, ok2 := wanted.choose(can.rank, lowestRank)
 	life, ok3 := lifeTimeTerm(q.comps, rec).chooseLifeTime(int(r.view.Subnet.SubnetTimeOut))
-	g.MTU, g.Rate, g.PacketLifeTime = mad.MTU(mtu), path.LimitRate(mad.RateOfRank(rank), r.view.Subnet.MaxRate), uint8(life)
+	g.MTU, g.Rate, g.PacketLifeTime = mad.MTU(mtu), path.LimitRate(mad.RateOfRank(rank), r.view.Subnet.MaxRate),
+		uint8(life)
 	return ok1 && ok2 && ok3 && wanted.fits(g.Rate.Rank())
 }
 

@@ -164,5 +164,6 @@ func (m *mirrored) deadline() (time.Duration, bool) {
 
 // MirrorStats is a copy of the counters.
 func (r *Registrar) MirrorStats() MirrorStats {
-	return MirrorStats{r.mirrored.source.Stats(), r.mirrored.source.Standbys(), r.mirrored.follower.Stats(), r.mirrored.reader.Stats()}
+	return MirrorStats{r.mirrored.source.Stats(), r.mirrored.source.Standbys(), r.mirrored.follower.Stats(),
+		r.mirrored.reader.Stats()}
 }

@@ -12,7 +12,8 @@ import (
 	"ibsm/sa/mirror"
 )
 
-// TestStandbyOfOtherVersion: a standby that asks in another version of the protocol is reported once for each version, and not answered.
+// TestStandbyOfOtherVersion: a standby that asks in another version of the protocol is reported once for each version,
+// and not answered.
 func TestStandbyOfOtherVersion(t *testing.T) {
 	s := newSuccession(t)
 	keys := mirror.Config{SMKey: 77}
@@ -33,7 +34,8 @@ func TestStandbyOfOtherVersion(t *testing.T) {
 			}
 		}
 	}
-	if want := []mirror.OtherVersion{{Manager: h2, Version: mirror.Version + 1}, {Manager: h2, Version: mirror.Version + 2}}; !slices.Equal(reports, want) {
+	if want := []mirror.OtherVersion{{Manager: h2, Version: mirror.Version + 1},
+		{Manager: h2, Version: mirror.Version + 2}}; !slices.Equal(reports, want) {
 		t.Errorf("reported %v, want %v", reports, want)
 	}
 	if st := s.MirrorStats().Source; st.Answers != 0 || st.Foreign < 5 {

@@ -12,8 +12,8 @@ import (
 // maxNeighbors bounds the neighbors that are registered. It is more than the links of a subnet that uses every LID.
 const maxNeighbors = 1 << 18
 
-// registerNeighbors registers who is, or was last, behind the ports of the View, where ports have M_Keys of their own: a standby gets what has
-// changed with the other registrations, and shows the right key when it takes over.
+// registerNeighbors registers who is, or was last, behind the ports of the View, where ports have M_Keys of their own:
+// a standby gets what has changed with the other registrations, and shows the right key when it takes over.
 func (r *Registrar) registerNeighbors() {
 	if r.handover.drops() {
 		return // the target has seen the subnet itself
@@ -41,7 +41,8 @@ func (r *Registrar) registerNeighbors() {
 	r.apply(changes...)
 }
 
-// neighbors are those to register, in order of At: of the links of a View, and those that have left, unless somebody else is at their place now.
+// neighbors are those to register, in order of At: of the links of a View, and those that have left, unless somebody
+// else is at their place now.
 func neighbors(v *view.View) (all []registry.PutNeighbor) {
 	if v.Left == nil {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"ibsm/view"
 )
 
-// TestNeighbors: where ports have M_Keys of their own, whoever is or was last behind a port is registered, and only what differs is changed.
+// TestNeighbors: where ports have M_Keys of their own, whoever is or was last behind a port is registered, and only
+// what differs is changed.
 func TestNeighbors(t *testing.T) {
 	d := newHarness(t)
 	expect := func(when string, want map[registry.End]registry.End, changes int) {

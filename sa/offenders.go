@@ -62,8 +62,8 @@ func (d Drop) because() string {
 	return d.String()
 }
 
-// add notes a dropped request of a port, in place of the row that is oldest if there is no room. It reports whether that must
-// be logged: the first of its kind, unless too many were.
+// add notes a dropped request of a port, in place of the row that is oldest if there is no room. It reports whether
+// that must be logged: the first of its kind, unless too many were.
 func (o *Offenders) add(in *mad.Datagram, why Drop, port mad.GUID) (logged bool) {
 	now := time.Now()
 	o.mu.Lock()

@@ -54,7 +54,8 @@ func TestPathRecord(t *testing.T) {
 		{"P_Key as asked", sarec.PathPKey, func(r *rec) { r.SetPKey(0x7fff) }, 0, func(r *rec) { r.SetPKey(0x7fff) }},
 		{"P_Key not shared", sarec.PathPKey, func(r *rec) { r.SetPKey(0x8001) }, mad.StatusNoRecords, nil},
 		{"P_Key without its component", 0, func(r *rec) { r.SetPKey(0x8001) }, 0, nil},
-		{"rdma_cm", sarec.PathServiceIDHigh | sarec.PathServiceIDLow | sarec.PathQoSClass | sarec.PathReversible | sarec.PathNumbPath | sarec.PathPKey,
+		{"rdma_cm", sarec.PathServiceIDHigh | sarec.PathServiceIDLow | sarec.PathQoSClass | sarec.PathReversible |
+			sarec.PathNumbPath | sarec.PathPKey,
 			func(r *rec) {
 				r.SetServiceID(0x1061234)
 				r.SetQoSClass(5)
@@ -64,18 +65,29 @@ func TestPathRecord(t *testing.T) {
 			}, 0, nil},
 		{"half a ServiceID", sarec.PathServiceIDHigh, nil, mad.StatusReqInsufficient, nil},
 		{"the other half", sarec.PathServiceIDLow, nil, mad.StatusReqInsufficient, nil},
-		{"FlowLabel, HopLimit", sarec.PathFlowLabel | sarec.PathHopLimit, func(r *rec) { r.SetFlowLabel(9); r.SetHopLimit(9) }, 0, nil},
+		{"FlowLabel, HopLimit", sarec.PathFlowLabel | sarec.PathHopLimit, func(r *rec) {
+			r.SetFlowLabel(9)
+			r.SetHopLimit(9)
+		}, 0, nil},
 		{"SL", sarec.PathSL, func(r *rec) { r.SetSL(3) }, 0, func(r *rec) { r.SetSL(3) }},
-		{"raw", sarec.PathRawTraffic, func(r *rec) { r.SetRawTraffic(true) }, 0, func(r *rec) { r.SetRawTraffic(true); r.SetPKey(0) }},
+		{"raw", sarec.PathRawTraffic, func(r *rec) { r.SetRawTraffic(true) }, 0, func(r *rec) {
+			r.SetRawTraffic(true)
+			r.SetPKey(0)
+		}},
 		{"not raw", sarec.PathRawTraffic, nil, 0, nil},
 
 		{"unknown DGID", 0, func(r *rec) { r.SetDGID(gid(0x42)) }, mad.StatusNoRecords, nil},
 		{"DGID off the subnet", 0, func(r *rec) { r.SetDGID(mad.MakeGID(0xfec0<<48, h1)) }, mad.StatusNoRecords, nil},
 		{"multicast DGID", 0, func(r *rec) { r.SetDGID(mad.GID{0: 0xff, 1: 0x12, 15: 1}) }, mad.StatusNoRecords, nil},
-		{"SGID with a foreign prefix", 0, func(r *rec) { r.SetSGID(mad.MakeGID(0xfec0<<48, h3)) }, mad.StatusNoRecords, nil},
+		{"SGID with a foreign prefix", 0, func(r *rec) {
+			r.SetSGID(mad.MakeGID(0xfec0<<48, h3))
+		}, mad.StatusNoRecords, nil},
 		{"unknown DLID", sarec.PathDLID, func(r *rec) { r.SetDLID(99) }, mad.StatusNoRecords, nil},
 		{"multicast DLID", sarec.PathDLID, func(r *rec) { r.SetDLID(0xc000) }, mad.StatusNoRecords, nil},
-		{"LIDs of the same ports", sarec.PathSLID | sarec.PathDLID, func(r *rec) { r.SetSLID(5); r.SetDLID(1) }, 0, nil},
+		{"LIDs of the same ports", sarec.PathSLID | sarec.PathDLID, func(r *rec) {
+			r.SetSLID(5)
+			r.SetDLID(1)
+		}, 0, nil},
 		{"SLID of another port", sarec.PathSLID, func(r *rec) { r.SetSLID(1) }, mad.StatusReqInvalid, nil},
 		{"DLID of another port", sarec.PathDLID, func(r *rec) { r.SetDLID(4) }, mad.StatusReqInvalid, nil},
 		{"loopback", 0, func(r *rec) { r.SetDGID(gid(h3)) }, 0,
@@ -88,8 +100,12 @@ func TestPathRecord(t *testing.T) {
 		{"rate = 10", rate, func(r *rec) { r.SetRate(sarec.Exactly, 3) }, 0, nil},
 		{"rate = 2.5", rate, func(r *rec) { r.SetRate(sarec.Exactly, 2) }, mad.StatusNoRecords, nil},
 		{"rate = 20", rate, func(r *rec) { r.SetRate(sarec.Exactly, 6) }, mad.StatusNoRecords, nil},
-		{"rate < 10", rate, func(r *rec) { r.SetRate(sarec.LessThan, 3) }, 0, func(r *rec) { r.SetRate(sarec.Exactly, 5) }},
-		{"rate < 5", rate, func(r *rec) { r.SetRate(sarec.LessThan, 5) }, 0, func(r *rec) { r.SetRate(sarec.Exactly, 2) }},
+		{"rate < 10", rate, func(r *rec) {
+			r.SetRate(sarec.LessThan, 3)
+		}, 0, func(r *rec) { r.SetRate(sarec.Exactly, 5) }},
+		{"rate < 5", rate, func(r *rec) {
+			r.SetRate(sarec.LessThan, 5)
+		}, 0, func(r *rec) { r.SetRate(sarec.Exactly, 2) }},
 		{"rate < 2.5", rate, func(r *rec) { r.SetRate(sarec.LessThan, 2) }, mad.StatusNoRecords, nil},
 		{"rate < 100", rate, func(r *rec) { r.SetRate(sarec.LessThan, 16) }, 0, nil},
 		{"rate > 2.5", rate, func(r *rec) { r.SetRate(sarec.GreaterThan, 2) }, 0, nil},
@@ -100,11 +116,15 @@ func TestPathRecord(t *testing.T) {
 		{"MTU 6", mtu, func(r *rec) { r.SetMTU(sarec.Exactly, 6) }, mad.StatusReqInvalid, nil},
 		{"MTU 0", mtu, func(r *rec) { r.SetMTU(sarec.Best, 0) }, mad.StatusReqInvalid, nil},
 		{"MTU selector alone", sarec.PathMTUSelector, func(r *rec) { r.SetMTU(sarec.GreaterThan, 5) }, 0, nil},
-		{"MTU = 1024", mtu, func(r *rec) { r.SetMTU(sarec.Exactly, 3) }, 0, func(r *rec) { r.SetMTU(sarec.Exactly, 3) }},
+		{"MTU = 1024", mtu, func(r *rec) {
+			r.SetMTU(sarec.Exactly, 3)
+		}, 0, func(r *rec) { r.SetMTU(sarec.Exactly, 3) }},
 		{"MTU = 4096", mtu, func(r *rec) { r.SetMTU(sarec.Exactly, 5) }, mad.StatusNoRecords, nil},
 		{"MTU > 1024", mtu, func(r *rec) { r.SetMTU(sarec.GreaterThan, 3) }, 0, nil},
 		{"MTU > 2048", mtu, func(r *rec) { r.SetMTU(sarec.GreaterThan, 4) }, mad.StatusNoRecords, nil},
-		{"MTU < 2048", mtu, func(r *rec) { r.SetMTU(sarec.LessThan, 4) }, 0, func(r *rec) { r.SetMTU(sarec.Exactly, 3) }},
+		{"MTU < 2048", mtu, func(r *rec) {
+			r.SetMTU(sarec.LessThan, 4)
+		}, 0, func(r *rec) { r.SetMTU(sarec.Exactly, 3) }},
 		{"MTU < 4096", mtu, func(r *rec) { r.SetMTU(sarec.LessThan, 5) }, 0, nil},
 		{"MTU < 256", mtu, func(r *rec) { r.SetMTU(sarec.LessThan, 1) }, mad.StatusNoRecords, nil},
 		{"best MTU", mtu, func(r *rec) { r.SetMTU(sarec.Best, 1) }, 0, nil},
@@ -258,7 +278,8 @@ func randomPaths(tp *topo.Topo, lids *topo.LIDs) []mad.Datagram {
 		want.SetDGID(mad.MakeGID(mad.DefaultPrefix, tp.Ports[dst].GUID))
 		want.SetPKey(mad.DefaultPKey)
 		want.SetNumbPath(1)
-		in[i] = *get(sarec.AttrPathRecord, sarec.PathSGID|sarec.PathDGID|sarec.PathNumbPath|sarec.PathTClass|sarec.PathPKey, want[:])
+		in[i] = *get(sarec.AttrPathRecord, sarec.PathSGID|sarec.PathDGID|sarec.PathNumbPath|sarec.PathTClass|
+			sarec.PathPKey, want[:])
 		in[i].LID = lids.Base[src]
 	}
 	return in

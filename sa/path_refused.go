@@ -38,7 +38,8 @@ func (a *Responder) pathRefused(r *request, stats *Stats) {
 		_, other := y.PKeys.Find(key)
 		switch {
 		case r.comps.Has(sarec.PathPKey) && x.PKeys != nil && y.PKeys != nil && !(one && other):
-			w.lines = append(w.lines, fmt.Sprintf(osmlog.PathPKey, from, fromDesc, x.Num, to, toDesc, y.Num, uint16(key)))
+			w.lines = append(w.lines, fmt.Sprintf(osmlog.PathPKey, from, fromDesc, x.Num, to, toDesc, y.Num,
+				uint16(key)))
 		case !shared && common == 0:
 			w.lines = append(w.lines, fmt.Sprintf(osmlog.PathNoPKey, from, fromDesc, x.Num, to, toDesc, y.Num))
 		default:
@@ -63,7 +64,8 @@ func (a *Responder) levelRefused(r *request, src, dst topo.PortIdx) []string {
 	}
 	switch {
 	case d.Refusal == path.PKeyNotInLevel:
-		return []string{fmt.Sprintf(osmlog.PathLevelPKey, level, uint16(rec.PKey()), from, fromDesc, x.Num, to, toDesc, y.Num)}
+		return []string{fmt.Sprintf(osmlog.PathLevelPKey, level, uint16(rec.PKey()), from, fromDesc, x.Num, to, toDesc,
+			y.Num)}
 	case d.Refusal == path.NoPKeyOfLevel:
 		return []string{fmt.Sprintf(osmlog.PathNoLevelKey, from, fromDesc, to, toDesc, level)}
 	case d.Refusal == path.OtherSL && d.Level != nil && d.Level.SL != rec.SL():

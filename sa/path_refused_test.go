@@ -15,8 +15,9 @@ import (
 
 // TestPathRefusedByLevel: why a request does not fit its QoS level is logged in OpenSM's words.
 func TestPathRefusedByLevel(t *testing.T) {
-	policy, errors, _ := qos.Parse(nil, "p", []byte("qos-levels\nqos-level\nname: DEFAULT\nsl: 1\npkey: 0x7fff,5\nend-qos-level\nqos-level\nname: none\nsl: 2\npkey: 9\nend-qos-level\nend-qos-levels\n"+
-		"qos-match-rules\nqos-match-rule\nqos-class: 5\nqos-level-name: none\nend-qos-match-rule\nend-qos-match-rules\n"))
+	policy, errors, _ := qos.Parse(nil, "p",
+		[]byte("qos-levels\nqos-level\nname: DEFAULT\nsl: 1\npkey: 0x7fff,5\nend-qos-level\nqos-level\nname: none\nsl: 2\npkey: 9\nend-qos-level\nend-qos-levels\n"+
+			"qos-match-rules\nqos-match-rule\nqos-class: 5\nqos-level-name: none\nend-qos-match-rule\nend-qos-match-rules\n"))
 	if policy == nil {
 		t.Fatal(errors)
 	}
@@ -30,9 +31,15 @@ func TestPathRefusedByLevel(t *testing.T) {
 		comps mad.ComponentMask
 		edit  func(*sarec.PathRecord)
 	}{
-		`ERR 1F1D: QoS level "DEFAULT" doesn't define specified PKey 0x8006 for ports 0x`: {sarec.PathPKey, func(r *sarec.PathRecord) { r.SetPKey(0x8006) }},
+		`ERR 1F1D: QoS level "DEFAULT" doesn't define specified PKey 0x8006 for ports 0x`: {sarec.PathPKey,
+			func(r *sarec.PathRecord) {
+				r.SetPKey(0x8006)
+			}},
 		`ERR 1F1E: Ports 0x`: {sarec.PathQoSClass, func(r *sarec.PathRecord) { r.SetQoSClass(5) }},
-		`ERR 1F1F: QoS constraints: required PathRecord SL (3) doesn't match QoS policy "DEFAULT" SL (1) [`: {sarec.PathSL, func(r *sarec.PathRecord) { r.SetSL(3) }},
+		`ERR 1F1F: QoS constraints: required PathRecord SL (3) doesn't match QoS policy "DEFAULT" SL (1) [`: {
+			sarec.PathSL, func(r *sarec.PathRecord) {
+				r.SetSL(3)
+			}},
 	} {
 		var rec sarec.PathRecord
 		rec.SetSGID(mad.MakeGID(mad.DefaultPrefix, h3))
@@ -42,7 +49,8 @@ func TestPathRefusedByLevel(t *testing.T) {
 		var stats Stats
 		stats.Refusals.Log = func(_ slog.Level, text string) { lines = append(lines, text) }
 		var out mad.Datagram
-		if !a.Answer(get(sarec.AttrPathRecord, sarec.PathSGID|sarec.PathDGID|c.comps, rec[:]), &out, &stats) || out.Packet.Status() != mad.StatusNoRecords {
+		if !a.Answer(get(sarec.AttrPathRecord, sarec.PathSGID|sarec.PathDGID|c.comps, rec[:]), &out, &stats) ||
+			out.Packet.Status() != mad.StatusNoRecords {
 			t.Errorf("%s: %v", want, out.Packet.Status())
 		}
 		if len(lines) != 1 || !strings.Contains(lines[0], want) {
@@ -51,8 +59,8 @@ func TestPathRefusedByLevel(t *testing.T) {
 	}
 }
 
-// TestRefusedPathsCostNoMemory: a host that asks for a refused path as often as it likes has its lines in each minute, and
-// whatever else it asks costs no memory and is counted.
+// TestRefusedPathsCostNoMemory: a host that asks for a refused path as often as it likes has its lines in each minute,
+// and whatever else it asks costs no memory and is counted.
 func TestRefusedPathsCostNoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newView(t)

@@ -36,7 +36,8 @@ func (a *Responder) portInfoRecords(r *request, res *result) {
 		}
 		rec.SetEndportLID(a.deviceLID(p))
 		rec.SetPortNum(port.Num)
-		if !sarec.Match(rec[:], want[:], mask[:]) || r.mod&matchSubset != 0 && !hasCapabilities(info, want.PortInfo(), r.comps) {
+		if !sarec.Match(rec[:], want[:], mask[:]) || r.mod&matchSubset != 0 &&
+			!hasCapabilities(info, want.PortInfo(), r.comps) {
 			continue
 		}
 		if r.comps.Has(sarec.PortInfoOptions) {

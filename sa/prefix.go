@@ -5,10 +5,11 @@ import (
 	"ibsm/registry"
 )
 
-// rebase gives registrations the prefix of the subnet, if they have another one: the operator has changed it while this manager ran
-// or was stopped, or they are those of a master that had another. Members and subscribers always have the prefix that the subnet had
-// when they registered. Services have the GID that their clients gave, which may have the default prefix whatever the subnet's is:
-// such a GID follows if members or subscribers have it, too. MGIDs do not change: clients use them.
+// rebase gives registrations the prefix of the subnet, if they have another one: the operator has changed it while this
+// manager ran or was stopped, or they are those of a master that had another. Members and subscribers always have the
+// prefix that the subnet had when they registered. Services have the GID that their clients gave, which may have the
+// default prefix whatever the subnet's is: such a GID follows if members or subscribers have it, too. MGIDs do not
+// change: clients use them.
 func (r *Registrar) rebase() {
 	now := r.view.Subnet.Prefix
 	old := map[mad.Prefix]bool{}
@@ -36,8 +37,8 @@ func (r *Registrar) rebase() {
 	r.apply(rebased(&r.reg.State, moved)...)
 }
 
-// rebased are the changes that give each registration the GID that moved gives for its own. What is registered under both GIDs keeps
-// the newer one. The new registration comes first, so that no group is without members in between.
+// rebased are the changes that give each registration the GID that moved gives for its own. What is registered under
+// both GIDs keeps the newer one. The new registration comes first, so that no group is without members in between.
 func rebased(s *registry.State, moved func(mad.GID) mad.GID) (changes []registry.Change) {
 	for g := range s.Groups() {
 		for m := range s.Members(g.MGID) {

@@ -27,7 +27,8 @@ func (d *harness) registersAll() (group mad.GID) {
 	rec.SetServiceGID(mad.MakeGID(d.view.Subnet.Prefix, h3))
 	rec.SetServicePKey(0xffff)
 	rec.SetServiceLease(registry.InfiniteLease)
-	if p := d.ask(d.request(h3, mad.MethodSet, sarec.AttrServiceRecord, serviceComps|sarec.ServiceServiceLease, rec[:])); p.Status() != mad.StatusOK {
+	if p := d.ask(d.request(h3, mad.MethodSet, sarec.AttrServiceRecord, serviceComps|sarec.ServiceServiceLease,
+		rec[:])); p.Status() != mad.StatusOK {
 		d.Fatal(p.Status())
 	}
 	d.reported()
@@ -58,7 +59,8 @@ func (d *harness) expectPrefix(when string, group mad.GID, p mad.Prefix) {
 	if n != 3 {
 		d.Errorf("%s: %d registrations", when, n)
 	}
-	if again := newTally(&d.reg.State); again.members[mad.MakeGID(p, h2)] != d.tally.members[mad.MakeGID(p, h2)] || len(again.members) != len(d.tally.members) {
+	if again := newTally(&d.reg.State); again.members[mad.MakeGID(p, h2)] != d.tally.members[mad.MakeGID(p, h2)] ||
+		len(again.members) != len(d.tally.members) {
 		d.Errorf("%s: members are counted as %v, want %v", when, d.tally.members, again.members)
 	}
 	if reports := d.reported(); len(reports) > 0 { // the group has existed all the time, and no port came or went
@@ -66,8 +68,9 @@ func (d *harness) expectPrefix(when string, group mad.GID, p mad.Prefix) {
 	}
 }
 
-// TestSubnetPrefixChanges: registrations follow the prefix of the subnet, while the manager runs, after a restart, and those of a master
-// that had another one. The changes lead there from the store's, and clients go on under their new GIDs.
+// TestSubnetPrefixChanges: registrations follow the prefix of the subnet, while the manager runs, after a restart, and
+// those of a master that had another one. The changes lead there from the store's, and clients go on under their new
+// GIDs.
 func TestSubnetPrefixChanges(t *testing.T) {
 	const other mad.Prefix = 0xfec0000000000008
 	d := newHarness(t)
@@ -94,7 +97,8 @@ func TestSubnetPrefixChanges(t *testing.T) {
 	}
 }
 
-// TestServiceOfDefaultPrefix: a service whose client has given the default prefix keeps it in a subnet that has had another prefix since before.
+// TestServiceOfDefaultPrefix: a service whose client has given the default prefix keeps it in a subnet that has had
+// another prefix since before.
 func TestServiceOfDefaultPrefix(t *testing.T) {
 	d := newSiteHarness(t)
 	d.subscribe(h1)

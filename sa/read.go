@@ -54,7 +54,9 @@ func (r *Registrar) address() {
 			continue
 		}
 		r.apply(registry.PutSubscription{Subscription: registry.Subscription{
-			SubscriptionKey: key, Destination: registry.Destination{Addr: mad.Addr{LID: r.view.LIDs.Base[p], QPN: key.QPN}, PKey: mad.DefaultPKey},
+			SubscriptionKey: key,
+			Destination: registry.Destination{Addr: mad.Addr{LID: r.view.LIDs.Base[p], QPN: key.QPN},
+				PKey: mad.DefaultPKey},
 		}})
 	}
 	r.mirrored.subscribers = nil

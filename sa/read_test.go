@@ -41,8 +41,10 @@ type lateTable struct {
 
 func newReaders(t testing.TB, from mad.GUID, cfg mirror.Config) *readers {
 	r := &readers{
-		harness: newHarness(t), from: from, tables: rmpp.New(rmpp.Config{}), rng: rand.New(rand.NewPCG(1, 2)), asked: map[mad.AttrID]int{},
-		standby: NewRegistrar(RegistrarConfig{Groups: DefaultGroups(), Began: 1_000_000, Mirror: cfg}, registry.New(), new(Stats)),
+		harness: newHarness(t), from: from, tables: rmpp.New(rmpp.Config{}), rng: rand.New(rand.NewPCG(1, 2)),
+		asked: map[mad.AttrID]int{},
+		standby: NewRegistrar(RegistrarConfig{Groups: DefaultGroups(), Began: 1_000_000, Mirror: cfg}, registry.New(),
+			new(Stats)),
 	}
 	r.step2(Follow{mirror.Master{GUID: h1, LID: 1, Self: from, Foreign: true}})
 	return r
@@ -159,7 +161,8 @@ func (r *readers) registerAll() {
 		service.SetServiceLease([]uint32{registry.InfiniteLease, 60, 3600}[i%3])
 		service.SetServiceKey([16]byte{byte(i)})
 		service.SetServiceData([64]byte{63: byte(i)})
-		r.ask(r.request(h2, mad.MethodSet, sarec.AttrServiceRecord, sarec.ServiceServiceID|sarec.ServiceServiceGID|sarec.ServiceServicePKey|
+		r.ask(r.request(h2, mad.MethodSet, sarec.AttrServiceRecord, sarec.ServiceServiceID|sarec.ServiceServiceGID|
+			sarec.ServiceServicePKey|
 			sarec.ServiceServiceLease|sarec.ServiceServiceKey|sarec.ServiceAllServiceData, service[:]))
 		inform.SetTrapNumber(64 + uint16(i%4))
 		r.ask(r.request([]mad.GUID{h1, h2, h4}[i%3], mad.MethodSet, sarec.AttrInformInfo, 0, inform[:]))
@@ -168,7 +171,8 @@ func (r *readers) registerAll() {
 	guids.SetLID(lidsOfOpenSM[h4])
 	guids.SetBlockNum(1)
 	guids.GUIDInfo().SetGUID(2, 0x77)
-	p := r.ask(r.request(h4, mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<2, guids[:]))
+	p := r.ask(r.request(h4, mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|
+		sarec.GUIDInfoGUID0<<2, guids[:]))
 	if p.Status() != mad.StatusOK {
 		r.Fatal(p.Status())
 	}
@@ -214,7 +218,8 @@ func TestRead(t *testing.T) {
 			r.loss = loss
 			r.registerAll()
 			r.pass(20 * time.Second)
-			if n := r.State().Counts(); n.Groups != 82 || n.Members != 85 || n.Services != 10 || n.Subscriptions < 10 || n.Aliases != 1 {
+			if n := r.State().Counts(); n.Groups != 82 || n.Members != 85 || n.Services != 10 || n.Subscriptions < 10 ||
+				n.Aliases != 1 {
 				t.Fatalf("%+v", n)
 			}
 			r.mustAgree(false)
@@ -222,7 +227,8 @@ func TestRead(t *testing.T) {
 			if r.heard.Known == 0 || r.heard.Master != h1 || st.Complete < 5 {
 				t.Errorf("%+v, %+v", r.heard, st)
 			}
-			if loss == 0 && (r.at-r.heard.Known > mirror.ReadInterval+50*time.Millisecond || st.Readings < 18 || st.Readings > 21) {
+			if loss == 0 && (r.at-r.heard.Known > mirror.ReadInterval+50*time.Millisecond || st.Readings < 18 ||
+				st.Readings > 21) {
 				t.Errorf("%v: %+v, %+v", r.at, r.heard, st)
 			}
 			for v := range r.standby.State().Services() {
@@ -253,7 +259,8 @@ func TestReadChanges(t *testing.T) {
 		t.Errorf("%d changes where nothing changes", now-seq)
 	}
 	for v := range slices.Values(slices.Collect(r.State().Services())) {
-		r.ask(r.request(h2, mad.MethodDelete, sarec.AttrServiceRecord, sarec.ServiceServiceID|sarec.ServiceServiceGID|sarec.ServiceServicePKey, serviceOf(v)))
+		r.ask(r.request(h2, mad.MethodDelete, sarec.AttrServiceRecord, sarec.ServiceServiceID|sarec.ServiceServiceGID|
+			sarec.ServiceServicePKey, serviceOf(v)))
 	}
 	j := newJoining(h2, broadcast, 1)
 	j.comps = memberComps
@@ -299,13 +306,19 @@ func TestReadIncomplete(t *testing.T) {
 		groups     bool // are read
 	}{
 		{"none", h3, mirror.Config{SAKey: saKey}, nil, "", true},
-		{"a limited member", h2, mirror.Config{SAKey: saKey}, nil, "our port is a limited member of partition 0x7fff", true},
-		{"in no such partition", h3, mirror.Config{SAKey: saKey, Keys: []mad.PKey{0xffff, 5}}, nil, "our port is not in partition 0x0005", true},
-		{"another key", h3, mirror.Config{SAKey: saKey + 1}, nil, "its SA does not return P_KeyTableRecord: no answer; is sa_key the same there?", false},
+		{"a limited member", h2, mirror.Config{SAKey: saKey}, nil, "our port is a limited member of partition 0x7fff",
+			true},
+		{"in no such partition", h3, mirror.Config{SAKey: saKey, Keys: []mad.PKey{0xffff, 5}}, nil,
+			"our port is not in partition 0x0005", true},
+		{"another key", h3, mirror.Config{SAKey: saKey + 1}, nil,
+			"its SA does not return P_KeyTableRecord: no answer; is sa_key the same there?", false},
 		{"not trusted", h3, mirror.Config{}, nil, "its SA does not return P_KeyTableRecord: ", false},
-		{"silence", h3, mirror.Config{SAKey: saKey}, func(r *readers) { r.unresponsive = true }, "its SA has no record of our port: no answer", false},
+		{"silence", h3, mirror.Config{SAKey: saKey}, func(r *readers) {
+			r.unresponsive = true
+		}, "its SA has no record of our port: no answer", false},
 		{"ibsim", h3, mirror.Config{SAKey: saKey}, func(r *readers) { r.plain = true }, "the answer is no RMPP", false},
-		{"an unknown port", 0x9999, mirror.Config{SAKey: saKey}, nil, "its SA has no record of our port: no answer", false},
+		{"an unknown port", 0x9999, mirror.Config{SAKey: saKey}, nil, "its SA has no record of our port: no answer",
+			false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newReaders(t, tt.from, tt.cfg)
@@ -315,7 +328,8 @@ func TestReadIncomplete(t *testing.T) {
 			r.joined(h1, ownGroup)
 			r.pass(40 * time.Second)
 			st := r.standby.MirrorStats().Reader
-			if !strings.Contains(st.Incomplete, tt.incomplete) || (tt.incomplete == "") != (st.Incomplete == "") || (r.heard.Known != 0) != (tt.incomplete == "") || r.heard.Incomplete != st.Incomplete {
+			if !strings.Contains(st.Incomplete, tt.incomplete) || (tt.incomplete == "") != (st.Incomplete == "") ||
+				(r.heard.Known != 0) != (tt.incomplete == "") || r.heard.Incomplete != st.Incomplete {
 				t.Errorf("%+v, %+v", r.heard, st)
 			}
 			if _, is := r.standby.State().Group(ownGroup); is != tt.groups {
@@ -330,13 +344,17 @@ func TestReadIncomplete(t *testing.T) {
 func TestReadPace(t *testing.T) {
 	r := newReaders(t, h3, mirror.Config{SAKey: saKey})
 	for i := range uint64(20_000) {
-		put := registry.PutService{Service: registry.Service{ServiceKey: registry.ServiceKey{ID: i, GID: mad.MakeGID(mad.DefaultPrefix, h2)}, Lease: registry.InfiniteLease}}
+		put := registry.PutService{
+			Service: registry.Service{ServiceKey: registry.ServiceKey{ID: i, GID: mad.MakeGID(mad.DefaultPrefix, h2)},
+				Lease: registry.InfiniteLease},
+		}
 		if err := r.reg.Apply(put); err != nil {
 			t.Fatal(err)
 		}
 	}
 	r.pass(12 * time.Second)
-	if st := r.standby.MirrorStats().Reader; st.Readings < 6 || st.Readings > 7 || st.Took > 500*time.Millisecond || r.standby.State().Counts().Services != 20_000 {
+	if st := r.standby.MirrorStats().Reader; st.Readings < 6 || st.Readings > 7 || st.Took > 500*time.Millisecond ||
+		r.standby.State().Counts().Services != 20_000 {
 		t.Errorf("%+v", st)
 	}
 }

@@ -30,16 +30,29 @@ func TestNodeRecord(t *testing.T) {
 		{"LID 0xFFFF", sarec.NodeLID, func(r *rec) { r.SetLID(0xffff) }, 0, mad.StatusNoRecords},
 		{"port GUID", sarec.NodePortGUID, func(r *rec) { r.SetPortGUID(h2) }, 4, 0},
 		{"port GUID of nobody", sarec.NodePortGUID, func(r *rec) { r.SetPortGUID(h2 + 1) }, 0, mad.StatusNoRecords},
-		{"port GUID and LID of another", sarec.NodePortGUID | sarec.NodeLID, func(r *rec) { r.SetPortGUID(h2); r.SetLID(5) }, 0, mad.StatusNoRecords},
+		{"port GUID and LID of another", sarec.NodePortGUID | sarec.NodeLID, func(r *rec) {
+			r.SetPortGUID(h2)
+			r.SetLID(5)
+		}, 0, mad.StatusNoRecords},
 		{"node GUID", sarec.NodeNodeGUID, nodeInfo(func(n *smp.NodeInfo) { n.SetNodeGUID(0x100020) }), 5, 0},
-		{"node GUID of a switch", sarec.NodeNodeGUID, nodeInfo(func(n *smp.NodeInfo) { n.SetNodeGUID(0x200010) }), 3, 0},
-		{"node GUID of nobody", sarec.NodeNodeGUID, nodeInfo(func(n *smp.NodeInfo) { n.SetNodeGUID(0x100021) }), 0, mad.StatusNoRecords},
-		{"node type", sarec.NodeNodeType, nodeInfo(func(n *smp.NodeInfo) { n.SetNodeType(mad.Switch) }), 0, mad.StatusTooManyRecords},
-		{"node type and LID", sarec.NodeNodeType | sarec.NodeLID, nodeInfo(func(n *smp.NodeInfo) { n.SetNodeType(mad.Switch) }), 0, mad.StatusNoRecords},
+		{"node GUID of a switch", sarec.NodeNodeGUID, nodeInfo(func(n *smp.NodeInfo) {
+			n.SetNodeGUID(0x200010)
+		}), 3, 0},
+		{"node GUID of nobody", sarec.NodeNodeGUID, nodeInfo(func(n *smp.NodeInfo) {
+			n.SetNodeGUID(0x100021)
+		}), 0, mad.StatusNoRecords},
+		{"node type", sarec.NodeNodeType, nodeInfo(func(n *smp.NodeInfo) {
+			n.SetNodeType(mad.Switch)
+		}), 0, mad.StatusTooManyRecords},
+		{"node type and LID", sarec.NodeNodeType | sarec.NodeLID, nodeInfo(func(n *smp.NodeInfo) {
+			n.SetNodeType(mad.Switch)
+		}), 0, mad.StatusNoRecords},
 		{"description", sarec.NodeNodeDescription, func(r *rec) { r.NodeDescription().Set("H3") }, 5, 0},
 		{"description and what follows its end", sarec.NodeNodeDescription,
 			func(r *rec) { copy(r.NodeDescription()[:], "SW2\x00garbage") }, 3, 0},
-		{"part of a description", sarec.NodeNodeDescription, func(r *rec) { r.NodeDescription().Set("H") }, 0, mad.StatusNoRecords},
+		{"part of a description", sarec.NodeNodeDescription, func(r *rec) {
+			r.NodeDescription().Set("H")
+		}, 0, mad.StatusNoRecords},
 		{"port number of a switch", sarec.NodeLocalPortNum | sarec.NodeNodeDescription,
 			func(r *rec) { r.SetLocalPortNum(0); r.NodeDescription().Set("SW1") }, 2, 0},
 	} {
@@ -103,9 +116,15 @@ func TestPortInfoRecord(t *testing.T) {
 	}{
 		{name: "host by LID", comps: sarec.PortInfoEndportLID, want: lid(5), lid: 5, port: 1},
 		{name: "switch by LID", comps: sarec.PortInfoEndportLID, want: lid(2), status: mad.StatusTooManyRecords},
-		{name: "port of a switch", comps: lidAndPort, want: func(r *rec) { r.SetEndportLID(2); r.SetPortNum(7) }, lid: 2, port: 7},
+		{name: "port of a switch", comps: lidAndPort, want: func(r *rec) {
+			r.SetEndportLID(2)
+			r.SetPortNum(7)
+		}, lid: 2, port: 7},
 		{name: "port 0", comps: lidAndPort, want: lid(3), lid: 3, port: 0},
-		{name: "port beyond the last", comps: lidAndPort, want: func(r *rec) { r.SetEndportLID(2); r.SetPortNum(9) }, status: mad.StatusNoRecords},
+		{name: "port beyond the last", comps: lidAndPort, want: func(r *rec) {
+			r.SetEndportLID(2)
+			r.SetPortNum(9)
+		}, status: mad.StatusNoRecords},
 		{name: "LID 0", comps: sarec.PortInfoEndportLID, status: mad.StatusNoRecords},
 		{name: "LID of nobody", comps: sarec.PortInfoEndportLID, want: lid(99), status: mad.StatusNoRecords},
 		{name: "all", status: mad.StatusTooManyRecords},
@@ -120,7 +139,9 @@ func TestPortInfoRecord(t *testing.T) {
 		{name: "capabilities among others", comps: sarec.PortInfoCapabilityMask, mod: 1 << 31,
 			want: func(r *rec) { r.PortInfo().SetCapabilityMask(smp.IsNoticeSupported) }, lid: 2},
 		{name: "a second capability mask that none has", comps: sarec.PortInfoCapabilityMask2, mod: 1 << 31,
-			want: func(r *rec) { r.PortInfo().SetCapabilityMask2(smp.IsLinkSpeedNDRSupported) }, status: mad.StatusNoRecords},
+			want: func(r *rec) {
+				r.PortInfo().SetCapabilityMask2(smp.IsLinkSpeedNDRSupported)
+			}, status: mad.StatusNoRecords},
 		{name: "bit 31 without capabilities", comps: lidAndPort, mod: 1 << 31, want: lid(3), lid: 3},
 	} {
 		var want rec
@@ -134,8 +155,10 @@ func TestPortInfoRecord(t *testing.T) {
 		}
 		p := ask(t, a, in)
 		got := (*rec)(p.SAData()[:72])
-		if p.Status() != c.status || c.status == mad.StatusOK && (got.EndportLID() != c.lid || got.PortNum() != c.port) {
-			t.Errorf("%s: %v, LID %d port %d; want %v, %d port %d", c.name, p.Status(), got.EndportLID(), got.PortNum(), c.status, c.lid, c.port)
+		if p.Status() != c.status || c.status == mad.StatusOK &&
+			(got.EndportLID() != c.lid || got.PortNum() != c.port) {
+			t.Errorf("%s: %v, LID %d port %d; want %v, %d port %d", c.name, p.Status(), got.EndportLID(), got.PortNum(),
+				c.status, c.lid, c.port)
 		}
 	}
 }
@@ -236,8 +259,10 @@ func TestSMInfoRecord(t *testing.T) {
 			c.want(&want)
 		}
 		p := ask(t, a, get(sarec.AttrSMInfoRecord, c.comps, want[:]))
-		if got := rec(p.SAData()[:32]); p.Status() != c.status || c.status == mad.StatusOK && (got != c.answer || p.AttributeOffset() != 4) {
-			t.Errorf("%s: %v, offset %d\n%x, want %v\n%x", c.name, p.Status(), p.AttributeOffset(), got, c.status, c.answer)
+		if got := rec(p.SAData()[:32]); p.Status() != c.status || c.status == mad.StatusOK &&
+			(got != c.answer || p.AttributeOffset() != 4) {
+			t.Errorf("%s: %v, offset %d\n%x, want %v\n%x", c.name, p.Status(), p.AttributeOffset(), got, c.status,
+				c.answer)
 		}
 	}
 }
@@ -283,8 +308,10 @@ func TestLinkRecord(t *testing.T) {
 		{"wrong far port", fromLID | toPort, link(1, 0, 0, 2), mad.StatusNoRecords, rec{}},
 	} {
 		p := ask(t, a, get(sarec.AttrLinkRecord, c.comps, c.want[:]))
-		if got := rec(p.SAData()[:8]); p.Status() != c.status || c.status == mad.StatusOK && (got != c.answer || p.AttributeOffset() != 1) {
-			t.Errorf("%s: %v, offset %d\n%x, want %v\n%x", c.name, p.Status(), p.AttributeOffset(), got, c.status, c.answer)
+		if got := rec(p.SAData()[:8]); p.Status() != c.status || c.status == mad.StatusOK &&
+			(got != c.answer || p.AttributeOffset() != 1) {
+			t.Errorf("%s: %v, offset %d\n%x, want %v\n%x", c.name, p.Status(), p.AttributeOffset(), got, c.status,
+				c.answer)
 		}
 	}
 }

@@ -111,7 +111,8 @@ func (r *Refusals) add(from mad.GUID, w *refused) {
 	}
 	r.mu.Unlock()
 	if skipped > 0 {
-		r.log(slog.LevelWarn, fmt.Sprintf("rejected requests of port %v not logged: %d in the last minute", from, skipped))
+		r.log(slog.LevelWarn, fmt.Sprintf("rejected requests of port %v not logged: %d in the last minute", from,
+			skipped))
 	}
 	for _, line := range w.lines {
 		if wanted {
@@ -151,7 +152,8 @@ func (r *Refusals) grouped(from mad.GUID, line string) {
 		r.mu.Unlock()
 	}
 	if skipped > 0 {
-		r.log(slog.LevelWarn, fmt.Sprintf("lines about groups of port %v not logged: %d in the last minute", from, skipped))
+		r.log(slog.LevelWarn, fmt.Sprintf("lines about groups of port %v not logged: %d in the last minute", from,
+			skipped))
 	}
 	if wanted {
 		r.log(slog.LevelInfo, line)

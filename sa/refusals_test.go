@@ -19,7 +19,8 @@ func TestRefusalsLimit(t *testing.T) {
 		var lines []string
 		r := &Refusals{Log: func(_ slog.Level, text string) { lines = append(lines, text) }}
 		refuse := func(from mad.GUID, group byte) {
-			r.add(from, &refused{cause: "why", lines: []string{fmt.Sprint("from ", from)}, port: from, mgid: mad.GID{0xff, 15: group}})
+			r.add(from, &refused{cause: "why", lines: []string{fmt.Sprint("from ", from)}, port: from,
+				mgid: mad.GID{0xff, 15: group}})
 		}
 		for range 1000 {
 			refuse(1, 1)
@@ -34,7 +35,8 @@ func TestRefusalsLimit(t *testing.T) {
 		time.Sleep(time.Minute)
 		lines = nil
 		refuse(1, 1)
-		if len(lines) != 2 || lines[0] != "rejected requests of port 0x0000000000000001 not logged: 990 in the last minute" {
+		if len(lines) != 2 ||
+			lines[0] != "rejected requests of port 0x0000000000000001 not logged: 990 in the last minute" {
 			t.Errorf("%q", lines)
 		}
 		r.joined(1, mad.GID{0xff, 15: 1})
@@ -82,7 +84,8 @@ func TestEachRefusalIsLogged(t *testing.T) {
 		return info[:]
 	}
 	set, del := mad.Method(mad.MethodSet), mad.Method(mad.MethodDelete)
-	if st := d.ask(d.request(h3, set, sarec.AttrServiceRecord, named|sarec.ServiceServiceKey, service(h3, 9, 0))).Status(); st != mad.StatusOK {
+	if st := d.ask(d.request(h3, set, sarec.AttrServiceRecord, named|sarec.ServiceServiceKey,
+		service(h3, 9, 0))).Status(); st != mad.StatusOK {
 		t.Fatal(st)
 	}
 	for _, c := range []struct {
@@ -93,10 +96,14 @@ func TestEachRefusalIsLogged(t *testing.T) {
 		rec   []byte
 		want  string
 	}{
-		{h3, set, sarec.AttrServiceRecord, sarec.ServiceServiceID, service(h3, 0, 0), "it lacks ServiceID or ServiceGID"},
-		{h4, set, sarec.AttrServiceRecord, named, service(h2, 0, 0), "shares no P_Key with the port that the service is at"},
-		{h3, set, sarec.AttrServiceRecord, named | sarec.ServiceServicePKey, service(h3, 0, 0x8005), "not in the service's partition"},
-		{h3, set, sarec.AttrServiceRecord, named | sarec.ServiceServicePKey, service(h4, 0, 0x8001), "the port that the service is at is not in its partition"},
+		{h3, set, sarec.AttrServiceRecord, sarec.ServiceServiceID, service(h3, 0, 0),
+			"it lacks ServiceID or ServiceGID"},
+		{h4, set, sarec.AttrServiceRecord, named, service(h2, 0, 0),
+			"shares no P_Key with the port that the service is at"},
+		{h3, set, sarec.AttrServiceRecord, named | sarec.ServiceServicePKey, service(h3, 0, 0x8005),
+			"not in the service's partition"},
+		{h3, set, sarec.AttrServiceRecord, named | sarec.ServiceServicePKey, service(h4, 0, 0x8001),
+			"the port that the service is at is not in its partition"},
 		{h1, set, sarec.AttrServiceRecord, named | sarec.ServiceServiceKey, service(h3, 8, 0), "another port's"},
 		{h1, del, sarec.AttrServiceRecord, named | sarec.ServiceServiceKey, service(h3, 8, 0), "another port's"},
 		{h1, del, sarec.AttrServiceRecord, named, service(h1, 8, 0), "there is no such service"},
@@ -105,16 +112,23 @@ func TestEachRefusalIsLogged(t *testing.T) {
 		{h3, del, sarec.AttrGUIDInfoRecord, first, guids(lid(h3), 4), "the port has no such block"},
 		{h3, set, sarec.AttrGUIDInfoRecord, first, guids(lid(h2), 0), "another node's"},
 		{h3, set, sarec.AttrGUIDInfoRecord, first, guids(lid(h3), 0), "GUID 0 of the port cannot be written"},
-		{h4, set, sarec.AttrInformInfo, 0, inform(func(i *sarec.InformInfo) { i.SetGID(gidOf(h2)) }), "it shares no P_Key"},
-		{h4, set, sarec.AttrInformInfo, 0, inform(func(i *sarec.InformInfo) { i.SetLIDRangeBegin(lid(h2)) }), "it shares no P_Key"},
-		{h4, set, sarec.AttrInformInfo, 0, inform(func(i *sarec.InformInfo) { i.SetIsGeneric(2) }), "IsGeneric is neither 0 nor 1"},
+		{h4, set, sarec.AttrInformInfo, 0, inform(func(i *sarec.InformInfo) {
+			i.SetGID(gidOf(h2))
+		}), "it shares no P_Key"},
+		{h4, set, sarec.AttrInformInfo, 0, inform(func(i *sarec.InformInfo) {
+			i.SetLIDRangeBegin(lid(h2))
+		}), "it shares no P_Key"},
+		{h4, set, sarec.AttrInformInfo, 0, inform(func(i *sarec.InformInfo) {
+			i.SetIsGeneric(2)
+		}), "IsGeneric is neither 0 nor 1"},
 	} {
 		d.stats.Refusals.senders, lines = nil, nil
 		if st := d.ask(d.request(c.from, c.m, c.attr, c.comps, c.rec)).Status(); st == mad.StatusOK {
 			t.Errorf("%q was not refused", c.want)
 		}
 		last := strings.Join(lines, "\n")
-		if i := strings.LastIndex(last, "SA request refused: "); i < 0 || !strings.Contains(last[i:], c.want) || !strings.Contains(last[i:], fmt.Sprintf("from port 0x%016x (", uint64(c.from))) {
+		if i := strings.LastIndex(last, "SA request refused: "); i < 0 || !strings.Contains(last[i:], c.want) ||
+			!strings.Contains(last[i:], fmt.Sprintf("from port 0x%016x (", uint64(c.from))) {
 			t.Errorf("want %q of port %v, got %q", c.want, c.from, lines)
 		}
 	}
@@ -138,20 +152,22 @@ func TestGroupsLimit(t *testing.T) {
 		}
 		comeAndGo(h1, 500)
 		comeAndGo(h2, 1)
-		if len(lines) != groupsAMinute+2 || !strings.Contains(lines[groupsAMinute], "New mcast group created") || !strings.Contains(lines[groupsAMinute+1], "Mcast group deleted") {
+		if len(lines) != groupsAMinute+2 || !strings.Contains(lines[groupsAMinute], "New mcast group created") ||
+			!strings.Contains(lines[groupsAMinute+1], "Mcast group deleted") {
 			t.Errorf("%d lines, the last %q", len(lines), lines[max(0, len(lines)-2):])
 		}
 		time.Sleep(time.Minute)
 		lines = nil
 		comeAndGo(h1, 1)
-		if want := fmt.Sprintf("lines about groups of port %v not logged: 900 in the last minute", h1); len(lines) != 3 || lines[0] != want {
+		if want := fmt.Sprintf("lines about groups of port %v not logged: 900 in the last minute", h1); len(
+			lines) != 3 || lines[0] != want {
 			t.Errorf("%q", lines)
 		}
 	})
 }
 
-// TestRefusalsMissed: what is not kept of refusals is counted: those of one port beyond the limit of a minute whose group is
-// not known yet, and those that make room for others.
+// TestRefusalsMissed: what is not kept of refusals is counted: those of one port beyond the limit of a minute whose
+// group is not known yet, and those that make room for others.
 func TestRefusalsMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &Refusals{}

@@ -25,16 +25,25 @@ func gidOf(port mad.GUID) mad.GID { return mad.MakeGID(mad.DefaultPrefix, port) 
 func newRegistry(t testing.TB) *registry.State {
 	t.Helper()
 	r := registry.New()
-	service := registry.Service{ServiceKey: registry.ServiceKey{ID: 7, GID: gidOf(h2)}, Lease: registry.InfiniteLease, Key: [16]byte{9}}
+	service := registry.Service{ServiceKey: registry.ServiceKey{ID: 7, GID: gidOf(h2)}, Lease: registry.InfiniteLease,
+		Key: [16]byte{9}}
 	copy(service.Name[:], "storage")
 	hidden := service
 	hidden.ID, hidden.PKey = 8, 0x8005
 	for _, c := range []registry.Change{
-		registry.PutGroup{Group: registry.Group{MGID: broadcast, MLID: 0xc000, PKey: 0xffff, QKey: 0xb1b, MTU: mad.MTU2048, Rate: 3, PacketLifeTime: 18, Scope: 2}},
-		registry.PutGroup{Group: registry.Group{MGID: otherMGID, MLID: 0xc001, PKey: 0xffff, QKey: 1, MTU: mad.MTU1024, Rate: 3, SL: 3, FlowLabel: 0x12345, TClass: 4, HopLimit: 255, Scope: 5}},
-		registry.PutGroup{Group: registry.Group{MGID: tenant, MLID: 0xc002, PKey: 0x8005, QKey: 0xb1b, MTU: mad.MTU2048, Rate: 3, Scope: 2}},
-		registry.PutMember{Member: registry.Member{MGID: broadcast, Port: gidOf(h2), JoinState: registry.FullMember, Proxy: true}},
-		registry.PutMember{Member: registry.Member{MGID: broadcast, Port: gidOf(h3), JoinState: registry.SendOnlyFullMember}},
+		registry.PutGroup{
+			Group: registry.Group{MGID: broadcast, MLID: 0xc000, PKey: 0xffff, QKey: 0xb1b, MTU: mad.MTU2048, Rate: 3,
+				PacketLifeTime: 18, Scope: 2},
+		},
+		registry.PutGroup{Group: registry.Group{MGID: otherMGID, MLID: 0xc001, PKey: 0xffff, QKey: 1, MTU: mad.MTU1024,
+			Rate: 3, SL: 3, FlowLabel: 0x12345, TClass: 4, HopLimit: 255, Scope: 5}},
+		registry.PutGroup{Group: registry.Group{MGID: tenant, MLID: 0xc002, PKey: 0x8005, QKey: 0xb1b, MTU: mad.MTU2048,
+			Rate: 3, Scope: 2}},
+		registry.PutMember{Member: registry.Member{MGID: broadcast, Port: gidOf(h2), JoinState: registry.FullMember,
+			Proxy: true}},
+		registry.PutMember{
+			Member: registry.Member{MGID: broadcast, Port: gidOf(h3), JoinState: registry.SendOnlyFullMember},
+		},
 		registry.PutMember{Member: registry.Member{MGID: otherMGID, Port: gidOf(h1), JoinState: registry.FullMember}},
 		registry.PutService{Service: service}, registry.PutService{Service: hidden},
 		registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: h2, Index: 1}, GUID: 0x0002c90300123456}},
@@ -102,21 +111,39 @@ func TestMCMemberRecords(t *testing.T) {
 		{"MGID of a partition that is not ours", mgid, func(r *rec) { r.SetMGID(tenant) }, 0, 0},
 		{"MLID", sarec.MCMemberMLID, func(r *rec) { r.SetMLID(0xc001) }, 1, 1},
 		{"MLID of nothing", sarec.MCMemberMLID, func(r *rec) { r.SetMLID(0xcfff) }, 0, 0},
-		{"MGID and MLID of another", mgid | sarec.MCMemberMLID, func(r *rec) { r.SetMGID(broadcast); r.SetMLID(0xc001) }, 0, 0},
+		{"MGID and MLID of another", mgid | sarec.MCMemberMLID, func(r *rec) {
+			r.SetMGID(broadcast)
+			r.SetMLID(0xc001)
+		}, 0, 0},
 		{"member", port, func(r *rec) { r.SetPortGID(gidOf(h3)) }, 1, 1},
-		{"member, with the prefix of ports that have none", port, func(r *rec) { r.SetPortGID(mad.MakeGID(mad.DefaultPrefix, h3)) }, 1, 1},
-		{"member, with the prefix of another subnet", port, func(r *rec) { r.SetPortGID(mad.MakeGID(0xfec0<<48|9, h3)) }, 0, 0}, // OpenSM looks at the GUID only
+		{"member, with the prefix of ports that have none", port, func(r *rec) {
+			r.SetPortGID(mad.MakeGID(mad.DefaultPrefix, h3))
+		}, 1, 1},
+		// OpenSM looks at the GUID only
+		{"member, with the prefix of another subnet", port, func(r *rec) {
+			r.SetPortGID(mad.MakeGID(0xfec0<<48|9, h3))
+		}, 0, 0},
 		{"no member", port, func(r *rec) { r.SetPortGID(gidOf(h4)) }, 0, 0},
 		{"member's bits", sarec.MCMemberJoinState, func(r *rec) { r.SetJoinState(8) }, 2, 1},
 		{"proxied", sarec.MCMemberProxyJoin, func(r *rec) { r.SetProxyJoin(true) }, 2, 1},
 		{"Q_Key", sarec.MCMemberQKey, func(r *rec) { r.SetQKey(1) }, 1, 1},
 		{"SL", sarec.MCMemberSL, func(r *rec) { r.SetSL(3) }, 1, 1},
 		{"scope", sarec.MCMemberScope, func(r *rec) { r.SetScope(5) }, 1, 1},
-		{"MTU above 1024", sarec.MCMemberMTUSelector | sarec.MCMemberMTU, func(r *rec) { r.SetMTU(sarec.GreaterThan, mad.MTU1024) }, 1, 2},
-		{"MTU below 2048", sarec.MCMemberMTUSelector | sarec.MCMemberMTU, func(r *rec) { r.SetMTU(sarec.LessThan, mad.MTU2048) }, 1, 1},
-		{"rate of 10 Gb/s", sarec.MCMemberRateSelector | sarec.MCMemberRate, func(r *rec) { r.SetRate(sarec.Exactly, 3) }, 2, 3},
-		{"rate above 10 Gb/s", sarec.MCMemberRateSelector | sarec.MCMemberRate, func(r *rec) { r.SetRate(sarec.GreaterThan, 3) }, 0, 0},
-		{"lifetime, which does not count", sarec.MCMemberPacketLifeTime, func(r *rec) { r.SetPacketLifeTime(0, 1) }, 2, 3},
+		{"MTU above 1024", sarec.MCMemberMTUSelector | sarec.MCMemberMTU, func(r *rec) {
+			r.SetMTU(sarec.GreaterThan, mad.MTU1024)
+		}, 1, 2},
+		{"MTU below 2048", sarec.MCMemberMTUSelector | sarec.MCMemberMTU, func(r *rec) {
+			r.SetMTU(sarec.LessThan, mad.MTU2048)
+		}, 1, 1},
+		{"rate of 10 Gb/s", sarec.MCMemberRateSelector | sarec.MCMemberRate, func(r *rec) {
+			r.SetRate(sarec.Exactly, 3)
+		}, 2, 3},
+		{"rate above 10 Gb/s", sarec.MCMemberRateSelector | sarec.MCMemberRate, func(r *rec) {
+			r.SetRate(sarec.GreaterThan, 3)
+		}, 0, 0},
+		{"lifetime, which does not count", sarec.MCMemberPacketLifeTime, func(r *rec) {
+			r.SetPacketLifeTime(0, 1)
+		}, 2, 3},
 	} {
 		var want rec
 		if c.want != nil {
@@ -125,7 +152,8 @@ func TestMCMemberRecords(t *testing.T) {
 		_, public := askTable(t, a, getTable(sarec.AttrMCMemberRecord, c.comps, want[:]))
 		_, trusted := askTable(t, a, trust(getTable(sarec.AttrMCMemberRecord, c.comps, want[:])))
 		if len(public) != c.public || len(trusted) != c.trusted {
-			t.Errorf("%s: %d and for the trusted %d records, want %d and %d", c.name, len(public), len(trusted), c.public, c.trusted)
+			t.Errorf("%s: %d and for the trusted %d records, want %d and %d", c.name, len(public), len(trusted),
+				c.public, c.trusted)
 		}
 		for _, b := range public {
 			if r := (*rec)(b); r.PortGID() != (mad.GID{}) || r.JoinState() != 0 || r.ProxyJoin() {
@@ -197,7 +225,8 @@ func TestServiceRecords(t *testing.T) {
 		}
 	}
 	p := ask(t, a, trust(get(sarec.AttrServiceRecord, 0, nil)))
-	if r := (*rec)(p.SAData()[:176]); r.ServiceKey() != [16]byte{9} || r.ServiceName() != name || r.ServiceLease() != registry.InfiniteLease {
+	if r := (*rec)(p.SAData()[:176]); r.ServiceKey() != [16]byte{9} || r.ServiceName() != name ||
+		r.ServiceLease() != registry.InfiniteLease {
 		t.Errorf("for the trusted: %x", r)
 	}
 }
@@ -260,11 +289,13 @@ func TestGUIDInfoRecords(t *testing.T) {
 	want := sarec.GUIDInfoRecord(madtest.Bytes(t, "guid-info-record-set-resp")[56:128])
 	block := sarec.GUIDInfoRecord{1: 4}
 	_, records := askTable(t, a, getTable(sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID, block[:]))
-	if len(records) != 2 || !bytes.Equal(records[0], want[:]) || (*sarec.GUIDInfoRecord)(records[1]).GUIDInfo().GUID(1) != 0x9999 {
+	if len(records) != 2 || !bytes.Equal(records[0], want[:]) ||
+		(*sarec.GUIDInfoRecord)(records[1]).GUIDInfo().GUID(1) != 0x9999 {
 		t.Errorf("got %x, want\n%x and one with 0x9999", records, want)
 	}
 	block.SetBlockNum(2)
-	if p := ask(t, a, get(sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum, block[:])); p.Status() != mad.StatusNoRecords {
+	if p := ask(t, a, get(sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum,
+		block[:])); p.Status() != mad.StatusNoRecords {
 		t.Errorf("a block beyond GUIDCap: %v", p.Status())
 	}
 	_, records = askTable(t, a, getTable(sarec.AttrGUIDInfoRecord, sarec.GUIDInfoGUID0<<1, want[:]))

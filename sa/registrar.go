@@ -24,7 +24,8 @@ const (
 	maxClientPending = 1 << 10 // of one LID
 	maxGroups        = 1 << 17
 	maxMembers       = 1 << 20
-	maxPortMembers   = 1 << 14 // groups that one port GID has joined, and memberships that a port has made for other ports
+	// groups that one port GID has joined, and memberships that a port has made for other ports
+	maxPortMembers   = 1 << 14
 	maxServices      = 1 << 16
 	maxPortServices  = 1 << 10 // that one port has registered, wherever they are
 	maxSubscriptions = 1 << 18
@@ -43,8 +44,8 @@ type RegistrarConfig struct {
 	// Defaulted are those of Groups whose MTU and rate are the defaults of the settings. One that has members when this
 	// manager becomes master keeps its own, until the configuration changes them.
 	Defaulted map[mad.GID]bool
-	// NewMTU and NewRate are those of groups that a join creates without naming them, as far as its port has them; 0 for
-	// the most that it has.
+	// NewMTU and NewRate are those of groups that a join creates without naming them, as far as its port has them; 0
+	// for the most that it has.
 	NewMTU  mad.MTU
 	NewRate mad.Rate
 	// MLIDs says how MLIDs are chosen. Last is lowered to the highest MLID that the switches
@@ -147,8 +148,11 @@ type GUIDBlock struct {
 // Requests are counted in stats, together with those of Responders.
 func NewRegistrar(cfg RegistrarConfig, reg *registry.Registry, stats *Stats) *Registrar {
 	r := &Registrar{
-		cfg: cfg.withDefaults(cfg.Began), reg: reg, stats: stats, mirrored: mirrored{source: mirror.NewSource(cfg.Mirror, cfg.Salt), follower: mirror.NewFollower(cfg.Mirror, cfg.Began, cfg.Salt), reader: mirror.NewReader(cfg.Mirror)},
-		pending: newPending(), regrouped: newRegrouped(), writing: map[blockKey][]mad.Datagram{}, guids: map[blockKey]guidWrite{},
+		cfg: cfg.withDefaults(cfg.Began), reg: reg, stats: stats,
+		mirrored: mirrored{source: mirror.NewSource(cfg.Mirror, cfg.Salt),
+			follower: mirror.NewFollower(cfg.Mirror, cfg.Began, cfg.Salt), reader: mirror.NewReader(cfg.Mirror)},
+		pending: newPending(), regrouped: newRegrouped(), writing: map[blockKey][]mad.Datagram{},
+		guids:   map[blockKey]guidWrite{},
 		reports: newReports(txn.New(cfg.Reports), 0), absent: newAbsences(), tally: newTally(&reg.State),
 		nextMGID: 1, nextGUID: 1,
 	}

@@ -84,7 +84,8 @@ func TestSubscriptionFlood(t *testing.T) {
 			t.Fatal(p.Status())
 		}
 	}
-	if c := d.State().Counts().Subscriptions; c != maxPortSubs || refused != n-maxPortSubs || d.Stats().Full != uint64(refused) {
+	if c := d.State().Counts().Subscriptions; c != maxPortSubs || refused != n-maxPortSubs ||
+		d.Stats().Full != uint64(refused) {
 		t.Errorf("%d subscriptions, %d refused, %+v", c, refused, d.Stats())
 	}
 	d.subscribe(h2)
@@ -240,7 +241,8 @@ func TestEveryOrderOfJoinStates(t *testing.T) {
 				m, _ := d.reg.Member(ownGroup, mad.MakeGID(mad.DefaultPrefix, h3))
 				_, alive := d.reg.Group(ownGroup)
 				if uint8(m.JoinState) != held || alive != (held != 0) {
-					t.Fatalf("%x, %x, left %x: JoinState %x, want %x; group there: %t", first, second, leave, m.JoinState, held, alive)
+					t.Fatalf("%x, %x, left %x: JoinState %x, want %x; group there: %t", first, second, leave,
+						m.JoinState, held, alive)
 				}
 			}
 		}
@@ -301,7 +303,8 @@ func TestReplyWaits(t *testing.T) {
 	}
 }
 
-// TestReplyWaitsBySGID: a request of another host with the same LID and transaction ID, behind a router, is no duplicate.
+// TestReplyWaitsBySGID: a request of another host with the same LID and transaction ID, behind a router, is no
+// duplicate.
 func TestReplyWaitsBySGID(t *testing.T) {
 	d := newHarness(t)
 	d.slow = true
@@ -325,7 +328,9 @@ func TestRepliesToOneClientAreBounded(t *testing.T) {
 		mgid := ownGroup
 		binary.BigEndian.PutUint32(mgid[12:], uint32(i))
 		j := newJoining(from, mgid, 1)
-		return Received{Datagrams: []mad.Datagram{d.request(from, mad.MethodSet, sarec.AttrMCMemberRecord, j.comps, j.rec[:])}}
+		return Received{
+			Datagrams: []mad.Datagram{d.request(from, mad.MethodSet, sarec.AttrMCMemberRecord, j.comps, j.rec[:])},
+		}
 	}
 	drops := func() uint64 { return d.stats.drops[DropClientFull].Load() }
 	for i := range maxClientPending {
@@ -352,14 +357,16 @@ func TestNoMulticast(t *testing.T) {
 	for _, n := range v.Topo.Switches {
 		v.Topo.Nodes[n].SwitchInfo.SetMulticastFDBCap(0)
 	}
-	d := &harness{TB: t, view: v, Registrar: NewRegistrar(RegistrarConfig{Groups: DefaultGroups()}, registry.New(), new(Stats))}
+	d := &harness{TB: t, view: v, Registrar: NewRegistrar(RegistrarConfig{Groups: DefaultGroups()}, registry.New(),
+		new(Stats))}
 	d.step(ViewPublished{v})
 	if _, st := d.member(mad.MethodSet, newJoining(h3, ownGroup, 1)); st != mad.StatusNoResources {
 		t.Errorf("a group where nothing forwards: %v", st)
 	}
 }
 
-// TestNoMLIDLeft: a group of the configuration for which no MLID is free is logged once as long as that lasts, and exists when one is free.
+// TestNoMLIDLeft: a group of the configuration for which no MLID is free is logged once as long as that lasts, and
+// exists when one is free.
 func TestNoMLIDLeft(t *testing.T) {
 	d := newHarness(t)
 	var lines []string
@@ -373,7 +380,8 @@ func TestNoMLIDLeft(t *testing.T) {
 	for range 2 {
 		d.step(ConfigChanged{Config: cfg})
 	}
-	if _, exists := d.State().Group(wanted.MGID); exists || len(lines) != 1 || !strings.Contains(lines[0], wanted.MGID.String()) {
+	if _, exists := d.State().Group(wanted.MGID); exists || len(lines) != 1 ||
+		!strings.Contains(lines[0], wanted.MGID.String()) {
 		t.Errorf("exists %v, lines %q", exists, lines)
 	}
 	d.last = all
@@ -383,7 +391,8 @@ func TestNoMLIDLeft(t *testing.T) {
 	}
 }
 
-// TestReservedFlags: the log says which reserved flags an MGID has, without the bit of transient ones, which is none of them.
+// TestReservedFlags: the log says which reserved flags an MGID has, without the bit of transient ones, which is none of
+// them.
 func TestReservedFlags(t *testing.T) {
 	d := newHarness(t)
 	var lines []string
@@ -391,7 +400,10 @@ func TestReservedFlags(t *testing.T) {
 	for flags, want := range map[byte]string{0xf0: "flags=0xE", 0x30: "flags=0x2"} {
 		mgid := ownGroup
 		mgid[1], lines = flags|mgid[1]&0xf, nil
-		if _, st := d.member(mad.MethodSet, newJoining(h3, mgid, 1)); st != mad.StatusReqInvalid || !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, want) }) {
+		if _, st := d.member(mad.MethodSet, newJoining(h3, mgid, 1)); st != mad.StatusReqInvalid ||
+			!slices.ContainsFunc(lines, func(l string) bool {
+				return strings.Contains(l, want)
+			}) {
 			t.Errorf("flags %#x: %v, %q", flags, st, lines)
 		}
 	}

@@ -24,7 +24,8 @@ func service(id uint64, gid mad.GID) (rec sarec.ServiceRecord) {
 	return rec
 }
 
-const serviceComps = sarec.ServiceServiceID | sarec.ServiceServiceGID | sarec.ServiceServiceKey | sarec.ServiceServiceName |
+const serviceComps = sarec.ServiceServiceID | sarec.ServiceServiceGID | sarec.ServiceServiceKey |
+	sarec.ServiceServiceName |
 	sarec.ServiceAllServiceData
 
 // What OpenSM was seen to answer to H3, and what it should have refused.
@@ -52,15 +53,27 @@ func TestServices(t *testing.T) {
 		{"P_Key held", mad.MethodSet, h3, pkeyComps, with(service(2, own), key(0x8001)), mad.StatusOK},
 		{"P_Key not held", mad.MethodSet, h3, pkeyComps, with(service(2, own), key(0x8009)), mad.StatusReqInvalid},
 		{"P_Key 0", mad.MethodSet, h3, pkeyComps, service(2, own), mad.StatusReqInvalid},
-		{"GID of nobody in a partition", mad.MethodSet, h3, pkeyComps, with(service(3, nobody), key(0x8001)), mad.StatusReqInvalid},
+		{"GID of nobody in a partition", mad.MethodSet, h3, pkeyComps, with(service(3, nobody), key(0x8001)),
+			mad.StatusReqInvalid},
 		{"GID of nobody", mad.MethodSet, h3, serviceComps, service(3, nobody), mad.StatusOK},
 		{"of a group", mad.MethodSet, h3, pkeyComps, with(service(4, broadcast), key(0xffff)), mad.StatusOK},
-		{"of a port out of reach", mad.MethodSet, h2, serviceComps, service(5, mad.MakeGID(mad.DefaultPrefix, h4)), mad.StatusReqInvalid},
-		{"another key, not its port", mad.MethodSet, h1, serviceComps, with(service(1, own), func(r *sarec.ServiceRecord) { r.SetServiceKey([16]byte{2}) }), mad.StatusReqDenied},
-		{"another name", mad.MethodSet, h3, serviceComps, with(service(1, own), func(r *sarec.ServiceRecord) { r.SetServiceName([64]byte{'b'}) }), mad.StatusOK},
+		{"of a port out of reach", mad.MethodSet, h2, serviceComps, service(5, mad.MakeGID(mad.DefaultPrefix, h4)),
+			mad.StatusReqInvalid},
+		{"another key, not its port", mad.MethodSet, h1, serviceComps,
+			with(service(1, own), func(r *sarec.ServiceRecord) {
+				r.SetServiceKey([16]byte{2})
+			}), mad.StatusReqDenied},
+		{"another name", mad.MethodSet, h3, serviceComps, with(service(1, own), func(r *sarec.ServiceRecord) {
+			r.SetServiceName([64]byte{'b'})
+		}), mad.StatusOK},
 		{"delete by GID 0", mad.MethodDelete, h3, 0, service(1, mad.GID{}), mad.StatusNoRecords},
-		{"delete without the key, not its port", mad.MethodDelete, h1, 0, with(service(1, own), func(r *sarec.ServiceRecord) { r.SetServiceKey([16]byte{}) }), mad.StatusReqDenied},
-		{"delete without the key", mad.MethodDelete, h3, 0, with(service(1, own), func(r *sarec.ServiceRecord) { r.SetServiceKey([16]byte{}) }), mad.StatusOK},
+		{"delete without the key, not its port", mad.MethodDelete, h1, 0,
+			with(service(1, own), func(r *sarec.ServiceRecord) {
+				r.SetServiceKey([16]byte{})
+			}), mad.StatusReqDenied},
+		{"delete without the key", mad.MethodDelete, h3, 0, with(service(1, own), func(r *sarec.ServiceRecord) {
+			r.SetServiceKey([16]byte{})
+		}), mad.StatusOK},
 		{"delete again", mad.MethodDelete, h3, 0, service(1, own), mad.StatusNoRecords},
 	} {
 		p := d.ask(d.request(c.from, c.method, sarec.AttrServiceRecord, c.comps, c.rec[:]))
@@ -90,7 +103,8 @@ func TestLeasesByOtherClocks(t *testing.T) {
 		d := newHarness(t)
 		rec := service(1, mad.MakeGID(mad.DefaultPrefix, h3))
 		rec.SetServiceLease(100)
-		if p := d.ask(d.request(h3, mad.MethodSet, sarec.AttrServiceRecord, serviceComps|sarec.ServiceServiceLease, rec[:])); p.Status() != mad.StatusOK {
+		if p := d.ask(d.request(h3, mad.MethodSet, sarec.AttrServiceRecord, serviceComps|sarec.ServiceServiceLease,
+			rec[:])); p.Status() != mad.StatusOK {
 			t.Fatal(p.Status())
 		}
 		reg, err := registry.Restore(d.State().Seq(), func(yield func(registry.Change, error) bool) {
@@ -119,7 +133,8 @@ func TestLeases(t *testing.T) {
 	set := func(id uint64, lease uint32) {
 		rec := service(id, own)
 		rec.SetServiceLease(lease)
-		if p := d.ask(d.request(h3, mad.MethodSet, sarec.AttrServiceRecord, serviceComps|sarec.ServiceServiceLease, rec[:])); p.Status() != mad.StatusOK {
+		if p := d.ask(d.request(h3, mad.MethodSet, sarec.AttrServiceRecord, serviceComps|sarec.ServiceServiceLease,
+			rec[:])); p.Status() != mad.StatusOK {
 			t.Fatal(p.Status())
 		}
 	}
@@ -194,7 +209,9 @@ func TestSubscriptions(t *testing.T) {
 	}{
 		{"end of what there is not", h3, with(everything(0), qpn(1)), false, mad.StatusReqInvalid},
 		{"neither begin nor end", h3, everything(2), false, mad.StatusReqInvalid},
-		{"neither generic nor a vendor's", h3, with(everything(1), func(i *sarec.InformInfo) { i.SetIsGeneric(2) }), false, mad.StatusReqInvalid},
+		{"neither generic nor a vendor's", h3, with(everything(1), func(i *sarec.InformInfo) {
+			i.SetIsGeneric(2)
+		}), false, mad.StatusReqInvalid},
 		{"unknown GID", h3, with(everything(1), source(0x999)), false, mad.StatusReqInvalid},
 		{"LIDs that there are not", h3, with(everything(1), lids(900, 0)), false, mad.StatusReqInvalid},
 		{"security trap", h3, with(everything(1), trap(257)), false, mad.StatusReqInvalid},
@@ -208,7 +225,9 @@ func TestSubscriptions(t *testing.T) {
 		{"GID out of reach", h4, with(everything(1), source(h2)), false, mad.StatusReqInvalid},
 		{"end with QPN 0", h3, with(everything(0), qpn(0)), false, mad.StatusReqInvalid},
 		{"end", h3, with(everything(0), qpn(1)), false, mad.StatusOK},
-		{"end of another's", h1, with(everything(0), func(i *sarec.InformInfo) { i.SetQPN(1) }), false, mad.StatusReqInvalid},
+		{"end of another's", h1, with(everything(0), func(i *sarec.InformInfo) {
+			i.SetQPN(1)
+		}), false, mad.StatusReqInvalid},
 	} {
 		p := d.inform(c.from, c.info, c.trusted)
 		info := (*sarec.InformInfo)(p.SAData()[:])
@@ -225,7 +244,8 @@ func TestSubscriptions(t *testing.T) {
 }
 
 // aliases sends a GUIDInfoRecord about a port.
-func (d *harness) aliases(from mad.GUID, m mad.Method, lid mad.LID, block uint8, comps mad.ComponentMask, guids map[int]mad.GUID) (smp.GUIDInfo, mad.Status) {
+func (d *harness) aliases(from mad.GUID, m mad.Method, lid mad.LID, block uint8, comps mad.ComponentMask,
+	guids map[int]mad.GUID) (smp.GUIDInfo, mad.Status) {
 	d.Helper()
 	var rec sarec.GUIDInfoRecord
 	rec.SetLID(lid)
@@ -256,9 +276,12 @@ func TestAliasGUIDs(t *testing.T) {
 		{"first", h3, mad.MethodSet, 5, 0, both, guids{1: 0x1234}, mad.StatusOK, guids{0: h3, 1: 0x1234}},
 		{"the port's own", h3, mad.MethodSet, 5, 0, both, guids{0: 0x1235}, mad.StatusReqInvalid, nil},
 		{"the port's own taken away", h3, mad.MethodDelete, 5, 0, both, guids{0: 0}, mad.StatusReqInvalid, nil},
-		{"of the SA's choice", h3, mad.MethodSet, 5, 0, both, guids{2: 0}, mad.StatusOK, guids{0: h3, 1: 0x1234, 2: 0x0014050000000001}},
-		{"of the SA's choice again", h3, mad.MethodSet, 5, 0, both, guids{2: 0}, mad.StatusOK, guids{0: h3, 1: 0x1234, 2: 0x0014050000000001}},
-		{"an alias of another", h1, mad.MethodSet, 1, 0, both, guids{1: 0x1234, 3: 0x5555}, mad.StatusOK, guids{0: h1, 3: 0x5555}},
+		{"of the SA's choice", h3, mad.MethodSet, 5, 0, both, guids{2: 0}, mad.StatusOK,
+			guids{0: h3, 1: 0x1234, 2: 0x0014050000000001}},
+		{"of the SA's choice again", h3, mad.MethodSet, 5, 0, both, guids{2: 0}, mad.StatusOK,
+			guids{0: h3, 1: 0x1234, 2: 0x0014050000000001}},
+		{"an alias of another", h1, mad.MethodSet, 1, 0, both, guids{1: 0x1234, 3: 0x5555}, mad.StatusOK,
+			guids{0: h1, 3: 0x5555}},
 		{"a port's", h1, mad.MethodSet, 1, 0, both, guids{1: h4}, mad.StatusOK, guids{0: h1, 3: 0x5555}},
 		{"twice in one request", h1, mad.MethodSet, 1, 1, both, guids{0: 0x77, 1: 0x77}, mad.StatusOK, guids{0: 0x77}},
 		{"last slot", h1, mad.MethodSet, 1, 3, both, guids{7: 0x88}, mad.StatusOK, guids{7: 0x88}},
@@ -267,7 +290,8 @@ func TestAliasGUIDs(t *testing.T) {
 		{"block beyond GUIDCap", h3, mad.MethodSet, 5, 4, both, guids{1: 1}, mad.StatusNoRecords, nil},
 		{"no block", h3, mad.MethodSet, 5, 0, sarec.GUIDInfoLID, guids{1: 1}, mad.StatusReqInsufficient, nil},
 		{"another node's", h3, mad.MethodSet, 6, 0, both, guids{1: 0x99}, mad.StatusReqDenied, nil},
-		{"taken away", h3, mad.MethodDelete, 5, 0, both, guids{1: 0}, mad.StatusOK, guids{0: h3, 2: 0x0014050000000001}},
+		{"taken away", h3, mad.MethodDelete, 5, 0, both, guids{1: 0}, mad.StatusOK,
+			guids{0: h3, 2: 0x0014050000000001}},
 	} {
 		got, st := d.aliases(c.from, c.method, c.lid, c.block, c.comps, c.guids)
 		if st != c.status {
@@ -301,7 +325,8 @@ func TestAliasOfAbsent(t *testing.T) {
 	if st != mad.StatusOK || got.GUID(1) != 0 || d.Stats().Refused != 0 {
 		t.Errorf("%v, GUID %v, %+v", st, got.GUID(1), d.Stats())
 	}
-	said := fmt.Sprintf("set_guidinfo: ERR 5108: Duplicate alias port GUID 0x1234 index 1 base port GUID 0x%x, alias GUID already assigned to base port GUID 0x%x", uint64(h3), uint64(h2))
+	said := fmt.Sprintf(
+		"set_guidinfo: ERR 5108: Duplicate alias port GUID 0x1234 index 1 base port GUID 0x%x, alias GUID already assigned to base port GUID 0x%x", uint64(h3), uint64(h2))
 	if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, said) }) {
 		t.Errorf("logged %q, without %q", lines, said)
 	}
@@ -344,7 +369,8 @@ func TestGUIDsRefused(t *testing.T) {
 	var rec sarec.GUIDInfoRecord
 	rec.SetLID(5)
 	rec.GUIDInfo().SetGUID(1, 0x1234)
-	in := d.request(h3, mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<1, rec[:])
+	in := d.request(h3, mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|
+		sarec.GUIDInfoGUID0<<1, rec[:])
 	d.step(Received{Datagrams: []mad.Datagram{in, in}})
 	want := smp.GUIDInfo{}
 	want.SetGUID(0, h3)
@@ -362,8 +388,8 @@ func TestGUIDsRefused(t *testing.T) {
 	}
 }
 
-// TestGUIDsUnknown: a block that a port is not known to hold is written again until it is; what the port does not take the SA does not say that
-// it has, and what the port keeps is taken away again.
+// TestGUIDsUnknown: a block that a port is not known to hold is written again until it is; what the port does not take
+// the SA does not say that it has, and what the port keeps is taken away again.
 func TestGUIDsUnknown(t *testing.T) {
 	const both = sarec.GUIDInfoLID | sarec.GUIDInfoBlockNum
 	d := newHarness(t)
@@ -374,7 +400,9 @@ func TestGUIDsUnknown(t *testing.T) {
 		rec.SetLID(5)
 		rec.GUIDInfo().SetGUID(1, guid)
 		d.guids, d.sent = nil, nil
-		d.step(Received{Datagrams: []mad.Datagram{d.request(h3, m, sarec.AttrGUIDInfoRecord, both|sarec.GUIDInfoGUID0<<1, rec[:])}})
+		d.step(Received{
+			Datagrams: []mad.Datagram{d.request(h3, m, sarec.AttrGUIDInfoRecord, both|sarec.GUIDInfoGUID0<<1, rec[:])},
+		})
 		d.step(Durable{d.reg.Seq()})
 		if len(d.guids) != 1 {
 			t.Fatalf("ordered %v", d.guids)

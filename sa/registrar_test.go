@@ -47,7 +47,8 @@ func newHarness(t testing.TB) *harness {
 	d := &harness{TB: t, view: v}
 	partition := DefaultGroups()[0]
 	partition.MGID, partition.PKey = registry.BroadcastMGID(1, 2), 0x8001
-	d.Registrar = NewRegistrar(RegistrarConfig{Groups: append(DefaultGroups(), partition), Began: 1_000_000}, registry.New(), new(Stats))
+	d.Registrar = NewRegistrar(RegistrarConfig{Groups: append(DefaultGroups(), partition), Began: 1_000_000},
+		registry.New(), new(Stats))
 	d.step(ViewPublished{v})
 	return d
 }
@@ -216,7 +217,8 @@ func TestLifeTimeOfNewGroup(t *testing.T) {
 		value    uint8
 		want     int // -1 where no lifetime is as asked for
 	}{
-		{sarec.GreaterThan, 17, 18}, {sarec.GreaterThan, 18, 19}, {sarec.GreaterThan, 62, 63}, {sarec.GreaterThan, 63, -1},
+		{sarec.GreaterThan, 17, 18}, {sarec.GreaterThan, 18, 19}, {sarec.GreaterThan, 62, 63},
+		{sarec.GreaterThan, 63, -1},
 		{sarec.LessThan, 19, 18}, {sarec.LessThan, 18, 17}, {sarec.LessThan, 1, 0}, {sarec.LessThan, 0, -1},
 		{sarec.Exactly, 18, 18}, {sarec.Exactly, 5, 5}, {sarec.Exactly, 40, 40}, {sarec.Best, 5, 18},
 	} {
@@ -231,7 +233,8 @@ func TestLifeTimeOfNewGroup(t *testing.T) {
 			}
 			continue
 		}
-		if selector, life := rec.PacketLifeTime(); st != mad.StatusOK || selector != sarec.Exactly || int(life) != c.want {
+		if selector, life := rec.PacketLifeTime(); st != mad.StatusOK || selector != sarec.Exactly ||
+			int(life) != c.want {
 			t.Errorf("selector %d, %d: %v, lifetime %d, want %d", c.selector, c.value, st, life, c.want)
 		}
 	}
@@ -275,20 +278,28 @@ func TestMembersAsOpenSM(t *testing.T) {
 			return r.QKey() == 0xb1b && r.MLID() == 0xc000 && r[38] == 0x84 && r[42] == 0x83 && r[43] == 0x92
 		}},
 		{"again as NonMember", mad.MethodSet, join(broadcast, 2, minimal), ok, 0x23, nil},
-		{"leave as NonMember", mad.MethodDelete, join(broadcast, 2, minimal, qkey(0), mtu(0, 0), rate(0, 0)), ok, 0x21, func(r *sarec.MCMemberRecord) bool {
-			return r.QKey() == 0 && r.MLID() == 0 && r[38] == 0x80 && r[42] == 0x80 && r[43] == 0x80
-		}},
+		{"leave as NonMember", mad.MethodDelete, join(broadcast, 2, minimal, qkey(0), mtu(0, 0), rate(0, 0)), ok, 0x21,
+			func(r *sarec.MCMemberRecord) bool {
+				return r.QKey() == 0 && r.MLID() == 0 && r[38] == 0x80 && r[42] == 0x80 && r[43] == 0x80
+			}},
 		{"leave what is not held", mad.MethodDelete, join(broadcast, 4, minimal), invalid, 0, nil},
 		{"leave what is partly held", mad.MethodDelete, join(broadcast, 5, minimal), invalid, 0, nil},
 		{"absent group, minimal", mad.MethodSet, join(ipv4Group, 1, minimal), insufficient, 0, nil},
-		{"create", mad.MethodSet, join(ipv4Group, 1), ok, 0x21, func(r *sarec.MCMemberRecord) bool { return r.MLID() == 0xc002 }},
-		{"create with another Q_Key", mad.MethodSet, join(gid("ff12401bffff000000000000e0000002"), 1, qkey(1)), invalid, 0, nil},
-		{"create without broadcast group", mad.MethodSet, join(gid("ff12401b8005000000000000e0000002"), 1), invalid, 0, nil},
+		{"create", mad.MethodSet, join(ipv4Group, 1), ok, 0x21, func(r *sarec.MCMemberRecord) bool {
+			return r.MLID() == 0xc002
+		}},
+		{"create with another Q_Key", mad.MethodSet, join(gid("ff12401bffff000000000000e0000002"), 1, qkey(1)), invalid,
+			0, nil},
+		{"create without broadcast group", mad.MethodSet, join(gid("ff12401b8005000000000000e0000002"), 1), invalid, 0,
+			nil},
 		{"create send-only full", mad.MethodSet, join(gid("ff12401bffff000000000000e0000003"), 8), ok, 0x28, nil},
 		{"create send-only", mad.MethodSet, join(gid("ff12401bffff000000000000e0000004"), 4), invalid, 0, nil},
-		{"no JoinState", mad.MethodSet, join(broadcast, 1, only(minimalJoin&^sarec.MCMemberJoinState)), insufficient, 0, nil},
+		{"no JoinState", mad.MethodSet, join(broadcast, 1, only(minimalJoin&^sarec.MCMemberJoinState)), insufficient, 0,
+			nil},
 		{"JoinState 0", mad.MethodSet, join(broadcast, 0), invalid, 0, nil},
-		{"site-local PortGID", mad.MethodSet, join(broadcast, 1, func(j *joining) { j.rec.SetPortGID(mad.MakeGID(0xfec0<<48, h3)) }), mad.StatusReqInvalidGID, 0, nil},
+		{"site-local PortGID", mad.MethodSet, join(broadcast, 1, func(j *joining) {
+			j.rec.SetPortGID(mad.MakeGID(0xfec0<<48, h3))
+		}), mad.StatusReqInvalidGID, 0, nil},
 		{"unknown PortGID", mad.MethodSet, join(broadcast, 1, port(0x999)), invalid, 0, nil},
 		{"rate 50 of 10 Gb/s", mad.MethodSet, join(broadcast, 1, rate(sarec.Exactly, 20)), invalid, 0, nil},
 		{"another rate", mad.MethodSet, join(broadcast, 1, rate(sarec.Exactly, 2)), invalid, 0, nil},
@@ -304,39 +315,57 @@ func TestMembersAsOpenSM(t *testing.T) {
 		{"MGID of the SA", mad.MethodSet, join(mad.GID{}, 1), ok, 0x21, func(r *sarec.MCMemberRecord) bool {
 			return r.MGID() == gid("ff12a01bfe8000000000000000000001")
 		}},
-		{"MGID of the SA in scope 5", mad.MethodSet, join(mad.GID{}, 1, scope(5)), ok, 0x51, func(r *sarec.MCMemberRecord) bool {
-			return r.MGID() == gid("ff15a01bfe8000000000000000000002")
-		}},
-		{"MGID of the SA, no SL", mad.MethodSet, join(mad.GID{}, 1, only(fullJoin&^sarec.MCMemberSL)), insufficient, 0, nil},
+		{"MGID of the SA in scope 5", mad.MethodSet, join(mad.GID{}, 1, scope(5)), ok, 0x51,
+			func(r *sarec.MCMemberRecord) bool {
+				return r.MGID() == gid("ff15a01bfe8000000000000000000002")
+			}},
+		{"MGID of the SA, no SL", mad.MethodSet, join(mad.GID{}, 1, only(fullJoin&^sarec.MCMemberSL)), insufficient, 0,
+			nil},
 		{"rate above the port's", mad.MethodSet, join(mad.GID{}, 1, rate(sarec.GreaterThan, 3)), invalid, 0, nil},
-		{"rate below the port's", mad.MethodSet, join(mad.GID{}, 1, rate(sarec.LessThan, 3)), ok, 0x21, func(r *sarec.MCMemberRecord) bool { return r[42] == 0x85 }},
+		{"rate below the port's", mad.MethodSet, join(mad.GID{}, 1, rate(sarec.LessThan, 3)), ok, 0x21,
+			func(r *sarec.MCMemberRecord) bool {
+				return r[42] == 0x85
+			}},
 		{"rate 40", mad.MethodSet, join(mad.GID{}, 1, rate(sarec.Exactly, 7)), invalid, 0, nil},
-		{"MTU above 1024", mad.MethodSet, join(mad.GID{}, 1, mtu(sarec.GreaterThan, mad.MTU1024)), ok, 0x21, func(r *sarec.MCMemberRecord) bool { return r[38] == 0x84 }},
+		{"MTU above 1024", mad.MethodSet, join(mad.GID{}, 1, mtu(sarec.GreaterThan, mad.MTU1024)), ok, 0x21,
+			func(r *sarec.MCMemberRecord) bool {
+				return r[38] == 0x84
+			}},
 		{"MTU above 2048", mad.MethodSet, join(mad.GID{}, 1, mtu(sarec.GreaterThan, mad.MTU2048)), invalid, 0, nil},
 		{"MTU below 256", mad.MethodSet, join(mad.GID{}, 1, mtu(sarec.LessThan, mad.MTU256)), invalid, 0, nil},
-		{"link-local MGID of the SA's kind", mad.MethodSet, join(gid("ff12a01b00000000000000000000dead"), 1), invalid, 0, nil},
+		{"link-local MGID of the SA's kind", mad.MethodSet, join(gid("ff12a01b00000000000000000000dead"), 1), invalid,
+			0, nil},
 		{"wider MGID of the SA's kind", mad.MethodSet, join(ownGroup, 1), ok, 0x51, nil},
 		{"no multicast GID", mad.MethodSet, join(gid("fe12401bffff000000000000e0000009"), 1), invalid, 0, nil},
 		{"unknown flags", mad.MethodSet, join(gid("ff220000000000000000000000000001"), 1), invalid, 0, nil},
 		{"well-known IPv6", mad.MethodSet, join(gid("ff020000000000000000000000000001"), 1), ok, 0x21, nil},
 		{"P_Key held", mad.MethodSet, join(gid("ff150000000000000000000000000001"), 1, key(0x8001)), ok, 0x51, nil},
-		{"P_Key not held", mad.MethodSet, join(gid("ff150000000000000000000000000002"), 1, key(0x8009)), invalid, 0, nil},
+		{"P_Key not held", mad.MethodSet, join(gid("ff150000000000000000000000000002"), 1, key(0x8009)), invalid, 0,
+			nil},
 		{"P_Key 0", mad.MethodSet, join(gid("ff150000000000000000000000000002"), 1, key(0)), invalid, 0, nil},
-		{"H1 by proxy", mad.MethodSet, join(broadcast, 1, port(h1)), ok, 0x21, func(r *sarec.MCMemberRecord) bool { return r[49] == 0 }},
+		{"H1 by proxy", mad.MethodSet, join(broadcast, 1, port(h1)), ok, 0x21, func(r *sarec.MCMemberRecord) bool {
+			return r[49] == 0
+		}},
 		{"H4 by proxy", mad.MethodSet, join(broadcast, 1, port(h4)), ok, 0x21, nil},
 		{"both ways to keep alive", mad.MethodSet, join(gid("ff150000000000000000000000000003"), 9), ok, 0x59, nil},
 		{"one of them left", mad.MethodDelete, join(gid("ff150000000000000000000000000003"), 1), ok, 0x58, nil},
 		{"the other left", mad.MethodDelete, join(gid("ff150000000000000000000000000003"), 8), ok, 0x50, nil},
-		{"then it has gone", mad.MethodSet, join(gid("ff150000000000000000000000000003"), 1, minimal), insufficient, 0, nil},
+		{"then it has gone", mad.MethodSet, join(gid("ff150000000000000000000000000003"), 1, minimal), insufficient, 0,
+			nil},
 		{"leave", mad.MethodDelete, join(broadcast, 1), ok, 0x20, nil},
 		{"leave again", mad.MethodDelete, join(broadcast, 1), invalid, 0, nil},
-		{"leave what there is not", mad.MethodDelete, join(gid("ff150000000000000000000000000004"), 1), invalid, 0, nil},
-		{"leave without JoinState", mad.MethodDelete, join(broadcast, 1, only(minimalJoin&^sarec.MCMemberJoinState)), insufficient, 0, nil},
+		{"leave what there is not", mad.MethodDelete, join(gid("ff150000000000000000000000000004"), 1), invalid, 0,
+			nil},
+		{"leave without JoinState", mad.MethodDelete, join(broadcast, 1, only(minimalJoin&^sarec.MCMemberJoinState)),
+			insufficient, 0, nil},
 		{"another's membership", mad.MethodDelete, join(ipv4Group, 1, from(h1), port(h3)), invalid, 0, nil},
 		{"another's by proxy", mad.MethodDelete, join(broadcast, 1, from(h1), port(h4)), ok, 0x20, nil},
-		{"create before the broadcast group of scope 5", mad.MethodSet, join(gid("ff15401bffff000000000000e0000001"), 1), invalid, 0, nil},
-		{"create the broadcast group of scope 5", mad.MethodSet, join(gid("ff15401bffff000000000000ffffffff"), 1), ok, 0x51, nil},
-		{"create after the broadcast group of scope 5", mad.MethodSet, join(gid("ff15401bffff000000000000e0000001"), 1), ok, 0x51, nil},
+		{"create before the broadcast group of scope 5", mad.MethodSet,
+			join(gid("ff15401bffff000000000000e0000001"), 1), invalid, 0, nil},
+		{"create the broadcast group of scope 5", mad.MethodSet, join(gid("ff15401bffff000000000000ffffffff"), 1), ok,
+			0x51, nil},
+		{"create after the broadcast group of scope 5", mad.MethodSet, join(gid("ff15401bffff000000000000e0000001"), 1),
+			ok, 0x51, nil},
 	} {
 		rec, st := d.member(c.method, c.join)
 		switch {

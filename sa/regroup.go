@@ -49,7 +49,8 @@ func (r *Registrar) dropFollowers(old, now *registry.Group) {
 	var followers []mad.GID
 	for g := range r.reg.Groups() {
 		sig := signatureOf(g.MGID)
-		if (sig == signatureIPv4 || sig == signatureIPv6) && !g.WellKnown && scopeOf(g.MGID) == scopeOf(old.MGID) && sameTerms(&g, old) {
+		if (sig == signatureIPv4 || sig == signatureIPv6) && !g.WellKnown && scopeOf(g.MGID) == scopeOf(old.MGID) &&
+			sameTerms(&g, old) {
 			followers = append(followers, g.MGID)
 		}
 	}
@@ -79,7 +80,9 @@ func (r *Registrar) callBack(mgid mad.GID) {
 // recall asks the ports to register again, and takes those out of the groups that would not
 // be let in now: they would get, or hold up, what is not for them.
 func (r *Registrar) recall() {
-	for _, mgid := range slices.SortedFunc(maps.Keys(r.regrouped.groups), func(a, b mad.GID) int { return bytes.Compare(a[:], b[:]) }) {
+	for _, mgid := range slices.SortedFunc(maps.Keys(r.regrouped.groups), func(a, b mad.GID) int {
+		return bytes.Compare(a[:], b[:])
+	}) {
 		g, _ := r.reg.Group(mgid)
 		var out []registry.Member
 		for m := range r.reg.Members(mgid) {

@@ -167,15 +167,16 @@ func TestGroupsChangedInBetween(t *testing.T) {
 	}{{0x0b1b, nil}, {0x77, []mad.GUID{h1}}} {
 		cfg := RegistrarConfig{Groups: slices.Clone(d.cfg.Groups), Began: 1_000_000}
 		cfg.Groups[0].QKey = c.qkey
-		if asked := NewRegistrar(cfg, reg, new(Stats)).Step(0, ViewPublished{d.view}).Reregister; !slices.Equal(asked, c.want) {
+		if asked := NewRegistrar(cfg, reg, new(Stats)).Step(0, ViewPublished{d.view}).Reregister; !slices.Equal(asked,
+			c.want) {
 			t.Errorf("Q_Key %#x: %v are asked to register again, want %v", c.qkey, asked, c.want)
 		}
 	}
 }
 
-// TestDefaultTerms: a group whose MTU and rate are the defaults of the settings keeps those that it has while members use
-// it, as at a takeover from a manager without such a setting. A reload that changes the setting changes the group; its
-// members are asked to register again. A group without members has the setting at once.
+// TestDefaultTerms: a group whose MTU and rate are the defaults of the settings keeps those that it has while members
+// use it, as at a takeover from a manager without such a setting. A reload that changes the setting changes the group;
+// its members are asked to register again. A group without members has the setting at once.
 func TestDefaultTerms(t *testing.T) {
 	was := DefaultGroups()[0]
 	want := was
@@ -209,8 +210,8 @@ func TestDefaultTerms(t *testing.T) {
 	}
 }
 
-// TestDefaultTermsOfNewGroups: a join that creates a group without an MTU and a rate gets those of the settings as far as
-// its port has them, and one that names them gets what it names.
+// TestDefaultTermsOfNewGroups: a join that creates a group without an MTU and a rate gets those of the settings as far
+// as its port has them, and one that names them gets what it names.
 func TestDefaultTermsOfNewGroups(t *testing.T) {
 	d := newHarness(t)
 	cfg := d.cfg

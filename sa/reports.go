@@ -42,7 +42,8 @@ type reports struct {
 }
 
 func newReports(table *txn.Table, tag uint64) reports {
-	return reports{table: table, tag: tag, queues: map[mad.GID]*subscriber{}, flying: map[uint64]*subscriber{}, unresponsive: map[mad.GID]struct{}{}}
+	return reports{table: table, tag: tag, queues: map[mad.GID]*subscriber{}, flying: map[uint64]*subscriber{},
+		unresponsive: map[mad.GID]struct{}{}}
 }
 
 const (
@@ -175,7 +176,8 @@ func (r *Registrar) report() {
 // about keys go only to those that asked for them by number, for which they had to be trusted.
 func (r *Registrar) queue(n *notice, sub *registry.Subscription) {
 	port := r.portOf(sub.Subscriber.GUID())
-	if port == topo.None || !r.mayKnow(port, n) || sub.Trap == registry.AnyTrap && isSecurity(n.event.Generic, n.event.Trap) {
+	if port == topo.None || !r.mayKnow(port, n) || sub.Trap == registry.AnyTrap &&
+		isSecurity(n.event.Generic, n.event.Trap) {
 		return
 	}
 	p := &r.reports

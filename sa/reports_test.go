@@ -31,7 +31,8 @@ func (d *harness) reported() (list []string) {
 			text := d.name(out.LID) + " " + trapText(s)
 			if s.TrapNumber() <= smp.TrapRepath {
 				text += " " + s.Address().GID().String()
-				if s.ProducerType() != smp.ProducerClassManager || s.Type() != smp.NoticeSubnetManagement || !s.IsGeneric() ||
+				if s.ProducerType() != smp.ProducerClassManager || s.Type() != smp.NoticeSubnetManagement ||
+					!s.IsGeneric() ||
 					s.IssuerLID() != 1 || n.IssuerGID() != mad.MakeGID(mad.DefaultPrefix, h1) {
 					d.Errorf("%s: %x", text, n)
 				}
@@ -45,7 +46,8 @@ func (d *harness) reported() (list []string) {
 }
 
 func trapText(n *smp.Notice) string {
-	return map[smp.TrapNumber]string{64: "in", 65: "out", 66: "created", 67: "deleted", 128: "128", 257: "257", 129: "129"}[n.TrapNumber()]
+	return map[smp.TrapNumber]string{64: "in", 65: "out", 66: "created", 67: "deleted", 128: "128", 257: "257",
+		129: "129"}[n.TrapNumber()]
 }
 
 func (d *harness) name(lid mad.LID) string {
@@ -205,7 +207,9 @@ func TestUnresponsiveSubscribers(t *testing.T) {
 	d.subscribe(h3)
 	for sub := range d.State().SubscriptionsOf(gidOf(h3)) {
 		for i := range unresponsive { // aliases of H2, which come before H3
-			alias := registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: h2, Index: uint8(1 + i)}, GUID: mad.GUID(0x1000 + i)}}
+			alias := registry.PutAlias{
+				Alias: registry.Alias{Slot: registry.Slot{Port: h2, Index: uint8(1 + i)}, GUID: mad.GUID(0x1000 + i)},
+			}
 			sub.Subscriber, sub.QPN = mad.MakeGID(mad.DefaultPrefix, alias.GUID), uint32(100+i)
 			sub.Addr.LID, sub.Addr.QPN = 4, sub.QPN
 			if !d.apply(alias, registry.PutSubscription{Subscription: sub}) {
@@ -269,7 +273,8 @@ func TestReportAddress(t *testing.T) {
 		d.step(ViewPublished{&v})
 		d.sent = nil
 	}
-	grh := mad.GRH{Present: true, GID: mad.MakeGID(mad.DefaultPrefix, h2), FlowLabel: 0x12345, TrafficClass: 3, HopLimit: 255, GIDIndex: 2}
+	grh := mad.GRH{Present: true, GID: mad.MakeGID(mad.DefaultPrefix, h2), FlowLabel: 0x12345, TrafficClass: 3,
+		HopLimit: 255, GIDIndex: 2}
 	table(0x7fff, 0x8001, 0xffff)
 	info := everything(1)
 	in := d.request(h2, mad.MethodSet, sarec.AttrInformInfo, 0, info[:])
@@ -278,7 +283,8 @@ func TestReportAddress(t *testing.T) {
 		t.Fatalf("subscribe: %v", p.Status())
 	}
 	for sub := range d.State().SubscriptionsOf(gidOf(h2)) {
-		if want := grh; sub.PKey != 0x8001 || sub.Addr.PKeyIndex != 0 || sub.Addr.GRH.FlowLabel != want.FlowLabel || sub.Addr.GRH.GIDIndex != 0 {
+		if want := grh; sub.PKey != 0x8001 || sub.Addr.PKeyIndex != 0 || sub.Addr.GRH.FlowLabel != want.FlowLabel ||
+			sub.Addr.GRH.GIDIndex != 0 {
 			t.Errorf("stored: %+v", sub.Destination)
 		}
 	}
@@ -311,7 +317,8 @@ func TestAbsence(t *testing.T) {
 	d.joined(h2, broadcast)
 	d.joined(h3, broadcast)
 	rec := service(7, mad.MakeGID(mad.DefaultPrefix, h2))
-	if p := d.ask(d.request(h2, mad.MethodSet, sarec.AttrServiceRecord, serviceComps, rec[:])); p.Status() != mad.StatusOK {
+	if p := d.ask(d.request(h2, mad.MethodSet, sarec.AttrServiceRecord, serviceComps,
+		rec[:])); p.Status() != mad.StatusOK {
 		t.Fatal(p.Status())
 	}
 	d.reported()
@@ -376,7 +383,8 @@ func TestResetOfServices(t *testing.T) {
 	for _, prefix := range []mad.Prefix{mad.DefaultPrefix, sitePrefix} {
 		d := newSiteHarness(t)
 		rec := service(7, mad.MakeGID(prefix, h2))
-		if p := d.ask(d.request(h2, mad.MethodSet, sarec.AttrServiceRecord, serviceComps, rec[:])); p.Status() != mad.StatusOK {
+		if p := d.ask(d.request(h2, mad.MethodSet, sarec.AttrServiceRecord, serviceComps,
+			rec[:])); p.Status() != mad.StatusOK {
 			t.Fatal(p.Status())
 		}
 		d.step(PortsReset{[]mad.GUID{h2}})

@@ -22,7 +22,8 @@ func (r *Registrar) setService(q *writeRequest) mad.Status {
 	if !r.mayServe(q, rec) {
 		return mad.StatusReqInvalid
 	}
-	v := registry.Service{ServiceKey: serviceKey(rec), Lease: registry.InfiniteLease, Name: rec.ServiceName(), Data: rec.ServiceData()}
+	v := registry.Service{ServiceKey: serviceKey(rec), Lease: registry.InfiniteLease, Name: rec.ServiceName(),
+		Data: rec.ServiceData()}
 	if q.comps.Has(sarec.ServiceServiceKey) {
 		v.Key = rec.ServiceKey()
 	}
@@ -35,7 +36,8 @@ func (r *Registrar) setService(q *writeRequest) mad.Status {
 		return q.because(mad.StatusReqDenied, notOwned, "")
 	}
 	from := r.view.Topo.Ports[q.from].GUID
-	if !was && r.reg.Counts().Services >= maxServices || !r.tally.registrars.hasRoom(v.ServiceKey, from, r.allowed(q, r.view.Subnet.Trust.Services, maxPortServices)) {
+	if !was && r.reg.Counts().Services >= maxServices ||
+		!r.tally.registrars.hasRoom(v.ServiceKey, from, r.allowed(q, r.view.Subnet.Trust.Services, maxPortServices)) {
 		return q.because(r.full(), "there are too many services", osmlog.ServiceNoRoom)
 	}
 	if !was || *old != v {
@@ -103,7 +105,8 @@ func (r *Registrar) mayServe(q *writeRequest, rec *sarec.ServiceRecord) bool {
 	case r.holds(at, key):
 		return true
 	default:
-		q.because(mad.StatusReqInvalid, fmt.Sprintf("the port that the service is at is not in its partition, P_Key %v", key), "")
+		q.because(mad.StatusReqInvalid, fmt.Sprintf("the port that the service is at is not in its partition, P_Key %v",
+			key), "")
 	}
 	return false
 }

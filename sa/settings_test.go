@@ -65,7 +65,8 @@ func TestSubscriptionsOfPortsThatGo(t *testing.T) {
 		for _, guid := range []mad.GUID{h2, h3} {
 			d.subscribe(guid)
 			rec := service(1, mad.MakeGID(mad.DefaultPrefix, guid))
-			if st := d.ask(d.request(guid, mad.MethodSet, sarec.AttrServiceRecord, serviceComps, rec[:])).Status(); st != mad.StatusOK {
+			if st := d.ask(d.request(guid, mad.MethodSet, sarec.AttrServiceRecord, serviceComps,
+				rec[:])).Status(); st != mad.StatusOK {
 				t.Fatal(st)
 			}
 		}
@@ -78,7 +79,8 @@ func TestSubscriptionsOfPortsThatGo(t *testing.T) {
 			t.Errorf("dropped %t: a port that went has %d subscriptions of %d", dropped, n, held)
 		}
 		if n, services := subscriptions(h3), d.State().Counts().Services; n != held || services != 2 {
-			t.Errorf("dropped %t: the other has %d subscriptions of %d, and there are %d services", dropped, n, held, services)
+			t.Errorf("dropped %t: the other has %d subscriptions of %d, and there are %d services", dropped, n, held,
+				services)
 		}
 		d.wait(time.Hour)
 		if n := subscriptions(h2) + d.State().Counts().Services; n != 1 {

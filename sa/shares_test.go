@@ -18,7 +18,8 @@ func TestSharesOfServices(t *testing.T) {
 		rec := service(id, mad.MakeGID(mad.DefaultPrefix, at))
 		rec.SetServiceLease(lease)
 		rec.SetServiceKey([16]byte{})
-		return d.ask(d.request(from, mad.MethodSet, sarec.AttrServiceRecord, serviceComps|sarec.ServiceServiceLease, rec[:])).Status()
+		return d.ask(d.request(from, mad.MethodSet, sarec.AttrServiceRecord, serviceComps|sarec.ServiceServiceLease,
+			rec[:])).Status()
 	}
 	const never = 0xffffffff
 	for i := range uint64(maxPortServices) {

@@ -28,7 +28,8 @@ func (a *Responder) slToVLRecords(r *request, res *result) {
 			rec.SetOutputPortNum(t.Ports[p].Num)
 			ins, mask = node.NumPorts, ofSwitch
 		}
-		tables := a.view.Ports.Blocks(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: node.GUID, Port: t.Ports[p].Num})
+		tables := a.view.Ports.Blocks(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: node.GUID,
+			Port: t.Ports[p].Num})
 		for in := range int(ins) + 1 {
 			table := smp.SLtoVLMappingTable(tables.Known(in))
 			rec.SetInputPortNum(uint8(in))

@@ -27,7 +27,8 @@ const OtherAttr mad.AttrID = 0
 // attrs are the attributes with counters of their own; the first entry counts all other
 // attributes. All but the first four can be tables.
 var attrs = [...]mad.AttrID{
-	OtherAttr, sarec.AttrClassPortInfo, sarec.AttrInformInfo, sarec.AttrMultiPathRecord, sarec.AttrNodeRecord, sarec.AttrPortInfoRecord, sarec.AttrSLtoVLMappingTableRecord,
+	OtherAttr, sarec.AttrClassPortInfo, sarec.AttrInformInfo, sarec.AttrMultiPathRecord, sarec.AttrNodeRecord,
+	sarec.AttrPortInfoRecord, sarec.AttrSLtoVLMappingTableRecord,
 	sarec.AttrSwitchInfoRecord, sarec.AttrLinearForwardingTableRecord, sarec.AttrMulticastForwardingTableRecord,
 	sarec.AttrSMInfoRecord, sarec.AttrLinkRecord, sarec.AttrGUIDInfoRecord, sarec.AttrServiceRecord,
 	sarec.AttrPKeyTableRecord, sarec.AttrPathRecord, sarec.AttrVLArbitrationTableRecord, sarec.AttrMCMemberRecord,
@@ -65,7 +66,8 @@ const (
 )
 
 var drops = [...]string{
-	"answered", "no request", "not master", "bad SM_Key", "unknown requester", "no room", "client full", "duplicate", "too late", "handing over",
+	"answered", "no request", "not master", "bad SM_Key", "unknown requester", "no room", "client full", "duplicate",
+	"too late", "handing over",
 	"untrusted", "spoofed SGID", "rate limit",
 }
 
@@ -110,8 +112,8 @@ func (s *Stats) reply(a mad.AttrID, st mad.Status) {
 // Drop counts a datagram that gets no answer.
 func (s *Stats) Drop(d Drop) { s.drops[d].Add(1) }
 
-// offended counts a request that gets no answer for a reason that its sender has to answer for, and notes the sender, a port
-// with a GUID, 0 if there is none. It reports whether the log has room for it.
+// offended counts a request that gets no answer for a reason that its sender has to answer for, and notes the sender, a
+// port with a GUID, 0 if there is none. It reports whether the log has room for it.
 func (s *Stats) offended(in *mad.Datagram, d Drop, port mad.GUID) (logged bool) {
 	s.Drop(d)
 	return s.Offenders.add(in, d, port)

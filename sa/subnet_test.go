@@ -45,12 +45,14 @@ func TestWithView(t *testing.T) {
 		change func(v *view.View)
 		anew   bool
 	}{
-		"nothing":       {func(v *view.View) {}, false},
-		"Topo":          {func(v *view.View) { topo := *v.Topo; v.Topo = &topo }, true},
-		"LIDs":          {func(v *view.View) { lids := *v.LIDs; v.LIDs = &lids }, true},
-		"Tables":        {func(v *view.View) { tables := *v.Tables; v.Tables = &tables }, true},
-		"Subnet":        {func(v *view.View) { v.Subnet.Prefix = sitePrefix }, true},
-		"prefix routes": {func(v *view.View) { v.PrefixRoutes = append(v.PrefixRoutes, view.PrefixRoute{Router: h1}) }, true},
+		"nothing": {func(v *view.View) {}, false},
+		"Topo":    {func(v *view.View) { topo := *v.Topo; v.Topo = &topo }, true},
+		"LIDs":    {func(v *view.View) { lids := *v.LIDs; v.LIDs = &lids }, true},
+		"Tables":  {func(v *view.View) { tables := *v.Tables; v.Tables = &tables }, true},
+		"Subnet":  {func(v *view.View) { v.Subnet.Prefix = sitePrefix }, true},
+		"prefix routes": {func(v *view.View) {
+			v.PrefixRoutes = append(v.PrefixRoutes, view.PrefixRoute{Router: h1})
+		}, true},
 	} {
 		v := *old
 		c.change(&v)

@@ -57,7 +57,8 @@ func TestTableGolden(t *testing.T) {
 	want := madtest.Packet(t, "umad-path-record-get-table-resp")
 	want.ClearRMPP()
 	want.SetTID(in.Packet.TID()) // the kernel has put the number of the asker's agent there
-	if got := *head; len(records) != 1 || !bytes.Equal(records[0], want.SAData()[:64]) || [56]byte(got[:56]) != [56]byte(want[:56]) {
+	if got := *head; len(records) != 1 || !bytes.Equal(records[0], want.SAData()[:64]) ||
+		[56]byte(got[:56]) != [56]byte(want[:56]) {
 		t.Errorf("%d records\n%x\n%x, want\n%x", len(records), got[:56], records, want[:120])
 	}
 }
@@ -137,7 +138,8 @@ func TestTableEqualsGets(t *testing.T) {
 		}
 		for _, r := range records {
 			p := ask(t, a, get(attr, key, r))
-			if p.Status() != mad.StatusOK || !bytes.Equal(p.SAData()[:len(r)], r) || int(p.AttributeOffset())*8 != len(r) {
+			if p.Status() != mad.StatusOK || !bytes.Equal(p.SAData()[:len(r)], r) ||
+				int(p.AttributeOffset())*8 != len(r) {
 				t.Errorf("%s: %v\n%x, in the table\n%x", sarec.AttrName(attr), p.Status(), p.SAData()[:len(r)], r)
 			}
 		}
@@ -161,8 +163,10 @@ func TestTableStatuses(t *testing.T) {
 		{"NodeRecord", getTable(sarec.AttrNodeRecord, sarec.NodeLID, node[:]), 0},
 		{"path to nobody", getTable(sarec.AttrPathRecord, sarec.PathDGID, path[:]), 0},
 		{"no paths asked for", getTable(sarec.AttrPathRecord, sarec.PathNumbPath, nil), 0},
-		{"half a ServiceID", getTable(sarec.AttrPathRecord, sarec.PathServiceIDLow, halfID[:]), mad.StatusReqInsufficient},
-		{"SGID and SLID of two ports", getTable(sarec.AttrPathRecord, sarec.PathSGID|sarec.PathSLID, twoEnds[:]), mad.StatusReqInvalid},
+		{"half a ServiceID", getTable(sarec.AttrPathRecord, sarec.PathServiceIDLow, halfID[:]),
+			mad.StatusReqInsufficient},
+		{"SGID and SLID of two ports", getTable(sarec.AttrPathRecord, sarec.PathSGID|sarec.PathSLID, twoEnds[:]),
+			mad.StatusReqInvalid},
 	} {
 		c.in.Packet.SetAttributeOffset(14)
 		want := c.in.Packet
@@ -228,7 +232,8 @@ func TestTableIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out mad.Datagram
-	if records, _ := New(newView(t), nil).Table(ctx, getTable(sarec.AttrPathRecord, 0, nil), &out, new(Stats)); records != nil {
+	if records, _ := New(newView(t), nil).Table(ctx, getTable(sarec.AttrPathRecord, 0, nil), &out,
+		new(Stats)); records != nil {
 		t.Error("a table that nobody waits for any more")
 	}
 }
@@ -252,7 +257,8 @@ func FuzzTable(f *testing.F) {
 			return
 		}
 		size := int(out.Packet.AttributeOffset()) * 8
-		if out.Packet.Method() != in.Packet.Method()|0x80 || (len(records) == 0) != (size == 0) || size > 0 && len(records)%size != 0 {
+		if out.Packet.Method() != in.Packet.Method()|0x80 || (len(records) == 0) != (size == 0) || size > 0 &&
+			len(records)%size != 0 {
 			t.Errorf("%v, %d bytes of records of %d", out.Packet.Method(), len(records), size)
 		}
 		if out.Packet.Status() != mad.StatusOK && records != nil {

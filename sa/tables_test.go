@@ -38,7 +38,8 @@ func asCaptured(t testing.TB) *Responder {
 	second.Add(1)
 	second.Add(7)
 	var none *mcast.MFTs
-	v.MFTs = none.With(&mcast.Tree{MLID: 0xc000, Branches: []mcast.Branch{{Switch: 0, Ports: first}, {Switch: 1, Ports: second}}})
+	v.MFTs = none.With(
+		&mcast.Tree{MLID: 0xc000, Branches: []mcast.Branch{{Switch: 0, Ports: first}, {Switch: 1, Ports: second}}})
 	return New(v, nil)
 }
 
@@ -52,7 +53,8 @@ func TestTablesGolden(t *testing.T) {
 	}{
 		{"switch-info-record-get-table-resp", getTable(sarec.AttrSwitchInfoRecord, 0, nil)},
 		{"linear-forwarding-table-record-get-table-resp", getTable(sarec.AttrLinearForwardingTableRecord, 0, nil)},
-		{"multicast-forwarding-table-record-get-table-resp", getTable(sarec.AttrMulticastForwardingTableRecord, 0, nil)},
+		{"multicast-forwarding-table-record-get-table-resp",
+			getTable(sarec.AttrMulticastForwardingTableRecord, 0, nil)},
 		{"pkey-table-record-get-table-resp", trust(getTable(sarec.AttrPKeyTableRecord, sarec.PKeyTableLID, lid4[:]))},
 	} {
 		head, records := askTable(t, a, c.in)
@@ -60,7 +62,8 @@ func TestTablesGolden(t *testing.T) {
 		if c.in.Packet.AttrID() == sarec.AttrPKeyTableRecord {
 			want[130], want[131] = want[131], want[130] // OpenSM's BlockNum is in its host's order
 		}
-		if got := bytes.Join(records, nil); !bytes.Equal(got, want[56:]) || head.AttributeOffset() != uint16(want[44])<<8|uint16(want[45]) {
+		if got := bytes.Join(records, nil); !bytes.Equal(got, want[56:]) ||
+			head.AttributeOffset() != uint16(want[44])<<8|uint16(want[45]) {
 			t.Errorf("%s: got\n%x, want\n%x", c.file, got, want[56:])
 		}
 	}
@@ -89,17 +92,25 @@ func TestTableRecords(t *testing.T) {
 		// As OpenSM: all pairs of the ports 0..8 of each switch, and one of each adapter.
 		{"SLtoVL", sarec.AttrSLtoVLMappingTableRecord, 0, nil, 2*81 + 4},
 		{"SLtoVL of a switch", sarec.AttrSLtoVLMappingTableRecord, sarec.SLtoVLLID, []byte{0, 2}, 81},
-		{"SLtoVL from a port", sarec.AttrSLtoVLMappingTableRecord, sarec.SLtoVLLID | sarec.SLtoVLInputPortNum, []byte{0, 2, 7}, 9},
-		{"SLtoVL to a port", sarec.AttrSLtoVLMappingTableRecord, sarec.SLtoVLLID | sarec.SLtoVLOutputPortNum, []byte{0, 2, 0, 7}, 9},
+		{"SLtoVL from a port", sarec.AttrSLtoVLMappingTableRecord, sarec.SLtoVLLID | sarec.SLtoVLInputPortNum,
+			[]byte{0, 2, 7}, 9},
+		{"SLtoVL to a port", sarec.AttrSLtoVLMappingTableRecord, sarec.SLtoVLLID | sarec.SLtoVLOutputPortNum,
+			[]byte{0, 2, 0, 7}, 9},
 		{"SLtoVL of an adapter", sarec.AttrSLtoVLMappingTableRecord, sarec.SLtoVLLID, []byte{0, 4}, 1},
-		{"SLtoVL of an adapter from port 1 to port 2", sarec.AttrSLtoVLMappingTableRecord, sarec.SLtoVLLID | sarec.SLtoVLInputPortNum | sarec.SLtoVLOutputPortNum, []byte{0, 4, 1, 2}, 1},
-		{"SLtoVL to port 7 of any switch, and of all adapters", sarec.AttrSLtoVLMappingTableRecord, sarec.SLtoVLOutputPortNum, []byte{0, 0, 0, 7}, 2*9 + 4},
+		{"SLtoVL of an adapter from port 1 to port 2", sarec.AttrSLtoVLMappingTableRecord,
+			sarec.SLtoVLLID | sarec.SLtoVLInputPortNum | sarec.SLtoVLOutputPortNum, []byte{0, 4, 1, 2}, 1},
+		{"SLtoVL to port 7 of any switch, and of all adapters", sarec.AttrSLtoVLMappingTableRecord,
+			sarec.SLtoVLOutputPortNum, []byte{0, 0, 0, 7}, 2*9 + 4},
 		// As OpenSM: four blocks of the ports 0..8 of each switch and of each adapter port.
 		{"arbitration", sarec.AttrVLArbitrationTableRecord, 0, nil, 88},
-		{"arbitration of a port", sarec.AttrVLArbitrationTableRecord, sarec.VLArbLID | sarec.VLArbOutputPortNum, []byte{0, 4, 1}, 4},
-		{"arbitration of a switch's port", sarec.AttrVLArbitrationTableRecord, sarec.VLArbLID | sarec.VLArbOutputPortNum, []byte{0, 2, 3}, 4},
-		{"arbitration of an adapter's port, called 0", sarec.AttrVLArbitrationTableRecord, sarec.VLArbLID | sarec.VLArbOutputPortNum, []byte{0, 4, 0}, 4},
-		{"block of arbitration", sarec.AttrVLArbitrationTableRecord, sarec.VLArbLID | sarec.VLArbBlockNum, []byte{0, 2, 0, smp.VLArbHigh1}, 9},
+		{"arbitration of a port", sarec.AttrVLArbitrationTableRecord, sarec.VLArbLID | sarec.VLArbOutputPortNum,
+			[]byte{0, 4, 1}, 4},
+		{"arbitration of a switch's port", sarec.AttrVLArbitrationTableRecord,
+			sarec.VLArbLID | sarec.VLArbOutputPortNum, []byte{0, 2, 3}, 4},
+		{"arbitration of an adapter's port, called 0", sarec.AttrVLArbitrationTableRecord,
+			sarec.VLArbLID | sarec.VLArbOutputPortNum, []byte{0, 4, 0}, 4},
+		{"block of arbitration", sarec.AttrVLArbitrationTableRecord, sarec.VLArbLID | sarec.VLArbBlockNum,
+			[]byte{0, 2, 0, smp.VLArbHigh1}, 9},
 		{"block 0 of arbitration", sarec.AttrVLArbitrationTableRecord, sarec.VLArbBlockNum, nil, 0},
 	} {
 		_, records := askTable(t, a, getTable(c.attr, c.comps, c.rec))
@@ -125,18 +136,23 @@ func TestSLtoVLRecords(t *testing.T) {
 	a := asCaptured(t)
 	table := func(fill uint8) []byte { return slices.Repeat([]byte{fill}, 64) }
 	var ports device.Ports
-	ports.Read(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: a.view.Topo.Nodes[a.view.Topo.Ports[a.view.LIDs.PortOf(2)].Node].GUID, Port: 3},
+	ports.Read(
+		device.Place{Attr: smp.AttrSLtoVLMappingTable,
+			Node: a.view.Topo.Nodes[a.view.Topo.Ports[a.view.LIDs.PortOf(2)].Node].GUID, Port: 3},
 		slices.Concat(table(1), table(2), table(3), table(4)), []int{2})
 	host := a.view.Topo.Ports[a.view.LIDs.PortOf(4)]
-	ports.Read(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: a.view.Topo.Nodes[host.Node].GUID, Port: host.Num}, table(9), nil)
+	ports.Read(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: a.view.Topo.Nodes[host.Node].GUID, Port: host.Num},
+		table(9), nil)
 	v := *a.view
 	v.Ports = &ports
 	a = New(&v, nil)
 	for _, c := range []struct {
 		lid, in, out uint8
 		want         uint8
-	}{{2, 0, 3, 1}, {2, 1, 3, 2}, {2, 2, 3, 0}, {2, 3, 3, 4}, {2, 4, 3, 0}, {2, 1, 4, 0}, {2, 3, 1, 0}, {3, 1, 3, 0}, {4, 0, 0, 9}, {1, 0, 0, 0}} {
-		p := ask(t, a, get(sarec.AttrSLtoVLMappingTableRecord, sarec.SLtoVLLID|sarec.SLtoVLInputPortNum|sarec.SLtoVLOutputPortNum, []byte{0, c.lid, c.in, c.out}))
+	}{{2, 0, 3, 1}, {2, 1, 3, 2}, {2, 2, 3, 0}, {2, 3, 3, 4}, {2, 4, 3, 0}, {2, 1, 4, 0}, {2, 3, 1, 0}, {3, 1, 3, 0},
+		{4, 0, 0, 9}, {1, 0, 0, 0}} {
+		p := ask(t, a, get(sarec.AttrSLtoVLMappingTableRecord, sarec.SLtoVLLID|sarec.SLtoVLInputPortNum|
+			sarec.SLtoVLOutputPortNum, []byte{0, c.lid, c.in, c.out}))
 		want := append([]byte{0, c.lid, c.in, c.out, 0, 0, 0, 0}, table(c.want)[:8]...)
 		if got := p.SAData()[:16]; p.Status() != mad.StatusOK || !bytes.Equal(got, want) {
 			t.Errorf("LID %d, %d to %d: %v, %x, want %x", c.lid, c.in, c.out, p.Status(), got, want)
@@ -152,12 +168,14 @@ func TestPKeyTableRecords(t *testing.T) {
 	if p := ask(t, a, get(sarec.AttrPKeyTableRecord, 0, nil)); p.Status() != mad.StatusReqInvalid {
 		t.Errorf("untrusted: %v", p.Status())
 	}
-	if head, records := askTable(t, a, getTable(sarec.AttrPKeyTableRecord, 0, nil)); head.Status() != mad.StatusReqInvalid || len(records) != 0 {
+	if head, records := askTable(t, a,
+		getTable(sarec.AttrPKeyTableRecord, 0, nil)); head.Status() != mad.StatusReqInvalid || len(records) != 0 {
 		t.Errorf("untrusted: %v, %d records", head.Status(), len(records))
 	}
 	var want sarec.PKeyTableRecord
 	want.SetLID(2)
-	if _, records := askTable(t, a, trust(getTable(sarec.AttrPKeyTableRecord, sarec.PKeyTableLID, want[:]))); len(records) != 1+7*2 {
+	if _, records := askTable(t, a, trust(getTable(sarec.AttrPKeyTableRecord, sarec.PKeyTableLID, want[:]))); len(
+		records) != 1+7*2 {
 		t.Errorf("%d records of a switch: port 0, and two blocks of the ports but one", len(records))
 	}
 	sum := 0
@@ -171,7 +189,9 @@ func TestPKeyTableRecords(t *testing.T) {
 	}
 	want.SetLID(4)
 	want.SetBlockNum(9)
-	if p := ask(t, a, trust(get(sarec.AttrPKeyTableRecord, sarec.PKeyTableLID|sarec.PKeyTableBlockNum, want[:]))); p.Status() != mad.StatusNoRecords {
+	if p := ask(t, a,
+		trust(get(sarec.AttrPKeyTableRecord, sarec.PKeyTableLID|sarec.PKeyTableBlockNum,
+			want[:]))); p.Status() != mad.StatusNoRecords {
 		t.Errorf("a block beyond the table: %v", p.Status())
 	}
 }
@@ -182,7 +202,8 @@ func TestHiddenPorts(t *testing.T) {
 	apart := topo.NewPKeyTable([]mad.PKey{0x8005})
 	a.view.Topo.Ports[a.view.Topo.FindPort(h4)].PKeys = apart
 	counts := func(lid mad.LID) (n []int) {
-		for _, attr := range []mad.AttrID{sarec.AttrNodeRecord, sarec.AttrPortInfoRecord, sarec.AttrLinkRecord, sarec.AttrSwitchInfoRecord, sarec.AttrVLArbitrationTableRecord} {
+		for _, attr := range []mad.AttrID{sarec.AttrNodeRecord, sarec.AttrPortInfoRecord, sarec.AttrLinkRecord,
+			sarec.AttrSwitchInfoRecord, sarec.AttrVLArbitrationTableRecord} {
 			_, records := askTable(t, a, from(getTable(attr, 0, nil), lid))
 			n = append(n, len(records))
 		}

@@ -23,8 +23,10 @@ type memberKey struct{ mgid, port mad.GID }
 
 func newTally(s *registry.State) tally {
 	t := tally{
-		members: map[mad.GID]int{}, own: map[mad.GID]int{}, services: map[mad.GID]int{}, subscriptions: map[mad.GID]int{},
-		proxies: newShares[memberKey](), creators: newShares[mad.GID](), registrars: newShares[registry.ServiceKey](),
+		members: map[mad.GID]int{}, own: map[mad.GID]int{}, services: map[mad.GID]int{},
+		subscriptions: map[mad.GID]int{},
+		proxies:       newShares[memberKey](), creators: newShares[mad.GID](),
+		registrars: newShares[registry.ServiceKey](),
 	}
 	for g := range s.Groups() {
 		for m := range s.Members(g.MGID) {
@@ -75,8 +77,8 @@ func (t *tally) count(s *registry.State, c registry.Change) {
 	}
 }
 
-// creditSoleMembers takes the only port that has joined a group itself for its creator, where that is not known, one group for each MLID: a port that has
-// created groups for their MLIDs is in them alone, whomever it entered besides.
+// creditSoleMembers takes the only port that has joined a group itself for its creator, where that is not known, one
+// group for each MLID: a port that has created groups for their MLIDs is in them alone, whomever it entered besides.
 func (t *tally) creditSoleMembers(s *registry.State) {
 	credited := map[mad.LID]bool{}
 	for mgid := range t.creators.by {

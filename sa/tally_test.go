@@ -27,11 +27,17 @@ func TestTally(t *testing.T) {
 		switch rng.IntN(12) {
 		case 0, 1, 2:
 			g := mgid()
-			c = registry.PutGroup{Group: registry.Group{MGID: g, MLID: mad.MinMulticastLID + mad.LID(g[15]), PKey: mad.DefaultPKey, MTU: mad.MTU2048}}
+			c = registry.PutGroup{
+				Group: registry.Group{MGID: g, MLID: mad.MinMulticastLID + mad.LID(g[15]), PKey: mad.DefaultPKey,
+					MTU: mad.MTU2048},
+			}
 		case 3:
 			c = registry.DeleteGroup{MGID: mgid()}
 		case 4, 5, 6:
-			c = registry.PutMember{Member: registry.Member{MGID: mgid(), Port: port(), JoinState: registry.FullMember, Proxy: rng.IntN(2) == 0}}
+			c = registry.PutMember{
+				Member: registry.Member{MGID: mgid(), Port: port(), JoinState: registry.FullMember,
+					Proxy: rng.IntN(2) == 0},
+			}
 		case 7:
 			c = registry.DeleteMember{MGID: mgid(), Port: port()}
 		case 8:
@@ -40,7 +46,11 @@ func TestTally(t *testing.T) {
 			c = registry.DeleteService{ServiceKey: service()}
 		case 10:
 			k := sub()
-			c = registry.PutSubscription{Subscription: registry.Subscription{SubscriptionKey: k, Destination: registry.Destination{Addr: mad.Addr{LID: 5, QPN: k.QPN}}}}
+			c = registry.PutSubscription{
+				Subscription: registry.Subscription{
+					SubscriptionKey: k, Destination: registry.Destination{Addr: mad.Addr{LID: 5, QPN: k.QPN}},
+				},
+			}
 		case 11:
 			c = registry.DeleteSubscription{SubscriptionKey: sub()}
 		}
@@ -55,7 +65,8 @@ func TestTally(t *testing.T) {
 			got, want map[mad.GID]int
 		}{
 			{"members", counted.members, fresh.members}, {"members of their own", counted.own, fresh.own},
-			{"services", counted.services, fresh.services}, {"subscriptions", counted.subscriptions, fresh.subscriptions},
+			{"services", counted.services, fresh.services},
+			{"subscriptions", counted.subscriptions, fresh.subscriptions},
 		} {
 			if !maps.Equal(x.got, x.want) {
 				t.Fatalf("seed %d, change %d %T: %s %v, want %v", seed, i, c, x.what, x.got, x.want)
@@ -67,8 +78,8 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// TestSoleMembers: the only port that has joined a group itself is taken for its creator, by its alias GUIDs, too, one group for each MLID; what it
-// entered for others, or others for it, does not count.
+// TestSoleMembers: the only port that has joined a group itself is taken for its creator, by its alias GUIDs, too, one
+// group for each MLID; what it entered for others, or others for it, does not count.
 func TestSoleMembers(t *testing.T) {
 	const alias = mad.GUID(0x77)
 	type member struct {
@@ -90,8 +101,10 @@ func TestSoleMembers(t *testing.T) {
 		{"its alias", []member{{1, alias, false}}, nil, 0, map[mad.GUID]int{h3: 1}},
 		{"itself and its alias", []member{{1, alias, false}, {1, h3, false}}, nil, 0, map[mad.GUID]int{h3: 1}},
 		{"two groups", []member{{1, h3, false}, {2, h3, false}}, nil, 0, map[mad.GUID]int{h3: 2}},
-		{"two groups on an MLID", []member{{1, h3, false}, {2, h3, false}}, map[byte]mad.LID{2: 1}, 0, map[mad.GUID]int{h3: 1}},
-		{"two groups on an MLID, the creator of one is known", []member{{1, h3, false}, {2, h3, false}}, map[byte]mad.LID{2: 1}, 2, map[mad.GUID]int{h1: 1}},
+		{"two groups on an MLID", []member{{1, h3, false}, {2, h3, false}}, map[byte]mad.LID{2: 1}, 0,
+			map[mad.GUID]int{h3: 1}},
+		{"two groups on an MLID, the creator of one is known", []member{{1, h3, false}, {2, h3, false}},
+			map[byte]mad.LID{2: 1}, 2, map[mad.GUID]int{h1: 1}},
 	} {
 		reg := registry.New()
 		put := func(c registry.Change) {
@@ -103,8 +116,13 @@ func TestSoleMembers(t *testing.T) {
 		mgid := func(group byte) mad.GID { return mad.GID{0: 0xff, 1: 0x12, 15: group} }
 		for _, m := range c.members {
 			mlid := mad.MinMulticastLID + cmp.Or(c.mlids[m.group], mad.LID(m.group))
-			put(registry.PutGroup{Group: registry.Group{MGID: mgid(m.group), MLID: mlid, PKey: mad.DefaultPKey, MTU: mad.MTU2048}})
-			put(registry.PutMember{Member: registry.Member{MGID: mgid(m.group), Port: mad.MakeGID(mad.DefaultPrefix, m.port), JoinState: registry.FullMember, Proxy: m.proxy}})
+			put(registry.PutGroup{
+				Group: registry.Group{MGID: mgid(m.group), MLID: mlid, PKey: mad.DefaultPKey, MTU: mad.MTU2048},
+			})
+			put(registry.PutMember{
+				Member: registry.Member{MGID: mgid(m.group), Port: mad.MakeGID(mad.DefaultPrefix, m.port),
+					JoinState: registry.FullMember, Proxy: m.proxy},
+			})
 		}
 		counted := newTally(reg.Freeze())
 		if c.known != 0 {

@@ -15,9 +15,10 @@ type Way uint8
 // Ways, each with the event at which its time ends. The time begins when the request has been
 // received.
 const (
-	AtOnce    Way = 0 // from the View, by a Responder: the port has the reply
-	AsTable   Way = 1 // by RMPP: the table has been made
-	Recording Way = 2 // a registration: it is on disk, in the switches' tables and in the port, or the wait for these has ended
+	AtOnce  Way = 0 // from the View, by a Responder: the port has the reply
+	AsTable Way = 1 // by RMPP: the table has been made
+	// a registration: it is on disk, in the switches' tables and in the port, or the wait for these has ended
+	Recording Way = 2
 )
 
 // WayOf is how a request is answered. Packets of RMPP transfers count as tables.

@@ -11,11 +11,13 @@ import (
 
 // Each time is counted below the next bound, and in its own way's histogram.
 func TestTook(t *testing.T) {
-	if !slices.IsSorted(TimeBounds[:]) || TimeBounds[0] != time.Microsecond || TimeBounds[6] != 10*time.Microsecond || TimeBounds[len(TimeBounds)-1] != 10*time.Second {
+	if !slices.IsSorted(TimeBounds[:]) || TimeBounds[0] != time.Microsecond || TimeBounds[6] != 10*time.Microsecond ||
+		TimeBounds[len(TimeBounds)-1] != 10*time.Second {
 		t.Fatalf("bounds %v", TimeBounds)
 	}
 	var s Stats
-	for _, took := range []time.Duration{0, time.Microsecond, 1001, 15 * time.Microsecond, 10 * time.Second, 11 * time.Second} {
+	for _, took := range []time.Duration{0, time.Microsecond, 1001, 15 * time.Microsecond, 10 * time.Second,
+		11 * time.Second} {
 		s.Took(AsTable, took, 2)
 	}
 	for w := range s.Times() {
@@ -86,7 +88,8 @@ func TestRecordingTimes(t *testing.T) {
 	var rec sarec.GUIDInfoRecord
 	rec.SetLID(lidsOfOpenSM[h3])
 	rec.GUIDInfo().SetGUID(1, 0x1234)
-	ask(0, d.request(h3, mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<1, rec[:]))
+	ask(0, d.request(h3, mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|
+		sarec.GUIDInfoGUID0<<1, rec[:]))
 	d.step(GUIDsWritten{GUIDBlock: d.guids[0], Outcome: HoldsBlock})
 	took("alias, not on disk", 0, 2)
 	d.step(Durable{d.reg.Seq()})

@@ -27,7 +27,8 @@ const (
 	OfItsNode
 )
 
-var conditions = [...]string{"always", "from the requester's port", "from the requester's port to one other", "for the requester's port", "for the requester's node, if allowed"}
+var conditions = [...]string{"always", "from the requester's port", "from the requester's port to one other",
+	"for the requester's port", "for the requester's node, if allowed"}
 
 // String is the condition in a few words.
 func (c Condition) String() string { return conditions[c] }
@@ -163,7 +164,8 @@ func (a *Responder) dropped(in *mad.Datagram, why Drop, stats *Stats) {
 	if p != topo.None {
 		_, desc = named(a.view.Topo, p)
 	}
-	stats.Refusals.log(slog.LevelError, osmlog.Dropped(in.Packet.Method(), sarec.AttrName(in.Packet.AttrID()), uint64(guid), desc, why.because()))
+	stats.Refusals.log(slog.LevelError, osmlog.Dropped(in.Packet.Method(), sarec.AttrName(in.Packet.AttrID()),
+		uint64(guid), desc, why.because()))
 }
 
 // TooMany counts a request of a sender that asks too often. The nil Responder counts it, too.

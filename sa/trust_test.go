@@ -68,15 +68,18 @@ func TestNeeds(t *testing.T) {
 	for _, s := range strings.Split(needed, ",") {
 		allowed = append(allowed, strings.TrimSpace(s))
 	}
-	methods := []mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodGetTable, mad.MethodGetTraceTable, mad.MethodGetMulti, mad.MethodDelete}
+	methods := []mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodGetTable, mad.MethodGetTraceTable,
+		mad.MethodGetMulti, mad.MethodDelete}
 	pairs, tried := 0, map[Need]bool{}
-	for _, trust := range []view.Trust{{}, {Enhanced: true}, {Enhanced: true, GUIDs: true}, {Enhanced: true, Proxies: true}} {
+	for _, trust := range []view.Trust{{}, {Enhanced: true}, {Enhanced: true, GUIDs: true},
+		{Enhanced: true, Proxies: true}} {
 		a := trusting(t, trust)
 		for _, attr := range append(slices.Clone(attrs[1:]), 0x77, sarec.AttrTraceRecord) {
 			for _, m := range methods {
 				pair := fmt.Sprintf("%s %v", sarec.AttrName(attr), m)
 				want := answered
-				if changes := m == mad.MethodSet || m == mad.MethodDelete; trust.Enhanced && !slices.Contains(allowed, pair) &&
+				if changes := m == mad.MethodSet || m == mad.MethodDelete; trust.Enhanced &&
+					!slices.Contains(allowed, pair) &&
 					!(trust.GUIDs && attr == sarec.AttrGUIDInfoRecord && changes) {
 					want = DropUntrusted
 				}
@@ -134,30 +137,65 @@ func TestConditions(t *testing.T) {
 		trust view.Trust
 		yes   bool
 	}{
-		{"a path without a source", path(sarec.PathDLID, func(r *sarec.PathRecord) { r.SetDLID(4) }), view.Trust{}, false},
-		{"a path from its LID", path(sarec.PathSLID|sarec.PathDLID, func(r *sarec.PathRecord) { r.SetSLID(5) }), view.Trust{}, true},
-		{"a path from another LID", path(sarec.PathSLID|sarec.PathDLID, func(r *sarec.PathRecord) { r.SetSLID(4) }), view.Trust{}, false},
+		{"a path without a source", path(sarec.PathDLID, func(r *sarec.PathRecord) {
+			r.SetDLID(4)
+		}), view.Trust{}, false},
+		{"a path from its LID", path(sarec.PathSLID|sarec.PathDLID, func(r *sarec.PathRecord) {
+			r.SetSLID(5)
+		}), view.Trust{}, true},
+		{"a path from another LID", path(sarec.PathSLID|sarec.PathDLID, func(r *sarec.PathRecord) {
+			r.SetSLID(4)
+		}), view.Trust{}, false},
 		{"a path from no LID", path(sarec.PathSLID, func(r *sarec.PathRecord) { r.SetSLID(77) }), view.Trust{}, false},
-		{"a path from its GID", path(sarec.PathSGID, func(r *sarec.PathRecord) { r.SetSGID(mad.MakeGID(sitePrefix, h3)) }), view.Trust{}, true},
-		{"a path from its GID after power-up", path(sarec.PathSGID, func(r *sarec.PathRecord) { r.SetSGID(mad.MakeGID(mad.DefaultPrefix, h3)) }), view.Trust{}, true},
-		{"a path from its alias GID", path(sarec.PathSGID, func(r *sarec.PathRecord) { r.SetSGID(mad.MakeGID(sitePrefix, 0xa1)) }), view.Trust{}, true},
-		{"a path from its GUID on another subnet", path(sarec.PathSGID, func(r *sarec.PathRecord) { r.SetSGID(mad.MakeGID(sitePrefix+1, h3)) }), view.Trust{}, false},
-		{"a path from another GID", path(sarec.PathSGID, func(r *sarec.PathRecord) { r.SetSGID(mad.MakeGID(sitePrefix, h2)) }), view.Trust{}, false},
-		{"its GID and another LID", path(sarec.PathSGID|sarec.PathSLID, func(r *sarec.PathRecord) { r.SetSGID(mad.MakeGID(sitePrefix, h3)); r.SetSLID(4) }), view.Trust{}, false},
-		{"all paths from it", table(path(sarec.PathSLID, func(r *sarec.PathRecord) { r.SetSLID(5) })), view.Trust{}, false},
-		{"all paths to a LID", table(path(sarec.PathDLID, func(r *sarec.PathRecord) { r.SetDLID(4) })), view.Trust{}, false},
+		{"a path from its GID", path(sarec.PathSGID, func(r *sarec.PathRecord) {
+			r.SetSGID(mad.MakeGID(sitePrefix, h3))
+		}), view.Trust{}, true},
+		{"a path from its GID after power-up", path(sarec.PathSGID, func(r *sarec.PathRecord) {
+			r.SetSGID(mad.MakeGID(mad.DefaultPrefix, h3))
+		}), view.Trust{}, true},
+		{"a path from its alias GID", path(sarec.PathSGID, func(r *sarec.PathRecord) {
+			r.SetSGID(mad.MakeGID(sitePrefix, 0xa1))
+		}), view.Trust{}, true},
+		{"a path from its GUID on another subnet", path(sarec.PathSGID, func(r *sarec.PathRecord) {
+			r.SetSGID(mad.MakeGID(sitePrefix+1, h3))
+		}), view.Trust{}, false},
+		{"a path from another GID", path(sarec.PathSGID, func(r *sarec.PathRecord) {
+			r.SetSGID(mad.MakeGID(sitePrefix, h2))
+		}), view.Trust{}, false},
+		{"its GID and another LID", path(sarec.PathSGID|sarec.PathSLID, func(r *sarec.PathRecord) {
+			r.SetSGID(mad.MakeGID(sitePrefix, h3))
+			r.SetSLID(4)
+		}), view.Trust{}, false},
+		{"all paths from it", table(path(sarec.PathSLID, func(r *sarec.PathRecord) {
+			r.SetSLID(5)
+		})), view.Trust{}, false},
+		{"all paths to a LID", table(path(sarec.PathDLID, func(r *sarec.PathRecord) {
+			r.SetDLID(4)
+		})), view.Trust{}, false},
 		{"all paths", table(path(0, func(*sarec.PathRecord) {})), view.Trust{}, false},
-		{"paths from it to a GID", table(path(sarec.PathSLID|sarec.PathDGID, func(r *sarec.PathRecord) { r.SetSLID(5) })), view.Trust{}, true},
-		{"paths from another", table(path(sarec.PathSLID|sarec.PathDLID, func(r *sarec.PathRecord) { r.SetSLID(4) })), view.Trust{}, false},
+		{"paths from it to a GID", table(path(sarec.PathSLID|sarec.PathDGID, func(r *sarec.PathRecord) {
+			r.SetSLID(5)
+		})), view.Trust{}, true},
+		{"paths from another", table(path(sarec.PathSLID|sarec.PathDLID, func(r *sarec.PathRecord) {
+			r.SetSLID(4)
+		})), view.Trust{}, false},
 		{"its join", of(sarec.AttrMCMemberRecord, mad.MethodSet, portGID, gid(sitePrefix, h3)), view.Trust{}, true},
-		{"a join of its alias", of(sarec.AttrMCMemberRecord, mad.MethodSet, portGID, gid(sitePrefix, 0xa1)), view.Trust{}, true},
-		{"another's join", of(sarec.AttrMCMemberRecord, mad.MethodSet, portGID, gid(sitePrefix, h2)), view.Trust{}, false},
-		{"nobody's join", of(sarec.AttrMCMemberRecord, mad.MethodSet, portGID, gid(sitePrefix, 0x999)), view.Trust{}, false},
-		{"another's join by proxy", of(sarec.AttrMCMemberRecord, mad.MethodSet, portGID, gid(sitePrefix, h2)), view.Trust{Proxies: true}, true},
-		{"another's leave", of(sarec.AttrMCMemberRecord, mad.MethodDelete, portGID, gid(sitePrefix, h2)), view.Trust{}, false},
-		{"its service", of(sarec.AttrServiceRecord, mad.MethodSet, serviceGID, gid(sitePrefix, h3)), view.Trust{}, true},
-		{"another's service", of(sarec.AttrServiceRecord, mad.MethodSet, serviceGID, gid(sitePrefix, h2)), view.Trust{}, false},
-		{"another's service to delete", of(sarec.AttrServiceRecord, mad.MethodDelete, serviceGID, gid(sitePrefix, h2)), view.Trust{}, false},
+		{"a join of its alias", of(sarec.AttrMCMemberRecord, mad.MethodSet, portGID, gid(sitePrefix, 0xa1)),
+			view.Trust{}, true},
+		{"another's join", of(sarec.AttrMCMemberRecord, mad.MethodSet, portGID, gid(sitePrefix, h2)), view.Trust{},
+			false},
+		{"nobody's join", of(sarec.AttrMCMemberRecord, mad.MethodSet, portGID, gid(sitePrefix, 0x999)), view.Trust{},
+			false},
+		{"another's join by proxy", of(sarec.AttrMCMemberRecord, mad.MethodSet, portGID, gid(sitePrefix, h2)),
+			view.Trust{Proxies: true}, true},
+		{"another's leave", of(sarec.AttrMCMemberRecord, mad.MethodDelete, portGID, gid(sitePrefix, h2)), view.Trust{},
+			false},
+		{"its service", of(sarec.AttrServiceRecord, mad.MethodSet, serviceGID, gid(sitePrefix, h3)), view.Trust{},
+			true},
+		{"another's service", of(sarec.AttrServiceRecord, mad.MethodSet, serviceGID, gid(sitePrefix, h2)), view.Trust{},
+			false},
+		{"another's service to delete", of(sarec.AttrServiceRecord, mad.MethodDelete, serviceGID, gid(sitePrefix, h2)),
+			view.Trust{}, false},
 		{"its GUIDs", of(sarec.AttrGUIDInfoRecord, mad.MethodSet, 0, []byte{0, 5}), byGUIDs, true},
 		{"its GUIDs, not allowed", of(sarec.AttrGUIDInfoRecord, mad.MethodSet, 0, []byte{0, 5}), view.Trust{}, false},
 		{"another's GUIDs", of(sarec.AttrGUIDInfoRecord, mad.MethodSet, 0, []byte{0, 4}), byGUIDs, false},
@@ -248,7 +286,9 @@ func TestServicesOfOthers(t *testing.T) {
 		v.Subnet.Trust.Enhanced = enhanced
 		d.step(ViewPublished{&v})
 		rec := service(7, mad.MakeGID(mad.DefaultPrefix, h2)) // a limited member of the default partition
-		if st := d.ask(d.request(h2, mad.MethodSet, sarec.AttrServiceRecord, sarec.ServiceServiceID|sarec.ServiceServiceGID, rec[:])).Status(); st != mad.StatusOK {
+		if st := d.ask(
+			d.request(h2, mad.MethodSet, sarec.AttrServiceRecord, sarec.ServiceServiceID|sarec.ServiceServiceGID,
+				rec[:])).Status(); st != mad.StatusOK {
 			t.Fatal(st)
 		}
 		a := New(&v, d.reg.Freeze())
@@ -277,15 +317,18 @@ func TestOffenders(t *testing.T) {
 	guess.Packet.SetSMKey(99)
 	a.Answer(guess, &out, stats)
 	rows, more := stats.Offenders.All()
-	if len(rows) != 2 || more != 0 || rows[0].Why != DropBadKey || rows[0].Count != 1 || rows[1].Why != DropUntrusted || rows[1].Count != 3 ||
-		rows[1].Port != h3 || rows[1].LID != 5 || rows[1].Attr != sarec.AttrNodeRecord || rows[1].Method != mad.MethodGet {
+	if len(rows) != 2 || more != 0 || rows[0].Why != DropBadKey || rows[0].Count != 1 || rows[1].Why != DropUntrusted ||
+		rows[1].Count != 3 ||
+		rows[1].Port != h3 || rows[1].LID != 5 || rows[1].Attr != sarec.AttrNodeRecord ||
+		rows[1].Method != mad.MethodGet {
 		t.Errorf("%+v, %d more", rows, more)
 	}
 	for lid := range mad.LID(2 * maxOffenders) { // no port has these
 		guess.LID = 100 + lid
 		a.Answer(guess, &out, stats)
 	}
-	if rows, more = stats.Offenders.All(); len(rows) != maxOffenders || more != maxOffenders+4 || rows[0].LID != 99+2*maxOffenders {
+	if rows, more = stats.Offenders.All(); len(rows) != maxOffenders || more != maxOffenders+4 ||
+		rows[0].LID != 99+2*maxOffenders {
 		t.Errorf("%d rows, the latest of LID %v, %d more", len(rows), rows[0].LID, more)
 	}
 }
@@ -296,7 +339,8 @@ func TestNeedsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(text), "| request without the SA_Key | method | answered |\n| --- | --- | --- |\n")
+	_, table, _ := strings.Cut(string(text),
+		"| request without the SA_Key | method | answered |\n| --- | --- | --- |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	want := ""
 	for _, n := range Needs {

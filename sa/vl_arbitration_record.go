@@ -27,7 +27,8 @@ func (a *Responder) vlArbRecords(r *request, res *result) {
 		var rec sarec.VLArbitrationTableRecord
 		rec.SetLID(a.deviceLID(p))
 		rec.SetOutputPortNum(t.Ports[p].Num)
-		held := a.view.Ports.Blocks(device.Place{Attr: smp.AttrVLArbitrationTable, Node: node.GUID, Port: t.Ports[p].Num})
+		held := a.view.Ports.Blocks(device.Place{Attr: smp.AttrVLArbitrationTable, Node: node.GUID,
+			Port: t.Ports[p].Num})
 		for block := smp.VLArbLow0; block <= smp.VLArbHigh1; block++ {
 			rec.SetBlockNum(block)
 			*rec.VLArbitrationTable() = smp.VLArbitrationTable(held.Known(int(block - smp.VLArbLow0)))

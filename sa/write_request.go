@@ -115,7 +115,8 @@ func (r *Registrar) receive(in *mad.Datagram, came time.Duration) {
 func (r *Registrar) refuse(p *mad.Packet, q *writeRequest) {
 	guid, desc := named(r.view.Topo, q.from)
 	if len(q.refused.lines) == 0 || p.AttrID() != sarec.AttrMCMemberRecord {
-		q.refused.lines = append(q.refused.lines, osmlog.Refused(p.Method(), sarec.AttrName(p.AttrID()), guid, desc, q.refused.cause))
+		q.refused.lines = append(q.refused.lines, osmlog.Refused(p.Method(), sarec.AttrName(p.AttrID()), guid, desc,
+			q.refused.cause))
 	}
 	r.stats.Refusals.add(mad.GUID(guid), &q.refused)
 }

@@ -44,13 +44,16 @@ func (w *arWorld) flows() (all []flow) {
 	return all
 }
 
-// TestAdaptiveRoutingIsDisabledInOrder: disable turns adaptive routing off at switches that carry traffic by their groups. Where no
-// table has to be repaired, no packet is lost at any moment. A switch whose table leads into a lost link keeps its groups until its
-// table is repaired: no packet is lost if it takes the Set, and for a round trip if it refuses it at first.
+// TestAdaptiveRoutingIsDisabledInOrder: disable turns adaptive routing off at switches that carry traffic by their
+// groups. Where no table has to be repaired, no packet is lost at any moment. A switch whose table leads into a lost
+// link keeps its groups until its table is repaired: no packet is lost if it takes the Set, and for a round trip if it
+// refuses it at first.
 func TestAdaptiveRoutingIsDisabledInOrder(t *testing.T) {
 	for _, noFallback := range []bool{false, true} {
 		for _, lost := range []int{-1, 0, 1, 2, 3, 9, 17} {
-			t.Run(fmt.Sprint("no_fallback ", noFallback, " lost ", lost), func(t *testing.T) { arDisabled(t, noFallback, lost) })
+			t.Run(fmt.Sprint("no_fallback ", noFallback, " lost ", lost), func(t *testing.T) {
+				arDisabled(t, noFallback, lost)
+			})
 		}
 	}
 }
@@ -113,7 +116,8 @@ func arDisabled(t *testing.T, noFallback bool, lost int) {
 	m.mustRest()
 }
 
-// TestAdaptiveRoutingIsDisabledCold: nothing is carried before, and a switch gets its table when adaptive routing is off there.
+// TestAdaptiveRoutingIsDisabledCold: nothing is carried before, and a switch gets its table when adaptive routing is
+// off there.
 func TestAdaptiveRoutingIsDisabledCold(t *testing.T) {
 	for _, noFallback := range []bool{false, true} {
 		w := newARWorld(t, "fattree:k=4", fabric.Caps{NoFallback: noFallback})

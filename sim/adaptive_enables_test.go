@@ -8,19 +8,22 @@ import (
 	"ibsm/sweep"
 )
 
-// enables are the bits of ARInfo that say what is on, by NVIDIA's header: in byte 3 adaptive routing 0x01, fast recovery 0x10 and
-// routing notifications 0x20; in byte 22 pFRN 0x10, weighted hash-based forwarding 0x40 and hash-based forwarding 0x80.
+// enables are the bits of ARInfo that say what is on, by NVIDIA's header: in byte 3 adaptive routing 0x01, fast
+// recovery 0x10 and routing notifications 0x20; in byte 22 pFRN 0x10, weighted hash-based forwarding 0x40 and
+// hash-based forwarding 0x80.
 func (w *arWorld) enables(n int32) [2]byte {
 	info := w.Fabric.ARInfo(n)
 	return [2]byte{info[3] & 0x31, info[22] & 0xd0}
 }
 
-// TestAdaptiveRoutingEnables: what depends on adaptive routing goes off with it. In keep that is where this manager ended it; disable
-// clears whatever is on, also where adaptive routing itself is off.
+// TestAdaptiveRoutingEnables: what depends on adaptive routing goes off with it. In keep that is where this manager
+// ended it; disable clears whatever is on, also where adaptive routing itself is off.
 func TestAdaptiveRoutingEnables(t *testing.T) {
 	for _, noFallback := range []bool{false, true} {
 		for _, mode := range []sweep.ARMode{sweep.KeepAR, sweep.DisableAR} {
-			t.Run(fmt.Sprint("no_fallback ", noFallback, " mode ", mode), func(t *testing.T) { arEnables(t, noFallback, mode) })
+			t.Run(fmt.Sprint("no_fallback ", noFallback, " mode ", mode), func(t *testing.T) {
+				arEnables(t, noFallback, mode)
+			})
 		}
 	}
 }
@@ -29,7 +32,8 @@ func arEnables(t *testing.T, noFallback bool, mode sweep.ARMode) {
 	w := newARWorld(t, "fattree:k=4", fabric.Caps{NoFallback: noFallback})
 	w.comeUp(minhopConfig()).retire()
 	w.on(1)
-	for _, n := range []int32{w.switches[2], w.switches[5]} { // another manager ended adaptive routing there, and nothing else
+	// another manager ended adaptive routing there, and nothing else
+	for _, n := range []int32{w.switches[2], w.switches[5]} {
 		w.Fabric.FallBack(n)
 	}
 	foreign := w.switches[5]

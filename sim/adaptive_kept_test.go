@@ -44,7 +44,8 @@ func newARWorld(t *testing.T, spec string, caps fabric.Caps) *arWorld {
 		}
 	}, Caps: func(_ int32, node *net.Node, c *fabric.Caps) {
 		if node.Type == mad.Switch {
-			c.NVIDIA, c.AR, c.NoFallback, c.PrivateLFTs = true, max(caps.AR, fabric.AROff), caps.NoFallback, caps.PrivateLFTs
+			c.NVIDIA, c.AR, c.NoFallback, c.PrivateLFTs = true, max(caps.AR, fabric.AROff), caps.NoFallback,
+				caps.PrivateLFTs
 		}
 	}})
 	for i := range n.Nodes {
@@ -83,8 +84,8 @@ func (w *arWorld) mustCarry() {
 	}
 }
 
-// mustKeep fails the test unless exactly those switches of some forward by their groups that took no block of a table, have not
-// rebooted, and whose groups are not said to be stale.
+// mustKeep fails the test unless exactly those switches of some forward by their groups that took no block of a table,
+// have not rebooted, and whose groups are not said to be stale.
 func (w *arWorld) mustKeep(m *watched, among []int32) (kept int) {
 	w.Helper()
 	for _, n := range among {
@@ -107,7 +108,8 @@ func (w *arWorld) mustKeep(m *watched, among []int32) (kept int) {
 		for _, f := range m.View.Findings {
 			faulty = faulty || f.Node == guid && f.Kind == finding.NotAdaptive
 		}
-		if why := w.whyOff(m, n); !is && !w.written[n] && !strings.Contains(why, "its groups may no longer lead") && !strings.Contains(why, "a link had been lost before") {
+		if why := w.whyOff(m, n); !is && !w.written[n] && !strings.Contains(why, "its groups may no longer lead") &&
+			!strings.Contains(why, "a link had been lost before") {
 			w.Errorf("switch %d took no block: %q", n, why)
 		}
 		if faulty == is {
@@ -237,8 +239,8 @@ func (w *arWorld) vls(at net.End) uint8 {
 	return info.OperationalVLs()
 }
 
-// TestPrivateTablesKeepLanes: lanes of a switch that forwards by private tables are left alone, and reported where they should be
-// others. The other end of a link that comes up has as many lanes.
+// TestPrivateTablesKeepLanes: lanes of a switch that forwards by private tables are left alone, and reported where they
+// should be others. The other end of a link that comes up has as many lanes.
 func TestPrivateTablesKeepLanes(t *testing.T) {
 	w := newARWorld(t, "fattree:k=4", fabric.Caps{PrivateLFTs: true})
 	w.comeUp(minhopConfig()).retire()
@@ -279,7 +281,9 @@ func TestPrivateTablesKeepLanes(t *testing.T) {
 		t.Errorf("%d ports are reported", reported)
 	}
 	where := fmt.Sprintf("%s:%d", w.net.Nodes[private].Desc, at.Port)
-	if d := ctltest.Diagnose(t, server.Show(m.View), where, ""); !d.Works || !ctltest.HasReason(d, "refused", "SLtoVLMappingTable") || !ctltest.HasReason(d, "private tables", "VLs of the switch are not written") {
+	if d := ctltest.Diagnose(t, server.Show(m.View), where, ""); !d.Works ||
+		!ctltest.HasReason(d, "refused", "SLtoVLMappingTable") ||
+		!ctltest.HasReason(d, "private tables", "VLs of the switch are not written") {
 		t.Errorf("%+v", d)
 	}
 	if m.says("VL settings of the switch are not as configured") != 1 {
@@ -305,8 +309,8 @@ func TestAdaptiveRoutingLosesLinks(t *testing.T) {
 	}
 }
 
-// TestAdaptiveRoutingLosesLinksBetweenPauses: the same where the manager's own port loses its link after each loss. The groups that a loss left
-// are those of the subnet before it, also after that.
+// TestAdaptiveRoutingLosesLinksBetweenPauses: the same where the manager's own port loses its link after each loss. The
+// groups that a loss left are those of the subnet before it, also after that.
 func TestAdaptiveRoutingLosesLinksBetweenPauses(t *testing.T) {
 	for _, spec := range []string{"torus:dims=4x4,hosts=1", "torus:dims=3x3x3,hosts=1"} {
 		for seed := range uint64(8) {
@@ -315,7 +319,8 @@ func TestAdaptiveRoutingLosesLinksBetweenPauses(t *testing.T) {
 	}
 }
 
-// arLosesLinks takes six links away, one after another. It adds to how many switches keep adaptive routing and how many take no block.
+// arLosesLinks takes six links away, one after another. It adds to how many switches keep adaptive routing and how many
+// take no block.
 func arLosesLinks(t *testing.T, spec string, seed uint64, pauses bool, kept, unwritten int) (int, int) {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	w := newARWorld(t, spec, fabric.Caps{NoFallback: seed%2 == 0})

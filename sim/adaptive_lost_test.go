@@ -21,7 +21,8 @@ func (w *arWorld) cables() (ends []net.End) {
 	for _, sw := range w.switches {
 		for num := range w.Fabric.NumPorts(sw) {
 			at := net.End{Node: sw, Port: num + 1}
-			if peer := w.Fabric.Peer(at); peer != net.NoEnd && w.Fabric.NodeType(peer.Node) == mad.Switch && (at.Node < peer.Node || at.Node == peer.Node && at.Port < peer.Port) {
+			if peer := w.Fabric.Peer(at); peer != net.NoEnd && w.Fabric.NodeType(peer.Node) == mad.Switch &&
+				(at.Node < peer.Node || at.Node == peer.Node && at.Port < peer.Port) {
 				ends = append(ends, at)
 			}
 		}
@@ -41,7 +42,9 @@ func TestAdaptiveRoutingLostBefore(t *testing.T) {
 				if i >= 0 && i%4 == 3 { // several
 					lost = append(append([]net.End{}, lost...), cables[(i*7+5)%len(cables)])
 				}
-				t.Run(fmt.Sprint(spec, " no_fallback ", noFallback, " lost ", lost), func(t *testing.T) { arLostBefore(t, spec, caps, lost) })
+				t.Run(fmt.Sprint(spec, " no_fallback ", noFallback, " lost ", lost), func(t *testing.T) {
+					arLostBefore(t, spec, caps, lost)
+				})
 			}
 		}
 	}
@@ -64,7 +67,8 @@ func arLostBefore(t *testing.T, spec string, caps fabric.Caps, lost []net.End) {
 		t.Errorf("of %d switches %d keep it, and no link is lost", want, kept)
 	}
 	for _, n := range on {
-		if why := w.whyOff(m, n); len(lost) > 0 && !w.written[n] && why != "" && !strings.Contains(why, "a link had been lost before") {
+		if why := w.whyOff(m, n); len(lost) > 0 && !w.written[n] && why != "" &&
+			!strings.Contains(why, "a link had been lost before") {
 			t.Errorf("switch %d: %q", n, why)
 		}
 	}
@@ -106,7 +110,9 @@ func TestNoLongerAdaptive(t *testing.T) {
 			want[n] = "its groups may no longer lead to their destinations"
 		}
 	}
-	rebooted, other := kept[0], kept[slices.IndexFunc(kept[1:], func(n int32) bool { return w.enables(n)[1]&0x80 == 0 })+1]
+	rebooted, other := kept[0], kept[slices.IndexFunc(kept[1:], func(n int32) bool {
+		return w.enables(n)[1]&0x80 == 0
+	})+1]
 	w.Fabric.Reboot(rebooted)
 	w.Fabric.FallBack(other)
 	w.pass(settling)
@@ -130,9 +136,9 @@ func TestNoLongerAdaptive(t *testing.T) {
 	}
 }
 
-// TestAdaptiveRoutingOfAnotherManager: the process of a manager is stopped. Meanwhile another one is master, links come up, and groups of that subnet
-// are written, with tables that lead over the new links or that do not. When the process goes on, the groups are taken for what they are: switches keep
-// them, and no packet circulates after links are lost.
+// TestAdaptiveRoutingOfAnotherManager: the process of a manager is stopped. Meanwhile another one is master, links come
+// up, and groups of that subnet are written, with tables that lead over the new links or that do not. When the process
+// goes on, the groups are taken for what they are: switches keep them, and no packet circulates after links are lost.
 func TestAdaptiveRoutingOfAnotherManager(t *testing.T) {
 	for _, spec := range []string{"torus:dims=4x4,hosts=1", "torus:dims=3x3x3,hosts=1"} {
 		for seed := range uint64(8) {
@@ -187,13 +193,16 @@ func arOfAnother(t *testing.T, spec string, seed uint64) {
 	}
 }
 
-// TestAdaptiveRoutingAfterReboots: tables lead by longer paths than groups, because links came up that they do not use, and switches lose adaptive
-// routing one after another, by a reboot or by somebody else. No packet circulates between their tables and the groups of others.
+// TestAdaptiveRoutingAfterReboots: tables lead by longer paths than groups, because links came up that they do not use,
+// and switches lose adaptive routing one after another, by a reboot or by somebody else. No packet circulates between
+// their tables and the groups of others.
 func TestAdaptiveRoutingAfterReboots(t *testing.T) {
 	for _, spec := range []string{"torus:dims=4x4,hosts=1", "torus:dims=3x3x3,hosts=1"} {
 		for seed := range uint64(4) {
 			for _, reboots := range []bool{false, true} {
-				t.Run(fmt.Sprint(spec, " seed ", seed, " reboots ", reboots), func(t *testing.T) { arAfterReboots(t, spec, seed, reboots) })
+				t.Run(fmt.Sprint(spec, " seed ", seed, " reboots ", reboots), func(t *testing.T) {
+					arAfterReboots(t, spec, seed, reboots)
+				})
 			}
 		}
 	}
@@ -235,8 +244,8 @@ func arAfterReboots(t *testing.T, spec string, seed uint64, reboots bool) {
 	}
 }
 
-// TestAdaptiveRoutingPausedInProgram: the manager's own port loses its link when some of the tables are written that repair a loss. What it finds
-// after that is its own, and switches keep adaptive routing.
+// TestAdaptiveRoutingPausedInProgram: the manager's own port loses its link when some of the tables are written that
+// repair a loss. What it finds after that is its own, and switches keep adaptive routing.
 func TestAdaptiveRoutingPausedInProgram(t *testing.T) {
 	kept := 0
 	for _, spec := range []string{"torus:dims=4x4,hosts=1", "torus:dims=3x3x3,hosts=1"} {
@@ -250,7 +259,8 @@ func TestAdaptiveRoutingPausedInProgram(t *testing.T) {
 	}
 }
 
-// keptInProgram is how many switches have to keep adaptive routing, in all rounds together. It is 177, and 111 where groups are forgotten.
+// keptInProgram is how many switches have to keep adaptive routing, in all rounds together. It is 177, and 111 where
+// groups are forgotten.
 const keptInProgram = 150
 
 // arPausedInProgram takes three links away, one after another, and adds up how many switches keep adaptive routing.

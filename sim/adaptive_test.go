@@ -65,11 +65,12 @@ func TestAdaptiveRoutingIsNotReported(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	status := mad.StatusOK
 	var sets setLog
-	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: func(i int32, node *net.Node, c *fabric.Caps) {
-		if adaptive(2)(i, node, c); i == 2 {
-			c.Defect = moods(smp.AttrARInfo, 0, &status)
-		}
-	}})
+	b := newHarness(t, n,
+		fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: func(i int32, node *net.Node, c *fabric.Caps) {
+			if adaptive(2)(i, node, c); i == 2 {
+				c.Defect = moods(smp.AttrARInfo, 0, &status)
+			}
+		}})
 	m := b.comeUp(holdConfig())
 	status = inNoMood
 	m.sweep(manager.Heavy)
@@ -106,10 +107,11 @@ func TestAdaptiveRoutingStaysOn(t *testing.T) {
 		n := nettest.Generate(t, "fattree:k=4")
 		const sick = 2
 		var sets setLog
-		b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: func(i int32, n *net.Node, c *fabric.Caps) {
-			adaptive(sick)(i, n, c)
-			defective(sick, refuses(smp.AttrARInfo, unresponsive))(i, n, c)
-		}})
+		b := newHarness(t, n,
+			fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: func(i int32, n *net.Node, c *fabric.Caps) {
+				adaptive(sick)(i, n, c)
+				defective(sick, refuses(smp.AttrARInfo, unresponsive))(i, n, c)
+			}})
 		cfg := minhopConfig()
 		cfg.Sweep.Settings.AR = sweep.DisableAR
 		m := b.comeUp(cfg)

@@ -13,7 +13,8 @@ import (
 func TestBringUp(t *testing.T) {
 	for _, spec := range []string{
 		"fattree:k=4", "fattree:k=8,levels=2,missing-links=2", "torus:dims=3x3", "mesh:dims=2x2x2", "hypercube:dim=3",
-		"dragonfly:a=2,p=1,h=1", "hyperx:dims=3x3", "random:switches=8,degree=3,hosts=2", "tree:depth=3,fanout=2", "fattree:k=8,levels=1",
+		"dragonfly:a=2,p=1,h=1", "hyperx:dims=3x3", "random:switches=8,degree=3,hosts=2", "tree:depth=3,fanout=2",
+		"fattree:k=8,levels=1",
 	} {
 		t.Run(spec, func(t *testing.T) {
 			b := newHarness(t, nettest.Generate(t, spec), fabric.Config{Seed: 1})

@@ -19,8 +19,8 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// miswire changes cables at random: some are exchanged, some added where ports are free, and some end elsewhere. It returns one end of each
-// cable that is not in the plan, without that of the manager.
+// miswire changes cables at random: some are exchanged, some added where ports are free, and some end elsewhere. It
+// returns one end of each cable that is not in the plan, without that of the manager.
 func miswire(n *net.Net, self net.End, rng *rand.Rand) (wrong []net.End) {
 	var cabled, free []net.End
 	for i := range n.Nodes {
@@ -30,7 +30,8 @@ func miswire(n *net.Net, self net.End, rng *rand.Rand) (wrong []net.End) {
 			case e == self || to == self:
 			case to.Node < 0:
 				free = append(free, e)
-			case n.Nodes[i].Type == mad.Switch && n.Nodes[to.Node].Type == mad.Switch && to.Node > e.Node || n.Nodes[i].Type != mad.Switch:
+			case n.Nodes[i].Type == mad.Switch && n.Nodes[to.Node].Type == mad.Switch && to.Node > e.Node ||
+				n.Nodes[i].Type != mad.Switch:
 				cabled = append(cabled, e)
 			}
 		}
@@ -51,14 +52,16 @@ func miswire(n *net.Net, self net.End, rng *rand.Rand) (wrong []net.End) {
 		plug(b, to)
 	}
 	for i := 0; i+1 < min(6, len(free)); i += 2 { // added
-		if n.Nodes[free[i].Node].Type == mad.Switch && n.Nodes[free[i+1].Node].Type == mad.Switch && free[i].Node != free[i+1].Node {
+		if n.Nodes[free[i].Node].Type == mad.Switch && n.Nodes[free[i+1].Node].Type == mad.Switch &&
+			free[i].Node != free[i+1].Node {
 			plug(free[i], free[i+1])
 		}
 	}
 	return wrong
 }
 
-// crosses counts ways from hosts to all end ports that pass a cable, and packets that hosts behind such a cable can send over it.
+// crosses counts ways from hosts to all end ports that pass a cable, and packets that hosts behind such a cable can
+// send over it.
 func (b *harness) crosses(hosts []net.End, cables []net.End) (n int) {
 	b.Helper()
 	bad := map[[2]int]bool{} // by node and port by which a packet leaves
@@ -82,8 +85,9 @@ func (b *harness) crosses(hosts []net.End, cables []net.End) (n int) {
 	return n
 }
 
-// TestHoldBack brings up miswired fabrics whose plan is enforced: from the first sweep on, through a takeover, a failure and until the plan is
-// no longer enforced, no packet passes a cable that is not in the plan, and such a cable does not become ACTIVE.
+// TestHoldBack brings up miswired fabrics whose plan is enforced: from the first sweep on, through a takeover, a
+// failure and until the plan is no longer enforced, no packet passes a cable that is not in the plan, and such a cable
+// does not become ACTIVE.
 func TestHoldBack(t *testing.T) {
 	seeds := []uint64{1, 6, 38} // the last two cut off a switch of the fat tree, which has links of its own
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -91,7 +95,8 @@ func TestHoldBack(t *testing.T) {
 			seeds = append(seeds, uint64(len(seeds)))
 		}
 	}
-	for i, spec := range []string{"fattree:k=4", "torus:dims=4x4,hosts=2", "dragonfly:a=4,p=2,h=1", "hyperx:dims=3x3,hosts=2", "random:switches=12,degree=4,hosts=2"} {
+	for i, spec := range []string{"fattree:k=4", "torus:dims=4x4,hosts=2", "dragonfly:a=4,p=2,h=1",
+		"hyperx:dims=3x3,hosts=2", "random:switches=12,degree=4,hosts=2"} {
 		for _, seed := range seeds {
 			t.Run(fmt.Sprintf("%s/%d", spec, seed), func(t *testing.T) {
 				n := nettest.Generate(t, spec)
@@ -113,7 +118,9 @@ func TestHoldBack(t *testing.T) {
 					if when == "enforced again" { // what is cut off by that is left as it is
 						is := func(e net.End) bool { return m.View.Topo.FindNode(n.Nodes[e.Node].GUID) != topo.None }
 						hosts = slices.DeleteFunc(slices.Clone(hosts), func(e net.End) bool { return !is(e) })
-						wrong = slices.DeleteFunc(slices.Clone(wrong), func(e net.End) bool { return !is(e) && !is(b.Fabric.Peer(e)) })
+						wrong = slices.DeleteFunc(slices.Clone(wrong), func(e net.End) bool {
+							return !is(e) && !is(b.Fabric.Peer(e))
+						})
 					}
 					if got := b.crosses(hosts, wrong); got > 0 {
 						t.Errorf("%s: %d ways pass a cable that is not in the plan", when, got)
@@ -128,7 +135,8 @@ func TestHoldBack(t *testing.T) {
 					b.pass(settling / 20)
 					check("coming up")
 				}
-				if v := m.View; v == nil || v.Cabling == nil || len(v.Cabling.Held) != len(wrong) || len(v.Cabling.Findings) == 0 {
+				if v := m.View; v == nil || v.Cabling == nil || len(v.Cabling.Held) != len(wrong) ||
+					len(v.Cabling.Findings) == 0 {
 					t.Fatalf("held back: %+v, not in the plan: %v", m.View, wrong)
 				}
 				reaches := b.reaches(hosts)
@@ -177,7 +185,8 @@ func TestHoldBack(t *testing.T) {
 // other is the last host whose cable is in the plan.
 func other(n *net.Net, wrong []net.End) (at net.End) {
 	for i := range n.Nodes {
-		if e := (net.End{Node: int32(i), Port: 1}); n.Nodes[i].Type == mad.CA && !slices.Contains(wrong, e) && !slices.Contains(wrong, n.Nodes[i].Ports[1].Peer) {
+		if e := (net.End{Node: int32(i), Port: 1}); n.Nodes[i].Type == mad.CA && !slices.Contains(wrong, e) &&
+			!slices.Contains(wrong, n.Nodes[i].Ports[1].Peer) {
 			at = e
 		}
 	}
@@ -240,7 +249,8 @@ func TestOwnCable(t *testing.T) {
 	cfg.Sweep.Cabling = sweep.Cabling{Plan: plan, Enforced: true}
 	m := b.add(a, cfg)
 	b.pass(settling)
-	if v := m.View; v == nil || len(v.Cabling.Held) != 1 || len(v.Cabling.Findings) != 1 || v.Topo.FindNode(n.Nodes[z.Node].GUID) != topo.None || len(v.Topo.Nodes) != len(n.Nodes)-1 {
+	if v := m.View; v == nil || len(v.Cabling.Held) != 1 || len(v.Cabling.Findings) != 1 ||
+		v.Topo.FindNode(n.Nodes[z.Node].GUID) != topo.None || len(v.Topo.Nodes) != len(n.Nodes)-1 {
 		t.Fatalf("%+v", v)
 	}
 	if info := b.Fabric.PortInfo(z); info.PortState() != smp.PortInit {
@@ -248,8 +258,8 @@ func TestOwnCable(t *testing.T) {
 	}
 }
 
-// TestPlanOfOtherSubnet enforces plans that match too little: of a subnet in use everything stays, nothing of one that is not in use is brought
-// up, and an error says what to do. A plan that is not enforced does not keep it down.
+// TestPlanOfOtherSubnet enforces plans that match too little: of a subnet in use everything stays, nothing of one that
+// is not in use is brought up, and an error says what to do. A plan that is not enforced does not keep it down.
 func TestPlanOfOtherSubnet(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	unknown := cabling.Of(n)
@@ -272,7 +282,9 @@ func TestPlanOfOtherSubnet(t *testing.T) {
 		b.Configure(m.Manager, enforced)
 		b.pass(settling)
 		b.mustBeWhole(m)
-		if got := m.View.Cabling; got == nil || len(got.Held) > 0 || got.Applies() || got.OtherSubnet() != (name == "unknown") || got.OtherSubnet() != (len(got.Findings) == 0) || len(got.Spared) != 47 {
+		if got := m.View.Cabling; got == nil || len(got.Held) > 0 || got.Applies() ||
+			got.OtherSubnet() != (name == "unknown") || got.OtherSubnet() != (len(got.Findings) == 0) ||
+			len(got.Spared) != 47 {
 			t.Errorf("%s: %+v", name, got)
 		}
 		if b.sets() > 0 || m.says("ERROR", says, "topo_config_enabled FALSE") != 1 {
@@ -291,8 +303,8 @@ func TestPlanOfOtherSubnet(t *testing.T) {
 	}
 }
 
-// TestHoldBackAtColdStart switches on a leaf alone, with hosts that are not in the plan: so little of the plan is there that it looks like one of
-// another subnet, and still they get no LID.
+// TestHoldBackAtColdStart switches on a leaf alone, with hosts that are not in the plan: so little of the plan is there
+// that it looks like one of another subnet, and still they get no LID.
 func TestHoldBackAtColdStart(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=8")
 	plan := cabling.Of(n)
@@ -326,8 +338,9 @@ func TestHoldBackAtColdStart(t *testing.T) {
 	}
 }
 
-// TestOwnLeafRefused has the leaf of the manager replaced, or held back: in a subnet in use nothing is taken down, and a manager that starts
-// takes it over whole. In a subnet that is not in use nothing is brought up behind the leaf. In either case an error says what to do.
+// TestOwnLeafRefused has the leaf of the manager replaced, or held back: in a subnet in use nothing is taken down, and
+// a manager that starts takes it over whole. In a subnet that is not in use nothing is brought up behind the leaf. In
+// either case an error says what to do.
 func TestOwnLeafRefused(t *testing.T) {
 	for _, replaced := range []bool{true, false} {
 		t.Run(fmt.Sprint("replaced=", replaced), func(t *testing.T) {
@@ -382,8 +395,8 @@ func TestOwnLeafRefused(t *testing.T) {
 	}
 }
 
-// TestNamesOfPlan: where the plan has names alone, a host whose adapter has its default description is held back until it has its name,
-// without an order of anybody.
+// TestNamesOfPlan: where the plan has names alone, a host whose adapter has its default description is held back until
+// it has its name, without an order of anybody.
 func TestNamesOfPlan(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	plan := cabling.Of(n)
@@ -419,7 +432,8 @@ func (b *harness) reaches(hosts []net.End) (n int) {
 	for _, from := range hosts {
 		for _, to := range hosts {
 			info := b.Fabric.PortInfo(to)
-			if _, end := b.Fabric.Probe(from, info.LID(), mad.DefaultPKey, 0, nil); info.LID() != 0 && end == fabric.Delivered {
+			if _, end := b.Fabric.Probe(from, info.LID(), mad.DefaultPKey, 0, nil); info.LID() != 0 &&
+				end == fabric.Delivered {
 				n++
 			}
 		}

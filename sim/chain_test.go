@@ -35,7 +35,9 @@ func TestEngineRefuses(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4,levels=2")
 	var cables []net.End // one of each root
 	for i := range n.Nodes {
-		if n.Nodes[i].Type == mad.Switch && !slices.ContainsFunc(n.Nodes[i].Ports, func(p net.Port) bool { return p.Peer.Node >= 0 && n.Nodes[p.Peer.Node].Type != mad.Switch }) {
+		if n.Nodes[i].Type == mad.Switch && !slices.ContainsFunc(n.Nodes[i].Ports, func(p net.Port) bool {
+			return p.Peer.Node >= 0 && n.Nodes[p.Peer.Node].Type != mad.Switch
+		}) {
 			cables = append(cables, net.End{Node: int32(i), Port: uint8(len(cables) + 1)})
 		}
 	}
@@ -53,10 +55,12 @@ func TestEngineRefuses(t *testing.T) {
 	if r := m.View.Routing; r.Engine != "minhop" || len(r.Refused) != 1 || r.Refused[0].Engine != "updn" {
 		t.Errorf("%+v", r)
 	}
-	if d := ctltest.Diagnose(t, server.Show(m.View), n.Nodes[host(n, 0).Node].Desc, n.Nodes[host(n, 1).Node].Desc); !strings.HasPrefix(d.Routes, "minhop; updn failed: no root switch was found") {
+	if d := ctltest.Diagnose(t, server.Show(m.View), n.Nodes[host(n, 0).Node].Desc,
+		n.Nodes[host(n, 1).Node].Desc); !strings.HasPrefix(d.Routes, "minhop; updn failed: no root switch was found") {
 		t.Errorf("why says %q", d.Routes)
 	}
-	for _, words := range []string{"disabling UPDN algorithm, no root nodes were found", "updn: cannot build lid matrices", "a routing engine cannot route this subnet"} {
+	for _, words := range []string{"disabling UPDN algorithm, no root nodes were found",
+		"updn: cannot build lid matrices", "a routing engine cannot route this subnet"} {
 		if m.says("ERROR", words) != 1 {
 			t.Errorf("%q is logged %d times", words, m.says("ERROR", words))
 		}
@@ -89,9 +93,12 @@ func TestEngineReload(t *testing.T) {
 	}{
 		{"the same", engines.Settings{Lash: lash.Settings{StartVL: 1}}, []string{"lash"}, "lash", false, 1},
 		{"another lane", engines.Settings{}, []string{"lash"}, "lash", false, 0},
-		{"another engine", engines.Settings{Updn: updn.Settings{Roots: []mad.GUID{root}}}, []string{"updn", "lash"}, "updn", true, 0},
-		{"the same root", engines.Settings{Updn: updn.Settings{Roots: []mad.GUID{root}}}, []string{"updn", "lash"}, "updn", false, 0},
-		{"another root", engines.Settings{Updn: updn.Settings{Roots: []mad.GUID{n.Nodes[uplink(n, 2).Node].GUID}}}, []string{"updn", "lash"}, "updn", true, 0},
+		{"another engine", engines.Settings{Updn: updn.Settings{Roots: []mad.GUID{root}}}, []string{"updn", "lash"},
+			"updn", true, 0},
+		{"the same root", engines.Settings{Updn: updn.Settings{Roots: []mad.GUID{root}}}, []string{"updn", "lash"},
+			"updn", false, 0},
+		{"another root", engines.Settings{Updn: updn.Settings{Roots: []mad.GUID{n.Nodes[uplink(n, 2).Node].GUID}}},
+			[]string{"updn", "lash"}, "updn", true, 0},
 		{"no root", engines.Settings{}, []string{"updn", "lash"}, "lash", true, 0},
 	} {
 		before := b.lfts()
@@ -170,14 +177,18 @@ func TestEngineUnknown(t *testing.T) {
 	n := nettest.Generate(t, "torus:dims=5,hosts=1")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	root, adapter := n.Nodes[uplink(n, 0).Node].GUID, n.Nodes[host(n, 0).Node].GUID
-	m := b.comeUp(chainConfig(t, engines.Settings{Updn: updn.Settings{Roots: []mad.GUID{adapter, root, 0xf000000000000007}}}, "updn"))
+	m := b.comeUp(
+		chainConfig(t, engines.Settings{Updn: updn.Settings{Roots: []mad.GUID{adapter, root, 0xf000000000000007}}},
+			"updn"))
 	m.sweep(manager.Heavy)
-	if r := m.View.Routing; r.Engine != "updn" || m.says("WARN", "lists GUIDs that do not belong to switches", "2 of engine updn", adapter.String(), "which is not a switch") != 1 {
+	if r := m.View.Routing; r.Engine != "updn" || m.says("WARN", "lists GUIDs that do not belong to switches",
+		"2 of engine updn", adapter.String(), "which is not a switch") != 1 {
 		t.Errorf("%+v", r)
 	}
 }
 
-// TestAutoEngine: with auto each fabric comes up with the engine that suits it, without a file, and the view says what the fabric is.
+// TestAutoEngine: with auto each fabric comes up with the engine that suits it, without a file, and the view says what
+// the fabric is.
 func TestAutoEngine(t *testing.T) {
 	for spec, want := range ordered(map[string]view.Routing{
 		"fattree:k=4":                {Engine: "tree", Fabric: "fat tree of 3 levels"},
@@ -192,7 +203,8 @@ func TestAutoEngine(t *testing.T) {
 			m := b.comeUp(chainConfig(t, engines.Settings{}, "auto", "no_fallback"))
 			b.mustBeWhole(m)
 			r := m.View.Routing
-			if want.Engine != "" && r.Engine != want.Engine || !strings.HasPrefix(r.Fabric, want.Fabric) || r.Refused != nil {
+			if want.Engine != "" && r.Engine != want.Engine || !strings.HasPrefix(r.Fabric, want.Fabric) ||
+				r.Refused != nil {
 				t.Errorf("%+v", r)
 			}
 			if r.Engine == "minhop" || m.ups[0].CreditLoop > 0 {

@@ -75,18 +75,24 @@ func TestCompare(t *testing.T) {
 	}{
 		"nothing": {func(*testing.T, *managed) {}, nil, history.Change{}, ""},
 		"host unplugged": {func(t *testing.T, w *managed) { w.Fabric.Unplug(end(t, w, "host-02", 1)) },
-			map[history.Kind]int{history.Nodes: 1}, history.Change{Kind: history.Nodes, Name: "host-02 mlx5_0", From: "CA LID %d at leaf-01 port 2"}, "host-02 mlx5_0 port 1"},
+			map[history.Kind]int{history.Nodes: 1},
+			history.Change{Kind: history.Nodes, Name: "host-02 mlx5_0", From: "CA LID %d at leaf-01 port 2"},
+			"host-02 mlx5_0 port 1"},
 		"uplink down": {func(t *testing.T, w *managed) { w.Fabric.LinkDown(end(t, w, "leaf-01", 3)) },
-			map[history.Kind]int{history.Links: 1}, history.Change{Kind: history.Links, Name: "leaf-01", Port: 3, From: "agg-01 port 1"}, ""},
+			map[history.Kind]int{history.Links: 1}, history.Change{Kind: history.Links, Name: "leaf-01", Port: 3,
+				From: "agg-01 port 1"}, ""},
 		"switch off": {func(t *testing.T, w *managed) { w.Fabric.NodeDown(w.node(t, "agg-01")) },
-			map[history.Kind]int{history.Nodes: 1, history.Links: 4}, history.Change{Kind: history.Nodes, Name: "agg-01", From: "switch LID %d"}, ""},
+			map[history.Kind]int{history.Nodes: 1, history.Links: 4},
+			history.Change{Kind: history.Nodes, Name: "agg-01", From: "switch LID %d"}, ""},
 		"host unresponsive": {func(t *testing.T, w *managed) {
 			w.Fabric.SetUnresponsive(w.node(t, "host-02"), true)
 			w.Ask(w.m.Manager, manager.Heavy)
 		},
-			map[history.Kind]int{history.Answers: 1}, history.Change{Kind: history.Answers, Name: "host-02 mlx5_0", From: "yes", To: "no"}, ""},
+			map[history.Kind]int{history.Answers: 1}, history.Change{Kind: history.Answers, Name: "host-02 mlx5_0",
+				From: "yes", To: "no"}, ""},
 		"renamed": {func(t *testing.T, w *managed) { w.Fabric.SetNodeDescription(w.node(t, "host-02"), "db1 mlx5_0") },
-			map[history.Kind]int{history.Names: 1}, history.Change{Kind: history.Names, Name: "db1 mlx5_0", From: "host-02 mlx5_0", To: "db1 mlx5_0"}, ""},
+			map[history.Kind]int{history.Names: 1},
+			history.Change{Kind: history.Names, Name: "db1 mlx5_0", From: "host-02 mlx5_0", To: "db1 mlx5_0"}, ""},
 	}) {
 		t.Run(name, func(t *testing.T) {
 			w := bringUp(t, nettest.Generate(t, "fattree:k=4"), nil)

@@ -35,7 +35,8 @@ func (b *harness) count(at net.End) *counting {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := &counting{harness: b, st: st, m: perf.New(perf.Settings{Window: 50, QueryInfo: true}), waiting: map[mad.TID]uint64{}, said: map[mad.GUID]bool{}}
+	c := &counting{harness: b, st: st, m: perf.New(perf.Settings{Window: 50, QueryInfo: true}),
+		waiting: map[mad.TID]uint64{}, said: map[mad.GUID]bool{}}
 	st.OnReceive(func(d mad.Datagram) { c.answers = append(c.answers, d) })
 	return c
 }
@@ -69,8 +70,8 @@ func (c *counting) step(e perf.Event) {
 	}
 }
 
-// read reads all ports, and returns the notes of those of a node, without that some counters of theirs have 32 bits. An enhanced port 0 that counts nothing,
-// as with ideal devices, does not show a reboot.
+// read reads all ports, and returns the notes of those of a node, without that some counters of theirs have 32 bits. An
+// enhanced port 0 that counts nothing, as with ideal devices, does not show a reboot.
 func (c *counting) read(w *watched) (notes func(node int32) []perf.Note) {
 	c.Helper()
 	c.image = nil
@@ -114,7 +115,8 @@ func (c *counting) use() {
 	for i := range 16 {
 		for j := range 16 {
 			to := c.Fabric.PortInfo(host(c.net, j))
-			if _, why := c.Fabric.Send(host(c.net, i), to.LID(), mad.DefaultPKey, 0, fabric.Load{Packets: 100, Words: 100_000}); i != j && why != fabric.Delivered {
+			if _, why := c.Fabric.Send(host(c.net, i), to.LID(), mad.DefaultPKey, 0,
+				fabric.Load{Packets: 100, Words: 100_000}); i != j && why != fabric.Delivered {
 				c.Errorf("host %d to host %d: %v", i, j, why)
 			}
 		}
@@ -169,7 +171,8 @@ func TestCountersRestart(t *testing.T) {
 			t.Errorf("%s: %v, want %v", b.Fabric.NodeID(node), got, want)
 		}
 	}
-	if got, _ := c.image.Port(perf.Key{Node: n.Nodes[cut.Node].GUID, Port: 1}); got.N[pma.LinkDownedCounter] != 1 || b.Fabric.Counter(cut, pma.LinkDownedCounter) != downs+1 {
+	if got, _ := c.image.Port(perf.Key{Node: n.Nodes[cut.Node].GUID, Port: 1}); got.N[pma.LinkDownedCounter] != 1 ||
+		b.Fabric.Counter(cut, pma.LinkDownedCounter) != downs+1 {
 		t.Errorf("the cable that was cut: %d times", got.N[pma.LinkDownedCounter])
 	}
 	b.mustBeWhole(m)
@@ -195,7 +198,9 @@ func TestCountersRestart(t *testing.T) {
 
 // Requests for counters and of congestion control go with the SL that the routing engine gives to their path.
 func TestCountersSL(t *testing.T) {
-	for engine, spec := range ordered(map[string]string{"auto": "torus:dims=5x5,hosts=1", "dfsssp": "torus:dims=4x4,hosts=1", "lash": "torus:dims=5x5,hosts=1"}) {
+	for engine, spec := range ordered(
+		map[string]string{"auto": "torus:dims=5x5,hosts=1", "dfsssp": "torus:dims=4x4,hosts=1",
+			"lash": "torus:dims=5x5,hosts=1"}) {
 		n := nettest.Generate(t, spec)
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		m := b.comeUp(chainConfig(t, engines.Settings{}, engine))

@@ -75,8 +75,8 @@ func TestCreditLoopTakenOver(t *testing.T) {
 	}
 }
 
-// TestTreesProved: routes in force are proved with the multicast trees that joins make, before any heavy sweep. In a ring of five, lash has no credit
-// loop with two lanes; a tree over all switches on one of these closes one.
+// TestTreesProved: routes in force are proved with the multicast trees that joins make, before any heavy sweep. In a
+// ring of five, lash has no credit loop with two lanes; a tree over all switches on one of these closes one.
 func TestTreesProved(t *testing.T) {
 	n := nettest.Generate(t, "torus:dims=5,hosts=1")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -102,7 +102,8 @@ func TestTreesProved(t *testing.T) {
 		loops, tasks = nil, 0
 		c.sing()
 		c.pass(2 * time.Second)
-		if tasks != 1 || len(loops) != 1 || (loops[0].Links > 0) != links || (loops[0].Text != "") != links || len(c.m.ups) != sweeps {
+		if tasks != 1 || len(loops) != 1 || (loops[0].Links > 0) != links || (loops[0].Text != "") != links ||
+			len(c.m.ups) != sweeps {
 			t.Errorf("%d proofs, %+v after %d sweeps, want a loop %t", tasks, loops, len(c.m.ups)-sweeps, links)
 		}
 	}

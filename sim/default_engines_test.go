@@ -15,8 +15,9 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// TestReloadWithoutChoice: where nobody chose an engine, a reload of the settings of one does not give a fabric in use to auto. Neither does the choice of min-hop, which keeps
-// the routes already, nor the end of that choice. Another engine, once it is chosen, computes all routes.
+// TestReloadWithoutChoice: where nobody chose an engine, a reload of the settings of one does not give a fabric in use
+// to auto. Neither does the choice of min-hop, which keeps the routes already, nor the end of that choice. Another
+// engine, once it is chosen, computes all routes.
 func TestReloadWithoutChoice(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=8")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -31,7 +32,8 @@ func TestReloadWithoutChoice(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		chain engines.Chain
-	}{{"QoS of Nue", engines.Default(&other)}, {"min-hop is chosen", engines.Chain{engines.MinHop}}, {"nothing is chosen", cfg.Sweep.Engines}} {
+	}{{"QoS of Nue", engines.Default(&other)}, {"min-hop is chosen", engines.Chain{engines.MinHop}},
+		{"nothing is chosen", cfg.Sweep.Engines}} {
 		cfg.Sweep.Engines = c.chain
 		b.Configure(m.Manager, cfg)
 		b.pass(settling)
@@ -57,7 +59,8 @@ func TestReloadWithoutChoice(t *testing.T) {
 	}
 }
 
-// TestReloadOfAuto: where auto routes a subnet, settings of an engine that it does not try change nothing; others have all routes computed afresh.
+// TestReloadOfAuto: where auto routes a subnet, settings of an engine that it does not try change nothing; others have
+// all routes computed afresh.
 func TestReloadOfAuto(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=8")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -85,11 +88,13 @@ func TestReloadOfAuto(t *testing.T) {
 	}
 }
 
-// TestRestartOfAuto: where nobody chose an engine, a manager that is started again goes on with the engine that computed the routes which it finds, also where
-// cables were lost since all were computed afresh: nothing is written, and what was lost returns to its routes. Without its record, and where the tables are
-// others than those of the record, it keeps and repairs them.
+// TestRestartOfAuto: where nobody chose an engine, a manager that is started again goes on with the engine that
+// computed the routes which it finds, also where cables were lost since all were computed afresh: nothing is written,
+// and what was lost returns to its routes. Without its record, and where the tables are others than those of the
+// record, it keeps and repairs them.
 func TestRestartOfAuto(t *testing.T) {
-	for spec, engine := range ordered(map[string]string{"fattree:k=8": "tree", "pods": "tree", "torus:dims=5x5,hosts=1": "torus-2QoS", "random:switches=10,hosts=1": "dfsssp"}) {
+	for spec, engine := range ordered(map[string]string{"fattree:k=8": "tree", "pods": "tree",
+		"torus:dims=5x5,hosts=1": "torus-2QoS", "random:switches=10,hosts=1": "dfsssp"}) {
 		for _, c := range []string{"its own", "without a record", "others"} {
 			t.Run(spec+" "+c, func(t *testing.T) {
 				n := nettest.Generate(t, spec)
@@ -122,7 +127,8 @@ func TestRestartOfAuto(t *testing.T) {
 				}
 				m = b.addKept(host(n, 0), cfg, disk)
 				b.pass(settling)
-				if r := m.View.Routing; len(changed(before, b.lfts())) > 0 || r.Kept != (c != "its own") || c == "its own" && (r.Engine != engine || r.Foreign != "") {
+				if r := m.View.Routing; len(changed(before, b.lfts())) > 0 || r.Kept != (c != "its own") ||
+					c == "its own" && (r.Engine != engine || r.Foreign != "") {
 					t.Fatalf("started again: %+v, %d switches changed", r, len(changed(before, b.lfts())))
 				}
 				b.mustBeWhole(m)
@@ -130,7 +136,8 @@ func TestRestartOfAuto(t *testing.T) {
 					b.Fabric.LinkUp(cable)
 					b.pass(settling)
 					if r := m.View.Routing; r.Engine != engine || r.Kept || len(changed(whole, b.lfts())) > 0 {
-						t.Errorf("the cable is back: %+v, %d switches differ from the beginning", r, len(changed(whole, b.lfts())))
+						t.Errorf("the cable is back: %+v, %d switches differ from the beginning", r,
+							len(changed(whole, b.lfts())))
 					}
 				}
 			})
@@ -138,13 +145,15 @@ func TestRestartOfAuto(t *testing.T) {
 	}
 }
 
-// TestTakeoverOfAuto: where nobody chose an engine, a standby that follows the master's record of routes goes on with the same engine when the master dies: no forwarding
-// table is written, and what is lost and what returns changes what it would have changed under the master. Without the record it keeps and repairs the routes.
+// TestTakeoverOfAuto: where nobody chose an engine, a standby that follows the master's record of routes goes on with
+// the same engine when the master dies: no forwarding table is written, and what is lost and what returns changes what
+// it would have changed under the master. Without the record it keeps and repairs the routes.
 func TestTakeoverOfAuto(t *testing.T) {
 	for _, c := range []struct {
 		spec, engine    string
 		follows, reborn bool // reborn: the master had computed them before it was started again
-	}{{"fattree:k=8", "tree", true, false}, {"fattree:k=8", "tree", true, true}, {"fattree:k=8", "tree", false, false}, {"pods:corners=2", "tree", true, true}, {"random:switches=10,hosts=1", "dfsssp", true, false}} {
+	}{{"fattree:k=8", "tree", true, false}, {"fattree:k=8", "tree", true, true}, {"fattree:k=8", "tree", false, false},
+		{"pods:corners=2", "tree", true, true}, {"random:switches=10,hosts=1", "dfsssp", true, false}} {
 		t.Run(fmt.Sprintf("%s follows %t reborn %t", c.spec, c.follows, c.reborn), func(t *testing.T) {
 			n := nettest.Generate(t, c.spec)
 			written := 0
@@ -191,7 +200,8 @@ func TestTakeoverOfAuto(t *testing.T) {
 			whole, cable := b.lfts(), uplink(n, n.Nodes[host(n, len(n.Nodes)/4).Node].Ports[1].Peer.Node)
 			b.Fabric.LinkDown(cable)
 			send()
-			if r := first.View.Routing; r.Engine != c.engine || r.Kept || first.last() != smp.Master || second.last() != smp.Standby {
+			if r := first.View.Routing; r.Engine != c.engine || r.Kept || first.last() != smp.Master ||
+				second.last() != smp.Standby {
 				t.Fatalf("%+v", r)
 			}
 			before := b.lfts()
@@ -201,7 +211,8 @@ func TestTakeoverOfAuto(t *testing.T) {
 			if second.last() != smp.Master {
 				t.Fatalf("the standby is %v", second.last())
 			}
-			if r := second.View.Routing; written > 0 || len(changed(before, b.lfts())) > 0 || r.Kept == c.follows || c.follows && (r.Engine != c.engine || r.Foreign != "") {
+			if r := second.View.Routing; written > 0 || len(changed(before, b.lfts())) > 0 || r.Kept == c.follows ||
+				c.follows && (r.Engine != c.engine || r.Foreign != "") {
 				t.Fatalf("after the takeover: %+v, %d Sets of LinearForwardingTable", r, written)
 			}
 			b.mustBeWhole(second)
@@ -211,12 +222,14 @@ func TestTakeoverOfAuto(t *testing.T) {
 			b.Fabric.LinkUp(cable)
 			b.pass(settling)
 			if r := second.View.Routing; r.Engine != c.engine || r.Kept || len(changed(whole, b.lfts())) > 0 {
-				t.Errorf("the cable is back: %+v, %d switches differ from the beginning", r, len(changed(whole, b.lfts())))
+				t.Errorf("the cable is back: %+v, %d switches differ from the beginning", r,
+					len(changed(whole, b.lfts())))
 			}
 			b.Fabric.LinkDown(cable)
 			b.pass(settling)
 			if len(changed(before, b.lfts())) > 0 {
-				t.Errorf("the cable is lost again: %d switches have other routes than under the old master", len(changed(before, b.lfts())))
+				t.Errorf("the cable is lost again: %d switches have other routes than under the old master",
+					len(changed(before, b.lfts())))
 			}
 		})
 	}

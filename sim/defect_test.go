@@ -35,10 +35,9 @@ func refuses(attr mad.AttrID, unresponsive bool) fabric.Defect {
 	}
 }
 
-// A switch that does not take its forwarding table, or its SwitchInfo, is named; its
-// links stay as they are, everybody else's come up, and no route leads through it. When
-// it has come to its senses it is used: at once after a sweep that is asked for, where it restarts, or where a link of it changes, else
-// after some minutes.
+// A switch that does not take its forwarding table, or its SwitchInfo, is named; its links stay as they are, everybody
+// else's come up, and no route leads through it. When it has come to its senses it is used: at once after a sweep that
+// is asked for, where it restarts, or where a link of it changes, else after some minutes.
 func TestSwitchWithoutTable(t *testing.T) {
 	recoveries := map[string]func(b *harness, m *watched, sick int32){
 		"a sweep is asked for": func(b *harness, m *watched, _ int32) {
@@ -81,12 +80,13 @@ func TestSwitchWithoutTable(t *testing.T) {
 func switchWithoutTable(t *testing.T, defect fabric.Defect, recovers func(b *harness, m *watched, sick int32)) {
 	n := nettest.Generate(t, "fattree:k=8,levels=2")
 	sick, ill := spine(n), true
-	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
-		if ill {
-			return defect(p, obey)
-		}
-		return obey(), true
-	})})
+	b := newHarness(t, n,
+		fabric.Config{Seed: 1, Caps: defective(sick, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+			if ill {
+				return defect(p, obey)
+			}
+			return obey(), true
+		})})
 	m := b.comeUp(minhopConfig())
 	m.mustRest()
 	b.mustBeActive(sick)
@@ -133,7 +133,8 @@ func (b *harness) leadsThrough(sw int32) bool {
 	own := b.Fabric.PortInfo(net.End{Node: sw})
 	for node, row := range b.lfts() {
 		for lid, port := range row {
-			if node != sw && port != 0 && port != 255 && mad.LID(lid) != own.LID() && b.Fabric.Peer(net.End{Node: node, Port: port}).Node == sw {
+			if node != sw && port != 0 && port != 255 && mad.LID(lid) != own.LID() &&
+				b.Fabric.Peer(net.End{Node: node, Port: port}).Node == sw {
 				return true
 			}
 		}
@@ -147,7 +148,8 @@ func TestHostRefusesPortInfo(t *testing.T) {
 		t.Run(fmt.Sprint("unresponsive ", unresponsive), func(t *testing.T) {
 			n := nettest.Generate(t, "fattree:k=4")
 			sick := host(n, 5)
-			b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick.Node, refuses(smp.AttrPortInfo, unresponsive))})
+			b := newHarness(t, n,
+				fabric.Config{Seed: 1, Caps: defective(sick.Node, refuses(smp.AttrPortInfo, unresponsive))})
 			m := b.comeUp(minhopConfig())
 			m.mustRest()
 			b.mustBeActive(sick.Node)
@@ -170,13 +172,17 @@ func TestRefusedField(t *testing.T) {
 	for name, node := range ordered(sick) {
 		t.Run(name, func(t *testing.T) {
 			refused := 0
-			b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(node, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
-				if info := (*smp.PortInfo)(p.Data()); p.AttrID() == smp.AttrPortInfo && p.Method() == mad.MethodSet && info.OverrunErrors() == 8 {
-					refused++
-					return mad.StatusBadField, true
-				}
-				return obey(), true
-			})})
+			b := newHarness(t, n,
+				fabric.Config{Seed: 1,
+					Caps: defective(node, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+						if info := (*smp.PortInfo)(p.Data()); p.AttrID() == smp.AttrPortInfo &&
+							p.Method() == mad.MethodSet &&
+							info.OverrunErrors() == 8 {
+							refused++
+							return mad.StatusBadField, true
+						}
+						return obey(), true
+					})})
 			m := b.comeUp(minhopConfig())
 			b.mustBeActive()
 			b.mustConnectHosts()
@@ -203,13 +209,16 @@ func TestRefusedField(t *testing.T) {
 func TestRefusedOnce(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	sick, refused := host(n, 5), 0
-	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(sick.Node, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
-		if info := (*smp.PortInfo)(p.Data()); p.AttrID() == smp.AttrPortInfo && p.Method() == mad.MethodSet && info.PortState() == smp.PortArmed && refused == 0 {
-			refused++
-			return mad.StatusBadField, true
-		}
-		return obey(), true
-	})})
+	b := newHarness(t, n,
+		fabric.Config{Seed: 1,
+			Caps: defective(sick.Node, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+				if info := (*smp.PortInfo)(p.Data()); p.AttrID() == smp.AttrPortInfo && p.Method() == mad.MethodSet &&
+					info.PortState() == smp.PortArmed && refused == 0 {
+					refused++
+					return mad.StatusBadField, true
+				}
+				return obey(), true
+			})})
 	cfg := minhopConfig()
 	cfg.Sweep.Settings.Overruns = sweep.Given[uint8](3)
 	m := b.comeUp(cfg)

@@ -85,11 +85,17 @@ func TestDiagnoseFaults(t *testing.T) {
 		text         string
 		state        string
 	}{
-		"cut":          {change: func(n *net.Net, h int32) { uncable(n, h) }, kind: "no signal", text: "no cable", state: "Down"},
-		"unresponsive": {unresponsive: true, kind: "nothing answers", text: "no answer behind the port", state: "Initialize"},
-		"refuses":      {defect: portInfo(nil, mad.StatusBadMethodAttr, true), kind: "refused", text: "stays Initialize", state: "Armed"},
-		"no answer":    {defect: portInfo(nil, 0, false), kind: "no answer", text: "no answer to Set(PortInfo)", state: "Armed"},
-		"locked":       {defect: portInfo(lock, 0, false), kind: "M_Key", text: "protected by an M_Key", state: "Armed"},
+		"cut": {change: func(n *net.Net, h int32) {
+			uncable(n, h)
+		}, kind: "no signal", text: "no cable", state: "Down"},
+		"unresponsive": {unresponsive: true, kind: "nothing answers", text: "no answer behind the port",
+			state: "Initialize"},
+		"refuses": {defect: portInfo(nil, mad.StatusBadMethodAttr, true), kind: "refused",
+			text: "stays Initialize", state: "Armed"},
+		"no answer": {defect: portInfo(nil, 0, false), kind: "no answer", text: "no answer to Set(PortInfo)",
+			state: "Armed"},
+		"locked": {defect: portInfo(lock, 0, false), kind: "M_Key", text: "protected by an M_Key",
+			state: "Armed"},
 		"duplicate": {change: func(n *net.Net, h int32) {
 			n.Nodes[h].Ports[1].GUID = n.Nodes[adapters(n)[1]].Ports[1].GUID
 		}, kind: "duplicate GUID", text: "Found duplicated port GUID", state: "Initialize"},
@@ -119,7 +125,8 @@ func TestDiagnoseFaults(t *testing.T) {
 			rows, _ := s.Diagnose("", "")
 			found := 0
 			for d := range rows {
-				if name := d.Port.Desc; name != f.desc(host) && name != strings.Split(leaf, ":")[0] || len(d.Reasons) == 0 {
+				if name := d.Port.Desc; name != f.desc(host) && name != strings.Split(leaf, ":")[0] ||
+					len(d.Reasons) == 0 {
 					t.Errorf("%s port %d is listed too: %+v", name, d.Port.Port, d.Reasons)
 				}
 				found++
@@ -165,17 +172,20 @@ func TestDiagnoseLater(t *testing.T) {
 	f.Ask(f.m.Manager, manager.Heavy)
 	f.pass(5 * time.Second)
 	s = server.Show(f.m.View)
-	if d := ctltest.Diagnose(t, s, f.desc(all[3]), ""); d.Works || !ctltest.HasReason(d, "no answer", "has not answered") {
+	if d := ctltest.Diagnose(t, s, f.desc(all[3]), ""); d.Works ||
+		!ctltest.HasReason(d, "no answer", "has not answered") {
 		t.Errorf("unresponsive: %+v", d)
 	}
-	if d := ctltest.Diagnose(t, s, f.desc(all[9]), f.desc(all[3])); d.Works || !ctltest.HasReason(d, "no answer", f.desc(all[3])) {
+	if d := ctltest.Diagnose(t, s, f.desc(all[9]), f.desc(all[3])); d.Works ||
+		!ctltest.HasReason(d, "no answer", f.desc(all[3])) {
 		t.Errorf("to the unresponsive one: %+v", d)
 	}
 	f.Fabric.Unplug(net.End{Node: all[3], Port: 1})
 	f.pass(time.Minute)
 	s = server.Show(f.m.View)
 	for _, name := range []string{lid.String(), f.net.Nodes[all[3]].Ports[1].GUID.String()} {
-		if d := ctltest.Diagnose(t, s, name, ""); d.State != "absent" || !ctltest.HasReason(d, "absent", "LID "+lid.String()+" is reserved") {
+		if d := ctltest.Diagnose(t, s, name, ""); d.State != "absent" ||
+			!ctltest.HasReason(d, "absent", "LID "+lid.String()+" is reserved") {
 			t.Errorf("gone, by %s: %+v", name, d)
 		}
 		if d := ctltest.Diagnose(t, s, f.desc(all[1]), name); d.State != "absent" {
@@ -192,7 +202,8 @@ func TestDiagnoseAdaptiveRouting(t *testing.T) {
 			c.AR = fabric.AROn
 		}
 	})
-	if d := ctltest.Diagnose(t, server.Show(f.m.View), f.leaf(adapters(n)[4]), ""); !d.Works || !ctltest.HasReason(d, "no longer adaptive", "adaptive routing is off") {
+	if d := ctltest.Diagnose(t, server.Show(f.m.View), f.leaf(adapters(n)[4]), ""); !d.Works ||
+		!ctltest.HasReason(d, "no longer adaptive", "adaptive routing is off") {
 		t.Errorf("%+v", d)
 	}
 }

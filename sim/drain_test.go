@@ -48,11 +48,12 @@ func (b *harness) passes(hosts []net.End, node int32) (n int) {
 	return n
 }
 
-// TestDrain drains a switch, switches it off, on, and undrains it: no packet between hosts is lost, and while it is drained none passes
-// it. A manager that takes over in between, with the same file, leaves routes as they are.
+// TestDrain drains a switch, switches it off, on, and undrains it: no packet between hosts is lost, and while it is
+// drained none passes it. A manager that takes over in between, with the same file, leaves routes as they are.
 func TestDrain(t *testing.T) {
 	for _, c := range []struct{ engine, spec, node string }{
-		{"minhop", "fattree:k=4", "spine-01"}, {"tree", "fattree:k=8", "spine-01"}, {"tree", "fattree:k=8", "agg-01"}, {"updn", "fattree:k=4", "agg-01"},
+		{"minhop", "fattree:k=4", "spine-01"}, {"tree", "fattree:k=8", "spine-01"}, {"tree", "fattree:k=8", "agg-01"},
+		{"updn", "fattree:k=4", "agg-01"},
 	} {
 		t.Run(c.engine+" "+c.node, func(t *testing.T) {
 			n := nettest.Generate(t, c.spec)

@@ -224,7 +224,8 @@ func TestDryRun(t *testing.T) {
 		}
 		announces, others := 0, 0
 		for step := range m.shown[0].Steps {
-			if _, what, _ := strings.Cut(step, ": "); strings.HasPrefix(what, "MasterSMLID") && !strings.Contains(step, "Armed") {
+			if _, what, _ := strings.Cut(step, ": "); strings.HasPrefix(what, "MasterSMLID") &&
+				!strings.Contains(step, "Armed") {
 				announces++
 			} else {
 				others++

@@ -32,7 +32,8 @@ const (
 	proofElections   = 1000
 	electionHarms    = 12
 	pollingInterval  = 10 * time.Second
-	longSleep        = 3500 * time.Millisecond // longer than one poll, and than a manager that wakes every second can overlook
+	// longer than one poll, and than a manager that wakes every second can overlook
+	longSleep = 3500 * time.Millisecond
 )
 
 func TestElections(t *testing.T) {
@@ -80,7 +81,9 @@ func newContest(t *testing.T, seed uint64) *contest {
 	rng := rand.New(rand.NewPCG(seed, 0xe1ec7))
 	n := nettest.Generate(t, pick(rng, "fattree:k=4", "torus:dims=3x3", "mesh:dims=4x2"))
 	c := &contest{rng: rng}
-	c.harness = newHarness(t, n, fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, 5*time.Microsecond, time.Millisecond), TrainTime: pick(rng, 0, time.Second)})
+	c.harness = newHarness(t, n,
+		fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, 5*time.Microsecond, time.Millisecond),
+			TrainTime: pick(rng, 0, time.Second)})
 	c.ComputeTime = pick(rng, 0, 5*time.Millisecond, 300*time.Millisecond)
 	hosts := rng.Perm(8)
 	sticky := rng.IntN(4) == 0
@@ -150,8 +153,10 @@ func (c *contest) sent(r *rival, now time.Duration, p *mad.Packet) {
 		if r.woke && r.asked == 0 {
 			c.Errorf("at %v %v writes without having asked anybody since it was paused", now, r.at)
 		}
-		if since := c.quiet + pollingInterval; now > since && o.wrote > since && o.m.last() == smp.Master && r.m.last() == smp.Master {
-			c.Errorf("at %v two masters write, %v and %v (at %v), and see each other since %v", now, r.at, o.at, o.wrote, c.quiet)
+		if since := c.quiet + pollingInterval; now > since && o.wrote > since && o.m.last() == smp.Master &&
+			r.m.last() == smp.Master {
+			c.Errorf("at %v two masters write, %v and %v (at %v), and see each other since %v", now, r.at, o.at,
+				o.wrote, c.quiet)
 		}
 	}
 	r.woke, r.wrote = false, now
@@ -212,7 +217,8 @@ func (c *contest) harm() {
 	case 2, 3:
 		if c.isAwake(r) {
 			r.dozed = c.Fabric.Now()
-			r.m.Asleep = r.dozed + time.Duration(c.rng.ExpFloat64()*float64(pick(c.rng, time.Second, 10*time.Second, time.Minute)))
+			r.m.Asleep = r.dozed +
+				time.Duration(c.rng.ExpFloat64()*float64(pick(c.rng, time.Second, 10*time.Second, time.Minute)))
 			r.woke, r.asked = r.m.Asleep-r.dozed > longSleep, 0
 		}
 	case 4, 5:
@@ -223,7 +229,8 @@ func (c *contest) harm() {
 			c.split()
 		}
 	case 6:
-		c.Fabric.SetFaults(fabric.Faults{Loss: pick(c.rng, 0, 0.001, 0.01), Duplicate: pick(c.rng, 0, 0.05), Reorder: pick(c.rng, 0, 0.05), ReorderBy: time.Millisecond})
+		c.Fabric.SetFaults(fabric.Faults{Loss: pick(c.rng, 0, 0.001, 0.01), Duplicate: pick(c.rng, 0, 0.05),
+			Reorder: pick(c.rng, 0, 0.05), ReorderBy: time.Millisecond})
 	case 7:
 		c.Fabric.LinkDown(r.at)
 		c.pass(time.Duration(c.rng.Int64N(int64(15 * time.Second))))
@@ -245,7 +252,8 @@ func (c *contest) split() {
 	var cut []net.End
 	for at := range c.Fabric.Ports() {
 		peer := c.Fabric.Peer(at)
-		if peer == net.NoEnd || c.Fabric.NodeType(at.Node) != mad.Switch || c.Fabric.NodeType(peer.Node) != mad.Switch || part[at.Node] == part[peer.Node] {
+		if peer == net.NoEnd || c.Fabric.NodeType(at.Node) != mad.Switch ||
+			c.Fabric.NodeType(peer.Node) != mad.Switch || part[at.Node] == part[peer.Node] {
 			continue
 		}
 		cut = append(cut, at)

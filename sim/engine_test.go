@@ -47,34 +47,39 @@ func looping(victim mad.GUID) func(context.Context, routing.In) (*routing.Tables
 	}
 }
 
-// TestForbiddenRoutes: a complete tree with updn, whose rules forbid 76 pairs of switches, is no fault; a route between hosts that is lost is one.
+// TestForbiddenRoutes: a complete tree with updn, whose rules forbid 76 pairs of switches, is no fault; a route between
+// hosts that is lost is one.
 func TestForbiddenRoutes(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	for _, lose := range []bool{false, true} {
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		victim := b.Fabric.PortGUID(host(n, 9))
 		cfg := minhopConfig()
-		cfg.Sweep.Engines = engines.Chain{{Name: "updn", Route: func(ctx context.Context, in routing.In) (*routing.Tables, error) {
-			tables, err := updn.New(updn.Settings{}, routing.Balancing{})(ctx, in)
-			if p := in.Topo.FindPort(victim); err == nil && lose {
-				for s, node := range in.Topo.Switches {
-					if strings.HasPrefix(in.Topo.Nodes[node].Desc.String(), "leaf") && topo.SwitchIdx(s) != in.Topo.SwitchOf(p) {
-						tables.LFT[s] = slices.Clone(tables.LFT[s])
-						tables.LFT[s][in.LIDs.Base[p]] = routing.NoPath
+		cfg.Sweep.Engines = engines.Chain{
+			{Name: "updn", Route: func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+				tables, err := updn.New(updn.Settings{}, routing.Balancing{})(ctx, in)
+				if p := in.Topo.FindPort(victim); err == nil && lose {
+					for s, node := range in.Topo.Switches {
+						if strings.HasPrefix(in.Topo.Nodes[node].Desc.String(), "leaf") &&
+							topo.SwitchIdx(s) != in.Topo.SwitchOf(p) {
+							tables.LFT[s] = slices.Clone(tables.LFT[s])
+							tables.LFT[s][in.LIDs.Base[p]] = routing.NoPath
+						}
 					}
 				}
-			}
-			return tables, err
-		}}}
+				return tables, err
+			}}}
 		m := b.comeUp(cfg)
-		if got := m.says("INFO", "some pairs of switches have no route, because the routing engine does not permit one"); got != 1 {
+		if got := m.says("INFO",
+			"some pairs of switches have no route, because the routing engine does not permit one"); got != 1 {
 			t.Errorf("lose %v: the forbidden pairs are logged %d times", lose, got)
 		}
 		if got := m.says("ERROR", "some destinations are unreachable, although cables lead to them") > 0; got != lose {
 			t.Errorf("lose %v: lost routes are logged: %v", lose, got)
 		}
 		d := ctltest.Diagnose(t, server.Show(m.View), "spine-01", "spine-02")
-		if !ctltest.HasReason(d, "no route by the rules", "the rules of updn forbid the route") || ctltest.HasReason(d, "no route", "") || !strings.Contains(d.Reasons[0].Do, "connect_roots TRUE") {
+		if !ctltest.HasReason(d, "no route by the rules", "the rules of updn forbid the route") ||
+			ctltest.HasReason(d, "no route", "") || !strings.Contains(d.Reasons[0].Do, "connect_roots TRUE") {
 			t.Errorf("lose %v: why of two spines: %+v", lose, d.Reasons)
 		}
 		d = ctltest.Diagnose(t, server.Show(m.View), n.Nodes[host(n, 0).Node].Desc, n.Nodes[host(n, 9).Node].Desc)
@@ -110,7 +115,8 @@ func TestLoopsAreCut(t *testing.T) {
 	if dropped == 0 {
 		t.Fatal("all packets arrive: no test")
 	}
-	if m.says("WARN", "routes had loops, which were removed") == 0 || m.says("ERROR", "some destinations are unreachable, although cables lead to them") == 0 {
+	if m.says("WARN", "routes had loops, which were removed") == 0 ||
+		m.says("ERROR", "some destinations are unreachable, although cables lead to them") == 0 {
 		t.Error("the error is not reported")
 	}
 	if m.says("routes do not reach", verify.Loop.String()) > 0 {

@@ -19,17 +19,21 @@ import (
 
 // fabricsOfEngines are fabrics that the engines can route.
 var fabricsOfEngines = map[string]string{
-	"minhop": "fattree:k=4", "updn": "fattree:k=4,levels=2", "dnup": "fattree:k=4,levels=2", "dor": "mesh:dims=3x3", "ftree": "fattree:k=4",
-	"lash": "torus:dims=3x3", "sssp": "random:switches=8,degree=3,hosts=1", "dfsssp": "torus:dims=3x3", "torus-2QoS": "torus:dims=5x5,hosts=1",
-	"nue": "random:switches=8,degree=3,hosts=1", "tree": "fattree:k=4", "dragonfly": "dragonfly:a=4,p=2,h=1", "hyperx": "hyperx:dims=3x3,hosts=1",
-	"file": "fattree:k=4,levels=2", "auto": "dragonfly+:l=3,s=2,p=1,h=2,groups=3",
+	"minhop": "fattree:k=4", "updn": "fattree:k=4,levels=2", "dnup": "fattree:k=4,levels=2", "dor": "mesh:dims=3x3",
+	"ftree": "fattree:k=4",
+	"lash":  "torus:dims=3x3", "sssp": "random:switches=8,degree=3,hosts=1", "dfsssp": "torus:dims=3x3",
+	"torus-2QoS": "torus:dims=5x5,hosts=1",
+	"nue":        "random:switches=8,degree=3,hosts=1", "tree": "fattree:k=4", "dragonfly": "dragonfly:a=4,p=2,h=1",
+	"hyperx": "hyperx:dims=3x3,hosts=1",
+	"file":   "fattree:k=4,levels=2", "auto": "dragonfly+:l=3,s=2,p=1,h=2,groups=3",
 }
 
 // TestSweepsOfEveryEngine takes managers with each routing engine through bring-up, a lost link, a
 // lost switch, plans, reroutes, a handover, a failover, and a takeover of foreign routes. Each
 // second seed is one with QoS and under loss.
 func TestSweepsOfEveryEngine(t *testing.T) {
-	if want, got := slices.Sorted(slices.Values(engines.Names())), slices.Sorted(maps.Keys(fabricsOfEngines)); !slices.Equal(want, got) {
+	if want, got := slices.Sorted(slices.Values(engines.Names())),
+		slices.Sorted(maps.Keys(fabricsOfEngines)); !slices.Equal(want, got) {
 		t.Errorf("the engines are %q, and those with a fabric %q", want, got)
 	}
 	for _, seed := range seedsOf(t, uint64(2*len(fabricsOfEngines)), uint64(2*len(fabricsOfEngines))) {
@@ -58,7 +62,8 @@ func sweepOfEngine(t *testing.T, seed uint64) {
 	if r := m.View.Routing; r.Engine != name && name != engines.Auto {
 		t.Fatalf("the engine is not %s: %+v", name, r)
 	}
-	for _, s := range []manager.Sweep{manager.Light, manager.Heavy, manager.Plan, manager.Reroute, manager.PlanReroute} {
+	for _, s := range []manager.Sweep{manager.Light, manager.Heavy, manager.Plan, manager.Reroute,
+		manager.PlanReroute} {
 		b.changeFabric(rng, m.Station.At().Node)
 		b.Ask(m.Manager, s)
 		b.pass(3 * time.Second)

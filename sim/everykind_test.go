@@ -20,8 +20,10 @@ import (
 
 // everyKind are fabrics of each generator.
 var everyKind = []string{
-	"fattree:k=4", "torus:dims=3x3", "mesh:dims=4x3", "hypercube:dim=3", "dragonfly:a=4,p=2,h=1", "hyperx:dims=3x3,hosts=2",
-	"random:switches=12,degree=4,hosts=2", "tree:depth=3,fanout=3", "fattree:k=8,levels=2,missing-links=4", "torus:dims=3x2x2,hosts=2",
+	"fattree:k=4", "torus:dims=3x3", "mesh:dims=4x3", "hypercube:dim=3", "dragonfly:a=4,p=2,h=1",
+	"hyperx:dims=3x3,hosts=2",
+	"random:switches=12,degree=4,hosts=2", "tree:depth=3,fanout=3", "fattree:k=8,levels=2,missing-links=4",
+	"torus:dims=3x2x2,hosts=2",
 	"dragonfly+:l=3,s=2,p=1,h=2,groups=3", "pods:pods=2,leaves=3,spines=2,cores=2,hosts=2",
 }
 
@@ -31,7 +33,9 @@ var everyKind = []string{
 func TestSweepsOnEveryKind(t *testing.T) {
 	for text := range strings.Lines(net.Help()) {
 		kind, _, ok := strings.Cut(text, ":")
-		if ok && !strings.Contains(kind, " ") && !slices.ContainsFunc(everyKind, func(spec string) bool { return strings.HasPrefix(spec, kind+":") }) {
+		if ok && !strings.Contains(kind, " ") && !slices.ContainsFunc(everyKind, func(spec string) bool {
+			return strings.HasPrefix(spec, kind+":")
+		}) {
 			t.Errorf("no fabric of kind %s", kind)
 		}
 	}
@@ -50,17 +54,20 @@ func sweepOnKind(t *testing.T, seed uint64) {
 		spec += []string{"", ",sharp=off", ",sharp=on"}[seed%3]
 	}
 	n := nettest.Generate(t, fmt.Sprintf("%s,seed=%d", spec, rng.Uint32()))
-	b := newHarness(t, n, fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, latency, 50*time.Microsecond, time.Millisecond),
-		TrainTime: pick(rng, 0, 30*time.Millisecond), Caps: randomCaps(rng)})
+	b := newHarness(t, n,
+		fabric.Config{Seed: rng.Uint64(), Latency: pick(rng, latency, 50*time.Microsecond, time.Millisecond),
+			TrainTime: pick(rng, 0, 30*time.Millisecond), Caps: randomCaps(rng)})
 	b.ComputeTime = pick(rng, 0, 5*time.Millisecond, 300*time.Millisecond)
-	b.Fabric.SetFaults(fabric.Faults{Loss: pick(rng, 0, 0.01), Duplicate: pick(rng, 0, 0.05), Reorder: pick(rng, 0, 0.05), ReorderBy: time.Millisecond})
+	b.Fabric.SetFaults(fabric.Faults{Loss: pick(rng, 0, 0.01), Duplicate: pick(rng, 0, 0.05),
+		Reorder: pick(rng, 0, 0.05), ReorderBy: time.Millisecond})
 	low, high := registrarConfig(), registrarConfig()
 	low.Elect.Priority, high.Elect.Priority = 3, 9
 	low.Sweep.Settings.LMC = sweep.Given(pick[uint8](rng, 0, 0, 1, 2))
 	m := b.addKept(host(n, 0), low, sim.NewDisk(time.Millisecond))
 	b.pass(30 * time.Second)
 	crowd := b.bootHosts(t, rng)
-	for _, s := range []manager.Sweep{manager.Light, manager.Heavy, manager.Plan, manager.Reroute, manager.PlanReroute} {
+	for _, s := range []manager.Sweep{manager.Light, manager.Heavy, manager.Plan, manager.Reroute,
+		manager.PlanReroute} {
 		b.changeFabric(rng, m.Station.At().Node)
 		b.Ask(m.Manager, s)
 		b.pass(time.Duration(rng.Int64N(int64(15 * time.Second))))

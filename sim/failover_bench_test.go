@@ -43,7 +43,9 @@ func BenchmarkFailover(b *testing.B) {
 
 		began, had := r.Fabric.Now(), r.mirrored
 		r.standby = r.start(r.other(), sim.NewDisk(time.Millisecond))
-		r.until("has caught up", func() bool { return r.standby.Registrar().State().Counts() == r.master.Registrar().State().Counts() })
+		r.until("has caught up", func() bool {
+			return r.standby.Registrar().State().Counts() == r.master.Registrar().State().Counts()
+		})
 		sum.catchUp += r.Fabric.Now() - began
 		sum.caughtUp += r.standby.Busy
 		packets += r.mirrored - had
@@ -110,11 +112,18 @@ func (r *relay) registered(groups int) *registry.State {
 	}
 	ends := slices.DeleteFunc(slices.Collect(r.Fabric.EndPorts()), func(at net.End) bool { return at.Port == 0 })
 	for i := range groups {
-		mgid := mad.GID{0xff, 0x12, 0x60, 0x1b, 0xff, 0xff, 12: byte(i >> 24), 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}
-		put(registry.PutGroup{Group: registry.Group{MGID: mgid, MLID: mad.MinMulticastLID + 1 + mad.LID(i%1000), PKey: mad.DefaultPKey, QKey: 0xb1b, MTU: 4, Rate: 3}})
+		mgid := mad.GID{0xff, 0x12, 0x60, 0x1b, 0xff, 0xff, 12: byte(i >> 24), 13: byte(i >> 16), 14: byte(i >> 8),
+			15: byte(i)}
+		put(registry.PutGroup{
+			Group: registry.Group{MGID: mgid, MLID: mad.MinMulticastLID + 1 + mad.LID(i%1000), PKey: mad.DefaultPKey,
+				QKey: 0xb1b, MTU: 4, Rate: 3},
+		})
 		for j := range 10 {
 			port := r.Fabric.PortGUID(ends[(i*10+j*37)%len(ends)])
-			put(registry.PutMember{Member: registry.Member{MGID: mgid, Port: mad.MakeGID(mad.DefaultPrefix, port), JoinState: registry.FullMember}})
+			put(registry.PutMember{
+				Member: registry.Member{MGID: mgid, Port: mad.MakeGID(mad.DefaultPrefix, port),
+					JoinState: registry.FullMember},
+			})
 		}
 	}
 	return reg.Freeze()

@@ -233,7 +233,8 @@ func (f *failover) boot(m hosts.Boot) {
 	r := f.crowd.Report()
 	for kind := range hosts.NumKinds {
 		if o := &r.Kinds[kind]; len(o.Took) != want[kind] || o.GivenUp > 0 || len(o.Refused) > 0 {
-			f.Errorf("%v: %d of %d granted, %d given up, refused %v", kind, len(o.Took), want[kind], o.GivenUp, o.Refused)
+			f.Errorf("%v: %d of %d granted, %d given up, refused %v", kind, len(o.Took), want[kind], o.GivenUp,
+				o.Refused)
 		}
 	}
 }
@@ -241,7 +242,8 @@ func (f *failover) boot(m hosts.Boot) {
 // mustBeRegistered fails the test where the crowd's registrations are not in a state.
 func (f *failover) mustBeRegistered(s *registry.State) {
 	f.Helper()
-	if c := s.Counts(); c.Groups < f.hosts || c.Members != 2*f.hosts || c.Services != f.hosts || c.Subscriptions != 4*f.hosts {
+	if c := s.Counts(); c.Groups < f.hosts || c.Members != 2*f.hosts || c.Services != f.hosts ||
+		c.Subscriptions != 4*f.hosts {
 		f.Fatalf("%d hosts have registered %+v", f.hosts, c)
 	}
 }

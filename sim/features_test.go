@@ -21,12 +21,16 @@ var openSMSends = map[fabric.Kind]bool{
 	{Method: mad.MethodGet, Attr: smp.AttrPKeyTable}: true, {Method: mad.MethodSet, Attr: smp.AttrPKeyTable}: true,
 	{Method: mad.MethodGet, Attr: smp.AttrGUIDInfo}: true, {Method: mad.MethodSet, Attr: smp.AttrGUIDInfo}: true,
 	{Method: mad.MethodGet, Attr: smp.AttrSMInfo}: true, {Method: mad.MethodSet, Attr: smp.AttrSMInfo}: true,
-	{Method: mad.MethodSet, Attr: smp.AttrLinearForwardingTable}: true, {Method: mad.MethodSet, Attr: smp.AttrMulticastForwardingTable}: true,
-	{Method: mad.MethodSet, Attr: smp.AttrSLtoVLMappingTable}: true, {Method: mad.MethodSet, Attr: smp.AttrVLArbitrationTable}: true,
-	{Method: mad.MethodTrap, Attr: smp.AttrNotice}: true, {Method: mad.MethodTrapRepress, Attr: smp.AttrNotice}: true,
+	{Method: mad.MethodSet, Attr: smp.AttrLinearForwardingTable}:    true,
+	{Method: mad.MethodSet, Attr: smp.AttrMulticastForwardingTable}: true,
+	{Method: mad.MethodSet, Attr: smp.AttrSLtoVLMappingTable}:       true,
+	{Method: mad.MethodSet, Attr: smp.AttrVLArbitrationTable}:       true,
+	{Method: mad.MethodTrap, Attr: smp.AttrNotice}:                  true,
+	{Method: mad.MethodTrapRepress, Attr: smp.AttrNotice}:           true,
 }
 
-// featuresNet is a net of devices that have all features of device.FeatureTable. defect is that of all but the manager's.
+// featuresNet is a net of devices that have all features of device.FeatureTable. defect is that of all but the
+// manager's.
 func featuresNet(t *testing.T, defect fabric.Defect) *harness {
 	n := nettest.Generate(t, "fattree:k=4")
 	for i := range n.Nodes {
@@ -45,17 +49,22 @@ func featuresNet(t *testing.T, defect fabric.Defect) *harness {
 	}})
 }
 
-// TestFeatures: where all devices fail a request of device.FeatureTable, in any way, the subnet comes up, also under a second manager, and after
-// the third sweep nobody is asked any more. And nothing is sent that is not in the table, nor what OpenSM sends.
+// TestFeatures: where all devices fail a request of device.FeatureTable, in any way, the subnet comes up, also under a
+// second manager, and after the third sweep nobody is asked any more. And nothing is sent that is not in the table, nor
+// what OpenSM sends.
 func TestFeatures(t *testing.T) {
 	for _, row := range device.FeatureTable {
 		for i := range row.SMPs {
 			for _, q := range []fabric.Quirk{
-				{Answer: fabric.NoAnswer}, {Answer: fabric.AnswersStatus, Status: 0x04}, {Answer: fabric.AnswersStatus, Status: 0x08},
-				{Answer: fabric.AnswersStatus, Status: 0x0c}, {Answer: fabric.AnswersStatus, Status: 0x1c}, {Answer: fabric.AnswersStatus, Status: 0x7f00},
+				{Answer: fabric.NoAnswer}, {Answer: fabric.AnswersStatus, Status: 0x04},
+				{Answer: fabric.AnswersStatus, Status: 0x08},
+				{Answer: fabric.AnswersStatus, Status: 0x0c}, {Answer: fabric.AnswersStatus, Status: 0x1c},
+				{Answer: fabric.AnswersStatus, Status: 0x7f00},
 			} {
 				q.Method, q.Attr = row.SMPs[i].Method, row.SMPs[i].Attr
-				t.Run(fmt.Sprintf("%v, bits %#x", q, row.SMPs[i].Bits), func(t *testing.T) { failsFeature(t, &row.SMPs[i], q) })
+				t.Run(fmt.Sprintf("%v, bits %#x", q, row.SMPs[i].Bits), func(t *testing.T) {
+					failsFeature(t, &row.SMPs[i], q)
+				})
 			}
 		}
 	}

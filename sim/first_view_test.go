@@ -13,9 +13,10 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// TestFirstAnswers: at a cold start a host whose port is ACTIVE is answered by the SA within a tick, also while hosts that
-// answer no Set of PortInfo, or all but the one that activates the port, keep the program waiting. What is answered is a path
-// with the LIDs that both ports hold. The hosts that became ACTIVE meanwhile are not asked for their descriptions once more.
+// TestFirstAnswers: at a cold start a host whose port is ACTIVE is answered by the SA within a tick, also while hosts
+// that answer no Set of PortInfo, or all but the one that activates the port, keep the program waiting. What is
+// answered is a path with the LIDs that both ports hold. The hosts that became ACTIVE meanwhile are not asked for their
+// descriptions once more.
 func TestFirstAnswers(t *testing.T) {
 	all := func(*smp.PortInfo) bool { return true }
 	activation := func(info *smp.PortInfo) bool { return info.PortState() == smp.PortActive }
@@ -44,7 +45,8 @@ func TestFirstAnswers(t *testing.T) {
 					if p.AttrID() == smp.AttrNodeDescription {
 						descriptions++
 					}
-					if unresponsive[i] && p.AttrID() == smp.AttrPortInfo && p.Method() == mad.MethodSet && c.to((*smp.PortInfo)(p.Data())) {
+					if unresponsive[i] && p.AttrID() == smp.AttrPortInfo && p.Method() == mad.MethodSet &&
+						c.to((*smp.PortInfo)(p.Data())) {
 						return 0, false
 					}
 					return obey(), true
@@ -59,8 +61,8 @@ func TestFirstAnswers(t *testing.T) {
 	}
 }
 
-// mustAnswerFirst starts a manager at the first host. Another host asks for the path to it every millisecond from when its port
-// is ACTIVE, and must have it by the second time.
+// mustAnswerFirst starts a manager at the first host. Another host asks for the path to it every millisecond from when
+// its port is ACTIVE, and must have it by the second time.
 func (b *harness) mustAnswerFirst(at net.End, cfg manager.Config) {
 	b.Helper()
 	self := firstHost(b.net)

@@ -47,10 +47,12 @@ func TestForcedLinks(t *testing.T) {
 		for at := range b.Fabric.Ports() {
 			pi := b.Fabric.PortInfo(at)
 			is, to := masks(&pi), masks(&pi)
-			supported := enabledMasks{uint8(pi.LinkWidthSupported()), pi.LinkSpeedSupported(), pi.LinkSpeedExtSupported()}
+			supported := enabledMasks{uint8(pi.LinkWidthSupported()), pi.LinkSpeedSupported(),
+				pi.LinkSpeedExtSupported()}
 			for i, f := range c.force {
 				switch {
-				case f == 0 || pi.PortState() <= smp.PortDown || c.spare && (at == slow || at == peer) || at.Port == 0 && i == 2:
+				case f == 0 || pi.PortState() <= smp.PortDown || c.spare && (at == slow || at == peer) ||
+					at.Port == 0 && i == 2:
 				case f == all[i]:
 					to[i] = supported[i]
 				default:

@@ -44,7 +44,8 @@ func TestStandbyOfAnotherKind(t *testing.T) {
 			t.Cleanup(second.dump)
 			t.Cleanup(first.dump)
 			b.pass(settling)
-			if first.last() != smp.Master || second.last() != smp.Standby || second.says("INFO", "of the master by SA queries") != 1 {
+			if first.last() != smp.Master || second.last() != smp.Standby ||
+				second.says("INFO", "of the master by SA queries") != 1 {
 				t.Fatalf("the higher is %v, the lower %v", first.last(), second.last())
 			}
 			clients := b.clients(rng, 1, 2, 3, 4, 5, 7)

@@ -68,7 +68,8 @@ func TestGarbage(t *testing.T) {
 	for seed := range uint64(count) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 0x6a5b))
-			b := newHarness(t, randomNet(t, rng), fabric.Config{Seed: seed, Latency: 20 * time.Microsecond, Caps: randomCaps(rng)})
+			b := newHarness(t, randomNet(t, rng),
+				fabric.Config{Seed: seed, Latency: 20 * time.Microsecond, Caps: randomCaps(rng)})
 			m := b.add(firstHost(b.net), minhopConfig())
 			g := &garbler{rng: rng, rate: pick(rng, 0.01, 0.1, 0.5)}
 			m.Heard = g.spoil

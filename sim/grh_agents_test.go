@@ -47,7 +47,8 @@ func TestGRHAgents(t *testing.T) {
 		responder.AddGRH(ds)
 		st.Send(ds)
 		b.pass(time.Second)
-		if len(came) != 1 || came[0].Packet.Status() != mad.StatusOK || !came[0].GRH.Present || came[0].GRH.GID.GUID() != b.Fabric.PortGUID(at) {
+		if len(came) != 1 || came[0].Packet.Status() != mad.StatusOK || !came[0].GRH.Present ||
+			came[0].GRH.GID.GUID() != b.Fabric.PortGUID(at) {
 			t.Errorf("%v with a GRH: %+v", c.class, came)
 		}
 	}

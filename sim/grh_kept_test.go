@@ -49,7 +49,10 @@ func (b *harness) joinWithGRH(i int) {
 	}
 	defer st.Detach()
 	lid := b.Fabric.PortInfo(st.At())
-	d := mad.Datagram{Addr: mad.Addr{LID: lid.MasterSMLID(), QPN: 1, GRH: mad.GRH{Present: true, GID: mad.MakeGID(mad.DefaultPrefix, 0x0200000000000002), HopLimit: 1}}}
+	d := mad.Datagram{
+		Addr: mad.Addr{LID: lid.MasterSMLID(), QPN: 1,
+			GRH: mad.GRH{Present: true, GID: mad.MakeGID(mad.DefaultPrefix, 0x0200000000000002), HopLimit: 1}},
+	}
 	d.Packet.SetHeader(mad.ClassSA, mad.MethodSet, sarec.AttrMCMemberRecord, 0)
 	d.Packet.SetTID(78)
 	d.Packet.SetComponentMask(sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberJoinState)

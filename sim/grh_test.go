@@ -48,7 +48,8 @@ func TestGRH(t *testing.T) {
 	gid := mad.MakeGID(mad.DefaultPrefix, 0x0200000000000002) // any port's way to the SA
 	lid := b.Fabric.PortInfo(st.At())
 	h := &grhHost{Station: st, now: b.Fabric.Now, tables: rmpp.New(rmpp.Config{}), sa: mad.Addr{
-		LID: lid.MasterSMLID(), QPN: 1, GRH: mad.GRH{Present: true, GID: gid, FlowLabel: 0x54321, TrafficClass: 7, HopLimit: 1},
+		LID: lid.MasterSMLID(), QPN: 1, GRH: mad.GRH{Present: true, GID: gid, FlowLabel: 0x54321, TrafficClass: 7,
+			HopLimit: 1},
 	}}
 	st.OnReceive(h.receive)
 	request := func(m mad.Method, attr mad.AttrID, tid mad.TID) mad.Datagram {
@@ -65,12 +66,14 @@ func TestGRH(t *testing.T) {
 	if drops := b.Fabric.Stats().Drops[fabric.DropGRH]; len(h.came) != 0 || drops != 1 {
 		t.Errorf("without a GRH: %d packets, %d dropped", len(h.came), drops)
 	}
-	st.Send([]mad.Datagram{request(mad.MethodGet, sarec.AttrClassPortInfo, 2), request(mad.MethodGetTable, sarec.AttrNodeRecord, 3)})
+	st.Send([]mad.Datagram{request(mad.MethodGet, sarec.AttrClassPortInfo, 2),
+		request(mad.MethodGetTable, sarec.AttrNodeRecord, 3)})
 	b.pass(time.Second)
 	if len(h.came) < 3 || h.table.Status != rmpp.StatusNormal || len(h.table.Data) != 36*112 {
 		t.Errorf("%d packets, a table of %d bytes: %v", len(h.came), len(h.table.Data), h.table.Status)
 	}
-	want := mad.GRH{Present: true, GID: mad.MakeGID(mad.DefaultPrefix, b.Fabric.PortGUID(host(n, 0))), FlowLabel: 0x54321, TrafficClass: 7, HopLimit: 255}
+	want := mad.GRH{Present: true, GID: mad.MakeGID(mad.DefaultPrefix, b.Fabric.PortGUID(host(n, 0))),
+		FlowLabel: 0x54321, TrafficClass: 7, HopLimit: 255}
 	for i := range h.came {
 		if h.came[i].GRH != want {
 			t.Errorf("packet %d: %+v, want %+v", i, h.came[i].GRH, want)
@@ -187,7 +190,8 @@ func TestGRHPaths(t *testing.T) {
 				{3, 3, 5, 2}, {3, 5, 3, 2}, {5, 5, 0, 2}, {3, 5, 5, 2}, {3, 3, 0, 0}, {3, 1, 2, 0}, {3, 3, 3, 0},
 			} {
 				if got := hopLimit(c.asks, c.src, c.dst); got != c.want {
-					t.Errorf("%s, link renewed %v: path %d to %d: HopLimit %d, want %d", by.name, renewed, c.src, c.dst, got, c.want)
+					t.Errorf("%s, link renewed %v: path %d to %d: HopLimit %d, want %d", by.name, renewed, c.src, c.dst,
+						got, c.want)
 				}
 			}
 		}

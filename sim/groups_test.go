@@ -48,8 +48,8 @@ func nodesOf(t *testing.T, n *net.Net, names ...string) (nodes []int32, guids []
 	return nodes, guids
 }
 
-// TestPortGroups: roots by a group give the tables that they give by their GUIDs, at first and after each event: a member comes later, goes, and comes back,
-// and so does a host.
+// TestPortGroups: roots by a group give the tables that they give by their GUIDs, at first and after each event: a
+// member comes later, goes, and comes back, and so does a host.
 func TestPortGroups(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	spines, guids := nodesOf(t, n, "spine-01", "spine-02", "spine-03")
@@ -88,8 +88,8 @@ func TestPortGroups(t *testing.T) {
 	}
 }
 
-// TestRenamedMember: a node that gets a description by which it is in a group is a member without any further event, and one that has none any more is not. What
-// the group does not go by changes nothing.
+// TestRenamedMember: a node that gets a description by which it is in a group is a member without any further event,
+// and one that has none any more is not. What the group does not go by changes nothing.
 func TestRenamedMember(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	nodes, guids := nodesOf(t, n, "spine-01", "spine-02", "spine-03")
@@ -122,8 +122,8 @@ func TestRenamedMember(t *testing.T) {
 	}
 }
 
-// TestRegrouped: when hosts come into a group, the routes are those that a reroute makes, also by an engine that keeps to its
-// own tables.
+// TestRegrouped: when hosts come into a group, the routes are those that a reroute makes, also by an engine that keeps
+// to its own tables.
 func TestRegrouped(t *testing.T) {
 	for _, engine := range []string{"tree", "auto", "sssp"} {
 		n := nettest.Generate(t, "fattree:k=4")
@@ -146,7 +146,8 @@ func TestRegrouped(t *testing.T) {
 	}
 }
 
-// TestFlippingMember: a host that comes into a group and leaves it again and again has no more sweeps than one that sends traps.
+// TestFlippingMember: a host that comes into a group and leaves it again and again has no more sweeps than one that
+// sends traps.
 func TestFlippingMember(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -162,7 +163,8 @@ func TestFlippingMember(t *testing.T) {
 	}
 }
 
-// TestGroupsKeepRoutes: routes that were found stay, whatever groups say, and members that come and go change no more than their GUIDs in a file would.
+// TestGroupsKeepRoutes: routes that were found stay, whatever groups say, and members that come and go change no more
+// than their GUIDs in a file would.
 func TestGroupsKeepRoutes(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -184,7 +186,8 @@ func TestGroupsKeepRoutes(t *testing.T) {
 	}
 }
 
-// TestUnmatchedGroups: rules that no port matches, and groups without a switch where switches are wanted, are logged once.
+// TestUnmatchedGroups: rules that no port matches, and groups without a switch where switches are wanted, are logged
+// once.
 func TestUnmatchedGroups(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -192,7 +195,8 @@ func TestUnmatchedGroups(t *testing.T) {
 	s.Lists.Roots.Items = append(s.Lists.Roots.Items, portgroups.Item{Group: groupOf(t, "node-type: CA")})
 	m := b.comeUp(chainConfig(t, s, "updn", "no_fallback"))
 	m.sweep(manager.Heavy)
-	if got := m.says("WARN", "rules that match no port", "detail 2, the first is port GUID 0x0000000000999999", "groups:4:1"); got != 1 {
+	if got := m.says("WARN", "rules that match no port", "detail 2, the first is port GUID 0x0000000000999999",
+		"groups:4:1"); got != 1 {
 		t.Errorf("%d lines about rules", got)
 	}
 	if got := m.says("WARN", "a port group in root_guid_file contains no switch", "chosen"); got != 1 {

@@ -15,8 +15,8 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// TestLostGUIDs: whichever answer to a Set of GUIDInfo is lost or wrong, the SA says in the end that a port has an alias GUID exactly
-// if it has; and what was asked for happens, unless the port refuses it.
+// TestLostGUIDs: whichever answer to a Set of GUIDInfo is lost or wrong, the SA says in the end that a port has an
+// alias GUID exactly if it has; and what was asked for happens, unless the port refuses it.
 func TestLostGUIDs(t *testing.T) {
 	for _, c := range []struct {
 		name             string
@@ -111,10 +111,14 @@ func TestLostGUIDs(t *testing.T) {
 	}
 }
 
-// TestGUIDsAcrossPortDown: a Set of GUIDs that is under way when the manager's own port loses its link does not overwrite what is set when that is back.
+// TestGUIDsAcrossPortDown: a Set of GUIDs that is under way when the manager's own port loses its link does not
+// overwrite what is set when that is back.
 func TestGUIDsAcrossPortDown(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
-	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 100 * time.Millisecond, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) { c.GUIDCap = 8 }})
+	b := newHarness(t, n,
+		fabric.Config{Seed: 1, TrainTime: 100 * time.Millisecond, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) {
+			c.GUIDCap = 8
+		}})
 	cfg := minhopConfig()
 	cfg.Txn.Timeout = 2 * time.Second
 	m := b.comeUp(cfg)

@@ -52,7 +52,8 @@ func (b *harness) mustConnectOthers(sick int32) {
 	b.Helper()
 	for _, from := range b.endPorts() {
 		for _, to := range b.endPorts() {
-			if b.Fabric.NodeType(from.Node) == mad.Switch || b.Fabric.NodeType(to.Node) == mad.Switch || from.Node == sick || to.Node == sick {
+			if b.Fabric.NodeType(from.Node) == mad.Switch || b.Fabric.NodeType(to.Node) == mad.Switch ||
+				from.Node == sick || to.Node == sick {
 				continue
 			}
 			info := b.Fabric.PortInfo(to)
@@ -69,10 +70,14 @@ func TestHalfDead(t *testing.T) {
 		attr   mad.AttrID
 		method mad.Method
 	}{
-		{smp.AttrNodeInfo, mad.MethodGet}, {smp.AttrNodeDescription, mad.MethodGet}, {smp.AttrSwitchInfo, mad.MethodGet}, {smp.AttrPortInfo, mad.MethodGet},
-		{smp.AttrPKeyTable, mad.MethodGet}, {smp.AttrLinearForwardingTable, mad.MethodGet}, {smp.AttrMulticastForwardingTable, mad.MethodGet},
-		{smp.AttrGUIDInfo, mad.MethodGet}, {smp.AttrGeneralInfo, mad.MethodGet}, {smp.AttrExtendedPortInfo, mad.MethodGet},
-		{smp.AttrSwitchInfo, mad.MethodSet}, {smp.AttrPortInfo, mad.MethodSet}, {smp.AttrLinearForwardingTable, mad.MethodSet},
+		{smp.AttrNodeInfo, mad.MethodGet}, {smp.AttrNodeDescription, mad.MethodGet},
+		{smp.AttrSwitchInfo, mad.MethodGet}, {smp.AttrPortInfo, mad.MethodGet},
+		{smp.AttrPKeyTable, mad.MethodGet}, {smp.AttrLinearForwardingTable, mad.MethodGet},
+		{smp.AttrMulticastForwardingTable, mad.MethodGet},
+		{smp.AttrGUIDInfo, mad.MethodGet}, {smp.AttrGeneralInfo, mad.MethodGet},
+		{smp.AttrExtendedPortInfo, mad.MethodGet},
+		{smp.AttrSwitchInfo, mad.MethodSet}, {smp.AttrPortInfo, mad.MethodSet},
+		{smp.AttrLinearForwardingTable, mad.MethodSet},
 	} {
 		for name, sick := range ordered(map[string]func(*harness) int32{"spine": aSpine, "host": aHost}) {
 			t.Run(fmt.Sprintf("%v %s of a %s", c.method, smp.AttrName(c.attr), name), func(t *testing.T) {
@@ -128,47 +133,62 @@ func liePort(change func(i *smp.PortInfo)) fabric.Defect {
 func lies() map[string]fabric.Defect {
 	count := mad.GUID(0)
 	return map[string]fabric.Defect{
-		"no ports":                    lieNode(func(i *smp.NodeInfo) { i.SetNumPorts(0) }),
-		"255 ports":                   lieNode(func(i *smp.NodeInfo) { i.SetNumPorts(255) }),
-		"one port":                    lieNode(func(i *smp.NodeInfo) { i.SetNumPorts(1) }),
-		"local port 0":                lieNode(func(i *smp.NodeInfo) { i.SetLocalPortNum(0) }),
-		"local port 200":              lieNode(func(i *smp.NodeInfo) { i.SetLocalPortNum(200) }),
-		"node type 0":                 lieNode(func(i *smp.NodeInfo) { i.SetNodeType(0) }),
-		"node type 9":                 lieNode(func(i *smp.NodeInfo) { i.SetNodeType(9) }),
-		"a router":                    lieNode(func(i *smp.NodeInfo) { i.SetNodeType(mad.Router) }),
-		"node GUID 0":                 lieNode(func(i *smp.NodeInfo) { i.SetNodeGUID(0) }),
-		"port GUID 0":                 lieNode(func(i *smp.NodeInfo) { i.SetPortGUID(0) }),
-		"no GUIDs":                    lieNode(func(i *smp.NodeInfo) { i.SetNodeGUID(0); i.SetPortGUID(0) }),
-		"another GUID each time":      lieNode(func(i *smp.NodeInfo) { count++; i.SetNodeGUID(0x1000 + count) }),
-		"another node in turn":        lieNode(func(i *smp.NodeInfo) { count++; i.SetNodeGUID(i.NodeGUID() + count%2) }),
-		"LinearFDBCap 0":              lieSwitch(func(i *smp.SwitchInfo) { i.SetLinearFDBCap(0) }),
-		"LinearFDBCap 2":              lieSwitch(func(i *smp.SwitchInfo) { i.SetLinearFDBCap(2) }),
-		"LinearFDBTop 65535":          lieSwitch(func(i *smp.SwitchInfo) { i.SetLinearFDBTop(0xffff) }),
-		"MulticastFDBCap 65535":       lieSwitch(func(i *smp.SwitchInfo) { i.SetMulticastFDBCap(0xffff) }),
-		"PartitionEnforcementCap":     lieSwitch(func(i *smp.SwitchInfo) { i.SetPartitionEnforcementCap(0xffff) }),
-		"always PortStateChange":      lieSwitch(func(i *smp.SwitchInfo) { i.SetPortStateChange(true) }),
-		"base port 0 in turn":         lieSwitch(func(i *smp.SwitchInfo) { count++; i.SetEnhancedPort0(count%2 == 0) }),
-		"PortState 0":                 liePort(func(i *smp.PortInfo) { i.SetPortState(0) }),
-		"PortState 9":                 liePort(func(i *smp.PortInfo) { i.SetPortState(9) }),
-		"always DOWN":                 liePort(func(i *smp.PortInfo) { i.SetPortState(smp.PortDown) }),
-		"always INIT":                 liePort(func(i *smp.PortInfo) { i.SetPortState(smp.PortInit) }),
-		"always ARMED":                liePort(func(i *smp.PortInfo) { i.SetPortState(smp.PortArmed) }),
-		"always ACTIVE":               liePort(func(i *smp.PortInfo) { i.SetPortState(smp.PortActive) }),
-		"MTUCap 0":                    liePort(func(i *smp.PortInfo) { i.SetMTUCap(0) }),
-		"MTUCap 15":                   liePort(func(i *smp.PortInfo) { i.SetMTUCap(15) }),
-		"VLCap 0":                     liePort(func(i *smp.PortInfo) { i.SetVLCap(0) }),
-		"VLCap 15":                    liePort(func(i *smp.PortInfo) { i.SetVLCap(15) }),
-		"LID 65535":                   liePort(func(i *smp.PortInfo) { i.SetLID(0xffff) }),
-		"LID 1":                       liePort(func(i *smp.PortInfo) { i.SetLID(1) }),
-		"LMC 7":                       liePort(func(i *smp.PortInfo) { i.SetLMC(7) }),
-		"another MasterSMLID":         liePort(func(i *smp.PortInfo) { i.SetMasterSMLID(0x777) }),
-		"always ClientReregister":     liePort(func(i *smp.PortInfo) { i.SetClientReregister(true) }),
-		"no capabilities":             liePort(func(i *smp.PortInfo) { i.SetCapabilityMask(0); i.SetCapabilityMask2(0) }),
-		"all capabilities":            liePort(func(i *smp.PortInfo) { i.SetCapabilityMask(^smp.CapMask(0)); i.SetCapabilityMask2(0xffff) }),
-		"widths and speeds of no use": liePort(func(i *smp.PortInfo) { i.SetLinkWidthActive(0x40); i.SetLinkSpeedActive(0); i.SetLinkSpeedExtActive(0) }),
-		"local port of another":       liePort(func(i *smp.PortInfo) { i.SetLocalPortNum(i.LocalPortNum() + 1) }),
-		"M_Key":                       liePort(func(i *smp.PortInfo) { i.SetMKey(0x123); i.SetMKeyProtectBits(3) }),
-		"table of ones":               lie(smp.AttrLinearForwardingTable, func(d *[mad.DataSize]byte) { *d = [mad.DataSize]byte{0: 1, 1: 1, 2: 1, 3: 1, 4: 1, 5: 1} }),
+		"no ports":               lieNode(func(i *smp.NodeInfo) { i.SetNumPorts(0) }),
+		"255 ports":              lieNode(func(i *smp.NodeInfo) { i.SetNumPorts(255) }),
+		"one port":               lieNode(func(i *smp.NodeInfo) { i.SetNumPorts(1) }),
+		"local port 0":           lieNode(func(i *smp.NodeInfo) { i.SetLocalPortNum(0) }),
+		"local port 200":         lieNode(func(i *smp.NodeInfo) { i.SetLocalPortNum(200) }),
+		"node type 0":            lieNode(func(i *smp.NodeInfo) { i.SetNodeType(0) }),
+		"node type 9":            lieNode(func(i *smp.NodeInfo) { i.SetNodeType(9) }),
+		"a router":               lieNode(func(i *smp.NodeInfo) { i.SetNodeType(mad.Router) }),
+		"node GUID 0":            lieNode(func(i *smp.NodeInfo) { i.SetNodeGUID(0) }),
+		"port GUID 0":            lieNode(func(i *smp.NodeInfo) { i.SetPortGUID(0) }),
+		"no GUIDs":               lieNode(func(i *smp.NodeInfo) { i.SetNodeGUID(0); i.SetPortGUID(0) }),
+		"another GUID each time": lieNode(func(i *smp.NodeInfo) { count++; i.SetNodeGUID(0x1000 + count) }),
+		"another node in turn": lieNode(func(i *smp.NodeInfo) {
+			count++
+			i.SetNodeGUID(i.NodeGUID() + count%2)
+		}),
+		"LinearFDBCap 0":          lieSwitch(func(i *smp.SwitchInfo) { i.SetLinearFDBCap(0) }),
+		"LinearFDBCap 2":          lieSwitch(func(i *smp.SwitchInfo) { i.SetLinearFDBCap(2) }),
+		"LinearFDBTop 65535":      lieSwitch(func(i *smp.SwitchInfo) { i.SetLinearFDBTop(0xffff) }),
+		"MulticastFDBCap 65535":   lieSwitch(func(i *smp.SwitchInfo) { i.SetMulticastFDBCap(0xffff) }),
+		"PartitionEnforcementCap": lieSwitch(func(i *smp.SwitchInfo) { i.SetPartitionEnforcementCap(0xffff) }),
+		"always PortStateChange":  lieSwitch(func(i *smp.SwitchInfo) { i.SetPortStateChange(true) }),
+		"base port 0 in turn":     lieSwitch(func(i *smp.SwitchInfo) { count++; i.SetEnhancedPort0(count%2 == 0) }),
+		"PortState 0":             liePort(func(i *smp.PortInfo) { i.SetPortState(0) }),
+		"PortState 9":             liePort(func(i *smp.PortInfo) { i.SetPortState(9) }),
+		"always DOWN":             liePort(func(i *smp.PortInfo) { i.SetPortState(smp.PortDown) }),
+		"always INIT":             liePort(func(i *smp.PortInfo) { i.SetPortState(smp.PortInit) }),
+		"always ARMED":            liePort(func(i *smp.PortInfo) { i.SetPortState(smp.PortArmed) }),
+		"always ACTIVE":           liePort(func(i *smp.PortInfo) { i.SetPortState(smp.PortActive) }),
+		"MTUCap 0":                liePort(func(i *smp.PortInfo) { i.SetMTUCap(0) }),
+		"MTUCap 15":               liePort(func(i *smp.PortInfo) { i.SetMTUCap(15) }),
+		"VLCap 0":                 liePort(func(i *smp.PortInfo) { i.SetVLCap(0) }),
+		"VLCap 15":                liePort(func(i *smp.PortInfo) { i.SetVLCap(15) }),
+		"LID 65535":               liePort(func(i *smp.PortInfo) { i.SetLID(0xffff) }),
+		"LID 1":                   liePort(func(i *smp.PortInfo) { i.SetLID(1) }),
+		"LMC 7":                   liePort(func(i *smp.PortInfo) { i.SetLMC(7) }),
+		"another MasterSMLID":     liePort(func(i *smp.PortInfo) { i.SetMasterSMLID(0x777) }),
+		"always ClientReregister": liePort(func(i *smp.PortInfo) { i.SetClientReregister(true) }),
+		"no capabilities": liePort(func(i *smp.PortInfo) {
+			i.SetCapabilityMask(0)
+			i.SetCapabilityMask2(0)
+		}),
+		"all capabilities": liePort(func(i *smp.PortInfo) {
+			i.SetCapabilityMask(^smp.CapMask(0))
+			i.SetCapabilityMask2(0xffff)
+		}),
+		"widths and speeds of no use": liePort(func(i *smp.PortInfo) {
+			i.SetLinkWidthActive(0x40)
+			i.SetLinkSpeedActive(0)
+			i.SetLinkSpeedExtActive(0)
+		}),
+		"local port of another": liePort(func(i *smp.PortInfo) { i.SetLocalPortNum(i.LocalPortNum() + 1) }),
+		"M_Key":                 liePort(func(i *smp.PortInfo) { i.SetMKey(0x123); i.SetMKeyProtectBits(3) }),
+		"table of ones": lie(smp.AttrLinearForwardingTable, func(d *[mad.DataSize]byte) {
+			*d = [mad.DataSize]byte{0: 1, 1: 1, 2: 1, 3: 1, 4: 1, 5: 1}
+		}),
 		"table of port 250": lie(smp.AttrLinearForwardingTable, func(d *[mad.DataSize]byte) {
 			for i := range d {
 				d[i] = 250
@@ -179,10 +199,19 @@ func lies() map[string]fabric.Defect {
 				d[i] = byte(i)
 			}
 		}),
-		"no P_Keys":            lie(smp.AttrPKeyTable, func(d *[mad.DataSize]byte) { clear(d[:]) }),
-		"another description":  lie(smp.AttrNodeDescription, func(d *[mad.DataSize]byte) { count++; d[0] = byte(count) }),
-		"status busy":          func(_ *mad.Packet, obey func() mad.Status) (mad.Status, bool) { obey(); return mad.StatusBusy, true },
-		"status of no meaning": func(_ *mad.Packet, obey func() mad.Status) (mad.Status, bool) { obey(); return 0x7fff, true },
+		"no P_Keys": lie(smp.AttrPKeyTable, func(d *[mad.DataSize]byte) { clear(d[:]) }),
+		"another description": lie(smp.AttrNodeDescription, func(d *[mad.DataSize]byte) {
+			count++
+			d[0] = byte(count)
+		}),
+		"status busy": func(_ *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+			obey()
+			return mad.StatusBusy, true
+		},
+		"status of no meaning": func(_ *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+			obey()
+			return 0x7fff, true
+		},
 	}
 }
 

@@ -40,7 +40,8 @@ func TestHandoverLosesNothing(t *testing.T) {
 	if asked[fateless]+asked[orderLost] > 0 {
 		t.Errorf("clients were asked to register again: %v", asked)
 	}
-	t.Logf("clients that were asked to register again: %d where the old master died, %d where the new one did", asked[oldDies], asked[newDies])
+	t.Logf("clients that were asked to register again: %d where the old master died, %d where the new one did",
+		asked[oldDies], asked[newDies])
 }
 
 func handoverUnderLoad(t *testing.T, seed uint64, what fate) (asked int) {
@@ -53,7 +54,8 @@ func handoverUnderLoad(t *testing.T, seed uint64, what fate) (asked int) {
 	t.Cleanup(first.dump)
 	b.pass(settling)
 	clients := b.clients(rng, 1, 2, 3, 4, 5, 7)
-	b.Fabric.SetFaults(fabric.Faults{Loss: pick(rng, 0, 0.01, 0.05), Duplicate: pick(rng, 0, 0.05), Reorder: 0.05, ReorderBy: time.Millisecond})
+	b.Fabric.SetFaults(fabric.Faults{Loss: pick(rng, 0, 0.01, 0.05), Duplicate: pick(rng, 0, 0.05), Reorder: 0.05,
+		ReorderBy: time.Millisecond})
 	b.ask(clients, b.Fabric.Now()+10*time.Second, true)
 	for _, c := range clients {
 		c.TakeReregister()
@@ -66,7 +68,8 @@ func handoverUnderLoad(t *testing.T, seed uint64, what fate) (asked int) {
 	survivor := second
 	switch what {
 	case oldDies, newDies:
-		b.ask(clients, b.Fabric.Now()+time.Duration(rng.Int64N(int64(pick(rng, 40*time.Millisecond, 200*time.Millisecond, 2*time.Second)))), true)
+		b.ask(clients, b.Fabric.Now()+
+			time.Duration(rng.Int64N(int64(pick(rng, 40*time.Millisecond, 200*time.Millisecond, 2*time.Second)))), true)
 		victim := first
 		if what == newDies {
 			victim, survivor = second, first

@@ -153,7 +153,9 @@ func (w *watched) sweep(s manager.Sweep) manager.Up {
 		w.harness.pass(time.Second)
 		return manager.Up{}
 	}
-	if !w.harness.Run(w.harness.Fabric.Now()+settling, func() bool { return len(w.ups) > before || w.Exited }) || len(w.ups) == before {
+	if !w.harness.Run(w.harness.Fabric.Now()+settling, func() bool {
+		return len(w.ups) > before || w.Exited
+	}) || len(w.ups) == before {
 		w.dump()
 		w.harness.Fatal("the sweep that was asked for did not end")
 	}

@@ -71,8 +71,10 @@ var attackLines = []struct {
 	{"traps about others", false, func(a *attack) {
 		link := uplink(a.net, a.Fabric.Peer(a.station.At()).Node)
 		sw, victim := a.Fabric.PortInfo(net.End{Node: link.Node}), a.Fabric.PortInfo(host(a.net, 1))
-		number := pick(a.rng, smp.TrapLinkState, smp.TrapLinkIntegrity, smp.TrapBufferOverrun, smp.TrapFlowControl, smp.TrapLocalChange, smp.TrapSystemImageGUID, smp.TrapBadMKey,
-			smp.TrapSwitchBadPKey, smp.TrapGIDInService, smp.TrapGIDOutOfService, smp.TrapGroupCreated, smp.TrapGroupDeleted)
+		number := pick(a.rng, smp.TrapLinkState, smp.TrapLinkIntegrity, smp.TrapBufferOverrun, smp.TrapFlowControl,
+			smp.TrapLocalChange, smp.TrapSystemImageGUID, smp.TrapBadMKey,
+			smp.TrapSwitchBadPKey, smp.TrapGIDInService, smp.TrapGIDOutOfService, smp.TrapGroupCreated,
+			smp.TrapGroupDeleted)
 		a.trap(a.master.Station.At(), number, a.tid, func(n *smp.Notice) {
 			lid := pick(a.rng, sw.LID(), victim.LID())
 			switch number {
@@ -97,7 +99,9 @@ var attackLines = []struct {
 	}},
 	{"replies with other tables", false, func(a *attack) { a.sendUnasked(a.master, a.rng.IntN(1<<16)) }},
 	{"malformed SMPs", false, func(a *attack) { a.raw(func(p *mad.Packet) {}) }},
-	{"SA requests in other names", false, func(a *attack) { a.saRequest(a.Fabric.PortGUID(host(a.net, 1+a.rng.IntN(3)))) }},
+	{"SA requests in other names", false, func(a *attack) {
+		a.saRequest(a.Fabric.PortGUID(host(a.net, 1+a.rng.IntN(3))))
+	}},
 	{"services and alias GUIDs of others", false, func(a *attack) { a.takeOver(false, 0) }},
 	{"services and alias GUIDs of others, default sa_key", true, func(a *attack) { a.takeOver(false, 1) }},
 	{"the same, with a GRH in another's name", false, func(a *attack) { a.takeOver(true, 0) }},
@@ -133,7 +137,8 @@ var attackLines = []struct {
 		route := a.routeTo(pick(a.rng, firstHost(a.net), host(a.net, 1)))
 		var d mad.Datagram
 		d.LID = mad.PermissiveLID
-		d.Packet.SetDirected(&route, mad.MethodSet, pick(a.rng, smp.AttrPortInfo, smp.AttrPKeyTable, smp.AttrGUIDInfo), 0)
+		d.Packet.SetDirected(&route, mad.MethodSet, pick(a.rng, smp.AttrPortInfo, smp.AttrPKeyTable, smp.AttrGUIDInfo),
+			0)
 		d.Packet.SetTID(mad.TID(a.tid))
 		d.Packet.SetMKey(mad.MKey(pick(a.rng, 0, 1, a.rng.Uint64())))
 		a.station.Send([]mad.Datagram{d})
@@ -163,7 +168,8 @@ func newAttack(t *testing.T, seed uint64, keys bool) *attack {
 		cfg.Registrar.Mirror = mirror.Config{SMKey: 1}
 		if keys {
 			cfg.Elect.SMKey, cfg.SAKey = 0x5ec, 0x5a
-			cfg.Sweep.Settings.MKey, cfg.Sweep.Settings.MKeyProtect = sweep.Given(mad.MKey(0x3347)), sweep.Given(uint8(1))
+			cfg.Sweep.Settings.MKey, cfg.Sweep.Settings.MKeyProtect = sweep.Given(mad.MKey(0x3347)),
+				sweep.Given(uint8(1))
 			cfg.Registrar.Mirror = mirror.Config{SMKey: 0x5ec, MKey: 0x3347}
 		}
 		cfg.Elect.Unmirrored = !keys
@@ -188,10 +194,12 @@ func (a *attack) run(keys bool) {
 	a.pass(settling)
 	a.own()
 	registered := a.registered()
-	if strings.Count(registered, "service {") != 3 || strings.Count(registered, "alias {") != 3 || strings.Count(registered, "HopLimit 0") != 3 {
+	if strings.Count(registered, "service {") != 3 || strings.Count(registered, "alias {") != 3 ||
+		strings.Count(registered, "HopLimit 0") != 3 {
 		a.Fatalf("not all is registered:\n%s", registered)
 	}
-	before, masterStates, standbyStates, stats := a.harness.snapshot(), len(a.master.states), len(a.standby.states), a.master.Core.Stats()
+	before, masterStates, standbyStates, stats := a.harness.snapshot(), len(a.master.states), len(a.standby.states),
+		a.master.Core.Stats()
 	began := a.Fabric.Now()
 	for range 12 {
 		line := attackLines[a.rng.IntN(len(attackLines))]
@@ -214,7 +222,8 @@ func (a *attack) run(keys bool) {
 	a.pass(settling)
 	a.harness.mustBeAsBefore(before)
 	now := a.master.Core.Stats()
-	if heavy := now.Sweeps[manager.HeavySweep] + now.Sweeps[manager.QuickSweep] - stats.Sweeps[manager.HeavySweep] - stats.Sweeps[manager.QuickSweep]; heavy > uint64(took/time.Second)+30 {
+	if heavy := now.Sweeps[manager.HeavySweep] +
+		now.Sweeps[manager.QuickSweep] - stats.Sweeps[manager.HeavySweep] - stats.Sweeps[manager.QuickSweep]; heavy > uint64(took/time.Second)+30 {
 		a.Errorf("%d heavy sweeps in %v", heavy, took)
 	}
 	if len(now.Alarms()) > 32 || len(now.Rivals) > 18 {
@@ -244,7 +253,8 @@ func (a *attack) target() net.End {
 
 // anySMInfo is an SMInfo in the name of a manager, of an honest host, of nobody, or its own.
 func (a *attack) anySMInfo() smp.SMInfo {
-	name := pick(a.rng, a.guid(), mad.GUID(a.rng.Uint64()), a.Fabric.PortGUID(host(a.net, 1)), a.Fabric.PortGUID(a.master.Station.At()), a.Fabric.PortGUID(a.standby.Station.At()))
+	name := pick(a.rng, a.guid(), mad.GUID(a.rng.Uint64()), a.Fabric.PortGUID(host(a.net, 1)),
+		a.Fabric.PortGUID(a.master.Station.At()), a.Fabric.PortGUID(a.standby.Station.At()))
 	info := otherSM(name, uint8(a.rng.IntN(16)), smp.SMState(a.rng.IntN(5)))
 	info.SetSMKey(pick(a.rng, 0, 1, a.rng.Uint64()))
 	return info
@@ -257,11 +267,13 @@ func (a *attack) raw(edit func(p *mad.Packet)) {
 	if a.rng.IntN(2) == 0 {
 		pi := a.Fabric.PortInfo(to)
 		d.LID = pi.LID()
-		d.Packet.SetHeader(mad.ClassLIDRouted, mad.Method(a.rng.Uint32()), mad.AttrID(0x10+a.rng.IntN(0x30)), uint32(a.rng.IntN(4)))
+		d.Packet.SetHeader(mad.ClassLIDRouted, mad.Method(a.rng.Uint32()), mad.AttrID(0x10+a.rng.IntN(0x30)),
+			uint32(a.rng.IntN(4)))
 	} else {
 		route := a.routeTo(to)
 		d.LID = mad.PermissiveLID
-		d.Packet.SetDirected(&route, mad.Method(a.rng.Uint32()), mad.AttrID(0x10+a.rng.IntN(0x30)), uint32(a.rng.IntN(4)))
+		d.Packet.SetDirected(&route, mad.Method(a.rng.Uint32()), mad.AttrID(0x10+a.rng.IntN(0x30)),
+			uint32(a.rng.IntN(4)))
 	}
 	if d.Packet.Method() == mad.MethodSet || d.Packet.Method() == mad.MethodTrap {
 		d.Packet.SetMethod(mad.MethodGet) // of other lines
@@ -277,7 +289,8 @@ func (a *attack) raw(edit func(p *mad.Packet)) {
 func (a *attack) gsi(class mad.Class, edit func(p *mad.Packet), methods ...mad.Method) {
 	pi := a.Fabric.PortInfo(a.target())
 	d := mad.Datagram{Addr: mad.Addr{LID: pi.LID(), QPN: 1}}
-	d.Packet.SetHeader(class, pick(a.rng, methods...), mad.AttrID(pick(a.rng, 0x10, 0x11, 0x35, 0x38, 0x31, 0x36, 0x30)), 0)
+	d.Packet.SetHeader(class, pick(a.rng, methods...),
+		mad.AttrID(pick(a.rng, 0x10, 0x11, 0x35, 0x38, 0x31, 0x36, 0x30)), 0)
 	edit(&d.Packet)
 	d.Packet.SetTID(mad.TID(a.tid))
 	a.station.Send([]mad.Datagram{d})

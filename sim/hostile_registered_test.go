@@ -19,7 +19,9 @@ func (a *attack) own() {
 	for i := 1; i <= 3; i++ {
 		at := host(a.net, i)
 		a.writeInName(at, mad.MethodSet, sarec.AttrServiceRecord, func(p *mad.Packet) { a.service(p, at, serviceKey) })
-		a.writeInName(at, mad.MethodSet, sarec.AttrGUIDInfoRecord, func(p *mad.Packet) { a.aliases(p, at, mad.GUID(0xa11a5<<8+i)) })
+		a.writeInName(at, mad.MethodSet, sarec.AttrGUIDInfoRecord, func(p *mad.Packet) {
+			a.aliases(p, at, mad.GUID(0xa11a5<<8+i))
+		})
 	}
 	a.pass(settling)
 }
@@ -37,7 +39,8 @@ func (a *attack) writeInName(at net.End, method mad.Method, attr mad.AttrID, fil
 
 // service fills in the service of a port.
 func (a *attack) service(p *mad.Packet, at net.End, key [16]byte) {
-	p.SetComponentMask(sarec.ServiceServiceID | sarec.ServiceServiceGID | sarec.ServiceServicePKey | sarec.ServiceServiceKey | sarec.ServiceServiceName)
+	p.SetComponentMask(sarec.ServiceServiceID | sarec.ServiceServiceGID | sarec.ServiceServicePKey |
+		sarec.ServiceServiceKey | sarec.ServiceServiceName)
 	rec := (*sarec.ServiceRecord)(p.SAData()[:])
 	rec.SetServiceID(77)
 	rec.SetServiceGID(mad.MakeGID(mad.DefaultPrefix, a.Fabric.PortGUID(at)))

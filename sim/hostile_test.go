@@ -111,7 +111,8 @@ func TestImpostor(t *testing.T) {
 				}
 				b.mustBeWhole(m)
 				stats := m.Core.Stats()
-				if a := stats.Alarms(); len(a) != 1 || a[0].Port != i.guid() || a[0].LID == 0 || a[0].Count != m.alarms(manager.AlarmManager) {
+				if a := stats.Alarms(); len(a) != 1 || a[0].Port != i.guid() || a[0].LID == 0 ||
+					a[0].Count != m.alarms(manager.AlarmManager) {
 					t.Errorf("%s: alarms %+v", c.name, a)
 				}
 				if logged := m.says("ERROR", "ALARM", i.guid().String()); logged != 1 {
@@ -135,7 +136,8 @@ func TestManagersBesideImpostor(t *testing.T) {
 		cfg := minhopConfig()
 		cfg.Elect.SMKey = 0x5ec
 		if allowed {
-			cfg.Elect.SMKey, cfg.Elect.Allowed = 1, []mad.GUID{b.Fabric.PortGUID(host(n, 0)), b.Fabric.PortGUID(host(n, 6))}
+			cfg.Elect.SMKey, cfg.Elect.Allowed = 1,
+				[]mad.GUID{b.Fabric.PortGUID(host(n, 0)), b.Fabric.PortGUID(host(n, 6))}
 		}
 		i := b.intrude(host(n, 5))
 		i.impersonate(15, smp.Master, 1)
@@ -244,7 +246,8 @@ func TestControlFromOthers(t *testing.T) {
 					// A manager that has been MASTER elsewhere hands over to this one, which looks again.
 					harmless := at == master && mod == smp.ControlHandover && directed && name == i.guid()
 					if got := i.statuses(); len(got) != 1 || (got[0] == mad.StatusOK) != harmless {
-						t.Errorf("%v, named %v, directed %t, modifier %d: answered %v", at.last(), name, directed, mod, got)
+						t.Errorf("%v, named %v, directed %t, modifier %d: answered %v", at.last(), name, directed, mod,
+							got)
 					}
 					if !harmless {
 						alarms++
@@ -256,7 +259,8 @@ func TestControlFromOthers(t *testing.T) {
 			}
 		}
 	}
-	if got := master.alarms(manager.AlarmControl) + standby.alarms(manager.AlarmControl) + inactive.alarms(manager.AlarmControl); got != alarms {
+	if got := master.alarms(manager.AlarmControl) + standby.alarms(manager.AlarmControl) +
+		inactive.alarms(manager.AlarmControl); got != alarms {
 		t.Errorf("%d alarms, want %d", got, alarms)
 	}
 	if now := master.Core.Stats().Sweeps; now[manager.HeavySweep] > sweeps[manager.HeavySweep]+1 {
@@ -372,8 +376,14 @@ func TestForgedTraps(t *testing.T) {
 			b.pass(10 * time.Millisecond)
 		}
 	}
-	send(smp.TrapLinkIntegrity, 300, func(n *smp.Notice) { n.PortError().SetLID(sw.LID()); n.PortError().SetPortNum(link.Port) })
-	send(smp.TrapFlowControl, 20, func(n *smp.Notice) { n.PortError().SetLID(victim.LID()); n.PortError().SetPortNum(1) })
+	send(smp.TrapLinkIntegrity, 300, func(n *smp.Notice) {
+		n.PortError().SetLID(sw.LID())
+		n.PortError().SetPortNum(link.Port)
+	})
+	send(smp.TrapFlowControl, 20, func(n *smp.Notice) {
+		n.PortError().SetLID(victim.LID())
+		n.PortError().SetPortNum(1)
+	})
 	send(smp.TrapLinkState, 20, func(n *smp.Notice) { n.LinkState().SetLID(sw.LID()) })
 	send(smp.TrapLocalChange, 20, func(n *smp.Notice) { n.LocalChange().SetLID(victim.LID()) })
 	send(smp.TrapBadMKey, 20, func(n *smp.Notice) { n.SetIssuerLID(victim.LID()) })
@@ -383,14 +393,19 @@ func TestForgedTraps(t *testing.T) {
 		send(number, 5, func(n *smp.Notice) {})
 	}
 	send(smp.TrapSystemImageGUID, 5, func(n *smp.Notice) { n.SetIssuerLID(victim.LID()) })
-	send(smp.TrapSystemImageGUID, 5, func(n *smp.Notice) { n.PortError().SetLID(victim.LID()) }) // where trap 145 has it, too
-	send(smp.TrapBufferOverrun, 20, func(n *smp.Notice) { n.PortError().SetLID(sw.LID()); n.PortError().SetPortNum(link.Port) })
+	// where trap 145 has it, too
+	send(smp.TrapSystemImageGUID, 5, func(n *smp.Notice) { n.PortError().SetLID(victim.LID()) })
+	send(smp.TrapBufferOverrun, 20, func(n *smp.Notice) {
+		n.PortError().SetLID(sw.LID())
+		n.PortError().SetPortNum(link.Port)
+	})
 	send(smp.TrapBadQKey, 20, func(n *smp.Notice) { n.BadKey().SetLID1(victim.LID()); n.BadKey().SetLID2(sw.LID()) })
 	b.pass(2 * settling)
 	if forwarded > 0 {
 		t.Errorf("%d traps are forwarded to subscribers", forwarded)
 	}
-	if now := m.Core.Stats().Sweeps; now[manager.HeavySweep] != heavy[manager.HeavySweep] || now[manager.QuickSweep] != heavy[manager.QuickSweep] {
+	if now := m.Core.Stats().Sweeps; now[manager.HeavySweep] != heavy[manager.HeavySweep] ||
+		now[manager.QuickSweep] != heavy[manager.QuickSweep] {
 		t.Errorf("sweeps %v, before %v", now, heavy)
 	}
 	if m.says("unhealthy") > 0 || m.says("babbles") > 0 || !m.usesLink(link) {
@@ -415,13 +430,15 @@ func TestMirrorNeedsSecret(t *testing.T) {
 		mKey  mad.MKey
 		asked bool
 		on    bool
-	}{"default keys": {1, 0, false, false}, "no key": {0, 0, false, false}, "asked for": {1, 0, true, true}, "SM_Key": {0x5ec, 0, false, true}, "M_Key": {1, 0x77, false, true}}) {
+	}{"default keys": {1, 0, false, false}, "no key": {0, 0, false, false}, "asked for": {1, 0, true, true},
+		"SM_Key": {0x5ec, 0, false, true}, "M_Key": {1, 0x77, false, true}}) {
 		t.Run(name, func(t *testing.T) {
 			b := newHarness(t, n, fabric.Config{Seed: 1})
 			high, low := registrarConfig(), registrarConfig()
 			for _, cfg := range []*manager.Config{&high, &low} {
 				cfg.Elect.SMKey = c.smKey
-				cfg.Registrar.Mirror = mirror.Config{SMKey: c.smKey, MKey: c.mKey, DefaultKeys: c.asked, Policy: []byte("a=0x8001: ALL;\n")}
+				cfg.Registrar.Mirror = mirror.Config{SMKey: c.smKey, MKey: c.mKey, DefaultKeys: c.asked,
+					Policy: []byte("a=0x8001: ALL;\n")}
 				cfg.Elect.Unmirrored = !cfg.Registrar.Mirror.On()
 			}
 			high.Elect.Priority = 9
@@ -480,7 +497,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 		}
 	}
 	unknown := b.intrude(host(n, 8)) // that no walk finds to be a manager is asked what it is
-	unknown.smInfo(first.Station.At(), true, mad.MethodGet, 0, elect.New(elect.Config{GUID: unknown.guid(), Priority: 15}).Question(), 1)
+	unknown.smInfo(first.Station.At(), true, mad.MethodGet, 0,
+		elect.New(elect.Config{GUID: unknown.guid(), Priority: 15}).Question(), 1)
 	b.pass(settling)
 	inquiries := 0
 	for _, p := range unknown.got {
@@ -538,7 +556,8 @@ func TestUnaskedReplies(t *testing.T) {
 	took := b.Fabric.Now() - began
 	b.pass(settling)
 	now := m.Core.Stats().Sweeps
-	if heavy := now[manager.HeavySweep] - sweeps[manager.HeavySweep]; heavy == 0 || heavy > uint64(took/time.Second)+10 {
+	if heavy := now[manager.HeavySweep] - sweeps[manager.HeavySweep]; heavy == 0 || heavy > uint64(took/time.Second)+
+		10 {
 		t.Errorf("%d heavy sweeps in %v", heavy, took)
 	}
 	b.mustBeAsBefore(before)

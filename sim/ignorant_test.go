@@ -9,11 +9,12 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// Two managers that know nothing of a subnet whose ports have M_Keys of their own, and which nobody manages any more, find each other while
-// they wait: one becomes master, the other never.
+// Two managers that know nothing of a subnet whose ports have M_Keys of their own, and which nobody manages any more,
+// find each other while they wait: one becomes master, the other never.
 func TestPortMKeysTwoIgnorant(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
-	for i, apart := range []time.Duration{0, 10 * time.Millisecond, 700 * time.Millisecond, 3 * time.Second, 40 * time.Second, 3 * time.Minute} {
+	for i, apart := range []time.Duration{0, 10 * time.Millisecond, 700 * time.Millisecond, 3 * time.Second,
+		40 * time.Second, 3 * time.Minute} {
 		b := newHarness(t, n, fabric.Config{Seed: uint64(i)})
 		b.comeUp(portMKeys(1)).retire()
 		var all []*watched

@@ -30,7 +30,8 @@ var troubles = []struct {
 		s.m.Station.SetLoss(pick(s.rng, 0.1, 0.2, 0.3, 0.4, 0.5))
 		return nil, func() { s.m.Station.SetLoss(0) }
 	}},
-	{"loss everywhere", false, func(s *storm) (step, end func()) { // as in ibsim: what our own agent is asked is lost as well
+	// as in ibsim: what our own agent is asked is lost as well
+	{"loss everywhere", false, func(s *storm) (step, end func()) {
 		s.Fabric.SetFaults(fabric.Faults{Loss: pick(s.rng, 0.1, 0.2, 0.3, 0.4, 0.5)})
 		return nil, func() { s.Fabric.SetFaults(fabric.Faults{}) }
 	}},
@@ -42,14 +43,17 @@ var troubles = []struct {
 		s.Fabric.SetFaults(fabric.Faults{Loss: 1})
 		return nil, func() { s.Fabric.SetFaults(fabric.Faults{}) }
 	}},
-	{"paused, and loss", false, func(s *storm) (step, end func()) { // what another manager may have changed meanwhile is read again
+	// what another manager may have changed meanwhile is read again
+	{"paused, and loss", false, func(s *storm) (step, end func()) {
 		s.Fabric.SetFaults(fabric.Faults{Loss: pick(s.rng, 0.1, 0.2, 0.3, 0.4, 0.5)})
 		s.m.Asleep = s.Fabric.Now() + 3*time.Second
 		return nil, func() { s.Fabric.SetFaults(fabric.Faults{}) }
 	}},
 	{"a server that stops", false, func(s *storm) (step, end func()) { // and answers everything afterwards
 		goesOn := s.Fabric.Now() + 30*time.Second
-		return func() { s.Fabric.SetLatency(max(latency, goesOn-s.Fabric.Now())) }, func() { s.Fabric.SetLatency(latency) }
+		return func() {
+			s.Fabric.SetLatency(max(latency, goesOn-s.Fabric.Now()))
+		}, func() { s.Fabric.SetLatency(latency) }
 	}},
 }
 
@@ -71,8 +75,11 @@ const givenUpByOpenSM = 0
 
 func newStorm(t *testing.T, seed uint64) *storm {
 	s := &storm{rng: rand.New(rand.NewPCG(seed, 0xd0b7)), lids: map[net.End]mad.LID{}}
-	n := nettest.Generate(t, pick(s.rng, "fattree:k=4", "torus:dims=3x3,hosts=2", "fattree:k=8,levels=2", "tree:depth=1,fanout=4"))
-	s.choir = newChoir(newHarness(t, n, fabric.Config{Seed: s.rng.Uint64(), TrainTime: 100 * time.Millisecond, OnSet: s.set}), minhopConfig())
+	n := nettest.Generate(t, pick(s.rng, "fattree:k=4", "torus:dims=3x3,hosts=2", "fattree:k=8,levels=2",
+		"tree:depth=1,fanout=4"))
+	s.choir = newChoir(
+		newHarness(t, n, fabric.Config{Seed: s.rng.Uint64(), TrainTime: 100 * time.Millisecond, OnSet: s.set}),
+		minhopConfig())
 	s.ends = s.endPorts()
 	for i := range stormGroups {
 		s.group(i, 0)
@@ -138,7 +145,8 @@ func (s *storm) set(w fabric.Set) {
 	case smp.AttrLinearForwardingTable:
 		for i, port := range w.Data {
 			if lid := int(w.Mod)*len(w.Data) + i; lid < len(s.routes[w.Node]) && s.routes[w.Node][lid] != port {
-				s.Errorf("at %v switch %d is given route %d for LID %d, it had %d", w.At, w.Node, port, lid, s.routes[w.Node][lid])
+				s.Errorf("at %v switch %d is given route %d for LID %d, it had %d", w.At, w.Node, port, lid,
+					s.routes[w.Node][lid])
 			}
 		}
 	}
@@ -223,7 +231,8 @@ func TestStandbyInTrouble(t *testing.T) {
 				s.pass(pick(s.rng, 5*time.Second, 30*time.Second, 3*time.Minute))
 				other.Station.SetLoss(0)
 				s.pass(convergence)
-				if len(s.m.states) != before || other.last() != smp.Standby || slices.Contains(other.states[stood:], smp.Master) {
+				if len(s.m.states) != before || other.last() != smp.Standby ||
+					slices.Contains(other.states[stood:], smp.Master) {
 					t.Errorf("the master was %v, the standby %v", s.m.states[before-1:], other.states[stood-1:])
 				}
 				s.mustBeWhole(s.m)
@@ -243,7 +252,8 @@ func TestBootedUnderLoss(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			defer repeat(t, seed)
 			rng := rand.New(rand.NewPCG(seed, 0xb007))
-			b := newHarness(t, nettest.Generate(t, pick(rng, "fattree:k=4", "torus:dims=3x3,hosts=2")), fabric.Config{Seed: seed, TrainTime: 100 * time.Millisecond})
+			b := newHarness(t, nettest.Generate(t, pick(rng, "fattree:k=4", "torus:dims=3x3,hosts=2")),
+				fabric.Config{Seed: seed, TrainTime: 100 * time.Millisecond})
 			m := b.comeUp(minhopConfig())
 			sw := b.Fabric.Peer(uplink(b.net, b.Fabric.Peer(m.Station.At()).Node)).Node
 			b.Fabric.NodeDown(sw)

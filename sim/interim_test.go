@@ -20,28 +20,32 @@ import (
 func slowConfig(asked *int) manager.Config {
 	cfg := minhopConfig()
 	dfsssp := sssp.NewDeadlockFree(sssp.Settings{})
-	cfg.Sweep.Engines = engines.Chain{{Name: "dfsssp", NoCreditLoop: true, Route: func(ctx context.Context, in routing.In) (*routing.Tables, error) {
-		routing.Spend(ctx, 1<<40)
-		if ctx.Err() == nil {
-			*asked++
-		}
-		return dfsssp(ctx, in)
-	}}, engines.MinHop}
+	cfg.Sweep.Engines = engines.Chain{
+		{Name: "dfsssp", NoCreditLoop: true, Route: func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+			routing.Spend(ctx, 1<<40)
+			if ctx.Err() == nil {
+				*asked++
+			}
+			return dfsssp(ctx, in)
+		}}, engines.MinHop}
 	return cfg
 }
 
-// TestInterimRoutes: while a slow engine computes, SUBNET UP is reached with interim routes, by which all hosts reach each other also while its own take their place. The log says so
-// once each, and what is published does.
+// TestInterimRoutes: while a slow engine computes, SUBNET UP is reached with interim routes, by which all hosts reach
+// each other also while its own take their place. The log says so once each, and what is published does.
 func TestInterimRoutes(t *testing.T) {
 	n := nettest.Generate(t, "torus:dims=4x4")
 	written := false
-	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) { written = written || s.Attr == smp.AttrLinearForwardingTable }})
+	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
+		written = written || s.Attr == smp.AttrLinearForwardingTable
+	}})
 	asked := 0
 	m := b.add(host(n, 0), slowConfig(&asked))
 	if !b.Run(b.Fabric.Now()+settling, func() bool { return m.View != nil && len(m.ups) > 0 }) {
 		t.Fatal("never: SUBNET UP")
 	}
-	if asked != 1 || m.View.Routing.Engine != "updown" || m.View.Routing.Awaited != "dfsssp" || m.says("INFO", "interim routes are in use until the routing engine has finished") != 1 {
+	if asked != 1 || m.View.Routing.Engine != "updown" || m.View.Routing.Awaited != "dfsssp" ||
+		m.says("INFO", "interim routes are in use until the routing engine has finished") != 1 {
 		t.Fatalf("asked %d times, %+v", asked, m.View.Routing)
 	}
 	b.mustBeWhole(m)
@@ -59,7 +63,8 @@ func TestInterimRoutes(t *testing.T) {
 	}
 	b.pass(settling)
 	b.mustBeWhole(m)
-	if asked != 1 || m.View.Routing.Engine != "dfsssp" || m.says("INFO", "the routes of the routing engine replace the interim routes") != 1 {
+	if asked != 1 || m.View.Routing.Engine != "dfsssp" ||
+		m.says("INFO", "the routes of the routing engine replace the interim routes") != 1 {
 		t.Errorf("asked %d times, %+v", asked, m.View.Routing)
 	}
 	if m.says("INFO", "interim routes are in use") != 2 || m.says("INFO", "ended: interim routes are in use") != 1 {
@@ -67,7 +72,8 @@ func TestInterimRoutes(t *testing.T) {
 	}
 }
 
-// TestInterimRoutesTakeover: an engine that is at work is ended when this manager is master no more. The manager that takes over connects all hosts.
+// TestInterimRoutesTakeover: an engine that is at work is ended when this manager is master no more. The manager that
+// takes over connects all hosts.
 func TestInterimRoutesTakeover(t *testing.T) {
 	n := nettest.Generate(t, "torus:dims=4x4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -89,14 +95,17 @@ func TestInterimRoutesTakeover(t *testing.T) {
 	cfg := slowConfig(&asked)
 	cfg.Elect.Priority = 9
 	next := b.add(host(n, 3), cfg)
-	if !b.Run(b.Fabric.Now()+settling, func() bool { return m.last() == smp.Standby && next.last() == smp.Master }) || works {
+	if !b.Run(b.Fabric.Now()+settling, func() bool {
+		return m.last() == smp.Standby && next.last() == smp.Master
+	}) || works {
 		t.Fatalf("the engine of %v works: %v, beside %v", m.last(), works, next.last())
 	}
 	b.pass(settling)
 	b.mustBeWhole(next)
 }
 
-// TestInterimRoutesEnd: an engine that is at work is ended when the subnet changes, and begins anew. A manager that is restarted meanwhile goes on to the engine's routes.
+// TestInterimRoutesEnd: an engine that is at work is ended when the subnet changes, and begins anew. A manager that is
+// restarted meanwhile goes on to the engine's routes.
 func TestInterimRoutesEnd(t *testing.T) {
 	n := nettest.Generate(t, "torus:dims=4x4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -118,7 +127,8 @@ func TestInterimRoutesEnd(t *testing.T) {
 	b.pass(time.Second)
 	b.Fabric.LinkDown(net.End{Node: 5, Port: 2})
 	b.pass(3 * time.Second)
-	if begun != 1 || ended != 1 || m.View.Routing.Awaited != "dfsssp" { // the next one begins when the result of the first one is there
+	// the next one begins when the result of the first one is there
+	if begun != 1 || ended != 1 || m.View.Routing.Awaited != "dfsssp" {
 		t.Errorf("begun %d, ended %d, %+v", begun, ended, m.View.Routing)
 	}
 	b.mustBeWhole(m)
@@ -128,7 +138,9 @@ func TestInterimRoutesEnd(t *testing.T) {
 	}
 	m.retire()
 	again := b.addKept(host(n, 0), slowConfig(&asked), disk)
-	if !b.Run(b.Fabric.Now()+4*settling, func() bool { return again.View != nil && again.View.Routing.Engine == "dfsssp" }) {
+	if !b.Run(b.Fabric.Now()+4*settling, func() bool {
+		return again.View != nil && again.View.Routing.Engine == "dfsssp"
+	}) {
 		t.Fatal("never: the engine's routes")
 	}
 	if again.View.Routing.Foreign != "" || again.View.Routing.Kept {

@@ -68,11 +68,12 @@ func (b *harness) endPorts() (ports []net.End) {
 	return ports
 }
 
-// manyPorts is how many end ports a fabric may have whose hosts all send to each LID: with 13,284 that takes ten minutes.
+// manyPorts is how many end ports a fabric may have whose hosts all send to each LID: with 13,284 that takes ten
+// minutes.
 const manyPorts = 5000
 
-// probe sends a data packet from each end port to each LID. From a switch on, packets of all its hosts go the same way: in a fabric with many
-// ports one host of each switch sends to each LID, and the others to one.
+// probe sends a data packet from each end port to each LID. From a switch on, packets of all its hosts go the same way:
+// in a fabric with many ports one host of each switch sends to each LID, and the others to one.
 func (b *harness) probe(fault func(string, ...any)) {
 	ports := b.endPorts()
 	tried := map[int32][]bool{} // what the hosts reach, by the switches that one of them has sent through
@@ -122,7 +123,8 @@ func (b *harness) compare(v *view.View, fault func(string, ...any)) {
 			fault("the view gives port %v the LID %d, it holds %d", at, v.LIDs.Base[p], truth.LID())
 		}
 		if seen := &v.Topo.Ports[p].Info; seen.PortState() != truth.PortState() || seen.LID() != truth.LID() {
-			fault("the view shows port %v %v with LID %d, it is %v with %d", at, seen.PortState(), seen.LID(), truth.PortState(), truth.LID())
+			fault("the view shows port %v %v with LID %d, it is %v with %d", at, seen.PortState(), seen.LID(),
+				truth.PortState(), truth.LID())
 		}
 	}
 	for s, n := range v.Topo.Switches {

@@ -65,13 +65,15 @@ func (b *harness) writeLanes(from net.End, salt uint8) {
 // laneSMPs counts the Gets or Sets of tables of lanes.
 func (b *harness) laneSMPs(m mad.Method) uint64 {
 	smps := b.Fabric.Stats().SMPs
-	return smps[fabric.Kind{Method: m, Attr: smp.AttrSLtoVLMappingTable}] + smps[fabric.Kind{Method: m, Attr: smp.AttrVLArbitrationTable}]
+	return smps[fabric.Kind{Method: m, Attr: smp.AttrSLtoVLMappingTable}] +
+		smps[fabric.Kind{Method: m, Attr: smp.AttrVLArbitrationTable}]
 }
 
 // useOf is the use of lanes of all kinds of port that the tests want: without a VL 15, which would
 // drop what the subnet administrator is asked.
 func useOf(limit uint8) lanes.Uses {
-	all := lanes.Settings{HighLimit: &limit, Low: []lanes.Turn{{VL: 6, Weight: 11}, {VL: 1, Weight: 12}}, SLtoVL: []uint8{0, 5, 3, 2, 1, 14}}
+	all := lanes.Settings{HighLimit: &limit, Low: []lanes.Turn{{VL: 6, Weight: 11}, {VL: 1, Weight: 12}},
+		SLtoVL: []uint8{0, 5, 3, 2, 1, 14}}
 	return lanes.NewUses(all, [lanes.Kinds]lanes.Settings{})
 }
 
@@ -132,7 +134,8 @@ func (b *harness) lanes(m *watched) (unknown, wrong int) {
 		port := &t.Ports[p]
 		node := &t.Nodes[port.Node]
 		at, found := b.Fabric.Find(t.Ports[t.EndPort(topo.PortIdx(p))].GUID)
-		if base := node.Type == mad.Switch && port.Num == 0 && !node.SwitchInfo.EnhancedPort0(); !found || !port.Seen || base || port.Info.PortState() == smp.PortDown {
+		if base := node.Type == mad.Switch && port.Num == 0 && !node.SwitchInfo.EnhancedPort0(); !found || !port.Seen ||
+			base || port.Info.PortState() == smp.PortDown {
 			continue // a base port 0 sends on VL 15 alone
 		}
 		ins := uint8(0)
@@ -168,14 +171,17 @@ func TestLanes(t *testing.T) {
 
 func testLanes(t *testing.T, wildcards uint8) {
 	n := nettest.Generate(t, "fattree:k=4,levels=2")
-	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond, Caps: func(i int32, node *net.Node, c *fabric.Caps) {
-		c.OptimizedSLtoVL, c.OneVL = wildcards, i%2 == 0
-		if c.VLCap = uint8(i)%5 + 1; node.Type == mad.Switch {
-			c.VLCap = uint8(i)%3 + 3
-		}
-	}})
+	b := newHarness(t, n,
+		fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond, Caps: func(i int32, node *net.Node, c *fabric.Caps) {
+			c.OptimizedSLtoVL, c.OneVL = wildcards, i%2 == 0
+			if c.VLCap = uint8(i)%5 + 1; node.Type == mad.Switch {
+				c.VLCap = uint8(i)%3 + 3
+			}
+		}})
 	plain := b.comeUp(minhopConfig())
-	if b.laneSMPs(mad.MethodGet)+b.laneSMPs(mad.MethodSet) > 0 || plain.View.Ports.Blocks(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: plain.View.Topo.Nodes[0].GUID, Port: 1}) != nil {
+	if b.laneSMPs(mad.MethodGet)+b.laneSMPs(mad.MethodSet) > 0 ||
+		plain.View.Ports.Blocks(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: plain.View.Topo.Nodes[0].GUID,
+			Port: 1}) != nil {
 		t.Error("lanes are read or written without QoS")
 	}
 	b.writeLanes(host(n, 3), 0)
@@ -251,25 +257,27 @@ func testLanes(t *testing.T, wildcards uint8) {
 	}
 }
 
-// TestSLtoVLSingly: no wildcard is sent where that is not wanted, though all switches take them, and all ports get their
-// tables.
+// TestSLtoVLSingly: no wildcard is sent where that is not wanted, though all switches take them, and all ports get
+// their tables.
 func TestSLtoVLSingly(t *testing.T) {
 	for _, singly := range []bool{false, true} {
 		wildcards := 0
-		b := newHarness(t, nettest.Generate(t, "fattree:k=4,levels=2"), fabric.Config{Seed: 1, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) {
-			c.OptimizedSLtoVL = 1
-			c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
-				if p.AttrID() == smp.AttrSLtoVLMappingTable && p.Method() == mad.MethodSet && p.AttrMod() > 0xffff {
-					wildcards++
+		b := newHarness(t, nettest.Generate(t, "fattree:k=4,levels=2"),
+			fabric.Config{Seed: 1, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) {
+				c.OptimizedSLtoVL = 1
+				c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+					if p.AttrID() == smp.AttrSLtoVLMappingTable && p.Method() == mad.MethodSet && p.AttrMod() > 0xffff {
+						wildcards++
+					}
+					return obey(), true
 				}
-				return obey(), true
-			}
-		}})
+			}})
 		cfg := laneConfig(0, 7)
 		cfg.Sweep.Settings.SLtoVLSingly = singly
 		b.comeUp(cfg)
 		if wrong := b.lanesWrong(7); wrong != nil || wildcards > 0 == singly {
-			t.Errorf("singly %v: %d wildcards; %d values are wrong, %v", singly, wildcards, len(wrong), wrong[:min(len(wrong), 1)])
+			t.Errorf("singly %v: %d wildcards; %d values are wrong, %v", singly, wildcards, len(wrong),
+				wrong[:min(len(wrong), 1)])
 		}
 	}
 }
@@ -316,11 +324,15 @@ func TestLanesAreLost(t *testing.T) {
 		}
 		// The host that truncates tables shows what it holds.
 		if unknown, wrong := b.lanes(m); unknown != 2 || wrong > 0 {
-			t.Errorf("seed %d: %d tables are not known, want those of the two hosts that do not show theirs; %d are wrong", seed, unknown, wrong)
+			t.Errorf(
+				"seed %d: %d tables are not known, want those of the two hosts that do not show theirs; %d are wrong",
+				seed, unknown, wrong)
 		}
-		for what, sick := range ordered(map[string]net.End{"answers nothing": unresponsive, "refuses": refuses, "truncates": truncates}) {
+		for what, sick := range ordered(map[string]net.End{"answers nothing": unresponsive, "refuses": refuses,
+			"truncates": truncates}) {
 			if guid := b.Fabric.PortGUID(sick); !slices.ContainsFunc(m.View.Findings, func(f finding.Finding) bool {
-				return m.View.Topo.FindPort(guid) != topo.None && f.Node == m.View.Topo.Nodes[m.View.Topo.Ports[m.View.Topo.FindPort(guid)].Node].GUID
+				return m.View.Topo.FindPort(guid) != topo.None &&
+					f.Node == m.View.Topo.Nodes[m.View.Topo.Ports[m.View.Topo.FindPort(guid)].Node].GUID
 			}) {
 				t.Errorf("seed %d: no fault of the host that %s: %+v", seed, what, m.View.Findings)
 			}
@@ -351,7 +363,9 @@ func threeSLs(ctx context.Context, in routing.In) (*routing.Tables, error) {
 // link is ARMED. Hosts send to the manager on the SL of their path.
 func TestLanesOfEngine(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4,levels=2")
-	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) { c.OneVL, c.VLCap = true, 3 }})
+	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) {
+		c.OneVL, c.VLCap = true, 3
+	}})
 	cfg := minhopConfig()
 	cfg.Sweep.Engines, cfg.Sweep.Settings.EngineSLs = engines.Chain{{Name: "three", Route: threeSLs}}, true
 	cfg.Sweep.Settings.Lanes = useOf(9)
@@ -405,7 +419,8 @@ func TestPlanShowsLanes(t *testing.T) {
 	limit := uint8(7)
 	b := newHarness(t, nettest.Generate(t, "fattree:k=4,levels=2"), fabric.Config{Seed: 1})
 	cfg := laneConfig(0, limit)
-	cfg.Sweep.Settings.Lanes = lanes.NewUses(lanes.Settings{HighLimit: &limit, High: []lanes.Turn{{VL: 2, Weight: 9}}, Low: []lanes.Turn{{VL: 1, Weight: 12}, {VL: 3, Weight: 4}}}, [lanes.Kinds]lanes.Settings{})
+	cfg.Sweep.Settings.Lanes = lanes.NewUses(lanes.Settings{HighLimit: &limit, High: []lanes.Turn{{VL: 2, Weight: 9}},
+		Low: []lanes.Turn{{VL: 1, Weight: 12}, {VL: 3, Weight: 4}}}, [lanes.Kinds]lanes.Settings{})
 	cfg.DryRun = true
 	dry := b.add(host(b.net, 1), cfg)
 	b.Run(b.Fabric.Now()+settling, func() bool { return dry.Exited })
@@ -413,7 +428,8 @@ func TestPlanShowsLanes(t *testing.T) {
 		t.Fatalf("%d plans", len(dry.shown))
 	}
 	text := strings.Join(slices.Collect(dry.shown[0].Steps), "\n")
-	for _, want := range []string{"VLArbitrationTable, low priority from entry 0, VL:weight 1:12 3:4 0:0", "VLArbitrationTable, high priority from entry 0, VL:weight 2:9 0:0", "VLHighLimit"} {
+	for _, want := range []string{"VLArbitrationTable, low priority from entry 0, VL:weight 1:12 3:4 0:0",
+		"VLArbitrationTable, high priority from entry 0, VL:weight 2:9 0:0", "VLHighLimit"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}

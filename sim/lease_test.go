@@ -14,8 +14,8 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// leaseAttack is a fabric in which somebody without the M_Key writes to some ports again and again. They send no traps, and so get no TrapRepress that
-// would end the countdown of their lease.
+// leaseAttack is a fabric in which somebody without the M_Key writes to some ports again and again. They send no traps,
+// and so get no TrapRepress that would end the countdown of their lease.
 type leaseAttack struct {
 	*harness
 	m        *watched
@@ -32,7 +32,8 @@ func withLease(lease uint16, interval time.Duration) manager.Config {
 	return cfg
 }
 
-// newLeaseAttack is a fabric before the attack, in which a host, a spine and the host of the manager are going to be attacked.
+// newLeaseAttack is a fabric before the attack, in which a host, a spine and the host of the manager are going to be
+// attacked.
 func newLeaseAttack(t *testing.T, cfg manager.Config) *leaseAttack {
 	n := nettest.Generate(t, "fattree:k=4")
 	return newLeaseAttackOn(t, n, cfg, []net.End{host(n, 5), {Node: spine(n)}, firstHost(n)})
@@ -40,13 +41,14 @@ func newLeaseAttack(t *testing.T, cfg manager.Config) *leaseAttack {
 
 // newLeaseAttackOn is newLeaseAttack on some fabric and some ports.
 func newLeaseAttackOn(t *testing.T, n *net.Net, cfg manager.Config, victims []net.End) *leaseAttack {
-	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 100 * time.Millisecond, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
-		for _, at := range victims {
-			if i == at.Node {
-				c.CapabilityMask &^= smp.IsTrapSupported
+	b := newHarness(t, n,
+		fabric.Config{Seed: 1, TrainTime: 100 * time.Millisecond, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
+			for _, at := range victims {
+				if i == at.Node {
+					c.CapabilityMask &^= smp.IsTrapSupported
+				}
 			}
-		}
-	}})
+		}})
 	a := &leaseAttack{harness: b, m: b.comeUp(cfg), victims: victims}
 	var err error
 	if a.attacker, err = b.Fabric.Attach(host(n, 2)); err != nil {
@@ -72,7 +74,8 @@ func (a *leaseAttack) goOn(d time.Duration, each func(second int)) {
 		a.pass(time.Second)
 		for _, at := range a.victims {
 			if now := a.Fabric.PortInfo(at); now.MKeyProtectBits() != 2 || now.MKey() != 0x77 {
-				a.Fatalf("after %d s port %v has M_Key %v, protection %d", second+1, at, now.MKey(), now.MKeyProtectBits())
+				a.Fatalf("after %d s port %v has M_Key %v, protection %d", second+1, at, now.MKey(),
+					now.MKeyProtectBits())
 			}
 		}
 	}
@@ -83,8 +86,8 @@ func (a *leaseAttack) goOn(d time.Duration, each func(second int)) {
 	}
 }
 
-// A port under attack keeps its protection while the link of another host goes up and down all the time, which has quick sweeps made and
-// puts off light ones.
+// A port under attack keeps its protection while the link of another host goes up and down all the time, which has
+// quick sweeps made and puts off light ones.
 func TestLeasesUnderFlapping(t *testing.T) {
 	for _, period := range []int{4, 7} {
 		a := newLeaseAttack(t, withLease(30, 10*time.Second))
@@ -218,8 +221,8 @@ func TestLeasesLostInTurn(t *testing.T) {
 	}
 }
 
-// TestLeasesOfLostRoutes: where most ports are behind one lost link, the renewals that they do not get any more leave room for the sweep that finds
-// another way to them.
+// TestLeasesOfLostRoutes: where most ports are behind one lost link, the renewals that they do not get any more leave
+// room for the sweep that finds another way to them.
 func TestLeasesOfLostRoutes(t *testing.T) {
 	b := newHarness(t, nettest.Generate(t, "fattree:k=14"), fabric.Config{Seed: 1, TrainTime: 100 * time.Millisecond})
 	m := b.comeUp(withLease(3, 10*time.Second))

@@ -54,7 +54,9 @@ func leaveUnderLoad(t *testing.T, seed uint64) {
 		}
 	}
 	b.Run(b.Fabric.Now()+20*time.Millisecond, func() bool { // the standby lacks something
-		return slices.ContainsFunc(first.Registrar().MirrorStats().Standbys, func(s mirror.Standby) bool { return s.Lacks })
+		return slices.ContainsFunc(first.Registrar().MirrorStats().Standbys, func(s mirror.Standby) bool {
+			return s.Lacks
+		})
 	})
 	began := b.Fabric.Now()
 	b.Leave(first.Manager)
@@ -63,7 +65,8 @@ func leaveUnderLoad(t *testing.T, seed uint64) {
 	}
 	took := b.Fabric.Now() - began
 	had, has := first.Registrar().State(), second.Registrar().State()
-	if first.says("does not mirror") == 0 && !slices.Equal(slices.Collect(has.Changes()), slices.Collect(had.Changes())) {
+	if first.says("does not mirror") == 0 &&
+		!slices.Equal(slices.Collect(has.Changes()), slices.Collect(had.Changes())) {
 		t.Errorf("the old master has %+v, the new one begins with %+v", had.Counts(), has.Counts())
 	}
 	t.Logf("loss %v: master after %v", loss, took)

@@ -102,8 +102,8 @@ func (b *harness) nodeOf(guid mad.GUID) int32 {
 	return int32(slices.IndexFunc(b.net.Nodes, func(n net.Node) bool { return n.GUID == guid }))
 }
 
-// probe sends a packet between each two hosts. Where its way is another one than before, packets that are under way at each switch of
-// the way before must arrive, too.
+// probe sends a packet between each two hosts. Where its way is another one than before, packets that are under way at
+// each switch of the way before must arrive, too.
 func (w *maintained) probe(what string) {
 	w.t.Helper()
 	w.changed, w.lost = false, map[pair]bool{}
@@ -128,8 +128,10 @@ func (w *maintained) probe(what string) {
 				if w.Fabric.NodeType(hop.Node) != mad.Switch {
 					continue
 				}
-				if rest, end := w.Fabric.Probe(net.End{Node: hop.Node}, lid, mad.DefaultPKey, 0, nil); end != fabric.Delivered {
-					w.t.Errorf("%s: a packet from host %d to host %d that is at switch %d is lost: %v, %v", what, from, to, hop.Node, end, rest)
+				if rest, end := w.Fabric.Probe(net.End{Node: hop.Node}, lid, mad.DefaultPKey, 0,
+					nil); end != fabric.Delivered {
+					w.t.Errorf("%s: a packet from host %d to host %d that is at switch %d is lost: %v, %v", what, from,
+						to, hop.Node, end, rest)
 				}
 			}
 		}
@@ -177,8 +179,8 @@ func among(may map[pair]bool) func(map[pair]bool) error {
 	}
 }
 
-// without asks for a plan, and returns it and the pairs that are lost by what it says: those with a host that is cut off, but for
-// the pairs on one switch that stays.
+// without asks for a plan, and returns it and the pairs that are lost by what it says: those with a host that is cut
+// off, but for the pairs on one switch that stays.
 func (w *maintained) without(items []routing.SwitchPort) (*sweep.SweepPlan, map[pair]bool) {
 	w.t.Helper()
 	before := w.snapshot()
@@ -211,12 +213,15 @@ func (w *maintained) without(items []routing.SwitchPort) (*sweep.SweepPlan, map[
 	return plan, lost
 }
 
-// passing is how many ways lead through switches, or over cables at them. With transit ways that begin or end at such a switch do not count.
+// passing is how many ways lead through switches, or over cables at them. With transit ways that begin or end at such a
+// switch do not count.
 func (w *maintained) passing(items []routing.SwitchPort, transit bool) (n int) {
 	for _, hops := range w.paths {
 		for i, h := range hops {
 			for _, item := range items {
-				if w.net.Nodes[h.Node].GUID == item.Switch && (item.Port == 0 && (!transit || i > 1 && i < len(hops)-2) || item.Port > 0 && (h.In == item.Port || h.Out == item.Port)) {
+				if w.net.Nodes[h.Node].GUID == item.Switch &&
+					(item.Port == 0 && (!transit || i > 1 && i < len(hops)-2) || item.Port > 0 &&
+						(h.In == item.Port || h.Out == item.Port)) {
 					n++
 				}
 			}
@@ -242,7 +247,8 @@ func maintenances(half int) []maintenance {
 		uplinks, states = append(uplinks, fmt.Sprintf("leaf-03:%d", num)), append(states, view.DrainEmpty)
 	}
 	states[half-1] = view.DrainNeeded
-	two, card := []view.DrainState{view.DrainEmpty, view.DrainEmpty}, []string{"agg-01", fmt.Sprintf("agg-%02d", half+1)}
+	two, card := []view.DrainState{view.DrainEmpty, view.DrainEmpty},
+		[]string{"agg-01", fmt.Sprintf("agg-%02d", half+1)}
 	return []maintenance{
 		{"an uplink", uplinks[:1], nil, two[:1], 0},
 		{"all uplinks", uplinks, []string{"leaf-03"}, states, half},
@@ -252,10 +258,10 @@ func maintenances(half int) []maintenance {
 	}
 }
 
-// TestMaintenance: the uplinks of a leaf, a spine, and line cards of a director, with hosts and with leaves on them, are drained,
-// unplugged, replaced by switches with other GUIDs, and undrained, while probes run between all pairs. Only packets of hosts that hang
-// on them are lost, from when they are unplugged until they are replaced: those that a plan without them has said. With IBSM_PROOF=1
-// there are 128 hosts.
+// TestMaintenance: the uplinks of a leaf, a spine, and line cards of a director, with hosts and with leaves on them,
+// are drained, unplugged, replaced by switches with other GUIDs, and undrained, while probes run between all pairs.
+// Only packets of hosts that hang on them are lost, from when they are unplugged until they are replaced: those that a
+// plan without them has said. With IBSM_PROOF=1 there are 128 hosts.
 func TestMaintenance(t *testing.T) {
 	half := 2
 	if os.Getenv("IBSM_PROOF") != "" {

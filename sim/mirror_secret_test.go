@@ -81,7 +81,8 @@ func (b *harness) register(m *watched, clients []*client) {
 		p := &d.Packet
 		p.SetHeader(mad.ClassSA, mad.MethodSet, sarec.AttrServiceRecord, 0)
 		p.SetTID(mad.TID(1000 + i))
-		p.SetComponentMask(sarec.ServiceServiceID | sarec.ServiceServiceGID | sarec.ServiceServicePKey | sarec.ServiceServiceName)
+		p.SetComponentMask(sarec.ServiceServiceID | sarec.ServiceServiceGID | sarec.ServiceServicePKey |
+			sarec.ServiceServiceName)
 		rec := (*sarec.ServiceRecord)(p.SAData()[:])
 		rec.SetServiceID(uint64(77 + i))
 		rec.SetServiceGID(c.gid)
@@ -95,8 +96,8 @@ func (b *harness) register(m *watched, clients []*client) {
 	b.pass(time.Second)
 }
 
-// mustShowNothing searches what was overheard, and all logs, for the keys of managers and ports, and what was overheard for names of
-// services and text of the policy.
+// mustShowNothing searches what was overheard, and all logs, for the keys of managers and ports, and what was overheard
+// for names of services and text of the policy.
 func (b *harness) mustShowNothing(o *overheard, logs []string) {
 	b.Helper()
 	var search keystest.Search
@@ -140,7 +141,8 @@ func perPort(cfg manager.Config, restored sweep.Restored) manager.Config {
 // TestMirrorShowsNothing: a capture of every packet of the mirror has in it no key, no service and no
 // text of the policy, over registrations, another policy, a takeover and a handover back.
 func TestMirrorShowsNothing(t *testing.T) {
-	const file, later = "Default=0x7fff: ALL=full;\n" + secretPartition + "=0x0001: ALL_CAS=full;\n", "Default=0x7fff: ALL=full;\n" + secretPartition + "=0x0002: ALL_CAS=full;\n"
+	const file, later = "Default=0x7fff: ALL=full;\n" + secretPartition + "=0x0001: ALL_CAS=full;\n",
+		"Default=0x7fff: ALL=full;\n" + secretPartition + "=0x0002: ALL_CAS=full;\n"
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	o := b.overhear()
@@ -162,7 +164,8 @@ func TestMirrorShowsNothing(t *testing.T) {
 	t.Cleanup(third.dump)
 	b.pass(2 * time.Minute)
 	if first.last() != smp.Master || second.last() != smp.Standby || third.last() != smp.Master || policies < 2 {
-		t.Fatalf("the first is %v, the second %v, the third %v; %d policies", first.last(), second.last(), third.last(), policies)
+		t.Fatalf("the first is %v, the second %v, the third %v; %d policies", first.last(), second.last(), third.last(),
+			policies)
 	}
 	if got := third.Registrar().State().Counts(); got.Services != len(clients) || got.Members == 0 {
 		t.Errorf("the third has %+v", got)
@@ -230,10 +233,13 @@ func TestMirrorReplayed(t *testing.T) {
 				b.pass(300 * time.Millisecond)
 			}
 			a, z := first.Registrar().State(), second.Registrar().State()
-			if first.last() != smp.Master || a.Seq() != before.Seq() || z.Seq() != a.Seq() || !slices.Equal(slices.Collect(a.Changes()), slices.Collect(z.Changes())) || updates > 0 {
-				t.Errorf("the master is %v and has %d %+v, the standby %d %+v, %d policies", first.last(), a.Seq(), a.Counts(), z.Seq(), z.Counts(), updates)
+			if first.last() != smp.Master || a.Seq() != before.Seq() || z.Seq() != a.Seq() ||
+				!slices.Equal(slices.Collect(a.Changes()), slices.Collect(z.Changes())) || updates > 0 {
+				t.Errorf("the master is %v and has %d %+v, the standby %d %+v, %d policies", first.last(), a.Seq(),
+					a.Counts(), z.Seq(), z.Counts(), updates)
 			}
-			if st := first.Registrar().MirrorStats().Source; st.Opened != opened || st.Whole != answers || st.Untrusted < 100 || st.Standbys != 1 {
+			if st := first.Registrar().MirrorStats().Source; st.Opened != opened || st.Whole != answers ||
+				st.Untrusted < 100 || st.Standbys != 1 {
 				t.Errorf("%+v, before %d sessions and %d whole answers", st, opened, answers)
 			}
 			b.mustGoOn(first, second, clients)

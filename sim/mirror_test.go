@@ -47,7 +47,8 @@ func standbyTakesOver(t *testing.T, seed uint64) {
 		t.Fatalf("the higher is %v, the lower %v", first.last(), second.last())
 	}
 	clients := b.clients(rng, 1, 2, 3, 4, 5, 7)
-	b.Fabric.SetFaults(fabric.Faults{Loss: pick(rng, 0, 0.01, 0.05), Duplicate: pick(rng, 0, 0.05), Reorder: 0.05, ReorderBy: time.Millisecond})
+	b.Fabric.SetFaults(fabric.Faults{Loss: pick(rng, 0, 0.01, 0.05), Duplicate: pick(rng, 0, 0.05), Reorder: 0.05,
+		ReorderBy: time.Millisecond})
 	b.ask(clients, b.Fabric.Now()+10*time.Second+time.Duration(rng.Int64N(int64(5*time.Second))), true)
 	b.Run(b.Fabric.Now()+time.Duration(rng.Int64N(int64(20*time.Millisecond))), nil)
 	for _, c := range clients {
@@ -67,8 +68,10 @@ func standbyTakesOver(t *testing.T, seed uint64) {
 	state := second.Registrar().State()
 	b.pass(time.Second)
 	b.Kill(second.Manager)
-	if kept := disk.Contents().Registry.Freeze(); kept.Seq() != state.Seq() || !slices.Equal(slices.Collect(kept.Changes()), slices.Collect(state.Changes())) {
-		t.Errorf("the second manager's disk has change %d and %+v, it had %d and %+v", kept.Seq(), kept.Counts(), state.Seq(), state.Counts())
+	if kept := disk.Contents().Registry.Freeze(); kept.Seq() != state.Seq() ||
+		!slices.Equal(slices.Collect(kept.Changes()), slices.Collect(state.Changes())) {
+		t.Errorf("the second manager's disk has change %d and %+v, it had %d and %+v", kept.Seq(), kept.Counts(),
+			state.Seq(), state.Counts())
 	}
 }
 
@@ -80,7 +83,8 @@ func (b *harness) mustHaveInherited(s, before *registry.State, killed time.Durat
 }
 
 // mustHaveInheritedSince is mustHaveInherited for a mirror that may be farther behind.
-func (b *harness) mustHaveInheritedSince(lag time.Duration, s, before *registry.State, killed time.Duration, clients []*client) {
+func (b *harness) mustHaveInheritedSince(lag time.Duration, s, before *registry.State, killed time.Duration,
+	clients []*client) {
 	b.Helper()
 	checked := 0
 	for i, c := range clients {
@@ -103,7 +107,8 @@ func (b *harness) mustHaveInheritedSince(lag time.Duration, s, before *registry.
 				continue // the group went with its last full member
 			}
 			if m.JoinState != a.joined || is != (a.joined != 0) {
-				b.Errorf("client %d in group %v: JoinState %x, %x was acknowledged %v before the end", i, mgid, m.JoinState, a.joined, killed-a.at)
+				b.Errorf("client %d in group %v: JoinState %x, %x was acknowledged %v before the end", i, mgid,
+					m.JoinState, a.joined, killed-a.at)
 			}
 			now, _ := s.Group(mgid)
 			if was, _ := before.Group(mgid); a.joined != 0 && now.MLID != was.MLID {

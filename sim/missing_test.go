@@ -77,8 +77,10 @@ func TestLostLink(t *testing.T) {
 				continue
 			}
 			// A switch that reached the LID through the one that lost its way may move.
-			if leads := b.Fabric.Peer(net.End{Node: node, Port: was}); leads.Node != at.Node && leads.Node != peer.Node {
-				t.Errorf("switch %d moved LID %d from port %d to %d, which has nothing to do with the lost link", node, lid, was, port)
+			if leads := b.Fabric.Peer(net.End{Node: node, Port: was}); leads.Node != at.Node &&
+				leads.Node != peer.Node {
+				t.Errorf("switch %d moved LID %d from port %d to %d, which has nothing to do with the lost link", node,
+					lid, was, port)
 			}
 		}
 	}

@@ -193,7 +193,9 @@ func TestTrapsUnderMKey(t *testing.T) {
 		cfg.Sweep.Settings.MKeyProtect = sweep.Given(protect)
 		cfg.Sweep.Settings.MKeyLease = sweep.Given(uint16(60))
 		m := b.comeUp(cfg)
-		traps := func() uint64 { return b.Fabric.Stats().SMPs[fabric.Kind{Method: mad.MethodTrap, Attr: smp.AttrNotice}] }
+		traps := func() uint64 {
+			return b.Fabric.Stats().SMPs[fabric.Kind{Method: mad.MethodTrap, Attr: smp.AttrNotice}]
+		}
 		for _, c := range []struct {
 			name  string
 			do    func()
@@ -223,7 +225,8 @@ func TestTrapsUnderMKey(t *testing.T) {
 	}
 }
 
-// A manager without m_key that takes over a subnet with M_Keys shows no port another one, also before it has published a view. A trap is repeated until then.
+// A manager without m_key that takes over a subnet with M_Keys shows no port another one, also before it has published
+// a view. A trap is repeated until then.
 func TestTrapsWhileTakingOver(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -258,8 +261,8 @@ func TestTrapsWhileTakingOver(t *testing.T) {
 	b.mustBeWhole(m)
 }
 
-// A TrapRepress goes where the trap came from, to our own LID in place of 0. To an LID that nobody
-// is known to have it shows no M_Key, and none is sent while there are M_Keys: one is configured, or another manager has set them.
+// A TrapRepress goes where the trap came from, to our own LID in place of 0. To an LID that nobody is known to have it
+// shows no M_Key, and none is sent while there are M_Keys: one is configured, or another manager has set them.
 func TestRepressShowsMKey(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	for _, key := range []mad.MKey{0, 0x77} {
@@ -293,7 +296,8 @@ func TestRepressShowsMKey(t *testing.T) {
 			case len(replies) != 1 && c.sent || len(replies) > 0 && !c.sent:
 				t.Errorf("M_Key %v: %d TrapRepress to LID %v, want one: %v", key, len(replies), c.from, c.sent)
 			case c.sent && (replies[0].LID != c.to || replies[0].Packet.MKey() != key || replies[0].Packet.TID() != 9):
-				t.Errorf("M_Key %v: TrapRepress %v to LID %v with M_Key %v, want LID %v", key, replies[0].Packet.TID(), replies[0].LID, replies[0].Packet.MKey(), c.to)
+				t.Errorf("M_Key %v: TrapRepress %v to LID %v with M_Key %v, want LID %v", key, replies[0].Packet.TID(),
+					replies[0].LID, replies[0].Packet.MKey(), c.to)
 			}
 		}
 	}
@@ -329,7 +333,8 @@ func TestAttackedPortStaysProtected(t *testing.T) {
 			b.pass(time.Second)
 			now := b.Fabric.PortInfo(victim)
 			if now.MKeyProtectBits() != 2 || now.MKey() != 0x77 {
-				t.Fatalf("traps %v: after %d s the port has M_Key %v, protection %d", traps, second+1, now.MKey(), now.MKeyProtectBits())
+				t.Fatalf("traps %v: after %d s the port has M_Key %v, protection %d", traps, second+1, now.MKey(),
+					now.MKeyProtectBits())
 			}
 		}
 		if now := b.Fabric.PortInfo(victim); now.MKeyViolations() < 60 {

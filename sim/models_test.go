@@ -54,7 +54,8 @@ func (b *harness) mustServe(name string, cfg manager.Config) (sets uint64) {
 	b.pass(time.Minute)
 	down, lost := 0, 0
 	for at := range b.Fabric.Ports() {
-		if info := b.Fabric.PortInfo(at); at.Port != 0 && b.Fabric.Peer(at) != net.NoEnd && info.PortState() != smp.PortActive {
+		if info := b.Fabric.PortInfo(at); at.Port != 0 && b.Fabric.Peer(at) != net.NoEnd &&
+			info.PortState() != smp.PortActive {
 			down++
 		}
 	}
@@ -77,18 +78,21 @@ func (b *harness) mustServe(name string, cfg manager.Config) (sets uint64) {
 	return b.sets() - before
 }
 
-// TestModelsWithoutBit31: devices that do not know bit 31 of PortInfo's modifier, which OpenSM 3.3.23 has in no Get, come
-// up as under OpenSM: they may leave it unanswered, or refuse it with any status, in all requests or in Sets alone.
+// TestModelsWithoutBit31: devices that do not know bit 31 of PortInfo's modifier, which OpenSM 3.3.23 has in no Get,
+// come up as under OpenSM: they may leave it unanswered, or refuse it with any status, in all requests or in Sets
+// alone.
 func TestModelsWithoutBit31(t *testing.T) {
 	for model := range ordered(models) {
 		for _, method := range []string{"Get and Set", "Set"} {
 			for _, answer := range []mad.Status{silence, 0x04, 0x08, mad.StatusBadMethodAttr, mad.StatusBadField} {
 				for _, extended := range []fabric.Extended{fabric.ExtendedWhenAsked, fabric.ExtendedAlways} {
 					bit31 := func(p *mad.Packet) bool {
-						return p.AttrID() == smp.AttrPortInfo && p.AttrMod()>>31 != 0 && (method != "Set" || p.Method() == mad.MethodSet)
+						return p.AttrID() == smp.AttrPortInfo && p.AttrMod()>>31 != 0 &&
+							(method != "Set" || p.Method() == mad.MethodSet)
 					}
 					b := withModel(t, model, refusesSome(bit31, answer), func(c *fabric.Caps) { c.Extended = extended })
-					name := fmt.Sprintf("%s, %s, answer %#x, extended speeds %d", model, method, uint16(answer), extended)
+					name := fmt.Sprintf("%s, %s, answer %#x, extended speeds %d", model, method, uint16(answer),
+						extended)
 					if sets := b.mustServe(name, minhopConfig()); sets > 0 {
 						t.Errorf("%s: %d Sets in two quiet minutes", name, sets)
 					}
@@ -98,19 +102,23 @@ func TestModelsWithoutBit31(t *testing.T) {
 	}
 }
 
-// TestModelsWithoutLanes: a device that does not take the tables of lanes comes up all the same, as OpenSM goes on to ACTIVE,
-// and so does all that is behind it. After a few sweeps nothing is sent again.
+// TestModelsWithoutLanes: a device that does not take the tables of lanes comes up all the same, as OpenSM goes on to
+// ACTIVE, and so does all that is behind it. After a few sweeps nothing is sent again.
 func TestModelsWithoutLanes(t *testing.T) {
 	for model := range ordered(models) {
 		for _, attr := range []mad.AttrID{smp.AttrSLtoVLMappingTable, smp.AttrVLArbitrationTable} {
 			for _, method := range []string{"Get and Set", "Set"} {
-				for _, answer := range []mad.Status{silence, mad.StatusOK, 0x04, mad.StatusBadMethodAttr, mad.StatusBadField} {
+				for _, answer := range []mad.Status{silence, mad.StatusOK, 0x04, mad.StatusBadMethodAttr,
+					mad.StatusBadField} {
 					which := func(p *mad.Packet) bool {
 						return p.AttrID() == attr && (method != "Set" || p.Method() == mad.MethodSet)
 					}
 					for _, optimized := range []uint8{0, 1} {
-						b := withModel(t, model, refusesSome(which, answer), func(c *fabric.Caps) { c.OptimizedSLtoVL = optimized })
-						name := fmt.Sprintf("%s, %s(%s), answer %#x, wildcards %d", model, method, smp.AttrName(attr), uint16(answer), optimized)
+						b := withModel(t, model, refusesSome(which, answer), func(c *fabric.Caps) {
+							c.OptimizedSLtoVL = optimized
+						})
+						name := fmt.Sprintf("%s, %s(%s), answer %#x, wildcards %d", model, method, smp.AttrName(attr),
+							uint16(answer), optimized)
 						if sets := b.mustServe(name, laneConfig(5, 4)); sets > 0 {
 							t.Errorf("%s: %d Sets in two quiet minutes", name, sets)
 						}
@@ -121,9 +129,9 @@ func TestModelsWithoutLanes(t *testing.T) {
 	}
 }
 
-// TestModelsWithoutWildcards: switches that do not do what a wildcard for SLtoVLMappingTables says get the tables one by one in
-// the same sweep, also those that acknowledge it; and no wildcards any more. Other switches have one table read back for
-// the first wildcard.
+// TestModelsWithoutWildcards: switches that do not do what a wildcard for SLtoVLMappingTables says get the tables one
+// by one in the same sweep, also those that acknowledge it; and no wildcards any more. Other switches have one table
+// read back for the first wildcard.
 func TestModelsWithoutWildcards(t *testing.T) {
 	const all = smp.SLtoVLAllIn | smp.SLtoVLAllOut
 	for _, answer := range []mad.Status{silence, mad.StatusOK, 0x04, mad.StatusBadMethodAttr, mad.StatusBadField} {
@@ -135,7 +143,9 @@ func TestModelsWithoutWildcards(t *testing.T) {
 			}
 			return is
 		}
-		b := withModel(t, "all switches", refusesSome(which, answer), func(c *fabric.Caps) { c.OptimizedSLtoVL, c.OneVL = 1, true })
+		b := withModel(t, "all switches", refusesSome(which, answer), func(c *fabric.Caps) {
+			c.OptimizedSLtoVL, c.OneVL = 1, true
+		})
 		name := fmt.Sprintf("answer %#x", uint16(answer))
 		if sets := b.mustServe(name, laneConfig(5, 4)); sets > 0 {
 			t.Errorf("%s: %d Sets in two quiet minutes", name, sets)
@@ -170,8 +180,8 @@ func (b *harness) switches() (list []net.End) {
 	return list
 }
 
-// TestGivenUp: what a device does not take is logged once and is among the faults of the view; it is sent again when the device has restarted, and
-// when a person asks for a heavy sweep.
+// TestGivenUp: what a device does not take is logged once and is among the faults of the view; it is sent again when
+// the device has restarted, and when a person asks for a heavy sweep.
 func TestGivenUp(t *testing.T) {
 	sets, answer := 0, mad.Status(mad.StatusBadField)
 	b := withModel(t, "all hosts but the manager", func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
@@ -213,8 +223,9 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestModelsWithoutGeneralInfo: a switch that does not answer GeneralInfo is asked in two walks, and not again, nor are others of its model, which
-// quick walks have not asked a second time yet. A person who asks for a heavy sweep has them asked once more.
+// TestModelsWithoutGeneralInfo: a switch that does not answer GeneralInfo is asked in two walks, and not again, nor are
+// others of its model, which quick walks have not asked a second time yet. A person who asks for a heavy sweep has them
+// asked once more.
 func TestModelsWithoutGeneralInfo(t *testing.T) {
 	asked := map[mad.GUID]int{}
 	n := nettest.Generate(t, "fattree:k=4")

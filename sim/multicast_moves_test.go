@@ -118,8 +118,10 @@ func (c *choir) noLoops(rng *rand.Rand) {
 			continue
 		}
 		from := ends[rng.IntN(len(ends))]
-		if s := c.Fabric.ProbeMulticast(from, mlid, mad.DefaultPKey, 0); s.Duplicates > 0 || s.Drops[fabric.DropLoop] > 0 {
-			c.Errorf("at %v MLID %v from %v: %d duplicates, %d in circles", c.Fabric.Now(), mlid, from, s.Duplicates, s.Drops[fabric.DropLoop])
+		if s := c.Fabric.ProbeMulticast(from, mlid, mad.DefaultPKey, 0); s.Duplicates > 0 ||
+			s.Drops[fabric.DropLoop] > 0 {
+			c.Errorf("at %v MLID %v from %v: %d duplicates, %d in circles", c.Fabric.Now(), mlid, from, s.Duplicates,
+				s.Drops[fabric.DropLoop])
 		}
 	}
 }
@@ -216,7 +218,9 @@ func TestMulticastDefectiveSwitch(t *testing.T) {
 		agent func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool)
 		words string
 	}{
-		{"refuses", func(*mad.Packet, func() mad.Status) (mad.Status, bool) { return mad.StatusBadField, true }, "refused"},
+		{"refuses", func(*mad.Packet, func() mad.Status) (mad.Status, bool) {
+			return mad.StatusBadField, true
+		}, "refused"},
 		{"is unresponsive", func(*mad.Packet, func() mad.Status) (mad.Status, bool) { return 0, false }, "no answer"},
 		{"forgets", func(p *mad.Packet, _ func() mad.Status) (mad.Status, bool) {
 			*p.Data() = [mad.DataSize]byte{}
@@ -303,24 +307,29 @@ func TestMulticastManyGroups(t *testing.T) {
 		caps uint16
 	}{{"an MLID each", 0xfffe, 16384}, {"shared", last, 1024}} {
 		t.Run(c.name, func(t *testing.T) {
-			ch := newChoir(newHarness(t, nettest.Generate(t, spec), fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, caps *fabric.Caps) {
-				if n.Type == mad.Switch {
-					caps.MulticastFDBCap = c.caps
-				}
-			}}), minhopConfig())
+			ch := newChoir(
+				newHarness(t, nettest.Generate(t, spec),
+					fabric.Config{Seed: 1, Caps: func(_ int32, n *net.Node, caps *fabric.Caps) {
+						if n.Type == mad.Switch {
+							caps.MulticastFDBCap = c.caps
+						}
+					}}), minhopConfig())
 			rng := rand.New(rand.NewPCG(1, 1))
 			ports := ch.endPorts()
 			for i := range groups {
 				ch.group(i, c.last)
 				for range 2 + rng.IntN(30) {
-					ch.join(i, ports[rng.IntN(len(ports))], pick(rng, registry.FullMember, registry.FullMember, registry.NonMember, registry.SendOnlyNonMember))
+					ch.join(i, ports[rng.IntN(len(ports))],
+						pick(rng, registry.FullMember, registry.FullMember, registry.NonMember,
+							registry.SendOnlyNonMember))
 				}
 			}
 			var watch stepWatch
 			ch.StepTook = watch.took
 			took := ch.sing()
 			ch.StepTook = nil
-			t.Logf("%d groups on %d MLIDs: forwarded after %v, %d blocks, slowest step of the core %v", groups, len(slices.Collect(ch.reg.MLIDs())),
+			t.Logf("%d groups on %d MLIDs: forwarded after %v, %d blocks, slowest step of the core %v", groups,
+				len(slices.Collect(ch.reg.MLIDs())),
 				took, ch.mfts(), watch.slowest)
 			ch.judgeMulticast()
 			for range 100 {
@@ -396,12 +405,15 @@ func TestMulticastTablesNotShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := nettest.Generate(t, "fattree:k=4,levels=2")
 			leaf := n.Nodes[firstHost(n).Node].Ports[1].Peer.Node
-			c := newChoir(newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(leaf, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
-				if p.AttrID() == smp.AttrMulticastForwardingTable && p.Method() == mad.MethodGet {
-					return mad.StatusBadField, shows
-				}
-				return obey(), true
-			})}), minhopConfig())
+			c := newChoir(
+				newHarness(
+					t, n, fabric.Config{Seed: 1,
+						Caps: defective(leaf, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+							if p.AttrID() == smp.AttrMulticastForwardingTable && p.Method() == mad.MethodGet {
+								return mad.StatusBadField, shows
+							}
+							return obey(), true
+						})}), minhopConfig())
 			c.group(0, 0)
 			for i := range 3 {
 				c.join(0, host(n, i), registry.FullMember)

@@ -155,7 +155,8 @@ func (c *choir) judgeSpread(mlid mad.LID, from net.End, ends map[net.End]bool) {
 	}
 	spread := c.Fabric.ProbeMulticast(from, mlid, mad.DefaultPKey, 0)
 	if spread.Duplicates > 0 || spread.Drops[fabric.DropLoop] > 0 {
-		c.Errorf("MLID %v from %v: %d duplicates, %d in circles", mlid, from, spread.Duplicates, spread.Drops[fabric.DropLoop])
+		c.Errorf("MLID %v from %v: %d duplicates, %d in circles", mlid, from, spread.Duplicates,
+			spread.Drops[fabric.DropLoop])
 	}
 	for _, to := range spread.Delivered {
 		if !ends[to] {
@@ -163,7 +164,8 @@ func (c *choir) judgeSpread(mlid mad.LID, from net.End, ends map[net.End]bool) {
 		}
 	}
 	for to, receives := range ends {
-		if receives && to != from && c.Fabric.SendsData(to) && managed[to.Node] && !slices.Contains(spread.Delivered, to) {
+		if receives && to != from && c.Fabric.SendsData(to) && managed[to.Node] &&
+			!slices.Contains(spread.Delivered, to) {
 			c.Errorf("MLID %v from %v: %v got no copy: %v", mlid, from, to, spread)
 		}
 	}
@@ -182,7 +184,8 @@ func (c *choir) compareMFTs() {
 			want := v.MFTs.Ports(topo.SwitchIdx(s), mlid)
 			for num := range v.Topo.Nodes[n].NumPorts + 1 {
 				if c.Fabric.Powered(at.Node) && c.Fabric.MulticastPort(at.Node, mlid, num) != want.Has(num) {
-					c.Errorf("switch %v, MLID %v, port %d: the view says %v", v.Topo.Nodes[n].GUID, mlid, num, want.Has(num))
+					c.Errorf("switch %v, MLID %v, port %d: the view says %v", v.Topo.Nodes[n].GUID, mlid, num,
+						want.Has(num))
 				}
 			}
 		}
@@ -196,15 +199,18 @@ func (c *choir) randomChange(rng *rand.Rand, groups int, ports []net.End) {
 		c.leave(i, at)
 		return
 	}
-	c.join(i, at, pick(rng, registry.FullMember, registry.FullMember, registry.FullMember, registry.NonMember, registry.SendOnlyNonMember, registry.SendOnlyFullMember))
+	c.join(i, at, pick(rng, registry.FullMember, registry.FullMember, registry.FullMember, registry.NonMember,
+		registry.SendOnlyNonMember, registry.SendOnlyFullMember))
 }
 
 // Each member gets one copy and nobody else any, on every kind of fabric, while ports join
 // and leave, links are lost and switches die.
 func TestMulticastEverywhere(t *testing.T) {
 	for _, spec := range []string{
-		"fattree:k=4", "fattree:k=8,levels=2,missing-links=4", "fattree:k=16,levels=1", "torus:dims=4x4,hosts=2", "mesh:dims=4x3",
-		"hypercube:dim=3,hosts=2", "dragonfly:a=4,p=2,h=1", "hyperx:dims=3x3,hosts=2", "random:switches=12,degree=4,hosts=2", "tree:depth=3,fanout=3",
+		"fattree:k=4", "fattree:k=8,levels=2,missing-links=4", "fattree:k=16,levels=1", "torus:dims=4x4,hosts=2",
+		"mesh:dims=4x3",
+		"hypercube:dim=3,hosts=2", "dragonfly:a=4,p=2,h=1", "hyperx:dims=3x3,hosts=2",
+		"random:switches=12,degree=4,hosts=2", "tree:depth=3,fanout=3",
 	} {
 		t.Run(spec, func(t *testing.T) {
 			n := nettest.Generate(t, spec)
@@ -235,7 +241,8 @@ func TestMulticastEverywhere(t *testing.T) {
 			}
 			var dead []int32
 			for i := range n.Nodes {
-				if n.Nodes[i].Type == mad.Switch && int32(i) != c.Fabric.Peer(c.m.Station.At()).Node && rng.IntN(4) == 0 {
+				if n.Nodes[i].Type == mad.Switch && int32(i) != c.Fabric.Peer(c.m.Station.At()).Node &&
+					rng.IntN(4) == 0 {
 					dead = append(dead, int32(i))
 					c.Fabric.NodeDown(int32(i))
 				}
@@ -278,7 +285,9 @@ func TestMulticastDoesNotTurn(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(6, 7))
 			c := newChoir(newHarness(t, n, fabric.Config{Seed: 1}), chainConfig(t, settings, engine))
-			ports := slices.DeleteFunc(c.endPorts(), func(at net.End) bool { return n.Nodes[at.Node].Type == mad.Switch })
+			ports := slices.DeleteFunc(c.endPorts(), func(at net.End) bool {
+				return n.Nodes[at.Node].Type == mad.Switch
+			})
 			const groups = 20
 			for i := range groups {
 				c.group(i, 0)
@@ -309,9 +318,11 @@ func levels(n *net.Net) []int {
 	level := make([]int, len(n.Nodes))
 	for far := 1; far < 4; far++ {
 		for i := range n.Nodes {
-			if n.Nodes[i].Type == mad.Switch && level[i] == 0 && slices.ContainsFunc(n.Nodes[i].Ports, func(p net.Port) bool {
-				return p.Peer.Node >= 0 && level[p.Peer.Node] == far-1 && (far > 1 || n.Nodes[p.Peer.Node].Type != mad.Switch)
-			}) {
+			if n.Nodes[i].Type == mad.Switch && level[i] == 0 &&
+				slices.ContainsFunc(n.Nodes[i].Ports, func(p net.Port) bool {
+					return p.Peer.Node >= 0 && level[p.Peer.Node] == far-1 &&
+						(far > 1 || n.Nodes[p.Peer.Node].Type != mad.Switch)
+				}) {
 				level[i] = far
 			}
 		}
@@ -347,7 +358,9 @@ func (c *choir) judgeTurns(mlid mad.LID, level []int) {
 			})
 		}
 	}
-	common := slices.ContainsFunc(slices.Collect(maps.Values(over)), func(leaves int) bool { return leaves == len(members) })
+	common := slices.ContainsFunc(slices.Collect(maps.Values(over)), func(leaves int) bool {
+		return leaves == len(members)
+	})
 	for node := range c.net.Nodes {
 		up := 0
 		if c.net.Nodes[node].Type == mad.Switch {

@@ -103,7 +103,8 @@ func duplicateSwitch(t *testing.T, alike func(a, z *net.Node)) {
 			}
 			for at := range b.Fabric.Ports() {
 				peer := b.Fabric.Peer(at)
-				if pi := b.Fabric.PortInfo(at); peer != net.NoEnd && n.Nodes[at.Node].Type == mad.CA && pi.PortState() != smp.PortActive {
+				if pi := b.Fabric.PortInfo(at); peer != net.NoEnd && n.Nodes[at.Node].Type == mad.CA &&
+					pi.PortState() != smp.PortActive {
 					t.Errorf("port %v is %v", at, pi.PortState())
 				}
 			}

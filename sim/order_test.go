@@ -91,7 +91,8 @@ func TestActiveLinksStay(t *testing.T) {
 	n := nettest.Generate(t, "torus:dims=3x3,hosts=2")
 	downs := 0
 	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: func(s fabric.Set) {
-		if info := smp.PortInfo(s.Data); s.Attr == smp.AttrPortInfo && (info.PortState() == smp.PortDown || info.PortPhysicalState() != smp.PhysNoChange) {
+		if info := smp.PortInfo(s.Data); s.Attr == smp.AttrPortInfo &&
+			(info.PortState() == smp.PortDown || info.PortPhysicalState() != smp.PhysNoChange) {
 			downs++
 		}
 	}})

@@ -19,7 +19,8 @@ import (
 
 // masterAndStandby are two managers and hosts that have registered something with the
 // first, both configured as given.
-func masterAndStandby(t *testing.T, high, low manager.Config, disks [2]*sim.Disk) (b *harness, first, second *watched, clients []*client) {
+func masterAndStandby(t *testing.T, high, low manager.Config, disks [2]*sim.Disk) (b *harness, first, second *watched,
+	clients []*client) {
 	t.Helper()
 	n := nettest.Generate(t, "fattree:k=4")
 	b = newHarness(t, n, fabric.Config{Seed: 1})
@@ -74,7 +75,8 @@ func TestHostSlept(t *testing.T) {
 	}
 	b.Sleep(first.Manager, time.Hour)
 	b.pass(settling)
-	if first.says("querying all other managers before") != 1 || first.last() != smp.Master || second.last() != smp.Standby {
+	if first.says("querying all other managers before") != 1 || first.last() != smp.Master ||
+		second.last() != smp.Standby {
 		t.Errorf("logged %d times, the first is %v", first.says("querying all other managers before"), first.last())
 	}
 	b.mustAskNobody(clients)
@@ -126,7 +128,8 @@ func TestOldStore(t *testing.T) {
 				return
 			}
 			b.mustGoOn(stays, back, clients)
-			if kept, has := disks[comesBack].Contents().Registry.Freeze(), back.Registrar().State(); kept.Seq() != has.Seq() {
+			if kept, has := disks[comesBack].Contents().Registry.Freeze(),
+				back.Registrar().State(); kept.Seq() != has.Seq() {
 				t.Errorf("its store has change %d, it has %d", kept.Seq(), has.Seq())
 			}
 		})
@@ -191,8 +194,10 @@ func TestDuplicateGUID(t *testing.T) {
 		}
 	}
 	b.pass(settling)
-	if first.last() != smp.Master || second.last() != smp.Discovering || writes > 0 || second.says("ERROR", "has the same GUID") != 1 {
-		t.Errorf("the first is %v, the second %v, which wrote %d times and logged it %d times", first.last(), second.last(), writes, second.says("has the same GUID"))
+	if first.last() != smp.Master || second.last() != smp.Discovering || writes > 0 ||
+		second.says("ERROR", "has the same GUID") != 1 {
+		t.Errorf("the first is %v, the second %v, which wrote %d times and logged it %d times", first.last(),
+			second.last(), writes, second.says("has the same GUID"))
 	}
 	b.Ask(first.Manager, manager.Heavy)
 	b.pass(settling)

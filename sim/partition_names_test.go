@@ -11,8 +11,8 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// TestPartitionsByName: a host that describes itself after the sweep becomes a member by its name without an operator, and a
-// host that takes the description of another one takes the membership from both.
+// TestPartitionsByName: a host that describes itself after the sweep becomes a member by its name without an operator,
+// and a host that takes the description of another one takes the membership from both.
 func TestPartitionsByName(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})

@@ -25,19 +25,21 @@ type pkeyTrouble struct {
 }
 
 // newPKeyTrouble brings it up under a policy. From power-up every host has the default P_Key alone.
-func newPKeyTrouble(t *testing.T, p *partitions.Policy, s partitions.Settings, class mad.NodeType, method mad.Method, status mad.Status) *pkeyTrouble {
+func newPKeyTrouble(t *testing.T, p *partitions.Policy, s partitions.Settings, class mad.NodeType, method mad.Method,
+	status mad.Status) *pkeyTrouble {
 	n := nettest.Generate(t, "fattree:k=4,levels=2")
 	self := firstHost(n)
-	b := &pkeyTrouble{harness: newHarness(t, n, fabric.Config{Seed: 1, Caps: func(i int32, nd *net.Node, c *fabric.Caps) {
-		if c.PartitionEnforcementCap = 32; nd.Type == class && i != self.Node {
-			c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
-				if p.AttrID() == smp.AttrPKeyTable && p.Method() == method {
-					return status, status != unanswered
+	b := &pkeyTrouble{
+		harness: newHarness(t, n, fabric.Config{Seed: 1, Caps: func(i int32, nd *net.Node, c *fabric.Caps) {
+			if c.PartitionEnforcementCap = 32; nd.Type == class && i != self.Node {
+				c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+					if p.AttrID() == smp.AttrPKeyTable && p.Method() == method {
+						return status, status != unanswered
+					}
+					return obey(), true
 				}
-				return obey(), true
 			}
-		}
-	}})}
+		}})}
 	cfg := minhopConfig()
 	cfg.Sweep.Partitions = sweep.Partitions{Policy: p, Settings: s}
 	b.m = b.add(self, cfg)
@@ -76,58 +78,71 @@ func (b *pkeyTrouble) reports(kind finding.Kind) bool {
 // allAdapters is the default policy, and a partition of all adapters beside it.
 func allAdapters() *partitions.Policy {
 	p := partitions.Default()
-	p.Partitions = append(p.Partitions, partitions.Partition{Key: 0x11, Name: "all", Members: []partitions.Member{{Who: partitions.AllCAs, Membership: partitions.Full}}})
+	p.Partitions = append(p.Partitions,
+		partitions.Partition{
+			Key: 0x11, Name: "all", Members: []partitions.Member{{Who: partitions.AllCAs, Membership: partitions.Full}},
+		})
 	return p
 }
 
 // TestPKeyTrouble: a class of devices that has trouble with P_Key tables loses no connection that isolation does not
 // need it to lose, and causes no sweeps of unanswered Gets.
 //
-// The fabric has 8 hosts: 56 pairs of two, 42 of them without the manager's, and 14 with it. OpenSM 3.3.23 on the same fabric, served by
-// ibsim's protocol: where Gets fail, no link comes up; where Sets fail, all 56 pairs reach each other by the first two policies, and by the third
-// the 14, where switches are the class. Where hosts are, packets from the manager reach them, and none comes back.
+// The fabric has 8 hosts: 56 pairs of two, 42 of them without the manager's, and 14 with it. OpenSM 3.3.23 on the same
+// fabric, served by ibsim's protocol: where Gets fail, no link comes up; where Sets fail, all 56 pairs reach each other
+// by the first two policies, and by the third the 14, where switches are the class. Where hosts are, packets from the
+// manager reach them, and none comes back.
 func TestPKeyTrouble(t *testing.T) {
 	const all, others, manager = 56, 42, 14
 	for _, status := range []mad.Status{unanswered, mad.StatusBadMethodAttr, mad.StatusBadField} {
 		for _, method := range []mad.Method{mad.MethodGet, mad.MethodSet} {
 			for _, class := range []mad.NodeType{mad.CA, mad.Switch} {
-				judge := func(what string, p *partitions.Policy, s partitions.Settings, wantAll, wantOthers int, unenforced bool) {
+				judge := func(what string, p *partitions.Policy, s partitions.Settings, wantAll, wantOthers int,
+					unenforced bool) {
 					t.Helper()
 					b := newPKeyTrouble(t, p, s, class, method, status)
 					if n, of := b.pairs(mad.DefaultPKey); n < wantAll || of > wantOthers {
-						t.Errorf("%s, %v of %v with %#x: %d pairs, %d of them without the manager; want %d, %d", what, method, class, uint16(status), n, of, wantAll, wantOthers)
+						t.Errorf("%s, %v of %v with %#x: %d pairs, %d of them without the manager; want %d, %d", what,
+							method, class, uint16(status), n, of, wantAll, wantOthers)
 					}
-					if b.reports(finding.UnenforcedPort) != unenforced || (b.m.says("do not enforce partitions") > 0) != unenforced {
-						t.Errorf("%s, %v of %v with %#x: without enforcement in the view %v and in the log %d times, want %v", what, method, class, uint16(status),
+					if b.reports(finding.UnenforcedPort) != unenforced ||
+						(b.m.says("do not enforce partitions") > 0) != unenforced {
+						t.Errorf(
+							"%s, %v of %v with %#x: without enforcement in the view %v and in the log %d times, want %v", what, method, class, uint16(status),
 							b.reports(finding.UnenforcedPort), b.m.says("do not enforce partitions"), unenforced)
 					}
 					ups := len(b.m.ups)
 					b.pass(time.Minute)
 					if more := len(b.m.ups) - ups; method == mad.MethodGet && more > 0 {
-						t.Errorf("%s, %v of %v with %#x: %d heavy sweeps in a minute of rest", what, method, class, uint16(status), more)
+						t.Errorf("%s, %v of %v with %#x: %d heavy sweeps in a minute of rest", what, method, class,
+							uint16(status), more)
 					}
 				}
 				// Nobody is excluded by OpenSM's policy without a file.
 				judge("default policy", partitions.Default(), partitions.Settings{}, all, others, false)
-				// Ports lack a P_Key, or one side of the link confines them. Where switches are the class, they do not enforce.
+				// Ports lack a P_Key, or one side of the link confines them. Where switches are the class, they do not
+				// enforce.
 				judge("a group", allAdapters(), partitions.Settings{}, all, others, class == mad.Switch)
-				// All hosts are limited members, and have had the full P_Key from power-up: they must lose it, or stay in INIT.
-				// Switch ports hold what they should from power-up, if it can be read.
+				// All hosts are limited members, and have had the full P_Key from power-up: they must lose it, or stay
+				// in INIT. Switch ports hold what they should from power-up, if it can be read.
 				least := 0
 				if class == mad.Switch {
 					least = manager
 				}
-				judge("limited", partitions.Closed(), partitions.Settings{}, least, 0, class == mad.Switch && method == mad.MethodGet)
+				judge("limited", partitions.Closed(), partitions.Settings{}, least, 0, class == mad.Switch &&
+					method == mad.MethodGet)
 			}
 		}
 	}
 }
 
-// TestPKeyTroubleOfTenants: where hosts may write their own tables, a switch port that does not hold its P_Keys is not used.
+// TestPKeyTroubleOfTenants: where hosts may write their own tables, a switch port that does not hold its P_Keys is not
+// used.
 func TestPKeyTroubleOfTenants(t *testing.T) {
 	for _, tenants := range []bool{false, true} {
 		for _, method := range []mad.Method{mad.MethodGet, mad.MethodSet} {
-			b := newPKeyTrouble(t, allAdapters(), partitions.Settings{Tenants: tenants}, mad.Switch, method, mad.StatusBadField)
+			b := newPKeyTrouble(t, allAdapters(), partitions.Settings{Tenants: tenants}, mad.Switch, method,
+				mad.StatusBadField)
 			if n, _ := b.pairs(mad.DefaultPKey); (n == 0) != tenants {
 				t.Errorf("tenants %v, %v: %d pairs", tenants, method, n)
 			}
@@ -174,8 +189,8 @@ func TestPKeysShown(t *testing.T) {
 	}
 }
 
-// TestEnforcementOfIBM: IBM's logical switch reports a PartitionEnforcementCap that means nothing. OpenSM reads no P_Key table of its
-// external ports (osm_port_info_rcv.c).
+// TestEnforcementOfIBM: IBM's logical switch reports a PartitionEnforcementCap that means nothing. OpenSM reads no
+// P_Key table of its external ports (osm_port_info_rcv.c).
 func TestEnforcementOfIBM(t *testing.T) {
 	for _, vendor := range []uint32{0x005076, 0x0002c9} {
 		asked := 0

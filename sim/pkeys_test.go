@@ -43,8 +43,10 @@ func (b *tenants) meaning(p *partitions.Policy) map[net.End][]mad.PKey {
 			var last *partitions.Member
 			for j := range part.Members {
 				m := &part.Members[j]
-				if m.Who == partitions.All || m.Who == partitions.AllCAs && typ == mad.CA || m.Who == partitions.AllSwitches && typ == mad.Switch ||
-					m.Who == partitions.Self && at == b.m.Station.At() || m.Who == partitions.OnePort && m.Port == b.Fabric.PortGUID(at) {
+				if m.Who == partitions.All || m.Who == partitions.AllCAs && typ == mad.CA ||
+					m.Who == partitions.AllSwitches && typ == mad.Switch ||
+					m.Who == partitions.Self && at == b.m.Station.At() || m.Who == partitions.OnePort &&
+					m.Port == b.Fabric.PortGUID(at) {
 					last = m
 				}
 			}
@@ -177,7 +179,8 @@ func (b *tenants) talk() {
 				may = append(may, was...)
 			}
 			if always && !slices.ContainsFunc(may, func(k mad.PKey) bool { return !b.refused(from, to, k) }) {
-				b.Errorf("at %v %v and %v may talk by one of %v all the time, and cannot now: they hold %v and %v", b.Fabric.Now(), from, to, may, b.Fabric.PKeys(from), b.Fabric.PKeys(to))
+				b.Errorf("at %v %v and %v may talk by one of %v all the time, and cannot now: they hold %v and %v",
+					b.Fabric.Now(), from, to, may, b.Fabric.PKeys(from), b.Fabric.PKeys(to))
 			}
 		}
 	}
@@ -234,7 +237,8 @@ func (b *tenants) judgePaths() {
 					base = partitions.DefaultKey
 				}
 				if got := b.send(from, to, base) == fabric.Delivered; got != slices.Contains(may, base) {
-					b.Errorf("%v from %v to %v arrives: %v; they hold %v and %v", base, from, to, got, b.keys[from], b.keys[to])
+					b.Errorf("%v from %v to %v arrives: %v; they hold %v and %v", base, from, to, got, b.keys[from],
+						b.keys[to])
 				}
 			}
 		}
@@ -259,7 +263,8 @@ func TestPartitions(t *testing.T) {
 				Enforce:   partitions.Enforcement(seed % 4),
 				AllowBoth: seed%3 == 0, ForgetIndexes: seed%5 == 0,
 			}
-			b := newTenants(t, seed, "fattree:k=4,levels=2", settings, pick[uint16](rand.New(rand.NewPCG(seed, 1)), 16, 33, 64), []uint16{0, 12, 64}[seed%3])
+			b := newTenants(t, seed, "fattree:k=4,levels=2", settings,
+				pick[uint16](rand.New(rand.NewPCG(seed, 1)), 16, 33, 64), []uint16{0, 12, 64}[seed%3])
 			b.judgeTables(nil)
 			for range 8 {
 				if b.judgePaths(); t.Failed() {
@@ -298,7 +303,8 @@ func TestPartitionsUnderFire(t *testing.T) {
 			for range 4 {
 				b.Fabric.SetFaults(fabric.Faults{
 					Loss: pick(b.rng, 0, 0.01, 0.03), Duplicate: pick(b.rng, 0, 0.05),
-					Reorder: pick(b.rng, 0, 0.05), ReorderBy: 7 * time.Millisecond, Jitter: pick(b.rng, 0, 20*time.Microsecond),
+					Reorder: pick(b.rng, 0, 0.05), ReorderBy: 7 * time.Millisecond,
+					Jitter: pick(b.rng, 0, 20*time.Microsecond),
 				})
 				b.before, b.watching = nil, true
 				for range 6 {
@@ -306,7 +312,9 @@ func TestPartitionsUnderFire(t *testing.T) {
 						b.change()
 					}
 					repair := b.harm()
-					b.pass(time.Duration(b.rng.ExpFloat64() * float64(pick(b.rng, time.Millisecond, 50*time.Millisecond, 2*time.Second))))
+					b.pass(time.Duration(
+						b.rng.ExpFloat64() * float64(
+							pick(b.rng, time.Millisecond, 50*time.Millisecond, 2*time.Second))))
 					repair()
 				}
 				b.Fabric.SetFaults(fabric.Faults{})
@@ -398,7 +406,10 @@ func TestPartitionsFull(t *testing.T) {
 	everyone := func(keys ...mad.PKey) *partitions.Policy {
 		p := partitions.Closed()
 		for _, k := range keys {
-			p.Partitions = append(p.Partitions, partitions.Partition{Key: k, Members: []partitions.Member{{Who: partitions.AllCAs, Membership: partitions.Full}}})
+			p.Partitions = append(p.Partitions,
+				partitions.Partition{
+					Key: k, Members: []partitions.Member{{Who: partitions.AllCAs, Membership: partitions.Full}},
+				})
 		}
 		return p
 	}
@@ -422,7 +433,8 @@ func TestPartitionsFull(t *testing.T) {
 
 // TestBadKeys: traps 257 and 259 are logged with GUIDs, and counted by the sender of the packet.
 func TestBadKeys(t *testing.T) {
-	for trap, enforce := range ordered(map[smp.TrapNumber]partitions.Enforcement{smp.TrapBadPKey: partitions.EnforceOff, smp.TrapSwitchBadPKey: partitions.EnforceBoth}) {
+	for trap, enforce := range ordered(map[smp.TrapNumber]partitions.Enforcement{smp.TrapBadPKey: partitions.EnforceOff,
+		smp.TrapSwitchBadPKey: partitions.EnforceBoth}) {
 		b := newTenants(t, 1, "fattree:k=4,levels=2", partitions.Settings{Enforce: enforce}, 64, 64)
 		from, to := host(b.net, 2), host(b.net, 5)
 		p := partitions.Closed()
@@ -437,7 +449,8 @@ func TestBadKeys(t *testing.T) {
 		b.pass(2 * time.Second)
 		stats := b.m.Core.Stats()
 		offenders := slices.Collect(stats.Offenders())
-		if len(offenders) != 1 || offenders[0].Port != b.Fabric.PortGUID(from) || offenders[0].Trap != trap || offenders[0].Count == 0 {
+		if len(offenders) != 1 || offenders[0].Port != b.Fabric.PortGUID(from) || offenders[0].Trap != trap ||
+			offenders[0].Count == 0 {
 			t.Errorf("%v: %+v", trap, offenders)
 		}
 		if b.m.says("from port "+b.Fabric.PortGUID(from).String(), "to port "+b.Fabric.PortGUID(to).String()) == 0 {
@@ -466,7 +479,8 @@ func TestLatePKeys(t *testing.T) {
 		b.m.OnAction = func(now time.Duration, a manager.Action) {
 			if send, ok := a.(manager.Send); ok {
 				for _, d := range send.Datagrams {
-					if d.Packet.AttrID() == smp.AttrPKeyTable && d.Packet.Method() == mad.MethodSet && d.Packet.AttrMod() == 0 && len(late) < 8 {
+					if d.Packet.AttrID() == smp.AttrPKeyTable && d.Packet.Method() == mad.MethodSet &&
+						d.Packet.AttrMod() == 0 && len(late) < 8 {
 						late = append(late, d)
 					}
 				}
@@ -493,7 +507,9 @@ func TestLatePKeys(t *testing.T) {
 		b.m.Station.Send(late)
 		b.pass(time.Millisecond)
 		dropping = false
-		if slices.EqualFunc(b.hosts(), b.hosts(), func(at, _ net.End) bool { return slices.Equal(whole[at], b.Fabric.PKeys(at)) }) {
+		if slices.EqualFunc(b.hosts(), b.hosts(), func(at, _ net.End) bool {
+			return slices.Equal(whole[at], b.Fabric.PKeys(at))
+		}) {
 			t.Fatal("the late Sets change nothing: no test")
 		}
 		b.pass(settling)

@@ -63,7 +63,8 @@ func (b *harness) outages() []outage {
 // uplinks are the ports of a leaf that lead to switches.
 func (b *harness) uplinks(leaf int32) (ends []net.End) {
 	for e := range b.Fabric.Ports() {
-		if peer := b.Fabric.Peer(e); e.Node == leaf && e.Port != 0 && peer != net.NoEnd && b.Fabric.NodeType(peer.Node) == mad.Switch {
+		if peer := b.Fabric.Peer(e); e.Node == leaf && e.Port != 0 && peer != net.NoEnd &&
+			b.Fabric.NodeType(peer.Node) == mad.Switch {
 			ends = append(ends, e)
 		}
 	}
@@ -77,7 +78,8 @@ func (b *harness) awaitUsable(hosts []net.End) time.Duration {
 	for b.Fabric.Now()-began < 5*time.Minute {
 		for len(left) > 0 {
 			info := b.Fabric.PortInfo(left[0])
-			if _, end := b.Fabric.Probe(firstHost(b.net), info.LID(), mad.DefaultPKey, 0, nil); info.PortState() != smp.PortActive || end != fabric.Delivered {
+			if _, end := b.Fabric.Probe(firstHost(b.net), info.LID(), mad.DefaultPKey, 0,
+				nil); info.PortState() != smp.PortActive || end != fabric.Delivered {
 				break
 			}
 			left = left[1:]
@@ -103,7 +105,8 @@ func TestReturnWithPortMKeys(t *testing.T) {
 				b.pass(down)
 				o.up()
 				if took := b.awaitUsable(o.hosts); took < 0 || took > quickReturn {
-					t.Errorf("%s for %v, lease %d s: usable after %v, more than %v", o.name, down, lease, took, quickReturn)
+					t.Errorf("%s for %v, lease %d s: usable after %v, more than %v", o.name, down, lease, took,
+						quickReturn)
 				}
 			}
 		}
@@ -117,7 +120,8 @@ func treeWithPortMKeys(t *testing.T, lease uint16) (*harness, manager.Config) {
 	return newHarness(t, nettest.Generate(t, "fattree:k=12,levels=2"), fabric.Config{Seed: 1}), cfg
 }
 
-// TestReturnAfterRestart: the memory of places outlives the manager in OpenSM's file neighbors, and a standby has its own.
+// TestReturnAfterRestart: the memory of places outlives the manager in OpenSM's file neighbors, and a standby has its
+// own.
 func TestReturnAfterRestart(t *testing.T) {
 	for which := range 5 {
 		for _, next := range []string{"restart", "standby"} {
@@ -154,8 +158,8 @@ func TestReturnAfterRestart(t *testing.T) {
 	}
 }
 
-// TestReturnAfterTakeover: a standby knows from the mirror who came after its last walk, and has the M_Key for it, although it has never seen it:
-// not by its walk, nor by a file, nor in the sweep of the takeover.
+// TestReturnAfterTakeover: a standby knows from the mirror who came after its last walk, and has the M_Key for it,
+// although it has never seen it: not by its walk, nor by a file, nor in the sweep of the takeover.
 func TestReturnAfterTakeover(t *testing.T) {
 	for _, lease := range []uint16{0, 60} {
 		for which := range 5 {

@@ -136,7 +136,8 @@ func TestStats(t *testing.T) {
 	b.Fabric.LinkDown(at)
 	b.pass(settling)
 	s := m.Core.Stats()
-	for kind, least := range ordered(map[manager.SweepKind]uint64{manager.LightSweep: 1, manager.HeavySweep: 1, manager.PlanSweep: 1, manager.QuickSweep: 1}) {
+	for kind, least := range ordered(map[manager.SweepKind]uint64{manager.LightSweep: 1, manager.HeavySweep: 1,
+		manager.PlanSweep: 1, manager.QuickSweep: 1}) {
 		if s.Sweeps[kind]-before.Sweeps[kind] < least {
 			t.Errorf("%v sweeps: %d, then %d", kind, before.Sweeps[kind], s.Sweeps[kind])
 		}
@@ -224,7 +225,9 @@ func TestPlanShowsTrunk(t *testing.T) {
 	c.fill(8)
 	root := c.m.View.Topo.Switches[c.m.View.Tables.Trunk.Root]
 	c.Fabric.SetFaults(fabric.Faults{Loss: 1}) // no trap reports what comes
-	c.Fabric.NodeDown(int32(slices.IndexFunc(n.Nodes, func(node net.Node) bool { return node.GUID == c.m.View.Topo.Nodes[root].GUID })))
+	c.Fabric.NodeDown(int32(slices.IndexFunc(n.Nodes, func(node net.Node) bool {
+		return node.GUID == c.m.View.Topo.Nodes[root].GUID
+	})))
 	c.pass(time.Millisecond)
 	c.Fabric.SetFaults(fabric.Faults{})
 	steps, err := c.m.plan(manager.Plan)
@@ -261,8 +264,8 @@ func TestPlanShowsTrunk(t *testing.T) {
 	}
 }
 
-// A repair does not wait for a plan that is being computed, nor for those that wait for it. The plan is that of the subnet as
-// it was when it was asked for, says that it may not be so any more, and leaves no trace.
+// A repair does not wait for a plan that is being computed, nor for those that wait for it. The plan is that of the
+// subnet as it was when it was asked for, says that it may not be so any more, and leaves no trace.
 func TestRepairBesidePlan(t *testing.T) {
 	const held = 20 * time.Second // in virtual time, for the plan
 	n := nettest.Generate(t, "fattree:k=8")
@@ -341,10 +344,12 @@ func TestRepairBesidePlan(t *testing.T) {
 			for _, plans := range []int{1, 16} {
 				beside := run(plans, repair)
 				if (beside.repaired-alone.repaired).Abs() > 2*latency || beside.sets != alone.sets || beside.sets == 0 {
-					t.Errorf("the repair takes %v and %d Sets, beside %d plans %v and %d", alone.repaired, alone.sets, plans, beside.repaired, beside.sets)
+					t.Errorf("the repair takes %v and %d Sets, beside %d plans %v and %d", alone.repaired, alone.sets,
+						plans, beside.repaired, beside.sets)
 				}
 				if !slices.Equal(beside.steps, quiet.steps) || !beside.outdated {
-					t.Errorf("the first of %d plans is %q, outdated: %t; without a repair %q", plans, beside.steps, beside.outdated, quiet.steps)
+					t.Errorf("the first of %d plans is %q, outdated: %t; without a repair %q", plans, beside.steps,
+						beside.outdated, quiet.steps)
 				}
 			}
 		})

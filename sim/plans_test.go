@@ -66,7 +66,9 @@ func TestPlansAtOnce(t *testing.T) {
 	policy := &sweep.Policy{Settings: minhopConfig().Sweep.Settings, Partitions: minhopConfig().Sweep.Partitions}
 	a.ask(1, manager.SweepRequested{Sweep: manager.Plan})
 	a.ask(2, manager.SweepRequested{Sweep: manager.PlanReroute})
-	a.ask(3, manager.SweepRequested{Sweep: manager.Plan, Preview: manager.Preview{Without: []routing.SwitchPort{{Switch: away}}}})
+	a.ask(3, manager.SweepRequested{
+		Sweep: manager.Plan, Preview: manager.Preview{Without: []routing.SwitchPort{{Switch: away}}},
+	})
 	a.ask(4, manager.SweepRequested{Sweep: manager.Plan, Preview: manager.Preview{Policy: policy}})
 	a.computing()
 	switches := len(a.m.View.Topo.Switches)
@@ -91,15 +93,16 @@ func TestPlansAtOnce(t *testing.T) {
 			t.Fatalf("answer %d: number %d, %v", i, p.Number, p.Err)
 		}
 		if n := len(p.Plan.Topo.Switches); n != want.switches || p.Outdated != want.outdated {
-			t.Errorf("plan %d: %d switches, outdated: %t; want %d, %t", p.Number, n, p.Outdated, want.switches, want.outdated)
+			t.Errorf("plan %d: %d switches, outdated: %t; want %d, %t", p.Number, n, p.Outdated, want.switches,
+				want.outdated)
 		}
 	}
 	a.m.sweep(manager.Heavy)
 	a.mustBeWhole(a.m)
 }
 
-// A plan ends when the client that asked for it leaves: one that is computed at once, so that the next begins. One that waits does
-// not begin.
+// A plan ends when the client that asked for it leaves: one that is computed at once, so that the next begins. One that
+// waits does not begin.
 func TestPlansLeave(t *testing.T) {
 	a := newPlanAskers(t)
 	for number := range uint64(4) {

@@ -34,7 +34,8 @@ func (w *wire) Recv(ds []mad.Datagram) (int, error) { return copy(ds, w.given), 
 
 // captured runs a manager on a fabric until a time, in a bubble whose clock is that of the fabric, and returns the
 // recording of its packets.
-func captured(t *testing.T, f *fabric.Fabric, at net.End, cfg manager.Config, until time.Duration) (file []byte, m *watched) {
+func captured(t *testing.T, f *fabric.Fabric, at net.End, cfg manager.Config, until time.Duration) (file []byte,
+	m *watched) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &sim.World{Fabric: f, ComputeTime: 10 * time.Millisecond}
 		h := &harness{TB: t, World: w}
@@ -115,8 +116,8 @@ func oddDevices() func(int32, *net.Node, *fabric.Caps) {
 	}
 }
 
-// TestPlayback: a manager at devices that were made of a capture sends the same requests at the same times as the one that
-// was recorded, and gets the same responses, however odd the devices were.
+// TestPlayback: a manager at devices that were made of a capture sends the same requests at the same times as the one
+// that was recorded, and gets the same responses, however odd the devices were.
 func TestPlayback(t *testing.T) {
 	plain := minhopConfig()
 	qos := minhopConfig()
@@ -154,7 +155,8 @@ func samePackets(t *testing.T, a, b *capture.File) {
 	t.Logf("%d packets", len(a.Records))
 	words := func(r *capture.Record) string {
 		p := &r.Packet
-		return fmt.Sprintf("%v sent %v %v %v %#x mod %#x status %v route %v", r.At, r.Sent, p.MgmtClass(), p.Method(), uint16(p.AttrID()), p.AttrMod(), p.Status(), p.InitialPath()[:p.HopCount()+1])
+		return fmt.Sprintf("%v sent %v %v %v %#x mod %#x status %v route %v", r.At, r.Sent, p.MgmtClass(), p.Method(),
+			uint16(p.AttrID()), p.AttrMod(), p.Status(), p.InitialPath()[:p.HopCount()+1])
 	}
 	for i := range min(len(a.Records), len(b.Records)) {
 		x, y := &a.Records[i], &b.Records[i]
@@ -204,7 +206,8 @@ func TestCaptureHasNoKeys(t *testing.T) {
 	}
 }
 
-// TestPlaybackGoesOn: devices of a capture of a subnet in use carry packets, also when they get other tables than recorded.
+// TestPlaybackGoesOn: devices of a capture of a subnet in use carry packets, also when they get other tables than
+// recorded.
 func TestPlaybackGoesOn(t *testing.T) {
 	nettest.SetProfile(t, net.RealDevices)
 	n := nettest.Generate(t, "fattree:k=4,levels=2")

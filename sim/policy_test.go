@@ -37,7 +37,8 @@ func parsePolicy(t *testing.T, file string) *partitions.Policy {
 // the master dies or it is handed the mastership at once: no port gets other P_Keys at any
 // time.
 func TestMastersPolicyStays(t *testing.T) {
-	const theirs, own = "Default=0x7fff: ALL=full;\na=0x0001: ALL_CAS=full;\n", "Default=0x7fff: ALL=full;\nb=0x0002: ALL_CAS=full;\n"
+	const theirs, own = "Default=0x7fff: ALL=full;\na=0x0001: ALL_CAS=full;\n",
+		"Default=0x7fff: ALL=full;\nb=0x0002: ALL_CAS=full;\n"
 	for _, priority := range []uint8{1, 9} {
 		t.Run(fmt.Sprint("priority ", priority), func(t *testing.T) {
 			n := nettest.Generate(t, "fattree:k=4")

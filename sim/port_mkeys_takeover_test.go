@@ -65,8 +65,8 @@ func TestPortMKeysCounters(t *testing.T) {
 	b.mustBeWhole(standby)
 }
 
-// A node that does not answer, and never has, delays no takeover, and no restart, whether it is known by the last walk or is missing in
-// the files.
+// A node that does not answer, and never has, delays no takeover, and no restart, whether it is known by the last walk
+// or is missing in the files.
 func TestPortMKeysUnresponsiveNode(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	for _, known := range []string{"by a walk", "by files"} {
@@ -135,8 +135,8 @@ func TestPortMKeysRotatedTakeover(t *testing.T) {
 	}
 }
 
-// After rotations, of each of which a heavy sweep is the only one, the master still knows its standby, which has all registrations: it reads its own port again when a
-// request shows another M_Key.
+// After rotations, of each of which a heavy sweep is the only one, the master still knows its standby, which has all
+// registrations: it reads its own port again when a request shows another M_Key.
 func TestPortMKeysRotatedStandby(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -213,7 +213,8 @@ func TestPortMKeysTwoWait(t *testing.T) {
 	b.pass(time.Minute)
 	for _, m := range all {
 		if m.last() != smp.Discovering || m.says("nodes do not answer to any known M_Key") != 1 {
-			t.Fatalf("after a minute one is %v, and has said %d times why", m.last(), m.says("nodes do not answer to any known M_Key"))
+			t.Fatalf("after a minute one is %v, and has said %d times why", m.last(),
+				m.says("nodes do not answer to any known M_Key"))
 		}
 	}
 	b.pass(5 * time.Minute)
@@ -240,7 +241,8 @@ func (b *harness) tier(node int32) int {
 				return 0
 			}
 			for far := range b.Fabric.Ports() {
-				if end := b.Fabric.Peer(far); far.Node == peer.Node && end != net.NoEnd && b.net.Nodes[end.Node].Type != mad.Switch {
+				if end := b.Fabric.Peer(far); far.Node == peer.Node && end != net.NoEnd &&
+					b.net.Nodes[end.Node].Type != mad.Switch {
 					least = 1
 				}
 			}
@@ -265,15 +267,16 @@ func TestPortMKeysExplicitBack(t *testing.T) {
 	b.mustHoldMKey(0, 0, 0)
 }
 
-// A standby that gets security tenants by a reload knows the subnet from its last walk, whether the master gets it before or after:
-// no port is opened to it, and it stays a standby.
+// A standby that gets security tenants by a reload knows the subnet from its last walk, whether the master gets it
+// before or after: no port is opened to it, and it stays a standby.
 func TestPortMKeysOnStandby(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	for _, after := range []time.Duration{-time.Minute, 0, time.Minute} { // the master
 		t.Run(after.String(), func(t *testing.T) {
 			b := newHarness(t, n, fabric.Config{Seed: 1})
 			before := minhopConfig() // with a keys_file alone
-			before.Sweep.Settings.MKey, before.Sweep.Settings.MKeyProtect = sweep.Given(mad.MKey(subnetSecret.MKey())), sweep.Given(uint8(1))
+			before.Sweep.Settings.MKey, before.Sweep.Settings.MKeyProtect = sweep.Given(mad.MKey(subnetSecret.MKey())),
+				sweep.Given(uint8(1))
 			before.Elect.SMKey = 0x5ec1
 			first := b.comeUp(before)
 			before.Sweep.Restored.Port = b.Fabric.PortGUID(host(n, 5))
@@ -298,7 +301,8 @@ func TestPortMKeysOnStandby(t *testing.T) {
 				reload(standby, before.Sweep.Restored)
 			}
 			b.pass(5 * time.Minute)
-			if opened := first.says("admitting a standby"); opened > 0 || standby.last() != smp.Standby || len(standby.states)-states > 4 {
+			if opened := first.says("admitting a standby"); opened > 0 || standby.last() != smp.Standby ||
+				len(standby.states)-states > 4 {
 				t.Errorf("it has been %v, and ports were opened to it %d times", standby.states[states:], opened)
 			}
 			b.mustHoldPortMKeys(1)
@@ -307,13 +311,14 @@ func TestPortMKeysOnStandby(t *testing.T) {
 	}
 }
 
-// A standby with security tenants beside a master that has the keys_file alone, and so one M_Key at protection level 1, stays a standby: an SMInfo
-// without the SM_Key is the answer to a wrong M_Key, and the next one is tried.
+// A standby with security tenants beside a master that has the keys_file alone, and so one M_Key at protection level 1,
+// stays a standby: an SMInfo without the SM_Key is the answer to a wrong M_Key, and the next one is tried.
 func TestPortMKeysBesideOne(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
-	cfg.Sweep.Settings.MKey, cfg.Sweep.Settings.MKeyProtect, cfg.Elect.SMKey = sweep.Given(mad.MKey(subnetSecret.MKey())), sweep.Given(uint8(1)), 0x5ec1
+	cfg.Sweep.Settings.MKey, cfg.Sweep.Settings.MKeyProtect,
+		cfg.Elect.SMKey = sweep.Given(mad.MKey(subnetSecret.MKey())), sweep.Given(uint8(1)), 0x5ec1
 	first := b.comeUp(cfg)
 	tenants := portMKeys(1)
 	tenants.Elect.SMKey = cfg.Elect.SMKey

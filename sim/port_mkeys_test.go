@@ -34,7 +34,8 @@ var subnetSecret = func() keys.Secret {
 func portMKeys(number uint32) manager.Config {
 	cfg := minhopConfig()
 	s := &cfg.Sweep.Settings
-	s.MKey, s.MKeyProtect, s.MKeyLease = sweep.Given(mad.MKey(subnetSecret.MKey())), sweep.Given(uint8(2)), sweep.Given(uint16(60))
+	s.MKey, s.MKeyProtect, s.MKeyLease = sweep.Given(mad.MKey(subnetSecret.MKey())), sweep.Given(uint8(2)),
+		sweep.Given(uint16(60))
 	s.PortMKeys, s.MKeyPerPort = subnetSecret.Ports(number), true
 	return cfg
 }
@@ -56,14 +57,15 @@ func (b *harness) kept(at net.End) (k sweep.Restored) {
 	}
 	for at := range b.Fabric.Ports() {
 		if peer := b.Fabric.Peer(at); peer != net.NoEnd {
-			k.Behind[plan.Key{Node: b.agentGUID(at), Port: at.Port}] = plan.Key{Node: b.agentGUID(peer), Port: peer.Port}
+			k.Behind[plan.Key{Node: b.agentGUID(at), Port: at.Port}] = plan.Key{Node: b.agentGUID(peer),
+				Port: peer.Port}
 		}
 	}
 	return k
 }
 
-// mustHoldPortMKeys fails the test where a port that is up has another M_Key than its own of a number, or another protection or
-// lease.
+// mustHoldPortMKeys fails the test where a port that is up has another M_Key than its own of a number, or another
+// protection or lease.
 func (b *harness) mustHoldPortMKeys(number uint32) {
 	b.Helper()
 	b.mustHoldMKeysOf(subnetSecret.Ports(number))
@@ -75,11 +77,15 @@ func (b *harness) mustHoldMKeysOf(all ...keys.Ports) {
 	wrong := 0
 	for _, at := range b.endPorts() {
 		pi := b.Fabric.PortInfo(at)
-		held := slices.ContainsFunc(all, func(p keys.Ports) bool { return pi.MKey() == mad.MKey(p.Of(uint64(b.Fabric.PortGUID(at)))) })
+		held := slices.ContainsFunc(all, func(p keys.Ports) bool {
+			return pi.MKey() == mad.MKey(p.Of(uint64(b.Fabric.PortGUID(at))))
+		})
 		if !held || pi.MKeyProtectBits() != 2 || pi.MKeyLeasePeriod() != 60 {
 			if wrong++; wrong < 5 {
 				p := all[0]
-				b.Errorf("port %v has M_Key %v, protection %d, lease %d s; its key of number %d is %v", at, pi.MKey(), pi.MKeyProtectBits(), pi.MKeyLeasePeriod(), p.Number(), mad.MKey(p.Of(uint64(b.Fabric.PortGUID(at)))))
+				b.Errorf("port %v has M_Key %v, protection %d, lease %d s; its key of number %d is %v", at, pi.MKey(),
+					pi.MKeyProtectBits(), pi.MKeyLeasePeriod(), p.Number(),
+					mad.MKey(p.Of(uint64(b.Fabric.PortGUID(at)))))
 			}
 		}
 	}
@@ -91,9 +97,9 @@ func (b *harness) mustHoldMKeysOf(all ...keys.Ports) {
 // refusals are the SMPs that agents have refused for their M_Key.
 func (b *harness) refusals() uint64 { return b.Fabric.Stats().Drops[fabric.DropMKey] }
 
-// A cold fabric comes up with an M_Key for each port. Another manager with the secret, and with the files of the first, goes on
-// with it, and so does a standby, without one wrong key. One whose store has lost the M_Keys, but not the links, tries no more than
-// their own.
+// A cold fabric comes up with an M_Key for each port. Another manager with the secret, and with the files of the first,
+// goes on with it, and so does a standby, without one wrong key. One whose store has lost the M_Keys, but not the
+// links, tries no more than their own.
 func TestPortMKeys(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -211,7 +217,8 @@ func (q *quiet) took(s fabric.Set) {
 	}
 	if s.Attr != smp.AttrPortInfo || s.Status != mad.StatusOK || withoutMKey(q.Fabric.PortInfo(at)) != q.before[at] {
 		if q.wrong++; q.wrong < 5 {
-			q.Errorf("Set of attribute %#x at port %v, status %v: not only its M_Key changes", uint16(s.Attr), at, s.Status)
+			q.Errorf("Set of attribute %#x at port %v, status %v: not only its M_Key changes", uint16(s.Attr), at,
+				s.Status)
 		}
 	}
 }
@@ -220,15 +227,17 @@ func (q *quiet) took(s fabric.Set) {
 func (b *harness) mustHoldMKey(key mad.MKey, protect uint8, lease uint16) {
 	b.Helper()
 	for _, at := range b.endPorts() {
-		if pi := b.Fabric.PortInfo(at); pi.MKey() != key || pi.MKeyProtectBits() != protect || pi.MKeyLeasePeriod() != lease {
-			b.Errorf("port %v has M_Key %v, protection %d, lease %d s", at, pi.MKey(), pi.MKeyProtectBits(), pi.MKeyLeasePeriod())
+		if pi := b.Fabric.PortInfo(at); pi.MKey() != key || pi.MKeyProtectBits() != protect ||
+			pi.MKeyLeasePeriod() != lease {
+			b.Errorf("port %v has M_Key %v, protection %d, lease %d s", at, pi.MKey(), pi.MKeyProtectBits(),
+				pi.MKeyLeasePeriod())
 			return
 		}
 	}
 }
 
-// From open to an M_Key for each port, to those of the next number, to one for all, and to none: with traffic on, no port but changes
-// its M_Key, in one Set and one Get each, no packet is lost, and no wrong M_Key is shown.
+// From open to an M_Key for each port, to those of the next number, to one for all, and to none: with traffic on, no
+// port but changes its M_Key, in one Set and one Get each, no packet is lost, and no wrong M_Key is shown.
 func TestPortMKeysUnderTraffic(t *testing.T) {
 	spec, full := "fattree:k=4", os.Getenv("IBSM_PROOF") != ""
 	if full {
@@ -248,7 +257,8 @@ func TestPortMKeysUnderTraffic(t *testing.T) {
 	one, none := portMKeys(2), portMKeys(2)
 	one.Sweep.Settings.MKeyPerPort, one.Sweep.Settings.MKeyProtect = false, sweep.Given(uint8(1))
 	none.Sweep.Settings.MKeyPerPort = false
-	none.Sweep.Settings.MKey, none.Sweep.Settings.MKeyProtect, none.Sweep.Settings.MKeyLease = sweep.Given(mad.MKey(0)), sweep.Given(uint8(0)), sweep.Given(uint16(0))
+	none.Sweep.Settings.MKey, none.Sweep.Settings.MKeyProtect, none.Sweep.Settings.MKeyLease = sweep.Given(mad.MKey(0)),
+		sweep.Given(uint8(0)), sweep.Given(uint16(0))
 	for _, c := range []struct {
 		name string
 		cfg  manager.Config
@@ -270,7 +280,8 @@ func TestPortMKeysUnderTraffic(t *testing.T) {
 		if ends := len(q.endPorts()); sets != ends {
 			t.Errorf("%s: %d Sets for %d ports", c.name, sets, ends)
 		}
-		t.Logf("%s: %d ports, %d Sets and %d Gets in %v, %d packets sent; %d went wrong so far", c.name, len(q.endPorts()), sets, gets, took, q.sent-sent, q.wrong)
+		t.Logf("%s: %d ports, %d Sets and %d Gets in %v, %d packets sent; %d went wrong so far", c.name,
+			len(q.endPorts()), sets, gets, took, q.sent-sent, q.wrong)
 		q.pass(settling)
 		c.must()
 		if !full { // where it takes minutes
@@ -295,8 +306,8 @@ func (b *harness) smps(m mad.Method) (count uint64) {
 	return count
 }
 
-// A standby without the secret, or with that of another fabric, stays out as long as there is a master, and says why. Without a master the
-// leases let it in, hop by hop.
+// A standby without the secret, or with that of another fabric, stays out as long as there is a master, and says why.
+// Without a master the leases let it in, hop by hop.
 func TestPortMKeysWithoutSecret(t *testing.T) {
 	other, err := keys.New(bytes.NewReader([]byte("the secret of another fabric, 32")))
 	if err != nil {
@@ -315,7 +326,8 @@ func TestPortMKeysWithoutSecret(t *testing.T) {
 			outsider := b.add(host(n, 5), c.cfg)
 			t.Cleanup(outsider.dump)
 			b.pass(5 * time.Minute)
-			if outsider.last() != smp.Discovering || outsider.says("It may have an M_Key unknown to this manager") != 1 {
+			if outsider.last() != smp.Discovering ||
+				outsider.says("It may have an M_Key unknown to this manager") != 1 {
 				t.Errorf("it is %v, and says so %d times", outsider.last(), outsider.says("It may have an M_Key"))
 			}
 			b.mustHoldPortMKeys(1)
@@ -334,7 +346,8 @@ func TestPortMKeysWithoutSecret(t *testing.T) {
 	}
 }
 
-// A standby with the secret that knows nothing of the subnet is let in by the master, which then protects its switches again.
+// A standby with the secret that knows nothing of the subnet is let in by the master, which then protects its switches
+// again.
 func TestPortMKeysKnock(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -351,8 +364,8 @@ func TestPortMKeysKnock(t *testing.T) {
 	b.mustHoldPortMKeys(1)
 	b.mustBeWhole(first)
 	b.mustHideMKeys(first, standby)
-	// It does not know the hosts, because only switches were opened to it. Before it takes over it waits for them, and they keep their links
-	// and their routes.
+	// It does not know the hosts, because only switches were opened to it. Before it takes over it waits for them, and
+	// they keep their links and their routes.
 	before := b.snapshot()
 	first.retire()
 	b.pass(3 * time.Minute)
@@ -418,7 +431,8 @@ func TestPortMKeysOfOthers(t *testing.T) {
 	b.setMKey(other, 0xbad)
 	cfg := portMKeys(1)
 	s := &cfg.Sweep.Settings
-	s.MKeyPerPort, s.MKey, s.MKeyProtect, s.MKeyLease = false, sweep.Given(mad.MKey(0)), sweep.Given(uint8(0)), sweep.Given(uint16(0))
+	s.MKeyPerPort, s.MKey, s.MKeyProtect, s.MKeyLease = false, sweep.Given(mad.MKey(0)), sweep.Given(uint8(0)),
+		sweep.Given(uint16(0))
 	b.Configure(m.Manager, cfg)
 	b.pass(settling)
 	for _, at := range b.endPorts() {
@@ -438,14 +452,17 @@ func TestPortMKeysRefused(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	tried := 0
 	refuse := func(p *mad.Packet, do func() mad.Status) (mad.Status, bool) {
-		if info := (*smp.PortInfo)(p.Data()); p.Method() == mad.MethodSet && p.AttrID() == smp.AttrPortInfo && info.MKey() != 0 {
+		if info := (*smp.PortInfo)(p.Data()); p.Method() == mad.MethodSet && p.AttrID() == smp.AttrPortInfo &&
+			info.MKey() != 0 {
 			tried++
 			info.SetMKey(0)
 			info.SetMKeyProtectBits(0)
 		}
 		return do(), true
 	}
-	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) { c.Defect = refuse }})
+	b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, _ *net.Node, c *fabric.Caps) {
+		c.Defect = refuse
+	}})
 	m := b.comeUp(minhopConfig())
 	ups := len(m.ups)
 	b.Configure(m.Manager, portMKeys(1))
@@ -485,7 +502,8 @@ func TestPortMKeysLevel1(t *testing.T) {
 	b.mustBeWhole(m)
 }
 
-// A manager that knows nothing of a subnet that nobody manages any more writes nothing but the protection of its own port until leases have ended.
+// A manager that knows nothing of a subnet that nobody manages any more writes nothing but the protection of its own
+// port until leases have ended.
 func TestPortMKeysWaits(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -499,15 +517,18 @@ func TestPortMKeysWaits(t *testing.T) {
 	if own := b.Fabric.PortInfo(host(n, 5)); own.MKeyProtectBits() != 1 {
 		t.Errorf("its own port has protection %d: others that wait do not find it", own.MKeyProtectBits())
 	}
-	if slices.Contains(m.states, smp.Master) || b.sets() != sets+1 || m.says("nodes do not answer to any known M_Key") != 1 {
-		t.Errorf("it was %v, sent %d Sets, and said why %d times", m.states, b.sets()-sets, m.says("nodes do not answer"))
+	if slices.Contains(m.states, smp.Master) || b.sets() != sets+1 ||
+		m.says("nodes do not answer to any known M_Key") != 1 {
+		t.Errorf("it was %v, sent %d Sets, and said why %d times", m.states, b.sets()-sets,
+			m.says("nodes do not answer"))
 	}
 	b.pass(15 * time.Minute)
 	b.mustHoldPortMKeys(1)
 	b.mustBeWhole(m)
 }
 
-// Links behind which a host does not answer, because its M_Key is not known and has no lease, stay ACTIVE, and their routes stay.
+// Links behind which a host does not answer, because its M_Key is not known and has no lease, stay ACTIVE, and their
+// routes stay.
 func TestPortMKeysUnresponsiveHosts(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -547,14 +568,15 @@ func TestPortMKeysPolls(t *testing.T) {
 	b.Configure(first.Manager, portMKeys(2))
 	states, before := len(standby.states), b.refusals()
 	b.pass(10 * time.Minute)
-	if refused := b.refusals() - before; standby.last() != smp.Standby || len(standby.states)-states > 2 || refused > 1000 {
+	if refused := b.refusals() - before; standby.last() != smp.Standby || len(standby.states)-states > 2 ||
+		refused > 1000 {
 		t.Errorf("it has been %v, %d SMPs were refused", standby.states[states:], refused)
 	}
 	b.mustHoldPortMKeys(2)
 }
 
-// A steady subnet costs no more SMPs with an M_Key for each port than without, but for the renewals of leases: one Get for each host
-// and switch in a third of the lease.
+// A steady subnet costs no more SMPs with an M_Key for each port than without, but for the renewals of leases: one Get
+// for each host and switch in a third of the lease.
 func TestPortMKeysSteady(t *testing.T) {
 	spec, agents := "fattree:k=4", uint64(36)
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -574,5 +596,6 @@ func TestPortMKeysSteady(t *testing.T) {
 	if with != without+renewals {
 		t.Errorf("%d SMPs in ten minutes, %d without M_Keys and %d renewals", with, without, renewals)
 	}
-	t.Logf("%d hosts and switches: %d SMPs in ten minutes, %d of them renewals; %d without M_Keys", agents, with, renewals, without)
+	t.Logf("%d hosts and switches: %d SMPs in ten minutes, %d of them renewals; %d without M_Keys", agents, with,
+		renewals, without)
 }

@@ -135,11 +135,12 @@ func (w *wild) step() {
 
 // look notes whether both managers are masters.
 func (w *wild) look() {
-	w.split = w.split || w.managers[0] != nil && w.managers[1] != nil && w.managers[0].last() == smp.Master && w.managers[1].last() == smp.Master
+	w.split = w.split || w.managers[0] != nil && w.managers[1] != nil && w.managers[0].last() == smp.Master &&
+		w.managers[1].last() == smp.Master
 }
 
-// Whatever comes in the way while M_Keys change, each port holds a key of its manager in the end, or was open after its lease and was
-// taken then.
+// Whatever comes in the way while M_Keys change, each port holds a key of its manager in the end, or was open after its
+// lease and was taken then.
 func TestPortMKeysWild(t *testing.T) {
 	for _, seed := range seedsOf(t, 50, 1000) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -170,7 +171,8 @@ func (w *wild) mustHold() (master *watched) {
 
 func runWild(t *testing.T, seed uint64) {
 	n := nettest.Generate(t, "fattree:k=4")
-	w := &wild{harness: newHarness(t, n, fabric.Config{Seed: seed}), rng: rand.New(rand.NewPCG(seed, 20)), number: 1, perPort: true}
+	w := &wild{harness: newHarness(t, n, fabric.Config{Seed: seed}), rng: rand.New(rand.NewPCG(seed, 20)), number: 1,
+		perPort: true}
 	w.disks = [2]*sim.Disk{sim.NewDisk(10 * time.Millisecond), sim.NewDisk(10 * time.Millisecond)}
 	w.put(0, w.at(0), w.config(0))
 	w.pass(time.Second)
@@ -202,7 +204,8 @@ func runWild(t *testing.T, seed uint64) {
 	if t.Failed() {
 		for i, m := range w.managers {
 			if m != nil {
-				t.Logf("manager %d is %v, and logged\n%s", i, m.last(), strings.Join(m.log[max(0, len(m.log)-20):], "\n"))
+				t.Logf("manager %d is %v, and logged\n%s", i, m.last(),
+					strings.Join(m.log[max(0, len(m.log)-20):], "\n"))
 			}
 		}
 		t.Fatal(strings.Join(w.did, "\n"))

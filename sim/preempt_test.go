@@ -75,7 +75,8 @@ func TestLinkLostDuringFullWalk(t *testing.T) {
 				b.Ask(m.Manager, kind)
 				b.pass(whole * 3 / 4) // so that the switch has been asked already
 			})
-			t.Logf("a full walk takes %v; the lost link is seen after %v, during the walk after %v", whole, quiet, disturbed)
+			t.Logf("a full walk takes %v; the lost link is seen after %v, during the walk after %v", whole, quiet,
+				disturbed)
 			if disturbed > quiet+quiet/2 {
 				t.Errorf("a lost link is seen after %v, during a full walk after %v", quiet, disturbed)
 			}
@@ -122,7 +123,8 @@ func TestTrapsDuringFullWalk(t *testing.T) {
 	}) {
 		t.Run(name, func(t *testing.T) {
 			strange := false
-			b := newHarness(t, n, fabric.Config{Seed: 1, Latency: 2 * slowly, Caps: defective(host(n, 40).Node, otherwise(&strange))})
+			b := newHarness(t, n,
+				fabric.Config{Seed: 1, Latency: 2 * slowly, Caps: defective(host(n, 40).Node, otherwise(&strange))})
 			m := b.comeUp(minhopConfig())
 			if whole := b.walks(m); whole < 2*time.Second {
 				t.Fatalf("no test: a full walk takes %v, and traps are a second apart", whole)

@@ -15,8 +15,9 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// TestSubnetPrefix: another subnet prefix, after a restart or by a standby that has another one, is written to all ports, as OpenSM does
-// at its start; what clients have registered stays, under their new GIDs, and they are asked to register again.
+// TestSubnetPrefix: another subnet prefix, after a restart or by a standby that has another one, is written to all
+// ports, as OpenSM does at its start; what clients have registered stays, under their new GIDs, and they are asked to
+// register again.
 func TestSubnetPrefix(t *testing.T) {
 	const site mad.Prefix = 0xfec0000000000008
 	for name, standby := range map[string]bool{"restart": false, "takeover": true} {

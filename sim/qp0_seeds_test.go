@@ -49,11 +49,14 @@ func (c *company) cameTo(to int, from net.End, method mad.Method, attr mad.AttrI
 func (c *company) trapSeeds() (all [][]byte) {
 	adapter, sw := c.lid(c.unknown), c.lid(net.End{Node: c.Fabric.Peer(c.unknown).Node})
 	for _, number := range []smp.TrapNumber{64, 65, 66, 67, 128, 129, 130, 131, 144, 145, 256, 257, 258, 259, 1144} {
-		forged := []mad.Packet{notice(mad.MethodTrap, number, 1, 3), notice(mad.MethodTrap, number, 2, 1), notice(mad.MethodTrapRepress, number, 2, 1)}
-		all = append(all, slices.Concat(packed(toMaster, 0, 1, forged[0]), packed(toStandby, 0, 2, forged[1]), packed(toMaster, 0, 3, forged[2])))
+		forged := []mad.Packet{notice(mad.MethodTrap, number, 1, 3), notice(mad.MethodTrap, number, 2, 1),
+			notice(mad.MethodTrapRepress, number, 2, 1)}
+		all = append(all, slices.Concat(packed(toMaster, 0, 1, forged[0]), packed(toStandby, 0, 2, forged[1]),
+			packed(toMaster, 0, 3, forged[2])))
 		var seed []byte
 		for _, lid := range []mad.LID{adapter, sw} {
-			p := notice(mad.MethodTrap, number, map[mad.LID]smp.ProducerType{adapter: smp.ProducerCA, sw: smp.ProducerSwitch}[lid], lid)
+			p := notice(mad.MethodTrap, number,
+				map[mad.LID]smp.ProducerType{adapter: smp.ProducerCA, sw: smp.ProducerSwitch}[lid], lid)
 			n := (*smp.Notice)(p.Data())
 			switch number {
 			case smp.TrapLinkState:
@@ -92,7 +95,8 @@ func (c *company) routineSeeds() (all [][]byte) {
 			}
 			answer := directed
 			answer.SetReturning()
-			all = append(all, slices.Concat(packed(toMaster, 0, 1, directed), packed(toStandby, 0, 2, routed), packed(toMaster|givenUp, 0, 3, answer), packed(toMaster, 0, 3, answer)))
+			all = append(all, slices.Concat(packed(toMaster, 0, 1, directed), packed(toStandby, 0, 2, routed),
+				packed(toMaster|givenUp, 0, 3, answer), packed(toMaster, 0, 3, answer)))
 		}
 	}
 	var nowhere []byte
@@ -106,10 +110,11 @@ func (c *company) routineSeeds() (all [][]byte) {
 	return append(all, nowhere)
 }
 
-// orderSeeds are control packets with the SM_Key, in the name of each manager and by the path that leads back to it, and
-// Questions.
+// orderSeeds are control packets with the SM_Key, in the name of each manager and by the path that leads back to it,
+// and Questions.
 func (c *company) orderSeeds() (all [][]byte) {
-	names := []net.End{c.all[toMaster].Station.At(), c.all[toStandby].Station.At(), c.all[toInactive].Station.At(), c.unknown}
+	names := []net.End{c.all[toMaster].Station.At(), c.all[toStandby].Station.At(), c.all[toInactive].Station.At(),
+		c.unknown}
 	for to := range fuzzedRoles {
 		for _, from := range names {
 			if to >= toSevered || from == c.all[to].Station.At() {

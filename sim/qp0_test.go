@@ -42,24 +42,27 @@ const (
 // company is a fabric with managers in all states.
 type company struct {
 	*harness
-	all     [fuzzedRoles]*watched
-	obeyed  [fuzzedRoles]map[uint32]bool // the control packets, by modifier, which come from the master and are right in all
-	unknown net.End                      // a host without a manager
-	lids    map[mad.LID]net.End          // of all end ports
+	all [fuzzedRoles]*watched
+	// the control packets, by modifier, which come from the master and are right in all
+	obeyed  [fuzzedRoles]map[uint32]bool
+	unknown net.End             // a host without a manager
+	lids    map[mad.LID]net.End // of all end ports
 	owed    owed
 }
 
 // owed is what the master owes for the packets that came, as far as the fabric says, and what managers have sent.
 type owed struct {
-	traps        map[mad.Addr]map[mad.TID]int // that are not repressed yet
-	all          int                          // traps
-	changes      int                          // traps by which a node says that a link of its own has changed
-	forged, lies uint64                       // traps about another node, and Questions in the name of a port that has not sent them
-	invited      int                          // Questions in the name of the host without a manager, from it
-	questions    int                          // of any kind, to the master
-	visits       int                          // Gets(SMInfo) to that host
-	asked        map[mad.TID][2]bool          // whether there were Gets(SMInfo) with a TID that were Questions, and others
-	ups          int                          // sweeps of the master before any packet
+	traps   map[mad.Addr]map[mad.TID]int // that are not repressed yet
+	all     int                          // traps
+	changes int                          // traps by which a node says that a link of its own has changed
+	// traps about another node, and Questions in the name of a port that has not sent them
+	forged, lies uint64
+	invited      int // Questions in the name of the host without a manager, from it
+	questions    int // of any kind, to the master
+	visits       int // Gets(SMInfo) to that host
+	// whether there were Gets(SMInfo) with a TID that were Questions, and others
+	asked map[mad.TID][2]bool
+	ups   int // sweeps of the master before any packet
 }
 
 // answerMark is how SMInfo in the answer to a Question differs.
@@ -77,7 +80,8 @@ const markAt = 56
 func newCompany(t testing.TB) *company {
 	c := &company{harness: newHarness(t, nettest.Generate(t, "fattree:k=4,levels=2"), fabric.Config{Seed: 1})}
 	c.unknown = host(c.net, 1)
-	for i, at := range [fuzzedRoles]net.End{host(c.net, 0), host(c.net, 3), host(c.net, 5), host(c.net, 6), host(c.net, 7)} {
+	for i, at := range [fuzzedRoles]net.End{host(c.net, 0), host(c.net, 3), host(c.net, 5), host(c.net, 6),
+		host(c.net, 7)} {
 		cfg := registrarConfig()
 		cfg.Elect.SMKey, cfg.Elect.Inactive = fuzzedKey, i == toInactive
 		cfg.Sweep.Settings.QoS, cfg.Sweep.Settings.Lanes = true, useOf(fewLanes)
@@ -95,7 +99,8 @@ func newCompany(t testing.TB) *company {
 		c.joinBroadcast(m.Station)
 		c.pass(time.Second)
 	}
-	for i, want := range [fuzzedRoles]smp.SMState{smp.Master, smp.Standby, smp.NotActive, smp.Discovering, smp.Discovering} {
+	for i, want := range [fuzzedRoles]smp.SMState{smp.Master, smp.Standby, smp.NotActive, smp.Discovering,
+		smp.Discovering} {
 		if got := c.all[i].last(); got != want {
 			t.Fatalf("manager %d is %v, not %v", i, got, want)
 		}
@@ -138,7 +143,8 @@ func (c *company) came(to int, d *mad.Datagram) {
 	if from == 0 {
 		from = c.lid(c.all[to].Station.At())
 	}
-	if to != toMaster || p.MgmtClass() != mad.ClassLIDRouted || p.Method() != mad.MethodTrap || p.AttrID() != smp.AttrNotice || !from.IsUnicast() {
+	if to != toMaster || p.MgmtClass() != mad.ClassLIDRouted || p.Method() != mad.MethodTrap ||
+		p.AttrID() != smp.AttrNotice || !from.IsUnicast() {
 		return
 	}
 	o.all++
@@ -153,7 +159,8 @@ func (c *company) came(to int, d *mad.Datagram) {
 	switch {
 	case known && named && issuer.Node != sender.Node:
 		o.forged++
-	case known && n.IssuerLID() == from && n.IsGeneric() && n.TrapNumber() == smp.TrapLinkState && n.LinkState().LID() == from:
+	case known && n.IssuerLID() == from && n.IsGeneric() && n.TrapNumber() == smp.TrapLinkState &&
+		n.LinkState().LID() == from:
 		o.changes++
 	}
 }
@@ -162,7 +169,8 @@ func (c *company) came(to int, d *mad.Datagram) {
 func (c *company) questioned(p *mad.Packet, info *smp.SMInfo) {
 	o, hops, own := &c.owed, p.HopCount(), c.all[toMaster].Station.At()
 	o.questions++
-	if p.MgmtClass() != mad.ClassDirected || p.DrSLID() != mad.PermissiveLID || p.DrDLID() != mad.PermissiveLID || hops == 0 || hops > mad.MaxHops {
+	if p.MgmtClass() != mad.ClassDirected || p.DrSLID() != mad.PermissiveLID || p.DrDLID() != mad.PermissiveLID ||
+		hops == 0 || hops > mad.MaxHops {
 		return
 	}
 	back := slices.Clone(p.ReturnPath()[1 : 1+hops])
@@ -174,7 +182,9 @@ func (c *company) questioned(p *mad.Packet, info *smp.SMInfo) {
 	if c.Fabric.NodeType(at.Node) == mad.Switch {
 		at.Port = 0
 	}
-	isManager := slices.ContainsFunc(c.all[:], func(m *watched) bool { return c.Fabric.PortGUID(m.Station.At()) == info.GUID() })
+	isManager := slices.ContainsFunc(c.all[:], func(m *watched) bool {
+		return c.Fabric.PortGUID(m.Station.At()) == info.GUID()
+	})
 	switch is := c.Fabric.PortGUID(at) == info.GUID(); {
 	case !is && !isManager:
 		o.lies++
@@ -212,7 +222,8 @@ func (c *company) sent(m *sim.Manager, batch []mad.Datagram) {
 			if info.SMKey() != 0 {
 				c.Error("a Get(SMInfo) shows the SM_Key")
 			}
-			if p.MgmtClass() == mad.ClassDirected && c.behind(m.Station.At(), p.InitialPath()[1:1+p.HopCount()]) == c.unknown {
+			if p.MgmtClass() == mad.ClassDirected &&
+				c.behind(m.Station.At(), p.InitialPath()[1:1+p.HopCount()]) == c.unknown {
 				c.owed.visits++
 			}
 		}
@@ -242,10 +253,13 @@ func (c *company) judgeAnswers(before map[string]string) {
 		c.Errorf("alarms about %d Questions, %d are lies", n, o.lies)
 	}
 	if o.invited > 0 && o.visits == 0 || o.visits > 0 && o.questions == 0 {
-		c.Errorf("the host without a manager was asked %d times after %d Questions, %d of its own", o.visits, o.questions, o.invited)
+		c.Errorf("the host without a manager was asked %d times after %d Questions, %d of its own", o.visits,
+			o.questions, o.invited)
 	}
 	for _, sm := range m.View.SMs {
-		if !slices.ContainsFunc(c.all[:], func(m *watched) bool { return c.Fabric.PortGUID(m.Station.At()) == sm.GUID }) {
+		if !slices.ContainsFunc(c.all[:], func(m *watched) bool {
+			return c.Fabric.PortGUID(m.Station.At()) == sm.GUID
+		}) {
 			c.Errorf("%v is taken for a manager", sm.GUID)
 		}
 	}
@@ -257,7 +271,8 @@ func (c *company) judgeAnswers(before map[string]string) {
 	}
 	g, _ := m.Registrar().State().Group(clientGroup(0))
 	from, to := m.Station.At(), c.all[toStandby].Station.At()
-	if spread := c.Fabric.ProbeMulticast(from, g.MLID, mad.DefaultPKey, 0); !slices.Equal(spread.Delivered, []net.End{to}) {
+	if spread := c.Fabric.ProbeMulticast(from, g.MLID, mad.DefaultPKey, 0); !slices.Equal(spread.Delivered,
+		[]net.End{to}) {
 		c.Errorf("a packet to the group: %+v", spread)
 	}
 }
@@ -283,7 +298,8 @@ func (c *company) deliver(to int, d mad.Datagram) {
 	info := (*smp.SMInfo)(p.Data())
 	if p.MgmtClass() == mad.ClassDirected && p.DrSLID() == mad.PermissiveLID && p.DrDLID() == mad.PermissiveLID &&
 		p.Method() == mad.MethodSet && p.AttrID() == smp.AttrSMInfo && !d.TimedOut &&
-		info.SMKey() == fuzzedKey && info.GUID() == c.Fabric.PortGUID(master) && info.SMState() == smp.Master && p.HopCount() <= mad.MaxHops {
+		info.SMKey() == fuzzedKey && info.GUID() == c.Fabric.PortGUID(master) && info.SMState() == smp.Master &&
+		p.HopCount() <= mad.MaxHops {
 		back := slices.Clone(p.ReturnPath()[1 : 1+p.HopCount()])
 		slices.Reverse(back)
 		c.obeyed[to][p.AttrMod()] = c.obeyed[to][p.AttrMod()] || c.behind(m.Station.At(), back) == master
@@ -292,8 +308,8 @@ func (c *company) deliver(to int, d mad.Datagram) {
 	c.Deliver(m.Manager, d)
 }
 
-// judge fails the test unless the master is master, and the others stand by, but one that was started NOT-ACTIVE and nobody woke,
-// and one that the master has disabled.
+// judge fails the test unless the master is master, and the others stand by, but one that was started NOT-ACTIVE and
+// nobody woke, and one that the master has disabled.
 func (c *company) judge(packets int) {
 	for i, m := range c.all {
 		want := smp.Standby
@@ -305,22 +321,26 @@ func (c *company) judge(packets int) {
 		}
 		got, stats := m.last(), m.Core.Stats()
 		disabled := i != toMaster && got == smp.NotActive && c.obeyed[i][smp.ControlDisable]
-		restless := i < toSevered && stats.Sweeps[manager.HeavySweep] > uint64(fewSweeps+packets) // the others look at their ports each second
+		// the others look at their ports each second
+		restless := i < toSevered && stats.Sweeps[manager.HeavySweep] > uint64(fewSweeps+packets)
 		if got != want && !disabled || stats.Txn.Parked > 0 || restless {
-			c.Errorf("manager %d is %v, not %v; %d requests parked, %d heavy sweeps", i, got, want, stats.Txn.Parked, stats.Sweeps[manager.HeavySweep])
+			c.Errorf("manager %d is %v, not %v; %d requests parked, %d heavy sweeps", i, got, want, stats.Txn.Parked,
+				stats.Sweeps[manager.HeavySweep])
 		}
 	}
 	c.mustBeWhole(c.all[toMaster])
 }
 
-// fewSweeps is how many heavy sweeps a manager makes without any packet: three until all are up, and two when the links of the last two come up.
+// fewSweeps is how many heavy sweeps a manager makes without any packet: three until all are up, and two when the links
+// of the last two come up.
 const fewSweeps = 5
 
 // answerTime is how long the master may take for what packets oblige it to.
 const answerTime = 3 * time.Second
 
-// FuzzQP0: whatever packets come to QP0 of managers in all states, which have a secret key, they stay what they
-// are unless the master orders otherwise, they answer as they have to, the subnet is whole, and nothing is left of it that waits.
+// FuzzQP0: whatever packets come to QP0 of managers in all states, which have a secret key, they stay what they are
+// unless the master orders otherwise, they answer as they have to, the subnet is whole, and nothing is left of it that
+// waits.
 func FuzzQP0(f *testing.F) {
 	for _, seed := range newCompany(f).seeds() {
 		f.Add(seed)
@@ -331,7 +351,8 @@ func FuzzQP0(f *testing.F) {
 		for ; len(packets) > 0 && count < fuzzedLast; count++ {
 			var in [fuzzedSMP]byte
 			packets = packets[copy(in[:], packets):]
-			d := mad.Datagram{Addr: mad.Addr{LID: mad.LID(int8(in[2]))}, TimedOut: in[0]&givenUp != 0, Packet: mad.Packet(in[3:])}
+			d := mad.Datagram{Addr: mad.Addr{LID: mad.LID(int8(in[2]))}, TimedOut: in[0]&givenUp != 0,
+				Packet: mad.Packet(in[3:])}
 			c.deliver(int(in[0]&^givenUp)%fuzzedRoles, d)
 			c.pass(time.Duration(in[1]) * 10 * time.Millisecond)
 		}

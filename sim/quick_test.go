@@ -28,7 +28,8 @@ func TestQuickWalk(t *testing.T) {
 		begin func()
 		asks  int // Gets allowed beyond one a switch and sweep
 	}{
-		{"a link between switches down", func() { b.Fabric.LinkDown(uplink(n, sw)) }, 40}, // the trap of one end comes when its change has been read
+		// the trap of one end comes when its change has been read
+		{"a link between switches down", func() { b.Fabric.LinkDown(uplink(n, sw)) }, 40},
 		{"and up", func() { b.Fabric.LinkUp(uplink(n, sw)) }, 30},
 		{"a host's link down", func() { b.Fabric.LinkDown(host(n, 7)) }, 15},
 		{"and up", func() { b.Fabric.LinkUp(host(n, 7)) }, 18}, // two for its P_Keys, and its description once more
@@ -57,7 +58,8 @@ func TestQuickWalk(t *testing.T) {
 
 // What a quick walk believes is what a full one finds.
 func TestQuickWalkFindsTheSame(t *testing.T) {
-	for _, spec := range []string{"fattree:k=4", "torus:dims=3x3,hosts=2", "random:switches=12,degree=4,hosts=2,seed=3"} {
+	for _, spec := range []string{"fattree:k=4", "torus:dims=3x3,hosts=2",
+		"random:switches=12,degree=4,hosts=2,seed=3"} {
 		t.Run(spec, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			n := nettest.Generate(t, spec)
@@ -116,7 +118,8 @@ func (b *harness) endOfCable(rng *rand.Rand) net.End {
 // walk may come by another way.
 func difference(a, b *topo.Topo) string {
 	if len(a.Nodes) != len(b.Nodes) || len(a.Ports) != len(b.Ports) {
-		return fmt.Sprintf("%d nodes and %d ports, but %d and %d", len(a.Nodes), len(a.Ports), len(b.Nodes), len(b.Ports))
+		return fmt.Sprintf("%d nodes and %d ports, but %d and %d", len(a.Nodes), len(a.Ports), len(b.Nodes),
+			len(b.Ports))
 	}
 	for i := range a.Nodes {
 		x, y := a.Nodes[i], b.Nodes[i]

@@ -42,8 +42,10 @@ func TestUnchanged(t *testing.T) {
 				if n := b.sets(); n > 0 {
 					t.Errorf("sweep %d sends %d Sets", kind, n)
 				}
-				if v := m.View; v.Gen == before.Gen || v.Topo != before.Topo || v.LIDs != before.LIDs || v.Tables != before.Tables || v.MFTs != before.MFTs {
-					t.Errorf("sweep %d leaves generation %d for %d; Topo, LIDs, Tables, MFTs the same: %v, %v, %v, %v", kind, v.Gen, before.Gen,
+				if v := m.View; v.Gen == before.Gen || v.Topo != before.Topo || v.LIDs != before.LIDs ||
+					v.Tables != before.Tables || v.MFTs != before.MFTs {
+					t.Errorf("sweep %d leaves generation %d for %d; Topo, LIDs, Tables, MFTs the same: %v, %v, %v, %v",
+						kind, v.Gen, before.Gen,
 						v.Topo == before.Topo, v.LIDs == before.LIDs, v.Tables == before.Tables, v.MFTs == before.MFTs)
 				}
 			}

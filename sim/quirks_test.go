@@ -39,7 +39,8 @@ func quirkConfig(t *testing.T, setup string) manager.Config {
 		}
 		cfg.Sweep.Partitions = sweep.Partitions{Policy: policy}
 	case "m_keys":
-		s.MKey, s.MKeyProtect, s.MKeyLease = sweep.Given(fabrictest.QuirkMKey), sweep.Given(uint8(2)), sweep.Given(uint16(60))
+		s.MKey, s.MKeyProtect, s.MKeyLease = sweep.Given(fabrictest.QuirkMKey), sweep.Given(uint8(2)),
+			sweep.Given(uint16(60))
 	}
 	return cfg
 }
@@ -51,19 +52,20 @@ func isQuirk(c fabrictest.QuirkCell, method mad.Method, attrs []mad.AttrID, answ
 
 // fewerPackets reports whether fewer packets may arrive than under OpenSM.
 //
-// OpenSM takes the zeroes of an error for the PortInfo of an adapter, and brings its port up: ibsm leaves a port alone of which
-// it does not know what it holds. Where a port does not take the P_Keys of the policy, OpenSM lets it keep those that it has, and so
-// talk to whom it should not: ibsm does not activate it (docs/partitions.md).
+// OpenSM takes the zeroes of an error for the PortInfo of an adapter, and brings its port up: ibsm leaves a port alone
+// of which it does not know what it holds. Where a port does not take the P_Keys of the policy, OpenSM lets it keep
+// those that it has, and so talk to whom it should not: ibsm does not activate it (docs/partitions.md).
 func fewerPackets(c fabrictest.QuirkCell) bool {
 	return isQuirk(c, mad.MethodGet, []mad.AttrID{smp.AttrPortInfo}, fabric.AnswersStatus) && c.Model != "switches" ||
-		c.Setup == "partitions" && isQuirk(c, mad.MethodSet, []mad.AttrID{smp.AttrPKeyTable}, fabric.NoAnswer, fabric.AnswersStatus, fabric.Ignores)
+		c.Setup == "partitions" && isQuirk(c, mad.MethodSet, []mad.AttrID{smp.AttrPKeyTable}, fabric.NoAnswer,
+			fabric.AnswersStatus, fabric.Ignores)
 }
 
 // quirkShare is the share of the cells that are tested without IBSM_PROOF.
 const quirkShare = 8
 
-// TestQuirks: where all devices of a model have a quirk, at least as many packets arrive as under OpenSM, and after the third
-// sweep nothing is set any more.
+// TestQuirks: where all devices of a model have a quirk, at least as many packets arrive as under OpenSM, and after the
+// third sweep nothing is set any more.
 func TestQuirks(t *testing.T) {
 	table := fabrictest.ReadQuirkTable(t, "testdata/opensm_quirks.txt")
 	cells := fabrictest.QuirkCells()
@@ -115,7 +117,8 @@ func quirkCell(t *testing.T, c fabrictest.QuirkCell, opensm int) {
 	arrive, all := c.Pairs(b.Fabric)
 	fewer, again := arrive < opensm && !fewerPackets(c), sets > 0
 	if fewer || again {
-		t.Errorf("%v: %d of %d packets arrive, under OpenSM %d; %d Sets in a minute, heavy sweeps %d, then %d", c, arrive, all, opensm, sets, ups, len(m.ups)-ups)
+		t.Errorf("%v: %d of %d packets arrive, under OpenSM %d; %d Sets in a minute, heavy sweeps %d, then %d", c,
+			arrive, all, opensm, sets, ups, len(m.ups)-ups)
 	}
 }
 

@@ -16,11 +16,13 @@ import (
 func randomNet(t testing.TB, rng *rand.Rand) *net.Net {
 	spec := pick(rng,
 		"fattree:k=4", "fattree:k=6", "fattree:k=8,levels=2", "fattree:k=8,levels=2,missing-links=4",
-		"fattree:k=4,missing-switches=1", "torus:dims=3x3", "torus:dims=4x4,hosts=2", "torus:dims=3x2x2", "mesh:dims=4x3",
+		"fattree:k=4,missing-switches=1", "torus:dims=3x3", "torus:dims=4x4,hosts=2", "torus:dims=3x2x2",
+		"mesh:dims=4x3",
 		"hypercube:dim=3,hosts=2", "dragonfly:a=4,p=2,h=1", "hyperx:dims=3x3,hosts=2",
 		"random:switches=12,degree=4,hosts=2", "tree:depth=3,fanout=3", "fattree:k=16,levels=1",
 	)
-	spec += fmt.Sprintf("%cseed=%d,speed=%s", separator(spec), rng.Uint32(), pick(rng, "QDR", "FDR", "EDR", "HDR", "NDR", "XDR"))
+	spec += fmt.Sprintf("%cseed=%d,speed=%s", separator(spec), rng.Uint32(),
+		pick(rng, "QDR", "FDR", "EDR", "HDR", "NDR", "XDR"))
 	if nettest.Profile(t) == net.RealDevices {
 		spec += pick(rng, "", ",sharp=off", ",sharp=on")
 	}
@@ -84,7 +86,8 @@ func randomCaps(rng *rand.Rand) func(int32, *net.Node, *fabric.Caps) {
 	return func(_ int32, n *net.Node, c *fabric.Caps) {
 		c.MTUCap = pick(rng, mad.MTU2048, mad.MTU4096)
 		c.VLCap = pick[uint8](rng, 1, 3, 4)
-		c.Extended = pick(rng, fabric.ExtendedWhenAsked, fabric.ExtendedWhenAsked, fabric.ExtendedAlways, fabric.ExtendedRefused)
+		c.Extended = pick(rng, fabric.ExtendedWhenAsked, fabric.ExtendedWhenAsked, fabric.ExtendedAlways,
+			fabric.ExtendedRefused)
 		if n.Type == mad.Switch && rng.IntN(2) == 0 {
 			c.NVIDIA = true
 			c.AR = pick(rng, fabric.ARUnsupported, fabric.AROff)

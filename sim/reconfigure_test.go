@@ -39,7 +39,8 @@ func TestReconfigure(t *testing.T) {
 		}
 	}
 	if m.View.Subnet.SAKey != 0xabc || m.View.Subnet.MaxRate != 18 || m.Core.Stats().Txn.Window > 7 {
-		t.Errorf("SA_Key 0x%x, rates up to %d, a window of %d", m.View.Subnet.SAKey, m.View.Subnet.MaxRate, m.Core.Stats().Txn.Window)
+		t.Errorf("SA_Key 0x%x, rates up to %d, a window of %d", m.View.Subnet.SAKey, m.View.Subnet.MaxRate,
+			m.Core.Stats().Txn.Window)
 	}
 	b.mustBeWhole(m)
 	if last := m.ups[len(m.ups)-1]; len(last.Sets) != 1 || last.Sets[smp.AttrPortInfo] == 0 {
@@ -85,7 +86,8 @@ func TestSweepsByTheClock(t *testing.T) {
 	}
 	b.pass(settling)
 	if m.says("log_trap_info", "128") == 0 || m.says("Forcing heavy sweep") != 0 || len(m.ups) == sweeps {
-		t.Errorf("%d traps, %d sweeps for them, %d sweeps", m.says("log_trap_info", "128"), m.says("Forcing heavy sweep"), len(m.ups)-sweeps)
+		t.Errorf("%d traps, %d sweeps for them, %d sweeps", m.says("log_trap_info", "128"),
+			m.says("Forcing heavy sweep"), len(m.ups)-sweeps)
 	}
 	cfg.ForceHeavy = true
 	b.Configure(m.Manager, cfg)

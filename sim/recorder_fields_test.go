@@ -33,9 +33,12 @@ var notInRecord = map[string]string{
 	"routing.Tables.Origin":         "the engine's own, of its own type",
 	"cabling.Cabling.Warnings":      "of the plan's file, which is no part of a run",
 	"cabling.Comparison.of":         "what Findings and Known come from",
-	"partitions.Partition.Position": position, "partitions.Member.Position": position, "partitions.Group.Position": position,
-	"portgroups.Group.Position": position, "portgroups.Rule.Position": position, "portgroups.PortName.Position": position,
-	"policyfile.Word.Position": position, "qos.Level.Position": position, "qos.Rule.Position": position, "diag.Error.Position": position,
+	"partitions.Partition.Position": position, "partitions.Member.Position": position,
+	"partitions.Group.Position": position,
+	"portgroups.Group.Position": position, "portgroups.Rule.Position": position,
+	"portgroups.PortName.Position": position,
+	"policyfile.Word.Position":     position, "qos.Level.Position": position, "qos.Rule.Position": position,
+	"diag.Error.Position":     position,
 	"diag.Error.Text":         "wording",
 	"device.Ports.held":       "Blocks reads it",
 	"device.Ports.same":       "shares memory",
@@ -63,7 +66,8 @@ func TestRecorderView(t *testing.T) {
 	m := b.comeUp(minhopConfig())
 	v := fillOut(reflect.ValueOf(m.View), map[reflect.Type]bool{}).Interface().(*view.View)
 	v.Ports = &device.Ports{}
-	v.Ports.Read(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: v.Topo.Nodes[v.Topo.Switches[0]].GUID, Port: 1}, make([]byte, device.BlockSize), nil)
+	v.Ports.Read(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: v.Topo.Nodes[v.Topo.Switches[0]].GUID, Port: 1},
+		make([]byte, device.BlockSize), nil)
 	v.MFTs = v.MFTs.With(&mcast.Tree{MLID: mad.MinMulticastLID, Branches: []mcast.Branch{{Ports: mcast.PortMask{1}}}})
 	rule := &v.PortGroups.Groups[0].Rules[0]
 	rule.Union, rule.Subtract = []*portgroups.Group{{Name: "one"}}, &portgroups.Group{Name: "two"}
@@ -110,18 +114,29 @@ func TestRecorderLog(t *testing.T) {
 		compared, _, _ := strings.Cut(out.String(), "\t")
 		return compared
 	}
-	was := text(manager.Log{Msg: "port 3 of leaf-1 is in INIT", Args: []any{"lid", mad.LID(7), "reason", "a reboot of 0x15", "by", "operator"}})
-	if same := text(manager.Log{Msg: "port 3 at leaf-1: INIT", Args: []any{"lid", mad.LID(7), "reason", "0x15 was powered up", "by", "operator"}}); same != was {
+	was := text(
+		manager.Log{Msg: "port 3 of leaf-1 is in INIT", Args: []any{"lid", mad.LID(7), "reason", "a reboot of 0x15",
+			"by", "operator"}})
+	if same := text(
+		manager.Log{Msg: "port 3 at leaf-1: INIT", Args: []any{"lid", mad.LID(7), "reason", "0x15 was powered up", "by",
+			"operator"}}); same != was {
 		t.Errorf("other words:\n%s%s", was, same)
 	}
 	for _, l := range []manager.Log{
-		{Msg: "port 4 of leaf-1 is in INIT", Args: []any{"lid", mad.LID(7), "reason", "a reboot of 0x15", "by", "operator"}},
-		{Msg: "port 3 of leaf-2 is in INIT", Args: []any{"lid", mad.LID(7), "reason", "a reboot of 0x15", "by", "operator"}},
-		{Msg: "port 3 of leaf-1 is in ARMED", Args: []any{"lid", mad.LID(7), "reason", "a reboot of 0x15", "by", "operator"}},
-		{Msg: "port 3 of leaf-1 is in INIT", Args: []any{"lid", mad.LID(8), "reason", "a reboot of 0x15", "by", "operator"}},
-		{Msg: "port 3 of leaf-1 is in INIT", Args: []any{"LID", mad.LID(7), "reason", "a reboot of 0x15", "by", "operator"}},
-		{Msg: "port 3 of leaf-1 is in INIT", Args: []any{"lid", mad.LID(7), "reason", "a reboot of 0x16", "by", "operator"}},
-		{Msg: "port 3 of leaf-1 is in INIT", Args: []any{"lid", mad.LID(7), "reason", "a reboot of 0x15", "by", "sick links"}},
+		{Msg: "port 4 of leaf-1 is in INIT", Args: []any{"lid", mad.LID(7), "reason", "a reboot of 0x15", "by",
+			"operator"}},
+		{Msg: "port 3 of leaf-2 is in INIT", Args: []any{"lid", mad.LID(7), "reason", "a reboot of 0x15", "by",
+			"operator"}},
+		{Msg: "port 3 of leaf-1 is in ARMED", Args: []any{"lid", mad.LID(7), "reason", "a reboot of 0x15", "by",
+			"operator"}},
+		{Msg: "port 3 of leaf-1 is in INIT", Args: []any{"lid", mad.LID(8), "reason", "a reboot of 0x15", "by",
+			"operator"}},
+		{Msg: "port 3 of leaf-1 is in INIT", Args: []any{"LID", mad.LID(7), "reason", "a reboot of 0x15", "by",
+			"operator"}},
+		{Msg: "port 3 of leaf-1 is in INIT", Args: []any{"lid", mad.LID(7), "reason", "a reboot of 0x16", "by",
+			"operator"}},
+		{Msg: "port 3 of leaf-1 is in INIT", Args: []any{"lid", mad.LID(7), "reason", "a reboot of 0x15", "by",
+			"sick links"}},
 	} {
 		if text(l) == was {
 			t.Errorf("recorded as what it is not: %v %v", l.Msg, l.Args)

@@ -66,7 +66,8 @@ func newRecorder(w *sim.World, n *net.Net, out io.Writer) *recorder {
 // begin begins a line with the time in seconds, the kind, and the number of the manager.
 func (r *recorder) begin(m *sim.Manager, kind string) {
 	now := r.world.Fabric.Now()
-	r.buf = fmt.Appendf(r.buf[:0], "%d.%09d manager %d %s", now/time.Second, now%time.Second, slices.Index(r.world.Managers, m), kind)
+	r.buf = fmt.Appendf(r.buf[:0], "%d.%09d manager %d %s", now/time.Second, now%time.Second,
+		slices.Index(r.world.Managers, m), kind)
 }
 
 // end writes the line, and words for readers.
@@ -83,13 +84,16 @@ func (r *recorder) sent(m *sim.Manager, batch []mad.Datagram) {
 		d := &batch[i]
 		p := &d.Packet
 		r.begin(m, "send")
-		r.buf = fmt.Appendf(r.buf, " class=%#x method=%#x attr=%#x mod=%#x", uint8(p.MgmtClass()), uint8(p.Method()), uint16(p.AttrID()), p.AttrMod())
+		r.buf = fmt.Appendf(r.buf, " class=%#x method=%#x attr=%#x mod=%#x", uint8(p.MgmtClass()), uint8(p.Method()),
+			uint16(p.AttrID()), p.AttrMod())
 		if p.MgmtClass() == mad.ClassDirected {
 			r.buf = fmt.Appendf(r.buf, " route=%d", p.InitialPath()[1:min(int(p.HopCount())+1, 64)])
 		}
-		r.buf = fmt.Appendf(r.buf, " lid=%d qpn=%d sl=%d bits=%d pkey=%d timedout=%t ", uint16(d.LID), d.QPN, d.SL, d.PathBits, d.PKeyIndex, d.TimedOut)
+		r.buf = fmt.Appendf(r.buf, " lid=%d qpn=%d sl=%d bits=%d pkey=%d timedout=%t ", uint16(d.LID), d.QPN, d.SL,
+			d.PathBits, d.PKeyIndex, d.TimedOut)
 		if g := d.GRH; g != (mad.GRH{}) {
-			r.buf = fmt.Appendf(r.buf, "grh=%x,%d,%d,%d,%d,%t ", g.GID[:], g.FlowLabel, g.TrafficClass, g.HopLimit, g.GIDIndex, g.Present)
+			r.buf = fmt.Appendf(r.buf, "grh=%x,%d,%d,%d,%d,%t ", g.GID[:], g.FlowLabel, g.TrafficClass, g.HopLimit,
+				g.GIDIndex, g.Present)
 		}
 		r.buf = hex.AppendEncode(r.buf, bytes.TrimRight(p[:], "\x00"))
 		place, text := r.words.packet(m.Station.At(), d)
@@ -118,13 +122,16 @@ func (r *recorder) returned(m *sim.Manager, a manager.Action) {
 		r.end()
 	case manager.Up:
 		r.begin(m, "up")
-		r.buf = fmt.Appendf(r.buf, " nodes=%d switches=%d links=%d lids=%d active=%d took=%d longest=%d cut=%d bad=%d failures=%d errors=%t loop=%d first=%t sets=",
-			a.Nodes, a.Switches, a.Links, a.LIDs, a.Active, int64(a.Took), a.Longest, a.Cut, a.Bad, a.Failures, a.Errors, a.CreditLoop, a.First)
+		r.buf = fmt.Appendf(r.buf,
+			" nodes=%d switches=%d links=%d lids=%d active=%d took=%d longest=%d cut=%d bad=%d failures=%d errors=%t loop=%d first=%t sets=",
+			a.Nodes, a.Switches, a.Links, a.LIDs, a.Active, int64(a.Took), a.Longest, a.Cut, a.Bad, a.Failures,
+			a.Errors, a.CreditLoop, a.First)
 		for _, attr := range slices.Sorted(maps.Keys(a.Sets)) {
 			r.buf = fmt.Appendf(r.buf, "%#x:%d,", uint16(attr), a.Sets[attr])
 		}
 		if a.Forbidden+a.Connects > 0 || a.ByRules != "" {
-			r.buf = fmt.Appendf(r.buf, " forbidden=%d connects=%d byrules=%q", a.Forbidden, a.Connects, valuesIn(a.ByRules))
+			r.buf = fmt.Appendf(r.buf, " forbidden=%d connects=%d byrules=%q", a.Forbidden, a.Connects,
+				valuesIn(a.ByRules))
 		}
 		r.end()
 	case manager.Restarted:
@@ -144,7 +151,8 @@ func (r *recorder) returned(m *sim.Manager, a manager.Action) {
 
 // valueInText is a word with a digit, as numbers, GUIDs, LIDs and names of nodes are, or a state of a
 // port or a manager.
-var valueInText = regexp.MustCompile(`[^\s,;:()=\[\]{}"']*[0-9][^\s,;:()=\[\]{}"']*|\b(DOWN|INIT|ARMED|ACTIVE|NOT_?ACTIVE|DISCOVERING|STANDBY|MASTER)\b`)
+var valueInText = regexp.MustCompile(
+	`[^\s,;:()=\[\]{}"']*[0-9][^\s,;:()=\[\]{}"']*|\b(DOWN|INIT|ARMED|ACTIVE|NOT_?ACTIVE|DISCOVERING|STANDBY|MASTER)\b`)
 
 // valuesIn are the values in a text for people, in their order, without its wording.
 func valuesIn(text string) []string {
@@ -158,7 +166,8 @@ func valuesIn(text string) []string {
 // sentences are the fields of log events that are texts for people. Of all others the
 // whole value counts.
 var sentences = map[string]bool{
-	"reason": true, "text": true, "finding": true, "what": true, "at": true, "first": true, "example": true, "first_is": true, "loop": true, "where": true,
+	"reason": true, "text": true, "finding": true, "what": true, "at": true, "first": true, "example": true,
+	"first_is": true, "loop": true, "where": true,
 }
 
 // fieldText is the value of a field of a log event. Only what is the same in each run has one.

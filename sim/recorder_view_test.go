@@ -27,12 +27,14 @@ type writer func(format string, args ...any)
 // TestRecorderView names what is left out.
 func writeView(v *view.View, line writer) {
 	s := v.Subnet
-	line("subnet prefix=%d timeout=%d sakey=%d resptime=%d maxrate=%d nomulticast=%t trust=%s", uint64(s.Prefix), s.SubnetTimeOut, s.SAKey, s.RespTimeValue, uint8(s.MaxRate), s.NoMulticast, plain(s.Trust))
+	line("subnet prefix=%d timeout=%d sakey=%d resptime=%d maxrate=%d nomulticast=%t trust=%s", uint64(s.Prefix),
+		s.SubnetTimeOut, s.SAKey, s.RespTimeValue, uint8(s.MaxRate), s.NoMulticast, plain(s.Trust))
 	for _, p := range v.PrefixRoutes {
 		line("prefix route %d %t %#x", uint64(p.Prefix), p.AnyPrefix, uint64(p.Router))
 	}
 	for _, sm := range v.SMs {
-		line("sm %#x lid=%d priority=%d state=%d actcount=%d", uint64(sm.GUID), uint16(sm.LID), sm.Priority, sm.State, sm.ActCount)
+		line("sm %#x lid=%d priority=%d state=%d actcount=%d", uint64(sm.GUID), uint16(sm.LID), sm.Priority, sm.State,
+			sm.ActCount)
 	}
 	for _, f := range v.Findings {
 		line("finding %d %#x/%d %q", uint8(f.Kind), uint64(f.Node), f.Port, valuesIn(f.Detail))
@@ -45,7 +47,8 @@ func writeView(v *view.View, line writer) {
 		line("left %#x/%d %#x/%d", uint64(l.Here.GUID), l.Here.Port, uint64(l.Far.GUID), l.Far.Port)
 	}
 	for _, d := range v.Drained {
-		line("drained %#x/%d by=%d state=%d hosts=%q more=%d", uint64(d.Switch), d.Port, uint8(d.By), uint8(d.State), d.Hosts, d.More)
+		line("drained %#x/%d by=%d state=%d hosts=%q more=%d", uint64(d.Switch), d.Port, uint8(d.By), uint8(d.State),
+			d.Hosts, d.More)
 	}
 	line("self %s", portName(v.Topo, v.Topo.Self))
 	line("endports%s", portNames(v.Topo, v.Topo.EndPorts))
@@ -61,16 +64,20 @@ func writeView(v *view.View, line writer) {
 
 func writeNode(v *view.View, i topo.NodeIdx, line writer) {
 	t, n := v.Topo, &v.Topo.Nodes[i]
-	line("node %#x type=%d ports=%d aggregation=%t missed=%d extended=%t,%t ar=%d private=%d route=%d", uint64(n.GUID), uint8(n.Type), n.NumPorts, n.Aggregation, n.Missed, n.GetsExtended, n.SetsExtended, uint8(n.AR), uint8(n.PrivateLFT), n.Route.Ports())
+	line("node %#x type=%d ports=%d aggregation=%t missed=%d extended=%t,%t ar=%d private=%d route=%d", uint64(n.GUID),
+		uint8(n.Type), n.NumPorts, n.Aggregation, n.Missed, n.GetsExtended, n.SetsExtended, uint8(n.AR),
+		uint8(n.PrivateLFT), n.Route.Ports())
 	var ar smp.ARInfo
 	if n.ARInfo != nil {
 		ar = *n.ARInfo
 	}
-	line("node %#x info=%s desc=%s switch=%s ar=%s", uint64(n.GUID), bare(n.Info[:]), bare(n.Desc[:]), bare(n.SwitchInfo[:]), bare(ar[:]))
+	line("node %#x info=%s desc=%s switch=%s ar=%s", uint64(n.GUID), bare(n.Info[:]), bare(n.Desc[:]),
+		bare(n.SwitchInfo[:]), bare(ar[:]))
 	for num := range int(n.NumPorts) + 1 {
 		idx := t.Port(i, uint8(num))
 		p := &t.Ports[idx]
-		line("port %#x/%d guid=%#x seen=%t shunned=%t unhealthy=%t fdr10=%d peer=%s lid=%d lmc=%d pkeys=%s info=%s", uint64(n.GUID), num, uint64(p.GUID), p.Seen, p.Shunned, p.Unhealthy, uint8(p.FDR10),
+		line("port %#x/%d guid=%#x seen=%t shunned=%t unhealthy=%t fdr10=%d peer=%s lid=%d lmc=%d pkeys=%s info=%s",
+			uint64(n.GUID), num, uint64(p.GUID), p.Seen, p.Shunned, p.Unhealthy, uint8(p.FDR10),
 			portName(t, p.Peer), uint16(v.LIDs.Base[idx]), v.LIDs.LMC[idx], pkeysText(p.PKeys), bare(p.Info[:]))
 		if e, ok := t.Extended[idx]; ok {
 			line("port %#x/%d extended=%s", uint64(n.GUID), num, bare(e[:]))
@@ -101,7 +108,8 @@ func blocksText(held *device.Blocks) string {
 // writeRouting writes where routes come from, and what their engine says.
 func writeRouting(v *view.View, line writer) {
 	r := v.Routing
-	line("routing engine=%s kept=%t foreign=%s fabric=%q lanes=%q", r.Engine, r.Kept, r.Foreign, valuesIn(r.Fabric), valuesIn(r.Lanes))
+	line("routing engine=%s kept=%t foreign=%s fabric=%q lanes=%q", r.Engine, r.Kept, r.Foreign, valuesIn(r.Fabric),
+		valuesIn(r.Lanes))
 	if r.Awaited != "" {
 		line("routing awaits %s", r.Awaited)
 	}
@@ -231,7 +239,8 @@ func writeCabling(c *view.Cabling, line writer) {
 	if c == nil {
 		return
 	}
-	line("cabling enforced=%t spared=%d cutoff=%d of=%d compared=%s", c.Enforced, c.Spared, c.CutOff, c.Of, plain(c.Comparison))
+	line("cabling enforced=%t spared=%d cutoff=%d of=%d compared=%s", c.Enforced, c.Spared, c.CutOff, c.Of,
+		plain(c.Comparison))
 	for _, h := range c.Held {
 		line("cabling held %s", plain(h))
 	}
@@ -255,7 +264,8 @@ func appendPlain(out []byte, v reflect.Value) []byte {
 	case reflect.Struct:
 		out = append(out, '{')
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() && !unwritten[f.Type] && v.Type() != reflect.TypeFor[diag.Error]() {
+			if f := v.Type().Field(i); f.IsExported() && !unwritten[f.Type] &&
+				v.Type() != reflect.TypeFor[diag.Error]() {
 				out = append(appendPlain(out, v.Field(i)), ' ')
 			}
 		}

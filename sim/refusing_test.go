@@ -18,7 +18,8 @@ import (
 // them, or with a port other than 0 those of its PortInfo.
 func moods(attr mad.AttrID, port uint8, status *mad.Status) fabric.Defect {
 	return func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
-		if p.Method() == mad.MethodGet && p.AttrID() == attr && (port == 0 || uint8(p.AttrMod()) == port) && *status != mad.StatusOK {
+		if p.Method() == mad.MethodGet && p.AttrID() == attr && (port == 0 || uint8(p.AttrMod()) == port) &&
+			*status != mad.StatusOK {
 			return *status, true
 		}
 		return obey(), true
@@ -42,7 +43,8 @@ func TestRefusingNode(t *testing.T) {
 				}
 				t.Run(fmt.Sprint(name, " ", smp.AttrName(attr), " ", mood), func(t *testing.T) {
 					status := mad.StatusOK
-					b := newHarness(t, n, fabric.Config{Seed: 1, Latency: slowly, Caps: defective(node, moods(attr, 0, &status))})
+					b := newHarness(t, n,
+						fabric.Config{Seed: 1, Latency: slowly, Caps: defective(node, moods(attr, 0, &status))})
 					m := b.comeUp(minhopConfig())
 					before, view := b.lfts(), m.View
 					status = mood
@@ -105,13 +107,15 @@ func TestRefusingNewNode(t *testing.T) {
 		"leaf": {Node: port.Node}, "port of a leaf": port, "spine": {Node: spine(n)}, "host": {Node: host(n, 9).Node},
 	}) {
 		for _, attr := range []mad.AttrID{smp.AttrPortInfo, smp.AttrSwitchInfo, smp.AttrPKeyTable} {
-			if attr == smp.AttrSwitchInfo && n.Nodes[at.Node].Type != mad.Switch || attr != smp.AttrPortInfo && at.Port != 0 {
+			if attr == smp.AttrSwitchInfo && n.Nodes[at.Node].Type != mad.Switch || attr != smp.AttrPortInfo &&
+				at.Port != 0 {
 				continue
 			}
 			for _, interval := range []time.Duration{0, 10 * time.Second} {
 				t.Run(fmt.Sprint(name, " ", smp.AttrName(attr), " ", interval), func(t *testing.T) {
 					status := inNoMood
-					b := newHarness(t, n, fabric.Config{Seed: 1, Caps: defective(at.Node, moods(attr, at.Port, &status))})
+					b := newHarness(t, n,
+						fabric.Config{Seed: 1, Caps: defective(at.Node, moods(attr, at.Port, &status))})
 					cfg := minhopConfig()
 					cfg.SweepInterval = interval
 					m := b.add(firstHost(n), cfg)
@@ -146,7 +150,8 @@ func TestRefusedPortInfoAndItsLink(t *testing.T) {
 			b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(i int32, node *net.Node, caps *fabric.Caps) {
 				defective(at.Node, moods(smp.AttrPortInfo, 0, &status))(i, node, caps)
 				defective(near.Node, func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
-					get := p.Method() == mad.MethodGet && p.AttrID() == smp.AttrPortInfo && uint8(p.AttrMod()) == near.Port
+					get := p.Method() == mad.MethodGet && p.AttrID() == smp.AttrPortInfo &&
+						uint8(p.AttrMod()) == near.Port
 					s := obey()
 					if get && state != 0 {
 						(*smp.PortInfo)(p.Data()).SetPortState(state)
@@ -164,7 +169,8 @@ func TestRefusedPortInfoAndItsLink(t *testing.T) {
 			m.sweep(manager.Heavy)
 			v := m.View.Topo
 			p := v.FindPort(b.Fabric.PortGUID(at))
-			if believed := p != topo.None && v.Nodes[v.Ports[p].Node].Missed == 0 && v.Ports[p].Info.PortState() == smp.PortActive; believed != c.believed {
+			if believed := p != topo.None && v.Nodes[v.Ports[p].Node].Missed == 0 &&
+				v.Ports[p].Info.PortState() == smp.PortActive; believed != c.believed {
 				t.Errorf("the port is believed to be ACTIVE: %t", believed)
 			}
 			status, state = mad.StatusOK, 0

@@ -114,7 +114,8 @@ func (c *client) choose() {
 
 func (c *client) chooseGroup(p *mad.Packet) {
 	mgid := clientGroup(c.rng.IntN(clientGroups))
-	state := pick(c.rng, registry.FullMember, registry.FullMember, registry.FullMember|registry.NonMember, registry.SendOnlyFullMember)
+	state := pick(c.rng, registry.FullMember, registry.FullMember, registry.FullMember|registry.NonMember,
+		registry.SendOnlyFullMember)
 	method := mad.MethodSet
 	if held := c.joined[mgid]; held != 0 && c.rng.IntN(3) > 0 {
 		method, state = mad.MethodDelete, held
@@ -195,7 +196,8 @@ func registrations(t *testing.T, seed uint64) {
 	t.Cleanup(m.dump)
 	b.pass(settling)
 	clients := b.clients(rng, 1, 2, 3, 4, 5, 6, 7)
-	b.Fabric.SetFaults(fabric.Faults{Loss: pick(rng, 0, 0.02, 0.1), Duplicate: pick(rng, 0, 0.05), Reorder: 0.05, ReorderBy: time.Millisecond})
+	b.Fabric.SetFaults(fabric.Faults{Loss: pick(rng, 0, 0.02, 0.1), Duplicate: pick(rng, 0, 0.05), Reorder: 0.05,
+		ReorderBy: time.Millisecond})
 	for range 3 {
 		b.ask(clients, b.Fabric.Now()+time.Duration(rng.Int64N(int64(5*time.Second))), true)
 		m.retire()
@@ -218,7 +220,8 @@ func (b *harness) clients(rng *rand.Rand, hosts ...int) (clients []*client) {
 		}
 		c := &client{
 			Station: st, now: b.Fabric.Now, gid: mad.MakeGID(mad.DefaultPrefix, b.Fabric.PortGUID(st.At())), rng: rng,
-			joined: map[mad.GID]registry.JoinState{}, subscribed: map[uint16]bool{}, unsure: map[any]bool{}, lastAsked: map[any]time.Duration{},
+			joined: map[mad.GID]registry.JoinState{}, subscribed: map[uint16]bool{}, unsure: map[any]bool{},
+			lastAsked: map[any]time.Duration{},
 		}
 		st.OnReceive(c.receive)
 		clients = append(clients, c)

@@ -61,7 +61,8 @@ func (h *ipoibHost) act() {
 	rec := (*sarec.MCMemberRecord)(d.Packet.SAData()[:56])
 	comps := sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberPKey | sarec.MCMemberJoinState
 	if *rec = broadcast; in {
-		comps |= sarec.MCMemberQKey | sarec.MCMemberMTUSelector | sarec.MCMemberMTU | sarec.MCMemberTClass | sarec.MCMemberRateSelector |
+		comps |= sarec.MCMemberQKey | sarec.MCMemberMTUSelector | sarec.MCMemberMTU | sarec.MCMemberTClass |
+			sarec.MCMemberRateSelector |
 			sarec.MCMemberRate | sarec.MCMemberSL | sarec.MCMemberFlowLabel | sarec.MCMemberHopLimit
 	}
 	rec.SetMGID(ipoibGroups[len(h.held)])
@@ -142,10 +143,12 @@ func TestMembersFollowTheirGroup(t *testing.T) {
 	live()
 	for _, h := range in {
 		if h.asked != 1 || len(h.held) > 0 {
-			t.Errorf("without multicast %v was asked %d times to register again, and is in %d groups", h.At(), h.asked, len(h.held))
+			t.Errorf("without multicast %v was asked %d times to register again, and is in %d groups", h.At(), h.asked,
+				len(h.held))
 		}
 	}
-	if spread := b.Fabric.ProbeMulticast(in[0].At(), last.MLID(), mad.DefaultPKey, last.SL()); len(spread.Delivered) > 0 {
+	if spread := b.Fabric.ProbeMulticast(in[0].At(), last.MLID(), mad.DefaultPKey, last.SL()); len(
+		spread.Delivered) > 0 {
 		t.Errorf("without multicast a packet reaches %v", spread.Delivered)
 	}
 	cfg.NoMulticast = false
@@ -169,7 +172,8 @@ func judgeIPoIB(t *testing.T, b *harness, in []*ipoibHost, want registry.Group) 
 		for mgid, rec := range h.held {
 			if _, rate := rec.Rate(); rec.QKey() != want.QKey || rate != want.Rate || rec.SL() != want.SL ||
 				want.MLID != 0 && mgid == want.MGID && rec.MLID() != want.MLID {
-				t.Errorf("%v was given for group %v: MLID %v, Q_Key %#x, rate %d, SL %d; want %+v", h.At(), mgid, rec.MLID(), rec.QKey(), rate, rec.SL(), want)
+				t.Errorf("%v was given for group %v: MLID %v, Q_Key %#x, rate %d, SL %d; want %+v", h.At(), mgid,
+					rec.MLID(), rec.QKey(), rate, rec.SL(), want)
 			}
 			spread := b.Fabric.ProbeMulticast(h.At(), rec.MLID(), mad.DefaultPKey, rec.SL())
 			for _, to := range ends {
@@ -178,7 +182,8 @@ func judgeIPoIB(t *testing.T, b *harness, in []*ipoibHost, want registry.Group) 
 				}
 			}
 			if len(spread.Delivered) > len(ends) || spread.Duplicates > 0 {
-				t.Errorf("what %v sends to %v reaches %v, and %d copies", h.At(), mgid, spread.Delivered, spread.Duplicates)
+				t.Errorf("what %v sends to %v reaches %v, and %d copies", h.At(), mgid, spread.Delivered,
+					spread.Duplicates)
 			}
 		}
 	}
@@ -195,7 +200,8 @@ func TestMembersAreAskedUntilTheyKnow(t *testing.T) {
 			c.CapabilityMask &^= smp.IsClientReregistrationSupported
 		}
 		c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
-			if p.Method() == mad.MethodSet && p.AttrID() == smp.AttrPortInfo && (*smp.PortInfo)(p.Data()[:]).ClientReregister() {
+			if p.Method() == mad.MethodSet && p.AttrID() == smp.AttrPortInfo &&
+				(*smp.PortInfo)(p.Data()[:]).ClientReregister() {
 				if asked++; dropping {
 					return 0, false
 				}
@@ -227,7 +233,9 @@ func TestMembersAreAskedUntilTheyKnow(t *testing.T) {
 	dropping = false
 	live(settling)
 	if in[0].asked != 1 || in[1].asked != 0 {
-		t.Errorf("asked to register again: the member that was dropping %d times, the one that cannot be asked %d times", in[0].asked, in[1].asked)
+		t.Errorf(
+			"asked to register again: the member that was dropping %d times, the one that cannot be asked %d times",
+			in[0].asked, in[1].asked)
 	}
 	judgeIPoIB(t, b, in[:1], cfg.Registrar.Groups[0])
 	sweeps, before := len(m.ups), asked

@@ -93,10 +93,11 @@ func TestRenamedAndIsSM(t *testing.T) {
 			if changed {
 				mask |= smp.IsSM
 			}
-			b.Deliver(m.Manager, localChange(info.LID(), smp.ChangedNodeDescription, func(change *smp.LocalChangeDetails) {
-				change.SetCapabilityMask(mask)
-				change.SetCapabilityMask2(info.CapabilityMask2())
-			}))
+			b.Deliver(m.Manager,
+				localChange(info.LID(), smp.ChangedNodeDescription, func(change *smp.LocalChangeDetails) {
+					change.SetCapabilityMask(mask)
+					change.SetCapabilityMask2(info.CapabilityMask2())
+				}))
 			sweeps := len(m.ups)
 			b.pass(settling)
 			if swept := len(m.ups) > sweeps; swept != changed {
@@ -115,7 +116,8 @@ func TestRenamedAndMore(t *testing.T) {
 	m.mustKnowName(at.Node, "old")
 	name = "new"
 	info := b.Fabric.PortInfo(at)
-	b.Deliver(m.Manager, localChange(info.LID(), smp.ChangedNodeDescription|smp.ChangedSMPriority, func(*smp.LocalChangeDetails) {}))
+	b.Deliver(m.Manager, localChange(info.LID(), smp.ChangedNodeDescription|smp.ChangedSMPriority,
+		func(*smp.LocalChangeDetails) {}))
 	sweeps := len(m.ups)
 	b.pass(settling)
 	m.mustKnowName(at.Node, "new")
@@ -135,7 +137,8 @@ func localChange(lid mad.LID, flags smp.ChangeFlags, fill func(*smp.LocalChangeD
 	})
 }
 
-// TestRenamedBeforeActive: a host that comes up gets its description after the walk has read it, and sends no trap as its port is not ACTIVE yet.
+// TestRenamedBeforeActive: a host that comes up gets its description after the walk has read it, and sends no trap as
+// its port is not ACTIVE yet.
 func TestRenamedBeforeActive(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond})

@@ -42,8 +42,8 @@ type replies struct {
 	rebooted      int32   // its switch
 }
 
-// newReplies builds a fabric on which managers ask for as many kinds of attribute as one can. Adaptive routing is on until a
-// manager turns it off.
+// newReplies builds a fabric on which managers ask for as many kinds of attribute as one can. Adaptive routing is on
+// until a manager turns it off.
 func newReplies(t testing.TB, script []byte) *replies {
 	n := nettest.Generate(t, "torus:dims=3,hosts=1,speed=FDR")
 	r := &replies{hidden: host(n, 2)}
@@ -52,20 +52,23 @@ func newReplies(t testing.TB, script []byte) *replies {
 	for i := range n.Nodes {
 		r.ports = max(r.ports, uint8(len(n.Nodes[i].Ports)-1))
 	}
-	r.harness = newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond, Caps: func(i int32, n *net.Node, c *fabric.Caps) {
-		c.NVIDIA, c.GUIDCap = true, 8
-		c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) { return r.refuse(i, p, obey) }
-		if n.Type == mad.Switch {
-			c.AR, c.PrivateLFTs, c.NoFallback = fabric.AROn, true, i == r.rebooted
-		}
-		if i == r.hidden.Node {
-			c.PowerUp = func(_ uint8, info *smp.PortInfo) {
-				info.SetMKey(hiddenKey)
-				info.SetMKeyProtectBits(2)
-				info.SetCapabilityMask(info.CapabilityMask() | smp.IsTrapSupported | smp.IsOtherLocalChangesNoticeSupported) // it says when it is renamed
+	r.harness = newHarness(t, n,
+		fabric.Config{Seed: 1, TrainTime: 5 * time.Millisecond, Caps: func(i int32, n *net.Node, c *fabric.Caps) {
+			c.NVIDIA, c.GUIDCap = true, 8
+			c.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) { return r.refuse(i, p, obey) }
+			if n.Type == mad.Switch {
+				c.AR, c.PrivateLFTs, c.NoFallback = fabric.AROn, true, i == r.rebooted
 			}
-		}
-	}})
+			if i == r.hidden.Node {
+				c.PowerUp = func(_ uint8, info *smp.PortInfo) {
+					info.SetMKey(hiddenKey)
+					info.SetMKeyProtectBits(2)
+					// it says when it is renamed
+					info.SetCapabilityMask(info.CapabilityMask() | smp.IsTrapSupported |
+						smp.IsOtherLocalChangesNoticeSupported)
+				}
+			}
+		}})
 	r.World.Sent = func(m *sim.Manager, batch []mad.Datagram) { r.sending(m, batch) }
 	return r
 }
@@ -103,8 +106,9 @@ func (r *replies) manage(at net.End, priority uint8) *watched {
 	return m
 }
 
-// judgeSwept fails the test where the sweep ends in which a port has refused a Set, and it is left in INIT, or otherwise than the manager believes;
-// or where a sweep with true replies takes a switch for one that routes adaptively.
+// judgeSwept fails the test where the sweep ends in which a port has refused a Set, and it is left in INIT, or
+// otherwise than the manager believes; or where a sweep with true replies takes a switch for one that routes
+// adaptively.
 func (r *replies) judgeSwept(m *watched) {
 	for i := range r.denied {
 		if d := &r.denied[i]; d.again == awaited {
@@ -120,12 +124,16 @@ func (r *replies) judgeSwept(m *watched) {
 			return
 		}
 		at := net.End{Node: denied.node, Port: denied.port}
-		if is, believed := r.Fabric.PortInfo(at), t.Ports[t.Port(n, denied.port)].Info; is.PortState() == smp.PortInit || is.PortState() < believed.PortState() || is.LID() != believed.LID() {
-			r.Errorf("%v, which refused a Set, is %v with LID %d, and not %v with %d", at, is.PortState(), is.LID(), believed.PortState(), believed.LID())
+		if is, believed := r.Fabric.PortInfo(at),
+			t.Ports[t.Port(n, denied.port)].Info; is.PortState() == smp.PortInit ||
+			is.PortState() < believed.PortState() || is.LID() != believed.LID() {
+			r.Errorf("%v, which refused a Set, is %v with LID %d, and not %v with %d", at, is.PortState(), is.LID(),
+				believed.PortState(), believed.LID())
 		}
 	}
 	for _, n := range t.Switches {
-		if node, _ := r.Fabric.Find(t.Ports[t.Nodes[n].First].GUID); r.applied == 0 && t.Nodes[n].AR == topo.AROn && !r.Fabric.AdaptiveRoutes(node.Node) {
+		if node, _ := r.Fabric.Find(t.Ports[t.Nodes[n].First].GUID); r.applied == 0 && t.Nodes[n].AR == topo.AROn &&
+			!r.Fabric.AdaptiveRoutes(node.Node) {
 			r.Errorf("%q is taken for one that routes adaptively", t.Nodes[n].Desc.String())
 		}
 	}
@@ -183,7 +191,8 @@ func (r *replies) join(st *fabric.Station) {
 // answered judges what the SA says to the host: it has the alias GUID when the SA says so.
 func (r *replies) answered(d mad.Datagram) {
 	p := &d.Packet
-	if r.applied < 2 && p.AttrID() == sarec.AttrGUIDInfoRecord && p.Status() == mad.StatusOK && r.Fabric.GUIDs(r.hidden)[aliasIndex] != aliasGUID {
+	if r.applied < 2 && p.AttrID() == sarec.AttrGUIDInfoRecord && p.Status() == mad.StatusOK &&
+		r.Fabric.GUIDs(r.hidden)[aliasIndex] != aliasGUID {
 		r.Error("the SA says that a port has an alias GUID which it has not")
 	}
 }
@@ -192,7 +201,8 @@ func (r *replies) answered(d mad.Datagram) {
 const replyTime = 300 * time.Millisecond
 
 // live lets happen what managers send requests for: they come up, two hosts join a group, one of which gets another
-// description and an alias GUID, a switch reboots, sweeps are asked for and, where leaves is set, the master hands over and ends.
+// description and an alias GUID, a switch reboots, sweeps are asked for and, where leaves is set, the master hands over
+// and ends.
 func (r *replies) live(leaves bool) {
 	r.first = r.manage(host(r.net, 0), 9)
 	r.run(2 * time.Second)
@@ -227,8 +237,9 @@ func (r *replies) live(leaves bool) {
 	}
 }
 
-// heal ends the spoiling, and lets the managers sweep twice: once to find what false replies said, and once more
-// where what they found was in the way of it. A sweep does not read descriptions that are known: where one of these was false, they are read by an order.
+// heal ends the spoiling, and lets the managers sweep twice: once to find what false replies said, and once more where
+// what they found was in the way of it. A sweep does not read descriptions that are known: where one of these was
+// false, they are read by an order.
 func (r *replies) heal() {
 	r.end()
 	r.run(r.patience())
@@ -253,8 +264,9 @@ func (r *replies) gid(at net.End) mad.GID {
 	return mad.MakeGID(mad.DefaultPrefix, r.Fabric.PortGUID(at))
 }
 
-// judge fails the test unless one manager is master, the other stands by or has left, no request waits, and the fabric holds
-// all that the master should set. A master that got false replies may have refused what hosts asked its SA for: then they have it not.
+// judge fails the test unless one manager is master, the other stands by or has left, no request waits, and the fabric
+// holds all that the master should set. A master that got false replies may have refused what hosts asked its SA for:
+// then they have it not.
 func (r *replies) judge(leaves bool) {
 	master := r.first
 	if leaves {
@@ -286,7 +298,8 @@ func (r *replies) judge(leaves bool) {
 	for _, at := range r.endPorts() {
 		pi, keys := r.Fabric.PortInfo(at), r.Fabric.PKeys(at)
 		keyed := pi.MKey() == repliesKey && pi.MKeyProtectBits() == 2 || r.believed(at.Node, smp.AttrPortInfo)
-		member := slices.Contains(keys, mad.DefaultPKey) && slices.Contains(keys, tenantKey|mad.FullMember) || r.believed(at.Node, smp.AttrPKeyTable)
+		member := slices.Contains(keys, mad.DefaultPKey) && slices.Contains(keys, tenantKey|mad.FullMember) ||
+			r.believed(at.Node, smp.AttrPKeyTable)
 		if !keyed || !member {
 			r.Errorf("%v has M_Key %v/%d, P_Keys %v", at, pi.MKey(), pi.MKeyProtectBits(), keys)
 		}
@@ -295,8 +308,9 @@ func (r *replies) judge(leaves bool) {
 	r.judgeRegistered(master)
 }
 
-// judgeReported fails the test where the one thing that was spoiled is a Set that an agent refused, and no sweep reports a failure: the operator
-// has to know. What a light sweep was refused, the sweep that follows sets; other attributes are set in another way.
+// judgeReported fails the test where the one thing that was spoiled is a Set that an agent refused, and no sweep
+// reports a failure: the operator has to know. What a light sweep was refused, the sweep that follows sets; other
+// attributes are set in another way.
 func (r *replies) judgeReported() {
 	failed := func(u manager.Up) bool { return u.Failures > 0 }
 	if r.applied == 0 && (slices.ContainsFunc(r.first.ups, failed) || slices.ContainsFunc(r.second.ups, failed)) {
@@ -312,7 +326,8 @@ func (r *replies) judgeReported() {
 		}
 	case smp.AttrSwitchInfo, smp.AttrPKeyTable, smp.AttrARInfo:
 		if !slices.ContainsFunc(r.first.ups, failed) && !slices.ContainsFunc(r.second.ups, failed) {
-			r.Errorf("a Set of %s was refused, and no sweep names a failure: %+v", smp.AttrName(r.denied[0].attr), r.first.ups)
+			r.Errorf("a Set of %s was refused, and no sweep names a failure: %+v", smp.AttrName(r.denied[0].attr),
+				r.first.ups)
 		}
 	}
 }
@@ -327,7 +342,8 @@ func (r *replies) judgeRegistered(master *watched) {
 	_, one := s.Member(clientGroup(0), r.gid(r.hidden))
 	_, other := s.Member(clientGroup(0), r.gid(r.second.Station.At()))
 	if g, is := s.Group(clientGroup(0)); is && one && other {
-		if spread := r.Fabric.ProbeMulticast(r.second.Station.At(), g.MLID, mad.DefaultPKey, 0); !slices.Equal(spread.Delivered, []net.End{r.hidden}) {
+		if spread := r.Fabric.ProbeMulticast(r.second.Station.At(), g.MLID, mad.DefaultPKey, 0); !slices.Equal(
+			spread.Delivered, []net.End{r.hidden}) {
 			r.Errorf("a packet to MLID %v: %+v", g.MLID, spread)
 		}
 	} else if r.applied == 0 {
@@ -339,25 +355,29 @@ func (r *replies) judgeRegistered(master *watched) {
 	}
 }
 
-// lifeAtMost bounds the packets that live has managers send, and the steps that they make, when no reply is spoiled. One that is makes them
-// do no more than all that again: live has nine heavy sweeps, and no reply is reason for so many.
+// lifeAtMost bounds the packets that live has managers send, and the steps that they make, when no reply is spoiled.
+// One that is makes them do no more than all that again: live has nine heavy sweeps, and no reply is reason for so
+// many.
 const lifeAtMost = 1000
 
-// farAtMost bounds the requests that isFar. All ports have their LIDs in the first block of an LFT, but a reply may say that one has
-// any unicast LID, which it may keep: the tables of all three switches are as long as that LID wants, and are read and written as
-// often as others are, which is when a manager begins, after a reboot, and at the other manager. A switch that is said to have 65535
-// P_Keys for each port is asked for 2048 blocks of the port of its host, and one that is said to have 254 ports for each of these, which is less.
+// farAtMost bounds the requests that isFar. All ports have their LIDs in the first block of an LFT, but a reply may say
+// that one has any unicast LID, which it may keep: the tables of all three switches are as long as that LID wants, and
+// are read and written as often as others are, which is when a manager begins, after a reboot, and at the other
+// manager. A switch that is said to have 65535 P_Keys for each port is asked for 2048 blocks of the port of its host,
+// and one that is said to have 254 ports for each of these, which is less.
 const farAtMost = 3 * int(mad.MinMulticastLID/64) * 4
 
-// runReplies lets managers live on replies that are spoiled as a script says, and judges what they send and what is left in the end. The
-// first byte is odd where the master leaves.
+// runReplies lets managers live on replies that are spoiled as a script says, and judges what they send and what is
+// left in the end. The first byte is odd where the master leaves.
 func runReplies(t testing.TB, script []byte) *replies {
 	leaves := len(script) > 0 && script[0]&1 == 1
 	r := newReplies(t, script[min(1, len(script)):])
 	r.live(leaves)
 	sent, steps := r.first.Core.Stats().Txn.Sent+r.second.Core.Stats().Txn.Sent, r.Steps
-	if most := lifeAtMost*(1+r.applied) + r.far; sent > uint64(most) || steps > most || r.far > farAtMost*(1+r.applied) {
-		t.Errorf("%d packets sent, %d of them for far blocks, %d steps, after %d replies were spoiled", sent, r.far, steps, r.applied)
+	if most := lifeAtMost*(1+r.applied) + r.far; sent > uint64(most) || steps > most ||
+		r.far > farAtMost*(1+r.applied) {
+		t.Errorf("%d packets sent, %d of them for far blocks, %d steps, after %d replies were spoiled", sent, r.far,
+			steps, r.applied)
 	}
 	r.heal()
 	r.judge(leaves)
@@ -382,7 +402,8 @@ func FuzzReplies(f *testing.F) {
 		for _, x := range []spoiling{
 			{how: overlaid, at: dataAt, bytes: []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},
 			{how: overlaid, at: statusAt, bytes: status},
-			{how: timedOut}, {how: emptied}, {how: refused, bytes: status}, {how: twice}, {how: delayed, at: 90}, {how: busy},
+			{how: timedOut}, {how: emptied}, {how: refused, bytes: status}, {how: twice}, {how: delayed, at: 90},
+			{how: busy},
 		} {
 			x.kind = uint8(i)
 			script := []byte{uint8(i) & 1}
@@ -392,7 +413,8 @@ func FuzzReplies(f *testing.F) {
 			f.Add(x.encode(script))
 		}
 	}
-	for i, k := range replyKinds { // Sets that come later, and those that the agent does not hear of, however often they are repeated
+	// Sets that come later, and those that the agent does not hear of, however often they are repeated
+	for i, k := range replyKinds {
 		for pass := uint8(0); k.Method == mad.MethodSet && pass < laterSets; pass++ {
 			x := spoiling{kind: uint8(i), pass: pass, how: refused, bytes: []byte{0x80, 0x1c}}
 			// A port that refuses a Set of PortInfo once keeps only what it needs, until there is another master.
@@ -413,7 +435,8 @@ func FuzzReplies(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script []byte) { runReplies(t, script) })
 }
 
-// laterSets is how many Sets of a kind are refused or ignored, one in each seed: there are six of MulticastForwardingTable.
+// laterSets is how many Sets of a kind are refused or ignored, one in each seed: there are six of
+// MulticastForwardingTable.
 const laterSets = 6
 
 // Offsets in an SMP.

@@ -138,7 +138,8 @@ func TestRestartAfterStandby(t *testing.T) {
 	if now := b.lids(); !maps.Equal(now, lids) {
 		t.Errorf("LIDs %v, had %v", now, lids)
 	}
-	if terms := m.Disk.Contents().Terms; len(terms) != 3 || !terms[0].Master || terms[1].Master || !terms[2].Master || terms[2].Number != 3 {
+	if terms := m.Disk.Contents().Terms; len(terms) != 3 || !terms[0].Master || terms[1].Master || !terms[2].Master ||
+		terms[2].Number != 3 {
 		t.Errorf("terms %+v", terms)
 	}
 }

@@ -52,12 +52,14 @@ func TestChangeBeforeCleared(t *testing.T) {
 		f.Plug(b, far, mad.Width4x, mad.EDR)
 	}
 	for name, change := range ordered(map[string]func(f *fabric.Fabric, n *net.Net){
-		"two hosts change places":           swap,
-		"a host restarts":                   func(f *fabric.Fabric, n *net.Net) { f.Reboot(host(n, 6).Node) },
-		"a leaf restarts":                   func(f *fabric.Fabric, n *net.Net) { f.Reboot(f.Peer(host(n, 6)).Node) },
-		"a spine restarts":                  func(f *fabric.Fabric, n *net.Net) { f.Reboot(spine(n)) },
-		"a host's link goes down":           func(f *fabric.Fabric, n *net.Net) { f.LinkDown(host(n, 6)) },
-		"a link between switches goes down": func(f *fabric.Fabric, n *net.Net) { f.LinkDown(uplink(n, f.Peer(host(n, 6)).Node)) },
+		"two hosts change places": swap,
+		"a host restarts":         func(f *fabric.Fabric, n *net.Net) { f.Reboot(host(n, 6).Node) },
+		"a leaf restarts":         func(f *fabric.Fabric, n *net.Net) { f.Reboot(f.Peer(host(n, 6)).Node) },
+		"a spine restarts":        func(f *fabric.Fabric, n *net.Net) { f.Reboot(spine(n)) },
+		"a host's link goes down": func(f *fabric.Fabric, n *net.Net) { f.LinkDown(host(n, 6)) },
+		"a link between switches goes down": func(f *fabric.Fabric, n *net.Net) {
+			f.LinkDown(uplink(n, f.Peer(host(n, 6)).Node))
+		},
 		"a link between switches goes round": func(f *fabric.Fabric, n *net.Net) {
 			at := uplink(n, f.Peer(host(n, 6)).Node)
 			f.LinkDown(at)
@@ -68,7 +70,9 @@ func TestChangeBeforeCleared(t *testing.T) {
 			for after, more := 1, true; more; after += step {
 				n := nettest.Generate(t, spec)
 				sent := 0
-				b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 2 * time.Microsecond, OnSet: func(fabric.Set) { sent++ }})
+				b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: 2 * time.Microsecond, OnSet: func(fabric.Set) {
+					sent++
+				}})
 				cfg := minhopConfig()
 				cfg.SweepInterval = 0
 				m := b.add(firstHost(n), cfg)
@@ -86,8 +90,8 @@ func TestChangeBeforeCleared(t *testing.T) {
 	}
 }
 
-// TestChangeClearedByDuplicate: a trap has the ports of its switch read, also when a late duplicate of a Set has cleared
-// PortStateChange before anybody read it.
+// TestChangeClearedByDuplicate: a trap has the ports of its switch read, also when a late duplicate of a Set has
+// cleared PortStateChange before anybody read it.
 func TestChangeClearedByDuplicate(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	b := newHarness(t, n, fabric.Config{Seed: 1})

@@ -264,7 +264,8 @@ func (o *ordeal) run() {
 		if o.restarts && o.rng.IntN(8) == 0 {
 			o.restart()
 		}
-		o.pass(time.Duration(o.rng.ExpFloat64() * float64(pick(o.rng, 5*time.Millisecond, 500*time.Millisecond, 5*time.Second))))
+		o.pass(time.Duration(
+			o.rng.ExpFloat64() * float64(pick(o.rng, 5*time.Millisecond, 500*time.Millisecond, 5*time.Second))))
 		o.askSMInfo()
 		o.repairSomething()
 	}
@@ -376,7 +377,8 @@ func (o *ordeal) askSMInfo() {
 		if send, ok := a.(manager.Send); ok {
 			for i := range send.Datagrams {
 				p := &send.Datagrams[i].Packet
-				answered = answered || p.TID() == o.asks && p.AttrID() == smp.AttrSMInfo && p.Method() == mad.MethodGetResp
+				answered = answered || p.TID() == o.asks && p.AttrID() == smp.AttrSMInfo &&
+					p.Method() == mad.MethodGetResp
 			}
 		}
 		forward(now, a)

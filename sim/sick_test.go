@@ -25,7 +25,8 @@ import (
 	"ibsm/view"
 )
 
-// clinic is a subnet whose counters are read every minute from its last host, and whose sick links are taken out of use.
+// clinic is a subnet whose counters are read every minute from its last host, and whose sick links are taken out of
+// use.
 type clinic struct {
 	*harness
 	t        *testing.T
@@ -57,7 +58,8 @@ type ask struct {
 
 func newClinic(t *testing.T, spec, table string, cfg manager.Config, limits sick.Limits, seed uint64) *clinic {
 	n := nettest.Generate(t, spec)
-	c := &clinic{harness: newHarness(t, n, fabric.Config{Seed: seed}), t: t, cfg: cfg, limits: limits, found: map[perf.Key]string{}, asked: map[mad.TID]ask{}, down: map[int32]bool{}}
+	c := &clinic{harness: newHarness(t, n, fabric.Config{Seed: seed}), t: t, cfg: cfg, limits: limits,
+		found: map[perf.Key]string{}, asked: map[mad.TID]ask{}, down: map[int32]bool{}}
 	rules, errs := sick.Parse("t", table)
 	if errs != nil {
 		t.Fatal(errs)
@@ -123,13 +125,16 @@ func (c *clinic) read() {
 func (c *clinic) decide() {
 	c.t.Helper()
 	t := c.m.View.Topo
-	found, _ := c.watch.Take(c.image.End, c.image.All, func(k perf.Key) sick.Link { return sick.LinkOf(t, k, c.excluded) })
+	found, _ := c.watch.Take(c.image.End, c.image.All, func(k perf.Key) sick.Link {
+		return sick.LinkOf(t, k, c.excluded)
+	})
 	for _, f := range found {
 		if f.Rule.State <= sick.BelowBest {
 			c.found[f.Port] += f.Rule.Name + " "
 		}
 	}
-	excluded, _ := sick.Decide(sick.In{Topo: t, Now: int64(c.Fabric.Now() / time.Second), Findings: c.watch.Findings(), Excluded: c.excluded, Limits: c.limits})
+	excluded, _ := sick.Decide(sick.In{Topo: t, Now: int64(c.Fabric.Now() / time.Second), Findings: c.watch.Findings(),
+		Excluded: c.excluded, Limits: c.limits})
 	if slices.Equal(excluded, c.excluded) {
 		return
 	}
@@ -180,7 +185,8 @@ func (c *clinic) cutOff(host net.End) bool {
 	if p := c.key(host).In(c.m.View.Topo); p != topo.None {
 		port = &c.m.View.Topo.Ports[p]
 	}
-	return sick.IndexOf(c.excluded, c.key(host)) >= 0 || port == nil || port.Peer == topo.None || port.Info.PortState() != smp.PortActive
+	return sick.IndexOf(c.excluded, c.key(host)) >= 0 || port == nil || port.Peer == topo.None ||
+		port.Info.PortState() != smp.PortActive
 }
 
 // ailment is a cable that is sick.
@@ -242,7 +248,8 @@ func (a *ailment) act(c *clinic, minute int) {
 	}
 }
 
-// minute lets one pass: a reading, then hosts that reboot and cables that do what sick ones do. Load waits all the time.
+// minute lets one pass: a reading, then hosts that reboot and cables that do what sick ones do. Load waits all the
+// time.
 func (c *clinic) minute(rnd *rand.Rand, minute int, sick []ailment) {
 	c.t.Helper()
 	begun := c.Fabric.Now()
@@ -278,8 +285,9 @@ func (c *clinic) congest(rnd *rand.Rand) {
 	}
 }
 
-// TestSickLinks: in subnets with congestion and hosts that reboot, sick cables of every kind are found within the hour, at the right end, and no
-// other; routes avoid them, or their ports are disabled, without a packet lost; once they are repaired they return.
+// TestSickLinks: in subnets with congestion and hosts that reboot, sick cables of every kind are found within the hour,
+// at the right end, and no other; routes avoid them, or their ports are disabled, without a packet lost; once they are
+// repaired they return.
 func TestSickLinks(t *testing.T) {
 	seeds := []uint64{0, 1, 2, 3, 143} // in the last routes lack something while a link returns
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -310,7 +318,8 @@ func sickLinks(t *testing.T, seed uint64) *clinic {
 	}
 	engine := []string{"minhop", "tree", "updn"}[rnd.IntN(3)]
 	spec := []string{"fattree:k=4", "fattree:k=6,levels=2"}[rnd.IntN(2)]
-	c := newClinic(t, spec, table, chainConfig(t, engines.Settings{Updn: updn.Settings{ConnectRoots: true}}, engine), limits, seed)
+	c := newClinic(t, spec, table, chainConfig(t, engines.Settings{Updn: updn.Settings{ConnectRoots: true}}, engine),
+		limits, seed)
 	t.Logf("%s with %s", spec, engine)
 	if engine == "updn" {
 		c.bad = math.MaxInt // it has no routes between some switches, and between more without a link
@@ -341,7 +350,8 @@ func sickLinks(t *testing.T, seed uint64) *clinic {
 		planted[i].begin(c)
 	}
 	taking := func(a ailment) bool { // one that is excluded when it is found
-		return a.kind != "slow" && (limits.Hosts || c.net.Nodes[a.at.Node].Type == mad.Switch && c.net.Nodes[a.peer.Node].Type == mad.Switch)
+		return a.kind != "slow" && (limits.Hosts || c.net.Nodes[a.at.Node].Type == mad.Switch &&
+			c.net.Nodes[a.peer.Node].Type == mad.Switch)
 	}
 	for minute := range 65 {
 		c.minute(rnd, minute, planted)
@@ -414,7 +424,8 @@ func (c *clinic) mustBeWholeAfter(engine string) {
 // onlyWay reports whether without a link and those that are out of use some switch would not be reached.
 func (c *clinic) onlyWay(k perf.Key) bool {
 	rules, _ := sick.Parse("t", "r PortRcvErrors 1 1h avoid\n")
-	_, d := sick.Decide(sick.In{Topo: c.m.View.Topo, Findings: []sick.Finding{{Port: k, Rule: &rules[0]}}, Excluded: nil, Limits: sick.Limits{Most: sick.Avoid, Links: 100}})
+	_, d := sick.Decide(sick.In{Topo: c.m.View.Topo, Findings: []sick.Finding{{Port: k, Rule: &rules[0]}},
+		Excluded: nil, Limits: sick.Limits{Most: sick.Avoid, Links: 100}})
 	return d[0].Obstacle == sick.OnlyWay || d[0].Obstacle == sick.NoLink
 }
 

@@ -12,8 +12,8 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// TestSMSLWithoutLane: where ports send to the SA on an SL that switches drop, as after power-up with one VL in use, the
-// log and the faults say so. As with OpenSM, only qos changes the tables of lanes.
+// TestSMSLWithoutLane: where ports send to the SA on an SL that switches drop, as after power-up with one VL in use,
+// the log and the faults say so. As with OpenSM, only qos changes the tables of lanes.
 func TestSMSLWithoutLane(t *testing.T) {
 	const warning = "ports drop packets to the SA, because no VL serves the SL of sm_sl"
 	for _, c := range []struct {
@@ -28,13 +28,16 @@ func TestSMSLWithoutLane(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := nettest.Generate(t, "fattree:k=4,levels=2")
-			b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, _ *net.Node, caps *fabric.Caps) { caps.OneVL, caps.VLCap = c.oneVL, 4 }})
+			b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(_ int32, _ *net.Node, caps *fabric.Caps) {
+				caps.OneVL, caps.VLCap = c.oneVL, 4
+			}})
 			cfg := minhopConfig()
 			cfg.Sweep.Settings.SMSL = c.smSL
 			faults := func(m *watched) (named int) {
 				for i := range m.View.Findings {
 					f := &m.View.Findings[i]
-					if f.Kind == finding.StoppedSA && strings.Contains(f.Detail, "packets to and from the SA") && strings.Contains(f.Detail, "SL 3") && strings.Contains(f.Detail, "VL 15") {
+					if f.Kind == finding.StoppedSA && strings.Contains(f.Detail, "packets to and from the SA") &&
+						strings.Contains(f.Detail, "SL 3") && strings.Contains(f.Detail, "VL 15") {
 						named++
 					}
 				}

@@ -23,7 +23,8 @@ const clusterOf582 = "ndr-582"
 
 // slowBringUp is how long a subnet of slow agents takes to come up, or 0, how many SMPs they
 // dropped, and how many were sent.
-func slowBringUp(t *testing.T, n *net.Net, devices fabric.Config, cfg txn.Config) (took time.Duration, dropped, sent uint64) {
+func slowBringUp(t *testing.T, n *net.Net, devices fabric.Config, cfg txn.Config) (took time.Duration, dropped,
+	sent uint64) {
 	devices.Seed = 1
 	h := newHarness(t, n, devices)
 	managed := minhopConfig()
@@ -60,7 +61,8 @@ func slowNet(t *testing.T, spec string) *net.Net {
 func TestSlowAgents(t *testing.T) {
 	specs, windows := []string{"fattree:k=8", "torus:dims=16,hosts=2"}, []int{4, 8}
 	if os.Getenv("IBSM_PROOF") != "" {
-		specs = append(specs, "fattree:k=20,levels=2", "torus:dims=4x4x4,hosts=2", "dragonfly:a=4,p=2,h=2", clusterOf582)
+		specs = append(specs, "fattree:k=20,levels=2", "torus:dims=4x4x4,hosts=2", "dragonfly:a=4,p=2,h=2",
+			clusterOf582)
 		windows = []int{1, 2, 4, 8, 16, 32, 64, 128}
 	}
 	const slack = 1.01 // OpenSM may have four SMPs at one device, and a device's limit is two
@@ -84,7 +86,8 @@ func TestSlowAgents(t *testing.T) {
 				}
 				t.Logf("%s %s |", row, milliseconds(took))
 				if dropped > 0 || took == 0 || float64(took) > slack*float64(best) || sent > least {
-					t.Errorf("up after %v, %d SMPs dropped, %d sent; with the best fixed window %v, %d sent", took, dropped, sent, best, least)
+					t.Errorf("up after %v, %d SMPs dropped, %d sent; with the best fixed window %v, %d sent", took,
+						dropped, sent, best, least)
 				}
 				if !transit && took > opensm*4/5 { // all devices but one or two at a time are idle there
 					t.Errorf("up after %v, with OpenSM's window %v", took, opensm)
@@ -109,7 +112,8 @@ func TestSlowAgentsOfASlowHost(t *testing.T) {
 					opensm = opensm * 4 / 5
 				}
 				if took == 0 || dropped > 0 || took > opensm*101/100 {
-					t.Errorf("%s, %v one way, transit %v: up after %v, %d SMPs dropped, want %v", spec, latency, transit, took, dropped, opensm)
+					t.Errorf("%s, %v one way, transit %v: up after %v, %d SMPs dropped, want %v", spec, latency,
+						transit, took, dropped, opensm)
 				}
 			}
 		}
@@ -169,11 +173,12 @@ func TestSlowAgent(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d ms", name, takes), func(t *testing.T) {
 				n := nettest.Generate(t, "fattree:k=8,levels=2")
 				node := slow(&harness{net: n})
-				b := newHarness(t, n, fabric.Config{Seed: 1, SMA: slowAgents, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
-					if i == node {
-						c.SMATime = takes * time.Millisecond
-					}
-				}})
+				b := newHarness(t, n,
+					fabric.Config{Seed: 1, SMA: slowAgents, Caps: func(i int32, _ *net.Node, c *fabric.Caps) {
+						if i == node {
+							c.SMATime = takes * time.Millisecond
+						}
+					}})
 				m := b.comeUp(minhopConfig())
 				b.pass(2 * settling)
 				b.mustBeWhole(m)

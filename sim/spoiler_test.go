@@ -26,9 +26,9 @@ type spoiler struct {
 	seen     map[fabric.Kind]int // replies, by the request
 }
 
-// spoiling is the next reply to spoil, and how. In bytes it is the index of its kind in replyKinds, any further one for a
-// reply of any kind; how many of the kind pass before; how it is spoiled; the place and the number of the bytes that it is
-// overlaid with, and these.
+// spoiling is the next reply to spoil, and how. In bytes it is the index of its kind in replyKinds, any further one for
+// a reply of any kind; how many of the kind pass before; how it is spoiled; the place and the number of the bytes that
+// it is overlaid with, and these.
 type spoiling struct {
 	kind, pass uint8
 	how        how
@@ -74,8 +74,8 @@ const (
 	leftOut        // a sweep ends without it
 )
 
-// believed reports whether a node, or any where it is negative, has refused Sets of an attribute as often as a manager needs to believe that it
-// does not support what they hold: it sends them again when another value is wanted.
+// believed reports whether a node, or any where it is negative, has refused Sets of an attribute as often as a manager
+// needs to believe that it does not support what they hold: it sends them again when another value is wanted.
 func (s *spoiler) believed(node int32, attrs ...mad.AttrID) bool {
 	const often = 2
 	refused := map[denial]int{}
@@ -126,7 +126,8 @@ func (x *spoiling) encode(script []byte) []byte {
 	return append(append(script, x.kind, x.pass, uint8(x.how), x.at, uint8(len(x.bytes))), x.bytes...)
 }
 
-// isNext reports whether the next spoiling is of this reply. atAgent is set where the agent answers, not where the manager receives.
+// isNext reports whether the next spoiling is of this reply. atAgent is set where the agent answers, not where the
+// manager receives.
 func (s *spoiler) isNext(kind fabric.Kind, atAgent bool) bool {
 	if s.ended || (s.next.how == refused || s.next.how == busy || s.next.how == ignored) != atAgent {
 		return false
@@ -157,8 +158,8 @@ func (s *spoiler) sending(m *sim.Manager, batch []mad.Datagram) {
 	}
 }
 
-// isFar reports whether a request is for a block of LIDs that no port has, of a P_Key table beyond the largest that there is, which has 128 P_Keys, or
-// for a port that no node has.
+// isFar reports whether a request is for a block of LIDs that no port has, of a P_Key table beyond the largest that
+// there is, which has 128 P_Keys, or for a port that no node has.
 func (s *spoiler) isFar(p *mad.Packet) bool {
 	switch p.AttrID() {
 	case smp.AttrPortInfo, smp.AttrExtendedPortInfo:
@@ -191,7 +192,8 @@ func (s *spoiler) spoil(now time.Duration, to *sim.Manager, received []mad.Datag
 	}
 }
 
-// change spoils one reply. It does not make a refused Set one that was obeyed: only a manager that reads everything again in each sweep could find that.
+// change spoils one reply. It does not make a refused Set one that was obeyed: only a manager that reads everything
+// again in each sweep could find that.
 func (s *spoiler) change(now time.Duration, to *sim.Manager, method mad.Method, d *mad.Datagram) {
 	p, x := &d.Packet, &s.next
 	status := p.Status()
@@ -237,7 +239,8 @@ func (s *spoiler) refuse(node int32, p *mad.Packet, obey func() mad.Status) (mad
 	} else if len(x.bytes) >= 2 {
 		status = mad.Status(binary.BigEndian.Uint16(x.bytes)) &^ (mad.StatusBusy | returning)
 	}
-	if p.Method() == mad.MethodSet && status == mad.StatusOK { // it does not say that it did what it did not: see change
+	// it does not say that it did what it did not: see change
+	if p.Method() == mad.MethodSet && status == mad.StatusOK {
 		status = mad.StatusBadField
 	}
 	if x.how == refused && p.Method() == mad.MethodSet {

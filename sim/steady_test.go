@@ -25,8 +25,9 @@ func blocks(before, after map[int32][]byte) (n int) {
 	return n
 }
 
-// TestSteadyEngine: with the engine tree a cable, and then a switch, that is lost and returns changes the routes that took it, with a Set for
-// each block that differs, and leaves no trace. A manager that takes the subnet over in between keeps all routes as well, and knows them for its own.
+// TestSteadyEngine: with the engine tree a cable, and then a switch, that is lost and returns changes the routes that
+// took it, with a Set for each block that differs, and leaves no trace. A manager that takes the subnet over in between
+// keeps all routes as well, and knows them for its own.
 func TestSteadyEngine(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=8,missing-links=4%")
 	b := newHarness(t, n, fabric.Config{Seed: 1})
@@ -88,8 +89,8 @@ func TestSteadyEngine(t *testing.T) {
 	}
 }
 
-// TestSteadyFound: routes of min-hop that the engine tree finds are kept, as they have its rules, and so is what returns; status says that its own
-// would be better, until they are computed.
+// TestSteadyFound: routes of min-hop that the engine tree finds are kept, as they have its rules, and so is what
+// returns; status says that its own would be better, until they are computed.
 func TestSteadyFound(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=8")
 	b := newHarness(t, n, fabric.Config{Seed: 1})

@@ -20,12 +20,14 @@ type everything struct {
 }
 
 func newEverything(t *testing.T, n *net.Net) *everything {
-	b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: time.Millisecond, Faults: fabric.Faults{Jitter: 2 * time.Microsecond}, // each packet is a step
-		Caps: func(_ int32, node *net.Node, c *fabric.Caps) {
-			if c.NVIDIA, c.OneVL, c.VLCap = true, true, 4; node.Type == mad.Switch {
-				c.AR = fabric.AROn
-			}
-		}})
+	// each packet is a step
+	b := newHarness(t, n,
+		fabric.Config{Seed: 1, TrainTime: time.Millisecond, Faults: fabric.Faults{Jitter: 2 * time.Microsecond},
+			Caps: func(_ int32, node *net.Node, c *fabric.Caps) {
+				if c.NVIDIA, c.OneVL, c.VLCap = true, true, 4; node.Type == mad.Switch {
+					c.AR = fabric.AROn
+				}
+			}})
 	cfg := registrarConfig()
 	s := &cfg.Sweep.Settings
 	s.MKey, s.MKeyProtect, s.AR = sweep.Given(repliesKey), sweep.Given(uint8(2)), sweep.DisableAR
@@ -75,7 +77,8 @@ func (e *everything) judge() {
 	}
 	for i, st := range e.members {
 		to := e.members[1-i].At()
-		if spread := e.Fabric.ProbeMulticast(st.At(), g.MLID, mad.DefaultPKey, 0); !slices.Equal(spread.Delivered, []net.End{to}) {
+		if spread := e.Fabric.ProbeMulticast(st.At(), g.MLID, mad.DefaultPKey, 0); !slices.Equal(spread.Delivered,
+			[]net.End{to}) {
 			e.Errorf("a packet from %v to MLID %v: %+v, want it at %v", st.At(), g.MLID, spread, to)
 		}
 	}
@@ -104,7 +107,9 @@ func TestRebootAtEachStepOfAll(t *testing.T) {
 			for kind, n := range e.Fabric.Stats().SMPs {
 				sets[kind.Attr] = sets[kind.Attr] || kind.Method == mad.MethodSet && n > 0
 			}
-			for _, attr := range []mad.AttrID{smp.AttrPortInfo, smp.AttrPKeyTable, smp.AttrSLtoVLMappingTable, smp.AttrVLArbitrationTable, smp.AttrLinearForwardingTable, smp.AttrARInfo, smp.AttrMulticastForwardingTable} {
+			for _, attr := range []mad.AttrID{smp.AttrPortInfo, smp.AttrPKeyTable, smp.AttrSLtoVLMappingTable,
+				smp.AttrVLArbitrationTable, smp.AttrLinearForwardingTable, smp.AttrARInfo,
+				smp.AttrMulticastForwardingTable} {
 				if !sets[attr] && (later || attr != smp.AttrMulticastForwardingTable) {
 					t.Errorf("no Set of %s is out in any step", smp.AttrName(attr))
 				}

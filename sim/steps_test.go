@@ -16,7 +16,9 @@ import (
 func TestRebootAtEachStep(t *testing.T) {
 	const fewest = 100 // also those after the link of the switch that rebooted is back, a second later
 	rebootAtEachStep(t, fewest, func(t *testing.T, n *net.Net, later bool) stepped {
-		b := newHarness(t, n, fabric.Config{Seed: 1, TrainTime: time.Millisecond, Faults: fabric.Faults{Jitter: 2 * time.Microsecond}}) // each packet is a step
+		// each packet is a step
+		b := newHarness(t, n,
+			fabric.Config{Seed: 1, TrainTime: time.Millisecond, Faults: fabric.Faults{Jitter: 2 * time.Microsecond}})
 		m := b.add(firstHost(n), minhopConfig())
 		if later {
 			b.pass(settling)
@@ -40,7 +42,8 @@ func rebootAtEachStep(t *testing.T, fewest int, begin func(t *testing.T, n *net.
 		stride = 1
 	}
 	n := nettest.Generate(t, "fattree:k=4,levels=2")
-	for name, node := range ordered(map[string]int32{"own leaf": n.Nodes[firstHost(n).Node].Ports[1].Peer.Node, "leaf": 1, "spine": spine(n)}) {
+	for name, node := range ordered(map[string]int32{"own leaf": n.Nodes[firstHost(n).Node].Ports[1].Peer.Node,
+		"leaf": 1, "spine": spine(n)}) {
 		for _, later := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s later %v", name, later), func(t *testing.T) {
 				steps := 0
@@ -66,14 +69,16 @@ func rebootAtEachStep(t *testing.T, fewest int, begin func(t *testing.T, n *net.
 	}
 }
 
-// hasSteps runs so many steps of the first two sweeps, or of those that find a switch lost and back, and reports whether
-// they have as many.
+// hasSteps runs so many steps of the first two sweeps, or of those that find a switch lost and back, and reports
+// whether they have as many.
 func (w *watched) hasSteps(steps int, later bool) bool {
 	begin, sweeps := w.harness.Steps, len(w.ups)+1
 	if later {
 		sweeps++
 	}
-	return w.harness.Run(w.harness.Fabric.Now()+3*time.Second, func() bool { return w.harness.Steps-begin >= steps }) && len(w.ups) <= sweeps
+	return w.harness.Run(w.harness.Fabric.Now()+3*time.Second, func() bool {
+		return w.harness.Steps-begin >= steps
+	}) && len(w.ups) <= sweeps
 }
 
 // TestSplitPorts: switches all of whose ports are split into two of two lanes each have 128 ports,

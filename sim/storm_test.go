@@ -82,7 +82,8 @@ func (b *harness) storm(m *watched, at net.End, length, interval time.Duration, 
 	b.StepTook = nil
 	b.pass(settling)
 	sweeps := len(m.ups) - ups
-	b.Logf("%d sweeps, %d SMInfo answers, slowest after %v; slowest step of the core %v", sweeps, a.count, a.slowest, watch.slowest)
+	b.Logf("%d sweeps, %d SMInfo answers, slowest after %v; slowest step of the core %v", sweeps, a.count, a.slowest,
+		watch.slowest)
 	if a.slowest > 10*time.Millisecond || a.count < 100 {
 		b.Errorf("SMInfo: %d answers, slowest after %v; want many, in 10ms", a.count, a.slowest)
 	}
@@ -128,7 +129,8 @@ func TestTrapStorm(t *testing.T) {
 	m := b.comeUp(minhopConfig())
 	noisy := host(n, 3)
 	lid := b.Fabric.PortInfo(noisy)
-	numbers := []smp.TrapNumber{smp.TrapLinkIntegrity, smp.TrapBufferOverrun, smp.TrapLocalChange, smp.TrapBadPKey, smp.TrapLinkState}
+	numbers := []smp.TrapNumber{smp.TrapLinkIntegrity, smp.TrapBufferOverrun, smp.TrapLocalChange, smp.TrapBadPKey,
+		smp.TrapLinkState}
 	b.storm(m, host(n, 2), 10*time.Second, time.Millisecond, func(i int) {
 		b.Deliver(m.Manager, trapOf(numbers[i%len(numbers)], lid.LID(), i+1))
 	}, func() {})

@@ -19,11 +19,15 @@ func (b *harness) snapshot() map[string]string {
 	s := map[string]string{}
 	for at := range b.Fabric.Ports() {
 		pi := b.Fabric.PortInfo(at)
-		s[fmt.Sprint(at)] = fmt.Sprintf("%v LID %d LMC %d prefix %v MTU %v VLs %d HOQ %d time-out %d M_Key %v/%d keys %v", pi.PortState(), pi.LID(), pi.LMC(),
-			pi.GidPrefix(), pi.NeighborMTU(), pi.OperationalVLs(), pi.HOQLife(), pi.SubnetTimeOut(), pi.MKey(), pi.MKeyProtectBits(), b.Fabric.PKeys(at))
+		s[fmt.Sprint(at)] = fmt.Sprintf(
+			"%v LID %d LMC %d prefix %v MTU %v VLs %d HOQ %d time-out %d M_Key %v/%d keys %v", pi.PortState(), pi.LID(),
+			pi.LMC(),
+			pi.GidPrefix(), pi.NeighborMTU(), pi.OperationalVLs(), pi.HOQLife(), pi.SubnetTimeOut(), pi.MKey(),
+			pi.MKeyProtectBits(), b.Fabric.PKeys(at))
 		if at.Port == 0 {
 			info := b.Fabric.SwitchInfo(at.Node)
-			s[fmt.Sprint("switch ", at.Node)] = fmt.Sprintf("top %d life %d %v", info.LinearFDBTop(), info.LifeTimeValue(), b.Fabric.LFT(at.Node))
+			s[fmt.Sprint("switch ", at.Node)] = fmt.Sprintf("top %d life %d %v", info.LinearFDBTop(),
+				info.LifeTimeValue(), b.Fabric.LFT(at.Node))
 		}
 	}
 	return s
@@ -61,7 +65,8 @@ func TestTakeover(t *testing.T) {
 			b.pass(settling)
 			b.mustBeWhole(m)
 			b.mustBeAsBefore(before)
-			if at == 0 && len(m.ups) > 0 && m.ups[0].Sets[smp.AttrLinearForwardingTable]+m.ups[0].Sets[smp.AttrSwitchInfo] > 0 {
+			if at == 0 && len(m.ups) > 0 && m.ups[0].Sets[smp.AttrLinearForwardingTable]+
+				m.ups[0].Sets[smp.AttrSwitchInfo] > 0 {
 				t.Error("Sets of a takeover:", m.ups[0].SetsText())
 			}
 			if m.sweep(manager.Heavy).Sets[smp.AttrPortInfo] > 0 {
@@ -147,8 +152,10 @@ func TestIsolatedMaster(t *testing.T) {
 // odd are settings that are nobody's default.
 func odd() sweep.Settings {
 	return sweep.Settings{
-		SubnetPrefix: sweep.Given(mad.Prefix(0xfec0000000000007)), LMC: sweep.Given[uint8](1), SubnetTimeOut: sweep.Given[uint8](17),
-		PacketLifeTime: sweep.Given[uint8](15), MaxOpVLs: sweep.Given[uint8](2), HOQLife: sweep.Given[uint8](14), LeafHOQLife: sweep.Given[uint8](12),
+		SubnetPrefix: sweep.Given(mad.Prefix(0xfec0000000000007)), LMC: sweep.Given[uint8](1),
+		SubnetTimeOut:  sweep.Given[uint8](17),
+		PacketLifeTime: sweep.Given[uint8](15), MaxOpVLs: sweep.Given[uint8](2), HOQLife: sweep.Given[uint8](14),
+		LeafHOQLife: sweep.Given[uint8](12),
 	}
 }
 
@@ -203,7 +210,8 @@ func TestActiveLinksKeepLanes(t *testing.T) {
 	b.Fabric.NodeUp(newcomer.Node)
 	b.pass(settling)
 	b.mustBeWhole(m)
-	if after := b.Fabric.PortInfo(host(n, 3)); after.OperationalVLs() != before.OperationalVLs() || before.OperationalVLs() == 1 {
+	if after := b.Fabric.PortInfo(host(n, 3)); after.OperationalVLs() != before.OperationalVLs() ||
+		before.OperationalVLs() == 1 {
 		t.Errorf("an ACTIVE link had VLs %d and has %d", before.OperationalVLs(), after.OperationalVLs())
 	}
 	for _, at := range []net.End{newcomer, b.Fabric.Peer(newcomer)} {
@@ -235,7 +243,8 @@ func (b *harness) mustBeOdd(ports ...net.End) {
 			}
 			continue
 		}
-		if pi.GidPrefix() != want.SubnetPrefix.Value || pi.LMC() != want.LMC.Value || pi.SubnetTimeOut() != want.SubnetTimeOut.Value {
+		if pi.GidPrefix() != want.SubnetPrefix.Value || pi.LMC() != want.LMC.Value ||
+			pi.SubnetTimeOut() != want.SubnetTimeOut.Value {
 			b.Errorf("port %v has prefix %v, LMC %d, time-out %d", at, pi.GidPrefix(), pi.LMC(), pi.SubnetTimeOut())
 		}
 	}

@@ -286,9 +286,10 @@ var transcripts = []script{
 			for _, name := range []string{"leaf-1", "leaf-2", "spine-1", "spine-2"} {
 				x.Fabric.AdaptiveOn(x.at(name, 0).Node, false)
 			}
-			x.begin("another manager has turned adaptive routing on everywhere; one begins at host-3", time.Second, func() {
-				x.manager("host-3", minhopConfig(), nil)
-			})
+			x.begin("another manager has turned adaptive routing on everywhere; one begins at host-3", time.Second,
+				func() {
+					x.manager("host-3", minhopConfig(), nil)
+				})
 			x.begin("the cable of leaf-2 to spine-1 is cut", 2*time.Second, func() {
 				x.Fabric.LinkDown(x.at("leaf-2", 3))
 			})

@@ -111,7 +111,8 @@ func TestBabbler(t *testing.T) {
 				near = n.Nodes[near.Node].Ports[1].Peer
 			}
 			info, far := b.Fabric.PortInfo(near), b.Fabric.PortInfo(n.Nodes[near.Node].Ports[near.Port].Peer)
-			if (info.PortPhysicalState() == smp.PhysDisabled) != tt.disabled || far.PortPhysicalState() == smp.PhysDisabled {
+			if (info.PortPhysicalState() == smp.PhysDisabled) != tt.disabled ||
+				far.PortPhysicalState() == smp.PhysDisabled {
 				t.Errorf("the near end is %v, the far one %v", info.PortPhysicalState(), far.PortPhysicalState())
 			}
 			if logged := m.says("babbles and is disabled"); (logged == 1) != tt.disabled || logged > 1 {

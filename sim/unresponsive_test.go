@@ -30,7 +30,8 @@ func TestLinkLostBesideSilence(t *testing.T) {
 		{name: "a host, missed, during a light sweep", unresponsive: host(n, 9).Node, sweeps: 1, look: true},
 		{name: "a host, given up", unresponsive: host(n, 9).Node, sweeps: 1, later: 3 * time.Minute},
 		{name: "a host, never there", unresponsive: host(n, 9).Node, first: true, later: 3 * time.Minute},
-		{name: "a host, never there, during a light sweep", unresponsive: host(n, 9).Node, first: true, later: 3 * time.Minute, look: true},
+		{name: "a host, never there, during a light sweep", unresponsive: host(n, 9).Node, first: true,
+			later: 3 * time.Minute, look: true},
 		{name: "a switch, missed", unresponsive: spine(n), sweeps: 1},
 		{name: "a switch, given up", unresponsive: spine(n), sweeps: 1, later: 3 * time.Minute},
 	} {

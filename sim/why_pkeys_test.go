@@ -53,9 +53,12 @@ func TestWhyPKeys(t *testing.T) {
 		from        bool // the packets that are dropped come from the host
 		text        string
 	}{
-		"in":                  {host: full, table: other, in: true, from: true, text: "drops packets with P_Key 0xffff from %[2]s to %[3]s: it checks P_Keys on the way in, and its table has 0x8005"},
-		"out":                 {host: full, table: other, out: true, text: "drops packets with P_Key 0xffff from %[3]s to %[2]s: it checks P_Keys on the way out, and its table has 0x8005"},
-		"full behind limited": {host: full, table: limited, in: true, from: true, text: "drops packets with P_Key 0xffff from %[2]s to %[3]s: it checks P_Keys on the way in, and its table has 0x7fff"},
+		"in": {host: full, table: other, in: true, from: true,
+			text: "drops packets with P_Key 0xffff from %[2]s to %[3]s: it checks P_Keys on the way in, and its table has 0x8005"},
+		"out": {host: full, table: other, out: true,
+			text: "drops packets with P_Key 0xffff from %[3]s to %[2]s: it checks P_Keys on the way out, and its table has 0x8005"},
+		"full behind limited": {host: full, table: limited, in: true, from: true,
+			text: "drops packets with P_Key 0xffff from %[2]s to %[3]s: it checks P_Keys on the way in, and its table has 0x7fff"},
 		"no file":             {host: full, table: other, in: true, noFile: true, from: true},
 		"between switches":    {host: full, table: other, in: true, between: true, noFile: true, from: true},
 		"limited as OpenSM":   {host: limited, table: limited, in: true, out: true, noFile: true, works: true},
@@ -104,7 +107,9 @@ func TestWhyPKeys(t *testing.T) {
 			f := &managed{b, b.add(firstHost(n), minhopConfig())}
 			f.pass(settling) // the subnet is in use
 			if !c.noFile {
-				b.Partition(f.m.Manager, sweep.Partitions{Policy: partitions.Default(), Settings: partitions.Settings{Enforce: enforces(c.in, c.out)}})
+				b.Partition(f.m.Manager,
+					sweep.Partitions{Policy: partitions.Default(),
+						Settings: partitions.Settings{Enforce: enforces(c.in, c.out)}})
 				f.pass(settling)
 			}
 			x, y := net.End{Node: victim, Port: 1}, net.End{Node: hosts[far], Port: 1}
@@ -138,11 +143,14 @@ func TestWhyPKeys(t *testing.T) {
 				guilty = f.Fabric.Peer(net.End{Node: last.Node, Port: last.Out})
 			}
 			stopped := fmt.Sprintf("%[1]s "+c.text, called(guilty), called(x), called(y))
-			trap := fmt.Sprintf("%s dropped packets with P_Key 0xffff from %s to %s: reported once, last at ", called(guilty), called(sender), called(receiver))
-			if !c.noFile && !ctltest.HasReason(pair, "P_Key stopped", stopped) || !ctltest.HasReason(pair, "P_Key dropped", trap) {
+			trap := fmt.Sprintf("%s dropped packets with P_Key 0xffff from %s to %s: reported once, last at ",
+				called(guilty), called(sender), called(receiver))
+			if !c.noFile && !ctltest.HasReason(pair, "P_Key stopped", stopped) ||
+				!ctltest.HasReason(pair, "P_Key dropped", trap) {
 				t.Errorf("the pair: %+v, want %s", pair.Reasons, stopped)
 			}
-			if !ctltest.HasReason(alone, "P_Key dropped", trap) || !c.noFile && !ctltest.HasReason(alone, "P_Key stopped", called(guilty)) {
+			if !ctltest.HasReason(alone, "P_Key dropped", trap) || !c.noFile &&
+				!ctltest.HasReason(alone, "P_Key stopped", called(guilty)) {
 				t.Errorf("the host: %+v", alone.Reasons)
 			}
 			all, err := s.Diagnose("", "")

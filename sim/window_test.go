@@ -32,12 +32,13 @@ func (s speeds) caps(n *net.Net) func(int32, *net.Node, *fabric.Caps) {
 }
 
 // TestDevicesDiffer: where switches pass SMPs on in hardware, and devices differ in speed, a subnet comes up in at most
-// a tenth more time than the fabric allows, and no agent drops an SMP. What the fabric allows is the time of the same manager with
-// max_wire_smps 32, its bound without a choice: then nothing but that, the two requests to a
-// device, and the two to unknown ones, holds SMPs back, however long round trips are.
+// a tenth more time than the fabric allows, and no agent drops an SMP. What the fabric allows is the time of the same
+// manager with max_wire_smps 32, its bound without a choice: then nothing but that, the two requests to a device, and
+// the two to unknown ones, holds SMPs back, however long round trips are.
 func TestDevicesDiffer(t *testing.T) {
 	for _, spec := range []string{"fattree:k=16,levels=2", "fattree:k=8", "torus:dims=16,hosts=2"} {
-		for _, s := range []speeds{{20, 20, 20}, {20, 20, 45}, {20, 20, 60}, {20, 20, 150}, {40, 20, 20}, {20, 60, 20}, {100, 20, 30}} {
+		for _, s := range []speeds{{20, 20, 20}, {20, 20, 45}, {20, 20, 60}, {20, 20, 150}, {40, 20, 20}, {20, 60, 20},
+			{100, 20, 30}} {
 			n := nettest.Generate(t, spec)
 			devices := fabric.Config{SMA: slowAgents, Latency: 10 * time.Microsecond, Caps: s.caps(n)}
 			took, dropped, _ := slowBringUp(t, n, devices, txn.Config{})
@@ -50,8 +51,8 @@ func TestDevicesDiffer(t *testing.T) {
 	}
 }
 
-// TestDevicesDifferInAgents: where agents pass SMPs on, and devices differ in speed, the window stays at 4, so that no agent drops
-// an SMP; a subnet comes up as soon as with OpenSM's window, or a hundredth later.
+// TestDevicesDifferInAgents: where agents pass SMPs on, and devices differ in speed, the window stays at 4, so that no
+// agent drops an SMP; a subnet comes up as soon as with OpenSM's window, or a hundredth later.
 func TestDevicesDifferInAgents(t *testing.T) {
 	sma := slowAgents
 	sma.Transit = true
@@ -72,7 +73,8 @@ func TestDevicesDifferInAgents(t *testing.T) {
 // TestLossesAfterATrial: losses shrink the window also where a trial has shown hardware.
 func TestLossesAfterATrial(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=16,levels=2")
-	b := newHarness(t, n, fabric.Config{Seed: 1, SMA: slowAgents, Latency: 10 * time.Microsecond, Caps: speeds{20, 20, 150}.caps(n)})
+	b := newHarness(t, n, fabric.Config{Seed: 1, SMA: slowAgents, Latency: 10 * time.Microsecond,
+		Caps: speeds{20, 20, 150}.caps(n)})
 	m := b.comeUp(minhopConfig())
 	if st := m.Core.Stats().Txn; st.PathLimited || st.Window < 16 {
 		t.Fatalf("a window of %d before", st.Window)

@@ -17,7 +17,8 @@ func adapterPair(same bool) *net.Net {
 	n := &net.Net{}
 	for i := range 2 {
 		guid := mad.GUID(0x100000 * (i + 1))
-		node := net.Node{ID: "H" + string('1'+rune(i)), Desc: "host-" + string('a'+rune(i)), Type: mad.CA, GUID: guid, SystemImageGUID: guid, Ports: make([]net.Port, 3)}
+		node := net.Node{ID: "H" + string('1'+rune(i)), Desc: "host-" + string('a'+rune(i)), Type: mad.CA, GUID: guid,
+			SystemImageGUID: guid, Ports: make([]net.Port, 3)}
 		for num := range node.Ports {
 			node.Ports[num] = net.Port{Peer: net.NoEnd}
 		}
@@ -35,8 +36,9 @@ func adapterPair(same bool) *net.Net {
 	return n
 }
 
-// TestTwoHosts: two hosts and a cable join the broadcast group. Nothing forwards multicast packets there, so that no table is incomplete: they
-// cross the cable. Nothing but ourselves sees that the other host answers no more: a light sweep asks it.
+// TestTwoHosts: two hosts and a cable join the broadcast group. Nothing forwards multicast packets there, so that no
+// table is incomplete: they cross the cable. Nothing but ourselves sees that the other host answers no more: a light
+// sweep asks it.
 func TestTwoHosts(t *testing.T) {
 	b := newHarness(t, adapterPair(false), fabric.Config{Seed: 1})
 	cfg := minhopConfig()
@@ -58,7 +60,8 @@ func TestTwoHosts(t *testing.T) {
 	}
 	b.Fabric.SetUnresponsive(1, true)
 	b.pass(3 * minhopConfig().SweepInterval)
-	if d := ctltest.Diagnose(t, server.Show(m.View), "host-b", ""); d.Works || !ctltest.HasReason(d, "no answer", "has not answered") {
+	if d := ctltest.Diagnose(t, server.Show(m.View), "host-b", ""); d.Works ||
+		!ctltest.HasReason(d, "no answer", "has not answered") {
 		t.Errorf("the other host does not answer: %+v", d)
 	}
 	b.Fabric.SetUnresponsive(1, false)
@@ -76,7 +79,8 @@ func TestTwoHosts(t *testing.T) {
 func TestOneAdapter(t *testing.T) {
 	b := newHarness(t, adapterPair(true), fabric.Config{Seed: 1})
 	m := b.comeUp(minhopConfig())
-	if m.says("INFO", "nothing else is in the subnet") != 1 || m.says("no route uses them") > 0 || m.says("WARN", "connected to each other") > 0 {
+	if m.says("INFO", "nothing else is in the subnet") != 1 || m.says("no route uses them") > 0 ||
+		m.says("WARN", "connected to each other") > 0 {
 		t.Error("the cable is not described")
 	}
 	s := server.Show(m.View)

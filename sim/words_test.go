@@ -64,7 +64,8 @@ func TestPortsLogged(t *testing.T) {
 	}
 	b.Fabric.LinkUp(at)
 	b.pass(settling)
-	if m.says("state_mgr_report_new_ports: Discovered new port with GUID:"+guid+" LID range [") != 1 || m.says("new port") != 1 {
+	if m.says("state_mgr_report_new_ports: Discovered new port with GUID:"+guid+" LID range [") != 1 ||
+		m.says("new port") != 1 {
 		t.Error("a host that comes is not logged once")
 	}
 }

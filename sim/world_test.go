@@ -291,12 +291,14 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			m.multicast, m.multicastAt = a.Task.Run(context.Background()), w.Fabric.Now()+w.ComputeTime/10
 		case manager.ProveTrees:
 			if w.ProveTrees {
-				m.proving, m.proveAt, m.proved = true, w.Fabric.Now()+10*w.ComputeTime, manager.TreesProved{Result: a.Task.Run(context.Background())}
+				m.proving, m.proveAt, m.proved = true, w.Fabric.Now()+10*w.ComputeTime,
+					manager.TreesProved{Result: a.Task.Run(context.Background())}
 			}
 		case manager.EndProveTrees:
 			m.proved = manager.TreesProved{} // which comes no sooner
 		case manager.ComputeEngine:
-			m.engines, m.engineAt, m.engine = true, w.Fabric.Now()+100*w.ComputeTime, manager.EngineComputed{Result: a.Task.Run(context.Background())}
+			m.engines, m.engineAt, m.engine = true, w.Fabric.Now()+100*w.ComputeTime,
+				manager.EngineComputed{Result: a.Task.Run(context.Background())}
 		case manager.EndEngine:
 			m.engine = manager.EngineComputed{} // which comes no sooner
 		case manager.Publish:

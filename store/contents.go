@@ -102,11 +102,13 @@ const (
 )
 
 func (c *Contents) hold() held {
-	h := held{prefix: c.Prefix, lids: make(map[mad.GUID]LID, len(c.LIDs)), registry: c.Registry.Freeze(), terms: c.Terms, texts: map[string][]byte{}}
+	h := held{prefix: c.Prefix, lids: make(map[mad.GUID]LID, len(c.LIDs)), registry: c.Registry.Freeze(),
+		terms: c.Terms, texts: map[string][]byte{}}
 	for _, l := range c.LIDs {
 		h.lids[l.Port] = l
 	}
-	for name, text := range map[string][]byte{textConfiguration: c.Configuration, textPartitions: c.Partitions, textKeys: c.Keys, textRoutes: c.Routes, textLinks: c.Links} {
+	for name, text := range map[string][]byte{textConfiguration: c.Configuration, textPartitions: c.Partitions,
+		textKeys: c.Keys, textRoutes: c.Routes, textLinks: c.Links} {
 		if text != nil {
 			h.texts[name] = text
 		}
@@ -117,8 +119,10 @@ func (c *Contents) hold() held {
 // contents is the inverse of hold.
 func (h *held) contents() *Contents {
 	c := &Contents{
-		Prefix:        h.prefix,
-		LIDs:          slices.SortedFunc(maps.Values(h.lids), func(a, b LID) int { return cmp.Compare(a.Port, b.Port) }),
+		Prefix: h.prefix,
+		LIDs: slices.SortedFunc(maps.Values(h.lids), func(a, b LID) int {
+			return cmp.Compare(a.Port, b.Port)
+		}),
 		Terms:         slices.Clone(h.terms),
 		Configuration: slices.Clone(h.texts[textConfiguration]),
 		Partitions:    slices.Clone(h.texts[textPartitions]),
@@ -221,7 +225,8 @@ func (h *held) add(b *Batch, d *delta) {
 		h.terms = h.terms[max(0, len(h.terms)-maxTerms):]
 		d.terms = h.terms
 	}
-	for name, text := range map[string][]byte{textConfiguration: b.Configuration, textPartitions: b.Partitions, textKeys: b.Keys, textRoutes: b.Routes, textLinks: b.Links} {
+	for name, text := range map[string][]byte{textConfiguration: b.Configuration, textPartitions: b.Partitions,
+		textKeys: b.Keys, textRoutes: b.Routes, textLinks: b.Links} {
 		if text != nil {
 			text = append([]byte{}, text...)
 			h.texts[name], d.texts[name] = text, text

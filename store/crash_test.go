@@ -50,7 +50,10 @@ func (h *history) step(b *Batch) {
 	case seq <= 20:
 		c = putGroup(group)
 	case seq%97 == 0:
-		c = registry.PutService{Service: registry.Service{ServiceKey: registry.ServiceKey{ID: uint64(seq % 300)}, Lease: registry.InfiniteLease}}
+		c = registry.PutService{
+			Service: registry.Service{ServiceKey: registry.ServiceKey{ID: uint64(seq % 300)},
+				Lease: registry.InfiniteLease},
+		}
 	default:
 		c = putMember(group, port)
 		if _, joined := h.registry.Member(mgid(group), portGID(port)); joined {

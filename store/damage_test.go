@@ -29,7 +29,8 @@ func filled(t testing.TB, cfg Config) *Contents {
 		}
 	}
 	register(t, r, changes...)
-	b := Batch{Registry: r.Freeze(), Configuration: bytes.Repeat([]byte("key value\n"), 1000), Partitions: []byte("Default=0x7fff, ipoib: ALL=full;\n")}
+	b := Batch{Registry: r.Freeze(), Configuration: bytes.Repeat([]byte("key value\n"), 1000),
+		Partitions: []byte("Default=0x7fff, ipoib: ALL=full;\n")}
 	for n := range 2000 {
 		b.LIDs = append(b.LIDs, LID{Port: mad.GUID(n + 1), Base: mad.LID(n + 1)})
 	}
@@ -119,7 +120,8 @@ func TestMissingRecords(t *testing.T) {
 		name   string
 		bucket []byte
 		inside bool // neither the first nor the last record
-	}{{"LIDs", bucketLIDs, false}, {"mastership terms", bucketTerms, false}, {"texts", bucketTexts, false}, {"snapshot", bucketSnapshot, false}, {"changes", bucketChanges, false},
+	}{{"LIDs", bucketLIDs, false}, {"mastership terms", bucketTerms, false}, {"texts", bucketTexts, false},
+		{"snapshot", bucketSnapshot, false}, {"changes", bucketChanges, false},
 		{"a change between others", bucketChanges, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -174,7 +176,9 @@ func TestSyncDirectory(t *testing.T) {
 
 // TestGuard: what the database library does not survive is an error that says so.
 func TestGuard(t *testing.T) {
-	if err := guard(func() error { panic("page 7") }); !errors.Is(err, errPanic) || !strings.Contains(err.Error(), "page 7") {
+	if err := guard(func() error {
+		panic("page 7")
+	}); !errors.Is(err, errPanic) || !strings.Contains(err.Error(), "page 7") {
 		t.Errorf("%v", err)
 	}
 	if err := guard(func() error { return nil }); err != nil {
@@ -216,7 +220,8 @@ func reopen(t *testing.T, cfg Config, b []byte, want *Contents, last uint64, kin
 		return false
 	}
 	same(t, c, &Contents{Registry: registry.New()})
-	if kept, err := os.ReadFile(c.SetAside); err != nil || !bytes.Equal(kept, b) || !strings.HasPrefix(c.SetAside, cfg.Path+".damaged-20231114T221320Z") {
+	if kept, err := os.ReadFile(c.SetAside); err != nil || !bytes.Equal(kept, b) ||
+		!strings.HasPrefix(c.SetAside, cfg.Path+".damaged-20231114T221320Z") {
 		t.Errorf("set aside as %s: %v", c.SetAside, err)
 	}
 	_ = os.Remove(c.SetAside)
@@ -287,8 +292,10 @@ func TestKeyTwice(t *testing.T) {
 		}
 		return p
 	}
-	for keys, want := range map[string]error{"ab": nil, "abc": nil, "aa": errDamaged, "abb": errDamaged, "ba": errDamaged} {
-		if err := (&verifier{}).elements(2, page(keys), nil, nil, 0); !errors.Is(err, want) || (err == nil) != (want == nil) {
+	for keys, want := range map[string]error{"ab": nil, "abc": nil, "aa": errDamaged, "abb": errDamaged,
+		"ba": errDamaged} {
+		if err := (&verifier{}).elements(2, page(keys), nil, nil, 0); !errors.Is(err, want) ||
+			(err == nil) != (want == nil) {
 			t.Errorf("%s: %v", keys, err)
 		}
 	}

@@ -22,7 +22,8 @@ const growth = 1 << 20
 func openBolt(path string, readOnly bool) (db *bbolt.DB, err error) {
 	err = guard(func() error {
 		db, err = bbolt.Open(path, 0o600, &bbolt.Options{
-			Timeout: time.Second, PageSize: pageSize, FreelistType: bbolt.FreelistMapType, NoFreelistSync: true, ReadOnly: readOnly,
+			Timeout: time.Second, PageSize: pageSize, FreelistType: bbolt.FreelistMapType, NoFreelistSync: true,
+			ReadOnly: readOnly,
 		})
 		if err == nil {
 			db.AllocSize = growth

@@ -24,20 +24,21 @@ type identity struct {
 	port   mad.GUID
 }
 
-// isOf returns an error if the file belongs to another manager. This is the one place that decides it, and the GUID of the port alone
-// decides: two managers do not share a file, and what one of them knows is wrong for the other. The prefix does not: the operator of a
-// subnet may change it, and then LIDs, terms and registrations are still those of this subnet. Whether a port was moved to another
-// subnet cannot be known from either.
+// isOf returns an error if the file belongs to another manager. This is the one place that decides it, and the GUID of
+// the port alone decides: two managers do not share a file, and what one of them knows is wrong for the other. The
+// prefix does not: the operator of a subnet may change it, and then LIDs, terms and registrations are still those of
+// this subnet. Whether a port was moved to another subnet cannot be known from either.
 func (is identity) isOf(port mad.GUID) error {
 	if is.port == port {
 		return nil
 	}
-	return fmt.Errorf("%w: it belongs to port %s, not to %s; name another file for this one, or move the file away if the adapter was changed on purpose",
+	return fmt.Errorf(
+		"%w: it belongs to port %s, not to %s; name another file for this one, or move the file away if the adapter was changed on purpose",
 		ErrForeign, is.port, port)
 }
 
-// Check returns the error with which Open would refuse a file, as far as that does not depend on other processes: ErrNotStore, ErrSchema or
-// ErrForeign. It changes nothing. A file that cannot be read here is not judged.
+// Check returns the error with which Open would refuse a file, as far as that does not depend on other processes:
+// ErrNotStore, ErrSchema or ErrForeign. It changes nothing. A file that cannot be read here is not judged.
 func Check(path string, port mad.GUID) error {
 	if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() && info.Size() == 0 {
 		return nil
@@ -68,7 +69,8 @@ func introduce(tx *bbolt.Tx) (is identity, err error) {
 		return is, err
 	}
 	if schema != Schema {
-		return is, fmt.Errorf("%w: its schema is %d and this version understands %d; run the version that wrote it, or move the file away, which loses its content",
+		return is, fmt.Errorf(
+			"%w: its schema is %d and this version understands %d; run the version that wrote it, or move the file away, which loses its content",
 			ErrSchema, schema, Schema)
 	}
 	prefix, err := getMeta(tx, metaPrefix)

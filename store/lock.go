@@ -33,7 +33,8 @@ func lock(path string) (f *os.File, interrupted time.Time, err error) {
 		if who == "" {
 			who = "that has not said its name yet"
 		}
-		return nil, interrupted, fmt.Errorf("%s: %w, %s; stop that process, or use a different state store", path, ErrInUse, who)
+		return nil, interrupted, fmt.Errorf("%s: %w, %s; stop that process, or use a different state store", path,
+			ErrInUse, who)
 	}
 	if info, err := f.Stat(); err == nil && info.Size() > 0 {
 		interrupted = info.ModTime()

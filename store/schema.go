@@ -69,7 +69,8 @@ func unseal(bucket, key, sealed []byte) ([]byte, error) {
 	}
 	value := sealed[4:]
 	if crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value) != binary.BigEndian.Uint32(sealed) {
-		return nil, fmt.Errorf("%w: %s %x does not have the checksum it had when it was written", errDamaged, bucket, key)
+		return nil, fmt.Errorf("%w: %s %x does not have the checksum it had when it was written", errDamaged, bucket,
+			key)
 	}
 	return value, nil
 }
@@ -142,7 +143,8 @@ func load(tx *bbolt.Tx) (*Contents, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.Terms = append(c.Terms, Term{binary.BigEndian.Uint64(r[0]), r[1][8] == 1, int64(binary.BigEndian.Uint64(r[1]))})
+		c.Terms = append(c.Terms,
+			Term{binary.BigEndian.Uint64(r[0]), r[1][8] == 1, int64(binary.BigEndian.Uint64(r[1]))})
 	}
 	texts := uint64(0)
 	for r, err := range records(tx, bucketTexts, 0, 0) {

@@ -19,7 +19,9 @@ import (
 )
 
 func testConfig(path string) Config {
-	return Config{Path: path, Prefix: mad.DefaultPrefix, Port: 0x11, Now: func() time.Time { return time.Unix(1.7e9, 0) }}
+	return Config{Path: path, Prefix: mad.DefaultPrefix, Port: 0x11, Now: func() time.Time {
+		return time.Unix(1.7e9, 0)
+	}}
 }
 
 func open(t testing.TB, cfg Config) (*Store, *Contents) {
@@ -57,11 +59,16 @@ func register(t testing.TB, r *registry.Registry, changes ...registry.Change) Ba
 }
 
 func putGroup(n int) registry.Change {
-	return registry.PutGroup{Group: registry.Group{MGID: mgid(n), MLID: mad.MinMulticastLID + mad.LID(n%16000), PKey: 0xffff, MTU: 4, Rate: 3}}
+	return registry.PutGroup{
+		Group: registry.Group{MGID: mgid(n), MLID: mad.MinMulticastLID + mad.LID(n%16000), PKey: 0xffff, MTU: 4,
+			Rate: 3},
+	}
 }
 
 func putMember(group, port int) registry.Change {
-	return registry.PutMember{Member: registry.Member{MGID: mgid(group), Port: portGID(port), JoinState: registry.FullMember}}
+	return registry.PutMember{
+		Member: registry.Member{MGID: mgid(group), Port: portGID(port), JoinState: registry.FullMember},
+	}
 }
 
 // same reports what differs between two Contents.
@@ -70,7 +77,8 @@ func same(t testing.TB, got, want *Contents) {
 	if !slices.Equal(got.LIDs, want.LIDs) {
 		t.Errorf("LIDs %+v, want %+v", got.LIDs, want.LIDs)
 	}
-	if g, w := got.Registry, want.Registry; g.Seq() != w.Seq() || !slices.Equal(slices.Collect(g.Changes()), slices.Collect(w.Changes())) {
+	if g, w := got.Registry, want.Registry; g.Seq() != w.Seq() ||
+		!slices.Equal(slices.Collect(g.Changes()), slices.Collect(w.Changes())) {
 		t.Errorf("registry of %d with %+v, want %d with %+v", g.Seq(), g.Counts(), w.Seq(), w.Counts())
 	}
 	if !slices.Equal(got.Terms, want.Terms) {
@@ -78,7 +86,8 @@ func same(t testing.TB, got, want *Contents) {
 	}
 	if !bytes.Equal(got.Configuration, want.Configuration) || !bytes.Equal(got.Partitions, want.Partitions) ||
 		(got.Partitions == nil) != (want.Partitions == nil) {
-		t.Errorf("texts %q and %q, want %q and %q", got.Configuration, got.Partitions, want.Configuration, want.Partitions)
+		t.Errorf("texts %q and %q, want %q and %q", got.Configuration, got.Partitions, want.Configuration,
+			want.Partitions)
 	}
 }
 
@@ -107,7 +116,8 @@ func TestReopen(t *testing.T) {
 	want := &Contents{Registry: registry.New()}
 	steps := []func() Batch{
 		func() Batch {
-			want.LIDs = []LID{{Port: 1, Base: 4, LMC: 2}, {Port: 2, Base: 1, Absent: 77}, {Port: 0xffffffffffffffff, Base: 0xbfff}}
+			want.LIDs = []LID{{Port: 1, Base: 4, LMC: 2}, {Port: 2, Base: 1, Absent: 77},
+				{Port: 0xffffffffffffffff, Base: 0xbfff}}
 			return Batch{LIDs: []LID{want.LIDs[2], want.LIDs[1], want.LIDs[0]}}
 		},
 		func() Batch { return register(t, want.Registry, putGroup(1), putMember(1, 5), putMember(1, 6)) },
@@ -156,7 +166,8 @@ func TestReopen(t *testing.T) {
 			t.Fatalf("after step %d: damage %v", i, c.Damage)
 		}
 	}
-	for name, mode := range map[string]os.FileMode{"state": 0o700 | os.ModeDir, "state/store.db": 0o600, "state/store.db.lock": 0o600} {
+	for name, mode := range map[string]os.FileMode{"state": 0o700 | os.ModeDir, "state/store.db": 0o600,
+		"state/store.db.lock": 0o600} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode() != mode {
 			t.Errorf("%s has mode %v, want %v", name, info.Mode(), mode)
 		}
@@ -240,15 +251,20 @@ func TestRefused(t *testing.T) {
 		want error
 		says string
 	}{
-		{"of another schema", change(metaSchema, Schema+1), ErrSchema, "its schema is 2 and this version understands 1; run the version that wrote it, or move the file away"},
+		{"of another schema", change(metaSchema, Schema+1), ErrSchema,
+			"its schema is 2 and this version understands 1; run the version that wrote it, or move the file away"},
 		{"of an earlier schema", change(metaSchema, Schema-1), ErrSchema, "its schema is 0 and"},
 		{"another port", change(metaPort, 0x22), ErrForeign, "0x0000000000000022"},
-		{"a text", write("# guid2lid\n0x0000000000000001 0x0001 0x0001\n"), ErrNotStore, "name another file or move it away"},
+		{"a text", write("# guid2lid\n0x0000000000000001 0x0001 0x0001\n"), ErrNotStore,
+			"name another file or move it away"},
 		{"a long text", write(strings.Repeat("text ", 10000)), ErrNotStore, "move it away"},
 		{"one byte", write("x"), ErrNotStore, "move it away"},
 		{"another database", another(true), ErrNotStore, "database of something else"},
 		{"another database with its free pages", another(false), ErrNotStore, "list of free pages"},
-		{"a directory", func(t *testing.T, path string) { _ = os.Remove(path); _ = os.Mkdir(path, 0o700) }, ErrNotStore, "not even a file"},
+		{"a directory", func(t *testing.T, path string) {
+			_ = os.Remove(path)
+			_ = os.Mkdir(path, 0o700)
+		}, ErrNotStore, "not even a file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
@@ -257,7 +273,8 @@ func TestRefused(t *testing.T) {
 			c.make(t, cfg.Path)
 			before, _ := os.ReadFile(cfg.Path)
 			_, _, err := Open(cfg)
-			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), cfg.Path) {
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) ||
+				!strings.Contains(err.Error(), cfg.Path) {
 				t.Errorf("%v", err)
 			}
 			if checked := Check(cfg.Path, cfg.Port); checked == nil || checked.Error() != err.Error() {
@@ -282,7 +299,8 @@ func TestPrefix(t *testing.T) {
 		t.Fatal(err)
 	}
 	const site mad.Prefix = 0xfec0000000000008
-	for _, c := range []struct{ given, was, is mad.Prefix }{{site, mad.DefaultPrefix, site}, {0, site, site}, {mad.DefaultPrefix, site, mad.DefaultPrefix}} {
+	for _, c := range []struct{ given, was, is mad.Prefix }{{site, mad.DefaultPrefix, site}, {0, site, site},
+		{mad.DefaultPrefix, site, mad.DefaultPrefix}} {
 		cfg.Prefix = c.given
 		if err := Check(cfg.Path, cfg.Port); err != nil {
 			t.Error(err)
@@ -293,7 +311,8 @@ func TestPrefix(t *testing.T) {
 		}
 		_, is, _, err := Look(cfg.Path)
 		if err != nil || had.Prefix != c.was || is != c.is || len(had.LIDs) != 1 {
-			t.Errorf("prefix %v: it had %v and has %v, %d LIDs, %v; want %v and %v", c.given, had.Prefix, is, len(had.LIDs), err, c.was, c.is)
+			t.Errorf("prefix %v: it had %v and has %v, %d LIDs, %v; want %v and %v", c.given, had.Prefix, is,
+				len(had.LIDs), err, c.was, c.is)
 		}
 	}
 }
@@ -306,7 +325,8 @@ func TestLock(t *testing.T) {
 	s, _ := open(t, cfg) // a lock file without a process is no lock
 	for range 2 {
 		_, _, err := Open(cfg)
-		if says := fmt.Sprintf("process %d (", os.Getpid()); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "xx") {
+		if says := fmt.Sprintf("process %d (", os.Getpid()); !errors.Is(err, ErrInUse) ||
+			!strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "xx") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -417,7 +437,8 @@ func TestContents(t *testing.T) {
 	model := NewContents()
 	r := c.Registry
 	for _, b := range []Batch{
-		{LIDs: []LID{{Port: 2, Base: 2}, {Port: 1, Base: 1, LMC: 3, Absent: 9}}, Term: &Term{Number: 1, Master: true, Began: 5}},
+		{LIDs: []LID{{Port: 2, Base: 2}, {Port: 1, Base: 1, LMC: 3, Absent: 9}},
+			Term: &Term{Number: 1, Master: true, Began: 5}},
 		register(t, r, putGroup(1), putMember(1, 1)),
 		{Forget: []mad.GUID{2}, Configuration: []byte("a"), Partitions: []byte("b")},
 	} {

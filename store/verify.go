@@ -171,7 +171,8 @@ func (v *verifier) elements(id uint64, p, low, high []byte, depth int) error {
 func element(p []byte, at int, branch bool) (key, value []byte, fits bool) {
 	pos, keySize, valueSize := uint64(host.Uint32(p[at:])), uint64(host.Uint32(p[at+4:])), uint64(0)
 	if !branch {
-		pos, keySize, valueSize = uint64(host.Uint32(p[at+4:])), uint64(host.Uint32(p[at+8:])), uint64(host.Uint32(p[at+12:]))
+		pos, keySize, valueSize = uint64(host.Uint32(p[at+4:])), uint64(host.Uint32(p[at+8:])),
+			uint64(host.Uint32(p[at+12:]))
 	}
 	if keySize == 0 || pos < elementSize || uint64(at)+pos+keySize+valueSize > uint64(len(p)) {
 		return nil, nil, false

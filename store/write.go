@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// WriteSecret writes a file that only its owner can read, whole or not at all. When it returns without an error the file is on disk.
-// A file that is there already is left alone: the error is fs.ErrExist.
+// WriteSecret writes a file that only its owner can read, whole or not at all. When it returns without an error the
+// file is on disk. A file that is there already is left alone: the error is fs.ErrExist.
 func WriteSecret(path string, text []byte) error {
 	dir := filepath.Dir(path)
 	temporary, err := os.CreateTemp(dir, unfinished+"*") // with mode 0600
@@ -23,7 +23,8 @@ func WriteSecret(path string, text []byte) error {
 		return err
 	}
 	err = os.Link(temporary.Name(), path)
-	if err == nil || errors.Is(err, fs.ErrExist) { // a file that is there may be of a process which ended before it came here
+	// a file that is there may be of a process which ended before it came here
+	if err == nil || errors.Is(err, fs.ErrExist) {
 		if unsynced := syncDirectory(dir); unsynced != nil {
 			return unsynced
 		}
@@ -34,8 +35,9 @@ func WriteSecret(path string, text []byte) error {
 // unfinished begins the names of secrets that are being written. Digits follow.
 const unfinished = ".ibsm-keys-"
 
-// RemoveUnfinished removes what processes that were killed while they wrote a secret have left beside a file: regular files with such names, of the
-// user of this process. It is for a start: a process that is writing a secret there fails, and has to try again. It returns how many it has removed.
+// RemoveUnfinished removes what processes that were killed while they wrote a secret have left beside a file: regular
+// files with such names, of the user of this process. It is for a start: a process that is writing a secret there
+// fails, and has to try again. It returns how many it has removed.
 func RemoveUnfinished(path string) (removed int, err error) {
 	dir := filepath.Dir(path)
 	entries, err := os.ReadDir(dir)

@@ -8,12 +8,13 @@ import (
 	"testing"
 )
 
-// TestRemoveUnfinished: of what lies beside a secret, only regular files with the names of unfinished ones and of this user are removed. What links
-// lead to stays.
+// TestRemoveUnfinished: of what lies beside a secret, only regular files with the names of unfinished ones and of this
+// user are removed. What links lead to stays.
 func TestRemoveUnfinished(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "keys")
-	for _, name := range []string{"keys", ".ibsm-keys-1", ".ibsm-keys-4294967295", ".ibsm-keys-", ".ibsm-keys-x", ".ibsm-keys-12.bak", ".ibsm-keys-+1", "a.ibsm-keys-1", ".ibsm-key-1", "target"} {
+	for _, name := range []string{"keys", ".ibsm-keys-1", ".ibsm-keys-4294967295", ".ibsm-keys-", ".ibsm-keys-x",
+		".ibsm-keys-12.bak", ".ibsm-keys-+1", "a.ibsm-keys-1", ".ibsm-key-1", "target"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("secret"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +30,8 @@ func TestRemoveUnfinished(t *testing.T) {
 	must(syscall.Mkfifo(filepath.Join(dir, ".ibsm-keys-4"), 0o600))
 	must(os.Link(file, filepath.Join(dir, ".ibsm-keys-5"))) // killed between the link and the removal
 	wantRemoved := 3
-	stays := []string{".ibsm-key-1", ".ibsm-keys-", ".ibsm-keys-+1", ".ibsm-keys-12.bak", ".ibsm-keys-2", ".ibsm-keys-3", ".ibsm-keys-4", ".ibsm-keys-x", "a.ibsm-keys-1", "keys", "target"}
+	stays := []string{".ibsm-key-1", ".ibsm-keys-", ".ibsm-keys-+1", ".ibsm-keys-12.bak", ".ibsm-keys-2",
+		".ibsm-keys-3", ".ibsm-keys-4", ".ibsm-keys-x", "a.ibsm-keys-1", "keys", "target"}
 	if os.Geteuid() == 0 { // of another user
 		must(os.WriteFile(filepath.Join(dir, ".ibsm-keys-6"), nil, 0o600))
 		must(os.Chown(filepath.Join(dir, ".ibsm-keys-6"), 12345, -1))

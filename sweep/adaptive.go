@@ -43,8 +43,9 @@ func (w WhyOff) String() string {
 // ours reports whether this manager turned it off.
 func (w WhyOff) ours() bool { return w != StaysOn && w != WentOff }
 
-// adaptive brings what is known of switches with adaptive routing up to what a walk found, by switch GUID. After a pause, where tables are not as
-// before, or links were added, another manager may have been master, and the groups are taken for those of the present subnet.
+// adaptive brings what is known of switches with adaptive routing up to what a walk found, by switch GUID. After a
+// pause, where tables are not as before, or links were added, another manager may have been master, and the groups are
+// taken for those of the present subnet.
 func (j *RouteTask) adaptive(out *SweepPlan) map[mad.GUID]adaptiveSwitch {
 	t, was := out.Topo, j.state.adaptive
 	is := map[mad.GUID]adaptiveSwitch{}
@@ -123,8 +124,10 @@ func keep(all []keptSwitches, g *groups, s topo.SwitchIdx) []keptSwitches {
 	return all
 }
 
-// dropStale takes those out whose groups are stale. When one forwards by its table again, all that are kept are looked at once more.
-func (d *delta) dropStale(ctx context.Context, workers routing.Workers, out *SweepPlan, keeping []keptSwitches) (off []topo.SwitchIdx) {
+// dropStale takes those out whose groups are stale. When one forwards by its table again, all that are kept are looked
+// at once more.
+func (d *delta) dropStale(ctx context.Context, workers routing.Workers, out *SweepPlan,
+	keeping []keptSwitches) (off []topo.SwitchIdx) {
 	kept := 0
 	for _, k := range keeping {
 		kept += len(k.switches)

@@ -11,8 +11,9 @@ import (
 	"ibsm/topo"
 )
 
-// answers are what the engines of a chain have made of a subnet. Engines are pure: while the subnet is the same, and the tables that came of it are in
-// force, a sweep that keeps its tables asks none of them again. An engine that refuses a subnet, or routes it, can take long. They are immutable.
+// answers are what the engines of a chain have made of a subnet. Engines are pure: while the subnet is the same, and
+// the tables that came of it are in force, a sweep that keeps its tables asks none of them again. An engine that
+// refuses a subnet, or routes it, can take long. They are immutable.
 type answers struct {
 	chain   engines.Chain
 	in      routing.In // without the tables that were in force
@@ -46,7 +47,8 @@ func (a *attempts) known(keep routing.Keep) *answers {
 
 // stand reports whether a sweep would get the same answers.
 func (k *answers) stand(a *attempts) bool {
-	return k != nil && a.in.Prev != nil && k.chain.Equal(a.RouteTask.chain) && slices.EqualFunc(k.tables.LFT, a.in.Prev.LFT, bytes.Equal) && asksAlike(&k.in, &a.in)
+	return k != nil && a.in.Prev != nil && k.chain.Equal(a.RouteTask.chain) &&
+		slices.EqualFunc(k.tables.LFT, a.in.Prev.LFT, bytes.Equal) && asksAlike(&k.in, &a.in)
 }
 
 // again is the engine with its answer.
@@ -60,19 +62,23 @@ func (k *answers) again() *engines.Engine {
 	return &e
 }
 
-// routedAlike reports whether two subnets are the same for engines: states of ports, and what manager and ports agree on, do not matter.
+// routedAlike reports whether two subnets are the same for engines: states of ports, and what manager and ports agree
+// on, do not matter.
 func routedAlike(t, o *topo.Topo) bool {
 	if t == o {
 		return true
 	}
 	node := func(a, b topo.Node) bool {
-		return a.GUID == b.GUID && a.Type == b.Type && a.NumPorts == b.NumPorts && a.Aggregation == b.Aggregation && a.Missed == b.Missed && a.First == b.First &&
+		return a.GUID == b.GUID && a.Type == b.Type && a.NumPorts == b.NumPorts && a.Aggregation == b.Aggregation &&
+			a.Missed == b.Missed && a.First == b.First &&
 			a.Switch == b.Switch && a.Info == b.Info && a.Desc == b.Desc
 	}
 	port := func(a, b topo.Port) bool {
-		return a.GUID == b.GUID && a.Node == b.Node && a.Peer == b.Peer && a.Num == b.Num && a.Unhealthy == b.Unhealthy &&
+		return a.GUID == b.GUID && a.Node == b.Node && a.Peer == b.Peer && a.Num == b.Num &&
+			a.Unhealthy == b.Unhealthy &&
 			(a.Info.CapabilityMask()^b.Info.CapabilityMask())&(smp.IsDeviceManagementSupported|smp.IsSM) == 0 &&
-			(a.Peer == topo.None || a.Info.LinkWidthActive() == b.Info.LinkWidthActive() && a.Info.LinkSpeedActive() == b.Info.LinkSpeedActive())
+			(a.Peer == topo.None || a.Info.LinkWidthActive() == b.Info.LinkWidthActive() &&
+				a.Info.LinkSpeedActive() == b.Info.LinkSpeedActive())
 	}
 	return slices.EqualFunc(t.Nodes, o.Nodes, node) && slices.EqualFunc(t.Ports, o.Ports, port)
 }

@@ -11,8 +11,9 @@ import (
 	"ibsm/sweep/engines"
 )
 
-// TestAnswers: a heavy sweep that finds the subnet as the last one left it asks no engine, also not one that has refused it, but proves and programs what there is; another link, an
-// order to route, and other engines have all of them asked.
+// TestAnswers: a heavy sweep that finds the subnet as the last one left it asks no engine, also not one that has
+// refused it, but proves and programs what there is; another link, an order to route, and other engines have all of
+// them asked.
 func TestAnswers(t *testing.T) {
 	asked, refused := 0, 0
 	refuses := engines.Engine{Name: "refuses", Route: func(context.Context, routing.In) (*routing.Tables, error) {

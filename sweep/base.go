@@ -9,8 +9,8 @@ import (
 	"ibsm/topo"
 )
 
-// base are the tables that an engine computed afresh last, for one that changes them as little as possible and returns to them, or those of another
-// manager when they were found and repaired first. It is immutable.
+// base are the tables that an engine computed afresh last, for one that changes them as little as possible and returns
+// to them, or those of another manager when they were found and repaired first. It is immutable.
 type base struct {
 	engine   string     // found for tables of another manager
 	switches []mad.GUID // ascending
@@ -27,7 +27,8 @@ type link struct {
 }
 
 func (l link) compare(o link) int {
-	return cmp.Or(cmp.Compare(l.from, o.from), cmp.Compare(l.fromPort, o.fromPort), cmp.Compare(l.to, o.to), cmp.Compare(l.toPort, o.toPort))
+	return cmp.Or(cmp.Compare(l.from, o.from), cmp.Compare(l.fromPort, o.fromPort), cmp.Compare(l.to, o.to),
+		cmp.Compare(l.toPort, o.toPort))
 }
 
 // found is what stands for an engine where tables are another manager's.
@@ -58,8 +59,8 @@ func linksOf(t *topo.Topo) []link {
 	return links
 }
 
-// tables are those of a base for the switches of t; nil if it is another engine's, or t has links that it does not know: then these
-// would not be used. b may be nil.
+// tables are those of a base for the switches of t; nil if it is another engine's, or t has links that it does not
+// know: then these would not be used. b may be nil.
 func (b *base) tables(engine string, t *topo.Topo) *routing.Tables {
 	if b == nil || b.lacks(linksOf(t)) {
 		return nil

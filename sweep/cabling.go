@@ -25,13 +25,13 @@ type heldEnd struct {
 	port uint8
 }
 
-// check compares what a walk has found with the plan, and takes out what is held back: the one place that decides on it. These cables are
-// not in the subnet, and what only they lead to is not, either: it gets no LID and no route, and its ports stay in INIT. Our own cable
-// is never held back. down are the cables to take down if they are ARMED or ACTIVE, and behind devices at held cables whose
-// descriptions may change to names of the plan.
+// check compares what a walk has found with the plan, and takes out what is held back: the one place that decides on
+// it. These cables are not in the subnet, and what only they lead to is not, either: it gets no LID and no route, and
+// its ports stay in INIT. Our own cable is never held back. down are the cables to take down if they are ARMED or
+// ACTIVE, and behind devices at held cables whose descriptions may change to names of the plan.
 //
-// Cables in use stay in use, and are not in down, where the plan matches too little, or where to hold back all would cut us off from most
-// devices. This depends on what the walk has found alone, so that it is the same after a restart.
+// Cables in use stay in use, and are not in down, where the plan matches too little, or where to hold back all would
+// cut us off from most devices. This depends on what the walk has found alone, so that it is the same after a restart.
 func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, down []heldBack, behind []unnamed) {
 	if c.Plan == nil && len(c.HeldBack) == 0 {
 		return nil, nil, nil
@@ -59,7 +59,8 @@ func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, down []heldBack, behi
 	var excluded []int32
 	for i := range found.Cables {
 		e := found.Cables[i].Ends
-		if at, to := end(e[0]), end(e[1]); at == self || to == self || !unplanned[i] && !bySwitch[e[0].Device] && !bySwitch[e[1].Device] {
+		if at, to := end(e[0]), end(e[1]); at == self || to == self || !unplanned[i] && !bySwitch[e[0].Device] &&
+			!bySwitch[e[1].Device] {
 			continue
 		}
 		excluded = append(excluded, int32(i))
@@ -96,8 +97,8 @@ func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, down []heldBack, behi
 	return v, down, behind
 }
 
-// unnamed is a device behind a cable that is held back. A plan may know it by a name that it does not have yet: hosts get theirs when they have
-// booted. It has no LID to send a trap from then.
+// unnamed is a device behind a cable that is held back. A plan may know it by a name that it does not have yet: hosts
+// get theirs when they have booted. It has no LID to send a trap from then.
 type unnamed struct {
 	at   heldEnd // the other end of the cable, which is in the subnet
 	desc smp.NodeDescription
@@ -124,8 +125,8 @@ func isUp(b *topo.Builder, e topo.End) bool {
 	return info == nil || info.PortState() >= smp.PortArmed
 }
 
-// cutOffBy counts devices to which only excluded cables lead from our port, of those that have another cable. It is 0 for up to half of them:
-// a part of the subnet may well be held back.
+// cutOffBy counts devices to which only excluded cables lead from our port, of those that have another cable. It is 0
+// for up to half of them: a part of the subnet may well be held back.
 func cutOffBy(b *topo.Builder, found *cabling.Cabling, nodes, excluded []int32) (lost, of int) {
 	if len(excluded) == 0 {
 		return 0, 0
@@ -169,8 +170,8 @@ func cutOffBy(b *topo.Builder, found *cabling.Cabling, nodes, excluded []int32) 
 	return lost, of
 }
 
-// stillUp are ports of cables that are held back which are ARMED or ACTIVE, one of each cable. They are taken down: what is behind them
-// could send packets.
+// stillUp are ports of cables that are held back which are ARMED or ACTIVE, one of each cable. They are taken down:
+// what is behind them could send packets.
 func stillUp(t *topo.Topo, held []heldBack) (ports []topo.PortIdx) {
 	for _, h := range held {
 		for _, e := range h {

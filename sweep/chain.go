@@ -56,7 +56,8 @@ func (a *attempts) choose(ctx context.Context) *routed {
 				return nil
 			}
 		}
-		if r != nil && !r.engine.IsMinHop() && (a.out.delta.whose == recordedRoutes && r.engine.Name == a.state.record.Engine || a.keepsFound(r.tables)) {
+		if r != nil && !r.engine.IsMinHop() &&
+			(a.out.delta.whose == recordedRoutes && r.engine.Name == a.state.record.Engine || a.keepsFound(r.tables)) {
 			a.out.delta.whose = ownRoutes // the tables found are the engine's own
 			return r
 		}
@@ -71,9 +72,9 @@ func (a *attempts) choose(ctx context.Context) *routed {
 	return a.repair(ctx)
 }
 
-// fromFound returns the tables that an engine has which changes those found as little as possible, if it keeps all of them: they may be its own, of
-// a subnet in which something was lost, or another manager's that have its rules. Otherwise it returns those that the
-// engine computed afresh, and nil when ctx is done.
+// fromFound returns the tables that an engine has which changes those found as little as possible, if it keeps all of
+// them: they may be its own, of a subnet in which something was lost, or another manager's that have its rules.
+// Otherwise it returns those that the engine computed afresh, and nil when ctx is done.
 func (a *attempts) fromFound(ctx context.Context, afresh *routed) *routed {
 	a.base = newBase(afresh.engine.Name, a.out.Topo, a.in.Prev)
 	r, err := a.compute(ctx, afresh.engine, routing.KeepMinimal)
@@ -92,7 +93,8 @@ func (a *attempts) fromFound(ctx context.Context, afresh *routed) *routed {
 	return r
 }
 
-// isUneven reports whether the fullest link has more than five quarters of the routes that it has by other tables. The error is that of ctx.
+// isUneven reports whether the fullest link has more than five quarters of the routes that it has by other tables. The
+// error is that of ctx.
 func (a *attempts) isUneven(ctx context.Context, tables, others *routing.Tables) (bool, error) {
 	most, err := a.fullest(ctx, tables)
 	if err != nil {
@@ -102,8 +104,9 @@ func (a *attempts) isUneven(ctx context.Context, tables, others *routing.Tables)
 	return most*4 > least*5, err
 }
 
-// first returns the tables of the first engine that routes the subnet, or those of a Steady one that refuses it, repaired: where these have a credit loop,
-// only if others have one, too, or they are in force already. It returns nil where no other engine routes it then: routes with a new credit loop are not written.
+// first returns the tables of the first engine that routes the subnet, or those of a Steady one that refuses it,
+// repaired: where these have a credit loop, only if others have one, too, or they are in force already. It returns nil
+// where no other engine routes it then: routes with a new credit loop are not written.
 func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
 	a.out.Refused = nil
 	if known := a.known(keep); known != nil {
@@ -160,13 +163,15 @@ func (a *attempts) instead(repaired *routed) *routed {
 	return repaired
 }
 
-// ownRepaired repairs the tables in force of an engine, and returns to those that it computed afresh last, for a subnet that it refuses because of what has been
-// lost since: no more changes than must. They may have a credit loop. It returns nil where another engine's tables are in force, and if ctx is done.
+// ownRepaired repairs the tables in force of an engine, and returns to those that it computed afresh last, for a subnet
+// that it refuses because of what has been lost since: no more changes than must. They may have a credit loop. It
+// returns nil where another engine's tables are in force, and if ctx is done.
 func (a *attempts) ownRepaired(ctx context.Context, e *engines.Engine, keep routing.Keep) *routed {
 	if !e.Steady || a.state.engine != e.Name || a.in.Prev == nil || a.reroute != keepsRoutes {
 		return nil
 	}
-	first := a.state.base.rows(e.Name, a.out.Topo) // whatever links there are: with another cable the repaired routes stay, too
+	// whatever links there are: with another cable the repaired routes stay, too
+	first := a.state.base.rows(e.Name, a.out.Topo)
 	if first == nil {
 		return nil
 	}
@@ -189,10 +194,12 @@ func (a *attempts) ownRepaired(ctx context.Context, e *engines.Engine, keep rout
 }
 
 // repairTables repairs the tables in force, of paths with SLs. first are those to return to.
-func (a *attempts) repairTables(ctx context.Context, in routing.In, first *routing.Tables, sls *routing.SLs) (*repair.Result, error) {
+func (a *attempts) repairTables(ctx context.Context, in routing.In, first *routing.Tables,
+	sls *routing.SLs) (*repair.Result, error) {
 	tables := *in.Prev
 	tables.SLs = sls
-	problem := repair.In{Topo: in.Topo, LIDs: in.LIDs, Tables: &tables, Base: first, Proof: a.state.credit, Workers: in.Workers}
+	problem := repair.In{Topo: in.Topo, LIDs: in.LIDs, Tables: &tables, Base: first, Proof: a.state.credit,
+		Workers: in.Workers}
 	if rules := a.rules(sls, sls != nil); rules != nil {
 		problem.Maps = rules.Maps
 	}
@@ -202,7 +209,8 @@ func (a *attempts) repairTables(ctx context.Context, in routing.In, first *routi
 	return repair.Tables(ctx, problem)
 }
 
-// repair keeps the routes found where they work, or returns to those that were found first. Where both together have a credit loop, only the former.
+// repair keeps the routes found where they work, or returns to those that were found first. Where both together have a
+// credit loop, only the former.
 func (a *attempts) repair(ctx context.Context) *routed {
 	first := a.state.base.rows(found, a.out.Topo)
 	r, err := a.repaired(ctx, first)
@@ -221,7 +229,8 @@ func (a *attempts) repair(ctx context.Context) *routed {
 	return r
 }
 
-// repaired are the routes found, repaired where they do not work. They count as min-hop's: they promise no more. first are those that were found first.
+// repaired are the routes found, repaired where they do not work. They count as min-hop's: they promise no more. first
+// are those that were found first.
 func (a *attempts) repaired(ctx context.Context, first *routing.Tables) (*routed, error) {
 	e, closing := *a.chain.Repairs(), []repair.Route(nil)
 	if first != nil {
@@ -291,7 +300,8 @@ func (a *attempts) compute(ctx context.Context, e *engines.Engine, keep routing.
 		err = a.layer(ctx, r)
 	}
 	if err == nil && e.Force != "" && r.beforeCut != nil {
-		err = fmt.Errorf("packets would go round in circles, of %d pairs of a switch and a LID; %s uses the other routes all the same", r.beforeCut.Count[verify.Loop], e.Force)
+		err = fmt.Errorf(
+			"packets would go round in circles, of %d pairs of a switch and a LID; %s uses the other routes all the same", r.beforeCut.Count[verify.Loop], e.Force)
 	}
 	if err == nil && e.NoCreditLoop && r.credit.Loop != nil {
 		err = a.mustAvoidLoop(ctx, r, computed)
@@ -305,16 +315,19 @@ func (a *attempts) compute(ctx context.Context, e *engines.Engine, keep routing.
 func (a *attempts) mustAvoidLoop(ctx context.Context, r *routed, computed *routing.Tables) error {
 	t := a.out.Topo
 	own, err := creditloop.Find(ctx, creditloop.In{
-		Topo: t, LIDs: a.out.LIDs, Forwarding: routing.NewForwarding(t, a.out.LIDs, computed), SLs: r.tables.SLs, Maps: r.tables.SLs.Lanes(), Traffic: creditloop.BetweenHosts, Workers: a.Workers,
+		Topo: t, LIDs: a.out.LIDs, Forwarding: routing.NewForwarding(t, a.out.LIDs, computed), SLs: r.tables.SLs,
+		Maps: r.tables.SLs.Lanes(), Traffic: creditloop.BetweenHosts, Workers: a.Workers,
 	})
 	switch {
 	case err != nil || own.Loop == nil:
 		return err
 	case r.engine.Force != "":
-		return fmt.Errorf("the proof finds a credit loop among its routes, and there are not lanes enough for SLs without one; %s uses them all the same: %s",
+		return fmt.Errorf(
+			"the proof finds a credit loop among its routes, and there are not lanes enough for SLs without one; %s uses them all the same: %s",
 			r.engine.Force, creditloop.Text(t, own.Loop, creditloop.Description))
 	}
-	return fmt.Errorf("the proof finds a credit loop among its routes, which it promises to avoid: %s", creditloop.Text(t, own.Loop, creditloop.Description))
+	return fmt.Errorf("the proof finds a credit loop among its routes, which it promises to avoid: %s",
+		creditloop.Text(t, own.Loop, creditloop.Description))
 }
 
 // keepsFound reports whether tables have every entry by which packets arrive in the tables that

@@ -49,28 +49,31 @@ func TestChain(t *testing.T) {
 	if text := out.Refused[0].String(); text != "refuses: switch 7 is not one" {
 		t.Error(text)
 	}
-	if text := out.Refused[1].String(); !strings.HasPrefix(text, "breaks: the proof finds a credit loop") || !strings.Contains(text, `" port `) {
+	if text := out.Refused[1].String(); !strings.HasPrefix(text, "breaks: the proof finds a credit loop") ||
+		!strings.Contains(text, `" port `) {
 		t.Error(text)
 	}
 
 	b = newHarness(t, "torus:dims=5,hosts=1", Config{Engines: engines.Chain{refuses, breaks}})
 	c := b.walk().Task(1).Run(t.Context())
-	if c.Tables != nil || c.Engine != "" || c.Err == nil || !strings.Contains(c.Err.Error(), "refuses: switch 7 is not one; breaks: the proof") {
+	if c.Tables != nil || c.Engine != "" || c.Err == nil ||
+		!strings.Contains(c.Err.Error(), "refuses: switch 7 is not one; breaks: the proof") {
 		t.Errorf("engine %q, error %v", c.Engine, c.Err)
 	}
 }
 
-// TestRefusedAfterLoss: the routes of an engine that changes as little as it must, and that refuses the subnet after a loss, are repaired: all others stay,
-// and none are those of the next engine. When it routes the subnet again, all is as at first. Where it refuses from the beginning, or routes are computed
-// afresh, the next engine routes.
+// TestRefusedAfterLoss: the routes of an engine that changes as little as it must, and that refuses the subnet after a
+// loss, are repaired: all others stay, and none are those of the next engine. When it routes the subnet again, all is
+// as at first. Where it refuses from the beginning, or routes are computed afresh, the next engine routes.
 func TestRefusedAfterLoss(t *testing.T) {
 	refuses := false
-	steady := engines.Engine{Name: "steady", Steady: true, NoCreditLoop: true, Route: func(ctx context.Context, in routing.In) (*routing.Tables, error) {
-		if refuses {
-			return nil, errors.New("something is missing")
-		}
-		return tree.New(tree.Settings{})(ctx, in)
-	}}
+	steady := engines.Engine{Name: "steady", Steady: true, NoCreditLoop: true,
+		Route: func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+			if refuses {
+				return nil, errors.New("something is missing")
+			}
+			return tree.New(tree.Settings{})(ctx, in)
+		}}
 	b := newHarness(t, "fattree:k=4", Config{Engines: engines.Chain{steady, engines.MinHop}})
 	was := b.heavy().Tables.LFT
 	leaf := int32(slices.IndexFunc(b.net.Nodes, func(n net.Node) bool { return n.Desc == "leaf-05" }))
@@ -79,14 +82,18 @@ func TestRefusedAfterLoss(t *testing.T) {
 	b.fabric.LinkDown(lost)
 	b.fabric.Advance(b.fabric.Now())
 	out := b.heavy()
-	if out.Engine != "steady" || len(out.Refused) != 1 || out.Refused[0].String() != "steady: something is missing; its routes are repaired" || out.CreditLoop != nil || out.Report.Bad() > 0 {
+	if out.Engine != "steady" || len(out.Refused) != 1 ||
+		out.Refused[0].String() != "steady: something is missing; its routes are repaired" || out.CreditLoop != nil ||
+		out.Report.Bad() > 0 {
 		t.Fatalf("engine %q, refused %v, loop %v, %v", out.Engine, out.Refused, out.CreditLoop, out.Report.Count)
 	}
 	tracer, moved := routing.NewTracer(out.Topo, out.LIDs), 0
 	passed := func(at topo.SwitchIdx, lid int) bool { // its way was over the link
 		for range routing.MaxTrace {
 			port := was[at][lid]
-			end := net.End{Node: int32(slices.IndexFunc(b.net.Nodes, func(n net.Node) bool { return n.GUID == out.Topo.Nodes[out.Topo.Switches[at]].GUID })), Port: port}
+			end := net.End{Node: int32(slices.IndexFunc(b.net.Nodes, func(n net.Node) bool {
+				return n.GUID == out.Topo.Nodes[out.Topo.Switches[at]].GUID
+			})), Port: port}
 			if end == lost || end == b.net.Nodes[lost.Node].Ports[lost.Port].Peer {
 				return true
 			}
@@ -115,12 +122,14 @@ func TestRefusedAfterLoss(t *testing.T) {
 	refuses = false
 	b.fabric.LinkUp(lost)
 	b.fabric.Advance(b.fabric.Now())
-	if out = b.heavy(); out.Engine != "steady" || out.Refused != nil || !slices.EqualFunc(out.Tables.LFT, was, slices.Equal) {
+	if out = b.heavy(); out.Engine != "steady" || out.Refused != nil ||
+		!slices.EqualFunc(out.Tables.LFT, was, slices.Equal) {
 		t.Errorf("engine %q, refused %v, or routes are not as at first", out.Engine, out.Refused)
 	}
 	refuses = true
 	b.Reroute()
-	if out = b.heavy(); out.Engine != "minhop" || len(out.Refused) != 1 || out.Refused[0].String() != "steady: something is missing" {
+	if out = b.heavy(); out.Engine != "minhop" || len(out.Refused) != 1 ||
+		out.Refused[0].String() != "steady: something is missing" {
 		t.Errorf("a reroute: engine %q, refused %v", out.Engine, out.Refused)
 	}
 	if out = b.heavy(); out.Engine != "minhop" || wroteRoutes(b) {
@@ -147,10 +156,13 @@ func TestChainOfOpenSM(t *testing.T) {
 		{"fattree:k=4", []string{"updn", "lash"}, 0, 1, "updn", 0, false},
 	} {
 		s := engines.Settings{Lash: lash.Settings{StartVL: c.start}}
-		b := newHarness(t, c.spec, Config{Engines: chainOf(t, s, c.names...), Settings: Settings{MaxOpVLs: Given(c.maxVLs)}})
+		b := newHarness(t, c.spec,
+			Config{Engines: chainOf(t, s, c.names...), Settings: Settings{MaxOpVLs: Given(c.maxVLs)}})
 		out := b.heavy()
-		if out.Engine != c.engine || len(out.Refused) != c.refused || (out.CreditLoop != nil) != c.loop || (out.Tables.SLs != nil) != (c.engine == "lash") {
-			t.Errorf("%s by %v: engine %q, refused %v, loop %v", c.spec, c.names, out.Engine, out.Refused, out.CreditLoop)
+		if out.Engine != c.engine || len(out.Refused) != c.refused || (out.CreditLoop != nil) != c.loop ||
+			(out.Tables.SLs != nil) != (c.engine == "lash") {
+			t.Errorf("%s by %v: engine %q, refused %v, loop %v", c.spec, c.names, out.Engine, out.Refused,
+				out.CreditLoop)
 		}
 		b.heavy()
 		if wroteRoutes(b) {
@@ -169,7 +181,8 @@ func TestForced(t *testing.T) {
 		written.Switches = append(written.Switches, lft)
 		lft.Port = slices.Clone(lft.Port)
 		host := was.LIDs.Base[was.Topo.Self]
-		for num := uint8(1); num <= was.Topo.Nodes[n].NumPorts && was.Topo.SwitchOf(was.Topo.Self) != topo.SwitchIdx(s); num++ {
+		for num := uint8(1); num <= was.Topo.Nodes[n].NumPorts &&
+			was.Topo.SwitchOf(was.Topo.Self) != topo.SwitchIdx(s); num++ {
 			if peer := was.Topo.Ports[was.Topo.Port(n, num)].Peer; peer != topo.None && was.Topo.IsSwitchPort(peer) {
 				lft.Port[host] = num // away from wherever: nobody leads to the host's own switch
 			}
@@ -185,19 +198,23 @@ func TestForced(t *testing.T) {
 		reason string
 	}{
 		{written, false, 5, "file", true, ""},
-		{written, false, 1, "minhop", false, "file: the proof finds a credit loop among its routes, and there are not lanes enough for SLs without one; lfts_file_force uses them all the same"},
+		{written, false, 1, "minhop", false,
+			"file: the proof finds a credit loop among its routes, and there are not lanes enough for SLs without one; lfts_file_force uses them all the same"},
 		{written, true, 1, "file", false, ""},
 		{circles, false, 5, "minhop", false, "file: packets would go round in circles"},
 		{circles, true, 5, "file", true, ""},
 	} {
 		s := engines.Settings{File: engines.FileSettings{LFTs: c.file, Forced: c.forced}}
-		b := newHarness(t, "torus:dims=5x5,hosts=1", Config{Engines: chainOf(t, s, "file"), Settings: Settings{MaxOpVLs: Given(c.vls)}})
+		b := newHarness(t, "torus:dims=5x5,hosts=1",
+			Config{Engines: chainOf(t, s, "file"), Settings: Settings{MaxOpVLs: Given(c.vls)}})
 		out, reason := b.heavy(), ""
 		if len(out.Refused) > 0 {
 			reason = out.Refused[0].String()
 		}
-		if out.Engine != c.engine || (out.Tables.SLs != nil) != c.sls || !strings.HasPrefix(reason, c.reason) || (reason == "") != (c.reason == "") {
-			t.Errorf("forced %v, %d lanes: engine %q, SLs %v, refused: %s", c.forced, c.vls, out.Engine, out.Tables.SLs != nil, reason)
+		if out.Engine != c.engine || (out.Tables.SLs != nil) != c.sls || !strings.HasPrefix(reason, c.reason) ||
+			(reason == "") != (c.reason == "") {
+			t.Errorf("forced %v, %d lanes: engine %q, SLs %v, refused: %s", c.forced, c.vls, out.Engine,
+				out.Tables.SLs != nil, reason)
 		}
 		if out.Tables.SLs != nil && out.CreditLoop != nil {
 			t.Errorf("with SLs: a credit loop %v", out.CreditLoop)
@@ -220,7 +237,8 @@ func TestTakeOver(t *testing.T) {
 	}
 	out := again("updn", "lash")
 	if out.Engine != "lash" || out.Keep == routing.KeepWorking || out.Foreign != "" || out.CreditLoop != nil {
-		t.Errorf("the engine's own: engine %q, keep %v, not of %q, loop %v", out.Engine, out.Keep, out.Foreign, out.CreditLoop)
+		t.Errorf("the engine's own: engine %q, keep %v, not of %q, loop %v", out.Engine, out.Keep, out.Foreign,
+			out.CreditLoop)
 	}
 	for _, from := range out.Topo.EndPorts {
 		for _, to := range out.Topo.EndPorts {
@@ -234,8 +252,10 @@ func TestTakeOver(t *testing.T) {
 	b.heavy()
 	b.Sweeper = New(Config{Engines: chainOf(t, engines.Settings{}, "lash"), Settings: Settings{EngineSLs: true}})
 	for range 2 { // what is said of the routes holds for further sweeps, too
-		if out = b.heavy(); out.Keep != routing.KeepWorking || out.Foreign != "lash" || out.Fitting.State != Fitted || out.CreditLoop != nil || wroteRoutes(b) {
-			t.Errorf("min-hop's: engine %q, keep %v, not of %q, routes were written: %v", out.Engine, out.Keep, out.Foreign, wroteRoutes(b))
+		if out = b.heavy(); out.Keep != routing.KeepWorking || out.Foreign != "lash" || out.Fitting.State != Fitted ||
+			out.CreditLoop != nil || wroteRoutes(b) {
+			t.Errorf("min-hop's: engine %q, keep %v, not of %q, routes were written: %v", out.Engine, out.Keep,
+				out.Foreign, wroteRoutes(b))
 		}
 	}
 	b.Reroute()
@@ -250,7 +270,9 @@ func TestTakeOverDamaged(t *testing.T) {
 	b := newHarness(t, "fattree:k=4,levels=2", Config{})
 	var spines []mad.GUID
 	for _, node := range b.net.Nodes {
-		if node.Type == mad.Switch && !slices.ContainsFunc(node.Ports, func(p net.Port) bool { return p.Peer.Node >= 0 && b.net.Nodes[p.Peer.Node].Type != mad.Switch }) {
+		if node.Type == mad.Switch && !slices.ContainsFunc(node.Ports, func(p net.Port) bool {
+			return p.Peer.Node >= 0 && b.net.Nodes[p.Peer.Node].Type != mad.Switch
+		}) {
 			spines = append(spines, node.GUID)
 		}
 	}
@@ -259,13 +281,14 @@ func TestTakeOverDamaged(t *testing.T) {
 	b.heavy()
 	b.fabric.LinkDown(b.inner())
 	b.Sweeper = New(cfg)
-	if out := b.heavy(); out.Engine != "updn" || out.Foreign != "" || out.Keep != routing.KeepMinimal || !wroteRoutes(b) {
+	if out := b.heavy(); out.Engine != "updn" || out.Foreign != "" || out.Keep != routing.KeepMinimal ||
+		!wroteRoutes(b) {
 		t.Errorf("engine %q, not of %q, keep %v", out.Engine, out.Foreign, out.Keep)
 	}
 }
 
-// TestRepair: routes of another manager are repaired after each lost cable of a mesh; others stay. A credit loop that comes of
-// it is said to be the repair's, as long as it lasts.
+// TestRepair: routes of another manager are repaired after each lost cable of a mesh; others stay. A credit loop that
+// comes of it is said to be the repair's, as long as it lasts.
 func TestRepair(t *testing.T) {
 	const spec = "mesh:dims=2x3,hosts=1"
 	closed := 0
@@ -286,9 +309,11 @@ func TestRepair(t *testing.T) {
 		for s := range lost.Tables.LFT {
 			for lid, port := range found.Tables.LFT[s] {
 				if again.Tables.LFT[s][lid] != lost.Tables.LFT[s][lid] {
-					t.Errorf("cable %d: switch %d LID %d: another sweep changes port %d to %d", i, s, lid, lost.Tables.LFT[s][lid], again.Tables.LFT[s][lid])
+					t.Errorf("cable %d: switch %d LID %d: another sweep changes port %d to %d", i, s, lid,
+						lost.Tables.LFT[s][lid], again.Tables.LFT[s][lid])
 				}
-				if changed := lost.Tables.LFT[s][lid] != port; changed && arrives(lost.SweepPlan, found.Tables, topo.SwitchIdx(s), mad.LID(lid)) {
+				if changed := lost.Tables.LFT[s][lid] != port; changed &&
+					arrives(lost.SweepPlan, found.Tables, topo.SwitchIdx(s), mad.LID(lid)) {
 					t.Errorf("cable %d: switch %d LID %d: port %d worked", i, s, lid, port)
 				}
 			}
@@ -305,7 +330,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestReturnPastUnresponsive: a route of another manager does not return through a switch that does not answer and holds a way around.
+// TestReturnPastUnresponsive: a route of another manager does not return through a switch that does not answer and
+// holds a way around.
 func TestReturnPastUnresponsive(t *testing.T) {
 	b := newHarness(t, "torus:dims=8,hosts=1", Config{})
 	b.heavy()
@@ -335,7 +361,8 @@ func TestReturnPastUnresponsive(t *testing.T) {
 			b.fabric.SetUnresponsive(node(route[1]), true)
 			b.heavy()
 			b.fabric.LinkUp(third)
-			if back := b.heavy(); back.Topo.Nodes[back.Topo.Switches[route[1]]].Missed == 0 || back.Report.Bad() > 0 || back.BeforeCut != nil {
+			if back := b.heavy(); back.Topo.Nodes[back.Topo.Switches[route[1]]].Missed == 0 || back.Report.Bad() > 0 ||
+				back.BeforeCut != nil {
 				t.Errorf("the link is back: %v, loops were cut: %v", back.Report.Count, back.BeforeCut != nil)
 			}
 		}
@@ -349,7 +376,8 @@ func TestReturnPastUnresponsive(t *testing.T) {
 func (b *harness) links() (ends []net.End) {
 	for at := range b.fabric.Ports() {
 		peer := b.fabric.Peer(at)
-		if peer != net.NoEnd && peer.Node > at.Node && b.fabric.NodeType(at.Node) == mad.Switch && b.fabric.NodeType(peer.Node) == mad.Switch {
+		if peer != net.NoEnd && peer.Node > at.Node && b.fabric.NodeType(at.Node) == mad.Switch &&
+			b.fabric.NodeType(peer.Node) == mad.Switch {
 			ends = append(ends, at)
 		}
 	}
@@ -360,7 +388,8 @@ func (b *harness) links() (ends []net.End) {
 func arrives(c *SweepPlan, tables *routing.Tables, s topo.SwitchIdx, lid mad.LID) bool {
 	for range c.Topo.Switches {
 		port := c.Topo.Port(c.Topo.Switches[s], tables.LFT[s][lid])
-		if owner, peer := c.LIDs.PortOf(lid), c.Topo.Ports[port].Peer; owner == port || peer != topo.None && owner == peer {
+		if owner, peer := c.LIDs.PortOf(lid), c.Topo.Ports[port].Peer; owner == port || peer != topo.None &&
+			owner == peer {
 			return true
 		} else if peer == topo.None || c.Topo.Nodes[c.Topo.Ports[peer].Node].Switch == topo.None {
 			return false
@@ -374,10 +403,13 @@ func arrives(c *SweepPlan, tables *routing.Tables, s topo.SwitchIdx, lid mad.LID
 // TestRefusedKeepsSLs: paths keep their SLs with their tables when no engine routes the subnet any
 // more.
 func TestRefusedKeepsSLs(t *testing.T) {
-	b := newHarness(t, "mesh:dims=3,hosts=1", Config{Engines: chainOf(t, engines.Settings{Lash: lash.Settings{StartVL: 2}}, "lash", "no_fallback")})
+	b := newHarness(t, "mesh:dims=3,hosts=1",
+		Config{Engines: chainOf(t, engines.Settings{Lash: lash.Settings{StartVL: 2}}, "lash", "no_fallback")})
 	b.heavy()
 	c := b.cfg
-	c.Engines = engines.Chain{{Name: "refuses", Route: func(context.Context, routing.In) (*routing.Tables, error) { return nil, errors.New("no") }}}
+	c.Engines = engines.Chain{{Name: "refuses", Route: func(context.Context, routing.In) (*routing.Tables, error) {
+		return nil, errors.New("no")
+	}}}
 	b.Configure(c)
 	plan := b.walk().Task(1).Run(t.Context())
 	if plan.Tables != nil || plan.InForce().SLs.Of(1, 2) != 2 {

@@ -13,11 +13,12 @@ import (
 	"ibsm/topo"
 )
 
-// TestNobodyChose: where nobody chose an engine, a subnet that nothing uses is routed by those that suit it, and stays so. One in use is kept and repaired without a
-// computation of other routes; a reroute takes the better ones.
+// TestNobodyChose: where nobody chose an engine, a subnet that nothing uses is routed by those that suit it, and stays
+// so. One in use is kept and repaired without a computation of other routes; a reroute takes the better ones.
 func TestNobodyChose(t *testing.T) {
 	chain := engines.Default(&engines.Settings{})
-	for _, c := range []struct{ spec, engine string }{{"fattree:k=8,levels=2", "tree"}, {"pods:corners=2", "tree"}, {"random:switches=12,degree=4", "dfsssp"}} {
+	for _, c := range []struct{ spec, engine string }{{"fattree:k=8,levels=2", "tree"}, {"pods:corners=2", "tree"},
+		{"random:switches=12,degree=4", "dfsssp"}} {
 		b := newHarness(t, c.spec, Config{Engines: chain})
 		first := b.heavy()
 		if first.Engine != c.engine || first.Seen == "" || first.Keep != routing.KeepNone {
@@ -27,23 +28,30 @@ func TestNobodyChose(t *testing.T) {
 			t.Errorf("%s, later: %s, %v", c.spec, second.Engine, second.Sets)
 		}
 		b.Pause() // its own routes are found, and known
-		if again := b.heavy(); again.Engine != c.engine || again.Keep == routing.KeepWorking || again.Sets[smp.AttrLinearForwardingTable] > 0 {
+		if again := b.heavy(); again.Engine != c.engine || again.Keep == routing.KeepWorking ||
+			again.Sets[smp.AttrLinearForwardingTable] > 0 {
 			t.Errorf("%s, after a pause: %s, %v, %v", c.spec, again.Engine, again.Keep, again.Sets)
 		}
 		record := b.state.record
 		b.Abdicate() // another manager may have been master, but the tables are those of the record
-		if again := b.heavy(); again.Engine != c.engine || again.Keep == routing.KeepWorking || again.Foreign != "" || again.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.record != record {
-			t.Errorf("%s, as found: %s, %q, %v, %v, record %v, was %v", c.spec, again.Engine, again.Foreign, again.Keep, again.Sets, b.state.record, record)
+		if again := b.heavy(); again.Engine != c.engine || again.Keep == routing.KeepWorking || again.Foreign != "" ||
+			again.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.record != record {
+			t.Errorf("%s, as found: %s, %q, %v, %v, record %v, was %v", c.spec, again.Engine, again.Foreign, again.Keep,
+				again.Sets, b.state.record, record)
 		}
 		b.fabric.LinkDown(b.inner())
 		b.Abdicate()
-		if lost := b.heavy(); lost.Engine != c.engine || lost.Keep == routing.KeepWorking || lost.Foreign != "" || b.state.record.Engine != c.engine || b.state.whose.adopted() {
-			t.Errorf("%s, as found, but for a lost link: %s, %q, %v, record %v", c.spec, lost.Engine, lost.Foreign, lost.Keep, b.state.record)
+		if lost := b.heavy(); lost.Engine != c.engine || lost.Keep == routing.KeepWorking || lost.Foreign != "" ||
+			b.state.record.Engine != c.engine || b.state.whose.adopted() {
+			t.Errorf("%s, as found, but for a lost link: %s, %q, %v, record %v", c.spec, lost.Engine, lost.Foreign,
+				lost.Keep, b.state.record)
 		}
 		b.Abdicate()
 		b.state.record.Sum++
-		if other := b.heavy(); other.Engine != "minhop" || other.Seen != "" || other.Keep != routing.KeepWorking || other.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.record != (RoutesRecord{}) {
-			t.Errorf("%s, others found: %s, %q, %v, %v, record %v", c.spec, other.Engine, other.Seen, other.Keep, other.Sets, b.state.record)
+		if other := b.heavy(); other.Engine != "minhop" || other.Seen != "" || other.Keep != routing.KeepWorking ||
+			other.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.record != (RoutesRecord{}) {
+			t.Errorf("%s, others found: %s, %q, %v, %v, record %v", c.spec, other.Engine, other.Seen, other.Keep,
+				other.Sets, b.state.record)
 		}
 	}
 
@@ -52,17 +60,20 @@ func TestNobodyChose(t *testing.T) {
 	b.Abdicate()
 	b.Configure(Config{Engines: chain})
 	kept := b.heavy()
-	if kept.Engine != "minhop" || kept.Keep != routing.KeepWorking || !slices.EqualFunc(kept.Tables.LFT, minhop.Tables.LFT, bytes.Equal) || kept.Foreign != "" {
+	if kept.Engine != "minhop" || kept.Keep != routing.KeepWorking ||
+		!slices.EqualFunc(kept.Tables.LFT, minhop.Tables.LFT, bytes.Equal) || kept.Foreign != "" {
 		t.Errorf("in use: %s, %v", kept.Engine, kept.Keep)
 	}
 	if again := b.heavy(); again.Engine != "minhop" || again.Keep != routing.KeepWorking {
 		t.Errorf("later: %s, %v", again.Engine, again.Keep)
 	}
 	asked := 0
-	b.Configure(Config{Engines: engines.Chain{{Name: "suits", Unchosen: true, Route: func(ctx context.Context, in routing.In) (*routing.Tables, error) {
-		asked++
-		return nil, errors.New("refused")
-	}}, engines.MinHop}})
+	b.Configure(
+		Config{Engines: engines.Chain{
+			{Name: "suits", Unchosen: true, Route: func(ctx context.Context, in routing.In) (*routing.Tables, error) {
+				asked++
+				return nil, errors.New("refused")
+			}}, engines.MinHop}})
 	if b.heavy(); asked > 0 {
 		t.Error("an engine that nobody chose is asked, although the subnet is in use")
 	}
@@ -72,7 +83,8 @@ func TestNobodyChose(t *testing.T) {
 	}
 	b.Configure(Config{Engines: chain})
 	b.Reroute()
-	if after := b.heavy(); after.Engine != "tree" || after.Seen == "" || after.Sets[smp.AttrLinearForwardingTable] == 0 {
+	if after := b.heavy(); after.Engine != "tree" || after.Seen == "" ||
+		after.Sets[smp.AttrLinearForwardingTable] == 0 {
 		t.Errorf("a reroute: %s, %v", after.Engine, after.Sets)
 	}
 	if again := b.heavy(); again.Engine != "tree" {

@@ -9,8 +9,9 @@ import (
 	"ibsm/view"
 )
 
-// drain marks the links of drained switches and ports in t, so that routes avoid them, as far as that does not split the subnet. A drained
-// switch keeps one link: packets to itself and to hosts on it still come, and no route between others passes it.
+// drain marks the links of drained switches and ports in t, so that routes avoid them, as far as that does not split
+// the subnet. A drained switch keeps one link: packets to itself and to hosts on it still come, and no route between
+// others passes it.
 func drain(t *topo.Topo, drained []routing.SwitchPort) []view.Drained {
 	if len(drained) == 0 {
 		return nil
@@ -45,8 +46,8 @@ func drainOne(t *topo.Topo, d routing.SwitchPort, before int, drained []routing.
 	return found
 }
 
-// stillUsed marks what is drained and has routes all the same: where no engine routes the subnet, with tables from a file, and at switches that do not
-// answer. tables are nil where no routes are written.
+// stillUsed marks what is drained and has routes all the same: where no engine routes the subnet, with tables from a
+// file, and at switches that do not answer. tables are nil where no routes are written.
 func stillUsed(t *topo.Topo, l *topo.LIDs, tables *routing.Tables, drained []view.Drained) {
 	for i := range drained {
 		d := &drained[i]
@@ -62,7 +63,8 @@ func stillUsed(t *topo.Topo, l *topo.LIDs, tables *routing.Tables, drained []vie
 			if !t.BetweenSwitches(p) {
 				continue
 			}
-			if tables == nil || passes(t, l, tables, t.Ports[p].Peer, n, d.Port > 0) || d.Port > 0 && passes(t, l, tables, p, n, true) {
+			if tables == nil || passes(t, l, tables, t.Ports[p].Peer, n, d.Port > 0) || d.Port > 0 &&
+				passes(t, l, tables, p, n, true) {
 				d.State = view.DrainNeeded
 			}
 		}
@@ -83,7 +85,8 @@ func passes(t *topo.Topo, l *topo.LIDs, tables *routing.Tables, p topo.PortIdx, 
 	return false
 }
 
-// drainedLinks are the links of a switch, or of one of its ports, to other switches that can be used. It adds the hosts to d.
+// drainedLinks are the links of a switch, or of one of its ports, to other switches that can be used. It adds the hosts
+// to d.
 func drainedLinks(t *topo.Topo, n topo.NodeIdx, port uint8, d *view.Drained) (links []topo.PortIdx) {
 	for num := uint8(1); num <= t.Nodes[n].NumPorts && num > 0; num++ {
 		p := t.Port(n, num)
@@ -104,8 +107,8 @@ func drainedLinks(t *topo.Topo, n topo.NodeIdx, port uint8, d *view.Drained) (li
 	return links
 }
 
-// drainAll marks links, but for one of them if a switch keeps one, and reports whether the subnet has no more parts then than before. Where
-// each choice would split it, nothing is marked.
+// drainAll marks links, but for one of them if a switch keeps one, and reports whether the subnet has no more parts
+// then than before. Where each choice would split it, nothing is marked.
 func drainAll(t *topo.Topo, links []topo.PortIdx, keepsOne bool, before int, drained []routing.SwitchPort) bool {
 	mark := func(is bool) {
 		for _, p := range links {

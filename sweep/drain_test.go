@@ -15,7 +15,8 @@ import (
 	"ibsm/view"
 )
 
-// TestDrainStates: what is drained is empty wherever that splits nothing, and keeps a link to a switch that stays in use.
+// TestDrainStates: what is drained is empty wherever that splits nothing, and keeps a link to a switch that stays in
+// use.
 func TestDrainStates(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec  string
@@ -23,16 +24,26 @@ func TestDrainStates(t *testing.T) {
 		want  []view.DrainState
 		hosts []int
 	}{
-		"a root":                              {"fattree:k=4", []string{"spine-01"}, []view.DrainState{view.DrainEmpty}, []int{0}},
-		"all roots":                           {"fattree:k=4,levels=2", []string{"spine-01", "spine-02"}, []view.DrainState{view.DrainEmpty, view.DrainNeeded}, []int{0, 0}},
-		"a leaf":                              {"fattree:k=4", []string{"leaf-01"}, []view.DrainState{view.DrainEmpty}, []int{2}},
-		"a cable":                             {"fattree:k=4", []string{"leaf-01:3"}, []view.DrainState{view.DrainEmpty}, []int{0}},
-		"both cables":                         {"fattree:k=4", []string{"leaf-01:3", "leaf-01:4"}, []view.DrainState{view.DrainEmpty, view.DrainNeeded}, []int{0, 0}},
-		"the cable of a host":                 {"fattree:k=4", []string{"leaf-01:1"}, []view.DrainState{view.DrainNeeded}, []int{1}},
-		"no such port":                        {"fattree:k=4", []string{"leaf-01:99"}, []view.DrainState{view.DrainAbsent}, []int{0}},
-		"between two":                         {"mesh:dims=3,hosts=1", []string{"switch-1"}, []view.DrainState{view.DrainNeeded}, []int{1}},
-		"a root, then its lowest cable":       {"fattree:k=4", []string{"spine-01", "spine-01:1"}, []view.DrainState{view.DrainEmpty, view.DrainEmpty}, []int{0, 0}},
-		"a leaf, then what it kept a link to": {"fattree:k=4", []string{"leaf-01", "agg-01"}, []view.DrainState{view.DrainEmpty, view.DrainEmpty}, []int{2, 0}},
+		"a root": {"fattree:k=4", []string{"spine-01"}, []view.DrainState{view.DrainEmpty},
+			[]int{0}},
+		"all roots": {"fattree:k=4,levels=2", []string{"spine-01", "spine-02"},
+			[]view.DrainState{view.DrainEmpty, view.DrainNeeded}, []int{0, 0}},
+		"a leaf": {"fattree:k=4", []string{"leaf-01"}, []view.DrainState{view.DrainEmpty},
+			[]int{2}},
+		"a cable": {"fattree:k=4", []string{"leaf-01:3"},
+			[]view.DrainState{view.DrainEmpty}, []int{0}},
+		"both cables": {"fattree:k=4", []string{"leaf-01:3", "leaf-01:4"},
+			[]view.DrainState{view.DrainEmpty, view.DrainNeeded}, []int{0, 0}},
+		"the cable of a host": {"fattree:k=4", []string{"leaf-01:1"},
+			[]view.DrainState{view.DrainNeeded}, []int{1}},
+		"no such port": {"fattree:k=4", []string{"leaf-01:99"},
+			[]view.DrainState{view.DrainAbsent}, []int{0}},
+		"between two": {"mesh:dims=3,hosts=1", []string{"switch-1"},
+			[]view.DrainState{view.DrainNeeded}, []int{1}},
+		"a root, then its lowest cable": {"fattree:k=4", []string{"spine-01", "spine-01:1"},
+			[]view.DrainState{view.DrainEmpty, view.DrainEmpty}, []int{0, 0}},
+		"a leaf, then what it kept a link to": {"fattree:k=4", []string{"leaf-01", "agg-01"},
+			[]view.DrainState{view.DrainEmpty, view.DrainEmpty}, []int{2, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := nettest.Generate(t, c.spec)

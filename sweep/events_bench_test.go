@@ -70,10 +70,12 @@ func (f *living) route(b testing.TB) {
 	out.delta.whose = f.state.whose
 	for _, n := range t.Switches {
 		guid := t.Nodes[n].GUID
-		out.delta.switches = append(out.delta.switches, device.Walked{Switch: device.Switch{GUID: guid, Row: f.rows[guid]}})
+		out.delta.switches = append(out.delta.switches,
+			device.Walked{Switch: device.Switch{GUID: guid, Row: f.rows[guid]}})
 	}
 	j := &RouteTask{state: f.state, chain: f.chain, reroute: f.order}
-	a := &attempts{RouteTask: j, out: out, in: routing.In{Topo: t, LIDs: f.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, &plan.Values{MaxOpVLs: 15})}}
+	a := &attempts{RouteTask: j, out: out, in: routing.In{Topo: t, LIDs: f.LIDs, Prev: previous(out), Keep: j.keep(out),
+		Lanes: plan.Lanes(t, &plan.Values{MaxOpVLs: 15})}}
 	begin := processorTime(b)
 	r := a.choose(b.Context())
 	routed := processorTime(b)
@@ -133,9 +135,10 @@ func (f *living) lose(what string) {
 	}
 }
 
-// BenchmarkEvents computes routes and their proof, and the order in which they are written, when a link, a leaf, a spine and a host are lost and when they
-// are back, and by an order to reroute by tree, beside those of a fresh run: with tables of the engine tree, and with adopted ones of min-hop. Beside the time it reports that of processors, which does not
-// depend on what else runs. IBSM_PROOF=1 is for 11,664 hosts.
+// BenchmarkEvents computes routes and their proof, and the order in which they are written, when a link, a leaf, a
+// spine and a host are lost and when they are back, and by an order to reroute by tree, beside those of a fresh run:
+// with tables of the engine tree, and with adopted ones of min-hop. Beside the time it reports that of processors,
+// which does not depend on what else runs. IBSM_PROOF=1 is for 11,664 hosts.
 func BenchmarkEvents(b *testing.B) {
 	spec := "fattree:k=16"
 	if os.Getenv("IBSM_PROOF") == "1" {
@@ -183,8 +186,9 @@ func BenchmarkEvents(b *testing.B) {
 	}
 }
 
-// BenchmarkFresh computes all routes and their proof, by the engine tree and by min-hop: of 3,456 hosts, and with IBSM_PROOF=1 of 39,366. It reports the time of processors,
-// and how much memory is allocated beside the tables, of which less is in use at any time.
+// BenchmarkFresh computes all routes and their proof, by the engine tree and by min-hop: of 3,456 hosts, and with
+// IBSM_PROOF=1 of 39,366. It reports the time of processors, and how much memory is allocated beside the tables, of
+// which less is in use at any time.
 func BenchmarkFresh(b *testing.B) {
 	spec := "fattree:k=24"
 	if os.Getenv("IBSM_PROOF") == "1" {
@@ -211,7 +215,8 @@ func BenchmarkFresh(b *testing.B) {
 			runtime.ReadMemStats(&after)
 			tables := len(f.Topo.Switches) * routing.RowLen(f.LIDs.Top)
 			b.ReportMetric(float64(f.spent)/1e6/float64(b.N), "processor-ms/op")
-			b.ReportMetric((float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)-float64(tables))/1e6, "MB-beside-tables/op")
+			b.ReportMetric((float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)-float64(tables))/1e6,
+				"MB-beside-tables/op")
 		})
 	}
 }

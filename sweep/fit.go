@@ -49,13 +49,15 @@ func (a *attempts) fit(ctx context.Context, r *routed) error {
 			r.fitting.State = LanesFirst
 		}
 		return nil
-	case was.fitting.State == TooFewLanes && r.rules == was.rules && r.report.Forwarding().Changed(was.report.Forwarding()).Empty():
+	case was.fitting.State == TooFewLanes && r.rules == was.rules &&
+		r.report.Forwarding().Changed(was.report.Forwarding()).Empty():
 		r.fitting = was.fitting
 		return nil
 	}
 	usable := distinctLanes(a.out.Topo, a.rules(nil, true), a.in.Lanes)
 	assigned, err := layers.Assign(ctx, layers.In{
-		Topo: a.out.Topo, LIDs: a.out.LIDs, Forwarding: r.report.Forwarding(), Lanes: max(len(usable), 1), Hosts: true, Workers: a.in.Workers,
+		Topo: a.out.Topo, LIDs: a.out.LIDs, Forwarding: r.report.Forwarding(), Lanes: max(len(usable), 1), Hosts: true,
+		Workers: a.in.Workers,
 	})
 	if err != nil {
 		return err
@@ -79,7 +81,8 @@ func (a *attempts) fit(ctx context.Context, r *routed) error {
 func (a *attempts) haveLanes() bool {
 	t := a.out.Topo
 	for i, n := range a.in.Lanes {
-		if p := topo.PortIdx(i); n > 1 && t.Ports[p].Peer != topo.None && t.IsSwitchPort(p) && t.IsSwitchPort(t.Ports[p].Peer) {
+		if p := topo.PortIdx(i); n > 1 && t.Ports[p].Peer != topo.None && t.IsSwitchPort(p) &&
+			t.IsSwitchPort(t.Ports[p].Peer) {
 			return true
 		}
 	}
@@ -96,7 +99,8 @@ func usesSLs(t *topo.Topo) bool {
 // if there are lanes enough.
 func (a *attempts) layer(ctx context.Context, r *routed) error {
 	assigned, err := layers.Assign(ctx, layers.In{
-		Topo: a.out.Topo, LIDs: a.out.LIDs, Forwarding: r.report.Forwarding(), Lanes: int(routing.LeastLanes(a.in.Lanes)), Hosts: true, Workers: a.in.Workers,
+		Topo: a.out.Topo, LIDs: a.out.LIDs, Forwarding: r.report.Forwarding(),
+		Lanes: int(routing.LeastLanes(a.in.Lanes)), Hosts: true, Workers: a.in.Workers,
 	})
 	if err != nil || assigned.SLs == nil {
 		return err

@@ -29,7 +29,8 @@ func testFitted(t *testing.T, b *harness) {
 	b.Sweeper = New(Config{Engines: engines.Chain{engines.MinHop}})
 	for range 2 {
 		out := b.heavy()
-		if out.Fitting.State != Fitted || out.CreditLoop != nil || out.Tables.SLs == nil || out.Keep != routing.KeepWorking {
+		if out.Fitting.State != Fitted || out.CreditLoop != nil || out.Tables.SLs == nil ||
+			out.Keep != routing.KeepWorking {
 			t.Fatalf("%+v, loop %v", out.Fitting, out.CreditLoop)
 		}
 		for _, s := range b.sets {
@@ -41,15 +42,16 @@ func testFitted(t *testing.T, b *harness) {
 	}
 }
 
-// TestFitRepaired: where a cable is lost when the other manager goes, its tables are repaired at once, and their paths get
-// SLs as soon as lanes have been read.
+// TestFitRepaired: where a cable is lost when the other manager goes, its tables are repaired at once, and their paths
+// get SLs as soon as lanes have been read.
 func TestFitRepaired(t *testing.T) {
 	b := newHarness(t, "torus:dims=5x5,hosts=1", Config{})
 	b.heavy()
 	b.Sweeper = New(Config{Engines: engines.Chain{engines.MinHop}})
 	b.fabric.LinkDown(net.End{Node: b.node(mad.Switch, 7), Port: 1})
 	out := b.heavy()
-	if out.Fitting.State != LanesUnread || !wroteRoutes(b) || out.Tables.SLs != nil || b.asked[smp.AttrSLtoVLMappingTable] > 0 {
+	if out.Fitting.State != LanesUnread || !wroteRoutes(b) || out.Tables.SLs != nil ||
+		b.asked[smp.AttrSLtoVLMappingTable] > 0 {
 		t.Fatalf("%+v, routes were written: %t, SLs %v", out.Fitting, wroteRoutes(b), out.Tables.SLs)
 	}
 	b.ReadLanes()
@@ -67,7 +69,8 @@ func TestFitTooFew(t *testing.T) {
 	b.Sweeper = New(Config{Engines: engines.Chain{engines.MinHop}, Settings: one})
 	for range 2 {
 		out := b.heavy()
-		if f := out.Fitting; f.State != TooFewLanes || f.Lanes != 1 || f.Needed < 2 || out.CreditLoop == nil || out.Tables.SLs != nil || wroteRoutes(b) {
+		if f := out.Fitting; f.State != TooFewLanes || f.Lanes != 1 || f.Needed < 2 || out.CreditLoop == nil ||
+			out.Tables.SLs != nil || wroteRoutes(b) {
 			t.Fatalf("%+v, loop %v, SLs %v", f, out.CreditLoop, out.Tables.SLs)
 		}
 	}
@@ -91,7 +94,8 @@ func TestFitOneLane(t *testing.T) {
 	b := newHarness(t, "torus:dims=5x5,hosts=1", Config{Settings: one})
 	b.heavy()
 	b.Sweeper = New(Config{Engines: engines.Chain{engines.MinHop}, Settings: one})
-	if out := b.heavy(); out.Fitting.State != NotNeeded || out.CreditLoop == nil || b.asked[smp.AttrSLtoVLMappingTable] > 0 {
+	if out := b.heavy(); out.Fitting.State != NotNeeded || out.CreditLoop == nil ||
+		b.asked[smp.AttrSLtoVLMappingTable] > 0 {
 		t.Fatalf("%+v, loop %v, %d tables were read", out.Fitting, out.CreditLoop, b.asked[smp.AttrSLtoVLMappingTable])
 	}
 }
@@ -121,7 +125,8 @@ func mustBeProved(t *testing.T, b *harness, out *Outcome) {
 		}
 	}
 	err := certificate.Check(t.Context(), certificate.In{
-		Topo: out.Topo, LIDs: out.LIDs, Tables: out.Tables, Maps: maps, Hosts: true, Lanes: out.delta.rules.Lanes, Number: out.delta.credit.Number,
+		Topo: out.Topo, LIDs: out.LIDs, Tables: out.Tables, Maps: maps, Hosts: true, Lanes: out.delta.rules.Lanes,
+		Number: out.delta.credit.Number,
 	})
 	if err != nil {
 		t.Error(err)

@@ -17,15 +17,17 @@ import (
 // shortest paths to it, in the subnet as it was when adaptive routing was first seen on. They
 // do not follow when links are lost and tables change.
 type groups struct {
-	graph *routing.Graph      // nil where it is not known: the subnet had changed by then
-	seen  *routing.Forwarding // by the forwarding tables that were held; with the switches of that time, whose numbers the graph has
+	graph *routing.Graph // nil where it is not known: the subnet had changed by then
+	// by the forwarding tables that were held; with the switches of that time, whose numbers the graph has
+	seen *routing.Forwarding
 }
 
-// maxGroups limits the subnets that are remembered for groups: a host that shows another switch with adaptive routing in each sweep would have as
-// many remembered. Of the groups of further switches nothing is assumed.
+// maxGroups limits the subnets that are remembered for groups: a host that shows another switch with adaptive routing
+// in each sweep would have as many remembered. Of the groups of further switches nothing is assumed.
 const maxGroups = 32
 
-// manyGroups reports whether switches of a subnet that forward by their groups have as many that were seen at different times as may be.
+// manyGroups reports whether switches of a subnet that forward by their groups have as many that were seen at different
+// times as may be.
 func (j *RouteTask) manyGroups(t *topo.Topo) bool {
 	distinct := map[*groups]bool{}
 	for _, n := range t.Switches {
@@ -84,7 +86,8 @@ func outdated(out *SweepPlan) map[topo.SwitchIdx]bool {
 			leads[num] = num > int(node.NumPorts) || t.BetweenSwitches(t.Port(n, uint8(num)))
 		}
 		for l, num := range held.Row() {
-			if home[l] != topo.None && home[l] != topo.SwitchIdx(i) && !leads[num] && held.State(l/routing.BlockSize) == device.Known {
+			if home[l] != topo.None && home[l] != topo.SwitchIdx(i) && !leads[num] &&
+				held.State(l/routing.BlockSize) == device.Known {
 				is[topo.SwitchIdx(i)] = true
 				break
 			}
@@ -95,26 +98,28 @@ func outdated(out *SweepPlan) map[topo.SwitchIdx]bool {
 
 // looked is a look at groups, after which those whose groups lead to all LIDs are kept.
 type looked struct {
-	by  *routing.Forwarding // the tables that they were compared with
-	off bool                // some switch forwarded by its table again, so LIDs whose routes had not changed were looked at as well
+	by *routing.Forwarding // the tables that they were compared with
+	// some switch forwarded by its table again, so LIDs whose routes had not changed were looked at as well
+	off bool
 }
 
 // covers reports whether a look was at all that another one is at, in what has not changed since.
 func (l *looked) covers(off bool) bool { return l != nil && (l.off || !off) }
 
-// stale are those of some switches that keep their tables whose groups may not lead to a LID
-// any more: one that has lost a link to another switch, and one whose neighbour on a path
-// that was a shortest one is not nearer to the LID than itself by the new tables. When each
-// packet that leaves a switch is nearer to its LID, none circulates. LIDs to which nothing has changed count as well if the
-// tables do not lead to them by shortest paths: a switch that forwards by its table again may lead back. now says by which tables, and
-// whether some switch does already; since is the last look at all of the switches, nil for none. Of groups about which
-// nothing is known it is all of them.
-func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepPlan, among []topo.SwitchIdx, since, now *looked) (stale []topo.SwitchIdx) {
+// stale are those of some switches that keep their tables whose groups may not lead to a LID any more: one that has
+// lost a link to another switch, and one whose neighbour on a path that was a shortest one is not nearer to the LID
+// than itself by the new tables. When each packet that leaves a switch is nearer to its LID, none circulates. LIDs to
+// which nothing has changed count as well if the tables do not lead to them by shortest paths: a switch that forwards
+// by its table again may lead back. now says by which tables, and whether some switch does already; since is the last
+// look at all of the switches, nil for none. Of groups about which nothing is known it is all of them.
+func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepPlan, among []topo.SwitchIdx, since,
+	now *looked) (stale []topo.SwitchIdx) {
 	if len(among) == 0 || g.graph == nil {
 		return slices.Clone(among)
 	}
 	t := out.Topo
-	here, then := make([]topo.SwitchIdx, len(g.seen.Switches)), slices.Repeat([]topo.SwitchIdx{topo.None}, len(t.Switches))
+	here, then := make([]topo.SwitchIdx, len(g.seen.Switches)),
+		slices.Repeat([]topo.SwitchIdx{topo.None}, len(t.Switches))
 	for i, guid := range g.seen.Switches {
 		here[i] = topo.None
 		if n := t.FindNode(guid); n != topo.None && t.Nodes[n].Switch != topo.None {
@@ -172,8 +177,8 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 	return stale
 }
 
-// lookAt are the LIDs to look at now: of those that have changed since they were seen first, or of all, the ones whose routes are not as in the last look;
-// and of all LIDs the rerouted ones.
+// lookAt are the LIDs to look at now: of those that have changed since they were seen first, or of all, the ones whose
+// routes are not as in the last look; and of all LIDs the rerouted ones.
 func (g *groups) lookAt(since, now *looked, then []topo.SwitchIdx) (look, rerouted routing.LIDSet) {
 	var before *routing.Forwarding // nil: all routes are new
 	if since.covers(now.off) {
@@ -193,9 +198,10 @@ func (g *groups) lookAt(since, now *looked, then []topo.SwitchIdx) (look, rerout
 	return look, rerouted
 }
 
-// changed are the LIDs that are not where they were seen, and those of which a route is not as it was seen. A LID that no port had then has not moved: the
-// port did not answer, or had just booted, and got the LID back. The switch at which packets to a LID leave the switches may have another port for it without
-// rerouting it, if they did not go on to another switch from there before either: a switch that has booted has an empty table.
+// changed are the LIDs that are not where they were seen, and those of which a route is not as it was seen. A LID that
+// no port had then has not moved: the port did not answer, or had just booted, and got the LID back. The switch at
+// which packets to a LID leave the switches may have another port for it without rerouting it, if they did not go on to
+// another switch from there before either: a switch that has booted has an empty table.
 func (g *groups) changed(by *routing.Forwarding, then []topo.SwitchIdx) (moved, rerouted routing.LIDSet) {
 	moved, rerouted = make(routing.LIDSet, by.Blocks()), make(routing.LIDSet, by.Blocks())
 	move := func(lid int) {
@@ -204,7 +210,8 @@ func (g *groups) changed(by *routing.Forwarding, then []topo.SwitchIdx) (moved, 
 		}
 	}
 	reroute := func(s topo.SwitchIdx, lid int) {
-		if s != by.Home(mad.LID(lid)) || then[s] == topo.None || nextSwitch(by, s, lid) != topo.None || nextSwitch(g.seen, then[s], lid) != topo.None {
+		if s != by.Home(mad.LID(lid)) || then[s] == topo.None || nextSwitch(by, s, lid) != topo.None ||
+			nextSwitch(g.seen, then[s], lid) != topo.None {
 			rerouted.Add(lid)
 		}
 	}
@@ -216,7 +223,8 @@ func (g *groups) changed(by *routing.Forwarding, then []topo.SwitchIdx) (moved, 
 	return moved, rerouted
 }
 
-// nextSwitch is the switch that packets to a LID go to from a switch; None where they leave the switches, or are dropped.
+// nextSwitch is the switch that packets to a LID go to from a switch; None where they leave the switches, or are
+// dropped.
 func nextSwitch(f *routing.Forwarding, s topo.SwitchIdx, lid int) topo.SwitchIdx {
 	if lid >= len(f.Rows[s]) {
 		return topo.None
@@ -232,8 +240,8 @@ func (g *groups) whyStale() WhyOff {
 	return GroupsStale
 }
 
-// lostLink reports whether a link between switches is gone that a switch had. A node may say that it is a switch, and later that it is none, or
-// has fewer ports.
+// lostLink reports whether a link between switches is gone that a switch had. A node may say that it is a switch, and
+// later that it is none, or has fewer ports.
 func (g *groups) lostLink(t *topo.Topo, s, was topo.SwitchIdx) bool {
 	peers, ports := g.graph.Edges(was)
 	for i, num := range ports {
@@ -248,7 +256,8 @@ func (g *groups) lostLink(t *topo.Topo, s, was topo.SwitchIdx) bool {
 	return false
 }
 
-// shortest reports whether the tables lead from every switch to a LID by a path that was a shortest one to the switch that is its home.
+// shortest reports whether the tables lead from every switch to a LID by a path that was a shortest one to the switch
+// that is its home.
 func shortest(hops *routing.Hops, fates []routing.Fate, here []topo.SwitchIdx, home topo.SwitchIdx) bool {
 	if home == topo.None || here[home] == topo.None || fates[here[home]] < routing.Arrived {
 		return false
@@ -263,8 +272,10 @@ func shortest(hops *routing.Hops, fates []routing.Fate, here []topo.SwitchIdx, h
 	return true
 }
 
-// nearer reports whether each port that the group of a LID may have leads nearer to it, that is to the switch that is its home.
-func (g *groups) nearer(hops *routing.Hops, fates []routing.Fate, here []topo.SwitchIdx, s, was, home topo.SwitchIdx) bool {
+// nearer reports whether each port that the group of a LID may have leads nearer to it, that is to the switch that is
+// its home.
+func (g *groups) nearer(hops *routing.Hops, fates []routing.Fate, here []topo.SwitchIdx, s, was,
+	home topo.SwitchIdx) bool {
 	if home == topo.None {
 		return false
 	}
@@ -273,7 +284,8 @@ func (g *groups) nearer(hops *routing.Hops, fates []routing.Fate, here []topo.Sw
 	}
 	peers, _ := g.graph.Edges(was)
 	for _, peer := range peers {
-		if hops.From(peer)[home] < hops.From(was)[home] && (fates[here[peer]] < routing.Arrived || fates[here[peer]] >= fates[s]) {
+		if hops.From(peer)[home] < hops.From(was)[home] &&
+			(fates[here[peer]] < routing.Arrived || fates[here[peer]] >= fates[s]) {
 			return false
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"ibsm/topo/net"
 )
 
-// BenchmarkLook looks at groups of adaptive routing, one switch of which forwards by its table again: the first time, and when no route has changed
-// since. It has 3,456 hosts, and with IBSM_PROOF=1 39,366.
+// BenchmarkLook looks at groups of adaptive routing, one switch of which forwards by its table again: the first time,
+// and when no route has changed since. It has 3,456 hosts, and with IBSM_PROOF=1 39,366.
 func BenchmarkLook(b *testing.B) {
 	spec := "fattree:k=24"
 	if os.Getenv("IBSM_PROOF") == "1" {
@@ -33,7 +33,8 @@ func BenchmarkLook(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	out := &SweepPlan{Topo: f.Topo, Assigned: lids.Assigned{LIDs: f.LIDs}, Routes: Routes{Tables: tables, Report: report}}
+	out := &SweepPlan{Topo: f.Topo, Assigned: lids.Assigned{LIDs: f.LIDs},
+		Routes: Routes{Tables: tables, Report: report}}
 	g := &groups{graph: routing.NewGraphOf(f.Topo, func(topo.PortIdx) bool { return true }), seen: report.Forwarding()}
 	var kept []topo.SwitchIdx
 	for i := range f.Topo.Switches[1:] {

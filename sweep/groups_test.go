@@ -38,7 +38,8 @@ func TestShortest(t *testing.T) {
 		}
 		f.Tracer.Block(f.Rows, l/routing.BlockSize, routing.WholeBlock, trace)
 		if !shortest(hops, trace.Fates(mad.LID(l)), here, g.seen.Home(mad.LID(l))) {
-			t.Errorf("LID %d of a %v: its paths are no shortest ones", l, out.Topo.Nodes[out.Topo.Ports[owner].Node].Type)
+			t.Errorf("LID %d of a %v: its paths are no shortest ones", l,
+				out.Topo.Nodes[out.Topo.Ports[owner].Node].Type)
 		}
 		// From a leaf there is a longer way to the leaf itself and its hosts.
 		fates := slices.Clone(trace.Fates(mad.LID(l)))
@@ -59,7 +60,8 @@ func TestLooksAgain(t *testing.T) {
 	found := 0
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		b := newHarness(t, []string{"fattree:k=4", "torus:dims=4x4", "torus:dims=3x5"}[seed%3], Config{Engines: engines.Chain{engines.MinHop}})
+		b := newHarness(t, []string{"fattree:k=4", "torus:dims=4x4", "torus:dims=3x5"}[seed%3],
+			Config{Engines: engines.Chain{engines.MinHop}})
 		links := b.links()
 		var down []net.End
 		flip := func(links ...net.End) {
@@ -136,8 +138,9 @@ func (b *harness) adaptive(switches ...int32) (count int) {
 	return count
 }
 
-// TestGroupsOfUnheard: groups to a port that did not answer when they were first seen, or had just booted and had no LID, stay when it has its LID again, which the
-// tables have led to all along; also where another switch forwards by its table meanwhile.
+// TestGroupsOfUnheard: groups to a port that did not answer when they were first seen, or had just booted and had no
+// LID, stay when it has its LID again, which the tables have led to all along; also where another switch forwards by
+// its table meanwhile.
 func TestGroupsOfUnheard(t *testing.T) {
 	for _, c := range []struct {
 		name                   string
@@ -164,7 +167,8 @@ func TestGroupsOfUnheard(t *testing.T) {
 		}
 		victim, unresponsive := b.node(c.of, 6), true
 		b.meddle = func(req *txn.Request, o *txn.Outcome) {
-			if !c.boots && unresponsive && req.Attr == smp.AttrNodeInfo && o.Result == txn.Replied && (*smp.NodeInfo)(&o.Data).NodeGUID() == n.Nodes[victim].GUID {
+			if !c.boots && unresponsive && req.Attr == smp.AttrNodeInfo && o.Result == txn.Replied &&
+				(*smp.NodeInfo)(&o.Data).NodeGUID() == n.Nodes[victim].GUID {
 				o.Result = txn.TimedOut
 			}
 		}
@@ -185,7 +189,9 @@ func TestGroupsOfUnheard(t *testing.T) {
 		}
 		if c.loses {
 			core := switches[slices.IndexFunc(switches, func(s int32) bool {
-				return !slices.ContainsFunc(n.Nodes[s].Ports, func(p net.Port) bool { return p.Peer != net.NoEnd && n.Nodes[p.Peer.Node].Type == mad.CA })
+				return !slices.ContainsFunc(n.Nodes[s].Ports, func(p net.Port) bool {
+					return p.Peer != net.NoEnd && n.Nodes[p.Peer.Node].Type == mad.CA
+				})
 			})]
 			b.fabric.Reboot(core)
 			b.fabric.Advance(b.fabric.Now() + 5*time.Second)
@@ -204,8 +210,8 @@ func TestGroupsOfUnheard(t *testing.T) {
 	}
 }
 
-// TestManyGroups: the subnets that are remembered for groups have a limit. Switches that are gone or have lost adaptive routing, and those of
-// which nothing is assumed, do not count.
+// TestManyGroups: the subnets that are remembered for groups have a limit. Switches that are gone or have lost adaptive
+// routing, and those of which nothing is assumed, do not count.
 func TestManyGroups(t *testing.T) {
 	b := newHarness(t, "torus:dims=7x5", Config{Engines: engines.Chain{engines.MinHop}})
 	out := b.heavy().SweepPlan

@@ -148,7 +148,8 @@ func timedOut(req *txn.Request) txn.Outcome {
 func (b *harness) arm(t *topo.Topo, p topo.PortIdx) {
 	b.Helper()
 	port := &t.Ports[p]
-	req := txn.Request{Route: t.Nodes[port.Node].Route, Method: mad.MethodSet, Attr: smp.AttrPortInfo, Mod: uint32(port.Num)}
+	req := txn.Request{Route: t.Nodes[port.Node].Route, Method: mad.MethodSet, Attr: smp.AttrPortInfo,
+		Mod: uint32(port.Num)}
 	info := port.Info
 	info.SetPortState(smp.PortArmed)
 	info.SetPortPhysicalState(0)

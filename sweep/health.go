@@ -35,8 +35,8 @@ func (s *Sweeper) keyOf(p topo.PortIdx) plan.Key {
 	return plan.Key{Node: s.state.prev.Nodes[port.Node].GUID, Port: port.Num}
 }
 
-// LinkChanged has the next walk read the ports of a switch, also when it reports no change: a late duplicate of a Set can have
-// cleared its PortStateChange after a link changed.
+// LinkChanged has the next walk read the ports of a switch, also when it reports no change: a late duplicate of a Set
+// can have cleared its PortStateChange after a link changed.
 func (s *Sweeper) LinkChanged(node mad.GUID) {
 	s.state.devices.MarkDirty(device.Place{Attr: smp.AttrPortInfo, Node: node})
 }
@@ -83,8 +83,8 @@ func (s *Sweeper) ShutOff(lid mad.LID, num uint8) (key plan.Key, ok bool) {
 	return key, true
 }
 
-// toShutOff is the end of a port's link at which it can be disabled, the nearer one: there the response still arrives, and it can be
-// enabled again. ok is false for our own link, which is never disabled, and for one that is down.
+// toShutOff is the end of a port's link at which it can be disabled, the nearer one: there the response still arrives,
+// and it can be enabled again. ok is false for our own link, which is never disabled, and for one that is down.
 func toShutOff(t *topo.Topo, p topo.PortIdx) (near topo.PortIdx, ok bool) {
 	peer := t.Ports[p].Peer
 	if peer != topo.None && distance(t, peer) < distance(t, p) {

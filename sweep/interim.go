@@ -11,21 +11,23 @@ import (
 	"ibsm/sweep/lids"
 )
 
-// The first SUBNET UP of a mastership does not wait for an engine that needs far more work than min-hop: interim routes, which are proved like others, serve
-// until an EngineTask has what the engines make of the subnet. A later sweep takes that, like the routes of any sweep. In a subnet in use the tables that were
-// found serve.
+// The first SUBNET UP of a mastership does not wait for an engine that needs far more work than min-hop: interim
+// routes, which are proved like others, serve until an EngineTask has what the engines make of the subnet. A later
+// sweep takes that, like the routes of any sweep. In a subnet in use the tables that were found serve.
 
-// Work that engines may do before the first SUBNET UP, in units of routing.Budget: so many times that of min-hop, and on small subnets, where it takes no time that
-// anybody notices, so much.
+// Work that engines may do before the first SUBNET UP, in units of routing.Budget: so many times that of min-hop, and
+// on small subnets, where it takes no time that anybody notices, so much.
 const (
 	budgetMinHops = 4
 	leastBudget   = 10e6
 )
 
-// maxRestarts is how often the engines begin anew because the subnet has changed. After that a sweep waits for them, as each sweep does later.
+// maxRestarts is how often the engines begin anew because the subnet has changed. After that a sweep waits for them, as
+// each sweep does later.
 const maxRestarts = 3
 
-// interimEngines route every connected subnet in about the time of min-hop. The first whose routes have no credit loop is used.
+// interimEngines route every connected subnet in about the time of min-hop. The first whose routes have no credit loop
+// is used.
 var interimEngines = []engines.Engine{engines.MinHop, {Name: "updown", Route: updown.Route, NoCreditLoop: true}}
 
 // problem is what a sweep had to route, without the tables that were in force.
@@ -49,7 +51,8 @@ func (p *interim) same(a *attempts) bool {
 
 // asksAlike reports whether engines get the same problem, whatever tables are in force.
 func asksAlike(p, o *routing.In) bool {
-	return slices.Equal(p.Lanes, o.Lanes) && slices.Equal(p.LIDs.Base, o.LIDs.Base) && slices.Equal(p.LIDs.LMC, o.LIDs.LMC) &&
+	return slices.Equal(p.Lanes, o.Lanes) && slices.Equal(p.LIDs.Base, o.LIDs.Base) &&
+		slices.Equal(p.LIDs.LMC, o.LIDs.LMC) &&
 		p.Tenants.Equal(o.Tenants) && routedAlike(p.Topo, o.Topo)
 }
 
@@ -59,15 +62,18 @@ func (j *RouteTask) MayServe() *RouteTask {
 	return j
 }
 
-// chooseInTime is choose within a budget where interim routes may serve, and the other way round: what the engines have made of the subnet meanwhile comes
-// in place of interim routes.
+// chooseInTime is choose within a budget where interim routes may serve, and the other way round: what the engines have
+// made of the subnet meanwhile comes in place of interim routes.
 func (a *attempts) chooseInTime(ctx context.Context) *routed {
 	serves := a.state.interim
 	if serves != nil && a.in.Keep != routing.KeepWorking {
 		a.in.Keep = routing.KeepNone // interim routes are nothing to keep
 	}
 	switch {
-	case !a.mayServe || a.reroute != keepsRoutes || !slices.ContainsFunc(a.RouteTask.chain, func(e engines.Engine) bool { return e.IsMinHop() }):
+	case !a.mayServe || a.reroute != keepsRoutes ||
+		!slices.ContainsFunc(a.RouteTask.chain, func(e engines.Engine) bool {
+			return e.IsMinHop()
+		}):
 		return a.choose(ctx)
 	case serves == nil && a.state.mastership == swept:
 		return a.choose(ctx)
@@ -102,7 +108,8 @@ func (a *attempts) newInterim(engine string) *interim {
 	return &interim{problem{a.RouteTask.chain, a.in}, a.settings, engine, 0}
 }
 
-// serve returns interim routes: those found, repaired, or those of the first interim engine. Where there are none that are proved, it returns what choose does.
+// serve returns interim routes: those found, repaired, or those of the first interim engine. Where there are none that
+// are proved, it returns what choose does.
 func (a *attempts) serve(ctx context.Context, p *interim) *routed {
 	a.out.Refused, a.out.Err, a.out.Foreign = nil, nil, ""
 	r := a.interim(ctx)
@@ -126,7 +133,9 @@ func (a *attempts) interim(ctx context.Context) *routed {
 		keep = routing.KeepMinimal
 	}
 	if a.state.interim != nil { // the engine that serves goes on
-		first = max(0, slices.IndexFunc(interimEngines, func(e engines.Engine) bool { return e.Name == a.state.engine }))
+		first = max(0, slices.IndexFunc(interimEngines, func(e engines.Engine) bool {
+			return e.Name == a.state.engine
+		}))
 	}
 	for i := first; i < len(interimEngines); i++ {
 		r, err := a.compute(ctx, &interimEngines[i], keep)
@@ -140,7 +149,8 @@ func (a *attempts) interim(ctx context.Context) *routed {
 	return nil
 }
 
-// EngineTask has the engines route a subnet for which interim routes serve. It runs outside the core, on values that nobody writes.
+// EngineTask has the engines route a subnet for which interim routes serve. It runs outside the core, on values that
+// nobody writes.
 type EngineTask struct{ *interim }
 
 // EngineResult is what came of an EngineTask.

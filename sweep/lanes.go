@@ -17,7 +17,8 @@ import (
 // lanesMatter reports whether a walk reads the tables of lanes: they may have to be written, SLs to be
 // fitted to them, or ports may drop what is sent to the SA.
 func (s *Sweeper) lanesMatter() bool {
-	return s.cfg.Settings.QoS || s.cfg.Settings.EngineSLs || s.cfg.Settings.SMSL != 0 || s.state.readLanes || countSLs(s.state.sls) > 1
+	return s.cfg.Settings.QoS || s.cfg.Settings.EngineSLs || s.cfg.Settings.SMSL != 0 || s.state.readLanes ||
+		countSLs(s.state.sls) > 1
 }
 
 // ReadLanes has walks read the tables of lanes as long as routes of another manager are kept.
@@ -79,30 +80,33 @@ func (p *Program) lanesSettled(r request, o *txn.Outcome) {
 	default:
 		p.triedSet(r, o, false)
 		if o.Result == txn.Replied && o.Status == mad.StatusOK {
-			p.fail(r.Step, finding.Refused, fmt.Sprintf("the response to Set(%s) has other values", smp.AttrName(o.Attr)))
+			p.fail(r.Step, finding.Refused,
+				fmt.Sprintf("the response to Set(%s) has other values", smp.AttrName(o.Attr)))
 		}
 	}
 }
 
-// disobeyed has a switch that has not done what a wildcard says get the tables one by one, now and in the rest of the sweep.
+// disobeyed has a switch that has not done what a wildcard says get the tables one by one, now and in the rest of the
+// sweep.
 func (p *Program) disobeyed(st plan.Step, left []plan.Step) {
 	p.disobeys[p.c.Plan.Place(st.Op.Attr(), st.Port).Node] = true
 	p.more = append(p.more, left...)
 }
 
-// singly reports whether the tables that a wildcard stands for are sent instead of it, because the switch does not do what
-// wildcards say.
+// singly reports whether the tables that a wildcard stands for are sent instead of it, because the switch does not do
+// what wildcards say.
 func (p *Program) singly(st plan.Step) bool {
 	node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
-	if !st.Op.IsWildcard() || !p.disobeys[node.GUID] && p.s.walks.features.Of(device.Wildcards, &node.Info) != device.Fails {
+	if !st.Op.IsWildcard() || !p.disobeys[node.GUID] &&
+		p.s.walks.features.Of(device.Wildcards, &node.Info) != device.Fails {
 		return false
 	}
 	p.more = append(p.more, p.c.Plan.Singly(st)...)
 	return true
 }
 
-// wildcardRead takes one of the tables that a wildcard stood for. A switch that acknowledges a wildcard may not have done
-// what it says.
+// wildcardRead takes one of the tables that a wildcard stood for. A switch that acknowledges a wildcard may not have
+// done what it says.
 func (p *Program) wildcardRead(r request, o *txn.Outcome) {
 	st := p.witnesses[r.Step]
 	if p.event(r, o, p.c.Plan.LaneSent(st)) != device.Confirmed {

@@ -25,7 +25,8 @@ func (s *state) walked(t *topo.Topo, tables map[mad.GUID]*device.Blocks, replace
 			}
 			continue
 		}
-		all[i] = s.devices.Walked(node.GUID, node.SwitchInfo.LinearFDBTop(), device.PortsUp(t, n), tables[node.GUID], slices.Contains(replaced, node.GUID))
+		all[i] = s.devices.Walked(node.GUID, node.SwitchInfo.LinearFDBTop(), device.PortsUp(t, n), tables[node.GUID],
+			slices.Contains(replaced, node.GUID))
 	}
 	return all
 }
@@ -113,7 +114,8 @@ func unresponsive(t *topo.Topo, p topo.PortIdx) bool {
 // unanswered counts for how many sweeps each ACTIVE port has had no answer behind it, if the walk
 // has asked there, and returns those with more than most. grace reports whether there is one with
 // fewer.
-func (s *state) unanswered(t *topo.Topo, asked bool, most uint8) (counts map[plan.Key]uint8, dead []topo.PortIdx, grace bool) {
+func (s *state) unanswered(t *topo.Topo, asked bool, most uint8) (counts map[plan.Key]uint8, dead []topo.PortIdx,
+	grace bool) {
 	counts = map[plan.Key]uint8{}
 	for i := range t.Ports {
 		if !unresponsive(t, topo.PortIdx(i)) {
@@ -164,7 +166,8 @@ func linksAdded(prev, t *topo.Topo) bool {
 		}
 		before := &prev.Ports[prev.Port(old, p.Num)]
 		was, far := before.Peer, &t.Ports[p.Peer]
-		if was == topo.None || before.Unhealthy || prev.Ports[was].Num != far.Num || prev.Nodes[prev.Ports[was].Node].GUID != t.Nodes[far.Node].GUID {
+		if was == topo.None || before.Unhealthy || prev.Ports[was].Num != far.Num ||
+			prev.Nodes[prev.Ports[was].Node].GUID != t.Nodes[far.Node].GUID {
 			return true
 		}
 	}

@@ -13,11 +13,11 @@ import (
 	"ibsm/topo"
 )
 
-// Leases is the machine that renews the leases of M_Keys. A refused SMP starts the countdown of a port's lease, and an SMP with the M_Key ends
-// it (IBA 14.2.4). A TrapRepress does so as well, but not every port sends trap 256. So the PortInfo of each port whose lease can run out is
-// read with its M_Key, a third of the lease after it was read before, beside all sweeps: which of these are made, and when, depends on links
-// and traps, and so on what the owner of any host does. What they read besides puts no deadline off. Ports are read one after the other, not
-// all at once.
+// Leases is the machine that renews the leases of M_Keys. A refused SMP starts the countdown of a port's lease, and an
+// SMP with the M_Key ends it (IBA 14.2.4). A TrapRepress does so as well, but not every port sends trap 256. So the
+// PortInfo of each port whose lease can run out is read with its M_Key, a third of the lease after it was read before,
+// beside all sweeps: which of these are made, and when, depends on links and traps, and so on what the owner of any
+// host does. What they read besides puts no deadline off. Ports are read one after the other, not all at once.
 type Leases struct {
 	s       *Sweeper
 	ports   map[mad.GUID]*lease
@@ -61,12 +61,13 @@ func (s leaseState) String() string {
 const (
 	// leaseTick is how finely deadlines are kept: what is due within it is asked together.
 	leaseTick = 50 * time.Millisecond
-	// scanPause is how often ports are looked for that a program has given a lease. It goes on for minutes where it sets M_Keys rack by rack.
+	// scanPause is how often ports are looked for that a program has given a lease. It goes on for minutes where it
+	// sets M_Keys rack by rack.
 	scanPause = time.Second
 )
 
-// quietAfter is after how many reads without an answer a port is quiet, and maxUnheard how many of these are asked at a time. They must not keep
-// others waiting: a request without answer is under way for all its attempts.
+// quietAfter is after how many reads without an answer a port is quiet, and maxUnheard how many of these are asked at a
+// time. They must not keep others waiting: a request without answer is under way for all its attempts.
 const (
 	quietAfter = 2
 	maxUnheard = 16
@@ -98,7 +99,8 @@ func agentOf(port mad.GUID, info *smp.PortInfo) (a agent, ok bool) {
 	if info.MKey() == 0 || info.MKeyProtectBits() == 0 || lease == 0 {
 		return a, false
 	}
-	return agent{port: port, key: info.MKey(), protect: info.MKeyProtectBits(), length: time.Duration(lease) * time.Second}, true
+	return agent{port: port, key: info.MKey(), protect: info.MKeyProtectBits(),
+		length: time.Duration(lease) * time.Second}, true
 }
 
 // Leases are those of the ports of a Sweeper's subnet. It has none until a walk or a sweep has found them.
@@ -113,7 +115,8 @@ func (l *Leases) Forget() {
 	*l = Leases{s: l.s, ports: map[mad.GUID]*lease{}, asked: map[uint64]*lease{}, last: l.last}
 }
 
-// Found takes the ports that the first walk of a term has read since a time: their leases may run out before the first plan is computed.
+// Found takes the ports that the first walk of a term has read since a time: their leases may run out before the first
+// plan is computed.
 func (l *Leases) Found(since time.Duration, found *Found) {
 	if l.s.state.prev != nil {
 		return // Follow finds them
@@ -172,7 +175,8 @@ func (l *Leases) Follow(now time.Duration) {
 	for _, p := range t.EndPorts {
 		if a, ok := agentOf(t.Ports[p].GUID, &t.Ports[p].Info); ok {
 			if a.route, ok = t.RouteTo(p); ok {
-				a.mod, a.answers = smp.PortInfoMod(t.Ports[p].Num, t.Nodes[t.Ports[p].Node].GetsExtended), walked && t.Answers(p)
+				a.mod, a.answers = smp.PortInfoMod(t.Ports[p].Num, t.Nodes[t.Ports[p].Node].GetsExtended),
+					walked && t.Answers(p)
 				agents = append(agents, a)
 			}
 		}
@@ -180,7 +184,8 @@ func (l *Leases) Follow(now time.Duration) {
 	l.take(since, agents)
 }
 
-// take takes all ports with a lease. Those that are new were read after a time: their deadlines are spread over the time between two reads.
+// take takes all ports with a lease. Those that are new were read after a time: their deadlines are spread over the
+// time between two reads.
 func (l *Leases) take(since time.Duration, agents []agent) {
 	l.scans++
 	mkeys := l.s.cfg.Settings.MKeys()
@@ -217,7 +222,8 @@ func (l *Leases) queueOf(e *lease) *leaseQueue {
 	return &l.queue
 }
 
-// Next is the next request to make; ok is false when there is none now. Only where there is room, quiet ports are asked.
+// Next is the next request to make; ok is false when there is none now. Only where there is room, quiet ports are
+// asked.
 func (l *Leases) Next(now time.Duration, room bool) (req txn.Request, ok bool) {
 	if req, ok = l.next(now, &l.queue); !ok && room && l.unheard < maxUnheard {
 		req, ok = l.next(now, &l.quiet)
@@ -244,13 +250,15 @@ func (l *Leases) next(now time.Duration, q *leaseQueue) (req txn.Request, ok boo
 		}
 		l.last++
 		e.state, e.sent, l.asked[l.last] = leaseAsked, now, e
-		return txn.Request{Class: mad.ClassDirected, Route: e.route, Method: mad.MethodGet, Attr: smp.AttrPortInfo, Mod: e.mod, MKey: e.key, Tag: l.last}, true
+		return txn.Request{Class: mad.ClassDirected, Route: e.route, Method: mad.MethodGet, Attr: smp.AttrPortInfo,
+			Mod: e.mod, MKey: e.key, Tag: l.last}, true
 	}
 	return req, false
 }
 
-// putsOff notes what a program that runs has made of the M_Key of a port. Where it is about to change it the port is asked once more as late, so that
-// it is not shown the M_Key of before when it has the new one already; and not at all while the Set is on its way, which shows the right one.
+// putsOff notes what a program that runs has made of the M_Key of a port. Where it is about to change it the port is
+// asked once more as late, so that it is not shown the M_Key of before when it has the new one already; and not at all
+// while the Set is on its way, which shows the right one.
 func (l *Leases) putsOff(e *lease) bool {
 	p := l.s.program
 	if p == nil || p.c.LIDs == nil || p.c.Err != nil {
@@ -296,7 +304,8 @@ func (l *Leases) Done(o *txn.Outcome) (lost string) {
 		delete(l.ports, e.port)
 		return ""
 	}
-	// The deadlines of a port stay at equal distances, so that those of all stay apart, also after many had to be asked at once.
+	// The deadlines of a port stay at equal distances, so that those of all stay apart, also after many had to be asked
+	// at once.
 	e.state = leaseWaits
 	if late := e.sent - e.due; late >= 0 {
 		e.due += (late/e.period() + 1) * e.period()
@@ -314,10 +323,11 @@ func (l *Leases) Done(o *txn.Outcome) (lost string) {
 	return lost
 }
 
-// lost says that a port has lost the protection of its M_Key, once. Others may have written to a port that was open for a while. A program protects
-// ports anew, and a port may be open to another manager for a moment: see Sweeper.Knock.
+// lost says that a port has lost the protection of its M_Key, once. Others may have written to a port that was open for
+// a while. A program protects ports anew, and a port may be open to another manager for a moment: see Sweeper.Knock.
 func (l *Leases) lost(e *lease, info *smp.PortInfo) string {
-	if l.s.program != nil || l.subnet == nil || e.open || l.s.state.knocked[e.port] != 0 || info.MKey() == e.key && info.MKeyProtectBits() >= e.protect {
+	if l.s.program != nil || l.subnet == nil || e.open || l.s.state.knocked[e.port] != 0 || info.MKey() == e.key &&
+		info.MKeyProtectBits() >= e.protect {
 		return ""
 	}
 	p := l.subnet.FindPort(e.port)

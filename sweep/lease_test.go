@@ -13,7 +13,8 @@ import (
 	"ibsm/topo/net"
 )
 
-// renew asks the ports that are due at each deadline up to a time, and returns how many those were, and the most at once.
+// renew asks the ports that are due at each deadline up to a time, and returns how many those were, and the most at
+// once.
 func (b *harness) renew(l *Leases, until time.Duration) (asked, most int, lost string) {
 	b.Helper()
 	for range 1000 {
@@ -41,8 +42,8 @@ func (b *harness) renew(l *Leases, until time.Duration) (asked, most int, lost s
 	return asked, most, lost
 }
 
-// TestLeasesRenewed: the PortInfo of each port is read, with its M_Key, once in a third of the lease, one after the other, and only where a lease
-// can run out; a port that was opened meanwhile is reported once, for a full sweep.
+// TestLeasesRenewed: the PortInfo of each port is read, with its M_Key, once in a third of the lease, one after the
+// other, and only where a lease can run out; a port that was opened meanwhile is reported once, for a full sweep.
 func TestLeasesRenewed(t *testing.T) {
 	const agents = 36
 	for _, c := range []struct {
@@ -52,7 +53,8 @@ func TestLeasesRenewed(t *testing.T) {
 		renews  bool
 	}{{"level 1", 1, 60, true}, {"level 2", 2, 60, true}, {"no protection", 0, 60, false}, {"no lease", 2, 0, false}} {
 		var cfg Config
-		cfg.Settings.MKey, cfg.Settings.MKeyProtect, cfg.Settings.MKeyLease = Given(mad.MKey(0x77)), Given(c.protect), Given(c.lease)
+		cfg.Settings.MKey, cfg.Settings.MKeyProtect, cfg.Settings.MKeyLease = Given(mad.MKey(0x77)), Given(c.protect),
+			Given(c.lease)
 		b := newHarness(t, "fattree:k=4", cfg)
 		l := b.Leases()
 		b.heavy()
@@ -63,7 +65,8 @@ func TestLeasesRenewed(t *testing.T) {
 		for third := range 6 {
 			asked, most, lost := b.renew(l, first+time.Duration(third+1)*20*time.Second)
 			if asked != want || most > 2 || lost != "" {
-				t.Errorf("%s, third %d: %d reads, at most %d at once; want %d, 2; %q", c.name, third, asked, most, want, lost)
+				t.Errorf("%s, third %d: %d reads, at most %d at once; want %d, 2; %q", c.name, third, asked, most, want,
+					lost)
 			}
 			b.look()
 			if third == 3 {
@@ -100,12 +103,13 @@ func TestLeasesRenewed(t *testing.T) {
 
 // leased gives all ports an M_Key with a lease of a minute.
 func leased() (cfg Config) {
-	cfg.Settings.MKey, cfg.Settings.MKeyProtect, cfg.Settings.MKeyLease = Given(mad.MKey(0x77)), Given(uint8(2)), Given(uint16(60))
+	cfg.Settings.MKey, cfg.Settings.MKeyProtect, cfg.Settings.MKeyLease = Given(mad.MKey(0x77)), Given(uint8(2)),
+		Given(uint16(60))
 	return cfg
 }
 
-// TestLeasesExpired: ports that were not asked for long, as by a manager that was paused, are asked at once, and apart from one another after that. Requests
-// that have no outcome are made again.
+// TestLeasesExpired: ports that were not asked for long, as by a manager that was paused, are asked at once, and apart
+// from one another after that. Requests that have no outcome are made again.
 func TestLeasesExpired(t *testing.T) {
 	cfg := leased()
 	b := newHarness(t, "fattree:k=4", cfg)
@@ -129,7 +133,8 @@ func TestLeasesExpired(t *testing.T) {
 	}
 }
 
-// TestLeasesOfWalk: the ports that the first walk of a term has read are renewed before there is a plan: the deadlines are those of the walk.
+// TestLeasesOfWalk: the ports that the first walk of a term has read are renewed before there is a plan: the deadlines
+// are those of the walk.
 func TestLeasesOfWalk(t *testing.T) {
 	cfg := leased()
 	b := newHarness(t, "fattree:k=4", cfg)
@@ -149,8 +154,8 @@ func TestLeasesOfWalk(t *testing.T) {
 	}
 }
 
-// TestLeasesWhileMKeysChange: a port that a program is about to give another M_Key is not shown the old one after that, but is read in time
-// where it has to wait for the program.
+// TestLeasesWhileMKeysChange: a port that a program is about to give another M_Key is not shown the old one after that,
+// but is read in time where it has to wait for the program.
 func TestLeasesWhileMKeysChange(t *testing.T) {
 	cfg := leased()
 	b := newHarness(t, "fattree:k=4", cfg)
@@ -217,8 +222,8 @@ func (l *Leases) askInVain(t *testing.T, now time.Duration) int {
 	return len(tags)
 }
 
-// TestLeasesQuietInProgram: ports that twice have not answered are asked 16 at a time, while a program runs as well, until a walk has heard them; a
-// port that has missed one read is asked as others are.
+// TestLeasesQuietInProgram: ports that twice have not answered are asked 16 at a time, while a program runs as well,
+// until a walk has heard them; a port that has missed one read is asked as others are.
 func TestLeasesQuietInProgram(t *testing.T) {
 	cfg := leased()
 	b := newHarness(t, "fattree:k=4", cfg)
@@ -244,7 +249,8 @@ func TestLeasesQuietInProgram(t *testing.T) {
 	}
 }
 
-// TestLeasesQuietAfterQuickWalk: a quick walk asks few ports, so those that are quiet stay so; a full one hears them again.
+// TestLeasesQuietAfterQuickWalk: a quick walk asks few ports, so those that are quiet stay so; a full one hears them
+// again.
 func TestLeasesQuietAfterQuickWalk(t *testing.T) {
 	b := newHarness(t, "fattree:k=4", leased())
 	l := b.Leases()

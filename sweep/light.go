@@ -14,10 +14,10 @@ import (
 	"ibsm/topo"
 )
 
-// Look is a light sweep: it reads the SwitchInfo of each switch, the PortInfo of our own port,
-// the NodeInfo behind ports with an unresponsive neighbour, and of the only other host where there is no switch, NodeDescriptions that are
-// missing or behind cables that are held back, the SMInfo of other managers, and the blocks of tables that were sent more than once: a
-// delayed copy may have written an old value.
+// Look is a light sweep: it reads the SwitchInfo of each switch, the PortInfo of our own port, the NodeInfo behind
+// ports with an unresponsive neighbour, and of the only other host where there is no switch, NodeDescriptions that are
+// missing or behind cables that are held back, the SMInfo of other managers, and the blocks of tables that were sent
+// more than once: a delayed copy may have written an old value.
 type Look struct {
 	t        *topo.Topo
 	state    *state
@@ -108,7 +108,8 @@ func (l *Look) askUnnamed(known *state) {
 
 // refused are the attributes that ports did not return, by the finding of the walk.
 var refused = map[finding.Kind]mad.AttrID{
-	finding.GetRefused: smp.AttrPortInfo, finding.PKeysRefused: smp.AttrPKeyTable, finding.PKeysUnread: smp.AttrPKeyTable,
+	finding.GetRefused: smp.AttrPortInfo, finding.PKeysRefused: smp.AttrPKeyTable,
+	finding.PKeysUnread: smp.AttrPKeyTable,
 }
 
 // maxRefused is how many attributes that ports did not return a light sweep asks for: each may cost a time-out.
@@ -133,13 +134,15 @@ func (l *Look) askRefused(findings []discover.Finding, looks int) {
 func nothingBehind(t *topo.Topo, idx topo.PortIdx) bool {
 	p := &t.Ports[idx]
 	node := &t.Nodes[p.Node]
-	if node.Type != mad.Switch && idx != t.Self || p.Num == 0 || !p.Seen || p.Shunned || node.Missed > 0 || p.Info.PortState() < smp.PortInit {
+	if node.Type != mad.Switch && idx != t.Self || p.Num == 0 || !p.Seen || p.Shunned || node.Missed > 0 ||
+		p.Info.PortState() < smp.PortInit {
 		return false
 	}
 	return p.Peer == topo.None || t.Nodes[t.Ports[p.Peer].Node].Missed > 0
 }
 
-// behindSelf is the only other node of a subnet without switches: one that our own port has a cable to, and that answered. None if there is no such.
+// behindSelf is the only other node of a subnet without switches: one that our own port has a cable to, and that
+// answered. None if there is no such.
 func behindSelf(t *topo.Topo) topo.NodeIdx {
 	peer := t.Ports[t.Self].Peer
 	if peer == topo.None {
@@ -163,7 +166,8 @@ func (l *Look) Next() (req txn.Request, ok bool) {
 		switch {
 		case a.out:
 			req.Route, ok = l.t.Nodes[port.Node].Route.Then(port.Num)
-		case a.attr == smp.AttrPortInfo || a.attr == smp.AttrSMInfo || device.Of(a.attr) != nil && !device.Of(a.attr).PerSwitch:
+		case a.attr == smp.AttrPortInfo || a.attr == smp.AttrSMInfo || device.Of(a.attr) != nil &&
+			!device.Of(a.attr).PerSwitch:
 			req.Route, ok = l.t.RouteTo(a.port)
 		default:
 			req.Route, ok = l.t.Nodes[port.Node].Route, true
@@ -232,7 +236,8 @@ func (l *Look) Done(o *txn.Outcome) {
 	case smp.AttrNodeDescription:
 		if was, is := l.unnamed[topo.PortIdx(uint32(o.Tag))]; is {
 			if ok && o.Data != was {
-				l.need(true, "the device behind port %d of node %v %q, which is held back, has another description", port.Num, node.GUID, node.Desc)
+				l.need(true, "the device behind port %d of node %v %q, which is held back, has another description",
+					port.Num, node.GUID, node.Desc)
 			}
 			break
 		}

@@ -57,7 +57,8 @@ type losing struct {
 }
 
 // lose begins to lose those that of accepts; stop ends that.
-func (b *harness) lose(c lostAnswer, attr mad.AttrID, of func(t *topo.Topo, p topo.PortIdx) bool) (l *losing, stop func()) {
+func (b *harness) lose(c lostAnswer, attr mad.AttrID, of func(t *topo.Topo, p topo.PortIdx) bool) (l *losing,
+	stop func()) {
 	l = &losing{harness: b, lostAnswer: c, lost: map[topo.PortIdx]int{}}
 	hit := func(req *txn.Request) (p topo.PortIdx, is bool) {
 		t := b.state.prev
@@ -181,7 +182,9 @@ func TestLostPKeys(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s, then a %s sweep", way.name, c.name, extents[extent]), func(t *testing.T) {
 					b := up(t, "fattree:k=4", Config{Partitions: way.before})
 					want, victims := b.keys(), kinds(b.state.prev)
-					l, stop := b.lose(c, smp.AttrPKeyTable, func(_ *topo.Topo, p topo.PortIdx) bool { return slices.Contains(victims, p) })
+					l, stop := b.lose(c, smp.AttrPKeyTable, func(_ *topo.Topo, p topo.PortIdx) bool {
+						return slices.Contains(victims, p)
+					})
 					b.Configure(Config{Partitions: way.after, Engines: b.cfg.Engines})
 					b.heavy()
 					stop()
@@ -206,7 +209,8 @@ func TestLostPKeys(t *testing.T) {
 						}
 					}
 					if b.heavy(); len(b.sets) > 0 || b.asked[smp.AttrPKeyTable] > 0 {
-						t.Errorf("a sweep afterwards: %d Sets, %d Gets of P_KeyTable", len(b.sets), b.asked[smp.AttrPKeyTable])
+						t.Errorf("a sweep afterwards: %d Sets, %d Gets of P_KeyTable", len(b.sets),
+							b.asked[smp.AttrPKeyTable])
 					}
 				})
 			}
@@ -214,15 +218,17 @@ func TestLostPKeys(t *testing.T) {
 	}
 }
 
-// TestLostPKeysUnread: a block stays unknown until it is read, however many sweeps do not succeed in that: because the Get of it gets no
-// answer, or that of the port's PortInfo, so that the walk goes by what it was.
+// TestLostPKeysUnread: a block stays unknown until it is read, however many sweeps do not succeed in that: because the
+// Get of it gets no answer, or that of the port's PortInfo, so that the walk goes by what it was.
 func TestLostPKeysUnread(t *testing.T) {
 	less := policyOf(t, "Default=0x7fff : ALL=full ;\n")
 	more := policyOf(t, "Default=0x7fff : ALL=full ;\nx=0x1234 : ALL=full ;\n")
 	for _, attr := range []mad.AttrID{smp.AttrPKeyTable, smp.AttrPortInfo} {
 		b := up(t, "fattree:k=4", Config{Partitions: less})
 		want, victims := b.keys(), kinds(b.state.prev)
-		_, stop := b.lose(lostAnswers[0], smp.AttrPKeyTable, func(_ *topo.Topo, p topo.PortIdx) bool { return slices.Contains(victims, p) })
+		_, stop := b.lose(lostAnswers[0], smp.AttrPKeyTable, func(_ *topo.Topo, p topo.PortIdx) bool {
+			return slices.Contains(victims, p)
+		})
 		b.Configure(Config{Partitions: more, Engines: b.cfg.Engines})
 		b.heavy()
 		stop()
@@ -234,7 +240,8 @@ func TestLostPKeysUnread(t *testing.T) {
 				return false
 			}
 			if attr == smp.AttrPortInfo && at.Nodes[at.Ports[p].Node].Type == mad.Switch {
-				return at.Port(at.Ports[p].Node, uint8(req.Mod)) == victims[2] // without that of port 0 the whole switch counts as gone
+				// without that of port 0 the whole switch counts as gone
+				return at.Port(at.Ports[p].Node, uint8(req.Mod)) == victims[2]
 			}
 			return attr == smp.AttrPKeyTable
 		}
@@ -251,13 +258,14 @@ func TestLostPKeysUnread(t *testing.T) {
 			}
 		}
 		if b.heavy(); len(b.sets) > 0 || b.asked[smp.AttrPKeyTable] > 0 {
-			t.Errorf("Gets of %v lost, a sweep afterwards: %d Sets, %d Gets of P_KeyTable", smp.AttrName(attr), len(b.sets), b.asked[smp.AttrPKeyTable])
+			t.Errorf("Gets of %v lost, a sweep afterwards: %d Sets, %d Gets of P_KeyTable", smp.AttrName(attr),
+				len(b.sets), b.asked[smp.AttrPKeyTable])
 		}
 	}
 }
 
-// rejoin cuts a switch off until it counts as gone, and brings it back: the sweep that finds it has Found.Changed, and so is followed by a
-// walk that asks only ports that have not answered a Set since.
+// rejoin cuts a switch off until it counts as gone, and brings it back: the sweep that finds it has Found.Changed, and
+// so is followed by a walk that asks only ports that have not answered a Set since.
 func (b *harness) rejoin() {
 	b.Helper()
 	t := b.state.prev
@@ -291,54 +299,59 @@ func (b *harness) rejoin() {
 
 // TestLostPortInfo and SwitchInfo: likewise.
 func TestLostPortInfo(t *testing.T) {
-	before := Settings{SubnetTimeOut: Given[uint8](18), LeafHOQLife: Given[uint8](16), HOQLife: Given[uint8](18), PacketLifeTime: Given[uint8](18)}
+	before := Settings{SubnetTimeOut: Given[uint8](18), LeafHOQLife: Given[uint8](16), HOQLife: Given[uint8](18),
+		PacketLifeTime: Given[uint8](18)}
 	after := before
-	after.SubnetTimeOut, after.LeafHOQLife, after.HOQLife, after.PacketLifeTime = Given[uint8](17), Given[uint8](15), Given[uint8](17), Given[uint8](17)
+	after.SubnetTimeOut, after.LeafHOQLife, after.HOQLife, after.PacketLifeTime = Given[uint8](17), Given[uint8](15),
+		Given[uint8](17), Given[uint8](17)
 	for _, attr := range []mad.AttrID{smp.AttrPortInfo, smp.AttrSwitchInfo} {
 		for _, c := range lostAnswers {
 			for _, extent := range []Extent{Full, Quick, Second} {
-				t.Run(fmt.Sprintf("%v, %s, then a %s sweep", smp.AttrName(attr), c.name, extents[extent]), func(t *testing.T) {
-					b := up(t, "fattree:k=4", Config{Settings: before})
-					want := b.settings()
-					if extent == Second {
-						b.rejoin()
-					}
-					victims := kinds(b.state.prev)
-					if attr == smp.AttrSwitchInfo {
-						victims = victims[1:2]
-					}
-					l, stop := b.lose(c, attr, func(_ *topo.Topo, p topo.PortIdx) bool { return slices.Contains(victims, p) })
-					b.Configure(Config{Settings: after, Engines: b.cfg.Engines})
-					if out := b.heavy(); out.Found.Changed != (extent == Second) {
-						t.Errorf("changed: %v", out.Found.Changed)
-					}
-					stop()
-					if len(l.lost) != len(victims) {
-						t.Fatalf("lost %v, not of each of %v", l.lost, victims)
-					}
-					l.arriveAfter(afterSweep)
-					b.Configure(Config{Settings: before, Engines: b.cfg.Engines})
-					b.extent = extent
-					b.heavy()
-					b.extent = Full
-					// A quick sweep takes over all ports but our own.
-					if gets := b.gets(smp.AttrPortInfo); extent == Quick && gets > len(victims)+1 {
-						t.Errorf("%d Gets of PortInfo", gets)
-					}
-					l.arriveAfter(afterNextSweep)
-					if c.late == afterNextSweep {
-						b.heavy()
-					}
-					for at, has := range b.settings() {
-						if has != want[at] {
-							t.Errorf("port %v: %v, not %v", at, has, want[at])
+				t.Run(fmt.Sprintf("%v, %s, then a %s sweep", smp.AttrName(attr), c.name, extents[extent]),
+					func(t *testing.T) {
+						b := up(t, "fattree:k=4", Config{Settings: before})
+						want := b.settings()
+						if extent == Second {
+							b.rejoin()
 						}
-					}
-					b.heavy()
-					if b.heavy(); len(b.sets) > 0 {
-						t.Errorf("a sweep afterwards: %d Sets", len(b.sets))
-					}
-				})
+						victims := kinds(b.state.prev)
+						if attr == smp.AttrSwitchInfo {
+							victims = victims[1:2]
+						}
+						l, stop := b.lose(c, attr, func(_ *topo.Topo, p topo.PortIdx) bool {
+							return slices.Contains(victims, p)
+						})
+						b.Configure(Config{Settings: after, Engines: b.cfg.Engines})
+						if out := b.heavy(); out.Found.Changed != (extent == Second) {
+							t.Errorf("changed: %v", out.Found.Changed)
+						}
+						stop()
+						if len(l.lost) != len(victims) {
+							t.Fatalf("lost %v, not of each of %v", l.lost, victims)
+						}
+						l.arriveAfter(afterSweep)
+						b.Configure(Config{Settings: before, Engines: b.cfg.Engines})
+						b.extent = extent
+						b.heavy()
+						b.extent = Full
+						// A quick sweep takes over all ports but our own.
+						if gets := b.gets(smp.AttrPortInfo); extent == Quick && gets > len(victims)+1 {
+							t.Errorf("%d Gets of PortInfo", gets)
+						}
+						l.arriveAfter(afterNextSweep)
+						if c.late == afterNextSweep {
+							b.heavy()
+						}
+						for at, has := range b.settings() {
+							if has != want[at] {
+								t.Errorf("port %v: %v, not %v", at, has, want[at])
+							}
+						}
+						b.heavy()
+						if b.heavy(); len(b.sets) > 0 {
+							t.Errorf("a sweep afterwards: %d Sets", len(b.sets))
+						}
+					})
 			}
 		}
 	}
@@ -361,11 +374,16 @@ func (b *harness) settings() map[net.End][3]uint8 {
 // TestLostFDR10: likewise of ExtendedPortInfo, which quick sweeps take over as well.
 func TestLostFDR10(t *testing.T) {
 	for _, c := range lostAnswers[:3] {
-		b := newHarnessWith(t, nettest.Generate(t, "fattree:k=4,speed=FDR10"), Config{Settings: Settings{FDR10: plan.DisableFDR10}}, func(_ int32, _ *net.Node, c *fabric.Caps) { c.NVIDIA = true })
+		b := newHarnessWith(t, nettest.Generate(t, "fattree:k=4,speed=FDR10"),
+			Config{Settings: Settings{FDR10: plan.DisableFDR10}}, func(_ int32, _ *net.Node, c *fabric.Caps) {
+				c.NVIDIA = true
+			})
 		b.heavy()
 		victims := kinds(b.state.prev)
 		victims = []topo.PortIdx{victims[0], victims[2]}
-		l, stop := b.lose(c, smp.AttrExtendedPortInfo, func(_ *topo.Topo, p topo.PortIdx) bool { return slices.Contains(victims, p) })
+		l, stop := b.lose(c, smp.AttrExtendedPortInfo, func(_ *topo.Topo, p topo.PortIdx) bool {
+			return slices.Contains(victims, p)
+		})
 		b.Configure(Config{Settings: Settings{FDR10: plan.EnableFDR10}, Engines: b.cfg.Engines})
 		b.heavy()
 		stop()
@@ -389,13 +407,19 @@ func TestLostFDR10(t *testing.T) {
 	}
 }
 
-// TestBusyFDR10: a port that is busy in several sweeps is not taken for one without FDR10. Each of them names the failure, and it is set as soon as the port is not busy any more.
+// TestBusyFDR10: a port that is busy in several sweeps is not taken for one without FDR10. Each of them names the
+// failure, and it is set as soon as the port is not busy any more.
 func TestBusyFDR10(t *testing.T) {
-	b := newHarnessWith(t, nettest.Generate(t, "fattree:k=4,speed=FDR10"), Config{Settings: Settings{FDR10: plan.DisableFDR10}}, func(_ int32, _ *net.Node, c *fabric.Caps) { c.NVIDIA = true })
+	b := newHarnessWith(t, nettest.Generate(t, "fattree:k=4,speed=FDR10"),
+		Config{Settings: Settings{FDR10: plan.DisableFDR10}}, func(_ int32, _ *net.Node, c *fabric.Caps) {
+			c.NVIDIA = true
+		})
 	b.heavy()
 	victim := kinds(b.state.prev)[0]
 	at, _ := b.fabric.Find(b.state.prev.Ports[victim].GUID)
-	_, stop := b.lose(lostAnswer{}, smp.AttrExtendedPortInfo, func(_ *topo.Topo, p topo.PortIdx) bool { return p == victim })
+	_, stop := b.lose(lostAnswer{}, smp.AttrExtendedPortInfo, func(_ *topo.Topo, p topo.PortIdx) bool {
+		return p == victim
+	})
 	lost := b.meddle
 	b.meddle = func(req *txn.Request, o *txn.Outcome) {
 		if lost(req, o); o.Result == txn.TimedOut {
@@ -438,8 +462,10 @@ func TestLostARInfo(t *testing.T) {
 		b.Configure(Config{Engines: b.cfg.Engines})
 		b.extent = Quick
 		b.heavy()
-		if on := b.state.prev.Nodes[n].AR == topo.AROn; on != b.fabric.AdaptiveRoutes(sw) || on != !c.executed || b.gets(smp.AttrARInfo) != 1 {
-			t.Errorf("%s: adaptive routing on: %v, not %v, after %d Gets", c.name, on, b.fabric.AdaptiveRoutes(sw), b.gets(smp.AttrARInfo))
+		if on := b.state.prev.Nodes[n].AR == topo.AROn; on != b.fabric.AdaptiveRoutes(sw) || on != !c.executed ||
+			b.gets(smp.AttrARInfo) != 1 {
+			t.Errorf("%s: adaptive routing on: %v, not %v, after %d Gets", c.name, on, b.fabric.AdaptiveRoutes(sw),
+				b.gets(smp.AttrARInfo))
 		}
 		if b.heavy(); b.asked[smp.AttrARInfo] > 0 {
 			t.Errorf("%s: a sweep afterwards: %v", c.name, b.asked)

@@ -92,7 +92,8 @@ func hasMKeys(last *topo.Topo) bool {
 func (s *Sweeper) knownUnresponsive(last *topo.Topo) func(guid mad.GUID, num uint8) bool {
 	if last != nil {
 		return func(guid mad.GUID, num uint8) bool {
-			return (last.FindNode(guid) != topo.None || last.FindPort(guid) != topo.None) && behind(last, guid, num) == 0
+			return (last.FindNode(guid) != topo.None || last.FindPort(guid) != topo.None) &&
+				behind(last, guid, num) == 0
 		}
 	}
 	known := map[mad.GUID]bool{}
@@ -102,8 +103,8 @@ func (s *Sweeper) knownUnresponsive(last *topo.Topo) func(guid mad.GUID, num uin
 	return func(guid mad.GUID, _ uint8) bool { return known[guid] }
 }
 
-// MostMissing reports whether nobody answers behind some links, and most of the subnet is behind them: more nodes than the walk has found, by
-// what was known of it, or perhaps, where nothing was known.
+// MostMissing reports whether nobody answers behind some links, and most of the subnet is behind them: more nodes than
+// the walk has found, by what was known of it, or perhaps, where nothing was known.
 func (f *Found) MostMissing() bool {
 	last := f.s.lastKnown()
 	known := 0
@@ -121,7 +122,8 @@ func (f *Found) MostMissing() bool {
 // lastKnown is the subnet in which ports and M_Keys are looked up; nil for none.
 func (s *Sweeper) lastKnown() *topo.Topo { return cmp.Or(s.state.prev, s.walks.known) }
 
-// recorded is what is known of the M_Key of a port's agent. A manager that has not been master since may have missed a rotation.
+// recorded is what is known of the M_Key of a port's agent. A manager that has not been master since may have missed a
+// rotation.
 func (s *Sweeper) recorded(last *topo.Topo, port mad.GUID) (r plan.Recorded) {
 	r.Key, r.Known = s.recordedKey(last, port)
 	r.Old = s.state.remembered() == nil
@@ -170,8 +172,8 @@ func (s *Sweeper) KeyAlong(ports []uint8) (key mad.MKey, ok bool) {
 	return s.Key(port, 0), true
 }
 
-// AgentAlong is the port GUID of the agent at the end of a directed route, as the subnet was known last, 0 where it was not; ok is false where
-// it has to be known because ports have M_Keys of their own.
+// AgentAlong is the port GUID of the agent at the end of a directed route, as the subnet was known last, 0 where it was
+// not; ok is false where it has to be known because ports have M_Keys of their own.
 func (s *Sweeper) AgentAlong(ports []uint8) (port mad.GUID, ok bool) {
 	if last := s.lastKnown(); last != nil && last.Self != topo.None {
 		if p := last.Along(ports); p != topo.None {
@@ -181,8 +183,8 @@ func (s *Sweeper) AgentAlong(ports []uint8) (port mad.GUID, ok bool) {
 	return port, port != 0 || !s.cfg.Settings.PortMKeys.On()
 }
 
-// Remember is the subnet that a walk has found. It is kept for the M_Keys of later walks: a manager that is not master may become it.
-// The walk's Builder is not used after this.
+// Remember is the subnet that a walk has found. It is kept for the M_Keys of later walks: a manager that is not master
+// may become it. The walk's Builder is not used after this.
 func (f *Found) Remember() *topo.Topo {
 	t := f.Builder.Freeze()
 	f.s.walks.pruneFeatures(t)
@@ -190,7 +192,8 @@ func (f *Found) Remember() *topo.Topo {
 	return t
 }
 
-// Mirror takes what is registered with the master, another manager: whom it knows behind ports is newer than what our last walk has found.
+// Mirror takes what is registered with the master, another manager: whom it knows behind ports is newer than what our
+// last walk has found.
 func (s *Sweeper) Mirror(registered *registry.State) { s.walks.mirrored = registered }
 
 // mirroredNeighbor is the port that the master knew behind another one.
@@ -215,7 +218,8 @@ func (w *walkState) remember(t *topo.Topo, tried []discover.Place, settings *Set
 	}
 }
 
-// remembers reports whether the subnet that was found last is kept for M_Keys: ports have their own, or may have after a reload.
+// remembers reports whether the subnet that was found last is kept for M_Keys: ports have their own, or may have after
+// a reload.
 func (s *Settings) remembers() bool { return s.PortMKeys.On() || s.MKey.Value != 0 }
 
 // otherKeys reports whether some agent has a known M_Key that differs from the configured one.
@@ -241,9 +245,9 @@ func (s *Sweeper) otherKeys() bool {
 	return false
 }
 
-// shownKeys are the M_Keys that a port has shown: the last one, 0 for none, and the one before, which is the same once two sweeps in a row
-// have shown it; 0 until then. One wrong reply does not push out the right one. A sweep that has perhaps not read the port, because that did not
-// answer or the walk was not full, has shown nothing.
+// shownKeys are the M_Keys that a port has shown: the last one, 0 for none, and the one before, which is the same once
+// two sweeps in a row have shown it; 0 until then. One wrong reply does not push out the right one. A sweep that has
+// perhaps not read the port, because that did not answer or the walk was not full, has shown nothing.
 type shownKeys struct{ last, before mad.MKey }
 
 // rememberKeys stores the M_Keys that ports have returned. A port hides its M_Key when a walk
@@ -321,8 +325,8 @@ func behind(t *topo.Topo, guid mad.GUID, num uint8) mad.GUID {
 	return t.Ports[peer].GUID
 }
 
-// maxHidden is after how many sweeps without an answer behind an ACTIVE port its link is taken down, where ports have M_Keys of their
-// own: a node whose port is not known may answer only when its lease has ended.
+// maxHidden is after how many sweeps without an answer behind an ACTIVE port its link is taken down, where ports have
+// M_Keys of their own: a node whose port is not known may answer only when its lease has ended.
 const maxHidden = 100
 
 // Ports at protection level 1 for another manager: how many, and for how long.
@@ -331,17 +335,19 @@ const (
 	knockedTime = time.Minute
 )
 
-// Knock takes that an agent has refused a manager that has the secret of the subnet, but does not know the subnet. It returns the Set
-// that opens the agent to it; ok is false where there is none. Only agents of switches and our own are opened: by way of them it
-// finds us. It does not wait for a sweep: the two may be masters of a part of the subnet each, and this one may be waiting
-// for the other. But it sets what the last sweep has left, so that there is none while a plan is being written: a manager that is not let in asks again.
+// Knock takes that an agent has refused a manager that has the secret of the subnet, but does not know the subnet. It
+// returns the Set that opens the agent to it; ok is false where there is none. Only agents of switches and our own are
+// opened: by way of them it finds us. It does not wait for a sweep: the two may be masters of a part of the subnet
+// each, and this one may be waiting for the other. But it sets what the last sweep has left, so that there is none
+// while a plan is being written: a manager that is not let in asks again.
 func (s *Sweeper) Knock(now time.Duration, port mad.GUID) (set plan.Set, ok bool) {
 	t := s.lastKnown()
 	if t == nil || s.program != nil || len(s.state.knocked) >= maxKnocked || s.state.knocked[port] != 0 {
 		return set, false
 	}
 	p := t.FindPort(port)
-	if p == topo.None || t.Nodes[t.Ports[p].Node].Type != mad.Switch && (t.Self == topo.None || p != t.EndPort(t.Self)) {
+	if p == topo.None || t.Nodes[t.Ports[p].Node].Type != mad.Switch &&
+		(t.Self == topo.None || p != t.EndPort(t.Self)) {
 		return set, false
 	}
 	if set.Route, ok = t.RouteTo(p); !ok {
@@ -357,9 +363,9 @@ func (s *Sweeper) Knock(now time.Duration, port mad.GUID) (set plan.Set, ok bool
 	return set, true
 }
 
-// OpenOwn is the Set that has our own port answer others, for a manager that waits for leases: another one that waits would not find it, because
-// its own requests keep the lease of its port, and both would become master. Whoever becomes master protects the port again. ok is false where
-// the port answers them already, or has no M_Key of its own.
+// OpenOwn is the Set that has our own port answer others, for a manager that waits for leases: another one that waits
+// would not find it, because its own requests keep the lease of its port, and both would become master. Whoever becomes
+// master protects the port again. ok is false where the port answers them already, or has no M_Key of its own.
 func (f *Found) OpenOwn() (set plan.Set, ok bool) {
 	self := f.Builder.Self()
 	if self == topo.NoEnd || !f.s.cfg.Settings.PortMKeys.On() {
@@ -386,8 +392,8 @@ func relax(set *plan.Set, key mad.MKey, held *smp.PortInfo, node *topo.Node, num
 	set.Data = info
 }
 
-// EndKnocks ends the time of ports that were open to another manager for long enough, and reports whether there are any: the next
-// heavy sweep protects them again.
+// EndKnocks ends the time of ports that were open to another manager for long enough, and reports whether there are
+// any: the next heavy sweep protects them again.
 func (s *Sweeper) EndKnocks(now time.Duration) bool {
 	left := maps.Clone(s.state.knocked)
 	maps.DeleteFunc(left, func(_ mad.GUID, until time.Duration) bool { return until <= now })
@@ -405,8 +411,8 @@ func (s *Sweeper) EndKnocks(now time.Duration) bool {
 	return true
 }
 
-// Expect takes what a manager that shows the M_Key of our own port says of itself: its port is at the end of a directed route, where
-// nothing has answered, and may have its own M_Key.
+// Expect takes what a manager that shows the M_Key of our own port says of itself: its port is at the end of a directed
+// route, where nothing has answered, and may have its own M_Key.
 func (s *Sweeper) Expect(route mad.Route, port mad.GUID) {
 	t, ports := s.state.prev, route.Ports()
 	if t == nil || len(ports) == 0 || len(s.walks.expected) >= maxKnocked || !s.cfg.Settings.PortMKeys.On() {
@@ -423,11 +429,12 @@ func (s *Sweeper) Expect(route mad.Route, port mad.GUID) {
 	s.walks.expected[plan.Key{Node: t.Nodes[t.Ports[p].Node].GUID, Port: ports[last]}] = port
 }
 
-// maxShown limits the ports whose M_Keys are kept: a host may be another port in each sweep. It is several times as many as a subnet has LIDs.
+// maxShown limits the ports whose M_Keys are kept: a host may be another port in each sweep. It is several times as
+// many as a subnet has LIDs.
 const maxShown = 4 * int(mad.MaxUnicastLID)
 
-// prune forgets managers that have said where they are where a sweep has found somebody, or the link is down, what is known of nodes
-// that have left, and M_Keys of ports that have left where there are too many.
+// prune forgets managers that have said where they are where a sweep has found somebody, or the link is down, what is
+// known of nodes that have left, and M_Keys of ports that have left where there are too many.
 func (w *walkState) prune(t *topo.Topo) {
 	w.pruneFeatures(t)
 	if len(w.mkeys) > maxShown {
@@ -444,8 +451,9 @@ func (w *walkState) pruneFeatures(t *topo.Topo) {
 	w.features.Prune(t)
 }
 
-// Secret reports whether an M_Key that an agent has refused may be one of the subnet's, which must not be shown, and whether it is the
-// one of a manager that does not know the subnet. Any host has agents refuse as many as it likes: so no M_Key is derived for it.
+// Secret reports whether an M_Key that an agent has refused may be one of the subnet's, which must not be shown, and
+// whether it is the one of a manager that does not know the subnet. Any host has agents refuse as many as it likes: so
+// no M_Key is derived for it.
 func (s *Sweeper) Secret(key mad.MKey) (secret, knocks bool) {
 	p := &s.cfg.Settings.PortMKeys
 	return p.On(), p.On() && uint64(key) == p.Knock()

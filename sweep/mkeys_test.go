@@ -40,8 +40,8 @@ func otherHost(t *testing.T, tp *topo.Topo) topo.PortIdx {
 	return topo.None
 }
 
-// TestKnockWhileWriting: a Set that lets another manager in has what the last sweep has left, so that it is not sent while a plan is
-// written.
+// TestKnockWhileWriting: a Set that lets another manager in has what the last sweep has left, so that it is not sent
+// while a plan is written.
 func TestKnockWhileWriting(t *testing.T) {
 	cfg, _ := portMKeys(t, 1)
 	b := newHarness(t, small, cfg)
@@ -59,7 +59,8 @@ func TestKnockWhileWriting(t *testing.T) {
 		}
 	}
 	b.write(c)
-	if set, ok := b.Knock(time.Second, port); asked == 0 || !ok || set.MKey != b.state.prev.MKey(b.state.prev.FindPort(port)) {
+	if set, ok := b.Knock(time.Second, port); asked == 0 || !ok ||
+		set.MKey != b.state.prev.MKey(b.state.prev.FindPort(port)) {
 		t.Errorf("after %d requests of the plan it is sent: %v, with M_Key %v", asked, ok, set.MKey)
 	}
 }
@@ -88,8 +89,8 @@ func TestLeaseNotHeld(t *testing.T) {
 	}
 }
 
-// TestWrittenBetween: where another manager writes a port between the Set of its M_Key and the Get that reads it back, the next sweep sets it
-// again: the port has not refused anything.
+// TestWrittenBetween: where another manager writes a port between the Set of its M_Key and the Get that reads it back,
+// the next sweep sets it again: the port has not refused anything.
 func TestWrittenBetween(t *testing.T) {
 	cfg, _ := portMKeys(t, 1)
 	b := newHarness(t, small, cfg)
@@ -106,7 +107,8 @@ func TestWrittenBetween(t *testing.T) {
 			(*smp.PortInfo)(&info).SetMKeyProtectBits(1)
 			(*smp.PortInfo)(&info).SetPortState(smp.PortNoChange)
 			(*smp.PortInfo)(&info).SetPortPhysicalState(smp.PhysNoChange)
-			if o := b.ask(&txn.Request{Route: req.Route, Method: mad.MethodSet, Attr: req.Attr, Mod: req.Mod, MKey: key, Data: info}); o.Result != txn.Replied {
+			if o := b.ask(&txn.Request{Route: req.Route, Method: mad.MethodSet, Attr: req.Attr, Mod: req.Mod, MKey: key,
+				Data: info}); o.Result != txn.Replied {
 				t.Fatalf("%v", o.Result)
 			}
 		}
@@ -121,7 +123,8 @@ func TestWrittenBetween(t *testing.T) {
 	}
 }
 
-// TestKeepsMKey: a port at protection level 1 that answers to an M_Key that it does not have, and hides its own, is asked with the one that it had.
+// TestKeepsMKey: a port at protection level 1 that answers to an M_Key that it does not have, and hides its own, is
+// asked with the one that it had.
 func TestKeepsMKey(t *testing.T) {
 	cfg, own := portMKeys(t, 1)
 	cfg.Settings.MKeyProtect = Given(uint8(1))
@@ -138,7 +141,8 @@ func TestKeepsMKey(t *testing.T) {
 			(*smp.PortInfo)(&info).SetMKey(was)
 			(*smp.PortInfo)(&info).SetPortState(smp.PortNoChange)
 			(*smp.PortInfo)(&info).SetPortPhysicalState(smp.PhysNoChange)
-			b.ask(&txn.Request{Route: req.Route, Method: mad.MethodSet, Attr: req.Attr, Mod: req.Mod, MKey: key, Data: info})
+			b.ask(&txn.Request{Route: req.Route, Method: mad.MethodSet, Attr: req.Attr, Mod: req.Mod, MKey: key,
+				Data: info})
 		}
 	}
 	out := b.heavy()
@@ -147,7 +151,8 @@ func TestKeepsMKey(t *testing.T) {
 	}
 }
 
-// TestUnprovedNotHeard: a port of which a Set of an M_Key was not proved has not said what it holds: the second walk reads it.
+// TestUnprovedNotHeard: a port of which a Set of an M_Key was not proved has not said what it holds: the second walk
+// reads it.
 func TestUnprovedNotHeard(t *testing.T) {
 	cfg, _ := portMKeys(t, 1)
 	b := newHarness(t, small, cfg)
@@ -192,7 +197,8 @@ func TestSecondWalkOtherMKey(t *testing.T) {
 	info.SetPortState(smp.PortNoChange)
 	info.SetPortPhysicalState(smp.PhysNoChange)
 	route, _ := tp.RouteTo(host)
-	if o := b.ask(&txn.Request{Route: route, Method: mad.MethodSet, Attr: smp.AttrPortInfo, Mod: uint32(tp.Ports[host].Num), MKey: tp.MKey(host), Data: info}); o.Result != txn.Replied {
+	if o := b.ask(&txn.Request{Route: route, Method: mad.MethodSet, Attr: smp.AttrPortInfo,
+		Mod: uint32(tp.Ports[host].Num), MKey: tp.MKey(host), Data: info}); o.Result != txn.Replied {
 		t.Fatalf("%v", o.Result)
 	}
 	second := b.Walk(true, Second)
@@ -230,8 +236,8 @@ func TestExpectedPruned(t *testing.T) {
 	}
 }
 
-// TestSecret: where ports have their own M_Keys none that was refused is shown, and the one of a manager that does not know the subnet is
-// found; no M_Key is derived for it.
+// TestSecret: where ports have their own M_Keys none that was refused is shown, and the one of a manager that does not
+// know the subnet is found; no M_Key is derived for it.
 func TestSecret(t *testing.T) {
 	cfg, own := portMKeys(t, 1)
 	b, open := New(cfg), New(Config{})
@@ -250,8 +256,9 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestShownKeys: of the M_Keys that a port shows the last one is stored, and the one before until two sweeps in a row have shown another; none is stored of a
-// port that hides it, or twice has none. What a walk has not read is not shown once more.
+// TestShownKeys: of the M_Keys that a port shows the last one is stored, and the one before until two sweeps in a row
+// have shown another; none is stored of a port that hides it, or twice has none. What a walk has not read is not shown
+// once more.
 func TestShownKeys(t *testing.T) {
 	b := newHarness(t, small, Config{})
 	tp := b.heavy().Topo
@@ -264,9 +271,12 @@ func TestShownKeys(t *testing.T) {
 		protect uint8
 		want    shownKeys
 	}{
-		{Full, 0, 0, shownKeys{}}, {Full, 5, 1, shownKeys{5, 0}}, {Quick, 5, 1, shownKeys{5, 0}}, {missed, 5, 1, shownKeys{5, 0}}, {Full, 6, 1, shownKeys{6, 5}},
-		{Second, 6, 1, shownKeys{6, 5}}, {missed, 6, 1, shownKeys{6, 5}}, {Full, 7, 1, shownKeys{7, 5}}, {Quick, 5, 1, shownKeys{5, 5}}, {Full, 8, 1, shownKeys{8, 5}},
-		{Full, 8, 1, shownKeys{8, 8}}, {Full, 0, 2, shownKeys{8, 8}}, {Full, 0, 0, shownKeys{0, 8}}, {missed, 0, 0, shownKeys{0, 8}}, {Full, 8, 1, shownKeys{8, 8}},
+		{Full, 0, 0, shownKeys{}}, {Full, 5, 1, shownKeys{5, 0}}, {Quick, 5, 1, shownKeys{5, 0}},
+		{missed, 5, 1, shownKeys{5, 0}}, {Full, 6, 1, shownKeys{6, 5}},
+		{Second, 6, 1, shownKeys{6, 5}}, {missed, 6, 1, shownKeys{6, 5}}, {Full, 7, 1, shownKeys{7, 5}},
+		{Quick, 5, 1, shownKeys{5, 5}}, {Full, 8, 1, shownKeys{8, 5}},
+		{Full, 8, 1, shownKeys{8, 8}}, {Full, 0, 2, shownKeys{8, 8}}, {Full, 0, 0, shownKeys{0, 8}},
+		{missed, 0, 0, shownKeys{0, 8}}, {Full, 8, 1, shownKeys{8, 8}},
 		{Full, 0, 0, shownKeys{0, 8}}, {Full, 0, 0, shownKeys{}},
 	} {
 		tp.Ports[p].Info.SetMKey(step.shown)
@@ -285,7 +295,8 @@ func TestShownKeys(t *testing.T) {
 	}
 }
 
-// TestManyShownKeys: M_Keys of ports that have left are kept until they are too many; those of ports that are there stay.
+// TestManyShownKeys: M_Keys of ports that have left are kept until they are too many; those of ports that are there
+// stay.
 func TestManyShownKeys(t *testing.T) {
 	b := newHarness(t, small, Config{})
 	tp := b.heavy().Topo
@@ -304,9 +315,11 @@ func TestManyShownKeys(t *testing.T) {
 	}
 }
 
-// TestOtherKeys: requests show keys one by one only where a port may have another than the configured one; one that has shown that once, and left, has not.
+// TestOtherKeys: requests show keys one by one only where a port may have another than the configured one; one that has
+// shown that once, and left, has not.
 func TestOtherKeys(t *testing.T) {
-	for shown, want := range map[shownKeys]bool{{5, 0}: false, {5, 5}: false, {5, 6}: true, {6, 5}: true, {6, 0}: true, {0, 5}: true} {
+	for shown, want := range map[shownKeys]bool{{5, 0}: false, {5, 5}: false, {5, 6}: true, {6, 5}: true, {6, 0}: true,
+		{0, 5}: true} {
 		s := New(Config{Settings: Settings{MKey: Given(mad.MKey(5))}})
 		s.walks.mkeys[7] = shown
 		if got := s.otherKeys(); got != want {

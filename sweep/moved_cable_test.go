@@ -14,9 +14,10 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// TestMovedCable: a cable of a switch without adaptive routing is moved to another switch. No entry changes, but those for its port lead elsewhere, and
-// together with the groups of others in a circle. The ring is H A N S B X1 X2 X3, of which S and B route adaptively, and another manager's tables
-// lead from B to H and A by way of X1. The cable from N to A comes to B: S leads to N by its group, N to B by its table, and B to S by its group.
+// TestMovedCable: a cable of a switch without adaptive routing is moved to another switch. No entry changes, but those
+// for its port lead elsewhere, and together with the groups of others in a circle. The ring is H A N S B X1 X2 X3, of
+// which S and B route adaptively, and another manager's tables lead from B to H and A by way of X1. The cable from N to
+// A comes to B: S leads to N by its group, N to B by its table, and B to S by its group.
 func TestMovedCable(t *testing.T) {
 	const h, a, n, s, b, x1 = 0, 1, 2, 3, 4, 5
 	nt := nettest.Generate(t, "torus:dims=8,hosts=2")
@@ -53,7 +54,8 @@ func TestMovedCable(t *testing.T) {
 			}
 		}
 		for block := range len(row) / routing.BlockSize {
-			req := txn.Request{Route: out.Topo.Nodes[at].Route, Method: mad.MethodSet, Attr: smp.AttrLinearForwardingTable, Mod: uint32(block)}
+			req := txn.Request{Route: out.Topo.Nodes[at].Route, Method: mad.MethodSet,
+				Attr: smp.AttrLinearForwardingTable, Mod: uint32(block)}
 			copy(req.Data[:], row[block*routing.BlockSize:])
 			if o := hs.ask(&req); o.Result != txn.Replied || o.Status != mad.StatusOK {
 				t.Fatal(o)
@@ -68,7 +70,8 @@ func TestMovedCable(t *testing.T) {
 		t.Fatal("adaptive routing is off before")
 	}
 	hs.fabric.Unplug(moved)
-	hs.fabric.Plug(moved, spare, nt.Nodes[moved.Node].Ports[moved.Port].Width, nt.Nodes[moved.Node].Ports[moved.Port].Speed)
+	hs.fabric.Plug(moved, spare, nt.Nodes[moved.Node].Ports[moved.Port].Width,
+		nt.Nodes[moved.Node].Ports[moved.Port].Speed)
 	hs.fabric.Advance(hs.fabric.Now() + 5*time.Second)
 	if hs.heavy(); hs.adaptive(ring[s], ring[b]) == 2 {
 		t.Error("groups are kept that lead in a circle")

@@ -32,7 +32,8 @@ func TestOneTopo(t *testing.T) {
 	}
 	for _, p := range out.Topo.EndPorts {
 		if got := out.Topo.Ports[p].Info.SubnetTimeOut(); got != 11 && !out.Topo.IsBasePort0(p) {
-			t.Errorf("port %d of %v: SubnetTimeOut %d in what is published", out.Topo.Ports[p].Num, out.Topo.Nodes[out.Topo.Ports[p].Node].GUID, got)
+			t.Errorf("port %d of %v: SubnetTimeOut %d in what is published", out.Topo.Ports[p].Num,
+				out.Topo.Nodes[out.Topo.Ports[p].Node].GUID, got)
 		}
 	}
 	if b.heavy(); b.state.prev == published || len(b.sets) != 0 {

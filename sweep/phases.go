@@ -60,8 +60,10 @@ func (s *Sweeper) Walk(master bool, of Extent) *Walk {
 	s.renamed, s.walks.answered = nil, nil
 	s.state.devices.WalkBegins()
 	return &Walk{s, of, discover.New(discover.Config{
-		Prev: s.state.prev, Before: s.state.before, Features: s.walks.features, Devices: s.state.devices, Clear: master, Uncleared: s.walks.uncleared(), Quick: of == Quick, Answered: answered,
-		Findings: s.walks.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0, IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs,
+		Prev: s.state.prev, Before: s.state.before, Features: s.walks.features, Devices: s.state.devices, Clear: master,
+		Uncleared: s.walks.uncleared(), Quick: of == Quick, Answered: answered,
+		Findings: s.walks.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0,
+		IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs,
 		Conditions: device.Conditions{Enforced: s.cfg.Partitions.enforced(), Lanes: s.lanesMatter()},
 	})}
 }
@@ -90,7 +92,8 @@ type Found struct {
 	*discover.Result
 }
 
-// Task is the computation that follows, which gets the Builder, Tables and Ports of the result for itself. now is in seconds since 1970.
+// Task is the computation that follows, which gets the Builder, Tables and Ports of the result for itself. now is in
+// seconds since 1970.
 func (f *Found) Task(now int64) *RouteTask {
 	j := f.task()
 	j.now = now
@@ -141,7 +144,9 @@ func (j *RouteTask) By(p *Policy) *RouteTask {
 func (f *Found) task() *RouteTask {
 	s, left := f.s, walkResult{f.Builder, f.Tables, f.Ports}
 	f.Builder, f.Tables, f.Ports = nil, nil, nil
-	return &RouteTask{found: f, walked: left, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions, state: s.state.snapshot(), reroute: s.rerouting(), drained: s.cfg.Drained, avoided: s.cfg.Avoided, cabling: s.cfg.Cabling,
+	return &RouteTask{found: f, walked: left, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions,
+		state: s.state.snapshot(), reroute: s.rerouting(), drained: s.cfg.Drained, avoided: s.cfg.Avoided,
+		cabling:      s.cfg.Cabling,
 		multicastTop: s.multicastTop}
 }
 
@@ -196,7 +201,8 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 		rename(p.c.Topo, s.renamed)
 	}
 	found := p.c.found.Result
-	out = &Outcome{SweepPlan: p.c, Found: found, Sets: p.sets, Failures: p.failures, NotKept: p.notKept, Healed: p.tally(), devices: s.state.devices}
+	out = &Outcome{SweepPlan: p.c, Found: found, Sets: p.sets, Failures: p.failures, NotKept: p.notKept,
+		Healed: p.tally(), devices: s.state.devices}
 	p.tallyRepeats()
 	s.state.pkeys.tally(p.removals)
 	p.tallyOptional()

@@ -60,7 +60,8 @@ func (p *Program) pkeys(st request, o *txn.Outcome) {
 	p.c.Plan.PKeysHeld(st.Step, (*smp.PKeyTable)(&o.Data))
 	if p.state.devices.State(p.block(st.Step, o.Attr)) != device.Known {
 		p.c.Plan.PKeysFailed(st.Step)
-		p.fail(st.Step, finding.Refused, fmt.Sprintf("the response to Set of P_Key block %d has other values", st.Block))
+		p.fail(st.Step, finding.Refused, fmt.Sprintf("the response to Set of P_Key block %d has other values",
+			st.Block))
 		return
 	}
 	p.check(st.Step, o)
@@ -82,6 +83,7 @@ func (p *Program) holdRemovals() {
 	default:
 		p.removals = areHeld
 		p.c.Plan.HoldRemovals()
-		p.fail(plan.Step{Op: plan.SetPKeys, Port: ports[0]}, finding.Refused, fmt.Sprintf("no P_Key is removed from any port yet: %d ports did not get their new ones", len(ports)))
+		p.fail(plan.Step{Op: plan.SetPKeys, Port: ports[0]}, finding.Refused,
+			fmt.Sprintf("no P_Key is removed from any port yet: %d ports did not get their new ones", len(ports)))
 	}
 }

@@ -46,8 +46,8 @@ func newPlaces(restored map[plan.Key]plan.Key) places {
 	return m
 }
 
-// look takes the subnet as a walk has left it, and before it was; before is nil if nothing was known of it. mirrored is what another manager, the
-// master since, knew of neighbors; nil for nothing.
+// look takes the subnet as a walk has left it, and before it was; before is nil if nothing was known of it. mirrored is
+// what another manager, the master since, knew of neighbors; nil for nothing.
 func (m *places) look(before *topo.Topo, mirrored *registry.State, now *topo.Topo) {
 	m.sweeps++
 	note := func(at plan.Key, far neighbor) {
@@ -85,14 +85,16 @@ func (m *places) forgetOldest(count int) {
 	maps.DeleteFunc(m.behind, func(_ plan.Key, far neighbor) bool { _, absent := m.left[far.agent]; return !absent })
 }
 
-// Left are the links that absent agents had, for the files of the next start and for standbys; nil unless ports have M_Keys of their own.
+// Left are the links that absent agents had, for the files of the next start and for standbys; nil unless ports have
+// M_Keys of their own.
 func (s *Sweeper) Left() []view.LeftLink {
 	if !s.cfg.Settings.PortMKeys.On() {
 		return nil
 	}
 	all := []view.LeftLink{}
 	for at, far := range s.walks.places.behind {
-		all = append(all, view.LeftLink{Here: view.LinkEnd{GUID: at.Node, Port: at.Port}, Far: view.LinkEnd{GUID: far.Node, Port: far.Port}})
+		all = append(all, view.LeftLink{Here: view.LinkEnd{GUID: at.Node, Port: at.Port},
+			Far: view.LinkEnd{GUID: far.Node, Port: far.Port}})
 	}
 	slices.SortFunc(all, func(a, b view.LeftLink) int {
 		return cmp.Or(cmp.Compare(a.Here.GUID, b.Here.GUID), cmp.Compare(a.Here.Port, b.Here.Port))
@@ -129,9 +131,10 @@ func keyOf(t *topo.Topo, p topo.PortIdx) plan.Key {
 }
 
 // candidates are the absent agents whose M_Keys may be tried at a place where nobody has answered, those that left last
-// first: agents that the walk has not found, of the last subnet and of earlier ones. An agent is no candidate if somebody
-// does not answer at its own place, since it may be there.
-func (m *places) candidates(last *topo.Topo, found func(agent mad.GUID) bool, unanswered func(at plan.Key) bool) (all []mad.GUID) {
+// first: agents that the walk has not found, of the last subnet and of earlier ones. An agent is no candidate if
+// somebody does not answer at its own place, since it may be there.
+func (m *places) candidates(last *topo.Topo, found func(agent mad.GUID) bool,
+	unanswered func(at plan.Key) bool) (all []mad.GUID) {
 	there := map[mad.GUID]bool{}
 	note := func(at plan.Key, far neighbor) {
 		if unanswered(at) {

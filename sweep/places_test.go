@@ -79,8 +79,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestPlacesLimit: there is a limit to what is remembered, however many agents come and go, and those that left last are
-// remembered.
+// TestPlacesLimit: there is a limit to what is remembered, however many agents come and go, and those that left last
+// are remembered.
 func TestPlacesLimit(t *testing.T) {
 	b := newHarness(t, small, Config{})
 	whole := b.heavy().Topo
@@ -96,7 +96,9 @@ func TestPlacesLimit(t *testing.T) {
 	if _, known := m.left[last]; !known || len(m.left) > maxShown || len(m.behind) > 2*maxShown {
 		t.Errorf("%d agents at %d places are remembered, the last one %v", len(m.left), len(m.behind), known)
 	}
-	if got := m.candidates(nil, func(mad.GUID) bool { return false }, func(plan.Key) bool { return false }); len(got) != maxCandidates || got[0] != last {
+	if got := m.candidates(nil, func(mad.GUID) bool {
+		return false
+	}, func(plan.Key) bool { return false }); len(got) != maxCandidates || got[0] != last {
 		t.Errorf("candidates %v", got)
 	}
 }

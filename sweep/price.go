@@ -10,23 +10,25 @@ import (
 	"ibsm/topo"
 )
 
-// price takes the tables of another engine in place of r where auto has chosen r, and they are far better: see engines.Price. Notes of the tables say what the others are like. Tables that change
-// as little as possible of those computed before are used as they are: another engine would change them all. It returns nil when ctx is done.
+// price takes the tables of another engine in place of r where auto has chosen r, and they are far better: see
+// engines.Price. Notes of the tables say what the others are like. Tables that change as little as possible of those
+// computed before are used as they are: another engine would change them all. It returns nil when ctx is done.
 func (a *attempts) price(ctx context.Context, keep routing.Keep, r *routed) *routed {
 	at := slices.IndexFunc(a.chain, func(e engines.Engine) bool { return e.Name == r.engine.Name && e.Suits })
 	if at < 0 || r.base != nil && (r.base == a.base || r.base == a.state.base) {
 		return r
 	}
 	known := map[*routing.Tables]*routed{r.tables: r}
-	best, notes, err := engines.Price(ctx, a.in, a.chain, at, r.tables, func(e *engines.Engine) (*routing.Tables, error) {
-		other, err := a.compute(ctx, e, keep)
-		if err != nil {
-			a.out.Refused = append(a.out.Refused, engines.Refusal{Engine: e.Name, Err: err})
-			return nil, err
-		}
-		known[other.tables] = other
-		return other.tables, nil
-	})
+	best, notes, err := engines.Price(ctx, a.in, a.chain, at, r.tables,
+		func(e *engines.Engine) (*routing.Tables, error) {
+			other, err := a.compute(ctx, e, keep)
+			if err != nil {
+				a.out.Refused = append(a.out.Refused, engines.Refusal{Engine: e.Name, Err: err})
+				return nil, err
+			}
+			known[other.tables] = other
+			return other.tables, nil
+		})
 	if err != nil {
 		return nil
 	}

@@ -65,8 +65,9 @@ type programReport struct {
 	sets     map[mad.AttrID]int
 	failures []finding.Finding
 	notKept  []finding.Finding
-	heard    []bool                    // ports that answered a Set, by index; nil where PortStateChange was not set at any switch
-	names    map[smp.PortInfo][]string // of fieldNames
+	// ports that answered a Set, by index; nil where PortStateChange was not set at any switch
+	heard []bool
+	names map[smp.PortInfo][]string // of fieldNames
 }
 
 // request is a step that was sent, or a Get after a refused one.
@@ -102,39 +103,57 @@ type outcome struct {
 
 // outcomes are by plan.Op.
 var outcomes = map[plan.Op]outcome{
-	plan.ClearChange:  {repeats: true, answered: (*Program).changeCleared},
-	plan.DisableAR:    {answered: (*Program).arInfo, settled: (*Program).valueSettled, sending: (*Program).sendingAR, refused: true, required: true},
-	plan.SetSwitch:    {repeats: true, answered: (*Program).switchInfo},
-	plan.SetLFT:       {repeats: true, unread: true, answered: (*Program).lft, settled: (*Program).lftSettled, sending: (*Program).sendingLFT},
-	plan.AddPKeys:     {repeats: true, answered: (*Program).pkeys, settled: (*Program).pkeysSettled, failed: (*Program).pkeysFailed, sending: (*Program).sendingPKeys},
-	plan.SetPKeys:     {repeats: true, answered: (*Program).pkeys, settled: (*Program).pkeysSettled, failed: (*Program).pkeysFailed, sending: (*Program).sendingPKeys},
-	plan.SetPort:      {repeats: true, answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
-	plan.Arm:          {repeats: true, answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
-	plan.Activate:     {repeats: true, answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
-	plan.TakeDown:     {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
-	plan.ShutOff:      {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
-	plan.TurnOn:       {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort, refused: true},
-	plan.SetFDR10:     {answered: (*Program).extended, settled: (*Program).fdr10Settled, sending: (*Program).sendingFDR10, refused: true},
-	plan.SetSLtoVLAll: {repeats: true, unread: true, answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
-	plan.SetSLtoVLOut: {repeats: true, unread: true, answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
-	plan.SetSLtoVL:    {repeats: true, unread: true, answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
-	plan.SetMKey:      {answered: (*Program).mkeySet, settled: (*Program).mkeySettled, refused: true, sending: (*Program).sendingMKey},
+	plan.ClearChange: {repeats: true, answered: (*Program).changeCleared},
+	plan.DisableAR: {answered: (*Program).arInfo, settled: (*Program).valueSettled, sending: (*Program).sendingAR,
+		refused: true, required: true},
+	plan.SetSwitch: {repeats: true, answered: (*Program).switchInfo},
+	plan.SetLFT: {repeats: true, unread: true, answered: (*Program).lft, settled: (*Program).lftSettled,
+		sending: (*Program).sendingLFT},
+	plan.AddPKeys: {repeats: true, answered: (*Program).pkeys, settled: (*Program).pkeysSettled,
+		failed: (*Program).pkeysFailed, sending: (*Program).sendingPKeys},
+	plan.SetPKeys: {repeats: true, answered: (*Program).pkeys, settled: (*Program).pkeysSettled,
+		failed: (*Program).pkeysFailed, sending: (*Program).sendingPKeys},
+	plan.SetPort: {repeats: true, answered: (*Program).port, settled: (*Program).valueSettled,
+		sending: (*Program).sendingPort, refused: true},
+	plan.Arm: {repeats: true, answered: (*Program).port, settled: (*Program).valueSettled,
+		sending: (*Program).sendingPort, refused: true},
+	plan.Activate: {repeats: true, answered: (*Program).port, settled: (*Program).valueSettled,
+		sending: (*Program).sendingPort, refused: true},
+	plan.TakeDown: {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort,
+		refused: true},
+	plan.ShutOff: {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort,
+		refused: true},
+	plan.TurnOn: {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort,
+		refused: true},
+	plan.SetFDR10: {answered: (*Program).extended, settled: (*Program).fdr10Settled,
+		sending: (*Program).sendingFDR10, refused: true},
+	plan.SetSLtoVLAll: {repeats: true, unread: true, answered: (*Program).lanesAnswered,
+		settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
+	plan.SetSLtoVLOut: {repeats: true, unread: true, answered: (*Program).lanesAnswered,
+		settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
+	plan.SetSLtoVL: {repeats: true, unread: true, answered: (*Program).lanesAnswered,
+		settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
+	plan.SetMKey: {answered: (*Program).mkeySet, settled: (*Program).mkeySettled, refused: true,
+		sending: (*Program).sendingMKey},
 	plan.ReadMKey:     {answered: (*Program).mkeyRead, settled: (*Program).mkeySettled, failed: (*Program).mkeyUnread},
 	plan.ReadHeldMKey: {answered: (*Program).mkeyHeld, settled: (*Program).mkeySettled},
 	plan.ReadSLtoVL:   {answered: (*Program).wildcardRead, failed: (*Program).wildcardUnread},
-	plan.SetTurns:     {repeats: true, unread: true, answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
+	plan.SetTurns: {repeats: true, unread: true, answered: (*Program).lanesAnswered,
+		settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
 }
 
 func newProgram(c *SweepPlan, s *Sweeper) *Program {
 	p := &Program{
 		s: s, c: c, state: s.state, reregister: s.reregistrations.out,
 		trouble: trouble{
-			timeOuts: map[attrOfNode]int{}, ofModels: map[attrOfModel]unansweredModel{}, trials: map[device.Place]device.Trial{},
-			plain: map[topo.NodeIdx]plainTrial{}, left: map[topo.NodeIdx]bool{}, split: map[topo.PortIdx]split{},
+			timeOuts: map[attrOfNode]int{}, ofModels: map[attrOfModel]unansweredModel{},
+			trials: map[device.Place]device.Trial{},
+			plain:  map[topo.NodeIdx]plainTrial{}, left: map[topo.NodeIdx]bool{}, split: map[topo.PortIdx]split{},
 			repeats: map[setKey]repeat{},
 		},
 		wildcards: wildcards{
-			disobeys: map[mad.GUID]bool{}, witnesses: map[plan.Step]plan.Step{}, fallbacks: map[topo.NodeIdx]*fallback{},
+			disobeys: map[mad.GUID]bool{}, witnesses: map[plan.Step]plan.Step{},
+			fallbacks: map[topo.NodeIdx]*fallback{},
 		},
 		programReport: programReport{sets: map[mad.AttrID]int{}, names: map[smp.PortInfo][]string{}},
 	}
@@ -308,7 +327,8 @@ func (p *Program) unready(st plan.Step) bool {
 // routed reports whether a switch holds its target table.
 func (p *Program) routed(s topo.SwitchIdx) bool {
 	node := &p.c.Topo.Nodes[p.c.Topo.Switches[s]]
-	return p.state.devices.Switches[s].LFT.Complete() && (node.SwitchInfo.LinearFDBTop() >= p.c.Tables.Top || node.UsesPrivateLFT())
+	return p.state.devices.Switches[s].LFT.Complete() &&
+		(node.SwitchInfo.LinearFDBTop() >= p.c.Tables.Top || node.UsesPrivateLFT())
 }
 
 // tally counts for each switch the sweeps in a row after which it did not hold its table. It
@@ -362,12 +382,14 @@ func (p *Program) fail(st plan.Step, kind finding.Kind, detail string) {
 // report adds a failure without counting it.
 func (p *Program) report(st plan.Step, kind finding.Kind, detail string) {
 	port := &p.c.Topo.Ports[st.Port]
-	p.failures = append(p.failures, finding.Finding{Kind: kind, Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num, Detail: detail})
+	p.failures = append(p.failures, finding.Finding{Kind: kind, Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num,
+		Detail: detail})
 }
 
 // ignores adds fields that a port, or with port 0 a node, acknowledges without keeping them.
 func (p *Program) ignores(node mad.GUID, port uint8, fields []string) {
-	p.notKept = append(p.notKept, finding.Finding{Kind: finding.NotKept, Node: node, Port: port, Detail: strings.Join(fields, ", ")})
+	p.notKept = append(p.notKept, finding.Finding{Kind: finding.NotKept, Node: node, Port: port,
+		Detail: strings.Join(fields, ", ")})
 }
 
 // Done takes the outcome of a request.
@@ -436,11 +458,13 @@ func (p *Program) switchInfo(r request, o *txn.Outcome) {
 	node, wanted := &p.c.Topo.Nodes[n], p.c.Plan.WantedSwitch(n)
 	node.SwitchInfo = *info
 	p.state.devices.Switches[node.Switch].Top = info.LinearFDBTop()
-	bits, found := p.state.devices.Unsupported.Learn(&device.SwitchInfo, p.c.Plan.Place(o.Attr, r.Port), (*device.Data)(&wanted), &o.Data)
+	bits, found := p.state.devices.Unsupported.Learn(&device.SwitchInfo, p.c.Plan.Place(o.Attr, r.Port),
+		(*device.Data)(&wanted), &o.Data)
 	if found {
 		p.ignores(node.GUID, 0, plan.SwitchFields((*smp.SwitchInfo)(&bits)))
 	}
 	if p.c.Tables != nil && info.LinearFDBTop() != p.c.Tables.Top && !node.UsesPrivateLFT() {
-		p.fail(r.Step, finding.Refused, fmt.Sprintf("LinearFDBTop is %d though it was set to %d", info.LinearFDBTop(), p.c.Tables.Top))
+		p.fail(r.Step, finding.Refused, fmt.Sprintf("LinearFDBTop is %d though it was set to %d", info.LinearFDBTop(),
+			p.c.Tables.Top))
 	}
 }

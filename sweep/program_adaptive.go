@@ -41,9 +41,9 @@ func (p *Program) askAR(n topo.NodeIdx) {
 	}
 }
 
-// refusedLFT notes that a switch has refused a block, and reports whether adaptive routing may be
-// the reason: the block is then sent again when adaptive routing is off. A switch that is said to have none may have said so
-// only while it started: the next walk asks it again.
+// refusedLFT notes that a switch has refused a block, and reports whether adaptive routing may be the reason: the block
+// is then sent again when adaptive routing is off. A switch that is said to have none may have said so only while it
+// started: the next walk asks it again.
 func (p *Program) refusedLFT(st plan.Step) bool {
 	n := p.c.Topo.Ports[st.Port].Node
 	node := &p.c.Topo.Nodes[n]
@@ -97,7 +97,8 @@ func (p *Program) arInfo(r request, o *txn.Outcome) {
 		p.more = append(p.more, r.Step)
 	case r.asked == wasRefused && len(f.refused) == 0: // the next walk asks again
 	case node.AR == topo.AROff:
-		p.fail(r.Step, finding.Refused, fmt.Sprintf("what depends on adaptive routing stays on though it was turned off: %v", o.Status))
+		p.fail(r.Step, finding.Refused,
+			fmt.Sprintf("what depends on adaptive routing stays on though it was turned off: %v", o.Status))
 	default:
 		p.fail(r.Step, finding.Refused, fmt.Sprintf("adaptive routing stays on though it was turned off: %v", o.Status))
 		if p.c.ARMode == DisableAR {

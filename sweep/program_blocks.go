@@ -23,7 +23,8 @@ func (p *Program) lftSettled(st request, o *txn.Outcome) {
 
 func (p *Program) lft(st request, o *txn.Outcome) {
 	if p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT.State(int(st.Block)) != device.Known {
-		p.fail(st.Step, finding.Refused, fmt.Sprintf("the response to Set of forwarding table block %d has other values", st.Block))
+		p.fail(st.Step, finding.Refused,
+			fmt.Sprintf("the response to Set of forwarding table block %d has other values", st.Block))
 		return
 	}
 	p.check(st.Step, o)
@@ -54,15 +55,16 @@ func (p *Program) sendingFDR10(st plan.Step) {
 // fdr10Settled is valueSettled; it also notes whether the port has taken the setting.
 func (p *Program) fdr10Settled(r request, o *txn.Outcome) {
 	p.valueSettled(r, o)
-	p.triedSet(r, o, o.Result == txn.Replied && o.Status == mad.StatusOK && p.c.Plan.TakesFDR10((*smp.ExtendedPortInfo)(&o.Data)))
+	p.triedSet(r, o, o.Result == txn.Replied && o.Status == mad.StatusOK &&
+		p.c.Plan.TakesFDR10((*smp.ExtendedPortInfo)(&o.Data)))
 }
 
 func (p *Program) sendingAR(st plan.Step) {
 	p.state.devices.Take(p.block(st, smp.AttrARInfo), device.Sent)
 }
 
-// valueSettled notes what comes of a Set, or of the Get after it, of an attribute of one block. The Topo gets the value of a response, whether it
-// is the one that was sent or not.
+// valueSettled notes what comes of a Set, or of the Get after it, of an attribute of one block. The Topo gets the value
+// of a response, whether it is the one that was sent or not.
 func (p *Program) valueSettled(r request, o *txn.Outcome) {
 	e := device.Got
 	if o.Result != txn.Replied || o.Status != mad.StatusOK {

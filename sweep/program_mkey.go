@@ -18,7 +18,8 @@ type mkeyRack struct {
 	proved int                   // ports that have answered to their new one
 }
 
-// endRack leaves the other racks as they are where no port of one has taken its M_Key: the first shows whether it works.
+// endRack leaves the other racks as they are where no port of one has taken its M_Key: the first shows whether it
+// works.
 func (p *Program) endRack() {
 	if !p.c.Plan.ReadsMKey() {
 		return
@@ -44,8 +45,8 @@ func (p *Program) mkeySettled(r request, o *txn.Outcome) {
 	}
 }
 
-// mkeySet takes the response to a Set of an M_Key. It shows what the port has taken of it, and proves nothing: what the port holds is
-// read with the new one.
+// mkeySet takes the response to a Set of an M_Key. It shows what the port has taken of it, and proves nothing: what the
+// port holds is read with the new one.
 func (p *Program) mkeySet(r request, o *txn.Outcome) {
 	p.mkeys.sent[r.Port] = true
 	if held := (*smp.PortInfo)(&o.Data); o.Status == mad.StatusOK && !smp.HidesMKey(held) {
@@ -57,8 +58,9 @@ func (p *Program) mkeySet(r request, o *txn.Outcome) {
 	}
 }
 
-// mkeyRead takes the PortInfo of a port that has answered to its new M_Key. What it has lost since the response to the Set another manager may
-// have written: so it is sent again, and not taken for a field that the port does not support before that was in vain twice.
+// mkeyRead takes the PortInfo of a port that has answered to its new M_Key. What it has lost since the response to the
+// Set another manager may have written: so it is sent again, and not taken for a field that the port does not support
+// before that was in vain twice.
 func (p *Program) mkeyRead(r request, o *txn.Outcome) {
 	sent := p.c.Plan.WithMKey(r.Port)
 	info := (*smp.PortInfo)(&o.Data)
@@ -85,7 +87,8 @@ func (p *Program) mkeyRead(r request, o *txn.Outcome) {
 	if p.mkeys.sent[r.Port] {
 		unsupported.Tried(at)
 	}
-	p.fail(r.Step, finding.Refused, "it has lost fields that were sent with its M_Key: "+strings.Join(p.fieldNames((*smp.PortInfo)(&lost)), ", "))
+	p.fail(r.Step, finding.Refused, "it has lost fields that were sent with its M_Key: "+
+		strings.Join(p.fieldNames((*smp.PortInfo)(&lost)), ", "))
 }
 
 // mkeyUnread has a port asked with the M_Key that it had, which it has kept where the Set was lost.

@@ -12,10 +12,10 @@ import (
 	"ibsm/topo"
 )
 
-// split is how the Set of a PortInfo is split. A port rejects a complete Set of PortInfo if it does not accept one parameter, or is not in the
-// state from which the requested state can be reached. Then the Set is split: first the
-// parameters alone, then the state with the parameters that the port holds. So the port loses
-// only what it refuses. Before that, a SetPort is sent once more, as an agent may refuse for a moment only.
+// split is how the Set of a PortInfo is split. A port rejects a complete Set of PortInfo if it does not accept one
+// parameter, or is not in the state from which the requested state can be reached. Then the Set is split: first the
+// parameters alone, then the state with the parameters that the port holds. So the port loses only what it refuses.
+// Before that, a SetPort is sent once more, as an agent may refuse for a moment only.
 type split uint8
 
 const (
@@ -57,16 +57,19 @@ func (p *Program) port(r request, o *txn.Outcome) {
 		delete(p.reregister, port.GUID)
 	}
 	refusal := ""
-	if got := info.PortState(); st.Op == plan.Arm && got < smp.PortArmed || st.Op == plan.Activate && got < smp.PortActive {
+	if got := info.PortState(); st.Op == plan.Arm && got < smp.PortArmed || st.Op == plan.Activate &&
+		got < smp.PortActive {
 		refusal = fmt.Sprintf("stays %v", got)
 	} else if looked && (st.Op == plan.SetPort || st.Op == plan.Arm) && info.LID() != sent.LID() && sent.LID() != 0 {
 		refusal = fmt.Sprintf("refuses its PortInfo, LID %v", sent.LID())
-	} else if p.failure == isNotKept && st.Op == plan.SetPort && device.PortInfo.Misses((*device.Data)(&sent), (*device.Data)(&judged)) {
+	} else if p.failure == isNotKept && st.Op == plan.SetPort &&
+		device.PortInfo.Misses((*device.Data)(&sent), (*device.Data)(&judged)) {
 		refusal = fmt.Sprintf("does not keep its LID %v, the subnet prefix, or the LID of the manager", sent.LID())
 	}
 	at, unsupported := p.c.Plan.Place(o.Attr, st.Port), p.state.devices.Unsupported
 	switch s := p.split[st.Port]; {
-	case looked && st.Op == plan.SetPort && s == together && unsupported.Lacks(&device.PortInfo, at, (*device.Data)(&sent), (*device.Data)(&judged)):
+	case looked && st.Op == plan.SetPort && s == together &&
+		unsupported.Lacks(&device.PortInfo, at, (*device.Data)(&sent), (*device.Data)(&judged)):
 		p.split[st.Port] = repeated
 		p.more = append(p.more, st)
 		return

@@ -15,12 +15,13 @@ import (
 	"ibsm/topo"
 )
 
-// A Set that is sent in sweep after sweep and changes nothing comes to rest: it is not sent in the next sweeps. If it has failed, that is
-// reported all the same. It is sent again at once when the device may have changed (see wakeRepeats), other settings are in force, or a
-// person asks for a heavy sweep; else when its rest is over, because silence, and even a refusal, may pass.
+// A Set that is sent in sweep after sweep and changes nothing comes to rest: it is not sent in the next sweeps. If it
+// has failed, that is reported all the same. It is sent again at once when the device may have changed (see
+// wakeRepeats), other settings are in force, or a person asks for a heavy sweep; else when its rest is over, because
+// silence, and even a refusal, may pass.
 //
-// Only Sets of what a subnet needs are reported, each for itself. device.Optional has the attributes that a subnet can do without:
-// they end for a port or a device as a whole, and routes and lanes are computed without them.
+// Only Sets of what a subnet needs are reported, each for itself. device.Optional has the attributes that a subnet can
+// do without: they end for a port or a device as a whole, and routes and lanes are computed without them.
 
 // setKey names a Set across sweeps. The attribute 0 stands for all that a node is sent.
 type setKey struct {
@@ -50,13 +51,15 @@ const (
 	isUnanswered         // no answer, or it is busy
 )
 
-// pace is in how many sweeps in a row a Set is sent before it rests, and for how many sweeps it rests, at first and later.
+// pace is in how many sweeps in a row a Set is sent before it rests, and for how many sweeps it rests, at first and
+// later.
 type pace struct{ sends, first, later uint8 }
 
-// paces are by failure. An answer says that the next one will be the same; silence may pass. Sweeps that try again what failed come after
-// 1, 2, 4, 8 and then every 10 s: the first six take half a minute. What a device has taken rests only where no walk reads it (see
-// outcome.unread).
-var paces = [...]pace{noFailure: {3, 16, 32}, isRefused: {3, 16, 32}, isNotKept: {2, 16, 32}, isUnanswered: {maxSends, 16, 16}}
+// paces are by failure. An answer says that the next one will be the same; silence may pass. Sweeps that try again what
+// failed come after 1, 2, 4, 8 and then every 10 s: the first six take half a minute. What a device has taken rests
+// only where no walk reads it (see outcome.unread).
+var paces = [...]pace{noFailure: {3, 16, 32}, isRefused: {3, 16, 32}, isNotKept: {2, 16, 32},
+	isUnanswered: {maxSends, 16, 16}}
 
 // maxSends is the largest pace.sends.
 const maxSends = 4
@@ -76,7 +79,8 @@ func (p *Program) nodeKey(n topo.NodeIdx) setKey {
 	return setKey{Block: device.Block{Place: device.Place{Node: p.c.Topo.Nodes[n].GUID}}}
 }
 
-// isResting reports whether a Set that is due is not sent in this sweep. One that rests after a failure has failed again.
+// isResting reports whether a Set that is due is not sent in this sweep. One that rests after a failure has failed
+// again.
 func (p *Program) isResting(st plan.Step, set *plan.Set) bool {
 	n := p.c.Topo.Ports[st.Port].Node
 	key, sum := p.keyOf(st), setSum(set)
@@ -99,9 +103,10 @@ func (p *Program) isResting(st plan.Step, set *plan.Set) bool {
 	return false
 }
 
-// wakeRepeats has the Sets that rest sent again to devices that may have changed since the last sweep: they have restarted, or left, or
-// answer again; a link has changed at one of their ports, or at the switch beside them; they have other capabilities.
-// Other Sets stay in memory: what a device has acknowledged without doing it looks as if it had restarted.
+// wakeRepeats has the Sets that rest sent again to devices that may have changed since the last sweep: they have
+// restarted, or left, or answer again; a link has changed at one of their ports, or at the switch beside them; they
+// have other capabilities. Other Sets stay in memory: what a device has acknowledged without doing it looks as if it
+// had restarted.
 func (w *walkState) wakeRepeats(c *SweepPlan, prev *topo.Topo) {
 	stirred := map[mad.GUID]bool{}
 	for _, guid := range c.found.Cleared {
@@ -117,19 +122,21 @@ func (w *walkState) wakeRepeats(c *SweepPlan, prev *topo.Topo) {
 	})
 }
 
-// hasChanged reports whether a walk shows that a node may be other than in the sweep before. stirred are switches that have reported that
-// a link has changed.
+// hasChanged reports whether a walk shows that a node may be other than in the sweep before. stirred are switches that
+// have reported that a link has changed.
 func hasChanged(prev, t *topo.Topo, guid mad.GUID, stirred map[mad.GUID]bool) bool {
 	if prev == nil {
 		return true
 	}
 	n, was := t.FindNode(guid), prev.FindNode(guid)
-	if n == topo.None || was == topo.None || t.Nodes[n].NumPorts != prev.Nodes[was].NumPorts || prev.Nodes[was].Missed > 0 && t.Nodes[n].Missed == 0 || stirred[guid] {
+	if n == topo.None || was == topo.None || t.Nodes[n].NumPorts != prev.Nodes[was].NumPorts ||
+		prev.Nodes[was].Missed > 0 && t.Nodes[n].Missed == 0 || stirred[guid] {
 		return true
 	}
 	for num := range int(t.Nodes[n].NumPorts) + 1 {
 		now, then := &t.Ports[t.Port(n, uint8(num))], &prev.Ports[prev.Port(was, uint8(num))]
-		if now.Info.CapabilityMask() != then.Info.CapabilityMask() || now.Peer != topo.None && stirred[t.Nodes[t.Ports[now.Peer].Node].GUID] {
+		if now.Info.CapabilityMask() != then.Info.CapabilityMask() || now.Peer != topo.None &&
+			stirred[t.Nodes[t.Ports[now.Peer].Node].GUID] {
 			return true
 		}
 	}
@@ -214,14 +221,15 @@ func (p *Program) takes(st plan.Step) {
 	}
 }
 
-// unconfirmed reports whether a port that has acknowledged a Set is asked what it holds: it has answered with something else, which may be the value from
-// before the Set; or the last sweep has sent the same.
+// unconfirmed reports whether a port that has acknowledged a Set is asked what it holds: it has answered with something
+// else, which may be the value from before the Set; or the last sweep has sent the same.
 func (p *Program) unconfirmed(r request, o *txn.Outcome) bool {
 	repeated := p.repeats[p.keyOf(r.Step)].sweeps > 1
 	port := &p.c.Topo.Ports[r.Port]
 	switch r.Op {
 	case plan.SetLFT:
-		return repeated || string(o.Data[:]) != string(p.state.devices.Switches[p.c.Topo.SwitchOf(r.Port)].LFT.Block(int(r.Block)))
+		return repeated ||
+			string(o.Data[:]) != string(p.state.devices.Switches[p.c.Topo.SwitchOf(r.Port)].LFT.Block(int(r.Block)))
 	case plan.AddPKeys, plan.SetPKeys:
 		sent := p.c.Plan.PKeysSent(r.Step)
 		return repeated || p.event(r, o, sent[:]) != device.Confirmed
@@ -231,7 +239,8 @@ func (p *Program) unconfirmed(r request, o *txn.Outcome) bool {
 		wanted, held := p.c.Plan.WantedSwitch(port.Node), (*smp.SwitchInfo)(&o.Data)
 		sent := p.c.Plan.SwitchSent(port.Node)
 		return repeated || held.LinearFDBTop() != sent.LinearFDBTop() ||
-			p.state.devices.Unsupported.Lacks(&device.SwitchInfo, p.c.Plan.Place(o.Attr, r.Port), (*device.Data)(&wanted), &o.Data)
+			p.state.devices.Unsupported.Lacks(&device.SwitchInfo, p.c.Plan.Place(o.Attr, r.Port),
+				(*device.Data)(&wanted), &o.Data)
 	case plan.ClearChange:
 		return repeated
 	case plan.SetPort:
@@ -246,8 +255,8 @@ func (p *Program) unconfirmed(r request, o *txn.Outcome) bool {
 	return false
 }
 
-// tallyRepeats ends a sweep: Sets that have failed often enough rest in the next ones. Where the walk heard others badly, what was
-// sent may never have got there.
+// tallyRepeats ends a sweep: Sets that have failed often enough rest in the next ones. Where the walk heard others
+// badly, what was sent may never have got there.
 func (p *Program) tallyRepeats() {
 	conclusive, first := p.c.Found().Evidence() == discover.Conclusive, p.state.mastership != swept
 	if conclusive {
@@ -275,8 +284,8 @@ func (p *Program) tallyRepeats() {
 	p.s.walks.repeats = p.repeats
 }
 
-// countGivenUp notes the nodes that have left what they were sent unanswered, but for those whose M_Key is hidden: they answer when
-// their lease has ended.
+// countGivenUp notes the nodes that have left what they were sent unanswered, but for those whose M_Key is hidden: they
+// answer when their lease has ended.
 func (p *Program) countGivenUp() {
 	for n := range p.c.Topo.Nodes {
 		n := topo.NodeIdx(n)
@@ -290,7 +299,8 @@ func (p *Program) countGivenUp() {
 		}
 		if !hides {
 			was := p.s.walks.repeats[key]
-			p.repeats[key] = repeat{sweeps: min(was.sweeps+1, maxSends), rested: was.rested, failure: isUnanswered, kind: finding.NoAnswer, reason: "no answer to what it is sent"}
+			p.repeats[key] = repeat{sweeps: min(was.sweeps+1, maxSends), rested: was.rested, failure: isUnanswered,
+				kind: finding.NoAnswer, reason: "no answer to what it is sent"}
 		}
 	}
 }

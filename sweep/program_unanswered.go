@@ -12,12 +12,12 @@ import (
 	"ibsm/topo"
 )
 
-// maxTimeOuts is how many Sets of one attribute a node may leave unanswered before the rest of the sweep skips them: each
-// costs all its retries.
+// maxTimeOuts is how many Sets of one attribute a node may leave unanswered before the rest of the sweep skips them:
+// each costs all its retries.
 const maxTimeOuts = 2
 
-// maxOfModel is how many Sets of one attribute that is not needed the devices of a model may leave unanswered before the
-// rest of them are skipped: quirks come by model. That holds as long as none of them has answered one.
+// maxOfModel is how many Sets of one attribute that is not needed the devices of a model may leave unanswered before
+// the rest of them are skipped: quirks come by model. That holds as long as none of them has answered one.
 const maxOfModel = 16
 
 // attrOfNode are the Sets of an attribute to a node.
@@ -42,14 +42,15 @@ type unansweredModel struct {
 // sent to it. Others, such as the tables of lanes, cost only themselves.
 var needed = []mad.AttrID{smp.AttrPortInfo, smp.AttrSwitchInfo, smp.AttrLinearForwardingTable}
 
-// skips reports whether a step is skipped because its node, or others of its model, have left Sets unanswered. It notes that
-// the port does not take the attribute, if that was the reason.
+// skips reports whether a step is skipped because its node, or others of its model, have left Sets unanswered. It notes
+// that the port does not take the attribute, if that was the reason.
 func (p *Program) skips(st plan.Step) bool {
 	node, attr := p.c.Topo.Ports[st.Port].Node, st.Op.Attr()
 	switch {
 	case p.isGivenUp(node):
 		return true
-	case len(p.timeOuts) == 0 || p.timeOuts[attrOfNode{node, attr}] < maxTimeOuts && (outcomes[st.Op].required || !p.skipsModel(node, attr)):
+	case len(p.timeOuts) == 0 || p.timeOuts[attrOfNode{node, attr}] < maxTimeOuts &&
+		(outcomes[st.Op].required || !p.skipsModel(node, attr)):
 		return false
 	}
 	p.tried(st, device.NotTaken)
@@ -58,7 +59,8 @@ func (p *Program) skips(st plan.Step) bool {
 
 func (p *Program) skipsModel(node topo.NodeIdx, attr mad.AttrID) bool {
 	of := p.ofModels[p.modelOf(node, attr)]
-	return attr != smp.AttrPKeyTable && !of.answered && of.count >= maxOfModel // a sound device would be excluded for the P_Keys of others
+	// a sound device would be excluded for the P_Keys of others
+	return attr != smp.AttrPKeyTable && !of.answered && of.count >= maxOfModel
 }
 
 func (p *Program) modelOf(node topo.NodeIdx, attr mad.AttrID) attrOfModel {
@@ -115,8 +117,8 @@ func (p *Program) tried(st plan.Step, trial device.Trial) {
 	}
 }
 
-// tallyOptional gives up what devices do not take. Where the walk heard others badly, what they were sent may never have got
-// there, and what they were asked neither.
+// tallyOptional gives up what devices do not take. Where the walk heard others badly, what they were sent may never
+// have got there, and what they were asked neither.
 func (p *Program) tallyOptional() {
 	if p.c.Found().Evidence() != discover.Conclusive {
 		return
@@ -128,7 +130,8 @@ func (p *Program) tallyOptional() {
 	}
 }
 
-// plainTrial is how far a program has come with Sets of PortInfo without bit 31 to a node that did not accept one with it.
+// plainTrial is how far a program has come with Sets of PortInfo without bit 31 to a node that did not accept one with
+// it.
 type plainTrial uint8
 
 const (

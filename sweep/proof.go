@@ -56,7 +56,8 @@ func proofOf(t *topo.Topo, l *topo.LIDs, f *routing.Forwarding, sls *routing.SLs
 
 // rules are how ports will use their lanes, those of the last proof where they are the same.
 func (a *attempts) rules(sls *routing.SLs, fitted bool) *plan.LaneRules {
-	rules := plan.NewLaneRules(a.out.Topo, a.in.Lanes, usesOf(&a.settings, sls, fitted), sls.Lanes(), a.out.delta.ports, a.state.devices.Optional)
+	rules := plan.NewLaneRules(a.out.Topo, a.in.Lanes, usesOf(&a.settings, sls, fitted), sls.Lanes(), a.out.delta.ports,
+		a.state.devices.Optional)
 	if rules.Same(a.state.rules) {
 		return a.state.rules
 	}

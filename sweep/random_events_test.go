@@ -18,10 +18,10 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// TestRandomEvents: links, switches and hosts are lost and return at random. Each sweep writes the blocks of forwarding tables that differ, and no others; what is proved
-// from the proof before is what a full run finds; at most a tenth more entries change than must, as packets do not arrive by them, or would arrive by those of the
-// beginning; and when everything is back, the tables are as at first. So it is with tables of the engine tree, and with
-// adopted ones.
+// TestRandomEvents: links, switches and hosts are lost and return at random. Each sweep writes the blocks of forwarding
+// tables that differ, and no others; what is proved from the proof before is what a full run finds; at most a tenth
+// more entries change than must, as packets do not arrive by them, or would arrive by those of the beginning; and when
+// everything is back, the tables are as at first. So it is with tables of the engine tree, and with adopted ones.
 func TestRandomEvents(t *testing.T) {
 	events := 40
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -32,7 +32,8 @@ func TestRandomEvents(t *testing.T) {
 		lmc     uint8
 		adopted bool
 	}{
-		{"fattree:k=4", 0, false}, {"fattree:k=4", 2, false}, {"fattree:k=6,levels=2", 1, false}, {"fattree:k=6,missing-links=3%,seed=2", 0, false},
+		{"fattree:k=4", 0, false}, {"fattree:k=4", 2, false}, {"fattree:k=6,levels=2", 1, false},
+		{"fattree:k=6,missing-links=3%,seed=2", 0, false},
 		{"fattree:k=4", 0, true}, {"fattree:k=6,levels=2,missing-links=5%", 0, true}, {"two trees", 0, false},
 	} {
 		t.Run(c.spec, func(t *testing.T) {
@@ -108,7 +109,8 @@ func (b *eventful) choose() {
 			b.nodes = append(b.nodes, int32(i))
 		}
 		for port := range node.Ports {
-			if peer := node.Ports[port].Peer.Node; port > 0 && node.Type == mad.Switch && peer > int32(i) && b.net.Nodes[peer].Type == mad.Switch {
+			if peer := node.Ports[port].Peer.Node; port > 0 && node.Type == mad.Switch && peer > int32(i) &&
+				b.net.Nodes[peer].Type == mad.Switch {
 				b.links = append(b.links, net.End{Node: int32(i), Port: uint8(port)})
 			}
 		}
@@ -183,12 +185,16 @@ func (b *eventful) mustFollow() {
 			b.Fatalf("%s: %d blocks were written, %d differ", what, written, differ)
 		}
 		full, err := verify.Check(b.Context(), 0, out.Topo, out.LIDs, out.Tables, nil)
-		if err != nil || full.Bad() > 0 || full.Routes != out.Report.Routes || full.Count != out.Report.Count || full.Longest != out.Report.Longest || !slices.Equal(full.Good(), out.Report.Good()) {
-			b.Fatalf("%s: %v: %d routes, the longest %d links, %v; all followed: %d, %d, %v", what, err, out.Report.Routes, out.Report.Longest, out.Report.Count, full.Routes, full.Longest, full.Count)
+		if err != nil || full.Bad() > 0 || full.Routes != out.Report.Routes || full.Count != out.Report.Count ||
+			full.Longest != out.Report.Longest || !slices.Equal(full.Good(), out.Report.Good()) {
+			b.Fatalf("%s: %v: %d routes, the longest %d links, %v; all followed: %d, %d, %v", what, err,
+				out.Report.Routes, out.Report.Longest, out.Report.Count, full.Routes, full.Longest, full.Count)
 		}
-		credit, err := creditloop.Find(b.Context(), creditloop.In{Topo: out.Topo, LIDs: out.LIDs, Forwarding: full.Forwarding(), SLs: out.Tables.SLs})
+		credit, err := creditloop.Find(b.Context(),
+			creditloop.In{Topo: out.Topo, LIDs: out.LIDs, Forwarding: full.Forwarding(), SLs: out.Tables.SLs})
 		if err != nil || (credit.Loop == nil) != (out.CreditLoop == nil) {
-			b.Fatalf("%s: %v: the sweep found a credit loop of %d links, a full search one of %d", what, err, len(out.CreditLoop), len(credit.Loop))
+			b.Fatalf("%s: %v: the sweep found a credit loop of %d links, a full search one of %d", what, err,
+				len(out.CreditLoop), len(credit.Loop))
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"ibsm/topo"
 )
 
-// restarted is whether a node has restarted since the last sweep, as far as a walk can see, or is gone, by its GUID. All have
-// as soon as other settings are in force: what devices did not take they may take now.
+// restarted is whether a node has restarted since the last sweep, as far as a walk can see, or is gone, by its GUID.
+// All have as soon as other settings are in force: what devices did not take they may take now.
 func (j *RouteTask) restarted(t *topo.Topo, switches []device.Walked) func(mad.GUID) bool {
 	if j.state.mastership == swept && j.settings != j.state.settings {
 		return func(mad.GUID) bool { return true }
@@ -53,7 +53,8 @@ func hasReset(prev, t *topo.Topo, n topo.NodeIdx) bool {
 		if port := &t.Ports[t.Port(n, num)]; !port.Seen || port.Info.PortState() != smp.PortInit {
 			continue
 		}
-		if was == topo.None || prev.Nodes[was].NumPorts < num || prev.Ports[prev.Port(was, num)].Info.PortState() != smp.PortInit {
+		if was == topo.None || prev.Nodes[was].NumPorts < num ||
+			prev.Ports[prev.Port(was, num)].Info.PortState() != smp.PortInit {
 			return true
 		}
 	}

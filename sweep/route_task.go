@@ -101,13 +101,15 @@ type Routes struct {
 	Foreign string            // the chosen engine, where it would compute other tables than those found, which are kept
 	Unused  bool              // links were added that adopted routes do not use
 
-	Report     *verify.Report       // of Tables
-	BeforeCut  *verify.Report       // of the engine's tables, if they had loops that were cut
-	CreditLoop []creditloop.Channel // among routes between hosts and multicast trees, on the lanes that ports will have; nil without any
-	Closing    []repair.Route       // with CreditLoop: repaired routes, up to repair.MaxUnavoidable, to which no way was found that adds none
-	Stopped    []creditloop.Finding // ports that stop packets between hosts, whose lane they lack
-	StoppedSA  SAStops              // those that stop packets to and from the SA
-	Fitting    Fitting              // of SLs to tables found
+	Report    *verify.Report // of Tables
+	BeforeCut *verify.Report // of the engine's tables, if they had loops that were cut
+	// among routes between hosts and multicast trees, on the lanes that ports will have; nil without any
+	CreditLoop []creditloop.Channel
+	// with CreditLoop: repaired routes, up to repair.MaxUnavoidable, to which no way was found that adds none
+	Closing   []repair.Route
+	Stopped   []creditloop.Finding // ports that stop packets between hosts, whose lane they lack
+	StoppedSA SAStops              // those that stop packets to and from the SA
+	Fitting   Fitting              // of SLs to tables found
 }
 
 // SameSubnet reports whether the subnet is as the last sweep left it.
@@ -181,7 +183,9 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	t := b.Freeze()
 	out.Topo = t
 	if out.Cabling != nil && len(out.Cabling.Held) > 0 && out.Changed { // by a switch that stays?
-		out.Changed = slices.ContainsFunc(t.Switches, func(n topo.NodeIdx) bool { return t.Nodes[n].SwitchInfo.PortStateChange() })
+		out.Changed = slices.ContainsFunc(t.Switches, func(n topo.NodeIdx) bool {
+			return t.Nodes[n].SwitchInfo.PortStateChange()
+		})
 	}
 	d := &out.delta
 	d.switches, d.ports = s.walked(t, j.walked.tables, j.found.Replaced), j.walked.ports
@@ -252,7 +256,8 @@ func (j *RouteTask) assign(out *SweepPlan, reserved []mad.LID) {
 	d.indexes = out.Partitions.Remember
 }
 
-// plan computes what is written: dead ports are taken down, others disabled, and adaptive routing turned off on switches.
+// plan computes what is written: dead ports are taken down, others disabled, and adaptive routing turned off on
+// switches.
 func (j *RouteTask) plan(out *SweepPlan, dead, disable []topo.PortIdx, off []topo.SwitchIdx) {
 	t, s, d := out.Topo, j.state, &out.delta
 	known := make([]*device.Blocks, len(d.switches))
@@ -262,8 +267,10 @@ func (j *RouteTask) plan(out *SweepPlan, dead, disable []topo.PortIdx, off []top
 	d.unsupported = s.devices.Unsupported
 	s.devices.WalkRead(j.found.Read)
 	out.Plan = plan.New(plan.In{
-		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Known: known, Values: out.Values, SLs: d.sls, Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
-		Devices: s.devices, Dead: dead, Disable: disable, Enable: toEnable(t, j.avoided), DisableAR: off, Unsupported: d.unsupported, MulticastTop: j.multicastTop,
+		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Known: known, Values: out.Values, SLs: d.sls,
+		Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
+		Devices: s.devices, Dead: dead, Disable: disable, Enable: toEnable(t, j.avoided), DisableAR: off,
+		Unsupported: d.unsupported, MulticastTop: j.multicastTop,
 		Reregister: j.reregister, Knocked: s.knocked, SLtoVLSingly: j.settings.SLtoVLSingly,
 	})
 	for i, target := range out.Plan.Targets() {
@@ -288,7 +295,8 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 			j.reroute = max(j.reroute, regroups)
 		}
 	}
-	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, &out.Values), Tenants: tenants(t, out.Partitions), Workers: j.Workers}
+	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, &out.Values),
+		Tenants: tenants(t, out.Partitions), Workers: j.Workers}
 	if in.Prev == nil {
 		in.Keep = routing.KeepNone
 	}
@@ -317,7 +325,9 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	if r.base != nil && r.base.uneven {
 		out.Foreign = r.engine.Name
 	}
-	if d.base = r.base; d.base == nil && slices.ContainsFunc(j.chain, func(e engines.Engine) bool { return s.base != nil && e.Name == s.base.engine }) {
+	if d.base = r.base; d.base == nil && slices.ContainsFunc(j.chain, func(e engines.Engine) bool {
+		return s.base != nil && e.Name == s.base.engine
+	}) {
 		d.base = s.base // its engine may route the next subnet again
 	}
 	if d.interim == nil {
@@ -332,7 +342,8 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 		out.Closing = s.closing
 	}
 	d.closing = out.Closing
-	out.Fitting, out.CreditLoop, out.Stopped, d.report, d.sls, d.proof = r.fitting, r.credit.Loop, r.credit.Findings, r.report, tables.SLs, r.proof
+	out.Fitting, out.CreditLoop, out.Stopped, d.report, d.sls, d.proof = r.fitting, r.credit.Loop, r.credit.Findings,
+		r.report, tables.SLs, r.proof
 	out.StoppedSA = a.stopsToSA(r)
 	d.record = a.record(r)
 	for i, n := range t.Switches {

@@ -13,9 +13,9 @@ import (
 	"ibsm/topo"
 )
 
-// RoutesRecord says which engine computed the routes in force where nobody chose one, and which tables these are. It is kept over a restart, and mirrored to
-// standbys: a manager that finds these tables goes on with the engine. That these are interim routes is recorded whoever chose the engine they serve for. The zero value is for
-// other routes.
+// RoutesRecord says which engine computed the routes in force where nobody chose one, and which tables these are. It is
+// kept over a restart, and mirrored to standbys: a manager that finds these tables goes on with the engine. That these
+// are interim routes is recorded whoever chose the engine they serve for. The zero value is for other routes.
 type RoutesRecord struct {
 	Engine string
 	Sum    uint64 // of the forwarding tables of all switches
@@ -26,7 +26,8 @@ func (r RoutesRecord) Text() []byte { return fmt.Appendf(nil, "%s %016x\n", r.En
 
 // ParseRoutesRecord is the inverse of Text. It returns the zero value for what Text does not write.
 func ParseRoutesRecord(text []byte) (r RoutesRecord) {
-	if n, err := fmt.Sscanf(string(text), "%s %x\n", &r.Engine, &r.Sum); n != 2 || err != nil || !bytes.Equal(r.Text(), text) {
+	if n, err := fmt.Sscanf(string(text), "%s %x\n", &r.Engine, &r.Sum); n != 2 || err != nil ||
+		!bytes.Equal(r.Text(), text) {
 		return RoutesRecord{}
 	}
 	return r
@@ -34,7 +35,8 @@ func ParseRoutesRecord(text []byte) (r RoutesRecord) {
 
 var tablesPolynomial = crc64.MakeTable(crc64.ECMA)
 
-// sumOf is the sum of the forwarding tables of the switches of a subnet. Entries without a port behind the last one with one do not matter.
+// sumOf is the sum of the forwarding tables of the switches of a subnet. Entries without a port behind the last one
+// with one do not matter.
 func sumOf(t *topo.Topo, rows func(s topo.SwitchIdx) []uint8) (sum uint64) {
 	for _, n := range t.Switches { // by GUID
 		row := rows(t.Nodes[n].Switch)
@@ -80,8 +82,8 @@ func (r RoutesRecord) from(c engines.Chain) engines.Chain {
 	return c
 }
 
-// FollowRoutes takes Config.Routes, if it is not zero, for the record of the routes in force: another manager computes them. It is
-// the one that is stored.
+// FollowRoutes takes Config.Routes, if it is not zero, for the record of the routes in force: another manager computes
+// them. It is the one that is stored.
 func (s *Sweeper) FollowRoutes() {
 	s.storedRoutes = s.cfg.Routes
 	if s.cfg.Routes != (RoutesRecord{}) {
@@ -89,7 +91,8 @@ func (s *Sweeper) FollowRoutes() {
 	}
 }
 
-// RoutesRecord is the record of the routes computed last, and whether it is another one than this function returned before.
+// RoutesRecord is the record of the routes computed last, and whether it is another one than this function returned
+// before.
 func (s *Sweeper) RoutesRecord() (r RoutesRecord, changed bool) {
 	r = s.state.record
 	changed, s.storedRoutes = r != s.storedRoutes, r

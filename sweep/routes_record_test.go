@@ -9,7 +9,8 @@ func TestRoutesRecordText(t *testing.T) {
 			t.Errorf("%v, want %v", got, r)
 		}
 	}
-	for _, text := range []string{"", "tree", "tree 12", "tree 0000000000000001", "tree 0000000000000001\nx", "tree -000000000000001\n", "tree 00000000000000010\n"} {
+	for _, text := range []string{"", "tree", "tree 12", "tree 0000000000000001", "tree 0000000000000001\nx",
+		"tree -000000000000001\n", "tree 00000000000000010\n"} {
 		if got := ParseRoutesRecord([]byte(text)); got != (RoutesRecord{}) {
 			t.Errorf("%q: %v", text, got)
 		}

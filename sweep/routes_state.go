@@ -92,7 +92,8 @@ type routedBy uint8
 
 const (
 	byChosen routedBy = iota // those that somebody chose
-	byAll                    // also those that nobody chose: it was not in use, its routes are recorded, or were computed afresh by an order
+	// also those that nobody chose: it was not in use, its routes are recorded, or were computed afresh by an order
+	byAll
 )
 
 // decide sets whose routes the sweep begins with, and which engines route the subnet.

@@ -12,18 +12,26 @@ func TestWhose(t *testing.T) {
 		e    evidence
 		want whose
 	}{
-		{what: "first sweep, nothing uses the subnet", e: evidence{first: true, read: true, cold: true}, want: coldRoutes},
-		{what: "first sweep, nothing uses the subnet, with the record's tables", e: evidence{first: true, read: true, cold: true, recorded: true}, want: coldRoutes},
+		{what: "first sweep, nothing uses the subnet", e: evidence{first: true, read: true, cold: true},
+			want: coldRoutes},
+		{what: "first sweep, nothing uses the subnet, with the record's tables",
+			e: evidence{first: true, read: true, cold: true, recorded: true}, want: coldRoutes},
 		{what: "first sweep, interim routes", e: evidence{first: true, read: true, interim: true}, want: coldRoutes},
-		{what: "first sweep, tables of the record", e: evidence{first: true, read: true, recorded: true}, want: recordedRoutes},
+		{what: "first sweep, tables of the record", e: evidence{first: true, read: true, recorded: true},
+			want: recordedRoutes},
 		{what: "first sweep, other tables", e: evidence{first: true, read: true}, want: foundRoutes},
-		{what: "first sweep, no switch has shown a table", from: []whose{ownRoutes, coldRoutes}, e: evidence{first: true}, want: ownRoutes},
-		{what: "later, a switch is new", from: []whose{ownRoutes, coldRoutes}, e: evidence{read: true}, want: ownRoutes},
+		{what: "first sweep, no switch has shown a table", from: []whose{ownRoutes, coldRoutes},
+			e: evidence{first: true}, want: ownRoutes},
+		{what: "later, a switch is new", from: []whose{ownRoutes, coldRoutes}, e: evidence{read: true},
+			want: ownRoutes},
 		{what: "later, another manager's", from: []whose{foundRoutes}, e: evidence{read: true}, want: foundRoutes},
 		{what: "later, the record's engine has refused", from: []whose{recordedRoutes}, want: foundRoutes},
-		{what: "later, the record's engine is still at work", from: []whose{recordedRoutes}, e: evidence{serves: true}, want: recordedRoutes},
-		{what: "later, interim routes of this manager", from: []whose{ownRoutes}, e: evidence{serves: true}, want: ownRoutes},
-		{what: "later, interim routes for another manager's", from: []whose{foundRoutes}, e: evidence{serves: true}, want: foundRoutes},
+		{what: "later, the record's engine is still at work", from: []whose{recordedRoutes}, e: evidence{serves: true},
+			want: recordedRoutes},
+		{what: "later, interim routes of this manager", from: []whose{ownRoutes}, e: evidence{serves: true},
+			want: ownRoutes},
+		{what: "later, interim routes for another manager's", from: []whose{foundRoutes}, e: evidence{serves: true},
+			want: foundRoutes},
 	} {
 		if len(c.from) == 0 {
 			c.from = all

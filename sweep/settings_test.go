@@ -87,19 +87,26 @@ func held(t *testing.T) *topo.Topo {
 var (
 	defaults = plan.Values{
 		Prefix: mad.DefaultPrefix, SubnetTimeOut: 18, LifeTimeValue: 18, MaxOpVLs: 5, HOQLife: 18, LeafHOQLife: 16,
-		VLStallCount: 7, LeafVLStall: 7, PhyErrors: 8, Overruns: 8, KeepMKey: true, KeepMKeyLease: true, KeepMKeyProtect: true,
+		VLStallCount: 7, LeafVLStall: 7, PhyErrors: 8, Overruns: 8, KeepMKey: true, KeepMKeyLease: true,
+		KeepMKeyProtect: true,
 	}
 	adopted = plan.Values{
-		Prefix: 0xfec0000000000001, LMC: 1, SubnetTimeOut: 20, LifeTimeValue: 11, MaxOpVLs: 5, HOQLife: 15, LeafHOQLife: 13,
-		VLStallCount: 2, LeafVLStall: 3, PhyErrors: 3, Overruns: 4, KeepMKey: true, KeepMKeyLease: true, KeepMKeyProtect: true,
+		Prefix: 0xfec0000000000001, LMC: 1, SubnetTimeOut: 20, LifeTimeValue: 11, MaxOpVLs: 5, HOQLife: 15,
+		LeafHOQLife:  13,
+		VLStallCount: 2, LeafVLStall: 3, PhyErrors: 3, Overruns: 4, KeepMKey: true, KeepMKeyLease: true,
+		KeepMKeyProtect: true,
 	}
 	given = Settings{
-		SubnetPrefix: Given[mad.Prefix](0xfec0000000000002), LMC: Given[uint8](2), SubnetTimeOut: Given[uint8](19), PacketLifeTime: Given[uint8](12),
-		MaxOpVLs: Given[uint8](2), HOQLife: Given[uint8](10), LeafHOQLife: Given[uint8](9), VLStallCount: Given[uint8](1), LeafVLStall: Given[uint8](4),
-		PhyErrors: Given[uint8](5), Overruns: Given[uint8](6), MKey: Given[mad.MKey](7), MKeyLease: Given[uint16](30), MKeyProtect: Given[uint8](1), SMSL: 3,
+		SubnetPrefix: Given[mad.Prefix](0xfec0000000000002), LMC: Given[uint8](2), SubnetTimeOut: Given[uint8](19),
+		PacketLifeTime: Given[uint8](12),
+		MaxOpVLs:       Given[uint8](2), HOQLife: Given[uint8](10), LeafHOQLife: Given[uint8](9),
+		VLStallCount: Given[uint8](1), LeafVLStall: Given[uint8](4),
+		PhyErrors: Given[uint8](5), Overruns: Given[uint8](6), MKey: Given[mad.MKey](7), MKeyLease: Given[uint16](30),
+		MKeyProtect: Given[uint8](1), SMSL: 3,
 	}
 	asGiven = plan.Values{
-		Prefix: 0xfec0000000000002, LMC: 2, SubnetTimeOut: 19, LifeTimeValue: 12, MaxOpVLs: 2, HOQLife: 10, LeafHOQLife: 9, VLStallCount: 1,
+		Prefix: 0xfec0000000000002, LMC: 2, SubnetTimeOut: 19, LifeTimeValue: 12, MaxOpVLs: 2, HOQLife: 10,
+		LeafHOQLife: 9, VLStallCount: 1,
 		LeafVLStall: 4, PhyErrors: 5, Overruns: 6, MKeys: plan.MKeys{One: 7}, MKeyLease: 30, MKeyProtect: 1, SMSL: 3,
 	}
 )
@@ -133,12 +140,24 @@ func TestResolve(t *testing.T) {
 		{"given", given, func(*topo.Topo) {}, asGiven},
 		{"given, though nothing is in use", given, func(t *topo.Topo) { active(t, smp.PortInit) }, asGiven},
 		{"given as 0", Settings{LMC: Given[uint8](0), MKey: Given[mad.MKey](0)}, func(*topo.Topo) {},
-			with(adopted, func(v *plan.Values) { v.LMC, v.KeepMKey, v.KeepMKeyLease, v.KeepMKeyProtect = 0, false, false, false })},
-		{"a lease, and no M_Key", Settings{MKeyLease: Given[uint16](60)}, func(*topo.Topo) {}, with(adopted, func(v *plan.Values) { v.MKeyLease, v.KeepMKeyLease = 60, false })},
-		{"protection, and no M_Key", Settings{MKeyProtect: Given[uint8](2)}, func(*topo.Topo) {}, with(adopted, func(v *plan.Values) { v.MKeyProtect, v.KeepMKeyProtect = 2, false })},
-		{"ports 0 as other ports", Settings{LMCPort0: Given(true)}, enhanced(0), with(adopted, func(v *plan.Values) { v.LMCPort0 = 1 })},
+			with(adopted, func(v *plan.Values) {
+				v.LMC, v.KeepMKey, v.KeepMKeyLease, v.KeepMKeyProtect = 0, false, false, false
+			})},
+		{"a lease, and no M_Key", Settings{MKeyLease: Given[uint16](60)}, func(*topo.Topo) {},
+			with(adopted, func(v *plan.Values) {
+				v.MKeyLease, v.KeepMKeyLease = 60, false
+			})},
+		{"protection, and no M_Key", Settings{MKeyProtect: Given[uint8](2)}, func(*topo.Topo) {},
+			with(adopted, func(v *plan.Values) {
+				v.MKeyProtect, v.KeepMKeyProtect = 2, false
+			})},
+		{"ports 0 as other ports", Settings{LMCPort0: Given(true)}, enhanced(0), with(adopted, func(v *plan.Values) {
+			v.LMCPort0 = 1
+		})},
 		{"ports 0 of a subnet in use", Settings{}, enhanced(1), with(adopted, func(v *plan.Values) { v.LMCPort0 = 1 })},
-		{"ports 0 with another LMC", Settings{LMC: Given[uint8](3)}, enhanced(1), with(adopted, func(v *plan.Values) { v.LMC, v.LMCPort0 = 3, 3 })},
+		{"ports 0 with another LMC", Settings{LMC: Given[uint8](3)}, enhanced(1), with(adopted, func(v *plan.Values) {
+			v.LMC, v.LMCPort0 = 3, 3
+		})},
 		{"ports 0 with one LID", Settings{LMCPort0: Given(false)}, enhanced(1), adopted},
 		{"the majority counts", Settings{}, func(t *topo.Topo) {
 			ports(t, "host", func(i int, p *smp.PortInfo) {

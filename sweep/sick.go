@@ -12,8 +12,9 @@ import (
 	"ibsm/view"
 )
 
-// avoidSick marks avoided links in t, after those that are drained, as far as that does not split the subnet. marked are one port of each that was not marked before,
-// and that routes may pass if they lack something: not links that return and are not ACTIVE yet, which would lose packets. Links of hosts are not in all.
+// avoidSick marks avoided links in t, after those that are drained, as far as that does not split the subnet. marked
+// are one port of each that was not marked before, and that routes may pass if they lack something: not links that
+// return and are not ACTIVE yet, which would lose packets. Links of hosts are not in all.
 func avoidSick(t *topo.Topo, avoided []Avoided) (all []view.Drained, marked []topo.PortIdx) {
 	if len(avoided) == 0 {
 		return nil, nil
@@ -27,15 +28,17 @@ func avoidSick(t *topo.Topo, avoided []Avoided) (all []view.Drained, marked []to
 		was := p != topo.None && t.Ports[p].Unhealthy
 		d := drainOne(t, avoided[i].SwitchPort, before, nil)
 		d.By = view.BySickLinks
-		if all = append(all, d); d.State == view.DrainEmpty && !was && !(avoided[i].Ports == PortEnabled && t.Ports[p].Info.PortState() < smp.PortActive) {
+		if all = append(all, d); d.State == view.DrainEmpty && !was &&
+			!(avoided[i].Ports == PortEnabled && t.Ports[p].Info.PortState() < smp.PortActive) {
 			marked = append(marked, p)
 		}
 	}
 	return all, marked
 }
 
-// routeAvoiding is route. Where routes that avoid sick links lack something, and routes that pass these do not, the links that were found last are
-// passed, or all: a link that loses packets is better than packets that do not arrive, or a credit loop.
+// routeAvoiding is route. Where routes that avoid sick links lack something, and routes that pass these do not, the
+// links that were found last are passed, or all: a link that loses packets is better than packets that do not arrive,
+// or a credit loop.
 //
 // marked are those links, in the order in which they were found.
 func (j *RouteTask) routeAvoiding(ctx context.Context, out *SweepPlan, reserved []mad.LID, marked []topo.PortIdx) {
@@ -77,7 +80,8 @@ func (j *RouteTask) routeAvoiding(ctx context.Context, out *SweepPlan, reserved 
 	setUnhealthy(out.Topo, marked, false)
 	setUnhealthy(out.Topo, marked[:n], true)
 	for i := range out.Drained {
-		if d := &out.Drained[i]; d.By == view.BySickLinks && d.State == view.DrainEmpty && slices.Contains(marked[n:], out.Topo.FindNodePort(d.Switch, d.Port)) {
+		if d := &out.Drained[i]; d.By == view.BySickLinks && d.State == view.DrainEmpty &&
+			slices.Contains(marked[n:], out.Topo.FindNodePort(d.Switch, d.Port)) {
 			d.State = view.DrainNeeded
 		}
 	}
@@ -96,7 +100,8 @@ type lack struct {
 
 // compare is below 0 if l is less of a fault than o.
 func (l lack) compare(o lack) int {
-	return cmp.Or(cmp.Compare(l.routes, o.routes), cmp.Compare(l.loop, o.loop), cmp.Compare(l.unreached, o.unreached), cmp.Compare(l.refusals, o.refusals))
+	return cmp.Or(cmp.Compare(l.routes, o.routes), cmp.Compare(l.loop, o.loop), cmp.Compare(l.unreached, o.unreached),
+		cmp.Compare(l.refusals, o.refusals))
 }
 
 func (c *SweepPlan) lack() (l lack) {
@@ -127,7 +132,8 @@ func setUnhealthy(t *topo.Topo, ports []topo.PortIdx, is bool) {
 	}
 }
 
-// toDisable are the ports to be disabled of avoided links that no route passes, and of hosts' links, as toShutOff chooses them.
+// toDisable are the ports to be disabled of avoided links that no route passes, and of hosts' links, as toShutOff
+// chooses them.
 func toDisable(t *topo.Topo, avoided []Avoided, drained []view.Drained) (ports []topo.PortIdx) {
 	empty := avoidedNow(t, drained)
 	for i := range avoided {
@@ -154,7 +160,8 @@ func toEnable(t *topo.Topo, avoided []Avoided) (ports []topo.PortIdx) {
 		}
 		for _, end := range []routing.SwitchPort{avoided[i].SwitchPort, avoided[i].Far} {
 			p := t.FindNodePort(end.Switch, end.Port)
-			if p != topo.None && t.Ports[p].Seen && t.Nodes[t.Ports[p].Node].Missed == 0 && t.Ports[p].Info.PortPhysicalState() == smp.PhysDisabled {
+			if p != topo.None && t.Ports[p].Seen && t.Nodes[t.Ports[p].Node].Missed == 0 &&
+				t.Ports[p].Info.PortPhysicalState() == smp.PhysDisabled {
 				ports = append(ports, p)
 			}
 		}

@@ -13,14 +13,16 @@ import (
 	"ibsm/view"
 )
 
-// TestAvoidSick: links that are avoided are drained by sick links, after those of the operator, as far as that splits nothing; a port is disabled only where
-// routes are empty, at the nearer end, and enabled at the end that is disabled.
+// TestAvoidSick: links that are avoided are drained by sick links, after those of the operator, as far as that splits
+// nothing; a port is disabled only where routes are empty, at the nearer end, and enabled at the end that is disabled.
 func TestAvoidSick(t *testing.T) {
 	found, err := netwalk.Topo(nettest.Generate(t, "fattree:k=4"), net.NoEnd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaf := found.Switches[slices.IndexFunc(found.Switches, func(n topo.NodeIdx) bool { return found.Nodes[n].Desc.String() == "leaf-02" })]
+	leaf := found.Switches[slices.IndexFunc(found.Switches, func(n topo.NodeIdx) bool {
+		return found.Nodes[n].Desc.String() == "leaf-02"
+	})]
 	end := func(p topo.PortIdx) routing.SwitchPort {
 		return routing.SwitchPort{Switch: found.Nodes[found.Ports[p].Node].GUID, Port: found.Ports[p].Num}
 	}
@@ -44,7 +46,8 @@ func TestAvoidSick(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	}
-	if want := []view.DrainState{view.DrainEmpty, view.DrainEmpty, view.DrainNeeded, view.DrainNeeded, view.DrainAbsent}; len(ups) != 2 || !slices.Equal(states, want) {
+	if want := []view.DrainState{view.DrainEmpty, view.DrainEmpty, view.DrainNeeded, view.DrainNeeded,
+		view.DrainAbsent}; len(ups) != 2 || !slices.Equal(states, want) {
 		t.Fatalf("%v, want %v", states, want)
 	}
 	p := found.FindNodePort(ups[0].Switch, ups[0].Port)
@@ -66,7 +69,8 @@ func TestAvoidSick(t *testing.T) {
 	own := Avoided{SwitchPort: end(found.Ports[found.Self].Peer), Host: true, Ports: PortDisabled}
 	up := ups[1]
 	up.Host = true
-	if got := toDisable(found, append(list, off, own, up), drained); !slices.Equal(got, []topo.PortIdx{near, found.FindNodePort(off.Switch, off.Port)}) {
+	if got := toDisable(found, append(list, off, own, up), drained); !slices.Equal(got,
+		[]topo.PortIdx{near, found.FindNodePort(off.Switch, off.Port)}) {
 		t.Errorf("disabled with a host's: %v", got)
 	}
 	if got := toDisable(found, append(list, other), drained); !slices.Equal(got, []topo.PortIdx{near}) {
@@ -82,12 +86,14 @@ func TestAvoidSick(t *testing.T) {
 	for i := range list {
 		list[i].Ports = PortEnabled
 	}
-	if got := toEnable(found, list); !slices.Equal(got, []topo.PortIdx{near}) || toDisable(found, list, drained) != nil {
+	if got := toEnable(found, list); !slices.Equal(got, []topo.PortIdx{near}) ||
+		toDisable(found, list, drained) != nil {
 		t.Errorf("enabled: %v, want %d", got, near)
 	}
 }
 
-// TestAvoidedUnchanged: a subnet of which routes avoid a link is the same in the next sweep, though the link is marked anew.
+// TestAvoidedUnchanged: a subnet of which routes avoid a link is the same in the next sweep, though the link is marked
+// anew.
 func TestAvoidedUnchanged(t *testing.T) {
 	b := newHarness(t, "fattree:k=4", Config{})
 	found := b.heavy().Topo
@@ -95,9 +101,13 @@ func TestAvoidedUnchanged(t *testing.T) {
 		return port.Peer != topo.None && found.BetweenSwitches(found.Ports[port.Peer].Peer)
 	})
 	cfg := b.cfg
-	cfg.Avoided = []Avoided{{SwitchPort: routing.SwitchPort{Switch: found.Nodes[found.Ports[p].Node].GUID, Port: found.Ports[p].Num}}}
+	cfg.Avoided = []Avoided{
+		{SwitchPort: routing.SwitchPort{Switch: found.Nodes[found.Ports[p].Node].GUID, Port: found.Ports[p].Num}},
+	}
 	b.Configure(cfg)
-	if out := b.heavy(); out.SameSubnet() || !slices.ContainsFunc(out.Drained, func(d view.Drained) bool { return d.State == view.DrainEmpty }) {
+	if out := b.heavy(); out.SameSubnet() || !slices.ContainsFunc(out.Drained, func(d view.Drained) bool {
+		return d.State == view.DrainEmpty
+	}) {
 		t.Fatalf("the same subnet: %v, avoided: %+v", out.SameSubnet(), out.Drained)
 	}
 	if out := b.heavy(); !out.SameSubnet() || out.Topo == found {
@@ -105,7 +115,8 @@ func TestAvoidedUnchanged(t *testing.T) {
 	}
 }
 
-// TestReturning: a link that returns is not offered to routes that lack something before it is ACTIVE, and is no link that was added for them before they may use it.
+// TestReturning: a link that returns is not offered to routes that lack something before it is ACTIVE, and is no link
+// that was added for them before they may use it.
 func TestReturning(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	without, err := netwalk.Topo(n, net.NoEnd)
@@ -116,10 +127,15 @@ func TestReturning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := topo.PortIdx(slices.IndexFunc(found.Ports, func(p topo.Port) bool { return p.Peer != topo.None && found.BetweenSwitches(p.Peer) }))
+	p := topo.PortIdx(slices.IndexFunc(found.Ports, func(p topo.Port) bool {
+		return p.Peer != topo.None && found.BetweenSwitches(p.Peer)
+	}))
 	peer := found.Ports[p].Peer
 	without.Ports[p].Peer, without.Ports[peer].Peer = topo.None, topo.None
-	list := []Avoided{{SwitchPort: routing.SwitchPort{Switch: found.Nodes[found.Ports[p].Node].GUID, Port: found.Ports[p].Num}, Ports: PortEnabled}}
+	list := []Avoided{
+		{SwitchPort: routing.SwitchPort{Switch: found.Nodes[found.Ports[p].Node].GUID, Port: found.Ports[p].Num},
+			Ports: PortEnabled},
+	}
 	if !linksAdded(without, found) {
 		t.Error("a link was added")
 	}
@@ -127,7 +143,8 @@ func TestReturning(t *testing.T) {
 		setUnhealthy(found, []topo.PortIdx{p}, false)
 		found.Ports[p].Info.SetPortState(state)
 		all, marked := avoidSick(found, list)
-		if len(all) != 1 || all[0].State != view.DrainEmpty || (len(marked) > 0) != (state == smp.PortActive) || linksAdded(without, found) {
+		if len(all) != 1 || all[0].State != view.DrainEmpty || (len(marked) > 0) != (state == smp.PortActive) ||
+			linksAdded(without, found) {
 			t.Errorf("%v: %+v, offered %v", state, all, marked)
 		}
 	}

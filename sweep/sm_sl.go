@@ -29,7 +29,9 @@ func (a *attempts) stopsToSA(r *routed) (found SAStops) {
 				continue
 			}
 			stopped = true
-			known := slices.ContainsFunc(found.Ports, func(o creditloop.Finding) bool { return o.Port == f.Port && o.In == f.In })
+			known := slices.ContainsFunc(found.Ports, func(o creditloop.Finding) bool {
+				return o.Port == f.Port && o.In == f.In
+			})
 			if !known && len(found.Ports) < creditloop.MaxFindings {
 				found.Ports = append(found.Ports, f)
 			}

@@ -52,7 +52,8 @@ func TestTasksBesideOwner(t *testing.T) {
 	}
 	b.Heal(key)
 	other := smp.NodeDescription{'n', 'e', 'w'}
-	if renamed := b.Rename(map[mad.GUID]smp.NodeDescription{node.GUID: other}); renamed.Nodes[renamed.FindNode(node.GUID)].Desc != other {
+	if renamed := b.Rename(map[mad.GUID]smp.NodeDescription{node.GUID: other}); renamed.Nodes[renamed.FindNode(
+		node.GUID)].Desc != other {
 		t.Error("a node has its old name")
 	}
 	out := b.write(<-result)

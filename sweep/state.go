@@ -19,23 +19,25 @@ import (
 // snapshot and returns a delta: maps and slices that a snapshot shares are replaced, never
 // written.
 type state struct {
-	devices      *device.Record
-	lids         []lids.Assignment // of each end port ever seen, ascending GUID; no two share a LID
-	stored       []lids.Assignment // lids as Changes returned them last
-	stale        bool              // LIDs that ports report take precedence over lids
-	mastership   mastership
-	inherited    mad.LID            // of the previous master, if its clients' registrations are known here
-	unresponsive map[plan.Key]uint8 // sweeps in a row in which nothing answered behind an ACTIVE port without a known node
-	unhealthy    map[plan.Key]bool  // ports whose links are avoided
-	unnamed      []unnamed          // of the last sweep, those asked longest ago first
-	looks        int                // light sweeps that have begun
-	stuck        map[plan.Key]uint8 // sweeps in a row after which a link between switches was up and not ACTIVE, by its end that was not
-	disabled     map[plan.Key]bool  // ports that the next sweep disables
-	pkeys        pkeyState
-	adaptive     map[mad.GUID]adaptiveSwitch // of switches where it was on
-	knocked      map[mad.GUID]time.Duration  // ports at protection level 1 for another manager, by GUID, and until when
-	prev         *topo.Topo                  // the subnet as the last sweep left it
-	before       *topo.Topo                  // where prev is nil because of Pause: the subnet as it was until then
+	devices    *device.Record
+	lids       []lids.Assignment // of each end port ever seen, ascending GUID; no two share a LID
+	stored     []lids.Assignment // lids as Changes returned them last
+	stale      bool              // LIDs that ports report take precedence over lids
+	mastership mastership
+	inherited  mad.LID // of the previous master, if its clients' registrations are known here
+	// sweeps in a row in which nothing answered behind an ACTIVE port without a known node
+	unresponsive map[plan.Key]uint8
+	unhealthy    map[plan.Key]bool // ports whose links are avoided
+	unnamed      []unnamed         // of the last sweep, those asked longest ago first
+	looks        int               // light sweeps that have begun
+	// sweeps in a row after which a link between switches was up and not ACTIVE, by its end that was not
+	stuck    map[plan.Key]uint8
+	disabled map[plan.Key]bool // ports that the next sweep disables
+	pkeys    pkeyState
+	adaptive map[mad.GUID]adaptiveSwitch // of switches where it was on
+	knocked  map[mad.GUID]time.Duration  // ports at protection level 1 for another manager, by GUID, and until when
+	prev     *topo.Topo                  // the subnet as the last sweep left it
+	before   *topo.Topo                  // where prev is nil because of Pause: the subnet as it was until then
 	routesState
 	settings Settings // that values were resolved from
 	values   plan.Values
@@ -50,12 +52,14 @@ type walkState struct {
 	answered []bool                 // Program.heard of the last sweep, for the walk that follows at once
 	places   places                 // who has left, and from where
 	known    *topo.Topo             // the last subnet that was found; nil unless Settings.remembers
-	mirrored *registry.State        // what the master has registered since, among it neighbors; nil for nothing, and as master
-	repeats  map[setKey]repeat      // Sets of the last sweep that may be sent again
+	// what the master has registered since, among it neighbors; nil for nothing, and as master
+	mirrored *registry.State
+	repeats  map[setKey]repeat // Sets of the last sweep that may be sent again
 }
 
 func newWalkState(restored *Restored) walkState {
-	return walkState{features: device.NewFeatures(), mkeys: map[mad.GUID]shownKeys{}, places: newPlaces(restored.Behind)}
+	return walkState{features: device.NewFeatures(), mkeys: map[mad.GUID]shownKeys{},
+		places: newPlaces(restored.Behind)}
 }
 
 // forgetMastership drops what another manager may have changed.

@@ -38,12 +38,14 @@ type Config struct {
 	IgnoreOtherSM bool
 	AllowedSMs    []mad.GUID // see discover.Config
 	Restored      Restored
-	// Routes is the record that was stored, and later, on a standby, that of the master that it follows; the zero value for none.
+	// Routes is the record that was stored, and later, on a standby, that of the master that it follows; the zero value
+	// for none.
 	Routes RoutesRecord
 }
 
 // Avoided is a link that routes avoid because it is sick: as long as no host needs it, some switch has no other way, or
-// routes would have what they do not have with it, such as a credit loop. Routes cannot avoid the link of a host: its port can only be disabled.
+// routes would have what they do not have with it, such as a credit loop. Routes cannot avoid the link of a host: its
+// port can only be disabled.
 type Avoided struct {
 	routing.SwitchPort                    // one end
 	Far                routing.SwitchPort // the other end
@@ -58,7 +60,8 @@ type AvoidedPorts uint8
 const (
 	PortsStay    AvoidedPorts = iota
 	PortDisabled              // the one from which the response arrives, once no route passes the link
-	PortEnabled               // the one that was disabled; then the link comes up, and is avoided until that is wanted no more
+	// the one that was disabled; then the link comes up, and is avoided until that is wanted no more
+	PortEnabled
 )
 
 // Partitions are the partition policy and the settings for its tables. A nil Policy leaves
@@ -104,16 +107,19 @@ func (s *Sweeper) SetMulticastTop(top mad.LID) { s.multicastTop = top }
 type rerouting uint8
 
 const (
-	keepsRoutes   rerouting = iota // those that do not work, and those that a link was added for
-	regroups                       // all but another manager's: a switch or end port has come into a port group of the engines, or left one
-	reroutes                       // all, by the engines that route the subnet already: those that nobody chose only if they do
-	reroutesByAll                  // all, also by engines that nobody chose
+	keepsRoutes rerouting = iota // those that do not work, and those that a link was added for
+	// all but another manager's: a switch or end port has come into a port group of the engines, or left one
+	regroups
+	// all, by the engines that route the subnet already: those that nobody chose only if they do
+	reroutes
+	reroutesByAll // all, also by engines that nobody chose
 )
 
 // Reroute makes the next heavy sweep compute all routes afresh.
 func (s *Sweeper) Reroute() { s.reroute = reroutesByAll }
 
-// SendAgain has the next heavy sweep send what devices did not take before, although it was given up, and ask for features that they did not have.
+// SendAgain has the next heavy sweep send what devices did not take before, although it was given up, and ask for
+// features that they did not have.
 func (s *Sweeper) SendAgain() {
 	s.state.devices.Optional.Forget(func(mad.GUID) bool { return true })
 	s.walks.features.Clear()
@@ -122,15 +128,16 @@ func (s *Sweeper) SendAgain() {
 	}
 }
 
-// CompareEngines makes the next heavy sweep compare the engines that are configured then with those of now. If they would route the subnet in another way,
-// it computes all routes afresh.
+// CompareEngines makes the next heavy sweep compare the engines that are configured then with those of now. If they
+// would route the subnet in another way, it computes all routes afresh.
 func (s *Sweeper) CompareEngines() {
 	if s.before == nil {
 		s.before = s.cfg.Engines
 	}
 }
 
-// rerouting is what the next heavy sweep does. Engines that nobody chose do not count as long as they do not route the subnet.
+// rerouting is what the next heavy sweep does. Engines that nobody chose do not count as long as they do not route the
+// subnet.
 func (s *Sweeper) rerouting() rerouting {
 	switch before, now := s.before, s.cfg.Engines; {
 	case before == nil || s.reroute != keepsRoutes || before.Equal(now):
@@ -171,7 +178,8 @@ type Outcome struct {
 	NotKept  []finding.Finding  // fields that ports have just shown not to keep
 	// GivenUp are the attributes that devices do not take and are not sent any more.
 	GivenUp []device.Place
-	Healed  bool // a switch that was bypassed has accepted its table, or a link has become ACTIVE: routes may use it again
+	// a switch that was bypassed has accepted its table, or a link has become ACTIVE: routes may use it again
+	Healed  bool
 	devices *device.Record
 }
 
@@ -208,9 +216,9 @@ func (s *Sweeper) Abdicate() {
 	s.state.by, s.sms, s.before = byChosen, nil, nil
 }
 
-// Pause is Abdicate for a manager that may not have been master for a moment, and is likely to go
-// on as such: it also forgets what another one may have changed, but not of which nodes the subnet
-// consists, nor of which subnet the groups of adaptive routing are. A node that does not answer to the next walk is not gone because of that.
+// Pause is Abdicate for a manager that may not have been master for a moment, and is likely to go on as such: it also
+// forgets what another one may have changed, but not of which nodes the subnet consists, nor of which subnet the groups
+// of adaptive routing are. A node that does not answer to the next walk is not gone because of that.
 func (s *Sweeper) Pause() {
 	before, adaptive := s.state.remembered(), s.state.adaptive
 	s.rest()
@@ -248,8 +256,8 @@ func (s *Sweeper) rest() {
 	s.reregistrations.putBack()
 }
 
-// Rename sets the descriptions of nodes, in a copy of the subnet that it returns and that
-// replaces the present one; nil when there is none, or all nodes have them already. The sweep that runs gets them as well.
+// Rename sets the descriptions of nodes, in a copy of the subnet that it returns and that replaces the present one; nil
+// when there is none, or all nodes have them already. The sweep that runs gets them as well.
 func (s *Sweeper) Rename(descs map[mad.GUID]smp.NodeDescription) *topo.Topo {
 	if s.renamed == nil {
 		s.renamed = map[mad.GUID]smp.NodeDescription{}
@@ -288,7 +296,8 @@ func (c *SweepPlan) Steps(yield func(string) bool) {
 	defer c.Plan.Rewind()
 	for _, n := range c.Private() {
 		node := &c.Topo.Nodes[n]
-		if !yield(fmt.Sprintf("switch %v %q: no forwarding table is written: private tables are in use", node.GUID, node.Desc.String())) {
+		if !yield(fmt.Sprintf("switch %v %q: no forwarding table is written: private tables are in use", node.GUID,
+			node.Desc.String())) {
 			return
 		}
 	}

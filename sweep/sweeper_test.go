@@ -90,7 +90,8 @@ func TestUnresponsiveNode(t *testing.T) {
 	}
 	out := b.heavy()
 	if sent > maxTimeOuts || len(out.Failures) == 0 || len(out.Failures) > maxTimeOuts+1 {
-		t.Errorf("%d Sets to a node that does not answer, %d failures of %v: %v", sent, len(out.Failures), sick, out.Failures)
+		t.Errorf("%d Sets to a node that does not answer, %d failures of %v: %v", sent, len(out.Failures), sick,
+			out.Failures)
 	}
 	b.meddle = nil
 	if out = b.heavy(); len(out.Failures) != 0 {
@@ -131,7 +132,8 @@ func TestTableNotHeld(t *testing.T) {
 		before := found.Builder.Freeze()
 		found.Drop()
 		for i := range before.Ports {
-			if port := &before.Ports[i]; port.Peer != topo.None && before.IsSwitchPort(topo.PortIdx(i)) && before.IsSwitchPort(port.Peer) {
+			if port := &before.Ports[i]; port.Peer != topo.None && before.IsSwitchPort(topo.PortIdx(i)) &&
+				before.IsSwitchPort(port.Peer) {
 				b.arm(before, topo.PortIdx(i))
 			}
 		}
@@ -141,7 +143,8 @@ func TestTableNotHeld(t *testing.T) {
 				return
 			}
 			spoil(req, o)
-			if set := (*smp.PortInfo)(&req.Data); req.Attr == smp.AttrPortInfo && req.Method == mad.MethodSet && set.PortState() >= smp.PortArmed {
+			if set := (*smp.PortInfo)(&req.Data); req.Attr == smp.AttrPortInfo && req.Method == mad.MethodSet &&
+				set.PortState() >= smp.PortArmed {
 				armed++
 			}
 		}
@@ -149,7 +152,9 @@ func TestTableNotHeld(t *testing.T) {
 		if armed != 0 {
 			t.Errorf("%s: %d links armed at the switch", name, armed)
 		}
-		left := slices.DeleteFunc(slices.Clone(out.Failures), func(f finding.Finding) bool { return f.Kind != finding.Unrouted && f.Kind != finding.Excluded })
+		left := slices.DeleteFunc(slices.Clone(out.Failures), func(f finding.Finding) bool {
+			return f.Kind != finding.Unrouted && f.Kind != finding.Excluded
+		})
 		if len(left) != 1 || left[0].Kind != finding.Unrouted {
 			t.Errorf("%s: want one switch whose links are left in INIT, failures %v", name, out.Failures)
 		}
@@ -199,7 +204,9 @@ func TestLightSweep(t *testing.T) {
 		full   bool
 	}{
 		{"nothing changed", func(*harness) {}, "", false},
-		{"a link falls", func(b *harness) { b.fabric.LinkDown(net.End{Node: b.node(mad.Switch, 1), Port: 1}) }, "change of port state", false},
+		{"a link falls", func(b *harness) {
+			b.fabric.LinkDown(net.End{Node: b.node(mad.Switch, 1), Port: 1})
+		}, "change of port state", false},
 		{"a switch does not answer", func(b *harness) {
 			b.meddle = func(req *txn.Request, o *txn.Outcome) {
 				if req.Attr == smp.AttrSwitchInfo && req.Route.Hops() == 2 {
@@ -239,16 +246,19 @@ func TestLightSweep(t *testing.T) {
 		b := up(t, small, Config{})
 		c.spoil(b)
 		reason, full, sms := b.look()
-		if (reason == "") != (c.reason == "") || !strings.Contains(reason, c.reason) || full != c.full || len(sms) != 0 {
+		if (reason == "") != (c.reason == "") || !strings.Contains(reason, c.reason) || full != c.full ||
+			len(sms) != 0 {
 			t.Errorf("%s: %q, full %v, managers %v", c.name, reason, full, sms)
 		}
-		if switches := b.asked[smp.AttrSwitchInfo]; len(b.sets) != 0 || switches != len(b.state.prev.Switches) || b.asked[smp.AttrPortInfo] != 1 || len(b.asked) != 2 {
+		if switches := b.asked[smp.AttrSwitchInfo]; len(b.sets) != 0 || switches != len(b.state.prev.Switches) ||
+			b.asked[smp.AttrPortInfo] != 1 || len(b.asked) != 2 {
 			t.Errorf("%s: asked %v, %d Sets", c.name, b.asked, len(b.sets))
 		}
 	}
 }
 
-// TestLightSweepStaleBlocks: a block of any attribute whose Set was repeated is read again. Where the device holds another one, a heavy sweep is needed.
+// TestLightSweepStaleBlocks: a block of any attribute whose Set was repeated is read again. Where the device holds
+// another one, a heavy sweep is needed.
 func TestLightSweepStaleBlocks(t *testing.T) {
 	for i := range device.Attributes {
 		table := &device.Attributes[i]
@@ -291,7 +301,8 @@ func TestUnresponsive(t *testing.T) {
 	host := b.node(mad.CA, 3)
 	b.fabric.SetUnresponsive(host, true)
 	out := b.heavy()
-	if n := out.Topo.FindNode(b.net.Nodes[host].GUID); n == topo.None || out.Topo.Nodes[n].Missed != 1 || !b.Waiting() || len(b.sets) != 0 {
+	if n := out.Topo.FindNode(b.net.Nodes[host].GUID); n == topo.None || out.Topo.Nodes[n].Missed != 1 ||
+		!b.Waiting() || len(b.sets) != 0 {
 		t.Fatalf("node %d, waiting %v, %d Sets", n, b.Waiting(), len(b.sets))
 	}
 	if reason, _, _ := b.look(); reason != "" || b.asked[smp.AttrNodeInfo] != 1 {
@@ -338,7 +349,8 @@ func TestProbeLostOnce(t *testing.T) {
 	b := up(t, small, Config{})
 	prev := b.state.prev
 	host := prev.FindPort(b.net.Nodes[b.node(mad.CA, 3)].Ports[1].GUID)
-	key := plan.Key{Node: prev.Nodes[prev.Ports[prev.Ports[host].Peer].Node].GUID, Port: prev.Ports[prev.Ports[host].Peer].Num}
+	key := plan.Key{Node: prev.Nodes[prev.Ports[prev.Ports[host].Peer].Node].GUID,
+		Port: prev.Ports[prev.Ports[host].Peer].Num}
 	now := *prev
 	now.Ports = slices.Clone(prev.Ports)
 	now.Ports[prev.Ports[host].Peer].Peer = topo.None
@@ -553,7 +565,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestReturns: the routes of another manager are what they were when a link, a switch or a host is back, and no link is said to be unused.
+// TestReturns: the routes of another manager are what they were when a link, a switch or a host is back, and no link is
+// said to be unused.
 func TestReturns(t *testing.T) {
 	b := up(t, small, Config{})
 	b.Sweeper = New(b.cfg)
@@ -573,11 +586,13 @@ func TestReturns(t *testing.T) {
 		{"host", func() { b.fabric.NodeDown(b.node(mad.CA, 5)) }, func() { b.fabric.NodeUp(b.node(mad.CA, 5)) }},
 	} {
 		lost.take()
-		if out := b.heavy(); out.Keep != routing.KeepWorking || slices.EqualFunc(out.Tables.LFT, first.Tables.LFT, slices.Equal) {
+		if out := b.heavy(); out.Keep != routing.KeepWorking ||
+			slices.EqualFunc(out.Tables.LFT, first.Tables.LFT, slices.Equal) {
 			t.Errorf("%s lost: keep %d, and nothing changed: a useless test", lost.name, out.Keep)
 		}
 		lost.back()
-		if out := b.heavy(); out.Keep != routing.KeepWorking || out.Unused || !slices.EqualFunc(out.Tables.LFT, first.Tables.LFT, slices.Equal) {
+		if out := b.heavy(); out.Keep != routing.KeepWorking || out.Unused ||
+			!slices.EqualFunc(out.Tables.LFT, first.Tables.LFT, slices.Equal) {
 			t.Errorf("%s back: keep %d, links unused: %v, or other tables", lost.name, out.Keep, out.Unused)
 		}
 	}
@@ -586,7 +601,8 @@ func TestReturns(t *testing.T) {
 // inner is a port of a link between switches.
 func (b *harness) inner() net.End {
 	for at := range b.fabric.Ports() {
-		if peer := b.fabric.Peer(at); peer != net.NoEnd && b.fabric.NodeType(at.Node) == mad.Switch && b.fabric.NodeType(peer.Node) == mad.Switch {
+		if peer := b.fabric.Peer(at); peer != net.NoEnd && b.fabric.NodeType(at.Node) == mad.Switch &&
+			b.fabric.NodeType(peer.Node) == mad.Switch {
 			return at
 		}
 	}
@@ -594,7 +610,8 @@ func (b *harness) inner() net.End {
 	return net.NoEnd
 }
 
-// TestDropped: a walk that is given up when it is done has cleared PortStateChange; the next quick one reads those ports all the same.
+// TestDropped: a walk that is given up when it is done has cleared PortStateChange; the next quick one reads those
+// ports all the same.
 func TestDropped(t *testing.T) {
 	b := up(t, small, Config{})
 	lost := b.inner()
@@ -603,7 +620,8 @@ func TestDropped(t *testing.T) {
 	b.walk().Drop()
 	out := b.heavy()
 	guid := b.fabric.PortGUID(net.End{Node: lost.Node})
-	if p := out.Topo.FindNodePort(guid, lost.Port); !out.Found.Quick || p == topo.None || out.Topo.Ports[p].Peer != topo.None {
+	if p := out.Topo.FindNodePort(guid, lost.Port); !out.Found.Quick || p == topo.None ||
+		out.Topo.Ports[p].Peer != topo.None {
 		t.Errorf("the link that is lost is believed to be there: quick %v", out.Found.Quick)
 	}
 }
@@ -668,7 +686,8 @@ func TestForeignTables(t *testing.T) {
 		b.heavy()
 		for at, sw := range b.state.devices.Switches {
 			if want := at == s; sw.Foreign != want {
-				t.Errorf("switch %d has another LinearFDBTop: the multicast table of switch %d is foreign: %v", s, at, sw.Foreign)
+				t.Errorf("switch %d has another LinearFDBTop: the multicast table of switch %d is foreign: %v", s, at,
+					sw.Foreign)
 			}
 		}
 	}

@@ -57,7 +57,8 @@ func fix(out *SweepPlan, tables *routing.Tables, reserved []mad.LID) *routing.Ta
 	for s, row := range tables.LFT {
 		held := out.delta.switches[s].LFT
 		switch {
-		case held != nil && out.Topo.Nodes[out.Topo.Switches[s]].Missed > 0, out.Topo.Nodes[out.Topo.Switches[s]].UsesPrivateLFT():
+		case held != nil && out.Topo.Nodes[out.Topo.Switches[s]].Missed > 0,
+			out.Topo.Nodes[out.Topo.Switches[s]].UsesPrivateLFT():
 			row = held.Row()
 		case held != nil && len(reserved) > 0:
 			row = withReserved(row, held.Row(), size, reserved)

@@ -15,8 +15,8 @@ import (
 	"ibsm/sweep/engines"
 )
 
-// TestTenants: when partitions change, routes in use stay. Those that are computed afresh, as by a reroute, know the new partitions: no figure is worse, and
-// the fullest link carries less.
+// TestTenants: when partitions change, routes in use stay. Those that are computed afresh, as by a reroute, know the
+// new partitions: no figure is worse, and the fullest link carries less.
 func TestTenants(t *testing.T) {
 	chain, err := engines.New([]string{"tree"}, &engines.Settings{})
 	if err != nil {
@@ -71,7 +71,10 @@ func TestTenants(t *testing.T) {
 		t.Errorf("fullest %d, before %d; shifts %.2f, %.2f, %v", fullest, before, shift, shiftBefore, err)
 	}
 	was = asked
-	if again := b.heavy(); asked > was || again.Sets[smp.AttrLinearForwardingTable] > 0 || !slices.EqualFunc(again.Tables.LFT, after.Tables.LFT, func(a, b []uint8) bool { return string(a) == string(b) }) {
+	if again := b.heavy(); asked > was || again.Sets[smp.AttrLinearForwardingTable] > 0 ||
+		!slices.EqualFunc(again.Tables.LFT, after.Tables.LFT, func(a, b []uint8) bool {
+			return string(a) == string(b)
+		}) {
 		t.Errorf("again: asked %d times, %v", asked-was, again.Sets)
 	}
 }

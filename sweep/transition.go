@@ -17,8 +17,8 @@ type Transition struct {
 	State TransitionState
 	// Order is In.Order of the plan: in each list, switches can be written in any order.
 	Order [][]topo.SwitchIdx
-	// Risk is a credit loop that packets can be in while the switches of the last list are written, or all without an Order; nil
-	// unless State is AtRisk or AtRiskUntilAsked.
+	// Risk is a credit loop that packets can be in while the switches of the last list are written, or all without an
+	// Order; nil unless State is AtRisk or AtRiskUntilAsked.
 	Risk []creditloop.Channel
 }
 
@@ -27,10 +27,11 @@ type TransitionState uint8
 
 // States.
 const (
-	Safe             TransitionState = iota // not in Order
-	AtRisk                                  // while the switches of the last list are written
-	AtRiskUntilAsked                        // while switches are written, and after that as long as hosts use SLs of before
-	LoopedAnyway                            // the routes before or after it have a credit loop themselves
+	Safe   TransitionState = iota // not in Order
+	AtRisk                        // while the switches of the last list are written
+	// while switches are written, and after that as long as hosts use SLs of before
+	AtRiskUntilAsked
+	LoopedAnyway // the routes before or after it have a credit loop themselves
 )
 
 // transition finds an order of writing r's tables in which packets cannot come to wait for each other
@@ -48,7 +49,8 @@ func (a *attempts) transition(ctx context.Context, r *routed) (tr Transition, er
 	in := a.search(r)
 	in.Multicast = a.groups
 	before := a.before(&in)
-	if in.SLs != before.SLs { // hosts use those of before until they ask again: with a loop then, no order of writing helps
+	// hosts use those of before until they ask again: with a loop then, no order of writing helps
+	if in.SLs != before.SLs {
 		tr.Risk, err = loopOf(ctx, in, &creditloop.Rules{Forwarding: in.Forwarding, SLs: before.SLs, Maps: in.Maps})
 		tr.State = AtRiskUntilAsked
 	}
@@ -96,7 +98,8 @@ func (a *attempts) before(in *creditloop.In) *creditloop.Rules {
 	if before.SLs.Equal(in.SLs) {
 		before.SLs = in.SLs
 	}
-	if held := plan.NewLaneRules(a.out.Topo, a.in.Lanes, nil, nil, a.out.delta.ports, a.state.devices.Optional); held != nil {
+	if held := plan.NewLaneRules(a.out.Topo, a.in.Lanes, nil, nil, a.out.delta.ports,
+		a.state.devices.Optional); held != nil {
 		before.Maps = held.Maps
 	}
 	if before.Maps.Equal(in.Maps) {

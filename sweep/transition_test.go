@@ -31,7 +31,8 @@ func TestTransition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var together, grouped, risks, needed int
 	for range 40 {
-		spec := []string{"torus:dims=4x3,hosts=1", "mesh:dims=4x3,hosts=1", "torus:dims=5,hosts=1", "fattree:k=4"}[rng.IntN(4)]
+		spec := []string{"torus:dims=4x3,hosts=1", "mesh:dims=4x3,hosts=1", "torus:dims=5,hosts=1",
+			"fattree:k=4"}[rng.IntN(4)]
 		b := newHarness(t, spec, Config{})
 		var switches []mad.GUID
 		for i := range b.net.Nodes {
@@ -60,15 +61,18 @@ func TestTransition(t *testing.T) {
 			needed++
 		}
 		b.shuffled(b.Program(c), rng, func(req *txn.Request) {
-			if n := c.Topo.SwitchOf(firstPort(c.Topo, req.Route)); req.Attr == smp.AttrLinearForwardingTable && w.written(n, req) && c.Transition.Risk == nil {
-				t.Fatalf("seed %d, %s: credit loop after the Set of switch %d; groups %v", seed, spec, n, c.Transition.Order)
+			if n := c.Topo.SwitchOf(firstPort(c.Topo, req.Route)); req.Attr == smp.AttrLinearForwardingTable &&
+				w.written(n, req) && c.Transition.Risk == nil {
+				t.Fatalf("seed %d, %s: credit loop after the Set of switch %d; groups %v", seed, spec, n,
+					c.Transition.Order)
 			}
 		})
 		if !slices.EqualFunc(w.was, w.is, func(a, b []uint8) bool { return string(a) == string(b) }) {
 			t.Fatalf("seed %d, %s: tables %v are written, want %v", seed, spec, w.was, w.is)
 		}
 	}
-	t.Logf("seed %d: %d in any order, %d in groups, %d with a risk; %d with one in the order of switches", seed, together, grouped, risks, needed)
+	t.Logf("seed %d: %d in any order, %d in groups, %d with a risk; %d with one in the order of switches", seed,
+		together, grouped, risks, needed)
 	if together == 0 || grouped == 0 || risks == 0 || needed <= risks {
 		t.Error("some case did not happen")
 	}
@@ -105,7 +109,8 @@ func (w *writing) written(s topo.SwitchIdx, req *txn.Request) bool {
 func (w *writing) loop(lft [][]uint8) bool {
 	w.Helper()
 	tables := &routing.Tables{LFT: lft, Top: w.top}
-	r, err := creditloop.Find(w.Context(), creditloop.In{Topo: w.topo, LIDs: w.lids, Forwarding: routing.NewForwarding(w.topo, w.lids, tables)})
+	r, err := creditloop.Find(w.Context(),
+		creditloop.In{Topo: w.topo, LIDs: w.lids, Forwarding: routing.NewForwarding(w.topo, w.lids, tables)})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 	"ibsm/topo"
 )
 
-// cutOff takes switches and cables out of what a walk found, and everything that cannot be reached any more then. It returns the descriptions of the
-// channel adapters and routers among it, in order, and how many pairs of ports of hosts have no way to each other any more, also where neither can
-// be reached by the manager.
+// cutOff takes switches and cables out of what a walk found, and everything that cannot be reached any more then. It
+// returns the descriptions of the channel adapters and routers among it, in order, and how many pairs of ports of hosts
+// have no way to each other any more, also where neither can be reached by the manager.
 func cutOff(b *topo.Builder, without []routing.SwitchPort) (hosts []string, pairs int) {
 	before := connectedPairs(b)
 	for _, w := range without {
@@ -56,8 +56,9 @@ func connectedPairs(b *topo.Builder) (pairs int) {
 	return pairs
 }
 
-// dropUnreached takes out what no cable leads to, and returns the descriptions of the channel adapters and routers among it, in order. arrive
-// is called with the cable by which a node is reached first, breadth first, and reports whether the node can be reached that way.
+// dropUnreached takes out what no cable leads to, and returns the descriptions of the channel adapters and routers
+// among it, in order. arrive is called with the cable by which a node is reached first, breadth first, and reports
+// whether the node can be reached that way.
 func dropUnreached(b *topo.Builder, arrive func(from, at topo.End) bool) (hosts []string) {
 	reached := make([]bool, b.Len())
 	queue := []int32{b.Self().Node}
@@ -83,8 +84,8 @@ func dropUnreached(b *topo.Builder, arrive func(from, at topo.End) bool) (hosts 
 	return hosts
 }
 
-// reachedBy has the agent of the node at one end of a cable reached over it from the other end, as a walk would that finds no other way. ok is false
-// where it cannot be: adapters do not forward, and directed routes have an end.
+// reachedBy has the agent of the node at one end of a cable reached over it from the other end, as a walk would that
+// finds no other way. ok is false where it cannot be: adapters do not forward, and directed routes have an end.
 func reachedBy(b *topo.Builder, from, at topo.End) (ok bool) {
 	if !forwards(b, from) {
 		return false
@@ -108,7 +109,8 @@ func reachedBy(b *topo.Builder, from, at topo.End) (ok bool) {
 	return true
 }
 
-// forwards reports whether the manager's packets leave by a port: adapters do not forward, and of our own only one port is the manager's.
+// forwards reports whether the manager's packets leave by a port: adapters do not forward, and of our own only one port
+// is the manager's.
 func forwards(b *topo.Builder, from topo.End) bool {
 	return b.Node(from.Node).Type == mad.Switch || from == b.Self()
 }

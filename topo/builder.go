@@ -218,7 +218,8 @@ func (b *Builder) Freeze() *Topo {
 	for i, n := range order {
 		for num, bp := range b.nodes[n].ports {
 			p := &t.Ports[first[n]+PortIdx(num)]
-			*p = Port{Node: NodeIdx(i), Num: uint8(num), Peer: None, GUID: bp.guid, Seen: bp.seen, Info: bp.info, PKeys: bp.pkeys}
+			*p = Port{Node: NodeIdx(i), Num: uint8(num), Peer: None, GUID: bp.guid, Seen: bp.seen, Info: bp.info,
+				PKeys: bp.pkeys}
 			if bp.extended != nil {
 				t.SetExtended(first[n]+PortIdx(num), bp.extended)
 			}
@@ -322,7 +323,8 @@ func (t *Topo) Remap(old *Topo) []NodeIdx {
 
 // FindNode is the node with a GUID, or None.
 func (t *Topo) FindNode(guid mad.GUID) NodeIdx {
-	i, ok := sort.Find(len(t.Nodes), func(i int) int { return cmp.Compare(guid, t.Nodes[i].GUID) }) // slices.BinarySearchFunc would copy each Node
+	// slices.BinarySearchFunc would copy each Node
+	i, ok := sort.Find(len(t.Nodes), func(i int) int { return cmp.Compare(guid, t.Nodes[i].GUID) })
 	if !ok {
 		return None
 	}
@@ -340,7 +342,9 @@ func (t *Topo) FindNodePort(node mad.GUID, num uint8) PortIdx {
 
 // FindPort is the end port with a port GUID, or None.
 func (t *Topo) FindPort(guid mad.GUID) PortIdx {
-	i, ok := slices.BinarySearchFunc(t.EndPorts, guid, func(p PortIdx, g mad.GUID) int { return cmp.Compare(t.Ports[p].GUID, g) })
+	i, ok := slices.BinarySearchFunc(t.EndPorts, guid, func(p PortIdx, g mad.GUID) int {
+		return cmp.Compare(t.Ports[p].GUID, g)
+	})
 	if !ok {
 		return None
 	}

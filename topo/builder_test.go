@@ -207,8 +207,10 @@ func TestFind(t *testing.T) {
 			t.Errorf("GUID %v is found", guid)
 		}
 	}
-	if p := top.Port(top.FindNode(0x20), 3); top.Ports[p].GUID != 0x20 || top.SwitchOf(p) != 1 || top.SwitchOf(top.FindPort(0x31)) != 0 {
-		t.Errorf("switch port: GUID %v, switch %d; host's switch %d", top.Ports[p].GUID, top.SwitchOf(p), top.SwitchOf(top.FindPort(0x31)))
+	if p := top.Port(top.FindNode(0x20), 3); top.Ports[p].GUID != 0x20 || top.SwitchOf(p) != 1 ||
+		top.SwitchOf(top.FindPort(0x31)) != 0 {
+		t.Errorf("switch port: GUID %v, switch %d; host's switch %d", top.Ports[p].GUID, top.SwitchOf(p),
+			top.SwitchOf(top.FindPort(0x31)))
 	}
 }
 

@@ -41,7 +41,8 @@ func (b *Builder) KeepMissing(prev *Topo, heard Hearing) (lost []NodeIdx) {
 			continue
 		}
 		for num := range min(len(b.nodes[n].ports), int(prev.Nodes[old].NumPorts)+1) {
-			if gone := b.keepPeer(End{n, uint8(num)}, prev, prev.Port(old, uint8(num)), heard); gone != None && !slices.Contains(lost, gone) {
+			if gone := b.keepPeer(End{n, uint8(num)}, prev, prev.Port(old, uint8(num)), heard); gone != None &&
+				!slices.Contains(lost, gone) {
 				lost = append(lost, gone)
 			}
 		}
@@ -73,7 +74,8 @@ func (b *Builder) keepPeer(e End, prev *Topo, was PortIdx, heard Hearing) (gone 
 	if int(far.Num) >= len(b.nodes[n].ports) {
 		return None
 	}
-	if answer := b.nodes[n].Missed == 0 && b.nodes[e.Node].Missed == 0; answer && (heard == Clear || here.answered || b.port(to).answered) {
+	if answer := b.nodes[n].Missed == 0 && b.nodes[e.Node].Missed == 0; answer &&
+		(heard == Clear || here.answered || b.port(to).answered) {
 		return None // neither found the other
 	}
 	b.restorePort(to, far)

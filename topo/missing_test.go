@@ -12,7 +12,9 @@ import (
 // that can only be reached through them must not be listed apart.
 func without(unresponsive ...mad.GUID) *Builder {
 	c := smallCabling()
-	c.nodes = slices.DeleteFunc(c.nodes, func(n smp.NodeInfo) bool { return slices.Contains(unresponsive, n.NodeGUID()) })
+	c.nodes = slices.DeleteFunc(c.nodes, func(n smp.NodeInfo) bool {
+		return slices.Contains(unresponsive, n.NodeGUID())
+	})
 	c.links = slices.DeleteFunc(c.links, func(l [2]place) bool {
 		return slices.Contains(unresponsive, l[0].node) || slices.Contains(unresponsive, l[1].node)
 	})
@@ -89,7 +91,8 @@ func TestKeepMissingSwitch(t *testing.T) {
 				t.Fatalf("sweep %d: node %v is not kept", missed, guid)
 			}
 		}
-		if peerOf(now, 0x20, 2) != 0x10 || peerOf(now, 0x20, 3) != 0x10 || peerOf(now, 0x10, 3) != 0x30 || peerOf(now, 0x10, 4) != 0x50 {
+		if peerOf(now, 0x20, 2) != 0x10 || peerOf(now, 0x20, 3) != 0x10 || peerOf(now, 0x10, 3) != 0x30 ||
+			peerOf(now, 0x10, 4) != 0x50 {
 			t.Errorf("sweep %d: cables of the unresponsive switch are lost", missed)
 		}
 		if p := now.FindPort(0x52); p == None || now.Answers(p) {
@@ -171,7 +174,8 @@ func TestKeepMissingUnderLoss(t *testing.T) {
 		heard    Hearing
 		answered bool
 		kept     bool
-	}{{Clear, false, false}, {Noisy, false, true}, {Noisy, true, false}, {Inconclusive, false, true}, {Inconclusive, true, false}} {
+	}{{Clear, false, false}, {Noisy, false, true}, {Noisy, true, false}, {Inconclusive, false, true},
+		{Inconclusive, true, false}} {
 		prev := smallCabling().build(nil, smp.PortActive).Freeze()
 		b := without()
 		n, _ := b.Find(0x20)

@@ -116,8 +116,8 @@ func (t *PKeyTable) Common(o *PKeyTable) (entry mad.PKey, ok bool) {
 }
 
 // LetsIn reports whether a switch port with this table that checks inbound packets lets in one with a P_Key. It asks
-// whether the sender behind the port may use the key: a limited key passes an entry of its base, a full key that of
-// a full member. This is not the check of an end port (IBA 1.2 o18-14): OpenSM has only limited keys in front of limited
+// whether the sender behind the port may use the key: a limited key passes an entry of its base, a full key that of a
+// full member. This is not the check of an end port (IBA 1.2 o18-14): OpenSM has only limited keys in front of limited
 // members. The nil table stops nothing.
 func (t *PKeyTable) LetsIn(k mad.PKey) bool { return t == nil || t.Has(k) || t.Has(k|mad.FullMember) }
 

@@ -218,22 +218,27 @@ func (t *Topo) LinkRate(p PortIdx) mad.Rate {
 	return mad.LinkRate(t.Ports[p].Info.LinkWidthActive(), t.LinkSpeed(p))
 }
 
-// BestLinkRate is the one that both ends of a port's link support, whatever is enabled; 0 if that is not known, as without a cable.
+// BestLinkRate is the one that both ends of a port's link support, whatever is enabled; 0 if that is not known, as
+// without a cable.
 func (t *Topo) BestLinkRate(p PortIdx) mad.Rate {
-	return t.commonRate(p, func(info *smp.PortInfo, caps smp.CapMask, caps2 smp.CapMask2) (mad.LinkWidth, smp.SpeedMask) {
+	return t.commonRate(p, func(info *smp.PortInfo, caps smp.CapMask, caps2 smp.CapMask2) (mad.LinkWidth,
+		smp.SpeedMask) {
 		return info.LinkWidthSupported(), info.SpeedsSupported(caps, caps2)
 	})
 }
 
-// EnabledLinkRate is the highest that both ends of a port's link have enabled; 0 if that is not known, as without a cable.
+// EnabledLinkRate is the highest that both ends of a port's link have enabled; 0 if that is not known, as without a
+// cable.
 func (t *Topo) EnabledLinkRate(p PortIdx) mad.Rate {
-	return t.commonRate(p, func(info *smp.PortInfo, caps smp.CapMask, caps2 smp.CapMask2) (mad.LinkWidth, smp.SpeedMask) {
+	return t.commonRate(p, func(info *smp.PortInfo, caps smp.CapMask, caps2 smp.CapMask2) (mad.LinkWidth,
+		smp.SpeedMask) {
 		return info.LinkWidthEnabled(), info.SpeedsEnabled(caps, caps2)
 	})
 }
 
 // commonRate is the highest rate that both ends of a port's link have.
-func (t *Topo) commonRate(p PortIdx, of func(*smp.PortInfo, smp.CapMask, smp.CapMask2) (mad.LinkWidth, smp.SpeedMask)) mad.Rate {
+func (t *Topo) commonRate(p PortIdx, of func(*smp.PortInfo, smp.CapMask, smp.CapMask2) (mad.LinkWidth,
+	smp.SpeedMask)) mad.Rate {
 	peer := t.Ports[p].Peer
 	if peer == None {
 		return 0
@@ -265,7 +270,8 @@ func (t *Topo) BetweenSwitches(p PortIdx) bool {
 	return peer != None && t.IsSwitchPort(p) && t.IsSwitchPort(peer)
 }
 
-// IsHost reports whether an end port is that of a channel adapter or router which sends and receives: aggregation nodes do not.
+// IsHost reports whether an end port is that of a channel adapter or router which sends and receives: aggregation nodes
+// do not.
 func (t *Topo) IsHost(p PortIdx) bool {
 	n := &t.Nodes[t.Ports[p].Node]
 	return n.Type != mad.Switch && !n.Aggregation

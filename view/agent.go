@@ -6,8 +6,8 @@ import (
 	"ibsm/topo"
 )
 
-// Agent is the address of the agent of QP1 that owns a LID, with the SL of the path to it from this manager's port. The SL is 0
-// without routes, as on a standby, and where the routing engine gives paths none.
+// Agent is the address of the agent of QP1 that owns a LID, with the SL of the path to it from this manager's port. The
+// SL is 0 without routes, as on a standby, and where the routing engine gives paths none.
 func (v *View) Agent(lid mad.LID) mad.Addr {
 	to := mad.Addr{LID: lid, QPN: 1}
 	if sls := v.pathSLs(); sls != nil && v.Topo.Self != topo.None {

@@ -29,8 +29,8 @@ const MaxDrainedHosts = 64
 // DrainState is how far that goes.
 type DrainState uint8
 
-// States. No route between other switches passes what is Empty, and packets to a switch that is itself drained, and to hosts on it, come by
-// one link.
+// States. No route between other switches passes what is Empty, and packets to a switch that is itself drained, and to
+// hosts on it, come by one link.
 const (
 	DrainAbsent DrainState = iota // the subnet does not have it, or has no link there
 	DrainEmpty

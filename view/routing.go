@@ -49,7 +49,8 @@ func (r *Routing) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// article is a kind of fabric with its article, or a subnet of which nothing more is said than how many switches it has.
+// article is a kind of fabric with its article, or a subnet of which nothing more is said than how many switches it
+// has.
 func article(fabric string) string {
 	switch first, _, _ := strings.Cut(fabric, " "); {
 	case fabric == "no switch":

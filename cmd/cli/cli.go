@@ -41,7 +41,8 @@ func Hint(err error) string {
 	return ""
 }
 
-// init keeps cobra from sorting verbs, which it does for all programs or none: help has them in the order in which they were added.
+// init keeps cobra from sorting verbs, which it does for all programs or none: help has them in the order in which they
+// were added.
 func init() { cobra.EnableCommandSorting = false }
 
 // Prepare gives a program of verbs what all have: options --help and --version, verbs help and
@@ -57,14 +58,15 @@ func Prepare(root *cobra.Command, version string) {
 	}
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { io.WriteString(cmd.OutOrStdout(), Help(cmd)) })
 	root.SetFlagErrorFunc(flagError)
-	root.SetHelpCommand(&cobra.Command{Use: "help [VERB]...", Hidden: true, RunE: func(cmd *cobra.Command, args []string) error {
-		found, rest, err := root.Find(args)
-		if err == nil && len(rest) > 0 && found.HasSubCommands() {
-			return noVerb(found, rest)
-		}
-		_, err = io.WriteString(cmd.OutOrStdout(), Help(found))
-		return err
-	}})
+	root.SetHelpCommand(
+		&cobra.Command{Use: "help [VERB]...", Hidden: true, RunE: func(cmd *cobra.Command, args []string) error {
+			found, rest, err := root.Find(args)
+			if err == nil && len(rest) > 0 && found.HasSubCommands() {
+				return noVerb(found, rest)
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), Help(found))
+			return err
+		}})
 	root.AddCommand(&cobra.Command{Use: "version", Hidden: true, RunE: printVersion})
 	for _, cmd := range append(root.Commands(), root) {
 		if cmd.HasSubCommands() {
@@ -100,7 +102,8 @@ func Complete(cmd *cobra.Command) {
 		}
 		f.Usage = text
 	})
-	if cmd.ValidArgsFunction == nil && !cmd.HasSubCommands() && slices.ContainsFunc(strings.FieldsFunc(cmd.Use, notLetter), isFile) {
+	if cmd.ValidArgsFunction == nil && !cmd.HasSubCommands() &&
+		slices.ContainsFunc(strings.FieldsFunc(cmd.Use, notLetter), isFile) {
 		cmd.ValidArgsFunction = files
 	}
 	for _, verb := range cmd.Commands() {
@@ -122,7 +125,8 @@ func files(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective
 
 // Words has an option completed with some words.
 func Words(cmd *cobra.Command, option string, words ...string) {
-	if err := cmd.RegisterFlagCompletionFunc(option, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc(option,
+		cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // there is no such option
 	}
 }
@@ -181,7 +185,8 @@ func Takes(verb *cobra.Command, options ...string) *cobra.Command {
 
 // Run carries out a command line and returns the exit status: 0 success, 1 failure, 2 wrong
 // usage. hint, if not nil, finds the hints of errors that are not of this package.
-func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer, hint func(error) string) int {
+func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer,
+	hint func(error) string) int {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		Complete(root)
 	}

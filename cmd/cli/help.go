@@ -88,7 +88,8 @@ func Page(root *cobra.Command, section int, date, seeAlso string) string {
 // others, which answer cobra's request __complete as well.
 func Completion(long string, others ...string) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
-	cmd := &cobra.Command{Use: "completion SHELL", Short: "print a completion script for bash, zsh or fish", Long: long, ValidArgs: shells}
+	cmd := &cobra.Command{Use: "completion SHELL", Short: "print a completion script for bash, zsh or fish", Long: long,
+		ValidArgs: shells}
 	wrong := "expected one of " + strings.Join(shells, ", ")
 	if others != nil {
 		cmd.Use += " [PROGRAM]"

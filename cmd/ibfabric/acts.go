@@ -216,7 +216,8 @@ func countersText(stats fabric.Stats) string {
 		total += n
 	}
 	slices.SortFunc(kinds, func(a, b fabric.Kind) int {
-		return cmp.Or(cmp.Compare(stats.SMPs[b], stats.SMPs[a]), cmp.Compare(a.Method, b.Method), cmp.Compare(a.Attr, b.Attr))
+		return cmp.Or(cmp.Compare(stats.SMPs[b], stats.SMPs[a]), cmp.Compare(a.Method, b.Method),
+			cmp.Compare(a.Attr, b.Attr))
 	})
 	var b strings.Builder
 	fmt.Fprintf(&b, "smps %d\n", total)

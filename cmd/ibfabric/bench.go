@@ -224,7 +224,8 @@ func (b *bench) succeed(ctx context.Context, place *benchPlace, order []manager,
 	return nil
 }
 
-// linkToLose is an end of a link between switches: of the last switch with hosts and two such links. It is net.NoEnd where there is none.
+// linkToLose is an end of a link between switches: of the last switch with hosts and two such links. It is net.NoEnd
+// where there is none.
 func linkToLose(n *net.Net) net.End {
 	for i := range slices.Backward(n.Nodes) {
 		hosts, links, last := 0, 0, net.NoEnd

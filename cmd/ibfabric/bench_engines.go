@@ -29,7 +29,8 @@ import (
 )
 
 // engineSpecs are routed when no SPEC is given.
-var engineSpecs = []string{"fattree:k=16", "fattree:k=24", "fattree:k=32", "torus:dims=10x10x10", "dragonfly:a=12,p=6,h=6", "random:switches=500,degree=8"}
+var engineSpecs = []string{"fattree:k=16", "fattree:k=24", "fattree:k=32", "torus:dims=10x10x10",
+	"dragonfly:a=12,p=6,h=6", "random:switches=500,degree=8"}
 
 // benchEngines is one benchmark of routing engines.
 type benchEngines struct {
@@ -40,7 +41,8 @@ type benchEngines struct {
 
 func newBenchEngines() *cobra.Command {
 	b := &benchEngines{}
-	c := &cobra.Command{Use: "bench-engines [SPEC]... [OPTION]...", Short: "compare the routing engines of OpenSM and ibsm", Long: `
+	c := &cobra.Command{Use: "bench-engines [SPEC]... [OPTION]...",
+		Short: "compare the routing engines of OpenSM and ibsm", Long: `
 Measures the routing engines of OpenSM and ibsm. For each engine the two run one after the other,
 each as a client of Debian's ibsim on a fabric that was just powered on.
 
@@ -62,7 +64,8 @@ lash, dfsssp, nue and torus-2QoS run with quality of service, nue with all avail
 		b.out = cmd.OutOrStdout()
 		for _, name := range b.engines {
 			if !slices.Contains(all, name) {
-				return cli.UsageError(fmt.Sprintf("--engine %s: it is not measured", name), "expected some of "+strings.Join(all, ", "))
+				return cli.UsageError(fmt.Sprintf("--engine %s: it is not measured", name),
+					"expected some of "+strings.Join(all, ", "))
 			}
 		}
 		if b.limit <= 0 {
@@ -85,7 +88,8 @@ func (b *benchEngines) measure(ctx context.Context, spec string) error {
 	}
 	hosts := countHosts(n)
 	fmt.Fprintf(b.out, "\n%s: %d hosts, %d switches\n", spec, hosts, len(n.Nodes)-hosts)
-	fmt.Fprintf(b.out, "%-12s %12s %12s %12s %8s %12s %12s %8s\n", "engine", "OpenSM, s", "ibsm, s", "all of it, s", "ratio", "OpenSM, MB", "ibsm, MB", "ratio")
+	fmt.Fprintf(b.out, "%-12s %12s %12s %12s %8s %12s %12s %8s\n", "engine", "OpenSM, s", "ibsm, s", "all of it, s",
+		"ratio", "OpenSM, MB", "ibsm, MB", "ratio")
 	for _, name := range b.engines {
 		if name == torus2QoS && !torusDims.MatchString(spec) {
 			continue
@@ -102,7 +106,8 @@ func (b *benchEngines) measure(ctx context.Context, spec string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(b.out, "%-12s %12s %12s %12s %8s %12.0f %12.0f %8.2f\n", name, theirs.text(name), alone.text(name), ours.text(name),
+		fmt.Fprintf(b.out, "%-12s %12s %12s %12s %8s %12.0f %12.0f %8.2f\n", name, theirs.text(name), alone.text(name),
+			ours.text(name),
 			theirs.ratio(alone), theirs.memory, ours.memory, ours.memory/theirs.memory)
 	}
 	return nil

@@ -37,7 +37,8 @@ type manager struct {
 
 // openSM writes its log as it goes: its line of a takeover is waited for.
 func (b *bench) openSM(engine string) manager {
-	return manager{openSM, []string{"ibsim-run", b.opensm, "-F", openSMConf, "-s", "0", "-R", engine}, map[string]string{openSMConf: "force_log_flush TRUE\n"}}
+	return manager{openSM, []string{"ibsim-run", b.opensm, "-F", openSMConf, "-s", "0", "-R", engine},
+		map[string]string{openSMConf: "force_log_flush TRUE\n"}}
 }
 
 // controlSocket is made in the folder that the manager runs in.
@@ -89,7 +90,8 @@ type benchPlace struct {
 
 // newBenchPlace powers up a fresh fabric.
 func newBenchPlace(n *net.Net) (*benchPlace, error) {
-	p := &benchPlace{sock: fmt.Sprintf("ibfabric-bench-%d", os.Getpid()), host: firstHost(n), link: linkToLose(n), ended: make(chan error, 1)}
+	p := &benchPlace{sock: fmt.Sprintf("ibfabric-bench-%d", os.Getpid()), host: firstHost(n), link: linkToLose(n),
+		ended: make(chan error, 1)}
 	f := fabric.New(n, fabric.Config{Seed: 1, Caps: deviceCaps(n, false), OnSet: p.saw})
 	var err error
 	if p.server, err = ibsim.Listen(ibsim.ServerConfig{Fabric: f, SockName: p.sock}); err != nil {
@@ -152,7 +154,8 @@ func startManager(m manager, sock, host, kind, keep string) (*process, error) {
 	}
 	run := &process{dir: dir, log: filepath.Join(dir, "log"), died: make(chan error, 1)}
 	if keep != "" {
-		if run.log, err = filepath.Abs(filepath.Join(keep, m.name+"-"+strings.ReplaceAll(kind, " ", "-")+".log")); err == nil {
+		if run.log, err = filepath.Abs(
+			filepath.Join(keep, m.name+"-"+strings.ReplaceAll(kind, " ", "-")+".log")); err == nil {
 			os.Remove(run.log)
 		}
 	}
@@ -164,7 +167,8 @@ func startManager(m manager, sock, host, kind, keep string) (*process, error) {
 	if err == nil {
 		run.cmd = exec.Command(m.argv[0], append(m.argv[1:len(m.argv):len(m.argv)], "-f", run.log)...)
 		run.cmd.Dir = dir
-		run.cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+sock, "SIM_HOST="+host, "OSM_CACHE_DIR="+dir, "OSM_TMP_DIR="+dir, ctl.SocketEnv+"="+filepath.Join(dir, controlSocket))
+		run.cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+sock, "SIM_HOST="+host, "OSM_CACHE_DIR="+dir,
+			"OSM_TMP_DIR="+dir, ctl.SocketEnv+"="+filepath.Join(dir, controlSocket))
 		err = run.cmd.Start()
 	}
 	if err != nil {
@@ -208,8 +212,8 @@ func (p *benchPlace) begin(f *fabric.Fabric) {
 // lostLink is the kind of a measurement that runLost makes.
 const lostLink = "lost link"
 
-// runLost measures what a manager of a subnet in use does when p.link is lost: from the loss to the last Set. Then everything arrives, and no
-// Set follows for a while. The link is up again afterwards.
+// runLost measures what a manager of a subnet in use does when p.link is lost: from the loss to the last Set. Then
+// everything arrives, and no Set follows for a while. The link is up again afterwards.
 func (p *benchPlace) runLost(ctx context.Context, m manager, kind, keep string) (measurement, error) {
 	r := measurement{Manager: m.name, Kind: kind}
 	p.server.Do(p.begin)
@@ -224,7 +228,8 @@ func (p *benchPlace) runLost(ctx context.Context, m manager, kind, keep string) 
 	return r, err
 }
 
-// lose has a manager bring up what there is, and then takes a link away. It returns the CPU time that the manager used after that.
+// lose has a manager bring up what there is, and then takes a link away. It returns the CPU time that the manager used
+// after that.
 func (p *benchPlace) lose(ctx context.Context, run *process, r *measurement) (cpu time.Duration, err error) {
 	if err := p.await(ctx, run, true, new(measurement)); err != nil {
 		return 0, err

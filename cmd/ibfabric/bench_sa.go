@@ -35,7 +35,8 @@ type benchSA struct {
 
 func newBenchSA() *cobra.Command {
 	b := &benchSA{spec: "fattree:k=36"}
-	c := &cobra.Command{Use: "bench-sa [SPEC] [OPTION]...", Short: "compare the subnet administration of OpenSM and ibsm", Args: cli.Args(0, 1), Long: `
+	c := &cobra.Command{Use: "bench-sa [SPEC] [OPTION]...",
+		Short: "compare the subnet administration of OpenSM and ibsm", Args: cli.Args(0, 1), Long: `
 Measures the subnet administration of OpenSM and ibsm. Each runs in its own process, as a client
 of the same simulated fabric. The hosts of the fabric send the requests of Linux hosts, with the
 kernel's time-outs and retries.
@@ -98,7 +99,8 @@ func (b *benchSA) compare(ctx context.Context, only string) error {
 		return err
 	}
 	if countHosts(n) < leastHosts {
-		return fmt.Errorf("%s: %d hosts; at least %d are needed: the manager's, one that floods, and two that ask for paths to each other", b.spec, countHosts(n), leastHosts)
+		return fmt.Errorf(
+			"%s: %d hosts; at least %d are needed: the manager's, one that floods, and two that ask for paths to each other", b.spec, countHosts(n), leastHosts)
 	}
 	fmt.Fprintf(b.out, "%s: %d hosts, %d switches\n", b.spec, countHosts(n), len(n.Nodes)-countHosts(n))
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
@@ -160,7 +162,9 @@ func (b *benchSA) measureLoad(ctx context.Context, l *load, m manager) error {
 		f.SetFaults(fabric.Faults{Loss: b.loss})
 		l.crowd.Begin(b.boot)
 	})
-	err := l.until(ctx, b.boot.Over+time.Duration(b.boot.Paths)*b.boot.Every+time.Minute, func() bool { return l.crowd.Begun() && l.crowd.Open() == 0 })
+	err := l.until(ctx, b.boot.Over+time.Duration(b.boot.Paths)*b.boot.Every+time.Minute, func() bool {
+		return l.crowd.Begun() && l.crowd.Open() == 0
+	})
 	l.show(b.out, "boot")
 	if err != nil {
 		return err

@@ -39,7 +39,8 @@ func (b *benchSA) measureFlood(ctx context.Context, l *load, flood *flooder) err
 			asked += n
 			flood.send(part.lid, due(began, part.rate)-flood.sent)
 		})
-		l.show(b.out, fmt.Sprintf("latency at %d/s, flood of %.0f/s%s", b.rate, float64(flood.sent)/time.Since(began).Seconds(), part.to))
+		l.show(b.out, fmt.Sprintf("latency at %d/s, flood of %.0f/s%s", b.rate,
+			float64(flood.sent)/time.Since(began).Seconds(), part.to))
 		if err != nil {
 			return err
 		}

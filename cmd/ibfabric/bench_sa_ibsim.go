@@ -89,8 +89,10 @@ func (b *benchSA) askOnIbsim(ctx context.Context, place *ibsimPlace, run *proces
 func (b *benchSA) showIbsim(part string, o saOutcome, cpu time.Duration) {
 	granted := hosts.Outcome{Took: o.took}
 	at := func(share float64) time.Duration { return round(granted.Quantile(share)) }
-	fmt.Fprintf(b.out, "  %s: CPU %.2f s\n    %-15s %8d asked %9.0f/s  %8d granted %7d refused %6d unanswered  p50 %-9v p99 %-9v max %v\n", part, cpu.Seconds(),
-		"path", o.asked, float64(len(o.took))/b.lasts.Seconds(), len(o.took), o.refused, o.asked-len(o.took)-o.refused, at(0.5), at(0.99), at(1))
+	fmt.Fprintf(b.out,
+		"  %s: CPU %.2f s\n    %-15s %8d asked %9.0f/s  %8d granted %7d refused %6d unanswered  p50 %-9v p99 %-9v max %v\n", part, cpu.Seconds(),
+		"path", o.asked, float64(len(o.took))/b.lasts.Seconds(), len(o.took), o.refused, o.asked-len(o.took)-o.refused,
+		at(0.5), at(0.99), at(1))
 }
 
 // saOutcome is what became of requests.
@@ -137,7 +139,8 @@ func newSAClient(ctx context.Context, sock, node string, lids int, seed uint64) 
 	if err != nil {
 		return nil, err
 	}
-	c := &saClient{port: port, lids: lids, random: rand.New(rand.NewPCG(seed, 0x5a)), ended: make(chan error, 1), answer: make(chan struct{}, 1<<16)}
+	c := &saClient{port: port, lids: lids, random: rand.New(rand.NewPCG(seed, 0x5a)), ended: make(chan error, 1),
+		answer: make(chan struct{}, 1<<16)}
 	if c.sm, err = masterSM(port); err != nil {
 		port.Close()
 		return nil, fmt.Errorf("%s: %w", node, err)

@@ -96,14 +96,17 @@ func (l *load) show(w io.Writer, part string) {
 	r, took := l.take()
 	memory, _ := peakMemory(l.run.cmd.Process.Pid) // 0 if it has died
 	cpu := cpuTime(l.run.cmd.Process.Pid) - l.cpu
-	fmt.Fprintf(w, "  %s: %.1f s, CPU %.2f s, memory %.0f MB, %d reports, %d late answers\n", part, took.Seconds(), cpu.Seconds(), memory, r.Reports, r.Late)
+	fmt.Fprintf(w, "  %s: %.1f s, CPU %.2f s, memory %.0f MB, %d reports, %d late answers\n", part, took.Seconds(),
+		cpu.Seconds(), memory, r.Reports, r.Late)
 	for kind := range hosts.NumKinds {
 		o := &r.Kinds[kind]
 		if o.Asked == 0 {
 			continue
 		}
-		fmt.Fprintf(w, "    %-15s %8d asked %9.0f/s  %8d granted %7d resent %6d given up  p50 %-9v p99 %-9v max %v\n", kind, o.Asked,
-			float64(len(o.Took))/took.Seconds(), len(o.Took), o.Resent, o.GivenUp, round(o.Quantile(0.5)), round(o.Quantile(0.99)), round(o.Quantile(1)))
+		fmt.Fprintf(w, "    %-15s %8d asked %9.0f/s  %8d granted %7d resent %6d given up  p50 %-9v p99 %-9v max %v\n",
+			kind, o.Asked,
+			float64(len(o.Took))/took.Seconds(), len(o.Took), o.Resent, o.GivenUp, round(o.Quantile(0.5)),
+			round(o.Quantile(0.99)), round(o.Quantile(1)))
 		for status, n := range o.Refused {
 			fmt.Fprintf(w, "    %15s %8d refused: %v\n", "", n, status)
 		}
@@ -116,7 +119,8 @@ func cpuTime(pid int) time.Duration {
 	if err != nil {
 		return 0
 	}
-	var user, system int64 // in hundredths of a second: fields 14 and 15, the second of which fields ends with a bracket
+	// in hundredths of a second: fields 14 and 15, the second of which fields ends with a bracket
+	var user, system int64
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) > 12 {
 		user, _ = strconv.ParseInt(fields[11], 10, 64)

@@ -19,13 +19,16 @@ func TestBenchSA(t *testing.T) {
 	if !up {
 		t.Fatalf("OpenSM is not up:\n%s", stdout.String())
 	}
-	for _, want := range []string{"boot: ", "rate, 4 open: ", `latency at 200/s, \d+ full reroutes asked for: `, `latency at 200/s, flood of 0/s: `,
-		`latency at 200/s, flood of [1-9]\d*/s to another host: `, `latency at 200/s, flood of [1-9]\d*/s to the manager: `, "all of it: "} {
+	for _, want := range []string{"boot: ", "rate, 4 open: ", `latency at 200/s, \d+ full reroutes asked for: `,
+		`latency at 200/s, flood of 0/s: `,
+		`latency at 200/s, flood of [1-9]\d*/s to another host: `,
+		`latency at 200/s, flood of [1-9]\d*/s to the manager: `, "all of it: "} {
 		row := regexp.MustCompile(`(?m)^  ` + want + `(.*\n(    .*\n)*)`).FindStringSubmatch(parts)
 		switch {
 		case row == nil:
 			t.Errorf("no part %q in\n%s", want, stdout.String())
-		case strings.Contains(row[1], "asked") && !regexp.MustCompile(` path +[1-9]\d* asked .* [1-9]\d* granted .* 0 given up`).MatchString(row[1]):
+		case strings.Contains(row[1], "asked") &&
+			!regexp.MustCompile(` path +[1-9]\d* asked .* [1-9]\d* granted .* 0 given up`).MatchString(row[1]):
 			t.Errorf("not all was answered in %q:\n%s", want, row[1])
 		}
 	}
@@ -37,7 +40,8 @@ func TestBenchSA(t *testing.T) {
 func TestBenchSANeedsHosts(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	const want = "ibfabric: error: fattree:k=2: 2 hosts; at least 4 are needed: the manager's, one that floods, and two that ask for paths to each other\n"
-	if code := run(strings.Fields("bench-sa fattree:k=2 --only opensm --ibsm /bin/true"), &stdout, &stderr); code != 1 || stderr.String() != want {
+	if code := run(strings.Fields("bench-sa fattree:k=2 --only opensm --ibsm /bin/true"), &stdout,
+		&stderr); code != 1 || stderr.String() != want {
 		t.Errorf("exit %d: %s\nwant 1: %s", code, stderr.String(), want)
 	}
 }

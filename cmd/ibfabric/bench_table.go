@@ -66,7 +66,9 @@ func compare(all []measurement, spec string) (list []comparison) {
 		}
 		each := slices.Clone(figures)
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			each = append(each, figure{"  " + name, 0, false, true, func(m *measurement) float64 { return float64(m.SMPs[name]) }})
+			each = append(each, figure{"  " + name, 0, false, true, func(m *measurement) float64 {
+				return float64(m.SMPs[name])
+			}})
 		}
 		for _, f := range each {
 			if kind == onIbsim && !f.neutral || kind == lostLink && !f.ofLost {
@@ -87,7 +89,8 @@ func (f figure) compare(kind string, pairs [][2]*measurement) comparison {
 			ratios = append(ratios, b/a)
 		}
 	}
-	c := comparison{Kind: kind, Figure: strings.TrimSpace(f.name), OpenSM: median(theirs), IBSM: median(ours), Ratio: median(ratios)}
+	c := comparison{Kind: kind, Figure: strings.TrimSpace(f.name), OpenSM: median(theirs), IBSM: median(ours),
+		Ratio: median(ratios)}
 	if kind == "cold start" || kind == onIbsim {
 		c.Bar = f.bar
 	}

@@ -12,8 +12,10 @@ func TestCompare(t *testing.T) {
 	for run, cpu := range []float64{1, 4, 2} { // ibsm's; OpenSM's is always 10
 		for _, kind := range []string{"cold start", lostLink, onIbsim} {
 			all = append(all,
-				measurement{Spec: "a", Run: run, Kind: kind, Manager: openSM, User: 8, System: 2, SMPs: map[string]uint64{"Get NodeInfo": 5}},
-				measurement{Spec: "a", Run: run, Kind: kind, Manager: "ibsm", User: cpu, SMPs: map[string]uint64{"Get NodeInfo": 4}})
+				measurement{Spec: "a", Run: run, Kind: kind, Manager: openSM, User: 8, System: 2,
+					SMPs: map[string]uint64{"Get NodeInfo": 5}},
+				measurement{Spec: "a", Run: run, Kind: kind, Manager: "ibsm", User: cpu,
+					SMPs: map[string]uint64{"Get NodeInfo": 4}})
 		}
 	}
 	list := compare(all, "a")
@@ -29,7 +31,8 @@ func TestCompare(t *testing.T) {
 	if i := find("cold start", "SMPs"); i < 0 || list[i].Ratio != 0.8 {
 		t.Errorf("cold start: SMPs at %d of %v: expected a ratio of 0.8", i, list)
 	}
-	if i := find(lostLink, "SMPs"); i < 0 || list[i].Ratio != 0.8 || list[i].Bar != 0 || find(lostLink, "peak memory, MB") >= 0 || find(lostLink, "to the first Set") >= 0 {
+	if i := find(lostLink, "SMPs"); i < 0 || list[i].Ratio != 0.8 || list[i].Bar != 0 ||
+		find(lostLink, "peak memory, MB") >= 0 || find(lostLink, "to the first Set") >= 0 {
 		t.Errorf("a lost link: SMPs at %d of %v", i, list)
 	}
 	if find(onIbsim, "SMPs") >= 0 || find(onIbsim, "Get NodeInfo") >= 0 || find(onIbsim, "to the first Set") >= 0 {

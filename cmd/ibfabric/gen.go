@@ -21,7 +21,8 @@ const genExamples = `  ibfabric gen fattree:k=8 -o small.net           128 hosts
 `
 
 func newGen() *cobra.Command {
-	c := &cobra.Command{Use: "gen SPEC [OPTION]...", Short: "write a generated topology", Args: cli.Args(1, 1), ValidArgsFunction: cobra.NoFileCompletions, Example: genExamples, Long: `
+	c := &cobra.Command{Use: "gen SPEC [OPTION]...", Short: "write a generated topology", Args: cli.Args(1, 1),
+		ValidArgsFunction: cobra.NoFileCompletions, Example: genExamples, Long: `
 Writes a generated topology in the format of ibnetdiscover. ibsim and ibsm --fabric can load
 it; ibsm --fabric also accepts the SPEC itself.
 

@@ -43,24 +43,30 @@ func TestIbccquery(t *testing.T) {
 		{command: "ibccquery CI {sw}", want: "CongestionInfo 0x0001, ControlTableCap 0"},
 		{command: "ibccquery CP {ca}", want: "ClassVersion 2, CapabilityMask 0x0000"},
 		{command: "ibccconfig SS {sw} 0x1f 0x1FFFFFFFFF 0x12 0xf 8 7 2:5 513"},
-		{command: "ibccquery SS {sw}", want: "Control_Map 0x0000001f, Victim_Mask 0000000000000000000000000000000000000000000000000000001fffffffff, " +
-			"Credit_Mask 0000000000000000000000000000000000000000000000000000000000000012, Threshold 0x0f, Packet_Size 8, CS_Threshold 0x07, CS_ReturnDelay 0x8005, Marking_Rate 513"},
+		{command: "ibccquery SS {sw}",
+			want: "Control_Map 0x0000001f, Victim_Mask 0000000000000000000000000000000000000000000000000000001fffffffff, " +
+				"Credit_Mask 0000000000000000000000000000000000000000000000000000000000000012, Threshold 0x0f, Packet_Size 8, CS_Threshold 0x07, CS_ReturnDelay 0x8005, Marking_Rate 513"},
 		{command: "ibccconfig SP {sw} 3 1 1 9 77 1234"},
-		{command: "ibccquery SP {sw} 3", want: "Valid 1, Control_Type 1, Threshold 0x09, Packet_Size 77, Cong_Parm_Marking_Rate 1234"},
+		{command: "ibccquery SP {sw} 3",
+			want: "Valid 1, Control_Type 1, Threshold 0x09, Packet_Size 77, Cong_Parm_Marking_Rate 1234"},
 		{command: "ibccquery SP {sw} 2", want: "Valid 0, Control_Type 0, Threshold 0x00"},
 		{command: "ibccconfig CS {ca} 1 0x5 150 4 5 6"},
-		{command: "ibccquery CS {ca}", want: "Port_Control 0x0001, Control_Map 0x0005, SL 0, CCTI_Timer 150, CCTI_Increase 4, Trigger_Threshold 5, CCTI_Min 6, SL 1, CCTI_Timer 0, CCTI_Increase 0, " +
-			"Trigger_Threshold 0, CCTI_Min 0, SL 2, CCTI_Timer 150"},
+		{command: "ibccquery CS {ca}",
+			want: "Port_Control 0x0001, Control_Map 0x0005, SL 0, CCTI_Timer 150, CCTI_Increase 4, Trigger_Threshold 5, CCTI_Min 6, SL 1, CCTI_Timer 0, CCTI_Increase 0, " +
+				"Trigger_Threshold 0, CCTI_Min 0, SL 2, CCTI_Timer 150"},
 		{command: "ibccconfig CT {ca} 66 1 0:1 1:2 2:16383"},
 		{command: "ibccquery CT {ca}", want: "CCTI_Limit 66, Entry 0, CCT_Shift 0, CCT_Multiplier 0"},
-		{command: "ibccquery CT {ca}", want: "Entry 64, CCT_Shift 0, CCT_Multiplier 1, Entry 65, CCT_Shift 1, CCT_Multiplier 2, Entry 66, CCT_Shift 2, CCT_Multiplier 16383"},
+		{command: "ibccquery CT {ca}",
+			want: "Entry 64, CCT_Shift 0, CCT_Multiplier 1, Entry 65, CCT_Shift 1, CCT_Multiplier 2, Entry 66, CCT_Shift 2, CCT_Multiplier 16383"},
 		{command: "ibccquery SS {ca}", fails: true},
 		{command: "ibccconfig CK {ca} " + key + " 1 5 0"},
-		{command: "ibccquery CK {ca}", want: "CC_Key 0x0000000000000000, CC_KeyProtectBit 1, CC_KeyLeasePeriod 5, CC_KeyViolations 0"},
+		{command: "ibccquery CK {ca}",
+			want: "CC_Key 0x0000000000000000, CC_KeyProtectBit 1, CC_KeyLeasePeriod 5, CC_KeyViolations 0"},
 		{command: "ibccquery -c " + key + " CK {ca}", want: "CC_Key " + key},
 		{command: "ibccconfig CS {ca} 0 0x5 151 4 5 6", fails: true},
 		{command: "ibccconfig -c " + key + " CS {ca} 0 0x5 152 4 5 6"},
-		{command: "ibccquery -c " + key + " CS {ca}", want: "Port_Control 0x0000, Control_Map 0x0005, SL 0, CCTI_Timer 152"},
+		{command: "ibccquery -c " + key + " CS {ca}",
+			want: "Port_Control 0x0000, Control_Map 0x0005, SL 0, CCTI_Timer 152"},
 	} {
 		argv := strings.Fields(strings.NewReplacer("{sw}", sw, "{ca}", ca).Replace(tt.command))
 		rows, ok := run(argv...)

@@ -27,7 +27,8 @@ func program() *cobra.Command {
 Prints a completion script for bash, zsh or fish. The packages install it; to try it:
 source <(ibfabric completion bash)
 For bash it needs the package bash-completion.`),
-		&cobra.Command{Use: "manual [DATE]", Short: "print the man page", Args: cli.Args(0, 1), RunE: printManual, Long: `
+		&cobra.Command{Use: "manual [DATE]", Short: "print the man page", Args: cli.Args(0, 1), RunE: printManual,
+			Long: `
 Prints the man page ibfabric.1, with a date such as 2026-01-31 on it.
 The packages install it; to read it: ibfabric manual | man -l -`})
 	cli.Prepare(root, conf.Version)

@@ -80,7 +80,8 @@ func output(t *testing.T, sock, node string, argv ...string) string {
 // TestOpenSMTables: OpenSM programs the same tables on our fabric as on ibsim's, as
 // dump_fts reads them from the switches.
 func TestOpenSMTables(t *testing.T) {
-	specs := []string{"fattree:k=4", "fattree:k=8,missing-links=5%,seed=3", "torus:dims=4x4,hosts=2", "dragonfly:a=4,p=2,h=2",
+	specs := []string{"fattree:k=4", "fattree:k=8,missing-links=5%,seed=3", "torus:dims=4x4,hosts=2",
+		"dragonfly:a=4,p=2,h=2",
 		"random:switches=20,degree=4,hosts=3,seed=5"}
 	if os.Getenv("IBSM_PROOF") != "" {
 		specs = append(specs, "torus:dims=6x6x6,hosts=4", "fattree:k=36,pods=9", "fattree:k=36")
@@ -99,7 +100,8 @@ func TestOpenSMTables(t *testing.T) {
 			server, ours := startServer(t, file)
 			startOpenSM(t, ours, host)
 			got := dumpTables(t, ours, host)
-			if answer, err := (&console{server: server}).command("probe 10000"); !strings.HasPrefix(answer, "arrived 10000 of") {
+			if answer, err := (&console{server: server}).command("probe 10000"); !strings.HasPrefix(answer,
+				"arrived 10000 of") {
 				t.Errorf("%s %v", answer, err)
 			}
 			if stats := server.Stats(); stats != (ibsim.ServerStats{}) {
@@ -122,7 +124,8 @@ func TestOpenSMTables(t *testing.T) {
 					report = t.Logf
 				}
 				if got[name] != want[name] || gotAgain[name] != wantAgain[name] {
-					report("%s: %s, then %s; on ibsim %s, then %s", name, got[name], gotAgain[name], want[name], wantAgain[name])
+					report("%s: %s, then %s; on ibsim %s, then %s", name, got[name], gotAgain[name], want[name],
+						wantAgain[name])
 				}
 			}
 		})
@@ -181,13 +184,21 @@ func TestTenClients(t *testing.T) {
 		{[]string{"ibnetdiscover"}, func(out string) bool { return len(found.FindAllString(out, -1)) == nodes }},
 		{[]string{"iblinkinfo"}, func(out string) bool { return strings.Count(out, "Active/  LinkUp)") == cables }},
 		{[]string{"sminfo"}, func(out string) bool { return strings.Contains(out, "SMINFO_MASTER") }},
-		{[]string{"smpquery", "nodeinfo", "2"}, func(out string) bool { return strings.Contains(out, "NodeType:........................") }},
+		{[]string{"smpquery", "nodeinfo", "2"}, func(out string) bool {
+			return strings.Contains(out, "NodeType:........................")
+		}},
 		{[]string{"perfquery", "1", "1"}, func(out string) bool { return strings.Contains(out, "PortXmitData:") }},
-		{[]string{"saquery", "-p", "--src-to-dst", "1:3"}, func(out string) bool { return strings.Contains(out, "dlid....................3") }},
+		{[]string{"saquery", "-p", "--src-to-dst", "1:3"}, func(out string) bool {
+			return strings.Contains(out, "dlid....................3")
+		}},
 		{[]string{"ibtracert", "1", "5"}, func(out string) bool { return strings.Contains(out, "\nTo ") }},
-		{[]string{"osmtest", "-f", "c", "-i", "inventory"}, func(out string) bool { return strings.Contains(out, `"Create Inventory" PASS`) }},
+		{[]string{"osmtest", "-f", "c", "-i", "inventory"}, func(out string) bool {
+			return strings.Contains(out, `"Create Inventory" PASS`)
+		}},
 		{[]string{"ibnetdiscover", "-p"}, func(out string) bool { return strings.Count(out, "\n") >= cables }},
-		{[]string{"smpquery", "-D", "portinfo", "0,1", "1"}, func(out string) bool { return strings.Contains(out, "LinkState:.......................Active") }},
+		{[]string{"smpquery", "-D", "portinfo", "0,1", "1"}, func(out string) bool {
+			return strings.Contains(out, "LinkState:.......................Active")
+		}},
 	}
 	var all sync.WaitGroup
 	for i, p := range programs {

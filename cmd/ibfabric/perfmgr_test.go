@@ -20,10 +20,13 @@ import (
 )
 
 // columns are the counters in the table of OpenSM's performance manager, from column 7 on.
-var columns = []pma.Counter{pma.SymbolErrorCounter, pma.LinkErrorRecoveryCounter, pma.LinkDownedCounter, pma.PortRcvErrors,
+var columns = []pma.Counter{pma.SymbolErrorCounter, pma.LinkErrorRecoveryCounter, pma.LinkDownedCounter,
+	pma.PortRcvErrors,
 	pma.PortRcvRemotePhysicalErrors, pma.PortRcvSwitchRelayErrors, pma.PortXmitDiscards, pma.PortXmitConstraintErrors,
-	pma.PortRcvConstraintErrors, pma.LocalLinkIntegrityErrors, pma.ExcessiveBufferOverrunErrors, pma.VL15Dropped, pma.PortXmitWait,
-	pma.PortXmitData, pma.PortRcvData, pma.PortXmitPkts, pma.PortRcvPkts, pma.PortUnicastXmitPkts, pma.PortUnicastRcvPkts,
+	pma.PortRcvConstraintErrors, pma.LocalLinkIntegrityErrors, pma.ExcessiveBufferOverrunErrors, pma.VL15Dropped,
+	pma.PortXmitWait,
+	pma.PortXmitData, pma.PortRcvData, pma.PortXmitPkts, pma.PortRcvPkts, pma.PortUnicastXmitPkts,
+	pma.PortUnicastRcvPkts,
 	pma.PortMulticastXmitPkts, pma.PortMulticastRcvPkts}
 
 // TestOpenSMPerfmgr: the performance manager of Debian's OpenSM, which reads real devices, reads

@@ -156,9 +156,11 @@ func (c *counted) details(at net.End, profile net.Profile) {
 	}{
 		{"-X", pma.AttrPortXmitDataSL, everyDevice}, {"-S", pma.AttrPortRcvDataSL, everyDevice},
 		{"-D", pma.AttrPortXmitDiscardDetails, everyDevice}, {"-E", pma.AttrPortRcvErrorDetails, everyDevice},
-		{"--vlxmitcounters", pma.AttrPortVLXmitWaitCounters, everyDevice}, {"-T", pma.AttrPortExtendedSpeedsCounters, everyDevice},
+		{"--vlxmitcounters", pma.AttrPortVLXmitWaitCounters, everyDevice},
+		{"-T", pma.AttrPortExtendedSpeedsCounters, everyDevice},
 		{"-c", pma.AttrPortSamplesControl, everyDevice},
-		{"--oprcvcounters", pma.AttrPortOpRcvCounters, ideal}, {"--flowctlcounters", pma.AttrPortFlowCtlCounters, ideal},
+		{"--oprcvcounters", pma.AttrPortOpRcvCounters, ideal},
+		{"--flowctlcounters", pma.AttrPortFlowCtlCounters, ideal},
 		{"--vloppackets", pma.AttrPortVLOpPackets, ideal}, {"--vlopdata", pma.AttrPortVLOpData, ideal},
 		{"--vlxmitflowctlerrors", pma.AttrPortVLXmitFlowCtlUpdateErrors, ideal},
 		{"--swportvlcong", pma.AttrSwPortVLCongestion, none}, {"--rcvcc", pma.AttrPortRcvConCtrl, none},
@@ -195,7 +197,8 @@ func (c *counted) ports() {
 		}
 	}
 	values, ok := c.perfquery("-l", lid, "2-4")
-	if got := values["PortXmitDiscards"]; !ok || len(got) != 3 || got[0] != 0 || got[1] != want[pma.PortXmitDiscards] || got[2] != 0 {
+	if got := values["PortXmitDiscards"]; !ok || len(got) != 3 || got[0] != 0 || got[1] != want[pma.PortXmitDiscards] ||
+		got[2] != 0 {
 		c.t.Errorf("perfquery -l: %v", got)
 	}
 	if values, ok := c.perfquery("-a", c.lid(c.ca)); !ok || len(values["PortXmitDiscards"]) != 1 {
@@ -266,7 +269,8 @@ func TestIbqueryerrors(t *testing.T) {
 	server, sock := serveNet(t, n, false)
 	startOpenSM(t, sock, host)
 	c := &console{server: server}
-	for _, line := range []string{"count leaf-02 3 SymbolErrorCounter 20", "count leaf-02 3 PortRcvErrors 700", "count leaf-02 3 PortLocalPhysicalErrors 700"} {
+	for _, line := range []string{"count leaf-02 3 SymbolErrorCounter 20", "count leaf-02 3 PortRcvErrors 700",
+		"count leaf-02 3 PortLocalPhysicalErrors 700"} {
 		if _, err := c.command(line); err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +288,8 @@ func TestIbqueryerrors(t *testing.T) {
 		}
 		found++
 		// ibqueryerrors 44 calls PortLocalPhysicalErrors PortInactiveDiscards.
-		if row[1] != "3" || row[2] != "[SymbolErrorCounter == 20] [PortRcvErrors == 700] [PortInactiveDiscards == 700]" {
+		if row[1] != "3" ||
+			row[2] != "[SymbolErrorCounter == 20] [PortRcvErrors == 700] [PortInactiveDiscards == 700]" {
 			t.Errorf("row %q", row[0])
 		}
 	}
@@ -292,7 +297,8 @@ func TestIbqueryerrors(t *testing.T) {
 		t.Errorf("%d rows of ports:\n%s", found, out)
 	}
 	ibqueryerrors("--clear-errors", "--clear-counts")
-	if out := ibqueryerrors("--details"); strings.Contains(out, "SymbolErrorCounter") || !strings.Contains(out, "36 nodes checked") {
+	if out := ibqueryerrors("--details"); strings.Contains(out, "SymbolErrorCounter") ||
+		!strings.Contains(out, "36 nodes checked") {
 		t.Errorf("after --clear-errors:\n%s", out)
 	}
 }

@@ -41,7 +41,8 @@ func quirkConf(setup, dir string) string {
 	case "partitions":
 		conf += "partition_config_file " + filepath.Join(dir, "partitions.conf") + "\n"
 	case "m_keys":
-		conf += fmt.Sprintf("m_key %#x\nm_key_lease_period 60\nm_key_protection_level 2\n", uint64(fabrictest.QuirkMKey))
+		conf += fmt.Sprintf("m_key %#x\nm_key_lease_period 60\nm_key_protection_level 2\n",
+			uint64(fabrictest.QuirkMKey))
 	}
 	return conf
 }
@@ -73,7 +74,8 @@ func quirkUnderOpenSM(t *testing.T, c fabrictest.QuirkCell) int {
 	go func() { ended <- server.Run(ctx) }()
 	defer func() { cancel(); <-ended }()
 	conf, log := filepath.Join(dir, "opensm.conf"), filepath.Join(dir, "log")
-	for name, text := range map[string]string{conf: quirkConf(c.Setup, dir), filepath.Join(dir, "partitions.conf"): fabrictest.QuirkPartitions} {
+	for name, text := range map[string]string{conf: quirkConf(c.Setup, dir),
+		filepath.Join(dir, "partitions.conf"): fabrictest.QuirkPartitions} {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +96,8 @@ func quirkUnderOpenSM(t *testing.T, c fabrictest.QuirkCell) int {
 	return arrive
 }
 
-// copiesUnderOpenSM is how many copies arrive when the hosts have joined. Where not all do, it waits for as long as OpenSM takes to try once more.
+// copiesUnderOpenSM is how many copies arrive when the hosts have joined. Where not all do, it waits for as long as
+// OpenSM takes to try once more.
 func copiesUnderOpenSM(server *ibsim.Server, c fabrictest.QuirkCell, crowd *hosts.Crowd) (arrive int) {
 	server.Do(func(*fabric.Fabric) { crowd.Begin(hosts.Boot{}) })
 	look, late := time.NewTicker(10*time.Millisecond), time.After(joinPatience)
@@ -140,7 +143,8 @@ func rests(log string) bool {
 	return bytes.Contains(text, []byte("SUBNET UP")) || bytes.Count(text, []byte("Errors during initialization")) >= 3
 }
 
-// TestQuirksOpenSM: the table has what OpenSM makes of devices with quirks: of a few that are drawn, with IBSM_PROOF of 200.
+// TestQuirksOpenSM: the table has what OpenSM makes of devices with quirks: of a few that are drawn, with IBSM_PROOF of
+// 200.
 func TestQuirksOpenSM(t *testing.T) {
 	if os.Getenv("IBSM_QUIRKS") == "write" {
 		writeQuirkTable(t)
@@ -194,7 +198,9 @@ func writeQuirkTable(t *testing.T) {
 	if text != "" {
 		arrive = fabrictest.ReadQuirkTable(t, quirkTable)
 	}
-	maps.Copy(arrive, quirksUnderOpenSM(t, slices.DeleteFunc(slices.Clone(cells), func(c fabrictest.QuirkCell) bool { return !strings.Contains(c.String(), text) })))
+	maps.Copy(arrive, quirksUnderOpenSM(t, slices.DeleteFunc(slices.Clone(cells), func(c fabrictest.QuirkCell) bool {
+		return !strings.Contains(c.String(), text)
+	})))
 	table := quirkTableHead
 	for _, c := range cells {
 		table += fmt.Sprintf("%v | %d\n", c, arrive[c])

@@ -56,7 +56,8 @@ type route struct {
 
 func newRoute() *cobra.Command {
 	r := &route{}
-	c := &cobra.Command{Use: "route FILE|SPEC [OPTION]...", Short: "compute and prove routes without a manager", Args: cli.Args(1, 1), Example: routeExamples, Long: `
+	c := &cobra.Command{Use: "route FILE|SPEC [OPTION]...", Short: "compute and prove routes without a manager",
+		Args: cli.Args(1, 1), Example: routeExamples, Long: `
 Computes the routes of a topology, verifies them, and prints the result: pairs of switch and LID
 without a working route, credit loops, VLs, link load, and the number of flows on the busiest link
 for two traffic patterns: each host sends to the host a fixed distance after it (also within rails, if
@@ -81,15 +82,23 @@ minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, drago
 	c.Flags().BoolVar(&r.settings.Lash.MeshAnalysis, "do-mesh-analysis", false, "detect a mesh or torus (lash)")
 	r.settings.Nue.QoS = true
 	c.Flags().Uint8Var(&r.settings.Nue.MaxVLs, "nue-max-num-vls", 1, "maximum number `N` of VLs for nue; 0 for all")
-	c.Flags().BoolVar(&r.settings.Nue.Switches, "nue-include-switches", false, "also keep routes to switches free of credit loops (nue)")
-	c.Flags().StringSliceVar(&roots, "root", nil, "node `GUID` of a root switch of updn or ftree; may be repeated (default: detected)")
-	c.Flags().BoolVar(&r.settings.Updn.ConnectRoots, "connect-roots", false, "also create routes between root switches (updn, dnup, ftree); without it, pairs without a route are counted")
-	c.Flags().StringVar(&r.dir, "dump", "", "write OpenSM's dump files to `DIR`, and for engines that use several VLs the SL of each path in the format of ibdmchk -c")
-	missing := c.Flags().String("missing", "", "compare the engines with a share of the cables between switches missing, over a `RANGE` such as 0%..10%")
+	c.Flags().BoolVar(&r.settings.Nue.Switches, "nue-include-switches", false,
+		"also keep routes to switches free of credit loops (nue)")
+	c.Flags().StringSliceVar(&roots, "root", nil,
+		"node `GUID` of a root switch of updn or ftree; may be repeated (default: detected)")
+	c.Flags().BoolVar(&r.settings.Updn.ConnectRoots, "connect-roots", false,
+		"also create routes between root switches (updn, dnup, ftree); without it, pairs without a route are counted")
+	c.Flags().StringVar(&r.dir, "dump", "",
+		"write OpenSM's dump files to `DIR`, and for engines that use several VLs the SL of each path in the format of ibdmchk -c")
+	missing := c.Flags().String("missing", "",
+		"compare the engines with a share of the cables between switches missing, over a `RANGE` such as 0%..10%")
 	c.Flags().StringVar(&r.plot, "plot", "", "with --missing: draw the comparison to `FILE`, as an SVG picture")
-	torusFile := c.Flags().String("torus-config", "", "`FILE` that describes the torus of torus-2QoS, in the format of torus-2QoS.conf")
-	lfts := c.Flags().String("lfts-file", "", "`FILE` of forwarding tables for the engine file, in the format of opensm-lfts.dump")
-	matrix := c.Flags().String("lid-matrix-file", "", "`FILE` of hop counts for the engine file, in the format of opensm-lid-matrix.dump")
+	torusFile := c.Flags().String("torus-config", "",
+		"`FILE` that describes the torus of torus-2QoS, in the format of torus-2QoS.conf")
+	lfts := c.Flags().String("lfts-file", "",
+		"`FILE` of forwarding tables for the engine file, in the format of opensm-lfts.dump")
+	matrix := c.Flags().String("lid-matrix-file", "",
+		"`FILE` of hop counts for the engine file, in the format of opensm-lid-matrix.dump")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		r.out = cmd.OutOrStdout()
 		err := r.readOptions(*missing, roots)
@@ -134,7 +143,8 @@ func (r *route) readOptions(missing string, roots []string) error {
 	}
 	for _, name := range r.engines {
 		if _, ok := engines.Find(name, &r.settings); !ok {
-			return cli.UsageError(fmt.Sprintf("--engine %s: there is no such engine here", name), "expected some of "+strings.Join(engines.Names(), ", "))
+			return cli.UsageError(fmt.Sprintf("--engine %s: there is no such engine here", name),
+				"expected some of "+strings.Join(engines.Names(), ", "))
 		}
 	}
 	for _, text := range roots {
@@ -145,7 +155,8 @@ func (r *route) readOptions(missing string, roots []string) error {
 		r.settings.Updn.Roots = append(r.settings.Updn.Roots, guid)
 	}
 	r.settings.Ftree.Roots = r.settings.Updn.Roots
-	r.settings.Ftree.ConnectRoots, r.settings.Dnup.ConnectRoots = r.settings.Updn.ConnectRoots, r.settings.Updn.ConnectRoots
+	r.settings.Ftree.ConnectRoots, r.settings.Dnup.ConnectRoots = r.settings.Updn.ConnectRoots,
+		r.settings.Updn.ConnectRoots
 	return nil
 }
 
@@ -180,8 +191,10 @@ func (r *route) run(ctx context.Context, fabric *net.Net) error {
 	if err != nil {
 		return err
 	}
-	in := routing.In{Topo: t, LIDs: topo.SequentialLIDs(t, r.lmc), Lanes: slices.Repeat([]uint8{cmp.Or(r.lanes, 15)}, len(t.Ports))}
-	r.line("fabric", "%s, %s, %s", plural.Of(len(t.Switches), "switch"), plural.Of(len(t.EndPorts), "end port"), plural.Of(int(in.LIDs.Top), "LID"))
+	in := routing.In{Topo: t, LIDs: topo.SequentialLIDs(t, r.lmc),
+		Lanes: slices.Repeat([]uint8{cmp.Or(r.lanes, 15)}, len(t.Ports))}
+	r.line("fabric", "%s, %s, %s", plural.Of(len(t.Switches), "switch"), plural.Of(len(t.EndPorts), "end port"),
+		plural.Of(int(in.LIDs.Top), "LID"))
 	kind := shape.Find(t)
 	if kind.Kind == shape.KindIrregular {
 		r.line("kind", "irregular: %s", kind.Seen)
@@ -247,7 +260,8 @@ func (r *route) prove(ctx context.Context, in routing.In, tables *routing.Tables
 		}
 	}
 	took := time.Since(start)
-	r.line("routes", "%s of switch and LID, the longest %s", plural.Of(report.Routes, "pair"), plural.Of(report.Longest, "link"))
+	r.line("routes", "%s of switch and LID, the longest %s", plural.Of(report.Routes, "pair"),
+		plural.Of(report.Longest, "link"))
 	for kind, n := range report.Count {
 		if n > 0 && verify.Kind(kind) != verify.Forbidden {
 			r.line("", "%d: %v", n, verify.Kind(kind))
@@ -291,13 +305,16 @@ func (r *route) choices(ctx context.Context, in routing.In, tables *routing.Tabl
 		r.line("choices", "not every choice of ports can be used: %v", err)
 	default:
 		choice := c.Choice()
-		r.line("choices", "from a switch with hosts to another one at least %d ports can be used, %.1f on average; whichever is used, packets arrive and there is no credit loop", choice.Least, choice.Mean)
+		r.line("choices",
+			"from a switch with hosts to another one at least %d ports can be used, %.1f on average; whichever is used, packets arrive and there is no credit loop", choice.Least, choice.Mean)
 	}
 	return nil
 }
 
-func findLoop(ctx context.Context, in routing.In, report *verify.Report, tables *routing.Tables, traffic creditloop.Traffic) (*creditloop.Report, error) {
-	return creditloop.Find(ctx, creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Traffic: traffic})
+func findLoop(ctx context.Context, in routing.In, report *verify.Report, tables *routing.Tables,
+	traffic creditloop.Traffic) (*creditloop.Report, error) {
+	return creditloop.Find(ctx, creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(),
+		SLs: tables.SLs, Maps: tables.SLs.Lanes(), Traffic: traffic})
 }
 
 // measure prints how evenly links between switches are used, and what flows meet there.
@@ -314,7 +331,8 @@ func (r *route) measure(ctx context.Context, in routing.In, tables *routing.Tabl
 		if err := r.measureRails(ctx, in, tables); err != nil {
 			return err
 		}
-		r.line("bisections", "of the hosts by chance, %d: a flow has %.3f of the bandwidth of a link on average", bisections, f.Bisection)
+		r.line("bisections", "of the hosts by chance, %d: a flow has %.3f of the bandwidth of a link on average",
+			bisections, f.Bisection)
 	}
 	if f.Several > 0 {
 		r.line("hosts", "%d have several LIDs, of one port or several; the loss of one switch above leaves cuts %.1f %% of them off from a leaf, on average", f.Several, f.Cut*100)
@@ -329,7 +347,8 @@ func (r *route) measureRails(ctx context.Context, in routing.In, tables *routing
 	}
 	f, err := quality.WithinRails(ctx, in, tables.LFT, r.rails)
 	if err == nil {
-		r.line("", "within all rails at once, %d: %.2f flows on the fullest link on average, %d at most", f.Shifts, f.Shift, f.Worst)
+		r.line("", "within all rails at once, %d: %.2f flows on the fullest link on average, %d at most", f.Shifts,
+			f.Shift, f.Worst)
 	}
 	return err
 }

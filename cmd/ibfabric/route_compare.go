@@ -35,7 +35,8 @@ type attempt struct {
 
 // compare prints a table of the engines, with more and more cables missing.
 func (r *route) compare(ctx context.Context, in routing.In) error {
-	fmt.Fprintf(r.out, "\n%-8s %-10s %8s %8s %13s %7s %9s %9s %7s %6s %7s %10s %6s\n", "missing", "engine", "seconds", "lost", "credit loops", "unused", "mean", "fullest", "shift", "worst", "rails", "bisection", "cut")
+	fmt.Fprintf(r.out, "\n%-8s %-10s %8s %8s %13s %7s %9s %9s %7s %6s %7s %10s %6s\n", "missing", "engine", "seconds",
+		"lost", "credit loops", "unused", "mean", "fullest", "shift", "worst", "rails", "bisection", "cut")
 	var points []point
 	for _, percent := range r.missing {
 		for _, name := range r.engines {
@@ -58,10 +59,22 @@ func (r *route) compare(ctx context.Context, in routing.In) error {
 				cut = fmt.Sprintf("%.1f%%", 100*quality.Median(of, func(a attempt) float64 { return a.Cut }))
 			}
 			fmt.Fprintf(r.out, "%-8s %-10s %8.3f %8d %13s %7d %9.1f %9d %7.2f %6d %7s %10.3f %6s\n", share, name,
-				quality.Median(of, func(a attempt) float64 { return a.took }), quality.Median(of, func(a attempt) int { return a.lost }), fmt.Sprintf("%d of %d", loops(of), len(of)),
-				quality.Median(of, func(a attempt) int { return a.Unused }), quality.Median(of, func(a attempt) float64 { return a.Mean }),
-				quality.Median(of, func(a attempt) uint32 { return a.Fullest }), quality.Median(of, func(a attempt) float64 { return a.Shift }),
-				quality.Median(of, func(a attempt) uint32 { return a.Worst }), within, quality.Median(of, func(a attempt) float64 { return a.Bisection }), cut)
+				quality.Median(of, func(a attempt) float64 {
+					return a.took
+				}), quality.Median(of, func(a attempt) int {
+					return a.lost
+				}), fmt.Sprintf("%d of %d", loops(of), len(of)),
+				quality.Median(of, func(a attempt) int {
+					return a.Unused
+				}), quality.Median(of, func(a attempt) float64 { return a.Mean }),
+				quality.Median(of, func(a attempt) uint32 {
+					return a.Fullest
+				}), quality.Median(of, func(a attempt) float64 { return a.Shift }),
+				quality.Median(of, func(a attempt) uint32 {
+					return a.Worst
+				}), within, quality.Median(of, func(a attempt) float64 {
+					return a.Bisection
+				}), cut)
 		}
 	}
 	fmt.Fprint(r.out, compared)
@@ -106,7 +119,8 @@ func (r *route) tries(ctx context.Context, in routing.In, name string, percent i
 			continue
 		}
 		a := attempt{took: took.Seconds()}
-		if a.Figures, err = quality.Measure(ctx, damaged, tables.LFT, quality.Hosts(damaged.Topo, damaged.LIDs), bisections); err != nil {
+		if a.Figures, err = quality.Measure(ctx, damaged, tables.LFT, quality.Hosts(damaged.Topo, damaged.LIDs),
+			bisections); err != nil {
 			return nil, nil, err
 		}
 		within, err := quality.WithinRails(ctx, damaged, tables.LFT, r.rails)

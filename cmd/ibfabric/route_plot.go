@@ -27,8 +27,12 @@ type panel struct {
 // panels are the charts for what was measured. Hosts with several LIDs, and rails, have one of their own.
 func panels(points []point) []panel {
 	all := []panel{
-		{"Fullest link", "routes on it, as a multiple of the mean", func(a attempt) float64 { return float64(a.Fullest) / max(1, a.Mean) }},
-		{"Unused links", "percent of their directions", func(a attempt) float64 { return 100 * float64(a.Unused) / float64(max(1, a.Links)) }},
+		{"Fullest link", "routes on it, as a multiple of the mean", func(a attempt) float64 {
+			return float64(a.Fullest) / max(1, a.Mean)
+		}},
+		{"Unused links", "percent of their directions", func(a attempt) float64 {
+			return 100 * float64(a.Unused) / float64(max(1, a.Links))
+		}},
 		{"Shifts", "flows on the fullest link, mean", func(a attempt) float64 { return a.Shift }},
 		{"Bisection", "share of a link's bandwidth", func(a attempt) float64 { return a.Bisection }},
 	}
@@ -36,10 +40,14 @@ func panels(points []point) []panel {
 		return slices.ContainsFunc(points, func(p point) bool { return slices.ContainsFunc(p.of, what) })
 	}
 	if has(func(a attempt) bool { return a.rails > 0 }) {
-		all = append(all, panel{"Shifts within rails", "flows on the fullest link, mean", func(a attempt) float64 { return a.rails }})
+		all = append(all, panel{"Shifts within rails", "flows on the fullest link, mean", func(a attempt) float64 {
+			return a.rails
+		}})
 	}
 	if has(func(a attempt) bool { return a.Several > 0 }) {
-		all = append(all, panel{"Cut by one switch", "percent of hosts with several LIDs", func(a attempt) float64 { return 100 * a.Cut }})
+		all = append(all, panel{"Cut by one switch", "percent of hosts with several LIDs", func(a attempt) float64 {
+			return 100 * a.Cut
+		}})
 	}
 	return all
 }
@@ -57,21 +65,26 @@ const (
 // dashes and marks distinguish as many engines without colours.
 var (
 	dashes = []string{"", "6 3", "2 2", "8 2 2 2", "1 3", "12 4"}
-	marks  = []string{`<circle r="3"/>`, `<rect x="-3" y="-3" width="6" height="6"/>`, `<path d="M0 -4L4 3L-4 3Z"/>`, `<path d="M-3 -3L3 3M3 -3L-3 3"/>`, `<circle r="3" fill="#fff"/>`, `<path d="M0 -4L4 0L0 4L-4 0Z"/>`}
+	marks  = []string{`<circle r="3"/>`, `<rect x="-3" y="-3" width="6" height="6"/>`, `<path d="M0 -4L4 3L-4 3Z"/>`,
+		`<path d="M-3 -3L3 3M3 -3L-3 3"/>`, `<circle r="3" fill="#fff"/>`, `<path d="M0 -4L4 0L0 4L-4 0Z"/>`}
 )
 
-// plot draws the figures of engines by the share of missing cables, of len(marks) at most, in shades of no colour: lines differ by dashes and marks.
+// plot draws the figures of engines by the share of missing cables, of len(marks) at most, in shades of no colour:
+// lines differ by dashes and marks.
 func plot(engines []string, shares []int, points []point) []byte {
 	all := panels(points)
 	legend := (len(engines) + legendColumns - 1) / legendColumns * legendHeight
 	width, height := 2*panelWidth, (len(all)+1)/2*panelHeight+legend
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d">`+"\n", width, height)
-	b.WriteString(`<style>text{font:10px sans-serif;fill:#222}.h{font-size:12px;font-weight:bold}.e{text-anchor:end}.m{text-anchor:middle}path,circle,rect{stroke:#222;fill:none}.a{stroke:#999}.k circle,.k rect{fill:#222}</style>` + "\n")
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d">`+"\n",
+		width, height)
+	b.WriteString(
+		`<style>text{font:10px sans-serif;fill:#222}.h{font-size:12px;font-weight:bold}.e{text-anchor:end}.m{text-anchor:middle}path,circle,rect{stroke:#222;fill:none}.a{stroke:#999}.k circle,.k rect{fill:#222}</style>` + "\n")
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" style="fill:#fff;stroke:none"/>`+"\n", width, height)
 	for i, name := range engines {
 		x, y := 10+i%legendColumns*legendWidth, 12+i/legendColumns*legendHeight
-		fmt.Fprintf(&b, `<path d="M%d %dh30" stroke-dasharray="%s"/><g class="k" transform="translate(%d %d)">%s</g><text x="%d" y="%d">`, x, y, dashes[i], x+15, y, marks[i], x+35, y+4)
+		fmt.Fprintf(
+			&b, `<path d="M%d %dh30" stroke-dasharray="%s"/><g class="k" transform="translate(%d %d)">%s</g><text x="%d" y="%d">`, x, y, dashes[i], x+15, y, marks[i], x+35, y+4)
 		xml.EscapeText(&b, []byte(name))
 		b.WriteString("</text>\n")
 	}
@@ -97,10 +110,12 @@ func (p *panel) draw(b *bytes.Buffer, engines []string, shares []int, points []p
 	last := float64(max(1, shares[len(shares)-1]-shares[0]))
 	x := func(percent int) float64 { return plotLeft + float64(percent-shares[0])/last*plotWidth }
 	y := func(v float64) float64 { return plotTop + plotHeight*(1-v/top) }
-	fmt.Fprintf(b, `<text x="%d" y="14" class="h">%s</text><text x="%[1]d" y="28">%[3]s</text>`+"\n", plotLeft, p.title, p.meaning)
+	fmt.Fprintf(b, `<text x="%d" y="14" class="h">%s</text><text x="%[1]d" y="28">%[3]s</text>`+"\n", plotLeft, p.title,
+		p.meaning)
 	for i := range 3 {
 		v := top * float64(i) / 2
-		fmt.Fprintf(b, `<path class="a" d="M%d %sh%d"/><text x="%d" y="%s" class="e">%s</text>`+"\n", plotLeft, tenth(y(v)), plotWidth, plotLeft-4, tenth(y(v)+3), strconv.FormatFloat(v, 'g', 3, 64))
+		fmt.Fprintf(b, `<path class="a" d="M%d %sh%d"/><text x="%d" y="%s" class="e">%s</text>`+"\n", plotLeft,
+			tenth(y(v)), plotWidth, plotLeft-4, tenth(y(v)+3), strconv.FormatFloat(v, 'g', 3, 64))
 	}
 	for _, share := range shares {
 		fmt.Fprintf(b, `<text x="%s" y="%d" class="m">%d%%</text>`, tenth(x(share)), plotTop+plotHeight+13, share)

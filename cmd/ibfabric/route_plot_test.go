@@ -18,7 +18,8 @@ import (
 
 var rewritePictures = flag.Bool("rewrite", false, "make the pictures of docs/quality.md again")
 
-// TestPictures: the pictures of docs/quality.md are what the commands that it names draw, with the flag -rewrite after they were made. They are XML, and have no colour.
+// TestPictures: the pictures of docs/quality.md are what the commands that it names draw, with the flag -rewrite after
+// they were made. They are XML, and have no colour.
 func TestPictures(t *testing.T) {
 	page, err := os.ReadFile("../../docs/quality.md")
 	if err != nil {
@@ -26,7 +27,8 @@ func TestPictures(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var text bytes.Buffer
-	if err := net.Write(&text, routingtest.RailSpec{Units: 2, Hosts: 16, Rails: 4, Spines: 8, Cables: 2}.Fabric()); err != nil {
+	if err := net.Write(&text, routingtest.RailSpec{Units: 2, Hosts: 16, Rails: 4, Spines: 8,
+		Cables: 2}.Fabric()); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "rails.topo"), text.Bytes(), 0o600); err != nil {
@@ -59,7 +61,9 @@ func TestPictures(t *testing.T) {
 		}
 		want, err := os.ReadFile("../../docs/" + name)
 		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("docs/%s is not what %q draws, %v: go test ./cmd/ibfabric -run TestPictures -rewrite makes it again", name, command, err)
+			t.Errorf(
+				"docs/%s is not what %q draws, %v: go test ./cmd/ibfabric -run TestPictures -rewrite makes it again",
+				name, command, err)
 		}
 		for decoder := xml.NewDecoder(bytes.NewReader(got)); ; {
 			if _, err := decoder.Token(); errors.Is(err, io.EOF) {
@@ -81,7 +85,9 @@ func TestPictures(t *testing.T) {
 // TestPlotGaps: an engine that refuses has a gap in its line, and one that always does has none.
 func TestPlotGaps(t *testing.T) {
 	some := []attempt{{}}
-	got := string(plot([]string{"a", "b<"}, []int{0, 1, 2, 3}, []point{{"a", 0, some}, {"a", 1, some}, {"a", 2, nil}, {"a", 3, some}, {"b<", 0, nil}}))
+	got := string(
+		plot([]string{"a", "b<"}, []int{0, 1, 2, 3},
+			[]point{{"a", 0, some}, {"a", 1, some}, {"a", 2, nil}, {"a", 3, some}, {"b<", 0, nil}}))
 	if strings.Count(got, "L") < 4 || !strings.Contains(got, "b&lt;") || strings.Contains(got, "NaN") {
 		t.Error(got)
 	}
@@ -90,11 +96,14 @@ func TestPlotGaps(t *testing.T) {
 		t.Errorf("%q", line)
 	}
 	var out bytes.Buffer
-	if code := run([]string{"route", "fattree:k=4", "--plot", "x"}, &out, &out); code != 2 || !strings.Contains(out.String(), "--plot needs --missing") {
+	if code := run([]string{"route", "fattree:k=4", "--plot", "x"}, &out, &out); code != 2 ||
+		!strings.Contains(out.String(), "--plot needs --missing") {
 		t.Errorf("exit %d, %s", code, out.String())
 	}
 	out.Reset()
-	if code := run([]string{"route", "fattree:k=4", "--missing", "0%..1%", "--engine", "minhop,updn,dnup,sssp,tree,lash,dor", "--plot", "x"}, &out, &out); code != 2 || !strings.Contains(out.String(), "6 engines at most") {
+	if code := run([]string{"route", "fattree:k=4", "--missing", "0%..1%", "--engine",
+		"minhop,updn,dnup,sssp,tree,lash,dor", "--plot", "x"}, &out, &out); code != 2 ||
+		!strings.Contains(out.String(), "6 engines at most") {
 		t.Errorf("7 engines: exit %d, %s", code, out.String())
 	}
 }
@@ -107,7 +116,8 @@ func TestPlotLegend(t *testing.T) {
 	for _, name := range names {
 		var x, y int
 		before, _, _ := strings.Cut(got, ">"+name+"</text>")
-		if _, err := fmt.Sscanf(before[strings.LastIndex(before, "<"):], `<text x="%d" y="%d"`, &x, &y); err != nil || x+50 > 2*panelWidth || places[fmt.Sprint(x, y)] {
+		if _, err := fmt.Sscanf(before[strings.LastIndex(before, "<"):], `<text x="%d" y="%d"`, &x, &y); err != nil ||
+			x+50 > 2*panelWidth || places[fmt.Sprint(x, y)] {
 			t.Errorf("%s at %d, %d: %v", name, x, y, err)
 		}
 		places[fmt.Sprint(x, y)] = true

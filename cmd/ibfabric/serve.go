@@ -22,7 +22,9 @@ import (
 )
 
 func newServe() *cobra.Command {
-	c := &cobra.Command{Use: "serve SPEC|FILE [OPTION]...", Short: "simulate a fabric for opensm, the diags and other clients of ibsim's protocol", Args: cli.Args(1, 1), Long: `
+	c := &cobra.Command{Use: "serve SPEC|FILE [OPTION]...",
+		Short: "simulate a fabric for opensm, the diags and other clients of ibsim's protocol", Args: cli.Args(1, 1),
+		Long: `
 Simulates a fabric and serves ibsim's socket protocol. Programs that use libibumad run on it
 with ibsim-run: opensm, osmtest, infiniband-diags.
 
@@ -42,14 +44,18 @@ server; quit, SIGINT and SIGTERM do.
   echo 'link down "leaf-01" 1' | nc -NU /tmp/mine.ctl  # netcat-openbsd's
 `}
 	f := c.Flags()
-	sock := f.String("sock", "", "`NAME` on which the local socket names are based, as in IBSIM_SOCKNAME (default: sim)")
-	udp := f.String("udp", "", "serve UDP on `[HOST:]PORT` instead, as ibsim -r does; data ports follow PORT (HOST: 127.0.0.1; use 0.0.0.0 for all addresses)")
+	sock := f.String("sock", "",
+		"`NAME` on which the local socket names are based, as in IBSIM_SOCKNAME (default: sim)")
+	udp := f.String("udp", "",
+		"serve UDP on `[HOST:]PORT` instead, as ibsim -r does; data ports follow PORT (HOST: 127.0.0.1; use 0.0.0.0 for all addresses)")
 	latency := f.Duration("latency", 0, "one-way latency of the fabric, a `TIME` such as 5us")
 	loss := f.String("loss", "0", "packet loss `RATE`, such as 0.01 or 1%")
 	seed := f.Uint64("seed", 1, "seed `N` of all random numbers")
 	control := f.String("control", "", "also accept commands on a unix socket at `PATH`; its mode is 0600")
-	devices := f.String("devices", "", "`PROFILE` of the devices of FILE: power-up values of real devices (real) or of the specification (ideal) (default: real; for a SPEC use its key devices)")
-	additional := f.Bool("additional-counters", false, "give switches the additional counters of PortCountersExtended; Debian's tools misprint some of them")
+	devices := f.String("devices", "",
+		"`PROFILE` of the devices of FILE: power-up values of real devices (real) or of the specification (ideal) (default: real; for a SPEC use its key devices)")
+	additional := f.Bool("additional-counters", false,
+		"give switches the additional counters of PortCountersExtended; Debian's tools misprint some of them")
 	clients := f.Int("clients", 256, "maximum number `N` of clients, at most 1024")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -85,7 +91,8 @@ server; quit, SIGINT and SIGTERM do.
 
 // makeFabric makes the fabric of a SPEC or FILE. Of a capture it prints what that holds, and end how its devices have
 // answered.
-func makeFabric(spec, devices string, cfg fabric.Config, additional bool, stderr io.Writer) (f *fabric.Fabric, end func(), err error) {
+func makeFabric(spec, devices string, cfg fabric.Config, additional bool, stderr io.Writer) (f *fabric.Fabric,
+	end func(), err error) {
 	if playback.IsSpec(spec) {
 		d, err := playback.Load(spec)
 		if err != nil {

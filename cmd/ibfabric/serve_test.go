@@ -33,7 +33,10 @@ func startServer(t *testing.T, spec string) (s *ibsim.Server, sock string) {
 func serveNet(t testing.TB, n *topology.Net, additionalCounters bool) (s *ibsim.Server, sock string) {
 	t.Helper()
 	sock = madtest.NewSocket()
-	s, err := ibsim.Listen(ibsim.ServerConfig{SockName: sock, Fabric: fabric.New(n, fabric.Config{Caps: deviceCaps(n, additionalCounters)})})
+	s, err := ibsim.Listen(
+		ibsim.ServerConfig{
+			SockName: sock, Fabric: fabric.New(n, fabric.Config{Caps: deviceCaps(n, additionalCounters)}),
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +69,8 @@ func TestCommands(t *testing.T) {
 		{line: "link down leaf-01 1"},
 		{line: "state", want: "not active 47 of 47 links, the first at \"S-b83fd20300400000\" port 2: Initialize, LinkUp\n"},
 		{line: "show \"host-01 mlx5_0\"", want: "node \"H-b83fd20300a00000\" CA 0xb83fd20300a00000\n" +
-			"port 1 lid " + map[string]string{"real": "65535", "ideal": "0"}[nettest.Profile(t).String()] + " Down Polling to \"S-b83fd20300400000\" 1\n"},
+			"port 1 lid " + map[string]string{"real": "65535", "ideal": "0"}[nettest.Profile(t).String()] +
+			" Down Polling to \"S-b83fd20300400000\" 1\n"},
 		{line: "link up 0xb83fd20300400000 1 # by GUID"},
 		{line: "node down leaf-01"},
 		{line: "state", want: "not active 44 of 44..."},
@@ -79,8 +83,9 @@ func TestCommands(t *testing.T) {
 		{line: "defect leaf-01 Get 0xff17 none"},
 		{line: "sound adapters"},
 		{line: "recable leaf-01 1 leaf-02 1"},
-		{line: "show leaf-02", want: "node \"S-b83fd20300400040\" switch 0xb83fd20300400040\nport 0 lid 0 Initialize LinkUp\n" +
-			"port 1 lid 0 Initialize LinkUp to \"S-b83fd20300400000\" 1\n..."},
+		{line: "show leaf-02",
+			want: "node \"S-b83fd20300400040\" switch 0xb83fd20300400040\nport 0 lid 0 Initialize LinkUp\n" +
+				"port 1 lid 0 Initialize LinkUp to \"S-b83fd20300400000\" 1\n..."},
 		{line: "unplug leaf-02 1"},
 		{line: "unplug leaf-02 1", err: `node "leaf-02" port 1 has no cable`},
 		{line: "state", want: "not active 46 of 46..."},
@@ -104,9 +109,11 @@ func TestCommands(t *testing.T) {
 		{line: "count leaf-01 2 PortXmitData -1", err: `"-1": expected a number below 2^63`},
 		{line: "latency -1s", err: `"-1s": expected a time such as 5us`},
 		{line: "defect switches Send PortInfo none", err: `"Send": expected Get or Set`},
-		{line: "defect switches Get PortInfos none", err: `no attribute "PortInfos"; the command counters prints names`},
+		{line: "defect switches Get PortInfos none",
+			err: `no attribute "PortInfos"; the command counters prints names`},
 		{line: "defect switches Get PortInfo ignores", err: `"ignores" is an answer to Set alone`},
-		{line: "defect switches Get PortInfo 0", err: `"0": expected a status such as 0x1c, or none, acknowledges, ignores, before`},
+		{line: "defect switches Get PortInfo 0",
+			err: `"0": expected a status such as 0x1c, or none, acknowledges, ignores, before`},
 		{line: "defect leaf-99 Get PortInfo none", err: `no node "leaf-99"`},
 		{line: "sound leaf-99", err: `no node "leaf-99"`},
 		{line: "probe 0", err: `"0": expected a number from 1 to 1000000`},
@@ -185,7 +192,8 @@ func TestControlSocket(t *testing.T) {
 }
 
 func FuzzCommand(f *testing.F) {
-	for _, line := range []string{"state", `show "host-01 mlx5_0"`, "link down leaf-01 1", "recable a 1 b 2", "probe 10", `"`, "#"} {
+	for _, line := range []string{"state", `show "host-01 mlx5_0"`, "link down leaf-01 1", "recable a 1 b 2",
+		"probe 10", `"`, "#"} {
 		f.Add(line)
 	}
 	n, err := loadNet("fattree:k=4")
@@ -198,7 +206,8 @@ func FuzzCommand(f *testing.F) {
 		if strings.Contains(line, "probe") {
 			return // a million of them take their time
 		}
-		if _, err := c.command(line); err != nil && strings.Contains(err.Error(), "\n") && !strings.Contains(line, "\n") {
+		if _, err := c.command(line); err != nil && strings.Contains(err.Error(), "\n") &&
+			!strings.Contains(line, "\n") {
 			t.Errorf("%q: the error is more than a line: %v", line, err)
 		}
 	})

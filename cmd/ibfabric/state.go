@@ -19,7 +19,8 @@ func showState(f *fabric.Fabric, _ []string) (string, error) {
 		return fmt.Sprintf("active %d of %d links\n", active, links), nil
 	}
 	pi := f.PortInfo(first)
-	return fmt.Sprintf("not active %d of %d links, the first at %q port %d: %v, %v\n", links-active, links, f.NodeID(first.Node),
+	return fmt.Sprintf("not active %d of %d links, the first at %q port %d: %v, %v\n", links-active, links,
+		f.NodeID(first.Node),
 		first.Port, pi.PortState(), pi.PortPhysicalState()), nil
 }
 
@@ -124,7 +125,8 @@ func probePairs(f *fabric.Fabric, n int, seed uint64) (arrived int, lost []strin
 			arrived++
 		} else if !seen[why] {
 			seen[why] = true
-			lost = append(lost, fmt.Sprintf("lost %q to %q LID %d: %v", f.NodeID(ends[i].Node), f.NodeID(ends[j].Node), to.LID(), why))
+			lost = append(lost, fmt.Sprintf("lost %q to %q LID %d: %v", f.NodeID(ends[i].Node), f.NodeID(ends[j].Node),
+				to.LID(), why))
 		}
 	}
 	return arrived, lost

@@ -146,7 +146,8 @@ func (c *console) flow() string {
 	c.server.Do(func(f *fabric.Fabric) {
 		f.NoTraffic()
 		for i, at := range n.ports {
-			f.SetTraffic(at, fabric.Traffic{Words: uses[i].Rate / 4, Packets: uses[i].Rate / packetSize, Waited: uses[i].Waited})
+			f.SetTraffic(at, fabric.Traffic{Words: uses[i].Rate / 4, Packets: uses[i].Rate / packetSize,
+				Waited: uses[i].Waited})
 		}
 	})
 	return fmt.Sprintf("%d flows, %d without a route\n", len(n.flows), lost)

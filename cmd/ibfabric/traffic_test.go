@@ -32,7 +32,8 @@ func TestLoad(t *testing.T) {
 	}{
 		{[]string{"load shift 50%"}, hosts[3], false, 0.5, 0},
 		{[]string{"load none"}, hosts[3], false, 0, 0},
-		{[]string{`load pair "` + name(hosts[0]) + `" "` + name(last) + `" 100%`, `load pair "` + name(hosts[2]) + `" "` + name(last) + `" 100%`}, hosts[2], false, 0.5, 0.5},
+		{[]string{`load pair "` + name(hosts[0]) + `" "` + name(last) + `" 100%`, `load pair "` + name(hosts[2]) +
+			`" "` + name(last) + `" 100%`}, hosts[2], false, 0.5, 0.5},
 		{[]string{`drain "` + name(last) + `" 20%`}, last, true, 0.2, 0.8},
 		{[]string{`drain "` + name(last) + `" 1`, "load none", "load random 30% 7"}, hosts[5], false, 0.3, 0},
 	} {
@@ -61,7 +62,9 @@ func TestLoad(t *testing.T) {
 		seconds := (now - then).Seconds()
 		gotWords, gotWaited := float64(moreWords-words)/seconds/rate, float64(moreWaited-waited)/seconds/rate
 		if math.Abs(gotWords-tt.words) > 0.01 || math.Abs(gotWaited-tt.waited) > 0.1 {
-			t.Errorf("%v: port %d of %q sends %.3f of what its link carries and waits %.3f of the time, want %.3f and %.3f", tt.lines, at.Port, n.Nodes[at.Node].Desc, gotWords, gotWaited, tt.words, tt.waited)
+			t.Errorf(
+				"%v: port %d of %q sends %.3f of what its link carries and waits %.3f of the time, want %.3f and %.3f",
+				tt.lines, at.Port, n.Nodes[at.Node].Desc, gotWords, gotWaited, tt.words, tt.waited)
 		}
 	}
 	for line, want := range map[string]string{

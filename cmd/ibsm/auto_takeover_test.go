@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAutoTakeover: where nobody chose an engine, ibsm keeps the tables of OpenSM's min-hop, ftree and dfsssp, whole and with cables missing; an order to reroute has
-// auto compute its own. fabcheck finds nothing before and after it.
+// TestAutoTakeover: where nobody chose an engine, ibsm keeps the tables of OpenSM's min-hop, ftree and dfsssp, whole
+// and with cables missing; an order to reroute has auto compute its own. fabcheck finds nothing before and after it.
 func TestAutoTakeover(t *testing.T) {
 	t.Parallel()
 	needFabcheck(t)
@@ -32,13 +32,15 @@ func TestAutoTakeover(t *testing.T) {
 			p = ibsm.bringUp(s, "--ctl_socket", socket)
 			defer p.stop()
 			judge := func(what string) {
-				if r := s.run(s.net.witnessHost(), fabcheckPath(), "--ibsim", "-q", "-v", "-c"); r.status != 0 || !strings.Contains(r.stderr, "SA answers") {
+				if r := s.run(s.net.witnessHost(), fabcheckPath(), "--ibsim", "-q", "-v", "-c"); r.status != 0 ||
+					!strings.Contains(r.stderr, "SA answers") {
 					t.Errorf("%s: fabcheck, status %d: %s%s", what, r.status, r.stdout, r.stderr)
 				}
 			}
 			judge("kept")
 			ask := func(args ...string) string {
-				return run(t, s.dir, os.Environ(), append([]string{program(t, "ibsmctl"), "--socket", socket}, args...)...).stdout
+				return run(t, s.dir, os.Environ(),
+					append([]string{program(t, "ibsmctl"), "--socket", socket}, args...)...).stdout
 			}
 			ask("reroute")
 			eventually(t, "auto has routed", func() bool { return strings.Contains(ask("status"), c.auto) })

@@ -23,7 +23,8 @@ func TestCreateConfig(t *testing.T) {
 		if r.status != 0 || err != nil {
 			t.Fatalf("%q: status %d, %v\n%s%s", argv, r.status, err, r.stdout, r.stderr)
 		}
-		if quiet && r.stderr != "" || strings.Contains(r.stdout, "Unrecognized") || strings.Contains(r.stdout, "-E-") || strings.Contains(r.stdout, "Invalid") {
+		if quiet && r.stderr != "" || strings.Contains(r.stdout, "Unrecognized") || strings.Contains(r.stdout, "-E-") ||
+			strings.Contains(r.stdout, "Invalid") {
 			t.Errorf("%q complains:\n%s%s", argv, r.stdout, r.stderr)
 		}
 		return string(text)
@@ -50,11 +51,13 @@ func TestCreateConfig(t *testing.T) {
 			}
 			made("options.conf", false, append([]string{ibsm, "-F", file("none")}, c.options...)...)
 			if again := made("again.conf", false, "opensm", "-F", file("options.conf")); again != theirs {
-				t.Errorf("what OpenSM wrote is not what it writes after ibsm with the same options: %q", differing(theirs, again))
+				t.Errorf("what OpenSM wrote is not what it writes after ibsm with the same options: %q",
+					differing(theirs, again))
 			}
 		})
 	}
-	if r := run(t, dir, nil, ibsm, "-c", file("none/x.conf")); r.status != 255 || !strings.Contains(r.stderr, "cannot create") {
+	if r := run(t, dir, nil, ibsm, "-c", file("none/x.conf")); r.status != 255 ||
+		!strings.Contains(r.stderr, "cannot create") {
 		t.Errorf("a file that cannot be: status %d, %s", r.status, r.stderr)
 	}
 }
@@ -79,12 +82,15 @@ func TestStartFile(t *testing.T) {
 		status    int
 		says      []string // on standard error, whole lines
 	}{
-		{"f.conf", "sm_priority 3\nevent_plugin_name x\nqos TRUE\nlog_file stdout\n", 0, []string{"ibsm: warning: f.conf:2:19: no effect in this version: event_plugin_name"}},
-		{"f.toml", "[log]\nfile = \"stdout\"\n[plugins]\nnames = [\"x\"]\n", 0, []string{"ibsm: warning: f.toml:4:10: no effect in this version: event_plugin_name"}},
+		{"f.conf", "sm_priority 3\nevent_plugin_name x\nqos TRUE\nlog_file stdout\n", 0,
+			[]string{"ibsm: warning: f.conf:2:19: no effect in this version: event_plugin_name"}},
+		{"f.toml", "[log]\nfile = \"stdout\"\n[plugins]\nnames = [\"x\"]\n", 0,
+			[]string{"ibsm: warning: f.toml:4:10: no effect in this version: event_plugin_name"}},
 		{"f.conf", "log_file stdout\nnosuchkey 1\nsm_priority 16\n", 0, []string{
 			"ibsm: warning: f.conf:2:1: Unrecognized token: \"nosuchkey\": not a key of OpenSM",
 			"ibsm: error: f.conf:3:13: sm_priority \"16\": value out of range; expected a number, 0 to 15; value ignored"}},
-		{"f.conf", "lmc 8\n", 1, []string{"ibsm: error: f.conf:1:5: lmc \"8\": value out of range; expected a number, 0 to 7"}},
+		{"f.conf", "lmc 8\n", 1,
+			[]string{"ibsm: error: f.conf:1:5: lmc \"8\": value out of range; expected a number, 0 to 7"}},
 		{"f.conf", "guid 0xffffffffffffffff\n", 0, nil}, // -g 0: the ports of a simulation are not asked for
 	} {
 		dir := t.TempDir()
@@ -99,7 +105,8 @@ func TestStartFile(t *testing.T) {
 			t.Errorf("%q: standard error\n%s", c.src, r.stderr)
 		}
 		for _, line := range c.says {
-			if _, text, _ := strings.Cut(line, ": warning: "); c.status == 0 && strings.Contains(text, "no effect") && strings.Count(r.stdout, text) != 1 {
+			if _, text, _ := strings.Cut(line, ": warning: "); c.status == 0 && strings.Contains(text, "no effect") &&
+				strings.Count(r.stdout, text) != 1 {
 				t.Errorf("%q: the log reports %q %d times:\n%s", c.src, text, strings.Count(r.stdout, text), r.stdout)
 			}
 		}
@@ -128,7 +135,8 @@ func TestReload(t *testing.T) {
 		return st.SMs[0].Priority
 	}
 	write("sm_priority 3\nlog_file stdout\nlog_flags 0x03\n")
-	p := start(t, nil, dir, caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-F", file, "--ctl_socket", socket, "-s", "0")
+	p := start(t, nil, dir, caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-F", file,
+		"--ctl_socket", socket, "-s", "0")
 	p.await("-> SUBNET UP")
 	if priority() != 3 {
 		t.Errorf("priority %d", priority())
@@ -154,7 +162,8 @@ func TestReload(t *testing.T) {
 
 	write("sm_priority 99\n")
 	r := &ctl.Reloaded{}
-	if err := client.Post(t.Context(), "/v1/reload", nil, r); err != nil || !r.Refused || len(r.Changed) != 0 || len(r.Findings) == 0 || r.Findings[0].Line != 1 || r.Findings[0].Column != 13 {
+	if err := client.Post(t.Context(), "/v1/reload", nil, r); err != nil || !r.Refused || len(r.Changed) != 0 ||
+		len(r.Findings) == 0 || r.Findings[0].Line != 1 || r.Findings[0].Column != 13 {
 		t.Errorf("reload with a error: %v, %+v", err, r)
 	}
 	p.await("-> SUBNET UP")
@@ -166,7 +175,8 @@ func TestReload(t *testing.T) {
 	}
 	p.await("-> SUBNET UP")
 	write("sm_priority 6\nlog_file stdout\nlog_flags 0x07\nlmc 1\nlog_prefix again\n")
-	if err := client.Post(t.Context(), "/v1/reload", nil, r); err != nil || r.Refused || strings.Join(r.Changed, " ") != "sm_priority log_prefix" {
+	if err := client.Post(t.Context(), "/v1/reload", nil, r); err != nil || r.Refused ||
+		strings.Join(r.Changed, " ") != "sm_priority log_prefix" {
 		t.Errorf("reload: %v, %+v", err, r)
 	}
 	p.await("-> again: SUBNET UP")

@@ -60,7 +60,8 @@ const ccData = 224 - 64
 func (r *ccRecord) take(node int32, p *mad.Packet) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	row := fmt.Sprintf("%s %d key %x: %s", cc.AttrName(p.AttrID()), p.AttrMod(), cc.KeyOf(p), strings.TrimRight(hex.EncodeToString(p.PerfData()[:ccData]), "0"))
+	row := fmt.Sprintf("%s %d key %x: %s", cc.AttrName(p.AttrID()), p.AttrMod(), cc.KeyOf(p),
+		strings.TrimRight(hex.EncodeToString(p.PerfData()[:ccData]), "0"))
 	r.sets[node] = append(r.sets[node], row)
 	if p.Method() != mad.MethodSet || p.ClassVersion() != 2 || p.BaseVersion() != 1 {
 		r.wrong = append(r.wrong, fmt.Sprintf("%v of version %d: %s", p.Method(), p.ClassVersion(), row))
@@ -175,7 +176,9 @@ func (s *ccSubnet) differ(n *net.Net, seed uint64, theirs, ours, known map[int32
 		a, b := theirs[node], slices.Compact(slices.Clone(ours[node]))
 		switch agent := ccAgentOf(seed, node, &n.Nodes[node]); {
 		case agent == ccSound || first && agent == ccSmall:
-			a = slices.DeleteFunc(slices.Clone(a), func(row string) bool { return slices.Contains(known[node], row) && !slices.Contains(b, row) })
+			a = slices.DeleteFunc(slices.Clone(a), func(row string) bool {
+				return slices.Contains(known[node], row) && !slices.Contains(b, row)
+			})
 		case first:
 			a = a[:1]
 		default: // OpenSM leaves it alone, or sends some attributes again
@@ -291,7 +294,8 @@ func lackingIn(f *fabric.Fabric, n *net.Net) (list []string) {
 		}
 		sw := f.SwitchCongestion(node)
 		ca, _ := f.CACongestion(net.End{Node: node, Port: 1})
-		if n.Nodes[node].Type == mad.Switch && sw.MarkingRate() != 77 || n.Nodes[node].Type == mad.CA && ca.SL(0).CCTITimer() != 78 {
+		if n.Nodes[node].Type == mad.Switch && sw.MarkingRate() != 77 || n.Nodes[node].Type == mad.CA &&
+			ca.SL(0).CCTITimer() != 78 {
 			list = append(list, n.Nodes[node].ID)
 		}
 	}
@@ -316,10 +320,12 @@ func TestCongestionOnce(t *testing.T) {
 func (s *ccSubnet) mustShow(n *net.Net, shows func(args ...string) string) {
 	s.t.Helper()
 	got := shows()
-	for late := time.Now().Add(patience()); strings.Contains(got, "is written") && time.Now().Before(late); time.Sleep(lookAgain) {
+	for late := time.Now().Add(patience()); strings.Contains(got, "is written") &&
+		time.Now().Before(late); time.Sleep(lookAgain) {
 		got = shows()
 	}
-	if !strings.HasPrefix(got, fmt.Sprintf("congestion control is on: %d devices, ", len(n.Nodes))) || !strings.Contains(got, "\n  cc_sw_cong_setting_marking_rate 77\n") {
+	if !strings.HasPrefix(got, fmt.Sprintf("congestion control is on: %d devices, ", len(n.Nodes))) ||
+		!strings.Contains(got, "\n  cc_sw_cong_setting_marking_rate 77\n") {
 		s.t.Errorf("%s", got)
 	}
 	counts := map[string]int{}
@@ -347,7 +353,8 @@ func (s *ccSubnet) mustShow(n *net.Net, shows func(args ...string) string) {
 	if s.t.Failed() {
 		s.t.Log(got)
 	}
-	if got := shows("--json"); strings.Count(got, `"state":"set"`) != counts["has all settings"] || strings.Count(got, `"state":"no_class"`) != counts["does not support it"] {
+	if got := shows("--json"); strings.Count(got, `"state":"set"`) != counts["has all settings"] ||
+		strings.Count(got, `"state":"no_class"`) != counts["does not support it"] {
 		s.t.Errorf("%s", got)
 	}
 }
@@ -360,9 +367,11 @@ func TestCongestionRestored(t *testing.T) {
 	s := newCCSubnet(t, n, 0)
 	s.write("")
 	socket := filepath.Join(t.TempDir(), "s")
-	s.bringUp(program(t, "ibsm"), "--ibsim", "-F", s.conf, "-f", "stdout", "-s", "1", "-R", "minhop", "--ctl_socket", socket)
+	s.bringUp(program(t, "ibsm"), "--ibsim", "-F", s.conf, "-f", "stdout", "-s", "1", "-R", "minhop", "--ctl_socket",
+		socket)
 	shows := func(args ...string) string {
-		return run(t, t.TempDir(), nil, append([]string{program(t, "ibsmctl"), "--socket", socket, "congestion-control"}, args...)...).stdout
+		return run(t, t.TempDir(), nil,
+			append([]string{program(t, "ibsmctl"), "--socket", socket, "congestion-control"}, args...)...).stdout
 	}
 	if got := shows(); got != "congestion control is off: set congestion_control TRUE to enable it\n" {
 		t.Errorf("off: %s", got)
@@ -389,7 +398,8 @@ func TestCongestionRestored(t *testing.T) {
 		}
 	}
 	complete("after a reload")
-	if said := s.manager.await("settings written"); strings.Count(said, "a device does not answer:") == 0 || strings.Count(said, "a device does not support it") == 0 {
+	if said := s.manager.await("settings written"); strings.Count(said, "a device does not answer:") == 0 ||
+		strings.Count(said, "a device does not support it") == 0 {
 		t.Errorf("the log does not name devices without an agent:\n%s", said)
 	}
 	s.mustShow(n, shows)

@@ -80,22 +80,30 @@ func freePort(t *testing.T) string {
 // consoleCommands are those whose answers are the same to the letter, but for what
 // comparable takes away.
 var consoleCommands = []string{
-	"help", "nosuch", "HELP", "", "help nosuch", "help help", "help quit", "help querylid", "  help   version  ", "help resweep", "version",
+	"help", "nosuch", "HELP", "", "help nosuch", "help help", "help quit", "help querylid", "  help   version  ",
+	"help resweep", "version",
 	"loglevel", "loglevel 300", "loglevel -1", "loglevel 0x83", "loglevel x83", "loglevel", "permodlog",
 	"priority", "priority 20", "priority -1", "priority 0x10", "priority abc", "priority 3x", "priority",
-	"resweep", "resweep foo", "querylid", "querylid 1", "querylid 0x2", "querylid 03", "querylid 99", "querylid 65537", "querylid abc",
+	"resweep", "resweep foo", "querylid", "querylid 1", "querylid 0x2", "querylid 03", "querylid 99", "querylid 65537",
+	"querylid abc",
 	"portstatus", "portstatus ca", "portstatus switch", "portstatus router",
-	"switchbalance", "switchbalance verbose", "switchbalance verbose $switch", "switchbalance $switch", "switchbalance 0x999",
+	"switchbalance", "switchbalance verbose", "switchbalance verbose $switch", "switchbalance $switch",
+	"switchbalance 0x999",
 	"lidbalance", "lidbalance $switch", "lidbalance 0x999",
-	"dump_portguid", "dump_portguid .*", "dump_portguid h1 S", "dump_portguid ^h[12]$", "dump_portguid [", "dump_portguid file", "dump_portguid (a|b)+ [[:upper:]]", "dump_portguid file /dev/null",
-	"perfmgr", "pm", "pm nonsense", "pm pc", "pm pc nobody", "pm print_errors 0x77", "pm clear_counters", "pm clear_rm_nodes", "pm set_rm_nodes",
-	"pm clear_query_cpi", "pm set_query_cpi", "pm sweep_time", "pm sweep_time 0", "pm sweep_time 70", "perfmgr", "pm clear_inactive", "pm dump_redir", "pm clear_redir",
+	"dump_portguid", "dump_portguid .*", "dump_portguid h1 S", "dump_portguid ^h[12]$", "dump_portguid [",
+	"dump_portguid file", "dump_portguid (a|b)+ [[:upper:]]", "dump_portguid file /dev/null",
+	"perfmgr", "pm", "pm nonsense", "pm pc", "pm pc nobody", "pm print_errors 0x77", "pm clear_counters",
+	"pm clear_rm_nodes", "pm set_rm_nodes",
+	"pm clear_query_cpi", "pm set_query_cpi", "pm sweep_time", "pm sweep_time 0", "pm sweep_time 70", "perfmgr",
+	"pm clear_inactive", "pm dump_redir", "pm clear_redir",
 	"sweep off", "sweep on", "logflush on", "logflush off", "status",
 }
 
 // firstLineOnly are commands of which OpenSM's answer goes on with help in words of its own.
-var firstLineOnly = []string{"sweep", "sweep foo", "logflush", "portstatus foo", "switchbalance x", "switchbalance 0", "lidbalance 0x2g", "help sweep", "help status", "help loglevel",
-	"help portstatus", "help switchbalance", "help dump_portguid", "help update_desc", "help dump_conf", "help reroute", "help permodlog", "help priority", "status nonsense", "help perfmgr", "help pm"}
+var firstLineOnly = []string{"sweep", "sweep foo", "logflush", "portstatus foo", "switchbalance x", "switchbalance 0",
+	"lidbalance 0x2g", "help sweep", "help status", "help loglevel",
+	"help portstatus", "help switchbalance", "help dump_portguid", "help update_desc", "help dump_conf", "help reroute",
+	"help permodlog", "help priority", "status nonsense", "help perfmgr", "help pm"}
 
 // comparable is an answer without what must differ: who the program is, times, counts of
 // packets.
@@ -118,7 +126,8 @@ func TestConsole(t *testing.T) {
 	for _, f := range nets {
 		t.Run(f.name, func(t *testing.T) {
 			s := startIbsim(t, f.file(t))
-			s.conf = "console loopback\nconsole_port " + freePort(t) + "\nlmc 2\nsweep_interval 10\nper_module_logging_file /nonexistent\n"
+			s.conf = "console loopback\nconsole_port " + freePort(t) +
+				"\nlmc 2\nsweep_interval 10\nper_module_logging_file /nonexistent\n"
 			s.conf += f.conf(t)
 			answers := func(m *manager) map[string]string {
 				p := m.bringUp(s)
@@ -144,7 +153,8 @@ func TestConsole(t *testing.T) {
 			}
 		})
 	}
-	for _, what := range []string{"Unbalanced Switch:", "Unbalanced Remote", "Unbalanced Port", "Possible issues:", "reduced width", "reduced speed"} {
+	for _, what := range []string{"Unbalanced Switch:", "Unbalanced Remote", "Unbalanced Port", "Possible issues:",
+		"reduced width", "reduced speed"} {
 		if !strings.Contains(seen, what) {
 			t.Errorf("none of the fabrics has OpenSM say %q", what)
 		}
@@ -155,14 +165,16 @@ func TestConsole(t *testing.T) {
 func TestConsoleActs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := start(t, nil, dir, caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-f", "stdout", "-s", "0", "-q", "loopback", "-C", "0",
+	p := start(t, nil, dir, caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-f", "stdout", "-s",
+		"0", "-q", "loopback", "-C", "0",
 		"-D", "0x07", "--dump_files_dir", dir)
 	p.await("SUBNET UP")
 	c := dialConsole(t, p)
 	p.skip()
 	for _, act := range []struct{ line, says string }{
 		{"resweep light", ""}, {"resweep heavy", "SUBNET UP"}, {"reroute", "SUBNET UP"},
-		{"sweep off", ""}, {"resweep heavy", ""}, {"sweep on", "SUBNET UP"}, {"priority 5", "SUBNET UP"}, {"update_desc", ""},
+		{"sweep off", ""}, {"resweep heavy", ""}, {"sweep on", "SUBNET UP"}, {"priority 5", "SUBNET UP"},
+		{"update_desc", ""},
 		{"dump_portguid file guids .*", ""}, {"loglevel 1", ""},
 	} {
 		c.say(act.line)
@@ -173,7 +185,8 @@ func TestConsoleActs(t *testing.T) {
 		p.await(act.says)
 	}
 	c.say("loglevel 3")
-	for command, want := range map[string]string{"status": "SM Priority          : 5\n", "dump_conf": "\nsm_priority 5\n", "loglevel": "0x83"} {
+	for command, want := range map[string]string{"status": "SM Priority          : 5\n",
+		"dump_conf": "\nsm_priority 5\n", "loglevel": "0x83"} {
 		if got := c.say(command); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", command, tail(got), want)
 		}
@@ -198,7 +211,8 @@ func TestConsoleLocal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, in, t.TempDir(), caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-f", "stdout", "-q", "local")
+	p := start(t, in, t.TempDir(), caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-f", "stdout",
+		"-q", "local")
 	in.Close()
 	p.await("SUBNET UP")
 	p.rewind()

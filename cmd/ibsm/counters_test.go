@@ -64,7 +64,8 @@ func TestCounterFile(t *testing.T) {
 	t.Parallel()
 	s := startIbsim(t, oddities.file(t))
 	file := s.path("counters")
-	s.conf = "perfmgr TRUE\nperfmgr_sweep_time_s 1\nperfmgr_log_errors FALSE\nevent_db_dump_file " + file + "\nconsole loopback\nconsole_port " + freePort(t) + "\n" + oddities.conf(t)
+	s.conf = "perfmgr TRUE\nperfmgr_sweep_time_s 1\nperfmgr_log_errors FALSE\nevent_db_dump_file " + file +
+		"\nconsole loopback\nconsole_port " + freePort(t) + "\n" + oddities.conf(t)
 	host := s.net.managerHost()
 	s.console(`PerformanceSet "%s"[1] PortCounters.SymbolErrorCounter=7`, host)
 	s.console(`PerformanceSet "%s"[1] PortCounters.PortRcvErrors=300`, host)
@@ -81,10 +82,12 @@ func TestCounterFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		blocks = map[string]string{"file": comparableBlocks(string(human)), "pe": comparableBlocks(c.say("perfmgr print_errors"))}
+		blocks = map[string]string{"file": comparableBlocks(string(human)),
+			"pe": comparableBlocks(c.say("perfmgr print_errors"))}
 		first := slices.Sorted(maps.Keys(rows))[0]
 		guid, port, _ := strings.Cut(first, "/")
-		for _, command := range []string{"pc", "pc " + guid, "pc " + guid + ":" + port, "pe " + guid, "pc " + guid + ":99", "pc " + rows[first][0]} {
+		for _, command := range []string{"pc", "pc " + guid, "pc " + guid + ":" + port, "pe " + guid,
+			"pc " + guid + ":99", "pc " + rows[first][0]} {
 			blocks[command] = comparableBlocks(c.say("perfmgr " + command))
 		}
 		return rows, head, blocks
@@ -148,7 +151,9 @@ func TestCounterLog(t *testing.T) {
 				far = `0x200000`
 			}
 			line := func(number, what string, n int) string {
-				return fmt.Sprintf(`0x01 -> perfmgr_log_errors: ERR %s: %s : %d : node "H2" \(NodeGUID: 0x[0-9a-f]+\) : port 1`, number, what, n)
+				return fmt.Sprintf(
+					`0x01 -> perfmgr_log_errors: ERR %s: %s : %d : node "H2" \(NodeGUID: 0x[0-9a-f]+\) : port 1`,
+					number, what, n)
 			}
 			peer := ` connected to "SW1" \(NodeGUID: ` + far + `\) : port \d+\n`
 			set("SymbolErrorCounter", 20)
@@ -163,13 +168,15 @@ func TestCounterLog(t *testing.T) {
 			set("PortXmitWait", 109)
 			awaitLine(t, p, line("543D", "XmitWait", 60)+`\n`)
 			set("SymbolErrorCounter", 0)
-			awaitLine(t, p, `0x01 -> perfmgr_check_oob_clear: PerfMgr: ERR 540A: Detected an out of band error clear on H2 \(0x[0-9a-f]+\) port 1\n`)
+			awaitLine(
+				t, p, `0x01 -> perfmgr_check_oob_clear: PerfMgr: ERR 540A: Detected an out of band error clear on H2 \(0x[0-9a-f]+\) port 1\n`)
 			if said := c.say("perfmgr clear_counters"); said != "" {
 				t.Error(said)
 			}
 			p.await("0x02 -> PerfMgr counters cleared")
 			s.console(`Unlink "H2"[1]`)
-			awaitLine(t, p, `0x01 -> perfmgr_query_counters: ERR 5407: Node "H2" \(guid 0x[0-9a-f]+\) no longer exists so removing from PerfMgr monitoring\n`)
+			awaitLine(
+				t, p, `0x01 -> perfmgr_query_counters: ERR 5407: Node "H2" \(guid 0x[0-9a-f]+\) no longer exists so removing from PerfMgr monitoring\n`)
 		})
 	}
 }
@@ -213,7 +220,9 @@ var countingServers = []struct {
 		func(s *simulator, node string, port int, counter string, n int) {
 			s.console(`PerformanceSet "%s"[%d] PortCounters.%s=%d`, node, port, counter, n)
 		}},
-	{"serve", func(t *testing.T) *simulator { return startCounting(t, abs(t, "../../testdata/fabrics/captured.net")) }, addCount},
+	{"serve", func(t *testing.T) *simulator {
+		return startCounting(t, abs(t, "../../testdata/fabrics/captured.net"))
+	}, addCount},
 }
 
 // command is one for ibfabric serve, which obeys.
@@ -265,7 +274,8 @@ func countersOf(t *testing.T, s *simulator, socket string) []ctl.PortCounters {
 		}
 		return st.Sweeps
 	}
-	for had, late := sweeps(), time.Now().Add(patience()); sweeps() < had+2; time.Sleep(50 * time.Millisecond) { // one may be under way
+	// one may be under way
+	for had, late := sweeps(), time.Now().Add(patience()); sweeps() < had+2; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatal("the manager reads no counters")
 		}
@@ -283,7 +293,9 @@ func countersNow(t *testing.T, s *simulator, socket string) map[string]portNow {
 	t.Helper()
 	ports := countersOf(t, s, socket)
 	var list struct{ Ports []ctl.Port }
-	if err := json.Unmarshal([]byte(run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "--json", "ports").stdout), &list); err != nil {
+	if err := json.Unmarshal(
+		[]byte(run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "--json", "ports").stdout),
+		&list); err != nil {
 		t.Fatal(err)
 	}
 	type place struct {
@@ -323,8 +335,10 @@ func TestCountersAgree(t *testing.T) {
 			socket := s.path("s")
 			p := ibsm.bringUp(s, "--ctl_socket", socket)
 			defer p.stop()
-			for i, counter := range []string{"SymbolErrorCounter", "LinkErrorRecoveryCounter", "LinkDownedCounter", "PortRcvErrors", "PortRcvRemotePhysicalErrors",
-				"PortRcvSwitchRelayErrors", "PortXmitDiscards", "PortXmitConstraintErrors", "PortRcvConstraintErrors", "LocalLinkIntegrityErrors",
+			for i, counter := range []string{"SymbolErrorCounter", "LinkErrorRecoveryCounter", "LinkDownedCounter",
+				"PortRcvErrors", "PortRcvRemotePhysicalErrors",
+				"PortRcvSwitchRelayErrors", "PortXmitDiscards", "PortXmitConstraintErrors", "PortRcvConstraintErrors",
+				"LocalLinkIntegrityErrors",
 				"ExcessiveBufferOverrunErrors", "VL15Dropped", "PortXmitWait"} {
 				server.add(s, "H2", 1, counter, 13-i)
 				server.add(s, "SW1", 2, counter, i+1)
@@ -349,14 +363,16 @@ func TestCountersAgree(t *testing.T) {
 			after := countersNow(t, s, socket)
 			for form, ports := range seen {
 				for name, values := range ports {
-					compareCounters(t, "perfquery "+form+" of "+name, values, before[name].values, after[name].values, form == "-x" && server.name == "serve", form == "")
+					compareCounters(t, "perfquery "+form+" of "+name, values, before[name].values, after[name].values,
+						form == "-x" && server.name == "serve", form == "")
 				}
 			}
 			compareErrors(t, listed, before)
 
 			// The list of ports with errors begins anew where their counters were cleared, and only there.
 			counters := func(args ...string) string {
-				return run(t, s.dir, nil, append([]string{program(t, "ibsmctl"), "--socket", socket, "counters"}, args...)...).stdout
+				return run(t, s.dir, nil, append([]string{program(t, "ibsmctl"), "--socket", socket, "counters"},
+					args...)...).stdout
 			}
 			listedNow := func(node string) bool { return strings.Contains(counters("top", "errors"), "\n"+node+" ") }
 			server.add(s, "H2", 1, "SymbolErrorCounter", 40)
@@ -383,7 +399,8 @@ func printedCounters(text string) map[string]uint64 {
 
 // printedLong are what perfquery -x prints of 64 bits on every device that has them; the others it reads
 // from PortCounters or not at all.
-var printedLong = []string{"PortXmitData", "PortRcvData", "PortXmitPkts", "PortRcvPkts", "PortUnicastXmitPkts", "PortUnicastRcvPkts", "PortMulticastXmitPkts", "PortMulticastRcvPkts"}
+var printedLong = []string{"PortXmitData", "PortRcvData", "PortXmitPkts", "PortRcvPkts", "PortUnicastXmitPkts",
+	"PortUnicastRcvPkts", "PortMulticastXmitPkts", "PortMulticastRcvPkts"}
 
 // compareCounters: what was read between two readings of the manager is between their values. In the
 // long form Debian's libumad2sim garbles what is behind 224 octets of a packet of ibfabric serve; in
@@ -393,7 +410,8 @@ func compareCounters(t *testing.T, what string, values, before, after map[string
 	compared := 0
 	for counter, low := range before {
 		n, has := values[counter]
-		if !has || counter == "QP1Dropped" || garbled && (counter == "VL15Dropped" || counter == "PortXmitWait") || !short && !slices.Contains(printedLong, counter) {
+		if !has || counter == "QP1Dropped" || garbled && (counter == "VL15Dropped" || counter == "PortXmitWait") ||
+			!short && !slices.Contains(printedLong, counter) {
 			continue
 		}
 		compared++
@@ -410,7 +428,8 @@ func compareCounters(t *testing.T, what string, values, before, after map[string
 func compareErrors(t *testing.T, text string, ports map[string]portNow) {
 	t.Helper()
 	rows := 0
-	for _, row := range regexp.MustCompile(`(?m)^ +GUID (0x[0-9a-f]+) port (\d+): (.*)$`).FindAllStringSubmatch(text, -1) {
+	for _, row := range regexp.MustCompile(`(?m)^ +GUID (0x[0-9a-f]+) port (\d+): (.*)$`).FindAllStringSubmatch(text,
+		-1) {
 		guid, _ := strconv.ParseUint(row[1], 0, 64)
 		port, known := ports[fmt.Sprintf("0x%016x/%s", guid, row[2])]
 		if !known {
@@ -420,7 +439,8 @@ func compareErrors(t *testing.T, text string, ports map[string]portNow) {
 		rows++
 		for _, c := range regexp.MustCompile(`\[(\w+) == (\d+)`).FindAllStringSubmatch(row[3], -1) {
 			if n, _ := strconv.ParseUint(c[2], 10, 64); port.values[c[1]] != n {
-				t.Errorf("%s port %s: ibqueryerrors prints %s == %d, ibsmctl %d", row[1], row[2], c[1], n, port.values[c[1]])
+				t.Errorf("%s port %s: ibqueryerrors prints %s == %d, ibsmctl %d", row[1], row[2], c[1], n,
+					port.values[c[1]])
 			}
 		}
 	}
@@ -465,7 +485,8 @@ func TestSickRulesAtStart(t *testing.T) {
 	p := ibsm.bringUp(s, "--ctl_socket", socket)
 	defer p.stop()
 	countersOf(t, s, socket)
-	if got := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "links", "sick").stdout; !regexp.MustCompile(`^0 sick links by [2-9] rules, `).MatchString(got) {
+	if got := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "links",
+		"sick").stdout; !regexp.MustCompile(`^0 sick links by [2-9] rules, `).MatchString(got) {
 		t.Errorf("%s", got)
 	}
 }
@@ -501,7 +522,8 @@ func TestSickLinks(t *testing.T) {
 	p.signal(syscall.SIGHUP)
 	p.await(rules + ":1:37: expected a name, counters, a limit, a time and an action, not 3 words")
 	p.await("the rules for sick links have errors: the previous rules stay in force")
-	if got := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "config", "reload").stdout; !strings.Contains(got, rules+":1:37: error: ") {
+	if got := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "config",
+		"reload").stdout; !strings.Contains(got, rules+":1:37: error: ") {
 		t.Errorf("ibsmctl config reload says nothing of the errors: %s", got)
 	}
 	write("recoveries LinkErrorRecoveryCounter 3 1h\nbit-errors SymbolErrorCounter 1e-12/bit 12m\n")
@@ -511,8 +533,10 @@ func TestSickLinks(t *testing.T) {
 	addCount(s, "leaf-02", 3, "LinkErrorRecoveryCounter", 4)
 	addCount(s, "leaf-01", 1, "SymbolErrorCounter", 5000)
 	addCount(s, "leaf-01", 2, "PortRcvRemotePhysicalErrors", 60000)
-	awaitLine(t, p, `0x01 -> a link is sick node=leaf-02 guid=0x[0-9a-f]+ port=3 from="agg-01 port 2" rule=recoveries counted=4 most=3`)
-	awaitLine(t, p, `0x01 -> a link is sick node=leaf-01 guid=0x[0-9a-f]+ port=1 from="host-01 mlx5_0 port 1" rule=bit-errors counted=5000 most=\d+`)
+	awaitLine(
+		t, p, `0x01 -> a link is sick node=leaf-02 guid=0x[0-9a-f]+ port=3 from="agg-01 port 2" rule=recoveries counted=4 most=3`)
+	awaitLine(
+		t, p, `0x01 -> a link is sick node=leaf-01 guid=0x[0-9a-f]+ port=1 from="host-01 mlx5_0 port 1" rule=bit-errors counted=5000 most=\d+`)
 	want := `^2 sick links by 2 rules, from counters read \d+s ago
 
 leaf-02 port 3 receives errors from agg-01 port 2: recoveries
@@ -524,7 +548,8 @@ leaf-01 port 1 receives errors from host-01 mlx5_0 port 1: bit-errors
   since .*; reported only
 $`
 	why := `(?s)sick link: 2 ports\n.*    leaf-01 .*port 1: .* bit-errors.*\n    leaf-02 .*port 3: .*recoveries`
-	if got := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "why").stdout; !regexp.MustCompile(why).MatchString(got) {
+	if got := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "why").stdout; !regexp.MustCompile(
+		why).MatchString(got) {
 		t.Errorf("ibsmctl why does not name the sick links:\n%s", got)
 	}
 	if got := sick(); !regexp.MustCompile(want).MatchString(got) {
@@ -552,7 +577,8 @@ $`
 	order("config", "reload")
 	addCount(s, "leaf-02", 3, "LinkErrorRecoveryCounter", 4)
 	addCount(s, "leaf-01", 1, "SymbolErrorCounter", 5000)
-	shows("a dry run", `(?s)since .*; routes would avoid it with sick_links avoid\n.*since .*; kept in use: it is the link of a host\n`)
+	shows("a dry run",
+		`(?s)since .*; routes would avoid it with sick_links avoid\n.*since .*; kept in use: it is the link of a host\n`)
 	s.conf += "sick_links avoid\n"
 	if err := os.WriteFile(s.path("ibsm.conf"), []byte(s.conf), 0o666); err != nil {
 		t.Fatal(err)
@@ -562,10 +588,12 @@ $`
 	if got := order("why", "leaf-02:3"); !strings.Contains(got, "it is sick and out of use") {
 		t.Errorf("ibsmctl why: %s", got)
 	}
-	if got := order("status"); !regexp.MustCompile(`sick links +1 link out of use: ibsmctl links sick`).MatchString(got) {
+	if got := order("status"); !regexp.MustCompile(`sick links +1 link out of use: ibsmctl links sick`).MatchString(
+		got) {
 		t.Errorf("ibsmctl status: %s", got)
 	}
-	if got := order("links", "isolate", "leaf-03:3", "--for", "1h"); !regexp.MustCompile(`^routes avoid leaf-03 port 3 to agg-0\d port \d until `).MatchString(got) {
+	if got := order("links", "isolate", "leaf-03:3", "--for", "1h"); !regexp.MustCompile(
+		`^routes avoid leaf-03 port 3 to agg-0\d port \d until `).MatchString(got) {
 		t.Errorf("ibsmctl links isolate: %s", got)
 	}
 	shown := func(what, text string) {
@@ -577,13 +605,15 @@ $`
 	shown("isolated", `(?s)2 links out of use\n.*  leaf-03 port 3 to .*, by hand, returns at `)
 	order("links", "heal", "leaf-02:3")
 	shown("healed", `^1 sick link by (?s).*1 link out of use\n  leaf-03 port 3`)
-	if r := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "links", "isolate", "leaf-01:1"); r.status == 0 || !strings.Contains(r.stderr, "does not lead to another switch") {
+	if r := run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", socket, "links", "isolate",
+		"leaf-01:1"); r.status == 0 || !strings.Contains(r.stderr, "does not lead to another switch") {
 		t.Errorf("the link of a host: %s", r.stderr)
 	}
 	// A manager that is killed knows what was found, and what is out of use.
 	p.kill()
 	p = ibsm.bringUp(s, state...)
-	shows("after a restart", `^1 sick link by (?s).*leaf-01 port 1 receives badly.*1 link out of use\n  leaf-03 port 3 to .*: routes avoid it since .*, by hand, returns at `)
+	shows("after a restart",
+		`^1 sick link by (?s).*leaf-01 port 1 receives badly.*1 link out of use\n  leaf-03 port 3 to .*: routes avoid it since .*, by hand, returns at `)
 	order("links", "heal", "leaf-03:3")
 	shown("all healed", `it is the link of a host\n$`)
 	if got := order("links", "heal", "leaf-01:1"); !strings.HasPrefix(got, "routes may use leaf-01 port 1 to host-01") {

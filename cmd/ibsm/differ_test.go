@@ -29,7 +29,8 @@ func TestSameAnswers(t *testing.T) {
 	t.Logf("seed %d (IBSM_SEED), %d requests", seed, count)
 	theirs, ours := equalSubnets(t, "fattree:k=4")
 	lids, gids := theirs.addresses()
-	d := &differ{random: rand.New(rand.NewPCG(seed, 0xd1f)), lids: lids, gids: gids, known: map[mad.AttrID][][mad.SADataSize]byte{}, hosts: len(theirs.clients), hostGIDs: theirs.clientGIDs()}
+	d := &differ{random: rand.New(rand.NewPCG(seed, 0xd1f)), lids: lids, gids: gids,
+		known: map[mad.AttrID][][mad.SADataSize]byte{}, hosts: len(theirs.clients), hostGIDs: theirs.clientGIDs()}
 	r := report{t: t, excused: map[string]int{}, unlike: map[string]int{}}
 	granted := 0
 	for range 100 {
@@ -78,9 +79,11 @@ func (r *report) compare(d *differ, questions []question, theirs, ours []*mad.Pa
 		case "":
 			r.same++
 		case unlisted:
-			kind := fmt.Sprintf("%v %s: OpenSM %v, ibsm %v", q.Method(), sarec.AttrName(q.AttrID()), status(a), status(b))
+			kind := fmt.Sprintf("%v %s: OpenSM %v, ibsm %v", q.Method(), sarec.AttrName(q.AttrID()), status(a),
+				status(b))
 			if r.unlike[kind]++; r.unlike[kind] == 1 {
-				r.t.Errorf("from host %d\nasked  %s\nOpenSM %s\nibsm   %s", questions[i].from, inWords(q), inWords(a), inWords(b))
+				r.t.Errorf("from host %d\nasked  %s\nOpenSM %s\nibsm   %s", questions[i].from, inWords(q), inWords(a),
+					inWords(b))
 			}
 		default:
 			r.excused[name]++
@@ -166,7 +169,8 @@ func (d *differ) components(s *shape) (comps mad.ComponentMask) {
 	if s.attr == sarec.AttrPathRecord && d.random.IntN(4) > 0 {
 		comps = sarec.PathDGID | sarec.PathSGID
 		if d.random.IntN(3) == 0 {
-			comps = pick(d.random, []mad.ComponentMask{sarec.PathDLID | sarec.PathSLID, sarec.PathDGID | sarec.PathSLID, sarec.PathDLID | sarec.PathSGID})
+			comps = pick(d.random, []mad.ComponentMask{sarec.PathDLID | sarec.PathSLID, sarec.PathDGID | sarec.PathSLID,
+				sarec.PathDLID | sarec.PathSGID})
 		}
 	} else if s.comps > 0 && d.random.IntN(3) > 0 {
 		comps = 1
@@ -237,7 +241,8 @@ func (d *differ) registration() question {
 	var p mad.Packet
 	switch r.IntN(4) {
 	case 0, 1:
-		p = request(mad.MethodSet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|sarec.MCMemberJoinState)
+		p = request(mad.MethodSet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|
+			sarec.MCMemberJoinState)
 		rec := (*sarec.MCMemberRecord)(p.SAData()[:56])
 		rec.SetMGID(mad.GID{0xff, pick(r, []byte{0x12, 0x15}), 0x40, 0x1b, 0xff, 0xff, 15: byte(1 + r.IntN(6))})
 		rec.SetPortGID(gid)
@@ -249,14 +254,18 @@ func (d *differ) registration() question {
 		rec.SetPacketLifeTime(sarec.Exactly, 18) // OpenSM does not compare it with a group's
 		rec.SetScope(rec.MGID()[1] & 15)
 		rec.SetSL(uint8(r.IntN(3)))
-		p.SetComponentMask(p.ComponentMask() | sarec.MCMemberScope | sarec.MCMemberPacketLifeTimeSelector | sarec.MCMemberPacketLifeTime)
+		p.SetComponentMask(p.ComponentMask() | sarec.MCMemberScope | sarec.MCMemberPacketLifeTimeSelector |
+			sarec.MCMemberPacketLifeTime)
 		if r.IntN(3) > 0 {
-			p.SetComponentMask(p.ComponentMask() | sarec.MCMemberPKey | sarec.MCMemberQKey | sarec.MCMemberSL | sarec.MCMemberFlowLabel | sarec.MCMemberTClass)
+			p.SetComponentMask(p.ComponentMask() | sarec.MCMemberPKey | sarec.MCMemberQKey | sarec.MCMemberSL |
+				sarec.MCMemberFlowLabel | sarec.MCMemberTClass)
 		}
 		if r.IntN(3) == 0 {
 			// Selectors and their values go together, so that the subnets stay alike.
-			p.SetComponentMask(p.ComponentMask() | pick(r, []mad.ComponentMask{sarec.MCMemberMTUSelector | sarec.MCMemberMTU,
-				sarec.MCMemberRateSelector | sarec.MCMemberRate, sarec.MCMemberHopLimit, sarec.MCMemberProxyJoin, sarec.MCMemberMLID}))
+			p.SetComponentMask(
+				p.ComponentMask() | pick(r, []mad.ComponentMask{sarec.MCMemberMTUSelector | sarec.MCMemberMTU,
+					sarec.MCMemberRateSelector | sarec.MCMemberRate, sarec.MCMemberHopLimit, sarec.MCMemberProxyJoin,
+					sarec.MCMemberMLID}))
 		}
 	case 2:
 		p = request(mad.MethodSet, sarec.AttrServiceRecord, 0x13)

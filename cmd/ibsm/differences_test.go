@@ -32,16 +32,20 @@ var differences = []difference{
 		}},
 	{"SM_Key and ActCount asked for", "OpenSM does not compare these components",
 		func(q, theirs, ours *mad.Packet) bool {
-			return q.AttrID() == sarec.AttrSMInfoRecord && q.ComponentMask()&(sarec.SMInfoSMKey|sarec.SMInfoActCount|1<<1) != 0
+			return q.AttrID() == sarec.AttrSMInfoRecord &&
+				q.ComponentMask()&(sarec.SMInfoSMKey|sarec.SMInfoActCount|1<<1) != 0
 		}},
 	{"MulticastFDBTop", "OpenSM leaves it alone by default; ibsm bounds the blocks that a switch has to search",
 		func(q, theirs, ours *mad.Packet) bool {
 			return bothGrant(q, theirs, ours, sarec.AttrSwitchInfoRecord) && alikeBut(theirs, ours, 22, 23)
 		}},
-	{"thresholds of port 0", "port 0 has no link whose errors could be counted; OpenSM sets the thresholds all the same",
+	{"thresholds of port 0",
+		"port 0 has no link whose errors could be counted; OpenSM sets the thresholds all the same",
 		func(q, theirs, ours *mad.Packet) bool {
-			return q.AttrID() == sarec.AttrPortInfoRecord && (q.ComponentMask()&(sarec.PortInfoLocalPhyErrors|sarec.PortInfoOverrunErrors) != 0 ||
-				bothGrant(q, theirs, ours, sarec.AttrPortInfoRecord) && ours.SAData()[2] == 0 && alikeBut(theirs, ours, 57))
+			return q.AttrID() == sarec.AttrPortInfoRecord &&
+				(q.ComponentMask()&(sarec.PortInfoLocalPhyErrors|sarec.PortInfoOverrunErrors) != 0 ||
+					bothGrant(q, theirs, ours, sarec.AttrPortInfoRecord) && ours.SAData()[2] == 0 &&
+						alikeBut(theirs, ours, 57))
 		}},
 	{"base port 0", "it says nothing of a link: OpenSM gives its paths no MTU and 2.5 Gb/s; ibsm what the links on their way can carry",
 		func(q, theirs, ours *mad.Packet) bool {
@@ -56,7 +60,8 @@ var differences = []difference{
 		func(q, theirs, ours *mad.Packet) bool {
 			return q.AttrID() == sarec.AttrGUIDInfoRecord && q.ComponentMask()&0xff0 != 0
 		}},
-	{"foreign prefix", "OpenSM looks at a part of the prefix, or at none; a GID of another subnet is none of a port here",
+	{"foreign prefix",
+		"OpenSM looks at a part of the prefix, or at none; a GID of another subnet is none of a port here",
 		func(q, theirs, ours *mad.Packet) bool {
 			foreign := func(comp mad.ComponentMask, gid mad.GID) bool {
 				return q.ComponentMask().Has(comp) && gid.Prefix() != mad.DefaultPrefix
@@ -66,7 +71,8 @@ var differences = []difference{
 				rec := (*sarec.PathRecord)(q.SAData()[:64])
 				return foreign(sarec.PathDGID, rec.DGID()) || foreign(sarec.PathSGID, rec.SGID())
 			case sarec.AttrMCMemberRecord:
-				return q.Method() == mad.MethodGet && foreign(sarec.MCMemberPortGID, (*sarec.MCMemberRecord)(q.SAData()[:56]).PortGID())
+				return q.Method() == mad.MethodGet &&
+					foreign(sarec.MCMemberPortGID, (*sarec.MCMemberRecord)(q.SAData()[:56]).PortGID())
 			}
 			return false
 		}},
@@ -92,13 +98,15 @@ var differences = []difference{
 	{"LocalPortNum", "it is the port by which the manager's question came, and each asks by a way of its own",
 		func(q, theirs, ours *mad.Packet) bool {
 			return q.AttrID() == sarec.AttrPortInfoRecord && (q.ComponentMask().Has(sarec.PortInfoLocalPortNum) ||
-				bothGrant(q, theirs, ours, sarec.AttrPortInfoRecord) && alikeBut(theirs, ours, 32, 47, 57)) // and perhaps enforcement, below
+				// and perhaps enforcement, below
+				bothGrant(q, theirs, ours, sarec.AttrPortInfoRecord) && alikeBut(theirs, ours, 32, 47, 57))
 		}},
 	{"RawTraffic", "OpenSM drops the bit from the answer",
 		func(q, theirs, ours *mad.Packet) bool {
 			return bothGrant(q, theirs, ours, sarec.AttrPathRecord) && q.ComponentMask().Has(sarec.PathRawTraffic)
 		}},
-	{"hidden fields asked for", "who does not show the SM_Key sees no JoinState and ProxyJoin, and learns nothing of them by asking either; OpenSM compares them",
+	{"hidden fields asked for",
+		"who does not show the SM_Key sees no JoinState and ProxyJoin, and learns nothing of them by asking either; OpenSM compares them",
 		func(q, theirs, ours *mad.Packet) bool {
 			return q.AttrID() == sarec.AttrMCMemberRecord && q.Method() == mad.MethodGet && q.SMKey() == 0 &&
 				q.ComponentMask()&(sarec.MCMemberJoinState|sarec.MCMemberProxyJoin) != 0
@@ -114,11 +122,14 @@ var differences = []difference{
 	{"bits of PortInfo asked for", "OpenSM does not compare these",
 		func(q, theirs, ours *mad.Packet) bool {
 			return q.AttrID() == sarec.AttrPortInfoRecord &&
-				q.ComponentMask()&(sarec.PortInfoMcastPKeySuppression|sarec.PortInfoClientReregister|sarec.PortInfoInitTypeReply) != 0
+				q.ComponentMask()&(sarec.PortInfoMcastPKeySuppression|sarec.PortInfoClientReregister|
+					sarec.PortInfoInitTypeReply) != 0
 		}},
 	{"enforcement", "OpenSM has switches check P_Keys also where there is no partitions.conf; ibsm leaves that as it is",
 		func(q, theirs, ours *mad.Packet) bool {
-			return q.AttrID() == sarec.AttrPortInfoRecord && q.ComponentMask()&(sarec.PortInfoPartEnforcementIn|sarec.PortInfoPartEnforcementOut) != 0 || bothGrant(q, theirs, ours, sarec.AttrPortInfoRecord) && alikeBut(theirs, ours, 47)
+			return q.AttrID() == sarec.AttrPortInfoRecord &&
+				q.ComponentMask()&(sarec.PortInfoPartEnforcementIn|sarec.PortInfoPartEnforcementOut) != 0 ||
+				bothGrant(q, theirs, ours, sarec.AttrPortInfoRecord) && alikeBut(theirs, ours, 47)
 		}},
 	{"which path", "a Get that does not name both ends is answered with some path",
 		func(q, theirs, ours *mad.Packet) bool {
@@ -131,7 +142,8 @@ var differences = []difference{
 			alone := func(selector, value mad.ComponentMask) bool {
 				return q.ComponentMask().Has(selector) && !q.ComponentMask().Has(value)
 			}
-			return q.AttrID() == sarec.AttrMCMemberRecord && (alone(sarec.MCMemberMTUSelector, sarec.MCMemberMTU) || alone(sarec.MCMemberRateSelector, sarec.MCMemberRate))
+			return q.AttrID() == sarec.AttrMCMemberRecord && (alone(sarec.MCMemberMTUSelector, sarec.MCMemberMTU) ||
+				alone(sarec.MCMemberRateSelector, sarec.MCMemberRate))
 		}},
 	{"trees", "each grows its own, and OpenSM shows no block of a switch that was in none",
 		func(q, theirs, ours *mad.Packet) bool {
@@ -142,7 +154,8 @@ var differences = []difference{
 			return theirs != nil && ours != nil && theirs.Status() != mad.StatusOK && ours.Status() != mad.StatusOK &&
 				(q.AttrID() == sarec.AttrPathRecord || q.AttrID() == sarec.AttrMCMemberRecord)
 		}},
-	{"partition tables of switch ports", "OpenSM writes those of ports that lead to hosts, and answers with zeros for blocks that are not there",
+	{"partition tables of switch ports",
+		"OpenSM writes those of ports that lead to hosts, and answers with zeros for blocks that are not there",
 		func(q, theirs, ours *mad.Packet) bool {
 			return q.AttrID() == sarec.AttrPKeyTableRecord && q.SMKey() != 0
 		}},
@@ -179,7 +192,8 @@ func record(p *mad.Packet) []byte {
 
 // bothGrant reports whether both answer a Get or Set of the attribute with a record.
 func bothGrant(q, theirs, ours *mad.Packet, attr mad.AttrID) bool {
-	return q.AttrID() == attr && theirs != nil && ours != nil && theirs.Status() == mad.StatusOK && ours.Status() == mad.StatusOK
+	return q.AttrID() == attr && theirs != nil && ours != nil && theirs.Status() == mad.StatusOK &&
+		ours.Status() == mad.StatusOK
 }
 
 // alikeBut reports whether the records differ in these bytes alone.

@@ -37,9 +37,11 @@ var tableLine = regexp.MustCompile(`(?m)^(\w+ +: \w\w : .*|[=-]{100,})$`)
 // say the same of ours.
 func TestDumps(t *testing.T) {
 	t.Parallel()
-	fabrics := append(examples[:len(examples):len(examples)], generated("fattree:k=4,devices=ideal"), generated("torus:dims=3x3,devices=ideal"), oddities)
+	fabrics := append(examples[:len(examples):len(examples)], generated("fattree:k=4,devices=ideal"),
+		generated("torus:dims=3x3,devices=ideal"), oddities)
 	if proof() {
-		fabrics = append(fabrics, realCluster, generated("fattree:k=8"), generated("dragonfly"), generated("random:switches=30,degree=4,hosts=4"))
+		fabrics = append(fabrics, realCluster, generated("fattree:k=8"), generated("dragonfly"),
+			generated("random:switches=30,degree=4,hosts=4"))
 	}
 	for _, f := range fabrics {
 		for _, lmc := range []string{"0", "2"} {
@@ -59,7 +61,8 @@ func (f source) conf(t *testing.T) string {
 		return ""
 	}
 	file := filepath.Join(t.TempDir(), "names")
-	text := "# switches\n0x201 \"spine (1)\" # the first\n0x0000000000001000 host 1\n0x3000 \"" + strings.Repeat("long ", 20) + "\"\n0x201 \"again\"\n"
+	text := "# switches\n0x201 \"spine (1)\" # the first\n0x0000000000001000 host 1\n0x3000 \"" +
+		strings.Repeat("long ", 20) + "\"\n0x201 \"again\"\n"
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +140,8 @@ func compareDumps(t *testing.T, f source, lmc string) {
 	}
 	for _, r := range dumpReaders(lmc) {
 		said, expected := r.says(t, got), r.says(t, want)
-		if by, byTheirs := byGUID(t, got, said), byGUID(t, want, expected); by != byTheirs && f.name != realCluster.name {
+		if by, byTheirs := byGUID(t, got, said), byGUID(t, want, expected); by != byTheirs &&
+			f.name != realCluster.name {
 			t.Errorf("%s of ours:\n%s\nof OpenSM's:\n%s", r.argv[0], by, byTheirs)
 		}
 		for _, words := range r.accepts {
@@ -220,7 +224,8 @@ func dumpReaders(lmc string) []dumpReader {
 		checks = append(checks, `Scanned:[1-9]\d* CA to CA paths`)
 	}
 	return []dumpReader{
-		{[]string{"ibdmchk", "-s", "opensm-subnet.lst", "-f", "opensm.fdbs", "-m", "opensm.mcfdbs", "-l", lmc}, checks, ""},
+		{[]string{"ibdmchk", "-s", "opensm-subnet.lst", "-f", "opensm.fdbs", "-m", "opensm.mcfdbs", "-l", lmc}, checks,
+			""},
 		{
 			[]string{"ibtopodiff", "-e", "-t", "cables.topo", "-d", "opensm-subnet.lst"},
 			[]string{`Parsing Subnet file:opensm-subnet.lst\n-I- Defined [1-9]\d*/\d+ systems/nodes`},

@@ -29,8 +29,10 @@ func TestEngineLists(t *testing.T) {
 		{"fattree:k=4", "ar_updn", 2, `"ar_updn" is a routing engine of NVIDIA's subnet manager; write updn`},
 	} {
 		r := run(t, t.TempDir(), caches(t), program(t, "ibsm"), "--fabric", c.fabric, "-R", c.engines, "-o")
-		if r.status != c.status || !strings.Contains(r.stderr, c.says) || strings.Contains(r.stdout, "SUBNET UP") != (c.status == 0) {
-			t.Errorf("%s on %s: exit status %d, want %d and %q\n%s%s", c.engines, c.fabric, r.status, c.status, c.says, r.stdout, r.stderr)
+		if r.status != c.status || !strings.Contains(r.stderr, c.says) ||
+			strings.Contains(r.stdout, "SUBNET UP") != (c.status == 0) {
+			t.Errorf("%s on %s: exit status %d, want %d and %q\n%s%s", c.engines, c.fabric, r.status, c.status, c.says,
+				r.stdout, r.stderr)
 		}
 	}
 }
@@ -130,7 +132,8 @@ func takeOverEngine(t *testing.T, spec, engine string, options ...string) *simul
 		}
 	}
 	lanes := slices.Contains(options, "-Q")
-	if t.Logf("%s: compared %d paths with %d SLs, %d differ", engine, len(theirs), len(used), differ); differ > 0 || len(used) > 1 != lanes || len(ours) != len(theirs) {
+	if t.Logf("%s: compared %d paths with %d SLs, %d differ", engine, len(theirs), len(used), differ); differ > 0 ||
+		len(used) > 1 != lanes || len(ours) != len(theirs) {
 		t.Errorf("%s: %d of %d paths have another SL than with OpenSM", engine, differ, len(theirs))
 	}
 	return s
@@ -151,8 +154,10 @@ func (s *simulator) pathSLs(lids []mad.LID) map[[2]mad.LID]uint8 {
 // Sets.
 func TestEngineDryRun(t *testing.T) {
 	t.Parallel()
-	r := run(t, t.TempDir(), caches(t), program(t, "ibsm"), "--fabric", "torus:dims=5x5", "-R", "updn,lash", "--dry-run")
-	if want := "\nroutes: lash; updn failed: no root switch was found"; r.status != 0 || !strings.Contains(r.stdout, want) {
+	r := run(t, t.TempDir(), caches(t), program(t, "ibsm"), "--fabric", "torus:dims=5x5", "-R", "updn,lash",
+		"--dry-run")
+	if want := "\nroutes: lash; updn failed: no root switch was found"; r.status != 0 ||
+		!strings.Contains(r.stdout, want) {
 		t.Errorf("exit status %d, want %q\n%s%s", r.status, want, tail(r.stdout), r.stderr)
 	}
 }

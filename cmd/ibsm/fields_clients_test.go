@@ -37,8 +37,10 @@ func joins(at net.End, method mad.Method, group mad.GID, state uint8) fieldReque
 		rec.SetJoinState(state)
 		rec.SetMTU(sarec.Exactly, mad.MTU256) // that all ports can do
 		rec.SetRate(sarec.Exactly, 2)         // 2.5 Gb/s
-		p.SetComponentMask(sarec.MCMemberMTUSelector | sarec.MCMemberMTU | sarec.MCMemberRateSelector | sarec.MCMemberRate |
-			sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberTClass |
+		p.SetComponentMask(sarec.MCMemberMTUSelector | sarec.MCMemberMTU | sarec.MCMemberRateSelector |
+			sarec.MCMemberRate |
+			sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberQKey | sarec.MCMemberPKey |
+			sarec.MCMemberTClass |
 			sarec.MCMemberSL | sarec.MCMemberFlowLabel | sarec.MCMemberJoinState)
 	}, group}
 }
@@ -71,8 +73,10 @@ func (c *fieldCase) requests(theirs *managed, r *rand.Rand) (join, leave []field
 		if node.Type != mad.CA || i == managersHost(n) || node.DeviceID == aggregationDevice || peer < 0 {
 			continue
 		}
-		if strings.Contains(c.kinds[peer], oneKey) || strings.Contains(c.kinds[i], "room for 2 P_Keys") || strings.Contains(c.kinds[i], "one GUID") {
-			continue // OpenSM's P_Keys of the switch port cut such hosts off, and it gives out GUIDs that a port has no room for
+		if strings.Contains(c.kinds[peer], oneKey) || strings.Contains(c.kinds[i], "room for 2 P_Keys") ||
+			strings.Contains(c.kinds[i], "one GUID") {
+			// OpenSM's P_Keys of the switch port cut such hosts off, and it gives out GUIDs that a port has no room for
+			continue
 		}
 		hosts = append(hosts, net.End{Node: int32(i), Port: 1})
 	}
@@ -149,7 +153,8 @@ func serveBoth(theirs, ours *managed, requests []fieldRequest) {
 	for _, q := range requests {
 		a, b := theirs.ask(q), ours.ask(q)
 		if a.Status() != mad.StatusOK || b.Status() != mad.StatusOK {
-			theirs.t.Errorf("seed %d: OpenSM answers %v by status %v, ibsm by %v", theirs.seed, q, a.Status(), b.Status())
+			theirs.t.Errorf("seed %d: OpenSM answers %v by status %v, ibsm by %v", theirs.seed, q, a.Status(),
+				b.Status())
 		}
 		theirs.fields.note(q, &a)
 		ours.fields.note(q, &b)

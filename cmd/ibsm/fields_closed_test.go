@@ -44,11 +44,14 @@ func (c *fieldCase) spoil(s stage, theirs, ours *fieldState) (tried int) {
 	try := func(what string, i item, now any) {
 		tried++
 		list := c.add(c.add(nil, s, i, false, theirs, ours), s, i, true, theirs, ours)
-		if i.attr == smp.AttrLinearForwardingTable || i.attr == smp.AttrMulticastForwardingTable { // what they lead to counts
+		// what they lead to counts
+		if i.attr == smp.AttrLinearForwardingTable || i.attr == smp.AttrMulticastForwardingTable {
 			list = c.differ(s, theirs, ours)
 		}
 		if listed(list) {
-			c.t.Errorf("seed %d, %s: nobody reports that %v %s %s of a %s %s %v in place of %v: OpenSM's is %v, it was %v", c.seed, s, i.at, smp.AttrName(i.attr), i.part,
+			c.t.Errorf(
+				"seed %d, %s: nobody reports that %v %s %s of a %s %s %v in place of %v: OpenSM's is %v, it was %v",
+				c.seed, s, i.at, smp.AttrName(i.attr), i.part,
 				ours.ports[i.at].place, what, now, ours.held[i], theirs.held[i], ours.first[i])
 		}
 	}
@@ -77,7 +80,8 @@ func (c *fieldCase) spoil(s stage, theirs, ours *fieldState) (tried int) {
 }
 
 func compareItems(a, b item) int {
-	return cmp.Or(cmp.Compare(a.attr, b.attr), cmp.Compare(a.part, b.part), cmp.Compare(a.at.Node, b.at.Node), cmp.Compare(a.at.Port, b.at.Port))
+	return cmp.Or(cmp.Compare(a.attr, b.attr), cmp.Compare(a.part, b.part), cmp.Compare(a.at.Node, b.at.Node),
+		cmp.Compare(a.at.Port, b.at.Port))
 }
 
 // samples are items held, one for each field or table at each kind of port.

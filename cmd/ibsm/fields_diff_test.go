@@ -84,7 +84,8 @@ func (d *fieldDifference) String() string {
 	if d.sent {
 		verb = "is sent"
 	}
-	return fmt.Sprintf("%s: %s.%s of a %s %s %s with OpenSM, %s with ibsm, %s before", d.stage, smp.AttrName(d.attr), part, d.place, verb, theirs, ours, d.first)
+	return fmt.Sprintf("%s: %s.%s of a %s %s %s with OpenSM, %s with ibsm, %s before", d.stage, smp.AttrName(d.attr),
+		part, d.place, verb, theirs, ours, d.first)
 }
 
 func shortened(values []string) []string {
@@ -138,13 +139,15 @@ func (c *fieldCase) differ(s stage, theirs, ours *fieldState) (list []*fieldDiff
 		list = c.add(list, s, i, false, theirs, ours)
 	}
 	slices.SortFunc(list, func(a, b *fieldDifference) int {
-		return cmp.Or(cmp.Compare(a.String(), b.String()), cmp.Compare(a.at.Node, b.at.Node), cmp.Compare(a.at.Port, b.at.Port), cmp.Compare(a.part, b.part))
+		return cmp.Or(cmp.Compare(a.String(), b.String()), cmp.Compare(a.at.Node, b.at.Node),
+			cmp.Compare(a.at.Port, b.at.Port), cmp.Compare(a.part, b.part))
 	})
 	return list
 }
 
 // add appends the difference between two in an item, if there is one.
-func (c *fieldCase) add(list []*fieldDifference, s stage, i item, sent bool, theirs, ours *fieldState) []*fieldDifference {
+func (c *fieldCase) add(list []*fieldDifference, s stage, i item, sent bool, theirs,
+	ours *fieldState) []*fieldDifference {
 	a, b := theirs.sent[i], ours.sent[i]
 	switch {
 	case sent && theirs.left(i) && ours.left(i):

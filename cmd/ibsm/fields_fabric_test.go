@@ -108,13 +108,17 @@ var portKinds = []portKind{
 	{"no SLMapping", 0, without(smp.IsSLMappingSupported, 0)},
 	{"no MulticastFDBTop", mad.Switch, without(smp.IsMulticastFDBTopSupported, 0)},
 	{"no extended speeds", 0, without(smp.IsExtendedSpeedsSupported, 0)},
-	{"no traps", 0, without(smp.IsTrapSupported|smp.IsOtherLocalChangesNoticeSupported|smp.IsCapabilityMaskNoticeSupported, 0)},
+	{"no traps", 0, without(smp.IsTrapSupported|smp.IsOtherLocalChangesNoticeSupported|
+		smp.IsCapabilityMaskNoticeSupported, 0)},
 	{"M_Key of before", mad.CA, endPortHolds(func(info *smp.PortInfo) { info.SetMKey(0x5eed) })},
 	{"M_Key level 1 of before", mad.CA, endPortHolds(func(info *smp.PortInfo) { info.SetMKeyProtectBits(1) })},
 	{"M_KeyLeasePeriod of before", 0, endPortHolds(func(info *smp.PortInfo) { info.SetMKeyLeasePeriod(60) })},
 	{"SubnetTimeOut of before", 0, endPortHolds(func(info *smp.PortInfo) { info.SetSubnetTimeOut(20) })},
 	{"GidPrefix of before", 0, endPortHolds(func(info *smp.PortInfo) { info.SetGidPrefix(0xfe80000000000007) })},
-	{"MasterSMLID and SL of before", 0, endPortHolds(func(info *smp.PortInfo) { info.SetMasterSMLID(77); info.SetMasterSMSL(3) })},
+	{"MasterSMLID and SL of before", 0, endPortHolds(func(info *smp.PortInfo) {
+		info.SetMasterSMLID(77)
+		info.SetMasterSMSL(3)
+	})},
 	{"LID 65535", mad.CA, endPortHolds(func(info *smp.PortInfo) { info.SetLID(0xffff) })},
 	{"LID of before", 0, endPortHolds(func(info *smp.PortInfo) { info.SetLID(0x140) })},
 	{"LMC of before", mad.CA, endPortHolds(func(info *smp.PortInfo) { info.SetLMC(2) })},
@@ -123,12 +127,26 @@ var portKinds = []portKind{
 		info.SetPKeyViolations(4)
 		info.SetQKeyViolations(5)
 	})},
-	{"P_Key traps suppressed", mad.CA, endPortHolds(func(info *smp.PortInfo) { info.SetMcastPKeyTrapSuppressionEnabled(1) })},
-	{"InitType and its reply", mad.CA, endPortHolds(func(info *smp.PortInfo) { info[37] |= 5; info.SetInitTypeReply(3) })},
-	{"HOQLife and VLStallCount of before", 0, holds(func(info *smp.PortInfo) { info.SetHOQLife(11); info.SetVLStallCount(2) })},
+	{"P_Key traps suppressed", mad.CA, endPortHolds(func(info *smp.PortInfo) {
+		info.SetMcastPKeyTrapSuppressionEnabled(1)
+	})},
+	{"InitType and its reply", mad.CA, endPortHolds(func(info *smp.PortInfo) {
+		info[37] |= 5
+		info.SetInitTypeReply(3)
+	})},
+	{"HOQLife and VLStallCount of before", 0, holds(func(info *smp.PortInfo) {
+		info.SetHOQLife(11)
+		info.SetVLStallCount(2)
+	})},
 	{"VLHighLimit of before", 0, holds(func(info *smp.PortInfo) { info.SetVLHighLimit(9) })},
-	{"error thresholds of before", 0, holds(func(info *smp.PortInfo) { info.SetLocalPhyErrors(3); info.SetOverrunErrors(15) })},
-	{"raw packets filtered", mad.Switch, holds(func(info *smp.PortInfo) { info.SetFilterRawInbound(true); info.SetFilterRawOutbound(true) })},
+	{"error thresholds of before", 0, holds(func(info *smp.PortInfo) {
+		info.SetLocalPhyErrors(3)
+		info.SetOverrunErrors(15)
+	})},
+	{"raw packets filtered", mad.Switch, holds(func(info *smp.PortInfo) {
+		info.SetFilterRawInbound(true)
+		info.SetFilterRawOutbound(true)
+	})},
 	{"enforcement on", mad.Switch, holds(func(info *smp.PortInfo) {
 		info.SetPartitionEnforcementInbound(true)
 		info.SetPartitionEnforcementOutbound(true)
@@ -164,7 +182,9 @@ var portKinds = []portKind{
 			info.SetMulticastFDBTop(0xc00f)
 		}
 	})},
-	{"PortStateChange at power-on", mad.Switch, switchHolds(func(info *smp.SwitchInfo) { info.SetPortStateChange(true) })},
+	{"PortStateChange at power-on", mad.Switch, switchHolds(func(info *smp.SwitchInfo) {
+		info.SetPortStateChange(true)
+	})},
 	{"P_Keys of before", 0, partitionsOf(mad.DefaultPKey, 0x8123, 0, 0x0456)},
 	{"P_Keys of before with the default last", 0, partitionsOf(0x8123, mad.DefaultPKey)},
 	{"P_Keys of before with the default limited", 0, partitionsOf(0x7fff, 0x9234)},
@@ -176,7 +196,8 @@ var portKinds = []portKind{
 
 // fieldFabrics are where the ports are; each is small, because there are many.
 var fieldFabrics = []string{
-	"fattree:k=4,levels=2", "torus:dims=3x3,hosts=1", "mesh:dims=2x3,hosts=2", "hypercube:dim=3,hosts=1", "dragonfly:a=2,p=1,h=1",
+	"fattree:k=4,levels=2", "torus:dims=3x3,hosts=1", "mesh:dims=2x3,hosts=2", "hypercube:dim=3,hosts=1",
+	"dragonfly:a=2,p=1,h=1",
 	"random:switches=6,degree=3,hosts=1", "tree:depth=2,fanout=3,hosts=2",
 }
 
@@ -199,7 +220,8 @@ func randomNet(t *testing.T, r *rand.Rand) *net.Net {
 	}
 	addCables(n, r)
 	speeds := []mad.LinkSpeed{mad.SDR, mad.DDR, mad.QDR, mad.FDR10, mad.FDR, mad.EDR, mad.HDR, mad.NDR, mad.XDR}
-	widths := []mad.LinkWidth{mad.Width1x, mad.Width2x, mad.Width4x, mad.Width4x, mad.Width4x, mad.Width8x, mad.Width12x}
+	widths := []mad.LinkWidth{mad.Width1x, mad.Width2x, mad.Width4x, mad.Width4x, mad.Width4x, mad.Width8x,
+		mad.Width12x}
 	for i := range n.Nodes {
 		for num := range n.Nodes[i].Ports {
 			p := &n.Nodes[i].Ports[num]
@@ -220,7 +242,8 @@ func randomNet(t *testing.T, r *rand.Rand) *net.Net {
 	return n
 }
 
-// addGateway makes an adapter a gateway to Ethernet: one is an adapter in the case of a switch, with two links to that, as in Oracle's gateway switches.
+// addGateway makes an adapter a gateway to Ethernet: one is an adapter in the case of a switch, with two links to that,
+// as in Oracle's gateway switches.
 func addGateway(n *net.Net, r *rand.Rand) {
 	at := r.IntN(len(n.Nodes))
 	node := &n.Nodes[at]
@@ -228,9 +251,12 @@ func addGateway(n *net.Net, r *rand.Rand) {
 		return
 	}
 	first := node.Ports[1].Peer
-	node.Desc, node.SystemImageGUID = "SUN IB QDR GW switch gw-01 192.0.2.7 Bridge 0", n.Nodes[first.Node].SystemImageGUID
-	second := net.Port{Peer: net.End{Node: first.Node, Port: uint8(len(n.Nodes[first.Node].Ports))}, GUID: node.Ports[1].GUID + 1, Speed: node.Ports[1].Speed, Width: node.Ports[1].Width}
-	n.Nodes[first.Node].Ports = append(n.Nodes[first.Node].Ports, net.Port{Peer: net.End{Node: int32(at), Port: 2}, Speed: second.Speed, Width: second.Width})
+	node.Desc, node.SystemImageGUID = "SUN IB QDR GW switch gw-01 192.0.2.7 Bridge 0",
+		n.Nodes[first.Node].SystemImageGUID
+	second := net.Port{Peer: net.End{Node: first.Node, Port: uint8(len(n.Nodes[first.Node].Ports))},
+		GUID: node.Ports[1].GUID + 1, Speed: node.Ports[1].Speed, Width: node.Ports[1].Width}
+	n.Nodes[first.Node].Ports = append(n.Nodes[first.Node].Ports,
+		net.Port{Peer: net.End{Node: int32(at), Port: 2}, Speed: second.Speed, Width: second.Width})
 	node.Ports = append(node.Ports, second)
 }
 
@@ -290,7 +316,8 @@ func randomCaps(seed uint64, n *net.Net) (caps func(int32, *net.Node, *fabric.Ca
 		node := &n.Nodes[i]
 		for range r.IntN(4) {
 			k := &portKinds[r.IntN(len(portKinds))]
-			if k.on != 0 && (k.on == mad.Switch) != (node.Type == mad.Switch) || i == first && (strings.Contains(k.name, "M_Key") || strings.Contains(k.name, "P_Keys of before")) {
+			if k.on != 0 && (k.on == mad.Switch) != (node.Type == mad.Switch) || i == first &&
+				(strings.Contains(k.name, "M_Key") || strings.Contains(k.name, "P_Keys of before")) {
 				continue
 			}
 			kinds[i], names = append(kinds[i], k), append(names, k.name)

@@ -104,7 +104,8 @@ func (d *fieldDifference) limited() bool {
 
 // keptIndexes reports whether the port held P_Keys from before, and those that stay have the index that they had.
 func (d *fieldDifference) keptIndexes() bool {
-	if !d.kind("P_Keys of before") && !d.kind("P_Keys of before with the default last") && !d.kind("P_Keys of before with the default limited") {
+	if !d.kind("P_Keys of before") && !d.kind("P_Keys of before with the default last") &&
+		!d.kind("P_Keys of before with the default limited") {
 		return false
 	}
 	ours, before := keysIn(d.ours[0]), keysIn(d.first)
@@ -147,7 +148,8 @@ func (d *fieldDifference) crowded() bool {
 	if d.sent || host == net.NoEnd || !d.nodeKind(host.Node, "room for 2 P_Keys") {
 		return false
 	}
-	return slices.Equal(keySet(keysIn(d.ours[0])), d.wantedKeys(host)) && slices.Equal(keysIn(d.theirs[0]), d.openSM.heldKeys(host))
+	return slices.Equal(keySet(keysIn(d.ours[0])), d.wantedKeys(host)) &&
+		slices.Equal(keysIn(d.theirs[0]), d.openSM.heldKeys(host))
 }
 
 // enforced is what the configuration says about whether ports check P_Keys; "" if the field is
@@ -170,11 +172,12 @@ func (d *fieldDifference) unchecked() bool {
 
 // cannotCheck reports whether OpenSM alone writes to a port that checks nothing.
 func (d *fieldDifference) cannotCheck() bool {
-	return d.enforced() != "" && (d.kind("no enforcement") || d.kind("no enforcement though it says 1")) && d.keeps() && d.sent && d.they("0")
+	return d.enforced() != "" && (d.kind("no enforcement") || d.kind("no enforcement though it says 1")) && d.keeps() &&
+		d.sent && d.they("0")
 }
 
-// checksWithoutPolicy reports whether only OpenSM changes the checks without a partition file: it turns them on at ports to hosts
-// and routers, and off elsewhere.
+// checksWithoutPolicy reports whether only OpenSM changes the checks without a partition file: it turns them on at
+// ports to hosts and routers, and off elsewhere.
 func (d *fieldDifference) checksWithoutPolicy() bool {
 	if d.enforced() == "" || d.partitions != "" || !d.keeps() {
 		return false
@@ -240,7 +243,8 @@ func (d *fieldDifference) otherTree() bool {
 		}
 		used = true
 		leaf := d.ibsm.ports[who.at].peer
-		if as.receives && leaf.Node == d.at.Node && d.ibsm.ports[leaf].sendsData && !slices.Contains(d.ibsm.multicastPorts(leaf.Node, as.mlid), leaf) {
+		if as.receives && leaf.Node == d.at.Node && d.ibsm.ports[leaf].sendsData &&
+			!slices.Contains(d.ibsm.multicastPorts(leaf.Node, as.mlid), leaf) {
 			return false
 		}
 	}
@@ -252,8 +256,8 @@ func (d *fieldDifference) otherTree() bool {
 	return (used || d.ours[0] == "") && d.ibsm.isTree(mad.LID(mlid))
 }
 
-// multicastSent reports whether the block that the switch holds is among those that ibsm has sent, and whether these lead to no port
-// without a cable and are for no group but those of members.
+// multicastSent reports whether the block that the switch holds is among those that ibsm has sent, and whether these
+// lead to no port without a cable and are for no group but those of members.
 func (d *fieldDifference) multicastSent() bool {
 	var held, may [mad.DataSize]byte
 	var block uint32
@@ -291,7 +295,9 @@ func (d *fieldDifference) multicastSent() bool {
 // aroundSwitch reports whether ibsm's tree reaches members that OpenSM's, led through a switch
 // without multicast, does not.
 func (d *fieldDifference) aroundSwitch() bool {
-	if !strings.HasPrefix(d.part, reachedMembers) || !slices.ContainsFunc(d.kinds, func(k string) bool { return strings.Contains(k, "no multicast") }) {
+	if !strings.HasPrefix(d.part, reachedMembers) || !slices.ContainsFunc(d.kinds, func(k string) bool {
+		return strings.Contains(k, "no multicast")
+	}) {
 		return false
 	}
 	theirs, ours := reachedPorts(d.theirs[0]), reachedPorts(d.ours[0])
@@ -382,8 +388,9 @@ func (d *fieldDifference) stays() bool {
 	return err != nil || then+1 > now
 }
 
-// balance reports whether the balance decides, in which routes to aggregation nodes count with OpenSM alone. What follows from the
-// entries before is checked for the first LID of each port; a port's other LIDs avoid what its first ones use.
+// balance reports whether the balance decides, in which routes to aggregation nodes count with OpenSM alone. What
+// follows from the entries before is checked for the first LID of each port; a port's other LIDs avoid what its first
+// ones use.
 func (d *fieldDifference) balance() bool {
 	if !d.aggregation || d.away() {
 		return false
@@ -395,7 +402,9 @@ func (d *fieldDifference) balance() bool {
 	n := d.net()
 	if to, first := d.ibsm.hasLID(lid); ok && first {
 		return d.they(fmt.Sprint(d.openSM.balanced(n, d.at.Node, to, func(int32) bool { return true }))) &&
-			d.we(fmt.Sprint(d.ibsm.balanced(n, d.at.Node, to, func(node int32) bool { return n.Nodes[node].DeviceID != aggregationDevice })))
+			d.we(fmt.Sprint(d.ibsm.balanced(n, d.at.Node, to, func(node int32) bool {
+				return n.Nodes[node].DeviceID != aggregationDevice
+			})))
 	}
 	return ok
 }

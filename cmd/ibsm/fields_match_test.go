@@ -124,9 +124,10 @@ func (d *fieldDifference) fdr10() bool {
 func (d *fieldDifference) refused() bool {
 	wanted := d.openSM.refused[d.item]
 	if d.sent {
-		return len(wanted) > 0 && (len(d.ours) == 0 || d.ibsm.left(d.item)) && !slices.ContainsFunc(d.theirs, func(v string) bool {
-			return !slices.Contains(wanted, v) && v != d.openSM.held[d.item]
-		})
+		return len(wanted) > 0 && (len(d.ours) == 0 || d.ibsm.left(d.item)) &&
+			!slices.ContainsFunc(d.theirs, func(v string) bool {
+				return !slices.Contains(wanted, v) && v != d.openSM.held[d.item]
+			})
 	}
 	if len(wanted) > 0 && d.of("OperationalVLs") && d.stage == reloaded && d.changed == "max_op_vls" {
 		return d.stood() && slices.Contains(wanted, hexValue(d.vls())) // ibsm changes no VLs in use
@@ -154,22 +155,27 @@ func (d *fieldDifference) supportedPart() bool {
 // setBack reports whether a setting of a field has got OpenSM's default again.
 func (d *fieldDifference) setBack() bool {
 	field := map[string]string{
-		"subnet_timeout": "SubnetTimeOut", "vl_stall_count": "VLStallCount", "leaf_vl_stall_count": "VLStallCount", "head_of_queue_lifetime": "HOQLife",
-		"leaf_head_of_queue_lifetime": "HOQLife", "local_phy_errors_threshold": "LocalPhyErrors", "overrun_errors_threshold": "OverrunErrors",
+		"subnet_timeout": "SubnetTimeOut", "vl_stall_count": "VLStallCount", "leaf_vl_stall_count": "VLStallCount",
+		"head_of_queue_lifetime":      "HOQLife",
+		"leaf_head_of_queue_lifetime": "HOQLife", "local_phy_errors_threshold": "LocalPhyErrors",
+		"overrun_errors_threshold": "OverrunErrors",
 	}[d.changed]
-	return field != "" && d.of(field) && !d.sent && d.stage == reloaded && !d.settings.chosen(d.changed) && d.keeps() && d.they(hexValue(d.setting(d.changed)))
+	return field != "" && d.of(field) && !d.sent && d.stage == reloaded && !d.settings.chosen(d.changed) && d.keeps() &&
+		d.they(hexValue(d.setting(d.changed)))
 }
 
 // twoLanes reports whether ibsm has configured a width of an external port that OpenSM leaves.
 func (d *fieldDifference) twoLanes() bool {
 	wanted := d.setting("force_link_width")
-	return d.of("LinkWidthEnabled") && d.settings.chosen("force_link_width") && wanted&16 != 0 && d.at.Port != 0 && d.place != endPort && d.theyKeep() &&
+	return d.of("LinkWidthEnabled") && d.settings.chosen("force_link_width") && wanted&16 != 0 && d.at.Port != 0 &&
+		d.place != endPort && d.theyKeep() &&
 		d.we(hexValue(wanted&uint64(d.info().LinkWidthSupported())))
 }
 
 // thresholds reports whether only OpenSM sets those of errors at a port 0.
 func (d *fieldDifference) thresholds() bool {
-	key := map[string]string{"LocalPhyErrors": "local_phy_errors_threshold", "OverrunErrors": "overrun_errors_threshold"}[d.part]
+	key := map[string]string{"LocalPhyErrors": "local_phy_errors_threshold",
+		"OverrunErrors": "overrun_errors_threshold"}[d.part]
 	return key != "" && d.place == enhancedPort0 && d.keeps() && d.they(hexValue(d.setting(key)))
 }
 
@@ -309,7 +315,8 @@ func (d *fieldDifference) lanesSent() bool {
 func (d *fieldDifference) wildcardOfLink(table string) bool {
 	for at, p := range d.ibsm.ports {
 		one := d.part == "wildcard 2" && at.Port == d.at.Port
-		if at.Node == d.at.Node && (one || d.part == "wildcard 3" && at.Port != 0) && (at.Port == 0 || p.peer != net.NoEnd) && d.ibsm.held[item{at, d.attr, "held for port 1"}] == table {
+		if at.Node == d.at.Node && (one || d.part == "wildcard 3" && at.Port != 0) &&
+			(at.Port == 0 || p.peer != net.NoEnd) && d.ibsm.held[item{at, d.attr, "held for port 1"}] == table {
 			return true
 		}
 	}
@@ -328,11 +335,12 @@ func (s *fieldState) highestLID() (top mad.LID) {
 
 // linearTop reports whether ibsm's LinearFDBTop is the highest LID, and OpenSM's is above.
 func (d *fieldDifference) linearTop() bool {
-	return d.of("LinearFDBTop") && !d.sent && d.we(hexValue(uint64(d.ibsm.highestLID()))) && bits(d.theirs[0]) > bits(d.ours[0])
+	return d.of("LinearFDBTop") && !d.sent && d.we(hexValue(uint64(d.ibsm.highestLID()))) &&
+		bits(d.theirs[0]) > bits(d.ours[0])
 }
 
-// multicastTop reports whether ibsm's MulticastFDBTop is the end of the first block or of the table, and OpenSM's is what the switch
-// had or that there is no group.
+// multicastTop reports whether ibsm's MulticastFDBTop is the end of the first block or of the table, and OpenSM's is
+// what the switch had or that there is no group.
 func (d *fieldDifference) multicastTop() bool {
 	sw := d.ibsm.switches[d.at.Node]
 	want := hexValue(uint64(mad.MinMulticastLID) + uint64(min(sw.MulticastFDBCap(), 32)) - 1)
@@ -355,9 +363,11 @@ func (d *fieldDifference) defaultMulticast() bool {
 	return num != 0 && there && d.we("ff") && (d.sent && len(d.theirs) == 0 || d.theyKeep())
 }
 
-// oldBits reports whether ibsm's LifeTimeValue is the configured one, and OpenSM's is that with more of the last two bits.
+// oldBits reports whether ibsm's LifeTimeValue is the configured one, and OpenSM's is that with more of the last two
+// bits.
 func (d *fieldDifference) oldBits() bool {
 	want := d.setting("packet_life_time")
 	theirs := bits(d.openSM.held[d.item])
-	return d.of("LifeTimeValue") && d.ibsm.held[d.item] == hexValue(want) && theirs&want == want && theirs-want < 4 && (!d.sent || d.ibsm.left(d.item))
+	return d.of("LifeTimeValue") && d.ibsm.held[d.item] == hexValue(want) && theirs&want == want && theirs-want < 4 &&
+		(!d.sent || d.ibsm.left(d.item))
 }

@@ -46,7 +46,8 @@ func fieldsText() string {
 	b.WriteString(fieldsHead)
 	for i := range fieldRows {
 		r := &fieldRows[i]
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", smp.AttrName(r.attr), r.fields, r.when, r.opensm, r.ibsm, r.reason)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", smp.AttrName(r.attr), r.fields, r.when, r.opensm, r.ibsm,
+			r.reason)
 	}
 	return b.String()
 }

@@ -34,23 +34,37 @@ func (f *field) of(d *[mad.DataSize]byte) string {
 // and their blocks are compared as a whole.
 var (
 	portInfoFields = []field{
-		{name: "M_Key", at: 0, n: 64}, {name: "GidPrefix", at: 64, n: 64}, {name: "LID", at: 128, n: 16}, {name: "MasterSMLID", at: 144, n: 16},
-		{name: "M_KeyLeasePeriod", at: 208, n: 16}, {name: "LinkWidthEnabled", at: 232, n: 8, keeps: true, allAt: 240, allN: 8}, {name: "PortState", at: 260, n: 4, keeps: true},
-		{name: "PortPhysicalState", at: 264, n: 4, keeps: true}, {name: "LinkDownDefaultState", at: 268, n: 4, keeps: true}, {name: "M_KeyProtectBits", at: 272, n: 2},
-		{name: "LMC", at: 277, n: 3}, {name: "LinkSpeedEnabled", at: 284, n: 4, keeps: true, allAt: 256, allN: 4}, {name: "NeighborMTU", at: 288, n: 4}, {name: "MasterSMSL", at: 292, n: 4},
-		{name: "VLHighLimit", at: 304, n: 8}, {name: "InitTypeReply", at: 328, n: 4}, {name: "VLStallCount", at: 336, n: 3}, {name: "HOQLife", at: 339, n: 5},
-		{name: "OperationalVLs", at: 344, n: 4, keeps: true}, {name: "PartitionEnforcementInbound", at: 348, n: 1}, {name: "PartitionEnforcementOutbound", at: 349, n: 1},
-		{name: "FilterRawInbound", at: 350, n: 1}, {name: "FilterRawOutbound", at: 351, n: 1}, {name: "M_KeyViolations", at: 352, n: 16}, {name: "P_KeyViolations", at: 368, n: 16},
-		{name: "Q_KeyViolations", at: 384, n: 16}, {name: "ClientReregister", at: 408, n: 1, keeps: true}, {name: "McastPKeyTrapSuppressionEnabled", at: 409, n: 2},
-		{name: "SubnetTimeOut", at: 411, n: 5}, {name: "LocalPhyErrors", at: 424, n: 4}, {name: "OverrunErrors", at: 428, n: 4}, {name: "MaxCreditHint", at: 432, n: 16},
-		{name: "LinkSpeedExtEnabled2", at: 453, n: 3, keeps: true, allAt: 451, allN: 2}, {name: "LinkRoundTripLatency", at: 456, n: 24}, {name: "LinkSpeedExtEnabled", at: 507, n: 5, keeps: true, allAt: 500, allN: 4},
+		{name: "M_Key", at: 0, n: 64}, {name: "GidPrefix", at: 64, n: 64}, {name: "LID", at: 128, n: 16},
+		{name: "MasterSMLID", at: 144, n: 16},
+		{name: "M_KeyLeasePeriod", at: 208, n: 16}, {name: "LinkWidthEnabled", at: 232, n: 8, keeps: true, allAt: 240,
+			allN: 8}, {name: "PortState", at: 260, n: 4, keeps: true},
+		{name: "PortPhysicalState", at: 264, n: 4, keeps: true},
+		{name: "LinkDownDefaultState", at: 268, n: 4, keeps: true}, {name: "M_KeyProtectBits", at: 272, n: 2},
+		{name: "LMC", at: 277, n: 3}, {name: "LinkSpeedEnabled", at: 284, n: 4, keeps: true, allAt: 256, allN: 4},
+		{name: "NeighborMTU", at: 288, n: 4}, {name: "MasterSMSL", at: 292, n: 4},
+		{name: "VLHighLimit", at: 304, n: 8}, {name: "InitTypeReply", at: 328, n: 4},
+		{name: "VLStallCount", at: 336, n: 3}, {name: "HOQLife", at: 339, n: 5},
+		{name: "OperationalVLs", at: 344, n: 4, keeps: true}, {name: "PartitionEnforcementInbound", at: 348, n: 1},
+		{name: "PartitionEnforcementOutbound", at: 349, n: 1},
+		{name: "FilterRawInbound", at: 350, n: 1}, {name: "FilterRawOutbound", at: 351, n: 1},
+		{name: "M_KeyViolations", at: 352, n: 16}, {name: "P_KeyViolations", at: 368, n: 16},
+		{name: "Q_KeyViolations", at: 384, n: 16}, {name: "ClientReregister", at: 408, n: 1, keeps: true},
+		{name: "McastPKeyTrapSuppressionEnabled", at: 409, n: 2},
+		{name: "SubnetTimeOut", at: 411, n: 5}, {name: "LocalPhyErrors", at: 424, n: 4},
+		{name: "OverrunErrors", at: 428, n: 4}, {name: "MaxCreditHint", at: 432, n: 16},
+		{name: "LinkSpeedExtEnabled2", at: 453, n: 3, keeps: true, allAt: 451, allN: 2},
+		{name: "LinkRoundTripLatency", at: 456, n: 24},
+		{name: "LinkSpeedExtEnabled", at: 507, n: 5, keeps: true, allAt: 500, allN: 4},
 	}
 	switchInfoFields = []field{
-		{name: "LinearFDBTop", at: 48, n: 16}, {name: "DefaultPort", at: 64, n: 8}, {name: "DefaultMulticastPrimaryPort", at: 72, n: 8},
-		{name: "DefaultMulticastNotPrimaryPort", at: 80, n: 8}, {name: "LifeTimeValue", at: 88, n: 5}, {name: "PortStateChange", at: 93, n: 1, keeps: true, acts: true},
+		{name: "LinearFDBTop", at: 48, n: 16}, {name: "DefaultPort", at: 64, n: 8},
+		{name: "DefaultMulticastPrimaryPort", at: 72, n: 8},
+		{name: "DefaultMulticastNotPrimaryPort", at: 80, n: 8}, {name: "LifeTimeValue", at: 88, n: 5},
+		{name: "PortStateChange", at: 93, n: 1, keeps: true, acts: true},
 		{name: "MulticastFDBTop", at: 144, n: 16},
 	}
-	extendedFields = []field{{name: "StateChangeEnable", at: 24, n: 8, acts: true}, {name: "LinkSpeedEnabled", at: 88, n: 8}}
+	extendedFields = []field{{name: "StateChangeEnable", at: 24, n: 8, acts: true},
+		{name: "LinkSpeedEnabled", at: 88, n: 8}}
 )
 
 // fieldsOf are the fields of an attribute, nil for a table.
@@ -89,7 +103,8 @@ type fieldRecord struct {
 }
 
 func newFieldRecord() *fieldRecord {
-	return &fieldRecord{blocks: map[item]string{}, before: map[item]string{}, sent: map[item][]string{}, refused: map[item][]string{}, anew: map[item]bool{}, members: map[member]joinedAs{}}
+	return &fieldRecord{blocks: map[item]string{}, before: map[item]string{}, sent: map[item][]string{},
+		refused: map[item][]string{}, anew: map[item]bool{}, members: map[member]joinedAs{}}
 }
 
 // watch begins to record what is sent to a fabric. What it holds now was not sent.
@@ -232,7 +247,8 @@ func (r *fieldRecord) held() map[item]string {
 		r.hold(at, smp.AttrExtendedPortInfo, m)
 		for block := range 4 {
 			table := r.fabric.VLArbitration(at, block)
-			m[item{at, smp.AttrVLArbitrationTable, fmt.Sprintf("held in block %d", block)}] = hex.EncodeToString(table[:])
+			m[item{at, smp.AttrVLArbitrationTable, fmt.Sprintf("held in block %d", block)}] = hex.EncodeToString(
+				table[:])
 		}
 		m[item{at, smp.AttrPKeyTable, "held"}] = fmt.Sprint(r.fabric.PKeys(at))
 		if r.fabric.NodeType(at.Node) != mad.Switch {
@@ -302,11 +318,13 @@ func (r *fieldRecord) hold(at net.End, attr mad.AttrID, m map[item]string) {
 
 // state is what was sent since watching began, and what is held now.
 func (r *fieldRecord) state() *fieldState {
-	s := &fieldState{held: r.held(), first: r.first, ports: map[net.End]fieldPort{}, switches: map[int32]smp.SwitchInfo{}, members: maps.Clone(r.members)}
+	s := &fieldState{held: r.held(), first: r.first, ports: map[net.End]fieldPort{},
+		switches: map[int32]smp.SwitchInfo{}, members: maps.Clone(r.members)}
 	s.sent, s.refused = sorted(r.sent), sorted(r.refused)
 	for at := range r.fabric.Ports() {
 		node := r.fabric.NodeInfo(at)
-		p := fieldPort{place: placeOf(r.fabric, at), info: r.fabric.PortInfo(at), cable: r.fabric.Peer(at), peer: net.NoEnd, room: node.PartitionCap(), sendsData: r.fabric.SendsData(at)}
+		p := fieldPort{place: placeOf(r.fabric, at), info: r.fabric.PortInfo(at), cable: r.fabric.Peer(at),
+			peer: net.NoEnd, room: node.PartitionCap(), sendsData: r.fabric.SendsData(at)}
 		if r.fabric.CableGood(at) && p.info.PortState() > smp.PortDown {
 			p.peer = r.fabric.Peer(at)
 		}

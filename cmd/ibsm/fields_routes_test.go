@@ -98,7 +98,8 @@ func (s *fieldState) groups() map[item]string {
 		slices.Sort(members)
 		slices.Sort(others)
 		for part, list := range map[string][]string{reachedMembers: members, reachedOthers: others} {
-			m[item{who.at, smp.AttrMulticastForwardingTable, part + " " + who.group.String()}] = strings.Join(list, ", ")
+			m[item{who.at, smp.AttrMulticastForwardingTable, part + " " + who.group.String()}] = strings.Join(list,
+				", ")
 		}
 	}
 	return m
@@ -115,7 +116,8 @@ func mlidPart(mlid mad.LID) string { return fmt.Sprintf("MLID %#x", uint16(mlid)
 
 // multicastPorts are the ports to which a switch forwards a multicast LID.
 func (s *fieldState) multicastPorts(node int32, mlid mad.LID) (ports []net.End) {
-	for _, text := range strings.Fields(strings.Trim(s.held[item{net.End{Node: node}, smp.AttrMulticastForwardingTable, mlidPart(mlid)}], "[]")) {
+	for _, text := range strings.Fields(
+		strings.Trim(s.held[item{net.End{Node: node}, smp.AttrMulticastForwardingTable, mlidPart(mlid)}], "[]")) {
 		num, _ := strconv.Atoi(text)
 		ports = append(ports, net.End{Node: node, Port: uint8(num)})
 	}
@@ -194,13 +196,16 @@ func (s *fieldState) placed(n *net.Net) (order []net.End) {
 	for node := range s.switches {
 		switches = append(switches, node)
 		for num := range n.Nodes[node].Ports {
-			if peer := s.ports[net.End{Node: node, Port: uint8(num)}].peer; num > 0 && peer != net.NoEnd && !s.isSwitch(peer.Node) {
+			if peer := s.ports[net.End{Node: node, Port: uint8(num)}].peer; num > 0 && peer != net.NoEnd &&
+				!s.isSwitch(peer.Node) {
 				ends[node] = append(ends[node], peer)
 			}
 		}
 	}
 	slices.SortFunc(switches, func(a, b int32) int { // OpenSM compares GUIDs as they lie in memory
-		return cmp.Or(cmp.Compare(len(ends[b]), len(ends[a])), cmp.Compare(mathbits.ReverseBytes64(uint64(n.Nodes[a].GUID)), mathbits.ReverseBytes64(uint64(n.Nodes[b].GUID))))
+		return cmp.Or(cmp.Compare(len(ends[b]), len(ends[a])),
+			cmp.Compare(mathbits.ReverseBytes64(uint64(n.Nodes[a].GUID)),
+				mathbits.ReverseBytes64(uint64(n.Nodes[b].GUID))))
 	})
 	for _, node := range switches {
 		order = append(order, ends[node]...)

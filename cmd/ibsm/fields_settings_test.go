@@ -130,7 +130,8 @@ func randomPartitions(r *rand.Rand, n *net.Net) string {
 			}
 		}
 		if len(members) > 0 {
-			text += fmt.Sprintf("P%d=0x%x%s : %s;\n", k, 0x8010+k, among("", ", ipoib", ", defmember=full")(r), strings.Join(members, ", "))
+			text += fmt.Sprintf("P%d=0x%x%s : %s;\n", k, 0x8010+k, among("", ", ipoib", ", defmember=full")(r),
+				strings.Join(members, ", "))
 		}
 	}
 	return text

@@ -92,7 +92,8 @@ func (c *fieldCase) manage(files map[string]string, argv ...string) *managed {
 		m.write(name, text)
 	}
 	m.configure()
-	m.env = []string{"IBSIM_SOCKNAME=" + socket, "SIM_HOST=" + n.Nodes[managersHost(n)].ID, "OSM_CACHE_DIR=" + m.dir, "OSM_TMP_DIR=" + m.dir, "IBSM_SOCKET=none"}
+	m.env = []string{"IBSIM_SOCKNAME=" + socket, "SIM_HOST=" + n.Nodes[managersHost(n)].ID, "OSM_CACHE_DIR=" + m.dir,
+		"OSM_TMP_DIR=" + m.dir, "IBSM_SOCKET=none"}
 	m.start(argv...)
 	return m
 }
@@ -198,7 +199,8 @@ func (c *fieldCase) compare(s stage, theirs, ours *managed, r *fieldReport) {
 				return
 			}
 		} else if time.Now().After(late) {
-			c.t.Fatalf("seed %d, %s: the fabric is not in order: OpenSM %v, ibsm %v\n%s%v", c.seed, s, a != nil, b != nil, c.settings, c.kinds)
+			c.t.Fatalf("seed %d, %s: the fabric is not in order: OpenSM %v, ibsm %v\n%s%v", c.seed, s, a != nil,
+				b != nil, c.settings, c.kinds)
 		}
 	}
 }
@@ -281,7 +283,8 @@ func randomCable(n *net.Net, r *rand.Rand) net.End {
 	for i := range n.Nodes {
 		for num, p := range n.Nodes[i].Ports {
 			at := net.End{Node: int32(i), Port: uint8(num)}
-			if p.Peer.Node > at.Node && int(p.Peer.Node) != managersHost(n) && n.Nodes[i].Type == mad.Switch && whole(n, at) {
+			if p.Peer.Node > at.Node && int(p.Peer.Node) != managersHost(n) && n.Nodes[i].Type == mad.Switch &&
+				whole(n, at) {
 				cables = append(cables, at)
 			}
 		}
@@ -334,7 +337,8 @@ func TestFields(t *testing.T) {
 		t.Errorf("differences that are not in docs/fields.md:\n%s", text)
 	}
 	all := proof() && os.Getenv("IBSM_SEED") == ""
-	realRows := []string{"base port 0 that holds 0", "switch that takes wildcards: ports without a link, and port 0"} // ideal devices are not like that
+	// ideal devices are not like that
+	realRows := []string{"base port 0 that holds 0", "switch that takes wildcards: ports without a link, and port 0"}
 	for i := range fieldRows {
 		row := &fieldRows[i]
 		t.Logf("%6d %s", r.rows[row], row.name())

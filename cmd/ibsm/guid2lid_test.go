@@ -25,17 +25,21 @@ func TestHonorGUID2LID(t *testing.T) {
 
 			dir := t.TempDir()
 			conf := filepath.Join(dir, "opensm.conf")
-			if err := os.WriteFile(conf, fmt.Appendf(nil, "%shonor_guid2lid_file %s\n", polling, honor), 0o666); err != nil {
+			if err := os.WriteFile(conf, fmt.Appendf(nil, "%shonor_guid2lid_file %s\n", polling, honor),
+				0o666); err != nil {
 				t.Fatal(err)
 			}
-			env := []string{"IBSIM_SOCKNAME=" + w.socket, "SIM_HOST=" + w.hosts[1], "OSM_CACHE_DIR=" + dir, "OSM_TMP_DIR=" + dir, "IBSM_SOCKET=none"}
-			standby := start(t, nil, dir, env, program(t, "ibsm"), "--ibsim", "-F", conf, "-f", "stdout", "-s", "0", "-p", "3", "--state_dir", filepath.Join(dir, "state"))
+			env := []string{"IBSIM_SOCKNAME=" + w.socket, "SIM_HOST=" + w.hosts[1], "OSM_CACHE_DIR=" + dir,
+				"OSM_TMP_DIR=" + dir, "IBSM_SOCKET=none"}
+			standby := start(t, nil, dir, env, program(t, "ibsm"), "--ibsim", "-F", conf, "-f", "stdout", "-s", "0",
+				"-p", "3", "--state_dir", filepath.Join(dir, "state"))
 			t.Cleanup(standby.kill)
 			standby.await("Entering STANDBY state")
 			var guid mad.GUID
 			w.server.Do(func(*fabric.Fabric) { guid = n.Nodes[w.ends[0].Node].Ports[w.ends[0].Port].GUID })
 			const other mad.LID = 0x123
-			if err := os.WriteFile(filepath.Join(dir, "guid2lid"), fmt.Appendf(nil, "%v 0x%04x 0x%04x\n\n", guid, uint16(other), uint16(other)), 0o666); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "guid2lid"),
+				fmt.Appendf(nil, "%v 0x%04x 0x%04x\n\n", guid, uint16(other), uint16(other)), 0o666); err != nil {
 				t.Fatal(err)
 			}
 			w.manager.kill()

@@ -37,7 +37,8 @@ func newSuccession(t *testing.T) *succession {
 	s.manager = s.manage(0, 3)
 	s.manager.await("SUBNET UP")
 	for i := range s.clients {
-		join := request(mad.MethodSet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|sarec.MCMemberJoinState|
+		join := request(mad.MethodSet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|
+			sarec.MCMemberJoinState|
 			sarec.MCMemberQKey|sarec.MCMemberPKey|sarec.MCMemberTClass|sarec.MCMemberSL|sarec.MCMemberFlowLabel)
 		rec := (*sarec.MCMemberRecord)(join.SAData()[:])
 		rec.SetMGID(mad.GID{0xff, 0x15, 0xa0, 0x1b, 15: 7})
@@ -64,7 +65,8 @@ func (s *succession) write(manager int, partitions string) {
 // manage starts a manager. Each has its store, which outlives it.
 func (s *succession) manage(manager, priority int) *process {
 	s.t.Helper()
-	return s.start(s.hosts[manager], program(s.t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "-k", "5ec", "-p", fmt.Sprint(priority), "-P", s.files[manager],
+	return s.start(s.hosts[manager], program(s.t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "-k", "5ec", "-p",
+		fmt.Sprint(priority), "-P", s.files[manager],
 		"--ctl_socket", s.sockets[manager], "--state_dir", filepath.Join(s.dir, fmt.Sprint("state", manager)))
 }
 

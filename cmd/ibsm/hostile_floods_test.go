@@ -78,7 +78,8 @@ func (h *hostile) floods(sw mad.LID) []flood {
 	}
 	return []flood{
 		{"malformed SA requests and half-open RMPP", func(i int) mad.Packet {
-			p := request([]mad.Method{mad.MethodGet, mad.MethodGetTable, mad.MethodSet, 0x14}[i%4], []mad.AttrID{0x11, 0x35, 0x38, 0x31}[i/4%4], mad.ComponentMask(i))
+			p := request([]mad.Method{mad.MethodGet, mad.MethodGetTable, mad.MethodSet, 0x14}[i%4],
+				[]mad.AttrID{0x11, 0x35, 0x38, 0x31}[i/4%4], mad.ComponentMask(i))
 			binary.BigEndian.PutUint64(p.SAData()[i%32:], uint64(i)*0x9e3779b97f4a7c15)
 			if i%3 == 0 {
 				p[24], p[25], p[26] = 1, byte(1+i%4), byte(i) // RMPP
@@ -106,9 +107,11 @@ func (h *hostile) floods(sw mad.LID) []flood {
 			return p
 		}},
 		{"joins and leaves", func(i int) mad.Packet {
-			p := request([]mad.Method{mad.MethodSet, mad.MethodDelete}[i%2], sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|sarec.MCMemberJoinState)
+			p := request([]mad.Method{mad.MethodSet, mad.MethodDelete}[i%2], sarec.AttrMCMemberRecord,
+				sarec.MCMemberMGID|sarec.MCMemberPortGID|sarec.MCMemberJoinState)
 			rec := (*sarec.MCMemberRecord)(p.SAData()[:])
-			rec.SetMGID(mad.GID{0: 0xff, 1: 0x12, 2: 0x40, 3: 0x1b, 4: 0xff, 5: 0xff, 12: 0xff, 13: 0xff, 14: 0xff, 15: 0xff})
+			rec.SetMGID(mad.GID{0: 0xff, 1: 0x12, 2: 0x40, 3: 0x1b, 4: 0xff, 5: 0xff, 12: 0xff, 13: 0xff, 14: 0xff,
+				15: 0xff})
 			rec.SetPortGID(gid)
 			rec.SetJoinState(1)
 			return p

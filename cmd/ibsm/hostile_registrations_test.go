@@ -8,8 +8,8 @@ import (
 	"ibsm/sim/fabric"
 )
 
-// intrudesOnRegistrations measures what a host achieves against what another one has registered, a row of docs/security.md
-// for each attack.
+// intrudesOnRegistrations measures what a host achieves against what another one has registered, a row of
+// docs/security.md for each attack.
 func (h *hostile) intrudesOnRegistrations(master mad.LID) (rows []string) {
 	ignore := func(*mad.Packet) {}
 	gid := h.clientGIDs()[honest]
@@ -19,7 +19,8 @@ func (h *hostile) intrudesOnRegistrations(master mad.LID) (rows []string) {
 		lid = info.LID()
 	})
 
-	service := request(mad.MethodSet, sarec.AttrServiceRecord, sarec.ServiceServiceID|sarec.ServiceServiceGID|sarec.ServiceServicePKey|sarec.ServiceServiceKey|sarec.ServiceServiceName)
+	service := request(mad.MethodSet, sarec.AttrServiceRecord, sarec.ServiceServiceID|sarec.ServiceServiceGID|
+		sarec.ServiceServicePKey|sarec.ServiceServiceKey|sarec.ServiceServiceName)
 	rec := (*sarec.ServiceRecord)(service.SAData()[:])
 	rec.SetServiceID(77)
 	rec.SetServiceGID(gid)
@@ -45,7 +46,8 @@ func (h *hostile) intrudesOnRegistrations(master mad.LID) (rows []string) {
 	rows = append(rows, fmt.Sprintf("Delete of another host's membership: gone %t", !h.finds(master, member)))
 
 	const stolen = 0xbad0bad
-	alias := request(mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<2)
+	alias := request(mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|
+		sarec.GUIDInfoGUID0<<2)
 	guids := (*sarec.GUIDInfoRecord)(alias.SAData()[:])
 	guids.SetLID(lid)
 	guids.GUIDInfo().SetGUID(2, stolen)
@@ -54,7 +56,8 @@ func (h *hostile) intrudesOnRegistrations(master mad.LID) (rows []string) {
 	alias.SetComponentMask(sarec.GUIDInfoLID | sarec.GUIDInfoBlockNum)
 	tid := h.put(honest, master, alias)
 	now := h.hears("alias GUIDs", func(p *mad.Packet) bool { return p.TID() == tid })
-	rows = append(rows, fmt.Sprintf("alias GUID at another host's port: set %t", now.Status() == mad.StatusOK && (*sarec.GUIDInfoRecord)(now.SAData()[:]).GUIDInfo().GUID(2) == stolen))
+	rows = append(rows, fmt.Sprintf("alias GUID at another host's port: set %t", now.Status() == mad.StatusOK &&
+		(*sarec.GUIDInfoRecord)(now.SAData()[:]).GUIDInfo().GUID(2) == stolen))
 	return rows
 }
 

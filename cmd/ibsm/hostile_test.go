@@ -143,11 +143,15 @@ func (h *hostile) registers(master mad.LID, p mad.Packet, note func(p *mad.Packe
 	h.t.Helper()
 	for begin := time.Now(); time.Since(begin) < patience(); {
 		tid := h.put(honest, master, p)
-		if _, answered := h.hearsWithin(time.Second, func(r *mad.Packet) bool { note(r); return r.TID() == tid }); answered {
+		if _, answered := h.hearsWithin(time.Second, func(r *mad.Packet) bool {
+			note(r)
+			return r.TID() == tid
+		}); answered {
 			return
 		}
 	}
-	h.t.Fatalf("not within %v: the answer to %v(%v); the manager says\n%s", patience(), p.Method(), p.AttrID(), h.manager.text())
+	h.t.Fatalf("not within %v: the answer to %v(%v); the manager says\n%s", patience(), p.Method(), p.AttrID(),
+		h.manager.text())
 }
 
 // state is that of a manager, as it answers another host. It has handled then what came before. OpenSM may be
@@ -223,7 +227,8 @@ func (h *hostile) attacks() (rows []string) {
 	row("Get(SMInfo) in false names: %d SMPs each, and the answer", (h.smps()-before)/names-2)
 	row("DISABLE: the standby is %s", h.control(smp.ControlDisable))
 	h.control(smp.ControlStandby)
-	row("HANDOVER: the standby is %s, and was master %t", h.control(smp.ControlHandover), strings.Contains(h.standby.text(), "Entering MASTER state"))
+	row("HANDOVER: the standby is %s, and was master %t", h.control(smp.ControlHandover),
+		strings.Contains(h.standby.text(), "Entering MASTER state"))
 	eventually(h.t, "the managers have settled who is master, and hosts know", func() (known bool) {
 		h.server.Do(func(f *fabric.Fabric) {
 			info := f.PortInfo(h.ends[honest])
@@ -252,10 +257,12 @@ func (h *hostile) attacks() (rows []string) {
 
 	idle := h.latency()
 	for _, f := range h.floods(swLID) {
-		row("flood of %s: p99 of another host %v, idle %v", f.of, h.flooded(f.packet).Round(10*time.Microsecond), idle.Round(10*time.Microsecond))
+		row("flood of %s: p99 of another host %v, idle %v", f.of, h.flooded(f.packet).Round(10*time.Microsecond),
+			idle.Round(10*time.Microsecond))
 	}
 	after := h.state(0)
-	row("after the floods: the master is %s, and was NOT-ACTIVE %t", after, strings.Contains(h.manager.text(), "NOT-ACTIVE"))
+	row("after the floods: the master is %s, and was NOT-ACTIVE %t", after,
+		strings.Contains(h.manager.text(), "NOT-ACTIVE"))
 	if after == "unresponsive" {
 		return rows
 	}
@@ -310,7 +317,8 @@ func (h *hostile) reportsForged(master mad.LID) (forged bool) {
 
 // join is a request of a client to create a group.
 func (h *hostile) join(client int, group byte) mad.Packet {
-	p := request(mad.MethodSet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|sarec.MCMemberJoinState|
+	p := request(mad.MethodSet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|
+		sarec.MCMemberJoinState|
 		sarec.MCMemberQKey|sarec.MCMemberPKey|sarec.MCMemberTClass|sarec.MCMemberFlowLabel|sarec.MCMemberSL)
 	rec := (*sarec.MCMemberRecord)(p.SAData()[:])
 	rec.SetMGID(mad.GID{0: 0xff, 1: 0x12, 2: 0x40, 3: 0x1b, 4: 0xff, 5: 0xff, 15: group})
@@ -350,7 +358,8 @@ func (h *hostile) writes(sw net.End) (written bool) {
 // otherPort is a port of a switch to another host than that at a port.
 func otherPort(f *fabric.Fabric, at net.End) uint8 {
 	for num := uint8(1); ; num++ {
-		if peer := f.Peer(net.End{Node: at.Node, Port: num}); num != at.Port && peer != net.NoEnd && f.NodeType(peer.Node) == mad.CA {
+		if peer := f.Peer(net.End{Node: at.Node, Port: num}); num != at.Port && peer != net.NoEnd &&
+			f.NodeType(peer.Node) == mad.CA {
 			return num
 		}
 	}
@@ -386,7 +395,8 @@ func TestHostileHost(t *testing.T) {
 	}
 	ours := func(conf, socket string) [2][]string {
 		argv := []string{program(t, "ibsm"), "--ibsim", "-F", conf, "-f", "stdout", "--state_dir", "none", "-p"}
-		return [2][]string{append(slices.Clone(argv), "5", "--ctl_socket", socket), append(slices.Clone(argv), "3", "--ctl_socket", "none")}
+		return [2][]string{append(slices.Clone(argv), "5", "--ctl_socket", socket),
+			append(slices.Clone(argv), "3", "--ctl_socket", "none")}
 	}
 	sockets := [2]string{filepath.Join(dir, "1"), filepath.Join(dir, "2")}
 	theirs := []string{"ibsim-run", "opensm", "-F", write("opensm", ""), "-f", "stdout", "-p"}
@@ -398,10 +408,16 @@ func TestHostileHost(t *testing.T) {
 		warnings int      // of keys that everybody knows, at the start
 	}{
 		{"OpenSM", "", [2][]string{append(slices.Clone(theirs), "5"), append(slices.Clone(theirs), "3")}, nil, 0},
-		{"ibsm with default keys", sockets[0], ours(write("default", ""), sockets[0]), []string{"false names: 0 SMPs each, and", "DISABLE: the standby is STANDBY", "HANDOVER: the standby is STANDBY, and was master false",
-			"unhealthy false", "subscriber false", "service: gone false", "membership: gone false", "alias GUID at another host's port: set false"}, 2},
-		{"ibsm with keys set", sockets[1], ours(write("keys", "sm_key 0x5ec\nm_key 0x3347\nm_key_protection_level 1\n"), sockets[1]), []string{"false names: 0 SMPs each, and", "DISABLE: the standby is STANDBY",
-			"HANDOVER: the standby is STANDBY, and was master false", "unhealthy false", "subscriber false", "service: gone false", "membership: gone false", "alias GUID at another host's port: set false", "written false", "the master is MASTER"}, 0},
+		{"ibsm with default keys", sockets[0], ours(write("default", ""), sockets[0]),
+			[]string{"false names: 0 SMPs each, and", "DISABLE: the standby is STANDBY",
+				"HANDOVER: the standby is STANDBY, and was master false",
+				"unhealthy false", "subscriber false", "service: gone false", "membership: gone false",
+				"alias GUID at another host's port: set false"}, 2},
+		{"ibsm with keys set", sockets[1], ours(write("keys", "sm_key 0x5ec\nm_key 0x3347\nm_key_protection_level 1\n"),
+			sockets[1]), []string{"false names: 0 SMPs each, and", "DISABLE: the standby is STANDBY",
+			"HANDOVER: the standby is STANDBY, and was master false", "unhealthy false", "subscriber false",
+			"service: gone false", "membership: gone false", "alias GUID at another host's port: set false",
+			"written false", "the master is MASTER"}, 0},
 	} {
 		if c.want == nil && os.Getenv("IBSM_PROOF") == "" {
 			continue // OpenSM's column

@@ -49,7 +49,8 @@ func startIbsimAt(t *testing.T, file, socket string) *simulator {
 	defer stdin.Close()
 	t.Cleanup(func() { w.Close() })
 	s.stdin = w
-	s.proc = start(t, stdin, s.dir, s.env(""), "ibsim", "-s", "-N", "60000", "-S", "5000", "-P", "500000", "-L", "30720", file)
+	s.proc = start(t, stdin, s.dir, s.env(""), "ibsim", "-s", "-N", "60000", "-S", "5000", "-P", "500000", "-L",
+		"30720", file)
 	s.proc.await(prompt)
 	s.console("") // it prompts before it listens to clients, and answers after
 	return s

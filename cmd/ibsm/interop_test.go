@@ -12,8 +12,8 @@ import (
 	"ibsm/mad"
 )
 
-// polling makes a standby of either kind see the death of its master within three seconds, and not take a master that gets
-// no processor for a second for dead.
+// polling makes a standby of either kind see the death of its master within three seconds, and not take a master that
+// gets no processor for a second for dead.
 const polling = "force_log_flush TRUE\nsminfo_polling_timeout 500\npolling_retry_number 5\n"
 
 // pair is two managers on one fabric, the second of which starts when the first has
@@ -31,14 +31,18 @@ var pairs = []pair{
 	{name: "ibsm stays master", first: &ibsm, second: &opensm, priorities: [2]string{"5", "3"}},
 	{name: "OpenSM hands over", first: &opensm, second: &ibsm, priorities: [2]string{"3", "5"}, hands: true},
 	{name: "ibsm hands over", first: &ibsm, second: &opensm, priorities: [2]string{"3", "5"}, hands: true},
-	{name: "OpenSM hands over to the lower GUID", first: &opensm, second: &ibsm, priorities: [2]string{"4", "4"}, lower: 1, hands: true},
-	{name: "ibsm hands over to the lower GUID", first: &ibsm, second: &opensm, priorities: [2]string{"4", "4"}, lower: 1, hands: true},
+	{name: "OpenSM hands over to the lower GUID", first: &opensm, second: &ibsm, priorities: [2]string{"4", "4"},
+		lower: 1, hands: true},
+	{name: "ibsm hands over to the lower GUID", first: &ibsm, second: &opensm, priorities: [2]string{"4", "4"},
+		lower: 1, hands: true},
 	{name: "OpenSM has the lower GUID", first: &opensm, second: &ibsm, priorities: [2]string{"4", "4"}},
 	{name: "ibsm has the lower GUID", first: &ibsm, second: &opensm, priorities: [2]string{"4", "4"}},
 	{name: "two of ibsm, the higher stays master", first: &ibsm, second: &ibsm, priorities: [2]string{"5", "3"}},
-	{name: "two of ibsm, the lower hands over", first: &ibsm, second: &ibsm, priorities: [2]string{"3", "5"}, hands: true},
+	{name: "two of ibsm, the lower hands over", first: &ibsm, second: &ibsm, priorities: [2]string{"3", "5"},
+		hands: true},
 	{name: "two of ibsm, the lower GUID stays master", first: &ibsm, second: &ibsm, priorities: [2]string{"4", "4"}},
-	{name: "two of ibsm, the higher GUID hands over", first: &ibsm, second: &ibsm, priorities: [2]string{"4", "4"}, lower: 1, hands: true},
+	{name: "two of ibsm, the higher GUID hands over", first: &ibsm, second: &ibsm, priorities: [2]string{"4", "4"},
+		lower: 1, hands: true},
 }
 
 // TestInterop: of two managers the right one is master; when the standby is killed the master
@@ -58,7 +62,8 @@ func TestInterop(t *testing.T) {
 			if p.lower == 1 {
 				slices.Reverse(hosts)
 			}
-			first := p.first.start(s, hosts[0], "-F", conf, "-R", "minhop", "-p", p.priorities[0]) // the one engine that both have by default
+			// the one engine that both have by default
+			first := p.first.start(s, hosts[0], "-F", conf, "-R", "minhop", "-p", p.priorities[0])
 			first.await("SUBNET UP")
 			s.snapshot("first")
 			second := p.second.start(s, hosts[1], "-F", conf, "-R", "minhop", "-p", p.priorities[1])
@@ -119,8 +124,8 @@ func TestStandbyDies(t *testing.T) {
 			master.skip()
 			lid := strconv.Itoa(int(s.lidOf(hosts[1])))
 			standby.kill()
-			// By a question to the dead port ibsim notices the death, and clears IsSM. Requests that ibsim gets meanwhile may be lost, and the
-			// client then waits for ever for the reply to its last one.
+			// By a question to the dead port ibsim notices the death, and clears IsSM. Requests that ibsim gets
+			// meanwhile may be lost, and the client then waits for ever for the reply to its last one.
 			asking := start(t, nil, s.dir, s.env(s.net.witnessHost()), "ibsim-run", "sminfo", "-t", "100", lid)
 			asking.await("mad_rpc: _do_madrpc failed")
 			asking.kill()
@@ -129,7 +134,8 @@ func TestStandbyDies(t *testing.T) {
 			s.console("ReLink %q", hosts[2])
 			master.await("SUBNET UP")
 			mask := func(argv ...string) string {
-				found := regexp.MustCompile(`(?i)CapMask:?\.+(0x[0-9a-f]+)`).FindStringSubmatch(s.run(s.net.witnessHost(), argv...).stdout)
+				found := regexp.MustCompile(`(?i)CapMask:?\.+(0x[0-9a-f]+)`).FindStringSubmatch(
+					s.run(s.net.witnessHost(), argv...).stdout)
 				if found == nil {
 					t.Fatalf("%v shows no CapabilityMask", argv)
 				}

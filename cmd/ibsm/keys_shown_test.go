@@ -21,14 +21,16 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// TestNoKeyIsShown: with security tenants and a keys_file, over a rotation, the end of the master and a takeover nothing that two managers print, log, dump, store or answer has the secret or
-// any key that follows from it, except guid2mkey, which is for OpenSM: all verbs of ibsmctl with the arguments that they complete, as
-// text and as JSON, all commands of the console, metrics, the dry run, the configuration written out, and the stacks of a manager that is ended by
-// SIGQUIT.
+// TestNoKeyIsShown: with security tenants and a keys_file, over a rotation, the end of the master and a takeover
+// nothing that two managers print, log, dump, store or answer has the secret or any key that follows from it, except
+// guid2mkey, which is for OpenSM: all verbs of ibsmctl with the arguments that they complete, as text and as JSON, all
+// commands of the console, metrics, the dry run, the configuration written out, and the stacks of a manager that is
+// ended by SIGQUIT.
 func TestNoKeyIsShown(t *testing.T) {
 	t.Parallel()
 	file, secret := secretFile(t)
-	// Of a host's port with another GUID than its node a client of a simulator learns the GUID by NodeInfo only, which needs the M_Key that follows from it.
+	// Of a host's port with another GUID than its node a client of a simulator learns the GUID by NodeInfo only, which
+	// needs the M_Key that follows from it.
 	w := newTestSubnetOf(t, nettest.Generate(t, "fattree:k=4,devices=real"), 2)
 	var search keystest.Search
 	var ports []uint64
@@ -46,15 +48,19 @@ func TestNoKeyIsShown(t *testing.T) {
 	dir := t.TempDir()
 	conf, metrics := filepath.Join(dir, "opensm.conf"), "127.0.0.1:"+freePort(t)
 	lines := "keys_file " + file + "\nsecurity tenants\nlog_flags 0xff\nforce_log_flush TRUE\nsweep_interval 2\n" +
-		"partition_config_file " + dir + "/partitions.conf\ndrain_file " + dir + "/drain.conf\n" // which some verbs write
-	for path, text := range map[string]string{conf: lines, dir + "/partitions.conf": "Default=0x7fff, ipoib: ALL=limited, SELF=full;\n"} {
+		// which some verbs write
+		"partition_config_file " + dir + "/partitions.conf\ndrain_file " + dir + "/drain.conf\n"
+	for path, text := range map[string]string{
+		conf: lines, dir + "/partitions.conf": "Default=0x7fff, ipoib: ALL=limited, SELF=full;\n",
+	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	begin := func(i int, more ...string) *process {
 		own := filepath.Join(dir, fmt.Sprint(i))
-		argv := []string{"env", "OSM_CACHE_DIR=" + own + "/cache", "OSM_TMP_DIR=" + own + "/dumps", program(t, "ibsm"), "--ibsim", "-F", conf, "-f", "stdout",
+		argv := []string{"env", "OSM_CACHE_DIR=" + own + "/cache", "OSM_TMP_DIR=" + own + "/dumps", program(t, "ibsm"),
+			"--ibsim", "-F", conf, "-f", "stdout",
 			"--state_dir", own + "/state", "--ctl_socket", own + "/ctl"}
 		for _, below := range []string{"cache", "dumps", "state"} {
 			if err := os.MkdirAll(filepath.Join(own, below), 0o700); err != nil {
@@ -67,7 +73,10 @@ func TestNoKeyIsShown(t *testing.T) {
 	first.await("SUBNET UP")
 	for _, name := range []string{"guid2mkey", "neighbors"} { // with which the standby knows the subnet
 		text := []byte(nil)
-		eventually(t, name+" is written", func() bool { text, _ = os.ReadFile(filepath.Join(dir, "0/cache", name)); return len(text) > 0 })
+		eventually(t, name+" is written", func() bool {
+			text, _ = os.ReadFile(filepath.Join(dir, "0/cache", name))
+			return len(text) > 0
+		})
 		if err := os.MkdirAll(filepath.Join(dir, "1/cache"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -94,10 +103,13 @@ func TestNoKeyIsShown(t *testing.T) {
 	if out := ctl("security", "rotate"); !bytes.Contains(out, []byte("number 2")) {
 		t.Fatalf("no rotation: %s", out)
 	}
-	eventually(t, "all ports have the next M_Keys", func() bool { return bytes.Contains(ctl("security"), []byte("of number 2")) })
+	eventually(t, "all ports have the next M_Keys", func() bool {
+		return bytes.Contains(ctl("security"), []byte("of number 2"))
+	})
 	completed := func(args ...string) (words []string) {
 		for line := range strings.Lines(string(ctl(append(append([]string{"__complete"}, args...), "")...))) {
-			if word, _, _ := strings.Cut(strings.TrimSpace(line), "\t"); word != "" && word[0] != ':' && !strings.Contains(word, " ") {
+			if word, _, _ := strings.Cut(strings.TrimSpace(line), "\t"); word != "" && word[0] != ':' &&
+				!strings.Contains(word, " ") {
 				words = append(words, word)
 			}
 		}
@@ -135,7 +147,8 @@ func TestNoKeyIsShown(t *testing.T) {
 		t.Errorf("metrics: %v", err)
 	}
 	must("the metrics", text)
-	ibsm := []string{"env", "IBSIM_SOCKNAME=" + w.socket, "SIM_HOST=" + w.hosts[1], "OSM_CACHE_DIR=" + filepath.Join(dir, "1/cache"), program(t, "ibsm"), "-F", conf}
+	ibsm := []string{"env", "IBSIM_SOCKNAME=" + w.socket, "SIM_HOST=" + w.hosts[1],
+		"OSM_CACHE_DIR=" + filepath.Join(dir, "1/cache"), program(t, "ibsm"), "-F", conf}
 	must("the dry run", run(append(ibsm, "--ibsim", "--dry-run")...))
 	written := filepath.Join(dir, "written.conf")
 	must("ibsm --create-config", run(append(ibsm, "--create-config", written)...))

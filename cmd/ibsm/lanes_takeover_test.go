@@ -18,7 +18,8 @@ func TestLanesTakeover(t *testing.T) {
 		{"torus:dims=5x5,hosts=1", "nue", "nue_max_num_vls 4\n", "minhop,lash", "service levels to avoid credit loops"},
 		{"torus:dims=5x5,hosts=1", "updn", "", "minhop", ""},
 		{"torus:dims=5x5,hosts=1", "dor", "", "minhop", "service levels to avoid credit loops"},
-		{"torus:dims=5x5,hosts=1", "minhop", "max_op_vls 1\n", "minhop,lash", "service levels with separate VLs; the ports have VLs for 1"},
+		{"torus:dims=5x5,hosts=1", "minhop", "max_op_vls 1\n", "minhop,lash",
+			"service levels with separate VLs; the ports have VLs for 1"},
 		{"torus:dims=5x5x3,hosts=1", "torus-2QoS", "", "minhop,lash", "service levels to avoid credit loops"},
 	} {
 		t.Run(c.engine, func(t *testing.T) { testLanesTakeover(t, c.spec, c.engine, c.conf, c.list, c.says) })
@@ -60,12 +61,14 @@ func testLanesTakeover(t *testing.T, spec, engine, conf, list, says string) {
 	defer p.stop()
 	after := s.run(s.net.witnessHost(), fabcheckPath(), "--no-check", "-q", "--compare", before)
 	for line := range strings.Lines(after.stdout) {
-		if words := strings.Fields(line); len(words) > 1 && words[0] == "DIFF" && (words[1] == "lft" || words[1] == "sl2vl" || words[1] == "vlarb") {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == "DIFF" &&
+			(words[1] == "lft" || words[1] == "sl2vl" || words[1] == "vlarb") {
 			t.Errorf("it has changed a table: %s", line)
 		}
 	}
 	r := s.run(s.net.witnessHost(), fabcheckPath(), "--ibsim", "-q", "-v", "-c")
-	if want := !strings.Contains(says, "of their own"); (r.status == 0) != want || !strings.Contains(r.stderr, "SA answers") {
+	if want := !strings.Contains(says, "of their own"); (r.status == 0) != want ||
+		!strings.Contains(r.stderr, "SA answers") {
 		t.Errorf("fabcheck, which finds nothing: %v, status %d: %s%s", want, r.status, r.stdout, r.stderr)
 	}
 }

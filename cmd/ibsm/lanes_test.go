@@ -33,7 +33,8 @@ func TestLanes(t *testing.T) {
 	ours.stop()
 	s.conf = ""
 	ibsm.bringUp(s)
-	if r := s.run(s.net.witnessHost(), "saquery", "SL2VL", sw+"/1/2"); !strings.Contains(r.stdout, "VL:"+strings.Repeat(" 0|", 16)) {
+	if r := s.run(s.net.witnessHost(), "saquery", "SL2VL", sw+"/1/2"); !strings.Contains(r.stdout,
+		"VL:"+strings.Repeat(" 0|", 16)) {
 		t.Errorf("without qos saquery prints\n%s%s", r.stdout, r.stderr)
 	}
 }
@@ -48,13 +49,15 @@ func (s *simulator) mustShowLanes(who, sw, host string) (tables string) {
 	s.t.Helper()
 	asks := s.net.witnessHost()
 	compare := func(address, query string, port ...string) {
-		for _, row := range laneRow.FindAllStringSubmatch(s.run(asks, append([]string{"smpquery", "sl2vl", address}, port...)...).stdout, -1) {
+		for _, row := range laneRow.FindAllStringSubmatch(
+			s.run(asks, append([]string{"smpquery", "sl2vl", address}, port...)...).stdout, -1) {
 			if number(row[1])%3 != 1 && query == "" {
 				continue // few are enough
 			}
 			tables += row[0] + "\n"
 			r := s.run(asks, "saquery", "SL2VL", fmt.Sprintf("%s/%s/%s", address, row[1], row[2]))
-			if rec := laneRecord.FindStringSubmatch(r.stdout); rec == nil || rec[1] != row[1] || rec[2] != row[2] || rec[3] != row[3] {
+			if rec := laneRecord.FindStringSubmatch(r.stdout); rec == nil || rec[1] != row[1] || rec[2] != row[2] ||
+				rec[3] != row[3] {
 				s.t.Errorf("%s: smpquery prints\n%s\nand saquery\n%s%s", who, row[0], r.stdout, r.stderr)
 			}
 		}

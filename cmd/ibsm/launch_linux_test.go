@@ -29,9 +29,12 @@ func TestLaunch(t *testing.T) {
 		files map[string]string
 		names []string
 	}{
-		{"sysconfig", map[string]string{"sysconfig/opensm": fmt.Sprintf("GUIDS=%q\nPRIORITY=15\n", strings.Join(guids, " "))}, guids},
+		{"sysconfig", map[string]string{
+			"sysconfig/opensm": fmt.Sprintf("GUIDS=%q\nPRIORITY=15\n", strings.Join(guids, " ")),
+		}, guids},
 		{"numbered", map[string]string{
-			"rdma/opensm.conf.1": "guid " + guids[0] + "\nsm_priority 15\n", "rdma/opensm.conf.2": "guid " + guids[1] + "\nsm_priority 15\n",
+			"rdma/opensm.conf.1": "guid " + guids[0] + "\nsm_priority 15\n", "rdma/opensm.conf.2": "guid " + guids[1] +
+				"\nsm_priority 15\n",
 			"rdma/opensm.conf.rpmnew": "guid 0x1", "sysconfig/opensm": "GUIDS=0x2",
 		}, []string{"1", "2"}},
 	} {
@@ -47,9 +50,11 @@ func TestLaunch(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			env := []string{"OSM_CACHE_DIR=" + dir + "/cache", "OSM_TMP_DIR=" + dir + "/dump", "IBSM_SOCKET=" + dir + "/x.sock"}
+			env := []string{"OSM_CACHE_DIR=" + dir + "/cache", "OSM_TMP_DIR=" + dir + "/dump",
+				"IBSM_SOCKET=" + dir + "/x.sock"}
 			inside := "mount --bind " + etc + " /etc; exec " + program(t, "ibsm") +
-				" --launch --fabric " + spec + " -s 0 -f " + dir + "/sm.log --state_dir " + dir + "/state --ctl_socket " + dir + "/x.sock"
+				" --launch --fabric " + spec + " -s 0 -f " + dir + "/sm.log --state_dir " + dir +
+				"/state --ctl_socket " + dir + "/x.sock"
 			p := start(t, nil, dir, env, "unshare", "-Urm", "sh", "-c", inside)
 			for _, name := range c.names {
 				p.rewind()
@@ -87,7 +92,8 @@ func TestLaunch(t *testing.T) {
 			}
 			// An instance that has ended has written all of its files; one that runs may be behind.
 			for i, kept := range []string{"cache/" + guids[0] + "/guid2lid", "cache/" + guids[1] + "/guid2lid",
-				"state/" + guids[0] + "/state.db", "state/" + guids[1] + "/state.db", "sm.log", "sm." + c.names[1] + ".log"} {
+				"state/" + guids[0] + "/state.db", "state/" + guids[1] + "/state.db", "sm.log",
+				"sm." + c.names[1] + ".log"} {
 				if _, err := os.Stat(filepath.Join(dir, kept)); err != nil {
 					t.Errorf("file %d: %v", i, err)
 				}
@@ -152,15 +158,18 @@ func TestInstance(t *testing.T) {
 	madtest.Need(t, "unshare")
 	spec := nettest.Spec(t, "fattree:k=4,levels=2")
 	guid, dir := hostPorts(t, spec)[0], t.TempDir()
-	args := []string{program(t, "ibsm"), "--instance", guid, "--fabric", spec, "-f", filepath.Join(dir, "sm.log"), "--state_dir", dir}
+	args := []string{program(t, "ibsm"), "--instance", guid, "--fabric", spec, "-f", filepath.Join(dir, "sm.log"),
+		"--state_dir", dir}
 	first := start(t, nil, dir, caches(t), args...)
 	first.await("SUBNET UP")
 	r := run(t, dir, caches(t), args...)
-	if want := fmt.Sprintf("process %d (ibsm)", first.cmd.Process.Pid); r.status != 1 || !strings.Contains(r.stderr, want) {
+	if want := fmt.Sprintf("process %d (ibsm)", first.cmd.Process.Pid); r.status != 1 ||
+		!strings.Contains(r.stderr, want) {
 		t.Errorf("status %d, %s; want 1 and %s", r.status, r.stderr, want)
 	}
 	first.stop()
-	if r := run(t, dir, caches(t), program(t, "ibsm"), "--instance", "7"); r.status != 2 || !strings.Contains(r.stderr, `no instance "7"`) {
+	if r := run(t, dir, caches(t), program(t, "ibsm"), "--instance", "7"); r.status != 2 ||
+		!strings.Contains(r.stderr, `no instance "7"`) {
 		t.Errorf("an instance that is not: status %d, %s", r.status, r.stderr)
 	}
 }

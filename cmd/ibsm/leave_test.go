@@ -36,7 +36,8 @@ func end(t *testing.T, master, standby *process, socket string) time.Duration {
 	if master.err != nil || time.Since(began) > endPatience {
 		t.Errorf("the old master has ended after %v: %v", time.Since(began), master.err)
 	}
-	if !strings.Contains(master.text(), "handing the mastership over") || strings.Contains(master.text(), "did not accept mastership") {
+	if !strings.Contains(master.text(), "handing the mastership over") ||
+		strings.Contains(master.text(), "did not accept mastership") {
 		t.Errorf("it has not handed over")
 	}
 	return took
@@ -65,7 +66,8 @@ func TestEndHandsOverToOpenSM(t *testing.T) {
 	}
 	t.Run("served", func(t *testing.T) {
 		w, socket := newTestSubnetOf(t, n, 2), filepath.Join(t.TempDir(), "ctl")
-		first := w.start(w.hosts[0], program(t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "-p", "9", "--ctl_socket", socket)
+		first := w.start(w.hosts[0], program(t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "-p", "9",
+			"--ctl_socket", socket)
 		first.await("SUBNET UP")
 		second := w.start(w.hosts[1], "ibsim-run", "opensm", "-F", conf, "-f", "stdout", "-s", "0", "-p", "3")
 		second.await("Entering STANDBY state")

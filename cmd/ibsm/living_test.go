@@ -34,8 +34,8 @@ type journey struct {
 	hops []fabric.Hop
 }
 
-// TestLivingFabric: cables and switches are lost and return while OpenSM and ibsm are master in turn, each with the same
-// opensm.conf. Under ibsm no pair of hosts is lost that has cables, and fabcheck finds no credit loop. With
+// TestLivingFabric: cables and switches are lost and return while OpenSM and ibsm are master in turn, each with the
+// same opensm.conf. Under ibsm no pair of hosts is lost that has cables, and fabcheck finds no credit loop. With
 // torus-2QoS pairs whose way is not affected keep their SL.
 func TestLivingFabric(t *testing.T) {
 	t.Parallel()
@@ -75,7 +75,8 @@ func newLiving(t *testing.T, spec, engines, more string, seed uint64) *living {
 	l.testSubnet = newTestSubnetOf(t, l.net, 2)
 	l.ctl = filepath.Join(dir, "ctl")
 	conf, torus := filepath.Join(dir, "opensm.conf"), filepath.Join(dir, "torus.conf")
-	lines := "force_log_flush TRUE\nqos TRUE\nsweep_interval 5\nrouting_engine " + engines + "\ntorus_config " + torus + "\n" + more
+	lines := "force_log_flush TRUE\nqos TRUE\nsweep_interval 5\nrouting_engine " + engines + "\ntorus_config " + torus +
+		"\n" + more
 	for name, text := range map[string]string{conf: lines, torus: torusConf} {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -96,7 +97,9 @@ func (l *living) round(number int) {
 		l.judge()
 		before := l.swept()
 		l.change()
-		eventually(l.t, "ibsm has swept again, links are ACTIVE, and packets arrive", func() bool { return l.swept().After(before) && l.active() && l.arrive() })
+		eventually(l.t, "ibsm has swept again, links are ACTIVE, and packets arrive", func() bool {
+			return l.swept().After(before) && l.active() && l.arrive()
+		})
 		l.judge()
 		l.manager.stop()
 	} else {
@@ -116,11 +119,13 @@ func (l *living) round(number int) {
 
 // routedBy is the engine that has routed last.
 func (l *living) routedBy() string {
-	said, _, _ := strings.Cut(l.manager.text()[strings.LastIndex(l.manager.text(), "osm_ucast_mgr_process: "):], " tables configured")
+	said, _, _ := strings.Cut(l.manager.text()[strings.LastIndex(l.manager.text(), "osm_ucast_mgr_process: "):],
+		" tables configured")
 	return strings.TrimPrefix(said, "osm_ucast_mgr_process: ")
 }
 
-// active reports whether all links of the manager's subnet are ACTIVE. One that has returned is in INIT until a sweep has seen it.
+// active reports whether all links of the manager's subnet are ACTIVE. One that has returned is in INIT until a sweep
+// has seen it.
 func (l *living) active() (all bool) {
 	all = true
 	l.server.Do(func(f *fabric.Fabric) {
@@ -302,14 +307,17 @@ func (l *living) judge() {
 		if is.sl != was.sl && l.whole(was) {
 			l.t.Errorf("%v: SL %d and then %d, though its way %v is there", pair, was.sl, is.sl, was.hops)
 		}
-		if !slices.EqualFunc(is.hops, was.hops, func(a, b fabric.Hop) bool { return a.Node == b.Node && a.Out == b.Out }) {
+		if !slices.EqualFunc(is.hops, was.hops, func(a, b fabric.Hop) bool {
+			return a.Node == b.Node && a.Out == b.Out
+		}) {
 			moved++
 		}
 	}
 	var r result
 	for range 3 { // a switch that has just changed may wait for the next sweep
 		eventually(l.t, "ibsm sweeps no more", func() bool { return !l.swept().IsZero() })
-		r = run(l.t, l.t.TempDir(), []string{"IBSIM_SOCKNAME=" + l.socket, "SIM_HOST=" + l.hosts[1]}, "ibsim-run", fabcheckPath(), "--ibsim", "-q", "-v", "-c")
+		r = run(l.t, l.t.TempDir(), []string{"IBSIM_SOCKNAME=" + l.socket, "SIM_HOST=" + l.hosts[1]}, "ibsim-run",
+			fabcheckPath(), "--ibsim", "-q", "-v", "-c")
 		if r.status == 0 && strings.Contains(r.stderr, "SA answers") {
 			break
 		}
@@ -318,7 +326,8 @@ func (l *living) judge() {
 		l.t.Errorf("fabcheck: status %d, %s%s", r.status, r.stdout, r.stderr)
 	}
 	l.was, l.by = now, by
-	l.t.Logf("%d pairs, %d of which changed their way, by %s; lost cables %v, switches %v", len(now), moved, by, l.cuts, l.off)
+	l.t.Logf("%d pairs, %d of which changed their way, by %s; lost cables %v, switches %v", len(now), moved, by, l.cuts,
+		l.off)
 }
 
 // whole reports whether all cables of a way are still there.

@@ -12,22 +12,23 @@ import (
 
 // grepped are what operators and monitoring look for in OpenSM's log, with the shape
 // of the lines that it stands in.
-var grepped = regexp.MustCompile(`(?m)^[A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d \d{6} \[[0-9A-F]+\] (0x\w\w -> (?:` + strings.Join([]string{
-	`Entering \w+ state`, `SUBNET UP`, `Exiting SM`,
-	`osm_ucast_mgr_process: minhop tables configured on all switches`,
-	`log_trap_info: Received Generic Notice .* TID:0x\w{16}`,
-	`drop_mgr_remove_port: Removed port with .* of node:[\w ]+`,
-	`state_mgr_report_new_ports: Discovered new port with .* of node: [\w ]+`,
-	`osm_vendor_bind: Mgmt class 0x(?:81|03) binding to port GUID \w+`,
-	`osm_opensm_bind: Setting IS_SM on port \w+`,
-	`SM class trap \d+: Directed Path Dump of \d+ hop path: Path = [\d,]+`,
-	`log_notice: Reporting \w+ Notice "[^"]+"(?: from switch LID \d+, GUID \w+|, GID:[\w:]+)`,
-	`log_send_error: ERR 5411: DR SMP Send completed with error \(IB_TIMEOUT\) -- dropping\n\t+Method 0x1, Attr 0x\w+`,
-	`Received SMP on a \d+ hop path: Initial path = [\d,]+, Return path  = [0,]+`,
-	`sm_mad_ctrl_send_err_cb: ERR 3113: MAD completed in error \(IB_TIMEOUT\): SubnGet\(\w+\), attr_mod \w+`,
-	`sm_mad_ctrl_send_err_cb: ERR 3120: Timeout while getting attribute .*; Possible mis-set mkey\?`,
-	`osm_prtn_make_partitions: Partition configuration in error`,
-}, "|") + `))`)
+var grepped = regexp.MustCompile(`(?m)^[A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d \d{6} \[[0-9A-F]+\] (0x\w\w -> (?:` +
+	strings.Join([]string{
+		`Entering \w+ state`, `SUBNET UP`, `Exiting SM`,
+		`osm_ucast_mgr_process: minhop tables configured on all switches`,
+		`log_trap_info: Received Generic Notice .* TID:0x\w{16}`,
+		`drop_mgr_remove_port: Removed port with .* of node:[\w ]+`,
+		`state_mgr_report_new_ports: Discovered new port with .* of node: [\w ]+`,
+		`osm_vendor_bind: Mgmt class 0x(?:81|03) binding to port GUID \w+`,
+		`osm_opensm_bind: Setting IS_SM on port \w+`,
+		`SM class trap \d+: Directed Path Dump of \d+ hop path: Path = [\d,]+`,
+		`log_notice: Reporting \w+ Notice "[^"]+"(?: from switch LID \d+, GUID \w+|, GID:[\w:]+)`,
+		`log_send_error: ERR 5411: DR SMP Send completed with error \(IB_TIMEOUT\) -- dropping\n\t+Method 0x1, Attr 0x\w+`,
+		`Received SMP on a \d+ hop path: Initial path = [\d,]+, Return path  = [0,]+`,
+		`sm_mad_ctrl_send_err_cb: ERR 3113: MAD completed in error \(IB_TIMEOUT\): SubnGet\(\w+\), attr_mod \w+`,
+		`sm_mad_ctrl_send_err_cb: ERR 3120: Timeout while getting attribute .*; Possible mis-set mkey\?`,
+		`osm_prtn_make_partitions: Partition configuration in error`,
+	}, "|") + `))`)
 
 // lines are what is looked for in a log, each where it comes first. The level of
 // SUBNET UP is left out: OpenSM's changes with the mastership. So are the ports of a path: of two
@@ -88,7 +89,8 @@ func TestLogTrouble(t *testing.T) {
 		p := m.bringUp(s, append(options, "-D", "0x03", "-P", partitions)...)
 		p.stop()
 		for _, line := range lines(p.text()) {
-			if strings.HasPrefix(line, "0x01") { // two cables lead to the unresponsive host: who answers first decides by which it is asked
+			// two cables lead to the unresponsive host: who answers first decides by which it is asked
+			if strings.HasPrefix(line, "0x01") {
 				found = append(found, strings.ReplaceAll(line, "Initial path = 0,1,5,1,", "Initial path = 0,1,3,1,"))
 			}
 		}
@@ -116,7 +118,8 @@ func TestLogOfModules(t *testing.T) {
 	}
 	modules := write("modules", "# sweeps\nosm_state_mgr.c=0x07\nosm_event_plugin.c 1\n")
 	conf := write("sm.conf", "per_module_logging_file "+modules+"\n")
-	p := start(t, nil, dir, caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-f", "stdout", "-F", conf, "-D", "0x01", "-s", "0")
+	p := start(t, nil, dir, caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-f", "stdout", "-F",
+		conf, "-D", "0x01", "-s", "0")
 	p.await(`modules:3: insert_per_module_debug: Module name "osm_event_plugin.c" not found`)
 	p.await("0x04 -> INITIATING HEAVY SWEEP")
 	p.await("0x80 -> SUBNET UP")
@@ -127,7 +130,8 @@ func TestLogOfModules(t *testing.T) {
 	}
 	write("modules", "osm_ucast_mgr.c 0x02\n")
 	p.signal(syscall.SIGHUP)
-	p.await("0x02 -> osm_ucast_mgr_process: tree tables configured") // nobody chose an engine, and nothing used the subnet
+	// nobody chose an engine, and nothing used the subnet
+	p.await("0x02 -> osm_ucast_mgr_process: tree tables configured")
 	p.stop()
 	if _, after, _ := strings.Cut(p.text(), "tables configured"); strings.Contains(after, "0x02 -> SUBNET UP") {
 		t.Error("a part that is no longer in the file logs as it did")

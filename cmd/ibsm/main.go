@@ -48,7 +48,9 @@ func run(args []string, stdout *os.File, stderr io.Writer) int {
 		fmt.Fprintf(stdout, "ibsm %s (%s compatible)\n", conf.Version, conf.OpenSM)
 		return 0
 	case l.AllPorts || l.Launch || l.Instance != "":
-		return daemon.Launch(args, stdout, stderr, func(options []string) int { return run(append([]string{program}, options...), stdout, stderr) })
+		return daemon.Launch(args, stdout, stderr, func(options []string) int {
+			return run(append([]string{program}, options...), stdout, stderr)
+		})
 	}
 	if status := daemon.Judge(l, stderr); status != 0 {
 		return status

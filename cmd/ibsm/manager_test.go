@@ -26,7 +26,9 @@ var opensm = manager{
 		if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"+s.conf), 0o666); err != nil {
 			s.t.Fatal(err)
 		}
-		return s.startManager(host, append([]string{"ibsim-run", "opensm", "-F", conf, "-f", "stdout", "-s", "0", "-R", "minhop"}, options...)...)
+		return s.startManager(host,
+			append([]string{"ibsim-run", "opensm", "-F", conf, "-f", "stdout", "-s", "0", "-R", "minhop"},
+				options...)...)
 	},
 }
 

@@ -11,7 +11,8 @@ import (
 	"ibsm/ctl"
 )
 
-// migrations are the hosts on which the README's commands are tried, and what is tried there: see testdata/rig/migrate-host.sh.
+// migrations are the hosts on which the README's commands are tried, and what is tried there: see
+// testdata/rig/migrate-host.sh.
 var migrations = []struct{ host, variant string }{
 	{"ports-all", "plain"},
 	{"ports-guid", "plain"},
@@ -28,11 +29,13 @@ var migrations = []struct{ host, variant string }{
 	{"ports-guid", "standby"},
 }
 
-// TestMigration: from OpenSM to ibsm and back by the README's own commands, with the units of Debian's and of RHEL's package: no LID, route, P_Key,
-// multicast table or group changes. What fails leaves OpenSM running. systemctl is a script here; the rig's run-debian tries it with systemd.
+// TestMigration: from OpenSM to ibsm and back by the README's own commands, with the units of Debian's and of RHEL's
+// package: no LID, route, P_Key, multicast table or group changes. What fails leaves OpenSM running. systemctl is a
+// script here; the rig's run-debian tries it with systemd.
 func TestMigration(t *testing.T) {
 	needFabcheck(t)
-	if r := run(t, "", nil, "unshare", "-Urm", "-p", "-f", "--mount-proc", "mount", "-t", "tmpfs", "none", "/sys/class"); r.status != 0 {
+	if r := run(t, "", nil, "unshare", "-Urm", "-p", "-f", "--mount-proc", "mount", "-t", "tmpfs", "none",
+		"/sys/class"); r.status != 0 {
 		t.Skip("this system gives no mount and process namespaces: " + r.stderr)
 	}
 	for _, m := range migrations {
@@ -44,13 +47,16 @@ func TestMigration(t *testing.T) {
 				opensm.start(s, s.net.witnessHost(), "-p", "15").await("SUBNET UP")
 			}
 			h := migrationHost(t, strings.TrimSpace(s.run(manager, "ibstat", "-p").stdout))
-			env := append(s.env(manager), "PATH=/run/bin:"+os.Getenv("PATH"), "TO="+readmeScript(t, readmeToIbsm), "BACK="+readmeScript(t, readmeToOpenSM),
+			env := append(s.env(manager), "PATH=/run/bin:"+os.Getenv("PATH"), "TO="+readmeScript(t, readmeToIbsm),
+				"BACK="+readmeScript(t, readmeToOpenSM),
 				"FABCHECK="+fabcheckPath()+" --ibsim", "WITNESS=SIM_HOST="+s.net.witnessHost(), "OUT="+s.dir)
-			script := "ibsim-run bash " + strings.Join([]string{abs(t, "../../testdata/rig/migrate-host.sh"), m.host, m.variant}, " ")
+			script := "ibsim-run bash " +
+				strings.Join([]string{abs(t, "../../testdata/rig/migrate-host.sh"), m.host, m.variant}, " ")
 			for _, folder := range append([]string{"/sys/class"}, hostFolders...) {
 				script = "mount --bind " + h.path(folder) + " " + folder + " && " + script
 			}
-			p := start(t, nil, s.dir, env, "unshare", "-Urm", "-p", "-f", "--kill-child", "--mount-proc", "bash", "-c", script)
+			p := start(t, nil, s.dir, env, "unshare", "-Urm", "-p", "-f", "--kill-child", "--mount-proc", "bash", "-c",
+				script)
 			select {
 			case <-p.done:
 			case <-time.After(5 * patience()):
@@ -77,9 +83,11 @@ func migrationHost(t *testing.T, guid string) hostRoot {
 		h.write(mad+kind+"/ibdev", "mlx5_0\n")
 		h.write(mad+kind+"/port", "1\n")
 	}
-	errs := []error{os.MkdirAll(h.path("/etc/sysconfig"), 0o755), os.MkdirAll(h.path("/run/units"), 0o755), os.MkdirAll(h.path("/run/bin"), 0o755),
+	errs := []error{os.MkdirAll(h.path("/etc/sysconfig"), 0o755), os.MkdirAll(h.path("/run/units"), 0o755),
+		os.MkdirAll(h.path("/run/bin"), 0o755),
 		os.MkdirAll(h.path("/var/cache/opensm"), 0o755)}
-	for name, path := range map[string]string{"systemctl": abs(t, "../../testdata/rig/systemctl"), "ibsm": program(t, "ibsm"), "ibsmctl": program(t, "ibsmctl")} {
+	for name, path := range map[string]string{"systemctl": abs(t, "../../testdata/rig/systemctl"),
+		"ibsm": program(t, "ibsm"), "ibsmctl": program(t, "ibsmctl")} {
 		errs = append(errs, os.Symlink(path, h.path("/run/bin/"+name)))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -88,15 +96,16 @@ func migrationHost(t *testing.T, guid string) hostRoot {
 	return h
 }
 
-// TestDryRunMoves: what a takeover would take from traffic is counted: nothing with OpenSM's own settings; with an LMC, for which ports need LIDs at
-// multiples of two, LIDs and the entries of tables that lead to them.
+// TestDryRunMoves: what a takeover would take from traffic is counted: nothing with OpenSM's own settings; with an LMC,
+// for which ports need LIDs at multiples of two, LIDs and the entries of tables that lead to them.
 func TestDryRunMoves(t *testing.T) {
 	t.Parallel()
 	s := startIbsim(t, generated("fattree:k=4").file(t))
 	opensm.bringUp(s)
 	dry := func(options ...string) (d ctl.DryRun) {
 		t.Helper()
-		r := s.run(s.net.witnessHost(), append([]string{program(t, "ibsm"), "--ibsim", "--dry-run", "--json"}, options...)...)
+		r := s.run(s.net.witnessHost(), append([]string{program(t, "ibsm"), "--ibsim", "--dry-run", "--json"},
+			options...)...)
 		if err := json.Unmarshal([]byte(r.stdout), &d); err != nil {
 			t.Fatalf("%v: %s%s", err, r.stdout, r.stderr)
 		}

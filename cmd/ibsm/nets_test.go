@@ -180,7 +180,8 @@ func generated(spec string) source {
 }
 
 var examples = []source{
-	example("net"), example("net.1"), example("net.2sw2path"), example("net.2sw2path4hca"), example("net.2sw2path4hca2port"),
+	example("net"), example("net.1"), example("net.2sw2path"), example("net.2sw2path4hca"),
+	example("net.2sw2path4hca2port"),
 }
 
 // fabrics are the nets that a manager must bring up: each kind of fabric, large
@@ -193,7 +194,8 @@ func fabrics() []source {
 		"dragonfly:a=3,p=1,h=1", "hyperx:dims=3x3", "random:switches=10,degree=3,hosts=2", "tree:depth=3,fanout=2",
 	}
 	full := []string{
-		"fattree:k=8", "fattree:k=16", "fattree:k=36,levels=2,taper=2", "fattree:k=16,missing-links=5%,seed=7", "fattree:k=16,missing-switches=3,seed=7",
+		"fattree:k=8", "fattree:k=16", "fattree:k=36,levels=2,taper=2", "fattree:k=16,missing-links=5%,seed=7",
+		"fattree:k=16,missing-switches=3,seed=7",
 		"torus:dims=8x8", "torus:dims=6x6x6,hosts=2", "mesh:dims=8x8", "mesh:dims=5x5x5", "hypercube:dim=7",
 		"dragonfly", "hyperx:dims=6x6,hosts=4", "random:switches=120,degree=8,hosts=6", "tree:depth=4,fanout=5",
 	}

@@ -60,7 +60,9 @@ func TestNotify(t *testing.T) {
 	t.Parallel()
 	m := newServiceManager(t)
 	env := append(caches(t), "NOTIFY_SOCKET="+m.path, "WATCHDOG_USEC=300000")
-	p := start(t, nil, t.TempDir(), env, program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-f", "sm.log", "-s", "0", "-B") // not in the background, though
+	// not in the background, though
+	p := start(t, nil, t.TempDir(), env, program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-f", "sm.log", "-s",
+		"0", "-B")
 	m.await("READY=1")
 	m.await("STATUS=Entering MASTER state")
 	m.await("STATUS=SUBNET UP")
@@ -90,12 +92,15 @@ func TestNotifyAll(t *testing.T) {
 		t.Skip("this system gives no mount namespace: " + r.stderr)
 	}
 	m, dir := newServiceManager(t), t.TempDir()
-	inside := "mount -t tmpfs none /etc; mkdir /etc/default; echo 'PORTS=\"0x1 " + strings.Join(guids, " ") + "\"' >/etc/default/opensm; exec " +
+	inside := "mount -t tmpfs none /etc; mkdir /etc/default; echo 'PORTS=\"0x1 " + strings.Join(guids, " ") +
+		"\"' >/etc/default/opensm; exec " +
 		program(t, "ibsm") + " --launch --fabric " + spec + " -f " + dir + "/sm.log --dump_files_dir " + dir
 	env := append(caches(t), "NOTIFY_SOCKET="+m.path, "WATCHDOG_USEC=300000")
 	p := start(t, nil, dir, env, "unshare", "-Urm", "sh", "-c", inside)
 	m.await("READY=1")
-	if status := "STATUS=0x0000000000000001: has ended; " + guids[0] + ": SUBNET UP; " + guids[1] + ": SUBNET UP"; !m.heard(status) { // it comes first if the one that cannot start ends last
+	// it comes first if the one that cannot start ends last
+	if status := "STATUS=0x0000000000000001: has ended; " + guids[0] + ": SUBNET UP; " + guids[1] +
+		": SUBNET UP"; !m.heard(status) {
 		m.await(status)
 	}
 	m.await("WATCHDOG=1")

@@ -113,7 +113,8 @@ var echoes = map[string]string{
 
 // echoDebug is what -d says. A number that OpenSM does not know gives a warning.
 func echoDebug(number string) string {
-	modes := map[string]string{"0": "Ignore Other SMs", "1": "Forcing Single Thread", "2": "Force Log Flush", "3": "Disable multicast support"}
+	modes := map[string]string{"0": "Ignore Other SMs", "1": "Forcing Single Thread", "2": "Force Log Flush",
+		"3": "Disable multicast support"}
 	text := " d level = " + "0x" + strings.TrimPrefix(number, "0x")
 	if mode := modes[strings.TrimPrefix(number, "0x")]; mode != "" {
 		text += "\n Debug mode: " + mode

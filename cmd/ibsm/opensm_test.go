@@ -44,7 +44,8 @@ func TestBanner(t *testing.T) {
 		want := run(t, dir, caches(t), append([]string{"opensm"}, args...)...)
 		got := run(t, dir, caches(t), append([]string{ours}, args...)...)
 		if got.status != want.status || got.stdout != want.stdout {
-			t.Errorf("%s: status %d, OpenSM's %d; different: %q\nstderr %s", c, got.status, want.status, differing(want.stdout, got.stdout), got.stderr)
+			t.Errorf("%s: status %d, OpenSM's %d; different: %q\nstderr %s", c, got.status, want.status,
+				differing(want.stdout, got.stdout), got.stderr)
 		}
 	}
 }
@@ -77,7 +78,8 @@ func TestOnceIncomplete(t *testing.T) {
 	w.server.Do(func(f *fabric.Fabric) { f.SetUnresponsive(w.ends[2].Node, true) })
 	env := append(caches(t), "IBSIM_SOCKNAME="+w.socket, "SIM_HOST="+w.hosts[0])
 	r := run(t, t.TempDir(), env, program(t, "ibsm"), "--ibsim", "-o", "-f", "sm.log", "-t", "20", "--retries", "1")
-	if r.status != 4 || !strings.Contains(r.stderr, "ibsm: error: the subnet came up with errors: ") || !strings.Contains(r.stdout, "SUBNET UP") {
+	if r.status != 4 || !strings.Contains(r.stderr, "ibsm: error: the subnet came up with errors: ") ||
+		!strings.Contains(r.stdout, "SUBNET UP") {
 		t.Errorf("status %d, %s%s", r.status, r.stdout, r.stderr)
 	}
 }
@@ -88,7 +90,8 @@ func TestOnceEnds(t *testing.T) {
 	t.Parallel()
 	for range 12 {
 		dir := t.TempDir()
-		if r := run(t, dir, caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4", "-o", "-f", "sm.log", "--state_dir", dir); r.status != 0 {
+		if r := run(t, dir, caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4", "-o", "-f", "sm.log",
+			"--state_dir", dir); r.status != 0 {
 			t.Errorf("status %d, %s%s", r.status, r.stdout, r.stderr)
 		}
 	}
@@ -103,11 +106,13 @@ func TestStates(t *testing.T) {
 	r := run(t, t.TempDir(), caches(t), asOpenSM(t), "--fabric", spec, "-o", "-f", "sm.log")
 	var states []string
 	for line := range strings.Lines(r.stdout) {
-		if strings.HasPrefix(line, "E") || strings.HasPrefix(line, "SUBNET") || strings.HasPrefix(line, " Run") || strings.HasPrefix(line, "OpenSM") || strings.HasPrefix(line, "Using") {
+		if strings.HasPrefix(line, "E") || strings.HasPrefix(line, "SUBNET") || strings.HasPrefix(line, " Run") ||
+			strings.HasPrefix(line, "OpenSM") || strings.HasPrefix(line, "Using") {
 			states = append(states, strings.TrimSpace(line))
 		}
 	}
-	if want := []string{"OpenSM 3.3.23", "Run Once", "Using default GUID " + guid, "Entering DISCOVERING state", "Entering MASTER state", "SUBNET UP", "Exiting SM"}; !slices.Equal(states, want) {
+	if want := []string{"OpenSM 3.3.23", "Run Once", "Using default GUID " + guid, "Entering DISCOVERING state",
+		"Entering MASTER state", "SUBNET UP", "Exiting SM"}; !slices.Equal(states, want) {
 		t.Errorf("status %d, states %q, want %q\n%s%s", r.status, states, want, r.stdout, r.stderr)
 	}
 }

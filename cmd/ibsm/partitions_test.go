@@ -34,7 +34,8 @@ func (s *simulator) keys(host string) (keys []string) {
 // opening it. Without a file ports keep what they have.
 func TestPartitionFile(t *testing.T) {
 	t.Parallel()
-	const good, other, broken = "tenant=0x10 : ALL=limited, SELF=full;\n", "tenant=0x11 : ALL=full;\n", "tenant=0x12 ALL=full;\n"
+	const good, other, broken = "tenant=0x10 : ALL=limited, SELF=full;\n", "tenant=0x11 : ALL=full;\n",
+		"tenant=0x12 ALL=full;\n"
 	h := newHome(t)
 	file := filepath.Join(t.TempDir(), "partitions.conf")
 	write := func(text string) {
@@ -103,7 +104,8 @@ func TestPartitionFileAtStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"good": "tenant=0x10 : ALL=full;\n", "broken": "tenant=0x12 ALL=full;\n", "dangerous": "tenant=0x12 : ALL=ful;\n", "warned": "tenant=0x12 : ALL=limited;\n",
+		"good": "tenant=0x10 : ALL=full;\n", "broken": "tenant=0x12 ALL=full;\n",
+		"dangerous": "tenant=0x12 : ALL=ful;\n", "warned": "tenant=0x12 : ALL=limited;\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -120,8 +122,10 @@ func TestPartitionFileAtStart(t *testing.T) {
 		{"-P missing", 1, "missing: open missing: no such file"},
 		{"-P . ", 1, "is a directory"},
 		{"-P broken --dry-run", 1, "broken:1:1: "},
-		{"-P broken --partition_fallback closed", 4, "ibsm: warning: PARTITIONS ARE CLOSED: every port reaches only the manager, because broken cannot be used: broken:1:1: "},
-		{"-P missing --partition_fallback open", 4, "PARTITIONS ARE OPEN: every port is a full member of the default partition, because missing cannot be used: "},
+		{"-P broken --partition_fallback closed", 4,
+			"ibsm: warning: PARTITIONS ARE CLOSED: every port reaches only the manager, because broken cannot be used: broken:1:1: "},
+		{"-P missing --partition_fallback open", 4,
+			"PARTITIONS ARE OPEN: every port is a full member of the default partition, because missing cannot be used: "},
 		{"-P broken --partition_fallback closed --strict", 1, "--strict"},
 		{"-P warned", 0, ""},
 		{"-P warned --strict", 1, `warned:1:1: "tenant" has no full member`},
@@ -132,7 +136,8 @@ func TestPartitionFileAtStart(t *testing.T) {
 		if !slices.Contains(options, "--dry-run") {
 			options = append(options, "-o")
 		}
-		r := run(t, dir, caches(t), append([]string{program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2"}, options...)...)
+		r := run(t, dir, caches(t), append([]string{program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2"},
+			options...)...)
 		if r.status != c.status || !strings.Contains(r.stderr, c.says) || c.says == "" && r.stderr != "" {
 			t.Errorf("%s: exit status %d, want %d and %q\n%s", c.options, r.status, c.status, c.says, r.stderr)
 		}

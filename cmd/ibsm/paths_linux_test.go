@@ -89,7 +89,8 @@ func (h hostRoot) command(argv ...string) []string {
 func (h hostRoot) start(w *testSubnet, argv ...string) {
 	h.t.Helper()
 	// On ibsim, which keeps nothing, ibsm has caches and a store only where they are asked for.
-	env := []string{"IBSIM_SOCKNAME=" + w.socket, "SIM_HOST=" + w.hosts[0], "OSM_CACHE_DIR=" + cmp.Or(h.kept, "/var/cache/opensm")}
+	env := []string{"IBSIM_SOCKNAME=" + w.socket, "SIM_HOST=" + w.hosts[0],
+		"OSM_CACHE_DIR=" + cmp.Or(h.kept, "/var/cache/opensm")}
 	if argv[0] == "opensm" {
 		env, argv = env[:2], append([]string{"ibsim-run"}, argv...)
 	}
@@ -121,14 +122,16 @@ func (h hostRoot) opensmAt(w *testSubnet, guid string) {
 func (h hostRoot) ibsmAt(w *testSubnet, guid string) {
 	h.t.Helper()
 	h.swept(guid, func() {
-		h.start(w, program(h.t, "ibsm"), "--ibsim", "--instance", guid, "--state_dir", cmp.Or(h.kept, h.store, "/var/lib/ibsm"))
+		h.start(w, program(h.t, "ibsm"), "--ibsim", "--instance", guid, "--state_dir",
+			cmp.Or(h.kept, h.store, "/var/lib/ibsm"))
 	})
 }
 
 // join has a client join the broadcast group.
 func (w *testSubnet) join(client int) {
 	w.t.Helper()
-	p := request(mad.MethodSet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|sarec.MCMemberJoinState)
+	p := request(mad.MethodSet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|
+		sarec.MCMemberJoinState)
 	rec := (*sarec.MCMemberRecord)(p.SAData()[:56])
 	rec.SetMGID(registry.BroadcastMGID(mad.DefaultPKey, 2))
 	rec.SetPortGID(w.clientGIDs()[client])
@@ -390,7 +393,8 @@ func TestEqualLIDsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, w := range subnets { // each as if both began at once: the first one to write would leave its LIDs to the other
+	// each as if both began at once: the first one to write would leave its LIDs to the other
+	for i, w := range subnets {
 		h.write("/var/cache/opensm/guid2lid", string(left))
 		h.opensmAt(w, guids[i])
 		if last := w.allLIDs(); !slices.Equal(last, before[i]) {
@@ -482,8 +486,8 @@ func (table *fileTable) check(h hostRoot, who string, column int) {
 	}
 }
 
-// TestDocumentedFiles: the table of files in docs/opensm.md has the files that OpenSM and ibsm write, as the only manager
-// of a host and as one of several.
+// TestDocumentedFiles: the table of files in docs/opensm.md has the files that OpenSM and ibsm write, as the only
+// manager of a host and as one of several.
 func TestDocumentedFiles(t *testing.T) {
 	t.Parallel()
 	const everything = withRegistrations + "log_flags 0x43\n"

@@ -64,7 +64,8 @@ func TestSameTables(t *testing.T) {
 	needFabcheck(t)
 	t.Parallel()
 	fresh := append(examples[:len(examples):len(examples)],
-		generated("fattree:k=4"), generated("fattree:k=6"), generated("fattree:k=8,levels=2"), generated("fattree:k=8,levels=2,taper=2"))
+		generated("fattree:k=4"), generated("fattree:k=6"), generated("fattree:k=8,levels=2"),
+		generated("fattree:k=8,levels=2,taper=2"))
 	if proof() {
 		fresh = append(fresh, generated("fattree:k=16"), generated("fattree:k=36,levels=2"))
 	}
@@ -100,7 +101,8 @@ func TestDryRun(t *testing.T) {
 		t.Helper()
 		s.snapshot("before")
 		r := run(t, s.dir, s.env(s.net.managerHost()), program(t, "ibsm"), "--ibsim", "--dry-run")
-		if head, steps, _ := strings.Cut(r.stdout, "\n\n"); r.status != 0 || steps == "" || !strings.Contains(head, " nodes (2 switches); ") || strings.Contains(head, "switch 0x") {
+		if head, steps, _ := strings.Cut(r.stdout, "\n\n"); r.status != 0 || steps == "" ||
+			!strings.Contains(head, " nodes (2 switches); ") || strings.Contains(head, "switch 0x") {
 			t.Errorf("status %d, it wrote %q and %q", r.status, r.stdout, r.stderr)
 		}
 		if changes := s.changes("before"); changes != nil {

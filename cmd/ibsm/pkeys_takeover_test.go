@@ -212,7 +212,8 @@ func mustStay(t *testing.T, who string, before, after map[net.End][]mad.PKey) {
 	t.Helper()
 	for at, keys := range before {
 		for i, k := range keys {
-			if j := slices.Index(after[at], k); k.Valid() && j >= 0 && j != i && after[at][min(i, len(after[at])-1)] != k {
+			if j := slices.Index(after[at], k); k.Valid() && j >= 0 && j != i &&
+				after[at][min(i, len(after[at])-1)] != k {
 				t.Errorf("%s moves %v of %v from index %d to %d: %v, before %v", who, k, at, i, j, after[at], keys)
 			}
 		}

@@ -24,7 +24,11 @@ func opener(l *conf.Loaded) (daemon.Opener, error) {
 	device := conf.GUIDDevice.In(l.Config)
 	switch {
 	case device != "" && (l.Fabric != "" || l.IBSim):
-		return daemon.Opener{}, &daemon.UsageError{Text: "guid " + device + " names a device of this host, and the fabric is simulated; give a GUID, or none"}
+		return daemon.Opener{},
+			&daemon.UsageError{
+				Text: "guid " + device +
+					" names a device of this host, and the fabric is simulated; give a GUID, or none",
+			}
 	case l.Fabric != "" && l.IBSim:
 		return daemon.Opener{}, &daemon.UsageError{Text: "--fabric and --ibsim exclude each other"}
 	case l.IBSim:
@@ -86,7 +90,11 @@ func inProcess(f *fabric.Fabric, at net.End, name string, wrap func(mad.Port) ma
 func played(spec string, guid mad.GUID) (daemon.Opener, error) {
 	d, err := playback.Load(spec)
 	if err != nil {
-		return daemon.Opener{}, &daemon.UsageError{Text: err.Error(), Hint: "--fabric capture:FILE takes a file of ibsm --record, ibsmctl capture or ibdump"}
+		return daemon.Opener{},
+			&daemon.UsageError{
+				Text: err.Error(),
+				Hint: "--fabric capture:FILE takes a file of ibsm --record, ibsmctl capture or ibdump",
+			}
 	}
 	fmt.Fprintf(os.Stderr, "%s: %v\n", spec, d)
 	f, at := d.Fabric(fabric.Config{Seed: 1}), d.At
@@ -95,7 +103,9 @@ func played(spec string, guid mad.GUID) (daemon.Opener, error) {
 			return daemon.Opener{}, err
 		}
 	}
-	return inProcess(f, at, "devices of "+spec, func(p mad.Port) mad.Port { return &playedPort{Port: p, spec: spec, devices: d} }), nil
+	return inProcess(f, at, "devices of "+spec, func(p mad.Port) mad.Port {
+		return &playedPort{Port: p, spec: spec, devices: d}
+	}), nil
 }
 
 // playedPort is a port of devices that are played back.

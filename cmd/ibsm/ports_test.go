@@ -30,7 +30,8 @@ var bothManagers = []struct {
 // settled brings equal fabrics up by OpenSM and by ibsm with one configuration, and returns
 // what all ports hold then. ibsm finds the LIDs that OpenSM has given, for each gives them
 // out in an order of its own. look is shown each port besides.
-func settled(t *testing.T, n *net.Net, src string, look func(manager int, f *fabric.Fabric, at net.End)) (theirs, ours map[net.End]smp.PortInfo) {
+func settled(t *testing.T, n *net.Net, src string, look func(manager int, f *fabric.Fabric, at net.End)) (theirs,
+	ours map[net.End]smp.PortInfo) {
 	t.Helper()
 	conf := filepath.Join(t.TempDir(), "opensm.conf")
 	if err := os.WriteFile(conf, []byte("force_log_flush TRUE\n"+src), 0o666); err != nil {
@@ -66,8 +67,10 @@ func TestLMCOfPort0Alike(t *testing.T) {
 		theirs, ours := settled(t, n, "lmc 2\nlmc_esp0 "+esp0+"\n", nothingElse)
 		more := 0
 		for at, info := range theirs {
-			if mine := ours[at]; mine.LMC() != info.LMC() || mine.LID() != info.LID() || mine.PortState() != info.PortState() {
-				t.Errorf("port %v has LID %d, LMC %d, %v; under OpenSM %d, %d, %v", at, mine.LID(), mine.LMC(), mine.PortState(), info.LID(), info.LMC(), info.PortState())
+			if mine := ours[at]; mine.LMC() != info.LMC() || mine.LID() != info.LID() ||
+				mine.PortState() != info.PortState() {
+				t.Errorf("port %v has LID %d, LMC %d, %v; under OpenSM %d, %d, %v", at, mine.LID(), mine.LMC(),
+					mine.PortState(), info.LID(), info.LMC(), info.PortState())
 			}
 			if n.Nodes[at.Node].Type == mad.Switch && info.LMC() > 0 {
 				more++
@@ -128,10 +131,12 @@ func TestMKeyLookupAlike(t *testing.T) {
 			w, cache := newTestSubnet(t, n), "OSM_CACHE_DIR="+t.TempDir()
 			run := func(argv []string, keys, says string) *process {
 				conf := filepath.Join(t.TempDir(), "opensm.conf")
-				if err := os.WriteFile(conf, []byte("force_log_flush TRUE\nm_key_protection_level 2\n"+keys), 0o666); err != nil {
+				if err := os.WriteFile(conf, []byte("force_log_flush TRUE\nm_key_protection_level 2\n"+keys),
+					0o666); err != nil {
 					t.Fatal(err)
 				}
-				w.manager = w.start(w.hosts[0], append(append([]string{"env", cache}, argv...), "-F", conf, "-f", "stdout", "-s", "1", "-R", "minhop")...)
+				w.manager = w.start(w.hosts[0], append(append([]string{"env", cache}, argv...), "-F", conf, "-f",
+					"stdout", "-s", "1", "-R", "minhop")...)
 				w.manager.await(says)
 				return w.manager
 			}
@@ -149,7 +154,8 @@ func TestMKeyLookupAlike(t *testing.T) {
 			w.server.Do(func(f *fabric.Fabric) {
 				for at := range f.EndPorts() {
 					if info := f.PortInfo(at); info.MKey() != want {
-						t.Errorf("%s, m_key_lookup %s: port %v has M_Key %v, want %v", m.name, lookup, at, info.MKey(), want)
+						t.Errorf("%s, m_key_lookup %s: port %v has M_Key %v, want %v", m.name, lookup, at, info.MKey(),
+							want)
 					}
 				}
 			})
@@ -171,7 +177,8 @@ func secretFile(t *testing.T) (file string, secret keys.Secret) {
 	return file, secret
 }
 
-// With an M_Key for each port, which guid2mkey has, OpenSM takes the subnet over by the same files, and ibsm takes it back.
+// With an M_Key for each port, which guid2mkey has, OpenSM takes the subnet over by the same files, and ibsm takes it
+// back.
 func TestPortMKeysOpenSM(t *testing.T) {
 	file, secret := secretFile(t)
 	const key = 0x5ec2e7
@@ -179,10 +186,13 @@ func TestPortMKeysOpenSM(t *testing.T) {
 	w, cache := newTestSubnet(t, n), t.TempDir()
 	run := func(argv []string, settings string) {
 		conf := filepath.Join(t.TempDir(), "opensm.conf")
-		if err := os.WriteFile(conf, []byte("force_log_flush TRUE\nm_key_protection_level 2\nm_key_lease_period 60\nm_key 0x5ec2e7\n"+settings), 0o666); err != nil {
+		if err := os.WriteFile(conf,
+			[]byte("force_log_flush TRUE\nm_key_protection_level 2\nm_key_lease_period 60\nm_key 0x5ec2e7\n"+settings),
+			0o666); err != nil {
 			t.Fatal(err)
 		}
-		w.manager = w.start(w.hosts[0], append(append([]string{"env", "OSM_CACHE_DIR=" + cache}, argv...), "-F", conf, "-f", "stdout", "-s", "10", "-R", "minhop")...)
+		w.manager = w.start(w.hosts[0], append(append([]string{"env", "OSM_CACHE_DIR=" + cache}, argv...), "-F", conf,
+			"-f", "stdout", "-s", "10", "-R", "minhop")...)
 		w.manager.await("SUBNET UP")
 		w.manager.signal(syscall.SIGHUP) // it writes its files after it has logged that the subnet is up
 		w.manager.await("SUBNET UP")
@@ -196,7 +206,8 @@ func TestPortMKeysOpenSM(t *testing.T) {
 					want = mad.MKey(own.Of(uint64(f.PortGUID(at))))
 				}
 				if info := f.PortInfo(at); info.MKey() != want || info.MKeyProtectBits() != 2 {
-					t.Errorf("%s: port %v has M_Key %v, protection %d, want %v", who, at, info.MKey(), info.MKeyProtectBits(), want)
+					t.Errorf("%s: port %v has M_Key %v, protection %d, want %v", who, at, info.MKey(),
+						info.MKeyProtectBits(), want)
 				}
 			}
 		})
@@ -237,7 +248,8 @@ func TestForcedLinksAlike(t *testing.T) {
 		for at, info := range theirs {
 			mine := ours[at]
 			if of(mine) != of(info) || mine.PortState() != info.PortState() {
-				t.Errorf("%q: port %v has %v enabled and is %v; under OpenSM %v, %v", src, at, of(mine), mine.PortState(), of(info), info.PortState())
+				t.Errorf("%q: port %v has %v enabled and is %v; under OpenSM %v, %v", src, at, of(mine),
+					mine.PortState(), of(info), info.PortState())
 			}
 		}
 	}
@@ -280,8 +292,8 @@ func TestFDR10Alike(t *testing.T) {
 	}
 }
 
-// TestPortDisable: ibportstate at a host disables the switch port of another host under OpenSM and with security open; with security
-// tenants the switch refuses it, whatever the M_Key of the tenant's own port.
+// TestPortDisable: ibportstate at a host disables the switch port of another host under OpenSM and with security open;
+// with security tenants the switch refuses it, whatever the M_Key of the tenant's own port.
 func TestPortDisable(t *testing.T) {
 	file, secret := secretFile(t)
 	for _, c := range []struct {
@@ -309,11 +321,14 @@ func TestPortDisable(t *testing.T) {
 			return info
 		}
 		for _, key := range []mad.MKey{0, own} {
-			argv := []string{"ibsim-run", "ibportstate", "-t", "100", "-y", fmt.Sprintf("%#x", uint64(key)), fmt.Sprint(w.lid(zero)), fmt.Sprint(at.Port), "disable"}
+			argv := []string{"ibsim-run", "ibportstate", "-t", "100", "-y", fmt.Sprintf("%#x", uint64(key)),
+				fmt.Sprint(w.lid(zero)), fmt.Sprint(at.Port), "disable"}
 			r := run(t, t.TempDir(), []string{"IBSIM_SOCKNAME=" + w.socket, "SIM_HOST=" + w.hosts[1]}, argv...)
 			info := port()
-			if disabled := info.PortPhysicalState() == smp.PhysDisabled; disabled != c.disabled || disabled != (r.status == 0) {
-				t.Errorf("%s, %q: %v: the port is %v, %v; status %d\n%s%s", bothManagers[c.manager].name, c.settings, argv, info.PortState(), info.PortPhysicalState(), r.status, r.stdout, r.stderr)
+			if disabled := info.PortPhysicalState() == smp.PhysDisabled; disabled != c.disabled ||
+				disabled != (r.status == 0) {
+				t.Errorf("%s, %q: %v: the port is %v, %v; status %d\n%s%s", bothManagers[c.manager].name, c.settings,
+					argv, info.PortState(), info.PortPhysicalState(), r.status, r.stdout, r.stderr)
 			}
 			if c.disabled {
 				break

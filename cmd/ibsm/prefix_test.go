@@ -15,8 +15,9 @@ func (s *simulator) prefix(host string) string {
 	return s.find(host, `GidPrefix:\.+(0x\w+)`, "smpquery", "-D", "portinfo", "0")[1]
 }
 
-// TestSubnetPrefix: a subnet_prefix that the operator changes takes effect at the next start, with OpenSM and with ibsm: a reload does
-// not change it, and the store does not refuse it. Back at OpenSM's default it is the default one again.
+// TestSubnetPrefix: a subnet_prefix that the operator changes takes effect at the next start, with OpenSM and with
+// ibsm: a reload does not change it, and the store does not refuse it. Back at OpenSM's default it is the default one
+// again.
 func TestSubnetPrefix(t *testing.T) {
 	t.Parallel()
 	const first, site = "0xfe80000000000000", "0xfec0000000000008"

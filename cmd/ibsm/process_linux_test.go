@@ -23,7 +23,8 @@ func TestSecondSignal(t *testing.T) {
 		defer words.Close()
 		defer theirs.Close()
 		m := newServiceManager(t)
-		cmd := command(t.Context(), t.TempDir(), append(caches(t), "NOTIFY_SOCKET="+m.path), program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-s", "0")
+		cmd := command(t.Context(), t.TempDir(), append(caches(t), "NOTIFY_SOCKET="+m.path), program(t, "ibsm"),
+			"--fabric", "fattree:k=4,levels=2", "-s", "0")
 		cmd.Stdout = theirs
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

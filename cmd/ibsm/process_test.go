@@ -211,7 +211,8 @@ func run(t *testing.T, dir string, env []string, argv ...string) result {
 	err := cmd.Run()
 	runtime.UnlockOSThread()
 	if ctx.Err() != nil {
-		t.Fatalf("%s has not ended within %v; it wrote:\n%s%s", argv, patience(), tail(out.String()), tail(errs.String()))
+		t.Fatalf("%s has not ended within %v; it wrote:\n%s%s", argv, patience(), tail(out.String()),
+			tail(errs.String()))
 	}
 	if cmd.ProcessState == nil {
 		t.Fatalf("%s: %v", argv, err)

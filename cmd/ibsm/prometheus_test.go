@@ -13,10 +13,10 @@ import (
 	"ibsm/mad/madtest"
 )
 
-// TestPrometheusFaults: Debian's Prometheus scrapes a manager for ten minutes, while a fabric under load has a bad cable, an adapter
-// that receives badly, a link that fails again and again, a port that drops packets, a host that does not take its data, and a switch
-// whose agent hangs. Each has its alert, at that port, and no other port has one. The small size is
-// thirty seconds: alerts are pending then.
+// TestPrometheusFaults: Debian's Prometheus scrapes a manager for ten minutes, while a fabric under load has a bad
+// cable, an adapter that receives badly, a link that fails again and again, a port that drops packets, a host that does
+// not take its data, and a switch whose agent hangs. Each has its alert, at that port, and no other port has one. The
+// small size is thirty seconds: alerts are pending then.
 func TestPrometheusFaults(t *testing.T) {
 	t.Parallel()
 	path, promtool := madtest.Need(t, "prometheus"), madtest.Need(t, "promtool")
@@ -41,12 +41,14 @@ func TestPrometheusFaults(t *testing.T) {
 	}
 	s.command("load pair %s %s 50%%", host("host-02"), host("host-10"))
 	s.command("load pair %s %s 50%%", host("host-05"), host("host-13"))
-	for late := time.Now().Add(patience()); ask("count(infiniband_hca_port_counters_read == 1)") != "16"; time.Sleep(200 * time.Millisecond) {
+	for late := time.Now().Add(patience()); ask("count(infiniband_hca_port_counters_read == 1)") != "16"; time.Sleep(
+		200 * time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatalf("counters of %s hosts are read", ask("count(infiniband_hca_port_counters_read == 1)"))
 		}
 	}
-	const before = `min(count_over_time({__name__=~"infiniband_(hca|switch)_port_counters_read"}[1m])) > bool 3` // the values from which counters rise
+	// the values from which counters rise
+	const before = `min(count_over_time({__name__=~"infiniband_(hca|switch)_port_counters_read"}[1m])) > bool 3`
 	eventually(t, "counters that have not risen yet were scraped four times", func() bool { return ask(before) == "1" })
 	addCount(s, "leaf-02", 1, "LinkDownedCounter", 4)
 	s.command("drain %s 5%%", host("host-13"))
@@ -58,7 +60,8 @@ func TestPrometheusFaults(t *testing.T) {
 		addCount(s, "agg-01", 1, "PortXmitDiscards", 50)
 	}
 	for _, alert := range []string{
-		`InfinibandLinkDowned",switch="leaf-02",port="1`, `InfinibandBitErrors",switch="leaf-01",port="3`, `InfinibandAdapterBitErrors",hca="host-03 mlx5_0",port="1`,
+		`InfinibandLinkDowned",switch="leaf-02",port="1`, `InfinibandBitErrors",switch="leaf-01",port="3`,
+		`InfinibandAdapterBitErrors",hca="host-03 mlx5_0",port="1`,
 		`InfinibandDiscards",switch="agg-01",port="1`, `InfinibandSwitchSilent",switch="spine-03`,
 	} {
 		want := state
@@ -70,20 +73,25 @@ func TestPrometheusFaults(t *testing.T) {
 		}
 	}
 	// Those that wait for the host are on the way to it. The rate of five minutes rises slowly.
-	if got := ask(`count(ALERTS{alertname="InfinibandCongestion",switch=~"leaf-0[37]|agg-0[1-8]|spine-0[1-4]"})`); state == "firing" && (got == "0" || strings.Contains(got, "results")) {
+	if got := ask(
+		`count(ALERTS{alertname="InfinibandCongestion",switch=~"leaf-0[37]|agg-0[1-8]|spine-0[1-4]"})`); state == "firing" && (got == "0" || strings.Contains(got, "results")) {
 		t.Errorf("congestion: %s", got)
 	}
 	if got := ask(`count(ALERTS{alertname=~"Infiniband.*",alertname!="InfinibandCongestion"})`); got != "5" {
 		t.Errorf("%s alerts, want 5", got)
 	}
-	if got := ask(`count(ALERTS{alertname=~"Ibsm(NoMaster|RoutesLost|CreditLoop|Alarm|CountersOld)"})`); !strings.HasPrefix(got, "0 results") {
+	if got := ask(
+		`count(ALERTS{alertname=~"Ibsm(NoMaster|RoutesLost|CreditLoop|Alarm|CountersOld)"})`); !strings.HasPrefix(got,
+		"0 results") {
 		t.Errorf("%s alerts about the manager", got)
 	}
-	if got := ask("avg_over_time(up[15m]) > bool 0.95"); got != "1" { // a busy host can miss the second that a scrape has
+	// a busy host can miss the second that a scrape has
+	if got := ask("avg_over_time(up[15m]) > bool 0.95"); got != "1" {
 		t.Errorf("scrapes: up is %s on average", ask("avg_over_time(up[15m])"))
 	}
 	if t.Failed() {
-		t.Logf("congestion %s", run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", s.path("s"), "counters", "congestion").stdout)
+		t.Logf("congestion %s", run(t, s.dir, nil, program(t, "ibsmctl"), "--socket", s.path("s"), "counters",
+			"congestion").stdout)
 	}
 	resp, err := http.Get("http://" + addr + "/metrics")
 	if err != nil {

@@ -134,7 +134,8 @@ func (g *qosGenerator) group(b *strings.Builder, i int) {
 		case 3:
 			fmt.Fprintf(b, "    partition: part%d\n", g.keys[g.IntN(len(g.keys))])
 		case 4:
-			fmt.Fprintf(b, "    node-type: %s\n", []string{"CA", "SWITCH", "ROUTER", "ALL", "SELF", "switch,self"}[g.IntN(6)])
+			fmt.Fprintf(b, "    node-type: %s\n",
+				[]string{"CA", "SWITCH", "ROUTER", "ALL", "SELF", "switch,self"}[g.IntN(6)])
 		}
 	}
 	b.WriteString("  end-port-group\n")
@@ -170,7 +171,8 @@ func (g *qosGenerator) rule(b *strings.Builder) {
 	for _, line := range []func(){
 		func() { fmt.Fprintf(b, "    source: %s\n", g.groups[g.IntN(len(g.groups))]) },
 		func() {
-			fmt.Fprintf(b, "    destination: %s, %s\n", g.groups[g.IntN(len(g.groups))], g.groups[g.IntN(len(g.groups))])
+			fmt.Fprintf(b, "    destination: %s, %s\n", g.groups[g.IntN(len(g.groups))],
+				g.groups[g.IntN(len(g.groups))])
 		},
 		func() { fmt.Fprintf(b, "    qos-class: %s\n", g.ranges(qosClasses)) },
 		func() { fmt.Fprintf(b, "    service-id: %s\n", g.ranges(qosServices)) },
@@ -280,8 +282,10 @@ func (g *qosGenerator) multi(rec *sarec.PathRecord, from mad.ComponentMask) mad.
 	}
 	comps := sarec.MultiPathSGIDCount | sarec.MultiPathDGIDCount | sarec.MultiPathNumbPath
 	for _, c := range []struct{ path, multi mad.ComponentMask }{
-		{sarec.PathServiceIDHigh, sarec.MultiPathServiceIDHigh | sarec.MultiPathServiceIDLow}, {sarec.PathQoSClass, sarec.MultiPathQoSClass},
-		{sarec.PathPKey, sarec.MultiPathPKey}, {sarec.PathSL, sarec.MultiPathSL}, {sarec.PathMTU, sarec.MultiPathMTU | sarec.MultiPathMTUSelector},
+		{sarec.PathServiceIDHigh, sarec.MultiPathServiceIDHigh | sarec.MultiPathServiceIDLow},
+		{sarec.PathQoSClass, sarec.MultiPathQoSClass},
+		{sarec.PathPKey, sarec.MultiPathPKey}, {sarec.PathSL, sarec.MultiPathSL},
+		{sarec.PathMTU, sarec.MultiPathMTU | sarec.MultiPathMTUSelector},
 		{sarec.PathRate, sarec.MultiPathRate | sarec.MultiPathRateSelector},
 		{sarec.PathPacketLifeTime, sarec.MultiPathPacketLifeTime | sarec.MultiPathPacketLifeTimeSelector},
 		{sarec.PathReversible, sarec.MultiPathReversible}, {sarec.PathRawTraffic, sarec.MultiPathRawTraffic},

@@ -17,7 +17,8 @@ import (
 )
 
 // laneKinds are kinds of port that differ in their lanes.
-var laneKinds = []string{"VLCap 1", "VLCap 2", "VLCap 3", "VLCap 5", "no VL arbitration", "one VL in use", "VLHighLimit of before", "no SLMapping", "wildcards of SLtoVL"}
+var laneKinds = []string{"VLCap 1", "VLCap 2", "VLCap 3", "VLCap 5", "no VL arbitration", "one VL in use",
+	"VLHighLimit of before", "no SLMapping", "wildcards of SLtoVL"}
 
 // newLaneCase is a fabric of ports with different lanes, and settings of all kinds of port.
 func newLaneCase(t *testing.T, seed uint64) *fieldCase {
@@ -54,7 +55,8 @@ func newLaneCase(t *testing.T, seed uint64) *fieldCase {
 
 // laneSettings are settings of all kinds of port, some of which are absent.
 func laneSettings(r *rand.Rand) settings {
-	s := settings{"qos": "TRUE", "max_op_vls": strconv.Itoa(1 + r.IntN(5)), "impose": "max_op_vls", "use_optimized_slvl": among("TRUE", "FALSE")(r)}
+	s := settings{"qos": "TRUE", "max_op_vls": strconv.Itoa(1 + r.IntN(5)), "impose": "max_op_vls",
+		"use_optimized_slvl": among("TRUE", "FALSE")(r)}
 	list := func(n int, entry func() string) string {
 		var entries []string
 		for range n {
@@ -90,7 +92,8 @@ func (m *managed) lanes() map[item]string {
 	held := map[item]string{}
 	if s := m.settled(); s != nil {
 		for i, v := range s.held {
-			if i.attr == smp.AttrSLtoVLMappingTable || i.attr == smp.AttrVLArbitrationTable || i.part == "VLHighLimit" || i.part == "OperationalVLs" {
+			if i.attr == smp.AttrSLtoVLMappingTable || i.attr == smp.AttrVLArbitrationTable ||
+				i.part == "VLHighLimit" || i.part == "OperationalVLs" {
 				if place := s.ports[i.at].place; place != unconnected && place != basePort0 {
 					held[i] = v
 				}
@@ -100,12 +103,14 @@ func (m *managed) lanes() map[item]string {
 	return held
 }
 
-// laneSets are the tables of lanes that were set where nothing is listed. After OpenSM, that is at a takeover, port 0 may be.
+// laneSets are the tables of lanes that were set where nothing is listed. After OpenSM, that is at a takeover, port 0
+// may be.
 func (m *managed) laneSets(takeover bool) (sets []item) {
 	var all []item
 	m.server.Do(func(*fabric.Fabric) { all = slices.Clone(m.fields.all) })
 	for _, i := range all {
-		if (i.attr == smp.AttrSLtoVLMappingTable || i.attr == smp.AttrVLArbitrationTable) && !(takeover && m.listed(i, m)) {
+		if (i.attr == smp.AttrSLtoVLMappingTable || i.attr == smp.AttrVLArbitrationTable) &&
+			!(takeover && m.listed(i, m)) {
 			sets = append(sets, i)
 		}
 	}
@@ -120,7 +125,8 @@ func (c *fieldCase) sameLanes(theirs, ours *managed) {
 		var wrong []string
 		for i := range union(a, b) {
 			if a[i] != b[i] && !c.listed(i, ours) {
-				wrong = append(wrong, fmt.Sprintf("%v %d[%d] %q: %s with OpenSM, %s with ibsm", smp.AttrName(i.attr), i.at.Node, i.at.Port, i.part, a[i], b[i]))
+				wrong = append(wrong, fmt.Sprintf("%v %d[%d] %q: %s with OpenSM, %s with ibsm", smp.AttrName(i.attr),
+					i.at.Node, i.at.Port, i.part, a[i], b[i]))
 			}
 		}
 		if len(a) > 0 && len(b) > 0 && wrong == nil {
@@ -128,7 +134,8 @@ func (c *fieldCase) sameLanes(theirs, ours *managed) {
 		}
 		if time.Now().After(late) {
 			slices.Sort(wrong)
-			c.t.Fatalf("%d differences:\n%s\n%s%q", len(wrong), strings.Join(wrong[:min(len(wrong), 20)], "\n"), c.settings, c.kinds)
+			c.t.Fatalf("%d differences:\n%s\n%s%q", len(wrong), strings.Join(wrong[:min(len(wrong), 20)], "\n"),
+				c.settings, c.kinds)
 		}
 		// OpenSM computes tables by the OperationalVLs of the sweep before.
 		theirs.manager.skip()
@@ -145,9 +152,10 @@ func (c *fieldCase) listed(i item, m *managed) (yes bool) {
 		}
 		info := f.SwitchInfo(i.at.Node)
 		yes = info.OptimizedSLtoVLMappingProgramming() != 0 && c.settings["use_optimized_slvl"] == "TRUE"
-		// OpenSM writes that of port 0 to itself twice in a sweep, and a table of zeroes only in some. A Set for it can be a wildcard for all
-		// ports that packets come in by.
-		yes = yes || (strings.HasSuffix(i.part, "port 0") || i.part == "wildcard 2") && c.settings["qos_sw0_sl2vl"] != c.settings["qos_swe_sl2vl"]
+		// OpenSM writes that of port 0 to itself twice in a sweep, and a table of zeroes only in some. A Set for it can
+		// be a wildcard for all ports that packets come in by.
+		yes = yes || (strings.HasSuffix(i.part, "port 0") || i.part == "wildcard 2") &&
+			c.settings["qos_sw0_sl2vl"] != c.settings["qos_swe_sl2vl"]
 	})
 	return yes
 }

@@ -15,8 +15,9 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// TestQoSAsOpenSM: by random policies and partitions, random requests for paths have the same answers from
-// OpenSM and from ibsm, also where switches drop one SL and hosts another: status, SL, MTU, rate, lifetime, P_Key and everything else.
+// TestQoSAsOpenSM: by random policies and partitions, random requests for paths have the same answers from OpenSM and
+// from ibsm, also where switches drop one SL and hosts another: status, SL, MTU, rate, lifetime, P_Key and everything
+// else.
 func TestQoSAsOpenSM(t *testing.T) {
 	first, count := uint64(1), 12
 	if proof() {
@@ -40,7 +41,8 @@ func TestQoSAsOpenSM(t *testing.T) {
 	}
 	const spec = "fattree:k=4"
 	theirs, ours := equalSubnets(t, spec, "qos TRUE", "log_flags 0x07",
-		"qos_swe_sl2vl 0,1,2,3,4,15,6,7,0,1,2,3,4,5,6,7", "qos_ca_sl2vl 0,1,2,3,4,5,6,7,0,15,2,3,4,5,6,7", // SL 5 and 9 are dropped
+		// SL 5 and 9 are dropped
+		"qos_swe_sl2vl 0,1,2,3,4,15,6,7,0,1,2,3,4,5,6,7", "qos_ca_sl2vl 0,1,2,3,4,5,6,7,0,15,2,3,4,5,6,7",
 		"partition_config_file "+write("partitions.conf", "Default=0x7fff, ipoib: ALL=full;\n"),
 		"qos_policy_file "+write("qos-policy.conf", "qos-ulps\ndefault: 0\nend-qos-ulps\n"))
 	ours.acknowledges = true
@@ -144,7 +146,8 @@ func pathsIn(p *mad.Packet) string {
 		_, mtu := rec.MTU()
 		_, rate := rec.Rate()
 		_, life := rec.PacketLifeTime()
-		fmt.Fprintf(&b, "%d to %d: SL %d, MTU %d, rate %d, lifetime %d, P_Key %v, reversible %t; ", rec.SLID(), rec.DLID(), rec.SL(), mtu, rate, life, rec.PKey(), rec.Reversible())
+		fmt.Fprintf(&b, "%d to %d: SL %d, MTU %d, rate %d, lifetime %d, P_Key %v, reversible %t; ", rec.SLID(),
+			rec.DLID(), rec.SL(), mtu, rate, life, rec.PKey(), rec.Reversible())
 	}
 	if b.Len() == 0 {
 		return "no path"
@@ -152,11 +155,13 @@ func pathsIn(p *mad.Packet) string {
 	return b.String()
 }
 
-// TestQoSFileAtStart: a start fails with a policy file that cannot be used, and says where; without QoS nobody reads it.
+// TestQoSFileAtStart: a start fails with a policy file that cannot be used, and says where; without QoS nobody reads
+// it.
 func TestQoSFileAtStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"good": "qos-ulps\n default: 1\nend-qos-ulps\n", "broken": "qos-ulps\n default: 16\nend-qos-ulps\n"} {
+	for name, text := range map[string]string{"good": "qos-ulps\n default: 1\nend-qos-ulps\n",
+		"broken": "qos-ulps\n default: 16\nend-qos-ulps\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -169,10 +174,12 @@ func TestQoSFileAtStart(t *testing.T) {
 		{"-Q -Y good", 0, ""},
 		{"-Q", 0, ""},
 		{"-Y missing", 0, ""},
-		{"-Q -Y broken", 1, "ibsm: error: the QoS policy file cannot be used: fix it, or start without -Q: broken:2:11: 16 is out of range; expected 0 to 15"},
+		{"-Q -Y broken", 1,
+			"ibsm: error: the QoS policy file cannot be used: fix it, or start without -Q: broken:2:11: 16 is out of range; expected 0 to 15"},
 		{"-Q -Y missing", 1, "missing: open missing: no such file"},
 	} {
-		argv := append([]string{program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-o"}, strings.Fields(c.options)...)
+		argv := append([]string{program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-o"},
+			strings.Fields(c.options)...)
 		if r := run(t, dir, caches(t), argv...); r.status != c.status || !strings.Contains(r.stderr, c.says) {
 			t.Errorf("%s: exit status %d, want %d and %q\n%s", c.options, r.status, c.status, c.says, r.stderr)
 		}

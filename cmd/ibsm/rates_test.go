@@ -30,7 +30,8 @@ func TestRatesAsOpenSM(t *testing.T) {
 			}{
 				{"path", question{0, pathBetween(gids[0], gids[3])}, 55, c.path},
 				{"group of a host", question{0, newGroup(gids[0], 1)}, 42, c.host},
-				{"group of a switch", question{0, newGroup(theirs.switchGID(), 2)}, 42, 16}, // 100 Gb/s, as its port 0 says
+				// 100 Gb/s, as its port 0 says
+				{"group of a switch", question{0, newGroup(theirs.switchGID(), 2)}, 42, 16},
 			} {
 				a, b := theirs.register(q.question), ours.register(q.question)
 				if *a.SAData() != *b.SAData() || a.Status() != b.Status() {
@@ -55,8 +56,10 @@ func pathBetween(src, dst mad.GID) mad.Packet {
 
 // newGroup has a port make a group, whose MTU and rate are the SA's to choose.
 func newGroup(port mad.GID, id byte) mad.Packet {
-	p := request(mad.MethodSet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|sarec.MCMemberJoinState|
-		sarec.MCMemberPKey|sarec.MCMemberQKey|sarec.MCMemberSL|sarec.MCMemberFlowLabel|sarec.MCMemberTClass|sarec.MCMemberScope|
+	p := request(mad.MethodSet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|
+		sarec.MCMemberJoinState|
+		sarec.MCMemberPKey|sarec.MCMemberQKey|sarec.MCMemberSL|sarec.MCMemberFlowLabel|sarec.MCMemberTClass|
+		sarec.MCMemberScope|
 		sarec.MCMemberPacketLifeTimeSelector|sarec.MCMemberPacketLifeTime)
 	rec := (*sarec.MCMemberRecord)(p.SAData()[:56])
 	rec.SetMGID(mad.GID{0xff, 0x12, 0x40, 0x01, 15: id})

@@ -13,7 +13,8 @@ import (
 // refusals are requests that are refused, or that create or delete a group, in order.
 func refusals(gid, other mad.GID, lid mad.LID) (all []question) {
 	const join = sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberJoinState
-	const create = join | sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberTClass | sarec.MCMemberFlowLabel | sarec.MCMemberSL
+	const create = join | sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberTClass | sarec.MCMemberFlowLabel |
+		sarec.MCMemberSL
 	broadcast := mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 12: 0xff, 13: 0xff, 14: 0xff, 15: 0xff}
 	fresh := func(last byte) mad.GID { g := broadcast; g[12], g[13], g[14], g[15] = 0, 0, 0, last; return g }
 	member := func(method mad.Method, comps mad.ComponentMask, mgid mad.GID, edit func(rec *sarec.MCMemberRecord)) {
@@ -30,20 +31,31 @@ func refusals(gid, other mad.GID, lid mad.LID) (all []question) {
 		all = append(all, question{packet: p})
 	}
 	set := mad.Method(mad.MethodSet)
-	member(set, join, fresh(9), nil)                                                                       // no such group, too few components
-	member(set, create, fresh(9), func(rec *sarec.MCMemberRecord) { rec.SetJoinState(4) })                 // not as a full member
-	member(set, join|sarec.MCMemberQKey, broadcast, func(rec *sarec.MCMemberRecord) { rec.SetQKey(0x77) }) // another Q_Key
+	// no such group, too few components
+	member(set, join, fresh(9), nil)
+	// not as a full member
+	member(set, create, fresh(9), func(rec *sarec.MCMemberRecord) { rec.SetJoinState(4) })
+	// another Q_Key
+	member(set, join|sarec.MCMemberQKey, broadcast, func(rec *sarec.MCMemberRecord) { rec.SetQKey(0x77) })
 	member(set, join|sarec.MCMemberPKey, broadcast, func(rec *sarec.MCMemberRecord) { rec.SetPKey(0x8001) })
 	member(set, join|sarec.MCMemberSL, broadcast, func(rec *sarec.MCMemberRecord) { rec.SetSL(3) })
 	member(set, join|sarec.MCMemberTClass, broadcast, func(rec *sarec.MCMemberRecord) { rec.SetTClass(3) })
 	member(set, join|sarec.MCMemberFlowLabel, broadcast, func(rec *sarec.MCMemberRecord) { rec.SetFlowLabel(3) })
 	member(set, join|sarec.MCMemberHopLimit, broadcast, func(rec *sarec.MCMemberRecord) { rec.SetHopLimit(3) })
-	member(set, join|sarec.MCMemberMTUSelector|sarec.MCMemberMTU, broadcast, func(rec *sarec.MCMemberRecord) { rec.SetMTU(sarec.Exactly, 5) })
-	member(set, join|sarec.MCMemberRateSelector|sarec.MCMemberRate, broadcast, func(rec *sarec.MCMemberRecord) { rec.SetRate(sarec.Exactly, 16) })
+	member(set, join|sarec.MCMemberMTUSelector|sarec.MCMemberMTU, broadcast, func(rec *sarec.MCMemberRecord) {
+		rec.SetMTU(sarec.Exactly, 5)
+	})
+	member(set, join|sarec.MCMemberRateSelector|sarec.MCMemberRate, broadcast, func(rec *sarec.MCMemberRecord) {
+		rec.SetRate(sarec.Exactly, 16)
+	})
 	member(set, join, broadcast, func(rec *sarec.MCMemberRecord) { rec.SetJoinState(0) })
 	member(set, sarec.MCMemberMGID, broadcast, nil)
-	member(set, join, broadcast, func(rec *sarec.MCMemberRecord) { rec.SetPortGID(mad.MakeGID(0xfec0<<48, gid.GUID())) })
-	member(set, join, broadcast, func(rec *sarec.MCMemberRecord) { rec.SetPortGID(mad.MakeGID(mad.DefaultPrefix, 0x99)) })
+	member(set, join, broadcast, func(rec *sarec.MCMemberRecord) {
+		rec.SetPortGID(mad.MakeGID(0xfec0<<48, gid.GUID()))
+	})
+	member(set, join, broadcast, func(rec *sarec.MCMemberRecord) {
+		rec.SetPortGID(mad.MakeGID(mad.DefaultPrefix, 0x99))
+	})
 	bad := fresh(9)
 	bad[0] = 0xfe
 	member(set, create, bad, nil)
@@ -54,11 +66,19 @@ func refusals(gid, other mad.GID, lid mad.LID) (all []question) {
 	ip[4], ip[5] = 0x80, 0x05
 	member(set, create, ip, nil)
 	member(set, create, fresh(7), func(rec *sarec.MCMemberRecord) { rec.SetQKey(5) }) // unlike the broadcast group
-	member(set, create|sarec.MCMemberMTUSelector|sarec.MCMemberMTU, fresh(7), func(rec *sarec.MCMemberRecord) { rec.SetMTU(sarec.GreaterThan, 5) })
-	member(set, create|sarec.MCMemberRateSelector|sarec.MCMemberRate, fresh(6), func(rec *sarec.MCMemberRecord) { rec.SetRate(sarec.Exactly, 21) }) // faster than the port
-	member(set, create, mad.GID{0xff, 0x12, 0x11, 0x11, 15: 1}, func(rec *sarec.MCMemberRecord) { rec.SetPKey(0x8005) })                            // of a partition that the port is not in
-	member(set, create, fresh(1), nil)                                                                                                              // created
-	member(set, join, fresh(1), func(rec *sarec.MCMemberRecord) { rec.SetPortGID(other) })                                                          // for another port
+	member(set, create|sarec.MCMemberMTUSelector|sarec.MCMemberMTU, fresh(7), func(rec *sarec.MCMemberRecord) {
+		rec.SetMTU(sarec.GreaterThan, 5)
+	})
+	// faster than the port
+	member(set, create|sarec.MCMemberRateSelector|sarec.MCMemberRate, fresh(6), func(rec *sarec.MCMemberRecord) {
+		rec.SetRate(sarec.Exactly, 21)
+	})
+	// of a partition that the port is not in
+	member(set, create, mad.GID{0xff, 0x12, 0x11, 0x11, 15: 1}, func(rec *sarec.MCMemberRecord) { rec.SetPKey(0x8005) })
+	// created
+	member(set, create, fresh(1), nil)
+	// for another port
+	member(set, join, fresh(1), func(rec *sarec.MCMemberRecord) { rec.SetPortGID(other) })
 	p := request(mad.MethodGet, sarec.AttrPathRecord, sarec.PathSGID|sarec.PathDGID|sarec.PathPKey)
 	path := (*sarec.PathRecord)(p.SAData()[:64])
 	path.SetSGID(gid)
@@ -70,7 +90,9 @@ func refusals(gid, other mad.GID, lid mad.LID) (all []question) {
 	member(mad.MethodDelete, sarec.MCMemberMGID, fresh(1), nil)
 	member(set, create, fresh(2), nil) // created
 	member(mad.MethodDelete, join, fresh(2), func(rec *sarec.MCMemberRecord) { rec.SetJoinState(4) })
-	member(mad.MethodDelete, join, fresh(2), func(rec *sarec.MCMemberRecord) { rec.SetPortGID(mad.MakeGID(0xfec0<<48, gid.GUID())) })
+	member(mad.MethodDelete, join, fresh(2), func(rec *sarec.MCMemberRecord) {
+		rec.SetPortGID(mad.MakeGID(0xfec0<<48, gid.GUID()))
+	})
 	member(mad.MethodDelete, join, fresh(2), nil) // deleted
 	return all
 }
@@ -95,14 +117,16 @@ func otherRefusals(gid, other mad.GID, lid mad.LID) (all []question) {
 	inform(func(info *sarec.InformInfo) { info.SetSubscribe(2) })
 	inform(func(info *sarec.InformInfo) { info.SetTrapNumber(256) })
 	inform(func(info *sarec.InformInfo) { info.SetSubscribe(0) }) // there is none
-	service := request(mad.MethodSet, sarec.AttrServiceRecord, sarec.ServiceServiceID|sarec.ServiceServiceGID|sarec.ServiceServicePKey)
+	service := request(mad.MethodSet, sarec.AttrServiceRecord, sarec.ServiceServiceID|sarec.ServiceServiceGID|
+		sarec.ServiceServicePKey)
 	rec := (*sarec.ServiceRecord)(service.SAData()[:176])
 	rec.SetServiceID(9)
 	rec.SetServiceGID(mad.MakeGID(mad.DefaultPrefix, 0x99))
 	rec.SetServicePKey(0xffff)
 	all = append(all, question{packet: service})
 	guids := func(block uint8, guid mad.GUID) {
-		p := request(mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<1)
+		p := request(mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|
+			sarec.GUIDInfoGUID0<<1)
 		rec := (*sarec.GUIDInfoRecord)(p.SAData()[:72])
 		rec.SetLID(lid)
 		rec.SetBlockNum(block)
@@ -131,8 +155,12 @@ func TestRefusalsLogged(t *testing.T) {
 			w.register(q)
 		}
 	}
-	eventually(t, "the last line of OpenSM", func() bool { return strings.Contains(theirs.manager.text(), `"Mcast group deleted"`) })
-	eventually(t, "the last line of ibsm", func() bool { return strings.Contains(ours.manager.text(), `"Mcast group deleted"`) })
+	eventually(t, "the last line of OpenSM", func() bool {
+		return strings.Contains(theirs.manager.text(), `"Mcast group deleted"`)
+	})
+	eventually(t, "the last line of ibsm", func() bool {
+		return strings.Contains(ours.manager.text(), `"Mcast group deleted"`)
+	})
 	for _, m := range logged.FindAllStringSubmatch(theirs.manager.text(), -1) {
 		want = append(want, m[1])
 	}

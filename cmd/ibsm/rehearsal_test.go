@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestRehearsal: an operator pastes the rehearsal of docs/first-day.md, which takes a subnet over from OpenSM and goes back.
-// What the page says of its output is there.
+// TestRehearsal: an operator pastes the rehearsal of docs/first-day.md, which takes a subnet over from OpenSM and goes
+// back. What the page says of its output is there.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"opensm", "ibsim-run", "dump_fts", "ibportstate", "sminfo"} {
@@ -44,10 +44,13 @@ func TestRehearsal(t *testing.T) {
 	}
 	text := strings.ReplaceAll(script.String(), "/tmp/rehearsal", filepath.Join(dir, "rehearsal"))
 	sock := fmt.Sprintf("rehearsal-%d", os.Getpid())
-	text = strings.NewReplacer("IBSIM_SOCKNAME=rehearsal", "IBSIM_SOCKNAME="+sock, "--sock rehearsal", "--sock "+sock).Replace(text)
-	r := run(t, dir, nil, "timeout", "-k", "2", "50", "bash", "-c", text) // timeout ends what the script has started, too
+	text = strings.NewReplacer("IBSIM_SOCKNAME=rehearsal", "IBSIM_SOCKNAME="+sock, "--sock rehearsal",
+		"--sock "+sock).Replace(text)
+	// timeout ends what the script has started, too
+	r := run(t, dir, nil, "timeout", "-k", "2", "50", "bash", "-c", text)
 	said := r.stdout
-	for _, want := range []string{"; 0 ports would get another LID", "SUBNET UP", "all ports are Active", "6 links to LID", "\nunchanged\n", "link lost: 2 ports"} {
+	for _, want := range []string{"; 0 ports would get another LID", "SUBNET UP", "all ports are Active",
+		"6 links to LID", "\nunchanged\n", "link lost: 2 ports"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not print %q", want)
 		}

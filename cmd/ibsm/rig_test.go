@@ -40,14 +40,17 @@ var rigScripts = []struct {
 	{file: "two-subnets.sh", net: "two-subnets.net"},
 	{file: "service.sh", net: "two-subnets.net"},
 	{file: "tables.sh", quick: true},
-	{file: "perfmgr.sh", shows: "symbol errors 700, perfquery 700; link downs 3, perfquery 3; lines in the log 1; .* 20 of 20 ports answered"},
+	{file: "perfmgr.sh",
+		shows: "symbol errors 700, perfquery 700; link downs 3, perfquery 3; lines in the log 1; .* 20 of 20 ports answered"},
 	{file: "partition-groups.sh"},
 	{file: "tenants.sh"},
-	{file: "trust.sh", shows: "of 11 questions of a tenant 0 were answered, of 7 with the key 7; registrations the same yes, ports up yes; .* others lost 0 %"},
+	{file: "trust.sh",
+		shows: "of 11 questions of a tenant 0 were answered, of 7 with the key 7; registrations the same yes, ports up yes; .* others lost 0 %"},
 	{file: "security.sh", net: "failover.net", shows: "there, lost 0 of [1-9].*; and back, lost 0 of [1-9]"},
 	{file: "attacks.sh", net: "failover.net", env: "MANAGER=opensm"},
 	{file: "attacks.sh", net: "failover.net", env: "MANAGER=open"},
-	{file: "attacks.sh", net: "failover.net", env: "MANAGER=tenants", shows: "under attack nothing has changed; lost 0 of [1-9].*; of 10 requests in a flood 10 were answered"},
+	{file: "attacks.sh", net: "failover.net", env: "MANAGER=tenants",
+		shows: "under attack nothing has changed; lost 0 of [1-9].*; of 10 requests in a flood 10 were answered"},
 	{file: "subscribers.sh", net: "subscribers.net"},
 	{file: "lanes.sh", net: "failover.net", env: "MANAGER=ibsm"},
 	{file: "events.sh", rigs: true, front: true},
@@ -135,7 +138,8 @@ func TestRig(t *testing.T) {
 			}
 			args = append(args, script)
 			out, err := runVM(t, args...)
-			if s.shows != "" && strings.HasPrefix(string(out), "vm-exit 0") { // its first line was cut off with the firmware's last, which had no end
+			// its first line was cut off with the firmware's last, which had no end
+			if s.shows != "" && strings.HasPrefix(string(out), "vm-exit 0") {
 				out, err = runVM(t, args...)
 			}
 			if err != nil {
@@ -156,7 +160,8 @@ func TestRig(t *testing.T) {
 	}
 }
 
-// attacksHead is the head of the table of attacks in docs/security.md. Its columns are what attacks.sh says with each MANAGER.
+// attacksHead is the head of the table of attacks in docs/security.md. Its columns are what attacks.sh says with each
+// MANAGER.
 const attacksHead = "| attack by a host | OpenSM | `security open` | `security tenants` | named as |"
 
 // checkAttacks compares what attacks.sh has measured with the documentation.
@@ -190,7 +195,8 @@ func checkAttacks(t *testing.T, env, out string) {
 		measured := strings.Split(said, " | ")
 		cells := documented[measured[0]]
 		delete(documented, measured[0])
-		if len(measured) != 4 || cells == nil || cells[column] != measured[2] || strings.Trim(cells[4], "`") != measured[3] {
+		if len(measured) != 4 || cells == nil || cells[column] != measured[2] ||
+			strings.Trim(cells[4], "`") != measured[3] {
 			t.Errorf("measured: %s; docs/security.md: %v", said, cells)
 		}
 	}
@@ -199,15 +205,15 @@ func checkAttacks(t *testing.T, env, out string) {
 	}
 }
 
-// What a guest's kernel says when it ends through a fault of the emulator: the host is too busy to emulate its timer, or one emulated processor
-// executes code that another one is patching.
+// What a guest's kernel says when it ends through a fault of the emulator: the host is too busy to emulate its timer,
+// or one emulated processor executes code that another one is patching.
 const (
 	noTimer = "Kernel panic - not syncing: IO-APIC + timer doesn't work"
 	patched = "Oops: int3"
 )
 
-// runVM runs the rig's virtual machine, again if the emulator ended its kernel, or the line with the exit status of a script that
-// shows nothing else was cut off with the firmware's last one, which had no end.
+// runVM runs the rig's virtual machine, again if the emulator ended its kernel, or the line with the exit status of a
+// script that shows nothing else was cut off with the firmware's last one, which had no end.
 func runVM(t *testing.T, args ...string) (out []byte, err error) {
 	t.Helper()
 	for range 3 {

@@ -90,7 +90,8 @@ func TestPartitionSL(t *testing.T) {
 					}
 				}
 			}
-			if want := map[string]uint{"TRUE": 1<<0 | 1<<3 | 1<<5 | 1<<7, "FALSE": 1<<0 | 1<<3 | 1<<7}[qos]; seen != want {
+			if want := map[string]uint{"TRUE": 1<<0 | 1<<3 | 1<<5 | 1<<7,
+				"FALSE": 1<<0 | 1<<3 | 1<<7}[qos]; seen != want {
 				t.Errorf("SLs seen %b, want %b", seen, want)
 			}
 		})
@@ -131,7 +132,8 @@ func (w *testSubnet) awaitPort(i int, there bool) {
 func TestMulticastDisabled(t *testing.T) {
 	theirs, ours := equalSubnets(t, "fattree:k=4", "disable_multicast TRUE")
 	for _, w := range []*testSubnet{theirs, ours} {
-		info := (*sarec.ClassPortInfo)(w.register(question{0, request(mad.MethodGet, sarec.AttrClassPortInfo, 0)}).SAData()[:72])
+		info := (*sarec.ClassPortInfo)(
+			w.register(question{0, request(mad.MethodGet, sarec.AttrClassPortInfo, 0)}).SAData()[:72])
 		if info.CapabilityMask()&sarec.IsUDMulticastSupported != 0 {
 			t.Errorf("%s claims multicast", w.manager.name)
 		}

@@ -24,7 +24,8 @@ func newDumper(t *testing.T) dumper {
 	t.Helper()
 	d := dumper{dir: t.TempDir()}
 	d.conf = filepath.Join(d.dir, "opensm.conf")
-	if err := os.WriteFile(d.conf, []byte("force_log_flush TRUE\nsa_db_dump TRUE\ndump_files_dir "+d.dir+"\n"), 0o666); err != nil {
+	if err := os.WriteFile(d.conf, []byte("force_log_flush TRUE\nsa_db_dump TRUE\ndump_files_dir "+d.dir+"\n"),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -36,7 +37,8 @@ func (d dumper) file() string { return filepath.Join(d.dir, "opensm-sa.dump") }
 // time, and what is left of a lease then; the creator of a group, if he has left; how long
 // a subscriber takes; and the index of the P_Key by which a request came, which ibsim's umad2sim leaves as
 // it finds it in memory.
-var dumpDiffers = regexp.MustCompile(`remote_qkey=\w+|pkey_ix=\w+|modified_time=\w+|lease_period=0x[0-9a-e]\w*|(qkey=.*)?port_gid=\S+ (qkey=\w+ mlid)|qpn_resp_time_val=\w+`)
+var dumpDiffers = regexp.MustCompile(
+	`remote_qkey=\w+|pkey_ix=\w+|modified_time=\w+|lease_period=0x[0-9a-e]\w*|(qkey=.*)?port_gid=\S+ (qkey=\w+ mlid)|qpn_resp_time_val=\w+`)
 
 // records are those of the file in order. Those of members have their group's MGID before
 // them; blocks of GUIDs without an alias are left out.
@@ -68,7 +70,8 @@ func (d dumper) records(t *testing.T) (all []string) {
 func registerWithOpenSM(w *testSubnet) (questions []question) {
 	w.t.Helper()
 	lids, gids := w.addresses()
-	d := &differ{random: rand.New(rand.NewPCG(7, 0xd1f)), lids: lids, gids: gids, known: map[mad.AttrID][][mad.SADataSize]byte{}, hosts: len(w.clients), hostGIDs: w.clientGIDs()}
+	d := &differ{random: rand.New(rand.NewPCG(7, 0xd1f)), lids: lids, gids: gids,
+		known: map[mad.AttrID][][mad.SADataSize]byte{}, hosts: len(w.clients), hostGIDs: w.clientGIDs()}
 	for range 100 {
 		w.register(d.registration())
 	}
@@ -78,10 +81,12 @@ func registerWithOpenSM(w *testSubnet) (questions []question) {
 			w.t.Fatalf("%s\nis answered %s", inWords(&q.packet), inWords(a))
 		}
 	}
-	groups := []mad.GID{registry.BroadcastMGID(mad.DefaultPKey, 2), {0: 0xff, 1: 0x15, 3: 0x1b, 15: 9}, {0: 0xff, 1: 0x12, 3: 0x1b, 15: 8}}
+	groups := []mad.GID{registry.BroadcastMGID(mad.DefaultPKey, 2), {0: 0xff, 1: 0x15, 3: 0x1b, 15: 9},
+		{0: 0xff, 1: 0x12, 3: 0x1b, 15: 8}}
 	for i, state := range []uint8{1, 9, 3, 4, 2} {
 		for _, mgid := range groups {
-			p := request(mad.MethodSet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|sarec.MCMemberJoinState)
+			p := request(mad.MethodSet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|
+				sarec.MCMemberJoinState)
 			rec := (*sarec.MCMemberRecord)(p.SAData()[:56])
 			rec.SetMGID(mgid)
 			rec.SetPortGID(d.hostGIDs[i])
@@ -91,7 +96,8 @@ func registerWithOpenSM(w *testSubnet) (questions []question) {
 				rec.SetPKey(mad.DefaultPKey)
 				rec.SetFlowLabel(0x12345)
 				rec.SetHopLimit(9)
-				p.SetComponentMask(p.ComponentMask() | sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberTClass | sarec.MCMemberSL | sarec.MCMemberFlowLabel | sarec.MCMemberHopLimit)
+				p.SetComponentMask(p.ComponentMask() | sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberTClass |
+					sarec.MCMemberSL | sarec.MCMemberFlowLabel | sarec.MCMemberHopLimit)
 			}
 			grant(question{i, p})
 			p = request(mad.MethodGet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID)
@@ -102,7 +108,8 @@ func registerWithOpenSM(w *testSubnet) (questions []question) {
 			questions = append(questions, question{9, p})
 		}
 	}
-	p := request(mad.MethodSet, sarec.AttrServiceRecord, sarec.ServiceServiceID|sarec.ServiceServiceGID|sarec.ServiceServicePKey|sarec.ServiceServiceLease|
+	p := request(mad.MethodSet, sarec.AttrServiceRecord, sarec.ServiceServiceID|sarec.ServiceServiceGID|
+		sarec.ServiceServicePKey|sarec.ServiceServiceLease|
 		sarec.ServiceServiceKey|sarec.ServiceServiceName|sarec.ServiceAllServiceData)
 	rec := (*sarec.ServiceRecord)(p.SAData()[:176])
 	rec.SetServiceID(0x123456789abcdef0)
@@ -113,7 +120,8 @@ func registerWithOpenSM(w *testSubnet) (questions []question) {
 	rec.SetServiceName([64]byte{'a', ' ', '"', 0xff})
 	rec.SetServiceData([64]byte{1, 2, 16: 3, 32: 4, 48: 5})
 	grant(question{2, p})
-	p = request(mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|sarec.GUIDInfoGUID0<<1|sarec.GUIDInfoGUID0<<3)
+	p = request(mad.MethodSet, sarec.AttrGUIDInfoRecord, sarec.GUIDInfoLID|sarec.GUIDInfoBlockNum|
+		sarec.GUIDInfoGUID0<<1|sarec.GUIDInfoGUID0<<3)
 	guids := (*sarec.GUIDInfoRecord)(p.SAData()[:72])
 	guids.SetLID(w.lid(w.ends[4]))
 	guids.GUIDInfo()[8+7], guids.GUIDInfo()[24+7] = 0x77, 0x79
@@ -139,13 +147,15 @@ func TestSADB(t *testing.T) {
 	answers := []string{answersTo(w, questions)}
 	w.manager.stop()
 
-	w.bringUp(program(t, "ibsm"), "--ibsim", "-F", files[1].conf, "-f", "stdout", "-s", "0", "-R", "minhop", "-S", files[0].file())
+	w.bringUp(program(t, "ibsm"), "--ibsim", "-F", files[1].conf, "-f", "stdout", "-s", "0", "-R", "minhop", "-S",
+		files[0].file())
 	answers = append(answers, answersTo(w, questions))
 	w.manager.stop()
 
 	w.bringUp(byOpenSM(files[2], "-S", files[1].file())...)
 	answers = append(answers, answersTo(w, questions))
-	again := request(mad.MethodSet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|sarec.MCMemberJoinState)
+	again := request(mad.MethodSet, sarec.AttrMCMemberRecord, sarec.MCMemberMGID|sarec.MCMemberPortGID|
+		sarec.MCMemberJoinState)
 	rec := (*sarec.MCMemberRecord)(again.SAData()[:56])
 	rec.SetMGID(registry.BroadcastMGID(mad.DefaultPKey, 2))
 	rec.SetPortGID(w.clientGIDs()[0])
@@ -198,7 +208,8 @@ func TestSADBReregister(t *testing.T) {
 	t.Parallel()
 	const member = "MC Group 0xc001 : mgid=0xff12001b00000000:0x1 port_gid=0x0:0x0 qkey=0x1 mlid=0xc001 mtu=0x84 tclass=0x0 pkey=0xffff rate=0x83 pkt_life=0x92 sl_flow_hop=0x0 scope_state=0x21 proxy_join=0x0\n" +
 		"mcm_port: port_gid=0xfe80000000000000:0x11 scope_state=0x21 proxy_join=0x0\n" +
-		"mcm_port: port_gid=0xfe80000000000000:0xb83fd20300a00010 scope_state=0x21 proxy_join=0x0\n" // a host that is there
+		// a host that is there
+		"mcm_port: port_gid=0xfe80000000000000:0xb83fd20300a00010 scope_state=0x21 proxy_join=0x0\n"
 	for _, tt := range []struct {
 		name, text    string
 		asked, loaded bool
@@ -230,7 +241,9 @@ func TestSADBReregister(t *testing.T) {
 				t.Errorf("clients were asked to register again: %t", got)
 			}
 			w.manager.stop()
-			if loaded := slices.ContainsFunc(d.records(t), func(r string) bool { return strings.Contains(r, "MC Group 0xc001") }); loaded != tt.loaded {
+			if loaded := slices.ContainsFunc(d.records(t), func(r string) bool {
+				return strings.Contains(r, "MC Group 0xc001")
+			}); loaded != tt.loaded {
 				t.Errorf("the group was loaded: %t", loaded)
 			}
 		})
@@ -254,7 +267,8 @@ func TestSADBAtTakeover(t *testing.T) {
 	if err := conf.Close(); err != nil {
 		t.Fatal(err)
 	}
-	standby := w.start(w.hosts[1], program(t, "ibsm"), "--ibsim", "-F", ours.conf, "-f", "stdout", "-s", "0", "-R", "minhop", "-S", theirs.file())
+	standby := w.start(w.hosts[1], program(t, "ibsm"), "--ibsim", "-F", ours.conf, "-f", "stdout", "-s", "0", "-R",
+		"minhop", "-S", theirs.file())
 	standby.await("Entering STANDBY state")
 	questions := registerWithOpenSM(w)
 	answers := answersTo(w, questions)

@@ -35,25 +35,33 @@ var saqueries = []string{
 	"SR", "SR --smkey 1", "-S", "-S --smkey 1",
 
 	"MCMR", "MCMR --smkey 1", "-g", "-m 0xC001", "-m 0xC001 --smkey 1", "-m 0xCFFF",
-	"MCMR --mlid 0xC000", "MCMR --mlid 0xCFFF", "MCMR --mgid ff12:401b:ffff::ffff:ffff", "MCMR --mgid ff12::99", "MCMR --mgid ff12::98",
+	"MCMR --mlid 0xC000", "MCMR --mlid 0xCFFF", "MCMR --mgid ff12:401b:ffff::ffff:ffff", "MCMR --mgid ff12::99",
+	"MCMR --mgid ff12::98",
 	"MCMR --gid $G", "MCMR --gid $G --smkey 1", "MCMR --gid fe80::99", "MCMR --mgid ff12::99 --smkey 1",
-	"MCMR --pkey 0xffff", "MCMR --pkey 0x8001", "MCMR --sl 0", "MCMR --sl 3", "MCMR --qkey 0x0b1b", "MCMR --qkey 0x1234",
-	"MCMR --mtu 0x84", "MCMR --mtu 0x04", "MCMR --mtu 3", "MCMR --mtu 0x43", "MCMR --rate 0x83", "MCMR --rate 0x43", "MCMR --rate 2",
-	"MCMR --tclass 0", "MCMR --tclass 7", "MCMR --flow_label 0", "MCMR --flow_label 7", "MCMR --hop_limit 0", "MCMR --hop_limit 7",
-	"MCMR --scope 2", "MCMR --scope 5", "MCMR --join_state 1 --smkey 1", "MCMR --join_state 4 --smkey 1", "MCMR --proxy_join 0 --smkey 1",
+	"MCMR --pkey 0xffff", "MCMR --pkey 0x8001", "MCMR --sl 0", "MCMR --sl 3", "MCMR --qkey 0x0b1b",
+	"MCMR --qkey 0x1234",
+	"MCMR --mtu 0x84", "MCMR --mtu 0x04", "MCMR --mtu 3", "MCMR --mtu 0x43", "MCMR --rate 0x83", "MCMR --rate 0x43",
+	"MCMR --rate 2",
+	"MCMR --tclass 0", "MCMR --tclass 7", "MCMR --flow_label 0", "MCMR --flow_label 7", "MCMR --hop_limit 0",
+	"MCMR --hop_limit 7",
+	"MCMR --scope 2", "MCMR --scope 5", "MCMR --join_state 1 --smkey 1", "MCMR --join_state 4 --smkey 1",
+	"MCMR --proxy_join 0 --smkey 1",
 	"MCMR --pkt_lifetime 0x92", "MCMR --pkt_lifetime 0x52",
 
 	"PR --slid $L --dlid $M", "PR --slid $M --dlid $L", "PR --slid $L --dlid $S", "PR --slid $L --dlid $L",
 	"PR --slid $L --dlid 999", "PR --slid $L --dlid $M --numb_path 1", "PR --slid $L --dlid $M --numb_path 0",
-	"PR --slid $L --dlid $M --reversible 1", "PR --slid $L --dlid $M --pkey 0xffff", "PR --slid $L --dlid $M --pkey 0x8001",
+	"PR --slid $L --dlid $M --reversible 1", "PR --slid $L --dlid $M --pkey 0xffff",
+	"PR --slid $L --dlid $M --pkey 0x8001",
 	"PR --slid $L --dlid $M --sl 0", "PR --slid $L --dlid $M --sl 3", "PR --slid $L --dlid $M --qos_class 1",
 	"PR --slid $L --dlid $M --mtu 0x83", "PR --slid $L --dlid $M --mtu 0x85", "PR --slid $L --dlid $M --mtu 3",
 	"PR --slid $L --dlid $M --mtu 0x44", "PR --slid $L --dlid $M --mtu 6", "PR --slid $L --dlid $M --rate 0x82",
 	"PR --slid $L --dlid $M --rate 2", "PR --slid $L --dlid $M --rate 0x43", "PR --slid $L --dlid $M --rate 0x3f",
 	"PR --slid $L --dlid $M --pkt_lifetime 0x8a", "PR --slid $L --dlid $M --pkt_lifetime 0x52",
-	"PR --slid $L --dlid $M --tclass 7", "PR --slid $L --dlid $M --flow_label 7", "PR --slid $L --dlid $M --hop_limit 7",
+	"PR --slid $L --dlid $M --tclass 7", "PR --slid $L --dlid $M --flow_label 7",
+	"PR --slid $L --dlid $M --hop_limit 7",
 	"PR --slid $L --dlid $M --service_id 0x1234", "--src-to-dst $L:$M", "--src-to-dst $M:$S",
-	"--sgid-to-dgid $A-$G", "PR --sgid $A --dgid $G", "PR --sgid $A --dlid $M", "PR --dgid ff12::99 --slid $L", "PR --dgid ff12::98 --slid $L",
+	"--sgid-to-dgid $A-$G", "PR --sgid $A --dgid $G", "PR --sgid $A --dlid $M", "PR --dgid ff12::99 --slid $L",
+	"PR --dgid ff12::98 --slid $L",
 	"PR --sgid fe80::99 --dlid $M", "PR --dgid fec0::99 --slid $L",
 }
 
@@ -64,9 +72,12 @@ type saDifference struct {
 }
 
 var saDifferences = []saDifference{
-	{regexp.MustCompile(`^(CPI|-c)$`), regexp.MustCompile(`^Capability mask`), "OpenSM claims Get and Set of Notice, which it does not answer, and does not claim NDR, whose rates it answers"},
-	{regexp.MustCompile(`^PKTR .*/99`), regexp.MustCompile(`.`), "OpenSM answers with zeros for a block that is not there"},
-	{regexp.MustCompile(`^PIR \$S`), regexp.MustCompile(`^LocalPort:`), "a switch names the port that the manager's packet came in by; of two cables side by side either may be the one"},
+	{regexp.MustCompile(`^(CPI|-c)$`), regexp.MustCompile(`^Capability mask`),
+		"OpenSM claims Get and Set of Notice, which it does not answer, and does not claim NDR, whose rates it answers"},
+	{regexp.MustCompile(`^PKTR .*/99`), regexp.MustCompile(`.`),
+		"OpenSM answers with zeros for a block that is not there"},
+	{regexp.MustCompile(`^PIR \$S`), regexp.MustCompile(`^LocalPort:`),
+		"a switch names the port that the manager's packet came in by; of two cables side by side either may be the one"},
 	{regexp.MustCompile(`^SMIR`), regexp.MustCompile(`^ActCount`), "each manager counts what it does"},
 }
 
@@ -90,7 +101,8 @@ func TestSAQuery(t *testing.T) {
 		kind, _, _ := strings.Cut(q, " ")
 		records[kind] += len(want[i])
 		if !slices.Equal(got[i], want[i]) {
-			t.Errorf("saquery %s: ibsm answers\n%s\nOpenSM\n%s", names.Replace(q), strings.Join(got[i], "\n"), strings.Join(want[i], "\n"))
+			t.Errorf("saquery %s: ibsm answers\n%s\nOpenSM\n%s", names.Replace(q), strings.Join(got[i], "\n"),
+				strings.Join(want[i], "\n"))
 		}
 	}
 	for kind, n := range records {
@@ -105,7 +117,8 @@ func namesToAsk(s *simulator) *strings.Replacer {
 	s.t.Helper()
 	asks := s.net.witnessHost()
 	lid := s.find(asks, `Lid:\.+(\d+)`, "smpquery", "-D", "portinfo", "0")[1]
-	link := s.find(asks, `(?s)FromLID\.+(\d+)\s+FromPort\.+(\d+)\s+ToPort\.+(\d+)\s+ToLID\.+(\d+)`, "saquery", "LR", lid)
+	link := s.find(asks, `(?s)FromLID\.+(\d+)\s+FromPort\.+(\d+)\s+ToPort\.+(\d+)\s+ToLID\.+(\d+)`, "saquery", "LR",
+		lid)
 	return strings.NewReplacer("$L", lid, "$S", link[4], "$P", link[3],
 		"$M", s.find(asks, `sm lid (\d+)`, "sminfo")[1],
 		"$A", s.portGID(asks).String(), "$G", s.portGID(s.registrant()).String())
@@ -142,7 +155,8 @@ func registerAll(s *simulator, names *strings.Replacer) {
 	s.t.Helper()
 	sa := mad.LID(number(names.Replace("$M")))
 	gid := s.portGID(s.registrant())
-	const join = sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberTClass |
+	const join = sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberQKey | sarec.MCMemberPKey |
+		sarec.MCMemberTClass |
 		sarec.MCMemberSL | sarec.MCMemberFlowLabel | sarec.MCMemberJoinState | sarec.MCMemberPacketLifeTimeSelector |
 		sarec.MCMemberPacketLifeTime | sarec.MCMemberScope
 	var group sarec.MCMemberRecord
@@ -168,7 +182,8 @@ func registerAll(s *simulator, names *strings.Replacer) {
 	inform.SetTrapNumber(128)
 	inform.SetProducerType(2)
 	s.register(s.registrant(), sa, sarec.AttrMCMemberRecord, join, group[:])
-	s.register(s.registrant(), sa, sarec.AttrServiceRecord, sarec.ServiceServiceID|sarec.ServiceServiceGID|sarec.ServiceServicePKey|
+	s.register(s.registrant(), sa, sarec.AttrServiceRecord, sarec.ServiceServiceID|sarec.ServiceServiceGID|
+		sarec.ServiceServicePKey|
 		sarec.ServiceServiceLease|sarec.ServiceServiceName|sarec.ServiceAllServiceData, service[:])
 	s.register(s.registrant(), sa, sarec.AttrInformInfo, 0, inform[:])
 	group.SetPortGID(s.portGID(s.net.witnessHost()))
@@ -199,7 +214,8 @@ func (s *simulator) register(host string, sa mad.LID, attr mad.AttrID, comps mad
 		}
 	}
 	if in[0].TimedOut || in[0].Packet.Status() != mad.StatusOK {
-		s.t.Fatalf("Set of %s at %s: timed out: %t, %v", sarec.AttrName(attr), host, in[0].TimedOut, in[0].Packet.Status())
+		s.t.Fatalf("Set of %s at %s: timed out: %t, %v", sarec.AttrName(attr), host, in[0].TimedOut,
+			in[0].Packet.Status())
 	}
 }
 
@@ -234,5 +250,7 @@ func saRecords(query, text string) (records []string) {
 }
 
 func mayDiffer(query, line string) bool {
-	return slices.ContainsFunc(saDifferences, func(d saDifference) bool { return d.query.MatchString(query) && d.line.MatchString(line) })
+	return slices.ContainsFunc(saDifferences, func(d saDifference) bool {
+		return d.query.MatchString(query) && d.line.MatchString(line)
+	})
 }

@@ -28,17 +28,21 @@ func TestStoreDisk(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHome(t)
 			h.state = t.TempDir()
-			inside := fmt.Sprintf("mount -t tmpfs -o size=3m none %s; "+c.spoil+"; exec %s --fabric %s -f stdout --state_dir %s",
+			inside := fmt.Sprintf("mount -t tmpfs -o size=3m none %s; "+c.spoil+
+				"; exec %s --fabric %s -f stdout --state_dir %s",
 				h.state, h.state, program(t, "ibsm"), h.net, h.state)
-			p := start(t, nil, t.TempDir(), []string{"OSM_CACHE_DIR=" + h.caches}, "unshare", "-Urm", "sh", "-c", inside)
+			p := start(t, nil, t.TempDir(), []string{"OSM_CACHE_DIR=" + h.caches}, "unshare", "-Urm", "sh", "-c",
+				inside)
 			p.await("the store cannot be written")
 			p.await("SUBNET UP")
 			pid := strconv.Itoa(p.cmd.Process.Pid)
-			if r := run(t, "", nil, "nsenter", "-t", pid, "-U", "-m", "--preserve-credentials", "sh", "-c", fmt.Sprintf(c.repair, h.state)); r.status != 0 {
+			if r := run(t, "", nil, "nsenter", "-t", pid, "-U", "-m", "--preserve-credentials", "sh", "-c",
+				fmt.Sprintf(c.repair, h.state)); r.status != 0 {
 				t.Fatalf("nsenter: %s", r.stderr)
 			}
 			p.await("the store is writable again")
-			b, err := exec.Command("nsenter", "-t", pid, "-U", "-m", "--preserve-credentials", "tar", "-C", h.state, "-c", ".").Output()
+			b, err := exec.Command("nsenter", "-t", pid, "-U", "-m", "--preserve-credentials", "tar", "-C", h.state,
+				"-c", ".").Output()
 			p.kill()
 			if err != nil {
 				t.Fatal(err)

@@ -28,7 +28,8 @@ type home struct {
 }
 
 func newHome(t *testing.T) *home {
-	return &home{t: t, net: generated("fattree:k=4").file(t), state: filepath.Join(t.TempDir(), "state"), caches: filepath.Join(t.TempDir(), "caches")}
+	return &home{t: t, net: generated("fattree:k=4").file(t), state: filepath.Join(t.TempDir(), "state"),
+		caches: filepath.Join(t.TempDir(), "caches")}
 }
 
 // start starts a manager on a simulator, which it waits to come up, and returns the end
@@ -153,7 +154,8 @@ func TestLIDsLast(t *testing.T) {
 	}
 	eventually(t, "the mastership term is in the store", func() bool {
 		c := h.stored()
-		return len(c.Terms) == 2 && len(c.LIDs) > 0 && c.LIDs[0].Base > 0x100 && strings.Contains(string(c.Configuration), "interval = ")
+		return len(c.Terms) == 2 && len(c.LIDs) > 0 && c.LIDs[0].Base > 0x100 &&
+			strings.Contains(string(c.Configuration), "interval = ")
 	})
 	p.kill()
 	p, up := h.ibsm(s)
@@ -252,10 +254,15 @@ func TestStoreRefused(t *testing.T) {
 		options []string
 		says    []string
 	}{
-		{"another port", storeOfPort1, nil, []string{"store of another port", "0x0000000000000001", "move the file away"}},
-		{"another schema", anotherSchema, nil, []string{"written by another version of ibsm", "run the version that wrote it"}},
+		{"another port", storeOfPort1, nil,
+			[]string{"store of another port", "0x0000000000000001", "move the file away"}},
+		{"another schema", anotherSchema, nil,
+			[]string{"written by another version of ibsm", "run the version that wrote it"}},
 		{"a text", write("# LIDs\n"), nil, []string{"not a store of ibsm", "move it away"}},
-		{"a folder", func(path string) error { _ = os.Remove(path); return os.Mkdir(path, 0o700) }, nil, []string{"not a store of ibsm"}},
+		{"a folder", func(path string) error {
+			_ = os.Remove(path)
+			return os.Mkdir(path, 0o700)
+		}, nil, []string{"not a store of ibsm"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHome(t)
@@ -293,7 +300,8 @@ func TestStoreRefused(t *testing.T) {
 func TestStoreInUse(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	first := start(t, nil, t.TempDir(), []string{"OSM_CACHE_DIR=" + h.caches}, program(t, "ibsm"), "--fabric", h.net, "-f", "stdout", "--state_dir", h.state)
+	first := start(t, nil, t.TempDir(), []string{"OSM_CACHE_DIR=" + h.caches}, program(t, "ibsm"), "--fabric", h.net,
+		"-f", "stdout", "--state_dir", h.state)
 	first.await("SUBNET UP")
 	r := h.embedded()
 	who := fmt.Sprintf("process %d (ibsm)", first.cmd.Process.Pid)
@@ -329,7 +337,8 @@ func TestStoreDamaged(t *testing.T) {
 	spoil(path, func(b []byte) []byte { return b[:len(b)/2] })
 	r := h.embedded()
 	aside, _ := filepath.Glob(path + ".damaged-*")
-	if r.status != 0 || len(aside) != 1 || !strings.Contains(r.stdout, "store is damaged") || !strings.Contains(r.stdout, aside[0]) {
+	if r.status != 0 || len(aside) != 1 || !strings.Contains(r.stdout, "store is damaged") ||
+		!strings.Contains(r.stdout, aside[0]) {
 		t.Errorf("status %d, set aside %v:\n%s", r.status, aside, tail(r.stdout))
 	}
 	if h.cache("guid2lid") != lids {
@@ -345,7 +354,8 @@ func TestStoreDamaged(t *testing.T) {
 	if err := os.RemoveAll(h.state); err != nil {
 		t.Fatal(err)
 	}
-	if r = h.embedded(); r.status != 1 || !strings.Contains(r.stderr, "guid2lid:1:1") || !strings.Contains(r.stderr, "--stay_on_fatal") {
+	if r = h.embedded(); r.status != 1 || !strings.Contains(r.stderr, "guid2lid:1:1") ||
+		!strings.Contains(r.stderr, "--stay_on_fatal") {
 		t.Errorf("with nothing but a damaged guid2lid: status %d: %s", r.status, r.stderr)
 	}
 	if r = h.embedded("--stay_on_fatal"); r.status != 0 {
@@ -365,7 +375,8 @@ func TestForeignCaches(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := h.embedded()
-	if r.status != 0 || h.cache("guid2lid") != lids || !strings.Contains(r.stdout, "guid2lid belongs to another subnet") {
+	if r.status != 0 || h.cache("guid2lid") != lids ||
+		!strings.Contains(r.stdout, "guid2lid belongs to another subnet") {
 		t.Errorf("status %d, LIDs\n%s\n%s", r.status, h.cache("guid2lid"), tail(r.stdout))
 	}
 }

@@ -144,7 +144,8 @@ func (s *simulator) joinFrame() (d mad.Datagram) {
 	rec.SetJoinState(1)
 	d.Addr = mad.Addr{LID: s.lidOf(s.net.managerHost()), QPN: 1}
 	d.Packet.SetHeader(mad.ClassSA, mad.MethodSet, sarec.AttrMCMemberRecord, 0)
-	d.Packet.SetComponentMask(sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberTClass |
+	d.Packet.SetComponentMask(sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberQKey | sarec.MCMemberPKey |
+		sarec.MCMemberTClass |
 		sarec.MCMemberSL | sarec.MCMemberFlowLabel | sarec.MCMemberJoinState | sarec.MCMemberPacketLifeTimeSelector |
 		sarec.MCMemberPacketLifeTime | sarec.MCMemberScope)
 	copy(d.Packet.SAData()[:], rec[:])
@@ -218,7 +219,9 @@ func TestStorms(t *testing.T) {
 						return
 					}
 					if removed > storm.givenUp || down > 0 || changes != nil {
-						t.Errorf("%d ports were removed, OpenSM removes %d; the own port was down %d times; changes:\n%s", removed, storm.givenUp, down, strings.Join(changes, "\n"))
+						t.Errorf(
+							"%d ports were removed, OpenSM removes %d; the own port was down %d times; changes:\n%s",
+							removed, storm.givenUp, down, strings.Join(changes, "\n"))
 					}
 				})
 			}

@@ -34,7 +34,9 @@ type testSubnet struct {
 	tid     mad.TID // used last
 	marker  mad.TID // of the request that shows that all before it have been served
 	waiting map[mad.TID]int
-	lastly  *question // asked after all others, where some register something: these are answered in the order in which they came; nil for none
+	// asked after all others, where some register something: these are answered in the order in which they came; nil
+	// for none
+	lastly *question
 	// acknowledges says that answers by RMPP, which have one segment, are acknowledged. OpenSM leaves
 	// RMPP to the kernel, and would take an acknowledgement for a request.
 	acknowledges bool
@@ -151,7 +153,8 @@ func equalSubnets(t *testing.T, spec string, lines ...string) (theirs, ours *tes
 	})
 	ours = newTestSubnet(t, withLIDs)
 	ours.ctl = filepath.Join(filepath.Dir(conf), "ctl")
-	ours.bringUp(program(t, "ibsm"), "--ibsim", "-F", conf, "-f", "stdout", "-s", "0", "-R", "minhop", "--ctl_socket", ours.ctl)
+	ours.bringUp(program(t, "ibsm"), "--ibsim", "-F", conf, "-f", "stdout", "-s", "0", "-R", "minhop", "--ctl_socket",
+		ours.ctl)
 	for i, end := range theirs.ends {
 		a, b := theirs.lid(end), ours.lid(end)
 		if a != b {
@@ -235,8 +238,8 @@ func (w *testSubnet) send(questions []question, which []int) {
 	}
 }
 
-// mark sends a request as the marker and returns its answer. As any client it asks again after a while: what comes to the
-// manager's port while that is not read is dropped there when many packets wait.
+// mark sends a request as the marker and returns its answer. As any client it asks again after a while: what comes to
+// the manager's port while that is not read is dropped there when many packets wait.
 func (w *testSubnet) mark(send func(f *fabric.Fabric) mad.TID) *mad.Packet {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience())
@@ -330,6 +333,7 @@ func inWords(p *mad.Packet) string {
 	if p == nil {
 		return "no answer"
 	}
-	return fmt.Sprintf("%v %s status %v offset %d modifier %#x components %#x data % x", p.Method(), sarec.AttrName(p.AttrID()), p.Status(),
+	return fmt.Sprintf("%v %s status %v offset %d modifier %#x components %#x data % x", p.Method(),
+		sarec.AttrName(p.AttrID()), p.Status(),
 		p.AttributeOffset(), p.AttrMod(), uint64(p.ComponentMask()), bytes.TrimRight(p.SAData()[:], "\x00"))
 }

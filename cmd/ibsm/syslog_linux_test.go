@@ -16,7 +16,8 @@ import (
 func TestJSONLog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r := run(t, dir, caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-o", "-f", "sm.log", "--log_format", "json")
+	r := run(t, dir, caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-o", "-f", "sm.log",
+		"--log_format", "json")
 	text, err := os.ReadFile(filepath.Join(dir, "sm.log"))
 	if err != nil || r.status != 0 || !strings.Contains(r.stdout, "\nSUBNET UP\n") {
 		t.Fatalf("status %d, %v, %s%s", r.status, err, r.stdout, r.stderr)
@@ -52,10 +53,12 @@ func TestSyslog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer system.Close()
-	if err := os.WriteFile(filepath.Join(dir, "ibsm.toml"), []byte("[log]\nsyslog = true\nprefix = \"mpi\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "ibsm.toml"), []byte("[log]\nsyslog = true\nprefix = \"mpi\"\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	inside := "mount -t tmpfs none /dev; ln -s " + path + " /dev/log; exec " + program(t, "ibsm") + " -F ibsm.toml --fabric fattree:k=4,levels=2 -o -f sm.log"
+	inside := "mount -t tmpfs none /dev; ln -s " + path + " /dev/log; exec " + program(t, "ibsm") +
+		" -F ibsm.toml --fabric fattree:k=4,levels=2 -o -f sm.log"
 	if r := run(t, dir, caches(t), "unshare", "-Urm", "sh", "-c", inside); r.status != 0 {
 		t.Fatalf("status %d, %s%s", r.status, r.stdout, r.stderr)
 	}
@@ -75,7 +78,8 @@ func TestSyslog(t *testing.T) {
 		}
 		lines = append(lines, severity+">"+text)
 	}
-	want := []string{"<13>sm.log log file opened", "<14>mpi: ibsm 0.1.0 (OpenSM 3.3.23 compatible)", "<14>mpi: Entering DISCOVERING state",
+	want := []string{"<13>sm.log log file opened", "<14>mpi: ibsm 0.1.0 (OpenSM 3.3.23 compatible)",
+		"<14>mpi: Entering DISCOVERING state",
 		"<14>mpi: Entering MASTER state", "<14>mpi: SUBNET UP", "<14>mpi: Exiting SM"}
 	if !slices.Equal(lines, want) {
 		t.Errorf("got %q, want %q", lines, want)
@@ -93,7 +97,8 @@ func TestLogLimit(t *testing.T) {
 	}
 	r := run(t, dir, caches(t), program(t, "ibsm"), "--fabric", "fattree:k=4,levels=2", "-o", "-f", log, "-L", "1")
 	text, err := os.ReadFile(log)
-	if err != nil || r.status != 0 || len(text) > 1<<16 || !strings.Contains(string(text), "SUBNET UP") || !strings.Contains(r.stderr, "exceeds the limit") {
+	if err != nil || r.status != 0 || len(text) > 1<<16 || !strings.Contains(string(text), "SUBNET UP") ||
+		!strings.Contains(r.stderr, "exceeds the limit") {
 		t.Errorf("status %d, %d bytes, %v, %s", r.status, len(text), err, r.stderr)
 	}
 }

@@ -91,7 +91,8 @@ func TestTakeover(t *testing.T) {
 	t.Parallel()
 	fabrics := []source{generated("fattree:k=6")}
 	if proof() {
-		fabrics = append(fabrics, realCluster, generated("fattree:k=16"), generated("torus:dims=6x6,hosts=2"), generated("dragonfly"))
+		fabrics = append(fabrics, realCluster, generated("fattree:k=16"), generated("torus:dims=6x6,hosts=2"),
+			generated("dragonfly"))
 	}
 	for _, f := range fabrics {
 		t.Run(f.name, func(t *testing.T) {

@@ -26,7 +26,8 @@ type treatment struct {
 // lines and signals have tests of their own.
 var treatments = []treatment{
 	{input: "long forms with one dash", args: "-sweep 7", setting: "sweep_interval 7", quiet: true},
-	{input: "abbreviation", args: "--subnet fe80000000000007", setting: "subnet_prefix 0xfe80000000000007", quiet: true},
+	{input: "abbreviation", args: "--subnet fe80000000000007", setting: "subnet_prefix 0xfe80000000000007",
+		quiet: true},
 	{input: "argument behind an equals sign", args: "--priority=9", setting: "sm_priority 9", quiet: true},
 	{input: "-N", args: "-N -Z in", setting: "no_partition_enforcement TRUE"},
 	{input: "--dimn_ports_file", args: "--dimn_ports_file x", setting: "port_search_ordering_file x"},
@@ -40,20 +41,28 @@ var treatments = []treatment{
 	{input: "-l out of range", args: "-l 8", status: 255, says: `LMC must be 7 or less`},
 	{input: "-p out of range", args: "-p 16", status: 255, says: `priority must be between 0 and 15`},
 	{input: "--sm_sl out of range", args: "--sm_sl 16", status: 255, says: `SL must be between 0 and 15`},
-	{input: "--lash_start_vl out of range", args: "--lash_start_vl 16", status: 255, says: `vl must be between 0 and 15`},
-	{input: "--nue_max_num_vls out of range", args: "--nue_max_num_vls 16", status: 255, says: `must be between 0 and 15`},
+	{input: "--lash_start_vl out of range", args: "--lash_start_vl 16", status: 255,
+		says: `vl must be between 0 and 15`},
+	{input: "--nue_max_num_vls out of range", args: "--nue_max_num_vls 16", status: 255,
+		says: `must be between 0 and 15`},
 	{input: "--version", args: "--version", says: `OpenSM [0-9.]+`},
 	{input: "unknown key", conf: "nosuchkey 1\n", says: `warning: .*Unrecognized token: "nosuchkey"`},
-	{input: "same units", conf: "sweep_interval 20\nsminfo_polling_timeout 3000\n", setting: "sminfo_polling_timeout 3000", quiet: true},
+	{input: "same units", conf: "sweep_interval 20\nsminfo_polling_timeout 3000\n",
+		setting: "sminfo_polling_timeout 3000", quiet: true},
 	{input: "same checks", conf: "lmc 8\n", status: 1, says: `lmc "8"`},
-	{input: "yes", conf: "force_heavy_sweep yes\n", setting: "force_heavy_sweep FALSE", says: `OpenSM reads this as FALSE`},
+	{input: "yes", conf: "force_heavy_sweep yes\n", setting: "force_heavy_sweep FALSE",
+		says: `OpenSM reads this as FALSE`},
 	{input: "true", conf: "sm_inactive true\n", setting: "sm_inactive FALSE", says: `OpenSM reads this as FALSE`},
 	{input: "1", conf: "connect_roots 1\n", status: 1, says: `OpenSM reads this as FALSE`},
-	{input: "tuning of OpenSM's inside", conf: "single_thread TRUE\nmax_msg_fifo_timeout 5\nlong_transaction_timeout 900\nfsync_high_avail_files FALSE\nuse_mfttop FALSE\n", quiet: true},
-	{input: "event plug-in", conf: "event_plugin_name x\n", says: `0x01 -> .*no effect in this version: event_plugin_name`},
-	{input: "console socket", conf: "console socket\n", setting: "console off", says: `error: .*console = socket: .*console_open TRUE`},
+	{input: "tuning of OpenSM's inside",
+		conf: "single_thread TRUE\nmax_msg_fifo_timeout 5\nlong_transaction_timeout 900\nfsync_high_avail_files FALSE\nuse_mfttop FALSE\n", quiet: true},
+	{input: "event plug-in", conf: "event_plugin_name x\n",
+		says: `0x01 -> .*no effect in this version: event_plugin_name`},
+	{input: "console socket", conf: "console socket\n", setting: "console off",
+		says: `error: .*console = socket: .*console_open TRUE`},
 	{input: "console socket, confirmed", args: "-q socket --console-open", setting: "console socket", quiet: true},
-	{input: "console socket, confirmed in the file alone", args: "-q socket", conf: "console_open TRUE\n", setting: "console_open TRUE", quiet: true},
+	{input: "console socket, confirmed in the file alone", args: "-q socket", conf: "console_open TRUE\n",
+		setting: "console_open TRUE", quiet: true},
 	{input: "console local", args: "-q local", setting: "console local", quiet: true},
 	{input: "console of a run of one sweep", args: "-q loopback -C 1", quiet: true},
 	{input: "perfmgr", conf: "perfmgr TRUE\n", quiet: true},
@@ -89,7 +98,8 @@ func TestTreatment(t *testing.T) {
 			if said := r.stdout + r.stderr; !regexp.MustCompile(c.says).MatchString(said) || c.quiet && r.stderr != "" {
 				t.Errorf("want %q, quiet %v, on standard error %q", c.says, c.quiet, r.stderr)
 			}
-			if up := strings.Contains(r.stdout, "SUBNET UP"); c.status == 0 && c.setting == "" && c.args != "--version" && !up {
+			if up := strings.Contains(r.stdout, "SUBNET UP"); c.status == 0 && c.setting == "" &&
+				c.args != "--version" && !up {
 				t.Error("the subnet did not come up")
 			}
 			written, _ := os.ReadFile(filepath.Join(dir, "written.conf"))

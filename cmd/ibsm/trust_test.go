@@ -20,23 +20,27 @@ type trustedQuery struct {
 	answered bool
 }
 
-// trusted are the queries of saquery that the enhanced trust model answers without the SA_Key, and those
-// that it does not. $L is the LID of the host that asks, $M the manager's, $S a switch's. All are GetTable, but for that of ClassPortInfo.
+// trusted are the queries of saquery that the enhanced trust model answers without the SA_Key, and those that it does
+// not. $L is the LID of the host that asks, $M the manager's, $S a switch's. All are GetTable, but for that of
+// ClassPortInfo.
 var trusted = []trustedQuery{
 	{"CPI", true}, {"SMIR", true}, {"PR --slid $L --dlid $M", true}, {"--src-to-dst $L:$M", true},
 	{"PR --slid $M --dlid $L", false}, {"PR", false}, {"PR --dlid $M", false},
-	{"NR", false}, {"NR $M", false}, {"PIR $M", false}, {"LR", false}, {"SWIR", false}, {"LFTR $S", false}, {"PKTR $M/1/0", false}, {"GIR $M/0", false},
+	{"NR", false}, {"NR $M", false}, {"PIR $M", false}, {"LR", false}, {"SWIR", false}, {"LFTR $S", false},
+	{"PKTR $M/1/0", false}, {"GIR $M/0", false},
 	{"MCMR", false}, {"-g", false}, {"SR", false}, {"IIR", false}, {"SL2VL $M", false}, {"VLAR $M/1/1", false},
 }
 
 // unsent are the rows of sa.Needs that saquery cannot ask for: TestTrustTable does.
 var unsent = []string{
-	"PathRecord Get", "MCMemberRecord Get", "MCMemberRecord Set", "MCMemberRecord Delete", "ServiceRecord Get", "ServiceRecord Set", "ServiceRecord Delete",
+	"PathRecord Get", "MCMemberRecord Get", "MCMemberRecord Set", "MCMemberRecord Delete", "ServiceRecord Get",
+	"ServiceRecord Set", "ServiceRecord Delete",
 	"InformInfo Set", "SMInfoRecord Get", "GUIDInfoRecord Set", "GUIDInfoRecord Delete",
 }
 
 // sent are those that it asks for, by the query.
-var sent = map[string]string{"PathRecord GetTable": "PR --slid $L --dlid $M", "ClassPortInfo Get": "CPI", "SMInfoRecord GetTable": "SMIR"}
+var sent = map[string]string{"PathRecord GetTable": "PR --slid $L --dlid $M", "ClassPortInfo Get": "CPI",
+	"SMInfoRecord GetTable": "SMIR"}
 
 // TestTrust: saquery without the key sees what a host needs, and nothing else; with the key it sees all; with a
 // guessed one nothing. The manager names who asked, and osmtest, which shows the key, passes.
@@ -49,7 +53,10 @@ func TestTrust(t *testing.T) {
 	s.conf = "sa_enhanced_trust_model TRUE\nsa_check_sgid_spoofing TRUE\nsa_rate_threshold 1000\nsa_key 0x5ec\n"
 	for _, need := range sa.Needs {
 		row := fmt.Sprintf("%s %v", sarec.AttrName(need.Attr), need.Method)
-		if query, is := sent[row]; is == slices.Contains(unsent, row) || is && !slices.ContainsFunc(trusted, func(q trustedQuery) bool { return q.answered && q.query == query }) {
+		if query, is := sent[row]; is == slices.Contains(unsent, row) ||
+			is && !slices.ContainsFunc(trusted, func(q trustedQuery) bool {
+				return q.answered && q.query == query
+			}) {
 			t.Errorf("saquery is not tried with %s", row)
 		}
 	}
@@ -74,7 +81,8 @@ func TestTrust(t *testing.T) {
 	}
 	shown := ctl("security")
 	for _, want := range []string{
-		`fails +m_key `, `fails +sm_key `, `holds +sa_key `, `holds +sa_enhanced_trust_model `, `holds +sa_check_sgid_spoofing `,
+		`fails +m_key `, `fails +sm_key `, `holds +sa_key `, `holds +sa_enhanced_trust_model `,
+		`holds +sa_check_sgid_spoofing `,
 		`holds +sa_rate_threshold .*1000`, `fails +default partition `, `left as found +congestion control keys`,
 	} {
 		if !regexp.MustCompile(want).MatchString(shown.stdout) {
@@ -84,7 +92,8 @@ func TestTrust(t *testing.T) {
 	if shown.status != 1 {
 		t.Errorf("ibsmctl security: exit status %d with rules that fail", shown.status)
 	}
-	if r := ctl("security", "offenders"); !regexp.MustCompile(`untrusted +\d+`).MatchString(r.stdout) || !regexp.MustCompile(`bad SM_Key +\d+`).MatchString(r.stdout) {
+	if r := ctl("security", "offenders"); !regexp.MustCompile(`untrusted +\d+`).MatchString(r.stdout) ||
+		!regexp.MustCompile(`bad SM_Key +\d+`).MatchString(r.stdout) {
 		t.Errorf("ibsmctl security offenders:\n%s%s", r.stdout, r.stderr)
 	}
 }
@@ -110,25 +119,28 @@ func naming(p mad.Packet, lid mad.LID, gid mad.GID, to mad.LID) mad.Packet {
 	return p
 }
 
-// TestTrustTable: a client asks a manager for every record by every method. With another SA_Key than the manager's it has no answer; without one it has
-// an answer if sa.Needs has the record and the method and its condition is fulfilled, and to whatever else only with the key. A row that is added to sa.Needs
-// is tried, or fails.
+// TestTrustTable: a client asks a manager for every record by every method. With another SA_Key than the manager's it
+// has no answer; without one it has an answer if sa.Needs has the record and the method and its condition is fulfilled,
+// and to whatever else only with the key. A row that is added to sa.Needs is tried, or fails.
 func TestTrustTable(t *testing.T) {
 	t.Parallel()
 	w := newTestSubnet(t, nettest.Generate(t, "fattree:k=4"))
 	w.acknowledges = true
 	conf := filepath.Join(t.TempDir(), "opensm.conf")
 	const key = 0x5ec
-	if err := os.WriteFile(conf, []byte("sa_enhanced_trust_model TRUE\nsa_etm_allow_untrusted_guidinfo_rec TRUE\nsa_key 0x5ec\n"), 0o600); err != nil {
+	if err := os.WriteFile(conf,
+		[]byte("sa_enhanced_trust_model TRUE\nsa_etm_allow_untrusted_guidinfo_rec TRUE\nsa_key 0x5ec\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	w.bringUp(program(t, "ibsm"), "--ibsim", "-F", conf, "-f", "stdout", "-s", "0")
 	const from, other = 1, 2 // of the clients
 	gids, own, another := w.clientGIDs(), w.lid(w.ends[from]), w.lid(w.ends[other])
 	type pair struct {
-		need                                       sa.Need
-		listed                                     bool
-		shown, guessed, itself, anothers, anywhere int // questions: with the key, with another one, and without; -1 for none
+		need   sa.Need
+		listed bool
+		// questions: with the key, with another one, and without; -1 for none
+		shown, guessed, itself, anothers, anywhere int
 	}
 	var pairs []pair
 	var questions []question
@@ -153,7 +165,8 @@ func TestTrustTable(t *testing.T) {
 			p.shown, p.guessed, p.itself = add(named, key), add(named, key+1), add(named, 0)
 			if p.listed && p.need.If != sa.Always {
 				if named == blank || named == anothers {
-					t.Errorf("%s %v is answered %v, and no request names another port", sarec.AttrName(attr), m, p.need.If)
+					t.Errorf("%s %v is answered %v, and no request names another port", sarec.AttrName(attr), m,
+						p.need.If)
 				}
 				p.anothers = add(anothers, 0)
 			}
@@ -177,7 +190,8 @@ func TestTrustTable(t *testing.T) {
 				answers[i] = w.register(questions[i])
 			}
 			if i >= 0 && (answers[i] != nil) != want {
-				t.Errorf("%s %v %s: %s, want an answer: %v", sarec.AttrName(p.need.Attr), p.need.Method, how, inWords(answers[i]), want)
+				t.Errorf("%s %v %s: %s, want an answer: %v", sarec.AttrName(p.need.Attr), p.need.Method, how,
+					inWords(answers[i]), want)
 			}
 		}
 		if answers[p.shown] != nil {
@@ -197,7 +211,8 @@ func TestTrustTable(t *testing.T) {
 			t.Errorf("%s %v was not tried", sarec.AttrName(need.Attr), need.Method)
 		}
 	}
-	if t.Logf("%d pairs, of which %d are answered with the key; %d rows", len(pairs), known, len(sa.Needs)); known < 40 {
+	if t.Logf("%d pairs, of which %d are answered with the key; %d rows", len(pairs), known,
+		len(sa.Needs)); known < 40 {
 		t.Errorf("with the key %d pairs are answered", known)
 	}
 }

@@ -21,15 +21,19 @@ func TestRefusals(t *testing.T) {
 		says   string // a regular expression for a whole line
 		logs   bool   // it came far enough to log on standard output
 	}{
-		{"bracket left open", strings.Replace(good, "[1]\n", "[1\n", 1), "--fabric bad.net -o", 2, `ibsm: error: .*bad\.net:2:9: .+`, false},
-		{"port that is not there", strings.Replace(good, `"S1"[1]`, `"S1"[9]`, 1), "--fabric bad.net -o", 2, `ibsm: error: .*bad\.net:5:\d+: .+`, false},
-		{"node that is not there", strings.Replace(good, `"H1"[1]`, `"H2"[1]`, 1), "--fabric bad.net -o", 2, `ibsm: error: .*bad\.net:2:\d+: .+`, false},
+		{"bracket left open", strings.Replace(good, "[1]\n", "[1\n", 1), "--fabric bad.net -o", 2,
+			`ibsm: error: .*bad\.net:2:9: .+`, false},
+		{"port that is not there", strings.Replace(good, `"S1"[1]`, `"S1"[9]`, 1), "--fabric bad.net -o", 2,
+			`ibsm: error: .*bad\.net:5:\d+: .+`, false},
+		{"node that is not there", strings.Replace(good, `"H1"[1]`, `"H2"[1]`, 1), "--fabric bad.net -o", 2,
+			`ibsm: error: .*bad\.net:2:\d+: .+`, false},
 		{"no such file", "", "--fabric none.net -o", 2, `ibsm: error: .*none\.net.*`, false},
 		{"bad generator", "", "--fabric fattree:k=banana -o", 2, `ibsm: error: .*"banana".*`, false},
 		{"unknown option", "", "--fabrik x", 2, `ibsm: error: .*--fabric\b.*`, false},
 		{"unknown letter", "", "-j", 2, `ibsm: error: .*-j\b.*--help.*`, false},
 		{"no argument", "", "-Z", 2, `ibsm: error: .*-Z needs an argument.*`, false},
-		{"value out of range", "", "--fabric fattree:k=4 -l 8 -o", 255, `ibsm: error: command line: -l 8: LMC must be 7 or less.*`, false},
+		{"value out of range", "", "--fabric fattree:k=4 -l 8 -o", 255,
+			`ibsm: error: command line: -l 8: LMC must be 7 or less.*`, false},
 		{"argument too many", "", "--fabric fattree:k=4 -o nonsense --strict", 2, `ibsm: error: .*nonsense.*`, false},
 		{"engine that is not", "", "--fabric fattree:k=4 -R ftre", 2, `ibsm: error: .*did you mean ftree.*`, false},
 		{"to be asked for a port", "", "-g 0", 1, `ibsm: error: umad: .*ib_umad.*`, false},

@@ -146,7 +146,8 @@ func judgeRoutes(s *simulator) error {
 		from, to := lids[random.IntN(len(lids))], lids[random.IntN(len(lids))]
 		r := s.run(s.net.witnessHost(), "ibtracert", strconv.Itoa(from), strconv.Itoa(to))
 		if r.status != 0 || !regexp.MustCompile(fmt.Sprintf(`(?m)^To .* lid %d-`, to)).MatchString(r.stdout) {
-			return fmt.Errorf("from LID %d to %d (seed %d): status %d, %s%s", from, to, seed, r.status, r.stdout, r.stderr)
+			return fmt.Errorf("from LID %d to %d (seed %d): status %d, %s%s", from, to, seed, r.status, r.stdout,
+				r.stderr)
 		}
 	}
 	return nil

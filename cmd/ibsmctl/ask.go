@@ -33,12 +33,14 @@ type asker struct {
 }
 
 // verbsOf returns what adds a verb to a command that has verbs of its own.
-func (a *asker) verbsOf(cmd *cobra.Command) func(use, short string, least, most int, do func(ctx context.Context, args []string) error) *cobra.Command {
+func (a *asker) verbsOf(cmd *cobra.Command) func(use, short string, least, most int,
+	do func(ctx context.Context, args []string) error) *cobra.Command {
 	return func(use, short string, least, most int, do func(ctx context.Context, args []string) error) *cobra.Command {
-		v := &cobra.Command{Use: use, Short: short, Args: cli.Args(least, most), RunE: func(cmd *cobra.Command, args []string) error {
-			a.stdout, a.stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			return do(cmd.Context(), args)
-		}}
+		v := &cobra.Command{Use: use, Short: short, Args: cli.Args(least, most),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				a.stdout, a.stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
+				return do(cmd.Context(), args)
+			}}
 		cmd.AddCommand(v)
 		return v
 	}
@@ -64,7 +66,8 @@ func readUpTo(name string, most int64) ([]byte, error) {
 }
 
 // asking is the run of a verb that asks a manager.
-func (a *asker) asking(run func(ctx context.Context, args []string, stdout io.Writer) error) func(*cobra.Command, []string) error {
+func (a *asker) asking(run func(ctx context.Context, args []string, stdout io.Writer) error) func(*cobra.Command,
+	[]string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.stderr = cmd.ErrOrStderr()
 		if err := a.open(cmd.Context()); err != nil {
@@ -113,7 +116,8 @@ func (a *asker) awaitNames(asked <-chan names) (names, error) {
 			return given, nil
 		case <-late.C:
 			if pid, ok := stopped(a.Path()); ok {
-				return nil, cli.WithHint(fmt.Errorf("%s: the manager does not answer: process %d is stopped", a.Path(), pid),
+				return nil, cli.WithHint(fmt.Errorf("%s: the manager does not answer: process %d is stopped", a.Path(),
+					pid),
 					fmt.Sprintf("continue it with kill -CONT %d, or restart the manager", pid))
 			}
 		}
@@ -135,7 +139,8 @@ func (a *asker) copy(ctx context.Context, method, path string, query url.Values,
 }
 
 // value asks for one value, or with --json writes the reply and reports shown.
-func (a *asker) value(ctx context.Context, path string, query url.Values, into any, stdout io.Writer) (shown bool, err error) {
+func (a *asker) value(ctx context.Context, path string, query url.Values, into any, stdout io.Writer) (shown bool,
+	err error) {
 	if a.json {
 		return true, a.copy(ctx, http.MethodGet, path, query, stdout)
 	}
@@ -147,7 +152,8 @@ func (a *asker) explain(err error) error {
 	if !errors.Is(err, ctl.ErrUnreachable) {
 		return err
 	}
-	hint := "start a manager with ibsm --ctl_socket " + a.Path() + ", or select another socket with --socket or " + ctl.SocketEnv
+	hint := "start a manager with ibsm --ctl_socket " + a.Path() + ", or select another socket with --socket or " +
+		ctl.SocketEnv
 	if others, _ := sockets(filepath.Dir(a.Path())); len(others) > 0 {
 		hint = "select one of the managers on this host: --socket " + strings.Join(others, ", --socket ")
 	} else if a.Path() == ctl.DefaultSocket {

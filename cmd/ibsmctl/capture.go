@@ -20,7 +20,8 @@ import (
 const captureFile = "ibsm-capture.pcapng.gz"
 
 func newCapture(a *asker) *cobra.Command {
-	c := &cobra.Command{Use: "capture [FILE] [OPTION]...", Short: "record the packets of a heavy sweep, without keys", Args: cli.Args(0, 1), Long: `
+	c := &cobra.Command{Use: "capture [FILE] [OPTION]...", Short: "record the packets of a heavy sweep, without keys",
+		Args: cli.Args(0, 1), Long: `
 Requests a heavy sweep and records the packets between the manager and all devices until one
 second after its end: subnet management, and the performance management and congestion control
 requests sent meanwhile. FILE (default: ` + captureFile + `) is compressed pcapng. Wireshark
@@ -79,6 +80,7 @@ func (a *asker) capture(ctx context.Context, name string, stdout io.Writer) erro
 	if a.json {
 		return writeJSON(stdout, captured{name, len(file), len(f.Records), f.End})
 	}
-	_, err = fmt.Fprintf(stdout, "%s: %s in %s; end: %s\n", printable(name), plural.Of(len(f.Records), "packet"), plural.Of(len(file), "byte"), printable(f.End))
+	_, err = fmt.Fprintf(stdout, "%s: %s in %s; end: %s\n", printable(name), plural.Of(len(f.Records), "packet"),
+		plural.Of(len(file), "byte"), printable(f.End))
 	return err
 }

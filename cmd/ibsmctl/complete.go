@@ -33,7 +33,8 @@ func (a *asker) completeNodes(most int) cobra.CompletionFunc {
 
 // completeNodeOption completes the option --node of a verb.
 func (a *asker) completeNodeOption(cmd *cobra.Command) {
-	_ = cmd.RegisterFlagCompletionFunc("node", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+	_ = cmd.RegisterFlagCompletionFunc("node", func(cmd *cobra.Command, _ []string, word string) ([]string,
+		cobra.ShellCompDirective) {
 		return a.candidates(cmd.Context(), word, false), cobra.ShellCompDirectiveNoFileComp
 	})
 }
@@ -89,7 +90,8 @@ func (a *asker) nodesLike(ctx context.Context, word string, lids bool, answers c
 		}
 		for _, candidate := range []string{name, n.GUID, strconv.Itoa(int(n.LID))} {
 			typed := candidate == name || candidate == n.GUID && isGUID || isLID && n.LID != 0
-			if candidate != "" && typed && strings.HasPrefix(candidate, word) && strings.IndexFunc(candidate, notPrint) < 0 {
+			if candidate != "" && typed && strings.HasPrefix(candidate, word) &&
+				strings.IndexFunc(candidate, notPrint) < 0 {
 				found = append(found, candidate)
 			}
 		}

@@ -26,7 +26,8 @@ type configCommand struct {
 
 func newConfig(a *asker) *cobra.Command {
 	c := &configCommand{asker: a}
-	cmd := &cobra.Command{Use: "config VERB [OPTION]... [FILE]...", Short: "check, show, compare, convert and reload configuration files",
+	cmd := &cobra.Command{Use: "config VERB [OPTION]... [FILE]...",
+		Short: "check, show, compare, convert and reload configuration files",
 		Long: `
 Checks, shows, compares and converts configuration files. A file whose name ends in .toml has
 the format of ibsm.toml, any other the format of opensm.conf. reload makes the running manager
@@ -44,17 +45,29 @@ Exit status: 0 success, 1 the file has errors or the files differ, 2 wrong usage
 	f.BoolVar(&c.toml, "toml", false, "default: in the format of ibsm.toml")
 	f.StringVarP(&c.output, "output", "o", "", "convert, default: write to `FILE` instead of standard output")
 	verb := a.verbsOf(cmd)
-	verb("check FILE", "report errors and warnings", 1, 1, func(_ context.Context, files []string) error { return c.check(files[0]) })
-	verb("show [FILE]", "settings that FILE changes or sets; without FILE the settings in force", 0, 1, func(ctx context.Context, files []string) error {
-		if len(files) == 0 {
-			return c.showManager(ctx)
-		}
-		return c.show(files[0])
+	verb("check FILE", "report errors and warnings", 1, 1, func(_ context.Context, files []string) error {
+		return c.check(files[0])
 	})
-	verb("diff FILE FILE", "settings that differ between two files", 2, 2, func(_ context.Context, files []string) error { return c.diff(files[0], files[1]) })
-	verb("convert FILE", "the same settings in the other format", 1, 1, func(_ context.Context, files []string) error { return c.convert(files[0]) })
-	verb("default", "all settings with comments", 0, 0, func(context.Context, []string) error { return c.write(conf.New(), c.toml) })
-	cli.Takes(verb("reload", "make the manager reload its file", 0, 0, func(ctx context.Context, _ []string) error { return c.reload(ctx) }), common...)
+	verb("show [FILE]", "settings that FILE changes or sets; without FILE the settings in force", 0, 1,
+		func(ctx context.Context, files []string) error {
+			if len(files) == 0 {
+				return c.showManager(ctx)
+			}
+			return c.show(files[0])
+		})
+	verb("diff FILE FILE", "settings that differ between two files", 2, 2,
+		func(_ context.Context, files []string) error {
+			return c.diff(files[0], files[1])
+		})
+	verb("convert FILE", "the same settings in the other format", 1, 1, func(_ context.Context, files []string) error {
+		return c.convert(files[0])
+	})
+	verb("default", "all settings with comments", 0, 0, func(context.Context, []string) error {
+		return c.write(conf.New(), c.toml)
+	})
+	cli.Takes(verb("reload", "make the manager reload its file", 0, 0, func(ctx context.Context, _ []string) error {
+		return c.reload(ctx)
+	}), common...)
 	return cmd
 }
 
@@ -85,7 +98,9 @@ func (c *configCommand) check(name string) error {
 	findings := []ctl.Finding{}
 	var text bytes.Buffer
 	for _, f := range report {
-		findings = append(findings, ctl.Finding{File: f.File, Line: f.Line, Column: f.Col, Severity: f.Severity.String(), Key: f.Key, Text: f.Text})
+		findings = append(findings,
+			ctl.Finding{File: f.File, Line: f.Line, Column: f.Col, Severity: f.Severity.String(), Key: f.Key,
+				Text: f.Text})
 		fmt.Fprintln(&text, f)
 	}
 	if err := c.print(findings, &text); err != nil {
@@ -165,7 +180,8 @@ func (c *configCommand) showManager(ctx context.Context) error {
 	for _, s := range all.Settings {
 		if c.all || s.Chosen {
 			settings = append(settings, s)
-			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Key, printable(s.Value), printable(strings.TrimSpace(s.Position+" "+s.Note)))
+			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Key, printable(s.Value),
+				printable(strings.TrimSpace(s.Position+" "+s.Note)))
 		}
 	}
 	w.Flush()

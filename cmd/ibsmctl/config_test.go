@@ -31,7 +31,8 @@ func TestConfig(t *testing.T) {
 		"badqos":       "qos-ulps\ndefault: 16\nend-qos-ulps\n",
 	}
 	for name, src := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.ReplaceAll(src, "D/", dir+"/")), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.ReplaceAll(src, "D/", dir+"/")),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,7 +82,8 @@ func TestConfig(t *testing.T) {
 	var out bytes.Buffer
 	run([]string{"config", "show", "--json", filepath.Join(dir, "good.conf")}, &out, &out)
 	var settings []setting
-	if err := json.Unmarshal(out.Bytes(), &settings); err != nil || len(settings) != 2 || settings[0].Key != "lmc" || settings[0].Value != "2" {
+	if err := json.Unmarshal(out.Bytes(), &settings); err != nil || len(settings) != 2 || settings[0].Key != "lmc" ||
+		settings[0].Value != "2" {
 		t.Errorf("show --json: %v %+v", err, settings)
 	}
 }

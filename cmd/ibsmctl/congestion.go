@@ -28,7 +28,8 @@ func (a *asker) congestions(ctx context.Context, _ []string, stdout io.Writer) e
 		if st.Age < 0 {
 			return noCounters(st)
 		}
-		return cli.WithHint(fmt.Errorf("the counters have been read only once"), "the causes will be known after the next sweep")
+		return cli.WithHint(fmt.Errorf("the counters have been read only once"),
+			"the causes will be known after the next sweep")
 	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "read %s ago\n", ago(list.Age))
@@ -37,7 +38,8 @@ func (a *asker) congestions(ctx context.Context, _ []string, stdout io.Writer) e
 	}
 	for i := range list.Open {
 		c := &list.Open[i]
-		fmt.Fprintf(&text, "\n%s\n  %s since %s; %s, equivalent to %.1f ports that always wait\n", a.portOf(&c.Root), printable(c.Cause), c.Since.Local().Format(time.DateTime), waiting(c.Ports), c.Weight)
+		fmt.Fprintf(&text, "\n%s\n  %s since %s; %s, equivalent to %.1f ports that always wait\n", a.portOf(&c.Root),
+			printable(c.Cause), c.Since.Local().Format(time.DateTime), waiting(c.Ports), c.Weight)
 		for k := range c.Waiting[:min(len(c.Waiting), shownWaiting)] {
 			fmt.Fprintf(&text, "    %s\n", a.portOf(&c.Waiting[k]))
 		}
@@ -50,7 +52,8 @@ func (a *asker) congestions(ctx context.Context, _ []string, stdout io.Writer) e
 	}
 	for i := range list.Ended {
 		c := &list.Ended[i]
-		fmt.Fprintf(&text, "  %s: %s from %s to %s; %s\n", a.portOf(&c.Root), printable(c.Cause), c.Since.Local().Format(time.DateTime), c.Until.Local().Format(time.DateTime), waiting(c.Ports))
+		fmt.Fprintf(&text, "  %s: %s from %s to %s; %s\n", a.portOf(&c.Root), printable(c.Cause),
+			c.Since.Local().Format(time.DateTime), c.Until.Local().Format(time.DateTime), waiting(c.Ports))
 	}
 	_, err := stdout.Write(text.Bytes())
 	return err

@@ -16,7 +16,8 @@ import (
 )
 
 func newCongestionControl(a *asker) *cobra.Command {
-	return &cobra.Command{Use: "congestion-control [OPTION]...", Short: "congestion control settings of each device", Args: cli.Args(0, 0), RunE: a.asking(a.congestionControl), Long: `
+	return &cobra.Command{Use: "congestion-control [OPTION]...", Short: "congestion control settings of each device",
+		Args: cli.Args(0, 0), RunE: a.asking(a.congestionControl), Long: `
 Shows the configured settings of congestion control, and for each device the attributes it has
 accepted or rejected, and whether it does not support the class or does not answer. For congestion
 itself see "ibsmctl counters congestion".`}
@@ -24,7 +25,8 @@ itself see "ibsmctl counters congestion".`}
 
 // congestionWords are states of devices in words.
 var congestionWords = map[ctl.CongestionState]string{
-	ctl.CongestionSet: "has all settings", ctl.CongestionWriting: "is written", ctl.CongestionRefuses: "rejects a setting",
+	ctl.CongestionSet: "has all settings", ctl.CongestionWriting: "is written",
+	ctl.CongestionRefuses:  "rejects a setting",
 	ctl.CongestionNoAnswer: "does not answer", ctl.CongestionNoClass: "does not support it",
 }
 
@@ -42,9 +44,11 @@ func (a *asker) congestionControl(ctx context.Context, _ []string, stdout io.Wri
 		return a.explain(err)
 	}
 	if len(c.Devices) == 0 {
-		fmt.Fprintln(stdout, "congestion control is on, but nothing is written until the master completes a heavy sweep")
+		fmt.Fprintln(stdout,
+			"congestion control is on, but nothing is written until the master completes a heavy sweep")
 	} else {
-		fmt.Fprintf(stdout, "congestion control is on: %s, %s\n", plural.Of(len(c.Devices), "device"), plural.Of(int(c.Requests), "request"))
+		fmt.Fprintf(stdout, "congestion control is on: %s, %s\n", plural.Of(len(c.Devices), "device"),
+			plural.Of(int(c.Requests), "request"))
 	}
 	for _, state := range ctl.CongestionStates() {
 		n := 0
@@ -66,10 +70,12 @@ func (a *asker) congestionControl(ctx context.Context, _ []string, stdout io.Wri
 		return nil
 	}
 	fmt.Fprintln(stdout)
-	t := &table{columns: []column{{head: "NODE", yields: true}, {head: "PORT", right: true}, {head: "TYPE"}, {head: "LID", right: true}, {head: "STATE"}, {head: "ATTRIBUTES", yields: true}}}
+	t := &table{columns: []column{{head: "NODE", yields: true}, {head: "PORT", right: true}, {head: "TYPE"},
+		{head: "LID", right: true}, {head: "STATE"}, {head: "ATTRIBUTES", yields: true}}}
 	for i := range c.Devices {
 		d := &c.Devices[i]
-		t.add(printable(cmp.Or(a.names.of(d.Node, d.Desc), d.Node)), strconv.Itoa(int(d.Port)), d.Type, strconv.Itoa(int(d.LID)),
+		t.add(printable(cmp.Or(a.names.of(d.Node, d.Desc), d.Node)), strconv.Itoa(int(d.Port)), d.Type,
+			strconv.Itoa(int(d.LID)),
 			cmp.Or(congestionWords[d.State], printable(string(d.State))), printable(attributesOf(d)))
 	}
 	return t.print(stdout, terminalWidth(stdout))

@@ -18,7 +18,8 @@ import (
 )
 
 func newCounters(a *asker) *cobra.Command {
-	cmd := &cobra.Command{Use: "counters [VERB] [OPTION]... [PORT]", Short: "counters of ports, by the last reading", Args: cli.Args(0, 1), RunE: a.asking(a.counters), Long: `
+	cmd := &cobra.Command{Use: "counters [VERB] [OPTION]... [PORT]", Short: "counters of ports, by the last reading",
+		Args: cli.Args(0, 1), RunE: a.asking(a.counters), Long: `
 Shows the counters that the performance manager read last, and their age: of one port, of all ports
 of a node, or one line for each port of the subnet. The setting perfmgr enables the performance
 manager; see docs/health.md. For the forms of PORT see ibsmctl why --help.
@@ -30,8 +31,9 @@ counter or another program reset it. SENT and RECEIVED are in bytes per second, 
 utilization of the link, and WAIT is the share of time in which data waited for credits.`,
 		ValidArgsFunction: a.completeNodes(1)}
 	var most int
-	top := &cobra.Command{Use: "top [OPTION]... errors|traffic|congestion", Short: "ports with most errors, traffic or congestion",
-		Args: cli.Args(1, 1), ValidArgs: tops(), Long: `
+	top := &cobra.Command{Use: "top [OPTION]... errors|traffic|congestion",
+		Short: "ports with most errors, traffic or congestion",
+		Args:  cli.Args(1, 1), ValidArgs: tops(), Long: `
 Shows the ports with the most errors, traffic or congestion. errors: the last hour, with the meaning
 of each counter and advice; ports whose link went down or was retrained come first. traffic: by
 utilization of the link between the last two readings. congestion: by the share of time in which
@@ -40,11 +42,13 @@ data waited for credits. The cause is downstream, at a port that does not wait i
 	top.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
 		return a.topCounters(ctx, args[0], most, stdout)
 	})
-	clear := &cobra.Command{Use: "clear [OPTION]... [PORT]", Short: "set the totals to zero", Args: cli.Args(0, 1), RunE: a.asking(a.clearCounters),
+	clear := &cobra.Command{Use: "clear [OPTION]... [PORT]", Short: "set the totals to zero", Args: cli.Args(0, 1),
+		RunE:              a.asking(a.clearCounters),
 		ValidArgsFunction: a.completeNodes(1), Long: `
 Sets the totals of a port, of all ports of a node, or of all ports to zero. No device is reset:
 perfquery and other programs see the same values as before.`}
-	congestion := &cobra.Command{Use: "congestion [OPTION]...", Short: "ports that wait for credits, and the cause", Args: cobra.NoArgs, RunE: a.asking(a.congestions), Long: `
+	congestion := &cobra.Command{Use: "congestion [OPTION]...", Short: "ports that wait for credits, and the cause",
+		Args: cobra.NoArgs, RunE: a.asking(a.congestions), Long: `
 Shows the ports that hold up others, current ones first, then past ones, each with its cause: a host
 that does not accept data fast enough, a link below its full rate, more data for a host than its
 link carries, or a link with too many routes. Below each, the ports that wait for it are listed, the
@@ -81,7 +85,10 @@ func (a *asker) counters(ctx context.Context, args []string, stdout io.Writer) e
 		q.Set("brief", "1")
 	}
 	var list []*ctl.PortCounters
-	if err := ctl.All(ctx, a.Client, http.MethodGet, "/v1/counters", q, func(p *ctl.PortCounters) error { list = append(list, p); return nil }); err != nil {
+	if err := ctl.All(ctx, a.Client, http.MethodGet, "/v1/counters", q, func(p *ctl.PortCounters) error {
+		list = append(list, p)
+		return nil
+	}); err != nil {
 		return a.explain(err)
 	}
 	var text bytes.Buffer
@@ -104,9 +111,11 @@ func (a *asker) counters(ctx context.Context, args []string, stdout io.Writer) e
 // noCounters is why there are none.
 func noCounters(st *ctl.CounterStatus) error {
 	if st.Enabled {
-		return cli.WithHint(fmt.Errorf("the counters have not been read yet"), "the first sweep begins when the subnet is up")
+		return cli.WithHint(fmt.Errorf("the counters have not been read yet"),
+			"the first sweep begins when the subnet is up")
 	}
-	return cli.WithHint(fmt.Errorf("the performance manager is off"), "set perfmgr TRUE (perfmgr.enabled in ibsm.toml) and reload; see docs/health.md")
+	return cli.WithHint(fmt.Errorf("the performance manager is off"),
+		"set perfmgr TRUE (perfmgr.enabled in ibsm.toml) and reload; see docs/health.md")
 }
 
 // ago is a time in seconds as people say it.
@@ -123,10 +132,13 @@ func every(st *ctl.CounterStatus) string {
 
 // counterLines are ports in one line each.
 func (a *asker) counterLines(list []*ctl.PortCounters, w io.Writer, width int) error {
-	t := &table{columns: []column{{head: "NODE", yields: true}, {head: "PORT", right: true}, {head: "SENT/S", right: true}, {head: "RECEIVED/S", right: true},
-		{head: "USED", right: true}, {head: "WAIT", right: true}, {head: "ERRORS", right: true}, {head: "READING", yields: true}}}
+	t := &table{columns: []column{{head: "NODE", yields: true}, {head: "PORT", right: true},
+		{head: "SENT/S", right: true}, {head: "RECEIVED/S", right: true},
+		{head: "USED", right: true}, {head: "WAIT", right: true}, {head: "ERRORS", right: true},
+		{head: "READING", yields: true}}}
 	for _, p := range list {
-		t.add(printable(a.names.of(p.Node, p.Desc)), strconv.Itoa(int(p.Port)), perSecond(p.Sent), perSecond(p.Received), share(p.Utilization), share(p.Waiting), strconv.FormatUint(p.Errors, 10), reading(p))
+		t.add(printable(a.names.of(p.Node, p.Desc)), strconv.Itoa(int(p.Port)), perSecond(p.Sent),
+			perSecond(p.Received), share(p.Utilization), share(p.Waiting), strconv.FormatUint(p.Errors, 10), reading(p))
 	}
 	return t.print(w, width)
 }
@@ -173,9 +185,12 @@ func (a *asker) counterBlock(p *ctl.PortCounters, w io.Writer) error {
 		fmt.Fprintf(w, "  not read yet: %s\n", p.Reading)
 		return nil
 	}
-	fmt.Fprintf(w, "  reading  %s; read %s ago, total since %s\n", reading(p), ago(p.Age), p.Since.Local().Format(time.DateTime))
-	fmt.Fprintf(w, "  link     used %s, waiting %s of the last %s\n", share(p.Utilization), share(p.Waiting), ago(p.Span))
-	t := &table{columns: []column{{head: "  COUNTER"}, {head: "VALUE", right: true}, {head: "TOTAL", right: true}, {head: "ROSE", right: true}}}
+	fmt.Fprintf(w, "  reading  %s; read %s ago, total since %s\n", reading(p), ago(p.Age),
+		p.Since.Local().Format(time.DateTime))
+	fmt.Fprintf(w, "  link     used %s, waiting %s of the last %s\n", share(p.Utilization), share(p.Waiting),
+		ago(p.Span))
+	t := &table{columns: []column{{head: "  COUNTER"}, {head: "VALUE", right: true}, {head: "TOTAL", right: true},
+		{head: "ROSE", right: true}}}
 	for _, c := range p.Counters {
 		total := strconv.FormatUint(c.Total, 10)
 		if c.AtLeast {
@@ -195,13 +210,16 @@ func (a *asker) topCounters(ctx context.Context, by string, most int, stdout io.
 		return cli.UsageError("--most: expected 1 or more", "")
 	}
 	top := &ctl.TopPorts{}
-	if shown, err := a.value(ctx, "/v1/counters/top", query("by", by, "most", strconv.Itoa(most)), top, stdout); err != nil || shown {
+	if shown, err := a.value(ctx, "/v1/counters/top", query("by", by, "most", strconv.Itoa(most)), top,
+		stdout); err != nil || shown {
 		return err
 	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "in the last %s (read %s ago)\n", ago(top.Seconds), ago(top.Age))
 	if len(top.Ports) == 0 {
-		fmt.Fprintf(&text, "no port has %s\n", map[string]string{"errors": "counted errors", "traffic": "carried anything", "congestion": "waited for credits"}[by])
+		fmt.Fprintf(&text, "no port has %s\n",
+			map[string]string{"errors": "counted errors", "traffic": "carried anything",
+				"congestion": "waited for credits"}[by])
 	}
 	for i := range top.Ports {
 		p := &top.Ports[i]

@@ -24,15 +24,20 @@ func TestCounters(t *testing.T) {
 		says   string // part of standard error
 	}{
 		{"counters", `^read \d+s ago, every 1s: 104 of 104 ports answered\nNODE .*\n(.+ +\d+ .* sound\n){88}(.+ +1 .* may have overflowed: PortXmitWait not complete\n){16}$`, 0, ""},
-		{"counters leaf-01:1", `^read .*\n\nleaf-01 port 1 \(0x[0-9a-f]{16}\) to host-01 \S+ port 1\n  reading  sound; read \d+s ago, total since .*\n  link .*\n  COUNTER .*\n(  \w+ +\d+ +\d+ +\d+\n){22}$`, 0, ""},
+		{"counters leaf-01:1",
+			`^read .*\n\nleaf-01 port 1 \(0x[0-9a-f]{16}\) to host-01 \S+ port 1\n  reading  sound; read \d+s ago, total since .*\n  link .*\n  COUNTER .*\n(  \w+ +\d+ +\d+ +\d+\n){22}$`, 0, ""},
 		{"counters leaf-01", `^read .*\n(\nleaf-01 port \d .*\n(  .*\n){25}){5}$`, 0, ""},
 		{"counters 2", `^read .*\n(\nleaf-01 port \d .*\n(  .*\n){25}){5}$`, 0, ""}, // by the LID of the switch
-		{"counters host-02", `^read .*\n\nhost-02 \S+ port 1 .*\n  reading  may have overflowed: PortXmitWait not complete; (.*\n){24}$`, 0, ""},
-		{"counters --json leaf-01:1", `^{"ports":\[\n{"node":"0x[0-9a-f]{16}","desc":"leaf-01","port":1,"peer":{.*},"read":.*"reading":"sound","answered":true,"complete":true,.*"counters":\[.*\]}\n\]}\n$`, 0, ""},
+		{"counters host-02",
+			`^read .*\n\nhost-02 \S+ port 1 .*\n  reading  may have overflowed: PortXmitWait not complete; (.*\n){24}$`,
+			0, ""},
+		{"counters --json leaf-01:1",
+			`^{"ports":\[\n{"node":"0x[0-9a-f]{16}","desc":"leaf-01","port":1,"peer":{.*},"read":.*"reading":"sound","answered":true,"complete":true,.*"counters":\[.*\]}\n\]}\n$`, 0, ""},
 		{"counters nobody", `^$`, 1, `no node is named "nobody"`},
 		{"counters leaf-01:9", `^$`, 1, `"leaf-01" has 4 ports`},
 		{"counters a b", `^$`, 2, `unexpected argument "b"`},
-		{"counters top traffic --most 2", `^in the last .* \(read .* ago\)\n(\n\S.* port \d to .*: \d+\.\d%\n  sent \d+ octets in \d+ packets, received \d+ in \d+\n){2}\nand \d+ more ports; --most shows them\n$`, 0, ""},
+		{"counters top traffic --most 2",
+			`^in the last .* \(read .* ago\)\n(\n\S.* port \d to .*: \d+\.\d%\n  sent \d+ octets in \d+ packets, received \d+ in \d+\n){2}\nand \d+ more ports; --most shows them\n$`, 0, ""},
 		{"counters top errors", `^in the last .* \(read .* ago\)\nno port has counted errors\n$`, 0, ""},
 		{"counters top con", `^in the last .* \(read .* ago\)\nno port has waited for credits\n$`, 0, ""},
 		{"counters top congestion --json", `^{"by":"congestion","seconds":\d.*,"ports":\[\],"more":0}\n$`, 0, ""},
@@ -46,7 +51,8 @@ func TestCounters(t *testing.T) {
 		{"counters clear nobody", `^$`, 1, `no node is named "nobody"`},
 	} {
 		out, errs, status := invoke(t, strings.Fields(c.args)...)
-		if status != c.status || !regexp.MustCompile(c.want).MatchString(out) || !strings.Contains(errs, c.says) || (errs == "") != (status == 0) {
+		if status != c.status || !regexp.MustCompile(c.want).MatchString(out) || !strings.Contains(errs, c.says) ||
+			(errs == "") != (status == 0) {
 			t.Errorf("ibsmctl %s: status %d, it wrote\n%s%s", c.args, status, out, errs)
 		}
 	}
@@ -81,10 +87,12 @@ func TestCountersOff(t *testing.T) {
 	write("sweep_interval 10\n")
 	socket, _ := startManager(t, "fattree:k=4,levels=2", "-F", conf)
 	t.Setenv(ctl.SocketEnv, socket)
-	if out, errs, status := invoke(t, "counters"); status != 1 || out != "" || !strings.Contains(errs, "the performance manager is off") || !strings.Contains(errs, "perfmgr TRUE") {
+	if out, errs, status := invoke(t, "counters"); status != 1 || out != "" ||
+		!strings.Contains(errs, "the performance manager is off") || !strings.Contains(errs, "perfmgr TRUE") {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
-	if _, errs, status := invoke(t, "counters", "top", "errors"); status != 1 || !strings.Contains(errs, "no counters have been read") {
+	if _, errs, status := invoke(t, "counters", "top", "errors"); status != 1 ||
+		!strings.Contains(errs, "no counters have been read") {
 		t.Errorf("status %d: %s", status, errs)
 	}
 	write("perfmgr TRUE\nperfmgr_sweep_time_s 1\n")

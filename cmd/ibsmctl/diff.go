@@ -20,7 +20,8 @@ import (
 )
 
 func newDiff(a *asker) *cobra.Command {
-	c := &cobra.Command{Use: "diff [OPTION]... [GENERATION [GENERATION]]", Short: "changes between two generations of the subnet", Args: cli.Args(0, 2), Long: `
+	c := &cobra.Command{Use: "diff [OPTION]... [GENERATION [GENERATION]]",
+		Short: "changes between two generations of the subnet", Args: cli.Args(0, 2), Long: `
 Shows the last change of the subnet. With one generation it shows all changes since then; with
 two, the changes from the first to the second: nodes and links added or removed, LIDs, port
 states, P_Keys, groups, settings, subnet managers, SLs of paths, VL tables, and the number of
@@ -46,10 +47,12 @@ ibsmctl generations lists the generations.`,
 		for _, g := range args {
 			n, err := strconv.ParseUint(g, 10, 64)
 			if err != nil || n == 0 {
-				return cli.UsageError(fmt.Sprintf("generation %q: expected a number", g), "ibsmctl generations lists them")
+				return cli.UsageError(fmt.Sprintf("generation %q: expected a number", g),
+					"ibsmctl generations lists them")
 			}
 			if n < before {
-				return cli.UsageError(fmt.Sprintf("generation %d is older than %d", n, before), fmt.Sprintf("the older one comes first: ibsmctl diff %d %d", n, before))
+				return cli.UsageError(fmt.Sprintf("generation %d is older than %d", n, before),
+					fmt.Sprintf("the older one comes first: ibsmctl diff %d %d", n, before))
 			}
 			before = n
 		}
@@ -59,7 +62,8 @@ ibsmctl generations lists the generations.`,
 			return a.copy(ctx, http.MethodGet, "/v1/diff", q, stdout)
 		}
 		span, changes, tables := &ctl.Span{}, []*ctl.Change{}, []*ctl.Change{}
-		t := &table{columns: []column{{head: "WHAT"}, {head: "NAME", yields: true}, {head: "PORT", right: true}, {head: "BEFORE", yields: true}, {head: "NOW", yields: true}}}
+		t := &table{columns: []column{{head: "WHAT"}, {head: "NAME", yields: true}, {head: "PORT", right: true},
+			{head: "BEFORE", yields: true}, {head: "NOW", yields: true}}}
 		err := ctl.All(ctx, a.Client, http.MethodGet, "/v1/diff", q, func(r *ctl.DiffRow) error {
 			switch {
 			case r.Span != nil:
@@ -74,7 +78,8 @@ ibsmctl generations lists the generations.`,
 		if err != nil {
 			return a.explain(err)
 		}
-		if _, err := io.WriteString(stdout, spanText(span, len(changes)+len(tables))); err != nil || len(changes)+len(tables) == 0 {
+		if _, err := io.WriteString(stdout, spanText(span, len(changes)+len(tables))); err != nil ||
+			len(changes)+len(tables) == 0 {
 			return err
 		}
 		slices.SortStableFunc(tables, func(x, y *ctl.Change) int { return y.Count - x.Count })
@@ -88,13 +93,15 @@ ibsmctl generations lists the generations.`,
 		if err := t.print(stdout, terminalWidth(stdout)); err != nil || shown == len(tables) {
 			return err
 		}
-		_, err = fmt.Fprintf(stdout, "and the tables of %s; --all lists them\n", plural.With(len(tables)-shown, "other switch", "other switches"))
+		_, err = fmt.Fprintf(stdout, "and the tables of %s; --all lists them\n",
+			plural.With(len(tables)-shown, "other switch", "other switches"))
 		return err
 	})
 	return c
 }
 
-// generationSince is the generation that was in force at a time. It says so if changes are stored only from a later time on.
+// generationSince is the generation that was in force at a time. It says so if changes are stored only from a later
+// time on.
 func (a *asker) generationSince(ctx context.Context, since string, stdout io.Writer) (uint64, error) {
 	at, err := parseTime(since, time.Now())
 	if err != nil {
@@ -113,7 +120,8 @@ func (a *asker) generationSince(ctx context.Context, since string, stdout io.Wri
 	}
 	from, early := generationAt(all, at)
 	if early && !a.json {
-		_, err = fmt.Fprintf(stdout, "changes are stored since generation %d, but not since %s\n", from, at.Local().Format(time.DateTime))
+		_, err = fmt.Fprintf(stdout, "changes are stored since generation %d, but not since %s\n", from,
+			at.Local().Format(time.DateTime))
 	}
 	return from, err
 }
@@ -153,7 +161,8 @@ func (a *asker) addChange(t *table, c *ctl.Change) {
 }
 
 func newGenerations(a *asker) *cobra.Command {
-	return &cobra.Command{Use: "generations [OPTION]...", Short: "generations that diff can compare", Args: cli.Args(0, 0), RunE: a.asking(a.generations), Long: `
+	return &cobra.Command{Use: "generations [OPTION]...", Short: "generations that diff can compare",
+		Args: cli.Args(0, 0), RunE: a.asking(a.generations), Long: `
 Lists the stored generations of the subnet that contain changes: the time and the number of
 changes. A generation is a consistent snapshot of the subnet; each answer of the manager is
 based on one generation.`}

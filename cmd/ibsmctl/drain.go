@@ -38,7 +38,8 @@ type drainCommand struct {
 
 func newDrain(a *asker) *cobra.Command {
 	d := &drainCommand{asker: a}
-	c := &cobra.Command{Use: "drain [OPTION]... [SWITCH|SWITCH:PORT]...", Short: "make routes avoid switches and ports before they are unplugged", Args: cli.Args(0, -1), Long: `
+	c := &cobra.Command{Use: "drain [OPTION]... [SWITCH|SWITCH:PORT]...",
+		Short: "make routes avoid switches and ports before they are unplugged", Args: cli.Args(0, -1), Long: `
 Makes routes avoid switches, or cables between switches, so that they can be unplugged without
 packet loss if other paths exist. The command adds them to the manager's drain_file, makes the
 manager read the file, and waits until the routes have changed. Then it lists all drained switches
@@ -73,7 +74,8 @@ Exit status: 0 success, 1 failure or something is still needed, 2 wrong usage.`,
 
 func newUndrain(a *asker) *cobra.Command {
 	d := &drainCommand{asker: a}
-	c := &cobra.Command{Use: "undrain [OPTION]... SWITCH|SWITCH:PORT...", Short: "make routes use drained switches and ports again", Args: cli.Args(0, -1), Long: `
+	c := &cobra.Command{Use: "undrain [OPTION]... SWITCH|SWITCH:PORT...",
+		Short: "make routes use drained switches and ports again", Args: cli.Args(0, -1), Long: `
 Removes switches and ports from the manager's drain_file, makes the manager read the file, and
 waits until it has. For the forms of SWITCH see ibsmctl drain --help. Name an absent switch by its
 GUID or its former name.`}
@@ -140,7 +142,8 @@ func (d *drainCommand) drain(ctx context.Context, args []string) error {
 	})
 }
 
-// find is a switch of the subnet, or a port of it, or all switches of a line card or director: those whose names go on after its name with a slash.
+// find is a switch of the subnet, or a port of it, or all switches of a line card or director: those whose names go on
+// after its name with a slash.
 func (d *drainCommand) find(ctx context.Context, arg string) (found []drainLine, err error) {
 	name, port := arg, uint8(0)
 	if before, after, is := cutLast(arg, ":"); is {
@@ -156,7 +159,8 @@ func (d *drainCommand) find(ctx context.Context, arg string) (found []drainLine,
 		found = append(found, drainLine{SwitchPort: routing.SwitchPort{Switch: guid, Port: port}, name: d.nameOf(n)})
 		return err
 	}
-	err = ctl.All(ctx, d.Client, http.MethodGet, "/v1/nodes", query("type", "switch", "node", d.names.resolve(name)), add)
+	err = ctl.All(ctx, d.Client, http.MethodGet, "/v1/nodes", query("type", "switch", "node", d.names.resolve(name)),
+		add)
 	if failure := (*ctl.Failure)(nil); errors.As(err, &failure) && port == 0 {
 		if err := ctl.All(ctx, d.Client, http.MethodGet, "/v1/nodes", query("type", "switch"), func(n *ctl.Node) error {
 			if !strings.HasPrefix(d.nameOf(n), name+"/") {
@@ -202,7 +206,8 @@ func (d *drainCommand) undrain(ctx context.Context, args []string) error {
 	return d.edit(ctx, false, func(lines []drainLine) ([]drainLine, error) {
 		for _, arg := range args {
 			is := func(l drainLine) bool {
-				return l.Switch != 0 && (l.String() == arg || drainLine{SwitchPort: l.SwitchPort}.String() == arg || l.Port == 0 && strings.HasPrefix(l.name, arg+"/"))
+				return l.Switch != 0 && (l.String() == arg || drainLine{SwitchPort: l.SwitchPort}.String() == arg ||
+					l.Port == 0 && strings.HasPrefix(l.name, arg+"/"))
 			}
 			if !slices.ContainsFunc(lines, is) {
 				found, err := d.find(ctx, arg)
@@ -222,7 +227,8 @@ func (d *drainCommand) undrain(ctx context.Context, args []string) error {
 	})
 }
 
-// edit changes the manager's file, and waits until routes have followed. check says that what is still needed is an error.
+// edit changes the manager's file, and waits until routes have followed. check says that what is still needed is an
+// error.
 func (d *drainCommand) edit(ctx context.Context, check bool, change func([]drainLine) ([]drainLine, error)) error {
 	now, err := d.drained(ctx)
 	if err != nil { // a manager that is not master would not use the file
@@ -270,8 +276,8 @@ func (d *drainCommand) edit(ctx context.Context, check bool, change func([]drain
 	return errors.New("the manager uses drain_file, but its configuration file has errors: see ibsmctl config reload")
 }
 
-// inherited reports whether the manager uses the files of the master before it. It reads its own when it is asked to reload: the error is for one whose
-// own files would change more than what is drained.
+// inherited reports whether the manager uses the files of the master before it. It reads its own when it is asked to
+// reload: the error is for one whose own files would change more than what is drained.
 func (d *drainCommand) inherited(ctx context.Context) (bool, error) {
 	st := &ctl.Status{}
 	if err := d.Get(ctx, "/v1/status", nil, st); err != nil {
@@ -281,8 +287,12 @@ func (d *drainCommand) inherited(ctx context.Context) (bool, error) {
 	if m == nil {
 		return false, nil
 	}
-	if others := slices.DeleteFunc(slices.Clone(m.Differ), func(key string) bool { return key == conf.DrainFile.Key().Name }); len(others) > 0 {
-		return true, cli.WithHint(fmt.Errorf("the manager uses the files of the previous master, %s, and its own files differ: %s", m.Of, strings.Join(others, ", ")),
+	if others := slices.DeleteFunc(slices.Clone(m.Differ), func(key string) bool {
+		return key == conf.DrainFile.Key().Name
+	}); len(others) > 0 {
+		return true, cli.WithHint(
+			fmt.Errorf("the manager uses the files of the previous master, %s, and its own files differ: %s", m.Of,
+				strings.Join(others, ", ")),
 			"make them identical, run ibsmctl config reload, then try again")
 	}
 	return true, nil
@@ -333,7 +343,9 @@ func (d *drainCommand) await(ctx context.Context, file string, want []routing.Sw
 	defer tick.Stop()
 	for {
 		rows, err := d.drained(ctx)
-		same := slices.EqualFunc(rows, want, func(r ctl.Drained, w routing.SwitchPort) bool { return r.GUID == w.Switch.String() && r.Port == w.Port })
+		same := slices.EqualFunc(rows, want, func(r ctl.Drained, w routing.SwitchPort) bool {
+			return r.GUID == w.Switch.String() && r.Port == w.Port
+		})
 		if err == nil && same {
 			return nil
 		}
@@ -385,7 +397,8 @@ func (d *drainCommand) list(ctx context.Context, check bool) error {
 }
 
 func (d *drainCommand) table(all []ctl.Drained) *table {
-	t := &table{columns: []column{{head: "SWITCH", yields: true}, {head: "PORT", right: true}, {head: "STATE"}, {head: "HOSTS THAT LOSE A LINK", yields: true}}}
+	t := &table{columns: []column{{head: "SWITCH", yields: true}, {head: "PORT", right: true}, {head: "STATE"},
+		{head: "HOSTS THAT LOSE A LINK", yields: true}}}
 	for _, r := range all {
 		port, hosts := "all", strings.Join(r.Hosts, ", ")
 		if r.Port > 0 {

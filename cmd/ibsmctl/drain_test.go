@@ -17,8 +17,8 @@ import (
 	"ibsm/topo/net"
 )
 
-// TestDrain: what is drained is in the manager's file, survives a restart, and is listed with the hosts on it. What cannot be drained is refused
-// or reported, and the file keeps lines of others.
+// TestDrain: what is drained is in the manager's file, survives a restart, and is listed with the hosts on it. What
+// cannot be drained is refused or reported, and the file keeps lines of others.
 func TestDrain(t *testing.T) {
 	dir := t.TempDir()
 	conf, file := filepath.Join(dir, "opensm.conf"), filepath.Join(dir, "drain.conf")
@@ -29,7 +29,8 @@ func TestDrain(t *testing.T) {
 	ask := func(status int, says string, args ...string) string {
 		t.Helper()
 		var out bytes.Buffer
-		if got := run(append([]string{"--socket", socket}, args...), &out, &out); got != status || !regexp.MustCompile(says).MatchString(out.String()) {
+		if got := run(append([]string{"--socket", socket}, args...), &out, &out); got != status ||
+			!regexp.MustCompile(says).MatchString(out.String()) {
 			t.Errorf("%v: exit status %d, want %d and %q\n%s", args, got, status, says, out.String())
 		}
 		return out.String()
@@ -65,7 +66,8 @@ func TestDrain(t *testing.T) {
 	ask(1, "leaf-01 has 4 ports", "drain", "leaf-01:5")
 	ask(1, "spine-02 is not drained", "undrain", "spine-02")
 	ask(2, "expected SWITCH", "undrain")
-	ask(0, `(?s)^load +\d+ of \d+ link directions .*all hosts +16 +15 +\d\.\d\d +\d +0\.\d{3}\n0x7fff +16 `, "routes", "quality")
+	ask(0, `(?s)^load +\d+ of \d+ link directions .*all hosts +16 +15 +\d\.\d\d +\d +0\.\d{3}\n0x7fff +16 `, "routes",
+		"quality")
 	ask(0, `"bisection":0\.\d`, "routes", "quality", "--json")
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -81,9 +83,12 @@ func TestDrain(t *testing.T) {
 	ask(0, `(?s)routing engine +minhop +minhop\n.*2 hosts are cut off: host-03 mlx5_0, host-04 mlx5_0\n29 host pairs would be disconnected\n`, "plan", "--without", "leaf-02")
 	ask(0, `proof: no credit loop between hosts`, "plan", "--without", "spine-02", "--without", "leaf-02:3")
 	ask(1, "host-01 is not a switch", "plan", "--without", "host-01")
-	for query, says := range map[string]string{"0x1": "no switch has GUID", found[1] + ":9": "has 4 ports", found[1] + ":255": "expected a port", "x": "expected the GUID"} {
+	for query, says := range map[string]string{"0x1": "no switch has GUID", found[1] + ":9": "has 4 ports",
+		found[1] + ":255": "expected a port", "x": "expected the GUID"} {
 		q := url.Values{"without": {query}}
-		if _, err := ctl.NewClient(socket).Plan(t.Context(), q, func(*string) error { return nil }); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := ctl.NewClient(socket).Plan(t.Context(), q, func(*string) error {
+			return nil
+		}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("a plan without %s: %v, want %q", query, err, says)
 		}
 	}
@@ -111,8 +116,10 @@ func TestLineCard(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range n.Nodes {
-		if num := strings.TrimPrefix(n.Nodes[i].Desc, "leaf-0"); n.Nodes[i].Type == mad.Switch && num != n.Nodes[i].Desc {
-			n.Nodes[i].Desc = map[string]string{"1": "MF0;core:CS8500/L01/U1", "2": "MF0;core:CS8500/L01/U2", "3": "MF0;core:CS8500/L02/U1", "4": "MF0;core:CS8500/L02/U2"}[num]
+		if num := strings.TrimPrefix(n.Nodes[i].Desc, "leaf-0"); n.Nodes[i].Type == mad.Switch &&
+			num != n.Nodes[i].Desc {
+			n.Nodes[i].Desc = map[string]string{"1": "MF0;core:CS8500/L01/U1", "2": "MF0;core:CS8500/L01/U2",
+				"3": "MF0;core:CS8500/L02/U1", "4": "MF0;core:CS8500/L02/U2"}[num]
 		}
 	}
 	dir := t.TempDir()
@@ -121,18 +128,21 @@ func TestLineCard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(net.Write(f, n), f.Close(), os.WriteFile(conf, []byte("drain_file "+filepath.Join(dir, "drain.conf")+"\n"), 0o600)); err != nil {
+	if err := errors.Join(net.Write(f, n), f.Close(),
+		os.WriteFile(conf, []byte("drain_file "+filepath.Join(dir, "drain.conf")+"\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	socket, _ := startManager(t, topology, "-R", "minhop", "-F", conf, "--state_dir", "none")
 	ask := func(status int, says string, args ...string) {
 		t.Helper()
 		var out bytes.Buffer
-		if got := run(append([]string{"--socket", socket}, args...), &out, &out); got != status || !regexp.MustCompile(says).MatchString(out.String()) {
+		if got := run(append([]string{"--socket", socket}, args...), &out, &out); got != status ||
+			!regexp.MustCompile(says).MatchString(out.String()) {
 			t.Errorf("%v: exit status %d, want %d and %q\n%s", args, got, status, says, out.String())
 		}
 	}
-	card, chip := "MF0;core:CS8500/L02", `(?s)MF0;core:CS8500/L02/U1 +all +drained +host-05 mlx5_0, host-06 mlx5_0.*MF0;core:CS8500/L02/U2 +all +drained +host-07 mlx5_0, host-08 mlx5_0`
+	card, chip := "MF0;core:CS8500/L02",
+		`(?s)MF0;core:CS8500/L02/U1 +all +drained +host-05 mlx5_0, host-06 mlx5_0.*MF0;core:CS8500/L02/U2 +all +drained +host-07 mlx5_0, host-08 mlx5_0`
 	ask(0, `(?s)4 hosts are cut off: host-05 mlx5_0, .*host-08 mlx5_0\n22 host pairs`, "plan", "--without", card)
 	ask(0, chip, "drain", card)
 	ask(0, `^nothing is drained`, "undrain", card)
@@ -143,12 +153,13 @@ func TestLineCard(t *testing.T) {
 	ask(1, "is not drained", "undrain", card)
 }
 
-// TestDrainedOfAnother: a manager that uses the files of the master before it goes on from what is drained, whatever its own file says. Comments
-// stay.
+// TestDrainedOfAnother: a manager that uses the files of the master before it goes on from what is drained, whatever
+// its own file says. Comments stay.
 func TestDrainedOfAnother(t *testing.T) {
 	mine := []drainLine{{text: "# mine"}, {SwitchPort: routing.SwitchPort{Switch: 1}, text: "0x1"}}
 	var text []string
-	for _, l := range inForceOf(mine, []ctl.Drained{{GUID: "0x0000000000000002", Desc: "leaf"}, {GUID: "0x0000000000000003", Port: 7}}) {
+	for _, l := range inForceOf(mine,
+		[]ctl.Drained{{GUID: "0x0000000000000002", Desc: "leaf"}, {GUID: "0x0000000000000003", Port: 7}}) {
 		text = append(text, l.text)
 	}
 	if want := []string{"# mine", "0x0000000000000002 # leaf", "0x0000000000000003 7"}; !slices.Equal(text, want) {

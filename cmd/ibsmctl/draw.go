@@ -27,8 +27,10 @@ large subnet hosts are shown as squares or a number, and switches with the same 
 share a box.`, Example: `  ibsmctl draw -o fabric.svg
   ibsmctl draw --colour load --fabric torus:dims=8x8 -o torus.svg
 `}
-	colour := c.Flags().String("colour", string(draw.ByState), "highlight by `WHAT`: state (links that are not Active, avoided by routes, or slower than most) or load (the number of routes over each cable)")
-	spec := c.Flags().String("fabric", "", "draw the topology of `SPEC` instead of the manager's subnet: a file (ibnetdiscover, ibsim) or a generator such as fattree:k=8")
+	colour := c.Flags().String("colour", string(draw.ByState),
+		"highlight by `WHAT`: state (links that are not Active, avoided by routes, or slower than most) or load (the number of routes over each cable)")
+	spec := c.Flags().String("fabric", "",
+		"draw the topology of `SPEC` instead of the manager's subnet: a file (ibnetdiscover, ibsim) or a generator such as fattree:k=8")
 	output := c.Flags().StringP("output", "o", "", "write to `FILE` instead of standard output")
 	cli.Words(c, "colour", colours...)
 	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {

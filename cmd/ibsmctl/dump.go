@@ -19,7 +19,8 @@ var (
 )
 
 func newDump(a *asker) *cobra.Command {
-	c := &cobra.Command{Use: "dump [OPTION]... {KIND | --format=FORMAT}", Short: "dumps in OpenSM's formats, or the topology in Slurm's", Args: cli.Args(0, 1), ValidArgs: kinds, Long: `
+	c := &cobra.Command{Use: "dump [OPTION]... {KIND | --format=FORMAT}",
+		Short: "dumps in OpenSM's formats, or the topology in Slurm's", Args: cli.Args(0, 1), ValidArgs: kinds, Long: `
 Writes one of the manager's dumps to standard output, in OpenSM's format:
 
   lfts         forwarding tables, as in opensm-lfts.dump
@@ -42,7 +43,8 @@ are left out and listed in comments.`, Example: `  ibsmctl dump routes > opensm.
   ibsmctl dump --format=slurm > /etc/slurm/topology.conf
 `}
 	format := c.Flags().String("format", "", "write the topology in `FORMAT`: slurm, slurm-block or slurm-yaml")
-	spec := c.Flags().String("fabric", "", "with --format: use the topology of `SPEC` instead of the manager's subnet: a file (ibnetdiscover, ibsim) or a generator such as fattree:k=8")
+	spec := c.Flags().String("fabric", "",
+		"with --format: use the topology of `SPEC` instead of the manager's subnet: a file (ibnetdiscover, ibsim) or a generator such as fattree:k=8")
 	cli.Words(c, "format", formats...)
 	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
 		const hint = "see ibsmctl dump --help for kinds and formats"
@@ -58,7 +60,8 @@ are left out and listed in comments.`, Example: `  ibsmctl dump routes > opensm.
 			}
 			return a.copy(ctx, http.MethodGet, "/v1/dump/"+kind, nil, stdout)
 		case len(args) > 0:
-			return cli.UsageError(fmt.Sprintf("a kind (%s) and a format (%s) exclude each other", args[0], *format), hint)
+			return cli.UsageError(fmt.Sprintf("a kind (%s) and a format (%s) exclude each other", args[0], *format),
+				hint)
 		}
 		form, err := oneOf("--format", *format, formats)
 		if err != nil {

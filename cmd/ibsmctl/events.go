@@ -21,7 +21,8 @@ func newEvents(a *asker) *cobra.Command {
 	c := &cobra.Command{Use: "events [OPTION]...", Short: "past and new events", Args: cli.Args(0, 0), Long: `
 Shows the stored events since the start of the manager, independent of its log level.`}
 	follow := c.Flags().BoolP("follow", "F", false, "continue with new events, until interrupted")
-	since := c.Flags().String("since", "0", "only events after `WHEN`: an event number; -1 for new events only; or "+timesHelp)
+	since := c.Flags().String("since", "0", "only events after `WHEN`: an event number; -1 for new events only; or "+
+		timesHelp)
 	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
 		from, at, err := a.start(ctx, *since)
 		if err != nil {

@@ -106,7 +106,8 @@ func described(ctx context.Context, spec string) (ctl.Subnet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return server.Show(&view.View{Gen: 1, Topo: t, LIDs: lids, Tables: tables, Subnet: view.Subnet{Prefix: mad.DefaultPrefix}}), nil
+	return server.Show(&view.View{Gen: 1, Topo: t, LIDs: lids, Tables: tables,
+		Subnet: view.Subnet{Prefix: mad.DefaultPrefix}}), nil
 }
 
 // lidsOf are the LIDs that end ports say they have, or LIDs from 1 on unless each has its

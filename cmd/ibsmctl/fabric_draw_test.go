@@ -17,7 +17,8 @@ func TestDrawFile(t *testing.T) {
 			t.Skip(c.spec + " is not there, seen from the checkout")
 		}
 		var out bytes.Buffer
-		if status := run([]string{"draw", "--fabric", c.spec}, &out, &out); status != 0 || !strings.Contains(out.String(), c.want) || strings.Contains(out.String(), "Active") {
+		if status := run([]string{"draw", "--fabric", c.spec}, &out, &out); status != 0 ||
+			!strings.Contains(out.String(), c.want) || strings.Contains(out.String(), "Active") {
 			t.Errorf("%s: exit status %d, no %s, or it says Active", c.spec, status, c.want)
 		}
 	}

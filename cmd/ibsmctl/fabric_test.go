@@ -23,9 +23,12 @@ func TestDescribed(t *testing.T) {
 		status int
 		says   string // part of standard error
 	}{
-		{"draw --fabric torus:dims=3x3", `(?s)^<svg .*9 switches, 9 adapters, 27 links.*torus:dims=3x3;.*</svg>\n$`, 0, ""},
+		{"draw --fabric torus:dims=3x3", `(?s)^<svg .*9 switches, 9 adapters, 27 links.*torus:dims=3x3;.*</svg>\n$`, 0,
+			""},
 		{"draw --fabric torus:dims=3x3 --colour load -o " + file, `^$`, 0, ""},
-		{"dump --format=slurm --fabric fattree:k=4,levels=2", `^# 8 hosts.*\n(SwitchName=leaf-0\d Nodes=host-\[.*\]\n){4}SwitchName=fabric Switches=leaf-\[01-04\]\n$`, 0, ""},
+		{"dump --format=slurm --fabric fattree:k=4,levels=2",
+			`^# 8 hosts.*\n(SwitchName=leaf-0\d Nodes=host-\[.*\]\n){4}SwitchName=fabric Switches=leaf-\[01-04\]\n$`, 0,
+			""},
 		{"dump --format=slurm lfts", `^$`, 2, "a kind (lfts) and a format (slurm)"},
 		{"dump --format=pbs", `^$`, 2, "expected slurm, slurm-block or slurm-yaml"},
 		{"dump lfts --fabric fattree:k=4", `^$`, 2, "--fabric needs --format"},
@@ -35,7 +38,8 @@ func TestDescribed(t *testing.T) {
 		{"draw --fabric " + file, `^$`, 1, "no node in the file"},
 	} {
 		out, errs, status := invoke(t, strings.Fields(c.args)...)
-		if status != c.status || !regexp.MustCompile(c.want).MatchString(out) || !strings.Contains(errs, c.says) || (errs == "") != (status == 0) {
+		if status != c.status || !regexp.MustCompile(c.want).MatchString(out) || !strings.Contains(errs, c.says) ||
+			(errs == "") != (status == 0) {
 			t.Errorf("ibsmctl %s: status %d, it wrote\n%s%s", c.args, status, out, errs)
 		}
 	}
@@ -50,7 +54,8 @@ func TestLIDsOfFile(t *testing.T) {
 	if topology == "" {
 		t.Skip("the real cluster's file is not there")
 	}
-	if want := "MF0;A09-P1-IBLEAF-04-04:MQM9701/U1\nGUID 0x2c5eab0300b87b40, LID 73\n"; !strings.Contains(topology, want) {
+	if want := "MF0;A09-P1-IBLEAF-04-04:MQM9701/U1\nGUID 0x2c5eab0300b87b40, LID 73\n"; !strings.Contains(topology,
+		want) {
 		t.Errorf("there is no %q", want)
 	}
 }

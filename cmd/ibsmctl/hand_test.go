@@ -34,7 +34,8 @@ func TestAtHand(t *testing.T) {
 	ask := func(status int, says string, args ...string) {
 		t.Helper()
 		var out bytes.Buffer
-		if got := run(append([]string{"--socket", socket}, args...), &out, &out); got != status || !strings.Contains(out.String(), says) {
+		if got := run(append([]string{"--socket", socket}, args...), &out, &out); got != status ||
+			!strings.Contains(out.String(), says) {
 			t.Errorf("%v: exit status %d, want %d and %q\n%s", args, got, status, says, out.String())
 		}
 	}

@@ -54,7 +54,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// firstGeneration is the oldest generation that the manager remembers: views that follow each other at once are not all kept.
+// firstGeneration is the oldest generation that the manager remembers: views that follow each other at once are not all
+// kept.
 func firstGeneration(t *testing.T) string {
 	t.Helper()
 	var out, errs bytes.Buffer

@@ -23,7 +23,8 @@ type lister struct {
 }
 
 // newList is a verb that prints a list as a table, which row fills.
-func newList[T any](a *asker, list ctl.List, short, long string, columns []column, row func(*table, *T)) *cobra.Command {
+func newList[T any](a *asker, list ctl.List, short, long string, columns []column,
+	row func(*table, *T)) *cobra.Command {
 	l := &lister{asker: a}
 	c := &cobra.Command{Use: string(list) + " [OPTION]...", Short: short, Args: cli.Args(0, 0), Long: long}
 	ofType := "only nodes of `TYPE` CA, switch or router"
@@ -34,7 +35,8 @@ func newList[T any](a *asker, list ctl.List, short, long string, columns []colum
 	c.Flags().StringVar(&l.node, "node", "", "only `NODE`, given by GUID or name")
 	cli.Words(c, "type", nodeTypes...)
 	if list != ctl.Nodes {
-		c.Flags().StringVar(&l.state, "state", "", "only ports or links in `STATE` Down, Initialize, Armed, Active or ActiveDefer")
+		c.Flags().StringVar(&l.state, "state", "",
+			"only ports or links in `STATE` Down, Initialize, Armed, Active or ActiveDefer")
 		cli.Words(c, "state", portStates...)
 	}
 	a.completeNodeOption(c)
@@ -73,7 +75,8 @@ func (a *lister) filter() (url.Values, error) {
 }
 
 func newNodes(a *asker) *cobra.Command {
-	columns := []column{{head: "GUID"}, {head: "TYPE"}, {head: "LID", right: true}, {head: "UP", right: true}, {head: "NAME", yields: true}}
+	columns := []column{{head: "GUID"}, {head: "TYPE"}, {head: "LID", right: true}, {head: "UP", right: true},
+		{head: "NAME", yields: true}}
 	return newList(a, ctl.Nodes, "switches, adapters and routers", `
 Lists the nodes of the subnet: GUID, type, LID, number of Active ports, number of all ports,
 and name. Nodes that have stopped answering but are still kept are marked.`, columns, func(t *table, n *ctl.Node) {
@@ -86,7 +89,8 @@ and name. Nodes that have stopped answering but are still kept are marked.`, col
 }
 
 func newPorts(a *asker) *cobra.Command {
-	columns := []column{{head: "PORT GUID"}, {head: "NODE", yields: true}, {head: "PORT", right: true}, {head: "LID", right: true},
+	columns := []column{{head: "PORT GUID"}, {head: "NODE", yields: true}, {head: "PORT", right: true},
+		{head: "LID", right: true},
 		{head: "STATE"}, {head: "LINK"}, {head: "PEER", yields: true}, {head: "PORT", right: true}}
 	return newList(a, ctl.Ports, "ports, their state and their peers", `
 Lists the ports of the subnet: port GUID (the same for all ports of a switch), node
@@ -102,18 +106,21 @@ state), and peer port.`, columns, func(t *table, p *ctl.Port) {
 		if p.Peer != nil {
 			peer, peerPort = printable(a.names.of(p.Peer.Node, p.Peer.Desc)), strconv.Itoa(int(p.Peer.Port))
 		}
-		t.add(p.GUID, printable(a.names.of(p.Node, p.Desc)), strconv.Itoa(int(p.Num)), lid(p.LID), marked(p.State, p.Unhealthy), link, peer, peerPort)
+		t.add(p.GUID, printable(a.names.of(p.Node, p.Desc)), strconv.Itoa(int(p.Num)), lid(p.LID),
+			marked(p.State, p.Unhealthy), link, peer, peerPort)
 	})
 }
 
 func newLinks(a *asker) *cobra.Command {
-	columns := []column{{head: "FROM", yields: true}, {head: "PORT", right: true}, {head: "TO", yields: true}, {head: "PORT", right: true},
+	columns := []column{{head: "FROM", yields: true}, {head: "PORT", right: true}, {head: "TO", yields: true},
+		{head: "PORT", right: true},
 		{head: "STATE"}, {head: "LINK"}}
 	links := newList(a, ctl.Links, "links between ports", `
 Lists each link of the subnet once: both ends, the lower of their states, width and speed.
 Links that routes avoid are marked. Links that are Down are not listed: see ibsmctl why.`, columns, func(t *table, l *ctl.Link) {
 		t.add(printable(a.names.of(l.From.Node, l.From.Desc)), strconv.Itoa(int(l.From.Port)),
-			printable(a.names.of(l.To.Node, l.To.Desc)), strconv.Itoa(int(l.To.Port)), marked(l.State, l.Unhealthy), l.Width+" "+l.Speed)
+			printable(a.names.of(l.To.Node, l.To.Desc)), strconv.Itoa(int(l.To.Port)), marked(l.State, l.Unhealthy),
+			l.Width+" "+l.Speed)
 	})
 	links.Use = "links [VERB] [OPTION]..."
 	links.AddCommand(newSick(a), newIsolate(a), newHeal(a))

@@ -20,7 +20,8 @@ var levels = []struct {
 }{{"error", 0x01}, {"info", 0x03}, {"verbose", 0x07}, {"debug", 0x0f}}
 
 func newLogLevel(a *asker) *cobra.Command {
-	return &cobra.Command{Use: "log-level [OPTION]... [LEVEL]", Short: "show or change the log level", Args: cli.Args(0, 1), RunE: a.asking(a.logLevel), ValidArgs: levelWords(), Long: `
+	return &cobra.Command{Use: "log-level [OPTION]... [LEVEL]", Short: "show or change the log level",
+		Args: cli.Args(0, 1), RunE: a.asking(a.logLevel), ValidArgs: levelWords(), Long: `
 Shows or changes the log level of the manager. LEVEL is a word or a number, the sum of
 OpenSM's log flags:
 
@@ -77,7 +78,8 @@ func parseLevel(word string) (flags uint8, err error) {
 	}
 	n, err := strconv.ParseUint(word, 0, 8)
 	if err != nil {
-		return 0, cli.UsageError(fmt.Sprintf("log level %q: expected %s, or a number up to 0xff", word, strings.Join(levelWords(), ", ")), "")
+		return 0, cli.UsageError(fmt.Sprintf("log level %q: expected %s, or a number up to 0xff", word,
+			strings.Join(levelWords(), ", ")), "")
 	}
 	return uint8(n), nil
 }

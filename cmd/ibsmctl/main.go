@@ -41,7 +41,8 @@ var common = []string{"socket", "json", "node-name-map"}
 func program() *cobra.Command {
 	a := &asker{}
 	root := &cobra.Command{
-		Use: "ibsmctl VERB [OPTION]... [ARGUMENT]...", Short: "show the state of a running ibsm and control it", Args: elsewhere,
+		Use: "ibsmctl VERB [OPTION]... [ARGUMENT]...", Short: "show the state of a running ibsm and control it",
+		Args: elsewhere,
 		Long: `
 ibsmctl shows the state of a running ibsm and controls it. ibsmctl VERB --help describes a verb.
 --socket, --json and --node-name-map apply to every verb that queries a manager.
@@ -54,12 +55,17 @@ Exit status: 0 success, 1 failure, 2 wrong usage.`,
   ibsmctl events --follow
 `}
 	f := root.PersistentFlags()
-	f.StringVar(&a.socket, "socket", "", "control socket at `PATH` (default: IBSM_SOCKET, or /run/ibsm/ibsm.sock; if instances run, the only one in /run/ibsm, or the master's)")
+	f.StringVar(&a.socket, "socket", "",
+		"control socket at `PATH` (default: IBSM_SOCKET, or /run/ibsm/ibsm.sock; if instances run, the only one in /run/ibsm, or the master's)")
 	f.BoolVar(&a.json, "json", false, "print the result as JSON; docs/ctl.md describes the manager's replies")
-	f.StringVar(&a.mapped, "node-name-map", "", "node names from `FILE` in OpenSM's format: lines of GUID \"name\" (default: IBSM_NODE_NAME_MAP, or else the names that the manager logs)")
+	f.StringVar(&a.mapped, "node-name-map", "",
+		"node names from `FILE` in OpenSM's format: lines of GUID \"name\" (default: IBSM_NODE_NAME_MAP, or else the names that the manager logs)")
 	root.AddCommand(newStatus(a), newTop(a), newSMs(a), newNodes(a), newPorts(a), newLinks(a), newWhy(a), newPath(a),
-		newDiff(a), newGenerations(a), newGroups(a), newServices(a), newSubscriptions(a), newSAStats(a), newCounters(a), newCongestionControl(a),
-		newSweep(a), newCapture(a), newReroute(a), newPlan(a), newDrain(a), newUndrain(a), newRoutes(a), newRails(a), newTopology(a), newDraw(a), newDump(a), newLogLevel(a), newConfig(a), newPartitions(a), newPortGroups(a), newQoS(a), newSecurity(a), newState(a), newMigrate(a), newEvents(a),
+		newDiff(a), newGenerations(a), newGroups(a), newServices(a), newSubscriptions(a), newSAStats(a), newCounters(a),
+		newCongestionControl(a),
+		newSweep(a), newCapture(a), newReroute(a), newPlan(a), newDrain(a), newUndrain(a), newRoutes(a), newRails(a),
+		newTopology(a), newDraw(a), newDump(a), newLogLevel(a), newConfig(a), newPartitions(a), newPortGroups(a),
+		newQoS(a), newSecurity(a), newState(a), newMigrate(a), newEvents(a),
 		cli.Takes(newCompletion()), cli.Takes(newManual()))
 	cli.Prepare(root, conf.Version)
 	return root
@@ -73,9 +79,12 @@ func elsewhere(cmd *cobra.Command, args []string) error {
 	}
 	if verb, is := map[string]string{
 		"reload": "config reload", "rehash": "config reload", "resweep": "sweep", "portstatus": "why",
-		"hosts": "nodes --type CA", "switches": "nodes --type switch", "routers": "nodes --type router", "hcas": "nodes --type CA",
-		"ibtracert": "path", "tracert": "path", "route": "path", "trace": "path", "cables": "links", "routes": "dump routes",
-		"pkeys": "partitions show", "log": "events", "logs": "events", "sminfo": "sms", "metrics": "top", "stats": "top",
+		"hosts": "nodes --type CA", "switches": "nodes --type switch", "routers": "nodes --type router",
+		"hcas":      "nodes --type CA",
+		"ibtracert": "path", "tracert": "path", "route": "path", "trace": "path", "cables": "links",
+		"routes": "dump routes",
+		"pkeys":  "partitions show", "log": "events", "logs": "events", "sminfo": "sms", "metrics": "top",
+		"stats":     "top",
 		"multicast": "groups", "mcast": "groups", "pgrp": "port-groups",
 	}[args[0]]; is {
 		return cli.UsageError(fmt.Sprintf("unknown verb %q; did you mean %s?", args[0], verb), cli.See(cmd))

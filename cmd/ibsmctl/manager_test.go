@@ -140,17 +140,21 @@ func TestVerbs(t *testing.T) {
 		{"why", `^all ports are Active\n$`, 0, ""},
 		{"why leaf-01", `^4 ports: no problem found\n$`, 0, ""},
 		{"why leaf-01:2", `^leaf-01 port 2 \(0x\S+\) is Active, LinkUp\n  no problem found\n$`, 0, ""},
-		{"why host-01 host-16", `^host-01 \S+ port 1 reaches host-16 \S+ port 1\n  no problem found\n  routes: minhop\n$`, 0, ""},
-		{"why --json leaf-01:1", `^{"generation":\d+,"diagnoses":\[\n{"port":{.*"works":true,"reasons":.*}\n\]}\n$`, 0, ""},
+		{"why host-01 host-16",
+			`^host-01 \S+ port 1 reaches host-16 \S+ port 1\n  no problem found\n  routes: minhop\n$`, 0, ""},
+		{"why --json leaf-01:1", `^{"generation":\d+,"diagnoses":\[\n{"port":{.*"works":true,"reasons":.*}\n\]}\n$`, 0,
+			""},
 		{"why nobody", `^$`, 1, `no node is named "nobody"`},
 		{"why a b c", `^$`, 2, `unexpected argument "c"`},
 		{"generations", `(?s)^GENERATION .*  first as master\n`, 0, ""},
 		{"generations --json", `^{"generations":\[\n{"generation":\d+,(.|\n)*\]}\n$`, 0, ""},
 		{"diff " + first, `^generation ` + first + ` to \d+: \d+ changes?`, 0, ""},
-		{"diff --json " + first + " " + first, `^{"rows":\[\n{"span":{"from":` + first + `,"to":` + first + `,.*}}\n\]}\n$`, 0, ""},
+		{"diff --json " + first + " " + first, `^{"rows":\[\n{"span":{"from":` + first + `,"to":` + first +
+			`,.*}}\n\]}\n$`, 0, ""},
 		{"diff " + first + " 999", `^$`, 1, "no such generation"},
 		{"diff x", `^$`, 2, "expected a number"},
-		{"top --once --interval 500ms", `(?s)^ibsm \S+  MASTER  up .*\nsubnet   generation \d+: 20 switches, 16 CAs, 48 links, 36 LIDs\nports    96 Active\n.*CHANGES OF THE SUBNET\n.*WARNINGS\n`, 0, ""},
+		{"top --once --interval 500ms",
+			`(?s)^ibsm \S+  MASTER  up .*\nsubnet   generation \d+: 20 switches, 16 CAs, 48 links, 36 LIDs\nports    96 Active\n.*CHANGES OF THE SUBNET\n.*WARNINGS\n`, 0, ""},
 		{"top --once --json", `^{"time":"\S+","status":{.*"clients":{"seconds":.*}}\n$`, 0, ""},
 		{"top --interval 1ms", `^$`, 2, "500ms"},
 		{"path 1 1", `host-01 .* sends packets for LID 1 to itself: they use no link\n$`, 0, ""},
@@ -162,7 +166,8 @@ func TestVerbs(t *testing.T) {
 		{"groups 5", `^$`, 1, `"5" is not an MGID`},
 		{"groups 5 6", `^$`, 2, `unexpected argument "6"`},
 		{"sa-stats", `^ATTRIBUTE .*\n\nRMPP transfers: 0 sent, .*\nregistrations: 0 rejected .*\nevents: \d+, 0 dropped; .*\n$`, 0, ""},
-		{"sa-stats --json", `^{"replies":\[\],"dropped":\[\],"packets":\[\],"times":\[\],"transfers":{"sent":0,.*},"registrations":{"full":0,.*}}\n$`, 0, ""},
+		{"sa-stats --json",
+			`^{"replies":\[\],"dropped":\[\],"packets":\[\],"times":\[\],"transfers":{"sent":0,.*},"registrations":{"full":0,.*}}\n$`, 0, ""},
 		{"plan", `^0 Sets would be sent; nothing was written\nroutes: minhop\n$`, 0, ""},
 		{"plan --json", `^{"outdated":false,"routes":"minhop","steps":\[\n\]}\n$`, 0, ""},
 		{"sweep --light", `^light sweep requested; .* --since \d+\n`, 0, ""},
@@ -170,7 +175,8 @@ func TestVerbs(t *testing.T) {
 		{"dump guids", `^(0x[0-9a-f]{16} 0x\d{4} 0x\d{4}\n\n|0x\S+ 0x\S+ 0x\S+\n\n){36}$`, 0, ""},
 		{"dump --format=slurm", `^# 16 hosts.*\n(SwitchName=.*\n){13}$`, 0, ""},
 		{"dump nothing", `^$`, 2, "expected lfts, lid-matrix, "},
-		{"draw --colour load", `(?s)^<svg .*leaf-01 port .* routes \d+ and back \d+.*20 switches on 3 levels, 16 adapters, 48 links.*, generation \d+.*mean 13<.*</svg>\n$`, 0, ""},
+		{"draw --colour load",
+			`(?s)^<svg .*leaf-01 port .* routes \d+ and back \d+.*20 switches on 3 levels, 16 adapters, 48 links.*, generation \d+.*mean 13<.*</svg>\n$`, 0, ""},
 		{"draw --colour red", `^$`, 2, "expected state or load"},
 		{"log-level", `^0x83 info\n$`, 0, ""},
 		{"log-level debug --json", `^{"flags":143}\n$`, 0, ""},
@@ -188,7 +194,8 @@ func TestVerbs(t *testing.T) {
 		{"events --since 2h --json", `(?s)SUBNET UP`, 0, ""},
 		{"diff --since x", `^$`, 2, `--since "x": expected a time`},
 		{"diff --since 1h 3", `^$`, 2, `--since and a generation exclude each other`},
-		{"diff --since 1h", `^changes are stored since generation ` + first + `, but not since .*\ngeneration ` + first + ` to \d+: \d+ change`, 0, ""},
+		{"diff --since 1h", `^changes are stored since generation ` + first + `, but not since .*\ngeneration ` +
+			first + ` to \d+: \d+ change`, 0, ""},
 		{"events --since", `^$`, 2, "--since: argument missing"},
 		{"dump lfst", `^$`, 2, "expected lfts, lid-matrix, routes, multicast, subnet or guids"},
 		{"reload", `^$`, 2, `did you mean config reload?`},
@@ -212,7 +219,8 @@ func TestVerbs(t *testing.T) {
 		{"--bogus status", `^$`, 2, "unknown option --bogus"},
 		{"--json status", `^{"version":`, 0, ""},
 		{"", `^$`, 2, "a verb is missing"},
-		{"--help", `(?s)^Usage: ibsmctl VERB .*ibsmctl shows.*Exit status.*\n  path +the route .*--socket PATH `, 0, ""},
+		{"--help", `(?s)^Usage: ibsmctl VERB .*ibsmctl shows.*Exit status.*\n  path +the route .*--socket PATH `, 0,
+			""},
 		{"path --help", `^Usage: ibsmctl path `, 0, ""},
 		{"stauts", `^$`, 2, `unknown verb "stauts"; did you mean status or state?`},
 		{"status --socket /nonexistent/s", `^$`, 1, "hint: start a manager with ibsm --ctl_socket /nonexistent/s"},
@@ -225,7 +233,8 @@ func TestVerbs(t *testing.T) {
 			os.WriteFile(file, []byte(guid+" spine1\n"), 0o600)
 		}
 		out, errs, status := invoke(t, strings.Fields(c.args)...)
-		if status != c.status || !regexp.MustCompile(c.want).MatchString(out) || !strings.Contains(errs, c.says) || (errs == "") != (status == 0) {
+		if status != c.status || !regexp.MustCompile(c.want).MatchString(out) || !strings.Contains(errs, c.says) ||
+			(errs == "") != (status == 0) {
 			t.Errorf("ibsmctl %s: status %d, it wrote\n%s%s", c.args, status, out, errs)
 		}
 	}
@@ -255,7 +264,8 @@ func TestJSON(t *testing.T) {
 		}
 	}
 	var st ctl.Status
-	if out, _, _ := invoke(t, "status", "--json", "--socket", socket); json.Unmarshal([]byte(out), &st) != nil || st.Subnet == nil || st.Subnet.CAs != 8 {
+	if out, _, _ := invoke(t, "status", "--json", "--socket", socket); json.Unmarshal([]byte(out), &st) != nil ||
+		st.Subnet == nil || st.Subnet.CAs != 8 {
 		t.Errorf("status %s", out)
 	}
 }

@@ -23,7 +23,8 @@ If it does not answer within 200 ms, they are not completed.`, "ibsm")
 }
 
 func newManual() *cobra.Command {
-	c := &cobra.Command{Use: "manual PAGE [DATE]", Short: "print a man page", ValidArgs: []string{"ibsm.8", "ibsmctl.8", "ibsm.conf.5"}, Long: `
+	c := &cobra.Command{Use: "manual PAGE [DATE]", Short: "print a man page",
+		ValidArgs: []string{"ibsm.8", "ibsmctl.8", "ibsm.conf.5"}, Long: `
 Prints a man page, with a date such as 2026-01-31: ibsm.8, ibsmctl.8 or ibsm.conf.5.
 The packages install them; to read one: ibsmctl manual ibsm.8 | man -l -`}
 	c.RunE = func(cmd *cobra.Command, args []string) error {

@@ -30,7 +30,8 @@ func TestManual(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := exec.Command(madtest.Need(t, "mandoc"), "-Tlint", file).CombinedOutput(); err != nil || len(out) > 0 {
+		if out, err := exec.Command(madtest.Need(t, "mandoc"), "-Tlint", file).CombinedOutput(); err != nil ||
+			len(out) > 0 {
 			t.Errorf("mandoc -Tlint %s: %v\n%s", page, err, out)
 		}
 		out, err := exec.Command(madtest.Need(t, "mandoc"), "-Tascii", "-Owidth=200", file).Output()
@@ -56,7 +57,8 @@ func TestManual(t *testing.T) {
 			t.Errorf("man --warnings %s: %v, %s", page, err, said.String())
 		}
 	}
-	for _, args := range [][]string{{"manual"}, {"manual", "ls.1"}, {"completion"}, {"completion", "tcsh"}, {"completion", "bash", "ls"}} {
+	for _, args := range [][]string{{"manual"}, {"manual", "ls.1"}, {"completion"}, {"completion", "tcsh"},
+		{"completion", "bash", "ls"}} {
 		if _, errs, status := invoke(t, args...); status != 2 || !strings.Contains(errs, "expected one of") {
 			t.Errorf("%v: status %d, %s", args, status, errs)
 		}
@@ -106,7 +108,8 @@ func programs(t *testing.T) []string {
 	if err := os.WriteFile(names, []byte(`0xb83fd20300400000 "odd name"`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "ibsmctl"), []byte("#!/bin/sh\nexec '"+self+"' \"$@\"\n"), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "ibsmctl"), []byte("#!/bin/sh\nexec '"+self+"' \"$@\"\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
 	manager, _ := ibsm()

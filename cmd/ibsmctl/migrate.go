@@ -24,7 +24,8 @@ type migrateCommand struct {
 
 func newMigrate(a *asker) *cobra.Command {
 	c := &migrateCommand{asker: a}
-	cmd := &cobra.Command{Use: "migrate [VERB] [OPTION]...", Short: "go from OpenSM to ibsm on this host, or back", Long: `
+	cmd := &cobra.Command{Use: "migrate [VERB] [OPTION]...", Short: "go from OpenSM to ibsm on this host, or back",
+		Long: `
 Moves the subnets of this host from OpenSM to ibsm, or back, and keeps LIDs, routes, P_Keys,
 multicast groups and their members. check, the default, shows which managers run, what they
 require, and what would change in the subnet if ibsm took over now. to and back print their steps:
@@ -111,7 +112,8 @@ func (c *migrateCommand) printSteps(plan *migrate.Plan) {
 	for i := range plan.Steps {
 		printStep(c.stdout, i+1, &plan.Steps[i])
 	}
-	fmt.Fprintln(c.stdout, "\nNothing was done. Use --yes to execute these steps. If one of them fails after the first stop:")
+	fmt.Fprintln(c.stdout,
+		"\nNothing was done. Use --yes to execute these steps. If one of them fails after the first stop:")
 	for i := range plan.Undo {
 		printStep(c.stdout, i+1, &plan.Undo[i])
 	}
@@ -132,7 +134,8 @@ func printStep(w io.Writer, n int, s *migrate.Step) {
 			fmt.Fprintf(w, "  + %s\n", printable(strings.TrimSuffix(line, "\n")))
 		}
 	case s.Kind == migrate.EditFile:
-		fmt.Fprintln(w, lineDiff(strings.TrimSuffix(string(s.Before), "\n"), strings.TrimSuffix(string(s.Content), "\n")))
+		fmt.Fprintln(w, lineDiff(strings.TrimSuffix(string(s.Before), "\n"),
+			strings.TrimSuffix(string(s.Content), "\n")))
 	}
 }
 

@@ -36,7 +36,8 @@ func findHost(ctx context.Context) (*migrate.Host, error) {
 		return nil, cli.WithHint(fmt.Errorf("cannot ask systemd for its units: %w", err),
 			"without systemd, docs/opensm.md describes the steps")
 	}
-	return &migrate.Host{Processes: processes, Units: migrate.ParseUnits(string(out)), Files: os.DirFS("/"), PortNamed: portNamed}, nil
+	return &migrate.Host{Processes: processes, Units: migrate.ParseUnits(string(out)), Files: os.DirFS("/"),
+		PortNamed: portNamed}, nil
 }
 
 // portNamed is the port of a device or an interface of this host.

@@ -162,8 +162,8 @@ func command(ctx context.Context, argv []string) error {
 	return nil
 }
 
-// restart starts a process that was started by hand, with its arguments in its folder. It stays when we end. Whoever started it
-// may have done so again already.
+// restart starts a process that was started by hand, with its arguments in its folder. It stays when we end. Whoever
+// started it may have done so again already.
 func (r *runner) restart(p *migrate.Process) error {
 	for _, m := range managers() {
 		if m.Program == p.Program && slices.Equal(m.Args, p.Args) {
@@ -210,7 +210,8 @@ func (r *runner) edit(s *migrate.Step) error {
 			return err
 		}
 		if st, ok := info.Sys().(*syscall.Stat_t); ok {
-			if err := errors.Join(os.Chown(f.name, int(st.Uid), int(st.Gid)), os.Chmod(f.name, info.Mode().Perm())); err != nil {
+			if err := errors.Join(os.Chown(f.name, int(st.Uid), int(st.Gid)),
+				os.Chmod(f.name, info.Mode().Perm())); err != nil {
 				return err
 			}
 		}
@@ -297,7 +298,8 @@ func (r *runner) dump(ctx context.Context, s *migrate.Step) error {
 		}
 		err := r.until(ctx, func() error {
 			if modified(m.SubnetAt).Equal(swept) && modified(m.SADump).Equal(before) {
-				return fmt.Errorf("OpenSM has not swept: it has not written %s. Check in its log whether it is master", m.SubnetAt)
+				return fmt.Errorf("OpenSM has not swept: it has not written %s. Check in its log whether it is master",
+					m.SubnetAt)
 			}
 			return nil
 		})
@@ -404,7 +406,8 @@ func dryRunText(d *ctl.DryRun) (lines []string) {
 		lines = append(lines, fmt.Sprintf("port %s would get LID %d, it has %d", m.Port, m.Now, m.Was))
 	}
 	for _, sm := range d.SMs {
-		lines = append(lines, fmt.Sprintf("another subnet manager: port %s, priority %d, %s", sm.GUID, sm.Priority, sm.State))
+		lines = append(lines, fmt.Sprintf("another subnet manager: port %s, priority %d, %s", sm.GUID, sm.Priority,
+			sm.State))
 	}
 	return append(lines, d.Warnings...)
 }
@@ -420,7 +423,8 @@ func (r *runner) dumped(s *migrate.Step) error {
 	}
 	if s.OpenSM { // which reads what ibsm has left
 		if lost := r.at.Lost(left); lost != nil {
-			return fmt.Errorf("%s, which OpenSM reads, does not contain all registrations of ibsm: %s", s.File, few(lost))
+			return fmt.Errorf("%s, which OpenSM reads, does not contain all registrations of ibsm: %s", s.File,
+				few(lost))
 		}
 	}
 	r.had.Add(left)

@@ -12,8 +12,8 @@ import (
 	"ibsm/opensm/migrate"
 )
 
-// TestMigrateEdit: a file keeps its owner and mode, and the one of before is beside it; one that somebody has changed since the plan was
-// made is left alone; one that does not exist is made with its folder.
+// TestMigrateEdit: a file keeps its owner and mode, and the one of before is beside it; one that somebody has changed
+// since the plan was made is left alone; one that does not exist is made with its folder.
 func TestMigrateEdit(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "opensm.conf")
@@ -46,7 +46,8 @@ func TestMigrateEdit(t *testing.T) {
 	if err := r.edit(step); err == nil || !strings.Contains(err.Error(), "has changed meanwhile") {
 		t.Errorf("a file that was changed: %v", err)
 	}
-	fresh := &migrate.Step{Kind: migrate.EditFile, File: filepath.Join(dir, "opensm/opensm.conf"), Content: []byte("b\n")}
+	fresh := &migrate.Step{Kind: migrate.EditFile, File: filepath.Join(dir, "opensm/opensm.conf"),
+		Content: []byte("b\n")}
 	if err := r.edit(fresh); err != nil {
 		t.Error(err)
 	}
@@ -55,7 +56,8 @@ func TestMigrateEdit(t *testing.T) {
 	}
 }
 
-// TestMigrateUsage: what excludes each other, and options of other verbs, are wrong usage; a command is printed as a shell takes it.
+// TestMigrateUsage: what excludes each other, and options of other verbs, are wrong usage; a command is printed as a
+// shell takes it.
 func TestMigrateUsage(t *testing.T) {
 	for _, args := range []string{"to --yes --dry-run", "back --force", "check --yes", "forth"} {
 		var out, errs bytes.Buffer
@@ -63,7 +65,9 @@ func TestMigrateUsage(t *testing.T) {
 			t.Errorf("%s: status %d, %s", args, status, &errs)
 		}
 	}
-	if text := shown([]string{"systemctl", "stop", "opensm@*.service", "it's"}); text != `systemctl stop 'opensm@*.service' 'it'\''s'` {
+	if text := shown(
+		[]string{"systemctl", "stop", "opensm@*.service",
+			"it's"}); text != `systemctl stop 'opensm@*.service' 'it'\''s'` {
 		t.Error(text)
 	}
 }

@@ -34,7 +34,8 @@ func TestNamesOfManager(t *testing.T) {
 		want string
 	}{
 		{[]string{"nodes", "--node", "core 1 rack A"}, `\n` + guid + ` .* core 1 rack A\n$`},
-		{[]string{"nodes", "--node", "spine-01"}, `\n` + guid + ` .* core 1 rack A\n$`}, // the NodeDescription is still found
+		// the NodeDescription is still found
+		{[]string{"nodes", "--node", "spine-01"}, `\n` + guid + ` .* core 1 rack A\n$`},
 		{[]string{"links", "--node", "leaf-01"}, `core 1 rack A`},
 		{[]string{"path", "core 1 rack A", "host-01"}, `core 1 rack A`},
 		{[]string{"dump", "subnet"}, `core 1 rack A`}, // as in opensm-subnet.lst
@@ -56,7 +57,8 @@ func TestNamesOfManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, errs, status := invoke(t, "nodes", "--node", "mine", "--node-name-map", own)
-	if status != 0 || !strings.Contains(out, " mine\n") || errs != own+":1: warning: the name is missing: the line is left out\n" {
+	if status != 0 || !strings.Contains(out, " mine\n") ||
+		errs != own+":1: warning: the name is missing: the line is left out\n" {
 		t.Errorf("a map with a line without a name: status %d, it wrote\n%s%s", status, out, errs)
 	}
 }

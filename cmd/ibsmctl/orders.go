@@ -33,7 +33,8 @@ does not wait for the sweep to end: ibsmctl events --follow shows when it does.`
 }
 
 func newReroute(a *asker) *cobra.Command {
-	return &cobra.Command{Use: "reroute [OPTION]...", Short: "recompute all routes", Args: cli.Args(0, 0), RunE: a.asking(a.reroute), Long: `
+	return &cobra.Command{Use: "reroute [OPTION]...", Short: "recompute all routes", Args: cli.Args(0, 0),
+		RunE: a.asking(a.reroute), Long: `
 Requests a heavy sweep that recomputes all routes, including working ones.
 Routes in use may change: ibsmctl plan --reroute shows which.`}
 }
@@ -54,12 +55,14 @@ func (a *asker) order(ctx context.Context, path, kind string, stdout io.Writer) 
 	if done.Order != ctl.Reroute {
 		what += " sweep"
 	}
-	_, err := fmt.Fprintf(stdout, "%s requested; follow it with ibsmctl events --follow --since %d\n", what, done.Events)
+	_, err := fmt.Fprintf(stdout, "%s requested; follow it with ibsmctl events --follow --since %d\n", what,
+		done.Events)
 	return err
 }
 
 func newPlan(a *asker) *cobra.Command {
-	c := &cobra.Command{Use: "plan [OPTION]...", Short: "show what a heavy sweep would write", Args: cli.Args(0, 0), Long: `
+	c := &cobra.Command{Use: "plan [OPTION]...", Short: "show what a heavy sweep would write", Args: cli.Args(0, 0),
+		Long: `
 Makes the manager discover the subnet and compute routes as in a heavy sweep, and shows in order
 each Set that such a sweep would send. Nothing is written or stored. With --reroute, --engine or
 --without it also compares the quality of the routes; ibsmctl routes quality explains the figures.
@@ -69,8 +72,10 @@ no path of cables, or no route that the engine permits.
 Sweeps are not delayed; plans queue behind one another. The plan describes the subnet as it was
 when read. The last line says whether the subnet may have changed since.`}
 	reroute := c.Flags().Bool("reroute", false, "plan a reroute")
-	without := c.Flags().StringSlice("without", nil, "plan for the failure of a `SWITCH`, a line card, or the cable at SWITCH:PORT; may be repeated")
-	list := c.Flags().String("engine", "", "plan a reroute with the routing engines in `LIST` instead of the configured ones; other settings and files stay the same")
+	without := c.Flags().StringSlice("without", nil,
+		"plan for the failure of a `SWITCH`, a line card, or the cable at SWITCH:PORT; may be repeated")
+	list := c.Flags().String("engine", "",
+		"plan a reroute with the routing engines in `LIST` instead of the configured ones; other settings and files stay the same")
 	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
 		q := query("engine", *list)
 		var removed []string
@@ -132,8 +137,10 @@ func (a *asker) printUnrouted(w io.Writer, u *ctl.Unrouted) {
 		text  string
 		pairs *ctl.Pairs
 	}{
-		{plural.With(u.Lost.Count, "pair of switch and LID is", "pairs of switch and LID are") + " connected by cables but would have no working route", &u.Lost},
-		{plural.With(u.Cut.Count, "pair of switch and LID is", "pairs of switch and LID are") + " not connected by cables", &u.Cut},
+		{plural.With(u.Lost.Count, "pair of switch and LID is", "pairs of switch and LID are") +
+			" connected by cables but would have no working route", &u.Lost},
+		{plural.With(u.Cut.Count, "pair of switch and LID is", "pairs of switch and LID are") +
+			" not connected by cables", &u.Cut},
 		{u.ByRules, &u.Forbidden},
 	} {
 		if of.pairs.Count == 0 {
@@ -148,7 +155,8 @@ func (a *asker) printUnrouted(w io.Writer, u *ctl.Unrouted) {
 			if of.pairs == &u.Lost {
 				to += ": " + p.Reason
 			}
-			fmt.Fprintf(w, "  from switch %s %q to %s\n", p.From.Node, printable(a.names.of(p.From.Node, p.From.Desc)), printable(to))
+			fmt.Fprintf(w, "  from switch %s %q to %s\n", p.From.Node, printable(a.names.of(p.From.Node, p.From.Desc)),
+				printable(to))
 		}
 		if more := of.pairs.Count - len(of.pairs.Listed); more > 0 {
 			fmt.Fprintf(w, "  and %d more\n", more)
@@ -159,7 +167,8 @@ func (a *asker) printUnrouted(w io.Writer, u *ctl.Unrouted) {
 // printChange compares the routes in force with those of a plan.
 func printChange(w io.Writer, c *ctl.PlanChange) {
 	line := func(name, format string, before, after any) {
-		fmt.Fprintf(w, "  %-30s %12s %12s\n", name, printable(fmt.Sprintf(format, before)), printable(fmt.Sprintf(format, after)))
+		fmt.Fprintf(w, "  %-30s %12s %12s\n", name, printable(fmt.Sprintf(format, before)),
+			printable(fmt.Sprintf(format, after)))
 	}
 	b, a := &c.Before, &c.After
 	line("routes", "%s", "in force", "planned")
@@ -188,12 +197,15 @@ func printChange(w io.Writer, c *ctl.PlanChange) {
 		if len(names) > most {
 			names, more = names[:most], fmt.Sprintf(" and %d more", len(names)-most)
 		}
-		fmt.Fprintf(w, "%s cut off: %s%s\n", plural.With(len(c.CutOff), "host is", "hosts are"), printable(strings.Join(names, ", ")), more)
+		fmt.Fprintf(w, "%s cut off: %s%s\n", plural.With(len(c.CutOff), "host is", "hosts are"),
+			printable(strings.Join(names, ", ")), more)
 	}
 	if c.PairsCut > 0 {
 		fmt.Fprintf(w, "%s would be disconnected\n", plural.With(c.PairsCut, "host pair", "host pairs"))
 	}
-	fmt.Fprintf(w, "%s in %s of forwarding tables %s, on %s\n", plural.With(c.Entries, "entry", "entries"), plural.Of(c.Blocks, "block"), plural.Word(c.Entries, "changes", "change"), plural.With(c.Switches, "switch", "switches"))
+	fmt.Fprintf(w, "%s in %s of forwarding tables %s, on %s\n", plural.With(c.Entries, "entry", "entries"),
+		plural.Of(c.Blocks, "block"), plural.Word(c.Entries, "changes", "change"),
+		plural.With(c.Switches, "switch", "switches"))
 	fmt.Fprintf(w, "proof: %s\ntransition: %s\n", printable(c.Proof), printable(c.Transition))
 }
 

@@ -33,7 +33,8 @@ type partitionsCommand struct {
 
 func newPartitions(a *asker) *cobra.Command {
 	c := &partitionsCommand{asker: a}
-	cmd := &cobra.Command{Use: "partitions VERB [OPTION]... [ARGUMENT]...", Short: "check, show, edit and apply partitions.conf",
+	cmd := &cobra.Command{Use: "partitions VERB [OPTION]... [ARGUMENT]...",
+		Short: "check, show, edit and apply partitions.conf",
 		Long: `
 Checks, shows and edits partitions.conf, and applies it to the running manager. If a manager
 runs, check also reports conflicts with the subnet.
@@ -52,13 +53,15 @@ Exit status: 0 success, 1 the file has errors or the change is refused, 2 wrong 
   ibsmctl partitions add storage host-02=full 0xb83fd20300a00020 && ibsmctl partitions apply
 `}
 	f := cmd.PersistentFlags()
-	f.StringVarP(&c.file, "file", "f", "", "use `FILE` (default: the manager's; if no manager runs, partitions.conf in /etc/opensm or /etc/rdma)")
+	f.StringVarP(&c.file, "file", "f", "",
+		"use `FILE` (default: the manager's; if no manager runs, partitions.conf in /etc/opensm or /etc/rdma)")
 	f.StringVar(&c.key, "key", "", "create: P_Key `KEY` (default: the lowest free one)")
 	f.StringArrayVar(&c.flags, "flag", nil, "create: a `FLAG`; may be repeated")
 	f.BoolVarP(&c.dryRun, "dry-run", "n", false, "print the changed file instead of writing it; apply: show the plan")
 	f.BoolVarP(&c.write, "write", "w", false, "fmt: write the file")
 	f.BoolVar(&c.force, "force", false, "check, apply: accept dangerous lines")
-	f.BoolVar(&c.byName, "names", false, "add, create: write host names, which OpenSM does not accept, instead of port GUIDs")
+	f.BoolVar(&c.byName, "names", false,
+		"add, create: write host names, which OpenSM does not accept, instead of port GUIDs")
 	f.BoolVar(&c.strict, "strict", false, "check: treat warnings as errors")
 	f.StringVar(&c.node, "node", "", "show without FILE: the ports of `NODE` only")
 	f.DurationVar(&c.wait, "wait", time.Minute, "apply: wait at most `TIME`")
@@ -90,14 +93,16 @@ func (c *partitionsCommand) addVerbs(cmd *cobra.Command) {
 		})
 	}
 	verb("check [FILE]", "report errors and warnings", 0, 1, onFile(c.check))
-	verb("show [FILE]", "partitions and members of FILE; without FILE the P_Keys of the ports", 0, 1, func(ctx context.Context, args []string) error {
-		if len(args) == 0 && c.file == "" {
-			return c.showRunning(ctx)
-		}
-		return onFile(c.show)(ctx, args)
-	})
+	verb("show [FILE]", "partitions and members of FILE; without FILE the P_Keys of the ports", 0, 1,
+		func(ctx context.Context, args []string) error {
+			if len(args) == 0 && c.file == "" {
+				return c.showRunning(ctx)
+			}
+			return onFile(c.show)(ctx, args)
+		})
 	verb("fmt [FILE]", "print the file in a standard format", 0, 1, onFile(c.format))
-	cli.Takes(verb("export [FILE]", "print the file for OpenSM, with port GUIDs for names", 0, 1, onFile(c.export)), append(common, "file")...)
+	cli.Takes(verb("export [FILE]", "print the file for OpenSM, with port GUIDs for names", 0, 1, onFile(c.export)),
+		append(common, "file")...)
 	edit("create NAME [MEMBER]...", "create a partition, with --key and --flag", 1, -1)
 	edit("delete NAME", "delete a partition with all its lines", 1, 1)
 	edit("rename NAME NEW", "rename a partition", 2, 2)
@@ -106,8 +111,10 @@ func (c *partitionsCommand) addVerbs(cmd *cobra.Command) {
 	edit("set NAME FLAG...", "set flags", 2, -1)
 	edit("unset NAME FLAG...", "remove flags", 2, -1)
 	verb("undo", "undo the last edit by ibsmctl", 0, 0, onFile(c.undo))
-	cli.Takes(verb("diff [FILE]", "show what FILE, or the manager's file, would change", 0, 1, c.diff), append(common, "file")...)
-	cli.Takes(verb("apply", "apply the manager's file, and wait until the ports have the P_Keys", 0, 0, c.apply), append(common, "dry-run", "force", "wait")...)
+	cli.Takes(verb("diff [FILE]", "show what FILE, or the manager's file, would change", 0, 1, c.diff),
+		append(common, "file")...)
+	cli.Takes(verb("apply", "apply the manager's file, and wait until the ports have the P_Keys", 0, 0, c.apply),
+		append(common, "dry-run", "force", "wait")...)
 	why := cli.Takes(verb("why PORT NAME", "the line that decides a port's membership", 2, 2, c.why), common...)
 	why.ValidArgsFunction = c.completeNodes(1)
 }
@@ -132,7 +139,8 @@ func (c *partitionsCommand) check(ctx context.Context) error {
 	var text bytes.Buffer
 	lines := strings.Split(f.Src, "\n")
 	add := func(severity string, e diag.Error) {
-		findings = append(findings, ctl.Finding{File: e.File, Line: e.Line, Column: e.Col, Severity: severity, Text: e.Text})
+		findings = append(findings, ctl.Finding{File: e.File, Line: e.Line, Column: e.Col, Severity: severity,
+			Text: e.Text})
 	}
 	for _, e := range errs {
 		add("error", e)
@@ -158,7 +166,8 @@ func (c *partitionsCommand) check(ctx context.Context) error {
 		}
 		fmt.Fprintln(&text, e)
 		if e.Line > 0 && e.Line <= len(lines) && len(lines[e.Line-1]) > 0 {
-			fmt.Fprintf(&text, "    %s\n", cut(printable(strings.ReplaceAll(strings.TrimSuffix(lines[e.Line-1], "\r"), "\t", " ")), 120))
+			fmt.Fprintf(&text, "    %s\n",
+				cut(printable(strings.ReplaceAll(strings.TrimSuffix(lines[e.Line-1], "\r"), "\t", " ")), 120))
 		}
 	}
 	if err := c.print(findings, &text); err != nil {
@@ -168,7 +177,8 @@ func (c *partitionsCommand) check(ctx context.Context) error {
 	case len(errs) > 0:
 		return fmt.Errorf("%s has %s: a manager would not apply it", c.file, plural.Of(len(errs), "error"))
 	case dangers && !c.force:
-		return cli.WithHint(fmt.Errorf("%s has dangerous lines, which give access to other ports than they appear to", c.file), "fix the lines, or use --force")
+		return cli.WithHint(fmt.Errorf("%s has dangerous lines, which give access to other ports than they appear to",
+			c.file), "fix the lines, or use --force")
 	case c.strict && worse > 0:
 		return fmt.Errorf("%s has %s", c.file, plural.Of(worse, "warning"))
 	}
@@ -203,7 +213,10 @@ func (c *partitionsCommand) show(context.Context) error {
 		return err
 	}
 	list := []partition{}
-	t := table{columns: []column{{head: "NAME"}, {head: "P_KEY"}, {head: "GROUPS", right: true}, {head: "MEMBERS", yields: true}}}
+	t := table{
+		columns: []column{{head: "NAME"}, {head: "P_KEY"}, {head: "GROUPS", right: true},
+			{head: "MEMBERS", yields: true}},
+	}
 	for i := range policy.Partitions {
 		p := &policy.Partitions[i]
 		one := partition{Name: p.Name, PKey: p.Key.String(), IPoIB: p.IPoIB, Members: []string{}, Groups: []group{}}

@@ -22,7 +22,8 @@ func (c *partitionsCommand) resolveMembers(ctx context.Context, what string, arg
 		m, wrong := partitions.ParseMember(text)
 		name, membership, given := strings.Cut(text, "=")
 		_, err := partitions.ParseMember("SELF=" + membership)
-		literal := wrong == nil && (m.Who != partitions.Hosts || m.IsPattern() || c.byName || what != "create" && c.lists(args[0], m))
+		literal := wrong == nil && (m.Who != partitions.Hosts || m.IsPattern() || c.byName || what != "create" &&
+			c.lists(args[0], m))
 		if literal || given && err != nil {
 			resolved = append(resolved, text) // a member, or an error that the edit reports
 			continue
@@ -49,7 +50,8 @@ func (c *partitionsCommand) resolveMembers(ctx context.Context, what string, arg
 			}
 		}
 		if len(resolved) == before {
-			return nil, fmt.Errorf("%w, and no host of the subnet has this name: ibsmctl nodes --type CA lists the hosts", wrong)
+			return nil, fmt.Errorf(
+				"%w, and no host of the subnet has this name: ibsmctl nodes --type CA lists the hosts", wrong)
 		}
 	}
 	return resolved, nil
@@ -92,7 +94,8 @@ func (c *partitionsCommand) export(ctx context.Context) error {
 }
 
 // portsOf are the ports of a member, as the manager finds them.
-func (c *partitionsCommand) portsOf(ctx context.Context, m partitions.Member, hosts *partitions.HostIndex[mad.GUID]) (ports []mad.GUID, err error) {
+func (c *partitionsCommand) portsOf(ctx context.Context, m partitions.Member,
+	hosts *partitions.HostIndex[mad.GUID]) (ports []mad.GUID, err error) {
 	switch m.Who {
 	case partitions.Hosts:
 		found, claimed := hosts.Find(m.Name)
@@ -101,12 +104,13 @@ func (c *partitionsCommand) portsOf(ctx context.Context, m partitions.Member, ho
 		}
 		ports = slices.Clone(found)
 	case partitions.OfGroup:
-		err = ctl.All(ctx, c.Client, http.MethodGet, "/v1/port-groups", query("group", m.Name), func(g *ctl.PortGroup) error {
-			for _, p := range g.Members {
-				ports = append(ports, guidOf(p.GUID))
-			}
-			return nil
-		})
+		err = ctl.All(ctx, c.Client, http.MethodGet, "/v1/port-groups", query("group", m.Name),
+			func(g *ctl.PortGroup) error {
+				for _, p := range g.Members {
+					ports = append(ports, guidOf(p.GUID))
+				}
+				return nil
+			})
 	case partitions.InRange:
 		err = ctl.All(ctx, c.Client, http.MethodGet, "/v1/ports", nil, func(p *ctl.Port) error {
 			if g := guidOf(p.GUID); g >= m.Port && g <= m.Last {

@@ -54,11 +54,13 @@ Ca 1 "h3" # " selene-03 mlx5_0"
 	}
 }
 
-// TestForeignMembers: check marks lines that OpenSM does not accept, which are no warnings; export writes the ports that they
-// mean now; add writes patterns and, with --names, names as they are, otherwise the GUIDs of a host; remove and undo work with them.
+// TestForeignMembers: check marks lines that OpenSM does not accept, which are no warnings; export writes the ports
+// that they mean now; add writes patterns and, with --names, names as they are, otherwise the GUIDs of a host; remove
+// and undo work with them.
 func TestForeignMembers(t *testing.T) {
 	dir := t.TempDir()
-	file, fabric, groups, settings := filepath.Join(dir, "partitions.conf"), filepath.Join(dir, "net"), filepath.Join(dir, "groups"), filepath.Join(dir, "opensm.conf")
+	file, fabric, groups, settings := filepath.Join(dir, "partitions.conf"), filepath.Join(dir, "net"),
+		filepath.Join(dir, "groups"), filepath.Join(dir, "opensm.conf")
 	const text = "Default=0x7fff : ALL=full;\nred=0x11 : selene-01=full, # the first\n    @two, 0x30-0x3f=full;\n"
 	for name, text := range map[string]string{
 		file:     text,
@@ -99,11 +101,16 @@ Ca 1 "h3" # "selene-03 mlx5_0"
 		{"export", "red=0x11 : 0x0000000000000012=full, # the first\n    0x0000000000000022, 0x0000000000000032=full;\n", text},
 		{"show --node selene-03", "0x8011", text},
 		{"why selene-01 red", "selene-01=full", text},
-		{"add red selene-0[2-3]=full", "changed", strings.Replace(text, "0x30-0x3f=full", "0x30-0x3f=full, selene-0[2-3]=full", 1)},
-		{"remove red selene-01", "changed", "Default=0x7fff : ALL=full;\nred=0x11 : # the first\n    @two, 0x30-0x3f=full, selene-0[2-3]=full;\n"},
+		{"add red selene-0[2-3]=full", "changed",
+			strings.Replace(text, "0x30-0x3f=full", "0x30-0x3f=full, selene-0[2-3]=full", 1)},
+		{"remove red selene-01", "changed",
+			"Default=0x7fff : ALL=full;\nred=0x11 : # the first\n    @two, 0x30-0x3f=full, selene-0[2-3]=full;\n"},
 		{"undo", "changed", strings.Replace(text, "0x30-0x3f=full", "0x30-0x3f=full, selene-0[2-3]=full", 1)},
-		{"add red selene-02=full", `selene-02: port 0x0000000000000022 of "selene-02 mlx5_0"`, strings.Replace(text, "0x30-0x3f=full", "0x30-0x3f=full, selene-0[2-3]=full, 0x0000000000000022=full", 1)},
-		{"add --names red selene-02=full", "changed", strings.Replace(text, "0x30-0x3f=full", "0x30-0x3f=full, selene-0[2-3]=full, 0x0000000000000022=full, selene-02=full", 1)},
+		{"add red selene-02=full", `selene-02: port 0x0000000000000022 of "selene-02 mlx5_0"`,
+			strings.Replace(text, "0x30-0x3f=full", "0x30-0x3f=full, selene-0[2-3]=full, 0x0000000000000022=full", 1)},
+		{"add --names red selene-02=full", "changed",
+			strings.Replace(text, "0x30-0x3f=full",
+				"0x30-0x3f=full, selene-0[2-3]=full, 0x0000000000000022=full, selene-02=full", 1)},
 	} {
 		var out bytes.Buffer
 		status := run(append([]string{"--socket", socket, "partitions"}, strings.Fields(c.args)...), &out, &out)

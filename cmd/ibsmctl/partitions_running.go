@@ -35,17 +35,20 @@ func partitionFile(ctx context.Context, socket string) (string, error) {
 	defer cancel()
 	all := &ctl.Configuration{}
 	if err := client.Get(ctx, "/v1/config", nil, all); err != nil {
-		if others, _ := sockets(filepath.Dir(ctl.DefaultSocket)); named == "" && errors.Is(err, ctl.ErrUnreachable) && others == nil {
+		if others, _ := sockets(filepath.Dir(ctl.DefaultSocket)); named == "" && errors.Is(err, ctl.ErrUnreachable) &&
+			others == nil {
 			return conf.UsualFile(key.Default, conf.Environment{ReadFile: os.ReadFile}), nil
 		}
-		return "", cli.WithHint(fmt.Errorf("cannot ask the manager for its partition file: %s: %w", client.Path(), err), "select the file with --file")
+		return "", cli.WithHint(fmt.Errorf("cannot ask the manager for its partition file: %s: %w", client.Path(), err),
+			"select the file with --file")
 	}
 	for _, s := range all.Settings {
 		if s.Key == key.Name && filepath.IsAbs(s.Value) {
 			return s.Value, nil
 		}
 	}
-	return "", cli.WithHint(errors.New("the manager does not report the path of its partition file"), "select the file with --file")
+	return "", cli.WithHint(errors.New("the manager does not report the path of its partition file"),
+		"select the file with --file")
 }
 
 // apply shows what the manager's partition file changes, has it brought into
@@ -98,7 +101,8 @@ func (c *partitionsCommand) apply(ctx context.Context, _ []string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("not applied after %v: %d P_Key table entries differ; see ibsmctl partitions diff, ibsmctl status and the manager's log", c.wait, len(left.changes))
+			return fmt.Errorf(
+				"not applied after %v: %d P_Key table entries differ; see ibsmctl partitions diff, ibsmctl status and the manager's log", c.wait, len(left.changes))
 		case <-tick.C:
 		}
 	}
@@ -132,7 +136,8 @@ func (c *partitionsCommand) diff(ctx context.Context, args []string) error {
 
 // dangerous refuses a file for its dangerous lines.
 func dangerous(name string) error {
-	return cli.WithHint(fmt.Errorf("%s has dangerous lines: the partitions in force are not changed", name), "fix the lines, or use --force")
+	return cli.WithHint(fmt.Errorf("%s has dangerous lines: the partitions in force are not changed", name),
+		"fix the lines, or use --force")
 }
 
 // partitionRows are what a manager says to a partition file.
@@ -176,9 +181,11 @@ func (r *partitionRows) print(stdout io.Writer, a *asker) error {
 			fmt.Fprintln(&text, printable(f.String()))
 		}
 		if len(r.changes) > 0 {
-			t := table{columns: []column{{head: "PORT"}, {head: "NUM", right: true}, {head: "INDEX", right: true}, {head: "FROM"}, {head: "TO"}, {head: "NODE", yields: true}}}
+			t := table{columns: []column{{head: "PORT"}, {head: "NUM", right: true}, {head: "INDEX", right: true},
+				{head: "FROM"}, {head: "TO"}, {head: "NODE", yields: true}}}
 			for _, c := range r.changes {
-				t.add(c.GUID, fmt.Sprint(c.Num), fmt.Sprint(c.Index), cmp.Or(c.From, "-"), cmp.Or(c.To, "-"), printable(c.Desc))
+				t.add(c.GUID, fmt.Sprint(c.Num), fmt.Sprint(c.Index), cmp.Or(c.From, "-"), cmp.Or(c.To, "-"),
+					printable(c.Desc))
 			}
 			if err := t.print(&text, terminalWidth(stdout)); err != nil {
 				return err
@@ -203,7 +210,8 @@ func (c *partitionsCommand) why(ctx context.Context, args []string) error {
 		return err
 	}
 	w := &ctl.Why{}
-	shown, err := c.value(ctx, "/v1/partitions/why", query("port", c.names.resolve(args[0]), "pkey", args[1]), w, c.stdout)
+	shown, err := c.value(ctx, "/v1/partitions/why", query("port", c.names.resolve(args[0]), "pkey", args[1]), w,
+		c.stdout)
 	if shown || err != nil {
 		return err
 	}
@@ -212,13 +220,15 @@ func (c *partitionsCommand) why(ctx context.Context, args []string) error {
 	case w.Partition == "":
 		verdict = "is not in " + w.PKey + ": no partition has this key"
 	case w.Member != "":
-		verdict = fmt.Sprintf("is a %s member of %s (%s) by %s, ", w.Member, w.PKey, w.Partition, w.Rule) + cmp.Or(w.Position, "the implicit default")
+		verdict = fmt.Sprintf("is a %s member of %s (%s) by %s, ", w.Member, w.PKey, w.Partition, w.Rule) +
+			cmp.Or(w.Position, "the implicit default")
 	}
 	held := "its P_Key table has " + w.Current
 	if w.Current == "" {
 		held = "its P_Key table does not have this P_Key"
 	}
-	_, err = fmt.Fprintf(c.stdout, "%s %s %s; %s\n", w.Port, printable(c.names.of(w.Port, w.Desc)), printable(verdict), held)
+	_, err = fmt.Fprintf(c.stdout, "%s %s %s; %s\n", w.Port, printable(c.names.of(w.Port, w.Desc)), printable(verdict),
+		held)
 	return err
 }
 
@@ -231,12 +241,15 @@ func (c *partitionsCommand) showRunning(ctx context.Context) error {
 	if c.json {
 		return c.copy(ctx, "GET", "/v1/pkeys", q, c.stdout)
 	}
-	t := table{columns: []column{{head: "PORT"}, {head: "NUM", right: true}, {head: "INDEX", right: true}, {head: "P_KEY"}, {head: "MEMBER"}, {head: "CHECKED"}, {head: "PARTITION", yields: true}, {head: "NODE", yields: true}}}
+	t := table{columns: []column{{head: "PORT"}, {head: "NUM", right: true}, {head: "INDEX", right: true},
+		{head: "P_KEY"}, {head: "MEMBER"}, {head: "CHECKED"}, {head: "PARTITION", yields: true},
+		{head: "NODE", yields: true}}}
 	err := ctl.All(ctx, c.Client, "GET", "/v1/pkeys", q, func(k *ctl.PKey) error {
 		if k.Stopped {
 			k.Checked += ", drops it"
 		}
-		t.add(k.Port, fmt.Sprint(k.Num), fmt.Sprint(k.Index), k.PKey, k.Member, k.Checked, printable(cmp.Or(k.Partition, "-")), printable(c.names.of(k.Port, k.Desc)))
+		t.add(k.Port, fmt.Sprint(k.Num), fmt.Sprint(k.Index), k.PKey, k.Member, k.Checked,
+			printable(cmp.Or(k.Partition, "-")), printable(c.names.of(k.Port, k.Desc)))
 		return nil
 	})
 	if err != nil {

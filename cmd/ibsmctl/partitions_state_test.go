@@ -19,13 +19,16 @@ func TestPartitionsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	socket, _ := startManager(t, "fattree:k=4", "-P", file, "--state_dir", "none", "--partition_fallback", "closed")
-	first := "PARTITIONS ARE CLOSED: every port reaches only the manager, because " + file + " cannot be used: " + file + `:1:1: "A=1 ALL=full;": no ':' in it`
+	first := "PARTITIONS ARE CLOSED: every port reaches only the manager, because " + file + " cannot be used: " +
+		file + `:1:1: "A=1 ALL=full;": no ':' in it`
 	for _, args := range [][]string{{"status"}, {"why"}, {"why", "host-01"}, {"why", "host-02", "host-03"}} {
 		var out bytes.Buffer
-		if status := run(append([]string{"--socket", socket}, args...), &out, &out); status != 0 || !strings.HasPrefix(out.String(), first) {
+		if status := run(append([]string{"--socket", socket}, args...), &out, &out); status != 0 ||
+			!strings.HasPrefix(out.String(), first) {
 			t.Errorf("%v: exit status %d\n%s\nwant the first line\n%s", args, status, out.String(), first)
 		}
-		if len(args) == 3 && !strings.Contains(out.String(), "("+file+" cannot be used, so every port reaches only the manager)") {
+		if len(args) == 3 &&
+			!strings.Contains(out.String(), "("+file+" cannot be used, so every port reaches only the manager)") {
 			t.Errorf("%v: the reason does not name the file\n%s", args, out.String())
 		}
 	}
@@ -51,7 +54,8 @@ func TestDangerousPartitions(t *testing.T) {
 	ask := func(status int, says string, args ...string) {
 		t.Helper()
 		var out bytes.Buffer
-		if got := run(append([]string{"--socket", socket, "partitions"}, args...), &out, &out); got != status || !regexp.MustCompile(says).MatchString(out.String()) {
+		if got := run(append([]string{"--socket", socket, "partitions"}, args...), &out, &out); got != status ||
+			!regexp.MustCompile(says).MatchString(out.String()) {
 			t.Errorf("%v: exit status %d, want %d and %q\n%s", args, got, status, says, out.String())
 		}
 	}
@@ -67,11 +71,13 @@ func TestDangerousPartitions(t *testing.T) {
 	write(dangerous + "green=0x13 : ALL_CAS=full;\nbrown=0x13 : SELF=full;\n")
 	ask(1, `5:1: danger: "brown" has the P_Key 0x0013 of "green"`, "apply")
 	var out bytes.Buffer
-	if status := run([]string{"--socket", socket, "config", "reload"}, &out, &out); status != 1 || !strings.Contains(out.String(), `5:1: error: "brown" has the P_Key 0x0013 of "green"`) {
+	if status := run([]string{"--socket", socket, "config", "reload"}, &out, &out); status != 1 ||
+		!strings.Contains(out.String(), `5:1: error: "brown" has the P_Key 0x0013 of "green"`) {
 		t.Errorf("reload: exit status %d\n%s", status, out.String())
 	}
 	out.Reset()
-	if run([]string{"--socket", socket, "status"}, &out, &out); !strings.HasPrefix(out.String(), "EARLIER PARTITIONS: the last valid version is in force, because "+file) {
+	if run([]string{"--socket", socket, "status"}, &out, &out); !strings.HasPrefix(out.String(),
+		"EARLIER PARTITIONS: the last valid version is in force, because "+file) {
 		t.Errorf("status begins\n%s", out.String())
 	}
 	write(dangerous)

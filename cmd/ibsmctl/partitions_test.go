@@ -24,7 +24,8 @@ func TestPartitions(t *testing.T) {
 		{"show", 0, "B        0x0002       1  ALL=full", ""},
 		{"show --json", 0, `"pkey": "0x0001"`, ""},
 		{"add A 0x5=limited --dry-run", 0, "SELF=full, 0x0000000000000005=limited;", ""},
-		{"add A 0x5=limited", 0, "", "A=0x0001 : SELF=full, 0x0000000000000005=limited;\nB=0x0002, ipoib : ALL=full;\n"},
+		{"add A 0x5=limited", 0, "",
+			"A=0x0001 : SELF=full, 0x0000000000000005=limited;\nB=0x0002, ipoib : ALL=full;\n"},
 		{"undo", 0, "", "A=0x0001 : SELF=full;\nB=0x0002, ipoib : ALL=full;\n"},
 		{"set B rate=7 mtu=5", 0, "", "A=0x0001 : SELF=full;\nB=0x0002, ipoib, rate=7, mtu=5 : ALL=full;\n"},
 		{"unset B rate mtu", 0, "", "A=0x0001 : SELF=full;\nB=0x0002, ipoib : ALL=full;\n"},
@@ -47,17 +48,21 @@ func TestPartitions(t *testing.T) {
 			want = string(before)
 		}
 		if status != c.status || !strings.Contains(out.String(), c.says) || string(after) != want {
-			t.Errorf("%s: exit status %d, want %d and %q\n%s\nthe file is\n%s", c.args, status, c.status, c.says, out.String(), after)
+			t.Errorf("%s: exit status %d, want %d and %q\n%s\nthe file is\n%s", c.args, status, c.status, c.says,
+				out.String(), after)
 		}
 	}
 	if err := os.WriteFile(file, []byte("A=1 ALL;\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if status := run([]string{"partitions", "check", file}, &out, &out); status != 1 || !strings.Contains(out.String(), "p.conf:1:1: error: \"A=1 ALL;\": no ':' in it") || !strings.Contains(out.String(), "\n    A=1 ALL;\n") {
+	if status := run([]string{"partitions", "check", file}, &out, &out); status != 1 ||
+		!strings.Contains(out.String(), "p.conf:1:1: error: \"A=1 ALL;\": no ':' in it") ||
+		!strings.Contains(out.String(), "\n    A=1 ALL;\n") {
 		t.Errorf("exit status %d\n%s", status, out.String())
 	}
-	if status := run([]string{"partitions", "check", filepath.Dir(file)}, &out, &out); status != 1 || !strings.Contains(out.String(), "is a directory") {
+	if status := run([]string{"partitions", "check", filepath.Dir(file)}, &out, &out); status != 1 ||
+		!strings.Contains(out.String(), "is a directory") {
 		t.Errorf("a directory: exit status %d\n%s", status, out.String())
 	}
 	if err := os.WriteFile(file, []byte(first), 0o600); err != nil {

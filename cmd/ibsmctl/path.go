@@ -15,7 +15,8 @@ import (
 )
 
 func newPath(a *asker) *cobra.Command {
-	return &cobra.Command{Use: "path [OPTION]... FROM TO", Short: "the route from one port to another, hop by hop", Args: cli.Args(2, 2), RunE: a.asking(a.path), ValidArgsFunction: a.completeNodes(2), Long: `
+	return &cobra.Command{Use: "path [OPTION]... FROM TO", Short: "the route from one port to another, hop by hop",
+		Args: cli.Args(2, 2), RunE: a.asking(a.path), ValidArgsFunction: a.completeNodes(2), Long: `
 Follows the forwarding tables from one port to another. FROM and TO are a LID (17 or 0x11),
 a GUID of a port or node (0x and more than four digits), a GID, a node name, or NODE:PORT.
 The exit status is 1 if the route does not reach TO.`}
@@ -42,10 +43,12 @@ func (a *asker) path(ctx context.Context, args []string, stdout io.Writer) error
 
 func (a *asker) printPath(p *ctl.Path, stdout io.Writer) error {
 	if p.Links == 0 && p.Arrived && p.From == p.To {
-		_, err := fmt.Fprintf(stdout, "%s sends packets for LID %d to itself: they use no link\n", a.portText(&p.From), p.DLID)
+		_, err := fmt.Fprintf(stdout, "%s sends packets for LID %d to itself: they use no link\n", a.portText(&p.From),
+			p.DLID)
 		return err
 	}
-	t := &table{columns: []column{{head: "GUID"}, {head: "NODE", yields: true}, {head: "LID", right: true}, {head: "IN", right: true}, {head: "OUT", right: true}, {head: "LINK"}}}
+	t := &table{columns: []column{{head: "GUID"}, {head: "NODE", yields: true}, {head: "LID", right: true},
+		{head: "IN", right: true}, {head: "OUT", right: true}, {head: "LINK"}}}
 	port := func(n uint8) string {
 		if n == 0 {
 			return ""
@@ -76,6 +79,7 @@ func (a *asker) printPath(p *ctl.Path, stdout io.Writer) error {
 	if lanes || p.SL != 0 {
 		sl = fmt.Sprintf(", SL %d", p.SL)
 	}
-	_, err := fmt.Fprintf(stdout, "%s to LID %d, %g Gb/s, MTU %d%s\n", plural.Of(p.Links, "link"), p.DLID, p.Gbps, p.MTU, sl)
+	_, err := fmt.Fprintf(stdout, "%s to LID %d, %g Gb/s, MTU %d%s\n", plural.Of(p.Links, "link"), p.DLID, p.Gbps,
+		p.MTU, sl)
 	return err
 }

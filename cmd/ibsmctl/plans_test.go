@@ -19,13 +19,15 @@ func TestPlansAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 3 {
 		for args, says := range map[string]string{
-			"plan": `^0 Sets would be sent; nothing was written\nroutes: tree; [^\n]+\n$`, "plan --reroute": `routing engine +tree +tree\n`,
+			"plan":                 `^0 Sets would be sent; nothing was written\nroutes: tree; [^\n]+\n$`,
+			"plan --reroute":       `routing engine +tree +tree\n`,
 			"plan --engine minhop": `routing engine +tree +minhop\n`, "plan --without leaf-02": `2 hosts are cut off`,
 			"plan --engine updn": `\nroutes: updn\n2 pairs of switches without a route by the rules of updn, which neither hosts nor the manager need: connect_roots gives them one\n  from switch 0x\w+ "spine-02" to LID \d+ of "spine-01"\n  from switch`, "routes quality": `FLOWS BETWEEN`,
 		} {
 			all.Go(func() {
 				var out bytes.Buffer
-				if status := run(append([]string{"--socket", socket}, strings.Fields(args)...), &out, &out); status != 0 || !regexp.MustCompile("(?s)"+says).Match(out.Bytes()) {
+				if status := run(append([]string{"--socket", socket}, strings.Fields(args)...), &out,
+					&out); status != 0 || !regexp.MustCompile("(?s)"+says).Match(out.Bytes()) {
 					t.Errorf("%s: exit status %d\n%s", args, status, out.String())
 				}
 			})

@@ -14,7 +14,8 @@ import (
 )
 
 func newPortGroups(a *asker) *cobra.Command {
-	return &cobra.Command{Use: "port-groups [OPTION]... [NAME]", Short: "port groups and their members", Args: cli.Args(0, 1), RunE: a.asking(a.portGroups), Long: `
+	return &cobra.Command{Use: "port-groups [OPTION]... [NAME]", Short: "port groups and their members",
+		Args: cli.Args(0, 1), RunE: a.asking(a.portGroups), Long: `
 Lists the port groups of pgrp_policy_file and of the QoS policy: the number of end ports that are
 members now, where the group is defined, and its rules. Group names may be used in root_guid_file,
 cn_guid_file, io_guid_file and guid_routing_order_file. With NAME it lists the members of that
@@ -37,7 +38,8 @@ func (a *asker) portGroups(ctx context.Context, args []string, stdout io.Writer)
 	if a.json {
 		return a.copy(ctx, http.MethodGet, "/v1/"+string(ctl.PortGroups), filter, stdout)
 	}
-	groups := &table{columns: []column{{head: "GROUP"}, {head: "PORTS", right: true}, {head: "DEFINED AT"}, {head: "LISTS", yields: true}}}
+	groups := &table{columns: []column{{head: "GROUP"}, {head: "PORTS", right: true}, {head: "DEFINED AT"},
+		{head: "LISTS", yields: true}}}
 	members := &table{columns: []column{{head: "PORT GUID"}, {head: "NODE", yields: true}, {head: "PORT", right: true}}}
 	unmatched := &table{columns: []column{{head: "NO PORT MATCHES", yields: true}, {head: "OF GROUP"}, {head: "AT"}}}
 	missing := 0

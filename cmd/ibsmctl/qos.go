@@ -65,7 +65,8 @@ func runningFile(ctx context.Context, a *asker, key *conf.Key) string {
 }
 
 // readQoS reads a file, which may name groups of another one.
-func readQoS(name string, others *portgroups.Set) (policy *qos.Policy, src []byte, errors, warnings diag.List, err error) {
+func readQoS(name string, others *portgroups.Set) (policy *qos.Policy, src []byte, errors, warnings diag.List,
+	err error) {
 	if src, err = readUpTo(name, qos.MaxFile+1); err != nil {
 		return nil, nil, nil, nil, err
 	}
@@ -73,8 +74,10 @@ func readQoS(name string, others *portgroups.Set) (policy *qos.Policy, src []byt
 	return policy, src, errors, warnings, nil
 }
 
-// read reads a file. Where it has errors, it is read once more with the groups of the running manager's pgrp_policy_file, which it may name.
-func (c *qosCommand) read(ctx context.Context, name string) (policy *qos.Policy, src []byte, errors, warnings diag.List, err error) {
+// read reads a file. Where it has errors, it is read once more with the groups of the running manager's
+// pgrp_policy_file, which it may name.
+func (c *qosCommand) read(ctx context.Context, name string) (policy *qos.Policy, src []byte, errors, warnings diag.List,
+	err error) {
 	policy, src, errors, warnings, err = readQoS(name, nil)
 	if len(errors) == 0 || err != nil {
 		return policy, src, errors, warnings, err
@@ -111,7 +114,8 @@ func (c *qosCommand) check(ctx context.Context, args []string) error {
 			findings = append(findings, f)
 			fmt.Fprintln(&text, printable(f.String()))
 			if e.Line > 0 && e.Line <= len(lines) && strings.TrimSpace(lines[e.Line-1]) != "" {
-				fmt.Fprintf(&text, "    %s\n", cut(printable(strings.ReplaceAll(strings.TrimSuffix(lines[e.Line-1], "\r"), "\t", " ")), 120))
+				fmt.Fprintf(&text, "    %s\n",
+					cut(printable(strings.ReplaceAll(strings.TrimSuffix(lines[e.Line-1], "\r"), "\t", " ")), 120))
 			}
 		}
 	}
@@ -148,18 +152,24 @@ func (c *qosCommand) show(ctx context.Context, args []string) error {
 		}
 	}
 	var text bytes.Buffer
-	rules := table{columns: []column{{head: "RULE", right: true}, {head: "LINE"}, {head: "REQUESTS"}, {head: "LEVEL"}, {head: "USE", yields: true}}}
+	rules := table{columns: []column{{head: "RULE", right: true}, {head: "LINE"}, {head: "REQUESTS"}, {head: "LEVEL"},
+		{head: "USE", yields: true}}}
 	for i := range shown.Rules {
 		r := &shown.Rules[i]
-		rules.add(fmt.Sprint(i+1), lineOf(r.Position), printable(r.Conditions), printable(levelText(r.Level, r.Limits)), printable(r.Use))
+		rules.add(fmt.Sprint(i+1), lineOf(r.Position), printable(r.Conditions), printable(levelText(r.Level, r.Limits)),
+			printable(r.Use))
 	}
-	rules.add("", lineOf(shown.Default.Position), "all others", printable(levelText(shown.Default.Name, shown.Default.Limits)), printable(shown.Default.Use))
+	rules.add("", lineOf(shown.Default.Position), "all others",
+		printable(levelText(shown.Default.Name, shown.Default.Limits)), printable(shown.Default.Use))
 	if err := rules.print(&text, terminalWidth(c.stdout)); err != nil {
 		return err
 	}
 	if len(shown.Groups) > 0 {
 		fmt.Fprintln(&text)
-		groups := table{columns: []column{{head: "GROUP"}, {head: "LINE"}, {head: "PORTS", right: true}, {head: "LISTS", yields: true}}}
+		groups := table{
+			columns: []column{{head: "GROUP"}, {head: "LINE"}, {head: "PORTS", right: true},
+				{head: "LISTS", yields: true}},
+		}
 		for _, g := range shown.Groups {
 			ports := "-"
 			if g.Ports != nil {

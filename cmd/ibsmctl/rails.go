@@ -15,7 +15,8 @@ import (
 )
 
 func newRails(a *asker) *cobra.Command {
-	return &cobra.Command{Use: "rails [OPTION]...", Short: "rails, and ports on the wrong leaf", Args: cli.Args(0, 0), RunE: a.asking(a.rails), Long: `
+	return &cobra.Command{Use: "rails [OPTION]...", Short: "rails, and ports on the wrong leaf", Args: cli.Args(0, 0),
+		RunE: a.asking(a.rails), Long: `
 Shows the rails of the subnet. For each port on the wrong leaf it names the cable to move.
 A rail consists of the adapter ports at the same position in their hosts. Hosts and positions come
 from NodeDescriptions such as host-12 mlx5_3, or from SystemImageGUIDs that adapters share. A unit
@@ -35,7 +36,8 @@ func (a *asker) rails(ctx context.Context, _ []string, stdout io.Writer) error {
 	if len(r.Rails) == 0 {
 		return nil
 	}
-	t := &table{columns: []column{{head: "RAIL"}, {head: "ADAPTER", yields: true}, {head: "PORTS", right: true}, {head: "UNITS", right: true}, {head: "LEAVES", yields: true}}}
+	t := &table{columns: []column{{head: "RAIL"}, {head: "ADAPTER", yields: true}, {head: "PORTS", right: true},
+		{head: "UNITS", right: true}, {head: "LEAVES", yields: true}}}
 	for i := range r.Rails {
 		rail, units := &r.Rails[i], map[int]bool{}
 		var leaves []string
@@ -43,7 +45,8 @@ func (a *asker) rails(ctx context.Context, _ []string, stdout io.Writer) error {
 			leaves = append(leaves, a.names.of(l.Node, l.Desc))
 			units[l.Unit] = true
 		}
-		t.add(strconv.Itoa(rail.Rail), printable(strings.Join(rail.Places, ", ")), strconv.Itoa(rail.Ports), strconv.Itoa(len(units)), printable(strings.Join(leaves, ", ")))
+		t.add(strconv.Itoa(rail.Rail), printable(strings.Join(rail.Places, ", ")), strconv.Itoa(rail.Ports),
+			strconv.Itoa(len(units)), printable(strings.Join(leaves, ", ")))
 	}
 	fmt.Fprintln(stdout)
 	if err := t.print(stdout, terminalWidth(stdout)); err != nil || len(r.Wrong) == 0 {
@@ -71,9 +74,11 @@ func (a *asker) printWrong(w *ctl.WrongPort, stdout io.Writer) {
 	fmt.Fprintf(stdout, "%s of rail %d is on %s but belongs on %s: ", end(&w.Port), w.Rail, end(&w.On), leaf)
 	switch {
 	case w.Both:
-		fmt.Fprintf(stdout, "swap its cable with the cable of %s on %s, which corrects both\n", end(w.Exchange), end(&w.Want))
+		fmt.Fprintf(stdout, "swap its cable with the cable of %s on %s, which corrects both\n", end(w.Exchange),
+			end(&w.Want))
 	case w.Exchange != nil:
-		fmt.Fprintf(stdout, "swap its cable with the cable of %s on %s, which is misplaced too\n", end(w.Exchange), end(&w.Want))
+		fmt.Fprintf(stdout, "swap its cable with the cable of %s on %s, which is misplaced too\n", end(w.Exchange),
+			end(&w.Want))
 	case w.Want.Port != 0:
 		fmt.Fprintf(stdout, "move its cable to free port %d there\n", w.Want.Port)
 	default:

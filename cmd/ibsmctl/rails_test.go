@@ -20,7 +20,8 @@ func TestRails(t *testing.T) {
 	}
 	plug := func(name string, leaf string, port uint8) {
 		end := net.End{Node: byName[leaf], Port: port}
-		n.Nodes[byName[name]].Ports[1].Peer, n.Nodes[end.Node].Ports[port].Peer = end, net.End{Node: byName[name], Port: 1}
+		n.Nodes[byName[name]].Ports[1].Peer, n.Nodes[end.Node].Ports[port].Peer = end,
+			net.End{Node: byName[name], Port: 1}
 	}
 	plug("host-1-07 mlx5_2", "leaf-1-6", 7)
 	plug("host-1-07 mlx5_5", "leaf-1-3", 7)
@@ -39,7 +40,8 @@ func TestRails(t *testing.T) {
 	ask := func(says string, args ...string) {
 		t.Helper()
 		var out bytes.Buffer
-		if got := run(append([]string{"--socket", socket}, args...), &out, &out); got != 0 || !regexp.MustCompile(says).MatchString(out.String()) {
+		if got := run(append([]string{"--socket", socket}, args...), &out, &out); got != 0 ||
+			!regexp.MustCompile(says).MatchString(out.String()) {
 			t.Errorf("%v: exit status %d, want %q\n%s", args, got, says, out.String())
 		}
 	}
@@ -52,5 +54,6 @@ func TestRails(t *testing.T) {
 	ask(`"rails":\{"rails":8,"hosts":255,"shifts":31,"shift":1,"worst":1\}`, "routes", "quality", "--json")
 	other, _ := startManager(t, "fattree:k=4")
 	socket = other
-	ask("^no rails: no two adapters are known to be of one host, by their NodeDescriptions or SystemImageGUIDs\n$", "rails")
+	ask("^no rails: no two adapters are known to be of one host, by their NodeDescriptions or SystemImageGUIDs\n$",
+		"rails")
 }

@@ -21,12 +21,16 @@ import (
 func addSecretVerbs(cmd *cobra.Command) {
 	var from string
 	verb := func(use, short, long string, do func(cmd *cobra.Command, file string) error) *cobra.Command {
-		v := cli.Takes(&cobra.Command{Use: use, Short: short, Long: long, Args: cli.Args(1, 1), RunE: func(cmd *cobra.Command, args []string) error { return do(cmd, args[0]) }})
+		v := cli.Takes(&cobra.Command{Use: use, Short: short, Long: long, Args: cli.Args(1, 1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return do(cmd, args[0])
+			}})
 		cmd.AddCommand(v)
 		return v
 	}
 	passphrase := func(v *cobra.Command) {
-		v.Flags().StringVar(&from, "passphrase-file", "", "read the passphrase from the first line of `FILE` instead of the terminal")
+		v.Flags().StringVar(&from, "passphrase-file", "",
+			"read the passphrase from the first line of `FILE` instead of the terminal")
 	}
 	verb("new FILE", "create the secret of a subnet's managers", `
 Creates a random secret and writes it to FILE, which only its owner can read and which must not
@@ -44,7 +48,8 @@ Prints the m_key, sm_key and sa_key that are derived from the secret in FILE, fo
 send them: saquery --smkey SA_KEY, smpquery -y M_KEY. They are as secret as FILE.`, func(cmd *cobra.Command, file string) error {
 		secret, err := readSecret(file)
 		if err == nil {
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "m_key 0x%016x\nsm_key 0x%016x\nsa_key 0x%016x\n", secret.MKey(), secret.SMKey(), secret.SAKey())
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "m_key 0x%016x\nsm_key 0x%016x\nsa_key 0x%016x\n", secret.MKey(),
+				secret.SMKey(), secret.SAKey())
 		}
 		return err
 	})
@@ -94,13 +99,16 @@ func readSecret(file string) (s keys.Secret, err error) {
 
 // writeSecret writes a new file that only its owner can read, whole or not at all.
 func writeSecret(file string, s *keys.Secret, stdout io.Writer) (err error) {
-	_, _ = store.RemoveUnfinished(file) // by a process that was killed while it wrote one. Where that fails, writing may succeed
+	// by a process that was killed while it wrote one. Where that fails, writing may succeed
+	_, _ = store.RemoveUnfinished(file)
 	if err = store.WriteSecret(file, s.Text()); errors.Is(err, fs.ErrExist) {
-		return cli.WithHint(fmt.Errorf("%s exists already", file), "if all managers lose the secret, the subnet cannot be managed until its M_Key leases expire, or never without leases: keep the old secret until all managers have the new one")
+		return cli.WithHint(fmt.Errorf("%s exists already", file),
+			"if all managers lose the secret, the subnet cannot be managed until its M_Key leases expire, or never without leases: keep the old secret until all managers have the new one")
 	} else if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "wrote %s; name it as keys_file (keys.file in ibsm.toml) on all managers, on the master first\n", file)
+	_, err = fmt.Fprintf(stdout,
+		"wrote %s; name it as keys_file (keys.file in ibsm.toml) on all managers, on the master first\n", file)
 	return err
 }
 

@@ -50,7 +50,8 @@ func TestSecret(t *testing.T) {
 		t.Errorf("the copy differs: %v", err)
 	}
 	secret, err := keys.Parse("keys", made)
-	if status, shown, _ := verb("", "show", file("keys")); err != nil || status != 0 || !strings.Contains(shown, fmt.Sprintf("\nsa_key 0x%016x\n", secret.SAKey())) {
+	if status, shown, _ := verb("", "show", file("keys")); err != nil || status != 0 ||
+		!strings.Contains(shown, fmt.Sprintf("\nsa_key 0x%016x\n", secret.SAKey())) {
 		t.Errorf("show: %s, %v", shown, err)
 	}
 	os.WriteFile(file("other phrase"), []byte("another horse battery"), 0o600)
@@ -68,7 +69,8 @@ func TestSecret(t *testing.T) {
 		if status == 0 || !strings.Contains(errs, strings.TrimSpace(want)) {
 			t.Errorf("%s: status %d, %s", args, status, errs)
 		}
-		if secret := strings.TrimSpace(string(made[bytes.LastIndexByte(made[:len(made)-1], ' '):])); strings.Contains(stdout+errs, secret[:8]) {
+		if secret := strings.TrimSpace(string(made[bytes.LastIndexByte(made[:len(made)-1], ' '):])); strings.Contains(
+			stdout+errs, secret[:8]) {
 			t.Errorf("%s shows the secret", args)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 )
 
 func newSecurity(a *asker) *cobra.Command {
-	cmd := &cobra.Command{Use: "security [VERB] [OPTION]...", Short: "protection of the subnet from its own hosts", RunE: a.asking(a.security), Long: `
+	cmd := &cobra.Command{Use: "security [VERB] [OPTION]...", Short: "protection of the subnet from its own hosts",
+		RunE: a.asking(a.security), Long: `
 Checks how well the subnet is protected from hosts whose users have root: keys, managers, the SA
 and partitions. For each rule that fails it shows the ports, their number, and the setting to
 change. docs/security.md explains the rules. new, export and import create the secret in keys_file
@@ -27,17 +28,20 @@ Exit status: 0 all rules hold, 1 a rule fails or the manager does not answer.`,
 		Example: `  ibsmctl security
   ibsmctl security --json
   ibsmctl security offenders`}
-	cmd.AddCommand(&cobra.Command{Use: "offenders [OPTION]...", Short: "ports that sent forbidden packets", Args: cli.Args(0, 0), RunE: a.asking(a.offenders), Long: `
+	cmd.AddCommand(&cobra.Command{Use: "offenders [OPTION]...", Short: "ports that sent forbidden packets",
+		Args: cli.Args(0, 0), RunE: a.asking(a.offenders), Long: `
 Lists the ports that sent forbidden packets, the latest first: requests that the SA dropped
 because of a wrong or missing key, a foreign SGID or a rate limit, and manager packets that only
 another port may send.`})
-	cmd.AddCommand(&cobra.Command{Use: "plan [OPTION]...", Short: "show what security tenants would change", Args: cli.Args(0, 0), RunE: a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
-		return a.plan(ctx, query("security", "tenants"), stdout)
-	}), Long: `
+	cmd.AddCommand(&cobra.Command{Use: "plan [OPTION]...", Short: "show what security tenants would change",
+		Args: cli.Args(0, 0), RunE: a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
+			return a.plan(ctx, query("security", "tenants"), stdout)
+		}), Long: `
 Makes the manager discover the subnet and plan a heavy sweep with security tenants. Shows each Set
 that the sweep would send, and the settings that change. Nothing is written or stored. If
 security tenants cannot be used, it shows the reason.`})
-	cmd.AddCommand(&cobra.Command{Use: "rotate [OPTION]...", Short: "give all ports their next M_Keys", Args: cli.Args(0, 0), RunE: a.asking(a.rotate), Long: `
+	cmd.AddCommand(&cobra.Command{Use: "rotate [OPTION]...", Short: "give all ports their next M_Keys",
+		Args: cli.Args(0, 0), RunE: a.asking(a.rotate), Long: `
 With m_key_per_port, gives each port its next M_Key, rack by rack. Links and routes do not change.
 ibsmctl security shows the progress. If the manager stops meanwhile, rotation continues after its
 restart, or in the manager that takes over.`})
@@ -51,7 +55,8 @@ var errInsecure = errors.New("the subnet is not protected from its own hosts")
 func (a *asker) security(ctx context.Context, _ []string, stdout io.Writer) error {
 	s := &ctl.Security{}
 	if err := a.Get(ctx, "/v1/security", nil, s); err != nil {
-		if !errors.Is(err, ctl.ErrUnreachable) && !a.json { // a standby has no rules, but may lack what it needs as master
+		// a standby has no rules, but may lack what it needs as master
+		if !errors.Is(err, ctl.ErrUnreachable) && !a.json {
 			_, _ = a.printTroubles(ctx, stdout) // err says why there is no more
 		}
 		return a.explain(err)
@@ -114,12 +119,14 @@ func (a *asker) rotate(ctx context.Context, _ []string, stdout io.Writer) error 
 }
 
 func (a *asker) offenders(ctx context.Context, _ []string, stdout io.Writer) error {
-	t := &table{columns: []column{{head: "PORT"}, {head: "NODE", yields: true}, {head: "LID", right: true}, {head: "REASON"}, {head: "TIMES", right: true}, {head: "LAST"}, {head: "PACKET", yields: true}}}
+	t := &table{columns: []column{{head: "PORT"}, {head: "NODE", yields: true}, {head: "LID", right: true},
+		{head: "REASON"}, {head: "TIMES", right: true}, {head: "LAST"}, {head: "PACKET", yields: true}}}
 	return rows(ctx, a, "/v1/offenders", nil, stdout, t, func(o *ctl.Offender) {
 		last := ""
 		if !o.Last.IsZero() {
 			last = o.Last.Local().Format(time.DateTime)
 		}
-		t.add(o.Port, printable(a.names.of(o.Node, o.Desc)), lid(o.LID), o.Reason, strconv.FormatUint(o.Count, 10), last, printable(o.What))
+		t.add(o.Port, printable(a.names.of(o.Node, o.Desc)), lid(o.LID), o.Reason, strconv.FormatUint(o.Count, 10),
+			last, printable(o.What))
 	})
 }

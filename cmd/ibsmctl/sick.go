@@ -19,7 +19,8 @@ import (
 )
 
 func newSick(a *asker) *cobra.Command {
-	return &cobra.Command{Use: "sick [OPTION]...", Short: "links whose ports count too many errors", Args: cli.Args(0, 0), RunE: a.asking(a.sick), Long: `
+	return &cobra.Command{Use: "sick [OPTION]...", Short: "links whose ports count too many errors",
+		Args: cli.Args(0, 0), RunE: a.asking(a.sick), Long: `
 Shows the links that exceed an error limit of sick_rules_file, with the port that receives the
 errors and the action, and the links that are out of use. With sick_links report, the default, no
 link is changed, and the action is only proposed. A link returns to use, and leaves the list, when
@@ -29,7 +30,8 @@ perfmgr must be on; docs/health.md has advice about the cable.`}
 
 func newIsolate(a *asker) *cobra.Command {
 	var last time.Duration
-	c := &cobra.Command{Use: "isolate [OPTION]... SWITCH:PORT", Short: "make routes avoid a link that you suspect", Args: cli.Args(1, 1),
+	c := &cobra.Command{Use: "isolate [OPTION]... SWITCH:PORT", Short: "make routes avoid a link that you suspect",
+		Args:              cli.Args(1, 1),
 		ValidArgsFunction: a.completeNodes(1), Long: `
 Makes routes avoid a link between switches if another path exists, as for sick links. The link
 stays up and its counters are still read. This lasts until ibsmctl links heal or the end of --for,
@@ -42,15 +44,20 @@ even if the manager restarts or another one takes over. To unplug the link, use 
 		if last < 0 || last > 0 && last < time.Second {
 			return cli.UsageError("--for is at least 1s", cli.See(c))
 		}
-		return a.changeLink(ctx, "/v1/links/isolate", query("port", a.names.resolve(args[0]), "seconds", strconv.Itoa(int(last/time.Second))), "routes avoid", stdout)
+		return a.changeLink(ctx, "/v1/links/isolate",
+			query("port", a.names.resolve(args[0]), "seconds", strconv.Itoa(int(last/time.Second))), "routes avoid",
+			stdout)
 	})
 	return c
 }
 
 func newHeal(a *asker) *cobra.Command {
-	return &cobra.Command{Use: "heal [OPTION]... SWITCH:PORT", Short: "make routes use a repaired link again", Args: cli.Args(1, 1),
-		ValidArgsFunction: a.completeNodes(1), RunE: a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
-			return a.changeLink(ctx, "/v1/links/heal", query("port", a.names.resolve(args[0])), "routes may use", stdout)
+	return &cobra.Command{Use: "heal [OPTION]... SWITCH:PORT", Short: "make routes use a repaired link again",
+		Args:              cli.Args(1, 1),
+		ValidArgsFunction: a.completeNodes(1),
+		RunE: a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
+			return a.changeLink(ctx, "/v1/links/heal", query("port", a.names.resolve(args[0])), "routes may use",
+				stdout)
 		}), Long: `
 Returns a link to use, and forgets its errors and the number of its relapses.
 If it exceeds a limit again, it is reported again.`}
@@ -66,7 +73,8 @@ func (a *asker) changeLink(ctx context.Context, path string, q url.Values, does 
 	if !l.Until.IsZero() {
 		until = " until " + l.Until.Local().Format(time.DateTime)
 	}
-	_, err := fmt.Fprintf(stdout, "%s %s%s%s\n", does, a.endOf(l.Node, l.Desc, l.Port), a.peerOf(&l.PortOf, " to "), until)
+	_, err := fmt.Fprintf(stdout, "%s %s%s%s\n", does, a.endOf(l.Node, l.Desc, l.Port), a.peerOf(&l.PortOf, " to "),
+		until)
 	return err
 }
 
@@ -86,12 +94,15 @@ func (a *asker) sick(ctx context.Context, _ []string, stdout io.Writer) error {
 	if s.Age < 0 {
 		fmt.Fprintln(&text, "the rules have not been applied to any counters yet")
 	} else {
-		fmt.Fprintf(&text, "%s by %s, from counters read %s ago\n", plural.Of(len(s.Links)+s.More, "sick link"), plural.Of(len(s.Rules), "rule"), ago(s.Age))
+		fmt.Fprintf(&text, "%s by %s, from counters read %s ago\n", plural.Of(len(s.Links)+s.More, "sick link"),
+			plural.Of(len(s.Rules), "rule"), ago(s.Age))
 	}
 	for i := range s.Links {
 		l := &s.Links[i]
 		r := cmp.Or(rules[l.Rule], &ctl.SickRule{})
-		fmt.Fprintf(&text, "\n%s%s: %s\n  %s %d in %s, more than %d (%s)\n", a.endOf(l.Node, l.Desc, l.Port), a.peerOf(&l.PortOf, " receives errors from "), printable(l.Rule), strings.Join(r.Counters, ", "), l.Counted, ago(r.Window), l.Most, r.Limit)
+		fmt.Fprintf(&text, "\n%s%s: %s\n  %s %d in %s, more than %d (%s)\n", a.endOf(l.Node, l.Desc, l.Port),
+			a.peerOf(&l.PortOf, " receives errors from "), printable(l.Rule), strings.Join(r.Counters, ", "), l.Counted,
+			ago(r.Window), l.Most, r.Limit)
 		fmt.Fprintf(&text, "  since %s", l.Since.Local().Format(time.DateTime))
 		if l.Relapses > 0 {
 			fmt.Fprintf(&text, ", %s", plural.Of(l.Relapses, "relapse"))

@@ -15,10 +15,14 @@ func TestOutOfUse(t *testing.T) {
 		want string
 	}{
 		{ctl.ExcludedLink{Routes: "drained", Since: at}, "routes avoid it since 2026-03-01 14:02:11"},
-		{ctl.ExcludedLink{Routes: "drained", Since: at, Returns: at.Add(time.Hour)}, "routes avoid it since 2026-03-01 14:02:11, returns at 2026-03-01 15:02:11 at the earliest"},
-		{ctl.ExcludedLink{Routes: "drained", Since: at, ByHand: true}, "routes avoid it since 2026-03-01 14:02:11, by hand, until ibsmctl links heal"},
-		{ctl.ExcludedLink{Routes: "drained", Since: at, ByHand: true, Returns: at.Add(time.Hour)}, "routes avoid it since 2026-03-01 14:02:11, by hand, returns at 2026-03-01 15:02:11 at the earliest"},
-		{ctl.ExcludedLink{Action: "disable", State: "returning", Routes: "absent", Since: at}, "returning: routes use it when it is ACTIVE"},
+		{ctl.ExcludedLink{Routes: "drained", Since: at, Returns: at.Add(time.Hour)},
+			"routes avoid it since 2026-03-01 14:02:11, returns at 2026-03-01 15:02:11 at the earliest"},
+		{ctl.ExcludedLink{Routes: "drained", Since: at, ByHand: true},
+			"routes avoid it since 2026-03-01 14:02:11, by hand, until ibsmctl links heal"},
+		{ctl.ExcludedLink{Routes: "drained", Since: at, ByHand: true, Returns: at.Add(time.Hour)},
+			"routes avoid it since 2026-03-01 14:02:11, by hand, returns at 2026-03-01 15:02:11 at the earliest"},
+		{ctl.ExcludedLink{Action: "disable", State: "returning", Routes: "absent", Since: at},
+			"returning: routes use it when it is ACTIVE"},
 	} {
 		if got := outOfUse(&tt.e); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.e, got, tt.want)

@@ -14,7 +14,9 @@ import (
 )
 
 func newSMs(a *asker) *cobra.Command {
-	return &cobra.Command{Use: "sms [OPTION]...", Short: "subnet managers, and which one takes over when the master dies", Args: cli.Args(0, 0), RunE: a.asking(a.sms), Long: `
+	return &cobra.Command{Use: "sms [OPTION]...",
+		Short: "subnet managers, and which one takes over when the master dies", Args: cli.Args(0, 0),
+		RunE: a.asking(a.sms), Long: `
 Lists the subnet managers this manager knows, itself first: port GUID, LID, priority, state,
 which one takes over if the master dies, and which ones mirror the SA registrations, with the
 delay. If priorities are equal, the lower GUID wins. A standby knows the delay of its own
@@ -30,7 +32,8 @@ func (a *asker) sms(ctx context.Context, _ []string, stdout io.Writer) error {
 		_, err := fmt.Fprintf(stdout, "the manager is waiting for its port: %s\n", printable(st.Waiting))
 		return err
 	}
-	t := &table{columns: []column{{head: "GUID"}, {head: "LID", right: true}, {head: "PRIORITY", right: true}, {head: "STATE"}, {head: "", yields: true}}}
+	t := &table{columns: []column{{head: "GUID"}, {head: "LID", right: true}, {head: "PRIORITY", right: true},
+		{head: "STATE"}, {head: "", yields: true}}}
 	alone := true
 	for i, m := range st.SMs {
 		alone = alone && !m.NextMaster

@@ -16,10 +16,13 @@ func TestNoteOn(t *testing.T) {
 		{ctl.SM{}, false, ""},
 		{ctl.SM{Lag: 3}, true, "this manager"},
 		{ctl.SM{NextMaster: true, Mirrors: true}, false, "takes over when the master dies, mirrors registrations"},
-		{ctl.SM{NextMaster: true, Mirrors: true, Lag: 0.0123}, true, "this manager, takes over when the master dies, mirrors registrations, 12ms behind"},
+		{ctl.SM{NextMaster: true, Mirrors: true, Lag: 0.0123}, true,
+			"this manager, takes over when the master dies, mirrors registrations, 12ms behind"},
 		{ctl.SM{Mirrors: true, Lag: 75}, false, "mirrors registrations, 1m15s behind"},
-		{ctl.SM{Mirrors: true, Lag: 0.5, Reads: true}, true, "this manager, mirrors registrations by SA queries, read 500ms ago"},
-		{ctl.SM{Mirrors: true, Reads: true, Incomplete: "no answer"}, false, "mirrors registrations by SA queries, possibly incomplete: no answer"},
+		{ctl.SM{Mirrors: true, Lag: 0.5, Reads: true}, true,
+			"this manager, mirrors registrations by SA queries, read 500ms ago"},
+		{ctl.SM{Mirrors: true, Reads: true, Incomplete: "no answer"}, false,
+			"mirrors registrations by SA queries, possibly incomplete: no answer"},
 	} {
 		if got := noteOn(&c.sm, c.this); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.sm, got, c.want)
@@ -34,11 +37,15 @@ func TestSettingsText(t *testing.T) {
 		want string
 	}{
 		{ctl.Status{State: "MASTER"}, ""},
-		{ctl.Status{State: "STANDBY", MirroredSettings: &ctl.MirroredSettings{Of: guid}}, "uses the partitions and settings of " + guid + " after a failover; its own files are identical"},
-		{ctl.Status{State: "STANDBY", MirroredSettings: &ctl.MirroredSettings{Of: guid, Differ: []string{"lmc", "ar_mode"}}},
+		{ctl.Status{State: "STANDBY", MirroredSettings: &ctl.MirroredSettings{Of: guid}},
+			"uses the partitions and settings of " + guid + " after a failover; its own files are identical"},
+		{ctl.Status{
+			State: "STANDBY", MirroredSettings: &ctl.MirroredSettings{Of: guid, Differ: []string{"lmc", "ar_mode"}},
+		},
 			"uses the partitions and settings of " + guid + " after a failover; its own files differ in lmc, ar_mode"},
 		{ctl.Status{State: "MASTER", MirroredSettings: &ctl.MirroredSettings{Of: guid, Differ: []string{"lmc"}}},
-			"uses the partitions and settings of " + guid + "; its own files differ in lmc; apply them with ibsmctl config reload"},
+			"uses the partitions and settings of " + guid +
+				"; its own files differ in lmc; apply them with ibsmctl config reload"},
 	} {
 		if got := settingsText(&c.st); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.st, got, c.want)

@@ -15,10 +15,11 @@ func TestChooseSocket(t *testing.T) {
 		states map[string]string
 		want   string
 	}{
-		"none":                       {nil, "ibsm.sock"},
-		"the usual one":              {map[string]string{"ibsm.sock": "STANDBY", "1.sock": "MASTER"}, "ibsm.sock"},
-		"one":                        {map[string]string{"1.sock": "STANDBY"}, "1.sock"},
-		"one master":                 {map[string]string{"1.sock": "STANDBY", "2.sock": "MASTER", "3.sock": "STANDBY"}, "2.sock"},
+		"none":          {nil, "ibsm.sock"},
+		"the usual one": {map[string]string{"ibsm.sock": "STANDBY", "1.sock": "MASTER"}, "ibsm.sock"},
+		"one":           {map[string]string{"1.sock": "STANDBY"}, "1.sock"},
+		"one master": {map[string]string{"1.sock": "STANDBY", "2.sock": "MASTER", "3.sock": "STANDBY"},
+			"2.sock"},
 		"no master":                  {map[string]string{"1.sock": "STANDBY", "2.sock": "NOT-ACTIVE"}, "ibsm.sock"},
 		"masters of several subnets": {map[string]string{"1.sock": "MASTER", "2.sock": "MASTER"}, "ibsm.sock"},
 	} {
@@ -29,7 +30,9 @@ func TestChooseSocket(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"state":%q}`, state) })}
+				server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					fmt.Fprintf(w, `{"state":%q}`, state)
+				})}
 				go server.Serve(l)
 				t.Cleanup(func() { server.Close() })
 			}

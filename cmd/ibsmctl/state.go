@@ -36,13 +36,15 @@ the port GUID.`}
 	dryRun := cmd.PersistentFlags().Bool("dry-run", false, "import: show the changes, but do not make them")
 	options := []string{"dry-run", "json"}
 	verb := func(use, short string, do func(k *keptState, stdout io.Writer) error) {
-		cmd.AddCommand(cli.Takes(&cobra.Command{Use: use, Short: short, Args: cli.Args(0, 1), RunE: func(cmd *cobra.Command, args []string) error {
-			k, err := lookAt(append(args, "")[0], storePattern)
-			if err != nil {
-				return err
-			}
-			return do(k, cmd.OutOrStdout())
-		}}, options...))
+		cmd.AddCommand(
+			cli.Takes(&cobra.Command{Use: use, Short: short, Args: cli.Args(0, 1),
+				RunE: func(cmd *cobra.Command, args []string) error {
+					k, err := lookAt(append(args, "")[0], storePattern)
+					if err != nil {
+						return err
+					}
+					return do(k, cmd.OutOrStdout())
+				}}, options...))
 	}
 	verb("show [STORE]", "the port, and the number of records by kind", func(k *keptState, stdout io.Writer) error {
 		if a.json {
@@ -54,9 +56,11 @@ the port GUID.`}
 		return sadb.Write(stdout, k.Registry.Freeze(), k.lidOf(), time.Now().Unix())
 	})
 	verb("check [STORE]", "check the store: exit status 1 if it is damaged", (*keptState).check)
-	cmd.AddCommand(cli.Takes(&cobra.Command{Use: "import FILE [STORE]", Short: "import SA registrations from OpenSM's SA database", Args: cli.Args(1, 2), RunE: func(cmd *cobra.Command, args []string) error {
-		return importState(args[0], append(args, "")[1], *dryRun, cmd.OutOrStdout())
-	}}, options...))
+	cmd.AddCommand(
+		cli.Takes(&cobra.Command{Use: "import FILE [STORE]", Short: "import SA registrations from OpenSM's SA database",
+			Args: cli.Args(1, 2), RunE: func(cmd *cobra.Command, args []string) error {
+				return importState(args[0], append(args, "")[1], *dryRun, cmd.OutOrStdout())
+			}}, options...))
 	return cmd
 }
 
@@ -126,7 +130,8 @@ func (k *keptState) summary() *stateSummary {
 	n := k.Registry.Counts()
 	s := &stateSummary{
 		File: k.file, Prefix: k.prefix.String(), Port: k.port.String(), LIDs: len(k.LIDs), Change: k.Registry.Seq(),
-		Groups: n.Groups, Members: n.Members, Services: n.Services, Subscriptions: n.Subscriptions, Aliases: n.Aliases, GRHPorts: n.GRHPorts,
+		Groups: n.Groups, Members: n.Members, Services: n.Services, Subscriptions: n.Subscriptions, Aliases: n.Aliases,
+		GRHPorts: n.GRHPorts,
 	}
 	for _, l := range k.LIDs {
 		if l.Absent != 0 {

@@ -79,7 +79,8 @@ func newStore(path string) (*keptState, error) {
 	folder := filepath.Base(filepath.Dir(path))
 	port, err := mad.ParseGUID(folder)
 	if err != nil || !strings.HasPrefix(folder, "0x") {
-		return nil, fmt.Errorf("state store %s does not exist, and its directory is not named after a port GUID such as 0x0002c90300a1b2c3", path)
+		return nil, fmt.Errorf(
+			"state store %s does not exist, and its directory is not named after a port GUID such as 0x0002c90300a1b2c3", path)
 	}
 	return &keptState{Contents: store.NewContents(), file: path, prefix: mad.DefaultPrefix, port: port}, nil
 }
@@ -99,7 +100,8 @@ func (in *imported) fits(prefix mad.Prefix) error {
 			continue
 		}
 		if p := gid.Prefix(); !gid.IsMulticast() && p != prefix && p != mad.DefaultPrefix {
-			return fmt.Errorf("%s: the prefix of %v differs from the prefix of the state store, %v", in.file, gid, prefix)
+			return fmt.Errorf("%s: the prefix of %v differs from the prefix of the state store, %v", in.file, gid,
+				prefix)
 		}
 	}
 	return nil

@@ -52,13 +52,32 @@ func everyKind(t *testing.T) string {
 	}
 	mgid, port := mad.GID{0xff, 0x12, 15: 1}, mad.MakeGID(mad.DefaultPrefix, 0x21)
 	for _, change := range []registry.Change{
-		registry.PutGroup{Group: registry.Group{MGID: mgid, MLID: 0xc005, PKey: 0x8001, QKey: math.MaxUint32, MTU: mad.MTU4096, Rate: 26, PacketLifeTime: 18, SL: 3, FlowLabel: 0x12345, TClass: 7, HopLimit: 9, Scope: 2}},
-		registry.PutMember{Member: registry.Member{MGID: mgid, Port: port, JoinState: registry.FullMember | registry.SendOnlyFullMember, Proxy: true}},
-		registry.PutGroup{Group: registry.Group{MGID: mad.GID{0xff, 0x12, 15: 2}, MLID: 0xc000, PKey: 0xffff, MTU: mad.MTU256, Rate: 2, WellKnown: true}},
-		registry.PutService{Service: registry.Service{ServiceKey: registry.ServiceKey{ID: 7, GID: port, PKey: 0xffff}, Lease: 60, Expires: 1 << 40, Key: [16]byte{1}, Name: [64]byte{'a', '"', '\\', '"', 0, 0xff, '\n'}, Data: [64]byte{63: 1}}},
-		registry.PutService{Service: registry.Service{ServiceKey: registry.ServiceKey{ID: 8, GID: port}, Lease: registry.InfiniteLease}},
-		registry.PutSubscription{Subscription: registry.Subscription{SubscriptionKey: registry.SubscriptionKey{Subscriber: port, QPN: 5, Filter: registry.Filter{GID: mgid, LIDBegin: 1, LIDEnd: 2, Generic: true, Type: 3, Trap: 64, Producer: 4}},
-			Destination: registry.Destination{PKey: 0x8001, Addr: mad.Addr{LID: 9, QPN: 5, SL: 3, PathBits: 1, GRH: mad.GRH{Present: true, GID: port, FlowLabel: 0x12345, TrafficClass: 6, HopLimit: 255}}}}},
+		registry.PutGroup{
+			Group: registry.Group{MGID: mgid, MLID: 0xc005, PKey: 0x8001, QKey: math.MaxUint32, MTU: mad.MTU4096,
+				Rate: 26, PacketLifeTime: 18, SL: 3, FlowLabel: 0x12345, TClass: 7, HopLimit: 9, Scope: 2},
+		},
+		registry.PutMember{
+			Member: registry.Member{MGID: mgid, Port: port, JoinState: registry.FullMember |
+				registry.SendOnlyFullMember, Proxy: true},
+		},
+		registry.PutGroup{
+			Group: registry.Group{MGID: mad.GID{0xff, 0x12, 15: 2}, MLID: 0xc000, PKey: 0xffff, MTU: mad.MTU256,
+				Rate: 2, WellKnown: true},
+		},
+		registry.PutService{Service: registry.Service{ServiceKey: registry.ServiceKey{ID: 7, GID: port, PKey: 0xffff},
+			Lease: 60, Expires: 1 << 40, Key: [16]byte{1}, Name: [64]byte{'a', '"', '\\', '"', 0, 0xff, '\n'},
+			Data: [64]byte{63: 1}}},
+		registry.PutService{
+			Service: registry.Service{ServiceKey: registry.ServiceKey{ID: 8, GID: port}, Lease: registry.InfiniteLease},
+		},
+		registry.PutSubscription{
+			Subscription: registry.Subscription{SubscriptionKey: registry.SubscriptionKey{Subscriber: port, QPN: 5,
+				Filter: registry.Filter{GID: mgid, LIDBegin: 1, LIDEnd: 2, Generic: true, Type: 3, Trap: 64,
+					Producer: 4}},
+				Destination: registry.Destination{
+					PKey: 0x8001, Addr: mad.Addr{LID: 9, QPN: 5, SL: 3, PathBits: 1,
+						GRH: mad.GRH{Present: true, GID: port, FlowLabel: 0x12345, TrafficClass: 6, HopLimit: 255}},
+				}}},
 		registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: 0x21, Index: 9}, GUID: 0x99}},
 		registry.PutGRHPort{Port: 0x21},
 	} {
@@ -66,7 +85,8 @@ func everyKind(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	s.Put(store.Batch{LIDs: []store.LID{{Port: 0x11, Base: 1}, {Port: 0x21, Base: 4, LMC: 2, Absent: 77}}, Registry: c.Registry.Freeze(), Term: &store.Term{Number: 3, Master: true, Began: 9}}, nil)
+	s.Put(store.Batch{LIDs: []store.LID{{Port: 0x11, Base: 1}, {Port: 0x21, Base: 4, LMC: 2, Absent: 77}},
+		Registry: c.Registry.Freeze(), Term: &store.Term{Number: 3, Master: true, Began: 9}}, nil)
 	if err := s.Flush(); err != nil {
 		t.Fatal(err)
 	}
@@ -76,8 +96,8 @@ func everyKind(t *testing.T) string {
 	return file
 }
 
-// TestImport: OpenSM's SA database is imported into a store that is there, whose LIDs stay, and into one that is not; a dry run leaves both as
-// they are.
+// TestImport: OpenSM's SA database is imported into a store that is there, whose LIDs stay, and into one that is not; a
+// dry run leaves both as they are.
 func TestImport(t *testing.T) {
 	for _, to := range []string{newPlace(t, "0x0000000000000012"), everyKind(t)} {
 		before, lids := []registry.Change(nil), []store.LID(nil)
@@ -107,8 +127,11 @@ func TestImport(t *testing.T) {
 		if !is {
 			continue
 		}
-		for _, line := range []string{"groups 2 3", "members 1 15", "services 2 2", "subscriptions 1 2", "alias GUIDs 1 2", "ports that demand a GRH 1 0"} {
-			if !slices.ContainsFunc(strings.Split(out, "\n"), func(s string) bool { return strings.Join(strings.Fields(s), " ") == line }) {
+		for _, line := range []string{"groups 2 3", "members 1 15", "services 2 2", "subscriptions 1 2",
+			"alias GUIDs 1 2", "ports that demand a GRH 1 0"} {
+			if !slices.ContainsFunc(strings.Split(out, "\n"), func(s string) bool {
+				return strings.Join(strings.Fields(s), " ") == line
+			}) {
 				t.Errorf("no line %q in\n%s", line, out)
 			}
 		}
@@ -152,7 +175,8 @@ func TestImportWrong(t *testing.T) {
 	if err := os.WriteFile(file, other, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs := state(t, 1, "import", file, store1); !strings.Contains(errs, "differs from the prefix of the state store") {
+	if _, errs := state(t, 1, "import", file, store1); !strings.Contains(errs,
+		"differs from the prefix of the state store") {
 		t.Error(errs)
 	}
 	if now, nowLIDs := holds(t, store1); !slices.Equal(now, before) || !slices.Equal(nowLIDs, lids) {
@@ -166,7 +190,8 @@ func TestImportWrong(t *testing.T) {
 	if _, errs := state(t, 1, "import", openSMDump, store1); !strings.Contains(errs, "in use by another process") {
 		t.Error(errs)
 	}
-	if _, errs := state(t, 1, "import", openSMDump, newPlace(t, "11")); !strings.Contains(errs, "not named after a port GUID") {
+	if _, errs := state(t, 1, "import", openSMDump, newPlace(t, "11")); !strings.Contains(errs,
+		"not named after a port GUID") {
 		t.Error(errs)
 	}
 	state(t, 2, "import")

@@ -21,8 +21,10 @@ func TestState(t *testing.T) {
 	}
 	defer s.Close()
 	reg := registry.New()
-	group := registry.Group{MGID: mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 15: 1}, MLID: 0xc005, PKey: 0xffff, QKey: 0xb1b, MTU: mad.MTU2048, Rate: 3}
-	member := registry.Member{MGID: group.MGID, Port: mad.MakeGID(mad.DefaultPrefix, 0x21), JoinState: registry.FullMember}
+	group := registry.Group{MGID: mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 15: 1}, MLID: 0xc005, PKey: 0xffff,
+		QKey: 0xb1b, MTU: mad.MTU2048, Rate: 3}
+	member := registry.Member{MGID: group.MGID, Port: mad.MakeGID(mad.DefaultPrefix, 0x21),
+		JoinState: registry.FullMember}
 	changes := []registry.Change{registry.PutGroup{Group: group}, registry.PutMember{Member: member}}
 	for _, c := range changes {
 		if err := reg.Apply(c); err != nil {
@@ -50,12 +52,14 @@ func TestState(t *testing.T) {
 		return out.String(), errs.String()
 	}
 	out, _ := ask(0, "show", file)
-	for _, want := range []string{"mastership     3, master since", "LIDs           2, of absent ports 1", "groups 1, members 1, services 0", "last change    2"} {
+	for _, want := range []string{"mastership     3, master since", "LIDs           2, of absent ports 1",
+		"groups 1, members 1, services 0", "last change    2"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("show says no %q:\n%s", want, out)
 		}
 	}
-	if out, _ = ask(0, "export", file); !strings.Contains(out, "MC Group 0xc005 : mgid=0xff12401bffff0000:0x0000000000000001") {
+	if out, _ = ask(0, "export", file); !strings.Contains(out,
+		"MC Group 0xc005 : mgid=0xff12401bffff0000:0x0000000000000001") {
 		t.Error(out)
 	}
 	if out, _ = ask(0, "check", file); out != file+" is complete\n" {
@@ -63,7 +67,8 @@ func TestState(t *testing.T) {
 	}
 
 	put(store.Batch{LIDs: []store.LID{{Port: 0x31, Base: 5}}})
-	if _, errs := ask(1, "check", file); !strings.Contains(errs, "LID 5 is assigned to both 0x0000000000000021 and 0x0000000000000031") {
+	if _, errs := ask(1, "check", file); !strings.Contains(errs,
+		"LID 5 is assigned to both 0x0000000000000021 and 0x0000000000000031") {
 		t.Error(errs)
 	}
 	whole, err := os.ReadFile(file)
@@ -90,7 +95,8 @@ func TestOnlyStore(t *testing.T) {
 	dir := t.TempDir()
 	pattern := filepath.Join(dir, "*", "state.db")
 	for i, port := range []mad.GUID{0x11, 0x12} {
-		s, _, err := store.Open(store.Config{Path: filepath.Join(dir, port.String(), "state.db"), Prefix: mad.DefaultPrefix, Port: port})
+		s, _, err := store.Open(store.Config{Path: filepath.Join(dir, port.String(), "state.db"),
+			Prefix: mad.DefaultPrefix, Port: port})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +104,8 @@ func TestOnlyStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		k, err := lookAt("", pattern)
-		if i == 0 && (err != nil || k.port != 0x11) || i == 1 && (err == nil || !strings.Contains(err.Error(), "several state stores")) {
+		if i == 0 && (err != nil || k.port != 0x11) || i == 1 &&
+			(err == nil || !strings.Contains(err.Error(), "several state stores")) {
 			t.Errorf("%d stores: %v, %v", i+1, k, err)
 		}
 	}

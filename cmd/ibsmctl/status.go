@@ -19,7 +19,8 @@ import (
 )
 
 func newStatus(a *asker) *cobra.Command {
-	c := &cobra.Command{Use: "status [OPTION]...", Short: "state of the manager and summary of its subnet", Args: cli.Args(0, 0), Long: `
+	c := &cobra.Command{Use: "status [OPTION]...", Short: "state of the manager and summary of its subnet",
+		Args: cli.Args(0, 0), Long: `
 Shows the state of the manager, the result of its last heavy sweep, a summary of the
 subnet, and the subnet managers in it. With --wait it first waits until the manager is running
 and has either completed a heavy sweep as master or become a standby. The exit status is 1 if
@@ -40,8 +41,8 @@ this takes longer than TIME.`}
 // awaitPoll is how often --wait asks.
 const awaitPoll = 100 * time.Millisecond
 
-// await waits until the manager runs and has come up, as master or standby. While nobody answers, choose selects the socket
-// anew: an instance may start later.
+// await waits until the manager runs and has come up, as master or standby. While nobody answers, choose selects the
+// socket anew: an instance may start later.
 func (a *asker) await(ctx context.Context, most time.Duration, choose func() string) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -53,7 +54,8 @@ func (a *asker) await(ctx context.Context, most time.Duration, choose func() str
 		err := a.Get(ctx, "/v1/status", nil, st)
 		switch {
 		case ctx.Err() != nil:
-		case err == nil && (st.Sweep != nil || st.State == "STANDBY"): // NOT-ACTIVE is also the state before the first sweep
+		// NOT-ACTIVE is also the state before the first sweep
+		case err == nil && (st.Sweep != nil || st.State == "STANDBY"):
 			return nil
 		case err == nil:
 			reason = fmt.Errorf("the manager is %s, %s", cmp.Or(st.State, "without a port: "+st.Waiting), st.Phase)
@@ -121,7 +123,8 @@ func statusText(st *ctl.Status, now time.Time) string {
 	}
 	if s := st.Subnet; s != nil {
 		line("subnet", "prefix %s, SM LID %d, generation %d", s.Prefix, s.SMLID, s.Generation)
-		line("nodes", "%s, %s, %s%s", plural.Of(s.Switches, "switch"), plural.Of(s.CAs, "CA"), plural.Of(s.Routers, "router"), missing(s.Missing))
+		line("nodes", "%s, %s, %s%s", plural.Of(s.Switches, "switch"), plural.Of(s.CAs, "CA"),
+			plural.Of(s.Routers, "router"), missing(s.Missing))
 		line("ports", "%s; %s, %s", states(s.Ports), plural.Of(s.Links, "link"), plural.Of(s.LIDs, "LID"))
 	}
 	if s := st.Sweep; s != nil {
@@ -129,10 +132,13 @@ func statusText(st *ctl.Status, now time.Time) string {
 		if !s.Up {
 			result = "errors during initialization"
 		}
-		line("sweep", "%s %v ago, took %.3f s, Sets: %s, longest route %s", result, now.Sub(s.Ended).Round(time.Second), s.Seconds, s.Sets, plural.Of(s.Longest, "link"))
+		line("sweep", "%s %v ago, took %.3f s, Sets: %s, longest route %s", result, now.Sub(s.Ended).Round(time.Second),
+			s.Seconds, s.Sets, plural.Of(s.Longest, "link"))
 		if s.Failures+s.Cut+s.Lost > 0 {
 			line("", "%s failed, %s disconnected, %s: see ibsmctl events", plural.Of(s.Failures, "Set"),
-				plural.With(s.Cut, "pair of switch and LID is", "pairs of switch and LID are"), plural.With(s.Lost, "destination unreachable although cabled", "destinations unreachable although cabled"))
+				plural.With(s.Cut, "pair of switch and LID is", "pairs of switch and LID are"),
+				plural.With(s.Lost, "destination unreachable although cabled",
+					"destinations unreachable although cabled"))
 		}
 		if s.ByRules != "" {
 			line("", "%s", s.ByRules)
@@ -149,7 +155,8 @@ func statusText(st *ctl.Status, now time.Time) string {
 		line(name, "%s LID %d priority %d %s%s", m.GUID, m.LID, m.Priority, m.State, ignoredText(&m))
 	}
 	for _, a := range st.Alarms {
-		line("ALARM", "%s: %s from %s %s (LID %d), the last %v ago", a.Kind, plural.Of(int(a.Count), "packet"), a.GUID, a.Where, a.LID, now.Sub(a.Last).Round(time.Second))
+		line("ALARM", "%s: %s from %s %s (LID %d), the last %v ago", a.Kind, plural.Of(int(a.Count), "packet"), a.GUID,
+			a.Where, a.LID, now.Sub(a.Last).Round(time.Second))
 	}
 	return b.String()
 }
@@ -239,7 +246,8 @@ func routingText(st *ctl.Status) string {
 		}
 		return "configured: " + chosen
 	}
-	r := view.Routing{Engine: st.Engine, Kept: st.RoutesKept, Foreign: st.NotOf, Awaited: st.AwaitedEngine, Lanes: st.Lanes, Fabric: st.Fabric, Notes: st.RoutingNotes}
+	r := view.Routing{Engine: st.Engine, Kept: st.RoutesKept, Foreign: st.NotOf, Awaited: st.AwaitedEngine,
+		Lanes: st.Lanes, Fabric: st.Fabric, Notes: st.RoutingNotes}
 	for _, f := range st.Refused {
 		r.Refused = append(r.Refused, view.Refusal{Engine: f.Engine, Reason: f.Reason})
 	}

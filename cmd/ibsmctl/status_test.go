@@ -18,16 +18,19 @@ func answersAt(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"state":"STANDBY"}`) })}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"state":"STANDBY"}`)
+	})}
 	go server.Serve(l)
 	t.Cleanup(func() { server.Close() })
 }
 
-// TestAwaitSocket: status --wait waits for a named socket, although another manager answers on the host. Without a name it
-// waits for any instance, although the usual socket does not exist.
+// TestAwaitSocket: status --wait waits for a named socket, although another manager answers on the host. Without a name
+// it waits for any instance, although the usual socket does not exist.
 func TestAwaitSocket(t *testing.T) {
 	dir := t.TempDir()
-	usual, instance, other := filepath.Join(dir, "ibsm.sock"), filepath.Join(dir, "1.sock"), filepath.Join(dir, "2.sock")
+	usual, instance, other := filepath.Join(dir, "ibsm.sock"), filepath.Join(dir, "1.sock"),
+		filepath.Join(dir, "2.sock")
 	asked := 0
 	a := &asker{Client: ctl.NewClient(usual)}
 	err := a.await(t.Context(), time.Minute, func() string {
@@ -66,11 +69,13 @@ func TestRoutingText(t *testing.T) {
 		{ctl.Status{Engines: []string{"lash", "updn"}}, "configured: lash,updn"},
 		{routed(ctl.Status{Engine: "minhop"}), "minhop"},
 		{routed(ctl.Status{Engine: "lash", Engines: []string{"lash"}}), "lash"},
-		{routed(ctl.Status{Engine: "updn", Engines: []string{"lash", "updn"}, Refused: []ctl.EngineRefusal{{Engine: "lash", Reason: "more than 2 lanes are needed"}}}),
+		{routed(ctl.Status{Engine: "updn", Engines: []string{"lash", "updn"},
+			Refused: []ctl.EngineRefusal{{Engine: "lash", Reason: "more than 2 lanes are needed"}}}),
 			"updn; lash failed: more than 2 lanes are needed; configured: lash,updn"},
 		{routed(ctl.Status{Engine: "minhop", Engines: []string{"lash"}, RoutesKept: true, NotOf: "lash"}),
 			"kept from another manager, repaired by minhop; lash would compute different routes; configured: lash"},
-		{routed(ctl.Status{Engines: []string{"updn", "no_fallback"}, Refused: []ctl.EngineRefusal{{Engine: "updn", Reason: "no root switch was found"}}}),
+		{routed(ctl.Status{Engines: []string{"updn", "no_fallback"},
+			Refused: []ctl.EngineRefusal{{Engine: "updn", Reason: "no root switch was found"}}}),
 			"none: no routes are written; updn failed: no root switch was found; configured: updn,no_fallback"},
 	} {
 		if got := routingText(&c.st); got != c.want {

@@ -7,7 +7,9 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	tab := &table{columns: []column{{head: "NAME", yields: true}, {head: "N", right: true}, {head: "PEER", yields: true}}}
+	tab := &table{
+		columns: []column{{head: "NAME", yields: true}, {head: "N", right: true}, {head: "PEER", yields: true}},
+	}
 	tab.add("a host with a long name", "1", "x")
 	tab.add("\u00e4", "100", "another long name")
 	tab.add("c", "2", "")

@@ -56,7 +56,8 @@ type terminal struct {
 // openTerminal takes a terminal over; nil where in and out are not one that can show a
 // screen. close gives it back.
 func openTerminal(in, out *os.File) *terminal {
-	if name := os.Getenv("TERM"); name == "" || name == "dumb" || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+	if name := os.Getenv("TERM"); name == "" || name == "dumb" || !term.IsTerminal(int(in.Fd())) ||
+		!term.IsTerminal(int(out.Fd())) {
 		return nil
 	}
 	state, err := term.MakeRaw(int(in.Fd()))

@@ -19,7 +19,8 @@ import (
 const leastInterval = 500 * time.Millisecond
 
 func newTop(a *asker) *cobra.Command {
-	c := &cobra.Command{Use: "top [OPTION]...", Short: "live activity of a manager, full screen", Args: cli.Args(0, 0), Long: `
+	c := &cobra.Command{Use: "top [OPTION]...", Short: "live activity of a manager, full screen", Args: cli.Args(0, 0),
+		Long: `
 Shows live activity of a manager: its state, sweeps and the duration of their phases, SMPs,
 SA responses and response times (median and 99th percentile), SA clients, subnet changes,
 warnings, and the manager that takes over if the master dies.
@@ -33,7 +34,8 @@ If the output is not a capable terminal, it prints its first page repeatedly.`}
 	batch := c.Flags().Bool("batch", false, "print repeatedly, as if the output were not a terminal")
 	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
 		if *interval < leastInterval {
-			return cli.UsageError(fmt.Sprintf("--interval %v is too short", *interval), fmt.Sprintf("the minimum is %v", leastInterval))
+			return cli.UsageError(fmt.Sprintf("--interval %v is too short", *interval),
+				fmt.Sprintf("the minimum is %v", leastInterval))
 		}
 		w := &watcher{asker: a, view: topView{names: a.names}, interval: *interval, out: stdout}
 		if err := w.look(ctx); err != nil {

@@ -52,7 +52,8 @@ func (v *topView) head() []line {
 	if st.State == "" {
 		state = "WAITING"
 	}
-	title := fmt.Sprintf("ibsm %s  %s  up %v  %s  %s", st.Version, state, v.ago(st.Started), st.Where, v.now.Time.Local().Format(time.TimeOnly))
+	title := fmt.Sprintf("ibsm %s  %s  up %v  %s  %s", st.Version, state, v.ago(st.Started), st.Where,
+		v.now.Time.Local().Format(time.TimeOnly))
 	switch {
 	case v.trouble != "":
 		title = "NO ANSWER: " + v.trouble + "  " + title
@@ -74,12 +75,20 @@ func (v *topView) head() []line {
 		}
 	}
 	lines = append(lines, v.sweeps()...)
-	lines = append(lines, line{fmt.Sprintf("SMPs     %s sent, %s retried, %s timed out; %d of %d on the wire%s; %s traps",
-		v.perSecond(func(a *ctl.Activity) uint64 { return a.SMPs.Sent }), v.perSecond(func(a *ctl.Activity) uint64 { return a.SMPs.Retries }),
-		v.perSecond(func(a *ctl.Activity) uint64 { return a.SMPs.TimedOut }), v.now.SMPs.OnWire, v.now.SMPs.Window, pathText(&v.now.SMPs), v.perSecond(traps)), plain})
-	text := fmt.Sprintf("SA       %s answered, %s refused, %s dropped", v.perSecond(func(a *ctl.Activity) uint64 { return replies(a, "", ok) }),
+	lines = append(lines,
+		line{fmt.Sprintf("SMPs     %s sent, %s retried, %s timed out; %d of %d on the wire%s; %s traps",
+			v.perSecond(func(a *ctl.Activity) uint64 { return a.SMPs.Sent }), v.perSecond(func(a *ctl.Activity) uint64 {
+				return a.SMPs.Retries
+			}),
+			v.perSecond(func(a *ctl.Activity) uint64 {
+				return a.SMPs.TimedOut
+			}), v.now.SMPs.OnWire, v.now.SMPs.Window, pathText(&v.now.SMPs), v.perSecond(traps)), plain})
+	text := fmt.Sprintf("SA       %s answered, %s refused, %s dropped", v.perSecond(func(a *ctl.Activity) uint64 {
+		return replies(a, "", ok)
+	}),
 		v.perSecond(refusals), v.perSecond(func(a *ctl.Activity) uint64 { return drops(a, "") }))
-	text += numbers("; wait: ", count{v.now.SA.Transfers.UnderWay, "tables"}, count{v.now.SA.Registrations.RepliesWaiting, "replies"},
+	text += numbers("; wait: ", count{v.now.SA.Transfers.UnderWay, "tables"},
+		count{v.now.SA.Registrations.RepliesWaiting, "replies"},
 		count{v.now.SA.Registrations.ReportsWaiting, "reports"})
 	lines = append(lines, line{text, plain})
 	if times := v.timesText(); times != "" {
@@ -107,7 +116,8 @@ func numbers(head string, all ...count) (text string) {
 
 // subnetText is the subnet in figures.
 func subnetText(s *ctl.SubnetStatus) string {
-	return fmt.Sprintf("generation %d", s.Generation) + numbers(": ", count{s.Switches, "switches"}, count{s.CAs, "CAs"}, count{s.Routers, "routers"},
+	return fmt.Sprintf("generation %d", s.Generation) + numbers(": ", count{s.Switches, "switches"},
+		count{s.CAs, "CAs"}, count{s.Routers, "routers"},
 		count{s.Links, "links"}, count{s.LIDs, "LIDs"}, count{s.Missing, "unresponsive nodes"})
 }
 
@@ -140,7 +150,8 @@ func (v *topView) lastSweep(s *ctl.SweepStatus) line {
 	if !s.Up {
 		text, style = fmt.Sprintf("errors during initialization %v ago", v.ago(s.Ended)), alarm
 	}
-	if wrong := numbers("; ", count{s.Failures, "Sets failed"}, count{s.Cut, "pairs disconnected"}, count{s.Lost, "routes lost"}); wrong != "" {
+	if wrong := numbers("; ", count{s.Failures, "Sets failed"}, count{s.Cut, "pairs disconnected"},
+		count{s.Lost, "routes lost"}); wrong != "" {
 		return line{"last     " + text + wrong, alarm}
 	}
 	return line{"last     " + text + "; Sets: " + s.Sets, style}
@@ -260,7 +271,8 @@ func tableLines(t *table, width int) (lines []line) {
 
 // saTable is how subnet administration answers, in room lines.
 func (v *topView) saTable(width, room int) []line {
-	t := &table{columns: []column{{head: "SUBNET ADMINISTRATION", yields: true}, {head: "STATUS", yields: true}, {head: "PER SECOND", right: true}, {head: "TOTAL", right: true}}}
+	t := &table{columns: []column{{head: "SUBNET ADMINISTRATION", yields: true}, {head: "STATUS", yields: true},
+		{head: "PER SECOND", right: true}, {head: "TOTAL", right: true}}}
 	rows := v.saRows()
 	for _, r := range rows[:min(len(rows), max(room-1, 0))] {
 		t.add(r.attribute, r.answer, rateText(r.rate), strconv.FormatUint(r.total, 10))
@@ -275,9 +287,13 @@ func (v *topView) saTable(width, room int) []line {
 // clientTable has the ports that ask most, and those that send with wrong keys.
 func (v *topView) clientTable(width int) []line {
 	c := &v.now.Clients
-	t := &table{columns: []column{{head: "CLIENT", yields: true}, {head: "LID", right: true}, {head: "PER SECOND", right: true}, {head: "SHARE", right: true}}}
+	t := &table{
+		columns: []column{{head: "CLIENT", yields: true}, {head: "LID", right: true}, {head: "PER SECOND", right: true},
+			{head: "SHARE", right: true}},
+	}
 	for _, r := range v.clients() {
-		t.add(printable(v.names.of(r.Node, r.Desc)), strconv.Itoa(int(r.LID)), rateText(float64(r.Count)/c.Seconds), fmt.Sprintf("%.0f%%", 100*float64(r.Count)/float64(c.Asked)))
+		t.add(printable(v.names.of(r.Node, r.Desc)), strconv.Itoa(int(r.LID)), rateText(float64(r.Count)/c.Seconds),
+			fmt.Sprintf("%.0f%%", 100*float64(r.Count)/float64(c.Asked)))
 	}
 	lines := tableLines(t, width)
 	if len(t.rows) == 0 {
@@ -286,7 +302,9 @@ func (v *topView) clientTable(width int) []line {
 	if len(v.now.BadKeys) == 0 {
 		return lines
 	}
-	t = &table{columns: []column{{head: "SENDER OF WRONG KEYS", yields: true}, {head: "KEY"}, {head: "TRAPS", right: true}}}
+	t = &table{
+		columns: []column{{head: "SENDER OF WRONG KEYS", yields: true}, {head: "KEY"}, {head: "TRAPS", right: true}},
+	}
 	for _, b := range v.now.BadKeys {
 		name := "others"
 		if b.Port != "" {
@@ -310,7 +328,9 @@ func (v *topView) changes(room int) (lines []line) {
 		if len(lines) >= room {
 			break
 		}
-		lines = append(lines, line{fmt.Sprintf("%s  generation %d: %s", g.Time.Local().Format(time.TimeOnly), g.Generation, countsText(&g)), plain})
+		lines = append(lines,
+			line{fmt.Sprintf("%s  generation %d: %s", g.Time.Local().Format(time.TimeOnly), g.Generation,
+				countsText(&g)), plain})
 	}
 	if lines == nil {
 		lines = []line{{"none", plain}}
@@ -339,7 +359,8 @@ func eventLines(events []ctl.Event, room int) (lines []line) {
 
 // managers are all subnet managers.
 func (v *topView) managers(width int) []line {
-	t := &table{columns: []column{{head: "GUID"}, {head: "LID", right: true}, {head: "PRIORITY", right: true}, {head: "STATE"}, {head: "", yields: true}}}
+	t := &table{columns: []column{{head: "GUID"}, {head: "LID", right: true}, {head: "PRIORITY", right: true},
+		{head: "STATE"}, {head: "", yields: true}}}
 	for i, m := range v.now.Status.SMs {
 		t.add(m.GUID, lid(m.LID), strconv.Itoa(int(m.Priority)), m.State, noteOn(&m, i == 0))
 	}

@@ -13,27 +13,39 @@ import (
 func looked() *topView {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
 	status := &ctl.Status{Version: "1.0", Started: start, Where: "mlx5_0 port 1", State: "MASTER", Phase: "idle",
-		Subnet: &ctl.SubnetStatus{Generation: 12, Switches: 80, CAs: 128, Links: 384, LIDs: 208, Ports: map[string]int{"Active": 766, "Down": 2}},
-		Sweep:  &ctl.SweepStatus{Ended: start.Add(time.Minute), Seconds: 0.042, Up: true, Sets: "PortInfo 3"},
+		Subnet: &ctl.SubnetStatus{Generation: 12, Switches: 80, CAs: 128, Links: 384, LIDs: 208,
+			Ports: map[string]int{"Active": 766, "Down": 2}},
+		Sweep: &ctl.SweepStatus{Ended: start.Add(time.Minute), Seconds: 0.042, Up: true, Sets: "PortInfo 3"},
 		SMs: []ctl.SM{{GUID: "0x0000000000000001", LID: 1, Priority: 15, State: "MASTER"},
-			{GUID: "0x0000000000000002", LID: 9, Priority: 3, State: "STANDBY", NextMaster: true, Mirrors: true, Lag: 0.25}}}
+			{GUID: "0x0000000000000002", LID: 9, Priority: 3, State: "STANDBY", NextMaster: true, Mirrors: true,
+				Lag: 0.25}}}
 	look := func(after time.Duration, times uint64) *ctl.Activity {
 		return &ctl.Activity{
-			Time: start.Add(after), Status: status, Sweeps: map[string]uint64{"light": 6 * times, "heavy": 2}, Traps: map[string]uint64{"128": times},
+			Time: start.Add(after), Status: status, Sweeps: map[string]uint64{"light": 6 * times, "heavy": 2},
+			Traps:  map[string]uint64{"128": times},
 			Phases: []ctl.Phase{{Phase: "walking", Count: 4, Seconds: 0.2}, {Phase: "looking"}},
 			SMPs:   ctl.SMPs{Sent: 1000 * times, Window: 128, OnWire: 3},
-			SA: &ctl.SAStats{Replies: []ctl.SAReplies{{Attribute: "NodeRecord", Status: "ok", Count: 500}, {Attribute: "PathRecord", Status: "ok", Count: 400 * times}, {Attribute: "PathRecord", Status: "no records", Count: 2 * times}},
-				Dropped: []ctl.SADrops{{Reason: "no room", Count: 30 * times}}, Transfers: ctl.SATransfers{UnderWay: 7}, Times: []ctl.SATimes{
-					{Way: "get", Count: 100 * times, Buckets: []ctl.TimeBucket{{Over: 0.0001, To: 0.0002, Count: 90 * times}, {Over: 0.002, To: 0.004, Count: 10 * times}}},
+			SA: &ctl.SAStats{Replies: []ctl.SAReplies{{Attribute: "NodeRecord", Status: "ok", Count: 500},
+				{Attribute: "PathRecord", Status: "ok", Count: 400 * times},
+				{Attribute: "PathRecord", Status: "no records", Count: 2 * times}},
+				Dropped: []ctl.SADrops{{Reason: "no room", Count: 30 * times}}, Transfers: ctl.SATransfers{UnderWay: 7},
+				Times: []ctl.SATimes{
+					{Way: "get", Count: 100 * times,
+						Buckets: []ctl.TimeBucket{{Over: 0.0001, To: 0.0002, Count: 90 * times},
+							{Over: 0.002, To: 0.004, Count: 10 * times}}},
 					{Way: "register", Count: 4, Buckets: []ctl.TimeBucket{{Over: 0.01, To: 0.02, Count: 4}}}}},
 			BadKeys: []ctl.BadKey{{Port: "0x0000000000000007", Trap: 257, Count: 3}, {Trap: 258, Count: 1}},
-			Clients: ctl.SAClients{Seconds: 2, Asked: 100, Active: 2, Most: []ctl.SAClient{{LID: 5, Node: "0x5", Desc: "zeta", Count: 75}, {LID: 6, Node: "0x6", Desc: "alpha\x1b[2J", Count: 25}}},
+			Clients: ctl.SAClients{Seconds: 2, Asked: 100, Active: 2,
+				Most: []ctl.SAClient{{LID: 5, Node: "0x5", Desc: "zeta", Count: 75},
+					{LID: 6, Node: "0x6", Desc: "alpha\x1b[2J", Count: 25}}},
 		}
 	}
 	v := &topView{}
 	v.take(look(100*time.Second, 1), nil, nil)
-	v.take(look(102*time.Second, 2), []ctl.Generation{{Generation: 11, First: true, Time: start}, {Generation: 12, Time: start, Counts: map[string]int{"link": 1, "routes": 3}, Entries: 9}},
-		[]ctl.Event{{Seq: 4, Time: start, Level: "info", Text: "fine"}, {Seq: 5, Time: start, Level: "error", Text: "bad", Attrs: map[string]any{"lid": 4.0, "a": "b"}}})
+	v.take(look(102*time.Second, 2), []ctl.Generation{{Generation: 11, First: true, Time: start},
+		{Generation: 12, Time: start, Counts: map[string]int{"link": 1, "routes": 3}, Entries: 9}},
+		[]ctl.Event{{Seq: 4, Time: start, Level: "info", Text: "fine"},
+			{Seq: 5, Time: start, Level: "error", Text: "bad", Attrs: map[string]any{"lid": 4.0, "a": "b"}}})
 	return v
 }
 
@@ -82,15 +94,18 @@ func TestRenderPages(t *testing.T) {
 		keys string
 		want []string // in this order
 	}{
-		{"2", []string{"[2 SA]", "RESPONSES TO", "get", "50", "156us", "3.8ms", "200", "156us", "3.8ms", "register", "0", "-", "-", "4", "15ms", "20ms", "PathRecord", "(dropped)", "no records", "NodeRecord"}},
+		{"2", []string{"[2 SA]", "RESPONSES TO", "get", "50", "156us", "3.8ms", "200", "156us", "3.8ms", "register",
+			"0", "-", "-", "4", "15ms", "20ms", "PathRecord", "(dropped)", "no records", "NodeRecord"}},
 		{"2s", []string{"sort (total)"}},
 		{"2s", []string{"PathRecord", "NodeRecord", "(dropped)", "no records"}},
 		{"2ss", []string{"(dropped)", "NodeRecord", "no records", "ok"}},
-		{"3", []string{"zeta", "5", "38", "75%", "alpha?[2J", "12", "25%", "SENDER OF WRONG KEYS", "0x0000000000000007", "P_Key", "3", "others", "Q_Key"}},
+		{"3", []string{"zeta", "5", "38", "75%", "alpha?[2J", "12", "25%", "SENDER OF WRONG KEYS", "0x0000000000000007",
+			"P_Key", "3", "others", "Q_Key"}},
 		{"3ss", []string{"alpha", "zeta"}},
 		{"\t\t\t", []string{"[4 changes]", "generation 12", "generation 11"}},
 		{"5", []string{"bad a=b", "fine"}},
-		{"6", []string{"0x0000000000000001", "this manager", "0x0000000000000002", "takes over when the master dies, mirrors registrations, 250ms behind"}},
+		{"6", []string{"0x0000000000000001", "this manager", "0x0000000000000002",
+			"takes over when the master dies, mirrors registrations, 250ms behind"}},
 		{"6\t", []string{"[1 overview]"}},
 		{"p", []string{"PAUSED"}},
 		{"  9x\x1b", []string{"[1 overview]", "(rate)"}},
@@ -186,7 +201,8 @@ func TestStatusOfOwnPort(t *testing.T) {
 		t.Errorf("nothing is wrong:\n%s", text)
 	}
 	status.OwnPort = "our own port does not answer"
-	if text := statusText(&status, time.Now()); !strings.Contains(text, "mlx5_0 port 1\n          our own port does not answer\nstate") {
+	if text := statusText(&status, time.Now()); !strings.Contains(text,
+		"mlx5_0 port 1\n          our own port does not answer\nstate") {
 		t.Errorf("it does not answer:\n%s", text)
 	}
 }

@@ -19,7 +19,9 @@ type timesRow struct {
 // times are the ways to an answer on which there was one since the start.
 func (v *topView) times() (rows []timesRow) {
 	for _, now := range v.now.SA.Times {
-		r := timesRow{way: now.Way, all: now.Buckets, total: now.Count, rate: v.rate(func(a *ctl.Activity) uint64 { return timesOf(a, now.Way).Count })}
+		r := timesRow{way: now.Way, all: now.Buckets, total: now.Count, rate: v.rate(func(a *ctl.Activity) uint64 {
+			return timesOf(a, now.Way).Count
+		})}
 		if v.was != nil {
 			r.lately = grown(timesOf(v.was, now.Way).Buckets, now.Buckets)
 		}
@@ -74,10 +76,12 @@ func (v *topView) timesTable(width int) []line {
 	if rows == nil {
 		return nil
 	}
-	t := &table{columns: []column{{head: "RESPONSES TO"}, {head: "PER SECOND", right: true}, {head: "P50", right: true}, {head: "P99", right: true},
+	t := &table{columns: []column{{head: "RESPONSES TO"}, {head: "PER SECOND", right: true}, {head: "P50", right: true},
+		{head: "P99", right: true},
 		{head: "TOTAL", right: true}, {head: "P50", right: true}, {head: "P99", right: true}}}
 	for _, r := range rows {
-		t.add(r.way, rateText(r.rate), quantile(r.lately, 0.5), quantile(r.lately, 0.99), strconv.FormatUint(r.total, 10), quantile(r.all, 0.5), quantile(r.all, 0.99))
+		t.add(r.way, rateText(r.rate), quantile(r.lately, 0.5), quantile(r.lately, 0.99),
+			strconv.FormatUint(r.total, 10), quantile(r.all, 0.5), quantile(r.all, 0.99))
 	}
 	return append(tableLines(t, width), line{})
 }

@@ -123,10 +123,14 @@ type saRow struct {
 func (v *topView) saRows() []saRow {
 	var rows []saRow
 	for _, r := range v.now.SA.Replies {
-		rows = append(rows, saRow{r.Attribute, r.Status, r.Count, v.rate(func(a *ctl.Activity) uint64 { return replies(a, r.Attribute, r.Status) })})
+		rows = append(rows, saRow{r.Attribute, r.Status, r.Count, v.rate(func(a *ctl.Activity) uint64 {
+			return replies(a, r.Attribute, r.Status)
+		})})
 	}
 	for _, d := range v.now.SA.Dropped {
-		rows = append(rows, saRow{"(dropped)", d.Reason, d.Count, v.rate(func(a *ctl.Activity) uint64 { return drops(a, d.Reason) })})
+		rows = append(rows, saRow{"(dropped)", d.Reason, d.Count, v.rate(func(a *ctl.Activity) uint64 {
+			return drops(a, d.Reason)
+		})})
 	}
 	slices.SortStableFunc(rows, func(a, b saRow) int {
 		name := cmp.Or(cmp.Compare(a.attribute, b.attribute), cmp.Compare(a.answer, b.answer))
@@ -187,7 +191,8 @@ func (v *topView) clients() []ctl.SAClient {
 	rows := slices.Clone(v.now.Clients.Most)
 	if v.order == byName {
 		slices.SortStableFunc(rows, func(a, b ctl.SAClient) int {
-			return cmp.Or(cmp.Compare(v.names.of(a.Node, a.Desc), v.names.of(b.Node, b.Desc)), cmp.Compare(a.LID, b.LID))
+			return cmp.Or(cmp.Compare(v.names.of(a.Node, a.Desc), v.names.of(b.Node, b.Desc)),
+				cmp.Compare(a.LID, b.LID))
 		})
 	}
 	return rows

@@ -30,7 +30,8 @@ var planFormats = []string{"ibsm", "topoconfig"}
 
 func newTopology(a *asker) *cobra.Command {
 	c := &topologyCommand{asker: a}
-	cmd := &cobra.Command{Use: "topology VERB [OPTION]... [ARGUMENT]...", Short: "compare the cables with a plan of them", Long: `
+	cmd := &cobra.Command{Use: "topology VERB [OPTION]... [ARGUMENT]...",
+		Short: "compare the cables with a plan of them", Long: `
 Writes a plan of the cables, and compares cables with a plan. Each difference is reported once,
 however many cables it involves: swapped cables, cables shifted by one port, a replaced device.
 
@@ -47,7 +48,8 @@ Exit status: 0 all cables are as planned, 1 failure or cables differ, 2 wrong us
   ibsmctl topology diff plan.conf ibnetdiscover.out
 `}
 	f := cmd.PersistentFlags()
-	f.StringVar(&c.fabric, "fabric", "", "learn, check: use the topology of `SPEC` instead of the manager's subnet: a file (ibnetdiscover, ibsim) or a generator such as fattree:k=8")
+	f.StringVar(&c.fabric, "fabric", "",
+		"learn, check: use the topology of `SPEC` instead of the manager's subnet: a file (ibnetdiscover, ibsim) or a generator such as fattree:k=8")
 	f.StringVarP(&c.output, "output", "o", "", "learn: write to `FILE` instead of standard output")
 	f.StringVar(&c.format, "format", "ibsm", "learn: write as `FORMAT`: ibsm or topoconfig (NVIDIA's UFM)")
 	f.BoolVar(&c.held, "held", false, "learn: include cables that are held back")
@@ -111,7 +113,8 @@ func (c *topologyCommand) checkManager(ctx context.Context) error {
 		return c.explain(err)
 	}
 	if !r.Plan && len(r.HeldBack) == 0 && r.CutOff == 0 {
-		return cli.WithHint(errors.New(r.Seen), "specify a PLAN, or set topo_config_file; ibsmctl topology learn writes a plan")
+		return cli.WithHint(errors.New(r.Seen),
+			"specify a PLAN, or set topo_config_file; ibsmctl topology learn writes a plan")
 	}
 	return c.show(r)
 }
@@ -143,7 +146,8 @@ func (c *topologyCommand) show(r *ctl.Cabling) error {
 		if h.Switch {
 			why = "held_back_sw_file"
 		}
-		fmt.Fprintf(&text, "held back (%s): %s port %d - %s port %d\n", why, printable(c.called(&h.From)), h.From.Port, printable(c.called(&h.To)), h.To.Port)
+		fmt.Fprintf(&text, "held back (%s): %s port %d - %s port %d\n", why, printable(c.called(&h.From)), h.From.Port,
+			printable(c.called(&h.To)), h.To.Port)
 	}
 	if r.MoreHeld > 0 {
 		fmt.Fprintf(&text, "and %d more held back\n", r.MoreHeld)
@@ -183,7 +187,8 @@ func readPlan(name string) (*cabling.Cabling, error) {
 	return plan, err
 }
 
-// present are the cables of the manager's subnet, if held is set with those that are held back or cut off, or those of --fabric.
+// present are the cables of the manager's subnet, if held is set with those that are held back or cut off, or those of
+// --fabric.
 func (c *topologyCommand) present(ctx context.Context, held bool) (*cabling.Cabling, error) {
 	if c.fabric != "" {
 		n, err := loadNet(c.fabric)
@@ -198,7 +203,8 @@ func (c *topologyCommand) present(ctx context.Context, held bool) (*cabling.Cabl
 	all := &subnetCabling{at: map[string]int32{}, names: c.names}
 	err := ctl.All(ctx, c.Client, http.MethodGet, "/v1/nodes", nil, func(n *ctl.Node) error {
 		i, err := all.device(n.GUID, n.Desc, n.Type)
-		if last := uint8(n.Ports); err == nil && all.Devices[i].Type == mad.Switch && cabling.WithoutConnector(n.VendorID, last, last) {
+		if last := uint8(n.Ports); err == nil && all.Devices[i].Type == mad.Switch &&
+			cabling.WithoutConnector(n.VendorID, last, last) {
 			all.Inner = append(all.Inner, cabling.End{Device: i, Port: last})
 		}
 		return err
@@ -225,7 +231,8 @@ func (c *topologyCommand) present(ctx context.Context, held bool) (*cabling.Cabl
 			return err
 		}
 		to, err := all.device(l.To.Node, l.To.Desc, l.To.Type)
-		if err != nil || used[cabling.End{Device: from, Port: l.From.Port}] || used[cabling.End{Device: to, Port: l.To.Port}] {
+		if err != nil || used[cabling.End{Device: from, Port: l.From.Port}] ||
+			used[cabling.End{Device: to, Port: l.To.Port}] {
 			return err
 		}
 		return all.add(l)
@@ -271,4 +278,5 @@ func (s *subnetCabling) add(l *ctl.Cable) error {
 }
 
 // typesByName are the types of nodes by their names in replies.
-var typesByName = map[string]mad.NodeType{mad.CA.String(): mad.CA, mad.Switch.String(): mad.Switch, mad.Router.String(): mad.Router}
+var typesByName = map[string]mad.NodeType{mad.CA.String(): mad.CA, mad.Switch.String(): mad.Switch,
+	mad.Router.String(): mad.Router}

@@ -12,8 +12,8 @@ import (
 	"ibsm/topo/net"
 )
 
-// TestTopology learns a plan from a manager, miswires the fabric, and finds what is wrong: in files, by the manager that has the plan, and where
-// it is enforced.
+// TestTopology learns a plan from a manager, miswires the fabric, and finds what is wrong: in files, by the manager
+// that has the plan, and where it is enforced.
 func TestTopology(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -27,7 +27,8 @@ func TestTopology(t *testing.T) {
 	ask := func(status int, says string, args ...string) {
 		t.Helper()
 		var out bytes.Buffer
-		if got := run(append([]string{"--socket", socket}, args...), &out, &out); got != status || !regexp.MustCompile(says).MatchString(out.String()) {
+		if got := run(append([]string{"--socket", socket}, args...), &out, &out); got != status ||
+			!regexp.MustCompile(says).MatchString(out.String()) {
 			t.Errorf("%v: exit status %d, want %d and %q\n%s", args, got, status, says, out.String())
 		}
 	}
@@ -59,7 +60,9 @@ func TestTopology(t *testing.T) {
 	}
 	write("miswired", text.String())
 	const exchanged = "cables 1 and 2 of leaf-03 are exchanged"
-	ask(1, "^"+exchanged+"\n46 of 48 cables of the plan are there, 1 difference\nibsmctl: error: the cables are not as planned\n$", "topology", "diff", in("plan"), in("miswired"))
+	ask(1, "^"+exchanged+
+		"\n46 of 48 cables of the plan are there, 1 difference\nibsmctl: error: the cables are not as planned\n$",
+		"topology", "diff", in("plan"), in("miswired"))
 	ask(1, exchanged, "topology", "check", in("plan"), "--fabric", in("miswired"))
 	ask(2, "needs a PLAN", "topology", "check", "--fabric", in("miswired"))
 	ask(1, `"kind": "exchanged",\n *"text": "`+exchanged, "topology", "diff", "--json", in("plan"), in("miswired"))
@@ -76,15 +79,18 @@ func TestTopology(t *testing.T) {
 
 	write("conf", "topo_config_file "+in("plan")+"\ntopo_config_enabled TRUE\n")
 	socket, _ = startManager(t, in("miswired"), "-F", in("conf"), "--state_dir", "none")
-	ask(1, `^`+exchanged+`\nheld back \(not in the plan\): leaf-03 port 1 - host-06 mlx5_0 port 1\nheld back \(not in the plan\): leaf-03 port 2 - host-05 mlx5_0 port 1\n46 of 48`, "topology", "check")
+	ask(1, `^`+exchanged+
+		`\nheld back \(not in the plan\): leaf-03 port 1 - host-06 mlx5_0 port 1\nheld back \(not in the plan\): leaf-03 port 2 - host-05 mlx5_0 port 1\n46 of 48`, "topology", "check")
 	ask(0, "; cables held back: 2: see ibsmctl topology check\n", "status")
 	ask(0, `(?s)leaf-03 port 1.*is held back, because it is not in the plan.*`+exchanged, "why", "leaf-03:1")
-	ask(0, `(?s)held back: cable leaf-03 port 2 - host-05 mlx5_0 port 1 is held back, because it is not in the plan`, "why", "host-05")
+	ask(0, `(?s)held back: cable leaf-03 port 2 - host-05 mlx5_0 port 1 is held back, because it is not in the plan`,
+		"why", "host-05")
 	ask(1, "^"+exchanged+"\n46 of 48", "topology", "check", in("plan"))
 	ask(0, "^$", "topology", "learn", "--held", "-o", in("all"))
 	ask(1, exchanged, "topology", "diff", in("plan"), in("all"))
 	ask(0, "^$", "topology", "learn", "-o", in("used"))
-	ask(1, "host-05 mlx5_0 is missing, with 1 cable\nhost-06 mlx5_0 is missing, with 1 cable\n46 of 48", "topology", "diff", in("plan"), in("used"))
+	ask(1, "host-05 mlx5_0 is missing, with 1 cable\nhost-06 mlx5_0 is missing, with 1 cable\n46 of 48", "topology",
+		"diff", in("plan"), in("used"))
 
 	plan, err := os.ReadFile(in("plan"))
 	if err != nil {
@@ -94,7 +100,8 @@ func TestTopology(t *testing.T) {
 	if n := len(uplink.FindAll(plan, -1)); n != 2 {
 		t.Fatalf("%d uplinks of leaf-03\n%s", n, plan)
 	}
-	write("cut", uplink.ReplaceAllString(string(plan), "")) // leaf-03 and its hosts are cut off, with planned cables between them
+	// leaf-03 and its hosts are cut off, with planned cables between them
+	write("cut", uplink.ReplaceAllString(string(plan), ""))
 	write("conf", "topo_config_file "+in("cut")+"\ntopo_config_enabled TRUE\n")
 	socket, _ = startManager(t, "fattree:k=4", "-F", in("conf"), "--state_dir", "none")
 	ask(0, "; cables held back: 2: see", "status")
@@ -122,5 +129,6 @@ func TestTopology(t *testing.T) {
 		}
 	}
 	ask(1, `(?m)^the plan describes another subnet: 0 of its 36 devices are known\nibsmctl: error: the plan describes another subnet$`, "topology", "check")
-	ask(0, "\ncabling +the plan describes another subnet: 0 of its 36 devices are known; cables held back: 4: see", "status")
+	ask(0, "\ncabling +the plan describes another subnet: 0 of its 36 devices are known; cables held back: 4: see",
+		"status")
 }

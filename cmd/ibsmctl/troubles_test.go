@@ -12,7 +12,8 @@ import (
 	"ibsm/ctl"
 )
 
-// TestTroublesOfStandby: a standby that cannot write its state store says so in status, why and security, although it knows no subnet.
+// TestTroublesOfStandby: a standby that cannot write its state store says so in status, why and security, although it
+// knows no subnet.
 func TestTroublesOfStandby(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "ctl.sock")
 	l, err := net.Listen("unix", socket)
@@ -21,7 +22,8 @@ func TestTroublesOfStandby(t *testing.T) {
 	}
 	standby := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/status" {
-			io.WriteString(w, `{"state":"STANDBY","unwritten":[{"what":"state store","reason":"disk full","since":"2026-11-20T10:00:00Z"}]}`)
+			io.WriteString(w,
+				`{"state":"STANDBY","unwritten":[{"what":"state store","reason":"disk full","since":"2026-11-20T10:00:00Z"}]}`)
 			return
 		}
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -33,7 +35,8 @@ func TestTroublesOfStandby(t *testing.T) {
 	want := (&ctl.Unwritten{What: "state store", Reason: "disk full", Since: since}).String() + "\n"
 	for _, verb := range []string{"status", "why", "why a b", "security"} {
 		out, errs, status := invoke(t, append([]string{"--socket", socket}, strings.Fields(verb)...)...)
-		if !strings.HasPrefix(out, want) || (status == 0) != (verb == "status") || (status == 1) != strings.Contains(errs, "the subnet is not known") {
+		if !strings.HasPrefix(out, want) || (status == 0) != (verb == "status") ||
+			(status == 1) != strings.Contains(errs, "the subnet is not known") {
 			t.Errorf("%s: status %d, it wrote\n%s%s", verb, status, out, errs)
 		}
 	}

@@ -171,7 +171,8 @@ func undo(file string) error {
 			return err
 		}
 		if len(list) == 0 {
-			return fmt.Errorf("no earlier version of %s: versions are saved since the first edit by ibsmctl or the first apply", file)
+			return fmt.Errorf(
+				"no earlier version of %s: versions are saved since the first edit by ibsmctl or the first apply", file)
 		}
 		newest := list[len(list)-1]
 		now, err := os.ReadFile(newest.name)
@@ -201,7 +202,8 @@ func undo(file string) error {
 
 // notOurs refuses to undo a change that was not made by ibsmctl.
 func notOurs(earlier, file, before, after string) error {
-	return cli.WithHint(fmt.Errorf("the last change of %s was not made by ibsmctl, and undo would lose it:\n%s", file, lineDiff(before, after)),
+	return cli.WithHint(fmt.Errorf("the last change of %s was not made by ibsmctl, and undo would lose it:\n%s", file,
+		lineDiff(before, after)),
 		fmt.Sprintf("edit the file, or copy %s over it", earlier))
 }
 

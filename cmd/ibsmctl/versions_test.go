@@ -26,10 +26,12 @@ func TestUndo(t *testing.T) {
 		var out bytes.Buffer
 		got := run(append([]string{"partitions", "-f", file}, args...), &out, &out)
 		if got != status || !strings.Contains(out.String(), says) || text() != want {
-			t.Errorf("%v: exit status %d, want %d and %q\n%s\nthe file is\n%s\nwant\n%s", args, got, status, says, out.String(), text(), want)
+			t.Errorf("%v: exit status %d, want %d and %q\n%s\nthe file is\n%s\nwant\n%s", args, got, status, says,
+				out.String(), text(), want)
 		}
 	}
-	const a, b, c, byHand = "A=0x0001 : SELF=full;\n", "B=0x0002 : SELF=full;\n", "C=0x0003 : SELF=full;\n", "H=0x0009 : ALL=full; # by hand\n"
+	const a, b, c, byHand = "A=0x0001 : SELF=full;\n", "B=0x0002 : SELF=full;\n", "C=0x0003 : SELF=full;\n",
+		"H=0x0009 : ALL=full; # by hand\n"
 	ask(0, "", a, "create", "A", "--key", "1", "SELF=full")
 	ask(0, "", a+b, "create", "B", "--key", "2", "SELF=full")
 	edit(byHand)
@@ -39,7 +41,8 @@ func TestUndo(t *testing.T) {
 	for range 2 {
 		ask(1, "\n  + H=0x0009 : ALL=full; # by hand\n", a+b+byHand, "undo")
 	}
-	for name, want := range map[string]string{"1~": a, "2~": a + b, "3~edited": a + b + byHand, "4~undone": a + b + byHand + c} {
+	for name, want := range map[string]string{"1~": a, "2~": a + b, "3~edited": a + b + byHand,
+		"4~undone": a + b + byHand + c} {
 		if got, err := os.ReadFile(file + ".~" + name); err != nil || string(got) != want {
 			t.Errorf("version %s: %v\n%s\nwant\n%s", name, err, got, want)
 		}
@@ -57,7 +60,8 @@ func TestConcurrentEdits(t *testing.T) {
 	for i := range edits {
 		all.Go(func() {
 			var out bytes.Buffer
-			if status := run([]string{"partitions", "-f", file, "add", "A", fmt.Sprintf("0x%x", 0x100+i)}, &out, &out); status != 0 {
+			if status := run([]string{"partitions", "-f", file, "add", "A", fmt.Sprintf("0x%x", 0x100+i)}, &out,
+				&out); status != 0 {
 				t.Errorf("edit %d: exit status %d\n%s", i, status, out.String())
 			}
 		})

@@ -19,7 +19,8 @@ import (
 
 func newWhy(a *asker) *cobra.Command {
 	var ask pathOptions
-	cmd := &cobra.Command{Use: "why [OPTION]... [PORT [OTHER]]", Short: "why a port is not Active, or does not reach another", Args: cli.Args(0, 2),
+	cmd := &cobra.Command{Use: "why [OPTION]... [PORT [OTHER]]",
+		Short: "why a port is not Active, or does not reach another", Args: cli.Args(0, 2),
 		RunE: a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
 			return a.why(ctx, args, &ask, stdout)
 		}), ValidArgsFunction: a.completeNodes(2), Long: `
@@ -53,7 +54,8 @@ type pathOptions struct{ serviceID, pkey, class string }
 // pathAnswerText is a path in words.
 func pathAnswerText(p *ctl.PathAnswer) (text string) {
 	if p.Found {
-		text = fmt.Sprintf("path record: SL %d, MTU %d, %g Gb/s, lifetime %d, P_Key %s\n", p.SL, p.MTU, p.Gbps, p.LifeTime, p.PKey)
+		text = fmt.Sprintf("path record: SL %d, MTU %d, %g Gb/s, lifetime %d, P_Key %s\n", p.SL, p.MTU, p.Gbps,
+			p.LifeTime, p.PKey)
 	} else {
 		text = fmt.Sprintf("path record: none: %s\n", printable(p.Reason))
 	}
@@ -70,7 +72,8 @@ func pathAnswerText(p *ctl.PathAnswer) (text string) {
 
 func (a *asker) why(ctx context.Context, args []string, ask *pathOptions, stdout io.Writer) error {
 	named := append(args, "", "")
-	record := query("from", a.names.resolve(named[0]), "to", a.names.resolve(named[1]), "service_id", ask.serviceID, "pkey", ask.pkey, "qos_class", ask.class)
+	record := query("from", a.names.resolve(named[0]), "to", a.names.resolve(named[1]), "service_id", ask.serviceID,
+		"pkey", ask.pkey, "qos_class", ask.class)
 	switch {
 	case *ask == pathOptions{}:
 	case len(args) < 2:
@@ -142,7 +145,8 @@ func portTroubles(st *ctl.Status) (lines []string) {
 		lines = append(lines, "the manager is waiting for its port: "+st.Waiting)
 	}
 	if st.OwnPort != "" {
-		lines = append(lines, fmt.Sprintf("the manager's own port (%s): %s; check its cable and its driver with ibstat", st.Where, st.OwnPort))
+		lines = append(lines, fmt.Sprintf("the manager's own port (%s): %s; check its cable and its driver with ibstat",
+			st.Where, st.OwnPort))
 	}
 	return lines
 }
@@ -153,10 +157,13 @@ func routesText(s *ctl.SweepStatus) (text string) {
 		return ""
 	}
 	if s.Cut > 0 {
-		text += fmt.Sprintf("\nroutes: %s disconnected\n", plural.With(s.Cut, "pair of switch and LID is", "pairs of switch and LID are"))
+		text += fmt.Sprintf("\nroutes: %s disconnected\n",
+			plural.With(s.Cut, "pair of switch and LID is", "pairs of switch and LID are"))
 	}
 	if s.Lost > 0 {
-		text += fmt.Sprintf("\nroutes: %s no working route\n", plural.With(s.Lost, "pair of switch and LID is connected but has", "pairs of switch and LID are connected but have"))
+		text += fmt.Sprintf("\nroutes: %s no working route\n",
+			plural.With(s.Lost, "pair of switch and LID is connected but has",
+				"pairs of switch and LID are connected but have"))
 	}
 	if text != "" {
 		text += "  see ibsmctl events for an example, or ibsmctl why PORT OTHER for two ports\n"
@@ -190,14 +197,16 @@ func (a *asker) refusedText(all []*ctl.Refusal, unlisted uint64) string {
 			if name == "" {
 				name = r.Port
 			}
-			fmt.Fprintf(&b, "    %s: %s, %s, last %s\n", name, shortGID(r.MGID), plural.With(int(r.Count), "time", "times"), r.Last.Local().Format(time.DateTime))
+			fmt.Fprintf(&b, "    %s: %s, %s, last %s\n", name, shortGID(r.MGID),
+				plural.With(int(r.Count), "time", "times"), r.Last.Local().Format(time.DateTime))
 		}
 		if more := len(list) - mostRefused; more > 0 {
 			fmt.Fprintf(&b, "    and %d more: ibsmctl groups lists all\n", more)
 		}
 	}
 	if unlisted > 0 {
-		fmt.Fprintf(&b, "  %d further rejected joins are not listed, because one port or all ports together had too many within a minute\n", unlisted)
+		fmt.Fprintf(
+			&b, "  %d further rejected joins are not listed, because one port or all ports together had too many within a minute\n", unlisted)
 	}
 	return b.String()
 }
@@ -271,7 +280,8 @@ func (a *asker) printDiagnosis(w io.Writer, d *ctl.Diagnosis) {
 		if len(c.Others) > 1 {
 			word = "ports"
 		}
-		fmt.Fprintf(w, "    %s: leaves by port %d; could also leave by %s %s\n", printable(a.names.of(c.Node, c.Desc)), c.Out, word, ranges(c.Others))
+		fmt.Fprintf(w, "    %s: leaves by port %d; could also leave by %s %s\n", printable(a.names.of(c.Node, c.Desc)),
+			c.Out, word, ranges(c.Others))
 	}
 }
 
@@ -323,7 +333,8 @@ func (a *asker) printCauses(w io.Writer, all []*ctl.Diagnosis) {
 	}
 }
 
-// printPorts lists the ports of a cause: of one text by node, else each with its own, and with what to do if that differs.
+// printPorts lists the ports of a cause: of one text by node, else each with its own, and with what to do if that
+// differs.
 func (a *asker) printPorts(w io.Writer, g *cause) {
 	for i := 0; i < len(g.ports); {
 		d := g.ports[i]

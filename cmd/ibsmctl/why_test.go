@@ -14,7 +14,8 @@ func TestRanges(t *testing.T) {
 	for _, c := range []struct {
 		nums []uint8
 		want string
-	}{{[]uint8{7}, "7"}, {[]uint8{1, 2}, "1-2"}, {[]uint8{1, 3, 4, 5, 9}, "1, 3-5, 9"}, {[]uint8{253, 254, 255}, "253-255"}} {
+	}{{[]uint8{7}, "7"}, {[]uint8{1, 2}, "1-2"}, {[]uint8{1, 3, 4, 5, 9}, "1, 3-5, 9"},
+		{[]uint8{253, 254, 255}, "253-255"}} {
 		if got := ranges(c.nums); got != c.want {
 			t.Errorf("%v: %q, want %q", c.nums, got, c.want)
 		}
@@ -24,11 +25,13 @@ func TestRanges(t *testing.T) {
 // Ports are listed by cause, the rarest first, and where the text is the same in short.
 func TestPrintCauses(t *testing.T) {
 	down := func(desc string, port uint8, kind, text string) *ctl.Diagnosis {
-		return &ctl.Diagnosis{Port: ctl.End{Node: desc, Desc: desc, Port: port}, State: "Down", Reasons: []ctl.Reason{{Kind: kind, Text: text, Do: "look"}}}
+		return &ctl.Diagnosis{Port: ctl.End{Node: desc, Desc: desc, Port: port}, State: "Down",
+			Reasons: []ctl.Reason{{Kind: kind, Text: text, Do: "look"}}}
 	}
 	var b bytes.Buffer
 	(&asker{}).printCauses(&b, []*ctl.Diagnosis{
-		down("sw1", 1, "no signal", "no cable"), down("sw1", 2, "no signal", "no cable"), down("sw1", 5, "no signal", "no cable"),
+		down("sw1", 1, "no signal", "no cable"), down("sw1", 2, "no signal", "no cable"),
+		down("sw1", 5, "no signal", "no cable"),
 		down("sw2", 3, "refused", "one\x1b"), down("sw2", 4, "no signal", "no cable"), down("sw3", 1, "refused", "two"),
 	})
 	const want = `refused: 2 ports
@@ -50,7 +53,8 @@ no signal: 4 ports
 // Where ports of a cause need different things, each has its own advice.
 func TestPrintAdvice(t *testing.T) {
 	dropped := func(port uint8, do string) *ctl.Diagnosis {
-		return &ctl.Diagnosis{Port: ctl.End{Desc: "sw", Port: port}, Reasons: []ctl.Reason{{Kind: "P_Key dropped", Text: "text", Do: do}}}
+		return &ctl.Diagnosis{Port: ctl.End{Desc: "sw", Port: port},
+			Reasons: []ctl.Reason{{Kind: "P_Key dropped", Text: "text", Do: do}}}
 	}
 	var b bytes.Buffer
 	(&asker{}).printCauses(&b, []*ctl.Diagnosis{dropped(1, "one"), dropped(2, "two")})
@@ -69,9 +73,10 @@ func TestPrintAdvice(t *testing.T) {
 // A pair has one line for each switch with a choice.
 func TestPrintChoices(t *testing.T) {
 	var b bytes.Buffer
-	(&asker{}).printDiagnosis(&b, &ctl.Diagnosis{Port: ctl.End{Desc: "a"}, To: &ctl.End{Desc: "b"}, Works: true, Routes: "tree", Choices: []ctl.Choice{
-		{Desc: "leaf", Out: 9, Others: []int{5, 7, 8}}, {Desc: "spine", Out: 1, Others: []int{2}},
-	}})
+	(&asker{}).printDiagnosis(&b, &ctl.Diagnosis{Port: ctl.End{Desc: "a"}, To: &ctl.End{Desc: "b"}, Works: true,
+		Routes: "tree", Choices: []ctl.Choice{
+			{Desc: "leaf", Out: 9, Others: []int{5, 7, 8}}, {Desc: "spine", Out: 1, Others: []int{2}},
+		}})
 	const want = `a reaches b
   no problem found
   routes: tree
@@ -106,7 +111,8 @@ func TestPortTroubles(t *testing.T) {
 	}{
 		{ctl.Status{Where: "mlx5_0 port 1"}, "[]"},
 		{ctl.Status{Waiting: "no such port"}, "[the manager is waiting for its port: no such port]"},
-		{ctl.Status{Where: "mlx5_0 port 1", OwnPort: "SM port is down"}, "[the manager's own port (mlx5_0 port 1): SM port is down; check its cable and its driver with ibstat]"},
+		{ctl.Status{Where: "mlx5_0 port 1", OwnPort: "SM port is down"},
+			"[the manager's own port (mlx5_0 port 1): SM port is down; check its cable and its driver with ibstat]"},
 	} {
 		if got := fmt.Sprint(portTroubles(&c.status)); got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)
@@ -114,8 +120,8 @@ func TestPortTroubles(t *testing.T) {
 	}
 }
 
-// TestRefusedText: refused joins come by reason, the latest first, with how often and when; a long list is cut, and refusals that the
-// manager did not keep are counted.
+// TestRefusedText: refused joins come by reason, the latest first, with how often and when; a long list is cut, and
+// refusals that the manager did not keep are counted.
 func TestRefusedText(t *testing.T) {
 	at := time.Date(2026, 11, 28, 10, 0, 0, 0, time.Local)
 	join := func(desc, mgid, reason string, count uint64) *ctl.Refusal {
@@ -134,14 +140,16 @@ rejected joins: 3 pairs of a port and a group
     host-2: ff12::1, 1 time, last 2026-11-28 10:00:00
   4 further rejected joins are not listed, because one port or all ports together had too many within a minute
 `
-	list := []*ctl.Refusal{join("host\x1b-1", "ff12::1", "the MTU is too large", 3), join("host-2", "ff12::1", "not in the partition", 1), join("", "ff12::2", "the MTU is too large", 1)}
+	list := []*ctl.Refusal{join("host\x1b-1", "ff12::1", "the MTU is too large", 3),
+		join("host-2", "ff12::1", "not in the partition", 1), join("", "ff12::2", "the MTU is too large", 1)}
 	if got := a.refusedText(list, 4); got != want {
 		t.Errorf("%s, want\n%s", got, want)
 	}
 	for range 30 {
 		list = append(list, join("host-3", "ff12::3", "not in the partition", 1))
 	}
-	if got := a.refusedText(list, 0); !strings.Contains(got, "    and 11 more: ibsmctl groups lists all\n") || strings.Contains(got, "further") {
+	if got := a.refusedText(list, 0); !strings.Contains(got, "    and 11 more: ibsmctl groups lists all\n") ||
+		strings.Contains(got, "further") {
 		t.Error(got)
 	}
 }

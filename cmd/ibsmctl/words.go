@@ -24,7 +24,8 @@ func oneOf(what, word string, words []string) (string, error) {
 		return begun[0], nil
 	}
 	last := len(words) - 1
-	return "", cli.UsageError(fmt.Sprintf("%s %q: expected %s or %s", what, word, strings.Join(words[:last], ", "), words[last]), "")
+	return "", cli.UsageError(fmt.Sprintf("%s %q: expected %s or %s", what, word, strings.Join(words[:last], ", "),
+		words[last]), "")
 }
 
 // shortGID is a GID in its short form, as other tools print it; what is none stays.

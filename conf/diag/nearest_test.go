@@ -8,7 +8,8 @@ import (
 func TestMeant(t *testing.T) {
 	verbs := []string{"status", "state", "sweep", "dump", "dump"}
 	for word, want := range map[string]string{
-		"dumpp": "; did you mean dump?", "stat": "; did you mean state or status?", "swep": "; did you mean sweep?", "xyz": "", "": "", "sta": "; did you mean status or state?",
+		"dumpp": "; did you mean dump?", "stat": "; did you mean state or status?", "swep": "; did you mean sweep?",
+		"xyz": "", "": "", "sta": "; did you mean status or state?",
 	} {
 		if got := Meant(word, verbs); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)

@@ -34,7 +34,8 @@ func TestParse(t *testing.T) {
 		{heading: "Usage", entries: []entry{{"tool act [OPTION]... FILE", ""}, {"tool rest", ""}}},
 		{text: "Does what it does, in two lines."},
 		{entries: []entry{{"first", "one thing"}, {"second", ""}}},
-		{heading: "Options", entries: []entry{{"--long ARG", "what it is, -x is another"}, {"-s, --short", "short"}, {"-x FILE", "a file"}}},
+		{heading: "Options", entries: []entry{{"--long ARG", "what it is, -x is another"}, {"-s, --short", "short"},
+			{"-x FILE", "a file"}}},
 		{text: "tool --help describes the others."},
 		{heading: "Examples", lines: []string{"tool act .x", "                 -with a comment", "", "tool 'rest'"}},
 	}
@@ -98,7 +99,8 @@ func FuzzHelp(f *testing.F) {
 		p := Page{Name: "x", Section: 1}
 		p.Help(help, true)
 		for line := range strings.Lines(p.text.String()) {
-			if word := strings.TrimSpace(line); strings.HasPrefix(line, ".") && !strings.Contains(" .PP .TP .nf .RS .RE .fi ", " "+word+" ") || strings.HasPrefix(line, "'") {
+			if word := strings.TrimSpace(line); strings.HasPrefix(line, ".") &&
+				!strings.Contains(" .PP .TP .nf .RS .RE .fi ", " "+word+" ") || strings.HasPrefix(line, "'") {
 				t.Errorf("%q from %q", line, help)
 			}
 		}

@@ -33,7 +33,8 @@ func (c *Reader) Section(section string, start diag.Position, inside Blocks) {
 func (c *Reader) Until(section string, start diag.Position, read func(w string, at diag.Position)) {
 	for c.Space(); !c.Full(); c.Space() {
 		if c.Ended() {
-			c.Fail(c.Here(), "the file ends within %s, which begins in line %d; expected end-%s", section, start.Line, section)
+			c.Fail(c.Here(), "the file ends within %s, which begins in line %d; expected end-%s", section, start.Line,
+				section)
 			return
 		}
 		w, at := c.Keyword()

@@ -29,7 +29,8 @@ const (
 	MaxFindings = 200 // errors, and warnings, of one file
 )
 
-// New returns a Reader at the beginning of a file, whose name is for messages. What is too long, or no text, has an error and cannot be read.
+// New returns a Reader at the beginning of a file, whose name is for messages. What is too long, or no text, has an
+// error and cannot be read.
 func New(name string, src []byte) (r *Reader, ok bool) {
 	r = &Reader{name: name, line: 1}
 	if len(src) > MaxFile {
@@ -39,7 +40,8 @@ func New(name string, src []byte) (r *Reader, ok bool) {
 	text := string(src)
 	if at := strings.IndexByte(text, 0); at >= 0 {
 		before := text[:at]
-		r.Fail(diag.Position{File: name, Line: 1 + strings.Count(before, "\n"), Col: at - strings.LastIndexByte(before, '\n')}, "a byte 0: this is not a text file")
+		r.Fail(diag.Position{File: name, Line: 1 + strings.Count(before, "\n"),
+			Col: at - strings.LastIndexByte(before, '\n')}, "a byte 0: this is not a text file")
 		return r, false
 	}
 	r.src = text
@@ -159,7 +161,8 @@ func (c *Reader) Number() (n uint64, p diag.Position, ok bool) {
 	}
 	text, p := c.src[start:c.pos], c.at(start)
 	n, err := strconv.ParseUint(text, 0, 64)
-	if text == "" || strings.Contains(text, "_") || err != nil || len(text) > 1 && (text[1]|0x20 == 'b' || text[1]|0x20 == 'o') {
+	if text == "" || strings.Contains(text, "_") || err != nil || len(text) > 1 &&
+		(text[1]|0x20 == 'b' || text[1]|0x20 == 'o') {
 		if text == "" {
 			text = c.src[c.pos:min(len(c.src), c.pos+1)]
 		}

@@ -21,7 +21,9 @@ func Prometheus(t *testing.T, path, target, feature string, rules ...string) (as
 	t.Helper()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, "global: {evaluation_interval: 1s}\nrule_files: [%s]\nscrape_configs:\n- job_name: ibsm\n  scrape_interval: 1s\n  static_configs:\n  - targets: [%q]\n", strings.Join(rules, ", "), target), 0o644); err != nil {
+	if err := os.WriteFile(config,
+		fmt.Appendf(
+			nil, "global: {evaluation_interval: 1s}\nrule_files: [%s]\nscrape_configs:\n- job_name: ibsm\n  scrape_interval: 1s\n  static_configs:\n  - targets: [%q]\n", strings.Join(rules, ", "), target), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,7 +33,8 @@ func Prometheus(t *testing.T, path, target, feature string, rules ...string) (as
 	addr := free.Addr().String()
 	free.Close()
 	var out strings.Builder
-	cmd := exec.Command(path, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+addr, "--enable-feature="+feature)
+	cmd := exec.Command(path, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"),
+		"--web.listen-address="+addr, "--enable-feature="+feature)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

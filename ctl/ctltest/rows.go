@@ -45,11 +45,13 @@ func RealCluster(tb testing.TB) (nodes []*ctl.Node, links []*ctl.Link) {
 func Of(fabric *net.Net) (nodes []*ctl.Node, links []*ctl.Link) {
 	end := func(e net.End) ctl.End {
 		n := &fabric.Nodes[e.Node]
-		return ctl.End{Node: n.GUID.String(), Desc: n.Desc, Type: n.Type.String(), Port: e.Port, LID: mad.LID(e.Node + 1)}
+		return ctl.End{Node: n.GUID.String(), Desc: n.Desc, Type: n.Type.String(), Port: e.Port,
+			LID: mad.LID(e.Node + 1)}
 	}
 	for i := range fabric.Nodes {
 		n := &fabric.Nodes[i]
-		row := &ctl.Node{GUID: n.GUID.String(), Type: n.Type.String(), Desc: n.Desc, LID: mad.LID(i + 1), Ports: n.NumPorts(), SystemGUID: n.SystemImageGUID.String()}
+		row := &ctl.Node{GUID: n.GUID.String(), Type: n.Type.String(), Desc: n.Desc, LID: mad.LID(i + 1),
+			Ports: n.NumPorts(), SystemGUID: n.SystemImageGUID.String()}
 		for num := range n.Ports {
 			here, there := net.End{Node: int32(i), Port: uint8(num)}, n.Ports[num].Peer
 			if num == 0 || there.Node < 0 {
@@ -57,7 +59,8 @@ func Of(fabric *net.Net) (nodes []*ctl.Node, links []*ctl.Link) {
 			}
 			row.Up++
 			if there.Node > here.Node || there.Node == here.Node && there.Port > here.Port {
-				links = append(links, &ctl.Link{From: end(here), To: end(there), State: "Active", Width: n.Ports[num].Width.String(), Speed: n.Ports[num].Speed.String()})
+				links = append(links, &ctl.Link{From: end(here), To: end(there), State: "Active",
+					Width: n.Ports[num].Width.String(), Speed: n.Ports[num].Speed.String()})
 			}
 		}
 		nodes = append(nodes, row)

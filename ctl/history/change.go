@@ -57,7 +57,8 @@ const (
 	NumKinds      = 15
 )
 
-var kindNames = [NumKinds]string{"node", "link", "answers", "state", "speed", "avoided", "lid", "pkeys", "manager", "setting", "group", "name", "routes", "sls", "lanes"}
+var kindNames = [NumKinds]string{"node", "link", "answers", "state", "speed", "avoided", "lid", "pkeys", "manager",
+	"setting", "group", "name", "routes", "sls", "lanes"}
 
 // String is a word for it.
 func (k Kind) String() string {

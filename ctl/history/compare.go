@@ -24,7 +24,8 @@ type Moment struct {
 // again. What both share, as published views mostly do, costs nothing.
 // Nodes in texts have the names that the operator gave them.
 func Compare(given names.Map, old, now Moment) (*Step, *Losses) {
-	c := &comparer{names: given, old: old.View, now: now.View, step: &Step{From: old.View.Gen, Gen: now.View.Gen, Last: now.View.Gen}, losses: &Losses{}}
+	c := &comparer{names: given, old: old.View, now: now.View,
+		step: &Step{From: old.View.Gen, Gen: now.View.Gen, Last: now.View.Gen}, losses: &Losses{}}
 	if old.View.Topo != now.View.Topo || old.View.LIDs != now.View.LIDs {
 		c.nodes()
 	}
@@ -73,7 +74,8 @@ func (c *comparer) nodes() {
 	for i, n := range c.newOf {
 		if n == topo.None {
 			text, peer := c.describe(c.old, topo.NodeIdx(i))
-			c.add(Change{Kind: Nodes, Node: was.Nodes[i].GUID, Name: was.Nodes[i].Desc.String(), From: text, FromPeer: peer})
+			c.add(Change{Kind: Nodes, Node: was.Nodes[i].GUID, Name: was.Nodes[i].Desc.String(), From: text,
+				FromPeer: peer})
 			c.losses.Gone = append(c.losses.Gone, c.goneNode(c.old, topo.NodeIdx(i)))
 		}
 	}
@@ -108,7 +110,8 @@ func answers(n *topo.Node) string {
 	return "yes"
 }
 
-// describe is a node in few words: what it is, what its first LID is and where it is, with which the text ends; nil for a switch.
+// describe is a node in few words: what it is, what its first LID is and where it is, with which the text ends; nil for
+// a switch.
 func (c *comparer) describe(v *view.View, n topo.NodeIdx) (text string, at *Peer) {
 	node := &v.Topo.Nodes[n]
 	text = node.Type.String()
@@ -148,7 +151,8 @@ func (c *comparer) port(o, n topo.PortIdx) {
 	}
 	moved := c.link(o, n)
 	a, b := was.Info.PortState(), is.Info.PortState()
-	byLink := moved && (a >= smp.PortActive && b == smp.PortDown || a == smp.PortDown && b >= smp.PortActive) // the link's change says all
+	// the link's change says all
+	byLink := moved && (a >= smp.PortActive && b == smp.PortDown || a == smp.PortDown && b >= smp.PortActive)
 	if was.Seen && is.Seen && a != b && !byLink {
 		c.about(States, node, is.Num, a.String(), b.String())
 	}
@@ -226,17 +230,20 @@ func (c *comparer) link(o, n topo.PortIdx) (moved bool) {
 	node, num := &c.now.Topo.Nodes[c.now.Topo.Ports[n].Node], c.now.Topo.Ports[n].Num
 	here := End{node.GUID, num}
 	if was != topo.None {
-		c.losses.Links = append(c.losses.Links, LostLink{Here: here, Far: endOf(c.old.Topo, was), Name: c.peer(c.old.Topo, was).String()})
+		c.losses.Links = append(c.losses.Links,
+			LostLink{Here: here, Far: endOf(c.old.Topo, was), Name: c.peer(c.old.Topo, was).String()})
 		if c.mine(c.old.Topo, c.newOf, here, was) {
 			far := c.peer(c.old.Topo, was)
-			c.add(Change{Kind: Links, Node: node.GUID, Port: num, Name: node.Desc.String(), From: far.String(), FromPeer: far})
+			c.add(Change{Kind: Links, Node: node.GUID, Port: num, Name: node.Desc.String(), From: far.String(),
+				FromPeer: far})
 		}
 	}
 	if is != topo.None {
 		c.losses.Linked = append(c.losses.Linked, here)
 		if c.mine(c.now.Topo, c.oldOf, here, is) {
 			far := c.peer(c.now.Topo, is)
-			c.add(Change{Kind: Links, Node: node.GUID, Port: num, Name: node.Desc.String(), To: far.String(), ToPeer: far})
+			c.add(Change{Kind: Links, Node: node.GUID, Port: num, Name: node.Desc.String(), To: far.String(),
+				ToPeer: far})
 		}
 	}
 	return true

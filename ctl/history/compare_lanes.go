@@ -47,7 +47,8 @@ func (c *comparer) sls() {
 		}
 	}
 	if changed > 0 {
-		c.add(Change{Kind: SLs, Name: "paths", From: slsText(was), To: fmt.Sprintf("%s: %d paths have another one", slsText(is), changed), Count: changed})
+		c.add(Change{Kind: SLs, Name: "paths", From: slsText(was),
+			To: fmt.Sprintf("%s: %d paths have another one", slsText(is), changed), Count: changed})
 	}
 }
 

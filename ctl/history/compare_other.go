@@ -49,7 +49,8 @@ func (c *comparer) settings() {
 		set("sa_key", "one", "another") // it is a secret
 	}
 	if !slices.Equal(c.old.PrefixRoutes, c.now.PrefixRoutes) {
-		set("prefix_routes_file", fmt.Sprintf("%d routes", len(c.old.PrefixRoutes)), fmt.Sprintf("%d other routes", len(c.now.PrefixRoutes)))
+		set("prefix_routes_file", fmt.Sprintf("%d routes", len(c.old.PrefixRoutes)),
+			fmt.Sprintf("%d other routes", len(c.now.PrefixRoutes)))
 	}
 	x, y := c.old.Partitions, c.now.Partitions
 	if x == nil || y == nil || x == y {

@@ -89,16 +89,20 @@ func TestGroups(t *testing.T) {
 	}
 	mgid := func(n byte) mad.GID { return mad.GID{0xff, 0x12, 15: n} }
 	join := func(n, port byte) {
-		apply(registry.PutMember{Member: registry.Member{MGID: mgid(n), Port: mad.GID{0xfe, 0x80, 15: port}, JoinState: registry.FullMember}})
+		apply(registry.PutMember{
+			Member: registry.Member{MGID: mgid(n), Port: mad.GID{0xfe, 0x80, 15: port}, JoinState: registry.FullMember},
+		})
 	}
 	for n := byte(1); n <= 3; n++ {
-		apply(registry.PutGroup{Group: registry.Group{MGID: mgid(n), MLID: 0xc000 + mad.LID(n), PKey: mad.DefaultPKey, MTU: mad.MTU2048, Rate: 3}})
+		apply(registry.PutGroup{Group: registry.Group{MGID: mgid(n), MLID: 0xc000 + mad.LID(n), PKey: mad.DefaultPKey,
+			MTU: mad.MTU2048, Rate: 3}})
 		join(n, 1)
 	}
 	old := r.Freeze()
 	apply(registry.DeleteGroup{MGID: mgid(1)})
 	join(2, 7)
-	apply(registry.PutGroup{Group: registry.Group{MGID: mgid(9), MLID: 0xc009, PKey: mad.DefaultPKey, MTU: mad.MTU2048, Rate: 3}})
+	apply(registry.PutGroup{Group: registry.Group{MGID: mgid(9), MLID: 0xc009, PKey: mad.DefaultPKey, MTU: mad.MTU2048,
+		Rate: 3}})
 	step, _ := Compare(nil, Moment{v, old}, Moment{v, r.Freeze()})
 	want := []Change{
 		{Kind: Groups, Name: mgid(1).String(), From: "1 members"},
@@ -110,7 +114,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestPeers: a text that ends with a port of another node says which one, so that a client can give the node its own name.
+// TestPeers: a text that ends with a port of another node says which one, so that a client can give the node its own
+// name.
 func TestPeers(t *testing.T) {
 	whole, none := viewtest.New(t, "fattree:k=4,levels=2", 1), viewtest.New(t, "fattree:k=2,levels=2", 2)
 	given := names.Map{}
@@ -125,7 +130,8 @@ func TestPeers(t *testing.T) {
 		case p == nil && strings.Contains(text, " port "):
 			t.Errorf("no port with %+v", c)
 		case p == nil:
-		case given[p.Node] != "" && p.Name != given[p.Node], !strings.HasSuffix(text, p.Name+" port "+strconv.Itoa(int(p.Port))):
+		case given[p.Node] != "" && p.Name != given[p.Node],
+			!strings.HasSuffix(text, p.Name+" port "+strconv.Itoa(int(p.Port))):
 			t.Errorf("%q ends with %+v", text, p)
 		default:
 			ends[c.Kind]++

@@ -29,7 +29,10 @@ func TestLanes(t *testing.T) {
 		row[device.BlockSize] = fill // of SLs 0 and 1 from port 1
 		ports := &device.Ports{}
 		ports.Read(at, row, missing)
-		return Moment{View: &view.View{Topo: of, LIDs: lids, Tables: &routing.Tables{LFT: make([][]uint8, len(of.Switches)), SLs: sls}, Ports: ports}}
+		return Moment{
+			View: &view.View{Topo: of, LIDs: lids, Tables: &routing.Tables{LFT: make([][]uint8, len(of.Switches)),
+				SLs: sls}, Ports: ports},
+		}
 	}
 	was := moment(nil, 0, nil)
 	step, _ := Compare(nil, was, moment(routing.SLsBySwitch(of, lids, rows(2)), 0x01, nil))
@@ -46,7 +49,8 @@ func TestLanes(t *testing.T) {
 	if sls.From != "SL 0" || sls.To != "SL 0 to 2: 4 paths have another one" || step.Counts[SLs] != 1 {
 		t.Errorf("%+v", sls)
 	}
-	if step.Counts[Lanes] != 1 || lanes.Node != sw.GUID || lanes.Port != 2 || lanes.To != "from port 1: VLs 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0" {
+	if step.Counts[Lanes] != 1 || lanes.Node != sw.GUID || lanes.Port != 2 ||
+		lanes.To != "from port 1: VLs 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0" {
 		t.Errorf("%+v", lanes)
 	}
 	if step, _ = Compare(nil, was, moment(nil, 0x01, []int{1})); step.Counts[SLs]+step.Counts[Lanes] > 0 {

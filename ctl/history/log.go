@@ -84,7 +84,9 @@ func (l *Log) Between(from, to uint64) (steps []Step, changes []Change, err erro
 			continue
 		}
 		if s.From == 0 {
-			return nil, nil, fmt.Errorf("%w: changes before generation %d are not stored, because this manager became master then", ErrGap, s.Gen)
+			return nil, nil, fmt.Errorf(
+				"%w: changes before generation %d are not stored, because this manager became master then", ErrGap,
+				s.Gen)
 		}
 		steps = append(steps, s)
 	}

@@ -25,16 +25,23 @@ var counterFamilies = [...]counterFamily{
 	{"multicast_transmit_packets_total", pma.PortMulticastXmitPkts, "Multicast packets sent."},
 	{"multicast_receive_packets_total", pma.PortMulticastRcvPkts, "Multicast packets received."},
 	{"symbol_error_total", pma.SymbolErrorCounter, "SymbolErrorCounter: symbol errors received."},
-	{"link_error_recovery_total", pma.LinkErrorRecoveryCounter, "LinkErrorRecoveryCounter: times the link was retrained."},
+	{"link_error_recovery_total", pma.LinkErrorRecoveryCounter,
+		"LinkErrorRecoveryCounter: times the link was retrained."},
 	{"link_downed_total", pma.LinkDownedCounter, "LinkDownedCounter: times the link went down."},
 	{"receive_errors_total", pma.PortRcvErrors, "PortRcvErrors: damaged packets received."},
-	{"receive_remote_physical_errors_total", pma.PortRcvRemotePhysicalErrors, "PortRcvRemotePhysicalErrors: packets received that an earlier port had marked as damaged."},
-	{"receive_switch_relay_errors_total", pma.PortRcvSwitchRelayErrors, "PortRcvSwitchRelayErrors: packets that the switch could not forward."},
+	{"receive_remote_physical_errors_total", pma.PortRcvRemotePhysicalErrors,
+		"PortRcvRemotePhysicalErrors: packets received that an earlier port had marked as damaged."},
+	{"receive_switch_relay_errors_total", pma.PortRcvSwitchRelayErrors,
+		"PortRcvSwitchRelayErrors: packets that the switch could not forward."},
 	{"transmit_discards_total", pma.PortXmitDiscards, "PortXmitDiscards: packets dropped instead of sent."},
-	{"transmit_constraint_errors_total", pma.PortXmitConstraintErrors, "PortXmitConstraintErrors: packets not sent because of partitions."},
-	{"receive_constraint_errors_total", pma.PortRcvConstraintErrors, "PortRcvConstraintErrors: packets dropped because of partitions."},
-	{"local_link_integrity_errors_total", pma.LocalLinkIntegrityErrors, "LocalLinkIntegrityErrors: times local physical errors exceeded the threshold."},
-	{"excessive_buffer_overrun_errors_total", pma.ExcessiveBufferOverrunErrors, "ExcessiveBufferOverrunErrors: times buffer overruns exceeded the threshold."},
+	{"transmit_constraint_errors_total", pma.PortXmitConstraintErrors,
+		"PortXmitConstraintErrors: packets not sent because of partitions."},
+	{"receive_constraint_errors_total", pma.PortRcvConstraintErrors,
+		"PortRcvConstraintErrors: packets dropped because of partitions."},
+	{"local_link_integrity_errors_total", pma.LocalLinkIntegrityErrors,
+		"LocalLinkIntegrityErrors: times local physical errors exceeded the threshold."},
+	{"excessive_buffer_overrun_errors_total", pma.ExcessiveBufferOverrunErrors,
+		"ExcessiveBufferOverrunErrors: times buffer overruns exceeded the threshold."},
 	{"vl15_dropped_total", pma.VL15Dropped, "VL15Dropped: SMPs dropped for lack of buffers."},
 	{"qp1_dropped_total", pma.QP1Dropped, "QP1Dropped: packets to queue pair 1 dropped for lack of buffers."},
 	{"transmit_wait_total", pma.PortXmitWait, "PortXmitWait: ticks in which data waited for credits."},
@@ -71,14 +78,19 @@ func writeCounters(w *series, s *subnet, t *perf.Totals) {
 				return
 			}
 		}
-		w.gauges("infiniband_"+kind.name+"_port_counters_read", "1 if the last sweep read the counters of the port, 0 if its agent did not answer or returned an error.", "guid", "port", kind.name)
+		w.gauges("infiniband_"+kind.name+"_port_counters_read",
+			"1 if the last sweep read the counters of the port, 0 if its agent did not answer or returned an error.",
+			"guid", "port", kind.name)
 		if !ports.each(w, t, func(c *perf.Counted) (value float64, shown bool) {
 			return truth(c.Note&(perf.NoAnswer|perf.Refused) == 0), true
 		}) {
 			return
 		}
-		w.gauges("infiniband_"+kind.name+"_port_counters_incomplete", "Number of counters of the port that may be too low, because of a reset or a 32-bit counter; ports without such counters are left out.", "guid", "port", kind.name)
-		if !ports.each(w, t, func(c *perf.Counted) (value float64, shown bool) { return float64(c.AtLeast.Len()), c.AtLeast != 0 }) {
+		w.gauges("infiniband_"+kind.name+"_port_counters_incomplete",
+			"Number of counters of the port that may be too low, because of a reset or a 32-bit counter; ports without such counters are left out.", "guid", "port", kind.name)
+		if !ports.each(w, t, func(c *perf.Counted) (value float64, shown bool) {
+			return float64(c.AtLeast.Len()), c.AtLeast != 0
+		}) {
 			return
 		}
 	}
@@ -97,7 +109,8 @@ func (rs runs) each(w *series, t *perf.Totals, sample func(c *perf.Counted) (val
 	return true
 }
 
-// runs are the ports of totals that belong to nodes of a type, without port 0. label is the one that has the name of the node.
+// runs are the ports of totals that belong to nodes of a type, without port 0. label is the one that has the name of
+// the node.
 func (s *subnet) runs(t *perf.Totals, typ mad.NodeType, label string) (all runs) {
 	node, n := mad.GUID(0), topo.NodeIdx(topo.None)
 	for i := range t.Ports {

@@ -31,7 +31,8 @@ func TestRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(rules)) {
-		if _, name, ok := strings.Cut(strings.TrimSpace(line), "- alert: "); ok && !strings.Contains(string(tests), "alertname: "+name) {
+		if _, name, ok := strings.Cut(strings.TrimSpace(line), "- alert: "); ok &&
+			!strings.Contains(string(tests), "alertname: "+name) {
 			t.Errorf("alert %s has no test", name)
 		}
 	}
@@ -48,7 +49,8 @@ func TestDashboards(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask, replace := startAsking(t, path, rules)
-	for late := time.Now().Add(time.Minute); strings.Contains(ask("count(infiniband:switch_port_waiting:ratio5m > 0)"), "results"); time.Sleep(200 * time.Millisecond) {
+	for late := time.Now().Add(time.Minute); strings.Contains(ask("count(infiniband:switch_port_waiting:ratio5m > 0)"),
+		"results"); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatal("the recording rules have no result")
 		}

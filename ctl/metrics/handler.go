@@ -36,9 +36,11 @@ type Exporter struct {
 // New returns an Exporter of the manager behind the control server, whose counters are in
 // stats. dropped is the number of log lines that were not written.
 func New(control *server.Server, stats *ctl.Stats, dropped func() uint64, logger *slog.Logger) *Exporter {
-	e := &Exporter{registry: prometheus.NewRegistry(), view: control.View, totals: control.CounterTotals, logger: logger}
+	e := &Exporter{registry: prometheus.NewRegistry(), view: control.View, totals: control.CounterTotals,
+		logger: logger}
 	e.registry.MustRegister(
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector(), &collector{control, stats, dropped},
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector(),
+		&collector{control, stats, dropped},
 	)
 	return e
 }
@@ -46,7 +48,8 @@ func New(control *server.Server, stats *ctl.Stats, dropped func() uint64, logger
 // formats are the formats offered, the preferred first where a client accepts several
 // equally. A client that names none of them gets the text format.
 var formats = []expfmt.Format{
-	expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtProtoDelim, expfmt.FmtProtoText, expfmt.FmtProtoCompact, expfmt.FmtText,
+	expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtProtoDelim, expfmt.FmtProtoText,
+	expfmt.FmtProtoCompact, expfmt.FmtText,
 }
 
 // Parts of an exposition, which a client chooses by the parameter collect[].
@@ -113,7 +116,8 @@ func collect(r *http.Request) (ask asked, err error) {
 	}
 	for _, p := range ask.parts {
 		if !slices.Contains(allParts, p) {
-			return asked{}, fmt.Errorf("%w: parameter collect[]=%q: want %s", ctl.ErrBadRequest, p, strings.Join(allParts, ", "))
+			return asked{}, fmt.Errorf("%w: parameter collect[]=%q: want %s", ctl.ErrBadRequest, p,
+				strings.Join(allParts, ", "))
 		}
 	}
 	if ask.parts == nil {
@@ -135,7 +139,8 @@ func share(values []string) (func(mad.GUID) bool, error) {
 		of, _ = strconv.ParseUint(all, 10, 16)
 	}
 	if nth < 1 || nth > of || of > mostShares {
-		return nil, fmt.Errorf("%w: parameter share=%q: want a share such as 2/8, of at most %d", ctl.ErrBadRequest, values[0], mostShares)
+		return nil, fmt.Errorf("%w: parameter share=%q: want a share such as 2/8, of at most %d", ctl.ErrBadRequest,
+			values[0], mostShares)
 	}
 	return func(guid mad.GUID) bool {
 		const golden = 0x9e3779b97f4a7c15 // GUIDs of one vendor differ in few bits

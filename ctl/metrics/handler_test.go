@@ -51,9 +51,13 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 	sink(to).subnet(f.subnet)
 	sink(to).registered(f.registered)
 	sink(to).counters(&ctl.CounterStatus{Enabled: true, Sweeps: 1, Ports: 3, Answered: 2})
-	sink(to).congestionControl(&congestioncontrol.State{Enabled: true, Sent: 7, Devices: []congestioncontrol.Device{{}, {Standing: congestioncontrol.NoClass}}})
+	sink(to).congestionControl(
+		&congestioncontrol.State{
+			Enabled: true, Sent: 7, Devices: []congestioncontrol.Device{{}, {Standing: congestioncontrol.NoClass}},
+		})
 	sink(to).held(func() (int, int) { return 1, 2 })
-	sink(to).refused(&ctl.Status{Refused: []ctl.EngineRefusal{{Engine: "tree"}}, QoSPolicy: &ctl.QoSTrouble{}, Unwritten: []ctl.Unwritten{{What: "state store"}}})
+	sink(to).refused(&ctl.Status{Refused: []ctl.EngineRefusal{{Engine: "tree"}}, QoSPolicy: &ctl.QoSTrouble{},
+		Unwritten: []ctl.Unwritten{{What: "state store"}}})
 	sink(to).security([]ctl.SecurityRule{{Rule: "tenants", State: ctl.RuleHolds}})
 	sink(to).cabling(&ctl.Cabling{Plan: true})
 	sink(to).badKeys(slices.Values([]manager.Offender{{Port: 7, Trap: smp.TrapBadPKey, Count: 1}}))
@@ -65,7 +69,8 @@ func newExporter(v *view.View) *Exporter {
 	control := server.New(server.Config{Version: `1"0`, Where: "x", Console: &console.Counters{}})
 	control.Serve(&manager.Shell{}, "x")
 	control.Notify(manager.TreeLoop{Links: 4, Text: "spines"})
-	control.Notify(manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5}})
+	control.Notify(
+		manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5}})
 	e := New(control, new(ctl.Stats), func() uint64 { return 0 }, slog.New(slog.DiscardHandler))
 	e.view = func() *view.View { return v }
 	e.totals = func(_ context.Context, wanted func(mad.GUID) bool) *perf.Totals { return totalsOf(v, wanted) }
@@ -149,9 +154,11 @@ func families(t testing.TB, contentType string, body []byte) (all []*dto.MetricF
 var accepted = []struct{ accept, contentType string }{
 	{"", "text/plain; version=0.0.4"},
 	{"*/*", "text/plain; version=0.0.4"},
-	{"application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", "application/openmetrics-text; version=1.0.0"},
+	{"application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+		"application/openmetrics-text; version=1.0.0"},
 	{"application/openmetrics-text; version=0.0.1", "application/openmetrics-text; version=0.0.1"},
-	{"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited", "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"},
+	{"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited",
+		"application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"},
 }
 
 // A client gets the same families, with the same samples, in the format that it asks for,
@@ -169,13 +176,17 @@ func TestFormats(t *testing.T) {
 			if !strings.HasPrefix(contentType, tt.contentType) {
 				t.Errorf("Accept %q: Content-Type %q, want %q", tt.accept, contentType, tt.contentType)
 			}
-			if open := strings.HasPrefix(tt.contentType, "application/openmetrics-text"); open != bytes.HasSuffix(body, []byte("\n# EOF\n")) {
+			if open := strings.HasPrefix(tt.contentType, "application/openmetrics-text"); open != bytes.HasSuffix(body,
+				[]byte("\n# EOF\n")) {
 				t.Errorf("%s: ends with %q", contentType, body[len(body)-8:])
 			} else if open {
 				checkOpenMetrics(t, text, body)
 				continue
 			}
-			if got := ports(families(t, contentType, body)); !slices.EqualFunc(got, want, func(a, b *dto.MetricFamily) bool { return a.String() == b.String() }) {
+			if got := ports(families(t, contentType, body)); !slices.EqualFunc(got, want,
+				func(a, b *dto.MetricFamily) bool {
+					return a.String() == b.String()
+				}) {
 				t.Errorf("%s: other families than as text", contentType)
 			}
 		}
@@ -228,7 +239,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s is a %v", f.GetName(), f.GetType())
 		}
 	}
-	for _, want := range []string{"process_start_time_seconds", "ibsm_mastership", "ibsm_sa_answer_seconds", "ibsm_console_connections"} {
+	for _, want := range []string{"process_start_time_seconds", "ibsm_mastership", "ibsm_sa_answer_seconds",
+		"ibsm_console_connections"} {
 		if !seen[want] {
 			t.Errorf("no family %s", want)
 		}
@@ -239,17 +251,22 @@ func TestNames(t *testing.T) {
 func TestCollect(t *testing.T) {
 	e := newExporter(viewtest.New(t, "fattree:k=4", 1))
 	for query, want := range map[string][3]bool{
-		"": {true, true, true}, "?collect[]=manager": {true, false, false}, "?collect[]=ports": {false, true, false}, "?collect[]=ports&collect[]=manager": {true, true, false},
-		"?collect[]=counters": {false, false, true},
+		"": {true, true, true}, "?collect[]=manager": {true, false, false}, "?collect[]=ports": {false, true, false},
+		"?collect[]=ports&collect[]=manager": {true, true, false},
+		"?collect[]=counters":                {false, false, true},
 	} {
 		_, body := scrape(t, e, query)
-		if got := [3]bool{bytes.Contains(body, []byte("ibsm_info{")), bytes.Contains(body, []byte("infiniband_hca_info{")), bytes.Contains(body, []byte("infiniband_hca_port_symbol_error_total{"))}; got != want {
+		if got := [3]bool{bytes.Contains(body, []byte("ibsm_info{")),
+			bytes.Contains(body, []byte("infiniband_hca_info{")),
+			bytes.Contains(body, []byte("infiniband_hca_port_symbol_error_total{"))}; got != want {
 			t.Errorf("%q: of manager, ports and counters %v, want %v", query, got, want)
 		}
 	}
-	for _, query := range []string{"?collect[]=x", "?collect[]=", "?ports=0", "?share=", "?share=0/2", "?share=3/2", "?share=1/2&share=2/2", "?share=x/2", "?share=1/5000"} {
+	for _, query := range []string{"?collect[]=x", "?collect[]=", "?ports=0", "?share=", "?share=0/2", "?share=3/2",
+		"?share=1/2&share=2/2", "?share=x/2", "?share=1/5000"} {
 		w := httptest.NewRecorder()
-		if err := e.Serve(w, httptest.NewRequest(http.MethodGet, "/metrics"+query, nil)); !errors.Is(err, ctl.ErrBadRequest) || w.Body.Len() > 0 {
+		if err := e.Serve(w, httptest.NewRequest(http.MethodGet, "/metrics"+query, nil)); !errors.Is(err,
+			ctl.ErrBadRequest) || w.Body.Len() > 0 {
 			t.Errorf("%q: %v, %q", query, err, w.Body)
 		}
 	}
@@ -261,7 +278,8 @@ func TestCollect(t *testing.T) {
 
 func TestAcceptsGzip(t *testing.T) {
 	for value, want := range map[string]bool{
-		"": false, "gzip": true, "br, GZIP;q=0.5": true, "gzip;q=0": false, "gzip; q=0.0, br": false, "deflate": false, "gzip;q=x": false, "xgzip": false,
+		"": false, "gzip": true, "br, GZIP;q=0.5": true, "gzip;q=0": false, "gzip; q=0.0, br": false, "deflate": false,
+		"gzip;q=x": false, "xgzip": false,
 	} {
 		if got := acceptsGzip(http.Header{"Accept-Encoding": {value}}); got != want {
 			t.Errorf("Accept-Encoding %q: %v", value, got)
@@ -347,17 +365,24 @@ func TestPorts(t *testing.T) {
 	for _, want := range []string{
 		guid(`infiniband_switch_info{guid="GUID",lid="`+leafLID+`",switch="ib-i1l1s01"} 1`, v.Topo.Nodes[leaf].GUID),
 		guid(`infiniband_hca_info{guid="GUID",hca="o0002",lid="`+lid+`"} 1`, v.Topo.Ports[host].GUID),
-		guid(`infiniband_hca_uplink_info{guid="GUID",port="1",hca="o0002",uplink="ib-i1l1s01",uplink_guid="`, v.Topo.Ports[host].GUID) +
+		guid(`infiniband_hca_uplink_info{guid="GUID",port="1",hca="o0002",uplink="ib-i1l1s01",uplink_guid="`,
+			v.Topo.Ports[host].GUID) +
 			guid(`GUID",uplink_lid="`+leafLID+`",uplink_port="1",uplink_type="SW"} 1`, v.Topo.Nodes[leaf].GUID),
-		guid(`infiniband_switch_uplink_info{guid="GUID",port="1",switch="ib-i1l1s01",uplink="o0002",`, v.Topo.Nodes[leaf].GUID) +
-			guid(`uplink_guid="GUID",uplink_lid="`+lid+`",uplink_port="1",uplink_type="CA"} 1`, v.Topo.Ports[host].GUID),
+		guid(`infiniband_switch_uplink_info{guid="GUID",port="1",switch="ib-i1l1s01",uplink="o0002",`,
+			v.Topo.Nodes[leaf].GUID) +
+			guid(`uplink_guid="GUID",uplink_lid="`+lid+`",uplink_port="1",uplink_type="CA"} 1`,
+				v.Topo.Ports[host].GUID),
 		guid(`infiniband_hca_rate_bytes_per_second{guid="GUID"} 25000000000`, v.Topo.Ports[host].GUID), // 4x HDR
-		guid(`infiniband_switch_port_rate_bytes_per_second{guid="GUID",port="1",switch="ib-i1l1s01"} 25000000000`, v.Topo.Nodes[leaf].GUID),
-		`ibsm_links 16`, `ibsm_nodes{type="CA"} 8`, `ibsm_state{state="MASTER"} 0`, `ibsm_info{engine="none",version="1\"0"} 1`,
-		`ibsm_ports{state="Active"} 32`, `ibsm_ports{state="Down"} 0`, `ibsm_last_sweep_seconds 1.5`, `ibsm_last_sweep_lost_routes 3`,
+		guid(`infiniband_switch_port_rate_bytes_per_second{guid="GUID",port="1",switch="ib-i1l1s01"} 25000000000`,
+			v.Topo.Nodes[leaf].GUID),
+		`ibsm_links 16`, `ibsm_nodes{type="CA"} 8`, `ibsm_state{state="MASTER"} 0`,
+		`ibsm_info{engine="none",version="1\"0"} 1`,
+		`ibsm_ports{state="Active"} 32`, `ibsm_ports{state="Down"} 0`, `ibsm_last_sweep_seconds 1.5`,
+		`ibsm_last_sweep_lost_routes 3`,
 		`ibsm_multicast_credit_loop_links 4`,
 
-		`ibsm_sa_groups 1`, `ibsm_sa_members 2`, `ibsm_sa_services 3`, `ibsm_sa_subscriptions 4`, `ibsm_sa_aliases 5`, `ibsm_sa_grh_ports 6`,
+		`ibsm_sa_groups 1`, `ibsm_sa_members 2`, `ibsm_sa_services 3`, `ibsm_sa_subscriptions 4`, `ibsm_sa_aliases 5`,
+		`ibsm_sa_grh_ports 6`,
 	} {
 		if !strings.Contains(string(body), want+"\n") {
 			t.Errorf("no line %s", want)
@@ -388,7 +413,8 @@ func TestHistogram(t *testing.T) {
 			h := m.GetHistogram()
 			var got [4]float64
 			if n := len(h.Bucket); n == len(sa.TimeBounds) {
-				got = [4]float64{h.Bucket[0].GetUpperBound(), float64(h.Bucket[0].GetCumulativeCount()), h.Bucket[n-1].GetUpperBound(), float64(h.Bucket[n-1].GetCumulativeCount())}
+				got = [4]float64{h.Bucket[0].GetUpperBound(), float64(h.Bucket[0].GetCumulativeCount()),
+					h.Bucket[n-1].GetUpperBound(), float64(h.Bucket[n-1].GetCumulativeCount())}
 			}
 			count := uint64(0)
 			want := [4]float64{1e-6, 0, 10, 0}
@@ -419,7 +445,8 @@ func TestQueueFull(t *testing.T) {
 	}
 	for _, f := range all {
 		for _, m := range f.Metric {
-			if f.GetName() == "ibsm_smp_dropped_total" && m.Label[0].GetValue() == "queue_full" && m.GetCounter().GetValue() == 3 {
+			if f.GetName() == "ibsm_smp_dropped_total" && m.Label[0].GetValue() == "queue_full" &&
+				m.GetCounter().GetValue() == 3 {
 				return
 			}
 		}
@@ -436,7 +463,8 @@ func (s smps) Collect(to chan<- prometheus.Metric) { sink(to).smps(s.st) }
 func TestMirrored(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(mirrors{sa.MirrorStats{
-		Source:   mirror.SourceStats{Standbys: 2, Answers: 9, Whole: 3, Failed: 1, Untrusted: 10, Foreign: 11, Full: 13, TooLong: 14},
+		Source: mirror.SourceStats{Standbys: 2, Answers: 9, Whole: 3, Failed: 1, Untrusted: 10, Foreign: 11, Full: 13,
+			TooLong: 14},
 		Follower: mirror.FollowerStats{Answers: 7, Whole: 2, Untrusted: 15, Garbage: 16},
 	}})
 	all, err := registry.Gather()
@@ -536,7 +564,8 @@ func TestCounters(t *testing.T) {
 			t.Errorf("%s: %d samples", f.GetName(), len(f.Metric))
 		}
 		for _, m := range f.Metric {
-			if len(m.Label) != 3 || m.Label[0].GetName() != "guid" || m.Label[1].GetName() != "port" && m.Label[1].GetName() != node {
+			if len(m.Label) != 3 || m.Label[0].GetName() != "guid" || m.Label[1].GetName() != "port" &&
+				m.Label[1].GetName() != node {
 				t.Fatalf("%s: labels %v", f.GetName(), m.Label)
 			}
 		}

@@ -35,7 +35,8 @@ func (*collector) Describe(chan<- *prometheus.Desc) {}
 // Collect is prometheus.Collector's.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
 	s, st := sink(to), c.control.Status()
-	s.gauge("ibsm_info", "Version of the manager, and the routing engine that computed the present routes.", "version", "engine")(1, st.Version, cmp.Or(st.Engine, "none"))
+	s.gauge("ibsm_info", "Version of the manager, and the routing engine that computed the present routes.", "version",
+		"engine")(1, st.Version, cmp.Or(st.Engine, "none"))
 	s.refused(st)
 	state := smp.SMState(0)
 	if shell := c.control.Manager(); shell != nil {
@@ -60,7 +61,9 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		s.cabling(sub.Cabling())
 		s.security(sub.Security().Rules)
 	}
-	states := s.gauge("ibsm_state", "1 for the present state of the subnet manager, 0 for other states; NOT-ACTIVE also while it has no port.", "state")
+	states := s.gauge("ibsm_state",
+		"1 for the present state of the subnet manager, 0 for other states; NOT-ACTIVE also while it has no port.",
+		"state")
 	for of := smp.NotActive; of <= smp.Master; of++ {
 		states(truth(of == state), of.String())
 	}
@@ -72,7 +75,9 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	if st.TreeLoop != nil {
 		links = st.TreeLoop.Links
 	}
-	s.gauge("ibsm_multicast_credit_loop_links", "Links of a credit loop created by changes of multicast trees since the last sweep; 0 if there is none.")(float64(links))
+	s.gauge("ibsm_multicast_credit_loop_links",
+		"Links of a credit loop created by changes of multicast trees since the last sweep; 0 if there is none.")(
+		float64(links))
 	if st.Subnet != nil {
 		s.subnet(st.Subnet)
 		if reg := c.control.Registry(); reg != nil {
@@ -83,24 +88,28 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		s.console(clients)
 	}
 	s.control(c.stats)
-	s.counter("ibsm_log_lines_dropped_total", "Log lines dropped, because the log could not be written fast enough.")(c.dropped())
+	s.counter("ibsm_log_lines_dropped_total", "Log lines dropped, because the log could not be written fast enough.")(
+		c.dropped())
 	s.counter("ibsm_events_total", "Events since the start; ibsmctl events shows the latest ones.")(st.Events)
 }
 
 // refused sends which engines cannot route the subnet, which files have errors, and which cannot be written.
 func (s sink) refused(st *ctl.Status) {
-	engine := s.gauge("ibsm_routing_engine_refused", "1 for each configured routing engine that cannot route the subnet.", "engine")
+	engine := s.gauge("ibsm_routing_engine_refused",
+		"1 for each configured routing engine that cannot route the subnet.", "engine")
 	for _, r := range st.Refused {
 		engine(1, r.Engine)
 	}
-	file := s.gauge("ibsm_file_refused", "1 for each setting whose file has errors, so the previous version stays in force.", "setting")
+	file := s.gauge("ibsm_file_refused",
+		"1 for each setting whose file has errors, so the previous version stays in force.", "setting")
 	if st.Partitions != nil {
 		file(1, "partition_config_file")
 	}
 	if st.QoSPolicy != nil {
 		file(1, "qos_policy_file")
 	}
-	unwritten := s.gauge("ibsm_file_unwritten", "1 for each kind of file that the manager cannot write: state store, OpenSM's cache files, dump files, SA dump file. ibsmctl status shows the reason.", "files")
+	unwritten := s.gauge("ibsm_file_unwritten",
+		"1 for each kind of file that the manager cannot write: state store, OpenSM's cache files, dump files, SA dump file. ibsmctl status shows the reason.", "files")
 	for i := range st.Unwritten {
 		unwritten(1, st.Unwritten[i].What)
 	}
@@ -108,7 +117,8 @@ func (s sink) refused(st *ctl.Status) {
 
 // security sends which rules hold.
 func (s sink) security(rules []ctl.SecurityRule) {
-	holds := s.gauge("ibsm_security_rule_holds", "1 for each rule of ibsmctl security that holds, 0 for each rule that fails.", "rule")
+	holds := s.gauge("ibsm_security_rule_holds",
+		"1 for each rule of ibsmctl security that holds, 0 for each rule that fails.", "rule")
 	for _, r := range rules {
 		if r.State != ctl.RuleLeft {
 			holds(truth(r.State == ctl.RuleHolds), r.Rule)
@@ -118,11 +128,14 @@ func (s sink) security(rules []ctl.SecurityRule) {
 
 // cabling sends how cables differ from their plan, and how many are held back.
 func (s sink) cabling(c *ctl.Cabling) {
-	s.gauge("ibsm_cabling_held_back", "Cables held back, because they are not in the plan or their switch is held back.")(float64(len(c.HeldBack) + c.MoreHeld))
+	s.gauge("ibsm_cabling_held_back",
+		"Cables held back, because they are not in the plan or their switch is held back.")(
+		float64(len(c.HeldBack) + c.MoreHeld))
 	if !c.Plan {
 		return
 	}
-	cables := s.gauge("ibsm_cabling_cables", "Cables in the plan (planned), in the subnet (present), and in both (same).", "which")
+	cables := s.gauge("ibsm_cabling_cables",
+		"Cables in the plan (planned), in the subnet (present), and in both (same).", "which")
 	cables(float64(c.Planned), "planned")
 	cables(float64(c.Present), "present")
 	cables(float64(c.Same), "same")
@@ -130,7 +143,8 @@ func (s sink) cabling(c *ctl.Cabling) {
 	for i := range c.Findings {
 		kinds[c.Findings[i].Kind]++
 	}
-	findings := s.gauge("ibsm_cabling_differences", "Differences between the cables and their plan, by kind; an exchange of two cables counts once.", "kind")
+	findings := s.gauge("ibsm_cabling_differences",
+		"Differences between the cables and their plan, by kind; an exchange of two cables counts once.", "kind")
 	for kind := range cabling.Kinds() {
 		findings(float64(kinds[kind.String()]), kind.String())
 	}
@@ -157,7 +171,8 @@ func (s sink) gauge(name, help string, labels ...string) func(v float64, values 
 
 // histogram is the same for histograms. Counts are those of values up to each bound but
 // above the one before; there is one more, of values above all.
-func (s sink) histogram(name, help string, labels ...string) func(bounds []time.Duration, counts []uint64, sum time.Duration, values ...string) {
+func (s sink) histogram(name, help string, labels ...string) func(bounds []time.Duration, counts []uint64,
+	sum time.Duration, values ...string) {
 	d := prometheus.NewDesc(name, help, labels, nil)
 	return func(bounds []time.Duration, counts []uint64, sum time.Duration, values ...string) {
 		buckets, total := make(map[float64]uint64, len(bounds)), uint64(0)
@@ -191,7 +206,8 @@ func truth(is bool) float64 {
 // manager sends what the manager has done.
 func (s sink) manager(st *manager.Stats) {
 	s.counter("ibsm_mastership_total", "Number of times the manager has become master.")(st.Terms)
-	sweeps := s.counter("ibsm_sweeps_total", "Sweeps started, by kind: light; quick, a heavy sweep that reads only switches that report changes; heavy; plan, a preview.", "kind")
+	sweeps := s.counter("ibsm_sweeps_total",
+		"Sweeps started, by kind: light; quick, a heavy sweep that reads only switches that report changes; heavy; plan, a preview.", "kind")
 	for kind, n := range st.Sweeps {
 		sweeps(n, manager.SweepKind(kind).String())
 	}
@@ -199,22 +215,28 @@ func (s sink) manager(st *manager.Stats) {
 	for phase, t := range st.ByPhase() {
 		phases(manager.PhaseBounds[:], t.Buckets[:], t.Sum, phase.String())
 	}
-	traps := s.counter("ibsm_traps_total", "Traps received as master, by number; vendor for vendor-specific traps, other for the rest.", "trap")
+	traps := s.counter("ibsm_traps_total",
+		"Traps received as master, by number; vendor for vendor-specific traps, other for the rest.", "trap")
 	for number, n := range st.Traps() {
 		traps(n, server.TrapLabel(number))
 	}
-	alarms := s.counter("ibsm_alarms_total", "Forbidden packets from ports that may not send them, by kind; ibsmctl status names the ports.", "kind")
+	alarms := s.counter("ibsm_alarms_total",
+		"Forbidden packets from ports that may not send them, by kind; ibsmctl status names the ports.", "kind")
 	for kind, n := range st.AlarmCounts() {
 		alarms(n, kind.String())
 	}
 	s.badKeys(st.Offenders())
-	s.gauge("ibsm_standbys", "Other managers in state STANDBY that could take over, as seen by the master.")(float64(st.Standbys()))
-	s.gauge("ibsm_standby_expected", "1 if another manager has been seen since the start of this one, or allowed_sm_guids lists another port.")(truth(st.AwaitsStandby))
+	s.gauge("ibsm_standbys", "Other managers in state STANDBY that could take over, as seen by the master.")(
+		float64(st.Standbys()))
+	s.gauge("ibsm_standby_expected",
+		"1 if another manager has been seen since the start of this one, or allowed_sm_guids lists another port.")(
+		truth(st.AwaitsStandby))
 }
 
 // badKeys sends which ports have sent packets with wrong keys.
 func (s sink) badKeys(offenders iter.Seq[manager.Offender]) {
-	keys := s.counter("ibsm_bad_keys_total", "Traps 256 to 259 about wrong M_Keys, P_Keys and Q_Keys, by the port that sent the packet; 32 ports have their own label, all others share the label other.", "trap", "port_guid")
+	keys := s.counter("ibsm_bad_keys_total",
+		"Traps 256 to 259 about wrong M_Keys, P_Keys and Q_Keys, by the port that sent the packet; 32 ports have their own label, all others share the label other.", "trap", "port_guid")
 	for o := range offenders {
 		port := "other"
 		if o.Port != 0 {
@@ -232,9 +254,11 @@ func (s sink) smps(st *manager.Stats) {
 	requests(t.TimedOut, "timed_out")
 	requests(t.Cancelled, "cancelled")
 	s.counter("ibsm_smp_sent_total", "Packets sent for requests.")(t.Sent)
-	s.counter("ibsm_smp_retries_total", "Packets sent again for requests: all but the first of each request.")(t.Retries)
+	s.counter("ibsm_smp_retries_total", "Packets sent again for requests: all but the first of each request.")(
+		t.Retries)
 	s.counter("ibsm_smp_timeouts_total", "Packets sent for requests that got no response in time.")(t.Expired)
-	dropped := s.counter("ibsm_smp_dropped_total", "Received packets that were dropped, by reason: queue_full if the manager had too many to process; all other reasons: no outstanding request matches.", "reason")
+	dropped := s.counter("ibsm_smp_dropped_total",
+		"Received packets that were dropped, by reason: queue_full if the manager had too many to process; all other reasons: no outstanding request matches.", "reason")
 	dropped(t.Duplicates, "duplicate")
 	dropped(t.Late, "late")
 	dropped(t.Stale, "stale")
@@ -242,10 +266,13 @@ func (s sink) smps(st *manager.Stats) {
 	dropped(t.Mismatched, "mismatched")
 	dropped(st.QueueFull, "queue_full")
 	s.gauge("ibsm_smp_window", "Present limit of requests on the wire at a time.")(float64(t.Window))
-	s.gauge("ibsm_smp_on_wire", "Requests that wait for a response, except the ones that have waited too long.")(float64(t.OnWire))
-	s.gauge("ibsm_smp_overdue", "Requests that have waited for a response for more than 10 ms, or more than four round trips if that is longer; they are not counted in the window.")(float64(t.Overdue))
+	s.gauge("ibsm_smp_on_wire", "Requests that wait for a response, except the ones that have waited too long.")(
+		float64(t.OnWire))
+	s.gauge("ibsm_smp_overdue",
+		"Requests that have waited for a response for more than 10 ms, or more than four round trips if that is longer; they are not counted in the window.")(float64(t.Overdue))
 	s.gauge("ibsm_smp_waiting", "Requests that wait for other requests to the same device.")(float64(t.Parked))
-	s.gauge("ibsm_smp_path_limited", "1 while the window is 4, because switches seem to forward SMPs in software.")(truth(t.PathLimited))
+	s.gauge("ibsm_smp_path_limited", "1 while the window is 4, because switches seem to forward SMPs in software.")(
+		truth(t.PathLimited))
 }
 
 // held sends how many requests the host's kernel has.
@@ -253,7 +280,8 @@ func (s sink) held(counts func() (qp0, qp1 int)) {
 	if counts == nil {
 		return
 	}
-	held := s.gauge("ibsm_kernel_requests", "Requests that the host's kernel has not returned, by queue pair. Each attempt counts until it is answered or all attempts have timed out.", "qp")
+	held := s.gauge("ibsm_kernel_requests",
+		"Requests that the host's kernel has not returned, by queue pair. Each attempt counts until it is answered or all attempts have timed out.", "qp")
 	qp0, qp1 := counts()
 	held(float64(qp0), "0")
 	held(float64(qp1), "1")
@@ -265,7 +293,8 @@ func (s sink) congestionControl(st *congestioncontrol.State) {
 	for i := range st.Devices {
 		counts[server.CongestionStateOf(st.Devices[i].Standing)]++
 	}
-	devices := s.gauge("ibsm_congestion_control_devices", "Devices that get congestion control settings, by state: set, writing, refuses (rejects a value), no_answer, no_class (does not support the class).", "state")
+	devices := s.gauge("ibsm_congestion_control_devices",
+		"Devices that get congestion control settings, by state: set, writing, refuses (rejects a value), no_answer, no_class (does not support the class).", "state")
 	for _, state := range ctl.CongestionStates() {
 		devices(float64(counts[state]), string(state))
 	}
@@ -278,36 +307,51 @@ func (s sink) counters(st *ctl.CounterStatus) {
 	if st.Sweeps == 0 {
 		return
 	}
-	s.gauge("ibsm_counters_age_seconds", "Age of the counters shown: seconds since the end of the last sweep over all ports.")(st.Age)
+	s.gauge("ibsm_counters_age_seconds",
+		"Age of the counters shown: seconds since the end of the last sweep over all ports.")(st.Age)
 	s.gauge("ibsm_counters_sweep_seconds", "Duration of the last sweep over the counters.")(st.Took)
-	ports := s.gauge("ibsm_counters_ports", "Ports whose counters are read, by whether the last sweep read them.", "result")
+	ports := s.gauge("ibsm_counters_ports", "Ports whose counters are read, by whether the last sweep read them.",
+		"result")
 	ports(float64(st.Answered), "read")
 	ports(float64(max(0, st.Ports-st.Answered)), "not_read")
 	s.gauge("ibsm_counters_history_bytes", "Memory used by the readings of the last hour.")(float64(st.Bytes))
 	s.counter("ibsm_counters_sweeps_total", "Sweeps over the counters of all ports.")(st.Sweeps)
-	s.counter("ibsm_counters_late_sweeps_total", "Sweeps over the counters that began late because the previous one had not ended.")(st.Late)
+	s.counter("ibsm_counters_late_sweeps_total",
+		"Sweeps over the counters that began late because the previous one had not ended.")(st.Late)
 	s.counter("ibsm_counters_requests_total", "Requests for counters.")(st.Asked)
 	s.counter("ibsm_counters_unanswered_total", "Requests for counters without an answer.")(st.Unanswered)
 	s.counter("ibsm_counters_resets_total", "Resets of nearly full 32-bit counters by this manager.")(st.Resets)
-	s.counter("ibsm_counters_findings_total", "Abnormal readings: no answer, a reset by another program, a reboot, or a value that contradicts the previous one.")(st.Findings)
+	s.counter("ibsm_counters_findings_total",
+		"Abnormal readings: no answer, a reset by another program, a reboot, or a value that contradicts the previous one.")(st.Findings)
 	const collector = "counters"
-	s.gauge("infiniband_exporter_collector_duration_seconds", "Duration of the last sweep over the counters, under infiniband_exporter's name.", "collector")(st.Took, collector)
-	s.counter("infiniband_exporter_collect_errors_total", "Abnormal readings, under infiniband_exporter's name.", "collector")(st.Findings, collector)
-	s.counter("infiniband_exporter_collect_timeouts_total", "Requests for counters without an answer, under infiniband_exporter's name.", "collector")(st.Unanswered, collector)
-	s.gauge("infiniband_exporter_last_execution", "End of the last sweep over the counters, in seconds since the epoch, under infiniband_exporter's name.", "collector")(float64(time.Now().UnixMilli())/1000-st.Age, collector)
+	s.gauge("infiniband_exporter_collector_duration_seconds",
+		"Duration of the last sweep over the counters, under infiniband_exporter's name.", "collector")(st.Took,
+		collector)
+	s.counter("infiniband_exporter_collect_errors_total", "Abnormal readings, under infiniband_exporter's name.",
+		"collector")(st.Findings, collector)
+	s.counter("infiniband_exporter_collect_timeouts_total",
+		"Requests for counters without an answer, under infiniband_exporter's name.", "collector")(st.Unanswered,
+		collector)
+	s.gauge("infiniband_exporter_last_execution",
+		"End of the last sweep over the counters, in seconds since the epoch, under infiniband_exporter's name.",
+		"collector")(float64(time.Now().UnixMilli())/1000-st.Age, collector)
 }
 
 // lastSweep sends how the last heavy sweep as master ended.
 func (s sink) lastSweep(st *ctl.SweepStatus) {
-	s.gauge("ibsm_last_sweep_end_timestamp_seconds", "End of the last heavy sweep as master, since the epoch.")(float64(st.Ended.UnixMilli()) / 1000)
+	s.gauge("ibsm_last_sweep_end_timestamp_seconds", "End of the last heavy sweep as master, since the epoch.")(
+		float64(st.Ended.UnixMilli()) / 1000)
 	s.gauge("ibsm_last_sweep_seconds", "Duration of the last heavy sweep.")(st.Seconds)
 	s.gauge("ibsm_last_sweep_up", "1 when the last heavy sweep left the subnet up.")(truth(st.Up))
 	s.gauge("ibsm_last_sweep_failed_sets", "Sets that failed in the last heavy sweep.")(float64(st.Failures))
 	s.gauge("ibsm_last_sweep_cut_pairs", "Pairs of switch and LID that no path of cables connects.")(float64(st.Cut))
-	s.gauge("ibsm_last_sweep_lost_routes", "Pairs of switch and LID that cables connect but no route does.")(float64(st.Lost))
-	s.gauge("ibsm_last_sweep_forbidden_routes", "Pairs of switch and LID for which the routing engine permits no route, such as two root switches with updn; no host needs them.")(float64(st.Forbidden))
+	s.gauge("ibsm_last_sweep_lost_routes", "Pairs of switch and LID that cables connect but no route does.")(
+		float64(st.Lost))
+	s.gauge("ibsm_last_sweep_forbidden_routes",
+		"Pairs of switch and LID for which the routing engine permits no route, such as two root switches with updn; no host needs them.")(float64(st.Forbidden))
 	s.gauge("ibsm_last_sweep_longest_route_links", "Number of links of the longest route.")(float64(st.Longest))
-	s.gauge("ibsm_last_sweep_credit_loop_links", "Number of links in a credit loop of the routes; 0 if there is none.")(float64(st.CreditLoop))
+	s.gauge("ibsm_last_sweep_credit_loop_links", "Number of links in a credit loop of the routes; 0 if there is none.")(
+		float64(st.CreditLoop))
 }
 
 // subnet sends the subnet in figures.
@@ -316,18 +360,22 @@ func (s sink) subnet(st *ctl.SubnetStatus) {
 	nodes(float64(st.Switches), "switch")
 	nodes(float64(st.CAs), "CA")
 	nodes(float64(st.Routers), "router")
-	s.gauge("ibsm_nodes_missing", "Nodes of the subnet that do not answer, but still keep their routes.")(float64(st.Missing))
+	s.gauge("ibsm_nodes_missing", "Nodes of the subnet that do not answer, but still keep their routes.")(
+		float64(st.Missing))
 	ports := s.gauge("ibsm_ports", "Physical ports, by state.", "state")
 	for state := smp.PortDown; state <= smp.PortActiveDefer; state++ {
 		ports(float64(st.Ports[state.String()]), state.String())
 	}
-	findings := s.gauge("ibsm_findings", "Problems found by the last heavy sweep, by kind, as in ibsmctl why: docs/messages.md explains them.", "kind")
+	findings := s.gauge("ibsm_findings",
+		"Problems found by the last heavy sweep, by kind, as in ibsmctl why: docs/messages.md explains them.", "kind")
 	for _, name := range finding.Names() {
 		findings(float64(st.Findings[name]), name)
 	}
 	s.gauge("ibsm_links", "Cables.")(float64(st.Links))
 	s.gauge("ibsm_lids", "LIDs in use.")(float64(st.LIDs))
-	s.gauge("ibsm_subnet_generation", "Generation of the subnet on which SA responses are based; it increases with each change.")(float64(st.Generation))
+	s.gauge("ibsm_subnet_generation",
+		"Generation of the subnet on which SA responses are based; it increases with each change.")(
+		float64(st.Generation))
 }
 
 // registered sends how much clients have registered.
@@ -343,24 +391,30 @@ func (s sink) registered(n registry.Counts) {
 // console sends what became of the console's clients.
 func (s sink) console(c *console.Counters) {
 	s.gauge("ibsm_console_connections", "Clients connected to OpenSM's console.")(float64(c.Open.Load()))
-	clients := s.counter("ibsm_console_clients_total", "Clients of OpenSM's console, by result: taken (accepted), refused (too many clients), cut (disconnected because idle or slow).", "result")
+	clients := s.counter("ibsm_console_clients_total",
+		"Clients of OpenSM's console, by result: taken (accepted), refused (too many clients), cut (disconnected because idle or slow).", "result")
 	clients(c.Accepted.Load(), "taken")
 	clients(c.Refused.Load(), "refused")
 	clients(c.Cut.Load(), "cut")
-	lines := s.counter("ibsm_console_lines_total", "Command lines of OpenSM's console, by result: read, too_long.", "result")
+	lines := s.counter("ibsm_console_lines_total", "Command lines of OpenSM's console, by result: read, too_long.",
+		"result")
 	lines(c.Lines.Load(), "read")
 	lines(c.TooLong.Load(), "too_long")
 }
 
 // control sends what the control server has done.
 func (s sink) control(st *ctl.Stats) {
-	s.counter("ibsm_ctl_connections_total", "Connections accepted on the control socket and for metrics.")(st.Accepted.Load())
+	s.counter("ibsm_ctl_connections_total", "Connections accepted on the control socket and for metrics.")(
+		st.Accepted.Load())
 	s.counter("ibsm_ctl_connections_refused_total", "Connections beyond the limit.")(st.Refused.Load())
 	s.counter("ibsm_ctl_requests_total", "Requests on the control socket and for metrics.")(st.Requests.Load())
 	s.counter("ibsm_ctl_errors_total", "Requests answered with an error.")(st.Errors.Load())
 	s.counter("ibsm_ctl_replies_cut_total", "Replies that the client did not read completely.")(st.Cut.Load())
-	s.gauge("ibsm_ctl_requests_waiting", "Queued requests for plans, previews of partition files and other long tasks.")(float64(st.Waiting.Load()))
-	s.counter("ibsm_ctl_requests_refused_total", "Requests for plans and other long tasks that were rejected, because 16 of the same kind were queued.")(st.NoRoom.Load())
+	s.gauge("ibsm_ctl_requests_waiting",
+		"Queued requests for plans, previews of partition files and other long tasks.")(float64(st.Waiting.Load()))
+	s.counter("ibsm_ctl_requests_refused_total",
+		"Requests for plans and other long tasks that were rejected, because 16 of the same kind were queued.")(
+		st.NoRoom.Load())
 }
 
 // links are sick links, by what is done about them, and those that are out of use.
@@ -370,5 +424,6 @@ func (s sink) links(control *server.Server) {
 	for action, n := range found {
 		count(float64(n), sick.Action(action).String())
 	}
-	s.gauge("ibsm_links_out_of_use", "Links out of use, because they are sick or were isolated with ibsmctl links isolate.")(float64(excluded))
+	s.gauge("ibsm_links_out_of_use",
+		"Links out of use, because they are sick or were isolated with ibsmctl links isolate.")(float64(excluded))
 }

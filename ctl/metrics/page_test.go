@@ -37,12 +37,15 @@ func TestPage(t *testing.T) {
 	var b strings.Builder
 	b.Write(head)
 	b.WriteString(madeFrom)
-	for _, part := range []struct{ name, title string }{{countersPart, "Counters"}, {portsPart, "Ports"}, {managerPart, "Manager"}} {
+	for _, part := range []struct{ name, title string }{{countersPart, "Counters"}, {portsPart, "Ports"},
+		{managerPart, "Manager"}} {
 		contentType, body := scrape(t, e, "?collect[]="+part.name)
-		fmt.Fprintf(&b, "\n## %s: `collect[]=%s`\n\n| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n", part.title, part.name)
+		fmt.Fprintf(&b, "\n## %s: `collect[]=%s`\n\n| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n",
+			part.title, part.name)
 		for _, f := range families(t, contentType, body) {
 			if name := f.GetName(); !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") {
-				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, strings.ToLower(f.GetType().String()), labelsOf(f), strings.ReplaceAll(f.GetHelp(), "|", "\\|"))
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, strings.ToLower(f.GetType().String()), labelsOf(f),
+					strings.ReplaceAll(f.GetHelp(), "|", "\\|"))
 			}
 		}
 	}
@@ -50,7 +53,8 @@ func TestPage(t *testing.T) {
 		if *rewrite {
 			err = os.WriteFile(file, []byte(text), 0o644)
 		}
-		t.Errorf("%s is not made from the families (%v); go test ./ctl/metrics -run TestPage -rewrite does it", file, err)
+		t.Errorf("%s is not made from the families (%v); go test ./ctl/metrics -run TestPage -rewrite does it", file,
+			err)
 	}
 }
 

@@ -34,7 +34,8 @@ func writePorts(w *series, s *subnet) {
 
 // newSubnet is a view with the texts of its nodes; wanted are those that are wanted, nil for all.
 func newSubnet(v *view.View, wanted func(mad.GUID) bool) *subnet {
-	s := &subnet{View: v, wanted: wanted, names: make([]string, len(v.Topo.Nodes)), guids: make([]string, len(v.Topo.Nodes))}
+	s := &subnet{View: v, wanted: wanted, names: make([]string, len(v.Topo.Nodes)),
+		guids: make([]string, len(v.Topo.Nodes))}
 	for n := range v.Topo.Nodes {
 		s.names[n], s.guids[n] = name(v.Topo.Nodes[n].Desc.String()), v.Topo.Nodes[n].GUID.String()
 	}
@@ -57,7 +58,8 @@ func (s *subnet) cabled(typ mad.NodeType) iter.Seq2[topo.PortIdx, *topo.Port] {
 	return func(yield func(topo.PortIdx, *topo.Port) bool) {
 		t := s.Topo
 		for i := range t.Ports {
-			if p := &t.Ports[i]; p.Peer != topo.None && t.Nodes[p.Node].Type == typ && s.has(p.Node) && !yield(topo.PortIdx(i), p) {
+			if p := &t.Ports[i]; p.Peer != topo.None && t.Nodes[p.Node].Type == typ && s.has(p.Node) &&
+				!yield(topo.PortIdx(i), p) {
 				return
 			}
 		}
@@ -72,7 +74,8 @@ func (s *subnet) guid(p *topo.Port) string {
 	return p.GUID.String()
 }
 
-// labels are those of a port, which all external ports of a switch share. label is the one that has the name of the node.
+// labels are those of a port, which all external ports of a switch share. label is the one that has the name of the
+// node.
 func (s *subnet) labels(p topo.PortIdx, label string) portLabels {
 	port := &s.Topo.Ports[p]
 	return newPortLabels(s.guid(port), label, s.names[port.Node])
@@ -99,13 +102,15 @@ func (s *subnet) info(w *series) {
 
 // up writes which nodes answer, and which ports of switches are up.
 func (s *subnet) up(w *series) {
-	w.gauges("infiniband_switch_up", "1 if the switch answered the last sweep of the manager, 0 if it did not.", "guid", "switch")
+	w.gauges("infiniband_switch_up", "1 if the switch answered the last sweep of the manager, 0 if it did not.", "guid",
+		"switch")
 	for _, n := range s.Topo.Switches {
 		if s.has(n) && !w.add(truth(s.Topo.Nodes[n].Missed == 0), s.guids[n], s.names[n]) {
 			return
 		}
 	}
-	w.gauges("infiniband_hca_up", "1 if the adapter answered the last sweep of the manager at this port, 0 if it did not.", "guid", "hca")
+	w.gauges("infiniband_hca_up",
+		"1 if the adapter answered the last sweep of the manager at this port, 0 if it did not.", "guid", "hca")
 	for _, p := range s.cabled(mad.CA) {
 		if !w.add(truth(s.Topo.Nodes[p.Node].Missed == 0), s.guid(p), s.names[p.Node]) {
 			return
@@ -183,7 +188,8 @@ func (s *subnet) rates(w *series) {
 // laneGbps is what the exporter takes for the data rate of a lane, but for XDR, which it
 // takes for 250.
 var laneGbps = map[mad.LinkSpeed]float64{
-	mad.SDR: 2, mad.DDR: 4, mad.QDR: 8, mad.FDR10: 10, mad.FDR: 14, mad.EDR: 25, mad.HDR: 50, mad.NDR: 100, mad.XDR: 200,
+	mad.SDR: 2, mad.DDR: 4, mad.QDR: 8, mad.FDR10: 10, mad.FDR: 14, mad.EDR: 25, mad.HDR: 50, mad.NDR: 100,
+	mad.XDR: 200,
 }
 
 // rate is the data rate of a link in bytes per second, 0 when it is not known.

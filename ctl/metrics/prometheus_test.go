@@ -32,16 +32,18 @@ func TestPrometheus(t *testing.T) {
 			var stats ctl.Stats
 			accept := make(chan string, 1)
 			target := listen(t)
-			serveMetrics(t, target, ctl.Config{Stats: &stats, Metrics: func(w http.ResponseWriter, r *http.Request) error {
-				select {
-				case accept <- r.Header.Get("Accept") + " " + r.Header.Get("Accept-Encoding"):
-				default:
-				}
-				return e.Serve(w, r)
-			}})
+			serveMetrics(t, target,
+				ctl.Config{Stats: &stats, Metrics: func(w http.ResponseWriter, r *http.Request) error {
+					select {
+					case accept <- r.Header.Get("Accept") + " " + r.Header.Get("Accept-Encoding"):
+					default:
+					}
+					return e.Serve(w, r)
+				}})
 			ask := ctltest.Prometheus(t, path, target.Addr().String(), feature)
 			for query, want := range map[string]string{
-				"up": "1", "count(process_start_time_seconds)": "1", "ibsm_mastership_total": "0", "ibsm_last_sweep_seconds": "1.5",
+				"up": "1", "count(process_start_time_seconds)": "1", "ibsm_mastership_total": "0",
+				"ibsm_last_sweep_seconds":                         "1.5",
 				`count(ibsm_sa_answer_seconds_bucket{way="get"})`: "44",
 				"count(infiniband_switch_uplink_info)":            strconv.Itoa(links),
 				"count(infiniband_switch_port_rate_bytes_per_second * on (guid, port) group_left (uplink) infiniband_switch_uplink_info)": strconv.Itoa(links),
@@ -52,7 +54,8 @@ func TestPrometheus(t *testing.T) {
 				}
 			}
 			asked := <-accept
-			if protobuf := strings.HasPrefix(asked, "application/vnd.google.protobuf"); protobuf != (feature != "") || !strings.HasSuffix(asked, " gzip") {
+			if protobuf := strings.HasPrefix(asked, "application/vnd.google.protobuf"); protobuf != (feature != "") ||
+				!strings.HasSuffix(asked, " gzip") {
 				t.Errorf("Prometheus asked for %s", asked)
 			}
 		})

@@ -25,7 +25,8 @@ import (
 // unanswered are parts of queries of the exporters' dashboards and rules to which ibsm has no answer, as
 // docs/metrics.md says.
 var unanswered = []string{
-	"temperature_celsius", "fan_", "power_supply", "uptime_seconds", "hardware_info", "watts", // of the switch's own management
+	// of the switch's own management
+	"temperature_celsius", "fan_", "power_supply", "uptime_seconds", "hardware_info", "watts",
 	"infiniband:",                                        // recording rules of the projects, made of what is here
 	"node_", "ib-node", "go_build_info", "ALERTS", "up{", // of other exporters and of Prometheus
 	"infiniband_exporter_build_info", "infiniband_switch_collect_duration_seconds", // of the exporter as a program
@@ -71,9 +72,10 @@ func containsAny(text string, parts []string) bool {
 	return false
 }
 
-// startAsking has Prometheus scrape a subnet of which, after a while, a port of leaf-01 is down and a switch and an adapter do not
-// answer, while all counters rise. replace puts names of it in place of the variables of dashboards.
-func startAsking(t *testing.T, path string, rules ...string) (ask func(query string) string, replace *strings.Replacer) {
+// startAsking has Prometheus scrape a subnet of which, after a while, a port of leaf-01 is down and a switch and an
+// adapter do not answer, while all counters rise. replace puts names of it in place of the variables of dashboards.
+func startAsking(t *testing.T, path string, rules ...string) (ask func(query string) string,
+	replace *strings.Replacer) {
 	t.Helper()
 	before := viewtest.New(t, "fattree:k=4", 1)
 	after := viewtest.New(t, "fattree:k=4", 1)
@@ -106,14 +108,19 @@ func startAsking(t *testing.T, path string, rules ...string) (ask func(query str
 		return totals
 	}
 	target := listen(t)
-	serveMetrics(t, target, ctl.Config{Metrics: func(w http.ResponseWriter, r *http.Request) error { return e.Serve(w, r) }})
+	serveMetrics(t, target, ctl.Config{Metrics: func(w http.ResponseWriter, r *http.Request) error {
+		return e.Serve(w, r)
+	}})
 	ask = ctltest.Prometheus(t, path, target.Addr().String(), "", rules...)
-	for late := time.Now().Add(time.Minute); ask("count(infiniband_switch_up == 0)") != "1" || ask("count(rate(infiniband_switch_port_link_downed_total[1m]) > 0)") == "0"; time.Sleep(200 * time.Millisecond) {
+	for late := time.Now().Add(time.Minute); ask("count(infiniband_switch_up == 0)") != "1" ||
+		ask("count(rate(infiniband_switch_port_link_downed_total[1m]) > 0)") == "0"; time.Sleep(
+		200 * time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatal("Prometheus does not show what changed")
 		}
 	}
 	at := before.Topo.Ports[before.Topo.Port(leaf, 2)].Peer
-	return ask, strings.NewReplacer("${datasource}", "", "$port", "1", "$switch", before.Topo.Nodes[leaf].Desc.String(), "$hca", name(before.Topo.Nodes[before.Topo.Ports[at].Node].Desc.String()),
+	return ask, strings.NewReplacer("${datasource}", "", "$port", "1", "$switch", before.Topo.Nodes[leaf].Desc.String(),
+		"$hca", name(before.Topo.Nodes[before.Topo.Ports[at].Node].Desc.String()),
 		"$guid", before.Topo.Ports[at].GUID.String(), "$instance", ".*", "$__rate_interval", "1m", "[1h]", "[1m]")
 }

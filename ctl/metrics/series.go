@@ -43,8 +43,8 @@ const (
 	openMetrics               // lines; a number has a point or an exponent
 )
 
-// portLabels are the labels of a port but its number: the GUID, and the name of its node. In lines head is before the number, and
-// tail behind it.
+// portLabels are the labels of a port but its number: the GUID, and the name of its node. In lines head is before the
+// number, and tail behind it.
 type portLabels struct{ guid, name, head, tail string }
 
 // newPortLabels are labels of a port. node is the name of the label that has the name of its node.
@@ -148,8 +148,8 @@ func (s *series) addPort(value float64, l *portLabels, num uint8) bool {
 	return s.print(append(b, l.tail...), value)
 }
 
-// line begins a line with the name of the family, behind those that are in buf. The first one comes behind lines of comment, which the
-// library writes before a sample.
+// line begins a line with the name of the family, behind those that are in buf. The first one comes behind lines of
+// comment, which the library writes before a sample.
 func (s *series) line() []byte {
 	if !s.begun && s.err == nil {
 		s.begun = true
@@ -173,7 +173,8 @@ func (s *series) print(b []byte, value float64) bool {
 		}
 	} else {
 		from := len(b)
-		if b = strconv.AppendFloat(b, value, 'g', -1, 64); s.format == openMetrics && !bytes.ContainsAny(b[from:], "e.") {
+		if b = strconv.AppendFloat(b, value, 'g', -1, 64); s.format == openMetrics &&
+			!bytes.ContainsAny(b[from:], "e.") {
 			b = append(b, ".0"...)
 		}
 	}

@@ -33,7 +33,8 @@ func (s *subnet) absentRows(l ctl.List, f *ctl.Filter, yield func(any) bool) {
 		if !ok || l != ctl.Links {
 			continue
 		}
-		row := ctl.Link{From: s.end(from), To: ctl.End{Node: far.Node.String(), Desc: links[i].Name, Port: far.Port}, State: ctl.Absent}
+		row := ctl.Link{From: s.end(from), To: ctl.End{Node: far.Node.String(), Desc: links[i].Name, Port: far.Port},
+			State: ctl.Absent}
 		if to, known := s.port(far); known {
 			if far.Node < here.Node || far.Node == here.Node && far.Port < here.Port {
 				continue // the other end reports it

@@ -16,7 +16,8 @@ import (
 
 // Activity returns the counters of the manager.
 func (d *Server) Activity() *ctl.Activity {
-	out := &ctl.Activity{Time: time.Now(), Status: d.Status(), SA: d.SAStats(), Sweeps: map[string]uint64{}, Phases: []ctl.Phase{}, Traps: map[string]uint64{}, BadKeys: []ctl.BadKey{}}
+	out := &ctl.Activity{Time: time.Now(), Status: d.Status(), SA: d.SAStats(), Sweeps: map[string]uint64{},
+		Phases: []ctl.Phase{}, Traps: map[string]uint64{}, BadKeys: []ctl.BadKey{}}
 	out.Clients.Most = []ctl.SAClient{}
 	shell := d.shell.Load()
 	if shell == nil {
@@ -34,7 +35,8 @@ func (d *Server) Activity() *ctl.Activity {
 		out.Phases = append(out.Phases, p)
 	}
 	t := &st.Txn
-	out.SMPs = ctl.SMPs{Sent: t.Sent, Retries: t.Retries, Replied: t.Replied, TimedOut: t.TimedOut, Window: t.Window, OnWire: t.OnWire,
+	out.SMPs = ctl.SMPs{Sent: t.Sent, Retries: t.Retries, Replied: t.Replied, TimedOut: t.TimedOut, Window: t.Window,
+		OnWire:  t.OnWire,
 		Overdue: t.Overdue, Waiting: t.Parked, PathLimited: t.PathLimited}
 	for number, n := range st.Traps() {
 		if n > 0 {
@@ -125,7 +127,9 @@ func most(was, is []uint32) ctl.SAClients {
 			out.Most = append(out.Most, ctl.SAClient{LID: uint16(lid), Count: uint64(n)})
 		}
 	}
-	slices.SortFunc(out.Most, func(a, b ctl.SAClient) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.LID, b.LID)) })
+	slices.SortFunc(out.Most, func(a, b ctl.SAClient) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.LID, b.LID))
+	})
 	out.Most = slices.Clip(out.Most[:min(len(out.Most), ctl.MaxClients)])
 	return out
 }

@@ -37,7 +37,8 @@ func TestClientRates(t *testing.T) {
 		after time.Duration
 		shell *manager.Shell
 		want  float64
-	}{{0, shell, 0}, {500 * time.Millisecond, shell, 0}, {2 * time.Second, shell, 2}, {2500 * time.Millisecond, shell, 2}, {4 * time.Second, shell, 2}, {5 * time.Second, new(manager.Shell), 0}} {
+	}{{0, shell, 0}, {500 * time.Millisecond, shell, 0}, {2 * time.Second, shell, 2},
+		{2500 * time.Millisecond, shell, 2}, {4 * time.Second, shell, 2}, {5 * time.Second, new(manager.Shell), 0}} {
 		if got := c.since(step.shell, nil, now.Add(step.after)); got.Seconds != step.want {
 			t.Errorf("look %d: over %v s, want %v", i, got.Seconds, step.want)
 		}

@@ -16,7 +16,8 @@ import (
 // Cabling is how the cables that the last heavy sweep found differ from the plan.
 func (s *subnet) Cabling() *ctl.Cabling {
 	v := s.view.Cabling
-	out := &ctl.Cabling{Seen: "no plan: topo_config_file is not set", Findings: []ctl.CablingFinding{}, HeldBack: []ctl.HeldCable{}}
+	out := &ctl.Cabling{Seen: "no plan: topo_config_file is not set", Findings: []ctl.CablingFinding{},
+		HeldBack: []ctl.HeldCable{}}
 	if v == nil {
 		return out
 	}
@@ -158,7 +159,8 @@ func cablingByPort(v *view.Cabling) map[end][]int {
 	return by
 }
 
-// heldDevice is the diagnosis of a device that is not in the subnet because its cables are held back; nil if there is none of the name or GUID.
+// heldDevice is the diagnosis of a device that is not in the subnet because its cables are held back; nil if there is
+// none of the name or GUID.
 func (d *doctor) heldDevice(name string, guid mad.GUID) *ctl.Diagnosis {
 	v := d.view.Cabling
 	if v == nil {
@@ -194,8 +196,10 @@ func (d *doctor) missingDevice(name string, guid mad.GUID) *ctl.Diagnosis {
 		return nil
 	}
 	for i := range v.Findings {
-		if f := &v.Findings[i]; (f.Kind == cabling.MissingDevice || f.Kind == cabling.Replaced) && isPlace(f.Devices[0], name, guid) {
-			return &ctl.Diagnosis{Port: endOfPlace(f.Devices[0]), State: ctl.Absent, Reasons: []ctl.Reason{notAsPlanned(f)}}
+		if f := &v.Findings[i]; (f.Kind == cabling.MissingDevice || f.Kind == cabling.Replaced) &&
+			isPlace(f.Devices[0], name, guid) {
+			return &ctl.Diagnosis{Port: endOfPlace(f.Devices[0]), State: ctl.Absent,
+				Reasons: []ctl.Reason{notAsPlanned(f)}}
 		}
 	}
 	return nil
@@ -204,7 +208,8 @@ func (d *doctor) missingDevice(name string, guid mad.GUID) *ctl.Diagnosis {
 // isPlace reports whether a device has a name, which may be that of its host, or a GUID.
 func isPlace(p cabling.Place, name string, guid mad.GUID) bool {
 	name = strings.TrimSpace(name)
-	return guid != 0 && p.GUID == guid || name != "" && (strings.TrimSpace(p.Name) == name || ctl.HostName(p.Name) == name)
+	return guid != 0 && p.GUID == guid || name != "" &&
+		(strings.TrimSpace(p.Name) == name || ctl.HostName(p.Name) == name)
 }
 
 func endOfPlace(p cabling.Place) ctl.End {
@@ -217,5 +222,6 @@ func endOfPlace(p cabling.Place) ctl.End {
 
 // notAsPlanned is a finding as a reason.
 func notAsPlanned(f *cabling.Finding) ctl.Reason {
-	return because("not as planned", f.String(), "correct the cable or the plan (topo_config_file); ibsmctl topology check lists all differences")
+	return because("not as planned", f.String(),
+		"correct the cable or the plan (topo_config_file); ibsmctl topology check lists all differences")
 }

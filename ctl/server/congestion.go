@@ -43,7 +43,8 @@ func (d *Server) Congested(im *perf.Image) (began, ended []congestion.Event) {
 	if w.tables != v.Tables {
 		w.tables, w.routes = v.Tables, routing.NewForwarding(v.Topo, v.LIDs, v.Tables)
 	}
-	trees := congestion.Find(congestion.In{Topo: v.Topo, Forwarding: w.routes, Ports: congestion.Uses(v.Topo, im)}, congestion.Defaults)
+	trees := congestion.Find(congestion.In{Topo: v.Topo, Forwarding: w.routes, Ports: congestion.Uses(v.Topo, im)},
+		congestion.Defaults)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := reader.Time(im.End)
@@ -82,7 +83,8 @@ func (d *Server) Congestions(context.Context) (*ctl.Congestions, error) {
 }
 
 func (c *counted) congestion(e *congestion.Event) ctl.Congestion {
-	row := ctl.Congestion{Cause: e.Cause.String(), Root: c.portOf(e.Root), Since: e.Since, Until: e.Until, Weight: e.Weight, Ports: e.Ports, Waiting: []ctl.PortOf{}}
+	row := ctl.Congestion{Cause: e.Cause.String(), Root: c.portOf(e.Root), Since: e.Since, Until: e.Until,
+		Weight: e.Weight, Ports: e.Ports, Waiting: []ctl.PortOf{}}
 	for _, k := range e.Waiting {
 		row.Waiting = append(row.Waiting, c.portOf(k))
 	}

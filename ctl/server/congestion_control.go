@@ -14,7 +14,8 @@ import (
 func CongestionStateOf(s congestioncontrol.Standing) ctl.CongestionState { return congestionStates[s] }
 
 var congestionStates = map[congestioncontrol.Standing]ctl.CongestionState{
-	congestioncontrol.Complete: ctl.CongestionSet, congestioncontrol.Writing: ctl.CongestionWriting, congestioncontrol.Refusing: ctl.CongestionRefuses,
+	congestioncontrol.Complete: ctl.CongestionSet, congestioncontrol.Writing: ctl.CongestionWriting,
+	congestioncontrol.Refusing: ctl.CongestionRefuses,
 	congestioncontrol.NoAnswer: ctl.CongestionNoAnswer, congestioncontrol.NoClass: ctl.CongestionNoClass,
 }
 
@@ -25,10 +26,12 @@ func (d *Server) CongestionControl(ctx context.Context) (*ctl.CongestionControl,
 		return nil, err
 	}
 	v := d.shell.Load().View()
-	out := &ctl.CongestionControl{Enabled: s.Enabled, Requests: s.Sent, Devices: make([]ctl.CongestionDevice, 0, len(s.Devices))}
+	out := &ctl.CongestionControl{Enabled: s.Enabled, Requests: s.Sent,
+		Devices: make([]ctl.CongestionDevice, 0, len(s.Devices))}
 	for i := range s.Devices {
 		dev := &s.Devices[i]
-		row := ctl.CongestionDevice{Node: dev.Port.Node.String(), Port: dev.Port.Num, Type: dev.Port.Type.String(), LID: uint16(dev.Port.To.LID),
+		row := ctl.CongestionDevice{Node: dev.Port.Node.String(), Port: dev.Port.Num, Type: dev.Port.Type.String(),
+			LID:   uint16(dev.Port.To.LID),
 			State: CongestionStateOf(dev.Standing), Attributes: []ctl.CongestionAttribute{}}
 		if v != nil {
 			if n := v.Topo.FindNode(dev.Port.Node); n != topo.None {
@@ -36,7 +39,8 @@ func (d *Server) CongestionControl(ctx context.Context) (*ctl.CongestionControl,
 			}
 		}
 		for _, a := range dev.Has {
-			row.Attributes = append(row.Attributes, ctl.CongestionAttribute{Name: cc.AttrName(a.Attr), Block: a.Mod, Refused: a.Refused})
+			row.Attributes = append(row.Attributes, ctl.CongestionAttribute{Name: cc.AttrName(a.Attr), Block: a.Mod,
+				Refused: a.Refused})
 		}
 		out.Devices = append(out.Devices, row)
 	}

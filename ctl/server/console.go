@@ -81,7 +81,8 @@ func consoleSA(stats *sa.Stats) (c console.SA) {
 
 // consoleOrders map the console's requests to sweeps.
 var consoleOrders = map[console.Order]manager.Sweep{
-	console.LightSweep: manager.Light, console.HeavySweep: manager.Heavy, console.Reroute: manager.Reroute, console.ReadNames: manager.Describe,
+	console.LightSweep: manager.Light, console.HeavySweep: manager.Heavy, console.Reroute: manager.Reroute,
+	console.ReadNames: manager.Describe,
 }
 
 // orderPatience bounds the wait until the manager accepts a request of a console.

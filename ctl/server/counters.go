@@ -74,8 +74,10 @@ func (d *Server) CounterStatus(ctx context.Context) (*ctl.CounterStatus, error) 
 	err := c.do(ctx, func(m *perf.Machine) {
 		s := m.State()
 		st.Enabled, st.Interval, st.Sweeping = s.Settings.Interval > 0, s.Settings.Interval.Seconds(), s.Sweeping
-		st.Ports, st.Outstanding, st.Absent, st.Bytes, st.Images = s.Ports, s.Waiting, s.Absent, s.Bytes, len(m.History().Images())
-		st.Sweeps, st.Late, st.Asked, st.Unanswered, st.Resets, st.Findings = s.Stats.Sweeps, s.Stats.Late, s.Stats.Asked, s.Stats.Unanswered, s.Stats.Resets, s.Stats.Findings
+		st.Ports, st.Outstanding, st.Absent, st.Bytes, st.Images = s.Ports, s.Waiting, s.Absent, s.Bytes,
+			len(m.History().Images())
+		st.Sweeps, st.Late, st.Asked, st.Unanswered, st.Resets, st.Findings = s.Stats.Sweeps, s.Stats.Late,
+			s.Stats.Asked, s.Stats.Unanswered, s.Stats.Resets, s.Stats.Findings
 		if last := m.History().Last(); last != nil {
 			st.Age, st.Took, st.Answered = c.age(last.End), (last.End - last.Begin).Seconds(), last.Answered
 		}
@@ -191,8 +193,10 @@ func (c *counted) row(m *perf.Machine, last *perf.Image, k perf.Key, brief bool)
 		return row
 	}
 	for counter := range has.All {
-		row.Counters = append(row.Counters, ctl.Counter{Name: counter.String(), Value: values[counter], Total: total.N[counter],
-			AtLeast: (total.AtLeast | d.AtLeast).Has(counter), Rose: d.N[counter], Error: pma.ErrorCounters.Has(counter)})
+		row.Counters = append(row.Counters, ctl.Counter{Name: counter.String(), Value: values[counter],
+			Total:   total.N[counter],
+			AtLeast: (total.AtLeast | d.AtLeast).Has(counter), Rose: d.N[counter],
+			Error: pma.ErrorCounters.Has(counter)})
 	}
 	return row
 }
@@ -275,7 +279,8 @@ func (d *Server) TopCounters(ctx context.Context, by ctl.Top, most int) (*ctl.To
 		list, top.Seconds = c.sharesOf(newest, by == ctl.TopCongestion)
 	}
 	slices.SortStableFunc(list, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(b.grave, a.grave), cmp.Compare(b.n, a.n), cmp.Compare(b.all, a.all), a.key.Compare(b.key))
+		return cmp.Or(cmp.Compare(b.share, a.share), cmp.Compare(b.grave, a.grave), cmp.Compare(b.n, a.n),
+			cmp.Compare(b.all, a.all), a.key.Compare(b.key))
 	})
 	top.More = max(0, len(list)-most)
 	for i := range list[:min(most, len(list))] {
@@ -313,7 +318,8 @@ func errorsOf(images []*perf.Image, cleared map[perf.Key]time.Duration) (list []
 			switch counter {
 			case pma.LinkDownedCounter, pma.LinkErrorRecoveryCounter:
 				r.grave += r.count[counter]
-			case pma.PortRcvRemotePhysicalErrors, pma.PortXmitDiscards, pma.PortRcvSwitchRelayErrors, pma.VL15Dropped, pma.QP1Dropped:
+			case pma.PortRcvRemotePhysicalErrors, pma.PortXmitDiscards, pma.PortRcvSwitchRelayErrors, pma.VL15Dropped,
+				pma.QP1Dropped:
 			default:
 				r.n += r.count[counter]
 			}
@@ -344,7 +350,9 @@ func (c *counted) top(r *ranked, by ctl.Top) ctl.TopPort {
 	row := ctl.TopPort{PortOf: c.portOf(r.key), Share: r.share, Reasons: []string{}}
 	switch by {
 	case ctl.TopTraffic:
-		row.Reasons = append(row.Reasons, fmt.Sprintf("sent %d octets in %d packets, received %d in %d", 4*r.count[pma.PortXmitData], r.count[pma.PortXmitPkts], 4*r.count[pma.PortRcvData], r.count[pma.PortRcvPkts]))
+		row.Reasons = append(row.Reasons, fmt.Sprintf("sent %d octets in %d packets, received %d in %d",
+			4*r.count[pma.PortXmitData], r.count[pma.PortXmitPkts], 4*r.count[pma.PortRcvData],
+			r.count[pma.PortRcvPkts]))
 	case ctl.TopCongestion:
 		row.Reasons = append(row.Reasons, reason(pma.PortXmitWait, r.count[pma.PortXmitWait]))
 		if n := r.count[pma.PortXmitDiscards]; n > 0 {

@@ -35,7 +35,8 @@ type end struct {
 }
 
 func (s *subnet) doctor() *doctor {
-	d := &doctor{s, map[end][]*finding.Finding{}, cablingByPort(s.view.Cabling), excludedPorts(s.view.Cabling), map[perf.Key][]sick.Finding{}, time.Now(), nil}
+	d := &doctor{s, map[end][]*finding.Finding{}, cablingByPort(s.view.Cabling), excludedPorts(s.view.Cabling),
+		map[perf.Key][]sick.Finding{}, time.Now(), nil}
 	if s.droppedPackets != nil {
 		d.dropped = recentDrops(s.droppedPackets(), d.now)
 	}
@@ -162,8 +163,9 @@ func (d *doctor) diagnosis(p topo.PortIdx) *ctl.Diagnosis {
 	state, physical := statesOf(d.view.Topo, p)
 	return &ctl.Diagnosis{
 		Port: d.end(p), State: state, Physical: physical,
-		Works:   d.active(p) && d.view.Topo.Nodes[port.Node].Missed == 0,
-		Reasons: append(append([]ctl.Reason{}, d.reasons(p)...), d.cablingReasons(end{d.view.Topo.Nodes[port.Node].GUID, port.Num})...),
+		Works: d.active(p) && d.view.Topo.Nodes[port.Node].Missed == 0,
+		Reasons: append(append([]ctl.Reason{}, d.reasons(p)...),
+			d.cablingReasons(end{d.view.Topo.Nodes[port.Node].GUID, port.Num})...),
 	}
 }
 

@@ -35,7 +35,8 @@ func (d *doctor) absent(name string) *ctl.Diagnosis {
 		a := &d.view.Absent[i]
 		if guid == a.Port && guid != 0 || lid >= a.Base && lid-a.Base < 1<<a.LMC {
 			return missing(ctl.End{Node: a.Port.String(), LID: a.Base},
-				fmt.Sprintf("port %v has been absent since %s; %s; its last link is unknown", a.Port, time.Unix(a.Since, 0).Format(time.DateTime), kept(a)))
+				fmt.Sprintf("port %v has been absent since %s; %s; its last link is unknown", a.Port,
+					time.Unix(a.Since, 0).Format(time.DateTime), kept(a)))
 		}
 	}
 	return d.missingDevice(name, guid)
@@ -47,7 +48,9 @@ func named(g *history.GoneNode, name string, guid mad.GUID, lid mad.LID) bool {
 	if strings.TrimSpace(g.Name) == bare || ctl.HostName(g.Name) == bare || guid != 0 && g.GUID == guid {
 		return true
 	}
-	return slices.ContainsFunc(g.Ports, func(p history.GonePort) bool { return lid != 0 && p.LID == lid || guid != 0 && p.GUID == guid })
+	return slices.ContainsFunc(g.Ports, func(p history.GonePort) bool {
+		return lid != 0 && p.LID == lid || guid != 0 && p.GUID == guid
+	})
 }
 
 // gone is the diagnosis of a node that disappeared since the manager started.

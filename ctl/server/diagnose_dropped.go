@@ -118,9 +118,11 @@ func (d *doctor) droppedBySA(p topo.PortIdx) (why []ctl.Reason) {
 		if o.Port != d.view.Topo.Ports[p].GUID || d.now.Sub(o.Last) > droppedFor {
 			continue
 		}
-		why = append(why, because("SA request dropped", fmt.Sprintf("the SA dropped requests of the port: %s, last at %s, %v of %s: %v",
-			times(o.Count), o.Last.Format(time.DateTime), o.Method, sarec.AttrName(o.Attr), o.Why),
-			"ibsmctl security offenders; a program that requests records of other ports needs the sa_key: saquery --smkey KEY"))
+		why = append(why,
+			because("SA request dropped",
+				fmt.Sprintf("the SA dropped requests of the port: %s, last at %s, %v of %s: %v",
+					times(o.Count), o.Last.Format(time.DateTime), o.Method, sarec.AttrName(o.Attr), o.Why),
+				"ibsmctl security offenders; a program that requests records of other ports needs the sa_key: saquery --smkey KEY"))
 	}
 	return why
 }
@@ -250,10 +252,12 @@ func (d *doctor) checking(w *walk, yield func(stop) bool) {
 		if t.Nodes[n].Type != mad.Switch {
 			continue
 		}
-		if in := t.Port(n, h.In); h.In != 0 && t.Ports[in].Info.PartitionEnforcementInbound() && !yield(stop{in, true}) {
+		if in := t.Port(n, h.In); h.In != 0 && t.Ports[in].Info.PartitionEnforcementInbound() &&
+			!yield(stop{in, true}) {
 			return
 		}
-		if out := t.Port(n, h.Out); h.Out != 0 && t.Ports[out].Info.PartitionEnforcementOutbound() && !yield(stop{out, false}) {
+		if out := t.Port(n, h.Out); h.Out != 0 && t.Ports[out].Info.PartitionEnforcementOutbound() &&
+			!yield(stop{out, false}) {
 			return
 		}
 	}
@@ -295,8 +299,9 @@ func (d *doctor) stopAdvice(at stop, k mad.PKey) string {
 		return "the switch port should have this P_Key: ibsmctl plan shows the missing Set, ibsmctl sweep sends it, and " +
 			"ibsmctl events shows whether the port rejects it"
 	}
-	return fmt.Sprintf("according to the partition file the port may not use this P_Key: restart the program that does, "+
-		"or change the file: ibsmctl partitions why PORT %v", k.Base())
+	return fmt.Sprintf(
+		"according to the partition file the port may not use this P_Key: restart the program that does, "+
+			"or change the file: ibsmctl partitions why PORT %v", k.Base())
 }
 
 // keysText are the P_Keys of a table, the first ones.

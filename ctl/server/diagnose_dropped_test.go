@@ -46,17 +46,25 @@ func TestDroppedCauses(t *testing.T) {
 		text   string
 		do     string
 	}{
-		"Q_Key":             {trap: smp.TrapBadQKey, key: 0x0b1b, works: true, lists: true, kind: "Q_Key dropped", text: "packets with Q_Key 0x00000b1b", do: "same Q_Key"},
-		"not sent any more": {trap: smp.TrapSwitchBadPKey, key: 0x8009, works: true, lists: true, kind: "P_Key dropped", text: "the sender does not have this P_Key", do: "restart the program"},
-		"not received":      {trap: smp.TrapBadPKey, key: 0x8001, works: true, lists: true, kind: "P_Key dropped", text: "the receiver does not have this partition", do: "partitions add"},
-		"both limited":      {trap: smp.TrapSwitchBadPKey, key: 0x0002, works: true, lists: true, kind: "P_Key dropped", text: "limited members cannot", do: "make one a full member"},
+		"Q_Key": {trap: smp.TrapBadQKey, key: 0x0b1b, works: true, lists: true, kind: "Q_Key dropped",
+			text: "packets with Q_Key 0x00000b1b", do: "same Q_Key"},
+		"not sent any more": {trap: smp.TrapSwitchBadPKey, key: 0x8009, works: true, lists: true, kind: "P_Key dropped",
+			text: "the sender does not have this P_Key", do: "restart the program"},
+		"not received": {trap: smp.TrapBadPKey, key: 0x8001, works: true, lists: true, kind: "P_Key dropped",
+			text: "the receiver does not have this partition", do: "partitions add"},
+		"both limited": {trap: smp.TrapSwitchBadPKey, key: 0x0002, works: true, lists: true, kind: "P_Key dropped",
+			text: "limited members cannot", do: "make one a full member"},
 		"limited broadcast": {trap: smp.TrapSwitchBadPKey, key: 0x0002, to: 0xc001, works: true},
-		"permitted":         {trap: smp.TrapSwitchBadPKey, key: 0xffff, lists: true, kind: "P_Key dropped", text: "these packets are permitted", do: "part_enforce"},
-		"permitted by now":  {trap: smp.TrapSwitchBadPKey, key: 0xffff, ago: 10 * time.Minute, works: true, lists: true, kind: "P_Key dropped", text: "these packets are permitted", do: "part_enforce"},
-		"not read":          {trap: smp.TrapSwitchBadPKey, key: 0xffff, unread: true, lists: true, kind: "P_Key dropped", text: "its table could not be read", do: "partition_config_file"},
-		"long ago":          {trap: smp.TrapSwitchBadPKey, key: 0xffff, ago: 2 * time.Hour, works: true},
+		"permitted": {trap: smp.TrapSwitchBadPKey, key: 0xffff, lists: true, kind: "P_Key dropped",
+			text: "these packets are permitted", do: "part_enforce"},
+		"permitted by now": {trap: smp.TrapSwitchBadPKey, key: 0xffff, ago: 10 * time.Minute, works: true, lists: true,
+			kind: "P_Key dropped", text: "these packets are permitted", do: "part_enforce"},
+		"not read": {trap: smp.TrapSwitchBadPKey, key: 0xffff, unread: true, lists: true,
+			kind: "P_Key dropped", text: "its table could not be read", do: "partition_config_file"},
+		"long ago": {trap: smp.TrapSwitchBadPKey, key: 0xffff, ago: 2 * time.Hour, works: true},
 	} {
-		row := manager.DroppedPackets{Trap: c.trap, Key: c.key, From: v.Topo.Ports[a].GUID, To: v.Topo.Ports[b].GUID, ToLID: v.LIDs.Base[b], Count: 3,
+		row := manager.DroppedPackets{Trap: c.trap, Key: c.key, From: v.Topo.Ports[a].GUID, To: v.Topo.Ports[b].GUID,
+			ToLID: v.LIDs.Base[b], Count: 3,
 			Last: time.Now().Add(-c.ago).Unix()}
 		at := b
 		if c.trap == smp.TrapSwitchBadPKey {
@@ -76,10 +84,12 @@ func TestDroppedCauses(t *testing.T) {
 			t.Errorf("%s: works %t, %+v", name, d.Works, d.Reasons)
 			continue
 		}
-		if c.kind != "" && (!ctltest.HasReason(d, c.kind, where) || !ctltest.HasReason(d, c.kind, c.text) || !ctltest.HasReason(d, c.kind, "reported 3 times") || !strings.Contains(d.Reasons[0].Do, c.do)) {
+		if c.kind != "" && (!ctltest.HasReason(d, c.kind, where) || !ctltest.HasReason(d, c.kind, c.text) ||
+			!ctltest.HasReason(d, c.kind, "reported 3 times") || !strings.Contains(d.Reasons[0].Do, c.do)) {
 			t.Errorf("%s: %+v", name, d.Reasons)
 		}
-		if alone := ctltest.Diagnose(t, s, v.Topo.Ports[a].GUID.String(), ""); c.kind != "" && !ctltest.HasReason(alone, c.kind, where) {
+		if alone := ctltest.Diagnose(t, s, v.Topo.Ports[a].GUID.String(), ""); c.kind != "" &&
+			!ctltest.HasReason(alone, c.kind, where) {
 			t.Errorf("%s: the sender: %+v", name, alone.Reasons)
 		}
 		all, err := s.Diagnose("", "")
@@ -88,7 +98,8 @@ func TestDroppedCauses(t *testing.T) {
 		}
 		listed := false
 		for d := range all {
-			listed = listed || d.Port.Node == row.Node.String() && d.Port.Port == row.Port && (strings.Contains(d.Reasons[0].Kind, "dropped"))
+			listed = listed || d.Port.Node == row.Node.String() && d.Port.Port == row.Port &&
+				(strings.Contains(d.Reasons[0].Kind, "dropped"))
 		}
 		if listed != c.lists {
 			t.Errorf("%s: listed %t", name, listed)
@@ -129,7 +140,8 @@ func TestWayToSA(t *testing.T) {
 		v := newView(t, "fattree:k=4")
 		host := v.Topo.EndPorts[len(v.Topo.EndPorts)-1]
 		v.Topo.Ports[host].Info.SetPortState(smp.PortActive)
-		v.Topo.Ports[host].PKeys, v.Topo.Ports[v.Topo.EndPort(v.Topo.Self)].PKeys = topo.NewPKeyTable(c.host), topo.NewPKeyTable(c.manager)
+		v.Topo.Ports[host].PKeys, v.Topo.Ports[v.Topo.EndPort(v.Topo.Self)].PKeys = topo.NewPKeyTable(c.host),
+			topo.NewPKeyTable(c.manager)
 		d := ctltest.Diagnose(t, newSubnet(v, nil), v.Topo.Ports[host].GUID.String(), "")
 		if ctltest.HasReason(d, "no way to the SA", c.text) != (c.text != "") {
 			t.Errorf("%v to %v: %+v", c.host, c.manager, d.Reasons)

@@ -29,7 +29,9 @@ func (d *doctor) pair(from, to topo.PortIdx) *ctl.Diagnosis {
 				out.Reasons = append(out.Reasons, r)
 			}
 		case d.view.LIDs.Base[p] == 0:
-			out.Reasons = append(out.Reasons, because("no LID", d.called(p)+" has no LID", "run ibsmctl sweep; ibsmctl events shows whether all LIDs are assigned"))
+			out.Reasons = append(out.Reasons,
+				because("no LID", d.called(p)+" has no LID",
+					"run ibsmctl sweep; ibsmctl events shows whether all LIDs are assigned"))
 		}
 	}
 	if from != to {
@@ -111,7 +113,8 @@ func (d *doctor) unreached(from, to topo.PortIdx) []ctl.Reason {
 		return d.notOffered(from, to)
 	}
 	last := first.path.Hops[len(first.path.Hops)-1]
-	text := fmt.Sprintf("no route from %s to %s: a packet to LID %d %s at %q", d.called(from), d.called(to), first.path.DLID, first.path.Result, d.nodeName(first.nodes[len(first.nodes)-1]))
+	text := fmt.Sprintf("no route from %s to %s: a packet to LID %d %s at %q", d.called(from), d.called(to),
+		first.path.DLID, first.path.Result, d.nodeName(first.nodes[len(first.nodes)-1]))
 	if first.dropped {
 		return []ctl.Reason{because("SL is dropped", text+fmt.Sprintf(" port %d", last.Out),
 			"ibsmctl path shows the VL at each hop; check qos_sl2vl and, for switches, qos_swe_sl2vl")}
@@ -123,12 +126,17 @@ func (d *doctor) unreached(from, to topo.PortIdx) []ctl.Reason {
 		text += "; " + f.String()
 	}
 	if s := d.view.Topo.SwitchOf(from); s != topo.None {
-		if forbidden, connects := verify.ForbiddenRoute(d.view.Topo, d.view.LIDs, d.view.Tables, s, first.path.DLID); forbidden {
-			return []ctl.Reason{because("no route by the rules", text+"; the rules of "+d.view.Routing.Engine+" forbid the route, and neither hosts nor the manager need it", withRoots(connects))}
+		if forbidden, connects := verify.ForbiddenRoute(d.view.Topo, d.view.LIDs, d.view.Tables, s,
+			first.path.DLID); forbidden {
+			return []ctl.Reason{
+				because("no route by the rules", text+"; the rules of "+d.view.Routing.Engine+
+					" forbid the route, and neither hosts nor the manager need it", withRoots(connects)),
+			}
 		}
 	}
 	return []ctl.Reason{because("no route", text,
-		fmt.Sprintf("see the route with ibsmctl path and the cables with ibsmctl links --node %q; run ibsmctl sweep to look for changes", d.nodeName(first.nodes[len(first.nodes)-1])))}
+		fmt.Sprintf(
+			"see the route with ibsmctl path and the cables with ibsmctl links --node %q; run ibsmctl sweep to look for changes", d.nodeName(first.nodes[len(first.nodes)-1])))}
 }
 
 // withRoots says how switches get a route that the rules of the engine forbid.
@@ -149,8 +157,10 @@ func (d *doctor) notOffered(from, to topo.PortIdx) []ctl.Reason {
 	if decision.Refusal != path.SLDropped {
 		return nil
 	}
-	return []ctl.Reason{because("SL is not offered", fmt.Sprintf("no path from %s to %s: %s", d.called(from), d.called(to), d.refusal(&decision, from, to, 0)),
-		"ibsmctl path shows the VL at each hop; ibsmctl events shows rejected Sets, and ibsmctl sweep sends them again")}
+	return []ctl.Reason{
+		because("SL is not offered", fmt.Sprintf("no path from %s to %s: %s", d.called(from), d.called(to),
+			d.refusal(&decision, from, to, 0)),
+			"ibsmctl path shows the VL at each hop; ibsmctl events shows rejected Sets, and ibsmctl sweep sends them again")}
 }
 
 // slow are remarks about the route between two ports that reach each other.
@@ -176,12 +186,16 @@ func (d *doctor) slow(from, to topo.PortIdx) (why []ctl.Reason) {
 		}
 		between := fmt.Sprintf("from %s to %s", d.called(way[0]), d.called(way[1]))
 		if w.mtu < mtu.Bytes() {
-			why = append(why, because("lower MTU", fmt.Sprintf("the route %s has an MTU of %d, although both ends support %d", between, w.mtu, mtu.Bytes()),
-				"ibsmctl path and ibsmctl ports show the link"))
+			why = append(why,
+				because("lower MTU", fmt.Sprintf("the route %s has an MTU of %d, although both ends support %d",
+					between, w.mtu, mtu.Bytes()),
+					"ibsmctl path and ibsmctl ports show the link"))
 		}
 		if w.rate.Rank() < rate.Rank() {
-			why = append(why, because("lower rate", fmt.Sprintf("the route %s has %g Gb/s, although both ends support %g", between, w.rate.Gbps(), rate.Gbps()),
-				"ibsmctl path shows the slowest link: reseat or replace its cable"))
+			why = append(why,
+				because("lower rate", fmt.Sprintf("the route %s has %g Gb/s, although both ends support %g", between,
+					w.rate.Gbps(), rate.Gbps()),
+					"ibsmctl path shows the slowest link: reseat or replace its cable"))
 		}
 	}
 	return why

@@ -23,21 +23,29 @@ func (d *doctor) apart(a, b topo.PortIdx) (why []ctl.Reason) {
 		return nil
 	}
 	if d.pending(a, b) {
-		return []ctl.Reason{because("P_Keys not written", "the partition file makes both members of one partition, but a port does not have its P_Keys yet",
-			"ibsmctl plan shows the missing Sets, ibsmctl events shows failed ones")}
+		return []ctl.Reason{
+			because("P_Keys not written",
+				"the partition file makes both members of one partition, but a port does not have its P_Keys yet",
+				"ibsmctl plan shows the missing Sets, ibsmctl events shows failed ones")}
 	}
 	for _, k := range x.Keys() {
 		if other, in := y.Find(k); k.Valid() && in {
-			why = append(why, because("both limited", fmt.Sprintf("both are limited members of %s, and limited members cannot communicate with each other: %s%s and %s%s",
-				d.partitionName(other), d.called(a), d.line(a, k), d.called(b), d.line(b, k)),
-				d.join(a, k)))
+			why = append(why,
+				because("both limited",
+					fmt.Sprintf(
+						"both are limited members of %s, and limited members cannot communicate with each other: %s%s and %s%s",
+						d.partitionName(other), d.called(a), d.line(a, k), d.called(b), d.line(b, k)),
+					d.join(a, k)))
 		}
 	}
 	if len(why) == min(len(x.Keys()), len(y.Keys())) && why != nil {
 		return why // one of them has no other
 	}
-	return append(why, because("no common P_Key", fmt.Sprintf("they share no partition in which at least one of them is a full member: %s; %s", d.memberships(a), d.memberships(b)),
-		"make both members of one partition, at least one of them a full member: ibsmctl partitions add, then apply"))
+	return append(why,
+		because("no common P_Key",
+			fmt.Sprintf("they share no partition in which at least one of them is a full member: %s; %s",
+				d.memberships(a), d.memberships(b)),
+			"make both members of one partition, at least one of them a full member: ibsmctl partitions add, then apply"))
 }
 
 // join is the advice for two limited members. A full member of the default partition can
@@ -46,7 +54,8 @@ func (d *doctor) join(p topo.PortIdx, k mad.PKey) string {
 	if k.Base() == mad.DefaultPKey.Base() {
 		return "make both members of another partition, at least one of them a full member: ibsmctl partitions create or add, then apply. As a full member of the default partition a port could communicate with all its members"
 	}
-	return fmt.Sprintf("make one a full member: ibsmctl partitions add %q %v=full, then apply", d.partitionWord(k), d.view.Topo.Ports[p].GUID)
+	return fmt.Sprintf("make one a full member: ibsmctl partitions add %q %v=full, then apply", d.partitionWord(k),
+		d.view.Topo.Ports[p].GUID)
 }
 
 // pending reports whether two ports will share a P_Key that is not yet in their tables.

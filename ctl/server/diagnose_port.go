@@ -29,7 +29,10 @@ func (d *doctor) reasons(p topo.PortIdx) []ctl.Reason {
 	}
 	switch state := port.Info.PortState(); {
 	case !port.Seen:
-		return []ctl.Reason{because("unknown", "the PortInfo of the port could not be read", "see ibsmctl events for the failed requests")}
+		return []ctl.Reason{
+			because("unknown", "the PortInfo of the port could not be read",
+				"see ibsmctl events for the failed requests"),
+		}
 	case d.active(p):
 		return d.remarks(p)
 	case state == smp.PortDown:
@@ -49,8 +52,10 @@ func (d *doctor) unresponsive(p topo.PortIdx) (why ctl.Reason, is bool) {
 	}
 	return ctl.Reason{
 		Kind: "no answer",
-		Text: fmt.Sprintf("%q has not answered for %s; its routes are kept for %s more", d.nodeName(d.view.Topo.Ports[p].Node), plural.Of(int(node.Missed), "sweep"), plural.Of(topo.MaxMissed, "sweep")),
-		Do:   "check whether its firmware has hung, and reset it. An M_Key that differs from the manager's (m_key) has the same effect",
+		Text: fmt.Sprintf("%q has not answered for %s; its routes are kept for %s more",
+			d.nodeName(d.view.Topo.Ports[p].Node), plural.Of(int(node.Missed), "sweep"),
+			plural.Of(topo.MaxMissed, "sweep")),
+		Do: "check whether its firmware has hung, and reset it. An M_Key that differs from the manager's (m_key) has the same effect",
 	}, true
 }
 
@@ -59,28 +64,35 @@ func (d *doctor) down(p topo.PortIdx) []ctl.Reason {
 	var why ctl.Reason
 	switch phys := d.view.Topo.Ports[p].Info.PortPhysicalState(); {
 	case d.forAggregation(p):
-		why = because("no aggregation node", "the port has no connector: it belongs to the aggregation node (SHARP) in the switch, which is off",
+		why = because("no aggregation node",
+			"the port has no connector: it belongs to the aggregation node (SHARP) in the switch, which is off",
 			"none; to use SHARP, enable it on the switch")
 	case phys == smp.PhysPolling:
 		why = because("no signal", "no cable, or the device at the other end is off (Polling)",
 			"connect the cable at both ends, or power on the device at the other end")
 	case phys == smp.PhysSleep:
-		why = because("asleep", "the port is in Sleep and does not try to establish a link", "enable it with ibportstate LID PORT enable")
+		why = because("asleep", "the port is in Sleep and does not try to establish a link",
+			"enable it with ibportstate LID PORT enable")
 	case phys == smp.PhysDisabled:
-		why = because("disabled", "the port was disabled by the operator, by babbling_port_policy, or because the link is sick (ibsmctl links sick)",
+		why = because("disabled",
+			"the port was disabled by the operator, by babbling_port_policy, or because the link is sick (ibsmctl links sick)",
 			"fix the problem, then run ibportstate LID PORT enable")
 	case phys == smp.PhysTraining:
 		why = because("training", "the port detects a signal, but link training does not complete",
 			"replace the cable or the transceiver; check that both ends support a common width and speed")
 	case phys == smp.PhysLinkErrorRecovery:
-		why = because("link errors", "the link repeatedly recovers from errors", "clean or replace the cable or the transceiver")
+		why = because("link errors", "the link repeatedly recovers from errors",
+			"clean or replace the cable or the transceiver")
 	case phys == smp.PhysTest:
-		why = because("under test", "the port is in a physical test", "end the test, or reset the port with ibportstate LID PORT reset")
+		why = because("under test", "the port is in a physical test",
+			"end the test, or reset the port with ibportstate LID PORT reset")
 	default:
-		why = because("down", fmt.Sprintf("the port has no link, physical state %v", phys), "reset it with ibportstate LID PORT reset")
+		why = because("down", fmt.Sprintf("the port has no link, physical state %v", phys),
+			"reset it with ibportstate LID PORT reset")
 	}
 	if neighbour, since := d.absentNeighbour(p); neighbour != "" {
-		why = because("absent neighbour", fmt.Sprintf("%q, at the other end of the cable, has been absent since %s", neighbour, since.Format(time.DateTime)),
+		why = because("absent neighbour", fmt.Sprintf("%q, at the other end of the cable, has been absent since %s",
+			neighbour, since.Format(time.DateTime)),
 			"see the absent node: ibsmctl why NODE")
 	} else if was := d.before(p); was != "" {
 		why.Kind, why.Text = "link lost", was+"; now: "+why.Text
@@ -91,7 +103,8 @@ func (d *doctor) down(p topo.PortIdx) []ctl.Reason {
 // forAggregation reports whether a port is for the aggregation node in its switch.
 func (d *doctor) forAggregation(p topo.PortIdx) bool {
 	node := &d.view.Topo.Nodes[d.view.Topo.Ports[p].Node]
-	return node.Type == mad.Switch && cabling.WithoutConnector(node.Info.VendorID(), node.NumPorts, d.view.Topo.Ports[p].Num)
+	return node.Type == mad.Switch && cabling.WithoutConnector(node.Info.VendorID(), node.NumPorts,
+		d.view.Topo.Ports[p].Num)
 }
 
 // before is the last peer of a port, "" if unknown.
@@ -159,8 +172,9 @@ func (d *doctor) held(p topo.PortIdx) (why []ctl.Reason) {
 		why = append(why, d.findingReasons(at, d.ofNode(at))...)
 	}
 	if far := &t.Ports[peer]; far.Info.PortState() == smp.PortDown {
-		why = append(why, because(finding.OneSided.Name(), d.called(peer)+", at the other end, reports that it has no link",
-			"reseat the cable, or reset one end with ibportstate LID PORT reset"))
+		why = append(why,
+			because(finding.OneSided.Name(), d.called(peer)+", at the other end, reports that it has no link",
+				"reseat the cable, or reset one end with ibportstate LID PORT reset"))
 	}
 	if locked != nil {
 		why = slices.DeleteFunc(why, func(r ctl.Reason) bool { return r.Kind == finding.NoAnswer.Name() })
@@ -168,8 +182,10 @@ func (d *doctor) held(p topo.PortIdx) (why []ctl.Reason) {
 	why = append(why, d.mismatch(p)...)
 	why = append(why, d.otherMaster(p)...)
 	if len(why) == 0 {
-		why = append(why, because("not yet", fmt.Sprintf("no problem is known: the link changed to %v after the last sweep read it", port.Info.PortState()),
-			"run ibsmctl sweep; if the port stays in this state, see ibsmctl events"))
+		why = append(why,
+			because("not yet", fmt.Sprintf("no problem is known: the link changed to %v after the last sweep read it",
+				port.Info.PortState()),
+				"run ibsmctl sweep; if the port stays in this state, see ibsmctl events"))
 		if d.view.FindingsMore > 0 {
 			why[0].Text += fmt.Sprintf("; %d further findings are not stored", d.view.FindingsMore)
 		}
@@ -182,10 +198,14 @@ func (d *doctor) held(p topo.PortIdx) (why []ctl.Reason) {
 func (d *doctor) locked(p topo.PortIdx) (why []ctl.Reason) {
 	for _, at := range []topo.PortIdx{p, d.view.Topo.Ports[p].Peer} {
 		info := &d.view.Topo.Ports[d.view.Topo.EndPort(at)].Info
-		unanswered := slices.ContainsFunc(slices.Concat(d.at(at), d.ofNode(at)), func(f *finding.Finding) bool { return f.Kind == finding.NoAnswer })
+		unanswered := slices.ContainsFunc(slices.Concat(d.at(at), d.ofNode(at)), func(f *finding.Finding) bool {
+			return f.Kind == finding.NoAnswer
+		})
 		if unanswered && info.MKeyProtectBits() > 0 && info.MKey() == 0 {
-			why = append(why, because("M_Key", d.called(at)+" is protected by an M_Key that differs from the manager's, so it does not answer Sets",
-				"set m_key to the port's key, or reset the node to clear the key"))
+			why = append(why,
+				because("M_Key", d.called(at)+
+					" is protected by an M_Key that differs from the manager's, so it does not answer Sets",
+					"set m_key to the port's key, or reset the node to clear the key"))
 		}
 	}
 	return why
@@ -200,10 +220,14 @@ func (d *doctor) mismatch(p topo.PortIdx) (why []ctl.Reason) {
 	}
 	const do = "ibsmctl events shows the end that does not accept the value; newer firmware may help"
 	if x, y := a.Info.NeighborMTU().Bytes(), b.Info.NeighborMTU().Bytes(); x != y {
-		why = append(why, because("MTU mismatch", fmt.Sprintf("%s has an MTU of %d, but %s has %d", d.called(p), x, d.called(a.Peer), y), do))
+		why = append(why,
+			because("MTU mismatch", fmt.Sprintf("%s has an MTU of %d, but %s has %d", d.called(p), x, d.called(a.Peer),
+				y), do))
 	}
 	if x, y := a.Info.OperationalVLs(), b.Info.OperationalVLs(); x != y {
-		why = append(why, because("VL mismatch", fmt.Sprintf("%s uses VLs as code %d, %s as code %d", d.called(p), x, d.called(a.Peer), y), do))
+		why = append(why,
+			because("VL mismatch", fmt.Sprintf("%s uses VLs as code %d, %s as code %d", d.called(p), x,
+				d.called(a.Peer), y), do))
 	}
 	return why
 }
@@ -214,8 +238,11 @@ func (d *doctor) otherMaster(p topo.PortIdx) []ctl.Reason {
 		lid := d.view.Topo.Ports[d.view.Topo.EndPort(at)].Info.MasterSMLID()
 		for _, sm := range d.view.SMs[min(1, len(d.view.SMs)):] {
 			if sm.LID == lid && lid != 0 && smp.SMState(sm.State) == smp.Master {
-				return []ctl.Reason{because("another manager's", fmt.Sprintf("%s is configured by another master, the subnet manager %v at LID %d", d.called(at), sm.GUID, lid),
-					"see ibsmctl sms: of two masters the one with the higher priority, or else the lower GUID, should take over")}
+				return []ctl.Reason{
+					because("another manager's",
+						fmt.Sprintf("%s is configured by another master, the subnet manager %v at LID %d", d.called(at),
+							sm.GUID, lid),
+						"see ibsmctl sms: of two masters the one with the higher priority, or else the lower GUID, should take over")}
 			}
 		}
 	}
@@ -243,9 +270,11 @@ func (d *doctor) remarks(p topo.PortIdx) []ctl.Reason {
 		}
 	}
 	why = append(append(why, d.avoided(p)...), d.sickLink(p)...)
-	if best, is := (port.Info.LinkWidthEnabled() & far.Info.LinkWidthEnabled()).Widest(), port.Info.LinkWidthActive(); is.Lanes() < best.Lanes() {
-		why = append(why, because("narrow", fmt.Sprintf("the link width is %v, although both ends support %v", is, best),
-			"reseat or replace the cable, because some of its lanes do not work"))
+	if best, is := (port.Info.LinkWidthEnabled() & far.Info.LinkWidthEnabled()).Widest(),
+		port.Info.LinkWidthActive(); is.Lanes() < best.Lanes() {
+		why = append(why,
+			because("narrow", fmt.Sprintf("the link width is %v, although both ends support %v", is, best),
+				"reseat or replace the cable, because some of its lanes do not work"))
 	}
 	return append(why, d.mismatch(p)...)
 }
@@ -269,13 +298,16 @@ func (d *doctor) avoided(p topo.PortIdx) (why []ctl.Reason) {
 			continue // the one that a drained switch keeps
 		}
 		if o.By == view.BySickLinks {
-			why = append(why, because("avoided", what+", because it is sick and out of use", "repair the link, then run ibsmctl links heal; ibsmctl links sick shows since when and until when it is out of use"))
+			why = append(why, because("avoided", what+", because it is sick and out of use",
+				"repair the link, then run ibsmctl links heal; ibsmctl links sick shows since when and until when it is out of use"))
 		} else {
-			why = append(why, because("avoided", what+", because the operator drained it", "run ibsmctl undrain if it need not be unplugged"))
+			why = append(why, because("avoided", what+", because the operator drained it",
+				"run ibsmctl undrain if it need not be unplugged"))
 		}
 	}
 	if why == nil && unhealthy {
-		why = append(why, because("avoided", "routes between switches avoid the link, because it is unhealthy", "ibsmctl events shows its traps; replace the cable"))
+		why = append(why, because("avoided", "routes between switches avoid the link, because it is unhealthy",
+			"ibsmctl events shows its traps; replace the cable"))
 	}
 	return why
 }
@@ -284,8 +316,10 @@ func (d *doctor) avoided(p topo.PortIdx) (why []ctl.Reason) {
 func (d *doctor) sickLink(p topo.PortIdx) (why []ctl.Reason) {
 	for _, f := range d.sick[perf.KeyOf(d.view.Topo, p)] {
 		if at := f.Port.In(d.view.Topo); at != topo.None {
-			why = append(why, because("sick link", fmt.Sprintf("%s: %s %d in %v, more than %d (rule %s)", d.called(at), strings.Join(f.Rule.Measures(), ", "), f.Counted, f.Rule.Window, f.Most, f.Rule.Name),
-				"repair the link as described in docs/health.md, then run ibsmctl links heal"))
+			why = append(why,
+				because("sick link", fmt.Sprintf("%s: %s %d in %v, more than %d (rule %s)", d.called(at),
+					strings.Join(f.Rule.Measures(), ", "), f.Counted, f.Rule.Window, f.Most, f.Rule.Name),
+					"repair the link as described in docs/health.md, then run ibsmctl links heal"))
 		}
 	}
 	return why
@@ -307,8 +341,10 @@ func (d *doctor) notJoined(p topo.PortIdx) (why []ctl.Reason) {
 		case exists:
 			do = "make the port support the MTU and rate of the group, or lower them where the group is created"
 		}
-		why = append(why, because("join refused", fmt.Sprintf("the request to join multicast group %v was rejected %s, last at %s: %s",
-			netip.AddrFrom16(r.MGID), times(r.Count), r.Last.Format(time.DateTime), r.Cause), do))
+		why = append(why,
+			because("join refused",
+				fmt.Sprintf("the request to join multicast group %v was rejected %s, last at %s: %s",
+					netip.AddrFrom16(r.MGID), times(r.Count), r.Last.Format(time.DateTime), r.Cause), do))
 	}
 	return why
 }

@@ -42,15 +42,21 @@ func TestDiagnosePhysical(t *testing.T) {
 // TestDiagnoseAggregation: the last port of NVIDIA's switches has no connector; a cable
 // is asked for at the others only.
 func TestDiagnoseAggregation(t *testing.T) {
-	for ports, special := range map[uint8]bool{36: false, 37: true, 40: false, 41: true, 65: true, 81: true, 129: true} {
-		n, err := net.Parse("f", fmt.Appendf(nil, "vendid=0x2c9\nSwitch %d \"s\" # \"sw\" base port 0 lid 0 lmc 0\n[1] \"h\"\n\nCa 1 \"h\"\n[1] \"s\"[1]\n", ports))
+	for ports, special := range map[uint8]bool{36: false, 37: true, 40: false, 41: true, 65: true, 81: true,
+		129: true} {
+		n, err := net.Parse("f",
+			fmt.Appendf(
+				nil, "vendid=0x2c9\nSwitch %d \"s\" # \"sw\" base port 0 lid 0 lmc 0\n[1] \"h\"\n\nCa 1 \"h\"\n[1] \"s\"[1]\n", ports))
 		if err != nil {
 			t.Fatal(err)
 		}
 		s := newSubnet(viewOf(t, n, 1), nil)
-		for num, want := range map[uint8]string{2: "no signal", ports: map[bool]string{true: "no aggregation node", false: "no signal"}[special]} {
+		for num, want := range map[uint8]string{
+			2: "no signal", ports: map[bool]string{true: "no aggregation node", false: "no signal"}[special],
+		} {
 			d := ctltest.Diagnose(t, s, fmt.Sprintf("sw:%d", num), "")
-			if len(d.Reasons) != 1 || d.Reasons[0].Kind != want || strings.Contains(d.Reasons[0].Do, "cable") != (want == "no signal") {
+			if len(d.Reasons) != 1 || d.Reasons[0].Kind != want ||
+				strings.Contains(d.Reasons[0].Do, "cable") != (want == "no signal") {
 				t.Errorf("port %d of %d: %+v, want %q", num, ports, d.Reasons, want)
 			}
 		}
@@ -65,23 +71,29 @@ func TestDiagnoseRefused(t *testing.T) {
 	v.Topo.Ports[p].Info.SetPortState(smp.PortActive)
 	port, mgid := v.Topo.Ports[p].GUID, registry.BroadcastMGID(mad.DefaultPKey, 2)
 	reg := registry.New()
-	if err := reg.Apply(registry.PutGroup{Group: registry.Group{MGID: mgid, MLID: 0xc000, PKey: mad.DefaultPKey, Rate: 7, MTU: 4, WellKnown: true}}); err != nil {
+	if err := reg.Apply(
+		registry.PutGroup{Group: registry.Group{MGID: mgid, MLID: 0xc000, PKey: mad.DefaultPKey, Rate: 7, MTU: 4,
+			WellKnown: true}}); err != nil {
 		t.Fatal(err)
 	}
 	s := newSubnet(v, reg.Freeze())
 	at := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
 	s.refusals = func() []sa.Refusal {
-		return []sa.Refusal{{Port: port, MGID: mgid, Cause: "its rate 10 Gb/s is lower than the group's, 40 Gb/s", Count: 3, Last: at}}
+		return []sa.Refusal{{Port: port, MGID: mgid, Cause: "its rate 10 Gb/s is lower than the group's, 40 Gb/s",
+			Count: 3, Last: at}}
 	}
 	d := ctltest.Diagnose(t, s, port.String(), "")
-	if !d.Works || !ctltest.HasReason(d, "join refused", "the request to join multicast group ff12:401b:ffff::ffff:ffff was rejected 3 times, last at 2026-11-22 20:00:00: its rate 10 Gb/s is lower") {
+	if !d.Works || !ctltest.HasReason(d, "join refused",
+		"the request to join multicast group ff12:401b:ffff::ffff:ffff was rejected 3 times, last at 2026-11-22 20:00:00: its rate 10 Gb/s is lower") {
 		t.Errorf("%+v", d)
 	}
-	if d := ctltest.Diagnose(t, s, v.Topo.Ports[v.Topo.EndPorts[len(v.Topo.EndPorts)-2]].GUID.String(), ""); ctltest.HasReason(d, "join refused", "") {
+	if d := ctltest.Diagnose(t, s, v.Topo.Ports[v.Topo.EndPorts[len(v.Topo.EndPorts)-2]].GUID.String(),
+		""); ctltest.HasReason(d, "join refused", "") {
 		t.Errorf("another port: %+v", d)
 	}
 	for group, want := range map[string]int{"": 1, "ff12:401b:ffff::ffff:ffff": 1, "ff12::1": 0} {
-		if all := rows[ctl.Refusal](t, s, ctl.Refusals, ctl.Filter{Group: group}); len(all) != want || want > 0 && (all[0].Port != port.String() || all[0].Count != 3 || all[0].Desc == "") {
+		if all := rows[ctl.Refusal](t, s, ctl.Refusals, ctl.Filter{Group: group}); len(all) != want || want > 0 &&
+			(all[0].Port != port.String() || all[0].Count != 3 || all[0].Desc == "") {
 			t.Errorf("%q: %+v", group, all)
 		}
 	}
@@ -118,7 +130,8 @@ func TestDiagnosePartitions(t *testing.T) {
 	}{
 		{1, 3, "", nil},
 		{1, 2, "both limited", []string{`"red", P_Key 0x0001`, "p.conf:2:10", "p.conf:2:38"}},
-		{3, 4, "no common P_Key", []string{`a full member of "red"`, `a full member of "blue", P_Key 0x0002`, "p.conf:3:11", "p.conf:2:"}},
+		{3, 4, "no common P_Key", []string{`a full member of "red"`, `a full member of "blue", P_Key 0x0002`,
+			"p.conf:3:11", "p.conf:2:"}},
 	} {
 		d := ctltest.Diagnose(t, newSubnet(v, nil), guid(c.a), guid(c.b))
 		if d.Works != (c.kind == "") {
@@ -130,7 +143,8 @@ func TestDiagnosePartitions(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range append(ctltest.Diagnose(t, newSubnet(v, nil), guid(3), guid(4)).Reasons, ctltest.Diagnose(t, newSubnet(v, nil), guid(1), guid(2)).Reasons...) {
+	for _, r := range append(ctltest.Diagnose(t, newSubnet(v, nil), guid(3), guid(4)).Reasons,
+		ctltest.Diagnose(t, newSubnet(v, nil), guid(1), guid(2)).Reasons...) {
 		if r.Kind != "both limited" {
 			continue
 		}
@@ -144,7 +158,8 @@ func TestDiagnosePartitions(t *testing.T) {
 	}
 	none := topo.NewPKeyTable([]mad.PKey{0x8009})
 	v.Topo.Ports[cas[3]].PKeys = none
-	if d := ctltest.Diagnose(t, newSubnet(v, nil), guid(3), guid(1)); !ctltest.HasReason(d, "P_Keys not written", "does not have") {
+	if d := ctltest.Diagnose(t, newSubnet(v, nil), guid(3), guid(1)); !ctltest.HasReason(d, "P_Keys not written",
+		"does not have") {
 		t.Errorf("before the tables are written: %+v", d.Reasons)
 	}
 }
@@ -170,7 +185,8 @@ func TestDiagnoseRoutes(t *testing.T) {
 	out := v.Topo.Port(mid, w.path.Hops[3].Out)
 	v.Topo.Ports[out].Info.SetNeighborMTU(mad.MTU1024)
 	v.Topo.Ports[out].Info.SetLinkWidthActive(mad.Width1x)
-	if d := ctltest.Diagnose(t, s, a, b); !d.Works || !ctltest.HasReason(d, "lower MTU", "MTU of 1024") || !ctltest.HasReason(d, "lower rate", "Gb/s") {
+	if d := ctltest.Diagnose(t, s, a, b); !d.Works || !ctltest.HasReason(d, "lower MTU", "MTU of 1024") ||
+		!ctltest.HasReason(d, "lower rate", "Gb/s") {
 		t.Errorf("a slow link: %+v", d.Reasons)
 	}
 	row := slices.Clone(v.Tables.LFT[v.Topo.Nodes[mid].Switch])
@@ -228,7 +244,8 @@ func generate(t *testing.T, spec string) *net.Net {
 	return n
 }
 
-// TestDiagnoseChoices: a pair has the ports by which the switches on its path could send packets as well, all of which lead there; none where no engine ranked the switches.
+// TestDiagnoseChoices: a pair has the ports by which the switches on its path could send packets as well, all of which
+// lead there; none where no engine ranked the switches.
 func TestDiagnoseChoices(t *testing.T) {
 	v := newView(t, "fattree:k=4")
 	ends := v.Topo.EndPorts
@@ -240,7 +257,8 @@ func TestDiagnoseChoices(t *testing.T) {
 		t.Errorf("by min-hop: %+v", d.Choices)
 	}
 	var err error
-	if v.Tables, err = tree.New(tree.Settings{})(t.Context(), routing.In{Topo: v.Topo, LIDs: v.LIDs, Keep: routing.KeepNone}); err != nil {
+	if v.Tables, err = tree.New(tree.Settings{})(t.Context(),
+		routing.In{Topo: v.Topo, LIDs: v.LIDs, Keep: routing.KeepNone}); err != nil {
 		t.Fatal(err)
 	}
 	s := newSubnet(v, nil)

@@ -13,7 +13,8 @@ func (s *subnet) drained(yield func(any) bool) {
 		if d.By != view.ByOperator {
 			continue
 		}
-		row := ctl.Drained{GUID: d.Switch.String(), Port: d.Port, State: d.State.String(), Hosts: append([]string{}, d.Hosts...), More: d.More}
+		row := ctl.Drained{GUID: d.Switch.String(), Port: d.Port, State: d.State.String(),
+			Hosts: append([]string{}, d.Hosts...), More: d.More}
 		if n := t.FindNode(d.Switch); n != topo.None {
 			row.Desc = t.Nodes[n].Desc.String()
 		}

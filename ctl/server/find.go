@@ -84,7 +84,8 @@ func (s *subnet) guidOf(name string) (guid mad.GUID, ok bool, err error) {
 	}
 	gid := mad.GID(addr.As16())
 	if p := gid.Prefix(); p != s.view.Subnet.Prefix && p != mad.DefaultPrefix {
-		return 0, false, fmt.Errorf("%w: GID %v does not have the prefix of this subnet, %v", ctl.ErrNotFound, gid, s.view.Subnet.Prefix)
+		return 0, false, fmt.Errorf("%w: GID %v does not have the prefix of this subnet, %v", ctl.ErrNotFound, gid,
+			s.view.Subnet.Prefix)
 	}
 	return gid.GUID(), true, nil
 }
@@ -120,11 +121,13 @@ func (s *subnet) findNode(name string) (topo.NodeIdx, error) {
 	}
 	switch len(called) {
 	case 0:
-		return topo.None, fmt.Errorf("%w: no node is named %q%s ibsmctl nodes lists the nodes", ctl.ErrNotFound, name, cmp.Or(diag.Meant(name, s.nodeNames()), ";"))
+		return topo.None, fmt.Errorf("%w: no node is named %q%s ibsmctl nodes lists the nodes", ctl.ErrNotFound, name,
+			cmp.Or(diag.Meant(name, s.nodeNames()), ";"))
 	case 1:
 		return called[0], nil
 	}
-	return topo.None, fmt.Errorf("%w: %d nodes are named %q: use a GUID; the first is %v", ctl.ErrBadRequest, len(called), name, t.Nodes[called[0]].GUID)
+	return topo.None, fmt.Errorf("%w: %d nodes are named %q: use a GUID; the first is %v", ctl.ErrBadRequest,
+		len(called), name, t.Nodes[called[0]].GUID)
 }
 
 // nodeNames are the short names of nodes: the NodeDescription, for a host its first word.

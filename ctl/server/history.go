@@ -26,7 +26,8 @@ func (d *Server) Published(v *view.View) {
 // Generations are the generations whose changes are stored.
 func (d *Server) Generations() (all []ctl.Generation) {
 	for _, s := range d.past.Steps() {
-		g := ctl.Generation{From: s.From, Generation: s.Gen, Last: s.Last, Time: s.At, First: s.From == 0, Counts: map[string]int{}, Entries: s.Entries}
+		g := ctl.Generation{From: s.From, Generation: s.Gen, Last: s.Last, Time: s.At, First: s.From == 0,
+			Counts: map[string]int{}, Entries: s.Entries}
 		for kind, n := range s.Counts {
 			if n > 0 {
 				g.Counts[history.Kind(kind).String()] = n
@@ -48,7 +49,8 @@ func (d *Server) Diff(from, to uint64) (*ctl.Diff, error) {
 	}
 	for i := len(all) - 1; from == 0 && i >= 0; i-- {
 		if s := &all[i]; s.Gen <= to && s.From == 0 {
-			return nil, fmt.Errorf("%w: generation %d is the first, so there are no earlier changes", ctl.ErrNotFound, s.Gen)
+			return nil, fmt.Errorf("%w: generation %d is the first, so there are no earlier changes", ctl.ErrNotFound,
+				s.Gen)
 		} else if s.Gen <= to {
 			from = s.From
 		}
@@ -64,7 +66,8 @@ func (d *Server) Diff(from, to uint64) (*ctl.Diff, error) {
 		out.Entries += s.Entries
 	}
 	for _, c := range changes {
-		row := ctl.Change{What: c.Kind.String(), Name: c.Name, Port: c.Port, From: c.From, To: c.To, FromPeer: peerOf(c.FromPeer), ToPeer: peerOf(c.ToPeer), Count: c.Count}
+		row := ctl.Change{What: c.Kind.String(), Name: c.Name, Port: c.Port, From: c.From, To: c.To,
+			FromPeer: peerOf(c.FromPeer), ToPeer: peerOf(c.ToPeer), Count: c.Count}
 		if c.Node != 0 {
 			row.Node = c.Node.String()
 		}

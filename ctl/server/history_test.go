@@ -56,10 +56,12 @@ func TestHistory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff.From != first || diff.To != v.Gen || diff.Changes[0].What != "node" || diff.Changes[0].Name != host.Desc || diff.Changes[0].To != "" {
+		if diff.From != first || diff.To != v.Gen || diff.Changes[0].What != "node" ||
+			diff.Changes[0].Name != host.Desc || diff.Changes[0].To != "" {
 			t.Errorf("%+v", diff)
 		}
-		if again, err := d.Diff(first, 0); err != nil || len(again.Changes) != len(diff.Changes) || again.Entries != diff.Entries {
+		if again, err := d.Diff(first, 0); err != nil || len(again.Changes) != len(diff.Changes) ||
+			again.Entries != diff.Entries {
 			t.Errorf("since generation %d: %+v, %v", first, again, err)
 		}
 		if _, err := d.Diff(first, v.Gen+1); !errors.Is(err, ctl.ErrNotFound) {
@@ -68,15 +70,19 @@ func TestHistory(t *testing.T) {
 
 		s := newSubnet(v, nil)
 		s.past = d.past
-		if g := ctltest.Diagnose(t, s, host.Desc, ""); g.State != "absent" || g.Port.Desc != host.Desc || !ctltest.HasReason(g, "absent", fmt.Sprintf("last linked to %s port %d", n.Nodes[end.Node].Desc, end.Port)) || !ctltest.HasReason(g, "absent", "is reserved for it") {
+		if g := ctltest.Diagnose(t, s, host.Desc, ""); g.State != "absent" || g.Port.Desc != host.Desc ||
+			!ctltest.HasReason(g, "absent", fmt.Sprintf("last linked to %s port %d", n.Nodes[end.Node].Desc,
+				end.Port)) || !ctltest.HasReason(g, "absent", "is reserved for it") {
 			t.Errorf("%+v", g)
 		}
 		gone := rows[ctl.Node](t, s, ctl.Nodes, ctl.Filter{Absent: true})
-		if last := gone[len(gone)-1]; len(gone) != len(rows[ctl.Node](t, s, ctl.Nodes, ctl.Filter{}))+1 || last.Desc != host.Desc || last.Absent == nil || last.LID != lid {
+		if last := gone[len(gone)-1]; len(gone) != len(rows[ctl.Node](t, s, ctl.Nodes, ctl.Filter{}))+1 ||
+			last.Desc != host.Desc || last.Absent == nil || last.LID != lid {
 			t.Errorf("the last of %d nodes is %+v", len(gone), last)
 		}
 		lost := rows[ctl.Link](t, s, ctl.Links, ctl.Filter{Absent: true})
-		if l := lost[len(lost)-1]; l.State != ctl.Absent || l.From.Desc != n.Nodes[end.Node].Desc || l.From.Port != uint8(end.Port) || l.To.Desc != host.Desc || l.To.Port != 1 {
+		if l := lost[len(lost)-1]; l.State != ctl.Absent || l.From.Desc != n.Nodes[end.Node].Desc ||
+			l.From.Port != uint8(end.Port) || l.To.Desc != host.Desc || l.To.Port != 1 {
 			t.Errorf("the last of %d links is %+v", len(lost), l)
 		}
 		all, err := s.Diagnose("", "")
@@ -89,7 +95,8 @@ func TestHistory(t *testing.T) {
 			}
 			break
 		}
-		if g := ctltest.Diagnose(t, s, leaf, ""); !ctltest.HasReason(g, "absent neighbour", fmt.Sprintf("%q, at the other end of the cable, has been absent since", host.Desc)) {
+		if g := ctltest.Diagnose(t, s, leaf, ""); !ctltest.HasReason(g, "absent neighbour",
+			fmt.Sprintf("%q, at the other end of the cable, has been absent since", host.Desc)) {
 			t.Errorf("%s: %+v", leaf, g)
 		}
 	})

@@ -73,15 +73,20 @@ func TestPathLanes(t *testing.T) {
 	lanes("1 - 3 - - - -", "arrived")
 	hold(3, 15)
 	lanes("1 - 3 15", "has SL 2, which maps to VL 15, and is dropped")
-	if d := ctltest.Diagnose(t, newSubnet(v, nil), a, b); d.Works || !ctltest.HasReason(d, "SL is dropped", fmt.Sprintf("dropped at %q port %d", hops[3].Desc, hops[3].Out)) {
+	if d := ctltest.Diagnose(t, newSubnet(v, nil), a, b); d.Works ||
+		!ctltest.HasReason(d, "SL is dropped", fmt.Sprintf("dropped at %q port %d", hops[3].Desc, hops[3].Out)) {
 		t.Errorf("%+v", d.Reasons)
 	}
 	// A table that was not read: the SL is on no lane that is known, and the path is not offered.
 	v.Ports = &device.Ports{}
 	second := &v.Topo.Nodes[v.Topo.FindNode(mustGUID(t, hops[1].Node))]
-	v.Ports.Read(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: second.GUID, Port: hops[1].Out}, make([]byte, (int(second.NumPorts)+1)*device.BlockSize), []int{int(hops[1].In)})
+	v.Ports.Read(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: second.GUID, Port: hops[1].Out},
+		make([]byte, (int(second.NumPorts)+1)*device.BlockSize), []int{int(hops[1].In)})
 	lanes("- - - - - - -", "arrived")
-	if d := ctltest.Diagnose(t, newSubnet(v, nil), a, b); d.Works || !ctltest.HasReason(d, "SL is not offered", fmt.Sprintf("not known to be forwarded %q port %d, for packets received on port %d: its SL and VL tables could not be read", hops[1].Desc, hops[1].Out, hops[1].In)) {
+	if d := ctltest.Diagnose(t, newSubnet(v, nil), a, b); d.Works ||
+		!ctltest.HasReason(d, "SL is not offered",
+			fmt.Sprintf(
+				"not known to be forwarded %q port %d, for packets received on port %d: its SL and VL tables could not be read", hops[1].Desc, hops[1].Out, hops[1].In)) {
 		t.Errorf("%+v", d.Reasons)
 	}
 	v.Ports = &device.Ports{}

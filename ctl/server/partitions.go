@@ -133,15 +133,18 @@ func findKey(policy *partitions.Policy, text string) (mad.PKey, error) {
 		if more := len(names) - maxNamed; more > 0 {
 			all = fmt.Sprintf("%s and %d more", all, more)
 		}
-		return 0, fmt.Errorf("%w: no partition is named %q%s partitions are %s", ctl.ErrNotFound, text, cmp.Or(diag.Meant(text, names), ";"), all)
+		return 0, fmt.Errorf("%w: no partition is named %q%s partitions are %s", ctl.ErrNotFound, text,
+			cmp.Or(diag.Meant(text, names), ";"), all)
 	}
-	return 0, fmt.Errorf("%w: %d partitions are named %q: use a P_Key: %s", ctl.ErrBadRequest, len(keys), text, strings.Join(keys, ", "))
+	return 0, fmt.Errorf("%w: %d partitions are named %q: use a P_Key: %s", ctl.ErrBadRequest, len(keys), text,
+		strings.Join(keys, ", "))
 }
 
 // PartitionRows are the changes by a selected policy, and the findings about its file; dangers
 // are its dangerous lines that are not in force. Without a subnet there are only the findings
 // about the file.
-func (d *Server) PartitionRows(file string, c *partitions.Selected, settings partitions.Settings, dangers diag.List) []ctl.PartitionRow {
+func (d *Server) PartitionRows(file string, c *partitions.Selected, settings partitions.Settings,
+	dangers diag.List) []ctl.PartitionRow {
 	head := &ctl.PartitionFile{Name: file, Refused: len(c.Errors) > 0, Dangerous: len(dangers) > 0}
 	rows := appendFindings([]ctl.PartitionRow{{File: head}}, file, c.Errors, "error")
 	for _, w := range c.Warnings {
@@ -178,7 +181,11 @@ func (d *Server) PartitionRows(file string, c *partitions.Selected, settings par
 // appendFindings adds the findings about a file; some have no line.
 func appendFindings(rows []ctl.PartitionRow, file string, list diag.List, severity string) []ctl.PartitionRow {
 	for _, e := range list {
-		rows = append(rows, ctl.PartitionRow{Finding: &ctl.Finding{File: cmp.Or(e.File, file), Line: e.Line, Column: e.Col, Severity: severity, Text: e.Text}})
+		rows = append(rows,
+			ctl.PartitionRow{
+				Finding: &ctl.Finding{File: cmp.Or(e.File, file), Line: e.Line, Column: e.Col, Severity: severity,
+					Text: e.Text},
+			})
 	}
 	return rows
 }
@@ -199,7 +206,8 @@ func appendChanges(rows []ctl.PartitionRow, t *topo.Topo, p topo.PortIdx, want *
 	for i := range max(len(held.Keys()), len(want.Keys())) {
 		if a, b := text(held.Key(i)), text(want.Key(i)); a != b {
 			rows = append(rows, ctl.PartitionRow{Change: &ctl.PKeyChange{
-				GUID: port.GUID.String(), Desc: t.Nodes[port.Node].Desc.String(), Num: port.Num, Index: i, From: a, To: b,
+				GUID: port.GUID.String(), Desc: t.Nodes[port.Node].Desc.String(), Num: port.Num, Index: i, From: a,
+				To: b,
 			}})
 		}
 	}

@@ -76,7 +76,8 @@ func (w *walk) follow(src, dst topo.PortIdx) (fate string) {
 		}
 		w.hop(at, in, out)
 		if w.dropped {
-			return fmt.Sprintf("has SL %d, which maps to VL %d, and is dropped", w.path.SL, *w.path.Hops[len(w.path.Hops)-1].VL)
+			return fmt.Sprintf("has SL %d, which maps to VL %d, and is dropped", w.path.SL,
+				*w.path.Hops[len(w.path.Hops)-1].VL)
 		}
 		peer := t.Ports[t.Port(at, out)].Peer
 		if peer == topo.None {

@@ -67,7 +67,8 @@ func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
 	}
 	routes := manager.RoutingOf(p.Plan)
 	head := ctl.PlanHead{Outdated: p.Outdated, Routes: routes.String(), Unrouted: unrouted(p.Plan), Settings: settings}
-	if v := d.View(); (ask.Sweep == manager.PlanReroute || q.Without != nil) && v != nil && v.Tables != nil && p.Plan.Tables != nil {
+	if v := d.View(); (ask.Sweep == manager.PlanReroute || q.Without != nil) && v != nil && v.Tables != nil &&
+		p.Plan.Tables != nil {
 		if head.Change, err = changeOf(ctx, d.cfg.Names, v, p.Plan); err != nil {
 			return nil, err
 		}
@@ -82,7 +83,8 @@ func unrouted(r *sweep.SweepPlan) *ctl.Unrouted {
 	}
 	count := &r.Report.Count
 	out := &ctl.Unrouted{ByRules: r.Report.ByRules(r.Engine)}
-	out.Lost.Count, out.Cut.Count, out.Forbidden.Count = r.Report.Unreached(), count[verify.Cut], count[verify.Forbidden]
+	out.Lost.Count, out.Cut.Count, out.Forbidden.Count = r.Report.Unreached(), count[verify.Cut],
+		count[verify.Forbidden]
 	if out.Lost.Count+out.Cut.Count+out.Forbidden.Count == 0 {
 		return nil
 	}
@@ -118,7 +120,8 @@ func (d *Server) mayFail(without []routing.SwitchPort) error {
 		case n == topo.None || v.Topo.Nodes[n].Switch == topo.None:
 			return fmt.Errorf("%w: no switch has GUID %v", ctl.ErrNotFound, w.Switch)
 		case w.Port > v.Topo.Nodes[n].NumPorts:
-			return fmt.Errorf("%w: switch %v has %s", ctl.ErrBadRequest, w.Switch, plural.Of(int(v.Topo.Nodes[n].NumPorts), "port"))
+			return fmt.Errorf("%w: switch %v has %s", ctl.ErrBadRequest, w.Switch,
+				plural.Of(int(v.Topo.Nodes[n].NumPorts), "port"))
 		case w.Port == 0 && n == v.Topo.Ports[v.Topo.Self].Node:
 			return fmt.Errorf("%w: the manager runs on switch %v", ctl.ErrBadRequest, w.Switch)
 		}
@@ -129,15 +132,17 @@ func (d *Server) mayFail(without []routing.SwitchPort) error {
 // changeOf compares the routes in force with those of a plan.
 func changeOf(ctx context.Context, given names.Map, v *view.View, r *sweep.SweepPlan) (*ctl.PlanChange, error) {
 	c := &ctl.PlanChange{
-		CutOff: r.CutOff, PairsCut: r.PairsCut, Before: ctl.EngineRoutes{Engine: v.Routing.Engine, Notes: v.Routing.Notes},
-		After: ctl.EngineRoutes{Engine: r.Engine, Notes: r.Tables.Notes, Refused: []ctl.EngineRefusal{}},
+		CutOff: r.CutOff, PairsCut: r.PairsCut,
+		Before: ctl.EngineRoutes{Engine: v.Routing.Engine, Notes: v.Routing.Notes},
+		After:  ctl.EngineRoutes{Engine: r.Engine, Notes: r.Tables.Notes, Refused: []ctl.EngineRefusal{}},
 	}
 	for _, f := range r.Refused {
 		c.After.Refused = append(c.After.Refused, ctl.EngineRefusal{Engine: f.Engine, Reason: f.Err.Error()})
 	}
 	for n, row := range r.Tables.LFT {
 		var was []uint8
-		if old := v.Topo.FindNode(r.Topo.Nodes[r.Topo.Switches[n]].GUID); old != topo.None && v.Topo.Nodes[old].Switch != topo.None {
+		if old := v.Topo.FindNode(r.Topo.Nodes[r.Topo.Switches[n]].GUID); old != topo.None &&
+			v.Topo.Nodes[old].Switch != topo.None {
 			was = v.Tables.LFT[v.Topo.Nodes[old].Switch]
 		}
 		blocks, entries := differ(was, row)
@@ -159,7 +164,8 @@ func changeOf(ctx context.Context, given names.Map, v *view.View, r *sweep.Sweep
 	}
 	switch tr := &r.Transition; tr.State {
 	case sweep.AtRisk, sweep.AtRiskUntilAsked:
-		c.Transition = "a risk: old and new routes together have a credit loop: " + creditloop.Text(r.Topo, tr.Risk, nameOf)
+		c.Transition = "a risk: old and new routes together have a credit loop: " + creditloop.Text(r.Topo, tr.Risk,
+			nameOf)
 	case sweep.LoopedAnyway:
 		c.Transition = "the present routes or the planned routes have a credit loop by themselves"
 	default:
@@ -194,7 +200,8 @@ func judge(ctx context.Context, to *ctl.EngineRoutes, in routing.In, tables *rou
 	if err != nil {
 		return err
 	}
-	to.Unused, to.Fullest, to.Shift, to.Worst, to.Bisection, to.Several, to.Cut = f.Unused, f.Fullest, f.Shift, f.Worst, f.Bisection, f.Several, f.Cut
+	to.Unused, to.Fullest, to.Shift, to.Worst, to.Bisection, to.Several, to.Cut = f.Unused, f.Fullest, f.Shift, f.Worst,
+		f.Bisection, f.Several, f.Cut
 	if r := rails.Find(in.Topo); len(r.Rails) > 0 {
 		within, err := quality.WithinRails(ctx, in, tables.LFT, r)
 		if err != nil {

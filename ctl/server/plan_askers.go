@@ -78,7 +78,8 @@ func (d *Server) planned(ctx context.Context, ask manager.SweepRequested) (manag
 	if d.plans.take(number) != nil {
 		soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
 		defer cancel()
-		_ = d.send(soon, manager.SweepRequested{Sweep: manager.EndPlan, Number: number}) // a plan that goes on has no asker
+		// a plan that goes on has no asker
+		_ = d.send(soon, manager.SweepRequested{Sweep: manager.EndPlan, Number: number})
 	}
 	return manager.Planned{}, ctx.Err()
 }

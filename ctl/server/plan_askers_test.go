@@ -18,7 +18,8 @@ type planned struct {
 }
 
 // newPlanning is a server with a manager that is a test.
-func newPlanning() (d *Server, asks chan manager.SweepRequested, ask func(ctx context.Context, what manager.Sweep) <-chan planned) {
+func newPlanning() (d *Server, asks chan manager.SweepRequested,
+	ask func(ctx context.Context, what manager.Sweep) <-chan planned) {
 	asks = make(chan manager.SweepRequested)
 	d = New(Config{Asks: asks})
 	return d, asks, func(ctx context.Context, what manager.Sweep) <-chan planned {
@@ -78,8 +79,8 @@ func TestPlanLeaves(t *testing.T) {
 	}
 }
 
-// TestPlansWithoutManager: all that wait have an answer when the manager ends, also one whose request it has not taken, and one that leaves a
-// manager which takes nothing any more does not wait for it.
+// TestPlansWithoutManager: all that wait have an answer when the manager ends, also one whose request it has not taken,
+// and one that leaves a manager which takes nothing any more does not wait for it.
 func TestPlansWithoutManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, asks, ask := newPlanning()

@@ -12,12 +12,14 @@ import (
 	"ibsm/topo"
 )
 
-// TestUnrouted: a plan counts the pairs that the rules of its engine forbid apart from those that are lost. In a fat tree of two levels up/down rules
-// forbid the routes between the spines; a leaf without the entry of a host has lost it.
+// TestUnrouted: a plan counts the pairs that the rules of its engine forbid apart from those that are lost. In a fat
+// tree of two levels up/down rules forbid the routes between the spines; a leaf without the entry of a host has lost
+// it.
 func TestUnrouted(t *testing.T) {
 	v := newView(t, "fattree:k=4,levels=2")
 	route := func() *routing.Tables {
-		tables, err := updn.New(updn.Settings{}, routing.Balancing{})(t.Context(), routing.In{Topo: v.Topo, LIDs: v.LIDs})
+		tables, err := updn.New(updn.Settings{}, routing.Balancing{})(t.Context(),
+			routing.In{Topo: v.Topo, LIDs: v.LIDs})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,11 +32,13 @@ func TestUnrouted(t *testing.T) {
 			t.Fatal(err)
 		}
 		return &sweep.SweepPlan{
-			Topo: v.Topo, Assigned: lids.Assigned{LIDs: v.LIDs}, Routes: sweep.Routes{Tables: tables, Report: report, Engine: "updn"},
+			Topo: v.Topo, Assigned: lids.Assigned{LIDs: v.LIDs},
+			Routes: sweep.Routes{Tables: tables, Report: report, Engine: "updn"},
 		}
 	}
 	u := unrouted(plan())
-	if u == nil || u.Lost.Count != 0 || u.Cut.Count != 0 || u.Forbidden.Count != 2 || len(u.Forbidden.Listed) != 2 || !strings.HasPrefix(u.ByRules, "2 pairs of switches") {
+	if u == nil || u.Lost.Count != 0 || u.Cut.Count != 0 || u.Forbidden.Count != 2 || len(u.Forbidden.Listed) != 2 ||
+		!strings.HasPrefix(u.ByRules, "2 pairs of switches") {
 		t.Fatalf("%+v", u)
 	}
 	var hosts []topo.PortIdx
@@ -49,7 +53,8 @@ func TestUnrouted(t *testing.T) {
 	if u == nil || u.Lost.Count != 1 || len(u.Lost.Listed) != 1 || u.Forbidden.Count != 2 {
 		t.Fatalf("with a lost route: %+v", u)
 	}
-	if p := u.Lost.Listed[0]; p.LID != v.LIDs.Base[last] || p.To.LID != p.LID || p.From.LID != v.LIDs.Base[v.Topo.Port(v.Topo.Switches[leaf], 0)] || p.Reason != "dead end" {
+	if p := u.Lost.Listed[0]; p.LID != v.LIDs.Base[last] || p.To.LID != p.LID ||
+		p.From.LID != v.LIDs.Base[v.Topo.Port(v.Topo.Switches[leaf], 0)] || p.Reason != "dead end" {
 		t.Errorf("the lost one is %+v", p)
 	}
 	tables = route()

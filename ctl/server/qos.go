@@ -18,7 +18,8 @@ const maxCounted = 1000
 func (s *subnet) QoS() (*ctl.QoS, error) {
 	p := s.view.QoS
 	if p == nil {
-		return nil, fmt.Errorf("%w: no QoS policy is in force: qos is off, or there is no qos_policy_file", ctl.ErrNotFound)
+		return nil, fmt.Errorf("%w: no QoS policy is in force: qos is off, or there is no qos_policy_file",
+			ctl.ErrNotFound)
 	}
 	out := ctl.NewQoS(p)
 	members := portgroups.NewResolver(s.view.Topo, s.view.Partitions)
@@ -103,7 +104,8 @@ func (s *subnet) refusal(d *path.Decision, src, dst topo.PortIdx, key mad.PKey) 
 	case path.NoPKeyOfLevel:
 		return "the ports share none of the P_Keys of the QoS level"
 	case path.NoRoute:
-		return fmt.Sprintf("no route leads from %q to LID %d: see ibsmctl path", s.nodeName(t.Ports[src].Node), s.view.LIDs.Base[dst])
+		return fmt.Sprintf("no route leads from %q to LID %d: see ibsmctl path", s.nodeName(t.Ports[src].Node),
+			s.view.LIDs.Base[dst])
 	case path.SLDropped:
 		port := &t.Ports[d.Drops]
 		verb := "dropped at"

@@ -33,7 +33,8 @@ func TestPathRecordDecision(t *testing.T) {
 	}
 	number := func(n uint16) *uint16 { return &n }
 	service := func(n uint64) *uint64 { return &n }
-	if got, err := s.PathRecord(from, to, &ctl.PathRequest{}); err != nil || !got.Found || got.SL != 0 || got.Position != "" {
+	if got, err := s.PathRecord(from, to, &ctl.PathRequest{}); err != nil || !got.Found || got.SL != 0 ||
+		got.Position != "" {
 		t.Errorf("without a policy: %+v %v", got, err)
 	}
 	const file = `qos-levels
@@ -81,7 +82,8 @@ end-qos-ulps
 	v.QoS = policy
 	s = newSubnet(v, nil)
 	shown, err := s.QoS()
-	if err != nil || len(shown.Rules) != 3 || shown.Rules[1].Conditions != "from G, QoS class 5" || shown.Rules[0].Limits != "SL 2, P_Key 0x0002-0x0003" ||
+	if err != nil || len(shown.Rules) != 3 || shown.Rules[1].Conditions != "from G, QoS class 5" ||
+		shown.Rules[0].Limits != "SL 2, P_Key 0x0002-0x0003" ||
 		*shown.Groups[0].Ports != len(hosts) || shown.Default.Position != "p:2:1" {
 		t.Errorf("%+v %v", shown, err)
 	}
@@ -90,14 +92,22 @@ end-qos-ulps
 		want ctl.PathAnswer
 	}{
 		{ctl.PathRequest{}, ctl.PathAnswer{Found: true, SL: 1, PKey: "0x8002", Level: "DEFAULT", Position: "p:2:1"}},
-		{ctl.PathRequest{ServiceID: service(1)}, ctl.PathAnswer{Found: true, SL: 2, PKey: "0x0002", Level: "keys", Rule: "service ID 0x1", Position: "p:24:1"}},
-		{ctl.PathRequest{ServiceID: service(1), PKey: number(0xffff)}, ctl.PathAnswer{Reason: "the QoS level does not list P_Key 0xffff", Rule: "service ID 0x1", Position: "p:24:1"}},
-		{ctl.PathRequest{PKey: number(0x8003)}, ctl.PathAnswer{Reason: "the ports do not share P_Key 0x8003", Position: "p:2:1"}},
-		{ctl.PathRequest{QoSClass: number(5)}, ctl.PathAnswer{Reason: "the ports share none of the P_Keys of the QoS level", Rule: "of class 5", Position: "p:28:1"}},
-		{ctl.PathRequest{PKey: number(0x8002)}, ctl.PathAnswer{Found: true, SL: 3, PKey: "0x8002", Rule: "any, pkey 2", Position: "p:36:2"}},
+		{ctl.PathRequest{ServiceID: service(1)}, ctl.PathAnswer{Found: true, SL: 2, PKey: "0x0002", Level: "keys",
+			Rule: "service ID 0x1", Position: "p:24:1"}},
+		{ctl.PathRequest{ServiceID: service(1), PKey: number(0xffff)},
+			ctl.PathAnswer{Reason: "the QoS level does not list P_Key 0xffff", Rule: "service ID 0x1",
+				Position: "p:24:1"}},
+		{ctl.PathRequest{PKey: number(0x8003)}, ctl.PathAnswer{Reason: "the ports do not share P_Key 0x8003",
+			Position: "p:2:1"}},
+		{ctl.PathRequest{QoSClass: number(5)},
+			ctl.PathAnswer{Reason: "the ports share none of the P_Keys of the QoS level", Rule: "of class 5",
+				Position: "p:28:1"}},
+		{ctl.PathRequest{PKey: number(0x8002)}, ctl.PathAnswer{Found: true, SL: 3, PKey: "0x8002", Rule: "any, pkey 2",
+			Position: "p:36:2"}},
 	} {
 		got, err := s.PathRecord(from, to, &c.ask)
-		if err != nil || got.Found != c.want.Found || got.Found && (got.SL != c.want.SL || got.PKey != c.want.PKey) || got.Rule != c.want.Rule ||
+		if err != nil || got.Found != c.want.Found || got.Found && (got.SL != c.want.SL || got.PKey != c.want.PKey) ||
+			got.Rule != c.want.Rule ||
 			got.Position != c.want.Position || !strings.HasPrefix(got.Reason, c.want.Reason) {
 			t.Errorf("%+v: %+v %v\nwant %+v", c.ask, got, err, c.want)
 		}
@@ -111,10 +121,12 @@ end-qos-ulps
 	copy(row[int(v.Topo.Ports[peer].Num)*device.BlockSize:], table[:])
 	v.Ports = &device.Ports{}
 	for out := range v.Topo.Nodes[sw].NumPorts {
-		v.Ports.Read(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: v.Topo.Nodes[sw].GUID, Port: out + 1}, row, nil)
+		v.Ports.Read(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: v.Topo.Nodes[sw].GUID, Port: out + 1}, row,
+			nil)
 	}
 	got, err := newSubnet(v, nil).PathRecord(from, to, &ctl.PathRequest{})
-	if err != nil || got.Found || !strings.HasPrefix(got.Reason, "SL 1 is dropped at \""+v.Topo.Nodes[sw].Desc.String()+"\" port ") || !strings.Contains(got.Reason, "received on port") {
+	if err != nil || got.Found || !strings.HasPrefix(got.Reason, "SL 1 is dropped at \""+v.Topo.Nodes[sw].Desc.String()+
+		"\" port ") || !strings.Contains(got.Reason, "received on port") {
 		t.Errorf("%+v %v", got, err)
 	}
 	for _, wrong := range [][2]string{{"nobody", to}, {from, "nobody"}} {

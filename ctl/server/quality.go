@@ -28,13 +28,15 @@ func (s *subnet) Quality(ctx context.Context) (*ctl.Quality, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &ctl.Quality{Links: f.Links, Unused: f.Unused, Mean: f.Mean, Fullest: f.Fullest, Several: f.Several, Cut: f.Cut, All: pattern(hosts, &f), Partitions: []ctl.PartitionQuality{}}
+	out := &ctl.Quality{Links: f.Links, Unused: f.Unused, Mean: f.Mean, Fullest: f.Fullest, Several: f.Several,
+		Cut: f.Cut, All: pattern(hosts, &f), Partitions: []ctl.PartitionQuality{}}
 	if r := s.railsOf(); len(r.Rails) > 0 {
 		f, err := quality.WithinRails(ctx, in, v.Tables.LFT, r)
 		if err != nil {
 			return nil, err
 		}
-		out.Rails = &ctl.RailShifts{Rails: len(r.Rails), Hosts: len(r.Of), Shifts: f.Shifts, Shift: f.Shift, Worst: f.Worst}
+		out.Rails = &ctl.RailShifts{Rails: len(r.Rails), Hosts: len(r.Of), Shifts: f.Shifts, Shift: f.Shift,
+			Worst: f.Worst}
 	}
 	members := map[mad.PKey][]topo.PortIdx{} // by base
 	for _, p := range hosts {
@@ -67,7 +69,9 @@ func (s *subnet) Quality(ctx context.Context) (*ctl.Quality, error) {
 
 // problem is that of routing a subnet, as far as it matters to what routes carry.
 func problem(t *topo.Topo, l *topo.LIDs, parts *partitions.Tables) routing.In {
-	return routing.In{Topo: t, LIDs: l, Tenants: routing.NewTenants(t, func(p topo.PortIdx) *topo.PKeyTable { return parts.Table(t, p) })}
+	return routing.In{Topo: t, LIDs: l, Tenants: routing.NewTenants(t, func(p topo.PortIdx) *topo.PKeyTable {
+		return parts.Table(t, p)
+	})}
 }
 
 func pattern(hosts []topo.PortIdx, f *quality.Figures) ctl.Pattern {

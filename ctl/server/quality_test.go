@@ -10,8 +10,8 @@ import (
 	"ibsm/topo"
 )
 
-// TestQuality: flows between all hosts, and within a partition only those of its members. In a whole tree that OpenSM's min-hop routes by the lowest
-// port, the hosts of one leaf meet nobody; those of two leaves share the links of a leaf.
+// TestQuality: flows between all hosts, and within a partition only those of its members. In a whole tree that OpenSM's
+// min-hop routes by the lowest port, the hosts of one leaf meet nobody; those of two leaves share the links of a leaf.
 func TestQuality(t *testing.T) {
 	v := newView(t, "fattree:k=4")
 	leaf := topo.SwitchIdx(topo.None)
@@ -31,11 +31,13 @@ func TestQuality(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q.Links != 64 || q.Fullest == 0 || q.All.Hosts != 16 || q.All.Shifts != 15 || q.All.Worst < 1 || q.All.Bisection <= 0 || q.All.Bisection > 1 {
+	if q.Links != 64 || q.Fullest == 0 || q.All.Hosts != 16 || q.All.Shifts != 15 || q.All.Worst < 1 ||
+		q.All.Bisection <= 0 || q.All.Bisection > 1 {
 		t.Errorf("%+v", q)
 	}
 	want := ctl.PartitionQuality{PKey: "0x0005", Pattern: ctl.Pattern{Hosts: inLeaf, Shifts: inLeaf - 1, Bisection: 1}}
-	if len(q.Partitions) != 2 || q.Partitions[0] != want || q.Partitions[1].Pattern != q.All || q.Partitions[1].PKey != "0x7fff" {
+	if len(q.Partitions) != 2 || q.Partitions[0] != want || q.Partitions[1].Pattern != q.All ||
+		q.Partitions[1].PKey != "0x7fff" {
 		t.Errorf("%+v", q.Partitions)
 	}
 	done, cancel := context.WithCancel(t.Context())

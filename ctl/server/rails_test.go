@@ -18,7 +18,8 @@ func TestRails(t *testing.T) {
 	}
 	plug := func(name string, leaf string, port uint8) {
 		end := net.End{Node: byName[leaf], Port: port}
-		n.Nodes[byName[name]].Ports[1].Peer, n.Nodes[end.Node].Ports[port].Peer = end, net.End{Node: byName[name], Port: 1}
+		n.Nodes[byName[name]].Ports[1].Peer, n.Nodes[end.Node].Ports[port].Peer = end,
+			net.End{Node: byName[name], Port: 1}
 	}
 	plug("host-1-04 mlx5_0", "leaf-1-2", 4)
 	plug("host-1-04 mlx5_1", "leaf-1-1", 4)
@@ -28,17 +29,20 @@ func TestRails(t *testing.T) {
 	plug("host-2-20 mlx5_7", "leaf-2-3", 32)
 	n.Nodes[byName["host-2-32 mlx5_2"]].Ports[1].Peer = net.NoEnd
 	r := newSubnet(viewtest.Of(t, n, 0), nil).Rails()
-	if r.Seen != "8 rails of 63 to 64 ports in 2 units, 3 of them on the wrong leaf" || r.Units != 2 || len(r.Rails) != 8 || len(r.Wrong) != 3 {
+	if r.Seen != "8 rails of 63 to 64 ports in 2 units, 3 of them on the wrong leaf" || r.Units != 2 ||
+		len(r.Rails) != 8 || len(r.Wrong) != 3 {
 		t.Fatalf("%+v", r)
 	}
-	if l := r.Rails[2].Leaves; len(l) != 2 || l[0].Desc != "leaf-1-3" || l[1].Desc != "leaf-2-3" || l[1].Unit != 2 || r.Rails[2].Places[0] != "mlx5_2" || r.Rails[0].Ports != 64 {
+	if l := r.Rails[2].Leaves; len(l) != 2 || l[0].Desc != "leaf-1-3" || l[1].Desc != "leaf-2-3" || l[1].Unit != 2 ||
+		r.Rails[2].Places[0] != "mlx5_2" || r.Rails[0].Ports != 64 {
 		t.Errorf("%+v", r.Rails)
 	}
 	is := func(e *ctl.End, name string, port uint8) bool { return e != nil && e.Desc == name && e.Port == port }
 	for i := range r.Wrong {
 		switch w := &r.Wrong[i]; w.Port.Desc {
 		case "host-1-04 mlx5_0":
-			if w.Rail != 1 || !is(&w.On, "leaf-1-2", 4) || !is(&w.Want, "leaf-1-1", 4) || !is(w.Exchange, "host-1-04 mlx5_1", 1) || !w.Both {
+			if w.Rail != 1 || !is(&w.On, "leaf-1-2", 4) || !is(&w.Want, "leaf-1-1", 4) ||
+				!is(w.Exchange, "host-1-04 mlx5_1", 1) || !w.Both {
 				t.Errorf("%+v", w)
 			}
 		case "host-1-04 mlx5_1":
@@ -46,7 +50,8 @@ func TestRails(t *testing.T) {
 				t.Errorf("%+v", w)
 			}
 		case "host-2-20 mlx5_7":
-			if w.Rail != 8 || !is(&w.On, "leaf-2-3", 32) || !is(&w.Want, "leaf-2-8", 32) || w.Exchange != nil || w.Both {
+			if w.Rail != 8 || !is(&w.On, "leaf-2-3", 32) || !is(&w.Want, "leaf-2-8", 32) || w.Exchange != nil ||
+				w.Both {
 				t.Errorf("%+v", w)
 			}
 		default:
@@ -68,7 +73,8 @@ func TestRailQuality(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	var e ctl.EngineRoutes
-	if err := judge(t.Context(), &e, problem(v.Topo, v.LIDs, nil), v.Tables); err != nil || e.RailShift != q.Rails.Shift {
+	if err := judge(t.Context(), &e, problem(v.Topo, v.LIDs, nil), v.Tables); err != nil ||
+		e.RailShift != q.Rails.Shift {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if q, err := newSubnet(newView(t, "fattree:k=4"), nil).Quality(t.Context()); err != nil || q.Rails != nil {

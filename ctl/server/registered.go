@@ -67,7 +67,8 @@ func (s *subnet) refusalRows(f *ctl.Filter) (iter.Seq[any], error) {
 			if f.Group != "" && f.Group != r.MGID.String() && f.Group != netip.AddrFrom16(r.MGID).String() {
 				continue
 			}
-			row := ctl.Refusal{Port: r.Port.String(), MGID: r.MGID.String(), Reason: r.Cause, Count: r.Count, Last: r.Last}
+			row := ctl.Refusal{Port: r.Port.String(), MGID: r.MGID.String(), Reason: r.Cause, Count: r.Count,
+				Last: r.Last}
 			row.Node, row.Desc = s.nodeOf(mad.MakeGID(s.view.Subnet.Prefix, r.Port))
 			if !yield(&row) {
 				return
@@ -83,7 +84,8 @@ func (s *subnet) members(f *ctl.Filter) (iter.Seq[any], error) {
 	}
 	addr, err := netip.ParseAddr(f.Group)
 	if err != nil || !addr.Is6() {
-		return nil, fmt.Errorf("%w: %q is not an MGID; expected a GID such as ff12:401b:ffff::ffff:ffff", ctl.ErrBadRequest, f.Group)
+		return nil, fmt.Errorf("%w: %q is not an MGID; expected a GID such as ff12:401b:ffff::ffff:ffff",
+			ctl.ErrBadRequest, f.Group)
 	}
 	mgid := mad.GID(addr.As16())
 	if s.registered == nil {
@@ -105,7 +107,8 @@ func (s *subnet) membersOf(only *mad.GID) iter.Seq[any] {
 				continue
 			}
 			for m := range s.registered.Members(g.MGID) {
-				row := ctl.Member{MGID: m.MGID.String(), Port: m.Port.String(), State: joinStates(m.JoinState), Proxy: m.Proxy}
+				row := ctl.Member{MGID: m.MGID.String(), Port: m.Port.String(), State: joinStates(m.JoinState),
+					Proxy: m.Proxy}
 				row.Node, row.Desc = s.nodeOf(m.Port)
 				if !yield(&row) {
 					return
@@ -152,7 +155,8 @@ func (s *subnet) subscriptions(*ctl.Filter) (iter.Seq[any], error) {
 		for v := range s.registered.Subscriptions() {
 			row := ctl.Subscription{
 				Subscriber: v.Subscriber.String(), LID: v.Addr.LID, QPN: v.QPN, Generic: v.Generic,
-				Trap: orAll(uint32(v.Trap), uint32(registry.AnyTrap)), Type: orAll(uint32(v.Type), uint32(registry.AnyType)),
+				Trap:     orAll(uint32(v.Trap), uint32(registry.AnyTrap)),
+				Type:     orAll(uint32(v.Type), uint32(registry.AnyType)),
 				Producer: orAll(v.Producer, registry.AnyProducer), Issuers: issuers(&v.Filter),
 			}
 			row.Node, row.Desc = s.nodeOf(v.Subscriber)
@@ -203,14 +207,16 @@ func (s *subnet) nodeOf(gid mad.GID) (guid, desc string) {
 
 // SAStats returns the statistics of the SA; empty while there is no port.
 func (d *Server) SAStats() *ctl.SAStats {
-	out := &ctl.SAStats{Replies: []ctl.SAReplies{}, Dropped: []ctl.SADrops{}, Packets: []ctl.GSIPackets{}, Times: []ctl.SATimes{}}
+	out := &ctl.SAStats{Replies: []ctl.SAReplies{}, Dropped: []ctl.SADrops{}, Packets: []ctl.GSIPackets{},
+		Times: []ctl.SATimes{}}
 	shell := d.shell.Load()
 	if shell == nil {
 		return out
 	}
 	for kind, n := range shell.SAStats().Replies() {
 		if n > 0 {
-			out.Replies = append(out.Replies, ctl.SAReplies{Attribute: AttrLabel(kind.Attr), Status: kind.Status.String(), Count: n})
+			out.Replies = append(out.Replies,
+				ctl.SAReplies{Attribute: AttrLabel(kind.Attr), Status: kind.Status.String(), Count: n})
 		}
 	}
 	for reason, n := range shell.SAStats().Drops() {
@@ -220,7 +226,8 @@ func (d *Server) SAStats() *ctl.SAStats {
 	}
 	for kind, n := range shell.GSICounts() {
 		if kind := gsi.Kind(kind); kind != gsi.Subnet && n.Received > 0 {
-			out.Packets = append(out.Packets, ctl.GSIPackets{Kind: kind.String(), Received: n.Received, Dropped: n.Dropped})
+			out.Packets = append(out.Packets,
+				ctl.GSIPackets{Kind: kind.String(), Received: n.Received, Dropped: n.Dropped})
 		}
 	}
 	for way, times := range shell.SAStats().Times() {
@@ -229,11 +236,14 @@ func (d *Server) SAStats() *ctl.SAStats {
 		}
 	}
 	t := shell.SATransfers()
-	out.Transfers = ctl.SATransfers{Sent: t.Sent, Received: t.Received, UnderWay: t.UnderWay, Repeated: t.Repeated, Failed: failed(&t), Refused: t.OverCount + t.OverPeer + t.OverBytes + t.TooBig}
+	out.Transfers = ctl.SATransfers{Sent: t.Sent, Received: t.Received, UnderWay: t.UnderWay, Repeated: t.Repeated,
+		Failed: failed(&t), Refused: t.OverCount + t.OverPeer + t.OverBytes + t.TooBig}
 	r := shell.SARegistrations()
 	out.Registrations = ctl.SARegistrations{
-		Full: r.Full, MLIDShare: r.MLIDShare, Late: r.Late, Expired: r.Expired, Reset: r.Reset, Absent: r.Absent, Unwritten: r.Unwritten, Defects: r.Refused,
-		Notices: r.Notices, NoticesDropped: r.NoticesDropped, Reports: r.Reports, ReportsDropped: r.ReportsDropped, Unanswered: r.Unanswered,
+		Full: r.Full, MLIDShare: r.MLIDShare, Late: r.Late, Expired: r.Expired, Reset: r.Reset, Absent: r.Absent,
+		Unwritten: r.Unwritten, Defects: r.Refused,
+		Notices: r.Notices, NoticesDropped: r.NoticesDropped, Reports: r.Reports, ReportsDropped: r.ReportsDropped,
+		Unanswered:     r.Unanswered,
 		RepliesWaiting: r.Pending, ReportsWaiting: r.Waiting,
 	}
 	return out

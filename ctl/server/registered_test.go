@@ -20,18 +20,22 @@ func registeredSubnet(t *testing.T) (s *subnet, node *ctl.Node) {
 	port, alias := v.Topo.Ports[p].GUID, mad.GUID(0xa11a5)
 	gid := func(g mad.GUID) mad.GID { return mad.MakeGID(mad.DefaultPrefix, g) }
 	mgid := mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 15: 1}
-	service := registry.Service{ServiceKey: registry.ServiceKey{ID: 7, GID: gid(port), PKey: 0x8001}, Lease: 60, Expires: 1000}
+	service := registry.Service{ServiceKey: registry.ServiceKey{ID: 7, GID: gid(port), PKey: 0x8001}, Lease: 60,
+		Expires: 1000}
 	copy(service.Name[:], "storage")
 	r := registry.New()
 	for _, c := range []registry.Change{
 		registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: port, Index: 1}, GUID: alias}},
-		registry.PutGroup{Group: registry.Group{MGID: mgid, MLID: 0xc001, PKey: 0xffff, QKey: 0xb1b, MTU: mad.MTU2048, Rate: 3, SL: 2}},
+		registry.PutGroup{Group: registry.Group{MGID: mgid, MLID: 0xc001, PKey: 0xffff, QKey: 0xb1b, MTU: mad.MTU2048,
+			Rate: 3, SL: 2}},
 		registry.PutMember{Member: registry.Member{MGID: mgid, Port: gid(alias), JoinState: 3, Proxy: true}},
 		registry.PutMember{Member: registry.Member{MGID: mgid, Port: gid(0xdead), JoinState: 4}},
 		registry.PutService{Service: service},
 		registry.PutSubscription{Subscription: registry.Subscription{
-			SubscriptionKey: registry.SubscriptionKey{Subscriber: gid(port), QPN: 1, Filter: registry.Filter{LIDBegin: 3, LIDEnd: 5, Generic: true, Type: registry.AnyType, Trap: 64, Producer: 4}},
-			Destination:     registry.Destination{Addr: mad.Addr{LID: 9, QPN: 1}},
+			SubscriptionKey: registry.SubscriptionKey{Subscriber: gid(port), QPN: 1,
+				Filter: registry.Filter{LIDBegin: 3, LIDEnd: 5, Generic: true, Type: registry.AnyType, Trap: 64,
+					Producer: 4}},
+			Destination: registry.Destination{Addr: mad.Addr{LID: 9, QPN: 1}},
 		}},
 	} {
 		if err := r.Apply(c); err != nil {
@@ -62,12 +66,15 @@ func TestRegisteredRows(t *testing.T) {
 	same("members of the group", rows[ctl.Member](t, s, ctl.Members, ctl.Filter{Group: "ff12:401b:ffff::1"}), members)
 	port := mad.MakeGID(mad.DefaultPrefix, s.view.Topo.Ports[s.view.Topo.EndPorts[0]].GUID).String()
 	same("services", rows[ctl.Service](t, s, ctl.Services, ctl.Filter{}), []ctl.Service{
-		{ID: "0x0000000000000007", GID: port, Node: node.GUID, Desc: node.Desc, PKey: "0x8001", Name: "storage", Lease: 60, Ends: 1000},
+		{ID: "0x0000000000000007", GID: port, Node: node.GUID, Desc: node.Desc, PKey: "0x8001", Name: "storage",
+			Lease: 60, Ends: 1000},
 	})
 	same("subscriptions", rows[ctl.Subscription](t, s, ctl.Subscriptions, ctl.Filter{}), []ctl.Subscription{
-		{Subscriber: port, Node: node.GUID, Desc: node.Desc, LID: 9, QPN: 1, Trap: "64", Generic: true, Type: "all", Producer: "4", Issuers: "LID 3-5"},
+		{Subscriber: port, Node: node.GUID, Desc: node.Desc, LID: 9, QPN: 1, Trap: "64", Generic: true, Type: "all",
+			Producer: "4", Issuers: "LID 3-5"},
 	})
-	for group, want := range map[string]string{"ff12::9": "no group", "x": "is not an MGID", "10.0.0.1": "is not an MGID"} {
+	for group, want := range map[string]string{"ff12::9": "no group", "x": "is not an MGID",
+		"10.0.0.1": "is not an MGID"} {
 		if _, err := s.Rows(ctl.Members, ctl.Filter{Group: group}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("members of %s: %v", group, err)
 		}

@@ -104,7 +104,10 @@ func TestSecurity(t *testing.T) {
 			v.Subnet.Trust.CheckSGID = false
 			return func() { v.Subnet.Trust.CheckSGID = true }
 		},
-		"sa_rate_threshold": func(*Keys) func() { v.Subnet.Trust.Rate = 0; return func() { v.Subnet.Trust.Rate = 1000 } },
+		"sa_rate_threshold": func(*Keys) func() {
+			v.Subnet.Trust.Rate = 0
+			return func() { v.Subnet.Trust.Rate = 1000 }
+		},
 	} {
 		k := all
 		undo := change(&k)
@@ -113,13 +116,18 @@ func TestSecurity(t *testing.T) {
 			t.Errorf("%s: %v fail", rule, names)
 		}
 		for _, r := range s.Rules {
-			if r.State == ctl.RuleFails && r.Ports != nil && (len(r.Ports) != 1 || r.Ports[0].Node != tp.Nodes[host.Node].GUID.String()) {
+			if r.State == ctl.RuleFails && r.Ports != nil &&
+				(len(r.Ports) != 1 || r.Ports[0].Node != tp.Nodes[host.Node].GUID.String()) {
 				t.Errorf("%s: at %+v", rule, r.Ports)
 			}
 		}
 		undo()
 	}
-	for key, text := range map[mad.MKey]string{mad.MKey(own.With(1, uint64(host.GUID))): "1 of them have another number", 9: "1 of them have a key that someone else set", 0: "1 of 36 ports have an M_Key other than the individual one"} {
+	for key, text := range map[mad.MKey]string{
+		mad.MKey(own.With(1, uint64(host.GUID))): "1 of them have another number",
+		9:                                        "1 of them have a key that someone else set",
+		0:                                        "1 of 36 ports have an M_Key other than the individual one",
+	} {
 		was := host.Info
 		host.Info.SetMKey(key)
 		for _, r := range report(all).Rules {
@@ -144,7 +152,9 @@ func TestSecurity(t *testing.T) {
 	leaf := tp.Nodes[tp.Ports[host.Peer].Node].GUID
 	v.Findings = []finding.Finding{{Kind: finding.Unresponsive, Node: leaf, Port: 3}}
 	for _, r := range report(all).Rules {
-		if r.Rule == "m_key_per_port" && (r.State != ctl.RuleFails || !strings.Contains(r.Text, "behind 1 links nothing answers") || len(r.Ports) != 1 || r.Ports[0].Node != leaf.String() || r.Ports[0].Port != 3) {
+		if r.Rule == "m_key_per_port" &&
+			(r.State != ctl.RuleFails || !strings.Contains(r.Text, "behind 1 links nothing answers") ||
+				len(r.Ports) != 1 || r.Ports[0].Node != leaf.String() || r.Ports[0].Port != 3) {
 			t.Errorf("with an unresponsive node behind a port: %+v", r)
 		}
 	}
@@ -162,19 +172,22 @@ func TestSecurity(t *testing.T) {
 func TestSecurityOfMany(t *testing.T) {
 	v := newView(t, "fattree:k=8")
 	for _, r := range newSubnet(v, nil).Security().Rules {
-		if r.Rule == "m_key" && (len(r.Ports) != maxSecurityPorts || r.More != len(v.Topo.EndPorts)-maxSecurityPorts || !strings.HasPrefix(r.Text, "208 of 208 ")) {
+		if r.Rule == "m_key" && (len(r.Ports) != maxSecurityPorts || r.More != len(v.Topo.EndPorts)-maxSecurityPorts ||
+			!strings.HasPrefix(r.Text, "208 of 208 ")) {
 			t.Errorf("%d ports and %d more: %s", len(r.Ports), r.More, r.Text)
 		}
 	}
 }
 
-// TestAllowText: the advice for allowed_sm_guids has the managers that have authenticated themselves, in a line that can be copied.
+// TestAllowText: the advice for allowed_sm_guids has the managers that have authenticated themselves, in a line that
+// can be copied.
 func TestAllowText(t *testing.T) {
 	if text := allowText(5, nil); text != "list the port GUIDs of all managers in allowed_sm_guids" {
 		t.Errorf("without a standby: %s", text)
 	}
 	want := "set allowed_sm_guids 0x0000000000000005,0x0000000000000002,0x0000000000000009 on all managers"
-	if text := allowText(5, []manager.Mirror{{Standby: 9}, {Standby: 2}, {Standby: 5}}); !strings.HasPrefix(text, want) {
+	if text := allowText(5, []manager.Mirror{{Standby: 9}, {Standby: 2}, {Standby: 5}}); !strings.HasPrefix(text,
+		want) {
 		t.Errorf("%s, want %s", text, want)
 	}
 	v := newView(t, "fattree:k=4")

@@ -36,7 +36,8 @@ type Config struct {
 	Console *console.Counters
 	// Engines is a list of routing engines with the settings in force; nil without a configuration.
 	Engines func(list []string) (engines.Chain, error)
-	// Isolate takes a link out of use, until a time unless that is zero, and Heal has it return, with forget called in between decisions; nil without a configuration.
+	// Isolate takes a link out of use, until a time unless that is zero, and Heal has it return, with forget called in
+	// between decisions; nil without a configuration.
 	Isolate func(port, peer perf.Key, until time.Time) error
 	Heal    func(port, peer perf.Key, forget func()) error
 	// Tenants is what security tenants would change; nil without a configuration.
@@ -105,7 +106,8 @@ func (d *Server) ShowSettings(s Settings) {
 	d.settings = s
 }
 
-// Unwritten records that files cannot be written, with the reason, or with nil that they can again. Any goroutine may call it.
+// Unwritten records that files cannot be written, with the reason, or with nil that they can again. Any goroutine may
+// call it.
 func (d *Server) Unwritten(what string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -139,7 +141,8 @@ func (d *Server) Notify(a manager.Notification) {
 	case manager.Up:
 		sweep := &ctl.SweepStatus{
 			Ended: time.Now(), Seconds: a.Took.Seconds(), Up: !a.Errors, Sets: a.SetsText(),
-			Failures: a.Failures, Cut: a.Cut, Lost: a.Bad, Longest: a.Longest, Forbidden: a.Forbidden, ConnectRoots: a.Connects, ByRules: a.ByRules, CreditLoop: a.CreditLoop,
+			Failures: a.Failures, Cut: a.Cut, Lost: a.Bad, Longest: a.Longest, Forbidden: a.Forbidden,
+			ConnectRoots: a.Connects, ByRules: a.ByRules, CreditLoop: a.CreditLoop,
 		}
 		d.mu.Lock()
 		d.sweep = sweep
@@ -207,7 +210,8 @@ func (d *Server) Subnet() ctl.Subnet {
 
 // Status returns the state of the manager.
 func (d *Server) Status() *ctl.Status {
-	st := &ctl.Status{Version: d.cfg.Version, PID: os.Getpid(), Started: d.started, Engines: []string{}, SMs: []ctl.SM{}}
+	st := &ctl.Status{Version: d.cfg.Version, PID: os.Getpid(), Started: d.started, Engines: []string{},
+		SMs: []ctl.SM{}}
 	if d.cfg.Events != nil {
 		st.Events = d.cfg.Events.Last()
 	}
@@ -224,7 +228,8 @@ func (d *Server) Status() *ctl.Status {
 		return st
 	}
 	stats := shell.Stats()
-	st.State, st.Phase, st.MastershipTerm, st.OwnPort = stats.State.String(), stats.Phase.String(), stats.Terms, stats.OwnPort
+	st.State, st.Phase, st.MastershipTerm, st.OwnPort = stats.State.String(), stats.Phase.String(), stats.Terms,
+		stats.OwnPort
 	st.JoinsUnlisted = shell.SAStats().Refusals.Missed()
 	if s := d.subnet(); s != nil {
 		stats.Self.LID = s.view.SMs[0].LID // which may be newer
@@ -251,7 +256,8 @@ func (d *Server) Status() *ctl.Status {
 	}
 	st.SMs = managers(&stats)
 	for _, a := range stats.Alarms() {
-		alarm := ctl.Alarm{Kind: a.Kind.String(), LID: a.LID, Where: a.Where, Count: a.Count, Last: time.Unix(a.Last, 0)}
+		alarm := ctl.Alarm{Kind: a.Kind.String(), LID: a.LID, Where: a.Where, Count: a.Count,
+			Last: time.Unix(a.Last, 0)}
 		if a.Port != 0 {
 			alarm.GUID = a.Port.String()
 		}
@@ -274,7 +280,8 @@ func managers(st *manager.Stats) []ctl.SM {
 	next := -1
 	for i, m := range all {
 		state := smp.SMState(m.State)
-		sms[i] = ctl.SM{GUID: m.GUID.String(), LID: m.LID, Priority: m.Priority, State: state.String(), ActCount: m.ActCount}
+		sms[i] = ctl.SM{GUID: m.GUID.String(), LID: m.LID, Priority: m.Priority, State: state.String(),
+			ActCount: m.ActCount}
 		sms[i].Ignored = slices.Contains(st.Ignored, m.GUID)
 		if state == smp.Master || state == smp.NotActive || sms[i].Ignored {
 			continue
@@ -290,7 +297,8 @@ func managers(st *manager.Stats) []ctl.SM {
 }
 
 // orders map requests to sweeps.
-var orders = map[ctl.Order]manager.Sweep{ctl.LightSweep: manager.Light, ctl.HeavySweep: manager.Heavy, ctl.Reroute: manager.Reroute}
+var orders = map[ctl.Order]manager.Sweep{ctl.LightSweep: manager.Light, ctl.HeavySweep: manager.Heavy,
+	ctl.Reroute: manager.Reroute}
 
 // Order passes a request on.
 func (d *Server) Order(ctx context.Context, o ctl.Order) error {

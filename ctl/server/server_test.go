@@ -32,7 +32,8 @@ func TestNobody(t *testing.T) {
 		t.Errorf("order: %v", err)
 	}
 	for range 2 { // the first leaves nothing behind
-		if _, err := d.Plan(t.Context(), ctl.PlanQuery{}); !errors.Is(err, ctl.ErrNotNow) || !strings.Contains(err.Error(), "waiting for its port") {
+		if _, err := d.Plan(t.Context(), ctl.PlanQuery{}); !errors.Is(err, ctl.ErrNotNow) ||
+			!strings.Contains(err.Error(), "waiting for its port") {
 			t.Errorf("plan: %v", err)
 		}
 	}
@@ -40,7 +41,8 @@ func TestNobody(t *testing.T) {
 	if st := d.Status(); st.Where != "another port" || st.Waiting != "" || st.State == "" {
 		t.Errorf("status %+v", st)
 	}
-	if err := d.Order(t.Context(), ctl.HeavySweep); !errors.Is(err, ctl.ErrNotNow) || !strings.Contains(err.Error(), "not master") {
+	if err := d.Order(t.Context(), ctl.HeavySweep); !errors.Is(err, ctl.ErrNotNow) ||
+		!strings.Contains(err.Error(), "not master") {
 		t.Errorf("order: %v", err)
 	}
 }
@@ -54,13 +56,16 @@ func TestLastSweep(t *testing.T) {
 	if d.Notify(manager.TreeLoop{}); d.Status().TreeLoop != nil {
 		t.Error("the loop has ended and is shown")
 	}
-	d.Notify(manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5, Sets: map[mad.AttrID]int{}}})
+	d.Notify(
+		manager.Up{Summary: manager.Summary{Took: 1500 * time.Millisecond, Failures: 1, Cut: 2, Bad: 3, Longest: 5,
+			Sets: map[mad.AttrID]int{}}})
 	s := d.Status().Sweep
 	if s == nil || s.Ended.IsZero() {
 		t.Fatalf("%+v", s)
 	}
 	s.Ended = time.Time{}
-	if want := (ctl.SweepStatus{Seconds: 1.5, Up: true, Sets: "none", Failures: 1, Cut: 2, Lost: 3, Longest: 5}); *s != want {
+	if want := (ctl.SweepStatus{Seconds: 1.5, Up: true, Sets: "none", Failures: 1, Cut: 2, Lost: 3,
+		Longest: 5}); *s != want {
 		t.Errorf("%+v, want %+v", *s, want)
 	}
 }

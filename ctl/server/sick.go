@@ -78,7 +78,9 @@ func (d *Server) Judge(im *perf.Image) (found, ended []sick.Finding) {
 		j.watch, j.reader, j.began = sick.New(j.rules), reader, im.End
 	}
 	if j.adopted != nil {
-		j.watch.Restore(j.adopted, func(at int64) time.Duration { return im.End - reader.Time(im.End).Sub(time.Unix(at, 0)) })
+		j.watch.Restore(j.adopted, func(at int64) time.Duration {
+			return im.End - reader.Time(im.End).Sub(time.Unix(at, 0))
+		})
 		j.adopted = nil
 	}
 	j.ended = im.End
@@ -95,7 +97,8 @@ type FoundLinks struct {
 	Saved    *sick.Saved // without what is excluded
 }
 
-// FoundLinks is what is found of links by now; nil if nothing was judged, or not all that was found before is known yet.
+// FoundLinks is what is found of links by now; nil if nothing was judged, or not all that was found before is known
+// yet.
 func (d *Server) FoundLinks() *FoundLinks {
 	j := &d.links
 	j.mu.Lock()
@@ -168,7 +171,8 @@ func (d *Server) SickLinks(context.Context) (*ctl.SickLinks, error) {
 	j.mu.Unlock()
 	for i := range rules {
 		r := &rules[i]
-		out.Rules = append(out.Rules, ctl.SickRule{Name: r.Name, Counters: r.Measures(), Limit: r.Limit(), Window: r.Window.Seconds(), Action: r.Action.String()})
+		out.Rules = append(out.Rules, ctl.SickRule{Name: r.Name, Counters: r.Measures(), Limit: r.Limit(),
+			Window: r.Window.Seconds(), Action: r.Action.String()})
 	}
 	if saved != nil {
 		for i := range saved.Excluded {
@@ -184,8 +188,10 @@ func (d *Server) SickLinks(context.Context) (*ctl.SickLinks, error) {
 	for i := range found {
 		f := &found[i]
 		did := decisions[linkRule{f.Port, f.Rule.Name}]
-		out.Links = append(out.Links, ctl.SickLink{PortOf: c.portOf(f.Port), Rule: f.Rule.Name, Counted: f.Counted, Most: f.Most,
-			Since: c.Time(f.Since), Last: c.Time(f.Last), Clean: c.Time(ended + f.Left()), Relapses: f.Relapses, Action: did.Does.String(), Would: did.Would.String(), Obstacle: did.Obstacle.String()})
+		out.Links = append(out.Links, ctl.SickLink{PortOf: c.portOf(f.Port), Rule: f.Rule.Name, Counted: f.Counted,
+			Most:  f.Most,
+			Since: c.Time(f.Since), Last: c.Time(f.Last), Clean: c.Time(ended + f.Left()), Relapses: f.Relapses,
+			Action: did.Does.String(), Would: did.Would.String(), Obstacle: did.Obstacle.String()})
 	}
 	return out, nil
 }
@@ -208,7 +214,8 @@ func (d *Server) LinkCounts() (found [sick.Disable + 1]int, excluded int) {
 
 // excluded is a link that is out of use. ended is the last time that was judged, at which found were there.
 func (c *counted) excluded(e *sick.Excluded, found []sick.Finding, ended time.Duration) ctl.ExcludedLink {
-	out := ctl.ExcludedLink{PortOf: c.portOf(e.Port), Action: e.Action.String(), State: e.State.String(), ByHand: e.ByHand, Since: time.Unix(e.Since, 0)}
+	out := ctl.ExcludedLink{PortOf: c.portOf(e.Port), Action: e.Action.String(), State: e.State.String(),
+		ByHand: e.ByHand, Since: time.Unix(e.Since, 0)}
 	if e.Until > 0 {
 		out.Returns = time.Unix(e.Until, 0)
 	}
@@ -234,7 +241,8 @@ func (d *Server) IsolateLink(_ context.Context, port string, last time.Duration)
 		return nil, err
 	}
 	if p := l.port.In(l.topo); !l.excluded && (p == topo.None || !l.topo.BetweenSwitches(p)) {
-		return nil, fmt.Errorf("%w: %q does not lead to another switch, so routes cannot avoid it", ctl.ErrBadRequest, port)
+		return nil, fmt.Errorf("%w: %q does not lead to another switch, so routes cannot avoid it", ctl.ErrBadRequest,
+			port)
 	}
 	out := &ctl.IsolatedLink{PortOf: l.PortOf}
 	if last > 0 {
@@ -293,7 +301,8 @@ type namedLink struct {
 	ctl.PortOf      // as it was named
 }
 
-// linkOf is the link of a named port. What is known of links outlives them: a port can be named by its GUID also if it has gone.
+// linkOf is the link of a named port. What is known of links outlives them: a port can be named by its GUID also if it
+// has gone.
 func (s *subnet) linkOf(name string, saved *sick.Saved) (l namedLink, err error) {
 	if node, num, is := cutPort(name); is {
 		if guid, is, _ := s.guidOf(node); is {
@@ -313,7 +322,8 @@ func (s *subnet) linkOf(name string, saved *sick.Saved) (l namedLink, err error)
 	return l, nil
 }
 
-// known is the link of a port: as it is out of use, as it is, or as it was found sick. ok is false if it is none of these.
+// known is the link of a port: as it is out of use, as it is, or as it was found sick. ok is false if it is none of
+// these.
 func (s *subnet) known(k perf.Key, saved *sick.Saved) (l namedLink, ok bool) {
 	t := s.view.Topo
 	l = namedLink{topo: t, port: k, PortOf: (&counted{subnet: s}).portOf(k)}

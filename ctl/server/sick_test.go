@@ -16,7 +16,8 @@ import (
 	"ibsm/view"
 )
 
-// TestExcludedLinks: a link that is out of use is listed with the origin of the wish, its state and when it returns, and a port of it says so.
+// TestExcludedLinks: a link that is out of use is listed with the origin of the wish, its state and when it returns,
+// and a port of it says so.
 func TestExcludedLinks(t *testing.T) {
 	v := newView(t, "fattree:k=4,levels=2")
 	leaf := v.Topo.Switches[0]
@@ -32,18 +33,23 @@ func TestExcludedLinks(t *testing.T) {
 		state view.DrainState
 		why   string
 	}{
-		{sick.Excluded{Port: k, Action: sick.Avoid, ByHand: true, Until: 5000}, view.BySickLinks, view.DrainEmpty, ", because it is sick and out of use"},
-		{sick.Excluded{Port: k, Action: sick.Avoid}, view.BySickLinks, view.DrainNeeded, "still use it, because it is sick and out of use"},
+		{sick.Excluded{Port: k, Action: sick.Avoid, ByHand: true, Until: 5000}, view.BySickLinks, view.DrainEmpty,
+			", because it is sick and out of use"},
+		{sick.Excluded{Port: k, Action: sick.Avoid}, view.BySickLinks, view.DrainNeeded,
+			"still use it, because it is sick and out of use"},
 		{sick.Excluded{Port: k, Action: sick.Avoid}, view.ByOperator, view.DrainEmpty, "the operator drained it"},
 	} {
-		v.Drained = []view.Drained{{SwitchPort: routing.SwitchPort{Switch: k.Node, Port: k.Port}, By: by.by, State: by.state}}
+		v.Drained = []view.Drained{
+			{SwitchPort: routing.SwitchPort{Switch: k.Node, Port: k.Port}, By: by.by, State: by.state},
+		}
 		found := []sick.Finding{{Port: k, Rule: &sick.Rule{Action: sick.Avoid}}}
 		got := c.excluded(&by.e, found, time.Hour)
 		routes := ""
 		if by.by == view.BySickLinks {
 			routes = by.state.String()
 		}
-		if got.Node != k.Node.String() || got.Port != k.Port || got.Routes != routes || got.ByHand != by.e.ByHand || got.Returns.IsZero() || by.e.Until > 0 && got.Returns.Unix() != 5000 {
+		if got.Node != k.Node.String() || got.Port != k.Port || got.Routes != routes || got.ByHand != by.e.ByHand ||
+			got.Returns.IsZero() || by.e.Until > 0 && got.Returns.Unix() != 5000 {
 			t.Errorf("%+v: %+v", by, got)
 		}
 		d := &doctor{subnet: newSubnet(v, nil)}
@@ -64,7 +70,8 @@ func TestDiagnoseSickLink(t *testing.T) {
 	rule := &sick.Rule{Name: "bit-errors", Counters: pma.Of(pma.SymbolErrorCounter), Window: 12 * time.Minute}
 	gone := sick.Finding{Port: perf.Key{Node: 0x99, Port: 1}, Peer: perf.KeyOf(v.Topo, p+1), Rule: rule}
 	s.sickLinks = func() []sick.Finding {
-		return []sick.Finding{{Port: perf.KeyOf(v.Topo, peer), Peer: perf.KeyOf(v.Topo, p), Rule: rule, Counted: 117, Most: 6}, gone}
+		return []sick.Finding{{Port: perf.KeyOf(v.Topo, peer), Peer: perf.KeyOf(v.Topo, p), Rule: rule, Counted: 117,
+			Most: 6}, gone}
 	}
 	d := s.doctor()
 	want := d.called(peer) + ": SymbolErrorCounter 117 in 12m0s, more than 6 (rule bit-errors)"
@@ -99,13 +106,16 @@ func TestLinkOf(t *testing.T) {
 	gone, gonePeer := perf.Key{Node: 0x99, Port: 7}, perf.Key{Node: up.Node, Port: 5}
 	kept := &sick.Saved{
 		Excluded: []sick.Excluded{{Port: gone, Peer: gonePeer}},
-		Found:    []sick.SavedFinding{{Port: downPeer, Peer: down}, {Port: up, Peer: perf.Key{Node: 0x98, Port: 1}}, {Port: perf.Key{Node: 0x97, Port: 2}, Peer: hostPeer}},
+		Found: []sick.SavedFinding{{Port: downPeer, Peer: down}, {Port: up, Peer: perf.Key{Node: 0x98, Port: 1}},
+			{Port: perf.Key{Node: 0x97, Port: 2}, Peer: hostPeer}},
 	}
 	for _, tt := range []struct{ named, port, peer perf.Key }{
-		{host, host, hostPeer}, {up, up, upPeer}, {down, downPeer, down}, {gone, gone, gonePeer}, {perf.Key{Node: 0x97, Port: 2}, perf.Key{Node: 0x97, Port: 2}, hostPeer},
+		{host, host, hostPeer}, {up, up, upPeer}, {down, downPeer, down}, {gone, gone, gonePeer},
+		{perf.Key{Node: 0x97, Port: 2}, perf.Key{Node: 0x97, Port: 2}, hostPeer},
 	} {
 		l, err := s.linkOf(name(tt.named), kept)
-		if err != nil || l.port != tt.port || l.peer != tt.peer || l.Node != tt.named.Node.String() || l.Port != tt.named.Port {
+		if err != nil || l.port != tt.port || l.peer != tt.peer || l.Node != tt.named.Node.String() ||
+			l.Port != tt.named.Port {
 			t.Errorf("%v: %+v, %v; want %v and %v", tt.named, l, err, tt.port, tt.peer)
 		}
 	}

@@ -65,7 +65,8 @@ func Show(v *view.View, dropped ...manager.DroppedPackets) ctl.Subnet {
 func newSubnet(v *view.View, reg *registry.State) *subnet {
 	s := &subnet{view: v, registered: reg, mkeyRule: new(atomic.Pointer[mkeyRule])}
 	s.loads = sync.OnceValue(func() []uint32 {
-		loads, _ := quality.Loads(context.Background(), routing.In{Topo: v.Topo, LIDs: v.LIDs}, v.Tables.LFT) // the only error is the context's
+		// the only error is the context's
+		loads, _ := quality.Loads(context.Background(), routing.In{Topo: v.Topo, LIDs: v.LIDs}, v.Tables.LFT)
 		return loads
 	})
 	s.finder = sync.OnceValue(func() *path.Finder { return path.New(v) })
@@ -94,7 +95,8 @@ func (s *subnet) Generation() uint64 { return s.view.Gen }
 // count counts nodes, ports, links and LIDs.
 func (s *subnet) count() *ctl.SubnetStatus {
 	t, st := s.view.Topo, &ctl.SubnetStatus{
-		Generation: s.view.Gen, Prefix: s.view.Subnet.Prefix.String(), SMLID: s.view.LIDs.Base[s.view.Topo.Self], Ports: map[string]int{},
+		Generation: s.view.Gen, Prefix: s.view.Subnet.Prefix.String(), SMLID: s.view.LIDs.Base[s.view.Topo.Self],
+		Ports: map[string]int{},
 	}
 	for i := range t.Nodes {
 		switch t.Nodes[i].Type {
@@ -140,7 +142,8 @@ func (s *subnet) count() *ctl.SubnetStatus {
 
 // dumps are the files that can be written.
 var dumps = map[string]func(context.Context, io.Writer, *view.View, names.Map) error{
-	"lfts": dump.LFTs, "lid-matrix": dump.LIDMatrix, "routes": dump.Routes, "multicast": dump.MulticastFDBs, "subnet": dump.Subnet, "guids": guids,
+	"lfts": dump.LFTs, "lid-matrix": dump.LIDMatrix, "routes": dump.Routes, "multicast": dump.MulticastFDBs,
+	"subnet": dump.Subnet, "guids": guids,
 }
 
 // Dumps are the names of the files that Dump writes.
@@ -159,7 +162,8 @@ func guids(_ context.Context, w io.Writer, v *view.View, _ names.Map) error {
 			continue
 		}
 		top := base + mad.LID(v.LIDs.Count(p)) - 1
-		if _, err := fmt.Fprintf(w, "%v 0x%04x 0x%04x\n\n", v.Topo.Ports[p].GUID, uint16(base), uint16(top)); err != nil {
+		if _, err := fmt.Fprintf(w, "%v 0x%04x 0x%04x\n\n", v.Topo.Ports[p].GUID, uint16(base),
+			uint16(top)); err != nil {
 			return err
 		}
 	}
@@ -193,7 +197,8 @@ func (s *subnet) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) {
 	if !slices.Contains(states, f.State) {
 		return nil, fmt.Errorf("%w: port state %q: expected one of %v", ctl.ErrBadRequest, f.State, states[1:])
 	}
-	rows := map[ctl.List]func(topo.NodeIdx, *ctl.Filter, func(any) bool) bool{ctl.Nodes: s.node, ctl.Ports: s.ports, ctl.Links: s.links, ctl.PKeys: s.pkeys}[l]
+	rows := map[ctl.List]func(topo.NodeIdx, *ctl.Filter, func(any) bool) bool{ctl.Nodes: s.node, ctl.Ports: s.ports,
+		ctl.Links: s.links, ctl.PKeys: s.pkeys}[l]
 	return func(yield func(any) bool) {
 		for i := range s.view.Topo.Nodes {
 			n := topo.NodeIdx(i)
@@ -210,15 +215,18 @@ func (s *subnet) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) {
 	}, nil
 }
 
-var states = []string{"", smp.PortDown.String(), smp.PortInit.String(), smp.PortArmed.String(), smp.PortActive.String(), smp.PortActiveDefer.String()}
+var states = []string{"", smp.PortDown.String(), smp.PortInit.String(), smp.PortArmed.String(), smp.PortActive.String(),
+	smp.PortActiveDefer.String()}
 
 // node is the row of a node.
 func (s *subnet) node(n topo.NodeIdx, _ *ctl.Filter, yield func(any) bool) bool {
 	t := s.view.Topo
 	node := &t.Nodes[n]
 	row := ctl.Node{
-		GUID: node.GUID.String(), Type: node.Type.String(), Desc: node.Desc.String(), Ports: int(node.NumPorts), Missed: int(node.Missed),
-		SystemGUID: node.Info.SystemImageGUID().String(), VendorID: node.Info.VendorID(), DeviceID: node.Info.DeviceID(), Revision: node.Info.Revision(),
+		GUID: node.GUID.String(), Type: node.Type.String(), Desc: node.Desc.String(), Ports: int(node.NumPorts),
+		Missed:     int(node.Missed),
+		SystemGUID: node.Info.SystemImageGUID().String(), VendorID: node.Info.VendorID(),
+		DeviceID: node.Info.DeviceID(), Revision: node.Info.Revision(),
 		Aggregation: node.Aggregation,
 	}
 	for num := range int(node.NumPorts) + 1 {
@@ -247,11 +255,13 @@ func (s *subnet) ports(n topo.NodeIdx, f *ctl.Filter, yield func(any) bool) bool
 			continue
 		}
 		row = ctl.Port{
-			GUID: port.GUID.String(), Node: guid, Desc: desc, Type: node.Type.String(), Num: port.Num, LID: s.view.LIDs.Base[p], LMC: s.view.LIDs.LMC[p],
+			GUID: port.GUID.String(), Node: guid, Desc: desc, Type: node.Type.String(), Num: port.Num,
+			LID: s.view.LIDs.Base[p], LMC: s.view.LIDs.LMC[p],
 			State: state, Physical: physical, Unhealthy: port.Unhealthy,
 		}
 		if port.Num != 0 && port.Info.PortState() != smp.PortDown {
-			row.Width, row.Speed, row.MTU = port.Info.LinkWidthActive().String(), t.LinkSpeed(p).String(), port.Info.NeighborMTU().Bytes()
+			row.Width, row.Speed, row.MTU = port.Info.LinkWidthActive().String(), t.LinkSpeed(p).String(),
+				port.Info.NeighborMTU().Bytes()
 		}
 		if port.Peer != topo.None {
 			peer = s.end(port.Peer)
@@ -302,5 +312,6 @@ func (s *subnet) end(p topo.PortIdx) ctl.End { return endAt(s.view.Topo, s.view.
 func endAt(t *topo.Topo, l *topo.LIDs, p topo.PortIdx) ctl.End {
 	port := &t.Ports[p]
 	node := &t.Nodes[port.Node]
-	return ctl.End{Node: node.GUID.String(), Desc: node.Desc.String(), Type: node.Type.String(), Port: port.Num, LID: l.Base[t.EndPort(p)]}
+	return ctl.End{Node: node.GUID.String(), Desc: node.Desc.String(), Type: node.Type.String(), Port: port.Num,
+		LID: l.Base[t.EndPort(p)]}
 }

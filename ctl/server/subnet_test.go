@@ -88,7 +88,8 @@ func TestRows(t *testing.T) {
 		t.Errorf("%d ports, want %d", len(ports), want)
 	}
 	for _, l := range rows[ctl.Link](t, s, ctl.Links, ctl.Filter{Routes: true}) {
-		if l.Routes == nil || l.To.Type == "CA" && *l.Routes != (ctl.Routes{Out: 15 * 2, In: 15 * 2}) { // 15 others, two LIDs each
+		// 15 others, two LIDs each
+		if l.Routes == nil || l.To.Type == "CA" && *l.Routes != (ctl.Routes{Out: 15 * 2, In: 15 * 2}) {
 			t.Errorf("%v %v: routes %v", l.From, l.To, l.Routes)
 		}
 	}
@@ -120,7 +121,8 @@ func TestRows(t *testing.T) {
 	if got := rows[ctl.Link](t, s, ctl.Links, ctl.Filter{Node: leaf.GUID}); len(got) != leaf.Ports {
 		t.Errorf("%d links of %s, which has %d ports", len(got), leaf.Desc, leaf.Ports)
 	}
-	if got := rows[ctl.Port](t, s, ctl.Ports, ctl.Filter{State: smp.PortDown.String()}); len(got) != s.status.Ports["Down"] {
+	if got := rows[ctl.Port](t, s, ctl.Ports, ctl.Filter{State: smp.PortDown.String()}); len(
+		got) != s.status.Ports["Down"] {
 		t.Errorf("%d ports down, %v counted", len(got), s.status.Ports)
 	}
 }
@@ -130,7 +132,8 @@ func TestRowsRefusals(t *testing.T) {
 	for _, c := range []struct {
 		f    ctl.Filter
 		want error
-	}{{ctl.Filter{Type: "ca"}, ctl.ErrBadRequest}, {ctl.Filter{State: "up"}, ctl.ErrBadRequest}, {ctl.Filter{Node: "nobody"}, ctl.ErrNotFound}} {
+	}{{ctl.Filter{Type: "ca"}, ctl.ErrBadRequest}, {ctl.Filter{State: "up"}, ctl.ErrBadRequest},
+		{ctl.Filter{Node: "nobody"}, ctl.ErrNotFound}} {
 		if _, err := s.Rows(ctl.Ports, c.f); !errors.Is(err, c.want) {
 			t.Errorf("%+v: %v", c.f, err)
 		}
@@ -140,7 +143,9 @@ func TestRowsRefusals(t *testing.T) {
 func TestFindPort(t *testing.T) {
 	v := newView(t, "fattree:k=4")
 	s := newSubnet(v, nil)
-	host := v.Topo.EndPorts[slices.IndexFunc(v.Topo.EndPorts, func(p topo.PortIdx) bool { return v.Topo.Nodes[v.Topo.Ports[p].Node].Type == mad.CA })]
+	host := v.Topo.EndPorts[slices.IndexFunc(v.Topo.EndPorts, func(p topo.PortIdx) bool {
+		return v.Topo.Nodes[v.Topo.Ports[p].Node].Type == mad.CA
+	})]
 	port := &v.Topo.Ports[host]
 	node := &v.Topo.Nodes[port.Node]
 	desc := node.Desc.String()
@@ -178,7 +183,8 @@ func TestFindPort(t *testing.T) {
 	copies := *v.Topo
 	copies.Nodes = slices.Clone(v.Topo.Nodes)
 	v.Topo = &copies
-	for _, set := range []string{"selene-02 mlx5_1 ", " selene-02 mlx5_1", "  selene-02 mlx5_1  "} { // as on real adapters
+	// as on real adapters
+	for _, set := range []string{"selene-02 mlx5_1 ", " selene-02 mlx5_1", "  selene-02 mlx5_1  "} {
 		copies.Nodes[port.Node].Desc.Set(set)
 		for _, name := range []string{set, "selene-02 mlx5_1", " selene-02 mlx5_1 ", "selene-02"} {
 			if p, _, err := s.findPort(name); err != nil || p != host {
@@ -200,7 +206,8 @@ func TestFindPort(t *testing.T) {
 	for i := range copies.Nodes {
 		copies.Nodes[i].Desc.Set("MT4123 ConnectX6")
 	}
-	if _, _, err := s.findPort("MT4123"); !errors.Is(err, ctl.ErrBadRequest) || !strings.Contains(err.Error(), copies.Nodes[0].GUID.String()) {
+	if _, _, err := s.findPort("MT4123"); !errors.Is(err, ctl.ErrBadRequest) ||
+		!strings.Contains(err.Error(), copies.Nodes[0].GUID.String()) {
 		t.Errorf("a name that many have: %v", err)
 	}
 }
@@ -209,7 +216,8 @@ func TestFindPort(t *testing.T) {
 func FuzzFindPort(f *testing.F) {
 	v := newView(f, "fattree:k=4")
 	s := newSubnet(v, nil)
-	for _, name := range []string{"1", "0x2", "fe80::1", "leaf-01", "0xb83fd20300400000", "::ffff:1.2.3.4", "fe80::1%eth0"} {
+	for _, name := range []string{"1", "0x2", "fe80::1", "leaf-01", "0xb83fd20300400000", "::ffff:1.2.3.4",
+		"fe80::1%eth0"} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
@@ -223,7 +231,8 @@ func FuzzFindPort(f *testing.F) {
 // does not work has a reason.
 func FuzzDiagnose(f *testing.F) {
 	s := newSubnet(newView(f, "fattree:k=4"), nil)
-	for _, name := range []string{"1", "leaf-01", "leaf-01:2", "0xb83fd20300400000:9", "fe80::1", "::", ":", "host-01", "x:999"} {
+	for _, name := range []string{"1", "leaf-01", "leaf-01:2", "0xb83fd20300400000:9", "fe80::1", "::", ":", "host-01",
+		"x:999"} {
 		f.Add(name, "")
 		f.Add("1", name)
 	}
@@ -308,7 +317,8 @@ func TestPathOfHosts(t *testing.T) {
 		for i := range p.Links {
 			guid, _ := mad.ParseGUID(p.Hops[i].Node)
 			peer := v.Topo.Ports[v.Topo.Port(v.Topo.FindNode(guid), p.Hops[i].Out)].Peer
-			if far := &v.Topo.Ports[peer]; v.Topo.Nodes[far.Node].GUID.String() != p.Hops[i+1].Node || far.Num != p.Hops[i+1].In {
+			if far := &v.Topo.Ports[peer]; v.Topo.Nodes[far.Node].GUID.String() != p.Hops[i+1].Node ||
+				far.Num != p.Hops[i+1].In {
 				t.Errorf("hop %d of %+v does not lead to the next", i, p.Hops)
 			}
 		}
@@ -326,7 +336,8 @@ func TestDumps(t *testing.T) {
 		}
 		if kind == "guids" {
 			p := v.Topo.EndPorts[0]
-			want := fmt.Sprintf("%v 0x%04x 0x%04x\n\n", v.Topo.Ports[p].GUID, uint16(v.LIDs.Base[p]), int(v.LIDs.Base[p])+v.LIDs.Count(p)-1)
+			want := fmt.Sprintf("%v 0x%04x 0x%04x\n\n", v.Topo.Ports[p].GUID, uint16(v.LIDs.Base[p]),
+				int(v.LIDs.Base[p])+v.LIDs.Count(p)-1)
 			if !strings.HasPrefix(b.String(), want) || strings.Count(b.String(), "\n") != 2*len(v.Topo.EndPorts) {
 				t.Errorf("guids begin with %q, want %q", b.String()[:len(want)], want)
 			}

@@ -19,7 +19,8 @@ func TestUnwritten(t *testing.T) {
 	d.Unwritten("dump files", errors.New("read-only file system"))
 	d.Unwritten("state store", errors.New("input/output error"))
 	got := troubles()
-	if len(got) != 2 || !strings.Contains(got[1], "THE STATE STORE CANNOT BE WRITTEN since ") || !strings.Contains(got[1], ": input/output error; ") {
+	if len(got) != 2 || !strings.Contains(got[1], "THE STATE STORE CANNOT BE WRITTEN since ") ||
+		!strings.Contains(got[1], ": input/output error; ") {
 		t.Errorf("%q", got)
 	}
 	if u := d.Status().Unwritten; u[1].Since != first {

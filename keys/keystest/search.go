@@ -52,11 +52,13 @@ func (s *Search) AddKey(what string, key uint64) {
 	s.add(what, fmt.Appendf(nil, "%d", binary.BigEndian.Uint64(b)))
 }
 
-// AddBytes adds bytes as they are, in hexadecimal, with separators, as a list of decimal numbers, and in base64 wherever they begin in what is encoded.
+// AddBytes adds bytes as they are, in hexadecimal, with separators, as a list of decimal numbers, and in base64
+// wherever they begin in what is encoded.
 func (s *Search) AddBytes(what string, value []byte) {
 	s.add(what, value)
 	digits := hex.EncodeToString(value)
-	for _, text := range []string{digits, fmt.Sprintf("% x", value), strings.ReplaceAll(fmt.Sprintf("% x", value), " ", ":")} {
+	for _, text := range []string{digits, fmt.Sprintf("% x", value),
+		strings.ReplaceAll(fmt.Sprintf("% x", value), " ", ":")} {
 		s.add(what, []byte(text))
 		s.add(what, []byte(strings.ToUpper(text)))
 	}
@@ -73,8 +75,8 @@ func (s *Search) AddBytes(what string, value []byte) {
 	}
 }
 
-// AddSecret adds a secret and all that follows from it: the keys of the subnet, the seed of the M_Keys of ports, and those of the given ports
-// with a number, the one before it and the next.
+// AddSecret adds a secret and all that follows from it: the keys of the subnet, the seed of the M_Keys of ports, and
+// those of the given ports with a number, the one before it and the next.
 func (s *Search) AddSecret(secret keys.Secret, number uint32, ports []uint64) error {
 	_, digits, _ := strings.Cut(strings.TrimSpace(string(secret.Text())), "\nsecret ")
 	value, err := hex.DecodeString(digits)

@@ -71,7 +71,8 @@ func recorded(t testing.TB, sleep func(time.Duration)) []byte {
 	sleep(1500 * time.Nanosecond)
 	bounced := request(3, smp.AttrPortInfo, 7)
 	bounced.TimedOut = true
-	w.given = []mad.Datagram{response(request(2, smp.AttrNodeInfo)), bounced, general(mad.ClassSA, mad.MethodGet, 5), general(mad.ClassPerf, mad.MethodGet, 6)}
+	w.given = []mad.Datagram{response(request(2, smp.AttrNodeInfo)), bounced, general(mad.ClassSA, mad.MethodGet, 5),
+		general(mad.ClassPerf, mad.MethodGet, 6)}
 	p.Recv(make([]mad.Datagram, 8))
 	sleep(time.Second)
 	counters := general(mad.ClassPerf, mad.MethodGet, 7)
@@ -110,13 +111,15 @@ func TestRecording(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Program != "ibsm 1.2.3" || f.End != "the sweep has ended" || f.Ended != time.Minute+time.Second+1500 || f.Skipped != 0 {
+	if f.Program != "ibsm 1.2.3" || f.End != "the sweep has ended" || f.Ended != time.Minute+time.Second+1500 ||
+		f.Skipped != 0 {
 		t.Errorf("%q, %q, %v, %d skipped", f.Program, f.End, f.Ended, f.Skipped)
 	}
 	want := []Record{
 		{0, true, request(2, smp.AttrNodeInfo)}, {0, true, request(3, smp.AttrPortInfo, 7)},
 		{1500, false, response(request(2, smp.AttrNodeInfo))},
-		{time.Second + 1500, true, general(mad.ClassPerf, mad.MethodGet, 7)}, {time.Second + 1500, false, general(mad.ClassPerf, mad.MethodGetResp, 7)},
+		{time.Second + 1500, true, general(mad.ClassPerf, mad.MethodGet, 7)},
+		{time.Second + 1500, false, general(mad.ClassPerf, mad.MethodGetResp, 7)},
 	}
 	want[3].GRH.Present = true
 	if len(f.Records) != len(want) {
@@ -177,7 +180,8 @@ func TestBounded(t *testing.T) {
 		t.Error("it has not ended")
 	}
 	p.Send([]mad.Datagram{request(4, smp.AttrNodeInfo)})
-	if f, err := Read(bytes.NewReader(rec.End("never"))); err != nil || !strings.Contains(f.End, "1048576 packets") || len(f.Records) != 2 {
+	if f, err := Read(bytes.NewReader(rec.End("never"))); err != nil || !strings.Contains(f.End, "1048576 packets") ||
+		len(f.Records) != 2 {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
@@ -189,7 +193,8 @@ func TestBoundedBytes(t *testing.T) {
 	batch := make([]mad.Datagram, 1000)
 	for name, stuck := range map[string]bool{"64 MiB": false, "compressed": true} {
 		var r Recorder
-		rec := &Recording{recorder: &r, start: time.Now(), done: make(chan struct{}), wake: make(chan struct{}, 1), written: make(chan struct{})}
+		rec := &Recording{recorder: &r, start: time.Now(), done: make(chan struct{}), wake: make(chan struct{}, 1),
+			written: make(chan struct{})}
 		rec.out.section("ibsm", rec.start)
 		if !stuck {
 			rec.file.Write(make([]byte, MaxSize-1<<20))
@@ -249,7 +254,8 @@ func TestNoCost(t *testing.T) {
 	}
 }
 
-// TestBlank: every field that is a key by the specification, in every class that is recorded, is blanked where it is not 0.
+// TestBlank: every field that is a key by the specification, in every class that is recorded, is blanked where it is
+// not 0.
 func TestBlank(t *testing.T) {
 	const key = 0x1112131415161718
 	for _, c := range []struct {
@@ -342,7 +348,8 @@ func TestIbdump(t *testing.T) {
 	in := request(2, smp.AttrNodeInfo, 1, 2) // of another manager
 	in.Packet.SetHopPointer(3)
 	for _, extended := range []bool{false, true} {
-		file := ibdump(extended, out, in, response(out), general(mad.ClassSA, mad.MethodGet, 3), general(mad.ClassPerf, mad.MethodGet, 4))
+		file := ibdump(extended, out, in, response(out), general(mad.ClassSA, mad.MethodGet, 3),
+			general(mad.ClassPerf, mad.MethodGet, 4))
 		if name := os.Getenv("IBSM_CAPTURE"); name != "" && !extended {
 			if err := os.WriteFile(name+".erf", file, 0o666); err != nil {
 				t.Fatal(err)
@@ -355,7 +362,8 @@ func TestIbdump(t *testing.T) {
 		if len(f.Records) != 4 || f.Skipped != 1 || f.End != "" {
 			t.Fatalf("%d packets, %d skipped, end %q", len(f.Records), f.Skipped, f.End)
 		}
-		for i, want := range []Record{{0, true, out}, {7000, false, in}, {14000, false, response(out)}, {28000, true, general(mad.ClassPerf, mad.MethodGet, 4)}} {
+		for i, want := range []Record{{0, true, out}, {7000, false, in}, {14000, false, response(out)},
+			{28000, true, general(mad.ClassPerf, mad.MethodGet, 4)}} {
 			if got := f.Records[i]; got != want {
 				t.Errorf("packet %d is %+v, want %+v", i, got, want)
 			}
@@ -372,8 +380,11 @@ func swapped(packets ...mad.Datagram) []byte {
 		b = append(b, body...)
 		return big.AppendUint32(b, uint32(len(body)+12))
 	}
-	out := block(blockSection, []byte{0x1a, 0x2b, 0x3c, 0x4d, 0, 1, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
-	out = append(out, block(blockInterface, []byte{0, linkERF, 0, 0, 0, 0, 0, 0, 0, ifTSResol, 0, 1, 0x8a, 0, 0, 0, 0, 0, 0, 0})...) // 2^-10 s
+	out := block(blockSection, []byte{0x1a, 0x2b, 0x3c, 0x4d, 0, 1, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff})
+	// 2^-10 s
+	out = append(out,
+		block(blockInterface, []byte{0, linkERF, 0, 0, 0, 0, 0, 0, 0, ifTSResol, 0, 1, 0x8a, 0, 0, 0, 0, 0, 0, 0})...)
 	for i := range packets {
 		frame := appendFrame(nil, &packets[i], true)
 		body := append(make([]byte, 4), 0, 0, 0, 0, 0, 0, byte(4*(i+1)), 0)

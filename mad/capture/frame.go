@@ -111,8 +111,8 @@ func parseFrame(b []byte, d *mad.Datagram) (dlid, slid mad.LID, ok bool) {
 	return dlid, slid, to == qp && from == qp && d.Packet.BaseVersion() == 1
 }
 
-// infiniBandOf is the packet in an ERF record of type InfiniBand, nil for another record. The uppermost bit of the type,
-// and of each extension header of 8 bytes, says that another one follows.
+// infiniBandOf is the packet in an ERF record of type InfiniBand, nil for another record. The uppermost bit of the
+// type, and of each extension header of 8 bytes, says that another one follows.
 func infiniBandOf(b []byte) []byte {
 	if len(b) < erfSize || b[8]&^moreHeaders != typeInfiniBand {
 		return nil

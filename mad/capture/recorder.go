@@ -34,7 +34,8 @@ var ErrBusy = errors.New("a recording is under way")
 
 // Begin begins a recording. Program is the name and the version of the program. End must be called.
 func (r *Recorder) Begin(program string) (*Recording, error) {
-	rec := &Recording{recorder: r, start: time.Now(), done: make(chan struct{}), wake: make(chan struct{}, 1), written: make(chan struct{})}
+	rec := &Recording{recorder: r, start: time.Now(), done: make(chan struct{}), wake: make(chan struct{}, 1),
+		written: make(chan struct{})}
 	rec.out.section(program, rec.start)
 	if !r.current.CompareAndSwap(nil, rec) {
 		return nil, ErrBusy
@@ -187,7 +188,8 @@ func (p *port) Send(ds []mad.Datagram) (int, error) {
 	return p.Port.Send(ds)
 }
 
-// TrySend implements mad.Port. Only what the port takes is recorded, and so a response may be recorded before its request.
+// TrySend implements mad.Port. Only what the port takes is recorded, and so a response may be recorded before its
+// request.
 func (p *port) TrySend(ds []mad.Datagram) (int, error) {
 	n, err := p.Port.TrySend(ds)
 	if r := p.recorder.current.Load(); r != nil {

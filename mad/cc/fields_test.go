@@ -95,7 +95,8 @@ func TestIndexed(t *testing.T) {
 	if e := EntryOf(0xff, 0xffff); e != 0xffff {
 		t.Errorf("a cut entry is %x", e)
 	}
-	if AttrName(AttrCACongestionSetting) != "CACongestionSetting" || AttrName(0x77) != "0x0077" || AttrName(mad.AttrID(0x13)) != "CongestionLog" {
+	if AttrName(AttrCACongestionSetting) != "CACongestionSetting" || AttrName(0x77) != "0x0077" ||
+		AttrName(mad.AttrID(0x13)) != "CongestionLog" {
 		t.Error("names")
 	}
 }

@@ -41,8 +41,9 @@ const maxReceived = 1024
 
 // NewAsker returns an Asker without requests.
 func NewAsker(cfg txn.Config, asking Asking) *Asker {
-	a := &Asker{asking: asking, start: time.Now(), received: make(chan mad.Datagram, maxReceived), calls: make(chan func()),
-		wake: make(chan struct{}, 1), table: txn.New(cfg)}
+	a := &Asker{asking: asking, start: time.Now(), received: make(chan mad.Datagram, maxReceived),
+		calls: make(chan func()),
+		wake:  make(chan struct{}, 1), table: txn.New(cfg)}
 	a.table.SetYields(true)
 	return a
 }

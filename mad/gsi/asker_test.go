@@ -52,7 +52,8 @@ func TestAsker(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		slices.Sort(said)
-		if got := strings.Join(said, ", "); got != "1 true, 2 true, 3 false, 4 true, 5 true" || attempts[3] != 2 || attempts[2] != 2 {
+		if got := strings.Join(said, ", "); got != "1 true, 2 true, 3 false, 4 true, 5 true" || attempts[3] != 2 ||
+			attempts[2] != 2 {
 			t.Errorf("%s; attempts %v", got, attempts)
 		}
 		said = nil

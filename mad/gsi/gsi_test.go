@@ -149,11 +149,15 @@ func TestRecv(t *testing.T) {
 		}
 	}
 	s := &script{batches: [][]mad.Datagram{
-		{packet(mad.ClassSA, mad.MethodGet, 1), packet(mad.ClassSA, mad.MethodGet, 2), packet(mad.ClassMirror, mad.MethodGetTable, 3)},
-		{packet(mad.ClassSA, mad.MethodGetResp, 4), packet(mad.ClassLIDRouted, mad.MethodTrap, 5), packet(mad.ClassPerf, mad.MethodGetResp, 6),
-			packet(mad.ClassDirected, mad.MethodGetResp, 7), packet(mad.ClassDirected, mad.MethodGetResp, 8), packet(mad.ClassSA, mad.MethodReportResp, 9)},
+		{packet(mad.ClassSA, mad.MethodGet, 1), packet(mad.ClassSA, mad.MethodGet, 2),
+			packet(mad.ClassMirror, mad.MethodGetTable, 3)},
+		{packet(mad.ClassSA, mad.MethodGetResp, 4), packet(mad.ClassLIDRouted, mad.MethodTrap, 5),
+			packet(mad.ClassPerf, mad.MethodGetResp, 6),
+			packet(mad.ClassDirected, mad.MethodGetResp, 7), packet(mad.ClassDirected, mad.MethodGetResp, 8),
+			packet(mad.ClassSA, mad.MethodReportResp, 9)},
 	}}
-	p := New(s, Users{SARequest: user(SARequest, 1), SAReport: user(SAReport, 9), SAClient: user(SAClient, 9), Mirror: user(Mirror, 9)})
+	p := New(s, Users{SARequest: user(SARequest, 1), SAReport: user(SAReport, 9), SAClient: user(SAClient, 9),
+		Mirror: user(Mirror, 9)})
 	ds := make([]mad.Datagram, 16)
 	n, err := p.Recv(ds)
 	if n != 3 || err != nil {
@@ -172,7 +176,9 @@ func TestRecv(t *testing.T) {
 	if runs != 4 {
 		t.Errorf("users were called %d times", runs)
 	}
-	want := [NumKinds]Count{Subnet: {3, 0}, SARequest: {2, 1}, Mirror: {1, 0}, SAClient: {1, 0}, SAReport: {1, 0}, Perf: {1, 1}} // nobody asks for counters
+	// nobody asks for counters
+	want := [NumKinds]Count{Subnet: {3, 0}, SARequest: {2, 1}, Mirror: {1, 0}, SAClient: {1, 0}, SAReport: {1, 0},
+		Perf: {1, 1}}
 	if counts := p.Counts(); counts != want {
 		t.Errorf("counts %v, want %v", counts, want)
 	}
@@ -237,7 +243,8 @@ func TestSend(t *testing.T) {
 		{"counters", many(3, mad.ClassPerf, mad.MethodGet, false), []int{1, 1, 1}},
 		{"congestion control", many(3, mad.ClassCongestion, mad.MethodSet, false), []int{1, 1, 1}},
 		{"mirror", many(3, mad.ClassMirror, mad.MethodGetTable, false), []int{2, 1}},
-		{"mixed", append(many(3, mad.ClassSA, mad.MethodReport, false), many(3, mad.ClassMirror, mad.MethodGetTableResp, true)...), []int{3, 2, 1}},
+		{"mixed", append(many(3, mad.ClassSA, mad.MethodReport, false),
+			many(3, mad.ClassMirror, mad.MethodGetTableResp, true)...), []int{3, 2, 1}},
 	} {
 		s := &script{}
 		n, err := New(s, Users{}).Send(c.ds)
@@ -267,7 +274,8 @@ func TestSend(t *testing.T) {
 func TestNoAllocations(t *testing.T) {
 	keep := func([]mad.Datagram) int { return 0 }
 	p := New(&script{end: errEnd}, Users{SARequest: keep, SAReport: keep, SAClient: keep, Mirror: keep})
-	ds := []mad.Datagram{packet(mad.ClassSA, mad.MethodGet, 1), packet(mad.ClassMirror, mad.MethodGetTable, 2), packet(mad.ClassDirected, mad.MethodGet, 3)}
+	ds := []mad.Datagram{packet(mad.ClassSA, mad.MethodGet, 1), packet(mad.ClassMirror, mad.MethodGetTable, 2),
+		packet(mad.ClassDirected, mad.MethodGet, 3)}
 	if n := testing.AllocsPerRun(100, func() { p.deliver(ds); p.Send(ds) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

@@ -20,7 +20,8 @@ const (
 	NumKinds
 )
 
-var kindNames = [NumKinds]string{"subnet management", "SA request", "SA report", "SA client", "mirror", "performance management", "congestion control", "unserved class", "unwanted"}
+var kindNames = [NumKinds]string{"subnet management", "SA request", "SA report", "SA client", "mirror",
+	"performance management", "congestion control", "unserved class", "unwanted"}
 
 // String is the kind in a few words.
 func (k Kind) String() string { return kindNames[k] }

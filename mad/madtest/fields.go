@@ -93,7 +93,9 @@ func checkField(t *testing.T, attr reflect.Type, f Field) {
 		return b
 	}
 	fills := []func() byte{
-		func() byte { return 0 }, func() byte { return 0xff }, func() byte { return 0xa5 }, func() byte { return byte(rng.Uint32()) },
+		func() byte { return 0 }, func() byte { return 0xff }, func() byte { return 0xa5 }, func() byte {
+			return byte(rng.Uint32())
+		},
 	}
 	for _, around := range fills {
 		for _, value := range fills {

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// FindMutant fails the test where tests, a command that begins with go test, passes while a rule is broken in one place of a file: old,
-// which stands there once, is broken instead. The file is relative to where tests runs. Without IBSM_PROOF FindMutant only sees
-// that the rule is still there.
+// FindMutant fails the test where tests, a command that begins with go test, passes while a rule is broken in one place
+// of a file: old, which stands there once, is broken instead. The file is relative to where tests runs. Without
+// IBSM_PROOF FindMutant only sees that the rule is still there.
 func FindMutant(t *testing.T, tests *exec.Cmd, file, old, broken string) {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(tests.Dir, file))
@@ -35,7 +35,8 @@ func FindMutant(t *testing.T, tests *exec.Cmd, file, old, broken string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{mutant: strings.Replace(string(src), old, broken, 1), overlay: string(list)} {
+	for name, text := range map[string]string{mutant: strings.Replace(string(src), old, broken, 1),
+		overlay: string(list)} {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}

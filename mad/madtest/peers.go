@@ -19,15 +19,19 @@ const peerLimit = 10 * time.Minute
 
 // packages are Debian's for the programs that tests take as witnesses.
 var packages = map[string]string{
-	"bash": "bash", "dump_fts": "infiniband-diags", "fish": "fish", "ibdmchk": "ibutils", "ibnetdiscover": "infiniband-diags", "ibsim": "ibsim-utils", "ibsim-run": "ibsim-utils", "ibtopodiff": "ibutils",
-	"nsenter": "util-linux", "opensm": "opensm", "man": "man-db", "mandoc": "mandoc", "munged": "munge", "prometheus": "prometheus", "promtool": "prometheus", "scontrol": "slurm-client", "slurmctld": "slurmctld", "unshare": "util-linux", "zsh": "zsh",
+	"bash": "bash", "dump_fts": "infiniband-diags", "fish": "fish", "ibdmchk": "ibutils",
+	"ibnetdiscover": "infiniband-diags", "ibsim": "ibsim-utils", "ibsim-run": "ibsim-utils", "ibtopodiff": "ibutils",
+	"nsenter": "util-linux", "opensm": "opensm", "man": "man-db", "mandoc": "mandoc", "munged": "munge",
+	"prometheus": "prometheus", "promtool": "prometheus", "scontrol": "slurm-client", "slurmctld": "slurmctld",
+	"unshare": "util-linux", "zsh": "zsh",
 }
 
 // Need is the path of a program that the test takes as a witness. Without it the test
 // is passed over; make test installs what is missing first.
 func Need(t testing.TB, program string) (path string) {
 	t.Helper()
-	for _, path := range []string{program, "/usr/sbin/" + program} { // where Debian puts some, off the path of most users
+	// where Debian puts some, off the path of most users
+	for _, path := range []string{program, "/usr/sbin/" + program} {
 		if path, err := exec.LookPath(path); err == nil {
 			return path
 		}
@@ -55,7 +59,8 @@ func Peer(t testing.TB, dir, sock, node string, argv ...string) *exec.Cmd {
 // infiniband-diags wait a second otherwise; a time of the caller's own is in force.
 func Patient(argv ...string) []string {
 	switch argv[0] {
-	case "dump_fts", "iblinkinfo", "ibnetdiscover", "ibping", "ibportstate", "ibqueryerrors", "ibroute", "ibtracert", "perfquery", "saquery", "sminfo", "smpquery":
+	case "dump_fts", "iblinkinfo", "ibnetdiscover", "ibping", "ibportstate", "ibqueryerrors", "ibroute", "ibtracert",
+		"perfquery", "saquery", "sminfo", "smpquery":
 		return slices.Insert(slices.Clone(argv), 1, "--timeout", "20000")
 	}
 	return argv

@@ -18,10 +18,12 @@ type Array struct {
 }
 
 var arrays = [...]Array{
-	{Attr: AttrPortRcvErrorDetails, Width: 16, Len: 6, names: []string{"PortLocalPhysicalErrors", "PortMalformedPacketErrors",
-		"PortBufferOverrunErrors", "PortDLIDMappingErrors", "PortVLMappingErrors", "PortLoopingErrors"}},
-	{Attr: AttrPortXmitDiscardDetails, Width: 16, Len: 4, names: []string{"PortInactiveDiscards", "PortNeighborMTUDiscards",
-		"PortSwLifetimeLimitDiscards", "PortSwHOQLifetimeLimitDiscards"}},
+	{Attr: AttrPortRcvErrorDetails, Width: 16, Len: 6,
+		names: []string{"PortLocalPhysicalErrors", "PortMalformedPacketErrors",
+			"PortBufferOverrunErrors", "PortDLIDMappingErrors", "PortVLMappingErrors", "PortLoopingErrors"}},
+	{Attr: AttrPortXmitDiscardDetails, Width: 16, Len: 4,
+		names: []string{"PortInactiveDiscards", "PortNeighborMTUDiscards",
+			"PortSwLifetimeLimitDiscards", "PortSwHOQLifetimeLimitDiscards"}},
 	{Attr: AttrPortOpRcvCounters, Width: 32, Len: 2, names: []string{"PortOpRcvPkts", "PortOpRcvData"}},
 	{Attr: AttrPortFlowCtlCounters, Width: 32, Len: 2, names: []string{"PortXmitFlowPkts", "PortRcvFlowPkts"}},
 	{Attr: AttrPortVLOpPackets, Width: 16, Len: 16, prefix: "PortVLOpPackets"},

@@ -34,9 +34,11 @@ const (
 )
 
 var counterNames = [NumCounters]string{
-	"SymbolErrorCounter", "LinkErrorRecoveryCounter", "LinkDownedCounter", "PortRcvErrors", "PortRcvRemotePhysicalErrors",
+	"SymbolErrorCounter", "LinkErrorRecoveryCounter", "LinkDownedCounter", "PortRcvErrors",
+	"PortRcvRemotePhysicalErrors",
 	"PortRcvSwitchRelayErrors", "PortXmitDiscards", "PortXmitConstraintErrors", "PortRcvConstraintErrors",
-	"LocalLinkIntegrityErrors", "ExcessiveBufferOverrunErrors", "VL15Dropped", "PortXmitData", "PortRcvData", "PortXmitPkts",
+	"LocalLinkIntegrityErrors", "ExcessiveBufferOverrunErrors", "VL15Dropped", "PortXmitData", "PortRcvData",
+	"PortXmitPkts",
 	"PortRcvPkts", "PortXmitWait", "QP1Dropped", "PortUnicastXmitPkts", "PortUnicastRcvPkts", "PortMulticastXmitPkts",
 	"PortMulticastRcvPkts",
 }
@@ -54,11 +56,12 @@ type Counters uint32
 
 // Sets of counters.
 const (
-	ErrorCounters    Counters = 1<<PortXmitData - 1                    // of errors, without PortXmitWait and QP1Dropped
-	DataCounters     Counters = (1<<PortXmitWait - 1) &^ ErrorCounters // data and packets that PortCounters has, too
-	IETFCounters     Counters = 1<<NumCounters - 1<<(QP1Dropped+1)     // unicast and multicast packets
-	ExtendedCounters Counters = DataCounters | IETFCounters            // of PortCountersExtended on every device that has it
-	ShortCounters    Counters = ErrorCounters | DataCounters           // of PortCounters on every device
+	ErrorCounters Counters = 1<<PortXmitData - 1                    // of errors, without PortXmitWait and QP1Dropped
+	DataCounters  Counters = (1<<PortXmitWait - 1) &^ ErrorCounters // data and packets that PortCounters has, too
+	IETFCounters  Counters = 1<<NumCounters - 1<<(QP1Dropped+1)     // unicast and multicast packets
+	// of PortCountersExtended on every device that has it
+	ExtendedCounters Counters = DataCounters | IETFCounters
+	ShortCounters    Counters = ErrorCounters | DataCounters // of PortCounters on every device
 	AllCounters      Counters = 1<<NumCounters - 1
 )
 

@@ -84,16 +84,23 @@ func indexed(attribute, name string) (a access, ok bool) {
 		switch {
 		case c.String() != name:
 		case attribute == "PortCounters":
-			return access{func(d *data) uint64 { return pc(d).Counter(c) }, func(d *data, v uint64) { pc(d).SetCounter(c, v) }}, true
+			return access{func(d *data) uint64 {
+				return pc(d).Counter(c)
+			}, func(d *data, v uint64) { pc(d).SetCounter(c, v) }}, true
 		case attribute == "PortCountersExtended":
-			return access{func(d *data) uint64 { return ext(d).Counter(c) }, func(d *data, v uint64) { ext(d).SetCounter(c, v) }}, true
+			return access{func(d *data) uint64 {
+				return ext(d).Counter(c)
+			}, func(d *data, v uint64) { ext(d).SetCounter(c, v) }}, true
 		}
 	}
 	for n := range arrays {
 		x := &arrays[n]
 		for j := range x.Len {
-			if AttrName(x.Attr) == attribute && (x.Name(j) == name || x.Name(j) == strings.Replace(name, "PktErrors", "PacketErrors", 1)) {
-				return access{func(d *data) uint64 { return x.Counter(d, j) }, func(d *data, v uint64) { x.SetCounter(d, j, v) }}, true
+			if AttrName(x.Attr) == attribute &&
+				(x.Name(j) == name || x.Name(j) == strings.Replace(name, "PktErrors", "PacketErrors", 1)) {
+				return access{func(d *data) uint64 {
+					return x.Counter(d, j)
+				}, func(d *data, v uint64) { x.SetCounter(d, j, v) }}, true
 			}
 		}
 	}
@@ -102,15 +109,25 @@ func indexed(attribute, name string) (a access, ok bool) {
 	}
 	switch base {
 	case "CounterSelect":
-		return access{func(d *data) uint64 { return uint64(psc(d).CounterSelect(i)) }, func(d *data, v uint64) { psc(d).SetCounterSelect(i, uint16(v)) }}, true
+		return access{func(d *data) uint64 {
+			return uint64(psc(d).CounterSelect(i))
+		}, func(d *data, v uint64) { psc(d).SetCounterSelect(i, uint16(v)) }}, true
 	case "Counter":
-		return access{func(d *data) uint64 { return uint64(psr(d).Counter(i)) }, func(d *data, v uint64) { psr(d).SetCounter(i, uint32(v)) }}, true
+		return access{func(d *data) uint64 {
+			return uint64(psr(d).Counter(i))
+		}, func(d *data, v uint64) { psr(d).SetCounter(i, uint32(v)) }}, true
 	case "ErrorDetectionCounterLane":
-		return access{func(d *data) uint64 { return uint64(speeds(d).ErrorDetectionCounterLane(i)) }, func(d *data, v uint64) { speeds(d).SetErrorDetectionCounterLane(i, uint16(v)) }}, true
+		return access{func(d *data) uint64 {
+			return uint64(speeds(d).ErrorDetectionCounterLane(i))
+		}, func(d *data, v uint64) { speeds(d).SetErrorDetectionCounterLane(i, uint16(v)) }}, true
 	case "FECCorrectableBlockCtrLane", "FECCorrectableSymbolCtrLane":
-		return access{func(d *data) uint64 { return uint64(speeds(d).FECCorrectableBlockCtrLane(i)) }, func(d *data, v uint64) { speeds(d).SetFECCorrectableBlockCtrLane(i, uint32(v)) }}, true
+		return access{func(d *data) uint64 {
+			return uint64(speeds(d).FECCorrectableBlockCtrLane(i))
+		}, func(d *data, v uint64) { speeds(d).SetFECCorrectableBlockCtrLane(i, uint32(v)) }}, true
 	case "FECUncorrectableBlockCtrLane":
-		return access{func(d *data) uint64 { return uint64(speeds(d).FECUncorrectableBlockCtrLane(i)) }, func(d *data, v uint64) { speeds(d).SetFECUncorrectableBlockCtrLane(i, uint32(v)) }}, true
+		return access{func(d *data) uint64 {
+			return uint64(speeds(d).FECUncorrectableBlockCtrLane(i))
+		}, func(d *data, v uint64) { speeds(d).SetFECUncorrectableBlockCtrLane(i, uint32(v)) }}, true
 	}
 	return access{}, false
 }
@@ -249,7 +266,8 @@ func TestBeyond(t *testing.T) {
 	for _, c := range []Counter{NumCounters, 255} {
 		(*PortCounters)(d[:]).SetCounter(c, 1)
 		(*PortCountersExtended)(d[:]).SetCounter(c, 1)
-		if (*PortCounters)(d[:]).Counter(c) != 0 || (*PortCountersExtended)(d[:]).Counter(c) != 0 || MaxShort(c) != 0 || c.String() != "?" {
+		if (*PortCounters)(d[:]).Counter(c) != 0 || (*PortCountersExtended)(d[:]).Counter(c) != 0 || MaxShort(c) != 0 ||
+			c.String() != "?" {
 			t.Errorf("counter %d is something", c)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 func reply(t *testing.T, name string, attr mad.AttrID, port uint8) *[mad.PerfDataSize]byte {
 	t.Helper()
 	p := madtest.Packet(t, name)
-	if p.MgmtClass() != mad.ClassPerf || p.Method() != mad.MethodGetResp || p.AttrID() != attr || p.Status() != mad.StatusOK {
+	if p.MgmtClass() != mad.ClassPerf || p.Method() != mad.MethodGetResp || p.AttrID() != attr ||
+		p.Status() != mad.StatusOK {
 		t.Errorf("%s: %v %v %s %v", name, p.MgmtClass(), p.Method(), AttrName(p.AttrID()), p.Status())
 	}
 	if got := SelectOf(p.PerfData()).PortSelect(); got != port {
@@ -26,7 +27,8 @@ func reply(t *testing.T, name string, attr mad.AttrID, port uint8) *[mad.PerfDat
 func TestGoldenClassPortInfo(t *testing.T) {
 	p := madtest.Packet(t, "perf-class-port-info-resp")
 	c := (*ClassPortInfo)(p.PerfData()[:])
-	if c[0] != 1 || c[1] != 1 || c.CapabilityMask() != AllPortSelect|IsExtendedWidthSupported|PortCountersXmitWaitSupported ||
+	if c[0] != 1 || c[1] != 1 || c.CapabilityMask() != AllPortSelect|IsExtendedWidthSupported|
+		PortCountersXmitWaitSupported ||
 		c.CapabilityMask2() != 0 || c.RespTimeValue() != 18 || c.RedirectLID() != 0 {
 		t.Errorf("% x", c[:])
 	}
@@ -36,9 +38,11 @@ func TestGoldenPortCounters(t *testing.T) {
 	p := (*PortCounters)(reply(t, "perf-port-counters-resp", AttrPortCounters, 1)[:])
 	want := map[Counter]uint64{
 		SymbolErrorCounter: 4660, LinkErrorRecoveryCounter: 86, LinkDownedCounter: 120, PortRcvErrors: 39612,
-		PortRcvRemotePhysicalErrors: 48350, PortRcvSwitchRelayErrors: 57072, PortXmitDiscards: 4386, PortXmitConstraintErrors: 34,
-		PortRcvConstraintErrors: 51, LocalLinkIntegrityErrors: 4, ExcessiveBufferOverrunErrors: 5, VL15Dropped: 30600,
-		PortXmitData: 2291772091, PortRcvData: 3435973836, PortXmitPkts: 3722304989, PortRcvPkts: 4008636142, PortXmitWait: 4294901760,
+		PortRcvRemotePhysicalErrors: 48350, PortRcvSwitchRelayErrors: 57072, PortXmitDiscards: 4386,
+		PortXmitConstraintErrors: 34,
+		PortRcvConstraintErrors:  51, LocalLinkIntegrityErrors: 4, ExcessiveBufferOverrunErrors: 5, VL15Dropped: 30600,
+		PortXmitData: 2291772091, PortRcvData: 3435973836, PortXmitPkts: 3722304989, PortRcvPkts: 4008636142,
+		PortXmitWait: 4294901760,
 	}
 	var ours PortCounters
 	ours.SetPortSelect(1)
@@ -56,8 +60,10 @@ func TestGoldenPortCounters(t *testing.T) {
 func TestGoldenPortCountersExtended(t *testing.T) {
 	p := (*PortCountersExtended)(reply(t, "perf-port-counters-extended-resp", AttrPortCountersExtended, 1)[:])
 	want := map[Counter]uint64{
-		PortXmitData: 1311768467294899695, PortRcvData: 2541551405711093505, PortXmitPkts: 3771334344127287315, PortRcvPkts: 5001117282543481125,
-		PortUnicastXmitPkts: 6230900220959674935, PortUnicastRcvPkts: 7460683159375868745, PortMulticastXmitPkts: 8690466097792062555,
+		PortXmitData: 1311768467294899695, PortRcvData: 2541551405711093505, PortXmitPkts: 3771334344127287315,
+		PortRcvPkts:         5001117282543481125,
+		PortUnicastXmitPkts: 6230900220959674935, PortUnicastRcvPkts: 7460683159375868745,
+		PortMulticastXmitPkts: 8690466097792062555,
 	}
 	var ours PortCountersExtended
 	ours.SetPortSelect(1)
@@ -74,10 +80,13 @@ func TestGoldenPortCountersExtended(t *testing.T) {
 
 // The additional counters in libibmad's order: its encoder gave them 9, 10, ... in each byte.
 func TestGoldenAdditional(t *testing.T) {
-	p := (*PortCountersExtended)(reply(t, "perf-port-counters-extended-additional-resp", AttrPortCountersExtended, 3)[:])
+	p := (*PortCountersExtended)(reply(t, "perf-port-counters-extended-additional-resp", AttrPortCountersExtended,
+		3)[:])
 	order := []Counter{PortXmitData, PortRcvData, PortXmitPkts, PortRcvPkts, PortUnicastXmitPkts, PortUnicastRcvPkts,
-		PortMulticastXmitPkts, PortMulticastRcvPkts, SymbolErrorCounter, LinkErrorRecoveryCounter, LinkDownedCounter, PortRcvErrors,
-		PortRcvRemotePhysicalErrors, PortRcvSwitchRelayErrors, PortXmitDiscards, PortXmitConstraintErrors, PortRcvConstraintErrors,
+		PortMulticastXmitPkts, PortMulticastRcvPkts, SymbolErrorCounter, LinkErrorRecoveryCounter, LinkDownedCounter,
+		PortRcvErrors,
+		PortRcvRemotePhysicalErrors, PortRcvSwitchRelayErrors, PortXmitDiscards, PortXmitConstraintErrors,
+		PortRcvConstraintErrors,
 		LocalLinkIntegrityErrors, ExcessiveBufferOverrunErrors, VL15Dropped, PortXmitWait, QP1Dropped}
 	var ours PortCountersExtended
 	ours.SetPortSelect(3)
@@ -106,15 +115,23 @@ func TestGoldenArrays(t *testing.T) {
 		attr mad.AttrID
 		want []uint64
 	}{
-		{"perf-rcv-error-details-resp", AttrPortRcvErrorDetails, []uint64{PortLocalPhysicalErrors: 4369, PortMalformedPacketErrors: 8738,
-			PortBufferOverrunErrors: 13107, PortDLIDMappingErrors: 17476, PortVLMappingErrors: 21845, PortLoopingErrors: 26214}},
-		{"perf-xmit-discard-details-resp", AttrPortXmitDiscardDetails, []uint64{PortInactiveDiscards: 4097, PortNeighborMTUDiscards: 8194,
-			PortSwLifetimeLimitDiscards: 12291, PortSwHOQLifetimeLimitDiscards: 16388}},
+		{"perf-rcv-error-details-resp", AttrPortRcvErrorDetails,
+			[]uint64{PortLocalPhysicalErrors: 4369, PortMalformedPacketErrors: 8738,
+				PortBufferOverrunErrors: 13107, PortDLIDMappingErrors: 17476, PortVLMappingErrors: 21845,
+				PortLoopingErrors: 26214}},
+		{"perf-xmit-discard-details-resp", AttrPortXmitDiscardDetails,
+			[]uint64{PortInactiveDiscards: 4097, PortNeighborMTUDiscards: 8194,
+				PortSwLifetimeLimitDiscards: 12291, PortSwHOQLifetimeLimitDiscards: 16388}},
 		{"perf-op-rcv-counters-resp", AttrPortOpRcvCounters, []uint64{19088743, 2309737967}},
 		{"perf-flow-ctl-counters-resp", AttrPortFlowCtlCounters, []uint64{19088744, 2309737968}},
 		{"perf-vl-op-packets-resp", AttrPortVLOpPackets, lanes(16, func(i uint64) uint64 { return 8192 + 3*i })},
-		{"perf-vl-op-data-resp", AttrPortVLOpData, append(lanes(15, func(i uint64) uint64 { return 1048576 + 65537*i }), 0)},
-		{"perf-vl-xmit-flow-ctl-update-errors-resp", AttrPortVLXmitFlowCtlUpdateErrors, lanes(16, func(i uint64) uint64 { return i % 4 })},
+		{"perf-vl-op-data-resp", AttrPortVLOpData, append(lanes(15, func(i uint64) uint64 {
+			return 1048576 + 65537*i
+		}), 0)},
+		{"perf-vl-xmit-flow-ctl-update-errors-resp", AttrPortVLXmitFlowCtlUpdateErrors,
+			lanes(16, func(i uint64) uint64 {
+				return i % 4
+			})},
 	} {
 		d := reply(t, tt.name, tt.attr, 1)
 		a, ok := ArrayOf(tt.attr)
@@ -150,7 +167,8 @@ func TestGoldenRequests(t *testing.T) {
 		{"perf-rcv-error-details-set", func(p *mad.Packet) {
 			SetGet(p, AttrPortRcvErrorDetails, 1)
 			p.SetMethod(mad.MethodSet)
-			SelectOf(p.PerfData()).SetCounterSelect(1<<PortLocalPhysicalErrors | 1<<PortBufferOverrunErrors | 1<<PortVLMappingErrors)
+			SelectOf(p.PerfData()).SetCounterSelect(1<<PortLocalPhysicalErrors | 1<<PortBufferOverrunErrors |
+				1<<PortVLMappingErrors)
 		}},
 		{"perf-samples-control-get", func(p *mad.Packet) { SetGet(p, AttrPortSamplesControl, 1) }},
 	} {

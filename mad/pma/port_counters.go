@@ -24,7 +24,8 @@ const PortCountersOnly = AllCounters &^ IETFCounters
 
 // shortFields are the places in PortCounters.
 var shortFields = [QP1Dropped + 1]field{
-	SymbolErrorCounter: {32, 16}, LinkErrorRecoveryCounter: {48, 8}, LinkDownedCounter: {56, 8}, PortRcvErrors: {64, 16},
+	SymbolErrorCounter: {32, 16}, LinkErrorRecoveryCounter: {48, 8}, LinkDownedCounter: {56, 8},
+	PortRcvErrors:               {64, 16},
 	PortRcvRemotePhysicalErrors: {80, 16}, PortRcvSwitchRelayErrors: {96, 16}, PortXmitDiscards: {112, 16},
 	PortXmitConstraintErrors: {128, 8}, PortRcvConstraintErrors: {136, 8}, LocalLinkIntegrityErrors: {152, 4},
 	ExcessiveBufferOverrunErrors: {156, 4}, VL15Dropped: {176, 16}, PortXmitData: {192, 32}, PortRcvData: {224, 32},

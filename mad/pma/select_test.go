@@ -53,7 +53,8 @@ func TestSelect(t *testing.T) {
 		}
 		var x PortCountersExtended
 		x.Select(s)
-		if want := (PortCountersExtended{2: byte(tt.ext >> 8), 3: byte(tt.ext), 4: byte(tt.ext2 >> 24), 5: byte(tt.ext2 >> 16), 6: byte(tt.ext2 >> 8), 7: byte(tt.ext2)}); x != want {
+		if want := (PortCountersExtended{2: byte(tt.ext >> 8), 3: byte(tt.ext), 4: byte(tt.ext2 >> 24),
+			5: byte(tt.ext2 >> 16), 6: byte(tt.ext2 >> 8), 7: byte(tt.ext2)}); x != want {
 			t.Errorf("%v selected in PortCountersExtended: % x", tt.c, x[:8])
 		}
 		if got := x.CounterSelect(); got != s {
@@ -75,10 +76,13 @@ func TestSelect(t *testing.T) {
 
 func TestCounters(t *testing.T) {
 	s := Of(QP1Dropped, SymbolErrorCounter, PortXmitData)
-	if got := slices.Collect(s.All); !slices.Equal(got, []Counter{SymbolErrorCounter, PortXmitData, QP1Dropped}) || s.Len() != 3 {
+	if got := slices.Collect(s.All); !slices.Equal(got, []Counter{SymbolErrorCounter, PortXmitData, QP1Dropped}) ||
+		s.Len() != 3 {
 		t.Errorf("%v, %d", got, s.Len())
 	}
-	if first := slices.Collect(func(yield func(Counter) bool) { s.All(func(c Counter) bool { yield(c); return false }) }); len(first) != 1 {
+	if first := slices.Collect(func(yield func(Counter) bool) {
+		s.All(func(c Counter) bool { yield(c); return false })
+	}); len(first) != 1 {
 		t.Errorf("a visit that ends at the first counter has %v", first)
 	}
 	if !s.Has(PortXmitData) || s.Has(PortRcvData) {
@@ -87,9 +91,11 @@ func TestCounters(t *testing.T) {
 	for name, c := range map[string]struct {
 		got, want Counters
 	}{
-		"ErrorCounters":    {ErrorCounters, 0x0fff},
-		"DataCounters":     {DataCounters, 0xf000},
-		"IETFCounters":     {IETFCounters, Of(PortUnicastXmitPkts, PortUnicastRcvPkts, PortMulticastXmitPkts, PortMulticastRcvPkts)},
+		"ErrorCounters": {ErrorCounters, 0x0fff},
+		"DataCounters":  {DataCounters, 0xf000},
+		"IETFCounters": {
+			IETFCounters, Of(PortUnicastXmitPkts, PortUnicastRcvPkts, PortMulticastXmitPkts, PortMulticastRcvPkts),
+		},
 		"ShortCounters":    {ShortCounters, 0xffff},
 		"AllCounters":      {AllCounters, 1<<NumCounters - 1},
 		"PortCountersOnly": {PortCountersOnly, 0x3ffff},
@@ -147,10 +153,14 @@ func TestRequests(t *testing.T) {
 
 func TestAttrName(t *testing.T) {
 	for attr, want := range map[mad.AttrID]string{
-		0x01: "ClassPortInfo", 0x10: "PortSamplesControl", 0x11: "PortSamplesResult", 0x12: "PortCounters", 0x15: "PortRcvErrorDetails",
-		0x16: "PortXmitDiscardDetails", 0x17: "PortOpRcvCounters", 0x18: "PortFlowCtlCounters", 0x19: "PortVLOpPackets", 0x1a: "PortVLOpData",
-		0x1b: "PortVLXmitFlowCtlUpdateErrors", 0x1c: "PortVLXmitWaitCounters", 0x1d: "PortCountersExtended", 0x1f: "PortExtendedSpeedsCounters",
-		0x30: "SwPortVLCongestion", 0x31: "PortRcvConCtrl", 0x32: "PortSLRcvFECN", 0x33: "PortSLRcvBECN", 0x34: "PortXmitConCtrl",
+		0x01: "ClassPortInfo", 0x10: "PortSamplesControl", 0x11: "PortSamplesResult", 0x12: "PortCounters",
+		0x15: "PortRcvErrorDetails",
+		0x16: "PortXmitDiscardDetails", 0x17: "PortOpRcvCounters", 0x18: "PortFlowCtlCounters", 0x19: "PortVLOpPackets",
+		0x1a: "PortVLOpData",
+		0x1b: "PortVLXmitFlowCtlUpdateErrors", 0x1c: "PortVLXmitWaitCounters", 0x1d: "PortCountersExtended",
+		0x1f: "PortExtendedSpeedsCounters",
+		0x30: "SwPortVLCongestion", 0x31: "PortRcvConCtrl", 0x32: "PortSLRcvFECN", 0x33: "PortSLRcvBECN",
+		0x34: "PortXmitConCtrl",
 		0x35: "PortVLXmitTimeCong", 0x36: "PortXmitDataSL", 0x37: "PortRcvDataSL", 0x99: "0x0099",
 	} {
 		if got := AttrName(attr); got != want {

@@ -102,7 +102,8 @@ const (
 // Size is how many bytes of a packet of subnet administration are in use: those behind
 // the payload of a last segment are not.
 func Size(p *mad.Packet) int {
-	if !p.IsRMPP() || TypeOf(p) != TypeData || !flagsOf(p).Has(FlagLast) || lengthOf(p) < extra || lengthOf(p) > mad.PacketSize-36 {
+	if !p.IsRMPP() || TypeOf(p) != TypeData || !flagsOf(p).Has(FlagLast) || lengthOf(p) < extra ||
+		lengthOf(p) > mad.PacketSize-36 {
 		return mad.PacketSize
 	}
 	return 36 + int(lengthOf(p))

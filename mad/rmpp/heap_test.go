@@ -22,7 +22,8 @@ func TestHeap(t *testing.T) {
 		}
 		for i, tr := range h {
 			if tr.index != i || tr.due < h[0].due {
-				t.Fatalf("step %d: at %d of %d, which thinks it is at %d: due at %v, the first at %v", step, i, len(h), tr.index, tr.due, h[0].due)
+				t.Fatalf("step %d: at %d of %d, which thinks it is at %d: due at %v, the first at %v", step, i, len(h),
+					tr.index, tr.due, h[0].due)
 			}
 		}
 	}

@@ -30,7 +30,8 @@ type Machine struct {
 
 // New returns a machine without transfers.
 func New(cfg Config) *Machine {
-	return &Machine{cfg: cfg.withDefaults(), transfers: map[key]*transfer{}, withGRH: map[key]*transfer{}, peers: map[mad.LID]int{}}
+	return &Machine{cfg: cfg.withDefaults(), transfers: map[key]*transfer{}, withGRH: map[key]*transfer{},
+		peers: map[mad.LID]int{}}
 }
 
 // Stats returns the counters and the state of the machine.
@@ -65,8 +66,8 @@ func (m *Machine) Receive(now time.Duration, d *mad.Datagram) (Ended, bool) {
 	return m.acknowledged(now, d)
 }
 
-// find is the transfer that a packet which has come belongs to, nil if there is none. Only where both have a GRH must the GIDs be the same:
-// some hosts send their ACKs without one.
+// find is the transfer that a packet which has come belongs to, nil if there is none. Only where both have a GRH must
+// the GIDs be the same: some hosts send their ACKs without one.
 func (m *Machine) find(k key) *transfer {
 	if t := m.transfers[k]; t != nil {
 		return t
@@ -298,7 +299,8 @@ func (m *Machine) abort(t *transfer, s Status) {
 }
 
 // sendControl sends a packet without payload that has the header of p.
-func (m *Machine) sendControl(to *mad.Addr, p *mad.Packet, method mad.Method, typ Type, s Status, segment, length uint32) {
+func (m *Machine) sendControl(to *mad.Addr, p *mad.Packet, method mad.Method, typ Type, s Status, segment,
+	length uint32) {
 	if m.control.len() >= maxControl {
 		m.stats.ControlLost++
 		return

@@ -16,7 +16,8 @@ const (
 )
 
 var remote = mad.Addr{LID: 5, QPN: 1, SL: 2, PathBits: 3, PKeyIndex: 4,
-	GRH: mad.GRH{Present: true, GID: mad.MakeGID(mad.DefaultPrefix, 7), FlowLabel: 0x12345, TrafficClass: 9, HopLimit: 255, GIDIndex: 1}}
+	GRH: mad.GRH{Present: true, GID: mad.MakeGID(mad.DefaultPrefix, 7), FlowLabel: 0x12345, TrafficClass: 9,
+		HopLimit: 255, GIDIndex: 1}}
 
 // message is the header of one to or from remote.
 func message(method mad.Method, attr mad.AttrID, tid mad.TID) *mad.Datagram {
@@ -69,7 +70,8 @@ func wantSegments(t *testing.T, got []mad.Datagram, first, last uint32) {
 	}
 	for i := range got {
 		if p := &got[i].Packet; TypeOf(p) != TypeData || SegmentOf(p) != first+uint32(i) || got[i].Addr != remote {
-			t.Fatalf("packet %d to %+v: type %d, segment %d, want segment %d", i, got[i].Addr, TypeOf(p), SegmentOf(p), first+uint32(i))
+			t.Fatalf("packet %d to %+v: type %d, segment %d, want segment %d", i, got[i].Addr, TypeOf(p), SegmentOf(p),
+				first+uint32(i))
 		}
 	}
 }
@@ -81,7 +83,8 @@ func wantControl(t *testing.T, got []mad.Datagram, method mad.Method, typ Type, 
 		t.Fatalf("%d packets, want type %d", len(got), typ)
 	}
 	p := &got[0].Packet
-	if got[0].Addr != remote || p.Method() != method || TypeOf(p) != typ || statusOf(p) != s || SegmentOf(p) != segment || lengthOf(p) != window {
+	if got[0].Addr != remote || p.Method() != method || TypeOf(p) != typ || statusOf(p) != s ||
+		SegmentOf(p) != segment || lengthOf(p) != window {
 		t.Fatalf("to %+v: %v type %d %q %d %d, want %v type %d %q %d %d", got[0].Addr,
 			p.Method(), TypeOf(p), statusOf(p), SegmentOf(p), lengthOf(p), method, typ, s, segment, window)
 	}
@@ -115,7 +118,8 @@ func TestGolden(t *testing.T) {
 		t.Errorf("last segment\n%x, want\n%x", got[2].Packet, last)
 	}
 	for _, g := range got[:2] {
-		if p := &g.Packet; flagsOf(p) != FlagActive || lengthOf(p) != 0 || [20]byte(p[36:56]) != [20]byte(first[36:56]) {
+		if p := &g.Packet; flagsOf(p) != FlagActive || lengthOf(p) != 0 ||
+			[20]byte(p[36:56]) != [20]byte(first[36:56]) {
 			t.Errorf("between them: % x", p[:headerSize])
 		}
 	}
@@ -136,7 +140,8 @@ func TestGolden(t *testing.T) {
 	r.Receive(0, &got[0])
 	r.Receive(0, &got[1])
 	e, ended := r.Receive(0, &got[2])
-	if !ended || e.Status != StatusNormal || !bytes.Equal(e.Data, data) || e.Head != first || e.Addr != remote || e.Sent {
+	if !ended || e.Status != StatusNormal || !bytes.Equal(e.Data, data) || e.Head != first || e.Addr != remote ||
+		e.Sent {
 		t.Errorf("ended %v: %+v", ended, e)
 	}
 	wantControl(t, out(r, 0), 0x12, TypeACK, 0, 4, 65)
@@ -148,7 +153,8 @@ func TestSegmentLengths(t *testing.T) {
 		size, segments int
 		first, last    uint32 // PayloadLength
 	}{
-		{0, 1, 20, 20}, {8, 1, 28, 28}, {200, 1, 220, 220}, {208, 2, 248, 28}, {336, 2, 376, 156}, {400, 2, 440, 220}, {672, 4, 752, 92},
+		{0, 1, 20, 20}, {8, 1, 28, 28}, {200, 1, 220, 220}, {208, 2, 248, 28}, {336, 2, 376, 156}, {400, 2, 440, 220},
+		{672, 4, 752, 92},
 	} {
 		m, d := New(Config{}), message(mad.MethodGetTableResp, attrNodeRecord, 1)
 		if err := m.Send(0, d, payload(c.size)); err != nil {
@@ -159,8 +165,10 @@ func TestSegmentLengths(t *testing.T) {
 		got = append(got, out(m, 0)...)
 		wantSegments(t, got, 1, uint32(c.segments))
 		first, last := &got[0].Packet, &got[len(got)-1].Packet
-		if lengthOf(first) != c.first || lengthOf(last) != c.last || !flagsOf(first).Has(FlagFirst) || !flagsOf(last).Has(FlagLast) {
-			t.Errorf("%d bytes: PayloadLength %d and %d, flags %d and %d", c.size, lengthOf(first), lengthOf(last), flagsOf(first), flagsOf(last))
+		if lengthOf(first) != c.first || lengthOf(last) != c.last || !flagsOf(first).Has(FlagFirst) ||
+			!flagsOf(last).Has(FlagLast) {
+			t.Errorf("%d bytes: PayloadLength %d and %d, flags %d and %d", c.size, lengthOf(first), lengthOf(last),
+				flagsOf(first), flagsOf(last))
 		}
 		if used := Size(last); used != 36+int(c.last) {
 			t.Errorf("%d bytes: %d of the last segment are in use", c.size, used)
@@ -180,10 +188,13 @@ func TestSize(t *testing.T) {
 		length uint32
 		want   int
 	}{
-		{TypeData, FlagActive | FlagLast, 28, 64}, {TypeData, FlagActive | FlagLast, 20, 56}, {TypeData, FlagActive | FlagLast, 220, 256},
-		{TypeData, FlagActive | FlagLast, 19, 256}, {TypeData, FlagActive | FlagLast, 221, 256}, {TypeData, FlagActive | FlagLast, 1 << 31, 256},
+		{TypeData, FlagActive | FlagLast, 28, 64}, {TypeData, FlagActive | FlagLast, 20, 56},
+		{TypeData, FlagActive | FlagLast, 220, 256},
+		{TypeData, FlagActive | FlagLast, 19, 256}, {TypeData, FlagActive | FlagLast, 221, 256},
+		{TypeData, FlagActive | FlagLast, 1 << 31, 256},
 		{TypeData, FlagActive | FlagFirst, 28, 256}, {TypeData, FlagActive, 0, 256}, {TypeData, FlagLast, 28, 256},
-		{TypeACK, FlagActive, 65, 256}, {TypeACK, FlagActive | FlagLast, 65, 256}, {TypeAbort, FlagActive | FlagLast, 28, 256},
+		{TypeACK, FlagActive, 65, 256}, {TypeACK, FlagActive | FlagLast, 65, 256},
+		{TypeAbort, FlagActive | FlagLast, 28, 256},
 	} {
 		var p mad.Packet
 		setHeader(&p, c.typ, c.flags, StatusNormal, 1, c.length)
@@ -197,7 +208,8 @@ func TestSize(t *testing.T) {
 // An acknowledgement of what is over already ends nothing, be it of a response or of a request
 // that lingers until the response comes.
 func TestACKAgain(t *testing.T) {
-	for _, d := range []*mad.Datagram{message(mad.MethodGetTableResp, attrNodeRecord, 1), message(mad.MethodGetMulti, attrMultiPathRecord, 1)} {
+	for _, d := range []*mad.Datagram{message(mad.MethodGetTableResp, attrNodeRecord, 1),
+		message(mad.MethodGetMulti, attrMultiPathRecord, 1)} {
 		m := New(Config{})
 		if err := m.Send(0, d, payload(8)); err != nil {
 			t.Fatal(err)
@@ -284,7 +296,8 @@ func TestACKDefersTimeout(t *testing.T) {
 // do; one that has acknowledged it is sent the rest as any other.
 func TestPlainPeers(t *testing.T) {
 	m := New(Config{ACKTimeout: time.Second, PlainPeers: true})
-	unresponsive, speaks := message(mad.MethodGetTableResp, attrNodeRecord, 1), message(mad.MethodGetTableResp, attrNodeRecord, 2)
+	unresponsive, speaks := message(mad.MethodGetTableResp, attrNodeRecord, 1),
+		message(mad.MethodGetTableResp, attrNodeRecord, 2)
 	for _, d := range []*mad.Datagram{unresponsive, speaks} {
 		if err := m.Send(0, d, payload(2000)); err != nil {
 			t.Fatal(err)
@@ -314,7 +327,8 @@ func TestPlainPeers(t *testing.T) {
 	}
 	// Nor do such messages fill what a peer may have under way.
 	for tid := range mad.TID(1000) {
-		if err := m.Send(time.Second, message(mad.MethodGetTableResp, attrNodeRecord, 10+tid), payload(100)); err != nil {
+		if err := m.Send(time.Second, message(mad.MethodGetTableResp, attrNodeRecord, 10+tid),
+			payload(100)); err != nil {
 			t.Fatalf("message %d: %v", tid, err)
 		}
 		wantSegments(t, out(m, time.Second), 1, 1)
@@ -350,23 +364,28 @@ func TestStatuses(t *testing.T) {
 	}{
 		{"ACK: window below segment", []*mad.Datagram{ack(table, 1, 0)}, 0x92, StatusWindowTooSmall, true},
 		{"ACK: segment not sent", []*mad.Datagram{ack(table, 2, 9)}, 0x92, StatusSegmentTooBig, true},
-		{"ACK: segment beyond the last", []*mad.Datagram{ack(table, 1, 65), ack(table, 6, 65)}, 0x92, StatusSegmentTooBig, true},
+		{"ACK: segment beyond the last", []*mad.Datagram{ack(table, 1, 65), ack(table, 6, 65)}, 0x92,
+			StatusSegmentTooBig, true},
 		{"ACK: illegal status", []*mad.Datagram{alter(ack(table, 1, 65), 27, 1)}, 0x92, StatusBadStatus, true},
 		{"ACK: version", []*mad.Datagram{alter(ack(table, 1, 65), 24, 2)}, 0x92, StatusBadVersion, true},
 		{"bad type", []*mad.Datagram{alter(ack(table, 1, 65), 25, 5)}, 0x92, StatusBadType, true},
 		{"type 0", []*mad.Datagram{alter(ack(table, 1, 65), 25, 0)}, 0x92, StatusBadType, true},
-		{"STOP", []*mad.Datagram{stop(fromReceiver, TypeStop, StatusResourcesExceeded)}, 0, StatusResourcesExceeded, true},
+		{"STOP", []*mad.Datagram{stop(fromReceiver, TypeStop, StatusResourcesExceeded)}, 0, StatusResourcesExceeded,
+			true},
 		{"STOP with another status", []*mad.Datagram{stop(fromReceiver, TypeStop, 118)}, 0, StatusBadStatus, true},
 		{"ABORT", []*mad.Datagram{stop(fromReceiver, TypeAbort, StatusTotalTime)}, 0, StatusTotalTime, true},
 		{"ABORT by vendor", []*mad.Datagram{stop(fromReceiver, TypeAbort, 200)}, 0, 200, true},
 		{"ABORT with another status", []*mad.Datagram{stop(fromReceiver, TypeAbort, 5)}, 0, StatusBadStatus, true},
-		{"ABORT by the sender", []*mad.Datagram{first(), stop(request, TypeAbort, StatusTooManyRetries)}, 0, StatusTooManyRetries, true},
-		{"STOP of nothing", []*mad.Datagram{stop(message(mad.MethodGetTable, attrNodeRecord, 9), TypeStop, 1)}, 0, 0, false},
+		{"ABORT by the sender", []*mad.Datagram{first(), stop(request, TypeAbort, StatusTooManyRetries)}, 0,
+			StatusTooManyRetries, true},
+		{"STOP of nothing", []*mad.Datagram{stop(message(mad.MethodGetTable, attrNodeRecord, 9), TypeStop, 1)}, 0, 0,
+			false},
 
 		{"FIRST missing", []*mad.Datagram{data(0, 1, 3*220)}, ours, StatusBadFirst, false},
 		{"FIRST in segment 2", []*mad.Datagram{first(), data(FlagFirst, 2, 0)}, ours, StatusBadFirst, true},
 		{"segment 0", []*mad.Datagram{data(0, 0, 0)}, ours, StatusBadFirst, false},
-		{"segment beyond the window", []*mad.Datagram{data(FlagFirst, 1, 300*220), data(0, 66, 0)}, ours, StatusSegmentTooBig, true},
+		{"segment beyond the window", []*mad.Datagram{data(FlagFirst, 1, 300*220), data(0, 66, 0)}, ours,
+			StatusSegmentTooBig, true},
 		{"DATA: illegal status", []*mad.Datagram{first(), alter(data(0, 2, 0), 27, 118)}, ours, StatusBadStatus, true},
 		{"DATA: version", []*mad.Datagram{first(), alter(data(0, 2, 0), 24, 0)}, ours, StatusBadVersion, true},
 		{"one segment too short", []*mad.Datagram{data(FlagFirst|FlagLast, 1, 19)}, ours, StatusBadLast, true},
@@ -377,9 +396,12 @@ func TestStatuses(t *testing.T) {
 		{"last missing", []*mad.Datagram{first(), data(0, 3, 0)}, ours, StatusBadLast, true},
 		{"beyond PayloadLength", []*mad.Datagram{first(), data(0, 4, 0)}, ours, StatusBadLast, true},
 		{"last of another length", []*mad.Datagram{first(), data(FlagLast, 3, 100)}, ours, StatusBadLast, true},
-		{"two lasts", []*mad.Datagram{data(FlagFirst, 1, 0), data(FlagLast, 4, 220), data(FlagLast, 3, 220)}, ours, StatusBadLast, true},
-		{"behind the last", []*mad.Datagram{data(FlagFirst, 1, 0), data(FlagLast, 4, 220), data(0, 5, 0)}, ours, StatusBadLast, true},
-		{"last before others", []*mad.Datagram{data(FlagFirst, 1, 0), data(0, 5, 0), data(FlagLast, 4, 220)}, ours, StatusBadLast, true},
+		{"two lasts", []*mad.Datagram{data(FlagFirst, 1, 0), data(FlagLast, 4, 220), data(FlagLast, 3, 220)}, ours,
+			StatusBadLast, true},
+		{"behind the last", []*mad.Datagram{data(FlagFirst, 1, 0), data(FlagLast, 4, 220), data(0, 5, 0)}, ours,
+			StatusBadLast, true},
+		{"last before others", []*mad.Datagram{data(FlagFirst, 1, 0), data(0, 5, 0), data(FlagLast, 4, 220)}, ours,
+			StatusBadLast, true},
 		{"segment 2 of nothing", []*mad.Datagram{data(0, 2, 0)}, 0, 0, false},
 	} {
 		m := New(Config{MaxMessage: 1 << 20})
@@ -451,7 +473,8 @@ func TestReceiverACKs(t *testing.T) {
 	m.Expire(at, nil)
 	send(70)
 	wantSegments(t, out(m, 0), 1, 0)
-	if s := m.Stats(); at != time.Minute || s.Received != 1 || s.Duplicates != 4 || s.Unmatched != 1 || s.Segments != count || s.Bytes != 0 {
+	if s := m.Stats(); at != time.Minute || s.Received != 1 || s.Duplicates != 4 || s.Unmatched != 1 ||
+		s.Segments != count || s.Bytes != 0 {
 		t.Errorf("deadline %v, %+v", at, s)
 	}
 }
@@ -461,7 +484,8 @@ func TestReceiverTotalTime(t *testing.T) {
 	m.Receive(0, packet(message(mad.MethodGetMulti, attrMultiPathRecord, 2), TypeData, FlagFirst, 1, 0))
 	out(m, 0)
 	at, _ := m.Deadline()
-	if ended := m.Expire(at, nil); at != 40*time.Second || len(ended) != 1 || ended[0].Status != StatusTotalTime || ended[0].Data != nil {
+	if ended := m.Expire(at, nil); at != 40*time.Second || len(ended) != 1 || ended[0].Status != StatusTotalTime ||
+		ended[0].Data != nil {
 		t.Errorf("at %v: %+v", at, ended)
 	}
 	wantControl(t, out(m, at), 0x94, TypeAbort, StatusTotalTime, 0, 0)
@@ -594,7 +618,8 @@ func TestLimits(t *testing.T) {
 
 // The zero Config means what its comments state.
 func TestDefaults(t *testing.T) {
-	want := Config{ACKTimeout: 500 * time.Millisecond, Retries: 5, TotalTime: 40 * time.Second, Linger: 10 * time.Second,
+	want := Config{ACKTimeout: 500 * time.Millisecond, Retries: 5, TotalTime: 40 * time.Second,
+		Linger:       10 * time.Second,
 		MaxTransfers: 4096, MaxPerPeer: 64, MaxBytes: 268_435_456, MaxMessage: 65_536}
 	if got := (Config{}).withDefaults(); got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -630,7 +655,8 @@ func TestFlood(t *testing.T) {
 	if got := m.Stats().ControlLost - lost; got < maxControl || got > 2*maxControl || m.control.len() != maxControl {
 		t.Errorf("%d aborts wait, %d are lost", m.control.len(), got)
 	}
-	if s := m.Stats(); s.UnderWay > 4096 || s.Bytes > 4096*200 || len(m.transfers) > 2*4096 || s.OverCount == 0 || m.control.len() > maxControl {
+	if s := m.Stats(); s.UnderWay > 4096 || s.Bytes > 4096*200 || len(m.transfers) > 2*4096 || s.OverCount == 0 ||
+		m.control.len() > maxControl {
 		t.Errorf("%d transfers known, %+v", len(m.transfers), s)
 	}
 	for at, ok := m.Deadline(); ok; at, ok = m.Deadline() {
@@ -642,8 +668,8 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// Hosts behind a router share a LID: their GIDs distinguish transfers with the same transaction ID. A packet without a GRH belongs to the
-// transfer that there is.
+// Hosts behind a router share a LID: their GIDs distinguish transfers with the same transaction ID. A packet without a
+// GRH belongs to the transfer that there is.
 func TestGIDs(t *testing.T) {
 	from := func(d *mad.Datagram, host mad.GUID) *mad.Datagram {
 		c := *d

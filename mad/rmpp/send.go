@@ -45,8 +45,8 @@ func (m *Machine) Sending(d *mad.Datagram) bool {
 	return t != nil && t.state == active && !m.maybePlain(t)
 }
 
-// Cancel ends a message with the header of d's packet that is on its way to d's address, and whose receiver has no use for it any
-// more. It is not notified.
+// Cancel ends a message with the header of d's packet that is on its way to d's address, and whose receiver has no use
+// for it any more. It is not notified.
 func (m *Machine) Cancel(d *mad.Datagram) {
 	if t := m.transfers[keyOf(&d.Addr, &d.Packet, true)]; t != nil && t.state == active {
 		m.end(0, t, StatusTotalTime) // a time is for one that ends well

@@ -6,7 +6,8 @@ import (
 	"ibsm/mad"
 )
 
-// key identifies a transfer, as in Linux, and by the GID: hosts behind a router share a LID here. The keys of the two sides never collide.
+// key identifies a transfer, as in Linux, and by the GID: hosts behind a router share a LID here. The keys of the two
+// sides never collide.
 type key struct {
 	tid     mad.TID
 	peer    peer

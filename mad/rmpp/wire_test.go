@@ -33,7 +33,8 @@ func newWire(seed uint64) *wire {
 	w := &wire{random: rand.New(rand.NewPCG(seed, 1)), received: map[mad.TID][]byte{}, sent: map[mad.TID]Status{}}
 	w.loss = 0.3 * w.random.Float64()
 	// Many attempts, so that a transfer that fails is one that went wrong.
-	cfg := Config{ACKTimeout: 100 * time.Millisecond, Retries: 1000, TotalTime: time.Hour, Linger: 5 * time.Hour, MaxMessage: 1 << 20}
+	cfg := Config{ACKTimeout: 100 * time.Millisecond, Retries: 1000, TotalTime: time.Hour, Linger: 5 * time.Hour,
+		MaxMessage: 1 << 20}
 	w.ends = [2]*Machine{New(cfg), New(cfg)}
 	return w
 }
@@ -138,7 +139,8 @@ func TestLossyWire(t *testing.T) {
 		w.run(t)
 		for i, want := range messages {
 			if got, ok := w.received[mad.TID(i)]; !ok || !bytes.Equal(got, want) || w.sent[mad.TID(i)] != StatusNormal {
-				t.Errorf("seed %d: message %d of %d bytes: received %v, %d bytes, %q", seed, i, len(want), ok, len(got), w.sent[mad.TID(i)])
+				t.Errorf("seed %d: message %d of %d bytes: received %v, %d bytes, %q", seed, i, len(want), ok, len(got),
+					w.sent[mad.TID(i)])
 			}
 		}
 		if t.Failed() {
@@ -214,7 +216,8 @@ func FuzzReceive(f *testing.F) {
 	}
 	f.Add(join(ack(table, 1, 65), ack(table, 5, 65)))
 	f.Add(join(ack(table, 1, 3), ack(table, 2, 1)))
-	f.Add(join(packet(request, TypeData, FlagFirst, 1, 660), packet(request, TypeData, FlagLast, 3, 220), packet(request, TypeData, 0, 2, 0)))
+	f.Add(join(packet(request, TypeData, FlagFirst, 1, 660), packet(request, TypeData, FlagLast, 3, 220),
+		packet(request, TypeData, 0, 2, 0)))
 	f.Add(join(packet(request, TypeData, FlagFirst|FlagLast, 1, 20), packet(request, TypeACK, 0, 0, 1)))
 	f.Add(join(packet(request, TypeAbort, 0, 0, 0), packet(request, TypeStop, 0, 0, 0), packet(request, 9, 0, 0, 0)))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -11,8 +11,10 @@ func TestAttrName(t *testing.T) {
 	for attr, want := range map[mad.AttrID]string{
 		0x01: "ClassPortInfo", 0x02: "Notice", 0x03: "InformInfo", 0x11: "NodeRecord", 0x12: "PortInfoRecord",
 		0x13: "SLtoVLMappingTableRecord", 0x14: "SwitchInfoRecord", 0x15: "LinearForwardingTableRecord",
-		0x16: "RandomForwardingTableRecord", 0x17: "MulticastForwardingTableRecord", 0x18: "SMInfoRecord", 0x20: "LinkRecord",
-		0x30: "GUIDInfoRecord", 0x31: "ServiceRecord", 0x33: "P_KeyTableRecord", 0x35: "PathRecord", 0x36: "VLArbitrationTableRecord",
+		0x16: "RandomForwardingTableRecord", 0x17: "MulticastForwardingTableRecord", 0x18: "SMInfoRecord",
+		0x20: "LinkRecord",
+		0x30: "GUIDInfoRecord", 0x31: "ServiceRecord", 0x33: "P_KeyTableRecord", 0x35: "PathRecord",
+		0x36: "VLArbitrationTableRecord",
 		0x38: "MCMemberRecord", 0x39: "TraceRecord", 0x3a: "MultiPathRecord", 0x3b: "ServiceAssociationRecord",
 		0xf3: "InformInfoRecord", 0x99: "0x0099",
 	} {
@@ -33,11 +35,13 @@ func TestClassPortInfo(t *testing.T) {
 	c.SetRedirectQKey(0x80010000)
 	c.SetTrapQKey(0x80010000)
 	// As OpenSM 3.3.23 answers: masks 0x2602 and 0xB5E8, 200 ms.
-	want := ClassPortInfo{0: 1, 1: 2, 2: 0x26, 3: 0x02, 5: 0x16, 6: 0xbd, 7: 0x10, 35: 1, 36: 0x80, 37: 1, 68: 0x80, 69: 1}
+	want := ClassPortInfo{0: 1, 1: 2, 2: 0x26, 3: 0x02, 5: 0x16, 6: 0xbd, 7: 0x10, 35: 1, 36: 0x80, 37: 1, 68: 0x80,
+		69: 1}
 	if c != want {
 		t.Errorf("written\n%x, want\n%x", c, want)
 	}
-	if c.CapabilityMask() != 0x2602 || c.CapabilityMask2() != 0xb5e8 || c.RespTimeValue() != 16 || c.RedirectQP() != 1 ||
+	if c.CapabilityMask() != 0x2602 || c.CapabilityMask2() != 0xb5e8 || c.RespTimeValue() != 16 ||
+		c.RedirectQP() != 1 ||
 		c.RedirectQKey() != 0x80010000 || c.TrapQKey() != 0x80010000 || c.BaseVersion() != 1 || c.ClassVersion() != 2 {
 		t.Errorf("does not read back: %x", c)
 	}

@@ -57,7 +57,10 @@ var records = []struct {
 		{none, madtest.Field{Name: "RespTimeValue", Bit: 251, Width: 5}},
 		{none, madtest.Field{Name: "ProducerType", Bit: 264, Width: 24}},
 	}},
-	{reflect.TypeFor[InformInfoRecord](), informInfoFields[:], func(c mad.ComponentMask) []byte { m := InformInfoMask(c); return m[:] }, []component{
+	{reflect.TypeFor[InformInfoRecord](), informInfoFields[:], func(c mad.ComponentMask) []byte {
+		m := InformInfoMask(c)
+		return m[:]
+	}, []component{
 		{InformSubscriberGID, madtest.Field{Name: "SubscriberGID", Bit: 0, Width: 128}},
 		{InformEnum, madtest.Field{Name: "Enum", Bit: 128, Width: 16}},
 		{InformGID, madtest.Field{Bit: 192, Width: 128}},
@@ -74,7 +77,10 @@ var records = []struct {
 	{reflect.TypeFor[Notice](), nil, nil, []component{
 		{none, madtest.Field{Name: "IssuerGID", Bit: 512, Width: 128}},
 	}},
-	{reflect.TypeFor[NodeRecord](), nodeFields[:], func(c mad.ComponentMask) []byte { m := NodeMask(c); return m[:] }, []component{
+	{reflect.TypeFor[NodeRecord](), nodeFields[:], func(c mad.ComponentMask) []byte {
+		m := NodeMask(c)
+		return m[:]
+	}, []component{
 		{NodeLID, madtest.Field{Name: "LID", Bit: 0, Width: 16}},
 		{NodeBaseVersion, madtest.Field{Bit: 32, Width: 8}},
 		{NodeClassVersion, madtest.Field{Bit: 40, Width: 8}},
@@ -90,29 +96,47 @@ var records = []struct {
 		{NodeVendorID, madtest.Field{Bit: 328, Width: 24}},
 		{NodeNodeDescription, madtest.Field{Bit: 352, Width: 512}},
 	}},
-	{reflect.TypeFor[PortInfoRecord](), portInfoFields[:], func(c mad.ComponentMask) []byte { m := PortInfoMask(c); return m[:] }, []component{
+	{reflect.TypeFor[PortInfoRecord](), portInfoFields[:], func(c mad.ComponentMask) []byte {
+		m := PortInfoMask(c)
+		return m[:]
+	}, []component{
 		{PortInfoEndportLID, madtest.Field{Name: "EndportLID", Bit: 0, Width: 16}},
 		{PortInfoPortNum, madtest.Field{Name: "PortNum", Bit: 16, Width: 8}},
 		{PortInfoOptions, madtest.Field{Name: "Options", Bit: 24, Width: 8}},
 	}},
-	{reflect.TypeFor[SLtoVLMappingTableRecord](), slToVLFields[:], func(c mad.ComponentMask) []byte { m := SLtoVLMask(c); return m[:] }, []component{
+	{reflect.TypeFor[SLtoVLMappingTableRecord](), slToVLFields[:], func(c mad.ComponentMask) []byte {
+		m := SLtoVLMask(c)
+		return m[:]
+	}, []component{
 		{SLtoVLLID, madtest.Field{Name: "LID", Bit: 0, Width: 16}},
 		{SLtoVLInputPortNum, madtest.Field{Name: "InputPortNum", Bit: 16, Width: 8}},
 		{SLtoVLOutputPortNum, madtest.Field{Name: "OutputPortNum", Bit: 24, Width: 8}},
 	}},
-	{reflect.TypeFor[SwitchInfoRecord](), switchInfoFields[:], func(c mad.ComponentMask) []byte { m := SwitchInfoMask(c); return m[:] }, []component{
+	{reflect.TypeFor[SwitchInfoRecord](), switchInfoFields[:], func(c mad.ComponentMask) []byte {
+		m := SwitchInfoMask(c)
+		return m[:]
+	}, []component{
 		{SwitchInfoLID, madtest.Field{Name: "LID", Bit: 0, Width: 16}},
 	}},
-	{reflect.TypeFor[LinearForwardingTableRecord](), lftFields[:], func(c mad.ComponentMask) []byte { m := LFTMask(c); return m[:] }, []component{
+	{reflect.TypeFor[LinearForwardingTableRecord](), lftFields[:], func(c mad.ComponentMask) []byte {
+		m := LFTMask(c)
+		return m[:]
+	}, []component{
 		{LFTLID, madtest.Field{Name: "LID", Bit: 0, Width: 16}},
 		{LFTBlockNum, madtest.Field{Name: "BlockNum", Bit: 16, Width: 16}},
 	}},
-	{reflect.TypeFor[MulticastForwardingTableRecord](), mftFields[:], func(c mad.ComponentMask) []byte { m := MFTMask(c); return m[:] }, []component{
+	{reflect.TypeFor[MulticastForwardingTableRecord](), mftFields[:], func(c mad.ComponentMask) []byte {
+		m := MFTMask(c)
+		return m[:]
+	}, []component{
 		{MFTLID, madtest.Field{Name: "LID", Bit: 0, Width: 16}},
 		{MFTPosition, madtest.Field{Name: "Position", Bit: 16, Width: 4}},
 		{MFTBlockNum, madtest.Field{Name: "BlockNum", Bit: 23, Width: 9}},
 	}},
-	{reflect.TypeFor[SMInfoRecord](), smInfoFields[:], func(c mad.ComponentMask) []byte { m := SMInfoMask(c); return m[:] }, []component{
+	{reflect.TypeFor[SMInfoRecord](), smInfoFields[:], func(c mad.ComponentMask) []byte {
+		m := SMInfoMask(c)
+		return m[:]
+	}, []component{
 		{SMInfoLID, madtest.Field{Name: "LID", Bit: 0, Width: 16}},
 		{SMInfoGUID, madtest.Field{Name: "GUID", Bit: 32, Width: 64}},
 		{SMInfoSMKey, madtest.Field{Name: "SM_Key", Bit: 96, Width: 64}},
@@ -120,13 +144,19 @@ var records = []struct {
 		{SMInfoPriority, madtest.Field{Name: "Priority", Bit: 192, Width: 4}},
 		{SMInfoSMState, madtest.Field{Name: "SMState", Bit: 196, Width: 4}},
 	}},
-	{reflect.TypeFor[LinkRecord](), linkFields[:], func(c mad.ComponentMask) []byte { m := LinkMask(c); return m[:] }, []component{
+	{reflect.TypeFor[LinkRecord](), linkFields[:], func(c mad.ComponentMask) []byte {
+		m := LinkMask(c)
+		return m[:]
+	}, []component{
 		{LinkFromLID, madtest.Field{Name: "FromLID", Bit: 0, Width: 16}},
 		{LinkFromPort, madtest.Field{Name: "FromPort", Bit: 16, Width: 8}},
 		{LinkToPort, madtest.Field{Name: "ToPort", Bit: 24, Width: 8}},
 		{LinkToLID, madtest.Field{Name: "ToLID", Bit: 32, Width: 16}},
 	}},
-	{reflect.TypeFor[GUIDInfoRecord](), guidInfoFields[:], func(c mad.ComponentMask) []byte { m := GUIDInfoMask(c); return m[:] }, []component{
+	{reflect.TypeFor[GUIDInfoRecord](), guidInfoFields[:], func(c mad.ComponentMask) []byte {
+		m := GUIDInfoMask(c)
+		return m[:]
+	}, []component{
 		{GUIDInfoLID, madtest.Field{Name: "LID", Bit: 0, Width: 16}},
 		{GUIDInfoBlockNum, madtest.Field{Name: "BlockNum", Bit: 16, Width: 8}},
 		{GUIDInfoGUID0 << 0, madtest.Field{Bit: 64, Width: 64}},
@@ -138,7 +168,10 @@ var records = []struct {
 		{GUIDInfoGUID0 << 6, madtest.Field{Bit: 448, Width: 64}},
 		{GUIDInfoGUID0 << 7, madtest.Field{Bit: 512, Width: 64}},
 	}},
-	{reflect.TypeFor[ServiceRecord](), serviceFields[:], func(c mad.ComponentMask) []byte { m := ServiceMask(c); return m[:] }, []component{
+	{reflect.TypeFor[ServiceRecord](), serviceFields[:], func(c mad.ComponentMask) []byte {
+		m := ServiceMask(c)
+		return m[:]
+	}, []component{
 		{ServiceServiceID, madtest.Field{Name: "ServiceID", Bit: 0, Width: 64}},
 		{ServiceServiceGID, madtest.Field{Name: "ServiceGID", Bit: 64, Width: 128}},
 		{ServiceServicePKey, madtest.Field{Name: "ServiceP_Key", Bit: 192, Width: 16}},
@@ -177,12 +210,18 @@ var records = []struct {
 		{ServiceServiceData64 << 0, madtest.Field{Bit: 1280, Width: 64}},
 		{ServiceServiceData64 << 1, madtest.Field{Bit: 1344, Width: 64}},
 	}},
-	{reflect.TypeFor[PKeyTableRecord](), pkeyTableFields[:], func(c mad.ComponentMask) []byte { m := PKeyTableMask(c); return m[:] }, []component{
+	{reflect.TypeFor[PKeyTableRecord](), pkeyTableFields[:], func(c mad.ComponentMask) []byte {
+		m := PKeyTableMask(c)
+		return m[:]
+	}, []component{
 		{PKeyTableLID, madtest.Field{Name: "LID", Bit: 0, Width: 16}},
 		{PKeyTableBlockNum, madtest.Field{Name: "BlockNum", Bit: 16, Width: 16}},
 		{PKeyTablePortNum, madtest.Field{Name: "PortNum", Bit: 32, Width: 8}},
 	}},
-	{reflect.TypeFor[PathRecord](), pathFields[:], func(c mad.ComponentMask) []byte { m := PathMask(c); return m[:] }, []component{
+	{reflect.TypeFor[PathRecord](), pathFields[:], func(c mad.ComponentMask) []byte {
+		m := PathMask(c)
+		return m[:]
+	}, []component{
 		{PathServiceIDHigh | PathServiceIDLow, madtest.Field{Name: "ServiceID", Bit: 0, Width: 64}},
 		{PathDGID, madtest.Field{Name: "DGID", Bit: 64, Width: 128}},
 		{PathSGID, madtest.Field{Name: "SGID", Bit: 192, Width: 128}},
@@ -205,12 +244,18 @@ var records = []struct {
 		{PathPacketLifeTime, madtest.Field{Bit: 450, Width: 6}},
 		{PathPreference, madtest.Field{Name: "Preference", Bit: 456, Width: 8}},
 	}},
-	{reflect.TypeFor[VLArbitrationTableRecord](), vlArbFields[:], func(c mad.ComponentMask) []byte { m := VLArbMask(c); return m[:] }, []component{
+	{reflect.TypeFor[VLArbitrationTableRecord](), vlArbFields[:], func(c mad.ComponentMask) []byte {
+		m := VLArbMask(c)
+		return m[:]
+	}, []component{
 		{VLArbLID, madtest.Field{Name: "LID", Bit: 0, Width: 16}},
 		{VLArbOutputPortNum, madtest.Field{Name: "OutputPortNum", Bit: 16, Width: 8}},
 		{VLArbBlockNum, madtest.Field{Name: "BlockNum", Bit: 24, Width: 8}},
 	}},
-	{reflect.TypeFor[MCMemberRecord](), mcMemberFields[:], func(c mad.ComponentMask) []byte { m := MCMemberMask(c); return m[:] }, []component{
+	{reflect.TypeFor[MCMemberRecord](), mcMemberFields[:], func(c mad.ComponentMask) []byte {
+		m := MCMemberMask(c)
+		return m[:]
+	}, []component{
 		{MCMemberMGID, madtest.Field{Name: "MGID", Bit: 0, Width: 128}},
 		{MCMemberPortGID, madtest.Field{Name: "PortGID", Bit: 128, Width: 128}},
 		{MCMemberQKey, madtest.Field{Name: "Q_Key", Bit: 256, Width: 32}},
@@ -268,9 +313,12 @@ func TestFields(t *testing.T) {
 func TestMultiPathComponents(t *testing.T) {
 	const reserved = none
 	for bit, comp := range []mad.ComponentMask{
-		MultiPathRawTraffic, reserved, MultiPathFlowLabel, MultiPathHopLimit, MultiPathTClass, MultiPathReversible, MultiPathNumbPath,
-		MultiPathPKey, MultiPathQoSClass, MultiPathSL, MultiPathMTUSelector, MultiPathMTU, MultiPathRateSelector, MultiPathRate,
-		MultiPathPacketLifeTimeSelector, MultiPathPacketLifeTime, MultiPathServiceIDHigh, MultiPathIndependenceSelector, reserved,
+		MultiPathRawTraffic, reserved, MultiPathFlowLabel, MultiPathHopLimit, MultiPathTClass, MultiPathReversible,
+		MultiPathNumbPath,
+		MultiPathPKey, MultiPathQoSClass, MultiPathSL, MultiPathMTUSelector, MultiPathMTU, MultiPathRateSelector,
+		MultiPathRate,
+		MultiPathPacketLifeTimeSelector, MultiPathPacketLifeTime, MultiPathServiceIDHigh, MultiPathIndependenceSelector,
+		reserved,
 		MultiPathSGIDCount, MultiPathDGIDCount, MultiPathServiceIDLow,
 	} {
 		if comp != reserved && comp != 1<<bit {
@@ -287,8 +335,10 @@ func TestSelectors(t *testing.T) {
 		byte int
 	}{
 		{"MTU", new(PathRecord), 54}, {"Rate", new(PathRecord), 55}, {"PacketLifeTime", new(PathRecord), 56},
-		{"MTU", new(MultiPathRecord), 10}, {"Rate", new(MultiPathRecord), 11}, {"PacketLifeTime", new(MultiPathRecord), 12},
-		{"MTU", new(MCMemberRecord), 38}, {"Rate", new(MCMemberRecord), 42}, {"PacketLifeTime", new(MCMemberRecord), 43},
+		{"MTU", new(MultiPathRecord), 10}, {"Rate", new(MultiPathRecord), 11},
+		{"PacketLifeTime", new(MultiPathRecord), 12},
+		{"MTU", new(MCMemberRecord), 38}, {"Rate", new(MCMemberRecord), 42},
+		{"PacketLifeTime", new(MCMemberRecord), 43},
 	} {
 		ptr := reflect.ValueOf(r.rec)
 		raw := ptr.Elem().Slice(0, ptr.Elem().Len()).Bytes()

@@ -191,11 +191,13 @@ func TestNoticeGolden(t *testing.T) {
 	p := madtest.Packet(t, "report-66")
 	n := (*Notice)(p.SAData()[:])
 	trap := n.Notice()
-	if !trap.IsGeneric() || trap.Type() != smp.NoticeSubnetManagement || trap.ProducerType() != smp.ProducerClassManager ||
+	if !trap.IsGeneric() || trap.Type() != smp.NoticeSubnetManagement ||
+		trap.ProducerType() != smp.ProducerClassManager ||
 		trap.TrapNumber() != smp.TrapGroupCreated || trap.IssuerLID() != 1 {
 		t.Errorf("notice %x", n)
 	}
-	if got, want := trap.Address().GID(), (mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 12: 0xff, 13: 0xff, 14: 0xff, 15: 0xff}); got != want {
+	if got, want := trap.Address().GID(),
+		(mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 12: 0xff, 13: 0xff, 14: 0xff, 15: 0xff}); got != want {
 		t.Errorf("group %s, want %s", got, want)
 	}
 	if got, want := n.IssuerGID(), linkLocal(0x100001); got != want {

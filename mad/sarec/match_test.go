@@ -64,7 +64,8 @@ func TestMatch(t *testing.T) {
 				}
 			}
 			if got := Match(rec, want, r.mask(comps)); got != same {
-				t.Fatalf("%s: Match %v, want %v\nrecord %x\nwanted %x\ncomponents %#x", r.rec.Name(), got, same, rec, want, comps)
+				t.Fatalf("%s: Match %v, want %v\nrecord %x\nwanted %x\ncomponents %#x", r.rec.Name(), got, same, rec,
+					want, comps)
 			}
 			if same {
 				matched++
@@ -96,14 +97,21 @@ func TestComponents(t *testing.T) {
 // (IBA 15.2.5.3; the IB_PIR_COMPMASK constants of OpenSM's ib_types.h).
 func TestPortInfoComponentOrder(t *testing.T) {
 	for bit, comp := range []mad.ComponentMask{
-		PortInfoEndportLID, PortInfoPortNum, PortInfoOptions, PortInfoMKey, PortInfoGidPrefix, PortInfoLID, PortInfoMasterSMLID,
-		PortInfoCapabilityMask, PortInfoDiagCode, PortInfoMKeyLeasePeriod, PortInfoLocalPortNum, PortInfoLinkWidthEnabled,
-		PortInfoLinkWidthSupported, PortInfoLinkWidthActive, PortInfoLinkSpeedSupported, PortInfoPortState, PortInfoPortPhysicalState,
-		PortInfoLinkDownDefaultState, PortInfoMKeyProtectBits, none, PortInfoLMC, PortInfoLinkSpeedActive, PortInfoLinkSpeedEnabled,
-		PortInfoNeighborMTU, PortInfoMasterSMSL, PortInfoVLCap, PortInfoInitType, PortInfoVLHighLimit, PortInfoVLArbitrationHighCap,
+		PortInfoEndportLID, PortInfoPortNum, PortInfoOptions, PortInfoMKey, PortInfoGidPrefix, PortInfoLID,
+		PortInfoMasterSMLID,
+		PortInfoCapabilityMask, PortInfoDiagCode, PortInfoMKeyLeasePeriod, PortInfoLocalPortNum,
+		PortInfoLinkWidthEnabled,
+		PortInfoLinkWidthSupported, PortInfoLinkWidthActive, PortInfoLinkSpeedSupported, PortInfoPortState,
+		PortInfoPortPhysicalState,
+		PortInfoLinkDownDefaultState, PortInfoMKeyProtectBits, none, PortInfoLMC, PortInfoLinkSpeedActive,
+		PortInfoLinkSpeedEnabled,
+		PortInfoNeighborMTU, PortInfoMasterSMSL, PortInfoVLCap, PortInfoInitType, PortInfoVLHighLimit,
+		PortInfoVLArbitrationHighCap,
 		PortInfoVLArbitrationLowCap, PortInfoInitTypeReply, PortInfoMTUCap, PortInfoVLStallCount, PortInfoHOQLife,
-		PortInfoOperationalVLs, PortInfoPartEnforcementIn, PortInfoPartEnforcementOut, PortInfoFilterRawIn, PortInfoFilterRawOut,
-		PortInfoMKeyViolations, PortInfoPKeyViolations, PortInfoQKeyViolations, PortInfoGUIDCap, PortInfoClientReregister,
+		PortInfoOperationalVLs, PortInfoPartEnforcementIn, PortInfoPartEnforcementOut, PortInfoFilterRawIn,
+		PortInfoFilterRawOut,
+		PortInfoMKeyViolations, PortInfoPKeyViolations, PortInfoQKeyViolations, PortInfoGUIDCap,
+		PortInfoClientReregister,
 		PortInfoMcastPKeySuppression, PortInfoSubnetTimeOut, none, PortInfoRespTimeValue, PortInfoLocalPhyErrors,
 		PortInfoOverrunErrors, PortInfoMaxCreditHint, none, PortInfoLinkRoundTripLatency, PortInfoCapabilityMask2,
 		PortInfoLinkSpeedExtActive, PortInfoLinkSpeedExtSupported, none, PortInfoLinkSpeedExtEnabled,
@@ -134,8 +142,10 @@ func TestPortInfoComponents(t *testing.T) {
 	info.SetCapabilityMask2(^info.CapabilityMask2())
 	info.SetLinkSpeedExtActive(0xf)
 	info.SetLinkSpeedExtEnabled(0x1f)
-	comps := PortInfoEndportLID | PortInfoPortNum | PortInfoOptions | PortInfoMKey | PortInfoLID | PortInfoCapabilityMask |
-		PortInfoPortState | PortInfoLMC | PortInfoLinkSpeedActive | PortInfoMTUCap | PortInfoGUIDCap | PortInfoSubnetTimeOut |
+	comps := PortInfoEndportLID | PortInfoPortNum | PortInfoOptions | PortInfoMKey | PortInfoLID |
+		PortInfoCapabilityMask |
+		PortInfoPortState | PortInfoLMC | PortInfoLinkSpeedActive | PortInfoMTUCap | PortInfoGUIDCap |
+		PortInfoSubnetTimeOut |
 		PortInfoOverrunErrors | PortInfoCapabilityMask2 | PortInfoLinkSpeedExtActive | PortInfoLinkSpeedExtEnabled
 	if got := PortInfoMask(comps); got != port {
 		t.Errorf("PortInfoRecord: mask\n%x, fields\n%x", got, port)

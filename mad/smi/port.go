@@ -1,5 +1,5 @@
-// Package smi owns QP0, the queue pair of subnet management: Port receives from a queue pair and keeps what came until the
-// core takes it, so that it is drained however long the core computes. At ibsim one port carries QP1 as well.
+// Package smi owns QP0, the queue pair of subnet management: Port receives from a queue pair and keeps what came until
+// the core takes it, so that it is drained however long the core computes. At ibsim one port carries QP1 as well.
 package smi
 
 import (

@@ -132,11 +132,13 @@ func TestDoEnds(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		if outcomes, err = txntest.Do(ctx, e, txn.Config{}, []txn.Request{nodeInfo(1)}); !errors.Is(err, context.DeadlineExceeded) || outcomes[0].Result != 0 {
+		if outcomes, err = txntest.Do(ctx, e, txn.Config{}, []txn.Request{nodeInfo(1)}); !errors.Is(err,
+			context.DeadlineExceeded) || outcomes[0].Result != 0 {
 			t.Fatalf("context: %+v %v", outcomes, err)
 		}
 		time.AfterFunc(100*time.Millisecond, func() { close(p.in) })
-		if _, err = txntest.Do(t.Context(), e, txn.Config{}, []txn.Request{nodeInfo(1)}); !errors.Is(err, io.ErrUnexpectedEOF) {
+		if _, err = txntest.Do(t.Context(), e, txn.Config{}, []txn.Request{nodeInfo(1)}); !errors.Is(err,
+			io.ErrUnexpectedEOF) {
 			t.Fatalf("broken port: %v", err)
 		}
 		if err := stop(); !errors.Is(err, io.ErrUnexpectedEOF) {

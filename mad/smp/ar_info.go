@@ -16,7 +16,8 @@ import "ibsm/mad"
 //	20 capabilities, 22 enables 1 each
 //	26 HBFSLMask 16
 //
-// Its modifier is not in NVIDIA's header. 0 is a guess: a switch that refuses it counts as one without adaptive routing.
+// Its modifier is not in NVIDIA's header. 0 is a guess: a switch that refuses it counts as one without adaptive
+// routing.
 //
 // A manager reads it, and may only switch it off: TurnOff in what was read.
 type ARInfo [mad.DataSize]byte

@@ -14,12 +14,15 @@ func TestAttrName(t *testing.T) {
 		id   mad.AttrID
 		name string
 	}{
-		{0x0002, "Notice"}, {0x0010, "NodeDescription"}, {0x0011, "NodeInfo"}, {0x0012, "SwitchInfo"}, {0x0014, "GUIDInfo"},
+		{0x0002, "Notice"}, {0x0010, "NodeDescription"}, {0x0011, "NodeInfo"}, {0x0012, "SwitchInfo"},
+		{0x0014, "GUIDInfo"},
 		{0x0015, "PortInfo"}, {0x0016, "P_KeyTable"}, {0x0017, "SLtoVLMappingTable"}, {0x0018, "VLArbitrationTable"},
 		{0x0019, "LinearForwardingTable"}, {0x001a, "RandomForwardingTable"}, {0x001b, "MulticastForwardingTable"},
-		{0x001c, "LinkSpeedWidthPairsTable"}, {0x001d, "VendorSpecificMadsTable"}, {0x001e, "HierarchyInfo"}, {0x0020, "SMInfo"},
+		{0x001c, "LinkSpeedWidthPairsTable"}, {0x001d, "VendorSpecificMadsTable"}, {0x001e, "HierarchyInfo"},
+		{0x0020, "SMInfo"},
 		{0x0030, "VendorDiag"}, {0x0031, "LedInfo"}, {0x0032, "CableInfo"}, {0x0033, "PortInfoExtended"},
-		{0xff10, "PrivateLFTInfo"}, {0xff17, "GeneralInfo"}, {0xff20, "ARInfo"}, {0xff90, "ExtendedPortInfo"}, {0x1234, "0x1234"},
+		{0xff10, "PrivateLFTInfo"}, {0xff17, "GeneralInfo"}, {0xff20, "ARInfo"}, {0xff90, "ExtendedPortInfo"},
+		{0x1234, "0x1234"},
 	} {
 		if got := AttrName(tt.id); got != tt.name {
 			t.Errorf("AttrName(%v) = %q, want %q", tt.id, got, tt.name)
@@ -30,9 +33,11 @@ func TestAttrName(t *testing.T) {
 // The bits of both masks in the order of the architecture's tables.
 func TestCapabilityBits(t *testing.T) {
 	for i, m := range []CapMask{
-		IsSM, IsNoticeSupported, IsTrapSupported, IsOptionalIPDSupported, IsAutomaticMigrationSupported, IsSLMappingSupported,
+		IsSM, IsNoticeSupported, IsTrapSupported, IsOptionalIPDSupported, IsAutomaticMigrationSupported,
+		IsSLMappingSupported,
 		IsMKeyNVRAM, IsPKeyNVRAM, IsLEDInfoSupported, IsSMdisabled, IsSystemImageGUIDSupported,
-		IsPKeySwitchExternalPortTrapSupported, IsCableInfoSupported, IsExtendedSpeedsSupported, IsCapabilityMask2Supported,
+		IsPKeySwitchExternalPortTrapSupported, IsCableInfoSupported, IsExtendedSpeedsSupported,
+		IsCapabilityMask2Supported,
 		IsCommunicationManagementSupported, IsSNMPTunnelingSupported, IsReinitSupported, IsDeviceManagementSupported,
 		IsVendorClassSupported, IsDRNoticeSupported, IsCapabilityMaskNoticeSupported, IsBootManagementSupported,
 		IsLinkRoundTripLatencySupported, IsClientReregistrationSupported, IsOtherLocalChangesNoticeSupported,
@@ -44,7 +49,8 @@ func TestCapabilityBits(t *testing.T) {
 		}
 	}
 	for i, m := range []CapMask2{
-		IsSetNodeDescriptionSupported, IsPortInfoExtendedSupported, IsVirtualizationSupported, IsSwitchPortStateTableSupported,
+		IsSetNodeDescriptionSupported, IsPortInfoExtendedSupported, IsVirtualizationSupported,
+		IsSwitchPortStateTableSupported,
 		IsLinkWidth2xSupported, IsLinkSpeedHDRSupported, IsMKeyProtectBitsExtSupported, IsEnhancedTrap128Supported,
 		IsPartitionTopSupported, IsEnhancedQoSArbiterSupported, IsLinkSpeedNDRSupported, IsExtendedSpeeds2Supported,
 		IsLinkSpeedXDRSupported,
@@ -54,7 +60,8 @@ func TestCapabilityBits(t *testing.T) {
 		}
 	}
 	for i, f := range []ChangeFlags{
-		ChangedNodeDescription, ChangedLinkWidthEnabled, ChangedLinkSpeedEnabled, ChangedSMPriority, ChangedHierarchyInfo,
+		ChangedNodeDescription, ChangedLinkWidthEnabled, ChangedLinkSpeedEnabled, ChangedSMPriority,
+		ChangedHierarchyInfo,
 		ChangedCapabilityMask2,
 	} {
 		if f != 1<<i {
@@ -64,7 +71,8 @@ func TestCapabilityBits(t *testing.T) {
 	if m := IsSM | IsTrapSupported; !m.Has(IsSM) || !m.Has(IsSM|IsTrapSupported) || m.Has(IsSM|IsNoticeSupported) {
 		t.Error("CapMask.Has is wrong")
 	}
-	if m := IsLinkWidth2xSupported; !m.Has(IsLinkWidth2xSupported) || m.Has(IsLinkWidth2xSupported|IsLinkSpeedHDRSupported) {
+	if m := IsLinkWidth2xSupported; !m.Has(IsLinkWidth2xSupported) ||
+		m.Has(IsLinkWidth2xSupported|IsLinkSpeedHDRSupported) {
 		t.Error("CapMask2.Has is wrong")
 	}
 	if f := ChangedSMPriority; !f.Has(ChangedSMPriority) || f.Has(ChangedNodeDescription) {

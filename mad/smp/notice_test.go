@@ -20,7 +20,9 @@ func TestDetailsAreViews(t *testing.T) {
 		{"trap 128", func(n *Notice) { n.LinkState().SetLID(0x1234) }, 10, []byte{0x12, 0x34}},
 		{"trap 129", func(n *Notice) { n.PortError().SetPortNum(36) }, 14, []byte{36}},
 		{"trap 144", func(n *Notice) { n.LocalChange().SetChangeFlags(ChangedCapabilityMask2) }, 20, []byte{0, 0x20}},
-		{"trap 145", func(n *Notice) { n.SystemImage().SetSystemImageGUID(0x0102030405060708) }, 16, []byte{1, 2, 3, 4, 5, 6, 7, 8}},
+		{"trap 145", func(n *Notice) {
+			n.SystemImage().SetSystemImageGUID(0x0102030405060708)
+		}, 16, []byte{1, 2, 3, 4, 5, 6, 7, 8}},
 		{"trap 256", func(n *Notice) { n.BadMKey().SetAttributeID(AttrPortInfo) }, 18, []byte{0, 0x15}},
 		{"trap 257", func(n *Notice) { n.BadKey().SetGID2(gid) }, 44, gid[:]},
 		{"trap 259", func(n *Notice) { n.SwitchBadPKey().SetPortNum(36) }, 60, []byte{36}},
@@ -49,7 +51,8 @@ func TestDRReturnPath(t *testing.T) {
 		d := n.BadMKey()
 		d.SetDRReturnPath(ports[:hops])
 		want := ports[:min(hops, 30)]
-		if !bytes.Equal(d.DRReturnPath(), want) || d.DRPathTruncated() != (hops > 30) || int(d.DRHopCount()) != len(want) {
+		if !bytes.Equal(d.DRReturnPath(), want) || d.DRPathTruncated() != (hops > 30) ||
+			int(d.DRHopCount()) != len(want) {
 			t.Errorf("%d hops: %v, truncated %v", hops, d.DRReturnPath(), d.DRPathTruncated())
 		}
 		if i := bytes.IndexByte(n[34+len(want):], 0xff); i >= 0 {

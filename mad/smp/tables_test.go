@@ -133,8 +133,10 @@ func TestGeneralInfo(t *testing.T) {
 		byte int
 		mask byte
 	}{
-		{0, 3, 0x01}, {CapAdaptiveRouting, 3, 0x02}, {CapExtendedPortInfo, 2, 0x02}, {CapAggregationNode, 1, 0x04}, {31, 0, 0x80},
-		{32, 7, 0x01}, {CapCongestionControl, 6, 0x10}, {63, 4, 0x80}, {64, 11, 0x01}, {CapLinkAutoRetrain, 9, 0x02}, {127, 12, 0x80},
+		{0, 3, 0x01}, {CapAdaptiveRouting, 3, 0x02}, {CapExtendedPortInfo, 2, 0x02}, {CapAggregationNode, 1, 0x04},
+		{31, 0, 0x80},
+		{32, 7, 0x01}, {CapCongestionControl, 6, 0x10}, {63, 4, 0x80}, {64, 11, 0x01}, {CapLinkAutoRetrain, 9, 0x02},
+		{127, 12, 0x80},
 	} {
 		var g, want GeneralInfo
 		want[tt.byte] = tt.mask

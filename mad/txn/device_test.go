@@ -271,8 +271,8 @@ func TestPassingNeedsSamples(t *testing.T) {
 	}
 }
 
-// Where the switch next to the manager passes SMPs on in hardware and those beyond do not, the latter decide, once enough
-// round trips show it.
+// Where the switch next to the manager passes SMPs on in hardware and those beyond do not, the latter decide, once
+// enough round trips show it.
 func TestPassingFarther(t *testing.T) {
 	var p passing
 	for range nearSamples {

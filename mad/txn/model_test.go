@@ -149,7 +149,8 @@ func simulate(t *testing.T, seed uint64) {
 		out = tab.Output(now, out[:0])
 		for i := range out {
 			m.sent(now, &out[i])
-			if m.requests[binary.BigEndian.Uint64(out[i].Packet.Data()[:])].device == deviceGone || rng.Float64() < loss {
+			if m.requests[binary.BigEndian.Uint64(out[i].Packet.Data()[:])].device == deviceGone ||
+				rng.Float64() < loss {
 				continue
 			}
 			wire = append(wire, flight{now + time.Duration(1+rng.Int64N(latency)), reply(out[i])})

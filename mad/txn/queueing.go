@@ -94,5 +94,6 @@ func (q *queueing) answered(now, sent time.Duration, measured bool, window int) 
 	if q.base == 0 {
 		return window
 	}
-	return int(min(int64(window)*int64(allowed)/int64(mean), maxMaxWindow)) // where one server serves all, window/mean is its speed
+	// where one server serves all, window/mean is its speed
+	return int(min(int64(window)*int64(allowed)/int64(mean), maxMaxWindow))
 }

@@ -88,17 +88,22 @@ func TestQueueing(t *testing.T) {
 		{"one server", site{9 * us, wires(40 * us), idle}, 450 * ms, 1.01, [2]int{8, 20}, 120 * us},
 		{"a slow server", site{30 * us, wires(40 * us), idle}, 1500 * ms, 1.01, [2]int{8, 16}, 450 * us},
 		{"a quick server", site{3 * us, wires(40 * us), idle}, 150 * ms, 1.05, [2]int{16, 40}, 80 * us},
-		{"a server and a slow node", site{9 * us, wires(40 * us), agents(500, 3*ms, 0)}, 450 * ms, 1.01, [2]int{8, 30}, 150 * us},
+		{"a server and a slow node", site{9 * us, wires(40 * us), agents(500, 3*ms, 0)}, 450 * ms, 1.01, [2]int{8, 30},
+			150 * us},
 		{"a server far away", site{9 * us, wires(2 * ms), idle}, 789 * ms, 1.05, [2]int{128, 128}, 10 * us},
 		{"many hops and few", site{us / 2, near, agents(1, 20*us, 0)}, 32 * ms, 1.1, [2]int{128, 128}, 10 * us},
 		{"more and more hops", site{us / 2, farther, agents(1, 20*us, 0)}, 406 * ms, 1.15, [2]int{100, 128}, 10 * us},
 		{"slow agents", site{us / 2, wires(20 * us), agents(1, ms, 0)}, 398 * ms, 1.05, [2]int{128, 128}, 10 * us},
-		{"a third of them slow", site{us / 2, wires(20 * us), agents(3, 800*us, 20*us)}, 117 * ms, 1.1, [2]int{100, 128}, 10 * us},
-		{"one of them very slow", site{us / 2, wires(20 * us), agents(500, 10*ms, 20*us)}, 1000 * ms, 1.01, [2]int{100, 128}, 30 * us},
+		{"a third of them slow", site{us / 2, wires(20 * us), agents(3, 800*us, 20*us)}, 117 * ms, 1.1,
+			[2]int{100, 128}, 10 * us},
+		{"one of them very slow", site{us / 2, wires(20 * us), agents(500, 10*ms, 20*us)}, 1000 * ms, 1.01,
+			[2]int{100, 128}, 30 * us},
 	} {
 		took, last, waits := c.site.ask(requests)
-		if took < c.least || float64(took) > c.took*float64(c.least) || last < c.last[0] || last > c.last[1] || waits > c.waits {
-			t.Errorf("%s: took %v, least %v; window %d, want %v; waits %v, at most %v", c.name, took, c.least, last, c.last, waits, c.waits)
+		if took < c.least || float64(took) > c.took*float64(c.least) || last < c.last[0] || last > c.last[1] ||
+			waits > c.waits {
+			t.Errorf("%s: took %v, least %v; window %d, want %v; waits %v, at most %v", c.name, took, c.least, last,
+				c.last, waits, c.waits)
 		}
 	}
 }

@@ -264,7 +264,8 @@ func (t *Table) Outstanding() int {
 // Stats is a copy of the counters.
 func (t *Table) Stats() Stats {
 	st := t.stats
-	st.Window, st.PathLimited, st.Cuts = min(t.window.size, t.window.path()), t.window.path() == pathWindow, t.window.cuts
+	st.Window, st.PathLimited, st.Cuts = min(t.window.size, t.window.path()), t.window.path() == pathWindow,
+		t.window.cuts
 	st.OnWire, st.Overdue, st.Parked = int(t.sent.n), int(t.late.n), t.parked
 	return st
 }

@@ -131,17 +131,35 @@ func TestMatchRefuses(t *testing.T) {
 		count func(s Stats) uint64
 	}{
 		{"another class", func(d *mad.Datagram) { d.Packet[1] = 0x01 }, func(s Stats) uint64 { return s.Mismatched }},
-		{"another attribute", func(d *mad.Datagram) { d.Packet[17] ^= 1 }, func(s Stats) uint64 { return s.Mismatched }},
-		{"another modifier", func(d *mad.Datagram) { d.Packet.SetAttrMod(1) }, func(s Stats) uint64 { return s.Mismatched }},
-		{"another method", func(d *mad.Datagram) { d.Packet.SetMethod(mad.MethodGetTableResp) }, func(s Stats) uint64 { return s.Mismatched }},
+		{"another attribute", func(d *mad.Datagram) { d.Packet[17] ^= 1 }, func(s Stats) uint64 {
+			return s.Mismatched
+		}},
+		{"another modifier", func(d *mad.Datagram) {
+			d.Packet.SetAttrMod(1)
+		}, func(s Stats) uint64 { return s.Mismatched }},
+		{"another method", func(d *mad.Datagram) {
+			d.Packet.SetMethod(mad.MethodGetTableResp)
+		}, func(s Stats) uint64 { return s.Mismatched }},
 		{"another hop count", func(d *mad.Datagram) { d.Packet[7] = 2 }, func(s Stats) uint64 { return s.Mismatched }},
-		{"hop count beyond the path", func(d *mad.Datagram) { d.Packet[7] = 255 }, func(s Stats) uint64 { return s.Mismatched }},
-		{"another path", func(d *mad.Datagram) { d.Packet.InitialPath()[1] = 9 }, func(s Stats) uint64 { return s.Mismatched }},
-		{"the request itself", func(d *mad.Datagram) { d.Packet.SetMethod(mad.MethodGet) }, func(s Stats) uint64 { return s.Unmatched }},
-		{"no such slot", func(d *mad.Datagram) { d.Packet.SetTID(makeTID(1, 0, 77)) }, func(s Stats) uint64 { return s.Unmatched }},
+		{"hop count beyond the path", func(d *mad.Datagram) { d.Packet[7] = 255 }, func(s Stats) uint64 {
+			return s.Mismatched
+		}},
+		{"another path", func(d *mad.Datagram) {
+			d.Packet.InitialPath()[1] = 9
+		}, func(s Stats) uint64 { return s.Mismatched }},
+		{"the request itself", func(d *mad.Datagram) {
+			d.Packet.SetMethod(mad.MethodGet)
+		}, func(s Stats) uint64 { return s.Unmatched }},
+		{"no such slot", func(d *mad.Datagram) {
+			d.Packet.SetTID(makeTID(1, 0, 77))
+		}, func(s Stats) uint64 { return s.Unmatched }},
 		{"ID 0", func(d *mad.Datagram) { d.Packet.SetTID(0) }, func(s Stats) uint64 { return s.Unmatched }},
-		{"an attempt to come", func(d *mad.Datagram) { d.Packet.SetTID(makeTID(2, 0, 1)) }, func(s Stats) uint64 { return s.Unmatched }},
-		{"an old generation", func(d *mad.Datagram) { d.Packet.SetTID(makeTID(1, 0xfff0, 1)) }, func(s Stats) uint64 { return s.Stale }},
+		{"an attempt to come", func(d *mad.Datagram) {
+			d.Packet.SetTID(makeTID(2, 0, 1))
+		}, func(s Stats) uint64 { return s.Unmatched }},
+		{"an old generation", func(d *mad.Datagram) {
+			d.Packet.SetTID(makeTID(1, 0xfff0, 1))
+		}, func(s Stats) uint64 { return s.Stale }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tab := New(Config{})
@@ -177,9 +195,12 @@ func TestKindsOfRequest(t *testing.T) {
 		mkey mad.MKey
 	}{
 		{"directed Set", Request{Method: mad.MethodSet, Attr: 0x15, Mod: 2, MKey: 5}, mad.MethodGetResp, 5},
-		{"Set by LID", Request{Class: mad.ClassLIDRouted, Addr: mad.Addr{LID: 3}, Method: mad.MethodSet, Attr: 0x20, MKey: 6}, mad.MethodGetResp, 6},
-		{"Trap", Request{Class: mad.ClassLIDRouted, Addr: mad.Addr{LID: 3}, Method: mad.MethodTrap, Attr: 2}, mad.MethodTrapRepress, 0},
-		{"counters", Request{Class: mad.ClassPerf, Addr: mad.Addr{LID: 3, QPN: 1}, Method: mad.MethodGet, Attr: 0x12, MKey: 7}, mad.MethodGetResp, 0},
+		{"Set by LID", Request{Class: mad.ClassLIDRouted, Addr: mad.Addr{LID: 3}, Method: mad.MethodSet, Attr: 0x20,
+			MKey: 6}, mad.MethodGetResp, 6},
+		{"Trap", Request{Class: mad.ClassLIDRouted, Addr: mad.Addr{LID: 3}, Method: mad.MethodTrap, Attr: 2},
+			mad.MethodTrapRepress, 0},
+		{"counters", Request{Class: mad.ClassPerf, Addr: mad.Addr{LID: 3, QPN: 1}, Method: mad.MethodGet, Attr: 0x12,
+			MKey: 7}, mad.MethodGetResp, 0},
 		{"records", Request{Packet: &sa, Addr: mad.Addr{LID: 1, QPN: 1, SL: 4}}, mad.MethodGetTableResp, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

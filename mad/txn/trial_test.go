@@ -95,8 +95,8 @@ func newLine(pass, agent, cable time.Duration, cfg Config) *line {
 	return &line{pass: pass, agent: agent, cable: cable, tab: New(cfg), ended: map[uint64]int{}}
 }
 
-// TestTrial: a device that is asked alone and behind others shows whether agents pass SMPs on, however long it takes and however long the
-// cables are. Where agents do, no more than 4 SMPs are on the wire, also during trials.
+// TestTrial: a device that is asked alone and behind others shows whether agents pass SMPs on, however long it takes
+// and however long the cables are. Where agents do, no more than 4 SMPs are on the wire, also during trials.
 func TestTrial(t *testing.T) {
 	for _, c := range []struct {
 		name               string
@@ -114,7 +114,8 @@ func TestTrial(t *testing.T) {
 	} {
 		l := newLine(c.pass, c.agent, c.cable, c.cfg)
 		l.ask(20 * ms)
-		if s := l.tab.Stats(); s.PathLimited != c.limited || !c.limited && s.Window < startWindow || c.limited && l.most > pathWindow {
+		if s := l.tab.Stats(); s.PathLimited != c.limited || !c.limited && s.Window < startWindow || c.limited &&
+			l.most > pathWindow {
 			t.Errorf("%s: a window of %d, limited %v, %d on the wire at once", c.name, s.Window, s.PathLimited, l.most)
 		}
 		l.ask(30 * ms)
@@ -126,8 +127,9 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestTrialAgain: what a trial shows is not believed for good. Where agents passed SMPs on, the next trial may show hardware; where one has
-// shown hardware, and a packet is lost, 4 are on the wire until a trial later than ten seconds shows it again.
+// TestTrialAgain: what a trial shows is not believed for good. Where agents passed SMPs on, the next trial may show
+// hardware; where one has shown hardware, and a packet is lost, 4 are on the wire until a trial later than ten seconds
+// shows it again.
 func TestTrialAgain(t *testing.T) {
 	l := newLine(20*us, 150*us, us, Config{})
 	l.ask(10 * ms)

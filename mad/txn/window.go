@@ -33,7 +33,8 @@ type window struct {
 
 func newWindow(cfg *Config) window {
 	least, limit := cfg.MinWindow, cfg.MaxWindow
-	return window{size: min(max(startWindow, least), limit), min: least, max: limit, threshold: limit, fits: limit, lastCut: -1, chosen: cfg.Chosen}
+	return window{size: min(max(startWindow, least), limit), min: least, max: limit, threshold: limit, fits: limit,
+		lastCut: -1, chosen: cfg.Chosen}
 }
 
 // setLimit changes the largest size of the window.

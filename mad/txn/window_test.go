@@ -128,10 +128,12 @@ func TestSetMaxWindow(t *testing.T) {
 	for range 3 {
 		load(tab, &now, anyNode, nothing)
 	}
-	for _, c := range []struct{ limit, sent, window int }{{5, 5, 5}, {64, 5, 10}, {64, 10, 20}, {24, 20, 24}, {0, 24, 48}} {
+	for _, c := range []struct{ limit, sent, window int }{{5, 5, 5}, {64, 5, 10}, {64, 10, 20}, {24, 20, 24},
+		{0, 24, 48}} {
 		tab.SetMaxWindow(c.limit, false)
 		if n := load(tab, &now, anyNode, nothing); n != c.sent || tab.Stats().Window != c.window {
-			t.Errorf("with a cap of %d: %d sent, a window of %d; want %d and %d", c.limit, n, tab.Stats().Window, c.sent, c.window)
+			t.Errorf("with a cap of %d: %d sent, a window of %d; want %d and %d", c.limit, n, tab.Stats().Window,
+				c.sent, c.window)
 		}
 	}
 }

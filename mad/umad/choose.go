@@ -48,15 +48,18 @@ func Choose(ports []HostPort, guid mad.GUID) (Pair, error) {
 	case best != nil:
 		return Pair{*best, gsi(ports, best)}, nil
 	case guid == 0 && unfit != nil:
-		return Pair{}, missing("no InfiniBand port for a subnet manager: " + strings.Join(unfit[:min(len(unfit), mostUnfit)], "; "))
+		return Pair{}, missing("no InfiniBand port for a subnet manager: " +
+			strings.Join(unfit[:min(len(unfit), mostUnfit)], "; "))
 	case guid == 0:
 		return Pair{}, missing(fmt.Sprintf("no InfiniBand port: none of %d ports with a user MAD device", len(ports)))
 	case barred == nil:
 		return Pair{}, missing(fmt.Sprintf("no port with GUID %v: ibstat -p lists the ports of this host", guid))
 	case barred.IsInfiniBand():
-		return Pair{}, fmt.Errorf("umad: %v (GUID %v): %w: %s; choose another port with -g", barred, guid, ErrNoSMI, barred.bar())
+		return Pair{}, fmt.Errorf("umad: %v (GUID %v): %w: %s; choose another port with -g", barred, guid, ErrNoSMI,
+			barred.bar())
 	}
-	return Pair{}, fmt.Errorf("umad: %v (GUID %v): %w: %s; choose another port with -g", barred, guid, ErrNotInfiniBand, barred.bar())
+	return Pair{}, fmt.Errorf("umad: %v (GUID %v): %w: %s; choose another port with -g", barred, guid, ErrNotInfiniBand,
+		barred.bar())
 }
 
 // mostUnfit is how many ports an error explains.

@@ -195,7 +195,9 @@ func TestUnresponsiveSubscribers(t *testing.T) {
 			}
 		}
 		if copies[living] != 1 || copies[1] != 4 {
-			t.Errorf("event %d: sent %d times to the one that answers, want 1, and %d times to one that does not, want 4", event, copies[living], copies[1])
+			t.Errorf(
+				"event %d: sent %d times to the one that answers, want 1, and %d times to one that does not, want 4",
+				event, copies[living], copies[1])
 		}
 	}
 	if most := p.Stats().Sent; most != 12*(unresponsive+1) {
@@ -219,7 +221,8 @@ func TestNoneWaits(t *testing.T) {
 			if i%3 == 0 {
 				k.nodes[mad.LID(1+i)] = 100 * time.Microsecond
 			}
-			table.Submit(&txn.Request{Class: mad.ClassLIDRouted, Method: mad.MethodGet, Attr: 0x11, Addr: mad.Addr{LID: mad.LID(1 + i)}})
+			table.Submit(&txn.Request{Class: mad.ClassLIDRouted, Method: mad.MethodGet, Attr: 0x11,
+				Addr: mad.Addr{LID: mad.LID(1 + i)}})
 		}
 		k.run(t, p, table, k.now+10*time.Millisecond)
 		held := p.Stats().Held
@@ -248,7 +251,8 @@ func TestNoneWaits(t *testing.T) {
 func TestRetries(t *testing.T) {
 	p := senderPort(t, 1)
 	p.out.timeoutMS, p.out.queryMS, p.out.reports = 850, 5000, attempts{200, 3}
-	for method, want := range map[mad.Method]attempts{mad.MethodReport: {200, 3}, mad.MethodGetTable: {5000, 0}, mad.MethodReportResp: {}} {
+	for method, want := range map[mad.Method]attempts{mad.MethodReport: {200, 3}, mad.MethodGetTable: {5000, 0},
+		mad.MethodReportResp: {}} {
 		var d mad.Datagram
 		d.Packet.SetHeader(mad.ClassSA, method, 2, 0)
 		if err := p.out.encode(&d); err != nil {
@@ -312,14 +316,16 @@ func TestSegmentsReturnOnce(t *testing.T) {
 		}
 		p.in.frame, p.in.ds, p.in.n = f, make([]mad.Datagram, 1), 0
 		if p.in.take(frameSize); p.in.n != 1 || p.Stats().Held != held {
-			t.Errorf("%d, segment %d of answer %d: %d datagrams, %d held, want %d", i, c.segment, c.request, p.in.n, p.Stats().Held, held)
+			t.Errorf("%d, segment %d of answer %d: %d datagrams, %d held, want %d", i, c.segment, c.request, p.in.n,
+				p.Stats().Held, held)
 		}
 	}
 }
 
 // TestMilliseconds: no time-out is 0 for the kernel, which would be "no answer".
 func TestMilliseconds(t *testing.T) {
-	for d, want := range map[time.Duration]uint32{-time.Second: 1, 0: 1, time.Microsecond: 1, 1500 * time.Microsecond: 1, time.Second: 1000, 100 * time.Hour: 3_600_000} {
+	for d, want := range map[time.Duration]uint32{-time.Second: 1, 0: 1, time.Microsecond: 1,
+		1500 * time.Microsecond: 1, time.Second: 1000, 100 * time.Hour: 3_600_000} {
 		if got := milliseconds(d); got != want {
 			t.Errorf("%v: %d", d, got)
 		}

@@ -36,5 +36,6 @@ func inUse(at HostPort, doing string, err error) error {
 	if at.issm == "" || who == nil {
 		return fault(at, doing, err)
 	}
-	return fmt.Errorf("%w: %s; stop that one first, or choose another port with -g (%v: %s: %w)", ErrInUse, strings.Join(who, ", "), at, doing, err)
+	return fmt.Errorf("%w: %s; stop that one first, or choose another port with -g (%v: %s: %w)", ErrInUse,
+		strings.Join(who, ", "), at, doing, err)
 }

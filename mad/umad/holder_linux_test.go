@@ -16,7 +16,8 @@ import (
 // TestHolders: a process that has the IsSM device open is found and named, and nobody
 // else is.
 func TestHolders(t *testing.T) {
-	root := host(t, hostPort{device: "mlx5_0", port: 1, guid: "0002:c903:0002:fce9", state: "4: ACTIVE", layer: "InfiniBand", cap: "0x2"})
+	root := host(t, hostPort{device: "mlx5_0", port: 1, guid: "0002:c903:0002:fce9", state: "4: ACTIVE",
+		layer: "InfiniBand", cap: "0x2"})
 	ports, err := Ports(root)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +43,8 @@ func TestHolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	who := fmt.Sprintf("process %d (cat)", cmd.Process.Pid)
-	if err := inUse(at, "register", unix.EINVAL); !errors.Is(err, ErrInUse) || !errors.Is(err, unix.EINVAL) || !strings.Contains(err.Error(), who) {
+	if err := inUse(at, "register", unix.EINVAL); !errors.Is(err, ErrInUse) || !errors.Is(err, unix.EINVAL) ||
+		!strings.Contains(err.Error(), who) {
 		t.Errorf("got %v, want one with %s", err, who)
 	}
 	if got := holders("/proc", issm+"x"); slices.Contains(got, who) {

@@ -100,7 +100,8 @@ func TestHostileKernel(t *testing.T) {
 	go func() { ended <- smiPort.Run(ctx) }()
 	requests := make([]txn.Request, 2000)
 	for i := range requests {
-		requests[i] = txn.Request{Route: mad.MakeRoute(1, byte(i)), Method: mad.MethodGet, Attr: 0x11, Mod: uint32(i), Tag: uint64(i)}
+		requests[i] = txn.Request{Route: mad.MakeRoute(1, byte(i)), Method: mad.MethodGet, Attr: 0x11, Mod: uint32(i),
+			Tag: uint64(i)}
 	}
 	outcomes, err := txntest.Do(ctx, smiPort, txn.Config{Retries: 14}, requests)
 	if err != nil {
@@ -136,7 +137,8 @@ func FuzzReads(f *testing.F) {
 				f.Add(qp == 1, answer{id, 0, a.class, 320}.bytes(), uint16(320))
 				f.Add(qp == 1, answer{id, timedOut, a.class, 88}.bytes(), uint16(88))
 			}
-			withGRH := frame{header: header{agent: a.id, grhPresent: 1, hopLimit: 64, trafficClass: 3, gidIndex: 1, flowLabel: [4]byte{1, 2, 3, 4}, gid: mad.GID{15: 9}}}
+			withGRH := frame{header: header{agent: a.id, grhPresent: 1, hopLimit: 64, trafficClass: 3, gidIndex: 1,
+				flowLabel: [4]byte{1, 2, 3, 4}, gid: mad.GID{15: 9}}}
 			withGRH.packet.SetHeader(a.class, mad.MethodGetResp, 0x11, 7)
 			f.Add(qp == 1, bytes.Clone(withGRH.bytes()), uint16(320))
 		}
@@ -165,7 +167,8 @@ func FuzzReads(f *testing.F) {
 			return
 		}
 		d = p.in.ds[0]
-		if d.QP() != qp || d.TimedOut != (st.TimedOut == 1) || !d.TimedOut && n != frameSize || !bytes.Equal(d.Packet[:n-headerSize], read[headerSize:n]) {
+		if d.QP() != qp || d.TimedOut != (st.TimedOut == 1) || !d.TimedOut && n != frameSize ||
+			!bytes.Equal(d.Packet[:n-headerSize], read[headerSize:n]) {
 			t.Fatalf("QP%d, timed out %v of %d bytes: %x", d.QP(), d.TimedOut, n, d.Packet)
 		}
 		if d.GRH.Present != (gsi && header.grhPresent != 0) || d.GRH.Present && d.GRH.GID != header.gid {
@@ -211,7 +214,9 @@ func FuzzLongReads(f *testing.F) {
 			t.Fatalf("of %d bytes %d are read: %v", length, asked, err)
 		case is && errno == 0 && (err != nil || p.Stats().Oversized != 1):
 			t.Fatalf("%v, %+v", err, p.Stats())
-		case is && errno != 0 && (p.Stats().Oversized != 0 || (err == nil) != (unix.Errno(errno) == unix.EINTR || unix.Errno(errno) == unix.EAGAIN)):
+		case is && errno != 0 &&
+			(p.Stats().Oversized != 0 ||
+				(err == nil) != (unix.Errno(errno) == unix.EINTR || unix.Errno(errno) == unix.EAGAIN)):
 			t.Fatalf("after %v: %v, %+v", unix.Errno(errno), err, p.Stats())
 		}
 	})

@@ -11,8 +11,8 @@ import (
 )
 
 // Named is the GUID of the port that a name stands for: a device with the number of a port, as mlx5_0:1 or mlx5_0/1; a
-// device, where several ports have a link the first of them; or a network interface, as ib0. ports are those of Ports. What
-// does not exist (yet) is fs.ErrNotExist.
+// device, where several ports have a link the first of them; or a network interface, as ib0. ports are those of Ports.
+// What does not exist (yet) is fs.ErrNotExist.
 func Named(root string, ports []HostPort, name string) (mad.GUID, error) {
 	device, number := name, 0
 	if at := strings.LastIndexAny(name, ":/"); at >= 0 {
@@ -31,7 +31,8 @@ func Named(root string, ports []HostPort, name string) (mad.GUID, error) {
 		if p.Device != device || device != name && p.Number != number {
 			continue
 		}
-		if best == nil || !best.IsInfiniBand() && p.IsInfiniBand() || best.State <= isDown && p.State > isDown && p.IsInfiniBand() {
+		if best == nil || !best.IsInfiniBand() && p.IsInfiniBand() || best.State <= isDown && p.State > isDown &&
+			p.IsInfiniBand() {
 			best = p
 		}
 	}
@@ -39,7 +40,8 @@ func Named(root string, ports []HostPort, name string) (mad.GUID, error) {
 		best = ofInterface(root, ports, name)
 	}
 	if best == nil {
-		return 0, missing(fmt.Sprintf("no device or interface %s: there are %s", name, strings.Join(names(root, ports), ", ")))
+		return 0, missing(fmt.Sprintf("no device or interface %s: there are %s", name,
+			strings.Join(names(root, ports), ", ")))
 	}
 	return best.GUID, nil
 }
@@ -51,7 +53,8 @@ func ofInterface(root string, ports []HostPort, name string) *HostPort {
 	if err != nil {
 		return nil
 	}
-	number := 1 + max(int(readUint(dir, "dev_port", 16)), int(readUint(dir, "dev_id", 16))) // older kernels have only dev_id
+	// older kernels have only dev_id
+	number := 1 + max(int(readUint(dir, "dev_port", 16)), int(readUint(dir, "dev_id", 16)))
 	for _, d := range devices {
 		for i := range ports {
 			if p := &ports[i]; p.Device == d.Name() && p.Number == number {

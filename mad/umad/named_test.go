@@ -24,7 +24,8 @@ func TestNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"mlx5_0:1": down.guid, "mlx5_0/2": initial.guid, "mlx5_1": active.guid, "mlx5_0": initial.guid, // of its two ports the one with a link
+		// of its two ports the one with a link
+		"mlx5_0:1": down.guid, "mlx5_0/2": initial.guid, "mlx5_1": active.guid, "mlx5_0": initial.guid,
 		"ib0": down.guid, "ib1": initial.guid, "ib1.8001": initial.guid, "ib2": active.guid, "old1": initial.guid,
 		"mlx4_0:1": roce.guid, "eth0": roce.guid, // for which Choose says what is wrong
 	} {

@@ -109,10 +109,10 @@ func newDevice(at Pair, smi, gsi *Port) *Device {
 	return &Device{SMI: smi, GSI: gsi, at: at, nodes: [2]os.FileInfo{at.SMI.node(), at.GSI.node()}}
 }
 
-// State reads the PortState of the port of QP0 anew from sysfs; 0 when the port is gone. If the host has removed a device since it
-// was opened, State ends both queue pairs: kernels before 5.11 let a reader wait for ever, and a manager that is NOT-ACTIVE only
-// reads. A device that was removed and is there again counts as removed: the files that are open are still those of before.
-// It may be called from anywhere.
+// State reads the PortState of the port of QP0 anew from sysfs; 0 when the port is gone. If the host has removed a
+// device since it was opened, State ends both queue pairs: kernels before 5.11 let a reader wait for ever, and a
+// manager that is NOT-ACTIVE only reads. A device that was removed and is there again counts as removed: the files that
+// are open are still those of before. It may be called from anywhere.
 func (d *Device) State() uint8 {
 	for i, at := range []*HostPort{&d.at.SMI, &d.at.GSI} {
 		if was := d.nodes[i]; was != nil && !os.SameFile(was, at.node()) {

@@ -30,15 +30,21 @@ func TestOpenErrors(t *testing.T) {
 			t.Errorf("%s: %v\nwant %s", name, err, want)
 		}
 	}
-	check("no device file", prefix+"open "+path+": no such file or directory (ENOENT): load the module ib_umad; udev makes the file when the device is there", fs.ErrNotExist)
+	check("no device file",
+		prefix+"open "+path+
+			": no such file or directory (ENOENT): load the module ib_umad; udev makes the file when the device is there", fs.ErrNotExist)
 	write(t, root, "dev/infiniband/umad2", "")
-	check("no device", prefix+"register class SubnDirected at "+path+": inappropriate ioctl for device (ENOTTY): see the kernel's log", unix.ENOTTY)
+	check("no device", prefix+"register class SubnDirected at "+path+
+		": inappropriate ioctl for device (ENOTTY): see the kernel's log", unix.ENOTTY)
 	os.Remove(path)
 	if err := unix.Mkfifo(path, 0); err != nil {
 		t.Fatal(err)
 	}
 	if os.Getuid() != 0 {
-		check("no permission", prefix+"open "+path+": permission denied (EACCES): run as root, or as a member of the device file's group (often rdma)"+denied, fs.ErrPermission)
+		check("no permission",
+			prefix+"open "+path+
+				": permission denied (EACCES): run as root, or as a member of the device file's group (often rdma)"+
+				denied, fs.ErrPermission)
 	}
 
 	ports, err := Ports(root)
@@ -100,8 +106,8 @@ func TestFault(t *testing.T) {
 // denied is the rest of the advice where the kernel refuses a device file.
 const denied = ". If that is so, SELinux or a device cgroup refuses it: see ausearch -m avc, DeviceAllow of the unit, and the devices given to the container"
 
-// TestRemoved: a device that the host has removed ends the readers of both queue pairs, also where the kernel does not, and
-// where another one has its name by now. One that is still there ends nothing, also if its state cannot be read.
+// TestRemoved: a device that the host has removed ends the readers of both queue pairs, also where the kernel does not,
+// and where another one has its name by now. One that is still there ends nothing, also if its state cannot be read.
 func TestRemoved(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -132,13 +138,15 @@ func TestRemoved(t *testing.T) {
 					ended <- err
 				}()
 			}
-			err = c.change(root, filepath.Join(root, "sys/class/infiniband_mad/umad2"), filepath.Join(root, "sys/class/infiniband/mlx5_1/ports/1/state"))
+			err = c.change(root, filepath.Join(root, "sys/class/infiniband_mad/umad2"),
+				filepath.Join(root, "sys/class/infiniband/mlx5_1/ports/1/state"))
 			if got := d.State(); err != nil || got != c.state {
 				t.Errorf("state %d, want %d; %v", got, c.state, err)
 			}
 			d.Close()
 			for range 2 {
-				if err := <-ended; errors.Is(err, unix.ENODEV) != c.removed || errors.Is(err, os.ErrClosed) == c.removed {
+				if err := <-ended; errors.Is(err, unix.ENODEV) != c.removed ||
+					errors.Is(err, os.ErrClosed) == c.removed {
 					t.Errorf("Recv: %v", err)
 				}
 			}

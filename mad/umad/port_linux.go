@@ -52,7 +52,8 @@ func newPort(fd int, name string, qp int, list []agent, cfg Config) (*Port, erro
 		return nil, err
 	}
 	p := &Port{name: name, qp: qp, file: f, raw: raw, agents: agents{list: list}}
-	p.out.timeoutMS, p.out.queryMS, p.out.reports = milliseconds(cfg.Timeout), milliseconds(cfg.QueryTimeout), attempts{milliseconds(cfg.ReportTimeout), cfg.ReportRetries}
+	p.out.timeoutMS, p.out.queryMS, p.out.reports = milliseconds(cfg.Timeout), milliseconds(cfg.QueryTimeout),
+		attempts{milliseconds(cfg.ReportTimeout), cfg.ReportRetries}
 	p.out.port, p.out.write = p, unix.Write
 	p.sends.New = func() any {
 		s := &send{sender: &p.out}
@@ -122,7 +123,8 @@ func (p *Port) ended(err error) error {
 func (p *Port) Stats() Stats {
 	c := &p.stats
 	return Stats{Sent: c.sent.Load(), Refused: c.refused.Load(), Received: c.received.Load(),
-		TimedOut: c.timedOut.Load(), Malformed: c.malformed.Load(), Oversized: c.oversized.Load(), Held: p.agents.outstanding()}
+		TimedOut: c.timedOut.Load(), Malformed: c.malformed.Load(), Oversized: c.oversized.Load(),
+		Held: p.agents.outstanding()}
 }
 
 // explain makes a sentence of what ends the port.
@@ -135,7 +137,8 @@ func (p *Port) explain(doing string, err error) error {
 	case !errors.As(err, &errno):
 		err = fmt.Errorf("umad: %s: %s: %w", p.name, doing, err)
 	case isGone(errno):
-		err = fmt.Errorf("umad: %s: %s: %w (%s): the device is gone, or its driver was reset", p.name, doing, err, unix.ErrnoName(errno))
+		err = fmt.Errorf("umad: %s: %s: %w (%s): the device is gone, or its driver was reset", p.name, doing, err,
+			unix.ErrnoName(errno))
 	default:
 		err = fmt.Errorf("umad: %s: %s: %w (%s)", p.name, doing, err, unix.ErrnoName(errno))
 	}

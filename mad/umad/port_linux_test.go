@@ -40,7 +40,8 @@ func socketPort(t testing.TB, qp int) (*Port, int) {
 	if qp == 1 {
 		agents = []agent{{mad.ClassSA, saAgent}}
 	}
-	p, err := newPort(fds[0], "mlx5_0 port 1", qp, agents, Config{Timeout: time.Second, QueryTimeout: time.Second, ReportTimeout: time.Second})
+	p, err := newPort(fds[0], "mlx5_0 port 1", qp, agents,
+		Config{Timeout: time.Second, QueryTimeout: time.Second, ReportTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,8 +204,10 @@ func TestReadErrors(t *testing.T) {
 	}{
 		{"signals", []error{unix.EINTR, unix.EINTR, unix.EINTR}, ""},
 		{"nothing there after all", []error{unix.EAGAIN}, ""},
-		{"device removed", []error{unix.EIO}, "umad: mlx5_0 port 1: read: input/output error (EIO): the device is gone, or its driver was reset"},
-		{"device gone", []error{unix.EINTR, unix.ENODEV}, "umad: mlx5_0 port 1: read: no such device (ENODEV): the device is gone, or its driver was reset"},
+		{"device removed", []error{unix.EIO},
+			"umad: mlx5_0 port 1: read: input/output error (EIO): the device is gone, or its driver was reset"},
+		{"device gone", []error{unix.EINTR, unix.ENODEV},
+			"umad: mlx5_0 port 1: read: no such device (ENODEV): the device is gone, or its driver was reset"},
 		{"packets of another size", []error{unix.EINVAL}, "umad: mlx5_0 port 1: read: invalid argument (EINVAL)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -226,7 +229,8 @@ func TestReadErrors(t *testing.T) {
 				put(t, kernel, packet)
 			}
 			n, err := p.Recv(make([]mad.Datagram, 1))
-			if c.says == "" && (n != 1 || err != nil) || c.says != "" && (n != 0 || err == nil || err.Error() != c.says) {
+			if c.says == "" && (n != 1 || err != nil) || c.says != "" &&
+				(n != 0 || err == nil || err.Error() != c.says) {
 				t.Fatalf("%d, %v; want %q", n, err, c.says)
 			}
 			if c.says == "" {
@@ -302,7 +306,8 @@ func TestWriteErrors(t *testing.T) {
 		{"full", append(many(2, unix.ENOSPC), many(2, unix.EAGAIN)...), 100, 4, ""},
 		{"nearly always refused", many(maxRefused-1, unix.EINVAL), 100, maxRefused - 1, ""},
 		{"always refused", many(100, unix.EINVAL), maxRefused - 1, maxRefused, "write: invalid argument (EINVAL)"},
-		{"device removed", []error{unix.EINVAL, unix.EIO}, 1, 1, "write: input/output error (EIO): the device is gone, or its driver was reset"},
+		{"device removed", []error{unix.EINVAL, unix.EIO}, 1, 1,
+			"write: input/output error (EIO): the device is gone, or its driver was reset"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, _ := socketPort(t, 0)
@@ -313,7 +318,8 @@ func TestWriteErrors(t *testing.T) {
 				ds[i].Packet.SetHeader(mad.ClassDirected, mad.MethodGet, 0x11, 0)
 			}
 			n, err := p.Send(ds)
-			if n != c.sent || p.Stats().Refused != c.refused || p.Stats().Sent != uint64(c.sent)-min(c.refused, uint64(c.sent)) {
+			if n != c.sent || p.Stats().Refused != c.refused ||
+				p.Stats().Sent != uint64(c.sent)-min(c.refused, uint64(c.sent)) {
 				t.Errorf("took %d, %+v; want %d, %d refused", n, p.Stats(), c.sent, c.refused)
 			}
 			if (c.says == "") != (err == nil) || err != nil && !strings.HasSuffix(err.Error(), c.says) {

@@ -99,11 +99,14 @@ func TestFind(t *testing.T) {
 		{"no user MAD device", []hostPort{noUMAD, active}, 0, "mlx5_1 port 1", nil, ""},
 		{"no GUID yet", []hostPort{blank, active}, 0, "mlx5_1 port 1", nil, ""},
 		{"planes", []hostPort{planeGSI, plane1, plane2}, 0, "smi1 port 2 and mlx5_0 port 1", nil, ""},
-		{"planes by GUID", []hostPort{planeGSI, plane1, plane2}, 0x0002c90300100007, "smi1 port 2 and mlx5_0 port 1", nil, ""},
+		{"planes by GUID", []hostPort{planeGSI, plane1, plane2}, 0x0002c90300100007, "smi1 port 2 and mlx5_0 port 1",
+			nil, ""},
 		{"Ethernet by GUID", []hostPort{roce, active}, 0x0202c9fffe100004, "", ErrNotInfiniBand,
 			"umad: mlx4_0 port 1 (GUID 0x0202c9fffe100004): not an InfiniBand port: its link layer is Ethernet; choose another port with -g"},
-		{"Ethernet only", []hostPort{roce}, 0, "", fs.ErrNotExist, "umad: no InfiniBand port: none of 1 ports with a user MAD device"},
-		{"other GUID", []hostPort{active}, 0x1, "", fs.ErrNotExist, "umad: no port with GUID 0x0000000000000001: ibstat -p lists the ports of this host"},
+		{"Ethernet only", []hostPort{roce}, 0, "", fs.ErrNotExist,
+			"umad: no InfiniBand port: none of 1 ports with a user MAD device"},
+		{"other GUID", []hostPort{active}, 0x1, "", fs.ErrNotExist,
+			"umad: no port with GUID 0x0000000000000001: ibstat -p lists the ports of this host"},
 		{"virtual function passed over", []hostPort{vf, active}, 0, "mlx5_1 port 1", nil, ""},
 		{"virtual function by GUID", []hostPort{vf, active}, 0x0002c90300100008, "", ErrNoSMI,
 			"umad: mlx5_4 port 1 (GUID 0x0002c90300100008): no subnet management: its CapabilityMask has IsSMdisabled: no subnet manager can run there (a virtual function, or QP0 is on another device); choose another port with -g"},
@@ -132,7 +135,8 @@ func TestFind(t *testing.T) {
 // any other port has.
 func TestBridge(t *testing.T) {
 	bridge := hostPort{"mlx5_0", 1, "0002:c903:0010:00b1", "4: ACTIVE", "InfiniBand", "0xa651e848", 0, false}
-	root := host(t, bridge, hostPort{"mlx5_4", 1, "0002:c903:0010:0001", "2: INIT", "InfiniBand", "0xa651e848", 4, false})
+	root := host(t, bridge, hostPort{"mlx5_4", 1, "0002:c903:0010:0001", "2: INIT", "InfiniBand", "0xa651e848", 4,
+		false})
 	for device, entry := range map[string]string{"mlx5_0": "SW_MNG", "mlx5_4": "MCX755106AS-HEAT"} {
 		dir := "sys/class/infiniband/" + device + "/device/"
 		write(t, root, dir+"vendor", "0x15b3\n")
@@ -145,7 +149,8 @@ func TestBridge(t *testing.T) {
 		t.Errorf("by GUID: %v, %v", &pair, err)
 	}
 	ports, err := Ports(root)
-	if err != nil || len(ports) != 2 || ports[0].Bridge != IsBridge || !strings.Contains(ports[0].Unfit(), "NVLSM") || ports[1].Bridge != NoBridge || ports[1].Unfit() != "" {
+	if err != nil || len(ports) != 2 || ports[0].Bridge != IsBridge || !strings.Contains(ports[0].Unfit(), "NVLSM") ||
+		ports[1].Bridge != NoBridge || ports[1].Unfit() != "" {
 		t.Errorf("%+v, %v", ports, err)
 	}
 	const none = "umad: no InfiniBand port for a subnet manager: mlx5_0 port 1: it is a bridge to NVLink switches (SMDL=SW_MNG), whose subnet NVLSM manages: only -g chooses it"
@@ -174,7 +179,8 @@ func TestUnreadableVPD(t *testing.T) {
 		{"no PCI function", "", "", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			root := host(t, active, hostPort{"mlx5_4", 1, "0002:c903:0010:0011", "1: DOWN", "InfiniBand", "0xa651e848", 4, false})
+			root := host(t, active, hostPort{"mlx5_4", 1, "0002:c903:0010:0011", "1: DOWN", "InfiniBand", "0xa651e848",
+				4, false})
 			const dir = "sys/class/infiniband/mlx5_1/device/"
 			if c.vendor != "" {
 				write(t, root, dir+"vendor", c.vendor)
@@ -206,7 +212,8 @@ func TestUnreadableVPD(t *testing.T) {
 			if pair, err := Find(root, ports[0].GUID); err != nil || pair.String() != "mlx5_1 port 1" {
 				t.Errorf("by GUID: %v, %v", &pair, err)
 			}
-			if _, err := Choose(ports[:1], 0); (err != nil) != (c.unfit != "") || err != nil && !strings.Contains(err.Error(), c.unfit) {
+			if _, err := Choose(ports[:1], 0); (err != nil) != (c.unfit != "") || err != nil &&
+				!strings.Contains(err.Error(), c.unfit) {
 				t.Errorf("alone: %v", err)
 			}
 		})
@@ -224,9 +231,12 @@ func TestPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []HostPort{
-		{Device: "mlx4_0", Number: 1, GUID: 0x0202c9fffe100004, LID: 0x1f, State: 4, LinkLayer: "Ethernet", root: root, umad: "umad3", issm: "issm3"},
-		{Device: "mlx5_0", Number: 1, GUID: 0x0002c90300100007, LID: 0x1f, State: 4, LinkLayer: "InfiniBand", NoSMI: true, disabled: true, root: root, umad: "umad0"},
-		{Device: "mlx5_1", Number: 1, GUID: 0x0002c90300100033, LID: 0x1f, State: 4, LinkLayer: "InfiniBand", root: root, umad: "umad2", issm: "issm2"},
+		{Device: "mlx4_0", Number: 1, GUID: 0x0202c9fffe100004, LID: 0x1f, State: 4, LinkLayer: "Ethernet", root: root,
+			umad: "umad3", issm: "issm3"},
+		{Device: "mlx5_0", Number: 1, GUID: 0x0002c90300100007, LID: 0x1f, State: 4, LinkLayer: "InfiniBand",
+			NoSMI: true, disabled: true, root: root, umad: "umad0"},
+		{Device: "mlx5_1", Number: 1, GUID: 0x0002c90300100033, LID: 0x1f, State: 4, LinkLayer: "InfiniBand",
+			root: root, umad: "umad2", issm: "issm2"},
 	}
 	if len(ports) != len(want) {
 		t.Fatalf("%d ports, want %d: %v", len(ports), len(want), ports)
@@ -240,7 +250,8 @@ func TestPorts(t *testing.T) {
 
 // TestOddHosts: what sysfs shows is not believed.
 func TestOddHosts(t *testing.T) {
-	if _, err := Ports(t.TempDir()); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "modprobe ib_umad") {
+	if _, err := Ports(t.TempDir()); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), "modprobe ib_umad") {
 		t.Errorf("no ib_umad: %v", err)
 	}
 	root := host(t, active)

@@ -15,7 +15,8 @@ type Device struct{ SMI, GSI *Port }
 // Port is one queue pair of a port that is open.
 type Port struct{}
 
-var errUnsupported = fmt.Errorf("umad: %w: user MAD devices are Linux's; use --fabric or --ibsim here", errors.ErrUnsupported)
+var errUnsupported = fmt.Errorf("umad: %w: user MAD devices are Linux's; use --fabric or --ibsim here",
+	errors.ErrUnsupported)
 
 // Open says that there is nothing to open.
 func Open(Pair, Config) (*Device, error) { return nil, errUnsupported }

@@ -146,7 +146,9 @@ func (f *Files) WriteNeighbors(links []Link) error {
 type content func(w *bufio.Writer)
 
 func printLIDs(m map[mad.GUID]LIDRange) content {
-	return printRecords(m, func(w *bufio.Writer, l LIDRange) { fmt.Fprintf(w, "0x%04x 0x%04x", uint16(l.Min), uint16(l.Max)) })
+	return printRecords(m, func(w *bufio.Writer, l LIDRange) {
+		fmt.Fprintf(w, "0x%04x 0x%04x", uint16(l.Min), uint16(l.Max))
+	})
 }
 
 func printMKeys(m map[mad.GUID]mad.MKey) content {

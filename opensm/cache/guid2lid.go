@@ -29,9 +29,11 @@ func parseLIDs(file string, b []byte, lmc uint8) (map[mad.GUID]LIDRange, diag.Li
 		case twice:
 			w.add(r.Position, "port %s is here twice; the first record applies", g)
 		case lid.Min == 0 || lid.Min > lid.Max || lid.Max > mad.MaxUnicastLID:
-			w.add(r.Position, "port %s: LIDs 0x%04x to 0x%04x are no range between 0x0001 and 0xbfff", g, uint16(lid.Min), uint16(lid.Max))
+			w.add(r.Position, "port %s: LIDs 0x%04x to 0x%04x are no range between 0x0001 and 0xbfff", g,
+				uint16(lid.Min), uint16(lid.Max))
 		case lid.Min != lid.Max && lid.Min&(1<<lmc-1) != 0:
-			w.add(r.Position, "port %s: LID 0x%04x is no multiple of %d, as LMC %d wants it", g, uint16(lid.Min), 1<<lmc, lmc)
+			w.add(r.Position, "port %s: LID 0x%04x is no multiple of %d, as LMC %d wants it", g, uint16(lid.Min),
+				1<<lmc, lmc)
 		case taken != 0:
 			w.add(r.Position, "port %s: LID 0x%04x is that of port %s already", g, uint16(taken), by)
 		default:

@@ -84,8 +84,8 @@ func (k *Keeper) PutView(v *view.View) {
 	}
 }
 
-// MarkDirty has all files written again with the next change or view: another manager may have written them since. Until
-// then they stay as they are, because a new master may have to read guid2lid first (honor_guid2lid_file).
+// MarkDirty has all files written again with the next change or view: another manager may have written them since.
+// Until then they stay as they are, because a new master may have to read guid2lid first (honor_guid2lid_file).
 func (k *Keeper) MarkDirty() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -159,7 +159,8 @@ func (k *Keeper) share(lids map[mad.GUID]LIDRange) error {
 	both, err := k.shared.merge(&k.found)
 	if err == nil && both != k.both {
 		k.both = both
-		k.logger.Warn("ports whose LIDs are in use in another subnet of this host, too, are not in OpenSM's own guid2lid",
+		k.logger.Warn(
+			"ports whose LIDs are in use in another subnet of this host, too, are not in OpenSM's own guid2lid",
 			"ports", both, "dir", k.shared.Files.Dir)
 	}
 	return err
@@ -186,8 +187,8 @@ func (k *Keeper) learnMKeys(v *view.View, lids map[mad.GUID]LIDRange) {
 	}
 }
 
-// links are those of a subnet, each from both ends, and those that agents had when they left it, unless another link has
-// one of the ports now.
+// links are those of a subnet, each from both ends, and those that agents had when they left it, unless another link
+// has one of the ports now.
 func links(v *view.View) []Link {
 	t, n := v.Topo, 0
 	for i := range t.Ports {

@@ -18,7 +18,9 @@ import (
 // pair is a switch (GUID 0x1000) with two hosts (port GUIDs 0x11 and 0x21).
 func pair(t *testing.T) *view.View {
 	t.Helper()
-	n := &net.Net{Nodes: []net.Node{{Type: mad.Switch, GUID: 0x1000, Ports: []net.Port{{GUID: 0x1000, Peer: net.NoEnd}}}}}
+	n := &net.Net{
+		Nodes: []net.Node{{Type: mad.Switch, GUID: 0x1000, Ports: []net.Port{{GUID: 0x1000, Peer: net.NoEnd}}}},
+	}
 	for i := range 2 {
 		guid := mad.GUID(i+1) << 4
 		n.Nodes[0].Ports = append(n.Nodes[0].Ports, net.Port{Peer: net.End{Node: int32(i + 1), Port: 1}})
@@ -105,7 +107,8 @@ func TestKeeperTrouble(t *testing.T) {
 	}
 	k.PutView(v)
 	k.write()
-	if _, err := os.Stat(filepath.Join(dir, "neighbors")); err != nil || !strings.Contains(b.String(), "written again") {
+	if _, err := os.Stat(filepath.Join(dir, "neighbors")); err != nil ||
+		!strings.Contains(b.String(), "written again") {
 		t.Errorf("%v; reported %s", err, b.String())
 	}
 }
@@ -132,8 +135,8 @@ func TestKeeperUnusable(t *testing.T) {
 	write(ours)
 }
 
-// Who becomes master may have to read guid2lid first: before something is known to have changed, what another manager has
-// written stays.
+// Who becomes master may have to read guid2lid first: before something is known to have changed, what another manager
+// has written stays.
 func TestKeeperLeavesFiles(t *testing.T) {
 	for _, changes := range []bool{false, true} {
 		dir := t.TempDir()

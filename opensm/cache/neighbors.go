@@ -46,7 +46,8 @@ func parseNeighbors(file string, b []byte) (map[End]End, diag.List, error) {
 		case !right:
 			w.add(r.Position, "%q is no port; want 0x, 16 digits, a colon and a port number", r.key)
 		case !alsoRight:
-			w.add(r.Position, "port %s: %q is no port; want 0x, 16 digits, a colon and a port number", near, firstWord(r.value))
+			w.add(r.Position, "port %s: %q is no port; want 0x, 16 digits, a colon and a port number", near,
+				firstWord(r.value))
 		case twice:
 			w.add(r.Position, "port %s is here twice; the first record applies", near)
 		default:

@@ -28,7 +28,8 @@ func opensm(t *testing.T, dir string) {
 			host = strings.Split(lines.Text(), `"`)[1]
 		}
 	}
-	cmd := madtest.Peer(t, dir, madtest.StartIbsim(t, example), host, "opensm", "-o", "-f", filepath.Join(t.TempDir(), "log"))
+	cmd := madtest.Peer(t, dir, madtest.StartIbsim(t, example), host, "opensm", "-o", "-f",
+		filepath.Join(t.TempDir(), "log"))
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "MASTER") {
 		t.Fatalf("opensm: %v\n%s", err, out)

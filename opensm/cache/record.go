@@ -60,11 +60,15 @@ func parse(file string, b []byte, w *warnings) (records []record, err error) {
 				open.value += text
 				continue
 			}
-			return records, diag.List{{Position: at, Text: "a blank where a key is expected; a record begins in the first column"}}
+			return records, diag.List{
+				{Position: at, Text: "a blank where a key is expected; a record begins in the first column"},
+			}
 		}
 		key, value, _ := strings.Cut(strings.ReplaceAll(text, "\t", " "), " ")
 		if len(key) > maxKey {
-			return records, diag.List{{Position: at, Text: "a key of " + strconv.Itoa(len(key)) + " bytes; this is no file of that kind"}}
+			return records, diag.List{
+				{Position: at, Text: "a key of " + strconv.Itoa(len(key)) + " bytes; this is no file of that kind"},
+			}
 		}
 		if open != nil {
 			w.add(at, "no empty line before this record; OpenSM does not see it")

@@ -84,7 +84,8 @@ func (s *Shared) merge(k *known) (both int, err error) {
 
 // mergeLIDs are all records with those of lids in place of the old ones. theirs run in another
 // subnet, ours in this one.
-func mergeLIDs(all, lids, theirs map[mad.GUID]LIDRange, ours map[mad.GUID]bool) (merged map[mad.GUID]LIDRange, both int) {
+func mergeLIDs(all, lids, theirs map[mad.GUID]LIDRange, ours map[mad.GUID]bool) (merged map[mad.GUID]LIDRange,
+	both int) {
 	m := merger{merged: map[mad.GUID]LIDRange{}, owner: map[mad.LID]mad.GUID{}}
 	absent := func(g mad.GUID) bool { _, other := theirs[g]; return !other && !ours[g] }
 	inUse := map[mad.LID]bool{}

@@ -33,15 +33,18 @@ func TestMergeLIDs(t *testing.T) {
 		both                      int
 	}{
 		{"first", nil, lids(1, 1, 5, 5), nil, lids(1, 1, 5, 5), 0},
-		{"the other's records stay", lids(11, 11, 15, 15), lids(1, 1, 5, 5), lids(11, 11), lids(1, 1, 5, 5, 11, 11, 15, 15), 0},
+		{"the other's records stay", lids(11, 11, 15, 15), lids(1, 1, 5, 5), lids(11, 11),
+			lids(1, 1, 5, 5, 11, 11, 15, 15), 0},
 		{"ours changes", lids(1, 1, 2, 2, 11, 11), lids(1, 2, 2, 1), lids(11, 11), lids(1, 2, 2, 1, 11, 11), 0},
 		{"one LID runs in both", lids(11, 1, 12, 12), lids(1, 1, 2, 2), lids(11, 1, 12, 12), lids(2, 2, 12, 12), 1},
-		{"the other has left it out before", lids(12, 12), lids(1, 1, 2, 2), lids(11, 1, 12, 12), lids(2, 2, 12, 12), 1},
+		{"the other has left it out before", lids(12, 12), lids(1, 1, 2, 2), lids(11, 1, 12, 12), lids(2, 2, 12, 12),
+			1},
 		{"ours runs, the other's is absent", lids(15, 1), lids(1, 1), nil, lids(1, 1), 0},
 		{"ours is absent, the other's runs", lids(5, 1, 11, 1), lids(5, 1), lids(11, 1), lids(11, 1), 0},
 		{"ours is absent, the other's runs and has no record", nil, lids(5, 1), lids(11, 1), lids(), 0},
 		{"both are absent", lids(15, 1), lids(5, 1), nil, lids(15, 1), 0},
-		{"the other runs at a LID that we have reserved for it", lids(11, 11), lids(1, 1, 11, 12), lids(11, 11), lids(1, 1, 11, 11), 0},
+		{"the other runs at a LID that we have reserved for it", lids(11, 11), lids(1, 1, 11, 12), lids(11, 11),
+			lids(1, 1, 11, 11), 0},
 		{"a third one's stay", lids(21, 21), lids(1, 1), nil, lids(1, 1, 21, 21), 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,7 +98,8 @@ func TestShare(t *testing.T) {
 		first.write()
 		f := Files{Dir: dir}
 		got, wrong, err := f.ReadLIDs(0)
-		if want := lids(0x21, 2, 0x1000, 3, 0x77, 7, 0x1121, 12, 0x2000, 13); err != nil || wrong != nil || !maps.Equal(got, want) {
+		if want := lids(0x21, 2, 0x1000, 3, 0x77, 7, 0x1121, 12, 0x2000, 13); err != nil || wrong != nil ||
+			!maps.Equal(got, want) {
 			t.Errorf("LIDs %v, want %v; %v %v", got, want, wrong, err)
 		}
 		keys, wrong, err := f.ReadMKeys()

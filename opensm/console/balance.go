@@ -79,7 +79,8 @@ func (s *Session) balanceOf(v *view.View, sw topo.SwitchIdx, lids []mad.LID, ver
 	if !verbose && !uneven {
 		return
 	}
-	s.printf("%s: 0x%016x (%s)\n", pick(uneven, "Unbalanced Switch", "Switch"), uint64(t.Nodes[n].GUID), s.name(&t.Nodes[n]))
+	s.printf("%s: 0x%016x (%s)\n", pick(uneven, "Unbalanced Switch", "Switch"), uint64(t.Nodes[n].GUID),
+		s.name(&t.Nodes[n]))
 	for _, num := range ports {
 		s.printf("Port %d: %d\n", num, count[num])
 	}
@@ -168,6 +169,7 @@ func (s *Session) spreadOf(v *view.View, sw topo.SwitchIdx, p topo.PortIdx) {
 // uneven begins a line of lidbalance about a switch and the port of a node.
 func (s *Session) uneven(what string, t *topo.Topo, sw topo.NodeIdx, p topo.PortIdx) {
 	node := &t.Nodes[t.Ports[p].Node]
-	s.printf("Unbalanced %s Forwarding: Switch 0x%016x (%s): %s 0x%016x (%s): ", what, uint64(t.Nodes[sw].GUID), s.name(&t.Nodes[sw]),
+	s.printf("Unbalanced %s Forwarding: Switch 0x%016x (%s): %s 0x%016x (%s): ", what, uint64(t.Nodes[sw].GUID),
+		s.name(&t.Nodes[sw]),
 		pick(node.Type == mad.Router, "Router", "CA"), uint64(node.GUID), s.name(node))
 }

@@ -38,10 +38,12 @@ func newRecorder(v *view.View) *recorder {
 		Status: func() Status { return Status{State: smp.Standby, SMs: []view.SM{{GUID: 1}}} },
 		PerfMgr: PerfMgr{
 			Status: func() PerfStatus {
-				return PerfStatus{Enabled: true, Redirect: true, RemoveNodes: true, SweepTime: 180, Outstanding: 3, Max: 500}
+				return PerfStatus{Enabled: true, Redirect: true, RemoveNodes: true, SweepTime: 180, Outstanding: 3,
+					Max: 500}
 			},
 			Nodes: func() ([]perfdb.Node, error) {
-				return []perfdb.Node{{GUID: 1, Name: "a", First: 1, Ports: 1}, {GUID: 2, Name: "b 2", Ports: 3}, {GUID: 3, Name: " c  3 ", Ports: 1}}, nil
+				return []perfdb.Node{{GUID: 1, Name: "a", First: 1, Ports: 1}, {GUID: 2, Name: "b 2", Ports: 3},
+					{GUID: 3, Name: " c  3 ", Ports: 1}}, nil
 			},
 			Redirects: func() ([]Redirect, error) {
 				r := Redirect{Node: 2, Name: "b 2", Port0: true, From: 5, To: 9, QPN: 1, PKey: mad.DefaultPKey}
@@ -108,7 +110,8 @@ func TestActs(t *testing.T) {
 		{"reroute", "acted reroute, order 3", "not now\n"},
 		{"update_desc", "acted update_desc, order 4", ""},
 		{"dump_portguid . file /tmp/\x1b", "acted dump_portguid . file /tmp/?, file /tmp/\x1b: 14 lines", ""},
-		{"dump_portguid file x .", "acted dump_portguid file x ., file x: 14 lines", "Could not open file x: permission denied\n"},
+		{"dump_portguid file x .", "acted dump_portguid file x ., file x: 14 lines",
+			"Could not open file x: permission denied\n"},
 		{"dump_conf", "", "guid 0\n"},
 		{"permodlog", "", ""},
 		{"logflush on", "", ""},
@@ -123,15 +126,18 @@ func TestActs(t *testing.T) {
 		{"perfmgr set_query_cpi", "acted perfmgr set_query_cpi, perf 6", ""},
 		{"perfmgr clear_query_cpi", "acted perfmgr clear_query_cpi, perf 7", ""},
 		{"perfmgr sweep_time 70000", "acted perfmgr sweep_time 70000, sweep time 4464", ""}, // as C's uint16_t
-		{"perfmgr sweep_time x", "acted perfmgr sweep_time x", "sweep_time requires a positive time period (in seconds) to be specified\n"},
-		{"perfmgr sweep_time", "acted perfmgr sweep_time", "sweep_time requires a time period (in seconds) to be specified\n"},
+		{"perfmgr sweep_time x", "acted perfmgr sweep_time x",
+			"sweep_time requires a positive time period (in seconds) to be specified\n"},
+		{"perfmgr sweep_time", "acted perfmgr sweep_time",
+			"sweep_time requires a time period (in seconds) to be specified\n"},
 		{"perfmgr dump_counters", "acted perfmgr dump_counters, dump false", ""},
 		{"pm dump_counters mach", "acted pm dump_counters mach, dump true", "permission denied\n"},
 		{"pm clear_inactive", "acted pm clear_inactive", "Removed 2 nodes from Database\n"},
 		{"pm pc nobody", "", "Node nobody not found...\n"},
 		{"pm print_counters 0x99:1", "", "Node 0x99 not found...\n"},
 		{"pm pc b 2:9", "", "Warning: \"9\" is not a valid port\n"},
-		{"pm pc c 3:9", "", "Warning: \"9\" is not a valid port\n"}, // a line has no blanks at its end, nor two in a row
+		// a line has no blanks at its end, nor two in a row
+		{"pm pc c 3:9", "", "Warning: \"9\" is not a valid port\n"},
 		{"pm clear_redir c 3", "acted pm clear_redir c 3, forget 0x0000000000000003", ""},
 		{"pm clear_redir b 3", "acted pm clear_redir b 3", "Node b 3 not found...\n"},
 		{"pm pe", "", ""},
@@ -139,8 +145,9 @@ func TestActs(t *testing.T) {
 		{"pm clear_redir b 2", "acted pm clear_redir b 2, forget 0x0000000000000002", ""},
 		{"pm clear_redir x", "acted pm clear_redir x", "Node x not found...\n"},
 		{"pm dump_redir 0x1", "", "\nRedirection Table\n-----------------\n"},
-		{"pm dump_redir", "", "\nRedirection Table\n-----------------\n   Node GUID       ESP0   Name\n   ---------       ----   ----\n   0x2 1      b 2\n" +
-			"\n   Port Valid  LIDs     PKey  QP    PKey Index\n   ---- -----  ----     ----  --    ----------\n   0    1      5->9  0xffff 0x1   0\n   1    1      5->9  0xffff 0x1   0\n\n"},
+		{"pm dump_redir", "",
+			"\nRedirection Table\n-----------------\n   Node GUID       ESP0   Name\n   ---------       ----   ----\n   0x2 1      b 2\n" +
+				"\n   Port Valid  LIDs     PKey  QP    PKey Index\n   ---- -----  ----     ----  --    ----------\n   0    1      5->9  0xffff 0x1   0\n   1    1      5->9  0xffff 0x1   0\n\n"},
 		{"pm nonsense", "", "\"nonsense\" option not found\n"},
 		{"version\x00 junk", "", "OpenSM 3.3.23 (ibsm 0.1.0)\n"},
 	} {
@@ -148,8 +155,10 @@ func TestActs(t *testing.T) {
 		var out bytes.Buffer
 		s := New(&r.Daemon, &out, false)
 		more, err := s.Line(c.line)
-		if reported := strings.Join(r.reported, ", "); reported != c.reported || out.String() != c.answer+Prompt || !more || err != nil {
-			t.Errorf("%q: %v, %v; reported %q, want %q; answer %q, want %q", c.line, more, err, reported, c.reported, &out, c.answer+Prompt)
+		if reported := strings.Join(r.reported, ", "); reported != c.reported || out.String() != c.answer+Prompt ||
+			!more || err != nil {
+			t.Errorf("%q: %v, %v; reported %q, want %q; answer %q, want %q", c.line, more, err, reported, c.reported,
+				&out, c.answer+Prompt)
 		}
 	}
 }
@@ -159,8 +168,9 @@ func TestPerfMgrFails(t *testing.T) {
 	const table = "\nRedirection Table\n-----------------\n"
 	failed := errors.New("not now")
 	for line, want := range map[string]string{
-		"pm pc": "", "pm pc b 2": "", "pm pe": "", "pm clear_inactive": "", "pm clear_redir": "", "pm clear_redir b 2": "",
-		"pm dump_redir": table, "pm dump_redir b 2": table,
+		"pm pc": "", "pm pc b 2": "", "pm pe": "", "pm clear_inactive": "", "pm clear_redir": "",
+		"pm clear_redir b 2": "",
+		"pm dump_redir":      table, "pm dump_redir b 2": table,
 	} {
 		r := newRecorder(nil)
 		r.PerfMgr.Nodes = func() ([]perfdb.Node, error) { return nil, failed }
@@ -177,7 +187,8 @@ func TestPerfMgrFails(t *testing.T) {
 // TestNoSubnet: a manager that manages no subnet answers all the same.
 func TestNoSubnet(t *testing.T) {
 	for line, want := range map[string]string{
-		"querylid 1": "Invalid lid 1\n", "switchbalance": "", "lidbalance": "", "lidbalance 7": "switchguid not found\n",
+		"querylid 1": "Invalid lid 1\n", "switchbalance": "", "lidbalance": "",
+		"lidbalance 7":    "switchguid not found\n",
 		"dump_portguid .": "Subnet is not ready yet. Try again later\n",
 		"portstatus ca":   "\"Channel Adapter\" port status:\n   0 port(s) scanned on 0 nodes in 0 us\n\n",
 	} {
@@ -202,14 +213,16 @@ func TestLoop(t *testing.T) {
 		return out.String()
 	}
 	const hint = "use \"q<ret>\" to quit loop\n"
-	if got := said("status loop"); !strings.HasPrefix(got, "Looping on status command...\n   OpenSM Version ") || !strings.HasSuffix(got, hint) {
+	if got := said("status loop"); !strings.HasPrefix(got, "Looping on status command...\n   OpenSM Version ") ||
+		!strings.HasSuffix(got, hint) {
 		t.Errorf("loop begins with %q", got)
 	}
 	if got := said("reroute"); got != hint || r.reported != nil {
 		t.Errorf("a command within the loop: %q, %q", got, r.reported)
 	}
 	out.Reset()
-	if err := s.Tick(); err != nil || strings.Count(out.String(), "Standby") != 1 || strings.Contains(out.String(), Prompt) {
+	if err := s.Tick(); err != nil || strings.Count(out.String(), "Standby") != 1 ||
+		strings.Contains(out.String(), Prompt) {
 		t.Errorf("a tick: %v, %q", err, &out)
 	}
 	if got := said("q"); got != Prompt {
@@ -254,7 +267,8 @@ func TestSlowExpressions(t *testing.T) {
 	var out bytes.Buffer
 	s := New(&r.Daemon, &out, false)
 	s.Line("dump_portguid " + strings.Repeat(slow, 9) + strings.Repeat("x", maxExpression+1))
-	if !strings.HasSuffix(out.String(), "Skipping\nThe expressions take too long to be tried. Aborting\n"+Prompt) || calls != int(matchPatience.Seconds())+2 {
+	if !strings.HasSuffix(out.String(), "Skipping\nThe expressions take too long to be tried. Aborting\n"+Prompt) ||
+		calls != int(matchPatience.Seconds())+2 {
 		t.Errorf("after %d looks at the clock: %.200q", calls, &out)
 	}
 }
@@ -262,7 +276,8 @@ func TestSlowExpressions(t *testing.T) {
 // TestGone: a client that takes nothing more ends the session, whatever must be said.
 func TestGone(t *testing.T) {
 	v := viewtest.New(t, "fattree:k=4", 2)
-	for _, line := range []string{"help", "status", "portstatus", "switchbalance verbose", "lidbalance", "dump_portguid ."} {
+	for _, line := range []string{"help", "status", "portstatus", "switchbalance verbose", "lidbalance",
+		"dump_portguid ."} {
 		s := New(&newRecorder(v).Daemon, closed{}, false)
 		if _, err := s.Line(line); !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("%s: %v", line, err)
@@ -282,15 +297,18 @@ func TestNumbers(t *testing.T) {
 		want uint64
 		rest string
 	}{
-		{"", 0, 0, ""}, {"0", 0, 0, ""}, {"12x", 0, 12, "x"}, {"012", 0, 10, ""}, {"09", 0, 0, "9"}, {"0x1F", 0, 31, ""}, {"0X1g", 0, 1, "g"},
-		{"0x", 0, 0, "x"}, {"0xg", 0, 0, "xg"}, {"x1", 0, 0, "x1"}, {"ff", 16, 255, ""}, {"0xff", 16, 255, ""}, {"0x10", 10, 0, "x10"},
+		{"", 0, 0, ""}, {"0", 0, 0, ""}, {"12x", 0, 12, "x"}, {"012", 0, 10, ""}, {"09", 0, 0, "9"},
+		{"0x1F", 0, 31, ""}, {"0X1g", 0, 1, "g"},
+		{"0x", 0, 0, "x"}, {"0xg", 0, 0, "xg"}, {"x1", 0, 0, "x1"}, {"ff", 16, 255, ""}, {"0xff", 16, 255, ""},
+		{"0x10", 10, 0, "x10"},
 		{"18446744073709551616", 0, math.MaxUint64, ""},
 	} {
 		if got, rest := number(c.text, c.base); got != c.want || rest != c.rest {
 			t.Errorf("number(%q, %d) = %d, %q; want %d, %q", c.text, c.base, got, rest, c.want, c.rest)
 		}
 	}
-	for text, want := range map[string]int32{"-1": -1, "+7": 7, "": 0, "-": 0, "-0x10": -16, "--1": 0, "99999999999": 1215752191, "9999999999999999999999": -1} {
+	for text, want := range map[string]int32{"-1": -1, "+7": 7, "": 0, "-": 0, "-0x10": -16, "--1": 0,
+		"99999999999": 1215752191, "9999999999999999999999": -1} {
 		if got := signed(text, 0); got != want {
 			t.Errorf("signed(%q) = %d, want %d", text, got, want)
 		}
@@ -336,15 +354,27 @@ func TestPortStatus(t *testing.T) {
 		disabled, speeds, width []issue
 	}{
 		{name: "NDR", change: func(*smp.PortInfo) {}, speed: mad.NDR},
-		{name: "reduced to HDR", change: func(p *smp.PortInfo) { p.SetLinkSpeedExtActive(4) }, speed: mad.HDR, speeds: []issue{reducedSpeed}},
-		{name: "HDR, NDR not enabled", change: func(p *smp.PortInfo) { p.SetLinkSpeedExtActive(4); p.SetLinkSpeedExtEnabled(7) }, speed: mad.HDR},
-		{name: "NDR, not enabled", change: func(p *smp.PortInfo) { p.SetLinkSpeedExtEnabled(7) }, speed: mad.NDR, speeds: []issue{unenabledSpeed}},
-		{name: "QDR, extended ones off", change: func(p *smp.PortInfo) { p.SetLinkSpeedExtActive(0); p.SetLinkSpeedExtEnabled(smp.LinkSpeedExtNone) }, speed: mad.QDR},
+		{name: "reduced to HDR", change: func(p *smp.PortInfo) {
+			p.SetLinkSpeedExtActive(4)
+		}, speed: mad.HDR, speeds: []issue{reducedSpeed}},
+		{name: "HDR, NDR not enabled", change: func(p *smp.PortInfo) {
+			p.SetLinkSpeedExtActive(4)
+			p.SetLinkSpeedExtEnabled(7)
+		}, speed: mad.HDR},
+		{name: "NDR, not enabled", change: func(p *smp.PortInfo) {
+			p.SetLinkSpeedExtEnabled(7)
+		}, speed: mad.NDR, speeds: []issue{unenabledSpeed}},
+		{name: "QDR, extended ones off", change: func(p *smp.PortInfo) {
+			p.SetLinkSpeedExtActive(0)
+			p.SetLinkSpeedExtEnabled(smp.LinkSpeedExtNone)
+		}, speed: mad.QDR},
 		{name: "no speed", change: func(p *smp.PortInfo) {
 			p.SetLinkSpeedActive(0)
 			p.SetLinkSpeedExtActive(0)
 		}, speeds: []issue{unenabledSpeed, unknownSpeed}},
-		{name: "QDR, extended ones enabled", change: func(p *smp.PortInfo) { p.SetLinkSpeedExtActive(0) }, speed: mad.QDR, speeds: []issue{reducedSpeed}},
+		{name: "QDR, extended ones enabled", change: func(p *smp.PortInfo) {
+			p.SetLinkSpeedExtActive(0)
+		}, speed: mad.QDR, speeds: []issue{reducedSpeed}},
 		// Active and enabled widths and speeds as real devices report them, of links without a fault.
 		{name: "Quantum-2", change: func(p *smp.PortInfo) {
 			p.SetLinkWidthEnabled(19) // 1x, 4x, 2x
@@ -355,10 +385,20 @@ func TestPortStatus(t *testing.T) {
 			p.SetLinkSpeedEnabled(1)
 			p.SetLinkSpeedActive(0)
 		}, speed: mad.NDR},
-		{name: "aggregation node", change: func(p *smp.PortInfo) { p.SetLinkWidthEnabled(3); p.SetLinkSpeedExtEnabled(14) }, speed: mad.NDR},
-		{name: "2x of 4x", change: func(p *smp.PortInfo) { p.SetLinkWidthEnabled(19); p.SetLinkWidthActive(mad.Width2x) }, speed: mad.NDR, width: []issue{reducedWidth}},
-		{name: "1x of 4x", change: func(p *smp.PortInfo) { p.SetLinkWidthActive(mad.Width1x) }, speed: mad.NDR, width: []issue{reducedWidth}},
-		{name: "no width", change: func(p *smp.PortInfo) { p.SetLinkWidthActive(0) }, speed: mad.NDR, width: []issue{unenabledWidth, unknownWidth}},
+		{name: "aggregation node", change: func(p *smp.PortInfo) {
+			p.SetLinkWidthEnabled(3)
+			p.SetLinkSpeedExtEnabled(14)
+		}, speed: mad.NDR},
+		{name: "2x of 4x", change: func(p *smp.PortInfo) {
+			p.SetLinkWidthEnabled(19)
+			p.SetLinkWidthActive(mad.Width2x)
+		}, speed: mad.NDR, width: []issue{reducedWidth}},
+		{name: "1x of 4x", change: func(p *smp.PortInfo) {
+			p.SetLinkWidthActive(mad.Width1x)
+		}, speed: mad.NDR, width: []issue{reducedWidth}},
+		{name: "no width", change: func(p *smp.PortInfo) {
+			p.SetLinkWidthActive(0)
+		}, speed: mad.NDR, width: []issue{unenabledWidth, unknownWidth}},
 		{name: "disabled", change: func(p *smp.PortInfo) {
 			p.SetPortState(smp.PortDown)
 			p.SetPortPhysicalState(smp.PhysDisabled)
@@ -394,7 +434,8 @@ func FuzzSession(f *testing.F) {
 		f.Add([]byte(c.name + "\nhelp " + c.name + "\n" + c.name + " x 0x1 ( file y\n"))
 	}
 	f.Add([]byte("status loop\nq\n\x00\xff\r\n"))
-	f.Add([]byte("switchbalance verbose 0x20\nlidbalance -1\nquerylid 99999999999999999999\ndump_portguid (((a{1,1000}){1,1000})) [[:x:]] \\1"))
+	f.Add([]byte(
+		"switchbalance verbose 0x20\nlidbalance -1\nquerylid 99999999999999999999\ndump_portguid (((a{1,1000}){1,1000})) [[:x:]] \\1"))
 	v := viewtest.New(f, "fattree:k=4,levels=2", 2)
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var out bytes.Buffer

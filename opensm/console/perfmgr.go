@@ -60,7 +60,8 @@ const (
 // perfOrders are the words for them.
 var perfOrders = map[string]PerfOrder{
 	"enable": PerfEnable, "disable": PerfDisable, "sweep": PerfSweep, "clear_counters": PerfClear,
-	"set_rm_nodes": PerfRemoveNodes, "clear_rm_nodes": PerfKeepNodes, "set_query_cpi": PerfQueryInfo, "clear_query_cpi": PerfNoInfo,
+	"set_rm_nodes": PerfRemoveNodes, "clear_rm_nodes": PerfKeepNodes, "set_query_cpi": PerfQueryInfo,
+	"clear_query_cpi": PerfNoInfo,
 }
 
 const perfSyntax = `perfmgr(pm) [enable|disable
@@ -151,7 +152,8 @@ func (s *Session) perfStatus() {
 		"outstanding queries/max      : %d/%d\n"+
 		"remove missing nodes from DB : %s\n"+
 		"query ClassPortInfo          : %s\n",
-		pick(st.Enabled, "Enabled", "Disabled"), pick(st.Sweeping, "Active", "Sleeping"), st.SweepTime, st.Outstanding, st.Max,
+		pick(st.Enabled, "Enabled", "Disabled"), pick(st.Sweeping, "Active", "Sleeping"), st.SweepTime, st.Outstanding,
+		st.Max,
 		pick(st.RemoveNodes, "TRUE", "FALSE"), pick(st.QueryInfo, "TRUE", "FALSE"))
 }
 
@@ -243,8 +245,10 @@ func (s *Session) redirects(name string) {
 			continue
 		}
 		if i == 0 || all[i-1].Node != r.Node {
-			s.printf("   Node GUID       ESP0   Name\n   ---------       ----   ----\n   0x%x %d      %s\n", uint64(r.Node), truth(r.Port0), printable(r.Name))
-			s.printf("\n   Port Valid  LIDs     PKey  QP    PKey Index\n   ---- -----  ----     ----  --    ----------\n")
+			s.printf("   Node GUID       ESP0   Name\n   ---------       ----   ----\n   0x%x %d      %s\n",
+				uint64(r.Node), truth(r.Port0), printable(r.Name))
+			s.printf(
+				"\n   Port Valid  LIDs     PKey  QP    PKey Index\n   ---- -----  ----     ----  --    ----------\n")
 		}
 		s.printf("   %d    1      %d->%d  0x%x 0x%x   0\n", r.Port, r.From, r.To, uint16(r.PKey), r.QPN)
 		if i == len(all)-1 || all[i+1].Node != r.Node {

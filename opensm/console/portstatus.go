@@ -17,7 +17,8 @@ type linkWidth struct {
 
 // Widths and speeds in the order and words of portstatus.
 var (
-	widths = []linkWidth{{mad.Width1x, "1X"}, {mad.Width2x, "2X"}, {mad.Width4x, "4X"}, {mad.Width8x, "8X"}, {mad.Width12x, "12X"}}
+	widths = []linkWidth{{mad.Width1x, "1X"}, {mad.Width2x, "2X"}, {mad.Width4x, "4X"}, {mad.Width8x, "8X"},
+		{mad.Width12x, "12X"}}
 	speeds = []struct {
 		speed mad.LinkSpeed
 		text  string
@@ -41,7 +42,8 @@ const (
 )
 
 var issues = [...]string{
-	disabled: "disabled", unenabledSpeed: "with unenabled speed", reducedSpeed: "with reduced speed", unknownSpeed: "with unknown speed",
+	disabled: "disabled", unenabledSpeed: "with unenabled speed", reducedSpeed: "with reduced speed",
+	unknownSpeed:   "with unknown speed",
 	unenabledWidth: "with unenabled width", reducedWidth: "with reduced width", unknownWidth: "with unknown width",
 }
 
@@ -155,7 +157,9 @@ func (c *portCounts) countPort(info, masks *smp.PortInfo, tag func(issue)) {
 	switch {
 	case enabled&width == 0:
 		tag(unenabledWidth)
-	case slices.ContainsFunc(widths, func(w linkWidth) bool { return enabled&w.width != 0 && w.width.Lanes() > width.Lanes() }):
+	case slices.ContainsFunc(widths, func(w linkWidth) bool {
+		return enabled&w.width != 0 && w.width.Lanes() > width.Lanes()
+	}):
 		tag(reducedWidth)
 	}
 	if width.Lanes() > 0 {

@@ -32,7 +32,8 @@ func (s *Session) printStatus() {
 	s.printf("   Routing Engine       : %s\n", cmp.Or(st.Engine, "none"))
 	s.printf("   Loaded event plugins : <none>\n")
 	perf := s.daemon.PerfMgr.Status()
-	s.printf("\n   PerfMgr state/sweep state : %s/%s\n", pick(perf.Enabled, "Enabled", "Disabled"), pick(perf.Sweeping, "Active", "Sleeping"))
+	s.printf("\n   PerfMgr state/sweep state : %s/%s\n", pick(perf.Enabled, "Enabled", "Disabled"),
+		pick(perf.Sweeping, "Active", "Sleeping"))
 	s.printf("\n   MAD stats\n   ---------\n")
 	for _, row := range []struct {
 		label string
@@ -63,7 +64,8 @@ func (s *Session) printStatus() {
 	s.printf("\n   Known SMs\n   ---------\n")
 	s.printf("   Port GUID       SM State    Priority\n   ---------       --------    --------\n")
 	for i, sm := range smsInOrder(st.SMs) {
-		s.printf("   0x%x %s %d%s\n", uint64(sm.GUID), stateName(smp.SMState(sm.State)), sm.Priority, pick(i == 0, "        SELF", ""))
+		s.printf("   0x%x %s %d%s\n", uint64(sm.GUID), stateName(smp.SMState(sm.State)), sm.Priority,
+			pick(i == 0, "        SELF", ""))
 	}
 	s.printf("\n")
 }

@@ -38,7 +38,9 @@ func (d Dir) Write(ctx context.Context, v *view.View) error {
 	var errs []error
 	replace := func(name string, write writer) {
 		if ctx.Err() == nil {
-			errs = append(errs, d.replace(name, 0o644, false, func(w io.Writer) error { return write(ctx, w, v, d.Names) }))
+			errs = append(errs, d.replace(name, 0o644, false, func(w io.Writer) error {
+				return write(ctx, w, v, d.Names)
+			}))
 		}
 	}
 	replace("opensm-subnet.lst", Subnet)
@@ -85,7 +87,9 @@ func (d Dir) WriteSA(r Registered) error {
 		}
 		return 0
 	}
-	return d.replace("opensm-sa.dump", 0o600, r.Sync, func(w io.Writer) error { return sadb.Write(w, r.State, lidOf, r.Now) })
+	return d.replace("opensm-sa.dump", 0o600, r.Sync, func(w io.Writer) error {
+		return sadb.Write(w, r.State, lidOf, r.Now)
+	})
 }
 
 func (d Dir) replace(name string, mode os.FileMode, sync bool, write func(io.Writer) error) error {

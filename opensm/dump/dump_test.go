@@ -98,7 +98,8 @@ func TestBadRoutes(t *testing.T) {
 			changed.Tables.LFT[leaf] = row
 			other := v.LIDs.Base[v.Topo.Port(v.Topo.Switches[1], 0)]
 			c.change(row, other)
-			table, _, _ := strings.Cut(write(t, Routes, &changed), "dump_ucast_routes: Switch "+v.Topo.Nodes[v.Topo.Switches[1]].GUID.String())
+			table, _, _ := strings.Cut(write(t, Routes, &changed),
+				"dump_ucast_routes: Switch "+v.Topo.Nodes[v.Topo.Switches[1]].GUID.String())
 			if !regexp.MustCompile(`(?m)^0x[0-9A-F]{4} : ` + c.want + `$`).MatchString(table) {
 				t.Errorf("no line %s in\n%s", c.want, table)
 			}
@@ -200,7 +201,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-var allFiles = []string{"opensm-lfts.dump", "opensm-lid-matrix.dump", "opensm-subnet.lst", "opensm.fdbs", "opensm.mcfdbs"}
+var allFiles = []string{"opensm-lfts.dump", "opensm-lid-matrix.dump", "opensm-subnet.lst", "opensm.fdbs",
+	"opensm.mcfdbs"}
 
 // files are the files in a folder.
 func files(t *testing.T, dir string) (all []string) {
@@ -231,7 +233,8 @@ func TestDir(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "opensm-subnet.lst"), 0o700); err != nil { // nothing can take its place
 		t.Fatal(err)
 	}
-	if err := (Dir{Path: dir, Routing: true}).Write(t.Context(), v); err == nil || strings.Contains(err.Error(), "lfts") {
+	if err := (Dir{Path: dir, Routing: true}).Write(t.Context(), v); err == nil ||
+		strings.Contains(err.Error(), "lfts") {
 		t.Errorf("a folder in the way of opensm-subnet.lst: %v", err)
 	}
 	if got := files(t, dir); !slices.Equal(got, allFiles) {
@@ -280,7 +283,9 @@ func TestInterrupted(t *testing.T) {
 		cancel()
 		return LFTs(ctx, w, v, given)
 	}
-	err := Dir{Path: dir}.replace("opensm-lfts.dump", 0o644, false, func(w io.Writer) error { return stop(ctx, w, v, nil) })
+	err := Dir{Path: dir}.replace("opensm-lfts.dump", 0o644, false, func(w io.Writer) error {
+		return stop(ctx, w, v, nil)
+	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -300,7 +305,8 @@ func TestRegistered(t *testing.T) {
 	k := NewKeeper(dir, nil, func() bool { return false }, slog.New(slog.DiscardHandler))
 	reg := registry.New()
 	port := v.Topo.Ports[v.Topo.EndPorts[3]].GUID
-	if err := reg.Apply(registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: port, Index: 1}, GUID: 0x77}}); err != nil {
+	if err := reg.Apply(
+		registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: port, Index: 1}, GUID: 0x77}}); err != nil {
 		t.Fatal(err)
 	}
 	first := reg.Freeze()
@@ -311,7 +317,8 @@ func TestRegistered(t *testing.T) {
 	k.WriteRest()
 	path := filepath.Join(dir, "opensm-sa.dump")
 	text, err := os.ReadFile(path)
-	if want := fmt.Sprintf("GUIDInfo Record: base_guid=%v lid=0x%04x block_num=0x0 guid0=%v guid1=0x0000000000000077 ", port, uint16(v.LIDs.Base[v.Topo.EndPorts[3]]), port); err != nil || !strings.HasPrefix(string(text), want) {
+	if want := fmt.Sprintf("GUIDInfo Record: base_guid=%v lid=0x%04x block_num=0x0 guid0=%v guid1=0x0000000000000077 ",
+		port, uint16(v.LIDs.Base[v.Topo.EndPorts[3]]), port); err != nil || !strings.HasPrefix(string(text), want) {
 		t.Errorf("%v: %s, want %s", err, text, want)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {

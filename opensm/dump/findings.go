@@ -10,8 +10,8 @@ import (
 	"ibsm/view"
 )
 
-// Roots writes opensm-updn-roots.dump: the node GUIDs of root switches, which root_guid_file may have. It is empty where updn has
-// refused the subnet.
+// Roots writes opensm-updn-roots.dump: the node GUIDs of root switches, which root_guid_file may have. It is empty
+// where updn has refused the subnet.
 func Roots(_ context.Context, w io.Writer, v *view.View, _ names.Map) error {
 	if v.Tables.Findings == nil {
 		return nil

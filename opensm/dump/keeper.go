@@ -36,7 +36,8 @@ type Keeper struct {
 // logs write errors. Routing, asked for each view, says whether it asks for the files about
 // routes too.
 func NewKeeper(dir string, given names.Map, routing func() bool, logger *slog.Logger) *Keeper {
-	return &Keeper{dir: dir, names: given, routing: routing, logger: logger, views: make(chan *view.View, 1), sa: make(chan Registered, 1)}
+	return &Keeper{dir: dir, names: given, routing: routing, logger: logger, views: make(chan *view.View, 1),
+		sa: make(chan Registered, 1)}
 }
 
 // PrintPorts has the table of ports printed for each view, if it is wanted then. It is
@@ -54,7 +55,8 @@ func (k *Keeper) Put(v *view.View) {
 	}
 	last := k.last
 	k.last = v
-	if last != nil && v.Partitions == last.Partitions && v.Topo == last.Topo && v.LIDs == last.LIDs && v.Tables == last.Tables && !k.routing() {
+	if last != nil && v.Partitions == last.Partitions && v.Topo == last.Topo && v.LIDs == last.LIDs &&
+		v.Tables == last.Tables && !k.routing() {
 		return
 	}
 	select {

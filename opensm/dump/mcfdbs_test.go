@@ -55,7 +55,8 @@ func TestMulticastFDBs(t *testing.T) {
 	v.MFTs = v.MFTs.With(&mcast.Tree{MLID: 0xc000, Branches: []mcast.Branch{{Switch: 1, Ports: ports}}},
 		&mcast.Tree{MLID: 0xcabc, Branches: []mcast.Branch{{Switch: 1, Ports: high}}})
 	guid := v.Topo.Nodes[v.Topo.Switches[1]].GUID.String()
-	want := "\nSwitch " + guid + "\nLID    : Out Port(s)\n0xC000 : 0x001  0x007 \n0xCABC : 0x000  0x001  0x007  0x0FE \n"
+	want := "\nSwitch " + guid +
+		"\nLID    : Out Port(s)\n0xC000 : 0x001  0x007 \n0xCABC : 0x000  0x001  0x007  0x0FE \n"
 	if text := write(t, MulticastFDBs, v); text != want {
 		t.Errorf("%q, want %q", text, want)
 	}
@@ -65,7 +66,8 @@ func TestMulticastFDBs(t *testing.T) {
 // is spoilt not.
 func TestTreesByIbdmchk(t *testing.T) {
 	madtest.Need(t, "ibdmchk")
-	for _, spec := range []string{"fattree:k=8", "torus:dims=4x4,hosts=2", "dragonfly:a=4,p=2,h=1", "random:switches=12,degree=4,hosts=2"} {
+	for _, spec := range []string{"fattree:k=8", "torus:dims=4x4,hosts=2", "dragonfly:a=4,p=2,h=1",
+		"random:switches=12,degree=4,hosts=2"} {
 		v := grown(t, spec, 5)
 		var want []string
 		for tree := range v.MFTs.Trees() {
@@ -77,7 +79,8 @@ func TestTreesByIbdmchk(t *testing.T) {
 					}
 				}
 			}
-			want = append(want, fmt.Sprintf("-I- Multicast Group:0x%X has:%d switches and:%d HCAs", uint16(tree.MLID), len(tree.Branches), hosts))
+			want = append(want, fmt.Sprintf("-I- Multicast Group:0x%X has:%d switches and:%d HCAs", uint16(tree.MLID),
+				len(tree.Branches), hosts))
 		}
 		if said := ibdmchk(t, v); !slices.Equal(said, want) {
 			t.Errorf("%s: ibdmchk says\n%s\nwant\n%s", spec, strings.Join(said, "\n"), strings.Join(want, "\n"))

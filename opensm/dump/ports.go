@@ -16,9 +16,12 @@ import (
 // makers are OpenSM's names for the maker of a port, by the first 24 bits of its GUID, as far
 // as they were seen.
 var makers = map[uint32]string{
-	0x0002c9: "Mellanox", 0x248a07: "Mellanox", 0x506b4b: "Mellanox", 0x7cfe90: "Mellanox", 0x98039b: "Mellanox", 0xe41d2d: "Mellanox",
-	0xec0d9a: "Mellanox", 0xf45214: "Mellanox", 0x000255: "IBM", 0x0003ba: "Sun", 0x0005ad: "Topspin", 0x00066a: "SilverStorm",
-	0x0008f1: "Voltaire", 0x001175: "PathScale", 0x001397: "Xsigo", 0x001405: "OpenIB", 0x001708: "HP", 0x00a0b8: "LSILogic", 0x00d0b7: "Intel",
+	0x0002c9: "Mellanox", 0x248a07: "Mellanox", 0x506b4b: "Mellanox", 0x7cfe90: "Mellanox", 0x98039b: "Mellanox",
+	0xe41d2d: "Mellanox",
+	0xec0d9a: "Mellanox", 0xf45214: "Mellanox", 0x000255: "IBM", 0x0003ba: "Sun", 0x0005ad: "Topspin",
+	0x00066a: "SilverStorm",
+	0x0008f1: "Voltaire", 0x001175: "PathScale", 0x001397: "Xsigo", 0x001405: "OpenIB", 0x001708: "HP",
+	0x00a0b8: "LSILogic", 0x00d0b7: "Intel",
 }
 
 var (

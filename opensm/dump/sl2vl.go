@@ -52,7 +52,8 @@ func SLtoVL(ctx context.Context, w io.Writer, v *view.View, given names.Map) err
 // the numbers that it shows.
 func appendMapping(b []byte, v *view.View, p topo.PortIdx, in, out int) []byte {
 	port := &v.Topo.Ports[p]
-	held := v.Ports.Blocks(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: v.Topo.Nodes[port.Node].GUID, Port: port.Num})
+	held := v.Ports.Blocks(device.Place{Attr: smp.AttrSLtoVLMappingTable, Node: v.Topo.Nodes[port.Node].GUID,
+		Port: port.Num})
 	table := smp.SLtoVLMappingTable(held.Known(in))
 	b = appendLeft(b, in, 3)
 	b = append(appendLeft(append(b, ' '), out, 3), " :"...)

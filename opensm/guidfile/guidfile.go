@@ -21,8 +21,9 @@ const (
 	maxLine     = 255 // bytes, with its end: what OpenSM reads at a time
 )
 
-// List reads root_guid_file, cn_guid_file, io_guid_file or guid_routing_order_file: a GUID on each line, after which the rest of the line is
-// ignored, or, as with NVIDIA's manager, the name of a port group. OpenSM ignores the rest of a file from such a name on.
+// List reads root_guid_file, cn_guid_file, io_guid_file or guid_routing_order_file: a GUID on each line, after which
+// the rest of the line is ignored, or, as with NVIDIA's manager, the name of a port group. OpenSM ignores the rest of a
+// file from such a name on.
 func List(file string, text []byte, groups *portgroups.Set) (list *portgroups.List, warnings, errors diag.List) {
 	r, list := reader{}, &portgroups.List{}
 	seen, after, warned := map[mad.GUID]int{}, 0, false
@@ -31,7 +32,8 @@ func List(file string, text []byte, groups *portgroups.Set) (list *portgroups.Li
 		name := strings.TrimSpace(line)
 		g := groups.Find(name)
 		if g == nil {
-			r.errors.Add(at, "expected a GUID, with 0x before its digits, or the name of a port group, which %s is not: OpenSM ignores the rest of the file%s", policyfile.Shown(name), groups.Meant(name))
+			r.errors.Add(
+				at, "expected a GUID, with 0x before its digits, or the name of a port group, which %s is not: OpenSM ignores the rest of the file%s", policyfile.Shown(name), groups.Meant(name))
 			return
 		}
 		list.Items = append(list.Items, portgroups.Item{Group: g})

@@ -22,20 +22,23 @@ func TestGUIDs(t *testing.T) {
 	}{
 		{"empty", "", nil, "", ""},
 		{"comments", "# roots\n\n  # more\n\t\n", nil, "", ""},
-		{"bases", "0x10\n0X1f\n16\n020\n0\n", []mad.GUID{0x10, 0x1f, 16, 16, 0}, "f:3:1: GUID 0x0000000000000010 is on line 1, too\nf:4:1: GUID 0x0000000000000010 is on line 3, too\nf:5:1: GUID 0 is that of no node", ""},
+		{"bases", "0x10\n0X1f\n16\n020\n0\n", []mad.GUID{0x10, 0x1f, 16, 16, 0},
+			"f:3:1: GUID 0x0000000000000010 is on line 1, too\nf:4:1: GUID 0x0000000000000010 is on line 3, too\nf:5:1: GUID 0 is that of no node", ""},
 		{"what follows", "0x1 spine\n0x2#spine\n\t 0x3 \n", []mad.GUID{1, 2, 3}, "", ""},
 		{"Windows, no end", "0x1\r\n\r\n0x2", []mad.GUID{1, 2}, "", ""},
 		{"largest", "0xffffffffffffffff\n", []mad.GUID{0xffffffffffffffff}, "", ""},
 		{"too large", "0x10000000000000000\n", nil, "", "f:1:1: expected a GUID"},
 		{"no GUID", "0x1\n  spine1\n0x2\n", []mad.GUID{1, 2}, "", "f:2:3: expected a GUID"},
 		{"no prefix", "b83fd20300404000\n", nil, "", "f:1:1: expected a GUID"},
-		{"joined", "0x1,0x2\n0x3:4\n089\n-1\n", nil, "", "f:1:1: expected a GUID, with 0x before its digits, or the name of a port group, which \"0x1,0x2\" is not: OpenSM ignores the rest of the file\nf:2:1: e"},
+		{"joined", "0x1,0x2\n0x3:4\n089\n-1\n", nil, "",
+			"f:1:1: expected a GUID, with 0x before its digits, or the name of a port group, which \"0x1,0x2\" is not: OpenSM ignores the rest of the file\nf:2:1: e"},
 		{"binary", "\x00\x01\xff\n", nil, "", "f:1:1: expected a GUID"},
 		{"many errors", strings.Repeat("x\n", 1000), nil, "", "f:101: too many errors"},
 		{"too long", strings.Repeat("#\n", MaxFile/2+1), nil, "", "f: the file is longer than"},
 	} {
 		list, warnings, errors := List("f", []byte(c.text), nil)
-		if got := list.GUIDs(); !slices.Equal(got, c.want) || warnings.Error() != c.warnings || !strings.Contains(errors.Error(), c.errors) || (len(errors) > 0) != (c.errors != "") {
+		if got := list.GUIDs(); !slices.Equal(got, c.want) || warnings.Error() != c.warnings ||
+			!strings.Contains(errors.Error(), c.errors) || (len(errors) > 0) != (c.errors != "") {
 			t.Errorf("%s: %v, warnings %v, errors %v", c.name, list.GUIDs(), warnings, errors)
 		}
 	}
@@ -43,7 +46,8 @@ func TestGUIDs(t *testing.T) {
 
 // TestGroups: a line that begins with no GUID may name a port group. What OpenSM would not read has a warning.
 func TestGroups(t *testing.T) {
-	groups, errors, _ := portgroups.Parse("groups", []byte("port-group\nname: root switches\nport-regexp: ib4\nend-port-group\nport-group\nname: 1st floor\npkey: 1\nend-port-group\n"))
+	groups, errors, _ := portgroups.Parse("groups",
+		[]byte("port-group\nname: root switches\nport-regexp: ib4\nend-port-group\nport-group\nname: 1st floor\npkey: 1\nend-port-group\n"))
 	if errors != nil {
 		t.Fatal(errors)
 	}
@@ -51,11 +55,14 @@ func TestGroups(t *testing.T) {
 		{"a name", "root switches\n", "root switches", "", ""},
 		{"without blanks and case", "# roots\n  RootSwitches # ours\r\n", "root switches", "", ""},
 		{"predefined", "ALL_SWITCHES\nall_cas", "ALL_SWITCHES ALL_CAS", "", ""},
-		{"after GUIDs", "0x1\n0x2 spine\nroot switches\n", "0x0000000000000001 0x0000000000000002 root switches", "", ""},
-		{"before GUIDs", "root switches\n0x1\n0x2\n", "root switches 0x0000000000000001 0x0000000000000002", "f:2:1: OpenSM does not read the GUIDs after the port group on line 1", ""},
+		{"after GUIDs", "0x1\n0x2 spine\nroot switches\n", "0x0000000000000001 0x0000000000000002 root switches", "",
+			""},
+		{"before GUIDs", "root switches\n0x1\n0x2\n", "root switches 0x0000000000000001 0x0000000000000002",
+			"f:2:1: OpenSM does not read the GUIDs after the port group on line 1", ""},
 		{"begins with a digit", "1st floor\n", "1st floor", "", ""},
 		{"reads as a GUID", "0x10\n", "0x0000000000000010", "", ""},
-		{"no group", "0x1\n rootswitch\n", "0x0000000000000001", "", `f:2:2: expected a GUID, with 0x before its digits, or the name of a port group, which "rootswitch" is not: OpenSM ignores the rest of the file; did you mean root switches?`},
+		{"no group", "0x1\n rootswitch\n", "0x0000000000000001", "",
+			`f:2:2: expected a GUID, with 0x before its digits, or the name of a port group, which "rootswitch" is not: OpenSM ignores the rest of the file; did you mean root switches?`},
 		{"two", "root switches, ALL\n", "", "", `f:1:1: expected a GUID`},
 	} {
 		list, warnings, errors := List("f", []byte(c.text), portgroups.NewSet(groups))
@@ -67,7 +74,8 @@ func TestGroups(t *testing.T) {
 				got = append(got, i.GUID.String())
 			}
 		}
-		if s := strings.Join(got, " "); s != c.want || warnings.Error() != c.warnings || !strings.HasPrefix(errors.Error(), c.errors) || (len(errors) > 0) != (c.errors != "") {
+		if s := strings.Join(got, " "); s != c.want || warnings.Error() != c.warnings ||
+			!strings.HasPrefix(errors.Error(), c.errors) || (len(errors) > 0) != (c.errors != "") {
 			t.Errorf("%s: %s, warnings %v, errors %v", c.name, s, warnings, errors)
 		}
 	}
@@ -86,7 +94,8 @@ func TestIDs(t *testing.T) {
 		{"joined", "0x1 5#\n", nil, "f:1:5: expected an ID"},
 	} {
 		got, _, errors := IDs("f", []byte(c.text))
-		if !maps.Equal(got, c.want) || !strings.Contains(errors.Error(), c.errors) || (len(errors) > 0) != (c.errors != "") {
+		if !maps.Equal(got, c.want) || !strings.Contains(errors.Error(), c.errors) ||
+			(len(errors) > 0) != (c.errors != "") {
 			t.Errorf("%s: %v, errors %v", c.name, got, errors)
 		}
 	}
@@ -102,9 +111,13 @@ func TestPorts(t *testing.T) {
 		name, text, warnings, errors string
 		want                         []routing.SwitchPort
 	}{
-		{"ports", "# ours\n0x1 5\n0x1\t0x10 comment\n2 7x\r\n0x3 010", "", "", []routing.SwitchPort{port(1, 5), port(1, 16), port(2, 7), port(3, 8)}},
-		{"no ports", "0x1\n0x1 0\n0x1 p\n0x1 255\n0x1 #5\n0x2 1\n", "f:1:4: expected a port of the switch, 1 to 254: the line is ignored\nf:2:5: e", "", []routing.SwitchPort{port(2, 1)}},
-		{"twice", "0x1 5\n0x1 6\n0x1 05\n", "f:3:1: port 5 of switch 0x0000000000000001 is on line 1, too", "", []routing.SwitchPort{port(1, 5), port(1, 6)}},
+		{"ports", "# ours\n0x1 5\n0x1\t0x10 comment\n2 7x\r\n0x3 010", "", "",
+			[]routing.SwitchPort{port(1, 5), port(1, 16), port(2, 7), port(3, 8)}},
+		{"no ports", "0x1\n0x1 0\n0x1 p\n0x1 255\n0x1 #5\n0x2 1\n",
+			"f:1:4: expected a port of the switch, 1 to 254: the line is ignored\nf:2:5: e", "",
+			[]routing.SwitchPort{port(2, 1)}},
+		{"twice", "0x1 5\n0x1 6\n0x1 05\n", "f:3:1: port 5 of switch 0x0000000000000001 is on line 1, too", "",
+			[]routing.SwitchPort{port(1, 5), port(1, 6)}},
 		{"binary", "0x1 \x00\xff\n\x00\n", "f:1:5: expected a port", "f:2:1: expected a GUID", nil},
 	} {
 		got, warnings, errors := Ports("f", []byte(c.text))
@@ -141,10 +154,15 @@ func TestWeights(t *testing.T) {
 		name, text, warnings, errors string
 		want                         map[routing.SwitchPort]uint8
 	}{
-		{"weights", "0x1 5 2\n0x1 6,0xff # slow\n0x2 1  010\r\n", "", "", map[routing.SwitchPort]uint8{port(1, 5): 2, port(1, 6): 255, port(2, 1): 8}},
-		{"0 and 256", "0x1 5 0\n0x1 5 256\n0x1 5 1", "f:1:8: expected a weight, 1 to 255: the line is ignored, and the link has weight 1\nf:2:10: e", "", map[routing.SwitchPort]uint8{port(1, 5): 1}},
+		{"weights", "0x1 5 2\n0x1 6,0xff # slow\n0x2 1  010\r\n", "", "",
+			map[routing.SwitchPort]uint8{port(1, 5): 2, port(1, 6): 255, port(2, 1): 8}},
+		{"0 and 256", "0x1 5 0\n0x1 5 256\n0x1 5 1",
+			"f:1:8: expected a weight, 1 to 255: the line is ignored, and the link has weight 1\nf:2:10: e", "",
+			map[routing.SwitchPort]uint8{port(1, 5): 1}},
 		{"none", "0x1 5\n0x1 5 \n0x1 5 x\n0x1\n", "f:1:6: expected a weight", "", nil},
-		{"the last applies", "0x1 5 2\n0x1 5 3\n", "f:2:1: the weight of port 5 of switch 0x0000000000000001 is on line 1, too", "", map[routing.SwitchPort]uint8{port(1, 5): 3}},
+		{"the last applies", "0x1 5 2\n0x1 5 3\n",
+			"f:2:1: the weight of port 5 of switch 0x0000000000000001 is on line 1, too", "",
+			map[routing.SwitchPort]uint8{port(1, 5): 3}},
 		{"no GUID", "0x1 5 2\nspine 5 2\n", "", "f:2:1: expected a GUID", map[routing.SwitchPort]uint8{port(1, 5): 2}},
 	} {
 		got, warnings, errors := Weights("f", []byte(c.text))
@@ -162,10 +180,14 @@ func TestSearchOrders(t *testing.T) {
 		want                         string
 	}{
 		{"orders", "0x1 3 2 0x1\n0x2\t7 # x\n0x3 1  2\r\n", "", "", "[{1 [3 2 1]} {2 [7]} {3 [1 2]}]"},
-		{"bad ports", "0x1 3 0\n0x1 3 255\n0x1 3,2\n0x1 3 x\n0x1 3 2 3\n0x1\n0x1 #3\n", "f:1:7: expected a port of the switch, 1 to 254: the line is ignored\nf:2:7: expected", "", "[]"},
+		{"bad ports", "0x1 3 0\n0x1 3 255\n0x1 3,2\n0x1 3 x\n0x1 3 2 3\n0x1\n0x1 #3\n",
+			"f:1:7: expected a port of the switch, 1 to 254: the line is ignored\nf:2:7: expected", "", "[]"},
 		{"twice in a line", "0x1 3 2 3\n", "f:1:1: port 3 comes twice: the line is ignored", "", "[]"},
-		{"twice", "0x1 3\n0x1 4\n", "f:2:1: switch 0x0000000000000001 is on line 1, too, which applies if the switch has all its ports", "", "[{1 [3]} {1 [4]}]"},
-		{"long", "0x1" + strings.Repeat(" ", 300) + "3\n", "f:1:1: the line is longer than 255 bytes: OpenSM takes the rest for a line of its own", "", "[{1 [3]}]"},
+		{"twice", "0x1 3\n0x1 4\n",
+			"f:2:1: switch 0x0000000000000001 is on line 1, too, which applies if the switch has all its ports", "",
+			"[{1 [3]} {1 [4]}]"},
+		{"long", "0x1" + strings.Repeat(" ", 300) + "3\n",
+			"f:1:1: the line is longer than 255 bytes: OpenSM takes the rest for a line of its own", "", "[{1 [3]}]"},
 		{"binary", "\xff\xfe0\x00\n", "", "f:1:1: expected a GUID", "[]"},
 	} {
 		got, warnings, errors := SearchOrders("f", []byte(c.text))
@@ -204,7 +226,8 @@ func FuzzParse(f *testing.F) {
 		lines := strings.Count(string(text), "\n") + 1
 		check := func(entries int, warnings, errors diag.List) {
 			if entries+len(errors) > lines+1 || len(warnings) > 3*lines {
-				t.Errorf("%d entries, %d warnings and %d errors of %d lines", entries, len(warnings), len(errors), lines)
+				t.Errorf("%d entries, %d warnings and %d errors of %d lines", entries, len(warnings), len(errors),
+					lines)
 			}
 		}
 		list, w, e := List("f", text, nil)

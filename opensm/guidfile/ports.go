@@ -31,8 +31,8 @@ func Ports(file string, text []byte) (ports []routing.SwitchPort, warnings, erro
 	return ports, r.warnings, r.errors
 }
 
-// Drained reads drain_file, which OpenSM does not have: a node GUID of a switch on each line, and after it a port, without which the whole switch
-// is drained; # begins a comment. Anything else is an error.
+// Drained reads drain_file, which OpenSM does not have: a node GUID of a switch on each line, and after it a port,
+// without which the whole switch is drained; # begins a comment. Anything else is an error.
 func Drained(file string, text []byte) (drained []routing.SwitchPort, warnings, errors diag.List) {
 	r := reader{}
 	seen := map[routing.SwitchPort]int{}
@@ -57,8 +57,8 @@ func Drained(file string, text []byte) (drained []routing.SwitchPort, warnings, 
 	return drained, r.warnings, r.errors
 }
 
-// Switches reads held_back_sw_file, which only NVIDIA's manager has: a node GUID of a switch on each line, after which the rest of the line is
-// ignored.
+// Switches reads held_back_sw_file, which only NVIDIA's manager has: a node GUID of a switch on each line, after which
+// the rest of the line is ignored.
 func Switches(file string, text []byte) (switches []mad.GUID, warnings, errors diag.List) {
 	r := reader{}
 	seen := map[mad.GUID]int{}

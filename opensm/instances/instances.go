@@ -220,7 +220,8 @@ func ParseGUID(word string) (mad.GUID, error) {
 	digits := strings.TrimPrefix(strings.ToLower(word), "0x")
 	n, err := strconv.ParseUint(digits, 16, 64)
 	if err != nil || n == 0 {
-		return 0, errors.New("expected the GUID of a port, such as 0x0002c9030002fce9, or its device or interface, such as mlx5_0:1 or ib0; ibstat lists them")
+		return 0, errors.New(
+			"expected the GUID of a port, such as 0x0002c9030002fce9, or its device or interface, such as mlx5_0:1 or ib0; ibstat lists them")
 	}
 	return mad.GUID(n), nil
 }

@@ -48,28 +48,42 @@ func TestRead(t *testing.T) {
 	}{
 		{"nothing", nil, ":"},
 		{"plain file", map[string]string{"etc/rdma/opensm.conf": "guid 0x1"}, ":"},
-		{"GUIDS and PRIORITY", map[string]string{"etc/sysconfig/opensm": "# ports\nGUIDS=\"" + first + " " + second + "\"\nPRIORITY=15\n"},
-			first + ": --guid=" + first + " --subnet_prefix=0xfe80000000000000 --priority=15\n" + second + ": --guid=" + second + " --subnet_prefix=0xfe80000000000001 --priority=15"},
+		{"GUIDS and PRIORITY",
+			map[string]string{"etc/sysconfig/opensm": "# ports\nGUIDS=\"" + first + " " + second + "\"\nPRIORITY=15\n"},
+			first + ": --guid=" + first + " --subnet_prefix=0xfe80000000000000 --priority=15\n" + second + ": --guid=" +
+				second + " --subnet_prefix=0xfe80000000000001 --priority=15"},
 		{"PRIORITY alone", map[string]string{"etc/sysconfig/opensm": "GUIDS=\"\"\nPRIORITY='7'\n"}, ": --priority=7"},
 		{"OPTIONS", map[string]string{"etc/sysconfig/opensm": `OPTIONS="-R updn -s 5"`}, ": -R updn -s 5"},
 		{"PRIORITY out of range", map[string]string{"etc/sysconfig/opensm": "GUIDS=" + first + "\nPRIORITY=16"},
-			first + ": --guid=" + first + " --subnet_prefix=0xfe80000000000000\nwrong: /etc/sysconfig/opensm:2: PRIORITY: \"16\" is ignored: expected 0 to 15"},
-		{"a GUID that is none, one twice", map[string]string{"etc/sysconfig/opensm": "GUIDS='-mlx5_0 " + first + " 2c9030002fce9 0'"},
-			first + ": --guid=" + first + " --subnet_prefix=0xfe80000000000001" + // the launcher counts what is no GUID, too
+			first + ": --guid=" + first +
+				" --subnet_prefix=0xfe80000000000000\nwrong: /etc/sysconfig/opensm:2: PRIORITY: \"16\" is ignored: expected 0 to 15"},
+		{"a GUID that is none, one twice",
+			map[string]string{"etc/sysconfig/opensm": "GUIDS='-mlx5_0 " + first + " 2c9030002fce9 0'"},
+			// the launcher counts what is no GUID, too
+			first + ": --guid=" + first + " --subnet_prefix=0xfe80000000000001" +
 				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: \"-mlx5_0\" is ignored: " + expected +
 				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: 2c9030002fce9 is listed twice" +
 				"\nwrong: /etc/sysconfig/opensm:1: GUIDS: \"0\" is ignored: " + expected},
-		{"no GUID that is one", map[string]string{"etc/sysconfig/opensm": "GUIDS=<GUID_1>"}, "wrong: /etc/sysconfig/opensm:1: GUIDS: \"<GUID_1>\" is ignored: " + expected},
-		{"devices and interfaces", map[string]string{"etc/default/opensm": "PORTS=\"mlx5_0:1 ib1 mlx5_0/1 " + second + "\"\n"}, // the same name with another separator
-			"mlx5_0:1: --guid=mlx5_0:1\nib1: --guid=ib1\n" + second + ": --guid=" + second + "\nwrong: /etc/default/opensm:1: PORTS: mlx5_0/1 is listed twice"},
+		{"no GUID that is one", map[string]string{"etc/sysconfig/opensm": "GUIDS=<GUID_1>"},
+			"wrong: /etc/sysconfig/opensm:1: GUIDS: \"<GUID_1>\" is ignored: " + expected},
+		// the same name with another separator
+		{"devices and interfaces",
+			map[string]string{"etc/default/opensm": "PORTS=\"mlx5_0:1 ib1 mlx5_0/1 " + second + "\"\n"},
+			"mlx5_0:1: --guid=mlx5_0:1\nib1: --guid=ib1\n" + second + ": --guid=" + second +
+				"\nwrong: /etc/default/opensm:1: PORTS: mlx5_0/1 is listed twice"},
 		{"GUIDS with a device", map[string]string{"etc/sysconfig/opensm": "GUIDS=\"ib0 " + second + "\""},
-			"ib0: --guid=ib0 --subnet_prefix=0xfe80000000000000\n" + second + ": --guid=" + second + " --subnet_prefix=0xfe80000000000001"},
-		{"numbered files", map[string]string{"etc/rdma/opensm.conf.10": "", "etc/rdma/opensm.conf.2": "", "etc/rdma/opensm.conf": "",
+			"ib0: --guid=ib0 --subnet_prefix=0xfe80000000000000\n" + second + ": --guid=" + second +
+				" --subnet_prefix=0xfe80000000000001"},
+		{"numbered files", map[string]string{"etc/rdma/opensm.conf.10": "", "etc/rdma/opensm.conf.2": "",
+			"etc/rdma/opensm.conf": "",
 			"etc/sysconfig/opensm": "GUIDS=" + first, "etc/default/opensm": "PORTS=ALL"},
 			"2: --config=/etc/rdma/opensm.conf.2\n10: --config=/etc/rdma/opensm.conf.10"},
-		{"backups", map[string]string{"etc/rdma/opensm.conf.orig": "", "etc/rdma/opensm.conf.rpmnew": "", "etc/rdma/opensm.conf.1.rpmsave": "",
-			"etc/opensm/opensm.conf.1~": "", "etc/opensm/opensm.conf.dpkg-dist": "", "etc/opensm/opensm.conf.1.dpkg-old": "", "etc/opensm/.opensm.conf.1.swp": "",
-			"etc/opensm/opensm.conf.01": "", "etc/opensm/opensm.conf.-1": "", "etc/opensm/#opensm.conf.1#": "", "etc/opensm/opensm.conf.1.bak": ""}, ":"},
+		{"backups", map[string]string{"etc/rdma/opensm.conf.orig": "", "etc/rdma/opensm.conf.rpmnew": "",
+			"etc/rdma/opensm.conf.1.rpmsave": "",
+			"etc/opensm/opensm.conf.1~":      "", "etc/opensm/opensm.conf.dpkg-dist": "",
+			"etc/opensm/opensm.conf.1.dpkg-old": "", "etc/opensm/.opensm.conf.1.swp": "",
+			"etc/opensm/opensm.conf.01": "", "etc/opensm/opensm.conf.-1": "", "etc/opensm/#opensm.conf.1#": "",
+			"etc/opensm/opensm.conf.1.bak": ""}, ":"},
 		{"number in both folders", map[string]string{"etc/rdma/opensm.conf.1": "", "etc/opensm/opensm.conf.1": ""},
 			"1: --config=/etc/opensm/opensm.conf.1\nwrong: /etc/rdma/opensm.conf.1: is ignored: instance 1 has the configuration /etc/opensm/opensm.conf.1"},
 		{"folder", map[string]string{"etc/opensm/opensm.conf.1/x": "", "etc/opensm/opensm.conf.2": ""},
@@ -78,7 +92,9 @@ func TestRead(t *testing.T) {
 		{"PORTS=NONE", map[string]string{"etc/default/opensm": "PORTS=NONE\n"}, ""},
 		{"PORTS", map[string]string{"etc/default/opensm": "PORTS=\"" + first + " " + second + "\""},
 			first + ": --guid=" + first + "\n" + second + ": --guid=" + second},
-		{"GUIDS before PORTS", map[string]string{"etc/default/opensm": "PORTS=ALL", "etc/sysconfig/opensm": "GUIDS=" + first}, first + ": --guid=" + first + " --subnet_prefix=0xfe80000000000000"},
+		{"GUIDS before PORTS",
+			map[string]string{"etc/default/opensm": "PORTS=ALL", "etc/sysconfig/opensm": "GUIDS=" + first},
+			first + ": --guid=" + first + " --subnet_prefix=0xfe80000000000000"},
 		{"expansion", map[string]string{"etc/default/opensm": "PORTS=$(ibstat -p)\n"},
 			"wrong: /etc/default/opensm:1: PORTS is ignored: nothing is expanded here; write the value out"},
 		{"open quote", map[string]string{"etc/sysconfig/opensm": "PRIORITY=1\nGUIDS=\"0x1\n"},
@@ -121,7 +137,8 @@ func TestUnreadable(t *testing.T) {
 	for i := range 2 * maxInstances {
 		fmt.Fprintf(&many, " 0x%x", i+1)
 	}
-	if p := Read(host(map[string]string{"etc/default/opensm": "PORTS='" + many.String() + "'"})); len(p.Instances) != maxInstances || len(p.Wrong) != 1 {
+	if p := Read(host(map[string]string{"etc/default/opensm": "PORTS='" + many.String() + "'"})); len(
+		p.Instances) != maxInstances || len(p.Wrong) != 1 {
 		t.Errorf("%d instances, %d wrong", len(p.Instances), len(p.Wrong))
 	}
 }
@@ -140,7 +157,8 @@ func TestDiskFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := Read(os.DirFS(dir))
-	if len(p.Instances) != 1 || p.Instances[0].Name != "1" || len(p.Wrong) != 1 || p.Wrong[0].File != "/etc/rdma/opensm.conf.2" {
+	if len(p.Instances) != 1 || p.Instances[0].Name != "1" || len(p.Wrong) != 1 ||
+		p.Wrong[0].File != "/etc/rdma/opensm.conf.2" {
 		t.Errorf("got %s", shown(p))
 	}
 }
@@ -152,8 +170,10 @@ func TestAsShell(t *testing.T) {
 		t.Skip("no sh")
 	}
 	for _, src := range []string{
-		"GUIDS=a", "GUIDS='a b'", `GUIDS="a b"`, `GUIDS=a\ b`, `GUIDS=a"b c"'d e'f`, "GUIDS=a # b", "GUIDS=a#b", "export GUIDS=a",
-		"GUIDS=a; PRIORITY=b", "GUIDS=a\nGUIDS=b", "  GUIDS=a", "GUIDS=", "GUIDS=\"a\nb\"", "GUIDS=a\\\nb", `GUIDS='a\b'`, "PRIORITY=1 ; GUIDS=a",
+		"GUIDS=a", "GUIDS='a b'", `GUIDS="a b"`, `GUIDS=a\ b`, `GUIDS=a"b c"'d e'f`, "GUIDS=a # b", "GUIDS=a#b",
+		"export GUIDS=a",
+		"GUIDS=a; PRIORITY=b", "GUIDS=a\nGUIDS=b", "  GUIDS=a", "GUIDS=", "GUIDS=\"a\nb\"", "GUIDS=a\\\nb",
+		`GUIDS='a\b'`, "PRIORITY=1 ; GUIDS=a",
 		"GUIDS='$x `y`'", `GUIDS="\$x"`,
 	} {
 		out, err := exec.Command(shell, "-c", src+"\nprintf '%s|%s' \"$GUIDS\" \"$PRIORITY\"").Output()
@@ -170,7 +190,8 @@ func TestAsShell(t *testing.T) {
 // FuzzRead: whatever stands in the files, every instance has a name of its own and a
 // port, and nothing comes of a file that is no text.
 func FuzzRead(f *testing.F) {
-	for _, src := range []string{"GUIDS=\"0x1 0x2\"\nPRIORITY=15", "PORTS=ALL", "GUIDS='", "export X=\\", "PORTS=`x`", "OPTIONS=-v"} {
+	for _, src := range []string{"GUIDS=\"0x1 0x2\"\nPRIORITY=15", "PORTS=ALL", "GUIDS='", "export X=\\", "PORTS=`x`",
+		"OPTIONS=-v"} {
 		f.Add([]byte(src), []byte(src))
 	}
 	f.Fuzz(func(t *testing.T, red, debian []byte) {

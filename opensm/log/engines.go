@@ -31,13 +31,21 @@ func EngineRefused(engine string, reason error) (lines []string) {
 			lines = append(lines, fmt.Sprintf("routable_torus: ERR %X: %s", f.Number, f.Text))
 		}
 	case errors.As(reason, &lanes):
-		lines = append(lines, fmt.Sprintf("lash_core: ERR 4D02: Lane requirements (%d) exceed available lanes (%d) with starting lane (%d)", lanes.Lanes+1, lanes.Lanes, lanes.Start))
+		lines = append(lines,
+			fmt.Sprintf(
+				"lash_core: ERR 4D02: Lane requirements (%d) exceed available lanes (%d) with starting lane (%d)",
+				lanes.Lanes+1, lanes.Lanes, lanes.Start))
 	case errors.As(reason, &start):
-		lines = append(lines, fmt.Sprintf("discover_network_properties: ERR 4D03: Start VL(%d) too high for min operational vl(%d)", start.Start, start.Lanes))
+		lines = append(lines,
+			fmt.Sprintf("discover_network_properties: ERR 4D03: Start VL(%d) too high for min operational vl(%d)",
+				start.Start, start.Lanes))
 	case errors.As(reason, &layers):
-		lines = append(lines, fmt.Sprintf("dfsssp_remove_deadlocks: ERR AD25: Not enough VLs available (avail=%d, needed=%d); Stopping dfsssp routing!", layers.Lanes, layers.Lanes+1))
+		lines = append(lines,
+			fmt.Sprintf(
+				"dfsssp_remove_deadlocks: ERR AD25: Not enough VLs available (avail=%d, needed=%d); Stopping dfsssp routing!", layers.Lanes, layers.Lanes+1))
 	case errors.Is(reason, sssp.ErrSplit):
-		lines = append(lines, "dfsssp_build_graph: ERR AD0C: unsupported network state (detached and inaccessible switches found; gracefully shutdown this routing engine)")
+		lines = append(lines,
+			"dfsssp_build_graph: ERR AD0C: unsupported network state (detached and inaccessible switches found; gracefully shutdown this routing engine)")
 	case errors.As(reason, &other):
 		lines = append(lines, other.OpenSM)
 	case errors.Is(reason, updn.ErrNoRoots):
@@ -60,7 +68,8 @@ func EngineFindings(engine string, f *routing.Findings) (lines []string) {
 		sayTree(f.Tree, say)
 	case f.Lanes != nil && engine == "lash":
 		u := f.Lanes
-		say("discover_network_properties", "min operational vl(%d) start vl(%d) max_switches(%d)", u.Available, u.Start, u.Switches)
+		say("discover_network_properties", "min operational vl(%d) start vl(%d) max_switches(%d)", u.Available, u.Start,
+			u.Switches)
 		if f.Mesh != nil {
 			sayMesh(f.Mesh, say)
 		}
@@ -162,7 +171,8 @@ func sayTree(t *routing.TreeShape, say func(function, format string, args ...any
 	say(function, "============================")
 	say(function, "  - FatTree rank (roots to leaf switches): %d", t.LeafRank+1)
 	say(function, "  - FatTree max switch rank: %d", len(t.Switches)-1)
-	say(function, "  - Fabric has %d CAs, %d CA ports (%d of them CNs), %d switches", t.Hosts, t.HostPorts, t.Computes, switches)
+	say(function, "  - Fabric has %d CAs, %d CA ports (%d of them CNs), %d switches", t.Hosts, t.HostPorts, t.Computes,
+		switches)
 	for rank, n := range t.Switches {
 		text := fmt.Sprintf("  - Fabric has %d switches at rank %d", n, rank)
 		switch rank {

@@ -75,14 +75,15 @@ func (f *File) open() error {
 	return nil
 }
 
-// Write writes lines, each of which ends with a newline. Where the next one would exceed the limit, or the disk is full and the
-// file has a limit, it starts afresh: the last lines are worth more than the first.
+// Write writes lines, each of which ends with a newline. Where the next one would exceed the limit, or the disk is full
+// and the file has a limit, it starts afresh: the last lines are worth more than the first.
 func (f *File) Write(lines []byte) (n int, err error) {
 	f.follow()
 	for n < len(lines) {
 		fit := f.fit(lines[n:])
 		if fit == 0 && f.size > 0 {
-			fmt.Fprintf(f.cfg.Alarm, "log file %s exceeds the limit of %d bytes. Truncating.\n", f.cfg.Path, f.cfg.Limit)
+			fmt.Fprintf(f.cfg.Alarm, "log file %s exceeds the limit of %d bytes. Truncating.\n", f.cfg.Path,
+				f.cfg.Limit)
 			f.truncate()
 			fit = f.fit(lines[n:])
 		}

@@ -10,21 +10,22 @@ import (
 // newJSON writes records as JSON objects, one a line: time, level, msg and our fields.
 // Times that something took are in seconds, and what has a text is written as that.
 func newJSON(w io.Writer) slog.Handler {
-	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: levelTrace - 4, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-		if l, ok := a.Value.Any().(slog.Level); ok && a.Key == slog.LevelKey && groups == nil {
-			a.Value = slog.StringValue(levelName(l))
-			return a
-		}
-		switch a.Value.Kind() {
-		case slog.KindDuration:
-			a.Value = slog.Float64Value(a.Value.Duration().Seconds())
-		case slog.KindAny:
-			if v, ok := a.Value.Any().(fmt.Stringer); ok {
-				a.Value = slog.StringValue(v.String())
+	return slog.NewJSONHandler(w,
+		&slog.HandlerOptions{Level: levelTrace - 4, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			if l, ok := a.Value.Any().(slog.Level); ok && a.Key == slog.LevelKey && groups == nil {
+				a.Value = slog.StringValue(levelName(l))
+				return a
 			}
-		}
-		return a
-	}})
+			switch a.Value.Kind() {
+			case slog.KindDuration:
+				a.Value = slog.Float64Value(a.Value.Duration().Seconds())
+			case slog.KindAny:
+				if v, ok := a.Value.Any().(fmt.Stringer); ok {
+					a.Value = slog.StringValue(v.String())
+				}
+			}
+			return a
+		}})
 }
 
 // levelName is a level in words: OpenSM's, and WARNING, for which it has none.

@@ -21,7 +21,8 @@ func TestJSON(t *testing.T) {
 	l := slog.New(h)
 	l.Error("not written")
 	l.Debug("not written")
-	l.With("guid", mad.GUID(0x2c9)).Info("SUBNET UP", "nodes", 6, "took", 1500*time.Millisecond, "reason", errors.New("a\nb"))
+	l.With("guid", mad.GUID(0x2c9)).Info("SUBNET UP", "nodes", 6, "took", 1500*time.Millisecond, "reason",
+		errors.New("a\nb"))
 	l.Log(t.Context(), LevelSys, "Exiting SM")
 	h.SetFlags(0xff)
 	l.Warn("w")
@@ -30,14 +31,16 @@ func TestJSON(t *testing.T) {
 	l.Log(t.Context(), levelTrace, "t")
 	for i, want := range []string{
 		`{"guid":"0x00000000000002c9","level":"INFO","msg":"SUBNET UP","nodes":6,"reason":"a\nb","took":1.5}`,
-		`{"level":"SYS","msg":"Exiting SM"}`, `{"level":"WARNING","msg":"w"}`, `{"level":"ERROR","msg":"e"}`, `{"level":"VERBOSE","msg":"d"}`, `{"level":"DEBUG","msg":"t"}`,
+		`{"level":"SYS","msg":"Exiting SM"}`, `{"level":"WARNING","msg":"w"}`, `{"level":"ERROR","msg":"e"}`,
+		`{"level":"VERBOSE","msg":"d"}`, `{"level":"DEBUG","msg":"t"}`,
 	} {
 		line, err := out.ReadBytes('\n')
 		var fields map[string]any
 		if err != nil || json.Unmarshal(line, &fields) != nil {
 			t.Fatalf("line %d: %q, %v", i, line, err)
 		}
-		if at, err := time.Parse(time.RFC3339Nano, fields["time"].(string)); err != nil || time.Since(at) > time.Minute {
+		if at, err := time.Parse(time.RFC3339Nano, fields["time"].(string)); err != nil ||
+			time.Since(at) > time.Minute {
 			t.Errorf("line %d: time %v", i, fields["time"])
 		}
 		delete(fields, "time")

@@ -22,7 +22,9 @@ import (
 func TestLines(t *testing.T) {
 	var out bytes.Buffer
 	var sys []string
-	h := NewHandler(&out, Options{Flags: DefaultFlags, Prefix: "mpi", Sys: func(text string) { sys = append(sys, text) }})
+	h := NewHandler(&out, Options{Flags: DefaultFlags, Prefix: "mpi", Sys: func(text string) {
+		sys = append(sys, text)
+	}})
 	h.shared.id = 0xC0769740
 	l := slog.New(h)
 	for _, c := range []struct {
@@ -31,7 +33,9 @@ func TestLines(t *testing.T) {
 		log   func()
 		want  string // behind the time and the thread
 	}{
-		{"state", 0, func() { l.Log(t.Context(), LevelSys, Entering(smp.Master)) }, "0x80 -> mpi: Entering MASTER state\n"},
+		{"state", 0, func() {
+			l.Log(t.Context(), LevelSys, Entering(smp.Master))
+		}, "0x80 -> mpi: Entering MASTER state\n"},
 		{"fields", Info, func() { l.Info(SubnetUp, "nodes", 6, "took", 3*time.Millisecond, "sets", "PortInfo 4") },
 			`0x02 -> mpi: SUBNET UP nodes=6 took=3ms sets="PortInfo 4"` + "\n"},
 		{"warning", Error, func() { l.Warn("w") }, "0x01 -> mpi: w\n"},
@@ -43,10 +47,16 @@ func TestLines(t *testing.T) {
 		{"no info", Error, func() { l.Info("i") }, ""},
 		{"no errors", Info, func() { l.Error("e") }, ""},
 		{"no verbose", DefaultFlags | Debug, func() { l.Debug("d") }, ""},
-		{"with", Info, func() { l.With("guid", mad.GUID(1)).WithGroup("port").With("num", 2).Info("i", "lid", mad.LID(3)) },
+		{"with", Info, func() {
+			l.With("guid", mad.GUID(1)).WithGroup("port").With("num", 2).Info("i", "lid", mad.LID(3))
+		},
 			"0x02 -> mpi: i guid=0x0000000000000001 port.num=2 port.lid=3\n"},
-		{"group", Info, func() { l.Info("i", slog.Group("a", "b", 1, slog.Group("", "c", ""))) }, "0x02 -> mpi: i a.b=1 a.c=\"\"\n"},
-		{"hostile", Info, func() { l.Info("node \x1b[2J\nNov 21 fake", "k\n", "v=\n") }, "0x02 -> mpi: node ?[2J\n\tNov 21 fake \"k\\n\"=\"v=\\n\"\n"},
+		{"group", Info, func() {
+			l.Info("i", slog.Group("a", "b", 1, slog.Group("", "c", "")))
+		}, "0x02 -> mpi: i a.b=1 a.c=\"\"\n"},
+		{"hostile", Info, func() {
+			l.Info("node \x1b[2J\nNov 21 fake", "k\n", "v=\n")
+		}, "0x02 -> mpi: node ?[2J\n\tNov 21 fake \"k\\n\"=\"v=\\n\"\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out.Reset()
@@ -132,25 +142,36 @@ func TestTexts(t *testing.T) {
 		{Entering(smp.Discovering), "Entering DISCOVERING state"},
 		{Entering(smp.NotActive), "Entering NOTACTIVE state"},
 		{TablesConfigured("minhop"), "osm_ucast_mgr_process: minhop tables configured on all switches"},
-		{DiscoveredPort(0x100003, 4, 7, "H2"), "state_mgr_report_new_ports: Discovered new port with GUID:0x0000000000100003 LID range [4,7] of node: H2"},
+		{DiscoveredPort(0x100003, 4, 7, "H2"),
+			"state_mgr_report_new_ports: Discovered new port with GUID:0x0000000000100003 LID range [4,7] of node: H2"},
 		{Binding(mad.ClassDirected, 0x100001), "osm_vendor_bind: Mgmt class 0x81 binding to port GUID 0x100001"},
 		{SettingIsSM(0x100001), "osm_opensm_bind: Setting IS_SM on port 0x0000000000100001"},
 		{ConsoleListening(10771), "osm_console_init: Console listening on port 10771"},
-		{TrapPath(smp.TrapLinkState, mad.MakeRoute(1, 3)), "SM class trap 128: Directed Path Dump of 2 hop path: Path = 0,1,3"},
-		{Reporting(link, mad.DefaultPrefix, 0x200001), `log_notice: Reporting Urgent Notice "Link state change" from switch LID 3, GUID 0x0000000000200001`},
-		{Reporting(integrity, mad.DefaultPrefix, 0x100001), `log_notice: Reporting Urgent Notice "Local Link integrity threshold reached" from LID 3, GUID 0x0000000000100001, port 7`},
-		{Reporting(local, mad.DefaultPrefix, 0x100007), `log_notice: Reporting Informational Notice "CapabilityMask, NodeDescription, Link [Width|Speed] Enabled, SM priority changed" from LID 5, GUID 0x0000000000100007, new CapabilityMask 0x0050c04a`},
-		{ReportingGID(smp.TrapGIDOutOfService, mad.DefaultPrefix, 0x100004), `log_notice: Reporting Informational Notice "GID out of service", GID:fe80::10:4`},
+		{TrapPath(smp.TrapLinkState, mad.MakeRoute(1, 3)),
+			"SM class trap 128: Directed Path Dump of 2 hop path: Path = 0,1,3"},
+		{Reporting(link, mad.DefaultPrefix, 0x200001),
+			`log_notice: Reporting Urgent Notice "Link state change" from switch LID 3, GUID 0x0000000000200001`},
+		{Reporting(integrity, mad.DefaultPrefix, 0x100001),
+			`log_notice: Reporting Urgent Notice "Local Link integrity threshold reached" from LID 3, GUID 0x0000000000100001, port 7`},
+		{Reporting(local, mad.DefaultPrefix, 0x100007),
+			`log_notice: Reporting Informational Notice "CapabilityMask, NodeDescription, Link [Width|Speed] Enabled, SM priority changed" from LID 5, GUID 0x0000000000100007, new CapabilityMask 0x0050c04a`},
+		{ReportingGID(smp.TrapGIDOutOfService, mad.DefaultPrefix, 0x100004),
+			`log_notice: Reporting Informational Notice "GID out of service", GID:fe80::10:4`},
 		{strings.Join(Unanswered(smp.AttrNodeInfo, 0, mad.MakeRoute(1, 3, 2)), "|"),
 			"log_send_error: ERR 5411: DR SMP Send completed with error (IB_TIMEOUT) -- dropping\n\t\tMethod 0x1, Attr 0x11|" +
 				"Received SMP on a 3 hop path: Initial path = 0,1,3,2, Return path  = 0,0,0,0|" +
 				"sm_mad_ctrl_send_err_cb: ERR 3113: MAD completed in error (IB_TIMEOUT): SubnGet(NodeInfo), attr_mod 0x0|" +
 				"sm_mad_ctrl_send_err_cb: ERR 3120: Timeout while getting attribute 0x11 (NodeInfo); Possible mis-set mkey?"},
-		{RemovedPort(0x100003, 4, 4, "H2"), "drop_mgr_remove_port: Removed port with GUID:0x0000000000100003 LID range [4, 4] of node:H2"},
-		{Trap(link, 2, 0), "log_trap_info: Received Generic Notice type:1 num:128 (Link state change) Producer:2 (Switch) from LID:2 TID:0x0000000000000000"},
-		{Trap(integrity, 2, 0x1f), "log_trap_info: Received Generic Notice type:1 num:129 (Local Link integrity threshold reached) Producer:2 (Switch) from LID:2 Port 7 TID:0x000000000000001f"},
-		{Trap(vendor, 2, 1), "log_trap_info: Received Vendor Notice type:4 vend:0x0002C9 dev:1144 from LID:2 TID:0x0000000000000001"},
-		{Trap(notice(999, smp.NoticeFatal, 9), 2, 1), "log_trap_info: Received Generic Notice type:0 num:999 (Unknown) Producer:9 (UNKNOWN) from LID:2 TID:0x0000000000000001"},
+		{RemovedPort(0x100003, 4, 4, "H2"),
+			"drop_mgr_remove_port: Removed port with GUID:0x0000000000100003 LID range [4, 4] of node:H2"},
+		{Trap(link, 2, 0),
+			"log_trap_info: Received Generic Notice type:1 num:128 (Link state change) Producer:2 (Switch) from LID:2 TID:0x0000000000000000"},
+		{Trap(integrity, 2, 0x1f),
+			"log_trap_info: Received Generic Notice type:1 num:129 (Local Link integrity threshold reached) Producer:2 (Switch) from LID:2 Port 7 TID:0x000000000000001f"},
+		{Trap(vendor, 2, 1),
+			"log_trap_info: Received Vendor Notice type:4 vend:0x0002C9 dev:1144 from LID:2 TID:0x0000000000000001"},
+		{Trap(notice(999, smp.NoticeFatal, 9), 2, 1),
+			"log_trap_info: Received Generic Notice type:0 num:999 (Unknown) Producer:9 (UNKNOWN) from LID:2 TID:0x0000000000000001"},
 		{BadKey(qkey), "log_trap_info: Bad Q_Key:0x80010000 on SL:3 from LID1:4 QP1:0x48 to LID2:5 QP2:0x1"},
 		{TrapRepeated(50), "trap_rcv_process_request: ERR 3804: Received trap 50 times consecutively"},
 		{TrapSweep(smp.TrapLinkState), "trap_rcv_process_request: Forcing heavy sweep. Received trap:128"},

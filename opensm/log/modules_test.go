@@ -25,8 +25,10 @@ func TestParseModules(t *testing.T) {
 		{"unknown", "osm_nosuch.c 1\nosm_trap_rcv.c 2\n", "manager/traps.go", 2,
 			`f:1: insert_per_module_debug: Module name "osm_nosuch.c" not found: this manager has no such part`},
 		{"no flags", "\nosm_trap_rcv.c", "manager/traps.go", 0, "f:2: missing log level of osm_trap_rcv.c"},
-		{"no number", "osm_trap_rcv.c x", "manager/traps.go", 0, `f:1: log level "x" of osm_trap_rcv.c: want a number up to 0xff`},
-		{"too large", "osm_trap_rcv.c 256", "manager/traps.go", 0, `f:1: log level "256" of osm_trap_rcv.c: want a number up to 0xff`},
+		{"no number", "osm_trap_rcv.c x", "manager/traps.go", 0,
+			`f:1: log level "x" of osm_trap_rcv.c: want a number up to 0xff`},
+		{"too large", "osm_trap_rcv.c 256", "manager/traps.go", 0,
+			`f:1: log level "256" of osm_trap_rcv.c: want a number up to 0xff`},
 		{"more words", "osm_trap_rcv.c 3 4", "manager/traps.go", 3, `f:1: extra tokens ignored: ["4"]`},
 	} {
 		m, wrong := ParseModules("f", []byte(c.text))
@@ -81,7 +83,8 @@ func TestModules(t *testing.T) {
 
 // TestParts: each module is one of OpenSM's, and leads to source files that there are.
 func TestParts(t *testing.T) {
-	folders := map[string]string{"daemon": "../../daemon", "manager": "../../manager", "dump": "../dump", "cache": "../cache"}
+	folders := map[string]string{"daemon": "../../daemon", "manager": "../../manager", "dump": "../dump",
+		"cache": "../cache"}
 	opensm, err := os.ReadFile("/usr/sbin/opensm")
 	if err != nil {
 		t.Logf("%v: the names are not compared with OpenSM's", err)
@@ -97,7 +100,8 @@ func TestParts(t *testing.T) {
 		for _, f := range strings.Fields(files) {
 			pkg, name, _ := strings.Cut(f, "/")
 			text, err := os.ReadFile(filepath.Join(folders[pkg], name))
-			if err != nil || !bytes.Contains(text, []byte(".log(")) && !bytes.Contains(text, []byte("ogger.")) && !bytes.Contains(text, []byte("log.")) {
+			if err != nil || !bytes.Contains(text, []byte(".log(")) && !bytes.Contains(text, []byte("ogger.")) &&
+				!bytes.Contains(text, []byte("log.")) {
 				t.Errorf("%s: %s does not log (%v)", module, f, err)
 			}
 		}

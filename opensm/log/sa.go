@@ -75,10 +75,12 @@ func Refused(method mad.Method, attr string, guid uint64, desc, cause string) st
 // Dropped says, in words of our own, why a request gets no answer. guid is 0, and desc empty, where no port
 // has the LID that it came from.
 func Dropped(method mad.Method, attr string, guid uint64, desc, cause string) string {
-	return fmt.Sprintf("SA request dropped: %v of %s from port 0x%016x (%s): %s; further ones are counted (ibsmctl security offenders)", method, attr, guid, desc, cause)
+	return fmt.Sprintf(
+		"SA request dropped: %v of %s from port 0x%016x (%s): %s; further ones are counted (ibsmctl security offenders)", method, attr, guid, desc, cause)
 }
 
 // ReportingGroup says that the reports of trap 66 or 67 go out: a group was created or deleted.
 func ReportingGroup(n smp.TrapNumber, mgid mad.GID) string {
-	return fmt.Sprintf("log_notice: Reporting Informational Notice \"%s\", MGID:%v", trapName(n), netip.AddrFrom16(mgid))
+	return fmt.Sprintf("log_notice: Reporting Informational Notice \"%s\", MGID:%v", trapName(n),
+		netip.AddrFrom16(mgid))
 }

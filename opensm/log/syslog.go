@@ -39,7 +39,8 @@ func NewSyslog(path string) *Syslog { return &Syslog{path: path} }
 
 // Send copies a line that was logged at a time.
 func (s *Syslog) Send(at time.Time, severity Severity, text string) {
-	line := fmt.Sprintf("<%d>%s OpenSM[%d]: %s", syslogUser|uint8(severity), at.Format(time.Stamp), os.Getpid(), strings.ReplaceAll(text, "\n\t", " "))
+	line := fmt.Sprintf("<%d>%s OpenSM[%d]: %s", syslogUser|uint8(severity), at.Format(time.Stamp), os.Getpid(),
+		strings.ReplaceAll(text, "\n\t", " "))
 	for range 2 { // the log may have been started anew
 		if s.conn == nil {
 			conn, err := net.DialTimeout("unixgram", s.path, syslogPatience)

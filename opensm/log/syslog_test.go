@@ -29,7 +29,8 @@ func TestSyslog(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, err := conn.Read(b)
-		want := fmt.Sprintf(`^<%d>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d OpenSM\[%d\]: line %d goes on$`, 8+severity, os.Getpid(), i)
+		want := fmt.Sprintf(`^<%d>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d OpenSM\[%d\]: line %d goes on$`, 8+severity,
+			os.Getpid(), i)
 		if err != nil || !regexp.MustCompile(want).Match(b[:n]) {
 			t.Errorf("got %q, %v; want %s", b[:n], err, want)
 		}

@@ -60,7 +60,8 @@ func ConsoleFailed(err error) string {
 
 // DiscoveredPort says that an end port has come since the last sweep.
 func DiscoveredPort(guid mad.GUID, first, last mad.LID, name string) string {
-	return fmt.Sprintf("state_mgr_report_new_ports: Discovered new port with GUID:0x%016x LID range [%d,%d] of node: %v",
+	return fmt.Sprintf(
+		"state_mgr_report_new_ports: Discovered new port with GUID:0x%016x LID range [%d,%d] of node: %v",
 		uint64(guid), first, last, name)
 }
 
@@ -81,8 +82,10 @@ func Trap(n *smp.Notice, from mad.LID, tid mad.TID) string {
 	case smp.TrapLinkIntegrity, smp.TrapBufferOverrun, smp.TrapFlowControl:
 		port = fmt.Sprintf(" Port %d", n.PortError().PortNum())
 	}
-	return fmt.Sprintf("log_trap_info: Received Generic Notice type:%d num:%d (%s) Producer:%d (%s) from LID:%d%s TID:0x%016x",
-		uint8(n.Type()), uint16(n.TrapNumber()), trapName(n.TrapNumber()), uint32(n.ProducerType()), cmp.Or(producerNames[n.ProducerType()], "UNKNOWN"), from, port, uint64(tid))
+	return fmt.Sprintf(
+		"log_trap_info: Received Generic Notice type:%d num:%d (%s) Producer:%d (%s) from LID:%d%s TID:0x%016x",
+		uint8(n.Type()), uint16(n.TrapNumber()), trapName(n.TrapNumber()), uint32(n.ProducerType()),
+		cmp.Or(producerNames[n.ProducerType()], "UNKNOWN"), from, port, uint64(tid))
 }
 
 // BadKey logs the contents of trap 257 or 258.

@@ -20,8 +20,8 @@ const closePatience = 2 * time.Second
 // takes nothing delays no caller. Lines for which there is no room are dropped and counted. Its methods are safe for
 // concurrent use.
 type Writer struct {
-	// Lost makes the line that says, where they are missing, how many lines were not written because writing failed. Nil for no such
-	// line. It is set before the first Write, and called by the goroutine of the Writer.
+	// Lost makes the line that says, where they are missing, how many lines were not written because writing failed.
+	// Nil for no such line. It is set before the first Write, and called by the goroutine of the Writer.
 	Lost func(lines uint64) []byte
 
 	w       io.Writer
@@ -59,8 +59,8 @@ type call struct {
 	do    func()
 }
 
-// NewWriter returns a Writer that writes to w. When there is room again after lines were dropped, dropped is called with
-// their number, by the goroutine of the Writer. What it logs comes where they are missing.
+// NewWriter returns a Writer that writes to w. When there is room again after lines were dropped, dropped is called
+// with their number, by the goroutine of the Writer. What it logs comes where they are missing.
 func NewWriter(w io.Writer, dropped func(lines uint64)) *Writer {
 	l := &Writer{w: w, dropped: dropped, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go l.run()
@@ -84,8 +84,9 @@ func (l *Writer) Write(line []byte) (int, error) {
 // maxCalls bounds the calls that wait.
 const maxCalls = 1000
 
-// After has a function called when all lines before it are written, by the goroutine of the Writer. It does not wait. It
-// reports false where too many wait already, or the Writer has ended: then do is never called, which is counted as a dropped line.
+// After has a function called when all lines before it are written, by the goroutine of the Writer. It does not wait.
+// It reports false where too many wait already, or the Writer has ended: then do is never called, which is counted as a
+// dropped line.
 func (l *Writer) After(do func()) bool {
 	l.mu.Lock()
 	taken := l.state != closed && len(l.queued.calls) < maxCalls
@@ -106,8 +107,8 @@ func (l *Writer) Dropped() uint64 {
 	return l.total
 }
 
-// Close writes what is queued, calls what was given to After, and ends the goroutine. It waits closePatience at most, and
-// reports false if not all was written by then.
+// Close writes what is queued, calls what was given to After, and ends the goroutine. It waits closePatience at most,
+// and reports false if not all was written by then.
 func (l *Writer) Close() bool {
 	l.mu.Lock()
 	l.state = max(l.state, closing)
@@ -155,8 +156,8 @@ func (l *Writer) run() {
 	}
 }
 
-// take exchanges what is queued for an empty queue that was used before, and the drops that were not reported for none. A
-// Writer that is closing is closed when there is neither.
+// take exchanges what is queued for an empty queue that was used before, and the drops that were not reported for none.
+// A Writer that is closing is closed when there is neither.
 func (l *Writer) take(used queue) (now queue, drops uint64, state writerState) {
 	if cap(used.lines) > keptBuffer {
 		used.lines = nil
@@ -172,8 +173,8 @@ func (l *Writer) take(used queue) (now queue, drops uint64, state writerState) {
 	return now, drops, l.state
 }
 
-// write writes lines, and counts those that were not written because of an error, which File reports. Before the first lines that are
-// written again it ends the line that was cut off, and says how many are missing.
+// write writes lines, and counts those that were not written because of an error, which File reports. Before the first
+// lines that are written again it ends the line that was cut off, and says how many are missing.
 func (l *Writer) write(lines []byte) {
 	if len(lines) == 0 {
 		return

@@ -32,8 +32,8 @@ func (s *stalled) Write(b []byte) (int, error) {
 	return s.Buffer.Write(b)
 }
 
-// TestWriter: lines of all goroutines are written, each whole, those of one goroutine in their order; a call comes behind
-// the lines before it; Close leaves nothing.
+// TestWriter: lines of all goroutines are written, each whole, those of one goroutine in their order; a call comes
+// behind the lines before it; Close leaves nothing.
 func TestWriter(t *testing.T) {
 	var out bytes.Buffer
 	w := NewWriter(&out, nil)
@@ -70,8 +70,8 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// TestStalledDisk: no caller waits; what there is no room for is counted, and a line of the log says how many lines are missing,
-// where they are missing. A call for which there is no room is refused, and counted.
+// TestStalledDisk: no caller waits; what there is no room for is counted, and a line of the log says how many lines are
+// missing, where they are missing. A call for which there is no room is refused, and counted.
 func TestStalledDisk(t *testing.T) {
 	disk := newStalled()
 	var w *Writer
@@ -104,7 +104,8 @@ func TestStalledDisk(t *testing.T) {
 		t.Fatal("not all is written")
 	}
 	written, report := strings.Repeat(string(line), 1+room), fmt.Sprintf("%d missing\n", more)
-	if got := disk.String(); got != written+report+"the last\n" && got != written+"the last\n"+report { // the Writer may report it a moment later
+	// the Writer may report it a moment later
+	if got := disk.String(); got != written+report+"the last\n" && got != written+"the last\n"+report {
 		t.Errorf("%d bytes written; the end is %q", len(got), got[max(0, len(got)-40):])
 	}
 }
@@ -155,8 +156,8 @@ func (r *room) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestLost: where lines are missing because the disk was full, a line says how many, and the line that was cut off is ended before: no two
-// lines become one. That holds wherever the disk becomes full, also within the line that says it.
+// TestLost: where lines are missing because the disk was full, a line says how many, and the line that was cut off is
+// ended before: no two lines become one. That holds wherever the disk becomes full, also within the line that says it.
 func TestLost(t *testing.T) {
 	lines := []string{"first line\n", "second line\n", "third line\n"}
 	for left := range 40 {
@@ -238,8 +239,11 @@ func TestFileOfManyLines(t *testing.T) {
 			}
 			got[i] = string(text)
 		}
-		if truncated := func(i int) int { return strings.Count(alarms[i].String(), "\n") }; got[0] != got[1] || truncated(0) != truncated(1) {
-			t.Errorf("limit %d: line by line %q, at once %q; truncated %d and %d times", limit, got[0], got[1], truncated(0), truncated(1))
+		if truncated := func(i int) int {
+			return strings.Count(alarms[i].String(), "\n")
+		}; got[0] != got[1] || truncated(0) != truncated(1) {
+			t.Errorf("limit %d: line by line %q, at once %q; truncated %d and %d times", limit, got[0], got[1],
+				truncated(0), truncated(1))
 		}
 	}
 }

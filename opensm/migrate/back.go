@@ -85,7 +85,8 @@ func (h *Host) namedPorts(next []OpenSM) (list []string) {
 		if port, err := h.PortNamed(name); err == nil {
 			guid = port.String()
 		}
-		list = append(list, fmt.Sprintf("%v: OpenSM takes no device or interface, such as %s: write %s", at, name, guid))
+		list = append(list, fmt.Sprintf("%v: OpenSM takes no device or interface, such as %s: write %s", at, name,
+			guid))
 	}
 	for _, i := range instances.Read(h.Files).Instances {
 		if i.Device != "" {
@@ -93,15 +94,16 @@ func (h *Host) namedPorts(next []OpenSM) (list []string) {
 		}
 	}
 	for _, m := range next {
-		if set := m.conf.Config.Setting(conf.Find("guid")); set.Position.Line > 0 && conf.GUIDDevice.In(m.conf.Config) != "" {
+		if set := m.conf.Config.Setting(conf.Find("guid")); set.Position.Line > 0 &&
+			conf.GUIDDevice.In(m.conf.Config) != "" {
 			add(set.Position, set.Value.Text)
 		}
 	}
 	return list
 }
 
-// acceptsPartitions refuses a plan where a manager of OpenSM would not accept its partition file: then every port becomes a
-// full member of the default partition.
+// acceptsPartitions refuses a plan where a manager of OpenSM would not accept its partition file: then every port
+// becomes a full member of the default partition.
 func (h *Host) acceptsPartitions(p *Plan, m *OpenSM) {
 	file := conf.PartitionConfigFile.In(m.conf.Config)
 	if !h.exists(file) {
@@ -111,8 +113,9 @@ func (h *Host) acceptsPartitions(p *Plan, m *OpenSM) {
 	if policy == nil || len(policy.Foreign) == 0 {
 		return
 	}
-	text := fmt.Sprintf("%s has lines that OpenSM does not accept, such as line %d: with it every port becomes a full member of the default partition. "+
-		"ibsmctl partitions export writes the file for OpenSM", file, policy.Foreign[0].Line)
+	text := fmt.Sprintf(
+		"%s has lines that OpenSM does not accept, such as line %d: with it every port becomes a full member of the default partition. "+
+			"ibsmctl partitions export writes the file for OpenSM", file, policy.Foreign[0].Line)
 	if !slices.Contains(p.Refused, text) {
 		p.Refused = append(p.Refused, text)
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // Registrations are what hosts have registered, by a text that names each. Values are what must stay beside that: the
-// MLID of a group. Members that only send are left out, and so are groups that only they have made: they come and go, as
-// hosts send and have sent.
+// MLID of a group. Members that only send are left out, and so are groups that only they have made: they come and go,
+// as hosts send and have sent.
 type Registrations map[string]string
 
 // AddGroup, AddMember and AddService add one, by the texts that both managers have for it.
@@ -132,8 +132,8 @@ func ParseSubnet(text []byte) LIDs {
 	return l
 }
 
-// ParseMembers reads the members that saquery -m prints, but for those that only send. whole is false for an answer that
-// was cut off, as on ibsim: then it ends in records of zeroes.
+// ParseMembers reads the members that saquery -m prints, but for those that only send. whole is false for an answer
+// that was cut off, as on ibsim: then it ends in records of zeroes.
 func ParseMembers(text string) (r Registrations, whole bool) {
 	r, whole = Registrations{}, true
 	var mgid, port mad.GID

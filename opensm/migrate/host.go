@@ -49,7 +49,8 @@ func (u *Unit) active() bool { return u.Active != "inactive" && u.Active != "fai
 // there reports whether the unit is installed.
 func (u *Unit) there() bool { return u.Load == "loaded" || u.Load == "masked" }
 
-// UnitPatterns are the units to ask systemd about: those of OpenSM's packages and of ibsm's. Those of processes come to it.
+// UnitPatterns are the units to ask systemd about: those of OpenSM's packages and of ibsm's. Those of processes come to
+// it.
 var UnitPatterns = []string{"opensm.service", "opensmd.service", "opensm@*.service", "ibsm.service", "ibsm@*.service"}
 
 // UnitProperties are the properties to ask systemd for.
@@ -116,10 +117,10 @@ func ProgramOf(args []string) string {
 	return ""
 }
 
-// assignUnits finds the unit that runs each process. That is the one of its control group, or, where that names none, the one
-// whose main process it is, or has among its parents. A unit runs a manager if the name says so, or if its main process is
-// that manager; any other one, such as that of cron, of a container or of a script, merely contains it. A transient unit, as
-// systemd-run makes it, is gone when it is stopped, and could not be started again.
+// assignUnits finds the unit that runs each process. That is the one of its control group, or, where that names none,
+// the one whose main process it is, or has among its parents. A unit runs a manager if the name says so, or if its main
+// process is that manager; any other one, such as that of cron, of a container or of a script, merely contains it. A
+// transient unit, as systemd-run makes it, is gone when it is stopped, and could not be started again.
 func (h *Host) assignUnits() {
 	for i := range h.Processes {
 		p := &h.Processes[i]

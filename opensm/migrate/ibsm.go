@@ -58,8 +58,8 @@ func (h *Host) unknownPorts() (list []string) {
 }
 
 // differences are the settings with which ibsm would start, and that differ from OpenSM's. lost are those that somebody
-// has chosen for OpenSM: on its command line, which no file has, or in its file, where there is an ibsm.toml. others are
-// chosen for ibsm.
+// has chosen for OpenSM: on its command line, which no file has, or in its file, where there is an ibsm.toml. others
+// are chosen for ibsm.
 func (h *Host) differences(m *OpenSM, options []string) (lost, others []string) {
 	then := h.ibsmConf(options)
 	for _, d := range conf.Diff(m.conf.Config, then.Config) {

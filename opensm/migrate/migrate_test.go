@@ -17,7 +17,8 @@ const (
 	port2 = "0xb83fd20300a00010"
 )
 
-// host is one with files, units and processes in short forms: "NAME ACTIVE ENABLED PID" and "PID UNIT COMMAND", where UNIT is - for none.
+// host is one with files, units and processes in short forms: "NAME ACTIVE ENABLED PID" and "PID UNIT COMMAND", where
+// UNIT is - for none.
 func host(files map[string]string, units, processes []string) *Host {
 	root := fstest.MapFS{}
 	for name, text := range files {
@@ -69,7 +70,9 @@ func lines(p Plan) (out []string) {
 			case text == "" && s.File != "":
 				text = s.File
 			}
-			out = append(out, fmt.Sprintf("%s %s %s", head, [...]string{"", "edit", "aside", "dump", "compare", "run", "reload", "gone", "dumped", "up", "same", "restart"}[s.Kind], text))
+			out = append(out,
+				fmt.Sprintf("%s %s %s", head, [...]string{"", "edit", "aside", "dump", "compare", "run", "reload",
+					"gone", "dumped", "up", "same", "restart"}[s.Kind], text))
 		}
 	}
 	step("do", p.Steps)
@@ -77,13 +80,15 @@ func lines(p Plan) (out []string) {
 	return out
 }
 
-// What the packages have on a host where OpenSM runs: Debian's opensm.service is a oneshot that has ended and starts an instance for each
-// port; the main process of RHEL's is a shell.
+// What the packages have on a host where OpenSM runs: Debian's opensm.service is a oneshot that has ended and starts an
+// instance for each port; the main process of RHEL's is a shell.
 var (
-	debianUnits = []string{"opensm.service active enabled 0", "opensm@" + port1 + ".service active - 12", "ibsm.service inactive disabled 0"}
-	debianRuns  = "12 opensm@" + port1 + ".service /usr/sbin/opensm --guid " + port1 + " --log_file /var/log/opensm." + port1 + ".log"
-	rhelUnits   = []string{"opensm.service active enabled 10", "ibsm.service inactive disabled 0"}
-	rhelRuns    = "12 opensm.service /usr/sbin/opensm"
+	debianUnits = []string{"opensm.service active enabled 0", "opensm@" + port1 + ".service active - 12",
+		"ibsm.service inactive disabled 0"}
+	debianRuns = "12 opensm@" + port1 + ".service /usr/sbin/opensm --guid " + port1 + " --log_file /var/log/opensm." +
+		port1 + ".log"
+	rhelUnits = []string{"opensm.service active enabled 10", "ibsm.service inactive disabled 0"}
+	rhelRuns  = "12 opensm.service /usr/sbin/opensm"
 )
 
 const wantedLines = "sa_db_dump TRUE;sa_db_file /var/log/opensm-sa.dump;no_clients_rereg TRUE;"
@@ -98,7 +103,8 @@ func TestTo(t *testing.T) {
 	const conf, rdma, dump = "etc/opensm/opensm.conf", "etc/rdma/opensm.conf", "var/log/opensm-sa.dump"
 	compare1 := "do compare ibsm --dry-run --json --guid=" + port1
 	without := func(pid string) string {
-		return "note: process " + pid + " of OpenSM runs without a configuration file, and reads none before its next start: it cannot write its registrations. " + again
+		return "note: process " + pid +
+			" of OpenSM runs without a configuration file, and reads none before its next start: it cannot write its registrations. " + again
 	}
 	sharing := "note: several managers of OpenSM write /var/log/opensm-sa.dump, of which the last one remains: registrations are not carried over. " + again
 	for _, c := range []struct {
@@ -108,33 +114,65 @@ func TestTo(t *testing.T) {
 		processes []string
 		want      []string
 	}{
-		{"Debian, PORTS=ALL", map[string]string{"etc/default/opensm": "PORTS=ALL\n", conf: "sm_priority 5\n"}, debianUnits, []string{debianRuns},
-			append([]string{"do edit /etc/opensm/opensm.conf: sm_priority 5;" + wantedLines, compare1, "do dump kill -HUP 12",
-				"do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
-		{"Debian, PORTS with a GUID, all settings there", map[string]string{"etc/default/opensm": "PORTS=\"" + port1 + "\"\n", conf: strings.ReplaceAll(wantedLines, ";", "\n")}, debianUnits,
-			[]string{debianRuns}, append([]string{compare1, "do dump kill -HUP 12", "do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
-		{"Debian as it is installed: no opensm.conf", map[string]string{"etc/default/opensm": "PORTS=ALL\n", dump: ""}, debianUnits, []string{debianRuns},
-			append([]string{without("12"), "do edit /etc/opensm/opensm.conf: " + wantedLines, "do aside mv /var/log/opensm-sa.dump /var/log/opensm-sa.dump.old", compare1,
-				"do run systemctl disable --now opensm.service", "do gone "}, tail()...)},
-		{"values that OpenSM's template has, and options of ibsm", map[string]string{"etc/default/opensm": "PORTS=ALL\n", conf: "sa_db_file (null)\n\tsa_db_dump FALSE\n# no_clients_rereg TRUE", "etc/default/ibsm": "IBSM_OPTIONS='-s 20'"}, debianUnits, []string{debianRuns},
-			append([]string{"note: process 12: sweep_interval would be 20, with OpenSM it is 10", "do edit /etc/opensm/opensm.conf: sa_db_file /var/log/opensm-sa.dump;sa_db_dump TRUE;# no_clients_rereg TRUE;no_clients_rereg TRUE;",
-				compare1 + " -s 20", "do dump kill -HUP 12", "do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
-		{"RHEL: HUP to OpenSM and not to its launcher", map[string]string{rdma: "sm_priority 5\n"}, rhelUnits, []string{rhelRuns},
-			append([]string{"do edit /etc/rdma/opensm.conf: sm_priority 5;" + wantedLines, "do compare ibsm --dry-run --json", "do dump kill -HUP 12",
-				"do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
-		{"RHEL, GUIDS and PRIORITY", map[string]string{rdma: "", "etc/sysconfig/opensm": "GUIDS=" + port1 + "\nPRIORITY=7\n"}, rhelUnits, []string{"12 opensm.service /usr/sbin/opensm -p 7 -g " + port1},
-			append([]string{"do edit /etc/rdma/opensm.conf: " + wantedLines, compare1 + " --subnet_prefix=0xfe80000000000000 --priority=7", "do dump kill -HUP 12",
-				"do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
-		{"RHEL, numbered files with folders of their own", map[string]string{rdma + ".1": "guid " + port1 + "\ndump_files_dir /var/log/a\n", rdma + ".2": "guid " + port2 + "\ndump_files_dir /var/log/b\n"}, rhelUnits,
-			[]string{"12 opensm.service opensm -F /etc/rdma/opensm.conf.1", "13 opensm.service opensm -F /etc/rdma/opensm.conf.2"}, append([]string{
-				"do edit /etc/rdma/opensm.conf.1: guid " + port1 + ";dump_files_dir /var/log/a;sa_db_dump TRUE;sa_db_file /var/log/a/opensm-sa.dump;no_clients_rereg TRUE;", "do compare ibsm --dry-run --json --config=/etc/rdma/opensm.conf.1",
+		{"Debian, PORTS=ALL", map[string]string{"etc/default/opensm": "PORTS=ALL\n", conf: "sm_priority 5\n"},
+			debianUnits, []string{debianRuns},
+			append([]string{"do edit /etc/opensm/opensm.conf: sm_priority 5;" + wantedLines, compare1,
 				"do dump kill -HUP 12",
-				"do edit /etc/rdma/opensm.conf.2: guid " + port2 + ";dump_files_dir /var/log/b;sa_db_dump TRUE;sa_db_file /var/log/b/opensm-sa.dump;no_clients_rereg TRUE;", "do compare ibsm --dry-run --json --config=/etc/rdma/opensm.conf.2",
+				"do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/opensm-sa.dump"},
+				tail()...)},
+		{"Debian, PORTS with a GUID, all settings there",
+			map[string]string{"etc/default/opensm": "PORTS=\"" + port1 + "\"\n",
+				conf: strings.ReplaceAll(wantedLines, ";", "\n")}, debianUnits,
+			[]string{debianRuns},
+			append([]string{compare1, "do dump kill -HUP 12", "do run systemctl disable --now opensm.service",
+				"do gone ", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
+		{"Debian as it is installed: no opensm.conf", map[string]string{"etc/default/opensm": "PORTS=ALL\n", dump: ""},
+			debianUnits, []string{debianRuns},
+			append([]string{without("12"), "do edit /etc/opensm/opensm.conf: " + wantedLines,
+				"do aside mv /var/log/opensm-sa.dump /var/log/opensm-sa.dump.old", compare1,
+				"do run systemctl disable --now opensm.service", "do gone "}, tail()...)},
+		{"values that OpenSM's template has, and options of ibsm",
+			map[string]string{"etc/default/opensm": "PORTS=ALL\n",
+				conf:               "sa_db_file (null)\n\tsa_db_dump FALSE\n# no_clients_rereg TRUE",
+				"etc/default/ibsm": "IBSM_OPTIONS='-s 20'"}, debianUnits, []string{debianRuns},
+			append([]string{"note: process 12: sweep_interval would be 20, with OpenSM it is 10",
+				"do edit /etc/opensm/opensm.conf: sa_db_file /var/log/opensm-sa.dump;sa_db_dump TRUE;# no_clients_rereg TRUE;no_clients_rereg TRUE;",
+				compare1 + " -s 20", "do dump kill -HUP 12", "do run systemctl disable --now opensm.service",
+				"do gone ", "do dumped /var/log/opensm-sa.dump"}, tail()...)},
+		{"RHEL: HUP to OpenSM and not to its launcher", map[string]string{rdma: "sm_priority 5\n"}, rhelUnits,
+			[]string{rhelRuns},
+			append([]string{"do edit /etc/rdma/opensm.conf: sm_priority 5;" + wantedLines,
+				"do compare ibsm --dry-run --json", "do dump kill -HUP 12",
+				"do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/opensm-sa.dump"},
+				tail()...)},
+		{"RHEL, GUIDS and PRIORITY",
+			map[string]string{rdma: "", "etc/sysconfig/opensm": "GUIDS=" + port1 + "\nPRIORITY=7\n"}, rhelUnits,
+			[]string{"12 opensm.service /usr/sbin/opensm -p 7 -g " + port1},
+			append([]string{"do edit /etc/rdma/opensm.conf: " + wantedLines,
+				compare1 + " --subnet_prefix=0xfe80000000000000 --priority=7", "do dump kill -HUP 12",
+				"do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/opensm-sa.dump"},
+				tail()...)},
+		{"RHEL, numbered files with folders of their own",
+			map[string]string{rdma + ".1": "guid " + port1 + "\ndump_files_dir /var/log/a\n",
+				rdma + ".2": "guid " + port2 + "\ndump_files_dir /var/log/b\n"}, rhelUnits,
+			[]string{"12 opensm.service opensm -F /etc/rdma/opensm.conf.1",
+				"13 opensm.service opensm -F /etc/rdma/opensm.conf.2"}, append([]string{
+				"do edit /etc/rdma/opensm.conf.1: guid " + port1 +
+					";dump_files_dir /var/log/a;sa_db_dump TRUE;sa_db_file /var/log/a/opensm-sa.dump;no_clients_rereg TRUE;", "do compare ibsm --dry-run --json --config=/etc/rdma/opensm.conf.1",
+				"do dump kill -HUP 12",
+				"do edit /etc/rdma/opensm.conf.2: guid " + port2 +
+					";dump_files_dir /var/log/b;sa_db_dump TRUE;sa_db_file /var/log/b/opensm-sa.dump;no_clients_rereg TRUE;", "do compare ibsm --dry-run --json --config=/etc/rdma/opensm.conf.2",
 				"do dump kill -HUP 13",
-				"do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/a/opensm-sa.dump", "do dumped /var/log/b/opensm-sa.dump"}, tail()...)},
-		{"two instances share a file, which has the settings", map[string]string{"etc/default/opensm": "PORTS=ALL\n", conf: "sa_db_dump TRUE\nsm_priority 5\nno_clients_rereg TRUE\n"},
-			append([]string{"opensm@" + port2 + ".service active - 13"}, debianUnits...), []string{debianRuns, "13 opensm@" + port2 + ".service opensm --guid " + port2},
-			append([]string{sharing, "do edit /etc/opensm/opensm.conf: # sa_db_dump TRUE;sm_priority 5;# no_clients_rereg TRUE;", compare1, "do compare ibsm --dry-run --json --guid=" + port2,
+				"do run systemctl disable --now opensm.service", "do gone ", "do dumped /var/log/a/opensm-sa.dump",
+				"do dumped /var/log/b/opensm-sa.dump"}, tail()...)},
+		{"two instances share a file, which has the settings",
+			map[string]string{"etc/default/opensm": "PORTS=ALL\n",
+				conf: "sa_db_dump TRUE\nsm_priority 5\nno_clients_rereg TRUE\n"},
+			append([]string{"opensm@" + port2 + ".service active - 13"}, debianUnits...),
+			[]string{debianRuns, "13 opensm@" + port2 + ".service opensm --guid " + port2},
+			append([]string{sharing,
+				"do edit /etc/opensm/opensm.conf: # sa_db_dump TRUE;sm_priority 5;# no_clients_rereg TRUE;", compare1,
+				"do compare ibsm --dry-run --json --guid=" + port2,
 				"do run systemctl disable --now opensm.service", "do gone "}, tail()...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -145,18 +183,22 @@ func TestTo(t *testing.T) {
 	}
 }
 
-// TestByHand: a process without a unit is stopped and started again by itself; an option that no file has would be lost with ibsm.
+// TestByHand: a process without a unit is stopped and started again by itself; an option that no file has would be lost
+// with ibsm.
 func TestByHand(t *testing.T) {
-	got := lines(host(map[string]string{"etc/opensm/opensm.conf": ""}, []string{"ibsm.service inactive disabled 0"}, []string{"12 - opensm -R updn -B"}).To())
-	for _, want := range []string{"differs: process 12: routing_engine would be not set, with OpenSM it is updn", "do run kill 12", "undo restart opensm -R updn -B"} {
+	got := lines(host(map[string]string{"etc/opensm/opensm.conf": ""}, []string{"ibsm.service inactive disabled 0"},
+		[]string{"12 - opensm -R updn -B"}).To())
+	for _, want := range []string{"differs: process 12: routing_engine would be not set, with OpenSM it is updn",
+		"do run kill 12", "undo restart opensm -R updn -B"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, strings.Join(got, "\n"))
 		}
 	}
 }
 
-// TestWithin: a unit whose control group merely contains a manager, as of cron, a container or a script, is never stopped: the process
-// is ended by itself. A unit of the site whose main process is the manager is stopped and started like OpenSM's own.
+// TestWithin: a unit whose control group merely contains a manager, as of cron, a container or a script, is never
+// stopped: the process is ended by itself. A unit of the site whose main process is the manager is stopped and started
+// like OpenSM's own.
 func TestWithin(t *testing.T) {
 	config := map[string]string{"etc/opensm/opensm.conf": "", "etc/default/opensm": "PORTS=" + port1 + "\n"}
 	packages := []string{"opensm.service inactive disabled 0", "ibsm.service inactive disabled 0"}
@@ -171,11 +213,15 @@ func TestWithin(t *testing.T) {
 		{"a child of the unit's main process", "rig.service active static 10", "12 rig.service" + opensm, inactive},
 		{"a unit without a main process", "cron.service active enabled 0", "12 cron.service" + opensm, inactive},
 		{"a unit that has gone", "", "12 gone.service" + opensm, inactive},
-		{"a unit of the site", "site-sm.service active enabled 12", "12 site-sm.service" + opensm, []string{"systemctl disable --now site-sm.service", "systemctl enable --now site-sm.service"}},
-		{"one that is not started at a boot", "site-sm.service active disabled 12", "12 site-sm.service" + opensm, []string{"systemctl stop site-sm.service", "systemctl start site-sm.service"}},
+		{"a unit of the site", "site-sm.service active enabled 12", "12 site-sm.service" + opensm,
+			[]string{"systemctl disable --now site-sm.service", "systemctl enable --now site-sm.service"}},
+		{"one that is not started at a boot", "site-sm.service active disabled 12", "12 site-sm.service" + opensm,
+			[]string{"systemctl stop site-sm.service", "systemctl start site-sm.service"}},
 		{"of systemd-run", "run-r7.service active transient 12", "12 run-r7.service" + opensm, inactive},
-		{"ibsm, a child", "rig.service active enabled 10", "12 rig.service" + ibsm, []string{"kill 12", "restart" + ibsm}},
-		{"ibsm of the site", "site-sm.service active enabled 12", "12 site-sm.service" + ibsm, []string{"systemctl disable --now site-sm.service", "systemctl enable --now site-sm.service"}},
+		{"ibsm, a child", "rig.service active enabled 10", "12 rig.service" + ibsm,
+			[]string{"kill 12", "restart" + ibsm}},
+		{"ibsm of the site", "site-sm.service active enabled 12", "12 site-sm.service" + ibsm,
+			[]string{"systemctl disable --now site-sm.service", "systemctl enable --now site-sm.service"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			units := packages
@@ -198,7 +244,9 @@ func TestWithin(t *testing.T) {
 				}
 			}
 			unit := strings.Fields(c.process)[1]
-			noted := slices.ContainsFunc(plan.Notes, func(n string) bool { return strings.HasPrefix(n, "process 12 is in the control group of "+unit) })
+			noted := slices.ContainsFunc(plan.Notes, func(n string) bool {
+				return strings.HasPrefix(n, "process 12 is in the control group of "+unit)
+			})
 			if !slices.Equal(got, c.want) || noted != strings.HasPrefix(got[0], "kill") {
 				t.Errorf("%q, notes %q; want %q", got, plan.Notes, c.want)
 			}
@@ -220,8 +268,8 @@ func TestCacheDir(t *testing.T) {
 	}
 }
 
-// TestPortNames: PORTS and GUIDS may have devices and interfaces for ibsm. One that does not exist is named; OpenSM, which takes only GUIDs, is not
-// started with one.
+// TestPortNames: PORTS and GUIDS may have devices and interfaces for ibsm. One that does not exist is named; OpenSM,
+// which takes only GUIDs, is not started with one.
 func TestPortNames(t *testing.T) {
 	config := func(ports string) map[string]string {
 		return map[string]string{"etc/default/opensm": "# ports\nPORTS='" + ports + "'\n", "etc/opensm/opensm.conf": ""}
@@ -232,22 +280,30 @@ func TestPortNames(t *testing.T) {
 			t.Errorf("no %q in %q", want, got)
 		}
 	}
-	refused(t, host(config("ib0 ib7"), debianUnits, []string{debianRuns}).To(), "/etc/default/opensm:2: no device or interface ib7: there are mlx5_0:1 (ib0)")
-	units, runs := []string{"opensm.service inactive disabled 0", "ibsm.service active enabled 20"}, []string{"20 ibsm.service ibsm --launch"}
-	refused(t, host(config("ib0 ib7"), units, runs).Back(), "/etc/default/opensm:2: OpenSM takes no device or interface, such as ib0: write "+port1,
+	refused(t, host(config("ib0 ib7"), debianUnits, []string{debianRuns}).To(),
+		"/etc/default/opensm:2: no device or interface ib7: there are mlx5_0:1 (ib0)")
+	units, runs := []string{"opensm.service inactive disabled 0", "ibsm.service active enabled 20"},
+		[]string{"20 ibsm.service ibsm --launch"}
+	refused(t, host(config("ib0 ib7"), units, runs).Back(),
+		"/etc/default/opensm:2: OpenSM takes no device or interface, such as ib0: write "+port1,
 		"/etc/default/opensm:2: OpenSM takes no device or interface, such as ib7: write its GUID")
-	refused(t, host(map[string]string{"etc/opensm/opensm.conf": "guid ib0\n"}, units, runs).Back(), "/etc/opensm/opensm.conf:1:6: OpenSM takes no device or interface, such as ib0: write "+port1)
+	refused(t, host(map[string]string{"etc/opensm/opensm.conf": "guid ib0\n"}, units, runs).Back(),
+		"/etc/opensm/opensm.conf:1:6: OpenSM takes no device or interface, such as ib0: write "+port1)
 }
 
 // TestToRefused: what a host lacks is named, and every reason.
 func TestToRefused(t *testing.T) {
 	config := map[string]string{"etc/default/opensm": "PORTS=" + port2 + "\n", "etc/opensm/opensm.conf": ""}
-	refused(t, host(nil, []string{"opensm.service inactive enabled 0"}, nil).To(), "ibsm.service is not installed", "OpenSM does not run")
-	refused(t, host(config, debianUnits[:2], []string{debianRuns}).To(), "ibsm.service is not installed", "ibsm.service would start no manager at port "+port1)
+	refused(t, host(nil, []string{"opensm.service inactive enabled 0"}, nil).To(), "ibsm.service is not installed",
+		"OpenSM does not run")
+	refused(t, host(config, debianUnits[:2], []string{debianRuns}).To(), "ibsm.service is not installed",
+		"ibsm.service would start no manager at port "+port1)
 	own := map[string]string{"etc/opensm/opensm.conf": "", "etc/ibsm/ibsm.toml": "[sa]\ndb_dump = true\n"}
-	refused(t, host(own, rhelUnits, []string{rhelRuns}).To(), "ibsm reads /etc/ibsm/ibsm.toml and not /etc/opensm/opensm.conf: set there sa.db_file (sa_db_file) /var/log/opensm-sa.dump, quirks.no_reregister")
+	refused(t, host(own, rhelUnits, []string{rhelRuns}).To(),
+		"ibsm reads /etc/ibsm/ibsm.toml and not /etc/opensm/opensm.conf: set there sa.db_file (sa_db_file) /var/log/opensm-sa.dump, quirks.no_reregister")
 	refused(t, host(own, rhelUnits, []string{"20 ibsm.service ibsm --launch"}).Back(), "ibsm reads /etc/ibsm/ibsm.toml")
-	refused(t, host(config, debianUnits, []string{"20 ibsm.service /usr/sbin/ibsm --launch"}).To(), "ibsm runs already (process 20)", "OpenSM does not run")
+	refused(t, host(config, debianUnits, []string{"20 ibsm.service /usr/sbin/ibsm --launch"}).To(),
+		"ibsm runs already (process 20)", "OpenSM does not run")
 }
 
 func refused(t *testing.T, p Plan, why ...string) {
@@ -261,7 +317,8 @@ func TestBack(t *testing.T) {
 	units := []string{"opensm.service inactive disabled 0", "ibsm.service active enabled 20"}
 	runs := []string{"20 ibsm.service ibsm --launch"}
 	set := strings.ReplaceAll(wantedLines, ";", "\n")
-	ends := []string{"do gone ", "do dumped /var/log/opensm-sa.dump", "do run systemctl enable --now opensm.service", "do up /var/log/opensm-subnet.lst", "do same /var/log/opensm-subnet.lst"}
+	ends := []string{"do gone ", "do dumped /var/log/opensm-sa.dump", "do run systemctl enable --now opensm.service",
+		"do up /var/log/opensm-subnet.lst", "do same /var/log/opensm-subnet.lst"}
 	undo := []string{"undo run systemctl disable --now opensm.service", "undo run systemctl enable --now ibsm.service"}
 	for _, c := range []struct {
 		name  string
@@ -270,13 +327,18 @@ func TestBack(t *testing.T) {
 		runs  []string
 		want  []string
 	}{
-		{"as migrate to has left it", map[string]string{"etc/opensm/opensm.conf": set, "etc/default/opensm": "PORTS=ALL\n"}, units, runs,
+		{"as migrate to has left it",
+			map[string]string{"etc/opensm/opensm.conf": set, "etc/default/opensm": "PORTS=ALL\n"}, units, runs,
 			slices.Concat([]string{"do run systemctl disable --now ibsm.service"}, ends, undo)},
-		{"a host where OpenSM has never run", map[string]string{"etc/default/opensm": "PORTS=ALL\n", "etc/opensm/partitions.conf": ""}, units, runs,
-			slices.Concat([]string{"do edit /etc/opensm/opensm.conf: " + wantedLines, "do reload ibsmctl config reload", "do run systemctl disable --now ibsm.service"}, ends, undo)},
-		{"several managers", map[string]string{"etc/opensm/opensm.conf": set, "etc/default/opensm": "PORTS='" + port1 + " " + port2 + "'\n"}, units, runs, slices.Concat([]string{
+		{"a host where OpenSM has never run",
+			map[string]string{"etc/default/opensm": "PORTS=ALL\n", "etc/opensm/partitions.conf": ""}, units, runs,
+			slices.Concat([]string{"do edit /etc/opensm/opensm.conf: " + wantedLines, "do reload ibsmctl config reload",
+				"do run systemctl disable --now ibsm.service"}, ends, undo)},
+		{"several managers", map[string]string{"etc/opensm/opensm.conf": set, "etc/default/opensm": "PORTS='" + port1 +
+			" " + port2 + "'\n"}, units, runs, slices.Concat([]string{
 			"note: several managers of OpenSM write /var/log/opensm-sa.dump, of which the last one remains: registrations are not carried over. " + again,
-			"do edit /etc/opensm/opensm.conf: # " + strings.ReplaceAll(strings.TrimSuffix(wantedLines, ";"), ";", ";# ") + ";", "do run systemctl disable --now ibsm.service", "do gone "},
+			"do edit /etc/opensm/opensm.conf: # " + strings.ReplaceAll(strings.TrimSuffix(wantedLines, ";"), ";",
+				";# ") + ";", "do run systemctl disable --now ibsm.service", "do gone "},
 			ends[2:], undo)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -286,17 +348,22 @@ func TestBack(t *testing.T) {
 		})
 	}
 	refused(t, host(nil, units[1:], runs).Back(), "the package of OpenSM is not installed")
-	names := map[string]string{"etc/opensm/opensm.conf": set, "etc/opensm/partitions.conf": "Default=0x7fff: ALL=full;\nA=1: SELF=full,\n  rack1-*;\n"}
-	refused(t, host(names, units, runs).Back(), "/etc/opensm/partitions.conf has lines that OpenSM does not accept, such as line 3")
+	names := map[string]string{"etc/opensm/opensm.conf": set,
+		"etc/opensm/partitions.conf": "Default=0x7fff: ALL=full;\nA=1: SELF=full,\n  rack1-*;\n"}
+	refused(t, host(names, units, runs).Back(),
+		"/etc/opensm/partitions.conf has lines that OpenSM does not accept, such as line 3")
 	refused(t, host(nil, units, []string{debianRuns}).Back(), "OpenSM runs already (process 12)", "ibsm does not run")
 }
 
-// TestParseUnits: what systemctl show prints, here of systemd 252 with Debian's package; a unit of which there is nothing is not-found.
+// TestParseUnits: what systemctl show prints, here of systemd 252 with Debian's package; a unit of which there is
+// nothing is not-found.
 func TestParseUnits(t *testing.T) {
 	const shown = "Id=opensm.service\nLoadState=loaded\nActiveState=active\nUnitFileState=enabled\nMainPID=0\n\n" +
 		"MainPID=12\nId=opensm@" + port1 + ".service\nLoadState=loaded\nActiveState=active\nUnitFileState=\n\n" +
 		"Id=opensmd.service\nLoadState=not-found\nActiveState=inactive\nUnitFileState=\nMainPID=0\n"
-	want := []Unit{{"opensm.service", "loaded", "active", "enabled", 0}, {"opensm@" + port1 + ".service", "loaded", "active", "", 12}, {"opensmd.service", "not-found", "inactive", "", 0}}
+	want := []Unit{{"opensm.service", "loaded", "active", "enabled", 0},
+		{"opensm@" + port1 + ".service", "loaded", "active", "", 12},
+		{"opensmd.service", "not-found", "inactive", "", 0}}
 	if got := ParseUnits(shown); !slices.Equal(got, want) {
 		t.Errorf("got %+v", got)
 	}
@@ -314,7 +381,8 @@ func TestParseUnits(t *testing.T) {
 	}
 }
 
-// TestUnitOfParent: where the control group says nothing, a process is of the unit whose main process it is, or is among its parents.
+// TestUnitOfParent: where the control group says nothing, a process is of the unit whose main process it is, or is
+// among its parents.
 func TestUnitOfParent(t *testing.T) {
 	h := host(nil, rhelUnits, []string{"12 - opensm"})
 	h.Processes[0].Parents = []int{11, 10}
@@ -326,9 +394,12 @@ func TestUnitOfParent(t *testing.T) {
 // TestCompare: what is lost is named; what has come since is no loss.
 func TestCompare(t *testing.T) {
 	file := func(mlid, member, more string) Registrations {
-		reg, found := sadb.Read("f", []byte("MC Group "+mlid+" : mgid=0xff12401bffff0000:0x00000000ffffffff port_gid=0xfe80000000000000:0x1 qkey=0x00000b1b mlid="+mlid+
-			" mtu=0x84 tclass=0x00 pkey=0xffff rate=0x83 pkt_life=0x92 sl_flow_hop=0x00000000 scope_state=0x21 proxy_join=0x0\n\n"+
-			"mcm_port: port_gid=0xfe80000000000000:"+member+" scope_state=0x21 proxy_join=0x0\n\n"+more))
+		reg, found := sadb.Read("f",
+			[]byte("MC Group "+mlid+
+				" : mgid=0xff12401bffff0000:0x00000000ffffffff port_gid=0xfe80000000000000:0x1 qkey=0x00000b1b mlid="+
+				mlid+
+				" mtu=0x84 tclass=0x00 pkey=0xffff rate=0x83 pkt_life=0x92 sl_flow_hop=0x00000000 scope_state=0x21 proxy_join=0x0\n\n"+
+				"mcm_port: port_gid=0xfe80000000000000:"+member+" scope_state=0x21 proxy_join=0x0\n\n"+more))
 		if found != nil {
 			t.Fatal(found)
 		}
@@ -345,15 +416,18 @@ func TestCompare(t *testing.T) {
 	if lost := more.Lost(before); len(lost) != 1 || !strings.HasSuffix(lost[0], "is missing") {
 		t.Errorf("lost %q", lost)
 	}
-	if lost := before.Lost(file("0xc001", port1, "")); len(lost) != 1 || !strings.Contains(lost[0], "has MLID 0xc001, before it had MLID 0xc000") {
+	if lost := before.Lost(file("0xc001", port1, "")); len(lost) != 1 ||
+		!strings.Contains(lost[0], "has MLID 0xc001, before it had MLID 0xc000") {
 		t.Errorf("lost %q", lost)
 	}
 	both := file("0xc001", port1, "") // the same group in two subnets of a host
 	both.Add(before)
-	if both.Add(before); len(both.Lost(before)) != 1 || both.Count("group") != 1 || !strings.Contains(both.Lost(before)[0], "before it had MLID 0xc000, MLID 0xc001") {
+	if both.Add(before); len(both.Lost(before)) != 1 || both.Count("group") != 1 ||
+		!strings.Contains(both.Lost(before)[0], "before it had MLID 0xc000, MLID 0xc001") {
 		t.Errorf("of two subnets: %v", both.Lost(before))
 	}
-	if moved := (LIDs{port1: 3, port2: 4}).Moved(LIDs{port1: 5}); len(moved) != 1 || moved[0] != "port "+port1+" has LID 5, before it had 3" {
+	if moved := (LIDs{port1: 3, port2: 4}).Moved(LIDs{port1: 5}); len(moved) != 1 || moved[0] != "port "+port1+
+		" has LID 5, before it had 3" {
 		t.Errorf("moved %q", moved)
 	}
 }
@@ -366,11 +440,15 @@ func TestParse(t *testing.T) {
 		t.Errorf("LIDs %v", l)
 	}
 	member := func(mgid, port string) string {
-		return "MCMemberRecord member dump:\n\t\tMGID...................." + mgid + "\n\t\tMlid....................0xC000\n\t\tPortGid................." + port + "\n\t\tScopeState..............0x21\n"
+		return "MCMemberRecord member dump:\n\t\tMGID...................." + mgid +
+			"\n\t\tMlid....................0xC000\n\t\tPortGid................." + port +
+			"\n\t\tScopeState..............0x21\n"
 	}
 	one := member("ff12:401b:ffff::ffff:ffff", "fe80::b83f:d203:a0:20")
 	got, whole := ParseMembers(one)
-	if want := (Registrations{"member fe80:0000:0000:0000:b83f:d203:00a0:0020 of group ff12:401b:ffff:0000:0000:0000:ffff:ffff": ""}); !whole || len(want.Lost(got)) > 0 || len(got) != 1 {
+	if want := (Registrations{
+		"member fe80:0000:0000:0000:b83f:d203:00a0:0020 of group ff12:401b:ffff:0000:0000:0000:ffff:ffff": "",
+	}); !whole || len(want.Lost(got)) > 0 || len(got) != 1 {
 		t.Errorf("members %v, %v", got, whole)
 	}
 	if got, whole := ParseMembers(one + member("::", "::")); whole || len(got) != 1 {
@@ -378,8 +456,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestSendOnly: a member that only sends is none of those that must stay, nor is its group. The texts are of OpenSM 3.3.23 and
-// saquery with IPoIB of Linux 6.1, which joins so whatever it sends to.
+// TestSendOnly: a member that only sends is none of those that must stay, nor is its group. The texts are of OpenSM
+// 3.3.23 and saquery with IPoIB of Linux 6.1, which joins so whatever it sends to.
 func TestSendOnly(t *testing.T) {
 	const receives = "member fe80:0000:0000:0000:0002:5500:ca00:0011 of group ff12:601b:ffff:0000:0000:0000:0000:0001"
 	const answer = `MCMemberRecord member dump:
@@ -413,13 +491,14 @@ mcm_port: port_gid=0xfe80000000000000:0x00025500ca000011 scope_state=0x08 proxy_
 
 `
 	reg, found := sadb.Read("f", []byte(dump))
-	if r := Of(reg); found != nil || len(r.Members().Lost(members)) > 0 || r.String() != "1 group, 1 member, 0 services" {
+	if r := Of(reg); found != nil || len(r.Members().Lost(members)) > 0 ||
+		r.String() != "1 group, 1 member, 0 services" {
 		t.Errorf("file: %v, %v", r, found)
 	}
 }
 
-// TestWrote: a file that OpenSM leaves as it is, is the present state only if this process has written it, or has read at its start that it
-// should.
+// TestWrote: a file that OpenSM leaves as it is, is the present state only if this process has written it, or has read
+// at its start that it should.
 func TestWrote(t *testing.T) {
 	start := time.Unix(1000, 0)
 	before, after := start.Add(-time.Minute), start.Add(time.Minute)

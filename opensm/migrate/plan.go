@@ -155,7 +155,8 @@ func (h *Host) examine(p *Plan, m *OpenSM, all []OpenSM) {
 	if !ok {
 		p.Refused = append(p.Refused, fmt.Sprintf(
 			"ibsm.service would start no manager at %s, where process %d of OpenSM runs: name the port in "+
-				"/etc/default/opensm (PORTS) or /etc/sysconfig/opensm (GUIDS), or end that process", portText(m.GUID), m.PID))
+				"/etc/default/opensm (PORTS) or /etc/sysconfig/opensm (GUIDS), or end that process", portText(m.GUID),
+			m.PID))
 		return
 	}
 	lost, others := h.differences(m, options)
@@ -230,8 +231,8 @@ func (p *Plan) edit(h *Host, file string, set []Setting, why string) {
 	p.add(Step{Kind: EditFile, Text: text, File: file, Before: before, Content: Edit(before, set)})
 }
 
-// stop stops all that runs a program, and what would start it at a boot. A process that was started by hand is ended; the unit
-// that contains it stays as it is.
+// stop stops all that runs a program, and what would start it at a boot. A process that was started by hand is ended;
+// the unit that contains it stays as it is.
 func (h *Host) stop(program string) (steps []Step) {
 	stopped := map[string]bool{}
 	for i := range h.Units { // in the order of names: opensm.service comes before its instances
@@ -240,7 +241,8 @@ func (h *Host) stop(program string) (steps []Step) {
 		case !h.runs(u, program) || !u.there():
 			continue
 		case strings.HasPrefix(u.Enabled, "enabled"):
-			steps = append(steps, systemctl("stop "+titles[program]+", now and at each boot", "disable", "--now", u.Name))
+			steps = append(steps, systemctl("stop "+titles[program]+", now and at each boot", "disable", "--now",
+				u.Name))
 		case strings.HasPrefix(u.Name, "opensm@") && stopped[opensmUnit]: // an instance is PartOf opensm.service
 			continue
 		case u.active():

@@ -33,8 +33,9 @@ const (
 //
 //	0x0002c902004c1e20 "spine 1"   # comment
 //
-// in which the quotes may be left out. Of two names for a GUID the first counts. A line with an error is left out, and is in
-// the diag.List that is returned; the other lines are used, as by infiniband-diags. Another error is that of the reader.
+// in which the quotes may be left out. Of two names for a GUID the first counts. A line with an error is left out, and
+// is in the diag.List that is returned; the other lines are used, as by infiniband-diags. Another error is that of the
+// reader.
 func Read(file string, from io.Reader) (Map, error) {
 	m, wrong := Map{}, diag.List{}
 	lines := bufio.NewReaderSize(from, maxLine)

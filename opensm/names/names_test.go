@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNames: a line with an error is left out, and the others are used. iblinkinfo does so with lines without a name; with the other
-// errors it uses no line, or takes the comment for the name.
+// TestNames: a line with an error is left out, and the others are used. iblinkinfo does so with lines without a name;
+// with the other errors it uses no line, or takes the comment for the name.
 func TestNames(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -22,14 +22,18 @@ func TestNames(t *testing.T) {
 		{"empty", "", Map{}, ""},
 		{"no number", "0x1 a\nspine 0x2\n0x3 b", Map{1: "a", 3: "b"}, ":2: want a GUID"},
 		{"hexadecimal without 0x", "0002c902004c1e20 a", Map{}, "with 0x"},
-		{"no name", "0x1 a\n0x2 # not named yet\n0x3\n0x4 \"\"\n0x5 b", Map{1: "a", 5: "b"}, ":2: the name is missing: the line is left out\nfile:3: "},
+		{"no name", "0x1 a\n0x2 # not named yet\n0x3\n0x4 \"\"\n0x5 b", Map{1: "a", 5: "b"},
+			":2: the name is missing: the line is left out\nfile:3: "},
 		{"quote left open", "0x1 \"a\n0x2 b", Map{2: "b"}, "second quote"},
 		{"long line", "0x1 " + strings.Repeat("x", 300) + "\n0x2 b", Map{2: "b"}, ":1: a line of more than 256 bytes"},
-		{"longer line", "0x1 " + strings.Repeat("x", 3000) + " 0x7 c\n0x2 b", Map{2: "b"}, ":1: a line of more than 256 bytes"},
+		{"longer line", "0x1 " + strings.Repeat("x", 3000) + " 0x7 c\n0x2 b", Map{2: "b"},
+			":1: a line of more than 256 bytes"},
 		{"no names", strings.Repeat("x\n", 50) + "0x2 b", Map{}, "not read beyond the first 20 errors"},
 	} {
 		got, err := Read("file", strings.NewReader(c.text))
-		if (err != nil) != (c.err != "") || err != nil && (!strings.Contains(err.Error(), c.err) || !strings.HasPrefix(err.Error(), "file:")) || !maps.Equal(got, c.want) {
+		if (err != nil) != (c.err != "") || err != nil &&
+			(!strings.Contains(err.Error(), c.err) || !strings.HasPrefix(err.Error(), "file:")) ||
+			!maps.Equal(got, c.want) {
 			t.Errorf("%s: %v, %v; want %v, %q", c.name, got, err, c.want, c.err)
 		}
 	}

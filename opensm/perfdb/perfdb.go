@@ -89,7 +89,8 @@ func (n *Node) Table(w io.Writer) {
 	for i := range n.Read {
 		p := &n.Read[i]
 		last := p.Last.Format(ctime)
-		fmt.Fprintf(w, "%s\t0x%x\t%s\t%d\t%s\t%s\t%s", n.name(), uint64(n.GUID), n.active(), p.Num, p.Reset.Format(ctime), last, last)
+		fmt.Fprintf(w, "%s\t0x%x\t%s\t%d\t%s\t%s\t%s", n.name(), uint64(n.GUID), n.active(), p.Num,
+			p.Reset.Format(ctime), last, last)
 		for i := range columns {
 			fmt.Fprint(w, "\t", p.N[columns[i].counter])
 		}
@@ -141,7 +142,8 @@ func (n *Node) block(w io.Writer, p *Port, errorsOnly bool) {
 			if i == errorColumns {
 				fmt.Fprintf(w, "     Last Data Update     : %s\n", last)
 			}
-			fmt.Fprintf(w, "     %-20s : %d (%s)\n", c.human, v, amount(v, c.counter == pma.PortXmitData || c.counter == pma.PortRcvData))
+			fmt.Fprintf(w, "     %-20s : %d (%s)\n", c.human, v,
+				amount(v, c.counter == pma.PortXmitData || c.counter == pma.PortRcvData))
 		}
 	}
 }

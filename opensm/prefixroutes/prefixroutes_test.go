@@ -17,13 +17,16 @@ func TestParse(t *testing.T) {
 	}{
 		{"nothing", "", nil, nil},
 		{"comments", "# routers\n\n  # none\n", nil, nil},
-		{"a route", "fe80000000000001 0002c90300001235", []view.PrefixRoute{{Prefix: 0xfe80000000000001, Router: 0x0002c90300001235}}, nil},
-		{"with 0x and a comment", "0xFE80000000000001\t0x1235 # R1\n", []view.PrefixRoute{{Prefix: 0xfe80000000000001, Router: 0x1235}}, nil},
+		{"a route", "fe80000000000001 0002c90300001235",
+			[]view.PrefixRoute{{Prefix: 0xfe80000000000001, Router: 0x0002c90300001235}}, nil},
+		{"with 0x and a comment", "0xFE80000000000001\t0x1235 # R1\n",
+			[]view.PrefixRoute{{Prefix: 0xfe80000000000001, Router: 0x1235}}, nil},
 		{"any by any", "* *\r\n", []view.PrefixRoute{{AnyPrefix: true}}, nil},
 		{"any, as a number", "0 1235\n", []view.PrefixRoute{any}, nil},
 		{"the first router", "fe80000000000001 *\n", []view.PrefixRoute{first}, nil},
 		{"order", "fe80000000000001 *\n* 1235\n", []view.PrefixRoute{first, any}, nil},
-		{"no GUID", "* 1235\n fe80000000000001\n", []view.PrefixRoute{any}, []string{"f:2:2: want a prefix and the GUID"}},
+		{"no GUID", "* 1235\n fe80000000000001\n", []view.PrefixRoute{any},
+			[]string{"f:2:2: want a prefix and the GUID"}},
 		{"no prefix", "zz 1\n* 1235\n", []view.PrefixRoute{any}, []string{`f:1:1: "zz" is no prefix`}},
 		{"not a GUID", "* x\n", nil, []string{`f:1:1: "x" is no GUID`}},
 		{"too long", "* 10000000000000000\n", nil, []string{"is no GUID"}},
@@ -43,10 +46,12 @@ func TestParse(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
-	if got, warnings := Parse("f", []byte(strings.Repeat("* *\n", MaxRoutes+5))); len(got) != MaxRoutes || len(warnings) != 1 {
+	if got, warnings := Parse("f", []byte(strings.Repeat("* *\n", MaxRoutes+5))); len(got) != MaxRoutes ||
+		len(warnings) != 1 {
 		t.Errorf("%d routes, %d warnings", len(got), len(warnings))
 	}
-	if got, warnings := Parse("f", []byte(strings.Repeat("no\n", 1<<20))); len(got) != 0 || len(warnings) != maxWarnings+1 {
+	if got, warnings := Parse("f", []byte(strings.Repeat("no\n", 1<<20))); len(got) != 0 ||
+		len(warnings) != maxWarnings+1 {
 		t.Errorf("%d routes, %d warnings", len(got), len(warnings))
 	}
 }

@@ -35,7 +35,8 @@ func Read(name string, text []byte) (*registry.Registry, diag.List) {
 	case r.more > 0:
 		r.found.Add(diag.Position{File: name}, "and %d more", r.more)
 	case r.records == 0 && len(text) > 0:
-		r.found.Add(diag.Position{File: name}, "no record in the file; an SA database is a file that OpenSM writes as opensm-sa.dump")
+		r.found.Add(diag.Position{File: name},
+			"no record in the file; an SA database is a file that OpenSM writes as opensm-sa.dump")
 	}
 	r.dropDead()
 	return r.reg, r.found

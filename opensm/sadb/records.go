@@ -48,7 +48,8 @@ func (r *reader) guidInfo(f *fields) (changes []registry.Change) {
 	for i := range uint8(blockSize) {
 		guid := mad.GUID(f.hex(" guid"+string('0'+rune(i))+"=0x", 64))
 		if at := block*blockSize + i; guid != 0 && at != ownGUID {
-			changes = append(changes, registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: port, Index: at}, GUID: guid}})
+			changes = append(changes,
+				registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: port, Index: at}, GUID: guid}})
 		}
 	}
 	return changes

@@ -46,12 +46,14 @@ func TestRead(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 	mgid := mad.GID{0: 0xff, 1: 0x15, 3: 0x1b, 15: 8}
-	want := registry.Group{MGID: mgid, MLID: 0xc002, PKey: 0xffff, QKey: 0x1234, MTU: mad.MTU4096, Rate: 17, FlowLabel: 0x12345, TClass: 7, HopLimit: 9}
+	want := registry.Group{MGID: mgid, MLID: 0xc002, PKey: 0xffff, QKey: 0x1234, MTU: mad.MTU4096, Rate: 17,
+		FlowLabel: 0x12345, TClass: 7, HopLimit: 9}
 	if g, _ := reg.Group(mgid); g != want {
 		t.Errorf("group %+v", g)
 	}
 	broadcast := registry.BroadcastMGID(mad.DefaultPKey, 2)
-	want = registry.Group{MGID: broadcast, MLID: 0xc000, PKey: 0xffff, QKey: 0xb1b, MTU: mad.MTU2048, Rate: 3, PacketLifeTime: 18, Scope: 2, WellKnown: true}
+	want = registry.Group{MGID: broadcast, MLID: 0xc000, PKey: 0xffff, QKey: 0xb1b, MTU: mad.MTU2048, Rate: 3,
+		PacketLifeTime: 18, Scope: 2, WellKnown: true}
 	if g, _ := reg.Group(broadcast); g != want {
 		t.Errorf("broadcast group %+v", g)
 	}
@@ -62,12 +64,14 @@ func TestRead(t *testing.T) {
 	if reg.AliasAt(at) != 0x79 {
 		t.Errorf("alias %v", reg.AliasAt(at))
 	}
-	key := registry.SubscriptionKey{Subscriber: port(0x21), QPN: 1, Filter: registry.Filter{LIDBegin: 3, LIDEnd: 9, Type: 2, Trap: 64, Producer: 0x123456}}
+	key := registry.SubscriptionKey{Subscriber: port(0x21), QPN: 1,
+		Filter: registry.Filter{LIDBegin: 3, LIDEnd: 9, Type: 2, Trap: 64, Producer: 0x123456}}
 	if d, is := reg.Subscription(key); !is || d != (registry.Destination{Addr: mad.Addr{LID: 8, QPN: 1}}) {
 		t.Errorf("subscription %v %t", d, is)
 	}
 	v, is := reg.Service(registry.ServiceKey{ID: 0x123456789abcdef0, GID: port(0x31), PKey: 0xffff})
-	if !is || v.Lease != 3600 || v.Expires != now+3600 || string(v.Name[:7]) != "a bcxy\x00" || v.Key[15] != 16 || v.Data[0] != 1 || v.Data[48] != 0x31 {
+	if !is || v.Lease != 3600 || v.Expires != now+3600 || string(v.Name[:7]) != "a bcxy\x00" || v.Key[15] != 16 ||
+		v.Data[0] != 1 || v.Data[48] != 0x31 {
 		t.Errorf("service %+v", v)
 	}
 }
@@ -78,7 +82,8 @@ func TestRead(t *testing.T) {
 func TestWrite(t *testing.T) {
 	reg, _ := Read("golden", []byte(golden(t)))
 	got := written(t, reg.Freeze(), func(mad.GUID) mad.LID { return 0x10 })
-	theirs := strings.NewReplacer("remote_qkey=0x00000000", "remote_qkey=0x80010000", "qpn_resp_time_val=0x113", "qpn_resp_time_val=0x100").Replace(golden(t))
+	theirs := strings.NewReplacer("remote_qkey=0x00000000", "remote_qkey=0x80010000", "qpn_resp_time_val=0x113",
+		"qpn_resp_time_val=0x100").Replace(golden(t))
 	records := func(text string) (lines []string) {
 		for line := range strings.Lines(text) {
 			empty := strings.Contains(line, guidInfo) && !strings.Contains(line, "block_num=0x0")
@@ -97,8 +102,10 @@ func TestWrite(t *testing.T) {
 // TestBlocks: a port's aliases are written in the blocks that they are in.
 func TestBlocks(t *testing.T) {
 	reg := registry.New()
-	for _, a := range []registry.Alias{{Slot: registry.Slot{Port: 1, Index: 7}, GUID: 0x17}, {Slot: registry.Slot{Port: 1, Index: 8}, GUID: 0x18},
-		{Slot: registry.Slot{Port: 1, Index: 255}, GUID: 0x1ff}, {Slot: registry.Slot{Port: 2, Index: 255}, GUID: 0x2ff}} {
+	for _, a := range []registry.Alias{{Slot: registry.Slot{Port: 1, Index: 7}, GUID: 0x17},
+		{Slot: registry.Slot{Port: 1, Index: 8}, GUID: 0x18},
+		{Slot: registry.Slot{Port: 1, Index: 255}, GUID: 0x1ff},
+		{Slot: registry.Slot{Port: 2, Index: 255}, GUID: 0x2ff}} {
 		if err := reg.Apply(registry.PutAlias{Alias: a}); err != nil {
 			t.Fatal(err)
 		}
@@ -126,15 +133,21 @@ func TestWrong(t *testing.T) {
 		{"good", line("1") + port + line("2") + port, "", 2, 2},
 		{"a comment and other text", "# " + line("1") + "hello\n\n" + line("2") + port, "", 1, 1},
 		{"nothing", "", "", 0, 0},
-		{"another file", "0x1 0x2\n", "f: no record in the file; an SA database is a file that OpenSM writes as opensm-sa.dump", 0, 0},
+		{"another file", "0x1 0x2\n",
+			"f: no record in the file; an SA database is a file that OpenSM writes as opensm-sa.dump", 0, 0},
 		{"nobody in a group", line("1"), "", 0, 0},
-		{"no label", strings.Replace(line("1"), " qkey=0x1", "", 1) + port + line("2") + port, `f:1:63: no "qkey=0x" follows here`, 1, 1},
-		{"too long a number", strings.Replace(line("1"), "tclass=0x0", "tclass=0x100", 1) + port, "f:1:103: a hexadecimal number of up to 8 bits belongs here", 0, 0},
-		{"no number", "\n " + strings.Replace(line("1"), "pkey=0xffff", "pkey=0x", 1) + port, "f:2:113: a hexadecimal number of up to 16 bits belongs here", 0, 0},
-		{"not a multicast LID", strings.Replace(line("1"), "mlid=0xc001", "mlid=0x1", 1) + port, "f:1:1: group ff12:001b:0000:0000:0000:0000:0000:0001: MLID 0x1 is not a multicast LID", 0, 0},
+		{"no label", strings.Replace(line("1"), " qkey=0x1", "", 1) + port + line("2") + port,
+			`f:1:63: no "qkey=0x" follows here`, 1, 1},
+		{"too long a number", strings.Replace(line("1"), "tclass=0x0", "tclass=0x100", 1) + port,
+			"f:1:103: a hexadecimal number of up to 8 bits belongs here", 0, 0},
+		{"no number", "\n " + strings.Replace(line("1"), "pkey=0xffff", "pkey=0x", 1) + port,
+			"f:2:113: a hexadecimal number of up to 16 bits belongs here", 0, 0},
+		{"not a multicast LID", strings.Replace(line("1"), "mlid=0xc001", "mlid=0x1", 1) + port,
+			"f:1:1: group ff12:001b:0000:0000:0000:0000:0000:0001: MLID 0x1 is not a multicast LID", 0, 0},
 		{"one MLID for two", line("1") + port + strings.Replace(line("2"), "rate=0x83", "rate=0x82", 1) + port,
 			"f:3:1: group ff12:001b:0000:0000:0000:0000:0000:0002: MLID 0xc001 is that of group ff12:001b:0000:0000:0000:0000:0000:0001, which differs in P_Key, MTU, rate or SL", 1, 1},
-		{"a name without an end", "Service Record: id=0x1 gid=0x1:0x2 pkey=0x0 lease=0x1 key=0x0:0x0 name='a b\n", "f:1:73: the name has no end on this line", 0, 0},
+		{"a name without an end", "Service Record: id=0x1 gid=0x1:0x2 pkey=0x0 lease=0x1 key=0x0:0x0 name='a b\n",
+			"f:1:73: the name has no end on this line", 0, 0},
 		{"a member of nothing", port, "", 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

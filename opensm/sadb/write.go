@@ -59,7 +59,8 @@ func writeAliases(w io.Writer, s *registry.State, lidOf func(mad.GUID) mad.LID) 
 		if at.num == 0 {
 			guids[ownGUID] = at.port
 		}
-		fmt.Fprintf(w, guidInfo+" base_guid=0x%016x lid=0x%04x block_num=0x%x", uint64(at.port), uint16(lidOf(at.port)), at.num)
+		fmt.Fprintf(w, guidInfo+" base_guid=0x%016x lid=0x%04x block_num=0x%x", uint64(at.port), uint16(lidOf(at.port)),
+			at.num)
 		for i, g := range guids {
 			fmt.Fprintf(w, " guid%d=0x%016x", i, uint64(g))
 		}
@@ -88,17 +89,20 @@ func writeGroup(w io.Writer, s *registry.State, g *registry.Group) {
 	}
 	high, low := halves(g.MGID)
 	prefix, id := halves(creator)
-	fmt.Fprintf(w, group+" 0x%04x %s: mgid=0x%016x:0x%016x port_gid=0x%016x:0x%016x qkey=0x%08x mlid=0x%04x mtu=0x%02x tclass=0x%02x"+
-		" pkey=0x%04x rate=0x%02x pkt_life=0x%02x sl_flow_hop=0x%08x scope_state=0x%02x proxy_join=0x0\n\n",
+	fmt.Fprintf(
+		w, group+" 0x%04x %s: mgid=0x%016x:0x%016x port_gid=0x%016x:0x%016x qkey=0x%08x mlid=0x%04x mtu=0x%02x tclass=0x%02x"+
+			" pkey=0x%04x rate=0x%02x pkt_life=0x%02x sl_flow_hop=0x%08x scope_state=0x%02x proxy_join=0x0\n\n",
 		uint16(g.MLID), known, high, low, prefix, id, g.QKey, uint16(g.MLID), exactly|uint8(g.MTU), g.TClass,
-		uint16(g.PKey), exactly|uint8(g.Rate), exactly|g.PacketLifeTime, uint32(g.SL)<<28|g.FlowLabel<<8|uint32(g.HopLimit), g.Scope<<4|1)
+		uint16(g.PKey), exactly|uint8(g.Rate), exactly|g.PacketLifeTime, uint32(g.SL)<<28|g.FlowLabel<<8|
+			uint32(g.HopLimit), g.Scope<<4|1)
 	for m := range s.Members(g.MGID) {
 		prefix, id := halves(m.Port)
 		proxy := 0
 		if m.Proxy {
 			proxy = 1
 		}
-		fmt.Fprintf(w, member+": port_gid=0x%016x:0x%016x scope_state=0x%02x proxy_join=0x%x\n\n", prefix, id, g.Scope<<4|uint8(m.JoinState), proxy)
+		fmt.Fprintf(w, member+": port_gid=0x%016x:0x%016x scope_state=0x%02x proxy_join=0x%x\n\n", prefix, id,
+			g.Scope<<4|uint8(m.JoinState), proxy)
 	}
 }
 
@@ -122,7 +126,8 @@ func writeService(w io.Writer, v *registry.Service, now int64) {
 		left = min(max(v.Expires-now, 0), math.MaxUint32-1)
 	}
 	prefix, id := halves(v.GID)
-	fmt.Fprintf(w, service+" id=0x%016x gid=0x%016x:0x%016x pkey=0x%x lease=0x%x", v.ID, prefix, id, uint16(v.PKey), v.Lease)
+	fmt.Fprintf(w, service+" id=0x%016x gid=0x%016x:0x%016x pkey=0x%x lease=0x%x", v.ID, prefix, id, uint16(v.PKey),
+		v.Lease)
 	pair := func(label string, b []byte) {
 		high, low := halves([16]byte(b))
 		fmt.Fprintf(w, label+"0x%016x:0x%016x", high, low)

@@ -27,7 +27,8 @@ func Random(rng *rand.Rand, ports []mad.GUID) Case {
 
 // Conf is the Case as lines of opensm.conf.
 func (c *Case) Conf() string {
-	return fmt.Sprintf("allow_both_pkeys %s\nkeep_pkey_indexes %s\npart_enforce %s\n", truth(c.Both), truth(c.Keep), c.Enforce)
+	return fmt.Sprintf("allow_both_pkeys %s\nkeep_pkey_indexes %s\npart_enforce %s\n", truth(c.Both), truth(c.Keep),
+		c.Enforce)
 }
 
 func truth(is bool) string { return strings.ToUpper(fmt.Sprint(is)) }

@@ -1,6 +1,6 @@
-// Package congestion says what ports wait for. On a lossless network a port that cannot send stops those before it, link by link back
-// to the sources, so one slow host or link makes ports wait all over the fabric. Find follows the waiting ports along the routes in
-// force to where it begins: its root.
+// Package congestion says what ports wait for. On a lossless network a port that cannot send stops those before it,
+// link by link back to the sources, so one slow host or link makes ports wait all over the fabric. Find follows the
+// waiting ports along the routes in force to where it begins: its root.
 package congestion
 
 import (
@@ -35,7 +35,8 @@ const (
 )
 
 func (c Cause) String() string {
-	return [...]string{"unknown", "a host that does not take its data", "more data for a host than its link carries", "a link below its rate", "a link with too many routes"}[c]
+	return [...]string{"unknown", "a host that does not take its data", "more data for a host than its link carries",
+		"a link below its rate", "a link with too many routes"}[c]
 }
 
 // Settings are the bounds of Find.
@@ -61,7 +62,8 @@ type Tree struct {
 	Cause Cause
 	// Root is the port that all others wait for: it sends over the slow or full link, or to the host.
 	Root topo.PortIdx
-	// Waiting are the ports that wait, those that do for the longest time first. Root is one of them where it waits itself.
+	// Waiting are the ports that wait, those that do for the longest time first. Root is one of them where it waits
+	// itself.
 	Waiting []topo.PortIdx
 	// Weight is the sum of the time that they wait, in parts of the time of one port.
 	Weight float64
@@ -69,7 +71,8 @@ type Tree struct {
 
 // Find finds the roots of all waiting, the one with the most weight first.
 func Find(in In, by Settings) []Tree {
-	f := &finder{In: in, by: by, shares: make([][]share, len(in.Ports)), outs: make([][]routing.PortMask, len(in.Topo.Switches)), used: make([]routing.PortMask, len(in.Topo.Switches))}
+	f := &finder{In: in, by: by, shares: make([][]share, len(in.Ports)),
+		outs: make([][]routing.PortMask, len(in.Topo.Switches)), used: make([]routing.PortMask, len(in.Topo.Switches))}
 	trees := map[topo.PortIdx]*Tree{}
 	for i := range in.Ports {
 		p := topo.PortIdx(i)
@@ -93,7 +96,9 @@ func Find(in In, by Settings) []Tree {
 		})
 		found = append(found, *t)
 	}
-	slices.SortFunc(found, func(a, b Tree) int { return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Root, b.Root)) })
+	slices.SortFunc(found, func(a, b Tree) int {
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Root, b.Root))
+	})
 	return found
 }
 
@@ -106,13 +111,15 @@ type share struct {
 type finder struct {
 	In
 	by     Settings
-	shares [][]share            // by port that waits; nil where they are not known yet
-	all    []share              // scratch
-	outs   [][]routing.PortMask // by switch and port of it: those by which what it sends goes on; nil where that is not known yet
-	used   []routing.PortMask   // by switch: those that its table uses; empty where that is not known yet
+	shares [][]share // by port that waits; nil where they are not known yet
+	all    []share   // scratch
+	// by switch and port of it: those by which what it sends goes on; nil where that is not known yet
+	outs [][]routing.PortMask
+	used []routing.PortMask // by switch: those that its table uses; empty where that is not known yet
 }
 
-// maxShares is how many roots of one port are followed, the greatest ones: with all ports waiting there can be as many roots as ports.
+// maxShares is how many roots of one port are followed, the greatest ones: with all ports waiting there can be as many
+// roots as ports.
 const maxShares = 8
 
 func (f *finder) waits(p topo.PortIdx) bool {
@@ -160,12 +167,14 @@ func greatest(all []share) []share {
 			sums = append(sums, s)
 		}
 	}
-	slices.SortFunc(sums, func(a, b share) int { return cmp.Or(cmp.Compare(b.part, a.part), cmp.Compare(a.root, b.root)) })
+	slices.SortFunc(sums, func(a, b share) int {
+		return cmp.Or(cmp.Compare(b.part, a.part), cmp.Compare(a.root, b.root))
+	})
 	return slices.Clone(sums[:min(len(sums), maxShares)])
 }
 
-// next are the ports that packets sent by a port that waits go on by, as far as they can be what it waits for: itself, where they
-// arrive at a host, or where nothing is seen.
+// next are the ports that packets sent by a port that waits go on by, as far as they can be what it waits for: itself,
+// where they arrive at a host, or where nothing is seen.
 func (f *finder) next(p topo.PortIdx) []share {
 	far := f.Topo.Ports[p].Peer
 	s := f.Topo.Nodes[f.Topo.Ports[far].Node].Switch
@@ -200,8 +209,8 @@ func (f *finder) next(p topo.PortIdx) []share {
 	return blocks
 }
 
-// narrowest follows a full link as long as nearly all that it carries goes on by one port, which is full too: with routes by
-// destination, what many send to one host comes together before its last link.
+// narrowest follows a full link as long as nearly all that it carries goes on by one port, which is full too: with
+// routes by destination, what many send to one host comes together before its last link.
 func (f *finder) narrowest(p topo.PortIdx) topo.PortIdx {
 	for range maxDepth {
 		s := f.Topo.Nodes[f.Topo.Ports[f.Topo.Ports[p].Peer].Node].Switch
@@ -211,7 +220,8 @@ func (f *finder) narrowest(p topo.PortIdx) topo.PortIdx {
 		outs := f.outputs(p, s)
 		on := slices.IndexFunc(outs, func(out topo.PortIdx) bool {
 			u := f.Ports[out]
-			return u.Known && u.Busy >= f.by.Full && !f.waits(out) && f.rate(out)*u.Busy >= f.rate(p)*f.Ports[p].Busy*nearlyAll
+			return u.Known && u.Busy >= f.by.Full && !f.waits(out) &&
+				f.rate(out)*u.Busy >= f.rate(p)*f.Ports[p].Busy*nearlyAll
 		})
 		if on < 0 {
 			break
@@ -238,7 +248,8 @@ func (f *finder) busiest(p topo.PortIdx, outputs []topo.PortIdx) topo.PortIdx {
 	return best
 }
 
-// outputs are the ports of the switch behind a port by which its packets go on. It is not known to whom a host sends: to all.
+// outputs are the ports of the switch behind a port by which its packets go on. It is not known to whom a host sends:
+// to all.
 func (f *finder) outputs(p topo.PortIdx, at topo.SwitchIdx) (list []topo.PortIdx) {
 	var set routing.PortMask
 	if from := f.Topo.Nodes[f.Topo.Ports[p].Node].Switch; from != topo.None {

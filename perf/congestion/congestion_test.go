@@ -31,7 +31,8 @@ type fabric struct {
 
 func newFabric(t testing.TB, spec string, engine routing.Engine, seed uint64) *fabric {
 	s := routingtest.NewSubnet(t, spec, engine)
-	f := &fabric{t: t, rng: rand.New(rand.NewPCG(seed, 3)), topo: s.Topo, lids: s.LIDs, fwd: routing.NewForwarding(s.Topo, s.LIDs, s.Tables), links: make([]fluid.Link, len(s.Topo.Ports))}
+	f := &fabric{t: t, rng: rand.New(rand.NewPCG(seed, 3)), topo: s.Topo, lids: s.LIDs,
+		fwd: routing.NewForwarding(s.Topo, s.LIDs, s.Tables), links: make([]fluid.Link, len(s.Topo.Ports))}
 	for _, p := range s.Topo.EndPorts {
 		if s.Topo.Nodes[s.Topo.Ports[p].Node].Switch == topo.None {
 			f.hosts = append(f.hosts, p)
@@ -139,7 +140,8 @@ var plants = []struct {
 			}
 			busy := func(h topo.PortIdx) bool {
 				return slices.ContainsFunc(f.flows, func(x fluid.Flow) bool {
-					return x.Path[0] == int32(h) && x.Rate > 0.5*f.links[h].Rate || x.Path[len(x.Path)-1] == int32(f.topo.Ports[h].Peer) && x.Rate > 0.5*f.links[h].Rate
+					return x.Path[0] == int32(h) && x.Rate > 0.5*f.links[h].Rate ||
+						x.Path[len(x.Path)-1] == int32(f.topo.Ports[h].Peer) && x.Rate > 0.5*f.links[h].Rate
 				})
 			}
 			if busy(from) || busy(to) {
@@ -175,8 +177,8 @@ func (f *fabric) busyLink() topo.PortIdx {
 	return links[f.rng.IntN(min(8, len(links)))]
 }
 
-// few are how many of a hundred cases may have another root: two things can be as heavy in a fabric that is in use, most of all where
-// all routes between two groups take one link.
+// few are how many of a hundred cases may have another root: two things can be as heavy in a fabric that is in use,
+// most of all where all routes between two groups take one link.
 var few = map[string]int{"fattree:k=8": 4, "fattree:k=16,levels=2": 1, "dragonfly:a=4,p=2,h=2": 6}
 
 // TestRoots: what is planted in a fabric in use is named, as the first root and with its cause.
@@ -186,7 +188,8 @@ func TestRoots(t *testing.T) {
 		cases = 200
 	}
 	for spec, engine := range map[string]routing.Engine{
-		"fattree:k=8": minhop.Route, "fattree:k=16,levels=2": tree.New(tree.Settings{}), "dragonfly:a=4,p=2,h=2": nue.New(nue.Settings{MaxVLs: 1}),
+		"fattree:k=8": minhop.Route, "fattree:k=16,levels=2": tree.New(tree.Settings{}),
+		"dragonfly:a=4,p=2,h=2": nue.New(nue.Settings{MaxVLs: 1}),
 	} {
 		t.Run(spec, func(t *testing.T) {
 			found, drawn := 0, 0
@@ -203,7 +206,8 @@ func TestRoots(t *testing.T) {
 				}
 				drawn++
 				trees := Find(In{f.topo, f.fwd, f.use()}, Defaults)
-				if len(trees) > 0 && trees[0].Cause == plant.cause && (trees[0].Root == root || plant.cause == SlowLink && trees[0].Root == f.topo.Ports[root].Peer) {
+				if len(trees) > 0 && trees[0].Cause == plant.cause &&
+					(trees[0].Root == root || plant.cause == SlowLink && trees[0].Root == f.topo.Ports[root].Peer) {
 					found++
 					continue
 				}

@@ -10,8 +10,8 @@ import (
 	"ibsm/topo"
 )
 
-// Uses is what the ports of a fabric did between an image and the one before, by topo.PortIdx. PortXmitWait counts in ticks whose length
-// the architecture leaves open; see perf.Delta.Share.
+// Uses is what the ports of a fabric did between an image and the one before, by topo.PortIdx. PortXmitWait counts in
+// ticks whose length the architecture leaves open; see perf.Delta.Share.
 func Uses(t *topo.Topo, im *perf.Image) []Use {
 	ports := make([]Use, len(t.Ports))
 	for k, d := range im.All {
@@ -20,7 +20,8 @@ func Uses(t *topo.Topo, im *perf.Image) []Use {
 			continue
 		}
 		words := perf.Words(t, p)
-		if u := (Use{true, d.Share(pma.PortXmitData, words), d.Share(pma.PortXmitWait, words)}); u.Busy >= 0 && u.Waited >= 0 {
+		if u := (Use{true, d.Share(pma.PortXmitData, words), d.Share(pma.PortXmitWait, words)}); u.Busy >= 0 &&
+			u.Waited >= 0 {
 			ports[p] = u
 		}
 	}
@@ -33,8 +34,8 @@ type Event struct {
 	Cause Cause
 	Since time.Time // of the image
 	Until time.Time // of the last image that shows it
-	// Waiting are the ports that wait for it by the last image, those that do for the longest time first, MaxWaiting of them; Ports is
-	// how many there were in the image with the most.
+	// Waiting are the ports that wait for it by the last image, those that do for the longest time first, MaxWaiting of
+	// them; Ports is how many there were in the image with the most.
 	Waiting []perf.Key
 	Ports   int
 	Weight  float64 // the most of Tree.Weight
@@ -46,8 +47,8 @@ const MaxWaiting = 256
 const (
 	// leastWeight is the least weight of a Tree that begins an event: less comes and goes with any traffic.
 	leastWeight = 0.2
-	// sure is how many images in a row show a congestion when it begins, and clean how many do not when it ends: what an application does
-	// for a moment is none, and what changed between two readings may show at another port first.
+	// sure is how many images in a row show a congestion when it begins, and clean how many do not when it ends: what
+	// an application does for a moment is none, and what changed between two readings may show at another port first.
 	sure, clean = 2, 2
 	// maxEvents bounds the events at a time, and maxEnded those that are kept after their end.
 	maxEvents, maxEnded = 256, 64
@@ -116,7 +117,8 @@ func (e *tracked) see(at time.Time, top *topo.Topo, tree *Tree) {
 	}
 }
 
-// Events are those under way, with the most weight first, and those that have ended, the last one first. They do not change.
+// Events are those under way, with the most weight first, and those that have ended, the last one first. They do not
+// change.
 func (t *Tracker) Events() (open, ended []Event) {
 	for i := range t.open {
 		if t.open[i].began() {

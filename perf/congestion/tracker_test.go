@@ -9,8 +9,8 @@ import (
 	"ibsm/topo"
 )
 
-// TestTracker: a congestion is one event from the first of two images in a row that show it to the second in a row that does not,
-// whatever its weight meanwhile; a light one begins none.
+// TestTracker: a congestion is one event from the first of two images in a row that show it to the second in a row that
+// does not, whatever its weight meanwhile; a light one begins none.
 func TestTracker(t *testing.T) {
 	f := newFabric(t, "fattree:k=4", minhop.Route, 1)
 	root, other := f.topo.Ports[f.hosts[3]].Peer, f.topo.Ports[f.hosts[5]].Peer
@@ -45,7 +45,8 @@ func TestTracker(t *testing.T) {
 	}
 	_, ended := tracker.Events()
 	first := ended[1]
-	if first.Root != perf.KeyOf(f.topo, root) || first.Since != start.Add(4*time.Minute) || first.Until != start.Add(8*time.Minute) || first.Ports != 3 || first.Weight != 3 || len(first.Waiting) != 1 {
+	if first.Root != perf.KeyOf(f.topo, root) || first.Since != start.Add(4*time.Minute) ||
+		first.Until != start.Add(8*time.Minute) || first.Ports != 3 || first.Weight != 3 || len(first.Waiting) != 1 {
 		t.Errorf("%+v", first)
 	}
 }

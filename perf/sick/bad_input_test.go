@@ -28,7 +28,8 @@ const liarWords = ndr / 32
 
 // newLiars are nodes with 40 ports each; port n of node 2i is linked to port n of node 2i+1.
 func newLiars(t *testing.T, nodes int) *liars {
-	l := &liars{t: t, m: perf.New(perf.Settings{Interval: time.Minute, Window: 500, QueryInfo: true, Keep: time.Hour}), now: time.Hour,
+	l := &liars{t: t, m: perf.New(perf.Settings{Interval: time.Minute, Window: 500, QueryInfo: true, Keep: time.Hour}),
+		now:   time.Hour,
 		truth: map[perf.Key]*[pma.NumCounters]uint64{}, answer: func(*mad.Packet) bool { return true }}
 	for i, table := range []string{Defaults, UFM} {
 		rules, errs := Parse("t", table)
@@ -41,7 +42,8 @@ func newLiars(t *testing.T, nodes int) *liars {
 		for p := range 40 {
 			k := perf.Key{Node: mad.GUID(n + 2), Port: uint8(p + 1)}
 			l.ports = append(l.ports, perf.Port{Key: k, To: mad.Addr{LID: mad.LID(n + 2), QPN: 1}, Words: liarWords})
-			l.truth[k] = &[pma.NumCounters]uint64{pma.PortXmitData: 1 << 50, pma.PortRcvData: 1 << 50, pma.SymbolErrorCounter: 7, pma.LinkDownedCounter: 1}
+			l.truth[k] = &[pma.NumCounters]uint64{pma.PortXmitData: 1 << 50, pma.PortRcvData: 1 << 50,
+				pma.SymbolErrorCounter: 7, pma.LinkDownedCounter: 1}
 		}
 	}
 	l.step(&perf.Ports{List: l.ports})
@@ -74,9 +76,11 @@ func (l *liars) step(e perf.Event) {
 func (l *liars) judge(im *perf.Image) {
 	l.images++
 	for k, d := range im.All {
-		most := uint64(float64(liarWords)*(d.Span+time.Second+time.Millisecond).Seconds()*1.1) + 16 // an image has Span in milliseconds
+		// an image has Span in milliseconds
+		most := uint64(float64(liarWords)*(d.Span+time.Second+time.Millisecond).Seconds()*1.1) + 16
 		if d.N[pma.PortXmitData] > most || d.N[pma.PortRcvData] > most || d.N[pma.PortXmitPkts] > most/5 {
-			l.t.Fatalf("%v: %v: a spike: %d words, the link carries %d in %v", l.now, k, d.N[pma.PortXmitData], most, d.Span)
+			l.t.Fatalf("%v: %v: a spike: %d words, the link carries %d in %v", l.now, k, d.N[pma.PortXmitData], most,
+				d.Span)
 		}
 	}
 	for _, w := range l.w {
@@ -122,7 +126,8 @@ func (l *liars) sweeps(times int) {
 	}
 }
 
-// TestBadInput: whatever agents answer, or do not, no link is found sick by it, and no count is more than the link carries.
+// TestBadInput: whatever agents answer, or do not, no link is found sick by it, and no count is more than the link
+// carries.
 func TestBadInput(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -190,14 +195,15 @@ func TestBadInput(t *testing.T) {
 			tt.live(l, rand.New(rand.NewPCG(1, 1)))
 			if len(l.found) > 0 || l.images < 60 {
 				f := append(l.found, Finding{Rule: &Rule{}})[0]
-				t.Errorf("%d images; %d findings, the first %v by %s: %d of %d after %v", l.images, len(l.found), f.Port, f.Rule.Name, f.Counted, f.Most, l.now)
+				t.Errorf("%d images; %d findings, the first %v by %s: %d of %d after %v", l.images, len(l.found),
+					f.Port, f.Rule.Name, f.Counted, f.Most, l.now)
 			}
 		})
 	}
 }
 
-// TestManyFindings: findings of ports that are not read any more end, the oldest first, where there are too many; those of ports that are read, or disabled,
-// stay, and new ones are found.
+// TestManyFindings: findings of ports that are not read any more end, the oldest first, where there are too many; those
+// of ports that are read, or disabled, stay, and new ones are found.
 func TestManyFindings(t *testing.T) {
 	b := newBench(t, Defaults, 4)
 	b.readings(3, map[int]counts{6: one(pma.SymbolErrorCounter, 40)})
@@ -210,7 +216,8 @@ func TestManyFindings(t *testing.T) {
 	}
 	b.found, b.ended = nil, nil
 	b.readings(3, map[int]counts{3: one(pma.SymbolErrorCounter, 4000), 6: one(pma.SymbolErrorCounter, 40)})
-	if len(b.found) != 1 || b.found[0].Port != key(3) || len(b.ended) != 1 || b.ended[0].Port != key(first) || len(b.w.found) != MaxSaved {
+	if len(b.found) != 1 || b.found[0].Port != key(3) || len(b.ended) != 1 || b.ended[0].Port != key(first) ||
+		len(b.w.found) != MaxSaved {
 		t.Errorf("%d are left, found %v, ended %v", len(b.w.found), b.found, b.ended)
 	}
 	left := b.w.Findings()

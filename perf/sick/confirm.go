@@ -21,16 +21,18 @@ type held struct {
 // downs are how often the link went down.
 func (h *held) downs() uint64 { return h.n[pma.LinkDownedCounter] }
 
-// afterContradiction is of how many readings nothing is believed after one that was contradicted: what they count may make up for it.
+// afterContradiction is of how many readings nothing is believed after one that was contradicted: what they count may
+// make up for it.
 const afterContradiction = 5
 
-// contradicts are notes of a reading which shows that the one before may have been wrong: a wrong value that looks like a
-// rise is followed by one that looks like a fall.
+// contradicts are notes of a reading which shows that the one before may have been wrong: a wrong value that looks like
+// a rise is followed by one that looks like a fall.
 const contradicts = perf.First | perf.ResetByOther | perf.AfterReboot | perf.Backwards | perf.Implausible
 
-// confirmed is a reading in which ports have counted what they had in the one before that they answered, unless this one
-// contradicts it. What they count in this one is held. sure is what they have counted.
-func (w *Watch) confirmed(reading iter.Seq2[perf.Key, *perf.Delta], link func(perf.Key) Link) (_ iter.Seq2[perf.Key, *perf.Delta], sure map[perf.Key]held) {
+// confirmed is a reading in which ports have counted what they had in the one before that they answered, unless this
+// one contradicts it. What they count in this one is held. sure is what they have counted.
+func (w *Watch) confirmed(reading iter.Seq2[perf.Key, *perf.Delta],
+	link func(perf.Key) Link) (_ iter.Seq2[perf.Key, *perf.Delta], sure map[perf.Key]held) {
 	was, now := w.held, map[perf.Key]held{}
 	sure = map[perf.Key]held{}
 	for k, d := range reading {

@@ -14,7 +14,8 @@ import (
 
 // Excluded is a link that is taken out of use. Times are in seconds since 1970.
 type Excluded struct {
-	Port   perf.Key      `json:"port"`           // the end that was found, or that the operator named; of a host's link that of the switch
+	// the end that was found, or that the operator named; of a host's link that of the switch
+	Port   perf.Key      `json:"port"`
 	Peer   perf.Key      `json:"peer"`           // the other end
 	Host   bool          `json:"host,omitempty"` // it is a host's
 	Action Action        `json:"action"`
@@ -31,8 +32,9 @@ type ExcludedState uint8
 
 // States of an exclusion.
 const (
-	InForce   ExcludedState = iota
-	Returning               // it has ended: its port is enabled, and routes wait until the link is ACTIVE, but not longer than training
+	InForce ExcludedState = iota
+	// it has ended: its port is enabled, and routes wait until the link is ACTIVE, but not longer than training
+	Returning
 )
 
 var excludedStates = [...]string{"out of use", "returning"}
@@ -73,7 +75,9 @@ type Limits struct {
 	Most     Action // what is done at most: with Report nothing is changed
 	Links    int    // that may be excluded at a time, or
 	Permille int    // this share of all links, if that is more
-	Hosts    bool   // links of hosts, too, where a rule says that their ports are disabled; but not that of the port that this manager uses
+	// links of hosts, too, where a rule says that their ports are disabled; but not that of the port that this manager
+	// uses
+	Hosts bool
 }
 
 // links is how many links may be excluded of all.
@@ -91,7 +95,8 @@ const (
 	TooMany             // as many are excluded as may be
 )
 
-var obstacleTexts = [...]string{"", "the link is down", "it is the link of a host", "there is no other way", "as many links are out of use as may be at a time"}
+var obstacleTexts = [...]string{"", "the link is down", "it is the link of a host", "there is no other way",
+	"as many links are out of use as may be at a time"}
 
 func (o Obstacle) String() string { return obstacleTexts[o] }
 
@@ -111,13 +116,13 @@ type In struct {
 	Limits   Limits
 }
 
-// Decide says which links are excluded from now on, and what is done for each finding. A link is excluded as long as a finding is about it that asks
-// for that, or by hand; among new ones those of the earlier findings come first.
+// Decide says which links are excluded from now on, and what is done for each finding. A link is excluded as long as a
+// finding is about it that asks for that, or by hand; among new ones those of the earlier findings come first.
 //
 // A link that is disabled, and that no finding disables any more, returns before it is excluded in another way.
 //
-// The switches fall into no more parts than before, and links of hosts are not excluded without Limits.Hosts. Links that are down are not counted among those that are out of use,
-// unless this manager has disabled them.
+// The switches fall into no more parts than before, and links of hosts are not excluded without Limits.Hosts. Links
+// that are down are not counted among those that are out of use, unless this manager has disabled them.
 func Decide(in In) (excluded []Excluded, decisions []Decision) {
 	d := decider{In: in, out: map[topo.PortIdx]bool{}, decisions: make([]Decision, len(in.Findings))}
 	for i := range in.Excluded {
@@ -144,7 +149,8 @@ type decider struct {
 	parts     int                   // that the switches fall into without out; 0 if that is not known
 }
 
-// keep takes an exclusion over, unless it ends. One that ends with a port disabled is taken over once more at least: a sweep may be about to disable it.
+// keep takes an exclusion over, unless it ends. One that ends with a port disabled is taken over once more at least: a
+// sweep may be about to disable it.
 func (d *decider) keep(e Excluded) {
 	switch {
 	case e.State == Returning:
@@ -274,7 +280,8 @@ func (d *decider) decide(i int) {
 		d.taken++
 	}
 	if to.Does > Report {
-		e := Excluded{Port: f.Port, Peer: perf.KeyOf(d.Topo, d.Topo.Ports[p].Peer), Host: host, Action: to.Does, Since: d.Now}
+		e := Excluded{Port: f.Port, Peer: perf.KeyOf(d.Topo, d.Topo.Ports[p].Peer), Host: host, Action: to.Does,
+			Since: d.Now}
 		if host && !d.Topo.IsSwitchPort(p) {
 			e.Port, e.Peer = e.Peer, e.Port
 		}
@@ -289,7 +296,8 @@ func (d *decider) ofHost(p topo.PortIdx, r *Rule) bool {
 		host, at = at, host
 	}
 	node := &d.Topo.Nodes[d.Topo.Ports[host].Node]
-	return d.Limits.Hosts && r.Action == Disable && host != d.Topo.Self && d.Topo.IsSwitchPort(at) && node.Type == mad.CA && !node.Aggregation
+	return d.Limits.Hosts && r.Action == Disable && host != d.Topo.Self && d.Topo.IsSwitchPort(at) &&
+		node.Type == mad.CA && !node.Aggregation
 }
 
 // cuts reports whether switches would not be connected any more without a link.

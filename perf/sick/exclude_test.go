@@ -17,8 +17,8 @@ import (
 	"ibsm/view/viewtest"
 )
 
-// TestStates: what is found in readings and counted by no port: a link below what both ends can, a node that reboots, an agent that
-// does not answer.
+// TestStates: what is found in readings and counted by no port: a link below what both ends can, a node that reboots,
+// an agent that does not answer.
 func TestStates(t *testing.T) {
 	b := newBench(t, Defaults, 4)
 	b.slow = map[int]bool{5: true, 6: true}
@@ -67,14 +67,16 @@ func TestKeep(t *testing.T) {
 	epoch := int64(1000)
 	kept := b.w.Save(out, func(at time.Duration) int64 { return epoch + int64(at/time.Second) })
 	got, err := Decode(kept.Encode())
-	if err != nil || !reflect.DeepEqual(got, kept) || len(got.Found) != 1 || len(got.Relapses) != 2 || !slices.Equal(got.Excluded, out) {
+	if err != nil || !reflect.DeepEqual(got, kept) || len(got.Found) != 1 || len(got.Relapses) != 2 ||
+		!slices.Equal(got.Excluded, out) {
 		t.Fatalf("%+v, %v, want %+v", got, err, kept)
 	}
 	next := newBench(t, strings.ReplaceAll(Defaults, "recoveries", "others"), 2)
 	next.w.Restore(got, func(at int64) time.Duration { return time.Duration(at-5000) * time.Second })
 	next.is("1 bit-errors")
 	f := next.w.Findings()[0]
-	if was := b.w.Findings()[0]; f.Since != was.Since-4000*time.Second || f.Relapses != 1 || f.Peer != was.Peer || f.Counted != was.Counted || f.Left() != 2*clean {
+	if was := b.w.Findings()[0]; f.Since != was.Since-4000*time.Second || f.Relapses != 1 || f.Peer != was.Peer ||
+		f.Counted != was.Counted || f.Left() != 2*clean {
 		t.Errorf("%+v, left %v, was %+v", f, f.Left(), was)
 	}
 	next.readings(2*126, nil)
@@ -90,7 +92,8 @@ func TestKeep(t *testing.T) {
 	if empty := (&Saved{}); empty.Encode() != nil {
 		t.Errorf("nothing is kept as %q", empty.Encode())
 	}
-	for _, text := range []string{"{", `{"excluded":[{"action":9}]}`, `{"excluded":[{}]}`, `{"excluded":[{"action":1,"state":7}]}`} {
+	for _, text := range []string{"{", `{"excluded":[{"action":9}]}`, `{"excluded":[{}]}`,
+		`{"excluded":[{"action":1,"state":7}]}`} {
 		if k, err := Decode([]byte(text)); err == nil || len(k.Excluded) > 0 {
 			t.Errorf("%s is taken: %+v", text, k)
 		}
@@ -100,7 +103,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestCleanWhileDisabled: the time in which a link is disabled counts as clean also for the end that is not read then, as a host is not.
+// TestCleanWhileDisabled: the time in which a link is disabled counts as clean also for the end that is not read then,
+// as a host is not.
 func TestCleanWhileDisabled(t *testing.T) {
 	b := newBench(t, Defaults, 2)
 	b.readings(3, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 3: one(pma.SymbolErrorCounter, 100)})
@@ -112,21 +116,27 @@ func TestCleanWhileDisabled(t *testing.T) {
 // TestHeal: a port that was repaired has no past.
 func TestHeal(t *testing.T) {
 	b := newBench(t, Defaults, 2)
-	b.readings(3, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 2: one(pma.LinkDownedCounter, 9), 3: one(pma.SymbolErrorCounter, 100)})
+	b.readings(3, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 2: one(pma.LinkDownedCounter, 9),
+		3: one(pma.SymbolErrorCounter, 100)})
 	b.w.Heal(key(1), key(2))
 	b.read(nil)
 	b.is("3 bit-errors")
 }
 
-// TestRestore: what a Watch found by itself is forgotten where the master has healed it, and stays where the master has it, too.
+// TestRestore: what a Watch found by itself is forgotten where the master has healed it, and stays where the master has
+// it, too.
 func TestRestore(t *testing.T) {
 	b := newBench(t, Defaults, 2)
 	b.readings(3, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 3: one(pma.SymbolErrorCounter, 100)})
-	b.readings(200, nil)                                                                                    // both relapse
-	b.readings(4, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 3: one(pma.SymbolErrorCounter, 100)}) // the last confirms three
+	// both relapse
+	b.readings(200, nil)
+	// the last confirms three
+	b.readings(4, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 3: one(pma.SymbolErrorCounter, 100)})
 	b.is("1 bit-errors", "3 bit-errors")
 	epoch := func(at time.Duration) int64 { return int64(at / time.Second) }
-	b.w.Restore(b.w.Save(nil, epoch).Without(key(1), key(2)), func(at int64) time.Duration { return time.Duration(at) * time.Second })
+	b.w.Restore(b.w.Save(nil, epoch).Without(key(1), key(2)), func(at int64) time.Duration {
+		return time.Duration(at) * time.Second
+	})
 	b.is("3 bit-errors")
 	b.read(nil)
 	b.is("3 bit-errors")
@@ -163,11 +173,13 @@ type world struct {
 }
 
 func newWorld(t *testing.T, spec string) *world {
-	rules, errs := Parse("t", "mild PortRcvErrors 1 1h report\nbad SymbolErrorCounter 1 1h avoid\nworse LinkDownedCounter 1 1h disable\n")
+	rules, errs := Parse("t",
+		"mild PortRcvErrors 1 1h report\nbad SymbolErrorCounter 1 1h avoid\nworse LinkDownedCounter 1 1h disable\n")
 	if errs != nil {
 		t.Fatal(errs)
 	}
-	return &world{t: t, topo: viewtest.New(t, spec, 0).Topo, rules: rules, limits: Limits{Most: Disable, Links: 10, Permille: 5}, now: 1000}
+	return &world{t: t, topo: viewtest.New(t, spec, 0).Topo, rules: rules,
+		limits: Limits{Most: Disable, Links: 10, Permille: 5}, now: 1000}
 }
 
 // port is a port of a node by its description.
@@ -186,12 +198,14 @@ func (w *world) find(k perf.Key, rule int) {
 }
 
 func (w *world) decide() []Decision {
-	excluded, decisions := Decide(In{Topo: w.topo, Now: w.now, Findings: w.findings, Excluded: w.excluded, Limits: w.limits})
+	excluded, decisions := Decide(In{Topo: w.topo, Now: w.now, Findings: w.findings, Excluded: w.excluded,
+		Limits: w.limits})
 	w.excluded = excluded
 	return decisions
 }
 
-// TestDecide: what is done for a finding is what its rule asks for, no more than is permitted, and nothing that would cut anybody off.
+// TestDecide: what is done for a finding is what its rule asks for, no more than is permitted, and nothing that would
+// cut anybody off.
 func TestDecide(t *testing.T) {
 	w := newWorld(t, "fattree:k=4,levels=2") // leaves with two spines
 	leaf := "leaf-01"
@@ -202,7 +216,8 @@ func TestDecide(t *testing.T) {
 	w.find(perf.Key{Node: 0x99, Port: 1}, 1)        // gone
 	w.find(perf.Key{Node: w.port(leaf, 1).Node}, 1) // port 0
 	want := []Decision{{}, {Avoid, Avoid, 0}, {0, 0, HostLink}, {0, 0, OnlyWay}, {0, 0, NoLink}, {0, 0, NoLink}}
-	if got := w.decide(); !slices.Equal(got, want) || len(w.excluded) != 1 || w.excluded[0].Port != w.port(leaf, 3) || w.excluded[0].Since != 1000 {
+	if got := w.decide(); !slices.Equal(got, want) || len(w.excluded) != 1 || w.excluded[0].Port != w.port(leaf, 3) ||
+		w.excluded[0].Since != 1000 {
 		t.Errorf("%+v\nwant %+v\n%+v", got, want, w.excluded)
 	}
 	// The same again changes nothing, also from the other end.
@@ -241,7 +256,8 @@ func TestDryRun(t *testing.T) {
 			if does[i].Obstacle != NoObstacle {
 				obstacles++
 			}
-			if would[i].Obstacle != does[i].Obstacle || (would[i].Would > Report) != (does[i].Does > Report) || would[i].Does > most {
+			if would[i].Obstacle != does[i].Obstacle || (would[i].Would > Report) != (does[i].Does > Report) ||
+				would[i].Does > most {
 				t.Errorf("most %v, finding %d: would %+v, does %+v", most, i, would[i], does[i])
 			}
 		}
@@ -251,9 +267,11 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestLimits: the larger of a number and a share, without what is not there, and without what the operator has isolated.
+// TestLimits: the larger of a number and a share, without what is not there, and without what the operator has
+// isolated.
 func TestLimits(t *testing.T) {
-	for _, c := range []struct{ links, permille, all, want int }{{10, 5, 100, 10}, {10, 5, 4000, 20}, {0, 5, 4000, 20}, {3, 0, 4000, 3}} {
+	for _, c := range []struct{ links, permille, all, want int }{{10, 5, 100, 10}, {10, 5, 4000, 20}, {0, 5, 4000, 20},
+		{3, 0, 4000, 3}} {
 		l := Limits{Links: c.links, Permille: c.permille}
 		if got := l.links(c.all); got != c.want {
 			t.Errorf("%+v: %d", c, got)
@@ -261,7 +279,8 @@ func TestLimits(t *testing.T) {
 	}
 	w := newWorld(t, "fattree:k=4")
 	w.limits = Limits{Most: Avoid, Links: 1}
-	w.excluded = []Excluded{{Port: perf.Key{Node: 0x99, Port: 1}, Action: Avoid}, {Port: w.port("agg-01", 3), Action: Avoid, ByHand: true}}
+	w.excluded = []Excluded{{Port: perf.Key{Node: 0x99, Port: 1}, Action: Avoid},
+		{Port: w.port("agg-01", 3), Action: Avoid, ByHand: true}}
 	w.find(perf.Key{Node: 0x99, Port: 1}, 1)
 	w.find(w.port("leaf-01", 3), 1)
 	w.find(w.port("leaf-02", 3), 1)
@@ -287,10 +306,13 @@ func TestLimits(t *testing.T) {
 	w = newWorld(t, "fattree:k=4")
 	w.limits.Links = 1 << 16
 	for i := range MaxSaved {
-		w.excluded = append(w.excluded, Excluded{Port: perf.Key{Node: 0x99, Port: uint8(i)}, Peer: perf.Key{Node: mad.GUID(0x100000 + i)}, Action: Avoid, ByHand: true})
+		w.excluded = append(w.excluded,
+			Excluded{Port: perf.Key{Node: 0x99, Port: uint8(i)}, Peer: perf.Key{Node: mad.GUID(0x100000 + i)},
+				Action: Avoid, ByHand: true})
 	}
 	w.find(w.port("leaf-01", 3), 1)
-	if got := w.decide(); got[0].Obstacle != TooMany || len(w.excluded) != MaxSaved || w.limits.links(1<<20) != MaxSaved {
+	if got := w.decide(); got[0].Obstacle != TooMany || len(w.excluded) != MaxSaved ||
+		w.limits.links(1<<20) != MaxSaved {
 		t.Errorf("%+v, %d excluded, %d permitted", got, len(w.excluded), w.limits.links(1<<20))
 	}
 }
@@ -298,7 +320,8 @@ func TestLimits(t *testing.T) {
 // TestByHand: what the operator has isolated returns at its time, or not by itself.
 func TestByHand(t *testing.T) {
 	w := newWorld(t, "fattree:k=4")
-	w.excluded = []Excluded{{Port: w.port("leaf-01", 3), Action: Avoid, ByHand: true, Until: 1500}, {Port: w.port("leaf-02", 3), Action: Avoid, ByHand: true}}
+	w.excluded = []Excluded{{Port: w.port("leaf-01", 3), Action: Avoid, ByHand: true, Until: 1500},
+		{Port: w.port("leaf-02", 3), Action: Avoid, ByHand: true}}
 	if w.decide(); len(w.excluded) != 2 {
 		t.Errorf("%+v", w.excluded)
 	}
@@ -317,7 +340,8 @@ func (w *world) disable(k perf.Key) (p topo.PortIdx, train func()) {
 	return p, func() { w.topo.Ports[p].Peer, w.topo.Ports[peer].Peer = peer, p }
 }
 
-// TestDisabled: a port that was disabled is enabled, and its link ACTIVE, before its exclusion is forgotten; but a link that does not come is not waited for.
+// TestDisabled: a port that was disabled is enabled, and its link ACTIVE, before its exclusion is forgotten; but a link
+// that does not come is not waited for.
 func TestDisabled(t *testing.T) {
 	w := newWorld(t, "fattree:k=4")
 	k := w.port("leaf-01", 3)
@@ -362,8 +386,8 @@ func TestDisabled(t *testing.T) {
 	returning("the clock went back", false)
 }
 
-// TestNotDisabledAnyMore: a port is enabled before routes only avoid its link, be it that the finding that asked for more has ended or that no more is permitted;
-// until then a finding adds no second exclusion.
+// TestNotDisabledAnyMore: a port is enabled before routes only avoid its link, be it that the finding that asked for
+// more has ended or that no more is permitted; until then a finding adds no second exclusion.
 func TestNotDisabledAnyMore(t *testing.T) {
 	for _, less := range []func(w *world){
 		func(w *world) { w.findings = w.findings[:1] },
@@ -382,21 +406,24 @@ func TestNotDisabledAnyMore(t *testing.T) {
 		less(w)
 		w.find(w.excluded[0].Peer, 1)
 		for range 2 {
-			if d := w.decide(); len(w.excluded) != 1 || w.excluded[0].State != Returning || Avoided(w.excluded)[0].Ports != sweep.PortEnabled || d[0].Does != Avoid || d[0].Obstacle != NoObstacle {
+			if d := w.decide(); len(w.excluded) != 1 || w.excluded[0].State != Returning ||
+				Avoided(w.excluded)[0].Ports != sweep.PortEnabled || d[0].Does != Avoid || d[0].Obstacle != NoObstacle {
 				t.Errorf("it is disabled: %+v, %+v", w.excluded, d)
 			}
 		}
 		w.topo.Ports[p].Info.SetPortPhysicalState(smp.PhysLinkUp)
 		w.topo.Ports[p].Info.SetPortState(smp.PortActive)
 		train()
-		if d := w.decide(); len(w.excluded) != 1 || w.excluded[0].State != InForce || w.excluded[0].Action != Avoid || d[0].Does != Avoid {
+		if d := w.decide(); len(w.excluded) != 1 || w.excluded[0].State != InForce || w.excluded[0].Action != Avoid ||
+			d[0].Does != Avoid {
 			t.Errorf("it is up again: %+v, %+v", w.excluded, d)
 		}
 	}
 }
 
-// TestHostLinks: the port in front of a host is disabled only where that is permitted and the rule asks for it, never that in front of the manager; it is
-// enabled again where it is permitted no more, or the finding has ended, also while the host is not there.
+// TestHostLinks: the port in front of a host is disabled only where that is permitted and the rule asks for it, never
+// that in front of the manager; it is enabled again where it is permitted no more, or the finding has ended, also while
+// the host is not there.
 func TestHostLinks(t *testing.T) {
 	w := newWorld(t, "fattree:k=4")
 	leaf := w.port("leaf-02", 1)
@@ -454,7 +481,8 @@ func TestHostLinks(t *testing.T) {
 		}
 	}
 	w.disable(leaf)
-	if w.decide(); len(w.excluded) != 1 || w.excluded[0].State != InForce || w.topo.Ports[p].Peer != topo.None || !LinkOf(w.topo, leaf, w.excluded).Disabled {
+	if w.decide(); len(w.excluded) != 1 || w.excluded[0].State != InForce || w.topo.Ports[p].Peer != topo.None ||
+		!LinkOf(w.topo, leaf, w.excluded).Disabled {
 		t.Errorf("it is disabled: %+v", w.excluded)
 	}
 	was := slices.Clone(w.excluded)

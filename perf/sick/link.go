@@ -6,7 +6,8 @@ import (
 	"ibsm/topo"
 )
 
-// LinkOf is the link of a port, which the subnet need not have any more. excluded are those that this manager may have disabled.
+// LinkOf is the link of a port, which the subnet need not have any more. excluded are those that this manager may have
+// disabled.
 func LinkOf(t *topo.Topo, k perf.Key, excluded []Excluded) (l Link) {
 	p := k.In(t)
 	if p != topo.None {

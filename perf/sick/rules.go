@@ -101,7 +101,8 @@ func (r *Rule) most(bits uint64, window time.Duration) (most uint64, ok bool) {
 }
 
 // Receiver are the counters that a Rule may be about.
-const Receiver = pma.ErrorCounters &^ (1<<pma.PortRcvRemotePhysicalErrors | 1<<pma.PortXmitDiscards | 1<<pma.PortRcvSwitchRelayErrors |
+const Receiver = pma.ErrorCounters &^ (1<<pma.PortRcvRemotePhysicalErrors | 1<<pma.PortXmitDiscards |
+	1<<pma.PortRcvSwitchRelayErrors |
 	1<<pma.PortXmitConstraintErrors | 1<<pma.PortRcvConstraintErrors | 1<<pma.VL15Dropped)
 
 // Defaults is the table of the rules that apply without a file.
@@ -199,7 +200,8 @@ func parseRule(words []word) (r Rule, wrong int, err string) {
 	for name := range strings.SplitSeq(words[1].text, ",") {
 		c, known := counterNamed(name)
 		if !known || !Receiver.Has(c) {
-			return r, 1, fmt.Sprintf("%q is no counter of errors that a port sees on its own link%s", name, diag.Meant(name, measureNames()))
+			return r, 1, fmt.Sprintf("%q is no counter of errors that a port sees on its own link%s", name,
+				diag.Meant(name, measureNames()))
 		}
 		r.Counters |= 1 << c
 	}
@@ -212,7 +214,8 @@ func parseLimits(r Rule, words []word) (_ Rule, wrong int, err string) {
 	if share, perBit := strings.CutSuffix(words[2].text, "/bit"); perBit && r.State == NoState {
 		r.PerBit, bad = strconv.ParseFloat(share, 64)
 		if bad != nil || !(r.PerBit > 0 && r.PerBit < 1) {
-			return r, 2, fmt.Sprintf("%q: expected a share of the bits between 0 and 1, such as 1e-12/bit", words[2].text)
+			return r, 2, fmt.Sprintf("%q: expected a share of the bits between 0 and 1, such as 1e-12/bit",
+				words[2].text)
 		}
 	} else if r.Count, bad = strconv.ParseUint(words[2].text, 10, 63); bad != nil {
 		return r, 2, fmt.Sprintf("%q: expected a number, or a share of the bits such as 1e-12/bit", words[2].text)

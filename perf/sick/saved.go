@@ -41,9 +41,10 @@ const MaxSaved = 4096
 
 // Same reports whether as much is known: the counts of findings do not matter.
 func (k *Saved) Same(o *Saved) bool {
-	return slices.Equal(k.Excluded, o.Excluded) && slices.Equal(k.Relapses, o.Relapses) && slices.EqualFunc(k.Found, o.Found, func(a, b SavedFinding) bool {
-		return a.Port == b.Port && a.Rule == b.Rule && a.Relapses == b.Relapses
-	})
+	return slices.Equal(k.Excluded, o.Excluded) && slices.Equal(k.Relapses, o.Relapses) &&
+		slices.EqualFunc(k.Found, o.Found, func(a, b SavedFinding) bool {
+			return a.Port == b.Port && a.Rule == b.Rule && a.Relapses == b.Relapses
+		})
 }
 
 // Encode is the text of Saved, nil for nothing.
@@ -103,7 +104,8 @@ func (w *Watch) Save(excluded []Excluded, at func(time.Duration) int64) *Saved {
 	k := &Saved{Excluded: excluded}
 	for _, f := range w.Findings() {
 		if len(k.Found) < MaxSaved {
-			k.Found = append(k.Found, SavedFinding{f.Port, f.Peer, f.Rule.Name, at(f.Since), f.Counted, f.Most, f.Relapses})
+			k.Found = append(k.Found, SavedFinding{f.Port, f.Peer, f.Rule.Name, at(f.Since), f.Counted, f.Most,
+				f.Relapses})
 		}
 	}
 	for at, times := range w.relapses {
@@ -111,13 +113,17 @@ func (w *Watch) Save(excluded []Excluded, at func(time.Duration) int64) *Saved {
 			k.Relapses = append(k.Relapses, Relapse{at.port, w.rules[at.rule].Name, times})
 		}
 	}
-	slices.SortFunc(k.Found, func(a, b SavedFinding) int { return cmp.Or(a.Port.Compare(b.Port), cmp.Compare(a.Rule, b.Rule)) })
-	slices.SortFunc(k.Relapses, func(a, b Relapse) int { return cmp.Or(a.Port.Compare(b.Port), cmp.Compare(a.Rule, b.Rule)) })
+	slices.SortFunc(k.Found, func(a, b SavedFinding) int {
+		return cmp.Or(a.Port.Compare(b.Port), cmp.Compare(a.Rule, b.Rule))
+	})
+	slices.SortFunc(k.Relapses, func(a, b Relapse) int {
+		return cmp.Or(a.Port.Compare(b.Port), cmp.Compare(a.Rule, b.Rule))
+	})
 	return k
 }
 
-// Restore has w know what was found before, or by another manager, by the rules that are still there, and nothing else: what it found by itself was healed there, or is
-// found again. of is a time of w for seconds since 1970.
+// Restore has w know what was found before, or by another manager, by the rules that are still there, and nothing else:
+// what it found by itself was healed there, or is found again. of is a time of w for seconds since 1970.
 func (w *Watch) Restore(k *Saved, of func(int64) time.Duration) {
 	place := map[string]int{}
 	for i := range w.rules {
@@ -143,7 +149,8 @@ func (w *Watch) Restore(k *Saved, of func(int64) time.Duration) {
 			continue
 		}
 		since := of(f.Since)
-		w.found[at] = &Finding{Port: f.Port, Peer: f.Peer, Rule: &w.rules[rule], Since: since, Last: since, Counted: f.Counted, Most: f.Most,
+		w.found[at] = &Finding{Port: f.Port, Peer: f.Peer, Rule: &w.rules[rule], Since: since, Last: since,
+			Counted: f.Counted, Most: f.Most,
 			Relapses: max(f.Relapses, 0), place: rule}
 	}
 	for _, r := range k.Relapses {

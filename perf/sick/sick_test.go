@@ -109,7 +109,8 @@ func TestBitErrors(t *testing.T) {
 	b.readings(60, map[int]counts{3: one(pma.SymbolErrorCounter, 20), 6: one(pma.SymbolErrorCounter, 40)})
 	b.is("6 bit-errors")
 	f := b.found[0]
-	if len(b.found) != 1 || f.Port != key(6) || f.Peer != key(5) || f.Since > time.Hour+4*time.Minute || f.Counted != 40*2 && f.Counted < f.Most {
+	if len(b.found) != 1 || f.Port != key(6) || f.Peer != key(5) || f.Since > time.Hour+4*time.Minute ||
+		f.Counted != 40*2 && f.Counted < f.Most {
 		t.Errorf("%d findings, the first %+v", len(b.found), f)
 	}
 	b.read(nil)
@@ -141,7 +142,8 @@ func TestUFM(t *testing.T) {
 // TestFlaps: a link that goes down again and again is found at the ends that count it; hosts that
 // reboot are not, however they look afterwards.
 func TestFlaps(t *testing.T) {
-	for _, after := range []counts{{note: perf.NoAnswer}, {note: perf.First}, {note: perf.ResetByOther}, {note: perf.AfterReboot}, {gone: true}} {
+	for _, after := range []counts{{note: perf.NoAnswer}, {note: perf.First}, {note: perf.ResetByOther},
+		{note: perf.AfterReboot}, {gone: true}} {
 		var also []string
 		switch after.note {
 		case perf.NoAnswer:
@@ -151,7 +153,8 @@ func TestFlaps(t *testing.T) {
 		}
 		b := newBench(t, Defaults, 4)
 		for range 6 {
-			b.read(map[int]counts{2: one(pma.LinkDownedCounter, 1), 5: one(pma.LinkDownedCounter, 1), 6: one(pma.LinkDownedCounter, 1)})
+			b.read(map[int]counts{2: one(pma.LinkDownedCounter, 1), 5: one(pma.LinkDownedCounter, 1),
+				6: one(pma.LinkDownedCounter, 1)})
 			b.read(map[int]counts{1: after}) // the host at port 1 rebooted
 			b.read(nil)
 		}
@@ -208,7 +211,8 @@ func TestLongReading(t *testing.T) {
 		b.span = span
 		hours := uint64(span / time.Hour)
 		b.read(map[int]counts{3: one(pma.SymbolErrorCounter, 1000*hours), 4: one(pma.LinkErrorRecoveryCounter, 3*hours),
-			6: one(pma.SymbolErrorCounter, 2000*hours), 7: one(pma.LinkErrorRecoveryCounter, 4*hours)}) // 1e-12 of 400 Gb/s is 1440 an hour
+			// 1e-12 of 400 Gb/s is 1440 an hour
+			6: one(pma.SymbolErrorCounter, 2000*hours), 7: one(pma.LinkErrorRecoveryCounter, 4*hours)})
 		b.is()
 		b.read(nil) // it confirms them
 		b.is("6 bit-errors", "7 recoveries")
@@ -218,7 +222,8 @@ func TestLongReading(t *testing.T) {
 // TestUnresponsive: a sick link is not healthy because nobody can read it, or because it is unplugged.
 func TestUnresponsive(t *testing.T) {
 	b := newBench(t, Defaults, 4)
-	b.readings(5, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 4: one(pma.SymbolErrorCounter, 100), 6: one(pma.SymbolErrorCounter, 100)})
+	b.readings(5, map[int]counts{1: one(pma.SymbolErrorCounter, 100), 4: one(pma.SymbolErrorCounter, 100),
+		6: one(pma.SymbolErrorCounter, 100)})
 	b.down = map[int]bool{3: true, 4: true}
 	b.readings(600, map[int]counts{1: {note: perf.NoAnswer}, 6: {gone: true}})
 	b.is("1 bit-errors", "1 no-replies", "4 bit-errors", "6 bit-errors")
@@ -236,7 +241,8 @@ func TestUnresponsive(t *testing.T) {
 func TestCongestion(t *testing.T) {
 	b := newBench(t, Defaults, 4)
 	n := map[pma.Counter]uint64{}
-	for _, c := range []pma.Counter{pma.PortXmitWait, pma.PortXmitDiscards, pma.PortRcvRemotePhysicalErrors, pma.PortRcvSwitchRelayErrors,
+	for _, c := range []pma.Counter{pma.PortXmitWait, pma.PortXmitDiscards, pma.PortRcvRemotePhysicalErrors,
+		pma.PortRcvSwitchRelayErrors,
 		pma.VL15Dropped, pma.PortXmitConstraintErrors, pma.PortRcvConstraintErrors, pma.QP1Dropped} {
 		n[c] = 1 << 30
 	}
@@ -251,7 +257,8 @@ func TestUncounted(t *testing.T) {
 	for c := range pma.ErrorCounters.All {
 		wild[c] = 1 << 50
 	}
-	for _, note := range []perf.Note{perf.First, perf.NoAnswer, perf.Refused, perf.ResetByOther, perf.AfterReboot, perf.Backwards, perf.Implausible} {
+	for _, note := range []perf.Note{perf.First, perf.NoAnswer, perf.Refused, perf.ResetByOther, perf.AfterReboot,
+		perf.Backwards, perf.Implausible} {
 		b.readings(3, map[int]counts{3: {note: note, n: wild}})
 	}
 	b.is()
@@ -288,14 +295,16 @@ func TestPlanted(t *testing.T) {
 		b := newBench(t, Defaults, links)
 		planted := map[int]pma.Counter{}
 		for range 1 + rnd.IntN(5) {
-			kind := []pma.Counter{pma.SymbolErrorCounter, pma.LinkErrorRecoveryCounter, pma.LinkDownedCounter, pma.LocalLinkIntegrityErrors}[rnd.IntN(4)]
+			kind := []pma.Counter{pma.SymbolErrorCounter, pma.LinkErrorRecoveryCounter, pma.LinkDownedCounter,
+				pma.LocalLinkIntegrityErrors}[rnd.IntN(4)]
 			planted[1+rnd.IntN(2*links)] = kind
 		}
 		rebooting := map[int]int{} // hosts, and the minutes until they answer
 		for range 60 {
 			special := map[int]counts{}
 			for p := 1; p <= 2*links; p++ {
-				n := map[pma.Counter]uint64{pma.PortXmitWait: rnd.Uint64N(1 << 40), pma.PortXmitDiscards: rnd.Uint64N(1000), pma.PortRcvRemotePhysicalErrors: rnd.Uint64N(100),
+				n := map[pma.Counter]uint64{pma.PortXmitWait: rnd.Uint64N(1 << 40),
+					pma.PortXmitDiscards: rnd.Uint64N(1000), pma.PortRcvRemotePhysicalErrors: rnd.Uint64N(100),
 					pma.SymbolErrorCounter: rnd.Uint64N(4)}
 				switch kind, sick := planted[p]; {
 				case sick && kind == pma.SymbolErrorCounter:
@@ -365,7 +374,8 @@ func TestParse(t *testing.T) {
 		{"# nothing\n\n", ""},
 		{"a SymbolErrorCounter,PortRcvErrors 5 1h # both\n", ""},
 		{"a SymbolErrorCounter 5\n", "t:1:22: expected a name, counters, a limit, a time and an action, not 3 words"},
-		{"a SymbolErrorCount 5 1h\n", `t:1:3: "SymbolErrorCount" is no counter of errors that a port sees on its own link; did you mean SymbolErrorCounter?`},
+		{"a SymbolErrorCount 5 1h\n",
+			`t:1:3: "SymbolErrorCount" is no counter of errors that a port sees on its own link; did you mean SymbolErrorCounter?`},
 		{"a PortXmitDiscards 5 1h\n", `t:1:3: "PortXmitDiscards" is no counter`},
 		{"a PortRcvErrors x 1h\n", `t:1:17: "x": expected a number`},
 		{"a PortRcvErrors -1 1h\n", `t:1:17: "-1": expected a number`},
@@ -382,7 +392,8 @@ func TestParse(t *testing.T) {
 	} {
 		_, errs := Parse("t", c.table)
 		switch {
-		case c.want == "" && errs != nil, c.want != "" && (len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), c.want)):
+		case c.want == "" && errs != nil, c.want != "" &&
+			(len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), c.want)):
 			t.Errorf("%q: %v, want %s", c.table, errs, cmp.Or(c.want, "no error"))
 		}
 	}
@@ -405,7 +416,9 @@ func FuzzParse(f *testing.F) {
 		rules, _ := Parse("t", table)
 		for i := range rules {
 			r := &rules[i]
-			again, errs := Parse("t", strings.Join([]string{r.Name, strings.Join(r.Measures(), ","), r.Limit(), r.Window.String(), r.Action.String()}, " "))
+			again, errs := Parse("t",
+				strings.Join([]string{r.Name, strings.Join(r.Measures(), ","), r.Limit(), r.Window.String(),
+					r.Action.String()}, " "))
 			if errs != nil || len(again) != 1 || again[0] != *r {
 				t.Errorf("%+v is read again as %+v, %v", r, again, errs)
 			}

@@ -33,7 +33,8 @@ type Finding struct {
 	clean      time.Duration // that was read since Last
 }
 
-// Left is how long the port has to be read within all limits from the last reading on before this is no finding any more.
+// Left is how long the port has to be read within all limits from the last reading on before this is no finding any
+// more.
 func (f *Finding) Left() time.Duration { return clean<<min(f.Relapses, maxRelapses) - f.clean }
 
 // clean is how long a port must have been read within all limits before it is no finding any more; each
@@ -59,7 +60,8 @@ type spot struct {
 // maxPeers bounds the ports whose last peer is known.
 const maxPeers = 1 << 18
 
-// unconfirmed is a link-down that the next reading confirms: the other end has not rebooted, from the reading on in which it was counted.
+// unconfirmed is a link-down that the next reading confirms: the other end has not rebooted, from the reading on in
+// which it was counted.
 type unconfirmed struct {
 	spot
 	event
@@ -102,7 +104,8 @@ const uncounted = perf.Implausible | perf.Backwards
 
 // Take judges a reading of all ports that ended at a time, and returns the findings that are new, and those
 // that have ended.
-func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta], link func(perf.Key) Link) (found, ended []Finding) {
+func (w *Watch) Take(end time.Duration, reading iter.Seq2[perf.Key, *perf.Delta], link func(perf.Key) Link) (found,
+	ended []Finding) {
 	since := end - w.last
 	w.last = end
 	if w.began < 0 {
@@ -229,7 +232,8 @@ func (w *Watch) nothing(d *perf.Delta) bool {
 	return n == 0
 }
 
-// peersOfDowns are the other ends of links that went down, of which this reading says whether they may have rebooted: of downs that are held, sure, or unconfirmed.
+// peersOfDowns are the other ends of links that went down, of which this reading says whether they may have rebooted:
+// of downs that are held, sure, or unconfirmed.
 func (w *Watch) peersOfDowns(sure map[perf.Key]held) map[perf.Key]bool {
 	peers := map[perf.Key]bool{}
 	for _, list := range []map[perf.Key]held{w.held, sure} {
@@ -245,7 +249,8 @@ func (w *Watch) peersOfDowns(sure map[perf.Key]held) map[perf.Key]bool {
 	return peers
 }
 
-// confirm counts the unconfirmed link-downs whose other end answers in this reading, too, and has not rebooted. downs become unconfirmed then.
+// confirm counts the unconfirmed link-downs whose other end answers in this reading, too, and has not rebooted. downs
+// become unconfirmed then.
 func (w *Watch) confirm(downs []unconfirmed, answers map[perf.Key]bool) {
 	for _, d := range w.unconfirmed {
 		if answers[d.peer] {
@@ -277,7 +282,8 @@ func (w *Watch) judge(end time.Duration, link func(perf.Key) Link) (found []Find
 			longest = max(longest, e.span)
 		}
 		l.Peer = w.peers[at.port]
-		most, known := r.most(l.Bits, max(min(r.Window, end-w.began), longest)) // a reading can be about a longer time than the rule
+		// a reading can be about a longer time than the rule
+		most, known := r.most(l.Bits, max(min(r.Window, end-w.began), longest))
 		if !known || n <= most {
 			continue
 		}
@@ -315,8 +321,8 @@ func (w *Watch) heal(end time.Duration, read map[perf.Key]time.Duration) (ended 
 	return ended
 }
 
-// dropGone ends findings of ports that are not in a reading any more, nor disabled, where there are too many findings: a host may be another port
-// in each reading. The oldest end first.
+// dropGone ends findings of ports that are not in a reading any more, nor disabled, where there are too many findings:
+// a host may be another port in each reading. The oldest end first.
 func (w *Watch) dropGone(reading iter.Seq2[perf.Key, *perf.Delta], link func(perf.Key) Link) (ended []Finding) {
 	excess := len(w.found) - MaxSaved
 	if excess <= 0 {
@@ -333,7 +339,8 @@ func (w *Watch) dropGone(reading iter.Seq2[perf.Key, *perf.Delta], link func(per
 		}
 	}
 	slices.SortFunc(gone, func(a, b spot) int {
-		return cmp.Or(cmp.Compare(w.found[a].Last, w.found[b].Last), a.port.Compare(b.port), cmp.Compare(a.rule, b.rule))
+		return cmp.Or(cmp.Compare(w.found[a].Last, w.found[b].Last), a.port.Compare(b.port),
+			cmp.Compare(a.rule, b.rule))
 	})
 	for _, at := range gone[:min(excess, len(gone))] {
 		ended = append(ended, *w.found[at])

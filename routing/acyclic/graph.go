@@ -1,6 +1,6 @@
-// Package acyclic keeps a graph free of circles while edges come and go, such as that of the dependencies between channels: each
-// node has a place above those of all that come before it, and a new edge costs a search between two places only (Pearce and Kelly,
-// "A Dynamic Topological Sort Algorithm for Directed Acyclic Graphs", 2006).
+// Package acyclic keeps a graph free of circles while edges come and go, such as that of the dependencies between
+// channels: each node has a place above those of all that come before it, and a new edge costs a search between two
+// places only (Pearce and Kelly, "A Dynamic Topological Sort Algorithm for Directed Acyclic Graphs", 2006).
 package acyclic
 
 import "slices"
@@ -16,8 +16,8 @@ type Graph struct {
 	places        []int32
 }
 
-// New is a graph without edges. place has a place for each node, no two the same, or zeroes until Number is called; the Graph
-// takes it over.
+// New is a graph without edges. place has a place for each node, no two the same, or zeroes until Number is called; the
+// Graph takes it over.
 func New(place []int32) *Graph {
 	nodes := len(place)
 	return &Graph{place: place, after: make([][]int32, nodes), prev: make([][]int32, nodes), mark: make([]int32, nodes)}

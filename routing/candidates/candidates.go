@@ -1,6 +1,7 @@
-// Package candidates finds, for each switch and each switch with end ports, all ports that would do: what adaptive routing can choose from. It is for
-// trees, and other subnets whose switches an engine has ranked. All of them lie on a shortest way that goes up and then down; a switch from which one
-// leads down only has no others. Whatever port each switch takes for each packet, packets arrive and have no credit loop, on one lane: Prove checks it by the ranks.
+// Package candidates finds, for each switch and each switch with end ports, all ports that would do: what adaptive
+// routing can choose from. It is for trees, and other subnets whose switches an engine has ranked. All of them lie on a
+// shortest way that goes up and then down; a switch from which one leads down only has no others. Whatever port each
+// switch takes for each packet, packets arrive and have no credit loop, on one lane: Prove checks it by the ranks.
 package candidates
 
 import (
@@ -17,8 +18,8 @@ type Candidates struct {
 	graph *routing.Graph
 	topo  *topo.Topo
 	ranks []int32 // by SwitchIdx; up is to a lower one
-	// Links of the ways from each switch to those in question, by from * width + to - first: by going down only, and of all. none is no way; those of
-	// more than 253 links count as none.
+	// Links of the ways from each switch to those in question, by from * width + to - first: by going down only, and of
+	// all. none is no way; those of more than 253 links count as none.
 	down, any []uint8
 	first     topo.SwitchIdx // of those in question
 	width     int            // how many
@@ -26,7 +27,8 @@ type Candidates struct {
 
 const none = 0xff
 
-// Find finds the candidates of a subnet by the ranks of its switches, no two of which are equal: routing.Tables.Ranks. The error is that of ctx.
+// Find finds the candidates of a subnet by the ranks of its switches, no two of which are equal: routing.Tables.Ranks.
+// The error is that of ctx.
 func Find(ctx context.Context, workers routing.Workers, t *topo.Topo, ranks []int32) (*Candidates, error) {
 	c := newCandidates(t, ranks, 0, len(t.Switches))
 	order := c.order()
@@ -45,13 +47,16 @@ func FindTo(t *topo.Topo, ranks []int32, to topo.SwitchIdx) *Candidates {
 
 func newCandidates(t *topo.Topo, ranks []int32, first topo.SwitchIdx, width int) *Candidates {
 	cells := len(t.Switches) * width
-	return &Candidates{graph: routing.NewGraph(t), topo: t, ranks: ranks, down: bytes.Repeat([]uint8{none}, cells), any: bytes.Repeat([]uint8{none}, cells), first: first, width: width}
+	return &Candidates{graph: routing.NewGraph(t), topo: t, ranks: ranks, down: bytes.Repeat([]uint8{none}, cells),
+		any: bytes.Repeat([]uint8{none}, cells), first: first, width: width}
 }
 
 // order are the switches, the lowest first.
 func (c *Candidates) order() []topo.SwitchIdx {
 	order := make([]topo.SwitchIdx, c.graph.Len())
-	for s, place := range routing.Ranks(len(order), func(a, b topo.SwitchIdx) int { return int(c.ranks[b]) - int(c.ranks[a]) }) {
+	for s, place := range routing.Ranks(len(order), func(a, b topo.SwitchIdx) int {
+		return int(c.ranks[b]) - int(c.ranks[a])
+	}) {
 		order[place] = topo.SwitchIdx(s)
 	}
 	return order
@@ -90,7 +95,8 @@ func (c *Candidates) further(links []uint8, s, to topo.SwitchIdx, up bool) uint8
 
 func (c *Candidates) rises(s, to topo.SwitchIdx) bool { return c.ranks[to] < c.ranks[s] }
 
-// Ports are all ports by which packets may leave a switch for another; none at that switch, and where no way goes up and then down.
+// Ports are all ports by which packets may leave a switch for another; none at that switch, and where no way goes up
+// and then down.
 func (c *Candidates) Ports(s, to topo.SwitchIdx) (ports routing.PortMask) {
 	links, up := c.any, true
 	if c.down[c.cell(s, to)] != none {
@@ -109,9 +115,10 @@ func (c *Candidates) Ports(s, to topo.SwitchIdx) (ports routing.PortMask) {
 	return ports
 }
 
-// Prove checks by the ranks alone that packets arrive and have no credit loop whatever candidate each switch takes for each packet: each leads to the destination
-// or to a switch that has candidates; and from a switch where packets have come down all of these lead down. So packets pass switches in the order of their ranks, first
-// upwards and then downwards: no circle closes. The error says where that is not so, or is that of ctx.
+// Prove checks by the ranks alone that packets arrive and have no credit loop whatever candidate each switch takes for
+// each packet: each leads to the destination or to a switch that has candidates; and from a switch where packets have
+// come down all of these lead down. So packets pass switches in the order of their ranks, first upwards and then
+// downwards: no circle closes. The error says where that is not so, or is that of ctx.
 func (c *Candidates) Prove(ctx context.Context, workers routing.Workers) error {
 	refused := make([]error, c.graph.Len())
 	tracer := routing.NewTracer(c.topo, topo.NewLIDs(nil, nil))
@@ -151,11 +158,14 @@ func (c *Candidates) proveTo(to topo.SwitchIdx, tracer *routing.Tracer) error {
 			next := tracer.Next(topo.SwitchIdx(s), port)
 			switch {
 			case next != to && all[next] == 0:
-				return fmt.Errorf("from switch %d port %d leads to switch %d, which has no way to switch %d", s, port, next, to)
+				return fmt.Errorf("from switch %d port %d leads to switch %d, which has no way to switch %d", s, port,
+					next, to)
 			case all[s] == up|down:
 				return fmt.Errorf("from switch %d packets to switch %d go up or down", s, to)
 			case all[s]&down != 0 && all[next]&up != 0:
-				return fmt.Errorf("from switch %d port %d leads down to switch %d, from where packets to switch %d go up", s, port, next, to)
+				return fmt.Errorf(
+					"from switch %d port %d leads down to switch %d, from where packets to switch %d go up", s, port,
+					next, to)
 			}
 		}
 	}
@@ -168,7 +178,8 @@ type Choice struct {
 	Mean  float64
 }
 
-// Choice counts the candidates between the switches that have hosts, as far as they reach each other; zero without two of them.
+// Choice counts the candidates between the switches that have hosts, as far as they reach each other; zero without two
+// of them.
 func (c *Candidates) Choice() (choice Choice) {
 	hosts := make([]bool, c.graph.Len())
 	for _, p := range c.topo.EndPorts {

@@ -2,8 +2,9 @@ package creditloop
 
 import "ibsm/topo"
 
-// breakers are switches of which each loop of the graph passes one, out of those that may be used. It goes along dependencies until they come back to
-// a channel that it has passed, and leaves the first such switch of that loop out from then on. broken is false if some loop passes none.
+// breakers are switches of which each loop of the graph passes one, out of those that may be used. It goes along
+// dependencies until they come back to a channel that it has passed, and leaves the first such switch of that loop out
+// from then on. broken is false if some loop passes none.
 func (g *graph) breakers(may func(topo.SwitchIdx) bool) (list []topo.SwitchIdx, broken bool) {
 	b := &breaker{graph: g, out: make([]bool, len(g.Topo.Switches)), state: make([]uint8, g.lanes*len(g.next))}
 	b.list()
@@ -74,7 +75,8 @@ func (b *breaker) push(c int32) {
 	}
 }
 
-// breaks is the first switch that may be used of the loop from a channel on the way to the end of it, None if there is none.
+// breaks is the first switch that may be used of the loop from a channel on the way to the end of it, None if there is
+// none.
 func (b *breaker) breaks(from int32, may func(topo.SwitchIdx) bool) topo.SwitchIdx {
 	for i := len(b.way) - 1; i >= 0; i-- {
 		if s := b.switchOf(b.way[i].channel); may(s) {
@@ -87,7 +89,8 @@ func (b *breaker) breaks(from int32, may func(topo.SwitchIdx) bool) topo.SwitchI
 	return topo.None
 }
 
-// leaveOut goes back to before the first channel of a switch. It returns the lowest channel that has not been seen now, if that is lower than some.
+// leaveOut goes back to before the first channel of a switch. It returns the lowest channel that has not been seen now,
+// if that is lower than some.
 func (b *breaker) leaveOut(s topo.SwitchIdx, lowest int32) int32 {
 	b.out[s] = true
 	for i := range b.way {

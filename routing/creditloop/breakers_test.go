@@ -11,19 +11,21 @@ import (
 	"ibsm/topo"
 )
 
-// TestBreakers: without the channels of the breakers the dependencies have no loop. Where they are said not to break all loops, the switches that may be used
-// do not suffice.
+// TestBreakers: without the channels of the breakers the dependencies have no loop. Where they are said not to break
+// all loops, the switches that may be used do not suffice.
 func TestBreakers(t *testing.T) {
 	const seed = 5
 	rng := rand.New(rand.NewPCG(seed, 1))
 	broken, whole := 0, 0
 	for round := range 60 {
-		spec := []string{"torus:dims=4x3,hosts=1", "torus:dims=5x5,hosts=1", "random:switches=20,degree=4,hosts=1", "fattree:k=4"}[rng.IntN(4)]
+		spec := []string{"torus:dims=4x3,hosts=1", "torus:dims=5x5,hosts=1", "random:switches=20,degree=4,hosts=1",
+			"fattree:k=4"}[rng.IntN(4)]
 		s := routingtest.NewSubnet(t, spec, minhop.Route)
 		for range 10 * (round % 3) {
 			s.Spoil(rng)
 		}
-		r, err := Find(t.Context(), In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables)})
+		r, err := Find(t.Context(),
+			In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables)})
 		if err != nil {
 			t.Fatal(err)
 		}

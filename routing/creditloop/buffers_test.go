@@ -47,7 +47,8 @@ type held struct {
 }
 
 func newTraffic(s *routingtest.Subnet, seed uint64) *traffic {
-	return &traffic{Subnet: s, rng: rand.New(rand.NewPCG(seed, 2)), turned: make([]bool, len(s.Topo.Switches)), buffer: map[routingtest.Hop][]*held{}, start: make([]*held, len(s.Topo.EndPorts))}
+	return &traffic{Subnet: s, rng: rand.New(rand.NewPCG(seed, 2)), turned: make([]bool, len(s.Topo.Switches)),
+		buffer: map[routingtest.Hop][]*held{}, start: make([]*held, len(s.Topo.EndPorts))}
 }
 
 // side is what a switch follows now.
@@ -251,7 +252,8 @@ func TestBuffersInStages(t *testing.T) {
 	for staged := 0; staged < wanted; {
 		spec := []string{"torus:dims=4x3,hosts=2", "mesh:dims=4x3,hosts=2", "torus:dims=5,hosts=3"}[rng.IntN(3)]
 		is, was := routed(t, spec, rng), routed(t, spec, rng)
-		now, old := routing.NewForwarding(is.Topo, is.LIDs, is.Tables), routing.NewForwarding(was.Topo, was.LIDs, was.Tables)
+		now, old := routing.NewForwarding(is.Topo, is.LIDs, is.Tables),
+			routing.NewForwarding(was.Topo, was.LIDs, was.Tables)
 		in := In{Topo: is.Topo, LIDs: is.LIDs, Forwarding: now, Traffic: All, Before: &Rules{Forwarding: old}}
 		tr, err := Order(t.Context(), in, 64)
 		if err != nil {
@@ -282,8 +284,9 @@ func TestBuffersInStages(t *testing.T) {
 	}
 }
 
-// TestBuffersOfTakeover: routes of OpenSM's min-hop, ftree and dfsssp become those of the engines by which auto replaces them, whole and with cables missing, while
-// packets move through finite buffers: in the stages that Order finds they never stop.
+// TestBuffersOfTakeover: routes of OpenSM's min-hop, ftree and dfsssp become those of the engines by which auto
+// replaces them, whole and with cables missing, while packets move through finite buffers: in the stages that Order
+// finds they never stop.
 func TestBuffersOfTakeover(t *testing.T) {
 	seeds := uint64(3)
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -303,7 +306,9 @@ func TestBuffersOfTakeover(t *testing.T) {
 				is = dfsssp // the next engine of auto
 			}
 			olds := map[string]*routing.Tables{"dfsssp": dfsssp}
-			for name, engine := range map[string]routing.Engine{"minhop": minhop.Route, "ftree": ftree.New(ftree.Settings{Roots: roots(in)})} {
+			for name, engine := range map[string]routing.Engine{
+				"minhop": minhop.Route, "ftree": ftree.New(ftree.Settings{Roots: roots(in)}),
+			} {
 				if tables, err := engine(t.Context(), in); err == nil {
 					olds[name] = tables
 				}
@@ -315,7 +320,8 @@ func TestBuffersOfTakeover(t *testing.T) {
 					return Rules{routing.NewForwarding(s.Topo, s.LIDs, s.Tables), s.Tables.SLs, s.Maps}
 				}
 				was, f := rules(now.Before), rules(now)
-				tr, err := Order(t.Context(), In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: f.Forwarding, SLs: f.SLs, Maps: f.Maps, Traffic: All, Before: &was}, 64)
+				tr, err := Order(t.Context(), In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: f.Forwarding, SLs: f.SLs,
+					Maps: f.Maps, Traffic: All, Before: &was}, 64)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -376,14 +382,16 @@ func TestBuffers(t *testing.T) {
 		count = 1000
 	}
 	var free, loops, turns int
-	for _, spec := range []string{"fattree:k=4", "torus:dims=4x3,hosts=1", "mesh:dims=1x5,hosts=2", "torus:dims=6,hosts=2", "random:switches=10,degree=3,hosts=1"} {
+	for _, spec := range []string{"fattree:k=4", "torus:dims=4x3,hosts=1", "mesh:dims=1x5,hosts=2",
+		"torus:dims=6,hosts=2", "random:switches=10,degree=3,hosts=1"} {
 		base := routingtest.NewSubnet(t, spec, minhop.Route)
 		for i := range count / 5 {
 			seed := uint64(i)
 			rng := rand.New(rand.NewPCG(seed, 3))
 			s := base.Changed()
 			s.Vary(rng)
-			s.Lanes, s.Turns = nil, nil // packets of a lane that is not there, or never has its turn, are findings of another kind
+			// packets of a lane that is not there, or never has its turn, are findings of another kind
+			s.Lanes, s.Turns = nil, nil
 			if i%3 == 0 {
 				s.Before = s.Changed()
 				s.Before.Spoil(rng)

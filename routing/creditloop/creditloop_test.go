@@ -36,7 +36,8 @@ func BenchmarkFind(b *testing.B) {
 				b.Run(name, func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
-						if r, err := Find(b.Context(), In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: f, Since: since}); err != nil || r.Loop != nil {
+						if r, err := Find(b.Context(),
+							In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: f, Since: since}); err != nil || r.Loop != nil {
 							b.Fatal(r, err)
 						}
 					}
@@ -76,7 +77,8 @@ func BenchmarkLanes(b *testing.B) {
 			b.Run(spec+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					r, err := Find(b.Context(), In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: f, SLs: sls, Maps: m, Lanes: lanes})
+					r, err := Find(b.Context(), In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: f, SLs: sls, Maps: m,
+						Lanes: lanes})
 					if err != nil || r.Loop != nil || r.Findings != nil {
 						b.Fatal(r, err)
 					}

@@ -15,8 +15,8 @@ type Turn struct {
 	Next   uint8 // of the switch that Port leads to; it leads to a switch, too
 }
 
-// Covering is the report by the switches of other tables, if it proves these, too: all routes are those of the report, as far as
-// they go. Otherwise it is nil. In.Since does not matter. r may be nil.
+// Covering is the report by the switches of other tables, if it proves these, too: all routes are those of the report,
+// as far as they go. Otherwise it is nil. In.Since does not matter. r may be nil.
 func (r *Report) Covering(in In) *Report {
 	if r == nil || r.number == nil {
 		return nil
@@ -43,7 +43,8 @@ func (r *Report) Covering(in In) *Report {
 		g.Tracer.Turns(was.Tracer, s, func(port uint8) { turned[port], lids = true, all })
 		for _, lid := range lids {
 			port := g.egress(0, s, lid)
-			if g.Tracer.Next(s, port) != topo.None && (turned[port] || was.egress(0, s, lid) != port || lid >= len(was.dests) || !was.dests[lid]) {
+			if g.Tracer.Next(s, port) != topo.None &&
+				(turned[port] || was.egress(0, s, lid) != port || lid >= len(was.dests) || !was.dests[lid]) {
 				return nil
 			}
 		}
@@ -58,7 +59,8 @@ func (r *Report) Covering(in In) *Report {
 func (r *Report) Rises(t Turn, via topo.SwitchIdx) bool {
 	g := r.graph
 	from, to := int(t.Switch)*g.ports+int(t.Port), int(via)*g.ports+int(t.Next)
-	if r.number == nil || int(t.SL) >= g.sls || int(t.Port) >= g.ports || int(t.Next) >= g.ports || from >= len(g.next) || g.next[from] != via || g.next[to] < 0 {
+	if r.number == nil || int(t.SL) >= g.sls || int(t.Port) >= g.ports || int(t.Next) >= g.ports ||
+		from >= len(g.next) || g.next[from] != via || g.next[to] < 0 {
 		return false
 	}
 	rises := true

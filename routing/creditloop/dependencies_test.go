@@ -22,7 +22,8 @@ func someTurn(s *routingtest.Subnet, rng *rand.Rand, sls int) (t Turn, from, to 
 		e := rng.IntN(len(ports))
 		_, next := graph.Edges(peers[e])
 		t.Port, t.Next = ports[e], next[rng.IntN(len(next))]
-		return t, routingtest.Hop{Switch: t.Switch, Port: t.Port, Lane: t.SL}, routingtest.Hop{Switch: peers[e], Port: t.Next, Lane: t.SL}
+		return t, routingtest.Hop{Switch: t.Switch, Port: t.Port, Lane: t.SL},
+			routingtest.Hop{Switch: peers[e], Port: t.Next, Lane: t.SL}
 	}
 }
 
@@ -59,7 +60,8 @@ func TestDependencies(t *testing.T) {
 				s.Spoil(rng)
 			}
 			s.Groups = nil
-			in := In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables), SLs: s.Tables.SLs}
+			in := In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables),
+				SLs: s.Tables.SLs}
 			d, err := Follow(t.Context(), in)
 			if err != nil {
 				t.Fatal(err)
@@ -113,7 +115,8 @@ func TestRises(t *testing.T) {
 				n.After[from] = map[routingtest.Hop]bool{}
 			}
 			n.After[from][to] = true
-			if r.Rises(turn, to.Switch+1) || r.Rises(Turn{SL: 1, Switch: turn.Switch, Port: turn.Port, Next: turn.Next}, to.Switch) {
+			if r.Rises(turn, to.Switch+1) || r.Rises(Turn{SL: 1, Switch: turn.Switch, Port: turn.Port, Next: turn.Next},
+				to.Switch) {
 				t.Fatalf("%s: %+v rises to another switch, or on a lane that is not known", spec, turn)
 			}
 		}
@@ -163,7 +166,8 @@ func TestCovers(t *testing.T) {
 	s := routingtest.NewSubnet(t, "fattree:k=4", minhop.Route)
 	r := find(t, s, BetweenHosts, nil)
 	covers := func(s *routingtest.Subnet) bool {
-		return nil != r.Covering(In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables)})
+		return nil != r.Covering(
+			In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables)})
 	}
 	less := s.Changed()
 	for sw := range less.Tables.LFT {
@@ -213,7 +217,8 @@ func swapped(t *topo.Topo, p topo.PortIdx) *topo.Topo {
 	for i := range s.Ports {
 		q := topo.PortIdx(i)
 		a, b := s.Ports[p].Peer, s.Ports[q].Peer
-		if q == p || q == a || b == topo.None || !s.IsSwitchPort(q) || !s.IsSwitchPort(b) || s.Ports[b].Node == s.Ports[a].Node {
+		if q == p || q == a || b == topo.None || !s.IsSwitchPort(q) || !s.IsSwitchPort(b) ||
+			s.Ports[b].Node == s.Ports[a].Node {
 			continue
 		}
 		s.Ports[p].Peer, s.Ports[b].Peer, s.Ports[q].Peer, s.Ports[a].Peer = b, p, a, q

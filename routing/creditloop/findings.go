@@ -63,7 +63,9 @@ func (g *graph) mayStop() bool {
 		}
 	}
 	return slices.ContainsFunc(g.LIDs.Owner, func(p topo.PortIdx) bool {
-		return p != topo.None && g.stopsAny(p, func(rules int) *routing.SLToVL { return g.rules[rules].Maps.Table(0, p) })
+		return p != topo.None && g.stopsAny(p, func(rules int) *routing.SLToVL {
+			return g.rules[rules].Maps.Table(0, p)
+		})
 	})
 }
 

@@ -21,8 +21,8 @@ func (g *graph) follow(ctx context.Context, lids routing.LIDSet) error {
 	return err
 }
 
-// followRoutes adds the dependencies of the routes to some LIDs: to those of as many whole blocks at once as floodSize permits, as each flood
-// passes all switches.
+// followRoutes adds the dependencies of the routes to some LIDs: to those of as many whole blocks at once as floodSize
+// permits, as each flood passes all switches.
 func (g *graph) followRoutes(ctx context.Context, lids routing.LIDSet) error {
 	var all []int32
 	ends := []int{0} // in all: of those that are followed together
@@ -56,8 +56,9 @@ func (g *graph) followRoutes(ctx context.Context, lids routing.LIDSet) error {
 	return err
 }
 
-// flood follows the routes to several LIDs together, for packets of one SL after the other: packets of one SL that are at a switch, to one LID,
-// and came in by ports of one class, are alike. So it is enough to know to which of the LIDs some come there. It belongs to one goroutine.
+// flood follows the routes to several LIDs together, for packets of one SL after the other: packets of one SL that are
+// at a switch, to one LID, and came in by ports of one class, are alike. So it is enough to know to which of the LIDs
+// some come there. It belongs to one goroutine.
 type flood struct {
 	*graph
 	lids   []int32     // those in hand, at most floodSize; the sets below have a bit for each
@@ -88,7 +89,8 @@ type onward struct {
 
 func newFlood(g *graph) *flood {
 	f := &flood{
-		graph: g, sends: make([]uint64, g.sls*len(g.sources)), came: make([]uint64, g.inputs), left: make([]uint64, g.inputs), onward: make([]onward, len(g.Rows)),
+		graph: g, sends: make([]uint64, g.sls*len(g.sources)), came: make([]uint64, g.inputs),
+		left: make([]uint64, g.inputs), onward: make([]onward, len(g.Rows)),
 	}
 	if g.used != nil {
 		f.used = make([]uint16, g.count)
@@ -118,7 +120,8 @@ func (f *flood) follow(lids []int32) {
 	}
 }
 
-// setSends finds which source sends to which of the LIDs on which SL. LIDs of one column of SLs have the same, and mostly follow each other.
+// setSends finds which source sends to which of the LIDs on which SL. LIDs of one column of SLs have the same, and
+// mostly follow each other.
 func (f *flood) setSends() {
 	clear(f.sends)
 	all := ^uint64(0) >> (floodSize - len(f.lids))

@@ -11,8 +11,9 @@ import (
 	"ibsm/topo"
 )
 
-// The dependencies of packets are those of the packets from each source to each LID, in a subnet with several blocks of LIDs; also where
-// each switch may have the tables of before; of all LIDs, and of few in each block; on one SL, and on several.
+// The dependencies of packets are those of the packets from each source to each LID, in a subnet with several blocks of
+// LIDs; also where each switch may have the tables of before; of all LIDs, and of few in each block; on one SL, and on
+// several.
 func TestFlood(t *testing.T) {
 	const seed = 10
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -38,9 +39,11 @@ func TestFlood(t *testing.T) {
 		for range 1000 {
 			s.Spoil(rng)
 		}
-		in := In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables), SLs: sls, Before: before}
+		in := In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables), SLs: sls,
+			Before: before}
 		g, want := newGraph(in), newGraph(in)
-		if blocks := len(want.dests) / routing.BlockSize; g.sls > 1 != (sls != nil || before != nil && before.SLs != nil) || blocks < 3 {
+		if blocks := len(want.dests) / routing.BlockSize; g.sls > 1 != (sls != nil || before != nil &&
+			before.SLs != nil) || blocks < 3 {
 			t.Fatalf("packets have %d SLs, and there are %d blocks", g.sls, blocks)
 		}
 		lids := g.Changed(nil)

@@ -46,7 +46,8 @@ type flow struct {
 func newGraph(in In) *graph {
 	t := in.Topo
 	in.Since = nil // or each report would keep all reports before it
-	g := &graph{In: in, Forwarding: in.Forwarding, rules: []Rules{{in.Forwarding, in.SLs, in.Maps}}, dests: make([]bool, len(in.LIDs.Owner))}
+	g := &graph{In: in, Forwarding: in.Forwarding, rules: []Rules{{in.Forwarding, in.SLs, in.Maps}},
+		dests: make([]bool, len(in.LIDs.Owner))}
 	if in.Before != nil {
 		g.rules = append(g.rules, *in.Before)
 	}
@@ -104,7 +105,9 @@ func (g *graph) start() {
 			from.flows = append(from.flows, f)
 		}
 	}
-	slices.SortFunc(g.sources, func(a, b source) int { return int(g.input(a.at, a.class)) - int(g.input(b.at, b.class)) })
+	slices.SortFunc(g.sources, func(a, b source) int {
+		return int(g.input(a.at, a.class)) - int(g.input(b.at, b.class))
+	})
 }
 
 // sends reports whether an end port sends packets of the traffic that is followed.

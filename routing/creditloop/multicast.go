@@ -112,7 +112,8 @@ func (g *graph) sender(from *source, stream int) mad.LID {
 		if !is || g.Home(mad.LID(lid)) != from.at || !g.sends(g.LIDs.Owner[lid]) {
 			continue
 		}
-		if _, port := routing.Home(g.Topo, g.LIDs.Owner[lid]); g.classOf(from.at, port) == from.class && g.stream(from.at, port, from.class) != stream {
+		if _, port := routing.Home(g.Topo, g.LIDs.Owner[lid]); g.classOf(from.at, port) == from.class &&
+			g.stream(from.at, port, from.class) != stream {
 			return mad.LID(lid)
 		}
 	}
@@ -159,7 +160,8 @@ func (g *graph) reaches(from *source, lid int, sl uint8, s topo.SwitchIdx, class
 		for i := range g.rules {
 			port := g.egress(i, p.at, lid)
 			c := int(p.at)*g.ports + int(port)
-			if port == routing.NoPath || g.next[c] < 0 || g.lost != nil && g.lost[g.stream(p.at, port, p.class)]>>sl&1 != 0 {
+			if port == routing.NoPath || g.next[c] < 0 || g.lost != nil &&
+				g.lost[g.stream(p.at, port, p.class)]>>sl&1 != 0 {
 				continue
 			}
 			stack = append(stack, place{g.next[c], g.after(c)})

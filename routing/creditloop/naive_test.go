@@ -15,7 +15,8 @@ import (
 func find(tb testing.TB, s *routingtest.Subnet, traffic Traffic, since *Report) *Report {
 	tb.Helper()
 	in := In{
-		Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables), SLs: s.Tables.SLs, Maps: s.Maps,
+		Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables), SLs: s.Tables.SLs,
+		Maps:      s.Maps,
 		Multicast: s.Groups, Traffic: traffic, Lanes: s.Lanes, Turns: s.Turns, Since: since,
 	}
 	if b := s.Before; b != nil {
@@ -33,7 +34,8 @@ func mustHold(t *testing.T, s *routingtest.Subnet, traffic Traffic, r *Report) {
 	t.Helper()
 	goes := func(f Flow) (sent bool, n *routingtest.Naive) {
 		n = s.SearchSome(traffic == BetweenHosts, func(p routingtest.Packet, sw topo.SwitchIdx) bool {
-			match := p == (routingtest.Packet{From: f.SourceLID, To: f.Dest, SL: f.SL}) && (f.Source == topo.None || f.Source == sw)
+			match := p == (routingtest.Packet{From: f.SourceLID, To: f.Dest, SL: f.SL}) &&
+				(f.Source == topo.None || f.Source == sw)
 			sent = sent || match
 			return match
 		})
@@ -42,12 +44,15 @@ func mustHold(t *testing.T, s *routingtest.Subnet, traffic Traffic, r *Report) {
 	for i, c := range r.Loop {
 		to := r.Loop[(i+1)%len(r.Loop)]
 		sent, n := goes(c.Flow)
-		if !sent || !n.After[routingtest.Hop{Switch: c.Switch, Port: c.Port, Lane: c.Lane}][routingtest.Hop{Switch: to.Switch, Port: to.Port, Lane: to.Lane}] {
+		if !sent || !n.After[routingtest.Hop{Switch: c.Switch, Port: c.Port, Lane: c.Lane}][routingtest.Hop{
+			Switch: to.Switch, Port: to.Port, Lane: to.Lane,
+		}] {
 			t.Errorf("%+v: sent %v, and does not go on to %+v", c, sent, to)
 		}
 	}
 	for _, f := range r.Findings {
-		if sent, n := goes(f.Flow); !sent || !n.Stops[routingtest.Stop{Kind: routingtest.StopKind(f.Kind), Port: f.Port, SL: f.SL, VL: f.VL}] {
+		if sent, n := goes(f.Flow); !sent ||
+			!n.Stops[routingtest.Stop{Kind: routingtest.StopKind(f.Kind), Port: f.Port, SL: f.SL, VL: f.VL}] {
 			t.Errorf("%+v: sent %v, stopped %v", f, sent, n.Stops)
 		}
 	}
@@ -76,7 +81,8 @@ func compare(t *testing.T, s *routingtest.Subnet, traffic Traffic, since *Report
 	if loop := n.HasLoop(); loop != (r.Loop != nil) {
 		t.Fatalf("traffic %d: found %+v; the naive search: %v", traffic, r.Loop, loop)
 	}
-	if (len(r.Findings) == 0) != (len(n.Stops) == 0) || len(r.Findings) < min(len(n.Stops), MaxFindings) && s.Before == nil {
+	if (len(r.Findings) == 0) != (len(n.Stops) == 0) || len(r.Findings) < min(len(n.Stops), MaxFindings) &&
+		s.Before == nil {
 		t.Fatalf("traffic %d: found %+v; the naive search: %v", traffic, r.Findings, n.Stops)
 	}
 	mustProve(t, n, r)
@@ -97,7 +103,8 @@ func TestNaive(t *testing.T) {
 	const seed = 7
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var subnets []*routingtest.Subnet
-	for _, spec := range []string{"fattree:k=4", "torus:dims=4x3,hosts=1", "mesh:dims=1x5,hosts=2", "random:switches=10,degree=3,hosts=1", "torus:dims=5,hosts=1", "fattree:k=4,sharp=on"} {
+	for _, spec := range []string{"fattree:k=4", "torus:dims=4x3,hosts=1", "mesh:dims=1x5,hosts=2",
+		"random:switches=10,degree=3,hosts=1", "torus:dims=5,hosts=1", "fattree:k=4,sharp=on"} {
 		subnets = append(subnets, routingtest.NewSubnet(t, spec, minhop.Route))
 	}
 	var free, loops, kept, findings int
@@ -124,7 +131,8 @@ func TestNaive(t *testing.T) {
 			s.Spoil(rng)
 		}
 	}
-	t.Logf("seed %d: %d without a loop, %d with one, %d without by the numbers of before; %d findings", seed, free, loops, kept, findings)
+	t.Logf("seed %d: %d without a loop, %d with one, %d without by the numbers of before; %d findings", seed, free,
+		loops, kept, findings)
 	if free == 0 || loops == 0 || kept == 0 || findings == 0 {
 		t.Error("some case did not happen")
 	}

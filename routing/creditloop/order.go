@@ -9,9 +9,9 @@ import (
 	"ibsm/topo"
 )
 
-// descents are the switches from which packets to LIDs whose routes have changed come to a channel with a
-// lower number, by the numbers of an earlier report, ascending. Without any, the numbers prove these tables, too: they are
-// those of the report returned, which has the switches of g. It is nil where the numbers say nothing about these tables.
+// descents are the switches from which packets to LIDs whose routes have changed come to a channel with a lower number,
+// by the numbers of an earlier report, ascending. Without any, the numbers prove these tables, too: they are those of
+// the report returned, which has the switches of g. It is nil where the numbers say nothing about these tables.
 func (g *graph) descents(ctx context.Context, since *Report) (from []topo.SwitchIdx, by *Report, err error) {
 	if since != nil {
 		since = since.by(g)
@@ -61,13 +61,16 @@ func (g *graph) add(since *Report) {
 // they were on in an earlier report without a loop and findings, and by the rules of before as well.
 func (g *graph) comparable(since *Report) bool {
 	was := since.graph
-	if len(since.number) != g.lanes*len(g.next) || was.ports != g.ports || len(since.Findings) > 0 || was.SLs != g.SLs || was.sls != g.sls || len(was.rules) > 1 {
+	if len(since.number) != g.lanes*len(g.next) || was.ports != g.ports || len(since.Findings) > 0 ||
+		was.SLs != g.SLs || was.sls != g.sls || len(was.rules) > 1 {
 		return false
 	}
 	if before := g.rules[len(g.rules)-1]; before.SLs != g.SLs || before.Maps != g.Maps {
 		return false
 	}
-	if g.checked() != was.checked() || g.checked() && (g.Maps != was.Maps || g.Topo != was.Topo && !g.Topo.Equal(was.Topo) || !slices.Equal(g.Lanes, was.Lanes) || !slices.Equal(g.Turns, was.Turns)) {
+	if g.checked() != was.checked() || g.checked() &&
+		(g.Maps != was.Maps || g.Topo != was.Topo && !g.Topo.Equal(was.Topo) || !slices.Equal(g.Lanes, was.Lanes) ||
+			!slices.Equal(g.Turns, was.Turns)) {
 		return false
 	}
 	for i := range g.sources {
@@ -75,8 +78,12 @@ func (g *graph) comparable(since *Report) bool {
 		if was.Forwarding.Added(s.at) {
 			continue // all entries there are others, and are looked at
 		}
-		at, is := slices.BinarySearchFunc(was.sources, was.input(s.at, s.class), func(o source, input int) int { return was.input(o.at, o.class) - input })
-		if !is || g.SLs != nil && !slices.EqualFunc(was.sources[at].flows, s.flows, func(a, b flow) bool { return a.rows[0] == b.rows[0] }) {
+		at, is := slices.BinarySearchFunc(was.sources, was.input(s.at, s.class), func(o source, input int) int {
+			return was.input(o.at, o.class) - input
+		})
+		if !is || g.SLs != nil && !slices.EqualFunc(was.sources[at].flows, s.flows, func(a, b flow) bool {
+			return a.rows[0] == b.rows[0]
+		}) {
 			return false
 		}
 	}

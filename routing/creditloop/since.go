@@ -9,9 +9,9 @@ import (
 	"ibsm/topo"
 )
 
-// by is an earlier report with the switches numbered as in the subnet of g, and where its routes and LIDs came from. Channels of switches that it did not have
-// are numbered below all others; they are of packets that start there. It is nil where nothing can be said: few switches are known, or
-// lanes matter and the switches are others.
+// by is an earlier report with the switches numbered as in the subnet of g, and where its routes and LIDs came from.
+// Channels of switches that it did not have are numbered below all others; they are of packets that start there. It is
+// nil where nothing can be said: few switches are known, or lanes matter and the switches are others.
 func (r *Report) by(g *graph) *Report {
 	was := r.graph
 	f := was.Forwarding.By(g.Topo)
@@ -61,9 +61,10 @@ func (r *Report) by(g *graph) *Report {
 	return is
 }
 
-// turns looks at the turns that packets make because entries are not what they were, whatever sends them. It returns the LIDs for which some lead to a channel whose
-// number is not higher, by the numbers of an earlier report, and for which more than a few entries have changed: their routes must be followed from
-// the sources. It adds the dependencies of the others. It ends early when ctx is done.
+// turns looks at the turns that packets make because entries are not what they were, whatever sends them. It returns
+// the LIDs for which some lead to a channel whose number is not higher, by the numbers of an earlier report, and for
+// which more than a few entries have changed: their routes must be followed from the sources. It adds the dependencies
+// of the others. It ends early when ctx is done.
 func (g *graph) turns(ctx context.Context, since *Report) (follow routing.LIDSet, known bool) {
 	follow = make(routing.LIDSet, g.Blocks())
 	var entries []routing.Entry
@@ -134,7 +135,8 @@ func (t *turner) turn(from topo.SwitchIdx, by uint8, s topo.SwitchIdx, lid int) 
 	return true
 }
 
-// onward looks at the turns of packets that leave a switch, as far as they go. Where they go round, some turn does not lead to a higher number.
+// onward looks at the turns of packets that leave a switch, as far as they go. Where they go round, some turn does not
+// lead to a higher number.
 func (t *turner) onward(s topo.SwitchIdx, lid int) bool {
 	if t.seen[s] == lid {
 		return true

@@ -27,7 +27,8 @@ func TestSinceOtherSLs(t *testing.T) {
 	}
 	for _, lanes := range [][]uint8{nil, slices.Repeat([]uint8{4}, len(s.Topo.Ports))} {
 		for _, sls := range [][2]uint8{{3, 6}, {6, 3}} {
-			in := In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables), Maps: maps, Lanes: lanes}
+			in := In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables),
+				Maps: maps, Lanes: lanes}
 			search := func(sl uint8, since *Report) *Report {
 				in.Multicast, in.Since = []mcast.Group{{Tree: &mcast.Tree{MLID: 0xc001}, SL: sl}}, since
 				r, err := Find(t.Context(), in)
@@ -49,7 +50,8 @@ func TestSinceOtherSLs(t *testing.T) {
 // The cost of a changed entry does not grow with the number of ways that packets have from there.
 func TestSinceManyWays(t *testing.T) {
 	const side = 20
-	spec := fmt.Sprintf("mesh:dims=%dx%d,hosts=1", side, side) // from one corner to the other there are more than 10^10 ways
+	// from one corner to the other there are more than 10^10 ways
+	spec := fmt.Sprintf("mesh:dims=%dx%d,hosts=1", side, side)
 	s := routingtest.NewSubnet(t, spec, minhop.Route)
 	graph := routing.NewGraph(s.Topo)
 	hops, err := routing.NewHops(t.Context(), 0, graph)
@@ -69,7 +71,8 @@ func TestSinceManyWays(t *testing.T) {
 			tables.LFT = append(tables.LFT, row)
 			peers, ports := graph.Edges(topo.SwitchIdx(at))
 			for j, peer := range peers {
-				if hops.From(peer)[root] < hops.From(topo.SwitchIdx(at))[root] && (i == 1 || row[lid] == routing.NoPath) {
+				if hops.From(peer)[root] < hops.From(topo.SwitchIdx(at))[root] &&
+					(i == 1 || row[lid] == routing.NoPath) {
 					row[lid] = ports[j]
 				}
 			}
@@ -93,14 +96,16 @@ func TestSinceLiving(t *testing.T) {
 	if os.Getenv("IBSM_PROOF") != "" {
 		seeds = 300
 	}
-	specs := []string{"fattree:k=4", "torus:dims=3x3,hosts=1", "mesh:dims=3x4,hosts=1", "random:switches=10,degree=3,hosts=1", "torus:dims=6,hosts=1"}
+	specs := []string{"fattree:k=4", "torus:dims=3x3,hosts=1", "mesh:dims=3x4,hosts=1",
+		"random:switches=10,degree=3,hosts=1", "torus:dims=6,hosts=1"}
 	renumbered, loops, free := 0, 0, 0
 	for seed := range uint64(seeds) {
 		t.Logf("seed %d", seed)
 		rng := rand.New(rand.NewPCG(seed, 77))
 		f := routingtest.NewLiving(t, nettest.Generate(t, specs[seed%5]), uint8(rng.IntN(2)))
 		upDown := func(root topo.SwitchIdx) (*routing.Tables, error) {
-			engine := updn.New(updn.Settings{Roots: []mad.GUID{f.Topo.Nodes[f.Topo.Switches[root]].GUID}, ConnectRoots: true}, routing.Balancing{})
+			engine := updn.New(updn.Settings{Roots: []mad.GUID{f.Topo.Nodes[f.Topo.Switches[root]].GUID},
+				ConnectRoots: true}, routing.Balancing{})
 			return engine(t.Context(), routing.In{Topo: f.Topo, LIDs: f.LIDs})
 		}
 		tables, err := minhop.Route(t.Context(), routing.In{Topo: f.Topo, LIDs: f.LIDs})
@@ -124,7 +129,10 @@ func TestSinceLiving(t *testing.T) {
 					}
 				}
 			}
-			if last != nil && last.by(newGraph(In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables)})) != last {
+			if last != nil &&
+				last.by(newGraph(
+					In{Topo: s.Topo, LIDs: s.LIDs,
+						Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables)})) != last {
 				renumbered++
 			}
 			r := compare(t, s, BetweenHosts, last)
@@ -145,7 +153,8 @@ func TestSinceLiving(t *testing.T) {
 			case 1:
 				tables, err = upDown(topo.SwitchIdx(rng.IntN(len(f.Topo.Switches))))
 			case 2:
-				tables, err = minhop.Route(t.Context(), routing.In{Topo: f.Topo, LIDs: f.LIDs, Prev: found, Keep: routing.KeepMinimal})
+				tables, err = minhop.Route(t.Context(),
+					routing.In{Topo: f.Topo, LIDs: f.LIDs, Prev: found, Keep: routing.KeepMinimal})
 			case 3:
 				tables, err = upDown(0)
 			}
@@ -155,7 +164,8 @@ func TestSinceLiving(t *testing.T) {
 			tables.Top = f.LIDs.Top
 		}
 	}
-	t.Logf("%d seeds: %d with a loop, %d without after one without, %d with other switches", seeds, loops, free, renumbered)
+	t.Logf("%d seeds: %d with a loop, %d without after one without, %d with other switches", seeds, loops, free,
+		renumbered)
 	if loops == 0 || free == 0 || renumbered == 0 {
 		t.Error("some case did not happen")
 	}
@@ -172,7 +182,8 @@ func sameAsAfresh(t *testing.T, s *routingtest.Subnet, since *verify.Report) *ve
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Count != want.Count || got.Longest != want.Longest || got.Routes != want.Routes || !slices.Equal(got.Examples, want.Examples) || !slices.Equal(got.Good(), want.Good()) {
+	if got.Count != want.Count || got.Longest != want.Longest || got.Routes != want.Routes ||
+		!slices.Equal(got.Examples, want.Examples) || !slices.Equal(got.Good(), want.Good()) {
 		t.Fatalf("found %+v; without what was found before %+v", got.Count, want.Count)
 	}
 	return got

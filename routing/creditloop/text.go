@@ -26,7 +26,8 @@ func Text(t *topo.Topo, loop []Channel, name func(*topo.Node) string) string {
 // Text says which packets take the channel and then the next one of its loop.
 func (c *Channel) Text(t *topo.Topo, name func(*topo.Node) string) string {
 	node := func(s topo.SwitchIdx) *topo.Node { return &t.Nodes[t.Switches[s]] }
-	return fmt.Sprintf("%q port %d, lane %d: packets from %q to LID %v", name(node(c.Switch)), c.Port, c.Lane, name(node(c.Source)), c.Dest)
+	return fmt.Sprintf("%q port %d, lane %d: packets from %q to LID %v", name(node(c.Switch)), c.Port, c.Lane,
+		name(node(c.Source)), c.Dest)
 }
 
 // Description is what a node calls itself, for Text.

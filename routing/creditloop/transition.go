@@ -73,7 +73,8 @@ func (t *transition) remapped(s topo.SwitchIdx) bool {
 	for out := 1; out <= int(t.in.Topo.Nodes[n].NumPorts); out++ {
 		p := t.in.Topo.Port(n, uint8(out))
 		for from := range int(t.in.Topo.Nodes[n].NumPorts) + 1 {
-			if is, was := t.in.Maps.Table(uint8(from), p), t.in.Before.Maps.Table(uint8(from), p); is != was && !is.Equal(was) {
+			if is, was := t.in.Maps.Table(uint8(from), p), t.in.Before.Maps.Table(uint8(from), p); is != was &&
+				!is.Equal(was) {
 				return true
 			}
 		}
@@ -83,7 +84,8 @@ func (t *transition) remapped(s topo.SwitchIdx) bool {
 
 // next is the next stage of the switches that are left, and the risk of writing them all if there is no
 // other way.
-func (t *transition) next(ctx context.Context, rest []topo.SwitchIdx) (now []topo.SwitchIdx, risk []Channel, err error) {
+func (t *transition) next(ctx context.Context, rest []topo.SwitchIdx) (now []topo.SwitchIdx, risk []Channel,
+	err error) {
 	if now, err = t.numbered(ctx, rest); now == nil && err == nil {
 		now, risk, err = t.most(ctx, rest)
 	}
@@ -99,9 +101,10 @@ func (t *transition) next(ctx context.Context, rest []topo.SwitchIdx) (now []top
 	return now, nil, err
 }
 
-// numbered is as many of the switches that are left as the numbers of the new rules prove: those from which
-// packets could come to a lower number wait until others are written. Where that is not enough, those that no host is on go first, so that
-// packets which are sent there find the new ways, or last, when none are sent there any more. Nil if the numbers prove none.
+// numbered is as many of the switches that are left as the numbers of the new rules prove: those from which packets
+// could come to a lower number wait until others are written. Where that is not enough, those that no host is on go
+// first, so that packets which are sent there find the new ways, or last, when none are sent there any more. Nil if the
+// numbers prove none.
 func (t *transition) numbered(ctx context.Context, rest []topo.SwitchIdx) (now []topo.SwitchIdx, err error) {
 	for now = slices.Clone(rest); len(now) > 0; {
 		from, known, err := t.descents(ctx, rest, now)
@@ -139,8 +142,10 @@ func (t *transition) numbered(ctx context.Context, rest []topo.SwitchIdx) (now [
 	return nil, nil
 }
 
-// descents are those while some of the switches that are left are written. known is false where the numbers of the new rules say nothing.
-func (t *transition) descents(ctx context.Context, rest, now []topo.SwitchIdx) (from []topo.SwitchIdx, known bool, err error) {
+// descents are those while some of the switches that are left are written. known is false where the numbers of the new
+// rules say nothing.
+func (t *transition) descents(ctx context.Context, rest, now []topo.SwitchIdx) (from []topo.SwitchIdx, known bool,
+	err error) {
 	for _, s := range now {
 		t.stage[s] = writing
 	}
@@ -153,7 +158,8 @@ func (t *transition) descents(ctx context.Context, rest, now []topo.SwitchIdx) (
 
 // most is many of some switches that can be written in any order, and the loop that keeps others from
 // that. It leaves out switches until the loops that it finds are gone; nil if none is left.
-func (t *transition) most(ctx context.Context, some []topo.SwitchIdx) (now []topo.SwitchIdx, risk []Channel, err error) {
+func (t *transition) most(ctx context.Context, some []topo.SwitchIdx) (now []topo.SwitchIdx, risk []Channel,
+	err error) {
 	for _, s := range some {
 		t.stage[s] = writing
 	}
@@ -216,7 +222,8 @@ func (t *transition) maps(old ...int) *routing.Maps {
 	m := &routing.Maps{Of: make([][]*routing.SLToVL, len(t.in.Topo.Ports))}
 	for p := range m.Of {
 		from, port := t.in.Maps, topo.PortIdx(p)
-		if s := t.in.Topo.Nodes[t.in.Topo.Ports[p].Node].Switch; s != topo.None && slices.Contains(old, t.stage[s]) || s == topo.None && len(old) > 1 {
+		if s := t.in.Topo.Nodes[t.in.Topo.Ports[p].Node].Switch; s != topo.None && slices.Contains(old, t.stage[s]) ||
+			s == topo.None && len(old) > 1 {
 			from = t.in.Before.Maps
 		}
 		if from != nil {

@@ -43,13 +43,15 @@ func TestOrder(t *testing.T) {
 	}
 	var count [2]struct{ once, staged, risks int } // without and with a report of the new routes
 	for range seeds {
-		spec := []string{"torus:dims=4x3,hosts=1", "mesh:dims=4x3,hosts=1", "torus:dims=5,hosts=1", "random:switches=10,degree=4,hosts=1", "fattree:k=4"}[rng.IntN(5)]
+		spec := []string{"torus:dims=4x3,hosts=1", "mesh:dims=4x3,hosts=1", "torus:dims=5,hosts=1",
+			"random:switches=10,degree=4,hosts=1", "fattree:k=4"}[rng.IntN(5)]
 		is, was := routed(t, spec, rng), routed(t, spec, rng)
 		rules := func(s *routingtest.Subnet) Rules {
 			return Rules{routing.NewForwarding(s.Topo, s.LIDs, s.Tables), s.Tables.SLs, nil}
 		}
 		old, now := rules(was), rules(is)
-		tr, err := Order(t.Context(), In{Topo: is.Topo, LIDs: is.LIDs, Forwarding: now.Forwarding, SLs: now.SLs, Before: &old}, 64)
+		tr, err := Order(t.Context(), In{Topo: is.Topo, LIDs: is.LIDs, Forwarding: now.Forwarding, SLs: now.SLs,
+			Before: &old}, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +60,8 @@ func TestOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := In{Topo: is.Topo, LIDs: is.LIDs, Forwarding: now.Forwarding, SLs: now.SLs, Before: &old, Since: report}
-		if _, since, err := newGraph(in).descents(t.Context(), report); (since != nil) != (report.Loop == nil) || err != nil {
+		if _, since, err := newGraph(in).descents(t.Context(), report); (since != nil) != (report.Loop == nil) ||
+			err != nil {
 			t.Fatalf("seed %d, %s: %v, %v", seed, spec, since, err)
 		}
 		quick, err := Order(t.Context(), in, 64)
@@ -117,7 +120,8 @@ func routed(t *testing.T, spec string, rng *rand.Rand) *routingtest.Subnet {
 		return s
 	}
 	root := s.Topo.Nodes[s.Topo.Switches[rng.IntN(len(s.Topo.Switches))]].GUID
-	return routingtest.NewSubnet(t, spec, updn.New(updn.Settings{Roots: []mad.GUID{root}, ConnectRoots: true}, routing.Balancing{}))
+	return routingtest.NewSubnet(t, spec, updn.New(updn.Settings{Roots: []mad.GUID{root}, ConnectRoots: true},
+		routing.Balancing{}))
 }
 
 // TestOrderOfMaps: new mapping tables of a switch make it one that changes, and nothing else does.
@@ -126,12 +130,14 @@ func TestOrderOfMaps(t *testing.T) {
 	f := routing.NewForwarding(s.Topo, s.LIDs, s.Tables)
 	m := &routing.Maps{Of: make([][]*routing.SLToVL, len(s.Topo.Ports))}
 	m.Of[s.Topo.Port(s.Topo.Switches[2], 1)] = []*routing.SLToVL{{1, 1}}
-	tr, err := Order(t.Context(), In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: f, Maps: m, Before: &Rules{Forwarding: f}}, 64)
+	tr, err := Order(t.Context(), In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: f, Maps: m, Before: &Rules{Forwarding: f}},
+		64)
 	if err != nil || tr.Risk != nil || len(tr.Stages) != 1 || !slices.Equal(tr.Stages[0], []topo.SwitchIdx{2}) {
 		t.Errorf("%+v, %v", tr, err)
 	}
 	same := &routing.Maps{Of: make([][]*routing.SLToVL, len(s.Topo.Ports))}
-	tr, err = Order(t.Context(), In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: f, Maps: same, Before: &Rules{Forwarding: f}}, 64)
+	tr, err = Order(t.Context(),
+		In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: f, Maps: same, Before: &Rules{Forwarding: f}}, 64)
 	if err != nil || tr.Stages != nil {
 		t.Errorf("%+v, %v", tr, err)
 	}

@@ -12,7 +12,9 @@ import (
 
 // rule says how an attempt chooses.
 type rule struct {
-	short     bool // the shortest of several ways; otherwise those that bring the fewest dependencies, so that more room is left for others
+	// the shortest of several ways; otherwise those that bring the fewest dependencies, so that more room is left for
+	// others
+	short     bool
 	even      bool // of those that bring few dependencies that with the fewest routes on its fullest link
 	backwards bool // ways to the last destinations first
 	onlySL0   bool // no other SLs for paths between hosts
@@ -110,8 +112,8 @@ func (g *graph) noRoom(i, j topo.SwitchIdx) error {
 	return fmt.Errorf("%w: between %q and %q", ErrNoRoom, g.name(i), g.name(j))
 }
 
-// addEven adds the dependencies of all paths that are not odd, of those between hosts or of others. It reports false, and adds none
-// of others, if there is a circle.
+// addEven adds the dependencies of all paths that are not odd, of those between hosts or of others. It reports false,
+// and adds none of others, if there is a circle.
 func (g *graph) addEven(ctx context.Context, hosts bool) (fits bool) {
 	passed := make([]bool, g.order.Len()) // by node: packets to the LID in hand have come by
 	var nodes []int32
@@ -125,7 +127,8 @@ func (g *graph) addEven(ctx context.Context, hosts bool) (fits bool) {
 				g.findSame(lid, lids[0])
 			}
 			for s := range g.Rows {
-				if g.same[s] == same || g.odd[s*len(g.Rows)+home] || g.Rows[s][lid] == routing.NoPath || g.between(topo.SwitchIdx(s), topo.SwitchIdx(home)) != hosts {
+				if g.same[s] == same || g.odd[s*len(g.Rows)+home] || g.Rows[s][lid] == routing.NoPath ||
+					g.between(topo.SwitchIdx(s), topo.SwitchIdx(home)) != hosts {
 					continue
 				}
 				g.follow(topo.SwitchIdx(s), lid, 0, func(from, to int32) bool {

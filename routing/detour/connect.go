@@ -10,7 +10,8 @@ import (
 	"ibsm/topo"
 )
 
-// connect gives switches without a way to a destination one: to those with hosts, or to others. When ctx is done it stops.
+// connect gives switches without a way to a destination one: to those with hosts, or to others. When ctx is done it
+// stops.
 func (g *graph) connect(ctx context.Context, hosts bool) error {
 	order := make([]topo.SwitchIdx, len(g.homes))
 	for i := range order {
@@ -29,8 +30,8 @@ func (g *graph) connect(ctx context.Context, hosts bool) error {
 	return nil
 }
 
-// connectTo gives switches ways to one destination. Those with hosts come first, as soon as they can have one, and of these the one
-// whose way is best.
+// connectTo gives switches ways to one destination. Those with hosts come first, as soon as they can have one, and of
+// these the one whose way is best.
 func (g *graph) connectTo(ctx context.Context, t topo.SwitchIdx) error {
 	lid := g.homes[t][0]
 	near := g.near[:0] // without a way, next to a switch that has one: the best that is known of each
@@ -113,7 +114,8 @@ func (g *graph) compare(a, b *step) int {
 		return cmp.Or(closes, cmp.Compare(a.hops, b.hops), cmp.Compare(a.full, b.full), cmp.Compare(a.adds, b.adds))
 	}
 	if g.rule.even {
-		return cmp.Or(closes, cmp.Compare(max(a.adds, fewAdds), max(b.adds, fewAdds)), cmp.Compare(a.full, b.full), cmp.Compare(a.adds, b.adds), cmp.Compare(a.hops, b.hops))
+		return cmp.Or(closes, cmp.Compare(max(a.adds, fewAdds), max(b.adds, fewAdds)), cmp.Compare(a.full, b.full),
+			cmp.Compare(a.adds, b.adds), cmp.Compare(a.hops, b.hops))
 	}
 	return cmp.Or(closes, cmp.Compare(a.adds, b.adds), cmp.Compare(a.hops, b.hops))
 }
@@ -127,7 +129,8 @@ func (g *graph) steps(s, t topo.SwitchIdx, over *topo.SwitchIdx) []step {
 			continue
 		}
 		if hops, full := g.hops(g.next[c], g.homes[t][0]); hops >= 0 {
-			steps = append(steps, step{choice: choice{s, t, uint8(port)}, found: true, hops: hops, full: max(full, g.load[int(s)<<8|port])})
+			steps = append(steps, step{choice: choice{s, t, uint8(port)}, found: true, hops: hops,
+				full: max(full, g.load[int(s)<<8|port])})
 		}
 	}
 	g.scratch = steps
@@ -147,8 +150,8 @@ func (g *graph) estimate(s, t topo.SwitchIdx, over *topo.SwitchIdx) (best step) 
 	return best
 }
 
-// best is the best way of a switch to another, over a switch next to it that has one. If the port that it has taken last brings no
-// dependency, that is good enough, unless there are shorter ways and these are wanted.
+// best is the best way of a switch to another, over a switch next to it that has one. If the port that it has taken
+// last brings no dependency, that is good enough, unless there are shorter ways and these are wanted.
 func (g *graph) best(s, t topo.SwitchIdx) (best step) {
 	steps := g.steps(s, t, nil)
 	others := func(a *step) int { // 1 for all ports but that
@@ -165,7 +168,8 @@ func (g *graph) best(s, t topo.SwitchIdx) (best step) {
 	})
 	for i := range steps {
 		g.set(s, t, steps[i].port)
-		if steps[i].adds, steps[i].closes = g.count(s, g.unlike[t][0]); steps[i].adds == 0 && !g.rule.even && !g.rule.short {
+		if steps[i].adds, steps[i].closes = g.count(s, g.unlike[t][0]); steps[i].adds == 0 && !g.rule.even &&
+			!g.rule.short {
 			steps = steps[:i+1]
 			break
 		}
@@ -189,8 +193,8 @@ func (g *graph) best(s, t topo.SwitchIdx) (best step) {
 	return best
 }
 
-// count is the number of dependencies that the path from a switch to a LID brings on SL 0. never says that one of them is known to
-// close a circle.
+// count is the number of dependencies that the path from a switch to a LID brings on SL 0. never says that one of them
+// is known to close a circle.
 func (g *graph) count(s topo.SwitchIdx, lid mad.LID) (adds int, never bool) {
 	g.follow(s, lid, 0, func(a, b int32) bool {
 		if a >= 0 && !g.order.Has(a, b) {
@@ -240,7 +244,8 @@ func (g *graph) set(s, t topo.SwitchIdx, port uint8) {
 	}
 }
 
-// hops is how many links packets take from a switch to a LID, -1 if they do not arrive, and the routes on the fullest of these.
+// hops is how many links packets take from a switch to a LID, -1 if they do not arrive, and the routes on the fullest
+// of these.
 func (g *graph) hops(s topo.SwitchIdx, lid mad.LID) (hops int, full uint32) {
 	for ; g.Rows[s][lid] != routing.NoPath; hops++ {
 		at := int(s)<<8 | int(g.Rows[s][lid])

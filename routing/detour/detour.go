@@ -1,7 +1,7 @@
-// Package detour finds ways around missing cables and switches, and keeps them free of credit loops. The paths of an engine pass
-// channels in an order that the engine knows. Where there is no such path, a switch sends packets to any switch next to it that has
-// a way, if no circle of channels closes that waits for each other. If each would close one, the paths get a higher SL,
-// by which packets are on lanes where none closes.
+// Package detour finds ways around missing cables and switches, and keeps them free of credit loops. The paths of an
+// engine pass channels in an order that the engine knows. Where there is no such path, a switch sends packets to any
+// switch next to it that has a way, if no circle of channels closes that waits for each other. If each would close one,
+// the paths get a higher SL, by which packets are on lanes where none closes.
 //
 // Paths of the engine have SL 0, whatever others need.
 package detour
@@ -29,11 +29,13 @@ type In struct {
 	// Maps are the lanes of all SLs. They must be the same for packets from all end ports of a switch.
 	Maps *routing.Maps
 	SLs  int // that paths may have: 0 and so on
-	// Odd are the paths that may break the order, by SwitchIdx of the source * switches + SwitchIdx of the destination; nil for none.
+	// Odd are the paths that may break the order, by SwitchIdx of the source * switches + SwitchIdx of the destination;
+	// nil for none.
 	Odd []bool
 	// Load is how many routes between hosts leave by each port, by SwitchIdx * 256 + port; nil for none.
 	Load []uint32
-	// Trunks are trees for multicast groups, of which the first is kept whose packets close no credit loop; nil for none.
+	// Trunks are trees for multicast groups, of which the first is kept whose packets close no credit loop; nil for
+	// none.
 	Trunks iter.Seq[Tree]
 }
 
@@ -42,8 +44,8 @@ var ErrNoRoom = errors.New("a credit loop remains")
 
 // Result is what Complete found.
 type Result struct {
-	// SLs are those of paths by SwitchIdx of the source and of the destination. Both directions between two switches have the
-	// same one, so that an answer with the SL of the question closes no loop.
+	// SLs are those of paths by SwitchIdx of the source and of the destination. Both directions between two switches
+	// have the same one, so that an answer with the SL of the question closes no loop.
 	SLs [][]uint8
 	// Unproved says that packets from or to switches without hosts can be part of a credit loop.
 	Unproved bool
@@ -54,8 +56,8 @@ type Result struct {
 // Note is what there is to say of tables that are Unproved.
 const Note = "packets from or to switches without hosts can be part of a credit loop, for want of lanes; packets between hosts cannot"
 
-// Complete gives switches the ways that they lack, as far as cables lead there, in Rows. Paths between switches with hosts come first.
-// The error is ErrNoRoom with two switches, or that of ctx.
+// Complete gives switches the ways that they lack, as far as cables lead there, in Rows. Paths between switches with
+// hosts come first. The error is ErrNoRoom with two switches, or that of ctx.
 func Complete(ctx context.Context, in In) (*Result, error) {
 	g := newGraph(in)
 	if !g.lost() && !slices.Contains(in.Odd, true) && (in.Trunks == nil || g.known()) {
@@ -69,7 +71,8 @@ func Complete(ctx context.Context, in In) (*Result, error) {
 		return nil, fmt.Errorf("%w: among the ways that lead around nothing", ErrNoRoom)
 	}
 	var a *attempt
-	for _, rule := range [...]rule{{short: true, onlySL0: true}, {even: true, onlySL0: true}, {onlySL0: true}, {onlySL0: true, backwards: true}, {}, {backwards: true}} {
+	for _, rule := range [...]rule{{short: true, onlySL0: true}, {even: true, onlySL0: true}, {onlySL0: true},
+		{onlySL0: true, backwards: true}, {}, {backwards: true}} {
 		if a = g.try(ctx, rule); a.failed == nil || ctx.Err() != nil {
 			break
 		}
@@ -83,8 +86,8 @@ func Complete(ctx context.Context, in In) (*Result, error) {
 	return &a.Result, nil
 }
 
-// graph is the channels between switches on lanes, and their dependencies. A channel on a lane is the node lane * count +
-// channel.
+// graph is the channels between switches on lanes, and their dependencies. A channel on a lane is the node lane * count
+// + channel.
 type graph struct {
 	In
 	channel []int32            // by SwitchIdx * 256 + port: that of the link to another switch, -1 for none
@@ -120,7 +123,8 @@ func newGraph(in In) *graph {
 	if in.Odd == nil {
 		in.Odd = make([]bool, n*n)
 	}
-	g := &graph{In: in, odd: in.Odd, channel: slices.Repeat([]int32{-1}, n<<8), homes: make([][]mad.LID, n), hosts: make([]uint32, n), peers: make([][]topo.SwitchIdx, n), zero: make([]uint8, n), same: make([]sameness, n)}
+	g := &graph{In: in, odd: in.Odd, channel: slices.Repeat([]int32{-1}, n<<8), homes: make([][]mad.LID, n),
+		hosts: make([]uint32, n), peers: make([][]topo.SwitchIdx, n), zero: make([]uint8, n), same: make([]sameness, n)}
 	links := routing.NewGraph(t)
 	for s := range topo.SwitchIdx(n) {
 		peers, ports := links.Edges(s)
@@ -181,8 +185,8 @@ func (g *graph) distinguish(ctx context.Context) error {
 // noSLs give all paths SL 0.
 func (g *graph) noSLs() [][]uint8 { return slices.Repeat([][]uint8{g.zero}, len(g.Rows)) }
 
-// follow calls do for each channel on a lane that packets of an SL take from a switch to a LID, with the one before it, -1 for
-// none, as long as it returns true.
+// follow calls do for each channel on a lane that packets of an SL take from a switch to a LID, with the one before it,
+// -1 for none, as long as it returns true.
 func (g *graph) follow(s topo.SwitchIdx, lid mad.LID, sl uint8, do func(from, to int32) bool) {
 	in, from := uint8(0), int32(-1)
 	for range g.Rows {

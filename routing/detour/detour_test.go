@@ -17,13 +17,14 @@ import (
 	"ibsm/topo"
 )
 
-// TestNothingLost: whatever entries a random fabric lacks, with lanes enough all switches get their ways, without a credit
-// loop, and no path in order gets another SL.
+// TestNothingLost: whatever entries a random fabric lacks, with lanes enough all switches get their ways, without a
+// credit loop, and no path in order gets another SL.
 func TestNothingLost(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	odd, several := 0, 0
 	for seed := range 40 {
-		s := routingtest.NewSubnet(t, fmt.Sprintf("random:switches=16,degree=3,hosts=1,seed=%d", seed), nue.New(nue.Settings{MaxVLs: 1, QoS: true, Switches: true}))
+		s := routingtest.NewSubnet(t, fmt.Sprintf("random:switches=16,degree=3,hosts=1,seed=%d", seed),
+			nue.New(nue.Settings{MaxVLs: 1, QoS: true, Switches: true}))
 		n := len(s.Tables.LFT)
 		in := In{Topo: s.Topo, LIDs: s.LIDs, Rows: s.Tables.LFT, SLs: 15, Odd: make([]bool, n*n)}
 		for range 20 {
@@ -39,7 +40,9 @@ func TestNothingLost(t *testing.T) {
 		if err != nil || report.Bad() > 0 {
 			t.Fatalf("%+v, %v", report, err)
 		}
-		loops, err := creditloop.Find(t.Context(), creditloop.In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: report.Forwarding(), SLs: s.Tables.SLs, Traffic: creditloop.All})
+		loops, err := creditloop.Find(t.Context(),
+			creditloop.In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: report.Forwarding(), SLs: s.Tables.SLs,
+				Traffic: creditloop.All})
 		if err != nil || loops.Loop != nil {
 			t.Fatalf("%+v, %v", loops.Loop, err)
 		}

@@ -43,7 +43,8 @@ func (g *graph) firstTrunk(ctx context.Context) *routing.Trunk {
 	return nil
 }
 
-// fits reports whether packets along a tree, from all hosts to all others, close no credit loop with those of the paths.
+// fits reports whether packets along a tree, from all hosts to all others, close no credit loop with those of the
+// paths.
 func (g *graph) fits(tree *routing.Trunk) bool {
 	branches := make([][]branch, len(g.Rows))
 	for s := range tree.Up {
@@ -51,7 +52,8 @@ func (g *graph) fits(tree *routing.Trunk) bool {
 		for i, port := range link.Up {
 			up, down := g.channel[s<<8|int(port)], g.channel[int(link.To)<<8|int(link.Down[i])]
 			branches[s] = append(branches[s], branch{to: link.To, port: port, out: up, in: down})
-			branches[link.To] = append(branches[link.To], branch{to: topo.SwitchIdx(s), port: link.Down[i], out: down, in: up})
+			branches[link.To] = append(branches[link.To], branch{to: topo.SwitchIdx(s), port: link.Down[i], out: down,
+				in: up})
 		}
 	}
 	lanes := make([][]uint8, len(g.next)) // by channel
@@ -72,7 +74,8 @@ func (g *graph) fits(tree *routing.Trunk) bool {
 					continue
 				}
 				for _, lane := range lanes[in.in] {
-					fits = fits && g.depend(g.node(lane, in.in), g.node(g.Maps.Table(in.port, g.out[out.out]).VL(0), out.out))
+					fits = fits && g.depend(g.node(lane, in.in),
+						g.node(g.Maps.Table(in.port, g.out[out.out]).VL(0), out.out))
 				}
 			}
 		}
@@ -81,7 +84,8 @@ func (g *graph) fits(tree *routing.Trunk) bool {
 	return fits
 }
 
-// eachInput calls do for each port by which packets of a tree come to a switch that leave it by a branch, 0 for those of its hosts.
+// eachInput calls do for each port by which packets of a tree come to a switch that leave it by a branch, 0 for those
+// of its hosts.
 func (g *graph) eachInput(of []branch, out *branch, do func(port uint8)) {
 	do(0)
 	for i := range of {

@@ -37,15 +37,16 @@ func New(s Settings, spread routing.Balancing) routing.Engine {
 		if err != nil {
 			return nil, err
 		}
-		rule := routing.Rule{Start: routing.Down, Last: routing.Up, Never: routing.Down, Leads: func(s, to topo.SwitchIdx) routing.Direction {
-			switch {
-			case rank[s] < rank[to]:
-				return routing.Down
-			case rank[s] > rank[to]:
-				return routing.Up
-			}
-			return routing.Level
-		}}
+		rule := routing.Rule{Start: routing.Down, Last: routing.Up, Never: routing.Down,
+			Leads: func(s, to topo.SwitchIdx) routing.Direction {
+				switch {
+				case rank[s] < rank[to]:
+					return routing.Down
+				case rank[s] > rank[to]:
+					return routing.Up
+				}
+				return routing.Level
+			}}
 		ways, err := routing.NewRankedWays(ctx, in.Workers, in.Topo, b.Graph, rule)
 		if err == nil && s.ConnectRoots {
 			rule.Penalty = ways.Longest + 1

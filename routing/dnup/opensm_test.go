@@ -47,7 +47,8 @@ func compare(t *testing.T, file string, lmc int, connect bool) {
 	if !strings.Contains(run.Log, "dnup tables configured") {
 		t.Fatal("OpenSM did not route by dnup")
 	}
-	tables, err := New(Settings{ConnectRoots: connect}, routing.Balancing{})(t.Context(), routing.In{Topo: run.Topo, LIDs: run.LIDs})
+	tables, err := New(Settings{ConnectRoots: connect}, routing.Balancing{})(t.Context(),
+		routing.In{Topo: run.Topo, LIDs: run.LIDs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +56,8 @@ func compare(t *testing.T, file string, lmc int, connect bool) {
 	mustForbid(t, run, tables)
 }
 
-// mustForbid checks the proof of tables that are OpenSM's: the entries that OpenSM leaves empty are lost where hosts or the manager need them,
-// and in no other place: the rules forbid all others.
+// mustForbid checks the proof of tables that are OpenSM's: the entries that OpenSM leaves empty are lost where hosts or
+// the manager need them, and in no other place: the rules forbid all others.
 func mustForbid(t *testing.T, run *routingtest.Run, tables *routing.Tables) {
 	t.Helper()
 	report, err := verify.Check(t.Context(), 0, run.Topo, run.LIDs, tables, nil)
@@ -65,6 +66,7 @@ func mustForbid(t *testing.T, run *routingtest.Run, tables *routing.Tables) {
 	}
 	needed, others := run.Empty(tables)
 	if report.Bad() != needed || report.Unreached() != needed || report.Count[verify.Forbidden] != others {
-		t.Errorf("%d entries that hosts or the manager need are empty, and %d others; the proof says %v, such as %+v", needed, others, report.Count, report.Examples)
+		t.Errorf("%d entries that hosts or the manager need are empty, and %d others; the proof says %v, such as %+v",
+			needed, others, report.Count, report.Examples)
 	}
 }

@@ -26,11 +26,15 @@ func TestOpenSM(t *testing.T) {
 		{"dragonfly", 0},
 		{"random:switches=30,degree=4,hosts=2,seed=4", 1},
 	} {
-		t.Run(fmt.Sprintf("%s lmc %d", c.spec, c.lmc), func(t *testing.T) { compare(t, routingtest.File(t, c.spec), c.lmc) })
+		t.Run(fmt.Sprintf("%s lmc %d", c.spec, c.lmc), func(t *testing.T) {
+			compare(t, routingtest.File(t, c.spec), c.lmc)
+		})
 	}
 	for _, file := range routingtest.Files(t) {
 		for lmc := range 3 {
-			t.Run(fmt.Sprintf("%s lmc %d", file[strings.LastIndex(file, "/")+1:], lmc), func(t *testing.T) { compare(t, file, lmc) })
+			t.Run(fmt.Sprintf("%s lmc %d", file[strings.LastIndex(file, "/")+1:], lmc), func(t *testing.T) {
+				compare(t, file, lmc)
+			})
 		}
 	}
 }

@@ -51,7 +51,8 @@ func withLanes(in routing.In, lanes uint8) routing.In {
 	return in
 }
 
-// mustRoute checks that packets arrive from everywhere, and that there is no credit loop and nothing that stops packets.
+// mustRoute checks that packets arrive from everywhere, and that there is no credit loop and nothing that stops
+// packets.
 func mustRoute(t testing.TB, in routing.In, tables *routing.Tables, traffic creditloop.Traffic) {
 	t.Helper()
 	report, err := verify.Check(t.Context(), 0, in.Topo, in.LIDs, tables, nil)
@@ -59,13 +60,15 @@ func mustRoute(t testing.TB, in routing.In, tables *routing.Tables, traffic cred
 		t.Fatalf("%+v, %v", report, err)
 	}
 	loops, err := creditloop.Find(t.Context(), creditloop.In{
-		Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Lanes: in.Lanes, Traffic: traffic,
+		Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Maps: tables.SLs.Lanes(),
+		Lanes: in.Lanes, Traffic: traffic,
 	})
 	if err != nil || loops.Loop != nil || len(loops.Findings) > 0 {
 		t.Fatalf("%+v, %+v, %v", loops.Loop, loops.Findings, err)
 	}
 	err = certificate.Check(t.Context(), certificate.In{
-		Topo: in.Topo, LIDs: in.LIDs, Tables: tables, Maps: tables.SLs.Lanes(), Hosts: traffic == creditloop.BetweenHosts, Lanes: in.Lanes, Number: loops.Number,
+		Topo: in.Topo, LIDs: in.LIDs, Tables: tables, Maps: tables.SLs.Lanes(),
+		Hosts: traffic == creditloop.BetweenHosts, Lanes: in.Lanes, Number: loops.Number,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -98,12 +101,13 @@ func someGroups(t testing.TB, in routing.In, trunk *routing.Trunk) (groups []mca
 	return groups
 }
 
-// TestMulticast: packets of multicast groups, whose trees are parts of the trunk, close no credit loop with the others. Without the
-// trunk they do, so that the test would find one. Damaged fabrics can be without a trunk.
+// TestMulticast: packets of multicast groups, whose trees are parts of the trunk, close no credit loop with the others.
+// Without the trunk they do, so that the test would find one. Damaged fabrics can be without a trunk.
 func TestMulticast(t *testing.T) {
 	find := func(in routing.In, tables *routing.Tables, trunk *routing.Trunk) *creditloop.Report {
 		report, err := creditloop.Find(t.Context(), creditloop.In{
-			Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Lanes: in.Lanes, Multicast: someGroups(t, in, trunk),
+			Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), SLs: tables.SLs,
+			Maps: tables.SLs.Lanes(), Lanes: in.Lanes, Multicast: someGroups(t, in, trunk),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -129,10 +133,12 @@ func TestMulticast(t *testing.T) {
 			t.Errorf("%+v, %+v", report.Loop, report.Findings)
 		}
 	}
-	for _, spec := range []string{"dragonfly:a=4,p=2,h=2", "dragonfly:a=4,p=2,h=2,groups=3", "dragonfly:a=6,p=3,h=3,groups=7"} {
+	for _, spec := range []string{"dragonfly:a=4,p=2,h=2", "dragonfly:a=4,p=2,h=2,groups=3",
+		"dragonfly:a=6,p=3,h=3,groups=7"} {
 		check(withLanes(routingtest.Problem(t, spec), 2), true)
 		for seed := range 10 {
-			check(withLanes(routingtest.Problem(t, fmt.Sprintf("%s,missing-links=5%%,seed=%d", spec, seed+1)), 8), false)
+			check(withLanes(routingtest.Problem(t, fmt.Sprintf("%s,missing-links=5%%,seed=%d", spec, seed+1)), 8),
+				false)
 		}
 	}
 	for _, f := range []plus{{3, 2, 2, 2, 1}, {5, 4, 4, 4, 2}, {9, 4, 4, 2, 2}, {4, 3, 3, 3, 4}} {
@@ -149,10 +155,12 @@ func TestMulticast(t *testing.T) {
 	}
 }
 
-// TestWhole: whole dragonflies take two lanes and one SL, and their fullest link has no more routes than with other engines.
+// TestWhole: whole dragonflies take two lanes and one SL, and their fullest link has no more routes than with other
+// engines.
 func TestWhole(t *testing.T) {
 	for _, spec := range []string{
-		"dragonfly:a=4,p=2,h=2", "dragonfly:a=4,p=2,h=2,groups=5", "dragonfly:a=4,p=2,h=2,groups=3", "dragonfly:a=6,p=3,h=3,groups=7", "dragonfly:a=5,p=2,h=3,groups=4", "dragonfly:a=8,p=4,h=4,groups=9",
+		"dragonfly:a=4,p=2,h=2", "dragonfly:a=4,p=2,h=2,groups=5", "dragonfly:a=4,p=2,h=2,groups=3",
+		"dragonfly:a=6,p=3,h=3,groups=7", "dragonfly:a=5,p=2,h=3,groups=4", "dragonfly:a=8,p=4,h=4,groups=9",
 	} {
 		in := withLanes(routingtest.Problem(t, spec), 2)
 		tables, err := Route(t.Context(), in, groups(in))
@@ -203,21 +211,24 @@ func fullest(t testing.TB, in routing.In, tables *routing.Tables) (most uint32) 
 	return most
 }
 
-// TestDamaged: with cables and switches missing everything is reached, without a credit loop. Four lanes are enough for all of these
-// fabrics, two for nearly all, and nearly none needs a second SL.
+// TestDamaged: with cables and switches missing everything is reached, without a credit loop. Four lanes are enough for
+// all of these fabrics, two for nearly all, and nearly none needs a second SL.
 func TestDamaged(t *testing.T) {
 	seeds := 20
 	if os.Getenv("IBSM_PROOF") != "" {
 		seeds = 200
 	}
-	for _, spec := range []string{"dragonfly:a=4,p=2,h=2", "dragonfly:a=4,p=2,h=2,groups=5", "dragonfly:a=6,p=3,h=3,groups=7", "dragonfly:a=6,p=1,h=3"} {
-		for _, damage := range []string{"missing-links=1%", "missing-links=3%", "missing-links=10%", "missing-switches=1", "missing-switches=2,missing-links=5%"} {
+	for _, spec := range []string{"dragonfly:a=4,p=2,h=2", "dragonfly:a=4,p=2,h=2,groups=5",
+		"dragonfly:a=6,p=3,h=3,groups=7", "dragonfly:a=6,p=1,h=3"} {
+		for _, damage := range []string{"missing-links=1%", "missing-links=3%", "missing-links=10%",
+			"missing-switches=1", "missing-switches=2,missing-links=5%"} {
 			for lanes, most := range map[uint8]int{2: seeds / 20, 4: 0} {
 				t.Run(fmt.Sprintf("%s,%s/%d lanes", spec, damage, lanes), func(t *testing.T) {
 					t.Parallel()
 					refused, several := 0, 0
 					for seed := range seeds {
-						in := withLanes(routingtest.Problem(t, fmt.Sprintf("%s,%s,seed=%d", spec, damage, seed+1)), lanes)
+						in := withLanes(routingtest.Problem(t, fmt.Sprintf("%s,%s,seed=%d", spec, damage, seed+1)),
+							lanes)
 						tables, err := Route(t.Context(), in, groups(in))
 						if err != nil {
 							refused++
@@ -241,8 +252,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestRandom: parallel cables, cables from a switch to itself, switches in no group, hosts with two ports, GUIDs in any order, several
-// LIDs with holes between them: everything is reached that has cables, without a credit loop.
+// TestRandom: parallel cables, cables from a switch to itself, switches in no group, hosts with two ports, GUIDs in any
+// order, several LIDs with holes between them: everything is reached that has cables, without a credit loop.
 func TestRandom(t *testing.T) {
 	numbers, routed := uint64(300), 0
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -279,7 +290,8 @@ func TestRandom(t *testing.T) {
 // TestRefused: with one lane a dragonfly is refused, with the reason.
 func TestRefused(t *testing.T) {
 	in := withLanes(routingtest.Problem(t, "dragonfly"), 1)
-	if _, err := Route(t.Context(), in, groups(in)); err == nil || !strings.Contains(err.Error(), "takes two lanes, and links between switches have one") {
+	if _, err := Route(t.Context(), in, groups(in)); err == nil ||
+		!strings.Contains(err.Error(), "takes two lanes, and links between switches have one") {
 		t.Error(err)
 	}
 }
@@ -366,7 +378,8 @@ func TestCancelled(t *testing.T) {
 }
 
 func BenchmarkRoute(b *testing.B) {
-	for _, spec := range []string{"dragonfly:a=12,p=6,h=6,groups=73", "dragonfly:a=12,p=6,h=6,groups=25", "dragonfly:a=12,p=6,h=6,groups=73,missing-links=3%", "dragonfly:a=12,p=6,h=6,groups=73,missing-links=10%"} {
+	for _, spec := range []string{"dragonfly:a=12,p=6,h=6,groups=73", "dragonfly:a=12,p=6,h=6,groups=25",
+		"dragonfly:a=12,p=6,h=6,groups=73,missing-links=3%", "dragonfly:a=12,p=6,h=6,groups=73,missing-links=10%"} {
 		b.Run(spec, func(b *testing.B) {
 			in := withLanes(routingtest.Problem(b, spec), 8)
 			d := groups(in)

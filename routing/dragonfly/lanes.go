@@ -24,8 +24,9 @@ type mapper struct {
 	tables [2][2]*routing.SLToVL // by the lanes of SL 0 and SL 1
 }
 
-// maps are the SL to VL mapping tables with which paths have so many SLs. SL 1 is for odd paths that stay on VL 0 between two
-// cables inside a group, and each higher one has the lane of its number. Other SLs, which hosts may use by themselves, are like 0.
+// maps are the SL to VL mapping tables with which paths have so many SLs. SL 1 is for odd paths that stay on VL 0
+// between two cables inside a group, and each higher one has the lane of its number. Other SLs, which hosts may use by
+// themselves, are like 0.
 func (n *network) maps(sls int) *routing.Maps {
 	m := &mapper{network: n, sls: sls}
 	ends := []*routing.SLToVL{{}}
@@ -81,9 +82,10 @@ func (m *mapper) table(in, out side) *routing.SLToVL {
 	return m.on(0, 0)
 }
 
-// turnsOut are the tables of a switch for packets to another of the group, where some of them are on their way out of it; nil
-// if none are.
-func (m *mapper) turnsOut(s, to topo.SwitchIdx, of []*routing.SLToVL, scratch []between) ([]*routing.SLToVL, []between) {
+// turnsOut are the tables of a switch for packets to another of the group, where some of them are on their way out of
+// it; nil if none are.
+func (m *mapper) turnsOut(s, to topo.SwitchIdx, of []*routing.SLToVL, scratch []between) ([]*routing.SLToVL,
+	[]between) {
 	var own []*routing.SLToVL
 	for _, b := range m.local[s] {
 		if m.lanes < 2 || b.To == to || m.cable(b.To, to) != nil || len(m.global[to]) == 0 {

@@ -28,7 +28,8 @@ type network struct {
 // newNetwork sorts the cables. A switch that is in no group has one of its own.
 func newNetwork(in routing.In, d *shape.Dragonfly) *network {
 	count := len(d.Of)
-	n := &network{In: in, lanes: int(routing.LeastLanes(in.Lanes)), group: make([]int32, count), groups: make([][]topo.SwitchIdx, len(d.Groups)), member: make([]int32, count)}
+	n := &network{In: in, lanes: int(routing.LeastLanes(in.Lanes)), group: make([]int32, count),
+		groups: make([][]topo.SwitchIdx, len(d.Groups)), member: make([]int32, count)}
 	n.spine = make([]bool, count)
 	if d.Plus {
 		copy(n.spine, d.Spine)
@@ -55,8 +56,8 @@ func newNetwork(in routing.In, d *shape.Dragonfly) *network {
 		}
 	}
 	n.plus = n.isPlus()
-	// Packets that leave the order of channels for a gap go up and then down. So spines, which have many leaves above them,
-	// and switches with few cables are low.
+	// Packets that leave the order of channels for a gap go up and then down. So spines, which have many leaves above
+	// them, and switches with few cables are low.
 	n.height = routing.Ranks(count, func(a, b topo.SwitchIdx) int {
 		switch {
 		case n.spine[a] && !n.spine[b]:
@@ -69,11 +70,13 @@ func newNetwork(in routing.In, d *shape.Dragonfly) *network {
 	return n
 }
 
-// isPlus reports whether all cables are those of a dragonfly+: between leaves and spines of a group, and between spines of
-// different ones.
+// isPlus reports whether all cables are those of a dragonfly+: between leaves and spines of a group, and between spines
+// of different ones.
 func (n *network) isPlus() bool {
 	for s := range n.local {
-		if !n.spine[s] && len(n.global[s]) > 0 || slices.ContainsFunc(n.local[s], func(b spread.Bundle) bool { return n.spine[b.To] == n.spine[s] }) {
+		if !n.spine[s] && len(n.global[s]) > 0 || slices.ContainsFunc(n.local[s], func(b spread.Bundle) bool {
+			return n.spine[b.To] == n.spine[s]
+		}) {
 			return false
 		}
 	}
@@ -91,14 +94,14 @@ func (n *network) cable(from, to topo.SwitchIdx) []spread.Way {
 // between is a switch over which packets go from a switch to another of the group, to which it has no cable.
 type between struct {
 	at topo.SwitchIdx
-	// out says that packets are on their way out of the group, and stay on VL 0; others have VL 1 from here on, and go no farther
-	// than the other switch.
+	// out says that packets are on their way out of the group, and stay on VL 0; others have VL 1 from here on, and go
+	// no farther than the other switch.
 	out bool
 	up  bool // it is higher than both
 }
 
-// betweens are the switches between two of a group that have no cable. Ways out of the group and ways in it take turns: a
-// switch cannot distinguish them by the ports alone.
+// betweens are the switches between two of a group that have no cable. Ways out of the group and ways in it take turns:
+// a switch cannot distinguish them by the ports alone.
 func (n *network) betweens(into []between, from, to topo.SwitchIdx) []between {
 	into = into[:0]
 	several, turn := len(n.global[to]) > 0, false
@@ -116,8 +119,8 @@ func (n *network) betweens(into []between, from, to topo.SwitchIdx) []between {
 	return into
 }
 
-// inOrder reports whether packets to the switch after a between keep the order of channels there. Those that have come into the
-// group are on VL 1 before it and after it, so they must go up and then down.
+// inOrder reports whether packets to the switch after a between keep the order of channels there. Those that have come
+// into the group are on VL 1 before it and after it, so they must go up and then down.
 func (n *network) inOrder(m between, from topo.SwitchIdx) bool {
 	return !m.out && (m.up || len(n.global[from]) == 0)
 }

@@ -25,7 +25,8 @@ func (f plus) build(t testing.TB, missing float64, seed uint64) routing.In {
 	n := &net.Net{}
 	add := func(kind mad.NodeType, desc string, ports int) int32 {
 		guid := mad.GUID(0x1000 + 0x100*len(n.Nodes))
-		node := net.Node{ID: fmt.Sprintf("N-%d", len(n.Nodes)), Desc: desc, Type: kind, GUID: guid, SystemImageGUID: guid, EnhancedPort0: true, Ports: make([]net.Port, ports+1)}
+		node := net.Node{ID: fmt.Sprintf("N-%d", len(n.Nodes)), Desc: desc, Type: kind, GUID: guid,
+			SystemImageGUID: guid, EnhancedPort0: true, Ports: make([]net.Port, ports+1)}
 		for i := range node.Ports {
 			node.Ports[i] = net.Port{Peer: net.NoEnd, GUID: guid + mad.GUID(i)}
 			if kind == mad.Switch {
@@ -40,7 +41,8 @@ func (f plus) build(t testing.TB, missing float64, seed uint64) routing.In {
 		if n.Nodes[a].Type == mad.Switch && n.Nodes[b].Type == mad.Switch && rng.Float64() < missing {
 			return
 		}
-		n.Nodes[a].Ports[aPort].Peer, n.Nodes[b].Ports[bPort].Peer = net.End{Node: b, Port: uint8(bPort)}, net.End{Node: a, Port: uint8(aPort)}
+		n.Nodes[a].Ports[aPort].Peer, n.Nodes[b].Ports[bPort].Peer = net.End{Node: b, Port: uint8(bPort)},
+			net.End{Node: a, Port: uint8(aPort)}
 	}
 	spine, leaf := make([][]int32, f.groups), make([][]int32, f.groups)
 	for g := range f.groups {
@@ -94,8 +96,8 @@ func TestPlus(t *testing.T) {
 	}
 }
 
-// TestPlusDamaged: with cables missing everything is reached that has some, without a credit loop. With eight lanes that is so for all
-// packets, and otherwise at least for those between hosts.
+// TestPlusDamaged: with cables missing everything is reached that has some, without a credit loop. With eight lanes
+// that is so for all packets, and otherwise at least for those between hosts.
 func TestPlusDamaged(t *testing.T) {
 	seeds := 20
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -103,7 +105,8 @@ func TestPlusDamaged(t *testing.T) {
 	}
 	for _, f := range []plus{{3, 2, 2, 2, 1}, {5, 4, 4, 4, 2}, {9, 4, 4, 2, 2}, {4, 3, 3, 3, 4}} {
 		for i, missing := range []float64{0.01, 0.03, 0.1} {
-			for lanes, most := range map[uint8]int{1: []int{seeds / 10, seeds / 2, seeds}[i], 2: []int{0, seeds / 5, seeds * 3 / 4}[i], 4: 0, 8: 0} {
+			for lanes, most := range map[uint8]int{1: []int{seeds / 10, seeds / 2, seeds}[i],
+				2: []int{0, seeds / 5, seeds * 3 / 4}[i], 4: 0, 8: 0} {
 				t.Run(fmt.Sprintf("%+v without %v/%d lanes", f, missing, lanes), func(t *testing.T) {
 					t.Parallel()
 					refused, several, unproved := 0, 0, 0

@@ -22,8 +22,9 @@ const (
 	twice              // a cable to another group, to a switch that has one to the group of the destination
 )
 
-// search finds the ways to one destination switch after the other. All ways pass channels in this order: those inside groups on VL 0, up
-// and then down; between groups on VL 0; between groups on VL 1; inside groups on VL 1, up and then down.
+// search finds the ways to one destination switch after the other. All ways pass channels in this order: those inside
+// groups on VL 0, up and then down; between groups on VL 0; between groups on VL 1; inside groups on VL 1, up and then
+// down.
 type search struct {
 	*network
 	kind  []kind             // by switch
@@ -39,7 +40,8 @@ type search struct {
 
 func newSearch(n *network) *search {
 	count := len(n.group)
-	return &search{network: n, kind: make([]kind, count), cost: make([]int32, count), ways: make([][]spread.Way, count), over: make([][]topo.SwitchIdx, count), flat: make([]bool, count)}
+	return &search{network: n, kind: make([]kind, count), cost: make([]int32, count), ways: make([][]spread.Way, count),
+		over: make([][]topo.SwitchIdx, count), flat: make([]bool, count)}
 }
 
 // find finds the ways to a switch.
@@ -61,18 +63,19 @@ func (w *search) find(t topo.SwitchIdx) {
 	w.findBypass(twice)
 }
 
-// onOneLane reports, for the switches of the order one after the other, whether the ways from a switch keep the order of channels on
-// one lane: up to a spine, between groups, and down.
+// onOneLane reports, for the switches of the order one after the other, whether the ways from a switch keep the order
+// of channels on one lane: up to a spine, between groups, and down.
 func (w *search) onOneLane(s topo.SwitchIdx) bool {
 	k := w.kind[s]
-	w.flat[s] = k != bypass && k != twice && !(k == aside && w.spine[s]) && !slices.ContainsFunc(w.ways[s], func(way spread.Way) bool {
-		return !w.flat[way.To] || k == across && w.kind[way.To] == aside
-	})
+	w.flat[s] = k != bypass && k != twice && !(k == aside && w.spine[s]) &&
+		!slices.ContainsFunc(w.ways[s], func(way spread.Way) bool {
+			return !w.flat[way.To] || k == across && w.kind[way.To] == aside
+		})
 	return w.flat[s]
 }
 
-// add adds ways to a switch that has none, or whose ways are of the same kind; of these only the cheapest count. It reports whether
-// they do.
+// add adds ways to a switch that has none, or whose ways are of the same kind; of these only the cheapest count. It
+// reports whether they do.
 func (w *search) add(s topo.SwitchIdx, k kind, cost int32, ways []spread.Way) bool {
 	switch {
 	case w.kind[s] == lost:
@@ -106,8 +109,8 @@ func (w *search) findInside() {
 	}
 }
 
-// findAcross finds the ways that begin with a cable to the group of the destination. Those that come in at the destination are no
-// better than others, so that all cables between two groups have their part.
+// findAcross finds the ways that begin with a cable to the group of the destination. Those that come in at the
+// destination are no better than others, so that all cables between two groups have their part.
 func (w *search) findAcross() {
 	for _, s := range w.groups[w.group[w.at]] {
 		if w.kind[s] == lost {
@@ -159,8 +162,8 @@ func (w *search) findBypass(k kind) {
 	}
 }
 
-// only are the ways of a switch to all LIDs at the destination: none if they are not the same for all. A switch inside a group that has
-// no hosts, such as a spine on the way to another spine, takes one for all.
+// only are the ways of a switch to all LIDs at the destination: none if they are not the same for all. A switch inside
+// a group that has no hosts, such as a spine on the way to another spine, takes one for all.
 func (w *search) only(s topo.SwitchIdx, p *spread.Placer) []spread.Way {
 	ways := w.ways[s]
 	if w.kind[s] != bypass && w.kind[s] != aside {
@@ -189,7 +192,8 @@ func (w *search) regular(s topo.SwitchIdx, p *spread.Placer) (ways []spread.Way)
 	return ways
 }
 
-// findTwice finds the ways that begin with a cable to a third group, to a switch that has one to that of the destination.
+// findTwice finds the ways that begin with a cable to a third group, to a switch that has one to that of the
+// destination.
 func (w *search) findTwice() {
 	for s := range w.kind {
 		for _, b := range w.global[s] {

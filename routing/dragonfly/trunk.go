@@ -8,9 +8,10 @@ import (
 	"ibsm/topo"
 )
 
-// Multicast packets share their lanes with all others, so the trees of all groups are parts of one, the trunk. Its root is the highest
-// switch of a group, and all others of that are next to it; in each other group all are next to the one by which the group is joined
-// to that of the root. So packets come into a group, and leave it again, only in the group of the root, and there they go up and then down.
+// Multicast packets share their lanes with all others, so the trees of all groups are parts of one, the trunk. Its root
+// is the highest switch of a group, and all others of that are next to it; in each other group all are next to the one
+// by which the group is joined to that of the root. So packets come into a group, and leave it again, only in the group
+// of the root, and there they go up and then down.
 
 // mostTrunks is how many trees are tried.
 const mostTrunks = 32
@@ -42,7 +43,8 @@ func (n *network) trunk(root topo.SwitchIdx) detour.Tree {
 		entry, cable := topo.SwitchIdx(topo.None), (*spread.Bundle)(nil)
 		for _, s := range members {
 			for i := range n.global[s] {
-				if b := &n.global[s][i]; n.group[b.To] == home && tree.Has(b.To) && (cable == nil || len(n.local[s]) > len(n.local[entry])) {
+				if b := &n.global[s][i]; n.group[b.To] == home && tree.Has(b.To) &&
+					(cable == nil || len(n.local[s]) > len(n.local[entry])) {
 					entry, cable = s, b
 				}
 			}
@@ -60,8 +62,8 @@ func (n *network) trunk(root topo.SwitchIdx) detour.Tree {
 	return *tree
 }
 
-// gather joins the other switches of a group to one of them: those next to it, and of a dragonfly+ the others to these. It reports
-// whether all are joined but for spines.
+// gather joins the other switches of a group to one of them: those next to it, and of a dragonfly+ the others to these.
+// It reports whether all are joined but for spines.
 func (n *network) gather(tree *detour.Tree, to topo.SwitchIdx) (all bool) {
 	all = true
 	members := n.groups[n.group[to]]

@@ -13,12 +13,14 @@ import (
 	"ibsm/topo/netwalk"
 )
 
-// TestAnotherSubnet: a dump of another subnet is refused with its place. OpenSM takes it, and leaves the subnet without routes.
+// TestAnotherSubnet: a dump of another subnet is refused with its place. OpenSM takes it, and leaves the subnet without
+// routes.
 func TestAnotherSubnet(t *testing.T) {
 	first := routingtest.OpenSM(t, routingtest.File(t, "fattree:k=4"), "minhop")
 	var ring strings.Builder
 	for s := range 3 {
-		fmt.Fprintf(&ring, "switchguid=%#x\nSwitch 8 \"s%d\"\n[1] \"h%d\"[1]\n[2] \"s%d\"[3]\n[3] \"s%d\"[2]\n\n", 0x201+s, s, s, (s+1)%3, (s+2)%3)
+		fmt.Fprintf(&ring, "switchguid=%#x\nSwitch 8 \"s%d\"\n[1] \"h%d\"[1]\n[2] \"s%d\"[3]\n[3] \"s%d\"[2]\n\n",
+			0x201+s, s, s, (s+1)%3, (s+2)%3)
 		fmt.Fprintf(&ring, "caguid=%#x\nHca 1 \"h%d\"\n[1] \"s%d\"[1]\n\n", 0x1000+s*16, s, s)
 	}
 	n, err := net.Parse("ring", []byte(ring.String()))
@@ -31,11 +33,13 @@ func TestAnotherSubnet(t *testing.T) {
 	}
 	in := routing.In{Topo: subnet, LIDs: topo.SequentialLIDs(subnet, 0)}
 	for name, engine := range map[string]routing.Engine{
-		"opensm-lfts.dump":       readLFTs(t, filepath.Join(first.Dir, "opensm-lfts.dump")).Route,
-		"opensm-lid-matrix.dump": readHops(t, filepath.Join(first.Dir, "opensm-lid-matrix.dump")).Engine(routing.Balancing{}),
+		"opensm-lfts.dump": readLFTs(t, filepath.Join(first.Dir, "opensm-lfts.dump")).Route,
+		"opensm-lid-matrix.dump": readHops(t, filepath.Join(first.Dir, "opensm-lid-matrix.dump")).Engine(
+			routing.Balancing{}),
 	} {
 		tables, err := engine(t.Context(), in)
-		if tables != nil || err == nil || !strings.Contains(err.Error(), name+":") || !strings.HasSuffix(err.Error(), ": none of the file's switches is in this subnet: it is another one's") {
+		if tables != nil || err == nil || !strings.Contains(err.Error(), name+":") ||
+			!strings.HasSuffix(err.Error(), ": none of the file's switches is in this subnet: it is another one's") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -38,7 +38,8 @@ func (f *LFTs) Route(ctx context.Context, in routing.In) (*routing.Tables, error
 				continue
 			}
 			if port > in.Topo.Nodes[n].NumPorts {
-				return nil, fmt.Errorf("%v: switch %v %q has no port %d, by which LID %d leaves it", from.At, from.GUID, in.Topo.Nodes[n].Desc.String(), port, was)
+				return nil, fmt.Errorf("%v: switch %v %q has no port %d, by which LID %d leaves it", from.At, from.GUID,
+					in.Topo.Nodes[n].Desc.String(), port, was)
 			}
 			if lid := moved[was]; lid != 0 && int(lid) < size {
 				row[lid] = port
@@ -59,9 +60,11 @@ func (f *LFTs) Route(ctx context.Context, in routing.In) (*routing.Tables, error
 	return tables, nil
 }
 
-// whole returns an error if a file is about another subnet, or leads to a switch of this one but has nothing of what leads from
-// there, and a note about switches that it does not know at all. given are the switches that it has; owner are the ports that it names; end is the last line.
-func whole(in routing.In, given func(topo.SwitchIdx) bool, owner map[mad.LID]mad.GUID, end diag.Position) (notes []string, err error) {
+// whole returns an error if a file is about another subnet, or leads to a switch of this one but has nothing of what
+// leads from there, and a note about switches that it does not know at all. given are the switches that it has; owner
+// are the ports that it names; end is the last line.
+func whole(in routing.In, given func(topo.SwitchIdx) bool, owner map[mad.LID]mad.GUID,
+	end diag.Position) (notes []string, err error) {
 	named := make([]bool, len(in.Topo.Switches))
 	for _, guid := range owner {
 		if p := in.Topo.FindPort(guid); p != topo.None && in.Topo.Nodes[in.Topo.Ports[p].Node].Switch != topo.None {
@@ -74,7 +77,8 @@ func whole(in routing.In, given func(topo.SwitchIdx) bool, owner map[mad.LID]mad
 		switch {
 		case given(topo.SwitchIdx(s)):
 		case named[s]:
-			return nil, fmt.Errorf("%v: there are ways to switch %v %q in the file, and none from there: %s", end, node.GUID, node.Desc.String(), cutOff)
+			return nil, fmt.Errorf("%v: there are ways to switch %v %q in the file, and none from there: %s", end,
+				node.GUID, node.Desc.String(), cutOff)
 		default:
 			if missing++; missing == 1 {
 				first = fmt.Sprintf("%v %q", node.GUID, node.Desc.String())
@@ -85,7 +89,9 @@ func whole(in routing.In, given func(topo.SwitchIdx) bool, owner map[mad.LID]mad
 	case missing > 0 && missing == len(in.Topo.Switches):
 		return nil, fmt.Errorf("%v: none of the file's switches is in this subnet: it is another one's", end)
 	case missing > 0:
-		notes = append(notes, fmt.Sprintf("%s has nothing about %d switches of this subnet, which get no routes; the first is %s", end.File, missing, first))
+		notes = append(notes,
+			fmt.Sprintf("%s has nothing about %d switches of this subnet, which get no routes; the first is %s",
+				end.File, missing, first))
 	}
 	return notes, nil
 }

@@ -42,7 +42,9 @@ func ReadLFTs(name string, from io.Reader) (*LFTs, error) {
 	for r.next() {
 		switch text := strings.TrimSpace(r.line); {
 		case strings.HasPrefix(text, "Unicast lids"):
-			t.Switches = heading(r, known, t.Switches, func(g mad.GUID, at diag.Position) LFT { return LFT{GUID: g, At: at} })
+			t.Switches = heading(r, known, t.Switches, func(g mad.GUID, at diag.Position) LFT {
+				return LFT{GUID: g, At: at}
+			})
 		case strings.HasPrefix(text, "Multicast mlids"):
 			r.fail(text, "multicast tables: only unicast routes can be given")
 		case strings.HasPrefix(text, "0x") && t.Switches == nil:
@@ -58,7 +60,8 @@ func ReadLFTs(name string, from io.Reader) (*LFTs, error) {
 		}
 	}
 	if len(r.errs) == 0 && ended > 0 && ended < len(t.Switches) {
-		r.errs.Add(t.Switches[len(t.Switches)-1].At, "the last table has no line %q at its end, which others have: %s", endOfTable, cutOff)
+		r.errs.Add(t.Switches[len(t.Switches)-1].At, "the last table has no line %q at its end, which others have: %s",
+			endOfTable, cutOff)
 	}
 	if err := r.err(); err != nil {
 		return nil, err

@@ -43,7 +43,9 @@ func ReadHops(name string, from io.Reader) (*Matrix, error) {
 	for r.next() {
 		switch text := strings.TrimSpace(r.line); {
 		case strings.HasPrefix(text, "Switch:"):
-			m.Switches = heading(r, known, m.Switches, func(g mad.GUID, at diag.Position) HopTable { return HopTable{GUID: g, At: at} })
+			m.Switches = heading(r, known, m.Switches, func(g mad.GUID, at diag.Position) HopTable {
+				return HopTable{GUID: g, At: at}
+			})
 			clear(seen)
 		case strings.HasPrefix(text, "0x") && m.Switches == nil:
 			r.fail(text, "hops before the first line \"Switch: guid ...\"")
@@ -63,8 +65,8 @@ func ReadHops(name string, from io.Reader) (*Matrix, error) {
 	return m, nil
 }
 
-// lastLacks is what the last switch has no hops to although another switch has them: itself, or a switch that has hops to it. It is "" if
-// there is none.
+// lastLacks is what the last switch has no hops to although another switch has them: itself, or a switch that has hops
+// to it. It is "" if there is none.
 func (f *Matrix) lastLacks() string {
 	if len(f.Switches) < 2 {
 		return ""

@@ -49,8 +49,8 @@ func TestOpenSM(t *testing.T) {
 	}
 }
 
-// TestPlaceholders: a file that has a placeholder in the place of each portguid, as some sites' generators write it, gives the LIDs the
-// ports that OpenSM gives them.
+// TestPlaceholders: a file that has a placeholder in the place of each portguid, as some sites' generators write it,
+// gives the LIDs the ports that OpenSM gives them.
 func TestPlaceholders(t *testing.T) {
 	fabric := routingtest.File(t, "fattree:k=4")
 	first := routingtest.OpenSM(t, fabric, "updn")
@@ -81,7 +81,8 @@ func TestPlaceholders(t *testing.T) {
 			}
 			ours, warnings := engine(file)
 			run.Compare(t, routed(t, run, ours))
-			if want := fmt.Sprintf("here and in %d more lines", len(owner.FindAll(text, -1))-1); len(warnings) != 1 || !strings.Contains(warnings[0].Text, want) {
+			if want := fmt.Sprintf("here and in %d more lines", len(owner.FindAll(text, -1))-1); len(warnings) != 1 ||
+				!strings.Contains(warnings[0].Text, want) {
 				t.Errorf("%s with %s: warnings %v, want one with %q", name, placeholder, warnings, want)
 			}
 		}
@@ -135,7 +136,8 @@ func TestRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lfts.Route(t.Context(), in); err == nil || !strings.HasPrefix(err.Error(), "routes:3:") || !strings.Contains(err.Error(), "has no port 5, by which LID 1 leaves it") {
+	if _, err := lfts.Route(t.Context(), in); err == nil || !strings.HasPrefix(err.Error(), "routes:3:") ||
+		!strings.Contains(err.Error(), "has no port 5, by which LID 1 leaves it") {
 		t.Errorf("%v", err)
 	}
 }
@@ -146,7 +148,8 @@ func TestMoved(t *testing.T) {
 	in := routingtest.Problem(t, "fattree:k=4")
 	a, b := in.Topo.EndPorts[0], in.Topo.EndPorts[1]
 	lid := func(p topo.PortIdx) mad.LID { return in.LIDs.Base[p] }
-	f := &LFTs{Owner: map[mad.LID]mad.GUID{lid(a): in.Topo.Ports[b].GUID, lid(b): 0x77, 0x900: 0x78, 0x901: in.Topo.Ports[a].GUID}}
+	f := &LFTs{Owner: map[mad.LID]mad.GUID{lid(a): in.Topo.Ports[b].GUID, lid(b): 0x77, 0x900: 0x78,
+		0x901: in.Topo.Ports[a].GUID}}
 	moved := f.moved(in)
 	for was, want := range map[mad.LID]mad.LID{lid(a): lid(b), lid(b): 0, 0x900: 0x900, 0x901: lid(a), 0x902: 0x902} {
 		if moved[was] != want {

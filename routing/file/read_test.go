@@ -74,7 +74,8 @@ func TestReadHops(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := &got.Switches[1]
-	if len(got.Switches) != 2 || second.GUID != 0x200001 || second.Ports != 9 || !slices.Equal(second.LIDs, []mad.LID{2, 3}) {
+	if len(got.Switches) != 2 || second.GUID != 0x200001 || second.Ports != 9 ||
+		!slices.Equal(second.LIDs, []mad.LID{2, 3}) {
 		t.Fatalf("%+v", got.Switches)
 	}
 	if hops := second.By(0); !slices.Equal(hops, []uint8{1, 255, 255, 1, 255, 1, 255, 255, 255}) {
@@ -90,7 +91,8 @@ func TestReadHops(t *testing.T) {
 
 // TestErrors: each is reported with its place, and nothing is taken from the file.
 func TestErrors(t *testing.T) {
-	const heading, matrixHeading = "Unicast lids [0-8] of switch Lid 2 guid 0x0000000000200000 ('S'):\n", "Switch: guid 0x0000000000200000\n"
+	const heading, matrixHeading = "Unicast lids [0-8] of switch Lid 2 guid 0x0000000000200000 ('S'):\n",
+		"Switch: guid 0x0000000000200000\n"
 	lfts := func(text string) error {
 		_, err := ReadLFTs("f", strings.NewReader(text))
 		return err
@@ -107,31 +109,42 @@ func TestErrors(t *testing.T) {
 	}{
 		{"route without a switch", lfts, "0x0001 001\n", []string{"f:1:1: a route before"}},
 		{"no GUID", lfts, "Unicast lids [0-8] of switch Lid 2 ('S'):\n", []string{"f:1:1: no GUID"}},
-		{"switch twice", lfts, heading + heading, []string{"f:2:36: switch 0x0000000000200000 comes again; it came in line 1"}},
+		{"switch twice", lfts, heading + heading,
+			[]string{"f:2:36: switch 0x0000000000200000 comes again; it came in line 1"}},
 		{"LID 0", lfts, heading + "0x0000 001\n", []string{`f:2:1: LID "0x0000"`}},
 		{"multicast LID", lfts, heading + "0xc000 001\n", []string{`f:2:1: LID "0xc000"`}},
 		{"LID of five digits", lfts, heading + "0x10001 001\n", []string{`f:2:1: LID "0x10001"`}},
 		{"no port", lfts, heading + "0x0001\n", []string{"f:2:1: LID 1 has no port"}},
 		{"port too large", lfts, heading + "0x0001 256\n", []string{`f:2:8: port "256"`}},
-		{"two ports of one LID", lfts, heading + "0x0001 001\n0x0001 002\n", []string{"f:3:8: LID 1 leaves by port 2 here and by port 1 above"}},
+		{"two ports of one LID", lfts, heading + "0x0001 001\n0x0001 002\n",
+			[]string{"f:3:8: LID 1 leaves by port 2 here and by port 1 above"}},
 		{"two owners of one LID", lfts, heading + "0x0001 001 # CA portguid 0x0000000000000001: 'a'\n" +
-			strings.Replace(heading, "20", "30", 1) + "0x0001 001 # CA portguid 0x0000000000000002: 'b'\n", []string{"f:4:17: LID 1 belongs to port"}},
+			strings.Replace(heading, "20", "30", 1) + "0x0001 001 # CA portguid 0x0000000000000002: 'b'\n",
+			[]string{"f:4:17: LID 1 belongs to port"}},
 		{"bad owner", lfts, heading + "0x0001 001 # CA portguid 0x12z4: 'a'\n", []string{`f:2:17: portguid "0x12z4"`}},
-		{"multicast tables", lfts, "Multicast mlids [0xc000-0xc3ff] of switch Lid 2 guid 0x1 (S):\n", []string{"f:1:1: multicast tables"}},
+		{"multicast tables", lfts, "Multicast mlids [0xc000-0xc3ff] of switch Lid 2 guid 0x1 (S):\n",
+			[]string{"f:1:1: multicast tables"}},
 		{"other text", lfts, heading + "hello\n", []string{"f:2:1: want"}},
 		{"all errors", lfts, heading + "hello\n\n# a comment\n0x0001 1000\n", []string{"f:2:1: ", "f:5:8: "}},
 		{"the file ends in a line", lfts, heading + "0x0001 00", []string{"f:2:1: the file ends within this line"}},
-		{"a table without its end", lfts, heading + "8 lids dumped\n" + strings.Replace(heading, "20", "30", 1), []string{"f:3: the last table has no line \"lids dumped\" at its end"}},
-		{"the last switch lacks itself", matrix, strings.TrimSuffix(opensmMatrix, opensmMatrix[strings.LastIndex(opensmMatrix, "0x0003:"):]), []string{"f:4: the last switch has no hops to itself"}},
+		{"a table without its end", lfts, heading + "8 lids dumped\n" + strings.Replace(heading, "20", "30", 1),
+			[]string{"f:3: the last table has no line \"lids dumped\" at its end"}},
+		{"the last switch lacks itself", matrix,
+			strings.TrimSuffix(opensmMatrix, opensmMatrix[strings.LastIndex(opensmMatrix, "0x0003:"):]),
+			[]string{"f:4: the last switch has no hops to itself"}},
 		{"long line", lfts, heading + strings.Repeat("x", maxLine+1), []string{"f:2: a line of more than"}},
-		{"too many errors", lfts, strings.Repeat("x\n", 100), slices.Concat(slices.Repeat([]string{"f:"}, maxErrors), []string{"f: the file was not read beyond"})},
+		{"too many errors", lfts, strings.Repeat("x\n", 100),
+			slices.Concat(slices.Repeat([]string{"f:"}, maxErrors), []string{"f: the file was not read beyond"})},
 		{"hops without a switch", matrix, "0x0001: 00\n", []string{"f:1:1: hops before"}},
 		{"no hops", matrix, matrixHeading + "0x0001:\n", []string{"f:2:1: no hops"}},
 		{"no colon", matrix, matrixHeading + "0x0001 01\n", []string{"f:2:1: LID"}},
-		{"row too short", matrix, matrixHeading + "0x0001: 00 01\n0x0002: 00\n", []string{"f:3:1: hops of 1 ports, 2 before"}},
-		{"row too long", matrix, matrixHeading + "0x0001:" + strings.Repeat(" 01", 257) + "\n", []string{"f:2:1: hops of 257 ports"}},
+		{"row too short", matrix, matrixHeading + "0x0001: 00 01\n0x0002: 00\n",
+			[]string{"f:3:1: hops of 1 ports, 2 before"}},
+		{"row too long", matrix, matrixHeading + "0x0001:" + strings.Repeat(" 01", 257) + "\n",
+			[]string{"f:2:1: hops of 257 ports"}},
 		{"bad hops", matrix, matrixHeading + "0x0001: 00 100\n", []string{`f:2:12: hops "100"`}},
-		{"LID twice", matrix, matrixHeading + "0x0001: 00\n0x0001: 00\n", []string{"f:3:1: LID 1 comes again; it came in line 2"}},
+		{"LID twice", matrix, matrixHeading + "0x0001: 00\n0x0001: 00\n",
+			[]string{"f:3:1: LID 1 comes again; it came in line 2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var errs diag.List

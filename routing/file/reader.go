@@ -85,7 +85,8 @@ func (r *reader) fail(part, format string, args ...any) {
 func (r *reader) err() error {
 	switch err := r.lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		r.errs.Add(diag.Position{File: r.at.File, Line: r.at.Line + 1}, "a line of more than %d bytes; this is no dump file", maxLine)
+		r.errs.Add(diag.Position{File: r.at.File, Line: r.at.Line + 1},
+			"a line of more than %d bytes; this is no dump file", maxLine)
 	case err != nil:
 		return fmt.Errorf("%s: %w", r.at.File, err)
 	case len(r.errs) >= maxErrors:
@@ -150,14 +151,16 @@ func (r *reader) portGUID(lid mad.LID) {
 	if was, ok := r.owner[lid]; !ok {
 		r.owner[lid] = owner{guid, r.at.Line}
 	} else if was.guid != guid {
-		r.fail("portguid "+word, "LID %v belongs to port %v here and to port %v in line %d", lid, guid, was.guid, was.line)
+		r.fail("portguid "+word, "LID %v belongs to port %v here and to port %v in line %d", lid, guid, was.guid,
+			was.line)
 	}
 }
 
 // warnings is one warning about all lines whose portguid is no GUID. OpenSM takes their LIDs as they are.
 func (r *reader) warnings() (list diag.List) {
 	if r.placeholders > 0 {
-		list.Add(r.unowned, "no GUID after portguid, here and in %d more lines: these LIDs are taken as they are, and if ports change their LIDs, routes lead to others",
+		list.Add(r.unowned,
+			"no GUID after portguid, here and in %d more lines: these LIDs are taken as they are, and if ports change their LIDs, routes lead to others",
 			r.placeholders-1)
 	}
 	return list

@@ -60,7 +60,9 @@ func New(s Settings) routing.Engine {
 		tables := &routing.Tables{LFT: rows, Top: in.LIDs.Top}
 		tables.Findings = &routing.Findings{Computes: t.computes(), Tree: t.shape()}
 		tables.Rules = t.rules()
-		tables.Ranks = routing.Ranks(len(t.at), func(a, b topo.SwitchIdx) int { return cmp.Compare(t.at[a].rank, t.at[b].rank) })
+		tables.Ranks = routing.Ranks(len(t.at), func(a, b topo.SwitchIdx) int {
+			return cmp.Compare(t.at[a].rank, t.at[b].rank)
+		})
 		return tables, nil
 	}
 }
@@ -155,7 +157,8 @@ func (t *tree) name(n *node) string {
 func (t *tree) build(ctx context.Context) error {
 	for _, p := range t.Topo.EndPorts {
 		if t.LIDs.LMC[p] > 0 {
-			return &routing.Refused{Reason: "ports have several LIDs (lmc), which ftree does not support", OpenSM: "LMC > 0 is not supported by fat-tree routing."}
+			return &routing.Refused{Reason: "ports have several LIDs (lmc), which ftree does not support",
+				OpenSM: "LMC > 0 is not supported by fat-tree routing."}
 		}
 	}
 	if len(t.Topo.Switches) < 2 {
@@ -225,7 +228,8 @@ func (t *tree) addHosts() error {
 	if len(nodes) < 2 {
 		return &routing.Refused{
 			Reason: fmt.Sprintf("a fat tree has at least two hosts, and there is %d", len(nodes)),
-			OpenSM: fmt.Sprintf("Fabric has %d nodes (%d switches) - topology is not fat-tree.", len(t.Topo.Nodes), len(t.Topo.Switches)),
+			OpenSM: fmt.Sprintf("Fabric has %d nodes (%d switches) - topology is not fat-tree.", len(t.Topo.Nodes),
+				len(t.Topo.Switches)),
 		}
 	}
 	guid := func(n topo.NodeIdx) uint64 { return bits.ReverseBytes64(uint64(t.Topo.Nodes[n].GUID)) }

@@ -55,7 +55,8 @@ func TestAggregation(t *testing.T) {
 		extra++
 		for _, q := range in.Topo.EndPorts { // roots do not reach those of other roots
 			n := &in.Topo.Nodes[in.Topo.Ports[q].Node]
-			if s, _ := routing.Home(in.Topo, q); n.Switch == topo.None && !n.Aggregation && tables.LFT[s][in.LIDs.Base[p]] == routing.NoPath {
+			if s, _ := routing.Home(in.Topo, q); n.Switch == topo.None && !n.Aggregation &&
+				tables.LFT[s][in.LIDs.Base[p]] == routing.NoPath {
 				t.Errorf("the host at %d has no route to the aggregation node at %d", q, p)
 			}
 		}
@@ -68,7 +69,8 @@ func TestAggregation(t *testing.T) {
 // TestProofs: on complete and damaged trees every route between hosts arrives, and there is no credit
 // loop.
 func TestProofs(t *testing.T) {
-	for _, spec := range []string{"fattree:k=8", "fattree:k=8,missing-links=5%,seed=2", "fattree:k=8,missing-links=10%,seed=4", "fattree:k=8,levels=2,missing-links=10%"} {
+	for _, spec := range []string{"fattree:k=8", "fattree:k=8,missing-links=5%,seed=2",
+		"fattree:k=8,missing-links=10%,seed=4", "fattree:k=8,levels=2,missing-links=10%"} {
 		in := routingtest.Problem(t, spec)
 		s := Settings{}
 		for _, n := range in.Topo.Switches {
@@ -87,7 +89,9 @@ func TestProofs(t *testing.T) {
 		if report.Count[verify.Loop] > 0 {
 			t.Errorf("%s: %d loops", spec, report.Count[verify.Loop])
 		}
-		r, err := creditloop.Find(t.Context(), creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), Traffic: creditloop.BetweenHosts})
+		r, err := creditloop.Find(t.Context(),
+			creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(),
+				Traffic: creditloop.BetweenHosts})
 		if err != nil || r.Loop != nil {
 			t.Errorf("%s: %v, %+v", spec, err, r.Loop)
 		}
@@ -96,7 +100,8 @@ func TestProofs(t *testing.T) {
 				continue
 			}
 			for _, q := range in.Topo.EndPorts {
-				if s, _ := routing.Home(in.Topo, q); in.Topo.Nodes[in.Topo.Ports[q].Node].Switch == topo.None && tables.LFT[s][in.LIDs.Base[p]] == routing.NoPath {
+				if s, _ := routing.Home(in.Topo, q); in.Topo.Nodes[in.Topo.Ports[q].Node].Switch == topo.None &&
+					tables.LFT[s][in.LIDs.Base[p]] == routing.NoPath {
 					t.Fatalf("%s: no route from %d to %d", spec, q, p)
 				}
 			}

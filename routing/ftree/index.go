@@ -119,7 +119,8 @@ func (t *tree) sortLeaves() error {
 		t.leaves = t.leaves[:len(t.leaves)-1]
 	}
 	if len(t.leaves) < 2 {
-		return &routing.Refused{Reason: "fewer than two switches have compute nodes", OpenSM: "Failed to find leaf switches - topology is not fat-tree"}
+		return &routing.Refused{Reason: "fewer than two switches have compute nodes",
+			OpenSM: "Failed to find leaf switches - topology is not fat-tree"}
 	}
 	for _, n := range t.leaves {
 		count := 0

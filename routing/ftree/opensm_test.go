@@ -142,8 +142,8 @@ func (c *setup) settings(t *testing.T, file string) (s Settings, options []strin
 	return s, options
 }
 
-// mustForbid checks the proof of tables that are OpenSM's: the entries that OpenSM leaves empty are lost where hosts or the manager need them,
-// and in no other place: the rules forbid all others.
+// mustForbid checks the proof of tables that are OpenSM's: the entries that OpenSM leaves empty are lost where hosts or
+// the manager need them, and in no other place: the rules forbid all others.
 func mustForbid(t *testing.T, run *routingtest.Run, tables *routing.Tables) {
 	t.Helper()
 	report, err := verify.Check(t.Context(), 0, run.Topo, run.LIDs, tables, nil)
@@ -152,6 +152,7 @@ func mustForbid(t *testing.T, run *routingtest.Run, tables *routing.Tables) {
 	}
 	needed, others := run.Empty(tables)
 	if report.Bad() != needed || report.Unreached() != needed || report.Count[verify.Forbidden] != others {
-		t.Errorf("%d entries that hosts or the manager need are empty, and %d others; the proof says %v, such as %+v", needed, others, report.Count, report.Examples)
+		t.Errorf("%d entries that hosts or the manager need are empty, and %d others; the proof says %v, such as %+v",
+			needed, others, report.Count, report.Examples)
 	}
 }

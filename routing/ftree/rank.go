@@ -129,7 +129,8 @@ func (n *node) add(to *node, host int, l link) {
 // findLeaves finds the rank of leaves and marks those with compute nodes.
 func (t *tree) findLeaves() error {
 	if t.maxRank == 0 && len(t.nodes) > 1 {
-		return &routing.Refused{Reason: "there are several switches, and all are roots", OpenSM: "construct_fabric: ERR AB2B: Found more than one root on fabric with maximum rank 0"}
+		return &routing.Refused{Reason: "there are several switches, and all are roots",
+			OpenSM: "construct_fabric: ERR AB2B: Found more than one root on fabric with maximum rank 0"}
 	}
 	first := slices.IndexFunc(t.hosts, func(h host) bool { return h.compute })
 	if first < 0 {
@@ -140,7 +141,8 @@ func (t *tree) findLeaves() error {
 	}
 	if ranks := t.leafRank + 1; ranks < minRanks || ranks > maxRanks {
 		return &routing.Refused{
-			Reason: fmt.Sprintf("the tree has %d ranks of switches; ftree supports %d to %d", ranks, minRanks, maxRanks),
+			Reason: fmt.Sprintf("the tree has %d ranks of switches; ftree supports %d to %d", ranks, minRanks,
+				maxRanks),
 			OpenSM: fmt.Sprintf("Fabric rank is %d (should be between %d and %d)", ranks, minRanks, maxRanks),
 		}
 	}
@@ -153,8 +155,10 @@ func (t *tree) findLeaves() error {
 		if h.at.rank != t.leafRank {
 			port := &t.Topo.Ports[h.port]
 			return &routing.Refused{
-				Reason: fmt.Sprintf("compute node %q is connected to %s of rank %d, and leaves have rank %d", t.Topo.Nodes[port.Node].Desc.String(), t.name(h.at), h.at.rank, t.leafRank),
-				OpenSM: fmt.Sprintf("fabric_mark_leaf_switches: ERR AB26: CN port %#x is connected to switch %#x with rank %d, while FatTree leaf rank is %d",
+				Reason: fmt.Sprintf("compute node %q is connected to %s of rank %d, and leaves have rank %d",
+					t.Topo.Nodes[port.Node].Desc.String(), t.name(h.at), h.at.rank, t.leafRank),
+				OpenSM: fmt.Sprintf(
+					"fabric_mark_leaf_switches: ERR AB26: CN port %#x is connected to switch %#x with rank %d, while FatTree leaf rank is %d",
 					uint64(port.GUID), uint64(t.Topo.Nodes[t.Topo.Switches[h.at.at]].GUID), h.at.rank, t.leafRank),
 			}
 		}
@@ -171,7 +175,8 @@ func (t *tree) noComputes() error {
 		r.Reason += ": cn_guid_file has no GUID"
 		r.OpenSM = "fabric_read_guid_files: ERR AB27: Compute node guids file has no valid guids"
 	default:
-		r.Reason += fmt.Sprintf(": none of the %d GUIDs in cn_guid_file is that of a host's port in this subnet", len(t.Compute))
+		r.Reason += fmt.Sprintf(": none of the %d GUIDs in cn_guid_file is that of a host's port in this subnet",
+			len(t.Compute))
 	}
 	return r
 }
@@ -187,7 +192,8 @@ func (t *tree) validate() error {
 		}
 		differ := func(number, of, what string, a, b int) error {
 			return &routing.Refused{
-				Reason: fmt.Sprintf("%s and %s of rank %d have %d and %d %s; name the roots in root_guid_file to use a tree that is not complete", t.name(r), t.name(n), n.rank, a, b, what),
+				Reason: fmt.Sprintf(
+					"%s and %s of rank %d have %d and %d %s; name the roots in root_guid_file to use a tree that is not complete", t.name(r), t.name(n), n.rank, a, b, what),
 				OpenSM: "fabric_validate_topology: ERR " + number + ": Different number of " + of + " on switches:",
 			}
 		}
@@ -202,8 +208,11 @@ func (t *tree) validate() error {
 				return differ("AB0B", "ports in an upward port group", "cables to a switch above", a, b)
 			}
 		}
-		if a, b := t.neighboursBelow(r), t.neighboursBelow(n); n.rank != t.leafRank && len(b) > 0 && len(a[0].ports) != len(b[0].ports) {
-			return differ("AB0C", "ports in an downward port group", "cables to a neighbour below", len(a[0].ports), len(b[0].ports)) // of the first only, as in OpenSM
+		if a, b := t.neighboursBelow(r), t.neighboursBelow(n); n.rank != t.leafRank && len(b) > 0 &&
+			len(a[0].ports) != len(b[0].ports) {
+			// of the first only, as in OpenSM
+			return differ("AB0C", "ports in an downward port group", "cables to a neighbour below", len(a[0].ports),
+				len(b[0].ports))
 		}
 	}
 	return nil

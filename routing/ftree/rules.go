@@ -5,8 +5,8 @@ import (
 	"ibsm/topo"
 )
 
-// rules are the ways that the engine permits to switches: up to the roots and down, and between switches of one rank. With connect_roots
-// switches that are not leaves also have ways over the last leaf to all switches that it reaches.
+// rules are the ways that the engine permits to switches: up to the roots and down, and between switches of one rank.
+// With connect_roots switches that are not leaves also have ways over the last leaf to all switches that it reaches.
 func (t *tree) rules() *routing.Rules {
 	rank := make([]int, len(t.at))
 	for s, n := range t.at {
@@ -24,7 +24,9 @@ func (t *tree) rules() *routing.Rules {
 	}
 	last, leafRank := t.leaves[len(t.leaves)-1].at, t.leafRank
 	if !t.ConnectRoots {
-		return &routing.Rules{Permitted: rule.Permitted, Connects: func(from, _ topo.SwitchIdx, own bool) bool { return own && rank[from] < leafRank }}
+		return &routing.Rules{Permitted: rule.Permitted, Connects: func(from, _ topo.SwitchIdx, own bool) bool {
+			return own && rank[from] < leafRank
+		}}
 	}
 	return &routing.Rules{Permitted: func(g *routing.Graph, to []topo.SwitchIdx, own uint64) []uint64 {
 		from, toLast := rule.Permitted(g, to, own), rule.Permitted(g, []topo.SwitchIdx{last}, 1)

@@ -1,11 +1,13 @@
-// Package hyperx is the routing engine hyperx: grids in which each switch has a cable to every other of its row in each dimension, and
-// hypercubes, which have two switches in each row. A packet goes to its place in one dimension after the other, with one cable for
-// each, so that all links of a whole HyperX have as many routes, and there is no credit loop, on one lane.
+// Package hyperx is the routing engine hyperx: grids in which each switch has a cable to every other of its row in each
+// dimension, and hypercubes, which have two switches in each row. A packet goes to its place in one dimension after the
+// other, with one cable for each, so that all links of a whole HyperX have as many routes, and there is no credit loop,
+// on one lane.
 //
-// Where a cable is missing packets go over a third switch of the row, that is higher than both in an order of all switches: the
-// channels of a row that lead up are passed before those that lead down. Where that cannot be, because a switch is missing, they
-// take dimensions in another order. Where a credit loop would close, the lane is raised as packets go back to an earlier dimension, by
-// the port that they come in by; the last resort of package detour are SLs, as far as there are lanes.
+// Where a cable is missing packets go over a third switch of the row, that is higher than both in an order of all
+// switches: the channels of a row that lead up are passed before those that lead down. Where that cannot be, because a
+// switch is missing, they take dimensions in another order. Where a credit loop would close, the lane is raised as
+// packets go back to an earlier dimension, by the port that they come in by; the last resort of package detour are SLs,
+// as far as there are lanes.
 package hyperx
 
 import (
@@ -21,8 +23,8 @@ import (
 	"ibsm/topo"
 )
 
-// Route is the engine, for the coordinates found in the subnet. It computes everything afresh: In.Keep does not matter. It refuses a
-// subnet whose links have too few lanes to route it without credit loops.
+// Route is the engine, for the coordinates found in the subnet. It computes everything afresh: In.Keep does not matter.
+// It refuses a subnet whose links have too few lanes to route it without credit loops.
 func Route(ctx context.Context, in routing.In, h *shape.HyperX) (*routing.Tables, error) {
 	if len(in.Topo.Switches) == 0 {
 		return &routing.Tables{Top: in.LIDs.Top}, ctx.Err()
@@ -45,7 +47,8 @@ func Route(ctx context.Context, in routing.In, h *shape.HyperX) (*routing.Tables
 	return tables, nil
 }
 
-// complete finds the ways around what is missing, and the SLs of paths. It tries to do without SLs, and without a second lane.
+// complete finds the ways around what is missing, and the SLs of paths. It tries to do without SLs, and without a
+// second lane.
 func (n *network) complete(ctx context.Context, tables *routing.Tables, load []uint32) error {
 	lanes, before := int(routing.LeastLanes(n.Lanes)), tables.LFT
 	tables.LFT = make([][]uint8, len(before))
@@ -60,7 +63,8 @@ func (n *network) complete(ctx context.Context, tables *routing.Tables, load []u
 		found, err = detour.Complete(ctx, in)
 	}
 	if errors.Is(err, detour.ErrNoRoom) {
-		return fmt.Errorf("the ways around missing cables and switches need more lanes than the %d that links between switches have: %w", lanes, err)
+		return fmt.Errorf(
+			"the ways around missing cables and switches need more lanes than the %d that links between switches have: %w", lanes, err)
 	}
 	if err != nil {
 		return err

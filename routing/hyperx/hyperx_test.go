@@ -53,7 +53,8 @@ func withLanes(in routing.In, lanes uint8) routing.In {
 	return in
 }
 
-// mustRoute checks that packets arrive from everywhere, and that there is no credit loop and nothing that stops packets.
+// mustRoute checks that packets arrive from everywhere, and that there is no credit loop and nothing that stops
+// packets.
 func mustRoute(t testing.TB, in routing.In, tables *routing.Tables, traffic creditloop.Traffic) {
 	t.Helper()
 	report, err := verify.Check(t.Context(), 0, in.Topo, in.LIDs, tables, nil)
@@ -61,13 +62,15 @@ func mustRoute(t testing.TB, in routing.In, tables *routing.Tables, traffic cred
 		t.Fatalf("%+v, %v", report, err)
 	}
 	loops, err := creditloop.Find(t.Context(), creditloop.In{
-		Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Lanes: in.Lanes, Traffic: traffic,
+		Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Maps: tables.SLs.Lanes(),
+		Lanes: in.Lanes, Traffic: traffic,
 	})
 	if err != nil || loops.Loop != nil || len(loops.Findings) > 0 {
 		t.Fatalf("%+v, %+v, %v", loops.Loop, loops.Findings, err)
 	}
 	err = certificate.Check(t.Context(), certificate.In{
-		Topo: in.Topo, LIDs: in.LIDs, Tables: tables, Maps: tables.SLs.Lanes(), Hosts: traffic == creditloop.BetweenHosts, Lanes: in.Lanes, Number: loops.Number,
+		Topo: in.Topo, LIDs: in.LIDs, Tables: tables, Maps: tables.SLs.Lanes(),
+		Hosts: traffic == creditloop.BetweenHosts, Lanes: in.Lanes, Number: loops.Number,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -115,11 +118,12 @@ func someGroups(t testing.TB, in routing.In, trunk *routing.Trunk) (groups []mca
 	return groups
 }
 
-// TestMulticast: packets of multicast groups, whose trees are parts of the trunk, close no credit loop with the others. Without the
-// trunk they do, so that the test would find one. Damaged fabrics can be without a trunk.
+// TestMulticast: packets of multicast groups, whose trees are parts of the trunk, close no credit loop with the others.
+// Without the trunk they do, so that the test would find one. Damaged fabrics can be without a trunk.
 func TestMulticast(t *testing.T) {
 	without, loops := 0, 0
-	for _, spec := range []string{"hypercube:dim=4", "hyperx:dims=4x4,hosts=2", "hyperx:dims=3x5x4", "hyperx:dims=2x2x3x2", "hyperx:dims=8x8"} {
+	for _, spec := range []string{"hypercube:dim=4", "hyperx:dims=4x4,hosts=2", "hyperx:dims=3x5x4",
+		"hyperx:dims=2x2x3x2", "hyperx:dims=8x8"} {
 		for seed := range 11 {
 			if seed > 0 {
 				spec, _, _ = strings.Cut(spec, ",missing")
@@ -131,7 +135,9 @@ func TestMulticast(t *testing.T) {
 				t.Log(spec, err)
 				continue
 			}
-			search := creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Lanes: in.Lanes}
+			search := creditloop.In{Topo: in.Topo, LIDs: in.LIDs,
+				Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), SLs: tables.SLs, Maps: tables.SLs.Lanes(),
+				Lanes: in.Lanes}
 			search.Multicast = someGroups(t, in, nil)
 			if free, err := creditloop.Find(t.Context(), search); err != nil || free.Loop != nil {
 				loops++
@@ -154,11 +160,13 @@ func TestMulticast(t *testing.T) {
 	}
 }
 
-// TestWhole: whole grids take one lane and one SL, and all links of a dimension have as many routes, not more than the fullest
-// with other engines.
+// TestWhole: whole grids take one lane and one SL, and all links of a dimension have as many routes, not more than the
+// fullest with other engines.
 func TestWhole(t *testing.T) {
-	for spec, want := range map[string]uint32{ // hosts of a switch * hosts that lie beyond it: the product of the later dimensions * that of the earlier
-		"hypercube:dim=4": 8, "hypercube:dim=6,hosts=2": 4 * 32, "hyperx:dims=4x4": 4, "hyperx:dims=3x5x4,hosts=2": 4 * 20, "hyperx:dims=8x8,hosts=4": 16 * 8,
+	// hosts of a switch * hosts that lie beyond it: the product of the later dimensions * that of the earlier
+	for spec, want := range map[string]uint32{
+		"hypercube:dim=4": 8, "hypercube:dim=6,hosts=2": 4 * 32, "hyperx:dims=4x4": 4,
+		"hyperx:dims=3x5x4,hosts=2": 4 * 20, "hyperx:dims=8x8,hosts=4": 16 * 8,
 	} {
 		in := withLanes(routingtest.Problem(t, spec), 1)
 		tables, err := Route(t.Context(), in, coordinates(in))
@@ -194,21 +202,24 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestDamaged: with cables and switches missing everything is reached, without a credit loop. Two lanes are enough for all of these
-// fabrics, and one for nearly all.
+// TestDamaged: with cables and switches missing everything is reached, without a credit loop. Two lanes are enough for
+// all of these fabrics, and one for nearly all.
 func TestDamaged(t *testing.T) {
 	seeds := 20
 	if os.Getenv("IBSM_PROOF") != "" {
 		seeds = 200
 	}
-	for _, spec := range []string{"hypercube:dim=4", "hypercube:dim=5", "hypercube:dim=6", "hyperx:dims=4x4,hosts=2", "hyperx:dims=3x5x4,hosts=2", "hyperx:dims=8x8"} {
-		for _, damage := range []string{"missing-links=1%", "missing-switches=1", "missing-links=3%", "missing-links=10%", "missing-switches=2,missing-links=5%"} {
+	for _, spec := range []string{"hypercube:dim=4", "hypercube:dim=5", "hypercube:dim=6", "hyperx:dims=4x4,hosts=2",
+		"hyperx:dims=3x5x4,hosts=2", "hyperx:dims=8x8"} {
+		for _, damage := range []string{"missing-links=1%", "missing-switches=1", "missing-links=3%",
+			"missing-links=10%", "missing-switches=2,missing-links=5%"} {
 			for lanes, most := range map[uint8]int{1: seeds / 20, 2: 0} {
 				t.Run(fmt.Sprintf("%s,%s/%d lanes", spec, damage, lanes), func(t *testing.T) {
 					t.Parallel()
 					refused, raised, several := 0, 0, 0
 					for seed := range seeds {
-						in := withLanes(routingtest.Problem(t, fmt.Sprintf("%s,%s,seed=%d", spec, damage, seed+1)), lanes)
+						in := withLanes(routingtest.Problem(t, fmt.Sprintf("%s,%s,seed=%d", spec, damage, seed+1)),
+							lanes)
 						tables, err := Route(t.Context(), in, coordinates(in))
 						if err != nil {
 							refused++
@@ -235,8 +246,9 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestRandom: parallel cables, cables from a switch to itself, switches without coordinates, hosts with two ports, GUIDs in any order,
-// several LIDs with holes between them: everything is reached that has cables, without a credit loop.
+// TestRandom: parallel cables, cables from a switch to itself, switches without coordinates, hosts with two ports,
+// GUIDs in any order, several LIDs with holes between them: everything is reached that has cables, without a credit
+// loop.
 func TestRandom(t *testing.T) {
 	numbers, routed := uint64(300), 0
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -346,7 +358,8 @@ func TestCancelled(t *testing.T) {
 }
 
 func BenchmarkRoute(b *testing.B) {
-	for _, spec := range []string{"hyperx:dims=16x16,hosts=8", "hyperx:dims=16x16,hosts=8,missing-links=3%", "hyperx:dims=16x16,hosts=8,missing-switches=3,missing-links=10%"} {
+	for _, spec := range []string{"hyperx:dims=16x16,hosts=8", "hyperx:dims=16x16,hosts=8,missing-links=3%",
+		"hyperx:dims=16x16,hosts=8,missing-switches=3,missing-links=10%"} {
 		b.Run(spec, func(b *testing.B) {
 			in := withLanes(routingtest.Problem(b, spec), 8)
 			h := coordinates(in)

@@ -7,9 +7,9 @@ import (
 	"ibsm/topo"
 )
 
-// maps are SL to VL mapping tables that raise the lane of packets which go back to an earlier dimension, as ways around missing
-// switches do: on SL 0 they are on VL 1 then. Each other SL of paths has the lane of its number; SLs that hosts use by
-// themselves are like 0.
+// maps are SL to VL mapping tables that raise the lane of packets which go back to an earlier dimension, as ways around
+// missing switches do: on SL 0 they are on VL 1 then. Each other SL of paths has the lane of its number; SLs that hosts
+// use by themselves are like 0.
 func (n *network) maps(sls int) *routing.Maps {
 	plain, raised := &routing.SLToVL{}, &routing.SLToVL{}
 	for sl := range raised {
@@ -57,7 +57,8 @@ func (n *network) dimensions(s topo.SwitchIdx) []int {
 	return dims
 }
 
-// dimension is the only one in which two switches are at different coordinates, -1 if there is none or there are several.
+// dimension is the only one in which two switches are at different coordinates, -1 if there is none or there are
+// several.
 func (n *network) dimension(a, b topo.SwitchIdx) int {
 	if len(n.at[a]) == 0 || len(n.at[b]) == 0 {
 		return -1

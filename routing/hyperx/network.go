@@ -28,7 +28,8 @@ func newNetwork(in routing.In, h *shape.HyperX) (*network, error) {
 	if len(h.At) != count {
 		return nil, fmt.Errorf("the HyperX has %d switches, the subnet %d", len(h.At), count)
 	}
-	n := &network{In: in, at: h.At, dims: h.Dims, index: make([]int, count), bundles: spread.Bundles(routing.NewGraph(in.Topo))}
+	n := &network{In: in, at: h.At, dims: h.Dims, index: make([]int, count),
+		bundles: spread.Bundles(routing.NewGraph(in.Topo))}
 	size := 1
 	for _, d := range h.Dims {
 		n.stride = append(n.stride, size)
@@ -48,7 +49,9 @@ func newNetwork(in routing.In, h *shape.HyperX) (*network, error) {
 			return nil, err
 		}
 	}
-	n.height = routing.Ranks(count, func(a, b topo.SwitchIdx) int { return cmp.Compare(len(n.bundles[a]), len(n.bundles[b])) })
+	n.height = routing.Ranks(count, func(a, b topo.SwitchIdx) int {
+		return cmp.Compare(len(n.bundles[a]), len(n.bundles[b]))
+	})
 	return n, nil
 }
 

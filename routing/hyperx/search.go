@@ -5,8 +5,8 @@ import (
 	"ibsm/topo"
 )
 
-// search finds the ways to one destination switch after the other. They pass channels in this order: dimension by dimension, in
-// each up and then down.
+// search finds the ways to one destination switch after the other. They pass channels in this order: dimension by
+// dimension, in each up and then down.
 type search struct {
 	*network
 	ways  [][]spread.Way     // by switch; none where no such way leads to the destination

@@ -8,9 +8,9 @@ import (
 	"ibsm/topo"
 )
 
-// Multicast packets share their lane with all others, so the trees of all groups are parts of one, the trunk: from its root along the
-// first dimension, from all of these along the second, and so on. Away from the root packets turn as others do, and towards it only
-// into the rows that lead to the root.
+// Multicast packets share their lane with all others, so the trees of all groups are parts of one, the trunk: from its
+// root along the first dimension, from all of these along the second, and so on. Away from the root packets turn as
+// others do, and towards it only into the rows that lead to the root.
 
 // mostTrunks is how many trees are tried.
 const mostTrunks = 32

@@ -36,7 +36,8 @@ func TestMasks(t *testing.T) {
 	for _, c := range []struct {
 		vls  uint8
 		want string
-	}{{1, "000000000000000f"}, {2, "010101010101010f"}, {3, "012301230123012f"}, {4, "012345670123456f"}, {5, "0123456789abcdef"}} {
+	}{{1, "000000000000000f"}, {2, "010101010101010f"}, {3, "012301230123012f"}, {4, "012345670123456f"},
+		{5, "0123456789abcdef"}} {
 		if got := mapped(uses[Adapter].Table(port(c.vls, 5, 8, 8))); got != c.want {
 			t.Errorf("OperationalVLs %d: %s, want %s", c.vls, got, c.want)
 		}
@@ -45,7 +46,8 @@ func TestMasks(t *testing.T) {
 	if got := mapped(standard[Adapter].Table(port(5, 5, 8, 8))); got != "0123456789abcde7" {
 		t.Errorf("without settings: %s", got)
 	}
-	if got := text(standard[External].Arbitration(port(2, 4, 8, 8), 0, nil), 9); got != "0:0 1:4 0:4 1:4 0:4 1:4 0:4 1:4 0:0 " {
+	if got := text(standard[External].Arbitration(port(2, 4, 8, 8), 0, nil),
+		9); got != "0:0 1:4 0:4 1:4 0:4 1:4 0:4 1:4 0:0 " {
 		t.Errorf("low priority: %s", got)
 	}
 	if got := text(standard[External].Arbitration(port(4, 4, 8, 8), 2, nil), 3); got != "0:4 1:0 2:0 " {
@@ -104,7 +106,8 @@ func TestInheritance(t *testing.T) {
 		Port0:      "200 1:9 0:0  0:0 1:4  0123456789abcde7",
 	} {
 		u := &uses[kind]
-		if got := fmt.Sprint(u.Limit(p), " ", text(u.Arbitration(p, 2, nil), 2), " ", text(u.Arbitration(p, 0, nil), 2), " ", mapped(u.Table(p))); got != want {
+		if got := fmt.Sprint(u.Limit(p), " ", text(u.Arbitration(p, 2, nil), 2), " ", text(u.Arbitration(p, 0, nil), 2),
+			" ", mapped(u.Table(p))); got != want {
 			t.Errorf("kind %d: %s, want %s", kind, got, want)
 		}
 	}
@@ -116,7 +119,8 @@ func TestInheritance(t *testing.T) {
 // TestServing: SLs on which an engine puts paths are on the lanes of their numbers.
 func TestServing(t *testing.T) {
 	uses := NewUses(Settings{SLtoVL: []uint8{7, 7, 7, 7, 7, 7}}, [Kinds]Settings{})
-	for count, want := range map[int]string{1: "0777770000000000", 3: "0127770000000000", 15: "0123456789abcde0", 16: "0123456789abcde0"} {
+	for count, want := range map[int]string{1: "0777770000000000", 3: "0127770000000000", 15: "0123456789abcde0",
+		16: "0123456789abcde0"} {
 		u := uses[External].Serving(count)
 		if got := mapped(u.Table(port(5, 5, 8, 8))); got != want {
 			t.Errorf("%d SLs: %s, want %s", count, got, want)

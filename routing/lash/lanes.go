@@ -244,9 +244,11 @@ type use struct {
 
 func newLayer(switches, channels int) *layer {
 	l := &layer{
-		next: make([][]use, channels), prev: make([][]int32, channels), users: make([]int32, channels), closing: make([]closing, channels),
-		state: make([]pairState, switches*switches), n: switches,
-		place: make([]int32, channels), order: make([]int32, channels), mark: make([]int32, channels), bits: make([]uint64, channels/64+1),
+		next: make([][]use, channels), prev: make([][]int32, channels), users: make([]int32, channels),
+		closing: make([]closing, channels),
+		state:   make([]pairState, switches*switches), n: switches,
+		place: make([]int32, channels), order: make([]int32, channels), mark: make([]int32, channels),
+		bits: make([]uint64, channels/64+1),
 	}
 	for c := range l.place {
 		l.put(int32(c), int32(c))

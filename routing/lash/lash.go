@@ -45,7 +45,8 @@ func New(s Settings) routing.Engine {
 				return nil, err
 			}
 			if missed := n.spread(int32(root)); missed >= 0 {
-				return nil, fmt.Errorf("there is no path between switch %v and switch %v", name(in.Topo, root), name(in.Topo, missed))
+				return nil, fmt.Errorf("there is no path between switch %v and switch %v", name(in.Topo, root),
+					name(in.Topo, missed))
 			}
 		}
 		lane, use, err := n.assignLanes(ctx, budget, s)
@@ -62,7 +63,8 @@ func New(s Settings) routing.Engine {
 		if err != nil {
 			return nil, err
 		}
-		return &routing.Tables{LFT: rows, Top: in.LIDs.Top, SLs: routing.SLsBySwitch(in.Topo, in.LIDs, lane), Findings: &found}, nil
+		return &routing.Tables{LFT: rows, Top: in.LIDs.Top, SLs: routing.SLsBySwitch(in.Topo, in.LIDs, lane),
+			Findings: &found}, nil
 	}
 }
 
@@ -88,7 +90,8 @@ type link struct {
 	ports []uint8
 }
 
-// newNetwork is that of a subnet. bundle makes one link of several between two switches. When ctx is done it is not whole.
+// newNetwork is that of a subnet. bundle makes one link of several between two switches. When ctx is done it is not
+// whole.
 func newNetwork(ctx context.Context, t *topo.Topo, bundle bool) *network {
 	n := &network{order: routing.SwitchesByGUID(t)}
 	n.number = make([]int32, len(n.order))

@@ -17,7 +17,8 @@ import (
 // some of them damaged.
 func TestNoCreditLoop(t *testing.T) {
 	for _, spec := range []string{
-		"fattree:k=6", "torus:dims=7,hosts=2", "torus:dims=5x4,hosts=1,missing-links=5%", "torus:dims=4x3x3,hosts=1", "mesh:dims=4x4,hosts=1",
+		"fattree:k=6", "torus:dims=7,hosts=2", "torus:dims=5x4,hosts=1,missing-links=5%", "torus:dims=4x3x3,hosts=1",
+		"mesh:dims=4x4,hosts=1",
 		"hypercube", "dragonfly", "hyperx:missing-links=5%", "random:switches=30,degree=4,hosts=1,missing-switches=3",
 	} {
 		in := routingtest.Problem(t, spec)
@@ -31,7 +32,9 @@ func TestNoCreditLoop(t *testing.T) {
 			t.Errorf("%s: %+v, %v", spec, report.Count, err)
 		}
 		for _, traffic := range []creditloop.Traffic{creditloop.BetweenHosts, creditloop.All} {
-			r, err := creditloop.Find(t.Context(), creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Traffic: traffic})
+			r, err := creditloop.Find(t.Context(),
+				creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs,
+					Traffic: traffic})
 			if err != nil || r.Loop != nil {
 				t.Errorf("%s, traffic %d: %+v, %v", spec, traffic, r.Loop, err)
 			}
@@ -56,7 +59,8 @@ func TestMerged(t *testing.T) {
 		clear(row)
 	}
 	f := routing.NewForwarding(in.Topo, in.LIDs, tables)
-	if r, err := creditloop.Find(t.Context(), creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: f, SLs: tables.SLs}); err != nil || r.Loop == nil {
+	if r, err := creditloop.Find(t.Context(),
+		creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: f, SLs: tables.SLs}); err != nil || r.Loop == nil {
 		t.Errorf("%+v, %v: all paths on one lane have no loop", r, err)
 	}
 }
@@ -82,12 +86,14 @@ func TestRefusals(t *testing.T) {
 	}
 	in := routingtest.Problem(t, "mesh:dims=1x3,hosts=1")
 	for p := range in.Topo.Ports {
-		if port := &in.Topo.Ports[p]; port.Peer != topo.None && in.Topo.Nodes[port.Node].Switch == 0 && in.Topo.SwitchOf(port.Peer) > 0 {
+		if port := &in.Topo.Ports[p]; port.Peer != topo.None && in.Topo.Nodes[port.Node].Switch == 0 &&
+			in.Topo.SwitchOf(port.Peer) > 0 {
 			in.Topo.Ports[port.Peer].Peer, port.Peer = topo.None, topo.None
 		}
 	}
 	for _, mesh := range []bool{false, true} {
-		if _, err := New(Settings{MeshAnalysis: mesh})(t.Context(), in); err == nil || !strings.Contains(err.Error(), "there is no path between switch") {
+		if _, err := New(Settings{MeshAnalysis: mesh})(t.Context(), in); err == nil ||
+			!strings.Contains(err.Error(), "there is no path between switch") {
 			t.Errorf("two parts: %v", err)
 		}
 	}
@@ -102,9 +108,12 @@ func TestShapes(t *testing.T) {
 		dimensions int
 		polynomial polynomial
 	}{
-		{1, polynomial{0}}, {1, polynomial{-1, 0}}, {1, polynomial{-36, 0}}, {2, polynomial{-15, -32, -18, 0}}, {2, polynomial{8, 9, 0}},
-		{3, polynomial{0, 0, -768, -512, -96, 0}}, {3, polynomial{96, 215, 160, 42, 0}}, {4, polynomial{0, 0, -2304, -4864, -3552, -1136, -145, 0}},
-		{5, polynomial{128, 240, 160, 40, 0}}, {6, polynomial{512, 1680, 2208, 1480, 520, 81, 0}}, {8, polynomial{-1792, -6144, -8960, -7168, -3360, -896, -112, 0}},
+		{1, polynomial{0}}, {1, polynomial{-1, 0}}, {1, polynomial{-36, 0}}, {2, polynomial{-15, -32, -18, 0}},
+		{2, polynomial{8, 9, 0}},
+		{3, polynomial{0, 0, -768, -512, -96, 0}}, {3, polynomial{96, 215, 160, 42, 0}},
+		{4, polynomial{0, 0, -2304, -4864, -3552, -1136, -145, 0}},
+		{5, polynomial{128, 240, 160, 40, 0}}, {6, polynomial{512, 1680, 2208, 1480, 520, 81, 0}},
+		{8, polynomial{-1792, -6144, -8960, -7168, -3360, -896, -112, 0}},
 	} {
 		if !slices.ContainsFunc(shapes, func(s shape) bool {
 			return len(s.sizes) == want.dimensions && slices.Equal(s.polynomial, want.polynomial)
@@ -231,7 +240,8 @@ func TestRemove(t *testing.T) {
 			l.remove(l.lanes[0], i, j)
 		}
 	})
-	if got, want := uses(l.lanes[0]), uses(l.lanes[1]); !slices.Equal(got, want) || len(want) == 0 || !slices.Equal(l.lanes[0].users, l.lanes[1].users) {
+	if got, want := uses(l.lanes[0]), uses(l.lanes[1]); !slices.Equal(got, want) || len(want) == 0 ||
+		!slices.Equal(l.lanes[0].users, l.lanes[1].users) {
 		t.Errorf("uses %v, want %v; channels have %v users, want %v", got, want, l.lanes[0].users, l.lanes[1].users)
 	}
 }

@@ -47,7 +47,9 @@ func (n *network) analyse() *routing.MeshShape {
 	}
 	for s := range m.nodes {
 		node := &m.nodes[s]
-		node.edge = node.shape > 0 && slices.ContainsFunc(n.links[s], func(l link) bool { return len(n.links[l.to]) > len(n.links[s]) })
+		node.edge = node.shape > 0 && slices.ContainsFunc(n.links[s], func(l link) bool {
+			return len(n.links[l.to]) > len(n.links[s])
+		})
 	}
 	if m.classify(); len(m.classes) == 0 {
 		return &routing.MeshShape{}
@@ -138,7 +140,9 @@ func (m *mesh) classify() {
 		if node.edge || node.distance == nil {
 			continue
 		}
-		i := slices.IndexFunc(m.classes, func(c class) bool { return slices.Equal(m.nodes[c.first].polynomial, node.polynomial) })
+		i := slices.IndexFunc(m.classes, func(c class) bool {
+			return slices.Equal(m.nodes[c.first].polynomial, node.polynomial)
+		})
 		if i < 0 {
 			i = len(m.classes)
 			m.classes = append(m.classes, class{first: s})

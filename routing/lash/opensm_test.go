@@ -64,7 +64,9 @@ func TestOpenSM(t *testing.T) {
 			})
 		}
 		for _, file := range routingtest.Files(t) {
-			t.Run(fmt.Sprintf("%s mesh %v", filepath.Base(file), mesh), func(t *testing.T) { compareWithOpenSM(t, file, 0, settings) })
+			t.Run(fmt.Sprintf("%s mesh %v", filepath.Base(file), mesh), func(t *testing.T) {
+				compareWithOpenSM(t, file, 0, settings)
+			})
 		}
 	}
 }
@@ -85,7 +87,8 @@ func compareWithOpenSM(t *testing.T, file string, lmc int, settings Settings) {
 		t.Fatal(err)
 	}
 	run.Compare(t, tables)
-	if m := lanesNeeded.FindStringSubmatch(run.Log); m == nil || m[1] != strconv.Itoa(tables.SLs.Count-int(settings.StartVL)) {
+	if m := lanesNeeded.FindStringSubmatch(run.Log); m == nil ||
+		m[1] != strconv.Itoa(tables.SLs.Count-int(settings.StartVL)) {
 		t.Errorf("%d lanes, OpenSM %q", tables.SLs.Count, m)
 	}
 	paths := make([]int, tables.SLs.Count-int(settings.StartVL))

@@ -11,7 +11,9 @@ import (
 // TestOpenSMPathSLs compares the SL of every path with that in OpenSM's PathRecord.
 func TestOpenSMPathSLs(t *testing.T) {
 	for spec, settings := range map[string]Settings{
-		"torus:dims=5x5,hosts=1": {}, "torus:dims=4x4x4,hosts=1": {}, "random:switches=40,degree=4,hosts=1,seed=5": {StartVL: 2}, "dragonfly": {},
+		"torus:dims=5x5,hosts=1": {}, "torus:dims=4x4x4,hosts=1": {}, "random:switches=40,degree=4,hosts=1,seed=5": {
+			StartVL: 2,
+		}, "dragonfly": {},
 		"torus:dims=6x5,hosts=1,missing-links=5%": {StartVL: 1, MeshAnalysis: true},
 	} {
 		t.Run(spec, func(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"ibsm/routing/acyclic"
 )
 
-// lane is the edges of the paths on one lane. Channels in one circle have places next to each other in its order, so that a search
-// stays in the circle.
+// lane is the edges of the paths on one lane. Channels in one circle have places next to each other in its order, so
+// that a search stays in the circle.
 type lane struct {
 	*graph
 	is    []status // by edge
@@ -16,7 +16,8 @@ type lane struct {
 }
 
 func newLane(g *graph) *lane {
-	l := &lane{graph: g, is: make([]status, len(g.edgeTo)), from: make([]int32, len(g.edgeTo)), order: acyclic.New(slices.Clone(g.place))}
+	l := &lane{graph: g, is: make([]status, len(g.edgeTo)), from: make([]int32, len(g.edgeTo)),
+		order: acyclic.New(slices.Clone(g.place))}
 	for c := range g.next {
 		for e := g.edgeFrom[c]; e < g.edgeFrom[c+1]; e++ {
 			l.from[e] = int32(c)

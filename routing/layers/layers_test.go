@@ -35,7 +35,8 @@ func TestKnown(t *testing.T) {
 		spec string
 		want int
 	}{
-		{"fattree:k=4", 1}, {"fattree:k=8", 1}, {"mesh:dims=1x6,hosts=2", 1}, {"torus:dims=5,hosts=1", 2}, {"torus:dims=9,hosts=2", 2},
+		{"fattree:k=4", 1}, {"fattree:k=8", 1}, {"mesh:dims=1x6,hosts=2", 1}, {"torus:dims=5,hosts=1", 2},
+		{"torus:dims=9,hosts=2", 2},
 	} {
 		s := routingtest.NewSubnet(t, c.spec, minhop.Route)
 		r := assign(t, s, 15, true)
@@ -59,7 +60,8 @@ func TestRandom(t *testing.T) {
 	}
 	var subnets []*routingtest.Subnet
 	for _, spec := range []string{
-		"fattree:k=4", "fattree:k=6,hosts=1", "torus:dims=4x3,hosts=2", "torus:dims=5x4,hosts=1", "mesh:dims=4x4,hosts=1", "random:switches=14,degree=4,hosts=1", "torus:dims=3x3x3,hosts=1", "dragonfly",
+		"fattree:k=4", "fattree:k=6,hosts=1", "torus:dims=4x3,hosts=2", "torus:dims=5x4,hosts=1",
+		"mesh:dims=4x4,hosts=1", "random:switches=14,degree=4,hosts=1", "torus:dims=3x3x3,hosts=1", "dragonfly",
 	} {
 		subnets = append(subnets, routingtest.NewSubnet(t, spec, minhop.Route))
 	}
@@ -68,7 +70,8 @@ func TestRandom(t *testing.T) {
 		s, hosts := subnets[rng.IntN(len(subnets))].Changed(), rng.IntN(2) == 0
 		for range rng.IntN(20) { // routes to LIDs that take another way at a switch, some of them in circles
 			sw := rng.IntN(len(s.Tables.LFT))
-			s.Tables.LFT[sw][1+rng.IntN(int(s.LIDs.Top))] = uint8(1 + rng.IntN(int(s.Topo.Nodes[s.Topo.Switches[sw]].NumPorts)))
+			s.Tables.LFT[sw][1+rng.IntN(int(s.LIDs.Top))] = uint8(
+				1 + rng.IntN(int(s.Topo.Nodes[s.Topo.Switches[sw]].NumPorts)))
 		}
 		arriving, tracer := s.Changed(), routing.NewTracer(s.Topo, s.LIDs)
 		for lid := range arriving.Tables.LFT[0] {
@@ -113,7 +116,8 @@ func TestRandom(t *testing.T) {
 			several++
 		}
 	}
-	t.Logf("seed %d: %d with one lane, %d with more, %d of them one way, %d with too many, up to %d", seed, one, several, oneWay, tooMany, most)
+	t.Logf("seed %d: %d with one lane, %d with more, %d of them one way, %d with too many, up to %d", seed, one,
+		several, oneWay, tooMany, most)
 	if one == 0 || several == 0 || tooMany == 0 || oneWay == 0 {
 		t.Error("some case did not happen")
 	}
@@ -154,7 +158,8 @@ func TestFew(t *testing.T) {
 
 // TestLash: the tables of lash need no more lanes than lash has for them.
 func TestLash(t *testing.T) {
-	for _, spec := range []string{"torus:dims=5x5,hosts=1", "torus:dims=4x4x4,hosts=1", "random:switches=40,degree=4,hosts=1,seed=5", "dragonfly", "hyperx"} {
+	for _, spec := range []string{"torus:dims=5x5,hosts=1", "torus:dims=4x4x4,hosts=1",
+		"random:switches=40,degree=4,hosts=1,seed=5", "dragonfly", "hyperx"} {
 		s := routingtest.NewSubnet(t, spec, lash.New(lash.Settings{}))
 		if r := assign(t, s, 15, false); r.Needed > s.Tables.SLs.Count || r.OneWay {
 			t.Errorf("%s: %d lanes needed, lash %d", spec, r.Needed, s.Tables.SLs.Count)
@@ -180,7 +185,8 @@ func TestWorkers(t *testing.T) {
 }
 
 func BenchmarkAssign(b *testing.B) {
-	for _, spec := range []string{"fattree:k=36", "fattree:k=36,missing-links=2%", "torus:dims=6x6x6,hosts=4", "torus:dims=9x9x9,hosts=16"} {
+	for _, spec := range []string{"fattree:k=36", "fattree:k=36,missing-links=2%", "torus:dims=6x6x6,hosts=4",
+		"torus:dims=9x9x9,hosts=16"} {
 		b.Run(spec, func(b *testing.B) {
 			s := routingtest.NewSubnet(b, spec, minhop.Route)
 			var r *Result
@@ -195,7 +201,8 @@ func BenchmarkAssign(b *testing.B) {
 // TestOnCycle: a pair of switches is one to move exactly if one of its paths has an edge in a circle,
 // also where the path leads into one that has been followed before.
 func TestOnCycle(t *testing.T) {
-	for _, spec := range []string{"fattree:k=8,missing-links=10%", "random:switches=40,degree=3,hosts=1", "torus:dims=5x4,hosts=1"} {
+	for _, spec := range []string{"fattree:k=8,missing-links=10%", "random:switches=40,degree=3,hosts=1",
+		"torus:dims=5x4,hosts=1"} {
 		s := routingtest.NewSubnet(t, spec, minhop.Route)
 		g := newGraph(In{s.Topo, s.LIDs, routing.NewForwarding(s.Topo, s.LIDs, s.Tables), 15, false, 0})
 		if err := g.follow(t.Context()); err != nil {
@@ -238,7 +245,9 @@ func TestWide(t *testing.T) {
 	for _, ports := range [][2]int{{1, 2}, {62, 63}, {63, 64}, {64, 65}, {127, 128}, {253, 254}} {
 		var text strings.Builder
 		for s := range 6 {
-			fmt.Fprintf(&text, "switchguid=%#x\nSwitch 254 \"s%d\"\n[3] \"h%d\"[1]\n[%d] \"s%d\"[%d]\n[%d] \"s%d\"[%d]\n\n", 0x201+s, s, s, ports[0], (s+1)%6, ports[1], ports[1], (s+5)%6, ports[0])
+			fmt.Fprintf(&text,
+				"switchguid=%#x\nSwitch 254 \"s%d\"\n[3] \"h%d\"[1]\n[%d] \"s%d\"[%d]\n[%d] \"s%d\"[%d]\n\n", 0x201+s,
+				s, s, ports[0], (s+1)%6, ports[1], ports[1], (s+5)%6, ports[0])
 			fmt.Fprintf(&text, "caguid=%#x\nHca 1 \"h%d\"\n[1] \"s%d\"[3]\n\n", 0x1000+s*16, s, s)
 		}
 		n, err := net.Parse("ring", []byte(text.String()))

@@ -84,7 +84,9 @@ func (c *checker) branch(i int, receivers map[topo.PortIdx]bool) error {
 			continue
 		}
 		far := c.t.SwitchOf(to)
-		j, found := slices.BinarySearchFunc(c.tree.Branches, far, func(b Branch, s topo.SwitchIdx) int { return int(b.Switch - s) })
+		j, found := slices.BinarySearchFunc(c.tree.Branches, far, func(b Branch, s topo.SwitchIdx) int {
+			return int(b.Switch - s)
+		})
 		if !found || !c.tree.Branches[j].Ports.Has(c.t.Ports[to].Num) {
 			return fmt.Errorf("port %d leads to a switch that does not forward back", num)
 		}
@@ -108,7 +110,8 @@ func (c *checker) members(m Members, unreached []topo.PortIdx) error {
 		}
 		ports[p] = true
 		if c.tree.Ports(s).Has(num) == missed[p] && len(c.tree.Branches) > 0 {
-			return fmt.Errorf("tree of MLID %v: port %v receives and is unreached, or the other way round", c.tree.MLID, c.t.Ports[p].GUID)
+			return fmt.Errorf("tree of MLID %v: port %v receives and is unreached, or the other way round", c.tree.MLID,
+				c.t.Ports[p].GUID)
 		}
 	}
 	for _, p := range m.Senders {

@@ -39,13 +39,14 @@ func NewGrower(g *Graph) *Grower {
 	n := len(g.t.Switches)
 	return &Grower{
 		graph: g, isHome: make([]bool, n), receives: make([]PortMask, n), kept: newSketch(n), fresh: newSketch(n),
-		depth: make([]uint8, n), dist: make([]int, n), worst: make([]uint8, n), total: make([]int32, n), wanted: make([]int32, n),
+		depth: make([]uint8, n), dist: make([]int, n), worst: make([]uint8, n), total: make([]int32, n),
+		wanted: make([]int32, n),
 	}
 }
 
-// Grow returns the tree of a multicast LID, and the members that it does not reach:
-// those on switches that cannot forward the LID, or that no usable link joins to most
-// others. Ports without a switch need no tree: the cable joins the two. The tree has no branches where there is nothing to forward.
+// Grow returns the tree of a multicast LID, and the members that it does not reach: those on switches that cannot
+// forward the LID, or that no usable link joins to most others. Ports without a switch need no tree: the cable joins
+// the two. The tree has no branches where there is nothing to forward.
 //
 // old is the tree so far, by the same Topo, nil or a part of one as Remap leaves it. As
 // little of it changes as possible: a branch is added for each member that has come, the

@@ -17,7 +17,8 @@ import (
 
 // kinds are all kinds of generated fabrics.
 var kinds = []string{
-	"fattree:k=4", "fattree:k=8", "fattree:k=8,levels=2,missing-links=4", "fattree:k=16,levels=1", "torus:dims=4x4,hosts=2",
+	"fattree:k=4", "fattree:k=8", "fattree:k=8,levels=2,missing-links=4", "fattree:k=16,levels=1",
+	"torus:dims=4x4,hosts=2",
 	"torus:dims=3x3x3", "mesh:dims=5x4", "hypercube:dim=4,hosts=2", "dragonfly:a=4,p=2,h=1", "hyperx:dims=3x3,hosts=2",
 	"random:switches=20,degree=4,hosts=2", "tree:depth=3,fanout=3",
 }
@@ -48,7 +49,8 @@ func hosts(t *topo.Topo) (ports []topo.PortIdx) {
 func all(topo.PortIdx) mcast.Use { return mcast.Extend }
 
 // grow grows a tree that has to be proved and to reach everybody.
-func grow(t testing.TB, g *mcast.Grower, fabric *topo.Topo, mlid mad.LID, m mcast.Members, old *mcast.Tree) *mcast.Tree {
+func grow(t testing.TB, g *mcast.Grower, fabric *topo.Topo, mlid mad.LID, m mcast.Members,
+	old *mcast.Tree) *mcast.Tree {
 	t.Helper()
 	tree, unreached := g.Grow(mlid, m, old)
 	if err := mcast.Check(fabric, tree, m, unreached); err != nil {
@@ -103,7 +105,8 @@ func TestGrowEverywhere(t *testing.T) {
 					}
 				}
 				if kept < steps*3/4 {
-					t.Errorf("MLID %v: only %d of %d joins and leaves left the rest of the tree as it was", mlid, kept, steps)
+					t.Errorf("MLID %v: only %d of %d joins and leaves left the rest of the tree as it was", mlid, kept,
+						steps)
 				}
 			}
 		})
@@ -158,7 +161,8 @@ func isCore(fabric *topo.Topo, s topo.SwitchIdx) bool {
 			return false
 		}
 		for far := uint8(1); far <= fabric.Nodes[fabric.Switches[r]].NumPorts; far++ {
-			if end := fabric.Ports[fabric.Port(fabric.Switches[r], far)].Peer; end != topo.None && !fabric.IsSwitchPort(end) {
+			if end := fabric.Ports[fabric.Port(fabric.Switches[r], far)].Peer; end != topo.None &&
+				!fabric.IsSwitchPort(end) {
 				return false
 			}
 		}
@@ -199,7 +203,8 @@ func TestGrowFew(t *testing.T) {
 			}
 		}
 		if c.switches > 0 && len(tree.Branches) != c.switches || ports != c.ports {
-			t.Errorf("%s: %d switches forward to %d members, want %d and %d", c.name, len(tree.Branches), ports, c.switches, c.ports)
+			t.Errorf("%s: %d switches forward to %d members, want %d and %d", c.name, len(tree.Branches), ports,
+				c.switches, c.ports)
 		}
 	}
 }
@@ -238,9 +243,11 @@ func switches(t *testing.T, count int, links ...[2]int32) *topo.Topo {
 // has been put into the tree.
 func TestGrowSharesParents(t *testing.T) {
 	const root, m1, m2, m3, a, b, n, c = 0, 1, 2, 3, 4, 5, 6, 7
-	fabric := switches(t, 8, [2]int32{root, m1}, [2]int32{root, m2}, [2]int32{root, m3}, [2]int32{m1, a}, [2]int32{m2, a}, [2]int32{m3, a},
+	fabric := switches(t, 8, [2]int32{root, m1}, [2]int32{root, m2}, [2]int32{root, m3}, [2]int32{m1, a},
+		[2]int32{m2, a}, [2]int32{m3, a},
 		[2]int32{m1, b}, [2]int32{m2, b}, [2]int32{m3, b}, [2]int32{root, n}, [2]int32{n, c})
-	for name, members := range map[string][]int{"one of the three is a member": {a, b, c, m2}, "none of the three": {a, b, c}} {
+	for name, members := range map[string][]int{"one of the three is a member": {a, b, c, m2},
+		"none of the three": {a, b, c}} {
 		var m mcast.Members
 		for _, i := range members {
 			m.Receivers = append(m.Receivers, fabric.FindPort(mad.GUID(i+1)))
@@ -291,7 +298,8 @@ func TestGrowAvoids(t *testing.T) {
 	if grow(t, mcast.NewGrower(g), fabric, 0xc000, m, before) != before {
 		t.Error("a tree that may stay does not")
 	}
-	if fresh := grow(t, mcast.NewGrower(g), fabric, 0xc000, m, nil); fresh.Ports(fabric.SwitchOf(lost)).Has(fabric.Ports[lost].Num) {
+	if fresh := grow(t, mcast.NewGrower(g), fabric, 0xc000, m, nil); fresh.Ports(fabric.SwitchOf(lost)).Has(
+		fabric.Ports[lost].Num) {
 		t.Error("a tree is grown over a link that may only be kept")
 	}
 }
@@ -365,7 +373,8 @@ func TestGrowShortensLongTrees(t *testing.T) {
 func TestGrowKeepsUnresponsive(t *testing.T) {
 	fabric := fabricOf(t, "fattree:k=4")
 	h := hosts(fabric)
-	tree := grow(t, mcast.NewGrower(mcast.NewGraph(fabric, nil, all)), fabric, 0xc000, mcast.Members{Receivers: h[:10]}, nil)
+	tree := grow(t, mcast.NewGrower(mcast.NewGraph(fabric, nil, all)), fabric, 0xc000, mcast.Members{Receivers: h[:10]},
+		nil)
 	unresponsive := fabric.SwitchOf(h[0])
 	g := mcast.NewGrower(mcast.NewGraph(fabric, nil, func(p topo.PortIdx) mcast.Use {
 		if fabric.SwitchOf(p) == unresponsive {
@@ -375,7 +384,8 @@ func TestGrowKeepsUnresponsive(t *testing.T) {
 	}))
 	for _, receivers := range [][]topo.PortIdx{h, h[:12], h[:4]} {
 		before := tree.Ports(unresponsive)
-		if tree = grow(t, g, fabric, 0xc000, mcast.Members{Receivers: receivers}, tree); tree.Ports(unresponsive) != before {
+		if tree = grow(t, g, fabric, 0xc000, mcast.Members{Receivers: receivers}, tree); tree.Ports(
+			unresponsive) != before {
 			t.Errorf("%d members: the unresponsive switch would have to be reported", len(receivers))
 		}
 	}
@@ -459,14 +469,20 @@ func TestCheckRefuses(t *testing.T) {
 	}
 	for i, b := range tree.Branches {
 		for num := range b.Ports.Ports() {
-			refused(fmt.Sprintf("without port %d of switch %d", num, b.Switch), func(c *mcast.Tree) { c.Branches[i].Ports.Remove(num) })
+			refused(fmt.Sprintf("without port %d of switch %d", num, b.Switch), func(c *mcast.Tree) {
+				c.Branches[i].Ports.Remove(num)
+			})
 		}
 		for num := range fabric.Nodes[fabric.Switches[b.Switch]].NumPorts + 3 {
 			if !b.Ports.Has(num) {
-				refused(fmt.Sprintf("with port %d of switch %d", num, b.Switch), func(c *mcast.Tree) { c.Branches[i].Ports.Add(num) })
+				refused(fmt.Sprintf("with port %d of switch %d", num, b.Switch), func(c *mcast.Tree) {
+					c.Branches[i].Ports.Add(num)
+				})
 			}
 		}
-		refused(fmt.Sprint("without switch ", b.Switch), func(c *mcast.Tree) { c.Branches = slices.Delete(c.Branches, i, i+1) })
+		refused(fmt.Sprint("without switch ", b.Switch), func(c *mcast.Tree) {
+			c.Branches = slices.Delete(c.Branches, i, i+1)
+		})
 	}
 	refused("none", func(c *mcast.Tree) { c.Branches = nil })
 	refused("the union of two", func(c *mcast.Tree) {
@@ -566,7 +582,8 @@ func TestGrowUpDown(t *testing.T) {
 					}
 				}
 				if kept < steps*2/3 {
-					t.Errorf("seed %d: only %d of %d joins and leaves left the rest of the tree as it was", seed, kept, steps)
+					t.Errorf("seed %d: only %d of %d joins and leaves left the rest of the tree as it was", seed, kept,
+						steps)
 				}
 			}
 		})

@@ -109,7 +109,8 @@ func (g *Grower) keeps(old *Tree, s topo.SwitchIdx, port uint8) (topo.SwitchIdx,
 		return topo.None, false
 	}
 	p := g.graph.t.Port(n, port)
-	if g.graph.use[p] == Shun || !g.graph.capable(p, g.plane.cap) || !g.graph.capable(g.graph.t.Ports[p].Peer, g.plane.cap) {
+	if g.graph.use[p] == Shun || !g.graph.capable(p, g.plane.cap) ||
+		!g.graph.capable(g.graph.t.Ports[p].Peer, g.plane.cap) {
 		return topo.None, false
 	}
 	r, back := g.graph.link(s, port)

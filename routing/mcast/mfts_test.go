@@ -20,7 +20,8 @@ func maskOf(ports ...uint8) (m mcast.PortMask) {
 func TestPortMask(t *testing.T) {
 	for _, ports := range [][]uint8{nil, {0}, {255}, {0, 1, 15, 16, 63, 64, 127, 128, 254, 255}} {
 		m := maskOf(ports...)
-		if got := slices.Collect(m.Ports()); !slices.Equal(got, ports) || m.Len() != len(ports) || m.Empty() != (len(ports) == 0) {
+		if got := slices.Collect(m.Ports()); !slices.Equal(got, ports) || m.Len() != len(ports) ||
+			m.Empty() != (len(ports) == 0) {
 			t.Errorf("%v became %v, %d ports", ports, got, m.Len())
 		}
 		var copied mcast.PortMask
@@ -47,7 +48,8 @@ func TestPortMask(t *testing.T) {
 func TestPortMasks(t *testing.T) {
 	for port := range 255 {
 		a, b := maskOf(uint8(port), 255), maskOf(uint8(port)+1, 255)
-		if got := slices.Collect(a.Or(b).Ports()); port < 254 && !slices.Equal(got, []uint8{uint8(port), uint8(port) + 1, 255}) {
+		if got := slices.Collect(a.Or(b).Ports()); port < 254 &&
+			!slices.Equal(got, []uint8{uint8(port), uint8(port) + 1, 255}) {
 			t.Errorf("%d: either has %v", port, got)
 		}
 		if got := slices.Collect(a.And(b).Ports()); port < 254 && !slices.Equal(got, []uint8{255}) {
@@ -93,14 +95,16 @@ func TestBlock(t *testing.T) {
 	} {
 		data := smp.MulticastForwardingTable(c.mfts.Block(c.s, c.position, c.block))
 		if got := data.PortMask(c.mlid); got != c.want {
-			t.Errorf("switch %d, position %d, block %d, MLID %v: %#x, want %#x", c.s, c.position, c.block, c.mlid, got, c.want)
+			t.Errorf("switch %d, position %d, block %d, MLID %v: %#x, want %#x", c.s, c.position, c.block, c.mlid, got,
+				c.want)
 		}
 	}
 	for _, c := range []struct {
 		mfts  *mcast.MFTs
 		top   mad.LID
 		trees int
-	}{{none, 0xbfff, 0}, {first, 0xc021, 2}, {second, 0xc03f, 2}, {second.With(tree(0xc03f), tree(0xc021)), 0xbfff, 0}} {
+	}{{none, 0xbfff, 0}, {first, 0xc021, 2}, {second, 0xc03f, 2},
+		{second.With(tree(0xc03f), tree(0xc021)), 0xbfff, 0}} {
 		if got := len(slices.Collect(c.mfts.Trees())); got != c.trees || c.mfts.Top() != c.top {
 			t.Errorf("%d trees up to %v, want %d up to %v", got, c.mfts.Top(), c.trees, c.top)
 		}

@@ -34,7 +34,9 @@ func (t *Tree) Ports(s topo.SwitchIdx) PortMask {
 	if t == nil {
 		return PortMask{}
 	}
-	i, found := slices.BinarySearchFunc(t.Branches, s, func(b Branch, s topo.SwitchIdx) int { return cmp.Compare(b.Switch, s) })
+	i, found := slices.BinarySearchFunc(t.Branches, s, func(b Branch, s topo.SwitchIdx) int {
+		return cmp.Compare(b.Switch, s)
+	})
 	if !found {
 		return PortMask{}
 	}

@@ -10,7 +10,8 @@ import (
 
 // GrowAlong is Grow for a tree that must be a part of a trunk: it has the way of each member from the root
 // on. Of several cables each multicast LID takes one, as with OpenSM.
-func (g *Grower) GrowAlong(trunk *routing.Trunk, mlid mad.LID, m Members, old *Tree) (tree *Tree, unreached []topo.PortIdx) {
+func (g *Grower) GrowAlong(trunk *routing.Trunk, mlid mad.LID, m Members, old *Tree) (tree *Tree,
+	unreached []topo.PortIdx) {
 	g.mlid, g.plane = mlid, g.graph.plane(mlid)
 	tree = &Tree{MLID: mlid}
 	if g.settle(m) {

@@ -71,7 +71,8 @@ func TestGrowAlong(t *testing.T) {
 			want = append(want, at[s])
 		}
 		slices.Sort(want)
-		if err := mcast.Check(fabric, tree, m, unreached); err != nil || !slices.Equal(has, want) || len(unreached) > 0 {
+		if err := mcast.Check(fabric, tree, m, unreached); err != nil || !slices.Equal(has, want) ||
+			len(unreached) > 0 {
 			t.Errorf("%v: %v, want %v, unreached %v, %v", c.members, has, want, unreached, err)
 		}
 	}
@@ -89,7 +90,8 @@ func TestGrowAlong(t *testing.T) {
 	trunk.Up[at["switch-2-2"]] = routing.TrunkLink{To: topo.None}
 	m = mcast.Members{Receivers: []topo.PortIdx{host("switch-0-0"), host("switch-2-2"), host("switch-0-2")}}
 	tree, unreached = mcast.NewGrower(mcast.NewGraph(fabric, nil, all)).GrowAlong(trunk, mad.MinMulticastLID, m, nil)
-	if err := mcast.Check(fabric, tree, m, unreached); err != nil || !slices.Equal(unreached, m.Receivers[1:2]) || len(tree.Branches) != 4 {
+	if err := mcast.Check(fabric, tree, m, unreached); err != nil || !slices.Equal(unreached, m.Receivers[1:2]) ||
+		len(tree.Branches) != 4 {
 		t.Errorf("a switch that the trunk does not have: %v, unreached %v, %v", tree.Branches, unreached, err)
 	}
 }

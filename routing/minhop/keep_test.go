@@ -103,7 +103,8 @@ func TestKeepAfterLoss(t *testing.T) {
 				}
 				moved++
 				if _, worked := walk(less, lids, prev.LFT, topo.SwitchIdx(s), mad.LID(lid)); worked {
-					t.Errorf("%s: switch %d LID %d moved from port %d to %d without need", spec, s, lid, prev.LFT[s][lid], port)
+					t.Errorf("%s: switch %d LID %d moved from port %d to %d without need", spec, s, lid,
+						prev.LFT[s][lid], port)
 				}
 			}
 		}
@@ -132,12 +133,14 @@ func TestKeepMinimal(t *testing.T) {
 					continue
 				}
 				peer := top.Ports[top.Port(top.Switches[s], port)].Peer
-				if peer == topo.None || !top.IsSwitchPort(peer) || naiveHops(top, top.SwitchOf(peer))[d.Switch] >= hops[d.Switch] {
+				if peer == topo.None || !top.IsSwitchPort(peer) ||
+					naiveHops(top, top.SwitchOf(peer))[d.Switch] >= hops[d.Switch] {
 					continue
 				}
 				kept++
 				if got.LFT[s][d.Base] != port {
-					t.Fatalf("%s: switch %d LID %d: minimal port %d became %d", spec, s, d.Base, port, got.LFT[s][d.Base])
+					t.Fatalf("%s: switch %d LID %d: minimal port %d became %d", spec, s, d.Base, port,
+						got.LFT[s][d.Base])
 				}
 			}
 		}
@@ -152,7 +155,9 @@ func TestKeepMinimal(t *testing.T) {
 func TestKeptCountFirst(t *testing.T) {
 	top, lids := generate(t, "fattree:k=4,levels=2", 0)
 	fresh := mustRoute(t, routing.In{Topo: top, LIDs: lids})
-	order := slices.DeleteFunc(routing.Order(top, lids, routing.Balancing{}), func(d routing.Dest) bool { return !d.Weighs })
+	order := slices.DeleteFunc(routing.Order(top, lids, routing.Balancing{}), func(d routing.Dest) bool {
+		return !d.Weighs
+	})
 	leaf, first, last := order[0].Switch, order[2], order[len(order)-1]
 	kept := fresh.LFT[leaf][first.Base] // what first takes on an unused leaf
 	prev := &routing.Tables{LFT: make([][]uint8, len(top.Switches)), Top: lids.Top}
@@ -163,6 +168,7 @@ func TestKeptCountFirst(t *testing.T) {
 	prev.LFT[leaf][last.Base] = kept
 	got := mustRoute(t, routing.In{Topo: top, LIDs: lids, Prev: prev, Keep: routing.KeepMinimal})
 	if got.LFT[leaf][last.Base] != kept || got.LFT[leaf][first.Base] == kept {
-		t.Errorf("kept entry by port %d, want %d; the first placed by port %d, want another", got.LFT[leaf][last.Base], kept, got.LFT[leaf][first.Base])
+		t.Errorf("kept entry by port %d, want %d; the first placed by port %d, want another", got.LFT[leaf][last.Base],
+			kept, got.LFT[leaf][first.Base])
 	}
 }

@@ -58,7 +58,8 @@ func mustVerify(tb testing.TB, t *topo.Topo, l *topo.LIDs, tables *routing.Table
 
 // walk follows one route: the switches passed, up to the owner's, and whether it
 // arrives there.
-func walk(t *topo.Topo, l *topo.LIDs, rows [][]uint8, s topo.SwitchIdx, lid mad.LID) (path []topo.PortIdx, arrives bool) {
+func walk(t *topo.Topo, l *topo.LIDs, rows [][]uint8, s topo.SwitchIdx, lid mad.LID) (path []topo.PortIdx,
+	arrives bool) {
 	owner := l.PortOf(lid)
 	for len(path) <= len(t.Switches) {
 		node := t.Switches[s]
@@ -92,7 +93,8 @@ func TestVerified(t *testing.T) {
 	for _, spec := range everyKind {
 		for _, lmc := range []uint8{0, 2} {
 			top, lids := generate(t, spec, lmc)
-			if r := mustVerify(t, top, lids, mustRoute(t, routing.In{Topo: top, LIDs: lids})); r.Count[verify.Cut] != 0 {
+			if r := mustVerify(t, top, lids,
+				mustRoute(t, routing.In{Topo: top, LIDs: lids})); r.Count[verify.Cut] != 0 {
 				t.Errorf("%s: %d pairs are cut", spec, r.Count[verify.Cut])
 			}
 		}
@@ -135,7 +137,8 @@ func TestMinimal(t *testing.T) {
 				}
 				path, arrives := walk(top, lids, tables.LFT, topo.SwitchIdx(s), mad.LID(lid))
 				if !arrives || len(path) != want {
-					t.Fatalf("%s: switch %d LID %d: %d links, arrives %v; want %d", spec, s, lid, len(path), arrives, want)
+					t.Fatalf("%s: switch %d LID %d: %d links, arrives %v; want %d", spec, s, lid, len(path), arrives,
+						want)
 				}
 			}
 		}

@@ -16,7 +16,8 @@ type standing struct {
 }
 
 func newStanding(p *problem) *standing {
-	st := &standing{problem: p, to: make([]topo.SwitchIdx, routing.RowLen(p.LIDs.Top)), egress: make([]uint8, routing.RowLen(p.LIDs.Top))}
+	st := &standing{problem: p, to: make([]topo.SwitchIdx, routing.RowLen(p.LIDs.Top)),
+		egress: make([]uint8, routing.RowLen(p.LIDs.Top))}
 	for l := range st.to {
 		st.to[l] = topo.None
 	}

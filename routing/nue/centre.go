@@ -17,7 +17,8 @@ type hull struct {
 // newHull is the hull of destinations.
 func newHull(ctx context.Context, n *network, dests []dest) (*hull, error) {
 	size := len(n.switches)
-	h := &hull{network: n, in: make([]bool, size), depth: make([]int32, size), queue: make([]int32, 0, size), ways: make([]uint64, size)}
+	h := &hull{network: n, in: make([]bool, size), depth: make([]int32, size), queue: make([]int32, 0, size),
+		ways: make([]uint64, size)}
 	left := size
 	for _, d := range dests {
 		if !h.in[d.home] {

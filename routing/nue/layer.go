@@ -52,7 +52,8 @@ const (
 
 func newLayer(ctx context.Context, n *network, strict bool) *layer {
 	all := len(n.to) + len(n.switches)
-	l := &layer{network: n, ctx: ctx, strict: strict, start: make([]int32, all+1), colour: make([]uint16, all), damp: make([]bool, all),
+	l := &layer{network: n, ctx: ctx, strict: strict, start: make([]int32, all+1), colour: make([]uint16, all),
+		damp:  make([]bool, all),
 		shown: []uint16{noColour, escapeColour}, joined: []uint16{noColour, escapeColour}}
 	for c := range all {
 		v := l.end(int32(c))

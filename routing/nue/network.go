@@ -46,7 +46,8 @@ func newNetwork(in routing.In, avoidThrottled bool) *network {
 		return !t.Ports[p].Unhealthy && !(avoidThrottled && routing.Throttled(t, p))
 	})
 	n := &network{In: in, vertex: make([]int32, g.Len()), lids: make([]uint8, g.Len()), by: make([]int32, g.Len()),
-		reached: make([]uint64, g.Len()), behind: make([]uint64, g.Len()), after: make([]int32, g.Len()), heap: heap.New(g.Len())}
+		reached: make([]uint64, g.Len()), behind: make([]uint64, g.Len()), after: make([]int32, g.Len()),
+		heap: heap.New(g.Len())}
 	for s := range g.Len() {
 		n.switches = append(n.switches, topo.SwitchIdx(s))
 	}

@@ -180,7 +180,8 @@ func (r *routes) routeLane(ctx context.Context, lane uint8, dests []dest, root i
 }
 
 // tryLane reports whether the routes of a lane have come to a circle.
-func (r *routes) tryLane(ctx context.Context, lane uint8, dests []dest, root int32, strict bool) (circle bool, err error) {
+func (r *routes) tryLane(ctx context.Context, lane uint8, dests []dest, root int32, strict bool) (circle bool,
+	err error) {
 	l := newLayer(ctx, r.network, strict)
 	if err := ctx.Err(); err != nil {
 		return false, err

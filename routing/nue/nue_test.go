@@ -28,8 +28,10 @@ func TestPromise(t *testing.T) {
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(uint64(seed), 1))
 		for _, form := range []string{
-			"random:switches=20,degree=3,hosts=2,seed=%d", "random:switches=30,degree=5,hosts=1,seed=%d", "torus:dims=4x4,hosts=2,missing-links=10%%,seed=%d",
-			"mesh:dims=3x3x3,hosts=1,missing-links=5%%,seed=%d", "fattree:k=4,missing-links=10%%,seed=%d", "dragonfly:missing-links=10%%,seed=%d",
+			"random:switches=20,degree=3,hosts=2,seed=%d", "random:switches=30,degree=5,hosts=1,seed=%d",
+			"torus:dims=4x4,hosts=2,missing-links=10%%,seed=%d",
+			"mesh:dims=3x3x3,hosts=1,missing-links=5%%,seed=%d", "fattree:k=4,missing-links=10%%,seed=%d",
+			"dragonfly:missing-links=10%%,seed=%d",
 			"hypercube:missing-links=10%%,seed=%d",
 		} {
 			in := routingtest.Problem(t, fmt.Sprintf(form, seed))
@@ -70,7 +72,8 @@ func mustKeep(t *testing.T, in routing.In, tables *routing.Tables, s Settings) {
 	if err != nil || report.Bad() != 0 {
 		t.Fatalf("%+v: %v, %v", s, report, err)
 	}
-	c := creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), SLs: tables.SLs}
+	c := creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables),
+		SLs: tables.SLs}
 	if s.Switches {
 		c.Traffic = creditloop.All
 	}
@@ -83,7 +86,8 @@ func mustKeep(t *testing.T, in routing.In, tables *routing.Tables, s Settings) {
 func TestRefuses(t *testing.T) {
 	in := routingtest.Problem(t, "mesh:dims=1x3,hosts=1")
 	for p := range in.Topo.Ports {
-		if port := &in.Topo.Ports[p]; port.Peer != topo.None && in.Topo.Nodes[port.Node].Switch == 0 && in.Topo.SwitchOf(port.Peer) > 0 {
+		if port := &in.Topo.Ports[p]; port.Peer != topo.None && in.Topo.Nodes[port.Node].Switch == 0 &&
+			in.Topo.SwitchOf(port.Peer) > 0 {
 			in.Topo.Ports[port.Peer].Peer, port.Peer = topo.None, topo.None
 		}
 	}
@@ -136,7 +140,8 @@ func TestLanes(t *testing.T) {
 	for _, c := range []struct {
 		Settings
 		want int
-	}{{Settings{QoS: true}, 4}, {Settings{QoS: true, MaxVLs: 8}, 4}, {Settings{QoS: true, MaxVLs: 2}, 2}, {Settings{MaxVLs: 2}, 1}} {
+	}{{Settings{QoS: true}, 4}, {Settings{QoS: true, MaxVLs: 8}, 4}, {Settings{QoS: true, MaxVLs: 2}, 2},
+		{Settings{MaxVLs: 2}, 1}} {
 		tables, err := New(c.Settings)(t.Context(), in)
 		if err != nil {
 			t.Fatal(err)
@@ -150,7 +155,8 @@ func TestLanes(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if tables, err := New(Settings{})(ctx, routingtest.Problem(t, "fattree:k=4")); err != context.Canceled || tables != nil {
+	if tables, err := New(Settings{})(ctx, routingtest.Problem(t, "fattree:k=4")); err != context.Canceled ||
+		tables != nil {
 		t.Error(tables, err)
 	}
 }
@@ -161,7 +167,9 @@ func TestOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	refused := 0
 	for i := range 20 {
-		l := newLayer(t.Context(), newNetwork(routingtest.Problem(t, fmt.Sprintf("random:switches=12,degree=4,hosts=1,seed=%d", i)), false), true)
+		l := newLayer(t.Context(),
+			newNetwork(routingtest.Problem(t, fmt.Sprintf("random:switches=12,degree=4,hosts=1,seed=%d", i)), false),
+			true)
 		l.order.reset()
 		for range 2000 {
 			c := int32(rng.IntN(len(l.to)))

@@ -62,7 +62,8 @@ func TestOpenSM(t *testing.T) {
 	for _, switches := range []bool{false, true} {
 		for _, c := range some {
 			t.Run(fmt.Sprintf("%s lmc %d lanes %d switches %v", c.spec, c.lmc, c.lanes, switches), func(t *testing.T) {
-				compare(t, routingtest.File(t, c.spec), c.lmc, Settings{MaxVLs: uint8(c.lanes), Switches: switches, QoS: true})
+				compare(t, routingtest.File(t, c.spec), c.lmc,
+					Settings{MaxVLs: uint8(c.lanes), Switches: switches, QoS: true})
 			})
 		}
 		for _, file := range routingtest.Files(t) {
@@ -109,7 +110,8 @@ func compare(t *testing.T, file string, lmc int, s Settings) {
 // routes have a credit loop. They are what the engine finds at first, but not what it returns.
 func TestCircle(t *testing.T) {
 	s := Settings{MaxVLs: 2, QoS: true}
-	run := routingtest.OpenSM(t, routingtest.File(t, "torus:dims=6x6x6,hosts=1,missing-links=1%,seed=1"), "nue", s.options(t)...)
+	run := routingtest.OpenSM(t, routingtest.File(t, "torus:dims=6x6x6,hosts=1,missing-links=1%,seed=1"), "nue",
+		s.options(t)...)
 	in := routing.In{Topo: run.Topo, LIDs: run.LIDs}
 	r, err := newRoutes(t.Context(), in, s)
 	if err != nil {
@@ -134,7 +136,9 @@ func TestCircle(t *testing.T) {
 	}
 	theirs := r.result()
 	run.Compare(t, theirs)
-	report, err := creditloop.Find(t.Context(), creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, theirs), SLs: theirs.SLs})
+	report, err := creditloop.Find(t.Context(),
+		creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, theirs),
+			SLs: theirs.SLs})
 	if err != nil || report.Loop == nil || circles != 1 {
 		t.Errorf("%d circles, OpenSM's loop %+v, %v", circles, report, err)
 	}

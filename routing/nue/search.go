@@ -21,7 +21,8 @@ type search struct {
 }
 
 func newSearch(n *network) search {
-	s := search{queue: heap.New(len(n.to)), distance: make([]uint64, len(n.switches)), length: make([]uint64, len(n.to)+len(n.switches)),
+	s := search{queue: heap.New(len(n.to)), distance: make([]uint64, len(n.switches)),
+		length: make([]uint64, len(n.to)+len(n.switches)),
 		others: make([][]int32, len(n.switches)), foundStep: make([]int32, len(n.switches))}
 	return s
 }

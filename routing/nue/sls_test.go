@@ -33,7 +33,8 @@ func TestOpenSMPathSLs(t *testing.T) {
 			for path, want := range run.Serve(t, ibsimtest.Dial).SLs(hosts) {
 				compared++
 				if used[want] = true; tables.SLs.Of(path[0], path[1]) != want {
-					t.Fatalf("from LID %v to LID %v: SL %d, OpenSM %d", path[0], path[1], tables.SLs.Of(path[0], path[1]), want)
+					t.Fatalf("from LID %v to LID %v: SL %d, OpenSM %d", path[0], path[1],
+						tables.SLs.Of(path[0], path[1]), want)
 				}
 			}
 			lanes := int(c.MaxVLs)

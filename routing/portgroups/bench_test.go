@@ -7,8 +7,8 @@ import (
 	"ibsm/topo/netwalk"
 )
 
-// BenchmarkMembers finds the members of groups among 11,664 hosts and 1,620 switches, as each sweep does: roots by a pattern, and compute nodes by
-// another one without storage.
+// BenchmarkMembers finds the members of groups among 11,664 hosts and 1,620 switches, as each sweep does: roots by a
+// pattern, and compute nodes by another one without storage.
 func BenchmarkMembers(b *testing.B) {
 	fabric, err := net.Generate("fattree:k=36")
 	if err != nil {
@@ -18,7 +18,9 @@ func BenchmarkMembers(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	groups, errors, _ := Parse("p", []byte(group("roots", "port-regexp: ^spine-[0-9]+$")+group("storage", "port-regexp: ^host-.*00 ")+group("compute", "subtract-rule: ALL_CAS, storage")))
+	groups, errors, _ := Parse("p",
+		[]byte(group("roots", "port-regexp: ^spine-[0-9]+$")+group("storage", "port-regexp: ^host-.*00 ")+
+			group("compute", "subtract-rule: ALL_CAS, storage")))
 	if errors != nil {
 		b.Fatal(errors)
 	}

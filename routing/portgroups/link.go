@@ -11,7 +11,8 @@ func Link(r *policyfile.Reader, groups []*Group, others *Set) {
 	l := linker{Reader: r, own: map[string]*Group{}, others: others, states: map[*Group]linkState{}}
 	for _, g := range groups {
 		if first := l.own[policyfile.Fold(g.Name)]; first != nil {
-			r.Warn(g.Position, "port-group %s is never used: that of line %d has the same name", policyfile.Shown(g.Name), first.Position.Line)
+			r.Warn(g.Position, "port-group %s is never used: that of line %d has the same name",
+				policyfile.Shown(g.Name), first.Position.Line)
 			continue
 		}
 		l.own[policyfile.Fold(g.Name)] = g

@@ -53,8 +53,8 @@ func (l *List) Equal(o *List) bool {
 	})
 }
 
-// Switches are the GUIDs that a list has with the node GUIDs of the switches in its groups, each of which has the order of the subnet. What the list
-// has as a GUID, a group does not add.
+// Switches are the GUIDs that a list has with the node GUIDs of the switches in its groups, each of which has the order
+// of the subnet. What the list has as a GUID, a group does not add.
 func (l *List) Switches(v *Resolver) []mad.GUID {
 	return l.with(v, func(p topo.PortIdx) (mad.GUID, bool) {
 		node := &v.t.Nodes[v.t.Ports[p].Node]

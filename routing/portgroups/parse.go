@@ -37,11 +37,13 @@ func Parse(name string, src []byte) (groups []*Group, errors, warnings diag.List
 			r.Fail(start, "more than %d port groups", maxGroups)
 			return
 		case shadowed(g):
-			r.Fail(start, "%s is the name of a group that needs no definition; choose another name", policyfile.Shown(g.Name))
+			r.Fail(start, "%s is the name of a group that needs no definition; choose another name",
+				policyfile.Shown(g.Name))
 		case strings.ContainsRune(g.Name, ':'):
 			r.Fail(start, "%s: a name must not have a colon", policyfile.Shown(g.Name))
 		case isNumber(g.Name):
-			r.Fail(start, "%s: a name must not begin with a number: a file of GUIDs takes it for a GUID", policyfile.Shown(g.Name))
+			r.Fail(start, "%s: a name must not begin with a number: a file of GUIDs takes it for a GUID",
+				policyfile.Shown(g.Name))
 		case len(g.Rules) == 0:
 			r.Fail(start, "port-group %s without a rule", policyfile.Shown(g.Name))
 		}

@@ -19,7 +19,8 @@ func (s *Set) ForPartitions() *partitions.PortGroups {
 			case ByPartition([]*Group{g}):
 				return errors.New("the port group goes by partitions, and cannot be a member of one")
 			case !claims && len(ByDescription([]*Group{g})) > 0:
-				return errors.New("by security tenants a port group that goes by descriptions of nodes is no member, as a host chooses its own; list port GUIDs")
+				return errors.New(
+					"by security tenants a port group that goes by descriptions of nodes is no member, as a host chooses its own; list port GUIDs")
 			}
 			return nil
 		},

@@ -125,12 +125,15 @@ func (g *reader) names(at diag.Position) {
 		num := strings.TrimLeft(w.Text[slash+1:], "pP")
 		n, err := strconv.ParseUint(num, 0, 8)
 		if slash < 0 || len(w.Text)-slash-len(num) != 2 || err != nil || n == 0 || n > maxPort {
-			g.Fail(w.Position, "%s is not the name of a port; expected NODE/Pn with the NodeDescription and the port number, 1 to %d, or hostname=HOST", policyfile.Shown(w.Text), maxPort)
+			g.Fail(w.Position,
+				"%s is not the name of a port; expected NODE/Pn with the NodeDescription and the port number, 1 to %d, or hostname=HOST", policyfile.Shown(w.Text), maxPort)
 			continue
 		}
 		name := PortName{w.Text[:slash], uint8(n), w.Position}
 		if g.forBoth && len(strings.Fields(name.Node)) > 1 && !strings.Contains(g.Since(from), `"`) {
-			g.Warn(w.Position, "%s: OpenSM drops the blanks and finds no such node; write the name in quotes for both programs", policyfile.Shown(w.Text))
+			g.Warn(w.Position,
+				"%s: OpenSM drops the blanks and finds no such node; write the name in quotes for both programs",
+				policyfile.Shown(w.Text))
 		}
 		rule.Names = append(rule.Names, name)
 	}
@@ -149,7 +152,9 @@ var equals = regexp.MustCompile(`[ \t]*=[ \t]*`)
 func (g *reader) host(rule *Rule, w policyfile.Word) {
 	g.notForBoth(w.Position, "hostname=")
 	var h HostPort
-	for _, field := range strings.FieldsFunc(equals.ReplaceAllString(w.Text, "="), func(r rune) bool { return r == ';' || r == ' ' || r == '\t' }) {
+	for _, field := range strings.FieldsFunc(equals.ReplaceAllString(w.Text, "="), func(r rune) bool {
+		return r == ';' || r == ' ' || r == '\t'
+	}) {
 		key, value, _ := strings.Cut(field, "=")
 		n, err := strconv.ParseUint(value, 0, 8)
 		switch key = strings.ToLower(key); {
@@ -160,7 +165,8 @@ func (g *reader) host(rule *Rule, w policyfile.Word) {
 		case key == "hca_idx" && err == nil && n > 0:
 			h.Adapter = n
 		default:
-			g.Fail(w.Position, "%s is not understood; expected hostname=HOST, port=N with 1 to %d, or hca_idx=N", policyfile.Shown(field), maxPort)
+			g.Fail(w.Position, "%s is not understood; expected hostname=HOST, port=N with 1 to %d, or hca_idx=N",
+				policyfile.Shown(field), maxPort)
 			return
 		}
 	}
@@ -168,7 +174,8 @@ func (g *reader) host(rule *Rule, w policyfile.Word) {
 }
 
 // nodeTypes are the words of node-type.
-var nodeTypes = map[string]NodeTypes{"ca": 1 << mad.CA, "switch": 1 << mad.Switch, "router": 1 << mad.Router, "all": allTypes, "self": 0}
+var nodeTypes = map[string]NodeTypes{"ca": 1 << mad.CA, "switch": 1 << mad.Switch, "router": 1 << mad.Router,
+	"all": allTypes, "self": 0}
 
 func (g *reader) types(at diag.Position) {
 	rule := g.rule(at)
@@ -177,7 +184,8 @@ func (g *reader) types(at diag.Position) {
 		types, known := nodeTypes[word]
 		if !known {
 			expected := []string{"CA", "SWITCH", "ROUTER", "ALL", "SELF"}
-			g.Fail(w.Position, "%s is not a type of node; expected %s%s", policyfile.Shown(w.Text), policyfile.List(expected), diag.Meant(w.Text, expected))
+			g.Fail(w.Position, "%s is not a type of node; expected %s%s", policyfile.Shown(w.Text),
+				policyfile.List(expected), diag.Meant(w.Text, expected))
 		}
 		rule.Types |= types
 		rule.Self = rule.Self || word == "self"
@@ -189,6 +197,7 @@ func (g *reader) groups(at diag.Position, keyword string) {
 	rule := g.rule(at)
 	rule.named = g.Names(keyword)
 	if rule.less = keyword == "subtract-rule"; rule.less && len(rule.named) != 2 {
-		g.Fail(at, "subtract-rule with %d names; expected two groups: one, and the one that is taken from it", len(rule.named))
+		g.Fail(at, "subtract-rule with %d names; expected two groups: one, and the one that is taken from it",
+			len(rule.named))
 	}
 }

@@ -74,19 +74,25 @@ func (v *Resolver) Unmatched(g *Group) (found []Unmatched) {
 // each calls do for each part of a rule with its text and what finds its ports, until do returns false.
 func (r *Rule) each(do func(text func() string, ports find) bool) {
 	for _, guids := range r.GUIDs {
-		if !do(func() string { return "port GUID " + guids.Text(guidFormat) }, func(v *Resolver) []topo.PortIdx { return v.withGUIDs(guids, r.OrNodes) }) {
+		if !do(func() string {
+			return "port GUID " + guids.Text(guidFormat)
+		}, func(v *Resolver) []topo.PortIdx { return v.withGUIDs(guids, r.OrNodes) }) {
 			return
 		}
 	}
 	for i := range r.Ports {
 		p := &r.Ports[i]
-		if !do(func() string { return fmt.Sprintf("GUID %v ports %s", p.GUID, p.Ports.Text("%d")) }, func(v *Resolver) []topo.PortIdx { return v.portsAt(p) }) {
+		if !do(func() string {
+			return fmt.Sprintf("GUID %v ports %s", p.GUID, p.Ports.Text("%d"))
+		}, func(v *Resolver) []topo.PortIdx { return v.portsAt(p) }) {
 			return
 		}
 	}
 	for i := range r.Names {
 		n := &r.Names[i]
-		if !do(func() string { return fmt.Sprintf("%s/P%d", n.Node, n.Port) }, func(v *Resolver) []topo.PortIdx { return v.named(n) }) {
+		if !do(func() string {
+			return fmt.Sprintf("%s/P%d", n.Node, n.Port)
+		}, func(v *Resolver) []topo.PortIdx { return v.named(n) }) {
 			return
 		}
 	}
@@ -96,12 +102,16 @@ func (r *Rule) each(do func(text func() string, ports find) bool) {
 		}
 	}
 	for _, keys := range r.PKeys {
-		if !do(func() string { return "P_Key " + keys.Text("0x%04x") }, func(v *Resolver) []topo.PortIdx { return v.inPartitions(keys) }) {
+		if !do(func() string {
+			return "P_Key " + keys.Text("0x%04x")
+		}, func(v *Resolver) []topo.PortIdx { return v.inPartitions(keys) }) {
 			return
 		}
 	}
 	for _, w := range r.Partitions {
-		if !do(func() string { return "partition " + w.Text }, func(v *Resolver) []topo.PortIdx { return v.inPartition(w.Text) }) {
+		if !do(func() string {
+			return "partition " + w.Text
+		}, func(v *Resolver) []topo.PortIdx { return v.inPartition(w.Text) }) {
 			return
 		}
 	}
@@ -111,7 +121,9 @@ func (r *Rule) each(do func(text func() string, ports find) bool) {
 // eachOther is each for what a rule has at most once of a kind.
 func (r *Rule) eachOther(do func(text func() string, ports find) bool) {
 	for _, t := range typeNames {
-		if r.Types.Has(t.typ) && !do(func() string { return t.name }, func(v *Resolver) []topo.PortIdx { return v.ofType(t.typ) }) {
+		if r.Types.Has(t.typ) && !do(func() string { return t.name }, func(v *Resolver) []topo.PortIdx {
+			return v.ofType(t.typ)
+		}) {
 			return
 		}
 	}
@@ -126,7 +138,8 @@ func (r *Rule) eachOther(do func(text func() string, ports find) bool) {
 	}
 }
 
-// withGUIDs are the end ports in a range of GUIDs; of a single one that no end port has, those of the node that has it, if orNode says so.
+// withGUIDs are the end ports in a range of GUIDs; of a single one that no end port has, those of the node that has it,
+// if orNode says so.
 func (v *Resolver) withGUIDs(r policyfile.Range, orNode bool) []topo.PortIdx {
 	all := v.t.EndPorts
 	from, _ := slices.BinarySearchFunc(all, r.From, func(p topo.PortIdx, guid uint64) int {
@@ -267,7 +280,8 @@ func (v *Resolver) self() []topo.PortIdx {
 	return []topo.PortIdx{v.t.EndPort(v.t.Self)}
 }
 
-// inPartitions are the members of partitions: by the target tables, or where those leave the table of a port alone, by what it holds.
+// inPartitions are the members of partitions: by the target tables, or where those leave the table of a port alone, by
+// what it holds.
 func (v *Resolver) inPartitions(r policyfile.Range) (ports []topo.PortIdx) {
 	if v.keys == nil {
 		v.keys = map[mad.PKey][]topo.PortIdx{}

@@ -101,13 +101,15 @@ func TestMembers(t *testing.T) {
 		{"port-guid: 0x1010@1-3/9", "kuku HCA-2/1 kuku HCA-2/2", ""},
 		{"port-guid: 0x20@3", "leaf-01/0", ""},
 		{"port-guid: 0x20@9", "", "GUID 0x0000000000000020 ports 9"},
-		{"port-guid: 0x21@1, 0x55, " + two, "kuku HCA-2/2", "port GUID 0x0000000000000055, GUID 0x0000000000000021 ports 1"},
+		{"port-guid: 0x21@1, 0x55, " + two, "kuku HCA-2/2",
+			"port GUID 0x0000000000000055, GUID 0x0000000000000021 ports 1"},
 		{"port-guid-range: 0x20-0x30", "leaf-01/0 spine-1/0", ""},
 		{"port-guid-range: 0x1010-0x1010", "kuku HCA-2/1 kuku HCA-2/2", ""},
 		{"port-name: hostname=kuku", "kuku HCA-1/1 kuku HCA-2/1 kuku HCA-2/2", ""},
 		{"port-name: hostname=kuku; hca_idx=2", "kuku HCA-2/1 kuku HCA-2/2", ""},
 		{"port-name: hostname=kuku port=2", "kuku HCA-2/2", ""},
-		{"port-name: hostname=leaf-01, hostname=host1; hca_idx=1, hostname=kuku2; hca_idx=1", "kuku2 HCA-1/1", "host leaf-01, host host1 HCA-1"},
+		{"port-name: hostname=leaf-01, hostname=host1; hca_idx=1, hostname=kuku2; hca_idx=1", "kuku2 HCA-1/1",
+			"host leaf-01, host host1 HCA-1"},
 		{"port-name: selene-02 mlx5_1/P1", "selene-02 mlx5_1 /1", ""},
 		{`port-name: "selene-02 mlx5_1 /P1"`, "selene-02 mlx5_1 /1", ""},
 		{"port-name: selene-02 mlx5_1/P2, selene-02/P1", "", "selene-02 mlx5_1/P2, selene-02/P1"},
@@ -137,7 +139,8 @@ func TestMembers(t *testing.T) {
 				t.Errorf("%s: %+v", c.lines, u)
 			}
 		}
-		if got, missing := called(sub, v.Members(groups[0])), strings.Join(unmatched, ", "); got != c.want || missing != c.unmatched {
+		if got, missing := called(sub, v.Members(groups[0])), strings.Join(unmatched, ", "); got != c.want ||
+			missing != c.unmatched {
 			t.Errorf("%s: %s, unmatched %s\nwant %s, unmatched %s", c.lines, got, missing, c.want, c.unmatched)
 		}
 	}
@@ -184,7 +187,8 @@ type naive struct {
 func (n *naive) has(group string, p topo.PortIdx) bool {
 	port := &n.t.Ports[p]
 	node := &n.t.Nodes[port.Node]
-	isType := map[string]bool{"ALL": true, "ALL_SWITCHES": node.Type == mad.Switch, "ALL_CAS": node.Type == mad.CA, "ALL_ROUTERS": node.Type == mad.Router}
+	isType := map[string]bool{"ALL": true, "ALL_SWITCHES": node.Type == mad.Switch, "ALL_CAS": node.Type == mad.CA,
+		"ALL_ROUTERS": node.Type == mad.Router}
 	if is, known := isType[group]; known {
 		return is
 	}
@@ -255,10 +259,13 @@ func TestNaive(t *testing.T) {
 		v := NewResolver(sub, nil)
 		for _, g := range groups {
 			got := v.Members(g)
-			want := slices.DeleteFunc(slices.Clone(sub.EndPorts), func(p topo.PortIdx) bool { return !n.has(g.Name, p) })
+			want := slices.DeleteFunc(slices.Clone(sub.EndPorts), func(p topo.PortIdx) bool {
+				return !n.has(g.Name, p)
+			})
 			slices.Sort(want)
 			if members += len(want); !slices.Equal(got, want) {
-				t.Fatalf("%s of\n%s\nhas %s\nwant %s", g.Name, strings.Join(texts, ""), called(sub, got), called(sub, want))
+				t.Fatalf("%s of\n%s\nhas %s\nwant %s", g.Name, strings.Join(texts, ""), called(sub, got),
+					called(sub, want))
 			}
 		}
 	}
@@ -307,7 +314,8 @@ func TestPatternTime(t *testing.T) {
 	for i := range sub.Nodes {
 		copy(sub.Nodes[i].Desc[:], strings.Repeat("a", len(smp.NodeDescription{})-2)+string(rune('b'+i)))
 	}
-	for _, pattern := range []string{"(a+)+$", "(a|aa)+$", "(a*)*c{3}", "(.*a){50}x", "(a?){60}a{60}x", strings.Repeat("(a*)*", 40) + "x"} {
+	for _, pattern := range []string{"(a+)+$", "(a|aa)+$", "(a*)*c{3}", "(.*a){50}x", "(a?){60}a{60}x",
+		strings.Repeat("(a*)*", 40) + "x"} {
 		groups, errors, _ := Parse("p", []byte(group("A", "port-regexp: "+pattern)))
 		if groups == nil {
 			t.Errorf("%s: %v", pattern, errors)
@@ -323,7 +331,8 @@ func TestPatternTime(t *testing.T) {
 // TestPartitions: a group follows the target tables of partitions, and what ports hold where these leave it alone.
 func TestPartitions(t *testing.T) {
 	sub := subnet(t)
-	policy, errors, _ := partitions.Parse("partitions.conf", []byte("Default=0x7fff: ALL=limited, SELF=full;\nblue=5: ALL_SWITCHES, ALL_ROUTERS=full;\n")).Policy()
+	policy, errors, _ := partitions.Parse("partitions.conf",
+		[]byte("Default=0x7fff: ALL=limited, SELF=full;\nblue=5: ALL_SWITCHES, ALL_ROUTERS=full;\n")).Policy()
 	if policy == nil {
 		t.Fatal(errors)
 	}
@@ -342,7 +351,8 @@ func TestPartitions(t *testing.T) {
 func TestList(t *testing.T) {
 	sub := subnet(t)
 	groups, _, _ := Parse("p", []byte(group("A", "node-type: ALL")+group("none", "port-regexp: nothing")))
-	l := &List{Items: []Item{{GUID: 0x99}, {Group: groups[0]}, {GUID: 0x30}, {GUID: 0x30}, {Group: groups[1]}, {Group: groups[0]}}}
+	l := &List{Items: []Item{{GUID: 0x99}, {Group: groups[0]}, {GUID: 0x30}, {GUID: 0x30}, {Group: groups[1]},
+		{Group: groups[0]}}}
 	v := NewResolver(sub, nil)
 	if got, want := l.Switches(v), []mad.GUID{0x99, 0x20, 0x30, 0x30}; !slices.Equal(got, want) {
 		t.Errorf("switches %v, want %v", got, want)
@@ -353,7 +363,8 @@ func TestList(t *testing.T) {
 	if got := (&List{Items: []Item{{Group: groups[1]}}}).EndPorts(v); got == nil || len(got) != 0 {
 		t.Errorf("an empty group: %v", got)
 	}
-	if set := NewSet(groups); set.Find(" N O n e") != groups[1] || set.Find("nobody") != nil || !IsPredefined(set.Find("all_cas")) || policyfile.Fold(set.Find("ALL").Name) != "all" {
+	if set := NewSet(groups); set.Find(" N O n e") != groups[1] || set.Find("nobody") != nil ||
+		!IsPredefined(set.Find("all_cas")) || policyfile.Fold(set.Find("ALL").Name) != "all" {
 		t.Error("names")
 	}
 }

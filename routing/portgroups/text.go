@@ -28,7 +28,8 @@ func (g *Group) Lists() string {
 // mostTexts is how many texts Lists makes at most.
 const mostTexts = 200
 
-// digest is a checksum of what a group lists, which does not depend on how it is written. The groups that it names have theirs.
+// digest is a checksum of what a group lists, which does not depend on how it is written. The groups that it names have
+// theirs.
 func (g *Group) digest() (sum [sha256.Size]byte) {
 	h := sha256.New()
 	for i := range g.Rules {

@@ -30,11 +30,14 @@ func (p *parser) level(start diag.Position) {
 			}
 		}
 	}
-	p.Entries("qos-level", start, []string{"name", "use", "sl", "mtu-limit", "rate-limit", "packet-life", "path-bits", "pkey"}, policyfile.Entries{
-		"name":        func(at diag.Position) { p.Once(given, "name", at); l.Name = p.Single("name:").Text },
-		"use":         func(at diag.Position) { p.Once(given, "use", at); l.Use = p.Single("use:").Text },
-		"sl":          number("sl", 0, 15, func(n uint64) { l.SL = uint8(n) }),
-		"mtu-limit":   number("mtu-limit", uint64(mad.MTU256), uint64(mad.MTU4096), func(n uint64) { l.MTU = mad.MTU(n) }),
+	p.Entries("qos-level", start, []string{"name", "use", "sl", "mtu-limit", "rate-limit", "packet-life", "path-bits",
+		"pkey"}, policyfile.Entries{
+		"name": func(at diag.Position) { p.Once(given, "name", at); l.Name = p.Single("name:").Text },
+		"use":  func(at diag.Position) { p.Once(given, "use", at); l.Use = p.Single("use:").Text },
+		"sl":   number("sl", 0, 15, func(n uint64) { l.SL = uint8(n) }),
+		"mtu-limit": number("mtu-limit", uint64(mad.MTU256), uint64(mad.MTU4096), func(n uint64) {
+			l.MTU = mad.MTU(n)
+		}),
 		"rate-limit":  number("rate-limit", 2, 26, func(n uint64) { l.Rate = mad.Rate(n) }),
 		"packet-life": number("packet-life", 0, 63, func(n uint64) { l.PacketLife = LifeTime(n) | hasLifeTime }),
 		"path-bits":   func(diag.Position) { p.Numbers(&l.PathBits, 127) },
@@ -57,7 +60,8 @@ func (p *parser) rule(start diag.Position) {
 	r := Rule{Position: start}
 	var n named
 	given := map[string]bool{}
-	p.Entries("qos-match-rule", start, []string{"use", "qos-class", "qos-level-name", "source", "destination", "service-id", "pkey"}, policyfile.Entries{
+	p.Entries("qos-match-rule", start, []string{"use", "qos-class", "qos-level-name", "source", "destination",
+		"service-id", "pkey"}, policyfile.Entries{
 		"use":       func(at diag.Position) { p.Once(given, "use", at); r.Use = p.Single("use:").Text },
 		"qos-class": func(diag.Position) { p.Numbers(&r.Classes, 0xfff) },
 		"qos-level-name": func(at diag.Position) {

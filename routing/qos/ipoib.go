@@ -15,7 +15,8 @@ import (
 func (p *Policy) SLOf(key mad.PKey) (sl uint8, found bool) {
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if r.PKeys.Has(uint64(key.Base())) && r.Sources == nil && r.Destinations == nil && r.Classes == nil && r.ServiceIDs == nil {
+		if r.PKeys.Has(uint64(key.Base())) && r.Sources == nil && r.Destinations == nil && r.Classes == nil &&
+			r.ServiceIDs == nil {
 			return r.Level.SL, true
 		}
 	}
@@ -60,7 +61,8 @@ func (p *Policy) Conflicts(parts *partitions.Policy) (warnings diag.List) {
 		case len(warnings) == policyfile.MaxFindings:
 			return warnings
 		case missing && r.IPoIB:
-			warnings.Add(r.Position, "no partition has the P_Key 0x%04x: OpenSM refuses the whole file because of this line", key)
+			warnings.Add(r.Position,
+				"no partition has the P_Key 0x%04x: OpenSM refuses the whole file because of this line", key)
 		case missing:
 			warnings.Add(r.Position, "no partition has a P_Key of this rule")
 		}

@@ -70,37 +70,45 @@ func portsIn(t *topo.Topo, ports []topo.PortIdx) string {
 // TestMembers: each list of a group names the ports that the manual says.
 func TestMembers(t *testing.T) {
 	sub := subnet(t)
-	h3 := sub.Ports[sub.EndPorts[slices.IndexFunc(sub.EndPorts, func(p topo.PortIdx) bool { return portsIn(sub, []topo.PortIdx{p}) == "H3/1" })]].GUID
-	file := fmt.Sprintf("Default=0x7fff: ALL=limited, SELF=full;\nblue=5: ALL_SWITCHES, %v=full;\nred=6: ALL_ROUTERS=full;\n", h3)
+	h3 := sub.Ports[sub.EndPorts[slices.IndexFunc(sub.EndPorts, func(p topo.PortIdx) bool {
+		return portsIn(sub, []topo.PortIdx{p}) == "H3/1"
+	})]].GUID
+	file := fmt.Sprintf(
+		"Default=0x7fff: ALL=limited, SELF=full;\nblue=5: ALL_SWITCHES, %v=full;\nred=6: ALL_ROUTERS=full;\n", h3)
 	policy, errors, _ := partitions.Parse("partitions.conf", []byte(file)).Policy()
 	if policy == nil {
 		t.Fatal(errors)
 	}
 	parts := partitions.Compile(policy, partitions.Settings{}, sub, nil)
 	for lines, want := range map[string]string{
-		"":                                        "",
-		"node-type: CA":                           "H1 one/1 H2/1 H2/2 H3/1",
-		"node-type: switch":                       "S1/0 S2/0",
-		"node-type: Router, SWITCH":               "R1/1 S1/0 S2/0",
-		"node-type: ALL":                          "H1 one/1 H2/1 H2/2 H3/1 R1/1 S1/0 S2/0",
-		"node-type: SELF":                         portsIn(sub, []topo.PortIdx{sub.Self}),
-		"port-name: H1 one/P1, H2/p2":             "H1 one/1 H2/2",
-		`port-name: "H1 one/P1"`:                  "H1 one/1",
-		"port-name: S2/P3":                        "S2/0",
-		"port-name: H1/P1, H2/P3, nobody/P1":      "",
-		"port-guid: " + h3.String():               "H3/1",
-		"port-guid: 0-" + h3.String():             portsIn(sub, slices.DeleteFunc(slices.Clone(sub.EndPorts), func(p topo.PortIdx) bool { return sub.Ports[p].GUID > h3 })),
-		"port-guid: 0-0xffffffffffffffff":         "H1 one/1 H2/1 H2/2 H3/1 R1/1 S1/0 S2/0",
-		"pkey: 5":                                 "H3/1 S1/0 S2/0",
-		"pkey: 0x8006":                            "R1/1",
-		"pkey: 0-0x10":                            "H3/1 R1/1 S1/0 S2/0",
-		"pkey: 7":                                 "",
-		"partition: blue, red":                    "H3/1 R1/1 S1/0 S2/0",
-		"partition: Default":                      "H1 one/1 H2/1 H2/2 H3/1 R1/1 S1/0 S2/0",
-		"partition: green":                        "",
+		"":                                   "",
+		"node-type: CA":                      "H1 one/1 H2/1 H2/2 H3/1",
+		"node-type: switch":                  "S1/0 S2/0",
+		"node-type: Router, SWITCH":          "R1/1 S1/0 S2/0",
+		"node-type: ALL":                     "H1 one/1 H2/1 H2/2 H3/1 R1/1 S1/0 S2/0",
+		"node-type: SELF":                    portsIn(sub, []topo.PortIdx{sub.Self}),
+		"port-name: H1 one/P1, H2/p2":        "H1 one/1 H2/2",
+		`port-name: "H1 one/P1"`:             "H1 one/1",
+		"port-name: S2/P3":                   "S2/0",
+		"port-name: H1/P1, H2/P3, nobody/P1": "",
+		"port-guid: " + h3.String():          "H3/1",
+		"port-guid: 0-" +
+			h3.String(): portsIn(sub, slices.DeleteFunc(slices.Clone(sub.EndPorts), func(p topo.PortIdx) bool {
+			return sub.Ports[p].GUID > h3
+		})),
+		"port-guid: 0-0xffffffffffffffff": "H1 one/1 H2/1 H2/2 H3/1 R1/1 S1/0 S2/0",
+		"pkey: 5":                         "H3/1 S1/0 S2/0",
+		"pkey: 0x8006":                    "R1/1",
+		"pkey: 0-0x10":                    "H3/1 R1/1 S1/0 S2/0",
+		"pkey: 7":                         "",
+		"partition: blue, red":            "H3/1 R1/1 S1/0 S2/0",
+		"partition: Default":              "H1 one/1 H2/1 H2/2 H3/1 R1/1 S1/0 S2/0",
+		"partition: green":                "",
 		"partition: red\nport-name: H2/P1, S1/P1": "H2/1 R1/1 S1/0",
 	} {
-		p, errors, _ := Parse(nil, "p", []byte(levels+"port-groups\nport-group\nname: G\n"+lines+"\nend-port-group\nend-port-groups\nqos-match-rules\nqos-match-rule\nsource:G\nqos-level-name:L1\nend-qos-match-rule\nend-qos-match-rules\n"))
+		p, errors, _ := Parse(nil, "p",
+			[]byte(levels+"port-groups\nport-group\nname: G\n"+lines+
+				"\nend-port-group\nend-port-groups\nqos-match-rules\nqos-match-rule\nsource:G\nqos-level-name:L1\nend-qos-match-rule\nend-qos-match-rules\n"))
 		if p == nil {
 			t.Fatal(lines, errors)
 		}
@@ -167,7 +175,8 @@ func TestMatch(t *testing.T) {
 // TestOthers: rules may name groups of another file, of which those of this file have precedence.
 func TestOthers(t *testing.T) {
 	sub := subnet(t)
-	all, errors, _ := portgroups.Parse("groups", []byte("port-group\nname: hosts\nport-regexp: ^H\nend-port-group\nport-group\nname: own\nport-regexp: ^H\nend-port-group\n"))
+	all, errors, _ := portgroups.Parse("groups",
+		[]byte("port-group\nname: hosts\nport-regexp: ^H\nend-port-group\nport-group\nname: own\nport-regexp: ^H\nend-port-group\n"))
 	if errors != nil {
 		t.Fatal(errors)
 	}
@@ -184,18 +193,21 @@ func TestOthers(t *testing.T) {
 	if got, want := portsIn(sub, sources), "H1 one/1 H2/1 H2/2 H3/1 R1/1"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if p, errors, _ := Parse(nil, "p", []byte(file)); p != nil || !strings.Contains(errors.Error(), `no port-group has the name "Hosts"`) {
+	if p, errors, _ := Parse(nil, "p", []byte(file)); p != nil ||
+		!strings.Contains(errors.Error(), `no port-group has the name "Hosts"`) {
 		t.Errorf("without the other file: %v", errors)
 	}
 }
 
 // TestIPoIB: only a rule that asks for the P_Key and nothing else is about a whole partition.
 func TestIPoIB(t *testing.T) {
-	p, errors, _ := Parse(nil, "p", []byte("qos-ulps\nany, service-id 1: 1\nipoib, pkey 0x8001-3: 4\nany, pkey 2: 5\nipoib: 6\nany, pkey 8-9: 7\ndefault: 3\nend-qos-ulps\n"))
+	p, errors, _ := Parse(nil, "p",
+		[]byte("qos-ulps\nany, service-id 1: 1\nipoib, pkey 0x8001-3: 4\nany, pkey 2: 5\nipoib: 6\nany, pkey 8-9: 7\ndefault: 3\nend-qos-ulps\n"))
 	if p == nil {
 		t.Fatal(errors)
 	}
-	for key, want := range map[mad.PKey]string{0x8001: "4 true", 2: "4 true", 0xffff: "6 true", 5: "0 false", 9: "7 true"} {
+	for key, want := range map[mad.PKey]string{0x8001: "4 true", 2: "4 true", 0xffff: "6 true", 5: "0 false",
+		9: "7 true"} {
 		sl, found := p.SLOf(key)
 		if got := fmt.Sprint(sl, found); got != want {
 			t.Errorf("%v: %s, want %s", key, got, want)

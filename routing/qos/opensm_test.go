@@ -21,7 +21,8 @@ func opensmTakes(t *testing.T, file string) bool {
 		t.Fatal(err)
 	}
 	sock := madtest.NewSocket()
-	server, err := ibsim.Listen(ibsim.ServerConfig{SockName: sock, MaxClients: 8, Fabric: fabric.New(n, fabric.Config{})})
+	server, err := ibsim.Listen(
+		ibsim.ServerConfig{SockName: sock, MaxClients: 8, Fabric: fabric.New(n, fabric.Config{})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,8 +38,10 @@ func opensmTakes(t *testing.T, file string) bool {
 		}
 		return path
 	}
-	cmd := madtest.Peer(t, dir, sock, "", "opensm", "-o", "-Q", "-Y", write("qos-policy.conf", file), "-F", write("opensm.conf", "force_log_flush TRUE\n"),
-		"-P", write("partitions.conf", "Default=0x7fff: ALL=full;\nPart1=1: ALL=full;\n"), "-f", filepath.Join(dir, "log"), "-R", "minhop")
+	cmd := madtest.Peer(t, dir, sock, "", "opensm", "-o", "-Q", "-Y", write("qos-policy.conf", file), "-F",
+		write("opensm.conf", "force_log_flush TRUE\n"),
+		"-P", write("partitions.conf", "Default=0x7fff: ALL=full;\nPart1=1: ALL=full;\n"), "-f",
+		filepath.Join(dir, "log"), "-R", "minhop")
 	out, err := cmd.CombinedOutput()
 	log, _ := os.ReadFile(filepath.Join(dir, "log"))
 	if err != nil || !strings.Contains(string(log), "SUBNET UP") {

@@ -16,8 +16,8 @@ const (
 	maxRules  = 1 << 14
 )
 
-// Parse reads the text of a file, which may also name groups of others; nil for none. The name is for messages. The Policy is nil
-// if there are errors.
+// Parse reads the text of a file, which may also name groups of others; nil for none. The name is for messages. The
+// Policy is nil if there are errors.
 func Parse(others *portgroups.Set, name string, src []byte) (policy *Policy, errors, warnings diag.List) {
 	r, ok := policyfile.New(name, src)
 	if !ok {
@@ -56,11 +56,17 @@ type named struct{ sources, destinations, level []policyfile.Word }
 // file reads the sections.
 func (p *parser) file() {
 	sections := map[string]func(start diag.Position){
-		"port-groups":     func(at diag.Position) { p.Section("port-groups", at, policyfile.Blocks{"port-group": p.group}) },
-		"qos-levels":      func(at diag.Position) { p.Section("qos-levels", at, policyfile.Blocks{"qos-level": p.level}) },
-		"qos-match-rules": func(at diag.Position) { p.Section("qos-match-rules", at, policyfile.Blocks{"qos-match-rule": p.rule}) },
-		"qos-setup":       p.qosSetup,
-		"qos-ulps":        p.qosULPs,
+		"port-groups": func(at diag.Position) {
+			p.Section("port-groups", at, policyfile.Blocks{"port-group": p.group})
+		},
+		"qos-levels": func(at diag.Position) {
+			p.Section("qos-levels", at, policyfile.Blocks{"qos-level": p.level})
+		},
+		"qos-match-rules": func(at diag.Position) {
+			p.Section("qos-match-rules", at, policyfile.Blocks{"qos-match-rule": p.rule})
+		},
+		"qos-setup": p.qosSetup,
+		"qos-ulps":  p.qosULPs,
 	}
 	for p.Space(); !p.Ended() && !p.Full(); p.Space() {
 		w, at := p.Keyword()

@@ -21,20 +21,26 @@ func TestFull(t *testing.T) {
 	for _, r := range p.Groups[0].Rules {
 		guids = append(guids, r.GUIDs...)
 	}
-	if want := (policyfile.Ranges{{From: 0x10000000000001, To: 0x10000000000001}, {From: 0x10000000000005, To: 0x1000000000fffa}, {From: 0x1000000000ffff, To: 0x1000000000ffff}}); !slices.Equal(guids, want) {
+	if want := (policyfile.Ranges{{From: 0x10000000000001, To: 0x10000000000001},
+		{From: 0x10000000000005, To: 0x1000000000fffa}, {From: 0x1000000000ffff, To: 0x1000000000ffff}}); !slices.Equal(
+		guids, want) {
 		t.Errorf("GUIDs %x, want %x", guids, want)
 	}
-	if n := p.Groups[1].Rules[0].Names; len(n) != 2 || n[0].Node != "vs1 HCA-1" || n[0].Port != 1 || n[1].Node != "vs2 HCA-1" || n[1].Port != 2 {
+	if n := p.Groups[1].Rules[0].Names; len(n) != 2 || n[0].Node != "vs1 HCA-1" || n[0].Port != 1 ||
+		n[1].Node != "vs2 HCA-1" || n[1].Port != 2 {
 		t.Errorf("port names %+v", n)
 	}
-	if g := p.Groups[2]; !slices.Equal(g.Rules[1].PKeys, policyfile.Ranges{{From: 1, To: 9}, {From: 0x1234, To: 0x1234}}) || g.Rules[0].Partitions[0].Text != "Part1" {
+	if g := p.Groups[2]; !slices.Equal(g.Rules[1].PKeys,
+		policyfile.Ranges{{From: 1, To: 9}, {From: 0x1234, To: 0x1234}}) || g.Rules[0].Partitions[0].Text != "Part1" {
 		t.Errorf("partitions %+v", g)
 	}
-	if g := p.Groups[3].Rules[0]; !g.Self || !g.Types.Has(mad.CA) || g.Types.Has(mad.Switch) || g.Types.Has(mad.Router) {
+	if g := p.Groups[3].Rules[0]; !g.Self || !g.Types.Has(mad.CA) || g.Types.Has(mad.Switch) ||
+		g.Types.Has(mad.Router) {
 		t.Errorf("node types %+v", g)
 	}
 	l := p.Levels[1]
-	if l.SL != 1 || l.MTU != mad.MTU2048 || l.Rate != 5 || l.PacketLife.Or(18) != 8 || !slices.Equal(l.PKeys, policyfile.Ranges{{From: 0x1234, To: 0x1234}}) ||
+	if l.SL != 1 || l.MTU != mad.MTU2048 || l.Rate != 5 || l.PacketLife.Or(18) != 8 ||
+		!slices.Equal(l.PKeys, policyfile.Ranges{{From: 0x1234, To: 0x1234}}) ||
 		!slices.Equal(l.PathBits, policyfile.Ranges{{From: 2, To: 2}, {From: 4, To: 4}, {From: 8, To: 32}}) {
 		t.Errorf("level %+v", l)
 	}
@@ -43,7 +49,8 @@ func TestFull(t *testing.T) {
 	}
 	var got []string
 	for _, r := range p.Rules {
-		got = append(got, fmt.Sprintf("%v %s class %v service %x pkey %x from %d to %d: SL %d", r.Position, r.Use, r.Classes, r.ServiceIDs, r.PKeys, len(r.Sources), len(r.Destinations), r.Level.SL))
+		got = append(got, fmt.Sprintf("%v %s class %v service %x pkey %x from %d to %d: SL %d", r.Position, r.Use,
+			r.Classes, r.ServiceIDs, r.PKeys, len(r.Sources), len(r.Destinations), r.Level.SL))
 	}
 	want := []string{
 		"p:71:5 by QoS class class [{7 9} {11 11}] service [] pkey [] from 0 to 0: SL 1",
@@ -107,37 +114,45 @@ func TestWarnings(t *testing.T) {
 
 // TestLarge: a file of any size gets a policy or few errors.
 func TestLarge(t *testing.T) {
-	if _, errors, _ := Parse(nil, "p", make([]byte, MaxFile+1)); len(errors) != 1 || !strings.Contains(errors.Error(), "at most 16777216 are read") {
+	if _, errors, _ := Parse(nil, "p", make([]byte, MaxFile+1)); len(errors) != 1 ||
+		!strings.Contains(errors.Error(), "at most 16777216 are read") {
 		t.Errorf("%.200v", errors)
 	}
 	for name, file := range map[string]string{
-		"rules":    "qos-ulps\ndefault:0\n" + strings.Repeat("sdp:1\n", 1<<20) + "end-qos-ulps\n",
-		"groups":   "port-groups\n" + strings.Repeat("port-group\nname:A\nend-port-group\n", 1<<18) + "end-port-groups\n" + levels,
-		"levels":   "qos-levels\n" + strings.Repeat("qos-level\nname:A\nsl:1\nend-qos-level\n", 1<<18) + "end-qos-levels\n",
+		"rules": "qos-ulps\ndefault:0\n" + strings.Repeat("sdp:1\n", 1<<20) + "end-qos-ulps\n",
+		"groups": "port-groups\n" + strings.Repeat("port-group\nname:A\nend-port-group\n", 1<<18) +
+			"end-port-groups\n" + levels,
+		"levels": "qos-levels\n" + strings.Repeat("qos-level\nname:A\nsl:1\nend-qos-level\n", 1<<18) +
+			"end-qos-levels\n",
 		"unclosed": strings.Repeat("qos-levels\n", 1<<19),
 		"garbage":  strings.Repeat("x", 10<<20),
 		"lines":    strings.Repeat("x\n", 5<<20),
 		"quotes":   levels + "port-groups\nport-group\nname:" + strings.Repeat(`"`, 5<<20),
 	} {
 		p, errors, warnings := Parse(nil, "p", []byte(file))
-		if p != nil || len(errors) == 0 || len(errors) > policyfile.MaxFindings+1 || len(warnings) > policyfile.MaxFindings || len(errors[0].Text) > 500 {
+		if p != nil || len(errors) == 0 || len(errors) > policyfile.MaxFindings+1 ||
+			len(warnings) > policyfile.MaxFindings || len(errors[0].Text) > 500 {
 			t.Errorf("%s: policy %t, %d errors, %d warnings", name, p != nil, len(errors), len(warnings))
 		}
 	}
 	// So many rules and numbers are fine.
 	for count, fits := range map[int]bool{1<<14 - 1: true, 1<<14 + 1: false} {
-		p, errors, _ := Parse(nil, "p", []byte("qos-ulps\ndefault:0\n"+strings.Repeat("any, service-id 1: 1\n", count)+"end-qos-ulps\n"))
+		p, errors, _ := Parse(nil, "p",
+			[]byte("qos-ulps\ndefault:0\n"+strings.Repeat("any, service-id 1: 1\n", count)+"end-qos-ulps\n"))
 		if fits != (p != nil) {
 			t.Errorf("%d rules: %v", count, errors)
 		}
 	}
-	p, errors, _ := Parse(nil, "p", []byte("qos-ulps\ndefault:0\nany, service-id 1"+strings.Repeat(",7,3-5", 1<<20)+": 2\nend-qos-ulps\n"))
-	if p == nil || !slices.Equal(p.Rules[0].ServiceIDs, policyfile.Ranges{{From: 1, To: 1}, {From: 3, To: 5}, {From: 7, To: 7}}) || len(p.Rules[0].Use) > 200 {
+	p, errors, _ := Parse(nil, "p",
+		[]byte("qos-ulps\ndefault:0\nany, service-id 1"+strings.Repeat(",7,3-5", 1<<20)+": 2\nend-qos-ulps\n"))
+	if p == nil || !slices.Equal(p.Rules[0].ServiceIDs,
+		policyfile.Ranges{{From: 1, To: 1}, {From: 3, To: 5}, {From: 7, To: 7}}) || len(p.Rules[0].Use) > 200 {
 		t.Errorf("a long list: %v", errors)
 	}
 }
 
-// TestCutOff: a policy of which the end is missing, wherever it is cut, is refused with a place, unless whole sections are missing.
+// TestCutOff: a policy of which the end is missing, wherever it is cut, is refused with a place, unless whole sections
+// are missing.
 func TestCutOff(t *testing.T) {
 	sections := regexp.MustCompile(`(?m)^(end-)?(port-groups|qos-setup|qos-levels|qos-match-rules|qos-ulps)\b`)
 	taken := 0
@@ -145,11 +160,13 @@ func TestCutOff(t *testing.T) {
 		p, errors, _ := Parse(nil, "p", []byte(full[:end]))
 		if p != nil {
 			if taken++; len(sections.FindAllString(full[:end], -1))%2 != 0 {
-				t.Errorf("cut off at byte %d: taken, although a section is not closed: ...%q", end, full[max(0, end-40):end])
+				t.Errorf("cut off at byte %d: taken, although a section is not closed: ...%q", end,
+					full[max(0, end-40):end])
 			}
 			continue
 		}
-		if last := 1 + strings.Count(full[:end], "\n"); len(errors) == 0 || errors[0].Line < 1 || errors[0].Line > last {
+		if last := 1 + strings.Count(full[:end], "\n"); len(errors) == 0 || errors[0].Line < 1 ||
+			errors[0].Line > last {
 			t.Errorf("cut off at byte %d, in line %d: %v", end, last, errors)
 		}
 	}
@@ -166,7 +183,8 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
 		p, errors, warnings := Parse(nil, "p", src)
-		if (p == nil) != (len(errors) > 0) || len(errors) > policyfile.MaxFindings+1 || len(warnings) > policyfile.MaxFindings {
+		if (p == nil) != (len(errors) > 0) || len(errors) > policyfile.MaxFindings+1 ||
+			len(warnings) > policyfile.MaxFindings {
 			t.Errorf("policy %v, %d errors, %d warnings", p, len(errors), len(warnings))
 		}
 		lines := strings.Split(string(src), "\n")
@@ -179,7 +197,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, r := range p.Rules {
-			if r.Level == nil || r.Level.SL > 15 || slices.Contains(r.Sources, nil) || slices.Contains(r.Destinations, nil) {
+			if r.Level == nil || r.Level.SL > 15 || slices.Contains(r.Sources, nil) ||
+				slices.Contains(r.Destinations, nil) {
 				t.Errorf("rule %+v", r)
 			}
 		}

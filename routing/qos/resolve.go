@@ -19,7 +19,8 @@ func (p *parser) resolve() {
 	for i := range p.policy.Levels {
 		l := &p.policy.Levels[i]
 		if first := levels[policyfile.Fold(l.Name)]; first != nil {
-			p.Warn(l.Position, "qos-level %s is never used: that of line %d has the same name", policyfile.Shown(l.Name), first.Position.Line)
+			p.Warn(l.Position, "qos-level %s is never used: that of line %d has the same name",
+				policyfile.Shown(l.Name), first.Position.Line)
 			continue
 		}
 		levels[policyfile.Fold(l.Name)] = l
@@ -29,7 +30,8 @@ func (p *parser) resolve() {
 		r.Sources, r.Destinations = p.groups(groups, n.sources), p.groups(groups, n.destinations)
 		w := n.level[0]
 		if r.Level = levels[policyfile.Fold(w.Text)]; r.Level == nil {
-			p.Fail(w.Position, "no qos-level has the name %s%s", policyfile.Shown(w.Text), diag.Meant(w.Text, policyfile.Known(levels)))
+			p.Fail(w.Position, "no qos-level has the name %s%s", policyfile.Shown(w.Text),
+				diag.Meant(w.Text, policyfile.Known(levels)))
 		}
 	}
 	p.policy.Rules = append(p.policy.Rules, p.ulps...)
@@ -48,11 +50,13 @@ func (p *parser) groups(own *portgroups.Set, words []policyfile.Word) (groups []
 		g := own.Find(w.Text)
 		if g == nil || portgroups.IsPredefined(g) {
 			if g = p.others.Find(w.Text); g != nil {
-				p.Warn(w.Position, "port-group %s is not in this file: OpenSM refuses the file", policyfile.Shown(w.Text))
+				p.Warn(w.Position, "port-group %s is not in this file: OpenSM refuses the file",
+					policyfile.Shown(w.Text))
 			}
 		}
 		if g == nil {
-			p.Fail(w.Position, "no port-group has the name %s%s", policyfile.Shown(w.Text), cmp.Or(own.Meant(w.Text), p.others.Meant(w.Text)))
+			p.Fail(w.Position, "no port-group has the name %s%s", policyfile.Shown(w.Text),
+				cmp.Or(own.Meant(w.Text), p.others.Meant(w.Text)))
 		}
 		groups = append(groups, g)
 	}
@@ -63,12 +67,15 @@ func (p *parser) groups(own *portgroups.Set, words []policyfile.Word) (groups []
 func (p *parser) review() {
 	for i := range p.policy.Rules {
 		r := &p.policy.Rules[i]
-		if rest := len(p.policy.Rules) - i - 1; rest > 0 && r.Sources == nil && r.Destinations == nil && r.Classes == nil && r.ServiceIDs == nil && r.PKeys == nil {
-			p.Warn(r.Position, "the rule matches every request: the %d after it and the default level are never used", rest)
+		if rest := len(p.policy.Rules) - i - 1; rest > 0 && r.Sources == nil && r.Destinations == nil &&
+			r.Classes == nil && r.ServiceIDs == nil && r.PKeys == nil {
+			p.Warn(r.Position, "the rule matches every request: the %d after it and the default level are never used",
+				rest)
 			return
 		}
 	}
 	if p.fallback != nil && p.policy.Default != p.fallback {
-		p.Warn(p.fallback.Position, "default is never used: the qos-level %s of line %d takes precedence", policyfile.Shown(p.policy.Default.Name), p.policy.Default.Position.Line)
+		p.Warn(p.fallback.Position, "default is never used: the qos-level %s of line %d takes precedence",
+			policyfile.Shown(p.policy.Default.Name), p.policy.Default.Position.Line)
 	}
 }

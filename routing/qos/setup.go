@@ -10,8 +10,12 @@ import (
 func (p *parser) qosSetup(start diag.Position) {
 	p.Warn(start, "qos-setup has no effect, as in OpenSM: set the tables with qos_sl2vl, qos_vlarb_high, qos_vlarb_low and qos_high_limit in opensm.conf")
 	p.Section("qos-setup", start, policyfile.Blocks{
-		"vlarb-tables": func(at diag.Position) { p.Section("vlarb-tables", at, policyfile.Blocks{"vlarb-scope": p.vlarbScope}) },
-		"sl2vl-tables": func(at diag.Position) { p.Section("sl2vl-tables", at, policyfile.Blocks{"sl2vl-scope": p.sl2vlScope}) },
+		"vlarb-tables": func(at diag.Position) {
+			p.Section("vlarb-tables", at, policyfile.Blocks{"vlarb-scope": p.vlarbScope})
+		},
+		"sl2vl-tables": func(at diag.Position) {
+			p.Section("sl2vl-tables", at, policyfile.Blocks{"sl2vl-scope": p.sl2vlScope})
+		},
 	})
 }
 
@@ -20,10 +24,11 @@ func (p *parser) vlarbScope(start diag.Position) {
 	given := map[string]bool{}
 	groups := func(at diag.Position) { given["group"] = true; p.Names("group") }
 	pairs := func(diag.Position) { p.pairs() }
-	p.Entries("vlarb-scope", start, []string{"group", "across", "vlarb-high", "vlarb-low", "vl-high-limit"}, policyfile.Entries{
-		"group": groups, "across": groups, "vlarb-high": pairs, "vlarb-low": pairs,
-		"vl-high-limit": func(diag.Position) { p.Value(0, 255) },
-	})
+	p.Entries("vlarb-scope", start, []string{"group", "across", "vlarb-high", "vlarb-low", "vl-high-limit"},
+		policyfile.Entries{
+			"group": groups, "across": groups, "vlarb-high": pairs, "vlarb-low": pairs,
+			"vl-high-limit": func(diag.Position) { p.Value(0, 255) },
+		})
 	if !given["group"] {
 		p.Fail(start, "vlarb-scope without group and across")
 	}
@@ -59,7 +64,8 @@ func (p *parser) sl2vlScope(start diag.Position) {
 			p.Numbers(new(policyfile.Ranges), switchPorts-1)
 		}
 	}
-	p.Entries("sl2vl-scope", start, []string{"group", "across", "across-from", "across-to", "from", "to", "sl2vl-table"}, policyfile.Entries{
+	p.Entries("sl2vl-scope", start, []string{"group", "across", "across-from", "across-to", "from", "to",
+		"sl2vl-table"}, policyfile.Entries{
 		"group": groups, "across": groups, "across-from": groups, "across-to": groups, "from": ports, "to": ports,
 		"sl2vl-table": func(at diag.Position) {
 			p.Once(given, "sl2vl-table", at)

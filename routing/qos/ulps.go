@@ -31,7 +31,8 @@ var protocols = map[string]struct {
 	"iser":    {[]string{"port-num"}, true},
 	"srp":     {[]string{"target-port-guid"}, false},
 	"ipoib":   {[]string{"pkey"}, true},
-	"any":     {[]string{"service-id", "pkey", "target-port-guid", "source-port-guid", "source-target-port-guid"}, false},
+	"any": {[]string{"service-id", "pkey", "target-port-guid", "source-port-guid", "source-target-port-guid"},
+		false},
 }
 
 // qosULPs reads the section qos-ulps, of lines PROTOCOL: SL and PROTOCOL, FIELD LIST: SL.
@@ -108,7 +109,8 @@ func (p *parser) field(name string, fields []string, r *Rule) bool {
 		most = 0xffff
 	}
 	if !slices.Contains(fields, field) {
-		p.Fail(at, "unexpected %s; expected %s%s", policyfile.Shown(field), policyfile.List(fields), diag.Meant(field, fields))
+		p.Fail(at, "unexpected %s; expected %s%s", policyfile.Shown(field), policyfile.List(fields),
+			diag.Meant(field, fields))
 		return false
 	}
 	ranges, ok := p.Ranges(most)
@@ -136,7 +138,8 @@ func (p *parser) field(name string, fields []string, r *Rule) bool {
 	case "pkey":
 		r.PKeys = policyfile.Join(policyfile.Bases(ranges))
 	default:
-		g := &portgroups.Group{Name: r.Use, Rules: []portgroups.Rule{{GUIDs: policyfile.Join(ranges), Position: at}}, Position: at}
+		g := &portgroups.Group{Name: r.Use, Rules: []portgroups.Rule{{GUIDs: policyfile.Join(ranges), Position: at}},
+			Position: at}
 		if field != "source-port-guid" {
 			r.Destinations = []*portgroups.Group{g}
 		}

@@ -21,15 +21,17 @@ type Figures struct {
 	Worst         uint32  // and of the worst shift
 	Bisection     float64 // share of the bandwidth of a link that a flow has, on average over bisections
 	Several       int     // hosts with several LIDs, of one port or several
-	Cut           float64 // share of them that the loss of one switch above leaves cuts from a leaf, on average over leaves
+	// share of them that the loss of one switch above leaves cuts from a leaf, on average over leaves
+	Cut float64
 }
 
 // mostShifts is about how many shifts are tried.
 const mostShifts = 200
 
-// Measure finds the figures of forwarding tables, with shifts among hosts in the order given, and so many bisections of them,
-// which are always the same ones. The error is that of ctx.
-func Measure(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.PortIdx, bisections int) (f Figures, err error) {
+// Measure finds the figures of forwarding tables, with shifts among hosts in the order given, and so many bisections of
+// them, which are always the same ones. The error is that of ctx.
+func Measure(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.PortIdx, bisections int) (f Figures,
+	err error) {
 	loads, err := Loads(ctx, in, rows)
 	if err != nil {
 		return f, err
@@ -55,7 +57,8 @@ func Measure(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.Po
 }
 
 // Patterns are the figures of shifts and bisections alone.
-func Patterns(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.PortIdx, bisections int) (f Figures, err error) {
+func Patterns(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.PortIdx, bisections int) (f Figures,
+	err error) {
 	flows := NewFlows(in.Topo, in.LIDs, rows)
 	f.shifts(ctx, flows, hosts)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -83,8 +86,8 @@ func (f *Figures) shifts(ctx context.Context, flows *Flows, lists ...[]topo.Port
 	f.Shift /= float64(max(1, f.Shifts))
 }
 
-// WithinRails are the figures of shifts within the rails of a subnet, all rails at once: each port sends to the one that is so many
-// places after it in its own rail.
+// WithinRails are the figures of shifts within the rails of a subnet, all rails at once: each port sends to the one
+// that is so many places after it in its own rail.
 func WithinRails(ctx context.Context, in routing.In, rows [][]uint8, r *rails.Rails) (f Figures, err error) {
 	var lists [][]topo.PortIdx
 	for i := range r.Rails {
@@ -105,9 +108,10 @@ func WithinRails(ctx context.Context, in routing.In, rows [][]uint8, r *rails.Ra
 // mostPartitions is how many partitions Tenants measures: the first ones.
 const mostPartitions = 64
 
-// Tenants are the figures of a subnet with tenants: the routes on the fullest link among those that carry something, and the mean of shifts within each
-// partition by itself, of hosts in the order given, on average over partitions.
-func Tenants(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.PortIdx) (fullest uint32, shift float64, err error) {
+// Tenants are the figures of a subnet with tenants: the routes on the fullest link among those that carry something,
+// and the mean of shifts within each partition by itself, of hosts in the order given, on average over partitions.
+func Tenants(ctx context.Context, in routing.In, rows [][]uint8, hosts []topo.PortIdx) (fullest uint32, shift float64,
+	err error) {
 	loads, err := Loads(ctx, in, rows)
 	if err != nil {
 		return 0, 0, err

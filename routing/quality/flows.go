@@ -25,12 +25,13 @@ const endOfWay = -1
 
 // NewFlows is that of forwarding tables.
 func NewFlows(t *topo.Topo, l *topo.LIDs, rows [][]uint8) *Flows {
-	return &Flows{topo: t, lids: l, rows: rows, tracer: routing.NewTracer(t, l), load: make([]uint32, 256*len(t.Switches))}
+	return &Flows{topo: t, lids: l, rows: rows, tracer: routing.NewTracer(t, l),
+		load: make([]uint32, 256*len(t.Switches))}
 }
 
-// Shift has each of some end ports send to the one that is so many places after it, and those at the end to
-// those at the beginning; of several lists each within its own, all at once. It returns how many flows the fullest link has, 0 if
-// none is between switches.
+// Shift has each of some end ports send to the one that is so many places after it, and those at the end to those at
+// the beginning; of several lists each within its own, all at once. It returns how many flows the fullest link has, 0
+// if none is between switches.
 func (f *Flows) Shift(by int, lists ...[]topo.PortIdx) (most uint32) {
 	for _, ports := range lists {
 		for i, from := range ports {
@@ -97,8 +98,8 @@ func (f *Flows) reset() {
 	f.touched, f.ways = f.touched[:0], f.ways[:0]
 }
 
-// Hosts are the end ports that send and receive, in the order of their LIDs; but the ports of one host are side by side, as the ranks on
-// a host are, after the one that has the lowest LID. Aggregation nodes are none.
+// Hosts are the end ports that send and receive, in the order of their LIDs; but the ports of one host are side by
+// side, as the ranks on a host are, after the one that has the lowest LID. Aggregation nodes are none.
 func Hosts(t *topo.Topo, l *topo.LIDs) (hosts []topo.PortIdx) {
 	others := map[topo.PortIdx][]topo.PortIdx{} // by port: all of its host; nil once they are in the list
 	for _, ports := range rails.Hosts(t) {

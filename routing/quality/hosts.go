@@ -10,9 +10,10 @@ import (
 	"ibsm/topo"
 )
 
-// cut is the number of hosts with several LIDs, and the share of them to which all routes from a leaf pass one switch that is on neither end: its loss
-// cuts them off. The share is the mean over switches with hosts; what is reached from there without another switch between counts as
-// reached. LIDs to which no route arrives do not count. The error is that of ctx.
+// cut is the number of hosts with several LIDs, and the share of them to which all routes from a leaf pass one switch
+// that is on neither end: its loss cuts them off. The share is the mean over switches with hosts; what is reached from
+// there without another switch between counts as reached. LIDs to which no route arrives do not count. The error is
+// that of ctx.
 func cut(ctx context.Context, in routing.In, rows [][]uint8) (several int, share float64, err error) {
 	var leaves []topo.SwitchIdx
 	for _, p := range Hosts(in.Topo, in.LIDs) {

@@ -44,7 +44,9 @@ func TestCut(t *testing.T) {
 		for _, lids := range rails.HostLIDs(subnet, in.LIDs) {
 			for from := range subnet.Switches {
 				leaf := topo.SwitchIdx(from)
-				if !slices.ContainsFunc(subnet.EndPorts, func(p topo.PortIdx) bool { return subnet.IsHost(p) && subnet.SwitchOf(p) == leaf }) {
+				if !slices.ContainsFunc(subnet.EndPorts, func(p topo.PortIdx) bool {
+					return subnet.IsHost(p) && subnet.SwitchOf(p) == leaf
+				}) {
 					continue
 				}
 				pairs++
@@ -67,7 +69,8 @@ func TestCut(t *testing.T) {
 
 // TestHosts: the ports of a host are side by side.
 func TestHosts(t *testing.T) {
-	subnet, err := netwalk.Topo(routingtest.RailSpec{Units: 2, Hosts: 4, Rails: 3, Spines: 2, Cables: 1}.Fabric(), net.NoEnd)
+	subnet, err := netwalk.Topo(routingtest.RailSpec{Units: 2, Hosts: 4, Rails: 3, Spines: 2, Cables: 1}.Fabric(),
+		net.NoEnd)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,11 +11,13 @@ import (
 // searches is how many switches with hosts stand for all of them, where the length of routes is estimated.
 const searches = 32
 
-// Least are figures that hardly any tables can improve on: what the links of some switch with hosts must carry, and the mean over all links with the
-// shortest routes. It takes a small part of the time that the figures of tables take. The error is that of ctx.
+// Least are figures that hardly any tables can improve on: what the links of some switch with hosts must carry, and the
+// mean over all links with the shortest routes. It takes a small part of the time that the figures of tables take. The
+// error is that of ctx.
 func Least(ctx context.Context, in routing.In) (*Sample, error) {
 	t := in.Topo
-	l := &least{topo: t, graph: routing.NewGraph(t), hops: make([]int32, len(t.Switches)), sources: in.Tenants.Sources(t), here: make([][]uint32, in.Tenants.Classes())}
+	l := &least{topo: t, graph: routing.NewGraph(t), hops: make([]int32, len(t.Switches)),
+		sources: in.Tenants.Sources(t), here: make([][]uint32, in.Tenants.Classes())}
 	for class := range l.here {
 		l.here[class] = make([]uint32, len(t.Switches))
 	}
@@ -74,7 +76,8 @@ func (l *least) ofSwitches() (most float64) {
 	return most
 }
 
-// mean is the routes that links have on average, and the links of a route, both with the shortest routes: estimated from those to some switches with hosts.
+// mean is the routes that links have on average, and the links of a route, both with the shortest routes: estimated
+// from those to some switches with hosts.
 func (l *least) mean(ctx context.Context) (routes, hops float64) {
 	var homes []topo.SwitchIdx
 	for s := range l.topo.Switches {
@@ -127,7 +130,8 @@ func (l *least) search(from topo.SwitchIdx) {
 	}
 }
 
-// shift is the flows on the fullest link, on average over the shifts of a Sample: at the links of some switch, or with routes of so many hops on all links.
+// shift is the flows on the fullest link, on average over the shifts of a Sample: at the links of some switch, or with
+// routes of so many hops on all links.
 func (l *least) shift(hosts []topo.PortIdx, hops float64) float64 {
 	leave, links := make([]int, len(l.topo.Switches)), 0
 	for s := range l.topo.Switches {

@@ -16,7 +16,8 @@ import (
 // in.Tenants keep apart. The error is that of ctx.
 func Loads(ctx context.Context, in routing.In, rows [][]uint8) ([]uint32, error) {
 	t, l, workers := in.Topo, in.LIDs, in.Workers
-	p := &pass{topo: t, lids: l, rows: rows, tracer: routing.NewTracer(t, l), tenants: in.Tenants, sources: in.Tenants.Sources(t)}
+	p := &pass{topo: t, lids: l, rows: rows, tracer: routing.NewTracer(t, l), tenants: in.Tenants,
+		sources: in.Tenants.Sources(t)}
 	for _, n := range t.Switches {
 		p.first = append(p.first, t.Nodes[n].First)
 	}
@@ -99,7 +100,8 @@ func (p *pass) block(block int, c *count) {
 	}
 }
 
-// allTo counts the routes to a LID if all arrive, as they nearly always do: each switch after those before it. Otherwise it counts nothing.
+// allTo counts the routes to a LID if all arrive, as they nearly always do: each switch after those before it.
+// Otherwise it counts nothing.
 func (p *pass) allTo(lid mad.LID, owner topo.PortIdx, c *count) (arrive bool) {
 	class := p.tenants.Class(owner)
 	sources := p.sources[class]
@@ -127,7 +129,8 @@ func (p *pass) allTo(lid mad.LID, owner topo.PortIdx, c *count) (arrive bool) {
 	return arrive
 }
 
-// follow finds the switches that routes from some sources pass, and for each the next one. It reports whether none ends where it does not arrive.
+// follow finds the switches that routes from some sources pass, and for each the next one. It reports whether none ends
+// where it does not arrive.
 func (p *pass) follow(lid mad.LID, sources []uint32, c *count) bool {
 	ports := c.columns[int(lid)%routing.BlockSize*len(c.at):][:len(c.at)]
 	for s, hosts := range sources {

@@ -26,7 +26,8 @@ func walked(in routing.In, rows [][]uint8) []uint32 {
 	for _, from := range t.EndPorts {
 		for lid := mad.LID(1); lid <= l.Top; lid++ {
 			to := l.PortOf(lid)
-			if to == topo.None || to == from || !isHost(from) || !isHost(to) || !in.Tenants.Talk(in.Tenants.Class(from), in.Tenants.Class(to)) {
+			if to == topo.None || to == from || !isHost(from) || !isHost(to) ||
+				!in.Tenants.Talk(in.Tenants.Class(from), in.Tenants.Class(to)) {
 				continue
 			}
 			way := []topo.PortIdx{from}
@@ -84,7 +85,8 @@ func TestLoads(t *testing.T) {
 			}
 			for p, want := range walked(in, tables.LFT) {
 				if got[p] != want {
-					t.Fatalf("%+v, tenants %t: port %d of node %d: %d, walked %d", c, in.Tenants != nil, subnet.Ports[p].Num, subnet.Ports[p].Node, got[p], want)
+					t.Fatalf("%+v, tenants %t: port %d of node %d: %d, walked %d", c, in.Tenants != nil,
+						subnet.Ports[p].Num, subnet.Ports[p].Node, got[p], want)
 				}
 			}
 		}
@@ -102,8 +104,9 @@ func BenchmarkLoads(b *testing.B) {
 
 // TestLoadsWithoutSwitch: two hosts that a cable joins have no routes to count.
 func TestLoadsWithoutSwitch(t *testing.T) {
-	n, err := net.Parse("cable", []byte("vendid=0x2c9\ndevid=0x1\nsysimgguid=0x11\ncaguid=0x10\nCa\t1 \"H-0000000000000010\"\t\t# \"a\"\n[1](11)\t\"H-0000000000000020\"[1] (21)\t\t# lid 1 lmc 0 \"b\" lid 2 4xQDR\n\n"+
-		"vendid=0x2c9\ndevid=0x1\nsysimgguid=0x21\ncaguid=0x20\nCa\t1 \"H-0000000000000020\"\t\t# \"b\"\n[1](21)\t\"H-0000000000000010\"[1] (11)\t\t# lid 2 lmc 0 \"a\" lid 1 4xQDR\n"))
+	n, err := net.Parse("cable",
+		[]byte("vendid=0x2c9\ndevid=0x1\nsysimgguid=0x11\ncaguid=0x10\nCa\t1 \"H-0000000000000010\"\t\t# \"a\"\n[1](11)\t\"H-0000000000000020\"[1] (21)\t\t# lid 1 lmc 0 \"b\" lid 2 4xQDR\n\n"+
+			"vendid=0x2c9\ndevid=0x1\nsysimgguid=0x21\ncaguid=0x20\nCa\t1 \"H-0000000000000020\"\t\t# \"b\"\n[1](21)\t\"H-0000000000000010\"[1] (11)\t\t# lid 2 lmc 0 \"a\" lid 1 4xQDR\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

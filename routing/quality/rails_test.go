@@ -36,7 +36,8 @@ func TestWithinRails(t *testing.T) {
 		for _, rail := range short.Rails {
 			for i, from := range rail.Ports {
 				to := rail.Ports[(i+by)%len(rail.Ports)]
-				for at := subnet.Ports[from].Peer; from != to && subnet.Nodes[subnet.Ports[at].Node].Type == mad.Switch; {
+				for at := subnet.Ports[from].Peer; from != to &&
+					subnet.Nodes[subnet.Ports[at].Node].Type == mad.Switch; {
 					node := &subnet.Nodes[subnet.Ports[at].Node]
 					out := node.First + topo.PortIdx(tables.LFT[node.Switch][in.LIDs.Base[to]])
 					if at = subnet.Ports[out].Peer; subnet.Nodes[subnet.Ports[at].Node].Type == mad.Switch {

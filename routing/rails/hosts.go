@@ -69,8 +69,8 @@ func (n *named) hostName() string {
 	return "description " + n.host
 }
 
-// named are the ports of channel adapters by host, and in natural order of places: by description, else by SystemImageGUID. Those of which no host is
-// known are loose.
+// named are the ports of channel adapters by host, and in natural order of places: by description, else by
+// SystemImageGUID. Those of which no host is known are loose.
 func (f *finder) named() []named {
 	all := make([]named, 0, len(f.topo.EndPorts))
 	for _, p := range f.topo.EndPorts {
@@ -95,7 +95,8 @@ func (f *finder) named() []named {
 		}
 	}
 	slices.SortFunc(all, func(a, b named) int {
-		return cmp.Or(a.compareHost(&b), natural(a.place, b.place), cmp.Compare(a.at, b.at)) // those of an image by NodeGUID
+		// those of an image by NodeGUID
+		return cmp.Or(a.compareHost(&b), natural(a.place, b.place), cmp.Compare(a.at, b.at))
 	})
 	var adapters []string
 	for i, nth := 0, 0; i < len(all); i++ {
@@ -132,8 +133,8 @@ func (f *finder) findHosts() {
 	byHost(all, func(ports []named) { f.addHost(ports, number) })
 }
 
-// Hosts are the ports of each host that has several, in the order of places: by description, by SystemImageGUID, or of one node. Aggregation
-// nodes and routers are no hosts.
+// Hosts are the ports of each host that has several, in the order of places: by description, by SystemImageGUID, or of
+// one node. Aggregation nodes and routers are no hosts.
 func Hosts(t *topo.Topo) (hosts [][]topo.PortIdx) {
 	f := &finder{topo: t}
 	byHost(f.named(), func(ports []named) {
@@ -236,8 +237,9 @@ func (f *finder) addLoose(ports []named) {
 	}
 }
 
-// Split splits the NodeDescription of a channel adapter into the name of its host and that of the adapter, which is the last
-// word, ends with a number and does not begin with one: "node7" and "mlx5_0". Both are "" if the description has no such words.
+// Split splits the NodeDescription of a channel adapter into the name of its host and that of the adapter, which is the
+// last word, ends with a number and does not begin with one: "node7" and "mlx5_0". Both are "" if the description has
+// no such words.
 func Split(desc string) (host, adapter string) {
 	desc = strings.TrimSpace(desc)
 	blank := strings.LastIndexAny(desc, " \t")

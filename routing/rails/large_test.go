@@ -17,7 +17,8 @@ func large(hosts int, name func(host, adapter int) string) *net.Net {
 	n := &net.Net{}
 	add := func(kind mad.NodeType, desc string, ports int) int32 {
 		guid := mad.GUID(1+len(n.Nodes)) << 16
-		n.Nodes = append(n.Nodes, net.Node{ID: fmt.Sprintf("%c-%016x", " HSR"[kind], uint64(guid)), Desc: desc, Type: kind, GUID: guid, SystemImageGUID: 7, Ports: make([]net.Port, ports+1)})
+		n.Nodes = append(n.Nodes, net.Node{ID: fmt.Sprintf("%c-%016x", " HSR"[kind], uint64(guid)), Desc: desc,
+			Type: kind, GUID: guid, SystemImageGUID: 7, Ports: make([]net.Port, ports+1)})
 		for i := range ports + 1 {
 			n.Nodes[len(n.Nodes)-1].Ports[i] = net.Port{Peer: net.NoEnd, GUID: guid + mad.GUID(i)}
 		}
@@ -35,7 +36,8 @@ func large(hosts int, name func(host, adapter int) string) *net.Net {
 			}
 			leaves = append(leaves, leaf)
 			for h := range 32 {
-				connect(net.End{Node: leaf, Port: uint8(1 + h)}, net.End{Node: add(mad.CA, name(unit*32+h, rail), 1), Port: 1})
+				connect(net.End{Node: leaf, Port: uint8(1 + h)},
+					net.End{Node: add(mad.CA, name(unit*32+h, rail), 1), Port: 1})
 			}
 		}
 	}
@@ -57,9 +59,13 @@ func TestLarge(t *testing.T) {
 		"names of zeros": func(host, adapter int) string {
 			return strings.Repeat("0", 40) + fmt.Sprintf(" a%022d", host*8+adapter)
 		},
-		"one system image":     func(int, int) string { return "" },
-		"hosts of 64 adapters": func(host, adapter int) string { return fmt.Sprintf("host-%d a%d", host/8, host%8*8+adapter) },
-		"random":               func(int, int) string { return fmt.Sprintf("host-%d a%d", rng.IntN(hosts), rng.IntN(1<<30)) },
+		"one system image": func(int, int) string { return "" },
+		"hosts of 64 adapters": func(host, adapter int) string {
+			return fmt.Sprintf("host-%d a%d", host/8, host%8*8+adapter)
+		},
+		"random": func(int, int) string {
+			return fmt.Sprintf("host-%d a%d", rng.IntN(hosts), rng.IntN(1<<30))
+		},
 	} {
 		found := walk(t, large(hosts, name))
 		start := time.Now()

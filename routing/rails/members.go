@@ -11,7 +11,8 @@ import (
 
 // rails are what was found.
 func (f *finder) rails() *Rails {
-	r := &Rails{Of: map[topo.PortIdx]int{}, Units: make([][]topo.SwitchIdx, f.units), Rails: make([]Rail, 1+slices.Max(f.rail))}
+	r := &Rails{Of: map[topo.PortIdx]int{}, Units: make([][]topo.SwitchIdx, f.units),
+		Rails: make([]Rail, 1+slices.Max(f.rail))}
 	for l, u := range f.unit {
 		if u != topo.None {
 			r.Units[u] = append(r.Units[u], topo.SwitchIdx(l))
@@ -34,7 +35,8 @@ func (f *finder) rails() *Rails {
 	for i := range r.Rails {
 		slices.SortFunc(r.Rails[i].Ports, func(a, b topo.PortIdx) int {
 			return cmp.Or(cmp.Compare(unitOf[a], unitOf[b]), cmp.Compare(f.topo.SwitchOf(a), f.topo.SwitchOf(b)),
-				cmp.Compare(f.topo.Ports[f.topo.Ports[a].Peer].Num, f.topo.Ports[f.topo.Ports[b].Peer].Num), cmp.Compare(a, b))
+				cmp.Compare(f.topo.Ports[f.topo.Ports[a].Peer].Num, f.topo.Ports[f.topo.Ports[b].Peer].Num),
+				cmp.Compare(a, b))
 		})
 	}
 	for i, s := range f.slots {
@@ -47,7 +49,8 @@ func (f *finder) rails() *Rails {
 	return r
 }
 
-// findMembers gives ports their rails: that of their place in their unit, or, where no place is known, that of their leaf, if it has one.
+// findMembers gives ports their rails: that of their place in their unit, or, where no place is known, that of their
+// leaf, if it has one.
 func (f *finder) findMembers(r *Rails) {
 	only := map[topo.SwitchIdx]int{} // rail of a leaf, None where there are several
 	for i, s := range f.slots {
@@ -87,7 +90,9 @@ func (f *finder) findPlaces(r *Rails) {
 	for i, s := range f.slots {
 		ports[[2]int32{f.rail[i], s.place}] += s.ports
 	}
-	all := slices.SortedFunc(maps.Keys(ports), func(a, b [2]int32) int { return cmp.Or(cmp.Compare(ports[b], ports[a]), cmp.Compare(a[1], b[1])) })
+	all := slices.SortedFunc(maps.Keys(ports), func(a, b [2]int32) int {
+		return cmp.Or(cmp.Compare(ports[b], ports[a]), cmp.Compare(a[1], b[1]))
+	})
 	for _, at := range all {
 		if of := &r.Rails[at[0]]; len(of.Places) < mostNames {
 			of.Places = append(of.Places, f.places[at[1]])
@@ -98,8 +103,8 @@ func (f *finder) findPlaces(r *Rails) {
 // mostNames is how many names of a place are listed.
 const mostNames = 4
 
-// correct finds the cable that puts each port on its leaf: the exchange with one that belongs where this one is, else with one that
-// does not belong where it is, else a free port.
+// correct finds the cable that puts each port on its leaf: the exchange with one that belongs where this one is, else
+// with one that does not belong where it is, else a free port.
 func (f *finder) correct(r *Rails) {
 	type move struct{ on, want topo.SwitchIdx }
 	moves, on := map[move][]int{}, map[topo.SwitchIdx][]int{}
@@ -144,8 +149,8 @@ func (f *finder) sameHost(a, b topo.PortIdx) bool {
 	return name(a) == name(b)
 }
 
-// freePort is a port of a leaf that no cable is known of and that is not taken yet, 0 if there is none: the one with the number that the
-// cable has where it is, else the lowest.
+// freePort is a port of a leaf that no cable is known of and that is not taken yet, 0 if there is none: the one with
+// the number that the cable has where it is, else the lowest.
 func (f *finder) freePort(w *Wrong, taken map[topo.PortIdx]bool) uint8 {
 	n := f.topo.Switches[w.Want]
 	best := uint8(0)

@@ -1,7 +1,8 @@
-// Package rails finds the rails of a subnet. A rail is the ports of channel adapters that hold the same place in their hosts: the
-// first adapter of each host, the second, and so on. Where rails are cabled as such, the hosts of a unit have their adapters on
-// the same leaves, each place on a leaf of its own. Hosts and places are found from NodeDescriptions ("host-12 mlx5_3"), or else
-// from SystemImageGUIDs that adapters share, and leaves from where most adapters of a place in a unit are.
+// Package rails finds the rails of a subnet. A rail is the ports of channel adapters that hold the same place in their
+// hosts: the first adapter of each host, the second, and so on. Where rails are cabled as such, the hosts of a unit
+// have their adapters on the same leaves, each place on a leaf of its own. Hosts and places are found from
+// NodeDescriptions ("host-12 mlx5_3"), or else from SystemImageGUIDs that adapters share, and leaves from where most
+// adapters of a place in a unit are.
 package rails
 
 import (
@@ -13,16 +14,19 @@ import (
 
 // Rails are those of a subnet. They must not be changed.
 type Rails struct {
-	Seen  string               // in words: what was found, or why there are no rails
-	Rails []Rail               // by the order of places in hosts; none if the adapters are not cabled in rails
-	Units [][]topo.SwitchIdx   // leaves that the same hosts are on, ascending; the units in the order of the names of their hosts
-	Wrong []Wrong              // ports that are on another leaf than their rail in their unit, in the order of their hosts
+	Seen  string // in words: what was found, or why there are no rails
+	Rails []Rail // by the order of places in hosts; none if the adapters are not cabled in rails
+	// leaves that the same hosts are on, ascending; the units in the order of the names of their hosts
+	Units [][]topo.SwitchIdx
+	// ports that are on another leaf than their rail in their unit, in the order of their hosts
+	Wrong []Wrong
 	Of    map[topo.PortIdx]int // rail of a port, as index into Rails; ports of no rail have none
 }
 
 // Rail is one of them.
 type Rail struct {
-	Places []string         // what the place is called in NodeDescriptions, such as mlx5_0 and HCA-1; the most frequent first
+	// what the place is called in NodeDescriptions, such as mlx5_0 and HCA-1; the most frequent first
+	Places []string
 	Leaves []topo.SwitchIdx // by unit
 	Ports  []topo.PortIdx   // by unit, leaf and port of the leaf
 }
@@ -31,8 +35,8 @@ type Rail struct {
 type Wrong struct {
 	Port     topo.PortIdx
 	On, Want topo.SwitchIdx // the leaf that it is on, and the one where it belongs
-	// Exchange is a port whose cable ends on Want and does not belong there. When both cables change places at the leaves, Port is
-	// right, and Both says whether Exchange is, too. None if there is no such port.
+	// Exchange is a port whose cable ends on Want and does not belong there. When both cables change places at the
+	// leaves, Port is right, and Both says whether Exchange is, too. None if there is no such port.
 	Exchange topo.PortIdx
 	Both     bool
 	// Free is a port of Want without a cable, for the cable of Port; 0 for none, and where there is an exchange.
@@ -63,7 +67,10 @@ func Find(t *topo.Topo) *Rails {
 	f.findSlots()
 	f.findRails()
 	if same := f.sameRail(); same*4 > len(f.slots) {
-		return &Rails{Seen: fmt.Sprintf("no rails: the names of adapters do not say which place they hold: of %d leaves of units %d would have the rail of another in the same unit", len(f.slots), same)}
+		return &Rails{
+			Seen: fmt.Sprintf(
+				"no rails: the names of adapters do not say which place they hold: of %d leaves of units %d would have the rail of another in the same unit", len(f.slots), same),
+		}
 	}
 	r := f.rails()
 	r.Seen = seen(r)
@@ -86,7 +93,9 @@ func (f *finder) refusal() string {
 	case f.units == 0:
 		return "no two hosts have their adapters on the same leaves"
 	case f.right*100 < f.spread*leastRight:
-		return fmt.Sprintf("of %d ports of hosts on several leaves %d are on the leaf where most of the same place in their hosts are", f.spread, f.right)
+		return fmt.Sprintf(
+			"of %d ports of hosts on several leaves %d are on the leaf where most of the same place in their hosts are",
+			f.spread, f.right)
 	}
 	return ""
 }
@@ -100,7 +109,8 @@ func seen(r *Rails) string {
 	}
 	text := fmt.Sprintf("%d rails of %d ports in %s", len(r.Rails), most, plural.Of(len(r.Units), "unit"))
 	if least < most {
-		text = fmt.Sprintf("%d rails of %d to %d ports in %s", len(r.Rails), least, most, plural.Of(len(r.Units), "unit"))
+		text = fmt.Sprintf("%d rails of %d to %d ports in %s", len(r.Rails), least, most,
+			plural.Of(len(r.Units), "unit"))
 	}
 	switch len(r.Wrong) {
 	case 0:

@@ -93,7 +93,8 @@ func TestWhole(t *testing.T) {
 			found := walk(t, n)
 			r := Find(found)
 			want := fmt.Sprintf("8 rails of %d ports in %s", 32*units, plural.Of(units, "unit"))
-			if r.Seen != want || len(r.Rails) != 8 || len(r.Units) != units || len(r.Wrong) != 0 || len(r.Of) != 256*units {
+			if r.Seen != want || len(r.Rails) != 8 || len(r.Units) != units || len(r.Wrong) != 0 ||
+				len(r.Of) != 256*units {
 				t.Fatalf("%d units: %s, want %s", units, r.Seen, want)
 			}
 			for i, rail := range r.Rails {
@@ -103,7 +104,8 @@ func TestWhole(t *testing.T) {
 					}
 				}
 				for u, s := range rail.Leaves {
-					if !strings.HasSuffix(leafName(found, s), fmt.Sprintf("-%d", i+1)) || !slices.Contains(r.Units[u], s) {
+					if !strings.HasSuffix(leafName(found, s), fmt.Sprintf("-%d", i+1)) ||
+						!slices.Contains(r.Units[u], s) {
 						t.Fatalf("rail %d has leaf %q", i, leafName(found, s))
 					}
 				}
@@ -112,8 +114,9 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestCluster582: the leaves of a cluster in use have the numbers of rail and unit in their names, by which its operator cabled it. Two
-// cables of one host are exchanged there. Adapters that have no host's name are in the rail of their leaf.
+// TestCluster582: the leaves of a cluster in use have the numbers of rail and unit in their names, by which its
+// operator cabled it. Two cables of one host are exchanged there. Adapters that have no host's name are in the rail of
+// their leaf.
 func TestCluster582(t *testing.T) {
 	found := walk(t, routingtest.Cluster582(t))
 	r := Find(found)
@@ -121,14 +124,16 @@ func TestCluster582(t *testing.T) {
 		t.Errorf("%s, want %s", r.Seen, want)
 	}
 	for _, w := range r.Wrong {
-		if !w.Both || !strings.HasPrefix(desc(found, w.Port), "b08-p1-dgx-08-c01 HCA-") || desc(found, w.Exchange)[:18] != desc(found, w.Port)[:18] || w.Exchange == w.Port {
+		if !w.Both || !strings.HasPrefix(desc(found, w.Port), "b08-p1-dgx-08-c01 HCA-") ||
+			desc(found, w.Exchange)[:18] != desc(found, w.Port)[:18] || w.Exchange == w.Port {
 			t.Errorf("%q is wrong, with %+v", desc(found, w.Port), w)
 		}
 	}
 	names := 0
 	for i, rail := range r.Rails {
 		for _, s := range rail.Leaves {
-			if _, after, _ := strings.Cut(leafName(found, s), "IBLEAF-"); !strings.HasPrefix(after, fmt.Sprintf("%02d-", i+1)) {
+			if _, after, _ := strings.Cut(leafName(found, s), "IBLEAF-"); !strings.HasPrefix(after,
+				fmt.Sprintf("%02d-", i+1)) {
 				t.Errorf("rail %d has leaf %q", i+1, leafName(found, s))
 			}
 		}
@@ -144,8 +149,8 @@ func TestCluster582(t *testing.T) {
 	}
 }
 
-// TestWrong: cables are exchanged and moved at random. What is wrong is what was moved, and when the cables are where they
-// are said to belong nothing is.
+// TestWrong: cables are exchanged and moved at random. What is wrong is what was moved, and when the cables are where
+// they are said to belong nothing is.
 func TestWrong(t *testing.T) {
 	seeds := 10
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -184,8 +189,10 @@ func TestWrong(t *testing.T) {
 			}
 			for _, w := range r.Wrong {
 				a := byName[desc(found, w.Port)]
-				if !want[a] || byName[leafName(found, w.Want)] != right[a] || byName[leafName(found, w.On)] != leafOf(a) {
-					t.Fatalf("seed %d: %q is said to be wrong on %q, to belong to %q", seed, desc(found, w.Port), leafName(found, w.On), leafName(found, w.Want))
+				if !want[a] || byName[leafName(found, w.Want)] != right[a] ||
+					byName[leafName(found, w.On)] != leafOf(a) {
+					t.Fatalf("seed %d: %q is said to be wrong on %q, to belong to %q", seed, desc(found, w.Port),
+						leafName(found, w.On), leafName(found, w.Want))
 				}
 				delete(want, a)
 			}
@@ -223,7 +230,8 @@ func TestFreePort(t *testing.T) {
 		if len(r.Wrong) != 1 {
 			t.Fatalf("%+v", r.Wrong)
 		}
-		if w := r.Wrong[0]; desc(found, w.Port) != "host-1-05 mlx5_2" || leafName(found, w.On) != "leaf-1-5" || leafName(found, w.Want) != "leaf-1-3" || w.Exchange != topo.None || w.Free != free {
+		if w := r.Wrong[0]; desc(found, w.Port) != "host-1-05 mlx5_2" || leafName(found, w.On) != "leaf-1-5" ||
+			leafName(found, w.Want) != "leaf-1-3" || w.Exchange != topo.None || w.Free != free {
 			t.Errorf("%+v, want port %d", w, free)
 		}
 	}
@@ -246,10 +254,12 @@ func TestFreePort(t *testing.T) {
 func TestImages(t *testing.T) {
 	n := routingtest.RailFabric(2)
 	for i, a := range adapters(n) {
-		n.Nodes[a].Desc, n.Nodes[a].SystemImageGUID = "MT4129 ConnectX7   Mellanox Technologies", mad.GUID(1+i/256*32+i%32)
+		n.Nodes[a].Desc, n.Nodes[a].SystemImageGUID = "MT4129 ConnectX7   Mellanox Technologies",
+			mad.GUID(1+i/256*32+i%32)
 	}
 	found := walk(t, n)
-	if r := Find(found); r.Seen != "8 rails of 64 ports in 2 units" || r.Rails[3].Places[0] != "adapter 4" || leafName(found, r.Rails[3].Leaves[1]) != "leaf-2-4" {
+	if r := Find(found); r.Seen != "8 rails of 64 ports in 2 units" || r.Rails[3].Places[0] != "adapter 4" ||
+		leafName(found, r.Rails[3].Leaves[1]) != "leaf-2-4" {
 		t.Errorf("%s %+v", r.Seen, r.Rails)
 	}
 }
@@ -264,7 +274,8 @@ func TestTwoOnALeaf(t *testing.T) {
 		}
 		n.Nodes[a].Desc = fmt.Sprintf("host-%d-%d mlx5_%d", unit, (host+1)/2, 2*rail+(host+1)%2)
 	}
-	if r := Find(walk(t, n)); r.Seen != "16 rails of 32 ports in 2 units" || len(r.Rails[5].Leaves) != 2 || r.Rails[5].Places[0] != "mlx5_5" {
+	if r := Find(walk(t, n)); r.Seen != "16 rails of 32 ports in 2 units" || len(r.Rails[5].Leaves) != 2 ||
+		r.Rails[5].Places[0] != "mlx5_5" {
 		t.Errorf("%s %+v", r.Seen, r.Rails)
 	}
 }
@@ -274,7 +285,9 @@ func TestSmallHosts(t *testing.T) {
 	n := routingtest.RailFabric(2)
 	for _, a := range adapters(n) {
 		for i := range 3 {
-			n.Nodes[a].Desc = strings.NewReplacer(fmt.Sprintf("host-1-%d mlx5_4", 30+i), fmt.Sprintf("oss-%d mlx5_0", i), fmt.Sprintf("host-1-%d mlx5_5", 30+i), fmt.Sprintf("oss-%d mlx5_1", i)).Replace(n.Nodes[a].Desc)
+			n.Nodes[a].Desc = strings.NewReplacer(fmt.Sprintf("host-1-%d mlx5_4", 30+i),
+				fmt.Sprintf("oss-%d mlx5_0", i), fmt.Sprintf("host-1-%d mlx5_5", 30+i),
+				fmt.Sprintf("oss-%d mlx5_1", i)).Replace(n.Nodes[a].Desc)
 		}
 	}
 	found := walk(t, n)
@@ -319,27 +332,29 @@ func TestNone(t *testing.T) {
 				exchange(n, hosts[i], hosts[i+rng.IntN(len(hosts)-i)])
 			}
 		}},
-		{"cabled at random in each unit", "are on the leaf where most of the same place in their hosts are", func(n *net.Net) {
-			hosts := adapters(n)
-			for u := range 2 {
-				of := hosts[u*256:][:256]
-				for h := range 32 {
-					for rail := range 8 {
-						exchange(n, of[rail*32+h], of[(rail+rng.IntN(8-rail))*32+h])
+		{"cabled at random in each unit", "are on the leaf where most of the same place in their hosts are",
+			func(n *net.Net) {
+				hosts := adapters(n)
+				for u := range 2 {
+					of := hosts[u*256:][:256]
+					for h := range 32 {
+						for rail := range 8 {
+							exchange(n, of[rail*32+h], of[(rail+rng.IntN(8-rail))*32+h])
+						}
 					}
 				}
-			}
-		}},
-		{"a third exchanged", "of 512 ports of hosts on several leaves 336 are on the leaf where most", func(n *net.Net) {
-			hosts := adapters(n)
-			for u := range 2 {
-				for h := range 11 {
-					for rail := 0; rail < 8; rail += 2 {
-						exchange(n, hosts[u*256+rail*32+h], hosts[u*256+rail*32+32+h])
+			}},
+		{"a third exchanged", "of 512 ports of hosts on several leaves 336 are on the leaf where most",
+			func(n *net.Net) {
+				hosts := adapters(n)
+				for u := range 2 {
+					for h := range 11 {
+						for rail := 0; rail < 8; rail += 2 {
+							exchange(n, hosts[u*256+rail*32+h], hosts[u*256+rail*32+32+h])
+						}
 					}
 				}
-			}
-		}},
+			}},
 		{"adapters named at random", "which place they hold", func(n *net.Net) {
 			for _, a := range adapters(n) {
 				host, _ := Split(n.Nodes[a].Desc)
@@ -354,7 +369,8 @@ func TestNone(t *testing.T) {
 	} {
 		n := routingtest.RailFabric(2)
 		c.change(n)
-		if r := Find(walk(t, n)); !strings.HasPrefix(r.Seen, "no rails: ") || !strings.Contains(r.Seen, c.want) || len(r.Rails)+len(r.Wrong)+len(r.Of) > 0 {
+		if r := Find(walk(t, n)); !strings.HasPrefix(r.Seen, "no rails: ") || !strings.Contains(r.Seen, c.want) ||
+			len(r.Rails)+len(r.Wrong)+len(r.Of) > 0 {
 			t.Errorf("%s: %s", c.name, r.Seen)
 		}
 	}
@@ -375,8 +391,10 @@ func TestNone(t *testing.T) {
 // TestSplit: the names of hosts and adapters in NodeDescriptions.
 func TestSplit(t *testing.T) {
 	for desc, want := range map[string][2]string{
-		"host-0123 mlx5_3": {"host-0123", "mlx5_3"}, "hgx012 HCA-4": {"hgx012", "HCA-4"}, " node 7  ib0 ": {"node 7", "ib0"},
-		"host-0123": {}, "": {}, " ": {}, "MT4129 ConnectX7   Mellanox Technologies": {}, "Mellanox Technologies Aggregation Node": {}, "host 12": {},
+		"host-0123 mlx5_3": {"host-0123", "mlx5_3"}, "hgx012 HCA-4": {"hgx012", "HCA-4"},
+		" node 7  ib0 ": {"node 7", "ib0"},
+		"host-0123":     {}, "": {}, " ": {}, "MT4129 ConnectX7   Mellanox Technologies": {},
+		"Mellanox Technologies Aggregation Node": {}, "host 12": {},
 	} {
 		if host, adapter := Split(desc); host != want[0] || adapter != want[1] {
 			t.Errorf("%q: %q and %q", desc, host, adapter)
@@ -384,7 +402,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestHosts: the ports of hosts are found by description, by SystemImageGUID, and on one node; names that several hosts have join nothing.
+// TestHosts: the ports of hosts are found by description, by SystemImageGUID, and on one node; names that several hosts
+// have join nothing.
 func TestHosts(t *testing.T) {
 	n := routingtest.RailSpec{Units: 1, Hosts: 3, Rails: 2, Spines: 2, Cables: 1}.Fabric()
 	names := map[string]string{"host-1-02 mlx5_0": "x", "host-1-02 mlx5_1": "y"}
@@ -436,7 +455,8 @@ func TestHosts(t *testing.T) {
 // TestSeen: how many ports are on the wrong leaf is said with one as with several.
 func TestSeen(t *testing.T) {
 	for wrong, want := range []string{"", ", 1 of them on the wrong leaf", ", 2 of them on the wrong leaf"} {
-		r := &Rails{Of: map[topo.PortIdx]int{0: 0}, Units: make([][]topo.SwitchIdx, 1), Rails: []Rail{{Ports: []topo.PortIdx{0}}}, Wrong: make([]Wrong, wrong)}
+		r := &Rails{Of: map[topo.PortIdx]int{0: 0}, Units: make([][]topo.SwitchIdx, 1),
+			Rails: []Rail{{Ports: []topo.PortIdx{0}}}, Wrong: make([]Wrong, wrong)}
 		if got := seen(r); got != "1 rails of 1 ports in 1 unit"+want {
 			t.Errorf("%d wrong: %q", wrong, got)
 		}

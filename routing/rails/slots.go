@@ -8,7 +8,8 @@ import (
 	"ibsm/topo"
 )
 
-// slot is what the rail of a leaf is: mostly a leaf has one. Where hosts have several adapters on one leaf each of them has a slot.
+// slot is what the rail of a leaf is: mostly a leaf has one. Where hosts have several adapters on one leaf each of them
+// has a slot.
 type slot struct {
 	unit  int32
 	leaf  topo.SwitchIdx
@@ -19,8 +20,8 @@ type slot struct {
 // pair is two places that a host has.
 type pair struct{ a, b int32 }
 
-// findSlots gives the places of each unit a slot on their leaf. Places of one host do not share one; those of hosts whose adapters
-// have other names do.
+// findSlots gives the places of each unit a slot on their leaf. Places of one host do not share one; those of hosts
+// whose adapters have other names do.
 func (f *finder) findSlots() {
 	count, together := map[spot]int{}, map[spot]map[int32]bool{} // places of one host with one leaf
 	for i := range f.hosts {
@@ -47,7 +48,8 @@ func (f *finder) findSlots() {
 		spots = append(spots, at)
 	}
 	slices.SortFunc(spots, func(a, b spot) int {
-		return cmp.Or(cmp.Compare(a.unit, b.unit), cmp.Compare(f.homes[a], f.homes[b]), cmp.Compare(count[b], count[a]), cmp.Compare(a.place, b.place))
+		return cmp.Or(cmp.Compare(a.unit, b.unit), cmp.Compare(f.homes[a], f.homes[b]), cmp.Compare(count[b], count[a]),
+			cmp.Compare(a.place, b.place))
 	})
 	f.slotAt = map[spot]int32{}
 	first := 0
@@ -59,7 +61,8 @@ func (f *finder) findSlots() {
 	}
 }
 
-// takeSlot is the first slot of a leaf that no place has which a host has together with another; a new one if there is none.
+// takeSlot is the first slot of a leaf that no place has which a host has together with another; a new one if there is
+// none.
 func (f *finder) takeSlot(at spot, first int, together map[int32]bool, count int) int32 {
 	taken := map[int32]bool{}
 	for place := range together {
@@ -76,8 +79,8 @@ func (f *finder) takeSlot(at spot, first int, together map[int32]bool, count int
 	return int32(len(f.slots) - 1)
 }
 
-// findRails makes rails of slots: those whose places have one name, and where the adapters of other hosts have other names,
-// as mlx5_0 and HCA-1, by their order.
+// findRails makes rails of slots: those whose places have one name, and where the adapters of other hosts have other
+// names, as mlx5_0 and HCA-1, by their order.
 func (f *finder) findRails() {
 	ports := map[int32]int{} // by place of slots
 	for _, s := range f.slots {
@@ -140,6 +143,8 @@ func (f *finder) families(ports map[int32]int) (of map[int32][]int32, order []in
 	for root := range of {
 		order = append(order, root)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(len(of[b]), len(of[a])), cmp.Compare(a, b)) })
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(len(of[b]), len(of[a])), cmp.Compare(a, b))
+	})
 	return of, order
 }

@@ -24,8 +24,8 @@ type leafSet struct {
 	hosts  int
 }
 
-// findUnits makes units of leaves: a leaf is in one with those that at least half of its hosts on several leaves are on, if these
-// are two hosts or more.
+// findUnits makes units of leaves: a leaf is in one with those that at least half of its hosts on several leaves are
+// on, if these are two hosts or more.
 func (f *finder) findUnits() {
 	sets, index := []leafSet(nil), map[string]int{}
 	hosts, best := make([]int, len(f.topo.Switches)), slices.Repeat([]int{topo.None}, len(f.topo.Switches))
@@ -49,7 +49,9 @@ func (f *finder) findUnits() {
 	}
 	for i := range sets {
 		for _, l := range sets[i].leaves {
-			if b := best[l]; b == topo.None || cmp.Or(cmp.Compare(sets[i].hosts, sets[b].hosts), cmp.Compare(len(sets[i].leaves), len(sets[b].leaves))) > 0 {
+			if b := best[l]; b == topo.None ||
+				cmp.Or(cmp.Compare(sets[i].hosts, sets[b].hosts),
+					cmp.Compare(len(sets[i].leaves), len(sets[b].leaves))) > 0 {
 				best[l] = i
 			}
 		}
@@ -81,7 +83,8 @@ func (f *finder) numberUnits(joined disjoint.Sets) {
 	}
 }
 
-// orderUnits puts the units in the order of the names of their middle hosts, which a few hosts with odd names do not decide.
+// orderUnits puts the units in the order of the names of their middle hosts, which a few hosts with odd names do not
+// decide.
 func (f *finder) orderUnits() {
 	names, middle, order := make([][]string, f.units), make([]string, f.units), make([]int32, f.units)
 	for u := range order {
@@ -115,8 +118,8 @@ func (f *finder) orderUnits() {
 	}
 }
 
-// dropSmall takes hosts from their units that have at most half as many ports as most of the unit: they are of another kind, and their
-// places mean nothing to the others.
+// dropSmall takes hosts from their units that have at most half as many ports as most of the unit: they are of another
+// kind, and their places mean nothing to the others.
 func (f *finder) dropSmall() {
 	hosts, usual := make([][mostPorts + 1]int, f.units), make([]int, f.units)
 	for i := range f.hosts {

@@ -16,9 +16,10 @@ import (
 	"ibsm/topo"
 )
 
-// TestReturn: cables, switches and hosts are lost and return at random, in fabrics with tables that were adopted. An entry is that of the tables found first
-// wherever packets arrive by these alone; elsewhere the one in force stays if they arrive by it. When everything is back, all is as it was. What is proved
-// with the proof of before is what is proved without.
+// TestReturn: cables, switches and hosts are lost and return at random, in fabrics with tables that were adopted. An
+// entry is that of the tables found first wherever packets arrive by these alone; elsewhere the one in force stays if
+// they arrive by it. When everything is back, all is as it was. What is proved with the proof of before is what is
+// proved without.
 func TestReturn(t *testing.T) {
 	events := 40
 	if proof() {
@@ -29,8 +30,10 @@ func TestReturn(t *testing.T) {
 		lmc    uint8
 		engine routing.Engine
 	}{
-		{"fattree:k=6", 0, minhop.Route}, {"fattree:k=4,missing-links=5%,seed=2", 1, minhop.Route}, {"random:switches=12,degree=4,hosts=2", 0, minhop.Route},
-		{"fattree:k=4,levels=4", 0, sssp.New(sssp.Settings{})}, {"fattree:k=8,levels=2", 2, minhop.Route}, {"mesh:dims=1x6,hosts=2", 1, minhop.Route}, {"fattree:k=4", 0, updn.New(updn.Settings{}, routing.Balancing{})},
+		{"fattree:k=6", 0, minhop.Route}, {"fattree:k=4,missing-links=5%,seed=2", 1, minhop.Route},
+		{"random:switches=12,degree=4,hosts=2", 0, minhop.Route},
+		{"fattree:k=4,levels=4", 0, sssp.New(sssp.Settings{})}, {"fattree:k=8,levels=2", 2, minhop.Route},
+		{"mesh:dims=1x6,hosts=2", 1, minhop.Route}, {"fattree:k=4", 0, updn.New(updn.Settings{}, routing.Balancing{})},
 	} {
 		t.Run(fmt.Sprintf("%d/%s", i, c.spec), func(t *testing.T) {
 			f := newLiving(t, c.spec, c.lmc, c.engine)
@@ -65,7 +68,8 @@ func TestReturn(t *testing.T) {
 						case owner == topo.None:
 							asFirst, asBefore, now = false, was == routing.NoPath, true
 						case asFirst && is != at:
-							t.Fatalf("switch %d LID %d: packets arrive by port %d as at first, but now it is %d", s, lid, at, is)
+							t.Fatalf("switch %d LID %d: packets arrive by port %d as at first, but now it is %d", s,
+								lid, at, is)
 						case !asFirst && asBefore && is != was:
 							t.Fatalf("switch %d LID %d: packets arrive by port %d, and it became %d", s, lid, was, is)
 						}
@@ -85,7 +89,9 @@ func TestReturn(t *testing.T) {
 						t.Fatalf("%v: with the proof of before there is another result", err)
 					}
 					if f.proof = since; since.Loop == nil {
-						if err := certificate.Check(t.Context(), certificate.In{Topo: f.Topo, LIDs: f.LIDs, Tables: f.tables, Hosts: true, Number: since.Number}); err != nil {
+						if err := certificate.Check(t.Context(),
+							certificate.In{Topo: f.Topo, LIDs: f.LIDs, Tables: f.tables, Hosts: true,
+								Number: since.Number}); err != nil {
 							t.Fatal(err)
 						}
 					}

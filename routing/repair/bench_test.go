@@ -46,7 +46,8 @@ func BenchmarkTables(b *testing.B) {
 						})
 					}
 				})
-				repaired := mustRepair(b, In{Topo: less, LIDs: f.LIDs, Tables: f.tables, Proof: f.proof, Was: f.report.Forwarding(), Good: f.report.Good()})
+				repaired := mustRepair(b, In{Topo: less, LIDs: f.LIDs, Tables: f.tables, Proof: f.proof,
+					Was: f.report.Forwarding(), Good: f.report.Good()})
 				b.Run(name+", proved and ordered", func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
@@ -67,7 +68,8 @@ func BenchmarkTables(b *testing.B) {
 
 // prove proves repaired tables from what is known of the tables before, and finds an order of writing them.
 func prove(b *testing.B, less *topo.Topo, f *living, tables *routing.Tables) {
-	in := creditloop.In{Topo: less, LIDs: f.LIDs, Forwarding: routing.NewForwarding(less, f.LIDs, tables), Since: f.proof}
+	in := creditloop.In{Topo: less, LIDs: f.LIDs, Forwarding: routing.NewForwarding(less, f.LIDs, tables),
+		Since: f.proof}
 	report, err := creditloop.Find(b.Context(), in)
 	if err != nil || report.Loop != nil {
 		b.Fatal(report, err)

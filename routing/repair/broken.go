@@ -82,7 +82,8 @@ func (r *repair) takeBack() {
 	}
 }
 
-// arrivesAsAtFirst reports whether packets to a LID arrive from a switch by entries of Base alone, and over no unhealthy link. Then takeBack has set all of them.
+// arrivesAsAtFirst reports whether packets to a LID arrive from a switch by entries of Base alone, and over no
+// unhealthy link. Then takeBack has set all of them.
 func (r *repair) arrivesAsAtFirst(s topo.SwitchIdx, lid int) bool {
 	if _, arrive := r.base.Links(s, lid); !arrive {
 		return false
@@ -126,8 +127,8 @@ type unprovedRoutes struct {
 	most    int            // of entries: LIDs beyond it are unproved from any switch
 }
 
-// entriesPerLID is the mean number of entries of a LID up to which each is followed. Where more have changed, it is no slower to look at some LIDs from all
-// switches, and the list stays far shorter than the tables.
+// entriesPerLID is the mean number of entries of a LID up to which each is followed. Where more have changed, it is no
+// slower to look at some LIDs from all switches, and the list stays far shorter than the tables.
 const entriesPerLID = 16
 
 // add takes in the routes to a LID through a switch.
@@ -177,7 +178,9 @@ func (r *repair) unproved() *unprovedRoutes {
 		}
 	}
 	known := r.found.Changes(r.Was, add, func(s topo.SwitchIdx, lid int) {
-		if lid < r.size && !(r.base != nil && lid < len(r.base.Rows[s]) && r.base.Rows[s][lid] == r.tables.LFT[s][lid] && r.arrivesAsAtFirst(s, lid)) {
+		if lid < r.size &&
+			!(r.base != nil && lid < len(r.base.Rows[s]) && r.base.Rows[s][lid] == r.tables.LFT[s][lid] &&
+				r.arrivesAsAtFirst(s, lid)) {
 			d.add(s, mad.LID(lid))
 		}
 	})
@@ -206,7 +209,8 @@ func (r *repair) unproved() *unprovedRoutes {
 
 // covering is the proof of before where it holds for the tables found, nil where it does not.
 func (r *repair) covering() *creditloop.Report {
-	return r.Proof.Covering(creditloop.In{Topo: r.Topo, LIDs: r.LIDs, Forwarding: r.found, SLs: r.tables.SLs, Maps: r.Maps, Workers: r.Workers})
+	return r.Proof.Covering(creditloop.In{Topo: r.Topo, LIDs: r.LIDs, Forwarding: r.found, SLs: r.tables.SLs,
+		Maps: r.Maps, Workers: r.Workers})
 }
 
 // leaveUnhealthy clears entries that lead over unhealthy links.

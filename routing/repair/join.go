@@ -17,9 +17,11 @@ type joiner struct {
 	hosts   [][]mad.LID        // by SwitchIdx: a LID of hosts there for each row of SLs
 	count   [][256]uint32      // by SwitchIdx of broken switches: destinations of weight that each port serves
 	inBlock [][]topo.SwitchIdx // by block of LIDs: the broken switches, ascending
-	rises   []uint16           // by SwitchIdx: SLs whose packets pass its way in the order of the proof, to the LID in hand where risen is its number
-	risen   []int
-	looks   int // the number of the LID in hand
+	// by SwitchIdx: SLs whose packets pass its way in the order of the proof, to the LID in hand where risen is its
+	// number
+	rises []uint16
+	risen []int
+	looks int // the number of the LID in hand
 }
 
 // target is a LID to join switches to.
@@ -66,7 +68,8 @@ func (j *joiner) clear(ctx context.Context) (any bool, err error) {
 	})
 }
 
-// clearRow also makes the row the joiner's own, entries that had no port included: others read it while switches are joined.
+// clearRow also makes the row the joiner's own, entries that had no port included: others read it while switches are
+// joined.
 func (j *joiner) clearRow(s topo.SwitchIdx) {
 	if !j.own[s] {
 		j.tables.LFT[s], j.own[s] = slices.Clone(j.tables.LFT[s]), true
@@ -166,7 +169,8 @@ func (j *joiner) lookAhead(ctx context.Context, some []target) <-chan []look {
 	return done
 }
 
-// together is how many LIDs are one item of work, and mostLooked up to how many routes of broken switches what is found for them is kept at a time.
+// together is how many LIDs are one item of work, and mostLooked up to how many routes of broken switches what is found
+// for them is kept at a time.
 const (
 	together   = 16
 	mostLooked = 200_000
@@ -198,7 +202,8 @@ func (j *joiner) batches() (batches [][]target) {
 
 // search is for the credit loops of the tables as they are.
 func (j *joiner) search() creditloop.In {
-	return creditloop.In{Topo: j.Topo, LIDs: j.LIDs, Forwarding: routing.NewForwarding(j.Topo, j.LIDs, j.tables), SLs: j.tables.SLs, Maps: j.Maps, Traffic: creditloop.BetweenHosts, Workers: j.Workers}
+	return creditloop.In{Topo: j.Topo, LIDs: j.LIDs, Forwarding: routing.NewForwarding(j.Topo, j.LIDs, j.tables),
+		SLs: j.tables.SLs, Maps: j.Maps, Traffic: creditloop.BetweenHosts, Workers: j.Workers}
 }
 
 // joinShortest gives each broken switch a port on a shortest way, if it can one whose way follows the order
@@ -227,10 +232,11 @@ func (j *joiner) joinShortest(l *look, order, must uint16) bool {
 	return follow
 }
 
-// choose is one of the choices of a broken switch: one that follows the order if there is any, the previous port if
-// it can be, or else the one that serves the fewest LIDs of the destination, and of them the least used. It also returns the SLs whose packets
-// follow the order, if that matters.
-func (j *joiner) choose(l *look, s topo.SwitchIdx, before uint8, choices []choice, sls uint16) (chosen choice, rises uint16) {
+// choose is one of the choices of a broken switch: one that follows the order if there is any, the previous port if it
+// can be, or else the one that serves the fewest LIDs of the destination, and of them the least used. It also returns
+// the SLs whose packets follow the order, if that matters.
+func (j *joiner) choose(l *look, s topo.SwitchIdx, before uint8, choices []choice, sls uint16) (chosen choice,
+	rises uint16) {
 	best, bestFollows := preference{}, false
 	count := &j.count[s]
 	for i, c := range choices {
@@ -250,7 +256,8 @@ func (j *joiner) choose(l *look, s topo.SwitchIdx, before uint8, choices []choic
 	return chosen, rises
 }
 
-// rising are the SLs whose packets pass channels in the order of the proof, if they leave a switch by a port to one with a way.
+// rising are the SLs whose packets pass channels in the order of the proof, if they leave a switch by a port to one
+// with a way.
 func (j *joiner) rising(l *look, s topo.SwitchIdx, c choice) uint16 {
 	if c.next == l.Switch {
 		return l.sls
@@ -262,7 +269,8 @@ func (j *joiner) rising(l *look, s topo.SwitchIdx, c choice) uint16 {
 	return rising(j.Proof, creditloop.Turn{Switch: s, Port: c.port, Next: port}, c.next, j.rises[c.next])
 }
 
-// rising are those of some SLs whose packets pass the two channels of a turn, with a switch between them, in the order of a proof.
+// rising are those of some SLs whose packets pass the two channels of a turn, with a switch between them, in the order
+// of a proof.
 func rising(proof *creditloop.Report, turn creditloop.Turn, via topo.SwitchIdx, sls uint16) uint16 {
 	for rest := sls; rest != 0; rest &= rest - 1 {
 		if turn.SL = uint8(bits.TrailingZeros16(rest)); !proof.Rises(turn, via) {

@@ -79,7 +79,8 @@ func mustRepair(t testing.TB, in In) *Result {
 
 // walk follows one route: the switches passed, up to the owner's, and whether it
 // arrives there.
-func walk(t *topo.Topo, l *topo.LIDs, rows [][]uint8, s topo.SwitchIdx, lid mad.LID) (path []topo.PortIdx, arrives bool) {
+func walk(t *topo.Topo, l *topo.LIDs, rows [][]uint8, s topo.SwitchIdx, lid mad.LID) (path []topo.PortIdx,
+	arrives bool) {
 	owner := l.PortOf(lid)
 	for len(path) <= len(t.Switches) {
 		node := t.Switches[s]
@@ -111,7 +112,8 @@ func mustVerify(t *testing.T, in In, r *Result) {
 		t.Fatal(err)
 	}
 	if report.Bad() != 0 {
-		t.Fatalf("%d of %d routes or entries are bad: %v, such as %v", report.Bad(), report.Routes, report.Count, report.Examples)
+		t.Fatalf("%d of %d routes or entries are bad: %v, such as %v", report.Bad(), report.Routes, report.Count,
+			report.Examples)
 	}
 }
 

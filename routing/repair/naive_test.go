@@ -83,7 +83,8 @@ func kept(in In, r *Result) *routing.Tables {
 // broken are the switches from which packets to a LID did not arrive, other than that of its owner.
 func broken(in In, lid mad.LID) (switches []topo.SwitchIdx) {
 	for s := range topo.SwitchIdx(len(in.Topo.Switches)) {
-		if _, worked := walk(in.Topo, in.LIDs, in.Tables.LFT, s, lid); !worked && s != in.Topo.SwitchOf(in.LIDs.PortOf(lid)) {
+		if _, worked := walk(in.Topo, in.LIDs, in.Tables.LFT, s, lid); !worked &&
+			s != in.Topo.SwitchOf(in.LIDs.PortOf(lid)) {
 			switches = append(switches, s)
 		}
 	}
@@ -130,7 +131,8 @@ func hasWay(in In, r *Result, lid mad.LID) (has, known bool) {
 
 // engines make tables to repair.
 var engines = map[string]routing.Engine{
-	"minhop": minhop.Route, "updn": updn.New(updn.Settings{ConnectRoots: true}, routing.Balancing{}), "lash": lash.New(lash.Settings{}),
+	"minhop": minhop.Route, "updn": updn.New(updn.Settings{ConnectRoots: true}, routing.Balancing{}),
+	"lash":   lash.New(lash.Settings{}),
 	"dfsssp": sssp.NewDeadlockFree(sssp.Settings{}),
 }
 
@@ -144,7 +146,8 @@ func TestNaive(t *testing.T) {
 	for seed := range uint64(map[bool]int{false: 60, true: 3000}[proof()]) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		specs := []string{
-			fmt.Sprintf("random:switches=%d,degree=3,hosts=1,seed=%d", 4+2*rng.IntN(3), seed), "fattree:k=4", "torus:dims=3x3,hosts=1",
+			fmt.Sprintf("random:switches=%d,degree=3,hosts=1,seed=%d", 4+2*rng.IntN(3), seed), "fattree:k=4",
+			"torus:dims=3x3,hosts=1",
 			"torus:dims=6,hosts=1", "mesh:dims=3x3,hosts=1", "fattree:k=6,levels=2",
 		}
 		name, spec := names[rng.IntN(len(names))], specs[rng.IntN(len(specs))]
@@ -185,7 +188,8 @@ func TestNaive(t *testing.T) {
 			f.judge(t)
 		}
 	}
-	t.Logf("%d entries worked, %d were repaired; %d repairs close a circle, %d of them were judged", keptAll, repairedAll, bad, judged)
+	t.Logf("%d entries worked, %d were repaired; %d repairs close a circle, %d of them were judged", keptAll,
+		repairedAll, bad, judged)
 	if keptAll < 10_000 || repairedAll < 1000 || judged == 0 {
 		t.Error("too few to prove anything")
 	}

@@ -9,9 +9,9 @@ import (
 	"ibsm/topo"
 )
 
-// rejoin gives each switch that has lost its port to a LID another one, if a way is left that is no longer than the one before and follows the order
-// of the proof. The switches behind it keep their entries, so nobody looks at them. A LID of which any unproved entry is of another kind, or finds no such port,
-// stays unproved as it is.
+// rejoin gives each switch that has lost its port to a LID another one, if a way is left that is no longer than the one
+// before and follows the order of the proof. The switches behind it keep their entries, so nobody looks at them. A LID
+// of which any unproved entry is of another kind, or finds no such port, stays unproved as it is.
 func (r *repair) rejoin(ctx context.Context, d *unprovedRoutes) error {
 	was := r.Was.By(r.Topo)
 	if was == nil {
@@ -165,8 +165,8 @@ func (j *rejoiner) linksFrom(s topo.SwitchIdx, lid mad.LID) uint8 {
 	return none
 }
 
-// choose is a port on a way that is as short as there is any and no longer than the one before, and follows the order: of those the one that serves the fewest LIDs of the
-// destination, and of them the least used.
+// choose is a port on a way that is as short as there is any and no longer than the one before, and follows the order:
+// of those the one that serves the fewest LIDs of the destination, and of them the least used.
 func (j *rejoiner) choose(lid mad.LID, sls uint16, links []uint8, count *[256]uint32) uint8 {
 	before, arrived := j.was.Links(j.s, int(lid))
 	nearest := none
@@ -226,7 +226,8 @@ func (j *rejoiner) keepTurns(lids []mad.LID, chosen []uint8) {
 			}
 			if unknown := j.sls[i] &^ known[chosen[i]]; unknown != 0 {
 				known[chosen[i]] |= unknown
-				rise[chosen[i]] |= rising(j.proof, creditloop.Turn{Switch: from, Port: port, Next: chosen[i]}, j.s, unknown)
+				rise[chosen[i]] |= rising(j.proof, creditloop.Turn{Switch: from, Port: port, Next: chosen[i]}, j.s,
+					unknown)
 			}
 			if j.sls[i]&^rise[chosen[i]] != 0 {
 				chosen[i] = routing.NoPath

@@ -26,11 +26,12 @@ func (f *living) without(t *testing.T, cables ...routingtest.Cable) In {
 	}
 	was := f.Topo
 	f.Walk(t)
-	return In{Topo: f.Topo, LIDs: f.LIDs, Tables: f.Found(was, f.tables), Proof: f.proof, Was: f.report.Forwarding(), Good: f.report.Good()}
+	return In{Topo: f.Topo, LIDs: f.LIDs, Tables: f.Found(was, f.tables), Proof: f.proof, Was: f.report.Forwarding(),
+		Good: f.report.Good()}
 }
 
-// TestRejoinAlone: a spine is lost. All entries that led to it become others, and no other entry changes, though no packets arrived from the switches
-// behind these. The ports that hosts' LIDs are given are the least used ones.
+// TestRejoinAlone: a spine is lost. All entries that led to it become others, and no other entry changes, though no
+// packets arrived from the switches behind these. The ports that hosts' LIDs are given are the least used ones.
 func TestRejoinAlone(t *testing.T) {
 	for _, lmc := range []uint8{0, 1} {
 		f := newLiving(t, "fattree:k=8", lmc, minhop.Route)
@@ -39,7 +40,9 @@ func TestRejoinAlone(t *testing.T) {
 		}
 		i := slices.IndexFunc(f.Fabric.Nodes, func(n net.Node) bool { return strings.HasPrefix(n.Desc, "spine") })
 		name := f.Fabric.Nodes[i].Desc
-		in := f.without(t, slices.DeleteFunc(f.Cables(false), func(c routingtest.Cable) bool { return !ofSpine(c, name) })...)
+		in := f.without(t, slices.DeleteFunc(f.Cables(false), func(c routingtest.Cable) bool {
+			return !ofSpine(c, name)
+		})...)
 		r := mustRepair(t, in)
 		mustKeep(t, in, r)
 		tracer, lost, behind := routing.NewTracer(f.Topo, f.LIDs), 0, 0
@@ -61,7 +64,8 @@ func TestRejoinAlone(t *testing.T) {
 						given[row[lid]]++
 					}
 				case row[lid] != before:
-					t.Fatalf("LMC %d: switch %d LID %d: port %d became %d, but leads where it led", lmc, s, lid, before, row[lid])
+					t.Fatalf("LMC %d: switch %d LID %d: port %d became %d, but leads where it led", lmc, s, lid, before,
+						row[lid])
 				default:
 					if _, arrived := walk(in.Topo, in.LIDs, in.Tables.LFT, topo.SwitchIdx(s), mad.LID(lid)); !arrived {
 						behind++
@@ -70,13 +74,15 @@ func TestRejoinAlone(t *testing.T) {
 			}
 			least := math.MaxInt
 			for port, n := range counts {
-				if next := tracer.Next(topo.SwitchIdx(s), uint8(port)); next != topo.None && strings.HasPrefix(f.Topo.Nodes[f.Topo.Switches[next]].Desc.String(), "spine") {
+				if next := tracer.Next(topo.SwitchIdx(s), uint8(port)); next != topo.None &&
+					strings.HasPrefix(f.Topo.Nodes[f.Topo.Switches[next]].Desc.String(), "spine") {
 					least = min(least, n)
 				}
 			}
 			for port, n := range given {
 				if n > 0 && lmc == 0 && counts[port] > least+1 {
-					t.Errorf("switch %d: port %d was given %d LIDs and has %d; another has %d", s, port, n, counts[port], least)
+					t.Errorf("switch %d: port %d was given %d LIDs and has %d; another has %d", s, port, n,
+						counts[port], least)
 				}
 			}
 		}
@@ -86,8 +92,8 @@ func TestRejoinAlone(t *testing.T) {
 	}
 }
 
-// TestRejoinInOrder: a cable is lost under tables that have no credit loop. What is repaired has none either, or says where. A switch that is joined
-// again alone has no longer way than before, and packets arrive from it.
+// TestRejoinInOrder: a cable is lost under tables that have no credit loop. What is repaired has none either, or says
+// where. A switch that is joined again alone has no longer way than before, and packets arrive from it.
 func TestRejoinInOrder(t *testing.T) {
 	seeds := uint64(12)
 	if proof() {
@@ -116,7 +122,8 @@ func TestRejoinInOrder(t *testing.T) {
 					path, arrives := walk(f.Topo, f.LIDs, r.tables.LFT, topo.SwitchIdx(s), mad.LID(lid))
 					links, _ := before.Links(topo.SwitchIdx(s), lid)
 					if alone++; !arrives || len(path) > links {
-						t.Fatalf("seed %d, without %v: switch %d LID %d: %d links before, now %d; packets arrive: %v", seed, c, s, lid, links, len(path), arrives)
+						t.Fatalf("seed %d, without %v: switch %d LID %d: %d links before, now %d; packets arrive: %v",
+							seed, c, s, lid, links, len(path), arrives)
 					}
 				}
 			}
@@ -142,5 +149,6 @@ func TestRejoinInOrder(t *testing.T) {
 
 // rooted is up*/down* with one switch on top.
 func rooted(ctx context.Context, in routing.In) (*routing.Tables, error) {
-	return updn.New(updn.Settings{Roots: []mad.GUID{in.Topo.Nodes[in.Topo.Switches[0]].GUID}}, routing.Balancing{})(ctx, in)
+	return updn.New(updn.Settings{Roots: []mad.GUID{in.Topo.Nodes[in.Topo.Switches[0]].GUID}}, routing.Balancing{})(ctx,
+		in)
 }

@@ -1,6 +1,6 @@
-// Package repair repairs forwarding tables of any origin: those of another manager, of a file, or of any
-// engine. Entries by which packets arrive stay as they are, or become again what they were at first. To each LID they form a tree that leads to
-// its owner; the other switches are joined to it, and nothing else changes. So what a repair costs
+// Package repair repairs forwarding tables of any origin: those of another manager, of a file, or of any engine.
+// Entries by which packets arrive stay as they are, or become again what they were at first. To each LID they form a
+// tree that leads to its owner; the other switches are joined to it, and nothing else changes. So what a repair costs
 // depends on what has changed in the subnet.
 //
 // A switch is joined by a shortest way to the tree, by its port of before if that lies on one, or else by
@@ -29,8 +29,8 @@ type In struct {
 	// be nil.
 	Tables *routing.Tables
 	Maps   *routing.Maps // from SLs to lanes
-	// Base are tables to return to, by the same switches and LIDs; nil for none. Their entries take precedence where packets arrive by
-	// them alone: what is lost and comes back leaves no trace.
+	// Base are tables to return to, by the same switches and LIDs; nil for none. Their entries take precedence where
+	// packets arrive by them alone: what is lost and comes back leaves no trace.
 	Base *routing.Tables
 	// Was is how the switches forwarded when packets to the LIDs of Good arrived from all of them, and no
 	// switch had an entry for those of them that nobody owned; nil if that is not known. It saves time.

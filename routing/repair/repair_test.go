@@ -73,7 +73,8 @@ func TestSpoiled(t *testing.T) {
 	kept, repaired := 0, 0
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		f := newLiving(t, fmt.Sprintf("random:switches=%d,degree=%d,hosts=1,seed=%d", 4+2*rng.IntN(8), 2+rng.IntN(2), seed), uint8(rng.IntN(2)), minhop.Route)
+		f := newLiving(t, fmt.Sprintf("random:switches=%d,degree=%d,hosts=1,seed=%d", 4+2*rng.IntN(8), 2+rng.IntN(2),
+			seed), uint8(rng.IntN(2)), minhop.Route)
 		f.tables = spoiled(f.Topo, f.LIDs, seed)
 		f.report = nil
 		f.judge(t)
@@ -107,7 +108,9 @@ func lopsided(t *testing.T, f *living) *routing.Tables {
 			if home == s {
 				tables.LFT[s][lid] = port
 			} else if home != topo.None {
-				e := slices.IndexFunc(peers, func(r topo.SwitchIdx) bool { return hops.From(r)[home] < hops.From(s)[home] })
+				e := slices.IndexFunc(peers, func(r topo.SwitchIdx) bool {
+					return hops.From(r)[home] < hops.From(s)[home]
+				})
 				tables.LFT[s][lid] = ports[e]
 			}
 		}
@@ -124,7 +127,8 @@ func TestRow(t *testing.T) {
 		f.judge(t)
 		lost := &routing.Tables{LFT: slices.Clone(f.tables.LFT), Top: f.tables.Top}
 		lost.LFT[1] = nil
-		in := In{Topo: f.Topo, LIDs: f.LIDs, Tables: lost, Was: f.report.Forwarding(), Good: f.report.Good(), Proof: f.proof}
+		in := In{Topo: f.Topo, LIDs: f.LIDs, Tables: lost, Was: f.report.Forwarding(), Good: f.report.Good(),
+			Proof: f.proof}
 		r := mustRepair(t, in)
 		mustKeep(t, in, r)
 		for s := range r.Tables.LFT {
@@ -140,7 +144,8 @@ func TestNothing(t *testing.T) {
 	f := newLiving(t, "torus:dims=4x4,hosts=1", 1, lash.New(lash.Settings{}))
 	for _, in := range []In{
 		{Topo: f.Topo, LIDs: f.LIDs, Tables: f.tables},
-		{Topo: f.Topo, LIDs: f.LIDs, Tables: f.tables, Was: f.report.Forwarding(), Good: f.report.Good(), Proof: f.proof},
+		{Topo: f.Topo, LIDs: f.LIDs, Tables: f.tables, Was: f.report.Forwarding(), Good: f.report.Good(),
+			Proof: f.proof},
 	} {
 		r := mustRepair(t, in)
 		for s := range r.Tables.LFT {
@@ -173,7 +178,8 @@ func TestNew(t *testing.T) {
 		}
 	}
 	f.LIDs = topo.NewLIDs(base, slices.Clone(full.LMC))
-	found := &routing.Tables{LFT: make([][]uint8, len(f.tables.LFT)), Top: f.LIDs.Top, SLs: routing.SLsBySwitch(f.Topo, f.LIDs, f.tables.SLs.Rows)}
+	found := &routing.Tables{LFT: make([][]uint8, len(f.tables.LFT)), Top: f.LIDs.Top,
+		SLs: routing.SLsBySwitch(f.Topo, f.LIDs, f.tables.SLs.Rows)}
 	for s, row := range f.tables.LFT {
 		found.LFT[s] = slices.Clone(row)
 		for _, lid := range lids {
@@ -182,13 +188,15 @@ func TestNew(t *testing.T) {
 	}
 	f.tables, f.report = found, nil
 	f.judge(t)
-	in := In{Topo: f.Topo, LIDs: &full, Tables: found, Was: f.report.Forwarding(), Good: f.report.Good(), Proof: f.proof}
+	in := In{Topo: f.Topo, LIDs: &full, Tables: found, Was: f.report.Forwarding(), Good: f.report.Good(),
+		Proof: f.proof}
 	r := mustRepair(t, in)
 	mustKeep(t, in, r)
 	for s := range r.Tables.LFT {
 		count := map[uint8]int{}
 		for lid, owner := range full.Owner {
-			if at, port := routing.Home(f.Topo, owner); port != 0 && at != topo.SwitchIdx(s) && seen[topo.SwitchIdx(s)] {
+			if at, port := routing.Home(f.Topo, owner); port != 0 && at != topo.SwitchIdx(s) &&
+				seen[topo.SwitchIdx(s)] {
 				count[r.Tables.LFT[s][lid]]++
 			}
 		}
@@ -267,7 +275,8 @@ func TestUnhealthy(t *testing.T) {
 			continue
 		}
 		sick.Ports[p].Unhealthy, sick.Ports[peer].Unhealthy = true, true
-		in := In{Topo: &sick, LIDs: f.LIDs, Tables: f.tables, Was: f.report.Forwarding(), Good: f.report.Good(), Proof: f.proof}
+		in := In{Topo: &sick, LIDs: f.LIDs, Tables: f.tables, Was: f.report.Forwarding(), Good: f.report.Good(),
+			Proof: f.proof}
 		r := mustRepair(t, in)
 		for _, port := range []topo.PortIdx{topo.PortIdx(p), peer} {
 			if s := sick.Nodes[sick.Ports[port].Node].Switch; slices.Contains(r.Tables.LFT[s], sick.Ports[port].Num) {
@@ -298,7 +307,8 @@ func TestRing(t *testing.T) {
 		}
 		was := f.Topo
 		f.Walk(t)
-		in := In{Topo: f.Topo, LIDs: f.LIDs, Tables: f.Found(was, f.tables), Was: f.report.Forwarding(), Good: f.report.Good(), Proof: f.proof}
+		in := In{Topo: f.Topo, LIDs: f.LIDs, Tables: f.Found(was, f.tables), Was: f.report.Forwarding(),
+			Good: f.report.Good(), Proof: f.proof}
 		r := mustRepair(t, in)
 		mustKeep(t, in, r)
 		f.tables = r.Tables
@@ -339,7 +349,8 @@ func TestCancelled(t *testing.T) {
 	f := newLiving(t, "fattree:k=8", 0, minhop.Route)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if r, err := Tables(ctx, In{Topo: f.Topo, LIDs: f.LIDs, Tables: spoiled(f.Topo, f.LIDs, 7)}); err == nil || r != nil || !errors.Is(err, ctx.Err()) {
+	if r, err := Tables(ctx, In{Topo: f.Topo, LIDs: f.LIDs, Tables: spoiled(f.Topo, f.LIDs, 7)}); err == nil ||
+		r != nil || !errors.Is(err, ctx.Err()) {
 		t.Errorf("result %v, error %v", r, err)
 	}
 }

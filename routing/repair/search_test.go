@@ -7,7 +7,8 @@ import (
 	"ibsm/routing/minhop"
 )
 
-// TestSpentSearch: a search that has taken too many steps gives up with the way that it is at, however many others there are.
+// TestSpentSearch: a search that has taken too many steps gives up with the way that it is at, however many others
+// there are.
 func TestSpentSearch(t *testing.T) {
 	f := newLiving(t, "torus:dims=4x4", 0, minhop.Route)
 	was := f.Topo
@@ -28,7 +29,8 @@ func TestSpentSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &searcher{joiner: j, dependencies: dependencies, state: make([]state, len(j.own)), links: make([]int32, len(j.own)), longer: make([]bool, 1)}
+	s := &searcher{joiner: j, dependencies: dependencies, state: make([]state, len(j.own)),
+		links: make([]int32, len(j.own)), longer: make([]bool, 1)}
 	l := newLooker(j)
 	most := 0
 	for i := range j.order {

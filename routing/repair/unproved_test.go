@@ -9,8 +9,8 @@ import (
 	"ibsm/topo"
 )
 
-// TestUnprovedAreBounded: however many entries have changed, the list of those to follow stays far shorter than the tables, and each that is not in it is of a LID that
-// is looked at from all switches. The repair is the same.
+// TestUnprovedAreBounded: however many entries have changed, the list of those to follow stays far shorter than the
+// tables, and each that is not in it is of a LID that is looked at from all switches. The repair is the same.
 func TestUnprovedAreBounded(t *testing.T) {
 	f := newLiving(t, "fattree:k=8", 2, minhop.Route)
 	was := &routing.Tables{LFT: make([][]uint8, len(f.tables.LFT)), Top: f.tables.Top}
@@ -20,7 +20,8 @@ func TestUnprovedAreBounded(t *testing.T) {
 			was.LFT[s][lid] = port ^ 1
 		}
 	}
-	in := In{Topo: f.Topo, LIDs: f.LIDs, Tables: f.tables, Was: routing.NewForwarding(f.Topo, f.LIDs, was), Good: f.report.Good()}
+	in := In{Topo: f.Topo, LIDs: f.LIDs, Tables: f.tables, Was: routing.NewForwarding(f.Topo, f.LIDs, was),
+		Good: f.report.Good()}
 	for p := range f.Topo.Ports { // entries that lead over them are unproved twice
 		if port := &f.Topo.Ports[p]; f.Topo.BetweenSwitches(topo.PortIdx(p)) && port.Num%3 == 0 {
 			port.Unhealthy = true

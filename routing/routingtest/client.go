@@ -13,7 +13,8 @@ import (
 	"ibsm/mad/txn/txntest"
 )
 
-// PathSLs asks the SA of a subnet for the path between each two LIDs, from a port. Those that it has no path for are left out.
+// PathSLs asks the SA of a subnet for the path between each two LIDs, from a port. Those that it has no path for are
+// left out.
 func PathSLs(t testing.TB, port mad.Port, lids []mad.LID) map[[2]mad.LID]uint8 {
 	t.Helper()
 	c, end := newClient(t, port)
@@ -36,7 +37,8 @@ func newClient(t testing.TB, port mad.Port) (c *client, end func()) {
 	c = &client{t: t, ctx: ctx, port: smi.New(port)}
 	ended := make(chan error)
 	go func() { ended <- c.port.Run(ctx) }()
-	own := smp.PortInfo(c.ask(txn.Request{Route: mad.MakeRoute(), Method: mad.MethodGet, Attr: smp.AttrPortInfo})[0].Data)
+	own := smp.PortInfo(
+		c.ask(txn.Request{Route: mad.MakeRoute(), Method: mad.MethodGet, Attr: smp.AttrPortInfo})[0].Data)
 	c.sm = own.MasterSMLID()
 	return c, func() { cancel(); <-ended }
 }
@@ -50,8 +52,8 @@ func (c *client) ask(requests ...txn.Request) []txn.Outcome {
 	return outcomes
 }
 
-// field is a byte of the record in a reply of the SA, not one of its first eight: records begin at byte 56 of a MAD, of which
-// the reply has those from 64 on.
+// field is a byte of the record in a reply of the SA, not one of its first eight: records begin at byte 56 of a MAD, of
+// which the reply has those from 64 on.
 func (c *client) field(o txn.Outcome, what string, at int) byte {
 	c.t.Helper()
 	if o.Result != txn.Replied || o.Status != mad.StatusOK {
@@ -100,8 +102,10 @@ func (c *client) join(group byte, guid mad.GUID) mad.LID {
 	r.SetProxyJoin(true)
 	r.SetMTU(sarec.Exactly, mad.MTU256) // which all ports have
 	r.SetRate(sarec.Exactly, 2)
-	p.SetComponentMask(sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberSL |
-		sarec.MCMemberMTUSelector | sarec.MCMemberMTU | sarec.MCMemberRateSelector | sarec.MCMemberRate | sarec.MCMemberFlowLabel | sarec.MCMemberTClass | sarec.MCMemberJoinState | sarec.MCMemberProxyJoin)
+	p.SetComponentMask(sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberQKey | sarec.MCMemberPKey |
+		sarec.MCMemberSL |
+		sarec.MCMemberMTUSelector | sarec.MCMemberMTU | sarec.MCMemberRateSelector | sarec.MCMemberRate |
+		sarec.MCMemberFlowLabel | sarec.MCMemberTClass | sarec.MCMemberJoinState | sarec.MCMemberProxyJoin)
 	o := c.ask(txn.Request{Packet: &p, Addr: mad.Addr{LID: c.sm, QPN: 1}})[0]
 	what := fmt.Sprintf("join of %v", guid)
 	return mad.LID(c.field(o, what, 36))<<8 | mad.LID(c.field(o, what, 37))

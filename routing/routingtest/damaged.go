@@ -21,8 +21,8 @@ type Damaged struct {
 	Lines []string
 }
 
-// NewDamaged draws a fabric of some kind, breaks it, and draws a configuration with an engine. LIDs have holes. The same
-// number gives the same ones.
+// NewDamaged draws a fabric of some kind, breaks it, and draws a configuration with an engine. LIDs have holes. The
+// same number gives the same ones.
 func NewDamaged(t testing.TB, engine string, number uint64) *Damaged {
 	t.Helper()
 	d := &draw{Rand: rand.New(rand.NewPCG(number, 0xda3a)), t: t, dir: t.TempDir()}

@@ -5,8 +5,8 @@ import (
 	"ibsm/topo"
 )
 
-// Empty counts the entries of owned LIDs that tables leave empty: those that hosts need to send to hosts, or the manager to send and
-// receive, and all others.
+// Empty counts the entries of owned LIDs that tables leave empty: those that hosts need to send to hosts, or the
+// manager to send and receive, and all others.
 func (r *Run) Empty(tables *routing.Tables) (needed, others int) {
 	hosts := map[topo.SwitchIdx]bool{}
 	for _, p := range r.Topo.EndPorts {

@@ -37,7 +37,9 @@ func NewLiving(t testing.TB, fabric *net.Net, lmc uint8) *Living {
 
 // Self is the port of the manager, on the first host.
 func (f *Living) Self() net.End {
-	return net.End{Node: int32(slices.IndexFunc(f.Fabric.Nodes, func(n net.Node) bool { return n.Type != mad.Switch })), Port: 1}
+	return net.End{Node: int32(slices.IndexFunc(f.Fabric.Nodes, func(n net.Node) bool {
+		return n.Type != mad.Switch
+	})), Port: 1}
 }
 
 // Walk finds the subnet, and gives each port that is new LIDs; others keep theirs, and so do those
@@ -132,7 +134,8 @@ func (f *Living) Damage(rng *rand.Rand) {
 // Found are tables as a manager finds them after the subnet has changed: those of switches that are
 // still there.
 func (f *Living) Found(was *topo.Topo, tables *routing.Tables) *routing.Tables {
-	found := &routing.Tables{LFT: make([][]uint8, len(f.Topo.Switches)), Top: f.LIDs.Top, SLs: tables.SLs, Origin: tables.Origin}
+	found := &routing.Tables{LFT: make([][]uint8, len(f.Topo.Switches)), Top: f.LIDs.Top, SLs: tables.SLs,
+		Origin: tables.Origin}
 	for s, n := range f.Topo.Switches {
 		if old := was.FindNode(f.Topo.Nodes[n].GUID); old != topo.None {
 			found.LFT[s] = tables.LFT[was.Nodes[old].Switch]

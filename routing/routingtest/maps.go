@@ -52,7 +52,8 @@ func (r *Run) CompareMaps(t testing.TB, maps *routing.Maps) (compared int) {
 			compared++
 			if got := strconv.Itoa(int(table.VL(uint8(sl)))); got != vl {
 				if differ++; differ < 10 {
-					t.Errorf("port %v, from %d to %d, SL %d: VL %s, OpenSM %s", r.Topo.Ports[at].GUID, in, out, sl, got, vl)
+					t.Errorf("port %v, from %d to %d, SL %d: VL %s, OpenSM %s", r.Topo.Ports[at].GUID, in, out, sl, got,
+						vl)
 				}
 			}
 		}

@@ -128,7 +128,8 @@ func (n *Naive) ports(p Packet, sw topo.SwitchIdx, in uint8) (ports []uint8) {
 		return ports
 	}
 	for _, side := range n.sides() {
-		if port := side.Tables.LFT[sw][p.To]; port <= n.Topo.Nodes[n.Topo.Switches[sw]].NumPorts && !slices.Contains(ports, port) {
+		if port := side.Tables.LFT[sw][p.To]; port <= n.Topo.Nodes[n.Topo.Switches[sw]].NumPorts &&
+			!slices.Contains(ports, port) {
 			ports = append(ports, port)
 		}
 	}
@@ -138,7 +139,8 @@ func (n *Naive) ports(p Packet, sw topo.SwitchIdx, in uint8) (ports []uint8) {
 // packets calls do for every packet, with where it starts.
 func (s *Subnet) packets(hosts bool, do func(p Packet, sw topo.SwitchIdx, in uint8)) {
 	counts := func(p topo.PortIdx) bool {
-		return p != topo.None && (!hosts || s.Topo.Nodes[s.Topo.Ports[p].Node].Type != mad.Switch) && s.Topo.SwitchOf(p) != topo.None
+		return p != topo.None && (!hosts || s.Topo.Nodes[s.Topo.Ports[p].Node].Type != mad.Switch) &&
+			s.Topo.SwitchOf(p) != topo.None
 	}
 	for from, p := range s.LIDs.Owner {
 		if !counts(p) || hosts && s.Topo.Nodes[s.Topo.Ports[p].Node].Aggregation {
@@ -173,7 +175,8 @@ func (s *Subnet) SearchSome(hosts bool, some func(Packet, topo.SwitchIdx) bool) 
 		if !some(p, sw) {
 			return
 		}
-		if own := s.LIDs.Owner[p.From]; in != 0 && (p.To < mad.MinMulticastLID || slices.Contains(n.ports(p, sw, 0), in)) {
+		if own := s.LIDs.Owner[p.From]; in != 0 &&
+			(p.To < mad.MinMulticastLID || slices.Contains(n.ports(p, sw, 0), in)) {
 			for _, side := range s.sides() {
 				n.judge(side, 0, own, p.SL)
 			}

@@ -159,7 +159,8 @@ func Try(t testing.TB, file, engine string, options ...string) (*Run, error) {
 	madtest.Need(t, "opensm")
 	dir := t.TempDir()
 	log := filepath.Join(dir, "opensm.log")
-	cmd := command(t, dir, madtest.StartIbsim(t, file), engine, append([]string{"-o", "-D", "0x43", "-f", log}, options...))
+	cmd := command(t, dir, madtest.StartIbsim(t, file), engine,
+		append([]string{"-o", "-D", "0x43", "-f", log}, options...))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("opensm: %w\n%s", err, out)
 	}
@@ -174,7 +175,8 @@ func Try(t testing.TB, file, engine string, options ...string) (*Run, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Run{dump: readDump(t, read(filepath.Join(dir, "opensm-lfts.dump"))), Log: string(read(log)), Dir: dir, file: file, engine: engine, options: options}
+	r := &Run{dump: readDump(t, read(filepath.Join(dir, "opensm-lfts.dump"))), Log: string(read(log)), Dir: dir,
+		file: file, engine: engine, options: options}
 	if r.Topo, err = netwalk.Topo(fabric, net.NoEnd); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +219,8 @@ func (r *Run) Compare(t testing.TB, tables *routing.Tables) (compared int) {
 		}
 	}
 	if compared < len(r.Topo.Switches)*len(r.Topo.EndPorts) {
-		t.Errorf("compared %d entries of %d switches and %d end ports", compared, len(r.Topo.Switches), len(r.Topo.EndPorts))
+		t.Errorf("compared %d entries of %d switches and %d end ports", compared, len(r.Topo.Switches),
+			len(r.Topo.EndPorts))
 	}
 	t.Logf("compared %d entries, %d differ", compared, differ)
 	return compared

@@ -28,8 +28,10 @@ type Seed struct {
 	Files  []string // keys of the files that Conf names
 }
 
-// seedEngines are the engines that seeds draw from, in turn: more often those that refuse most subnets, and some that spread destinations over ports.
-var seedEngines = []string{"minhop", "ftree", "updn", "lash", "dor", "ftree", "sssp", "dnup", "dfsssp", "file", "nue", "updn", "torus-2QoS", "minhop", "ftree"}
+// seedEngines are the engines that seeds draw from, in turn: more often those that refuse most subnets, and some that
+// spread destinations over ports.
+var seedEngines = []string{"minhop", "ftree", "updn", "lash", "dor", "ftree", "sssp", "dnup", "dfsssp", "file", "nue",
+	"updn", "torus-2QoS", "minhop", "ftree"}
 
 // NewSeed draws a fabric and a configuration. The same number gives the same ones.
 func NewSeed(t testing.TB, number uint64) *Seed {
@@ -114,7 +116,8 @@ func (d *draw) spec(engine string) string {
 	case engine == "dragonfly" && !d.one(4):
 		kind, spec = 7, fmt.Sprintf("dragonfly:a=%d,p=%d,h=%d", n(4, 6), n(1, 2), n(1, 3))
 	case (engine == "tree" || engine == "auto") && d.one(2):
-		kind, spec = 0, fmt.Sprintf("pods:pods=%d,leaves=%d,spines=%d,cores=%d,hosts=%d,corners=%d,odd=%d", n(2, 4), n(2, 4), n(2, 4), n(1, 2), n(1, 4), n(1, 2), n(0, 1))
+		kind, spec = 0, fmt.Sprintf("pods:pods=%d,leaves=%d,spines=%d,cores=%d,hosts=%d,corners=%d,odd=%d", n(2, 4),
+			n(2, 4), n(2, 4), n(1, 2), n(1, 4), n(1, 2), n(0, 1))
 	case engine == "hyperx" && !d.one(4):
 		kind, spec = 8, fmt.Sprintf("hyperx:dims=%dx%d,hosts=%d", n(3, 6), n(3, 5), n(1, 2))
 	}
@@ -145,7 +148,8 @@ func (d *draw) change(n *net.Net) {
 	if d.one(3) { // parallel cables
 		for range 1 + d.IntN(4) {
 			s := some()
-			if peer := n.Nodes[s].Ports[1+d.IntN(n.Nodes[s].NumPorts())].Peer; peer.Node >= 0 && peer.Node != s && n.Nodes[peer.Node].Type == mad.Switch {
+			if peer := n.Nodes[s].Ports[1+d.IntN(n.Nodes[s].NumPorts())].Peer; peer.Node >= 0 && peer.Node != s &&
+				n.Nodes[peer.Node].Type == mad.Switch {
 				connect(n, newPort(n, s), newPort(n, peer.Node))
 			}
 		}
@@ -192,7 +196,8 @@ func (d *draw) change(n *net.Net) {
 
 func addNode(n *net.Net, kind mad.NodeType, ports int) int32 {
 	guid := mad.GUID(0x2c90300000000 + len(n.Nodes)*16)
-	node := net.Node{ID: fmt.Sprintf("N-%016x", uint64(guid)), Desc: fmt.Sprintf("node %d", len(n.Nodes)), Type: kind, GUID: guid, SystemImageGUID: guid, Ports: make([]net.Port, ports+1)}
+	node := net.Node{ID: fmt.Sprintf("N-%016x", uint64(guid)), Desc: fmt.Sprintf("node %d", len(n.Nodes)), Type: kind,
+		GUID: guid, SystemImageGUID: guid, Ports: make([]net.Port, ports+1)}
 	for i := range node.Ports {
 		node.Ports[i].Peer = net.NoEnd
 	}
@@ -250,7 +255,8 @@ func (d *draw) configure(s *Seed) {
 	for s.LMC = []int{0, 0, 0, 1, 2, 3, 4, 5, 6, 7}[d.IntN(10)]; hosts<<s.LMC > 4000; {
 		s.LMC--
 	}
-	ftree := s.Engine == "ftree" && !d.one(10) // which refuses LMC, and most trees that are not whole without named roots
+	// which refuses LMC, and most trees that are not whole without named roots
+	ftree := s.Engine == "ftree" && !d.one(10)
 	if ftree {
 		s.LMC = 0
 	}
@@ -262,7 +268,8 @@ func (d *draw) configure(s *Seed) {
 	if !d.one(4) {
 		s.set("do_mesh_analysis", "TRUE")
 	}
-	for _, key := range []string{"lmc_esp0", "port_profile_switch_nodes", "port_shifting", "guid_routing_order_no_scatter", "connect_roots", "avoid_throttled_links", "use_ucast_cache"} {
+	for _, key := range []string{"lmc_esp0", "port_profile_switch_nodes", "port_shifting",
+		"guid_routing_order_no_scatter", "connect_roots", "avoid_throttled_links", "use_ucast_cache"} {
 		if d.one(3) && !(s.Engine == "nue" && key == "lmc_esp0") { // with which OpenSM crashes
 			s.set(key, "TRUE")
 		}
@@ -306,7 +313,9 @@ func (d *draw) configureFiles(s *Seed, ftree bool) {
 		d.file(s, "ids_guid_file", d.switchLines(func(int) string { return fmt.Sprint(d.IntN(20)) }))
 	}
 	if d.one(4) {
-		d.file(s, "port_prof_ignore_file", d.switchLines(func(ports int) string { return fmt.Sprint(1 + d.IntN(ports)) }))
+		d.file(s, "port_prof_ignore_file", d.switchLines(func(ports int) string {
+			return fmt.Sprint(1 + d.IntN(ports))
+		}))
 	}
 	if d.one(4) {
 		d.file(s, "hop_weights_file", d.switchLines(func(ports int) string {

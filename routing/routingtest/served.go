@@ -26,8 +26,8 @@ type Served struct {
 	client *client
 }
 
-// Serve lets OpenSM bring up the fabric of a run once more, and serve it until the test ends. dial attaches to a node of the
-// simulator at a socket until then.
+// Serve lets OpenSM bring up the fabric of a run once more, and serve it until the test ends. dial attaches to a node
+// of the simulator at a socket until then.
 func (r *Run) Serve(t testing.TB, dial func(t testing.TB, sock, node string) mad.Port) *Served {
 	t.Helper()
 	sock := madtest.StartIbsim(t, r.file)
@@ -56,8 +56,8 @@ func (r *Run) Serve(t testing.TB, dial func(t testing.TB, sock, node string) mad
 	return &Served{t, r, c}
 }
 
-// SLs are the SLs of the paths between each two LIDs, in PathRecords. There must be one for each two between which packets
-// arrive by OpenSM's tables.
+// SLs are the SLs of the paths between each two LIDs, in PathRecords. There must be one for each two between which
+// packets arrive by OpenSM's tables.
 func (s *Served) SLs(lids []mad.LID) map[[2]mad.LID]uint8 {
 	s.t.Helper()
 	sls := s.client.pathSLs(lids)
@@ -88,11 +88,14 @@ func (r *Run) hosts() (ports []topo.PortIdx) {
 	return ports
 }
 
-// CompareTrees joins random hosts that OpenSM has routes to, to so many groups, and fails the test if some switch does not come to forward a
-// group as the trunk says. It returns how many entries it has compared: one for each group and switch.
+// CompareTrees joins random hosts that OpenSM has routes to, to so many groups, and fails the test if some switch does
+// not come to forward a group as the trunk says. It returns how many entries it has compared: one for each group and
+// switch.
 func (s *Served) CompareTrees(groups int, trunk *routing.Trunk) (compared int) {
 	s.t.Helper()
-	hosts := slices.DeleteFunc(s.run.hosts(), func(p topo.PortIdx) bool { return !s.run.arrives(s.run.Topo.Self, s.run.LIDs.Base[p]) })
+	hosts := slices.DeleteFunc(s.run.hosts(), func(p topo.PortIdx) bool {
+		return !s.run.arrives(s.run.Topo.Self, s.run.LIDs.Base[p])
+	})
 	if len(hosts) < 2 {
 		return 0
 	}
@@ -132,7 +135,9 @@ func (s *Served) compareMFTs(trees []*mcast.Tree) (differ []string) {
 	var positions []uint8
 	for _, n := range t.Switches {
 		for position := range mcast.Positions(t.Nodes[n].NumPorts) {
-			requests = append(requests, txn.Request{Route: t.Nodes[n].Route, Method: mad.MethodGet, Attr: smp.AttrMulticastForwardingTable, Mod: smp.MFTMod(position, 0)})
+			requests = append(requests,
+				txn.Request{Route: t.Nodes[n].Route, Method: mad.MethodGet, Attr: smp.AttrMulticastForwardingTable,
+					Mod: smp.MFTMod(position, 0)})
 			positions = append(positions, position)
 		}
 	}
@@ -148,7 +153,8 @@ func (s *Served) compareMFTs(trees []*mcast.Tree) (differ []string) {
 		table := smp.MulticastForwardingTable(o.Data)
 		for _, tree := range trees {
 			if got, want := tree.Ports(sw).Position(positions[i]), table.PortMask(tree.MLID); got != want {
-				differ = append(differ, fmt.Sprintf("switch %v MLID %v position %d: ports %016b, OpenSM %016b", t.Nodes[t.Switches[sw]].GUID, tree.MLID, positions[i], got, want))
+				differ = append(differ, fmt.Sprintf("switch %v MLID %v position %d: ports %016b, OpenSM %016b",
+					t.Nodes[t.Switches[sw]].GUID, tree.MLID, positions[i], got, want))
 			}
 		}
 	}

@@ -72,8 +72,8 @@ func (d *draw) torus() string {
 	return spec + fmt.Sprintf(",devices=ideal,sharp=none,seed=%d", n(1, 1<<20))
 }
 
-// torusFile is a torus-2QoS.conf: of a few seeds, each a switch and some or all next to it. Rarely a seed is not what it
-// should be, or has a switch that is missing.
+// torusFile is a torus-2QoS.conf: of a few seeds, each a switch and some or all next to it. Rarely a seed is not what
+// it should be, or has a switch that is missing.
 func (d *draw) torusFile(spec string) (lines []string) {
 	b := d.box(spec)
 	topology := map[bool]string{true: "mesh", false: "torus"}[b.open]

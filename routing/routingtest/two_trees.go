@@ -34,7 +34,8 @@ func TwoTrees(t testing.TB) *net.Net {
 	}
 	var ends []net.End
 	for i := range n.Nodes {
-		if node := &n.Nodes[i]; strings.HasPrefix(node.Desc, "spine") && (len(ends) == 0 || int32(i) >= first && len(ends) == 1) {
+		if node := &n.Nodes[i]; strings.HasPrefix(node.Desc, "spine") &&
+			(len(ends) == 0 || int32(i) >= first && len(ends) == 1) {
 			ends = append(ends, net.End{Node: int32(i), Port: uint8(len(node.Ports))})
 			node.Ports = append(node.Ports, net.Port{})
 		}

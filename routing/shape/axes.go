@@ -18,8 +18,8 @@ type axes struct {
 
 func (a *axes) equal(o *axes) bool { return slices.Equal(a.dim, o.dim) && slices.Equal(a.firm, o.firm) }
 
-// measure finds the coordinates of a dimension. A layer is switches that links of other dimensions connect, so they have one
-// coordinate. The layers of a row are numbered in its order, and then those next to them.
+// measure finds the coordinates of a dimension. A layer is switches that links of other dimensions connect, so they
+// have one coordinate. The layers of a row are numbered in its order, and then those next to them.
 func (a *axes) measure(d int32) (dim dimension) {
 	rows, layers := disjoint.New(a.len()), disjoint.New(a.len())
 	along := make([][]topo.SwitchIdx, a.len()) // by switch: those to which links of the dimension lead
@@ -62,8 +62,8 @@ func (a *axes) measure(d int32) (dim dimension) {
 	return newDimension(layers, values)
 }
 
-// newDimension is a dimension in which layers have values. Layers at an end with hardly any switches, which do not belong there,
-// lose theirs.
+// newDimension is a dimension in which layers have values. Layers at an end with hardly any switches, which do not
+// belong there, lose theirs.
 func newDimension(layers disjoint.Sets, values map[int32]int32) (dim dimension) {
 	count := map[int32]int{} // switches with a value
 	dim.value = slices.Repeat([]int32{topo.None}, len(layers))
@@ -100,8 +100,8 @@ func highest(count map[int32]int) int32 { return slices.Max(slices.Collect(maps.
 // choice is a value that a layer may have.
 type choice struct{ layer, value int32 }
 
-// spread gives values to layers next to those that have one, until there are none: those of which the most links agree first. A row has
-// at least so many values.
+// spread gives values to layers next to those that have one, until there are none: those of which the most links agree
+// first. A row has at least so many values.
 func spread(along [][]topo.SwitchIdx, layers disjoint.Sets, values map[int32]int32, least int) {
 	for {
 		count := closed(along, layers, values, least)
@@ -130,9 +130,11 @@ func spread(along [][]topo.SwitchIdx, layers disjoint.Sets, values map[int32]int
 	}
 }
 
-// proposed counts the links that lead to a layer without a value and say what it may be: a link leads from a value to the next or the one
-// before, but not where another link of the same switch leads. wrap is what a value beyond the end of a ring is.
-func proposed(along [][]topo.SwitchIdx, layers disjoint.Sets, values map[int32]int32, wrap func(int32) int32) map[choice]int {
+// proposed counts the links that lead to a layer without a value and say what it may be: a link leads from a value to
+// the next or the one before, but not where another link of the same switch leads. wrap is what a value beyond the end
+// of a ring is.
+func proposed(along [][]topo.SwitchIdx, layers disjoint.Sets, values map[int32]int32,
+	wrap func(int32) int32) map[choice]int {
 	votes := map[choice]int{}
 	for s, peers := range along {
 		here, ok := values[layers.Of(int32(s))]
@@ -176,8 +178,8 @@ func agreed(votes map[choice]int) (best map[int32]choice, margin map[int32]int) 
 	return best, margin
 }
 
-// closed is the number of values of a ring, at least so many: most links between values that are not next to each other lead from
-// its last to its first. It is 0 if there are no such links.
+// closed is the number of values of a ring, at least so many: most links between values that are not next to each other
+// lead from its last to its first. It is 0 if there are no such links.
 func closed(along [][]topo.SwitchIdx, layers disjoint.Sets, values map[int32]int32, least int) (count int32) {
 	found := map[int32]int{}
 	for s, peers := range along {

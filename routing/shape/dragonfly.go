@@ -59,8 +59,10 @@ func (g *groups) shape() *Shape {
 		}
 	}
 	add(fewer, "%s %s fewer", count(fewer, "group"), verb(fewer, "has", "have"))
-	add(g.missing, "%s of %s within groups %s missing", number(g.missing), count(g.within, "link"), verb(g.missing, "is", "are"))
-	add(g.apart, "%s of %s of groups %s no link", number(g.apart), count(g.pairs(), "pair"), verb(g.apart, "has", "have"))
+	add(g.missing, "%s of %s within groups %s missing", number(g.missing), count(g.within, "link"),
+		verb(g.missing, "is", "are"))
+	add(g.apart, "%s of %s of groups %s no link", number(g.apart), count(g.pairs(), "pair"),
+		verb(g.apart, "has", "have"))
 	add(g.without, "%s %s in no group", count(g.without, "switch"), verb(g.without, "is", "are"))
 	return s
 }

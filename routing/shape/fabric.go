@@ -7,8 +7,8 @@ import (
 	"ibsm/topo"
 )
 
-// fabric is which switches are cabled to which. What the switches are is found from this and from where hosts are, never from
-// names, GUIDs or port numbers.
+// fabric is which switches are cabled to which. What the switches are is found from this and from where hosts are,
+// never from names, GUIDs or port numbers.
 type fabric struct {
 	hosts []int32             // by switch
 	next  [][]topo.SwitchIdx  // by switch: those it is cabled to, in ascending order
@@ -26,7 +26,9 @@ func newFabric(t *topo.Topo) *fabric {
 			f.hosts[s]++
 		}
 	}
-	g := routing.NewGraphOf(t, func(p topo.PortIdx) bool { return !t.Ports[p].Unhealthy && !t.Ports[t.Ports[p].Peer].Unhealthy })
+	g := routing.NewGraphOf(t, func(p topo.PortIdx) bool {
+		return !t.Ports[p].Unhealthy && !t.Ports[t.Ports[p].Peer].Unhealthy
+	})
 	for s := range topo.SwitchIdx(count) {
 		peers, _ := g.Edges(s)
 		sorted := slices.Sorted(slices.Values(peers))

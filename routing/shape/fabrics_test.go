@@ -110,7 +110,9 @@ func scatter(fabric *net.Net, seed uint64) {
 	from := fabric.Nodes[ends[rng.IntN(len(ends))]].Ports[1].Peer.Node
 	for _, host := range ends {
 		if peer := fabric.Nodes[host].Ports[1].Peer.Node; peer == from {
-			to := slices.DeleteFunc(slices.Clone(ends), func(h int32) bool { return fabric.Nodes[h].Ports[1].Peer.Node == from })
+			to := slices.DeleteFunc(slices.Clone(ends), func(h int32) bool {
+				return fabric.Nodes[h].Ports[1].Peer.Node == from
+			})
 			move(fabric, host, fabric.Nodes[to[rng.IntN(len(to))]].Ports[1].Peer.Node)
 		}
 	}

@@ -11,8 +11,9 @@ import (
 	"ibsm/topo"
 )
 
-// FindGrid finds the coordinates of a torus or mesh, or says why the switches are none. A ring of four is the same as two
-// dimensions of two: dimensions of two are taken together to rings of four, as long as there are two of them and no row is open.
+// FindGrid finds the coordinates of a torus or mesh, or says why the switches are none. A ring of four is the same as
+// two dimensions of two: dimensions of two are taken together to rings of four, as long as there are two of them and no
+// row is open.
 func FindGrid(t *topo.Topo) (*Grid, error) {
 	p, err := newProduct(newFabric(t))
 	if err != nil {
@@ -100,8 +101,8 @@ func (p *product) grid() *Grid {
 	return g
 }
 
-// name is the kind of a product and its sizes; KindIrregular if it has no name. What is both a torus and a HyperX is a hypercube
-// if it has no rings of three, and a torus if it has.
+// name is the kind of a product and its sizes; KindIrregular if it has no name. What is both a torus and a HyperX is a
+// hypercube if it has no rings of three, and a torus if it has.
 func (p *product) name() (Kind, string) {
 	g, x := p.grid(), p.hyperX()
 	switch {
@@ -159,9 +160,11 @@ func (p *product) damage() (text string) {
 	}
 	add(p.holes, "%s of %s %s missing", number(p.holes), count(len(p.slot), "switch"), verb(p.holes, "is", "are"))
 	if most(p.wires) == 1 {
-		add(p.missing, "%s of %s between switches %s missing", number(p.missing), count(p.whole, "cable"), verb(p.missing, "is", "are"))
+		add(p.missing, "%s of %s between switches %s missing", number(p.missing), count(p.whole, "cable"),
+			verb(p.missing, "is", "are"))
 	} else {
-		add(p.missing, "%s of %s of next switches %s no cable", number(p.missing), count(p.whole, "pair"), verb(p.missing, "has", "have"))
+		add(p.missing, "%s of %s of next switches %s no cable", number(p.missing), count(p.whole, "pair"),
+			verb(p.missing, "has", "have"))
 	}
 	add(p.foreign, "%s %s not belong to it", count(p.foreign, "cable"), verb(p.foreign, "does", "do"))
 	add(p.without, "%s %s no place in it", count(p.without, "switch"), verb(p.without, "has", "have"))

@@ -93,8 +93,8 @@ func (g *groups) add(switches []int32) {
 	g.lists = append(g.lists, slices.Clone(switches))
 }
 
-// core is a switch and those of its neighbours that have the most links among themselves: each to as many of them as possible. It
-// is in ascending order. place has None for each switch, before and after.
+// core is a switch and those of its neighbours that have the most links among themselves: each to as many of them as
+// possible. It is in ascending order. place has None for each switch, before and after.
 func (f *fabric) core(s topo.SwitchIdx, place []int32) []int32 {
 	next := f.next[s]
 	for i, r := range next {
@@ -108,8 +108,10 @@ func (f *fabric) core(s topo.SwitchIdx, place []int32) []int32 {
 			}
 		}
 	}
-	order := make([]int, 0, len(next)) // in which neighbours are taken away: always one with the fewest links to those that remain
-	best, gone := 0, len(next)         // how many links each had when they were the most, and how many neighbours had been taken away
+	// in which neighbours are taken away: always one with the fewest links to those that remain
+	order := make([]int, 0, len(next))
+	// how many links each had when they were the most, and how many neighbours had been taken away
+	best, gone := 0, len(next)
 	for range next {
 		least := topo.None
 		for i := range next {
@@ -170,7 +172,8 @@ func (g *groups) collect() {
 	free := func(s topo.SwitchIdx) bool { return g.of[s] == topo.None }
 	joined := disjoint.New(g.len())
 	g.triangles(func(a, b, c int32) {
-		ends := [...]topo.SwitchIdx{g.ends[a][0], g.ends[a][1], g.ends[b][0], g.ends[b][1]} // two of a triangle have all three
+		// two of a triangle have all three
+		ends := [...]topo.SwitchIdx{g.ends[a][0], g.ends[a][1], g.ends[b][0], g.ends[b][1]}
 		if free(ends[0]) && free(ends[1]) && free(ends[2]) && free(ends[3]) {
 			for _, s := range ends[1:] {
 				joined.Join(int32(ends[0]), int32(s))
@@ -182,7 +185,9 @@ func (g *groups) collect() {
 			g.add(list)
 		}
 	}
-	for _, list := range g.connected(slices.DeleteFunc(numbers(g.len()), func(s int32) bool { return g.of[s] != topo.None }), topo.None) {
+	for _, list := range g.connected(slices.DeleteFunc(numbers(g.len()), func(s int32) bool {
+		return g.of[s] != topo.None
+	}), topo.None) {
 		g.divide(list)
 	}
 }
@@ -213,8 +218,8 @@ func (g *groups) connected(switches []int32, without int32) (parts [][]int32) {
 	return parts
 }
 
-// divide makes groups of connected switches, where they are too many for one, by leaving out links between groups: those without
-// which the parts have the size of groups, and lead to the same group only once.
+// divide makes groups of connected switches, where they are too many for one, by leaving out links between groups:
+// those without which the parts have the size of groups, and lead to the same group only once.
 func (g *groups) divide(list []int32) {
 	switch {
 	case len(list) < 2:
@@ -236,7 +241,8 @@ func (g *groups) divide(list []int32) {
 			if len(parts) != 2 {
 				continue
 			}
-			odd := (len(parts[0])%g.size+len(parts[1])%g.size)*len(g.next)*len(g.next) + g.repeated(parts[0]) + g.repeated(parts[1])
+			odd := (len(parts[0])%g.size+len(parts[1])%g.size)*len(g.next)*len(g.next) + g.repeated(parts[0]) +
+				g.repeated(parts[1])
 			if best == nil || odd < least {
 				best, least = parts, odd
 			}
@@ -288,8 +294,8 @@ func (g *groups) count() {
 // pairs is the number of pairs of groups.
 func (g *groups) pairs() int { return len(g.lists) * (len(g.lists) - 1) / 2 }
 
-// refusal says why the fabric is no dragonfly, if it differs too much. Some random graphs of a few switches are nearly groups, so a few
-// small ones must be whole.
+// refusal says why the fabric is no dragonfly, if it differs too much. Some random graphs of a few switches are nearly
+// groups, so a few small ones must be whole.
 func (g *groups) refusal() error {
 	few, fewer := 0, 0
 	for _, list := range g.lists {
@@ -300,7 +306,8 @@ func (g *groups) refusal() error {
 			fewer++
 		}
 	}
-	may := 1 // in five pairs of groups may have no link; two where a group has a few spines, of which one can be missing
+	// in five pairs of groups may have no link; two where a group has a few spines, of which one can be missing
+	may := 1
 	if g.spine != nil {
 		may = 2
 	}
@@ -313,7 +320,8 @@ func (g *groups) refusal() error {
 	case g.without*20 > g.len():
 		return fmt.Errorf("%s of %s are in no group", number(g.without), count(g.len(), "switch"))
 	case few*10 > len(g.lists):
-		return fmt.Errorf("of %s %s have less than half of the switches of most", count(len(g.lists), "group"), number(few))
+		return fmt.Errorf("of %s %s have less than half of the switches of most", count(len(g.lists), "group"),
+			number(few))
 	case g.missing*10 > g.within:
 		return fmt.Errorf("of %s within groups %s are missing", count(g.within, "link"), number(g.missing))
 	case g.apart > max(1, g.pairs()*may/5):

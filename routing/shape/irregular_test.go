@@ -12,8 +12,8 @@ import (
 	"ibsm/topo/net"
 )
 
-// TestIrregular: graphs without an order are called irregular: random ones, trees with cables anywhere, and dragonflies of which
-// half of the groups' cables to each other, or half of the cables within groups, are missing.
+// TestIrregular: graphs without an order are called irregular: random ones, trees with cables anywhere, and dragonflies
+// of which half of the groups' cables to each other, or half of the cables within groups, are missing.
 func TestIrregular(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range seeds(200, 2000) {
@@ -53,7 +53,8 @@ func TestSmallRandom(t *testing.T) {
 	for seed := range seeds(50, 500) {
 		for n := 8; n <= 12; n++ {
 			spec := fmt.Sprintf("random:switches=%d,degree=%d,seed=%d", n, 3+n%2+int(seed%2)*(1-n%2), seed)
-			if s := Find(shuffled(t, generate(t, spec), seed)); s.Kind != KindIrregular && strings.Contains(s.Seen, ";") {
+			if s := Find(shuffled(t, generate(t, spec), seed)); s.Kind != KindIrregular &&
+				strings.Contains(s.Seen, ";") {
 				t.Errorf("%s: %v: %s", spec, s.Kind, s.Seen)
 			}
 		}
@@ -92,7 +93,8 @@ func halve(fabric *net.Net, rng *rand.Rand, within bool) {
 			if p.Peer.Node >= s || p.Peer.Node < 0 || fabric.Nodes[p.Peer.Node].Type != mad.Switch {
 				continue
 			}
-			if same := group(s) == group(p.Peer.Node); same && within && rng.IntN(2) == 0 || !same && !within && lost[group(s)+group(p.Peer.Node)] {
+			if same := group(s) == group(p.Peer.Node); same && within && rng.IntN(2) == 0 || !same && !within &&
+				lost[group(s)+group(p.Peer.Node)] {
 				unplug(fabric, net.End{Node: s, Port: uint8(num)})
 			}
 		}
@@ -128,7 +130,8 @@ func TestOddInput(t *testing.T) {
 	if s := Find(empty); s.Kind != KindSingle || s.Seen != "no switch" {
 		t.Errorf("empty: %v: %s", s.Kind, s.Seen)
 	}
-	for what, err := range map[string]error{"tree": second(FindTree(empty)), "grid": second(FindGrid(empty)), "HyperX": second(FindHyperX(empty)), "dragonfly": second(FindDragonfly(empty))} {
+	for what, err := range map[string]error{"tree": second(FindTree(empty)), "grid": second(FindGrid(empty)),
+		"HyperX": second(FindHyperX(empty)), "dragonfly": second(FindDragonfly(empty))} {
 		if err == nil {
 			t.Errorf("an empty subnet is a %s", what)
 		}
@@ -148,13 +151,15 @@ func TestOddCables(t *testing.T) {
 			s := all[rng.IntN(len(all))]
 			connect(fabric, s, s)
 			for _, p := range fabric.Nodes[s].Ports {
-				if p.Peer.Node >= 0 && p.Peer.Node != s && fabric.Nodes[p.Peer.Node].Type == mad.Switch && len(fabric.Nodes[s].Ports) < 250 {
+				if p.Peer.Node >= 0 && p.Peer.Node != s && fabric.Nodes[p.Peer.Node].Type == mad.Switch &&
+					len(fabric.Nodes[s].Ports) < 250 {
 					connect(fabric, s, p.Peer.Node)
 					break
 				}
 			}
 		}
-		if s := Find(shuffled(t, fabric, 1)); s.Kind != whole.Kind || whole.Kind != KindFatTree && s.Seen != whole.Seen {
+		if s := Find(shuffled(t, fabric, 1)); s.Kind != whole.Kind || whole.Kind != KindFatTree &&
+			s.Seen != whole.Seen {
 			t.Errorf("%s: %v: %s, without %s", c.spec, s.Kind, s.Seen, whole.Seen)
 		}
 	}
@@ -171,7 +176,8 @@ func TestParts(t *testing.T) {
 		found := shuffled(t, fabric, 1)
 		for p := range found.Ports {
 			end := &fabric.Nodes[switches(fabric, "")[0]]
-			if node := &found.Nodes[found.Ports[p].Node]; node.GUID == end.GUID && int(found.Ports[p].Num) == end.NumPorts() {
+			if node := &found.Nodes[found.Ports[p].Node]; node.GUID == end.GUID &&
+				int(found.Ports[p].Num) == end.NumPorts() {
 				found.Ports[p].Unhealthy = true
 			}
 		}
@@ -187,33 +193,40 @@ func TestTrees(t *testing.T) {
 		what, spec, want string
 		change           func(*net.Net)
 	}{
-		{"upside down", "fattree:k=8", "fat tree of 3 levels: 16 leaves, 32 switches above them, 32 roots", func(n *net.Net) {
-			for i, host := range hosts(n) {
-				move(n, host, switches(n, "spine")[i%16])
-			}
-		}},
-		{"hosts on a spine as on leaves", "fattree:k=8,levels=2", "fat tree of 2 levels: 8 leaves, 4 roots", func(n *net.Net) {
-			for _, leaf := range hosts(n)[:4] {
-				move(n, leaf, switches(n, "spine")[0])
-			}
-			for _, host := range hosts(n)[4:10] {
-				move(n, host, switches(n, "leaf")[1])
-			}
-			move(n, hosts(n)[0], switches(n, "leaf")[0])
-		}},
-		{"two of them", "fattree:k=16,levels=2", "2 fat trees of 2 levels: 32 leaves, 16 roots; 1 cable connects two switches of one level", func(n *net.Net) {
-			*n = *both(n, generate(t, "fattree:k=16,levels=2"))
-			roots := switches(n, "spine")
-			connect(n, roots[0], roots[len(roots)-1])
-		}},
-		{"a leaf without hosts", "fattree:k=8", "fat tree of 3 levels: 32 leaves, 32 switches above them, 16 roots; 1 leaf has no hosts", func(n *net.Net) {
-			for _, host := range hosts(n)[:4] {
-				move(n, host, switches(n, "leaf")[1])
-			}
-		}},
-		{"a cable less", "fattree:k=8", "fat tree of 3 levels: 32 leaves, 32 switches above them, 16 roots; 1 of 256 cables is missing", func(n *net.Net) {
-			unplug(n, net.End{Node: switches(n, "agg")[3], Port: 1})
-		}},
+		{"upside down", "fattree:k=8", "fat tree of 3 levels: 16 leaves, 32 switches above them, 32 roots",
+			func(n *net.Net) {
+				for i, host := range hosts(n) {
+					move(n, host, switches(n, "spine")[i%16])
+				}
+			}},
+		{"hosts on a spine as on leaves", "fattree:k=8,levels=2", "fat tree of 2 levels: 8 leaves, 4 roots",
+			func(n *net.Net) {
+				for _, leaf := range hosts(n)[:4] {
+					move(n, leaf, switches(n, "spine")[0])
+				}
+				for _, host := range hosts(n)[4:10] {
+					move(n, host, switches(n, "leaf")[1])
+				}
+				move(n, hosts(n)[0], switches(n, "leaf")[0])
+			}},
+		{"two of them", "fattree:k=16,levels=2",
+			"2 fat trees of 2 levels: 32 leaves, 16 roots; 1 cable connects two switches of one level",
+			func(n *net.Net) {
+				*n = *both(n, generate(t, "fattree:k=16,levels=2"))
+				roots := switches(n, "spine")
+				connect(n, roots[0], roots[len(roots)-1])
+			}},
+		{"a leaf without hosts", "fattree:k=8",
+			"fat tree of 3 levels: 32 leaves, 32 switches above them, 16 roots; 1 leaf has no hosts", func(n *net.Net) {
+				for _, host := range hosts(n)[:4] {
+					move(n, host, switches(n, "leaf")[1])
+				}
+			}},
+		{"a cable less", "fattree:k=8",
+			"fat tree of 3 levels: 32 leaves, 32 switches above them, 16 roots; 1 of 256 cables is missing",
+			func(n *net.Net) {
+				unplug(n, net.End{Node: switches(n, "agg")[3], Port: 1})
+			}},
 	} {
 		fabric := generate(t, c.spec)
 		c.change(fabric)
@@ -237,7 +250,8 @@ func TestSeen(t *testing.T) {
 		"dragonfly+:l=3,s=2,p=2,h=2":                      "dragonfly+ of 5 groups of 3 leaves and 2 spines",
 		"torus:dims=4x4,missing-links=30%,seed=4,hosts=1": "no fat tree: ",
 	} {
-		if s := Find(shuffled(t, generate(t, spec), 1)); !strings.HasPrefix(s.Seen, want) || !strings.HasPrefix(want, "no ") && s.Seen != want {
+		if s := Find(shuffled(t, generate(t, spec), 1)); !strings.HasPrefix(s.Seen, want) ||
+			!strings.HasPrefix(want, "no ") && s.Seen != want {
 			t.Errorf("%s: %s", spec, s.Seen)
 		}
 	}
@@ -252,15 +266,18 @@ func TestSeen(t *testing.T) {
 func TestFindOne(t *testing.T) {
 	of := func(spec string) *topo.Topo { return shuffled(t, generate(t, spec), 1) }
 	for spec, want := range map[string][4]string{ // tree, grid, HyperX, dragonfly
-		"fattree:k=8":       {"", "no torus or mesh: ", "no HyperX: ", "no dragonfly: "},
-		"torus:dims=5x5":    {"no fat tree: of 50 cables", "", "no HyperX: in rows of 5x5 not each switch has a cable to each other", "no dragonfly: "},
-		"torus:dims=4x4":    {"no fat tree: ", "", "", "no dragonfly: "},
-		"hyperx:dims=4x4":   {"no fat tree: ", "no torus or mesh: in rows of 4 each switch has a cable to each other", "", "no dragonfly: "},
+		"fattree:k=8": {"", "no torus or mesh: ", "no HyperX: ", "no dragonfly: "},
+		"torus:dims=5x5": {"no fat tree: of 50 cables", "",
+			"no HyperX: in rows of 5x5 not each switch has a cable to each other", "no dragonfly: "},
+		"torus:dims=4x4": {"no fat tree: ", "", "", "no dragonfly: "},
+		"hyperx:dims=4x4": {"no fat tree: ", "no torus or mesh: in rows of 4 each switch has a cable to each other",
+			"", "no dragonfly: "},
 		"dragonfly:a=4,h=2": {"no fat tree: ", "no torus or mesh: ", "no HyperX: ", ""},
 		"dragonfly+:h=2":    {"no fat tree: ", "no torus or mesh: ", "no HyperX: ", ""},
 	} {
 		found := of(spec)
-		for i, err := range []error{second(FindTree(found)), second(FindGrid(found)), second(FindHyperX(found)), second(FindDragonfly(found))} {
+		for i, err := range []error{second(FindTree(found)), second(FindGrid(found)), second(FindHyperX(found)),
+			second(FindDragonfly(found))} {
 			if (err == nil) != (want[i] == "") || err != nil && !strings.HasPrefix(err.Error(), want[i]) {
 				t.Errorf("%s: %v, want %q", spec, err, want[i])
 			}
@@ -270,7 +287,8 @@ func TestFindOne(t *testing.T) {
 
 func BenchmarkFind(b *testing.B) {
 	for _, spec := range []string{
-		"fattree:k=54", "fattree:k=54,missing-links=3%", "torus:dims=10x10x10", "torus:dims=10x10x10,missing-links=3%", "torus:dims=40x40,missing-links=3%",
+		"fattree:k=54", "fattree:k=54,missing-links=3%", "torus:dims=10x10x10", "torus:dims=10x10x10,missing-links=3%",
+		"torus:dims=40x40,missing-links=3%",
 		"hyperx:dims=16x16x12", "dragonfly:a=12,p=6,h=6", "random:switches=3600,degree=30",
 	} {
 		b.Run(spec, func(b *testing.B) {

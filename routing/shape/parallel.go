@@ -8,18 +8,19 @@ import (
 	"ibsm/topo"
 )
 
-// A torus, mesh, hypercube or HyperX is a product: a switch has a coordinate in each dimension, and a link leads along one
-// dimension. Round a circle of four links in a product, opposite links lead along the same dimension, and so do all links of a
-// triangle. A cable that is missing makes no circle, so both remain true of what is left.
+// A torus, mesh, hypercube or HyperX is a product: a switch has a coordinate in each dimension, and a link leads along
+// one dimension. Round a circle of four links in a product, opposite links lead along the same dimension, and so do all
+// links of a triangle. A cable that is missing makes no circle, so both remain true of what is left.
 
-// classes are sets of links that lead along the same dimension: those of a dimension whose rows are fully cabled, and otherwise
-// those that lead from the switches of one coordinate to those of the next.
+// classes are sets of links that lead along the same dimension: those of a dimension whose rows are fully cabled, and
+// otherwise those that lead from the switches of one coordinate to those of the next.
 type classes struct {
 	*fabric
-	of    []int32         // by link: its class
-	links [][]int32       // by class
-	row   []bool          // by class: some switch has two links of it
-	turns [][]int32       // by class: those of which links meet its own in corners of squares, so that they are of another dimension
+	of    []int32   // by link: its class
+	links [][]int32 // by class
+	row   []bool    // by class: some switch has two links of it
+	// by class: those of which links meet its own in corners of squares, so that they are of another dimension
+	turns [][]int32
 	meet  []map[int32]int // by class: at how many switches links of others meet its own
 	loose int             // links in no square and no triangle
 }
@@ -80,7 +81,8 @@ func newClasses(f *fabric) *classes {
 // pair is two numbers, the lower first.
 func pair(a, b int32) [2]int32 { return [2]int32{min(a, b), max(a, b)} }
 
-// squares are circles of four links, in their order, around two switches that have no link and exactly two neighbours in common.
+// squares are circles of four links, in their order, around two switches that have no link and exactly two neighbours
+// in common.
 func (f *fabric) squares() (squares [][4]int32) {
 	ways := make([]int32, f.len())     // to each switch in two steps
 	by := make([][2][2]int32, f.len()) // the links of the first two ways
@@ -134,16 +136,16 @@ func (f *fabric) triangles(visit func(a, b, c int32)) {
 	}
 }
 
-// maxDims is the number of dimensions that a product may have: with two switches in each there are more switches than a subnet has
-// LIDs.
+// maxDims is the number of dimensions that a product may have: with two switches in each there are more switches than a
+// subnet has LIDs.
 const maxDims = 15
 
-// dimensions joins the classes to dimensions, those with the most links first, and gives each class its own. Those around which
-// too much is missing have None.
+// dimensions joins the classes to dimensions, those with the most links first, and gives each class its own. Those
+// around which too much is missing have None.
 //
-// Where links of two classes meet and are never in the corner of a square, they go on in one direction. So classes that meet at
-// many switches, at a share of their links or more, are joined first. Then each group of them has the dimension with whose links
-// its own are in no square, and of several the one with which they go on the most often.
+// Where links of two classes meet and are never in the corner of a square, they go on in one direction. So classes that
+// meet at many switches, at a share of their links or more, are joined first. Then each group of them has the dimension
+// with whose links its own are in no square, and of several the one with which they go on the most often.
 func (c *classes) dimensions(share int) (dim []int32, dims int) {
 	groups := disjoint.New(len(c.links))
 	members := make([][]int32, len(c.links))
@@ -226,8 +228,8 @@ func (c *classes) fitting(dim []int32, dims int, group []int32) (best int32, fit
 	return best, fits
 }
 
-// firm are the classes of whose dimension there is little uncertainty: they meet links of every other dimension in squares, and have at
-// least a share of the links that the greatest of the dimension has.
+// firm are the classes of whose dimension there is little uncertainty: they meet links of every other dimension in
+// squares, and have at least a share of the links that the greatest of the dimension has.
 func (c *classes) firm(dim []int32, dims, share int) []bool {
 	firm, greatest := make([]bool, len(c.links)), make([]int, dims)
 	for i, d := range dim {
@@ -251,8 +253,8 @@ func (c *classes) firm(dim []int32, dims, share int) []bool {
 	return firm
 }
 
-// meetings is at how many switches links of two classes meet. Left out are rows where each switch is cabled to each other, which
-// go on nowhere, and classes of one link, which are in no square, unless all are.
+// meetings is at how many switches links of two classes meet. Left out are rows where each switch is cabled to each
+// other, which go on nowhere, and classes of one link, which are in no square, unless all are.
 func (c *classes) meetings(all bool) []map[int32]int {
 	meet := make([]map[int32]int, len(c.links))
 	for i := range meet {
@@ -273,11 +275,13 @@ func (c *classes) meetings(all bool) []map[int32]int {
 	return meet
 }
 
-// straight are pairs of classes that meet at a share of their links or more, and never turn: first those that meet at most of them.
+// straight are pairs of classes that meet at a share of their links or more, and never turn: first those that meet at
+// most of them.
 func (c *classes) straight(share int) (pairs [][2]int32) {
 	for i := range int32(len(c.links)) {
 		for j, n := range c.meet[i] {
-			if _, turn := slices.BinarySearch(c.turns[i], j); i < j && !turn && n*share >= len(c.links[i]) && n*share >= len(c.links[j]) {
+			if _, turn := slices.BinarySearch(c.turns[i], j); i < j && !turn && n*share >= len(c.links[i]) &&
+				n*share >= len(c.links[j]) {
 				pairs = append(pairs, [2]int32{i, j})
 			}
 		}
@@ -287,7 +291,8 @@ func (c *classes) straight(share int) (pairs [][2]int32) {
 		return float64(meet(p)*meet(p)) / float64(len(c.links[p[0]])*len(c.links[p[1]]))
 	}
 	slices.SortFunc(pairs, func(p, q [2]int32) int {
-		return cmp.Or(cmp.Compare(quota(q), quota(p)), cmp.Compare(meet(q), meet(p)), cmp.Compare(p[0], q[0]), cmp.Compare(p[1], q[1]))
+		return cmp.Or(cmp.Compare(quota(q), quota(p)), cmp.Compare(meet(q), meet(p)), cmp.Compare(p[0], q[0]),
+			cmp.Compare(p[1], q[1]))
 	})
 	return pairs
 }
@@ -304,7 +309,8 @@ func (c *classes) turn(groups disjoint.Sets, classes []int32, one int32) bool {
 	return false
 }
 
-// crowded reports whether some switch has more than two links of a group of classes and of another, of which one is given.
+// crowded reports whether some switch has more than two links of a group of classes and of another, of which one is
+// given.
 func (c *classes) crowded(groups disjoint.Sets, few []int32, one int32) bool {
 	for _, i := range few {
 		for _, link := range c.links[i] {

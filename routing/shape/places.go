@@ -52,7 +52,8 @@ func (p *product) sizes() string {
 
 // close finds how rows are cabled: as most of those are of which the switches have places.
 func (p *product) close() {
-	chords := make([]int, len(p.dims)) // by dimension: links in a row between switches that are neither next to each other nor its ends
+	// by dimension: links in a row between switches that are neither next to each other nor its ends
+	chords := make([]int, len(p.dims))
 	for _, ends := range p.ends {
 		if d, apart := p.along(ends); d != topo.None && apart > 1 && apart < p.dims[d].size-1 {
 			chords[d]++
@@ -112,8 +113,9 @@ func (p *product) around(place int) iter.Seq[int] {
 	}
 }
 
-// complete gives switches without a place the one, of those that are free, next to the most of the switches to which they are
-// cabled. Where several are, it waits for others to get a place, which may leave one of them, and then takes the first for a few.
+// complete gives switches without a place the one, of those that are free, next to the most of the switches to which
+// they are cabled. Where several are, it waits for others to get a place, which may leave one of them, and then takes
+// the first for a few.
 func (p *product) complete() {
 	votes := make([]int, len(p.slot))
 	for few := 2 + p.len()/50; few > 0; few-- {
@@ -125,7 +127,8 @@ func (p *product) complete() {
 	}
 }
 
-// settle gives places to all switches that have one best, or to the first that has several. It reports whether there was one.
+// settle gives places to all switches that have one best, or to the first that has several. It reports whether there
+// was one.
 func (p *product) settle(votes []int, ties bool) (placed bool) {
 	for s := range topo.SwitchIdx(p.len()) {
 		if p.at[s] != nil {
@@ -175,7 +178,8 @@ func (p *product) widen() {
 	}
 }
 
-// trim takes their places from the switches beyond the former ends of rows, where less than half of the places have one.
+// trim takes their places from the switches beyond the former ends of rows, where less than half of the places have
+// one.
 func (p *product) trim(low, size []int) {
 	for d, dim := range p.dims {
 		if low[d] == 0 {
@@ -235,8 +239,8 @@ func (p *product) cut(low, size []int) {
 	}
 }
 
-// elect is the free place next to the most switches to which one is cabled, and how many other places are as good. votes has only
-// zeros, before and after.
+// elect is the free place next to the most switches to which one is cabled, and how many other places are as good.
+// votes has only zeros, before and after.
 func (p *product) elect(s topo.SwitchIdx, votes []int) (best, ties int) {
 	var free []int
 	for _, r := range p.next[s] {
@@ -302,8 +306,8 @@ func (p *product) compare() {
 	}
 }
 
-// refusal says why the fabric is not the product, if it differs too much. A full mesh must be nearly whole: in a random graph of
-// so many links that each switch is cabled to most others few are missing, too. So must what has few switches.
+// refusal says why the fabric is not the product, if it differs too much. A full mesh must be nearly whole: in a random
+// graph of so many links that each switch is cabled to most others few are missing, too. So must what has few switches.
 func (p *product) refusal() error {
 	switch {
 	case slices.ContainsFunc(p.dims, func(d dimension) bool { return d.size < 2 }):
@@ -311,11 +315,13 @@ func (p *product) refusal() error {
 	case len(p.dims) == 1 && (p.foreign > 0 || p.missing*20 > p.whole):
 		return errors.New("they are no ring and no full mesh")
 	case p.without*20 > p.len():
-		return fmt.Errorf("%s of %s have no place in rows of %s", number(p.without), count(p.len(), "switch"), p.sizes())
+		return fmt.Errorf("%s of %s have no place in rows of %s", number(p.without), count(p.len(), "switch"),
+			p.sizes())
 	case p.holes > max(1, len(p.slot)/20):
 		return fmt.Errorf("rows of %s have %s without a switch", p.sizes(), count(p.holes, "place"))
 	case p.foreign*50 > len(p.ends):
-		return fmt.Errorf("%s of %s do not lead along rows of %s", number(p.foreign), count(len(p.ends), "link"), p.sizes())
+		return fmt.Errorf("%s of %s do not lead along rows of %s", number(p.foreign), count(len(p.ends), "link"),
+			p.sizes())
 	case p.missing*10 > p.whole || p.len() < 16 && p.holes > 0 && p.missing > 1:
 		return fmt.Errorf("of %s along rows of %s %s are missing", count(p.whole, "link"), p.sizes(), number(p.missing))
 	}

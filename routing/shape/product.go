@@ -23,8 +23,8 @@ type product struct {
 	foreign int // links that a product does not have, between two switches in their places
 }
 
-// dimension is how the switches of a row are cabled that differ in one coordinate. A row of two is open and full, one of three can
-// be a ring and full.
+// dimension is how the switches of a row are cabled that differ in one coordinate. A row of two is open and full, one
+// of three can be a ring and full.
 type dimension struct {
 	size  int
 	ring  bool    // the last has a link to the first
@@ -109,7 +109,8 @@ func (a *axes) product() (*product, error) {
 		}
 	}
 	if placed := p.placed(); placed*2 < f.len() {
-		return nil, fmt.Errorf("%s of %s have no place in rows of %s", number(f.len()-placed), count(f.len(), "switch"), p.sizes())
+		return nil, fmt.Errorf("%s of %s have no place in rows of %s", number(f.len()-placed), count(f.len(), "switch"),
+			p.sizes())
 	}
 	p.close()
 	p.complete()

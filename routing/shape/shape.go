@@ -1,7 +1,7 @@
-// Package shape finds what kind of fabric the switches of a subnet are, also when cables and switches are missing: a fat tree,
-// a torus or mesh, a HyperX or hypercube, a dragonfly or dragonfly+. What it finds it says in words, and gives as levels,
-// coordinates or groups to the engine that routes such fabrics. It looks at cables and at where hosts are, never at names, GUIDs or
-// port numbers.
+// Package shape finds what kind of fabric the switches of a subnet are, also when cables and switches are missing: a
+// fat tree, a torus or mesh, a HyperX or hypercube, a dragonfly or dragonfly+. What it finds it says in words, and
+// gives as levels, coordinates or groups to the engine that routes such fabrics. It looks at cables and at where hosts
+// are, never at names, GUIDs or port numbers.
 package shape
 
 import (
@@ -14,9 +14,9 @@ import (
 // Kind is a kind of fabric.
 type Kind uint8
 
-// Kinds. Some fabrics are of several kinds, and have one name: what has rings of four alone is a hypercube, not a torus; what has
-// rings of three, too, is a torus, not a HyperX; and two groups of a dragonfly with cables from each switch to its like are a
-// HyperX.
+// Kinds. Some fabrics are of several kinds, and have one name: what has rings of four alone is a hypercube, not a
+// torus; what has rings of three, too, is a torus, not a HyperX; and two groups of a dragonfly with cables from each
+// switch to its like are a HyperX.
 const (
 	KindIrregular     Kind = iota // none of the others
 	KindSingle                    // one switch, or none
@@ -29,7 +29,8 @@ const (
 	KindDragonflyPlus             // groups of leaves and spines
 )
 
-var kindNames = [...]string{"irregular", "single switch", "fat tree", "torus", "mesh", "hypercube", "HyperX", "dragonfly", "dragonfly+"}
+var kindNames = [...]string{"irregular", "single switch", "fat tree", "torus", "mesh", "hypercube", "HyperX",
+	"dragonfly", "dragonfly+"}
 
 // String is what the kind is called.
 func (k Kind) String() string {
@@ -39,11 +40,12 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Shape is what kind of fabric a subnet is. What it is not is nil; a hypercube has coordinates of a torus, too. It must not be
-// changed.
+// Shape is what kind of fabric a subnet is. What it is not is nil; a hypercube has coordinates of a torus, too. It must
+// not be changed.
 type Shape struct {
-	Kind      Kind
-	Seen      string // what was found, in words: sizes and what is missing; of an irregular fabric why it is of no other kind
+	Kind Kind
+	// what was found, in words: sizes and what is missing; of an irregular fabric why it is of no other kind
+	Seen      string
 	Tree      *Tree
 	Grid      *Grid
 	HyperX    *HyperX
@@ -52,26 +54,28 @@ type Shape struct {
 
 // Tree is a fat tree.
 type Tree struct {
-	Level  []int32            // by SwitchIdx: links to the nearest leaf, so 0 for leaves; None if no leaf can be reached
+	// by SwitchIdx: links to the nearest leaf, so 0 for leaves; None if no leaf can be reached
+	Level  []int32
 	Levels [][]topo.SwitchIdx // by level
 }
 
 // Grid is a torus or mesh.
 type Grid struct {
-	Dims []int     // switches along each dimension, the smallest first
-	Ring []bool    // by dimension: the last switch has a cable to the first; false for two
-	At   [][]int32 // by SwitchIdx: its coordinates, one for each dimension; nil for a switch without a place, of which there are few
+	Dims []int  // switches along each dimension, the smallest first
+	Ring []bool // by dimension: the last switch has a cable to the first; false for two
+	// by SwitchIdx: its coordinates, one for each dimension; nil for a switch without a place, of which there are few
+	At [][]int32
 }
 
-// HyperX is a grid in which each switch has a cable to every other of its row in each dimension. A hypercube is one whose
-// dimensions have two switches each.
+// HyperX is a grid in which each switch has a cable to every other of its row in each dimension. A hypercube is one
+// whose dimensions have two switches each.
 type HyperX struct {
 	Dims []int     // the smallest first
 	At   [][]int32 // by SwitchIdx; nil for a switch without a place
 }
 
-// Dragonfly is groups of switches, and cables between each two groups. In a dragonfly+ the switches of a group are leaves,
-// which have hosts, and spines, which have the cables to other groups.
+// Dragonfly is groups of switches, and cables between each two groups. In a dragonfly+ the switches of a group are
+// leaves, which have hosts, and spines, which have the cables to other groups.
 type Dragonfly struct {
 	Groups [][]topo.SwitchIdx
 	Of     []int32 // by SwitchIdx: its group; None for a switch of no group, of which there are few
@@ -110,8 +114,9 @@ func Find(t *topo.Topo) *Shape {
 	if noPlus == nil {
 		return g.shape()
 	}
-	return &Shape{Seen: fmt.Sprintf("no fat tree: %v; no torus, mesh or HyperX: %v; no dragonfly: %v; no dragonfly+: %v",
-		noTree, noProduct, noGroups, noPlus)}
+	return &Shape{
+		Seen: fmt.Sprintf("no fat tree: %v; no torus, mesh or HyperX: %v; no dragonfly: %v; no dragonfly+: %v",
+			noTree, noProduct, noGroups, noPlus)}
 }
 
 func (r *ranks) shape() *Shape {

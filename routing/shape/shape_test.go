@@ -12,61 +12,81 @@ import (
 	"ibsm/topo/net"
 )
 
-// generated are kinds of fabrics in several sizes. dims are those of a grid. A percentage of damaged fabrics may look like
-// something else: in these few switches each cable matters, or damage cuts rows to pieces.
+// generated are kinds of fabrics in several sizes. dims are those of a grid. A percentage of damaged fabrics may look
+// like something else: in these few switches each cable matters, or damage cuts rows to pieces.
 var generated = []struct {
 	spec string
 	want Kind
 	dims string
 	may  int
 }{
-	{spec: "fattree:k=4", want: KindFatTree}, {spec: "fattree:k=8", want: KindFatTree}, {spec: "fattree:k=16", want: KindFatTree},
+	{spec: "fattree:k=4", want: KindFatTree}, {spec: "fattree:k=8", want: KindFatTree},
+	{spec: "fattree:k=16", want: KindFatTree},
 	{spec: "fattree:k=8,levels=2", want: KindFatTree}, {spec: "fattree:k=36,levels=2", want: KindFatTree},
-	{spec: "fattree:k=4,levels=4", want: KindFatTree}, {spec: "fattree:k=12,taper=2", want: KindFatTree}, {spec: "fattree:k=8,pods=3", want: KindFatTree},
+	{spec: "fattree:k=4,levels=4", want: KindFatTree}, {spec: "fattree:k=12,taper=2", want: KindFatTree},
+	{spec: "fattree:k=8,pods=3", want: KindFatTree},
 
 	{spec: "torus:dims=3x3", want: KindTorus, dims: "3x3"}, {spec: "torus:dims=4x5", want: KindTorus, dims: "4x5"},
 	{spec: "torus:dims=4x6", want: KindTorus, dims: "4x6"}, {spec: "torus:dims=5x5", want: KindTorus, dims: "5x5"},
-	{spec: "torus:dims=6x7", want: KindTorus, dims: "6x7"}, {spec: "torus:dims=8x8", want: KindTorus, dims: "8x8", may: 1},
-	{spec: "torus:dims=3x10", want: KindTorus, dims: "3x10"}, {spec: "torus:dims=2x8", want: KindTorus, dims: "2x8", may: 3},
+	{spec: "torus:dims=6x7", want: KindTorus, dims: "6x7"},
+	{spec: "torus:dims=8x8", want: KindTorus, dims: "8x8", may: 1},
+	{spec: "torus:dims=3x10", want: KindTorus, dims: "3x10"},
+	{spec: "torus:dims=2x8", want: KindTorus, dims: "2x8", may: 3},
 	{spec: "torus:dims=20x20", want: KindTorus, dims: "20x20", may: 1},
-	{spec: "torus:dims=3x3x3", want: KindTorus, dims: "3x3x3"}, {spec: "torus:dims=5x3x4", want: KindTorus, dims: "3x4x5"},
-	{spec: "torus:dims=2x8x8", want: KindTorus, dims: "2x8x8"}, {spec: "torus:dims=4x4x8", want: KindTorus, dims: "4x4x8"},
-	{spec: "torus:dims=5x5x5", want: KindTorus, dims: "5x5x5"}, {spec: "torus:dims=5x5x5x5", want: KindTorus, dims: "5x5x5x5"},
+	{spec: "torus:dims=3x3x3", want: KindTorus, dims: "3x3x3"},
+	{spec: "torus:dims=5x3x4", want: KindTorus, dims: "3x4x5"},
+	{spec: "torus:dims=2x8x8", want: KindTorus, dims: "2x8x8"},
+	{spec: "torus:dims=4x4x8", want: KindTorus, dims: "4x4x8"},
+	{spec: "torus:dims=5x5x5", want: KindTorus, dims: "5x5x5"},
+	{spec: "torus:dims=5x5x5x5", want: KindTorus, dims: "5x5x5x5"},
 
-	{spec: "mesh:dims=4x4", want: KindMesh, dims: "4x4", may: 4}, {spec: "mesh:dims=2x6", want: KindMesh, dims: "2x6", may: 4},
-	{spec: "mesh:dims=8x8", want: KindMesh, dims: "8x8", may: 1}, {spec: "mesh:dims=20x20", want: KindMesh, dims: "20x20", may: 3},
-	{spec: "mesh:dims=3x3x3", want: KindMesh, dims: "3x3x3"}, {spec: "mesh:dims=3x4x5", want: KindMesh, dims: "3x4x5", may: 1},
+	{spec: "mesh:dims=4x4", want: KindMesh, dims: "4x4", may: 4},
+	{spec: "mesh:dims=2x6", want: KindMesh, dims: "2x6", may: 4},
+	{spec: "mesh:dims=8x8", want: KindMesh, dims: "8x8", may: 1},
+	{spec: "mesh:dims=20x20", want: KindMesh, dims: "20x20", may: 3},
+	{spec: "mesh:dims=3x3x3", want: KindMesh, dims: "3x3x3"},
+	{spec: "mesh:dims=3x4x5", want: KindMesh, dims: "3x4x5", may: 1},
 	{spec: "mesh:dims=5x5x5", want: KindMesh, dims: "5x5x5", may: 1},
 
 	// A ring of four is a square, so these toruses are hypercubes.
-	{spec: "torus:dims=4x4", want: KindHypercube, dims: "4x4"}, {spec: "torus:dims=4x4x4", want: KindHypercube, dims: "4x4x4"},
-	{spec: "hypercube:dim=3", want: KindHypercube, dims: "2x4"}, {spec: "hypercube:dim=4", want: KindHypercube, dims: "4x4"},
+	{spec: "torus:dims=4x4", want: KindHypercube, dims: "4x4"},
+	{spec: "torus:dims=4x4x4", want: KindHypercube, dims: "4x4x4"},
+	{spec: "hypercube:dim=3", want: KindHypercube, dims: "2x4"},
+	{spec: "hypercube:dim=4", want: KindHypercube, dims: "4x4"},
 	{spec: "hypercube:dim=7", want: KindHypercube, dims: "2x4x4x4"},
 
-	{spec: "hyperx:dims=4x4", want: KindHyperX}, {spec: "hyperx:dims=2x5", want: KindHyperX}, {spec: "hyperx:dims=3x5x4", want: KindHyperX},
-	{spec: "hyperx:dims=8x8", want: KindHyperX}, {spec: "hyperx:dims=5x5x5", want: KindHyperX}, {spec: "hyperx:dims=16x16", want: KindHyperX},
+	{spec: "hyperx:dims=4x4", want: KindHyperX}, {spec: "hyperx:dims=2x5", want: KindHyperX},
+	{spec: "hyperx:dims=3x5x4", want: KindHyperX},
+	{spec: "hyperx:dims=8x8", want: KindHyperX}, {spec: "hyperx:dims=5x5x5", want: KindHyperX},
+	{spec: "hyperx:dims=16x16", want: KindHyperX},
 	{spec: "hyperx:dims=6", want: KindHyperX}, {spec: "hyperx:dims=20", want: KindHyperX},
 
-	{spec: "dragonfly:a=4,h=2", want: KindDragonfly}, {spec: "dragonfly:a=6,h=3", want: KindDragonfly}, {spec: "dragonfly:a=8,h=4", want: KindDragonfly},
-	{spec: "dragonfly:a=8,h=4,groups=10", want: KindDragonfly}, {spec: "dragonfly:a=4,h=1", want: KindDragonfly}, {spec: "dragonfly:a=4,h=4", want: KindDragonfly},
-	{spec: "dragonfly:a=10,h=1,groups=6", want: KindDragonfly, may: 1}, {spec: "dragonfly+:l=5,s=2,p=4,h=2,groups=4", want: KindDragonflyPlus, may: 3},
+	{spec: "dragonfly:a=4,h=2", want: KindDragonfly}, {spec: "dragonfly:a=6,h=3", want: KindDragonfly},
+	{spec: "dragonfly:a=8,h=4", want: KindDragonfly},
+	{spec: "dragonfly:a=8,h=4,groups=10", want: KindDragonfly}, {spec: "dragonfly:a=4,h=1", want: KindDragonfly},
+	{spec: "dragonfly:a=4,h=4", want: KindDragonfly},
+	{spec: "dragonfly:a=10,h=1,groups=6", want: KindDragonfly, may: 1},
+	{spec: "dragonfly+:l=5,s=2,p=4,h=2,groups=4", want: KindDragonflyPlus, may: 3},
 	{spec: "dragonfly:a=3,h=2", want: KindDragonfly, may: 5}, {spec: "dragonfly:a=3,h=3", want: KindDragonfly, may: 10},
 
 	{spec: "dragonfly+:h=2", want: KindDragonflyPlus}, {spec: "dragonfly+:h=1", want: KindDragonflyPlus},
-	{spec: "dragonfly+:l=8,s=8,p=8", want: KindDragonflyPlus}, {spec: "dragonfly+:l=3,s=2,p=2,groups=3", want: KindDragonflyPlus},
+	{spec: "dragonfly+:l=8,s=8,p=8", want: KindDragonflyPlus},
+	{spec: "dragonfly+:l=3,s=2,p=2,groups=3", want: KindDragonflyPlus},
 }
 
 var damages = []string{"missing-links=3%", "missing-switches=1", "missing-links=3%,missing-switches=1"}
 
-// TestFind: the kind is found of each whole fabric and of damaged ones, whatever the order of GUIDs, and coordinates and groups
-// are those of the generator.
+// TestFind: the kind is found of each whole fabric and of damaged ones, whatever the order of GUIDs, and coordinates
+// and groups are those of the generator.
 func TestFind(t *testing.T) {
 	for _, c := range generated {
 		t.Run(c.spec, func(t *testing.T) {
 			found := shuffled(t, generate(t, c.spec), 1)
 			s := Find(found)
 			t.Log(s.Seen)
-			if s.Kind != c.want || !strings.Contains(s.Seen, strings.ReplaceAll(c.want.String(), "HyperX", "a HyperX")) && !strings.HasPrefix(s.Seen, c.want.String()) {
+			if s.Kind != c.want ||
+				!strings.Contains(s.Seen, strings.ReplaceAll(c.want.String(), "HyperX", "a HyperX")) &&
+					!strings.HasPrefix(s.Seen, c.want.String()) {
 				t.Errorf("whole: %v: %s", s.Kind, s.Seen)
 			}
 			if strings.Contains(s.Seen, ";") {
@@ -85,7 +105,8 @@ func TestFind(t *testing.T) {
 					}
 					check(t, found, s, "", 5)
 				}
-				if most := max(int(count)*c.may/100, c.may/5, min(c.may, 1)); len(other) > most { // one of twenty says little of a share
+				// one of twenty says little of a share
+				if most := max(int(count)*c.may/100, c.may/5, min(c.may, 1)); len(other) > most {
 					t.Errorf("%s: %d of %d: %s", damage, len(other), count, other[0])
 				}
 			}
@@ -96,8 +117,11 @@ func TestFind(t *testing.T) {
 // TestLarge does so with large fabrics.
 func TestLarge(t *testing.T) {
 	for spec, want := range map[string]Kind{
-		"fattree:k=36": KindFatTree, "torus:dims=10x10x10": KindTorus, "mesh:dims=10x10x10": KindMesh, "dragonfly:a=12,p=6,h=6": KindDragonfly,
-		"hypercube:dim=10": KindHypercube, "hyperx:dims=16x16x4": KindHyperX, "torus:dims=4x4x4x4x4": KindHypercube, "dragonfly+:l=16,s=16,p=16,h=4": KindDragonflyPlus,
+		"fattree:k=36": KindFatTree, "torus:dims=10x10x10": KindTorus, "mesh:dims=10x10x10": KindMesh,
+		"dragonfly:a=12,p=6,h=6": KindDragonfly,
+		"hypercube:dim=10":       KindHypercube, "hyperx:dims=16x16x4": KindHyperX,
+		"torus:dims=4x4x4x4x4":          KindHypercube,
+		"dragonfly+:l=16,s=16,p=16,h=4": KindDragonflyPlus,
 	} {
 		for seed := range seeds(2, 10) {
 			for _, damage := range append(damages, "missing-links=0") {
@@ -112,8 +136,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// check compares coordinates, groups and levels with the names that the generator gives. A percentage of the switches may have
-// others, or none.
+// check compares coordinates, groups and levels with the names that the generator gives. A percentage of the switches
+// may have others, or none.
 func check(t *testing.T, found *topo.Topo, s *Shape, dims string, may int) {
 	t.Helper()
 	f := newFabric(found)
@@ -142,7 +166,8 @@ func check(t *testing.T, found *topo.Topo, s *Shape, dims string, may int) {
 		top := most(roots)
 		for sw, level := range s.Tree.Level {
 			switch word, _, _ := strings.Cut(name(found, topo.SwitchIdx(sw)), "-"); {
-			case word == "leaf" && level != 0, word == "spine" && level != top, strings.HasPrefix(word, "agg") && (level == 0 || level == top):
+			case word == "leaf" && level != 0, word == "spine" && level != top, strings.HasPrefix(word, "agg") &&
+				(level == 0 || level == top):
 				wrong++
 			}
 		}
@@ -188,7 +213,8 @@ func checkPlaces(t *testing.T, f *fabric, dims []int, at [][]int32, may int, nex
 		}
 	}
 	if without*100 > may*len(at) || wrong*100 > may*len(f.ends) {
-		t.Errorf("%v: %d of %d switches without a place, %d of %d links along no row", dims, without, len(at), wrong, len(f.ends))
+		t.Errorf("%v: %d of %d switches without a place, %d of %d links along no row", dims, without, len(at), wrong,
+			len(f.ends))
 	}
 }
 
@@ -258,7 +284,8 @@ func TestOddHosts(t *testing.T) {
 				other++ // all leaves of a subtree of two have lost hosts
 			}
 		}
-		few := len(switches(generate(t, c.spec), "")) < 60 // a host on each of a few switches more makes leaves of a share of them that counts
+		// a host on each of a few switches more makes leaves of a share of them that counts
+		few := len(switches(generate(t, c.spec), "")) < 60
 		if missed > 0 && !few || missed*10 > int(count) {
 			t.Errorf("%s: %d of %d are something else", c.spec, missed, count)
 		}
@@ -280,7 +307,8 @@ func TestReal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for seed := range seeds(3, 20) {
-		if s := Find(shuffled(t, fabric, seed)); s.Kind != KindFatTree || s.Seen != "fat tree of 2 levels: 31 leaves, 9 roots; 26 of 558 cables are missing" {
+		if s := Find(shuffled(t, fabric, seed)); s.Kind != KindFatTree ||
+			s.Seen != "fat tree of 2 levels: 31 leaves, 9 roots; 26 of 558 cables are missing" {
 			t.Errorf("%v: %s", s.Kind, s.Seen)
 		}
 	}

@@ -8,15 +8,15 @@ import (
 	"ibsm/topo"
 )
 
-// In a small torus or mesh most squares are lost where a few cables or a switch are missing. There are few sizes that so few
-// switches can have, so all are tried.
+// In a small torus or mesh most squares are lost where a few cables or a switch are missing. There are few sizes that
+// so few switches can have, so all are tried.
 
-// maxTried is the number of switches up to which all sizes are tried, and maxSteps how many places are tried for the switches in
-// one.
+// maxTried is the number of switches up to which all sizes are tried, and maxSteps how many places are tried for the
+// switches in one.
 const maxTried, maxSteps = 40, 20000
 
-// newSmall is the torus or mesh with the fewest links that has all those of a fabric, with one place at most without a switch; nil
-// if there is none. Of several it is the one in which fewer are missing between switches.
+// newSmall is the torus or mesh with the fewest links that has all those of a fabric, with one place at most without a
+// switch; nil if there is none. Of several it is the one in which fewer are missing between switches.
 func newSmall(f *fabric) *product {
 	if f.len() > maxTried || f.parts > 1 {
 		return nil
@@ -24,7 +24,8 @@ func newSmall(f *fabric) *product {
 	var models []*product
 	for places := f.len(); places <= f.len()+1; places++ {
 		for _, dims := range grids(places, dimension{size: 2, full: true}) {
-			p := &product{fabric: f, dims: dims, at: make([][]int32, f.len()), slot: slices.Repeat([]topo.SwitchIdx{topo.None}, places)}
+			p := &product{fabric: f, dims: dims, at: make([][]int32, f.len()),
+				slot: slices.Repeat([]topo.SwitchIdx{topo.None}, places)}
 			for d, step := 0, 1; d < len(dims); d++ {
 				dims[d].step = step
 				step *= dims[d].size
@@ -54,8 +55,8 @@ func newSmall(f *fabric) *product {
 	return best
 }
 
-// grids are all dimensions of so many places, each as great as least or greater. A ring of four is left out: it is the same as two
-// dimensions of two.
+// grids are all dimensions of so many places, each as great as least or greater. A ring of four is left out: it is the
+// same as two dimensions of two.
 func grids(places int, least dimension) (found [][]dimension) {
 	if places == 1 {
 		return [][]dimension{nil}
@@ -93,7 +94,8 @@ type fitter struct {
 }
 
 func newFitter(p *product, may int) *fitter {
-	f := &fitter{product: p, may: may, next: make([]uint64, len(p.slot)), place: slices.Repeat([]int{topo.None}, p.len())}
+	f := &fitter{product: p, may: may, next: make([]uint64, len(p.slot)),
+		place: slices.Repeat([]int{topo.None}, p.len())}
 	for place := range p.slot {
 		for other := range p.around(place) {
 			f.next[place] |= 1 << other

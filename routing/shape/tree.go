@@ -24,8 +24,8 @@ type ranks struct {
 	lost   int   // pairs of leaves of one tree without a way that goes up and then down
 }
 
-// leafShares: a leaf has at least a quarter of the hosts that most have; or three quarters, where leaves have so few that a host in an odd
-// place makes a leaf of a switch.
+// leafShares: a leaf has at least a quarter of the hosts that most have; or three quarters, where leaves have so few
+// that a host in an odd place makes a leaf of a switch.
 var leafShares = [...]int32{1, 3}
 
 // oddShare says how many switches may turn out to be leaves, or none: at most a quarter of the leaves.
@@ -120,8 +120,8 @@ func (r *ranks) measure() {
 	}
 }
 
-// lower makes leaves of the switches that have few hosts or none and are cabled, as leaves are, to many switches of one subtree
-// alone.
+// lower makes leaves of the switches that have few hosts or none and are cabled, as leaves are, to many switches of one
+// subtree alone.
 func (r *ranks) lower() {
 	part := disjoint.New(r.len()) // without the switches above level 1
 	for _, ends := range r.ends {
@@ -142,7 +142,9 @@ func (r *ranks) lower() {
 			continue
 		}
 		of := part.Of(int32(next[0]))
-		if len(next)*2 >= links && !slices.ContainsFunc(next, func(n topo.SwitchIdx) bool { return r.level[n] != 1 || part.Of(int32(n)) != of }) {
+		if len(next)*2 >= links && !slices.ContainsFunc(next, func(n topo.SwitchIdx) bool {
+			return r.level[n] != 1 || part.Of(int32(n)) != of
+		}) {
 			bare = append(bare, s)
 		}
 	}
@@ -184,8 +186,8 @@ func (r *ranks) count() {
 	r.lost = (pairs - r.reached()) / 2
 }
 
-// reached is the number of pairs of leaves, in both directions and with those of a leaf with itself, between which a way goes up
-// and then down.
+// reached is the number of pairs of leaves, in both directions and with those of a leaf with itself, between which a
+// way goes up and then down.
 func (r *ranks) reached() (sum int) {
 	words := (r.leaves + 63) / 64
 	to := make([]uint64, r.len()*words) // by switch: leaves below it, and then all that it has a way to
@@ -235,8 +237,8 @@ func (r *ranks) reached() (sum int) {
 	return sum
 }
 
-// refusal says why the switches are no fat tree. Three cables in a hundred may be between switches of one level, and one
-// pair of leaves in ten without a way.
+// refusal says why the switches are no fat tree. Three cables in a hundred may be between switches of one level, and
+// one pair of leaves in ten without a way.
 func (r *ranks) refusal() error {
 	cables, pairs := r.cables(), 0
 	for _, leaves := range r.trees {
@@ -250,7 +252,8 @@ func (r *ranks) refusal() error {
 	case r.leaves == 1 && len(r.ends) >= r.len():
 		return fmt.Errorf("one switch alone has hosts, and cables make circles")
 	case r.lost*10 > pairs:
-		return fmt.Errorf("between %s of %s of leaves no way goes up and then down", number(r.lost), count(pairs, "pair"))
+		return fmt.Errorf("between %s of %s of leaves no way goes up and then down", number(r.lost),
+			count(pairs, "pair"))
 	}
 	return nil
 }
@@ -286,7 +289,8 @@ func (r *ranks) seen(t *Tree) string {
 	}
 	b.WriteString(r.uplinks(t))
 	if r.flat > 0 {
-		fmt.Fprintf(&b, "; %s %s two switches of one level", count(r.flat, "cable"), verb(r.flat, "connects", "connect"))
+		fmt.Fprintf(&b, "; %s %s two switches of one level", count(r.flat, "cable"),
+			verb(r.flat, "connects", "connect"))
 	}
 	if r.lost > 0 {
 		fmt.Fprintf(&b, "; between %s of leaves no way goes up and then down", count(r.lost, "pair"))
@@ -294,7 +298,8 @@ func (r *ranks) seen(t *Tree) string {
 	return b.String()
 }
 
-// uplinks says how many cables up are missing, where most switches of a level have as many, and otherwise how many leaves have.
+// uplinks says how many cables up are missing, where most switches of a level have as many, and otherwise how many
+// leaves have.
 func (r *ranks) uplinks(t *Tree) string {
 	whole, missing := 0, 0
 	least, fullest := 0, 0 // of leaves

@@ -1,5 +1,5 @@
-// Package spread places routes: to one LID after the other, each switch takes, of several ways to the LID, the one whose fullest
-// link has the fewest routes between hosts so far.
+// Package spread places routes: to one LID after the other, each switch takes, of several ways to the LID, the one
+// whose fullest link has the fewest routes between hosts so far.
 package spread
 
 import (
@@ -62,7 +62,9 @@ func bundlesFrom(g *routing.Graph, s topo.SwitchIdx) (bundles []Bundle) {
 
 // Find is the bundle to a switch among those from another, nil if there is none.
 func Find(bundles []Bundle, to topo.SwitchIdx) *Bundle {
-	i, found := slices.BinarySearchFunc(bundles, to, func(b Bundle, to topo.SwitchIdx) int { return cmp.Compare(b.To, to) })
+	i, found := slices.BinarySearchFunc(bundles, to, func(b Bundle, to topo.SwitchIdx) int {
+		return cmp.Compare(b.To, to)
+	})
 	if !found {
 		return nil
 	}
@@ -108,7 +110,8 @@ func NewPlacer(ctx context.Context, in routing.In) (*Placer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Placer{Rows: rows, hosts: make([]uint32, count), load: make([]uint32, count<<8), fixed: make([]int32, count), by: make([]uint8, count), next: make([]topo.SwitchIdx, count)}
+	p := &Placer{Rows: rows, hosts: make([]uint32, count), load: make([]uint32, count<<8), fixed: make([]int32, count),
+		by: make([]uint8, count), next: make([]topo.SwitchIdx, count)}
 	for _, e := range in.Topo.EndPorts {
 		if s := in.Topo.SwitchOf(e); s != topo.None && in.Topo.IsHost(e) {
 			p.hosts[s]++
@@ -133,7 +136,8 @@ func (p *Placer) Begin(t topo.SwitchIdx, dests []routing.Dest) {
 	}
 }
 
-// Fix gives a switch its only way for all LIDs at the switch in hand, if the rest of the way is the same for all of them.
+// Fix gives a switch its only way for all LIDs at the switch in hand, if the rest of the way is the same for all of
+// them.
 func (p *Placer) Fix(s topo.SwitchIdx, ways []Way) bool {
 	if len(ways) != 1 || !p.Fixed(ways[0].To) {
 		return false
@@ -162,11 +166,12 @@ func (p *Placer) Load() []uint32 { return p.load }
 // Turn turns to one of the LIDs of a destination.
 func (p *Placer) Turn(d *routing.Dest, lid mad.LID) { p.lid, p.base, p.weighs = lid, d.Base, d.Weighs }
 
-// Next is the switch that packets to the LID in hand go on to from a switch that has its way, None at the end. That of a fixed switch is
-// known for all LIDs.
+// Next is the switch that packets to the LID in hand go on to from a switch that has its way, None at the end. That of
+// a fixed switch is known for all LIDs.
 func (p *Placer) Next(s topo.SwitchIdx) topo.SwitchIdx { return p.next[s] }
 
-// Place gives a switch one of some ways to the LID in hand, of which there must be one. The switches that they lead to have theirs.
+// Place gives a switch one of some ways to the LID in hand, of which there must be one. The switches that they lead to
+// have theirs.
 func (p *Placer) Place(s topo.SwitchIdx, ways []Way) {
 	best := ways[0]
 	if len(ways) > 1 {

@@ -10,8 +10,8 @@ import (
 	"ibsm/topo"
 )
 
-// TestEven: on a full mesh of four switches with two ways to each destination the placer counts routes as they are, and spreads
-// them evenly; the LIDs of a port have different ways.
+// TestEven: on a full mesh of four switches with two ways to each destination the placer counts routes as they are, and
+// spreads them evenly; the LIDs of a port have different ways.
 func TestEven(t *testing.T) {
 	in := routingtest.Problem(t, "hyperx:dims=4,hosts=3")
 	in.LIDs = topo.SequentialLIDs(in.Topo, 1)

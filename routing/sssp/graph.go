@@ -95,7 +95,8 @@ func (g *graph) release(c, on int32, paths uint64) {
 // looks is how many channels a search goes through before it looks at its context.
 const looks = 256
 
-// findLoop searches for a loop, from where the last search ended, and reports whether there is one. When ctx is done it finds none.
+// findLoop searches for a loop, from where the last search ended, and reports whether there is one. When ctx is done it
+// finds none.
 func (g *graph) findLoop(ctx context.Context) bool {
 	if !g.searched {
 		g.searched, g.restart = true, g.root

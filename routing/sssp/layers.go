@@ -60,7 +60,9 @@ const linkWork = 4
 type TooFewLanes struct{ Lanes int }
 
 func (e *TooFewLanes) Error() string {
-	return fmt.Sprintf("more than %d lanes are needed to keep routes free of credit loops: the links between switches have %[1]d", e.Lanes)
+	return fmt.Sprintf(
+		"more than %d lanes are needed to keep routes free of credit loops: the links between switches have %[1]d",
+		e.Lanes)
 }
 
 // canMap reports whether a port takes part: hosts and switches that have SL to VL mapping tables.
@@ -154,7 +156,8 @@ func (a *assignment) assign(ctx context.Context, lanes int) (*routing.SLs, error
 	}
 	count, needed := make([]uint64, lanes), 1
 	count[0] = a.paths
-	moves, check := 0, 1 // dependencies taken away, and after how many the last layer is looked at: twice as many each time
+	// dependencies taken away, and after how many the last layer is looked at: twice as many each time
+	moves, check := 0, 1
 	for i := 0; i < lanes-1; i++ {
 		for layers[i].findLoop(ctx) {
 			needed = i + 2

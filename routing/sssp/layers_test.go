@@ -19,7 +19,9 @@ import (
 // TestOpenSMDeadlockFree compares with OpenSM the tables, how many lanes are needed, how many paths
 // each layer has, and the layer of the path between each two hosts.
 func TestOpenSMDeadlockFree(t *testing.T) {
-	for _, spec := range []string{"fattree:k=4", "hyperx", "dragonfly", "torus:dims=4x4x4,hosts=1", "torus:dims=5x5,hosts=2", "random:switches=40,degree=4,hosts=1,seed=5", "random:switches=30,degree=4,hosts=2,seed=6"} {
+	for _, spec := range []string{"fattree:k=4", "hyperx", "dragonfly", "torus:dims=4x4x4,hosts=1",
+		"torus:dims=5x5,hosts=2", "random:switches=40,degree=4,hosts=1,seed=5",
+		"random:switches=30,degree=4,hosts=2,seed=6"} {
 		t.Run(spec, func(t *testing.T) {
 			file := routingtest.File(t, spec)
 			run := routingtest.OpenSM(t, file, "dfsssp")
@@ -37,7 +39,8 @@ func TestOpenSMDeadlockFree(t *testing.T) {
 			if tables.SLs, err = a.assign(t.Context(), 8); err != nil {
 				t.Fatal(err)
 			}
-			if needed := regexp.MustCompile(`Virtual Lanes needed: (\d+)`).FindStringSubmatch(run.Log); needed == nil || needed[1] != strconv.Itoa(len(a.count)) {
+			if needed := regexp.MustCompile(`Virtual Lanes needed: (\d+)`).FindStringSubmatch(run.Log); needed == nil ||
+				needed[1] != strconv.Itoa(len(a.count)) {
 				t.Errorf("%d lanes are needed, OpenSM %q", len(a.count), needed)
 			}
 			for i, count := range a.count {
@@ -59,7 +62,8 @@ func TestOpenSMDeadlockFree(t *testing.T) {
 				compared++
 				if got := tables.SLs.Of(path[0], path[1]); layer(got) != layer(theirs) {
 					if differ++; differ < 10 {
-						t.Errorf("from LID %v to LID %v: SL %d, OpenSM %d; layers begin at %v", path[0], path[1], got, theirs, base)
+						t.Errorf("from LID %v to LID %v: SL %d, OpenSM %d; layers begin at %v", path[0], path[1], got,
+							theirs, base)
 					}
 				}
 			}
@@ -72,7 +76,9 @@ func TestOpenSMDeadlockFree(t *testing.T) {
 // mustBeFree fails the test if the routes between hosts have a credit loop.
 func mustBeFree(t *testing.T, run *routingtest.Run, tables *routing.Tables) {
 	t.Helper()
-	r, err := creditloop.Find(t.Context(), creditloop.In{Topo: run.Topo, LIDs: run.LIDs, Forwarding: routing.NewForwarding(run.Topo, run.LIDs, tables), SLs: tables.SLs, Traffic: creditloop.BetweenHosts})
+	r, err := creditloop.Find(t.Context(),
+		creditloop.In{Topo: run.Topo, LIDs: run.LIDs, Forwarding: routing.NewForwarding(run.Topo, run.LIDs, tables),
+			SLs: tables.SLs, Traffic: creditloop.BetweenHosts})
 	if err != nil || r.Loop != nil {
 		t.Errorf("%v; loop %+v", err, r.Loop)
 	}
@@ -85,7 +91,8 @@ func TestTooFewLanes(t *testing.T) {
 	for p := range in.Lanes {
 		in.Lanes[p] = 2
 	}
-	if _, err := NewDeadlockFree(Settings{})(t.Context(), in); err == nil || !strings.Contains(err.Error(), "the links between switches have 2") {
+	if _, err := NewDeadlockFree(Settings{})(t.Context(), in); err == nil ||
+		!strings.Contains(err.Error(), "the links between switches have 2") {
 		t.Errorf("%v", err)
 	}
 }

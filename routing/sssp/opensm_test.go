@@ -31,7 +31,9 @@ func TestOpenSM(t *testing.T) {
 		{"random:switches=30,degree=4,hosts=2,seed=4", 0},
 		{"random:switches=30,degree=4,hosts=2,seed=5", 1},
 	} {
-		t.Run(fmt.Sprintf("%s lmc %d", c.spec, c.lmc), func(t *testing.T) { compare(t, routingtest.File(t, c.spec), c.lmc) })
+		t.Run(fmt.Sprintf("%s lmc %d", c.spec, c.lmc), func(t *testing.T) {
+			compare(t, routingtest.File(t, c.spec), c.lmc)
+		})
 	}
 	for _, file := range routingtest.Files(t) {
 		t.Run(file[strings.LastIndex(file, "/")+1:], func(t *testing.T) { compare(t, file, 0) })

@@ -62,9 +62,11 @@ const infinite = uint64(1) << 62
 // newSearch is a search over edges, which are in the order of the vertices and ports that they come from. An
 // empty link has a weight.
 func newSearch(vertices int, edges []edge, link uint64) search {
-	s := search{edges: make([]edge, len(edges)), from: make([]int32, len(edges)), in: make([]int32, vertices+1), out: make([][]way, vertices),
+	s := search{edges: make([]edge, len(edges)), from: make([]int32, len(edges)), in: make([]int32, vertices+1),
+		out:    make([][]way, vertices),
 		weight: slices.Repeat([]uint64{link}, len(edges)), link: link,
-		rows: rows{home: unreached, row: make([]int32, vertices), ways: make([]way, len(edges)+1)}, heap: heap.New(vertices + 1), behind: make([]uint64, vertices), turn: make([]int32, vertices),
+		rows: rows{home: unreached, row: make([]int32, vertices), ways: make([]way, len(edges)+1)},
+		heap: heap.New(vertices + 1), behind: make([]uint64, vertices), turn: make([]int32, vertices),
 		distance: make([]uint64, vertices), by: make([]int32, vertices)}
 	for _, e := range edges {
 		s.in[e.to+1]++
@@ -204,7 +206,8 @@ func (s *search) byHeap(v int32, endPort bool, count int) (missed int32) {
 		}
 		s.taken = append(s.taken, v)
 		for _, w := range s.out[v] {
-			if sum := d + s.weight[w.edge]; sum < s.distance[w.vertex] && r.row[w.vertex] <= last { // never of one that was taken before
+			// never of one that was taken before
+			if sum := d + s.weight[w.edge]; sum < s.distance[w.vertex] && r.row[w.vertex] <= last {
 				s.distance[w.vertex], s.by[w.vertex] = sum, w.edge
 				s.heap.Lower(w.vertex, sum)
 			}

@@ -11,8 +11,10 @@ import (
 // wants the same tables.
 func TestRows(t *testing.T) {
 	for _, spec := range []string{
-		"fattree:k=4", "fattree:k=8", "fattree:k=12,missing-links=5%", "fattree:k=16,missing-links=3%", "torus:dims=5x4x3", "mesh:dims=4x4x4,missing-links=10%",
-		"hyperx", "dragonfly", "random:switches=150,degree=4,hosts=2,seed=5", "random:switches=60,degree=3,hosts=5,seed=6",
+		"fattree:k=4", "fattree:k=8", "fattree:k=12,missing-links=5%", "fattree:k=16,missing-links=3%",
+		"torus:dims=5x4x3", "mesh:dims=4x4x4,missing-links=10%",
+		"hyperx", "dragonfly", "random:switches=150,degree=4,hosts=2,seed=5",
+		"random:switches=60,degree=3,hosts=5,seed=6",
 	} {
 		t.Run(spec, func(t *testing.T) {
 			in := routingtest.Problem(t, spec)

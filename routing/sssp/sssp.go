@@ -54,7 +54,8 @@ func (n *network) place(ctx context.Context, list []topo.PortIdx) (*routing.Tabl
 			}
 			if v := n.search.find(n.vertex[home], egress != 0); v != unreached {
 				node := &n.Topo.Nodes[n.Topo.Switches[n.switches[v]]]
-				return nil, fmt.Errorf("%w: switch %v %q cannot be reached from all others", ErrSplit, node.GUID, node.Desc.String())
+				return nil, fmt.Errorf("%w: switch %v %q cannot be reached from all others", ErrSplit, node.GUID,
+					node.Desc.String())
 			}
 			n.fill(rows, n.LIDs.Base[p]+mad.LID(i), egress)
 			n.search.weigh(n.lids)
@@ -78,7 +79,8 @@ func newNetwork(in routing.In, s Settings) *network {
 	g := routing.NewGraphOf(t, func(p topo.PortIdx) bool {
 		return !t.Ports[p].Unhealthy && !(s.AvoidThrottled && routing.Throttled(t, p))
 	})
-	n := &network{In: in, switches: routing.SwitchesByGUID(t), vertex: make([]int32, g.Len()), lids: make([]uint64, g.Len())}
+	n := &network{In: in, switches: routing.SwitchesByGUID(t), vertex: make([]int32, g.Len()),
+		lids: make([]uint64, g.Len())}
 	for v, s := range n.switches {
 		n.vertex[s] = int32(v)
 	}

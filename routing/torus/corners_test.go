@@ -18,7 +18,8 @@ func TestCubeIsSymmetric(t *testing.T) {
 			if missing>>s.known[0]&1+missing>>s.known[1]&1+missing>>s.known[2]&1 > 0 || missing>>s.to&1 == 0 {
 				t.Errorf("%08b: step %+v is not from known corners to a missing one", missing, s)
 			}
-			if bits.OnesCount8(uint8(s.known[0]^s.known[1])) != 1 || bits.OnesCount8(uint8(s.known[1]^s.known[2])) != 1 || bits.OnesCount8(uint8(near)) != 2 {
+			if bits.OnesCount8(uint8(s.known[0]^s.known[1])) != 1 ||
+				bits.OnesCount8(uint8(s.known[1]^s.known[2])) != 1 || bits.OnesCount8(uint8(near)) != 2 {
 				t.Errorf("%08b: corners %v are not in a row", missing, s.known)
 			}
 			want := s.known[0] ^ s.known[1] ^ s.known[2]
@@ -44,7 +45,8 @@ func TestCubeIsSymmetric(t *testing.T) {
 				}
 				want := map[step]bool{}
 				for _, s := range cubeSteps[uint8(missing)] {
-					want[step{[3]int{corner(s.known[0]), corner(s.known[1]), corner(s.known[2])}, corner(s.to), s.away}.eitherWay()] = true
+					want[step{[3]int{corner(s.known[0]), corner(s.known[1]), corner(s.known[2])}, corner(s.to),
+						s.away}.eitherWay()] = true
 				}
 				got := map[step]bool{}
 				for _, s := range cubeSteps[uint8(image)] {
@@ -103,7 +105,8 @@ func TestDeadlocks(t *testing.T) {
 func TestLeastLanes(t *testing.T) {
 	in := routingtest.Problem(t, "mesh:dims=1x3,hosts=2")
 	in.Lanes = make([]uint8, len(in.Topo.Ports))
-	for _, c := range []struct{ link, end, switches, ends uint8 }{{8, 8, 8, 8}, {8, 2, 8, 2}, {4, 15, 4, 15}, {0, 0, 15, 15}} {
+	for _, c := range []struct{ link, end, switches, ends uint8 }{{8, 8, 8, 8}, {8, 2, 8, 2}, {4, 15, 4, 15},
+		{0, 0, 15, 15}} {
 		for p := range in.Lanes {
 			in.Lanes[p] = 15
 		}

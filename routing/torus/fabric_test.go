@@ -37,7 +37,9 @@ func (f fabric) String() string {
 			text += " open " + axes[dim:dim+1]
 		}
 	}
-	return text + fmt.Sprintf(" cables %d hosts %d gone %v lost %d less %d extra %d lmc %d shift %d seeds %d %q %s seed %d", f.cables, f.hosts, f.gone, f.lost, f.less, f.extra, f.lmc, f.shift, f.seeds, f.options, f.settings, f.seed)
+	return text + fmt.Sprintf(
+		" cables %d hosts %d gone %v lost %d less %d extra %d lmc %d shift %d seeds %d %q %s seed %d", f.cables,
+		f.hosts, f.gone, f.lost, f.less, f.extra, f.lmc, f.shift, f.seeds, f.options, f.settings, f.seed)
 }
 
 // built is a fabric as files for ibsim and OpenSM.
@@ -96,7 +98,8 @@ func (f *fabric) build(t testing.TB) built {
 		for dim, n := range f.dims {
 			to := at
 			to[dim] = (at[dim] + 1) % n
-			if n > 1 && switches[at] != nil && switches[to] != nil && !(f.open[dim] && to[dim] == 0) && !(n == 2 && to[dim] == 0) {
+			if n > 1 && switches[at] != nil && switches[to] != nil && !(f.open[dim] && to[dim] == 0) &&
+				!(n == 2 && to[dim] == 0) {
 				links = append(links, link{switches[at], switches[to]})
 			}
 		}

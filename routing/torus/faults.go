@@ -81,7 +81,8 @@ func (g *grid) ringFaults(at [3]int, dim int) (faults []Fault) {
 	}
 	ring := fmt.Sprintf("in %c ring at %s", axes[dim], strings.Join(places, "  "))
 	if begin != end {
-		faults = append(faults, Fault{0x4e32 + 2*dim, fmt.Sprintf("strange failures %s b2g_cnt %d g2b_cnt %d", ring, begin, end)})
+		faults = append(faults,
+			Fault{0x4e32 + 2*dim, fmt.Sprintf("strange failures %s b2g_cnt %d g2b_cnt %d", ring, begin, end)})
 	}
 	if begin > 1 {
 		faults = append(faults, Fault{0x4e33 + 2*dim, "disjoint failures " + ring})

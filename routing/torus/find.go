@@ -8,8 +8,8 @@ import (
 	"ibsm/topo"
 )
 
-// seed puts the switches whose places are known into the torus, or else those of the first seed of which all are in the subnet into the torus, and
-// returns which one that is.
+// seed puts the switches whose places are known into the torus, or else those of the first seed of which all are in the
+// subnet into the torus, and returns which one that is.
 func (g *grid) seed(t *topo.Topo) (int, error) {
 	for sw, at := range g.Settings.places {
 		g.install(at, topo.SwitchIdx(sw))
@@ -34,7 +34,8 @@ func (g *grid) seed(t *topo.Topo) (int, error) {
 		}
 		return n, nil
 	}
-	return 0, refuse("verify_setup: ERR 4E30", "Every configured torus seed has at least one switch missing in fabric"+see)
+	return 0, refuse("verify_setup: ERR 4E30", "Every configured torus seed has at least one switch missing in fabric"+
+		see)
 }
 
 // present reports whether all switches of a seed are in the subnet.
@@ -198,7 +199,9 @@ func (g *grid) settle(t *topo.Topo) error {
 		}
 		if placed[c.sw] {
 			return &routing.Refused{
-				Reason: fmt.Sprintf("Invalid topology discovery. Verify torus-2QoS.conf contents: switch %s has two places, %v is one", g.name(t, c), at),
+				Reason: fmt.Sprintf(
+					"Invalid topology discovery. Verify torus-2QoS.conf contents: switch %s has two places, %v is one",
+					g.name(t, c), at),
 				OpenSM: "link_srcsink: ERR 4E1C: Invalid topology discovery. Verify torus-2QoS.conf contents.",
 			}
 		}
@@ -217,8 +220,11 @@ func (g *grid) settle(t *topo.Topo) error {
 					number++
 				}
 				return &routing.Refused{
-					Reason: fmt.Sprintf("exceeded port group max port count (%d): switch %s has more end ports, with its own port 0; see portgroup_max_ports in torus-2QoS.conf(5)", g.PortGroupMax, g.name(t, c)),
-					OpenSM: fmt.Sprintf("link_srcsink: ERR %X: exceeded port group max port count (%d): switch GUID %#04x", number, g.PortGroupMax, uint64(c.guid(t))),
+					Reason: fmt.Sprintf(
+						"exceeded port group max port count (%d): switch %s has more end ports, with its own port 0; see portgroup_max_ports in torus-2QoS.conf(5)", g.PortGroupMax, g.name(t, c)),
+					OpenSM: fmt.Sprintf(
+						"link_srcsink: ERR %X: exceeded port group max port count (%d): switch GUID %#04x", number,
+						g.PortGroupMax, uint64(c.guid(t))),
 				}
 			}
 			c.ends = append(c.ends, uint8(num))

@@ -32,7 +32,8 @@ func newCables(t *topo.Topo) *cables {
 			c.to[s][num].peer = topo.None
 			p := t.Port(n, uint8(num))
 			peer := t.Ports[p].Peer
-			if num == 0 || peer == topo.None || peer == p || t.Ports[p].Unhealthy || t.Ports[peer].Unhealthy || t.Ports[peer].Num > maxPort {
+			if num == 0 || peer == topo.None || peer == p || t.Ports[p].Unhealthy || t.Ports[peer].Unhealthy ||
+				t.Ports[peer].Num > maxPort {
 				continue
 			}
 			if to := t.Nodes[t.Ports[peer].Node].Switch; to != topo.None {

@@ -73,7 +73,9 @@ func lanes(in routing.In) (switches, ends uint8) {
 // enough refuses links between switches that have too few lanes.
 func enough(switches uint8) error {
 	if switches < 2 {
-		return refuse("verify_setup: ERR 4E48", fmt.Sprintf("Too few data VLs to support torus routing without credit loops (have switchport %d need 2)", switches))
+		return refuse("verify_setup: ERR 4E48",
+			fmt.Sprintf("Too few data VLs to support torus routing without credit loops (have switchport %d need 2)",
+				switches))
 	}
 	return nil
 }

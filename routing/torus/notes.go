@@ -19,7 +19,8 @@ func discover(s *Settings, t *topo.Topo) (*grid, error) {
 				const words = "port_order configured using port %d, but only %d ports in switch"
 				return nil, &routing.Refused{
 					Reason: fmt.Sprintf(words+" %v %q", p, node.NumPorts, node.GUID, node.Desc.String()),
-					OpenSM: fmt.Sprintf("verify_setup: ERR 4E21: "+words+" w/ GUID %#04x", p, node.NumPorts, uint64(node.GUID)),
+					OpenSM: fmt.Sprintf("verify_setup: ERR 4E21: "+words+" w/ GUID %#04x", p, node.NumPorts,
+						uint64(node.GUID)),
 				}
 			}
 		}
@@ -50,7 +51,8 @@ func (g *grid) notes(t *topo.Topo, list []hung, switches, ends uint8) (notes []s
 	for _, c := range g.order {
 		placed += len(c.ends) - 1
 	}
-	note("Found fabric w/ %d links, %d switches, %d CA ports, minimum data VLs: endport %d, switchport %d", g.cables.links+hosts, len(t.Switches), hosts, ends, switches)
+	note("Found fabric w/ %d links, %d switches, %d CA ports, minimum data VLs: endport %d, switchport %d",
+		g.cables.links+hosts, len(t.Switches), hosts, ends, switches)
 	const few = "Warning: Too few data VLs to support torus routing with "
 	if switches < 4 {
 		note(few+"a failed switch without credit loops (have switchport %d need 4)", switches)
@@ -66,12 +68,14 @@ func (g *grid) notes(t *topo.Topo, list []hung, switches, ends uint8) (notes []s
 	if g.from > 0 {
 		by = fmt.Sprintf("backup #%d", g.from)
 	}
-	note("Using torus seed configured as %s (seed sw %d,%d,%d GUID %v)", by, seed.at[0], seed.at[1], seed.at[2], seed.guid(t))
+	note("Using torus seed configured as %s (seed sw %d,%d,%d GUID %v)", by, seed.at[0], seed.at[1], seed.at[2],
+		seed.guid(t))
 	kind := "torus"
 	if g.Mesh == [3]bool{true, true, true} {
 		kind = "mesh"
 	}
-	note("Built %d x %d x %d %s w/ %d links, %d switches, %d CA ports", g.Radix[0], g.Radix[1], g.Radix[2], kind, g.linked+placed, len(g.order), placed)
+	note("Built %d x %d x %d %s w/ %d links, %d switches, %d CA ports", g.Radix[0], g.Radix[1], g.Radix[2], kind,
+		g.linked+placed, len(g.order), placed)
 	if g.full != nil {
 		note("exceeded port group max port count (%d): switch GUID %v", g.PortGroupMax, g.full.guid(t))
 	}
@@ -101,12 +105,16 @@ func (g *grid) unplaced(t *topo.Topo, list []hung) (notes []string) {
 	for s, n := range t.Switches {
 		for num, l := range g.cables.to[s] {
 			if l.peer > topo.SwitchIdx(s) || l.peer == topo.SwitchIdx(s) && int(l.port) > num {
-				notes = append(notes, fmt.Sprintf("Found non-torus fabric link: sw GUID %v port %d <-> sw GUID %v port %d", t.Nodes[n].GUID, num, t.Nodes[t.Switches[l.peer]].GUID, l.port))
+				notes = append(notes,
+					fmt.Sprintf("Found non-torus fabric link: sw GUID %v port %d <-> sw GUID %v port %d",
+						t.Nodes[n].GUID, num, t.Nodes[t.Switches[l.peer]].GUID, l.port))
 			}
 		}
 	}
 	for _, h := range list {
-		notes = append(notes, fmt.Sprintf("Found non-torus fabric switch: sw GUID %v has no place, all its packets take its port %d", t.Nodes[t.Switches[h.sw]].GUID, h.up))
+		notes = append(notes,
+			fmt.Sprintf("Found non-torus fabric switch: sw GUID %v has no place, all its packets take its port %d",
+				t.Nodes[t.Switches[h.sw]].GUID, h.up))
 	}
 	return notes
 }
@@ -123,7 +131,8 @@ func (g *grid) gaps(t *topo.Topo) (notes []string) {
 			dim, radix := d/2, g.Radix[d/2]
 			end := g.Mesh[dim] && at[dim] == d%2*(radix-1)
 			if next == nil && radix > 1 && !end {
-				notes = append(notes, fmt.Sprintf("Missing torus %c%c link on switch %d,%d,%d GUID %v", "-+"[d%2], axes[dim], at[0], at[1], at[2], c.guid(t)))
+				notes = append(notes, fmt.Sprintf("Missing torus %c%c link on switch %d,%d,%d GUID %v", "-+"[d%2],
+					axes[dim], at[0], at[1], at[2], c.guid(t)))
 			}
 		}
 	}

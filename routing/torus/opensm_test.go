@@ -52,8 +52,8 @@ var contradicting = []fabric{
 	{dims: [3]int{2, 2, 2}, cables: 1, hosts: 1, settings: "torus 99 99 5"},
 }
 
-// TestContradicts: with a file that does not say how switches are cabled, ibsm refuses the subnet where OpenSM does, and otherwise has its
-// tables.
+// TestContradicts: with a file that does not say how switches are cabled, ibsm refuses the subnet where OpenSM does,
+// and otherwise has its tables.
 func TestContradicts(t *testing.T) {
 	some := contradicting
 	if os.Getenv("IBSM_PROOF") == "" {
@@ -129,7 +129,9 @@ func compareWithOpenSM(t *testing.T, f fabric) {
 	if routes, err := verify.Check(t.Context(), 0, run.Topo, run.LIDs, tables, nil); err != nil || routes.Bad() > 0 {
 		t.Errorf("routes: %v, %v", routes.Count, err)
 	}
-	report, err := creditloop.Find(t.Context(), creditloop.In{Topo: run.Topo, LIDs: run.LIDs, Forwarding: routing.NewForwarding(run.Topo, run.LIDs, tables), SLs: tables.SLs, Maps: tables.SLs.Maps, Traffic: creditloop.All})
+	report, err := creditloop.Find(t.Context(),
+		creditloop.In{Topo: run.Topo, LIDs: run.LIDs, Forwarding: routing.NewForwarding(run.Topo, run.LIDs, tables),
+			SLs: tables.SLs, Maps: tables.SLs.Maps, Traffic: creditloop.All})
 	if err != nil || report.Loop != nil || len(report.Findings) > 0 {
 		t.Errorf("credit loop %v, findings %v, %v", report.Loop, report.Findings, err)
 	}

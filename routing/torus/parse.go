@@ -23,7 +23,8 @@ const see = "! See torus-2QoS.conf(5)"
 // other characters after it, or a seed contradicts itself; OpenSM does not look at these. Settings
 // are nil with errors.
 func Parse(file string, text []byte) (s *Settings, warnings, errors diag.List) {
-	p := &parser{s: &Settings{PortGroupMax: defaultPortGroupMax, MaxChanges: defaultMaxChanges}, at: diag.Position{File: file}}
+	p := &parser{s: &Settings{PortGroupMax: defaultPortGroupMax, MaxChanges: defaultMaxChanges},
+		at: diag.Position{File: file}}
 	if len(text) > MaxFile {
 		p.errors.Add(p.at, "the file is longer than %d bytes", MaxFile)
 		return nil, nil, p.errors
@@ -133,7 +134,8 @@ func (p *parser) topology(mesh bool) {
 			p.fail("missing required torus size specification! Expected the radix of %c, at least 1, with t or m after it for a ring or an open row", axes[dim])
 			return
 		}
-		p.s.Radix[dim], p.s.Mesh[dim] = int(min(n, 1<<16)), open || n == 2 // a ring of two is a row with twice the links
+		// a ring of two is a row with twice the links
+		p.s.Radix[dim], p.s.Mesh[dim] = int(min(n, 1<<16)), open || n == 2
 	}
 	if product := p.s.Radix[0] * p.s.Radix[1] * p.s.Radix[2]; product > int(mad.MaxUnicastLID) {
 		p.at = p.size
@@ -227,7 +229,8 @@ func (p *parser) dateline(dim int) {
 // finish checks what can be known without a subnet.
 func (p *parser) finish() {
 	if p.size.Line == 0 {
-		p.errors.Add(diag.Position{File: p.at.File, Line: max(p.at.Line, 1), Col: 1}, "missing required torus size specification! Expected torus or mesh, and three radices")
+		p.errors.Add(diag.Position{File: p.at.File, Line: max(p.at.Line, 1), Col: 1},
+			"missing required torus size specification! Expected torus or mesh, and three radices")
 		return
 	}
 	if p.s.Radix == [3]int{1, 1, 1} {
@@ -251,11 +254,14 @@ func (p *parser) checkSeed(n int) {
 		negative, positive := seed.Links[2*dim], seed.Links[2*dim+1]
 		switch {
 		case p.s.needsBoth(dim) && positive == nil:
-			p.errors.Add(p.seeds[n], "Positive %c direction link required for topology seed configuration since radix == 4"+see, axes[dim])
+			p.errors.Add(p.seeds[n],
+				"Positive %c direction link required for topology seed configuration since radix == 4"+see, axes[dim])
 		case p.s.needsBoth(dim) && negative == nil:
-			p.errors.Add(p.seeds[n], "Negative %c direction link required for topology seed configuration since radix == 4"+see, axes[dim])
+			p.errors.Add(p.seeds[n],
+				"Negative %c direction link required for topology seed configuration since radix == 4"+see, axes[dim])
 		case radix > 1 && positive == nil && negative == nil:
-			p.errors.Add(p.seeds[n], "Positive or negative %c direction link required for topology seed configuration"+see, axes[dim])
+			p.errors.Add(p.seeds[n], "Positive or negative %c direction link required for topology seed configuration"+
+				see, axes[dim])
 		}
 		for direction := 2 * dim; direction < 2*dim+2; direction++ {
 			switch l := seed.Links[direction]; {
@@ -263,9 +269,13 @@ func (p *parser) checkSeed(n int) {
 			case first < 0:
 				first = direction
 			case l.From != seed.Links[first].From && first/2 == dim:
-				p.errors.Add(p.links[n][direction], "Positive/negative %c direction links for topology seed do not share a common switch"+see, axes[dim])
+				p.errors.Add(p.links[n][direction],
+					"Positive/negative %c direction links for topology seed do not share a common switch"+see,
+					axes[dim])
 			case l.From != seed.Links[first].From:
-				p.errors.Add(p.links[n][direction], "%c and %c direction links for topology seed do not share a common switch"+see, axes[first/2], axes[dim])
+				p.errors.Add(p.links[n][direction],
+					"%c and %c direction links for topology seed do not share a common switch"+see, axes[first/2],
+					axes[dim])
 			}
 		}
 	}

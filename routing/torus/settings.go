@@ -25,8 +25,8 @@ type Settings struct {
 	places [][3]int
 }
 
-// FromGrid are settings for one subnet, of which it is known where each switch is. The error says why the engine does not route such a
-// subnet.
+// FromGrid are settings for one subnet, of which it is known where each switch is. The error says why the engine does
+// not route such a subnet.
 func FromGrid(g *shape.Grid) (*Settings, error) {
 	s := &Settings{Radix: [3]int{1, 1, 1}, PortGroupMax: maxPort, MaxChanges: defaultMaxChanges}
 	if len(g.Dims) > len(s.Radix) {

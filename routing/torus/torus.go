@@ -17,7 +17,8 @@ import (
 func New(s *Settings) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
 		if s == nil {
-			return nil, errors.New("no file describes the torus (torus_config): write one, or choose auto, which needs none")
+			return nil, errors.New(
+				"no file describes the torus (torus_config): write one, or choose auto, which needs none")
 		}
 		switches, ends := lanes(in)
 		if err := enough(switches); err != nil {
@@ -51,6 +52,7 @@ func New(s *Settings) routing.Engine {
 			return nil, err
 		}
 		sls.Maps = g.maps(in.Topo, switches, ends)
-		return &routing.Tables{LFT: rows, Top: in.LIDs.Top, SLs: sls, Trunk: trunk, Notes: g.notes(in.Topo, list, switches, ends), Places: g.placed()}, nil
+		return &routing.Tables{LFT: rows, Top: in.LIDs.Top, SLs: sls, Trunk: trunk,
+			Notes: g.notes(in.Topo, list, switches, ends), Places: g.placed()}, nil
 	}
 }

@@ -17,7 +17,8 @@ import (
 func (g *grid) trunk(t *topo.Topo) (*routing.Trunk, error) {
 	root := g.root()
 	if root == nil {
-		return nil, errors.New("no switch can be the root of the multicast tree: those in the middle of each plane have a gap in their row or column")
+		return nil, errors.New(
+			"no switch can be the root of the multicast tree: those in the middle of each plane have a gap in their row or column")
 	}
 	tree := &routing.Trunk{Root: root.sw, Up: make([]routing.TrunkLink, len(t.Switches))}
 	for s := range tree.Up {

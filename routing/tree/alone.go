@@ -16,14 +16,15 @@ type hostPlace struct {
 	lid  mad.LID // of a port whose host has no other
 }
 
-// mostSpines is how many switches the ports of a host are reached over at most where each rail has one leaf. More of them, and flows of shifts among
-// all hosts meet more where adapters are missing.
+// mostSpines is how many switches the ports of a host are reached over at most where each rail has one leaf. More of
+// them, and flows of shifts among all hosts meet more where adapters are missing.
 const mostSpines = 4
 
-// numberAlone numbers the ports of rails that are each alone on one leaf, as in a fabric of one unit, by base LID, and counts these numbers. Within
-// such rails nothing leaves the leaf: shifts among all hosts count. In these a leaf sends to one other, or, where ports are missing, to a few
-// that are next to each other. So a host has nearly the same digit on all leaves, also if it lacks a port, and those of neighbors change
-// places, so that the ports of a host are reached over different switches.
+// numberAlone numbers the ports of rails that are each alone on one leaf, as in a fabric of one unit, by base LID, and
+// counts these numbers. Within such rails nothing leaves the leaf: shifts among all hosts count. In these a leaf sends
+// to one other, or, where ports are missing, to a few that are next to each other. So a host has nearly the same digit
+// on all leaves, also if it lacks a port, and those of neighbors change places, so that the ports of a host are reached
+// over different switches.
 func (n *network) numberAlone() (numbers map[mad.LID]int, count int) {
 	var alone []*rail
 	first, placeOf := map[hostPlace]uint8{}, map[mad.LID]hostPlace{} // first: the lowest port of a leaf
@@ -59,7 +60,8 @@ func (n *network) numberAlone() (numbers map[mad.LID]int, count int) {
 		return nil, 0
 	}
 	order := slices.SortedFunc(maps.Keys(first), func(a, b hostPlace) int {
-		return cmp.Or(cmp.Compare(first[a], first[b]), cmp.Compare(a.host, b.host), cmp.Compare(a.nth, b.nth), cmp.Compare(a.lid, b.lid))
+		return cmp.Or(cmp.Compare(first[a], first[b]), cmp.Compare(a.host, b.host), cmp.Compare(a.nth, b.nth),
+			cmp.Compare(a.lid, b.lid))
 	})
 	place := map[hostPlace]int{}
 	for at, s := range order {

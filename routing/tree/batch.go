@@ -18,8 +18,8 @@ type run struct {
 	first, end int
 }
 
-// batch is the destinations to which ports are placed together by their digits, at one switch or several that are next to each other in the order of the tree.
-// It belongs to one goroutine.
+// batch is the destinations to which ports are placed together by their digits, at one switch or several that are next
+// to each other in the order of the tree. It belongs to one goroutine.
 type batch struct {
 	lids   []mad.LID // up to batchSize
 	runs   []run     // of them
@@ -99,7 +99,8 @@ func (p *placer) writeBatch() {
 	b.lids = b.lids[:0]
 }
 
-// placeSome gives switches their ports of digits to some destinations at one, and counts the routes of hosts that come by them, up to switches that need another port.
+// placeSome gives switches their ports of digits to some destinations at one, and counts the routes of hosts that come
+// by them, up to switches that need another port.
 func (p *placer) placeSome(at topo.SwitchIdx, some []destination) {
 	b, first := p.batch, len(p.batch.lids)
 	b.hosts, b.others = 0, 0

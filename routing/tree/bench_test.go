@@ -9,7 +9,8 @@ import (
 )
 
 func BenchmarkRoute(b *testing.B) {
-	for _, spec := range []string{"fattree:k=24", "fattree:k=24,missing-links=1%", "fattree:k=36", "fattree:k=36,missing-links=1%", corner} {
+	for _, spec := range []string{"fattree:k=24", "fattree:k=24,missing-links=1%", "fattree:k=36",
+		"fattree:k=36,missing-links=1%", corner} {
 		b.Run(spec, func(b *testing.B) {
 			in := routingtest.Problem(b, spec)
 			for b.Loop() {
@@ -37,7 +38,8 @@ func BenchmarkLost(b *testing.B) {
 		f.Cut(f.Cables(false)[0])
 		f.Walk(b)
 		found := f.Found(was, before)
-		for name, in := range map[string]routing.In{"afresh": {Topo: f.Topo, LIDs: f.LIDs}, "kept": {Topo: f.Topo, LIDs: f.LIDs, Base: found, Prev: found}} {
+		for name, in := range map[string]routing.In{"afresh": {Topo: f.Topo, LIDs: f.LIDs},
+			"kept": {Topo: f.Topo, LIDs: f.LIDs, Base: found, Prev: found}} {
 			b.Run(spec+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {

@@ -9,8 +9,8 @@ import (
 	"ibsm/topo"
 )
 
-// connect gives switches that have no way to a destination the one to the first leaf, if that has, and otherwise a port to a switch
-// that has. There packets go up again: hosts send none of them.
+// connect gives switches that have no way to a destination the one to the first leaf, if that has, and otherwise a port
+// to a switch that has. There packets go up again: hosts send none of them.
 func (p *placer) connect(ctx context.Context, all []destinations) error {
 	first := &all[0]
 	c := &connector{placer: p}

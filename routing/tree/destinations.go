@@ -34,9 +34,10 @@ type destination struct {
 	place    int   // in the rail
 }
 
-// destinations are those of all switches. The ports of rails are numbered rail by rail. Other hosts on leaves are numbered by type, and
-// leaf by leaf in the order of the tree, as if each leaf that has some had as many as the fullest; others by themselves. The second LID of a
-// port and those after it have the numbers of the ports after it: so shifts among the first ones meet as little as without them.
+// destinations are those of all switches. The ports of rails are numbered rail by rail. Other hosts on leaves are
+// numbered by type, and leaf by leaf in the order of the tree, as if each leaf that has some had as many as the
+// fullest; others by themselves. The second LID of a port and those after it have the numbers of the ports after it: so
+// shifts among the first ones meet as little as without them.
 func (n *network) destinations() (all []destinations) {
 	byPort, lids := n.portsBySwitch()
 	flat := make([]destination, 0, lids) // of all switches
@@ -52,7 +53,9 @@ func (n *network) destinations() (all []destinations) {
 			}
 			in := inRails[n.LIDs.Base[p]]
 			for i := range n.LIDs.Count(p) {
-				to := destination{lid: n.LIDs.Base[p] + mad.LID(i), egress: n.egress(p), host: n.Topo.IsHost(p), end: n.Topo.Nodes[n.Topo.Ports[p].Node].Type != mad.Switch, kind: kind, owner: n.ownerOf(n.LIDs.Base[p]), class: int32(n.Tenants.Class(p))}
+				to := destination{lid: n.LIDs.Base[p] + mad.LID(i), egress: n.egress(p), host: n.Topo.IsHost(p),
+					end: n.Topo.Nodes[n.Topo.Ports[p].Node].Type != mad.Switch, kind: kind,
+					owner: n.ownerOf(n.LIDs.Base[p]), class: int32(n.Tenants.Class(p))}
 				to.number, to.nth = d.count[kind], uint8(i)
 				if in.rail != nil {
 					to.number, to.numbered = in.number+i, true
@@ -133,8 +136,8 @@ func (n *network) sort(ports []topo.PortIdx) {
 	slices.SortStableFunc(ports, func(a, b topo.PortIdx) int { return cmp.Compare(places[a], places[b]) })
 }
 
-// add adds the first number of each type on a leaf, and goes on to the next leaf. The numbers of a type on a leaf are rotated, so that the
-// ports of hosts that have others elsewhere are reached by other switches than these.
+// add adds the first number of each type on a leaf, and goes on to the next leaf. The numbers of a type on a leaf are
+// rotated, so that the ports of hosts that have others elsewhere are reached by other switches than these.
 func (n *network) add(d *destinations, first, most *[nodeTypes]int) {
 	var rotations [nodeTypes]int
 	number := func(p *destination, by int) int { return first[p.kind] + (p.number+by)%most[p.kind] + int(p.nth) }
@@ -173,8 +176,8 @@ type inRail struct {
 	at, number int
 }
 
-// numberRails numbers the first destinations of the ports in rails, by base LID. Between rails some numbers are left out, so that the ports of a host
-// are reached by different switches. It returns the next number, too.
+// numberRails numbers the first destinations of the ports in rails, by base LID. Between rails some numbers are left
+// out, so that the ports of a host are reached by different switches. It returns the next number, too.
 func (n *network) numberRails() (places map[mad.LID]inRail, next int) {
 	places = map[mad.LID]inRail{}
 	alone, numbers := n.numberAlone()

@@ -11,12 +11,14 @@ import (
 	"ibsm/topo"
 )
 
-// A steady placer starts from tables that the engine computed afresh once, and from those in force. An entry of the former stays, or
-// returns, where it is a shortest way; otherwise one of the latter stays. Only what neither has is placed. So a lost link changes
-// only the routes that took it, or that have another length without it; and when it is back all is as it was. Loads are counted by
-// entries: each destination of hosts that has a port at a switch counts once there.
+// A steady placer starts from tables that the engine computed afresh once, and from those in force. An entry of the
+// former stays, or returns, where it is a shortest way; otherwise one of the latter stays. Only what neither has is
+// placed. So a lost link changes only the routes that took it, or that have another length without it; and when it is
+// back all is as it was. Loads are counted by entries: each destination of hosts that has a port at a switch counts
+// once there.
 
-// keep takes what stays from both tables. It leaves the rest without a port. Rows of the former that stay as they are become those of the result.
+// keep takes what stays from both tables. It leaves the rest without a port. Rows of the former that stay as they are
+// become those of the result.
 func (p *placer) keep(ctx context.Context, all []destinations) error {
 	p.beyond = p.newBeyond()
 	var err error
@@ -24,7 +26,8 @@ func (p *placer) keep(ctx context.Context, all []destinations) error {
 		return err
 	}
 	p.lost = newLost(routing.RowLen(p.LIDs.Top), len(p.rows))
-	k := &keeping{placer: p, all: all, lids: lidsOf(all), others: p.withoutOwner(all), index: indexOf(all), hostLIDs: hostLIDs(all, p.LIDs)}
+	k := &keeping{placer: p, all: all, lids: lidsOf(all), others: p.withoutOwner(all), index: indexOf(all),
+		hostLIDs: hostLIDs(all, p.LIDs)}
 	if k.since, err = p.newSince(ctx, all); err != nil {
 		return err
 	}
@@ -244,7 +247,8 @@ func (k *keeper) eachStale(s topo.SwitchIdx, keep func(i int32)) {
 	}
 }
 
-// connects reports whether packets to a LID come from a switch without a way to a switch with one, by a port and those of p.Base.
+// connects reports whether packets to a LID come from a switch without a way to a switch with one, by a port and those
+// of p.Base.
 func (k *keeper) connects(s topo.SwitchIdx, port uint8, lid mad.LID, at topo.SwitchIdx) bool {
 	for range routing.MaxTrace {
 		if s = k.beyond.next(s, port); s == topo.None {
@@ -266,11 +270,13 @@ func (k *keeper) row(to []topo.SwitchIdx, s topo.SwitchIdx, port int) int32 {
 	return -1
 }
 
-// beyond is where the ports of switches lead to, by switch * 256 + port: to higher ones, and to lower ones; None otherwise.
+// beyond is where the ports of switches lead to, by switch * 256 + port: to higher ones, and to lower ones; None
+// otherwise.
 type beyond struct{ higher, lower []topo.SwitchIdx }
 
 func (p *placer) newBeyond() *beyond {
-	b := &beyond{slices.Repeat([]topo.SwitchIdx{topo.None}, len(p.load)), slices.Repeat([]topo.SwitchIdx{topo.None}, len(p.load))}
+	b := &beyond{slices.Repeat([]topo.SwitchIdx{topo.None}, len(p.load)),
+		slices.Repeat([]topo.SwitchIdx{topo.None}, len(p.load))}
 	set := func(to []topo.SwitchIdx, of [][]group) {
 		for s, groups := range of {
 			for _, g := range groups {

@@ -30,7 +30,9 @@ type naive struct {
 const far = math.MaxInt / 2
 
 func naiveWays(g *routing.Graph, ranks []int32, to topo.SwitchIdx) *naive {
-	w := &naive{down: slices.Repeat([]int{far}, g.Len()), up: func(from, to topo.SwitchIdx) bool { return ranks[to] < ranks[from] }}
+	w := &naive{down: slices.Repeat([]int{far}, g.Len()), up: func(from, to topo.SwitchIdx) bool {
+		return ranks[to] < ranks[from]
+	}}
 	w.down[to] = 0
 	relax := func(cost []int, use func(s, r topo.SwitchIdx) bool) {
 		for changed := true; changed; {
@@ -89,7 +91,8 @@ func (f *steady) arrives(tracer *routing.Tracer, rows [][]uint8, s topo.SwitchId
 	return false
 }
 
-// follow routes the fabric after a change, and checks each entry. It returns why the engine refuses the fabric, if it does.
+// follow routes the fabric after a change, and checks each entry. It returns why the engine refuses the fabric, if it
+// does.
 func (f *steady) follow(t *testing.T, was *topo.Topo) (refused error) {
 	t.Helper()
 	in := routing.In{Topo: f.Topo, LIDs: f.LIDs, Base: f.Found(f.whole, f.base), Prev: f.Found(was, f.tables)}
@@ -115,9 +118,11 @@ func (f *steady) follow(t *testing.T, was *topo.Topo) (refused error) {
 				f.changed++
 			}
 			good := func(rows [][]uint8, port uint8) bool {
-				return s == home && port == egress || s != home && (leads(port) || w.any[s] == far && f.arrives(tracer, rows, s, lid))
+				return s == home && port == egress || s != home &&
+					(leads(port) || w.any[s] == far && f.arrives(tracer, rows, s, lid))
 			}
-			if good(in.Base.LFT, first) && last != first || !good(in.Base.LFT, first) && !good(in.Prev.LFT, last) && good(tables.LFT, is) {
+			if good(in.Base.LFT, first) && last != first || !good(in.Base.LFT, first) && !good(in.Prev.LFT, last) &&
+				good(tables.LFT, is) {
 				f.must++
 			}
 			switch {
@@ -138,8 +143,10 @@ func (f *steady) follow(t *testing.T, was *topo.Topo) (refused error) {
 		t.Fatal(err, report.Count)
 	}
 	since, err := verify.Check(t.Context(), 0, f.Topo, f.LIDs, tables, f.report)
-	if err != nil || since.Routes != report.Routes || since.Count != report.Count || since.Longest != report.Longest || !slices.Equal(since.Good(), report.Good()) {
-		t.Fatalf("%v: %d routes, the longest %d links, %v; all followed: %d, %d, %v", err, since.Routes, since.Longest, since.Count, report.Routes, report.Longest, report.Count)
+	if err != nil || since.Routes != report.Routes || since.Count != report.Count || since.Longest != report.Longest ||
+		!slices.Equal(since.Good(), report.Good()) {
+		t.Fatalf("%v: %d routes, the longest %d links, %v; all followed: %d, %d, %v", err, since.Routes, since.Longest,
+			since.Count, report.Routes, report.Longest, report.Count)
 	}
 	search := creditloop.In{Topo: f.Topo, LIDs: f.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs}
 	credit, err := creditloop.Find(t.Context(), search)
@@ -150,16 +157,17 @@ func (f *steady) follow(t *testing.T, was *topo.Topo) (refused error) {
 	if f.credit, err = creditloop.Find(t.Context(), search); err != nil || f.credit.Loop != nil {
 		t.Fatal(err, creditloop.Text(f.Topo, f.credit.Loop, creditloop.Description))
 	}
-	err = certificate.Check(t.Context(), certificate.In{Topo: f.Topo, LIDs: f.LIDs, Tables: tables, Hosts: true, Number: f.credit.Number})
+	err = certificate.Check(t.Context(), certificate.In{Topo: f.Topo, LIDs: f.LIDs, Tables: tables, Hosts: true,
+		Number: f.credit.Number})
 	if f.report = since; err != nil {
 		t.Fatal(err)
 	}
 	return nil
 }
 
-// TestSteady: cables, switches and hosts are lost and return at random. An entry is that of the tables computed first wherever it is
-// good; where it is not, the one in force stays if it is good. When everything is back, all is as it was. Base tables are the engine's own
-// or min-hop's, of whole and damaged trees.
+// TestSteady: cables, switches and hosts are lost and return at random. An entry is that of the tables computed first
+// wherever it is good; where it is not, the one in force stays if it is good. When everything is back, all is as it
+// was. Base tables are the engine's own or min-hop's, of whole and damaged trees.
 func TestSteady(t *testing.T) {
 	events := 60
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -170,8 +178,10 @@ func TestSteady(t *testing.T) {
 		lmc    uint8
 		engine routing.Engine
 	}{
-		{"fattree:k=8", 0, Route}, {"fattree:k=8,levels=2", 2, Route}, {"fattree:k=4,levels=4", 1, Route}, {"fattree:k=6,missing-links=5%,seed=2", 0, Route},
-		{"fattree:k=8", 0, minhop.Route}, {"fattree:k=6,missing-links=5%,seed=3", 0, minhop.Route}, {"two trees", 0, Route}, {"rails", 0, Route}, {"pods", 0, Route}, {"pods:corners=2,missing-links=3%", 1, Route},
+		{"fattree:k=8", 0, Route}, {"fattree:k=8,levels=2", 2, Route}, {"fattree:k=4,levels=4", 1, Route},
+		{"fattree:k=6,missing-links=5%,seed=2", 0, Route},
+		{"fattree:k=8", 0, minhop.Route}, {"fattree:k=6,missing-links=5%,seed=3", 0, minhop.Route},
+		{"two trees", 0, Route}, {"rails", 0, Route}, {"pods", 0, Route}, {"pods:corners=2,missing-links=3%", 1, Route},
 	} {
 		t.Run(fmt.Sprintf("%d/%s", i, c.spec), func(t *testing.T) {
 			var fabric *net.Net
@@ -228,7 +238,8 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// TestDrift: tables from which one cable after the other was lost are not much worse than those that are computed afresh then.
+// TestDrift: tables from which one cable after the other was lost are not much worse than those that are computed
+// afresh then.
 func TestDrift(t *testing.T) {
 	for _, spec := range []string{"fattree:k=8", "fattree:k=16,levels=2", "fattree:k=16"} {
 		if spec == "fattree:k=16" && os.Getenv("IBSM_PROOF") == "" {

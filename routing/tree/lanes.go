@@ -10,10 +10,11 @@ import (
 	"ibsm/topo"
 )
 
-// Paths that go up and then down are on lane 0, where they close no credit loop. Those that turn are on the next lane where they close none with each other, in both
-// directions between two switches on the same one. If each is full, or there is one lane only, they are on lane 0, as far as they close none
-// there. If too many turn at too many places for that, they turn at fewer: of ways that turn at one switch only, and are on a lane of their own,
-// none closes a loop in a tree, and in most trees none does with all others on lane 0.
+// Paths that go up and then down are on lane 0, where they close no credit loop. Those that turn are on the next lane
+// where they close none with each other, in both directions between two switches on the same one. If each is full, or
+// there is one lane only, they are on lane 0, as far as they close none there. If too many turn at too many places for
+// that, they turn at fewer: of ways that turn at one switch only, and are on a lane of their own, none closes a loop in
+// a tree, and in most trees none does with all others on lane 0.
 
 // lanes are the dependencies of the paths on each lane.
 type lanes struct {
@@ -62,7 +63,8 @@ func (p *placer) giveLanes(ctx context.Context, _ []destinations) error {
 }
 
 func (t *turner) newLanes() *lanes {
-	l := &lanes{turner: t, node: slices.Repeat([]int32{topo.None}, len(t.load)), orders: make([]*acyclic.Graph, routing.LeastLanes(t.Lanes))}
+	l := &lanes{turner: t, node: slices.Repeat([]int32{topo.None}, len(t.load)),
+		orders: make([]*acyclic.Graph, routing.LeastLanes(t.Lanes))}
 	for _, groups := range [][][]group{t.up, t.down} {
 		for s := range groups {
 			for _, g := range groups[s] {

@@ -157,7 +157,8 @@ func (p *placer) look(s, at topo.SwitchIdx) {
 func (p *placer) take(at topo.SwitchIdx, d *destination) {
 	for s, row := range p.rows {
 		port := row[d.lid]
-		if p.by[s], p.next[s], p.free[s] = port, topo.None, port == routing.NoPath; topo.SwitchIdx(s) != at && port != routing.NoPath {
+		if p.by[s], p.next[s], p.free[s] = port, topo.None, port == routing.NoPath; topo.SwitchIdx(s) != at &&
+			port != routing.NoPath {
 			p.next[s] = p.beyond.next(topo.SwitchIdx(s), port)
 		}
 	}

@@ -35,7 +35,8 @@ type network struct {
 	ups        [][]step           // by switch, then by digit + parents * cable: where its groups up lead
 	rails      []*rail
 	owners     owners
-	tracer     *routing.Tracer // nil before it is needed: while routes are moved, and from the beginning where hosts have several LIDs
+	// nil before it is needed: while routes are moved, and from the beginning where hosts have several LIDs
+	tracer *routing.Tracer
 }
 
 // step is a port of a switch, and the switch behind it, None for no port.
@@ -66,7 +67,8 @@ type tier struct {
 // newNetwork finds the tree in a subnet. When ctx is done what it returns means nothing.
 func newNetwork(ctx context.Context, in routing.In, settings *Settings) *network {
 	count := len(in.Topo.Switches)
-	n := &network{In: in, Settings: settings, graph: routing.NewGraph(in.Topo), hosts: make([]uint32, count), leaf: make([]bool, count)}
+	n := &network{In: in, Settings: settings, graph: routing.NewGraph(in.Topo), hosts: make([]uint32, count),
+		leaf: make([]bool, count)}
 	most := uint32(0)
 	for _, p := range in.Topo.EndPorts {
 		if s := in.Topo.SwitchOf(p); s != topo.None && in.Topo.IsHost(p) {
@@ -132,8 +134,8 @@ func (n *network) order(ctx context.Context) {
 	}
 }
 
-// distances are the links from the nearest of some switches, by switch; those that cannot be reached are one link farther than
-// any can be.
+// distances are the links from the nearest of some switches, by switch; those that cannot be reached are one link
+// farther than any can be.
 func (n *network) distances(from []topo.SwitchIdx) []int32 {
 	far := slices.Repeat([]int32{int32(n.graph.Len())}, n.graph.Len())
 	queue := slices.Clone(from)
@@ -182,7 +184,8 @@ func (n *network) group() {
 			if at := slices.IndexFunc(*groups, func(g group) bool { return g.to == r }); at >= 0 {
 				(*groups)[at].ports = append((*groups)[at].ports, ports[i])
 			} else {
-				*groups = append(*groups, group{r, ports[i : i+1 : i+1]}) // most have one cable: it stays in the memory of the graph
+				// most have one cable: it stays in the memory of the graph
+				*groups = append(*groups, group{r, ports[i : i+1 : i+1]})
 			}
 		}
 	}
@@ -228,9 +231,9 @@ func (n *network) findHigherSets() {
 	n.higherSets = len(numbers)
 }
 
-// number gives switches their digits. The switches from a level on that are connected with each other without lower ones are
-// a column: below the roots of a whole tree the switches of a level in one column stand above different leaves, and have the same
-// parents. So they have one digit, by which destinations choose them.
+// number gives switches their digits. The switches from a level on that are connected with each other without lower
+// ones are a column: below the roots of a whole tree the switches of a level in one column stand above different
+// leaves, and have the same parents. So they have one digit, by which destinations choose them.
 func (n *network) number() {
 	n.digit = make([]int32, len(n.level))
 	around := n.parts

@@ -11,8 +11,8 @@ import (
 	"ibsm/topo"
 )
 
-// origin is the network that tables were computed of, in routing.Tables.Origin: entries that stay good need not be looked at one by one. It is
-// immutable, and has nothing of the subnet that needs much memory.
+// origin is the network that tables were computed of, in routing.Tables.Origin: entries that stay good need not be
+// looked at one by one. It is immutable, and has nothing of the subnet that needs much memory.
 type origin struct {
 	guids  []mad.GUID // by switch, ascending
 	ways   *ways
@@ -36,7 +36,8 @@ func (n *network) newOrigin(ctx context.Context, all []destinations, rows [][]ui
 		return nil, err
 	}
 	w.uneven = nil // it is not needed any more
-	o := &origin{ways: w, graph: n.graph, height: n.height, homes: slices.Repeat([]home{{at: topo.None}}, routing.RowLen(n.LIDs.Top))}
+	o := &origin{ways: w, graph: n.graph, height: n.height,
+		homes: slices.Repeat([]home{{at: topo.None}}, routing.RowLen(n.LIDs.Top))}
 	for _, s := range n.Topo.Switches {
 		o.guids = append(o.guids, n.Topo.Nodes[s].GUID)
 	}
@@ -72,8 +73,10 @@ type since struct {
 	any     []bool           // by switch: there are some
 	all     []uint64         // a set: destinations that ports have come to or left
 	without []uint64         // by switch, a set: destinations to which it has no way
-	loose   []uint64         // by switch, a set: those of without to which packets may not come any more from it, by another switch that has a way
-	hosts   bool             // LIDs are hosts' as they were
+	// by switch, a set: those of without to which packets may not come any more from it, by another switch that has a
+	// way
+	loose []uint64
+	hosts bool // LIDs are hosts' as they were
 }
 
 // newSince is nil where nothing can be said.
@@ -85,7 +88,8 @@ func (p *placer) newSince(ctx context.Context, all []destinations) (*since, erro
 	count := len(p.rows)
 	c := &since{
 		hosts: true, origin: o, network: p.network, words: (count + 63) / 64, any: make([]bool, count),
-		now: slices.Repeat([]topo.SwitchIdx{topo.None}, len(o.guids)), then: slices.Repeat([]topo.SwitchIdx{topo.None}, count),
+		now:  slices.Repeat([]topo.SwitchIdx{topo.None}, len(o.guids)),
+		then: slices.Repeat([]topo.SwitchIdx{topo.None}, count),
 	}
 	c.changed, c.all = make([]uint64, count*c.words), make([]uint64, c.words)
 	for s, n := range p.Topo.Switches {
@@ -192,7 +196,8 @@ func (c *since) sameLinks(s topo.SwitchIdx) bool {
 	})
 }
 
-// destinations sets the destinations for which ports of a switch may not be good any more. It reports false where its links have changed: then it may be any.
+// destinations sets the destinations for which ports of a switch may not be good any more. It reports false where its
+// links have changed: then it may be any.
 func (c *since) destinations(s topo.SwitchIdx, set []uint64) (known bool) {
 	if !c.sameLinks(s) {
 		return false

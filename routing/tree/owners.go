@@ -10,8 +10,8 @@ import (
 	"ibsm/topo"
 )
 
-// owners are the hosts with several LIDs, of one port or several. Routes to these leave a leaf for different switches and by different
-// cables, as far as there are any: then the loss of one takes not all of them.
+// owners are the hosts with several LIDs, of one port or several. Routes to these leave a leaf for different switches
+// and by different cables, as far as there are any: then the loss of one takes not all of them.
 type owners struct {
 	of     map[mad.LID]int32 // by LID
 	lids   [][]mad.LID       // by host
@@ -40,8 +40,8 @@ func (n *network) ownerOf(lid mad.LID) int32 {
 	return topo.None
 }
 
-// clashes is how many of the numbered ports of a host are reached by the same switch above a leaf as one with a number; twice as many if
-// it is the same cable.
+// clashes is how many of the numbered ports of a host are reached by the same switch above a leaf as one with a number;
+// twice as many if it is the same cable.
 func (n *network) clashes(owner int32, number int) (count int) {
 	if owner == topo.None {
 		return 0
@@ -75,8 +75,8 @@ func leastClashes(rotations int, clashes func(by int) int) (best int) {
 	return best
 }
 
-// common is the way on which packets to all LIDs of a host but one leave a leaf: the switch next to it, None if they go by several, and the
-// port, 0 if they go by several.
+// common is the way on which packets to all LIDs of a host but one leave a leaf: the switch next to it, None if they go
+// by several, and the port, 0 if they go by several.
 func (p *placer) common(s topo.SwitchIdx, d *destination) (next topo.SwitchIdx, port uint8) {
 	next = topo.None
 	if d.owner == topo.None || p.hosts[s] == 0 {

@@ -31,8 +31,8 @@ func scattered(n *net.Net, seed uint64) *net.Net {
 	return n
 }
 
-// avoidable counts pairs of a leaf and a host with several LIDs all routes to which leave the leaf for one switch, although a shortest way to one of the
-// LIDs begins with another.
+// avoidable counts pairs of a leaf and a host with several LIDs all routes to which leave the leaf for one switch,
+// although a shortest way to one of the LIDs begins with another.
 func avoidable(t *testing.T, in routing.In, rows [][]uint8) (count int) {
 	n := newNetwork(t.Context(), in, &Settings{})
 	p := newPlacer(n, rows, make([]uint32, len(rows)<<8))
@@ -60,7 +60,8 @@ func avoidable(t *testing.T, in routing.In, rows [][]uint8) (count int) {
 	return count
 }
 
-// TestSort: the ports of a host on one leaf stand side by side, where the first of them is; others in the order of the switch's ports.
+// TestSort: the ports of a host on one leaf stand side by side, where the first of them is; others in the order of the
+// switch's ports.
 func TestSort(t *testing.T) {
 	n := routingtest.RailSpec{Units: 2, Hosts: 7, Rails: 1, Spines: 2, Cables: 1}.Fabric()
 	for i := range n.Nodes {
@@ -93,8 +94,8 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestSeveral: the loss of one switch above leaves cuts no leaf from all ports of a host, or from all LIDs of a port, where another way could do, also
-// with cables missing, and in whole fabrics from none at all.
+// TestSeveral: the loss of one switch above leaves cuts no leaf from all ports of a host, or from all LIDs of a port,
+// where another way could do, also with cables missing, and in whole fabrics from none at all.
 func TestSeveral(t *testing.T) {
 	seeds := uint64(2)
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -113,7 +114,9 @@ func TestSeveral(t *testing.T) {
 		}, 0},
 		"three levels": {func(uint64) *net.Net { return pods(t, 8) }, 0},
 		"at random":    {func(seed uint64) *net.Net { return scattered(generated(t, "fattree:k=8"), seed) }, 0},
-		"two levels":   {func(seed uint64) *net.Net { return scattered(generated(t, "fattree:k=12,levels=2"), seed) }, 0},
+		"two levels": {func(seed uint64) *net.Net {
+			return scattered(generated(t, "fattree:k=12,levels=2"), seed)
+		}, 0},
 		"two cables": {func(seed uint64) *net.Net {
 			return scattered(routingtest.RailSpec{Units: 3, Hosts: 8, Rails: 2, Spines: 2, Cables: 4}.Fabric(), seed)
 		}, 0},
@@ -136,9 +139,11 @@ func TestSeveral(t *testing.T) {
 					t.Errorf("%s, seed %d, %d %%: %+v, %v", what, seed, percent, f, err)
 				}
 				if count := avoidable(t, in, tables.LFT); count > 0 {
-					t.Errorf("%s, seed %d, %d %%: %d times one switch takes all routes from a leaf to a host that could go apart", what, seed, percent, count)
+					t.Errorf(
+						"%s, seed %d, %d %%: %d times one switch takes all routes from a leaf to a host that could go apart", what, seed, percent, count)
 				}
-				if theirs, err := minhop.Route(t.Context(), in); err != nil || percent == 0 && what == "at random" && avoidable(t, in, theirs.LFT) == 0 {
+				if theirs, err := minhop.Route(t.Context(), in); err != nil || percent == 0 && what == "at random" &&
+					avoidable(t, in, theirs.LFT) == 0 {
 					t.Errorf("%s: min-hop does as well, %v", what, err)
 				}
 			}
@@ -146,7 +151,8 @@ func TestSeveral(t *testing.T) {
 	}
 }
 
-// TestSeveralLIDs: in whole trees no two flows of a shift to the first LIDs of ports meet, however many LIDs a port has.
+// TestSeveralLIDs: in whole trees no two flows of a shift to the first LIDs of ports meet, however many LIDs a port
+// has.
 func TestSeveralLIDs(t *testing.T) {
 	for _, spec := range []string{"fattree:k=8,levels=2", "fattree:k=8"} {
 		for lmc := range uint8(4) {
@@ -158,7 +164,8 @@ func TestSeveralLIDs(t *testing.T) {
 	}
 }
 
-// TestSeveralCables: where leaves have one switch above them, routes to the LIDs of a host go by different cables, also with cables missing.
+// TestSeveralCables: where leaves have one switch above them, routes to the LIDs of a host go by different cables, also
+// with cables missing.
 func TestSeveralCables(t *testing.T) {
 	for seed := range uint64(6) {
 		n := routingtest.RailSpec{Units: 2, Hosts: 4, Rails: 2, Spines: 1, Cables: 4}.Fabric()
@@ -172,8 +179,12 @@ func TestSeveralCables(t *testing.T) {
 		for _, lids := range rails.HostLIDs(in.Topo, in.LIDs) {
 			first, last := lids[0], lids[len(lids)-1]
 			for s, row := range tables.LFT {
-				here := topo.SwitchIdx(s) == in.Topo.SwitchOf(in.LIDs.PortOf(first)) || topo.SwitchIdx(s) == in.Topo.SwitchOf(in.LIDs.PortOf(last))
-				if !here && network.hosts[s] > 0 && len(network.up[s][0].ports) > 1 && !slices.ContainsFunc(lids, func(l mad.LID) bool { return row[l] != row[first] }) {
+				here := topo.SwitchIdx(s) == in.Topo.SwitchOf(in.LIDs.PortOf(first)) ||
+					topo.SwitchIdx(s) == in.Topo.SwitchOf(in.LIDs.PortOf(last))
+				if !here && network.hosts[s] > 0 && len(network.up[s][0].ports) > 1 &&
+					!slices.ContainsFunc(lids, func(l mad.LID) bool {
+						return row[l] != row[first]
+					}) {
 					t.Errorf("seed %d: switch %d sends to LIDs %v by port %d", seed, s, lids, row[first])
 				}
 			}
@@ -181,9 +192,13 @@ func TestSeveralCables(t *testing.T) {
 	}
 }
 
-// TestSeveralLost: what lost its way goes where the loss of one switch takes not all routes to a host, as far as there is such a way.
+// TestSeveralLost: what lost its way goes where the loss of one switch takes not all routes to a host, as far as there
+// is such a way.
 func TestSeveralLost(t *testing.T) {
-	f := &steady{Living: routingtest.NewLiving(t, routingtest.RailSpec{Units: 3, Hosts: 16, Rails: 2, Spines: 4, Cables: 4}.Fabric(), 0)}
+	f := &steady{
+		Living: routingtest.NewLiving(t, routingtest.RailSpec{Units: 3, Hosts: 16, Rails: 2, Spines: 4,
+			Cables: 4}.Fabric(), 0),
+	}
 	var err error
 	if f.base, err = Route(t.Context(), routing.In{Topo: f.Topo, LIDs: f.LIDs}); err != nil {
 		t.Fatal(err)
@@ -194,7 +209,8 @@ func TestSeveralLost(t *testing.T) {
 		was, cables := f.Topo, f.Cables(false)
 		f.Cut(cables[rng.IntN(len(cables))])
 		f.Walk(t)
-		if f.tables, err = Route(t.Context(), routing.In{Topo: f.Topo, LIDs: f.LIDs, Base: f.Found(f.whole, f.base), Prev: f.Found(was, f.tables)}); err != nil {
+		if f.tables, err = Route(t.Context(), routing.In{Topo: f.Topo, LIDs: f.LIDs, Base: f.Found(f.whole, f.base),
+			Prev: f.Found(was, f.tables)}); err != nil {
 			t.Fatal(err)
 		}
 		if count := avoidable(t, routing.In{Topo: f.Topo, LIDs: f.LIDs}, f.tables.LFT); count > 0 {

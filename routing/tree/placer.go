@@ -11,8 +11,8 @@ import (
 	"ibsm/topo"
 )
 
-// placer chooses the ports to one switch after the other. The ways of digits are counted first, so that what has no such way
-// finds the load of all of them. A placer belongs to one goroutine.
+// placer chooses the ports to one switch after the other. The ways of digits are counted first, so that what has no
+// such way finds the load of all of them. A placer belongs to one goroutine.
 type placer struct {
 	*network
 	rows [][]uint8
@@ -32,7 +32,8 @@ type placer struct {
 	fixed []bool           // and has been chosen for the rail
 	flow  []uint32         // hosts whose packets come there
 
-	// Of destinations that are near each other, below one switch of the level above: by switch, which they are, and by switch
+	// Of destinations that are near each other, below one switch of the level above: by switch, which they are, and by
+	// switch
 	// * 256 + port how many have a port other than that of the digit.
 	near  []int32
 	moved []uint8
@@ -51,8 +52,10 @@ const unreachable = math.MaxInt32 / 2
 
 func newPlacer(n *network, rows [][]uint8, load []uint32) *placer {
 	count := len(rows)
-	return &placer{network: n, rows: rows, load: load, cost: make([]int32, count), falls: make([]bool, count), onlyBy: make([]*group, count), least: make([]int32, n.higherSets),
-		by: make([]uint8, count), next: make([]topo.SwitchIdx, count), free: make([]bool, count), fixed: make([]bool, count), flow: make([]uint32, count)}
+	return &placer{network: n, rows: rows, load: load, cost: make([]int32, count), falls: make([]bool, count),
+		onlyBy: make([]*group, count), least: make([]int32, n.higherSets),
+		by: make([]uint8, count), next: make([]topo.SwitchIdx, count), free: make([]bool, count),
+		fixed: make([]bool, count), flow: make([]uint32, count)}
 }
 
 // placeWork is about what it takes to choose the port of one switch to one destination, in units of routing.Budget.
@@ -65,7 +68,8 @@ func place(ctx context.Context, n *network, all []destinations, rows [][]uint8) 
 		p.placeDigits, p.placeOthers, p.placeTurns, p.relieve, p.separate, p.relieveShifts, p.giveLanes, p.connect,
 	}
 	if n.Base != nil {
-		steps = []func(context.Context, []destinations) error{p.keep, p.placeLost, p.placeTurns, p.giveLanes, p.connect, p.share}
+		steps = []func(context.Context, []destinations) error{p.keep, p.placeLost, p.placeTurns, p.giveLanes, p.connect,
+			p.share}
 	}
 	for _, step := range steps {
 		if err := step(ctx, all); err != nil {
@@ -100,8 +104,8 @@ func (p *placer) begin(at *destinations) {
 	at.cut = slices.Contains(p.cost, unreachable)
 }
 
-// placeOthers gives switches that have no port of the digit another one. Ports to what is no host depend on the load of links, and add
-// nothing to it: those to several such destinations are chosen at the same time.
+// placeOthers gives switches that have no port of the digit another one. Ports to what is no host depend on the load of
+// links, and add nothing to it: those to several such destinations are chosen at the same time.
 func (p *placer) placeOthers(ctx context.Context, all []destinations) error {
 	p.near, p.moved = slices.Repeat([]int32{topo.None}, len(p.rows)), make([]uint8, len(p.load))
 	for len(all) > 0 {
@@ -138,7 +142,9 @@ const fewIdle = 64
 
 // addNothing reports whether no destination without ports of its digit is a host.
 func (d *destinations) addNothing() bool {
-	return !slices.ContainsFunc(d.ports, func(d destination) bool { return d.others && (d.host || d.rail != nil || d.owner != topo.None) })
+	return !slices.ContainsFunc(d.ports, func(d destination) bool {
+		return d.others && (d.host || d.rail != nil || d.owner != topo.None)
+	})
 }
 
 func (p *placer) placeOthersAt(ctx context.Context, at *destinations) {
@@ -163,8 +169,8 @@ func (p *placer) placeOthersAt(ctx context.Context, at *destinations) {
 	}
 }
 
-// measureWays finds the shortest ways to a switch that go up and then down. A switch above it goes down, also where a way that
-// goes up first is shorter: then no packet that has come down goes up.
+// measureWays finds the shortest ways to a switch that go up and then down. A switch above it goes down, also where a
+// way that goes up first is shorter: then no packet that has come down goes up.
 func (p *placer) measureWays(to topo.SwitchIdx) {
 	for s := range p.cost {
 		p.cost[s], p.falls[s] = unreachable, false
@@ -201,8 +207,8 @@ func (p *placer) measureWays(to topo.SwitchIdx) {
 	}
 }
 
-// choose gives each switch the port of the digit of a destination, or, where it has none, some port of a shortest way. It
-// reports whether there are such switches.
+// choose gives each switch the port of the digit of a destination, or, where it has none, some port of a shortest way.
+// It reports whether there are such switches.
 func (p *placer) choose(at topo.SwitchIdx, d *destination) (others bool) {
 	for level := range p.tiers {
 		t := &p.tiers[level]
@@ -275,8 +281,8 @@ func (p *placer) inOrder(do func(s topo.SwitchIdx)) {
 	}
 }
 
-// settle gives switches without a port of the digit their ports. What comes to such a switch is counted from there on, up
-// to the next.
+// settle gives switches without a port of the digit their ports. What comes to such a switch is counted from there on,
+// up to the next.
 func (p *placer) settle(at topo.SwitchIdx, d *destination) {
 	clear(p.flow)
 	if d.host {
@@ -322,9 +328,9 @@ func (p *placer) movedNear(s, at topo.SwitchIdx) []uint8 {
 	return moved
 }
 
-// improve takes, of the cables with a shortest way, the one by which the fewest of the destinations that are near have been moved, and
-// of these the one with the emptiest fullest link on its way. moved is by port, nil for none. A way that all others to the same host
-// take comes last.
+// improve takes, of the cables with a shortest way, the one by which the fewest of the destinations that are near have
+// been moved, and of these the one with the emptiest fullest link on its way. moved is by port, nil for none. A way
+// that all others to the same host take comes last.
 func (p *placer) improve(s topo.SwitchIdx, d *destination, moved []uint8) {
 	groups := p.up[s]
 	if p.falls[s] {

@@ -12,8 +12,8 @@ import (
 	"ibsm/topo"
 )
 
-// rail is the order of the ports of one rail, within which as few flows of shifts as possible are wanted to meet. Several rails with
-// the same leaves are one here: the ports of one host are next to each other.
+// rail is the order of the ports of one rail, within which as few flows of shifts as possible are wanted to meet.
+// Several rails with the same leaves are one here: the ports of one host are next to each other.
 type rail struct {
 	lids   []mad.LID
 	leaf   []topo.SwitchIdx         // of lids
@@ -32,8 +32,8 @@ type member struct {
 	place, nth, rail int // of the leaf; among the ports of the rail there; of the rail
 }
 
-// findRails finds the rails of a tree of two levels. In higher ones what meets above the switches next to leaves counts, too, for
-// which the order of the tree is better.
+// findRails finds the rails of a tree of two levels. In higher ones what meets above the switches next to leaves
+// counts, too, for which the order of the tree is better.
 func (n *network) findRails() {
 	if len(n.tiers) > 2 {
 		return
@@ -146,7 +146,8 @@ func (f *fitting) add(s topo.SwitchIdx, port uint8, place int) {
 	}
 }
 
-// lastKnown is the last switch but one on the way from a leaf to the switch in hand, None if the port of some switch is not known.
+// lastKnown is the last switch but one on the way from a leaf to the switch in hand, None if the port of some switch is
+// not known.
 func (p *placer) lastKnown(from, at topo.SwitchIdx) topo.SwitchIdx {
 	for s := from; s != at && s != topo.None && !p.free[s]; s = p.next[s] {
 		if p.next[s] == at {
@@ -156,8 +157,8 @@ func (p *placer) lastKnown(from, at topo.SwitchIdx) topo.SwitchIdx {
 	return topo.None
 }
 
-// fit gives the leaves of a rail whose way to a destination by digits is not whole another way, by which the fewest flows of shifts
-// within the rail meet beyond what must. Switches where packets come by digits keep their ports.
+// fit gives the leaves of a rail whose way to a destination by digits is not whole another way, by which the fewest
+// flows of shifts within the rail meet beyond what must. Switches where packets come by digits keep their ports.
 func (p *placer) fit(at topo.SwitchIdx, d *destination, f *fitting) {
 	copy(p.flow, p.hosts)
 	p.inOrder(func(s topo.SwitchIdx) {
@@ -253,8 +254,8 @@ func (p *placer) fixLast(s, at topo.SwitchIdx, port uint8) {
 	p.by[s], p.next[s], p.free[s], p.fixed[s] = port, at, true, true
 }
 
-// meetAt counts the flows that leave a leaf by each port in those shifts within the rail in which it sends to a destination. The first
-// of these is that of the last port on the leaf.
+// meetAt counts the flows that leave a leaf by each port in those shifts within the rail in which it sends to a
+// destination. The first of these is that of the last port on the leaf.
 func (p *placer) meetAt(from topo.SwitchIdx, d *destination, f *fitting) {
 	r, b := d.rail, d.rail.blocks[from]
 	for _, port := range f.ports {
@@ -282,9 +283,10 @@ func (p *placer) meetAt(from topo.SwitchIdx, d *destination, f *fitting) {
 	}
 }
 
-// costOf is what a way to a destination costs: each shift in which more flows meet than must, much; others that meet, little. It stops
-// counting above most.
-func (p *placer) costOf(from, at topo.SwitchIdx, by, last uint8, next topo.SwitchIdx, d *destination, f *fitting, most int) (cost int) {
+// costOf is what a way to a destination costs: each shift in which more flows meet than must, much; others that meet,
+// little. It stops counting above most.
+func (p *placer) costOf(from, at topo.SwitchIdx, by, last uint8, next topo.SwitchIdx, d *destination, f *fitting,
+	most int) (cost int) {
 	r, b, home := d.rail, d.rail.blocks[from], d.rail.blocks[at]
 	var down []int
 	if last != 0 {

@@ -53,8 +53,8 @@ func measureRails(t *testing.T, in routing.In, engine routing.Engine, r *rails.R
 	return f
 }
 
-// leastShift is the mean of shifts within rails that no routes can be below: where more flows leave a leaf than it has cables, two
-// meet. It counts the flows one by one.
+// leastShift is the mean of shifts within rails that no routes can be below: where more flows leave a leaf than it has
+// cables, two meet. It counts the flows one by one.
 func leastShift(in routing.In, r *rails.Rails) float64 {
 	t := in.Topo
 	cables := map[topo.SwitchIdx]int{}
@@ -83,8 +83,8 @@ func leastShift(in routing.In, r *rails.Rails) float64 {
 	return float64(sum) / float64(shifts)
 }
 
-// TestCompleteRails: in whole fabrics with rails no two flows of a shift meet, within rails or of all hosts, whatever GUIDs the nodes have,
-// and with several LIDs as with one.
+// TestCompleteRails: in whole fabrics with rails no two flows of a shift meet, within rails or of all hosts, whatever
+// GUIDs the nodes have, and with several LIDs as with one.
 func TestCompleteRails(t *testing.T) {
 	units := []int{1, 2, 3}
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -147,14 +147,16 @@ func pairs(t *testing.T, n *net.Net) *net.Net {
 	return n
 }
 
-// TestOtherRails: no two flows of a shift within all rails meet in whole trees of three levels either, and where hosts have two adapters
-// on each leaf. With cables missing, in two levels they meet less than with sssp.
+// TestOtherRails: no two flows of a shift within all rails meet in whole trees of three levels either, and where hosts
+// have two adapters on each leaf. With cables missing, in two levels they meet less than with sssp.
 func TestOtherRails(t *testing.T) {
 	for what, c := range map[string]struct {
 		fabric func() *net.Net
 		rails  int
 	}{
-		"three levels": {func() *net.Net { return pods(t, 8) }, 4}, "two on a leaf": {func() *net.Net { return pairs(t, routingtest.RailFabric(2)) }, 16},
+		"three levels": {func() *net.Net { return pods(t, 8) }, 4}, "two on a leaf": {func() *net.Net {
+			return pairs(t, routingtest.RailFabric(2))
+		}, 16},
 		"two on a leaf, odd": {func() *net.Net {
 			return pairs(t, routingtest.RailSpec{Units: 3, Hosts: 16, Rails: 2, Spines: 8, Cables: 2}.Fabric())
 		}, 4},
@@ -173,17 +175,20 @@ func TestOtherRails(t *testing.T) {
 			routingtest.LoseCables(n, 4, seed)
 			in := problem(t, n, 0)
 			ours, theirs := measureRails(t, in, Route, r), measureRails(t, in, sssp.New(sssp.Settings{}), r)
-			t.Logf("%s: fullest %d, %d; shift %.2f, %.2f; rails %.2f, %.2f; bisection %.3f, %.3f", what, ours.all.Fullest, theirs.all.Fullest,
-				ours.all.Shift, theirs.all.Shift, ours.rails.Shift, theirs.rails.Shift, ours.all.Bisection, theirs.all.Bisection)
-			if what != "three levels" && ours.rails.Shift > theirs.rails.Shift || ours.all.Bisection < 0.98*theirs.all.Bisection {
+			t.Logf("%s: fullest %d, %d; shift %.2f, %.2f; rails %.2f, %.2f; bisection %.3f, %.3f", what,
+				ours.all.Fullest, theirs.all.Fullest,
+				ours.all.Shift, theirs.all.Shift, ours.rails.Shift, theirs.rails.Shift, ours.all.Bisection,
+				theirs.all.Bisection)
+			if what != "three levels" && ours.rails.Shift > theirs.rails.Shift ||
+				ours.all.Bisection < 0.98*theirs.all.Bisection {
 				t.Errorf("%s, seed %d: %+v, sssp %+v", what, seed, ours, theirs)
 			}
 		}
 	}
 }
 
-// TestDamagedRails: in four units with 3 % of the cables missing, shifts within rails are near what no routes can be below, and
-// the fullest link stays empty. In the median over seeds no engine of OpenSM is better.
+// TestDamagedRails: in four units with 3 % of the cables missing, shifts within rails are near what no routes can be
+// below, and the fullest link stays empty. In the median over seeds no engine of OpenSM is better.
 func TestDamagedRails(t *testing.T) {
 	seeds := 3
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -198,7 +203,8 @@ func TestDamagedRails(t *testing.T) {
 		for name, engine := range rivals(in) {
 			f := measureRails(t, in, engine, r)
 			found[name] = append(found[name], f)
-			if least := leastShift(in, r); name == "tree" && (f.rails.Shift > least+0.12 || f.rails.Shift > 1.75 || f.all.Fullest > 1300) {
+			if least := leastShift(in, r); name == "tree" && (f.rails.Shift > least+0.12 || f.rails.Shift > 1.75 ||
+				f.all.Fullest > 1300) {
 				t.Errorf("seed %d: %+v, at least %.3f", seed+1, f, least)
 			}
 		}
@@ -214,27 +220,33 @@ func mustBeBest(t *testing.T, found map[string][]figures) {
 		for _, f := range found[name] {
 			all = append(all, f.all)
 		}
-		return figures{median(all), quality.Figures{Shift: quality.Median(found[name], func(f figures) float64 { return f.rails.Shift })}}
+		return figures{median(all), quality.Figures{Shift: quality.Median(found[name], func(f figures) float64 {
+			return f.rails.Shift
+		})}}
 	}
 	ours := of("tree")
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		f := of(name)
-		t.Logf("%-8s fullest %d, bisection %.4f, shift %.3f, within rails %.3f", name, f.all.Fullest, f.all.Bisection, f.all.Shift, f.rails.Shift)
-		if name != "tree" && (f.all.Fullest < ours.all.Fullest || f.rails.Shift < ours.rails.Shift || f.all.Shift < ours.all.Shift*0.99 || f.all.Bisection > ours.all.Bisection*1.02) {
+		t.Logf("%-8s fullest %d, bisection %.4f, shift %.3f, within rails %.3f", name, f.all.Fullest, f.all.Bisection,
+			f.all.Shift, f.rails.Shift)
+		if name != "tree" && (f.all.Fullest < ours.all.Fullest || f.rails.Shift < ours.rails.Shift ||
+			f.all.Shift < ours.all.Shift*0.99 || f.all.Bisection > ours.all.Bisection*1.02) {
 			t.Errorf("%s is better", name)
 		}
 	}
 }
 
-// TestOneUnit: in fabrics of one unit, in which nothing of a rail leaves its leaf, with adapters and cables missing: in the median over seeds no engine
-// of OpenSM has an emptier fullest link, or shifts or bisections that are better by three in a hundred. The ports of a host are reached over
-// different switches.
+// TestOneUnit: in fabrics of one unit, in which nothing of a rail leaves its leaf, with adapters and cables missing: in
+// the median over seeds no engine of OpenSM has an emptier fullest link, or shifts or bisections that are better by
+// three in a hundred. The ports of a host are reached over different switches.
 func TestOneUnit(t *testing.T) {
 	seeds, adapters, cables := uint64(3), []int{0, 4}, []int{0, 3}
-	specs := []routingtest.RailSpec{{Units: 1, Hosts: 16, Rails: 8, Spines: 16, Cables: 1}, {Units: 1, Hosts: 18, Rails: 4, Spines: 9, Cables: 2}}
+	specs := []routingtest.RailSpec{{Units: 1, Hosts: 16, Rails: 8, Spines: 16, Cables: 1},
+		{Units: 1, Hosts: 18, Rails: 4, Spines: 9, Cables: 2}}
 	if os.Getenv("IBSM_PROOF") != "" {
 		seeds, adapters, cables = 20, []int{0, 1, 2, 4}, []int{0, 1, 2, 3, 5}
-		specs = append(specs, routingtest.RailSpec{Units: 1, Hosts: 32, Rails: 8, Spines: 16, Cables: 2}, routingtest.RailSpec{Units: 1, Hosts: 31, Rails: 8, Spines: 8, Cables: 4})
+		specs = append(specs, routingtest.RailSpec{Units: 1, Hosts: 32, Rails: 8, Spines: 16, Cables: 2},
+			routingtest.RailSpec{Units: 1, Hosts: 31, Rails: 8, Spines: 8, Cables: 4})
 	}
 	for _, spec := range specs {
 		for _, gone := range adapters {
@@ -283,8 +295,8 @@ func unplug(n *net.Net, adapters int, seed uint64) {
 	}
 }
 
-// TestDriftRails: cables are lost one after the other. What lost its way goes where shifts within rails meet little, so that the tables stay
-// nearer to those that are computed afresh than to those of engines that do not know rails.
+// TestDriftRails: cables are lost one after the other. What lost its way goes where shifts within rails meet little, so
+// that the tables stay nearer to those that are computed afresh than to those of engines that do not know rails.
 func TestDriftRails(t *testing.T) {
 	f := &steady{Living: routingtest.NewLiving(t, routingtest.RailFabric(4), 0)}
 	var err error
@@ -297,7 +309,8 @@ func TestDriftRails(t *testing.T) {
 		was, cables := f.Topo, f.Cables(false)
 		f.Cut(cables[rng.IntN(len(cables))])
 		f.Walk(t)
-		if f.tables, err = Route(t.Context(), routing.In{Topo: f.Topo, LIDs: f.LIDs, Base: f.Found(f.whole, f.base), Prev: f.Found(was, f.tables)}); err != nil {
+		if f.tables, err = Route(t.Context(), routing.In{Topo: f.Topo, LIDs: f.LIDs, Base: f.Found(f.whole, f.base),
+			Prev: f.Found(was, f.tables)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -305,37 +318,44 @@ func TestDriftRails(t *testing.T) {
 	kept := measureRails(t, in, func(context.Context, routing.In) (*routing.Tables, error) { return f.tables, nil }, r)
 	fresh, theirs := measureRails(t, in, Route, r), measureRails(t, in, sssp.New(sssp.Settings{}), r)
 	t.Logf("kept %.3f, afresh %.3f, sssp %.3f", kept.rails.Shift, fresh.rails.Shift, theirs.rails.Shift)
-	if kept.rails.Shift-fresh.rails.Shift > 0.7 || kept.rails.Shift > theirs.rails.Shift-0.3 || kept.all.Fullest > 2*fresh.all.Fullest {
+	if kept.rails.Shift-fresh.rails.Shift > 0.7 || kept.rails.Shift > theirs.rails.Shift-0.3 ||
+		kept.all.Fullest > 2*fresh.all.Fullest {
 		t.Errorf("kept %+v, afresh %+v, sssp %+v", kept, fresh, theirs)
 	}
 }
 
-// TestCluster582: a cluster in use, with leaves of 11 to 18 hosts. In the order of leaves and ports, and in that of the names of
-// hosts, which those without one begin, shifts within rails meet less than with any engine of OpenSM.
+// TestCluster582: a cluster in use, with leaves of 11 to 18 hosts. In the order of leaves and ports, and in that of the
+// names of hosts, which those without one begin, shifts within rails meet less than with any engine of OpenSM.
 func TestCluster582(t *testing.T) {
 	for lmc := range uint8(2) {
 		in := problem(t, routingtest.Cluster582(t), lmc)
 		r := rails.Find(in.Topo)
-		if kind := shape.Find(in.Topo); kind.Kind != shape.KindFatTree || len(kind.Tree.Levels) != 2 || len(r.Rails) != 4 {
+		if kind := shape.Find(in.Topo); kind.Kind != shape.KindFatTree || len(kind.Tree.Levels) != 2 ||
+			len(r.Rails) != 4 {
 			t.Fatalf("%s; %s", kind.Seen, r.Seen)
 		}
 		byName := &rails.Rails{}
 		for _, rail := range r.Rails {
 			ports := slices.Clone(rail.Ports)
 			slices.SortStableFunc(ports, func(a, b topo.PortIdx) int {
-				return cmp.Compare(in.Topo.Nodes[in.Topo.Ports[a].Node].Desc.String(), in.Topo.Nodes[in.Topo.Ports[b].Node].Desc.String())
+				return cmp.Compare(in.Topo.Nodes[in.Topo.Ports[a].Node].Desc.String(),
+					in.Topo.Nodes[in.Topo.Ports[b].Node].Desc.String())
 			})
 			byName.Rails = append(byName.Rails, rails.Rail{Ports: ports})
 		}
-		ours, theirs, named := measureRails(t, in, Route, r), measureRails(t, in, sssp.New(sssp.Settings{}), r), measureRails(t, in, Route, byName)
+		ours, theirs, named := measureRails(t, in, Route, r), measureRails(t, in, sssp.New(sssp.Settings{}), r),
+			measureRails(t, in, Route, byName)
 		t.Logf("%+v, by name %.3f; sssp %+v", ours, named.rails.Shift, theirs)
-		if ours.all.Fullest > min(925<<lmc, theirs.all.Fullest) || ours.all.Unused > 0 || ours.all.Bisection < theirs.all.Bisection || ours.all.Shift > theirs.all.Shift || ours.rails.Shift > 2.1 || lmc == 0 && named.rails.Shift > 3.5 {
+		if ours.all.Fullest > min(925<<lmc, theirs.all.Fullest) || ours.all.Unused > 0 ||
+			ours.all.Bisection < theirs.all.Bisection || ours.all.Shift > theirs.all.Shift || ours.rails.Shift > 2.1 ||
+			lmc == 0 && named.rails.Shift > 3.5 {
 			t.Errorf("LMC %d: %+v, by name %+v; sssp %+v", lmc, ours, named.rails, theirs)
 		}
 	}
 }
 
-// TestOddRails: rails that are cabled or named at random, broken units and hosts of other kinds have proved routes, too.
+// TestOddRails: rails that are cabled or named at random, broken units and hosts of other kinds have proved routes,
+// too.
 func TestOddRails(t *testing.T) {
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 6))
@@ -347,7 +367,8 @@ func TestOddRails(t *testing.T) {
 			}
 		}
 		for range rng.IntN(len(adapters)) { // cables change places
-			a, b := &n.Nodes[adapters[rng.IntN(len(adapters))]].Ports[1], &n.Nodes[adapters[rng.IntN(len(adapters))]].Ports[1]
+			a, b := &n.Nodes[adapters[rng.IntN(len(adapters))]].Ports[1],
+				&n.Nodes[adapters[rng.IntN(len(adapters))]].Ports[1]
 			endA, endB := &n.Nodes[a.Peer.Node].Ports[a.Peer.Port], &n.Nodes[b.Peer.Node].Ports[b.Peer.Port]
 			a.Peer, b.Peer, endA.Peer, endB.Peer = b.Peer, a.Peer, endB.Peer, endA.Peer
 		}
@@ -368,14 +389,16 @@ func TestOddRails(t *testing.T) {
 		if err != nil || report.Bad() > 0 {
 			t.Fatal(err, report.Count)
 		}
-		credit, err := creditloop.Find(t.Context(), creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding()})
+		credit, err := creditloop.Find(t.Context(),
+			creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding()})
 		if err != nil || credit.Loop != nil {
 			t.Fatal(err, creditloop.Text(in.Topo, credit.Loop, creditloop.Description))
 		}
 	}
 }
 
-// TestLoadsWithRails: the loads by which the engine chooses are those of its tables, before and after it has moved routes.
+// TestLoadsWithRails: the loads by which the engine chooses are those of its tables, before and after it has moved
+// routes.
 func TestLoadsWithRails(t *testing.T) {
 	for seed := range uint64(6) {
 		n := routingtest.RailSpec{Units: 3, Hosts: 8, Rails: 4, Spines: 4, Cables: 2}.Fabric()
@@ -406,8 +429,11 @@ func TestLoadsWithRails(t *testing.T) {
 			}
 			for at, n := range loads {
 				port := &in.Topo.Ports[at]
-				if at := topo.PortIdx(at); in.Topo.BetweenSwitches(at) && n != p.load[int(in.Topo.Nodes[port.Node].Switch)<<8|int(port.Num)] {
-					t.Fatalf("seed %d, step %d: switch %d port %d: %d routes, counted as %d", seed, i, in.Topo.Nodes[port.Node].Switch, port.Num, n, p.load[int(in.Topo.Nodes[port.Node].Switch)<<8|int(port.Num)])
+				if at := topo.PortIdx(at); in.Topo.BetweenSwitches(at) &&
+					n != p.load[int(in.Topo.Nodes[port.Node].Switch)<<8|int(port.Num)] {
+					t.Fatalf("seed %d, step %d: switch %d port %d: %d routes, counted as %d", seed, i,
+						in.Topo.Nodes[port.Node].Switch, port.Num, n,
+						p.load[int(in.Topo.Nodes[port.Node].Switch)<<8|int(port.Num)])
 				}
 			}
 		}

@@ -10,11 +10,13 @@ import (
 	"ibsm/topo"
 )
 
-// relieveWork is about what it takes to look at the routes from one switch to one destination, in units of routing.Budget.
+// relieveWork is about what it takes to look at the routes from one switch to one destination, in units of
+// routing.Budget.
 const relieveWork = 3
 
-// relieve moves routes from the fullest links to others, also those of digits, as long as that makes the fullest emptier. Where there are
-// hosts of several types, it moves those to compute nodes, among which shifts count, only from links that have a quarter more than they must.
+// relieve moves routes from the fullest links to others, also those of digits, as long as that makes the fullest
+// emptier. Where there are hosts of several types, it moves those to compute nodes, among which shifts count, only from
+// links that have a quarter more than they must.
 func (p *placer) relieve(ctx context.Context, all []destinations) error {
 	bound, one := p.bound(all)
 	if !slices.ContainsFunc(all, func(at destinations) bool { return at.mixed() }) {
@@ -74,7 +76,8 @@ func (p *placer) relieveTo(ctx context.Context, all []destinations, bound uint32
 			}
 			measured := false
 			for i := range at.ports {
-				if d := &at.ports[i]; d.host && over[d.lid] && (computeNodes || d.kind != compute) && p.isOver(d.lid, limit, through[d.lid]) {
+				if d := &at.ports[i]; d.host && over[d.lid] && (computeNodes || d.kind != compute) &&
+					p.isOver(d.lid, limit, through[d.lid]) {
 					if !measured {
 						p.measureWays(at.at)
 						measured = true
@@ -95,9 +98,11 @@ func (p *placer) relieveTo(ctx context.Context, all []destinations, bound uint32
 	return nil
 }
 
-// bound is what the links of some leaf must carry, whatever the routes are. one is what the link has by which all routes lead to one host.
+// bound is what the links of some leaf must carry, whatever the routes are. one is what the link has by which all
+// routes lead to one host.
 func (p *placer) bound(all []destinations) (most, one uint32) {
-	here, sum := make([][]uint32, len(p.sources)), make([]uint32, len(p.sources)) // by class: ports, by switch, and all that send to one
+	// by class: ports, by switch, and all that send to one
+	here, sum := make([][]uint32, len(p.sources)), make([]uint32, len(p.sources))
 	for class := range here {
 		here[class] = make([]uint32, len(p.hosts))
 		for _, hosts := range p.sources[class] {
@@ -131,8 +136,8 @@ func (p *placer) bound(all []destinations) (most, one uint32) {
 	return most, one
 }
 
-// over are the LIDs to which packets come over links with more routes than a limit, as far as it is known through which switches they come; some of
-// them when ctx is done.
+// over are the LIDs to which packets come over links with more routes than a limit, as far as it is known through which
+// switches they come; some of them when ctx is done.
 func (p *placer) over(ctx context.Context, limit uint32, through []passed) []bool {
 	lids := make([]bool, routing.RowLen(p.LIDs.Top))
 	for s, row := range p.rows {
@@ -154,7 +159,8 @@ func (p *placer) over(ctx context.Context, limit uint32, through []passed) []boo
 	return lids
 }
 
-// isOver reports whether packets to a LID still come over a link with more routes than a limit, as far as it is known through which switches they come.
+// isOver reports whether packets to a LID still come over a link with more routes than a limit, as far as it is known
+// through which switches they come.
 func (p *placer) isOver(lid mad.LID, limit uint32, through passed) bool {
 	for i, word := range through {
 		for ; word != 0; word &= word - 1 {
@@ -167,7 +173,8 @@ func (p *placer) isOver(lid mad.LID, limit uint32, through passed) bool {
 	return through == nil
 }
 
-// relieveOf moves routes to a destination away from links with more routes than a limit, and from the way that all others to its host take.
+// relieveOf moves routes to a destination away from links with more routes than a limit, and from the way that all
+// others to its host take.
 func (p *placer) relieveOf(at topo.SwitchIdx, d *destination, limit uint32) {
 	for s, row := range p.rows {
 		p.by[s], p.next[s] = row[d.lid], topo.None

@@ -27,9 +27,10 @@ const mostCounts = 1 << 24
 // mostMoves is how often all routes are looked at.
 const mostMoves = 4
 
-// relieveShifts moves routes that have no port of the digit as long as fewer flows of shifts among all hosts meet beyond what must. Those of digits
-// stay: by them few destinations come down each cable, which is best for traffic at random. So do routes within rails. No link gets
-// more routes than the fullest one has, and packets to a host leave a leaf for no fewer switches.
+// relieveShifts moves routes that have no port of the digit as long as fewer flows of shifts among all hosts meet
+// beyond what must. Those of digits stay: by them few destinations come down each cable, which is best for traffic at
+// random. So do routes within rails. No link gets more routes than the fullest one has, and packets to a host leave a
+// leaf for no fewer switches.
 func (p *placer) relieveShifts(ctx context.Context, all []destinations) error {
 	s := p.newShifts()
 	if s == nil {
@@ -60,7 +61,8 @@ func (p *placer) newShifts() *shifts {
 	if len(p.tiers) != 2 || p.Tenants != nil {
 		return nil
 	}
-	s := &shifts{placer: p, place: map[mad.LID]int{}, senders: make([][]int, len(p.rows)), links: slices.Repeat([]int32{topo.None}, len(p.load))}
+	s := &shifts{placer: p, place: map[mad.LID]int{}, senders: make([][]int, len(p.rows)),
+		links: slices.Repeat([]int32{topo.None}, len(p.load))}
 	for _, port := range quality.Hosts(p.Topo, p.LIDs) {
 		if p.typeOf(p.Topo, port) == compute {
 			at := p.Topo.SwitchOf(port)
@@ -90,7 +92,8 @@ func (p *placer) newShifts() *shifts {
 	return s
 }
 
-// countAll counts the flows of all shifts, and what must meet: where more leave a leaf, or come to it, than it has cables.
+// countAll counts the flows of all shifts, and what must meet: where more leave a leaf, or come to it, than it has
+// cables.
 func (s *shifts) countAll(ctx context.Context) error {
 	leave, come := make([]uint16, len(s.rows)*s.count), make([]uint16, len(s.rows)*s.count)
 	for lid, at := range s.place {
@@ -144,8 +147,8 @@ func (s *shifts) add(link int32, from []int, to int, number uint16) {
 	}
 }
 
-// more is what it costs that flows from some hosts to one are added to a link: each shift in which more meet than must, much; others that
-// meet, little.
+// more is what it costs that flows from some hosts to one are added to a link: each shift in which more meet than must,
+// much; others that meet, little.
 func (s *shifts) more(link int32, from []int, to int) (cost int) {
 	flows := s.flows[int(link)*s.count:][:s.count]
 	for _, place := range from {
@@ -185,7 +188,8 @@ func (s *shifts) moveAt(at *destinations, limit uint32) (moved bool) {
 	return moved
 }
 
-// movable reports whether flows from a leaf to a destination count, and can go another way: they have no port of the digit, and leave a rail.
+// movable reports whether flows from a leaf to a destination count, and can go another way: they have no port of the
+// digit, and leave a rail.
 func (s *shifts) movable(from topo.SwitchIdx, d *destination) bool {
 	_, is := s.place[d.lid]
 	t := &s.tiers[s.level[from]]
@@ -222,7 +226,8 @@ func (s *shifts) costBy(from topo.SwitchIdx, d *destination, p path, limit uint3
 	if max(s.load[p.up], s.load[p.down])+routes > limit {
 		return 0, false
 	}
-	return s.more(s.links[p.up], s.senders[from], s.place[d.lid]) + s.more(s.links[p.down], s.senders[from], s.place[d.lid]), true
+	return s.more(s.links[p.up], s.senders[from], s.place[d.lid]) + s.more(s.links[p.down], s.senders[from],
+		s.place[d.lid]), true
 }
 
 // move gives packets from a leaf to a destination a way on which fewer flows meet, and reports whether there is one.
@@ -240,7 +245,8 @@ func (s *shifts) move(from topo.SwitchIdx, d *destination, limit uint32) bool {
 	for g := range s.up[from] {
 		if g := &s.up[from][g]; s.isWay(from, g) {
 			for _, port := range g.ports {
-				if cost, fits := s.costBy(from, d, s.pathBy(from, port, d.lid), limit); fits && cost < least && s.companions(from, port, d) <= near {
+				if cost, fits := s.costBy(from, d, s.pathBy(from, port, d.lid), limit); fits && cost < least &&
+					s.companions(from, port, d) <= near {
 					best, least = port, cost
 				}
 			}
@@ -251,7 +257,8 @@ func (s *shifts) move(from topo.SwitchIdx, d *destination, limit uint32) bool {
 	return best != by
 }
 
-// companions is how many of the other LIDs of a host packets from a leaf reach over the switch behind a port; those by the port itself count twice.
+// companions is how many of the other LIDs of a host packets from a leaf reach over the switch behind a port; those by
+// the port itself count twice.
 func (s *shifts) companions(from topo.SwitchIdx, by uint8, d *destination) (count int) {
 	if d.owner == topo.None {
 		return 0

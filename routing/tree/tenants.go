@@ -10,8 +10,9 @@ import (
 	"ibsm/routing/quality"
 )
 
-// routeFor is routeOnce for a subnet with tenants: it returns the tables in which each partition is spread over the spines on its own, if neither the fullest
-// link nor shifts within partitions are better without knowing them. Tables that are kept are changed by the first of these ways.
+// routeFor is routeOnce for a subnet with tenants: it returns the tables in which each partition is spread over the
+// spines on its own, if neither the fullest link nor shifts within partitions are better without knowing them. Tables
+// that are kept are changed by the first of these ways.
 func (s *Settings) routeFor(ctx context.Context, in routing.In) (*routing.Tables, error) {
 	tables, err := s.routeOnce(ctx, in)
 	if err != nil || in.Base != nil {
@@ -41,16 +42,18 @@ func (s *Settings) routeFor(ctx context.Context, in routing.In) (*routing.Tables
 // spreading gives the numbers on each leaf to its ports so that those of one partition come by different cables.
 type spreading struct {
 	*network
-	digits int                    // of a leaf: cables up
-	used   map[mad.PKey][]int     // by partition, then by digit: how many members there were when it was last used by one
-	count  map[mad.PKey]int       // members so far
-	ports  []*destination         // the first LIDs of ports on a leaf whose numbers are interchangeable
-	costs  map[mad.PKey][]float64 // by partition, then by digit
+	digits int // of a leaf: cables up
+	// by partition, then by digit: how many members there were when it was last used by one
+	used  map[mad.PKey][]int
+	count map[mad.PKey]int       // members so far
+	ports []*destination         // the first LIDs of ports on a leaf whose numbers are interchangeable
+	costs map[mad.PKey][]float64 // by partition, then by digit
 }
 
 // spread exchanges the numbers of ports on each leaf. What has no number on a leaf keeps its own.
 func (n *network) spread(all []destinations) {
-	s := &spreading{network: n, digits: n.tiers[0].parents * n.tiers[0].cables, used: map[mad.PKey][]int{}, count: map[mad.PKey]int{}}
+	s := &spreading{network: n, digits: n.tiers[0].parents * n.tiers[0].cables, used: map[mad.PKey][]int{},
+		count: map[mad.PKey]int{}}
 	for i := range all {
 		at := &all[i]
 		type kind struct {
@@ -79,7 +82,8 @@ func (n *network) spread(all []destinations) {
 	}
 }
 
-// measure finds what each digit costs a member of a partition now: the more, the fewer members there were since one last had it.
+// measure finds what each digit costs a member of a partition now: the more, the fewer members there were since one
+// last had it.
 func (s *spreading) measure() {
 	s.costs = map[mad.PKey][]float64{}
 	for key, used := range s.used {
@@ -111,7 +115,8 @@ func (s *spreading) exchange() {
 		better := false
 		for i, a := range s.ports {
 			for _, b := range s.ports[:i] {
-				if a.class == b.class || s.cost(a, b.number)+s.cost(b, a.number) >= s.cost(a, a.number)+s.cost(b, b.number) {
+				if a.class == b.class || s.cost(a, b.number)+s.cost(b, a.number) >= s.cost(a, a.number)+
+					s.cost(b, b.number) {
 					continue
 				}
 				a.number, b.number, better = b.number, a.number, true

@@ -19,14 +19,15 @@ func shared(in routing.In, tenants int, seed uint64) routing.In {
 	tables := map[topo.PortIdx]*topo.PKeyTable{}
 	hosts := quality.Hosts(in.Topo, in.LIDs)
 	for i, at := range rng.Perm(len(hosts)) {
-		tables[hosts[at]] = topo.NewPKeyTable([]mad.PKey{mad.DefaultPKey &^ mad.FullMember, mad.PKey(0x8001 + i%tenants)})
+		tables[hosts[at]] = topo.NewPKeyTable(
+			[]mad.PKey{mad.DefaultPKey &^ mad.FullMember, mad.PKey(0x8001 + i%tenants)})
 	}
 	in.Tenants = routing.NewTenants(in.Topo, func(p topo.PortIdx) *topo.PKeyTable { return tables[p] })
 	return in
 }
 
-// TestTenants: with random halves and eighths of the hosts as tenants, neither the fullest link nor shifts within the partitions are worse than if the engine does
-// not know them, and better in the median.
+// TestTenants: with random halves and eighths of the hosts as tenants, neither the fullest link nor shifts within the
+// partitions are worse than if the engine does not know them, and better in the median.
 func TestTenants(t *testing.T) {
 	seeds := 5
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -81,9 +82,18 @@ func TestTenants(t *testing.T) {
 				}
 				all = append(all, p)
 			}
-			ours, theirs := quality.Median(all, func(p pair) uint32 { return p.ours }), quality.Median(all, func(p pair) uint32 { return p.theirs })
-			ourShift, theirShift := quality.Median(all, func(p pair) float64 { return p.ourShift }), quality.Median(all, func(p pair) float64 { return p.theirShift })
-			t.Logf("%s, %d tenants: fullest %d, without knowing %d; shift %.2f, %.2f", what, tenants, ours, theirs, ourShift, theirShift)
+			ours, theirs := quality.Median(all, func(p pair) uint32 {
+				return p.ours
+			}), quality.Median(all, func(p pair) uint32 {
+				return p.theirs
+			})
+			ourShift, theirShift := quality.Median(all, func(p pair) float64 {
+				return p.ourShift
+			}), quality.Median(all, func(p pair) float64 {
+				return p.theirShift
+			})
+			t.Logf("%s, %d tenants: fullest %d, without knowing %d; shift %.2f, %.2f", what, tenants, ours, theirs,
+				ourShift, theirShift)
 			if ours >= theirs || ourShift >= theirShift {
 				t.Errorf("%s, %d tenants: no better", what, tenants)
 			}

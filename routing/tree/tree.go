@@ -1,17 +1,17 @@
-// Package tree is the routing engine tree: fat trees of any number of levels, whole or damaged, without a file of roots.
-// Packets go up, and then down. A destination takes the same way up at all switches of a level, by a digit of its number in
-// the tree (D-mod-K, Zahavi): in a whole tree with as many uplinks as hosts on each leaf no two packets of a shift among the
-// hosts meet on a link. Where a link is missing, the destinations that would have used it go elsewhere: by the cable by which the
-// fewest of those next to them go elsewhere, and of several by the way whose fullest link has the fewest routes. Then routes are
-// moved away from the fullest links.
+// Package tree is the routing engine tree: fat trees of any number of levels, whole or damaged, without a file of
+// roots. Packets go up, and then down. A destination takes the same way up at all switches of a level, by a digit of
+// its number in the tree (D-mod-K, Zahavi): in a whole tree with as many uplinks as hosts on each leaf no two packets
+// of a shift among the hosts meet on a link. Where a link is missing, the destinations that would have used it go
+// elsewhere: by the cable by which the fewest of those next to them go elsewhere, and of several by the way whose
+// fullest link has the fewest routes. Then routes are moved away from the fullest links.
 //
-// In a tree of two levels with rails (package rails) shifts within rails go first: the ports of a rail are numbered one after the other, and
-// where a link is missing, destinations of the same rail go by the link on which the fewest flows of such shifts meet. Only other
-// routes are moved away from the fullest links.
+// In a tree of two levels with rails (package rails) shifts within rails go first: the ports of a rail are numbered one
+// after the other, and where a link is missing, destinations of the same rail go by the link on which the fewest flows
+// of such shifts meet. Only other routes are moved away from the fullest links.
 //
-// No packet goes up after it has come down, so there is no credit loop, on one lane. Only packets between switches without such a way turn once
-// or several times: a pod of management nodes may reach one group of roots only, and a leaf without the cable to that group another one. They have
-// a lane of their own where there is one.
+// No packet goes up after it has come down, so there is no credit loop, on one lane. Only packets between switches
+// without such a way turn once or several times: a pod of management nodes may reach one group of roots only, and a
+// leaf without the cable to that group another one. They have a lane of their own where there is one.
 package tree
 
 import (

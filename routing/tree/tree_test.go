@@ -40,13 +40,14 @@ func measure(t testing.TB, in routing.In, engine routing.Engine) quality.Figures
 func asCabled(in routing.In) []topo.PortIdx {
 	hosts := quality.Hosts(in.Topo, in.LIDs)
 	slices.SortFunc(hosts, func(a, b topo.PortIdx) int {
-		return cmp.Compare(in.Topo.Nodes[in.Topo.Ports[a].Node].Desc.String(), in.Topo.Nodes[in.Topo.Ports[b].Node].Desc.String())
+		return cmp.Compare(in.Topo.Nodes[in.Topo.Ports[a].Node].Desc.String(),
+			in.Topo.Nodes[in.Topo.Ports[b].Node].Desc.String())
 	})
 	return hosts
 }
 
-// TestComplete: in whole trees no link has more flows of a shift than hosts share an uplink, and the fullest link has as
-// many routes as the uplinks of a leaf must have.
+// TestComplete: in whole trees no link has more flows of a shift than hosts share an uplink, and the fullest link has
+// as many routes as the uplinks of a leaf must have.
 func TestComplete(t *testing.T) {
 	for _, c := range []struct {
 		spec    string
@@ -55,8 +56,11 @@ func TestComplete(t *testing.T) {
 		full    bool
 	}{
 		{"fattree:k=8,levels=2", 28, 1, false}, {"fattree:k=8", 124, 1, false}, {"fattree:k=8,levels=4", 508, 1, false},
-		{"fattree:k=12,levels=2,taper=2", 2 * (96 - 8), 2, false}, {"fattree:k=16,pods=5", 8 * (5*64 - 8) / 8, 1, false}, {"fattree:k=8,hosts=3,pods=6", 6*4*3 - 3, 2, false}, // 72 hosts are no multiple of 16 roots: shifts meet where the numbers begin again
-		{"fattree:k=36,levels=2", 630, 1, true}, {"fattree:k=24", 3444, 1, true}, {"fattree:k=54,levels=2", 54*27 - 27, 1, true},
+		// 72 hosts are no multiple of 16 roots: shifts meet where the numbers begin again
+		{"fattree:k=12,levels=2,taper=2", 2 * (96 - 8), 2, false},
+		{"fattree:k=16,pods=5", 8 * (5*64 - 8) / 8, 1, false}, {"fattree:k=8,hosts=3,pods=6", 6*4*3 - 3, 2, false},
+		{"fattree:k=36,levels=2", 630, 1, true}, {"fattree:k=24", 3444, 1, true},
+		{"fattree:k=54,levels=2", 54*27 - 27, 1, true},
 	} {
 		if c.full && os.Getenv("IBSM_PROOF") == "" {
 			continue
@@ -78,9 +82,11 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestNeverUpAgain: no packet between hosts goes to a higher switch after it has come to a lower one, by the ranks that the tables have.
+// TestNeverUpAgain: no packet between hosts goes to a higher switch after it has come to a lower one, by the ranks that
+// the tables have.
 func TestNeverUpAgain(t *testing.T) {
-	for _, spec := range []string{"fattree:k=8,missing-links=8%,seed=3", "fattree:k=8,missing-switches=3,seed=2", "tree:depth=4"} {
+	for _, spec := range []string{"fattree:k=8,missing-links=8%,seed=3", "fattree:k=8,missing-switches=3,seed=2",
+		"tree:depth=4"} {
 		s := routingtest.NewSubnet(t, spec, Route)
 		tracer := routing.NewTracer(s.Topo, s.LIDs)
 		hosts := map[topo.SwitchIdx]bool{}
@@ -89,7 +95,8 @@ func TestNeverUpAgain(t *testing.T) {
 		}
 		for lid := mad.LID(1); lid <= s.LIDs.Top; lid++ {
 			for from := range s.Topo.Switches {
-				if !hosts[topo.SwitchIdx(from)] || s.Topo.Nodes[s.Topo.Ports[s.LIDs.Owner[lid]].Node].Type == mad.Switch {
+				if !hosts[topo.SwitchIdx(from)] ||
+					s.Topo.Nodes[s.Topo.Ports[s.LIDs.Owner[lid]].Node].Type == mad.Switch {
 					continue
 				}
 				down := false
@@ -109,9 +116,9 @@ func TestNeverUpAgain(t *testing.T) {
 	}
 }
 
-// TestDamaged compares the engine with OpenSM's engines on damaged trees, those that take roots with their roots: in the
-// median over seeds none has an emptier fullest link, and none has shifts or bisections that are better by one in a hundred.
-// Bisections are drawn at random.
+// TestDamaged compares the engine with OpenSM's engines on damaged trees, those that take roots with their roots: in
+// the median over seeds none has an emptier fullest link, and none has shifts or bisections that are better by one in a
+// hundred. Bisections are drawn at random.
 func TestDamaged(t *testing.T) {
 	seeds, trees := 5, []string{"fattree:k=8", "fattree:k=16,levels=2"}
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -138,7 +145,8 @@ func TestDamaged(t *testing.T) {
 				for _, name := range slices.Sorted(maps.Keys(found)) {
 					f := median(found[name])
 					t.Logf("%-8s %+v", name, f)
-					if name != "tree" && (f.Fullest < ours.Fullest || f.Shift < ours.Shift*0.99 || f.Bisection > ours.Bisection*1.01) {
+					if name != "tree" && (f.Fullest < ours.Fullest || f.Shift < ours.Shift*0.99 ||
+						f.Bisection > ours.Bisection*1.01) {
 						t.Errorf("%s is better", name)
 					}
 				}
@@ -156,7 +164,8 @@ func rivals(in routing.In) map[string]routing.Engine {
 	}
 	fat.Roots = up.Roots
 	return map[string]routing.Engine{
-		"tree": Route, "minhop": minhop.Route, "scatter": minhop.New(routing.Balancing{Seed: 1}), "updn": updn.New(up, routing.Balancing{}),
+		"tree": Route, "minhop": minhop.Route, "scatter": minhop.New(routing.Balancing{Seed: 1}),
+		"updn":  updn.New(up, routing.Balancing{}),
 		"ftree": ftree.New(fat), "sssp": sssp.New(sssp.Settings{}),
 	}
 }
@@ -169,8 +178,8 @@ func median(of []quality.Figures) (m quality.Figures) {
 	return m
 }
 
-// TestShuffled: in a whole tree whose switches have GUIDs in no order, no link has two flows of a shift, in the order that the
-// engine gives the hosts.
+// TestShuffled: in a whole tree whose switches have GUIDs in no order, no link has two flows of a shift, in the order
+// that the engine gives the hosts.
 func TestShuffled(t *testing.T) {
 	for seed := range uint64(5) {
 		for _, spec := range []string{"fattree:k=8", "fattree:k=8,levels=4", "fattree:k=12,levels=2"} {
@@ -212,8 +221,8 @@ func TestShuffled(t *testing.T) {
 	}
 }
 
-// TestOthersTogether: switches that have no port of the digit get the same ports whether destinations that add nothing to the load are placed one after the
-// other or by several goroutines.
+// TestOthersTogether: switches that have no port of the digit get the same ports whether destinations that add nothing
+// to the load are placed one after the other or by several goroutines.
 func TestOthersTogether(t *testing.T) {
 	together := 0
 	for seed := range 4 {

@@ -13,9 +13,9 @@ import (
 	"ibsm/topo"
 )
 
-// Between some switches no way goes up and then down: a part of the tree reaches one group of roots only, and another part another one.
-// Packets between them turn: they come down to a switch, and go up again from there on a way that goes up and then down. Turns can
-// close credit loops with each other and with other paths (lanes.go).
+// Between some switches no way goes up and then down: a part of the tree reaches one group of roots only, and another
+// part another one. Packets between them turn: they come down to a switch, and go up again from there on a way that
+// goes up and then down. Turns can close credit loops with each other and with other paths (lanes.go).
 
 // turner finds the ways that turn. It belongs to one goroutine.
 type turner struct {
@@ -40,7 +40,8 @@ type turner struct {
 
 const unknown = -1
 
-// turnWork is about what it takes to find the way of packets from one switch to one destination, in units of routing.Budget.
+// turnWork is about what it takes to find the way of packets from one switch to one destination, in units of
+// routing.Budget.
 const turnWork = 20
 
 // placeTurns gives paths between switches without a way ways that turn.
@@ -61,7 +62,8 @@ func (p *placer) placeTurns(ctx context.Context, all []destinations) error {
 // findPairs finds the switches with hosts that have no way to others. turner stays nil if there are none.
 func (p *placer) findPairs(ctx context.Context, all []destinations) error {
 	count := len(p.rows)
-	t := &turner{placer: p, all: all, index: indexOf(all), from: make([][]topo.SwitchIdx, len(all)), to: make([][]topo.SwitchIdx, count)}
+	t := &turner{placer: p, all: all, index: indexOf(all), from: make([][]topo.SwitchIdx, len(all)),
+		to: make([][]topo.SwitchIdx, count)}
 	for i := range all {
 		at := &all[i]
 		if !slices.ContainsFunc(at.ports, func(d destination) bool { return d.end }) || p.Base == nil && !at.cut {
@@ -91,7 +93,8 @@ func (p *placer) findPairs(ctx context.Context, all []destinations) error {
 		p.tracer = routing.NewTracer(p.Topo, p.LIDs)
 	}
 	t.own = make([]bool, count)
-	t.layer, t.tail, t.drops, t.round, t.place = make([]int32, count), make([]int32, count), make([]bool, count), make([]int32, count), make([]int32, count)
+	t.layer, t.tail, t.drops, t.round, t.place = make([]int32, count), make([]int32, count), make([]bool, count),
+		make([]int32, count), make([]int32, count)
 	p.turner = t
 	return nil
 }
@@ -104,8 +107,8 @@ func (p *placer) cutOff(s, at topo.SwitchIdx) bool {
 	return p.cost[s] == unreachable
 }
 
-// route finds ways of all pairs. Packets turn at some places only as far as that is possible, nil for anywhere. Where one of some other tables leads to a switch that
-// has a port, its ports stay.
+// route finds ways of all pairs. Packets turn at some places only as far as that is possible, nil for anywhere. Where
+// one of some other tables leads to a switch that has a port, its ports stay.
 func (t *turner) route(ctx context.Context, places []bool, stay ...*routing.Tables) error {
 	for i := range t.all {
 		if len(t.from[i]) == 0 {
@@ -136,7 +139,8 @@ func (t *turner) route(ctx context.Context, places []bool, stay ...*routing.Tabl
 	return nil
 }
 
-// measureTurns finds the ways with the fewest turns, and of these the shortest, for all switches from which packets come to some destinations.
+// measureTurns finds the ways with the fewest turns, and of these the shortest, for all switches from which packets
+// come to some destinations.
 func (t *turner) measureTurns(i int, places []bool) {
 	for s, cost := range t.cost {
 		t.tail[s], t.drops[s], t.place[s] = cost, false, unreachable
@@ -144,7 +148,9 @@ func (t *turner) measureTurns(i int, places []bool) {
 			t.layer[s] = unknown
 		}
 	}
-	for turns, round := int32(1), int32(0); slices.ContainsFunc(t.from[i], func(s topo.SwitchIdx) bool { return t.layer[s] == unknown }); turns, round = turns+1, round+1 {
+	for turns, round := int32(1), int32(0); slices.ContainsFunc(t.from[i], func(s topo.SwitchIdx) bool {
+		return t.layer[s] == unknown
+	}); turns, round = turns+1, round+1 {
 		if !t.addTurn(turns, round, places) {
 			if places == nil {
 				return
@@ -174,7 +180,8 @@ func (t *turner) addTurn(turns, round int32, places []bool) (found bool) {
 		for k := 0; k < len(t.nearby[links]); k++ {
 			for _, a := range t.above[t.nearby[links][k]] {
 				if t.layer[a.from] == unknown {
-					t.layer[a.from], t.tail[a.from], t.drops[a.from], t.round[a.from], found = turns, links+1, true, round, true
+					t.layer[a.from], t.tail[a.from], t.drops[a.from], t.round[a.from], found = turns, links+1, true,
+						round, true
 					see(a.from)
 				}
 			}
@@ -229,7 +236,8 @@ func (t *turner) adopt(s topo.SwitchIdx, lid mad.LID, other *routing.Tables) {
 	}
 }
 
-// choose gives a switch the port by which the fullest link on the rest of the way, as far as it is known, has the fewest routes.
+// choose gives a switch the port by which the fullest link on the rest of the way, as far as it is known, has the
+// fewest routes.
 func (t *turner) choose(s topo.SwitchIdx, d *destination) {
 	groups := t.up[s]
 	if t.drops[s] {
@@ -244,7 +252,8 @@ func (t *turner) choose(s topo.SwitchIdx, d *destination) {
 		beyond := t.fullestFrom(g.to, d.lid)
 		for _, port := range g.ports {
 			own := t.load[int(s)<<8|int(port)]
-			if full := [2]uint32{max(own, beyond), own}; best == routing.NoPath || slices.Compare(full[:], least[:]) < 0 {
+			if full := [2]uint32{max(own, beyond), own}; best == routing.NoPath ||
+				slices.Compare(full[:], least[:]) < 0 {
 				best, least = port, full
 			}
 		}
@@ -282,7 +291,8 @@ func (t *turner) add(s topo.SwitchIdx, lid mad.LID, routes uint32) {
 	t.follow(s, lid, func(channel int) { t.load[channel] += routes })
 }
 
-// arrive has the packets to a destination that turn come to the switches from which they go up and then down. t may be nil.
+// arrive has the packets to a destination that turn come to the switches from which they go up and then down. t may be
+// nil.
 func (t *turner) arrive(at topo.SwitchIdx, d *destination, flow []uint32) {
 	if t == nil {
 		return
@@ -325,8 +335,9 @@ func (t *turner) clear() {
 	}
 }
 
-// places are so many switches where packets may turn, of those from which the most of all others that turn can be reached: the one after first, and those at equal distances from
-// it. Leaves come first, and of these the ones with the most cables.
+// places are so many switches where packets may turn, of those from which the most of all others that turn can be
+// reached: the one after first, and those at equal distances from it. Leaves come first, and of these the ones with the
+// most cables.
 func (t *turner) places(count, first int) []bool {
 	reached := make([]int, len(t.rows))
 	for i := range t.all {
@@ -348,7 +359,8 @@ func (t *turner) places(count, first int) []bool {
 	}
 	order := slices.Clone(t.byHeight)
 	slices.SortStableFunc(order, func(a, b topo.SwitchIdx) int {
-		return cmp.Or(cmp.Compare(t.level[a], t.level[b]), cmp.Compare(reached[b], reached[a]), cmp.Compare(cables(b), cables(a)))
+		return cmp.Or(cmp.Compare(t.level[a], t.level[b]), cmp.Compare(reached[b], reached[a]),
+			cmp.Compare(cables(b), cables(a)))
 	})
 	alike := 1
 	for alike < len(order) && t.level[order[alike]] == t.level[order[0]] && reached[order[alike]] == reached[order[0]] {
@@ -366,7 +378,8 @@ func (t *turner) noRoom() error {
 	for i := range t.all {
 		for _, s := range t.from[i] {
 			name := func(s topo.SwitchIdx) string { return t.Topo.Nodes[t.Topo.Switches[s]].Desc.String() }
-			return fmt.Errorf("no fat tree: between %d pairs of switches with hosts, the first %q and %q, no way goes up and then down, and ways that turn close a credit loop on each of %d lanes",
+			return fmt.Errorf(
+				"no fat tree: between %d pairs of switches with hosts, the first %q and %q, no way goes up and then down, and ways that turn close a credit loop on each of %d lanes",
 				t.pairs, name(s), name(t.all[i].at), routing.LeastLanes(t.Lanes))
 		}
 	}
@@ -386,7 +399,9 @@ func (t *turner) note() string {
 		word = "lanes"
 	}
 	if t.pairs == 1 {
-		return fmt.Sprintf("1 pair of leaves has no way up and down: routed over %s %s", word, strings.Join(lanes, ", "))
+		return fmt.Sprintf("1 pair of leaves has no way up and down: routed over %s %s", word,
+			strings.Join(lanes, ", "))
 	}
-	return fmt.Sprintf("%d pairs of leaves have no way up and down: routed over %s %s", t.pairs, word, strings.Join(lanes, ", "))
+	return fmt.Sprintf("%d pairs of leaves have no way up and down: routed over %s %s", t.pairs, word,
+		strings.Join(lanes, ", "))
 }

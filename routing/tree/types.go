@@ -14,19 +14,21 @@ import (
 
 // Settings are the operator's settings of the engine.
 type Settings struct {
-	// Compute and IO are the port GUIDs of compute nodes (cn_guid_file) and of I/O nodes (io_guid_file); nil for no file. Hosts in
-	// neither are service nodes where there is a file of compute nodes, and otherwise what their capabilities and names say.
+	// Compute and IO are the port GUIDs of compute nodes (cn_guid_file) and of I/O nodes (io_guid_file); nil for no
+	// file. Hosts in neither are service nodes where there is a file of compute nodes, and otherwise what their
+	// capabilities and names say.
 	Compute, IO map[mad.GUID]bool
 }
 
-// New is the engine with settings. It refuses a subnet in which more than three cables in a hundred connect switches of one level, and one in
-// which it finds no lanes for paths that turn. It computes everything afresh: In.Keep does not matter.
+// New is the engine with settings. It refuses a subnet in which more than three cables in a hundred connect switches of
+// one level, and one in which it finds no lanes for paths that turn. It computes everything afresh: In.Keep does not
+// matter.
 func New(s Settings) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) { return s.route(ctx, in) }
 }
 
-// nodeType is what hosts are for. Those of each type are numbered by themselves, so that shifts among compute nodes do not meet because
-// there are others between them.
+// nodeType is what hosts are for. Those of each type are numbered by themselves, so that shifts among compute nodes do
+// not meet because there are others between them.
 type nodeType uint8
 
 const (
@@ -58,7 +60,8 @@ func (s *Settings) typeOf(t *topo.Topo, p topo.PortIdx) nodeType {
 
 // wordTypes are words in the names of hosts that say what they are for.
 var wordTypes = map[string]nodeType{
-	"oss": storage, "ost": storage, "mds": storage, "mdt": storage, "mgs": storage, "nsd": storage, "storage": storage, "stor": storage,
+	"oss": storage, "ost": storage, "mds": storage, "mdt": storage, "mgs": storage, "nsd": storage, "storage": storage,
+	"stor":   storage,
 	"lustre": storage, "gpfs": storage, "beegfs": storage, "ceph": storage, "nas": storage, "nfs": storage,
 	"login": service, "mgmt": service, "admin": service, "ufm": service, "cufm": service,
 	"router": router, "gateway": router, "gw": router,

@@ -13,8 +13,8 @@ import (
 	"ibsm/topo/net"
 )
 
-// mixed is a whole tree with a storage node more on some leaves, and in three levels four leaves whose hosts are all storage nodes. They
-// are called by a name, "%d" in which is a number.
+// mixed is a whole tree with a storage node more on some leaves, and in three levels four leaves whose hosts are all
+// storage nodes. They are called by a name, "%d" in which is a number.
 func mixed(t *testing.T, spec, name string) *net.Net {
 	t.Helper()
 	n, err := net.Generate(spec)
@@ -51,7 +51,8 @@ func mixed(t *testing.T, spec, name string) *net.Net {
 			continue
 		}
 		guid := mad.GUID(0x77000000 + i*16)
-		node := net.Node{ID: fmt.Sprintf("H-%016x", uint64(guid)), Type: mad.CA, GUID: guid, SystemImageGUID: guid, Ports: []net.Port{{Peer: net.NoEnd}, {GUID: guid + 1}}}
+		node := net.Node{ID: fmt.Sprintf("H-%016x", uint64(guid)), Type: mad.CA, GUID: guid, SystemImageGUID: guid,
+			Ports: []net.Port{{Peer: net.NoEnd}, {GUID: guid + 1}}}
 		rename(&node)
 		n.Nodes[l].Ports = append(n.Nodes[l].Ports, net.Port{Peer: net.End{Node: int32(len(n.Nodes)), Port: 1}})
 		node.Ports[1].Peer = net.End{Node: l, Port: uint8(len(n.Nodes[l].Ports) - 1)}
@@ -60,8 +61,9 @@ func mixed(t *testing.T, spec, name string) *net.Net {
 	return n
 }
 
-// TestTypes: no two flows of a shift among the compute nodes of a whole tree meet, although there are storage nodes between them, if the engine
-// knows these: by a file, by the name of their hosts, by a capability, or as routers. If it does not, flows meet.
+// TestTypes: no two flows of a shift among the compute nodes of a whole tree meet, although there are storage nodes
+// between them, if the engine knows these: by a file, by the name of their hosts, by a capability, or as routers. If it
+// does not, flows meet.
 func TestTypes(t *testing.T) {
 	for _, spec := range []string{"fattree:k=8,levels=2", "fattree:k=8"} {
 		for name, c := range map[string]struct {
@@ -70,7 +72,9 @@ func TestTypes(t *testing.T) {
 			meet   bool
 		}{
 			"not known": {"x-%d mlx5_0", func(*routing.In, []topo.PortIdx) Settings { return Settings{} }, true},
-			"by name":   {"site1-oss-%d mlx5_0", func(*routing.In, []topo.PortIdx) Settings { return Settings{} }, false},
+			"by name": {"site1-oss-%d mlx5_0", func(*routing.In, []topo.PortIdx) Settings {
+				return Settings{}
+			}, false},
 			"I/O file": {"x-%d mlx5_0", func(in *routing.In, storage []topo.PortIdx) Settings {
 				s := Settings{IO: map[mad.GUID]bool{}}
 				for _, p := range storage {
@@ -126,7 +130,8 @@ func TestTypes(t *testing.T) {
 // TestNamedType: words in the names of hosts.
 func TestNamedType(t *testing.T) {
 	for desc, want := range map[string]nodeType{
-		"oss03 mlx5_0": storage, "dc1-MDS-2 HCA-1": storage, "login1 mlx5_0": service, "B11-P1-CUFM-02 mlx5_1": service, "ib-gw-1 ib0": router,
+		"oss03 mlx5_0": storage, "dc1-MDS-2 HCA-1": storage, "login1 mlx5_0": service, "B11-P1-CUFM-02 mlx5_1": service,
+		"ib-gw-1 ib0":    router,
 		"host-01 mlx5_0": compute, "ossian mlx5_0": compute, "gpu-login mlx5_0": service, "": compute, "oss03": compute,
 	} {
 		if got := namedType(desc); got != want {

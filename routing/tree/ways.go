@@ -8,12 +8,13 @@ import (
 	"ibsm/topo"
 )
 
-// ways are the links of the shortest ways between all switches: of those that lead down only, and where there is none, of those that go up and then down. Up to 126
-// links are counted; ways with more are none.
+// ways are the links of the shortest ways between all switches: of those that lead down only, and where there is none,
+// of those that go up and then down. Up to 126 links are counted; ways with more are none.
 type ways struct {
 	width int     // of a row: a byte for each destination, whole chunks
 	links []uint8 // by switch * width + destination: links, and downOnly where they lead down only
-	// uneven is by network.higherSet * width + destination: 0 where the shortest ways from all of these switches have the same number of links.
+	// uneven is by network.higherSet * width + destination: 0 where the shortest ways from all of these switches have
+	// the same number of links.
 	uneven []uint8
 }
 
@@ -33,7 +34,8 @@ func (n *network) newWays(ctx context.Context) (*ways, error) {
 	w.links, w.uneven = make([]uint8, count*w.width), make([]uint8, n.higherSets*w.width)
 	return w, routing.Parallel(ctx, n.Workers, w.width/chunk, func() func(int) {
 		above, falls := make([]waysAbove, n.higherSets), make([]uint8, count*chunk)
-		fall := make([]bool, count) // by switch: some destination of the chunk is below, or the switch itself; without, falls say nothing
+		// by switch: some destination of the chunk is below, or the switch itself; without, falls say nothing
+		fall := make([]bool, count)
 		return func(i int) {
 			for _, s := range n.byHeight {
 				least := allOf(noWay)

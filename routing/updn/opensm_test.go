@@ -67,7 +67,8 @@ func TestOpenSM(t *testing.T) {
 	}
 }
 
-// TestRootTwice: with connect_roots a root that the file names twice is reached by the cheapest ways, as if there were two.
+// TestRootTwice: with connect_roots a root that the file names twice is reached by the cheapest ways, as if there were
+// two.
 func TestRootTwice(t *testing.T) {
 	file := routingtest.File(t, "torus:dims=3x4,hosts=1")
 	root := switchGUID(t, file, 0)
@@ -82,18 +83,21 @@ func TestRootTwice(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	for name, text := range map[string]string{"roots": fmt.Sprintf("%#x\n%#x\n", uint64(root), uint64(root)), "weights": string(weights)} {
+	for name, text := range map[string]string{"roots": fmt.Sprintf("%#x\n%#x\n", uint64(root), uint64(root)),
+		"weights": string(weights)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	run := routingtest.OpenSM(t, file, "updn", "-z", "-a", filepath.Join(dir, "roots"), "--hop_weights_file", filepath.Join(dir, "weights"))
+	run := routingtest.OpenSM(t, file, "updn", "-z", "-a", filepath.Join(dir, "roots"), "--hop_weights_file",
+		filepath.Join(dir, "weights"))
 	tables, err := New(s, b)(t.Context(), routing.In{Topo: run.Topo, LIDs: run.LIDs})
 	if err != nil {
 		t.Fatal(err)
 	}
 	run.Compare(t, tables)
-	once, err := New(Settings{ConnectRoots: true, Roots: []mad.GUID{root}}, b)(t.Context(), routing.In{Topo: run.Topo, LIDs: run.LIDs})
+	once, err := New(Settings{ConnectRoots: true, Roots: []mad.GUID{root}}, b)(t.Context(),
+		routing.In{Topo: run.Topo, LIDs: run.LIDs})
 	if err != nil || slices.EqualFunc(tables.LFT, once.LFT, bytes.Equal) {
 		t.Error("the same as with one root", err)
 	}
@@ -122,8 +126,8 @@ func switchGUID(t *testing.T, file string, n int) mad.GUID {
 	return 0
 }
 
-// mustForbid checks the proof of tables that are OpenSM's: the entries that OpenSM leaves empty are lost where hosts or the manager need them,
-// and in no other place: the rules forbid all others.
+// mustForbid checks the proof of tables that are OpenSM's: the entries that OpenSM leaves empty are lost where hosts or
+// the manager need them, and in no other place: the rules forbid all others.
 func mustForbid(t *testing.T, run *routingtest.Run, tables *routing.Tables) {
 	t.Helper()
 	report, err := verify.Check(t.Context(), 0, run.Topo, run.LIDs, tables, nil)
@@ -132,6 +136,7 @@ func mustForbid(t *testing.T, run *routingtest.Run, tables *routing.Tables) {
 	}
 	needed, others := run.Empty(tables)
 	if report.Bad() != needed || report.Unreached() != needed || report.Count[verify.Forbidden] != others {
-		t.Errorf("%d entries that hosts or the manager need are empty, and %d others; the proof says %v, such as %+v", needed, others, report.Count, report.Examples)
+		t.Errorf("%d entries that hosts or the manager need are empty, and %d others; the proof says %v, such as %+v",
+			needed, others, report.Count, report.Examples)
 	}
 }

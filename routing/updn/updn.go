@@ -78,13 +78,17 @@ var ErrNoRoots = errors.New("no root switch was found")
 // noRoots is ErrNoRoots with its reason.
 func (s *Settings) noRoots() error {
 	if s.Roots == nil {
-		return fmt.Errorf("%w: none has more than 90 %% of the end ports at one distance; name the roots in root_guid_file", ErrNoRoots)
+		return fmt.Errorf(
+			"%w: none has more than 90 %% of the end ports at one distance; name the roots in root_guid_file",
+			ErrNoRoots)
 	}
-	return fmt.Errorf("%w: none of the %d GUIDs in root_guid_file is that of a switch in this subnet", ErrNoRoots, len(s.Roots))
+	return fmt.Errorf("%w: none of the %d GUIDs in root_guid_file is that of a switch in this subnet", ErrNoRoots,
+		len(s.Roots))
 }
 
 func newNetwork(ctx context.Context, in routing.In, s *Settings, spread routing.Balancing) (*network, error) {
-	n := &network{Balance: routing.NewBalance(in, spread), order: order{make([]uint32, len(in.Topo.Switches)), make([]uint64, len(in.Topo.Switches))}}
+	n := &network{Balance: routing.NewBalance(in, spread),
+		order: order{make([]uint32, len(in.Topo.Switches)), make([]uint64, len(in.Topo.Switches))}}
 	var queue []topo.SwitchIdx
 	for i, node := range in.Topo.Switches {
 		n.rank[i], n.id[i] = unranked, uint64(in.Topo.Nodes[node].GUID)
@@ -183,7 +187,8 @@ func (n *network) rule() routing.Rule {
 	return r
 }
 
-// rules are the ways that the engine permits, without the distances that the search needs. With connect_roots ways to roots may turn.
+// rules are the ways that the engine permits, without the distances that the search needs. With connect_roots ways to
+// roots may turn.
 func (n *network) rules() *routing.Rules {
 	rule := n.rule()
 	rule.Leads, rule.Hops = n.order.leads, nil

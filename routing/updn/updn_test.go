@@ -27,7 +27,8 @@ func route(t testing.TB, in routing.In, s Settings) *routing.Tables {
 // TestTree: on a damaged tree with its roots named, the routes between hosts that cables allow to go up
 // and down arrive, and have no credit loop.
 func TestTree(t *testing.T) {
-	for _, spec := range []string{"fattree:k=8,missing-links=3%", "fattree:k=6,missing-switches=1", "fattree:k=8,levels=2,missing-links=5%"} {
+	for _, spec := range []string{"fattree:k=8,missing-links=3%", "fattree:k=6,missing-switches=1",
+		"fattree:k=8,levels=2,missing-links=5%"} {
 		in := routingtest.Problem(t, spec)
 		var s Settings
 		for _, n := range in.Topo.Switches {
@@ -43,7 +44,8 @@ func TestTree(t *testing.T) {
 		if report.Count[verify.Loop]+report.Count[verify.WrongOwner]+report.Count[verify.Nowhere] > 0 {
 			t.Errorf("%s: %v", spec, report.Count)
 		}
-		r, err := creditloop.Find(t.Context(), creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding()})
+		r, err := creditloop.Find(t.Context(),
+			creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding()})
 		if err != nil || r.Loop != nil {
 			t.Errorf("%s: %+v, %v", spec, r, err)
 		}
@@ -51,10 +53,14 @@ func TestTree(t *testing.T) {
 }
 
 func TestNoRoots(t *testing.T) {
-	if _, err := New(Settings{}, routing.Balancing{})(t.Context(), routingtest.Problem(t, "torus:dims=4x4,hosts=1")); !errors.Is(err, ErrNoRoots) || !strings.Contains(err.Error(), "90 %") {
+	if _, err := New(Settings{}, routing.Balancing{})(t.Context(),
+		routingtest.Problem(t, "torus:dims=4x4,hosts=1")); !errors.Is(err, ErrNoRoots) ||
+		!strings.Contains(err.Error(), "90 %") {
 		t.Errorf("a torus: %v", err)
 	}
-	if _, err := New(Settings{Roots: []mad.GUID{7}}, routing.Balancing{})(t.Context(), routingtest.Problem(t, "fattree:k=4")); !errors.Is(err, ErrNoRoots) || !strings.Contains(err.Error(), "none of the 1 GUIDs") {
+	if _, err := New(Settings{Roots: []mad.GUID{7}}, routing.Balancing{})(t.Context(),
+		routingtest.Problem(t, "fattree:k=4")); !errors.Is(err, ErrNoRoots) ||
+		!strings.Contains(err.Error(), "none of the 1 GUIDs") {
 		t.Errorf("a root that is not there: %v", err)
 	}
 }
@@ -77,7 +83,8 @@ func TestIDs(t *testing.T) {
 		for _, r := range peers {
 			if n.rank[s] == n.rank[r] && n.rank[s] > 0 {
 				turned++
-				if leads := n.leads(topo.SwitchIdx(s), r); (leads == routing.Down) != (s > int(r)) { // IDs fall as GUIDs rise
+				// IDs fall as GUIDs rise
+				if leads := n.leads(topo.SwitchIdx(s), r); (leads == routing.Down) != (s > int(r)) {
 					t.Errorf("from %d to %d: leads %v", s, r, leads)
 				}
 			}

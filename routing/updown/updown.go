@@ -1,6 +1,6 @@
-// Package updown routes any connected subnet by up*/down* from one root: routes go towards the root, and then away from it,
-// never towards it again, so that they have no credit loop on one lane. It takes about as long as min-hop. Links near the root
-// have far more routes than others: such tables serve until better ones are computed.
+// Package updown routes any connected subnet by up*/down* from one root: routes go towards the root, and then away from
+// it, never towards it again, so that they have no credit loop on one lane. It takes about as long as min-hop. Links
+// near the root have far more routes than others: such tables serve until better ones are computed.
 package updown
 
 import (
@@ -12,8 +12,8 @@ import (
 	"ibsm/topo"
 )
 
-// Route is the engine. The root is the switch that is nearest to all hosts; a part of the subnet that is not connected to it has one of
-// its own. In.Prev keeps the entries that lead a shortest permitted way, unless In.Keep is KeepNone.
+// Route is the engine. The root is the switch that is nearest to all hosts; a part of the subnet that is not connected
+// to it has one of its own. In.Prev keeps the entries that lead a shortest permitted way, unless In.Keep is KeepNone.
 func Route(ctx context.Context, in routing.In) (*routing.Tables, error) {
 	b := routing.NewBalance(in, routing.Balancing{})
 	o, err := newOrder(ctx, b)
@@ -77,8 +77,8 @@ func newOrder(ctx context.Context, b *routing.Balance) (*order, error) {
 	return o, nil
 }
 
-// ways are the lengths of the ways from each switch to each other: the shortest one down, if one leads there, else the shortest one up
-// and then down.
+// ways are the lengths of the ways from each switch to each other: the shortest one down, if one leads there, else the
+// shortest one up and then down.
 type ways struct {
 	*order
 	graph *routing.Graph
@@ -140,7 +140,8 @@ func (w *ways) ports(s topo.SwitchIdx, into *routing.PortSets) {
 		goesDown := w.at[next] > w.at[s]
 		there, onDown := w.links[int(next)*n:][:n], w.down[int(next)*n:][:n]
 		for d, own := range links {
-			if own != 0 && own != routing.Unreachable && there[d] == own-1 && down[d] == goesDown && (!goesDown || onDown[d]) {
+			if own != 0 && own != routing.Unreachable && there[d] == own-1 && down[d] == goesDown &&
+				(!goesDown || onDown[d]) {
 				words[d] |= bit
 			}
 		}

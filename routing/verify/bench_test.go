@@ -16,7 +16,8 @@ func BenchmarkVerify(b *testing.B) {
 			before := f.check(b)
 			cut := f.next()
 			cut.unlink(cut.links()[0])
-			cut.tables = mustRoute(b, routing.In{Topo: cut.topo, LIDs: cut.lids, Prev: f.tables, Keep: routing.KeepMinimal})
+			cut.tables = mustRoute(b,
+				routing.In{Topo: cut.topo, LIDs: cut.lids, Prev: f.tables, Keep: routing.KeepMinimal})
 			for _, run := range []struct {
 				name  string
 				of    *fixture
@@ -25,7 +26,8 @@ func BenchmarkVerify(b *testing.B) {
 				b.Run(run.name, func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
-						if r, err := Check(b.Context(), 0, run.of.topo, run.of.lids, run.of.tables, run.since); err != nil || r.Bad() != 0 {
+						if r, err := Check(b.Context(), 0, run.of.topo, run.of.lids, run.of.tables,
+							run.since); err != nil || r.Bad() != 0 {
 							b.Fatal(r, err)
 						}
 					}

@@ -20,7 +20,8 @@ func (r *Report) Good() routing.LIDSet {
 }
 
 // changed returns the LIDs to follow from all switches, and takes over what since found of the others: those whose
-// routes were good, and have not changed, or still arrive from each of few switches that have another entry. It ends early when ctx is done.
+// routes were good, and have not changed, or still arrive from each of few switches that have another entry. It ends
+// early when ctx is done.
 func (c *checker) changed(ctx context.Context, since *Report) routing.LIDSet {
 	if since == nil {
 		return c.Changed(nil)
@@ -57,9 +58,11 @@ func (c *checker) changed(ctx context.Context, since *Report) routing.LIDSet {
 	return follow
 }
 
-// longestOf is the longest route to a LID, and where it starts, after some switches have got other entries; packets arrived from everywhere, over so many links at most.
-// It is false where packets from these switches do not arrive, and where that says not enough about the others.
-func (c *checker) longestOf(lid int, entries []routing.Entry, was *routing.Forwarding, longest int, from topo.SwitchIdx) (links int, start topo.SwitchIdx, known bool) {
+// longestOf is the longest route to a LID, and where it starts, after some switches have got other entries; packets
+// arrived from everywhere, over so many links at most. It is false where packets from these switches do not arrive, and
+// where that says not enough about the others.
+func (c *checker) longestOf(lid int, entries []routing.Entry, was *routing.Forwarding, longest int,
+	from topo.SwitchIdx) (links int, start topo.SwitchIdx, known bool) {
 	if c.lids.PortOf(mad.LID(lid)) == topo.None || from == topo.None {
 		return 0, topo.None, false
 	}

@@ -102,7 +102,8 @@ func (f *fixture) happen(tb testing.TB, rng *rand.Rand) string {
 
 // What is found of a subnet that has changed is the same, whatever was found before.
 func TestSince(t *testing.T) {
-	specs := []string{"random:switches=12,degree=4,hosts=3", "mesh:dims=3x4,hosts=1", "fattree:k=4", "torus:dims=3x4,hosts=2", "mesh:dims=2x6,hosts=3"}
+	specs := []string{"random:switches=12,degree=4,hosts=3", "mesh:dims=3x4,hosts=1", "fattree:k=4",
+		"torus:dims=3x4,hosts=2", "mesh:dims=2x6,hosts=3"}
 	spared, found := 0, [numKinds]int{}
 	seeds := 10
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -193,7 +194,8 @@ func TestMuchChanged(t *testing.T) {
 		entries, follow, known := newChecker(after.topo, after.lids, after.tables).FewChanges(all.checker.Forwarding)
 		few := switches == 8
 		if !known || follow.Has(lid) == few || few != (len(entries) == switches) || !few && len(entries) > 0 {
-			t.Errorf("entries of %d switches have changed: %d to look at, routes followed %v", switches, len(entries), follow.Has(lid))
+			t.Errorf("entries of %d switches have changed: %d to look at, routes followed %v", switches, len(entries),
+				follow.Has(lid))
 		}
 	}
 }

@@ -11,15 +11,17 @@ import (
 	"ibsm/topo"
 )
 
-// homes are switches with several LIDs to follow: their own, and those of hosts on them. In most tables packets to all of them pass as many links to their home,
-// by whatever ways they go. So it is enough to follow the routes to one LID. Where each entry for another leads to a switch that is one link
-// nearer to the home, and that of the home to the owner, all packets arrive. The routes to a LID with other entries are followed themselves.
+// homes are switches with several LIDs to follow: their own, and those of hosts on them. In most tables packets to all
+// of them pass as many links to their home, by whatever ways they go. So it is enough to follow the routes to one LID.
+// Where each entry for another leads to a switch that is one link nearer to the home, and that of the home to the
+// owner, all packets arrive. The routes to a LID with other entries are followed themselves.
 type homes struct {
 	*checker
 	at   []topo.SwitchIdx
 	lids [][]mad.LID // by home, ascending
-	// links are those to a home, by switch * homes + home. They are unknown where not all packets to its first LID arrive, or some pass
-	// MaxHops links or more on the way there. One row more, where all are unknown, is behind ports that lead to no switch.
+	// links are those to a home, by switch * homes + home. They are unknown where not all packets to its first LID
+	// arrive, or some pass MaxHops links or more on the way there. One row more, where all are unknown, is behind ports
+	// that lead to no switch.
 	links []uint8
 }
 
@@ -28,7 +30,8 @@ const homeChunk = 64
 
 const unknown = math.MaxUint8
 
-// together finds, of the LIDs to follow, those to which all packets arrive, as far as entries show it, and takes them out of follow.
+// together finds, of the LIDs to follow, those to which all packets arrive, as far as entries show it, and takes them
+// out of follow.
 func (c *checker) together(ctx context.Context, workers routing.Workers, follow routing.LIDSet) error {
 	h := c.newHomes(follow)
 	if len(h.at) == 0 {
@@ -129,7 +132,8 @@ func (h *homes) others(ctx context.Context, workers routing.Workers, blocks int)
 	var found []routing.LIDSet
 	var mutex sync.Mutex
 	err := routing.Parallel(ctx, workers, len(h.Rows), func() func(int) {
-		others, leads := make(routing.LIDSet, blocks), [256]int{} // leads: by port: where the row of links of the switch behind it begins
+		// leads: by port: where the row of links of the switch behind it begins
+		others, leads := make(routing.LIDSet, blocks), [256]int{}
 		mutex.Lock()
 		found = append(found, others)
 		mutex.Unlock()
@@ -147,7 +151,8 @@ func (h *homes) others(ctx context.Context, workers routing.Workers, blocks int)
 					continue // they are followed anyway
 				}
 				for _, lid := range h.lids[i] {
-					if int(lid) >= len(row) || links > 0 && h.links[leads[row[lid]]+i] != links-1 || links == 0 && !h.Tracer.Delivers(topo.SwitchIdx(s), row[lid], lid) {
+					if int(lid) >= len(row) || links > 0 && h.links[leads[row[lid]]+i] != links-1 || links == 0 &&
+						!h.Tracer.Delivers(topo.SwitchIdx(s), row[lid], lid) {
 						others.Add(int(lid))
 					}
 				}

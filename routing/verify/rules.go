@@ -9,7 +9,8 @@ import (
 	"ibsm/topo"
 )
 
-// rules separate routes that an engine's rules forbid from lost ones. Routes that serve hosts or the manager are lost whatever the rules are.
+// rules separate routes that an engine's rules forbid from lost ones. Routes that serve hosts or the manager are lost
+// whatever the rules are.
 type rules struct {
 	*routing.Rules
 	graph *routing.Graph
@@ -24,7 +25,8 @@ func newRules(t *topo.Topo, l *topo.LIDs, tables *routing.Tables) *rules {
 	if tables.Rules == nil {
 		return nil
 	}
-	r := &rules{Rules: tables.Rules, graph: routing.NewGraph(t), lids: l, topo: t, hosts: make([]bool, len(t.Switches)), self: topo.None}
+	r := &rules{Rules: tables.Rules, graph: routing.NewGraph(t), lids: l, topo: t, hosts: make([]bool, len(t.Switches)),
+		self: topo.None}
 	for _, p := range t.EndPorts {
 		if s := t.SwitchOf(p); s != topo.None && t.IsHost(p) {
 			r.hosts[s] = true
@@ -82,8 +84,10 @@ func (b *block) connects(s topo.SwitchIdx, lid mad.LID) bool {
 	return b.Connects != nil && b.Connects(s, b.homes[i], b.own>>i&1 != 0)
 }
 
-// ForbiddenRoute reports whether the rules of the engine forbid a route that the tables do not have, and whether connect_roots would give it.
-func ForbiddenRoute(t *topo.Topo, l *topo.LIDs, tables *routing.Tables, s topo.SwitchIdx, lid mad.LID) (forbidden, connects bool) {
+// ForbiddenRoute reports whether the rules of the engine forbid a route that the tables do not have, and whether
+// connect_roots would give it.
+func ForbiddenRoute(t *topo.Topo, l *topo.LIDs, tables *routing.Tables, s topo.SwitchIdx, lid mad.LID) (forbidden,
+	connects bool) {
 	r := newRules(t, l, tables)
 	if r == nil || l.PortOf(lid) == topo.None {
 		return false, false
@@ -98,13 +102,15 @@ func ForbiddenRoute(t *topo.Topo, l *topo.LIDs, tables *routing.Tables, s topo.S
 	return true, b.connects(s, lid)
 }
 
-// ByRules is how many routes the rules of an engine forbid, in words, with what connect_roots would change; "" for none.
+// ByRules is how many routes the rules of an engine forbid, in words, with what connect_roots would change; "" for
+// none.
 func (r *Report) ByRules(engine string) string {
 	n := r.Count[Forbidden]
 	if n == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s without a route by the rules of %s, which neither hosts nor the manager need", plural.With(n, "pair of switches", "pairs of switches"), engine)
+	text := fmt.Sprintf("%s without a route by the rules of %s, which neither hosts nor the manager need",
+		plural.With(n, "pair of switches", "pairs of switches"), engine)
 	switch {
 	case r.Connects == n:
 		text += ": connect_roots gives " + plural.Word(n, "it", "them") + " one"

@@ -25,9 +25,10 @@ func newTree(t *testing.T, spec string, e routing.Engine) *fixture {
 	return f
 }
 
-// TestSoundTrees: in a complete tree no route is lost. How many pairs the rules forbid is what OpenSM leaves empty in these trees:
-// in the smaller one the pairs of two spines; in the larger one those of spines, and of the other switches that are not leaves and
-// share no switch above, 76 in all, 28 of them to a spine. connect_roots fills all with ftree and dnup; with updn those to spines.
+// TestSoundTrees: in a complete tree no route is lost. How many pairs the rules forbid is what OpenSM leaves empty in
+// these trees: in the smaller one the pairs of two spines; in the larger one those of spines, and of the other switches
+// that are not leaves and share no switch above, 76 in all, 28 of them to a spine. connect_roots fills all with ftree
+// and dnup; with updn those to spines.
 func TestSoundTrees(t *testing.T) {
 	up, ft, dn := routing.Balancing{}, ftree.Settings{ConnectRoots: true}, dnup.Settings{ConnectRoots: true}
 	for i, c := range []struct {
@@ -49,7 +50,8 @@ func TestSoundTrees(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			r := newTree(t, c.spec, c.engine).check(t)
 			if r.Bad() > 0 || r.Unreached() > 0 || r.Count[Forbidden] != c.forbidden || r.Connects != c.connects {
-				t.Errorf("%s: %v, %d by connect_roots; want %d forbidden, %d", c.spec, r.Count, r.Connects, c.forbidden, c.connects)
+				t.Errorf("%s: %v, %d by connect_roots; want %d forbidden, %d", c.spec, r.Count, r.Connects, c.forbidden,
+					c.connects)
 			}
 		})
 	}
@@ -66,12 +68,17 @@ func TestLostInTree(t *testing.T) {
 			lid, _ := f.host(other)
 			f.tables.LFT[leaf][lid] = routing.NoPath
 		}, 1},
-		{"route of a spine to a host", func(f *fixture, leaf, _, spine topo.SwitchIdx) { // down is permitted; hosts over it lose theirs
+		// down is permitted; hosts over it lose theirs
+		{"route of a spine to a host", func(f *fixture, leaf, _, spine topo.SwitchIdx) {
 			lid, _ := f.host(leaf)
 			f.tables.LFT[spine][lid] = routing.NoPath
 		}, -1},
-		{"route of a leaf to a spine", func(f *fixture, _, other, spine topo.SwitchIdx) { f.tables.LFT[other][f.own(spine)] = routing.NoPath }, 1},
-		{"route of a spine to a leaf", func(f *fixture, _, other, spine topo.SwitchIdx) { f.tables.LFT[spine][f.own(other)] = routing.NoPath }, -1},
+		{"route of a leaf to a spine", func(f *fixture, _, other, spine topo.SwitchIdx) {
+			f.tables.LFT[other][f.own(spine)] = routing.NoPath
+		}, 1},
+		{"route of a spine to a leaf", func(f *fixture, _, other, spine topo.SwitchIdx) {
+			f.tables.LFT[spine][f.own(other)] = routing.NoPath
+		}, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newTree(t, "fattree:k=4,levels=2", updn.New(updn.Settings{}, routing.Balancing{}))
@@ -96,8 +103,8 @@ func TestLostInTree(t *testing.T) {
 	}
 }
 
-// TestManagerOnSpine: the manager reaches all and is reached by all, or that is a fault: on a spine of a tree it cannot read the counters of the
-// other one by updn's rules. connect_roots is the remedy.
+// TestManagerOnSpine: the manager reaches all and is reached by all, or that is a fault: on a spine of a tree it cannot
+// read the counters of the other one by updn's rules. connect_roots is the remedy.
 func TestManagerOnSpine(t *testing.T) {
 	for _, connect := range []bool{false, true} {
 		f := newTree(t, "fattree:k=4,levels=2", updn.New(updn.Settings{ConnectRoots: connect}, routing.Balancing{}))

@@ -33,8 +33,9 @@ const (
 	WrongOwner Kind = 4 // is delivered to a port that does not own the LID
 	TooLong    Kind = 5 // arrives after more than MaxHops links
 	Unowned    Kind = 6 // an entry of a LID that nobody owns, in pairs of switch and LID
-	Forbidden  Kind = 7 // as a dead end, but the engine's rules forbid the route, and neither hosts nor the manager need it
-	numKinds        = 8
+	// as a dead end, but the engine's rules forbid the route, and neither hosts nor the manager need it
+	Forbidden Kind = 7
+	numKinds       = 8
 )
 
 var kindNames = [numKinds]string{"cut", "loop", "dead end", "port that leads nowhere", "wrong owner", "too long",
@@ -79,7 +80,8 @@ func (r *Report) Bad() (n int) {
 	return n
 }
 
-// Unreached is the number of routes that do not arrive though cables lead there, and the engine's rules do not forbid it.
+// Unreached is the number of routes that do not arrive though cables lead there, and the engine's rules do not forbid
+// it.
 func (r *Report) Unreached() int {
 	return r.Count[Loop] + r.Count[DeadEnd] + r.Count[Nowhere] + r.Count[WrongOwner]
 }
@@ -93,7 +95,8 @@ func (r *Report) Loops(lid mad.LID) bool {
 // as missing, as they do in a switch. Of a LID whose routes since has found good nothing
 // is followed, unless they may have changed; since may be nil, or of another subnet. The
 // rows of both Reports' tables must not be written any more. The error is that of ctx.
-func Check(ctx context.Context, workers routing.Workers, t *topo.Topo, l *topo.LIDs, tables *routing.Tables, since *Report) (*Report, error) {
+func Check(ctx context.Context, workers routing.Workers, t *topo.Topo, l *topo.LIDs, tables *routing.Tables,
+	since *Report) (*Report, error) {
 	c := newChecker(t, l, tables)
 	follow := c.changed(ctx, since)
 	if err := c.together(ctx, workers, follow); err != nil {
@@ -117,14 +120,16 @@ type checker struct {
 	part []int32 // by SwitchIdx: connected parts
 	// longest is, by LID, 1 + the links of its longest route, and 0 where any of its routes
 	// or entries is not good.
-	longest  []uint8
-	farthest []topo.SwitchIdx // by LID: a switch from which that route starts; None where longest is 0, or nobody owns the LID
+	longest []uint8
+	// by LID: a switch from which that route starts; None where longest is 0, or nobody owns the LID
+	farthest []topo.SwitchIdx
 	topo     *topo.Topo
 	rules    *rules // of the engine; nil if it has none
 }
 
 func newChecker(t *topo.Topo, l *topo.LIDs, tables *routing.Tables) *checker {
-	c := &checker{Forwarding: routing.NewForwarding(t, l, tables), lids: l, part: routing.NewGraph(t).Components(), topo: t, rules: newRules(t, l, tables)}
+	c := &checker{Forwarding: routing.NewForwarding(t, l, tables), lids: l, part: routing.NewGraph(t).Components(),
+		topo: t, rules: newRules(t, l, tables)}
 	c.longest = make([]uint8, c.Blocks()*routing.BlockSize)
 	c.farthest = slices.Repeat([]topo.SwitchIdx{topo.None}, len(c.longest))
 	return c

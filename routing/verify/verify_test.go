@@ -106,7 +106,9 @@ func TestKinds(t *testing.T) {
 		}, Nowhere, 2 + 3},
 		{"to another host", func(f *fixture, lid mad.LID) { _, f.tables.LFT[1][lid] = f.host(1) }, WrongOwner, 2},
 		{"to the switch itself", func(f *fixture, lid mad.LID) { f.tables.LFT[1][lid] = 0 }, WrongOwner, 2},
-		{"own LID of a switch sent away", func(f *fixture, lid mad.LID) { f.tables.LFT[2][f.own(2)] = f.toward(2, 1) }, Loop, 3},
+		{"own LID of a switch sent away", func(f *fixture, lid mad.LID) {
+			f.tables.LFT[2][f.own(2)] = f.toward(2, 1)
+		}, Loop, 3},
 		{"row missing", func(f *fixture, lid mad.LID) {
 			f.tables.LFT[2] = slices.Clone(f.tables.LFT[2])
 			for l := range f.tables.LFT[2] {
@@ -128,7 +130,8 @@ func TestKinds(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t, "mesh:dims=1x3,hosts=2", 0)
-			if r := f.check(t); r.Bad() != 0 || r.Count[Cut] != 0 || r.Longest != 3 || r.Routes != 3*len(f.topo.EndPorts) {
+			if r := f.check(t); r.Bad() != 0 || r.Count[Cut] != 0 || r.Longest != 3 ||
+				r.Routes != 3*len(f.topo.EndPorts) {
 				t.Fatalf("before: %+v", r)
 			}
 			lid, _ := f.host(2)
@@ -283,7 +286,8 @@ func (f *fixture) spoil(rng *rand.Rand) {
 }
 
 func TestAgainstNaive(t *testing.T) {
-	specs := []string{"random:switches=12,degree=4,hosts=3", "mesh:dims=1x5,hosts=1", "fattree:k=4", "torus:dims=3x3,hosts=2"}
+	specs := []string{"random:switches=12,degree=4,hosts=3", "mesh:dims=1x5,hosts=1", "fattree:k=4",
+		"torus:dims=3x3,hosts=2"}
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		f := newFixture(t, specs[seed%4], uint8(rng.IntN(3)))
@@ -292,7 +296,8 @@ func TestAgainstNaive(t *testing.T) {
 	}
 }
 
-// TestManyHomes: so it is where more switches have hosts than are looked at together, also where entries are spoilt of those on both sides of that limit.
+// TestManyHomes: so it is where more switches have hosts than are looked at together, also where entries are spoilt of
+// those on both sides of that limit.
 func TestManyHomes(t *testing.T) {
 	seeds := 4
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -308,7 +313,8 @@ func TestManyHomes(t *testing.T) {
 			t.Fatalf("only %d switches have several LIDs", len(homes.at))
 		}
 		spoilt := map[mad.LID]bool{}
-		for _, i := range []int{0, homeChunk - 1, homeChunk, len(homes.at) - 1, rng.IntN(len(homes.at)), rng.IntN(len(homes.at))} {
+		for _, i := range []int{0, homeChunk - 1, homeChunk, len(homes.at) - 1, rng.IntN(len(homes.at)),
+			rng.IntN(len(homes.at))} {
 			lid, s := homes.lids[i][rng.IntN(len(homes.lids[i]))], rng.IntN(len(f.tables.LFT))
 			f.set(s, int(lid), uint8(rng.IntN(int(f.topo.Nodes[f.topo.Switches[s]].NumPorts)+1)))
 			spoilt[lid] = true

@@ -87,7 +87,8 @@ func New(cfg Config) *Client {
 	}
 	return &Client{
 		cfg: cfg, questions: txn.New(txn.Config{Timeout: cfg.Timeout, Retries: Retries}),
-		transfers: rmpp.New(rmpp.Config{TotalTime: totalTime, MaxTransfers: maxOver, MaxPerPeer: maxOver, MaxBytes: 2 * cfg.MaxTable, MaxMessage: cfg.MaxTable}),
+		transfers: rmpp.New(rmpp.Config{TotalTime: totalTime, MaxTransfers: maxOver, MaxPerPeer: maxOver,
+			MaxBytes: 2 * cfg.MaxTable, MaxMessage: cfg.MaxTable}),
 	}
 }
 

@@ -41,7 +41,8 @@ func (b *harness) ask(method mad.Method, attr mad.AttrID) mad.Datagram {
 		b.Fatal("not asked")
 	}
 	d := b.asked(1)[0]
-	if p := &d.Packet; d.Addr != theSA || p.Method() != method || p.AttrID() != attr || p.ComponentMask() != 3 || p.SMKey() != 9 || p.SAData()[1] != 2 {
+	if p := &d.Packet; d.Addr != theSA || p.Method() != method || p.AttrID() != attr || p.ComponentMask() != 3 ||
+		p.SMKey() != 9 || p.SAData()[1] != 2 {
 		b.Fatalf("%+v", d)
 	}
 	return d
@@ -89,7 +90,8 @@ func TestTable(t *testing.T) {
 	records := bytes.Repeat([]byte("0123456789abcdef"), 7*1000)
 	b.answer(q, records)
 	answers := b.exchange(nil)
-	if len(answers) != 1 || answers[0].Tag != 5 || answers[0].Err != nil || answers[0].Size != 56 || !bytes.Equal(answers[0].Records, records) {
+	if len(answers) != 1 || answers[0].Tag != 5 || answers[0].Err != nil || answers[0].Size != 56 ||
+		!bytes.Equal(answers[0].Records, records) {
 		t.Fatalf("%d answers", len(answers))
 	}
 	again := rmpp.New(rmpp.Config{}) // that has had no acknowledgement
@@ -169,7 +171,8 @@ func TestSilence(t *testing.T) {
 		t.Errorf("somebody else answers %+v", a)
 	}
 	first.LID = 7
-	if a, ok := b.Receive(b.now, &first); !ok || a.Err != nil || len(a.Records) != mad.SADataSize || a.Records[9] != 3 || a.Size != 0 {
+	if a, ok := b.Receive(b.now, &first); !ok || a.Err != nil || len(a.Records) != mad.SADataSize ||
+		a.Records[9] != 3 || a.Size != 0 {
 		t.Errorf("%t, %+v", ok, a)
 	}
 	if a, ok := b.Receive(b.now, &first); ok {

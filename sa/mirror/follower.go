@@ -96,7 +96,8 @@ func NewFollower(cfg Config, began int64, salt Salt) *Follower {
 }
 
 func (f *Follower) reset() {
-	f.transfers = rmpp.New(rmpp.Config{ACKTimeout: pace, MaxTransfers: maxLingering, MaxPerPeer: 2, MaxBytes: 2 * maxMessage, MaxMessage: maxMessage})
+	f.transfers = rmpp.New(rmpp.Config{ACKTimeout: pace, MaxTransfers: maxLingering, MaxPerPeer: 2,
+		MaxBytes: 2 * maxMessage, MaxMessage: maxMessage})
 }
 
 // Configure sets another configuration.

@@ -41,7 +41,8 @@ type pair struct {
 
 func newPair(t testing.TB, seed uint64) *pair {
 	p := &pair{
-		TB: t, step: time.Millisecond, rng: rand.New(rand.NewPCG(seed, 1)), source: mirror.NewSource(keys, mirror.Salt{1}), follower: mirror.NewFollower(keys, 0, mirror.Salt{2}),
+		TB: t, step: time.Millisecond, rng: rand.New(rand.NewPCG(seed, 1)),
+		source: mirror.NewSource(keys, mirror.Salt{1}), follower: mirror.NewFollower(keys, 0, mirror.Salt{2}),
 		master: registry.New(), copy: registry.New(),
 	}
 	p.put(1)
@@ -59,8 +60,10 @@ func (p *pair) put(i int) {
 	p.Helper()
 	mgid := mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 12: byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}
 	changes := []registry.Change{
-		registry.PutGroup{Group: registry.Group{MGID: mgid, MLID: mad.MinMulticastLID + mad.LID(i%1000), PKey: 0xffff, QKey: 0xb1b, MTU: 4, Rate: 3}},
-		registry.PutMember{Member: registry.Member{MGID: mgid, Port: mad.MakeGID(mad.DefaultPrefix, mad.GUID(i)), JoinState: registry.FullMember}},
+		registry.PutGroup{Group: registry.Group{MGID: mgid, MLID: mad.MinMulticastLID + mad.LID(i%1000), PKey: 0xffff,
+			QKey: 0xb1b, MTU: 4, Rate: 3}},
+		registry.PutMember{Member: registry.Member{MGID: mgid, Port: mad.MakeGID(mad.DefaultPrefix, mad.GUID(i)),
+			JoinState: registry.FullMember}},
 	}
 	for _, c := range changes {
 		if err := p.master.Apply(c); err != nil {
@@ -241,7 +244,8 @@ func TestPolicy(t *testing.T) {
 	must := func(when string, want []byte, reported int) {
 		t.Helper()
 		if string(p.policy) != string(want) || p.reported != reported {
-			t.Errorf("%s: the standby received a policy %d times, last %.30q; want %d, %.30q", when, p.reported, p.policy, reported, want)
+			t.Errorf("%s: the standby received a policy %d times, last %.30q; want %d, %.30q", when, p.reported,
+				p.policy, reported, want)
 		}
 		if all, _ := p.source.Progress(standbyGUID); !all {
 			t.Errorf("%s: the standby does not have everything", when)
@@ -362,7 +366,8 @@ func TestReplays(t *testing.T) {
 	untrusted := before.Untrusted
 	for i := range questions {
 		d := questions[i]
-		if !d.Packet.IsRMPP() && d.Packet.AttrID() == mirror.AttrSealed { // no opening and no acknowledgement of an answer
+		// no opening and no acknowledgement of an answer
+		if !d.Packet.IsRMPP() && d.Packet.AttrID() == mirror.AttrSealed {
 			untrusted++
 		}
 		d.Addr = mad.Addr{LID: standbyLID, QPN: 1}
@@ -395,7 +400,8 @@ func TestDefaultKeys(t *testing.T) {
 		cfg mirror.Config
 		on  bool
 	}{
-		{mirror.Config{}, false}, {mirror.Config{SMKey: 1}, false}, {mirror.Config{SMKey: 2}, true}, {mirror.Config{SMKey: 1, MKey: 1}, true},
+		{mirror.Config{}, false}, {mirror.Config{SMKey: 1}, false}, {mirror.Config{SMKey: 2}, true},
+		{mirror.Config{SMKey: 1, MKey: 1}, true},
 		{mirror.Config{SMKey: 1, DefaultKeys: true}, true},
 	} {
 		p := newPair(t, 1)
@@ -407,8 +413,8 @@ func TestDefaultKeys(t *testing.T) {
 	}
 }
 
-// A standby that opens another session, as after a restart, is not kept waiting by the answer that is on its way in the old one, of which it
-// can open nothing.
+// A standby that opens another session, as after a restart, is not kept waiting by the answer that is on its way in the
+// old one, of which it can open nothing.
 func TestRestartedStandby(t *testing.T) {
 	p := newPair(t, 1)
 	for i := range 2000 {

@@ -9,7 +9,8 @@ import (
 	"ibsm/mad/rmpp"
 )
 
-// maxOthers bounds the managers of another version that are remembered, and maxReplies the challenges that wait for Output.
+// maxOthers bounds the managers of another version that are remembered, and maxReplies the challenges that wait for
+// Output.
 const (
 	maxOthers  = 64
 	maxReplies = 64
@@ -67,7 +68,8 @@ func (s *Source) note(o OtherVersion) {
 	s.foreign = append(s.foreign, o)
 }
 
-// Foreign returns a manager that has asked in another version of the protocol, each once for each version; the zero value for none.
+// Foreign returns a manager that has asked in another version of the protocol, each once for each version; the zero
+// value for none.
 func (s *Source) Foreign() (o OtherVersion) {
 	if len(s.foreign) > 0 {
 		o, s.foreign = s.foreign[0], s.foreign[1:]

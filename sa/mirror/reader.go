@@ -222,7 +222,8 @@ func (r *Reader) plan(now time.Duration, x *Reading) {
 }
 
 // wanted are the traps that a Reader subscribes to.
-var wanted = [...]smp.TrapNumber{smp.TrapGIDInService, smp.TrapGIDOutOfService, smp.TrapGroupCreated, smp.TrapGroupDeleted}
+var wanted = [...]smp.TrapNumber{smp.TrapGIDInService, smp.TrapGIDOutOfService, smp.TrapGroupCreated,
+	smp.TrapGroupDeleted}
 
 // subscribe subscribes to the wanted traps that the master has no subscription for.
 func (r *Reader) subscribe(now time.Duration, x *Reading) {

@@ -72,7 +72,8 @@ func TestReaderReports(t *testing.T) {
 		trap    smp.TrapNumber
 		vendor  bool
 		reports uint64
-	}{{smp.TrapGIDInService, false, 1}, {smp.TrapGroupDeleted, false, 1}, {smp.TrapGIDInService - 1, false, 0}, {smp.TrapGroupDeleted + 1, false, 0}, {smp.TrapGIDInService, true, 0}} {
+	}{{smp.TrapGIDInService, false, 1}, {smp.TrapGroupDeleted, false, 1}, {smp.TrapGIDInService - 1, false, 0},
+		{smp.TrapGroupDeleted + 1, false, 0}, {smp.TrapGIDInService, true, 0}} {
 		r := mirror.NewReader(mirror.Config{SAKey: 1})
 		r.Follow(0, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID, Foreign: true})
 		d := mad.Datagram{Addr: mad.Addr{LID: masterLID, QPN: 1}}
@@ -82,7 +83,8 @@ func TestReaderReports(t *testing.T) {
 		n.SetTrapNumber(c.trap)
 		ack, _, ok := r.Report(0, &d)
 		if got := r.Stats().Reports; !ok || ack.Packet.Method() != mad.MethodReportResp || got != c.reports {
-			t.Errorf("trap %d, vendor %t: acknowledged %t, %d reports counted, want %d", uint16(c.trap), c.vendor, ok, got, c.reports)
+			t.Errorf("trap %d, vendor %t: acknowledged %t, %d reports counted, want %d", uint16(c.trap), c.vendor, ok,
+				got, c.reports)
 		}
 	}
 	d := mad.Datagram{Addr: mad.Addr{LID: masterLID, QPN: 1}}

@@ -27,7 +27,8 @@ const (
 	parts
 )
 
-var partNames = [parts]string{"NodeRecord", "P_KeyTableRecord", "MCMemberRecord", "MCMemberRecord, trusted", "ServiceRecord", "InformInfoRecord", "GUIDInfoRecord"}
+var partNames = [parts]string{"NodeRecord", "P_KeyTableRecord", "MCMemberRecord", "MCMemberRecord, trusted",
+	"ServiceRecord", "InformInfoRecord", "GUIDInfoRecord"}
 
 // Reading is the registry of a master that is not ibsm, as its SA returns it.
 type Reading struct {
@@ -83,7 +84,8 @@ func (x *Reading) question(p part, key uint64) *client.Query {
 }
 
 // leastSize is the least size of the records of each part.
-var leastSize = [parts]int{partKeys: 72, partGroups: 52, partMembers: 52, partServices: 176, partInforms: 60, partGUIDs: 72}
+var leastSize = [parts]int{partKeys: 72, partGroups: 52, partMembers: 52, partServices: 176, partInforms: 60,
+	partGUIDs: 72}
 
 // take takes the response to a query, and reports whether it is usable.
 func (x *Reading) take(p part, a *client.Answer) bool {
@@ -112,7 +114,10 @@ func (x *Reading) take(p part, a *client.Answer) bool {
 	case !x.has[p]:
 		return false
 	case p == partMembers:
-		if slices.ContainsFunc(x.rows[p], func(row []byte) bool { rec := record(row); return rec.PortGID() == mad.GID{} }) {
+		if slices.ContainsFunc(x.rows[p], func(row []byte) bool {
+			rec := record(row)
+			return rec.PortGID() == mad.GID{}
+		}) {
 			x.has[p], x.wrong[p] = false, "it hides the members"
 		}
 	case p == partKeys:
@@ -181,14 +186,16 @@ func (x *Reading) judge(cfg *Config) {
 	member := map[mad.PKey]bool{}
 	for _, k := range x.keys {
 		if k&mad.FullMember == 0 {
-			x.Incomplete = fmt.Sprintf("our port is a limited member of partition %v, and the SA hides its other limited members; make our port a full member", k)
+			x.Incomplete = fmt.Sprintf(
+				"our port is a limited member of partition %v, and the SA hides its other limited members; make our port a full member", k)
 			return
 		}
 		member[k.Base()] = true
 	}
 	for _, k := range cfg.Keys {
 		if !member[k.Base()] {
-			x.Incomplete = fmt.Sprintf("our port is not in partition %v, and the SA hides its records; make our port a full member", k)
+			x.Incomplete = fmt.Sprintf(
+				"our port is not in partition %v, and the SA hides its records; make our port a full member", k)
 			return
 		}
 	}

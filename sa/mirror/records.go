@@ -79,7 +79,8 @@ func (a *assembly) groups(groups, members [][]byte) {
 		rec := record(row)
 		if a.hasGroup(rec.MGID()) {
 			a.apply(registry.PutMember{Member: registry.Member{
-				MGID: rec.MGID(), Port: rec.PortGID(), JoinState: registry.JoinState(rec.JoinState()), Proxy: rec.ProxyJoin(),
+				MGID: rec.MGID(), Port: rec.PortGID(), JoinState: registry.JoinState(rec.JoinState()),
+				Proxy: rec.ProxyJoin(),
 			}})
 		}
 	}
@@ -112,8 +113,10 @@ func groupOf(row []byte) registry.Group {
 	_, rate := rec.Rate()
 	_, life := rec.PacketLifeTime()
 	return registry.Group{
-		MGID: rec.MGID(), MLID: rec.MLID(), PKey: rec.PKey(), QKey: rec.QKey(), MTU: mtu, Rate: rate, PacketLifeTime: life,
-		SL: rec.SL(), FlowLabel: rec.FlowLabel(), TClass: rec.TClass(), HopLimit: rec.HopLimit(), Scope: rec.Scope(),
+		MGID: rec.MGID(), MLID: rec.MLID(), PKey: rec.PKey(), QKey: rec.QKey(), MTU: mtu, Rate: rate,
+		PacketLifeTime: life,
+		SL:             rec.SL(), FlowLabel: rec.FlowLabel(), TClass: rec.TClass(), HopLimit: rec.HopLimit(),
+		Scope: rec.Scope(),
 	}
 }
 
@@ -148,7 +151,9 @@ func (a *assembly) aliases(rows [][]byte) {
 		for i := range smp.GUIDsPerBlock {
 			at, guid := int(rec.BlockNum())*smp.GUIDsPerBlock+i, rec.GUIDInfo().GUID(i)
 			if at > 0 && at < 256 && guid != 0 {
-				a.apply(registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: ports[rec.LID()], Index: uint8(at)}, GUID: guid}})
+				a.apply(registry.PutAlias{
+					Alias: registry.Alias{Slot: registry.Slot{Port: ports[rec.LID()], Index: uint8(at)}, GUID: guid},
+				})
 			}
 		}
 	}

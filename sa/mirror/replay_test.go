@@ -58,7 +58,8 @@ func (p *pair) unchanged(what string, replayed *capture) {
 		}
 	}
 	s, f := p.source.Stats(), p.follower.Stats()
-	if s.Questions != before.Questions || s.Whole != before.Whole || s.Opened != before.Opened || standbys == "[]" && fmt.Sprint(p.source.Standbys()) != standbys {
+	if s.Questions != before.Questions || s.Whole != before.Whole || s.Opened != before.Opened || standbys == "[]" &&
+		fmt.Sprint(p.source.Standbys()) != standbys {
 		p.Errorf("%s: the master: %+v, before %+v", what, s, before)
 	}
 	if f.Answers != asked.Answers || f.Opened != asked.Opened || len(p.updates) != updates {

@@ -221,7 +221,8 @@ const (
 // with the same number.
 func TestChallengeOfAnother(t *testing.T) {
 	source := newPair(t, 1).source
-	followers := [2]*mirror.Follower{mirror.NewFollower(keys, 0, mirror.Salt{2}), mirror.NewFollower(keys, 0, mirror.Salt{3})}
+	followers := [2]*mirror.Follower{mirror.NewFollower(keys, 0, mirror.Salt{2}),
+		mirror.NewFollower(keys, 0, mirror.Salt{3})}
 	for i, f := range followers {
 		f.Follow(0, mirror.Master{GUID: masterGUID, LID: masterLID, Self: standbyGUID})
 		asked := f.Output(0, nil)[0]

@@ -12,7 +12,10 @@ func thousand() *answer {
 	a := &answer{kind: kindChanges, now: position{term: Term{1, 2}, seq: 1000}, number: answerNumber{1, 1}}
 	for i := range 1000 {
 		mgid := mad.GID{0xff, 0x12, 0x40, 0x1b, 14: byte(i >> 8), 15: byte(i)}
-		a.changes = registry.PutMember{Member: registry.Member{MGID: mgid, Port: mad.MakeGID(mad.DefaultPrefix, mad.GUID(i)), JoinState: registry.FullMember}}.AppendTo(a.changes)
+		a.changes = registry.PutMember{
+			Member: registry.Member{MGID: mgid, Port: mad.MakeGID(mad.DefaultPrefix, mad.GUID(i)),
+				JoinState: registry.FullMember},
+		}.AppendTo(a.changes)
 	}
 	return a
 }
@@ -59,9 +62,12 @@ func TestOpens(t *testing.T) {
 	a, q := thousand(), question{from: 2, number: 7}
 	x := testSession()
 	for i, other := range []*session{
-		testKeys.newSession(3, 1, Salt{1}, challenge{Salt{2}, 1}), testKeys.newSession(2, 3, Salt{1}, challenge{Salt{2}, 1}),
-		testKeys.newSession(2, 1, Salt{3}, challenge{Salt{2}, 1}), testKeys.newSession(2, 1, Salt{1}, challenge{Salt{3}, 1}),
-		testKeys.newSession(2, 1, Salt{1}, challenge{Salt{2}, 3}), (&Config{SMKey: 1, MKey: 0x3347}).newSession(2, 1, Salt{1}, challenge{Salt{2}, 1}),
+		testKeys.newSession(3, 1, Salt{1}, challenge{Salt{2}, 1}),
+		testKeys.newSession(2, 3, Salt{1}, challenge{Salt{2}, 1}),
+		testKeys.newSession(2, 1, Salt{3}, challenge{Salt{2}, 1}),
+		testKeys.newSession(2, 1, Salt{1}, challenge{Salt{3}, 1}),
+		testKeys.newSession(2, 1, Salt{1}, challenge{Salt{2}, 3}),
+		(&Config{SMKey: 1, MKey: 0x3347}).newSession(2, 1, Salt{1}, challenge{Salt{2}, 1}),
 		(&Config{SMKey: 0x5117}).newSession(2, 1, Salt{1}, challenge{Salt{2}, 1}),
 	} {
 		var p mad.Packet

@@ -143,7 +143,8 @@ func (s *Source) Begin(term Term, state *registry.State) {
 func (s *Source) Stop() {
 	s.term, s.state, s.log, s.replies, s.floor = Term{}, nil, changeLog{}, nil, s.issued
 	s.standbys = map[mad.LID]*standby{}
-	s.transfers = rmpp.New(rmpp.Config{ACKTimeout: pace, Retries: maxRepeats, MaxTransfers: maxStandbys, MaxPerPeer: 1, MaxBytes: maxBytes, MaxMessage: 1})
+	s.transfers = rmpp.New(rmpp.Config{ACKTimeout: pace, Retries: maxRepeats, MaxTransfers: maxStandbys, MaxPerPeer: 1,
+		MaxBytes: maxBytes, MaxMessage: 1})
 }
 
 // Changed takes new Changes and the State after them.

@@ -30,8 +30,8 @@ const (
 	attrSealed  = mad.AttrID(0x11) // question and answer of a session
 )
 
-// Version is the version of the data, incremented with each change of its layout, and when registry gets another Kind of
-// Change. Managers of two versions do not mirror each other.
+// Version is the version of the data, incremented with each change of its layout, and when registry gets another Kind
+// of Change. Managers of two versions do not mirror each other.
 const Version = 1
 
 // Every message begins with a byte each for version and kind, and 6 reserved bytes.
@@ -118,7 +118,8 @@ func header(p *mad.Packet, m mad.Method, attr mad.AttrID, tid mad.TID) {
 // isOurs reports whether a packet is one of mirroring, which is on. Its code is not verified.
 func (c *Config) isOurs(p *mad.Packet) bool {
 	return p.MgmtClass() == mad.ClassMirror && p.ClassVersion() == mad.ClassMirror.Version() &&
-		(p.AttrID() == attrOpening || p.AttrID() == attrSealed) && binary.BigEndian.Uint32(p[ouiAt:]) == mad.MirrorOUI && c.On()
+		(p.AttrID() == attrOpening || p.AttrID() == attrSealed) &&
+		binary.BigEndian.Uint32(p[ouiAt:]) == mad.MirrorOUI && c.On()
 }
 
 // position says which Changes and which policy a manager has.

@@ -27,7 +27,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestKind: a message begins with the version of the exchange and its kind; a message of another version or kind is not read.
+// TestKind: a message begins with the version of the exchange and its kind; a message of another version or kind is not
+// read.
 func TestKind(t *testing.T) {
 	b := (&question{number: 5}).append(nil)
 	if !bytes.Equal(b[:8], []byte{Version, byte(kindQuestion), 0, 0, 0, 0, 0, 0}) {
@@ -49,9 +50,18 @@ func TestKind(t *testing.T) {
 func TestMissingPartsStay(t *testing.T) {
 	was := registry.New()
 	for _, c := range []registry.Change{
-		registry.PutGroup{Group: registry.Group{MGID: mad.GID{0: 0xff, 1: 0x12, 15: 1}, MLID: mad.MinMulticastLID, PKey: mad.DefaultPKey, MTU: mad.MTU2048, Rate: 3}},
-		registry.PutMember{Member: registry.Member{MGID: mad.GID{0: 0xff, 1: 0x12, 15: 1}, Port: mad.MakeGID(mad.DefaultPrefix, 5), JoinState: registry.FullMember}},
-		registry.PutService{Service: registry.Service{ServiceKey: registry.ServiceKey{ID: 7, GID: mad.MakeGID(mad.DefaultPrefix, 5), PKey: mad.DefaultPKey}, Name: [64]byte{'x'}, Lease: registry.InfiniteLease}},
+		registry.PutGroup{Group: registry.Group{MGID: mad.GID{0: 0xff, 1: 0x12, 15: 1}, MLID: mad.MinMulticastLID,
+			PKey: mad.DefaultPKey, MTU: mad.MTU2048, Rate: 3}},
+		registry.PutMember{
+			Member: registry.Member{MGID: mad.GID{0: 0xff, 1: 0x12, 15: 1}, Port: mad.MakeGID(mad.DefaultPrefix, 5),
+				JoinState: registry.FullMember},
+		},
+		registry.PutService{
+			Service: registry.Service{
+				ServiceKey: registry.ServiceKey{ID: 7, GID: mad.MakeGID(mad.DefaultPrefix, 5), PKey: mad.DefaultPKey},
+				Name:       [64]byte{'x'}, Lease: registry.InfiniteLease,
+			},
+		},
 		registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: 5, Index: 1}, GUID: 6}},
 		registry.PutGRHPort{Port: 5},
 		registry.PutNeighbor{At: registry.End{GUID: 9, Port: 1}, Far: registry.End{GUID: 5, Port: 1}},
@@ -60,7 +70,8 @@ func TestMissingPartsStay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, want := (&Reading{}).Registry(was.Freeze(), 1).Counts(), was.Counts(); got != want || want.Services+want.Aliases+want.Members+want.GRHPorts+want.Neighbors != 5 {
+	if got, want := (&Reading{}).Registry(was.Freeze(), 1).Counts(), was.Counts(); got != want ||
+		want.Services+want.Aliases+want.Members+want.GRHPorts+want.Neighbors != 5 {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

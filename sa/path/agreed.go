@@ -30,7 +30,8 @@ func (f *Finder) agree(q *query, src, dst topo.PortIdx) (a agreed) {
 		a.ok = true
 	case q.comps.Has(sarec.PathPKey):
 		a.pkey = q.want.PKey()
-		a.ok = f.share(src, dst, a.pkey) && (a.level == nil || a.level.PKeys == nil || a.level.PKeys.Has(uint64(a.pkey.Base())))
+		a.ok = f.share(src, dst, a.pkey) &&
+			(a.level == nil || a.level.PKeys == nil || a.level.PKeys.Has(uint64(a.pkey.Base())))
 	case a.level != nil && a.level.PKeys != nil:
 		a.pkey, a.ok = f.firstShared(src, dst, a.level.PKeys)
 	default:
@@ -83,7 +84,8 @@ func (f *Finder) allowsSource(q *query, src topo.PortIdx, slid mad.LID) bool {
 func (q *query) matched(src, dst topo.PortIdx) *qos.Request {
 	q.match = qos.Request{
 		Source: src, Destination: dst, ServiceID: q.want.ServiceID(), Class: q.want.QoSClass(), PKey: q.want.PKey(),
-		HasServiceID: q.comps.Has(bothServiceID), HasClass: q.comps.Has(sarec.PathQoSClass), HasPKey: q.comps.Has(sarec.PathPKey),
+		HasServiceID: q.comps.Has(bothServiceID), HasClass: q.comps.Has(sarec.PathQoSClass),
+		HasPKey: q.comps.Has(sarec.PathPKey),
 	}
 	return &q.match
 }

@@ -16,7 +16,8 @@ const maxWalks = 1 << 16
 // is StatusOK. The components TClass, FlowLabel, HopLimit and NumbPath do not narrow
 // the choice, because clients give values there that no path within the subnet has;
 // QoSClass and ServiceID have a say in it only by the policy. A DGID or DLID of multicast asks for the path to a group.
-func (f *Finder) Find(from topo.PortIdx, want *sarec.PathRecord, comps mad.ComponentMask, out *sarec.PathRecord) mad.Status {
+func (f *Finder) Find(from topo.PortIdx, want *sarec.PathRecord, comps mad.ComponentMask,
+	out *sarec.PathRecord) mad.Status {
 	if isMulticast(want, comps) {
 		return f.findGroup(from, want, comps, out)
 	}

@@ -19,7 +19,8 @@ func isMulticast(want *sarec.PathRecord, comps mad.ComponentMask) bool {
 
 // findGroup answers with the path to the group that a request names. By MLID there may
 // be several, of which it is the first.
-func (f *Finder) findGroup(from topo.PortIdx, want *sarec.PathRecord, comps mad.ComponentMask, out *sarec.PathRecord) mad.Status {
+func (f *Finder) findGroup(from topo.PortIdx, want *sarec.PathRecord, comps mad.ComponentMask,
+	out *sarec.PathRecord) mad.Status {
 	if comps.Has(sarec.PathDGID) {
 		g, found := f.reg.Group(want.DGID())
 		if !found || !f.toGroup(from, want, comps, &g, out) {
@@ -36,7 +37,8 @@ func (f *Finder) findGroup(from topo.PortIdx, want *sarec.PathRecord, comps mad.
 }
 
 // groupTable is the paths to the groups that a request names.
-func (f *Finder) groupTable(ctx context.Context, from topo.PortIdx, want *sarec.PathRecord, comps mad.ComponentMask, limit int) (table []byte, st mad.Status) {
+func (f *Finder) groupTable(ctx context.Context, from topo.PortIdx, want *sarec.PathRecord, comps mad.ComponentMask,
+	limit int) (table []byte, st mad.Status) {
 	if comps.Has(sarec.PathNumbPath) && want.NumbPath() == 0 {
 		return nil, mad.StatusOK
 	}
@@ -61,7 +63,8 @@ func (f *Finder) groupTable(ctx context.Context, from topo.PortIdx, want *sarec.
 // toGroup writes out and returns true when the requester may know of the group, those
 // that the request names as source are in it, and it is as the request wants it. MTU,
 // rate and lifetime of a group are what they are, and no bounds on them count.
-func (f *Finder) toGroup(from topo.PortIdx, want *sarec.PathRecord, comps mad.ComponentMask, g *registry.Group, out *sarec.PathRecord) bool {
+func (f *Finder) toGroup(from topo.PortIdx, want *sarec.PathRecord, comps mad.ComponentMask, g *registry.Group,
+	out *sarec.PathRecord) bool {
 	if keys := f.ends[from].keys; keys != nil {
 		if _, in := keys.Find(g.PKey); !in {
 			return false
@@ -88,7 +91,8 @@ func (f *Finder) toGroup(from topo.PortIdx, want *sarec.PathRecord, comps mad.Co
 }
 
 // groupComps are the components that a group must have as the request gives them.
-const groupComps = sarec.PathDGID | sarec.PathDLID | sarec.PathTClass | sarec.PathPKey | sarec.PathSL | sarec.PathFlowLabel |
+const groupComps = sarec.PathDGID | sarec.PathDLID | sarec.PathTClass | sarec.PathPKey | sarec.PathSL |
+	sarec.PathFlowLabel |
 	sarec.PathHopLimit
 
 // linkLocal is the scope of groups that no router forwards.

@@ -15,7 +15,8 @@ const mostMultiPaths = 127
 // back, at most NumbPath in all. Two paths from two sources to two destinations are for
 // path migration: they run between pairs of ports without one in common, of the two ways
 // to pair them the shorter one. Refusals are as those of Table.
-func (f *Finder) Multi(ctx context.Context, from topo.PortIdx, want *sarec.MultiPathRecord, comps mad.ComponentMask) ([]byte, mad.Status) {
+func (f *Finder) Multi(ctx context.Context, from topo.PortIdx, want *sarec.MultiPathRecord,
+	comps mad.ComponentMask) ([]byte, mad.Status) {
 	srcs, dsts, st := f.multiEnds(want, comps)
 	if st != mad.StatusOK {
 		return nil, st
@@ -56,7 +57,8 @@ type multiEnd struct {
 
 // multiEnds are the ports that a request names. GIDs for which a packet has no room are
 // left out.
-func (f *Finder) multiEnds(want *sarec.MultiPathRecord, comps mad.ComponentMask) (srcs, dsts []multiEnd, st mad.Status) {
+func (f *Finder) multiEnds(want *sarec.MultiPathRecord, comps mad.ComponentMask) (srcs, dsts []multiEnd,
+	st mad.Status) {
 	if !comps.Has(sarec.MultiPathSGIDCount | sarec.MultiPathDGIDCount) {
 		return nil, nil, mad.StatusReqInsufficient
 	}

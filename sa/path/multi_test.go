@@ -36,20 +36,25 @@ func TestMulti(t *testing.T) {
 		{"one to one", counts, []mad.GID{id(h1)}, []mad.GID{id(h3)}, 0, mad.StatusOK, [][2]mad.LID{l(h1, h3)}},
 		{"two to two", counts, []mad.GID{id(h1), id(h2)}, []mad.GID{id(h3), id(h4)}, 0, mad.StatusOK,
 			[][2]mad.LID{l(h1, h3), l(h2, h3), l(h1, h4), l(h2, h4)}},
-		{"the first three", counts | sarec.MultiPathNumbPath, []mad.GID{id(h1), id(h2)}, []mad.GID{id(h3), id(h4)}, 3, mad.StatusOK,
+		{"the first three", counts | sarec.MultiPathNumbPath, []mad.GID{id(h1), id(h2)}, []mad.GID{id(h3), id(h4)}, 3,
+			mad.StatusOK,
 			[][2]mad.LID{l(h1, h3), l(h2, h3), l(h1, h4)}},
 		{"none", counts | sarec.MultiPathNumbPath, []mad.GID{id(h1)}, []mad.GID{id(h3)}, 0, mad.StatusOK, nil},
-		{"migration, straight", counts | sarec.MultiPathNumbPath, []mad.GID{id(h1), id(h3)}, []mad.GID{id(h2), id(h4)}, 2, mad.StatusOK,
+		{"migration, straight", counts | sarec.MultiPathNumbPath, []mad.GID{id(h1), id(h3)}, []mad.GID{id(h2), id(h4)},
+			2, mad.StatusOK,
 			[][2]mad.LID{l(h1, h2), l(h3, h4)}},
-		{"migration, crossed", counts | sarec.MultiPathNumbPath, []mad.GID{id(h1), id(h3)}, []mad.GID{id(h4), id(h2)}, 2, mad.StatusOK,
+		{"migration, crossed", counts | sarec.MultiPathNumbPath, []mad.GID{id(h1), id(h3)}, []mad.GID{id(h4), id(h2)},
+			2, mad.StatusOK,
 			[][2]mad.LID{l(h1, h2), l(h3, h4)}},
 		{"no count", sarec.MultiPathDGIDCount, []mad.GID{id(h1)}, []mad.GID{id(h3)}, 0, mad.StatusReqInsufficient, nil},
 		{"no sources", counts, nil, []mad.GID{id(h3)}, 0, mad.StatusReqInvalid, nil},
 		{"no destinations", counts, []mad.GID{id(h3)}, nil, 0, mad.StatusReqInvalid, nil},
 		{"nobody's GID", counts, []mad.GID{id(h1)}, []mad.GID{id(99)}, 0, mad.StatusReqInvalidGID, nil},
-		{"a GID of elsewhere", counts, []mad.GID{mad.MakeGID(0x2001, h1)}, []mad.GID{id(h3)}, 0, mad.StatusReqInvalidGID, nil},
+		{"a GID of elsewhere", counts, []mad.GID{mad.MakeGID(0x2001, h1)}, []mad.GID{id(h3)}, 0,
+			mad.StatusReqInvalidGID, nil},
 		{"a group", counts, []mad.GID{id(h1)}, []mad.GID{ipv4Broadcast}, 0, mad.StatusReqInvalidGID, nil},
-		{"more than there is room for", counts, slices.Repeat([]mad.GID{id(h1)}, 10), slices.Repeat([]mad.GID{id(h2)}, 10), 0, mad.StatusOK,
+		{"more than there is room for", counts, slices.Repeat([]mad.GID{id(h1)}, 10),
+			slices.Repeat([]mad.GID{id(h2)}, 10), 0, mad.StatusOK,
 			slices.Repeat([][2]mad.LID{l(h1, h2)}, 10)},
 	} {
 		var want sarec.MultiPathRecord
@@ -81,8 +86,12 @@ func TestMultiTerms(t *testing.T) {
 	}{
 		{"P_Key", sarec.MultiPathPKey, func(r *sarec.MultiPathRecord) { r.SetPKey(0x8001) }, 1},
 		{"P_Key of neither", sarec.MultiPathPKey, func(r *sarec.MultiPathRecord) { r.SetPKey(0x8002) }, 0},
-		{"MTU", sarec.MultiPathMTU | sarec.MultiPathMTUSelector, func(r *sarec.MultiPathRecord) { r.SetMTU(sarec.Exactly, mad.MTU4096) }, 0},
-		{"rate", sarec.MultiPathRate | sarec.MultiPathRateSelector, func(r *sarec.MultiPathRecord) { r.SetRate(sarec.GreaterThan, 3) }, 0},
+		{"MTU", sarec.MultiPathMTU | sarec.MultiPathMTUSelector, func(r *sarec.MultiPathRecord) {
+			r.SetMTU(sarec.Exactly, mad.MTU4096)
+		}, 0},
+		{"rate", sarec.MultiPathRate | sarec.MultiPathRateSelector, func(r *sarec.MultiPathRecord) {
+			r.SetRate(sarec.GreaterThan, 3)
+		}, 0},
 		{"lifetime", sarec.MultiPathPacketLifeTime | sarec.MultiPathPacketLifeTimeSelector,
 			func(r *sarec.MultiPathRecord) { r.SetPacketLifeTime(sarec.GreaterThan, 18) }, 0},
 	} {
@@ -100,7 +109,8 @@ func TestMultiTerms(t *testing.T) {
 	var want sarec.MultiPathRecord
 	want.SetSGIDCount(1)
 	want.SetDGIDCount(1)
-	if _, st := f.Multi(t.Context(), asker, &want, sarec.MultiPathServiceIDLow|sarec.MultiPathSGIDCount|sarec.MultiPathDGIDCount); st != mad.StatusReqInvalidGID {
+	if _, st := f.Multi(t.Context(), asker, &want, sarec.MultiPathServiceIDLow|sarec.MultiPathSGIDCount|
+		sarec.MultiPathDGIDCount); st != mad.StatusReqInvalidGID {
 		t.Errorf("GIDs of nobody: %v", st)
 	}
 }
@@ -119,7 +129,8 @@ func TestMultiToAlias(t *testing.T) {
 		if st != mad.StatusOK || len(table) != recordSize {
 			t.Fatalf("to %v: %v, %d paths, want 1", dst, st, len(table)/recordSize)
 		}
-		if r := (*sarec.PathRecord)(table); r.SGID() != want.GID(0) || r.DGID() != want.GID(1) || r.DLID() != s.lid(h2) {
+		if r := (*sarec.PathRecord)(table); r.SGID() != want.GID(0) || r.DGID() != want.GID(1) ||
+			r.DLID() != s.lid(h2) {
 			t.Errorf("to %v: %v to %v, LID %d", dst, r.SGID(), r.DGID(), r.DLID())
 		}
 	}

@@ -123,12 +123,27 @@ func TestWalkTakesTheLeastOfTheWay(t *testing.T) {
 	}{
 		{"one switch", h1, h2, nil, mad.MTU2048, 3},
 		{"two switches", h1, h4, nil, mad.MTU2048, 3},
-		{"source", h1, h4, func(s *subnet) { s.info(h1, 1).SetMTUCap(1); s.info(h1, 1).SetLinkWidthActive(mad.Width1x) }, 1, 2},
-		{"ingress", h1, h4, func(s *subnet) { s.info(sw1, 1).SetMTUCap(1); s.info(sw1, 1).SetLinkWidthActive(mad.Width1x) }, 1, 2},
-		{"egress", h1, h4, func(s *subnet) { s.info(sw1, 7).SetMTUCap(1); s.info(sw1, 7).SetLinkWidthActive(mad.Width1x) }, 1, 2},
+		{"source", h1, h4, func(s *subnet) {
+			s.info(h1, 1).SetMTUCap(1)
+			s.info(h1, 1).SetLinkWidthActive(mad.Width1x)
+		}, 1, 2},
+		{"ingress", h1, h4, func(s *subnet) {
+			s.info(sw1, 1).SetMTUCap(1)
+			s.info(sw1, 1).SetLinkWidthActive(mad.Width1x)
+		}, 1, 2},
+		{"egress", h1, h4, func(s *subnet) {
+			s.info(sw1, 7).SetMTUCap(1)
+			s.info(sw1, 7).SetLinkWidthActive(mad.Width1x)
+		}, 1, 2},
 		{"second ingress", h1, h4, func(s *subnet) { s.info(sw2, 7).SetMTUCap(3) }, 3, 3},
-		{"destination", h1, h4, func(s *subnet) { s.info(h4, 1).SetMTUCap(1); s.info(h4, 1).SetLinkWidthActive(mad.Width1x) }, 1, 2},
-		{"beside the way", h1, h4, func(s *subnet) { s.info(h2, 1).SetMTUCap(1); s.info(sw1, 2).SetMTUCap(1) }, mad.MTU2048, 3},
+		{"destination", h1, h4, func(s *subnet) {
+			s.info(h4, 1).SetMTUCap(1)
+			s.info(h4, 1).SetLinkWidthActive(mad.Width1x)
+		}, 1, 2},
+		{"beside the way", h1, h4, func(s *subnet) {
+			s.info(h2, 1).SetMTUCap(1)
+			s.info(sw1, 2).SetMTUCap(1)
+		}, mad.MTU2048, 3},
 		{"port 0 as source", sw1, h4, func(s *subnet) { s.info(sw1, 0).SetMTUCap(1) }, 1, 3},
 		{"port 0 as destination", h1, sw2, func(s *subnet) { s.info(sw2, 0).SetMTUCap(1) }, 1, 3},
 		{"port 0 on the way", h1, h2, func(s *subnet) { s.info(sw1, 0).SetMTUCap(1) }, mad.MTU2048, 3},
@@ -229,7 +244,8 @@ func TestRateThatBothEndsKnow(t *testing.T) {
 		{"one by width, one by speed", smp.IsLinkWidth2xSupported, smp.IsLinkSpeedHDRSupported, 0, 20},
 		{"only the source", smp.IsLinkSpeedHDRSupported, 0, 0, 7},
 		{"only the destination", 0, smp.IsLinkSpeedHDRSupported, 0, 7},
-		{"the operator to the last of the classic codes", smp.IsLinkSpeedHDRSupported, smp.IsLinkSpeedHDRSupported, 18, 7},
+		{"the operator to the last of the classic codes", smp.IsLinkSpeedHDRSupported, smp.IsLinkSpeedHDRSupported, 18,
+			7},
 		{"the operator to 20 Gb/s", smp.IsLinkSpeedHDRSupported, smp.IsLinkSpeedHDRSupported, 6, 6},
 		{"the operator to this very rate", smp.IsLinkSpeedHDRSupported, smp.IsLinkSpeedHDRSupported, 20, 20},
 	} {
@@ -290,8 +306,10 @@ func TestComponentsThatDoNotCount(t *testing.T) {
 	want.SetRawTraffic(true)
 	want.SetFlowLabel(7)
 	want.SetTClass(8)
-	if st := New(&s.View).Find(asker, &want, sarec.PathSGID|sarec.PathDGID, &out); st != mad.StatusOK || out.SL() != 0 || out.RawTraffic() || out.FlowLabel() != 0 || out.TClass() != 0 {
-		t.Errorf("%v: SL %d, raw %t, FlowLabel %d, TClass %d", st, out.SL(), out.RawTraffic(), out.FlowLabel(), out.TClass())
+	if st := New(&s.View).Find(asker, &want, sarec.PathSGID|sarec.PathDGID, &out); st != mad.StatusOK ||
+		out.SL() != 0 || out.RawTraffic() || out.FlowLabel() != 0 || out.TClass() != 0 {
+		t.Errorf("%v: SL %d, raw %t, FlowLabel %d, TClass %d", st, out.SL(), out.RawTraffic(), out.FlowLabel(),
+			out.TClass())
 	}
 }
 
@@ -366,7 +384,8 @@ func TestEngineSL(t *testing.T) {
 			t.Errorf("components %#x, SL %d: SLs %d, %v, want %d", c.comps, c.sl, got, st, c.want)
 		}
 		var out sarec.PathRecord
-		if st := f.Find(asker, &want, ends|c.comps, &out); (st == mad.StatusOK) != (c.want != nil) || st == mad.StatusOK && !slices.Contains(c.want, out.SL()) {
+		if st := f.Find(asker, &want, ends|c.comps, &out); (st == mad.StatusOK) != (c.want != nil) ||
+			st == mad.StatusOK && !slices.Contains(c.want, out.SL()) {
 			t.Errorf("components %#x, SL %d: %v, SL %d", c.comps, c.sl, st, out.SL())
 		}
 	}
@@ -398,13 +417,15 @@ func TestPartitionSL(t *testing.T) {
 		key   mad.PKey
 		comps mad.ComponentMask
 		want  uint8
-	}{{0x8001, sarec.PathPKey, 3}, {0x8002, sarec.PathPKey, 5}, {0xffff, sarec.PathPKey, 0}, {0, 0, 3}, {0x8002, sarec.PathPKey | sarec.PathSL, 7}} {
+	}{{0x8001, sarec.PathPKey, 3}, {0x8002, sarec.PathPKey, 5}, {0xffff, sarec.PathPKey, 0}, {0, 0, 3},
+		{0x8002, sarec.PathPKey | sarec.PathSL, 7}} {
 		var want, out sarec.PathRecord
 		want.SetSGID(mad.MakeGID(mad.DefaultPrefix, h1))
 		want.SetDGID(mad.MakeGID(mad.DefaultPrefix, h3))
 		want.SetPKey(c.key)
 		want.SetSL(7)
-		if st := f.Find(asker, &want, sarec.PathSGID|sarec.PathDGID|c.comps, &out); st != mad.StatusOK || out.SL() != c.want {
+		if st := f.Find(asker, &want, sarec.PathSGID|sarec.PathDGID|c.comps, &out); st != mad.StatusOK ||
+			out.SL() != c.want {
 			t.Errorf("P_Key %v, components %#x: %v, SL %d, want %d", c.key, c.comps, st, out.SL(), c.want)
 		}
 	}

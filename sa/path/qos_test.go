@@ -91,21 +91,54 @@ end-qos-ulps
 		edit  func(*sarec.PathRecord)
 		want  answer
 	}{
-		"no rule":               {0, func(*sarec.PathRecord) {}, byDefault},
-		"not given":             {0, func(r *sarec.PathRecord) { r.SetServiceID(0x10); r.SetQoSClass(5) }, byDefault},
-		"another service":       {service, func(r *sarec.PathRecord) { r.SetServiceID(0x20) }, byDefault},
-		"service":               {service, func(r *sarec.PathRecord) { r.SetServiceID(0x1f) }, answer{2, mad.MTU1024, 2, 9, 0x8001}},
-		"service, key":          {service | sarec.PathPKey, func(r *sarec.PathRecord) { r.SetServiceID(0x1f); r.SetPKey(0x8005) }, answer{2, mad.MTU1024, 2, 9, 0x8005}},
-		"service, its SL":       {service | sarec.PathSL, func(r *sarec.PathRecord) { r.SetServiceID(0x10); r.SetSL(2) }, answer{2, mad.MTU1024, 2, 9, 0x8001}},
-		"service, another SL":   {service | sarec.PathSL, func(r *sarec.PathRecord) { r.SetServiceID(0x10); r.SetSL(3) }, none},
-		"service, a larger MTU": {service | bothMTU, func(r *sarec.PathRecord) { r.SetServiceID(0x10); r.SetMTU(sarec.Exactly, mad.MTU2048) }, none},
-		"service, its rate":     {service | bothRate, func(r *sarec.PathRecord) { r.SetServiceID(0x10); r.SetRate(sarec.Exactly, 2) }, answer{2, mad.MTU1024, 2, 9, 0x8001}},
-		"service, more rate":    {service | bothRate, func(r *sarec.PathRecord) { r.SetServiceID(0x10); r.SetRate(sarec.GreaterThan, 2) }, none},
-		"service, longer life":  {service | bothLifeTime, func(r *sarec.PathRecord) { r.SetServiceID(0x10); r.SetPacketLifeTime(sarec.GreaterThan, 9) }, none},
-		"class: first key":      {class, func(r *sarec.PathRecord) { r.SetQoSClass(5) }, answer{3, mad.MTU2048, 3, 18, 0x0002}},
-		"class and its key":     {class | sarec.PathPKey, func(r *sarec.PathRecord) { r.SetQoSClass(5); r.SetPKey(0x8005) }, answer{3, mad.MTU2048, 3, 18, 0x8005}},
-		"class, another key":    {class | sarec.PathPKey, func(r *sarec.PathRecord) { r.SetQoSClass(5); r.SetPKey(0x8001) }, none},
-		"key":                   {sarec.PathPKey, func(r *sarec.PathRecord) { r.SetPKey(0x8005) }, answer{6, mad.MTU2048, 3, 18, 0x8005}},
+		"no rule":         {0, func(*sarec.PathRecord) {}, byDefault},
+		"not given":       {0, func(r *sarec.PathRecord) { r.SetServiceID(0x10); r.SetQoSClass(5) }, byDefault},
+		"another service": {service, func(r *sarec.PathRecord) { r.SetServiceID(0x20) }, byDefault},
+		"service": {service, func(r *sarec.PathRecord) {
+			r.SetServiceID(0x1f)
+		}, answer{2, mad.MTU1024, 2, 9, 0x8001}},
+		"service, key": {service | sarec.PathPKey, func(r *sarec.PathRecord) {
+			r.SetServiceID(0x1f)
+			r.SetPKey(0x8005)
+		}, answer{2, mad.MTU1024, 2, 9, 0x8005}},
+		"service, its SL": {service | sarec.PathSL, func(r *sarec.PathRecord) {
+			r.SetServiceID(0x10)
+			r.SetSL(2)
+		}, answer{2, mad.MTU1024, 2, 9, 0x8001}},
+		"service, another SL": {service | sarec.PathSL, func(r *sarec.PathRecord) {
+			r.SetServiceID(0x10)
+			r.SetSL(3)
+		}, none},
+		"service, a larger MTU": {service | bothMTU, func(r *sarec.PathRecord) {
+			r.SetServiceID(0x10)
+			r.SetMTU(sarec.Exactly, mad.MTU2048)
+		}, none},
+		"service, its rate": {service | bothRate, func(r *sarec.PathRecord) {
+			r.SetServiceID(0x10)
+			r.SetRate(sarec.Exactly, 2)
+		}, answer{2, mad.MTU1024, 2, 9, 0x8001}},
+		"service, more rate": {service | bothRate, func(r *sarec.PathRecord) {
+			r.SetServiceID(0x10)
+			r.SetRate(sarec.GreaterThan, 2)
+		}, none},
+		"service, longer life": {service | bothLifeTime, func(r *sarec.PathRecord) {
+			r.SetServiceID(0x10)
+			r.SetPacketLifeTime(sarec.GreaterThan, 9)
+		}, none},
+		"class: first key": {class, func(r *sarec.PathRecord) {
+			r.SetQoSClass(5)
+		}, answer{3, mad.MTU2048, 3, 18, 0x0002}},
+		"class and its key": {class | sarec.PathPKey, func(r *sarec.PathRecord) {
+			r.SetQoSClass(5)
+			r.SetPKey(0x8005)
+		}, answer{3, mad.MTU2048, 3, 18, 0x8005}},
+		"class, another key": {class | sarec.PathPKey, func(r *sarec.PathRecord) {
+			r.SetQoSClass(5)
+			r.SetPKey(0x8001)
+		}, none},
+		"key": {sarec.PathPKey, func(r *sarec.PathRecord) {
+			r.SetPKey(0x8005)
+		}, answer{6, mad.MTU2048, 3, 18, 0x8005}},
 	} {
 		var want, out sarec.PathRecord
 		want.SetSGID(mad.MakeGID(mad.DefaultPrefix, h1))
@@ -115,7 +148,8 @@ end-qos-ulps
 		_, mtu := out.MTU()
 		_, rate := out.Rate()
 		_, life := out.PacketLifeTime()
-		if got := (answer{out.SL(), mtu, rate, life, out.PKey()}); got != c.want || (st == mad.StatusOK) != (c.want != none) {
+		if got := (answer{out.SL(), mtu, rate, life, out.PKey()}); got != c.want ||
+			(st == mad.StatusOK) != (c.want != none) {
 			t.Errorf("%s: %v, %+v, want %+v", name, st, got, c.want)
 		}
 		if n := testing.AllocsPerRun(20, func() { f.Find(asker, &want, bySGID|c.comps, &out) }); n != 0 {
@@ -130,7 +164,8 @@ end-qos-ulps
 	multi[8] = 0 // QoSClass 5
 	multi[9] = 5 << 4
 	comps := sarec.MultiPathSGIDCount | sarec.MultiPathDGIDCount | sarec.MultiPathQoSClass
-	if table, st := f.Multi(context.Background(), asker, &multi, comps); st != mad.StatusOK || len(table) != recordSize || (*sarec.PathRecord)(table).SL() != 3 {
+	if table, st := f.Multi(context.Background(), asker, &multi, comps); st != mad.StatusOK ||
+		len(table) != recordSize || (*sarec.PathRecord)(table).SL() != 3 {
 		t.Errorf("MultiPathRecord: %v, %x", st, table)
 	}
 	loop, st := s.find(h1, h1)
@@ -141,7 +176,9 @@ end-qos-ulps
 
 // TestPolicyReverse: a path is reversible where the way back has an answer by its own level.
 func TestPolicyReverse(t *testing.T) {
-	for rule, reversible := range map[string]bool{"": true, "qos-match-rules\nqos-match-rule\nsource: H1\nqos-level-name: B\nend-qos-match-rule\nend-qos-match-rules\n": false} {
+	for rule, reversible := range map[string]bool{
+		"": true, "qos-match-rules\nqos-match-rule\nsource: H1\nqos-level-name: B\nend-qos-match-rule\nend-qos-match-rules\n": false,
+	} {
 		s := newSubnet(t, 0)
 		f := s.underPolicy(rule) // B has P_Keys that nobody has
 		var want, out sarec.PathRecord
@@ -167,7 +204,8 @@ func TestPathBits(t *testing.T) {
 		var ask, out sarec.PathRecord
 		ask.SetSGID(mad.MakeGID(mad.DefaultPrefix, h1))
 		ask.SetDGID(mad.MakeGID(mad.DefaultPrefix, h3))
-		if st := f.Find(asker, &ask, bySGID, &out); st != mad.StatusOK || out.SLID() != s.lid(h1)+want || out.SL() != 4 {
+		if st := f.Find(asker, &ask, bySGID, &out); st != mad.StatusOK || out.SLID() != s.lid(h1)+want ||
+			out.SL() != 4 {
 			t.Errorf("LMC %d: %v, LID %d of %d, SL %d", lmc, st, out.SLID(), s.lid(h1), out.SL())
 		}
 		ask.SetSLID(s.lid(h1))
@@ -259,16 +297,28 @@ func TestSLNotKnownToPass(t *testing.T) {
 		{name: "the link has fewer lanes", vl: 2, vls: 2, turns: [2]uint8{0, 2}, stop: NoLane},
 		{name: "no turn", vl: 2, vls: 4, turns: [2]uint8{0, 1}, stop: NoTurn},
 		{name: "no turns at all", vl: 2, vls: 4},
-		{name: "the table was not read", vl: 1, vls: 4, stop: NotKnown, change: func(maps, _ *device.Blocks) { maps.Take(in, device.Unread) }},
-		{name: "that of another port was not", vl: 1, vls: 4, change: func(maps, _ *device.Blocks) { maps.Take(in+1, device.Unread) }},
+		{name: "the table was not read", vl: 1, vls: 4, stop: NotKnown, change: func(maps, _ *device.Blocks) {
+			maps.Take(in, device.Unread)
+		}},
+		{name: "that of another port was not", vl: 1, vls: 4, change: func(maps, _ *device.Blocks) {
+			maps.Take(in+1, device.Unread)
+		}},
 		{name: "a Set was refused", vl: 1, vls: 4, stop: NotKnown, change: func(maps, _ *device.Blocks) {
 			maps.Take(in, device.Sent)
 			maps.Take(in, device.Rejected)
 		}},
-		{name: "a Set was not answered", vl: 1, vls: 4, stop: NotKnown, change: func(maps, _ *device.Blocks) { maps.Take(in, device.TimedOut) }},
-		{name: "turns are not known", vl: 1, vls: 4, stop: NotKnown, change: func(_, turns *device.Blocks) { turns.Take(0, device.Unread) }},
-		{name: "turns are not known, on VL 0", vl: 0, vls: 4, change: func(_, turns *device.Blocks) { turns.Take(0, device.Unread) }},
-		{name: "the port has no such turns", vl: 1, vls: 4, change: func(_, turns *device.Blocks) { turns.Take(1, device.Unread) }},
+		{name: "a Set was not answered", vl: 1, vls: 4, stop: NotKnown, change: func(maps, _ *device.Blocks) {
+			maps.Take(in, device.TimedOut)
+		}},
+		{name: "turns are not known", vl: 1, vls: 4, stop: NotKnown, change: func(_, turns *device.Blocks) {
+			turns.Take(0, device.Unread)
+		}},
+		{name: "turns are not known, on VL 0", vl: 0, vls: 4, change: func(_, turns *device.Blocks) {
+			turns.Take(0, device.Unread)
+		}},
+		{name: "the port has no such turns", vl: 1, vls: 4, change: func(_, turns *device.Blocks) {
+			turns.Take(1, device.Unread)
+		}},
 	} {
 		info.SetOperationalVLs(c.vls)
 		var table smp.SLtoVLMappingTable
@@ -279,7 +329,8 @@ func TestSLNotKnownToPass(t *testing.T) {
 		for i, vl := range c.turns {
 			low.SetEntry(i, vl, min(vl+c.turns[1], 1))
 		}
-		mapped, turned := device.Read(row, nil), device.Read(append(low[:], make([]byte, (lanes.Blocks-1)*device.BlockSize)...), nil)
+		mapped, turned := device.Read(row, nil),
+			device.Read(append(low[:], make([]byte, (lanes.Blocks-1)*device.BlockSize)...), nil)
 		if c.change != nil {
 			c.change(mapped, turned)
 		}
@@ -294,7 +345,8 @@ func TestSLNotKnownToPass(t *testing.T) {
 		if _, st := s.find(h1, h3); st != want {
 			t.Errorf("%s: %v, want %v", c.name, st, want)
 		}
-		if d := New(&s.View).Decide(s.port(h1), s.port(h3), &sarec.PathRecord{}, 0); d.Stop != c.stop || (d.Refusal == SLDropped) != (c.stop != NotStopped) || d.SL != 1 {
+		if d := New(&s.View).Decide(s.port(h1), s.port(h3), &sarec.PathRecord{}, 0); d.Stop != c.stop ||
+			(d.Refusal == SLDropped) != (c.stop != NotStopped) || d.SL != 1 {
 			t.Errorf("%s: %+v, want %d", c.name, d, c.stop)
 		}
 		if s.QoS = nil; c.stop != NotStopped && c.turns[1] == 0 {

@@ -60,7 +60,8 @@ func (f *Finder) query(from topo.PortIdx, want *sarec.PathRecord, comps mad.Comp
 	if id := comps & bothServiceID; id != 0 && id != bothServiceID {
 		return q, mad.StatusReqInsufficient
 	}
-	if q.src, st = f.side(comps.Has(sarec.PathSGID), want.SGID(), comps.Has(sarec.PathSLID), want.SLID(), false); st != mad.StatusOK {
+	if q.src, st = f.side(comps.Has(sarec.PathSGID), want.SGID(), comps.Has(sarec.PathSLID), want.SLID(),
+		false); st != mad.StatusOK {
 		return q, st
 	}
 	q.dst, st = f.side(comps.Has(sarec.PathDGID), want.DGID(), comps.Has(sarec.PathDLID), want.DLID(), true)

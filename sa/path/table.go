@@ -23,7 +23,8 @@ const recordSize = len(sarec.PathRecord{})
 // are as for Find. A request whose answer is longer than limit bytes, or that is about
 // too many pairs, is refused with StatusNoResources; and so is one during which ctx ends,
 // for which nobody waits any more.
-func (f *Finder) Table(ctx context.Context, from topo.PortIdx, want *sarec.PathRecord, comps mad.ComponentMask, limit int) ([]byte, mad.Status) {
+func (f *Finder) Table(ctx context.Context, from topo.PortIdx, want *sarec.PathRecord, comps mad.ComponentMask,
+	limit int) ([]byte, mad.Status) {
 	if isMulticast(want, comps) {
 		return f.groupTable(ctx, from, want, comps, limit)
 	}

@@ -104,7 +104,8 @@ func TestTableOfOneEnd(t *testing.T) {
 				part = append(part, rec...)
 			}
 		}
-		if table, st := f.Table(t.Context(), asker, &want, c.comp, room); st != mad.StatusOK || len(part) == 0 || !bytes.Equal(table, part) {
+		if table, st := f.Table(t.Context(), asker, &want, c.comp, room); st != mad.StatusOK || len(part) == 0 ||
+			!bytes.Equal(table, part) {
 			t.Errorf("%s: %v, %d records, want %d", c.name, st, len(table)/64, len(part)/64)
 		}
 	}
@@ -125,10 +126,12 @@ func TestTableLimits(t *testing.T) {
 	s := newSubnet(t, 0)
 	f := New(&s.View)
 	const whole = 6 * 6 * 64
-	if table, st := f.Table(t.Context(), asker, new(sarec.PathRecord), 0, whole); st != mad.StatusOK || len(table) != whole {
+	if table, st := f.Table(t.Context(), asker, new(sarec.PathRecord), 0, whole); st != mad.StatusOK ||
+		len(table) != whole {
 		t.Errorf("as long as allowed: %v, %d bytes", st, len(table))
 	}
-	if table, st := f.Table(t.Context(), asker, new(sarec.PathRecord), 0, whole-1); st != mad.StatusNoResources || table != nil {
+	if table, st := f.Table(t.Context(), asker, new(sarec.PathRecord), 0, whole-1); st != mad.StatusNoResources ||
+		table != nil {
 		t.Errorf("longer than allowed: %v, %d bytes", st, len(table))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -142,7 +145,8 @@ func TestTableLimits(t *testing.T) {
 	}
 	big := routed(t, n, 0)
 	begun := &watched{Context: t.Context()}
-	if _, st := New(&big.View).Table(begun, asker, new(sarec.PathRecord), 0, room); st != mad.StatusNoResources || begun.asked {
+	if _, st := New(&big.View).Table(begun, asker, new(sarec.PathRecord), 0, room); st != mad.StatusNoResources ||
+		begun.asked {
 		t.Errorf("too many pairs: %v, the search begins: %t", st, begun.asked)
 	}
 }

@@ -112,8 +112,11 @@ func (s *subnet) register(scope byte) *Finder {
 	r := registry.New()
 	for _, c := range []registry.Change{
 		registry.PutAlias{Alias: registry.Alias{Slot: registry.Slot{Port: h2, Index: 1}, GUID: alias}},
-		registry.PutGroup{Group: registry.Group{MGID: mgid, MLID: 0xc000, PKey: 0xffff, MTU: mad.MTU2048, Rate: 3, PacketLifeTime: 18, SL: 2, TClass: 7, FlowLabel: 5, HopLimit: 9}},
-		registry.PutMember{Member: registry.Member{MGID: mgid, Port: mad.MakeGID(s.Subnet.Prefix, h1), JoinState: registry.FullMember}},
+		registry.PutGroup{Group: registry.Group{MGID: mgid, MLID: 0xc000, PKey: 0xffff, MTU: mad.MTU2048, Rate: 3,
+			PacketLifeTime: 18, SL: 2, TClass: 7, FlowLabel: 5, HopLimit: 9}},
+		registry.PutMember{
+			Member: registry.Member{MGID: mgid, Port: mad.MakeGID(s.Subnet.Prefix, h1), JoinState: registry.FullMember},
+		},
 	} {
 		if err := r.Apply(c); err != nil {
 			s.Fatal(err)
@@ -129,11 +132,13 @@ func TestAlias(t *testing.T) {
 	var want, out sarec.PathRecord
 	want.SetSGID(mad.MakeGID(mad.DefaultPrefix, alias))
 	want.SetDGID(mad.MakeGID(mad.DefaultPrefix, alias))
-	if st := f.Find(asker, &want, bySGID, &out); st != mad.StatusOK || out.SGID() != want.SGID() || out.DGID() != want.DGID() || out.SLID() != s.lid(h2) || out.DLID() != s.lid(h2) {
+	if st := f.Find(asker, &want, bySGID, &out); st != mad.StatusOK || out.SGID() != want.SGID() ||
+		out.DGID() != want.DGID() || out.SLID() != s.lid(h2) || out.DLID() != s.lid(h2) {
 		t.Errorf("from the alias to itself: %v, %x", st, out)
 	}
 	want.SetDGID(mad.MakeGID(mad.DefaultPrefix, h3))
-	if st := f.Find(asker, &want, bySGID, &out); st != mad.StatusOK || out.SGID() != want.SGID() || out.DLID() != s.lid(h3) {
+	if st := f.Find(asker, &want, bySGID, &out); st != mad.StatusOK || out.SGID() != want.SGID() ||
+		out.DLID() != s.lid(h3) {
 		t.Errorf("from the alias: %v, %x", st, out)
 	}
 	for _, c := range []struct {
@@ -152,7 +157,8 @@ func TestAlias(t *testing.T) {
 			t.Errorf("%s: %v, %d paths, want %d", c.name, st, len(table)/recordSize, c.n)
 		}
 	}
-	if table, st := f.Table(t.Context(), asker, &want, 0, 7*7*recordSize-1); st != mad.StatusNoResources || table != nil {
+	if table, st := f.Table(t.Context(), asker, &want, 0, 7*7*recordSize-1); st != mad.StatusNoResources ||
+		table != nil {
 		t.Errorf("a table that is too long: %v, %d bytes", st, len(table))
 	}
 }
@@ -169,28 +175,56 @@ func TestPathToGroup(t *testing.T) {
 	}{
 		{"MGID", 0, group, mad.StatusOK},
 		{"MLID", sarec.PathDLID, func(r *sarec.PathRecord) { group(r); r.SetDLID(0xc000) }, mad.StatusOK},
-		{"MLID of another", sarec.PathDLID, func(r *sarec.PathRecord) { group(r); r.SetDLID(0xc001) }, mad.StatusNoRecords},
+		{"MLID of another", sarec.PathDLID, func(r *sarec.PathRecord) {
+			group(r)
+			r.SetDLID(0xc001)
+		}, mad.StatusNoRecords},
 		{"MGID of nothing", 0, func(r *sarec.PathRecord) { r.SetDGID(mad.GID{0xff, 1}) }, mad.StatusNoRecords},
-		{"from a member", sarec.PathSGID, func(r *sarec.PathRecord) { group(r); r.SetSGID(mad.MakeGID(mad.DefaultPrefix, h1)) }, mad.StatusOK},
-		{"from another", sarec.PathSGID, func(r *sarec.PathRecord) { group(r); r.SetSGID(mad.MakeGID(mad.DefaultPrefix, h3)) }, mad.StatusNoRecords},
-		{"from a member of another subnet", sarec.PathSGID, func(r *sarec.PathRecord) { group(r); r.SetSGID(mad.MakeGID(0xfec0<<48, h1)) }, mad.StatusNoRecords},
-		{"from a member's LID", sarec.PathSLID, func(r *sarec.PathRecord) { group(r); r.SetSLID(s.lid(h1)) }, mad.StatusOK},
-		{"from another's LID", sarec.PathSLID, func(r *sarec.PathRecord) { group(r); r.SetSLID(s.lid(h3)) }, mad.StatusNoRecords},
-		{"from nobody's LID", sarec.PathSLID, func(r *sarec.PathRecord) { group(r); r.SetSLID(99) }, mad.StatusNoRecords},
+		{"from a member", sarec.PathSGID, func(r *sarec.PathRecord) {
+			group(r)
+			r.SetSGID(mad.MakeGID(mad.DefaultPrefix, h1))
+		}, mad.StatusOK},
+		{"from another", sarec.PathSGID, func(r *sarec.PathRecord) {
+			group(r)
+			r.SetSGID(mad.MakeGID(mad.DefaultPrefix, h3))
+		}, mad.StatusNoRecords},
+		{"from a member of another subnet", sarec.PathSGID, func(r *sarec.PathRecord) {
+			group(r)
+			r.SetSGID(mad.MakeGID(0xfec0<<48, h1))
+		}, mad.StatusNoRecords},
+		{"from a member's LID", sarec.PathSLID, func(r *sarec.PathRecord) {
+			group(r)
+			r.SetSLID(s.lid(h1))
+		}, mad.StatusOK},
+		{"from another's LID", sarec.PathSLID, func(r *sarec.PathRecord) {
+			group(r)
+			r.SetSLID(s.lid(h3))
+		}, mad.StatusNoRecords},
+		{"from nobody's LID", sarec.PathSLID, func(r *sarec.PathRecord) {
+			group(r)
+			r.SetSLID(99)
+		}, mad.StatusNoRecords},
 		{"P_Key", sarec.PathPKey, func(r *sarec.PathRecord) { group(r); r.SetPKey(0xffff) }, mad.StatusOK},
-		{"another P_Key", sarec.PathPKey, func(r *sarec.PathRecord) { group(r); r.SetPKey(0x8001) }, mad.StatusNoRecords},
+		{"another P_Key", sarec.PathPKey, func(r *sarec.PathRecord) {
+			group(r)
+			r.SetPKey(0x8001)
+		}, mad.StatusNoRecords},
 		{"another SL", sarec.PathSL, func(r *sarec.PathRecord) { group(r); r.SetSL(3) }, mad.StatusNoRecords},
 		{"another FlowLabel", sarec.PathFlowLabel, group, mad.StatusNoRecords},
 		{"another HopLimit", sarec.PathHopLimit, group, mad.StatusNoRecords},
 		{"another TClass", sarec.PathTClass, group, mad.StatusNoRecords},
-		{"MTU, which does not count", sarec.PathMTU | sarec.PathMTUSelector, func(r *sarec.PathRecord) { group(r); r.SetMTU(sarec.Exactly, mad.MTU4096) }, mad.StatusOK},
+		{"MTU, which does not count", sarec.PathMTU | sarec.PathMTUSelector, func(r *sarec.PathRecord) {
+			group(r)
+			r.SetMTU(sarec.Exactly, mad.MTU4096)
+		}, mad.StatusOK},
 	} {
 		var want, out sarec.PathRecord
 		c.set(&want)
 		if st := f.Find(asker, &want, c.comps|sarec.PathDGID, &out); st != c.want {
 			t.Errorf("%s: %v, want %v", c.name, st, c.want)
 		}
-		if table, _ := f.Table(t.Context(), asker, &want, c.comps|sarec.PathDGID, 1<<10); (len(table) == recordSize) != (c.want == mad.StatusOK) {
+		if table, _ := f.Table(t.Context(), asker, &want, c.comps|sarec.PathDGID,
+			1<<10); (len(table) == recordSize) != (c.want == mad.StatusOK) {
 			t.Errorf("%s: a table of %d bytes", c.name, len(table))
 		}
 	}
@@ -199,10 +233,12 @@ func TestPathToGroup(t *testing.T) {
 	if st := f.Find(asker, &want, sarec.PathDLID, &out); st != mad.StatusOK || out.DGID() != ipv4Broadcast {
 		t.Errorf("by MLID alone: %v, %s", st, out.DGID())
 	}
-	if table, st := f.Table(t.Context(), asker, &want, sarec.PathDLID, 1<<10); st != mad.StatusOK || len(table) != recordSize {
+	if table, st := f.Table(t.Context(), asker, &want, sarec.PathDLID, 1<<10); st != mad.StatusOK ||
+		len(table) != recordSize {
 		t.Errorf("by MLID alone: %v, %d bytes", st, len(table))
 	}
-	if table, st := f.Table(t.Context(), asker, &want, sarec.PathDLID|sarec.PathNumbPath, 1<<10); st != mad.StatusOK || len(table) != 0 {
+	if table, st := f.Table(t.Context(), asker, &want, sarec.PathDLID|sarec.PathNumbPath, 1<<10); st != mad.StatusOK ||
+		len(table) != 0 {
 		t.Errorf("NumbPath 0: %v, %d bytes", st, len(table))
 	}
 	s.withKeys(map[mad.GUID][]mad.PKey{h1: {0x8001}})
@@ -236,7 +272,8 @@ func TestPathToGroupContent(t *testing.T) {
 }
 
 // atSwitches puts a router at each switch of fabric, with routers behind it.
-var atSwitches = strings.NewReplacer("[2] \"H2\"[1]\n", "[2] \"H2\"[1]\n[3] \"R1\"[1]\n", "[2] \"H4\"[1]\n", "[2] \"H4\"[1]\n[3] \"R2\"[1]\n")
+var atSwitches = strings.NewReplacer("[2] \"H2\"[1]\n", "[2] \"H2\"[1]\n[3] \"R1\"[1]\n", "[2] \"H4\"[1]\n",
+	"[2] \"H4\"[1]\n[3] \"R2\"[1]\n")
 
 const routers = `
 rtguid=0x300000
@@ -266,7 +303,8 @@ func TestOffSubnet(t *testing.T) {
 		{"of all", []view.PrefixRoute{{Prefix: far, Router: r2}, {AnyPrefix: true, Router: r1}}, farther, r1},
 		{"the first that holds", []view.PrefixRoute{{AnyPrefix: true, Router: r1}, {Prefix: far, Router: r2}}, far, r1},
 		{"by any router", []view.PrefixRoute{{Prefix: far}}, far, r1},
-		{"by a router that is not there", []view.PrefixRoute{{Prefix: far, Router: 0x99}, {Prefix: far, Router: r2}}, far, r2},
+		{"by a router that is not there", []view.PrefixRoute{{Prefix: far, Router: 0x99}, {Prefix: far, Router: r2}},
+			far, r2},
 		{"by what is no router", []view.PrefixRoute{{Prefix: far, Router: h2}}, far, 0},
 	} {
 		s := routed(t, n, 0)
@@ -277,7 +315,8 @@ func TestOffSubnet(t *testing.T) {
 		st := New(&s.View).Find(asker, &want, bySGID, &out)
 		switch {
 		case c.via == 0 && st == mad.StatusNoRecords:
-		case c.via != 0 && st == mad.StatusOK && out.DLID() == s.lid(c.via) && out.DGID() == want.DGID() && out.HopLimit() == 255:
+		case c.via != 0 && st == mad.StatusOK && out.DLID() == s.lid(c.via) && out.DGID() == want.DGID() &&
+			out.HopLimit() == 255:
 		default:
 			t.Errorf("%s: %v, DLID %v, DGID %s, HopLimit %d", c.name, st, out.DLID(), out.DGID(), out.HopLimit())
 		}

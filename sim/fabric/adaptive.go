@@ -144,7 +144,8 @@ func (f *Fabric) closer(to int32, n *node) (ports []uint8) {
 	}
 	here := f.ports[n.first].node
 	for num := uint8(1); num <= n.numPorts; num++ {
-		if far := f.across(n.first + int32(num)); far >= 0 && has(hops, f.ports[far].node) && hops[f.ports[far].node] == hops[here]-1 {
+		if far := f.across(n.first + int32(num)); far >= 0 && has(hops, f.ports[far].node) &&
+			hops[f.ports[far].node] == hops[here]-1 {
 			ports = append(ports, num)
 		}
 	}

@@ -36,7 +36,8 @@ func TestStatuses(t *testing.T) {
 		{"beyond LinearFDBCap", set, smp.AttrLinearForwardingTable, 768, toSwitch, mad.StatusBadField},
 		{"far beyond LinearFDBCap", set, smp.AttrLinearForwardingTable, 0xffffffff, toSwitch, mad.StatusBadField},
 		{"last multicast block", set, smp.AttrMulticastForwardingTable, smp.MFTMod(0, 31), toSwitch, mad.StatusOK},
-		{"beyond MulticastFDBCap", set, smp.AttrMulticastForwardingTable, smp.MFTMod(0, 32), toSwitch, mad.StatusBadField},
+		{"beyond MulticastFDBCap", set, smp.AttrMulticastForwardingTable, smp.MFTMod(0, 32), toSwitch,
+			mad.StatusBadField},
 		{"position", set, smp.AttrMulticastForwardingTable, smp.MFTMod(1, 0), toSwitch, mad.StatusBadField},
 		{"P_Key block", get, smp.AttrPKeyTable, smp.PKeyTableMod(0, 1), toSwitch, mad.StatusOK},
 		{"beyond PartitionCap", get, smp.AttrPKeyTable, smp.PKeyTableMod(0, 2), toSwitch, mad.StatusBadField},
@@ -121,7 +122,8 @@ func TestTablesAreStored(t *testing.T) {
 		t.Fatalf("OnSet was reported %d Sets, want %d", len(sets), len(tests))
 	}
 	for i, s := range sets {
-		if s.Attr != tests[i].attr || s.Mod != tests[i].mod || s.Data != tests[i].data || s.Status != mad.StatusOK || s.Node != []int32{sw1, h2}[len(tests[i].path)-1] {
+		if s.Attr != tests[i].attr || s.Mod != tests[i].mod || s.Data != tests[i].data || s.Status != mad.StatusOK ||
+			s.Node != []int32{sw1, h2}[len(tests[i].path)-1] {
 			t.Errorf("OnSet %d: %+v", i, s)
 		}
 	}
@@ -164,14 +166,16 @@ func TestPowerUpContents(t *testing.T) {
 			mod  uint32
 			path []uint8
 		}{{smp.PKeyTableMod(7, 0), []uint8{1}}, {0, []uint8{1, 2}}} {
-			if keys := smp.PKeyTable(c.get(smp.AttrPKeyTable, at.mod, at.path...)); keys.PKey(0) != 0x8001 || keys.PKey(1) != 0 || keys.PKey(2) != 2 || keys.PKey(3) != 0 {
+			if keys := smp.PKeyTable(c.get(smp.AttrPKeyTable, at.mod, at.path...)); keys.PKey(0) != 0x8001 ||
+				keys.PKey(1) != 0 || keys.PKey(2) != 2 || keys.PKey(3) != 0 {
 				t.Errorf("P_Keys along %v: % x", at.path, keys[:8])
 			}
 		}
 		if keys := f.PKeys(end(sw1, 0)); !slices.Equal(keys, []mad.PKey{mad.DefaultPKey}) {
 			t.Errorf("P_Keys of port 0: %v", keys)
 		}
-		if guids := smp.GUIDInfo(c.get(smp.AttrGUIDInfo, 0, 1, 2)); guids.GUID(0) != f.PortGUID(end(h2, 1)) || guids.GUID(1) != 0 || guids.GUID(2) != 7 {
+		if guids := smp.GUIDInfo(c.get(smp.AttrGUIDInfo, 0, 1, 2)); guids.GUID(0) != f.PortGUID(end(h2, 1)) ||
+			guids.GUID(1) != 0 || guids.GUID(2) != 7 {
 			t.Errorf("GUIDs: % x", guids[:24])
 		}
 		if info := smp.SwitchInfo(c.get(smp.AttrSwitchInfo, 0, 1)); info.LifeTimeValue() != 11 {
@@ -263,7 +267,8 @@ func TestNVIDIASwitch(t *testing.T) {
 	if ar = c.get(smp.AttrARInfo, 0, 1); ar.Enabled() {
 		t.Error("adaptive routing stays on")
 	}
-	if p := c.request(mad.MethodGet, smp.AttrARInfo, 0, [64]byte{}, 1, 7); p == nil || p.Status() != mad.StatusBadMethodAttr {
+	if p := c.request(mad.MethodGet, smp.AttrARInfo, 0, [64]byte{}, 1, 7); p == nil ||
+		p.Status() != mad.StatusBadMethodAttr {
 		t.Errorf("the other switch: %s", describe(p))
 	}
 	f.Reboot(sw1)
@@ -276,7 +281,8 @@ func TestUnresponsive(t *testing.T) {
 	f := New(twoSwitches(), Config{})
 	c := newClient(t, f, h1)
 	f.SetUnresponsive(sw1, true)
-	if p := c.request(mad.MethodGet, smp.AttrNodeInfo, 0, [64]byte{}, 1); p != nil || f.Stats().Drops[DropUnresponsive] != 1 {
+	if p := c.request(mad.MethodGet, smp.AttrNodeInfo, 0, [64]byte{}, 1); p != nil ||
+		f.Stats().Drops[DropUnresponsive] != 1 {
 		t.Error("an unresponsive node answered")
 	}
 	c.get(smp.AttrNodeInfo, 0, 1, 7)
@@ -309,7 +315,8 @@ func TestFDR10(t *testing.T) {
 		e.SetStateChangeEnable(smp.StateChangeSpeed)
 		e.SetLinkSpeedEnabled(enable)
 		c.set(smp.AttrExtendedPortInfo, 7, e, 1)
-		if e = c.get(smp.AttrExtendedPortInfo, 7, 1); e.LinkSpeedEnabled() != enable || e.LinkSpeedActive() != 1-enable {
+		if e = c.get(smp.AttrExtendedPortInfo, 7, 1); e.LinkSpeedEnabled() != enable ||
+			e.LinkSpeedActive() != 1-enable {
 			t.Errorf("enabled %d with StateChangeEnable: % x", enable, e[:16])
 		}
 		f.LinkDown(net.End{Node: sw1, Port: 7})
@@ -318,7 +325,8 @@ func TestFDR10(t *testing.T) {
 			t.Errorf("enabled %d and trained: % x", enable, e[:16])
 		}
 	}
-	if p := c.request(mad.MethodGet, smp.AttrExtendedPortInfo, 9, [64]byte{}, 1); p == nil || p.Status() != mad.StatusBadField {
+	if p := c.request(mad.MethodGet, smp.AttrExtendedPortInfo, 9, [64]byte{}, 1); p == nil ||
+		p.Status() != mad.StatusBadField {
 		t.Errorf("port 9: %s", describe(p))
 	}
 }
@@ -379,8 +387,12 @@ func TestDefect(t *testing.T) {
 		held     uint8 // LifeTimeValue in the switch after a Set to 9
 		reported uint8 // and in the answer
 	}{
-		{"sound", func(_ *mad.Packet, obey func() mad.Status) (mad.Status, bool) { return obey(), true }, mad.StatusOK, true, 9, 9},
-		{"refuses", func(*mad.Packet, func() mad.Status) (mad.Status, bool) { return mad.StatusBadField, true }, mad.StatusBadField, true, 0, 9},
+		{"sound", func(_ *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+			return obey(), true
+		}, mad.StatusOK, true, 9, 9},
+		{"refuses", func(*mad.Packet, func() mad.Status) (mad.Status, bool) {
+			return mad.StatusBadField, true
+		}, mad.StatusBadField, true, 0, 9},
 		{"unresponsive", func(*mad.Packet, func() mad.Status) (mad.Status, bool) { return 0, false }, 0, false, 0, 0},
 		{"forgets", func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
 			asked := *p.Data()

@@ -10,7 +10,8 @@ import (
 )
 
 // congestion is a request of congestion control by LID, and its answer, nil for none.
-func (c *client) congestion(to mad.LID, m mad.Method, attr mad.AttrID, mod uint32, key cc.Key, fill func(d []byte)) *mad.Packet {
+func (c *client) congestion(to mad.LID, m mad.Method, attr mad.AttrID, mod uint32, key cc.Key,
+	fill func(d []byte)) *mad.Packet {
 	c.t.Helper()
 	return c.perf(to, func(p *mad.Packet) {
 		cc.SetRequest(p, m, attr, mod, key)
@@ -52,10 +53,13 @@ func TestCongestionRefusals(t *testing.T) {
 	} {
 		p := c.congestion(tt.to, tt.method, tt.attr, tt.mod, 0, nil)
 		if p == nil || p.Status() != tt.want || p.Method() != mad.MethodGetResp {
-			t.Errorf("%v %s %d at %v: %s, want %v", tt.method, cc.AttrName(tt.attr), tt.mod, tt.to, describe(p), tt.want)
+			t.Errorf("%v %s %d at %v: %s, want %v", tt.method, cc.AttrName(tt.attr), tt.mod, tt.to, describe(p),
+				tt.want)
 		}
 	}
-	if p := c.congestion(ca, set, cc.AttrCongestionControlTable, 0, 0, func(d []byte) { (*cc.CongestionControlTable)(d).SetCCTILimit(8 * 64) }); p == nil || p.Status() != mad.StatusBadField {
+	if p := c.congestion(ca, set, cc.AttrCongestionControlTable, 0, 0, func(d []byte) {
+		(*cc.CongestionControlTable)(d).SetCCTILimit(8 * 64)
+	}); p == nil || p.Status() != mad.StatusBadField {
 		t.Errorf("CCTI_Limit beyond the table: %s", describe(p))
 	}
 	p := c.perf(ca, func(p *mad.Packet) {
@@ -82,11 +86,14 @@ func TestCongestionSettings(t *testing.T) {
 	}
 	c.congestion(sw, mad.MethodSet, cc.AttrSwitchCongestionSetting, 0, 0, full(cc.MapThreshold|cc.MapVictimMask))
 	s := f.SwitchCongestion(sw1)
-	if s.Threshold() != 15 || s.PacketSize() != 255 || s.VictimMask() == (cc.PortMask{}) || s.CreditMask() != (cc.PortMask{}) || s.MarkingRate() != 0 || s.CSThreshold() != 0 {
+	if s.Threshold() != 15 || s.PacketSize() != 255 || s.VictimMask() == (cc.PortMask{}) ||
+		s.CreditMask() != (cc.PortMask{}) || s.MarkingRate() != 0 || s.CSThreshold() != 0 {
 		t.Errorf("the switch holds % x", s)
 	}
-	c.congestion(sw, mad.MethodSet, cc.AttrSwitchCongestionSetting, 0, 0, full(cc.MapMarkingRate|cc.MapCreditMask|cc.MapCreditStarvation))
-	if s = f.SwitchCongestion(sw1); s.MarkingRate() != 0xffff || s.CSThreshold() != 15 || s.CSReturnDelay() != 0xffff || s.CreditMask() == (cc.PortMask{}) || s.Threshold() != 15 {
+	c.congestion(sw, mad.MethodSet, cc.AttrSwitchCongestionSetting, 0, 0,
+		full(cc.MapMarkingRate|cc.MapCreditMask|cc.MapCreditStarvation))
+	if s = f.SwitchCongestion(sw1); s.MarkingRate() != 0xffff || s.CSThreshold() != 15 || s.CSReturnDelay() != 0xffff ||
+		s.CreditMask() == (cc.PortMask{}) || s.Threshold() != 15 {
 		t.Errorf("then the switch holds % x", s)
 	}
 	answer := c.congestion(ca, mad.MethodSet, cc.AttrCACongestionSetting, 0, 0, func(d []byte) {
@@ -101,7 +108,8 @@ func TestCongestionSettings(t *testing.T) {
 		x.SetEntry(0, 5)
 	})
 	held, table := f.CACongestion(end(h4, 1))
-	if held.SL(3).CCTITimer() != 7 || held.SL(4).CCTITimer() != 0 || *(*cc.CACongestionSetting)(answer.PerfData()[:]) != held {
+	if held.SL(3).CCTITimer() != 7 || held.SL(4).CCTITimer() != 0 ||
+		*(*cc.CACongestionSetting)(answer.PerfData()[:]) != held {
 		t.Errorf("the adapter holds % x", held)
 	}
 	if len(table) != 8 || table[1].Entry(0) != 5 || table[0].CCTILimit() != 64 {
@@ -149,7 +157,8 @@ func TestCCKey(t *testing.T) {
 	if info := shows(wrong); info.CCKey() != key || info.CCKeyProtectBit() {
 		t.Errorf("after the lease % x", info)
 	}
-	if p := c.congestion(to, mad.MethodSet, cc.AttrCACongestionSetting, 0, key, nil); p == nil || p.Status() != mad.StatusOK {
+	if p := c.congestion(to, mad.MethodSet, cc.AttrCACongestionSetting, 0, key, nil); p == nil ||
+		p.Status() != mad.StatusOK {
 		t.Errorf("a Set with the key: %s", describe(p))
 	}
 }
@@ -163,7 +172,9 @@ func TestNoCongestionAgent(t *testing.T) {
 		case sw1:
 			c.Congestion.Defect = func(*mad.Packet, func() mad.Status) (mad.Status, bool) { return 0, false }
 		case sw2:
-			c.Congestion.Defect = func(*mad.Packet, func() mad.Status) (mad.Status, bool) { return mad.StatusBadVersion, true }
+			c.Congestion.Defect = func(*mad.Packet, func() mad.Status) (mad.Status, bool) {
+				return mad.StatusBadVersion, true
+			}
 		}
 	}})
 	c := bringUp(t, f)
@@ -172,7 +183,8 @@ func TestNoCongestionAgent(t *testing.T) {
 			t.Errorf("node %d: %s", node, describe(p))
 		}
 	}
-	if p := c.congestion(lids[sw2], mad.MethodGet, cc.AttrClassPortInfo, 0, 0, nil); p == nil || p.Status() != mad.StatusBadVersion {
+	if p := c.congestion(lids[sw2], mad.MethodGet, cc.AttrClassPortInfo, 0, 0, nil); p == nil ||
+		p.Status() != mad.StatusBadVersion {
 		t.Errorf("one that refuses: %s", describe(p))
 	}
 }

@@ -27,11 +27,15 @@ func TestCarried(t *testing.T) {
 		packets, words uint64 // from h1 to h4
 		back           bool   // there is a reply
 	}{
-		"by directed route": {func() { c.request(mad.MethodGet, smp.AttrNodeInfo, 0, [64]byte{}, 1, 7, 2) }, 1, 72, true},
-		"by LID":            {func() { c.lidRouted(lids[h4], smp.AttrNodeInfo, 0) }, 1, 72, true},
-		"counters":          {func() { c.short(lids[h4], 1) }, 1, 72, true},
-		"a probe":           {func() { f.Probe(end(h1, 1), lids[h4], mad.DefaultPKey, 0, nil) }, 1, 72, false},
-		"a load":            {func() { f.Send(end(h1, 1), lids[h4], mad.DefaultPKey, 0, Load{1000, 512500}) }, 1000, 512500, false},
+		"by directed route": {func() {
+			c.request(mad.MethodGet, smp.AttrNodeInfo, 0, [64]byte{}, 1, 7, 2)
+		}, 1, 72, true},
+		"by LID":   {func() { c.lidRouted(lids[h4], smp.AttrNodeInfo, 0) }, 1, 72, true},
+		"counters": {func() { c.short(lids[h4], 1) }, 1, 72, true},
+		"a probe":  {func() { f.Probe(end(h1, 1), lids[h4], mad.DefaultPKey, 0, nil) }, 1, 72, false},
+		"a load": {func() {
+			f.Send(end(h1, 1), lids[h4], mad.DefaultPKey, 0, Load{1000, 512500})
+		}, 1000, 512500, false},
 	}
 	out := []net.End{end(h1, 1), end(sw1, 7), end(sw2, 2)}
 	in := []net.End{end(sw1, 1), end(sw2, 7), end(h4, 1)}
@@ -45,7 +49,8 @@ func TestCarried(t *testing.T) {
 				multicast bool
 			}{
 				{out[i], pma.PortXmitPkts, w.packets, 0, false}, {out[i], pma.PortXmitData, w.words, 0, false},
-				{out[i], pma.PortUnicastXmitPkts, w.packets, 0, false}, {out[i], pma.PortMulticastXmitPkts, 0, 0, false},
+				{out[i], pma.PortUnicastXmitPkts, w.packets, 0, false},
+				{out[i], pma.PortMulticastXmitPkts, 0, 0, false},
 				{in[i], pma.PortRcvPkts, w.packets, 0, false}, {in[i], pma.PortRcvData, w.words, 0, false},
 				{in[i], pma.PortUnicastRcvPkts, w.packets, 0, false}, {in[i], pma.PortMulticastRcvPkts, 0, 0, false},
 				{out[i], pma.PortRcvPkts, 0, 1, false}, {in[i], pma.PortXmitPkts, 0, 1, false},
@@ -74,7 +79,9 @@ func TestNotCarried(t *testing.T) {
 	c := bringUp(t, f)
 	probe := func() { f.Probe(end(h1, 1), lids[h4], mad.DefaultPKey, 0, nil) }
 	// No route.
-	if got := rise(f, end(sw1, 1), pma.PortRcvSwitchRelayErrors, func() { f.Probe(end(h1, 1), 77, mad.DefaultPKey, 0, nil) }); got != 1 {
+	if got := rise(f, end(sw1, 1), pma.PortRcvSwitchRelayErrors, func() {
+		f.Probe(end(h1, 1), 77, mad.DefaultPKey, 0, nil)
+	}); got != 1 {
 		t.Errorf("no route: %d relay errors", got)
 	}
 	if got := c.detail(lids[sw1], pma.AttrPortRcvErrorDetails, 1, pma.PortDLIDMappingErrors); got != 1 {
@@ -90,12 +97,19 @@ func TestNotCarried(t *testing.T) {
 		if got := f.Counter(at, pma.LinkDownedCounter); got != uint64(i)+1 {
 			t.Errorf("%v: LinkDownedCounter %d after PortState Down and %d cuts", at, got, i)
 		}
-		if got := rise(f, at, pma.LinkDownedCounter, func() { f.LinkDown(end(sw1, 7)); f.LinkDown(end(sw1, 7)); f.LinkUp(end(sw1, 7)) }); got != 1 {
+		if got := rise(f, at, pma.LinkDownedCounter, func() {
+			f.LinkDown(end(sw1, 7))
+			f.LinkDown(end(sw1, 7))
+			f.LinkUp(end(sw1, 7))
+		}); got != 1 {
 			t.Errorf("%v: LinkDownedCounter %d more when the cable was cut", at, got)
 		}
 	}
 	f.LinkDown(end(sw1, 7))
-	if got := rise(f, end(sw1, 7), pma.PortXmitDiscards, func() { c.lidRouted(lids[h4], smp.AttrNodeInfo, 0); probe() }); got != 2 {
+	if got := rise(f, end(sw1, 7), pma.PortXmitDiscards, func() {
+		c.lidRouted(lids[h4], smp.AttrNodeInfo, 0)
+		probe()
+	}); got != 2 {
 		t.Errorf("link down: %d discards", got)
 	}
 	if got := c.detail(lids[sw1], pma.AttrPortXmitDiscardDetails, 7, pma.PortInactiveDiscards); got != 3 {
@@ -104,7 +118,9 @@ func TestNotCarried(t *testing.T) {
 	// A lane that is not there.
 	f.LinkUp(end(sw1, 7))
 	f.ports[f.must(end(sw1, 2))].setSLtoVL(1, 9, &[64]byte{0xff})
-	if got := rise(f, end(sw1, 1), pma.PortRcvSwitchRelayErrors, func() { f.Probe(end(h1, 1), lids[h2], mad.DefaultPKey, 0, nil) }); got != 1 {
+	if got := rise(f, end(sw1, 1), pma.PortRcvSwitchRelayErrors, func() {
+		f.Probe(end(h1, 1), lids[h2], mad.DefaultPKey, 0, nil)
+	}); got != 1 {
 		t.Errorf("no lane: %d relay errors", got)
 	}
 	if got := c.detail(lids[sw1], pma.AttrPortRcvErrorDetails, 1, pma.PortVLMappingErrors); got != 1 {
@@ -120,7 +136,9 @@ func TestNotCarried(t *testing.T) {
 	f.ports[f.must(end(sw1, 1))].info.SetPartitionEnforcementInbound(false)
 	f.ports[f.must(end(sw1, 2))].info.SetPartitionEnforcementOutbound(true)
 	f.ports[f.must(end(sw1, 2))].setPKeys(0, []mad.PKey{0x8001})
-	if got := rise(f, end(sw1, 2), pma.PortXmitConstraintErrors, func() { f.Probe(end(h1, 1), lids[h2], mad.DefaultPKey, 0, nil) }); got != 1 {
+	if got := rise(f, end(sw1, 2), pma.PortXmitConstraintErrors, func() {
+		f.Probe(end(h1, 1), lids[h2], mad.DefaultPKey, 0, nil)
+	}); got != 1 {
 		t.Errorf("outbound: %d", got)
 	}
 }
@@ -165,11 +183,15 @@ func TestShown(t *testing.T) {
 		}
 	}
 	// A reset of the 64-bit ones.
-	c.mustPerf(lid, func(p *mad.Packet) { pma.SetResetExtended(p, 1, pma.Of(pma.PortXmitData, pma.SymbolErrorCounter)) })
+	c.mustPerf(lid, func(p *mad.Packet) {
+		pma.SetResetExtended(p, 1, pma.Of(pma.PortXmitData, pma.SymbolErrorCounter))
+	})
 	f.Count(at, pma.SymbolErrorCounter, 1<<32)
 	y = c.extended(lid, 1)
-	if y.Counter(pma.SymbolErrorCounter) != 1<<32 || y.Counter(pma.PortXmitData) > 1000 || y.Counter(pma.PortRcvData) < 1<<33 {
-		t.Errorf("after the reset: %d %d %d", y.Counter(pma.SymbolErrorCounter), y.Counter(pma.PortXmitData), y.Counter(pma.PortRcvData))
+	if y.Counter(pma.SymbolErrorCounter) != 1<<32 || y.Counter(pma.PortXmitData) > 1000 ||
+		y.Counter(pma.PortRcvData) < 1<<33 {
+		t.Errorf("after the reset: %d %d %d", y.Counter(pma.SymbolErrorCounter), y.Counter(pma.PortXmitData),
+			y.Counter(pma.PortRcvData))
 	}
 	if pc = c.short(lid, 1); pc.Counter(pma.PortXmitData) != pma.MaxShort(pma.PortXmitData) {
 		t.Error("the reset of PortCountersExtended reset PortCounters")
@@ -211,7 +233,8 @@ func TestAllPorts(t *testing.T) {
 	}
 	lid := lids[sw2]
 	pc, x := c.short(lid, pma.AllPorts), c.extended(lid, pma.AllPorts)
-	if pc.Counter(pma.PortXmitDiscards) != 80 || pc.Counter(pma.LinkDownedCounter) != 255 || pc.PortSelect() != pma.AllPorts {
+	if pc.Counter(pma.PortXmitDiscards) != 80 || pc.Counter(pma.LinkDownedCounter) != 255 ||
+		pc.PortSelect() != pma.AllPorts {
 		t.Errorf("sum: % x", pc)
 	}
 	if x.Counter(pma.PortXmitDiscards) != 80 || x.Counter(pma.LinkDownedCounter) != 800 {
@@ -226,7 +249,8 @@ func TestAllPorts(t *testing.T) {
 		if port == 0 {
 			want = 10
 		}
-		if pc := c.short(lid, port); pc.Counter(pma.PortXmitDiscards) != want || pc.Counter(pma.LinkDownedCounter) != 100 {
+		if pc := c.short(lid, port); pc.Counter(pma.PortXmitDiscards) != want ||
+			pc.Counter(pma.LinkDownedCounter) != 100 {
 			t.Errorf("port %d after the reset of all: % x", port, pc)
 		}
 	}
@@ -252,7 +276,8 @@ func TestBitErrors(t *testing.T) {
 		}
 	}
 	f.Advance(2502*time.Second + time.Millisecond)
-	if down, err := f.Counter(end(sw2, 7), pma.LinkDownedCounter), f.Counter(end(sw2, 7), pma.LocalLinkIntegrityErrors); down != 1 || err != 1 {
+	if down, err := f.Counter(end(sw2, 7), pma.LinkDownedCounter),
+		f.Counter(end(sw2, 7), pma.LocalLinkIntegrityErrors); down != 1 || err != 1 {
 		t.Errorf("after 2,500 s %d link-downs, %d integrity errors", down, err)
 	}
 	if pi := f.PortInfo(end(sw1, 7)); pi.PortState() != smp.PortDown {
@@ -293,12 +318,14 @@ func TestBadPackets(t *testing.T) {
 		t.Errorf("PortRcvErrors %d, %d lost", got, lost)
 	}
 	for _, at := range []net.End{end(sw2, 7), end(h4, 1)} {
-		if err, remote := f.Counter(at, pma.PortRcvErrors), f.Counter(at, pma.PortRcvRemotePhysicalErrors); err != 0 || remote != lost {
+		if err, remote := f.Counter(at, pma.PortRcvErrors), f.Counter(at, pma.PortRcvRemotePhysicalErrors); err != 0 ||
+			remote != lost {
 			t.Errorf("%v: PortRcvErrors %d, PortRcvRemotePhysicalErrors %d, want 0 and %d", at, err, remote, lost)
 		}
 	}
 	arrived, why := f.Send(end(h1, 1), lids[h4], mad.DefaultPKey, 0, Load{1000000, 72000000})
-	if spoiled := f.Counter(end(sw1, 1), pma.PortRcvErrors) - lost; why != Delivered || arrived+spoiled != 1000000 || spoiled < 200000 || spoiled > 212000 {
+	if spoiled := f.Counter(end(sw1, 1), pma.PortRcvErrors) - lost; why != Delivered || arrived+spoiled != 1000000 ||
+		spoiled < 200000 || spoiled > 212000 {
 		t.Errorf("%d of a million arrived, %d spoiled, %v", arrived, spoiled, why)
 	}
 	// SMPs are lost as well, the other way they are not.
@@ -309,7 +336,8 @@ func TestBadPackets(t *testing.T) {
 	if _, why := f.Probe(end(h4, 1), lids[h1], mad.DefaultPKey, 0, nil); why != Delivered {
 		t.Errorf("the other way: %v", why)
 	}
-	if arrived, why := f.Send(end(h1, 1), lids[h4], mad.DefaultPKey, 0, Load{10, 720}); arrived != 0 || why != DropErrors {
+	if arrived, why := f.Send(end(h1, 1), lids[h4], mad.DefaultPKey, 0, Load{10, 720}); arrived != 0 ||
+		why != DropErrors {
 		t.Errorf("%d arrived, %v", arrived, why)
 	}
 }
@@ -355,14 +383,18 @@ func TestMulticastCounts(t *testing.T) {
 	var table smp.MulticastForwardingTable
 	table.SetPortMask(0, 1<<1|1<<2)
 	c.set(smp.AttrMulticastForwardingTable, smp.MFTMod(0, 0), table, 1)
-	if got := rise(f, end(sw1, 2), pma.PortMulticastXmitPkts, func() { f.ProbeMulticast(end(h1, 1), 0xc000, mad.DefaultPKey, 0) }); got != 1 {
+	if got := rise(f, end(sw1, 2), pma.PortMulticastXmitPkts, func() {
+		f.ProbeMulticast(end(h1, 1), 0xc000, mad.DefaultPKey, 0)
+	}); got != 1 {
 		t.Errorf("%d copies sent", got)
 	}
-	if f.Counter(end(h2, 1), pma.PortMulticastRcvPkts) != 1 || f.Counter(end(sw1, 1), pma.PortMulticastRcvPkts) != 1 || f.Counter(end(h1, 1), pma.PortMulticastXmitPkts) != 1 {
+	if f.Counter(end(h2, 1), pma.PortMulticastRcvPkts) != 1 || f.Counter(end(sw1, 1), pma.PortMulticastRcvPkts) != 1 ||
+		f.Counter(end(h1, 1), pma.PortMulticastXmitPkts) != 1 {
 		t.Error("the ends of the cables do not agree")
 	}
 	f.SetBitErrorRate(end(h2, 1), 1)
-	if s := f.ProbeMulticast(end(h1, 1), 0xc000, mad.DefaultPKey, 0); len(s.Delivered) != 0 || s.Drops[DropErrors] != 1 {
+	if s := f.ProbeMulticast(end(h1, 1), 0xc000, mad.DefaultPKey, 0); len(s.Delivered) != 0 ||
+		s.Drops[DropErrors] != 1 {
 		t.Errorf("over a bad cable: %+v", s)
 	}
 }

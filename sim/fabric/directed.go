@@ -28,7 +28,8 @@ func (f *Fabric) walkOut(from int32, p *mad.Packet) (at int32, why Drop) {
 // it was answered to the one that asked.
 func (f *Fabric) walkBack(from int32, p *mad.Packet) (at int32, why Drop) {
 	hops := int(p.HopCount())
-	if hops > mad.MaxHops || int(p.HopPointer()) != hops+1 || p.DrSLID() != mad.PermissiveLID || p.DrDLID() != mad.PermissiveLID {
+	if hops > mad.MaxHops || int(p.HopPointer()) != hops+1 || p.DrSLID() != mad.PermissiveLID ||
+		p.DrDLID() != mad.PermissiveLID {
 		return 0, DropMalformed
 	}
 	at = from

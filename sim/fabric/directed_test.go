@@ -147,14 +147,16 @@ func TestSMInfoGoesToTheStation(t *testing.T) {
 
 // On every kind of generated fabric each node is found where its cables say.
 func TestWalkGenerated(t *testing.T) {
-	for _, spec := range []string{"fattree:k=8", "fattree:k=8,levels=2", "torus", "mesh", "hypercube", "dragonfly", "hyperx", "random", "tree"} {
+	for _, spec := range []string{"fattree:k=8", "fattree:k=8,levels=2", "torus", "mesh", "hypercube", "dragonfly",
+		"hyperx", "random", "tree"} {
 		n := nettest.Generate(t, spec)
 		f := New(n, Config{})
 		ca := firstCA(n)
 		c := newClient(t, f, ca)
 		for i, r := range routes(n, ca) {
 			ni := smp.NodeInfo(c.get(smp.AttrNodeInfo, 0, r.Ports()...))
-			if ni.NodeGUID() != n.Nodes[i].GUID || ni.NodeType() != n.Nodes[i].Type || int(ni.NumPorts()) != n.Nodes[i].NumPorts() {
+			if ni.NodeGUID() != n.Nodes[i].GUID || ni.NodeType() != n.Nodes[i].Type ||
+				int(ni.NumPorts()) != n.Nodes[i].NumPorts() {
 				t.Fatalf("%s: along %v: %v, want node %s", spec, r, ni.NodeGUID(), n.Nodes[i].ID)
 			}
 		}

@@ -103,9 +103,9 @@ type port struct {
 	_         [7]byte
 }
 
-// New builds the fabric that n describes, all nodes freshly powered up and all
-// good links trained. What they hold at power-up follows from n's profile. It panics when n is inconsistent: a peer that does not exist
-// or does not lead back, more than 254 ports.
+// New builds the fabric that n describes, all nodes freshly powered up and all good links trained. What they hold at
+// power-up follows from n's profile. It panics when n is inconsistent: a peer that does not exist or does not lead
+// back, more than 254 ports.
 func New(n *net.Net, cfg Config) *Fabric {
 	f := &Fabric{
 		cfg:    cfg,
@@ -196,7 +196,8 @@ func (f *Fabric) cable(i int32, n *net.Net) {
 			continue
 		}
 		peer, ok := f.index(np.Peer)
-		if !ok || np.Peer.Port == 0 || n.Nodes[np.Peer.Node].Ports[np.Peer.Port].Peer != (net.End{Node: i, Port: uint8(num)}) {
+		if !ok || np.Peer.Port == 0 ||
+			n.Nodes[np.Peer.Node].Ports[np.Peer.Port].Peer != (net.End{Node: i, Port: uint8(num)}) {
 			panic(fmt.Sprintf("fabric: node %s port %d: its cable's other end does not lead back", n.Nodes[i].ID, num))
 		}
 		p.peer = peer

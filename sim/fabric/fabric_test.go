@@ -158,7 +158,8 @@ func bringUp(t testing.TB, f *Fabric) *client {
 		}
 		row := tables[node]
 		copy(lft[:], row[:])
-		if a, b := c.set(smp.AttrSwitchInfo, 0, si, paths[node]...), c.set(smp.AttrLinearForwardingTable, 0, lft, paths[node]...); a|b != 0 {
+		if a, b := c.set(smp.AttrSwitchInfo, 0, si, paths[node]...),
+			c.set(smp.AttrLinearForwardingTable, 0, lft, paths[node]...); a|b != 0 {
 			t.Fatal(a, b)
 		}
 	}

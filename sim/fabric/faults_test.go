@@ -150,9 +150,12 @@ func TestInboxIsBounded(t *testing.T) {
 func FuzzStation(f *testing.F) {
 	r := mad.MakeRoute(1, 7, 2)
 	var p mad.Packet
-	for _, attr := range []mad.AttrID{smp.AttrNotice, smp.AttrNodeInfo, smp.AttrSwitchInfo, smp.AttrPortInfo, smp.AttrPKeyTable,
-		smp.AttrSLtoVLMappingTable, smp.AttrVLArbitrationTable, smp.AttrLinearForwardingTable, smp.AttrMulticastForwardingTable,
-		smp.AttrGUIDInfo, smp.AttrPortInfoExtended, smp.AttrGeneralInfo, smp.AttrARInfo, smp.AttrExtendedPortInfo, smp.AttrSMInfo} {
+	for _, attr := range []mad.AttrID{smp.AttrNotice, smp.AttrNodeInfo, smp.AttrSwitchInfo, smp.AttrPortInfo,
+		smp.AttrPKeyTable,
+		smp.AttrSLtoVLMappingTable, smp.AttrVLArbitrationTable, smp.AttrLinearForwardingTable,
+		smp.AttrMulticastForwardingTable,
+		smp.AttrGUIDInfo, smp.AttrPortInfoExtended, smp.AttrGeneralInfo, smp.AttrARInfo, smp.AttrExtendedPortInfo,
+		smp.AttrSMInfo} {
 		for _, m := range []mad.Method{mad.MethodGet, mad.MethodSet, mad.MethodTrap, mad.MethodTrapRepress} {
 			p.SetDirected(&r, m, attr, 0)
 			f.Add(p[:], uint16(mad.PermissiveLID), uint8(0))

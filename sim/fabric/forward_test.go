@@ -66,7 +66,8 @@ func TestProbe(t *testing.T) {
 	if why != Delivered || !slices.Equal(hops, want) {
 		t.Errorf("%v %v, want %v", hops, why, want)
 	}
-	if hops, why = f.Probe(end(h1, 1), lids[sw2], mad.DefaultPKey, 0, hops[:0]); why != Delivered || hops[len(hops)-1] != (Hop{sw2, 7, 0, 0}) {
+	if hops, why = f.Probe(end(h1, 1), lids[sw2], mad.DefaultPKey, 0, hops[:0]); why != Delivered ||
+		hops[len(hops)-1] != (Hop{sw2, 7, 0, 0}) {
 		t.Errorf("to a switch: %v %v", hops, why)
 	}
 	if _, why = f.Probe(end(sw1, 0), lids[h3], mad.DefaultPKey, 0, nil); why != Delivered {
@@ -161,7 +162,8 @@ func TestPartitionEnforcement(t *testing.T) {
 		}
 		n := (*smp.Notice)(got[0].Packet.Data())
 		b := n.SwitchBadPKey()
-		if n.TrapNumber() != smp.TrapSwitchBadPKey || b.PKey() != mad.DefaultPKey || b.SwitchLID() != lids[sw1] || b.PortNum() != 7 {
+		if n.TrapNumber() != smp.TrapSwitchBadPKey || b.PKey() != mad.DefaultPKey || b.SwitchLID() != lids[sw1] ||
+			b.PortNum() != 7 {
 			t.Errorf("trap % x", *n)
 		}
 		if pi := f.PortInfo(end(sw1, 7)); pi.PKeyViolations() != 1 {
@@ -170,9 +172,9 @@ func TestPartitionEnforcement(t *testing.T) {
 	}
 }
 
-// The check of a switch port differs by direction. Inbound it asks whether the sender may use the key: OpenSM has only the
-// limited key in front of a limited host, and turns the check on (IBA 1.2 o18-14, named in OpenSM's history). Outbound it
-// asks what an end port asks (IBA 10.9.3).
+// The check of a switch port differs by direction. Inbound it asks whether the sender may use the key: OpenSM has only
+// the limited key in front of a limited host, and turns the check on (IBA 1.2 o18-14, named in OpenSM's history).
+// Outbound it asks what an end port asks (IBA 10.9.3).
 func TestEnforcementOfLimitedKeys(t *testing.T) {
 	const full, limited = 0xff, 0x7f // first octets of the keys 0xffff and 0x7fff
 	for _, tt := range []struct {
@@ -351,7 +353,8 @@ func TestGlobalRoute(t *testing.T) {
 		f.RequireGRH(end(h4, 1), x.required)
 		d := mad.Datagram{Addr: mad.Addr{LID: lids[h4], QPN: 1}}
 		if x.present {
-			d.GRH = mad.GRH{Present: true, GID: mad.MakeGID(mad.DefaultPrefix, x.to), FlowLabel: 3, TrafficClass: 4, HopLimit: 1}
+			d.GRH = mad.GRH{Present: true, GID: mad.MakeGID(mad.DefaultPrefix, x.to), FlowLabel: 3, TrafficClass: 4,
+				HopLimit: 1}
 		}
 		want := d.GRH
 		if x.present {

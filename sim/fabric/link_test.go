@@ -84,7 +84,8 @@ func TestReboot(t *testing.T) {
 	c.mustChange(0, func(p *smp.PortInfo) { p.SetMKey(5) }, 1)
 	f.Reboot(sw1)
 	pi, si := f.PortInfo(end(sw1, 0)), f.SwitchInfo(sw1)
-	if pi.LID() != 0 || pi.MKey() != 0 || si.LinearFDBTop() != 0 || len(f.LFT(sw1)) != 0 || f.PKeys(end(sw1, 1))[0] != mad.DefaultPKey {
+	if pi.LID() != 0 || pi.MKey() != 0 || si.LinearFDBTop() != 0 || len(f.LFT(sw1)) != 0 ||
+		f.PKeys(end(sw1, 1))[0] != mad.DefaultPKey {
 		t.Error("the switch remembers")
 	}
 	want := []smp.PortState{smp.PortInit, smp.PortInit, smp.PortInit, smp.PortActive}
@@ -121,7 +122,8 @@ func TestRecable(t *testing.T) {
 	if f.Peer(end(h2, 1)) != net.NoEnd || f.Peer(end(sw2, 1)) != net.NoEnd || f.Peer(end(h3, 1)) != end(sw1, 2) {
 		t.Error("peers")
 	}
-	if got := states(f, end(h2, 1), end(sw2, 1), end(h3, 1)); !slices.Equal(got, []smp.PortState{smp.PortDown, smp.PortDown, smp.PortInit}) {
+	if got := states(f, end(h2, 1), end(sw2, 1), end(h3, 1)); !slices.Equal(got,
+		[]smp.PortState{smp.PortDown, smp.PortDown, smp.PortInit}) {
 		t.Errorf("states %v", got)
 	}
 	if ni := smp.NodeInfo(c.get(smp.AttrNodeInfo, 0, 1, 2)); ni.NodeGUID() != 0x100020 {
@@ -181,13 +183,18 @@ func TestNegotiation(t *testing.T) {
 		}
 		f := New(n, Config{})
 		p := f.PortInfo(end(1, 1))
-		if p.LinkSpeedActive() != tt.base || p.LinkSpeedExtActive() != tt.ext || p.LinkSpeedExtActive2() != tt.ext2 || p.LinkWidthActive() != tt.activeWidth {
-			t.Errorf("%v %v: active %d %d %d %v", tt.width, tt.speed, p.LinkSpeedActive(), p.LinkSpeedExtActive(), p.LinkSpeedExtActive2(), p.LinkWidthActive())
+		if p.LinkSpeedActive() != tt.base || p.LinkSpeedExtActive() != tt.ext || p.LinkSpeedExtActive2() != tt.ext2 ||
+			p.LinkWidthActive() != tt.activeWidth {
+			t.Errorf("%v %v: active %d %d %d %v", tt.width, tt.speed, p.LinkSpeedActive(), p.LinkSpeedExtActive(),
+				p.LinkSpeedExtActive2(), p.LinkWidthActive())
 		}
-		if p.LinkSpeedSupported() != tt.baseSup || p.LinkSpeedExtSupported() != tt.extSup || p.LinkSpeedExtSupported2() != tt.x2 {
-			t.Errorf("%v %v: supported %d %d %d", tt.width, tt.speed, p.LinkSpeedSupported(), p.LinkSpeedExtSupported(), p.LinkSpeedExtSupported2())
+		if p.LinkSpeedSupported() != tt.baseSup || p.LinkSpeedExtSupported() != tt.extSup ||
+			p.LinkSpeedExtSupported2() != tt.x2 {
+			t.Errorf("%v %v: supported %d %d %d", tt.width, tt.speed, p.LinkSpeedSupported(), p.LinkSpeedExtSupported(),
+				p.LinkSpeedExtSupported2())
 		}
-		if want := max(tt.speed, mad.QDR); tt.speed != mad.SDR && tt.speed != mad.DDR && p.LinkSpeed(p.CapabilityMask(), p.CapabilityMask2()) != want && tt.speed != mad.FDR10 {
+		if want := max(tt.speed, mad.QDR); tt.speed != mad.SDR && tt.speed != mad.DDR &&
+			p.LinkSpeed(p.CapabilityMask(), p.CapabilityMask2()) != want && tt.speed != mad.FDR10 {
 			t.Errorf("%v %v: reads as %v", tt.width, tt.speed, p.LinkSpeed(p.CapabilityMask(), p.CapabilityMask2()))
 		}
 	}

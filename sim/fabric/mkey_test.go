@@ -60,7 +60,8 @@ func TestMKeyLevels(t *testing.T) {
 		}
 		pi := f.PortInfo(end(h2, 1))
 		if uint64(pi.MKeyViolations()) != refused || f.Stats().Drops[DropMKey] != refused {
-			t.Errorf("level %d key %#x: %d violations, %d drops", tt.level, tt.key, pi.MKeyViolations(), f.Stats().Drops[DropMKey])
+			t.Errorf("level %d key %#x: %d violations, %d drops", tt.level, tt.key, pi.MKeyViolations(),
+				f.Stats().Drops[DropMKey])
 		}
 	}
 }
@@ -115,8 +116,10 @@ func TestBadMKeyTrap(t *testing.T) {
 	n := (*smp.Notice)(d[0].Packet.Data())
 	b := n.BadMKey()
 	if n.TrapNumber() != smp.TrapBadMKey || n.Type() != smp.NoticeSecurity || n.ProducerType() != smp.ProducerCA ||
-		b.LID() != lids[h2] || b.MKey() != wrongKey || b.Method() != mad.MethodSet || b.AttributeID() != smp.AttrGUIDInfo ||
-		b.AttributeModifier() != 1 || !b.DRNotice() || b.DRHopCount() != 2 || b.DRReturnPath()[0] != 1 || b.DRReturnPath()[1] != 1 {
+		b.LID() != lids[h2] || b.MKey() != wrongKey || b.Method() != mad.MethodSet ||
+		b.AttributeID() != smp.AttrGUIDInfo ||
+		b.AttributeModifier() != 1 || !b.DRNotice() || b.DRHopCount() != 2 || b.DRReturnPath()[0] != 1 ||
+		b.DRReturnPath()[1] != 1 {
 		t.Errorf("trap % x", *n)
 	}
 }

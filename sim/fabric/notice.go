@@ -45,7 +45,8 @@ func (f *Fabric) notice(m int32, typ smp.NoticeType, number smp.TrapNumber) (t s
 // port that has no LID or knows no master says nothing.
 func (f *Fabric) raise(m int32, notice *smp.Notice) {
 	n, p := f.nodeOf(m), &f.ports[m]
-	if n.gone || n.unresponsive || !p.info.LID().IsUnicast() || p.info.MasterSMLID() == 0 || !p.info.CapabilityMask().Has(smp.IsTrapSupported) {
+	if n.gone || n.unresponsive || !p.info.LID().IsUnicast() || p.info.MasterSMLID() == 0 ||
+		!p.info.CapabilityMask().Has(smp.IsTrapSupported) {
 		return
 	}
 	f.serial++

@@ -121,7 +121,8 @@ func TestTrap144(t *testing.T) {
 		}
 		n := (*smp.Notice)(got[0].Packet.Data())
 		l := n.LocalChange()
-		if n.TrapNumber() != smp.TrapLocalChange || n.Type() != smp.NoticeInformational || l.LID() != lids[h4] || l.CapabilityMask().Has(smp.IsSM) != on || l.OtherLocalChanges() {
+		if n.TrapNumber() != smp.TrapLocalChange || n.Type() != smp.NoticeInformational || l.LID() != lids[h4] ||
+			l.CapabilityMask().Has(smp.IsSM) != on || l.OtherLocalChanges() {
 			t.Errorf("trap % x", *n)
 		}
 		if pi := f.PortInfo(end(h4, 1)); pi.CapabilityMask().Has(smp.IsSM) != on {

@@ -9,7 +9,8 @@ import (
 // service level. What the fabric has no model for stays zero.
 var idealAttrs = []mad.AttrID{
 	pma.AttrPortRcvErrorDetails, pma.AttrPortXmitDiscardDetails, pma.AttrPortOpRcvCounters, pma.AttrPortFlowCtlCounters,
-	pma.AttrPortVLOpPackets, pma.AttrPortVLOpData, pma.AttrPortVLXmitFlowCtlUpdateErrors, pma.AttrPortVLXmitWaitCounters,
+	pma.AttrPortVLOpPackets, pma.AttrPortVLOpData, pma.AttrPortVLXmitFlowCtlUpdateErrors,
+	pma.AttrPortVLXmitWaitCounters,
 	pma.AttrPortXmitDataSL, pma.AttrPortRcvDataSL, pma.AttrPortExtendedSpeedsCounters,
 }
 
@@ -35,9 +36,14 @@ func idealPerf(t mad.NodeType) Perf {
 // Masks that perfquery has shown: of switches of EDR and faster with CapabilityMask2 2, of
 // ConnectX-4 and later with 0, and of older devices.
 const (
-	switchPerf  = pma.IsRSFECModeCountersSupported | pma.PortCountersXmitWaitSupported | pma.IsExtendedWidthSupported | pma.AllPortSelect        // 0x5300
-	adapterPerf = pma.IsRSFECModeCountersSupported | pma.PortCountersXmitWaitSupported | pma.IsExtendedWidthSupported | pma.SamplesOnlySupported // 0x5A00
-	olderPerf   = pma.PortCountersXmitWaitSupported | pma.IsExtendedWidthSupportedNoIETF                                                         // 0x1400
+	// 0x5300
+	switchPerf = pma.IsRSFECModeCountersSupported | pma.PortCountersXmitWaitSupported | pma.IsExtendedWidthSupported |
+		pma.AllPortSelect
+	// 0x5A00
+	adapterPerf = pma.IsRSFECModeCountersSupported | pma.PortCountersXmitWaitSupported | pma.IsExtendedWidthSupported |
+		pma.SamplesOnlySupported
+	// 0x1400
+	olderPerf = pma.PortCountersXmitWaitSupported | pma.IsExtendedWidthSupportedNoIETF
 )
 
 // realPerf is the agent of a device whose fastest link has that speed.

@@ -33,12 +33,16 @@ func (c *client) mustPerf(to mad.LID, prepare func(p *mad.Packet)) *mad.Packet {
 // short and extended read a port's counters.
 func (c *client) short(to mad.LID, port uint8) pma.PortCounters {
 	c.t.Helper()
-	return pma.PortCounters(c.mustPerf(to, func(p *mad.Packet) { pma.SetGet(p, pma.AttrPortCounters, port) }).PerfData()[:44])
+	return pma.PortCounters(c.mustPerf(to, func(p *mad.Packet) {
+		pma.SetGet(p, pma.AttrPortCounters, port)
+	}).PerfData()[:44])
 }
 
 func (c *client) extended(to mad.LID, port uint8) pma.PortCountersExtended {
 	c.t.Helper()
-	return pma.PortCountersExtended(c.mustPerf(to, func(p *mad.Packet) { pma.SetGet(p, pma.AttrPortCountersExtended, port) }).PerfData()[:184])
+	return pma.PortCountersExtended(c.mustPerf(to, func(p *mad.Packet) {
+		pma.SetGet(p, pma.AttrPortCountersExtended, port)
+	}).PerfData()[:184])
 }
 
 func (c *client) detail(to mad.LID, attr mad.AttrID, port uint8, i int) uint64 {
@@ -116,7 +120,8 @@ func TestPerfProfiles(t *testing.T) {
 		{mad.CA, mad.HDR, 0x5a00, 0}, {mad.CA, mad.FDR, 0x1400, 0}, {mad.CA, mad.DDR, 0x1400, 0},
 	} {
 		if p := realPerf(tt.typ, tt.speed); p.CapabilityMask != tt.mask || p.CapabilityMask2 != tt.mask2 {
-			t.Errorf("%v %v: %#x %#x, want %#x %#x", tt.typ, tt.speed, p.CapabilityMask, p.CapabilityMask2, tt.mask, tt.mask2)
+			t.Errorf("%v %v: %#x %#x, want %#x %#x", tt.typ, tt.speed, p.CapabilityMask, p.CapabilityMask2, tt.mask,
+				tt.mask2)
 		}
 	}
 	n := twoSwitches()
@@ -139,13 +144,18 @@ func TestPerfProfiles(t *testing.T) {
 	if pc := c.short(lids[h2], 1); pc.Counter(pma.PortXmitWait) != 0 || pc.Counter(pma.SymbolErrorCounter) != 7 {
 		t.Errorf("without PortXmitWait: % x", pc)
 	}
-	if p := c.perf(lids[h2], func(p *mad.Packet) { pma.SetGet(p, pma.AttrPortCountersExtended, 1) }); p.Status() != mad.StatusBadMethodAttr {
+	if p := c.perf(lids[h2], func(p *mad.Packet) {
+		pma.SetGet(p, pma.AttrPortCountersExtended, 1)
+	}); p.Status() != mad.StatusBadMethodAttr {
 		t.Errorf("without PortCountersExtended: %v", p.Status())
 	}
-	if p := c.perf(lids[h2], func(p *mad.Packet) { pma.SetGet(p, pma.AttrPortRcvErrorDetails, 1) }); p.Status() != mad.StatusBadMethodAttr {
+	if p := c.perf(lids[h2], func(p *mad.Packet) {
+		pma.SetGet(p, pma.AttrPortRcvErrorDetails, 1)
+	}); p.Status() != mad.StatusBadMethodAttr {
 		t.Errorf("without details: %v", p.Status())
 	}
-	if x := c.extended(lids[h3], 1); x.Counter(pma.PortUnicastRcvPkts) != 0 || x.Counter(pma.SymbolErrorCounter) != 0 || x.Counter(pma.PortRcvPkts) == 0 {
+	if x := c.extended(lids[h3], 1); x.Counter(pma.PortUnicastRcvPkts) != 0 || x.Counter(pma.SymbolErrorCounter) != 0 ||
+		x.Counter(pma.PortRcvPkts) == 0 {
 		t.Errorf("without unicast packets: % x", x)
 	}
 }

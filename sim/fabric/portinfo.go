@@ -71,7 +71,8 @@ func (f *Fabric) setPortInfo(i int32, want *smp.PortInfo, extended bool) mad.Sta
 		next.SetPartitionEnforcementOutbound(want.PartitionEnforcementOutbound())
 	}
 	p.info = next
-	if i == f.mgmt(i) && want.ClientReregister() && next.CapabilityMask().Has(smp.IsClientReregistrationSupported) && p.station != nil {
+	if i == f.mgmt(i) && want.ClientReregister() && next.CapabilityMask().Has(smp.IsClientReregistrationSupported) &&
+		p.station != nil {
 		p.station.reregister = true
 	}
 	if !basePort0 {
@@ -165,13 +166,15 @@ func setSpeeds(next, want *smp.PortInfo, extended bool) (ok bool) {
 	if want.LinkSpeedExtEnabled() == smp.LinkSpeedExtNone {
 		next.SetLinkSpeedExtEnabled(smp.LinkSpeedExtNone)
 	} else {
-		ext, ok := enable(want.LinkSpeedExtEnabled(), next.LinkSpeedExtEnabled(), next.LinkSpeedExtSupported(), smp.LinkSpeedExtAll)
+		ext, ok := enable(want.LinkSpeedExtEnabled(), next.LinkSpeedExtEnabled(), next.LinkSpeedExtSupported(),
+			smp.LinkSpeedExtAll)
 		if !ok {
 			return false
 		}
 		next.SetLinkSpeedExtEnabled(ext)
 	}
-	ext2, ok := enable(want.LinkSpeedExtEnabled2(), next.LinkSpeedExtEnabled2(), next.LinkSpeedExtSupported2(), smp.LinkSpeedExt2All)
+	ext2, ok := enable(want.LinkSpeedExtEnabled2(), next.LinkSpeedExtEnabled2(), next.LinkSpeedExtSupported2(),
+		smp.LinkSpeedExt2All)
 	next.SetLinkSpeedExtEnabled2(ext2)
 	return ok
 }

@@ -178,7 +178,8 @@ func TestEnabledMasks(t *testing.T) {
 	c := newClient(t, New(twoSwitches(), Config{}), h1)
 	read := func() smp.PortInfo { return c.get(smp.AttrPortInfo, smp.PortInfoMod(7, true), 1) }
 	start := read()
-	if start.LinkWidthSupported() != mad.Width1x|mad.Width2x|mad.Width4x || start.LinkSpeedExtSupported() != 7 || start.LinkSpeedExtActive() != 4 || start.LinkSpeedActive() != 0 {
+	if start.LinkWidthSupported() != mad.Width1x|mad.Width2x|mad.Width4x || start.LinkSpeedExtSupported() != 7 ||
+		start.LinkSpeedExtActive() != 4 || start.LinkSpeedActive() != 0 {
 		t.Fatalf("HDR port: % x", start)
 	}
 	c.mustChange(7, func(p *smp.PortInfo) {
@@ -186,7 +187,8 @@ func TestEnabledMasks(t *testing.T) {
 		p.SetLinkSpeedEnabled(1)
 		p.SetLinkSpeedExtEnabled(smp.LinkSpeedExtNone)
 	}, 1)
-	if p := read(); p.LinkWidthEnabled() != mad.Width1x || p.LinkSpeedEnabled() != 1 || p.LinkSpeedExtEnabled() != smp.LinkSpeedExtNone || p.LinkSpeedExtActive() != 4 {
+	if p := read(); p.LinkWidthEnabled() != mad.Width1x || p.LinkSpeedEnabled() != 1 ||
+		p.LinkSpeedExtEnabled() != smp.LinkSpeedExtNone || p.LinkSpeedExtActive() != 4 {
 		t.Errorf("narrowed: % x", p)
 	}
 	c.mustChange(7, func(p *smp.PortInfo) { p.SetPortState(smp.PortDown) }, 1)
@@ -204,9 +206,11 @@ func TestEnabledMasks(t *testing.T) {
 	}
 }
 
-// All ones of a field of Enabled speeds stands for what is supported: 15 of four bits, 31 of five, 7 of three (IBA 14.2.5.6).
+// All ones of a field of Enabled speeds stands for what is supported: 15 of four bits, 31 of five, 7 of three (IBA
+// 14.2.5.6).
 func TestEnable(t *testing.T) {
-	for _, all := range []struct{ ones, of uint8 }{{15, smp.LinkSpeedAll}, {31, smp.LinkSpeedExtAll}, {7, smp.LinkSpeedExt2All}} {
+	for _, all := range []struct{ ones, of uint8 }{{15, smp.LinkSpeedAll}, {31, smp.LinkSpeedExtAll},
+		{7, smp.LinkSpeedExt2All}} {
 		for want, mask := range map[uint8]uint8{0: 1, 1: 1, 2: 2, 3: 3, all.ones: 3} {
 			if got, ok := enable(want, 1, 3, all.of); got != mask || !ok {
 				t.Errorf("%d of 1 to %d: %d, %t", want, all.ones, got, ok)
@@ -269,7 +273,8 @@ func TestPhysicalStates(t *testing.T) {
 	check := func(state smp.PortState, own, peer smp.PortPhysicalState) {
 		t.Helper()
 		a, b := f.PortInfo(end(sw1, 7)), f.PortInfo(end(sw2, 7))
-		if a.PortState() != state || b.PortState() != state || a.PortPhysicalState() != own || b.PortPhysicalState() != peer {
+		if a.PortState() != state || b.PortState() != state || a.PortPhysicalState() != own ||
+			b.PortPhysicalState() != peer {
 			t.Errorf("%v %v, peer %v %v", a.PortState(), a.PortPhysicalState(), b.PortState(), b.PortPhysicalState())
 		}
 	}

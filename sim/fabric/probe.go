@@ -98,7 +98,8 @@ func (f *Fabric) ProbeMulticast(from net.End, mlid mad.LID, pkey mad.PKey, sl ui
 		return s
 	}
 	m := multicast{
-		flight:  flight{dlid: mlid, slid: f.ports[src].info.LID(), pkey: key, sl: sl & 15, load: Load{1, madWords}, multicast: true},
+		flight: flight{dlid: mlid, slid: f.ports[src].info.LID(), pkey: key, sl: sl & 15, load: Load{1, madWords},
+			multicast: true},
 		entered: make(map[int32]bool),
 	}
 	if f.nodeOf(src).sw == nil {

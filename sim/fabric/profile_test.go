@@ -44,7 +44,8 @@ type link struct {
 }
 
 func linkOf(pi *smp.PortInfo) link {
-	return link{pi.PortState(), pi.PortPhysicalState(), pi.LinkDownDefaultState(), pi.LinkWidthSupported(), pi.LinkWidthActive(),
+	return link{pi.PortState(), pi.PortPhysicalState(), pi.LinkDownDefaultState(), pi.LinkWidthSupported(),
+		pi.LinkWidthActive(),
 		pi.LinkSpeedSupported(), pi.LinkSpeedExtSupported(), pi.LinkSpeedActive(), pi.LinkSpeedExtActive(), pi.MTUCap(),
 		pi.VLCap(), pi.VLArbitrationHighCap(), pi.VLArbitrationLowCap(), pi[52] & 31}
 }
@@ -67,14 +68,16 @@ func TestRealPorts(t *testing.T) {
 		{"port of an aggregation node", net.End{Node: sw, Port: 65},
 			link{smp.PortInit, smp.PhysLinkUp, smp.PhysPolling, 3, 2, 7, 0xe, 4, 8, mad.MTU4096, 2, 2, 2, 0}, 0, 0, 0},
 		{"host", net.End{Node: host, Port: 1},
-			link{smp.PortInit, smp.PhysLinkUp, smp.PhysPolling, 19, 2, 1, 0xf, 0, 8, mad.MTU4096, 3, 8, 8, 16}, 0xa751e84a &^ smp.IsSM, 0x0432, 65535},
+			link{smp.PortInit, smp.PhysLinkUp, smp.PhysPolling, 19, 2, 1, 0xf, 0, 8, mad.MTU4096, 3, 8, 8, 16},
+			0xa751e84a &^ smp.IsSM, 0x0432, 65535},
 	} {
 		pi := f.PortInfo(tt.at)
 		if got := linkOf(&pi); got != tt.want {
 			t.Errorf("%s: %+v\nwant %+v", tt.name, got, tt.want)
 		}
 		if pi.CapabilityMask() != tt.mask || pi.CapabilityMask2() != tt.mask2 || pi.LID() != tt.lid {
-			t.Errorf("%s: CapabilityMask %#x, CapabilityMask2 %#x, LID %d", tt.name, uint32(pi.CapabilityMask()), uint16(pi.CapabilityMask2()), pi.LID())
+			t.Errorf("%s: CapabilityMask %#x, CapabilityMask2 %#x, LID %d", tt.name, uint32(pi.CapabilityMask()),
+				uint16(pi.CapabilityMask2()), pi.LID())
 		}
 	}
 	if got := f.NodeInfo(net.End{Node: node, Port: 1}); got.NodeGUID() != got.PortGUID() || got.DeviceID() != 0xcf09 {
@@ -107,11 +110,14 @@ func TestRealGenerations(t *testing.T) {
 		f := New(n, Config{})
 		at := net.End{Node: 1, Port: 1}
 		pi, info := f.PortInfo(at), f.NodeInfo(at)
-		if pi.CapabilityMask() != tt.mask || pi.LID() != tt.lid || info.PartitionCap() != tt.keys || pi.VLCap() != 3 || pi.GUIDCap() != 8 {
-			t.Errorf("%s: CapabilityMask %#x, LID %d, %d P_Keys, VLCap %d, GUIDCap %d", tt.speed, uint32(pi.CapabilityMask()), pi.LID(), info.PartitionCap(), pi.VLCap(), pi.GUIDCap())
+		if pi.CapabilityMask() != tt.mask || pi.LID() != tt.lid || info.PartitionCap() != tt.keys || pi.VLCap() != 3 ||
+			pi.GUIDCap() != 8 {
+			t.Errorf("%s: CapabilityMask %#x, LID %d, %d P_Keys, VLCap %d, GUIDCap %d", tt.speed,
+				uint32(pi.CapabilityMask()), pi.LID(), info.PartitionCap(), pi.VLCap(), pi.GUIDCap())
 		}
 		last := f.PortInfo(net.End{Port: f.NumPorts(0)})
-		if shared := f.NumPorts(0) == 41; shared != (pi.LID() == 65535 && tt.speed != "EDR") || last.PortState() != smp.PortDown || shared != (last.VLCap() == 2) {
+		if shared := f.NumPorts(0) == 41; shared != (pi.LID() == 65535 && tt.speed != "EDR") ||
+			last.PortState() != smp.PortDown || shared != (last.VLCap() == 2) {
 			t.Errorf("%s: %d ports, the last %v with VLCap %d", tt.speed, f.NumPorts(0), last.PortState(), last.VLCap())
 		}
 	}

@@ -39,8 +39,8 @@ func (q Quirk) String() string {
 	return fmt.Sprintf("%v %s %s", q.Method, smp.AttrName(q.Attr), answer)
 }
 
-// ParseQuirk reads a Quirk from its words: Get or Set; the name of an attribute, or its number; and an answer: "none", a
-// status such as "0x1c", or of a Set "acknowledges", "ignores" or "before".
+// ParseQuirk reads a Quirk from its words: Get or Set; the name of an attribute, or its number; and an answer: "none",
+// a status such as "0x1c", or of a Set "acknowledges", "ignores" or "before".
 func ParseQuirk(method, attr, answer string) (q Quirk, err error) {
 	switch method {
 	case mad.MethodGet.String():

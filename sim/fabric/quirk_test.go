@@ -7,7 +7,8 @@ import (
 	"ibsm/mad/smp"
 )
 
-// TestQuirk: what an agent with a quirk answers to a Set of a block of its forwarding table, and what it has then; it is sound otherwise.
+// TestQuirk: what an agent with a quirk answers to a Set of a block of its forwarding table, and what it has then; it
+// is sound otherwise.
 func TestQuirk(t *testing.T) {
 	was := [mad.DataSize]byte{0, 1, 1, 2}
 	sent := [mad.DataSize]byte{0, 5, 1, 6}

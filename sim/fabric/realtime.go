@@ -30,7 +30,8 @@ func (r *RealTime) Open(at net.End) (*RealTimePort, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &RealTimePort{r: r, guid: r.f.PortGUID(at), st: st, wake: make(chan struct{}, 1), closed: make(chan struct{})}, nil
+	return &RealTimePort{r: r, guid: r.f.PortGUID(at), st: st, wake: make(chan struct{}, 1),
+		closed: make(chan struct{})}, nil
 }
 
 // RealTimePort is an open port of a RealTime fabric, a mad.Port.

@@ -27,7 +27,8 @@ func TestSMA(t *testing.T) {
 		{true, []uint8{1, 7}, 9, 5, 122, 202},
 		{false, nil, 2, 2, 22, 42}, // our own agent
 	} {
-		f := New(twoSwitches(), Config{Latency: time.Microsecond, SMA: SMA{Time: 20 * time.Microsecond, Buffer: 4, Transit: c.transit}})
+		f := New(twoSwitches(),
+			Config{Latency: time.Microsecond, SMA: SMA{Time: 20 * time.Microsecond, Buffer: 4, Transit: c.transit}})
 		s := attach(t, f, h1, 1)
 		batch := make([]mad.Datagram, c.sent)
 		route := mad.MakeRoute(c.path...)

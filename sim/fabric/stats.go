@@ -35,8 +35,10 @@ const (
 	numDrops              = 21
 )
 
-var dropNames = [numDrops]string{"delivered", "malformed", "not a switch", "no such port", "link down", "port not active",
-	"no route", "wrong LID", "loop", "P_Key", "VL", "M_Key", "unresponsive", "no station", "inbox full", "loss", "node gone",
+var dropNames = [numDrops]string{"delivered", "malformed", "not a switch", "no such port", "link down",
+	"port not active",
+	"no route", "wrong LID", "loop", "P_Key", "VL", "M_Key", "unresponsive", "no station", "inbox full", "loss",
+	"node gone",
 	"unsupported", "GRH", "VL15 dropped", "bad bits"}
 
 func (d Drop) String() string {

@@ -63,8 +63,10 @@ func (f *Fabric) accrueTraffic(i int32, w *flowing) {
 		c      pma.Counter
 		second float64
 	}{
-		{pma.PortXmitData, w.sent.Words}, {pma.PortXmitPkts, w.sent.Packets}, {pma.PortUnicastXmitPkts, w.sent.Packets}, {pma.PortXmitWait, w.sent.Waited * f.bitRate(i) / 32},
-		{pma.PortRcvData, w.received.Words}, {pma.PortRcvPkts, w.received.Packets}, {pma.PortUnicastRcvPkts, w.received.Packets},
+		{pma.PortXmitData, w.sent.Words}, {pma.PortXmitPkts, w.sent.Packets}, {pma.PortUnicastXmitPkts, w.sent.Packets},
+		{pma.PortXmitWait, w.sent.Waited * f.bitRate(i) / 32},
+		{pma.PortRcvData, w.received.Words}, {pma.PortRcvPkts, w.received.Packets},
+		{pma.PortUnicastRcvPkts, w.received.Packets},
 	} {
 		w.rest[x.c] += x.second * seconds
 		whole := uint64(w.rest[x.c])
@@ -82,5 +84,6 @@ func (f *Fabric) bitRate(i int32) float64 {
 	if !f.linkUp(i) {
 		return 0
 	}
-	return 1e9 * f.ports[i].info.Rate(smp.IsExtendedSpeedsSupported|smp.IsCapabilityMask2Supported, smp.IsExtendedSpeeds2Supported).Gbps()
+	return 1e9 * f.ports[i].info.Rate(smp.IsExtendedSpeedsSupported|smp.IsCapabilityMask2Supported,
+		smp.IsExtendedSpeeds2Supported).Gbps()
 }

@@ -1,10 +1,10 @@
-// Package fluid is traffic on a lossless network, as a fluid: flows along routes, links of limited rate, receive buffers of limited
-// size, and senders that wait until there is room. So what cannot leave by one port holds up flows that go elsewhere,
-// link by link back to their sources, as with the credits of InfiniBand on one lane.
+// Package fluid is traffic on a lossless network, as a fluid: flows along routes, links of limited rate, receive
+// buffers of limited size, and senders that wait until there is room. So what cannot leave by one port holds up flows
+// that go elsewhere, link by link back to their sources, as with the credits of InfiniBand on one lane.
 //
-// A receive buffer is taken as well mixed and is left in order: when the part of it that goes to one port cannot leave, no other can.
-// A port serves the buffers and sources that want it in equal shares. It is a model: there are no packets and no arbitration tables,
-// and all lanes are one.
+// A receive buffer is taken as well mixed and is left in order: when the part of it that goes to one port cannot leave,
+// no other can. A port serves the buffers and sources that want it in equal shares. It is a model: there are no packets
+// and no arbitration tables, and all lanes are one.
 package fluid
 
 // Link is one direction of a cable.
@@ -92,7 +92,8 @@ func newNetwork(links []Link, flows []Flow) *network {
 	amounts := func(n int) []float64 { return make([]float64, n) }
 	n := &network{
 		links: links, flows: flows, into: make([][]int32, len(links)), own: make([][]int32, len(links)),
-		held: amounts(len(links)), ending: amounts(len(links)), leaves: amounts(len(links)), first: make([]int32, len(links)), sent: amounts(len(links)),
+		held: amounts(len(links)), ending: amounts(len(links)), leaves: amounts(len(links)),
+		first: make([]int32, len(links)), sent: amounts(len(links)),
 		owed: amounts(len(flows)), enters: amounts(len(flows)),
 	}
 	known := map[[2]int32]int32{}
@@ -118,7 +119,8 @@ func newNetwork(links []Link, flows []Flow) *network {
 	return n
 }
 
-// step lets a time pass in which a link carries its Rate. It decides by what buffers hold at first, and adds to uses unless that is nil.
+// step lets a time pass in which a link carries its Rate. It decides by what buffers hold at first, and adds to uses
+// unless that is nil.
 func (n *network) step(uses []Use) {
 	n.look()
 	for l := range n.links {
@@ -189,7 +191,8 @@ func (n *network) ready(l int32) (size float64) {
 	return size
 }
 
-// share divides a link among those that want it. A buffer lets no more out than its parts may go, and so no more of the others either.
+// share divides a link among those that want it. A buffer lets no more out than its parts may go, and so no more of the
+// others either.
 func (n *network) share(l int32) {
 	n.wants = n.wants[:0]
 	for _, i := range n.into[l] {

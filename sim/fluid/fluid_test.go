@@ -32,19 +32,26 @@ func TestSharing(t *testing.T) {
 		uses  map[int32]Use
 	}{
 		{"alone", free(3), []Flow{{[]int32{0, 1, 2}, 0.7}}, map[int32]Use{0: {0.7, 0}, 1: {0.7, 0}, 2: {0.7, 0}}},
-		{"more than a link carries", free(3), []Flow{{[]int32{0, 1, 2}, 3}}, map[int32]Use{0: {1, 0}, 1: {1, 0}, 2: {1, 0}}},
-		{"two to one host", free(3), []Flow{{[]int32{0, 2}, 1}, {[]int32{1, 2}, 1}}, map[int32]Use{0: {0.5, 0.5}, 1: {0.5, 0.5}, 2: {1, 0}}},
-		{"two to one host, one of them sends little", free(3), []Flow{{[]int32{0, 2}, 0.1}, {[]int32{1, 2}, 1}}, map[int32]Use{0: {0.1, 0}, 1: {0.9, 0.1}, 2: {1, 0}}},
-		{"a host takes a fifth", slow(2, 0.2), []Flow{{[]int32{0, 1, 2}, 0.8}}, map[int32]Use{0: {0.2, 0.8}, 1: {0.2, 0.8}, 2: {0.2, 0.8}}},
-		{"a narrow link", narrow, []Flow{{[]int32{0, 1, 2}, 1}}, map[int32]Use{0: {0.25, 0.75}, 1: {0.25, 0.75}, 2: {0.25, 0}}},
+		{"more than a link carries", free(3), []Flow{{[]int32{0, 1, 2}, 3}},
+			map[int32]Use{0: {1, 0}, 1: {1, 0}, 2: {1, 0}}},
+		{"two to one host", free(3), []Flow{{[]int32{0, 2}, 1}, {[]int32{1, 2}, 1}},
+			map[int32]Use{0: {0.5, 0.5}, 1: {0.5, 0.5}, 2: {1, 0}}},
+		{"two to one host, one of them sends little", free(3), []Flow{{[]int32{0, 2}, 0.1}, {[]int32{1, 2}, 1}},
+			map[int32]Use{0: {0.1, 0}, 1: {0.9, 0.1}, 2: {1, 0}}},
+		{"a host takes a fifth", slow(2, 0.2), []Flow{{[]int32{0, 1, 2}, 0.8}},
+			map[int32]Use{0: {0.2, 0.8}, 1: {0.2, 0.8}, 2: {0.2, 0.8}}},
+		{"a narrow link", narrow, []Flow{{[]int32{0, 1, 2}, 1}},
+			map[int32]Use{0: {0.25, 0.75}, 1: {0.25, 0.75}, 2: {0.25, 0}}},
 		// Link 1 carries both flows in equal parts, so neither gets more than the slow host takes.
-		{"in the way of another", slow(2, 0.2), []Flow{{[]int32{0, 1, 2}, 0.5}, {[]int32{4, 1, 3}, 0.5}}, map[int32]Use{0: {0.2, 0.8}, 4: {0.2, 0.8}, 1: {0.4, 0.6}, 2: {0.2, 0.8}, 3: {0.2, 0}}},
+		{"in the way of another", slow(2, 0.2), []Flow{{[]int32{0, 1, 2}, 0.5}, {[]int32{4, 1, 3}, 0.5}},
+			map[int32]Use{0: {0.2, 0.8}, 4: {0.2, 0.8}, 1: {0.4, 0.6}, 2: {0.2, 0.8}, 3: {0.2, 0}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			uses := Run(c.links, c.flows)
 			for l, want := range c.uses {
 				// How much waits between two full buffers depends on how sharply one is full.
-				if got := uses[l]; math.Abs(got.Rate-want.Rate) > 0.01 || math.Abs(got.Waited-want.Waited) > 0.15 || want.Waited == 0 && got.Waited > 0.01 {
+				if got := uses[l]; math.Abs(got.Rate-want.Rate) > 0.01 || math.Abs(got.Waited-want.Waited) > 0.15 ||
+					want.Waited == 0 && got.Waited > 0.01 {
 					t.Errorf("link %d: %+v, want %+v", l, got, want)
 				}
 			}
@@ -52,7 +59,8 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// TestBounds: whatever the flows, links carry no more than they can and nothing is made on the way; scaling all rates scales the result.
+// TestBounds: whatever the flows, links carry no more than they can and nothing is made on the way; scaling all rates
+// scales the result.
 func TestBounds(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 2))

@@ -186,7 +186,9 @@ func (c *Crowd) plan(i uint32) {
 		c.schedule(request{host: i, kind: Subscribe, trap: trap, due: at + time.Duration(20+n)*time.Millisecond})
 	}
 	for n := range c.booting.Paths {
-		c.schedule(request{host: i, to: c.other(i), kind: Path, due: at + 50*time.Millisecond + time.Duration(n)*c.booting.Every})
+		c.schedule(
+			request{host: i, to: c.other(i), kind: Path, due: at + 50*time.Millisecond +
+				time.Duration(n)*c.booting.Every})
 	}
 }
 

@@ -24,7 +24,11 @@ const numHosts = 3
 
 // newHarness gives host i the LID 1+i and the switch the last, and has all links Active.
 func newHarness(t *testing.T) *harness {
-	n := &net.Net{Nodes: []net.Node{{ID: "switch", Type: mad.Switch, GUID: 0x100, Ports: []net.Port{{GUID: 0x100, Peer: net.NoEnd}}}}}
+	n := &net.Net{
+		Nodes: []net.Node{
+			{ID: "switch", Type: mad.Switch, GUID: 0x100, Ports: []net.Port{{GUID: 0x100, Peer: net.NoEnd}}},
+		},
+	}
 	for i := range 1 + numHosts {
 		guid := mad.GUID(0x200 + 16*i)
 		n.Nodes[0].Ports = append(n.Nodes[0].Ports, net.Port{Peer: net.End{Node: int32(1 + i), Port: 1}})
@@ -133,7 +137,8 @@ func TestBoot(t *testing.T) {
 	b.run(200*time.Millisecond, answer)
 	b.crowd.Begin(Boot{Own: true})
 	b.run(200*time.Millisecond, answer)
-	if seen[sarec.AttrMCMemberRecord] != 3*numHosts || seen[sarec.AttrServiceRecord] != numHosts || seen[sarec.AttrInformInfo] != 4*numHosts || seen[sarec.AttrPathRecord] != 5*numHosts {
+	if seen[sarec.AttrMCMemberRecord] != 3*numHosts || seen[sarec.AttrServiceRecord] != numHosts ||
+		seen[sarec.AttrInformInfo] != 4*numHosts || seen[sarec.AttrPathRecord] != 5*numHosts {
 		t.Errorf("the SA was asked %v", seen)
 	}
 	r := b.crowd.Report()
@@ -177,7 +182,8 @@ func TestPatience(t *testing.T) {
 			})
 			r := b.crowd.Report()
 			o := &r.Kinds[Join]
-			if len(o.Took) != tt.granted || o.Refused[tt.status] != uint64(tt.refused) || o.Resent != tt.resent || o.GivenUp != tt.givenUp {
+			if len(o.Took) != tt.granted || o.Refused[tt.status] != uint64(tt.refused) || o.Resent != tt.resent ||
+				o.GivenUp != tt.givenUp {
 				t.Errorf("%+v", o)
 			}
 			if got := o.Quantile(1); got < tt.took || got > tt.took+10*time.Millisecond {

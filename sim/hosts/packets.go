@@ -11,7 +11,8 @@ var broadcast = mad.GID{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 12: 0xff, 13: 0xff, 
 // ownGroup is the group of a host's own IPv6 address, to which its neighbours send to
 // learn where it is (RFC 4291, 2.7.1, mapped as in RFC 4391, 4).
 func ownGroup(port mad.GUID) mad.GID {
-	return mad.GID{0xff, 0x12, 0x60, 0x1b, 0xff, 0xff, 11: 1, 12: 0xff, 13: byte(port >> 16), 14: byte(port >> 8), 15: byte(port)}
+	return mad.GID{0xff, 0x12, 0x60, 0x1b, 0xff, 0xff, 11: 1, 12: 0xff, 13: byte(port >> 16), 14: byte(port >> 8),
+		15: byte(port)}
 }
 
 // write makes the packet, but for what is known of the other end of a path.
@@ -37,7 +38,8 @@ func (r *request) write(from mad.GID, p *mad.Packet) {
 		rec.SetQKey(0x0b1b)
 		rec.SetPKey(mad.DefaultPKey)
 		rec.SetJoinState(1)
-		p.SetComponentMask(sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberQKey | sarec.MCMemberPKey | sarec.MCMemberTClass |
+		p.SetComponentMask(sarec.MCMemberMGID | sarec.MCMemberPortGID | sarec.MCMemberQKey | sarec.MCMemberPKey |
+			sarec.MCMemberTClass |
 			sarec.MCMemberSL | sarec.MCMemberFlowLabel | sarec.MCMemberJoinState)
 	case Offer:
 		p.SetHeader(mad.ClassSA, mad.MethodSet, sarec.AttrServiceRecord, 0)
@@ -46,7 +48,8 @@ func (r *request) write(from mad.GID, p *mad.Packet) {
 		rec.SetServiceGID(from)
 		rec.SetServicePKey(mad.DefaultPKey)
 		rec.SetServiceLease(0xffffffff) // for ever
-		p.SetComponentMask(sarec.ServiceServiceID | sarec.ServiceServiceGID | sarec.ServiceServicePKey | sarec.ServiceServiceLease)
+		p.SetComponentMask(sarec.ServiceServiceID | sarec.ServiceServiceGID | sarec.ServiceServicePKey |
+			sarec.ServiceServiceLease)
 	case Subscribe:
 		p.SetHeader(mad.ClassSA, mad.MethodSet, sarec.AttrInformInfo, 0)
 		rec := (*sarec.InformInfo)(p.SAData()[:36])

@@ -120,7 +120,8 @@ func (s *Server) describe(c *control, k *client) (ok bool) {
 	case controlGetGUID:
 		order.PutUint64(data, uint64(node.NodeGUID()))
 	case controlGetNodeInfo:
-		node.SetNodeGUID(node.PortGUID() - mad.GUID(node.LocalPortNum())) // libumad2sim adds the port's number to get the port's GUID
+		// libumad2sim adds the port's number to get the port's GUID
+		node.SetNodeGUID(node.PortGUID() - mad.GUID(node.LocalPortNum()))
 		copy(data, node[:])
 	case controlGetPortInfo:
 		if asked != 0 && asked <= s.fabric.NumPorts(at.Node) {

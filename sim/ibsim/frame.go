@@ -79,7 +79,8 @@ func decodeFromClient(d *mad.Datagram, b []byte) error {
 	d.Addr = mad.Addr{LID: getLID(b[0:]), QPN: binary.BigEndian.Uint32(b[8:]), PathBits: uint8(source)}
 	d.TimedOut = false
 	length := int(binary.BigEndian.Uint64(b[24:]))
-	if d.Packet.MgmtClass() == mad.ClassSA && d.Packet.Method() == mad.MethodGetTableResp && !d.Packet.IsRMPP() && length >= madHeader+saHeader && length < mad.PacketSize {
+	if d.Packet.MgmtClass() == mad.ClassSA && d.Packet.Method() == mad.MethodGetTableResp && !d.Packet.IsRMPP() &&
+		length >= madHeader+saHeader && length < mad.PacketSize {
 		rmpp.SetSize(&d.Packet, length) // as the kernel does; otherwise the end of the table is lost
 	}
 	return nil

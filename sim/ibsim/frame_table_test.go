@@ -10,7 +10,8 @@ import (
 // TestTableLength: a table of a client that leaves the RMPP header to the kernel, as OpenSM does,
 // arrives with its length: without it a record of zeroes would follow another.
 func TestTableLength(t *testing.T) {
-	for length, want := range map[int]int{24 + 32 + 2*16: 24 + 32 + 2*16, 24 + 32: 24 + 32, mad.PacketSize: mad.PacketSize, 30: mad.PacketSize} {
+	for length, want := range map[int]int{24 + 32 + 2*16: 24 + 32 + 2*16, 24 + 32: 24 + 32,
+		mad.PacketSize: mad.PacketSize, 30: mad.PacketSize} {
 		var d mad.Datagram
 		d.LID = 5
 		d.Packet.SetHeader(mad.ClassSA, mad.MethodGetTableResp, 0x13, 0)

@@ -148,9 +148,11 @@ func TestEnvConfig(t *testing.T) {
 		at   string // of the control socket, "" for an error
 	}{
 		{"nothing", nil, Config{}, "@sim:ctl"},
-		{"local", map[string]string{"IBSIM_SOCKNAME": "a", "SIM_HOST": "H1"}, Config{SockName: "a", Node: "H1"}, "@a:ctl"},
+		{"local", map[string]string{"IBSIM_SOCKNAME": "a", "SIM_HOST": "H1"}, Config{SockName: "a", Node: "H1"},
+			"@a:ctl"},
 		{"remote", map[string]string{"IBSIM_SERVER_NAME": "h"}, Config{Server: "h"}, "h:7070"},
-		{"remote port", map[string]string{"IBSIM_SERVER_NAME": "h", "IBSIM_SERVER_PORT": "8"}, Config{Server: "h", Port: 8}, "h:8"},
+		{"remote port", map[string]string{"IBSIM_SERVER_NAME": "h", "IBSIM_SERVER_PORT": "8"},
+			Config{Server: "h", Port: 8}, "h:8"},
 		{"bad port", map[string]string{"IBSIM_SERVER_PORT": "x"}, Config{}, ""},
 		{"port without data ports", map[string]string{"IBSIM_SERVER_PORT": "65530"}, Config{}, ""},
 		{"long node", map[string]string{"SIM_HOST": strings.Repeat("H", 32)}, Config{}, ""},

@@ -71,7 +71,9 @@ func launchSimulator(t testing.TB, topology string, args ...string) *simulator {
 	if err := os.WriteFile(file, []byte(topology), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := &simulator{Config: Config{Node: "H1", SockName: fmt.Sprintf("ibsm-test-%d-%d", os.Getpid(), simulators.Add(1))}}
+	s := &simulator{
+		Config: Config{Node: "H1", SockName: fmt.Sprintf("ibsm-test-%d-%d", os.Getpid(), simulators.Add(1))},
+	}
 	s.cmd = exec.Command(path, append(args, file)...)
 	s.cmd.Env = append(os.Environ(), "IBSIM_SOCKNAME="+s.SockName)
 	s.cmd.Stderr = io.Discard

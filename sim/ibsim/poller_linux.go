@@ -82,7 +82,8 @@ func (p *poller) wait(d time.Duration) ([]readiness, error) {
 			continue
 		}
 		const broken = syscall.EPOLLERR | syscall.EPOLLHUP // to be learned from reading
-		p.ready = append(p.ready, readiness{int(e.Fd), e.Events&(syscall.EPOLLIN|broken) != 0, e.Events&syscall.EPOLLOUT != 0})
+		p.ready = append(p.ready, readiness{int(e.Fd), e.Events&(syscall.EPOLLIN|broken) != 0,
+			e.Events&syscall.EPOLLOUT != 0})
 	}
 	return p.ready, nil
 }

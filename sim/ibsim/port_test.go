@@ -56,7 +56,8 @@ func TestWalk(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := outcomes[0]
-			if o.Result != txn.Replied || o.Status != mad.StatusOK || o.Data[2] != tt.kind || o.Data[3] != tt.ports || o.Data[36] != tt.arrivesAt {
+			if o.Result != txn.Replied || o.Status != mad.StatusOK || o.Data[2] != tt.kind || o.Data[3] != tt.ports ||
+				o.Data[36] != tt.arrivesAt {
 				t.Errorf("route %v: %+v", tt.route, o)
 			}
 			if guid := mad.GUID(binary.BigEndian.Uint64(o.Data[12:])); (guid == p.NodeGUID()) != (len(tt.route) == 0) {
@@ -128,7 +129,8 @@ func TestSMInfoBetweenClients(t *testing.T) {
 		}()
 		ask := nodeInfo(1, 3, 2)
 		ask.Attr = 0x20
-		outcomes, err := txntest.Do(t.Context(), asker, txn.Config{Timeout: 5 * time.Second, Retries: -1}, []txn.Request{ask})
+		outcomes, err := txntest.Do(t.Context(), asker, txn.Config{Timeout: 5 * time.Second, Retries: -1},
+			[]txn.Request{ask})
 		if err != nil || outcomes[0].Result != txn.Replied || outcomes[0].Data[63] != 77 {
 			t.Errorf("%+v %v", outcomes, err)
 		}
@@ -162,7 +164,8 @@ func TestLinkAndIsSM(t *testing.T) {
 	set.Method, set.Data = mad.MethodSet, ask().Data
 	binary.BigEndian.PutUint16(set.Data[16:], 0x1234)
 	set.Data[32], set.Data[33] = 0, set.Data[33]&^0xf0 // no change of state
-	if o, err := txntest.Do(t.Context(), e, txn.Config{}, []txn.Request{set}); err != nil || o[0].Status != mad.StatusOK {
+	if o, err := txntest.Do(t.Context(), e, txn.Config{}, []txn.Request{set}); err != nil ||
+		o[0].Status != mad.StatusOK {
 		t.Fatal(o, err)
 	}
 	if lid, _, err := p.Link(t.Context()); lid != 0x1234 || err != nil {
@@ -261,7 +264,8 @@ func TestServerDies(t *testing.T) {
 			requests[i] = nodeInfo(1, 3, 2)
 		}
 		go s.kill()
-		_, err := txntest.Do(t.Context(), e, txn.Config{MinWindow: txn.DefaultMaxWindow, PerDevice: txn.DefaultMaxWindow}, requests)
+		_, err := txntest.Do(t.Context(), e,
+			txn.Config{MinWindow: txn.DefaultMaxWindow, PerDevice: txn.DefaultMaxWindow}, requests)
 		if !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), "is gone") {
 			t.Errorf("%v: want that the simulator is gone", err)
 		}
@@ -282,7 +286,8 @@ func BenchmarkNodeInfo(b *testing.B) {
 				requests[i] = nodeInfo(1, 3, 2)
 			}
 			for b.Loop() {
-				if _, err := txntest.Do(b.Context(), e, txn.Config{MinWindow: window, MaxWindow: window, PerDevice: window}, requests); err != nil {
+				if _, err := txntest.Do(b.Context(), e,
+					txn.Config{MinWindow: window, MaxWindow: window, PerDevice: window}, requests); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -103,7 +103,8 @@ func Listen(cfg ServerConfig) (*Server, error) {
 	}
 	cfg.SockName = names.withDefaults().SockName
 	s := &Server{cfg: cfg, control: -1, fabric: cfg.Fabric, clients: make([]*client, cfg.MaxClients),
-		byFD: map[int]*client{}, batch: make([]mad.Datagram, batchSize), calls: make(chan func(), 1), ended: make(chan struct{}, 1)}
+		byFD: map[int]*client{}, batch: make([]mad.Datagram, batchSize), calls: make(chan func(), 1),
+		ended: make(chan struct{}, 1)}
 	var err error
 	if s.poll, err = newPoller(); err != nil {
 		return nil, fmt.Errorf("ibsim: %w", err)
@@ -275,7 +276,8 @@ func (s *Server) Clients() (list []ClientInfo) {
 	s.between(func() {
 		for _, c := range s.clients {
 			if c != nil {
-				list = append(list, ClientInfo{c.slot, c.id, s.fabric.NodeID(c.attachment.station.At().Node), c.isSM, c.queued()})
+				list = append(list, ClientInfo{c.slot, c.id, s.fabric.NodeID(c.attachment.station.At().Node), c.isSM,
+					c.queued()})
 			}
 		}
 	})

@@ -143,7 +143,8 @@ func TestAnswersAreThoseOfIbsim(t *testing.T) {
 				clear(want.data[8:12]) // a hardware version that ibsim makes up
 			}
 			if want.data != got.data {
-				t.Errorf("node %q: %s: got\n%swant\n%s", node, tt.name, hex.Dump(got.data[:24]), hex.Dump(want.data[:24]))
+				t.Errorf("node %q: %s: got\n%swant\n%s", node, tt.name, hex.Dump(got.data[:24]),
+					hex.Dump(want.data[:24]))
 			}
 		}
 		for _, r := range []txn.Request{nodeInfo(), nodeInfo(1), nodeInfo(1, 2), nodeInfo(1, 7), nodeInfo(9)} {
@@ -250,7 +251,8 @@ func TestSlowReader(t *testing.T) {
 		full = sent == before && len(s.server.Clients()) == 1 && s.server.Clients()[0].Queued >= pauseAt
 	}
 	_, e := dial(t, s.Config)
-	if o, err := txntest.Do(t.Context(), e, txn.Config{}, []txn.Request{nodeInfo(1, 3, 2)}); err != nil || o[0].Result != txn.Replied {
+	if o, err := txntest.Do(t.Context(), e, txn.Config{}, []txn.Request{nodeInfo(1, 3, 2)}); err != nil ||
+		o[0].Result != txn.Replied {
 		t.Fatalf("another client: %+v %v", o, err)
 	}
 	slow.conn.SetReadDeadline(time.Now().Add(20 * time.Second))
@@ -294,7 +296,8 @@ func TestHungManager(t *testing.T) {
 	asker.conn.SetReadDeadline(time.Now().Add(20 * time.Second))
 	for i := range asks {
 		var b [frameSize]byte
-		if _, err := asker.conn.Read(b[:]); err != nil || b[19] != statusTimedOut || b[frameHeader+3] != byte(mad.MethodGet) {
+		if _, err := asker.conn.Read(b[:]); err != nil || b[19] != statusTimedOut ||
+			b[frameHeader+3] != byte(mad.MethodGet) {
 			t.Fatalf("request %d: status %d, method %#x, %v", i, b[19], b[frameHeader+3], err)
 		}
 	}
@@ -353,7 +356,8 @@ func TestSeveralAtOnePort(t *testing.T) {
 	if _, err := ps[1].conn.Write(b[:]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ps[0].conn.Read(b[:]); err != nil || b[frameHeader+3] != byte(mad.MethodGetResp) || tidOf(&b) != mad.TID(ps[0].slot)<<48|8 {
+	if _, err := ps[0].conn.Read(b[:]); err != nil || b[frameHeader+3] != byte(mad.MethodGetResp) ||
+		tidOf(&b) != mad.TID(ps[0].slot)<<48|8 {
 		t.Errorf("method %#x, TID %#x, %v", b[frameHeader+3], tidOf(&b), err)
 	}
 	// The port is a manager's until the last one leaves.

@@ -38,7 +38,8 @@ type builder struct {
 // routeOf is where a request goes; ok is false where that is by LID, in part or altogether.
 func routeOf(p *mad.Packet) (r mad.Route, ok bool) {
 	hops := int(p.HopCount())
-	if p.MgmtClass() != mad.ClassDirected || hops > mad.MaxHops || p.DrSLID() != mad.PermissiveLID || p.DrDLID() != mad.PermissiveLID {
+	if p.MgmtClass() != mad.ClassDirected || hops > mad.MaxHops || p.DrSLID() != mad.PermissiveLID ||
+		p.DrDLID() != mad.PermissiveLID {
 		return r, false
 	}
 	return mad.MakeRoute(p.InitialPath()[1 : 1+hops]...), true
@@ -54,7 +55,8 @@ func (b *builder) find(e *exchange) error {
 	isSwitch := info.NodeType() == mad.Switch
 	in := info.LocalPortNum()
 	switch {
-	case info.NodeGUID() == 0 || info.NumPorts() == 0 || info.NumPorts() > 254 || in > info.NumPorts() || in == 0 && (!isSwitch || route.Hops() > 0),
+	case info.NodeGUID() == 0 || info.NumPorts() == 0 || info.NumPorts() > 254 || in > info.NumPorts() || in == 0 &&
+		(!isSwitch || route.Hops() > 0),
 		info.NodeType() < mad.CA || info.NodeType() > mad.Router:
 		return nil // what it says cannot be played back in a fabric; its responses are
 	}
@@ -64,7 +66,8 @@ func (b *builder) find(e *exchange) error {
 	i, is := b.byGUID[info.NodeGUID()]
 	if !is {
 		n := net.Node{
-			ID: fmt.Sprintf("%c-%016x", info.NodeType().String()[0], uint64(info.NodeGUID())), Type: info.NodeType(), GUID: info.NodeGUID(),
+			ID: fmt.Sprintf("%c-%016x", info.NodeType().String()[0], uint64(info.NodeGUID())), Type: info.NodeType(),
+			GUID:            info.NodeGUID(),
 			SystemImageGUID: info.SystemImageGUID(), VendorID: info.VendorID(), DeviceID: info.DeviceID(),
 		}
 		var err error
@@ -125,7 +128,8 @@ func (b *builder) own(all []exchange) (place, error) {
 			break
 		}
 	}
-	i, err := b.add(net.Node{ID: "manager", Desc: "manager", Type: mad.CA, GUID: ownGUID, SystemImageGUID: ownGUID}, int(port))
+	i, err := b.add(net.Node{ID: "manager", Desc: "manager", Type: mad.CA, GUID: ownGUID, SystemImageGUID: ownGUID},
+		int(port))
 	if err != nil {
 		return place{}, err
 	}

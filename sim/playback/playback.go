@@ -62,7 +62,8 @@ var errNothing = errors.New("the capture does not have the NodeInfo of any devic
 func Make(f *capture.File) (*Devices, error) {
 	all := exchangesOf(f)
 	b := &builder{
-		net: &net.Net{Profile: net.RealDevices}, byGUID: map[mad.GUID]int32{}, places: map[mad.Route]place{}, lids: map[mad.LID]int32{},
+		net: &net.Net{Profile: net.RealDevices}, byGUID: map[mad.GUID]int32{}, places: map[mad.Route]place{},
+		lids: map[mad.LID]int32{},
 	}
 	for i := range all {
 		if err := b.find(&all[i]); err != nil {
@@ -104,7 +105,8 @@ func (d *Devices) Counts() (recorded, plain uint64) { return d.recorded.Load(), 
 // Answered is Counts in a sentence.
 func (d *Devices) Answered() string {
 	recorded, plain := d.Counts()
-	return fmt.Sprintf("%s as recorded, %d of which the capture has nothing as by plain devices", plural.With(int(recorded), "request was answered", "requests were answered"), plain)
+	return fmt.Sprintf("%s as recorded, %d of which the capture has nothing as by plain devices",
+		plural.With(int(recorded), "request was answered", "requests were answered"), plain)
 }
 
 // String says what the capture holds, in a line.
@@ -154,7 +156,8 @@ func (d *Devices) Fabric(cfg fabric.Config) *fabric.Fabric {
 func (d *device) caps(c *fabric.Caps) {
 	c.PartitionCap = cmp.Or(d.info.PartitionCap(), c.PartitionCap)
 	if s := d.sw; s != nil {
-		c.LinearFDBCap, c.MulticastFDBCap, c.PartitionEnforcementCap = s.LinearFDBCap(), s.MulticastFDBCap(), s.PartitionEnforcementCap()
+		c.LinearFDBCap, c.MulticastFDBCap, c.PartitionEnforcementCap = s.LinearFDBCap(), s.MulticastFDBCap(),
+			s.PartitionEnforcementCap()
 		c.OptimizedSLtoVL = s.OptimizedSLtoVLMappingProgramming()
 		c.SwitchPowerUp = func(info *smp.SwitchInfo) { *info = *s }
 	}
@@ -182,10 +185,12 @@ func (d *device) caps(c *fabric.Caps) {
 
 // preset gives the node the tables that were read of it.
 func (d *device) preset(f *fabric.Fabric, node int32) {
-	tables := []mad.AttrID{smp.AttrSwitchInfo, smp.AttrLinearForwardingTable, smp.AttrMulticastForwardingTable, smp.AttrGUIDInfo, smp.AttrPKeyTable,
+	tables := []mad.AttrID{smp.AttrSwitchInfo, smp.AttrLinearForwardingTable, smp.AttrMulticastForwardingTable,
+		smp.AttrGUIDInfo, smp.AttrPKeyTable,
 		smp.AttrSLtoVLMappingTable, smp.AttrVLArbitrationTable}
 	order := func(a, b key) int {
-		return cmp.Or(cmp.Compare(slices.Index(tables, a.attr), slices.Index(tables, b.attr)), cmp.Compare(a.mod, b.mod), cmp.Compare(a.port, b.port))
+		return cmp.Or(cmp.Compare(slices.Index(tables, a.attr), slices.Index(tables, b.attr)),
+			cmp.Compare(a.mod, b.mod), cmp.Compare(a.port, b.port))
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(d.tapes), order) {
 		first := &d.tapes[k].exchanges[0]

@@ -154,15 +154,18 @@ func TestTape(t *testing.T) {
 		{"a Get is repeated", []step{{0, 0, 7}}, []step{{0, 0, 7}, {0, 0, 7}}},
 		{"Gets come in order", []step{{0, 0, 7}, {0, 0, 8}}, []step{{0, 0, 7}, {0, 0, 8}, {0, 0, 8}}},
 		{"a lost one is lost once", []step{{0, none, 0}, {0, 0, 8}}, []step{{0, none, 0}, {0, 0, 8}, {0, 0, 8}}},
-		{"a Get waits for its Set", []step{{0, 0, 7}, {9, 0, 9}, {0, 0, 10}}, []step{{0, 0, 7}, {0, 0, 7}, {9, 0, 9}, {0, 0, 10}, {0, 0, 10}}},
+		{"a Get waits for its Set", []step{{0, 0, 7}, {9, 0, 9}, {0, 0, 10}},
+			[]step{{0, 0, 7}, {0, 0, 7}, {9, 0, 9}, {0, 0, 10}, {0, 0, 10}}},
 		{"the value is that of the Set", []step{{0, 0, 7}, {9, 0, 9}}, []step{{0, 0, 7}, {9, 0, 9}, {0, 0, 9}}},
-		{"a refused Set changes nothing", []step{{0, 0, 7}, {9, refused, 9}}, []step{{0, 0, 7}, {9, refused, 9}, {0, 0, 7}, {9, refused, 9}}},
+		{"a refused Set changes nothing", []step{{0, 0, 7}, {9, refused, 9}},
+			[]step{{0, 0, 7}, {9, refused, 9}, {0, 0, 7}, {9, refused, 9}}},
 		{"acknowledged and not kept", []step{{9, 0, 9}, {0, 0, 7}}, []step{{9, 0, 9}, {0, 0, 7}, {9, 0, 9}, {0, 0, 7}}},
 		{"a Set is repeated", []step{{9, 0, 9}, {8, 0, 8}}, []step{{9, 0, 9}, {8, 0, 8}, {9, 0, 9}, {0, 0, 9}}},
 		{"all Sets are refused", []step{{9, refused, 0}}, []step{{8, refused, 0}, {8, refused, 0}}},
 		{"all Sets are lost", []step{{9, none, 0}}, []step{{8, none, 0}, {8, none, 0}}},
 		{"Gets are refused, so Sets are", []step{{0, refused, 0}}, []step{{8, refused, 0}, {0, refused, 0}}},
-		{"other data is obeyed", []step{{0, 0, 7}, {9, 0, 9}, {0, 0, 10}}, []step{{8, 0, 8}, {0, 0, 8}, {9, 0, 9}, {0, 0, 9}}},
+		{"other data is obeyed", []step{{0, 0, 7}, {9, 0, 9}, {0, 0, 10}},
+			[]step{{8, 0, 8}, {0, 0, 8}, {9, 0, 9}, {0, 0, 9}}},
 		{"nothing was recorded", nil, []step{{0, 0, 0}, {8, 0, 8}, {0, 0, 8}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -194,7 +197,8 @@ func TestTape(t *testing.T) {
 func TestDelay(t *testing.T) {
 	s := small()
 	s.ask(directed(mad.MethodGet, smp.AttrGUIDInfo, 0, nil, 1, 2), 0, nil, 123*time.Millisecond)
-	if r, took := play(t, s).ask(directed(mad.MethodGet, smp.AttrGUIDInfo, 0, nil, 1, 2)); r == nil || took != 123*time.Millisecond {
+	if r, took := play(t, s).ask(directed(mad.MethodGet, smp.AttrGUIDInfo, 0, nil, 1, 2)); r == nil ||
+		took != 123*time.Millisecond {
 		t.Errorf("%v after %v", r, took)
 	}
 }
@@ -306,7 +310,8 @@ func TestMKeys(t *testing.T) {
 	for _, key := range []mad.MKey{capture.BlankKey, 0x1234} {
 		if key == 0x1234 {
 			want.SetMKey(key)
-			if r, _ := b.ask(directed(mad.MethodSet, smp.AttrPortInfo, 1<<31, want[:], 1, 2)); r == nil || r.Status() != 0 || (*smp.PortInfo)(r.Data()).MKey() != key {
+			if r, _ := b.ask(directed(mad.MethodSet, smp.AttrPortInfo, 1<<31, want[:], 1, 2)); r == nil ||
+				r.Status() != 0 || (*smp.PortInfo)(r.Data()).MKey() != key {
 				t.Errorf("Set: %v", r)
 			}
 			get.Packet.SetMKey(key)
@@ -336,14 +341,16 @@ func TestCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, request := range map[string]mad.Datagram{
-		"own node": directed(mad.MethodGet, smp.AttrNodeInfo, 0, nil), "host": directed(mad.MethodGet, smp.AttrNodeInfo, 0, nil, 1, 2),
+		"own node":   directed(mad.MethodGet, smp.AttrNodeInfo, 0, nil),
+		"host":       directed(mad.MethodGet, smp.AttrNodeInfo, 0, nil, 1, 2),
 		"asked last": directed(mad.MethodGet, smp.AttrPKeyTable, 0, nil, 1, 2),
 	} {
 		if r, _ := b.ask(request); r == nil || r.Status() != 0 {
 			t.Errorf("%s: %v", name, r)
 		}
 	}
-	if text := d.String(); !strings.Contains(text, "3 devices, 19 packets") || !strings.Contains(text, "the file does not say why it ends") {
+	if text := d.String(); !strings.Contains(text, "3 devices, 19 packets") ||
+		!strings.Contains(text, "the file does not say why it ends") {
 		t.Errorf("%q", text)
 	}
 	if _, err := Make(&capture.File{}); err != errNothing {
@@ -364,7 +371,9 @@ func FuzzMake(f *testing.F) {
 			packets = packets[mad.PacketSize:]
 			p.SetTID(mad.TID(1000 + i/2))
 			s.now += time.Millisecond
-			s.file.Records = append(s.file.Records, capture.Record{At: s.now, Sent: sent == (i%2 == 0), Datagram: mad.Datagram{Packet: p, Addr: mad.Addr{LID: 2}}})
+			s.file.Records = append(s.file.Records,
+				capture.Record{At: s.now, Sent: sent == (i%2 == 0),
+					Datagram: mad.Datagram{Packet: p, Addr: mad.Addr{LID: 2}}})
 		}
 		s.file.Ended = s.now + time.Minute
 		d, err := Make(&s.file)
@@ -379,7 +388,8 @@ func FuzzMake(f *testing.F) {
 		for _, r := range s.file.Records {
 			if r.Sent {
 				st.Send([]mad.Datagram{r.Datagram})
-				for _, attr := range []mad.AttrID{smp.AttrPortInfo, smp.AttrSwitchInfo, smp.AttrLinearForwardingTable, smp.AttrMulticastForwardingTable, smp.AttrPKeyTable} {
+				for _, attr := range []mad.AttrID{smp.AttrPortInfo, smp.AttrSwitchInfo, smp.AttrLinearForwardingTable,
+					smp.AttrMulticastForwardingTable, smp.AttrPKeyTable} {
 					again := r.Datagram
 					again.Packet.SetAttrID(attr)
 					again.Packet.SetMethod(mad.MethodSet)
@@ -396,7 +406,8 @@ func TestHostile(t *testing.T) {
 	s := &script{}
 	s.ask(directed(mad.MethodGet, smp.AttrNodeInfo, 0, nil), 0, nodeInfo(mad.CA, 0x10, 1, 1), time.Millisecond)
 	for i := range 5000 {
-		s.ask(directed(mad.MethodGet, smp.AttrNodeInfo, 0, nil, 1, uint8(i), uint8(i>>8)), 0, nodeInfo(mad.Switch, mad.GUID(1000+i), 254, 1), time.Millisecond)
+		s.ask(directed(mad.MethodGet, smp.AttrNodeInfo, 0, nil, 1, uint8(i), uint8(i>>8)), 0,
+			nodeInfo(mad.Switch, mad.GUID(1000+i), 254, 1), time.Millisecond)
 	}
 	if _, err := Make(&s.file); err == nil || !strings.Contains(err.Error(), "1048576 ports") {
 		t.Error(err)

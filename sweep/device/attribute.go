@@ -29,10 +29,11 @@ type Attribute struct {
 	// Named is the port and the block of a modifier. Arrival is the port at which the packet
 	// comes in.
 	Named func(n *topo.Node, arrival uint8, mod uint32) (num uint8, block uint16)
-	// value is what a block is recorded to hold, nil for nothing. Where it is nil itself, the blocks are in Record.Ports.
+	// value is what a block is recorded to hold, nil for nothing. Where it is nil itself, the blocks are in
+	// Record.Ports.
 	value func(r *Record, t *topo.Topo, p topo.PortIdx, block uint16) []byte
-	// contradicted notes that a block is not Known any more. Where it is nil, Record.State has the state of the block, and the next
-	// walk reads all of the port.
+	// contradicted notes that a block is not Known any more. Where it is nil, Record.State has the state of the block,
+	// and the next walk reads all of the port.
 	contradicted func(r *Record, at Place, block uint16)
 }
 
@@ -240,7 +241,8 @@ func (r *Record) Survive(a *Attribute, p *Walking, was *smp.PortInfo) bool {
 
 // Cut is data as far as a port has the block, with zeroes beyond. present reports whether it
 // has any of it.
-func (a *Attribute) Cut(n *topo.Node, num uint8, info *smp.PortInfo, block uint16, data *Data) (cut Data, present bool) {
+func (a *Attribute) Cut(n *topo.Node, num uint8, info *smp.PortInfo, block uint16, data *Data) (cut Data,
+	present bool) {
 	size := a.size(n, num, info, block)
 	copy(cut[:size], data[:size])
 	return cut, size > 0

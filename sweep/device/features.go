@@ -13,7 +13,8 @@ type Feature uint8
 
 // Features.
 const (
-	// ExtendedGets is bit 31 of PortInfo's modifier in Gets, by which a manager says that it understands extended link speeds.
+	// ExtendedGets is bit 31 of PortInfo's modifier in Gets, by which a manager says that it understands extended link
+	// speeds.
 	ExtendedGets Feature = iota
 	// ExtendedSets is the same bit in Sets.
 	ExtendedSets
@@ -78,8 +79,8 @@ func NewFeatures() *Features {
 	return &Features{map[featureOfNode]Answer{}, map[featureOfModel]Answer{}}
 }
 
-// Of is what a device has made of a feature. For a device that was not asked it fails if it does for others of its model, and
-// works for none.
+// Of is what a device has made of a feature. For a device that was not asked it fails if it does for others of its
+// model, and works for none.
 func (f *Features) Of(feature Feature, info *smp.NodeInfo) Answer {
 	own := f.nodes[featureOfNode{info.NodeGUID(), feature}]
 	if own <= Unanswered && f.models[featureOfModel{ModelOf(info), feature}] == Fails {
@@ -98,8 +99,8 @@ func (f *Features) Learn(feature Feature, info *smp.NodeInfo, answer Answer) {
 	}
 }
 
-// LearnNoAnswer takes it that a device has not answered where a lost packet would look alike, or with an error that may be for the moment. The
-// second time the feature fails, unless it has worked before.
+// LearnNoAnswer takes it that a device has not answered where a lost packet would look alike, or with an error that may
+// be for the moment. The second time the feature fails, unless it has worked before.
 func (f *Features) LearnNoAnswer(feature Feature, info *smp.NodeInfo) {
 	own := featureOfNode{info.NodeGUID(), feature}
 	switch f.nodes[own] {
@@ -110,8 +111,8 @@ func (f *Features) LearnNoAnswer(feature Feature, info *smp.NodeInfo) {
 	}
 }
 
-// LearnStatus takes the status of an answer, and reports whether it says that the device does not have what was asked for. Works and Fails last;
-// an error that may be for the moment is like no answer.
+// LearnStatus takes the status of an answer, and reports whether it says that the device does not have what was asked
+// for. Works and Fails last; an error that may be for the moment is like no answer.
 func (f *Features) LearnStatus(feature Feature, info *smp.NodeInfo, status mad.Status) (absent bool) {
 	switch status {
 	case mad.StatusOK:
@@ -127,8 +128,8 @@ func (f *Features) LearnStatus(feature Feature, info *smp.NodeInfo, status mad.S
 	return false
 }
 
-// Forget forgets the answers of the nodes for which gone reports true: they have restarted, or left. What is known of models
-// stays.
+// Forget forgets the answers of the nodes for which gone reports true: they have restarted, or left. What is known of
+// models stays.
 func (f *Features) Forget(gone func(mad.GUID) bool) {
 	maps.DeleteFunc(f.nodes, func(of featureOfNode, _ Answer) bool { return gone(of.node) })
 }

@@ -5,13 +5,15 @@ import (
 	"ibsm/mad/smp"
 )
 
-// FeatureRow says when a feature is asked for, what a failure means, and what is remembered. docs/devices.md has the same rows.
+// FeatureRow says when a feature is asked for, what a failure means, and what is remembered. docs/devices.md has the
+// same rows.
 type FeatureRow struct {
 	What, Asked, Failure, Remembered string
 	SMPs                             []FeatureSMP // nil where the requests are of another class
 }
 
-// FeatureSMP is a request of subnet management: all with an attribute, or where Bits are not 0 those with one of these in the modifier.
+// FeatureSMP is a request of subnet management: all with an attribute, or where Bits are not 0 those with one of these
+// in the modifier.
 type FeatureSMP struct {
 	Method mad.Method
 	Attr   mad.AttrID

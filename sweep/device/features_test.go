@@ -17,7 +17,8 @@ func TestFeatureTable(t *testing.T) {
 	var rows []string
 	requests, _, _ := strings.Cut(string(page), "\n## Sets that fail")
 	for line := range strings.Lines(requests) {
-		if strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| ---") && !strings.HasPrefix(line, "| request |") {
+		if strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| ---") &&
+			!strings.HasPrefix(line, "| request |") {
 			rows = append(rows, strings.TrimSpace(line))
 		}
 	}
@@ -25,14 +26,15 @@ func TestFeatureTable(t *testing.T) {
 		t.Fatalf("%d rows on the page, %d in the table", len(rows), len(FeatureTable))
 	}
 	for i, row := range FeatureTable {
-		if want := "| " + strings.Join([]string{row.What, row.Asked, row.Failure, row.Remembered}, " | ") + " |"; rows[i] != want {
+		if want := "| " + strings.Join([]string{row.What, row.Asked, row.Failure, row.Remembered}, " | ") +
+			" |"; rows[i] != want {
 			t.Errorf("row %d is\n%s\nand not\n%s", i, rows[i], want)
 		}
 	}
 }
 
-// TestFeatures: a device that has not answered twice is not asked again, nor are others of its model, unless the feature works for
-// one of them.
+// TestFeatures: a device that has not answered twice is not asked again, nor are others of its model, unless the
+// feature works for one of them.
 func TestFeatures(t *testing.T) {
 	info := func(guid byte) *smp.NodeInfo {
 		var n smp.NodeInfo

@@ -121,7 +121,8 @@ func (u Unsupported) Refuses(m *Managed, p Place, wanted *Data) Data {
 	return f.bits
 }
 
-// Lacks reports whether a device holds other values than it was sent in fields other than those known to be unsupported.
+// Lacks reports whether a device holds other values than it was sent in fields other than those known to be
+// unsupported.
 func (u Unsupported) Lacks(m *Managed, p Place, sent, held *Data) bool {
 	d, any := m.Differs(sent, held)
 	if !any {

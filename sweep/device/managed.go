@@ -35,8 +35,8 @@ var PortInfo = func() Managed {
 	return Managed{ID: smp.AttrPortInfo, Bits: m, Insisted: insisted}
 }()
 
-// MKeys are the fields of PortInfo that are about its M_Key. Where they are set apart from the others, what a port does not hold of them
-// is known apart as well: ID is no attribute.
+// MKeys are the fields of PortInfo that are about its M_Key. Where they are set apart from the others, what a port does
+// not hold of them is known apart as well: ID is no attribute.
 var MKeys = func() Managed {
 	var m smp.PortInfo
 	m.SetMKey(^mad.MKey(0))

@@ -54,7 +54,8 @@ const (
 func (r *Record) Judge(m *MFT, v Verdict) (changed bool) {
 	before := m.Avoided()
 	switch {
-	case v == Obeyed && before && m.ignores: // as long as trees avoid it, it is sent empty blocks, which it may hold by chance
+	// as long as trees avoid it, it is sent empty blocks, which it may hold by chance
+	case v == Obeyed && before && m.ignores:
 	case v == Obeyed:
 		m.Failed, m.ignores, m.unresponsiveIn = 0, false, 0
 	case m.Avoided():
@@ -69,8 +70,8 @@ func (r *Record) Judge(m *MFT, v Verdict) (changed bool) {
 	return m.Avoided() != before
 }
 
-// Ignored reports whether trees avoid the switch because it answered with other values: what it is sent meanwhile does not show that it has
-// got well.
+// Ignored reports whether trees avoid the switch because it answered with other values: what it is sent meanwhile does
+// not show that it has got well.
 func (m *MFT) Ignored() bool { return m.ignores && m.Avoided() }
 
 // Forgive has trees use such a switch again, and reports whether it is one.
@@ -84,7 +85,9 @@ func (m *MFT) Forgive() bool {
 
 // AwaitsWalk reports whether some multicast table got no answer, and no walk has begun since.
 func (r *Record) AwaitsWalk() bool {
-	return slices.ContainsFunc(r.Switches, func(sw Switch) bool { return sw.MFT != nil && sw.MFT.unresponsiveIn == r.walks && r.walks > 0 })
+	return slices.ContainsFunc(r.Switches, func(sw Switch) bool {
+		return sw.MFT != nil && sw.MFT.unresponsiveIn == r.walks && r.walks > 0
+	})
 }
 
 func (m *MFT) index(block uint16, position uint8) int {

@@ -9,18 +9,18 @@ import (
 	"ibsm/mad/smp"
 )
 
-// Optional is how Sets of attributes that a subnet can do without went: see OptionalAttributes. A device may refuse them,
-// not answer, or answer with other values. Where that is so in MaxTries sweeps in a row they are not sent again: to the
-// ports where they failed, or to the whole device if none of its ports ever took the attribute. That lasts until the device
-// restarts, the settings change, or a person asks for a heavy sweep.
+// Optional is how Sets of attributes that a subnet can do without went: see OptionalAttributes. A device may refuse
+// them, not answer, or answer with other values. Where that is so in MaxTries sweeps in a row they are not sent again:
+// to the ports where they failed, or to the whole device if none of its ports ever took the attribute. That lasts until
+// the device restarts, the settings change, or a person asks for a heavy sweep.
 type Optional struct {
 	failed map[Place]uint8 // sweeps in a row in which Sets failed; at AllPorts: and none was taken
 	taken  map[Place]bool  // at AllPorts: some port took the attribute
 	unread map[Place]uint8 // walks in a row that asked for its blocks and did not get all of them
 }
 
-// OptionalAttributes are those attributes. A subnet needs PortInfo, SwitchInfo and LinearForwardingTable; a port needs its
-// P_Keys where isolation depends on them. MFT.Failed counts for multicast tables.
+// OptionalAttributes are those attributes. A subnet needs PortInfo, SwitchInfo and LinearForwardingTable; a port needs
+// its P_Keys where isolation depends on them. MFT.Failed counts for multicast tables.
 var OptionalAttributes = []mad.AttrID{smp.AttrSLtoVLMappingTable, smp.AttrVLArbitrationTable, smp.AttrExtendedPortInfo}
 
 // AllPorts is the Port of a Place that is all ports of a node.

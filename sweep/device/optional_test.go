@@ -8,8 +8,9 @@ import (
 	"ibsm/mad/smp"
 )
 
-// TestOptional: an attribute is given up after two sweeps in a row in which it was not taken: at a port, if another port of the
-// node has ever taken it, and else at all ports. A sweep in which it is taken, and a restart, begin the count anew.
+// TestOptional: an attribute is given up after two sweeps in a row in which it was not taken: at a port, if another
+// port of the node has ever taken it, and else at all ports. A sweep in which it is taken, and a restart, begin the
+// count anew.
 func TestOptional(t *testing.T) {
 	at := func(port uint8) Place { return Place{smp.AttrVLArbitrationTable, 1, port} }
 	other := Place{smp.AttrSLtoVLMappingTable, 1, 1}
@@ -37,7 +38,8 @@ func TestOptional(t *testing.T) {
 		}
 		wholly := len(c.want) > 0 && c.want[0].Port == AllPorts
 		if o.GivenUp(at(1)) != (c.want != nil) || o.GivenUp(at(9)) != wholly || o.GivenUp(other) {
-			t.Errorf("%s: port 1 %v, port 9 %v, another attribute %v", c.name, o.GivenUp(at(1)), o.GivenUp(at(9)), o.GivenUp(other))
+			t.Errorf("%s: port 1 %v, port 9 %v, another attribute %v", c.name, o.GivenUp(at(1)), o.GivenUp(at(9)),
+				o.GivenUp(other))
 		}
 		o.Forget(func(node mad.GUID) bool { return node == 1 })
 		if o.GivenUp(at(1)) || len(o.All()) > 0 {

@@ -31,7 +31,8 @@ func TestPortsShare(t *testing.T) {
 	is.Read(at(2, 1), row(3, 8), nil)
 	is.KeepMissing(was, func(node mad.GUID) bool { return node == 1 })
 	is.Read(at(2, 2), row(3, 7), nil)
-	if is.Blocks(at(2, 2)) != one || is.Blocks(at(1, 1)) != one || is.Blocks(at(1, 4)).Complete() || !bytes.Equal(is.Blocks(at(1, 3)).Row(), row(3, 8)) {
+	if is.Blocks(at(2, 2)) != one || is.Blocks(at(1, 1)) != one || is.Blocks(at(1, 4)).Complete() ||
+		!bytes.Equal(is.Blocks(at(1, 3)).Row(), row(3, 8)) {
 		t.Error("what was kept is not shared, or not kept")
 	}
 	is = &Ports{}
@@ -57,7 +58,8 @@ func TestPortsContradicted(t *testing.T) {
 	r.Ports.Read(at, slices.Concat(row(1, 3), row(1, 4)), []int{1})
 	three, four := Data(row(1, 3)), Data(row(1, 4))
 	p := top.Port(0, 2)
-	if r.Contradicts(&mapping, top, p, 0, &three) || r.Contradicts(&mapping, top, p, 1, &three) || r.Contradicts(&mapping, top, p, 2, &three) || r.Contradicts(&mapping, top, p-1, 0, &four) || !r.Holds(at) {
+	if r.Contradicts(&mapping, top, p, 0, &three) || r.Contradicts(&mapping, top, p, 1, &three) ||
+		r.Contradicts(&mapping, top, p, 2, &three) || r.Contradicts(&mapping, top, p-1, 0, &four) || !r.Holds(at) {
 		t.Error("contradicted by what it holds, or where nothing is known")
 	}
 	if !r.Contradicts(&mapping, top, p, 0, &four) || r.Holds(at) {
@@ -96,9 +98,11 @@ func TestSurvive(t *testing.T) {
 		{"link of a switch in use came up", &mapping, sw, 3, info(smp.PortDown), info(smp.PortInit), up, 9, true},
 		{"the same, tables that go with the link", pkeys, sw, 3, info(smp.PortDown), info(smp.PortInit), up, 9, false},
 		{"port 0 of a switch in use", pkeys, sw, 0, info(smp.PortActive), info(smp.PortActive), up, 9, true},
-		{"port of a switch that may have been reset", &mapping, sw, 1, info(smp.PortActive), info(smp.PortActive), other, 9, false},
+		{"port of a switch that may have been reset", &mapping, sw, 1, info(smp.PortActive), info(smp.PortActive),
+			other, 9, false},
 		{"port of a switch that was reset", &mapping, sw, 1, info(smp.PortActive), info(smp.PortActive), up, 0, false},
-		{"port of a switch that another manager wrote", &mapping, sw, 1, info(smp.PortActive), info(smp.PortActive), up, 8, false},
+		{"port of a switch that another manager wrote", &mapping, sw, 1, info(smp.PortActive), info(smp.PortActive), up,
+			8, false},
 	} {
 		r := NewRecord()
 		r.Switches = []Switch{{GUID: 5, LFT: Read(row(1, 1), nil), Top: 9, Up: up}}

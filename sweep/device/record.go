@@ -15,16 +15,17 @@ import (
 // SwitchInfo and P_Key tables are in the Topo; the Record has their states, and so says which of them a walk must
 // not take over. One goroutine owns it; a task reads a Snapshot.
 type Record struct {
-	Switches    []Switch               // ascending GUID
-	Ports       *Ports                 // as the last walk found them; not written
-	Unsupported Unsupported            // what devices do not hold of their PortInfo and the like
-	Optional    Optional               // what they do not take of what a subnet can do without
-	states      map[Place]states       // of blocks of which the Topo has the value, where some is not Known
-	dirty       map[Place]int          // nodes of which all ports may be other than the Topo says, and the walk during or after which that was found
-	checks      map[mad.AttrID][]Block // written by Sets that took more than one attempt, and not read since
-	walks       int                    // walks that have begun
-	heard       int                    // the latest of them that heard everybody well
-	before      map[mad.GUID]paused    // what Pause has kept, until WalkEnds
+	Switches    []Switch         // ascending GUID
+	Ports       *Ports           // as the last walk found them; not written
+	Unsupported Unsupported      // what devices do not hold of their PortInfo and the like
+	Optional    Optional         // what they do not take of what a subnet can do without
+	states      map[Place]states // of blocks of which the Topo has the value, where some is not Known
+	// nodes of which all ports may be other than the Topo says, and the walk during or after which that was found
+	dirty  map[Place]int
+	checks map[mad.AttrID][]Block // written by Sets that took more than one attempt, and not read since
+	walks  int                    // walks that have begun
+	heard  int                    // the latest of them that heard everybody well
+	before map[mad.GUID]paused    // what Pause has kept, until WalkEnds
 }
 
 // NewRecord returns an empty Record.
@@ -81,12 +82,11 @@ type Walked struct {
 	Target *Blocks // the target LFT; nil to leave it alone
 }
 
-// Walked is the known state of a switch after a walk has read its LinearFDBTop, the states of
-// its ports and, if read is not nil, its table. The tables are lost if LinearFDBTop differs
-// from the written value, or is 0 as after power-up, or if none of the ports that the last
-// walk found in use still is. Ports that were armed since do not count: a switch may have
-// rebooted after that walk and been armed by its plan. They may be lost if replaced says that the switch is where another one was, whose
-// tables it may have got. A switch in use may have tables of another manager.
+// Walked is the known state of a switch after a walk has read its LinearFDBTop, the states of its ports and, if read is
+// not nil, its table. The tables are lost if LinearFDBTop differs from the written value, or is 0 as after power-up, or
+// if none of the ports that the last walk found in use still is. Ports that were armed since do not count: a switch may
+// have rebooted after that walk and been armed by its plan. They may be lost if replaced says that the switch is where
+// another one was, whose tables it may have got. A switch in use may have tables of another manager.
 func (r *Record) Walked(guid mad.GUID, top mad.LID, up PortSet, read *Blocks, replaced bool) Walked {
 	w := Walked{Switch: Switch{GUID: guid}, Read: read != nil, Lost: true}
 	if was := r.Find(guid); was != nil {
@@ -131,7 +131,8 @@ func (r *Record) Apply(walked []Walked, ports *Ports, unsupported Unsupported) {
 // in it.
 func (r *Record) Snapshot() *Record {
 	c := &Record{
-		Switches: slices.Clone(r.Switches), Ports: r.Ports, Unsupported: r.Unsupported.Clone(), Optional: r.Optional.Clone(), before: r.before,
+		Switches: slices.Clone(r.Switches), Ports: r.Ports, Unsupported: r.Unsupported.Clone(),
+		Optional: r.Optional.Clone(), before: r.before,
 		states: r.snapshotStates(), walks: r.walks,
 	}
 	tables := make([]Blocks, len(c.Switches))
@@ -156,7 +157,9 @@ func (r *Record) SnapshotMulticast(c *Record) {
 
 // Find is what is known of a switch, nil for nothing.
 func (r *Record) Find(guid mad.GUID) *Switch {
-	i, ok := slices.BinarySearchFunc(r.Switches, guid, func(sw Switch, g mad.GUID) int { return cmp.Compare(sw.GUID, g) })
+	i, ok := slices.BinarySearchFunc(r.Switches, guid, func(sw Switch, g mad.GUID) int {
+		return cmp.Compare(sw.GUID, g)
+	})
 	if !ok {
 		return nil
 	}
@@ -246,7 +249,8 @@ func (r *Record) Pause() {
 // known, or the switch was read since. It must not be written.
 func (r *Record) Before(guid mad.GUID) []byte { return r.before[guid].target }
 
-// HeldBefore reports whether a switch can have held a linear forwarding table before Pause, whatever was written by then. It can where Before is nil.
+// HeldBefore reports whether a switch can have held a linear forwarding table before Pause, whatever was written by
+// then. It can where Before is nil.
 func (r *Record) HeldBefore(guid mad.GUID, row []byte) bool {
 	was := r.before[guid]
 	for b := 0; was.target != nil && b < max(len(row), len(was.target)); b += BlockSize {

@@ -33,7 +33,8 @@ func TestApply(t *testing.T) {
 	r := NewRecord()
 	up := PortSet{2}
 	read := Read(row(4, 1), nil)
-	r.Apply([]Walked{r.Walked(1, 9, up, read, false), r.Walked(2, 9, up, Read(row(4, 1), nil), false), r.Walked(3, 9, PortSet{}, nil, false)}, nil, nil)
+	r.Apply([]Walked{r.Walked(1, 9, up, read, false), r.Walked(2, 9, up, Read(row(4, 1), nil), false),
+		r.Walked(3, 9, PortSet{}, nil, false)}, nil, nil)
 	if !r.Find(1).Foreign || r.Find(3).Foreign || r.Find(4) != nil {
 		t.Error("tables of switches in use may be another manager's, those of others are lost")
 	}
@@ -65,7 +66,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestHeldBefore: what a switch can have held when Pause was called is, in each block, what the walk had found or the target.
+// TestHeldBefore: what a switch can have held when Pause was called is, in each block, what the walk had found or the
+// target.
 func TestHeldBefore(t *testing.T) {
 	r := NewRecord()
 	r.Switches = []Switch{{GUID: 1, LFT: Read(row(2, 1), nil)}}
@@ -76,7 +78,8 @@ func TestHeldBefore(t *testing.T) {
 	for _, c := range []struct {
 		row  []byte
 		want bool
-	}{{row(2, 1), true}, {row(2, 5), true}, {mixed, true}, {row(2, 6), false}, {row(1, 5), false}, {row(3, 5), false}, {append(row(2, 5), bytes.Repeat([]byte{0xff}, BlockSize)...), true}} {
+	}{{row(2, 1), true}, {row(2, 5), true}, {mixed, true}, {row(2, 6), false}, {row(1, 5), false}, {row(3, 5), false},
+		{append(row(2, 5), bytes.Repeat([]byte{0xff}, BlockSize)...), true}} {
 		if got := r.HeldBefore(1, c.row); got != c.want {
 			t.Errorf("%v: %v", c.row, got)
 		}
@@ -93,7 +96,8 @@ func TestPause(t *testing.T) {
 	r.Switches = []Switch{{GUID: 1, Row: row(4, 1), LFT: Read(row(4, 1), nil)}, {GUID: 2}}
 	r.Pause()
 	r.Pause()
-	if r.Find(1) != nil || string(r.Before(1)) != string(row(4, 1)) || r.Before(2) != nil || string(r.Snapshot().Before(1)) != string(row(4, 1)) {
+	if r.Find(1) != nil || string(r.Before(1)) != string(row(4, 1)) || r.Before(2) != nil ||
+		string(r.Snapshot().Before(1)) != string(row(4, 1)) {
 		t.Errorf("%v, before %v and %v", r.Find(1), r.Before(1), r.Before(2))
 	}
 	r.WalkEnds()
@@ -225,7 +229,8 @@ func TestMFT(t *testing.T) {
 		t.Error("an empty block takes memory")
 	}
 	r := NewRecord()
-	if r.Judge(m, Refuses) || m.Avoided() || !r.Judge(m, Refuses) || !m.Avoided() || r.Judge(m, Refuses) || !r.Judge(m, Obeyed) || m.Avoided() {
+	if r.Judge(m, Refuses) || m.Avoided() || !r.Judge(m, Refuses) || !m.Avoided() || r.Judge(m, Refuses) ||
+		!r.Judge(m, Obeyed) || m.Avoided() {
 		t.Error("a switch is avoided after two rounds in a row that it refused, until one succeeds")
 	}
 }
@@ -269,7 +274,8 @@ func TestUnresponsiveMFT(t *testing.T) {
 	}
 }
 
-// TestReplaced: a switch that is where another one was may have been written to under its GUID, whatever is known of its tables.
+// TestReplaced: a switch that is where another one was may have been written to under its GUID, whatever is known of
+// its tables.
 func TestReplaced(t *testing.T) {
 	for _, read := range []*Blocks{nil, Read(row(1, 1), nil), Read(row(1, 1), []int{0})} {
 		r := NewRecord()

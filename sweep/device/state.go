@@ -13,10 +13,11 @@ type State uint8
 
 // States of a block.
 const (
-	Known    State = iota // the device holds the recorded value
-	Unknown               // it may hold anything
-	InFlight              // the recorded value is sent, or about to be, and not confirmed: the device may hold it or not
-	Refused               // the device rejects the recorded value: it is not sent again until another is wanted
+	Known   State = iota // the device holds the recorded value
+	Unknown              // it may hold anything
+	// the recorded value is sent, or about to be, and not confirmed: the device may hold it or not
+	InFlight
+	Refused // the device rejects the recorded value: it is not sent again until another is wanted
 )
 
 var stateNames = [...]string{"known", "unknown", "in flight", "refused"}
@@ -41,7 +42,8 @@ const (
 	events
 )
 
-var eventNames = [...]string{"got", "unread", "sent", "confirmed", "differs", "rejected", "timed out", "contradicted", "rebooted", "foreign master"}
+var eventNames = [...]string{"got", "unread", "sent", "confirmed", "differs", "rejected", "timed out", "contradicted",
+	"rebooted", "foreign master"}
 
 func (e Event) String() string { return eventNames[e] }
 

@@ -6,8 +6,8 @@ import (
 	"ibsm/topo"
 )
 
-// Blocks of which the Topo has the value, as of P_KeyTable and PortInfo, have the same states as those of which the Record has it.
-// Nearly all are Known at any time, and take no memory here.
+// Blocks of which the Topo has the value, as of P_KeyTable and PortInfo, have the same states as those of which the
+// Record has it. Nearly all are Known at any time, and take no memory here.
 
 // states are the states of the blocks at a place of which some is not Known.
 type states struct {
@@ -27,8 +27,8 @@ func (r *Record) State(b Block) State {
 	return s.state(int(b.Index), anyBlock)
 }
 
-// Holds reports whether all blocks at a place are Known. Those of which the Record has the value count only if a reply has
-// contradicted it.
+// Holds reports whether all blocks at a place are Known. Those of which the Record has the value count only if a reply
+// has contradicted it.
 func (r *Record) Holds(p Place) bool {
 	if r == nil {
 		return true
@@ -58,8 +58,8 @@ func (r *Record) Take(b Block, e Event) {
 	r.states[b.Place] = s
 }
 
-// WalkRead takes the blocks that the latest walk has read and that were not Known before. One that has become so since the walk
-// began may have been read too early.
+// WalkRead takes the blocks that the latest walk has read and that were not Known before. One that has become so since
+// the walk began may have been read too early.
 func (r *Record) WalkRead(blocks []Block) {
 	for _, b := range blocks {
 		if r.states[b.Place].walk < r.walks {
@@ -71,8 +71,8 @@ func (r *Record) WalkRead(blocks []Block) {
 // maxUnsupported limits what is known of nodes that have left: a host may be another node in each sweep.
 const maxUnsupported = 1 << 18
 
-// Prune forgets the states of blocks of nodes that are gone: all that they hold is read when they come back. What they do not support is
-// forgotten where there is too much of it.
+// Prune forgets the states of blocks of nodes that are gone: all that they hold is read when they come back. What they
+// do not support is forgotten where there is too much of it.
 func (r *Record) Prune(t *topo.Topo) {
 	maps.DeleteFunc(r.states, func(p Place, _ states) bool { return t.FindNode(p.Node) == topo.None })
 	if len(r.Unsupported) > maxUnsupported {

@@ -8,8 +8,8 @@ import (
 	"ibsm/topo"
 )
 
-// A block of which the Topo has the value has the same transitions as any other; and its state takes memory only while some block of
-// its place is not Known.
+// A block of which the Topo has the value has the same transitions as any other; and its state takes memory only while
+// some block of its place is not Known.
 func TestStates(t *testing.T) {
 	for e := range events {
 		for was := range State(4) {
@@ -73,7 +73,8 @@ func TestWalkRead(t *testing.T) {
 	}
 }
 
-// TestPruneUnsupported: what nodes that have left do not support is kept until it is too much; of those that are there it stays.
+// TestPruneUnsupported: what nodes that have left do not support is kept until it is too much; of those that are there
+// it stays.
 func TestPruneUnsupported(t *testing.T) {
 	top := subnet(t)
 	r := NewRecord()
@@ -95,7 +96,8 @@ func TestPruneUnsupported(t *testing.T) {
 func TestPrune(t *testing.T) {
 	top := subnet(t)
 	r := NewRecord()
-	here, gone := Block{Place{smp.AttrPKeyTable, top.Nodes[0].GUID, 0}, 0}, Block{Place{smp.AttrPKeyTable, ^mad.GUID(0), 0}, 0}
+	here, gone := Block{Place{smp.AttrPKeyTable, top.Nodes[0].GUID, 0}, 0},
+		Block{Place{smp.AttrPKeyTable, ^mad.GUID(0), 0}, 0}
 	r.Take(here, TimedOut)
 	r.Take(gone, TimedOut)
 	if r.Prune(top); r.State(here) != Unknown || len(r.states) != 1 || top.FindNode(gone.Node) != topo.None {

@@ -121,7 +121,8 @@ func TestTransitions(t *testing.T) {
 		{Differs, Unknown, Unknown, Unknown, Unknown, "the device holds another value"},
 		{Rejected, Unknown, Unknown, Unknown, Refused, "an earlier attempt may have been executed"},
 		{TimedOut, Unknown, Unknown, Unknown, Unknown, "the Set, or only its response, was lost"},
-		{Contradicted, Unknown, Unknown, InFlight, Unknown, "an older Set was executed last, unless ours is still open"},
+		{Contradicted, Unknown, Unknown, InFlight, Unknown,
+			"an older Set was executed last, unless ours is still open"},
 		{Rebooted, Unknown, Unknown, Unknown, Unknown, "tables do not outlive power"},
 		{ForeignMaster, Unknown, Unknown, Unknown, Unknown, "it may write anything"},
 	} {

@@ -19,7 +19,8 @@ func isNVIDIA(info *smp.NodeInfo) bool {
 }
 
 // adaptiveFeatures are what is asked of switches of these vendors, by kind of request.
-var adaptiveFeatures = map[uint8]device.Feature{kindGeneral: device.GeneralInfo, kindAR: device.AdaptiveRoutingInfo, kindPrivateLFT: device.PrivateLFTInfo}
+var adaptiveFeatures = map[uint8]device.Feature{kindGeneral: device.GeneralInfo, kindAR: device.AdaptiveRoutingInfo,
+	kindPrivateLFT: device.PrivateLFTInfo}
 
 // askAdaptive asks an NVIDIA switch whether adaptive routing and private forwarding tables
 // are on: what it can do once, whether they are on in every walk.
@@ -28,7 +29,8 @@ func (m *Machine) askAdaptive(n int32) {
 	if !isNVIDIA(&node.Info) {
 		node.AR, node.PrivateLFT = topo.ARAbsent, topo.PrivateLFTAbsent
 	}
-	if node.AR == topo.ARUnknown && m.takes(kindAR, n) || node.PrivateLFT == topo.PrivateLFTUnknown && m.takes(kindPrivateLFT, n) {
+	if node.AR == topo.ARUnknown && m.takes(kindAR, n) || node.PrivateLFT == topo.PrivateLFTUnknown &&
+		m.takes(kindPrivateLFT, n) {
 		m.askFeature(kindGeneral, n)
 		return
 	}

@@ -12,8 +12,8 @@ import (
 	"ibsm/topo/net/nettest"
 )
 
-// TestAnswered: ports that have answered a Set are not read where their switch reports no change, and a host's port only where
-// the link to it is such a port; where the switch reports a change, or one is suspected, all are.
+// TestAnswered: ports that have answered a Set are not read where their switch reports no change, and a host's port
+// only where the link to it is such a port; where the switch reports a change, or one is suspected, all are.
 func TestAnswered(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4,levels=2") // 4 leaves, 2 spines, 8 hosts
 	w := newWalker(t, n, firstHost(n), fabric.Config{Seed: 1})

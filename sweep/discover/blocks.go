@@ -26,9 +26,9 @@ type reading struct {
 	late    int // of these, the ones that came late or not at all
 }
 
-// A device that answers late holds up the whole sweep. When so many blocks of a table have come late, and as many as half of all, the rest
-// is not asked for. Where packets are lost fewer come late. A P_KeyTable has mostly four blocks; the LinearForwardingTable of an honest slow
-// switch has many.
+// A device that answers late holds up the whole sweep. When so many blocks of a table have come late, and as many as
+// half of all, the rest is not asked for. Where packets are lost fewer come late. A P_KeyTable has mostly four blocks;
+// the LinearForwardingTable of an honest slow switch has many.
 const (
 	lateAnswer     = 250 * time.Millisecond // far above what an honest slow agent takes
 	maxLate        = 16
@@ -106,7 +106,8 @@ func (m *Machine) walking(e topo.End) device.Walking {
 	return p
 }
 
-// recallBlocks takes over what the previous walk has found at a port, if it is known still, and reports whether the port is not asked.
+// recallBlocks takes over what the previous walk has found at a port, if it is known still, and reports whether the
+// port is not asked.
 func (m *Machine) recallBlocks(a *device.Attribute, p *device.Walking, e topo.End) bool {
 	at := m.place(a.ID, e)
 	return !m.replaced[e.Node] && (m.keepsBlocks(a, p, e, at) || m.cfg.Devices.Optional.Unreadable(at))
@@ -138,8 +139,8 @@ func (m *Machine) keepsBlocks(a *device.Attribute, p *device.Walking, e topo.End
 	return true
 }
 
-// recallUnread has a quick walk leave alone a P_Key table of which the previous walk did not get a part. It is asked for
-// between walks. It reports whether there is one.
+// recallUnread has a quick walk leave alone a P_Key table of which the previous walk did not get a part. It is asked
+// for between walks. It reports whether there is one.
 func (m *Machine) recallUnread(e topo.End) bool {
 	f, unread := m.unread[m.place(smp.AttrPKeyTable, e)]
 	if unread {
@@ -187,7 +188,8 @@ func (m *Machine) block(it item, o *txn.Outcome, ok bool) {
 		copy(r.row[int(it.num)*device.BlockSize:], cut[:])
 	} else {
 		r.missing = append(r.missing, int(it.num))
-		if before := m.cfg.Devices.Before(m.b.Node(r.at.Node).GUID); r.of.ID == smp.AttrLinearForwardingTable && len(before) >= (int(it.num)+1)*device.BlockSize {
+		if before := m.cfg.Devices.Before(m.b.Node(r.at.Node).GUID); r.of.ID == smp.AttrLinearForwardingTable &&
+			len(before) >= (int(it.num)+1)*device.BlockSize {
 			copy(r.row[int(it.num)*device.BlockSize:], before[int(it.num)*device.BlockSize:][:device.BlockSize])
 		}
 		if r.of.ID == smp.AttrPKeyTable && len(r.missing) == 1 {
@@ -218,7 +220,8 @@ func (m *Machine) place(attr mad.AttrID, e topo.End) device.Place {
 	return device.Place{Attr: attr, Node: m.b.Node(e.Node).GUID, Port: e.Port}
 }
 
-// holds reports whether a port is known to hold still what the previous walk or a Set since has found, as far as that depends on Sets.
+// holds reports whether a port is known to hold still what the previous walk or a Set since has found, as far as that
+// depends on Sets.
 func (m *Machine) holds(attr mad.AttrID, e topo.End) bool {
 	return m.cfg.Devices.Holds(m.place(attr, e))
 }
@@ -230,7 +233,8 @@ func (m *Machine) noteValue(attr mad.AttrID, e topo.End) {
 	}
 }
 
-// noteRead notes the blocks of a reading that were not Known before. Of a P_Key table of which a part did not come, none is known.
+// noteRead notes the blocks of a reading that were not Known before. Of a P_Key table of which a part did not come,
+// none is known.
 func (m *Machine) noteRead(r *reading) {
 	at := m.place(r.of.ID, r.at)
 	if m.cfg.Devices.Holds(at) || r.missing != nil {
@@ -266,8 +270,9 @@ func (m *Machine) setPKeys(r *reading) {
 	m.b.SetPKeys(r.at, m.tables.Of(m.keys, before))
 }
 
-// readReplaced reads the tables of nodes that are where the previous walk has found another one which is not found any more. It may have been the same
-// node with a false GUID: its tables were then written under that, and are not what its record says.
+// readReplaced reads the tables of nodes that are where the previous walk has found another one which is not found any
+// more. It may have been the same node with a false GUID: its tables were then written under that, and are not what its
+// record says.
 func (m *Machine) readReplaced() {
 	if m.cfg.Prev == nil || m.recalled == len(m.cfg.Prev.Nodes) {
 		return

@@ -37,7 +37,8 @@ func (m *Machine) join(from, to topo.End) {
 		default:
 			kind = finding.SameNode
 		}
-		m.report(Finding{Kind: kind, GUID: m.b.Node(from.Node).GUID, Port: min(from.Port, to.Port), Far: max(from.Port, to.Port)})
+		m.report(Finding{Kind: kind, GUID: m.b.Node(from.Node).GUID, Port: min(from.Port, to.Port),
+			Far: max(from.Port, to.Port)})
 	}
 	m.b.Link(from, to)
 	m.read(from)
@@ -71,7 +72,8 @@ func (m *Machine) rechecked(it item, info *smp.NodeInfo, ok bool) {
 	}
 	if ok && info.NodeGUID() == m.b.Node(expected.Node).GUID && info.LocalPortNum() == expected.Port {
 		route, _ := m.routeOut(c.claimant)
-		m.report(Finding{Kind: finding.DuplicateNodeGUID, GUID: m.b.Node(c.port.Node).GUID, Route: m.b.Node(c.port.Node).Route, Other: route})
+		m.report(Finding{Kind: finding.DuplicateNodeGUID, GUID: m.b.Node(c.port.Node).GUID,
+			Route: m.b.Node(c.port.Node).Route, Other: route})
 		return
 	}
 	m.b.Unlink(c.port)

@@ -104,7 +104,8 @@ func (m *Machine) countNodes() {
 		}
 		for num := range int(m.b.Node(n).NumPorts) + 1 {
 			e := topo.End{Node: n, Port: uint8(num)}
-			if info := m.b.Port(e); info == nil || info.PortState() < smp.PortInit || m.b.Peer(e) != topo.NoEnd || m.unasked[e] {
+			if info := m.b.Port(e); info == nil || info.PortState() < smp.PortInit || m.b.Peer(e) != topo.NoEnd ||
+				m.unasked[e] {
 				continue
 			}
 			if guid := m.knownBehind(e); guid != 0 || m.b.Self() == e {

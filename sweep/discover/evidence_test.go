@@ -21,15 +21,21 @@ func TestEvidence(t *testing.T) {
 		hear topo.Hearing
 	}{
 		{"all is well", Result{Own: OwnUp, Heard: Heard{Answers: 100, Nodes: 20}}, Conclusive, topo.Clear},
-		{"a few are unresponsive", Result{Own: OwnUp, Heard: Heard{Answers: 100, Nodes: 20, Unresponsive: 5}}, Conclusive, topo.Clear},
-		{"half is unresponsive", Result{Own: OwnUp, Heard: Heard{Answers: 100, Nodes: 20, Unresponsive: 20}}, Conclusive, topo.Clear},
-		{"most are unresponsive", Result{Own: OwnUp, Heard: Heard{Answers: 100, Nodes: 20, Unresponsive: 21}}, MostUnresponsive, topo.Inconclusive},
+		{"a few are unresponsive", Result{Own: OwnUp, Heard: Heard{Answers: 100, Nodes: 20, Unresponsive: 5}},
+			Conclusive, topo.Clear},
+		{"half is unresponsive", Result{Own: OwnUp, Heard: Heard{Answers: 100, Nodes: 20, Unresponsive: 20}},
+			Conclusive, topo.Clear},
+		{"most are unresponsive", Result{Own: OwnUp, Heard: Heard{Answers: 100, Nodes: 20, Unresponsive: 21}},
+			MostUnresponsive, topo.Inconclusive},
 		{"nobody answers", Result{Own: OwnUp, Heard: Heard{Unresponsive: 1}}, MostUnresponsive, topo.Inconclusive},
 		{"some loss", Result{Own: OwnUp, Heard: Heard{Answers: 100, Late: 25, Nodes: 20}}, Conclusive, topo.Noisy},
-		{"much loss", Result{Own: OwnUp, Heard: Heard{Answers: 100, Late: 26, Nodes: 20}}, PacketsLost, topo.Inconclusive},
-		{"own port unresponsive", Result{Heard: Heard{Answers: 100, Nodes: 20}}, OwnPortUnresponsive, topo.Inconclusive},
+		{"much loss", Result{Own: OwnUp, Heard: Heard{Answers: 100, Late: 26, Nodes: 20}}, PacketsLost,
+			topo.Inconclusive},
+		{"own port unresponsive", Result{Heard: Heard{Answers: 100, Nodes: 20}}, OwnPortUnresponsive,
+			topo.Inconclusive},
 		{"own port down", Result{Own: OwnDown}, Conclusive, topo.Clear},
-		{"quick", Result{Own: OwnUp, Quick: true, Heard: Heard{Answers: 100, Nodes: 20}}, Conclusive, topo.Inconclusive},
+		{"quick", Result{Own: OwnUp, Quick: true, Heard: Heard{Answers: 100, Nodes: 20}}, Conclusive,
+			topo.Inconclusive},
 	} {
 		if d, h := c.r.Evidence(), c.r.Hearing(); d != c.want || h != c.hear {
 			t.Errorf("%s: %v and %v, want %v and %v", c.name, d, h, c.want, c.hear)
@@ -56,7 +62,8 @@ func TestHeard(t *testing.T) {
 	unresponsive := func(nodes ...int32) Heard {
 		w.meddle = func(req *txn.Request, o *txn.Outcome) {
 			for _, node := range nodes {
-				if info := (*smp.NodeInfo)(&o.Data); o.Attr == smp.AttrNodeInfo && info.NodeGUID() == n.Nodes[node].GUID {
+				if info := (*smp.NodeInfo)(&o.Data); o.Attr == smp.AttrNodeInfo &&
+					info.NodeGUID() == n.Nodes[node].GUID {
 					*o = txn.Outcome{Tag: o.Tag, Method: o.Method, Attr: o.Attr, Mod: o.Mod, Result: txn.TimedOut}
 				}
 			}

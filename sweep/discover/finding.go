@@ -63,7 +63,8 @@ func (f *Finding) detail() string {
 	case finding.Incomplete:
 		return fmt.Sprintf("node %v (directed route %v)", f.GUID, f.Route)
 	case finding.OneSided:
-		return fmt.Sprintf("%v is at directed routes %v, where port %d has no link, and %v, where it has one; the link is left out",
+		return fmt.Sprintf(
+			"%v is at directed routes %v, where port %d has no link, and %v, where it has one; the link is left out",
 			f.GUID, f.Route, f.Port, f.Other)
 	}
 	return ""

@@ -134,8 +134,8 @@ type Result struct {
 	Moved            bool       // links changed while the walk went on
 	TimedOut         int        // requests that got no answer
 	Heard            Heard      // how much of what was asked was heard
-	// Unproved are the links behind which nobody has answered, of nodes of which nothing was known, in a subnet whose ports have M_Keys of
-	// their own: whoever is there may have refused to.
+	// Unproved are the links behind which nobody has answered, of nodes of which nothing was known, in a subnet whose
+	// ports have M_Keys of their own: whoever is there may have refused to.
 	Unproved int
 	Refusing int     // likewise links behind which somebody is known
 	Tried    []Place // ports behind which the keys of Keys.Candidates were shown
@@ -174,11 +174,14 @@ func New(cfg Config) *Machine {
 	b := topo.NewBuilder()
 	m := &Machine{
 		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk,
-		unasked: map[topo.End]bool{}, believed: map[int32]bool{}, hiding: map[int32][]uint8{}, replaced: map[int32]bool{},
-		keyTrials: keyTrials{tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{}, trials: map[topo.End]int{}},
+		unasked: map[topo.End]bool{}, believed: map[int32]bool{}, hiding: map[int32][]uint8{},
+		replaced: map[int32]bool{},
+		keyTrials: keyTrials{tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{},
+			trials: map[topo.End]int{}},
 		portReads: portReads{asked: map[readKey]bool{}, unread: unreadBefore(&cfg)},
 	}
-	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{}, Optional: map[device.Place]bool{}}
+	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{},
+		Optional: map[device.Place]bool{}}
 	m.queue.push(item{kind: kindSelf})
 	return m
 }
@@ -280,7 +283,8 @@ const (
 type item struct {
 	kind uint8
 	num  uint16 // port number or block
-	node int32  // by the Builder's index; of kindRecheck the conflict, of kindBlock the reading, of kindDuplicate the finding
+	// by the Builder's index; of kindRecheck the conflict, of kindBlock the reading, of kindDuplicate the finding
+	node int32
 }
 
 func (it item) tag() uint64 {
@@ -322,7 +326,9 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Method, req.Attr = mad.MethodSet, smp.AttrSwitchInfo
 		req.Data = m.b.Node(it.node).SwitchInfo
 	case kindPort:
-		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), m.cfg.Features.Of(device.ExtendedGets, &m.b.Node(it.node).Info) == device.Works)
+		req.Attr, req.Mod = smp.AttrPortInfo,
+			smp.PortInfoMod(uint8(it.num),
+				m.cfg.Features.Of(device.ExtendedGets, &m.b.Node(it.node).Info) == device.Works)
 	case kindSpeeds:
 		req.Attr, req.Mod = smp.AttrPortInfo, smp.PortInfoMod(uint8(it.num), true)
 	case kindPlain:
@@ -383,7 +389,9 @@ func (m *Machine) routeTo(e topo.End) (mad.Route, bool) {
 // manager, which is asked.
 func (m *Machine) report(f Finding) {
 	m.res.Findings = append(m.res.Findings, f)
-	if self := m.b.Self(); self != topo.NoEnd && (f.Kind == finding.DuplicateNodeGUID && f.GUID == m.b.Node(self.Node).GUID || f.Kind == finding.DuplicatePortGUID && f.GUID == m.b.PortGUID(self)) {
+	if self := m.b.Self(); self != topo.NoEnd &&
+		(f.Kind == finding.DuplicateNodeGUID && f.GUID == m.b.Node(self.Node).GUID ||
+			f.Kind == finding.DuplicatePortGUID && f.GUID == m.b.PortGUID(self)) {
 		m.queue.push(item{kind: kindDuplicate, node: int32(len(m.res.Findings) - 1)})
 	}
 }

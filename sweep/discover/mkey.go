@@ -24,7 +24,8 @@ type Keys struct {
 	Candidates func(found func(port mad.GUID) bool, unanswered func(guid mad.GUID, num uint8) bool) []mad.GUID
 	// Tries reports whether they are tried behind a port. It is called only if Candidates is set.
 	Tries func(guid mad.GUID, num uint8) bool
-	// Unresponsive reports whether nobody was behind a port of a node that was known: see Behind, of which this is the rest.
+	// Unresponsive reports whether nobody was behind a port of a node that was known: see Behind, of which this is the
+	// rest.
 	Unresponsive func(guid mad.GUID, num uint8) bool
 	// Self is as Of, for our own port before its GUID is known.
 	Self func(n int) (key mad.MKey, ok bool)
@@ -35,8 +36,8 @@ type Keys struct {
 	Keyless bool
 }
 
-// keyNumber is the number of the key that a request shows, in an item's number; of a request to an agent that is known, at least that of
-// the key that the agent has answered to.
+// keyNumber is the number of the key that a request shows, in an item's number; of a request to an agent that is known,
+// at least that of the key that the agent has answered to.
 func (m *Machine) keyNumber(it item) int {
 	n := int(it.num >> 8)
 	if it.kind == kindPort || it.kind == kindSwitch {
@@ -60,7 +61,8 @@ func (m *Machine) isTried(it item) bool {
 
 // mkey is the M_Key of a request.
 func (m *Machine) mkey(it item) mad.MKey {
-	if it.kind == kindDuplicate && (len(m.cfg.AllowedSMs) > 0 || m.cfg.Keys.Prove) || it.kind == kindSM && !m.showsMKey(m.b.PortGUID(it.end())) {
+	if it.kind == kindDuplicate && (len(m.cfg.AllowedSMs) > 0 || m.cfg.Keys.Prove) || it.kind == kindSM &&
+		!m.showsMKey(m.b.PortGUID(it.end())) {
 		return 0
 	}
 	if m.cfg.Keys.Of == nil {

@@ -97,7 +97,8 @@ func (m *Machine) addNode(info *smp.NodeInfo, route mad.Route) int32 {
 // newNode adds a node unless another already owns its port GUID.
 func (m *Machine) newNode(info *smp.NodeInfo, route mad.Route) (int32, bool) {
 	if owner, taken := m.b.PortOwner(info.PortGUID()); taken {
-		m.report(Finding{Kind: finding.DuplicatePortGUID, GUID: info.PortGUID(), Route: m.b.Node(owner.Node).Route, Other: route})
+		m.report(Finding{Kind: finding.DuplicatePortGUID, GUID: info.PortGUID(), Route: m.b.Node(owner.Node).Route,
+			Other: route})
 		return 0, false
 	}
 	return m.addNode(info, route), true
@@ -112,7 +113,8 @@ func (m *Machine) furtherPort(e topo.End, info *smp.NodeInfo, route mad.Route) b
 	}
 	owner, taken := m.b.PortOwner(info.PortGUID())
 	if taken && owner != e {
-		m.report(Finding{Kind: finding.DuplicatePortGUID, GUID: info.PortGUID(), Route: m.b.Node(owner.Node).Route, Other: route})
+		m.report(Finding{Kind: finding.DuplicatePortGUID, GUID: info.PortGUID(), Route: m.b.Node(owner.Node).Route,
+			Other: route})
 		return false
 	}
 	if !taken {
@@ -124,5 +126,6 @@ func (m *Machine) furtherPort(e topo.End, info *smp.NodeInfo, route mad.Route) b
 func (m *Machine) description(n int32, desc *smp.NodeDescription) {
 	node := m.b.Node(n)
 	node.Desc = *desc
-	node.Aggregation = node.Type == mad.CA && isNVIDIA(&node.Info) && strings.Contains(desc.String(), "Aggregation Node")
+	node.Aggregation = node.Type == mad.CA && isNVIDIA(&node.Info) &&
+		strings.Contains(desc.String(), "Aggregation Node")
 }

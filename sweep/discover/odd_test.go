@@ -104,8 +104,12 @@ func TestDuplicates(t *testing.T) {
 		{"our own GUIDs", func(p *plant, a, b int32) {
 			p.cable(b, 3, p.add(mad.CA, 0x10, 1), 1)
 		}, map[finding.Kind]int{finding.DuplicateNodeGUID: 1}, 4},
-		{"a loopback plug", func(p *plant, a, b int32) { p.cable(a, 4, a, 4) }, map[finding.Kind]int{finding.Loopback: 1}, 4},
-		{"a switch cabled to itself", func(p *plant, a, b int32) { p.cable(a, 4, a, 5) }, map[finding.Kind]int{finding.SameNode: 1}, 4},
+		{"a loopback plug", func(p *plant, a, b int32) {
+			p.cable(a, 4, a, 4)
+		}, map[finding.Kind]int{finding.Loopback: 1}, 4},
+		{"a switch cabled to itself", func(p *plant, a, b int32) {
+			p.cable(a, 4, a, 5)
+		}, map[finding.Kind]int{finding.SameNode: 1}, 4},
 		{"an adapter cabled to itself", func(p *plant, a, b int32) {
 			duplicate := p.add(mad.CA, 0x30, 3)
 			p.cable(duplicate, 2, duplicate, 3)
@@ -124,9 +128,11 @@ func TestDuplicates(t *testing.T) {
 			r := w.walk(New(Config{}))
 			top := r.Builder.Freeze()
 			checkTopo(t, top)
-			for _, kind := range []finding.Kind{finding.DuplicateNodeGUID, finding.DuplicatePortGUID, finding.OneSided, finding.Loopback, finding.SameNode, finding.BadNodeInfo} {
+			for _, kind := range []finding.Kind{finding.DuplicateNodeGUID, finding.DuplicatePortGUID, finding.OneSided,
+				finding.Loopback, finding.SameNode, finding.BadNodeInfo} {
 				if got := kinds(r)[kind]; got != c.want[kind] {
-					t.Errorf("%s, window %d: %d findings of kind %d, want %d, of %v", c.name, window, got, kind, c.want[kind], r.Findings)
+					t.Errorf("%s, window %d: %d findings of kind %d, want %d, of %v", c.name, window, got, kind,
+						c.want[kind], r.Findings)
 				}
 			}
 			if len(top.Nodes) != c.nodes {
@@ -163,7 +169,8 @@ func TestMoved(t *testing.T) {
 			info.SetNumPorts(4)
 			info.SetLocalPortNum(1)
 			moved = true
-		case moved && old && slices.Equal(ports, []uint8{1, 3}) && req.Attr == smp.AttrNodeInfo: // another port is there now
+		// another port is there now
+		case moved && old && slices.Equal(ports, []uint8{1, 3}) && req.Attr == smp.AttrNodeInfo:
 			(*smp.NodeInfo)(&o.Data).SetLocalPortNum(4)
 		case moved && len(ports) >= 2 && ports[1] == 3 && req.Attr == smp.AttrNodeInfo: // the old place is empty
 			o.Result, o.Status, o.Data = txn.TimedOut, 0, [mad.DataSize]byte{}
@@ -193,7 +200,8 @@ func TestBackToBack(t *testing.T) {
 	r := w.walk(New(Config{}))
 	top := r.Builder.Freeze()
 	checkTopo(t, top)
-	w.mustCount("two adapters", counts{smp.AttrNodeInfo: 2, smp.AttrNodeDescription: 2, smp.AttrPortInfo: 2, smp.AttrPKeyTable: 4})
+	w.mustCount("two adapters", counts{smp.AttrNodeInfo: 2, smp.AttrNodeDescription: 2, smp.AttrPortInfo: 2,
+		smp.AttrPKeyTable: 4})
 	if len(top.Nodes) != 2 || len(top.EndPorts) != 2 || top.Ports[top.Self].GUID != 0x12 || len(r.Findings) != 0 {
 		t.Errorf("%d nodes, self %v, findings %v", len(top.Nodes), top.Ports[top.Self].GUID, r.Findings)
 	}
@@ -212,7 +220,8 @@ func TestOnSwitch(t *testing.T) {
 	r := w.walk(New(Config{}))
 	top := r.Builder.Freeze()
 	checkTopo(t, top)
-	if len(top.Nodes) != 36 || r.Own != OwnUp || top.Ports[top.Self].Num != 0 || top.Nodes[top.Ports[top.Self].Node].GUID != n.Nodes[self.Node].GUID {
+	if len(top.Nodes) != 36 || r.Own != OwnUp || top.Ports[top.Self].Num != 0 ||
+		top.Nodes[top.Ports[top.Self].Node].GUID != n.Nodes[self.Node].GUID {
 		t.Errorf("%d nodes, self port %d, own port %v", len(top.Nodes), top.Ports[top.Self].Num, r.Own)
 	}
 }
@@ -275,7 +284,8 @@ func TestOtherManagers(t *testing.T) {
 			}
 			if found := len(r.SMs) == 1; found != (guid == 0x21 && !ignore) {
 				t.Errorf("ignore %v, GUID %v: found %v", ignore, guid, r.SMs)
-			} else if found && (r.SMs[0].Port != 0x21 || r.SMs[0].Info.Priority() != 5 || r.SMs[0].Route.String() != "0,1,2,1") {
+			} else if found && (r.SMs[0].Port != 0x21 || r.SMs[0].Info.Priority() != 5 ||
+				r.SMs[0].Route.String() != "0,1,2,1") {
 				t.Errorf("found %+v", r.SMs[0])
 			}
 		}
@@ -325,7 +335,8 @@ func TestTables(t *testing.T) {
 		known := &device.Record{}
 		for _, guid := range []mad.GUID{0x1000, 0x2000} {
 			if c.known != 0 {
-				known.Switches = append(known.Switches, device.Switch{GUID: guid, LFT: device.Read(make([]byte, device.BlockSize), nil), Top: c.known})
+				known.Switches = append(known.Switches,
+					device.Switch{GUID: guid, LFT: device.Read(make([]byte, device.BlockSize), nil), Top: c.known})
 			}
 		}
 		r := w.walk(New(Config{Devices: known}))
@@ -380,7 +391,8 @@ func TestAdaptive(t *testing.T) {
 		{"on", 0x0002c9, true, fabric.AROn, topo.AROn, 4, 2},
 		{"off", 0x0002c9, true, fabric.AROff, topo.AROff, 4, 2},
 		{"not known to the switch", 0x0002c9, true, fabric.ARUnsupported, topo.ARAbsent, 2, 0},
-		{"GeneralInfo refused", 0x0002c9, false, fabric.ARUnsupported, topo.ARAbsent, 1, 0}, // the other one is of the same model
+		// the other one is of the same model
+		{"GeneralInfo refused", 0x0002c9, false, fabric.ARUnsupported, topo.ARAbsent, 1, 0},
 		{"another vendor", 0x0005ad, true, fabric.AROn, topo.ARAbsent, 0, 0},
 	} {
 		p, self, _, _ := two()
@@ -404,7 +416,8 @@ func TestAdaptive(t *testing.T) {
 			t.Errorf("%s: %d questions, want %d", c.name, got, c.first)
 		}
 		for _, n := range top.Switches {
-			if node := &top.Nodes[n]; !isState(node.AR) || (node.ARInfo != nil && node.ARInfo.Enabled()) != (c.want == topo.AROn) {
+			if node := &top.Nodes[n]; !isState(node.AR) ||
+				(node.ARInfo != nil && node.ARInfo.Enabled()) != (c.want == topo.AROn) {
 				t.Errorf("%s: state %d", c.name, top.Nodes[n].AR)
 			}
 		}

@@ -58,14 +58,18 @@ func (w *walker) known(t *topo.Topo) *device.Record {
 	r := &device.Record{}
 	for _, n := range t.Switches {
 		t.Nodes[n].SwitchInfo.SetLinearFDBTop(top)
-		r.Switches = append(r.Switches, device.Switch{GUID: t.Nodes[n].GUID, LFT: device.Read(make([]byte, device.BlockSize), nil), Top: top, Up: device.PortsUp(t, n)})
+		r.Switches = append(r.Switches,
+			device.Switch{GUID: t.Nodes[n].GUID, LFT: device.Read(make([]byte, device.BlockSize), nil), Top: top,
+				Up: device.PortsUp(t, n)})
 	}
 	return r
 }
 
 func TestPKeys(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
-	w := newWalker(t, n, firstHost(n), fabric.Config{Caps: func(_ int32, _ *net.Node, c *fabric.Caps) { c.PartitionEnforcementCap = 64 }})
+	w := newWalker(t, n, firstHost(n), fabric.Config{Caps: func(_ int32, _ *net.Node, c *fabric.Caps) {
+		c.PartitionEnforcementCap = 64
+	}})
 	first := w.walk(New(Config{})).Builder.Freeze()
 	host := first.EndPorts[slices.IndexFunc(first.EndPorts, func(p topo.PortIdx) bool {
 		return first.Nodes[first.Ports[p].Node].Type == mad.CA && p != first.Self
@@ -83,7 +87,8 @@ func TestPKeys(t *testing.T) {
 	w.write(toLeaf, smp.PKeyTableMod(first.Ports[leaf].Num, 1), 0x8005)
 
 	r := w.walk(New(Config{Conditions: device.Conditions{Enforced: true}})).Builder.Freeze()
-	w.mustCount("with external ports", counts{smp.AttrNodeInfo: 49, smp.AttrNodeDescription: 36, smp.AttrSwitchInfo: 20, smp.AttrPortInfo: 116,
+	w.mustCount("with external ports", counts{smp.AttrNodeInfo: 49, smp.AttrNodeDescription: 36, smp.AttrSwitchInfo: 20,
+		smp.AttrPortInfo:    116,
 		smp.AttrGeneralInfo: 20, smp.AttrPKeyTable: 2*36 + 2*16})
 	same := r.Ports[r.Self].PKeys
 	for p := range r.Ports {
@@ -97,7 +102,8 @@ func TestPKeys(t *testing.T) {
 		case leaf:
 			want = append(append(want, make([]mad.PKey, 31)...), 0x8005)
 		default:
-			if port.Peer == topo.None && port.Num != 0 || r.IsSwitchPort(topo.PortIdx(p)) && r.IsSwitchPort(port.Peer) || !port.Seen {
+			if port.Peer == topo.None && port.Num != 0 || r.IsSwitchPort(topo.PortIdx(p)) &&
+				r.IsSwitchPort(port.Peer) || !port.Seen {
 				if pkeys != nil {
 					t.Errorf("port %d of %v: a table that nobody needs", port.Num, r.Nodes[port.Node].GUID)
 				}
@@ -117,9 +123,11 @@ func TestPKeys(t *testing.T) {
 	devices := w.known(r)
 	devices.Find(r.Nodes[r.Ports[leaf].Node].GUID).LFT = nil
 	for _, quick := range []bool{false, true} {
-		again := w.walk(New(Config{Prev: r, Quick: quick, Conditions: device.Conditions{Enforced: true}, Devices: devices}))
+		again := w.walk(
+			New(Config{Prev: r, Quick: quick, Conditions: device.Conditions{Enforced: true}, Devices: devices}))
 		if got := w.count[smp.AttrPKeyTable]; got != 2 {
-			t.Errorf("quick %v: %d P_Key blocks asked, want those of the switch whose tables are not complete", quick, got)
+			t.Errorf("quick %v: %d P_Key blocks asked, want those of the switch whose tables are not complete", quick,
+				got)
 		}
 		frozen := again.Builder.Freeze()
 		for p := range r.Ports {
@@ -172,10 +180,11 @@ func TestPKeysNotRead(t *testing.T) {
 	}
 }
 
-// TestLatePKeys: of a table that says it has 65,535 entries, and whose blocks come late, no more than sixteen blocks are asked for. One whose
-// blocks come in time is read, up to 4,096 entries.
+// TestLatePKeys: of a table that says it has 65,535 entries, and whose blocks come late, no more than sixteen blocks
+// are asked for. One whose blocks come in time is read, up to 4,096 entries.
 func TestLatePKeys(t *testing.T) {
-	for late, want := range map[time.Duration]int{time.Millisecond: 128, 200 * time.Millisecond: 128, 500 * time.Millisecond: maxLate} {
+	for late, want := range map[time.Duration]int{time.Millisecond: 128, 200 * time.Millisecond: 128,
+		500 * time.Millisecond: maxLate} {
 		p, self, _, _ := two()
 		w := newWalker(t, &p.Net, self, fabric.Config{Caps: func(_ int32, n *net.Node, c *fabric.Caps) {
 			if n.GUID == 0x20 {

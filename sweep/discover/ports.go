@@ -12,7 +12,8 @@ import (
 // askPort queues the PortInfo of a port of a CA or router, or takes it over where the link to it has
 // not changed either.
 func (m *Machine) askPort(e topo.End) {
-	if from := m.b.Peer(e); from != topo.NoEnd && m.believed[from.Node] && m.hasAnswered(m.previousNode(from.Node), from.Port) {
+	if from := m.b.Peer(e); from != topo.NoEnd && m.believed[from.Node] &&
+		m.hasAnswered(m.previousNode(from.Node), from.Port) {
 		if old := m.previousNode(e.Node); m.hasAnswered(old, e.Port) && m.tries[e] == 0 {
 			m.takeOver(e, old)
 			return
@@ -25,7 +26,8 @@ func (m *Machine) askPort(e topo.End) {
 func (m *Machine) portInfo(e topo.End, o *txn.Outcome, ok bool) {
 	kind := itemOf(o.Tag).kind
 	if !ok && kind == kindPort && o.Mod&smp.ExtendedSpeedsMod != 0 {
-		m.queue.pushFirst(item{kind: kindPlain, num: uint16(e.Port), node: e.Node}) // its answer spares the other ports the bit
+		// its answer spares the other ports the bit
+		m.queue.pushFirst(item{kind: kindPlain, num: uint16(e.Port), node: e.Node})
 		return
 	}
 	node := m.b.Node(e.Node)
@@ -97,7 +99,8 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 			m.res.Own = OwnDown
 		}
 	}
-	if info.PortState() > smp.PortDown && (external || isSelf && node.Type != mad.Switch) && m.b.Peer(e) == topo.NoEnd && !m.assume(e, info) {
+	if info.PortState() > smp.PortDown && (external || isSelf && node.Type != mad.Switch) &&
+		m.b.Peer(e) == topo.NoEnd && !m.assume(e, info) {
 		m.probes.push(item{kind: kindNode, num: uint16(e.Port), node: e.Node})
 	}
 }

@@ -22,7 +22,9 @@ import (
 func (m *Machine) unchanged(n int32, info *smp.SwitchInfo) bool {
 	node := m.b.Node(n)
 	old := m.before(node.GUID)
-	if old == topo.None || info.PortStateChange() || m.cfg.Devices.Dirty(device.Place{Attr: smp.AttrPortInfo, Node: node.GUID}) || m.cfg.Prev.Nodes[old].NumPorts != node.NumPorts {
+	if old == topo.None || info.PortStateChange() ||
+		m.cfg.Devices.Dirty(device.Place{Attr: smp.AttrPortInfo, Node: node.GUID}) ||
+		m.cfg.Prev.Nodes[old].NumPorts != node.NumPorts {
 		return false
 	}
 	if top, complete := m.cfg.Devices.Top(node.GUID); !complete || top != info.LinearFDBTop() {
@@ -66,7 +68,8 @@ func (m *Machine) before(guid mad.GUID) topo.NodeIdx {
 func (m *Machine) unresponsive(e topo.End, info *smp.PortInfo, was *topo.Port) bool {
 	prev := m.cfg.Prev
 	answered := was.Peer != topo.None && prev.Nodes[prev.Ports[was.Peer].Node].Missed == 0
-	if m.b.Node(e.Node).Type != mad.Switch || !was.Seen || was.Shunned || answered || was.Info.PortState() < smp.PortInit {
+	if m.b.Node(e.Node).Type != mad.Switch || !was.Seen || was.Shunned || answered ||
+		was.Info.PortState() < smp.PortInit {
 		return false
 	}
 	armed := info.PortState() >= smp.PortArmed

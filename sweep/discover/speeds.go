@@ -9,9 +9,9 @@ import (
 )
 
 // A device may hide speeds above QDR from a manager that does not say, by bit 31 of PortInfo's modifier, that it
-// understands them, as NVIDIA's Quantum-2 does. An older one may not know the bit, and refuse the request or not answer.
-// So ports are asked without it, and once more with it where the device says that it has extended speeds and shows none:
-// of a device that has not answered to the bit one port first. See device.Features for what is remembered.
+// understands them, as NVIDIA's Quantum-2 does. An older one may not know the bit, and refuse the request or not
+// answer. So ports are asked without it, and once more with it where the device says that it has extended speeds and
+// shows none: of a device that has not answered to the bit one port first. See device.Features for what is remembered.
 
 // noteHiding notes a port that shows no extended speed, and has a link.
 func (m *Machine) noteHiding(e topo.End, info *smp.PortInfo) {

@@ -41,7 +41,8 @@ type speedsWalker struct {
 
 // newSpeedsWalker is for devices that treat bit 31 in some way, and refuse it where answer says so: by a status, or for
 // 0xffff by silence.
-func newSpeedsWalker(t *testing.T, p *plant, self net.End, extended fabric.Extended, answer func(node int32) mad.Status) *speedsWalker {
+func newSpeedsWalker(t *testing.T, p *plant, self net.End, extended fabric.Extended,
+	answer func(node int32) mad.Status) *speedsWalker {
 	w := &speedsWalker{speeds: device.NewFeatures(), with: map[mad.GUID]int{}}
 	w.walker = newWalker(t, &p.Net, self, fabric.Config{Caps: func(i int32, n *net.Node, c *fabric.Caps) {
 		c.Extended = extended
@@ -100,7 +101,8 @@ func TestHiddenSpeeds(t *testing.T) {
 		t.Errorf("%d ports of a switch are asked with bit 31", got)
 	}
 	if port := &w.prev.Ports[sw.First+2]; port.Info.LinkSpeedExtActive() == 0 || !sw.GetsExtended || !sw.SetsExtended {
-		t.Errorf("its extended speeds are not seen: %v, Gets %v, Sets %v", port.Info.LinkSpeedExtActive(), sw.GetsExtended, sw.SetsExtended)
+		t.Errorf("its extended speeds are not seen: %v, Gets %v, Sets %v", port.Info.LinkSpeedExtActive(),
+			sw.GetsExtended, sw.SetsExtended)
 	}
 	w.again()
 	if got := w.with[sw.GUID]; got != 7 || w.count[smp.AttrPortInfo] != 2+7+7 { // all, each once
@@ -108,8 +110,8 @@ func TestHiddenSpeeds(t *testing.T) {
 	}
 }
 
-// TestBit31Refused: a device that does not accept bit 31, by any error or by silence, is asked once with it, and no other
-// one of its model, unless one of them accepts it; what it said without the bit stands.
+// TestBit31Refused: a device that does not accept bit 31, by any error or by silence, is asked once with it, and no
+// other one of its model, unless one of them accepts it; what it said without the bit stands.
 func TestBit31Refused(t *testing.T) {
 	for _, status := range []mad.Status{0x04, mad.StatusBadMethodAttr, 0x08, mad.StatusBadField, 0xffff} {
 		t.Run(fmt.Sprintf("%#x", uint16(status)), func(t *testing.T) {
@@ -129,8 +131,10 @@ func TestBit31Refused(t *testing.T) {
 			}
 			for _, n := range []int32{a, b} {
 				node := findNode(w.prev, p.Nodes[n].GUID)
-				if port := &w.prev.Ports[node.First+2]; node.GetsExtended || port.Info.PortState() <= smp.PortDown || port.Peer == topo.None {
-					t.Errorf("node %v: Gets with bit 31 %v, port 2 %v", node.GUID, node.GetsExtended, port.Info.PortState())
+				if port := &w.prev.Ports[node.First+2]; node.GetsExtended || port.Info.PortState() <= smp.PortDown ||
+					port.Peer == topo.None {
+					t.Errorf("node %v: Gets with bit 31 %v, port 2 %v", node.GUID, node.GetsExtended,
+						port.Info.PortState())
 				}
 			}
 			if w.again(); w.with[p.Nodes[a].GUID]+w.with[p.Nodes[b].GUID] > 0 {
@@ -140,7 +144,8 @@ func TestBit31Refused(t *testing.T) {
 	}
 }
 
-// TestBit31RefusedByOne: that one device does not accept the bit says nothing about its model where another one accepts it.
+// TestBit31RefusedByOne: that one device does not accept the bit says nothing about its model where another one accepts
+// it.
 func TestBit31RefusedByOne(t *testing.T) {
 	p, self, a, b := edr()
 	w := newSpeedsWalker(t, p, self, fabric.ExtendedWhenAsked, func(node int32) mad.Status {
@@ -150,13 +155,14 @@ func TestBit31RefusedByOne(t *testing.T) {
 		return 0
 	})
 	w.again()
-	if !findNode(w.prev, p.Nodes[a].GUID).GetsExtended || findNode(w.prev, p.Nodes[b].GUID).GetsExtended || w.with[p.Nodes[b].GUID] != 1 {
+	if !findNode(w.prev, p.Nodes[a].GUID).GetsExtended || findNode(w.prev, p.Nodes[b].GUID).GetsExtended ||
+		w.with[p.Nodes[b].GUID] != 1 {
 		t.Errorf("requests with bit 31: %v", w.with)
 	}
 }
 
-// TestBit31RefusedLater: a device that has accepted the bit and does not any more, as after an update of its firmware, is
-// asked without it.
+// TestBit31RefusedLater: a device that has accepted the bit and does not any more, as after an update of its firmware,
+// is asked without it.
 func TestBit31RefusedLater(t *testing.T) {
 	p, self, _, b := edr()
 	refuses := mad.Status(0)
@@ -169,7 +175,8 @@ func TestBit31RefusedLater(t *testing.T) {
 	w.again()
 	for _, refuses = range []mad.Status{mad.StatusBadField, mad.StatusBadField} {
 		r := w.again()
-		if node := findNode(w.prev, p.Nodes[b].GUID); node.GetsExtended || len(r.Findings) > 0 || w.prev.Ports[node.First+2].Peer == topo.None {
+		if node := findNode(w.prev, p.Nodes[b].GUID); node.GetsExtended || len(r.Findings) > 0 ||
+			w.prev.Ports[node.First+2].Peer == topo.None {
 			t.Errorf("Gets with bit 31 %v, findings %v", node.GetsExtended, r.Findings)
 		}
 	}

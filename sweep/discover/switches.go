@@ -19,7 +19,8 @@ func (m *Machine) switchInfo(n int32, info *smp.SwitchInfo, ok bool) {
 	}
 	m.res.Changed = m.res.Changed || info.PortStateChange()
 	if !m.unchanged(n, info) {
-		m.believed[n] = m.cfg.Answered != nil && !m.cfg.Devices.Dirty(device.Place{Attr: smp.AttrPortInfo, Node: m.b.Node(n).GUID})
+		m.believed[n] = m.cfg.Answered != nil &&
+			!m.cfg.Devices.Dirty(device.Place{Attr: smp.AttrPortInfo, Node: m.b.Node(n).GUID})
 		m.askPorts(n)
 	}
 }
@@ -57,7 +58,8 @@ func (m *Machine) askPorts(n int32) {
 		old = m.previousNode(n)
 	}
 	for num := range int(node.NumPorts) + 1 {
-		if m.hasAnswered(old, uint8(num)) && m.tries[topo.End{Node: n}] == 0 { // else it has another M_Key than the one it was read with
+		// else it has another M_Key than the one it was read with
+		if m.hasAnswered(old, uint8(num)) && m.tries[topo.End{Node: n}] == 0 {
 			m.takeOver(topo.End{Node: n, Port: uint8(num)}, old)
 			continue
 		}

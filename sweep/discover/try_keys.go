@@ -7,8 +7,9 @@ import (
 )
 
 // Whoever is behind a port and answers to another M_Key than the one shown leaves the request unanswered, as if nobody
-// were there. So a link whose first request has no answer is left until all else has been asked: then it is known who is
-// missing, and the other keys are shown at once, each in a request of its own, so that a wrong key costs no time-out more.
+// were there. So a link whose first request has no answer is left until all else has been asked: then it is known who
+// is missing, and the other keys are shown at once, each in a request of its own, so that a wrong key costs no time-out
+// more.
 
 const (
 	// firstCandidate is the number of the key of Keys.Candidates[0]. Those of the agent that is expected are below.
@@ -27,7 +28,8 @@ func (m *Machine) keyBehind(it item) mad.MKey {
 	return key
 }
 
-// noAnswer takes that a request to whoever is behind a port got no answer. It reports whether that is not the last word.
+// noAnswer takes that a request to whoever is behind a port got no answer. It reports whether that is not the last
+// word.
 func (m *Machine) noAnswer(it item) bool {
 	e := it.end()
 	switch {
@@ -112,7 +114,8 @@ func (m *Machine) hasFound(port mad.GUID) bool {
 	return found && !m.b.Dropped(e.Node)
 }
 
-// isUnanswered reports whether a port of a switch, by its node GUID, or our own has a link behind which nobody has answered.
+// isUnanswered reports whether a port of a switch, by its node GUID, or our own has a link behind which nobody has
+// answered.
 func (m *Machine) isUnanswered(guid mad.GUID, num uint8) bool {
 	n, found := m.b.Find(guid)
 	if !found {

@@ -157,7 +157,8 @@ func (m *Machine) dropOneSided() {
 			lasts := false
 			if info != nil && m.passable(peer) {
 				route, _ := m.routeOut(peer)
-				m.report(Finding{Kind: finding.OneSided, GUID: node.GUID, Port: e.Port, Route: node.Route, Other: route})
+				m.report(Finding{Kind: finding.OneSided, GUID: node.GUID, Port: e.Port, Route: node.Route,
+					Other: route})
 				lasts = slices.ContainsFunc(m.cfg.Findings, func(f Finding) bool {
 					return f.Kind == finding.OneSided && f.GUID == node.GUID && f.Port == e.Port
 				})

@@ -35,10 +35,12 @@ func TestCounts(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4")
 	w := newWalker(t, n, firstHost(n), fabric.Config{})
 	r := w.walk(New(Config{Clear: true}))
-	w.mustCount("cold", counts{smp.AttrNodeInfo: 1 + 48, smp.AttrNodeDescription: 36, smp.AttrSwitchInfo: 2 * 20, smp.AttrPortInfo: 16 + 20*5,
+	w.mustCount("cold", counts{smp.AttrNodeInfo: 1 + 48, smp.AttrNodeDescription: 36, smp.AttrSwitchInfo: 2 * 20,
+		smp.AttrPortInfo:    16 + 20*5,
 		smp.AttrGeneralInfo: 20, smp.AttrPKeyTable: 2 * 36})
 	if len(r.Findings) != 0 || r.Changed || r.Moved || r.TimedOut != 0 || r.Own != OwnUp {
-		t.Errorf("findings %v changed %v moved %v timed out %d own port %v", r.Findings, r.Changed, r.Moved, r.TimedOut, r.Own)
+		t.Errorf("findings %v changed %v moved %v timed out %d own port %v", r.Findings, r.Changed, r.Moved, r.TimedOut,
+			r.Own)
 	}
 	prev := r.Builder.Freeze()
 	checkTopo(t, prev)
@@ -52,7 +54,8 @@ func TestCounts(t *testing.T) {
 	}
 
 	r = w.walk(New(Config{Prev: prev, Clear: true}))
-	w.mustCount("again", counts{smp.AttrNodeInfo: 1 + 48, smp.AttrSwitchInfo: 20, smp.AttrPortInfo: 16 + 20*5, smp.AttrPKeyTable: 2 * 36})
+	w.mustCount("again", counts{smp.AttrNodeInfo: 1 + 48, smp.AttrSwitchInfo: 20, smp.AttrPortInfo: 16 + 20*5,
+		smp.AttrPKeyTable: 2 * 36})
 	again := r.Builder.Freeze()
 	for i := range prev.Nodes {
 		prev.Nodes[i].SwitchInfo.SetPortStateChange(false)
@@ -63,7 +66,8 @@ func TestCounts(t *testing.T) {
 
 	devices := w.known(prev)
 	w.walk(New(Config{Prev: prev, Quick: true, Devices: devices, Clear: true}))
-	w.mustCount("quick, and no link is ARMED", counts{smp.AttrNodeInfo: 1 + 48, smp.AttrSwitchInfo: 20, smp.AttrPortInfo: 16, smp.AttrPKeyTable: 2 * 16})
+	w.mustCount("quick, and no link is ARMED",
+		counts{smp.AttrNodeInfo: 1 + 48, smp.AttrSwitchInfo: 20, smp.AttrPortInfo: 16, smp.AttrPKeyTable: 2 * 16})
 	inUse := *prev
 	inUse.Ports = slices.Clone(prev.Ports)
 	for i := range inUse.Ports {
@@ -115,7 +119,8 @@ func TestClear(t *testing.T) {
 			if req.Method == mad.MethodSet {
 				cleared[req.Route] = true
 			}
-			if clear && req.Attr == smp.AttrPortInfo && (*smp.PortInfo)(&o.Data).LinkWidthActive() != 0 && req.Route.Hops() == 1 && !cleared[req.Route] {
+			if clear && req.Attr == smp.AttrPortInfo && (*smp.PortInfo)(&o.Data).LinkWidthActive() != 0 &&
+				req.Route.Hops() == 1 && !cleared[req.Route] {
 				t.Error("a port is read before PortStateChange was cleared")
 			}
 		}
@@ -125,15 +130,16 @@ func TestClear(t *testing.T) {
 			t.Errorf("clear %v: %d Sets, changed %v", clear, len(sets), r.Changed)
 		}
 		for _, s := range sets {
-			if s.Attr != smp.AttrSwitchInfo || s.Status != mad.StatusOK || !(*smp.SwitchInfo)(&s.Data).PortStateChange() {
+			if s.Attr != smp.AttrSwitchInfo || s.Status != mad.StatusOK ||
+				!(*smp.SwitchInfo)(&s.Data).PortStateChange() {
 				t.Errorf("Set of attribute %v, status %v", s.Attr, s.Status)
 			}
 		}
 	}
 }
 
-// TestClearOfOthers: PortStateChange of a switch with a forwarding table stays for its other master to see, where the switch has just come in sight: it
-// was not in the walk before, or did not answer then.
+// TestClearOfOthers: PortStateChange of a switch with a forwarding table stays for its other master to see, where the
+// switch has just come in sight: it was not in the walk before, or did not answer then.
 func TestClearOfOthers(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4,levels=2")
 	w := newWalker(t, n, firstHost(n), fabric.Config{})
@@ -158,7 +164,8 @@ func TestClearOfOthers(t *testing.T) {
 				want = 0
 			}
 			if len(r.Cleared) != want || r.Changed != (want == 0) {
-				t.Errorf("LinearFDBTop %d, %s: %d switches cleared, want %d; changed %v", top, name, len(r.Cleared), want, r.Changed)
+				t.Errorf("LinearFDBTop %d, %s: %d switches cleared, want %d; changed %v", top, name, len(r.Cleared),
+					want, r.Changed)
 			}
 		}
 	}
@@ -166,7 +173,8 @@ func TestClearOfOthers(t *testing.T) {
 
 // TestBreadthFirst: no route is longer than the shortest there is.
 func TestBreadthFirst(t *testing.T) {
-	for _, spec := range []string{"fattree:k=4", "torus:dims=5x4", "random:switches=20,degree=4,hosts=1,seed=3", "hypercube:dim=4"} {
+	for _, spec := range []string{"fattree:k=4", "torus:dims=5x4", "random:switches=20,degree=4,hosts=1,seed=3",
+		"hypercube:dim=4"} {
 		n := nettest.Generate(t, spec)
 		self := firstHost(n)
 		hops := map[mad.GUID]int{n.Nodes[self.Node].GUID: 0}
@@ -229,7 +237,9 @@ func TestTimeouts(t *testing.T) {
 	for i := range n.Nodes {
 		n.Nodes[i].VendorID = 0x0002c9
 	}
-	w := newWalker(t, n, self, fabric.Config{Caps: func(_ int32, _ *net.Node, c *fabric.Caps) { c.NVIDIA, c.AR = true, fabric.AROff }})
+	w := newWalker(t, n, self, fabric.Config{Caps: func(_ int32, _ *net.Node, c *fabric.Caps) {
+		c.NVIDIA, c.AR = true, fabric.AROff
+	}})
 	all := len(w.walk(New(Config{})).Builder.Freeze().Nodes)
 	total := 0
 	for _, c := range w.count {
@@ -301,10 +311,12 @@ func TestRecall(t *testing.T) {
 		t.Fatalf("%d PortInfos lost, %d timed out", lost, r.TimedOut)
 	}
 	for i := range now.Ports {
-		if now.Ports[i].Seen != prev.Ports[prev.Port(prev.FindNode(now.Nodes[now.Ports[i].Node].GUID), now.Ports[i].Num)].Seen {
+		if now.Ports[i].Seen != prev.Ports[prev.Port(prev.FindNode(now.Nodes[now.Ports[i].Node].GUID),
+			now.Ports[i].Num)].Seen {
 			t.Errorf("port %d of %v is not filled in", now.Ports[i].Num, now.Nodes[now.Ports[i].Node].GUID)
 		}
-		if node := &now.Nodes[now.Ports[i].Node]; node.Route.Hops() == 3 && now.Ports[i].Seen && now.Ports[i].Info.LID() != 77 {
+		if node := &now.Nodes[now.Ports[i].Node]; node.Route.Hops() == 3 && now.Ports[i].Seen &&
+			now.Ports[i].Info.LID() != 77 {
 			t.Errorf("port %d of %v is as it was before", now.Ports[i].Num, node.GUID)
 		}
 	}
@@ -333,7 +345,9 @@ func TestResultOutlivesMachine(t *testing.T) {
 // TestQuickFDR10: a quick walk asks about FDR10 again where a port was not armed, or its answer is not there.
 func TestQuickFDR10(t *testing.T) {
 	n := nettest.Generate(t, "fattree:k=4,levels=2,speed=FDR10")
-	w := newWalker(t, n, firstHost(n), fabric.Config{Caps: func(_ int32, _ *net.Node, c *fabric.Caps) { c.NVIDIA = true }})
+	w := newWalker(t, n, firstHost(n), fabric.Config{Caps: func(_ int32, _ *net.Node, c *fabric.Caps) {
+		c.NVIDIA = true
+	}})
 	prev := w.walk(New(Config{FDR10: true})).Builder.Freeze()
 	all := w.count[smp.AttrExtendedPortInfo]
 	w.inUse(prev)

@@ -126,23 +126,25 @@ type Do uint8
 
 // Decisions.
 const (
-	Nothing         Do = iota
-	BecomeMaster       // be, or stay, MASTER: compute and program
-	StandBy            // stop sweeping; poll
-	HandOver           // send HANDOVER to Polled, then stand by; after Leave, to the manager that was offered it last, then end
-	PrepareHandover    // BecomeMaster, until Polled, which ranks higher, is handed the mastership
-	AwaitHandover      // MASTER, but another, lower one has to hand over first: poll it
-	Discover           // walk the subnet again, as DISCOVERING
-	Resweep            // MASTER: walk again
-	ReadAll            // MASTER or DISCOVERING: walk again and read everything, because another manager was MASTER until now
-	TakeOver           // the mastership was handed to us: walk as MASTER
-	BecomeInactive     // NOT-ACTIVE: nothing runs
-	Poll               // send Question to Polled
-	Look               // ask for the PortInfo of Polled's port, and of the port it is cabled to
-	Inquire            // MASTER: ask the manager that has named itself in a Question, at its port
-	SendTrap           // send Polled, which is MASTER, a priority-change trap: we rank higher
-	Offer              // after Leave: poll Polled, which is offered the mastership
-	End                // after Leave: there is nobody to be handed the mastership
+	Nothing      Do = iota
+	BecomeMaster    // be, or stay, MASTER: compute and program
+	StandBy         // stop sweeping; poll
+	// send HANDOVER to Polled, then stand by; after Leave, to the manager that was offered it last, then end
+	HandOver
+	PrepareHandover // BecomeMaster, until Polled, which ranks higher, is handed the mastership
+	AwaitHandover   // MASTER, but another, lower one has to hand over first: poll it
+	Discover        // walk the subnet again, as DISCOVERING
+	Resweep         // MASTER: walk again
+	// MASTER or DISCOVERING: walk again and read everything, because another manager was MASTER until now
+	ReadAll
+	TakeOver       // the mastership was handed to us: walk as MASTER
+	BecomeInactive // NOT-ACTIVE: nothing runs
+	Poll           // send Question to Polled
+	Look           // ask for the PortInfo of Polled's port, and of the port it is cabled to
+	Inquire        // MASTER: ask the manager that has named itself in a Question, at its port
+	SendTrap       // send Polled, which is MASTER, a priority-change trap: we rank higher
+	Offer          // after Leave: poll Polled, which is offered the mastership
+	End            // after Leave: there is nobody to be handed the mastership
 )
 
 // higher reports whether another manager outranks us: by priority, then by the
@@ -238,7 +240,8 @@ func (m *Machine) LosePath() Do {
 
 // Seen takes what a manager said to the MASTER when it was asked between walks.
 func (m *Machine) Seen(info *smp.SMInfo) Do {
-	if m.state != smp.Master || m.cfg.IgnoreOthers || m.Ignores(info) || info.GUID() == m.target() && info.SMState() != smp.Master {
+	if m.state != smp.Master || m.cfg.IgnoreOthers || m.Ignores(info) || info.GUID() == m.target() &&
+		info.SMState() != smp.Master {
 		return Nothing
 	}
 	if info.SMState() == smp.Master || m.mayBeMaster(info) && info.SMState() != smp.NotActive && m.higher(info) {

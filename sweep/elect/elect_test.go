@@ -16,14 +16,17 @@ import (
 	"ibsm/mad/smp"
 )
 
-var doNames = map[Do]string{Nothing: "nothing", BecomeMaster: "become master", StandBy: "stand by", HandOver: "hand over", PrepareHandover: "prepare handover", AwaitHandover: "await handover",
+var doNames = map[Do]string{Nothing: "nothing", BecomeMaster: "become master", StandBy: "stand by",
+	HandOver: "hand over", PrepareHandover: "prepare handover", AwaitHandover: "await handover",
 	Discover: "discover", Resweep: "resweep", TakeOver: "take over", BecomeInactive: "become inactive",
-	Inquire: "inquire", ReadAll: "read all", Poll: "poll", Look: "look", SendTrap: "send trap", Offer: "offer", End: "end"}
+	Inquire: "inquire", ReadAll: "read all", Poll: "poll", Look: "look", SendTrap: "send trap", Offer: "offer",
+	End: "end"}
 
 var controls = map[string]uint32{"handover": smp.ControlHandover, "acknowledge": smp.ControlAcknowledge,
 	"disable": smp.ControlDisable, "standby": smp.ControlStandby, "discover": smp.ControlDiscover}
 
-var states = map[string]smp.SMState{"NOT-ACTIVE": smp.NotActive, "DISCOVERING": smp.Discovering, "STANDBY": smp.Standby, "MASTER": smp.Master}
+var states = map[string]smp.SMState{"NOT-ACTIVE": smp.NotActive, "DISCOVERING": smp.Discovering, "STANDBY": smp.Standby,
+	"MASTER": smp.Master}
 
 // play is one case of a transcript under way.
 type play struct {
@@ -194,7 +197,8 @@ func (p *play) event(line string) (string, error) {
 }
 
 // eventSizes is how many managers an event is about, where there must be so many.
-var eventSizes = map[string]int{"reply": 1, "seen": 1, "asked": 1, "complete": 1, "handover": 1, "acknowledge": 1, "disable": 1, "standby": 1, "discover": 1}
+var eventSizes = map[string]int{"reply": 1, "seen": 1, "asked": 1, "complete": 1, "handover": 1, "acknowledge": 1,
+	"disable": 1, "standby": 1, "discover": 1}
 
 // tick lets time go on to the next poll, or to what comes instead.
 func (p *play) tick() Do {
@@ -320,7 +324,8 @@ func TestInfo(t *testing.T) {
 	m := New(Config{GUID: 1, Priority: 15, SMKey: 0x77})
 	m.SetGUID(0xfeed)
 	i := m.Info()
-	if i.GUID() != 0xfeed || i.Priority() != 15 || i.SMKey() != 0x77 || i.SMState() != smp.Discovering || i.ActCount() != 0 {
+	if i.GUID() != 0xfeed || i.Priority() != 15 || i.SMKey() != 0x77 || i.SMState() != smp.Discovering ||
+		i.ActCount() != 0 {
 		t.Errorf("SMInfo is %v %d %#x %v", i.GUID(), i.Priority(), i.SMKey(), i.SMState())
 	}
 }
@@ -380,7 +385,8 @@ func TestConfigure(t *testing.T) {
 	}
 	m.Configure(time.Second, Config{Priority: 1, SMKey: 4, PollInterval: 2 * time.Second})
 	info := m.Info()
-	if m.due != 3*time.Second || info.GUID() != 7 || info.Priority() != 1 || info.SMKey() != 4 || m.State() != smp.Standby {
+	if m.due != 3*time.Second || info.GUID() != 7 || info.Priority() != 1 || info.SMKey() != 4 ||
+		m.State() != smp.Standby {
 		t.Errorf("polls at %v, %+v", m.due, info)
 	}
 	m.Configure(time.Second, Config{PollInterval: time.Hour})

@@ -15,8 +15,8 @@ import (
 // Auto is the name that stands, in a list of engines, for those that suit what the fabric is.
 const Auto = "auto"
 
-// suited are the engines for each kind of fabric, the best first. All promise that there is no credit loop, and the last one routes every
-// subnet that is not split.
+// suited are the engines for each kind of fabric, the best first. All promise that there is no credit loop, and the
+// last one routes every subnet that is not split.
 var suited = map[shape.Kind][]string{
 	shape.KindSingle:  {MinHop.Name},
 	shape.KindFatTree: {"tree", "dfsssp", "nue"},
@@ -32,7 +32,8 @@ var suited = map[shape.Kind][]string{
 // anyKind are those for other kinds.
 var anyKind = []string{"dfsssp", "nue"}
 
-// For is a chain in which auto is replaced by the engines that suit a subnet. seen says what kind of fabric that is, and why; it is "" without auto.
+// For is a chain in which auto is replaced by the engines that suit a subnet. seen says what kind of fabric that is,
+// and why; it is "" without auto.
 func (c Chain) For(t *topo.Topo) (fitted Chain, seen string) {
 	for i := range c {
 		e := c[i]
@@ -71,7 +72,8 @@ func (s *Settings) ofSuited() Settings {
 // MustHaveNoLoop returns an error if routes between hosts have a credit loop on the lanes of their SLs, or that of ctx.
 func MustHaveNoLoop(ctx context.Context, in routing.In, tables *routing.Tables) error {
 	r, err := creditloop.Find(ctx, creditloop.In{
-		Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Traffic: creditloop.BetweenHosts, Workers: in.Workers,
+		Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), SLs: tables.SLs,
+		Maps: tables.SLs.Lanes(), Traffic: creditloop.BetweenHosts, Workers: in.Workers,
 	})
 	if err == nil && r.Loop != nil {
 		err = errors.New("its routes have a credit loop: " + creditloop.Text(in.Topo, r.Loop, creditloop.Description))

@@ -16,12 +16,15 @@ import (
 	"ibsm/topo/netwalk"
 )
 
-// TestAuto: auto routes every kind of fabric, whole and with up to 10 % of its cables missing, by the engine that suits it. Every LID is reached from everywhere, and
-// the checker finds that the proof of no credit loop is one.
+// TestAuto: auto routes every kind of fabric, whole and with up to 10 % of its cables missing, by the engine that suits
+// it. Every LID is reached from everywhere, and the checker finds that the proof of no credit loop is one.
 func TestAuto(t *testing.T) {
 	for spec, want := range map[string]string{
-		"fattree:k=4": "tree", "fattree:k=8,levels=2": "tree", "tree": "tree", "pods": "tree", "pods:corners=3,cables=2": "tree", "torus:dims=5x5": "torus-2QoS", "torus:dims=5x4x4": "torus-2QoS", "mesh:dims=4x5": "torus-2QoS",
-		"hypercube:dim=5": "hyperx", "hyperx:dims=4x5": "hyperx", "dragonfly": "dragonfly", "dragonfly+": "dragonfly", "random:switches=20,degree=4": "dfsssp",
+		"fattree:k=4": "tree", "fattree:k=8,levels=2": "tree", "tree": "tree", "pods": "tree",
+		"pods:corners=3,cables=2": "tree", "torus:dims=5x5": "torus-2QoS", "torus:dims=5x4x4": "torus-2QoS",
+		"mesh:dims=4x5":   "torus-2QoS",
+		"hypercube:dim=5": "hyperx", "hyperx:dims=4x5": "hyperx", "dragonfly": "dragonfly", "dragonfly+": "dragonfly",
+		"random:switches=20,degree=4": "dfsssp",
 	} {
 		shares := []int{0, 3, 3, 3, 10, 10, 10}
 		if os.Getenv("IBSM_PROOF") != "" {
@@ -35,7 +38,9 @@ func TestAuto(t *testing.T) {
 		}
 		used, others := map[string]int{}, 0
 		for seed, percent := range shares {
-			in := routingtest.Problem(t, fmt.Sprintf("%s%sseed=%d,missing-links=%d%%", spec, map[bool]string{true: ",", false: ":"}[strings.Contains(spec, ":")], seed+1, percent))
+			in := routingtest.Problem(t,
+				fmt.Sprintf("%s%sseed=%d,missing-links=%d%%", spec,
+					map[bool]string{true: ",", false: ":"}[strings.Contains(spec, ":")], seed+1, percent))
 			in.Lanes = slices.Repeat([]uint8{8}, len(in.Topo.Ports))
 			chain, seen := Chain{must(Find(Auto, &Settings{}))}.For(in.Topo)
 			if percent <= 3 && (chain[0].Name != want || seen == "") {
@@ -53,11 +58,15 @@ func TestAuto(t *testing.T) {
 			if err != nil || report.Bad() > 0 {
 				t.Fatalf("%s, %d %% missing, seed %d: %v, %v", spec, percent, seed+1, report.Count, err)
 			}
-			credit, err := creditloop.Find(t.Context(), creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Lanes: in.Lanes, Traffic: creditloop.BetweenHosts})
+			credit, err := creditloop.Find(t.Context(),
+				creditloop.In{Topo: in.Topo, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs,
+					Maps: tables.SLs.Lanes(), Lanes: in.Lanes, Traffic: creditloop.BetweenHosts})
 			if err != nil || credit.Loop != nil || len(credit.Findings) > 0 {
-				t.Fatalf("%s, %d %% missing, seed %d: %v, %v, %v", spec, percent, seed+1, credit.Loop, credit.Findings, err)
+				t.Fatalf("%s, %d %% missing, seed %d: %v, %v, %v", spec, percent, seed+1, credit.Loop, credit.Findings,
+					err)
 			}
-			err = certificate.Check(t.Context(), certificate.In{Topo: in.Topo, LIDs: in.LIDs, Tables: tables, Maps: tables.SLs.Lanes(), Hosts: true, Lanes: in.Lanes, Number: credit.Number})
+			err = certificate.Check(t.Context(), certificate.In{Topo: in.Topo, LIDs: in.LIDs, Tables: tables,
+				Maps: tables.SLs.Lanes(), Hosts: true, Lanes: in.Lanes, Number: credit.Number})
 			if err != nil {
 				t.Errorf("%s, %d %% missing, seed %d: %v", spec, percent, seed+1, err)
 			}
@@ -94,7 +103,8 @@ func TestAutoInChain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fitted, seen := c.For(withRails); fitted.String() != "updn,tree,dfsssp,nue" || seen != "fat tree of 2 levels: 16 leaves, 16 roots; 8 rails of 64 ports in 2 units" {
+	if fitted, seen := c.For(withRails); fitted.String() != "updn,tree,dfsssp,nue" ||
+		seen != "fat tree of 2 levels: 16 leaves, 16 roots; 8 rails of 64 ports in 2 units" {
 		t.Errorf("%v, %q", fitted, seen)
 	}
 	drained, err := New([]string{"updn", Auto, noFallback}, &Settings{Drained: []routing.SwitchPort{{Switch: 5}}})
@@ -106,14 +116,16 @@ func TestAutoInChain(t *testing.T) {
 	}
 }
 
-// TestDefault: the chain for which nobody chose an engine. With groups that have members it stays one; it is not the same as one that somebody chose.
+// TestDefault: the chain for which nobody chose an engine. With groups that have members it stays one; it is not the
+// same as one that somebody chose.
 func TestDefault(t *testing.T) {
 	c := Default(&Settings{})
 	if c.String() != "auto,minhop" || !c[0].Unchosen || c[1].Unchosen || c.Chosen().String() != "minhop" {
 		t.Errorf("%v", c)
 	}
 	grouped := Default(&Settings{Lists: Lists{Compute: listOf(t, "port-regexp: .")}})
-	if with, members := grouped.WithMembers(walked(t, func(*net.Net) {}), nil, nil); !grouped.Grouped() || members == nil || !with[0].Unchosen || with.Chosen().String() != "minhop" {
+	if with, members := grouped.WithMembers(walked(t, func(*net.Net) {}), nil, nil); !grouped.Grouped() ||
+		members == nil || !with[0].Unchosen || with.Chosen().String() != "minhop" {
 		t.Errorf("%v, %+v", with, members)
 	}
 	chosen, err := New([]string{Auto}, &Settings{})

@@ -40,7 +40,8 @@ func exchange(n *net.Net, a, b int32) {
 	p.Peer, q.Peer, endP.Peer, endQ.Peer = q.Peer, p.Peer, endQ.Peer, endP.Peer
 }
 
-// upsideDown has the adapters of a tree hang on its highest switches: as many as these have ports for after each lost every second cable.
+// upsideDown has the adapters of a tree hang on its highest switches: as many as these have ports for after each lost
+// every second cable.
 func upsideDown(t *testing.T) *net.Net {
 	n := routingtest.RailSpec{Units: 2, Hosts: 4, Rails: 4, Spines: 4, Cables: 2}.Fabric()
 	list, hosting := adapters(n)
@@ -58,7 +59,8 @@ func upsideDown(t *testing.T) *net.Net {
 		was := n.Nodes[a].Ports[1].Peer
 		n.Nodes[was.Node].Ports[was.Port].Peer, n.Nodes[a].Ports[1].Peer = net.NoEnd, net.NoEnd
 		if k < len(free) {
-			n.Nodes[a].Ports[1].Peer, n.Nodes[free[k].Node].Ports[free[k].Port].Peer = free[k], net.End{Node: a, Port: 1}
+			n.Nodes[a].Ports[1].Peer, n.Nodes[free[k].Node].Ports[free[k].Port].Peer = free[k],
+				net.End{Node: a, Port: 1}
 		}
 	}
 	if len(free) < 16 {
@@ -67,8 +69,8 @@ func upsideDown(t *testing.T) *net.Net {
 	return n
 }
 
-// TestBadInput: whatever nodes are called and wherever their cables are, auto says in words what it saw, and has routes to everything that has cables, with a proof
-// that the checker accepts.
+// TestBadInput: whatever nodes are called and wherever their cables are, auto says in words what it saw, and has routes
+// to everything that has cables, with a proof that the checker accepts.
 func TestBadInput(t *testing.T) {
 	generate := func(spec string) *net.Net {
 		n, err := net.Generate(spec)
@@ -113,7 +115,9 @@ func TestBadInput(t *testing.T) {
 			routingtest.LoseCables(n, 5, 1)
 			return n
 		}, false},
-		"half a dragonfly":        {func() *net.Net { return generate("dragonfly:a=4,p=2,h=2,missing-switches=18,seed=1") }, false},
+		"half a dragonfly": {func() *net.Net {
+			return generate("dragonfly:a=4,p=2,h=2,missing-switches=18,seed=1")
+		}, false},
 		"a tree upside down":      {func() *net.Net { return upsideDown(t) }, false},
 		"a switch with 254 ports": {func() *net.Net { return generate("fattree:k=254,levels=1") }, false},
 		"254 ports in two levels": {func() *net.Net {
@@ -130,7 +134,8 @@ func TestBadInput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := routing.In{Topo: found, LIDs: topo.SequentialLIDs(found, 0), Lanes: slices.Repeat([]uint8{8}, len(found.Ports))}
+		in := routing.In{Topo: found, LIDs: topo.SequentialLIDs(found, 0),
+			Lanes: slices.Repeat([]uint8{8}, len(found.Ports))}
 		if c.high {
 			in.LIDs = highLIDs(found)
 		}
@@ -152,12 +157,16 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("%s: %v, %v", what, report.Count, err)
 			continue
 		}
-		credit, err := creditloop.Find(t.Context(), creditloop.In{Topo: found, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs, Maps: tables.SLs.Lanes(), Lanes: in.Lanes, Traffic: creditloop.BetweenHosts})
+		credit, err := creditloop.Find(t.Context(),
+			creditloop.In{Topo: found, LIDs: in.LIDs, Forwarding: report.Forwarding(), SLs: tables.SLs,
+				Maps: tables.SLs.Lanes(), Lanes: in.Lanes, Traffic: creditloop.BetweenHosts})
 		if err != nil || credit.Loop != nil {
 			t.Errorf("%s: %v, %v", what, credit.Loop, err)
 			continue
 		}
-		if err := certificate.Check(t.Context(), certificate.In{Topo: found, LIDs: in.LIDs, Tables: tables, Maps: tables.SLs.Lanes(), Hosts: true, Lanes: in.Lanes, Number: credit.Number}); err != nil {
+		if err := certificate.Check(t.Context(),
+			certificate.In{Topo: found, LIDs: in.LIDs, Tables: tables, Maps: tables.SLs.Lanes(), Hosts: true,
+				Lanes: in.Lanes, Number: credit.Number}); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"ibsm/routing/routingtest"
 )
 
-// BenchmarkEngines routes a fat tree of 3,456 hosts, in which some links are missing, with each engine that can, on one core, and says how long a unit of routing.Budget takes.
+// BenchmarkEngines routes a fat tree of 3,456 hosts, in which some links are missing, with each engine that can, on one
+// core, and says how long a unit of routing.Budget takes.
 func BenchmarkEngines(b *testing.B) {
 	in := routingtest.Problem(b, "fattree:k=24,missing-links=1%")
 	in.Workers = 1

@@ -23,8 +23,8 @@ import (
 	"ibsm/routing/torus"
 )
 
-// asked is a context that counts how often it is asked whether it is done, and notes how long the process computes from one
-// question to the next: an engine that works on one goroutine goes on for no longer after it is done.
+// asked is a context that counts how often it is asked whether it is done, and notes how long the process computes from
+// one question to the next: an engine that works on one goroutine goes on for no longer after it is done.
 type asked struct {
 	context.Context
 	times int           // questions
@@ -113,7 +113,8 @@ func large(t *testing.T, name, tree, mesh string) (routing.In, *Settings) {
 		}
 		s.File.LFTs = &file.LFTs{}
 		for sw, n := range in.Topo.Switches {
-			s.File.LFTs.Switches = append(s.File.LFTs.Switches, file.LFT{GUID: in.Topo.Nodes[n].GUID, Port: tables.LFT[sw]})
+			s.File.LFTs.Switches = append(s.File.LFTs.Switches,
+				file.LFT{GUID: in.Topo.Nodes[n].GUID, Port: tables.LFT[sw]})
 		}
 	}
 	return in, s
@@ -135,7 +136,8 @@ func torusOf(t *testing.T, in *routing.In) *torus.Settings {
 		at := [3]int{1, 1, 1}
 		from := guid[fmt.Sprintf("switch-%d-%d-%d", at[0], at[1], at[2])]
 		at[dim]++
-		text += fmt.Sprintf("%cp_link %#x %#x\n", axis, uint64(from), uint64(guid[fmt.Sprintf("switch-%d-%d-%d", at[0], at[1], at[2])]))
+		text += fmt.Sprintf("%cp_link %#x %#x\n", axis, uint64(from),
+			uint64(guid[fmt.Sprintf("switch-%d-%d-%d", at[0], at[1], at[2])]))
 	}
 	s, _, errs := torus.Parse("torus", []byte(text))
 	if len(errs) > 0 {
@@ -172,8 +174,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestCancelledSoon: on a tree of 39,366 hosts, or a torus of 38,416, no engine computes for 50 ms without asking whether it must
-// end. The garbage collector, which works beside it, is off.
+// TestCancelledSoon: on a tree of 39,366 hosts, or a torus of 38,416, no engine computes for 50 ms without asking
+// whether it must end. The garbage collector, which works beside it, is off.
 func TestCancelledSoon(t *testing.T) {
 	if os.Getenv("IBSM_PROOF") == "" {
 		t.Skip("measures; with IBSM_PROOF=1")
@@ -189,7 +191,8 @@ func TestCancelledSoon(t *testing.T) {
 				ctx := &asked{Context: t.Context(), limit: 2 * time.Minute}
 				_, err := e.Route(ctx, in)
 				ctx.Err()
-				t.Logf("computed for %v, at most %v at a time, from %s; %v", ctx.was-ctx.began, ctx.most, ctx.where, err)
+				t.Logf("computed for %v, at most %v at a time, from %s; %v", ctx.was-ctx.began, ctx.most, ctx.where,
+					err)
 				if ctx.most <= 50*time.Millisecond {
 					return
 				}

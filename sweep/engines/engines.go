@@ -76,7 +76,8 @@ type Engine struct {
 	// NoCreditLoop is its promise that routes between hosts have no credit loop. Tables that break
 	// it are not used.
 	NoCreditLoop bool
-	// Steady says that it changes tables that it has computed no more than it must, and returns to them: routing.In.Base.
+	// Steady says that it changes tables that it has computed no more than it must, and returns to them:
+	// routing.In.Base.
 	Steady bool
 	// Layers says that paths get SLs if its tables have a credit loop without.
 	Layers bool
@@ -84,7 +85,8 @@ type Engine struct {
 	// other for ever; "" if there is none, or it is set.
 	Force string
 
-	// Unchosen says that nobody chose it: it routes only a subnet that was not in use before, and one all routes of which are computed afresh by an order.
+	// Unchosen says that nobody chose it: it routes only a subnet that was not in use before, and one all routes of
+	// which are computed afresh by an order.
 	Unchosen bool
 	// Suits says that it stands for auto.
 	Suits bool
@@ -157,7 +159,8 @@ var table = []struct {
 	}},
 	{"updn", func(s *Settings) Engine {
 		updn := updn.New(s.Updn, s.Balancing)
-		return Engine{Route: updn, NoCreditLoop: true, settings: []any{s.Updn, s.Balancing}, named: s.balanced(slices.AppendSeq(slices.Clone(s.Updn.Roots), maps.Keys(s.Updn.IDs))...)}
+		return Engine{Route: updn, NoCreditLoop: true, settings: []any{s.Updn, s.Balancing},
+			named: s.balanced(slices.AppendSeq(slices.Clone(s.Updn.Roots), maps.Keys(s.Updn.IDs))...)}
 	}},
 	{"dnup", func(s *Settings) Engine {
 		return Engine{Route: dnup.New(s.Dnup, s.Balancing), settings: []any{s.Dnup, s.Balancing}, named: s.balanced()}
@@ -166,7 +169,8 @@ var table = []struct {
 		return Engine{Route: dor.New(s.Balancing), settings: s.Balancing, named: s.balanced()}
 	}},
 	{"ftree", func(s *Settings) Engine {
-		return Engine{Route: ftree.New(s.Ftree), NoCreditLoop: s.Ftree.ReverseHops == 0, settings: s.Ftree, named: nodes(s.Ftree.Roots, s.Ftree.Compute, s.Ftree.IO)}
+		return Engine{Route: ftree.New(s.Ftree), NoCreditLoop: s.Ftree.ReverseHops == 0, settings: s.Ftree,
+			named: nodes(s.Ftree.Roots, s.Ftree.Compute, s.Ftree.IO)}
 	}},
 	{"lash", func(s *Settings) Engine {
 		return Engine{Route: lash.New(s.Lash), NoCreditLoop: true, settings: s.Lash}
@@ -175,21 +179,25 @@ var table = []struct {
 		return Engine{Route: sssp.New(s.SSSP), settings: s.SSSP, named: nodes(nil, s.SSSP.Compute, s.SSSP.IO)}
 	}},
 	{"dfsssp", func(s *Settings) Engine {
-		return Engine{Route: sssp.NewDeadlockFree(s.SSSP), NoCreditLoop: true, settings: s.SSSP, named: nodes(nil, s.SSSP.Compute, s.SSSP.IO)}
+		return Engine{Route: sssp.NewDeadlockFree(s.SSSP), NoCreditLoop: true, settings: s.SSSP,
+			named: nodes(nil, s.SSSP.Compute, s.SSSP.IO)}
 	}},
 	{"torus-2QoS", func(s *Settings) Engine {
-		return Engine{Route: torus.New(s.Torus), NoCreditLoop: true, settings: s.Torus, named: Named{Switches: s.Torus.Switches()}}
+		return Engine{Route: torus.New(s.Torus), NoCreditLoop: true, settings: s.Torus,
+			named: Named{Switches: s.Torus.Switches()}}
 	}},
 	{"nue", func(s *Settings) Engine {
 		return Engine{Route: nue.New(s.Nue), NoCreditLoop: true, settings: s.Nue}
 	}},
 	{"tree", func(s *Settings) Engine {
-		return Engine{Route: tree.New(s.Tree), NoCreditLoop: true, Steady: true, settings: s.Tree, named: nodes(nil, s.Tree.Compute, s.Tree.IO)}
+		return Engine{Route: tree.New(s.Tree), NoCreditLoop: true, Steady: true, settings: s.Tree,
+			named: nodes(nil, s.Tree.Compute, s.Tree.IO)}
 	}},
 	{"dragonfly", func(*Settings) Engine { return Engine{Route: routeDragonfly, NoCreditLoop: true} }},
 	{"hyperx", func(*Settings) Engine { return Engine{Route: routeHyperX, NoCreditLoop: true} }},
 	{"file", func(s *Settings) Engine {
-		e := Engine{Route: s.File.route(s.Balancing), Layers: s.File.LFTs != nil, settings: []any{s.File, s.Balancing}, named: s.balanced()}
+		e := Engine{Route: s.File.route(s.Balancing), Layers: s.File.LFTs != nil, settings: []any{s.File, s.Balancing},
+			named: s.balanced()}
 		if e.Layers && !s.File.Forced {
 			e.NoCreditLoop, e.Force = true, "lfts_file_force"
 		}
@@ -277,12 +285,14 @@ func New(list []string, s *Settings) (c Chain, err error) {
 		c = append(c, e)
 	}
 	if c == nil {
-		return nil, fmt.Errorf("routing_engine %s: it has no engine, and no_fallback forbids minhop", strings.Join(list, ","))
+		return nil, fmt.Errorf("routing_engine %s: it has no engine, and no_fallback forbids minhop",
+			strings.Join(list, ","))
 	}
 	return c, nil
 }
 
-// Default is the chain where nobody chose an engine: auto, and min-hop, which also keeps and repairs the routes of a subnet in use.
+// Default is the chain where nobody chose an engine: auto, and min-hop, which also keeps and repairs the routes of a
+// subnet in use.
 func Default(s *Settings) Chain {
 	suits, _ := Find(Auto, s)
 	suits.Unchosen = true
@@ -319,7 +329,8 @@ func (c Chain) Repairs() *Engine {
 // Equal reports whether two chains route every subnet alike.
 func (c Chain) Equal(o Chain) bool {
 	return slices.EqualFunc(c, o, func(a, b Engine) bool {
-		return a.Name == b.Name && a.Unchosen == b.Unchosen && reflect.DeepEqual(a.settings, b.settings) && a.lists().Equal(b.lists())
+		return a.Name == b.Name && a.Unchosen == b.Unchosen && reflect.DeepEqual(a.settings, b.settings) &&
+			a.lists().Equal(b.lists())
 	})
 }
 

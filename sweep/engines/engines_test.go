@@ -44,11 +44,16 @@ func TestEqual(t *testing.T) {
 		t.Error("other memory is another chain")
 	}
 	for name, other := range map[string]Chain{
-		"roots":       with(Settings{Updn: updn.Settings{Roots: []mad.GUID{1}, IDs: map[mad.GUID]uint64{3: 4}}}, list...),
-		"IDs":         with(Settings{Updn: updn.Settings{Roots: []mad.GUID{1, 2}, IDs: map[mad.GUID]uint64{3: 5}}}, list...),
-		"lane":        with(Settings{Updn: updn.Settings{Roots: []mad.GUID{1, 2}, IDs: map[mad.GUID]uint64{3: 4}}, Lash: lash.Settings{StartVL: 1}}, list...),
-		"order":       with(Settings{Updn: updn.Settings{Roots: []mad.GUID{1, 2}, IDs: map[mad.GUID]uint64{3: 4}}}, "lash", "updn"),
-		"no_fallback": with(Settings{Updn: updn.Settings{Roots: []mad.GUID{1, 2}, IDs: map[mad.GUID]uint64{3: 4}}}, "updn", "lash", "no_fallback"),
+		"roots": with(Settings{Updn: updn.Settings{Roots: []mad.GUID{1}, IDs: map[mad.GUID]uint64{3: 4}}},
+			list...),
+		"IDs": with(Settings{Updn: updn.Settings{Roots: []mad.GUID{1, 2}, IDs: map[mad.GUID]uint64{3: 5}}},
+			list...),
+		"lane": with(Settings{Updn: updn.Settings{Roots: []mad.GUID{1, 2}, IDs: map[mad.GUID]uint64{3: 4}},
+			Lash: lash.Settings{StartVL: 1}}, list...),
+		"order": with(Settings{Updn: updn.Settings{Roots: []mad.GUID{1, 2}, IDs: map[mad.GUID]uint64{3: 4}}},
+			"lash", "updn"),
+		"no_fallback": with(Settings{Updn: updn.Settings{Roots: []mad.GUID{1, 2}, IDs: map[mad.GUID]uint64{3: 4}}},
+			"updn", "lash", "no_fallback"),
 	} {
 		if was.Equal(other) {
 			t.Errorf("%s: equal", name)

@@ -13,8 +13,8 @@ import (
 	"ibsm/topo"
 )
 
-// Lists are the files of GUIDs that name port groups; nil for others, whose GUIDs are in the settings of the engines. With
-// groups the settings have the GUIDs that a file lists as such.
+// Lists are the files of GUIDs that name port groups; nil for others, whose GUIDs are in the settings of the engines.
+// With groups the settings have the GUIDs that a file lists as such.
 type Lists struct {
 	Roots   *portgroups.List // root_guid_file
 	Compute *portgroups.List // cn_guid_file
@@ -58,8 +58,8 @@ func (c Chain) Grouped() bool {
 // maxCompared is how many changed descriptions are compared with how many names and patterns at most.
 const maxCompared = 100_000
 
-// Regroups reports whether a port group may have other members because nodes of a subnet have got other descriptions. Where there
-// are very many it does not compare them and reports true.
+// Regroups reports whether a port group may have other members because nodes of a subnet have got other descriptions.
+// Where there are very many it does not compare them and reports true.
 func (c Chain) Regroups(t *topo.Topo, descs map[mad.GUID]smp.NodeDescription) bool {
 	var rules portgroups.Described
 	for i := range c {
@@ -89,8 +89,9 @@ type Members struct {
 	of                        *Settings
 }
 
-// WithMembers is a chain whose port groups are replaced by their members in a subnet, whose partitions may be nil. before are those that it had in
-// the last one, nil for none: where no node has come or gone or has another description, they are the same.
+// WithMembers is a chain whose port groups are replaced by their members in a subnet, whose partitions may be nil.
+// before are those that it had in the last one, nil for none: where no node has come or gone or has another
+// description, they are the same.
 func (c Chain) WithMembers(t *topo.Topo, parts *partitions.Tables, before *Members) (Chain, *Members) {
 	var m *Members
 	c = slices.Clone(c)
@@ -218,8 +219,9 @@ func setOf(guids []mad.GUID) map[mad.GUID]bool {
 	return set
 }
 
-// Changed reports whether a switch or end port that both subnets have is a member now and was not before, or the other way round. What has come or
-// gone does not count: if a file had its GUID in place of the group, nothing else would change either. before may be nil, which is no change.
+// Changed reports whether a switch or end port that both subnets have is a member now and was not before, or the other
+// way round. What has come or gone does not count: if a file had its GUID in place of the group, nothing else would
+// change either. before may be nil, which is no change.
 func (m *Members) Changed(before *Members) bool {
 	if before == nil {
 		return false

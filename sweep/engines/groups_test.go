@@ -67,7 +67,8 @@ func listOf(t *testing.T, lines string, guids ...mad.GUID) *portgroups.List {
 	return l
 }
 
-// TestMembersChanged: what comes and goes is no change, as with the GUIDs in the file; what comes into a group or leaves it while it is there is one.
+// TestMembersChanged: what comes and goes is no change, as with the GUIDs in the file; what comes into a group or
+// leaves it while it is there is one.
 func TestMembersChanged(t *testing.T) {
 	same := func(*net.Net) {}
 	first := walked(t, same)
@@ -124,7 +125,8 @@ func TestMembersChanged(t *testing.T) {
 	}
 }
 
-// TestMembersAgain: the members of groups are found again where anything that they depend on is another thing, and only there.
+// TestMembersAgain: the members of groups are found again where anything that they depend on is another thing, and only
+// there.
 func TestMembersAgain(t *testing.T) {
 	sub := walked(t, func(*net.Net) {})
 	tables := func(file string) *partitions.Tables {
@@ -135,7 +137,8 @@ func TestMembersAgain(t *testing.T) {
 		return partitions.Compile(policy, partitions.Settings{}, sub, nil)
 	}
 	port := sub.Ports[sub.EndPorts[0]].GUID.String()
-	few, many := tables("Default=0x7fff:ALL=full;\nblue=5:"+port+"=full;\n"), tables("Default=0x7fff:ALL=full;\nblue=5:ALL=full;\n")
+	few, many := tables("Default=0x7fff:ALL=full;\nblue=5:"+port+"=full;\n"),
+		tables("Default=0x7fff:ALL=full;\nblue=5:ALL=full;\n")
 	for _, c := range []struct {
 		lines string
 		first *topo.Topo
@@ -145,17 +148,23 @@ func TestMembersAgain(t *testing.T) {
 		{"port-regexp: .", sub, [2]*partitions.Tables{few, few}, false},
 		{"port-regexp: .", sub, [2]*partitions.Tables{few, many}, false},
 		{"port-regexp: .", walked(t, func(n *net.Net) { unplug(n, "host-05 mlx5_0") }), [2]*partitions.Tables{}, true},
-		{"port-regexp: .", walked(t, func(n *net.Net) { rename(n, n.Nodes[0].Desc, "x") }), [2]*partitions.Tables{}, true},
+		{"port-regexp: .", walked(t, func(n *net.Net) {
+			rename(n, n.Nodes[0].Desc, "x")
+		}), [2]*partitions.Tables{}, true},
 		{"partition: blue", sub, [2]*partitions.Tables{few, many}, true},
-		{"subtract-rule: ALL, h\nend-port-group\nport-group\nname: h\npkey: 5", sub, [2]*partitions.Tables{few, many}, true},
+		{"subtract-rule: ALL, h\nend-port-group\nport-group\nname: h\npkey: 5", sub, [2]*partitions.Tables{few, many},
+			true},
 	} {
 		s := &Settings{Lists: Lists{Compute: listOf(t, c.lines)}}
 		chain, _ := New([]string{"sssp"}, s)
 		_, before := chain.WithMembers(c.first, c.parts[0], nil)
 		_, fresh := chain.WithMembers(sub, c.parts[1], nil)
 		_, after := chain.WithMembers(sub, c.parts[1], before)
-		if again := len(after.compute) == 0 || len(before.compute) == 0 || &after.compute[0] != &before.compute[0]; again != c.again || !slices.Equal(after.compute, fresh.compute) || after.topo != sub {
-			t.Errorf("%s: found again %t, %d members, %d by a first search", c.lines, again, len(after.compute), len(fresh.compute))
+		if again := len(after.compute) == 0 || len(before.compute) == 0 ||
+			&after.compute[0] != &before.compute[0]; again != c.again || !slices.Equal(after.compute, fresh.compute) ||
+			after.topo != sub {
+			t.Errorf("%s: found again %t, %d members, %d by a first search", c.lines, again, len(after.compute),
+				len(fresh.compute))
 		}
 		other, _ := New([]string{"sssp"}, &Settings{Lists: Lists{Compute: listOf(t, "port-guid: "+port)}})
 		if _, m := other.WithMembers(sub, nil, before); len(m.compute) != 1 {
@@ -164,7 +173,8 @@ func TestMembersAgain(t *testing.T) {
 	}
 }
 
-// BenchmarkMembersAgain is what port groups cost a sweep that finds the nodes as they were, of 11,664 hosts and 1,620 switches.
+// BenchmarkMembersAgain is what port groups cost a sweep that finds the nodes as they were, of 11,664 hosts and 1,620
+// switches.
 func BenchmarkMembersAgain(b *testing.B) {
 	n, err := net.Generate("fattree:k=36")
 	if err != nil {
@@ -175,7 +185,8 @@ func BenchmarkMembersAgain(b *testing.B) {
 		b.Fatal(err)
 	}
 	groups, _, _ := portgroups.Parse("p", []byte("port-group\nname: roots\nport-regexp: ^spine\nend-port-group\n"))
-	chain, _ := New([]string{"updn"}, &Settings{Lists: Lists{Roots: &portgroups.List{Items: []portgroups.Item{{Group: groups[0]}}}}})
+	chain, _ := New([]string{"updn"},
+		&Settings{Lists: Lists{Roots: &portgroups.List{Items: []portgroups.Item{{Group: groups[0]}}}}})
 	_, before := chain.WithMembers(sub, nil, nil)
 	for b.Loop() {
 		_, before = chain.WithMembers(sub, nil, before)
@@ -195,7 +206,8 @@ func TestAutoMembers(t *testing.T) {
 		}
 	}
 	listed, grouped := &Settings{}, &Settings{Lists: Lists{
-		Roots: listOf(t, "node-type: SWITCH"), Compute: listOf(t, "union-rule: all_cas"), IO: listOf(t, "port-regexp: nothing"), Order: listOf(t, "node-type: CA", ports[2]),
+		Roots: listOf(t, "node-type: SWITCH"), Compute: listOf(t, "union-rule: all_cas"),
+		IO: listOf(t, "port-regexp: nothing"), Order: listOf(t, "node-type: CA", ports[2]),
 	}}
 	listed.SetRoots(switches)
 	listed.SetCompute(ports)
@@ -273,7 +285,8 @@ func TestSettingsEqual(t *testing.T) {
 		t.Error("settings")
 	}
 	chain := func(s *Settings) Chain { c, _ := New([]string{"updn", "auto"}, s); return c }
-	if !chain(a).Equal(chain(with("port-regexp:   x"))) || chain(a).Equal(chain(with("port-regexp: xy"))) || chain(a).Equal(chain(&Settings{})) {
+	if !chain(a).Equal(chain(with("port-regexp:   x"))) || chain(a).Equal(chain(with("port-regexp: xy"))) ||
+		chain(a).Equal(chain(&Settings{})) {
 		t.Error("chains")
 	}
 }

@@ -37,12 +37,15 @@ type Asked struct {
 	Tables *routing.Tables
 }
 
-// Price decides whether the tables of the engine at a place of the chain are used, which auto has chosen, or those of another one that is free of credit loops, because they
-// are far better: an engine that suits the subnet less, or min-hop with SLs as far as there are lanes. It compares the fullest link, unused links and some shifts:
-// first with what hardly any tables can improve on; where they are far worse than that, with those of min-hop, which knows no rule; and only where they
-// are far worse than those, too, others are asked. ask returns proved tables of an engine, or why there are none. Notes say what
-// others are like, and what is given up if the best is far worse still. The error is that of ctx.
-func Price(ctx context.Context, in routing.In, chain Chain, at int, tables *routing.Tables, ask func(*Engine) (*routing.Tables, error)) (best Asked, notes []string, err error) {
+// Price decides whether the tables of the engine at a place of the chain are used, which auto has chosen, or those of
+// another one that is free of credit loops, because they are far better: an engine that suits the subnet less, or
+// min-hop with SLs as far as there are lanes. It compares the fullest link, unused links and some shifts: first with
+// what hardly any tables can improve on; where they are far worse than that, with those of min-hop, which knows no
+// rule; and only where they are far worse than those, too, others are asked. ask returns proved tables of an engine, or
+// why there are none. Notes say what others are like, and what is given up if the best is far worse still. The error is
+// that of ctx.
+func Price(ctx context.Context, in routing.In, chain Chain, at int, tables *routing.Tables,
+	ask func(*Engine) (*routing.Tables, error)) (best Asked, notes []string, err error) {
 	best = Asked{chain[at], tables}
 	if !chain[at].Suits || len(in.Topo.Switches) < 2 {
 		return best, nil, nil
@@ -80,10 +83,13 @@ func Price(ctx context.Context, in routing.In, chain Chain, at int, tables *rout
 		if isFarWorse(figures, its) && price(its) < price(figures) {
 			best, loser, figures, worse = loser, best, its, figures
 		}
-		notes = append(notes, fmt.Sprintf("with %s %s, with %s %s", loser.Engine.Name, text(worse), best.Engine.Name, text(figures)))
+		notes = append(notes, fmt.Sprintf("with %s %s, with %s %s", loser.Engine.Name, text(worse), best.Engine.Name,
+			text(figures)))
 	}
 	if isFarWorse(figures, least) {
-		notes = append(notes, fmt.Sprintf("%s, with minhop, whose routes have a credit loop, %s: more lanes on all links, the missing cables, or another engine (-R) can change that", text(figures), text(least)))
+		notes = append(notes,
+			fmt.Sprintf(
+				"%s, with minhop, whose routes have a credit loop, %s: more lanes on all links, the missing cables, or another engine (-R) can change that", text(figures), text(least)))
 	}
 	return best, notes, nil
 }
@@ -103,7 +109,8 @@ func candidates(chain Chain) (list []Engine) {
 }
 
 func text(f *quality.Sample) string {
-	return fmt.Sprintf("the fullest link has %d routes, %.1f flows of shifts meet, and %d of %d links are unused", f.Fullest, f.Shift, f.Unused, f.Links)
+	return fmt.Sprintf("the fullest link has %d routes, %.1f flows of shifts meet, and %d of %d links are unused",
+		f.Fullest, f.Shift, f.Unused, f.Links)
 }
 
 // route has an engine of auto route a subnet, and proves that its routes have no credit loop.
@@ -116,7 +123,8 @@ func route(ctx context.Context, in routing.In, e *Engine) (*routing.Tables, erro
 		return tables, err
 	}
 	assigned, err := layers.Assign(ctx, layers.In{
-		Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables), Lanes: int(routing.LeastLanes(in.Lanes)), Hosts: true, Workers: in.Workers,
+		Topo: in.Topo, LIDs: in.LIDs, Forwarding: routing.NewForwarding(in.Topo, in.LIDs, tables),
+		Lanes: int(routing.LeastLanes(in.Lanes)), Hosts: true, Workers: in.Workers,
 	})
 	switch {
 	case err != nil:
@@ -129,8 +137,8 @@ func route(ctx context.Context, in routing.In, e *Engine) (*routing.Tables, erro
 	return &with, nil
 }
 
-// auto is the engine that stands for those that suit the subnet: it returns the tables of the first one that routes it, and of which a proof finds that
-// they have no credit loop, unless Price finds far better ones.
+// auto is the engine that stands for those that suit the subnet: it returns the tables of the first one that routes it,
+// and of which a proof finds that they have no credit loop, unless Price finds far better ones.
 func auto(s *Settings) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
 		chain, _ := Chain{Engine{Name: Auto, settings: *s}}.For(in.Topo)
@@ -144,7 +152,9 @@ func auto(s *Settings) routing.Engine {
 				refused = append(refused, Refusal{chain[i].Name, err}.String())
 				continue
 			}
-			best, notes, err := Price(ctx, in, chain, i, tables, func(e *Engine) (*routing.Tables, error) { return route(ctx, in, e) })
+			best, notes, err := Price(ctx, in, chain, i, tables, func(e *Engine) (*routing.Tables, error) {
+				return route(ctx, in, e)
+			})
 			if err != nil {
 				return nil, err
 			}

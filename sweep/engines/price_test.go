@@ -35,7 +35,8 @@ func TestFarWorse(t *testing.T) {
 	}
 }
 
-// TestPriceOfAuto: where only a poor engine is free of credit loops, one line says so, with figures, and what would change it. Nobody is asked twice.
+// TestPriceOfAuto: where only a poor engine is free of credit loops, one line says so, with figures, and what would
+// change it. Nobody is asked twice.
 func TestPriceOfAuto(t *testing.T) {
 	in := routingtest.Problem(t, "torus:dims=8x8x2,hosts=2,missing-links=4%")
 	in.Lanes = slices.Repeat([]uint8{1}, len(in.Topo.Ports))
@@ -46,7 +47,9 @@ func TestPriceOfAuto(t *testing.T) {
 	}
 	given := 0
 	for _, note := range tables.Notes {
-		if strings.Contains(note, "with minhop, whose routes have a credit loop, ") && strings.Contains(note, "more lanes on all links, the missing cables, or another engine (-R) can change that") {
+		if strings.Contains(note, "with minhop, whose routes have a credit loop, ") &&
+			strings.Contains(note,
+				"more lanes on all links, the missing cables, or another engine (-R) can change that") {
 			given++
 		}
 	}
@@ -84,13 +87,15 @@ func atEdges(t *testing.T, spec string) routing.In {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return routing.In{Topo: found, LIDs: topo.SequentialLIDs(found, 0), Lanes: slices.Repeat([]uint8{8}, len(found.Ports))}
+	return routing.In{Topo: found, LIDs: topo.SequentialLIDs(found, 0),
+		Lanes: slices.Repeat([]uint8{8}, len(found.Ports))}
 }
 
-// TestPriceOfBest: where routes of the engine that suits the subnet best are far worse, here because one dimension comes after the other and all lead over the
-// corner, auto takes those of another one, and says so.
+// TestPriceOfBest: where routes of the engine that suits the subnet best are far worse, here because one dimension
+// comes after the other and all lead over the corner, auto takes those of another one, and says so.
 func TestPriceOfBest(t *testing.T) {
-	for spec, names := range map[string][2]string{"mesh:dims=8x8,hosts=4": {"torus-2QoS", "dfsssp"}, "hyperx:dims=8x8,hosts=2": {"hyperx", "minhop"}} {
+	for spec, names := range map[string][2]string{"mesh:dims=8x8,hosts=4": {"torus-2QoS", "dfsssp"},
+		"hyperx:dims=8x8,hosts=2": {"hyperx", "minhop"}} {
 		in := atEdges(t, spec)
 		e, _ := Find(Auto, &Settings{})
 		chain, _ := Chain{e}.For(in.Topo)
@@ -111,21 +116,25 @@ func TestPriceOfBest(t *testing.T) {
 			t.Errorf("%s: %+v with %s, %+v with auto", spec, was, names[0], is)
 		}
 		if !slices.ContainsFunc(tables.Notes, func(note string) bool {
-			return strings.HasPrefix(note, "with "+names[0]+" the fullest link has ") && strings.Contains(note, "with "+names[1]+" the fullest link has ")
+			return strings.HasPrefix(note, "with "+names[0]+" the fullest link has ") &&
+				strings.Contains(note, "with "+names[1]+" the fullest link has ")
 		}) {
 			t.Errorf("%s: %q", spec, tables.Notes)
 		}
 	}
 }
 
-// TestPriceOfSound: sound fabrics keep the engine that suits them best, and no other is asked. For fat trees min-hop is not computed either.
+// TestPriceOfSound: sound fabrics keep the engine that suits them best, and no other is asked. For fat trees min-hop is
+// not computed either.
 func TestPriceOfSound(t *testing.T) {
 	for _, c := range []struct {
 		spec, engine string
 		near         bool // to what hardly any tables can improve on
 	}{
-		{"fattree:k=8", "tree", true}, {"fattree:k=8,levels=2", "tree", true}, {"fattree:k=8,missing-links=5%", "tree", true}, {"pods", "tree", false},
-		{"torus:dims=6x6x4,hosts=2", "torus-2QoS", false}, {"mesh:dims=6x6,hosts=2", "torus-2QoS", false}, {"hypercube:dim=5", "hyperx", true}, {"hyperx:dims=5x5", "hyperx", true},
+		{"fattree:k=8", "tree", true}, {"fattree:k=8,levels=2", "tree", true},
+		{"fattree:k=8,missing-links=5%", "tree", true}, {"pods", "tree", false},
+		{"torus:dims=6x6x4,hosts=2", "torus-2QoS", false}, {"mesh:dims=6x6,hosts=2", "torus-2QoS", false},
+		{"hypercube:dim=5", "hyperx", true}, {"hyperx:dims=5x5", "hyperx", true},
 		{"dragonfly", "dragonfly", false}, {"dragonfly+", "dragonfly", false},
 	} {
 		in := routingtest.Problem(t, c.spec)

@@ -18,7 +18,9 @@ import (
 // the first host is our own. All ports are as after power-up.
 func star(t testing.TB, hosts int) *topo.Topo {
 	t.Helper()
-	n := &net.Net{Nodes: []net.Node{{Type: mad.Switch, GUID: 0x1000, Ports: []net.Port{{GUID: 0x1000, Peer: net.NoEnd}}}}}
+	n := &net.Net{
+		Nodes: []net.Node{{Type: mad.Switch, GUID: 0x1000, Ports: []net.Port{{GUID: 0x1000, Peer: net.NoEnd}}}},
+	}
 	for i := range hosts {
 		guid := mad.GUID(i+1) << 4
 		n.Nodes[0].Ports = append(n.Nodes[0].Ports, net.Port{Peer: net.End{Node: int32(i + 1), Port: 1}})
@@ -119,7 +121,8 @@ func TestAssign(t *testing.T) {
 		{name: "LMC: a range beyond the last LID", lmc: 3, fdbCap: 20, reported: lids{0x11: 16},
 			want:      lids{0x11: 8, 0x21: 0, 0x31: 0, 0x1000: 1},
 			conflicts: []Conflict{{0x11, 16, 0}}, exhausted: []mad.GUID{0x21, 0x31}},
-		{name: "a small table", fdbCap: 4, want: lids{0x11: 1, 0x21: 2, 0x31: 3, 0x1000: 0}, exhausted: []mad.GUID{0x1000}},
+		{name: "a small table", fdbCap: 4, want: lids{0x11: 1, 0x21: 2, 0x31: 3, 0x1000: 0},
+			exhausted: []mad.GUID{0x1000}},
 		{name: "a LID beyond a small table", fdbCap: 8, reported: lids{0x21: 8, 0x31: 7},
 			want:      lids{0x11: 1, 0x21: 2, 0x31: 7, 0x1000: 3},
 			conflicts: []Conflict{{0x21, 8, 0}}},

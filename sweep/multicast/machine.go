@@ -272,7 +272,8 @@ func (m *Machine) begin(now time.Duration) (task *Task, more bool) {
 	}
 	m.retryAt = 0
 	m.task = &Task{
-		topo: m.subnet.Topo, trunk: m.subnet.Trunk, ranks: m.subnet.Ranks, graph: m.graph, state: m.state, old: m.computed,
+		topo: m.subnet.Topo, trunk: m.subnet.Trunk, ranks: m.subnet.Ranks, graph: m.graph, state: m.state,
+		old:  m.computed,
 		mfts: m.mfts, held: m.subnet.snapshot(), numBlocks: m.numBlocks(), left: m.left,
 	}
 	m.phase = computes

@@ -336,7 +336,8 @@ func TestRetries(t *testing.T) {
 					break
 				}
 			}
-			want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, maxBackoff, maxBackoff}
+			want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, maxBackoff,
+				maxBackoff}
 			if !slices.Equal(waits, want[:len(waits)]) || len(waits) == 0 {
 				t.Errorf("it waited %v", waits)
 			}
@@ -467,8 +468,9 @@ func TestInterrupted(t *testing.T) {
 				h.unplug(1)
 				h.subnet(false)
 				end()
-				h.rest("removes 20") // all of the new subnet: the block that was written is that of the leaf, and is another now
-				h.reach()            // a member that is not in the subnet is none
+				// all of the new subnet: the block that was written is that of the leaf, and is another now
+				h.rest("removes 20")
+				h.reach() // a member that is not in the subnet is none
 				if h.last == nil || h.last.Seq != h.reg.Freeze().Seq() || h.last.Missed > 0 {
 					t.Errorf("report %+v", h.last)
 				}

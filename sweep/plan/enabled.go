@@ -71,8 +71,10 @@ func (p *Plan) forced(i topo.PortIdx) enabled {
 	port := &t.Ports[i]
 	info, e := &port.Info, enabledOf(&port.Info)
 	const twoLanes = mad.Width2x
-	if w := v.LinkWidth; w == smp.LinkWidthAll || w&twoLanes == 0 || p.agentInfo(i).CapabilityMask2().Has(smp.IsLinkWidth2xSupported) {
-		e.width = mad.LinkWidth(force(uint8(e.width), uint8(w), uint8(info.LinkWidthSupported()), uint8(smp.LinkWidthAll)))
+	if w := v.LinkWidth; w == smp.LinkWidthAll || w&twoLanes == 0 ||
+		p.agentInfo(i).CapabilityMask2().Has(smp.IsLinkWidth2xSupported) {
+		e.width = mad.LinkWidth(force(uint8(e.width), uint8(w), uint8(info.LinkWidthSupported()),
+			uint8(smp.LinkWidthAll)))
 	}
 	e.speed = force(e.speed, v.LinkSpeed, info.LinkSpeedSupported(), smp.LinkSpeedAll)
 	extended := func(i topo.PortIdx) bool {

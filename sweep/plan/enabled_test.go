@@ -27,20 +27,32 @@ func TestEnabled(t *testing.T) {
 		unforced     int
 	}{
 		{name: "nothing is said", a: up, b: up, isA: e{w4, 1, 1}, isB: up, wantA: e{w4, 1, 1}, wantB: up},
-		{name: "a lower speed", speed: 1, a: up, b: up, isA: up, isB: up, wantA: e{w1 | w4, 1, 7}, wantB: e{w1 | w4, 1, 7}},
-		{name: "all speeds", speed: 15, ext: 31, width: 255, a: up, b: e{w1, 1, 3}, isA: e{w4, 1, 1}, isB: e{w1, 1, 30}, wantA: up, wantB: e{w1, 1, 3}},
-		{name: "no extended speed", ext: 30, a: up, b: up, isA: up, isB: up, wantA: e{w1 | w4, 7, 30}, wantB: e{w1 | w4, 7, 30}},
-		{name: "a lower extended speed", ext: 3, a: up, b: e{w1 | w4, 7, 1}, isA: up, isB: e{w1 | w4, 7, 1}, wantA: e{w1 | w4, 7, 3}, wantB: e{w1 | w4, 7, 1}},
-		{name: "an extended speed that an end has not", ext: 8, a: e{w4, 7, 15}, b: up, isA: e{w4, 7, 15}, isB: up, wantA: e{w4, 7, 8}, wantB: up},
-		{name: "an end without extended speeds", ext: 1, plain: true, a: up, b: e{w4, 7, 0}, isA: up, isB: e{w4, 7, 0}, wantA: up, wantB: e{w4, 7, 0}},
+		{name: "a lower speed", speed: 1, a: up, b: up, isA: up, isB: up, wantA: e{w1 | w4, 1, 7},
+			wantB: e{w1 | w4, 1, 7}},
+		{name: "all speeds", speed: 15, ext: 31, width: 255, a: up, b: e{w1, 1, 3}, isA: e{w4, 1, 1}, isB: e{w1, 1, 30},
+			wantA: up, wantB: e{w1, 1, 3}},
+		{name: "no extended speed", ext: 30, a: up, b: up, isA: up, isB: up, wantA: e{w1 | w4, 7, 30},
+			wantB: e{w1 | w4, 7, 30}},
+		{name: "a lower extended speed", ext: 3, a: up, b: e{w1 | w4, 7, 1}, isA: up, isB: e{w1 | w4, 7, 1},
+			wantA: e{w1 | w4, 7, 3}, wantB: e{w1 | w4, 7, 1}},
+		{name: "an extended speed that an end has not", ext: 8, a: e{w4, 7, 15}, b: up, isA: e{w4, 7, 15}, isB: up,
+			wantA: e{w4, 7, 8}, wantB: up},
+		{name: "an end without extended speeds", ext: 1, plain: true, a: up, b: e{w4, 7, 0}, isA: up, isB: e{w4, 7, 0},
+			wantA: up, wantB: e{w4, 7, 0}},
 		{name: "one lane", width: w1, a: up, b: up, isA: up, isB: up, wantA: e{w1, 7, 7}, wantB: e{w1, 7, 7}},
-		{name: "four lanes that an end has not", width: w4, a: up, b: e{w1, 7, 7}, isA: up, isB: e{w1, 7, 7}, wantA: up, wantB: e{w1, 7, 7}, unforced: 1},
-		{name: "four lanes, of which one is left", width: w4, lanes: w1, a: up, b: up, isA: up, isB: up, wantA: up, wantB: up, unforced: 1},
-		{name: "one lane, which is what is left", width: w1, lanes: w1, a: up, b: up, isA: up, isB: up, wantA: e{w1, 7, 7}, wantB: e{w1, 7, 7}},
+		{name: "four lanes that an end has not", width: w4, a: up, b: e{w1, 7, 7}, isA: up, isB: e{w1, 7, 7}, wantA: up,
+			wantB: e{w1, 7, 7}, unforced: 1},
+		{name: "four lanes, of which one is left", width: w4, lanes: w1, a: up, b: up, isA: up, isB: up, wantA: up,
+			wantB: up, unforced: 1},
+		{name: "one lane, which is what is left", width: w1, lanes: w1, a: up, b: up, isA: up, isB: up,
+			wantA: e{w1, 7, 7}, wantB: e{w1, 7, 7}},
 		{name: "lanes that nobody has", width: w8, a: up, b: up, isA: up, isB: up, wantA: up, wantB: up},
-		{name: "two lanes, without IsLinkWidth2xSupported", width: w2 | w1, a: up, b: up, isA: up, isB: up, wantA: up, wantB: up},
-		{name: "two lanes", width: w2 | w1, twoX: true, a: e{w1 | w2 | w4, 7, 7}, b: e{w1 | w2 | w4, 7, 7}, isA: up, isB: up, wantA: e{w1 | w2, 7, 7}, wantB: e{w1 | w2, 7, 7}},
-		{name: "no speed in common", ext: 30, a: up, b: e{w1 | w4, 0, 7}, isA: up, isB: e{w1 | w4, 0, 7}, wantA: up, wantB: e{w1 | w4, 0, 7}, unforced: 1},
+		{name: "two lanes, without IsLinkWidth2xSupported", width: w2 | w1, a: up, b: up, isA: up, isB: up, wantA: up,
+			wantB: up},
+		{name: "two lanes", width: w2 | w1, twoX: true, a: e{w1 | w2 | w4, 7, 7}, b: e{w1 | w2 | w4, 7, 7}, isA: up,
+			isB: up, wantA: e{w1 | w2, 7, 7}, wantB: e{w1 | w2, 7, 7}},
+		{name: "no speed in common", ext: 30, a: up, b: e{w1 | w4, 0, 7}, isA: up, isB: e{w1 | w4, 0, 7}, wantA: up,
+			wantB: e{w1 | w4, 0, 7}, unforced: 1},
 	} {
 		s := newSubnet(t)
 		s.in.Values.LinkWidth, s.in.Values.LinkSpeed, s.in.Values.LinkSpeedExt = c.width, c.speed, c.ext
@@ -79,9 +91,12 @@ func TestEnabled(t *testing.T) {
 			t.Errorf("%s: links that are spared: %v", c.name, links)
 		}
 		set1, _ := p.Set(Step{Op: SetPort, Port: at})
-		if sent, w := smp.PortInfo(set1.Data), p.Wanted(at); (w.LinkSpeedEnabled() == a.LinkSpeedEnabled()) != (sent.LinkSpeedEnabled() == 0) ||
-			(w.LinkWidthEnabled() == a.LinkWidthEnabled()) != (sent.LinkWidthEnabled() == 0) || (w.LinkSpeedExtEnabled() == a.LinkSpeedExtEnabled()) != (sent.LinkSpeedExtEnabled() == 0) {
-			t.Errorf("%s: %+v is sent to a port that has %+v and wants %+v", c.name, enabledOf(&sent), enabledOf(a), enabledOf(&w))
+		if sent, w := smp.PortInfo(set1.Data),
+			p.Wanted(at); (w.LinkSpeedEnabled() == a.LinkSpeedEnabled()) != (sent.LinkSpeedEnabled() == 0) ||
+			(w.LinkWidthEnabled() == a.LinkWidthEnabled()) != (sent.LinkWidthEnabled() == 0) ||
+			(w.LinkSpeedExtEnabled() == a.LinkSpeedExtEnabled()) != (sent.LinkSpeedExtEnabled() == 0) {
+			t.Errorf("%s: %+v is sent to a port that has %+v and wants %+v", c.name, enabledOf(&sent), enabledOf(a),
+				enabledOf(&w))
 		}
 	}
 }

@@ -30,7 +30,8 @@ func (p *Plan) fdr10() (steps []Step) {
 		}
 		is, w := t.Extended[i], p.extended(i)
 		d, _ := device.ExtendedPortInfo.Differs((*device.Data)(&is), (*device.Data)(&w))
-		if p.in.Unsupported.Wants(&device.ExtendedPortInfo, p.Place(device.ExtendedPortInfo.ID, i), (*device.Data)(&w), &d, true) {
+		if p.in.Unsupported.Wants(&device.ExtendedPortInfo, p.Place(device.ExtendedPortInfo.ID, i), (*device.Data)(&w),
+			&d, true) {
 			steps = append(steps, Step{Op: SetFDR10, Port: i})
 		}
 	}

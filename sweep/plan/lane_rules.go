@@ -28,12 +28,15 @@ type LaneRules struct {
 // of others by what they hold. engine are the SLtoVLMappingTables that the routing engine wants in place
 // of those of uses, nil without any, and links is as Lanes returns it. Nil rules say that all SLs of paths are on
 // the lanes of their numbers, as far as anybody knows: nothing is written, and nothing was read.
-func NewLaneRules(t *topo.Topo, links []uint8, uses *lanes.Uses, engine *routing.Maps, held *device.Ports, optional device.Optional) *LaneRules {
+func NewLaneRules(t *topo.Topo, links []uint8, uses *lanes.Uses, engine *routing.Maps, held *device.Ports,
+	optional device.Optional) *LaneRules {
 	if uses == nil && !held.Holds(smp.AttrSLtoVLMappingTable) {
 		return nil
 	}
-	r := laneRuleBuilder{t: t, links: links, uses: uses, engine: engine, held: held, optional: optional, written: map[laneRow]*routing.SLToVL{}, read: map[*byte][]*routing.SLToVL{}}
-	rules := &LaneRules{Lanes: links, Maps: &routing.Maps{Of: make([][]*routing.SLToVL, len(t.Ports))}, Turns: make([]uint16, len(t.Ports))}
+	r := laneRuleBuilder{t: t, links: links, uses: uses, engine: engine, held: held, optional: optional,
+		written: map[laneRow]*routing.SLToVL{}, read: map[*byte][]*routing.SLToVL{}}
+	rules := &LaneRules{Lanes: links, Maps: &routing.Maps{Of: make([][]*routing.SLToVL, len(t.Ports))},
+		Turns: make([]uint16, len(t.Ports))}
 	for i := range t.Ports {
 		p := topo.PortIdx(i)
 		rules.Turns[i] = everyTurn
@@ -52,7 +55,8 @@ func (r *LaneRules) Same(o *LaneRules) bool {
 	sameList := func(a, b []*routing.SLToVL) bool {
 		return slices.EqualFunc(a, b, func(x, y *routing.SLToVL) bool { return x.Equal(y) })
 	}
-	return slices.Equal(r.Lanes, o.Lanes) && slices.Equal(r.Turns, o.Turns) && slices.EqualFunc(r.Maps.Of, o.Maps.Of, sameList)
+	return slices.Equal(r.Lanes, o.Lanes) && slices.Equal(r.Turns, o.Turns) &&
+		slices.EqualFunc(r.Maps.Of, o.Maps.Of, sameList)
 }
 
 // everyTurn is the Turns of a port that lets no lane wait for ever.
@@ -120,7 +124,8 @@ func (r *laneRuleBuilder) place(attr mad.AttrID, p topo.PortIdx) device.Place {
 // use is the wanted use of a port's lanes; nil where the tables at a place are left as they are.
 func (r *laneRuleBuilder) use(p topo.PortIdx, at device.Place) *lanes.Use {
 	kind, ok := Kind(r.t, p)
-	if !ok || r.uses == nil || r.optional.GivenUp(at) || private(r.t, p) || !r.t.Ports[p].Seen || r.t.Nodes[r.t.Ports[p].Node].Missed > 0 {
+	if !ok || r.uses == nil || r.optional.GivenUp(at) || private(r.t, p) || !r.t.Ports[p].Seen ||
+		r.t.Nodes[r.t.Ports[p].Node].Missed > 0 {
 		return nil
 	}
 	return &r.uses[kind]

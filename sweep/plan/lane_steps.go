@@ -38,14 +38,15 @@ func (p *Plan) Singly(st Step) (left []Step) {
 	return left
 }
 
-// Witness is the step that reads one of the tables that a wildcard stands for: the last one that is known to have been other
-// before, or else the last one.
+// Witness is the step that reads one of the tables that a wildcard stands for: the last one that is known to have been
+// other before, or else the last one.
 func (p *Plan) Witness(st Step) (read Step) {
 	differs := false
 	for single := range p.written(st) {
 		was := p.in.Ports.Blocks(p.Place(smp.AttrSLtoVLMappingTable, single.Port))
 		b := int(single.Block)
-		if now := was.State(b) == device.Known && string(was.Block(b)) != string(p.laneTarget(single).Block(b)); now || !differs {
+		if now := was.State(b) == device.Known && string(was.Block(b)) != string(p.laneTarget(single).Block(b)); now ||
+			!differs {
 			read, differs = single, now
 		}
 	}
@@ -140,7 +141,8 @@ func (p *Plan) describeTurns(st Step) string {
 	if st.Block >= lanes.Blocks/2 {
 		priority = "high"
 	}
-	text := fmt.Sprintf(" VLArbitrationTable, %s priority from entry %d, VL:weight", priority, st.Block%2*smp.VLArbBlockSize)
+	text := fmt.Sprintf(" VLArbitrationTable, %s priority from entry %d, VL:weight", priority,
+		st.Block%2*smp.VLArbBlockSize)
 	port, block := p.lanePort(st.Port), p.laneTarget(st).Block(int(st.Block))
 	for i := range port.Turns(int(st.Block)) {
 		vl, weight := (*smp.VLArbitrationTable)(block).Entry(i)

@@ -9,10 +9,10 @@ import (
 	"ibsm/topo"
 )
 
-// The tables of lanes are written before any link is ARMED and before any path gets another SL,
-// so that no packet meets a port that drops its SL or gives its lane no turn. Where links go ACTIVE before switches in use get their
-// tables (ArmLinks), those of these switches come later, but still before the forwarding tables that lead over these links. A switch that takes
-// wildcards gets one Set for all its ports and one for each port that differs.
+// The tables of lanes are written before any link is ARMED and before any path gets another SL, so that no packet meets
+// a port that drops its SL or gives its lane no turn. Where links go ACTIVE before switches in use get their tables
+// (ArmLinks), those of these switches come later, but still before the forwarding tables that lead over these links. A
+// switch that takes wildcards gets one Set for all its ports and one for each port that differs.
 
 // laneTables are the tables of lanes that the plan writes.
 type laneTables struct {
@@ -145,8 +145,8 @@ func (p *Plan) row(name laneRow, make func() []byte) []byte {
 	return row
 }
 
-// private reports whether a port is of a switch that forwards by private tables: these can have packets change lanes, so
-// that its lanes are their manager's as well.
+// private reports whether a port is of a switch that forwards by private tables: these can have packets change lanes,
+// so that its lanes are their manager's as well.
 func private(t *topo.Topo, i topo.PortIdx) bool {
 	return t.Nodes[t.Ports[i].Node].UsesPrivateLFT()
 }
@@ -164,7 +164,8 @@ func (p *Plan) withhold() {
 			if !ok || !p.in.Topo.Ports[i].Seen || !p.in.Topo.Answers(i) {
 				continue
 			}
-			mapped := !p.maps(i) || p.in.Ports.Blocks(p.Place(smp.AttrSLtoVLMappingTable, i)).Target(p.mapping(i)).Complete()
+			mapped := !p.maps(i) || p.in.Ports.Blocks(p.Place(smp.AttrSLtoVLMappingTable, i)).Target(
+				p.mapping(i)).Complete()
 			if !mapped || !p.turnsTarget(i, u).Complete() {
 				p.lanes.left = append(p.lanes.left, i)
 			}
@@ -172,7 +173,8 @@ func (p *Plan) withhold() {
 	}
 }
 
-// LanesLeft are ports whose lanes are not as wanted and are not written, because their switch forwards by private tables.
+// LanesLeft are ports whose lanes are not as wanted and are not written, because their switch forwards by private
+// tables.
 func (p *Plan) LanesLeft() []topo.PortIdx { return p.lanes.left }
 
 // turns compares the VL arbitration of a port.
@@ -194,7 +196,9 @@ func (p *Plan) turnsTarget(i topo.PortIdx, u *lanes.Use) *device.Blocks {
 	if m := p.in.SLs.Lanes(); m != nil && m.Turns != nil {
 		of = m.Turns[i]
 	}
-	row := p.row(laneRow{attr: smp.AttrVLArbitrationTable, kind: kind, port: port, turns: of}, func() []byte { return u.Row(port, of) })
+	row := p.row(laneRow{attr: smp.AttrVLArbitrationTable, kind: kind, port: port, turns: of}, func() []byte {
+		return u.Row(port, of)
+	})
 	target := p.in.Ports.Blocks(p.Place(smp.AttrVLArbitrationTable, i)).Target(row)
 	for b := range lanes.Blocks {
 		if port.Turns(b) == 0 {

@@ -31,7 +31,8 @@ func (p *Plan) tables() (switches []topo.SwitchIdx) {
 func describeBlock(held *device.Blocks, row []uint8, block int) string {
 	from := block * routing.BlockSize
 	if held.State(block) != device.Known {
-		return fmt.Sprintf(" forwarding table block %d (LIDs %d to %d), whatever it holds", block, from, from+routing.BlockSize-1)
+		return fmt.Sprintf(" forwarding table block %d (LIDs %d to %d), whatever it holds", block, from,
+			from+routing.BlockSize-1)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, " forwarding table block %d:", block)

@@ -13,7 +13,8 @@ import (
 // MKeys are the M_Keys of a subnet's ports: the wanted ones, and others that they may have.
 type MKeys struct {
 	One mad.MKey // of all ports, unless PerPort
-	// Ports are keys of which each port has its own, and may have that of the number before or after. The zero value is none.
+	// Ports are keys of which each port has its own, and may have that of the number before or after. The zero value is
+	// none.
 	Ports    keys.Ports
 	PerPort  bool // each port's wanted M_Key is its own, of Ports
 	NoLookup bool // every request shows One, whatever the port's key is; not with PerPort
@@ -36,8 +37,8 @@ func (k *MKeys) clears(port mad.GUID, held mad.MKey) bool {
 	return !ours
 }
 
-// For is the M_Key of a request to the agent of a port: the one it was read with, else the wanted one, which an agent without
-// M_Key takes as any other.
+// For is the M_Key of a request to the agent of a port: the one it was read with, else the wanted one, which an agent
+// without M_Key takes as any other.
 func (k *MKeys) For(t *topo.Topo, p topo.PortIdx) mad.MKey {
 	if k.NoLookup && !k.PerPort {
 		return k.One
@@ -56,10 +57,11 @@ type Recorded struct {
 	Before mad.MKey // another one that it had before; 0 for none
 }
 
-// Candidate is the nth M_Key, from 0 on, to show to an agent whose M_Key is not proved; ok is false where there are no more. An agent at
-// protection level 2 takes a wrong one for an attack, so there are few: after the recorded one that of the current number, of the number
-// before, of all ports, and, for a manager whose store is old, of the next number. The wanted one goes first where the recorded one is an
-// earlier one of the subnet and old. The one before the recorded one comes last: the reply that has shown the recorded one may have been wrong.
+// Candidate is the nth M_Key, from 0 on, to show to an agent whose M_Key is not proved; ok is false where there are no
+// more. An agent at protection level 2 takes a wrong one for an attack, so there are few: after the recorded one that
+// of the current number, of the number before, of all ports, and, for a manager whose store is old, of the next number.
+// The wanted one goes first where the recorded one is an earlier one of the subnet and old. The one before the recorded
+// one comes last: the reply that has shown the recorded one may have been wrong.
 func (k *MKeys) Candidate(port mad.GUID, was Recorded, n int) (key mad.MKey, ok bool) {
 	if k.NoLookup && !k.PerPort {
 		return k.One, n == 0
@@ -114,9 +116,9 @@ func (k *MKeys) overtaken(port mad.GUID, held mad.MKey) bool {
 	return ours && held != k.Wanted(port) && (!k.PerPort || number < k.Ports.Number())
 }
 
-// A manager whose ports have, or had, M_Keys of their own sets the M_Key of a port, its lease period and its protection in Sets that
-// change nothing else, after all others, and reads them back with the new M_Key before it goes on: rack by rack, a leaf switch and its
-// hosts, then the other switches, and last its own port.
+// A manager whose ports have, or had, M_Keys of their own sets the M_Key of a port, its lease period and its protection
+// in Sets that change nothing else, after all others, and reads them back with the new M_Key before it goes on: rack by
+// rack, a leaf switch and its hosts, then the other switches, and last its own port.
 
 // mkeysLast reports whether M_Keys are set after all else, by Sets of their own.
 func (v *Values) mkeysLast() bool { return v.MKeys.Ports.On() }

@@ -26,21 +26,36 @@ func TestCandidate(t *testing.T) {
 		{"one for all", MKeys{One: one}, port, Recorded{}, []mad.MKey{one}},
 		{"one for all, another recorded", MKeys{One: one}, port, Recorded{Key: 5, Known: true}, []mad.MKey{5, one}},
 		{"one for all, none recorded", MKeys{One: one}, port, Recorded{Key: 0, Known: true}, []mad.MKey{0, one}},
-		{"one for all, none recorded, another before", MKeys{One: one}, port, Recorded{Key: 0, Known: true, Before: 5}, []mad.MKey{0, one, 5}},
-		{"one for all, the same before", MKeys{One: one}, port, Recorded{Key: 5, Known: true, Before: 5}, []mad.MKey{5, one}},
-		{"for each port, somebody else's before", MKeys{One: one, Ports: p, PerPort: true}, port, Recorded{Key: own(3), Known: true, Before: 5}, []mad.MKey{own(3), own(2), one, own(4), 5}},
+		{"one for all, none recorded, another before", MKeys{One: one}, port, Recorded{Key: 0, Known: true, Before: 5},
+			[]mad.MKey{0, one, 5}},
+		{"one for all, the same before", MKeys{One: one}, port, Recorded{Key: 5, Known: true, Before: 5},
+			[]mad.MKey{5, one}},
+		{"for each port, somebody else's before", MKeys{One: one, Ports: p, PerPort: true}, port,
+			Recorded{Key: own(3), Known: true, Before: 5}, []mad.MKey{own(3), own(2), one, own(4), 5}},
 		{"no lookup", MKeys{One: one, NoLookup: true}, port, Recorded{Key: 5, Known: true}, []mad.MKey{one}},
-		{"for each port", MKeys{One: one, Ports: p, PerPort: true}, port, Recorded{}, []mad.MKey{own(3), own(2), one, own(4)}},
-		{"for each port, the former recorded", MKeys{One: one, Ports: p, PerPort: true}, port, Recorded{Key: own(2), Known: true}, []mad.MKey{own(2), own(3), one, own(4)}},
-		{"for each port, none recorded", MKeys{One: one, Ports: p, PerPort: true}, port, Recorded{Key: 0, Known: true}, []mad.MKey{own(3), own(2), one, own(4)}},
-		{"for each port, the first number", MKeys{One: one, Ports: first, PerPort: true}, port, Recorded{Key: 5, Known: true}, []mad.MKey{5, own(1), one, own(2)}},
-		{"for each port, unknown", MKeys{One: one, Ports: p, PerPort: true}, 0, Recorded{}, []mad.MKey{mad.MKey(p.Knock()), one}},
-		{"the way back", MKeys{One: one, Ports: p}, port, Recorded{Key: own(3), Known: true}, []mad.MKey{own(3), one, own(2), own(4)}},
-		{"rotated since", MKeys{One: one, Ports: p, PerPort: true}, port, Recorded{own(2), true, true, 0}, []mad.MKey{own(3), own(2), one, own(4)}},
-		{"given its own since", MKeys{One: one, Ports: p, PerPort: true}, port, Recorded{mad.MKey(secret.MKey()), true, true, 0}, []mad.MKey{own(3), mad.MKey(secret.MKey()), own(2), one, own(4)}},
-		{"the store is older than the port", MKeys{One: one, Ports: p, PerPort: true}, port, Recorded{own(4), true, true, 0}, []mad.MKey{own(4), own(3), own(2), one}},
-		{"somebody else's", MKeys{One: one, Ports: p, PerPort: true}, port, Recorded{5, true, true, 0}, []mad.MKey{5, own(3), own(2), one, own(4)}},
-		{"gone back since", MKeys{One: one, Ports: p}, port, Recorded{own(3), true, true, 0}, []mad.MKey{one, own(3), own(2), own(4)}},
+		{"for each port", MKeys{One: one, Ports: p, PerPort: true}, port, Recorded{},
+			[]mad.MKey{own(3), own(2), one, own(4)}},
+		{"for each port, the former recorded", MKeys{One: one, Ports: p, PerPort: true}, port,
+			Recorded{Key: own(2), Known: true}, []mad.MKey{own(2), own(3), one, own(4)}},
+		{"for each port, none recorded", MKeys{One: one, Ports: p, PerPort: true}, port, Recorded{Key: 0, Known: true},
+			[]mad.MKey{own(3), own(2), one, own(4)}},
+		{"for each port, the first number", MKeys{One: one, Ports: first, PerPort: true}, port,
+			Recorded{Key: 5, Known: true}, []mad.MKey{5, own(1), one, own(2)}},
+		{"for each port, unknown", MKeys{One: one, Ports: p, PerPort: true}, 0, Recorded{},
+			[]mad.MKey{mad.MKey(p.Knock()), one}},
+		{"the way back", MKeys{One: one, Ports: p}, port, Recorded{Key: own(3), Known: true},
+			[]mad.MKey{own(3), one, own(2), own(4)}},
+		{"rotated since", MKeys{One: one, Ports: p, PerPort: true}, port, Recorded{own(2), true, true, 0},
+			[]mad.MKey{own(3), own(2), one, own(4)}},
+		{"given its own since", MKeys{One: one, Ports: p, PerPort: true}, port,
+			Recorded{mad.MKey(secret.MKey()), true, true, 0},
+			[]mad.MKey{own(3), mad.MKey(secret.MKey()), own(2), one, own(4)}},
+		{"the store is older than the port", MKeys{One: one, Ports: p, PerPort: true}, port,
+			Recorded{own(4), true, true, 0}, []mad.MKey{own(4), own(3), own(2), one}},
+		{"somebody else's", MKeys{One: one, Ports: p, PerPort: true}, port, Recorded{5, true, true, 0},
+			[]mad.MKey{5, own(3), own(2), one, own(4)}},
+		{"gone back since", MKeys{One: one, Ports: p}, port, Recorded{own(3), true, true, 0},
+			[]mad.MKey{one, own(3), own(2), own(4)}},
 		{"the way back, unknown", MKeys{One: one, Ports: p}, 0, Recorded{}, []mad.MKey{one, mad.MKey(p.Knock())}},
 	} {
 		var got []mad.MKey
@@ -97,12 +112,14 @@ func TestMKeysWritten(t *testing.T) {
 	}
 }
 
-// TestClears: on the way back to no M_Key, ports lose those of the secret and those that the configuration has set, and keep others.
+// TestClears: on the way back to no M_Key, ports lose those of the secret and those that the configuration has set, and
+// keep others.
 func TestClears(t *testing.T) {
 	secret, _ := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
 	p := secret.Ports(2)
 	k := MKeys{Ports: p.Beside(0, 0x1234)}
-	for key, keeps := range map[mad.MKey]bool{0: false, mad.MKey(p.Of(7)): false, mad.MKey(secret.MKey()): false, 0x1234: false, 0x9999: true} {
+	for key, keeps := range map[mad.MKey]bool{0: false, mad.MKey(p.Of(7)): false, mad.MKey(secret.MKey()): false,
+		0x1234: false, 0x9999: true} {
 		if k.clears(7, key) != keeps {
 			t.Errorf("M_Key %v stays: %v, want %v", key, !keeps, keeps)
 		}

@@ -17,22 +17,27 @@ type Stage uint8
 // Stages in their order. The order keeps data from passing a table that is not programmed,
 // and gives two ports that share a P_Key before and after the plan a common one all the time.
 const (
-	Prepare          Stage = iota // Sets that depend on nothing
-	SwitchInfos                   // LinearFDBTop before the blocks that it covers
-	LaneSwitches                  // tables of lanes before paths get SLs: for all ports of a switch,
-	LaneOutputs                   // for a port that differs,
-	LanePairs                     // and for each way into a port
-	ForwardingTables              // before any link of the switch is ARMED, but for those that its table of before does not lead over:
-	ArmLinks                      // these come up in a subnet in use when the switches over which nothing passes yet have their tables,
-	ActivateLinks                 // and then the others get the tables that lead over these links, whether all of them have come up or not
-	RelaxEnforcement              // before P_Keys are added: data that they allow would be dropped
-	AddSwitchPKeys                // new P_Keys everywhere before any old one is removed
+	Prepare      Stage = iota // Sets that depend on nothing
+	SwitchInfos               // LinearFDBTop before the blocks that it covers
+	LaneSwitches              // tables of lanes before paths get SLs: for all ports of a switch,
+	LaneOutputs               // for a port that differs,
+	LanePairs                 // and for each way into a port
+	// before any link of the switch is ARMED, but for those that its table of before does not lead over:
+	ForwardingTables
+	// these come up in a subnet in use when the switches over which nothing passes yet have their tables,
+	ArmLinks
+	// and then the others get the tables that lead over these links, whether all of them have come up or not
+	ActivateLinks
+	RelaxEnforcement // before P_Keys are added: data that they allow would be dropped
+	AddSwitchPKeys   // new P_Keys everywhere before any old one is removed
 	AddHostPKeys
 	RemoveSwitchPKeys // the first stage that removes P_Keys
 	RemoveHostPKeys
 	MoveSwitchPKeys // blocks that lose a key that another block has gained by now
 	MoveHostPKeys
-	FirstPorts  // our own port, which needs its LID before anything is sent by LID; switches whose M_Key changes, because requests to their other ports need the new one then
+	// our own port, which needs its LID before anything is sent by LID; switches whose M_Key changes, because requests
+	// to their other ports need the new one then
+	FirstPorts
 	Ports       // LIDs and parameters, with ARMED
 	Activations // ACTIVE, when both ends are ARMED
 	MKeyRacks   // M_Keys of which each port has its own, after all else; see mkeysLast
@@ -84,30 +89,39 @@ type operation struct {
 var operations [ops]operation
 
 func init() { // they refer to Plan's methods, which refer to them
-	portInfo := operation{attr: smp.AttrPortInfo, modifier: (*Plan).portMod, data: (*Plan).portData, describe: (*Plan).describePort}
-	pkeys := operation{attr: smp.AttrPKeyTable, modifier: (*Plan).pkeyMod, data: (*Plan).pkeyData, describe: (*Plan).describePKeys}
-	mapping := operation{attr: smp.AttrSLtoVLMappingTable, modifier: (*Plan).laneMod, data: (*Plan).laneData, describe: (*Plan).describeMapping}
+	portInfo := operation{attr: smp.AttrPortInfo, modifier: (*Plan).portMod, data: (*Plan).portData,
+		describe: (*Plan).describePort}
+	pkeys := operation{attr: smp.AttrPKeyTable, modifier: (*Plan).pkeyMod, data: (*Plan).pkeyData,
+		describe: (*Plan).describePKeys}
+	mapping := operation{attr: smp.AttrSLtoVLMappingTable, modifier: (*Plan).laneMod, data: (*Plan).laneData,
+		describe: (*Plan).describeMapping}
 	operations = [ops]operation{
-		ClearChange:  {attr: smp.AttrSwitchInfo, data: (*Plan).clearChange, describe: fixed("clear PortStateChange")},
-		DisableAR:    {attr: smp.AttrARInfo, data: (*Plan).disableAR, describe: fixed("turn adaptive routing off")},
-		SetSwitch:    {attr: smp.AttrSwitchInfo, data: (*Plan).switchData, describe: (*Plan).describeSwitch},
-		SetLFT:       {attr: smp.AttrLinearForwardingTable, modifier: blockMod, data: (*Plan).lftData, describe: (*Plan).describeLFT},
-		AddPKeys:     pkeys,
-		SetPKeys:     pkeys,
-		SetPort:      portInfo,
-		Arm:          portInfo,
-		Activate:     portInfo,
-		TakeDown:     portInfo,
-		ShutOff:      portInfo,
-		TurnOn:       portInfo,
-		SetFDR10:     {attr: smp.AttrExtendedPortInfo, modifier: (*Plan).portNumber, data: (*Plan).fdr10Data, describe: (*Plan).describeFDR10},
+		ClearChange: {attr: smp.AttrSwitchInfo, data: (*Plan).clearChange, describe: fixed("clear PortStateChange")},
+		DisableAR:   {attr: smp.AttrARInfo, data: (*Plan).disableAR, describe: fixed("turn adaptive routing off")},
+		SetSwitch:   {attr: smp.AttrSwitchInfo, data: (*Plan).switchData, describe: (*Plan).describeSwitch},
+		SetLFT: {attr: smp.AttrLinearForwardingTable, modifier: blockMod, data: (*Plan).lftData,
+			describe: (*Plan).describeLFT},
+		AddPKeys: pkeys,
+		SetPKeys: pkeys,
+		SetPort:  portInfo,
+		Arm:      portInfo,
+		Activate: portInfo,
+		TakeDown: portInfo,
+		ShutOff:  portInfo,
+		TurnOn:   portInfo,
+		SetFDR10: {attr: smp.AttrExtendedPortInfo, modifier: (*Plan).portNumber, data: (*Plan).fdr10Data,
+			describe: (*Plan).describeFDR10},
 		SetSLtoVLAll: mapping,
 		SetSLtoVLOut: mapping,
 		SetSLtoVL:    mapping,
-		SetMKey:      {attr: smp.AttrPortInfo, modifier: (*Plan).portMod, data: (*Plan).mkeyData, describe: (*Plan).describeMKey},
-		ReadMKey:     {attr: smp.AttrPortInfo, modifier: (*Plan).portMod, data: (*Plan).mkeyData, describe: fixed("read it back")},
-		ReadHeldMKey: {attr: smp.AttrPortInfo, modifier: (*Plan).portMod, data: (*Plan).mkeyData, describe: fixed("read it back")},
-		SetTurns:     {attr: smp.AttrVLArbitrationTable, modifier: (*Plan).laneMod, data: (*Plan).laneData, describe: (*Plan).describeTurns},
+		SetMKey: {attr: smp.AttrPortInfo, modifier: (*Plan).portMod, data: (*Plan).mkeyData,
+			describe: (*Plan).describeMKey},
+		ReadMKey: {attr: smp.AttrPortInfo, modifier: (*Plan).portMod, data: (*Plan).mkeyData,
+			describe: fixed("read it back")},
+		ReadHeldMKey: {attr: smp.AttrPortInfo, modifier: (*Plan).portMod, data: (*Plan).mkeyData,
+			describe: fixed("read it back")},
+		SetTurns: {attr: smp.AttrVLArbitrationTable, modifier: (*Plan).laneMod, data: (*Plan).laneData,
+			describe: (*Plan).describeTurns},
 	}
 	operations[ReadSLtoVL] = mapping
 	operations[ReadSLtoVL].data = func(*Plan, Step) (data device.Data, ok bool) { return data, true }

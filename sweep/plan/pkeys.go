@@ -23,10 +23,11 @@ type pkeyWaves struct {
 	removeSwitch, removeHost []Step
 	// Blocks that lose a key that another block of the table must gain first.
 	lastSwitch, lastHost []Step
-	adding               []topo.PortIdx        // ports that get keys in the first wave
-	quiet                map[topo.PortIdx]bool // of ports that get steps: they carried no data when the plan was made, and their tables change at once
-	trouble              map[topo.PortIdx]bool
-	hold                 bool
+	adding               []topo.PortIdx // ports that get keys in the first wave
+	// of ports that get steps: they carried no data when the plan was made, and their tables change at once
+	quiet   map[topo.PortIdx]bool
+	trouble map[topo.PortIdx]bool
+	hold    bool
 }
 
 // pkeys compares the partition tables.
@@ -130,7 +131,8 @@ func lossless(held, want *topo.PKeyTable, block int) bool {
 		here := want.Keys()[min(from, len(want.Keys())):min(to, len(want.Keys()))]
 		before := held.Keys()[:min(from, len(held.Keys()))]
 		behind := held.Keys()[min(to, len(held.Keys())):]
-		if !slices.ContainsFunc(here, same) && !slices.ContainsFunc(before, same) && !slices.ContainsFunc(behind, same) {
+		if !slices.ContainsFunc(here, same) && !slices.ContainsFunc(before, same) &&
+			!slices.ContainsFunc(behind, same) {
 			return false
 		}
 	}
@@ -204,10 +206,11 @@ func (p *Plan) Removals() int {
 	return len(w.removeSwitch) + len(w.removeHost) + len(w.lastSwitch) + len(w.lastHost)
 }
 
-// Excluded says why a port must not carry data, "" if it may. A policy that confines nobody excludes no port. Otherwise an
-// adapter or router that may hold a P_Key which the policy does not give it could talk where it must not, unless the
-// switch port in front of it drops such packets. A port that only lacks P_Keys could not, and at port 0 of a switch there is nobody
-// to be kept apart. Where hosts may write their own tables, a switch port in front of one is excluded that does not hold its table.
+// Excluded says why a port must not carry data, "" if it may. A policy that confines nobody excludes no port. Otherwise
+// an adapter or router that may hold a P_Key which the policy does not give it could talk where it must not, unless the
+// switch port in front of it drops such packets. A port that only lacks P_Keys could not, and at port 0 of a switch
+// there is nobody to be kept apart. Where hosts may write their own tables, a switch port in front of one is excluded
+// that does not hold its table.
 func (p *Plan) Excluded(i topo.PortIdx) string {
 	t, parts := p.in.Topo, p.in.Partitions
 	if parts == nil || !parts.Confines || i == t.Self || t.Ports[i].Num == 0 {
@@ -239,7 +242,8 @@ func within(held, want *topo.PKeyTable) bool {
 func (p *Plan) mayEnforce(i topo.PortIdx) bool {
 	t, parts := p.in.Topo, p.in.Partitions
 	port := &t.Ports[i]
-	return t.IsSwitchPort(i) && port.Peer != topo.None && !t.IsSwitchPort(port.Peer) && parts.Settings.Enforce != partitions.EnforceOff &&
+	return t.IsSwitchPort(i) && port.Peer != topo.None && !t.IsSwitchPort(port.Peer) &&
+		parts.Settings.Enforce != partitions.EnforceOff &&
 		parts.Checking[i] != partitions.Unchecked && t.Nodes[port.Node].PKeyTableSize(port.Num) > 0
 }
 
@@ -247,7 +251,8 @@ func (p *Plan) mayEnforce(i topo.PortIdx) bool {
 // that one holds.
 func (p *Plan) guards(i topo.PortIdx) bool {
 	parts := p.in.Partitions
-	if !p.mayEnforce(i) || parts.Checking[i] != partitions.Checked || !parts.Exact[i] || parts.Settings.Enforce != partitions.EnforceBoth {
+	if !p.mayEnforce(i) || parts.Checking[i] != partitions.Checked || !parts.Exact[i] ||
+		parts.Settings.Enforce != partitions.EnforceBoth {
 		return false
 	}
 	return !p.waves.trouble[i] && p.holdsPKeys(i, p.in.Topo.Ports[i].PKeys, parts.Want[i]) && p.keepsChecks(i)
@@ -258,14 +263,16 @@ func (p *Plan) keepsChecks(i topo.PortIdx) bool {
 	is := &p.in.Topo.Ports[i].Info
 	if is.PortState() < smp.PortArmed && !p.minimal[i] {
 		w := p.Wanted(i)
-		refused := smp.PortInfo(p.in.Unsupported.Refuses(&device.PortInfo, p.Place(device.PortInfo.ID, i), (*device.Data)(&w)))
+		refused := smp.PortInfo(p.in.Unsupported.Refuses(&device.PortInfo, p.Place(device.PortInfo.ID, i),
+			(*device.Data)(&w)))
 		if refused.PartitionEnforcementInbound() || refused.PartitionEnforcementOutbound() {
 			return false
 		}
 		is = &w
 	}
 	mode := p.in.Partitions.Settings.Enforce
-	return (is.PartitionEnforcementInbound() || mode == partitions.EnforceOut) && (is.PartitionEnforcementOutbound() || mode == partitions.EnforceIn)
+	return (is.PartitionEnforcementInbound() || mode == partitions.EnforceOut) &&
+		(is.PartitionEnforcementOutbound() || mode == partitions.EnforceIn)
 }
 
 // Unenforced are the ports of switches that may carry data of an end port, and do not enforce the policy although they
@@ -277,7 +284,8 @@ func (p *Plan) Unenforced() (ports []topo.PortIdx) {
 	}
 	for i := range p.in.Topo.Ports {
 		i := topo.PortIdx(i)
-		if p.mayEnforce(i) && p.in.Topo.Answers(i) && p.in.Topo.Ports[i].Info.PortState() >= smp.PortArmed && !p.keepsChecks(i) {
+		if p.mayEnforce(i) && p.in.Topo.Answers(i) && p.in.Topo.Ports[i].Info.PortState() >= smp.PortArmed &&
+			!p.keepsChecks(i) {
 			ports = append(ports, i)
 		}
 	}
@@ -337,7 +345,8 @@ func (p *Plan) describePKeys(st Step) string {
 		case !z.Valid():
 			fmt.Fprintf(&b, " remove %s at index %d;", p.in.Partitions.Policy.Name(a), at)
 		default:
-			fmt.Fprintf(&b, " %s -> %s at index %d;", p.in.Partitions.Policy.Name(a), p.in.Partitions.Policy.Name(z), at)
+			fmt.Fprintf(&b, " %s -> %s at index %d;", p.in.Partitions.Policy.Name(a), p.in.Partitions.Policy.Name(z),
+				at)
 		}
 	}
 	return strings.TrimSuffix(b.String(), ";")

@@ -27,7 +27,8 @@ func withKeys(t *testing.T, policy *partitions.Policy, s partitions.Settings) *s
 func tenants(key mad.PKey, m partitions.Membership) *partitions.Policy {
 	p := partitions.Closed()
 	p.Partitions = append(p.Partitions, partitions.Partition{Name: "tenant", Key: key, Members: []partitions.Member{
-		{Who: partitions.OnePort, Port: hostGUID + 1, Membership: m}, {Who: partitions.AllRouters, Membership: partitions.Full},
+		{Who: partitions.OnePort, Port: hostGUID + 1, Membership: m},
+		{Who: partitions.AllRouters, Membership: partitions.Full},
 	}})
 	return p
 }
@@ -36,12 +37,14 @@ func TestWaves(t *testing.T) {
 	s := withKeys(t, tenants(5, partitions.Full), partitions.Settings{})
 	// All ports hold 0xffff, as from power-up: they become limited members of the default
 	// partition last.
-	s.expect(t, "two get a key", [][]string{AddSwitchPKeys: []string{"add 30:2", "add 30:3"}, AddHostPKeys: []string{"add 40:1", "add 50:1"},
+	s.expect(t, "two get a key", [][]string{AddSwitchPKeys: []string{"add 30:2", "add 30:3"},
+		AddHostPKeys:    []string{"add 40:1", "add 50:1"},
 		RemoveHostPKeys: []string{"keys 20:0", "keys 30:0", "keys 40:1", "keys 50:1"},
 		Ports:           []string{"set 20:1", "set 30:2", "set 30:3"}}...)
 	p := New(s.in)
 	four := p.waves.removeHost
-	if p.waves.removeSwitch, p.waves.lastSwitch, p.waves.lastHost = four[:1], four[:2], four[:3]; len(four) != 4 || p.Removals() != 4+1+2+3 {
+	if p.waves.removeSwitch, p.waves.lastSwitch, p.waves.lastHost = four[:1], four[:2], four[:3]; len(four) != 4 ||
+		p.Removals() != 4+1+2+3 {
 		t.Errorf("%d removals, %d of them from hosts", p.Removals(), len(four))
 	}
 }
@@ -102,7 +105,8 @@ func TestWavesInOrder(t *testing.T) {
 // together is a policy by which all ports are full members of two partitions.
 func together() *partitions.Policy {
 	p := partitions.Default()
-	p.Partitions = append(p.Partitions, partitions.Partition{Key: 5, Members: []partitions.Member{{Who: partitions.All, Membership: partitions.Full}}})
+	p.Partitions = append(p.Partitions,
+		partitions.Partition{Key: 5, Members: []partitions.Member{{Who: partitions.All, Membership: partitions.Full}}})
 	return p
 }
 
@@ -119,22 +123,35 @@ func TestExcluded(t *testing.T) {
 		wantHost       bool       // is excluded
 		wantExternal   bool
 	}{
-		"nobody is confined":                    {policy: partitions.Default(), fails: true},
-		"nobody is confined, tenants":           {policy: partitions.Default(), settings: partitions.Settings{Tenants: true}, fails: true},
-		"all is well":                           {policy: together(), host: full, external: full},
-		"the host lacks a P_Key":                {policy: together(), host: full[:1], external: full[:1], fails: true},
-		"the host has one too many":             {policy: together(), host: stray, external: full[:1], fails: true, wantHost: true},
-		"it has, and the switch port drops it":  {policy: together(), host: stray, external: full, fails: true},
-		"not read":                              {policy: together(), external: full[:1], fails: true, wantHost: true},
-		"not read, and the switch port drops":   {policy: together(), external: full},
-		"not read, one way is checked":          {policy: together(), settings: partitions.Settings{Enforce: partitions.EnforceIn}, external: full, wantHost: true},
-		"not read, nothing is checked":          {policy: together(), settings: partitions.Settings{Enforce: partitions.EnforceOff}, external: full, wantHost: true},
-		"not read, the checks are not kept":     {policy: together(), external: full, keepsNoChecks: true, wantHost: true},
-		"the switch port passes full P_Keys":    {policy: limited, host: full, external: full, fails: true, wantHost: true},
-		"the switch port is not read":           {policy: together(), host: full},
-		"the switch port is not read, tenants":  {policy: together(), settings: partitions.Settings{Tenants: true}, host: full, wantExternal: true},
-		"the switch port is not set, tenants":   {policy: together(), settings: partitions.Settings{Tenants: true}, host: full, external: full[:1], fails: true, wantExternal: true},
-		"not read, the port drops, for tenants": {policy: together(), settings: partitions.Settings{Tenants: true}, external: full},
+		"nobody is confined": {policy: partitions.Default(), fails: true},
+		"nobody is confined, tenants": {policy: partitions.Default(),
+			settings: partitions.Settings{Tenants: true}, fails: true},
+		"all is well":            {policy: together(), host: full, external: full},
+		"the host lacks a P_Key": {policy: together(), host: full[:1], external: full[:1], fails: true},
+		"the host has one too many": {policy: together(), host: stray, external: full[:1], fails: true,
+			wantHost: true},
+		"it has, and the switch port drops it": {policy: together(), host: stray, external: full, fails: true},
+		"not read":                             {policy: together(), external: full[:1], fails: true, wantHost: true},
+		"not read, and the switch port drops":  {policy: together(), external: full},
+		"not read, one way is checked": {
+			policy: together(), settings: partitions.Settings{Enforce: partitions.EnforceIn}, external: full,
+			wantHost: true,
+		},
+		"not read, nothing is checked": {
+			policy: together(), settings: partitions.Settings{Enforce: partitions.EnforceOff}, external: full,
+			wantHost: true,
+		},
+		"not read, the checks are not kept": {policy: together(), external: full, keepsNoChecks: true,
+			wantHost: true},
+		"the switch port passes full P_Keys": {policy: limited, host: full, external: full, fails: true,
+			wantHost: true},
+		"the switch port is not read": {policy: together(), host: full},
+		"the switch port is not read, tenants": {policy: together(), settings: partitions.Settings{Tenants: true},
+			host: full, wantExternal: true},
+		"the switch port is not set, tenants": {policy: together(), settings: partitions.Settings{Tenants: true},
+			host: full, external: full[:1], fails: true, wantExternal: true},
+		"not read, the port drops, for tenants": {policy: together(), settings: partitions.Settings{Tenants: true},
+			external: full},
 	} {
 		s := newSubnet(t)
 		s.up(t)
@@ -150,7 +167,9 @@ func TestExcluded(t *testing.T) {
 		p := New(s.in)
 		s.write(p, func(Step) bool { return c.fails })
 		p.Rewind()
-		if got := [2]bool{p.Excluded(host) != "" && !c.keepsNoChecks, p.Excluded(external) != ""}; got != [2]bool{c.wantHost && !c.keepsNoChecks, c.wantExternal} {
+		if got := [2]bool{p.Excluded(host) != "" && !c.keepsNoChecks, p.Excluded(external) != ""}; got != [2]bool{
+			c.wantHost && !c.keepsNoChecks, c.wantExternal,
+		} {
 			t.Errorf("%s, in INIT: host %q, switch port %q", name, p.Excluded(host), p.Excluded(external))
 		}
 		s.Ports[host].Info.SetPortState(smp.PortArmed)
@@ -158,11 +177,14 @@ func TestExcluded(t *testing.T) {
 			s.Ports[external].Info.SetPartitionEnforcementOutbound(false)
 		}
 		s.Ports[external].Info.SetPortState(smp.PortArmed)
-		if got := [2]bool{p.Excluded(host) != "", p.Excluded(external) != ""}; got != [2]bool{c.wantHost, c.wantExternal} {
+		if got := [2]bool{p.Excluded(host) != "", p.Excluded(external) != ""}; got != [2]bool{
+			c.wantHost, c.wantExternal,
+		} {
 			t.Errorf("%s, in ARMED: host %q, switch port %q", name, p.Excluded(host), p.Excluded(external))
 		}
 		enforced := c.external != nil && !c.keepsNoChecks && (!c.fails || slices.Equal(c.external, full))
-		if got := slices.Contains(p.Unenforced(), external); c.policy.Confines() && c.settings.Enforce != partitions.EnforceOff && got == enforced {
+		if got := slices.Contains(p.Unenforced(), external); c.policy.Confines() &&
+			c.settings.Enforce != partitions.EnforceOff && got == enforced {
 			t.Errorf("%s: without enforcement %v", name, got)
 		}
 	}
@@ -182,7 +204,8 @@ func TestAddingFails(t *testing.T) {
 		t.Errorf("not added: %v", ports)
 	}
 	for num, checks := range map[uint8]bool{2: false, 3: true} {
-		if w := p.Wanted(s.at(sw2GUID, num)); w.PartitionEnforcementInbound() != checks || w.PartitionEnforcementOutbound() != checks {
+		if w := p.Wanted(s.at(sw2GUID, num)); w.PartitionEnforcementInbound() != checks ||
+			w.PartitionEnforcementOutbound() != checks {
 			t.Errorf("port %d checks", num)
 		}
 	}
@@ -203,7 +226,8 @@ func TestAQuietPort(t *testing.T) {
 				continue
 			}
 			set, _ := p.Set(step)
-			if block := smp.PKeyTable(set.Data); Stage(i) != AddHostPKeys || block.PKey(0) != 0x7fff || block.PKey(1) != 0x0005 {
+			if block := smp.PKeyTable(set.Data); Stage(i) != AddHostPKeys || block.PKey(0) != 0x7fff ||
+				block.PKey(1) != 0x0005 {
 				t.Errorf("stage %d writes %v, %v", i, block.PKey(0), block.PKey(1))
 			}
 		}
@@ -232,11 +256,13 @@ func TestCheckingEnds(t *testing.T) {
 // TestInAndOut: each way of checking sets the bits it names.
 func TestInAndOut(t *testing.T) {
 	for enforce, want := range map[partitions.Enforcement][2]bool{
-		partitions.EnforceBoth: {true, true}, partitions.EnforceIn: {true, false}, partitions.EnforceOut: {false, true}, partitions.EnforceOff: {},
+		partitions.EnforceBoth: {true, true}, partitions.EnforceIn: {true, false}, partitions.EnforceOut: {false, true},
+		partitions.EnforceOff: {},
 	} {
 		s := withKeys(t, tenants(5, partitions.Full), partitions.Settings{Enforce: enforce})
 		p := New(s.in)
-		if w := p.Wanted(s.at(sw2GUID, 2)); [2]bool{w.PartitionEnforcementInbound(), w.PartitionEnforcementOutbound()} != want {
+		if w := p.Wanted(s.at(sw2GUID, 2)); [2]bool{w.PartitionEnforcementInbound(),
+			w.PartitionEnforcementOutbound()} != want {
 			t.Errorf("%v: in %v, out %v", enforce, w.PartitionEnforcementInbound(), w.PartitionEnforcementOutbound())
 		}
 		if w := p.Wanted(s.at(sw2GUID, 1)); w.PartitionEnforcementInbound() || w.PartitionEnforcementOutbound() {
@@ -303,12 +329,16 @@ func TestKeysStay(t *testing.T) {
 				}
 			}
 			if rng.IntN(3) > 0 {
-				policy.Partitions = append(policy.Partitions, partitions.Partition{Key: key, Members: []partitions.Member{{
-					Who: partitions.OnePort, Port: hostGUID + 1, Membership: partitions.Membership(1 + rng.IntN(3)), Index0: rng.IntN(8) == 0,
-				}}})
+				policy.Partitions = append(policy.Partitions,
+					partitions.Partition{Key: key, Members: []partitions.Member{{
+						Who: partitions.OnePort, Port: hostGUID + 1, Membership: partitions.Membership(1 + rng.IntN(3)),
+						Index0: rng.IntN(8) == 0,
+					}}})
 			}
 		}
-		policy.Partitions = slices.DeleteFunc(policy.Partitions, func(p partitions.Partition) bool { return p.Key == partitions.DefaultKey && p.Name == "" })
+		policy.Partitions = slices.DeleteFunc(policy.Partitions, func(p partitions.Partition) bool {
+			return p.Key == partitions.DefaultKey && p.Name == ""
+		})
 		s.Ports[host].PKeys = topo.NewPKeyTable(slices.Clone(held))
 		s.in.Partitions = partitions.Compile(policy, partitions.Settings{AllowBoth: true}, s.Topo, nil)
 		want := s.in.Partitions.Want[host]
@@ -322,7 +352,8 @@ func TestKeysStay(t *testing.T) {
 				p.PKeysHeld(st, (*smp.PKeyTable)(&set.Data))
 				for _, k := range held {
 					if k.Valid() && want.Has(k) && !s.Ports[host].PKeys.Has(k) {
-						t.Fatalf("seed %d: after %s block %d: without %v\nheld %v\nwant %v", seed, s.ops([]Step{st})[0], st.Block, k, held, want.Keys())
+						t.Fatalf("seed %d: after %s block %d: without %v\nheld %v\nwant %v", seed, s.ops([]Step{st})[0],
+							st.Block, k, held, want.Keys())
 					}
 				}
 			}
@@ -354,7 +385,8 @@ func TestDescribePKeys(t *testing.T) {
 	}
 }
 
-// TestUnknownPKeys: a block that is not known is written, whatever the Topo says, and the port does not pass for one that holds its table.
+// TestUnknownPKeys: a block that is not known is written, whatever the Topo says, and the port does not pass for one
+// that holds its table.
 func TestUnknownPKeys(t *testing.T) {
 	s := withKeys(t, together(), partitions.Settings{Enforce: partitions.EnforceOff})
 	host := s.FindPort(hostGUID + 1)
@@ -370,8 +402,10 @@ func TestUnknownPKeys(t *testing.T) {
 	s.in.Devices = device.NewRecord()
 	s.in.Devices.Take(at, device.TimedOut)
 	p := New(s.in)
-	if len(p.waves.addHost) != 1 || p.waves.addHost[0].Port != host || p.Removals() > 0 || p.Excluded(host) == "" || !slices.Equal(p.NotAdded(), []topo.PortIdx{host}) {
-		t.Errorf("%v, %d removals, excluded %q, not added %v", p.waves.addHost, p.Removals(), p.Excluded(host), p.NotAdded())
+	if len(p.waves.addHost) != 1 || p.waves.addHost[0].Port != host || p.Removals() > 0 || p.Excluded(host) == "" ||
+		!slices.Equal(p.NotAdded(), []topo.PortIdx{host}) {
+		t.Errorf("%v, %d removals, excluded %q, not added %v", p.waves.addHost, p.Removals(), p.Excluded(host),
+			p.NotAdded())
 	}
 	if text := p.Describe(p.waves.addHost[0]); !strings.Contains(text, "whatever the block holds: add ") {
 		t.Error(text)

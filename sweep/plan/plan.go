@@ -37,7 +37,8 @@ type In struct {
 	Devices *device.Record
 	// Partitions are the partition tables; nil leaves them alone.
 	Partitions *partitions.Tables
-	// Dead are ports to take down, because no node has answered behind them for several sweeps, or their cables are held back.
+	// Dead are ports to take down, because no node has answered behind them for several sweeps, or their cables are
+	// held back.
 	Dead    []topo.PortIdx
 	Disable []topo.PortIdx // ports to disable
 	Enable  []topo.PortIdx // ports that are disabled, to enable
@@ -50,8 +51,8 @@ type In struct {
 	MulticastTop mad.LID
 	// Reregister are ports whose clients have to register again.
 	Reregister map[mad.GUID]bool
-	// Knocked are the ports whose agents should answer a manager that does not know their M_Keys: protection level 1, at which
-	// they still take no Set from it.
+	// Knocked are the ports whose agents should answer a manager that does not know their M_Keys: protection level 1,
+	// at which they still take no Set from it.
 	Knocked map[mad.GUID]time.Duration
 	// Order is in which order switches get tables of lanes and forwarding tables: those of one list all of
 	// them, before those of the next list do. Ports and switches that are in no list count as in the first.
@@ -63,8 +64,9 @@ type In struct {
 type Plan struct {
 	in     In
 	stages [stages]steps
-	// parts divide the steps from LaneSwitches to ForwardingTables. Where links go ACTIVE before switches in use get their tables, the first part
-	// is of the switches over which nothing passes yet; the next ones are the lists of In.Order. Nil where they are all in one.
+	// parts divide the steps from LaneSwitches to ForwardingTables. Where links go ACTIVE before switches in use get
+	// their tables, the first part is of the switches over which nothing passes yet; the next ones are the lists of
+	// In.Order. Nil where they are all in one.
 	parts    [][partStages]steps
 	links    []topo.PortIdx // that go ACTIVE before switches in use get their tables, ascending
 	linkPart int            // the last of parts before they do
@@ -130,7 +132,8 @@ func (p *Plan) SetDevices(r *device.Record) { p.in.Devices = r }
 // partStages is the number of stages that In.Order divides.
 const partStages = ForwardingTables - LaneSwitches + 1
 
-// divide sets the parts of stages by In.Order, and puts switches over which nothing passes yet before all others, if links go ACTIVE then.
+// divide sets the parts of stages by In.Order, and puts switches over which nothing passes yet before all others, if
+// links go ACTIVE then.
 func (p *Plan) divide() {
 	partOf, count := make([]int, len(p.in.Topo.Switches)), max(len(p.in.Order), 1)
 	for part, switches := range p.in.Order {
@@ -303,7 +306,9 @@ func (p *Plan) Rewind() { p.at, p.part, p.next, p.block = 0, 0, 0, 0 }
 
 // Empty reports whether the plan writes nothing.
 func (p *Plan) Empty() bool {
-	return len(p.racks) == 0 && !slices.ContainsFunc(p.stages[:], func(st steps) bool { return len(st.list)+len(st.switches) > 0 })
+	return len(p.racks) == 0 && !slices.ContainsFunc(p.stages[:], func(st steps) bool {
+		return len(st.list)+len(st.switches) > 0
+	})
 }
 
 // Set is the Set of a step.

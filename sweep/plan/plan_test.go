@@ -14,7 +14,8 @@ import (
 
 // ops is what is done where, in order: "Arm 0x30:2".
 func (s *subnet) ops(steps []Step) (out []string) {
-	names := map[Op]string{ClearChange: "clear", DisableAR: "noAR", SetSwitch: "switch", SetLFT: "lft", AddPKeys: "add", SetPKeys: "keys", SetPort: "set",
+	names := map[Op]string{ClearChange: "clear", DisableAR: "noAR", SetSwitch: "switch", SetLFT: "lft", AddPKeys: "add",
+		SetPKeys: "keys", SetPort: "set",
 		Arm: "arm", Activate: "activate", TakeDown: "down", ShutOff: "off", TurnOn: "on"}
 	for _, st := range steps {
 		p := &s.Ports[st.Port]
@@ -62,8 +63,10 @@ func TestColdPlan(t *testing.T) {
 		[]string{"switch 20:0", "switch 30:0"},
 		[]string{"lft 20:0", "lft 30:0"},
 		[]string{"set 10:1"},
-		[]string{"arm 10:1", "set 20:0", "arm 20:1", "arm 20:2", "arm 30:0", "arm 30:1", "arm 30:2", "arm 30:3", "arm 40:1", "arm 50:1"},
-		[]string{"activate 10:1", "activate 20:1", "activate 20:2", "activate 30:0", "activate 30:1", "activate 30:2", "activate 30:3",
+		[]string{"arm 10:1", "set 20:0", "arm 20:1", "arm 20:2", "arm 30:0", "arm 30:1", "arm 30:2", "arm 30:3",
+			"arm 40:1", "arm 50:1"},
+		[]string{"activate 10:1", "activate 20:1", "activate 20:2", "activate 30:0", "activate 30:1", "activate 30:2",
+			"activate 30:3",
 			"activate 40:1", "activate 50:1"})
 	s.carryOut(t, New(s.in))
 	for i := range s.Ports {
@@ -93,9 +96,15 @@ func TestDifferences(t *testing.T) {
 			s.info(sw2GUID, 2).SetPortState(smp.PortInit)
 		}, [][]string{4: {"arm 30:2", "arm 40:1"}, 5: {"activate 30:2", "activate 40:1"}}},
 		{"a LID is another", func(s *subnet) { s.info(hostGUID, 1).SetLID(77) }, [][]string{4: {"set 40:1"}}},
-		{"our own LID is another", func(s *subnet) { s.info(selfGUID, 1).SetLID(77) }, [][]string{3: {"set 10:1"}, 4: nil}},
-		{"a port is ARMED", func(s *subnet) { s.info(sw2GUID, 3).SetPortState(smp.PortArmed) }, [][]string{5: {"activate 30:3"}}},
-		{"top is another", func(s *subnet) { s.Nodes[s.Switches[1]].SwitchInfo.SetLinearFDBTop(9) }, [][]string{1: {"switch 30:0"}, 2: nil}},
+		{"our own LID is another", func(s *subnet) {
+			s.info(selfGUID, 1).SetLID(77)
+		}, [][]string{3: {"set 10:1"}, 4: nil}},
+		{"a port is ARMED", func(s *subnet) {
+			s.info(sw2GUID, 3).SetPortState(smp.PortArmed)
+		}, [][]string{5: {"activate 30:3"}}},
+		{"top is another", func(s *subnet) {
+			s.Nodes[s.Switches[1]].SwitchInfo.SetLinearFDBTop(9)
+		}, [][]string{1: {"switch 30:0"}, 2: nil}},
 		{"a port changed its state", func(s *subnet) { s.Nodes[s.Switches[0]].SwitchInfo.SetPortStateChange(true) },
 			[][]string{0: {"clear 20:0"}}},
 		{"no routes", func(s *subnet) {
@@ -125,7 +134,9 @@ func TestDifferences(t *testing.T) {
 			s.info(sw2GUID, 2).SetPortState(smp.PortDown)
 			s.in.Enable = []topo.PortIdx{s.at(sw2GUID, 2)}
 		}, [][]string{4: {"on 30:2"}}},
-		{"a port babbles", func(s *subnet) { s.in.Disable = []topo.PortIdx{s.at(sw2GUID, 2)} }, [][]string{4: {"off 30:2"}}},
+		{"a port babbles", func(s *subnet) {
+			s.in.Disable = []topo.PortIdx{s.at(sw2GUID, 2)}
+		}, [][]string{4: {"off 30:2"}}},
 		{"the peer is down", func(s *subnet) {
 			s.info(hostGUID, 1).SetPortState(smp.PortDown)
 			s.info(sw2GUID, 2).SetPortState(smp.PortInit)
@@ -136,7 +147,9 @@ func TestDifferences(t *testing.T) {
 			s.info(hostGUID, 1).SetPortState(smp.PortInit)
 			s.info(sw2GUID, 2).SetPortState(smp.PortInit)
 		}, nil},
-		{"another manager's clients", func(s *subnet) { s.info(hostGUID, 1).SetMasterSMLID(9) }, [][]string{4: {"set 40:1"}}},
+		{"another manager's clients", func(s *subnet) {
+			s.info(hostGUID, 1).SetMasterSMLID(9)
+		}, [][]string{4: {"set 40:1"}}},
 		{"all clients should register", func(s *subnet) { s.in.Values.ReregisterAll = true },
 			[][]string{3: {"set 10:1"}, 4: {"set 20:0", "set 30:0", "set 40:1", "set 50:1"}}},
 		{"none is", func(s *subnet) { s.in.Values.ReregisterAll, s.in.Values.NoReregister = true, true }, nil},
@@ -157,8 +170,8 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestNewLinks: in a subnet in use, a switch that has lost its tables gets them, then its links to others go ACTIVE, and then the others get
-// theirs. Its other links, and those to hosts, go ACTIVE last.
+// TestNewLinks: in a subnet in use, a switch that has lost its tables gets them, then its links to others go ACTIVE,
+// and then the others get theirs. Its other links, and those to hosts, go ACTIVE last.
 func TestNewLinks(t *testing.T) {
 	for _, order := range [][][]topo.SwitchIdx{nil, {{0}}, {{0}, {1}}} {
 		s := newSubnet(t)
@@ -168,17 +181,20 @@ func TestNewLinks(t *testing.T) {
 			*s.info(sw2GUID, num) = *fresh.info(sw2GUID, num)
 		}
 		s.info(sw1GUID, 2).SetPortState(smp.PortInit)
-		lost, leads := s.in.Tables.LFT[0], slices.Clone(s.in.Tables.LFT[0]) // while the other was away, nothing went there
+		// while the other was away, nothing went there
+		lost, leads := s.in.Tables.LFT[0], slices.Clone(s.in.Tables.LFT[0])
 		leads[5] = 2
 		s.in.Tables.LFT[0] = leads
 		s.in.Known = []*device.Blocks{device.Read(lost, nil), nil}
 		s.in.Order = order
-		want := [][]string{2: {"lft 30:0"}, 3: {"arm 20:2", "arm 30:1"}, 4: {"activate 20:2", "activate 30:1"}, 5: {"lft 20:0"}}
+		want := [][]string{2: {"lft 30:0"}, 3: {"arm 20:2", "arm 30:1"}, 4: {"activate 20:2", "activate 30:1"},
+			5: {"lft 20:0"}}
 		if len(order) > 1 {
 			want = append(want, nil) // the second list is written before
 		}
 		s.expect(t, fmt.Sprint("a switch has rebooted, order ", order), append(want, nil,
-			[]string{"arm 30:0", "arm 30:2", "arm 30:3"}, []string{"activate 30:0", "activate 30:2", "activate 30:3"})...)
+			[]string{"arm 30:0", "arm 30:2", "arm 30:3"},
+			[]string{"activate 30:0", "activate 30:2", "activate 30:3"})...)
 		s.carryOut(t, New(s.in))
 		if p := New(s.in); !p.Empty() {
 			t.Errorf("order %v: after it there is still %q to do", order, s.all(p))
@@ -188,7 +204,8 @@ func TestNewLinks(t *testing.T) {
 		}
 		s.info(sw1GUID, 2).SetPortState(smp.PortInit)
 		unread := device.Read(slices.Clone(lost), []int{0})
-		for name, held := range map[string]*device.Blocks{"leads there": device.Read(leads, nil), "is not known": unread} {
+		for name, held := range map[string]*device.Blocks{"leads there": device.Read(leads, nil),
+			"is not known": unread} {
 			if s.in.Known = []*device.Blocks{held, nil}; len(New(s.in).newLinks()) > 0 {
 				t.Errorf("order %v: a link goes ACTIVE although a table that %s", order, name)
 			}
@@ -208,7 +225,8 @@ func TestFieldNotKept(t *testing.T) {
 		node  mad.GUID
 		num   uint8
 		state smp.PortState
-	}{{"port 0", sw1GUID, 0, smp.PortNoChange}, {"port 0 in ACTIVE", sw1GUID, 0, smp.PortActive}, {"a port in ACTIVE", hostGUID, 1, smp.PortActive}} {
+	}{{"port 0", sw1GUID, 0, smp.PortNoChange}, {"port 0 in ACTIVE", sw1GUID, 0, smp.PortActive},
+		{"a port in ACTIVE", hostGUID, 1, smp.PortActive}} {
 		s := newSubnet(t)
 		s.up(t)
 		port := s.at(c.node, c.num)
@@ -236,7 +254,8 @@ func TestRequests(t *testing.T) {
 	p := New(s.in)
 	host := s.at(hostGUID, 1)
 	armed, _ := p.Set(Step{Op: Arm, Port: host})
-	if data := (*smp.PortInfo)(&armed.Data); data.PortState() != smp.PortArmed || data.LID() != 4 || !data.ClientReregister() {
+	if data := (*smp.PortInfo)(&armed.Data); data.PortState() != smp.PortArmed || data.LID() != 4 ||
+		!data.ClientReregister() {
 		t.Errorf("arming sends %v, LID %v, reregister %v", data.PortState(), data.LID(), data.ClientReregister())
 	}
 	if _, ok := p.Set(Step{Op: Activate, Port: host}); ok {
@@ -252,11 +271,13 @@ func TestRequests(t *testing.T) {
 		t.Errorf("activating: %v, %v, reregister %v", ok, data.PortState(), data.ClientReregister())
 	}
 	off, _ := p.Set(Step{Op: ShutOff, Port: host})
-	if data := (*smp.PortInfo)(&off.Data); data.PortState() != smp.PortDown || data.PortPhysicalState() != smp.PhysDisabled {
+	if data := (*smp.PortInfo)(&off.Data); data.PortState() != smp.PortDown ||
+		data.PortPhysicalState() != smp.PhysDisabled {
 		t.Errorf("shutting off: %v %v", data.PortState(), data.PortPhysicalState())
 	}
 	on, _ := p.Set(Step{Op: TurnOn, Port: host})
-	if data := (*smp.PortInfo)(&on.Data); data.PortState() != smp.PortNoChange || data.PortPhysicalState() != smp.PhysPolling {
+	if data := (*smp.PortInfo)(&on.Data); data.PortState() != smp.PortNoChange ||
+		data.PortPhysicalState() != smp.PhysPolling {
 		t.Errorf("turning on: %v %v", data.PortState(), data.PortPhysicalState())
 	}
 	s.Nodes[s.FindNode(hostGUID)].SetsExtended = false
@@ -268,9 +289,11 @@ func TestRequests(t *testing.T) {
 	s.Nodes[s.Switches[0]].SwitchInfo.SetPortStateChange(true)
 	clear, _ := p.Set(Step{Op: ClearChange, Port: sw})
 	set, _ := p.Set(Step{Op: SetSwitch, Port: sw})
-	if c, s := (*smp.SwitchInfo)(&clear.Data), (*smp.SwitchInfo)(&set.Data); !c.PortStateChange() || s.PortStateChange() ||
+	if c, s := (*smp.SwitchInfo)(&clear.Data), (*smp.SwitchInfo)(&set.Data); !c.PortStateChange() ||
+		s.PortStateChange() ||
 		s.LinearFDBTop() != 5 || s.LifeTimeValue() != 16 {
-		t.Errorf("SwitchInfo: clearing %v, setting %v, top %d, life time %d", c.PortStateChange(), s.PortStateChange(), s.LinearFDBTop(), s.LifeTimeValue())
+		t.Errorf("SwitchInfo: clearing %v, setting %v, top %d, life time %d", c.PortStateChange(), s.PortStateChange(),
+			s.LinearFDBTop(), s.LifeTimeValue())
 	}
 	lft, _ := p.Set(Step{Op: SetLFT, Port: sw})
 	if string(lft.Data[:]) != string(s.in.Tables.LFT[0]) || lft.Attr != smp.AttrLinearForwardingTable || lft.Mod != 0 {
@@ -327,7 +350,8 @@ func TestDescribe(t *testing.T) {
 		"LinearFDBTop 0 -> 5, LifeTimeValue 18 -> 16",
 		"forwarding table block 0 (LIDs 0 to 63), whatever it holds",
 		"LID 1 3 -> 1", "LID 2 3 -> none",
-		"port 1: LID 0 -> 4", "M_Key", "ClientReregister PortState -> Armed", "PortState -> Active", "take the link down",
+		"port 1: LID 0 -> 4", "M_Key", "ClientReregister PortState -> Armed", "PortState -> Active",
+		"take the link down",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
@@ -339,10 +363,22 @@ func TestDescribe(t *testing.T) {
 func TestChanges(t *testing.T) {
 	for want, set := range map[string]func(p *smp.PortInfo){
 		"LID 0 -> 7": func(p *smp.PortInfo) { p.SetLID(7) }, "LMC 0 -> 2": func(p *smp.PortInfo) { p.SetLMC(2) },
-		"MasterSMLID 0 -> 5": func(p *smp.PortInfo) { p.SetMasterSMLID(5) }, "MasterSMSL 0 -> 3": func(p *smp.PortInfo) { p.SetMasterSMSL(3) },
-		"SubnetTimeOut 0 -> 18": func(p *smp.PortInfo) { p.SetSubnetTimeOut(18) }, "M_KeyLeasePeriod 0 -> 60": func(p *smp.PortInfo) { p.SetMKeyLeasePeriod(60) },
-		"M_KeyProtectBits 0 -> 2": func(p *smp.PortInfo) { p.SetMKeyProtectBits(2) }, "OperationalVLs 0 -> 3": func(p *smp.PortInfo) { p.SetOperationalVLs(3) },
-		"VLHighLimit 0 -> 4": func(p *smp.PortInfo) { p.SetVLHighLimit(4) }, "LinkWidthEnabled 0 -> 3": func(p *smp.PortInfo) { p.SetLinkWidthEnabled(3) },
+		"MasterSMLID 0 -> 5": func(p *smp.PortInfo) {
+			p.SetMasterSMLID(5)
+		}, "MasterSMSL 0 -> 3": func(p *smp.PortInfo) { p.SetMasterSMSL(3) },
+		"SubnetTimeOut 0 -> 18": func(p *smp.PortInfo) {
+			p.SetSubnetTimeOut(18)
+		}, "M_KeyLeasePeriod 0 -> 60": func(p *smp.PortInfo) {
+			p.SetMKeyLeasePeriod(60)
+		},
+		"M_KeyProtectBits 0 -> 2": func(p *smp.PortInfo) {
+			p.SetMKeyProtectBits(2)
+		}, "OperationalVLs 0 -> 3": func(p *smp.PortInfo) { p.SetOperationalVLs(3) },
+		"VLHighLimit 0 -> 4": func(p *smp.PortInfo) {
+			p.SetVLHighLimit(4)
+		}, "LinkWidthEnabled 0 -> 3": func(p *smp.PortInfo) {
+			p.SetLinkWidthEnabled(3)
+		},
 		"LinkSpeedEnabled 0 -> 7": func(p *smp.PortInfo) { p.SetLinkSpeedEnabled(7) },
 	} {
 		var is, wanted smp.PortInfo

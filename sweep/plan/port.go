@@ -82,8 +82,8 @@ func (p *Plan) smSL(i topo.PortIdx) uint8 {
 	return p.in.SLs.For(p.in.LIDs.Base[i], p.in.LIDs.Base[p.in.Topo.Self], p.in.Values.SMSL)
 }
 
-// setVLs sets OperationalVLs of a port. A port that carries traffic keeps its VLs: a change would need a reset of the link. A
-// switch that forwards by private tables keeps them, too.
+// setVLs sets OperationalVLs of a port. A port that carries traffic keeps its VLs: a change would need a reset of the
+// link. A switch that forwards by private tables keeps them, too.
 func (p *Plan) setVLs(i topo.PortIdx, vls uint8, w *smp.PortInfo) {
 	if p.in.Topo.Ports[i].Info.PortState() <= smp.PortInit && !private(p.in.Topo, i) {
 		w.SetOperationalVLs(vls)

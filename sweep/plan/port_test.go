@@ -47,7 +47,10 @@ func TestWanted(t *testing.T) {
 		{"adapter", hostGUID, 1, []func(*smp.PortInfo){end(4), link}},
 		{"router", routerGUID, 1, []func(*smp.PortInfo){end(5), link, func(w *smp.PortInfo) { w.SetHOQLife(12) }}},
 		{"base port 0", sw1GUID, 0, []func(*smp.PortInfo){end(2)}},
-		{"enhanced port 0", sw2GUID, 0, []func(*smp.PortInfo){end(3), func(w *smp.PortInfo) { w.SetNeighborMTU(mad.MTU4096); w.SetOperationalVLs(3) }}},
+		{"enhanced port 0", sw2GUID, 0, []func(*smp.PortInfo){end(3), func(w *smp.PortInfo) {
+			w.SetNeighborMTU(mad.MTU4096)
+			w.SetOperationalVLs(3)
+		}}},
 		{"between switches", sw1GUID, 2, []func(*smp.PortInfo){link, life(14, 5)}},
 		{"towards an adapter", sw2GUID, 2, []func(*smp.PortInfo){link, life(12, 6)}},
 		{"towards a router", sw2GUID, 3, []func(*smp.PortInfo){link, life(12, 6)}},
@@ -132,7 +135,8 @@ func TestVLsByKindOfLink(t *testing.T) {
 			node mad.GUID
 			port uint8
 			want uint8
-		}{{selfGUID, 1, c.host}, {sw1GUID, 1, c.host}, {sw1GUID, 2, c.between}, {sw2GUID, 1, c.between}, {sw2GUID, 3, c.router}, {routerGUID, 1, c.router}, {sw2GUID, 0, c.port0}} {
+		}{{selfGUID, 1, c.host}, {sw1GUID, 1, c.host}, {sw1GUID, 2, c.between}, {sw2GUID, 1, c.between},
+			{sw2GUID, 3, c.router}, {routerGUID, 1, c.router}, {sw2GUID, 0, c.port0}} {
 			w := p.Wanted(s.at(at.node, at.port))
 			if got := w.OperationalVLs(); got != at.want {
 				t.Errorf("%+v: port %v/%d has %d, want %d", c.kinds, at.node, at.port, got, at.want)
@@ -141,8 +145,8 @@ func TestVLsByKindOfLink(t *testing.T) {
 	}
 }
 
-// TestLanesOfSwitchLinks: qos_sw2sw_ applies at ports that lead to a switch, and no port has rows of its own where it says
-// the same as qos_swe_.
+// TestLanesOfSwitchLinks: qos_sw2sw_ applies at ports that lead to a switch, and no port has rows of its own where it
+// says the same as qos_swe_.
 func TestLanesOfSwitchLinks(t *testing.T) {
 	s := newSubnet(t)
 	for i := range s.Ports {
@@ -190,11 +194,14 @@ func TestWantedKeepsMKey(t *testing.T) {
 	p := New(s.in)
 	w := p.Wanted(s.at(hostGUID, 1))
 	if w.MKey() != 0xf0 || w.MKeyLeasePeriod() != 7 || w.MKeyProtectBits() != 2 {
-		t.Errorf("a foreign M_Key becomes %#x, lease %d, protection %d", uint64(w.MKey()), w.MKeyLeasePeriod(), w.MKeyProtectBits())
+		t.Errorf("a foreign M_Key becomes %#x, lease %d, protection %d", uint64(w.MKey()), w.MKeyLeasePeriod(),
+			w.MKeyProtectBits())
 	}
 	v.KeepMKeyLease, v.KeepMKeyProtect = false, false // the operator chose them
-	if w := New(s.in).Wanted(s.at(hostGUID, 1)); w.MKey() != 0xf0 || w.MKeyLeasePeriod() != v.MKeyLease || w.MKeyProtectBits() != v.MKeyProtect {
-		t.Errorf("with lease and protection chosen: M_Key %#x, lease %d, protection %d", uint64(w.MKey()), w.MKeyLeasePeriod(), w.MKeyProtectBits())
+	if w := New(s.in).Wanted(s.at(hostGUID, 1)); w.MKey() != 0xf0 || w.MKeyLeasePeriod() != v.MKeyLease ||
+		w.MKeyProtectBits() != v.MKeyProtect {
+		t.Errorf("with lease and protection chosen: M_Key %#x, lease %d, protection %d", uint64(w.MKey()),
+			w.MKeyLeasePeriod(), w.MKeyProtectBits())
 	}
 	for _, c := range []struct {
 		node mad.GUID

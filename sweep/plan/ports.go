@@ -44,7 +44,8 @@ func (p *Plan) changesMKey(i topo.PortIdx) bool {
 	t := p.in.Topo
 	port := &t.Ports[i]
 	held := port.Info.MKey()
-	return port.Num == 0 && t.Nodes[port.Node].Type == mad.Switch && held != 0 && !p.in.Values.mkeysLast() && held != p.in.Values.MKeys.Wanted(port.GUID) && !p.in.Values.KeepMKey
+	return port.Num == 0 && t.Nodes[port.Node].Type == mad.Switch && held != 0 && !p.in.Values.mkeysLast() &&
+		held != p.in.Values.MKeys.Wanted(port.GUID) && !p.in.Values.KeepMKey
 }
 
 // portStep appends the step of a port for all but ACTIVE. Without arm it sets only LID and
@@ -70,7 +71,8 @@ func (p *Plan) portStep(steps []Step, i topo.PortIdx, arm bool) []Step {
 	return steps
 }
 
-// changes reports whether the parameters of a port have to be sent: some differ, or its clients are asked to register again.
+// changes reports whether the parameters of a port have to be sent: some differ, or its clients are asked to register
+// again.
 func (p *Plan) changes(i topo.PortIdx) bool {
 	port := &p.in.Topo.Ports[i]
 	w := p.Wanted(i)
@@ -79,7 +81,8 @@ func (p *Plan) changes(i topo.PortIdx) bool {
 		(*smp.PortInfo)(&d).SetNeighborMTU(0) // no reason to write to a subnet in use, and ibsim does not keep it
 	}
 	up := port.Num == 0 || port.Info.PortState() >= smp.PortArmed // clients register when their port comes up
-	return p.in.Unsupported.Wants(&device.PortInfo, p.Place(device.PortInfo.ID, i), (*device.Data)(&w), &d, up) || up && p.Reregisters(i)
+	return p.in.Unsupported.Wants(&device.PortInfo, p.Place(device.PortInfo.ID, i), (*device.Data)(&w), &d, up) ||
+		up && p.Reregisters(i)
 }
 
 // arms reports whether the plan takes a port from INIT to ARMED: there are routes, and the
@@ -102,8 +105,9 @@ func (p *Plan) joined(i topo.PortIdx) bool {
 		!p.withoutLID(i) && !p.withoutLID(port.Peer)
 }
 
-// newLinks are the ports that go ACTIVE, of links between switches, where some switch is in use. Routes must not lead over such a link sooner.
-// Links that may carry packets at once, by a table of before, are not among them: they go ACTIVE after all tables.
+// newLinks are the ports that go ACTIVE, of links between switches, where some switch is in use. Routes must not lead
+// over such a link sooner. Links that may carry packets at once, by a table of before, are not among them: they go
+// ACTIVE after all tables.
 func (p *Plan) newLinks() (ports []topo.PortIdx) {
 	t := p.in.Topo
 	for s := range t.Switches {
@@ -113,15 +117,17 @@ func (p *Plan) newLinks() (ports []topo.PortIdx) {
 		return nil
 	}
 	for i := range t.Ports {
-		if i := topo.PortIdx(i); t.BetweenSwitches(i) && p.activates(i) && p.staysEmpty(i) && p.staysEmpty(t.Ports[i].Peer) {
+		if i := topo.PortIdx(i); t.BetweenSwitches(i) && p.activates(i) && p.staysEmpty(i) &&
+			p.staysEmpty(t.Ports[i].Peer) {
 			ports = append(ports, i)
 		}
 	}
 	return ports
 }
 
-// staysEmpty reports whether no packets leave a port of a switch before the switch gets its new table: it is not in use, or it is known that its table leads
-// nowhere by that port. One that the plan takes down or disables does not come up before.
+// staysEmpty reports whether no packets leave a port of a switch before the switch gets its new table: it is not in
+// use, or it is known that its table leads nowhere by that port. One that the plan takes down or disables does not come
+// up before.
 func (p *Plan) staysEmpty(i topo.PortIdx) bool {
 	port := &p.in.Topo.Ports[i]
 	if slices.Contains(p.in.Dead, i) || slices.Contains(p.in.Disable, i) {
@@ -178,8 +184,10 @@ func (p *Plan) Reregisters(i topo.PortIdx) bool {
 	if v.NoReregister || p.in.LIDs.Base[i] == 0 || !info.CapabilityMask().Has(smp.IsClientReregistrationSupported) {
 		return false
 	}
-	ours := info.MasterSMLID() == p.in.LIDs.Base[p.in.Topo.Self] || v.Inherited != 0 && info.MasterSMLID() == v.Inherited
-	return v.ReregisterAll || info.PortState() == smp.PortInit && !p.in.Topo.IsBasePort0(i) || !ours || info.GidPrefix() != v.Prefix || p.in.Reregister[p.in.Topo.Ports[i].GUID]
+	ours := info.MasterSMLID() == p.in.LIDs.Base[p.in.Topo.Self] || v.Inherited != 0 &&
+		info.MasterSMLID() == v.Inherited
+	return v.ReregisterAll || info.PortState() == smp.PortInit && !p.in.Topo.IsBasePort0(i) || !ours ||
+		info.GidPrefix() != v.Prefix || p.in.Reregister[p.in.Topo.Ports[i].GUID]
 }
 
 // activations lists the ports that are ARMED or will be after the previous stage.
@@ -196,7 +204,8 @@ func (p *Plan) activations() (steps []Step) {
 func (p *Plan) activates(i topo.PortIdx) bool {
 	port := &p.in.Topo.Ports[i]
 	state := port.Info.PortState()
-	return p.in.Tables != nil && port.Seen && p.in.Topo.Answers(i) && p.joined(i) && (state == smp.PortInit || state == smp.PortArmed)
+	return p.in.Tables != nil && port.Seen && p.in.Topo.Answers(i) && p.joined(i) &&
+		(state == smp.PortInit || state == smp.PortArmed)
 }
 
 // portData is the PortInfo of a step.
@@ -210,13 +219,15 @@ func (p *Plan) portData(st Step) (device.Data, bool) {
 	switch st.Op {
 	case SetPort:
 		data.SetClientReregister(p.Reregisters(st.Port))
-		return data, !p.waves.trouble[st.Port] || p.minimal[st.Port] || p.changes(st.Port) // else its enforcement stays off
+		// else its enforcement stays off
+		return data, !p.waves.trouble[st.Port] || p.minimal[st.Port] || p.changes(st.Port)
 	case Arm:
 		data.SetClientReregister(p.Reregisters(st.Port))
 		data.SetPortState(smp.PortArmed)
 	case Activate:
 		peer := port.Peer
-		ready := port.Info.PortState() == smp.PortArmed && (peer == topo.None || p.in.Topo.Ports[peer].Info.PortState() >= smp.PortArmed)
+		ready := port.Info.PortState() == smp.PortArmed &&
+			(peer == topo.None || p.in.Topo.Ports[peer].Info.PortState() >= smp.PortArmed)
 		data.SetPortState(smp.PortActive)
 		return data, ready
 	case TakeDown:

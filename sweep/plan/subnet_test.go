@@ -80,10 +80,12 @@ func newSubnet(t *testing.T) *subnet {
 		tables.LFT = append(tables.LFT, row)
 	}
 	return &subnet{top, In{
-		Topo: top, LIDs: lids, Tables: tables, Known: make([]*device.Blocks, len(top.Switches)), Unsupported: device.Unsupported{},
+		Topo: top, LIDs: lids, Tables: tables, Known: make([]*device.Blocks, len(top.Switches)),
+		Unsupported: device.Unsupported{},
 		Values: Values{
 			Prefix: mad.DefaultPrefix, SubnetTimeOut: 17, LifeTimeValue: 16, MaxOpVLs: 3, HOQLife: 14, LeafHOQLife: 12,
-			VLStallCount: 5, LeafVLStall: 6, PhyErrors: 9, Overruns: 10, MKeys: MKeys{One: 0x5ec2e7}, MKeyLease: 60, MKeyProtect: 1, SMSL: 2,
+			VLStallCount: 5, LeafVLStall: 6, PhyErrors: 9, Overruns: 10, MKeys: MKeys{One: 0x5ec2e7}, MKeyLease: 60,
+			MKeyProtect: 1, SMSL: 2,
 		},
 	}}
 }

@@ -25,7 +25,9 @@ var optionalFields = []switchField{
 		func(s *smp.SwitchInfo, v uint16) { s.SetMulticastFDBTop(mad.LID(v)) }},
 	{"DefaultMulticastPrimaryPort", func(s *smp.SwitchInfo) uint16 { return uint16(s.DefaultMulticastPrimaryPort()) },
 		func(s *smp.SwitchInfo, v uint16) { s.SetDefaultMulticastPrimaryPort(uint8(v)) }},
-	{"DefaultMulticastNotPrimaryPort", func(s *smp.SwitchInfo) uint16 { return uint16(s.DefaultMulticastNotPrimaryPort()) },
+	{"DefaultMulticastNotPrimaryPort", func(s *smp.SwitchInfo) uint16 {
+		return uint16(s.DefaultMulticastNotPrimaryPort())
+	},
 		func(s *smp.SwitchInfo, v uint16) { s.SetDefaultMulticastNotPrimaryPort(uint8(v)) }},
 }
 
@@ -59,7 +61,8 @@ func (p *Plan) WantedSwitch(n topo.NodeIdx) smp.SwitchInfo {
 func (p *Plan) SwitchSent(n topo.NodeIdx) smp.SwitchInfo {
 	node := &p.in.Topo.Nodes[n]
 	w := p.WantedSwitch(n)
-	refused := smp.SwitchInfo(p.in.Unsupported.Refuses(&device.SwitchInfo, p.Place(device.SwitchInfo.ID, node.First), (*device.Data)(&w)))
+	refused := smp.SwitchInfo(p.in.Unsupported.Refuses(&device.SwitchInfo, p.Place(device.SwitchInfo.ID, node.First),
+		(*device.Data)(&w)))
 	for _, f := range optionalFields {
 		if f.get(&refused) != 0 {
 			f.set(&w, f.get(&node.SwitchInfo))

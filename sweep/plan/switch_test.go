@@ -36,7 +36,8 @@ func TestWantedSwitchMulticast(t *testing.T) {
 		}
 		s.in.MulticastTop = c.top
 		w := New(s.in).SwitchSent(s.FindNode(sw1GUID))
-		if w.MulticastFDBTop() != c.want || w.DefaultMulticastPrimaryPort() != c.primary2 || w.DefaultMulticastNotPrimaryPort() != c.primary2 {
+		if w.MulticastFDBTop() != c.want || w.DefaultMulticastPrimaryPort() != c.primary2 ||
+			w.DefaultMulticastNotPrimaryPort() != c.primary2 {
 			t.Errorf("%s: MulticastFDBTop %v, default ports %d and %d; want %v and %d", c.name, w.MulticastFDBTop(),
 				w.DefaultMulticastPrimaryPort(), w.DefaultMulticastNotPrimaryPort(), c.want, c.primary2)
 		}
@@ -60,7 +61,8 @@ func TestIgnoredFields(t *testing.T) {
 		if !takesLife {
 			held.SetLifeTimeValue(1)
 		}
-		bits, _ := s.in.Unsupported.Learn(&device.SwitchInfo, p.Place(smp.AttrSwitchInfo, s.Nodes[n].First), (*device.Data)(&wanted), (*device.Data)(&held))
+		bits, _ := s.in.Unsupported.Learn(&device.SwitchInfo, p.Place(smp.AttrSwitchInfo, s.Nodes[n].First),
+			(*device.Data)(&wanted), (*device.Data)(&held))
 		ignored = SwitchFields((*smp.SwitchInfo)(&bits))
 		*is = held
 		return sent

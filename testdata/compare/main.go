@@ -21,7 +21,8 @@ func main() {
 	base := flag.String("base", "", "the commit that the tree is compared with")
 	run := flag.String("run", "", "which tests, a regular expression; without it, those that end within -limit")
 	seeds := flag.Int("seeds", 1, "how many seeds of tests that take one")
-	limit := flag.Duration("limit", 3*time.Second, "without -run, for how long a run is followed; later lines are not compared")
+	limit := flag.Duration("limit", 3*time.Second,
+		"without -run, for how long a run is followed; later lines are not compared")
 	flag.Parse()
 	if *base == "" || flag.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "compare: the commit is missing: make compare BASE=REV")
@@ -84,7 +85,8 @@ func compare(rev, run string, seeds int, limit time.Duration) (differs bool, err
 	}
 	fmt.Printf("%d runs compared, %d differ\n", c.runs, c.differ)
 	if c.cut > 0 {
-		fmt.Printf("%d runs were compared for %v only: -limit, or RUN with the test's name, compares more\n", c.cut, limit)
+		fmt.Printf("%d runs were compared for %v only: -limit, or RUN with the test's name, compares more\n", c.cut,
+			limit)
 	}
 	return c.differ > 0, nil
 }

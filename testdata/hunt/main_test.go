@@ -62,7 +62,8 @@ func helper() { if true { seedsOf() } }
 		functions[fn.Name.Name] = fn
 	}
 	seeded, sized := reaches(functions, "seedsOf"), reaches(functions, `"IBSM_PROOF"`)
-	for name, want := range map[string][2]bool{"TestA": {true, false}, "TestB": {}, "TestC": {false, true}, "TestD": {}} {
+	for name, want := range map[string][2]bool{"TestA": {true, false}, "TestB": {}, "TestC": {false, true},
+		"TestD": {}} {
 		if got := [2]bool{seeded[name], sized[name]}; got != want {
 			t.Errorf("%s: seeded, sized %v, want %v", name, got, want)
 		}

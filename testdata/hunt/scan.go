@@ -13,7 +13,8 @@ import (
 )
 
 // core is what mutants change: packages whose faults take a subnet down.
-var core = []string{"mad", "sweep", "sa", "partitions", "routing", "registry", "topo", "manager", "conf", "store", "view"}
+var core = []string{"mad", "sweep", "sa", "partitions", "routing", "registry", "topo", "manager", "conf", "store",
+	"view"}
 
 // scan finds the work below a folder: seeded tests call seedsOf, tests that have a full size read IBSM_PROOF, both in
 // their own body or in a function of their package that they call.

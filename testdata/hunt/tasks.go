@@ -155,8 +155,8 @@ var errNoTime = errors.New("no time left")
 // mutantsEach is the number of mutants in one task.
 const mutantsEach = 10
 
-// do does a task, for a slot where it can take any time, otherwise within the time left. It returns the output of a task
-// that has found something.
+// do does a task, for a slot where it can take any time, otherwise within the time left. It returns the output of a
+// task that has found something.
 func (t *task) do(ctx context.Context, was *run, slot, left time.Duration) (output string, err error) {
 	within, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
@@ -173,7 +173,8 @@ func (t *task) do(ctx context.Context, was *run, slot, left time.Duration) (outp
 			err = errors.New("a mutant that no test finds")
 		}
 	case full:
-		output, err = command(within, []string{"IBSM_PROOF=1"}, "go", "test", "-count=1", "-timeout", "0", "-run", exact, t.pkg)
+		output, err = command(within, []string{"IBSM_PROOF=1"}, "go", "test", "-count=1", "-timeout", "0", "-run",
+			exact, t.pkg)
 	}
 	return output, err
 }

@@ -27,7 +27,9 @@ func (r *run) compiling(pkgs []listed, possible []*mutant) (mutants []*mutant, e
 		files[p.ImportPath] = p.Export
 	}
 	c := checker{fset: token.NewFileSet(), parsed: map[string]*ast.File{}, pkgs: map[string]listed{}}
-	c.from = importer.ForCompiler(c.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
+	c.from = importer.ForCompiler(c.fset, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(files[path])
+	})
 	for _, p := range pkgs {
 		c.pkgs[p.ImportPath] = p
 	}
@@ -150,7 +152,8 @@ func together(dir string, mutants []*mutant) (map[string]string, error) {
 		if err := write(path, s.text()); err != nil {
 			return nil, err
 		}
-		if err := write(filepath.Join(filepath.Dir(path), "mutant_on.go"), fmt.Sprintf(helper, file.Name.Name, top+1)); err != nil {
+		if err := write(filepath.Join(filepath.Dir(path), "mutant_on.go"),
+			fmt.Sprintf(helper, file.Name.Name, top+1)); err != nil {
 			return nil, err
 		}
 	}
@@ -202,7 +205,8 @@ func (s *switched) function(f *ast.FuncDecl, list []*mutant) {
 		name := fmt.Sprintf("mutant%d_%s", m.id, f.Name.Name)
 		fmt.Fprintf(&cases, "case %d: %s; ", m.id, strings.Replace(call, "\x00", name, 1))
 		at, nameEnd := s.offset(f.Pos()), s.offset(f.Name.End())
-		fmt.Fprintf(&s.copies, "\n%s%s%s%s%s\n", s.src[at:s.offset(f.Name.Pos())], name, s.src[nameEnd:m.start], m.after, s.src[m.end:end+1])
+		fmt.Fprintf(&s.copies, "\n%s%s%s%s%s\n", s.src[at:s.offset(f.Name.Pos())], name, s.src[nameEnd:m.start],
+			m.after, s.src[m.end:end+1])
 		reached := s.statement(f.Body, m)
 		s.edits = append(s.edits, edit{reached, reached, fmt.Sprintf("if mutantOn < 0 { mutantReached(%d) }; ", m.id)})
 	}

@@ -37,12 +37,14 @@ func main() {
 	r := run{out: os.Stdout}
 	flag.IntVar(&r.count, "n", 100, "`number` of mutants")
 	flag.Uint64Var(&r.seed, "seed", uint64(time.Now().Unix()), "`seed` of the draw")
-	flag.StringVar(&r.tests, "tests", "./...", "packages whose tests run when those of the changed package pass, as `patterns`")
+	flag.StringVar(&r.tests, "tests", "./...",
+		"packages whose tests run when those of the changed package pass, as `patterns`")
 	flag.StringVar(&r.skip, "skip", "ibsm/cmd/", "packages whose tests do not run, as `prefixes` of import paths")
 	flag.StringVar(&r.only, "run", "", "run only the tests whose names match this `expression`")
 	flag.StringVar(&r.at, "at", "", "all mutants of these `places` (file:line[:column],...) instead of a draw")
 	flag.StringVar(&r.last, "last", "", "try the mutants of these packages last, as `prefixes` of import paths")
-	flag.StringVar(&r.results, "results", "", "`file` of outcomes; those that it has are not tried again, and new ones are added")
+	flag.StringVar(&r.results, "results", "",
+		"`file` of outcomes; those that it has are not tried again, and new ones are added")
 	flag.BoolVar(&r.list, "list", false, "list the mutants and run nothing")
 	flag.Parse()
 	r.patterns = flag.Args()
@@ -111,7 +113,9 @@ func (r *run) do(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.prepare(ctx, slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return known[m.String()] != "" })); err != nil {
+	if err := r.prepare(ctx, slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool {
+		return known[m.String()] != ""
+	})); err != nil {
 		return err
 	}
 	for i, m := range mutants {
@@ -193,7 +197,8 @@ func (r *run) summary(mutants []*mutant, known map[string]outcome) {
 	for _, pkg := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(r.out, "%-28s %4d killed %4d survived\n", pkg, counts[pkg][0], counts[pkg][1])
 	}
-	fmt.Fprintf(r.out, "seed %d: %d of %d killed, %.1f %%\n", r.seed, total[0], len(mutants), 100*float64(total[0])/float64(max(len(mutants), 1)))
+	fmt.Fprintf(r.out, "seed %d: %d of %d killed, %.1f %%\n", r.seed, total[0], len(mutants),
+		100*float64(total[0])/float64(max(len(mutants), 1)))
 	for _, m := range mutants {
 		if known[m.String()].survived() {
 			fmt.Fprintf(r.out, "%v: %s\n", m, known[m.String()])
@@ -209,7 +214,9 @@ type listed struct {
 }
 
 func goList(args ...string) (all []listed, err error) {
-	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Dir,ForTest,Export,GoFiles,TestGoFiles,XTestGoFiles,Deps"}, args...)...)
+	cmd := exec.Command("go",
+		append([]string{"list", "-json=ImportPath,Dir,ForTest,Export,GoFiles,TestGoFiles,XTestGoFiles,Deps"},
+			args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -260,6 +267,7 @@ func (r *run) asked(m *mutant) bool {
 		file, place, _ := strings.Cut(at, ":")
 		line, column, _ := strings.Cut(place, ":")
 		path, err := filepath.Abs(file)
-		return err == nil && path == m.file && (line == "" || line == strconv.Itoa(m.line)) && (column == "" || column == strconv.Itoa(m.column))
+		return err == nil && path == m.file && (line == "" || line == strconv.Itoa(m.line)) &&
+			(column == "" || column == strconv.Itoa(m.column))
 	})
 }

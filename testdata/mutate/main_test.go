@@ -101,7 +101,8 @@ func TestShapes(t *testing.T) {
 // sources are as they were. Results that a file holds are taken from there.
 func TestMutants(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module sample\n\ngo 1.26.0\n", "sample.go": source, "sample_test.go": tests} {
+	for name, text := range map[string]string{"go.mod": "module sample\n\ngo 1.26.0\n", "sample.go": source,
+		"sample_test.go": tests} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +165,8 @@ func TestDraw(t *testing.T) {
 		return all
 	}
 	one, again, other := draw(1), draw(1), draw(2)
-	if len(one) < 100 || len(one) != len(other) || strings.Join(one, "\n") != strings.Join(again, "\n") || strings.Join(one[:9], "\n") == strings.Join(other[:9], "\n") {
+	if len(one) < 100 || len(one) != len(other) || strings.Join(one, "\n") != strings.Join(again, "\n") ||
+		strings.Join(one[:9], "\n") == strings.Join(other[:9], "\n") {
 		t.Errorf("%d, %d and %d mutants", len(one), len(again), len(other))
 	}
 	found, err := mutantsOf("sample", "sample.go", []byte(source))

@@ -106,7 +106,8 @@ func (r *run) overlay(name string, replaced map[string]string) (string, error) {
 }
 
 func build(ctx context.Context, overlay, pkg, binary string) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay="+overlay, "-o", binary, pkg).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay="+overlay, "-o", binary,
+		pkg).CombinedOutput()
 	return string(out), err
 }
 
@@ -183,19 +184,22 @@ const memory = 8 << 20
 // command runs a binary of tests with one mutant. A mutant that loops for ever is found by
 // processor time, since a machine with much to do stretches the wall time. Programs that
 // the tests build have the mutants in them as well.
-func (p *program) command(ctx context.Context, binary, overlay, mutant string, cpu, wall time.Duration, args ...string) *exec.Cmd {
+func (p *program) command(ctx context.Context, binary, overlay, mutant string, cpu, wall time.Duration,
+	args ...string) *exec.Cmd {
 	script := fmt.Sprintf(`ulimit -v %d && ulimit -t %d && exec "$@"`, memory, 20+10*int(cpu.Seconds()))
 	if cpu == 0 {
 		script = `exec "$@"`
 	}
 	timeout := time.Minute + 20*wall
-	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh", binary, "-test.failfast", "-test.timeout=" + timeout.String()}, args...)...)
+	cmd := exec.CommandContext(ctx, "sh",
+		append([]string{"-c", script, "sh", binary, "-test.failfast", "-test.timeout=" + timeout.String()}, args...)...)
 	cmd.Dir = p.dir
 	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay, "MUTANT="+mutant)
 	return cmd
 }
 
-func (p *program) run(ctx context.Context, binary, overlay, mutant string, cpu, wall time.Duration, args ...string) (string, error) {
+func (p *program) run(ctx context.Context, binary, overlay, mutant string, cpu, wall time.Duration,
+	args ...string) (string, error) {
 	out, err := p.command(ctx, binary, overlay, mutant, cpu, wall, args...).CombinedOutput()
 	return string(out), err
 }

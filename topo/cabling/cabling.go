@@ -1,5 +1,5 @@
-// Package cabling reads plans of the cables of a subnet, and compares them with the cables that there are: what is missing, added,
-// exchanged, shifted, slower or narrower, and which device is in the place of another one. It is pure.
+// Package cabling reads plans of the cables of a subnet, and compares them with the cables that there are: what is
+// missing, added, exchanged, shifted, slower or narrower, and which device is in the place of another one. It is pure.
 package cabling
 
 import (
@@ -40,8 +40,9 @@ type AdapterPort struct {
 // nvidia is the vendor ID of NVIDIA's, once Mellanox's, switches.
 const nvidia = 0x2c9
 
-// WithoutConnector reports whether a port of a switch is the one, without a connector, that NVIDIA's switches have for their aggregation node
-// (SHARP): the last one of 37 (Switch-IB 2), of 41 and split 81 (Quantum), of 65 and split 129 (Quantum-2).
+// WithoutConnector reports whether a port of a switch is the one, without a connector, that NVIDIA's switches have for
+// their aggregation node (SHARP): the last one of 37 (Switch-IB 2), of 41 and split 81 (Quantum), of 65 and split 129
+// (Quantum-2).
 func WithoutConnector(vendor uint32, ports, num uint8) bool {
 	return vendor == nvidia && num == ports && slices.Contains([]uint8{37, 41, 65, 81, 129}, ports)
 }

@@ -16,19 +16,19 @@ type Comparison struct {
 	Known            int // of them, those that are there, by GUID or, where the plan has only that, by name
 	Findings         []Finding
 	More             int // findings left out
-	// Unplanned are the cables, as indexes, that are there and not in the plan, ascending. A device that replaces one of the plan is not
-	// in the plan, and so its cables are not.
+	// Unplanned are the cables, as indexes, that are there and not in the plan, ascending. A device that replaces one
+	// of the plan is not in the plan, and so its cables are not.
 	Unplanned []int32
 
 	of int // devices of which Known could be at most
 }
 
-// OtherSubnet reports whether the plan is one of another subnet: most devices of one of the two are unknown to the other. There are no
-// Findings then.
+// OtherSubnet reports whether the plan is one of another subnet: most devices of one of the two are unknown to the
+// other. There are no Findings then.
 func (c *Comparison) OtherSubnet() bool { return 2*c.Known < c.of }
 
-// Applies reports whether the plan matches well enough to be acted on: at least half of the devices, and half of the cables, of the plan
-// or of what is there, whichever is less.
+// Applies reports whether the plan matches well enough to be acted on: at least half of the devices, and half of the
+// cables, of the plan or of what is there, whichever is less.
 func (c *Comparison) Applies() bool {
 	return c.Known > 0 && !c.OtherSubnet() && 2*c.Same >= min(c.Planned, c.Present)
 }
@@ -52,8 +52,9 @@ func (c *Comparison) Limit(most int) {
 	}
 }
 
-// Compare compares what is there with a plan, in time proportional to their sizes. The result depends on the two alone. Devices are the
-// same if they have the same GUID; where the plan has no GUID, if they have the same name and no other device has.
+// Compare compares what is there with a plan, in time proportional to their sizes. The result depends on the two alone.
+// Devices are the same if they have the same GUID; where the plan has no GUID, if they have the same name and no other
+// device has.
 func Compare(plan, present *Cabling) *Comparison {
 	c := &comparison{plan: plan, present: present}
 	c.identify()
@@ -78,7 +79,8 @@ func Compare(plan, present *Cabling) *Comparison {
 	return out
 }
 
-// comparison is the state of one. A device has the index of what is there, and those that are only in the plan come after these.
+// comparison is the state of one. A device has the index of what is there, and those that are only in the plan come
+// after these.
 type comparison struct {
 	plan, present *Cabling
 	known         int
@@ -183,7 +185,8 @@ func (c *comparison) rates() {
 		}
 		planned := c.link(int32(p), to, false)
 		planned.Width, planned.Speed = want.Width, want.Speed
-		c.findings = append(c.findings, Finding{Kind: kind, Planned: []Link{planned}, Present: []Link{c.link(int32(p), to, true)}})
+		c.findings = append(c.findings,
+			Finding{Kind: kind, Planned: []Link{planned}, Present: []Link{c.link(int32(p), to, true)}})
 	}
 }
 
@@ -200,6 +203,8 @@ func (c *comparison) sorted() []Finding {
 		}
 		return 1
 	}
-	slices.SortStableFunc(c.findings, func(a, b Finding) int { return cmp.Or(rank(&a)-rank(&b), int(a.Kind)-int(b.Kind)) })
+	slices.SortStableFunc(c.findings, func(a, b Finding) int {
+		return cmp.Or(rank(&a)-rank(&b), int(a.Kind)-int(b.Kind))
+	})
 	return c.findings
 }

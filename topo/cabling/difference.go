@@ -6,9 +6,9 @@ import (
 	"ibsm/mad"
 )
 
-// Where a port has another cable than planned, its planned cable and its present one lead to two ports, of which each may have another
-// one, and so on: ports in a line or in a circle, with a cable of the plan and a present one in turn. All of one line have one cause.
-// Every second port has the ends of cables that have been moved along the line.
+// Where a port has another cable than planned, its planned cable and its present one lead to two ports, of which each
+// may have another one, and so on: ports in a line or in a circle, with a cable of the plan and a present one in turn.
+// All of one line have one cause. Every second port has the ends of cables that have been moved along the line.
 
 // differences finds the lines, and what each means.
 func (c *comparison) differences() {
@@ -190,8 +190,8 @@ func (c *comparison) explainCircle(l *line) {
 	}
 }
 
-// likely is how likely it is that cables were exchanged at these ends: those on one device are close to each other, and those of switches
-// are plugged in last.
+// likely is how likely it is that cables were exchanged at these ends: those on one device are close to each other, and
+// those of switches are plugged in last.
 func (c *comparison) likely(ports []int32) (n int) {
 	if c.onOne(ports) {
 		n += 2
@@ -229,8 +229,8 @@ func (c *comparison) shifted(ports []int32) bool {
 	return step == 1 || step == -1
 }
 
-// explainMoves is of a line that begins in the plan and ends with a present cable: every cable has moved on, the last one to a port that is
-// free in the plan.
+// explainMoves is of a line that begins in the plan and ends with a present cable: every cable has moved on, the last
+// one to a port that is free in the plan.
 func (c *comparison) explainMoves(l *line) {
 	ports := l.every(0)
 	switch {
@@ -252,12 +252,16 @@ func (c *comparison) absent(p int32) bool { return c.at[p].Device >= int32(len(c
 func (c *comparison) replaced(plan, present int32) {
 	if pair := [2]int32{plan, present}; !c.places[pair] {
 		c.places[pair] = true
-		c.add(Finding{Kind: Replaced, Devices: []Place{c.planPlace(plan-int32(len(c.present.Devices)), 0), c.presentPlace(present, 0)}})
+		c.add(Finding{
+			Kind: Replaced, Devices: []Place{c.planPlace(plan-int32(len(c.present.Devices)), 0),
+				c.presentPlace(present, 0)},
+		})
 	}
 }
 
-// explainUneven is of a line with one cable more in the plan, or one more that is present, than of the others: one of the two at its ends is
-// a cause of its own. That is the one which leads to a device that is missing or added, or makes the rest a shift, or else the last.
+// explainUneven is of a line with one cable more in the plan, or one more that is present, than of the others: one of
+// the two at its ends is a cause of its own. That is the one which leads to a device that is missing or added, or makes
+// the rest a shift, or else the last.
 func (c *comparison) explainUneven(l *line) {
 	n := len(l.ports)
 	for _, l := range []*line{l, l.reversed()} {

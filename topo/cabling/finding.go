@@ -31,7 +31,8 @@ const (
 )
 
 var kindNames = [kinds]string{
-	"missing", "missing device", "added", "added device", "moved", "exchanged", "shifted", "crossed", "slower", "narrower", "replaced", "exchanged devices", "same name",
+	"missing", "missing device", "added", "added device", "moved", "exchanged", "shifted", "crossed", "slower",
+	"narrower", "replaced", "exchanged devices", "same name",
 }
 
 // Kinds are all kinds.
@@ -48,14 +49,15 @@ func (k Kind) String() string { return kindNames[k] }
 // Finding is one difference between a plan and what there is.
 type Finding struct {
 	Kind Kind
-	// Devices are those missing, added or exchanged; of a Replaced one that of the plan, and then the one that is there; of SameName the first
-	// MaxCables with the name.
+	// Devices are those missing, added or exchanged; of a Replaced one that of the plan, and then the one that is
+	// there; of SameName the first MaxCables with the name.
 	Devices []Place
-	// Ports are those that the cables are in, of Moved, Exchanged and Shifted: where the first cable was planned, where the second,
-	// and so on; of Moved and Shifted at last the port that the plan leaves free.
+	// Ports are those that the cables are in, of Moved, Exchanged and Shifted: where the first cable was planned, where
+	// the second, and so on; of Moved and Shifted at last the port that the plan leaves free.
 	Ports []Place
-	// Planned are cables of the plan that are not there, and Present those that are there and not in the plan. Of Slower and
-	// Narrower they are one cable, with its planned and its present rate. At most MaxCables of each; More counts those left out.
+	// Planned are cables of the plan that are not there, and Present those that are there and not in the plan. Of
+	// Slower and Narrower they are one cable, with its planned and its present rate. At most MaxCables of each; More
+	// counts those left out.
 	Planned, Present []Link
 	More             int
 }
@@ -126,7 +128,8 @@ func (f *Finding) String() string {
 	case AddedDevice:
 		return fmt.Sprintf("%v is not in the plan, with %s", f.Devices[0], plural.Of(len(f.Present)+f.More, "cable"))
 	case Moved:
-		return fmt.Sprintf("the cable of %v is in %v instead of %s", f.Present[0].other(f.Ports[1]), f.Ports[1], short(f.Ports[0], f.Ports[1]))
+		return fmt.Sprintf("the cable of %v is in %v instead of %s", f.Present[0].other(f.Ports[1]), f.Ports[1],
+			short(f.Ports[0], f.Ports[1]))
 	case Exchanged:
 		if f.onOne() {
 			return fmt.Sprintf("cables %s of %s are exchanged", numbers(f.Ports), f.Ports[0].device())
@@ -134,7 +137,8 @@ func (f *Finding) String() string {
 		return fmt.Sprintf("the cables at %s are exchanged", places(f.Ports))
 	case Shifted:
 		last := len(f.Ports) - 1
-		return fmt.Sprintf("cables %s of %s are shifted by one port, to ports %s", span(f.Ports[:last]), f.Ports[0].device(), span(f.Ports[1:]))
+		return fmt.Sprintf("cables %s of %s are shifted by one port, to ports %s", span(f.Ports[:last]),
+			f.Ports[0].device(), span(f.Ports[1:]))
 	case Slower, Narrower:
 		return fmt.Sprintf("link %v is %s instead of %s", f.Present[0], f.Present[0].rate(), f.Planned[0].rate())
 	case Replaced:
@@ -147,7 +151,9 @@ func (f *Finding) String() string {
 		}
 		return fmt.Sprintf("%v is in the place of %v", is, was)
 	case SameName:
-		return fmt.Sprintf("%d devices are called %s, and the plan has no GUID: it may be any of them, so none is known", len(f.Devices)+f.More, f.Devices[0].Name)
+		return fmt.Sprintf(
+			"%d devices are called %s, and the plan has no GUID: it may be any of them, so none is known",
+			len(f.Devices)+f.More, f.Devices[0].Name)
 	case ExchangedDevices:
 		return fmt.Sprintf("%s are exchanged: each has the cables of another one", places(f.Devices))
 	}

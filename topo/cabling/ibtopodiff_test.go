@@ -21,9 +21,9 @@ import (
 	"ibsm/view/viewtest"
 )
 
-// TestIbtopodiff: ibtopodiff finds the same device in each place of the plan as our findings say, where cables of hosts are exchanged, a host or a
-// switch is replaced, or a host is missing. It goes by cables alone, without GUIDs. Debian's crashes before it prints differences, so the
-// matches that it prints are compared.
+// TestIbtopodiff: ibtopodiff finds the same device in each place of the plan as our findings say, where cables of hosts
+// are exchanged, a host or a switch is replaced, or a host is missing. It goes by cables alone, without GUIDs. Debian's
+// crashes before it prints differences, so the matches that it prints are compared.
 func TestIbtopodiff(t *testing.T) {
 	madtest.Need(t, "ibtopodiff")
 	count := uint64(10)
@@ -32,7 +32,8 @@ func TestIbtopodiff(t *testing.T) {
 	}
 	top := t.TempDir() // those of subtests have characters that it takes for separators
 	for seed := range count {
-		spec := []string{"fattree:k=4,devices=ideal,sharp=none", "torus:dims=4x3,hosts=2,devices=ideal,sharp=none"}[seed%2]
+		spec := []string{"fattree:k=4,devices=ideal,sharp=none",
+			"torus:dims=4x3,hosts=2,devices=ideal,sharp=none"}[seed%2]
 		t.Run(fmt.Sprintf("%d %s", seed, spec), func(t *testing.T) {
 			n, err := net.Generate(spec)
 			if err != nil {
@@ -51,11 +52,13 @@ func TestIbtopodiff(t *testing.T) {
 			}
 			write(t, dir, "subnet.lst", lst.String())
 			want := placed(t, plan, cabling.Compare(plan, cabling.Of(n)))
-			cmd := exec.CommandContext(t.Context(), "ibtopodiff", "-v", "-t", "plan.topo", "-d", "subnet.lst", "-s", start+"/U1", "-p", "1", "-g", plan.Adapters[0].GUID.String())
+			cmd := exec.CommandContext(t.Context(), "ibtopodiff", "-v", "-t", "plan.topo", "-d", "subnet.lst", "-s",
+				start+"/U1", "-p", "1", "-g", plan.Adapters[0].GUID.String())
 			cmd.Dir, cmd.Env = dir, append(os.Environ(), "IBDM_IBNL_PATH="+dir)
 			out, _ := cmd.CombinedOutput() // it crashes at last
 			got := map[string]string{}
-			for _, m := range regexp.MustCompile(`Matched Node:S(\w{16})/U1 and:(\S+)/U1`).FindAllStringSubmatch(string(out), -1) {
+			for _, m := range regexp.MustCompile(`Matched Node:S(\w{16})/U1 and:(\S+)/U1`).FindAllStringSubmatch(
+				string(out), -1) {
 				got[m[2]] = "0x" + m[1]
 			}
 			if !maps.Equal(got, want) {
@@ -100,7 +103,8 @@ func writeTopo(t *testing.T, dir string, n *net.Net) (start string) {
 		fmt.Fprintf(&text, "%s %s\n", kind(node), name(node))
 		for num, p := range node.Ports {
 			if p.Peer.Node >= 0 {
-				fmt.Fprintf(&text, "  P%d -> %s %s P%d\n", num, kind(&n.Nodes[p.Peer.Node]), name(&n.Nodes[p.Peer.Node]), p.Peer.Port)
+				fmt.Fprintf(&text, "  P%d -> %s %s P%d\n", num, kind(&n.Nodes[p.Peer.Node]),
+					name(&n.Nodes[p.Peer.Node]), p.Peer.Port)
 			}
 		}
 		fmt.Fprintln(&text)

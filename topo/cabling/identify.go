@@ -49,7 +49,8 @@ func (c *comparison) take(plan, at int32) {
 	c.known++
 }
 
-// byName are pairs of a device of the plan, of those that qualify, and one there is, that have a name which no other of either has.
+// byName are pairs of a device of the plan, of those that qualify, and one there is, that have a name which no other of
+// either has.
 func (c *comparison) byName(qualifies func(Device) bool) (pairs [][2]int32) {
 	if !slices.ContainsFunc(c.plan.Devices, func(d Device) bool { return d.Name != "" && qualifies(d) }) {
 		return nil

@@ -1,6 +1,7 @@
 package cabling
 
-// replace finds devices that are in the place of those of the plan which are not there: they have their names, or most of their cables.
+// replace finds devices that are in the place of those of the plan which are not there: they have their names, or most
+// of their cables.
 func (c *comparison) replace() {
 	c.misplaced = make([]bool, len(c.present.Devices))
 	for _, m := range c.byName(func(d Device) bool { return d.GUID != 0 }) {
@@ -17,7 +18,9 @@ func (c *comparison) replace() {
 		if c.device[x] != none {
 			continue
 		}
-		y := c.inPlaceOf(x, 1, func(y int32) bool { return c.planned[y] == none && sameType(c.plan.Devices[x], c.present.Devices[y]) })
+		y := c.inPlaceOf(x, 1, func(y int32) bool {
+			return c.planned[y] == none && sameType(c.plan.Devices[x], c.present.Devices[y])
+		})
 		if y == none {
 			continue
 		}
@@ -36,11 +39,13 @@ func (c *comparison) replace() {
 func (c *comparison) stands(plan, at int32) {
 	c.device[plan], c.planned[at] = at, plan
 	c.misplaced[at] = true
-	c.findings = append(c.findings, Finding{Kind: Replaced, Devices: []Place{c.planPlace(plan, 0), c.presentPlace(at, 0)}})
+	c.findings = append(c.findings,
+		Finding{Kind: Replaced, Devices: []Place{c.planPlace(plan, 0), c.presentPlace(at, 0)}})
 }
 
-// inPlaceOf is the device that has most cables of one of the plan: the same port at this end, and the same one at the far end. It is none
-// where no device that qualifies has least of them, and more than half of those whose far ends are known.
+// inPlaceOf is the device that has most cables of one of the plan: the same port at this end, and the same one at the
+// far end. It is none where no device that qualifies has least of them, and more than half of those whose far ends are
+// known.
 func (c *comparison) inPlaceOf(x int32, least int, qualifies func(int32) bool) int32 {
 	var best int32 = none
 	votes, most, known := map[int32]int{}, 0, 0
@@ -73,7 +78,8 @@ func (c *comparison) inPlaceOf(x int32, least int, qualifies func(int32) bool) i
 	return best
 }
 
-// exchange finds devices of the plan of which each has the place of another one: it has more than half of its cables, and two at least.
+// exchange finds devices of the plan of which each has the place of another one: it has more than half of its cables,
+// and two at least.
 func (c *comparison) exchange() {
 	has := map[int32]int32{} // what is in whose place, by device of the plan
 	for x := range c.plan.Devices {
@@ -82,7 +88,9 @@ func (c *comparison) exchange() {
 		if at == none || c.misplaced[at] || c.planned[at] != x || !c.wrong(x, at) {
 			continue
 		}
-		if y := c.inPlaceOf(x, 2, func(y int32) bool { return c.planned[y] != none && !c.misplaced[y] }); y != none && y != at {
+		if y := c.inPlaceOf(x, 2, func(y int32) bool {
+			return c.planned[y] != none && !c.misplaced[y]
+		}); y != none && y != at {
 			has[x] = y
 		}
 	}

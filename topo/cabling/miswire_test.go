@@ -14,9 +14,11 @@ import (
 )
 
 // fabrics are those that are miswired.
-var fabrics = []string{"fattree:k=8", "torus:dims=4x4x3,hosts=2", "dragonfly:a=4,p=2,h=2", "hyperx:dims=4x4,hosts=3", "random:switches=24,degree=5,hosts=6,seed=3"}
+var fabrics = []string{"fattree:k=8", "torus:dims=4x4x3,hosts=2", "dragonfly:a=4,p=2,h=2", "hyperx:dims=4x4,hosts=3",
+	"random:switches=24,degree=5,hosts=6,seed=3"}
 
-// miswiring changes cables of present, and where it needs room those of the plan, too. Devices that it has touched are no longer touched.
+// miswiring changes cables of present, and where it needs room those of the plan, too. Devices that it has touched are
+// no longer touched.
 type miswiring struct {
 	*rand.Rand
 	plan, present *net.Net
@@ -67,7 +69,9 @@ func (m *miswiring) cable(least int) net.End {
 		e := net.End{Node: int32(m.IntN(len(m.plan.Nodes)))}
 		node := &m.plan.Nodes[e.Node]
 		e.Port = uint8(1 + m.IntN(node.NumPorts()))
-		if cabled := slices.DeleteFunc(slices.Clone(node.Ports), func(p net.Port) bool { return p.Peer.Node < 0 }); peer(m.plan, e).Node >= 0 && len(cabled) >= least {
+		if cabled := slices.DeleteFunc(slices.Clone(node.Ports), func(p net.Port) bool {
+			return p.Peer.Node < 0
+		}); peer(m.plan, e).Node >= 0 && len(cabled) >= least {
 			return e
 		}
 	}
@@ -112,7 +116,9 @@ func (m *miswiring) shift() bool {
 	for p := first; int(p.Port) <= node.NumPorts() && peer(m.plan, p).Node >= 0 && len(run) < 2+m.IntN(8); p.Port++ {
 		run, far = append(run, p), append(far, peer(m.plan, p))
 	}
-	if len(run) < 3 || slices.ContainsFunc(far, func(e net.End) bool { return e.Node == first.Node }) || !m.touch(append(far, first)...) {
+	if len(run) < 3 || slices.ContainsFunc(far, func(e net.End) bool {
+		return e.Node == first.Node
+	}) || !m.touch(append(far, first)...) {
 		return false
 	}
 	unplug(m.plan, run[len(run)-1]) // a port that is free
@@ -187,7 +193,8 @@ func (m *miswiring) slower() bool {
 	}
 	if m.IntN(2) == 0 {
 		kind = "narrower "
-		m.present.Nodes[a.Node].Ports[a.Port].Width, m.present.Nodes[b.Node].Ports[b.Port].Width = mad.Width2x, mad.Width2x
+		m.present.Nodes[a.Node].Ports[a.Port].Width, m.present.Nodes[b.Node].Ports[b.Port].Width = mad.Width2x,
+			mad.Width2x
 	}
 	m.want = append(m.want, kind+m.ends(a, b))
 	return true
@@ -334,7 +341,8 @@ func written(t *testing.T, n *net.Net, format int) *Cabling {
 	return c
 }
 
-// TestMiswirings plants one to three miswirings in each of five fabrics: each is found by its name, and nothing else is.
+// TestMiswirings plants one to three miswirings in each of five fabrics: each is found by its name, and nothing else
+// is.
 func TestMiswirings(t *testing.T) {
 	rounds := 100
 	if os.Getenv("IBSM_PROOF") != "" {
@@ -348,8 +356,10 @@ func TestMiswirings(t *testing.T) {
 			}
 			kinds := map[string]int{}
 			for seed := range uint64(rounds) {
-				m := &miswiring{Rand: rand.New(rand.NewPCG(seed, 21)), plan: clone(n), present: clone(n), touched: map[int32]bool{}}
-				plants := []func() bool{m.swap, m.shift, m.missing, m.extra, m.wrong, m.moved, m.gone, m.places, m.slower}
+				m := &miswiring{Rand: rand.New(rand.NewPCG(seed, 21)), plan: clone(n), present: clone(n),
+					touched: map[int32]bool{}}
+				plants := []func() bool{m.swap, m.shift, m.missing, m.extra, m.wrong, m.moved, m.gone, m.places,
+					m.slower}
 				format, first := int(seed%4), int(seed)%len(plants)
 				if format == 2 && first == len(plants)-1 { // this one says nothing of speeds
 					format = 0
@@ -365,10 +375,13 @@ func TestMiswirings(t *testing.T) {
 				m.present.Nodes = slices.Clone(m.present.Nodes)
 				check(t, seed, m, written(t, m.plan, format))
 				for _, w := range m.want {
-					kinds[strings.Join(strings.FieldsFunc(strings.Split(w, " 0x")[0], func(r rune) bool { return r == ' ' }), " ")]++
+					kinds[strings.Join(strings.FieldsFunc(strings.Split(w, " 0x")[0], func(r rune) bool {
+						return r == ' '
+					}), " ")]++
 				}
 			}
-			for _, kind := range []Kind{Missing, MissingDevice, Added, Moved, Exchanged, Shifted, Slower, Narrower, Replaced, ExchangedDevices} {
+			for _, kind := range []Kind{Missing, MissingDevice, Added, Moved, Exchanged, Shifted, Slower, Narrower,
+				Replaced, ExchangedDevices} {
 				if kinds[kind.String()] == 0 {
 					t.Errorf("no %v was planted", kind)
 				}

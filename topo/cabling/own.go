@@ -21,8 +21,8 @@ import (
 //	adapter "host-12 mlx5_0" 0x0002c90300a1b2c4
 //	cable leaf-03:7 - "host-12 mlx5_0":1 4xNDR
 //
-// A name may stand for a GUID, and a GUID for a name. Width and speed may be left out. Where no device has a line of its own, cables name
-// devices. What follows # is a comment.
+// A name may stand for a GUID, and a GUID for a name. Width and speed may be left out. Where no device has a line of
+// its own, cables name devices. What follows # is a comment.
 
 // types are the words for types of devices.
 var types = map[string]mad.NodeType{"switch": mad.Switch, "adapter": mad.CA, "router": mad.Router}
@@ -49,7 +49,8 @@ func (r *reader) ownLine(line string) {
 	}
 }
 
-// tokens are the words of a line, up to a comment. Quotation marks hold blanks together; what follows them belongs to the word.
+// tokens are the words of a line, up to a comment. Quotation marks hold blanks together; what follows them belongs to
+// the word.
 func (r *reader) tokens(line string) (all []token, ok bool) {
 	for i := 0; i < len(line); {
 		switch line[i] {
@@ -136,7 +137,9 @@ func (r *reader) deviceLine(typ mad.NodeType, first token, rest []token) {
 const ambiguous = -1
 
 func (r *reader) goodName(t token) bool {
-	if t.text == "" || len(t.text) > net.MaxDesc || strings.ContainsFunc(t.text, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+	if t.text == "" || len(t.text) > net.MaxDesc || strings.ContainsFunc(t.text, func(c rune) bool {
+		return c < ' ' || c == 0x7f
+	}) {
 		r.fail(t.col, "bad name: expected 1 to %d bytes without control characters", net.MaxDesc)
 		return false
 	}
@@ -146,7 +149,8 @@ func (r *reader) goodName(t token) bool {
 // cableLine reads END - END [RATE].
 func (r *reader) cableLine(first token, rest []token) {
 	if len(rest) < 3 || len(rest) > 4 || rest[1].text != "-" {
-		r.fail(first.col, "expected cable NAME:PORT - NAME:PORT, and the width and speed if they are known, such as 4xNDR")
+		r.fail(first.col,
+			"expected cable NAME:PORT - NAME:PORT, and the width and speed if they are known, such as 4xNDR")
 		return
 	}
 	a, ok := r.endOf(rest[0])
@@ -157,7 +161,9 @@ func (r *reader) cableLine(first token, rest []token) {
 	c := Cable{Ends: [2]End{a, b}}
 	if len(rest) == 4 {
 		if c.Width, c.Speed, ok = net.ParseRate(rest[3].text); !ok {
-			r.fail(rest[3].col, "unknown rate %q: expected 1x, 2x, 4x, 8x or 12x with SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR", rest[3].text)
+			r.fail(rest[3].col,
+				"unknown rate %q: expected 1x, 2x, 4x, 8x or 12x with SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR",
+				rest[3].text)
 			return
 		}
 	}
@@ -218,7 +224,11 @@ func Write(w io.Writer, c *Cabling) error {
 	for _, t := range []mad.NodeType{mad.Switch, mad.CA, mad.Router} {
 		for _, i := range c.order() {
 			if d := &c.Devices[i]; d.Type == t {
-				fmt.Fprintln(out, strings.Join(slices.DeleteFunc([]string{wordOf(t), quote(d.Name), guidText(d.GUID)}, func(s string) bool { return s == "" }), " "))
+				fmt.Fprintln(out,
+					strings.Join(slices.DeleteFunc([]string{wordOf(t), quote(d.Name), guidText(d.GUID)},
+						func(s string) bool {
+							return s == ""
+						}), " "))
 			}
 		}
 	}
@@ -245,7 +255,8 @@ func WriteTopoconfig(w io.Writer, c *Cabling) error {
 	for _, cable := range c.ordered() {
 		for i, e := range cable.Ends {
 			o := cable.Ends[1-i]
-			fmt.Fprintf(out, "%v,%d,%v,%d,Any,Active\n", c.Devices[e.Device].GUID, e.Port, c.Devices[o.Device].GUID, o.Port)
+			fmt.Fprintf(out, "%v,%d,%v,%d,Any,Active\n", c.Devices[e.Device].GUID, e.Port, c.Devices[o.Device].GUID,
+				o.Port)
 		}
 	}
 	return out.Flush()
@@ -305,7 +316,9 @@ func quote(name string) string {
 	plain := func(r rune) bool {
 		return r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z' || strings.ContainsRune("-_.", r)
 	}
-	if name == "" || !strings.HasPrefix(name, "0x") && !strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+	if name == "" || !strings.HasPrefix(name, "0x") && !strings.ContainsFunc(name, func(r rune) bool {
+		return !plain(r)
+	}) {
 		return name
 	}
 	return `"` + name + `"`

@@ -69,8 +69,8 @@ func (c *comparison) layOut() {
 // own is the index of a device of the plan that is not there.
 func (c *comparison) own(plan int32) int32 { return int32(len(c.present.Devices)) + plan }
 
-// peers are the ports at the other ends of cables, whose devices have other indexes as of says, and the cable of each port. Cables from a
-// port to itself are left out, and so are those of ports that have a cable.
+// peers are the ports at the other ends of cables, whose devices have other indexes as of says, and the cable of each
+// port. Cables from a port to itself are left out, and so are those of ports that have a cable.
 func (c *comparison) peers(cables []Cable, of func(int32) int32) (to, cable []int32) {
 	to, cable = filled(len(c.at)), filled(len(c.at))
 	for i := range cables {

@@ -22,12 +22,16 @@ const (
 // header is the first line of a plan in the project's own format.
 const header = "ibsm-topology 1"
 
-// Read reads a plan in one of three formats: the project's own, which begins with the line ibsm-topology 1; UFM's topoconfig.conf, a line
-// 0xGUID,port,0xGUID,port,Any,Active for one end or each; or a topology file of ibnetdiscover or ibsim. Name appears in errors. The error is a diag.List.
+// Read reads a plan in one of three formats: the project's own, which begins with the line ibsm-topology 1; UFM's
+// topoconfig.conf, a line 0xGUID,port,0xGUID,port,Any,Active for one end or each; or a topology file of ibnetdiscover
+// or ibsim. Name appears in errors. The error is a diag.List.
 func Read(name string, src []byte) (*Cabling, error) {
 	switch first := firstLine(src); {
 	case len(src) > MaxFile:
-		return nil, diag.List{{Position: diag.Position{File: name}, Text: "file of " + strconv.Itoa(len(src)) + " bytes: at most " + strconv.Itoa(MaxFile) + " are read"}}
+		return nil, diag.List{
+			{Position: diag.Position{File: name}, Text: "file of " + strconv.Itoa(len(src)) + " bytes: at most " +
+				strconv.Itoa(MaxFile) + " are read"},
+		}
 	case first == header || strings.HasPrefix(first, "ibsm-topology"):
 		return newReader(name).read(src, (*reader).ownLine)
 	case strings.Contains(first, ","):
@@ -81,7 +85,8 @@ type use struct {
 }
 
 func newReader(name string) *reader {
-	return &reader{at: diag.Position{File: name}, c: &Cabling{}, guids: map[mad.GUID]int32{}, names: map[string]int32{}, used: map[End]use{}}
+	return &reader{at: diag.Position{File: name}, c: &Cabling{}, guids: map[mad.GUID]int32{}, names: map[string]int32{},
+		used: map[End]use{}}
 }
 
 func (r *reader) read(src []byte, readLine func(*reader, string)) (*Cabling, error) {
@@ -120,7 +125,8 @@ type token struct {
 	quoted bool
 }
 
-// topoconfigLine reads a line of UFM's topoconfig.conf. The fifth field is the type of the device, and the last one the state of the link.
+// topoconfigLine reads a line of UFM's topoconfig.conf. The fifth field is the type of the device, and the last one the
+// state of the link.
 func (r *reader) topoconfigLine(line string) {
 	fields, col := []token{}, 1
 	if text := strings.TrimSpace(line); text == "" || text[0] == '#' {

@@ -36,7 +36,8 @@ cable leaf-01:8 - leaf-02:8
 	if text.String() != want {
 		t.Errorf("written:\n%s", &text)
 	}
-	if c, err := Read("names", []byte("ibsm-topology 1\ncable a:1 - b:2 # no devices\n")); err != nil || len(c.Devices) != 2 || c.Devices[0].Name != "a" {
+	if c, err := Read("names", []byte("ibsm-topology 1\ncable a:1 - b:2 # no devices\n")); err != nil ||
+		len(c.Devices) != 2 || c.Devices[0].Name != "a" {
 		t.Errorf("by names alone: %+v, %v", c, err)
 	}
 }
@@ -49,7 +50,8 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		for format := range 3 {
-			if c := Compare(written(t, n, format), Of(n)); len(c.Findings) > 0 || c.Same != c.Planned || len(c.Unplanned) > 0 || !c.Applies() {
+			if c := Compare(written(t, n, format), Of(n)); len(c.Findings) > 0 || c.Same != c.Planned ||
+				len(c.Unplanned) > 0 || !c.Applies() {
 				t.Errorf("%s in format %d: %v", spec, format, c)
 			}
 		}
@@ -73,21 +75,25 @@ func TestReadErrors(t *testing.T) {
 		{"", "plan: no node in the file"},
 		{"ibsm-topology 2\n", `plan:1:1: expected "ibsm-topology 1"`},
 		{"ibsm-topology 1\n", "plan: no cable in the file"},
-		{"ibsm-topology 1\nswich a\n", `plan:2:1: "swich": expected adapter, router, switch, cable; did you mean switch?`},
+		{"ibsm-topology 1\nswich a\n",
+			`plan:2:1: "swich": expected adapter, router, switch, cable; did you mean switch?`},
 		{"ibsm-topology 1\nswitch\n", "plan:2:1: expected a name, a GUID or both"},
 		{"ibsm-topology 1\nswitch leaf 0xg\n", `plan:2:13: "0xg" is no GUID`},
 		{"ibsm-topology 1\nswitch leaf 0x1 0x2\n", `plan:2:17: unexpected "0x2"`},
-		{"ibsm-topology 1\nswitch leaf 0x1\nswitch spine 0x1\n", "plan:3:14: 0x0000000000000001 is in the plan already"},
+		{"ibsm-topology 1\nswitch leaf 0x1\nswitch spine 0x1\n",
+			"plan:3:14: 0x0000000000000001 is in the plan already"},
 		{"ibsm-topology 1\nswitch leaf\nswitch leaf\n", `plan:3:8: "leaf" is in the plan already`},
 		{"ibsm-topology 1\nswitch \"leaf\n", "plan:2:8: no closing quotation mark"},
-		{"ibsm-topology 1\nswitch leaf\ncable leef:1 - leaf:2\n", `plan:3:7: no device is called "leef"; did you mean leaf?`},
+		{"ibsm-topology 1\nswitch leaf\ncable leef:1 - leaf:2\n",
+			`plan:3:7: no device is called "leef"; did you mean leaf?`},
 		{"ibsm-topology 1\ncable a:1 b:2\n", "plan:2:1: expected cable NAME:PORT - NAME:PORT"},
 		{"ibsm-topology 1\ncable a:0 - b:2\n", `plan:2:7: port "0": expected 1 to 254`},
 		{"ibsm-topology 1\ncable a - b:2\n", "plan:2:7: expected NAME:PORT"},
 		{"ibsm-topology 1\ncable a:1 - a:1\ncable a:1 - b:1\n", "plan:3:7: port 1 has another cable on line 2"},
 		{"ibsm-topology 1\ncable a:1 - b:1 4xABC\n", `plan:2:17: unknown rate "4xABC"`},
 		{"ibsm-topology 1\ncable a:1 - b:1\ncable b:2 - a:1\n", "plan:3:13: port 1 has another cable on line 2"},
-		{"ibsm-topology 1\nswitch a 0x1\nswitch a 0x2\ncable a:1 - 0x2:1\n", `plan:4:7: several devices are called "a"`},
+		{"ibsm-topology 1\nswitch a 0x1\nswitch a 0x2\ncable a:1 - 0x2:1\n",
+			`plan:4:7: several devices are called "a"`},
 		{"ibsm-topology 1\n" + strings.Repeat("x", 2000), "plan:2:1025: the line is longer"},
 		{"ibsm-topology 1\n" + strings.Repeat("x\n", 200), "too many errors"},
 		{"0x1,1,0x2,1,Any\n", "plan:1:1: expected 0xGUID,port,0xGUID,port,Any,Active: 5 fields"},

@@ -43,7 +43,8 @@ func (s *Spec) dropSwitches(n *Net, amount value, rng *rand.Rand) error {
 	rng.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
 	gone, dropped := prune(n, candidates, want, len(all)-1)
 	if dropped < want {
-		return s.errorf("missing-switches: %d of %d wanted can be left out before the fabric falls apart", dropped, want)
+		return s.errorf("missing-switches: %d of %d wanted can be left out before the fabric falls apart", dropped,
+			want)
 	}
 	for _, sw := range all {
 		if gone[sw] {

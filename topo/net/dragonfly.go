@@ -38,13 +38,15 @@ func shapeDragonfly(s *Spec) (plan, error) {
 				}
 			}
 		}
-		joinGroups(b, groups, a*h, func(group, global int) (sw, num int) { return group*a + global/h, p + a + global%h })
+		joinGroups(b, groups, a*h, func(group, global int) (sw, num int) {
+			return group*a + global/h, p + a + global%h
+		})
 	}
 	return plan{groups * a, groups * a * p, build}, nil
 }
 
-// dragonflyPlus has groups of l leaves with p hosts each and s spines, each leaf cabled to each spine of its group; each
-// spine has h cables to spines of other groups, as the switches of a dragonfly have.
+// dragonflyPlus has groups of l leaves with p hosts each and s spines, each leaf cabled to each spine of its group;
+// each spine has h cables to spines of other groups, as the switches of a dragonfly have.
 var dragonflyPlus = kind{
 	name:  "dragonfly+",
 	about: "groups of leaves and spines, each pair of groups joined",
@@ -85,13 +87,16 @@ func shapeDragonflyPlus(s *Spec) (plan, error) {
 				}
 			}
 		}
-		joinGroups(b, groups, spines*h, func(group, global int) (sw, num int) { return group*size + leaves + global/h, leaves + 1 + global%h })
+		joinGroups(b, groups, spines*h, func(group, global int) (sw, num int) {
+			return group*size + leaves + global/h, leaves + 1 + global%h
+		})
 	}
 	return plan{groups * size, groups * leaves * p, build}, nil
 }
 
-// joinGroups cables the groups. A group numbers its global ports; port d-1 of a round leads to the group d places further on, which
-// reaches it by its own port that leads as far round the other way. port is the switch and port number of a global port.
+// joinGroups cables the groups. A group numbers its global ports; port d-1 of a round leads to the group d places
+// further on, which reaches it by its own port that leads as far round the other way. port is the switch and port
+// number of a global port.
 func joinGroups(b *builder, groups, ports int, port func(group, global int) (sw, num int)) {
 	others := groups - 1
 	for round := range ports / others {

@@ -59,7 +59,8 @@ func shapeFatTree(s *Spec) (plan, error) {
 	}
 	c.hosts = s.int("hosts", room)
 	if c.hosts > k-c.up {
-		return plan{}, s.errorf("hosts=%d: a leaf of %d ports with %d cables up has room for %d", c.hosts, k, c.up, k-c.up)
+		return plan{}, s.errorf("hosts=%d: a leaf of %d ports with %d cables up has room for %d", c.hosts, k, c.up,
+			k-c.up)
 	}
 	p := plan{build: c.build, hosts: c.size(1) * c.hosts}
 	for level := 1; level <= c.levels; level++ {

@@ -186,7 +186,8 @@ func TestNames(t *testing.T) {
 		}
 	}
 	host := n.Nodes[80]
-	if host.Ports[1].GUID != host.GUID || host.ID != fmt.Sprintf("H-%016x", uint64(host.GUID)) || cable(n, &host.Ports[1]) != n.Nodes[0].ID+"[1] 4xHDR" {
+	if host.Ports[1].GUID != host.GUID || host.ID != fmt.Sprintf("H-%016x", uint64(host.GUID)) ||
+		cable(n, &host.Ports[1]) != n.Nodes[0].ID+"[1] 4xHDR" {
 		t.Errorf("first host: %+v", host)
 	}
 	if got := generate(t, "torus:dims=2x3").Nodes[5].Desc; got != "switch-1-2" {
@@ -202,7 +203,8 @@ func TestTorusPorts(t *testing.T) {
 	n := generate(t, "torus:dims=4x3,hosts=2")
 	for sw := range int32(12) {
 		x, y := sw%4, sw/4
-		for port, want := range map[int]int32{3: (x+1)%4 + 4*y, 4: (x+3)%4 + 4*y, 5: x + 4*((y+1)%3), 6: x + 4*((y+2)%3)} {
+		for port, want := range map[int]int32{3: (x+1)%4 + 4*y, 4: (x+3)%4 + 4*y, 5: x + 4*((y+1)%3),
+			6: x + 4*((y+2)%3)} {
 			if got := n.Nodes[sw].Ports[port].Peer.Node; got != want {
 				t.Errorf("switch %d port %d leads to %d, want %d", sw, port, got, want)
 			}
@@ -213,7 +215,8 @@ func TestTorusPorts(t *testing.T) {
 // TestDragonflyGroups shows that every pair of groups has the same number of
 // cables.
 func TestDragonflyGroups(t *testing.T) {
-	for spec, want := range map[string]int{"dragonfly:a=4,h=2": 1, "dragonfly:a=4,h=2,groups=5": 2, "dragonfly:a=3,h=2,groups=2": 6} {
+	for spec, want := range map[string]int{"dragonfly:a=4,h=2": 1, "dragonfly:a=4,h=2,groups=5": 2,
+		"dragonfly:a=3,h=2,groups=2": 6} {
 		n := generate(t, spec)
 		a := 4
 		if strings.Contains(spec, "a=3") {
@@ -279,7 +282,8 @@ func TestDegraded(t *testing.T) {
 
 // TestSeeds shows that a spec gives one fabric and another seed another.
 func TestSeeds(t *testing.T) {
-	for _, spec := range []string{"random:switches=20", "fattree:k=4,missing-links=4", "torus:dims=4x4,missing-switches=2"} {
+	for _, spec := range []string{"random:switches=20", "fattree:k=4,missing-links=4",
+		"torus:dims=4x4,missing-switches=2"} {
 		a, b, c := generate(t, spec+",seed=5"), generate(t, spec+",seed=5"), generate(t, spec+",seed=6")
 		if !reflect.DeepEqual(a, b) {
 			t.Errorf("%s: one seed, two fabrics", spec)
@@ -307,19 +311,22 @@ func TestSpecErrors(t *testing.T) {
 		{"fatree:k=4", `unknown kind of fabric "fatree": want one of fattree, pods, torus, mesh, hypercube, dragonfly, dragonfly+, hyperx, random, tree`,
 			"did you mean fattree?"},
 		{"mesh:", "", ""},
-		{"mesh:dims=4x4,", `unknown key of mesh "": want one of dims, hosts, speed, width, missing-links, missing-switches, devices, sharp, seed`, ""},
+		{"mesh:dims=4x4,",
+			`unknown key of mesh "": want one of dims, hosts, speed, width, missing-links, missing-switches, devices, sharp, seed`, ""},
 		{"mesh:host=2", `unknown key of mesh "host": want one of dims, hosts, speed, width, missing-links, missing-switches, devices, sharp, seed`,
 			"did you mean hosts?"},
 		{"mesh:hosts=2,hosts=3", "mesh: hosts is given twice", ""},
 		{"mesh:hosts", `mesh: hosts="": want a number from 1 to 254`, "hosts: hosts on each switch"},
-		{"mesh:dims=4x", `mesh: dims="4x": want up to 6 sizes from 1 to 1000, such as 4x4`, "dims: switches along each dimension"},
+		{"mesh:dims=4x", `mesh: dims="4x": want up to 6 sizes from 1 to 1000, such as 4x4`,
+			"dims: switches along each dimension"},
 		{"fattree:k=7", `fattree: k="7": want an even number from 2 to 254`, "k: ports of a switch, even"},
 		{"fattree:k=4,taper=4", "fattree: taper=4 leaves a leaf of 4 ports no cable up", ""},
 		{"fattree:k=4,hosts=3", "fattree: hosts=3: a leaf of 4 ports with 2 cables up has room for 2", ""},
 		{"fattree:k=58", "fattree: 4205 switches and 48778 hosts are more than a subnet has LIDs (49151)", ""},
 		{"fattree:k=254,levels=5", "", ""},
 		{"hyperx:dims=1000x1000x1000x1000", "hyperx: switches would need 3997 ports: at most 254 have numbers", ""},
-		{"torus:dims=1000x1000x1000x1000x1000x1000", "torus: 65537 switches and 65537 hosts are more than a subnet has LIDs (49151)", ""},
+		{"torus:dims=1000x1000x1000x1000x1000x1000",
+			"torus: 65537 switches and 65537 hosts are more than a subnet has LIDs (49151)", ""},
 		{"tree:depth=16,fanout=253", "", ""},
 		{"dragonfly:groups=10", "dragonfly: groups=10: a=4 and h=2 can join 9", ""},
 		{"dragonfly+:groups=10", "dragonfly+: groups=10: s=4 and h=2 can join 9", ""},
@@ -329,10 +336,14 @@ func TestSpecErrors(t *testing.T) {
 		{"random:switches=5,degree=3", "random: switches=5 with degree=3: one of them must be even", ""},
 		{"random:switches=4,degree=1", "random: degree=1 does not connect 4 switches", ""},
 		{"mesh:speed=fast", `mesh: speed="fast": no such link speed`, "speed: " + common[0].about},
-		{"mesh:missing-links=-1", `mesh: missing-links="-1": want a number or a share such as 5%`, "missing-links: " + common[2].about},
-		{"mesh:missing-links=NaN%", `mesh: missing-links="NaN%": want a number or a share such as 5%`, "missing-links: " + common[2].about},
-		{"mesh:missing-switches=100%", "mesh: missing-switches: 15 of 16 wanted can be left out before the fabric falls apart", ""},
-		{"mesh:missing-links=10", "mesh: missing-links: 9 of 10 wanted can be left out before the fabric falls apart", ""},
+		{"mesh:missing-links=-1", `mesh: missing-links="-1": want a number or a share such as 5%`,
+			"missing-links: " + common[2].about},
+		{"mesh:missing-links=NaN%", `mesh: missing-links="NaN%": want a number or a share such as 5%`,
+			"missing-links: " + common[2].about},
+		{"mesh:missing-switches=100%",
+			"mesh: missing-switches: 15 of 16 wanted can be left out before the fabric falls apart", ""},
+		{"mesh:missing-links=10", "mesh: missing-links: 9 of 10 wanted can be left out before the fabric falls apart",
+			""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.spec, func(t *testing.T) {
@@ -366,7 +377,8 @@ func TestIsSpec(t *testing.T) {
 }
 
 func BenchmarkGenerate(b *testing.B) {
-	for _, spec := range []string{"fattree:k=36", "fattree:k=54", "fattree:k=54,missing-links=5%,missing-switches=5%", "random:switches=2000,degree=20"} {
+	for _, spec := range []string{"fattree:k=36", "fattree:k=54", "fattree:k=54,missing-links=5%,missing-switches=5%",
+		"random:switches=2000,degree=20"} {
 		b.Run(spec, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

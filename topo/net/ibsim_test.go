@@ -58,7 +58,8 @@ func TestIbsimLoadsWritten(t *testing.T) {
 		compareWithIbsim(t, b.Bytes(), true)
 	})
 	for _, spec := range []string{
-		"fattree:k=4", "fattree:k=4,taper=3,missing-links=20%,seed=3", "torus:dims=3x3x2,hosts=2,speed=EDR", "mesh:dims=3x4,speed=NDR",
+		"fattree:k=4", "fattree:k=4,taper=3,missing-links=20%,seed=3", "torus:dims=3x3x2,hosts=2,speed=EDR",
+		"mesh:dims=3x4,speed=NDR",
 		"hypercube:dim=3,speed=XDR", "dragonfly", "hyperx:dims=3x3,width=2x", "random:switches=10,degree=3,speed=FDR10",
 		"tree:depth=2,fanout=3,width=12x,speed=DDR",
 	} {
@@ -119,7 +120,8 @@ func facts(n *Net, routerSpeeds bool) map[string]string {
 	for i := range n.Nodes {
 		node := &n.Nodes[i]
 		out[node.GUID.String()] = fmt.Sprint(node.Type, " ", node.Desc, " ", node.NumPorts(), " ports, system image ",
-			node.SystemImageGUID, " vendor ", node.VendorID, " device ", node.DeviceID, " enhanced ", node.EnhancedPort0,
+			node.SystemImageGUID, " vendor ", node.VendorID, " device ", node.DeviceID, " enhanced ",
+			node.EnhancedPort0,
 			" LID ", node.Ports[0].LID, " LMC ", node.Ports[0].LMC)
 		for num := range node.Ports {
 			p := &node.Ports[num]

@@ -30,14 +30,19 @@ Ca 1 "H-40" # "last"
 	const star = "Switch 4 \"s\"\n[1] \"a\"\n[2] \"b\"[2]\n[3] \"c\"\n\n"
 	for _, c := range []struct{ name, src, ids, want string }{
 		{"GUID 0", zero, "S-20 H-10 H-40", "f:13:1: GUID 0 for \"H-0000000000000000\": it is left out"},
-		{"port GUID 0", strings.NewReplacer("caguid=0x0\n", "caguid=0x99\n", "[2]", "#").Replace(zero), "S-20 H-10 H-40", "f:13:1: GUID 0 for port \"H-0000000000000000\"[1]: it is left out"},
-		{"two nodes that ibnetdiscover took for one", strings.NewReplacer("0000000000000000", "0000000000000099", "(0)", "(9a)", "0x0\n", "0x99\n", "[4]", "#", "0x40", "0x0").Replace(zero), "S-20 H-10 H-0000000000000099",
+		{"port GUID 0", strings.NewReplacer("caguid=0x0\n", "caguid=0x99\n", "[2]", "#").Replace(zero),
+			"S-20 H-10 H-40", "f:13:1: GUID 0 for port \"H-0000000000000000\"[1]: it is left out"},
+		{"two nodes that ibnetdiscover took for one", strings.NewReplacer("0000000000000000", "0000000000000099", "(0)",
+			"(9a)", "0x0\n", "0x99\n", "[4]", "#", "0x40", "0x0").Replace(zero), "S-20 H-10 H-0000000000000099",
 			"f:4:5: port \"H-0000000000000099\"[1] leads to \"S-20\"[3], not back to \"S-20\"[2]: two nodes have this GUID, of which one is left out\nf:17:1: GUID 0 for \"H-40\": it is left out"},
-		{"node GUID twice", star + "caguid=5\nCa 1 \"a\"\n[1] \"s\"[1]\n\ncaguid=5\nCa 2 \"b\"\n[2] \"s\"[2]\n\ncaguid=9\nCa 1 \"c\"\n[1] \"s\"[3]\n", "s a c",
+		{"node GUID twice",
+			star + "caguid=5\nCa 1 \"a\"\n[1] \"s\"[1]\n\ncaguid=5\nCa 2 \"b\"\n[2] \"s\"[2]\n\ncaguid=9\nCa 1 \"c\"\n[1] \"s\"[3]\n", "s a c",
 			"f:11:1: node GUID 0x0000000000000005 of \"b\" is \"a\"'s already (line 7): it is left out"},
-		{"port GUID twice", star + "caguid=5\nCa 1 \"a\"\n[1] \"s\"[1]\n\ncaguid=4\nCa 2 \"b\"\n[2] \"s\"[2]\n\ncaguid=9\nCa 1 \"c\"\n[1] \"s\"[3]\n", "s a c",
+		{"port GUID twice",
+			star + "caguid=5\nCa 1 \"a\"\n[1] \"s\"[1]\n\ncaguid=4\nCa 2 \"b\"\n[2] \"s\"[2]\n\ncaguid=9\nCa 1 \"c\"\n[1] \"s\"[3]\n", "s a c",
 			"f:11:1: port GUID 0x0000000000000006 of \"b\"[2] is \"a\"[1]'s already (line 7): it is left out"},
-		{"router without rtguid", "Ca 1 \"a\"\n[1] \"r\"\n\nRt 1 \"r\"\n[1] \"a\"\n", "a", "f:4:1: GUID 0 for \"r\": routers need a line rtguid=GUID before: it is left out"},
+		{"router without rtguid", "Ca 1 \"a\"\n[1] \"r\"\n\nRt 1 \"r\"\n[1] \"a\"\n", "a",
+			"f:4:1: GUID 0 for \"r\": routers need a line rtguid=GUID before: it is left out"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n, err := Parse("f", []byte(c.src))
@@ -61,7 +66,8 @@ Ca 1 "H-40" # "last"
 				return
 			}
 			last, cables := &n.Nodes[len(n.Nodes)-1], 0
-			if peer := last.Ports[1].Peer; peer.Node != 0 || n.Nodes[0].Ports[peer.Port].Peer != (End{int32(len(n.Nodes) - 1), 1}) {
+			if peer := last.Ports[1].Peer; peer.Node != 0 ||
+				n.Nodes[0].Ports[peer.Port].Peer != (End{int32(len(n.Nodes) - 1), 1}) {
 				t.Errorf("%q leads to %v", last.ID, peer)
 			}
 			for _, p := range n.Nodes[0].Ports {

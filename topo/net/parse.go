@@ -46,7 +46,8 @@ func Parse(name string, src []byte) (*Net, error) {
 		p.readLine(string(bytes.TrimSuffix(line, []byte("\r"))))
 	}
 	if len(p.net.Nodes) == 0 && len(p.errs) == 0 {
-		p.errs.Add(diag.Position{File: name}, "no node in the file: want lines such as `Switch 8 \"name\"` or `Ca 1 \"name\"`")
+		p.errs.Add(diag.Position{File: name},
+			"no node in the file: want lines such as `Switch 8 \"name\"` or `Ca 1 \"name\"`")
 	}
 	p.nameTool(src)
 	if len(p.errs) == 0 { // else what is missing may stand in a line that was wrong
@@ -236,11 +237,14 @@ func (p *parser) join(i int32, e *portLine) {
 		p.failAt(e.line, e.col, "port %s has no line that leads back to %s", p.endName(e.to), p.endName(e.at))
 		return
 	case p.ends[back].isAlias:
-		p.failAt(e.line, e.col, "port %s has the alias %q: a cable to it must name that", p.endName(e.to), p.ends[back].remote)
+		p.failAt(e.line, e.col, "port %s has the alias %q: a cable to it must name that", p.endName(e.to),
+			p.ends[back].remote)
 		return
 	case p.ends[back].to != e.at:
 		if p.ends[back].to.Node >= 0 && p.discovered(e.to.Node) {
-			p.warn(e.line, e.col, "port %s leads to %s, not back to %s: two nodes have this GUID, of which one is left out", p.endName(e.to),
+			p.warn(e.line, e.col,
+				"port %s leads to %s, not back to %s: two nodes have this GUID, of which one is left out",
+				p.endName(e.to),
 				p.endName(p.ends[back].to), p.endName(e.at))
 		} else if p.ends[back].to.Node >= 0 {
 			p.failAt(e.line, e.col, "port %s leads to %s, not back to %s", p.endName(e.to),
@@ -283,7 +287,8 @@ func (p *parser) checkPortGUIDs() {
 			case guid == 0:
 				p.leaveOut(int32(i), int(p.headers[i]), "GUID 0 for port %s", p.endName(at))
 			case dup:
-				p.leaveOut(int32(i), int(p.headers[i]), "port GUID %s of %s is %s's already (line %d)", guid, p.endName(at),
+				p.leaveOut(int32(i), int(p.headers[i]), "port GUID %s of %s is %s's already (line %d)", guid,
+					p.endName(at),
 					p.endName(other), p.headers[other.Node])
 			default:
 				seen[guid] = at

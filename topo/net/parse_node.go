@@ -239,7 +239,8 @@ func (p *parser) checkNode(n *Node, col int) bool {
 	case n.GUID == 0:
 		p.leaveOut(next, p.line, "GUID 0 for %q%s", n.ID, hint)
 	case dup:
-		p.leaveOut(next, p.line, "node GUID %s of %q is %q's already (line %d)", n.GUID, n.ID, p.net.Nodes[other].ID, p.headers[other])
+		p.leaveOut(next, p.line, "node GUID %s of %q is %q's already (line %d)", n.GUID, n.ID, p.net.Nodes[other].ID,
+			p.headers[other])
 	}
 	return true
 }
@@ -294,7 +295,8 @@ func (p *parser) readLID(port *Port, comment string, col int) bool {
 		}
 		v, ok := (&scanner{line: fields[i+1]}).number()
 		if isLID := fields[i] == "lid"; !ok || isLID && v > 0xffff || !isLID && v > 7 {
-			p.fail(col, "%s %q: want a number up to %s", fields[i], fields[i+1], map[bool]string{true: "65535", false: "7"}[isLID])
+			p.fail(col, "%s %q: want a number up to %s", fields[i], fields[i+1],
+				map[bool]string{true: "65535", false: "7"}[isLID])
 			return false
 		} else if !isLID {
 			port.LMC = uint8(v)

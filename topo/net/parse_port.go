@@ -216,7 +216,8 @@ func (p *parser) readLinkComment(s *scanner, node *Node, port *Port, e *portLine
 	v, okSpeed := parseSpeed(speed)
 	if !okWidth || !okSpeed {
 		p.fail(len(s.line)-len(tail)+strings.Index(tail, fields[2])+1,
-			"unknown link %q: want 1x, 2x, 4x, 8x or 12x with SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR", fields[2])
+			"unknown link %q: want 1x, 2x, 4x, 8x or 12x with SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR",
+			fields[2])
 		return false
 	}
 	e.offers.offerWidth(w)

@@ -70,7 +70,8 @@ func TestParseDiscovered(t *testing.T) {
 		}
 	}
 	// The aggregation node's port has its node's GUID, which only the file shows.
-	if agg := node(t, n, "H-b83fd20300410008"); agg.Ports[1].GUID != agg.GUID || agg.SystemImageGUID != leaf.GUID || agg.Ports[1].LID != 20 {
+	if agg := node(t, n, "H-b83fd20300410008"); agg.Ports[1].GUID != agg.GUID || agg.SystemImageGUID != leaf.GUID ||
+		agg.Ports[1].LID != 20 {
 		t.Errorf("aggregation node: %+v", agg)
 	}
 	storage := node(t, n, "H-b83fd20300aa0030")
@@ -79,7 +80,8 @@ func TestParseDiscovered(t *testing.T) {
 		t.Errorf("storage ports: %+v %+v", a, b)
 	}
 	router := node(t, n, "R-b83fd20300bb0000")
-	if router.Type != mad.Router || router.Ports[1].LID != 16 || cable(n, &router.Ports[1]) != "S-b83fd20300410040[7] 4xEDR" {
+	if router.Type != mad.Router || router.Ports[1].LID != 16 ||
+		cable(n, &router.Ports[1]) != "S-b83fd20300410040[7] 4xEDR" {
 		t.Errorf("router: %+v", router)
 	}
 	if router.SystemImageGUID != router.GUID || router.Ports[2].GUID != router.GUID+2 {
@@ -107,7 +109,8 @@ func TestParseHandmade(t *testing.T) {
 		for i := range got.Ports[1:] {
 			cables = append(cables, cable(n, &got.Ports[i+1]))
 		}
-		if got.Desc != tt.desc || got.GUID != tt.guid || got.DeviceID != 0xbd36 || strings.Join(cables, ", ") != tt.cables {
+		if got.Desc != tt.desc || got.GUID != tt.guid || got.DeviceID != 0xbd36 ||
+			strings.Join(cables, ", ") != tt.cables {
 			t.Errorf("%s: %q %s device %#x\n got  %s\n want %s", tt.id, got.Desc, got.GUID, got.DeviceID,
 				strings.Join(cables, ", "), tt.cables)
 		}
@@ -145,7 +148,8 @@ func TestParseNDR(t *testing.T) {
 		}
 	}
 	if count[mad.Switch] != 40 || count[mad.CA] != 582 || ends != 2228 || len(lids) != 622 {
-		t.Errorf("%v nodes, %d ends of cables, %d LIDs; want 40 switches, 582 adapters, 2228 ends, 622 LIDs", count, ends, len(lids))
+		t.Errorf("%v nodes, %d ends of cables, %d LIDs; want 40 switches, 582 adapters, 2228 ends, 622 LIDs", count,
+			ends, len(lids))
 	}
 }
 
@@ -158,12 +162,14 @@ func TestParseErrors(t *testing.T) {
 		{"bad port count", "Ca 1x \"H\"\n", "f:1:4: CA: want the number of its ports, 1 to 254"},
 		{"no name", "Ca 1 H\n", "f:1:6: want a node name in quotation marks"},
 		{"empty name", "Ca 1 \"\"\n", "f:1:6: node name \"\": want 1 to 64 bytes"},
-		{"long name", "Ca 1 \"" + long + "\"\n", "f:1:6: node name \"" + long + "\": name of 65 bytes, at most 64 are allowed"},
+		{"long name", "Ca 1 \"" + long + "\"\n", "f:1:6: node name \"" + long +
+			"\": name of 65 bytes, at most 64 are allowed"},
 		{"reserved", "Ca 1 \"a#b\"\n", "f:1:6: node name \"a#b\": # and @ have a meaning of their own in names"},
 		{"control", "Ca 1 \"a\x01\"\n", "f:1:6: node name \"a\\x01\": control character in a name"},
 		{"behind name", "Ca 1 \"a\" b\n", "f:1:10: unexpected \"b\" behind the node's name: want nothing or a comment"},
 		{"long description", "Ca 1 \"a\" # \"" + long + "\"\n",
-			"f:1:12: bad node description \"" + long + "\": want at most 64 bytes, no control characters or quotation marks"},
+			"f:1:12: bad node description \"" + long +
+				"\": want at most 64 bytes, no control characters or quotation marks"},
 		{"bad lid", "Switch 1 \"a\" # \"a\" base port 0 lid x lmc 0\n", "f:1:19: lid \"x\": want a number up to 65535"},
 		{"bad lmc", "Switch 1 \"a\" # \"a\" base port 0 lid 1 lmc 8\n", "f:1:19: lmc \"8\": want a number up to 7"},
 		{"node twice", "Ca 1 \"a\"\n\nCa 1 \"a\"\n", "f:3:6: node \"a\" has a header already (line 1)"},
@@ -176,50 +182,65 @@ func TestParseErrors(t *testing.T) {
 		{"64 bits", "caguid=0x10000000000000000\nCa 1 \"a\"\n", "f:1:8: caguid: bad number \"0x10000000000000000\""},
 		{"bad GUID", "caguid=2c9g\nCa 1 \"a\"\n", "f:1:8: caguid: bad number \"2c9g\""},
 		{"behind GUID", "caguid=5 6\nCa 1 \"a\"\n", "f:1:10: caguid: unexpected \"6\""},
-		{"port 0 GUID", "switchguid=5(x)\nSwitch 1 \"a\"\n", "f:1:13: bad port GUID: want (GUID) of 1 to 16 hexadecimal digits"},
+		{"port 0 GUID", "switchguid=5(x)\nSwitch 1 \"a\"\n",
+			"f:1:13: bad port GUID: want (GUID) of 1 to 16 hexadecimal digits"},
 		{"vendor", "vendid=0x1000000\nCa 1 \"a\"\n", "f:1:8: vendid 0x1000000: want 0x0 to 0xffffff"},
 		{"width", "width=32\nCa 1 \"a\"\n", "f:1:7: width 0x20: want 0x1 to 0x1f"},
 		{"module", "module=a\nCa 1 \"a\"\n", "f:1:8: want a module in quotation marks"},
 		{"include", "include \"x\"\nCa 1 \"a\"\n",
 			"f:1:1: `include` is not supported: a topology must stand in one file and run no commands"},
-		{"do", "do dump\nCa 1 \"a\"\n", "f:1:1: `do` is not supported: a topology must stand in one file and run no commands"},
+		{"do", "do dump\nCa 1 \"a\"\n",
+			"f:1:1: `do` is not supported: a topology must stand in one file and run no commands"},
 		{"indented", "Ca 1 \"a\"\n [1] \"a\"\n", "f:2:1: blanks before \"[1] \\\"a\\\"\": it must begin in column 1"},
-		{"long line", "Switch 8 \"a\"" + strings.Repeat(" ", 250) + "\n", "f:1:255: line of 262 bytes: at most 254 are read"},
+		{"long line", "Switch 8 \"a\"" + strings.Repeat(" ", 250) + "\n",
+			"f:1:255: line of 262 bytes: at most 254 are read"},
 		{"outside", "Ca 1 \"a\"\n\n[1] \"a\"\n",
 			"f:3:1: port line outside a node: it must follow the node's header without a blank line between"},
-		{"swallowed", "Ca 2 \"a\"\nCa 1 \"b\"\n", "f:2:1: a blank line must end the ports above; ibsim would lose this line"},
+		{"swallowed", "Ca 2 \"a\"\nCa 1 \"b\"\n",
+			"f:2:1: a blank line must end the ports above; ibsim would lose this line"},
 
 		{"port number", "Ca 1 \"a\"\n[x] \"a\"\n", "f:2:1: bad port number: want [1] to [254]"},
 		{"port 0", "Switch 1 \"a\"\n[0] \"a\"\n", "f:2:1: bad port number: want [1] to [254]"},
 		{"local port", "Ca 1 \"a\"\n[2] \"a\"\n", "f:2:4: port 2 of \"a\": it has ports 1 to 1"},
-		{"port twice", "Switch 2 \"a\"\n[1] \"a\"\n[1] \"a\"[2]\n", "f:3:1: two cables on port \"a\"[1]: the first is in line 2"},
+		{"port twice", "Switch 2 \"a\"\n[1] \"a\"\n[1] \"a\"[2]\n",
+			"f:3:1: two cables on port \"a\"[1]: the first is in line 2"},
 		{"no remote", "Ca 1 \"a\"\n[1]\n", "f:2:4: want the name of the node at the other end, as in [1] \"name\"[2]"},
 		{"ext", "Ca 1 \"a\"\n[1][ext 3 \"a\"\n", "f:2:4: missing ]"},
 		{"own GUID", "Ca 1 \"a\"\n[1](g) \"a\"\n", "f:2:4: bad port GUID: want (GUID) of 1 to 16 hexadecimal digits"},
-		{"peer GUID", "Ca 1 \"a\"\n[1] \"a\"[1](xyz)\n", "f:2:11: bad port GUID: want (GUID) of 1 to 16 hexadecimal digits"},
+		{"peer GUID", "Ca 1 \"a\"\n[1] \"a\"[1](xyz)\n",
+			"f:2:11: bad port GUID: want (GUID) of 1 to 16 hexadecimal digits"},
 		{"blanks before port", "Ca 1 \"a\"\n[1] \"a\" [1]\n",
 			"f:2:9: blanks before the remote port: write \"name\"[2], or ibsim takes port 1"},
-		{"option", "Ca 1 \"a\"\n[1] \"a\" v=3\n", "f:2:9: unexpected \"v=3\": want an option w=, s= or e=, or a comment"},
+		{"option", "Ca 1 \"a\"\n[1] \"a\" v=3\n",
+			"f:2:9: unexpected \"v=3\": want an option w=, s= or e=, or a comment"},
 		{"option value", "Ca 1 \"a\"\n[1] \"a\" w=0\n", "f:2:9: option w=: want a mask, 1 to 31"},
-		{"own lid", "Ca 1 \"a\"\n[1] \"a\"[1] # lid 70000 lmc 0 \"a\" lid 1 4xHDR\n", "f:2:13: lid \"70000\": want a number up to 65535"},
+		{"own lid", "Ca 1 \"a\"\n[1] \"a\"[1] # lid 70000 lmc 0 \"a\" lid 1 4xHDR\n",
+			"f:2:13: lid \"70000\": want a number up to 65535"},
 		{"link", "Switch 1 \"a\"\n[1] \"a\"[1] # \"a\" lid 1 4xHRD\n",
 			"f:2:24: unknown link \"4xHRD\": want 1x, 2x, 4x, 8x or 12x with SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR"},
 		{"alias twice", "Switch 2 \"a\"\n@[1] \"x\"\n@[2] \"x\"\n", "f:3:6: alias \"@x\" is declared already"},
 
 		{"unknown node", "Ca 1 \"a\"\n[1] \"b\"\n", "f:2:5: unknown node \"b\": no header in the file has this name"},
-		{"unknown alias", "Ca 1 \"a\"\n[1] \"@b\"\n", "f:2:5: unknown alias \"@b\": no line declares it with `@[port] \"b\"`"},
+		{"unknown alias", "Ca 1 \"a\"\n[1] \"@b\"\n",
+			"f:2:5: unknown alias \"@b\": no line declares it with `@[port] \"b\"`"},
 		{"remote port", "Ca 1 \"a\"\n[1] \"a\"[2]\n", "f:2:5: port 2 of \"a\": it has ports 1 to 1"},
-		{"no way back", "Ca 1 \"a\"\n[1] \"b\"\n\nCa 1 \"b\"\n", "f:2:5: port \"b\"[1] has no line that leads back to \"a\"[1]"},
+		{"no way back", "Ca 1 \"a\"\n[1] \"b\"\n\nCa 1 \"b\"\n",
+			"f:2:5: port \"b\"[1] has no line that leads back to \"a\"[1]"},
 		{"wrong way back", "Switch 2 \"a\"\n[1] \"b\"\n[2] \"b\"\n\nCa 1 \"b\"\n[1] \"a\"[2]\n",
 			"f:2:5: port \"b\"[1] leads to \"a\"[2], not back to \"a\"[1]"},
-		{"alias not named", "Ca 1 \"a\"\n[1] \"b\"\n\nCa 1 \"b\"\n@[1] \"x\"\n", "f:2:5: port \"b\"[1] has the alias \"@x\": a cable to it must name that"},
-		{"two on an alias", "Switch 2 \"a\"\n[1] \"@x\"\n[2] \"@x\"\n\nCa 1 \"b\"\n@[1] \"x\"\n", "f:3:5: two cables on port \"b\"[1], by its alias \"@x\""},
-		{"no width", "Switch 2 \"a\"\n[1] \"a\"[2] w=1\n[2] \"a\"[1] w=2\n", "f:2:5: ports \"a\"[1] and \"a\"[2] have no link width in common"},
-		{"no speed", "Switch 2 \"a\"\n[1] \"a\"[2] s=1\n[2] \"a\"[1] s=4\n", "f:2:5: ports \"a\"[1] and \"a\"[2] have no link speed in common"},
+		{"alias not named", "Ca 1 \"a\"\n[1] \"b\"\n\nCa 1 \"b\"\n@[1] \"x\"\n",
+			"f:2:5: port \"b\"[1] has the alias \"@x\": a cable to it must name that"},
+		{"two on an alias", "Switch 2 \"a\"\n[1] \"@x\"\n[2] \"@x\"\n\nCa 1 \"b\"\n@[1] \"x\"\n",
+			"f:3:5: two cables on port \"b\"[1], by its alias \"@x\""},
+		{"no width", "Switch 2 \"a\"\n[1] \"a\"[2] w=1\n[2] \"a\"[1] w=2\n",
+			"f:2:5: ports \"a\"[1] and \"a\"[2] have no link width in common"},
+		{"no speed", "Switch 2 \"a\"\n[1] \"a\"[2] s=1\n[2] \"a\"[1] s=4\n",
+			"f:2:5: ports \"a\"[1] and \"a\"[2] have no link speed in common"},
 
 		{"errors in order", "Ca 1 \"a\"\n[1] \"b\"\n\nCa 2 \"b\"\n[2] \"c\"\n", // the second is found first
 			"f:2:5: port \"b\"[1] has no line that leads back to \"a\"[1]\nf:5:5: unknown node \"c\": no header in the file has this name"},
-		{"no errors of errors", "Ca 1 \"a\"\n[1] \"b\"\n\nCa 0 \"b\"\n[1] \"a\"\n", "f:4:4: CA: want the number of its ports, 1 to 254"},
+		{"no errors of errors", "Ca 1 \"a\"\n[1] \"b\"\n\nCa 0 \"b\"\n[1] \"a\"\n",
+			"f:4:4: CA: want the number of its ports, 1 to 254"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -295,16 +316,23 @@ func TestParseUnknownLink(t *testing.T) {
 func TestParseOtherTools(t *testing.T) {
 	const without = ": expected that of ibnetdiscover without -p, -l, -S, -H and --cache"
 	for _, tt := range []struct{ src, want string }{
-		{"CA    12  1 0xb83fd20300aa0031 4x SDR - SW     3  3 0xb83fd20300410000 ( 'n3 mlx5_0' - 'leaf' )\n", "f:1:1: output of ibnetdiscover -p"},
-		{"SW     3  4 0xb83fd20300410000 4x ???                                    'leaf'\n", "f:1:1: output of ibnetdiscover -p"},
-		{"Ca\t: 0xb83fd20300aa0030 ports 1 \"n3 mlx5_0\"\n", "f:1:1: output of ibswitches, ibhosts, ibrouters, ibnodes or ibnetdiscover -l"},
-		{"Switch\t : 0xb83fd20300410000 ports 4 devid 0xd2f0 vendid 0x2c9 \"leaf\"\n", "f:1:1: output of ibswitches, ibhosts, ibrouters, ibnodes or ibnetdiscover -l"},
+		{"CA    12  1 0xb83fd20300aa0031 4x SDR - SW     3  3 0xb83fd20300410000 ( 'n3 mlx5_0' - 'leaf' )\n",
+			"f:1:1: output of ibnetdiscover -p"},
+		{"SW     3  4 0xb83fd20300410000 4x ???                                    'leaf'\n",
+			"f:1:1: output of ibnetdiscover -p"},
+		{"Ca\t: 0xb83fd20300aa0030 ports 1 \"n3 mlx5_0\"\n",
+			"f:1:1: output of ibswitches, ibhosts, ibrouters, ibnodes or ibnetdiscover -l"},
+		{"Switch\t : 0xb83fd20300410000 ports 4 devid 0xd2f0 vendid 0x2c9 \"leaf\"\n",
+			"f:1:1: output of ibswitches, ibhosts, ibrouters, ibnodes or ibnetdiscover -l"},
 		{"CA: n3 mlx5_0:\n      0xb83fd20300aa0031     12    1[  ] ==( 4X           2.5 Gbps Initialize/  LinkUp)==>       3    3[  ] \"leaf\" ( )\n", "f:2:1: output of iblinkinfo"},
 		{"Switch: 0xb83fd20300410000 leaf:\n           3    4[  ] ==(                Down/ Polling)==>             [  ] \"\" ( )\n", "f:2:1: output of iblinkinfo"},
-		{"# This database file was automatically generated by IBDIAG\n\nSTART_NODES\nNodeDesc,NumPorts\n", "f:1:1: output of ibdiagnet (db_csv or another file)"},
+		{"# This database file was automatically generated by IBDIAG\n\nSTART_NODES\nNodeDesc,NumPorts\n",
+			"f:1:1: output of ibdiagnet (db_csv or another file)"},
 		{"\nSTART_PM_INFO\n", "f:2:1: output of ibdiagnet (db_csv or another file)"},
-		{"{ CA-SM Ports:01 SystemGUID:b83fd20300aa0010 NodeGUID:b83fd20300aa0010 ...\n", "f:1:1: output of ibdiagnet or OpenSM (a .lst file)"},
-		{"Unicast lids [0-12] of switch Lid 3 guid 0xb83fd20300410000 ('leaf'):\n", "f:1:1: output of ibroute or OpenSM (forwarding tables)"},
+		{"{ CA-SM Ports:01 SystemGUID:b83fd20300aa0010 NodeGUID:b83fd20300aa0010 ...\n",
+			"f:1:1: output of ibdiagnet or OpenSM (a .lst file)"},
+		{"Unicast lids [0-12] of switch Lid 3 guid 0xb83fd20300410000 ('leaf'):\n",
+			"f:1:1: output of ibroute or OpenSM (forwarding tables)"},
 		{"\x2b\x83\xe7\x8f\x01\x00\x00\x00\x04\x00", "f:1:1: output of ibnetdiscover --cache"},
 		{"NodeRecord dump:\n\t\tlid.....................0x3\n", "f:1:1: output of saquery"},
 		{"CA 'mlx5_0'\n\tCA type: MT4129\n", "f:1:1: output of ibstat"},

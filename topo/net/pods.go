@@ -2,10 +2,10 @@ package net
 
 import "fmt"
 
-// pods is a fat tree of three levels as large sites have it: each spine of a pod is cabled to one group of cores, the same one in each pod.
-// Corners are pods of management nodes. All spines of a corner are cabled to one group of cores, each corner to another one; some of its leaves
-// hang on these spines, the outer ones on two spines of an ordinary pod. So no way leads up and then down from most outer
-// leaves to those of the corner. Odd leaves hang on a core each.
+// pods is a fat tree of three levels as large sites have it: each spine of a pod is cabled to one group of cores, the
+// same one in each pod. Corners are pods of management nodes. All spines of a corner are cabled to one group of cores,
+// each corner to another one; some of its leaves hang on these spines, the outer ones on two spines of an ordinary pod.
+// So no way leads up and then down from most outer leaves to those of the corner. Odd leaves hang on a core each.
 var pods = kind{
 	name:  "pods",
 	about: "fat tree of pods whose spines reach one group of cores each, and corners, management pods that reach one group alone",
@@ -39,8 +39,10 @@ type podTree struct {
 func shapePods(s *Spec) (plan, error) {
 	n := func(name string) int { return s.int(name, 0) }
 	t := podTree{
-		pods: n("pods"), leaves: n("leaves"), spines: n("spines"), cores: n("cores"), cables: n("cables"), hosts: n("hosts"),
-		corners: n("corners"), cornerSpines: n("corner-spines"), inner: n("inner"), outer: n("outer"), guests: n("guests"), cornered: n("corner-cables"), outerCables: n("outer-cables"), odd: n("odd"),
+		pods: n("pods"), leaves: n("leaves"), spines: n("spines"), cores: n("cores"), cables: n("cables"),
+		hosts:   n("hosts"),
+		corners: n("corners"), cornerSpines: n("corner-spines"), inner: n("inner"), outer: n("outer"),
+		guests: n("guests"), cornered: n("corner-cables"), outerCables: n("outer-cables"), odd: n("odd"),
 	}
 	if t.corners > t.spines {
 		return plan{}, s.errorf("corners=%d: there are %d groups of cores", t.corners, t.spines)

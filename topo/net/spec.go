@@ -66,9 +66,12 @@ var common = []key{
 	{"speed", readSpeed, "HDR", "speed of every link: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR"},
 	{"width", readWidth, "4x", "width of every link: 1x, 2x, 4x, 8x, 12x"},
 	{"missing-links", readAmount, "0", "cables between switches to leave out, a number or a share such as 5%"},
-	{"missing-switches", readAmount, "0", "switches to leave out, a number or a share; only switches without hosts if there are any"},
-	{"devices", readProfile, "real", "real: GUIDs, SystemImageGUIDs, ports 0 and values at power-up of real devices; ideal: as the architecture would have them"},
-	{"sharp", readSHARP, "auto", "one more port of each switch: none, off (it is always down), on (an aggregation node is there), auto (off for 40, 64, 80 and 128 ports of real devices, HDR or faster)"},
+	{"missing-switches", readAmount, "0",
+		"switches to leave out, a number or a share; only switches without hosts if there are any"},
+	{"devices", readProfile, "real",
+		"real: GUIDs, SystemImageGUIDs, ports 0 and values at power-up of real devices; ideal: as the architecture would have them"},
+	{"sharp", readSHARP, "auto",
+		"one more port of each switch: none, off (it is always down), on (an aggregation node is there), auto (off for 40, 64, 80 and 128 ports of real devices, HDR or faster)"},
 	{"seed", readSeed, "1", "chooses missing links and random values"},
 }
 
@@ -103,7 +106,8 @@ func (s *Spec) readParams(params string) error {
 		}
 		v, err := keys[i].read(text)
 		if err != nil {
-			return &SpecError{Text: fmt.Sprintf("%s: %s=%q: %v", s.kind.name, name, text, err), Hint: name + ": " + keys[i].about}
+			return &SpecError{Text: fmt.Sprintf("%s: %s=%q: %v", s.kind.name, name, text, err),
+				Hint: name + ": " + keys[i].about}
 		}
 		v.set = true
 		s.values[name] = v

@@ -19,7 +19,8 @@ func (n *Net) Validate() error {
 		case node.ID == "" || len(node.ID) > MaxID || ids[node.ID]:
 			return fmt.Errorf("node %d: ID %q is empty, too long or taken", i, node.ID)
 		case len(node.Desc) > MaxDesc:
-			return fmt.Errorf("node %q: description of %d bytes, at most %d are allowed", node.ID, len(node.Desc), MaxDesc)
+			return fmt.Errorf("node %q: description of %d bytes, at most %d are allowed", node.ID, len(node.Desc),
+				MaxDesc)
 		case node.Type < mad.CA || node.Type > mad.Router:
 			return fmt.Errorf("node %q: %s", node.ID, node.Type)
 		case node.NumPorts() < 1 || node.NumPorts() > 254:

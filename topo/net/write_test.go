@@ -32,7 +32,8 @@ func asWritten(n *Net) *Net {
 
 func TestWriteReadsBack(t *testing.T) {
 	nets := map[string]*Net{}
-	for _, spec := range []string{"fattree:k=6,missing-links=10%", "torus", "mesh:speed=XDR", "hypercube:speed=NDR", "dragonfly:speed=FDR10",
+	for _, spec := range []string{"fattree:k=6,missing-links=10%", "torus", "mesh:speed=XDR", "hypercube:speed=NDR",
+		"dragonfly:speed=FDR10",
 		"hyperx:width=12x", "random:width=2x,speed=SDR", "tree:width=8x"} {
 		nets[spec] = generate(t, spec)
 	}
@@ -97,7 +98,8 @@ func TestWriteLongest(t *testing.T) {
 	name := func(c string) string { return strings.Repeat(c, MaxID) }
 	ports := func(peer int32) []Port {
 		p := bare(254)
-		p[254] = Port{GUID: 0xffffffffffffff00 + mad.GUID(peer), LID: 49151, LMC: 7, Peer: End{peer, 254}, Width: mad.Width12x, Speed: mad.XDR}
+		p[254] = Port{GUID: 0xffffffffffffff00 + mad.GUID(peer), LID: 49151, LMC: 7, Peer: End{peer, 254},
+			Width: mad.Width12x, Speed: mad.XDR}
 		for i := range 254 {
 			p[i].GUID = mad.GUID(peer+1)<<32 + mad.GUID(i)
 		}
@@ -123,14 +125,30 @@ func TestWriteRefuses(t *testing.T) {
 		{"name", func(n *Net) { n.Nodes[0].ID = "a@b" }, `node "a@b": # and @ have a meaning of their own in names`},
 		{"quotation mark", func(n *Net) { n.Nodes[0].ID, n.Nodes[0].Desc = "s", `a"b` },
 			`node "s": quotation mark or control character in its name or description "a\"b"`},
-		{"two of a name", func(n *Net) { n.Nodes[0].ID, n.Nodes[1].ID = "s", "s" }, `node 1: ID "s" is empty, too long or taken`},
-		{"one-sided cable", func(n *Net) { n.Nodes[0].ID, n.Nodes[1].Ports[1].Peer = "s", NoEnd }, `node "s" port 1: peer "H-b83fd20300a00000" port 1 does not lead back`},
-		{"no such port", func(n *Net) { n.Nodes[0].ID, n.Nodes[0].Ports[1].Peer.Port = "s", 9 }, `node "s" port 1: peer "H-b83fd20300a00000" has no port 9`},
-		{"no such node", func(n *Net) { n.Nodes[0].ID, n.Nodes[0].Ports[1].Peer.Node = "s", 9 }, `node "s" port 1: peer is node 9 of 3`},
-		{"two speeds", func(n *Net) { n.Nodes[0].ID, n.Nodes[0].Ports[1].Speed = "s", mad.EDR }, `node "s" port 1: 4xEDR here, 4xHDR at the other end`},
-		{"port 0", func(n *Net) { n.Nodes[0].ID, n.Nodes[0].Ports[0].Peer = "s", End{1, 1} }, `node "s" port 0: port 0 has a cable`},
-		{"no port GUID", func(n *Net) { n.Nodes[0].ID, n.Nodes[0].Ports[0].GUID = "s", 0 }, `node "s" port 0: no port GUID`},
-		{"GUID", func(n *Net) { n.Nodes[1].ID, n.Nodes[1].GUID = "h", n.Nodes[0].GUID }, `node "h": GUID 0xb83fd20300400000 is none or taken`},
+		{"two of a name", func(n *Net) {
+			n.Nodes[0].ID, n.Nodes[1].ID = "s", "s"
+		}, `node 1: ID "s" is empty, too long or taken`},
+		{"one-sided cable", func(n *Net) {
+			n.Nodes[0].ID, n.Nodes[1].Ports[1].Peer = "s", NoEnd
+		}, `node "s" port 1: peer "H-b83fd20300a00000" port 1 does not lead back`},
+		{"no such port", func(n *Net) {
+			n.Nodes[0].ID, n.Nodes[0].Ports[1].Peer.Port = "s", 9
+		}, `node "s" port 1: peer "H-b83fd20300a00000" has no port 9`},
+		{"no such node", func(n *Net) {
+			n.Nodes[0].ID, n.Nodes[0].Ports[1].Peer.Node = "s", 9
+		}, `node "s" port 1: peer is node 9 of 3`},
+		{"two speeds", func(n *Net) {
+			n.Nodes[0].ID, n.Nodes[0].Ports[1].Speed = "s", mad.EDR
+		}, `node "s" port 1: 4xEDR here, 4xHDR at the other end`},
+		{"port 0", func(n *Net) {
+			n.Nodes[0].ID, n.Nodes[0].Ports[0].Peer = "s", End{1, 1}
+		}, `node "s" port 0: port 0 has a cable`},
+		{"no port GUID", func(n *Net) {
+			n.Nodes[0].ID, n.Nodes[0].Ports[0].GUID = "s", 0
+		}, `node "s" port 0: no port GUID`},
+		{"GUID", func(n *Net) {
+			n.Nodes[1].ID, n.Nodes[1].GUID = "h", n.Nodes[0].GUID
+		}, `node "h": GUID 0xb83fd20300400000 is none or taken`},
 		{"type", func(n *Net) { n.Nodes[1].ID, n.Nodes[1].Type = "h", 0 }, `node "h": node type 0`},
 		{"ports", func(n *Net) { n.Nodes[0].ID, n.Nodes[0].Ports = "s", nil }, `node "s": -1 ports, want 1 to 254`},
 		{"description", func(n *Net) { n.Nodes[0].ID, n.Nodes[0].Desc = "s", strings.Repeat("x", 65) },

@@ -12,11 +12,11 @@ import (
 	"ibsm/topo/net"
 )
 
-// Topo returns the subnet that a discovery from port self finds when the fabric has
-// just been powered on: only what cables connect to that port. With net.NoEnd it starts
-// at the first cabled port of the first channel adapter, or at port 0 of the first
-// switch if no adapter has a cable, or at port 1 of the first adapter if there is no
-// switch. Every cable of the Net must lead to a port that exists, and back. An error names a GUID that two nodes share or a start that is missing.
+// Topo returns the subnet that a discovery from port self finds when the fabric has just been powered on: only what
+// cables connect to that port. With net.NoEnd it starts at the first cabled port of the first channel adapter, or at
+// port 0 of the first switch if no adapter has a cable, or at port 1 of the first adapter if there is no switch. Every
+// cable of the Net must lead to a port that exists, and back. An error names a GUID that two nodes share or a start
+// that is missing.
 func Topo(fabric *net.Net, self net.End) (*topo.Topo, error) {
 	if self == net.NoEnd {
 		self = defaultSelf(fabric)

@@ -60,7 +60,8 @@ func twoSwitches(swap bool) *net.Net {
 // TestLinks: speeds and widths as a file states them, unknown ones too; and an adapter
 // without a cable is a subnet.
 func TestLinks(t *testing.T) {
-	for text, want := range map[string]string{"4xQDR": "4x QDR", "4xNDR": "4x NDR", "2xXDR": "2x XDR", "4x???": "4x ?", "??HDR": "?x HDR"} {
+	for text, want := range map[string]string{"4xQDR": "4x QDR", "4xNDR": "4x NDR", "2xXDR": "2x XDR", "4x???": "4x ?",
+		"??HDR": "?x HDR"} {
 		n, err := net.Parse("f", fmt.Appendf(nil, "Ca 1 \"a\"\n[1] \"b\"[1] # lid 1 lmc 0 \"b\" lid 2 %[1]s\n\n"+
 			"Ca 1 \"b\"\n[1] \"a\"[1] # lid 2 lmc 0 \"a\" lid 1 %[1]s\n", text))
 		if err != nil {
@@ -90,7 +91,8 @@ func TestTopo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got.Nodes) != 4 || len(got.Switches) != 2 || len(got.EndPorts) != 5 {
-		t.Fatalf("%d nodes, %d switches, %d end ports of what is cabled", len(got.Nodes), len(got.Switches), len(got.EndPorts))
+		t.Fatalf("%d nodes, %d switches, %d end ports of what is cabled", len(got.Nodes), len(got.Switches),
+			len(got.EndPorts))
 	}
 	var guids []mad.GUID
 	for _, p := range got.EndPorts {
@@ -112,7 +114,8 @@ func TestTopo(t *testing.T) {
 	}
 	last := &got.Nodes[got.FindNode(0x30)]
 	if last.Route.String() != "0,1,1,1" || last.Info.LocalPortNum() != 2 || last.Info.PortGUID() != 0x32 {
-		t.Errorf("node 0x30: route %v local port %d GUID %v", last.Route, last.Info.LocalPortNum(), last.Info.PortGUID())
+		t.Errorf("node 0x30: route %v local port %d GUID %v", last.Route, last.Info.LocalPortNum(),
+			last.Info.PortGUID())
 	}
 	if sw := &got.Nodes[got.Switches[0]].SwitchInfo; sw.LinearFDBCap() != 49152 {
 		t.Errorf("LinearFDBCap %d", sw.LinearFDBCap())
@@ -159,7 +162,8 @@ func TestLIDsRunOut(t *testing.T) {
 	}{{0, 0xbffe, 0xbfff}, {1, 0x5ffe, 0xbfff}, {7, 0x17e, 0xbfff}} {
 		l := topo.SequentialLIDs(fabric, c.lmc)
 		if l.Top != c.top || l.PortOf(c.top) != c.last || l.Count(c.last+1) != 0 {
-			t.Errorf("LMC %d: LIDs up to 0x%x, the last of port %d; the next port has %d", c.lmc, uint16(l.Top), l.PortOf(l.Top), l.Count(c.last+1))
+			t.Errorf("LMC %d: LIDs up to 0x%x, the last of port %d; the next port has %d", c.lmc, uint16(l.Top),
+				l.PortOf(l.Top), l.Count(c.last+1))
 		}
 	}
 }
@@ -179,7 +183,8 @@ func TestSequentialLIDs(t *testing.T) {
 	}{{0x06, 4, 4}, {0x07, 8, 4}, {0x10, 12, 4}, {0x20, 16, 1}, {0x32, 20, 4}} {
 		p := fabric.FindPort(want.guid)
 		if l.Base[p] != want.base || l.Count(p) != want.count {
-			t.Errorf("port %v: %d topo.LIDs from %d on, want %d from %d", want.guid, l.Count(p), l.Base[p], want.count, want.base)
+			t.Errorf("port %v: %d topo.LIDs from %d on, want %d from %d", want.guid, l.Count(p), l.Base[p], want.count,
+				want.base)
 		}
 		for i := range l.Count(p) {
 			if lid := l.Base[p] + mad.LID(i); l.PortOf(lid) != p {

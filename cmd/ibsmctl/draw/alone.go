@@ -17,7 +17,8 @@ func (p *picture) writeAlone(w *svg) {
 		return
 	}
 	for i, h := range p.fabric.Hosts {
-		y, class, title := headHeight+float64(i)*lineHeight, "k", fmt.Sprintf("%s\nGUID %s, LID %d", h.Desc, h.GUID, h.LID)
+		y, class, title := headHeight+float64(i)*lineHeight, "k",
+			fmt.Sprintf("%s\nGUID %s, LID %d", h.Desc, h.GUID, h.LID)
 		for _, l := range p.fabric.Direct {
 			if l.From.Node == h.GUID || l.To.Node == h.GUID {
 				class = p.paint.host(l)

@@ -55,8 +55,10 @@ func drawn(t *testing.T, f *shape.Fabric, o Options) (text string, titles []stri
 // one title, nothing lies outside the picture, and no box on another.
 func TestAllKinds(t *testing.T) {
 	for _, spec := range []string{
-		"fattree:k=4", "fattree:k=8", "fattree:k=4,levels=4", "fattree:k=20", "fattree:k=6,levels=1", "fattree:k=36,levels=2", "fattree:k=8,missing-links=20%",
-		"torus:dims=4x4", "torus:dims=3x3x3", "torus:dims=2x3x4x3", "torus:dims=5x1", "torus:dims=1x1", "mesh:dims=4x3,hosts=9", "hypercube:dim=5", "hypercube:dim=1",
+		"fattree:k=4", "fattree:k=8", "fattree:k=4,levels=4", "fattree:k=20", "fattree:k=6,levels=1",
+		"fattree:k=36,levels=2", "fattree:k=8,missing-links=20%",
+		"torus:dims=4x4", "torus:dims=3x3x3", "torus:dims=2x3x4x3", "torus:dims=5x1", "torus:dims=1x1",
+		"mesh:dims=4x3,hosts=9", "hypercube:dim=5", "hypercube:dim=1",
 		"hyperx:dims=4x5", "dragonfly", "random:switches=90", "tree", "tree:depth=4,fanout=5",
 	} {
 		f := shape.New(ctltest.Rows(t, spec))
@@ -120,8 +122,10 @@ func TestLarge(t *testing.T) {
 
 // Adapters without a switch are drawn too: one alone, and two with a cable between them.
 func TestNoSwitch(t *testing.T) {
-	const alone, pair = "Ca 2 \"a\" # \"host-1 mlx5_0\"\n", "Ca 1 \"a\" # \"host-1 mlx5_0\"\n[1] \"b\"[1]\n\nCa 1 \"b\" # \" host-2 mlx5_0 \"\n[1] \"a\"[1]\n"
-	for src, want := range map[string]string{alone: "0 switches, 1 adapter, 0 links", pair: "0 switches, 2 adapters, 1 link<"} {
+	const alone, pair = "Ca 2 \"a\" # \"host-1 mlx5_0\"\n",
+		"Ca 1 \"a\" # \"host-1 mlx5_0\"\n[1] \"b\"[1]\n\nCa 1 \"b\" # \" host-2 mlx5_0 \"\n[1] \"a\"[1]\n"
+	for src, want := range map[string]string{alone: "0 switches, 1 adapter, 0 links",
+		pair: "0 switches, 2 adapters, 1 link<"} {
 		n, err := net.Parse("f", []byte(src))
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +146,8 @@ func TestNoSwitch(t *testing.T) {
 func TestUnknownSpeed(t *testing.T) {
 	nodes, links := ctltest.Rows(t, "fattree:k=4,levels=2")
 	links[0].Speed = "?"
-	if text, _ := drawn(t, shape.New(nodes, links), Options{Colour: ByState}); strings.Contains(text, stateNames[slow]+": ") {
+	if text, _ := drawn(t, shape.New(nodes, links), Options{Colour: ByState}); strings.Contains(text,
+		stateNames[slow]+": ") {
 		t.Error("a link of unknown speed is called slow")
 	}
 }
@@ -170,15 +175,18 @@ func TestStates(t *testing.T) {
 	nodes[0].Desc = `a "name" <with> all & sundry`
 	text, titles := drawn(t, shape.New(nodes, links), Options{Colour: ByState, Note: "<here>"})
 	for _, want := range []string{
-		"links Down: 1", "links Initialize or Armed: 1", "links avoided by routes: 1", "links Active, slower than most: 1", "links Active: 12", "switches that do not answer: 1",
-		`class="s4"`, `class="s3"`, `class="s2"`, `class="s1"`, `class="k x"`, "&lt;here&gt;", "&lt;with&gt; all &amp; sundry",
+		"links Down: 1", "links Initialize or Armed: 1", "links avoided by routes: 1",
+		"links Active, slower than most: 1", "links Active: 12", "switches that do not answer: 1",
+		`class="s4"`, `class="s3"`, `class="s2"`, `class="s1"`, `class="k x"`, "&lt;here&gt;",
+		"&lt;with&gt; all &amp; sundry",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q", want)
 		}
 	}
 	all := strings.Join(titles, "\n")
-	for _, want := range []string{"has not answered for 3 sweeps", "1x HDR Active", ", avoided by routes", `a "name" <with> all & sundry`} {
+	for _, want := range []string{"has not answered for 3 sweeps", "1x HDR Active", ", avoided by routes",
+		`a "name" <with> all & sundry`} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no title has %q in %.300s", want, all)
 		}
@@ -200,11 +208,13 @@ func TestFewerCables(t *testing.T) {
 	}
 	for _, title := range titles {
 		name, _, _ := strings.Cut(title, "\n")
-		if strings.Contains(title, "cables to switches, most on its level have ") != (name == "leaf-05" || name == "agg-06") {
+		if strings.Contains(title, "cables to switches, most on its level have ") != (name == "leaf-05" ||
+			name == "agg-06") {
 			t.Error(title)
 		}
 	}
-	if text, _ := drawn(t, shape.New(ctltest.Rows(t, "mesh:dims=4x4")), Options{Colour: ByState}); strings.Contains(text, "fewer") {
+	if text, _ := drawn(t, shape.New(ctltest.Rows(t, "mesh:dims=4x4")), Options{Colour: ByState}); strings.Contains(
+		text, "fewer") {
 		t.Error("a mesh lacks cables")
 	}
 }
@@ -241,7 +251,8 @@ func TestLoads(t *testing.T) {
 		}
 	}
 	text, titles := drawn(t, shape.New(nodes, links), Options{Colour: ByLoad})
-	for _, want := range []string{`class="l0" stroke`, `class="l8" stroke`, `class="l16" stroke`, "mean 10<", "20 or more<", "most 20<"} {
+	for _, want := range []string{`class="l0" stroke`, `class="l8" stroke`, `class="l16" stroke`, "mean 10<",
+		"20 or more<", "most 20<"} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("%q is there %d times", want, strings.Count(text, want))
 		}
@@ -271,18 +282,21 @@ func TestAbsent(t *testing.T) {
 		}
 	}
 	for _, l := range links {
-		if l.From.Desc == "agg-02" || l.To.Desc == "agg-02" || strings.HasPrefix(l.From.Desc+l.To.Desc, "host-05 ") || strings.HasPrefix(l.To.Desc, "host-05 ") {
+		if l.From.Desc == "agg-02" || l.To.Desc == "agg-02" || strings.HasPrefix(l.From.Desc+l.To.Desc, "host-05 ") ||
+			strings.HasPrefix(l.To.Desc, "host-05 ") {
 			l.State, l.Width, l.Speed = ctl.Absent, "", ""
 		}
 	}
 	text, titles := drawn(t, shape.New(nodes, links), Options{Colour: ByState})
-	for _, want := range []string{">19 switches on 3 levels, 15 adapters, 43 links<", ">absent switches: 1<", ">absent adapters: 1<", ">links absent: 5<"} {
+	for _, want := range []string{">19 switches on 3 levels, 15 adapters, 43 links<", ">absent switches: 1<",
+		">absent adapters: 1<", ">links absent: 5<"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s", want)
 		}
 	}
 	all := strings.Join(titles, "\n\n")
-	for _, want := range []string{"LID 10\nabsent since 2026-11-22 20:00:00", "agg-02: 0 of 1 link\n", " absent\nabsent since 2026-11-22 20:00:00"} {
+	for _, want := range []string{"LID 10\nabsent since 2026-11-22 20:00:00", "agg-02: 0 of 1 link\n",
+		" absent\nabsent since 2026-11-22 20:00:00"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no title has %q", want)
 		}
@@ -303,7 +317,8 @@ func TestParallelCables(t *testing.T) {
 		}
 	}
 	text, _ := drawn(t, shape.New(nodes, links), Options{Colour: ByState})
-	if strings.Count(text, `class="n">2<`) != 1 || strings.Count(text, `class="n">1 of 2<`) != 1 || strings.Count(text, `class="n">`) != 2 {
+	if strings.Count(text, `class="n">2<`) != 1 || strings.Count(text, `class="n">1 of 2<`) != 1 ||
+		strings.Count(text, `class="n">`) != 2 {
 		t.Error("the numbers of cables are not 2 and 1 of 2")
 	}
 }

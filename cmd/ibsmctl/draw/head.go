@@ -25,7 +25,8 @@ func (p *picture) writeHead(w *svg) {
 			adapters++
 		}
 	}
-	w.text(margin, 28, "h", fmt.Sprintf("%s%s, %s, %s", plural.Of(switches, "switch"), levels, plural.Of(adapters, "adapter"), plural.Of(f.Links, "link")))
+	w.text(margin, 28, "h", fmt.Sprintf("%s%s, %s, %s", plural.Of(switches, "switch"), levels,
+		plural.Of(adapters, "adapter"), plural.Of(f.Links, "link")))
 	note := p.options.Note
 	if p.prefix != "" {
 		note = strings.TrimPrefix(fmt.Sprintf("%s; names of switches begin with %q", note, p.prefix), "; ")
@@ -42,7 +43,8 @@ func (p *picture) writeHead(w *svg) {
 		}
 	}
 	for _, c := range []struct{ class, text string }{
-		{"k g", "absent switches"}, {"k x", "switches that do not answer"}, {"k y", "switches with fewer cables to others than most on their level"},
+		{"k g", "absent switches"}, {"k x", "switches that do not answer"},
+		{"k y", "switches with fewer cables to others than most on their level"},
 	} {
 		if n := classes[c.class]; n > 0 {
 			x = legend(w, x, c.class, fmt.Sprintf("%s: %d", c.text, n))
@@ -79,9 +81,11 @@ func (p *picture) writeLoads(w *svg, x float64) float64 {
 	w.text(x, 68, "c", "routes, busiest cable:")
 	x += textWidth("routes, busiest cable:")
 	for step := range loadSteps + 1 {
-		fmt.Fprintf(w, `<rect x="%s" y="58" width="10" height="12" class="l%d"/>`+"\n", number(x+float64(step)*10), step)
+		fmt.Fprintf(w, `<rect x="%s" y="58" width="10" height="12" class="l%d"/>`+"\n", number(x+float64(step)*10),
+			step)
 	}
-	for i, text := range []string{"0", fmt.Sprintf("mean %.0f", p.paint.mean), fmt.Sprintf("%.0f or more", 2*p.paint.mean)} {
+	for i, text := range []string{"0", fmt.Sprintf("mean %.0f", p.paint.mean),
+		fmt.Sprintf("%.0f or more", 2*p.paint.mean)} {
 		w.text(x+float64(i*loadSteps/2)*10+5, 80, "t m", text)
 	}
 	x += float64(loadSteps+1)*10 + 14

@@ -72,7 +72,8 @@ func (p *picture) boxes(level int) [][]int {
 		}
 	}
 	slices.SortFunc(members, func(a, b int) int {
-		return cmp.Or(shape.Natural(podName[pods[a]], podName[pods[b]]), shape.Natural(f.Switches[a].Name, f.Switches[b].Name), a-b)
+		return cmp.Or(shape.Natural(podName[pods[a]], podName[pods[b]]),
+			shape.Natural(f.Switches[a].Name, f.Switches[b].Name), a-b)
 	})
 	best := splitBy(members, func(s int) int { return s })
 	if len(best) <= mostBoxes {
@@ -229,7 +230,8 @@ func (p *picture) placeAbove(row []int) {
 		return
 	}
 	first, last := &p.knots[row[0]], &p.knots[row[len(row)-1]]
-	shift := min(max(margin+first.w/2-first.x, 0), max(p.w-margin-last.w/2-last.x, 0)) - max(last.x+last.w/2+margin-p.w, 0)
+	shift := min(max(margin+first.w/2-first.x, 0), max(p.w-margin-last.w/2-last.x, 0)) - max(last.x+last.w/2+margin-p.w,
+		0)
 	for _, n := range row {
 		p.knots[n].x += shift
 	}

@@ -20,12 +20,14 @@ const (
 	absent  = 5 // since the manager started
 )
 
-var stateNames = [...]string{fine: "Active", slow: "Active, slower than most", pending: "Initialize or Armed", avoided: "avoided by routes", down: "Down", absent: "absent"}
+var stateNames = [...]string{fine: "Active", slow: "Active, slower than most", pending: "Initialize or Armed",
+	avoided: "avoided by routes", down: "Down", absent: "absent"}
 
 // Palettes. Good is quiet, so that what is not stands out.
 var (
-	stateColours = [...]string{fine: "#8ea3b8", slow: "#e0b000", pending: "#e67e00", avoided: "#b0389e", down: "#d62020", absent: "#d62020"}
-	loadStops    = [...][3]float64{{0xd5, 0xdc, 0xe4}, {0x3f, 0x86, 0xc0}, {0x8e, 0x3f, 0xa8}, {0xe0, 0x1c, 0x24}}
+	stateColours = [...]string{fine: "#8ea3b8", slow: "#e0b000", pending: "#e67e00", avoided: "#b0389e",
+		down: "#d62020", absent: "#d62020"}
+	loadStops = [...][3]float64{{0xd5, 0xdc, 0xe4}, {0x3f, 0x86, 0xc0}, {0x8e, 0x3f, 0xa8}, {0xe0, 0x1c, 0x24}}
 )
 
 // loadSteps is how many colours there are for loads, from none to twice the mean.
@@ -36,12 +38,13 @@ const hostKind = "host"
 
 // painter finds the colours of links.
 type painter struct {
-	byLoad      bool
-	mean        float64              // routes in one direction of a link between switches
-	most        uint32               // of any of these
-	usual       map[string]int       // rank of most links of a kind
-	kinds       map[*ctl.Link]string // of every link
-	usualCables []int                // by switch that has fewer cables to others than most on its level: what most have; else 0
+	byLoad bool
+	mean   float64              // routes in one direction of a link between switches
+	most   uint32               // of any of these
+	usual  map[string]int       // rank of most links of a kind
+	kinds  map[*ctl.Link]string // of every link
+	// by switch that has fewer cables to others than most on its level: what most have; else 0
+	usualCables []int
 }
 
 func newPainter(f *shape.Fabric, c Colour) *painter {
@@ -202,7 +205,8 @@ func (p *painter) style() string {
 	for class, colour := range stateColours {
 		fmt.Fprintf(&b, "path.s%d{stroke:%s}rect.s%d{fill:%s}", class, colour, class, colour)
 	}
-	fmt.Fprintf(&b, "path.s%d{stroke-dasharray:4 3}rect.s%[1]d{fill:#fff;stroke:%s;stroke-dasharray:2 1}", absent, stateColours[absent])
+	fmt.Fprintf(&b, "path.s%d{stroke-dasharray:4 3}rect.s%[1]d{fill:#fff;stroke:%s;stroke-dasharray:2 1}", absent,
+		stateColours[absent])
 	if p.byLoad {
 		for step := range loadSteps + 1 {
 			fmt.Fprintf(&b, "path.l%d{stroke:%s}rect.l%d{fill:%s}", step, loadColour(step), step, loadColour(step))

@@ -44,7 +44,8 @@ func (w svg) text(x, y float64, class, s string) {
 
 // turned writes text turned by an angle in degrees.
 func (w svg) turned(x, y, angle float64, class, s string) {
-	fmt.Fprintf(w, `<text transform="translate(%s %s) rotate(%s)" class="%s">`, number(x), number(y), number(angle), class)
+	fmt.Fprintf(w, `<text transform="translate(%s %s) rotate(%s)" class="%s">`, number(x), number(y), number(angle),
+		class)
 	w.escaped(s)
 	w.WriteString("</text>\n")
 }
@@ -53,7 +54,8 @@ func (w svg) cell(x, y, size float64, class, transform, title string) {
 	if transform != "" {
 		transform = fmt.Sprintf(` transform="%s"`, transform)
 	}
-	fmt.Fprintf(w, `<rect x="%s" y="%s" width="%s" height="%s" class="%s"%s>`, number(x), number(y), number(size), number(size), class, transform)
+	fmt.Fprintf(w, `<rect x="%s" y="%s" width="%s" height="%s" class="%s"%s>`, number(x), number(y), number(size),
+		number(size), class, transform)
 	w.title(title)
 	w.WriteString("</rect>\n")
 }
@@ -67,9 +69,11 @@ const styleSheet = `text{font:10px sans-serif;fill:#222}.t{font-size:9px;fill:#4
 // then boxes, then what explains it.
 func (p *picture) write(out *bufio.Writer) {
 	w := &svg{out}
-	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s">`+"\n", number(p.w), number(p.h))
+	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s">`+"\n",
+		number(p.w), number(p.h))
 	w.WriteString("<style>" + styleSheet + p.paint.style() + "</style>\n")
-	fmt.Fprintf(w, `<rect width="%s" height="%s" fill="#fff" stroke="none" pointer-events="none"/>`+"\n", number(p.w), number(p.h))
+	fmt.Fprintf(w, `<rect width="%s" height="%s" fill="#fff" stroke="none" pointer-events="none"/>`+"\n", number(p.w),
+		number(p.h))
 	opacity := 0.85
 	if len(p.edges) > manyEdges {
 		opacity = 0.6
@@ -108,7 +112,8 @@ func (p *picture) writeEdges(w *svg) {
 		if e.bend {
 			way = fmt.Sprintf("Q%s %s %s %s", number(e.cx), number(e.cy), number(e.x2), number(e.y2))
 		}
-		fmt.Fprintf(w, `<path d="M%s %s%s" class="%s" stroke-width="%s">`, number(e.x1), number(e.y1), way, class, number(1.2+thickening*math.Log2(float64(len(e.links)))))
+		fmt.Fprintf(w, `<path d="M%s %s%s" class="%s" stroke-width="%s">`, number(e.x1), number(e.y1), way, class,
+			number(1.2+thickening*math.Log2(float64(len(e.links)))))
 		w.title(p.edgeTitle(e))
 		w.WriteString("</path>\n")
 	}
@@ -151,7 +156,8 @@ func (p *picture) edgeTitle(e *edge) string {
 		fmt.Fprintf(&t, ", up to %d routes", n)
 	}
 	links := slices.Clone(e.links)
-	slices.SortStableFunc(links, func(x, y *ctl.Link) int { return p.paint.state(y) - p.paint.state(x) }) // what is wrong first
+	// what is wrong first
+	slices.SortStableFunc(links, func(x, y *ctl.Link) int { return p.paint.state(y) - p.paint.state(x) })
 	for i, l := range links {
 		if i == titleLinks && len(links) > titleLinks+1 {
 			fmt.Fprintf(&t, "\nand %d more", len(links)-i)
@@ -234,15 +240,18 @@ func (p *picture) writeKnot(w *svg, k *knot) {
 		p.writeSpoke(w, k)
 		return
 	case crate:
-		fmt.Fprintf(w, `<rect x="%s" y="%s" width="%s" height="%s" rx="3" class="k" fill="#fff"/>`+"\n", number(left), number(top), number(k.w), number(k.h))
+		fmt.Fprintf(w, `<rect x="%s" y="%s" width="%s" height="%s" rx="3" class="k" fill="#fff"/>`+"\n", number(left),
+			number(top), number(k.w), number(k.h))
 		w.text(k.x, top+lineHeight, "m", k.label)
 		columns := crateColumns(len(k.members))
 		indent := (k.w - float64(columns)*cellPitch + cellPitch - cellSize) / 2
 		for i, s := range k.members {
-			w.cell(left+indent+float64(i%columns)*cellPitch, top+lineHeight+5+float64(i/columns)*cellPitch, cellSize, p.switchClass(s), "", p.switchTitle(s))
+			w.cell(left+indent+float64(i%columns)*cellPitch, top+lineHeight+5+float64(i/columns)*cellPitch, cellSize,
+				p.switchClass(s), "", p.switchTitle(s))
 		}
 	default:
-		fmt.Fprintf(w, `<g><rect x="%s" y="%s" width="%s" height="%s" rx="3" class="%s"/>`, number(left), number(top), number(k.w), number(k.h), p.switchClass(first))
+		fmt.Fprintf(w, `<g><rect x="%s" y="%s" width="%s" height="%s" rx="3" class="%s"/>`, number(left), number(top),
+			number(k.w), number(k.h), p.switchClass(first))
 		w.title(p.switchTitle(first))
 		if k.shape == tall {
 			w.turned(k.x+3.5, k.y+k.h/2-5, -90, "", k.label)

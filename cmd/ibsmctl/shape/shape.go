@@ -130,7 +130,8 @@ func (f *Fabric) sort() {
 	}
 	for i := range f.Switches {
 		slices.SortStableFunc(f.Switches[i].Hosts, func(x, y Attached) int {
-			return cmp.Or(Natural(f.Hosts[x.Host].Desc, f.Hosts[y.Host].Desc), cmp.Compare(f.Hosts[x.Host].GUID, f.Hosts[y.Host].GUID))
+			return cmp.Or(Natural(f.Hosts[x.Host].Desc, f.Hosts[y.Host].Desc),
+				cmp.Compare(f.Hosts[x.Host].GUID, f.Hosts[y.Host].GUID))
 		})
 	}
 }

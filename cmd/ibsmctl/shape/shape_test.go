@@ -83,7 +83,8 @@ func TestOddHosts(t *testing.T) {
 		if l.From.Desc != "leaf-02" || l.To.Type != "CA" {
 			kept = append(kept, l)
 		} else if len(kept) > 0 && spine != nil { // to the spine, once
-			kept = append(kept, &ctl.Link{From: ctl.End{Node: spine.GUID, Desc: spine.Desc, Type: "switch", Port: 40}, To: l.To, State: "Active"})
+			kept = append(kept, &ctl.Link{From: ctl.End{Node: spine.GUID, Desc: spine.Desc, Type: "switch", Port: 40},
+				To: l.To, State: "Active"})
 			spine = nil
 		}
 	}
@@ -103,7 +104,8 @@ func TestRealCluster(t *testing.T) {
 		t.Errorf("%d switches on %d levels, %d hosts", len(f.Switches), f.Levels, len(f.Hosts))
 	}
 	for i := range f.Switches {
-		if s := &f.Switches[i]; strings.Contains(s.Desc, "SPINE") != (s.Level == 2) || strings.ContainsAny(s.Name, ";:/") {
+		if s := &f.Switches[i]; strings.Contains(s.Desc, "SPINE") != (s.Level == 2) ||
+			strings.ContainsAny(s.Name, ";:/") {
 			t.Errorf("%q is called %q and on level %d", s.Desc, s.Name, s.Level)
 		}
 	}
@@ -121,9 +123,11 @@ func TestOrder(t *testing.T) {
 
 // Links without their nodes, to aggregation nodes and of a switch to itself do not count.
 func TestStrayLinks(t *testing.T) {
-	sw, an, host := &ctl.Node{GUID: "0x1", Type: "switch"}, &ctl.Node{GUID: "0x2", Type: "CA", Aggregation: true}, &ctl.Node{GUID: "0x3", Type: "CA"}
+	sw, an, host := &ctl.Node{GUID: "0x1", Type: "switch"}, &ctl.Node{GUID: "0x2", Type: "CA", Aggregation: true},
+		&ctl.Node{GUID: "0x3", Type: "CA"}
 	link := func(a, b string) *ctl.Link { return &ctl.Link{From: ctl.End{Node: a}, To: ctl.End{Node: b}} }
-	f := shape.New([]*ctl.Node{sw, an, host}, []*ctl.Link{link("0x1", "0x1"), link("0x1", "0x2"), link("0x9", "0x1"), link("0x3", "0x3"), link("0x8", "0x9"), link("0x3", "0x1")})
+	f := shape.New([]*ctl.Node{sw, an, host}, []*ctl.Link{link("0x1", "0x1"), link("0x1", "0x2"), link("0x9", "0x1"),
+		link("0x3", "0x3"), link("0x8", "0x9"), link("0x3", "0x1")})
 	if f.Links != 1 || len(f.Switches[0].Hosts) != 1 || f.Switches[0].Name != "1" {
 		t.Errorf("%d links, %+v", f.Links, f.Switches[0])
 	}

@@ -117,11 +117,15 @@ func TestHosts(t *testing.T) {
 	}{
 		{"two adapters on one leaf", []string{"n1 mlx5_0@a", "n1 mlx5_1@a", "n2 mlx5_0@b"},
 			"SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\nSwitchName=fabric Switches=a,b\n"},
-		{"rails, one of them down at a host", []string{"n1 x@a", "n1 y@b", "n2 x@a", "n2 y@b", "n3 y@b", "n4 x@c", "n4 y@d"},
+		{"rails, one of them down at a host", []string{"n1 x@a", "n1 y@b", "n2 x@a", "n2 y@b", "n3 y@b", "n4 x@c",
+			"n4 y@d"},
 			"# a: a b\nSwitchName=a Nodes=n[1-3]\n# c: c d\nSwitchName=c Nodes=n4\nSwitchName=fabric Switches=a,c\n"},
-		{"a leaf that all share, and a host that has no other", []string{"n1 x@a", "n1 y@c", "n2 x@b", "n2 y@c", "n3 y@c"},
+		{"a leaf that all share, and a host that has no other",
+			[]string{"n1 x@a", "n1 y@c", "n2 x@b", "n2 y@c", "n3 y@c"},
 			"# a: a c\nSwitchName=a Nodes=n1\n# b: b c\nSwitchName=b Nodes=n2\nSwitchName=c Nodes=n3\nSwitchName=fabric Switches=a,b,c\n"},
-		{"names that are no hosts'", []string{"n1 x@a", "n1 x@b", "localhost HCA-1@a", "MT4129 ConnectX7   Mellanox Technologies@a", "b[ad y@a", "n2 x@a"},
+		{"names that are no hosts'",
+			[]string{"n1 x@a", "n1 x@b", "localhost HCA-1@a", "MT4129 ConnectX7   Mellanox Technologies@a", "b[ad y@a",
+				"n2 x@a"},
 			"# left out: 1 adapter \"MT4129 ConnectX7   Mellanox Technologies\": its maker's name, no host's\n" +
 				"# left out: 1 adapter \"b[ad y\": no name of a host\n# left out: 1 adapter \"localhost HCA-1\": no name of a host\n" +
 				"# left out: 2 adapters \"n1 x\": the name of several\nSwitchName=a Nodes=n2\n"},
@@ -158,7 +162,8 @@ func TestRealCluster(t *testing.T) {
 	if len(top.Leafs) != 8 || len(top.Uppers) != 1 || len(top.LeftOut) != 4 {
 		t.Errorf("%d leafs, %d above them, left out: %q", len(top.Leafs), len(top.Uppers), top.LeftOut)
 	}
-	if u := top.Leafs[2]; u.Name != "A09-P1-IBLEAF-01-03" || hostlist(u.Nodes) != "a07-p1-dgx-03-c[01-18]" || len(u.Leafs) != 4 {
+	if u := top.Leafs[2]; u.Name != "A09-P1-IBLEAF-01-03" || hostlist(u.Nodes) != "a07-p1-dgx-03-c[01-18]" ||
+		len(u.Leafs) != 4 {
 		t.Errorf("%+v", u)
 	}
 }

@@ -45,7 +45,8 @@ func slurmConf(t *testing.T, dir, hosts string) (conf string) {
 		t.Fatal(err)
 	}
 	conf = filepath.Join(dir, "slurm.conf")
-	text := strings.NewReplacer("DIR", dir, "HOST", name, "PORT", strconv.Itoa(port.Addr().(*net.TCPAddr).Port), "USER", strconv.Itoa(os.Getuid()), "NODES", hosts).Replace(`
+	text := strings.NewReplacer("DIR", dir, "HOST", name, "PORT", strconv.Itoa(port.Addr().(*net.TCPAddr).Port), "USER",
+		strconv.Itoa(os.Getuid()), "NODES", hosts).Replace(`
 ClusterName=test
 SlurmctldHost=HOST(127.0.0.1)
 SlurmctldPort=PORT
@@ -76,10 +77,12 @@ func startSlurm(t *testing.T, dir, conf string) string {
 		t.Fatal(err)
 	}
 	args := []string{"--force"}
-	for option, file := range map[string]string{"key-file": "key", "socket": "munge.sock", "pid-file": "munged.pid", "log-file": "munged.log", "seed-file": "seed"} {
+	for option, file := range map[string]string{"key-file": "key", "socket": "munge.sock", "pid-file": "munged.pid",
+		"log-file": "munged.log", "seed-file": "seed"} {
 		args = append(args, "--"+option+"="+filepath.Join(dir, file))
 	}
-	if out, err := exec.CommandContext(t.Context(), munged, args...).CombinedOutput(); err != nil { // it goes into the background
+	// it goes into the background
+	if out, err := exec.CommandContext(t.Context(), munged, args...).CombinedOutput(); err != nil {
 		t.Fatalf("munged: %v, %s", err, out)
 	}
 	t.Cleanup(func() {
@@ -144,10 +147,13 @@ func TestSlurmctld(t *testing.T) {
 	}
 	var want []string
 	for leaf := 1; leaf <= 8; leaf++ {
-		want = append(want, fmt.Sprintf("SwitchName=leaf-%02d Level=0 LinkSpeed=1 Nodes=host-[%02d-%02d]", leaf, 2*leaf-1, 2*leaf))
+		want = append(want, fmt.Sprintf("SwitchName=leaf-%02d Level=0 LinkSpeed=1 Nodes=host-[%02d-%02d]", leaf,
+			2*leaf-1, 2*leaf))
 	}
 	for pod := 1; pod <= 4; pod++ {
-		want = append(want, fmt.Sprintf("SwitchName=level2-%d Level=1 LinkSpeed=1 Nodes=host-[%02d-%02d] Switches=leaf-[%02d-%02d]", pod, 4*pod-3, 4*pod, 2*pod-1, 2*pod))
+		want = append(want,
+			fmt.Sprintf("SwitchName=level2-%d Level=1 LinkSpeed=1 Nodes=host-[%02d-%02d] Switches=leaf-[%02d-%02d]",
+				pod, 4*pod-3, 4*pod, 2*pod-1, 2*pod))
 	}
 	want = append(want, "SwitchName=fabric Level=2 LinkSpeed=1 Nodes=host-[01-16] Switches=level2-[1-4]")
 	got := scontrol(t, conf, "show", "topology")

@@ -101,7 +101,8 @@ func (t *Topology) writeYAML(w *bufio.Writer) {
 	for i := range t.Uppers {
 		fmt.Fprintf(w, "    - switch: %q\n      children: %q\n", t.Uppers[i].Name, hostlist(t.Uppers[i].Children))
 	}
-	fmt.Fprintf(w, "- topology: block\n  cluster_default: false\n  block:\n    block_sizes:\n    - %d\n    blocks:\n", t.blockSize())
+	fmt.Fprintf(w, "- topology: block\n  cluster_default: false\n  block:\n    block_sizes:\n    - %d\n    blocks:\n",
+		t.blockSize())
 	for i := range t.Leafs {
 		fmt.Fprintf(w, "    - block: %q\n      nodes: %q\n", t.Leafs[i].Name, hostlist(t.Leafs[i].Nodes))
 	}

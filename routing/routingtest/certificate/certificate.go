@@ -49,8 +49,10 @@ type Violation struct {
 }
 
 func (v *Violation) Error() string {
-	return fmt.Sprintf("packets of SL %d to LID %v go from switch %d port %d lane %d, number %d, to switch %d port %d lane %d, number %d, which is not higher",
-		v.SL, v.Dest, v.From.Switch, v.From.Port, v.From.Lane, v.From.Number, v.To.Switch, v.To.Port, v.To.Lane, v.To.Number)
+	return fmt.Sprintf(
+		"packets of SL %d to LID %v go from switch %d port %d lane %d, number %d, to switch %d port %d lane %d, number %d, which is not higher",
+		v.SL, v.Dest, v.From.Switch, v.From.Port, v.From.Lane, v.From.Number, v.To.Switch, v.To.Port, v.To.Lane,
+		v.To.Number)
 }
 
 // Check returns a Violation if there is one, that of the lowest LID, and otherwise the error of ctx.

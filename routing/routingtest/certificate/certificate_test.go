@@ -48,7 +48,8 @@ func prove(tb testing.TB, s *routingtest.Subnet, hosts bool) numbers {
 		traffic = creditloop.BetweenHosts
 	}
 	r, err := creditloop.Find(tb.Context(), creditloop.In{
-		Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables), SLs: s.Tables.SLs, Maps: s.Maps,
+		Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables), SLs: s.Tables.SLs,
+		Maps:      s.Maps,
 		Multicast: s.Groups, Traffic: traffic, Lanes: s.Lanes,
 	})
 	if err != nil {
@@ -61,7 +62,8 @@ func prove(tb testing.TB, s *routingtest.Subnet, hosts bool) numbers {
 	for sw, node := range s.Topo.Switches {
 		for port := uint8(1); port <= s.Topo.Nodes[node].NumPorts; port++ {
 			for lane := range uint8(15) {
-				n[routingtest.Hop{Switch: topo.SwitchIdx(sw), Port: port, Lane: lane}] = r.Number(topo.SwitchIdx(sw), port, lane)
+				n[routingtest.Hop{Switch: topo.SwitchIdx(sw), Port: port, Lane: lane}] = r.Number(topo.SwitchIdx(sw),
+					port, lane)
 			}
 		}
 	}
@@ -86,7 +88,8 @@ func TestCorrupted(t *testing.T) {
 	const seed = 11
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var subnets []*routingtest.Subnet
-	for _, spec := range []string{"fattree:k=4", "torus:dims=4x3,hosts=1", "mesh:dims=1x5,hosts=2", "random:switches=10,degree=3,hosts=1"} {
+	for _, spec := range []string{"fattree:k=4", "torus:dims=4x3,hosts=1", "mesh:dims=1x5,hosts=2",
+		"random:switches=10,degree=3,hosts=1"} {
 		subnets = append(subnets, routingtest.NewSubnet(t, spec, minhop.Route))
 	}
 	count := 100
@@ -114,7 +117,8 @@ func TestCorrupted(t *testing.T) {
 			}
 			err := Check(t.Context(), in(s, hosts, n))
 			if rises := n.rises(found); rises != (err == nil) {
-				t.Fatalf("seed %d: number %d instead of %d at %+v, before %v: %v", seed, n[from], was, from, found.After[from], err)
+				t.Fatalf("seed %d: number %d instead of %d at %+v, before %v: %v", seed, n[from], was, from,
+					found.After[from], err)
 			}
 			if err == nil {
 				harmless++
@@ -192,13 +196,15 @@ func BenchmarkCheck(b *testing.B) {
 	for _, spec := range []string{"fattree:k=24", "fattree:k=36"} {
 		b.Run(spec, func(b *testing.B) {
 			s := routingtest.NewSubnet(b, spec, minhop.Route)
-			r, err := creditloop.Find(b.Context(), creditloop.In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables)})
+			r, err := creditloop.Find(b.Context(),
+				creditloop.In{Topo: s.Topo, LIDs: s.LIDs, Forwarding: routing.NewForwarding(s.Topo, s.LIDs, s.Tables)})
 			if err != nil || r.Loop != nil {
 				b.Fatal(r, err)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := Check(b.Context(), In{Topo: s.Topo, LIDs: s.LIDs, Tables: s.Tables, Hosts: true, Number: r.Number}); err != nil {
+				if err := Check(b.Context(), In{Topo: s.Topo, LIDs: s.LIDs, Tables: s.Tables, Hosts: true,
+					Number: r.Number}); err != nil {
 					b.Fatal(err)
 				}
 			}

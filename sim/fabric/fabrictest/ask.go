@@ -7,7 +7,8 @@ import (
 	"ibsm/sim/fabric"
 )
 
-// Ask sends a request along its directed route from a Station, once, at the fabric's present time, and returns the outcome. No reply is TimedOut.
+// Ask sends a request along its directed route from a Station, once, at the fabric's present time, and returns the
+// outcome. No reply is TimedOut.
 func Ask(f *fabric.Fabric, from *fabric.Station, req *txn.Request) txn.Outcome {
 	var d mad.Datagram
 	d.LID = mad.PermissiveLID

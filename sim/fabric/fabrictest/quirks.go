@@ -75,11 +75,14 @@ func (c QuirkCell) Has(n *net.Net, node int32) bool {
 
 // QuirkCells are all setups, models and quirks of attributes that a manager may ask for or set.
 func QuirkCells() (cells []QuirkCell) {
-	ofSwitches := []mad.AttrID{smp.AttrSwitchInfo, smp.AttrLinearForwardingTable, smp.AttrMulticastForwardingTable, smp.AttrGeneralInfo, smp.AttrARInfo,
+	ofSwitches := []mad.AttrID{smp.AttrSwitchInfo, smp.AttrLinearForwardingTable, smp.AttrMulticastForwardingTable,
+		smp.AttrGeneralInfo, smp.AttrARInfo,
 		smp.AttrPrivateLFTInfo}
-	attrs := append([]mad.AttrID{smp.AttrNodeInfo, smp.AttrNodeDescription, smp.AttrPortInfo, smp.AttrGUIDInfo, smp.AttrPKeyTable, smp.AttrSLtoVLMappingTable,
+	attrs := append([]mad.AttrID{smp.AttrNodeInfo, smp.AttrNodeDescription, smp.AttrPortInfo, smp.AttrGUIDInfo,
+		smp.AttrPKeyTable, smp.AttrSLtoVLMappingTable,
 		smp.AttrVLArbitrationTable, smp.AttrExtendedPortInfo}, ofSwitches...)
-	readOnly := []mad.AttrID{smp.AttrNodeInfo, smp.AttrNodeDescription, smp.AttrGUIDInfo, smp.AttrGeneralInfo, smp.AttrPrivateLFTInfo}
+	readOnly := []mad.AttrID{smp.AttrNodeInfo, smp.AttrNodeDescription, smp.AttrGUIDInfo, smp.AttrGeneralInfo,
+		smp.AttrPrivateLFTInfo}
 	for _, setup := range QuirkSetups {
 		for _, model := range models {
 			for _, attr := range attrs {
@@ -127,8 +130,9 @@ func Members(f *fabric.Fabric) (all []net.End) {
 	return all[1:]
 }
 
-// Pairs sends a packet from each adapter to each other, on SL 0 and in each partition of the setup, and counts those that arrive. ARMED
-// ports go ACTIVE by that. In cells of multicast each member sends one to the group in place of these.
+// Pairs sends a packet from each adapter to each other, on SL 0 and in each partition of the setup, and counts those
+// that arrive. ARMED ports go ACTIVE by that. In cells of multicast each member sends one to the group in place of
+// these.
 func (c QuirkCell) Pairs(f *fabric.Fabric) (arrive, all int) {
 	if c.Multicasts() {
 		ends := Members(f)

@@ -82,7 +82,8 @@ type client struct {
 
 func (c *client) service() (p mad.Packet) {
 	p.SetHeader(mad.ClassSA, mad.MethodSet, sarec.AttrServiceRecord, 0)
-	p.SetComponentMask(sarec.ServiceServiceID | sarec.ServiceServiceGID | sarec.ServiceServicePKey | sarec.ServiceServiceLease | sarec.ServiceServiceName)
+	p.SetComponentMask(sarec.ServiceServiceID | sarec.ServiceServiceGID | sarec.ServiceServicePKey |
+		sarec.ServiceServiceLease | sarec.ServiceServiceName)
 	rec := (*sarec.ServiceRecord)(p.SAData()[:])
 	rec.SetServiceID(uint64(c.guid))
 	rec.SetServiceGID(mad.MakeGID(mad.DefaultPrefix, c.guid))
