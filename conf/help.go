@@ -1,6 +1,7 @@
 package conf
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 )
@@ -119,31 +120,7 @@ following keys have no effect. ibsm logs their number at start; ` + "`ibsmctl co
 | --- | --- |
 `
 
-const referenceHead = `# Settings
-
-Generated from the table in ` + "`conf`" + ` by ` + "`go test ./conf -rewrite`" + `.
-
-**Precedence.** A value on the command line takes precedence over the configuration file, the file over the environment
-(` + "`OSM_TMP_DIR`" + `, for ` + "`dump_files_dir`" + ` only), and the environment over the default. A reload applies only lines that have changed; a changed line also overrides a value of the
-command line. If a line is removed, its setting keeps the value until the next start; only ` + "`qos_*`" + ` settings return to their defaults. The file is given with ` + "`-F`" + `, or is the
-first existing file of ` + "`/etc/ibsm/ibsm.toml`" + `, ` + "`/etc/opensm/opensm.conf`" + ` and ` + "`/etc/rdma/opensm.conf`" + `. A file whose name ends in
-` + "`.toml`" + ` has the format of ibsm.toml, any other file the format of opensm.conf. Files whose default is in ` + "`/etc/opensm`" + ` are read from
-` + "`/etc/rdma`" + ` (RHEL's directory) if they exist only there, or if the configuration file is there too.
-
-**Settings that are not set.** Some settings have a second entry in the column "default", such as "left unchanged". It applies
-until you set a value. A value in ibsm.toml or on the command line is always set. A value in opensm.conf is set only if it
-differs from OpenSM's default, because OpenSM writes all defaults into the files it creates. To set a default value
-in opensm.conf, list its key: ` + "`impose lmc,max_op_vls`" + `.
-
-**Errors** are reported with file, line and column. An invalid value is never applied. At start, ibsm exits if the value of a GUID,
-the LMC, the subnet prefix, a key, the trust in SA clients, partitions or routing is invalid; for any other setting ibsm reports the error
-and uses the default. In opensm.conf, however, any boolean other than TRUE is FALSE, as in OpenSM, with an error unless it is
-` + "`FALSE`, `no`, `off` or `0`" + `. Unknown keys are warnings; [keys of NVIDIA's OpenSM](#keys-of-nvidias-opensm) without effect are notes. With ` + "`--strict`" + ` ibsm exits on any warning or error. If a reloaded file
-contains an error, none of it is applied; a file without any setting, or with an incomplete last line, counts as an error.
-
-**ibsm.toml.** Times are strings such as ` + "`\"10s\"`" + ` or ` + "`\"200ms\"`" + `, sizes strings such as ` + "`\"100MiB\"`" + `, 64-bit numbers strings in
-hexadecimal, and lists are in brackets. ` + "`sweep.interval`" + ` is the key ` + "`interval`" + ` in the table ` + "`[sweep]`" + `.
-
-**Columns.** "Change" says whether a new value is applied by a reload or needs a restart. "Supported" says whether the setting
-has an effect in this version; "not needed" marks settings that only tune OpenSM's implementation.
-`
+// referenceHead begins docs/options.md.
+//
+//go:embed reference_head.md
+var referenceHead string

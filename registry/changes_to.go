@@ -6,7 +6,13 @@ import "ibsm/mad"
 // same stays. A group that gets another MLID, or what groups on one MLID must have in
 // common, is deleted first and made again with its members, so that no order of Changes is
 // in the way of another.
-func (s *State) ChangesTo(to *State) (changes []Change) {
+func (s *State) ChangesTo(to *State) []Change {
+	changes, again := s.deletions(to)
+	return s.additions(changes, to, again)
+}
+
+// deletions are the Changes that delete what to has not, or has otherwise; again are the groups that are made again.
+func (s *State) deletions(to *State) (changes []Change, again map[mad.GID]bool) {
 	do := func(c Change) { changes = append(changes, c) }
 	for a := range s.Aliases() {
 		if to.AliasAt(a.Slot) != a.GUID {
@@ -33,7 +39,7 @@ func (s *State) ChangesTo(to *State) (changes []Change) {
 			do(DeleteService{v.ServiceKey})
 		}
 	}
-	again := map[mad.GID]bool{}
+	again = map[mad.GID]bool{}
 	for g := range s.Groups() {
 		t, stays := to.Group(g.MGID)
 		if !stays || t.MLID != g.MLID || !t.Agrees(&g) {
@@ -47,6 +53,12 @@ func (s *State) ChangesTo(to *State) (changes []Change) {
 			}
 		}
 	}
+	return changes, again
+}
+
+// additions appends the Changes that add what to has, or change it.
+func (s *State) additions(changes []Change, to *State, again map[mad.GID]bool) []Change {
+	do := func(c Change) { changes = append(changes, c) }
 	for g := range to.Groups() {
 		if was, is := s.Group(g.MGID); !is || again[g.MGID] || was != g {
 			do(PutGroup{g})

@@ -222,8 +222,9 @@ func (a *attack) run(keys bool) {
 	a.pass(settling)
 	a.harness.mustBeAsBefore(before)
 	now := a.master.Core.Stats()
-	if heavy := now.Sweeps[manager.HeavySweep] +
-		now.Sweeps[manager.QuickSweep] - stats.Sweeps[manager.HeavySweep] - stats.Sweeps[manager.QuickSweep]; heavy > uint64(took/time.Second)+30 {
+	heavy := now.Sweeps[manager.HeavySweep] + now.Sweeps[manager.QuickSweep]
+	heavy -= stats.Sweeps[manager.HeavySweep] + stats.Sweeps[manager.QuickSweep]
+	if heavy > uint64(took/time.Second)+30 {
 		a.Errorf("%d heavy sweeps in %v", heavy, took)
 	}
 	if len(now.Alarms()) > 32 || len(now.Rivals) > 18 {

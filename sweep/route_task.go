@@ -170,24 +170,9 @@ func (s *state) apply(d *delta) {
 // Run computes the plan. SweepPlan.Err is why no engine routes the subnet; a cancelled context gives
 // nil.
 func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
-	b, s := j.walked.builder, j.state
-	out := &SweepPlan{found: j.found, MulticastTop: j.multicastTop, ARMode: j.settings.AR, Changed: j.found.Changed}
-	for _, n := range b.KeepMissing(s.remembered(), j.found.Hearing()) {
-		out.Lost = append(out.Lost, s.remembered().Nodes[n].GUID)
-	}
-	if j.without != nil {
-		out.CutOff, out.PairsCut = cutOff(b, j.without)
-	}
-	var down []heldBack
-	out.Cabling, down, out.delta.unnamed = j.cabling.check(b)
-	t := b.Freeze()
-	out.Topo = t
-	if out.Cabling != nil && len(out.Cabling.Held) > 0 && out.Changed { // by a switch that stays?
-		out.Changed = slices.ContainsFunc(t.Switches, func(n topo.NodeIdx) bool {
-			return t.Nodes[n].SwitchInfo.PortStateChange()
-		})
-	}
-	d := &out.delta
+	s := j.state
+	out, down := j.subnet()
+	t, d := out.Topo, &out.delta
 	d.switches, d.ports = s.walked(t, j.walked.tables, j.found.Replaced), j.walked.ports
 	j.walked = walkResult{} // large, and not needed after this
 	d.ports.KeepMissing(s.devices.Ports, func(guid mad.GUID) bool {
@@ -242,6 +227,28 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		out.multicast = j.multicast.Run(ctx, out.multicastSubnet(s.devices))
 	}
 	return out
+}
+
+// subnet begins a plan with the subnet that the walk has found, without what the preview or the cabling leaves out. It
+// also returns the links that are held back.
+func (j *RouteTask) subnet() (out *SweepPlan, down []heldBack) {
+	b, before := j.walked.builder, j.state.remembered()
+	out = &SweepPlan{found: j.found, MulticastTop: j.multicastTop, ARMode: j.settings.AR, Changed: j.found.Changed}
+	for _, n := range b.KeepMissing(before, j.found.Hearing()) {
+		out.Lost = append(out.Lost, before.Nodes[n].GUID)
+	}
+	if j.without != nil {
+		out.CutOff, out.PairsCut = cutOff(b, j.without)
+	}
+	out.Cabling, down, out.delta.unnamed = j.cabling.check(b)
+	t := b.Freeze()
+	out.Topo = t
+	if out.Cabling != nil && len(out.Cabling.Held) > 0 && out.Changed { // by a switch that stays?
+		out.Changed = slices.ContainsFunc(t.Switches, func(n topo.NodeIdx) bool {
+			return t.Nodes[n].SwitchInfo.PortStateChange()
+		})
+	}
+	return out, down
 }
 
 // assign gives the end ports of the subnet their LIDs and P_Keys.
@@ -318,14 +325,18 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	}
 	out.Taken = s.interim != nil && d.interim == nil
 	var err error
-	if out.Transition, err = a.transition(ctx, r); err != nil {
-		return // as ctx is done
+	if out.Transition, err = a.transition(ctx, r); err == nil { // else ctx is done
+		a.take(r)
 	}
-	tables := r.tables
+}
+
+// take takes routes for the plan, and what the next sweep must know of them.
+func (a *attempts) take(r *routed) {
+	out, t, s, d, tables := a.out, a.out.Topo, a.state, &a.out.delta, r.tables
 	if r.base != nil && r.base.uneven {
 		out.Foreign = r.engine.Name
 	}
-	if d.base = r.base; d.base == nil && slices.ContainsFunc(j.chain, func(e engines.Engine) bool {
+	if d.base = r.base; d.base == nil && slices.ContainsFunc(a.chain, func(e engines.Engine) bool {
 		return s.base != nil && e.Name == s.base.engine
 	}) {
 		d.base = s.base // its engine may route the next subnet again

@@ -33,71 +33,75 @@ ibsmctl generations lists the generations.`,
 	whole := c.Flags().Bool("all", false, "list all switches whose tables changed, not only the ones with most changes")
 	since := c.Flags().String("since", "", "show the changes since `WHEN`: "+timesHelp)
 	c.RunE = a.asking(func(ctx context.Context, args []string, stdout io.Writer) error {
-		if *since != "" {
-			if len(args) > 0 {
-				return cli.UsageError("--since and a generation exclude each other", "use one of them")
-			}
-			from, err := a.generationSince(ctx, *since, stdout)
-			if err != nil {
-				return a.explain(err)
-			}
-			args = []string{strconv.FormatUint(from, 10)}
+		return a.diff(ctx, args, *since, *whole, stdout)
+	})
+	return c
+}
+
+func (a *asker) diff(ctx context.Context, args []string, since string, whole bool, stdout io.Writer) error {
+	if since != "" {
+		if len(args) > 0 {
+			return cli.UsageError("--since and a generation exclude each other", "use one of them")
 		}
-		before := uint64(0)
-		for _, g := range args {
-			n, err := strconv.ParseUint(g, 10, 64)
-			if err != nil || n == 0 {
-				return cli.UsageError(fmt.Sprintf("generation %q: expected a number", g),
-					"ibsmctl generations lists them")
-			}
-			if n < before {
-				return cli.UsageError(fmt.Sprintf("generation %d is older than %d", n, before),
-					fmt.Sprintf("the older one comes first: ibsmctl diff %d %d", n, before))
-			}
-			before = n
-		}
-		named := append(args, "", "")
-		q := query("from", named[0], "to", named[1])
-		if a.json {
-			return a.copy(ctx, http.MethodGet, "/v1/diff", q, stdout)
-		}
-		span, changes, tables := &ctl.Span{}, []*ctl.Change{}, []*ctl.Change{}
-		t := &table{columns: []column{{head: "WHAT"}, {head: "NAME", yields: true}, {head: "PORT", right: true},
-			{head: "BEFORE", yields: true}, {head: "NOW", yields: true}}}
-		err := ctl.All(ctx, a.Client, http.MethodGet, "/v1/diff", q, func(r *ctl.DiffRow) error {
-			switch {
-			case r.Span != nil:
-				span = r.Span
-			case r.Change != nil && r.Change.What == "routes":
-				tables = append(tables, r.Change)
-			case r.Change != nil:
-				changes = append(changes, r.Change)
-			}
-			return nil
-		})
+		from, err := a.generationSince(ctx, since, stdout)
 		if err != nil {
 			return a.explain(err)
 		}
-		if _, err := io.WriteString(stdout, spanText(span, len(changes)+len(tables))); err != nil ||
-			len(changes)+len(tables) == 0 {
-			return err
+		args = []string{strconv.FormatUint(from, 10)}
+	}
+	before := uint64(0)
+	for _, g := range args {
+		n, err := strconv.ParseUint(g, 10, 64)
+		if err != nil || n == 0 {
+			return cli.UsageError(fmt.Sprintf("generation %q: expected a number", g),
+				"ibsmctl generations lists them")
 		}
-		slices.SortStableFunc(tables, func(x, y *ctl.Change) int { return y.Count - x.Count })
-		shown := len(tables)
-		if !*whole && shown > fewTables {
-			shown = fewTables
+		if n < before {
+			return cli.UsageError(fmt.Sprintf("generation %d is older than %d", n, before),
+				fmt.Sprintf("the older one comes first: ibsmctl diff %d %d", n, before))
 		}
-		for _, c := range slices.Concat(changes, tables[:shown]) {
-			a.addChange(t, c)
+		before = n
+	}
+	named := append(args, "", "")
+	q := query("from", named[0], "to", named[1])
+	if a.json {
+		return a.copy(ctx, http.MethodGet, "/v1/diff", q, stdout)
+	}
+	span, changes, tables := &ctl.Span{}, []*ctl.Change{}, []*ctl.Change{}
+	t := &table{columns: []column{{head: "WHAT"}, {head: "NAME", yields: true}, {head: "PORT", right: true},
+		{head: "BEFORE", yields: true}, {head: "NOW", yields: true}}}
+	err := ctl.All(ctx, a.Client, http.MethodGet, "/v1/diff", q, func(r *ctl.DiffRow) error {
+		switch {
+		case r.Span != nil:
+			span = r.Span
+		case r.Change != nil && r.Change.What == "routes":
+			tables = append(tables, r.Change)
+		case r.Change != nil:
+			changes = append(changes, r.Change)
 		}
-		if err := t.print(stdout, terminalWidth(stdout)); err != nil || shown == len(tables) {
-			return err
-		}
-		_, err = fmt.Fprintf(stdout, "and the tables of %s; --all lists them\n",
-			plural.With(len(tables)-shown, "other switch", "other switches"))
-		return err
+		return nil
 	})
-	return c
+	if err != nil {
+		return a.explain(err)
+	}
+	if _, err := io.WriteString(stdout, spanText(span, len(changes)+len(tables))); err != nil ||
+		len(changes)+len(tables) == 0 {
+		return err
+	}
+	slices.SortStableFunc(tables, func(x, y *ctl.Change) int { return y.Count - x.Count })
+	shown := len(tables)
+	if !whole && shown > fewTables {
+		shown = fewTables
+	}
+	for _, c := range slices.Concat(changes, tables[:shown]) {
+		a.addChange(t, c)
+	}
+	if err := t.print(stdout, terminalWidth(stdout)); err != nil || shown == len(tables) {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "and the tables of %s; --all lists them\n",
+		plural.With(len(tables)-shown, "other switch", "other switches"))
+	return err
 }
 
 // generationSince is the generation that was in force at a time. It says so if changes are stored only from a later

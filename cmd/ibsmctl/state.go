@@ -160,7 +160,9 @@ mastership     %s
 LIDs           %d, of absent ports %d
 registered     groups %d, members %d, services %d, subscriptions %d, alias GUIDs %d, ports that demand a GRH %d
 last change    %d
-`, s.File, s.Prefix, s.Port, term, s.LIDs, s.Absent, s.Groups, s.Members, s.Services, s.Subscriptions, s.Aliases, s.GRHPorts, s.Change)
+`,
+		s.File, s.Prefix, s.Port, term, s.LIDs, s.Absent, s.Groups, s.Members, s.Services, s.Subscriptions, s.Aliases,
+		s.GRHPorts, s.Change)
 	return err
 }
 

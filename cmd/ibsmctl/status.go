@@ -127,7 +127,24 @@ func statusText(st *ctl.Status, now time.Time) string {
 			plural.Of(s.Routers, "router"), missing(s.Missing))
 		line("ports", "%s; %s, %s", states(s.Ports), plural.Of(s.Links, "link"), plural.Of(s.LIDs, "LID"))
 	}
-	if s := st.Sweep; s != nil {
+	sweepLines(line, st.Sweep, now)
+	for i, m := range st.SMs {
+		name := "other SM"
+		if i == 0 {
+			name = "this SM"
+		}
+		line(name, "%s LID %d priority %d %s%s", m.GUID, m.LID, m.Priority, m.State, ignoredText(&m))
+	}
+	for _, a := range st.Alarms {
+		line("ALARM", "%s: %s from %s %s (LID %d), the last %v ago", a.Kind, plural.Of(int(a.Count), "packet"), a.GUID,
+			a.Where, a.LID, now.Sub(a.Last).Round(time.Second))
+	}
+	return b.String()
+}
+
+// sweepLines are the lines about the last heavy sweep; s may be nil.
+func sweepLines(line func(name, format string, args ...any), s *ctl.SweepStatus, now time.Time) {
+	if s != nil {
 		result := "SUBNET UP"
 		if !s.Up {
 			result = "errors during initialization"
@@ -147,18 +164,6 @@ func statusText(st *ctl.Status, now time.Time) string {
 			line("", "the routes have a credit loop of %s: see ibsmctl why", plural.Of(s.CreditLoop, "link"))
 		}
 	}
-	for i, m := range st.SMs {
-		name := "other SM"
-		if i == 0 {
-			name = "this SM"
-		}
-		line(name, "%s LID %d priority %d %s%s", m.GUID, m.LID, m.Priority, m.State, ignoredText(&m))
-	}
-	for _, a := range st.Alarms {
-		line("ALARM", "%s: %s from %s %s (LID %d), the last %v ago", a.Kind, plural.Of(int(a.Count), "packet"), a.GUID,
-			a.Where, a.LID, now.Sub(a.Last).Round(time.Second))
-	}
-	return b.String()
 }
 
 // ignoredText says that a manager does not apply.
