@@ -7,14 +7,15 @@ import (
 	"ibsm/mad/smp"
 )
 
-// targetTimeout is how long a peer ibsm is waited for before it is handed the
-// mastership, so that it has what clients have registered.
+// targetTimeout is how long a target is waited for before it is handed the mastership: a peer ibsm so that it has
+// what clients have registered, another manager so that it is STANDBY.
 const targetTimeout = 10 * time.Second
 
 // target is the manager that is polled while a handover to it is wanted; 0 for nobody.
 // It ranks higher than this manager, which is MASTER, or this one is about to end. It is polled to see what it
-// is, and whether it lives. HANDOVER goes at once to one that is not ibsm; else when it has
-// everything, or after its time and, if it ranks higher, a walk that still finds it.
+// is, and whether it lives. HANDOVER goes to one that is not ibsm when it is STANDBY: an OpenSM that gets it while it is
+// DISCOVERING, and has seen us as MASTER, stands by all the same, and polls us for a minute. A peer ibsm gets it when it
+// has everything. Either gets it after its time and, if it ranks higher, a walk that still finds it.
 func (m *Machine) target() mad.GUID {
 	if m.phase == preparing || m.phase == leaving {
 		return m.polled
@@ -58,6 +59,9 @@ func (m *Machine) heard(now time.Duration, info *smp.SMInfo) Do {
 	case state == smp.Master || state == smp.NotActive || !m.higher(info) || !m.mayBeMaster(info):
 		m.become(smp.Master)
 		return Resweep
+	case m.watch.kind != peer && state == smp.Discovering:
+		m.misses, m.watch.heard, m.due = 0, now, min(m.due, now+lookInterval)
+		return Nothing
 	case m.watch.kind != peer || m.cfg.Unmirrored:
 		return m.handOver(now)
 	}
