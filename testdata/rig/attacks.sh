@@ -96,9 +96,10 @@ control() { # MODIFIER: to the standby, by LID and by directed route, with guess
 	[ $1 = 1 ] || sends class=smp dlid=$stands method=set attr=0x20 mod=4 data=$(port_guid $master | cut -c3-)000000000000000100000009f3
 	within 90 settled_managers || fail "the managers do not come to rest"
 }
-# memberships N, services N: what the SA says to the managers that adapter N's port has.
-memberships() { saquery -C vhca$master --smkey $sa_key MCMR | grep -c "PortGid.*fe80::2:5500:ca00:${1}1"; }
-services() { saquery -C vhca$master --smkey $sa_key SR | grep -c "ServiceGID.*fe80::2:5500:ca00:${1}1"; }
+# memberships N, services N: what the SA says to the managers that adapter N's port has. No answer is not none.
+listed() { saquery -C vhca$master --smkey $sa_key $1 >/tmp/listed; }
+memberships() { within 30 listed MCMR; grep -c "PortGid.*fe80::2:5500:ca00:${1}1" /tmp/listed; }
+services() { within 30 listed SR; grep -c "ServiceGID.*fe80::2:5500:ca00:${1}1" /tmp/listed; }
 membership() { sends class=sa method=$1 attr=0x38 mask=0x10003 data=ff12401bffff000000000000ffffffff$(gid $2) at=104:01; }
 joins() {
 	local was=$(memberships 5)
