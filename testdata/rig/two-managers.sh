@@ -62,8 +62,8 @@ sleep 1
 sign 0 STOP
 takes 1 6500 "is paused"
 sign 0 CONT
-within 5 grep -q 'was paused: asking all other managers before writing anything' /tmp/sm0.log || fail "does not notice that it was paused"
-within 5 grep -q 'two masters: waiting for the lower one' /tmp/sm0.log || fail "goes on as if there were no other"
+within 5 grep -q 'was paused: querying all other managers before writing anything' /tmp/sm0.log || fail "does not notice that it was paused"
+within 5 grep -q 'two masters: waiting for the one with lower rank to hand over' /tmp/sm0.log || fail "goes on as if there were no other"
 takes 0 5000 "goes on"
 within 5 in_state 1 STANDBY || fail "does not stand by again"
 sleep 1
