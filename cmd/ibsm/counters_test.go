@@ -613,7 +613,7 @@ $`
 	p.kill()
 	p = ibsm.bringUp(s, state...)
 	shows("after a restart",
-		`^1 sick link by (?s).*leaf-01 port 1 receives badly.*1 link out of use\n  leaf-03 port 3 to .*: routes avoid it since .*, by hand, returns at `)
+		`^1 sick link by (?s).*leaf-01 port 1 receives errors.*1 link out of use\n  leaf-03 port 3 to .*: routes avoid it since .*, by hand, returns at `)
 	order("links", "heal", "leaf-03:3")
 	shown("all healed", `it is the link of a host\n$`)
 	if got := order("links", "heal", "leaf-01:1"); !strings.HasPrefix(got, "routes may use leaf-01 port 1 to host-01") {

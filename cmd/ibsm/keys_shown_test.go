@@ -104,7 +104,7 @@ func TestNoKeyIsShown(t *testing.T) {
 		t.Fatalf("no rotation: %s", out)
 	}
 	eventually(t, "all ports have the next M_Keys", func() bool {
-		return bytes.Contains(ctl("security"), []byte("of number 2"))
+		return bytes.Contains(ctl("security"), []byte("M_Keys, number 2"))
 	})
 	completed := func(args ...string) (words []string) {
 		for line := range strings.Lines(string(ctl(append(append([]string{"__complete"}, args...), "")...))) {

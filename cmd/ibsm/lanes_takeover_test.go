@@ -67,7 +67,7 @@ func testLanesTakeover(t *testing.T, spec, engine, conf, list, says string) {
 		}
 	}
 	r := s.run(s.net.witnessHost(), fabcheckPath(), "--ibsim", "-q", "-v", "-c")
-	if want := !strings.Contains(says, "of their own"); (r.status == 0) != want ||
+	if want := !strings.Contains(says, "separate VLs"); (r.status == 0) != want ||
 		!strings.Contains(r.stderr, "SA answers") {
 		t.Errorf("fabcheck, which finds nothing: %v, status %d: %s%s", want, r.status, r.stdout, r.stderr)
 	}

@@ -110,7 +110,7 @@ func change(t *testing.T, p *process, files string, guids []string) {
 	p.skip()
 	for _, step := range []struct{ remove, write, text, says string }{
 		{"2", "3", "guid " + guids[1] + "\n", "3: SUBNET UP"},
-		{"", "1", "lmc 9\n", "instance 1 goes on as it is: /etc/rdma/opensm.conf.1:1:5: lmc"},
+		{"", "1", "lmc 9\n", "instance 1 keeps running unchanged: /etc/rdma/opensm.conf.1:1:5: lmc"},
 		{"3", "", "", "instance 3 is stopped: it is no longer configured"},
 	} {
 		if step.remove != "" {

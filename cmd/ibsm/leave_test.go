@@ -36,7 +36,7 @@ func end(t *testing.T, master, standby *process, socket string) time.Duration {
 	if master.err != nil || time.Since(began) > endPatience {
 		t.Errorf("the old master has ended after %v: %v", time.Since(began), master.err)
 	}
-	if !strings.Contains(master.text(), "handing the mastership over") ||
+	if !strings.Contains(master.text(), "handing mastership over") ||
 		strings.Contains(master.text(), "did not accept mastership") {
 		t.Errorf("it has not handed over")
 	}

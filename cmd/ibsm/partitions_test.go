@@ -118,7 +118,7 @@ func TestPartitionFileAtStart(t *testing.T) {
 	}{
 		{"-P good", 0, ""},
 		{"-P good --strict", 0, ""},
-		{"-P broken", 1, `ibsm: error: the partition file cannot be used, and no earlier one is known: fix it, or set partition_fallback: broken:1:1: "tenant=0x12 ALL=full;": no ':'`},
+		{"-P broken", 1, `ibsm: error: the partition file cannot be used, and no earlier version is stored: fix it, or set partition_fallback: broken:1:1: "tenant=0x12 ALL=full;": no ':'`},
 		{"-P missing", 1, "missing: open missing: no such file"},
 		{"-P . ", 1, "is a directory"},
 		{"-P broken --dry-run", 1, "broken:1:1: "},

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"ibsm/conf"
 	"net"
 	"os"
 	"path/filepath"
@@ -78,7 +79,7 @@ func TestSyslog(t *testing.T) {
 		}
 		lines = append(lines, severity+">"+text)
 	}
-	want := []string{"<13>sm.log log file opened", "<14>mpi: ibsm 0.1.0 (OpenSM 3.3.23 compatible)",
+	want := []string{"<13>sm.log log file opened", "<14>mpi: ibsm " + conf.Version + " (OpenSM 3.3.23 compatible)",
 		"<14>mpi: Entering DISCOVERING state",
 		"<14>mpi: Entering MASTER state", "<14>mpi: SUBNET UP", "<14>mpi: Exiting SM"}
 	if !slices.Equal(lines, want) {
