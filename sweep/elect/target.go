@@ -11,11 +11,11 @@ import (
 // what clients have registered, another manager so that it is STANDBY.
 const targetTimeout = 10 * time.Second
 
-// target is the manager that is polled while a handover to it is wanted; 0 for nobody.
-// It ranks higher than this manager, which is MASTER, or this one is about to end. It is polled to see what it
-// is, and whether it lives. HANDOVER goes to one that is not ibsm when it is STANDBY: an OpenSM that gets it while it is
-// DISCOVERING, and has seen us as MASTER, stands by all the same, and polls us for a minute. A peer ibsm gets it when it
-// has everything. Either gets it after its time and, if it ranks higher, a walk that still finds it.
+// target is the manager that is polled while a handover to it is wanted; 0 for nobody. It ranks higher than this
+// manager, which is MASTER, or this one is about to end. It is polled to see what it is, and whether it lives. HANDOVER
+// goes to one that is not ibsm when it is STANDBY: an OpenSM that gets it while it is DISCOVERING, and has seen us as
+// MASTER, stands by all the same, and polls us for a minute. A peer ibsm gets it when it has everything. Either gets it
+// after its time and, if it ranks higher, a walk that still finds it.
 func (m *Machine) target() mad.GUID {
 	if m.phase == preparing || m.phase == leaving {
 		return m.polled
