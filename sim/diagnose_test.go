@@ -203,7 +203,7 @@ func TestDiagnoseAdaptiveRouting(t *testing.T) {
 		}
 	})
 	if d := ctltest.Diagnose(t, server.Show(f.m.View), f.leaf(adapters(n)[4]), ""); !d.Works ||
-		!ctltest.HasReason(d, "no longer adaptive", "adaptive routing is off") {
+		!ctltest.HasReason(d, "no longer adaptive", "adaptive routing is now off") {
 		t.Errorf("%+v", d)
 	}
 }
