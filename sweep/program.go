@@ -101,6 +101,20 @@ type outcome struct {
 	sending func(*Program, plan.Step)
 }
 
+// Outcomes of several operations.
+var (
+	ofPKeys = outcome{repeats: true, answered: (*Program).pkeys, settled: (*Program).pkeysSettled,
+		failed: (*Program).pkeysFailed, sending: (*Program).sendingPKeys}
+	ofPort = outcome{repeats: true, answered: (*Program).port, settled: (*Program).valueSettled,
+		sending: (*Program).sendingPort, refused: true}
+	ofPortOnce = outcome{answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort,
+		refused: true}
+	ofLanes = outcome{repeats: true, unread: true, answered: (*Program).lanesAnswered, settled: (*Program).lanesSettled,
+		sending: (*Program).sendingLanes}
+	ofLanesAtOnce = outcome{repeats: true, unread: true, answered: (*Program).lanesAnswered,
+		settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true}
+)
+
 // outcomes are by plan.Op.
 var outcomes = map[plan.Op]outcome{
 	plan.ClearChange: {repeats: true, answered: (*Program).changeCleared},
@@ -109,37 +123,25 @@ var outcomes = map[plan.Op]outcome{
 	plan.SetSwitch: {repeats: true, answered: (*Program).switchInfo},
 	plan.SetLFT: {repeats: true, unread: true, answered: (*Program).lft, settled: (*Program).lftSettled,
 		sending: (*Program).sendingLFT},
-	plan.AddPKeys: {repeats: true, answered: (*Program).pkeys, settled: (*Program).pkeysSettled,
-		failed: (*Program).pkeysFailed, sending: (*Program).sendingPKeys},
-	plan.SetPKeys: {repeats: true, answered: (*Program).pkeys, settled: (*Program).pkeysSettled,
-		failed: (*Program).pkeysFailed, sending: (*Program).sendingPKeys},
-	plan.SetPort: {repeats: true, answered: (*Program).port, settled: (*Program).valueSettled,
-		sending: (*Program).sendingPort, refused: true},
-	plan.Arm: {repeats: true, answered: (*Program).port, settled: (*Program).valueSettled,
-		sending: (*Program).sendingPort, refused: true},
-	plan.Activate: {repeats: true, answered: (*Program).port, settled: (*Program).valueSettled,
-		sending: (*Program).sendingPort, refused: true},
-	plan.TakeDown: {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort,
-		refused: true},
-	plan.ShutOff: {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort,
-		refused: true},
-	plan.TurnOn: {answered: (*Program).port, settled: (*Program).valueSettled, sending: (*Program).sendingPort,
-		refused: true},
+	plan.AddPKeys: ofPKeys,
+	plan.SetPKeys: ofPKeys,
+	plan.SetPort:  ofPort,
+	plan.Arm:      ofPort,
+	plan.Activate: ofPort,
+	plan.TakeDown: ofPortOnce,
+	plan.ShutOff:  ofPortOnce,
+	plan.TurnOn:   ofPortOnce,
 	plan.SetFDR10: {answered: (*Program).extended, settled: (*Program).fdr10Settled,
 		sending: (*Program).sendingFDR10, refused: true},
-	plan.SetSLtoVLAll: {repeats: true, unread: true, answered: (*Program).lanesAnswered,
-		settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
-	plan.SetSLtoVLOut: {repeats: true, unread: true, answered: (*Program).lanesAnswered,
-		settled: (*Program).lanesSettled, sending: (*Program).sendingLanes, refused: true},
-	plan.SetSLtoVL: {repeats: true, unread: true, answered: (*Program).lanesAnswered,
-		settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
+	plan.SetSLtoVLAll: ofLanesAtOnce,
+	plan.SetSLtoVLOut: ofLanesAtOnce,
+	plan.SetSLtoVL:    ofLanes,
+	plan.SetTurns:     ofLanes,
 	plan.SetMKey: {answered: (*Program).mkeySet, settled: (*Program).mkeySettled, refused: true,
 		sending: (*Program).sendingMKey},
 	plan.ReadMKey:     {answered: (*Program).mkeyRead, settled: (*Program).mkeySettled, failed: (*Program).mkeyUnread},
 	plan.ReadHeldMKey: {answered: (*Program).mkeyHeld, settled: (*Program).mkeySettled},
 	plan.ReadSLtoVL:   {answered: (*Program).wildcardRead, failed: (*Program).wildcardUnread},
-	plan.SetTurns: {repeats: true, unread: true, answered: (*Program).lanesAnswered,
-		settled: (*Program).lanesSettled, sending: (*Program).sendingLanes},
 }
 
 func newProgram(c *SweepPlan, s *Sweeper) *Program {

@@ -82,12 +82,11 @@ func (p *Program) nodeKey(n topo.NodeIdx) setKey {
 // isResting reports whether a Set that is due is not sent in this sweep. One that rests after a failure has failed
 // again.
 func (p *Program) isResting(st plan.Step, set *plan.Set) bool {
-	n := p.c.Topo.Ports[st.Port].Node
-	key, sum := p.keyOf(st), setSum(set)
 	if !outcomes[st.Op].repeats || st.Op == plan.SetPort && (*smp.PortInfo)(&set.Data).ClientReregister() {
 		return false // a port in use that has not registered again gets no multicast
 	}
-	if p.rests(p.nodeKey(n), 0, st) || p.rests(key, sum, st) {
+	key, sum := p.keyOf(st), setSum(set)
+	if p.rests(p.nodeKey(p.c.Topo.Ports[st.Port].Node), 0, st) || p.rests(key, sum, st) {
 		return true
 	}
 	if st.Op == plan.SetLFT && p.repeats[p.keyOf(plan.Step{Op: plan.SetSwitch, Port: st.Port})].rests > 0 {
