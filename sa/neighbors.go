@@ -55,7 +55,7 @@ func neighbors(v *view.View) (all []registry.PutNeighbor) {
 		}
 	}
 	for _, l := range v.Left {
-		all = append(all, registry.PutNeighbor{At: registry.End(l.Here), Far: registry.End(l.Far)})
+		all = append(all, registry.PutNeighbor{At: l.Here, Far: l.Far})
 	}
 	slices.SortStableFunc(all, func(a, b registry.PutNeighbor) int { return a.At.Compare(b.At) })
 	all = slices.CompactFunc(all, func(a, b registry.PutNeighbor) bool { return a.At == b.At })

@@ -47,17 +47,17 @@ func TestNeighbors(t *testing.T) {
 
 	host := c.FindPort(h2)
 	at, far := endOf(c, c.Ports[host].Peer), endOf(c, host)
-	publish(host, []view.LeftLink{{Here: view.LinkEnd(at), Far: view.LinkEnd(far)}})
+	publish(host, []view.LeftLink{{Here: at, Far: far}})
 	expect("one has left", all, 0)
 	other := registry.End{GUID: 0x77, Port: 2}
-	publish(host, []view.LeftLink{{Here: view.LinkEnd(at), Far: view.LinkEnd(other)}})
+	publish(host, []view.LeftLink{{Here: at, Far: other}})
 	changed := maps.Clone(all)
 	changed[at] = other
 	expect("somebody else left later", changed, 1)
 	publish(host, []view.LeftLink{})
 	delete(changed, at)
 	expect("it is forgotten", changed, 1)
-	publish(topo.None, []view.LeftLink{{Here: view.LinkEnd(at), Far: view.LinkEnd(other)}})
+	publish(topo.None, []view.LeftLink{{Here: at, Far: other}})
 	expect("its place is taken", all, 1)
 	publish(topo.None, nil)
 	expect("one M_Key again", map[registry.End]registry.End{}, len(all))

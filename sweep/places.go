@@ -93,11 +93,11 @@ func (s *Sweeper) Left() []view.LeftLink {
 	}
 	all := []view.LeftLink{}
 	for at, far := range s.walks.places.behind {
-		all = append(all, view.LeftLink{Here: view.LinkEnd{GUID: at.Node, Port: at.Port},
-			Far: view.LinkEnd{GUID: far.Node, Port: far.Port}})
+		all = append(all, view.LeftLink{Here: registry.End{GUID: at.Node, Port: at.Port},
+			Far: registry.End{GUID: far.Node, Port: far.Port}})
 	}
 	slices.SortFunc(all, func(a, b view.LeftLink) int {
-		return cmp.Or(cmp.Compare(a.Here.GUID, b.Here.GUID), cmp.Compare(a.Here.Port, b.Here.Port))
+		return a.Here.Compare(b.Here)
 	})
 	return all
 }

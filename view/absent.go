@@ -2,16 +2,11 @@ package view
 
 import (
 	"ibsm/mad"
+	"ibsm/registry"
 )
 
 // LeftLink is a link that an agent had when it left the subnet, which keeps its M_Key.
-type LeftLink struct{ Here, Far LinkEnd }
-
-// LinkEnd is a port of a switch, by the node GUID, or another port, by its own GUID.
-type LinkEnd struct {
-	GUID mad.GUID
-	Port uint8
-}
+type LeftLink struct{ Here, Far registry.End }
 
 // Absent is an end port that is not there, and for which its LIDs are kept.
 type Absent struct {
