@@ -54,11 +54,11 @@ func TestWhyPKeys(t *testing.T) {
 		text        string
 	}{
 		"in": {host: full, table: other, in: true, from: true,
-			text: "drops packets with P_Key 0xffff from %[2]s to %[3]s: it checks P_Keys in, and its table has 0x8005"},
+			text: "drops packets with P_Key 0xffff from %[2]s to %[3]s: it checks P_Keys on the way in, and its table has 0x8005"},
 		"out": {host: full, table: other, out: true,
-			text: "drops packets with P_Key 0xffff from %[3]s to %[2]s: it checks P_Keys out, and its table has 0x8005"},
+			text: "drops packets with P_Key 0xffff from %[3]s to %[2]s: it checks P_Keys on the way out, and its table has 0x8005"},
 		"full behind limited": {host: full, table: limited, in: true, from: true,
-			text: "drops packets with P_Key 0xffff from %[2]s to %[3]s: it checks P_Keys in, and its table has 0x7fff"},
+			text: "drops packets with P_Key 0xffff from %[2]s to %[3]s: it checks P_Keys on the way in, and its table has 0x7fff"},
 		"no file":             {host: full, table: other, in: true, noFile: true, from: true},
 		"between switches":    {host: full, table: other, in: true, between: true, noFile: true, from: true},
 		"limited as OpenSM":   {host: limited, table: limited, in: true, out: true, noFile: true, works: true},

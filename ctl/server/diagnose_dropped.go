@@ -281,7 +281,7 @@ func (d *doctor) stoppedReason(at stop, k mad.PKey, packets string) ctl.Reason {
 		way = "in"
 	}
 	return because("P_Key stopped", fmt.Sprintf("%s drops packets with P_Key %v %s: it checks P_Keys "+
-		"%s, and its table has %s",
+		"on the way %s, and its table has %s",
 		d.called(at.port), k, packets, way, keysText(d.view.Topo.Ports[at.port].PKeys)), d.stopAdvice(at, k))
 }
 
