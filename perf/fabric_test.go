@@ -245,10 +245,10 @@ func TestFabric(t *testing.T) {
 	if sum, exact := b.sums(Key{0x1000, 5}, pma.SymbolErrorCounter); sum < 70000 || !exact {
 		t.Errorf("a bad cable has %d symbol errors, exact %t", sum, exact)
 	}
+	// Counters of 32 bits can overflow in 10 s at 1 GB/s.
 	for _, tt := range []struct {
 		host  int
 		exact bool
-		// what has 32 bits can overflow in 10 s at 1 GB/s after some sweeps
 	}{{1, true}, {2, true}, {3, false}, {4, false}} {
 		if _, exact := b.sums(Key{mad.GUID(tt.host) << 4, 1}, pma.PortXmitData); exact != tt.exact {
 			t.Errorf("PortXmitData of host %d is exact: %t", tt.host, exact)

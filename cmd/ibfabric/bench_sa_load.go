@@ -119,7 +119,7 @@ func cpuTime(pid int) time.Duration {
 	if err != nil {
 		return 0
 	}
-	// in hundredths of a second: fields 14 and 15, the second of which fields ends with a bracket
+	// The fields 14 and 15 are in hundredths of a second. Field 2, a name in brackets, may have blanks.
 	var user, system int64
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) > 12 {

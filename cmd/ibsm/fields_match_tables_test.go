@@ -256,8 +256,8 @@ func (d *fieldDifference) otherTree() bool {
 	return (used || d.ours[0] == "") && d.ibsm.isTree(mad.LID(mlid))
 }
 
-// multicastSent reports whether the block that the switch holds is among those that ibsm has sent, and whether these
-// lead to no port without a cable and are for no group but those of members.
+// multicastSent reports whether ibsm has sent the block that the switch holds, and whether no block that it has sent
+// leads to a port without a cable, or is for a group that nobody has joined.
 func (d *fieldDifference) multicastSent() bool {
 	var held, may [mad.DataSize]byte
 	var block uint32

@@ -11,8 +11,8 @@ import (
 	"ibsm/ctl"
 )
 
-// migrations are the hosts on which the README's commands are tried, and what is tried there: see
-// testdata/rig/migrate-host.sh.
+// migrations are the hosts on which the README's commands are tried, each with a variant of the trial:
+// testdata/rig/migrate-host.sh describes them.
 var migrations = []struct{ host, variant string }{
 	{"ports-all", "plain"},
 	{"ports-guid", "plain"},

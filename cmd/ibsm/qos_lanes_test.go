@@ -152,8 +152,8 @@ func (c *fieldCase) listed(i item, m *managed) (yes bool) {
 		}
 		info := f.SwitchInfo(i.at.Node)
 		yes = info.OptimizedSLtoVLMappingProgramming() != 0 && c.settings["use_optimized_slvl"] == "TRUE"
-		// OpenSM writes that of port 0 to itself twice in a sweep, and a table of zeroes only in some. A Set for it can
-		// be a wildcard for all ports that packets come in by.
+		// OpenSM writes the table from port 0 to port 0 twice in a sweep, and a table of zeroes only in some sweeps.
+		// Its Set can be a wildcard for all incoming ports.
 		yes = yes || (strings.HasSuffix(i.part, "port 0") || i.part == "wildcard 2") &&
 			c.settings["qos_sw0_sl2vl"] != c.settings["qos_swe_sl2vl"]
 	})

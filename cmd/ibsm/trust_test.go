@@ -20,9 +20,9 @@ type trustedQuery struct {
 	answered bool
 }
 
-// trusted are the queries of saquery that the enhanced trust model answers without the SA_Key, and those that it does
-// not. $L is the LID of the host that asks, $M the manager's, $S a switch's. All are GetTable, but for that of
-// ClassPortInfo.
+// trusted are queries of saquery, each with whether the enhanced trust model answers it without the SA_Key. $L is the
+// LID of the host that asks, $M the manager's, $S a switch's. The query of ClassPortInfo is a Get, all others are
+// GetTable.
 var trusted = []trustedQuery{
 	{"CPI", true}, {"SMIR", true}, {"PR --slid $L --dlid $M", true}, {"--src-to-dst $L:$M", true},
 	{"PR --slid $M --dlid $L", false}, {"PR", false}, {"PR --dlid $M", false},

@@ -5,11 +5,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 )
 
 // core is what mutants change: packages whose faults take a subnet down.
@@ -91,10 +89,4 @@ func reaches(functions map[string]*ast.FuncDecl, used string) map[string]bool {
 		}
 	}
 	return found
-}
-
-// endWithChildren makes a command end with all that it has started.
-func endWithChildren(c *exec.Cmd) {
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"ibsm/atomicfile"
@@ -24,7 +25,7 @@ const (
 	fuzz                // a fuzz target
 	mutants             // small changes of a package
 	full                // a test in full size
-	kinds   = 4
+	kinds   = iota
 )
 
 func (k kind) String() string { return [...]string{"seeds", "fuzz", "mutants", "full"}[k] }
@@ -241,4 +242,10 @@ func command(ctx context.Context, env []string, name string, args ...string) (st
 		return "", errNoTime
 	}
 	return out.String(), err
+}
+
+// endWithChildren makes a command end with all that it has started.
+func endWithChildren(c *exec.Cmd) {
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 }
