@@ -32,10 +32,10 @@ func TestCongestion(t *testing.T) {
 	}
 	s.command("drain H4 5%%")
 	awaitLine(
-		t, p, `ports wait for a slow port node="?SW2"? guid=\S+ port=2 cause="a host that does not take its data" waiting=\d+ to="?H4"?`)
+		t, p, `ports wait for a slow port node="?SW2"? guid=\S+ port=2 cause="a host that does not accept its data" waiting=\d+ to="?H4"?`)
 	shown := ask("counters", "congestion")
 	if !regexp.MustCompile(
-		`^read \d+s ago\n\nSW2 port 2 to H4 port 1\n  a host that does not take its data since .*; 4 ports wait, equivalent to [0-9.]+ ports that always wait\n(    .* port \d to .* port \d\n){4}$`).MatchString(shown) {
+		`^read \d+s ago\n\nSW2 port 2 to H4 port 1\n  a host that does not accept its data since .*; 4 ports wait, equivalent to [0-9.]+ ports that always wait\n(    .* port \d to .* port \d\n){4}$`).MatchString(shown) {
 		t.Errorf("%s", shown)
 	}
 	for _, of := range []string{"SW1 port 7 to SW2 port 7", "H1 port 1 to SW1 port 1", "H2 port 1 to SW1 port 2"} {
@@ -44,13 +44,13 @@ func TestCongestion(t *testing.T) {
 		}
 	}
 	if why := ask("why", "H1", "H3"); !regexp.MustCompile(
-		`waits since .* for .*SW2.* port 2.*: a host that does not take its data`).MatchString(why) {
+		`waits since .* for .*SW2.* port 2.*: a host that does not accept its data`).MatchString(why) {
 		t.Errorf("why H1 H3: %s", why)
 	}
 	s.command("drain H4 1")
 	awaitLine(t, p, `ports no longer wait for a slow port node="?SW2"?`)
 	if shown := ask("counters", "congestion"); !regexp.MustCompile(
-		`no port waits for another\n\nended:\n  SW2 port 2 to H4 port 1: a host that does not take its data from .* to .*; \d ports wait\n$`).MatchString(shown) {
+		`no port waits for another\n\nended:\n  SW2 port 2 to H4 port 1: a host that does not accept its data from .* to .*; \d ports wait\n$`).MatchString(shown) {
 		t.Errorf("%s", shown)
 	}
 }

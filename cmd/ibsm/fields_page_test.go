@@ -34,7 +34,7 @@ that ibsm must have left; any other difference fails the test, which runs 200 fa
 'guid2lid', since OpenSM assigns LIDs in the order of the bytes of port GUIDs in memory, and ibsm in the order of their
 values.
 
-"Not chosen" is explained in [options.md](options.md): a default in opensm.conf. NodeDescription and SMInfo are not set
+"Not set" is explained in [options.md](options.md): a default in opensm.conf. NodeDescription and SMInfo are not set
 by either manager.
 
 | attribute | field | when | OpenSM | ibsm | why |

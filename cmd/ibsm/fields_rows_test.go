@@ -30,7 +30,7 @@ func (d *fieldDifference) row() *fieldRow {
 }
 
 const (
-	notAChoice = "a default in opensm.conf is not a choice: ports keep what they have"
+	notAChoice = "a default in opensm.conf counts as not set: ports keep their values"
 	otherKeys  = "the keys of another manager protect the subnet until the operator decides"
 	inUse      = "the change needs a reset of the link, which loses packets"
 	beyondEnd  = "entries beyond the end of the table are lost"
@@ -45,14 +45,14 @@ func init() { // they refer to functions that refer to them
 }
 
 var linkRows = []fieldRow{
-	{smp.AttrPortInfo, "LinkWidthEnabled", "`force_link_width` not chosen", "all supported", "unchanged", notAChoice,
+	{smp.AttrPortInfo, "LinkWidthEnabled", "`force_link_width` not set", "all supported", "unchanged", notAChoice,
 		left("LinkWidthEnabled", supportedWidths, "force_link_width")},
-	{smp.AttrPortInfo, "LinkSpeedEnabled", "`force_link_speed` not chosen", "all supported", "unchanged", notAChoice,
+	{smp.AttrPortInfo, "LinkSpeedEnabled", "`force_link_speed` not set", "all supported", "unchanged", notAChoice,
 		left("LinkSpeedEnabled", supportedSpeeds, "force_link_speed")},
-	{smp.AttrPortInfo, "LinkSpeedExtEnabled", "`force_link_speed_ext` not chosen", "all supported", "unchanged",
+	{smp.AttrPortInfo, "LinkSpeedExtEnabled", "`force_link_speed_ext` not set", "all supported", "unchanged",
 		notAChoice,
 		left("LinkSpeedExtEnabled", supportedExt, "force_link_speed_ext")},
-	{smp.AttrExtendedPortInfo, "all", "`fdr10` not chosen",
+	{smp.AttrExtendedPortInfo, "all", "`fdr10` not set",
 		"FDR10 enabled on all of NVIDIA's ports; `fdr10 2` by a reload disables it again", "unchanged", notAChoice,
 		(*fieldDifference).fdr10},
 	{smp.AttrPortInfo, "all",
@@ -130,12 +130,12 @@ var laneRows = []fieldRow{
 }
 
 var keyRows = []fieldRow{
-	{smp.AttrPortInfo, "M_Key", "`m_key` not chosen", "0", "unchanged", otherKeys,
+	{smp.AttrPortInfo, "M_Key", "`m_key` not set", "0", "unchanged", otherKeys,
 		left("M_Key", zero, "m_key")},
-	{smp.AttrPortInfo, "M_KeyLeasePeriod", "neither `m_key_lease_period` nor `m_key` chosen", "0", "unchanged",
+	{smp.AttrPortInfo, "M_KeyLeasePeriod", "neither `m_key_lease_period` nor `m_key` set", "0", "unchanged",
 		otherKeys,
 		left("M_KeyLeasePeriod", zero, "m_key_lease_period", "m_key")},
-	{smp.AttrPortInfo, "M_KeyProtectBits", "neither `m_key_protection_level` nor `m_key` chosen", "0", "unchanged",
+	{smp.AttrPortInfo, "M_KeyProtectBits", "neither `m_key_protection_level` nor `m_key` set", "0", "unchanged",
 		otherKeys,
 		left("M_KeyProtectBits", zero, "m_key_protection_level", "m_key")},
 	{smp.AttrPKeyTable, "all", "switch port to a limited member", "limited keys",

@@ -112,10 +112,10 @@ func (h *Host) lacks(m *OpenSM, options []string) string {
 // ownSettings are each manager's own, or those that a migration writes.
 var ownSettings = []string{"log_file", "daemon", "sa_db_dump", "sa_db_file", "no_clients_rereg"}
 
-// valueIn is the value of a setting, or what holds until one is chosen.
+// valueIn is the value of a setting, or what applies until one is set.
 func valueIn(c *conf.Config, k *conf.Key) string {
 	if k.Unset != "" && !c.Chosen(k) {
-		return "not chosen (" + k.Unset + ")"
+		return "not set (" + k.Unset + ")"
 	}
 	if text := k.Format(c.Setting(k).Value); text != "(null)" {
 		return text

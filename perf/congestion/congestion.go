@@ -35,7 +35,7 @@ const (
 )
 
 func (c Cause) String() string {
-	return [...]string{"unknown", "a host that does not take its data", "more data for a host than its link carries",
+	return [...]string{"unknown", "a host that does not accept its data", "more data for a host than its link carries",
 		"a link below its rate", "a link with too many routes"}[c]
 }
 

@@ -399,9 +399,9 @@ func (t *turner) note() string {
 		word = "lanes"
 	}
 	if t.pairs == 1 {
-		return fmt.Sprintf("1 pair of leaves has no way up and down: routed over %s %s", word,
+		return fmt.Sprintf("1 pair of leaves has no up-down path: routed over %s %s", word,
 			strings.Join(lanes, ", "))
 	}
-	return fmt.Sprintf("%d pairs of leaves have no way up and down: routed over %s %s", t.pairs, word,
+	return fmt.Sprintf("%d pairs of leaves have no up-down path: routed over %s %s", t.pairs, word,
 		strings.Join(lanes, ", "))
 }

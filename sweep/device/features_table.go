@@ -5,15 +5,15 @@ import (
 	"ibsm/mad/smp"
 )
 
-// FeatureRow says when a feature is asked for, what a failure means, and what is remembered. docs/devices.md has the
-// same rows.
+// FeatureRow describes a request: when it is sent, what a failure means, and what is remembered for how long.
+// docs/devices.md has the same rows.
 type FeatureRow struct {
 	What, Asked, Failure, Remembered string
 	SMPs                             []FeatureSMP // nil where the requests are of another class
 }
 
-// FeatureSMP is a request of subnet management: all with an attribute, or where Bits are not 0 those with one of these
-// in the modifier.
+// FeatureSMP selects subnet management requests: all with an attribute or, if Bits is not 0, those that have one of
+// these bits in the modifier.
 type FeatureSMP struct {
 	Method mad.Method
 	Attr   mad.AttrID
@@ -29,107 +29,107 @@ func (f *FeatureSMP) Is(p *mad.Packet) bool {
 var FeatureTable = []FeatureRow{
 	{
 		"Get(PortInfo) with bit 31 of the modifier",
-		"after a Get without it, where the device has IsExtendedSpeedsSupported and a port with a link shows no extended speed; of a new device one port first",
-		"any error, or no answer: the answer without the bit holds",
-		"of the device until it restarts or leaves; a failure also of its model, as long as no device of it accepts the bit",
+		"after a Get without it, if the device has IsExtendedSpeedsSupported and a port with a link shows no extended speed; a new device is first asked about one port",
+		"any error, or no answer: the answer to the Get without the bit is used",
+		"for the device, until it restarts or leaves; a failure also for its model, as long as no device of the model accepts the bit",
 		[]FeatureSMP{{mad.MethodGet, smp.AttrPortInfo, 1 << 31}},
 	},
 	{
 		"Set(PortInfo) with bit 31 of the modifier",
-		"where the device has IsExtendedSpeedsSupported",
-		"any error but busy, or no answer: the Set is sent without the bit, and the bit failed if that one is accepted",
+		"if the device has IsExtendedSpeedsSupported",
+		"any error except busy, or no answer: the Set is sent without the bit. If that Set is accepted, the bit has failed",
 		"the same",
 		[]FeatureSMP{{mad.MethodSet, smp.AttrPortInfo, 1 << 31}},
 	},
 	{
 		"Set(SLtoVLMappingTable) for several ports of a switch",
-		"where bit 0 of SwitchInfo.OptimizedSLtoVLMappingProgramming is set, unless `use_optimized_slvl` is chosen as FALSE",
+		"if bit 0 of SwitchInfo.OptimizedSLtoVLMappingProgramming is set, unless `use_optimized_slvl` is set to FALSE",
 		"any error, no answer, or another value in the table that is read back: the tables are sent one by one in the same sweep",
-		"the same; after a table was read back as wanted, none is read back any more",
+		"the same; once a table that was read back had the wanted values, no further one is read back",
 		[]FeatureSMP{{mad.MethodSet, smp.AttrSLtoVLMappingTable, smp.SLtoVLAllOut | smp.SLtoVLAllIn}},
 	},
 	{
 		"Get(GeneralInfo)",
-		"of switches with the vendor ID of NVIDIA (0x0002c9), Bull (0x00119f) or Voltaire (0x0008f1)",
-		"status 0x04, 0x08, 0x0c or 0x1c: the switch has no adaptive routing and no private forwarding tables. Another error, or no answer: not known, the next walk asks once more",
-		"a failure, which is such a status or two walks with another one or without an answer: as above; an answer as long as the device is in the subnet",
+		"to switches with the vendor ID of NVIDIA (0x0002c9), Bull (0x00119f) or Voltaire (0x0008f1)",
+		"status 0x04, 0x08, 0x0c or 0x1c: the switch has no adaptive routing and no private forwarding tables. Another error, or no answer: unknown; the next walk asks once more",
+		"a failure, that is one of these statuses, or two walks with another error or no answer: as above; an answer: as long as the device is in the subnet",
 		[]FeatureSMP{{mad.MethodGet, smp.AttrGeneralInfo, 0}},
 	},
 	{
 		"Get(AdaptiveRoutingInfo)",
-		"where GeneralInfo says that the switch has adaptive routing",
-		"as of GeneralInfo, for adaptive routing alone",
-		"a failure the same, unless the switch has answered before; whether adaptive routing is on is asked by every walk",
+		"if GeneralInfo says that the switch has adaptive routing",
+		"as with GeneralInfo, for adaptive routing only",
+		"a failure: as with GeneralInfo, unless the switch has answered before. Every walk asks whether adaptive routing is on",
 		[]FeatureSMP{{mad.MethodGet, smp.AttrARInfo, 0}},
 	},
 	{
 		"Get(PrivateLFTInfo)",
-		"where GeneralInfo says that the switch has private forwarding tables",
-		"as of GeneralInfo, for private forwarding tables alone",
-		"a failure the same, unless the switch has answered before; whether they are on is asked by every walk",
+		"if GeneralInfo says that the switch has private forwarding tables",
+		"as with GeneralInfo, for private forwarding tables only",
+		"a failure: as with GeneralInfo, unless the switch has answered before. Every walk asks whether they are on",
 		[]FeatureSMP{{mad.MethodGet, smp.AttrPrivateLFTInfo, 0}},
 	},
 	{
 		"Get(ExtendedPortInfo)",
-		"with fdr10 other than 0, of the ports with a link of devices with one of these vendor IDs",
+		"with `fdr10` other than 0, for ports with a link, if the device has one of these vendor IDs",
 		"the port has no FDR10",
-		"a failure, as of GeneralInfo, the same for the whole device, unless one of its ports has answered before",
+		"a failure: as with GeneralInfo, for the whole device, unless one of its ports has answered before",
 		[]FeatureSMP{{mad.MethodGet, smp.AttrExtendedPortInfo, 0}},
 	},
 	{
 		"Set(ExtendedPortInfo)",
-		"with fdr10 other than 0, to ports that have answered that they have FDR10",
-		"the port keeps its setting, and in two sweeps in a row it is sent again",
-		"until the device restarts, settings change, or a person asks for a heavy sweep",
+		"with `fdr10` other than 0, to ports that have reported FDR10",
+		"the port keeps its setting; the Set is repeated in the next sweep, and given up after two sweeps in a row",
+		"until the device restarts, settings change, or an operator requests a heavy sweep",
 		[]FeatureSMP{{mad.MethodSet, smp.AttrExtendedPortInfo, 0}},
 	},
 	{
 		"Get(LinearForwardingTable)",
-		"by the first walk of a manager, of switches with an ARMED or ACTIVE port; by later ones where LinearFDBTop has changed, and of blocks that a late packet may have written",
-		"the block is not known, and is written; after 128 blocks without an answer, if they are half of those asked for, the rest is not asked for",
-		"nothing: a block that was written is known",
+		"in the first walk of a manager, to switches with an ARMED or ACTIVE port; in later walks if LinearFDBTop has changed, and for blocks that a late packet may have written",
+		"the block is unknown, and is written. After 128 blocks without an answer, if these are half of the requested ones, no further block is read",
+		"nothing: once written, the block is known",
 		[]FeatureSMP{{mad.MethodGet, smp.AttrLinearForwardingTable, 0}},
 	},
 	{
 		"Get(MulticastForwardingTable)",
-		"before the first tables of a manager are written, of switches with an ARMED or ACTIVE port; later of blocks that a late packet may have written",
-		"the block is not known, and is written",
-		"nothing: a block that was written is known",
+		"before a manager writes its first tables, to switches with an ARMED or ACTIVE port; later for blocks that a late packet may have written",
+		"the block is unknown, and is written",
+		"nothing: once written, the block is known",
 		[]FeatureSMP{{mad.MethodGet, smp.AttrMulticastForwardingTable, 0}},
 	},
 	{
 		"Get(SLtoVLMappingTable), Get(VLArbitrationTable)",
-		"where traffic is on more lanes than VL 0, of ports in use",
-		"the tables are not known, and are written",
-		"two walks in a row that did not get all of them: until the device restarts, settings change, or a person asks for a heavy sweep",
+		"if traffic uses other lanes than VL 0, to ports in use",
+		"the tables are unknown, and are written",
+		"a failure, that is two walks in a row that did not get all tables: until the device restarts, settings change, or an operator requests a heavy sweep",
 		[]FeatureSMP{{mad.MethodGet, smp.AttrSLtoVLMappingTable, 0}, {mad.MethodGet, smp.AttrVLArbitrationTable, 0}},
 	},
 	{
 		"of performance management: Get(ClassPortInfo)",
-		"with `perfmgr`, of every agent before its counters, as OpenSM does, unless `perfmgr_query_cpi` is FALSE",
-		"an error: the agent has PortCounters alone. No answer: none of its ports is read in this sweep",
-		"an answer until a counter falls, or a redirection goes nowhere; no answer: nothing",
+		"with `perfmgr`, to every agent before its counters are read, as OpenSM does, unless `perfmgr_query_cpi` is FALSE",
+		"an error: the agent has only PortCounters. No answer: none of its ports is read in this sweep",
+		"an answer: until a counter falls, or a redirection leads nowhere; no answer: nothing",
 		nil,
 	},
 	{
 		"of performance management: Get(PortCountersExtended)",
-		"where ClassPortInfo says that the agent has them",
-		"status 0x08 or 0x0c: the agent has PortCounters alone. Another error, or no answer, of an agent that has never answered: PortCounters are read in their place, and if these are answered, the second time means the same. Of one that has answered before: an error leaves the port with the counters of PortCounters alone, in this sweep; after no answer none of the agent's ports is read",
-		"of the agent until it restarts or leaves",
+		"if ClassPortInfo says that the agent has them",
+		"status 0x08 or 0x0c: the agent has only PortCounters. Another error, or no answer, if the agent has never answered: PortCounters are read instead; if they are answered, a second failure means the same as status 0x08. If the agent has answered before: after an error only PortCounters of the port are read in this sweep; without an answer none of the agent's ports is read",
+		"for the agent, until it restarts or leaves",
 		nil,
 	},
 	{
 		"of congestion control: Set(SwitchCongestionSetting), Set(CACongestionSetting), Set(CongestionControlTable)",
-		"with `congestion_control`, to every switch and adapter, with class version 2 and no ClassPortInfo first, as OpenSM does",
-		"status 0x04, 0x08 or 0x0c: the device has no such agent and is left alone. Another error: it does not take this attribute. No answer in three rounds: it is left alone",
-		"until the device restarts, the settings change, or for silence until `cc_key` changes",
+		"with `congestion_control`, to every switch and adapter, with class version 2 and without a ClassPortInfo before it, as OpenSM does",
+		"status 0x04, 0x08 or 0x0c: the device has no such agent and is left alone. Another error: the device does not accept this attribute. No answer in three rounds: the device is left alone",
+		"until the device restarts or the settings change; if it did not answer, until `cc_key` changes",
 		nil,
 	},
 	{
-		"of a vendor class (0x4d): what a standby asks the master",
-		"with `sm_key` or `m_key`, of a manager that has shown by its SMInfo that it is ibsm",
+		"of a vendor class (0x4d): a standby's mirror requests to the master",
+		"with `sm_key` or `m_key`, to a manager whose SMInfo shows that it is ibsm",
 		"nothing is mirrored ([failover](failover.md))",
-		"nothing: it is asked every two seconds at most",
+		"nothing: a request is sent at most every two seconds",
 		nil,
 	},
 }
