@@ -187,6 +187,31 @@ func TestFloors(t *testing.T) {
 	}
 }
 
+// TestClient: ibsmctl is a client of the manager. It is linked without what computes routes, sweeps and answers hosts.
+func TestClient(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./cmd/ibsmctl").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	// What text files of operators mean, which verbs check.
+	const allowed = "routing routing/portgroups routing/qos"
+	linked := 0
+	for _, line := range strings.Fields(string(out)) {
+		pkg, ours := strings.CutPrefix(line, module)
+		if !ours {
+			continue
+		}
+		linked++
+		if matches(pkg, "routing/* sweep sweep/* sa sa/* manager daemon ctl/server ctl/metrics view sim/*") &&
+			!matches(pkg, allowed) {
+			t.Errorf("ibsmctl links %s", pkg)
+		}
+	}
+	if linked == 0 {
+		t.Error("no package of this module is linked")
+	}
+}
+
 // TestJudge shows that the table forbids and allows.
 func TestJudge(t *testing.T) {
 	for _, c := range []struct {

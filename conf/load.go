@@ -33,7 +33,8 @@ type CommandLine struct {
 	Once         bool
 	DryRun       bool
 	Record       string // file for the packets of the start; "" for none
-	JSON         bool   // what DryRun prints
+	CheckConfig  bool   // print what is wrong with the configuration and exit
+	JSON         bool   // what DryRun and CheckConfig print
 	Strict       bool
 	Help         bool
 	Version      bool
@@ -149,6 +150,8 @@ func (l *Loaded) flags() {
 			l.Record = g.Value
 		case "dry-run":
 			l.DryRun = true
+		case "check-config":
+			l.CheckConfig = true
 		case "json":
 			l.JSON = true
 		case "strict":

@@ -256,7 +256,11 @@ type Finding struct {
 
 // String formats the finding as compilers do.
 func (f Finding) String() string {
-	return fmt.Sprintf("%v: %s: %s", diag.Position{File: f.File, Line: f.Line, Col: f.Column}, f.Severity, f.Text)
+	at := diag.Position{File: f.File, Line: f.Line, Col: f.Column}
+	if at == (diag.Position{}) {
+		return fmt.Sprintf("%s: %s", f.Severity, f.Text)
+	}
+	return fmt.Sprintf("%v: %s: %s", at, f.Severity, f.Text)
 }
 
 // reload reloads the configuration.

@@ -1,8 +1,10 @@
 package daemon
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +17,7 @@ import (
 	"ibsm/partitions"
 )
 
-// What a start refuses, checks refuse before it: ibsmctl config check by Check, a reload by nextStart, and --dry-run
+// What a start refuses, checks refuse before it: --check-config by check, a reload by nextStart, and --dry-run
 // because it is a start. They decide as a start does, with the functions that it calls:
 //
 //	conf.Load and Report.Err       the command line, the configuration, keys_file
@@ -28,12 +30,32 @@ import (
 // Not checked before, because they depend on what else runs at that time: the store and sockets that are in use, the
 // port itself.
 
-// LoadToCheck reads a configuration file for Check, as a start with it would; "" is a start without one.
-func LoadToCheck(name string) *conf.Loaded {
-	args, withoutSecrets := []string(nil), Environment
-	if name != "" {
-		args = []string{"-F", name}
+// CheckConfig prints what is wrong with the configuration of a command line and with what it names. It returns the exit
+// status: 1 if a start would be refused.
+func CheckConfig(args []string, stdout, stderr io.Writer) int {
+	l := loadToCheck(args)
+	report := slices.Concat(l.Report, check(l))
+	var err error
+	if l.JSON {
+		err = json.NewEncoder(stdout).Encode(findings(report))
+	} else {
+		for _, f := range report {
+			fmt.Fprintln(stdout, f)
+		}
 	}
+	refused := conf.Severity(conf.Start)
+	if l.Strict {
+		refused = conf.Strict
+	}
+	if err == nil && report.Err(refused) != nil {
+		err = errors.New("a manager would not start with this configuration")
+	}
+	return ExitStatus(err, stderr)
+}
+
+// loadToCheck reads the configuration of a command line for check, as a start with it would.
+func loadToCheck(args []string) *conf.Loaded {
+	withoutSecrets := Environment
 	withoutSecrets.ReadSecret = nil
 	l := conf.Load(args, withoutSecrets)
 	file := conf.KeysFile.In(l.Config)
@@ -50,9 +72,9 @@ func LoadToCheck(name string) *conf.Loaded {
 	return conf.Load(args, Environment)
 }
 
-// Check returns the findings about what a configuration names, as a start would have them. Those of the configuration
+// check returns the findings about what a configuration names, as a start would have them. Those of the configuration
 // itself are in its Report.
-func Check(l *conf.Loaded) (report conf.Report) {
+func check(l *conf.Loaded) (report conf.Report) {
 	add := func(key *conf.Key, errs, warnings diag.List) {
 		for i, e := range slices.Concat(errs, warnings) {
 			severity := conf.Refusal

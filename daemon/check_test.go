@@ -91,8 +91,8 @@ func TestCheck(t *testing.T) {
 		if !strings.Contains(text, "partition_config_file") {
 			text += "partition_config_file " + file("good", "Default=0x7fff : ALL=full ;\n") + "\n"
 		}
-		l := LoadToCheck(file("opensm.conf", text))
-		report := slices.Concat(l.Report, Check(l))
+		l := loadToCheck([]string{"-F", file("opensm.conf", text)})
+		report := slices.Concat(l.Report, check(l))
 		var keys []string
 		for _, f := range report {
 			if f.Severity >= conf.Start {

@@ -105,7 +105,7 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 		next.rules = []byte(read.rules.text)
 	}
 	c.takeEngineFiles(next, &read.engines)
-	found := slices.Concat(findings(read.report), read.engines.found(), rules, read.routes.found)
+	found := slices.Concat(findings(read.report.Brief()), read.engines.found(), rules, read.routes.found)
 	if next.partitions != nil {
 		chosen := next.partitions.Reload(read.partitions, false)
 		c.setPartitions(next, &chosen)
@@ -127,7 +127,7 @@ func isRefused(f ctl.Finding) bool { return f.Severity == conf.Refusal.String() 
 // findings are those of a report for the control socket.
 func findings(report conf.Report) []ctl.Finding {
 	list := []ctl.Finding{}
-	for _, f := range report.Brief() {
+	for _, f := range report {
 		list = append(list, ctl.Finding{File: f.File, Line: f.Line, Column: f.Col, Severity: f.Severity.String(),
 			Key: f.Key, Text: f.Text})
 	}

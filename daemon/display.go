@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ibsm/ctl"
+	"ibsm/ctl/server"
 	"ibsm/mad"
 	"ibsm/manager"
 	"ibsm/plural"
@@ -124,7 +125,7 @@ func dryRun(c *sweep.SweepPlan) *ctl.DryRun {
 	routes := manager.RoutingOf(c)
 	out := &ctl.DryRun{
 		Nodes: len(c.Topo.Nodes), Switches: len(c.Topo.Switches),
-		Port: c.Topo.Ports[c.Topo.Self].GUID.String(), Routes: routes.String(),
+		Port: c.Topo.Ports[c.Topo.Self].GUID.String(), Routes: server.RoutesText(&routes),
 		LIDs: map[string]mad.LID{}, SMs: []ctl.SM{}, Moves: ctl.Moves{LIDs: []ctl.LIDMove{}},
 		Summary: c.Summary(), Sets: slices.Collect(c.Steps), Warnings: planWarnings(c),
 	}

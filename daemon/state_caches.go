@@ -25,7 +25,7 @@ import (
 func cacheDir(l *conf.Loaded) string {
 	dir := os.Getenv("OSM_CACHE_DIR")
 	if dir == "" && l.Fabric == "" && !l.IBSim {
-		dir = cache.DefaultDir
+		dir = conf.CacheDir
 	}
 	return dir
 }

@@ -23,7 +23,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 func program() *cobra.Command {
 	root := &cobra.Command{Use: "ibfabric VERB [OPTION]... [ARGUMENT]...", Short: "simulated InfiniBand fabrics",
 		Long: "ibfabric works with simulated InfiniBand fabrics. ibfabric VERB --help describes a verb."}
-	root.AddCommand(newGen(), newServe(), newRoute(), newBench(), newBenchSA(), newBenchEngines(), cli.Completion(`
+	root.AddCommand(newGen(), newShow(), newServe(), newRoute(), newBench(), newBenchSA(),
+		newBenchEngines(), cli.Completion(`
 Prints a completion script for bash, zsh or fish. The packages install it; to try it:
 source <(ibfabric completion bash)
 For bash it needs the package bash-completion.`),

@@ -47,6 +47,8 @@ func run(args []string, stdout *os.File, stderr io.Writer) int {
 	case l.Version:
 		fmt.Fprintf(stdout, "ibsm %s (%s compatible)\n", conf.Version, conf.OpenSM)
 		return 0
+	case l.CheckConfig:
+		return daemon.CheckConfig(args, stdout, stderr)
 	case l.AllPorts || l.Launch || l.Instance != "":
 		return daemon.Launch(args, stdout, stderr, func(options []string) int {
 			return run(append([]string{program}, options...), stdout, stderr)

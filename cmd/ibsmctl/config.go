@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -14,7 +13,6 @@ import (
 	"ibsm/cmd/cli"
 	"ibsm/conf"
 	"ibsm/ctl"
-	"ibsm/daemon"
 )
 
 // configCommand is the options of ibsmctl config.
@@ -32,8 +30,9 @@ func newConfig(a *asker) *cobra.Command {
 Checks, shows, compares and converts configuration files. A file whose name ends in .toml has
 the format of ibsm.toml, any other the format of opensm.conf. reload makes the running manager
 reload its configuration file and sweep; if the file contains an error, none of it is applied.
-Changed settings that need a restart are listed. check also reads the state store and the files
-that FILE names (or the default ones), and fails if ibsm would refuse to start with them.
+Changed settings that need a restart are listed. check runs ibsm --check-config, which also reads
+the state store and the files that FILE names (or the default ones): it fails if ibsm would refuse
+to start with them.
 
 Exit status: 0 success, 1 the file has errors or the files differ, 2 wrong usage.`,
 		Example: `  ibsmctl config check --strict /etc/opensm/opensm.conf
@@ -45,8 +44,8 @@ Exit status: 0 success, 1 the file has errors or the files differ, 2 wrong usage
 	f.BoolVar(&c.toml, "toml", false, "default: in the format of ibsm.toml")
 	f.StringVarP(&c.output, "output", "o", "", "convert, default: write to `FILE` instead of standard output")
 	verb := a.verbsOf(cmd)
-	verb("check FILE", "report errors and warnings", 1, 1, func(_ context.Context, files []string) error {
-		return c.check(files[0])
+	verb("check FILE", "report errors and warnings", 1, 1, func(ctx context.Context, files []string) error {
+		return c.check(ctx, files[0])
 	})
 	verb("show [FILE]", "settings that FILE changes or sets; without FILE the settings in force", 0, 1,
 		func(ctx context.Context, files []string) error {
@@ -90,41 +89,42 @@ func goodConfig(name string) (*conf.Config, error) {
 	return config, err
 }
 
-func (c *configCommand) check(name string) error {
-	report, err := checkConfig(name)
+func (c *configCommand) check(ctx context.Context, name string) error {
+	findings, refused, err := checkConfig(ctx, name, c.strict)
 	if err != nil {
 		return err
 	}
-	findings := []ctl.Finding{}
 	var text bytes.Buffer
-	for _, f := range report {
-		findings = append(findings,
-			ctl.Finding{File: f.File, Line: f.Line, Column: f.Col, Severity: f.Severity.String(), Key: f.Key,
-				Text: f.Text})
+	for _, f := range findings {
 		fmt.Fprintln(&text, f)
 	}
 	if err := c.print(findings, &text); err != nil {
 		return err
 	}
-	from := conf.Severity(conf.Start)
-	if c.strict {
-		from = conf.Strict
-	}
-	if report.Err(from) != nil {
+	if refused {
 		return fmt.Errorf("%s has errors: a manager would not start with it", name)
 	}
 	return nil
 }
 
-// checkConfig checks a file with what it names, or with "" what is read without one, as a start would.
-func checkConfig(name string) (conf.Report, error) {
+// checkConfig has ibsm check a file with what it names, or with "" what is read without one. Refused says that a start
+// would be refused, if strict is set also for a warning.
+func checkConfig(ctx context.Context, name string, strict bool) (findings []ctl.Finding, refused bool, err error) {
+	argv := []string{"ibsm", "--check-config", "--json"}
+	if strict {
+		argv = append(argv, "--strict")
+	}
 	if name != "" {
 		if _, _, err := readConfig(name); err != nil {
-			return nil, err
+			return nil, false, err
 		}
+		argv = append(argv, "-F", name)
 	}
-	l := daemon.LoadToCheck(name)
-	return slices.Concat(l.Report, daemon.Check(l)), nil
+	_, err = runJSON(ctx, argv, &findings)
+	if findings != nil && failed(err) {
+		return findings, true, nil
+	}
+	return findings, false, err
 }
 
 // setting is a line of show or diff for programs. Values are as in opensm.conf.

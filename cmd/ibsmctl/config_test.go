@@ -10,6 +10,7 @@ import (
 )
 
 func TestConfig(t *testing.T) {
+	beside(t)
 	dir := t.TempDir()
 	files := map[string]string{
 		"good.conf":    "lmc 2\nsm_priority 3\nmax_op_vls 5\n",

@@ -6,20 +6,11 @@ import (
 	"errors"
 	"net/http"
 	"os"
-	"strings"
 
 	"ibsm/cmd/cli"
 	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
-	"ibsm/ctl/server"
-	"ibsm/mad"
-	"ibsm/mad/smp"
-	"ibsm/routing"
-	"ibsm/routing/minhop"
-	"ibsm/topo"
 	"ibsm/topo/net"
-	"ibsm/topo/netwalk"
-	"ibsm/view"
 )
 
 // shape is the shape of the manager's subnet, or of the one that spec describes if that
@@ -29,15 +20,8 @@ func (a *asker) shape(ctx context.Context, spec string, routes bool) (*shape.Fab
 	var nodes []*ctl.Node
 	var links []*ctl.Link
 	if spec != "" {
-		subnet, err := described(ctx, spec)
-		if err != nil {
-			return nil, err
-		}
-		nodes, err = rowsOf[ctl.Node](subnet, ctl.Nodes, ctl.Filter{})
-		if err == nil {
-			links, err = rowsOf[ctl.Link](subnet, ctl.Links, ctl.Filter{Routes: routes})
-		}
-		if err != nil {
+		var err error
+		if nodes, links, err = described(ctx, spec, routes); err != nil {
 			return nil, err
 		}
 	} else {
@@ -68,65 +52,22 @@ func (a *asker) shape(ctx context.Context, spec string, routes bool) (*shape.Fab
 	return shape.New(nodes, links), nil
 }
 
-// rowsOf are the rows of a list.
-func rowsOf[T any](s ctl.Subnet, l ctl.List, f ctl.Filter) (all []*T, err error) {
-	rows, err := s.Rows(l, f)
-	if err != nil {
-		return nil, err
+// described are the nodes and links of a topology that a file or a generator describes. Ibfabric lists them, as it
+// computes the routes too.
+func described(ctx context.Context, spec string, routes bool) (nodes []*ctl.Node, links []*ctl.Link, err error) {
+	if _, err := loadNet(spec); err != nil {
+		return nil, nil, err
 	}
-	for row := range rows {
-		all = append(all, new(*row.(*T)))
+	argv := []string{"ibfabric", "show"}
+	if routes {
+		argv = append(argv, "--routes")
 	}
-	return all, nil
-}
-
-// described is what a manager would show of a subnet that a file or a generator
-// describes: with the LIDs of the file, or from 1 on where it has none, and min-hop routes.
-// A file says nothing of states; what is cabled counts as Active.
-func described(ctx context.Context, spec string) (ctl.Subnet, error) {
-	fabric, err := loadNet(spec)
-	if err != nil {
-		return nil, err
+	var subnet struct {
+		Nodes []*ctl.Node
+		Links []*ctl.Link
 	}
-	t, err := netwalk.Topo(fabric, net.NoEnd)
-	if err != nil {
-		return nil, err
-	}
-	for i := range t.Ports {
-		if p := &t.Ports[i]; p.Peer != topo.None {
-			p.Info.SetPortState(smp.PortActive)
-		}
-	}
-	for i := range t.Nodes {
-		n := &t.Nodes[i]
-		n.Aggregation = n.Type == mad.CA && strings.Contains(n.Desc.String(), "Aggregation Node")
-	}
-	lids := lidsOf(t)
-	tables, err := minhop.Route(ctx, routing.In{Topo: t, LIDs: lids})
-	if err != nil {
-		return nil, err
-	}
-	return server.Show(&view.View{Gen: 1, Topo: t, LIDs: lids, Tables: tables,
-		Subnet: view.Subnet{Prefix: mad.DefaultPrefix}}), nil
-}
-
-// lidsOf are the LIDs that end ports say they have, or LIDs from 1 on unless each has its
-// own.
-func lidsOf(t *topo.Topo) *topo.LIDs {
-	base, lmc := make([]mad.LID, len(t.Ports)), make([]uint8, len(t.Ports))
-	taken := map[mad.LID]bool{}
-	for _, p := range t.EndPorts {
-		info := &t.Ports[p].Info
-		base[p], lmc[p] = info.LID(), info.LMC()
-		for i := range mad.LID(1) << lmc[p] {
-			lid := base[p] + i
-			if !lid.IsUnicast() || taken[lid] {
-				return topo.SequentialLIDs(t, 0)
-			}
-			taken[lid] = true
-		}
-	}
-	return topo.NewLIDs(base, lmc)
+	_, err = runJSON(ctx, append(argv, "--", spec), &subnet)
+	return subnet.Nodes, subnet.Links, err
 }
 
 // loadNet is the topology that a file or a generator describes.

@@ -9,6 +9,7 @@ import (
 
 // TestDrawFile: a file says nothing of states, and so does its picture.
 func TestDrawFile(t *testing.T) {
+	beside(t)
 	for _, c := range []struct{ spec, want string }{
 		{"fattree:k=4", ">links: 48<"},
 		{"../../../shared/data/ndr-582.topo", ">switches with fewer cables to others than most on their level: 12<"},

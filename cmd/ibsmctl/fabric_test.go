@@ -10,10 +10,9 @@ import (
 	"ibsm/ctl"
 )
 
-// What works on a topology needs no manager. (Nor may one run as a child of this process:
-// threads that compute routes end when they are done, and one of them may be the thread
-// whose end is the child's.)
+// What works on a topology needs no manager.
 func TestDescribed(t *testing.T) {
+	beside(t)
 	t.Setenv(ctl.SocketEnv, "/nonexistent")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "torus.svg")
@@ -50,6 +49,7 @@ func TestDescribed(t *testing.T) {
 
 // The LIDs of a file are shown, unless some are missing or used twice.
 func TestLIDsOfFile(t *testing.T) {
+	beside(t)
 	topology, _, _ := invoke(t, "draw", "--fabric", "../../../shared/data/ndr-582.topo")
 	if topology == "" {
 		t.Skip("the real cluster's file is not there")

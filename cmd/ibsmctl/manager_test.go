@@ -19,19 +19,28 @@ import (
 	"ibsm/ctl"
 )
 
-// ibsm is the manager, built once.
+// ibsm is the manager, built once, with ibfabric beside it.
 var ibsm = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "ibsmctl-test-")
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "ibsm")
-	out, err := exec.Command("go", "build", "-o", path, "ibsm/cmd/ibsm").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", dir, "ibsm/cmd/ibsm", "ibsm/cmd/ibfabric").CombinedOutput()
 	if err != nil {
 		os.Stderr.Write(out)
 	}
-	return path, err
+	return filepath.Join(dir, "ibsm"), err
 })
+
+// beside has ibsmctl find ibsm and ibfabric, as if they were installed.
+func beside(t *testing.T) {
+	t.Helper()
+	path, err := ibsm()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", filepath.Dir(path)+":"+os.Getenv("PATH"))
+}
 
 // asProgram is the environment variable that makes the test be ibsmctl.
 const asProgram = "IBSMCTL_TEST_PROGRAM"

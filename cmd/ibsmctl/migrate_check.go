@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 
-	"ibsm/conf"
 	"ibsm/opensm/migrate"
 )
 
@@ -25,7 +24,7 @@ func (c *migrateCommand) check(ctx context.Context) error {
 	plan := host.To()
 	printRemarks(c.stdout, &plan)
 	managers := host.Managers()
-	wrong := c.checkFiles(managers)
+	wrong := c.checkFiles(ctx, managers)
 	for i := range plan.Steps {
 		s := &plan.Steps[i]
 		if s.Kind != migrate.Compare {
@@ -58,7 +57,7 @@ func (c *migrateCommand) check(ctx context.Context) error {
 
 // checkFiles prints the errors of the managers' files and of the files that they name, as ibsmctl config check
 // does, and reports whether a start would be refused.
-func (c *migrateCommand) checkFiles(managers []migrate.OpenSM) (wrong bool) {
+func (c *migrateCommand) checkFiles(ctx context.Context, managers []migrate.OpenSM) (wrong bool) {
 	checked := map[string]bool{}
 	for i := range managers {
 		file := managers[i].Config
@@ -66,14 +65,14 @@ func (c *migrateCommand) checkFiles(managers []migrate.OpenSM) (wrong bool) {
 			continue
 		}
 		checked[file] = true
-		report, err := checkConfig(file)
+		findings, refused, err := checkConfig(ctx, file, false)
 		if err != nil {
 			fmt.Fprintf(c.stdout, "error: %v\n", err)
 		}
-		for _, f := range report {
+		for _, f := range findings {
 			fmt.Fprintln(c.stdout, f)
 		}
-		wrong = wrong || err != nil || report.Err(conf.Start) != nil
+		wrong = wrong || err != nil || refused
 	}
 	return wrong
 }

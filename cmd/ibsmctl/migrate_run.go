@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -368,22 +367,12 @@ func (r *runner) compare(ctx context.Context, s *migrate.Step) error {
 
 // dryRun runs ibsm --dry-run --json.
 func dryRun(ctx context.Context, argv []string) (*ctl.DryRun, error) {
-	program, err := exec.LookPath(argv[0])
-	if err != nil {
-		program = "/usr/sbin/ibsm"
-	}
-	var errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, program, argv[1:]...)
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
 	dry := &ctl.DryRun{}
-	if err == nil {
-		err = json.Unmarshal(out, dry)
-	}
+	complaints, err := runJSON(ctx, argv, dry)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", shown(argv), err, bytes.TrimSpace(errs.Bytes()))
+		return nil, err
 	}
-	dry.Warnings = append(dry.Warnings, strings.FieldsFunc(errs.String(), func(c rune) bool { return c == '\n' })...)
+	dry.Warnings = append(dry.Warnings, strings.FieldsFunc(complaints, func(c rune) bool { return c == '\n' })...)
 	return dry, nil
 }
 

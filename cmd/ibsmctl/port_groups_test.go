@@ -52,6 +52,7 @@ func TestPortGroups(t *testing.T) {
 
 // TestConfigPortGroups: config check reads the file of port groups, and the QoS policy with them.
 func TestConfigPortGroups(t *testing.T) {
+	beside(t)
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)

@@ -15,7 +15,6 @@ import (
 	"ibsm/cmd/cli"
 	"ibsm/ctl"
 	"ibsm/plural"
-	"ibsm/view"
 )
 
 func newStatus(a *asker) *cobra.Command {
@@ -251,13 +250,9 @@ func routingText(st *ctl.Status) string {
 		}
 		return "configured: " + chosen
 	}
-	r := view.Routing{Engine: st.Engine, Kept: st.RoutesKept, Foreign: st.NotOf, Awaited: st.AwaitedEngine,
-		Lanes: st.Lanes, Fabric: st.Fabric, Notes: st.RoutingNotes}
-	for _, f := range st.Refused {
-		r.Refused = append(r.Refused, view.Refusal{Engine: f.Engine, Reason: f.Reason})
+	text := st.RoutesText()
+	if chosen != "" && chosen != text {
+		text += "; configured: " + chosen
 	}
-	if text := r.String(); chosen != "" && chosen != text {
-		return text + "; configured: " + chosen
-	}
-	return r.String()
+	return text
 }

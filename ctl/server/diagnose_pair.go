@@ -86,7 +86,7 @@ func (d *doctor) choices(from, to topo.PortIdx) (choices []ctl.Choice) {
 // routes says which engine routed two ports, and by which SLs they reach each other if the engine gives
 // SLs.
 func (d *doctor) routes(from, to topo.PortIdx) string {
-	text := d.view.Routing.String()
+	text := RoutesText(&d.view.Routing)
 	if sls := d.view.Tables.SLs; sls != nil {
 		a, b := d.view.LIDs.Base[from], d.view.LIDs.Base[to]
 		text += fmt.Sprintf("; SL %d there, SL %d back", sls.Of(a, b), sls.Of(b, a))

@@ -66,7 +66,8 @@ func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
 		return nil, fmt.Errorf("%w: no routes are computed: %v", ctl.ErrNotNow, cmp.Or(p.Plan.Err, errHeld))
 	}
 	routes := manager.RoutingOf(p.Plan)
-	head := ctl.PlanHead{Outdated: p.Outdated, Routes: routes.String(), Unrouted: unrouted(p.Plan), Settings: settings}
+	head := ctl.PlanHead{Outdated: p.Outdated, Routes: RoutesText(&routes), Unrouted: unrouted(p.Plan),
+		Settings: settings}
 	if v := d.View(); (ask.Sweep == manager.PlanReroute || q.Without != nil) && v != nil && v.Tables != nil &&
 		p.Plan.Tables != nil {
 		if head.Change, err = changeOf(ctx, d.cfg.Names, v, p.Plan); err != nil {

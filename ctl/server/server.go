@@ -167,6 +167,13 @@ func showRouting(st *ctl.Status, r *view.Routing) {
 	}
 }
 
+// RoutesText says in one line where routes come from.
+func RoutesText(r *view.Routing) string {
+	st := &ctl.Status{}
+	showRouting(st, r)
+	return st.RoutesText()
+}
+
 // subnet is the view with its derived values, which are computed once.
 func (d *Server) subnet() *subnet {
 	shell := d.shell.Load()

@@ -21,9 +21,6 @@ import (
 	"ibsm/mad"
 )
 
-// DefaultDir is where OpenSM has its files without OSM_CACHE_DIR.
-const DefaultDir = "/var/cache/opensm"
-
 // Names of the files.
 const (
 	guid2lid  = "guid2lid"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"ibsm/opensm/cache"
+	"ibsm/conf"
 )
 
 // Plan is what a migration does, as a value.
@@ -164,7 +164,7 @@ func (h *Host) examine(p *Plan, m *OpenSM, all []OpenSM) {
 		p.Changes = append(p.Changes, fmt.Sprintf("process %d: %s", m.PID, d))
 	}
 	for _, v := range m.Env {
-		if dir, is := strings.CutPrefix(v, "OSM_CACHE_DIR="); is && path.Clean(dir) != cache.DefaultDir {
+		if dir, is := strings.CutPrefix(v, "OSM_CACHE_DIR="); is && path.Clean(dir) != conf.CacheDir {
 			p.Changes = append(p.Changes, fmt.Sprintf("process %d: OSM_CACHE_DIR is %s, where OpenSM has guid2lid: "+
 				"set it for ibsm, too (systemctl edit ibsm, Environment=)", m.PID, dir))
 		}
