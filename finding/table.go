@@ -84,7 +84,7 @@ const (
 	// Kinds of multicast.
 
 	MFTsIncomplete // switches do not take multicast tables
-	MFTsAvoided    // trees avoid such switches
+	MFTAvoided     // trees avoid such a switch
 	Unreached      // no tree reaches members
 
 	numKinds
@@ -459,18 +459,19 @@ var table = [numKinds]row{
 	MFTsIncomplete: {
 		name: "multicast tables incomplete", level: erro, single: true,
 		text:    "multicast forwarding tables are incomplete",
-		meaning: "a switch did not accept blocks of its multicast forwarding table. The manager sends them again",
+		meaning: "a switch did not accept or keep blocks of its multicast forwarding table. The manager sends them again",
 		remedy:  "run ibsmctl events to see which blocks failed; if it persists, update the firmware",
 	},
-	MFTsAvoided: {
-		name: "multicast avoids switches", level: warn, single: true,
-		text:    "multicast trees avoid switches that do not accept their forwarding tables",
-		meaning: "the field `detail` gives their number. Each switch rejected its table in two consecutive attempts, or did not answer in three although all nodes answered the sweeps in between",
-		remedy:  "run ibsmctl events to see which blocks failed; if it persists, update the firmware",
+	MFTAvoided: {
+		name: "avoided by multicast", level: warn, single: true,
+		text: "multicast trees avoid the switch, which does not take its forwarding table",
+		meaning: "in two consecutive attempts the switch rejected its table or did not keep it, or it did not answer in three although all nodes answered the sweeps in between. " +
+			"The manager [tries again](devices.md#sets-that-fail-in-every-sweep) later",
+		remedy: "run ibsmctl events to see which blocks failed; if it persists, update the firmware",
 	},
 	Unreached: {
 		name: "members unreached", level: warn, single: true, text: "no multicast tree reaches some members",
 		meaning: "the field `detail` gives their number. No usable cables lead to these ports, or their switches do not accept multicast tables",
-		remedy:  "run ibsmctl why for such a port, and see the two findings above",
+		remedy:  "run ibsmctl why for the switches of these ports, and see the two findings above",
 	},
 }

@@ -162,7 +162,7 @@ func (l *sweepLog) finished(fx *effects, out *sweep.Outcome, program []finding.F
 
 // viewFindings are all findings of a heavy sweep, each at the port that leads to it, and how many more there are.
 func (l *sweepLog) viewFindings(out *sweep.Outcome, program []finding.Finding) (all []finding.Finding, more int) {
-	sets := [...][]finding.Finding{l.plan.All(), l.routes.All(), l.multicast.All(), program}
+	sets := [...][]finding.Finding{l.plan.All(), l.routes.All(), program}
 	size := len(out.Found.Findings)
 	for _, set := range sets {
 		size += len(set)
@@ -174,7 +174,19 @@ func (l *sweepLog) viewFindings(out *sweep.Outcome, program []finding.Finding) (
 	for i := range out.Found.Findings[:min(len(out.Found.Findings), view.MaxFindings-len(all))] {
 		all = append(all, out.Found.Findings[i].In(out.Topo))
 	}
-	return all, size - len(all)
+	return withMulticast(all, size-len(all), l.multicast)
+}
+
+// withMulticast are the findings of a view with others of multicast, and how many more there are.
+func withMulticast(all []finding.Finding, more int, multicast finding.Set) ([]finding.Finding, int) {
+	now := slices.Clone(multicast.All())
+	for _, f := range all {
+		if !f.Kind.OfMulticast() {
+			now = append(now, f)
+		}
+	}
+	size := min(len(now), view.MaxFindings)
+	return now[:size], more + len(now) - size
 }
 
 // placeOf names the port of a finding, or its node.

@@ -479,14 +479,15 @@ func TestMulticastLog(t *testing.T) {
 	set, fx := finding.Set{}, newEffects(0)
 	for i, c := range []struct {
 		done    multicast.Forwarding
-		avoided int
+		avoided []finding.Finding
 		lines   int
 	}{
-		{multicast.Forwarding{}, 0, 0}, {multicast.Forwarding{Err: ErrIncomplete}, 0, 1},
-		{multicast.Forwarding{Err: ErrIncomplete}, 0, 0},
-		{multicast.Forwarding{Missed: 2}, 0, 2}, {multicast.Forwarding{Missed: 2}, 0, 0},
-		{multicast.Forwarding{Failures: []finding.Finding{{Detail: "x"}}, Missed: 3}, 1, 3},
-		{multicast.Forwarding{}, 0, 3},
+		{multicast.Forwarding{}, nil, 0}, {multicast.Forwarding{Err: ErrIncomplete}, nil, 1},
+		{multicast.Forwarding{Err: ErrIncomplete}, nil, 0},
+		{multicast.Forwarding{Missed: 2}, nil, 2}, {multicast.Forwarding{Missed: 2}, nil, 0},
+		{multicast.Forwarding{Failures: []finding.Finding{{Detail: "x"}}, Missed: 3},
+			[]finding.Finding{{Kind: finding.MFTAvoided, Node: 1}, {Kind: finding.MFTAvoided, Node: 2}}, 4},
+		{multicast.Forwarding{}, nil, 4},
 	} {
 		replace(fx, &set, multicastFindings(&c.done, c.avoided), func(mad.GUID) string { return "" })
 		if n := len(fx.logged()); n != c.lines {

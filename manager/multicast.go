@@ -20,8 +20,9 @@ type Forwarded struct{ multicast.Forwarding }
 func (ComputeMulticast) action() {}
 func (Forwarded) action()        {}
 
-// multicastFindings are what is wrong after a round that is over, while trees avoid a number of switches.
-func multicastFindings(done *multicast.Forwarding, avoided int) (all []finding.Finding) {
+// multicastFindings are what is wrong after a round that is over, with the switches that trees avoid.
+func multicastFindings(done *multicast.Forwarding, avoided []finding.Finding) []finding.Finding {
+	all := avoided
 	add := func(kind finding.Kind, format string, args ...any) {
 		all = append(all, finding.Finding{Kind: kind, Detail: fmt.Sprintf(format, args...)})
 	}
@@ -32,9 +33,6 @@ func multicastFindings(done *multicast.Forwarding, avoided int) (all []finding.F
 		f := &done.Failures[0]
 		all = append(all, finding.Finding{Kind: finding.MFTsIncomplete, Node: f.Node, Detail: f.Detail,
 			Fields: []any{"failures", len(done.Failures)}})
-	}
-	if avoided > 0 {
-		add(finding.MFTsAvoided, "%d", avoided)
 	}
 	if done.Missed > 0 {
 		add(finding.Unreached, "%d", done.Missed)

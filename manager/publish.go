@@ -27,14 +27,17 @@ func (p *publication) publish(fx *effects, v *view.View) {
 	fx.do(Publish{v})
 }
 
-// replaceMFTs publishes other multicast tables of the same subnet; it does nothing without one.
-func (p *publication) replaceMFTs(fx *effects, tables func(*topo.Topo) *mcast.MFTs) {
+// replaceMulticast publishes other multicast tables of the same subnet and what is wrong with them; it does nothing
+// without a subnet.
+func (p *publication) replaceMulticast(fx *effects, tables func(*topo.Topo) *mcast.MFTs, wrong finding.Set) {
 	if p.view == nil {
 		return
 	}
-	if mfts := tables(p.view.Topo); mfts != p.view.MFTs {
-		v := *p.view
-		v.MFTs = mfts
+	v, was := *p.view, p.view
+	v.MFTs = tables(v.Topo)
+	v.Findings, v.FindingsMore = withMulticast(v.Findings, v.FindingsMore, wrong)
+	same := func(a, b finding.Finding) bool { return a.Same(&b) }
+	if v.MFTs != was.MFTs || !slices.EqualFunc(v.Findings, was.Findings, same) {
 		p.publish(fx, &v)
 	}
 }

@@ -332,8 +332,8 @@ func (c *Core) settleMulticast() (more bool) {
 		c.fx.do(ComputeMulticast{task})
 	}
 	if done != nil {
-		c.published.replaceMFTs(&c.fx, c.multicast.MFTs)
 		replace(&c.fx, &c.logged.multicast, multicastFindings(done, c.multicast.Avoided()), c.nameNode)
+		c.published.replaceMulticast(&c.fx, c.multicast.MFTs, c.logged.multicast)
 		c.fx.do(Forwarded{*done})
 		c.proving.regrown(c.fx.now)
 		if c.multicast.NeedsWalk() {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
@@ -130,4 +131,73 @@ func (b *harness) joinAll(m *watched) {
 		c.join(0, at, registry.FullMember)
 	}
 	b.Register(m.Manager, c.reg.Freeze())
+}
+
+// multicastFindings are those of multicast in the view of a manager, by node.
+func (m *watched) multicastFindings(kind finding.Kind) map[mad.GUID]bool {
+	all := map[mad.GUID]bool{}
+	for i := range m.View.Findings {
+		if f := &m.View.Findings[i]; f.Kind == kind {
+			all[f.Node] = true
+		}
+	}
+	return all
+}
+
+// TestMulticastNotKept: where no switch keeps the multicast table that it acknowledges, the subnet is up, each switch
+// that trees need has a finding, and in two quiet minutes nothing is sent; a rest later the switches are tried again.
+// Where they keep it then, or the second time at once, packets arrive, and the findings end without a sweep.
+func TestMulticastNotKept(t *testing.T) {
+	n := fabrictest.QuirkNet(t)
+	quirk := fabrictest.QuirkCell{Setup: "plain", Model: "switches", Quirk: fabric.Quirk{Method: mad.MethodSet,
+		Attr: smp.AttrMulticastForwardingTable, Answer: fabric.Acknowledges}}
+	for _, second := range []bool{true, false} {
+		b := newHarness(t, n, fabric.Config{Seed: 1, Caps: func(i int32, _ *net.Node, caps *fabric.Caps) {
+			if quirk.Has(n, i) {
+				defect, sent := quirk.Defect(), false
+				caps.Defect = func(p *mad.Packet, obey func() mad.Status) (mad.Status, bool) {
+					if second && sent {
+						return obey(), true
+					}
+					sent = sent || p.Method() == quirk.Method && p.AttrID() == quirk.Attr
+					return defect(p, obey)
+				}
+			}
+		}})
+		m := b.add(fabrictest.Manager(n), quirkConfig(t, quirk.Setup))
+		b.joinAll(m)
+		b.pass(thirdSweep)
+		ups, avoided := len(m.ups), m.multicastFindings(finding.MFTAvoided)
+		if m.ups[ups-1].Errors {
+			t.Errorf("the last sweep ended with errors: %+v", m.ups[ups-1])
+		}
+		if !second {
+			// the four leaves, and the spine that connects them
+			if len(avoided) != 5 || len(m.multicastFindings(finding.Unreached)) == 0 {
+				t.Errorf("findings %v", m.View.Findings)
+			}
+			before := b.sets()
+			b.pass(2 * time.Minute)
+			if sets := b.sets() - before; sets > 0 {
+				t.Errorf("%d Sets in two quiet minutes", sets)
+			}
+			b.pass(time.Minute)
+			// once more to five switches that are used again, and to the leaf where two members are
+			if sets := b.sets() - before; sets == 0 || sets > 2*5+1 {
+				t.Errorf("%d Sets in the minute in which the rest ends", sets)
+			}
+			for i := range n.Nodes {
+				b.Fabric.SetDefect(int32(i), nil)
+			}
+			b.pass(3 * time.Minute)
+		}
+		for _, kind := range []finding.Kind{finding.MFTsIncomplete, finding.MFTAvoided, finding.Unreached} {
+			if all := m.multicastFindings(kind); len(all) > 0 {
+				t.Errorf("%s: %v", kind.Name(), all)
+			}
+		}
+		if arrive, all := quirk.Pairs(b.Fabric); arrive < all || len(m.ups) != ups {
+			t.Errorf("%d of %d packets arrive; heavy sweeps %d, then %d", arrive, all, ups, len(m.ups)-ups)
+		}
+	}
 }

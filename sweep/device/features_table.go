@@ -92,9 +92,9 @@ var FeatureTable = []FeatureRow{
 	},
 	{
 		"Get(MulticastForwardingTable)",
-		"before a manager writes its first tables, to switches with an ARMED or ACTIVE port; later for blocks that a late packet may have written",
-		"the block is unknown, and is written",
-		"nothing: once written, the block is known",
+		"before a manager writes its first tables, to switches with an ARMED or ACTIVE port; for the first block with entries that a switch acknowledges; later for blocks that a late packet may have written",
+		"the block is unknown, and is written; after a Set the switch is believed",
+		"nothing: once written, the block is known; that a switch keeps its table, or is believed: until it restarts or leaves",
 		[]FeatureSMP{{mad.MethodGet, smp.AttrMulticastForwardingTable, 0}},
 	},
 	{

@@ -17,11 +17,13 @@ import (
 type MFT struct {
 	table
 	Positions      uint8
-	Blocks         int   // that the table has
-	Foreign        bool  // another manager may have written it: it is read before it is written
-	Failed         uint8 // rounds in a row in which a Set of it failed by the switch's own fault
-	ignores        bool  // in the last of them it answered with other values
-	unresponsiveIn int   // the walk that had begun last when a round ended in which a Set got no answer; 0 for none
+	Blocks         int     // that the table has
+	Foreign        bool    // another manager may have written it: it is read before it is written
+	Failed         uint8   // rounds in a row in which a Set of it failed by the switch's own fault
+	fault          Verdict // of the last of them
+	unresponsiveIn int     // the walk that had begun last when a round ended in which a Set got no answer; 0 for none
+	keeps          bool    // the switch has shown a block that it had acknowledged, or cannot be read
+	acknowledged   int     // 1 + the index of the block with entries that it acknowledged last; 0 for none
 }
 
 // maxFailedMFT is in how many rounds in a row a switch may reject its multicast table before
@@ -45,8 +47,13 @@ const (
 	Obeyed       Verdict = iota
 	Unresponsive         // some Set got no answer, and none another one than it should
 	Refuses              // some Set was rejected
-	Ignores              // some Set was answered with other values
+	Ignores              // some Set was answered with other values, or acknowledged and not kept
 )
+
+var verdictNames = [...]string{"", "no answer", "refused", "not kept"}
+
+// String is what went wrong, in a few words.
+func (v Verdict) String() string { return verdictNames[v] }
 
 // Judge notes how a round went at the switch, and reports whether that changes Avoided. A Set that
 // got no answer may be lost by our own fault: it counts only where another one got none before, and
@@ -55,30 +62,33 @@ func (r *Record) Judge(m *MFT, v Verdict) (changed bool) {
 	before := m.Avoided()
 	switch {
 	// as long as trees avoid it, it is sent empty blocks, which it may hold by chance
-	case v == Obeyed && before && m.ignores:
+	case v == Obeyed && m.Ignored():
 	case v == Obeyed:
-		m.Failed, m.ignores, m.unresponsiveIn = 0, false, 0
-	case m.Avoided():
-		m.ignores = m.ignores || v == Ignores
+		m.Failed, m.fault, m.unresponsiveIn = 0, Obeyed, 0
+	case before:
+		m.fault = max(m.fault, v)
 	case v == Refuses || v == Ignores:
-		m.Failed, m.ignores = m.Failed+1, v == Ignores
+		m.Failed, m.fault = m.Failed+1, v
 	case m.unresponsiveIn == 0:
 		m.unresponsiveIn = r.walks
 	case r.heard > m.unresponsiveIn:
-		m.Failed, m.ignores, m.unresponsiveIn = m.Failed+1, false, r.walks
+		m.Failed, m.fault, m.unresponsiveIn = m.Failed+1, v, r.walks
 	}
 	return m.Avoided() != before
 }
 
-// Ignored reports whether trees avoid the switch because it answered with other values: what it is sent meanwhile does
-// not show that it has got well.
-func (m *MFT) Ignored() bool { return m.ignores && m.Avoided() }
+// Fault is why trees avoid the switch.
+func (m *MFT) Fault() Verdict { return m.fault }
+
+// Ignored reports whether trees avoid the switch because it does not keep what it is sent: what it is sent meanwhile
+// does not show that it has got well.
+func (m *MFT) Ignored() bool { return m.fault == Ignores && m.Avoided() }
 
 // Forgive has trees use such a switch again, and reports whether it is one.
 func (m *MFT) Forgive() bool {
 	ignored := m.Ignored()
 	if ignored {
-		m.Failed, m.ignores = 0, false
+		m.Failed, m.fault = 0, Obeyed
 	}
 	return ignored
 }
@@ -141,7 +151,41 @@ func (m *MFT) Take(block uint16, position uint8, e Event, data *[mad.DataSize]by
 		m.values[i] = &value
 	}
 	m.set(i, after)
+	switch {
+	case e == Confirmed && m.values[i] != nil:
+		m.acknowledged = i + 1
+	case m.acknowledged == i+1:
+		m.acknowledged = 0
+	}
 }
+
+// MustShow is the block that the switch has to show, because no other has shown yet that it keeps what it acknowledges;
+// ok is false for none. A block without entries would not show that: a table that was never written looks alike.
+func (m *MFT) MustShow() (block uint16, position uint8, ok bool) {
+	if m.keeps || m.acknowledged == 0 {
+		return 0, 0, false
+	}
+	i := m.acknowledged - 1
+	return uint16(i / int(m.Positions)), uint8(i % int(m.Positions)), true
+}
+
+// Shows takes what the switch holds of the block that it had to show, and reports whether it has kept that. If it has
+// not, it may have kept none: no block is Known any more but this one.
+func (m *MFT) Shows(data *[mad.DataSize]byte) (kept bool) {
+	block, position, _ := m.MustShow()
+	if m.keeps = m.Value(block, position) == *data; m.keeps {
+		return true
+	}
+	m.own()
+	for i := range m.values {
+		m.set(i, m.state(i, len(m.values)).After(Contradicted))
+	}
+	m.Take(block, position, Got, data)
+	return false
+}
+
+// Unreadable says that the block could not be read. The switch is believed.
+func (m *MFT) Unreadable() { m.keeps = true }
 
 // Ports is every port that the switch may forward a multicast LID by.
 func (m *MFT) Ports(mlid mad.LID) (ports mcast.PortMask) {

@@ -101,8 +101,8 @@ func (m *Machine) readChecks(now time.Duration) bool {
 	return len(m.blocks) > 0
 }
 
-// wasRead takes a block that was read. The next round compares it with its target.
-func (m *Machine) wasRead(c tableBlock, o *txn.Outcome) {
+// take takes a block that was read. The next round compares it with its target.
+func (m *Machine) take(c tableBlock, o *txn.Outcome) {
 	held := m.subnet.held[c.s]
 	if o.Result == txn.Replied && o.Status == mad.StatusOK {
 		held.Take(c.block, c.position, device.Got, &o.Data)
@@ -111,4 +111,41 @@ func (m *Machine) wasRead(c tableBlock, o *txn.Outcome) {
 		held.Take(c.block, c.position, device.Unread, &[mad.DataSize]byte{})
 	}
 	m.left = append(m.left, c)
+}
+
+// confirm begins to read the blocks by which switches have to show that they keep what they acknowledge, if there are
+// any. A new subnet ends the round first.
+func (m *Machine) confirm() bool {
+	if m.next != nil {
+		return false
+	}
+	m.blocks, m.at = nil, 0
+	for i, held := range m.subnet.held {
+		s := topo.SwitchIdx(i)
+		if block, position, ok := held.MustShow(); ok && m.answers(s) && m.failed[s] == 0 {
+			m.blocks = append(m.blocks, tableBlock{s, block, position})
+		}
+	}
+	if len(m.blocks) > 0 {
+		m.phase = confirms
+	}
+	return m.phase == confirms
+}
+
+// showed takes the block that a switch had to show. Where it has not kept that, all its blocks are sent again.
+func (m *Machine) showed(c tableBlock, o *txn.Outcome) {
+	held := m.subnet.held[c.s]
+	if o.Result != txn.Replied || o.Status != mad.StatusOK {
+		held.Unreadable()
+		return
+	}
+	if held.Shows(&o.Data) {
+		return
+	}
+	m.fail(c, device.Ignores, "acknowledged, but not kept")
+	for block := range uint16(held.Rows()) {
+		for position := range held.Positions {
+			m.left = append(m.left, tableBlock{c.s, block, position})
+		}
+	}
 }

@@ -26,7 +26,8 @@ import (
 // in a Task, and writes the blocks that differ from what switches hold. Where a tree
 // loses links and gains others, all switches first remove the links that go, and then add
 // the new ones: no packet meets a loop, in whatever order switches are written. A switch
-// whose table is unknown is read, or written completely if it has just been powered up.
+// whose table is unknown is read, or written completely if it has just been powered up. When a
+// switch has acknowledged its first block with entries, that is read once, to see whether it is kept.
 //
 // A Machine is pure and owned by one goroutine. A Task gets a snapshot.
 type Machine struct {
@@ -43,7 +44,8 @@ type Machine struct {
 
 	round
 	unread  bool         // another manager may have written some table
-	left    []tableBlock // that the last round left different from their targets
+	left    []tableBlock // that the last round left different from their targets, or that were read since
+	wasRead bool         // some were
 	backoff time.Duration
 	retryAt time.Duration // 0: no need
 	checkAt time.Duration // when they are read; 0 never
@@ -98,6 +100,7 @@ const (
 	computes
 	removes
 	adds
+	confirms
 )
 
 // Forwarding reports the state of the switches' tables after a round.
@@ -228,7 +231,7 @@ func (m *Machine) Settle(now time.Duration) (task *Task, report *Forwarding, mor
 	}
 	switch m.phase {
 	case reads:
-		m.phase, m.retryAt = rests, now
+		m.phase, m.wasRead = rests, true
 	case removes:
 		m.phase, m.blocks, m.at = adds, m.result.adds, 0
 		if m.next == nil {
@@ -236,6 +239,11 @@ func (m *Machine) Settle(now time.Duration) (task *Task, report *Forwarding, mor
 		}
 		m.finish(now)
 	case adds:
+		if m.confirm() {
+			return nil, nil, true
+		}
+		m.finish(now)
+	case confirms:
 		m.finish(now)
 	}
 	report, m.report = m.report, nil
@@ -254,7 +262,7 @@ func (m *Machine) begin(now time.Duration) (task *Task, more bool) {
 	if m.next != nil {
 		m.mfts = m.MFTs(m.next.Topo)
 		m.subnet, m.next = m.next, nil
-		m.computed, m.graph, m.left, m.unread, m.backoff = nil, nil, nil, true, 0
+		m.computed, m.graph, m.left, m.unread, m.backoff, m.retryAt = nil, nil, nil, true, 0, 0
 		m.forgive()
 	}
 	if m.subnet == nil || m.state == nil {
@@ -267,10 +275,12 @@ func (m *Machine) begin(now time.Duration) (task *Task, more bool) {
 	if retry && m.backoff == rest && m.forgive() {
 		m.graph, m.computed, m.backoff = nil, nil, 0
 	}
-	if m.computed == m.state && !retry {
+	if m.computed == m.state && !retry && !m.wasRead {
 		return nil, false
 	}
-	m.retryAt = 0
+	if m.wasRead = false; retry {
+		m.retryAt = 0
+	}
 	m.task = &Task{
 		topo: m.subnet.Topo, trunk: m.subnet.Trunk, ranks: m.subnet.Ranks, graph: m.graph, state: m.state,
 		old:  m.computed,
@@ -290,7 +300,7 @@ func (m *Machine) TaskDone(g *Result) {
 	}
 	m.graph, m.task = g.graph, nil
 	m.phase, m.blocks, m.at = removes, g.removes, 0
-	m.result, m.notRemoved, m.failures = g, blockEntries{}, nil
+	m.result, m.notRemoved, m.failures, m.left = g, blockEntries{}, nil, nil
 	m.failed, m.verdicts = map[topo.SwitchIdx]int{}, map[topo.SwitchIdx]device.Verdict{}
 	if m.next == nil {
 		m.mfts, m.computed = g.mfts, g.task.state
@@ -308,7 +318,6 @@ func (m *Machine) finish(now time.Duration) {
 	if m.next != nil {
 		return // the next round checks every tree
 	}
-	m.left = nil
 	m.scheduleChecks(now)
 	for _, c := range append(m.result.removes, m.result.adds...) {
 		if (m.failed[c.s] > 0 || m.notRemoved[c.block] != 0) && m.answers(c.s) &&
@@ -318,18 +327,7 @@ func (m *Machine) finish(now time.Duration) {
 	}
 	seq := m.computed.Seq()
 	m.countFailures()
-	if len(m.left) > 0 {
-		if m.backoff = max(2*m.backoff, time.Second); m.backoff > maxBackoff {
-			m.backoff = maxBackoff
-			if !slices.ContainsFunc(m.left, func(c tableBlock) bool { return !m.subnet.held[c.s].Avoided() }) {
-				m.backoff = rest // trees do without these switches
-			}
-		}
-		m.retryAt = now + m.backoff
-	} else if m.backoff = 0; slices.ContainsFunc(m.subnet.held, (*device.MFT).Ignored) {
-		m.backoff = rest
-		m.retryAt = now + m.backoff
-	}
+	m.retry(now)
 	if !m.Short() {
 		m.report = &Forwarding{Seq: seq, Failures: m.failures, Err: m.result.err}
 		for _, n := range m.missed {
@@ -337,6 +335,27 @@ func (m *Machine) finish(now time.Duration) {
 		}
 	}
 	m.result, m.blocks = nil, nil
+}
+
+// retry decides when what failed is tried again. A rest that has begun does not get longer.
+func (m *Machine) retry(now time.Duration) {
+	needed, mayPass := false, false
+	for _, c := range m.left {
+		held := m.subnet.held[c.s]
+		needed, mayPass = needed || !held.Avoided(), mayPass || !held.Ignored()
+	}
+	switch {
+	case len(m.left) == 0 && !slices.ContainsFunc(m.subnet.held, (*device.MFT).Ignored):
+		m.backoff, m.retryAt = 0, 0
+		return
+	case needed || mayPass && m.backoff < maxBackoff:
+		m.backoff = min(max(2*m.backoff, time.Second), maxBackoff)
+	case m.backoff == rest && m.retryAt != 0:
+		return
+	default:
+		m.backoff = rest // trees do without these switches
+	}
+	m.retryAt = now + m.backoff
 }
 
 // countFailures counts the rounds in which switches failed. When trees have to avoid one, or
@@ -365,17 +384,18 @@ func (m *Machine) NeedsWalk() bool {
 	return s != nil && s.Devices.AwaitsWalk()
 }
 
-// Avoided counts the switches that trees avoid because they do not take their tables.
-func (m *Machine) Avoided() (count int) {
+// Avoided are the switches that trees avoid because they do not take their tables, each with the reason.
+func (m *Machine) Avoided() (all []finding.Finding) {
 	if m.subnet == nil {
-		return 0
+		return nil
 	}
-	for _, t := range m.subnet.held {
+	for i, t := range m.subnet.held {
 		if t.Avoided() {
-			count++
+			all = append(all, finding.Finding{Kind: finding.MFTAvoided, Node: m.subnet.node(topo.SwitchIdx(i)).GUID,
+				Detail: t.Fault().String()})
 		}
 	}
-	return count
+	return all
 }
 
 // Short reports whether the MulticastFDBTop of some switch is too low: a sweep has to raise

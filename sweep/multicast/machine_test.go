@@ -11,6 +11,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/registry"
+	"ibsm/routing/mcast"
 	"ibsm/sim/fabric"
 	"ibsm/sim/fabric/fabrictest"
 	"ibsm/sweep/device"
@@ -21,7 +22,8 @@ import (
 	"ibsm/topo/netwalk"
 )
 
-var phaseNames = [...]string{rests: "rests", reads: "reads", computes: "computes", removes: "removes", adds: "adds"}
+var phaseNames = [...]string{rests: "rests", reads: "reads", computes: "computes", removes: "removes", adds: "adds",
+	confirms: "confirms"}
 
 // harness drives a Machine on a fabric whose ports are ACTIVE.
 type harness struct {
@@ -270,8 +272,8 @@ func TestRounds(t *testing.T) {
 	h.subnet(false)
 	// Hosts 0 and 1 are at one leaf, 15 is in the last pod: two leaves, two switches above them, one spine. Each of the
 	// 20 switches has been powered up, so that its table is unknown: it is written whole, which is one block of one
-	// position.
-	h.rest("removes 20")
+	// position. The five of the tree show that they keep it.
+	h.rest("removes 20", "confirms 5")
 	h.reach(1, 15)
 	if h.last == nil || h.last.Seq != h.reg.Freeze().Seq() || len(h.last.Failures) > 0 || h.last.Missed > 0 {
 		t.Errorf("report %+v", h.last)
@@ -280,8 +282,8 @@ func TestRounds(t *testing.T) {
 	if h.m.Due() != 0 {
 		t.Errorf("due at %v", h.m.Due())
 	}
-	h.join(2)           // at the other leaf of the first pod
-	h.rest("removes 2") // what a tree only gains closes no loop, and is written at once
+	h.join(2)                         // at the other leaf of the first pod
+	h.rest("removes 2", "confirms 1") // what a tree only gains closes no loop, and is written at once
 	h.reach(1, 2, 15)
 	h.change(registry.DeleteMember{MGID: testMGID(), Port: h.member(15)})
 	h.join()
@@ -305,7 +307,7 @@ func TestRetries(t *testing.T) {
 			h := newHarness(t)
 			h.join(0, 1)
 			h.subnet(false)
-			h.rest("removes 20")
+			h.rest("removes 20", "confirms 1")
 			leaf := h.topo.Nodes[h.switchOf(2)]
 			h.meddle = func(req *txn.Request, o *txn.Outcome) {
 				if req.Route == leaf.Route {
@@ -332,7 +334,7 @@ func TestRetries(t *testing.T) {
 				}
 				h.now += wait
 				h.goOn()
-				if h.m.Avoided() > 0 {
+				if len(h.m.Avoided()) > 0 {
 					break
 				}
 			}
@@ -341,18 +343,195 @@ func TestRetries(t *testing.T) {
 			if !slices.Equal(waits, want[:len(waits)]) || len(waits) == 0 {
 				t.Errorf("it waited %v", waits)
 			}
-			if h.m.Avoided() != c.avoided {
-				t.Fatalf("%d switches are avoided", h.m.Avoided())
+			if len(h.m.Avoided()) != c.avoided {
+				t.Fatalf("%v are avoided", h.m.Avoided())
 			}
 			h.meddle = nil
 			for range 3 {
 				h.now = max(h.now, h.m.Due())
 				h.goOn()
 			}
-			if h.last == nil || len(h.last.Failures) > 0 || h.m.Avoided() > 0 {
-				t.Errorf("at last %+v, %d avoided", h.last, h.m.Avoided())
+			if h.last == nil || len(h.last.Failures) > 0 || len(h.m.Avoided()) > 0 {
+				t.Errorf("at last %+v, %v avoided", h.last, h.m.Avoided())
 			}
 			h.reach(1, 2)
+		})
+	}
+}
+
+// notKept is a switch that acknowledges its multicast table, and keeps nothing of it.
+var notKept = fabric.Quirk{Method: mad.MethodSet, Attr: smp.AttrMulticastForwardingTable, Answer: fabric.Acknowledges}
+
+// retry goes on when the machine wants to try again, and returns how long that took.
+func (h *harness) retry() (waited time.Duration) {
+	h.Helper()
+	if waited = h.m.Due() - h.now; waited <= 0 {
+		h.Fatalf("due at %v, now %v", h.m.Due(), h.now)
+	}
+	h.now = h.m.Due()
+	h.phases, h.last = nil, nil
+	h.goOn()
+	return waited
+}
+
+// TestNotKept: a switch that acknowledges its table and does not keep it is sent it once more, and is then avoided for
+// a rest, which neither other groups nor a stale-block check end early. When it keeps its table it is used again.
+func TestNotKept(t *testing.T) {
+	for _, again := range []bool{true, false} {
+		t.Run(fmt.Sprintf("again=%t", again), func(t *testing.T) {
+			h := newHarness(t)
+			h.join(0, 1)
+			h.subnet(false)
+			h.rest("removes 20", "confirms 1")
+			leaf := h.topo.Nodes[h.switchOf(2)]
+			h.fabric.SetDefect(h.nodeOf(leaf.GUID), notKept.Defect())
+			h.join(2)
+			h.rest("removes 3", "confirms 2") // both leaves, and a switch above them; the first leaf has shown it
+			if h.last == nil || len(h.last.Failures) != 1 || h.last.Failures[0].Node != leaf.GUID {
+				t.Fatalf("report %+v", h.last)
+			}
+			if again {
+				h.fabric.SetDefect(h.nodeOf(leaf.GUID), nil)
+			}
+			if waited := h.retry(); waited != time.Second {
+				t.Errorf("it is sent again after %v", waited)
+			}
+			rested := h.m.Due()
+			if again {
+				h.reach(1, 2)
+				if len(h.last.Failures) > 0 || rested != 0 {
+					t.Errorf("report %+v, due %v", h.last, rested)
+				}
+				return
+			}
+			h.reach(1)
+			avoided := h.m.Avoided()
+			if rested != h.now+rest || len(avoided) != 1 || avoided[0].Node != leaf.GUID {
+				t.Fatalf("due at %v, now %v, avoided %v", rested, h.now, avoided)
+			}
+			h.rests(leaf, rested)
+			h.fabric.SetDefect(h.nodeOf(leaf.GUID), nil)
+			h.retry()
+			h.reach(1, 2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+			if len(h.last.Failures) > 0 || len(h.m.Avoided()) > 0 || h.m.Due() != 0 {
+				t.Errorf("report %+v, avoided %v, due %v", h.last, h.m.Avoided(), h.m.Due())
+			}
+		})
+	}
+}
+
+// rests: a switch is sent no entries until its rest is over, whatever happens meanwhile.
+func (h *harness) rests(sw topo.Node, until time.Duration) {
+	h.Helper()
+	h.meddle = func(req *txn.Request, o *txn.Outcome) {
+		if req.Route == sw.Route && req.Method == mad.MethodSet && req.Data != [mad.DataSize]byte{} {
+			h.Errorf("at %v it is sent entries", h.now)
+		}
+	}
+	for i := range 10 {
+		h.join(6 + i)
+		h.goOn()
+		h.m.check(tableBlock{s: h.topo.SwitchOf(sw.First)})
+		h.m.checkAt = h.now + time.Second
+		h.retry()
+		if h.m.Due() != until {
+			h.Errorf("at %v the rest ends at %v, not at %v", h.now, h.m.Due(), until)
+		}
+	}
+	h.meddle = nil
+}
+
+// TestNotKeptAtAll: where no switch keeps its table, a rest follows after two rounds, too, and no member is reached.
+func TestNotKeptAtAll(t *testing.T) {
+	h, sets := newHarness(t), 0
+	for _, n := range h.net.Nodes {
+		if n.Type == mad.Switch {
+			h.fabric.SetDefect(h.nodeOf(n.GUID), notKept.Defect())
+		}
+	}
+	h.meddle = func(req *txn.Request, o *txn.Outcome) {
+		if req.Method == mad.MethodSet {
+			sets++
+		}
+	}
+	h.join(0, 1, 15)
+	h.subnet(false)
+	h.rest("removes 20", "confirms 5")
+	most := 20 + 5 + 1
+	for range 2 {
+		// 5 once more. The trees are without them then, but for what hosts 0 and 1 have at their leaf.
+		h.retry()
+		if h.m.Due() != h.now+rest || len(h.m.Avoided()) != 5 || h.last.Missed != 1 || sets > most {
+			t.Errorf("due at %v, now %v, avoided %v, missed %d, Sets %d", h.m.Due(), h.now, h.m.Avoided(), h.last.Missed,
+				sets)
+		}
+		sets, most = 0, 5+5+1
+		h.retry() // they are forgiven
+	}
+}
+
+// TestNotKeptBlocks: a switch that has not kept one block is sent all of them again. One that leaves a block unanswered
+// is not asked in that round what it keeps of others: it might be believed because it leaves that unanswered, too.
+func TestNotKeptBlocks(t *testing.T) {
+	const second = testMLID + mcast.BlockSize
+	h := newHarness(t)
+	other := testMGID()
+	other[15]++
+	h.change(registry.PutGroup{Group: registry.Group{MGID: other, MLID: second, PKey: mad.DefaultPKey, MTU: mad.MTU2048,
+		Rate: 3}})
+	for _, i := range []int{0, 1} {
+		h.change(registry.PutMember{Member: registry.Member{MGID: other, Port: h.member(i),
+			JoinState: registry.FullMember}})
+	}
+	h.join(0, 1)
+	h.meddle = func(req *txn.Request, o *txn.Outcome) {
+		if req.Method == mad.MethodSet && req.Mod&0x1ff == 1 {
+			o.Result = txn.TimedOut
+		}
+	}
+	h.subnet(false)
+	leaf := h.nodeOf(h.topo.Nodes[h.switchOf(0)].GUID)
+	h.fabric.SetDefect(leaf, notKept.Defect())
+	h.rest("removes 40")
+	h.meddle = nil
+	h.retry() // the block that was not answered, and now it is asked
+	if len(h.last.Failures) != 1 || h.last.Failures[0].Detail !=
+		"multicast forwarding table block 1, position 0: acknowledged, but not kept" {
+		t.Errorf("report %+v", h.last)
+	}
+	h.fabric.SetDefect(leaf, nil)
+	h.retry()
+	for _, mlid := range []mad.LID{testMLID, second} {
+		if !h.fabric.MulticastPort(leaf, mlid, h.topo.Ports[h.topo.Ports[h.topo.Self].Peer].Num) {
+			t.Errorf("MLID %v is not in force", mlid)
+		}
+	}
+}
+
+// TestUnreadable: a switch whose table cannot be read is believed, and not asked again.
+func TestUnreadable(t *testing.T) {
+	for name, fails := range map[string]func(o *txn.Outcome){
+		"no answer": func(o *txn.Outcome) { o.Result = txn.TimedOut },
+		"refused":   func(o *txn.Outcome) { o.Status = mad.StatusBadField },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			h.meddle = func(req *txn.Request, o *txn.Outcome) {
+				if req.Method == mad.MethodGet {
+					fails(o)
+				}
+			}
+			h.join(0, 1)
+			h.subnet(false)
+			h.rest("removes 20", "confirms 1")
+			h.join(15)
+			h.rest("removes 5", "confirms 4")
+			h.join(2)
+			h.rest("removes 2", "confirms 1")
+			h.reach(1, 2, 15)
+			if len(h.last.Failures) > 0 || h.m.Due() != 0 {
+				t.Errorf("report %+v, due %v", h.last, h.m.Due())
+			}
 		})
 	}
 }
@@ -363,7 +542,7 @@ func TestTakeover(t *testing.T) {
 	h := newHarness(t)
 	h.join(0, 1, 15)
 	h.subnet(false)
-	h.rest("removes 20")
+	h.rest("removes 20", "confirms 5")
 	// Somebody else has a circle of two leaves and two switches above them: the links of its switches, by port.
 	circle := map[topo.NodeIdx][]uint8{}
 	leaves := []topo.NodeIdx{h.switchOf(0), h.switchOf(2)}

@@ -46,7 +46,7 @@ func (m *Machine) request(c tableBlock) (req txn.Request, ok bool) {
 		Mod: smp.MFTMod(c.position, c.block), MKey: m.keys.For(m.subnet.Topo, node.First),
 		Tag: uint64(m.epoch)<<32 | uint64(uint32(c.s)),
 	}
-	if m.phase == reads {
+	if m.phase == reads || m.phase == confirms {
 		return req, true
 	}
 	req.Method, req.Data = mad.MethodSet, m.value(c)
@@ -76,49 +76,41 @@ func (m *Machine) Done(o *txn.Outcome) {
 	m.open--
 	c := tableBlock{topo.SwitchIdx(uint32(o.Tag)), uint16(o.Mod & 0x1ff), uint8(o.Mod >> 28)}
 	held := m.subnet.held[c.s]
-	if m.phase == reads {
-		m.wasRead(c, o)
+	switch m.phase {
+	case reads:
+		m.take(c, o)
+		return
+	case confirms:
+		m.showed(c, o)
 		return
 	}
 	sent := m.value(c)
-	switch e := device.Answered(o, sent[:]); e {
+	e := device.Answered(o, sent[:])
+	held.Take(c.block, c.position, e, &sent)
+	switch e {
 	case device.Confirmed:
-		held.Take(c.block, c.position, e, &o.Data)
 		if o.Attempts > 1 {
 			m.check(c)
 		}
 	case device.Rejected:
-		m.fail(c, e, fmt.Sprintf("refused: %v", o.Status))
+		m.fail(c, device.Refuses, fmt.Sprintf("refused: %v", o.Status))
 	case device.Differs:
-		m.fail(c, e, "the response has other values")
+		m.fail(c, device.Ignores, "the response has other values")
 		held.Take(c.block, c.position, e, &o.Data)
 	default:
-		m.fail(c, e, "no answer")
+		m.fail(c, device.Unresponsive, "no answer")
 	}
 }
 
 // fail notes that a switch may not hold what it was sent.
-func (m *Machine) fail(c tableBlock, e device.Event, reason string) {
-	sent := m.value(c)
+func (m *Machine) fail(c tableBlock, v device.Verdict, reason string) {
 	if m.phase == removes {
 		m.notRemoved[c.block] |= m.result.transition[c.block]
 	}
-	m.subnet.held[c.s].Take(c.block, c.position, e, &sent)
 	m.failed[c.s]++
-	m.verdicts[c.s] = max(m.verdicts[c.s], verdictOf(e))
+	m.verdicts[c.s] = max(m.verdicts[c.s], v)
 	m.failures = append(m.failures, finding.Finding{
 		Kind: finding.Refused, Node: m.subnet.node(c.s).GUID,
 		Detail: fmt.Sprintf("multicast forwarding table block %d, position %d: %s", c.block, c.position, reason),
 	})
-}
-
-// verdictOf is what the outcome of a Set that failed says of its switch.
-func verdictOf(e device.Event) device.Verdict {
-	switch e {
-	case device.Rejected:
-		return device.Refuses
-	case device.Differs:
-		return device.Ignores
-	}
-	return device.Unresponsive
 }
