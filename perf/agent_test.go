@@ -88,6 +88,47 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestInfoFails: an agent that answers a Get of ClassPortInfo with an error has PortCounters alone, until it restarts.
+// Of one that does not answer no port is read in this sweep, and the next one asks again.
+func TestInfoFails(t *testing.T) {
+	for _, status := range []mad.Status{mad.StatusBadVersion, mad.StatusBadMethod, mad.StatusBadMethodAttr,
+		mad.StatusBadField, mad.StatusBusy, 0x7f00} {
+		b := newBench(t, minutely, testPorts(1, 2)...)
+		d := b.devices[1]
+		d.attrs[info] = status
+		for _, want := range [][]mad.AttrID{{info, counters, counters}, {counters, counters}} {
+			if im := b.sweep(); im.Answered != 2 {
+				t.Errorf("%v: %d ports were read", status, im.Answered)
+			}
+			if got := d.takeAsked(); !slices.Equal(got, want) {
+				t.Errorf("%v: %v, want %v", status, got, want)
+			}
+		}
+		d.attrs[info] = mad.StatusOK
+		b.step(&Rebooted{map[mad.GUID]bool{1: true}})
+		b.sweep()
+		if got := d.takeAsked(); !slices.Equal(got, []mad.AttrID{info, extended, extended}) {
+			t.Errorf("%v: %v after a restart", status, got)
+		}
+	}
+	b := newBench(t, minutely, testPorts(1, 2)...)
+	d := b.devices[1]
+	d.drops = map[mad.AttrID]bool{info: true}
+	for range 3 {
+		if im := b.sweep(); b.port(im, 1, 1).Note != NoAnswer || b.port(im, 1, 2).Note != NoAnswer {
+			t.Errorf("no answer: %v, %v", b.port(im, 1, 1).Note, b.port(im, 1, 2).Note)
+		}
+		if got := d.takeAsked(); !slices.Equal(got, []mad.AttrID{info}) {
+			t.Errorf("no answer: %v", got)
+		}
+	}
+	d.drops = nil
+	b.sweep()
+	if got := d.takeAsked(); !slices.Equal(got, []mad.AttrID{info, extended, extended}) {
+		t.Errorf("it answers: %v", got)
+	}
+}
+
 // TestExtendedFails: an agent that does not answer for the PortCountersExtended which it promises, or answers with an
 // error that may be for the moment, is read with PortCounters, and after two failures with these alone, until it
 // restarts.
@@ -97,6 +138,7 @@ func TestExtendedFails(t *testing.T) {
 		"busy":          func(d *device) { d.attrs[extended] = mad.StatusBusy },
 		"a field":       func(d *device) { d.attrs[extended] = mad.StatusBadField },
 		"no such thing": func(d *device) { d.attrs[extended] = mad.StatusBadMethodAttr },
+		"no method":     func(d *device) { d.attrs[extended] = mad.StatusBadMethod },
 		"another method": func(d *device) {
 			d.answer = func(p *mad.Packet) {
 				if p.AttrID() == extended {
@@ -118,8 +160,9 @@ func TestExtendedFails(t *testing.T) {
 				t.Errorf("%s: %v", name, got)
 			}
 		}
+		lacks := name == "no such thing" || name == "no method" // it says so
 		sweep(info, extended, counters)
-		if name != "no such thing" {
+		if !lacks {
 			sweep(extended, counters)
 		}
 		sweep(counters)
@@ -128,7 +171,7 @@ func TestExtendedFails(t *testing.T) {
 		sweep(info, extended)
 		fail(d) // it has worked
 		b.sweep()
-		if got := d.takeAsked(); name != "no such thing" && !slices.Equal(got, []mad.AttrID{extended}) {
+		if got := d.takeAsked(); !lacks && !slices.Equal(got, []mad.AttrID{extended}) {
 			t.Errorf("%s, after it has worked: %v", name, got)
 		}
 	}

@@ -122,7 +122,7 @@ var FeatureTable = []FeatureRow{
 		"of congestion control: Set(SwitchCongestionSetting), Set(CACongestionSetting), Set(CongestionControlTable)",
 		"with `congestion_control`, to every switch and adapter, with class version 2 and without a ClassPortInfo before it, as OpenSM does",
 		"status 0x04, 0x08 or 0x0c: the device has no such agent and is left alone. Another error: the device does not accept this attribute. No answer in three rounds: the device is left alone",
-		"until the device restarts or the settings change; if it did not answer, until `cc_key` changes",
+		"until the device restarts or `cc_key` changes; an attribute that it does not accept: until the device restarts or the values change",
 		nil,
 	},
 	{
