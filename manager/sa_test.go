@@ -245,6 +245,50 @@ func TestTables(t *testing.T) {
 	})
 }
 
+// TestTablesBySGID: hosts behind a router that share a LID and choose the same transaction ID each get the table that
+// they have asked for, with the GID of their GRH; the same request again is a duplicate.
+func TestTablesBySGID(t *testing.T) {
+	serve(t, func(c *clients) {
+		hosts, asked := map[mad.GID]*rmpp.Machine{}, []mad.Datagram{}
+		for i, attr := range []mad.AttrID{sarec.AttrNodeRecord, sarec.AttrPortInfoRecord, sarec.AttrNodeRecord} {
+			d := request(attr, 7)
+			d.GRH = mad.GRH{Present: true, GID: mad.MakeGID(5, mad.GUID(i%2))}
+			hosts[d.GRH.GID] = rmpp.New(rmpp.Config{MaxMessage: 1 << 24})
+			asked = append(asked, d)
+		}
+		tables := map[mad.GID]rmpp.Ended{}
+		out := make([]mad.Datagram, 16)
+		for in := c.ask(asked...); len(in) > 0; {
+			for i := range in {
+				host := hosts[in[i].GRH.GID]
+				if host == nil {
+					t.Fatalf("a packet to %+v", in[i].Addr)
+				}
+				if e, ended := host.Receive(0, &in[i]); ended {
+					tables[in[i].GRH.GID] = e
+				}
+			}
+			var acks []mad.Datagram
+			for _, host := range hosts {
+				acks = append(acks, out[:host.Output(0, out)]...)
+			}
+			in = c.ask(acks...)
+		}
+		for i := range asked {
+			d := &asked[i]
+			var head mad.Datagram
+			want, _ := sa.New(c.v, nil).Table(t.Context(), d, &head, new(sa.Stats))
+			if e := tables[d.GRH.GID]; e.Status != rmpp.StatusNormal || e.GRH.GID != d.GRH.GID ||
+				!bytes.Equal(e.Data, want) {
+				t.Errorf("%s: %q, %d bytes to %v", sarec.AttrName(d.Packet.AttrID()), e.Status, len(e.Data), e.GRH.GID)
+			}
+		}
+		if n := c.drops(sa.DropDuplicate); n != 1 {
+			t.Errorf("%d duplicates", n)
+		}
+	})
+}
+
 // A refusal is one plain packet.
 func TestRefusedTable(t *testing.T) {
 	serve(t, func(c *clients) {
@@ -427,6 +471,9 @@ func TestQueueOfTables(t *testing.T) {
 			ask(1, tid)
 		}
 		ask(1, 0)
+		other := request(sarec.AttrNodeRecord, 0) // of another host with this LID, behind a router
+		other.GRH = mad.GRH{Present: true, GID: mad.MakeGID(5, 1)}
+		c.ask(other)
 		for lid := mad.LID(2); lid < 2+maxTables; lid++ {
 			ask(lid, 1)
 		}
@@ -434,7 +481,7 @@ func TestQueueOfTables(t *testing.T) {
 			t.Errorf("%d requests wait", n)
 		}
 		if full, twice, none := c.drops(sa.DropClientFull), c.drops(sa.DropDuplicate),
-			c.drops(sa.DropNoRoom); full != 2 || twice != 1 || none != maxClientTables {
+			c.drops(sa.DropNoRoom); full != 3 || twice != 1 || none != maxClientTables {
 			t.Errorf("dropped: %d of the client, %d duplicates, %d for want of room", full, twice, none)
 		}
 		time.Sleep(maxTableWait)

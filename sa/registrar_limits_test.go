@@ -304,7 +304,7 @@ func TestReplyWaits(t *testing.T) {
 }
 
 // TestReplyWaitsBySGID: a request of another host with the same LID and transaction ID, behind a router, is no
-// duplicate.
+// duplicate. Each gets its own answer.
 func TestReplyWaitsBySGID(t *testing.T) {
 	d := newHarness(t)
 	d.slow = true
@@ -316,6 +316,10 @@ func TestReplyWaitsBySGID(t *testing.T) {
 	d.step(Received{Datagrams: []mad.Datagram{one, other, one}})
 	if drops := d.stats.drops[DropDuplicate].Load(); drops != 1 {
 		t.Errorf("%d duplicates dropped", drops)
+	}
+	d.wait(ReplyTimeout)
+	if len(d.sent) != 2 || d.sent[0].Addr != one.Addr || d.sent[1].Addr != other.Addr {
+		t.Errorf("answers %+v", d.sent)
 	}
 }
 
