@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Replace writes a file beside path, with .tmp after its name, then renames it. It is for files that programs expect
@@ -35,6 +36,37 @@ func Write(path string, mode os.FileMode, text []byte) error {
 	}
 	fresh := fmt.Sprintf("%s.%08x.tmp", path, rand.Uint32())
 	return replace(fresh, path, mode, true, func(w io.Writer) error { _, err := w.Write(text); return err })
+}
+
+// ReplaceLike writes a file with the mode and, as far as this process may, the owner of another one, or with mode 0644
+// if that does not exist.
+func ReplaceLike(path, like string, text []byte) error {
+	fresh, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(fresh.Name()) // unless it was renamed
+	defer fresh.Close()
+	info, err := os.Stat(like)
+	mode := fs.FileMode(0o644)
+	if err == nil {
+		mode = info.Mode().Perm()
+	}
+	if err := fresh.Chmod(mode); err != nil {
+		return err
+	}
+	if err == nil {
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			_ = fresh.Chown(int(st.Uid), int(st.Gid)) // only root may, and for others it is theirs
+		}
+	}
+	if _, err := fresh.Write(text); err != nil {
+		return err
+	}
+	if err := fresh.Sync(); err != nil {
+		return err
+	}
+	return os.Rename(fresh.Name(), path)
 }
 
 func replace(fresh, path string, mode os.FileMode, sync bool, write func(io.Writer) error) (err error) {

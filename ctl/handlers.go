@@ -11,9 +11,6 @@ import (
 	"strings"
 
 	"ibsm/conf/diag"
-
-	"ibsm/mad"
-	"ibsm/routing"
 )
 
 func (s *Server) status(r *http.Request) (any, error) { return s.cfg.Source.Status(), known(r) }
@@ -153,10 +150,10 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request, o Order, err erro
 // plan answers with a plan, when it has its turn.
 func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 	reroute, err := flag(r, "reroute")
-	if err := cmp.Or(known(r, "reroute", "engine", "without", "security"), err); err != nil {
+	if err := cmp.Or(known(r, "reroute", "engine", "without...", "security"), err); err != nil {
 		return err
 	}
-	q := PlanQuery{Reroute: reroute}
+	q := PlanQuery{Reroute: reroute, Without: r.URL.Query()["without"]}
 	switch profile := r.URL.Query().Get("security"); profile {
 	case "":
 	case "tenants":
@@ -166,9 +163,6 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 	}
 	if list := r.URL.Query().Get("engine"); list != "" {
 		q.Engines = strings.Split(list, ",")
-	}
-	if q.Without, err = switchPorts(r.URL.Query().Get("without")); err != nil {
-		return err
 	}
 	if s.cfg.Plan == nil {
 		return fmt.Errorf("%w: this manager does not plan", ErrNotFound)
@@ -203,27 +197,6 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) error {
 	}
 	sendList(w, "steps", head, plan.Steps)
 	return nil
-}
-
-// switchPorts reads a list of GUID or GUID:PORT.
-func switchPorts(list string) (all []routing.SwitchPort, err error) {
-	for text := range strings.SplitSeq(list, ",") {
-		if list == "" {
-			break
-		}
-		guid, port, one := strings.Cut(text, ":")
-		p := routing.SwitchPort{}
-		if p.Switch, err = mad.ParseGUID(guid); err != nil {
-			return nil, fmt.Errorf("%w: without %q: expected the GUID of a switch, or GUID:PORT", ErrBadRequest, text)
-		}
-		if n, err := strconv.ParseUint(port, 10, 8); err == nil && n > 0 && n < 255 {
-			p.Port = uint8(n)
-		} else if one {
-			return nil, fmt.Errorf("%w: without %q: expected a port, 1 to 254", ErrBadRequest, text)
-		}
-		all = append(all, p)
-	}
-	return all, nil
 }
 
 // Reloaded is the reply to a reload.

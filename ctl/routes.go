@@ -31,7 +31,8 @@ func (s *Server) routes() http.Handler {
 		"GET /v1/links/sick": s.sickLinks, "POST /v1/links/isolate": s.isolateLink, "POST /v1/links/heal": s.healLink,
 		"GET /v1/congestion-control": s.congestionControl,
 		"GET /v1/config":             s.config,
-		"POST /v1/reload":            s.reload, "POST /v1/security/rotate": s.rotate, "GET /v1/partitions/why": s.why,
+		"POST /v1/drain":             s.drain, "POST /v1/undrain": s.drain,
+		"POST /v1/reload": s.reload, "POST /v1/security/rotate": s.rotate, "GET /v1/partitions/why": s.why,
 		"GET /v1/log-level": s.logLevel, "POST /v1/log-level": s.setLogLevel,
 	} {
 		m.HandleFunc(pattern, s.answer(func(w http.ResponseWriter, r *http.Request) error {
@@ -133,10 +134,11 @@ func unknown(_ http.ResponseWriter, r *http.Request) error {
 		"docs/ctl.md lists the requests; paths begin with /v1/")
 }
 
-// known rejects unknown and repeated parameters.
+// known rejects unknown and repeated parameters. A name with ... after it may be repeated.
 func known(r *http.Request, names ...string) error {
 	for name, values := range r.URL.Query() {
 		switch {
+		case slices.Contains(names, name+"..."):
 		case len(values) > 1:
 			return fmt.Errorf("%w: repeated parameter %s", ErrBadRequest, name)
 		case !slices.Contains(names, name):

@@ -24,6 +24,9 @@ type Config struct {
 	Counters   CounterSource // nil: no performance manager
 	// Plan returns the Sets that a heavy sweep would send now; nil: no plans.
 	Plan func(ctx context.Context, q PlanQuery) (*Plan, error)
+	// Drain carries out an order, and returns when routes follow it, or with an error when ctx is done. It is called
+	// for one order at a time. nil: no configuration.
+	Drain func(ctx context.Context, o DrainOrder) (*DrainDone, error)
 	// CongestionControl is how far the devices hold its settings; nil: nothing writes them.
 	CongestionControl func(ctx context.Context) (*CongestionControl, error)
 	// Capture requests a heavy sweep, and returns its packets as package mad/capture writes them; nil: nothing is
@@ -53,7 +56,7 @@ type Server struct {
 	stats   *Stats
 	scrapes chan struct{} // has a token for each scrape that is answered
 
-	plans, partitionPlans, partitionApplies, measurements turns
+	plans, partitionPlans, partitionApplies, measurements, drains turns
 }
 
 // New returns a Server that is not yet serving.
@@ -77,6 +80,7 @@ func New(cfg Config) *Server {
 	s.plans = newTurns("plans", maxPlans, s.stats)
 	s.partitionPlans = newTurns("previews of partition files", maxOther, s.stats)
 	s.partitionApplies = newTurns("partition files to be applied", maxOther, s.stats)
+	s.drains = newTurns("changes of drain_file", maxOther, s.stats)
 	s.measurements = newTurns("measurements of routes", maxOther, s.stats)
 	return s
 }

@@ -160,6 +160,10 @@ func TestFailures(t *testing.T) {
 		{method: get, path: "/v1/counters?port=none", status: 503, says: "not now"},
 		{method: post, path: "/v1/counters/clear?port=none", status: 503, says: "not now"},
 		{method: post, path: "/v1/sweep?kind=x", status: 400, says: "light or heavy"},
+		{method: post, path: "/v1/drain", status: 400, says: "expected switch=SWITCH"},
+		{method: post, path: "/v1/drain?all=1", status: 400, says: "expected switch=SWITCH"},
+		{method: post, path: "/v1/undrain?all=1&switch=a", status: 400, says: "expected switch=SWITCH"},
+		{method: post, path: "/v1/drain?switch=a&switch=b", status: 404, says: "has no configuration"},
 		{method: post, path: "/v1/plan?reroute=yes", status: 400, says: "expected 0 or 1"},
 		{method: post, path: "/v1/plan?security=open", status: 400, says: "expected tenants"},
 		{method: post, path: "/v1/security/rotate?x=1", status: 400, says: "unknown parameter"},
@@ -177,7 +181,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s %s: %d %q, want %d with %q", c.method, c.path, status, text, c.status, c.says)
 		}
 	}
-	if n := b.server.Stats().Errors.Load(); n != 37 {
+	if n := b.server.Stats().Errors.Load(); n != 41 {
 		t.Errorf("%d errors counted", n)
 	}
 }

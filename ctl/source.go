@@ -6,7 +6,6 @@ import (
 	"iter"
 
 	"ibsm/mad"
-	"ibsm/routing"
 )
 
 // Source is the manager that a Server serves. All methods are safe for concurrent use.
@@ -24,10 +23,10 @@ type Source interface {
 
 // PlanQuery is what a plan is wanted for.
 type PlanQuery struct {
-	Reroute bool                 // all routes computed afresh
-	Engines []string             // by other routing engines than the configured ones; none for these
-	Without []routing.SwitchPort // as if these had failed; port 0 is a whole switch
-	Tenants bool                 // with security tenants
+	Reroute bool     // all routes computed afresh
+	Engines []string // by other routing engines than the configured ones; none for these
+	Without []string // SWITCH or SWITCH:PORT, as if these had failed: see DrainOrder.Switches
+	Tenants bool     // with security tenants
 }
 
 // Plan is the Sets that a heavy sweep would send, as texts, which are computed while the caller

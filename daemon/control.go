@@ -36,7 +36,8 @@ func (d *daemon) serveControl(ctx context.Context) error {
 		return nil
 	}
 	stats := new(ctl.Stats)
-	server := ctl.New(ctl.Config{Source: d.control, Plan: d.control.Plan, Log: logFlags{d.lines}, Reloader: d.current,
+	server := ctl.New(ctl.Config{Source: d.control, Plan: d.control.Plan, Log: logFlags{d.lines},
+		Reloader: d.current, Drain: d.drain,
 		Partitions: partitioner{d.current, d.control}, History: d.control, Counters: d.control,
 		CongestionControl: d.control.CongestionControl, Capture: d.capture, Names: d.current.names, Events: d.events,
 		Logger: d.logger, Stats: stats, Metrics: metrics.New(d.control, stats, d.log.dropped, d.logger).Serve})

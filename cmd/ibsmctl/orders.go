@@ -78,18 +78,8 @@ when read. The last line says whether the subnet may have changed since.`}
 		"plan a reroute with the routing engines in `LIST` instead of the configured ones; other settings and files stay the same")
 	c.RunE = a.asking(func(ctx context.Context, _ []string, stdout io.Writer) error {
 		q := query("engine", *list)
-		var removed []string
 		for _, arg := range *without {
-			found, err := (&drainCommand{asker: a}).find(ctx, arg)
-			if err != nil {
-				return err
-			}
-			for _, l := range found {
-				removed = append(removed, drainLine{SwitchPort: l.SwitchPort}.String())
-			}
-		}
-		if removed != nil {
-			q.Set("without", strings.Join(removed, ","))
+			q.Add("without", a.names.resolvePort(arg))
 		}
 		if *reroute {
 			q.Set("reroute", "1")

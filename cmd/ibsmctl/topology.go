@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ibsm/atomicfile"
 	"ibsm/cmd/cli"
 	"ibsm/ctl"
 	"ibsm/mad"
@@ -79,7 +80,7 @@ func (c *topologyCommand) learn(ctx context.Context, _ []string) error {
 		return err
 	}
 	if cmp.Or(c.output, "-") != "-" {
-		return replace(c.output, c.output, text.Bytes())
+		return atomicfile.ReplaceLike(c.output, c.output, text.Bytes())
 	}
 	_, err = c.stdout.Write(text.Bytes())
 	return err

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"ibsm/atomicfile"
 	"ibsm/cmd/cli"
 	"ibsm/partitions"
 )
@@ -75,7 +76,7 @@ func keep(file string, text []byte, edited bool) error {
 	if edited {
 		name += editedSuffix
 	}
-	return replace(name, file, text)
+	return atomicfile.ReplaceLike(name, file, text)
 }
 
 // keepEdited stores the present text of a file as a version, unless ibsmctl wrote it.
@@ -147,7 +148,7 @@ func change(file string, how func(*partitions.File) ([]byte, error)) (done chang
 				return err
 			}
 		}
-		if err := replace(file, file, text); err != nil {
+		if err := atomicfile.ReplaceLike(file, file, text); err != nil {
 			return err
 		}
 		if done = fileMade; !missing {
@@ -193,7 +194,7 @@ func undo(file string) error {
 		if newest.edited {
 			return notOurs(before.name, file, string(text), f.Src)
 		}
-		if err := replace(file, file, text); err != nil {
+		if err := atomicfile.ReplaceLike(file, file, text); err != nil {
 			return err
 		}
 		return os.Rename(newest.name, newest.name+undoneSuffix)
@@ -205,32 +206,4 @@ func notOurs(earlier, file, before, after string) error {
 	return cli.WithHint(fmt.Errorf("the last change of %s was not made by ibsmctl, and undo would lose it:\n%s", file,
 		lineDiff(before, after)),
 		fmt.Sprintf("edit the file, or copy %s over it", earlier))
-}
-
-// replace writes a file in one step, with the mode and the owner of another one, if that
-// exists.
-func replace(file, like string, text []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".new-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name()) // unless it was renamed
-	defer temporary.Close()
-	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(like); err == nil {
-		mode = info.Mode().Perm()
-		if st, ok := info.Sys().(*syscall.Stat_t); ok {
-			_ = temporary.Chown(int(st.Uid), int(st.Gid)) // only root may, and for others it is theirs
-		}
-	}
-	if err := temporary.Chmod(mode); err != nil {
-		return err
-	}
-	if _, err := temporary.Write(text); err != nil {
-		return err
-	}
-	if err := temporary.Sync(); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), file)
 }

@@ -21,6 +21,10 @@ func (d *Server) Published(v *view.View) {
 		reg = s.Registry()
 	}
 	d.past.Put(v, reg)
+	d.mu.Lock()
+	close(d.nextView)
+	d.nextView = make(chan struct{})
+	d.mu.Unlock()
 }
 
 // Generations are the generations whose changes are stored.

@@ -9,7 +9,6 @@ import (
 	"ibsm/ctl"
 	"ibsm/manager"
 	"ibsm/opensm/names"
-	"ibsm/plural"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/quality"
@@ -25,7 +24,7 @@ var errHeld = errors.New("adaptive routing is on, and ar_mode is hold")
 
 // Plan makes the manager compute a plan.
 func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
-	ask := manager.SweepRequested{Sweep: manager.Plan, Preview: manager.Preview{Without: q.Without}}
+	ask := manager.SweepRequested{Sweep: manager.Plan}
 	if q.Reroute {
 		ask.Sweep = manager.PlanReroute
 	}
@@ -49,7 +48,8 @@ func (d *Server) Plan(ctx context.Context, q ctl.PlanQuery) (*ctl.Plan, error) {
 			return nil, fmt.Errorf("%w: %w", ctl.ErrNotNow, err)
 		}
 	}
-	if err := d.mayFail(q.Without); err != nil {
+	var err error
+	if ask.Without, err = d.mayFail(q.Without); err != nil {
 		return nil, err
 	}
 	if err := d.takesRequests(); err != nil {
@@ -109,25 +109,21 @@ func unrouted(r *sweep.SweepPlan) *ctl.Unrouted {
 	return out
 }
 
-// mayFail returns an error for what cannot be left out of a plan.
-func (d *Server) mayFail(without []routing.SwitchPort) error {
-	v := d.View()
-	for _, w := range without {
-		if v == nil {
-			return fmt.Errorf("%w: the manager is not master, or its first sweep has not completed", ctl.ErrNotNow)
+// mayFail returns what is left out of a plan. The error is for what cannot be.
+func (d *Server) mayFail(without []string) (all []routing.SwitchPort, err error) {
+	for _, text := range without {
+		found, err := d.FindSwitches(text)
+		if err != nil {
+			return nil, err
 		}
-		n := v.Topo.FindNode(w.Switch)
-		switch {
-		case n == topo.None || v.Topo.Nodes[n].Switch == topo.None:
-			return fmt.Errorf("%w: no switch has GUID %v", ctl.ErrNotFound, w.Switch)
-		case w.Port > v.Topo.Nodes[n].NumPorts:
-			return fmt.Errorf("%w: switch %v has %s", ctl.ErrBadRequest, w.Switch,
-				plural.Of(int(v.Topo.Nodes[n].NumPorts), "port"))
-		case w.Port == 0 && n == v.Topo.Ports[v.Topo.Self].Node:
-			return fmt.Errorf("%w: the manager runs on switch %v", ctl.ErrBadRequest, w.Switch)
+		for _, s := range found {
+			if s.Port == 0 && s.Own {
+				return nil, fmt.Errorf("%w: the manager runs on switch %v", ctl.ErrBadRequest, s.Switch)
+			}
+			all = append(all, s.SwitchPort)
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // changeOf compares the routes in force with those of a plan.

@@ -62,7 +62,8 @@ type Server struct {
 	mu        sync.Mutex // guards the following
 	where     string     // the port
 	settings  Settings
-	waiting   string // why there is no port
+	waiting   string        // why there is no port
+	nextView  chan struct{} // is closed when a view is published
 	sweep     *ctl.SweepStatus
 	treeLoop  *ctl.TreeLoop // nil for none
 	unwritten []ctl.Unwritten
@@ -72,7 +73,8 @@ type Server struct {
 
 // New returns a Server without a manager.
 func New(cfg Config) *Server {
-	return &Server{cfg: cfg, started: time.Now(), where: cfg.Where, past: history.NewKeeper(cfg.Names)}
+	return &Server{cfg: cfg, started: time.Now(), where: cfg.Where, past: history.NewKeeper(cfg.Names),
+		nextView: make(chan struct{})}
 }
 
 // Serve sets the manager that is about to run, and its port.
