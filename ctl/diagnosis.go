@@ -45,7 +45,7 @@ func (s *Server) diagnose(w http.ResponseWriter, r *http.Request) error {
 	err := known(r, "port", "other")
 	port, other := r.URL.Query().Get("port"), r.URL.Query().Get("other")
 	if err == nil && port == "" && other != "" {
-		err = fmt.Errorf("%w: the parameter other needs port", ErrBadRequest)
+		err = fmt.Errorf("%w: parameter other requires parameter port", ErrBadRequest)
 	}
 	if err != nil {
 		return hint(err, "each is a LID, GUID, GID, NodeDescription or NODE:PORT")

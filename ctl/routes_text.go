@@ -42,7 +42,7 @@ func article(fabric string) string {
 		return "a subnet without switches"
 	case fabric == "1 switch":
 		return "a subnet with 1 switch"
-	case first == "no":
+	case first == "not":
 		return "a subnet of no known topology: " + fabric
 	case strings.ContainsAny(first[:1], "aeiou"):
 		return "an " + fabric

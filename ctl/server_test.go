@@ -146,7 +146,7 @@ func TestFailures(t *testing.T) {
 		{method: get, path: "/v1/path?from=1", status: 400, says: "from and to"},
 		{method: get, path: "/v1/path?from=1&to=nowhere", status: 404, says: `"error":"no node is named nowhere"`},
 		{method: get, path: "/v1/why?port=nobody", status: 404, says: `"error":"no node is named nobody"`},
-		{method: get, path: "/v1/why?other=x", status: 400, says: "needs port"},
+		{method: get, path: "/v1/why?other=x", status: 400, says: "requires parameter port"},
 		{method: get, path: "/v1/why?node=x", status: 400, says: "unknown parameter"},
 		{method: get, path: "/v1/why", none: true, status: 503, says: "subnet is not known"},
 		{method: get, path: "/v1/diff?from=1&to=5", status: 404, says: "no such generation"},

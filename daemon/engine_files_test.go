@@ -58,7 +58,7 @@ func TestEngineFiles(t *testing.T) {
 		when, text, says string
 		roots            []mad.GUID
 	}{
-		{"otherwise written", "# the same\n0x11\n16\n0x10\n", "GUID 0x0000000000000010 is on line 3, too",
+		{"otherwise written", "# the same\n0x11\n16\n0x10\n", "GUID 0x0000000000000010 is also on line 3",
 			[]mad.GUID{0x10, 0x10, 0x11}},
 		{"an error", "0x12\n spine\n", "roots:2:2: expected a GUID", []mad.GUID{0x10, 0x10, 0x11}},
 		{"OpenSM's words", "x\n", "updn_lid_matrices: ERR AA02: cannot parse root guids file",

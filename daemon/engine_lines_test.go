@@ -77,7 +77,7 @@ func TestGUIDFileLines(t *testing.T) {
 			{"no final newline", strings.Join(lines, "\n"), "", 0},
 			{"comments", "# roots\n\n" + strings.Join(lines, " # this\n\t# old\n\n"), "", 0},
 			{"unknown", also("0x999"), "", 1},
-			{"zero", also("0"), fmt.Sprintf(":%d:1: GUID 0 is that of no node", last), 1},
+			{"zero", also("0"), fmt.Sprintf(":%d:1: GUID 0 belongs to no node", last), 1},
 			{"repeated", plain + lines[0], fmt.Sprintf(":%d:1: ", last), 0},
 			{"of another kind", also(wrong.String()), "", 1},
 		} {

@@ -95,5 +95,5 @@ func parseEngineFile(key string, text []byte, groups *portgroups.Set) (engineFil
 			return engineFile{text: text, apply: apply}, err
 		}
 	}
-	return engineFile{}, fmt.Errorf("it has a file %q of a routing engine, which this version does not know", key)
+	return engineFile{}, fmt.Errorf("unknown kind of routing engine file %q", key)
 }

@@ -123,7 +123,7 @@ func (p *promised) route(t *testing.T, e *engines.Engine, in routing.In, s *engi
 	}
 	p.cut += report.Count[verify.Cut]
 	if bad := report.Bad() - report.Count[verify.DeadEnd]; bad > 0 {
-		t.Errorf("%d routes or entries are wrong: %+v", bad, report.Examples)
+		t.Errorf("%d routes or entries do not work: %+v", bad, report.Examples)
 	}
 	p.without += report.Count[verify.DeadEnd]
 	p.mustReach(t, e, in, s, tables)

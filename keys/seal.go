@@ -33,9 +33,9 @@ const (
 
 // Errors of Seal and Open.
 var (
-	ErrShort  = fmt.Errorf("the passphrase has less than %d bytes", MinPassphrase)
-	ErrForm   = errors.New("this is no sealed secret, or a part of it is missing; ibsmctl security export makes one")
-	ErrSealed = errors.New("another passphrase, or the sealed secret was changed")
+	ErrShort  = fmt.Errorf("the passphrase has fewer than %d bytes", MinPassphrase)
+	ErrForm   = errors.New("not an encrypted secret, or part of it is missing: expected the output of ibsmctl security export")
+	ErrSealed = errors.New("wrong passphrase, or the encrypted secret was changed")
 )
 
 // Seal is the secret as a line that only the passphrase opens. The error is ErrShort or that of the source of

@@ -21,7 +21,7 @@ func ParseGUID(s string) (GUID, error) {
 	}
 	v, err := strconv.ParseUint(digits, 16, 64)
 	if err != nil || len(digits) > 16 {
-		return 0, fmt.Errorf("GUID %q: want 1 to 16 hexadecimal digits", s)
+		return 0, fmt.Errorf("GUID %q: expected 1 to 16 hexadecimal digits", s)
 	}
 	return GUID(v), nil
 }

@@ -145,9 +145,9 @@ func (r *resolver) addScoped(p *Partition, g Group, scope uint8, item *Item, wri
 	g.MGID[1] = g.MGID[1]&0xf0 | scope
 	switch at, exists := r.groups[g.MGID]; {
 	case written && !exists:
-		r.warn(item.Value, "OpenSM makes no group of scope %d, as %s exists", scope, text)
+		r.warn(item.Value, "OpenSM makes no group of scope %d, because %s exists", scope, text)
 	case !written && exists:
-		r.warn(item.Value, "OpenSM may crash here, as the group of scope %d exists, by line %d", scope, at.Line)
+		r.warn(item.Value, "OpenSM may crash here, because line %[2]d already defines the group of scope %[1]d", scope, at.Line)
 	}
 	switch {
 	case g.MTU == 0 || g.Rate == 0:

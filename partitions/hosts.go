@@ -84,11 +84,11 @@ func parseGlob(text string) (pieces []piece, err error) {
 			}
 			text = text[1:]
 		case ']':
-			return nil, fmt.Errorf("a ] without a [")
+			return nil, fmt.Errorf("a ] has no [")
 		case '[':
 			end := strings.IndexByte(text, ']')
 			if end < 0 {
-				return nil, fmt.Errorf("a [ without a ]")
+				return nil, fmt.Errorf("a [ has no ]")
 			}
 			n, ok := parseNumbers(text[1:end])
 			if !ok {

@@ -97,7 +97,7 @@ func (c DeleteAlias) check() error { return nil }
 
 func (c PutAlias) apply(r *Registry) error {
 	if at, used := r.Alias(c.GUID); used && at != c.Slot {
-		return fmt.Errorf("alias %s at index %d of port %s: index %d of port %s has it", c.GUID, c.Index, c.Port,
+		return fmt.Errorf("alias %s at index %d of port %s: already used at index %d of port %s", c.GUID, c.Index, c.Port,
 			at.Index, at.Port)
 	}
 	if old, was := r.aliases.get(c.Slot); was {

@@ -78,7 +78,7 @@ var codecs = [...]struct {
 // Errors of Decode.
 var (
 	ErrTruncated   = errors.New("registry: a change is cut off")
-	ErrUnknownKind = errors.New("registry: a change of a kind that this version does not know")
+	ErrUnknownKind = errors.New("registry: unknown kind of change")
 )
 
 // Decode reads one Change and returns what follows it. What it returns can be applied,

@@ -61,7 +61,7 @@ func (c DeleteGRHPort) AppendTo(b []byte) []byte {
 
 func (c PutGRHPort) check() error {
 	if c.Port == 0 {
-		return errors.New("port 0 cannot demand a GRH: it is no port")
+		return errors.New("GUID 0 is not a port, so it cannot demand a GRH")
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (c PutGRHPort) apply(r *Registry) error {
 
 func (c DeleteGRHPort) apply(r *Registry) error {
 	if !r.grhPorts.remove(r.owner, c.Port) {
-		return fmt.Errorf("port %s that demands a GRH: deleted, but it is not there", c.Port)
+		return fmt.Errorf("port %s: deleted from the ports that demand a GRH, but it is not one", c.Port)
 	}
 	return nil
 }

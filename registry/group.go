@@ -131,7 +131,7 @@ func (c DeleteGroup) check() error { return nil }
 func (c PutGroup) apply(r *Registry) error {
 	for other := range r.OnMLID(c.MLID) {
 		if other.MGID != c.MGID && !other.Agrees(&c.Group) {
-			return fmt.Errorf("group %s: MLID 0x%x is that of group %s, which differs in P_Key, MTU, rate or SL",
+			return fmt.Errorf("group %s: MLID 0x%x already belongs to group %s, which has another P_Key, MTU, rate or SL",
 				c.MGID, uint16(c.MLID), other.MGID)
 		}
 	}
@@ -150,7 +150,7 @@ func (c PutGroup) apply(r *Registry) error {
 func (c DeleteGroup) apply(r *Registry) error {
 	g, found := r.groups.get(c.MGID)
 	if !found {
-		return fmt.Errorf("group %s: deleted, but it is not there", c.MGID)
+		return fmt.Errorf("group %s: deleted, but it does not exist", c.MGID)
 	}
 	ports := make([]mad.GID, 0, g.members)
 	for m := range r.Members(c.MGID) {

@@ -126,7 +126,7 @@ func (c DeleteMember) check() error { return nil }
 func (c PutMember) apply(r *Registry) error {
 	g, found := r.groups.get(c.MGID)
 	if !found {
-		return fmt.Errorf("member %s: its group %s is not there", c.Port, c.MGID)
+		return fmt.Errorf("member %s: its group %s does not exist", c.Port, c.MGID)
 	}
 	k := memberKey{c.MGID, c.Port}
 	old, was := r.members.get(k)
@@ -143,7 +143,7 @@ func (c DeleteMember) apply(r *Registry) error {
 	k := memberKey{c.MGID, c.Port}
 	old, was := r.members.get(k)
 	if !was {
-		return fmt.Errorf("member %s of group %s: deleted, but it is not there", c.Port, c.MGID)
+		return fmt.Errorf("member %s of group %s: deleted, but it does not exist", c.Port, c.MGID)
 	}
 	r.members.remove(r.owner, k)
 	r.joined.remove(r.owner, memberKey{c.Port, c.MGID})

@@ -128,7 +128,7 @@ func (r *reader) service() Service {
 
 func (c PutService) check() error {
 	if c.Expires < 0 || (c.Expires == 0) != (c.Lease == InfiniteLease) {
-		return fmt.Errorf("service 0x%016x at %s: a lease of %d s does not go with an end at %d", c.ID, c.GID, c.Lease,
+		return fmt.Errorf("service 0x%016x at %s: a lease of %d s contradicts the end at %d", c.ID, c.GID, c.Lease,
 			c.Expires)
 	}
 	return nil
@@ -144,7 +144,7 @@ func (c PutService) apply(r *Registry) error {
 
 func (c DeleteService) apply(r *Registry) error {
 	if !r.services.remove(r.owner, c.ServiceKey) {
-		return fmt.Errorf("service 0x%016x at %s: deleted, but it is not there", c.ID, c.GID)
+		return fmt.Errorf("service 0x%016x at %s: deleted, but it does not exist", c.ID, c.GID)
 	}
 	return nil
 }

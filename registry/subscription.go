@@ -221,10 +221,10 @@ func (c PutSubscription) check() error {
 	case c.Subscriber.IsMulticast() || c.Subscriber.GUID() == 0:
 		return fmt.Errorf("subscription of %s: not the GID of a port", c.Subscriber)
 	case !c.Addr.LID.IsUnicast() || c.Addr.SL > 15 || c.Addr.PathBits > 127 || c.Addr.QPN != c.QPN:
-		return fmt.Errorf("subscription of %s: address with LID %s, SL %d, path bits %d, QPN 0x%x is none of a port",
+		return fmt.Errorf("subscription of %s: address with LID %s, SL %d, path bits %d, QPN 0x%x is not the address of a port",
 			c.Subscriber, c.Addr.LID, c.Addr.SL, c.Addr.PathBits, c.Addr.QPN)
 	case c.Addr.PKeyIndex != 0 || c.Addr.GRH.GIDIndex != 0:
-		return fmt.Errorf("subscription of %s: P_Key index %d, GID index %d: want 0, as the tables of a port change",
+		return fmt.Errorf("subscription of %s: P_Key index %d, GID index %d: expected 0, because the tables of a port change",
 			c.Subscriber, c.Addr.PKeyIndex, c.Addr.GRH.GIDIndex)
 	case !c.Addr.GRH.Present && c.Addr.GRH != (mad.GRH{}) || c.Addr.GRH.FlowLabel >= 1<<20:
 		return fmt.Errorf("subscription of %s: inconsistent GRH %+v", c.Subscriber, c.Addr.GRH)
@@ -239,7 +239,7 @@ func (c PutSubscription) apply(r *Registry) error {
 
 func (c DeleteSubscription) apply(r *Registry) error {
 	if !r.subscriptions.remove(r.owner, c.SubscriptionKey) {
-		return fmt.Errorf("subscription of %s: deleted, but it is not there", c.Subscriber)
+		return fmt.Errorf("subscription of %s: deleted, but it does not exist", c.Subscriber)
 	}
 	return nil
 }

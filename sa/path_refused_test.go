@@ -83,7 +83,7 @@ func TestRefusedPathsCostNoMemory(t *testing.T) {
 		time.Sleep(time.Minute)
 		lines = nil
 		ask()
-		if len(lines) != 2 || !strings.Contains(lines[0], "not logged: 101 in the last minute") {
+		if len(lines) != 2 || !strings.Contains(lines[0], "101 in the last minute") {
 			t.Errorf("%q", lines)
 		}
 	})

@@ -316,7 +316,7 @@ func TestReadIncomplete(t *testing.T) {
 		{"silence", h3, mirror.Config{SAKey: saKey}, func(r *readers) {
 			r.unresponsive = true
 		}, "its SA has no record of our port: no answer", false},
-		{"ibsim", h3, mirror.Config{SAKey: saKey}, func(r *readers) { r.plain = true }, "the answer is no RMPP", false},
+		{"ibsim", h3, mirror.Config{SAKey: saKey}, func(r *readers) { r.plain = true }, "the response is not an RMPP transfer", false},
 		{"an unknown port", 0x9999, mirror.Config{SAKey: saKey}, nil, "its SA has no record of our port: no answer",
 			false},
 	} {

@@ -111,7 +111,7 @@ func (r *Refusals) add(from mad.GUID, w *refused) {
 	}
 	r.mu.Unlock()
 	if skipped > 0 {
-		r.log(slog.LevelWarn, fmt.Sprintf("rejected requests of port %v not logged: %d in the last minute", from,
+		r.log(slog.LevelWarn, fmt.Sprintf("rejected requests not logged: port %v, %d in the last minute", from,
 			skipped))
 	}
 	for _, line := range w.lines {
@@ -152,7 +152,7 @@ func (r *Refusals) grouped(from mad.GUID, line string) {
 		r.mu.Unlock()
 	}
 	if skipped > 0 {
-		r.log(slog.LevelWarn, fmt.Sprintf("lines about groups of port %v not logged: %d in the last minute", from,
+		r.log(slog.LevelWarn, fmt.Sprintf("lines about groups not logged: port %v, %d in the last minute", from,
 			skipped))
 	}
 	if wanted {

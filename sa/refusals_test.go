@@ -36,7 +36,7 @@ func TestRefusalsLimit(t *testing.T) {
 		lines = nil
 		refuse(1, 1)
 		if len(lines) != 2 ||
-			lines[0] != "rejected requests of port 0x0000000000000001 not logged: 990 in the last minute" {
+			lines[0] != "rejected requests not logged: port 0x0000000000000001, 990 in the last minute" {
 			t.Errorf("%q", lines)
 		}
 		r.joined(1, mad.GID{0xff, 15: 1})
@@ -159,7 +159,7 @@ func TestGroupsLimit(t *testing.T) {
 		time.Sleep(time.Minute)
 		lines = nil
 		comeAndGo(h1, 1)
-		if want := fmt.Sprintf("lines about groups of port %v not logged: 900 in the last minute", h1); len(
+		if want := fmt.Sprintf("lines about groups not logged: port %v, 900 in the last minute", h1); len(
 			lines) != 3 || lines[0] != want {
 			t.Errorf("%q", lines)
 		}

@@ -34,7 +34,7 @@ func openBolt(path string, readOnly bool) (db *bbolt.DB, err error) {
 }
 
 // errPanic is what guard makes of a panic.
-var errPanic = errors.New("the database library gave up")
+var errPanic = errors.New("the database library failed")
 
 // guard runs what touches a mapped file. What bbolt takes for granted is verified, but
 // disks fail and files are cut off while they are open.
@@ -58,7 +58,7 @@ func (s *Store) read() (*Contents, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%w: not even a file", ErrNotStore)
+		return nil, fmt.Errorf("%w: it is not a regular file", ErrNotStore)
 	case info.Size() == 0:
 		return empty, nil
 	}

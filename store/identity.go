@@ -12,9 +12,9 @@ import (
 
 // Reasons for which Open refuses a file and leaves it as it is.
 var (
-	ErrNotStore = errors.New("not a store of ibsm")
+	ErrNotStore = errors.New("not a state store of ibsm")
 	ErrSchema   = errors.New("written by another version of ibsm")
-	ErrForeign  = errors.New("the store of another port")
+	ErrForeign  = errors.New("the state store belongs to another port")
 	ErrInUse    = errors.New("in use by another process")
 )
 
@@ -60,9 +60,9 @@ func introduce(tx *bbolt.Tx) (is identity, err error) {
 	meta := tx.Bucket(bucketMeta)
 	if meta == nil || string(meta.Get(metaFormat)) != format {
 		if tx.Bucket(bucketSnapshot) != nil || tx.Bucket(bucketChanges) != nil {
-			return is, fmt.Errorf("%w: it has the parts of a store and does not say that it is one", errDamaged)
+			return is, fmt.Errorf("%w: it has the tables of a state store, but its identity is missing", errDamaged)
 		}
-		return is, fmt.Errorf("%w: it is a database of something else; name another file or move it away", ErrNotStore)
+		return is, fmt.Errorf("%w: it is a database of another program; name another file, or move it away", ErrNotStore)
 	}
 	schema, err := getMeta(tx, metaSchema)
 	if err != nil {

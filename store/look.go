@@ -50,7 +50,7 @@ func copyFile(to, from string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("store %s: %w: not even a file", from, ErrNotStore)
+		return fmt.Errorf("store %s: %w: it is not a regular file", from, ErrNotStore)
 	}
 	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

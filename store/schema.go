@@ -69,7 +69,7 @@ func unseal(bucket, key, sealed []byte) ([]byte, error) {
 	}
 	value := sealed[4:]
 	if crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value) != binary.BigEndian.Uint32(sealed) {
-		return nil, fmt.Errorf("%w: %s %x does not have the checksum it had when it was written", errDamaged, bucket,
+		return nil, fmt.Errorf("%w: the checksum of %s %x is wrong", errDamaged, bucket,
 			key)
 	}
 	return value, nil
@@ -96,7 +96,7 @@ func getMeta(tx *bbolt.Tx, name []byte) (uint64, error) {
 func expect(tx *bbolt.Tx, name []byte, found uint64) error {
 	want, err := getMeta(tx, name)
 	if err == nil && found != want {
-		err = fmt.Errorf("%w: of %s it has %d and should have %d", errDamaged, name, found, want)
+		err = fmt.Errorf("%w: the number of records of %s is %d instead of %d", errDamaged, name, found, want)
 	}
 	return err
 }

@@ -259,12 +259,12 @@ func TestRefused(t *testing.T) {
 			"name another file or move it away"},
 		{"a long text", write(strings.Repeat("text ", 10000)), ErrNotStore, "move it away"},
 		{"one byte", write("x"), ErrNotStore, "move it away"},
-		{"another database", another(true), ErrNotStore, "database of something else"},
+		{"another database", another(true), ErrNotStore, "database of another program"},
 		{"another database with its free pages", another(false), ErrNotStore, "list of free pages"},
 		{"a directory", func(t *testing.T, path string) {
 			_ = os.Remove(path)
 			_ = os.Mkdir(path, 0o700)
-		}, ErrNotStore, "not even a file"},
+		}, ErrNotStore, "it is not a regular file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))

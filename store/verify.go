@@ -88,13 +88,13 @@ func newestMeta(head []byte) (newest []byte) {
 func headless(head []byte) error {
 	for at := 0; at+20 <= len(head); at += pageSize {
 		if host.Uint32(head[at+16:]) == boltMagic {
-			return fmt.Errorf("%w: its first two pages are not whole", errDamaged)
+			return fmt.Errorf("%w: both of its header pages are damaged", errDamaged)
 		}
 	}
 	if len(bytes.Trim(head, "\x00")) == 0 {
-		return fmt.Errorf("%w: it begins with zeros alone", errDamaged)
+		return fmt.Errorf("%w: it begins with zeros only", errDamaged)
 	}
-	return fmt.Errorf("%w: it has a different header; name another file or move it away", ErrNotStore)
+	return fmt.Errorf("%w: its header is unknown; name another file, or move it away", ErrNotStore)
 }
 
 // page checks a page and all below it. Its keys are not below low and, unless high is

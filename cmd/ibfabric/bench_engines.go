@@ -64,7 +64,7 @@ lash, dfsssp, nue and torus-2QoS run with quality of service, nue with all avail
 		b.out = cmd.OutOrStdout()
 		for _, name := range b.engines {
 			if !slices.Contains(all, name) {
-				return cli.UsageError(fmt.Sprintf("--engine %s: it is not measured", name),
+				return cli.UsageError(fmt.Sprintf("--engine %s: this engine is not measured", name),
 					"expected some of "+strings.Join(all, ", "))
 			}
 		}
@@ -310,5 +310,5 @@ func (run *process) computing(ctx context.Context) (time.Duration, error) {
 			return time.Duration(seconds * float64(time.Second)), err
 		}
 	}
-	return 0, errors.New("the metrics of ibsm do not say for how long it has computed")
+	return 0, errors.New("the metrics of ibsm lack the computing time")
 }

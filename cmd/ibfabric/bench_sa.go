@@ -50,8 +50,8 @@ Rate: a constant number of path queries (--open) is outstanding.
 Latency: path queries arrive at a constant rate (--rate) while the manager sweeps and
 recomputes all routes repeatedly. The latency of a query is the time from its first packet
 to its response, measured in the fabric.
-Flood: path queries arrive at the same rate, without sweeps. First nothing else is sent, then one
-more host sends --flood path queries a second to another host, then as many to the manager.
+Flood: path queries arrive at the same rate, without sweeps: first alone; then while one more host
+sends --flood path queries a second to another host; then while it sends them to the manager.
 On ibsim: rate and latency again, with four clients of Debian's ibsim, an independent
 simulator. ibsim forwards each packet separately, so its speed limits both managers.`}
 	b.options(c)
@@ -62,7 +62,7 @@ simulator. ibsim forwards each packet separately, so its speed limits both manag
 	loss := f.String("loss", "1%", "packet loss `RATE` while hosts boot")
 	f.IntVar(&b.open, "open", 256, "rate: `N` queries are outstanding")
 	f.IntVar(&b.rate, "rate", 10_000, "latency: `N` queries per second")
-	f.IntVar(&b.flood, "flood", 100_000, "flood: `N` queries per second of one host; 0 for no such part")
+	f.IntVar(&b.flood, "flood", 100_000, "flood: `N` queries per second of one host; 0 skips the flood")
 	f.DurationVar(&b.lasts, "for", 10*time.Second, "`TIME` for which the rate, the latency and the flood are measured")
 	only := f.String("only", "", "only manager `NAME`: opensm or ibsm")
 	cli.Words(c, "only", openSM, "ibsm")

@@ -44,7 +44,7 @@ var commands = []command{
 		act(setBitErrors).run},
 	{"count NODE PORT COUNTER N", "add N to a performance counter, by its name in perfquery", act(addCount).run},
 	{"load shift RATE",
-		"each adapter sends to the adapter half the number of adapters away, at RATE, a share of its link rate",
+		"each adapter sends to the one half the list of adapters further on, at RATE, a share of its link rate",
 		loadShift},
 	{"load random RATE [SEED]", "each adapter sends to another, each receives from one", loadRandom},
 	{"load pair NODE NODE RATE", "one adapter sends to another", loadPair},

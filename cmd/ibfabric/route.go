@@ -78,7 +78,7 @@ minhop, updn, dnup, dor, ftree, lash, sssp, dfsssp, torus-2QoS, nue, tree, drago
 	c.Flags().StringSliceVarP(&r.engines, "engine", "R", []string{"minhop"}, "`LIST` of routing engines")
 	c.Flags().Uint8Var(&r.lanes, "lanes", 0, "assume `N` data VLs on every link, 1 to 15 (default: 15)")
 	c.Flags().Uint8VarP(&r.lmc, "lmc", "l", 0, "LMC `N`: each adapter or router port gets 2^N LIDs, N up to 7")
-	c.Flags().Uint8Var(&r.settings.Lash.StartVL, "lash-start-vl", 0, "first VL that lash uses")
+	c.Flags().Uint8Var(&r.settings.Lash.StartVL, "lash-start-vl", 0, "first `VL` that lash uses")
 	c.Flags().BoolVar(&r.settings.Lash.MeshAnalysis, "do-mesh-analysis", false, "detect a mesh or torus (lash)")
 	r.settings.Nue.QoS = true
 	c.Flags().Uint8Var(&r.settings.Nue.MaxVLs, "nue-max-num-vls", 1, "maximum number `N` of VLs for nue; 0 for all")
@@ -143,7 +143,7 @@ func (r *route) readOptions(missing string, roots []string) error {
 	}
 	for _, name := range r.engines {
 		if _, ok := engines.Find(name, &r.settings); !ok {
-			return cli.UsageError(fmt.Sprintf("--engine %s: there is no such engine here", name),
+			return cli.UsageError(fmt.Sprintf("--engine %s: unknown engine", name),
 				"expected some of "+strings.Join(engines.Names(), ", "))
 		}
 	}
@@ -282,7 +282,7 @@ func (r *route) prove(ctx context.Context, in routing.In, tables *routing.Tables
 	}
 	switch {
 	case report.Bad() > 0:
-		return fmt.Errorf("%d routes or entries are wrong", report.Bad())
+		return fmt.Errorf("%d routes or entries do not work", report.Bad())
 	case loops[creditloop.BetweenHosts].Loop != nil:
 		return errors.New("routes between hosts have a credit loop")
 	}

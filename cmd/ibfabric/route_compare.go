@@ -174,7 +174,7 @@ func shares(text string) (steps []int, err error) {
 		digits, is := strings.CutSuffix(end, "%")
 		n, err := strconv.ParseUint(digits, 10, 8)
 		if err != nil || !is || n > 100 {
-			return nil, fmt.Errorf("%q is no share of 0%% to 100%%", end)
+			return nil, fmt.Errorf("%q: expected a share from 0%% to 100%%", end)
 		}
 		ends[i] = int(n)
 	}

@@ -62,7 +62,7 @@ server; quit, SIGINT and SIGTERM do.
 		case *sock != "" && *udp != "":
 			return cli.UsageError("--sock and --udp exclude each other", "")
 		case *devices != "" && net.IsSpec(args[0]):
-			return cli.UsageError("--devices is for a FILE", "write "+args[0]+" with devices="+*devices)
+			return cli.UsageError("--devices applies only to a FILE", "write "+args[0]+" with devices="+*devices)
 		case *latency < 0:
 			return cli.UsageError(fmt.Sprintf("--latency %v: cannot be negative", *latency), "")
 		}

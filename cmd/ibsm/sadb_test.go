@@ -273,7 +273,7 @@ func TestSADBAtTakeover(t *testing.T) {
 	questions := registerWithOpenSM(w)
 	answers := answersTo(w, questions)
 	standby.await("may be incomplete")
-	if line := standby.await("\n"); !strings.Contains(line, "the answer is no RMPP, as on ibsim") {
+	if line := standby.await("\n"); !strings.Contains(line, "the response is not an RMPP transfer, as on ibsim") {
 		t.Errorf("logged %s", line)
 	}
 	resweep(w.manager) // which writes the file at its end

@@ -258,11 +258,11 @@ func TestStoreRefused(t *testing.T) {
 			[]string{"store of another port", "0x0000000000000001", "move the file away"}},
 		{"another schema", anotherSchema, nil,
 			[]string{"written by another version of ibsm", "run the version that wrote it"}},
-		{"a text", write("# LIDs\n"), nil, []string{"not a store of ibsm", "move it away"}},
+		{"a text", write("# LIDs\n"), nil, []string{"not a state store of ibsm", "move it away"}},
 		{"a folder", func(path string) error {
 			_ = os.Remove(path)
 			return os.Mkdir(path, 0o700)
-		}, nil, []string{"not a store of ibsm"}},
+		}, nil, []string{"not a state store of ibsm"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHome(t)

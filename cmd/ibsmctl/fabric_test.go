@@ -32,7 +32,7 @@ func TestDescribed(t *testing.T) {
 		{"dump --format=pbs", `^$`, 2, "expected slurm, slurm-block or slurm-yaml"},
 		{"dump lfts --fabric fattree:k=4", `^$`, 2, "--fabric needs --format"},
 		{"dump", `^$`, 2, "an argument is missing"},
-		{"draw --fabric torus:dims=3x0", `^$`, 2, "want up to 6 sizes"},
+		{"draw --fabric torus:dims=3x0", `^$`, 2, "expected up to 6 sizes"},
 		{"draw --fabric " + file + ".none", `^$`, 1, "no such file"},
 		{"draw --fabric " + file, `^$`, 1, "no node in the file"},
 	} {

@@ -34,7 +34,7 @@ func (c *partitionsCommand) resolveMembers(ctx context.Context, what string, arg
 		if ports == nil {
 			var err error
 			if ports, err = c.hostPorts(ctx); err != nil {
-				return nil, fmt.Errorf("%w, and no manager can be asked whether it is a host name: %w", wrong, err)
+				return nil, fmt.Errorf("%w, but no manager can look up its ports: %w", wrong, err)
 			}
 		}
 		before := len(resolved)

@@ -184,7 +184,7 @@ func undo(file string) error {
 			return notOurs(newest.name, file, string(now), f.Src)
 		}
 		if len(list) == 1 {
-			return fmt.Errorf("no version of %s is older than the present one", file)
+			return fmt.Errorf("%s has no earlier version", file)
 		}
 		before := list[len(list)-2]
 		text, err := os.ReadFile(before.name)

@@ -116,7 +116,7 @@ func collect(r *http.Request) (ask asked, err error) {
 	}
 	for _, p := range ask.parts {
 		if !slices.Contains(allParts, p) {
-			return asked{}, fmt.Errorf("%w: parameter collect[]=%q: want %s", ctl.ErrBadRequest, p,
+			return asked{}, fmt.Errorf("%w: parameter collect[]=%q: expected %s", ctl.ErrBadRequest, p,
 				strings.Join(allParts, ", "))
 		}
 	}
@@ -139,7 +139,7 @@ func share(values []string) (func(mad.GUID) bool, error) {
 		of, _ = strconv.ParseUint(all, 10, 16)
 	}
 	if nth < 1 || nth > of || of > mostShares {
-		return nil, fmt.Errorf("%w: parameter share=%q: want a share such as 2/8, of at most %d", ctl.ErrBadRequest,
+		return nil, fmt.Errorf("%w: parameter share=%q: expected a share such as 2/8, of at most %d", ctl.ErrBadRequest,
 			values[0], mostShares)
 	}
 	return func(guid mad.GUID) bool {

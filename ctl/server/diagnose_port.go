@@ -226,7 +226,7 @@ func (d *doctor) mismatch(p topo.PortIdx) (why []ctl.Reason) {
 	}
 	if x, y := a.Info.OperationalVLs(), b.Info.OperationalVLs(); x != y {
 		why = append(why,
-			because("VL mismatch", fmt.Sprintf("%s uses VLs as code %d, %s as code %d", d.called(p), x,
+			because("VL mismatch", fmt.Sprintf("%s has OperationalVLs code %d, but %s has %d", d.called(p), x,
 				d.called(a.Peer), y), do))
 	}
 	return why

@@ -14,6 +14,7 @@ import (
 	"ibsm/mad/sarec"
 	"ibsm/mad/smp"
 	"ibsm/manager"
+	"ibsm/plural"
 	"ibsm/topo"
 )
 
@@ -101,7 +102,7 @@ func (s *subnet) atPorts(name, text, not, do string, fails func(topo.PortIdx) (f
 				Port: t.Ports[p].Num})
 		}
 	}
-	r.Text = fmt.Sprintf("%s, all %d of them", text, all)
+	r.Text = fmt.Sprintf("%s (%s)", text, plural.Of(all, "port"))
 	if failed > 0 {
 		r.State, r.Do, r.Text, r.More = ctl.RuleFails, do, fmt.Sprintf("%d of %d ports %s", failed, all, not),
 			failed-len(r.Ports)
@@ -210,7 +211,7 @@ func (s *subnet) judgePortMKeys(k *Keys) ctl.SecurityRule {
 		r.Text += fmt.Sprintf("; %d of them have another number, until the present sweep reaches them", former)
 	}
 	if others > 0 {
-		r.Text += fmt.Sprintf("; %d of them have a key that someone else set", others)
+		r.Text += fmt.Sprintf("; %d of them have a key from another source", others)
 	}
 	return r
 }

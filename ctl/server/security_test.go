@@ -125,7 +125,7 @@ func TestSecurity(t *testing.T) {
 	}
 	for key, text := range map[mad.MKey]string{
 		mad.MKey(own.With(1, uint64(host.GUID))): "1 of them have another number",
-		9:                                        "1 of them have a key that someone else set",
+		9:                                        "1 of them have a key from another source",
 		0:                                        "1 of 36 ports have an M_Key other than the individual one",
 	} {
 		was := host.Info

@@ -170,12 +170,12 @@ func (r *reader) block(kind uint32, b []byte) error {
 	switch kind {
 	case blockSection:
 		if len(b) < 16 {
-			return errors.New("a section header that is too short")
+			return errors.New("the section header is too short")
 		}
 		return r.options(b[16:], r.sectionOption)
 	case blockInterface:
 		if len(b) < 8 || len(r.links) >= maxInterfaces {
-			return errors.New("an interface that is too short, or one too many")
+			return errors.New("an interface block is too short, or there are too many")
 		}
 		l := link{kind: r.order.Uint16(b), unit: 6}
 		err := r.options(b[8:], func(code uint16, value []byte) error {
@@ -190,7 +190,7 @@ func (r *reader) block(kind uint32, b []byte) error {
 		return r.enhancedPacket(b)
 	case blockStatistics:
 		if len(b) < 12 || r.order.Uint32(b) >= uint32(len(r.links)) {
-			return errors.New("statistics that are too short, or of no interface")
+			return errors.New("a statistics block is too short, or belongs to no interface")
 		}
 		if at := r.links[r.order.Uint32(b)].nanoseconds(r.time(b[4:])); len(r.file.Records) > 0 {
 			r.file.Ended = time.Duration(max(at-r.first, 0))
@@ -213,7 +213,7 @@ func (r *reader) sectionOption(code uint16, value []byte) error {
 	case optComment:
 		head, _, _ := strings.Cut(string(value), "\n")
 		if name, _, _ := strings.Cut(Format, "1"); strings.HasPrefix(head, name) && head != Format {
-			return fmt.Errorf("the form of the file is %q; this version of ibsm reads %q", head, Format)
+			return fmt.Errorf("the format of the file is %q, but this version of ibsm reads %q", head, Format)
 		}
 	}
 	return nil
@@ -227,7 +227,7 @@ func (r *reader) options(b []byte, each func(code uint16, value []byte) error) e
 			return nil
 		}
 		if length > len(b)-4 {
-			return errors.New("an option that is longer than its block")
+			return errors.New("an option is longer than its block")
 		}
 		if err := each(code, b[4:4+length]); err != nil {
 			return err
@@ -263,11 +263,11 @@ func (l link) nanoseconds(t uint64) int64 {
 // enhancedPacket takes an enhanced packet block.
 func (r *reader) enhancedPacket(b []byte) error {
 	if len(b) < 20 {
-		return errors.New("a packet block that is too short")
+		return errors.New("a packet block is too short")
 	}
 	of, length := r.order.Uint32(b), r.order.Uint32(b[12:])
 	if of >= uint32(len(r.links)) || int64(length) > int64(len(b)-20) {
-		return errors.New("a packet of no interface, or longer than its block")
+		return errors.New("a packet belongs to no interface, or is longer than its block")
 	}
 	flags := uint32(0)
 	rest := b[20+min(int(length+3)/4*4, len(b)-20):]

@@ -18,7 +18,7 @@ func Named(root string, ports []HostPort, name string) (mad.GUID, error) {
 	if at := strings.LastIndexAny(name, ":/"); at >= 0 {
 		n, err := strconv.Atoi(name[at+1:])
 		if err != nil || n < 0 {
-			return 0, fmt.Errorf("umad: %q is not a device with the number of a port, such as mlx5_0:1", name)
+			return 0, fmt.Errorf("umad: %q is not a device with a port number, such as mlx5_0:1", name)
 		}
 		device, number = name[:at], n
 	}

@@ -199,7 +199,7 @@ func checkABI(root string) error {
 	case "":
 		return missing("no user MAD devices: load the module ib_umad (modprobe ib_umad) and the adapter's driver")
 	}
-	return fmt.Errorf("umad: %w: %s, want %s", ErrABI, version, abiVersion)
+	return fmt.Errorf("umad: %w: %s, expected %s", ErrABI, version, abiVersion)
 }
 
 // missing is what is not there, and what to do about it; it is fs.ErrNotExist.

@@ -15,7 +15,7 @@ type Device struct{ SMI, GSI *Port }
 // Port is one queue pair of a port that is open.
 type Port struct{}
 
-var errUnsupported = fmt.Errorf("umad: %w: user MAD devices are Linux's; use --fabric or --ibsim here",
+var errUnsupported = fmt.Errorf("umad: %w: user MAD devices exist only on Linux; use --fabric or --ibsim",
 	errors.ErrUnsupported)
 
 // Open says that there is nothing to open.

@@ -96,7 +96,7 @@ func (r *reader) lines(file string, text []byte, do func(guid mad.GUID, line str
 		}
 		at := diag.Position{File: file, Line: n, Col: 1}
 		if len(line) > maxLine {
-			r.warn(at, "the line is longer than %d bytes: OpenSM takes the rest for a line of its own", maxLine)
+			r.warn(at, "the line is longer than %d bytes: OpenSM reads the rest as another line", maxLine)
 		}
 		line = skipBlanks(line, &at)
 		if line == "" || line[0] == '#' {
@@ -112,7 +112,7 @@ func (r *reader) lines(file string, text []byte, do func(guid mad.GUID, line str
 			continue
 		}
 		if guid == 0 {
-			r.warn(at, "GUID 0 is that of no node")
+			r.warn(at, "GUID 0 belongs to no node")
 		}
 		do(mad.GUID(guid), line, at)
 	}
@@ -128,7 +128,7 @@ func (r *reader) warn(at diag.Position, format string, args ...any) {
 // once warns of a GUID that comes again. seen are the lines of those before.
 func (r *reader) once(seen map[mad.GUID]int, guid mad.GUID, at diag.Position) {
 	if was := seen[guid]; was > 0 {
-		r.warn(at, "GUID %v is on line %d, too", guid, was)
+		r.warn(at, "GUID %v is also on line %d", guid, was)
 	}
 	seen[guid] = at.Line
 }

@@ -23,7 +23,7 @@ func TestGUIDs(t *testing.T) {
 		{"empty", "", nil, "", ""},
 		{"comments", "# roots\n\n  # more\n\t\n", nil, "", ""},
 		{"bases", "0x10\n0X1f\n16\n020\n0\n", []mad.GUID{0x10, 0x1f, 16, 16, 0},
-			"f:3:1: GUID 0x0000000000000010 is on line 1, too\nf:4:1: GUID 0x0000000000000010 is on line 3, too\nf:5:1: GUID 0 is that of no node", ""},
+			"f:3:1: GUID 0x0000000000000010 is also on line 1\nf:4:1: GUID 0x0000000000000010 is also on line 3\nf:5:1: GUID 0 belongs to no node", ""},
 		{"what follows", "0x1 spine\n0x2#spine\n\t 0x3 \n", []mad.GUID{1, 2, 3}, "", ""},
 		{"Windows, no end", "0x1\r\n\r\n0x2", []mad.GUID{1, 2}, "", ""},
 		{"largest", "0xffffffffffffffff\n", []mad.GUID{0xffffffffffffffff}, "", ""},
@@ -116,7 +116,7 @@ func TestPorts(t *testing.T) {
 		{"no ports", "0x1\n0x1 0\n0x1 p\n0x1 255\n0x1 #5\n0x2 1\n",
 			"f:1:4: expected a port of the switch, 1 to 254: the line is ignored\nf:2:5: e", "",
 			[]routing.SwitchPort{port(2, 1)}},
-		{"twice", "0x1 5\n0x1 6\n0x1 05\n", "f:3:1: port 5 of switch 0x0000000000000001 is on line 1, too", "",
+		{"twice", "0x1 5\n0x1 6\n0x1 05\n", "f:3:1: port 5 of switch 0x0000000000000001 is also on line 1", "",
 			[]routing.SwitchPort{port(1, 5), port(1, 6)}},
 		{"binary", "0x1 \x00\xff\n\x00\n", "f:1:5: expected a port", "f:2:1: expected a GUID", nil},
 	} {
@@ -161,7 +161,7 @@ func TestWeights(t *testing.T) {
 			map[routing.SwitchPort]uint8{port(1, 5): 1}},
 		{"none", "0x1 5\n0x1 5 \n0x1 5 x\n0x1\n", "f:1:6: expected a weight", "", nil},
 		{"the last applies", "0x1 5 2\n0x1 5 3\n",
-			"f:2:1: the weight of port 5 of switch 0x0000000000000001 is on line 1, too", "",
+			"f:2:1: the weight of port 5 of switch 0x0000000000000001 is also on line 1", "",
 			map[routing.SwitchPort]uint8{port(1, 5): 3}},
 		{"no GUID", "0x1 5 2\nspine 5 2\n", "", "f:2:1: expected a GUID", map[routing.SwitchPort]uint8{port(1, 5): 2}},
 	} {
@@ -182,12 +182,12 @@ func TestSearchOrders(t *testing.T) {
 		{"orders", "0x1 3 2 0x1\n0x2\t7 # x\n0x3 1  2\r\n", "", "", "[{1 [3 2 1]} {2 [7]} {3 [1 2]}]"},
 		{"bad ports", "0x1 3 0\n0x1 3 255\n0x1 3,2\n0x1 3 x\n0x1 3 2 3\n0x1\n0x1 #3\n",
 			"f:1:7: expected a port of the switch, 1 to 254: the line is ignored\nf:2:7: expected", "", "[]"},
-		{"twice in a line", "0x1 3 2 3\n", "f:1:1: port 3 comes twice: the line is ignored", "", "[]"},
+		{"twice in a line", "0x1 3 2 3\n", "f:1:1: port 3 is listed twice: the line is ignored", "", "[]"},
 		{"twice", "0x1 3\n0x1 4\n",
-			"f:2:1: switch 0x0000000000000001 is on line 1, too, which applies if the switch has all its ports", "",
+			"f:2:1: switch 0x0000000000000001 is also on line 1, which applies if the switch has all ports of that line", "",
 			"[{1 [3]} {1 [4]}]"},
 		{"long", "0x1" + strings.Repeat(" ", 300) + "3\n",
-			"f:1:1: the line is longer than 255 bytes: OpenSM takes the rest for a line of its own", "", "[{1 [3]}]"},
+			"f:1:1: the line is longer than 255 bytes: OpenSM reads the rest as another line", "", "[{1 [3]}]"},
 		{"binary", "\xff\xfe0\x00\n", "", "f:1:1: expected a GUID", "[]"},
 	} {
 		got, warnings, errors := SearchOrders("f", []byte(c.text))

@@ -22,7 +22,7 @@ func Ports(file string, text []byte) (ports []routing.SwitchPort, warnings, erro
 			return
 		}
 		if was := seen[p]; was > 0 {
-			r.warn(at, "port %d of switch %v is on line %d, too", p.Port, guid, was)
+			r.warn(at, "port %d of switch %v is also on line %d", p.Port, guid, was)
 			return
 		}
 		seen[p] = at.Line
@@ -48,7 +48,7 @@ func Drained(file string, text []byte) (drained []routing.SwitchPort, warnings, 
 			p.Port = uint8(port)
 		}
 		if was := seen[p]; was > 0 {
-			r.warn(at, "it is on line %d, too", was)
+			r.warn(at, "it is also on line %d", was)
 			return
 		}
 		seen[p] = at.Line
@@ -93,7 +93,7 @@ func Weights(file string, text []byte) (weights map[routing.SwitchPort]uint8, wa
 			return
 		}
 		if was := seen[p]; was > 0 {
-			r.warn(at, "the weight of port %d of switch %v is on line %d, too", p.Port, guid, was)
+			r.warn(at, "the weight of port %d of switch %v is also on line %d", p.Port, guid, was)
 		}
 		seen[p] = at.Line
 		weights[p] = uint8(weight)
@@ -115,7 +115,7 @@ func SearchOrders(file string, text []byte) (orders []routing.SearchOrder, warni
 				return
 			}
 			if bytes.IndexByte(o.Ports, port) >= 0 {
-				r.warn(at, "port %d comes twice: the line is ignored", port)
+				r.warn(at, "port %d is listed twice: the line is ignored", port)
 				return
 			}
 			o.Ports = append(o.Ports, port)
@@ -125,7 +125,7 @@ func SearchOrders(file string, text []byte) (orders []routing.SearchOrder, warni
 			return
 		}
 		if was := seen[guid]; was > 0 {
-			r.warn(at, "switch %v is on line %d, too, which applies if the switch has all its ports", guid, was)
+			r.warn(at, "switch %v is also on line %d, which applies if the switch has all ports of that line", guid, was)
 		} else {
 			seen[guid] = at.Line
 		}

@@ -96,7 +96,7 @@ func (m *Modules) take(line string) error {
 	}
 	flags, err := strconv.ParseUint(words[1], 0, 8)
 	if err != nil {
-		return fmt.Errorf("log level %q of %s: want a number up to 0xff", words[1], words[0])
+		return fmt.Errorf("log level %q of %s: expected a number up to 0xff", words[1], words[0])
 	}
 	for _, f := range strings.Fields(files) {
 		m.flags[f] |= Flags(flags)

@@ -26,9 +26,9 @@ func TestParseModules(t *testing.T) {
 			`f:1: insert_per_module_debug: Module name "osm_nosuch.c" not found: this manager has no such part`},
 		{"no flags", "\nosm_trap_rcv.c", "manager/traps.go", 0, "f:2: missing log level of osm_trap_rcv.c"},
 		{"no number", "osm_trap_rcv.c x", "manager/traps.go", 0,
-			`f:1: log level "x" of osm_trap_rcv.c: want a number up to 0xff`},
+			`f:1: log level "x" of osm_trap_rcv.c: expected a number up to 0xff`},
 		{"too large", "osm_trap_rcv.c 256", "manager/traps.go", 0,
-			`f:1: log level "256" of osm_trap_rcv.c: want a number up to 0xff`},
+			`f:1: log level "256" of osm_trap_rcv.c: expected a number up to 0xff`},
 		{"more words", "osm_trap_rcv.c 3 4", "manager/traps.go", 3, `f:1: extra tokens ignored: ["4"]`},
 	} {
 		m, wrong := ParseModules("f", []byte(c.text))

@@ -17,8 +17,8 @@ func (h *Host) Back() (p Plan) {
 	running := h.running("ibsm")
 	switch {
 	case unit == nil:
-		p.Refused = append(p.Refused, "the package of OpenSM is not installed: opensm.service is not there, "+
-			"or it is another name of ibsm.service (package ibsm-opensm)")
+		p.Refused = append(p.Refused, "OpenSM's package is not installed: opensm.service does not exist, "+
+			"or it is an alias of ibsm.service (package ibsm-opensm)")
 	case unit.Load == "masked":
 		p.Refused = append(p.Refused, unit.Name+" is masked: systemctl unmask "+unit.Name)
 	}
@@ -46,7 +46,7 @@ func (h *Host) Back() (p Plan) {
 		case shared(m, next):
 			h.withoutRegistrations(&p, m)
 		case len(m.missing()) > 0:
-			p.edit(h, file, m.missing(), "so that registrations go from one manager to the next")
+			p.edit(h, file, m.missing(), "to hand the registrations over to the next manager")
 		}
 	}
 	for i := range next {
@@ -60,7 +60,7 @@ func (h *Host) Back() (p Plan) {
 		return p
 	}
 	if len(p.Steps) > 0 && single {
-		p.add(Step{Kind: Reload, Text: "have ibsm read the file, so that it writes its registrations",
+		p.add(Step{Kind: Reload, Text: "make ibsm read the file and write its registrations",
 			Argv: []string{"ibsmctl", "config", "reload"}})
 	}
 	p.noteWithin(running)
@@ -68,7 +68,7 @@ func (h *Host) Back() (p Plan) {
 	p.add(Step{Kind: Gone, Text: "wait until ibsm has ended", OpenSM: true})
 	m := &next[0]
 	if single {
-		p.add(Step{Kind: Dumped, Text: "check the registrations that ibsm has left where OpenSM reads them",
+		p.add(Step{Kind: Dumped, Text: "check that ibsm has written its registrations where OpenSM reads them",
 			File: m.SADump, Manager: m, OpenSM: true})
 	}
 	p.add(systemctl("start OpenSM, now and at each boot", "enable", "--now", unit.Name),
@@ -85,7 +85,7 @@ func (h *Host) namedPorts(next []OpenSM) (list []string) {
 		if port, err := h.PortNamed(name); err == nil {
 			guid = port.String()
 		}
-		list = append(list, fmt.Sprintf("%v: OpenSM takes no device or interface, such as %s: write %s", at, name,
+		list = append(list, fmt.Sprintf("%v: OpenSM accepts GUIDs, but no device or interface such as %s: write %s", at, name,
 			guid))
 	}
 	for _, i := range instances.Read(h.Files).Instances {

@@ -98,7 +98,7 @@ func (r Registrations) Lost(after Registrations) (list []string) {
 		case !is:
 			list = append(list, name+" is missing")
 		case now != r[name]:
-			list = append(list, fmt.Sprintf("%s has %s, before it had %s", name, now, r[name]))
+			list = append(list, fmt.Sprintf("%s has %s instead of %s", name, now, r[name]))
 		}
 	}
 	return list
@@ -111,7 +111,7 @@ type LIDs map[string]mad.LID
 func (l LIDs) Moved(after LIDs) (list []string) {
 	for _, port := range slices.Sorted(maps.Keys(l)) {
 		if now := after[port]; now != 0 && now != l[port] {
-			list = append(list, fmt.Sprintf("port %s has LID %d, before it had %d", port, now, l[port]))
+			list = append(list, fmt.Sprintf("port %s has LID %d instead of %d", port, now, l[port]))
 		}
 	}
 	return list

@@ -70,7 +70,7 @@ func (h *Host) differences(m *OpenSM, options []string) (lost, others []string) 
 		now, was := valueIn(then.Config, k), valueIn(m.conf.Config, k)
 		text := fmt.Sprintf("%s would be %s, with OpenSM it is %s", k.Name, now, was)
 		if strings.HasSuffix(k.Name, "key") {
-			text = k.Name + " would be another one than with OpenSM"
+			text = k.Name + " would differ from OpenSM's"
 		}
 		if m.conf.Chosen(k) {
 			lost = append(lost, text)
@@ -106,7 +106,7 @@ func (h *Host) lacks(m *OpenSM, options []string) string {
 	if missing == nil {
 		return ""
 	}
-	return fmt.Sprintf("ibsm reads %s and not %s: set there %s", own.ConfigFile, m.Usual, strings.Join(missing, ", "))
+	return fmt.Sprintf("ibsm reads %s instead of %s: add to it %s", own.ConfigFile, m.Usual, strings.Join(missing, ", "))
 }
 
 // ownSettings are each manager's own, or those that a migration writes.

@@ -103,10 +103,10 @@ func TestTo(t *testing.T) {
 	const conf, rdma, dump = "etc/opensm/opensm.conf", "etc/rdma/opensm.conf", "var/log/opensm-sa.dump"
 	compare1 := "do compare ibsm --dry-run --json --guid=" + port1
 	without := func(pid string) string {
-		return "note: process " + pid +
-			" of OpenSM runs without a configuration file, and reads none before its next start: it cannot write its registrations. " + again
+		return "note: OpenSM process " + pid +
+			" was started without a configuration file, and reads none before its next start: it cannot write its registrations. " + again
 	}
-	sharing := "note: several managers of OpenSM write /var/log/opensm-sa.dump, of which the last one remains: registrations are not carried over. " + again
+	sharing := "note: several OpenSM processes write /var/log/opensm-sa.dump, and only the last writer's registrations remain: registrations are not carried over. " + again
 	for _, c := range []struct {
 		name      string
 		files     map[string]string
@@ -245,7 +245,7 @@ func TestWithin(t *testing.T) {
 			}
 			unit := strings.Fields(c.process)[1]
 			noted := slices.ContainsFunc(plan.Notes, func(n string) bool {
-				return strings.HasPrefix(n, "process 12 is in the control group of "+unit)
+				return strings.HasPrefix(n, "process 12 belongs to "+unit)
 			})
 			if !slices.Equal(got, c.want) || noted != strings.HasPrefix(got[0], "kill") {
 				t.Errorf("%q, notes %q; want %q", got, plan.Notes, c.want)
@@ -285,10 +285,10 @@ func TestPortNames(t *testing.T) {
 	units, runs := []string{"opensm.service inactive disabled 0", "ibsm.service active enabled 20"},
 		[]string{"20 ibsm.service ibsm --launch"}
 	refused(t, host(config("ib0 ib7"), units, runs).Back(),
-		"/etc/default/opensm:2: OpenSM takes no device or interface, such as ib0: write "+port1,
-		"/etc/default/opensm:2: OpenSM takes no device or interface, such as ib7: write its GUID")
+		"/etc/default/opensm:2: OpenSM accepts GUIDs, but no device or interface such as ib0: write "+port1,
+		"/etc/default/opensm:2: OpenSM accepts GUIDs, but no device or interface such as ib7: write its GUID")
 	refused(t, host(map[string]string{"etc/opensm/opensm.conf": "guid ib0\n"}, units, runs).Back(),
-		"/etc/opensm/opensm.conf:1:6: OpenSM takes no device or interface, such as ib0: write "+port1)
+		"/etc/opensm/opensm.conf:1:6: OpenSM accepts GUIDs, but no device or interface such as ib0: write "+port1)
 }
 
 // TestToRefused: what a host lacks is named, and every reason.
@@ -297,10 +297,10 @@ func TestToRefused(t *testing.T) {
 	refused(t, host(nil, []string{"opensm.service inactive enabled 0"}, nil).To(), "ibsm.service is not installed",
 		"OpenSM does not run")
 	refused(t, host(config, debianUnits[:2], []string{debianRuns}).To(), "ibsm.service is not installed",
-		"ibsm.service would start no manager at port "+port1)
+		"ibsm.service would start no manager on port "+port1)
 	own := map[string]string{"etc/opensm/opensm.conf": "", "etc/ibsm/ibsm.toml": "[sa]\ndb_dump = true\n"}
 	refused(t, host(own, rhelUnits, []string{rhelRuns}).To(),
-		"ibsm reads /etc/ibsm/ibsm.toml and not /etc/opensm/opensm.conf: set there sa.db_file (sa_db_file) /var/log/opensm-sa.dump, quirks.no_reregister")
+		"ibsm reads /etc/ibsm/ibsm.toml instead of /etc/opensm/opensm.conf: add to it sa.db_file (sa_db_file) /var/log/opensm-sa.dump, quirks.no_reregister")
 	refused(t, host(own, rhelUnits, []string{"20 ibsm.service ibsm --launch"}).Back(), "ibsm reads /etc/ibsm/ibsm.toml")
 	refused(t, host(config, debianUnits, []string{"20 ibsm.service /usr/sbin/ibsm --launch"}).To(),
 		"ibsm runs already (process 20)", "OpenSM does not run")
@@ -336,7 +336,7 @@ func TestBack(t *testing.T) {
 				"do run systemctl disable --now ibsm.service"}, ends, undo)},
 		{"several managers", map[string]string{"etc/opensm/opensm.conf": set, "etc/default/opensm": "PORTS='" + port1 +
 			" " + port2 + "'\n"}, units, runs, slices.Concat([]string{
-			"note: several managers of OpenSM write /var/log/opensm-sa.dump, of which the last one remains: registrations are not carried over. " + again,
+			"note: several OpenSM processes write /var/log/opensm-sa.dump, and only the last writer's registrations remain: registrations are not carried over. " + again,
 			"do edit /etc/opensm/opensm.conf: # " + strings.ReplaceAll(strings.TrimSuffix(wantedLines, ";"), ";",
 				";# ") + ";", "do run systemctl disable --now ibsm.service", "do gone "},
 			ends[2:], undo)},
@@ -347,7 +347,7 @@ func TestBack(t *testing.T) {
 			}
 		})
 	}
-	refused(t, host(nil, units[1:], runs).Back(), "the package of OpenSM is not installed")
+	refused(t, host(nil, units[1:], runs).Back(), "OpenSM's package is not installed")
 	names := map[string]string{"etc/opensm/opensm.conf": set,
 		"etc/opensm/partitions.conf": "Default=0x7fff: ALL=full;\nA=1: SELF=full,\n  rack1-*;\n"}
 	refused(t, host(names, units, runs).Back(),
@@ -417,17 +417,17 @@ func TestCompare(t *testing.T) {
 		t.Errorf("lost %q", lost)
 	}
 	if lost := before.Lost(file("0xc001", port1, "")); len(lost) != 1 ||
-		!strings.Contains(lost[0], "has MLID 0xc001, before it had MLID 0xc000") {
+		!strings.Contains(lost[0], "has MLID 0xc001 instead of MLID 0xc000") {
 		t.Errorf("lost %q", lost)
 	}
 	both := file("0xc001", port1, "") // the same group in two subnets of a host
 	both.Add(before)
 	if both.Add(before); len(both.Lost(before)) != 1 || both.Count("group") != 1 ||
-		!strings.Contains(both.Lost(before)[0], "before it had MLID 0xc000, MLID 0xc001") {
+		!strings.Contains(both.Lost(before)[0], "instead of MLID 0xc000, MLID 0xc001") {
 		t.Errorf("of two subnets: %v", both.Lost(before))
 	}
 	if moved := (LIDs{port1: 3, port2: 4}).Moved(LIDs{port1: 5}); len(moved) != 1 || moved[0] != "port "+port1+
-		" has LID 5, before it had 3" {
+		" has LID 5 instead of 3" {
 		t.Errorf("moved %q", moved)
 	}
 }

@@ -119,7 +119,7 @@ func (h *Host) To() (p Plan) {
 	p.add(Step{Kind: Gone, Text: "wait until OpenSM has ended"})
 	for i := range all {
 		if m := &all[i]; carries(m, all) {
-			p.add(Step{Kind: Dumped, Text: "check the registrations that OpenSM has left", File: m.SADump, Manager: m})
+			p.add(Step{Kind: Dumped, Text: "check that OpenSM has written its registrations", File: m.SADump, Manager: m})
 		}
 	}
 	p.add(systemctl("start ibsm, now and at each boot", "enable", "--now", ibsmUnit),
@@ -154,7 +154,7 @@ func (h *Host) examine(p *Plan, m *OpenSM, all []OpenSM) {
 	options, ok := h.inPlace(m)
 	if !ok {
 		p.Refused = append(p.Refused, fmt.Sprintf(
-			"ibsm.service would start no manager at %s, where process %d of OpenSM runs: name the port in "+
+			"ibsm.service would start no manager on %s, where OpenSM process %d runs: list the port in "+
 				"/etc/default/opensm (PORTS) or /etc/sysconfig/opensm (GUIDS), or end that process", portText(m.GUID),
 			m.PID))
 		return
@@ -165,8 +165,8 @@ func (h *Host) examine(p *Plan, m *OpenSM, all []OpenSM) {
 	}
 	for _, v := range m.Env {
 		if dir, is := strings.CutPrefix(v, "OSM_CACHE_DIR="); is && path.Clean(dir) != conf.CacheDir {
-			p.Changes = append(p.Changes, fmt.Sprintf("process %d: OSM_CACHE_DIR is %s, where OpenSM has guid2lid: "+
-				"set it for ibsm, too (systemctl edit ibsm, Environment=)", m.PID, dir))
+			p.Changes = append(p.Changes, fmt.Sprintf("process %d: OpenSM has guid2lid in OSM_CACHE_DIR, %s: "+
+				"set OSM_CACHE_DIR for ibsm too (systemctl edit ibsm, Environment=)", m.PID, dir))
 		}
 	}
 	for _, d := range others {
@@ -180,32 +180,32 @@ func (h *Host) examine(p *Plan, m *OpenSM, all []OpenSM) {
 		h.withoutRegistrations(p, m)
 	case m.Config == "":
 		p.edit(h, m.Usual, m.wanted(), "for the way back: OpenSM reads it at its next start")
-		p.note("process %d of OpenSM runs without a configuration file, and reads none before its next start: "+
+		p.note("OpenSM process %d was started without a configuration file, and reads none before its next start: "+
 			"it cannot write its registrations. %s", m.PID, again)
 		if h.exists(m.SADump) {
-			p.add(Step{Kind: SetAside, Text: "set the registrations of an earlier time aside",
+			p.add(Step{Kind: SetAside, Text: "move an older file of registrations aside",
 				File: m.SADump, Aside: m.SADump + aside})
 		}
 	default:
-		p.edit(h, m.Config, m.missing(), "so that registrations go from one manager to the next")
+		p.edit(h, m.Config, m.missing(), "to hand the registrations over to the next manager")
 	}
-	p.add(Step{Kind: Compare, Text: "compute what ibsm would change at " + portText(m.GUID), Manager: m,
+	p.add(Step{Kind: Compare, Text: "compute what ibsm would change on " + portText(m.GUID), Manager: m,
 		Argv: append([]string{"ibsm", "--dry-run", "--json"}, options...)})
 	if carries(m, all) {
-		p.add(Step{Kind: Dump, Text: fmt.Sprintf("have OpenSM read %s and write %s", m.Config, m.SADump),
+		p.add(Step{Kind: Dump, Text: fmt.Sprintf("make OpenSM read %s and write %s", m.Config, m.SADump),
 			Argv: []string{"kill", "-HUP", fmt.Sprint(m.PID)}, File: m.SADump, Manager: m})
 	}
 }
 
 // again is what it costs when registrations do not go from one manager to the next.
 const again = "ibsm asks the hosts to register again when it takes over, as OpenSM does at each start: " +
-	"groups, members, services and subscriptions are back when they have; Linux drops some packets meanwhile"
+	"until then groups, members, services and subscriptions are missing, and Linux drops some packets"
 
 // withoutRegistrations removes the settings that several managers cannot share.
 func (h *Host) withoutRegistrations(p *Plan, m *OpenSM) {
-	const why = "several managers would write the same file, and each would read the hosts of the other"
+	const why = "several managers would write the same file, and each would load the registrations of the others' hosts"
 	p.edit(h, m.Config, unset(h.read(m.Config)), why)
-	p.note("several managers of OpenSM write %s, of which the last one remains: registrations are not carried over. %s",
+	p.note("several OpenSM processes write %s, and only the last writer's registrations remain: registrations are not carried over. %s",
 		m.SADump, again)
 }
 
@@ -273,8 +273,8 @@ func byHand(p Process) Step {
 func (p *Plan) noteWithin(list []Process) {
 	for _, m := range list {
 		if m.Within != "" {
-			p.note("process %d is in the control group of %s, which is no unit of %s: the process is ended, the unit stays as it is. "+
-				"If it starts %[3]s again, also at a boot, change that", m.PID, m.Within, titles[m.Program])
+			p.note("process %d belongs to %s, which is not a unit of %s: the process is ended, but the unit stays as it is. "+
+				"If that unit starts %[3]s again, for example at boot, change it", m.PID, m.Within, titles[m.Program])
 		}
 	}
 }

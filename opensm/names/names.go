@@ -88,7 +88,7 @@ func parse(line string) (guid mad.GUID, name string, err error) {
 	}
 	v, err := strconv.ParseUint(word, 0, 64)
 	if err != nil {
-		return 0, "", errors.New("want a GUID, with 0x before its digits, and a name")
+		return 0, "", errors.New("expected a GUID (0x and hexadecimal digits) and a name")
 	}
 	if _, quoted, ok := strings.Cut(rest, `"`); ok {
 		name, _, ok = strings.Cut(quoted, `"`)

@@ -62,7 +62,7 @@ func route(words []string) (r view.PrefixRoute, problem string) {
 	}
 	guid, ok := number(words[1])
 	if !ok {
-		return r, strconv.Quote(words[1]) + " is no GUID: want up to 16 hexadecimal digits, or * for the first router"
+		return r, strconv.Quote(words[1]) + " is not a GUID: expected up to 16 hexadecimal digits, or * for the first router"
 	}
 	return view.PrefixRoute{Prefix: mad.Prefix(prefix), AnyPrefix: prefix == 0, Router: mad.GUID(guid)}, ""
 }

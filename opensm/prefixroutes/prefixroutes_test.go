@@ -28,8 +28,8 @@ func TestParse(t *testing.T) {
 		{"no GUID", "* 1235\n fe80000000000001\n", []view.PrefixRoute{any},
 			[]string{"f:2:2: want a prefix and the GUID"}},
 		{"no prefix", "zz 1\n* 1235\n", []view.PrefixRoute{any}, []string{`f:1:1: "zz" is no prefix`}},
-		{"not a GUID", "* x\n", nil, []string{`f:1:1: "x" is no GUID`}},
-		{"too long", "* 10000000000000000\n", nil, []string{"is no GUID"}},
+		{"not a GUID", "* x\n", nil, []string{`f:1:1: "x" is not a GUID`}},
+		{"too long", "* 10000000000000000\n", nil, []string{"is not a GUID"}},
 		{"more words", "* 1235 R1\n", []view.PrefixRoute{any}, []string{`"R1" is ignored`}},
 	} {
 		got, warnings := Parse("f", []byte(c.text))

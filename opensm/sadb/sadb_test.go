@@ -145,7 +145,7 @@ func TestWrong(t *testing.T) {
 		{"not a multicast LID", strings.Replace(line("1"), "mlid=0xc001", "mlid=0x1", 1) + port,
 			"f:1:1: group ff12:001b:0000:0000:0000:0000:0000:0001: MLID 0x1 is not a multicast LID", 0, 0},
 		{"one MLID for two", line("1") + port + strings.Replace(line("2"), "rate=0x83", "rate=0x82", 1) + port,
-			"f:3:1: group ff12:001b:0000:0000:0000:0000:0000:0002: MLID 0xc001 is that of group ff12:001b:0000:0000:0000:0000:0000:0001, which differs in P_Key, MTU, rate or SL", 1, 1},
+			"f:3:1: group ff12:001b:0000:0000:0000:0000:0000:0002: MLID 0xc001 already belongs to group ff12:001b:0000:0000:0000:0000:0000:0001, which has another P_Key, MTU, rate or SL", 1, 1},
 		{"a name without an end", "Service Record: id=0x1 gid=0x1:0x2 pkey=0x0 lease=0x1 key=0x0:0x0 name='a b\n",
 			"f:1:73: the name has no end on this line", 0, 0},
 		{"a member of nothing", port, "", 0, 0},

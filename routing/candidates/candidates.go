@@ -158,7 +158,7 @@ func (c *Candidates) proveTo(to topo.SwitchIdx, tracer *routing.Tracer) error {
 			next := tracer.Next(topo.SwitchIdx(s), port)
 			switch {
 			case next != to && all[next] == 0:
-				return fmt.Errorf("from switch %d port %d leads to switch %d, which has no way to switch %d", s, port,
+				return fmt.Errorf("from switch %d port %d leads to switch %d, which has no path to switch %d", s, port,
 					next, to)
 			case all[s] == up|down:
 				return fmt.Errorf("from switch %d packets to switch %d go up or down", s, to)

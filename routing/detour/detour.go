@@ -68,7 +68,7 @@ func Complete(ctx context.Context, in In) (*Result, error) {
 	}
 	g.order = acyclic.New(make([]int32, g.lanes()*len(g.next)))
 	if !g.addEven(ctx, true) {
-		return nil, fmt.Errorf("%w: among the ways that lead around nothing", ErrNoRoom)
+		return nil, fmt.Errorf("%w: among the routes that need no detour", ErrNoRoom)
 	}
 	var a *attempt
 	for _, rule := range [...]rule{{short: true, onlySL0: true}, {even: true, onlySL0: true}, {onlySL0: true},

@@ -32,7 +32,7 @@ import (
 func Route(ctx context.Context, in routing.In, d *shape.Dragonfly) (*routing.Tables, error) {
 	count := len(in.Topo.Switches)
 	if len(d.Of) != count {
-		return nil, fmt.Errorf("the dragonfly has %d switches, the subnet %d", len(d.Of), count)
+		return nil, fmt.Errorf("the dragonfly has %d switches, but the subnet has %d", len(d.Of), count)
 	}
 	if count == 0 {
 		return &routing.Tables{Top: in.LIDs.Top}, ctx.Err()

@@ -39,7 +39,7 @@ func TestAnotherSubnet(t *testing.T) {
 	} {
 		tables, err := engine(t.Context(), in)
 		if tables != nil || err == nil || !strings.Contains(err.Error(), name+":") ||
-			!strings.HasSuffix(err.Error(), ": none of the file's switches is in this subnet: it is another one's") {
+			!strings.HasSuffix(err.Error(), ": no switch of the file is in this subnet: the file describes another one") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

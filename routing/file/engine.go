@@ -77,7 +77,7 @@ func whole(in routing.In, given func(topo.SwitchIdx) bool, owner map[mad.LID]mad
 		switch {
 		case given(topo.SwitchIdx(s)):
 		case named[s]:
-			return nil, fmt.Errorf("%v: there are ways to switch %v %q in the file, and none from there: %s", end,
+			return nil, fmt.Errorf("%v: the file has routes to switch %v %q, but none from it: %s", end,
 				node.GUID, node.Desc.String(), cutOff)
 		default:
 			if missing++; missing == 1 {
@@ -87,7 +87,7 @@ func whole(in routing.In, given func(topo.SwitchIdx) bool, owner map[mad.LID]mad
 	}
 	switch {
 	case missing > 0 && missing == len(in.Topo.Switches):
-		return nil, fmt.Errorf("%v: none of the file's switches is in this subnet: it is another one's", end)
+		return nil, fmt.Errorf("%v: no switch of the file is in this subnet: the file describes another one", end)
 	case missing > 0:
 		notes = append(notes,
 			fmt.Sprintf("%s has nothing about %d switches of this subnet, which get no routes; the first is %s",

@@ -56,7 +56,7 @@ func ReadLFTs(name string, from io.Reader) (*LFTs, error) {
 		case strings.HasPrefix(text, "Lid "), strings.HasPrefix(text, "Port "):
 			// ibroute's headings of columns
 		default:
-			r.fail(text, "want \"Unicast lids ... of switch ... guid ...\" or \"0xLID PORT\"")
+			r.fail(text, "expected \"Unicast lids ... of switch ... guid ...\" or \"0xLID PORT\"")
 		}
 	}
 	if len(r.errs) == 0 && ended > 0 && ended < len(t.Switches) {
@@ -78,12 +78,12 @@ func (r *reader) route(t *LFT, text string) {
 		return
 	}
 	if len(words) < 2 {
-		r.fail(text, "LID %v has no port: want \"0xLID PORT\"", lid)
+		r.fail(text, "LID %v has no port: expected \"0xLID PORT\"", lid)
 		return
 	}
 	port, err := strconv.ParseUint(words[1], 10, 8)
 	if err != nil {
-		r.fail(words[1], "port %q: want 0 to 254, or 255 for none", words[1])
+		r.fail(words[1], "port %q: expected 0 to 254, or 255 for none", words[1])
 		return
 	}
 	t.Port = r.grown(t.Port, lid)
@@ -91,7 +91,7 @@ func (r *reader) route(t *LFT, text string) {
 		return
 	}
 	if was := t.Port[lid]; was != routing.NoPath && was != uint8(port) {
-		r.fail(words[1], "LID %v leaves by port %d here and by port %d above", lid, port, was)
+		r.fail(words[1], "LID %v leaves by port %d here, but by port %d above", lid, port, was)
 		return
 	}
 	t.Port[lid] = uint8(port)

@@ -52,7 +52,7 @@ func ReadHops(name string, from io.Reader) (*Matrix, error) {
 		case strings.HasPrefix(text, "0x"):
 			r.row(&m.Switches[len(m.Switches)-1], text, seen)
 		default:
-			r.fail(text, "want \"Switch: guid ...\" or \"0xLID: hops by port\"")
+			r.fail(text, "expected \"Switch: guid ...\" or \"0xLID: hops by port\"")
 		}
 	}
 	if lacks := m.lastLacks(); len(r.errs) == 0 && lacks != "" {
@@ -107,16 +107,16 @@ func (r *reader) row(h *HopTable, text string, seen map[mad.LID]int) {
 	words := strings.Fields(tail)
 	switch line := seen[lid]; {
 	case !ok || len(words) == 0:
-		r.fail(text, "no hops: want \"0xLID: \" and a number of two digits for each port")
+		r.fail(text, "no hops: expected \"0xLID: \" and a number of two digits for each port")
 		return
 	case line != 0:
-		r.fail(head, "LID %v comes again; it came in line %d", lid, line)
+		r.fail(head, "LID %v is already on line %d", lid, line)
 		return
 	case len(h.LIDs) == 0:
 		h.Ports = len(words)
 	}
 	if len(words) != h.Ports || h.Ports > 256 {
-		r.fail(text, "hops of %d ports, %d before; a switch has at most 255 and port 0", len(words), h.Ports)
+		r.fail(text, "hops of %d ports, but %d on the line before; a switch has at most 255, and port 0", len(words), h.Ports)
 		return
 	}
 	if !r.room(len(words)) {
@@ -125,7 +125,7 @@ func (r *reader) row(h *HopTable, text string, seen map[mad.LID]int) {
 	for _, word := range words {
 		n, err := strconv.ParseUint(word, 16, 8)
 		if err != nil {
-			r.fail(word, "hops %q: want 00 to ff", word)
+			r.fail(word, "hops %q: expected 00 to ff", word)
 			h.hops = h.hops[:len(h.LIDs)*h.Ports]
 			return
 		}

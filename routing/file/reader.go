@@ -109,7 +109,7 @@ func (r *reader) lid(text string) (mad.LID, bool) {
 	n, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 16)
 	lid := mad.LID(n)
 	if err != nil || !lid.IsUnicast() {
-		r.fail(text, "LID %q: want 0x0001 to 0xbfff", text)
+		r.fail(text, "LID %q: expected 0x0001 to 0xbfff", text)
 		return 0, false
 	}
 	return lid, true
@@ -121,7 +121,7 @@ func (r *reader) switchGUID() (mad.GUID, bool) {
 	word, _, _ := strings.Cut(rest, " ")
 	guid, err := mad.ParseGUID(strings.TrimSpace(word))
 	if err != nil || guid == 0 {
-		r.fail(strings.TrimSpace(r.line), "no GUID of the switch: want guid 0x and 16 digits")
+		r.fail(strings.TrimSpace(r.line), "no GUID of the switch: expected guid 0x and 16 digits")
 		return 0, false
 	}
 	return guid, true
@@ -145,13 +145,13 @@ func (r *reader) portGUID(lid mad.LID) {
 		}
 		return
 	case err != nil:
-		r.fail("portguid "+word, "portguid %q: want 0x and 16 digits", word)
+		r.fail("portguid "+word, "portguid %q: expected 0x and 16 digits", word)
 		return
 	}
 	if was, ok := r.owner[lid]; !ok {
 		r.owner[lid] = owner{guid, r.at.Line}
 	} else if was.guid != guid {
-		r.fail("portguid "+word, "LID %v belongs to port %v here and to port %v in line %d", lid, guid, was.guid,
+		r.fail("portguid "+word, "LID %v belongs to port %v here, but to port %v on line %d", lid, guid, was.guid,
 			was.line)
 	}
 }
@@ -181,7 +181,7 @@ func heading[T any](r *reader, known map[mad.GUID]int, all []T, make func(mad.GU
 	if !ok {
 		guid = 0 // the rest is still checked for errors
 	} else if line := known[guid]; line != 0 {
-		r.fail("guid", "switch %v comes again; it came in line %d", guid, line)
+		r.fail("guid", "switch %v is already on line %d", guid, line)
 	}
 	known[guid] = r.at.Line
 	return append(all, make(guid, r.at))

@@ -242,7 +242,7 @@ func (t *tree) addHosts() error {
 				continue
 			}
 			if t.Topo.Nodes[t.Topo.Ports[peer].Node].Type == mad.CA {
-				return fmt.Errorf("host %q is cabled to a host", t.Topo.Nodes[n].Desc.String())
+				return fmt.Errorf("host %q is cabled to another host instead of a switch", t.Topo.Nodes[n].Desc.String())
 			}
 			if s := t.Topo.Nodes[t.Topo.Ports[peer].Node].Switch; s != topo.None {
 				t.hosts = append(t.hosts, t.newHost(p, t.at[s], t.Topo.Ports[peer].Num))

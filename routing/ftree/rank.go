@@ -33,7 +33,7 @@ func (t *tree) rank() error {
 	t.maxRank = t.spread(g, roots)
 	for _, n := range t.nodes {
 		if n.rank == unranked {
-			return fmt.Errorf("the subnet is split: there is no way from %s to %s", t.name(n), t.name(roots[0]))
+			return fmt.Errorf("the subnet is split: there is no path from %s to %s", t.name(n), t.name(roots[0]))
 		}
 	}
 	return nil

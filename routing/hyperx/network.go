@@ -26,7 +26,7 @@ type network struct {
 func newNetwork(in routing.In, h *shape.HyperX) (*network, error) {
 	count := len(in.Topo.Switches)
 	if len(h.At) != count {
-		return nil, fmt.Errorf("the HyperX has %d switches, the subnet %d", len(h.At), count)
+		return nil, fmt.Errorf("the HyperX has %d switches, but the subnet has %d", len(h.At), count)
 	}
 	n := &network{In: in, at: h.At, dims: h.Dims, index: make([]int, count),
 		bundles: spread.Bundles(routing.NewGraph(in.Topo))}
@@ -34,7 +34,7 @@ func newNetwork(in routing.In, h *shape.HyperX) (*network, error) {
 	for _, d := range h.Dims {
 		n.stride = append(n.stride, size)
 		if size *= d; d < 1 || size > maxPlaces {
-			return nil, fmt.Errorf("a HyperX of %v places: that are none, or more than %d", h.Dims, maxPlaces)
+			return nil, fmt.Errorf("a HyperX of %v: expected 1 to %d places", h.Dims, maxPlaces)
 		}
 	}
 	n.places = make([]topo.SwitchIdx, size)
@@ -71,7 +71,7 @@ func (n *network) put(s topo.SwitchIdx, at []int32) error {
 		n.index[s] += int(c) * n.stride[d]
 	}
 	if n.places[n.index[s]] != topo.None {
-		return fmt.Errorf("switch %q has the coordinates %v, and so has another", name, at)
+		return fmt.Errorf("switch %q has the coordinates %v of another switch", name, at)
 	}
 	n.places[n.index[s]] = s
 	return nil

@@ -34,7 +34,7 @@ func Check(t *topo.Topo, tree *Tree, m Members, unreached []topo.PortIdx) error 
 	}
 	for i := range tree.Branches {
 		if c.find(i) != c.find(0) {
-			return fmt.Errorf("tree of MLID %v: it is in pieces", tree.MLID)
+			return fmt.Errorf("tree of MLID %v: it is split", tree.MLID)
 		}
 	}
 	return c.members(m, unreached)
@@ -110,7 +110,7 @@ func (c *checker) members(m Members, unreached []topo.PortIdx) error {
 		}
 		ports[p] = true
 		if c.tree.Ports(s).Has(num) == missed[p] && len(c.tree.Branches) > 0 {
-			return fmt.Errorf("tree of MLID %v: port %v receives and is unreached, or the other way round", c.tree.MLID,
+			return fmt.Errorf("tree of MLID %v: port %v is a receiver that the tree does not reach, or is reached without being a receiver", c.tree.MLID,
 				c.t.Ports[p].GUID)
 		}
 	}
@@ -121,11 +121,11 @@ func (c *checker) members(m Members, unreached []topo.PortIdx) error {
 		}
 		ports[p] = true
 		if !missed[p] && len(c.tree.Branches) > 0 && c.tree.Ports(s).Empty() {
-			return fmt.Errorf("tree of MLID %v: port %v sends and has no way in", c.tree.MLID, c.t.Ports[p].GUID)
+			return fmt.Errorf("tree of MLID %v: port %v is a sender without a path into the tree", c.tree.MLID, c.t.Ports[p].GUID)
 		}
 	}
 	if len(c.tree.Branches) == 0 && len(m.Receivers) > 0 && len(ports) > 1 && len(unreached) == 0 {
-		return fmt.Errorf("tree of MLID %v: there is none", c.tree.MLID)
+		return fmt.Errorf("tree of MLID %v: it is missing", c.tree.MLID)
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func (n *network) spread(root int32) {
 }
 
 // errCircle says that the engine is at fault: it has not found ways, but a circle.
-var errCircle = errors.New("routes form a circle")
+var errCircle = errors.New("routes form a loop")
 
 // weigh adds to the weight of each channel the LIDs of all switches whose way the last search led over it.
 func (n *network) weigh(d dest) error {

@@ -17,7 +17,7 @@ func (s *Set) ForPartitions() *partitions.PortGroups {
 			case g == nil:
 				return fmt.Errorf("no port group has this name%s; pgrp_policy_file defines port groups", s.Meant(name))
 			case ByPartition([]*Group{g}):
-				return errors.New("the port group goes by partitions, and cannot be a member of one")
+				return errors.New("the port group is defined by partitions, so it cannot be a member of one")
 			case !claims && len(ByDescription([]*Group{g})) > 0:
 				return errors.New(
 					"by security tenants a port group that goes by descriptions of nodes is no member, as a host chooses its own; list port GUIDs")

@@ -15,7 +15,7 @@ func FindDragonfly(t *topo.Topo) (*Dragonfly, error) {
 	if err != nil {
 		plus, errPlus := newPlus(f)
 		if errPlus != nil {
-			return nil, fmt.Errorf("no dragonfly: %w; no dragonfly+: %w", err, errPlus)
+			return nil, fmt.Errorf("not a dragonfly: %w; not a dragonfly+: %w", err, errPlus)
 		}
 		g = plus
 	}

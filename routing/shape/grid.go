@@ -17,11 +17,11 @@ import (
 func FindGrid(t *topo.Topo) (*Grid, error) {
 	p, err := newProduct(newFabric(t))
 	if err != nil {
-		return nil, fmt.Errorf("no torus or mesh: %w", err)
+		return nil, fmt.Errorf("not a torus or mesh: %w", err)
 	}
 	g := p.grid()
 	if g == nil {
-		return nil, errors.New("no torus or mesh: " + p.kinds())
+		return nil, errors.New("not a torus or mesh: " + p.kinds())
 	}
 	return g, nil
 }
@@ -30,11 +30,11 @@ func FindGrid(t *topo.Topo) (*Grid, error) {
 func FindHyperX(t *topo.Topo) (*HyperX, error) {
 	p, err := newProduct(newFabric(t))
 	if err != nil {
-		return nil, fmt.Errorf("no HyperX: %w", err)
+		return nil, fmt.Errorf("not a HyperX: %w", err)
 	}
 	x := p.hyperX()
 	if x == nil {
-		return nil, errors.New("no HyperX: " + p.kinds())
+		return nil, errors.New("not a HyperX: " + p.kinds())
 	}
 	return x, nil
 }
@@ -43,9 +43,9 @@ func FindHyperX(t *topo.Topo) (*HyperX, error) {
 func (p *product) kinds() string {
 	full := slices.IndexFunc(p.dims, func(d dimension) bool { return d.full && d.size > 3 })
 	if full < 0 {
-		return fmt.Sprintf("in rows of %s not each switch has a cable to each other", p.sizes())
+		return fmt.Sprintf("rows of %s are not cabled all to all", p.sizes())
 	}
-	return fmt.Sprintf("in rows of %d each switch has a cable to each other", p.dims[full].size)
+	return fmt.Sprintf("rows of %d are cabled all to all", p.dims[full].size)
 }
 
 // hyperX is nil if some row has switches without a cable between them.

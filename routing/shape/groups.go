@@ -316,16 +316,16 @@ func (g *groups) refusal() error {
 	case len(g.lists) < leastGroups:
 		return errors.New("there are no groups of switches that are cabled to each other")
 	case small && (g.size < 4 && len(g.lists) < 4 || fewer+g.missing+g.without+g.apart > 0):
-		return errors.New("a few switches are nearly groups")
+		return errors.New("there are too few switches to distinguish groups from other shapes")
 	case g.without*20 > g.len():
 		return fmt.Errorf("%s of %s are in no group", number(g.without), count(g.len(), "switch"))
 	case few*10 > len(g.lists):
-		return fmt.Errorf("of %s %s have less than half of the switches of most", count(len(g.lists), "group"),
-			number(few))
+		return fmt.Errorf("%s of %s have less than half as many switches as most", number(few),
+			count(len(g.lists), "group"))
 	case g.missing*10 > g.within:
-		return fmt.Errorf("of %s within groups %s are missing", count(g.within, "link"), number(g.missing))
+		return fmt.Errorf("%s of %s within groups are missing", number(g.missing), count(g.within, "link"))
 	case g.apart > max(1, g.pairs()*may/5):
-		return fmt.Errorf("of %s of groups %s have no link", count(g.pairs(), "pair"), number(g.apart))
+		return fmt.Errorf("%s of %s of groups have no link", number(g.apart), count(g.pairs(), "pair"))
 	case g.uneven*2 > g.pairs():
 		return errors.New("pairs of groups have different numbers of links")
 	}

@@ -42,7 +42,7 @@ func TestIrregular(t *testing.T) {
 		}
 		if s := Find(shuffled(t, fabric, i)); s.Kind != KindIrregular {
 			t.Errorf("%d: %s: %v: %s", i, spec, s.Kind, s.Seen)
-		} else if strings.Count(s.Seen, "; no ") != 3 {
+		} else if strings.Count(s.Seen, "; not a ") != 3 {
 			t.Errorf("%s: not all reasons: %s", spec, s.Seen)
 		}
 	}
@@ -119,7 +119,7 @@ func TestOddInput(t *testing.T) {
 		"dragonfly:a=1,h=3":                         "full mesh of 4 switches, a HyperX of 1 dimension",
 		"dragonfly:a=2,h=1":                         "torus 6",
 		"dragonfly:a=4,h=1,groups=2":                "HyperX 2x4",
-		"random:switches=40,degree=3,seed=1":        "no fat tree: of 60 cables",
+		"random:switches=40,degree=3,seed=1":        "not a fat tree: 30 of 60 cables",
 		"torus:dims=4x5,hosts=1,missing-switches=5": "",
 	} {
 		if s := Find(shuffled(t, generate(t, spec), 1)); !strings.HasPrefix(s.Seen, want) {
@@ -168,7 +168,7 @@ func TestOddCables(t *testing.T) {
 // TestParts: switches that unhealthy cables separate.
 func TestParts(t *testing.T) {
 	for spec, want := range map[string]string{
-		"torus:dims=5x5": "no fat tree:", "hyperx:dims=4x4": "no fat tree:", "dragonfly:a=4,h=2": "no fat tree:",
+		"torus:dims=5x5": "not a fat tree:", "hyperx:dims=4x4": "not a fat tree:", "dragonfly:a=4,h=2": "not a fat tree:",
 		"fattree:k=8,levels=2": "2 fat trees of 2 levels: 16 leaves, 8 roots",
 	} {
 		fabric := both(generate(t, spec), generate(t, spec))
@@ -248,10 +248,10 @@ func TestSeen(t *testing.T) {
 		"dragonfly:a=4,h=2":                               "dragonfly of 9 groups of 4 switches",
 		"dragonfly:a=6,h=3,missing-switches=1":            "dragonfly of 19 groups of 6 switches; 1 group has fewer; 3 of 171 pairs of groups have no link",
 		"dragonfly+:l=3,s=2,p=2,h=2":                      "dragonfly+ of 5 groups of 3 leaves and 2 spines",
-		"torus:dims=4x4,missing-links=30%,seed=4,hosts=1": "no fat tree: ",
+		"torus:dims=4x4,missing-links=30%,seed=4,hosts=1": "not a fat tree: ",
 	} {
 		if s := Find(shuffled(t, generate(t, spec), 1)); !strings.HasPrefix(s.Seen, want) ||
-			!strings.HasPrefix(want, "no ") && s.Seen != want {
+			!strings.HasPrefix(want, "not ") && s.Seen != want {
 			t.Errorf("%s: %s", spec, s.Seen)
 		}
 	}
@@ -266,14 +266,14 @@ func TestSeen(t *testing.T) {
 func TestFindOne(t *testing.T) {
 	of := func(spec string) *topo.Topo { return shuffled(t, generate(t, spec), 1) }
 	for spec, want := range map[string][4]string{ // tree, grid, HyperX, dragonfly
-		"fattree:k=8": {"", "no torus or mesh: ", "no HyperX: ", "no dragonfly: "},
-		"torus:dims=5x5": {"no fat tree: of 50 cables", "",
-			"no HyperX: in rows of 5x5 not each switch has a cable to each other", "no dragonfly: "},
-		"torus:dims=4x4": {"no fat tree: ", "", "", "no dragonfly: "},
-		"hyperx:dims=4x4": {"no fat tree: ", "no torus or mesh: in rows of 4 each switch has a cable to each other",
-			"", "no dragonfly: "},
-		"dragonfly:a=4,h=2": {"no fat tree: ", "no torus or mesh: ", "no HyperX: ", ""},
-		"dragonfly+:h=2":    {"no fat tree: ", "no torus or mesh: ", "no HyperX: ", ""},
+		"fattree:k=8": {"", "not a torus or mesh: ", "not a HyperX: ", "not a dragonfly: "},
+		"torus:dims=5x5": {"not a fat tree: 26 of 50 cables", "",
+			"not a HyperX: rows of 5x5 are not cabled all to all", "not a dragonfly: "},
+		"torus:dims=4x4": {"not a fat tree: ", "", "", "not a dragonfly: "},
+		"hyperx:dims=4x4": {"not a fat tree: ", "not a torus or mesh: rows of 4 are cabled all to all",
+			"", "not a dragonfly: "},
+		"dragonfly:a=4,h=2": {"not a fat tree: ", "not a torus or mesh: ", "not a HyperX: ", ""},
+		"dragonfly+:h=2":    {"not a fat tree: ", "not a torus or mesh: ", "not a HyperX: ", ""},
 	} {
 		found := of(spec)
 		for i, err := range []error{second(FindTree(found)), second(FindGrid(found)), second(FindHyperX(found)),

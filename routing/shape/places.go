@@ -311,9 +311,9 @@ func (p *product) compare() {
 func (p *product) refusal() error {
 	switch {
 	case slices.ContainsFunc(p.dims, func(d dimension) bool { return d.size < 2 }):
-		return errors.New("links make no rows")
+		return errors.New("links do not form rows")
 	case len(p.dims) == 1 && (p.foreign > 0 || p.missing*20 > p.whole):
-		return errors.New("they are no ring and no full mesh")
+		return errors.New("the switches are neither a ring nor a full mesh")
 	case p.without*20 > p.len():
 		return fmt.Errorf("%s of %s have no place in rows of %s", number(p.without), count(p.len(), "switch"),
 			p.sizes())
@@ -323,7 +323,7 @@ func (p *product) refusal() error {
 		return fmt.Errorf("%s of %s do not lead along rows of %s", number(p.foreign), count(len(p.ends), "link"),
 			p.sizes())
 	case p.missing*10 > p.whole || p.len() < 16 && p.holes > 0 && p.missing > 1:
-		return fmt.Errorf("of %s along rows of %s %s are missing", count(p.whole, "link"), p.sizes(), number(p.missing))
+		return fmt.Errorf("%s of %s along rows of %s are missing", number(p.missing), count(p.whole, "link"), p.sizes())
 	}
 	return nil
 }

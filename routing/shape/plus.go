@@ -39,7 +39,7 @@ func (r *ranks) groups() (*groups, error) {
 		}
 	}
 	if flat*100 > len(r.ends) {
-		return nil, fmt.Errorf("of %s %s connect two leaves", count(len(r.ends), "link"), number(flat))
+		return nil, fmt.Errorf("%s of %s connect two leaves", number(flat), count(len(r.ends), "link"))
 	}
 	var sizes []int32
 	for _, list := range joined.Lists() {

@@ -36,7 +36,7 @@ type dimension struct {
 // newProduct finds the dimensions of a fabric, or says why it has none.
 func newProduct(f *fabric) (*product, error) {
 	if len(f.ends) == 0 {
-		return nil, errors.New("no cable leads from a switch to another")
+		return nil, errors.New("no cable connects two switches")
 	}
 	p, err := newLarge(f)
 	if err == nil {
@@ -52,7 +52,7 @@ func newProduct(f *fabric) (*product, error) {
 func newLarge(f *fabric) (*product, error) {
 	c := newClasses(f)
 	if f.degree() > 2 && c.loose*2 > len(f.ends) {
-		return nil, fmt.Errorf("%s of %s are in no square and no triangle", number(c.loose), count(len(f.ends), "link"))
+		return nil, fmt.Errorf("%s of %s are in neither a square nor a triangle", number(c.loose), count(len(f.ends), "link"))
 	}
 	var first error
 	var tried []*axes
@@ -77,7 +77,7 @@ func newLarge(f *fabric) (*product, error) {
 // product gives switches coordinates.
 func (a *axes) product() (*product, error) {
 	if a.dims == 0 || a.dims > maxDims {
-		return nil, errors.New("squares of links give no dimensions")
+		return nil, errors.New("the squares of links do not give dimensions")
 	}
 	f := a.fabric
 	p := &product{fabric: f, at: make([][]int32, f.len())}
@@ -90,7 +90,7 @@ func (a *axes) product() (*product, error) {
 		dim := &p.dims[d]
 		dim.step = places
 		if dim.size < 2 {
-			return nil, errors.New("links make no rows")
+			return nil, errors.New("links do not form rows")
 		}
 		if places *= dim.size; places > 2*f.len()+2 {
 			return nil, fmt.Errorf("rows of %s do not fit %s", p.sizes(), count(f.len(), "switch"))

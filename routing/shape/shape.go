@@ -90,7 +90,7 @@ func Find(t *topo.Topo) *Shape {
 		return &Shape{Kind: KindSingle, Seen: [...]string{"no switch", "1 switch"}[f.len()]}
 	}
 	if len(f.ends) == 0 {
-		return &Shape{Seen: "no cable leads from a switch to another"}
+		return &Shape{Seen: "no cable connects two switches"}
 	}
 	r, noTree := newTree(f)
 	if noTree == nil && r.leaves*8 >= f.len() {
@@ -115,7 +115,7 @@ func Find(t *topo.Topo) *Shape {
 		return g.shape()
 	}
 	return &Shape{
-		Seen: fmt.Sprintf("no fat tree: %v; no torus, mesh or HyperX: %v; no dragonfly: %v; no dragonfly+: %v",
+		Seen: fmt.Sprintf("not a fat tree: %v; not a torus, mesh or HyperX: %v; not a dragonfly: %v; not a dragonfly+: %v",
 			noTree, noProduct, noGroups, noPlus)}
 }
 

@@ -248,11 +248,11 @@ func (r *ranks) refusal() error {
 	case r.leaves == 0:
 		return fmt.Errorf("no switch has hosts")
 	case r.flat*100 > cables*3:
-		return fmt.Errorf("of %s %s connect two switches of one level", count(cables, "cable"), number(r.flat))
+		return fmt.Errorf("%s of %s connect two switches of one level", number(r.flat), count(cables, "cable"))
 	case r.leaves == 1 && len(r.ends) >= r.len():
-		return fmt.Errorf("one switch alone has hosts, and cables make circles")
+		return fmt.Errorf("only one switch has hosts, and the cables form rings")
 	case r.lost*10 > pairs:
-		return fmt.Errorf("between %s of %s of leaves no way goes up and then down", number(r.lost),
+		return fmt.Errorf("%s of %s of leaves have no up-down path", number(r.lost),
 			count(pairs, "pair"))
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 func FindTree(t *topo.Topo) (*Tree, error) {
 	r, err := newTree(newFabric(t))
 	if err != nil {
-		return nil, fmt.Errorf("no fat tree: %w", err)
+		return nil, fmt.Errorf("not a fat tree: %w", err)
 	}
 	return r.tree(), nil
 }

@@ -114,7 +114,7 @@ func (p *parser) statement() {
 // topology reads what follows torus or mesh.
 func (p *parser) topology(mesh bool) {
 	if p.size.Line > 0 {
-		p.fail("the topology is given on line %d, too", p.size.Line)
+		p.fail("the topology is already given on line %d", p.size.Line)
 		return
 	}
 	p.size = p.at
@@ -139,7 +139,7 @@ func (p *parser) topology(mesh bool) {
 	}
 	if product := p.s.Radix[0] * p.s.Radix[1] * p.s.Radix[2]; product > int(mad.MaxUnicastLID) {
 		p.at = p.size
-		p.fail("%d switches are more than a subnet has LIDs (%d)", product, mad.MaxUnicastLID)
+		p.fail("%d switches need more LIDs than a subnet has (%d)", product, mad.MaxUnicastLID)
 	}
 }
 
@@ -200,7 +200,7 @@ func (p *parser) link(direction int) {
 		word, _ := p.word()
 		n, err := strconv.ParseUint(word, 0, 64)
 		if err != nil {
-			p.fail("expected the GUIDs of two switches, with 0x before their digits")
+			p.fail("expected the GUIDs of two switches (0x and hexadecimal digits)")
 			return
 		}
 		guids[i] = mad.GUID(n)

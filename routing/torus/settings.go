@@ -30,7 +30,7 @@ type Settings struct {
 func FromGrid(g *shape.Grid) (*Settings, error) {
 	s := &Settings{Radix: [3]int{1, 1, 1}, PortGroupMax: maxPort, MaxChanges: defaultMaxChanges}
 	if len(g.Dims) > len(s.Radix) {
-		return nil, fmt.Errorf("it has %d dimensions, and torus-2QoS routes three", len(g.Dims))
+		return nil, fmt.Errorf("it has %d dimensions, but torus-2QoS routes at most three", len(g.Dims))
 	}
 	for dim, n := range g.Dims {
 		s.Radix[dim], s.Mesh[dim] = n, !g.Ring[dim]

@@ -98,7 +98,7 @@ func (f *steady) follow(t *testing.T, was *topo.Topo) (refused error) {
 	in := routing.In{Topo: f.Topo, LIDs: f.LIDs, Base: f.Found(f.whole, f.base), Prev: f.Found(was, f.tables)}
 	tables, err := Route(t.Context(), in)
 	if err != nil {
-		if !strings.HasPrefix(err.Error(), "no fat tree: ") {
+		if !strings.HasPrefix(err.Error(), "not a fat tree: ") {
 			t.Fatal(err)
 		}
 		return err

@@ -380,7 +380,7 @@ func TestOddRails(t *testing.T) {
 		in := problem(t, n, uint8(seed%3))
 		tables, err := Route(t.Context(), in)
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), "no fat tree: ") {
+			if !strings.HasPrefix(err.Error(), "not a fat tree: ") {
 				t.Error(err)
 			}
 			continue
@@ -415,7 +415,7 @@ func TestLoadsWithRails(t *testing.T) {
 		all, p := network.destinations(), newPlacer(network, rows, make([]uint32, len(rows)<<8))
 		for i, step := range []func(context.Context, []destinations) error{p.placeDigits, p.placeOthers, p.relieve} {
 			if err := step(t.Context(), all); err != nil {
-				if strings.HasPrefix(err.Error(), "no fat tree: ") {
+				if strings.HasPrefix(err.Error(), "not a fat tree: ") {
 					break
 				}
 				t.Fatal(err)

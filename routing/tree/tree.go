@@ -82,7 +82,7 @@ func (n *network) refusal() error {
 		}
 	}
 	if level*100 > cables*3 {
-		return fmt.Errorf("no fat tree: of %d cables between switches %d connect two of one level", cables, level)
+		return fmt.Errorf("not a fat tree: of %d cables between switches, %d connect two switches of one level", cables, level)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func TestComplete(t *testing.T) {
 // TestRefused: what is no tree is refused, with the reason.
 func TestRefused(t *testing.T) {
 	_, err := Route(t.Context(), routingtest.Problem(t, "torus:dims=4x4"))
-	if err == nil || err.Error() != "no fat tree: of 32 cables between switches 32 connect two of one level" {
+	if err == nil || err.Error() != "not a fat tree: of 32 cables between switches, 32 connect two switches of one level" {
 		t.Error(err)
 	}
 }

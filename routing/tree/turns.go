@@ -379,7 +379,7 @@ func (t *turner) noRoom() error {
 		for _, s := range t.from[i] {
 			name := func(s topo.SwitchIdx) string { return t.Topo.Nodes[t.Topo.Switches[s]].Desc.String() }
 			return fmt.Errorf(
-				"no fat tree: between %d pairs of switches with hosts, the first %q and %q, no way goes up and then down, and ways that turn close a credit loop on each of %d lanes",
+				"not a fat tree: %d pairs of switches with hosts have no up-down path, the first %q and %q, and paths that turn close a credit loop on each of %d lanes",
 				t.pairs, name(s), name(t.all[i].at), routing.LeastLanes(t.Lanes))
 		}
 	}

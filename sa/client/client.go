@@ -51,7 +51,7 @@ type Answer struct {
 var (
 	ErrNoAnswer = errors.New("no answer")
 	ErrCut      = errors.New("the answer was cut off")
-	ErrNoTable  = errors.New("the answer is no RMPP, as on ibsim")
+	ErrNoTable  = errors.New("the response is not an RMPP transfer, as on ibsim")
 )
 
 // Client is the questions that are under way. It belongs to one goroutine; times never run

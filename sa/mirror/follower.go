@@ -170,7 +170,7 @@ func (f *Follower) next(now time.Duration) uint64 {
 
 // errReplay is for an answer that is older than one that was taken, or to a question that has not been asked: taken, it
 // would make all answers to come old ones.
-var errReplay = errors.New("mirror: an old answer, or to no question")
+var errReplay = errors.New("mirror: the answer is old, or belongs to no request")
 
 // take takes the message of an answer.
 func (f *Follower) take(message []byte) (Update, error) {
@@ -190,7 +190,7 @@ func (f *Follower) take(message []byte) (Update, error) {
 			return u, err
 		}
 	case a.now.term != f.has.term || a.before > f.has.seq:
-		return u, fmt.Errorf("mirror: changes since %d do not follow %d", a.before, f.has.seq)
+		return u, fmt.Errorf("mirror: the changes begin after %d, not after %d", a.before, f.has.seq)
 	default:
 		if u.Changes, err = a.since(f.has.seq); err != nil {
 			return u, err
@@ -200,7 +200,7 @@ func (f *Follower) take(message []byte) (Update, error) {
 	case len(a.policy) > 0 || a.now.policy == 0 && (f.has.policy != 0 || u.Whole != nil):
 		u.Policy = append([]byte{}, a.policy...)
 	case a.now.policy != f.has.policy:
-		return u, errors.New("mirror: the policy has changed and is not in the answer")
+		return u, errors.New("mirror: the policy has changed, but the answer does not contain it")
 	}
 	if u.Whole != nil {
 		f.stats.Whole++
@@ -222,7 +222,7 @@ func (a *answer) since(seq uint64) (changes []registry.Change, err error) {
 		}
 	}
 	if at != a.now.seq {
-		return nil, fmt.Errorf("mirror: %d changes lead from %d to %d", at-a.before, a.before, a.now.seq)
+		return nil, fmt.Errorf("mirror: %d changes cannot lead from number %d to %d", at-a.before, a.before, a.now.seq)
 	}
 	return changes, nil
 }

@@ -126,7 +126,7 @@ const (
 )
 
 // errSeal is for a message that does not open: of other keys, or changed.
-var errSeal = errors.New("mirror: a message that the keys of the session do not open")
+var errSeal = errors.New("mirror: the message cannot be decrypted with the keys of the session")
 
 // sealQuestion writes a question into the data of a packet.
 func (s *session) sealQuestion(q *question, p *mad.Packet) {

@@ -219,7 +219,7 @@ func readAnswer(b []byte) (a answer, err error) {
 	case a.now.seq < a.before:
 		return a, fmt.Errorf("mirror: the last change %d has a lower number than the first, %d", a.now.seq, a.before+1)
 	case n > uint64(min(len(b), MaxPolicy)):
-		return a, fmt.Errorf("mirror: a policy of %d bytes in %d", n, len(b))
+		return a, fmt.Errorf("mirror: the policy has %d bytes, the message %d", n, len(b))
 	}
 	a.policy, a.changes = b[:n], b[n:]
 	if n > 0 && sumOf(a.policy) != a.now.policy {

@@ -144,7 +144,7 @@ func New(n *net.Net, cfg Config) *Fabric {
 
 func (f *Fabric) addNode(i int32, n *net.Node, profile net.Profile) {
 	if len(n.Ports) < 2 || len(n.Ports) > 255 {
-		panic(fmt.Sprintf("fabric: node %s has %d ports, want 1 to 254", n.ID, len(n.Ports)-1))
+		panic(fmt.Sprintf("fabric: node %s has %d ports, expected 1 to 254", n.ID, len(n.Ports)-1))
 	}
 	d := &f.nodes[i]
 	d.id = n.ID

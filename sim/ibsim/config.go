@@ -30,7 +30,7 @@ func EnvConfig(getenv func(string) string) (Config, error) {
 	if s := getenv("IBSIM_SERVER_PORT"); s != "" {
 		p, err := strconv.Atoi(s)
 		if err != nil || p < 1 || p > maxServerPort {
-			return Config{}, fmt.Errorf("IBSIM_SERVER_PORT %q: want a port number from 1 to %d", s, maxServerPort)
+			return Config{}, fmt.Errorf("IBSIM_SERVER_PORT %q: expected a port number from 1 to %d", s, maxServerPort)
 		}
 		c.Port = p
 	}
@@ -46,13 +46,13 @@ const maxSockName = 108 - len("\x00:ctl2147483647\x00")
 
 func (c Config) check() error {
 	if len(c.SockName) > maxSockName {
-		return fmt.Errorf("IBSIM_SOCKNAME has %d bytes: want at most %d", len(c.SockName), maxSockName)
+		return fmt.Errorf("IBSIM_SOCKNAME has %d bytes: expected at most %d", len(c.SockName), maxSockName)
 	}
 	if len(c.Node) >= nodeIDSize {
-		return fmt.Errorf("SIM_HOST %q: want at most %d bytes", c.Node, nodeIDSize-1)
+		return fmt.Errorf("SIM_HOST %q: expected at most %d bytes", c.Node, nodeIDSize-1)
 	}
 	if c.Port < 0 || c.Port > maxServerPort {
-		return fmt.Errorf("server port %d: want 1 to %d", c.Port, maxServerPort)
+		return fmt.Errorf("server port %d: expected 1 to %d", c.Port, maxServerPort)
 	}
 	return nil
 }

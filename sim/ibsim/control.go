@@ -66,10 +66,10 @@ func (c *control) encode() (b [controlSize]byte) {
 
 func (c *control) decode(b []byte) error {
 	if len(b) != controlSize {
-		return fmt.Errorf("control message of %d bytes: want %d", len(b), controlSize)
+		return fmt.Errorf("control message of %d bytes: expected %d", len(b), controlSize)
 	}
 	if m := binary.NativeEndian.Uint32(b); m != controlMagic {
-		return fmt.Errorf("control message begins with %#x: want %#x", m, uint32(controlMagic))
+		return fmt.Errorf("control message begins with %#x: expected %#x", m, uint32(controlMagic))
 	}
 	c.client = binary.NativeEndian.Uint32(b[4:])
 	c.kind = controlType(binary.NativeEndian.Uint32(b[8:]))

@@ -93,11 +93,11 @@ func putTimedOut(b *[frameSize]byte) { binary.BigEndian.PutUint32(b[16:], status
 // source's. Any status means that the simulator gives a request back.
 func decodeFrame(d *mad.Datagram, b []byte) error {
 	if len(b) != frameSize {
-		return fmt.Errorf("datagram of %d bytes: want %d", len(b), frameSize)
+		return fmt.Errorf("datagram of %d bytes: expected %d", len(b), frameSize)
 	}
 	length := binary.BigEndian.Uint64(b[24:])
 	if length < madHeader || length > mad.PacketSize {
-		return fmt.Errorf("MAD of %d bytes: want %d to %d", length, madHeader, mad.PacketSize)
+		return fmt.Errorf("MAD of %d bytes: expected %d to %d", length, madHeader, mad.PacketSize)
 	}
 	d.Addr = mad.Addr{LID: getLID(b[4:]), QPN: binary.BigEndian.Uint32(b[12:])}
 	d.TimedOut = binary.BigEndian.Uint32(b[16:]) != 0

@@ -23,7 +23,7 @@ func (s *Server) listenControl() error {
 			return fmt.Errorf("address %q: %w", where, err)
 		}
 		if udp.Port < 1 || udp.Port > maxServerPort {
-			return fmt.Errorf("port %d: want 1 to %d", udp.Port, maxServerPort)
+			return fmt.Errorf("port %d: expected 1 to %d", udp.Port, maxServerPort)
 		}
 		in := &syscall.SockaddrInet4{Port: udp.Port}
 		copy(in.Addr[:], udp.IP.To4())

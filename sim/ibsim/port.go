@@ -86,7 +86,7 @@ func (p *Port) attach(ctx context.Context, cfg Config, id uint32) error {
 	}
 	info.decode(&c)
 	if info.id >= maxSlots {
-		return fmt.Errorf("simulator at %s: gave client slot %d: want 0 to %d", p.where, info.id, maxSlots-1)
+		return fmt.Errorf("simulator at %s: gave client slot %d: expected 0 to %d", p.where, info.id, maxSlots-1)
 	}
 	p.slot, p.node = info.id, info.node
 	c = control{kind: controlGetGUID, length: 8}

@@ -92,7 +92,7 @@ func Listen(cfg ServerConfig) (*Server, error) {
 		cfg.MaxClients = 256
 	}
 	if cfg.MaxClients < 1 || cfg.MaxClients > maxSlots {
-		return nil, fmt.Errorf("ibsim: %d clients: want 1 to %d", cfg.MaxClients, maxSlots)
+		return nil, fmt.Errorf("ibsim: %d clients: expected 1 to %d", cfg.MaxClients, maxSlots)
 	}
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = 4 * time.Second

@@ -280,12 +280,12 @@ func New(list []string, s *Settings) (c Chain, err error) {
 		}
 		e, ok := Find(name, s)
 		if !ok {
-			return nil, fmt.Errorf("routing_engine %s: there is no engine %s", strings.Join(list, ","), name)
+			return nil, fmt.Errorf("routing_engine %s: unknown engine %s", strings.Join(list, ","), name)
 		}
 		c = append(c, e)
 	}
 	if c == nil {
-		return nil, fmt.Errorf("routing_engine %s: it has no engine, and no_fallback forbids minhop",
+		return nil, fmt.Errorf("routing_engine %s: the list has no engine, and no_fallback forbids minhop",
 			strings.Join(list, ","))
 	}
 	return c, nil

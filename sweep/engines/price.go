@@ -130,7 +130,7 @@ func route(ctx context.Context, in routing.In, e *Engine) (*routing.Tables, erro
 	case err != nil:
 		return nil, err
 	case assigned.SLs == nil:
-		return nil, errors.New("its routes have a credit loop, and there are not lanes enough for SLs without one")
+		return nil, errors.New("its routes have a credit loop, and there are too few lanes to avoid it by SLs")
 	}
 	with := *tables
 	with.SLs = assigned.SLs

@@ -192,7 +192,7 @@ func (r *reader) endOf(t token) (End, bool) {
 	d, is := r.names[name.text]
 	switch {
 	case is && d == ambiguous:
-		r.fail(t.col, "several devices are called %q: name its GUID", name.text)
+		r.fail(t.col, "several devices are called %q: use the GUID", name.text)
 		return End{}, false
 	case !is && r.listed:
 		r.fail(t.col, "no device is called %q%s", name.text, diag.Meant(name.text, r.sample()))

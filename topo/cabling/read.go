@@ -167,7 +167,7 @@ func (r *reader) topoconfigLine(line string) {
 func (r *reader) guid(t token) (mad.GUID, bool) {
 	g, err := mad.ParseGUID(t.text)
 	if err != nil || g == 0 || !strings.HasPrefix(strings.ToLower(t.text), "0x") {
-		r.fail(t.col, "%q is no GUID: expected 0x and 1 to 16 hexadecimal digits", t.text)
+		r.fail(t.col, "%q is not a GUID: expected 0x and 1 to 16 hexadecimal digits", t.text)
 		return 0, false
 	}
 	return g, true

@@ -43,7 +43,7 @@ func (s *Spec) dropSwitches(n *Net, amount value, rng *rand.Rand) error {
 	rng.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
 	gone, dropped := prune(n, candidates, want, len(all)-1)
 	if dropped < want {
-		return s.errorf("missing-switches: %d of %d wanted can be left out before the fabric falls apart", dropped,
+		return s.errorf("missing-switches: %d of %d can be left out without splitting the fabric", dropped,
 			want)
 	}
 	for _, sw := range all {
@@ -168,7 +168,7 @@ func (s *Spec) dropCables(n *Net, amount value, rng *rand.Rand) error {
 		dropped++
 	}
 	if dropped < want {
-		return s.errorf("missing-links: %d of %d wanted can be left out before the fabric falls apart", dropped, want)
+		return s.errorf("missing-links: %d of %d can be left out without splitting the fabric", dropped, want)
 	}
 	return nil
 }

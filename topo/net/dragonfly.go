@@ -12,7 +12,7 @@ var dragonfly = kind{
 		{"a", number(1, 254), "4", "switches of a group"},
 		{"p", number(1, 254), "2", "hosts on each switch"},
 		{"h", number(1, 254), "2", "cables of a switch to other groups"},
-		{"groups", number(2, 64517), "", "groups (default: a*h+1, the most there can be)"},
+		{"groups", number(2, 64517), "", "groups (default: a*h+1, the maximum)"},
 	},
 	shape: shapeDragonfly,
 }
@@ -21,7 +21,7 @@ func shapeDragonfly(s *Spec) (plan, error) {
 	a, p, h := s.int("a", 0), s.int("p", 0), s.int("h", 0)
 	groups := s.int("groups", a*h+1)
 	if groups > a*h+1 {
-		return plan{}, s.errorf("groups=%d: a=%d and h=%d can join %d", groups, a, h, a*h+1)
+		return plan{}, s.errorf("groups=%d: a=%d and h=%d allow at most %d groups", groups, a, h, a*h+1)
 	}
 	ports := p + a - 1 + h
 	if err := s.fits(ports); err != nil {
@@ -55,7 +55,7 @@ var dragonflyPlus = kind{
 		{"s", number(1, 254), "4", "spines of a group"},
 		{"p", number(1, 254), "4", "hosts on each leaf"},
 		{"h", number(1, 254), "2", "cables of a spine to other groups"},
-		{"groups", number(2, 64517), "", "groups (default: s*h+1, the most there can be)"},
+		{"groups", number(2, 64517), "", "groups (default: s*h+1, the maximum)"},
 	},
 	shape: shapeDragonflyPlus,
 }
@@ -64,7 +64,7 @@ func shapeDragonflyPlus(s *Spec) (plan, error) {
 	leaves, spines, p, h := s.int("l", 0), s.int("s", 0), s.int("p", 0), s.int("h", 0)
 	groups := s.int("groups", spines*h+1)
 	if groups > spines*h+1 {
-		return plan{}, s.errorf("groups=%d: s=%d and h=%d can join %d", groups, spines, h, spines*h+1)
+		return plan{}, s.errorf("groups=%d: s=%d and h=%d allow at most %d groups", groups, spines, h, spines*h+1)
 	}
 	if err := s.fits(max(p+spines, leaves+h)); err != nil {
 		return plan{}, err

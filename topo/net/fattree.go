@@ -31,7 +31,7 @@ var fatTree = kind{
 func readRadix(text string) (value, error) {
 	v, err := number(2, 254)(text)
 	if err != nil || v.n%2 != 0 {
-		return value{}, fmt.Errorf("want an even number from 2 to 254")
+		return value{}, fmt.Errorf("expected an even number from 2 to 254")
 	}
 	return v, nil
 }
@@ -49,17 +49,17 @@ func shapeFatTree(s *Spec) (plan, error) {
 	c := clos{k: k, levels: s.int("levels", 0), up: k / (taper + 1), pods: s.int("pods", k)}
 	room := taper * c.up
 	if c.pods > k {
-		return plan{}, s.errorf("pods=%d: a top switch of %d ports has room for %d", c.pods, k, k)
+		return plan{}, s.errorf("pods=%d: a top switch with %d ports has room for %d pods", c.pods, k, k)
 	}
 	if c.levels == 1 {
 		c.up, room = 0, k
 	}
 	if room == 0 {
-		return plan{}, s.errorf("taper=%d leaves a leaf of %d ports no cable up", taper, k)
+		return plan{}, s.errorf("taper=%d: a leaf with %d ports would have no uplink", taper, k)
 	}
 	c.hosts = s.int("hosts", room)
 	if c.hosts > k-c.up {
-		return plan{}, s.errorf("hosts=%d: a leaf of %d ports with %d cables up has room for %d", c.hosts, k, c.up,
+		return plan{}, s.errorf("hosts=%d: a leaf with %d ports and %d uplinks has room for %d hosts", c.hosts, k, c.up,
 			k-c.up)
 	}
 	p := plan{build: c.build, hosts: c.size(1) * c.hosts}

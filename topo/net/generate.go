@@ -37,7 +37,7 @@ func (s *Spec) Generate() (*Net, error) {
 		total += plan.switches
 	}
 	if total > int(mad.MaxUnicastLID) {
-		return nil, s.errorf("%d switches and %d hosts are more than a subnet has LIDs (%d)", plan.switches, plan.hosts,
+		return nil, s.errorf("%d switches and %d hosts need more LIDs than a subnet has (%d)", plan.switches, plan.hosts,
 			mad.MaxUnicastLID)
 	}
 	b := &builder{
@@ -71,7 +71,7 @@ const maxSwitchPorts = 254
 // fits refuses switches with more ports than port numbers.
 func (s *Spec) fits(ports int) error {
 	if ports > maxSwitchPorts {
-		return s.errorf("switches would need %d ports: at most 254 have numbers", ports)
+		return s.errorf("switches would need %d ports, but have at most 254", ports)
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func Parse(name string, src []byte) (*Net, error) {
 	}
 	if len(p.net.Nodes) == 0 && len(p.errs) == 0 {
 		p.errs.Add(diag.Position{File: name},
-			"no node in the file: want lines such as `Switch 8 \"name\"` or `Ca 1 \"name\"`")
+			"no node in the file: expected lines such as `Switch 8 \"name\"` or `Ca 1 \"name\"`")
 	}
 	p.nameTool(src)
 	if len(p.errs) == 0 { // else what is missing may stand in a line that was wrong

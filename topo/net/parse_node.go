@@ -69,7 +69,7 @@ func (p *parser) refuse(_ *scanner, word string) {
 func (p *parser) assign(s *scanner, word string, low, high uint64) (uint64, bool) {
 	s.blanks()
 	if !s.skip('=') {
-		p.fail(s.col(), "want %s=NUMBER", word)
+		p.fail(s.col(), "expected %s=NUMBER", word)
 		return 0, false
 	}
 	return p.value(s, word, low, high)
@@ -85,7 +85,7 @@ func (p *parser) value(s *scanner, word string, low, high uint64) (uint64, bool)
 		p.fail(col, "%s: bad number %q", word, strings.TrimSpace(s.line[col-1:]))
 		return 0, false
 	case v < low || v > high:
-		p.fail(col, "%s %#x: want %#x to %#x", word, v, low, high)
+		p.fail(col, "%s %#x: expected %#x to %#x", word, v, low, high)
 		return 0, false
 	}
 	return v, true
@@ -103,7 +103,7 @@ func (p *parser) readGUID(s *scanner, word string, t mad.NodeType) {
 	s.blanks()
 	relative := s.skip('+')
 	if !relative && !s.skip('=') {
-		p.fail(s.col(), "want %s=GUID or %s+NUMBER", word, word)
+		p.fail(s.col(), "expected %s=GUID or %s+NUMBER", word, word)
 		return
 	}
 	s.blanks()
@@ -132,7 +132,7 @@ func (p *parser) parenGUID(s *scanner) (mad.GUID, bool) {
 	text, ok := s.between('(', ')')
 	g, err := mad.ParseGUID(text)
 	if !ok || err != nil {
-		p.fail(col, "bad port GUID: want (GUID) of 1 to 16 hexadecimal digits")
+		p.fail(col, "bad port GUID: expected (GUID) of 1 to 16 hexadecimal digits")
 		return 0, false
 	}
 	return g, true
@@ -142,7 +142,7 @@ func (p *parser) parenGUID(s *scanner) (mad.GUID, bool) {
 func (p *parser) readModule(s *scanner) {
 	s.blanks()
 	if !s.skip('=') {
-		p.fail(s.col(), `want module="NAME"`)
+		p.fail(s.col(), `expected module="NAME"`)
 		return
 	}
 	s.blanks()
@@ -156,7 +156,7 @@ func (p *parser) quotedName(s *scanner, what string) (string, bool) {
 	col := s.col()
 	name, ok := s.between('"', '"')
 	if !ok {
-		p.fail(col, "want a %s in quotation marks", what)
+		p.fail(col, "expected a %s in quotation marks", what)
 		return "", false
 	}
 	if why := badName(name); why != "" {
@@ -191,7 +191,7 @@ func (p *parser) readHeader(s *scanner, t mad.NodeType) {
 	col := s.col()
 	ports, ok := s.number()
 	if !ok || ports < 1 || ports > 254 {
-		p.fail(col, "%s: want the number of its ports, 1 to 254", t)
+		p.fail(col, "%s: expected the number of its ports, 1 to 254", t)
 		return
 	}
 	s.blanks()
@@ -204,11 +204,11 @@ func (p *parser) readHeader(s *scanner, t mad.NodeType) {
 		id = p.module + "#" + id
 	}
 	if id == "" || len(id) > MaxID {
-		p.fail(col, "node name %q: want 1 to %d bytes", id, MaxID)
+		p.fail(col, "node name %q: expected 1 to %d bytes", id, MaxID)
 		return
 	}
 	if !s.done() {
-		p.fail(s.col(), "unexpected %q behind the node's name: want nothing or a comment", s.rest())
+		p.fail(s.col(), "unexpected %q behind the node's name: expected nothing or a comment", s.rest())
 		return
 	}
 	n := &Node{ID: id, Type: t, GUID: p.next[t], Ports: make([]Port, ports+1)}
@@ -260,7 +260,7 @@ func (p *parser) readDesc(n *Node, s *scanner) bool {
 		desc, rest = cutDesc(strings.TrimPrefix(rest, `"`))
 	}
 	if len(desc) > MaxDesc || hasControl(desc) || strings.ContainsRune(desc, '"') {
-		p.fail(col, "bad node description %q: want at most %d bytes, no control characters or quotation marks",
+		p.fail(col, "bad node description %q: expected at most %d bytes, no control characters or quotation marks",
 			desc, MaxDesc)
 		return false
 	}
@@ -295,7 +295,7 @@ func (p *parser) readLID(port *Port, comment string, col int) bool {
 		}
 		v, ok := (&scanner{line: fields[i+1]}).number()
 		if isLID := fields[i] == "lid"; !ok || isLID && v > 0xffff || !isLID && v > 7 {
-			p.fail(col, "%s %q: want a number up to %s", fields[i], fields[i+1],
+			p.fail(col, "%s %q: expected a number up to %s", fields[i], fields[i+1],
 				map[bool]string{true: "65535", false: "7"}[isLID])
 			return false
 		} else if !isLID {

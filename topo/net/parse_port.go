@@ -66,12 +66,12 @@ func (p *parser) readPort(line string) {
 func (p *parser) readPortNumber(s *scanner) (int, bool) {
 	col := s.col()
 	if !s.skip('[') {
-		p.fail(col, "want a port number such as [1]")
+		p.fail(col, "expected a port number such as [1]")
 		return 0, false
 	}
 	v, ok := s.digits(10)
 	if !ok || v < 1 || v > 254 || !s.skip(']') {
-		p.fail(col, "bad port number: want [1] to [254]")
+		p.fail(col, "bad port number: expected [1] to [254]")
 		return 0, false
 	}
 	return int(v), true
@@ -113,7 +113,7 @@ func (p *parser) readRemote(s *scanner, e *portLine) bool {
 	}
 	name, ok := s.between('"', '"')
 	if !ok || name == "" {
-		p.fail(e.col, `want the name of the node at the other end, as in [1] "name"[2]`)
+		p.fail(e.col, `expected the name of the node at the other end, as in [1] "name"[2]`)
 		return false
 	}
 	e.remote, e.remotePort = name, 1
@@ -174,12 +174,12 @@ func (p *parser) readOption(s *scanner, e *portLine) bool {
 		mask, low, high = &e.offers.ext, 0, maxExtMask
 	}
 	if mask == nil || !s.skip('=') {
-		p.fail(col, "unexpected %s: want an option w=, s= or e=, or a comment", quoteStart(s.line[col-1:]))
+		p.fail(col, "unexpected %s: expected an option w=, s= or e=, or a comment", quoteStart(s.line[col-1:]))
 		return false
 	}
 	v, ok := s.number()
 	if !ok || v < low || v > high {
-		p.fail(col, "option %s=: want a mask, %d to %d", word, low, high)
+		p.fail(col, "option %s=: expected a mask, %d to %d", word, low, high)
 		return false
 	}
 	*mask = uint8(v)
@@ -216,7 +216,7 @@ func (p *parser) readLinkComment(s *scanner, node *Node, port *Port, e *portLine
 	v, okSpeed := parseSpeed(speed)
 	if !okWidth || !okSpeed {
 		p.fail(len(s.line)-len(tail)+strings.Index(tail, fields[2])+1,
-			"unknown link %q: want 1x, 2x, 4x, 8x or 12x with SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR",
+			"unknown link %q: expected 1x, 2x, 4x, 8x or 12x with SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR",
 			fields[2])
 		return false
 	}

@@ -8,7 +8,7 @@ import "fmt"
 // So no way leads up and then down from most outer leaves to those of the corner. Odd leaves hang on a core each.
 var pods = kind{
 	name:  "pods",
-	about: "fat tree of pods whose spines reach one group of cores each, and corners, management pods that reach one group alone",
+	about: "fat tree of pods, in which each spine reaches one group of cores; and of corners: management pods that reach only one group",
 	keys: []key{
 		{"pods", number(1, 200), "4", "ordinary pods"},
 		{"leaves", number(1, 200), "4", "leaves of a pod"},
@@ -18,12 +18,12 @@ var pods = kind{
 		{"hosts", number(1, 200), "6", "hosts on each leaf of a pod"},
 		{"corners", number(0, 200), "1", "management pods"},
 		{"corner-spines", number(1, 200), "2", "spines of a corner"},
-		{"inner", number(0, 200), "2", "leaves of a corner that hang on its spines"},
-		{"outer", number(0, 200), "2", "leaves of a corner that hang on two spines of an ordinary pod"},
+		{"inner", number(0, 200), "2", "leaves of a corner that are cabled to its spines"},
+		{"outer", number(0, 200), "2", "leaves of a corner that are cabled to two spines of an ordinary pod"},
 		{"guests", number(1, 200), "3", "hosts on each leaf of a corner"},
 		{"corner-cables", number(1, 64), "2", "cables between a spine of a corner and each of its leaves and cores"},
 		{"outer-cables", number(1, 64), "2", "cables between an outer leaf and each of its two spines"},
-		{"odd", number(0, 200), "0", "leaves that hang on a core by two cables, with the hosts of a corner's leaf"},
+		{"odd", number(0, 200), "0", "leaves with two cables to a core, with as many hosts as a leaf of a corner"},
 	},
 	shape: shapePods,
 }
@@ -45,10 +45,10 @@ func shapePods(s *Spec) (plan, error) {
 		guests: n("guests"), cornered: n("corner-cables"), outerCables: n("outer-cables"), odd: n("odd"),
 	}
 	if t.corners > t.spines {
-		return plan{}, s.errorf("corners=%d: there are %d groups of cores", t.corners, t.spines)
+		return plan{}, s.errorf("corners=%d: expected at most %d, the number of groups of cores", t.corners, t.spines)
 	}
 	if t.outer > 0 && t.spines < 2 {
-		return plan{}, s.errorf("outer=%d: a pod has one spine, and they hang on two", t.outer)
+		return plan{}, s.errorf("outer=%d: an outer leaf is cabled to two spines, but each pod has one", t.outer)
 	}
 	links, ports := t.links(), make([]int, t.switches())
 	for sw := range ports {

@@ -34,7 +34,7 @@ func ParseProfile(text string) (Profile, error) {
 			return Profile(p), nil
 		}
 	}
-	return 0, fmt.Errorf("want real or ideal")
+	return 0, fmt.Errorf("expected real or ideal")
 }
 
 func readProfile(text string) (value, error) {
@@ -63,7 +63,7 @@ func readSHARP(text string) (value, error) {
 	if i := slices.Index(sharpWords, text); i >= 0 {
 		return value{n: i}, nil
 	}
-	return value{}, fmt.Errorf("want one of %s", strings.Join(sharpWords, ", "))
+	return value{}, fmt.Errorf("expected one of %s", strings.Join(sharpWords, ", "))
 }
 
 // realRadixes are the numbers of ports that switches with a port for an aggregation node have

@@ -19,7 +19,7 @@ func shapeRandom(s *Spec) (plan, error) {
 	switches, degree, hosts := s.int("switches", 0), s.int("degree", 0), s.int("hosts", 0)
 	switch {
 	case degree >= switches:
-		return plan{}, s.errorf("degree=%d: %d switches have %d neighbours at most", degree, switches, switches-1)
+		return plan{}, s.errorf("degree=%d: each of %d switches has at most %d neighbours", degree, switches, switches-1)
 	case switches*degree%2 != 0:
 		return plan{}, s.errorf("switches=%d with degree=%d: one of them must be even", switches, degree)
 	case degree == 1 && switches > 2:

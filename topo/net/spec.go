@@ -69,9 +69,9 @@ var common = []key{
 	{"missing-switches", readAmount, "0",
 		"switches to leave out, a number or a share; only switches without hosts if there are any"},
 	{"devices", readProfile, "real",
-		"real: GUIDs, SystemImageGUIDs, ports 0 and values at power-up of real devices; ideal: as the architecture would have them"},
+		"GUIDs, SystemImageGUIDs, ports 0 and power-up values: those of real devices (real) or of the specification (ideal)"},
 	{"sharp", readSHARP, "auto",
-		"one more port of each switch: none, off (it is always down), on (an aggregation node is there), auto (off for 40, 64, 80 and 128 ports of real devices, HDR or faster)"},
+		"SHARP port, one more port of each switch: none, off (always down), on (with an aggregation node), auto (off for switches of 40, 64, 80 or 128 ports with devices=real and HDR or faster)"},
 	{"seed", readSeed, "1", "chooses missing links and random values"},
 }
 
@@ -181,7 +181,7 @@ func keyNames(keys []key) []string {
 
 // unknown is the error for a word that is none of the legal ones.
 func unknown(what, word string, legal []string) error {
-	e := &SpecError{Text: fmt.Sprintf("unknown %s %q: want one of %s", what, word, strings.Join(legal, ", "))}
+	e := &SpecError{Text: fmt.Sprintf("unknown %s %q: expected one of %s", what, word, strings.Join(legal, ", "))}
 	if nearest := diag.Nearest(word, legal); nearest != "" {
 		e.Hint = "did you mean " + nearest + "?"
 	}
@@ -193,7 +193,7 @@ func number(low, high int) func(string) (value, error) {
 	return func(text string) (value, error) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < low || n > high {
-			return value{}, fmt.Errorf("want a number from %d to %d", low, high)
+			return value{}, fmt.Errorf("expected a number from %d to %d", low, high)
 		}
 		return value{n: n}, nil
 	}
@@ -207,7 +207,7 @@ func dimensions(maxDims, low int) func(string) (value, error) {
 		for _, f := range fields {
 			n, err := strconv.Atoi(f)
 			if err != nil || n < low || n > 1000 || len(fields) > maxDims {
-				return value{}, fmt.Errorf("want up to %d sizes from %d to 1000, such as 4x4", maxDims, low)
+				return value{}, fmt.Errorf("expected up to %d sizes from %d to 1000, such as 4x4", maxDims, low)
 			}
 			v.dims = append(v.dims, n)
 		}
@@ -219,13 +219,13 @@ func readAmount(text string) (value, error) {
 	if digits, percent := strings.CutSuffix(text, "%"); percent {
 		f, err := strconv.ParseFloat(digits, 64)
 		if err != nil || !(f >= 0 && f <= 100) {
-			return value{}, fmt.Errorf("want a number or a share such as 5%%")
+			return value{}, fmt.Errorf("expected a number or a share such as 5%%")
 		}
 		return value{share: f / 100}, nil
 	}
 	v, err := number(0, MaxPorts)(text)
 	if err != nil {
-		return value{}, fmt.Errorf("want a number or a share such as 5%%")
+		return value{}, fmt.Errorf("expected a number or a share such as 5%%")
 	}
 	return v, nil
 }
@@ -238,7 +238,7 @@ func (v value) of(total int) int {
 func readSeed(text string) (value, error) {
 	n, err := strconv.ParseUint(text, 0, 64)
 	if err != nil {
-		return value{}, fmt.Errorf("want a number of 64 bits")
+		return value{}, fmt.Errorf("expected a number of 64 bits")
 	}
 	return value{seed: n}, nil
 }
@@ -246,7 +246,7 @@ func readSeed(text string) (value, error) {
 func readSpeed(text string) (value, error) {
 	s, ok := mad.ParseLinkSpeed(strings.ToUpper(text))
 	if !ok {
-		return value{}, fmt.Errorf("no such link speed")
+		return value{}, fmt.Errorf("unknown link speed")
 	}
 	return value{speed: s}, nil
 }
@@ -254,7 +254,7 @@ func readSpeed(text string) (value, error) {
 func readWidth(text string) (value, error) {
 	w, ok := parseWidth(text)
 	if !ok {
-		return value{}, fmt.Errorf("no such link width")
+		return value{}, fmt.Errorf("unknown link width")
 	}
 	return value{width: w}, nil
 }

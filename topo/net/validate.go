@@ -17,16 +17,16 @@ func (n *Net) Validate() error {
 		node := &n.Nodes[i]
 		switch {
 		case node.ID == "" || len(node.ID) > MaxID || ids[node.ID]:
-			return fmt.Errorf("node %d: ID %q is empty, too long or taken", i, node.ID)
+			return fmt.Errorf("node %d: ID %q is empty, too long or already used", i, node.ID)
 		case len(node.Desc) > MaxDesc:
 			return fmt.Errorf("node %q: description of %d bytes, at most %d are allowed", node.ID, len(node.Desc),
 				MaxDesc)
 		case node.Type < mad.CA || node.Type > mad.Router:
 			return fmt.Errorf("node %q: %s", node.ID, node.Type)
 		case node.NumPorts() < 1 || node.NumPorts() > 254:
-			return fmt.Errorf("node %q: %d ports, want 1 to 254", node.ID, node.NumPorts())
+			return fmt.Errorf("node %q: %d ports, expected 1 to 254", node.ID, node.NumPorts())
 		case node.GUID == 0 || guids[node.GUID]:
-			return fmt.Errorf("node %q: GUID %s is none or taken", node.ID, node.GUID)
+			return fmt.Errorf("node %q: GUID %s is 0 or already used", node.ID, node.GUID)
 		}
 		ids[node.ID], guids[node.GUID] = true, true
 		for num := range node.Ports {
@@ -58,7 +58,7 @@ func (n *Net) validatePort(at End) error {
 	case peer.Peer != at:
 		return fmt.Errorf("peer %q port %d does not lead back", n.Nodes[p.Peer.Node].ID, p.Peer.Port)
 	case peer.Width != p.Width || peer.Speed != p.Speed:
-		return fmt.Errorf("%s%s here, %s%s at the other end", p.Width, p.Speed, peer.Width, peer.Speed)
+		return fmt.Errorf("the link is %s%s at this end, but %s%s at the other end", p.Width, p.Speed, peer.Width, peer.Speed)
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func TestWriteRefuses(t *testing.T) {
 			`node "s": quotation mark or control character in its name or description "a\"b"`},
 		{"two of a name", func(n *Net) {
 			n.Nodes[0].ID, n.Nodes[1].ID = "s", "s"
-		}, `node 1: ID "s" is empty, too long or taken`},
+		}, `node 1: ID "s" is empty, too long or already used`},
 		{"one-sided cable", func(n *Net) {
 			n.Nodes[0].ID, n.Nodes[1].Ports[1].Peer = "s", NoEnd
 		}, `node "s" port 1: peer "H-b83fd20300a00000" port 1 does not lead back`},
@@ -139,7 +139,7 @@ func TestWriteRefuses(t *testing.T) {
 		}, `node "s" port 1: peer is node 9 of 3`},
 		{"two speeds", func(n *Net) {
 			n.Nodes[0].ID, n.Nodes[0].Ports[1].Speed = "s", mad.EDR
-		}, `node "s" port 1: 4xEDR here, 4xHDR at the other end`},
+		}, `node "s" port 1: the link is 4xEDR at this end, but 4xHDR at the other end`},
 		{"port 0", func(n *Net) {
 			n.Nodes[0].ID, n.Nodes[0].Ports[0].Peer = "s", End{1, 1}
 		}, `node "s" port 0: port 0 has a cable`},
@@ -148,9 +148,9 @@ func TestWriteRefuses(t *testing.T) {
 		}, `node "s" port 0: no port GUID`},
 		{"GUID", func(n *Net) {
 			n.Nodes[1].ID, n.Nodes[1].GUID = "h", n.Nodes[0].GUID
-		}, `node "h": GUID 0xb83fd20300400000 is none or taken`},
+		}, `node "h": GUID 0xb83fd20300400000 is 0 or already used`},
 		{"type", func(n *Net) { n.Nodes[1].ID, n.Nodes[1].Type = "h", 0 }, `node "h": node type 0`},
-		{"ports", func(n *Net) { n.Nodes[0].ID, n.Nodes[0].Ports = "s", nil }, `node "s": -1 ports, want 1 to 254`},
+		{"ports", func(n *Net) { n.Nodes[0].ID, n.Nodes[0].Ports = "s", nil }, `node "s": -1 ports, expected 1 to 254`},
 		{"description", func(n *Net) { n.Nodes[0].ID, n.Nodes[0].Desc = "s", strings.Repeat("x", 65) },
 			`node "s": description of 65 bytes, at most 64 are allowed`},
 	}

@@ -22,7 +22,7 @@ func Topo(fabric *net.Net, self net.End) (*topo.Topo, error) {
 		self = defaultSelf(fabric)
 	}
 	if self.Node < 0 || int(self.Node) >= len(fabric.Nodes) || int(self.Port) >= len(fabric.Nodes[self.Node].Ports) {
-		return nil, fmt.Errorf("topology: no port %d of node %d to start at", self.Port, self.Node)
+		return nil, fmt.Errorf("topology: no port %d of node %d, where discovery starts", self.Port, self.Node)
 	}
 	w := netWalk{net: fabric, b: topo.NewBuilder(), at: map[int32]int32{}}
 	if err := w.visit(self, mad.Route{}); err != nil {
@@ -79,7 +79,7 @@ func (w *netWalk) visit(e net.End, route mad.Route) error {
 	n, known := w.at[e.Node]
 	if !known {
 		if _, twice := w.b.Find(node.GUID); twice || node.GUID == 0 {
-			return fmt.Errorf("topology: node %q: GUID %v is not its own", node.ID, node.GUID)
+			return fmt.Errorf("topology: node %q: GUID %v is 0 or that of another node", node.ID, node.GUID)
 		}
 		info := nodeInfo(node, e.Port)
 		n = w.b.AddNode(&info, route)
