@@ -256,7 +256,7 @@ func TestRefused(t *testing.T) {
 		{"of an earlier schema", change(metaSchema, Schema-1), ErrSchema, "its schema is 0 and"},
 		{"another port", change(metaPort, 0x22), ErrForeign, "0x0000000000000022"},
 		{"a text", write("# guid2lid\n0x0000000000000001 0x0001 0x0001\n"), ErrNotStore,
-			"name another file or move it away"},
+			"name another file, or move it away"},
 		{"a long text", write(strings.Repeat("text ", 10000)), ErrNotStore, "move it away"},
 		{"one byte", write("x"), ErrNotStore, "move it away"},
 		{"another database", another(true), ErrNotStore, "database of another program"},

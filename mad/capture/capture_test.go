@@ -441,7 +441,7 @@ func TestRefused(t *testing.T) {
 		"no magic":      {damaged(8, 1, 2, 3, 4), "not a capture"},
 		"short block":   {damaged(4, 8, 0, 0, 0), "byte 0: a block of 8 bytes"},
 		"long block":    {damaged(4, 0, 0, 0, 1), "a block of 16777216 bytes"},
-		"newer version": {newer, `"ibsm capture 2"; this version of ibsm reads "ibsm capture 1"`},
+		"newer version": {newer, `"ibsm capture 2", but this version of ibsm reads "ibsm capture 1"`},
 		"gzip":          {[]byte("\x1f\x8b\x08zzzzzzzzzzzzz"), ""},
 	} {
 		if _, err := Read(bytes.NewReader(c.file)); err == nil || !strings.Contains(err.Error(), c.want) {

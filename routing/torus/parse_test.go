@@ -100,7 +100,7 @@ func TestParseRefuses(t *testing.T) {
 		"torus 3 4 5q\n":                     "f:1:11: missing required",
 		"torus 1 1 1\n":                      "f:1:1: a torus of one switch",
 		"torus 300 300 300\n":                "f:1:1: 27000000 switches need more LIDs than a subnet has (49151)",
-		"torus 99999999 99999999 99999999\n": "f:1:1: 281474976710656 switches are more",
+		"torus 99999999 99999999 99999999\n": "f:1:1: 281474976710656 switches need more",
 		"torus 3 3 1\n\nmesh 3 3 1\n":        "f:3:1: the topology is already given on line 1",
 		"torus 3 3 1\nxq_link 1 2\n":         "f:2:1: no keyword found",
 		"torus 3 3 1\n  \x00\xff binary":     "f:2:3: no keyword found",
