@@ -51,7 +51,7 @@ func (g *graph) try(ctx context.Context, by rule) *attempt {
 	return a
 }
 
-// fit finds the ways and SLs of paths between switches with hosts, and then those of others.
+// fit finds routes and SLs, first of paths between switches with hosts, then of all others.
 func (g *graph) fit(ctx context.Context, a *attempt) error {
 	if err := g.connect(ctx, true); err != nil {
 		return err
@@ -77,10 +77,10 @@ func (g *graph) fit(ctx context.Context, a *attempt) error {
 // between reports whether a path is one between switches with hosts.
 func (g *graph) between(from, to topo.SwitchIdx) bool { return g.hosts[from] > 0 && g.hosts[to] > 0 }
 
-// pairWork is about what it takes to find the SL of a pair, in units of routing.Budget.
+// pairWork is the approximate work of finding the SL of a pair, in units of routing.Budget.
 const pairWork = 40
 
-// assign finds the SLs of odd paths, of those between hosts or of others. When ctx is done it stops.
+// assign finds the SLs of odd paths: either of those between hosts, or of all others. It stops when ctx is done.
 func (g *graph) assign(ctx context.Context, a *attempt, hosts bool) error {
 	n, zero := len(a.SLs), &g.zero[0]
 	for i := range topo.SwitchIdx(n) {
@@ -112,8 +112,8 @@ func (g *graph) noRoom(i, j topo.SwitchIdx) error {
 	return fmt.Errorf("%w: between %q and %q", ErrNoRoom, g.name(i), g.name(j))
 }
 
-// addEven adds the dependencies of all paths that are not odd, of those between hosts or of others. It reports false,
-// and adds none of others, if there is a circle.
+// addEven adds the dependencies of all paths that are not odd: either of those between hosts, or of all others. If they
+// form a loop it returns false, and of the others it then adds none.
 func (g *graph) addEven(ctx context.Context, hosts bool) (fits bool) {
 	passed := make([]bool, g.order.Len()) // by node: packets to the LID in hand have come by
 	var nodes []int32

@@ -10,8 +10,8 @@ import (
 	"ibsm/topo"
 )
 
-// connect gives switches without a way to a destination one: to those with hosts, or to others. When ctx is done it
-// stops.
+// connect gives switches that have no route to a destination a route: either switches with hosts, or all others. It
+// stops when ctx is done.
 func (g *graph) connect(ctx context.Context, hosts bool) error {
 	order := make([]topo.SwitchIdx, len(g.homes))
 	for i := range order {

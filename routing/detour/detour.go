@@ -1,9 +1,9 @@
-// Package detour finds ways around missing cables and switches, and keeps them free of credit loops. The paths of an
-// engine pass channels in an order that the engine knows. Where there is no such path, a switch sends packets to any
-// switch next to it that has a way, if no circle of channels closes that waits for each other. If each would close one,
-// the paths get a higher SL, by which packets are on lanes where none closes.
+// Package detour routes around missing cables and switches, and keeps these routes free of credit loops. The paths of
+// an engine pass channels in an order that the engine knows. Where no such path exists, a switch sends packets to any
+// neighbour that has a path to the destination, if no credit loop results. If each neighbour would cause one, the paths
+// get a higher SL, whose lanes have no loop.
 //
-// Paths of the engine have SL 0, whatever others need.
+// Paths of the engine keep SL 0.
 package detour
 
 import (
@@ -29,23 +29,22 @@ type In struct {
 	// Maps are the lanes of all SLs. They must be the same for packets from all end ports of a switch.
 	Maps *routing.Maps
 	SLs  int // that paths may have: 0 and so on
-	// Odd are the paths that may break the order, by SwitchIdx of the source * switches + SwitchIdx of the destination;
-	// nil for none.
+	// Odd marks the paths that may break the engine's order, by SwitchIdx of the source * switches + SwitchIdx of the
+	// destination. It is nil if there are none.
 	Odd []bool
-	// Load is how many routes between hosts leave by each port, by SwitchIdx * 256 + port; nil for none.
+	// Load is the number of routes between hosts that leave by each port, by SwitchIdx * 256 + port. It may be nil.
 	Load []uint32
-	// Trunks are trees for multicast groups, of which the first is kept whose packets close no credit loop; nil for
-	// none.
+	// Trunks are trees for multicast groups. The first one whose packets close no credit loop is used. It may be nil.
 	Trunks iter.Seq[Tree]
 }
 
-// ErrNoRoom is why paths between hosts get no SLs: with each that there is a credit loop closes.
+// ErrNoRoom says that every SL that a path between hosts could have closes a credit loop.
 var ErrNoRoom = errors.New("a credit loop remains")
 
 // Result is what Complete found.
 type Result struct {
-	// SLs are those of paths by SwitchIdx of the source and of the destination. Both directions between two switches
-	// have the same one, so that an answer with the SL of the question closes no loop.
+	// SLs are the SLs of paths, by SwitchIdx of the source and of the destination. Both directions between two switches
+	// have the same SL, so that a response with the SL of its request closes no loop.
 	SLs [][]uint8
 	// Unproved says that packets from or to switches without hosts can be part of a credit loop.
 	Unproved bool
@@ -53,11 +52,11 @@ type Result struct {
 	Trunk *routing.Trunk
 }
 
-// Note is what there is to say of tables that are Unproved.
+// Note is the remark about tables that are Unproved.
 const Note = "packets from or to switches without hosts can be part of a credit loop, for want of lanes; packets between hosts cannot"
 
-// Complete gives switches the ways that they lack, as far as cables lead there, in Rows. Paths between switches with
-// hosts come first. The error is ErrNoRoom with two switches, or that of ctx.
+// Complete adds the missing routes to Rows wherever cables lead to the destination. Paths between switches with hosts
+// come first. The error is ErrNoRoom, with two switches, or that of ctx.
 func Complete(ctx context.Context, in In) (*Result, error) {
 	g := newGraph(in)
 	if !g.lost() && !slices.Contains(in.Odd, true) && (in.Trunks == nil || g.known()) {
@@ -185,8 +184,8 @@ func (g *graph) distinguish(ctx context.Context) error {
 // noSLs give all paths SL 0.
 func (g *graph) noSLs() [][]uint8 { return slices.Repeat([][]uint8{g.zero}, len(g.Rows)) }
 
-// follow calls do for each channel on a lane that packets of an SL take from a switch to a LID, with the one before it,
-// -1 for none, as long as it returns true.
+// follow calls do for each channel on the path of packets of an SL from a switch to a LID, with the channel before it
+// (-1 for the first one), until do returns false.
 func (g *graph) follow(s topo.SwitchIdx, lid mad.LID, sl uint8, do func(from, to int32) bool) {
 	in, from := uint8(0), int32(-1)
 	for range g.Rows {

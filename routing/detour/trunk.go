@@ -43,8 +43,8 @@ func (g *graph) firstTrunk(ctx context.Context) *routing.Trunk {
 	return nil
 }
 
-// fits reports whether packets along a tree, from all hosts to all others, close no credit loop with those of the
-// paths.
+// fits reports whether packets along a tree, from every host to every other host, close no credit loop together with
+// packets on paths.
 func (g *graph) fits(tree *routing.Trunk) bool {
 	branches := make([][]branch, len(g.Rows))
 	for s := range tree.Up {
@@ -84,8 +84,8 @@ func (g *graph) fits(tree *routing.Trunk) bool {
 	return fits
 }
 
-// eachInput calls do for each port by which packets of a tree come to a switch that leave it by a branch, 0 for those
-// of its hosts.
+// eachInput calls do for each port by which packets of a tree reach a switch that leave it by a branch; 0 stands for
+// the ports of hosts.
 func (g *graph) eachInput(of []branch, out *branch, do func(port uint8)) {
 	do(0)
 	for i := range of {
@@ -103,7 +103,7 @@ func (g *graph) node(lane uint8, channel int32) int32 {
 // Tree is a tree of switches that grows.
 type Tree struct {
 	*routing.Trunk
-	// Known says that its packets are known to close no credit loop with those of paths, if no path is missing or odd.
+	// Known says that packets along the tree close no credit loop with packets on paths, if no path is missing or odd.
 	Known bool
 	topo  *topo.Topo
 }
@@ -130,7 +130,7 @@ func (t *Tree) Join(s topo.SwitchIdx, by *spread.Bundle) {
 	t.Up[s] = link
 }
 
-// JoinRest joins what is left to any switch next to it. bundles are those from each switch.
+// JoinRest joins the remaining switches to any neighbour. bundles are the bundles from each switch.
 func (t *Tree) JoinRest(bundles ...[][]spread.Bundle) {
 	for more := true; more; {
 		more = false

@@ -211,7 +211,7 @@ func noPath(chosen []uint8) {
 	}
 }
 
-// send has what is here to a destination come to the next switch.
+// send moves the packets at this switch for a destination to the next switch.
 func (b *batch) send(next topo.SwitchIdx, i int) {
 	b.came[next] |= 1 << i
 	b.flow[int(next)*batchSize+i] += b.here[i]

@@ -9,8 +9,8 @@ import (
 	"ibsm/topo"
 )
 
-// connect gives switches that have no way to a destination the one to the first leaf, if that has, and otherwise a port
-// to a switch that has. There packets go up again: hosts send none of them.
+// connect routes destinations that are unreachable from a switch over the first leaf's path, else over any neighbour
+// that has a path. Packets can go up again on these routes; hosts send none there.
 func (p *placer) connect(ctx context.Context, all []destinations) error {
 	first := &all[0]
 	c := &connector{placer: p}

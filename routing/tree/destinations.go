@@ -34,10 +34,10 @@ type destination struct {
 	place    int   // in the rail
 }
 
-// destinations are those of all switches. The ports of rails are numbered rail by rail. Other hosts on leaves are
-// numbered by type, and leaf by leaf in the order of the tree, as if each leaf that has some had as many as the
-// fullest; others by themselves. The second LID of a port and those after it have the numbers of the ports after it: so
-// shifts among the first ones meet as little as without them.
+// destinations are the destinations of all switches. The ports of rails are numbered rail by rail. Other hosts on
+// leaves are numbered by type, leaf by leaf in tree order, as if each leaf with hosts of a type had as many as the
+// fullest leaf; hosts elsewhere are numbered separately. The second and later LIDs of a port get the numbers of the
+// ports after it, so that they add as few flow conflicts as possible to shifts among the first LIDs.
 func (n *network) destinations() (all []destinations) {
 	byPort, lids := n.portsBySwitch()
 	flat := make([]destination, 0, lids) // of all switches
@@ -112,7 +112,7 @@ func (n *network) portsBySwitch() (byPort [][]topo.PortIdx, lids int) {
 	return byPort, lids
 }
 
-// sort puts ports on one switch into the order of its ports, those of one host side by side.
+// sort orders the ports on one switch by port number, with the ports of one host side by side.
 func (n *network) sort(ports []topo.PortIdx) {
 	slices.SortFunc(ports, func(a, b topo.PortIdx) int { return cmp.Compare(n.egress(a), n.egress(b)) })
 	if len(n.owners.lids) == 0 {
@@ -209,7 +209,7 @@ func (n *network) egress(p topo.PortIdx) uint8 {
 	return port
 }
 
-// inTreeOrder are the switches: leaves first, those below one switch of each level next to each other.
+// inTreeOrder lists the switches: leaves first, and side by side those that are below the same switch of a level.
 func (n *network) inTreeOrder() []topo.SwitchIdx {
 	order := make([]topo.SwitchIdx, len(n.level))
 	for s := range order {

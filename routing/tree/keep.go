@@ -11,14 +11,14 @@ import (
 	"ibsm/topo"
 )
 
-// A steady placer starts from tables that the engine computed afresh once, and from those in force. An entry of the
-// former stays, or returns, where it is a shortest way; otherwise one of the latter stays. Only what neither has is
-// placed. So a lost link changes only the routes that took it, or that have another length without it; and when it is
-// back all is as it was. Loads are counted by entries: each destination of hosts that has a port at a switch counts
-// once there.
+// A steady placer starts from two tables: those that the engine once computed from scratch (the origin), and those in
+// force. An entry of the origin stays, or returns, if it is on a shortest path; otherwise the entry in force stays if
+// it is on one. Only entries that neither table has are placed. So a lost link changes only the routes that used it, or
+// whose length depends on it, and when it returns all routes are as before. Loads are counted by entries: each
+// destination of a host that has a port at a switch counts once there.
 
-// keep takes what stays from both tables. It leaves the rest without a port. Rows of the former that stay as they are
-// become those of the result.
+// keep copies the entries that stay from both tables, and leaves the others without a port. Unchanged rows of the
+// origin are shared with the result.
 func (p *placer) keep(ctx context.Context, all []destinations) error {
 	p.beyond = p.newBeyond()
 	var err error
@@ -71,7 +71,7 @@ func indexOf(all []destinations) []int32 {
 	return index
 }
 
-// withoutOwner are the LIDs that nobody has.
+// withoutOwner are the LIDs that belong to no port.
 func (p *placer) withoutOwner(all []destinations) (lids []int) {
 	owned := make([]bool, routing.RowLen(p.LIDs.Top))
 	for i := range all {
@@ -122,7 +122,7 @@ type keeping struct {
 	hostLIDs []uint32
 }
 
-// knowsLoads reports whether keepers find the loads by those of the origin.
+// knowsLoads reports whether keepers can derive the loads from those of the origin.
 func (k *keeping) knowsLoads() bool { return k.since != nil && k.since.hosts }
 
 // loads sets those of a switch.
@@ -247,8 +247,8 @@ func (k *keeper) eachStale(s topo.SwitchIdx, keep func(i int32)) {
 	}
 }
 
-// connects reports whether packets to a LID come from a switch without a way to a switch with one, by a port and those
-// of p.Base.
+// connects reports whether packets to a LID get from a switch without a route to one that has a route, by a port and
+// the ports of p.Base.
 func (k *keeper) connects(s topo.SwitchIdx, port uint8, lid mad.LID, at topo.SwitchIdx) bool {
 	for range routing.MaxTrace {
 		if s = k.beyond.next(s, port); s == topo.None {
@@ -297,7 +297,7 @@ func (b *beyond) next(s topo.SwitchIdx, port uint8) topo.SwitchIdx {
 	return max(b.higher[at], b.lower[at])
 }
 
-// rowOf is that of a switch in tables, which may have none.
+// rowOf is the row of a switch in tables, or nil if they have none.
 func rowOf(t *routing.Tables, s topo.SwitchIdx) []uint8 {
 	if t == nil || int(s) >= len(t.LFT) {
 		return nil
@@ -305,7 +305,7 @@ func rowOf(t *routing.Tables, s topo.SwitchIdx) []uint8 {
 	return t.LFT[s]
 }
 
-// portOf is that of a LID in a row, NoPath where it ends before.
+// portOf is the port of a LID in a row, or NoPath if the row ends before the LID.
 func portOf(row []uint8, lid mad.LID) uint8 {
 	if int(lid) >= len(row) {
 		return routing.NoPath
@@ -313,7 +313,7 @@ func portOf(row []uint8, lid mad.LID) uint8 {
 	return row[lid]
 }
 
-// share has tables share the rows that are those in force.
+// share lets the result share rows with the base tables and the previous ones, where they are equal.
 func (p *placer) share(context.Context, []destinations) error {
 	for s, row := range p.rows {
 		for _, t := range []*routing.Tables{p.Base, p.Prev} {

@@ -10,11 +10,11 @@ import (
 	"ibsm/topo"
 )
 
-// Paths that go up and then down are on lane 0, where they close no credit loop. Those that turn are on the next lane
-// where they close none with each other, in both directions between two switches on the same one. If each is full, or
-// there is one lane only, they are on lane 0, as far as they close none there. If too many turn at too many places for
-// that, they turn at fewer: of ways that turn at one switch only, and are on a lane of their own, none closes a loop in
-// a tree, and in most trees none does with all others on lane 0.
+// Up-down paths are on lane 0, where they close no credit loop. Paths that turn get the first higher lane on which they
+// close none with each other; both directions between two switches have the same lane. If no such lane is left, or
+// there is one lane only, they are on lane 0, if they close no loop there. If that fails because they turn at many
+// places, they turn at fewer: paths that turn at one switch only, on a lane of their own, close no loop in a tree, and
+// in most trees also none with the others on lane 0.
 
 // lanes are the dependencies of the paths on each lane.
 type lanes struct {
@@ -78,7 +78,7 @@ func (t *turner) newLanes() *lanes {
 	return l
 }
 
-// assign finds the lanes of all pairs. It reports false if there is none for one of them.
+// assign finds the lanes of all pairs. It returns false if a pair gets none.
 func (l *lanes) assign(ctx context.Context) (fits bool, err error) {
 	zero := make([]uint8, len(l.rows)) // the row of all switches without another SL
 	rows := slices.Repeat([][]uint8{zero}, len(l.rows))

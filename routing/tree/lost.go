@@ -37,7 +37,7 @@ func (l *lost) count(lid mad.LID) (count int) {
 	return count
 }
 
-// placeLost gives switches that have no port to a destination one: that of its digit, or else another.
+// placeLost gives switches without a port to a destination one: the port of the destination's digit, or else another.
 func (p *placer) placeLost(ctx context.Context, all []destinations) error {
 	p.near, p.moved = slices.Repeat([]int32{topo.None}, len(p.rows)), make([]uint8, len(p.load))
 	for i := range all {
@@ -75,7 +75,8 @@ func (p *placer) placeLost(ctx context.Context, all []destinations) error {
 // fewLost is up to how many switches without a port it is faster to look at the ways of these alone.
 const fewLost = 16
 
-// eachLost calls do for each switch without a port to a LID before those that its packets go on to.
+// eachLost calls do for each switch without a port to a LID, and for each such switch before the ones that its packets
+// go on to.
 func (p *placer) eachLost(lid mad.LID, do func(s topo.SwitchIdx)) {
 	words := p.lost.of(lid)
 	each(words, func(height int) {
@@ -127,7 +128,7 @@ func (p *placer) settleLost(s, at topo.SwitchIdx, d *destination) {
 	}
 }
 
-// look finds the ways to a switch from another and from those next to it, as measureWays does from all.
+// look measures the paths to a switch from one other switch and its neighbours, as measureWays does from all.
 func (p *placer) look(s, at topo.SwitchIdx) {
 	see := func(s topo.SwitchIdx) {
 		links := p.ways.from(s)[at]

@@ -64,7 +64,7 @@ type tier struct {
 	divider         int // of numbers of destinations: the quotient chooses the group
 }
 
-// newNetwork finds the tree in a subnet. When ctx is done what it returns means nothing.
+// newNetwork finds the tree in a subnet. If ctx is done, the result is meaningless.
 func newNetwork(ctx context.Context, in routing.In, settings *Settings) *network {
 	count := len(in.Topo.Switches)
 	n := &network{In: in, Settings: settings, graph: routing.NewGraph(in.Topo), hosts: make([]uint32, count),
@@ -134,8 +134,8 @@ func (n *network) order(ctx context.Context) {
 	}
 }
 
-// distances are the links from the nearest of some switches, by switch; those that cannot be reached are one link
-// farther than any can be.
+// distances are the numbers of links to the nearest of some switches, by switch. An unreachable switch has one more
+// than the largest possible distance.
 func (n *network) distances(from []topo.SwitchIdx) []int32 {
 	far := slices.Repeat([]int32{int32(n.graph.Len())}, n.graph.Len())
 	queue := slices.Clone(from)
@@ -211,7 +211,7 @@ func (n *network) group() {
 	}
 }
 
-// findHigherSets numbers the switches by those that are next to them above.
+// findHigherSets numbers the switches by the set of their neighbours on the next higher level.
 func (n *network) findHigherSets() {
 	n.higherSet = make([]int32, len(n.higher))
 	numbers := map[string]int32{}

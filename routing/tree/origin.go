@@ -23,7 +23,7 @@ type origin struct {
 	load   []uint16 // by switch * 256 + port: hosts' LIDs that have the port
 }
 
-// home is where packets to a LID leave the switches; at is None where nobody has it.
+// home is the port by which packets to a LID leave the switches; at is None if no port has the LID.
 type home struct {
 	at     topo.SwitchIdx
 	egress uint8
@@ -120,7 +120,8 @@ func (p *placer) newSince(ctx context.Context, all []destinations) (*since, erro
 	return c, c.loosen(ctx)
 }
 
-// loosen finds what is loose: where links or ways on the way to a switch that has one have changed.
+// loosen finds, by switch, the loose destinations: links, or the path towards a switch that has a route to them, have
+// changed.
 func (c *since) loosen(ctx context.Context) error {
 	any := make([]bool, len(c.then))
 	set := make([]uint64, c.words)
@@ -163,7 +164,7 @@ func (c *since) has(set []uint64, s topo.SwitchIdx) bool { return set[s/64]>>(s%
 
 func (c *since) add(set []uint64, s topo.SwitchIdx) { set[s/64] |= 1 << (s % 64) }
 
-// compare finds the destinations to which ways from a switch have changed, and those to which there is none.
+// compare finds the destinations whose paths from a switch have changed, and those that have none.
 func (c *since) compare(s topo.SwitchIdx, w *ways) {
 	is, without := w.from(s), c.of(c.without, s)
 	for at, links := range is[:len(c.then)] {

@@ -10,8 +10,8 @@ import (
 	"ibsm/topo"
 )
 
-// owners are the hosts with several LIDs, of one port or several. Routes to these leave a leaf for different switches
-// and by different cables, as far as there are any: then the loss of one takes not all of them.
+// owners are the hosts with several LIDs, on one port or several. Routes to the LIDs of a host leave a leaf over
+// different switches and cables, as far as there are any, so that the loss of one does not affect all of them.
 type owners struct {
 	of     map[mad.LID]int32 // by LID
 	lids   [][]mad.LID       // by host
@@ -32,7 +32,7 @@ func (n *network) findOwners() {
 	}
 }
 
-// ownerOf is the host of a LID among those with several, None if it has no other.
+// ownerOf is the host of a LID if the host has several LIDs, else None.
 func (n *network) ownerOf(lid mad.LID) int32 {
 	if owner, is := n.owners.of[lid]; is {
 		return owner
@@ -65,7 +65,7 @@ func (n *network) numbered(owner int32, number int) {
 	}
 }
 
-// leastClashes is the first of some rotations by which the fewest ports clash. clashes counts those by one.
+// leastClashes is the first rotation for which the fewest ports clash. clashes returns that number for one rotation.
 func leastClashes(rotations int, clashes func(by int) int) (best int) {
 	for by, least := 0, math.MaxInt; by < rotations && least > 0; by++ {
 		if count := clashes(by); count < least {
@@ -75,8 +75,8 @@ func leastClashes(rotations int, clashes func(by int) int) (best int) {
 	return best
 }
 
-// common is the way on which packets to all LIDs of a host but one leave a leaf: the switch next to it, None if they go
-// by several, and the port, 0 if they go by several.
+// common is the path on which packets to all LIDs of a host except one leave a leaf: the next switch (None if there are
+// several) and the port (0 if there are several).
 func (p *placer) common(s topo.SwitchIdx, d *destination) (next topo.SwitchIdx, port uint8) {
 	next = topo.None
 	if d.owner == topo.None || p.hosts[s] == 0 {
@@ -107,7 +107,7 @@ func (p *placer) shares(s topo.SwitchIdx, d *destination) bool {
 	return next != topo.None && p.tracer.Next(s, p.rows[s][d.lid]) == next
 }
 
-// separate moves routes where those to all LIDs of a host leave a leaf for one switch.
+// separate moves routes if the routes to all LIDs of a host leave a leaf over the same switch.
 func (p *placer) separate(ctx context.Context, all []destinations) error {
 	if len(p.owners.lids) == 0 {
 		return nil

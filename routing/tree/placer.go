@@ -11,8 +11,8 @@ import (
 	"ibsm/topo"
 )
 
-// placer chooses the ports to one switch after the other. The ways of digits are counted first, so that what has no
-// such way finds the load of all of them. A placer belongs to one goroutine.
+// placer chooses the ports of all switches for one destination switch after the other. Routes by digits are counted
+// first, so that routes without a port of their digit see the load of all of them. One goroutine uses a placer.
 type placer struct {
 	*network
 	rows [][]uint8
@@ -58,7 +58,7 @@ func newPlacer(n *network, rows [][]uint8, load []uint32) *placer {
 		fixed: make([]bool, count), flow: make([]uint32, count)}
 }
 
-// placeWork is about what it takes to choose the port of one switch to one destination, in units of routing.Budget.
+// placeWork is the approximate work of choosing the port of one switch for one destination, in units of routing.Budget.
 const placeWork = 3
 
 // place chooses all ports.
@@ -79,7 +79,7 @@ func place(ctx context.Context, n *network, all []destinations, rows [][]uint8) 
 	return p.turner, nil
 }
 
-// forEach has several placers do something for items, and adds what they counted. The error is that of ctx.
+// forEach lets several placers work on items, and adds up their counts. The error is that of ctx.
 func (p *placer) forEach(ctx context.Context, items int, do func(w *placer, item int)) error {
 	var mutex sync.Mutex
 	var workers []*placer
@@ -104,8 +104,8 @@ func (p *placer) begin(at *destinations) {
 	at.cut = slices.Contains(p.cost, unreachable)
 }
 
-// placeOthers gives switches that have no port of the digit another one. Ports to what is no host depend on the load of
-// links, and add nothing to it: those to several such destinations are chosen at the same time.
+// placeOthers gives switches that lack the port of the digit another port. Ports for destinations that are not hosts
+// depend on the load of links but do not add to it, so several such destinations are placed at the same time.
 func (p *placer) placeOthers(ctx context.Context, all []destinations) error {
 	p.near, p.moved = slices.Repeat([]int32{topo.None}, len(p.rows)), make([]uint8, len(p.load))
 	for len(all) > 0 {
@@ -207,8 +207,8 @@ func (p *placer) measureWays(to topo.SwitchIdx) {
 	}
 }
 
-// choose gives each switch the port of the digit of a destination, or, where it has none, some port of a shortest way.
-// It reports whether there are such switches.
+// choose gives each switch the port of the destination's digit, or, if it has none, any port on a shortest path. It
+// reports whether any switch lacked the port of the digit.
 func (p *placer) choose(at topo.SwitchIdx, d *destination) (others bool) {
 	for level := range p.tiers {
 		t := &p.tiers[level]
@@ -252,7 +252,7 @@ func (p *placer) descend(s topo.SwitchIdx, d *destination) {
 	p.takeAny(s, p.down[s])
 }
 
-// takeAny has a switch go by some group with a shortest way.
+// takeAny gives a switch any group of cables on a shortest path.
 func (p *placer) takeAny(s topo.SwitchIdx, groups []group) {
 	for i := range groups {
 		if p.isWay(s, &groups[i]) {
@@ -267,7 +267,7 @@ func (p *placer) isWay(s topo.SwitchIdx, g *group) bool {
 	return p.cost[g.to] == p.cost[s]-1 && (p.falls[g.to] || !p.falls[s])
 }
 
-// inOrder calls do for each switch before those that its packets go on to.
+// inOrder calls do for each switch before the next switches on the path of its packets.
 func (p *placer) inOrder(do func(s topo.SwitchIdx)) {
 	for _, s := range p.byHeight {
 		if !p.falls[s] {
@@ -318,7 +318,7 @@ func (p *placer) settle(at topo.SwitchIdx, d *destination) {
 	})
 }
 
-// movedNear is how many of the destinations that are near each other, with those at a switch, have been moved, by port.
+// movedNear is, by port, the number of neighbouring destinations, including those at a switch, that have been moved.
 func (p *placer) movedNear(s, at topo.SwitchIdx) []uint8 {
 	moved := p.moved[int(s)<<8:][:256]
 	if near := p.below[p.level[s]][at]; near != p.near[s] {
@@ -328,9 +328,9 @@ func (p *placer) movedNear(s, at topo.SwitchIdx) []uint8 {
 	return moved
 }
 
-// improve takes, of the cables with a shortest way, the one by which the fewest of the destinations that are near have
-// been moved, and of these the one with the emptiest fullest link on its way. moved is by port, nil for none. A way
-// that all others to the same host take comes last.
+// improve chooses among the cables on a shortest path: the one to which the fewest neighbouring destinations have been
+// moved, and of several the one whose path has the least loaded busiest link. moved is by port; it may be nil. A path
+// that all other LIDs of the host use comes last.
 func (p *placer) improve(s topo.SwitchIdx, d *destination, moved []uint8) {
 	groups := p.up[s]
 	if p.falls[s] {

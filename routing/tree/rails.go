@@ -115,7 +115,7 @@ func (n *network) boundRails() {
 	}
 }
 
-// fitting is what is known while ways within rails are chosen to the destinations at one leaf.
+// fitting is the state of choosing paths within rails for the destinations at one leaf.
 type fitting struct {
 	falls map[int32][]int // places of a rail whose packets come down by a port: by switch * 256 + port
 	meet  [256][]int16    // by port of the leaf that sends, then by shift of those in hand: flows
@@ -236,7 +236,7 @@ func (p *placer) fitFrom(from, at topo.SwitchIdx, d *destination, f *fitting) {
 	}
 }
 
-// lasts are the ports of a switch by which packets can come down to the leaf next to it; none if it is not next to it.
+// lasts are the ports by which a switch next to a leaf sends packets down to it; none if it is not next to the leaf.
 func (p *placer) lasts(s topo.SwitchIdx) []uint8 {
 	if !p.falls[s] || p.cost[s] != 1 {
 		return nil
@@ -254,8 +254,8 @@ func (p *placer) fixLast(s, at topo.SwitchIdx, port uint8) {
 	p.by[s], p.next[s], p.free[s], p.fixed[s] = port, at, true, true
 }
 
-// meetAt counts the flows that leave a leaf by each port in those shifts within the rail in which it sends to a
-// destination. The first of these is that of the last port on the leaf.
+// meetAt counts, by port, the flows that leave a leaf in those shifts within the rail in which it sends to a
+// destination. The first such shift is that of the last port on the leaf.
 func (p *placer) meetAt(from topo.SwitchIdx, d *destination, f *fitting) {
 	r, b := d.rail, d.rail.blocks[from]
 	for _, port := range f.ports {

@@ -10,13 +10,13 @@ import (
 	"ibsm/topo"
 )
 
-// relieveWork is about what it takes to look at the routes from one switch to one destination, in units of
+// relieveWork is the approximate work of examining the routes from one switch to one destination, in units of
 // routing.Budget.
 const relieveWork = 3
 
-// relieve moves routes from the fullest links to others, also those of digits, as long as that makes the fullest
-// emptier. Where there are hosts of several types, it moves those to compute nodes, among which shifts count, only from
-// links that have a quarter more than they must.
+// relieve moves routes from the busiest links to others, including routes by digits, as long as this lowers the load of
+// the busiest link. If there are hosts of several types, it moves routes to compute nodes, for which shifts matter,
+// only from links whose load exceeds the bound by a quarter.
 func (p *placer) relieve(ctx context.Context, all []destinations) error {
 	bound, one := p.bound(all)
 	if !slices.ContainsFunc(all, func(at destinations) bool { return at.mixed() }) {
@@ -98,7 +98,7 @@ func (p *placer) relieveTo(ctx context.Context, all []destinations, bound uint32
 	return nil
 }
 
-// bound is what the links of some leaf must carry, whatever the routes are. one is what the link has by which all
+// bound is the load that the links of some leaf must carry with any routes. one is the load of a link by which all
 // routes lead to one host.
 func (p *placer) bound(all []destinations) (most, one uint32) {
 	// by class: ports, by switch, and all that send to one
@@ -136,8 +136,8 @@ func (p *placer) bound(all []destinations) (most, one uint32) {
 	return most, one
 }
 
-// over are the LIDs to which packets come over links with more routes than a limit, as far as it is known through which
-// switches they come; some of them when ctx is done.
+// over are the LIDs whose packets pass links with more routes than a limit, as far as their switches are known; only
+// some of them if ctx is done.
 func (p *placer) over(ctx context.Context, limit uint32, through []passed) []bool {
 	lids := make([]bool, routing.RowLen(p.LIDs.Top))
 	for s, row := range p.rows {
@@ -159,8 +159,8 @@ func (p *placer) over(ctx context.Context, limit uint32, through []passed) []boo
 	return lids
 }
 
-// isOver reports whether packets to a LID still come over a link with more routes than a limit, as far as it is known
-// through which switches they come.
+// isOver reports whether packets to a LID still pass a link with more routes than a limit, as far as their switches are
+// known.
 func (p *placer) isOver(lid mad.LID, limit uint32, through passed) bool {
 	for i, word := range through {
 		for ; word != 0; word &= word - 1 {

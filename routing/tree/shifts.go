@@ -147,8 +147,8 @@ func (s *shifts) add(link int32, from []int, to int, number uint16) {
 	}
 }
 
-// more is what it costs that flows from some hosts to one are added to a link: each shift in which more meet than must,
-// much; others that meet, little.
+// more is the cost of adding flows from some hosts to one host to a link: high for each shift in which more flows meet
+// than must, low for other flows that meet.
 func (s *shifts) more(link int32, from []int, to int) (cost int) {
 	flows := s.flows[int(link)*s.count:][:s.count]
 	for _, place := range from {
@@ -257,8 +257,8 @@ func (s *shifts) move(from topo.SwitchIdx, d *destination, limit uint32) bool {
 	return best != by
 }
 
-// companions is how many of the other LIDs of a host packets from a leaf reach over the switch behind a port; those by
-// the port itself count twice.
+// companions is the number of other LIDs of a host that packets from a leaf reach over the switch behind a port; those
+// over the port itself count twice.
 func (s *shifts) companions(from topo.SwitchIdx, by uint8, d *destination) (count int) {
 	if d.owner == topo.None {
 		return 0

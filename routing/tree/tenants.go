@@ -39,7 +39,8 @@ func (s *Settings) routeFor(ctx context.Context, in routing.In) (*routing.Tables
 	return tables, nil
 }
 
-// spreading gives the numbers on each leaf to its ports so that those of one partition come by different cables.
+// spreading assigns the numbers of each leaf to its ports so that the routes to members of one partition use different
+// cables.
 type spreading struct {
 	*network
 	digits int // of a leaf: cables up

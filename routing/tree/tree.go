@@ -1,17 +1,18 @@
-// Package tree is the routing engine tree: fat trees of any number of levels, whole or damaged, without a file of
-// roots. Packets go up, and then down. A destination takes the same way up at all switches of a level, by a digit of
-// its number in the tree (D-mod-K, Zahavi): in a whole tree with as many uplinks as hosts on each leaf no two packets
-// of a shift among the hosts meet on a link. Where a link is missing, the destinations that would have used it go
-// elsewhere: by the cable by which the fewest of those next to them go elsewhere, and of several by the way whose
-// fullest link has the fewest routes. Then routes are moved away from the fullest links.
+// Package tree is the routing engine tree: fat trees of any number of levels, complete or damaged, without a file of
+// roots. Packets go up, and then down. A destination is reached by the same upward port at all switches of a level,
+// given by a digit of its number in the tree (D-mod-K, Zahavi): in a complete tree with as many uplinks as hosts on
+// each leaf, no two packets of a shift among the hosts share a link. If a link is missing, its destinations take
+// another cable: the one to which the fewest neighbouring destinations have moved, and of several the one whose path
+// has the least loaded busiest link. Then routes are moved away from the busiest links.
 //
-// In a tree of two levels with rails (package rails) shifts within rails go first: the ports of a rail are numbered one
-// after the other, and where a link is missing, destinations of the same rail go by the link on which the fewest flows
-// of such shifts meet. Only other routes are moved away from the fullest links.
+// In a tree of two levels with rails (package rails), shifts within rails take precedence: the ports of a rail are
+// numbered consecutively, and if a link is missing, destinations of the same rail take the link on which the fewest
+// flows of such shifts meet. Only other routes are moved away from the busiest links.
 //
-// No packet goes up after it has come down, so there is no credit loop, on one lane. Only packets between switches
-// without such a way turn once or several times: a pod of management nodes may reach one group of roots only, and a
-// leaf without the cable to that group another one. They have a lane of their own where there is one.
+// No packet goes up after it has come down, so one lane has no credit loop. Only packets between switches without an
+// up-down path turn, once or several times: for example, a pod of management nodes reaches only one group of roots, and
+// a leaf that has lost its cable to that group reaches only others. These packets have a lane of their own if there is
+// one.
 package tree
 
 import (
@@ -70,7 +71,7 @@ func (s *Settings) routeOnce(ctx context.Context, in routing.In) (*routing.Table
 	return tables, nil
 }
 
-// refusal is why the subnet is no tree, if it is none.
+// refusal is the reason why the subnet is not a tree, or nil.
 func (n *network) refusal() error {
 	cables, level := 0, 0
 	for s := range n.level {

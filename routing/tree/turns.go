@@ -40,8 +40,7 @@ type turner struct {
 
 const unknown = -1
 
-// turnWork is about what it takes to find the way of packets from one switch to one destination, in units of
-// routing.Budget.
+// turnWork is the approximate work of finding the path from one switch to one destination, in units of routing.Budget.
 const turnWork = 20
 
 // placeTurns gives paths between switches without a way ways that turn.
@@ -59,7 +58,7 @@ func (p *placer) placeTurns(ctx context.Context, all []destinations) error {
 	return t.route(ctx, nil)
 }
 
-// findPairs finds the switches with hosts that have no way to others. turner stays nil if there are none.
+// findPairs finds the pairs of switches with hosts that have no up-down path. turner stays nil if there are none.
 func (p *placer) findPairs(ctx context.Context, all []destinations) error {
 	count := len(p.rows)
 	t := &turner{placer: p, all: all, index: indexOf(all), from: make([][]topo.SwitchIdx, len(all)),
@@ -107,8 +106,8 @@ func (p *placer) cutOff(s, at topo.SwitchIdx) bool {
 	return p.cost[s] == unreachable
 }
 
-// route finds ways of all pairs. Packets turn at some places only as far as that is possible, nil for anywhere. Where
-// one of some other tables leads to a switch that has a port, its ports stay.
+// route finds paths for all pairs. places restricts where packets may turn, as far as possible; nil permits all places.
+// If an entry of the other tables leads to a switch that has a port, it stays.
 func (t *turner) route(ctx context.Context, places []bool, stay ...*routing.Tables) error {
 	for i := range t.all {
 		if len(t.from[i]) == 0 {
@@ -223,7 +222,8 @@ func (t *turner) walk(s topo.SwitchIdx, d *destination) {
 	}
 }
 
-// adopt has a switch and those after it take the ports of other tables, if they lead to a switch that has one.
+// adopt takes the ports of other tables for a switch and the following switches, if they lead to a switch that has a
+// port.
 func (t *turner) adopt(s topo.SwitchIdx, lid mad.LID, other *routing.Tables) {
 	end := s
 	for links := 0; t.rows[end][lid] == routing.NoPath; links++ {
@@ -236,8 +236,7 @@ func (t *turner) adopt(s topo.SwitchIdx, lid mad.LID, other *routing.Tables) {
 	}
 }
 
-// choose gives a switch the port by which the fullest link on the rest of the way, as far as it is known, has the
-// fewest routes.
+// choose gives a switch the port whose remaining path, as far as it is known, has the least loaded busiest link.
 func (t *turner) choose(s topo.SwitchIdx, d *destination) {
 	groups := t.up[s]
 	if t.drops[s] {

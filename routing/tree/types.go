@@ -58,7 +58,7 @@ func (s *Settings) typeOf(t *topo.Topo, p topo.PortIdx) nodeType {
 	return namedType(node.Desc.String())
 }
 
-// wordTypes are words in the names of hosts that say what they are for.
+// wordTypes are the types of hosts by words in their names.
 var wordTypes = map[string]nodeType{
 	"oss": storage, "ost": storage, "mds": storage, "mdt": storage, "mgs": storage, "nsd": storage, "storage": storage,
 	"stor":   storage,

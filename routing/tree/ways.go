@@ -8,8 +8,8 @@ import (
 	"ibsm/topo"
 )
 
-// ways are the links of the shortest ways between all switches: of those that lead down only, and where there is none,
-// of those that go up and then down. Up to 126 links are counted; ways with more are none.
+// ways are the lengths of the shortest paths between all switches, in links: of paths that only lead down, else of
+// up-down paths. At most 126 links are counted; longer paths count as none.
 type ways struct {
 	width int     // of a row: a byte for each destination, whole chunks
 	links []uint8 // by switch * width + destination: links, and downOnly where they lead down only
@@ -100,7 +100,7 @@ func allOf(links uint64) (all [words]uint64) {
 	return all
 }
 
-// shortest takes the ways of a row where they are shorter, also those that lead down only.
+// shortest takes the paths of a row where they are shorter, including those that only lead down.
 func shortest(least *[words]uint64, row []uint8) {
 	for k := range least {
 		is, other := least[k], binary.LittleEndian.Uint64(row[8*k:])&^highs
