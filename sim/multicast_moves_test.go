@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/manager"
@@ -255,7 +256,7 @@ func TestMulticastDefectiveSwitch(t *testing.T) {
 				t.Errorf("the failure is not reported: %+v", ch.forwarded)
 			}
 			ch.pass(settling)
-			if ch.m.says("multicast trees avoid switches", "detail 1") == 0 {
+			if ch.m.says(finding.MFTAvoided.Text(), n.Nodes[spine].GUID.String()) == 0 {
 				t.Error("it is not said that trees avoid the switch")
 			}
 			ch.judgeMulticast()
