@@ -21,6 +21,7 @@ import (
 	"ibsm/perf"
 	"ibsm/perf/sick"
 	"ibsm/sweep"
+	"ibsm/sweep/routes"
 	"ibsm/view"
 )
 
@@ -60,7 +61,7 @@ type inForce struct {
 	from       *masterPolicy // takes precedence over own and partitions; nil for none
 	mkeys      mkeyNumber
 	links      *sick.Saved           // which are sick, and which are out of use; nil before the port is open
-	record     sweep.RoutesRecord    // of the routes in force, or of those of the master that is followed
+	record     routes.Record         // of the routes in force, or of those of the master that is followed
 	keyless    bool                  // ports have M_Keys of a secret that this manager lacks, as logged
 	mkey       [2]uint64             // m_key, and the one before it
 	differs    []string              // settings of own that from has different, as logged; nil if nothing was logged

@@ -13,7 +13,7 @@ import (
 	"ibsm/manager"
 	"ibsm/partitions"
 	"ibsm/sa/mirror"
-	"ibsm/sweep"
+	"ibsm/sweep/routes"
 )
 
 // A standby takes over with the policy of the master that it follows: its partitions and shared
@@ -106,7 +106,7 @@ func (s *inForce) agrees(p *masterPolicy) bool {
 }
 
 // takeRoutes takes the master's record of routes.
-func (c *configuration) takeRoutes(next *inForce, r sweep.RoutesRecord) {
+func (c *configuration) takeRoutes(next *inForce, r routes.Record) {
 	if r != next.record {
 		next.record = r
 		c.state.keepRoutes(r)
@@ -114,7 +114,7 @@ func (c *configuration) takeRoutes(next *inForce, r sweep.RoutesRecord) {
 }
 
 // routed takes the record of routes that this manager has computed as master, which is in the store. Standbys get it.
-func (c *configuration) routed(r sweep.RoutesRecord) {
+func (c *configuration) routed(r routes.Record) {
 	c.change(func(next *inForce) {
 		if r != next.record {
 			next.record = r

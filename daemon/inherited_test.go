@@ -25,7 +25,7 @@ import (
 	"ibsm/perf/sick"
 	"ibsm/sa/mirror"
 	"ibsm/store"
-	"ibsm/sweep"
+	"ibsm/sweep/routes"
 )
 
 // TestMeaning: sums are those of what files mean, not of how they are written.
@@ -186,8 +186,8 @@ const (
 // TestRoutesRecordFollows: a standby has the master's record of routes, keeps it, and sends it on; its own computation
 // replaces it. A version without records reads the number of M_Keys beside it.
 func TestRoutesRecordFollows(t *testing.T) {
-	tree, other := sweep.RoutesRecord{Engine: "tree", Sum: 5}, sweep.RoutesRecord{Engine: "dfsssp", Sum: 6}
-	must := func(when string, o *fixture, want sweep.RoutesRecord) {
+	tree, other := routes.Record{Engine: "tree", Sum: 5}, routes.Record{Engine: "dfsssp", Sum: 6}
+	must := func(when string, o *fixture, want routes.Record) {
 		t.Helper()
 		p, err := decodePolicy(o.sent.Registrar.Mirror.Policy)
 		if err != nil || p.routes != want || o.sent.Sweep.Routes != want || o.state.routes() != want {
@@ -196,7 +196,7 @@ func TestRoutesRecordFollows(t *testing.T) {
 		}
 	}
 	master, standby := newFixture(t, masterSettings, masterParts), newFixture(t, masterSettings, masterParts)
-	computed := func(o *fixture, r sweep.RoutesRecord) {
+	computed := func(o *fixture, r routes.Record) {
 		o.state.put((&manager.Persist{Routes: &r}).Batch()) // as the manager does
 		o.routed(r)
 		o.take()
@@ -224,8 +224,8 @@ func TestRoutesRecordFollows(t *testing.T) {
 	standby.entered(smp.Master)
 	computed(standby, tree)
 	must("after a takeover", standby, tree)
-	computed(standby, sweep.RoutesRecord{})
-	must("of an engine that was chosen", standby, sweep.RoutesRecord{})
+	computed(standby, routes.Record{})
+	must("of an engine that was chosen", standby, routes.Record{})
 	standby.entered(smp.Standby)
 	standby.hears(master.sent.Registrar.Mirror.Policy) // as before it was master
 	must("as standby again", standby, other)

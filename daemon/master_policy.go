@@ -13,7 +13,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/perf/sick"
 	"ibsm/routing/qos"
-	"ibsm/sweep"
+	"ibsm/sweep/routes"
 )
 
 // policyText is the policy of a master, as it is sent to standbys and stored: its partitions,
@@ -33,7 +33,7 @@ type policyText struct {
 	engines engineFiles
 	mkeys   mkeyNumber
 	links   *sick.Saved // nil for nothing
-	routes  sweep.RoutesRecord
+	routes  routes.Record
 	source  partitions.Source
 	file    []byte // where the source is a file
 
@@ -49,11 +49,11 @@ const (
 )
 
 func (t *policyText) encode() []byte {
-	var routes []byte
-	if t.routes != (sweep.RoutesRecord{}) {
-		routes = []byte(t.routes.Text())
+	var record []byte
+	if t.routes != (routes.Record{}) {
+		record = []byte(t.routes.Text())
 	}
-	parts := [policyParts][]byte{t.shared, t.qos, t.engines.encode(), t.mkeys.encode(), routes, encodeLinks(t.links)}
+	parts := [policyParts][]byte{t.shared, t.qos, t.engines.encode(), t.mkeys.encode(), record, encodeLinks(t.links)}
 	text := fmt.Appendf(nil, policyHead, policyVersion, t.of, uint8(t.source))
 	for _, p := range parts {
 		text = fmt.Appendf(text, " %d", len(p))
@@ -105,7 +105,7 @@ func decodePolicy(text []byte) (*policyText, error) {
 	if len(parts[1]) > 0 {
 		t.qos = parts[1]
 	}
-	t.mkeys, t.routes = decodeMKeyNumber(parts[3]), sweep.ParseRoutesRecord(parts[4])
+	t.mkeys, t.routes = decodeMKeyNumber(parts[3]), routes.ParseRecord(parts[4])
 	if t.links, err = sick.Decode(parts[5]); err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (p *masterPolicy) sameFiles(o *masterPolicy) bool {
 		return false
 	}
 	a, b := p.policyText, o.policyText
-	a.links, b.links, a.routes, b.routes = nil, nil, sweep.RoutesRecord{}, sweep.RoutesRecord{}
+	a.links, b.links, a.routes, b.routes = nil, nil, routes.Record{}, routes.Record{}
 	return bytes.Equal(a.encode(), b.encode())
 }
 

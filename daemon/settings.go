@@ -22,6 +22,7 @@ import (
 	"ibsm/sweep"
 	"ibsm/sweep/elect"
 	"ibsm/sweep/plan"
+	"ibsm/sweep/routes"
 	"ibsm/view"
 )
 
@@ -168,7 +169,7 @@ func subnetSettings(c *conf.Config) sweep.Settings {
 }
 
 // arModes are the words of ar_mode.
-var arModes = map[string]sweep.ARMode{"keep": sweep.KeepAR, "hold": sweep.HoldAR, "disable": sweep.DisableAR}
+var arModes = map[string]routes.ARMode{"keep": routes.KeepAR, "hold": routes.HoldAR, "disable": routes.DisableAR}
 
 // chosen is a number that applies only if somebody has chosen it.
 func chosen[T ~uint8 | ~uint16 | ~uint64, V uint8 | uint16 | uint64](c *conf.Config,

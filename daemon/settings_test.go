@@ -25,6 +25,7 @@ import (
 	"ibsm/sweep"
 	"ibsm/sweep/elect"
 	"ibsm/sweep/plan"
+	"ibsm/sweep/routes"
 )
 
 // load loads a configuration from a file of this content and further options.
@@ -114,7 +115,7 @@ func TestManagerConfig(t *testing.T) {
 				MKey: sweep.Given(mad.MKey(0x1002)), MKeyLease: sweep.Given[uint16](60),
 				MKeyProtect:  sweep.Given[uint8](1),
 				NoMKeyLookup: true, SMSL: 9, LinkWidth: 3, LinkSpeed: 5, LinkSpeedExt: 30, FDR10: plan.DisableFDR10,
-				ReassignLIDs: true, NoReregister: true, DisableBabblers: true, AR: sweep.DisableAR,
+				ReassignLIDs: true, NoReregister: true, DisableBabblers: true, AR: routes.DisableAR,
 				Lanes: standardLanes,
 			}, AllowedSMs: []mad.GUID{0x21, 0x22}},
 			Elect: elect.Config{Priority: 10, MasterPriority: 14, SMKey: 0x1003, Allowed: []mad.GUID{0x21, 0x22},

@@ -15,9 +15,9 @@ import (
 	"ibsm/perf/sick"
 	"ibsm/registry"
 	"ibsm/store"
-	"ibsm/sweep"
 	"ibsm/sweep/lids"
 	"ibsm/sweep/plan"
+	"ibsm/sweep/routes"
 	"ibsm/view"
 )
 
@@ -278,15 +278,15 @@ func (s *state) saveLinks(k *sick.Saved) {
 }
 
 // keepRoutes keeps the record of routes. Any goroutine may call it.
-func (s *state) keepRoutes(r sweep.RoutesRecord) { s.put(store.Batch{Routes: r.Text()}) }
+func (s *state) keepRoutes(r routes.Record) { s.put(store.Batch{Routes: r.Text()}) }
 
 // routes is the record of routes that was kept.
-func (s *state) routes() sweep.RoutesRecord {
+func (s *state) routes() routes.Record {
 	stored := s.contents()
 	if stored == nil {
-		return sweep.RoutesRecord{}
+		return routes.Record{}
 	}
-	return sweep.ParseRoutesRecord(stored.Routes)
+	return routes.ParseRecord(stored.Routes)
 }
 
 // links are those that were kept. What is damaged is as if nothing had been found.

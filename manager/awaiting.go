@@ -3,17 +3,18 @@ package manager
 import (
 	"ibsm/mad"
 	"ibsm/sweep"
+	"ibsm/sweep/routes"
 )
 
 // ComputeEngine runs the task of the engine for which interim routes serve, and returns its result as EngineComputed.
 // Only one is out at a time.
-type ComputeEngine struct{ Task *sweep.EngineTask }
+type ComputeEngine struct{ Task *routes.EngineTask }
 
 // EndEngine ends the task that is out early; its result is still awaited.
 type EndEngine struct{}
 
 // EngineComputed is the result of a ComputeEngine action; nil for one that EndEngine has ended.
-type EngineComputed struct{ Result *sweep.EngineResult }
+type EngineComputed struct{ Result *routes.EngineResult }
 
 func (ComputeEngine) action() {}
 func (EndEngine) action()     {}
@@ -23,8 +24,8 @@ func (EngineComputed) event() {}
 // sweep takes them.
 type awaiting struct {
 	state awaitState
-	task  *sweep.EngineTask // that is out, or was last; nil for none
-	next  *sweep.EngineTask // in engineEnding: what follows; nil for nothing
+	task  *routes.EngineTask // that is out, or was last; nil for none
+	next  *routes.EngineTask // in engineEnding: what follows; nil for nothing
 }
 
 // awaitState is whether a task is out.
@@ -37,7 +38,7 @@ const (
 )
 
 // swept takes what a sweep has left to await, nil for nothing.
-func (w *awaiting) swept(fx *effects, task *sweep.EngineTask) {
+func (w *awaiting) swept(fx *effects, task *routes.EngineTask) {
 	switch {
 	case w.state == engineEnding:
 		w.next = task
@@ -50,7 +51,7 @@ func (w *awaiting) swept(fx *effects, task *sweep.EngineTask) {
 	}
 }
 
-func (w *awaiting) begin(fx *effects, task *sweep.EngineTask) {
+func (w *awaiting) begin(fx *effects, task *routes.EngineTask) {
 	w.state, w.task, w.next = noEngine, task, nil
 	if task != nil {
 		w.state = engineComputing
@@ -62,7 +63,7 @@ func (w *awaiting) begin(fx *effects, task *sweep.EngineTask) {
 func (w *awaiting) forget(fx *effects) { w.swept(fx, nil) }
 
 // done takes the result of the task; it reports whether a sweep has to take it.
-func (w *awaiting) done(fx *effects, r *sweep.EngineResult) (taken bool) {
+func (w *awaiting) done(fx *effects, r *routes.EngineResult) (taken bool) {
 	if w.state == engineEnding {
 		w.begin(fx, w.next)
 		return false
@@ -72,7 +73,7 @@ func (w *awaiting) done(fx *effects, r *sweep.EngineResult) (taken bool) {
 }
 
 // engineComputed takes the result of the engine's task.
-func (c *Core) engineComputed(r *sweep.EngineResult) {
+func (c *Core) engineComputed(r *routes.EngineResult) {
 	if c.awaiting.done(&c.fx, r) {
 		c.sweeps.sweeper.Take(r)
 		c.sweeps.want(wishQuick, "the routing engine has finished: its routes replace the interim routes")
@@ -82,7 +83,7 @@ func (c *Core) engineComputed(r *sweep.EngineResult) {
 // askForSLs has all clients register again where packets on the SLs of interim routes can come to wait for each other
 // for ever on those that have taken their place: clients that register again also ask for paths again.
 func (c *Core) askForSLs(out *sweep.Outcome) {
-	if !out.Taken || out.Transition.State != sweep.AtRiskUntilAsked {
+	if !out.Taken || out.Transition.State != routes.AtRiskUntilAsked {
 		return
 	}
 	var ports []mad.GUID

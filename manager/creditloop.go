@@ -10,6 +10,7 @@ import (
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/sweep"
+	"ibsm/sweep/routes"
 	"ibsm/topo"
 )
 
@@ -33,7 +34,7 @@ func creditLoopKind(r *sweep.SweepPlan) finding.Kind {
 func creditLoopDetail(r *sweep.SweepPlan, m names.Map) string {
 	why := ""
 	switch {
-	case r.Fitting.State == sweep.TooFewLanes:
+	case r.Fitting.State == routes.TooFewLanes:
 		why = "without one they need " + lanesNeeded(&r.Fitting) + ": "
 	case r.Keep != routing.KeepWorking:
 	case len(r.Closing) > 0:
@@ -47,7 +48,7 @@ func creditLoopDetail(r *sweep.SweepPlan, m names.Map) string {
 }
 
 // lanesNeeded says how many service levels tables need, and how many ports have.
-func lanesNeeded(f *sweep.Fitting) string {
+func lanesNeeded(f *routes.Fitting) string {
 	if f.Needed > routing.DropVL {
 		return fmt.Sprintf("more service levels with separate VLs than possible; the ports have VLs for %d", f.Lanes)
 	}
@@ -56,7 +57,7 @@ func lanesNeeded(f *sweep.Fitting) string {
 
 // Fitting is a sentence about the SLs that paths in tables found get; "" if they get none.
 func Fitting(r *sweep.SweepPlan) string {
-	if r.Fitting.State != sweep.Fitted {
+	if r.Fitting.State != routes.Fitted {
 		return ""
 	}
 	return finding.SLsOfKept.Text() + "; existing connections keep theirs until hosts request their paths again"
@@ -87,7 +88,7 @@ func Transition(r *sweep.SweepPlan, m names.Map) string {
 	}
 	until := "until all switches have their tables"
 	switch last := len(tr.Order) - 1; {
-	case tr.State == sweep.AtRiskUntilAsked:
+	case tr.State == routes.AtRiskUntilAsked:
 		until = "until hosts have requested their paths again, because existing connections keep their SLs"
 	case last >= 0:
 		until = fmt.Sprintf("until the last %d switches have their tables", len(tr.Order[last]))

@@ -8,6 +8,7 @@ import (
 	osmlog "ibsm/opensm/log"
 	"ibsm/routing"
 	"ibsm/sweep"
+	"ibsm/sweep/routes"
 	"ibsm/view"
 )
 
@@ -19,9 +20,9 @@ func RoutingOf(r *sweep.SweepPlan) view.Routing {
 		v.Notes = r.Tables.Notes
 	}
 	switch r.Fitting.State {
-	case sweep.Fitted:
+	case routes.Fitted:
 		v.Lanes = fmt.Sprintf("need %d service levels to avoid credit loops", r.Fitting.Needed)
-	case sweep.TooFewLanes:
+	case routes.TooFewLanes:
 		v.Lanes = "have a credit loop: they need " + lanesNeeded(&r.Fitting)
 	}
 	for _, f := range r.Refused {

@@ -11,6 +11,7 @@ import (
 	"ibsm/routing/verify"
 	"ibsm/sweep"
 	"ibsm/sweep/device"
+	"ibsm/sweep/routes"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -184,7 +185,7 @@ func routeFindings(r *sweep.SweepPlan, m names.Map) (all []finding.Finding) {
 			all = append(all, creditLoopPort(r, c, r.CreditLoop[(i+1)%len(r.CreditLoop)]))
 		}
 	}
-	if f := r.Fitting; f.State == sweep.Fitted {
+	if f := r.Fitting; f.State == routes.Fitted {
 		all = append(all,
 			finding.Finding{
 				Kind: finding.SLsOfKept,

@@ -7,15 +7,16 @@ import (
 	"ibsm/store"
 	"ibsm/sweep"
 	"ibsm/sweep/lids"
+	"ibsm/sweep/routes"
 )
 
 // Persist has the Shell write changes to the state store. LIDs come before they are written to
 // the subnet.
 type Persist struct {
-	LIDs      []lids.Assignment   // new or changed, in order of GUID
-	Forgotten []mad.GUID          // ports whose LIDs are no longer kept for them
-	Term      *store.Term         // a new mastership term; nil if the present one continues
-	Routes    *sweep.RoutesRecord // nil if it is the one before
+	LIDs      []lids.Assignment // new or changed, in order of GUID
+	Forgotten []mad.GUID        // ports whose LIDs are no longer kept for them
+	Term      *store.Term       // a new mastership term; nil if the present one continues
+	Routes    *routes.Record    // nil if it is the one before
 }
 
 func (Persist) action() {}
@@ -50,5 +51,5 @@ func (c *Config) Resume(kept *store.Contents, now time.Time) {
 		gone := now.Sub(kept.Interrupted) // below 0 where the clock was set back meanwhile
 		k.Registered = c.LastTerm.Master && gone >= 0 && gone < quickRestart
 	}
-	c.Sweep.Restored, c.Sweep.Routes = k, sweep.ParseRoutesRecord(kept.Routes)
+	c.Sweep.Restored, c.Sweep.Routes = k, routes.ParseRecord(kept.Routes)
 }

@@ -11,6 +11,7 @@ import (
 	"ibsm/sweep"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/elect"
+	"ibsm/sweep/routes"
 )
 
 // requested takes an operator's request.
@@ -201,7 +202,7 @@ func (c *Core) computed(r *sweep.SweepPlan) {
 	switch {
 	case c.sweeps.state >= pausing || r == nil:
 		c.sweeps.giveUp(c.sweeps.state)
-	case r.Fitting.State == sweep.LanesFirst:
+	case r.Fitting.State == routes.LanesFirst:
 		c.sweeps.phase.(*sweep.RouteTask).Drop()
 		c.sweeps.becomeIdle()
 		c.sweeps.readLanes()
@@ -263,7 +264,7 @@ func (c *Core) finish(out *sweep.Outcome) {
 		c.fx.do(Congestion{c.published.view})
 	}
 	c.raiseTop()
-	if out.Fitting.State == sweep.LanesUnread {
+	if out.Fitting.State == routes.LanesUnread {
 		c.sweeps.readLanes()
 	}
 	trouble, grave := troubles(out)

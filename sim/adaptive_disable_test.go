@@ -8,7 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/sim/fabric"
-	"ibsm/sweep"
+	"ibsm/sweep/routes"
 	"ibsm/topo/net"
 )
 
@@ -72,7 +72,7 @@ func arDisabled(t *testing.T, noFallback bool, lost int) {
 	flows := w.flows()
 	changed = false
 	cfg := minhopConfig()
-	cfg.Sweep.Settings.AR = sweep.DisableAR
+	cfg.Sweep.Settings.AR = routes.DisableAR
 	m := w.add(host(w.net, 1), cfg)
 	t.Cleanup(m.dump)
 	since, longest, states := map[flow]time.Duration{}, time.Duration(0), 0
@@ -129,7 +129,7 @@ func TestAdaptiveRoutingIsDisabledCold(t *testing.T) {
 		}
 		w.on(1)
 		cfg := minhopConfig()
-		cfg.Sweep.Settings.AR = sweep.DisableAR
+		cfg.Sweep.Settings.AR = routes.DisableAR
 		m := w.comeUp(cfg)
 		if len(early) > 0 {
 			t.Errorf("tables were written while adaptive routing was on: %v", early)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"ibsm/sim/fabric"
-	"ibsm/sweep"
+	"ibsm/sweep/routes"
 )
 
 // enables are the bits of ARInfo that say what is on, by NVIDIA's header: in byte 3 adaptive routing 0x01, fast
@@ -20,7 +20,7 @@ func (w *arWorld) enables(n int32) [2]byte {
 // ended it; disable clears whatever is on, also where adaptive routing itself is off.
 func TestAdaptiveRoutingEnables(t *testing.T) {
 	for _, noFallback := range []bool{false, true} {
-		for _, mode := range []sweep.ARMode{sweep.KeepAR, sweep.DisableAR} {
+		for _, mode := range []routes.ARMode{routes.KeepAR, routes.DisableAR} {
 			t.Run(fmt.Sprint("no_fallback ", noFallback, " mode ", mode), func(t *testing.T) {
 				arEnables(t, noFallback, mode)
 			})
@@ -28,7 +28,7 @@ func TestAdaptiveRoutingEnables(t *testing.T) {
 	}
 }
 
-func arEnables(t *testing.T, noFallback bool, mode sweep.ARMode) {
+func arEnables(t *testing.T, noFallback bool, mode routes.ARMode) {
 	w := newARWorld(t, "fattree:k=4", fabric.Caps{NoFallback: noFallback})
 	w.comeUp(minhopConfig()).retire()
 	w.on(1)
@@ -64,7 +64,7 @@ func arEnables(t *testing.T, noFallback bool, mode sweep.ARMode) {
 	if kept == 0 || ended == 0 {
 		t.Errorf("%d switches keep adaptive routing, %d have lost it", kept, ended)
 	}
-	if m.mustRest(); mode == sweep.KeepAR {
+	if m.mustRest(); mode == routes.KeepAR {
 		return
 	}
 	m.retire()

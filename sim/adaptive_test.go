@@ -7,7 +7,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
-	"ibsm/sweep"
+	"ibsm/sweep/routes"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
@@ -41,7 +41,7 @@ func (l *setLog) onSet(s fabric.Set) {
 // holdConfig writes no routes while adaptive routing is on.
 func holdConfig() manager.Config {
 	cfg := minhopConfig()
-	cfg.Sweep.Settings.AR = sweep.HoldAR
+	cfg.Sweep.Settings.AR = routes.HoldAR
 	return cfg
 }
 
@@ -87,7 +87,7 @@ func TestAdaptiveRoutingIsTurnedOff(t *testing.T) {
 	var sets setLog
 	b := newHarness(t, n, fabric.Config{Seed: 1, OnSet: sets.onSet, Caps: adaptive(2)})
 	cfg := minhopConfig()
-	cfg.Sweep.Settings.AR = sweep.DisableAR
+	cfg.Sweep.Settings.AR = routes.DisableAR
 	m := b.comeUp(cfg)
 	b.mustBeWhole(m)
 	if len(sets) == 0 || sets[0].Attr != smp.AttrARInfo || sets[0].Node != 2 {
@@ -113,7 +113,7 @@ func TestAdaptiveRoutingStaysOn(t *testing.T) {
 				defective(sick, refuses(smp.AttrARInfo, unresponsive))(i, n, c)
 			}})
 		cfg := minhopConfig()
-		cfg.Sweep.Settings.AR = sweep.DisableAR
+		cfg.Sweep.Settings.AR = routes.DisableAR
 		m := b.comeUp(cfg)
 		m.mustRest()
 		for _, s := range sets {

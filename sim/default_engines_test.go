@@ -10,8 +10,8 @@ import (
 	"ibsm/manager"
 	"ibsm/sim"
 	"ibsm/sim/fabric"
-	"ibsm/sweep"
 	"ibsm/sweep/engines"
+	"ibsm/sweep/routes"
 	"ibsm/topo/net/nettest"
 )
 
@@ -186,7 +186,7 @@ func TestTakeoverOfAuto(t *testing.T) {
 			t.Cleanup(second.dump)
 			if c.follows {
 				second.Mirrored = func(policy []byte) {
-					low.Sweep.Routes = sweep.ParseRoutesRecord(policy)
+					low.Sweep.Routes = routes.ParseRecord(policy)
 					b.Configure(second.Manager, low)
 				}
 			}

@@ -16,6 +16,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
 	"ibsm/sweep/plan"
+	"ibsm/sweep/routes"
 	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
@@ -87,7 +88,7 @@ func (r *replies) manage(at net.End, priority uint8) *watched {
 	cfg.Elect.Priority = priority
 	s := &cfg.Sweep.Settings
 	s.MKey, s.MKeyProtect = sweep.Given(repliesKey), sweep.Given(uint8(2))
-	s.FDR10, s.AR = plan.EnableFDR10, sweep.DisableAR
+	s.FDR10, s.AR = plan.EnableFDR10, routes.DisableAR
 	s.QoS, s.Lanes = true, useOf(highLimit)
 	cfg.Sweep.Partitions.Policy = tenantPolicy()
 	cfg.Sweep.Restored = r.keptKeys(hiddenKey)

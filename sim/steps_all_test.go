@@ -9,6 +9,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
+	"ibsm/sweep/routes"
 	"ibsm/topo/net"
 )
 
@@ -30,7 +31,7 @@ func newEverything(t *testing.T, n *net.Net) *everything {
 			}})
 	cfg := registrarConfig()
 	s := &cfg.Sweep.Settings
-	s.MKey, s.MKeyProtect, s.AR = sweep.Given(repliesKey), sweep.Given(uint8(2)), sweep.DisableAR
+	s.MKey, s.MKeyProtect, s.AR = sweep.Given(repliesKey), sweep.Given(uint8(2)), routes.DisableAR
 	s.QoS, s.Lanes = true, useOf(highLimit)
 	cfg.Sweep.Partitions.Policy = tenantPolicy()
 	e := &everything{harness: b, m: b.add(firstHost(n), cfg)}

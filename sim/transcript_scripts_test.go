@@ -17,6 +17,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
 	"ibsm/sweep/engines"
+	"ibsm/sweep/routes"
 	"ibsm/topo/net"
 )
 
@@ -300,7 +301,7 @@ var transcripts = []script{
 			x.up("host-1", minhopConfig(), nil).retire()
 			x.Fabric.AdaptiveOn(x.at("switch-1", 0).Node, false)
 			cfg := minhopConfig()
-			cfg.Sweep.Settings.AR = sweep.DisableAR
+			cfg.Sweep.Settings.AR = routes.DisableAR
 			x.begin("switch-1 has adaptive routing on; a manager begins at host-3", time.Second, func() {
 				x.manager("host-3", cfg, nil)
 			})

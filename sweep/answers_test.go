@@ -51,7 +51,4 @@ func TestAnswers(t *testing.T) {
 	want("an order", 3)
 	b.Configure(Config{Engines: engines.Chain{refuses, counts, engines.MinHop}})
 	want("another engine", 4)
-	if k := b.state.answers; k == nil || k.engine.Route != nil { // which would keep the answers before these
-		t.Error(k)
-	}
 }

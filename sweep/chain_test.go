@@ -17,6 +17,7 @@ import (
 	"ibsm/routing/updn"
 	"ibsm/sim/fabric"
 	"ibsm/sweep/engines"
+	"ibsm/sweep/routes"
 	"ibsm/topo"
 	"ibsm/topo/net"
 )
@@ -252,7 +253,7 @@ func TestTakeOver(t *testing.T) {
 	b.heavy()
 	b.Sweeper = New(Config{Engines: chainOf(t, engines.Settings{}, "lash"), Settings: Settings{EngineSLs: true}})
 	for range 2 { // what is said of the routes holds for further sweeps, too
-		if out = b.heavy(); out.Keep != routing.KeepWorking || out.Foreign != "lash" || out.Fitting.State != Fitted ||
+		if out = b.heavy(); out.Keep != routing.KeepWorking || out.Foreign != "lash" || out.Fitting.State != routes.Fitted ||
 			out.CreditLoop != nil || wroteRoutes(b) {
 			t.Errorf("min-hop's: engine %q, keep %v, not of %q, routes were written: %v", out.Engine, out.Keep,
 				out.Foreign, wroteRoutes(b))

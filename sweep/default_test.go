@@ -10,7 +10,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/routing"
 	"ibsm/sweep/engines"
-	"ibsm/topo"
+	"ibsm/sweep/routes"
 )
 
 // TestNobodyChose: where nobody chose an engine, a subnet that nothing uses is routed by those that suit it, and stays
@@ -32,26 +32,31 @@ func TestNobodyChose(t *testing.T) {
 			again.Sets[smp.AttrLinearForwardingTable] > 0 {
 			t.Errorf("%s, after a pause: %s, %v, %v", c.spec, again.Engine, again.Keep, again.Sets)
 		}
-		record := b.state.record
+		record := b.state.routes.Record()
 		b.Abdicate() // another manager may have been master, but the tables are those of the record
 		if again := b.heavy(); again.Engine != c.engine || again.Keep == routing.KeepWorking || again.Foreign != "" ||
-			again.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.record != record {
+			again.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.routes.Record() != record {
 			t.Errorf("%s, as found: %s, %q, %v, %v, record %v, was %v", c.spec, again.Engine, again.Foreign, again.Keep,
-				again.Sets, b.state.record, record)
+				again.Sets, b.state.routes.Record(), record)
 		}
 		b.fabric.LinkDown(b.inner())
 		b.Abdicate()
 		if lost := b.heavy(); lost.Engine != c.engine || lost.Keep == routing.KeepWorking || lost.Foreign != "" ||
-			b.state.record.Engine != c.engine || b.state.whose.adopted() {
+			b.state.routes.Record().Engine != c.engine {
 			t.Errorf("%s, as found, but for a lost link: %s, %q, %v, record %v", c.spec, lost.Engine, lost.Foreign,
-				lost.Keep, b.state.record)
+				lost.Keep, b.state.routes.Record())
+		}
+		if next := b.heavy(); next.Keep == routing.KeepWorking {
+			t.Errorf("%s: its own routes are taken for another manager's", c.spec)
 		}
 		b.Abdicate()
-		b.state.record.Sum++
+		record = b.state.routes.Record()
+		record.Sum++
+		b.state.routes.Follow(record)
 		if other := b.heavy(); other.Engine != "minhop" || other.Seen != "" || other.Keep != routing.KeepWorking ||
-			other.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.record != (RoutesRecord{}) {
+			other.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.routes.Record() != (routes.Record{}) {
 			t.Errorf("%s, others found: %s, %q, %v, %v, record %v", c.spec, other.Engine, other.Seen, other.Keep,
-				other.Sets, b.state.record)
+				other.Sets, b.state.routes.Record())
 		}
 	}
 
@@ -89,32 +94,5 @@ func TestNobodyChose(t *testing.T) {
 	}
 	if again := b.heavy(); again.Engine != "tree" {
 		t.Errorf("after it: %s", again.Engine)
-	}
-}
-
-// TestCold: a subnet in which a single link is ARMED is in use.
-func TestCold(t *testing.T) {
-	b := newHarness(t, "fattree:k=4", Config{})
-	found := b.walk()
-	if subnet := found.Builder.Freeze(); !isCold(subnet) {
-		t.Error("nothing uses it")
-	}
-	found.Drop()
-	out := b.heavy()
-	b.Abdicate()
-	if isCold(out.Topo) {
-		t.Error("all ports are ACTIVE")
-	}
-	ports := slices.Clone(out.Topo.Ports)
-	for p := range ports {
-		ports[p].Info.SetPortState(smp.PortInit)
-	}
-	subnet := *out.Topo
-	if subnet.Ports = ports; !isCold(&subnet) {
-		t.Error("base ports 0 have no state")
-	}
-	p := slices.IndexFunc(ports, func(p topo.Port) bool { return p.Num > 0 && p.Peer != topo.None })
-	if ports[p].Info.SetPortState(smp.PortArmed); isCold(&subnet) {
-		t.Error("a port is ARMED")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sim/fabric/fabrictest"
 	"ibsm/sweep/engines"
+	"ibsm/sweep/routes"
 	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
@@ -66,7 +67,7 @@ func newHarnessWith(t testing.TB, n *net.Net, cfg Config, caps func(int32, *net.
 func (b *harness) heavy() *Outcome {
 	b.Helper()
 	c := b.walk().Task(1).Run(context.Background())
-	if c != nil && c.Fitting.State == LanesFirst {
+	if c != nil && c.Fitting.State == routes.LanesFirst {
 		b.ReadLanes()
 		c = b.walk().Task(1).Run(context.Background())
 	}

@@ -14,6 +14,7 @@ import (
 	"ibsm/routing/sssp"
 	"ibsm/routing/verify"
 	"ibsm/sweep/engines"
+	"ibsm/sweep/routes"
 	"ibsm/topo/net"
 )
 
@@ -86,7 +87,7 @@ func TestInterim(t *testing.T) {
 			t.Errorf("%s: other tables are taken than without interim routes", c.spec)
 		}
 		if later := b.inTime(); asked != 2 || later.Engine != "dfsssp" || later.Taken ||
-			later.Sets[smp.AttrLinearForwardingTable] > 0 || b.state.interim != nil || b.state.ready != nil {
+			later.Sets[smp.AttrLinearForwardingTable] > 0 || later.Awaits() != nil {
 			t.Errorf("%s, later: asked %d times, %s, %v", c.spec, asked, later.Engine, later.Sets)
 		}
 	}
@@ -117,6 +118,7 @@ func TestInterimPlan(t *testing.T) {
 // TestInterimChanges: when the subnet changes meanwhile, interim routes avoid what is lost at once, and the engines
 // begin anew; after three times a sweep waits for them. What was computed for another subnet is not taken.
 func TestInterimChanges(t *testing.T) {
+	const maxRestarts = 3 // of the engines; after that a sweep waits for them
 	asked := 0
 	b := newHarness(t, "torus:dims=5x5",
 		Config{Engines: engines.Chain{slow("dfsssp", sssp.NewDeadlockFree(sssp.Settings{}), &asked), engines.MinHop}})
@@ -132,9 +134,6 @@ func TestInterimChanges(t *testing.T) {
 		}
 		task = out.Awaits()
 		b.Take(old)
-		if b.state.ready != nil {
-			t.Error("an old result is taken")
-		}
 	}
 	b.fabric.LinkDown(net.End{Node: b.node(mad.Switch, 6*maxRestarts), Port: 2})
 	out := b.inTime()
@@ -152,8 +151,8 @@ func TestInterimRestart(t *testing.T) {
 		e.Unchosen = unchosen
 		b := newHarness(t, "torus:dims=5x5", Config{Engines: engines.Chain{e, engines.MinHop}})
 		b.inTime()
-		if record, changed := b.RoutesRecord(); !changed || record.Engine != interimRoutes ||
-			ParseRoutesRecord(record.Text()) != record {
+		if record, changed := b.RoutesRecord(); !changed || record.Engine != "interim" ||
+			routes.ParseRecord(record.Text()) != record {
 			t.Errorf("record %v", record)
 		}
 		b.Abdicate()
@@ -163,9 +162,12 @@ func TestInterimRestart(t *testing.T) {
 			t.Errorf("found: %q, %v, %q, %v", out.Awaited, out.Sets, out.Foreign, out.Keep)
 		}
 		b.Take(out.Awaits().Run(t.Context()))
-		if out = b.inTime(); out.Engine != "dfsssp" || !out.Taken || b.state.whose.adopted() ||
-			unchosen != (b.state.record.Engine == "dfsssp") {
-			t.Errorf("taken: %s, %t, record %v", out.Engine, out.Taken, b.state.record)
+		if out = b.inTime(); out.Engine != "dfsssp" || !out.Taken ||
+			unchosen != (b.state.routes.Record().Engine == "dfsssp") {
+			t.Errorf("taken: %s, %t, record %v", out.Engine, out.Taken, b.state.routes.Record())
+		}
+		if next := b.inTime(); next.Keep == routing.KeepWorking {
+			t.Error("its own routes are taken for another manager's")
 		}
 	}
 }
@@ -192,11 +194,11 @@ func TestInterimTakeover(t *testing.T) {
 		b.Take(out.Awaits().Run(t.Context()))
 		out = b.inTime()
 		if asked != 1 || out.Awaited != "" || (out.Engine == "dfsssp") != own || (out.Foreign == "dfsssp") == own ||
-			b.state.whose.adopted() == own || out.Sets[smp.AttrLinearForwardingTable] > 0 {
+			out.Sets[smp.AttrLinearForwardingTable] > 0 {
 			t.Errorf("own %t: asked %d times, %q, %s, %q, %v", own, asked, out.Awaited, out.Engine, out.Foreign,
 				out.Sets)
 		}
-		if out = b.inTime(); asked > 2 || (out.Engine == "dfsssp") != own {
+		if out = b.inTime(); asked > 2 || (out.Engine == "dfsssp") != own || (out.Keep == routing.KeepWorking) == own {
 			t.Errorf("own %t, later: asked %d times, %s", own, asked, out.Engine)
 		}
 	}

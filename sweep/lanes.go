@@ -7,8 +7,6 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/routing"
-	"ibsm/routing/lanes"
 	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
@@ -17,46 +15,12 @@ import (
 // lanesMatter reports whether a walk reads the tables of lanes: they may have to be written, SLs to be
 // fitted to them, or ports may drop what is sent to the SA.
 func (s *Sweeper) lanesMatter() bool {
-	return s.cfg.Settings.QoS || s.cfg.Settings.EngineSLs || s.cfg.Settings.SMSL != 0 || s.state.readLanes ||
-		countSLs(s.state.sls) > 1
+	return s.cfg.Settings.QoS || s.cfg.Settings.EngineSLs || s.cfg.Settings.SMSL != 0 ||
+		s.state.routes.LanesMatter()
 }
 
 // ReadLanes has walks read the tables of lanes as long as routes of another manager are kept.
-func (s *Sweeper) ReadLanes() { s.state.readLanes = true }
-
-// countSLs is the number of SLs that a routing engine puts paths on.
-func countSLs(s *routing.SLs) int {
-	if s == nil {
-		return 1
-	}
-	return s.Count
-}
-
-// uses is the wanted use of lanes by ports, nil where that is left as it was found: also without
-// routes.
-func (c *SweepPlan) uses(s *Settings) *lanes.Uses {
-	if c.Tables == nil {
-		return nil
-	}
-	return usesOf(s, c.delta.sls, c.delta.fitting.State == Fitted)
-}
-
-// usesOf is the wanted use of lanes by ports with the SLs of paths, nil where that is left as it was
-// found: without QoS as long as all paths have SL 0, or SLs that are fitted to what was found. Tables of
-// the routing engine take the place of its SL to VL mapping.
-func usesOf(s *Settings, sls *routing.SLs, fitted bool) *lanes.Uses {
-	count := countSLs(sls)
-	if !s.QoS && (count == 1 && sls.Lanes() == nil || fitted) {
-		return nil
-	}
-	uses := s.Lanes
-	if count > 1 && !fitted && sls.Lanes() == nil {
-		for k := range uses {
-			uses[k] = uses[k].Serving(count)
-		}
-	}
-	return &uses
-}
+func (s *Sweeper) ReadLanes() { s.state.routes.ReadLanes() }
 
 func (p *Program) sendingLanes(st plan.Step) { p.c.Plan.LaneEvent(st, device.Sent) }
 

@@ -13,6 +13,7 @@ import (
 	"ibsm/sim/fabric"
 	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
+	"ibsm/sweep/routes"
 	"ibsm/topo"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
@@ -453,7 +454,7 @@ func TestLostARInfo(t *testing.T) {
 			t.Fatal("adaptive routing is not on")
 		}
 		l, stop := b.lose(c, smp.AttrARInfo, func(_ *topo.Topo, p topo.PortIdx) bool { return p == first })
-		b.Configure(Config{Settings: Settings{AR: DisableAR}, Engines: b.cfg.Engines})
+		b.Configure(Config{Settings: Settings{AR: routes.DisableAR}, Engines: b.cfg.Engines})
 		b.heavy()
 		stop()
 		if l.lost[first] == 0 {

@@ -33,11 +33,12 @@ func (j *RouteTask) WithTrees(trees multicast.Trees) *RouteTask {
 // TreeProof is the task for the routes that a sweep left, with its trees; nil if it has left none, or if they have a
 // credit loop without later trees, which the sweep reports.
 func (o *Outcome) TreeProof() *multicast.Proof {
-	d := &o.delta
-	if o.Tables == nil || d.credit == nil || d.report == nil || d.credit.Loop != nil {
+	if o.Tables == nil {
 		return nil
 	}
-	search := proofOf(o.Topo, o.LIDs, d.report.Forwarding(), o.Tables.SLs, d.rules)
-	search.Multicast = d.trees
-	return multicast.NewProof(d.credit, search)
+	hosts, search, ok := o.delta.routes.TreeSearch(o.Topo, o.LIDs)
+	if !ok {
+		return nil
+	}
+	return multicast.NewProof(hosts, search)
 }

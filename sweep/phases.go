@@ -8,6 +8,7 @@ import (
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/engines"
+	"ibsm/sweep/routes"
 )
 
 // Phase is a phase of a sweep: a *Walk, *Found, *RouteTask, *Program or *Look. Next returns
@@ -97,7 +98,7 @@ type Found struct {
 func (f *Found) Task(now int64) *RouteTask {
 	j := f.task()
 	j.now = now
-	f.s.reroute, f.s.before, f.s.state.disabled = keepsRoutes, nil, nil
+	f.s.reroute, f.s.before, f.s.state.disabled = routes.KeepsRoutes, nil, nil
 	j.reregister = f.s.reregistrations.take()
 	return j
 }
@@ -107,17 +108,23 @@ func (f *Found) Task(now int64) *RouteTask {
 func (f *Found) Preview(reroute bool) *RouteTask {
 	j := f.task()
 	if reroute {
-		j.reroute = reroutesByAll
+		j.reroute = routes.ReroutesByAll
 	}
-	j.state.readLanes = true // it goes on with what is known of lanes
+	j.state.routes.ReadLanes() // it goes on with what is known of lanes
 	return j
 }
 
 // WithEngines has a preview compute all routes afresh with other engines than the configured ones; nil changes nothing.
 func (j *RouteTask) WithEngines(c engines.Chain) *RouteTask {
 	if c != nil {
-		j.chain, j.reroute = c, reroutesByAll
+		j.chain, j.reroute = c, routes.ReroutesByAll
 	}
+	return j
+}
+
+// MayServe allows the task to return interim routes.
+func (j *RouteTask) MayServe() *RouteTask {
+	j.mayServe = true
 	return j
 }
 

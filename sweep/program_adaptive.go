@@ -8,6 +8,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/plan"
+	"ibsm/sweep/routes"
 	"ibsm/topo"
 )
 
@@ -70,7 +71,7 @@ func (p *Program) refusedLFT(st plan.Step) bool {
 func (p *Program) confirmAR() {
 	for _, s := range p.c.Plan.Switches() {
 		n := p.c.Topo.Switches[s]
-		if adaptiveSomehow(&p.c.Topo.Nodes[n]) && !p.isGivenUp(n) {
+		if p.c.Topo.Nodes[n].AdaptiveSomehow() && !p.isGivenUp(n) {
 			p.askAR(n)
 		}
 	}
@@ -92,7 +93,7 @@ func (p *Program) arInfo(r request, o *txn.Outcome) {
 		f.refused = nil
 	}
 	switch {
-	case o.Status == mad.StatusOK && !adaptiveSomehow(node):
+	case o.Status == mad.StatusOK && !node.AdaptiveSomehow():
 	case o.Status == mad.StatusOK && r.asked == wasRefused:
 		p.more = append(p.more, r.Step)
 	case r.asked == wasRefused && len(f.refused) == 0: // the next walk asks again
@@ -101,7 +102,7 @@ func (p *Program) arInfo(r request, o *txn.Outcome) {
 			fmt.Sprintf("what depends on adaptive routing stays on though it was turned off: %v", o.Status))
 	default:
 		p.fail(r.Step, finding.Refused, fmt.Sprintf("adaptive routing stays on though it was turned off: %v", o.Status))
-		if p.c.ARMode == DisableAR {
+		if p.c.ARMode == routes.DisableAR {
 			p.giveUp(n)
 		}
 	}

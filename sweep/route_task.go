@@ -1,22 +1,19 @@
 package sweep
 
 import (
-	"bytes"
 	"context"
 	"slices"
 
 	"ibsm/mad"
 	"ibsm/partitions"
 	"ibsm/routing"
-	"ibsm/routing/creditloop"
-	"ibsm/routing/repair"
-	"ibsm/routing/verify"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/engines"
 	"ibsm/sweep/lids"
 	"ibsm/sweep/multicast"
 	"ibsm/sweep/plan"
+	"ibsm/sweep/routes"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -32,7 +29,7 @@ type RouteTask struct {
 	chain    engines.Chain
 	state    *state // the snapshot, which the task may write to
 	parts    Partitions
-	reroute  rerouting
+	reroute  routes.Rerouting
 	drained  []routing.SwitchPort
 	avoided  []Avoided
 	cabling  Cabling
@@ -60,7 +57,7 @@ type walkResult struct {
 type SweepPlan struct {
 	Topo *topo.Topo
 	lids.Assigned
-	Routes
+	routes.Result
 	Values plan.Values
 	Plan   *plan.Plan
 	// MulticastTop is the wanted MulticastFDBTop of switches; 0 leaves it unchanged.
@@ -74,42 +71,12 @@ type SweepPlan struct {
 	Drained     []view.Drained // in the order of Config.Drained, then of Config.Avoided without links of hosts
 	Cabling     *view.Cabling  // nil where there is nothing to compare, and nothing held back
 	Unavoidable int            // unhealthy links that are still used, because there is no other path
-	AR          int            // switches on which adaptive routing is on and is not turned off by DisableAR
-	ARMode      ARMode
-	Changed     bool // a switch of Topo had PortStateChange set, which the plan clears
+	Changed     bool           // a switch of Topo had PortStateChange set, which the plan clears
 
 	found     *Found
 	compared  compared
 	delta     delta
 	multicast *multicast.Result // of a preview; may be nil
-}
-
-// Routes are the routes of a SweepPlan, what was proved of them, and how they came about.
-type Routes struct {
-	Tables     *routing.Tables // nil when routing failed or waits for adaptive routing to be off
-	Err        error           // no engine routes the subnet
-	Keep       routing.Keep
-	Transition Transition // to Tables
-
-	Engine  string            // that computed Tables; "" without Tables
-	Awaited string            // the engine at work, where Tables are interim routes; else ""
-	Taken   bool              // Tables take the place of interim routes
-	Seen    string            // what kind of fabric it is, where the chain has auto
-	Refused []engines.Refusal // by engines that were tried before Engine
-	Unknown engines.Named     // what Engine's files name that is not there
-	Members *engines.Members  // of port groups in files of engines; nil where they name none
-	Foreign string            // the chosen engine, where it would compute other tables than those found, which are kept
-	Unused  bool              // links were added that adopted routes do not use
-
-	Report    *verify.Report // of Tables
-	BeforeCut *verify.Report // of the engine's tables, if they had loops that were cut
-	// among routes between hosts and multicast trees, on the lanes that ports will have; nil without any
-	CreditLoop []creditloop.Channel
-	// with CreditLoop: repaired routes, up to repair.MaxUnavoidable, to which no way was found that adds none
-	Closing   []repair.Route
-	Stopped   []creditloop.Finding // ports that stop packets between hosts, whose lane they lack
-	StoppedSA SAStops              // those that stop packets to and from the SA
-	Fitting   Fitting              // of SLs to tables found
 }
 
 // SameSubnet reports whether the subnet is as the last sweep left it.
@@ -138,6 +105,50 @@ func (c *SweepPlan) Restarted() (list []mad.GUID) {
 	return list
 }
 
+// InForce are the tables that the subnet uses: those computed, or, where routes are left
+// alone, those that the switches hold.
+func (c *SweepPlan) InForce() *routing.Tables {
+	if c.Tables != nil {
+		return c.Tables
+	}
+	return c.delta.routes.Held(c.Topo, c.LIDs, c.delta.switches)
+}
+
+// NotAdaptive are the switches on which adaptive routing was on and is off, though it was not
+// DisableAR that turned it off.
+func (c *SweepPlan) NotAdaptive() []routes.NotAdaptive {
+	if c.ARMode == routes.DisableAR {
+		return nil
+	}
+	return c.delta.routes.NotAdaptive(c.Topo)
+}
+
+// Private are the switches that forward by private tables.
+func (c *SweepPlan) Private() (nodes []topo.NodeIdx) {
+	for _, n := range c.Topo.Switches {
+		if c.Topo.Nodes[n].UsesPrivateLFT() {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// LanesLeft are ports of such switches whose lanes are not as wanted.
+func (c *SweepPlan) LanesLeft() []topo.PortIdx {
+	if c.Plan == nil {
+		return nil
+	}
+	return c.Plan.LanesLeft()
+}
+
+// Awaits is the task for the routes that a sweep has left; nil if it has left no interim routes.
+func (o *Outcome) Awaits() *routes.EngineTask {
+	if o.Tables == nil {
+		return nil
+	}
+	return o.delta.routes.Awaits()
+}
+
 // delta are the changes that a task makes to the state.
 type delta struct {
 	switches     []device.Walked // by SwitchIdx
@@ -145,13 +156,12 @@ type delta struct {
 	unresponsive map[plan.Key]uint8
 	settings     Settings
 	values       plan.Values
-	routesState
-	indexes     partitions.Indexes // nil: unchanged
-	adaptive    map[mad.GUID]adaptiveSwitch
-	ports       *device.Ports
-	unsupported device.Unsupported
-	unnamed     []unnamed
-	restarted   func(mad.GUID) bool // nodes that have restarted, or left, or all where other settings are in force
+	routes       routes.State
+	indexes      partitions.Indexes // nil: unchanged
+	ports        *device.Ports
+	unsupported  device.Unsupported
+	unnamed      []unnamed
+	restarted    func(mad.GUID) bool // nodes that have restarted, or left, or all where other settings are in force
 }
 
 // apply applies the changes of a task. Events since its snapshot take precedence: blocks that
@@ -160,8 +170,8 @@ func (s *state) apply(d *delta) {
 	s.devices.Apply(d.switches, d.ports, d.unsupported)
 	s.devices.Optional.Forget(d.restarted)
 	s.lids, s.stale, s.unresponsive = d.lids, false, d.unresponsive
-	s.settings, s.values, s.adaptive, s.unnamed = d.settings, d.values, d.adaptive, d.unnamed
-	s.routesState = s.routesState.after(d.routesState)
+	s.settings, s.values, s.unnamed = d.settings, d.values, d.unnamed
+	s.routes = s.routes.After(d.routes)
 	if d.indexes != nil {
 		s.pkeys.indexes = d.indexes
 	}
@@ -179,9 +189,6 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		n := t.FindNode(guid)
 		return n != topo.None && t.Nodes[n].Missed > 0
 	})
-	d.routesState = s.routesState
-	d.foreign, d.closing, d.answers, d.trees = "", nil, nil, nil
-	j.decide(t, d)
 	var dead, disabled []topo.PortIdx
 	var grace bool
 	most := uint8(topo.MaxMissed)
@@ -209,17 +216,13 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 		reserved = lids.Unowned(t, d.switches)
 	}
 	j.assign(out, reserved)
-	d.adaptive = j.adaptive(out)
-	j.routeAvoiding(ctx, out, reserved, marked)
-	stillUsed(t, out.LIDs, out.Tables, out.Drained)
-	if out.Fitting.State == LanesFirst && ctx.Err() == nil {
-		return out
-	}
-	off := j.turnOff(ctx, out)
-	if ctx.Err() != nil {
+	if j.route(ctx, out, reserved, marked); ctx.Err() != nil {
 		return nil
 	}
-	j.plan(out, append(dead, stillUp(t, down)...), append(disabled, toDisable(t, j.avoided, out.Drained)...), off)
+	if out.Fitting.State == routes.LanesFirst {
+		return out
+	}
+	j.plan(out, append(dead, stillUp(t, down)...), append(disabled, toDisable(t, j.avoided, out.Drained)...))
 	if out.compared == otherTopo && s.prev != nil && t.Equal(s.prev) {
 		out.compared = equalTopo
 	}
@@ -233,7 +236,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 // also returns the links that are held back.
 func (j *RouteTask) subnet() (out *SweepPlan, down []heldBack) {
 	b, before := j.walked.builder, j.state.remembered()
-	out = &SweepPlan{found: j.found, MulticastTop: j.multicastTop, ARMode: j.settings.AR, Changed: j.found.Changed}
+	out = &SweepPlan{found: j.found, MulticastTop: j.multicastTop, Changed: j.found.Changed}
 	for _, n := range b.KeepMissing(before, j.found.Hearing()) {
 		out.Lost = append(out.Lost, before.Nodes[n].GUID)
 	}
@@ -263,9 +266,29 @@ func (j *RouteTask) assign(out *SweepPlan, reserved []mad.LID) {
 	d.indexes = out.Partitions.Remember
 }
 
-// plan computes what is written: dead ports are taken down, others disabled, and adaptive routing turned off on
-// switches.
-func (j *RouteTask) plan(out *SweepPlan, dead, disable []topo.PortIdx, off []topo.SwitchIdx) {
+// route decides on the routes. sick are avoided links, by one port of each, that they may pass.
+func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LID, sick []topo.PortIdx) {
+	t, s, d := out.Topo, j.state, &out.delta
+	out.Result, d.routes = routes.Decide(ctx, routes.In{
+		Topo: t, LIDs: out.LIDs, Switches: d.switches, Ports: d.ports, Devices: s.devices, Partitions: out.Partitions,
+		Lanes: plan.Lanes(t, &out.Values), Reserved: reserved, Groups: j.trees.Groups(t), Prev: s.prev,
+		Before: s.before, First: s.mastership != swept, Sick: sick, Chain: j.chain, Rerouting: j.reroute,
+		Settings: j.settings.routes(), MayServe: j.mayServe, Workers: j.Workers,
+	}, s.routes)
+	if ctx.Err() != nil {
+		return
+	}
+	passed(t, out.Passed, out.Drained)
+	stillUsed(t, out.LIDs, out.Tables, out.Drained)
+	for i, n := range t.Switches {
+		if out.Tables != nil && t.Nodes[n].Missed == 0 {
+			d.switches[i].Row = out.Tables.LFT[i]
+		}
+	}
+}
+
+// plan computes what is written: dead ports are taken down, and others disabled.
+func (j *RouteTask) plan(out *SweepPlan, dead, disable []topo.PortIdx) {
 	t, s, d := out.Topo, j.state, &out.delta
 	known := make([]*device.Blocks, len(d.switches))
 	for i := range d.switches {
@@ -274,118 +297,13 @@ func (j *RouteTask) plan(out *SweepPlan, dead, disable []topo.PortIdx, off []top
 	d.unsupported = s.devices.Unsupported
 	s.devices.WalkRead(j.found.Read)
 	out.Plan = plan.New(plan.In{
-		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Known: known, Values: out.Values, SLs: d.sls,
-		Lanes: out.uses(&j.settings), Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
-		Devices: s.devices, Dead: dead, Disable: disable, Enable: toEnable(t, j.avoided), DisableAR: off,
+		Topo: t, LIDs: out.LIDs, Tables: out.Tables, Known: known, Values: out.Values, SLs: d.routes.SLs(),
+		Lanes: out.Lanes, Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
+		Devices: s.devices, Dead: dead, Disable: disable, Enable: toEnable(t, j.avoided), DisableAR: out.TurnOff,
 		Unsupported: d.unsupported, MulticastTop: j.multicastTop,
 		Reregister: j.reregister, Knocked: s.knocked, SLtoVLSingly: j.settings.SLtoVLSingly,
 	})
 	for i, target := range out.Plan.Targets() {
 		d.switches[i].Target = target
 	}
-}
-
-// route takes the tables that the subnet gets.
-func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LID) {
-	t, s, d := out.Topo, j.state, &out.delta
-	for _, n := range t.Switches {
-		if t.Nodes[n].AR == topo.AROn && j.settings.AR != DisableAR {
-			out.AR++
-		}
-	}
-	if out.RoutesHeld() {
-		return
-	}
-	if j.chain.Grouped() {
-		j.chain, out.Members = j.chain.WithMembers(t, out.Partitions, s.members)
-		if out.Members.Changed(s.members) {
-			j.reroute = max(j.reroute, regroups)
-		}
-	}
-	in := routing.In{Topo: t, LIDs: out.LIDs, Prev: previous(out), Keep: j.keep(out), Lanes: plan.Lanes(t, &out.Values),
-		Tenants: tenants(t, out.Partitions), Workers: j.Workers}
-	if in.Prev == nil {
-		in.Keep = routing.KeepNone
-	}
-	if in.Keep == routing.KeepNone {
-		d.whose = ownRoutes
-	}
-	if d.by == byChosen {
-		j.chain = j.chain.Chosen()
-	}
-	if j.chain, out.Seen = j.chain.For(t); d.whose == recordedRoutes {
-		j.chain = s.record.from(j.chain)
-	}
-	a := &attempts{RouteTask: j, out: out, in: in, reserved: reserved, groups: j.trees.Groups(t)}
-	d.interim = nil
-	r := a.chooseInTime(ctx)
-	if r == nil {
-		d.interim = s.interim
-		return
-	}
-	out.Taken = s.interim != nil && d.interim == nil
-	var err error
-	if out.Transition, err = a.transition(ctx, r); err == nil { // else ctx is done
-		a.take(r)
-	}
-}
-
-// take takes routes for the plan, and what the next sweep must know of them.
-func (a *attempts) take(r *routed) {
-	out, t, s, d, tables := a.out, a.out.Topo, a.state, &a.out.delta, r.tables
-	if r.base != nil && r.base.uneven {
-		out.Foreign = r.engine.Name
-	}
-	if d.base = r.base; d.base == nil && slices.ContainsFunc(a.chain, func(e engines.Engine) bool {
-		return s.base != nil && e.Name == s.base.engine
-	}) {
-		d.base = s.base // its engine may route the next subnet again
-	}
-	if d.interim == nil {
-		d.answers = a.newAnswers(r)
-	}
-	out.Unknown = r.engine.Unknown(t)
-	d.engine, d.members = r.engine.Name, out.Members
-	d.foreign = out.Foreign
-	out.Engine, out.Keep, out.Report, out.BeforeCut, out.Tables = r.engine.Name, r.keep, r.report, r.beforeCut, tables
-	out.Unused = r.keep == routing.KeepWorking && s.prev != nil && linksAdded(s.prev, t) && r.base.lacks(linksOf(t))
-	if out.Closing = r.closing; out.Closing == nil && r.credit.Loop != nil && r.keep == routing.KeepWorking {
-		out.Closing = s.closing
-	}
-	d.closing = out.Closing
-	out.Fitting, out.CreditLoop, out.Stopped, d.report, d.sls, d.proof = r.fitting, r.credit.Loop, r.credit.Findings,
-		r.report, tables.SLs, r.proof
-	out.StoppedSA = a.stopsToSA(r)
-	d.record = a.record(r)
-	for i, n := range t.Switches {
-		sw := &d.switches[i]
-		if t.Nodes[n].Missed > 0 {
-			continue
-		}
-		if bytes.Equal(tables.LFT[i], sw.Row) {
-			tables.LFT[i] = sw.Row // equal rows share memory, so that later comparisons are fast
-		}
-		sw.Row = tables.LFT[i]
-	}
-}
-
-// tenants are the hosts that exchange packets by the partitions that they are about to get.
-func tenants(t *topo.Topo, parts *partitions.Tables) *routing.Tenants {
-	return routing.NewTenants(t, func(p topo.PortIdx) *topo.PKeyTable { return parts.Table(t, p) })
-}
-
-// keep decides how much of the previous tables stays. Routes of another manager stay as long
-// as they work. Our own stay until a link between switches is added, so that new links are
-// used.
-func (j *RouteTask) keep(out *SweepPlan) routing.Keep {
-	prev, adopted := j.state.prev, out.delta.whose.adopted()
-	switch {
-	case j.reroute > regroups || prev == nil && !adopted:
-		return routing.KeepNone
-	case adopted:
-		return routing.KeepWorking
-	case j.reroute == regroups || linksAdded(prev, out.Topo):
-		return routing.KeepNone
-	}
-	return routing.KeepMinimal
 }

@@ -7,6 +7,7 @@ import (
 	"ibsm/routing/lanes"
 	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
+	"ibsm/sweep/routes"
 	"ibsm/topo"
 )
 
@@ -59,20 +60,13 @@ type Settings struct {
 	NoReregister bool // never ask clients to register again
 	// DisableBabblers disables ports that never stop sending traps 129 to 131.
 	DisableBabblers bool
-	AR              ARMode
+	AR              routes.ARMode
 }
 
-// ARMode is what to do about switches that have adaptive routing on.
-type ARMode uint8
-
-// Modes. KeepAR writes all routes; a switch keeps adaptive routing as long as its forwarding
-// table does not change and its groups lead to where they led. HoldAR writes no routes in the
-// whole subnet while it is on anywhere. DisableAR turns it off before routes are written.
-const (
-	KeepAR ARMode = iota
-	HoldAR
-	DisableAR
-)
+// routes are the settings of routes.
+func (s *Settings) routes() routes.Settings {
+	return routes.Settings{SMSL: s.SMSL, QoS: s.QoS, Uses: s.Lanes, AR: s.AR}
+}
 
 // OpenSM's defaults.
 const (

@@ -1,11 +1,8 @@
 package sweep
 
 import (
-	"cmp"
-	"context"
 	"slices"
 
-	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/routing"
 	"ibsm/topo"
@@ -36,84 +33,14 @@ func avoidSick(t *topo.Topo, avoided []Avoided) (all []view.Drained, marked []to
 	return all, marked
 }
 
-// routeAvoiding is route. Where routes that avoid sick links lack something, and routes that pass these do not, the
-// links that were found last are passed, or all: a link that loses packets is better than packets that do not arrive,
-// or a credit loop.
-//
-// marked are those links, in the order in which they were found.
-func (j *RouteTask) routeAvoiding(ctx context.Context, out *SweepPlan, reserved []mad.LID, marked []topo.PortIdx) {
-	if len(marked) == 0 {
-		j.route(ctx, out, reserved)
-		return
-	}
-	before, chain := *out, j.chain
-	avoiding := func(n int) SweepPlan { // the first n of them
-		*out, j.chain = before, chain
-		out.delta.switches = slices.Clone(before.delta.switches) // to which route writes
-		setUnhealthy(out.Topo, marked, false)
-		setUnhealthy(out.Topo, marked[:n], true)
-		j.route(ctx, out, reserved)
-		return *out
-	}
-	all := avoiding(len(marked))
-	if ctx.Err() != nil || out.RoutesHeld() || all.lack() == (lack{}) {
-		return
-	}
-	chosen, n := avoiding(0), 0
-	if ctx.Err() != nil {
-		return
-	}
-	least := chosen.lack()
-	if least.compare(all.lack()) >= 0 {
-		chosen, n = all, len(marked)
-	}
-	for try := len(marked) - 1; n == 0 && try > 0 && try >= len(marked)-maxFewer; try-- {
-		fewer := avoiding(try)
-		if ctx.Err() != nil {
-			return
-		}
-		if fewer.lack().compare(least) <= 0 {
-			chosen, n = fewer, try
-		}
-	}
-	*out = chosen
-	setUnhealthy(out.Topo, marked, false)
-	setUnhealthy(out.Topo, marked[:n], true)
-	for i := range out.Drained {
-		if d := &out.Drained[i]; d.By == view.BySickLinks && d.State == view.DrainEmpty &&
-			slices.Contains(marked[n:], out.Topo.FindNodePort(d.Switch, d.Port)) {
+// passed marks sick links that routes pass all the same as needed.
+func passed(t *topo.Topo, links []topo.PortIdx, drained []view.Drained) {
+	for i := range drained {
+		if d := &drained[i]; d.By == view.BySickLinks && d.State == view.DrainEmpty &&
+			slices.Contains(links, t.FindNodePort(d.Switch, d.Port)) {
 			d.State = view.DrainNeeded
 		}
 	}
-}
-
-// maxFewer is how many sets of fewer links are tried. Each takes as long as all routes.
-const maxFewer = 3
-
-// lack is what routes lack that they should have.
-type lack struct {
-	routes    int // 1 if there are none
-	loop      int // 1 if they have a credit loop
-	unreached int // pairs of a switch and a LID
-	refusals  int // by engines that were tried before
-}
-
-// compare is below 0 if l is less of a fault than o.
-func (l lack) compare(o lack) int {
-	return cmp.Or(cmp.Compare(l.routes, o.routes), cmp.Compare(l.loop, o.loop), cmp.Compare(l.unreached, o.unreached),
-		cmp.Compare(l.refusals, o.refusals))
-}
-
-func (c *SweepPlan) lack() (l lack) {
-	l.refusals = len(c.Refused)
-	if c.Tables == nil {
-		l.routes = 1
-		return l
-	}
-	if l.unreached = c.Report.Unreached(); c.CreditLoop != nil {
-		l.loop = 1
-	}
-	return l
 }
 
 // avoidedNow are ports of sick links that routes avoid, one of each.
@@ -124,12 +51,6 @@ func avoidedNow(t *topo.Topo, drained []view.Drained) (ports []topo.PortIdx) {
 		}
 	}
 	return ports
-}
-
-func setUnhealthy(t *topo.Topo, ports []topo.PortIdx, is bool) {
-	for _, p := range ports {
-		t.Ports[p].Unhealthy, t.Ports[t.Ports[p].Peer].Unhealthy = is, is
-	}
 }
 
 // toDisable are the ports to be disabled of avoided links that no route passes, and of hosts' links, as toShutOff

@@ -12,6 +12,7 @@ import (
 	"ibsm/sweep/discover"
 	"ibsm/sweep/lids"
 	"ibsm/sweep/plan"
+	"ibsm/sweep/routes"
 	"ibsm/topo"
 )
 
@@ -34,11 +35,10 @@ type state struct {
 	stuck    map[plan.Key]uint8
 	disabled map[plan.Key]bool // ports that the next sweep disables
 	pkeys    pkeyState
-	adaptive map[mad.GUID]adaptiveSwitch // of switches where it was on
-	knocked  map[mad.GUID]time.Duration  // ports at protection level 1 for another manager, by GUID, and until when
-	prev     *topo.Topo                  // the subnet as the last sweep left it
-	before   *topo.Topo                  // where prev is nil because of Pause: the subnet as it was until then
-	routesState
+	knocked  map[mad.GUID]time.Duration // ports at protection level 1 for another manager, by GUID, and until when
+	prev     *topo.Topo                 // the subnet as the last sweep left it
+	before   *topo.Topo                 // where prev is nil because of Pause: the subnet as it was until then
+	routes   routes.State
 	settings Settings // that values were resolved from
 	values   plan.Values
 }
@@ -106,11 +106,10 @@ func newState(restored Restored) *state {
 
 // forgetMastership drops what does not outlive mastership: another manager may since have
 // written tables and assigned LIDs. LIDs that ports report take precedence over stored ones
-// then. The quirks of devices stay; its caller decides about devices.
+// then. The quirks of devices stay; its caller decides about devices and routes.
 func (s *state) forgetMastership() {
 	s.stale, s.mastership, s.inherited = true, clientsUnknown, 0
-	s.unresponsive, s.stuck, s.prev, s.before, s.adaptive, s.unnamed = nil, nil, nil, nil, nil, nil
-	s.routesState.forgetMastership()
+	s.unresponsive, s.stuck, s.prev, s.before, s.unnamed = nil, nil, nil, nil, nil
 	s.pkeys.removalsHeld, s.knocked = 0, nil
 }
 

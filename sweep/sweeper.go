@@ -24,6 +24,7 @@ import (
 	"ibsm/sweep/discover"
 	"ibsm/sweep/engines"
 	"ibsm/sweep/plan"
+	"ibsm/sweep/routes"
 	"ibsm/topo"
 )
 
@@ -40,7 +41,7 @@ type Config struct {
 	Restored      Restored
 	// Routes is the record that was stored, and later, on a standby, that of the master that it follows; the zero value
 	// for none.
-	Routes RoutesRecord
+	Routes routes.Record
 }
 
 // Avoided is a link that routes avoid because it is sick: as long as no host needs it, some switch has no other way, or
@@ -81,8 +82,8 @@ type Sweeper struct {
 	asked        uint64                           // programs that began after walks that asked all ports
 	sms          []smPort                         // other managers, in state.prev
 	renamed      map[mad.GUID]smp.NodeDescription // since the walk began
-	reroute      rerouting
-	storedRoutes RoutesRecord  // RoutesRecord returned it last
+	reroute      routes.Rerouting
+	storedRoutes routes.Record // RoutesRecord returned it last
 	before       engines.Chain // the engines when CompareEngines was called; nil for no comparison
 	// multicastTop is the wanted MulticastFDBTop of switches; 0 leaves multicast alone.
 	multicastTop    mad.LID
@@ -103,20 +104,8 @@ func (s *Sweeper) Configure(cfg Config) { s.cfg = cfg }
 // that have one; 0 leaves multicast alone.
 func (s *Sweeper) SetMulticastTop(top mad.LID) { s.multicastTop = top }
 
-// rerouting is which routes a sweep computes afresh.
-type rerouting uint8
-
-const (
-	keepsRoutes rerouting = iota // those that do not work, and those that a link was added for
-	// all but another manager's: a switch or end port has come into a port group of the engines, or left one
-	regroups
-	// all, by the engines that route the subnet already: those that nobody chose only if they do
-	reroutes
-	reroutesByAll // all, also by engines that nobody chose
-)
-
 // Reroute makes the next heavy sweep compute all routes afresh.
-func (s *Sweeper) Reroute() { s.reroute = reroutesByAll }
+func (s *Sweeper) Reroute() { s.reroute = routes.ReroutesByAll }
 
 // SendAgain has the next heavy sweep send what devices did not take before, although it was given up, and ask for
 // features that they did not have.
@@ -136,21 +125,33 @@ func (s *Sweeper) CompareEngines() {
 	}
 }
 
-// rerouting is what the next heavy sweep does. Engines that nobody chose do not count as long as they do not route the
-// subnet.
-func (s *Sweeper) rerouting() rerouting {
-	switch before, now := s.before, s.cfg.Engines; {
-	case before == nil || s.reroute != keepsRoutes || before.Equal(now):
+// rerouting is what the next heavy sweep does.
+func (s *Sweeper) rerouting() routes.Rerouting {
+	if s.before == nil || s.reroute != routes.KeepsRoutes {
 		return s.reroute
-	case s.state.by != byChosen:
-		return reroutesByAll
-	case before.Chosen().Equal(now.Chosen()):
-		return keepsRoutes
-	case before.HasUnchosen():
-		return reroutes
 	}
-	return reroutesByAll
+	return s.state.routes.Rerouting(s.before, s.cfg.Engines)
 }
+
+// FollowRoutes takes Config.Routes, if it is not zero, for the record of the routes in force: another manager computes
+// them. It is the one that is stored.
+func (s *Sweeper) FollowRoutes() {
+	s.storedRoutes = s.cfg.Routes
+	if s.cfg.Routes != (routes.Record{}) {
+		s.state.routes.Follow(s.cfg.Routes)
+	}
+}
+
+// RoutesRecord is the record of the routes computed last, and whether it is another one than this function returned
+// before.
+func (s *Sweeper) RoutesRecord() (r routes.Record, changed bool) {
+	r = s.state.routes.Record()
+	changed, s.storedRoutes = r != s.storedRoutes, r
+	return r, changed
+}
+
+// Take gives the next heavy sweep what the engines have made of the subnet.
+func (s *Sweeper) Take(r *routes.EngineResult) { s.state.routes.Take(r) }
 
 // Known reports whether a sweep has found a subnet.
 func (s *Sweeper) Known() bool { return s.state.prev != nil }
@@ -213,18 +214,20 @@ func (s *Sweeper) Abdicate() {
 	s.rest()
 	s.state.devices.ForeignMaster()
 	s.forgetMastership()
-	s.state.by, s.sms, s.before = byChosen, nil, nil
+	s.state.routes.Abdicate()
+	s.sms, s.before = nil, nil
 }
 
 // Pause is Abdicate for a manager that may not have been master for a moment, and is likely to go on as such: it also
 // forgets what another one may have changed, but not of which nodes the subnet consists, nor of which subnet the groups
 // of adaptive routing are. A node that does not answer to the next walk is not gone because of that.
 func (s *Sweeper) Pause() {
-	before, adaptive := s.state.remembered(), s.state.adaptive
+	before := s.state.remembered()
 	s.rest()
 	s.state.devices.Pause()
 	s.forgetMastership()
-	s.state.before, s.state.adaptive, s.sms = before, adaptive, nil
+	s.state.routes.Pause()
+	s.state.before, s.sms = before, nil
 }
 
 // Isolate abandons the sweep when nothing can be reached any more, and forgets what another

@@ -13,6 +13,7 @@ import (
 	"ibsm/routing"
 	"ibsm/routing/quality"
 	"ibsm/sweep/engines"
+	"ibsm/topo"
 )
 
 // TestTenants: when partitions change, routes in use stay. Those that are computed afresh, as by a reroute, know the
@@ -58,7 +59,8 @@ func TestTenants(t *testing.T) {
 	if after.Sets[smp.AttrLinearForwardingTable] == 0 {
 		t.Errorf("a reroute: %v", after.Sets)
 	}
-	in := routing.In{Topo: after.Topo, LIDs: after.LIDs, Tenants: tenants(after.Topo, after.Partitions)}
+	in := routing.In{Topo: after.Topo, LIDs: after.LIDs, Tenants: routing.NewTenants(after.Topo,
+		func(p topo.PortIdx) *topo.PKeyTable { return after.Partitions.Table(after.Topo, p) })}
 	if in.Tenants == nil || len(in.Tenants.Members(hosts)) != 2 {
 		t.Fatalf("%+v", in.Tenants)
 	}

@@ -100,7 +100,9 @@ type writing struct {
 // written takes a block of a switch, and reports whether there is a credit loop then.
 func (w *writing) written(s topo.SwitchIdx, req *txn.Request) bool {
 	w.was = slices.Clone(w.was)
-	w.was[s] = slices.Clone(resized(w.was[s], len(w.is[s])))
+	row := slices.Repeat([]uint8{routing.NoPath}, len(w.is[s]))
+	copy(row, w.was[s])
+	w.was[s] = row
 	copy(w.was[s][int(req.Mod)*routing.BlockSize:], req.Data[:])
 	return w.loop(w.was)
 }

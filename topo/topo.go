@@ -99,6 +99,16 @@ const (
 // linear table is not in use.
 func (n *Node) UsesPrivateLFT() bool { return n.PrivateLFT == PrivateLFTOn }
 
+// AdaptiveSomehow reports whether adaptive routing is on at a switch, or anything that depends on it.
+func (n *Node) AdaptiveSomehow() bool {
+	if n.AR != AROn && n.AR != AROff {
+		return false
+	}
+	off := *n.ARInfo
+	off.TurnOff()
+	return off != *n.ARInfo
+}
+
 // Port is one port of a node. A subnet has very many: the order of the fields leaves no gaps.
 type Port struct {
 	GUID  mad.GUID   // of end ports; switch external ports have their switch's port 0's

@@ -15,6 +15,7 @@ import (
 	"ibsm/routing/rails"
 	"ibsm/routing/verify"
 	"ibsm/sweep"
+	"ibsm/sweep/routes"
 	"ibsm/topo"
 	"ibsm/view"
 )
@@ -160,10 +161,10 @@ func changeOf(ctx context.Context, given names.Map, v *view.View, r *sweep.Sweep
 		c.Proof = "a credit loop: " + creditloop.Text(r.Topo, r.CreditLoop, nameOf)
 	}
 	switch tr := &r.Transition; tr.State {
-	case sweep.AtRisk, sweep.AtRiskUntilAsked:
+	case routes.AtRisk, routes.AtRiskUntilAsked:
 		c.Transition = "a risk: old and new routes together have a credit loop: " + creditloop.Text(r.Topo, tr.Risk,
 			nameOf)
-	case sweep.LoopedAnyway:
+	case routes.LoopedAnyway:
 		c.Transition = "the present routes or the planned routes have a credit loop by themselves"
 	default:
 		c.Transition = "safe: with the order of the plan, old and new routes together have no credit loop"

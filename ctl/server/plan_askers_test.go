@@ -9,6 +9,7 @@ import (
 
 	"ibsm/manager"
 	"ibsm/sweep"
+	"ibsm/sweep/routes"
 )
 
 // planned is what became of a client's request.
@@ -34,7 +35,8 @@ func newPlanning() (d *Server, asks chan manager.SweepRequested,
 
 // answer is a plan by an engine, which names whose it is.
 func answer(number uint64, engine string) manager.Planned {
-	return manager.Planned{Number: number, Plan: &sweep.SweepPlan{Routes: sweep.Routes{Engine: engine}}}
+	found := routes.Result{Choice: routes.Choice{Engine: engine}}
+	return manager.Planned{Number: number, Plan: &sweep.SweepPlan{Result: found}}
 }
 
 // TestTwoPlans: two clients that ask at once get each its own plan, in whatever order these come.

@@ -9,6 +9,7 @@ import (
 	"ibsm/routing/verify"
 	"ibsm/sweep"
 	"ibsm/sweep/lids"
+	"ibsm/sweep/routes"
 	"ibsm/topo"
 )
 
@@ -33,7 +34,8 @@ func TestUnrouted(t *testing.T) {
 		}
 		return &sweep.SweepPlan{
 			Topo: v.Topo, Assigned: lids.Assigned{LIDs: v.LIDs},
-			Routes: sweep.Routes{Tables: tables, Report: report, Engine: "updn"},
+			Result: routes.Result{Tables: tables, Choice: routes.Choice{Engine: "updn"},
+				Proved: routes.Proved{Report: report}},
 		}
 	}
 	u := unrouted(plan())

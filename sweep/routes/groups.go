@@ -1,4 +1,4 @@
-package sweep
+package routes
 
 import (
 	"context"
@@ -28,10 +28,10 @@ const maxGroups = 32
 
 // manyGroups reports whether switches of a subnet that forward by their groups have as many that were seen at different
 // times as may be.
-func (j *RouteTask) manyGroups(t *topo.Topo) bool {
+func (s *State) manyGroups(t *topo.Topo) bool {
 	distinct := map[*groups]bool{}
 	for _, n := range t.Switches {
-		if g := j.state.adaptive[t.Nodes[n].GUID].groups; t.Nodes[n].AR == topo.AROn && g != nil && g.graph != nil {
+		if g := s.adaptive[t.Nodes[n].GUID].groups; t.Nodes[n].AR == topo.AROn && g != nil && g.graph != nil {
 			distinct[g] = true
 		}
 	}
@@ -39,15 +39,15 @@ func (j *RouteTask) manyGroups(t *topo.Topo) bool {
 }
 
 // newGroups are those that a walk sees for the first time.
-func newGroups(out *SweepPlan) *groups {
-	t := out.Topo
-	if len(outdated(out)) > 0 {
+func newGroups(in *In) *groups {
+	t := in.Topo
+	if len(in.outdated()) > 0 {
 		return &groups{}
 	}
 	g := &groups{graph: routing.NewGraphOf(t, func(topo.PortIdx) bool { return true })}
 	held := &routing.Tables{Top: mad.MaxUnicastLID}
 	for i := range t.Switches {
-		held.LFT = append(held.LFT, out.delta.switches[i].LFT.Row())
+		held.LFT = append(held.LFT, in.Switches[i].LFT.Row())
 	}
 	g.seen = routing.NewForwarding(t, &topo.LIDs{Owner: owners(t)}, held)
 	return g
@@ -70,14 +70,14 @@ func owners(t *topo.Topo) []topo.PortIdx {
 
 // outdated are the switches whose tables as found were made for a subnet with other links: an entry of a LID that is
 // elsewhere leads into a port without a link to a switch.
-func outdated(out *SweepPlan) map[topo.SwitchIdx]bool {
-	t, is := out.Topo, map[topo.SwitchIdx]bool{}
+func (in *In) outdated() map[topo.SwitchIdx]bool {
+	t, is := in.Topo, map[topo.SwitchIdx]bool{}
 	home := make([]topo.SwitchIdx, int(mad.MaxUnicastLID)+1)
 	for l, p := range owners(t) {
 		home[l], _ = routing.Home(t, p)
 	}
 	for i, n := range t.Switches {
-		node, held := &t.Nodes[n], out.delta.switches[i].LFT
+		node, held := &t.Nodes[n], in.Switches[i].LFT
 		if node.Missed > 0 || node.UsesPrivateLFT() {
 			continue
 		}
@@ -112,12 +112,12 @@ func (l *looked) covers(off bool) bool { return l != nil && (l.off || !off) }
 // which nothing has changed count as well if the tables do not lead to them by shortest paths: a switch that forwards
 // by its table again may lead back. now says by which tables, and whether some switch does already; since is the last
 // look at all of the switches, nil for none. Of groups about which nothing is known it is all of them.
-func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepPlan, among []topo.SwitchIdx, since,
+func (g *groups) stale(ctx context.Context, in *In, among []topo.SwitchIdx, since,
 	now *looked) (stale []topo.SwitchIdx) {
 	if len(among) == 0 || g.graph == nil {
 		return slices.Clone(among)
 	}
-	t := out.Topo
+	t := in.Topo
 	here, then := make([]topo.SwitchIdx, len(g.seen.Switches)),
 		slices.Repeat([]topo.SwitchIdx{topo.None}, len(t.Switches))
 	for i, guid := range g.seen.Switches {
@@ -139,18 +139,18 @@ func (g *groups) stale(ctx context.Context, workers routing.Workers, out *SweepP
 	if len(keep) == 0 || look.Empty() {
 		return stale
 	}
-	hops, err := routing.NewHops(ctx, workers, g.graph)
+	hops, err := routing.NewHops(ctx, in.Workers, g.graph)
 	if err != nil {
 		return stale
 	}
 	farther := make([]atomic.Bool, len(keep)) // by index in keep: the group may lead to a switch that is not nearer
-	_ = routing.Parallel(ctx, workers, len(look), func() func(int) {
+	_ = routing.Parallel(ctx, in.Workers, len(look), func() func(int) {
 		trace := routing.NewTrace(len(t.Switches))
 		return func(block int) {
 			now.by.Tracer.Block(now.by.Rows, block, look[block], trace)
 			for bits := look[block]; bits != 0; bits &= bits - 1 {
 				l := block*routing.BlockSize + mathbits.TrailingZeros64(bits)
-				if l >= len(out.LIDs.Owner) || out.LIDs.Owner[l] == topo.None {
+				if l >= len(in.LIDs.Owner) || in.LIDs.Owner[l] == topo.None {
 					continue
 				}
 				home := g.seen.Home(mad.LID(l))

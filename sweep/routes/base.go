@@ -1,4 +1,4 @@
-package sweep
+package routes
 
 import (
 	"cmp"
@@ -90,6 +90,29 @@ func (b *base) lacks(links []link) bool {
 			at++
 		}
 		if at == len(b.links) || b.links[at] != l {
+			return true
+		}
+	}
+	return false
+}
+
+// linksAdded reports whether t has a link between switches for routes that prev had not, or that could
+// not be used then.
+func linksAdded(prev, t *topo.Topo) bool {
+	before := prev.Remap(t)
+	for i := range t.Ports {
+		p := &t.Ports[i]
+		if !t.BetweenSwitches(topo.PortIdx(i)) || p.Unhealthy {
+			continue
+		}
+		old := before[p.Node]
+		if old == topo.None || p.Num > prev.Nodes[old].NumPorts {
+			return true
+		}
+		before := &prev.Ports[prev.Port(old, p.Num)]
+		was, far := before.Peer, &t.Ports[p.Peer]
+		if was == topo.None || before.Unhealthy || prev.Ports[was].Num != far.Num ||
+			prev.Nodes[prev.Ports[was].Node].GUID != t.Nodes[far.Node].GUID {
 			return true
 		}
 	}

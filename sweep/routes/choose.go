@@ -1,4 +1,4 @@
-package sweep
+package routes
 
 import (
 	"bytes"
@@ -10,22 +10,19 @@ import (
 	"ibsm/mad"
 	"ibsm/routing"
 	"ibsm/routing/creditloop"
-	"ibsm/routing/mcast"
 	"ibsm/routing/repair"
 	"ibsm/routing/verify"
 	"ibsm/sweep/engines"
 )
 
-// attempts are those to route a subnet by the engines of the chain. Each begins with the same
-// problem.
-type attempts struct {
-	*RouteTask
-	out      *SweepPlan
-	in       routing.In
-	reserved []mad.LID
-	groups   []mcast.Group // that the proof covers
-	base     *base         // in place of the state's; may be nil
-	asked    string        // the engine that was asked last
+// attempt is one to route a subnet by the engines of a chain. Each engine begins with the same problem.
+type attempt struct {
+	*decision
+	in        routing.In
+	chain     engines.Chain
+	rerouting Rerouting
+	base      *base  // in place of the state's; may be nil
+	asked     string // the engine that was asked last
 }
 
 // routed are tables with their proofs, and how they came about.
@@ -44,12 +41,12 @@ type routed struct {
 // choose returns the tables that the subnet gets: those of the first engine that routes it, or
 // those found, repaired, as long as they are another manager's. It returns nil if out.Err says why
 // there are none, or ctx is done.
-func (a *attempts) choose(ctx context.Context) *routed {
+func (a *attempt) choose(ctx context.Context) *routed {
 	if a.in.Keep != routing.KeepWorking {
 		return a.first(ctx, a.in.Keep)
 	}
-	a.out.Foreign = a.state.foreign
-	if !a.chain[0].IsMinHop() && (a.state.mastership != swept || a.state.interim != nil) {
+	a.out.Foreign = a.was.foreign
+	if !a.chain[0].IsMinHop() && (a.First || a.was.interim != nil) {
 		r := a.first(ctx, routing.KeepMinimal)
 		if r != nil && r.engine.Steady && !a.keepsFound(r.tables) {
 			if r = a.fromFound(ctx, r); r == nil {
@@ -57,8 +54,8 @@ func (a *attempts) choose(ctx context.Context) *routed {
 			}
 		}
 		if r != nil && !r.engine.IsMinHop() &&
-			(a.out.delta.whose == recordedRoutes && r.engine.Name == a.state.record.Engine || a.keepsFound(r.tables)) {
-			a.out.delta.whose = ownRoutes // the tables found are the engine's own
+			(a.next.whose == recordedRoutes && r.engine.Name == a.was.record.Engine || a.keepsFound(r.tables)) {
+			a.next.whose = ownRoutes // the tables found are the engine's own
 			return r
 		}
 		if ctx.Err() != nil {
@@ -75,8 +72,8 @@ func (a *attempts) choose(ctx context.Context) *routed {
 // fromFound returns the tables that an engine has which changes those found as little as possible, if it keeps all of
 // them: they may be its own, of a subnet in which something was lost, or another manager's that have its rules.
 // Otherwise it returns those that the engine computed afresh, and nil when ctx is done.
-func (a *attempts) fromFound(ctx context.Context, afresh *routed) *routed {
-	a.base = newBase(afresh.engine.Name, a.out.Topo, a.in.Prev)
+func (a *attempt) fromFound(ctx context.Context, afresh *routed) *routed {
+	a.base = newBase(afresh.engine.Name, a.Topo, a.in.Prev)
 	r, err := a.compute(ctx, afresh.engine, routing.KeepMinimal)
 	a.base = nil
 	switch {
@@ -84,7 +81,7 @@ func (a *attempts) fromFound(ctx context.Context, afresh *routed) *routed {
 		return nil
 	case err != nil || !a.keepsFound(r.tables):
 		return afresh
-	case a.out.delta.whose == recordedRoutes:
+	case a.next.whose == recordedRoutes:
 		return r
 	}
 	if r.base.uneven, err = a.isUneven(ctx, r.tables, afresh.tables); err != nil {
@@ -95,7 +92,7 @@ func (a *attempts) fromFound(ctx context.Context, afresh *routed) *routed {
 
 // isUneven reports whether the fullest link has more than five quarters of the routes that it has by other tables. The
 // error is that of ctx.
-func (a *attempts) isUneven(ctx context.Context, tables, others *routing.Tables) (bool, error) {
+func (a *attempt) isUneven(ctx context.Context, tables, others *routing.Tables) (bool, error) {
 	most, err := a.fullest(ctx, tables)
 	if err != nil {
 		return false, err
@@ -107,7 +104,7 @@ func (a *attempts) isUneven(ctx context.Context, tables, others *routing.Tables)
 // first returns the tables of the first engine that routes the subnet, or those of a Steady one that refuses it,
 // repaired: where these have a credit loop, only if others have one, too, or they are in force already. It returns nil
 // where no other engine routes it then: routes with a new credit loop are not written.
-func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
+func (a *attempt) first(ctx context.Context, keep routing.Keep) *routed {
 	a.out.Refused = nil
 	if known := a.known(keep); known != nil {
 		r, err := a.compute(ctx, known.again(), keep)
@@ -154,7 +151,7 @@ func (a *attempts) first(ctx context.Context, keep routing.Keep) *routed {
 }
 
 // instead says that the routes of an engine that refuses the subnet are repaired.
-func (a *attempts) instead(repaired *routed) *routed {
+func (a *attempt) instead(repaired *routed) *routed {
 	for i := range a.out.Refused {
 		if r := &a.out.Refused[i]; r.Engine == repaired.engine.Name {
 			r.Err = fmt.Errorf("%w; its routes are repaired", r.Err)
@@ -166,19 +163,19 @@ func (a *attempts) instead(repaired *routed) *routed {
 // ownRepaired repairs the tables in force of an engine, and returns to those that it computed afresh last, for a subnet
 // that it refuses because of what has been lost since: no more changes than must. They may have a credit loop. It
 // returns nil where another engine's tables are in force, and if ctx is done.
-func (a *attempts) ownRepaired(ctx context.Context, e *engines.Engine, keep routing.Keep) *routed {
-	if !e.Steady || a.state.engine != e.Name || a.in.Prev == nil || a.reroute != keepsRoutes {
+func (a *attempt) ownRepaired(ctx context.Context, e *engines.Engine, keep routing.Keep) *routed {
+	if !e.Steady || a.was.engine != e.Name || a.in.Prev == nil || a.rerouting != KeepsRoutes {
 		return nil
 	}
 	// whatever links there are: with another cable the repaired routes stay, too
-	first := a.state.base.rows(e.Name, a.out.Topo)
+	first := a.was.base.rows(e.Name, a.Topo)
 	if first == nil {
 		return nil
 	}
 	repairs, closing := *e, []repair.Route(nil)
 	repairs.NoCreditLoop = false
 	repairs.Route = func(ctx context.Context, in routing.In) (*routing.Tables, error) {
-		result, err := a.repairTables(ctx, in, fix(a.out, first, a.reserved), nil)
+		result, err := a.repairTables(ctx, in, a.fix(first, a.Reserved), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -189,21 +186,21 @@ func (a *attempts) ownRepaired(ctx context.Context, e *engines.Engine, keep rout
 	if err != nil {
 		return nil
 	}
-	r.engine, r.closing, r.base, r.computed = e, closing, a.state.base, nil
+	r.engine, r.closing, r.base, r.computed = e, closing, a.was.base, nil
 	return r
 }
 
 // repairTables repairs the tables in force, of paths with SLs. first are those to return to.
-func (a *attempts) repairTables(ctx context.Context, in routing.In, first *routing.Tables,
+func (a *attempt) repairTables(ctx context.Context, in routing.In, first *routing.Tables,
 	sls *routing.SLs) (*repair.Result, error) {
 	tables := *in.Prev
 	tables.SLs = sls
-	problem := repair.In{Topo: in.Topo, LIDs: in.LIDs, Tables: &tables, Base: first, Proof: a.state.credit,
+	problem := repair.In{Topo: in.Topo, LIDs: in.LIDs, Tables: &tables, Base: first, Proof: a.was.credit,
 		Workers: in.Workers}
 	if rules := a.rules(sls, sls != nil); rules != nil {
 		problem.Maps = rules.Maps
 	}
-	if was := a.state.report; was != nil {
+	if was := a.was.report; was != nil {
 		problem.Was, problem.Good = was.Forwarding(), was.Good()
 	}
 	return repair.Tables(ctx, problem)
@@ -211,8 +208,8 @@ func (a *attempts) repairTables(ctx context.Context, in routing.In, first *routi
 
 // repair keeps the routes found where they work, or returns to those that were found first. Where both together have a
 // credit loop, only the former.
-func (a *attempts) repair(ctx context.Context) *routed {
-	first := a.state.base.rows(found, a.out.Topo)
+func (a *attempt) repair(ctx context.Context) *routed {
+	first := a.was.base.rows(found, a.Topo)
 	r, err := a.repaired(ctx, first)
 	if err == nil && r.credit.Loop != nil && first != nil {
 		r, err = a.repaired(ctx, nil)
@@ -231,15 +228,15 @@ func (a *attempts) repair(ctx context.Context) *routed {
 
 // repaired are the routes found, repaired where they do not work. They count as min-hop's: they promise no more. first
 // are those that were found first.
-func (a *attempts) repaired(ctx context.Context, first *routing.Tables) (*routed, error) {
+func (a *attempt) repaired(ctx context.Context, first *routing.Tables) (*routed, error) {
 	e, closing := *a.chain.Repairs(), []repair.Route(nil)
 	if first != nil {
-		first = fix(a.out, first, a.reserved) // routes through entries that stay as they are do not return
+		first = a.fix(first, a.Reserved) // routes through entries that stay as they are do not return
 	}
 	e.Route = func(ctx context.Context, in routing.In) (*routing.Tables, error) {
 		var sls *routing.SLs
-		if a.state.fitting.State == Fitted {
-			sls = a.state.sls
+		if a.was.fitting.State == Fitted {
+			sls = a.was.sls
 		}
 		result, err := a.repairTables(ctx, in, first, sls)
 		if err != nil {
@@ -251,8 +248,8 @@ func (a *attempts) repaired(ctx context.Context, first *routing.Tables) (*routed
 	r, err := a.compute(ctx, &e, routing.KeepWorking)
 	if err == nil {
 		r.closing = closing
-		if r.base = a.state.base; r.base == nil || r.base.engine != found {
-			r.base = newBase(found, a.out.Topo, r.tables)
+		if r.base = a.was.base; r.base == nil || r.base.engine != found {
+			r.base = newBase(found, a.Topo, r.tables)
 		}
 	}
 	return r, err
@@ -260,39 +257,39 @@ func (a *attempts) repaired(ctx context.Context, first *routing.Tables) (*routed
 
 // compute has one engine compute tables, cuts loops that the proof finds, and looks for credit loops.
 // The error says why the engine does not route the subnet, or is that of ctx.
-func (a *attempts) compute(ctx context.Context, e *engines.Engine, keep routing.Keep) (*routed, error) {
-	t, in := a.out.Topo, a.in
+func (a *attempt) compute(ctx context.Context, e *engines.Engine, keep routing.Keep) (*routed, error) {
+	t, in := a.Topo, a.in
 	in.Keep, a.asked = keep, e.Name
 	from := a.base
 	if from == nil {
-		from = a.state.base
+		from = a.was.base
 	}
-	if e.Steady && a.reroute == keepsRoutes {
+	if e.Steady && a.rerouting == KeepsRoutes {
 		in.Base = from.tables(e.Name, t)
 	}
 	computed, err := e.Route(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	r := &routed{engine: e, keep: keep, computed: computed, tables: fix(a.out, computed, a.reserved)}
+	r := &routed{engine: e, keep: keep, computed: computed, tables: a.fix(computed, a.Reserved)}
 	switch {
 	case in.Base != nil:
 		r.base = from
 	case e.Steady:
 		r.base = newBase(e.Name, t, computed)
 	}
-	if keep == routing.KeepWorking && a.state.fitting.State == Fitted {
-		r.fitting = a.state.fitting
-	} else if r.tables.SLs.Equal(a.state.sls) {
-		r.tables.SLs = a.state.sls // the proof before this one is about them
+	if keep == routing.KeepWorking && a.was.fitting.State == Fitted {
+		r.fitting = a.was.fitting
+	} else if r.tables.SLs.Equal(a.was.sls) {
+		r.tables.SLs = a.was.sls // the proof before this one is about them
 	}
-	if r.report, err = verify.Check(ctx, in.Workers, t, a.out.LIDs, r.tables, a.state.report); err != nil {
+	if r.report, err = verify.Check(ctx, in.Workers, t, a.LIDs, r.tables, a.was.report); err != nil {
 		return nil, err
 	}
 	if r.report.Count[verify.Loop] > 0 {
 		r.beforeCut = r.report
-		r.tables = fix(a.out, verify.CutLoops(t, a.out.LIDs, r.tables, r.report), nil)
-		if r.report, err = verify.Check(ctx, in.Workers, t, a.out.LIDs, r.tables, r.report); err != nil {
+		r.tables = a.fix(verify.CutLoops(t, a.LIDs, r.tables, r.report), nil)
+		if r.report, err = verify.Check(ctx, in.Workers, t, a.LIDs, r.tables, r.report); err != nil {
 			return nil, err
 		}
 	}
@@ -312,10 +309,10 @@ func (a *attempts) compute(ctx context.Context, e *engines.Engine, keep routing.
 // mustAvoidLoop returns an error if the tables that r's engine has computed have a credit loop
 // themselves. Tables of switches that do not answer stay: what they add is not the engine's, nor is what
 // multicast trees add.
-func (a *attempts) mustAvoidLoop(ctx context.Context, r *routed, computed *routing.Tables) error {
-	t := a.out.Topo
+func (a *attempt) mustAvoidLoop(ctx context.Context, r *routed, computed *routing.Tables) error {
+	t := a.Topo
 	own, err := creditloop.Find(ctx, creditloop.In{
-		Topo: t, LIDs: a.out.LIDs, Forwarding: routing.NewForwarding(t, a.out.LIDs, computed), SLs: r.tables.SLs,
+		Topo: t, LIDs: a.LIDs, Forwarding: routing.NewForwarding(t, a.LIDs, computed), SLs: r.tables.SLs,
 		Maps: r.tables.SLs.Lanes(), Traffic: creditloop.BetweenHosts, Workers: a.Workers,
 	})
 	switch {
@@ -332,13 +329,13 @@ func (a *attempts) mustAvoidLoop(ctx context.Context, r *routed, computed *routi
 
 // keepsFound reports whether tables have every entry by which packets arrive in the tables that
 // were found.
-func (a *attempts) keepsFound(tables *routing.Tables) bool {
+func (a *attempt) keepsFound(tables *routing.Tables) bool {
 	if a.in.Prev == nil {
 		return false
 	}
 	found := a.in.Prev.LFT
-	tracer, trace := routing.NewTracer(a.out.Topo, a.out.LIDs), routing.NewTrace(len(found))
-	for block := range routing.RowLen(a.out.LIDs.Top) / routing.BlockSize {
+	tracer, trace := routing.NewTracer(a.Topo, a.LIDs), routing.NewTrace(len(found))
+	for block := range routing.RowLen(a.LIDs.Top) / routing.BlockSize {
 		tracer.Block(found, block, routing.WholeBlock, trace)
 		for lid := mad.LID(block * routing.BlockSize); int(lid) < (block+1)*routing.BlockSize; lid++ {
 			for s, fate := range trace.Fates(lid) {

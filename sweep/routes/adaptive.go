@@ -1,13 +1,24 @@
-package sweep
+package routes
 
 import (
 	"context"
 	"slices"
 
 	"ibsm/mad"
-	"ibsm/routing"
 	"ibsm/sweep/device"
 	"ibsm/topo"
+)
+
+// ARMode is what to do about switches that have adaptive routing on.
+type ARMode uint8
+
+// Modes. KeepAR writes all routes; a switch keeps adaptive routing as long as its forwarding
+// table does not change and its groups lead to where they led. HoldAR writes no routes in the
+// whole subnet while it is on anywhere. DisableAR turns it off before routes are written.
+const (
+	KeepAR ARMode = iota
+	HoldAR
+	DisableAR
 )
 
 // adaptiveSwitch is a switch on which a walk found adaptive routing on.
@@ -46,10 +57,10 @@ func (w WhyOff) ours() bool { return w != StaysOn && w != WentOff }
 // adaptive brings what is known of switches with adaptive routing up to what a walk found, by switch GUID. After a
 // pause, where tables are not as before, or links were added, another manager may have been master, and the groups are
 // taken for those of the present subnet.
-func (j *RouteTask) adaptive(out *SweepPlan) map[mad.GUID]adaptiveSwitch {
-	t, was := out.Topo, j.state.adaptive
+func (d *decision) adaptive() map[mad.GUID]adaptiveSwitch {
+	t, was := d.Topo, d.was.adaptive
 	is := map[mad.GUID]adaptiveSwitch{}
-	others := j.state.before != nil && len(was) > 0 && (!j.holdsBefore(out) || linksAdded(j.state.before, t))
+	others := d.Before != nil && len(was) > 0 && (!d.holdsBefore() || linksAdded(d.Before, t))
 	var now *groups
 	for _, n := range t.Switches {
 		node := &t.Nodes[n]
@@ -57,8 +68,8 @@ func (j *RouteTask) adaptive(out *SweepPlan) map[mad.GUID]adaptiveSwitch {
 		switch {
 		case node.AR == topo.AROn && (known.groups == nil || others):
 			if now == nil {
-				if now = (&groups{}); others || !j.manyGroups(t) {
-					now = newGroups(out)
+				if now = (&groups{}); others || !d.was.manyGroups(t) {
+					now = newGroups(d.In)
 				}
 			}
 			is[node.GUID] = adaptiveSwitch{groups: now}
@@ -74,38 +85,38 @@ func (j *RouteTask) adaptive(out *SweepPlan) map[mad.GUID]adaptiveSwitch {
 }
 
 // holdsBefore reports whether all switches have forwarding tables that they can have had before Pause.
-func (j *RouteTask) holdsBefore(out *SweepPlan) bool {
-	return !slices.ContainsFunc(out.delta.switches, func(sw device.Walked) bool {
-		return sw.LFT != nil && !j.state.devices.HeldBefore(sw.GUID, sw.LFT.Row())
+func (in *In) holdsBefore() bool {
+	return !slices.ContainsFunc(in.Switches, func(sw device.Walked) bool {
+		return sw.LFT != nil && !in.Devices.HeldBefore(sw.GUID, sw.LFT.Row())
 	})
 }
 
 // turnOff are the switches on which adaptive routing and what depends on it go off before tables are written. Where
 // DisableAR is set and the table found leads into a lost link, groups carry on until it is repaired: the Set of
 // the table ends adaptive routing.
-func (j *RouteTask) turnOff(ctx context.Context, out *SweepPlan) (off []topo.SwitchIdx) {
-	t, d := out.Topo, &out.delta
+func (d *decision) turnOff(ctx context.Context) (off []topo.SwitchIdx) {
+	t, tables := d.Topo, d.out.Tables
 	var keeping []keptSwitches
 	var broken map[topo.SwitchIdx]bool
 	isOn := func(n topo.NodeIdx) bool { return t.Nodes[n].AR == topo.AROn }
-	if j.settings.AR == DisableAR && out.Tables != nil && slices.ContainsFunc(t.Switches, isOn) {
-		broken = outdated(out)
+	if d.Settings.AR == DisableAR && tables != nil && slices.ContainsFunc(t.Switches, isOn) {
+		broken = d.outdated()
 	}
 	for i, n := range t.Switches {
 		node, s := &t.Nodes[n], topo.SwitchIdx(i)
 		carriesOn := broken[s] && isOn(n) && !node.UsesPrivateLFT()
-		switch known := d.adaptive[node.GUID]; {
-		case node.Missed > 0 || !adaptiveSomehow(node):
-		case j.settings.AR == DisableAR && !carriesOn, known.why.ours(): // what depends on it was left on
+		switch known := d.next.adaptive[node.GUID]; {
+		case node.Missed > 0 || !node.AdaptiveSomehow():
+		case d.Settings.AR == DisableAR && !carriesOn, known.why.ours(): // what depends on it was left on
 			off = append(off, s)
-		case !isOn(n) || out.Tables == nil || node.UsesPrivateLFT():
-		case d.switches[s].LFT.Target(out.Tables.LFT[s]).Complete():
+		case !isOn(n) || tables == nil || node.UsesPrivateLFT():
+		case d.Switches[s].LFT.Target(tables.LFT[s]).Complete():
 			keeping = keep(keeping, known.groups, s)
 		default:
-			d.adaptive[node.GUID] = adaptiveSwitch{groups: known.groups, why: TableWritten}
+			d.next.adaptive[node.GUID] = adaptiveSwitch{groups: known.groups, why: TableWritten}
 		}
 	}
-	return append(off, d.dropStale(ctx, j.Workers, out, keeping)...)
+	return append(off, d.dropStale(ctx, keeping)...)
 }
 
 // keptSwitches are those that keep their tables and adaptive routing, of which the same is assumed.
@@ -126,22 +137,21 @@ func keep(all []keptSwitches, g *groups, s topo.SwitchIdx) []keptSwitches {
 
 // dropStale takes those out whose groups are stale. When one forwards by its table again, all that are kept are looked
 // at once more.
-func (d *delta) dropStale(ctx context.Context, workers routing.Workers, out *SweepPlan,
-	keeping []keptSwitches) (off []topo.SwitchIdx) {
+func (d *decision) dropStale(ctx context.Context, keeping []keptSwitches) (off []topo.SwitchIdx) {
 	kept := 0
 	for _, k := range keeping {
 		kept += len(k.switches)
 	}
-	again, byTable := kept > 0, kept < len(d.adaptive)
+	again, byTable := kept > 0, kept < len(d.next.adaptive)
 	for again {
 		again = false
-		now := &looked{out.Report.Forwarding(), byTable}
+		now := &looked{d.out.Report.Forwarding(), byTable}
 		for i := range keeping {
 			k := &keeping[i]
-			stale := k.groups.stale(ctx, workers, out, k.switches, d.lastLook(out.Topo, k.switches), now)
+			stale := k.groups.stale(ctx, d.In, k.switches, d.next.lastLook(d.Topo, k.switches), now)
 			k.switches = slices.DeleteFunc(k.switches, func(s topo.SwitchIdx) bool { return slices.Contains(stale, s) })
-			d.note(out.Topo, k.switches, adaptiveSwitch{groups: k.groups, looked: now})
-			d.note(out.Topo, stale, adaptiveSwitch{groups: k.groups, why: k.groups.whyStale()})
+			d.next.note(d.Topo, k.switches, adaptiveSwitch{groups: k.groups, looked: now})
+			d.next.note(d.Topo, stale, adaptiveSwitch{groups: k.groups, why: k.groups.whyStale()})
 			off = append(off, stale...)
 			again = again || len(stale) > 0 && !byTable
 		}
@@ -151,16 +161,16 @@ func (d *delta) dropStale(ctx context.Context, workers routing.Workers, out *Swe
 }
 
 // note notes the same of some switches.
-func (d *delta) note(t *topo.Topo, switches []topo.SwitchIdx, a adaptiveSwitch) {
-	for _, s := range switches {
-		d.adaptive[t.Nodes[t.Switches[s]].GUID] = a
+func (s *State) note(t *topo.Topo, switches []topo.SwitchIdx, a adaptiveSwitch) {
+	for _, sw := range switches {
+		s.adaptive[t.Nodes[t.Switches[sw]].GUID] = a
 	}
 }
 
 // lastLook is the last look at the groups of some switches, if it was one at all of them.
-func (d *delta) lastLook(t *topo.Topo, switches []topo.SwitchIdx) (last *looked) {
-	for i, s := range switches {
-		look := d.adaptive[t.Nodes[t.Switches[s]].GUID].looked
+func (s *State) lastLook(t *topo.Topo, switches []topo.SwitchIdx) (last *looked) {
+	for i, sw := range switches {
+		look := s.adaptive[t.Nodes[t.Switches[sw]].GUID].looked
 		if i > 0 && look != last {
 			return nil
 		}
@@ -169,18 +179,8 @@ func (d *delta) lastLook(t *topo.Topo, switches []topo.SwitchIdx) (last *looked)
 	return last
 }
 
-// adaptiveSomehow reports whether adaptive routing is on at a switch, or anything that depends on it.
-func adaptiveSomehow(n *topo.Node) bool {
-	if n.AR != topo.AROn && n.AR != topo.AROff {
-		return false
-	}
-	off := *n.ARInfo
-	off.TurnOff()
-	return off != *n.ARInfo
-}
-
 // RoutesHeld reports whether no route is written because adaptive routing is on somewhere.
-func (c *SweepPlan) RoutesHeld() bool { return c.ARMode == HoldAR && c.AR > 0 }
+func (r *Result) RoutesHeld() bool { return r.ARMode == HoldAR && r.AR > 0 }
 
 // NotAdaptive is a switch on which adaptive routing was on and is off.
 type NotAdaptive struct {
@@ -188,32 +188,13 @@ type NotAdaptive struct {
 	Why  WhyOff
 }
 
-// NotAdaptive are the switches on which adaptive routing was on and is off, though it was not
-// DisableAR that turned it off.
-func (c *SweepPlan) NotAdaptive() (all []NotAdaptive) {
-	for _, n := range c.Topo.Switches {
-		node := &c.Topo.Nodes[n]
-		if known, was := c.delta.adaptive[node.GUID]; was && node.AR == topo.AROff && c.ARMode != DisableAR {
+// NotAdaptive are the switches of a subnet on which adaptive routing was on and is off.
+func (s *State) NotAdaptive(t *topo.Topo) (all []NotAdaptive) {
+	for _, n := range t.Switches {
+		node := &t.Nodes[n]
+		if known, was := s.adaptive[node.GUID]; was && node.AR == topo.AROff {
 			all = append(all, NotAdaptive{n, known.why})
 		}
 	}
 	return all
-}
-
-// Private are the switches that forward by private tables.
-func (c *SweepPlan) Private() (nodes []topo.NodeIdx) {
-	for _, n := range c.Topo.Switches {
-		if c.Topo.Nodes[n].UsesPrivateLFT() {
-			nodes = append(nodes, n)
-		}
-	}
-	return nodes
-}
-
-// LanesLeft are ports of such switches whose lanes are not as wanted.
-func (c *SweepPlan) LanesLeft() []topo.PortIdx {
-	if c.Plan == nil {
-		return nil
-	}
-	return c.Plan.LanesLeft()
 }

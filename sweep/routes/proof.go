@@ -1,4 +1,4 @@
-package sweep
+package routes
 
 import (
 	"context"
@@ -21,26 +21,26 @@ type proof struct {
 
 // prove proves r's tables with the lanes that ports will have. Where nothing but routes has changed
 // since the last proof, only the changed ones are followed.
-func (a *attempts) prove(ctx context.Context, r *routed) (err error) {
+func (a *attempt) prove(ctx context.Context, r *routed) (err error) {
 	r.rules = a.rules(r.tables.SLs, r.fitting.State == Fitted)
-	r.trees = a.groups
+	r.trees = a.Groups
 	in := a.search(r)
-	in.Multicast, in.Since = a.groups, a.state.credit
+	in.Multicast, in.Since = a.Groups, a.was.credit
 	r.credit, err = creditloop.Find(ctx, in)
 	return err
 }
 
 // withoutTrees is what is proved of r without multicast trees.
-func (a *attempts) withoutTrees(ctx context.Context, r *routed) (*creditloop.Report, error) {
-	if len(a.groups) == 0 {
+func (a *attempt) withoutTrees(ctx context.Context, r *routed) (*creditloop.Report, error) {
+	if len(a.Groups) == 0 {
 		return r.credit, nil
 	}
 	return creditloop.Find(ctx, a.search(r))
 }
 
 // search is one for credit loops among packets between hosts by r.
-func (a *attempts) search(r *routed) creditloop.In {
-	in := proofOf(a.out.Topo, a.out.LIDs, r.report.Forwarding(), r.tables.SLs, r.rules)
+func (a *attempt) search(r *routed) creditloop.In {
+	in := proofOf(a.Topo, a.LIDs, r.report.Forwarding(), r.tables.SLs, r.rules)
 	in.Workers = a.Workers
 	return in
 }
@@ -55,11 +55,11 @@ func proofOf(t *topo.Topo, l *topo.LIDs, f *routing.Forwarding, sls *routing.SLs
 }
 
 // rules are how ports will use their lanes, those of the last proof where they are the same.
-func (a *attempts) rules(sls *routing.SLs, fitted bool) *plan.LaneRules {
-	rules := plan.NewLaneRules(a.out.Topo, a.in.Lanes, usesOf(&a.settings, sls, fitted), sls.Lanes(), a.out.delta.ports,
-		a.state.devices.Optional)
-	if rules.Same(a.state.rules) {
-		return a.state.rules
+func (a *attempt) rules(sls *routing.SLs, fitted bool) *plan.LaneRules {
+	rules := plan.NewLaneRules(a.Topo, a.in.Lanes, a.Settings.uses(sls, fitted), sls.Lanes(), a.Ports,
+		a.Devices.Optional)
+	if rules.Same(a.was.rules) {
+		return a.was.rules
 	}
 	return rules
 }

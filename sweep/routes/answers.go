@@ -1,4 +1,4 @@
-package sweep
+package routes
 
 import (
 	"bytes"
@@ -23,31 +23,31 @@ type answers struct {
 }
 
 // newAnswers are those in a sweep of which r came. They are nil for repaired tables, and for those that were cut.
-func (a *attempts) newAnswers(r *routed) *answers {
+func (a *attempt) newAnswers(r *routed) *answers {
 	if r.keep == routing.KeepWorking || r.beforeCut != nil || r.closing != nil || r.computed == nil {
 		return nil
 	}
-	k := &answers{chain: a.RouteTask.chain, in: a.in, refused: a.out.Refused, engine: *r.engine, tables: r.computed}
+	k := &answers{chain: a.chain, in: a.in, refused: a.out.Refused, engine: *r.engine, tables: r.computed}
 	k.in.Prev, k.in.Base, k.engine.Route = nil, nil, nil
 	return k
 }
 
 // known is what the engines are known to answer; nil if they have to be asked.
-func (a *attempts) known(keep routing.Keep) *answers {
+func (a *attempt) known(keep routing.Keep) *answers {
 	switch {
-	case a.reroute != keepsRoutes || a.base != nil:
+	case a.rerouting != KeepsRoutes || a.base != nil:
 		return nil
-	case a.state.ready != nil && a.state.interim.same(a):
-		return a.state.ready.answers
-	case keep == routing.KeepMinimal && a.state.answers.stand(a):
-		return a.state.answers
+	case a.was.ready != nil && a.was.interim.same(a):
+		return a.was.ready.answers
+	case keep == routing.KeepMinimal && a.was.answers.stand(a):
+		return a.was.answers
 	}
 	return nil
 }
 
 // stand reports whether a sweep would get the same answers.
-func (k *answers) stand(a *attempts) bool {
-	return k != nil && a.in.Prev != nil && k.chain.Equal(a.RouteTask.chain) &&
+func (k *answers) stand(a *attempt) bool {
+	return k != nil && a.in.Prev != nil && k.chain.Equal(a.chain) &&
 		slices.EqualFunc(k.tables.LFT, a.in.Prev.LFT, bytes.Equal) && asksAlike(&k.in, &a.in)
 }
 

@@ -1,4 +1,4 @@
-package sweep
+package routes
 
 import (
 	"bytes"
@@ -36,18 +36,18 @@ const (
 
 // transition finds an order of writing r's tables in which packets cannot come to wait for each other
 // for ever. Routes that have a credit loop, or had one before, have no such order.
-func (a *attempts) transition(ctx context.Context, r *routed) (tr Transition, err error) {
+func (a *attempt) transition(ctx context.Context, r *routed) (tr Transition, err error) {
 	if a.in.Prev == nil {
 		return tr, nil
 	}
-	if r.credit.Loop != nil || a.state.credit != nil && a.state.credit.Loop != nil {
+	if r.credit.Loop != nil || a.was.credit != nil && a.was.credit.Loop != nil {
 		return Transition{State: LoopedAnyway}, nil
 	}
-	if r.rules == a.state.rules && slices.EqualFunc(r.tables.LFT, a.in.Prev.LFT, bytes.Equal) {
+	if r.rules == a.was.rules && slices.EqualFunc(r.tables.LFT, a.in.Prev.LFT, bytes.Equal) {
 		return tr, nil // no switch is written
 	}
 	in := a.search(r)
-	in.Multicast = a.groups
+	in.Multicast = a.Groups
 	before := a.before(&in)
 	// hosts use those of before until they ask again: with a loop then, no order of writing helps
 	if in.SLs != before.SLs {
@@ -86,20 +86,20 @@ func loopOf(ctx context.Context, in creditloop.In, before *creditloop.Rules) ([]
 }
 
 // before are the rules of packets before the plan, those of in where they are the same.
-func (a *attempts) before(in *creditloop.In) *creditloop.Rules {
+func (a *attempt) before(in *creditloop.In) *creditloop.Rules {
 	prev := *a.in.Prev
 	prev.LFT = slices.Clone(prev.LFT)
 	for s := range prev.LFT {
-		if !plan.InUse(a.out.Topo, topo.SwitchIdx(s)) {
+		if !plan.InUse(a.Topo, topo.SwitchIdx(s)) {
 			prev.LFT[s] = in.Forwarding.Rows[s] // it is written before packets pass it
 		}
 	}
-	before := &creditloop.Rules{Forwarding: routing.NewForwarding(a.out.Topo, a.out.LIDs, &prev), SLs: a.state.sls}
+	before := &creditloop.Rules{Forwarding: routing.NewForwarding(a.Topo, a.LIDs, &prev), SLs: a.was.sls}
 	if before.SLs.Equal(in.SLs) {
 		before.SLs = in.SLs
 	}
-	if held := plan.NewLaneRules(a.out.Topo, a.in.Lanes, nil, nil, a.out.delta.ports,
-		a.state.devices.Optional); held != nil {
+	if held := plan.NewLaneRules(a.Topo, a.in.Lanes, nil, nil, a.Ports,
+		a.Devices.Optional); held != nil {
 		before.Maps = held.Maps
 	}
 	if before.Maps.Equal(in.Maps) {
@@ -113,10 +113,10 @@ const maxSearched = 60e6
 
 // searches is how many searches an order of writing may take: one where a link is lost, because packets
 // are until the tables are written.
-func (a *attempts) searches() int {
-	if a.state.prev != nil && linksAdded(a.out.Topo, a.state.prev) {
+func (a *attempt) searches() int {
+	if a.Prev != nil && linksAdded(a.Topo, a.Prev) {
 		return 1
 	}
-	entries := len(a.out.Topo.Switches) * (int(a.out.LIDs.Top) + 1)
+	entries := len(a.Topo.Switches) * (int(a.LIDs.Top) + 1)
 	return min(max(maxSearched/entries, 3), 64)
 }

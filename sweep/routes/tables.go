@@ -1,24 +1,27 @@
-package sweep
+package routes
 
 import (
+	"bytes"
 	"slices"
 
 	"ibsm/mad"
 	"ibsm/routing"
+	"ibsm/sweep/device"
+	"ibsm/topo"
 )
 
 // previous are the target tables of the last sweep; for switches that this manager never
 // routed those that it read; nil when there are none.
-func previous(out *SweepPlan) *routing.Tables {
-	size, any := routing.RowLen(out.LIDs.Top), false
-	prev := &routing.Tables{LFT: make([][]uint8, len(out.delta.switches)), Top: out.LIDs.Top}
+func (in *In) previous() *routing.Tables {
+	size, known := routing.RowLen(in.LIDs.Top), false
+	prev := &routing.Tables{LFT: make([][]uint8, len(in.Switches)), Top: in.LIDs.Top}
 	var empty []uint8
-	for i := range out.delta.switches {
-		switch sw := &out.delta.switches[i]; {
+	for i := range in.Switches {
+		switch sw := &in.Switches[i]; {
 		case sw.Row != nil:
-			prev.LFT[i], any = resized(sw.Row, size), true
+			prev.LFT[i], known = resized(sw.Row, size), true
 		case sw.LFT != nil:
-			prev.LFT[i], any = resized(sw.LFT.Row(), size), true
+			prev.LFT[i], known = resized(sw.LFT.Row(), size), true
 		default:
 			if empty == nil {
 				empty = resized(nil, size)
@@ -26,7 +29,7 @@ func previous(out *SweepPlan) *routing.Tables {
 			prev.LFT[i] = empty
 		}
 	}
-	if !any {
+	if !known {
 		return nil
 	}
 	return prev
@@ -46,8 +49,8 @@ func resized(row []uint8, size int) []uint8 {
 
 // fix puts entries into the tables that cannot change: switches that do not answer, or forward
 // by private tables, keep their tables, and reserved LIDs keep their entries everywhere.
-func fix(out *SweepPlan, tables *routing.Tables, reserved []mad.LID) *routing.Tables {
-	top := out.LIDs.Top
+func (in *In) fix(tables *routing.Tables, reserved []mad.LID) *routing.Tables {
+	top := in.LIDs.Top
 	for _, l := range reserved {
 		top = max(top, l)
 	}
@@ -55,10 +58,9 @@ func fix(out *SweepPlan, tables *routing.Tables, reserved []mad.LID) *routing.Ta
 	fixed := *tables
 	fixed.LFT, fixed.Top = make([][]uint8, len(tables.LFT)), top
 	for s, row := range tables.LFT {
-		held := out.delta.switches[s].LFT
+		held, node := in.Switches[s].LFT, &in.Topo.Nodes[in.Topo.Switches[s]]
 		switch {
-		case held != nil && out.Topo.Nodes[out.Topo.Switches[s]].Missed > 0,
-			out.Topo.Nodes[out.Topo.Switches[s]].UsesPrivateLFT():
+		case held != nil && node.Missed > 0, node.UsesPrivateLFT():
 			row = held.Row()
 		case held != nil && len(reserved) > 0:
 			row = withReserved(row, held.Row(), size, reserved)
@@ -82,22 +84,26 @@ func withReserved(row, held []uint8, size int, reserved []mad.LID) []uint8 {
 	return r
 }
 
-// InForce are the tables that the subnet uses: those computed, or, where routes are left
-// alone, those that the switches hold.
-func (c *SweepPlan) InForce() *routing.Tables {
-	if c.Tables != nil {
-		return c.Tables
-	}
-	switches := c.delta.switches
-	t := &routing.Tables{LFT: make([][]uint8, len(switches)), Top: c.LIDs.Top, SLs: c.delta.sls}
-	for i, n := range c.Topo.Switches {
-		if switches[i].LFT != nil {
-			t.Top = max(t.Top, min(c.Topo.Nodes[n].SwitchInfo.LinearFDBTop(), mad.MaxUnicastLID))
+// shareRows has tables share the rows that are equal to those of before, so that later comparisons are fast.
+func (in *In) shareRows(tables *routing.Tables) {
+	for i, n := range in.Topo.Switches {
+		if was := in.Switches[i].Row; in.Topo.Nodes[n].Missed == 0 && bytes.Equal(tables.LFT[i], was) {
+			tables.LFT[i] = was
 		}
 	}
-	size := routing.RowLen(t.Top)
-	for i := range switches {
-		t.LFT[i] = resized(switches[i].LFT.Row(), size)
+}
+
+// Held are the tables that the switches of a subnet hold where no routes are computed.
+func (s *State) Held(t *topo.Topo, l *topo.LIDs, switches []device.Walked) *routing.Tables {
+	held := &routing.Tables{LFT: make([][]uint8, len(switches)), Top: l.Top, SLs: s.sls}
+	for i, n := range t.Switches {
+		if switches[i].LFT != nil {
+			held.Top = max(held.Top, min(t.Nodes[n].SwitchInfo.LinearFDBTop(), mad.MaxUnicastLID))
+		}
 	}
-	return t
+	size := routing.RowLen(held.Top)
+	for i := range switches {
+		held.LFT[i] = resized(switches[i].LFT.Row(), size)
+	}
+	return held
 }

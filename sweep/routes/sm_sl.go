@@ -1,4 +1,4 @@
-package sweep
+package routes
 
 import (
 	"slices"
@@ -15,8 +15,8 @@ type SAStops struct {
 
 // stopsToSA follows the packets to and from the SA. Engines that choose SLs have theirs proved with those between
 // hosts, and SL 0 passes ports whose lanes nobody wrote.
-func (a *attempts) stopsToSA(r *routed) (found SAStops) {
-	sl, t := a.settings.SMSL, a.out.Topo
+func (a *attempt) stopsToSA(r *routed) (found SAStops) {
+	sl, t := a.Settings.SMSL, a.Topo
 	if sl == 0 || r.rules == nil || r.tables.SLs != nil || t.Self == topo.None {
 		return found
 	}

@@ -1,4 +1,4 @@
-package sweep
+package routes
 
 import (
 	"os"
@@ -8,7 +8,6 @@ import (
 	"ibsm/routing/minhop"
 	"ibsm/routing/routingtest"
 	"ibsm/routing/verify"
-	"ibsm/sweep/lids"
 	"ibsm/topo"
 	"ibsm/topo/net"
 )
@@ -33,8 +32,7 @@ func BenchmarkLook(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	out := &SweepPlan{Topo: f.Topo, Assigned: lids.Assigned{LIDs: f.LIDs},
-		Routes: Routes{Tables: tables, Report: report}}
+	in := &In{Topo: f.Topo, LIDs: f.LIDs}
 	g := &groups{graph: routing.NewGraphOf(f.Topo, func(topo.PortIdx) bool { return true }), seen: report.Forwarding()}
 	var kept []topo.SwitchIdx
 	for i := range f.Topo.Switches[1:] {
@@ -44,7 +42,7 @@ func BenchmarkLook(b *testing.B) {
 	for name, last := range map[string]*looked{"first": nil, "again": now} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if stale := g.stale(b.Context(), 0, out, kept, last, now); len(stale) > 0 {
+				if stale := g.stale(b.Context(), in, kept, last, now); len(stale) > 0 {
 					b.Fatalf("%d are stale", len(stale))
 				}
 			}

@@ -1,4 +1,4 @@
-package sweep
+package routes
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 // price takes the tables of another engine in place of r where auto has chosen r, and they are far better: see
 // engines.Price. Notes of the tables say what the others are like. Tables that change as little as possible of those
 // computed before are used as they are: another engine would change them all. It returns nil when ctx is done.
-func (a *attempts) price(ctx context.Context, keep routing.Keep, r *routed) *routed {
+func (a *attempt) price(ctx context.Context, keep routing.Keep, r *routed) *routed {
 	at := slices.IndexFunc(a.chain, func(e engines.Engine) bool { return e.Name == r.engine.Name && e.Suits })
-	if at < 0 || r.base != nil && (r.base == a.base || r.base == a.state.base) {
+	if at < 0 || r.base != nil && (r.base == a.base || r.base == a.was.base) {
 		return r
 	}
 	known := map[*routing.Tables]*routed{r.tables: r}
@@ -54,10 +54,10 @@ func (r *routed) note(notes []string) {
 }
 
 // fullest is the routes on the fullest link between switches. The error is that of ctx.
-func (a *attempts) fullest(ctx context.Context, tables *routing.Tables) (most uint32, err error) {
+func (a *attempt) fullest(ctx context.Context, tables *routing.Tables) (most uint32, err error) {
 	loads, err := quality.Loads(ctx, a.in, tables.LFT)
 	for p, n := range loads {
-		if a.out.Topo.BetweenSwitches(topo.PortIdx(p)) {
+		if a.Topo.BetweenSwitches(topo.PortIdx(p)) {
 			most = max(most, n)
 		}
 	}

@@ -1,4 +1,4 @@
-package sweep
+package routes
 
 import (
 	"bytes"
@@ -35,17 +35,17 @@ const (
 
 // fit gives the paths of r, which are another manager's and have a credit loop, SLs with which they
 // have none, if ports have the lanes.
-func (a *attempts) fit(ctx context.Context, r *routed) error {
+func (a *attempt) fit(ctx context.Context, r *routed) error {
 	if without, err := a.withoutTrees(ctx, r); err != nil || without.Loop == nil {
 		return err
 	}
-	was := a.state
+	was := a.was
 	switch {
-	case r.rules == nil && !was.readLanes && !usesSLs(a.out.Topo) && !a.haveLanes():
+	case r.rules == nil && !was.readLanes && !usesSLs(a.Topo) && !a.haveLanes():
 		return nil
 	case r.rules == nil && !was.readLanes:
 		r.fitting = Fitting{State: LanesUnread}
-		if was.mastership != swept && a.in.Prev != nil && slices.EqualFunc(r.tables.LFT, a.in.Prev.LFT, bytes.Equal) {
+		if a.First && a.in.Prev != nil && slices.EqualFunc(r.tables.LFT, a.in.Prev.LFT, bytes.Equal) {
 			r.fitting.State = LanesFirst
 		}
 		return nil
@@ -54,9 +54,9 @@ func (a *attempts) fit(ctx context.Context, r *routed) error {
 		r.fitting = was.fitting
 		return nil
 	}
-	usable := distinctLanes(a.out.Topo, a.rules(nil, true), a.in.Lanes)
+	usable := distinctLanes(a.Topo, a.rules(nil, true), a.in.Lanes)
 	assigned, err := layers.Assign(ctx, layers.In{
-		Topo: a.out.Topo, LIDs: a.out.LIDs, Forwarding: r.report.Forwarding(), Lanes: max(len(usable), 1), Hosts: true,
+		Topo: a.Topo, LIDs: a.LIDs, Forwarding: r.report.Forwarding(), Lanes: max(len(usable), 1), Hosts: true,
 		Workers: a.in.Workers,
 	})
 	if err != nil {
@@ -78,8 +78,8 @@ func (a *attempts) fit(ctx context.Context, r *routed) error {
 // haveLanes reports whether a link between switches has more lanes than one. Where routes found have a credit
 // loop on one lane, it can be that they have none on the lanes that their paths had; to read the lanes of all
 // ports can take as long as the rest of a walk many times over, and is not worth while without both.
-func (a *attempts) haveLanes() bool {
-	t := a.out.Topo
+func (a *attempt) haveLanes() bool {
+	t := a.Topo
 	for i, n := range a.in.Lanes {
 		if p := topo.PortIdx(i); n > 1 && t.Ports[p].Peer != topo.None && t.IsSwitchPort(p) &&
 			t.IsSwitchPort(t.Ports[p].Peer) {
@@ -97,17 +97,17 @@ func usesSLs(t *topo.Topo) bool {
 
 // layer gives the paths of an engine's tables SLs, each with a lane of its own, without a credit loop
 // if there are lanes enough.
-func (a *attempts) layer(ctx context.Context, r *routed) error {
+func (a *attempt) layer(ctx context.Context, r *routed) error {
 	assigned, err := layers.Assign(ctx, layers.In{
-		Topo: a.out.Topo, LIDs: a.out.LIDs, Forwarding: r.report.Forwarding(),
+		Topo: a.Topo, LIDs: a.LIDs, Forwarding: r.report.Forwarding(),
 		Lanes: int(routing.LeastLanes(a.in.Lanes)), Hosts: true, Workers: a.in.Workers,
 	})
 	if err != nil || assigned.SLs == nil {
 		return err
 	}
 	tables := *r.tables
-	if tables.SLs = assigned.SLs; tables.SLs.Equal(a.state.sls) {
-		tables.SLs = a.state.sls
+	if tables.SLs = assigned.SLs; tables.SLs.Equal(a.was.sls) {
+		tables.SLs = a.was.sls
 	}
 	r.tables = &tables
 	return a.prove(ctx, r)

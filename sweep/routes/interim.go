@@ -1,4 +1,4 @@
-package sweep
+package routes
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"ibsm/routing/updown"
 	"ibsm/sweep/device"
 	"ibsm/sweep/engines"
-	"ibsm/sweep/lids"
 )
 
 // The first SUBNET UP of a mastership does not wait for an engine that needs far more work than min-hop: interim
@@ -45,8 +44,8 @@ type interim struct {
 }
 
 // same reports whether the engines are asked the same.
-func (p *interim) same(a *attempts) bool {
-	return p != nil && p.chain.Equal(a.RouteTask.chain) && p.in.Keep == a.in.Keep && asksAlike(&p.in, &a.in)
+func (p *interim) same(a *attempt) bool {
+	return p != nil && p.chain.Equal(a.chain) && p.in.Keep == a.in.Keep && asksAlike(&p.in, &a.in)
 }
 
 // asksAlike reports whether engines get the same problem, whatever tables are in force.
@@ -56,28 +55,22 @@ func asksAlike(p, o *routing.In) bool {
 		p.Tenants.Equal(o.Tenants) && routedAlike(p.Topo, o.Topo)
 }
 
-// MayServe allows the task to return interim routes.
-func (j *RouteTask) MayServe() *RouteTask {
-	j.mayServe = true
-	return j
-}
-
 // chooseInTime is choose within a budget where interim routes may serve, and the other way round: what the engines have
 // made of the subnet meanwhile comes in place of interim routes.
-func (a *attempts) chooseInTime(ctx context.Context) *routed {
-	serves := a.state.interim
+func (a *attempt) chooseInTime(ctx context.Context) *routed {
+	serves := a.was.interim
 	if serves != nil && a.in.Keep != routing.KeepWorking {
 		a.in.Keep = routing.KeepNone // interim routes are nothing to keep
 	}
 	switch {
-	case !a.mayServe || a.reroute != keepsRoutes ||
-		!slices.ContainsFunc(a.RouteTask.chain, func(e engines.Engine) bool {
+	case !a.MayServe || a.rerouting != KeepsRoutes ||
+		!slices.ContainsFunc(a.chain, func(e engines.Engine) bool {
 			return e.IsMinHop()
 		}):
 		return a.choose(ctx)
-	case serves == nil && a.state.mastership == swept:
+	case serves == nil && !a.First:
 		return a.choose(ctx)
-	case serves.same(a) && a.state.ready != nil:
+	case serves.same(a) && a.was.ready != nil:
 		return a.choose(ctx)
 	case serves.same(a):
 		return a.serve(ctx, serves)
@@ -88,29 +81,29 @@ func (a *attempts) chooseInTime(ctx context.Context) *routed {
 	case serves != nil:
 		return a.choose(ctx)
 	}
-	return a.chooseWithin(ctx, max(leastBudget, budgetMinHops*routing.MinHopWork(a.out.Topo, a.out.LIDs)))
+	return a.chooseWithin(ctx, max(leastBudget, budgetMinHops*routing.MinHopWork(a.Topo, a.LIDs)))
 }
 
 // chooseWithin is choose with a budget of work; interim routes serve where that is too little.
-func (a *attempts) chooseWithin(ctx context.Context, units int64) *routed {
+func (a *attempt) chooseWithin(ctx context.Context, units int64) *routed {
 	bounded, budget, end := routing.WithBudget(ctx, units)
-	whose := a.out.delta.whose
+	whose := a.next.whose
 	r := a.choose(bounded)
 	end()
 	if !budget.Spent() || ctx.Err() != nil {
 		return r
 	}
-	a.out.delta.whose = whose
+	a.next.whose = whose
 	return a.serve(ctx, a.newInterim(a.asked))
 }
 
-func (a *attempts) newInterim(engine string) *interim {
-	return &interim{problem{a.RouteTask.chain, a.in}, a.settings, engine, 0}
+func (a *attempt) newInterim(engine string) *interim {
+	return &interim{problem{a.chain, a.in}, a.Settings, engine, 0}
 }
 
 // serve returns interim routes: those found, repaired, or those of the first interim engine. Where there are none that
 // are proved, it returns what choose does.
-func (a *attempts) serve(ctx context.Context, p *interim) *routed {
+func (a *attempt) serve(ctx context.Context, p *interim) *routed {
 	a.out.Refused, a.out.Err, a.out.Foreign = nil, nil, ""
 	r := a.interim(ctx)
 	if ctx.Err() != nil {
@@ -120,11 +113,11 @@ func (a *attempts) serve(ctx context.Context, p *interim) *routed {
 		a.out.Err = nil
 		return a.choose(ctx)
 	}
-	a.out.delta.interim, a.out.Awaited = p, p.engine
+	a.next.interim, a.out.Awaited = p, p.engine
 	return r
 }
 
-func (a *attempts) interim(ctx context.Context) *routed {
+func (a *attempt) interim(ctx context.Context) *routed {
 	if a.in.Keep == routing.KeepWorking {
 		return a.repair(ctx)
 	}
@@ -132,9 +125,9 @@ func (a *attempts) interim(ctx context.Context) *routed {
 	if a.in.Prev != nil {
 		keep = routing.KeepMinimal
 	}
-	if a.state.interim != nil { // the engine that serves goes on
+	if a.was.interim != nil { // the engine that serves goes on
 		first = max(0, slices.IndexFunc(interimEngines, func(e engines.Engine) bool {
-			return e.Name == a.state.engine
+			return e.Name == a.was.engine
 		}))
 	}
 	for i := first; i < len(interimEngines); i++ {
@@ -171,11 +164,11 @@ func (j *EngineTask) Same(o *EngineTask) bool {
 }
 
 // Awaits is the task for the routes that a sweep has left; nil if it has left no interim routes.
-func (o *Outcome) Awaits() *EngineTask {
-	if o.delta.interim == nil || o.Tables == nil {
+func (s *State) Awaits() *EngineTask {
+	if s.interim == nil {
 		return nil
 	}
-	return &EngineTask{o.delta.interim}
+	return &EngineTask{s.interim}
 }
 
 // Run asks the engines. A cancelled context gives nil.
@@ -185,10 +178,10 @@ func (j *EngineTask) Run(ctx context.Context) *EngineResult {
 	if keep == routing.KeepWorking {
 		keep = routing.KeepMinimal // as choose asks
 	}
-	task := &RouteTask{chain: j.chain, settings: j.settings, state: newState(Restored{}), Workers: 1}
-	out := &SweepPlan{Topo: in.Topo, Assigned: lids.Assigned{LIDs: in.LIDs}}
-	out.delta = delta{switches: make([]device.Walked, len(in.Topo.Switches)), ports: &device.Ports{}}
-	a := &attempts{RouteTask: task, out: out, in: in}
+	a := &attempt{in: in, chain: j.chain, decision: &decision{was: &State{}, In: &In{
+		Topo: in.Topo, LIDs: in.LIDs, Switches: make([]device.Walked, len(in.Topo.Switches)), Ports: &device.Ports{},
+		Devices: device.NewRecord(), Settings: j.settings, Workers: 1,
+	}}}
 	r := a.first(ctx, keep)
 	if ctx.Err() != nil {
 		return nil
@@ -200,9 +193,9 @@ func (j *EngineTask) Run(ctx context.Context) *EngineResult {
 	return result
 }
 
-// Take gives the next heavy sweep what the engines have made of the subnet.
-func (s *Sweeper) Take(r *EngineResult) {
-	if s.state.interim == r.of {
-		s.state.ready = r
+// Take gives the next sweep what the engines have made of the subnet.
+func (s *State) Take(r *EngineResult) {
+	if s.interim == r.of {
+		s.ready = r
 	}
 }

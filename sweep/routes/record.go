@@ -1,4 +1,4 @@
-package sweep
+package routes
 
 import (
 	"bytes"
@@ -13,22 +13,22 @@ import (
 	"ibsm/topo"
 )
 
-// RoutesRecord says which engine computed the routes in force where nobody chose one, and which tables these are. It is
+// Record says which engine computed the routes in force where nobody chose one, and which tables these are. It is
 // kept over a restart, and mirrored to standbys: a manager that finds these tables goes on with the engine. That these
 // are interim routes is recorded whoever chose the engine they serve for. The zero value is for other routes.
-type RoutesRecord struct {
+type Record struct {
 	Engine string
 	Sum    uint64 // of the forwarding tables of all switches
 }
 
 // Text is the record as it is stored.
-func (r RoutesRecord) Text() []byte { return fmt.Appendf(nil, "%s %016x\n", r.Engine, r.Sum) }
+func (r Record) Text() []byte { return fmt.Appendf(nil, "%s %016x\n", r.Engine, r.Sum) }
 
-// ParseRoutesRecord is the inverse of Text. It returns the zero value for what Text does not write.
-func ParseRoutesRecord(text []byte) (r RoutesRecord) {
+// ParseRecord is the inverse of Text. It returns the zero value for what Text does not write.
+func ParseRecord(text []byte) (r Record) {
 	if n, err := fmt.Sscanf(string(text), "%s %x\n", &r.Engine, &r.Sum); n != 2 || err != nil ||
 		!bytes.Equal(r.Text(), text) {
-		return RoutesRecord{}
+		return Record{}
 	}
 	return r
 }
@@ -56,45 +56,28 @@ func guidOf(t *topo.Topo, n topo.NodeIdx) []byte {
 const interimRoutes = "interim"
 
 // record is that of the routes of a plan.
-func (a *attempts) record(r *routed) RoutesRecord {
-	d, engine := &a.out.delta, r.engine.Name
+func (a *attempt) record(r *routed) Record {
+	d, engine := &a.next, r.engine.Name
 	switch {
 	case d.interim != nil && d.whose == recordedRoutes:
-		return a.state.record // which stay in force as far as they work
+		return a.was.record // which stay in force as far as they work
 	case d.interim != nil && !d.whose.adopted():
 		engine = interimRoutes
 	case d.by == byChosen || d.whose.adopted() || r.engine.IsMinHop():
-		return RoutesRecord{}
+		return Record{}
 	}
-	return RoutesRecord{engine, sumOf(a.out.Topo, func(s topo.SwitchIdx) []uint8 { return r.tables.LFT[s] })}
+	return Record{engine, sumOf(a.Topo, func(s topo.SwitchIdx) []uint8 { return r.tables.LFT[s] })}
 }
 
 // found reports whether switches have the tables of a record.
-func (r RoutesRecord) found(t *topo.Topo, switches []device.Walked) bool {
+func (r Record) found(t *topo.Topo, switches []device.Walked) bool {
 	return r.Engine != "" && r.Sum == sumOf(t, func(s topo.SwitchIdx) []uint8 { return switches[s].LFT.Row() })
 }
 
 // from is a chain without the engines before that of a record, if it has this one: then they refused the subnet.
-func (r RoutesRecord) from(c engines.Chain) engines.Chain {
+func (r Record) from(c engines.Chain) engines.Chain {
 	if at := slices.IndexFunc(c, func(e engines.Engine) bool { return e.Name == r.Engine }); at >= 0 {
 		return c[at:]
 	}
 	return c
-}
-
-// FollowRoutes takes Config.Routes, if it is not zero, for the record of the routes in force: another manager computes
-// them. It is the one that is stored.
-func (s *Sweeper) FollowRoutes() {
-	s.storedRoutes = s.cfg.Routes
-	if s.cfg.Routes != (RoutesRecord{}) {
-		s.state.record = s.cfg.Routes
-	}
-}
-
-// RoutesRecord is the record of the routes computed last, and whether it is another one than this function returned
-// before.
-func (s *Sweeper) RoutesRecord() (r RoutesRecord, changed bool) {
-	r = s.state.record
-	changed, s.storedRoutes = r != s.storedRoutes, r
-	return r, changed
 }
