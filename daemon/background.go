@@ -39,8 +39,7 @@ func daemonize() (parent bool, err error) {
 	return true, p.Release()
 }
 
-// writePID writes the number of this process to a file, if one is named, in the place
-// of what is there. Remove removes it.
+// writePID writes the ID of this process to the named file, if any, and replaces its contents. Remove removes the file.
 func writePID(path string) (remove func(), err error) {
 	if path == "" {
 		return func() {}, nil

@@ -30,8 +30,8 @@ import (
 // Not checked before, because they depend on what else runs at that time: the store and sockets that are in use, the
 // port itself.
 
-// CheckConfig prints what is wrong with the configuration of a command line and with what it names. It returns the exit
-// status: 1 if a start would be refused.
+// CheckConfig prints the errors of the configuration of a command line, and of the files that it names. It returns the
+// exit status: 1 if a start would be refused.
 func CheckConfig(args []string, stdout, stderr io.Writer) int {
 	l := loadToCheck(args)
 	report := slices.Concat(l.Report, check(l))

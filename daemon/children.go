@@ -54,9 +54,8 @@ func (la *launcher) find(again bool) []child {
 	return la.wanted
 }
 
-// children are the processes of instances. An unchanged instance keeps its child. An instance
-// whose configuration is wrong, or conflicts with an earlier instance, is reported; it keeps
-// its child or gets none.
+// children are the processes of instances. An unchanged instance keeps its child. An instance whose configuration is
+// wrong, or conflicts with an earlier instance, is reported; it keeps its child, or gets none.
 func (la *launcher) children(list []instances.Instance) (children []child) {
 	was := map[string]child{}
 	for _, c := range la.wanted {

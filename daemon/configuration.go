@@ -278,8 +278,8 @@ func (c *configuration) setPriority(priority uint8) {
 	})
 }
 
-// setCounters puts another setting of the counters into force. It stays until the one in the file
-// changes. reader is the one that runs; nil for none.
+// setCounters applies another setting of the counters. It stays until the setting in the file changes. reader is the
+// running reader, or nil.
 func (c *configuration) setCounters(k *conf.Key, n uint64, reader *perf.Reader) {
 	c.change(func(next *inForce) {
 		next.own = next.own.With(k, n)
@@ -297,7 +297,7 @@ func (c *configuration) setSweeping(on bool) {
 	})
 }
 
-// Settings are those in force, for the control socket.
+// Settings are the settings in force, for the control socket.
 func (c *configuration) Settings() []ctl.Setting {
 	now := c.current.Load()
 	l, chosen := now.effective()

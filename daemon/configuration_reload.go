@@ -70,7 +70,7 @@ func (c *configuration) reload(own bool) *ctl.Reloaded {
 	}
 }
 
-// reloadedPartitions is what a reload has made of the partition file, nil if none is in force.
+// reloadedPartitions is the result of reloading the partition file, nil if none is in force.
 func reloadedPartitions(was, now *inForce) *ctl.ReloadedPartitions {
 	p := now.partitions
 	if p == nil || p.Source != partitions.FromFile || len(p.Errors) > 0 {
@@ -124,7 +124,7 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 // isRefused reports whether a file is not in force for a finding.
 func isRefused(f ctl.Finding) bool { return f.Severity == conf.Refusal.String() }
 
-// findings are those of a report for the control socket.
+// findings are the findings of a report, for the control socket.
 func findings(report conf.Report) []ctl.Finding {
 	list := []ctl.Finding{}
 	for _, f := range report {

@@ -15,8 +15,8 @@ import (
 	osmlog "ibsm/opensm/log"
 )
 
-// consoleOf is where OpenSM's console is wanted: "off", "local", "loopback" or "socket".
-// A run that ends by itself has none, as with OpenSM.
+// consoleOf is the configured kind of OpenSM's console: "off", "local", "loopback" or "socket". A run that ends by
+// itself has none, as with OpenSM.
 func consoleOf(l *conf.Loaded) string {
 	if l.Once || l.DryRun {
 		return "off"
@@ -24,8 +24,8 @@ func consoleOf(l *conf.Loaded) string {
 	return conf.Console.In(l.Config)
 }
 
-// serveConsole serves OpenSM's console where the configuration wants it. Without a socket
-// the manager runs all the same.
+// serveConsole serves OpenSM's console as configured. If its socket cannot be opened, the manager runs without a
+// console.
 func (d *daemon) serveConsole(ctx context.Context) {
 	kind := consoleOf(d.conf)
 	if kind == "off" {

@@ -103,8 +103,7 @@ type readLine struct {
 	err  error
 }
 
-// converse has a session until its client leaves or ctx is done. An error is that of
-// reading or writing.
+// converse serves a session until its client leaves or ctx is done. The error is that of reading or writing.
 func (c *consoleServer) converse(ctx context.Context, s *console.Session, in io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

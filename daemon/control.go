@@ -49,7 +49,7 @@ func (d *daemon) serveControl(ctx context.Context) error {
 	return nil
 }
 
-// listenControl opens the control socket, nil for none.
+// listenControl opens the control socket; nil if there is none.
 func (d *daemon) listenControl() (net.Listener, error) {
 	path, given := controlSocket(d.conf)
 	if path == "" {

@@ -29,7 +29,7 @@ type counters struct {
 // maxGone bounds the names of nodes that have gone.
 const maxGone = 1 << 14
 
-// published takes a view, nil for none any more.
+// published receives a view; nil means that there is none any more.
 func (c *counters) published(v *view.View) {
 	if v == nil {
 		return
@@ -54,7 +54,7 @@ func (c *counters) published(v *view.View) {
 	}
 }
 
-// latest is the view whose ports are read; nil for none.
+// latest is the view whose ports are read, or nil.
 func (c *counters) latest() *view.View {
 	if r := c.reader(); r != nil {
 		return r.View()
@@ -62,7 +62,7 @@ func (c *counters) latest() *view.View {
 	return nil
 }
 
-// name is that of a node, whether or not it has gone.
+// name is the name of a node, even if the node has disappeared.
 func (c *counters) name(v *view.View, guid mad.GUID) string {
 	if v != nil {
 		if n := v.Topo.FindNode(guid); n != topo.None {
@@ -260,7 +260,7 @@ func (c *counters) useRules(r sickRules) []ctl.Finding {
 	return nil
 }
 
-// found logs what is special about a reading, as perf.Listener's Found.
+// found logs a reading that needs attention; it is the Found of perf.Listener.
 func (c *counters) found(f perf.Finding) {
 	at, _ := c.ends(c.latest(), f.Key)
 	switch {

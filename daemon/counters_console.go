@@ -80,7 +80,7 @@ func (c *counters) nodes() ([]perfdb.Node, error) {
 	return list, nil
 }
 
-// viewAfter is the latest view, unless there is an error already, or none was published.
+// viewAfter is the latest view, unless there is an error already or no view was published.
 func (c *counters) viewAfter(err error) (*view.View, error) {
 	v := c.latest()
 	if err == nil && v == nil {

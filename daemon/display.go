@@ -107,7 +107,7 @@ func (d *display) plan(s manager.Show) {
 	fmt.Fprintf(d.w, "%s would be sent; nothing was written\n", plural.Of(n, "Set"))
 }
 
-// planWarnings are what is wrong with the routes of a plan.
+// planWarnings are the warnings about the routes of a plan.
 func planWarnings(c *sweep.SweepPlan) (lines []string) {
 	if text := manager.CreditLoop(c, nil); text != "" {
 		lines = append(lines, "warning: "+text)

@@ -141,7 +141,7 @@ type engineRead struct {
 	reports          []fileReport
 }
 
-// fileReport is what was found in the file of a setting.
+// fileReport has the findings about the file of a setting.
 type fileReport struct {
 	key              *conf.Key
 	errors, warnings diag.List
@@ -155,8 +155,8 @@ func (r *engineRead) found() (list []ctl.Finding) {
 	return list
 }
 
-// read reads the files that the configuration names for a list of engines. Without those of pgrp_policy_file, of which
-// some may be needed, nothing is read.
+// read reads the files that the configuration names for a list of engines. If reading pgrp_policy_file, whose groups
+// they may name, has failed, it reads nothing.
 func (r *engineRead) read(c *conf.Config, list []string, ofQoS []*portgroups.Group) {
 	if len(r.errors) > 0 {
 		return

@@ -14,8 +14,8 @@ import (
 	"ibsm/sweep/engines"
 )
 
-// chain is the chain of routing engines. Where the list is empty, and no setting says how min-hop balances, nobody
-// chose one; conf or Run has refused a list that leaves none.
+// chain is the chain of routing engines. If the list is empty and no setting for balancing is set, it is the default
+// chain. conf or Run has already refused a list without an engine.
 func chain(c *conf.Config, files engineFiles) engines.Chain {
 	list, s := conf.RoutingEngine.In(c), files.settings(c)
 	if len(list) == 0 && reflect.DeepEqual(s.Balancing, routing.Balancing{}) {
@@ -25,7 +25,7 @@ func chain(c *conf.Config, files engineFiles) engines.Chain {
 	return chain
 }
 
-// enginesToRead are those whose files are read.
+// enginesToRead are the engines whose files are read.
 func enginesToRead(c *conf.Config) []string {
 	if list := conf.RoutingEngine.In(c); len(list) > 0 {
 		return list
@@ -33,7 +33,7 @@ func enginesToRead(c *conf.Config) []string {
 	return []string{engines.Auto}
 }
 
-// enginesOf are those of a list with the settings in force, for a plan. The error is about the list or a file.
+// enginesOf is the chain of a list with the settings in force, for a plan. The error is about the list or a file.
 func (c *configuration) enginesOf(list []string) (engines.Chain, error) {
 	now := c.current.Load()
 	l, _ := now.effective()
@@ -44,7 +44,7 @@ func (c *configuration) enginesOf(list []string) (engines.Chain, error) {
 	return engines.New(list, r.files.settings(l.Config))
 }
 
-// checkEngines says why the list of routing engines leaves none; nil if it does not.
+// checkEngines returns an error if the list of routing engines contains no usable engine.
 func checkEngines(c *conf.Config) error {
 	_, err := engines.New(conf.RoutingEngine.In(c), &engines.Settings{})
 	return err

@@ -65,8 +65,8 @@ func partitionKeys(p *partitions.Policy) []mad.PKey {
 	return keys
 }
 
-// mirrored takes the policy of the master, empty if it sends none. When it returns, the
-// resulting configuration has been sent to the manager.
+// mirrored receives the policy of the master, empty if it sends none. When it returns, the resulting configuration has
+// been sent to the manager.
 func (c *configuration) mirrored(master mad.GUID, text []byte) {
 	var from *masterPolicy
 	var err error
@@ -99,8 +99,8 @@ func (c *configuration) mirrored(master mad.GUID, text []byte) {
 	})
 }
 
-// agrees reports whether the sick links and the record of routes are those of a policy. They change while this manager
-// is master.
+// agrees reports whether the present sick links and record of routes equal those of a policy. They change while this
+// manager is master.
 func (s *inForce) agrees(p *masterPolicy) bool {
 	return s.record == p.routes && knownLinks(s.links).Same(knownLinks(p.links))
 }
@@ -135,7 +135,7 @@ func (c *configuration) foreignMaster(master mad.GUID) {
 	})
 }
 
-// inherit puts the policy of a master into force, nil for none.
+// inherit puts the policy of a master into force; nil ends that.
 func (c *configuration) inherit(next *inForce, from *masterPolicy) {
 	next.from, next.differs = from, nil
 	c.compare(next)

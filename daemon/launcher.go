@@ -82,7 +82,7 @@ func (la *launcher) launch(here func(options []string) int) int {
 	return la.supervise()
 }
 
-// read finds out which managers are configured for this host, and prints what is wrong.
+// read finds out which managers are configured for this host, and prints errors of the configuration.
 func (la *launcher) read() {
 	if la.given.AllPorts {
 		la.plan.All = true
@@ -178,7 +178,7 @@ func (la *launcher) allPorts() []instances.Instance {
 	return la.seen
 }
 
-// options are those of an instance and over them those of the command line.
+// options are the options of an instance, overridden by those of the command line.
 func (la *launcher) options(i instances.Instance) []string {
 	options := i.Args()
 	for _, g := range la.given.Given {
@@ -197,7 +197,7 @@ func (la *launcher) options(i instances.Instance) []string {
 // concerns reports whether this process runs the instance.
 func (la *launcher) concerns(name string) bool { return la.single == "" || la.single == name }
 
-// complainOf prints what is wrong with an instance, if this process runs it.
+// complainOf prints a problem of an instance, if this process runs it.
 func (la *launcher) complainOf(name, format string, args ...any) {
 	if la.concerns(name) {
 		la.complain(fmt.Sprintf("instance %s "+format, append([]any{name}, args...)...))

@@ -49,7 +49,7 @@ func (c *configuration) takeLinks(next *inForce, k *sick.Saved) {
 	}
 }
 
-// setLinks puts into force what is known of links. Other routes, and other keys in the policy, follow.
+// setLinks puts the known state of links into force. The manager and the policy for standbys get it.
 func (c *configuration) setLinks(next *inForce, k *sick.Saved) {
 	was := knownLinks(next.links)
 	if k.Same(was) {
@@ -144,7 +144,7 @@ func (c *configuration) isolate(port, peer perf.Key, until time.Time) (err error
 	return err
 }
 
-// heal has a link return that was repaired. forget forgets what was found of it.
+// heal returns a repaired link to use. forget removes the findings about it.
 func (c *configuration) heal(port, peer perf.Key, forget func()) (err error) {
 	c.change(func(next *inForce) {
 		if !next.master {

@@ -97,7 +97,7 @@ func (o *logOutput) dropped() uint64 {
 	return n
 }
 
-// close writes what is left.
+// close writes the remaining lines.
 func (o *logOutput) close() {
 	if o.Close() && o.file != nil {
 		o.file.Close()

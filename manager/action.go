@@ -39,14 +39,14 @@ func (p Purpose) String() string { return [...]string{"sweep", "plan"}[p] }
 // Cancel ends a task that is out early; its result is still awaited.
 type Cancel struct{ For Purpose }
 
-// Publish makes a view the one that questions are answered from; nil for none.
+// Publish replaces the view from which requests are answered; nil means none.
 type Publish struct{ View *view.View }
 
-// StoodBy is the subnet as a standby has found it, of which only Topo and LIDs are known: for counters.
+// StoodBy is the subnet that a standby has found, for counters. Only its Topo and LIDs are known.
 type StoodBy struct{ View *view.View }
 
-// Restarted says that ports have lost what was written to them, or may have, for congestion control; and that
-// nodes may have rebooted, for counters.
+// Restarted reports ports that have lost their written settings, or may have, for congestion control, and nodes that
+// may have rebooted, for counters.
 type Restarted struct{ Ports, Nodes []mad.GUID }
 
 // Congestion has devices get the settings of congestion control that they lack, after a heavy sweep;

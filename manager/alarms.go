@@ -21,8 +21,8 @@ const (
 	AlarmManager AlarmKind = iota
 	// AlarmControl is Set(SMInfo) that is not the master's, or has another SM_Key. It is refused.
 	AlarmControl
-	// AlarmQuestion is Get(SMInfo) in the name of another port than the sender's. It is answered,
-	// but nobody is asked because of it.
+	// AlarmQuestion is a Get(SMInfo) in the name of another port than the sender's. It is answered, but no manager is
+	// queried because of it.
 	AlarmQuestion
 	// AlarmTrap is a trap about another node than the sender's, or one that only the master
 	// reports. It is ignored.

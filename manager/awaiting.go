@@ -59,7 +59,7 @@ func (w *awaiting) begin(fx *effects, task *routes.EngineTask) {
 	}
 }
 
-// forget ends what is under way: this manager is not master any more.
+// forget cancels the present task: this manager is not master any more.
 func (w *awaiting) forget(fx *effects) { w.swept(fx, nil) }
 
 // done takes the result of the task; it reports whether a sweep has to take it.
@@ -80,8 +80,8 @@ func (c *Core) engineComputed(r *routes.EngineResult) {
 	}
 }
 
-// askForSLs has all clients register again where packets on the SLs of interim routes can come to wait for each other
-// for ever on those that have taken their place: clients that register again also ask for paths again.
+// askForSLs asks all clients to register again if packets on the SLs of interim routes and packets on the new SLs can
+// wait for each other for ever: clients that register again also ask for paths again.
 func (c *Core) askForSLs(out *sweep.Outcome) {
 	if !out.Taken || out.Transition.State != routes.AtRiskUntilAsked {
 		return

@@ -26,9 +26,9 @@ type Config struct {
 	Elect elect.Config
 	// Txn is how SMPs are sent. Its MaxWindow is 32 where it is 0.
 	Txn txn.Config
-	// GUID is the port that must be ours; 0 takes what is there.
+	// GUID is the required GUID of our port; 0 accepts any.
 	GUID mad.GUID
-	// SweepInterval is the time between light sweeps; 0 for none.
+	// SweepInterval is the time between light sweeps; 0 disables them.
 	SweepInterval time.Duration
 	// Resting holds all sweeps back until a configuration without it.
 	Resting bool
@@ -48,17 +48,16 @@ type Config struct {
 	QoS *qos.Policy
 	// PortGroups are those of files: view.View.PortGroups.
 	PortGroups *portgroups.Set
-	// Names are those that the log calls nodes by; the others by their descriptions.
+	// Names are the names of nodes in the log; other nodes are named by their descriptions.
 	Names names.Map
 	// Once ends the run with the first sweep that is complete.
 	Once bool
 	// Epoch is the time of day at Step's time 0, in seconds since 1970. Run sets it; ClockSet changes it.
 	Epoch int64
-	// LastTerm is the last one before this manager's; the zero value for none. Resume
-	// sets it.
+	// LastTerm is the last mastership term before this manager's; the zero value if there is none. Resume sets it.
 	LastTerm store.Term
-	// HonorGUID2LID has a manager that was standby and becomes master ask for the LIDs
-	// of OpenSM's file, which then take precedence over those that ports report.
+	// HonorGUID2LID makes a standby that becomes master read the LIDs of OpenSM's file, which then take precedence over
+	// the LIDs that ports report.
 	HonorGUID2LID bool
 	// Unchanged says that nothing that is written to the subnet differs from the configuration before: no sweep
 	// follows.
@@ -69,7 +68,7 @@ type Config struct {
 	Queries  txn.Config
 	// Congestion are the wanted settings of congestion control. Its requests are sent as often, too.
 	Congestion congestioncontrol.Settings
-	// Registrar is of the SA's half that changes what is registered. Run sets its Began.
+	// Registrar configures the part of the SA that changes registrations. Run sets its Began.
 	Registrar sa.RegistrarConfig
 	// DryRun asks and computes, shows the plan, and ends without having written
 	// anything or taken part in an election.

@@ -137,8 +137,8 @@ func (c *Core) readAsStandby(t *topo.Topo) {
 	c.fx.do(StoodBy{&view.View{Topo: t, LIDs: topo.NewLIDs(base, make([]uint8, len(t.Ports)))}})
 }
 
-// handOver hands the mastership over, to stand by or to end. What is under way is dropped first, so that a HANDOVER
-// that is lost is sent again: a manager that is MASTER, too, learns by it that switches may hold what is not its own.
+// handOver hands the mastership over, either to become standby or to exit. It first drops pending work, so that a lost
+// HANDOVER is sent again: a receiver that is MASTER too learns by it that switches may hold tables of another manager.
 func (c *Core) handOver() {
 	if c.handover.state != staying {
 		c.abandon()
@@ -154,8 +154,8 @@ func (c *Core) handOver() {
 	c.elect.order(&c.fx, key, smp.ControlHandover, smp.Master, c.sent)
 }
 
-// leave ends this manager, a MASTER when it has handed the mastership over, if there is
-// a manager that takes it. Until then it answers from what was published, and writes nothing.
+// leave ends this manager. A MASTER first hands the mastership over, if there is a manager that accepts it; until then
+// it answers from the published view, and writes nothing.
 func (c *Core) leave() {
 	if c.handover.state != staying {
 		return
@@ -167,7 +167,7 @@ func (c *Core) leave() {
 	c.act(c.elect.Leave(c.fx.now, infos(c.elect.others)))
 }
 
-// abandon drops what is under way and what another manager may change.
+// abandon drops pending work, and all state that another manager may change.
 func (c *Core) abandon() {
 	c.term.end(&c.fx)
 	c.halt(abandoned)
@@ -177,14 +177,13 @@ func (c *Core) abandon() {
 	c.sweeps.plan.refuse(&c.fx, ErrNotMaster)
 }
 
-// pause writes nothing for now, but still answers from what was published.
+// pause stops writing for now; requests are still answered from the published view.
 func (c *Core) pause() {
 	c.guids.refuse(&c.fx)
 	c.halt(pausing)
 }
 
-// halt drops what is under way: nothing is written until every other manager has been
-// asked.
+// halt drops pending work: nothing is written until every other manager has been queried.
 func (c *Core) halt(how scheduleState) {
 	c.elect.authority = unconfirmed
 	c.cancel()

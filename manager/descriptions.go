@@ -72,10 +72,10 @@ func (m *descriptions) wantAll(v *view.View) {
 	}
 }
 
-// wantNew has the nodes asked, other than switches, of which a port is ACTIVE that was not in the view before. A node
-// that boots may get its description after the walk has read it, and sends no trap of that as long as its port is not
-// ACTIVE. Ports that were ARMED in the view before do not count: in the first view of a term, which publishFirst makes
-// of a program under way, all hosts of a cold start may be.
+// wantNew requests the descriptions of nodes, other than switches, with an ACTIVE port that the previous view did not
+// have. A booting node may get its description after the walk has read it, and sends no trap about that while its port
+// is not ACTIVE. Ports that were ARMED in the previous view do not count: in the first view of a term, which
+// publishFirst makes while the program still runs, these may be all hosts of a cold start.
 func (m *descriptions) wantNew(old, now *view.View) {
 	if old == nil || old.Topo == now.Topo {
 		return
@@ -143,7 +143,7 @@ func (m *descriptions) done(now time.Duration, o *txn.Outcome) {
 	}
 }
 
-// gathered are the descriptions to publish now; nil for none.
+// gathered are the descriptions to publish now, or nil.
 func (m *descriptions) gathered(now time.Duration) map[mad.GUID]smp.NodeDescription {
 	if m.due == 0 || m.due > now {
 		return nil
@@ -154,8 +154,8 @@ func (m *descriptions) gathered(now time.Duration) map[mad.GUID]smp.NodeDescript
 // published notes that the collected descriptions are in the known subnet.
 func (m *descriptions) published() { m.read, m.due = map[mad.GUID]smp.NodeDescription{}, 0 }
 
-// publishDescriptions publishes the NodeDescriptions that were gathered. A sweep follows where port groups of the
-// routing engine go by them.
+// publishDescriptions publishes the gathered NodeDescriptions. A sweep follows if port groups of the routing engine
+// depend on them.
 func (c *Core) publishDescriptions() {
 	descs := c.descriptions.gathered(c.fx.now)
 	if descs == nil {

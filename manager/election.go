@@ -185,9 +185,9 @@ func (e *election) askOwnPort(fx *effects, key mad.MKey) {
 	fx.request(urgent(ownerElection, tagOwn, mad.Route{}, mad.MethodGet, smp.AttrPortInfo, 0, key))
 }
 
-// sendTrap sends trap 144 with the flag of a changed priority (IBA 14.2.5.1). It goes to the port
-// at which the walk found the master: our port may still name another one, even ourselves. It has M_Key 0 (14.2.4): no
-// other agent has to see that of our port.
+// sendTrap sends trap 144 with the flag of a changed priority (IBA 14.2.5.1), to the port at which the walk found the
+// master: our port may still name another one, even ourselves. Its M_Key is 0 (14.2.4), because other agents must not
+// see the M_Key of our port.
 func (e *election) sendTrap(fx *effects, own *smp.PortInfo) {
 	to := cmp.Or(e.lid, own.MasterSMLID())
 	if !own.LID().IsUnicast() || to == 0 || e.Polled() == 0 {

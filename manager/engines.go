@@ -45,7 +45,7 @@ func logRefusals(fx *effects, r *sweep.SweepPlan, began []finding.Finding) {
 	}
 }
 
-// logNotes logs what the engine has to say of its routes, when that is something else than before.
+// logNotes logs the engine's notes about its routes, if they have changed.
 func (l *sweepLog) logNotes(fx *effects, r *sweep.SweepPlan) {
 	if r.Taken {
 		fx.log(info, "the routes of the routing engine replace the interim routes", "engine", r.Engine)

@@ -60,7 +60,7 @@ const (
 	Describe    // no sweep: every node is asked for its NodeDescription
 )
 
-// RegistryChanged says what is registered now.
+// RegistryChanged is the present registry.
 type RegistryChanged struct{ State *registry.State }
 
 // PartitionsChanged is another policy alone, which a quick sweep applies. Simulations send it; an edit of the partition
@@ -89,8 +89,8 @@ type MLIDShareReached struct{ Port mad.GUID }
 // Resumed says for how long the host was suspended, which the times of Step do not show.
 type Resumed struct{ Paused time.Duration }
 
-// ClockSet says that the time of day was set, or went on while the host was suspended: what it would have been at
-// Step's time 0, in seconds since 1970.
+// ClockSet says that the time of day was set, or that the host was suspended. It is the time of day at Step's time 0 by
+// the new clock, in seconds since 1970.
 type ClockSet struct{ Epoch int64 }
 
 // StandbyComplete is a standby that has everything which is registered with this master.

@@ -18,7 +18,7 @@ import (
 	"ibsm/view"
 )
 
-// findings are what is wrong at present, by the part of the manager that finds it. Each finding is logged when it
+// findings are the present findings, by the part of the manager that reports them. Each finding is logged when it
 // begins and when it ends.
 type findings struct {
 	walk, plan, routes, program, multicast finding.Set
@@ -138,7 +138,7 @@ func (l *sweepLog) walked(fx *effects, found *discover.Result, m names.Map) {
 // maxNodeInfos is how many NodeInfos without an answer are logged in OpenSM's words after a walk.
 const maxNodeInfos = 10
 
-// logUnanswered logs in OpenSM's words a Get that nobody has answered.
+// logUnanswered logs an unanswered Get in OpenSM's words.
 func logUnanswered(fx *effects, attr mad.AttrID, route mad.Route) {
 	for _, text := range osmlog.Unanswered(attr, 0, route) {
 		fx.log(erro, text)

@@ -64,7 +64,8 @@ func planFindings(r *sweep.SweepPlan, m names.Map) (all []finding.Finding) {
 	return append(append(all, drainFindings(r.Drained)...), cablingFindings(r.Cabling)...)
 }
 
-// drainFindings are what routes avoid because the operator wants so, or because it is sick, and what they cannot avoid.
+// drainFindings are the findings about links that routes avoid because they are drained or sick, and about those that
+// routes still need.
 func drainFindings(drained []view.Drained) (all []finding.Finding) {
 	for i := range drained {
 		d := &drained[i]
@@ -252,7 +253,7 @@ func creditLoopPort(r *sweep.SweepPlan, c, next creditloop.Channel) finding.Find
 	}
 }
 
-// switchFindings are what has become of lanes, partitions, adaptive routing and optional attributes after the Sets of a
+// switchFindings are the findings about lanes, partitions, adaptive routing and optional attributes after the Sets of a
 // sweep.
 func switchFindings(out *sweep.Outcome, m names.Map) (all []finding.Finding) {
 	t, logged := out.Topo, map[mad.GUID]bool{}

@@ -143,7 +143,7 @@ func (w *guidWrites) drop() {
 	clear(w.blocks)
 }
 
-// end reports what has become of a block, unless the port holds others.
+// end reports the result of a block, unless the port has other blocks.
 func (g *guidWrite) end(fx *effects, how sa.GUIDOutcome) {
 	fx.do(ForRegistrar{sa.GUIDsWritten{GUIDBlock: g.block, Outcome: how}})
 }

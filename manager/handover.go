@@ -54,7 +54,7 @@ func (h *handover) over(now time.Duration) bool {
 // deadline is when this manager exits at the latest; false for never.
 func (h *handover) deadline() (time.Duration, bool) { return h.by, h.state != staying }
 
-// prepare sets the handover target, 0 for none.
+// prepare sets the handover target; 0 means none.
 func (h *handover) prepare(fx *effects, target mad.GUID) {
 	if target == h.target {
 		return

@@ -116,8 +116,8 @@ func (b *inbox) demandGRH(ports []mad.GUID) {
 	b.ring()
 }
 
-// take adds what is no request of a client. It does not wait, and returns how many packets
-// there was no room for.
+// take adds packets that are not requests of clients. It does not wait, and returns the number of packets for which
+// there was no room.
 func (b *inbox) take(from source, ds []mad.Datagram) (dropped int) {
 	b.mu.Lock()
 	n := min(len(ds), maxReceived-len(b.received[from]))

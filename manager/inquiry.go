@@ -12,8 +12,8 @@ import (
 	"ibsm/topo"
 )
 
-// inquiry asks a manager that has named itself in a Question to the master what it is, at the port
-// that sent the Question. One is asked at a time; others repeat their Questions.
+// inquiry queries a manager that has named itself in a Question to the master, at the port that sent the Question. One
+// manager is queried at a time; others repeat their Questions.
 type inquiry struct {
 	state inquiryState
 	asked discover.SM   // in inquiryAsking

@@ -45,8 +45,8 @@ const (
 	refusedPause = 10 * time.Second
 )
 
-// wait has a request wait for a read, which begins if none is out, and reports whether it waits. key is what a read
-// shows to the port.
+// wait makes a request wait for a read, starts the read if none is pending, and reports whether the request waits. key
+// is the M_Key that the read shows to the port.
 func (r *keyRead) wait(fx *effects, d *mad.Datagram, shown shownKey, key func() mad.MKey) bool {
 	if len(r.waiting) == maxEarly || r.state == keyIdle && fx.now < r.after[shown] {
 		return false
@@ -78,7 +78,7 @@ func (r *keyRead) done(now time.Duration, o *txn.Outcome, was mad.MKey) (waited 
 // stop forgets a read whose request was cancelled, and what waits for it.
 func (r *keyRead) stop() { r.state, r.waiting = keyIdle, nil }
 
-// readAgain takes the outcome of a read, and what has waited for it.
+// readAgain takes the outcome of a read, and releases the requests that have waited for it.
 func (c *Core) readAgain(o *txn.Outcome) {
 	waited, shows := c.port.reread.done(c.fx.now, o, c.port.mkey)
 	if shows {

@@ -42,8 +42,7 @@ const (
 	mirrorsAll                        // all up to a time
 )
 
-// follow takes the master to follow, the zero value for none. standby says that this manager is
-// STANDBY.
+// follow sets the master to follow; the zero value means none. standby says that this manager is STANDBY.
 func (f *mirroring) follow(fx *effects, m mirror.Master, standby bool) {
 	if standby && m != f.from {
 		f.forget()
@@ -163,8 +162,8 @@ type Mirror struct {
 	Incomplete string // why the last reading may be incomplete; "" if it is complete
 }
 
-// Mirrors are the known mirrors: as master those of all standbys that ask, as standby our own.
-// Any goroutine may call it.
+// Mirrors are the known mirrors: for a master those of all standbys that ask, for a standby its own. Any goroutine may
+// call it.
 func (s *Shell) Mirrors() (all []Mirror) {
 	r := s.registrar.Load()
 	if r == nil {

@@ -11,16 +11,15 @@ import (
 // out before the result of one is there, which then is ignored.
 type ComputeMulticast struct{ Task *multicast.Task }
 
-// Forwarded says that the tables of the switches carry what was registered up to Seq. It
-// comes for the last of the States that were given with RegistryChanged, also where no
-// table had to change and where some switch did not take its own: Failures has those. A
-// manager that is not master forwards nothing.
+// Forwarded says that the switches' tables carry all registrations up to Seq. It is sent for the last of the States
+// passed with RegistryChanged, even if no table had to change, and if some switch did not accept its table: Failures
+// lists those. A manager that is not master forwards nothing.
 type Forwarded struct{ multicast.Forwarding }
 
 func (ComputeMulticast) action() {}
 func (Forwarded) action()        {}
 
-// multicastFindings are what is wrong after a round that is over, with the switches that trees avoid.
+// multicastFindings are the findings after a finished round, including the switches that trees avoid.
 func multicastFindings(done *multicast.Forwarding, avoided []finding.Finding) []finding.Finding {
 	all := avoided
 	add := func(kind finding.Kind, format string, args ...any) {

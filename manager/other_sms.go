@@ -63,13 +63,13 @@ func (c *Core) isDuplicate(found *sweep.Found, others []smp.SMInfo) bool {
 // fewAnswers is how many answers a walk must have for their lateness to say something.
 const fewAnswers = 16
 
-// maxPostponed is how many walks in a row that lost many packets a standby makes, in about two
-// minutes, before it takes over from a master that none of them found: with three quarters of the
-// attempts lost, one walk in seven finds a master that is there.
+// maxPostponed is the maximum number of consecutive walks with many lost packets, about two minutes in all, before a
+// standby takes over from a master that none of them found: with three quarters of the attempts lost, one walk in seven
+// finds a master that is there.
 const maxPostponed = 60
 
-// maxUnproved is how many walks in a row that find nobody new a manager makes before it becomes master of a subnet of
-// which it sees only a small part: for a little longer than the lease of M_Keys that security tenants sets.
+// maxUnproved is the number of consecutive walks without a new node before a manager becomes master of a subnet of
+// which it sees only a small part: a little longer than the lease of M_Keys with security tenants.
 const maxUnproved = 45
 
 // maxRefusing is how many walks in a row it makes before it takes nodes for dead that it knows and that do not answer:

@@ -42,8 +42,8 @@ const (
 	ownKnown
 )
 
-// ownPortState says whether others are heard by our own port. As long as they are not, nobody
-// is given up as unresponsive.
+// ownPortState says whether our own port receives answers of other nodes. While it does not, no node is given up as
+// unresponsive.
 type ownPortState uint8
 
 const (
@@ -68,8 +68,8 @@ var ownPortTexts = [ownPortIsolated + 1]string{
 	ownPortIsolated:     "most nodes are unresponsive: no node is removed, because the problem may be at our own port",
 }
 
-// walked takes how well a walk has heard others, unless it has found that the port has no link. One
-// that had none is believed to have one when it says so.
+// walked takes the share of requests that a walk got answers to, unless the walk has found that the port has no link. A
+// port without a link counts as connected again when it reports a link.
 func (p *ownPort) walked(fx *effects, found *discover.Result) {
 	if found.Own == discover.OwnUnresponsive && p.state == ownPortDown {
 		return
@@ -115,8 +115,8 @@ func (p *ownPort) becomeUp(fx *effects) {
 	}
 }
 
-// holds stores the values of the port after a Get or Set. LID 65535, which adapters report at
-// power-up, is none.
+// holds stores the values of the port after a Get or Set. LID 65535, which adapters report at power-up, counts as no
+// LID.
 func (p *ownPort) holds(info *smp.PortInfo) {
 	p.lid, p.protect = info.LID(), info.MKeyProtectBits()
 	if !smp.HidesMKey(info) { // else it has answered to a wrong one

@@ -37,9 +37,8 @@ func (k *Persist) Batch() store.Batch {
 // assume that no other manager has been master at its port meanwhile.
 const quickRestart = time.Minute
 
-// Resume sets the state that a manager starts with from the contents of its store. Clients
-// need not register again with a master that only restarted and lost none of their
-// registrations.
+// Resume sets the initial state of a manager from the contents of its store. Clients need not register again with a
+// master that only restarted and lost none of their registrations.
 func (c *Config) Resume(kept *store.Contents, now time.Time) {
 	k := sweep.Restored{MKeys: c.Sweep.Restored.MKeys, Behind: c.Sweep.Restored.Behind, Port: c.Sweep.Restored.Port}
 	for _, l := range kept.LIDs {

@@ -7,8 +7,8 @@ import (
 	"ibsm/sweep"
 )
 
-// Planned answers Plan and PlanReroute. Plan is the receiver's alone, whatever the
-// manager does next; it is nil where Err says why there is no plan.
+// Planned answers Plan and PlanReroute. The Plan belongs to the receiver, whatever the manager does next; it is nil if
+// Err says why there is no plan.
 type Planned struct {
 	Number uint64 // of the request
 	Plan   *sweep.SweepPlan
@@ -40,7 +40,7 @@ const (
 	planCancelled           // it was given up; the result of its task is awaited
 )
 
-// planRequest is what was asked for.
+// planRequest is the pending request for a plan.
 type planRequest struct {
 	number    uint64
 	reroute   bool // with new routes

@@ -6,9 +6,8 @@ import (
 	"ibsm/mad/txn"
 )
 
-// pollMKey finds the M_Key of the port of the polled manager, which may have got another one since a walk: the one that
-// it has answered to is shown until two polls in a row have been lost, and again after all others. The zero value knows
-// none.
+// pollMKey finds the M_Key of the port of the polled manager, which may have changed since a walk. Polls show the M_Key
+// that was last answered, until two polls in a row are lost, and again after all others. The zero value knows none.
 type pollMKey struct {
 	port       mad.GUID // of the manager
 	key        mad.MKey // that the port is known to have, or the first to try
@@ -55,7 +54,7 @@ func (k *pollMKey) toPoll(port mad.GUID, keys keysOf) (key mad.MKey, guesses boo
 	return k.guess, true
 }
 
-// heard takes the outcome of a poll. guess is the tag of those that show another M_Key.
+// heard takes the outcome of a poll. guess is the tag of polls that show another M_Key.
 func (k *pollMKey) heard(o *txn.Outcome, guess uint64) {
 	switch {
 	case o.Result == txn.TimedOut:

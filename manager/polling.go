@@ -51,8 +51,8 @@ func (c *Core) polled(info *smp.SMInfo) {
 	}
 }
 
-// followMaster says which master's registrations are mirrored: those of the one that is
-// polled, unless anybody could say that it is the master.
+// followMaster sets the master whose registrations are mirrored: the polled one, unless any host could claim to be that
+// master.
 func (c *Core) followMaster() {
 	var m mirror.Master
 	standby := c.elect.State() == smp.Standby

@@ -27,8 +27,8 @@ func (p *publication) publish(fx *effects, v *view.View) {
 	fx.do(Publish{v})
 }
 
-// replaceMulticast publishes other multicast tables of the same subnet and what is wrong with them; it does nothing
-// without a subnet.
+// replaceMulticast publishes other multicast tables of the same subnet, with their findings; without a subnet it does
+// nothing.
 func (p *publication) replaceMulticast(fx *effects, tables func(*topo.Topo) *mcast.MFTs, wrong finding.Set) {
 	if p.view == nil {
 		return
@@ -68,11 +68,11 @@ func (p *publication) withdraw(fx *effects) {
 	fx.do(Publish{})
 }
 
-// publishFirst publishes the first view of a term as soon as our own port is ACTIVE, and does not wait for the end of
-// the program, which a device without answers delays. In a subnet in use that is before any Set, so before the hosts
-// learn that this manager is their master: Linux asks for its paths anew then, and drops packets until it has them.
-// Elsewhere it is when the port has answered the Set that activates it. All tables and LIDs are written by then, and
-// hosts whose ports become ACTIVE next ask at once.
+// publishFirst publishes the first view of a term as soon as our own port is ACTIVE, without waiting for the end of the
+// program, which an unresponsive device delays. In a subnet in use this is before any Set, so before the hosts learn
+// that this manager is their master: Linux then asks for its paths again, and drops packets until it has them.
+// Otherwise it is when the port has answered the Set that activates it: by then all tables and LIDs are written, and
+// hosts whose ports become ACTIVE next send their requests at once.
 func (c *Core) publishFirst(p *sweep.Program) {
 	r := p.Plan()
 	self := r.Topo.Self
@@ -121,8 +121,8 @@ func (c *Core) publish(out *sweep.Outcome, program []finding.Finding) {
 	c.published.publish(&c.fx, v)
 }
 
-// shareSame has a view share what is the same in the last one, of the same Topo: users of
-// views need not look any closer then.
+// shareSame lets a view share the parts that equal those of the last view with the same Topo, so that users of views
+// need not compare them.
 func shareSame(v, last *view.View) {
 	if v.LIDs != last.LIDs && slices.Equal(v.LIDs.Base, last.LIDs.Base) && slices.Equal(v.LIDs.LMC, last.LIDs.LMC) {
 		v.LIDs = last.LIDs

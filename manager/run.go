@@ -104,8 +104,8 @@ func (l *loop) configure(cfg *Config) Event {
 	return ConfigChanged{cfg}
 }
 
-// catchUp takes what was mirrored before what has come in: that may be the mastership,
-// which is handed over when everything is mirrored.
+// catchUp takes what was mirrored before it takes received packets: these may hand over the mastership, which happens
+// when everything is mirrored.
 func (l *loop) catchUp(ctx context.Context) {
 	for {
 		var ev Event
@@ -154,7 +154,7 @@ func (l *loop) clockSet() (set ClockSet, is bool) {
 // is kept in step.
 const minSleep = 500 * time.Millisecond
 
-// give gives the core an event and does what it wants.
+// give passes an event to the core and carries out the resulting actions.
 func (l *loop) give(ctx context.Context, ev Event) {
 	for _, a := range l.core.Step(time.Since(l.start), ev) {
 		l.act(ctx, a)
@@ -279,8 +279,8 @@ func publishedTo(p Publish) sa.Event {
 	return sa.ViewPublished{View: p.View}
 }
 
-// restore has the registrar begin with what was registered before. It does not return
-// before that is in the inbox, so that the view of the task comes behind it.
+// restore makes the registrar begin with earlier registrations. It returns when they are in the inbox, so that the view
+// of the task comes after them.
 func (l *loop) restore(j *sweep.RouteTask) {
 	reg, whole := l.shell.Restore(j.HasPort)
 	if reg != nil {
@@ -302,8 +302,7 @@ func (l *loop) log(line Log) {
 	_ = handler.Handle(context.Background(), r) // which reports its failures itself
 }
 
-// notify passes a Notification on and logs it. Notify comes first, so that a reader of a line in
-// the log finds what it says to be so.
+// notify passes a Notification on, and then logs it, so that a reader of the log line finds its statement true.
 func (l *loop) notify(a Notification) {
 	if l.shell.Notify != nil {
 		l.shell.Notify(a)

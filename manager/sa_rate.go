@@ -31,8 +31,8 @@ func (c *clientRates) take(lid mad.LID, now time.Duration, perSecond uint32) boo
 	}
 }
 
-// admit moves the requests that are taken to the front, and returns them: those that show the SA_Key and
-// those of the manager's own port are, and of others as many as view.Trust.Rate allows.
+// admit moves the accepted requests to the front, and returns them: all that show the SA_Key or come from the manager's
+// own port, and as many others as view.Trust.Rate allows.
 func (s *saServer) admit(ds []mad.Datagram, now time.Duration, responder *sa.Responder) []mad.Datagram {
 	if responder == nil {
 		return ds

@@ -23,10 +23,9 @@ type reply struct {
 	at  time.Duration
 }
 
-// replyQueue are replies that the port did not take at once. The receive loop puts them
-// there and one goroutine sends them, so that the receive loop does not wait for a port
-// that takes nothing: what is at its other end may take nothing until it is rid of what it
-// has.
+// replyQueue holds replies that the port did not accept at once. The receive loop adds them, and one goroutine sends
+// them, so that the receive loop never waits for the port: the program at its other end may accept nothing until its
+// own packets are received.
 type replyQueue struct {
 	wake chan struct{} // has room for one
 
@@ -35,8 +34,8 @@ type replyQueue struct {
 	sending bool // some were taken out and are not sent yet
 }
 
-// put takes replies to requests that arrived at a time, as far as there is room, and returns
-// how many there was none for.
+// put adds replies to requests that arrived at a time, as far as there is room, and returns the number of those that
+// had no room.
 func (q *replyQueue) put(ds []mad.Datagram, at time.Duration) (dropped int) {
 	q.mu.Lock()
 	n := min(len(ds), maxReplies-len(q.waiting))

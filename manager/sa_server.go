@@ -30,7 +30,7 @@ type saServer struct {
 	registered *registry.State
 }
 
-// setView has requests answered from a view; nil for none. It is for one goroutine.
+// setView sets the view from which requests are answered, or nil. One goroutine calls it.
 func (s *saServer) setView(v *view.View) {
 	var r *sa.Responder
 	if v != nil {
@@ -67,9 +67,9 @@ func (s *saServer) transferStats() rmpp.Stats {
 	return s.transfers
 }
 
-// saPort is QP1 with its users in this manager. A request to the SA goes to one of three,
-// by what it takes to answer it: to the responder, in the receive loop, to the table server,
-// or to the registrar, which also sends Reports, is a client of other SAs and exchanges mirrors.
+// saPort is QP1 with its users in this manager. The kind of a request to the SA decides which of three answers it: the
+// responder in the receive loop, the table server, or the registrar, which also sends Reports, is a client of other
+// SAs, and exchanges mirrors.
 type saPort struct {
 	*gsi.Port
 	sa        *saServer

@@ -193,8 +193,7 @@ func (t *tableServer) setTimer(timer *time.Timer, more bool) {
 	}
 }
 
-// next is the request to be worked on next, nil while there is none or no room for its
-// answer.
+// next is the next request to work on; nil if there is none, or no room for its answer.
 func (t *tableServer) next() *tableTask {
 	t.dropLate()
 	if len(t.waiting) == 0 || t.transfers.Stats().Bytes > maxTableBytes-tableWorkers*sa.MaxTable {
@@ -212,8 +211,7 @@ func (t *tableServer) dropLate() {
 	}
 }
 
-// dequeue takes the first request from those that wait, and from their memory: it will
-// have a table.
+// dequeue removes the first waiting request, and its memory, from the queue: it gets a table next.
 func (t *tableServer) dequeue() {
 	t.waiting[0] = nil
 	t.waiting = t.waiting[1:]

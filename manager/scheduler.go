@@ -11,12 +11,11 @@ import (
 	"ibsm/sweep/multicast"
 )
 
-// scheduler is the machine that decides which sweep is made when, and the owner of the Sweeper
-// that makes them: one at a time.
+// scheduler is the machine that decides when to run which sweep, and the owner of the Sweeper that runs them, one at a
+// time.
 //
-// A link that changes its state is looked at by a quick sweep, which costs little and so is
-// soon done. It takes precedence over whatever takes longer; that is begun again after it. A
-// storm of traps defers it for so long and no longer.
+// A link that changes its state causes a quick sweep, which costs little and ends soon. It takes precedence over longer
+// work, which starts again after it. A storm of traps can defer that work only for a limited time.
 type scheduler struct {
 	sweeper *sweep.Sweeper
 	state   scheduleState
@@ -73,8 +72,8 @@ const (
 	maxDeferred = 5 * time.Second
 )
 
-// want has a sweep made as soon as the one under way is done. The reason is that of the first
-// heavy one.
+// want requests a sweep, to start when the present one has ended. The reason is that of the first requested heavy
+// sweep.
 func (s *scheduler) want(w wishes, reason string) {
 	if w.has(wishHeavy) && !s.wanted.has(wishHeavy) {
 		s.reason = reason
@@ -187,7 +186,7 @@ func (s *scheduler) beginHeavy(fx *effects, mayWrite bool) {
 	s.becomeWalking(state, fx.now, mayWrite)
 }
 
-// mayQuick reports whether what is known of the subnet is enough for a quick sweep.
+// mayQuick reports whether enough of the subnet is known for a quick sweep.
 func (s *scheduler) mayQuick(mayWrite bool) bool {
 	return mayWrite && !s.needFull && !s.readAll && s.sweeper.Known()
 }
@@ -284,8 +283,8 @@ func (s *scheduler) walked(found *sweep.Found) {
 	}
 }
 
-// halt gives up what is under way, and what another manager may change. The result of a task
-// that is out is awaited first. how is pausing or abandoned.
+// halt gives up pending work, and state that another manager may change. It first waits for the result of a task that
+// still computes. how is pausing or abandoned.
 func (s *scheduler) halt(fx *effects, how scheduleState) {
 	s.plan.putOff(fx)
 	if _, out := s.phase.(*sweep.RouteTask); out {
@@ -307,13 +306,13 @@ func (s *scheduler) giveUp(how scheduleState) {
 	s.becomeIdle()
 }
 
-// isolate gives up what is under way where nothing can be reached.
+// isolate gives up pending work while no node can be reached.
 func (s *scheduler) isolate(found *sweep.Found) {
 	s.sweeper.Isolate(found)
 	s.becomeIdle()
 }
 
-// reset forgets what is wanted and what went wrong.
+// reset forgets wanted sweeps and failures.
 func (s *scheduler) reset() {
 	s.wanted, s.next, s.slow, s.trouble, s.backoff, s.needFull, s.readAll = 0, 0, 0, "", 0, false, false
 }

@@ -8,11 +8,10 @@ import (
 	"ibsm/view"
 )
 
-// The sender of a packet. In a directed-route SMP switches write the return path, so that the part
-// of it before the sender's port is true, and an answer or another request that goes back along it
-// reaches the sender and nobody else. A sender that invents a beginning of the path leads it
-// through its own port, which no switch has and which passes nothing on. A LID-routed packet shows
-// only the SLID, which an adapter fills in.
+// The sender of a packet. In a directed-route SMP, switches write the return path, so the part of it before the
+// sender's port is true, and an answer or another request along it reaches only the sender. A sender that invents the
+// beginning of the path makes it lead through its own port, which no switch has and which forwards nothing. A
+// LID-routed packet shows only the SLID, which an adapter fills in.
 
 // returnRoute is the directed route back to the sender of a request; ok is false where a part of
 // the way was by LID.

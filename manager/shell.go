@@ -48,15 +48,14 @@ type Shell struct {
 	// Configs are configurations that were read again: of Config only what can change
 	// while a manager runs is taken. May be nil.
 	Configs <-chan Config
-	// Notify is given what is more than a line of the log. It may be nil, and must not block
-	// for long.
+	// Notify receives notifications that are more than a log line. It may be nil, and must not block for long.
 	Notify func(Notification)
-	// Mirrored is given the policy of the master, as its RegistrarConfig has it;
-	// empty if it has none. What it sends on Configs comes into force before this manager
-	// can be handed the mastership. It may be nil, and is called by one goroutine.
+	// Mirrored receives the policy of the master, as in RegistrarConfig; empty if it has none. The configuration that
+	// it sends on Configs applies before the mastership can be handed to this manager. It may be nil; one goroutine
+	// calls it.
 	Mirrored func(master mad.GUID, policy []byte)
-	// Published is given each view that questions are answered from, nil when there is
-	// none any more. It may be nil, and must not block.
+	// Published receives each view from which requests are answered, and nil when there is none any more. It may be
+	// nil, and must not block.
 	Published func(*view.View)
 	// Moved is called after each step with where the manager stands; may be nil.
 	Moved func(Progress)
@@ -73,10 +72,10 @@ type Shell struct {
 	// Recall reads the LIDs of OpenSM's guid2lid for Config.HonorGUID2LID; may be nil.
 	// It is called by workers.
 	Recall func() []lids.Assignment
-	// Restore reads what clients had registered with a manager before; nil for nothing but
-	// Restored. Unless it is whole, clients are asked to register again whatever the
-	// configuration says. It is called by a worker when this manager first becomes master,
-	// if it has mirrored nothing. hasPort reports whether the walk has found a port. It may be nil.
+	// Restore reads the registrations of an earlier manager; nil if there are none except Restored. If the result is
+	// incomplete, clients are asked to register again whatever the configuration says. A worker calls it when this
+	// manager first becomes master, if it has mirrored nothing. hasPort reports whether the walk has found a port. It
+	// may be nil.
 	Restore func(hasPort func(mad.GUID) bool) (reg *registry.Registry, whole bool)
 
 	sa        saServer
@@ -89,8 +88,7 @@ type Shell struct {
 	stats     Stats
 }
 
-// View is the view that questions are answered from, nil while there is none. It may
-// be asked for at any time.
+// View is the view from which requests are answered, or nil. Any goroutine may call it at any time.
 func (s *Shell) View() *view.View { return s.view.Load() }
 
 // Stats counts what the manager has done. It may be asked for at any time; the core

@@ -33,7 +33,7 @@ type Stats struct {
 	// AwaitsStandby is set if a standby should be there: another manager that applies has been found since the start,
 	// or allowed_sm_guids names another port.
 	AwaitsStandby bool
-	// OwnPort is what is wrong with the manager's own port, as the log has it; "" for nothing.
+	// OwnPort is the problem of the manager's own port, in the words of the log, or "".
 	OwnPort string
 	Progress
 

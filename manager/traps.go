@@ -90,8 +90,8 @@ type portErrors struct {
 // babbles reports whether the port's link may be disabled.
 func (e *portErrors) babbles() bool { return e.count >= babbleCount }
 
-// receive handles a notice (IBA 13.4.8). v is the view in force, nil for none. It returns the LID
-// of the node whose description has changed, 0 for none, and errors at a port, nil for none.
+// receive handles a notice (IBA 13.4.8). v is the view in force, or nil. It returns the LID of the node whose
+// description has changed, or 0, and errors at a port, or nil.
 func (t *traps) receive(fx *effects, d *mad.Datagram, v *view.View, ignoreChanges bool) (renamed mad.LID,
 	errors *portErrors) {
 	n := (*smp.Notice)(d.Packet.Data())
@@ -120,7 +120,7 @@ func (t *traps) receive(fx *effects, d *mad.Datagram, v *view.View, ignoreChange
 	return 0, nil
 }
 
-// cutOff reports whether a LID may be that of a node which is not in the subnet because cables are held back.
+// cutOff reports whether a LID may belong to a node that is not in the subnet because cables are held back.
 func cutOff(lid mad.LID, v *view.View) bool {
 	return v != nil && v.Cabling != nil && len(v.Cabling.Held) > 0 && v.LIDs.PortOf(lid) == topo.None
 }

@@ -19,8 +19,8 @@ type EndProveTrees struct{}
 // TreesProved is the result of a ProveTrees action; nil for one that EndProveTrees has ended.
 type TreesProved struct{ Result *multicast.Proved }
 
-// TreeLoop says that multicast trees and the routes between hosts have a credit loop of so many links since groups or
-// their members have changed; 0 that they have none any more. Text describes it.
+// TreeLoop says that multicast trees and the routes between hosts have had a credit loop of this many links since
+// groups or their members changed; 0 that they have none any more. Text describes it.
 type TreeLoop struct {
 	Links int
 	Text  string
@@ -32,8 +32,8 @@ func (TreeLoop) action()       {}
 func (TreeLoop) notification() {}
 func (TreesProved) event()     {}
 
-// proving is the machine that has the routes in force proved with the multicast trees that joins have changed, beside
-// everything else. Another subnet, and another sweep that has left routes, end what is under way.
+// proving is the machine that proves the routes in force again with multicast trees changed by joins, beside all other
+// work. Another subnet, or a sweep that has written routes, ends the present proof.
 type proving struct {
 	state  taskState
 	task   *multicast.Proof // that is out
@@ -89,7 +89,7 @@ func (p *proving) tick(fx *effects, m *multicast.Machine) {
 	}
 }
 
-// end ends what is under way: its routes are not in force any more, or soon will not be.
+// end cancels the present proof: its routes are not in force any more, or soon will not be.
 func (p *proving) end(fx *effects) {
 	p.routes, p.known = nil, nil
 	if p.state == taskOut {
@@ -119,7 +119,7 @@ func (p *proving) done(fx *effects, r *multicast.Proved, m names.Map) {
 	p.report(fx, loop)
 }
 
-// report says and logs what has changed.
+// report reports and logs changes.
 func (p *proving) report(fx *effects, loop TreeLoop) {
 	if loop.Text == p.text {
 		return

@@ -25,13 +25,13 @@ type heldEnd struct {
 	port uint8
 }
 
-// check compares what a walk has found with the plan, and takes out what is held back: the one place that decides on
-// it. These cables are not in the subnet, and what only they lead to is not, either: it gets no LID and no route, and
-// its ports stay in INIT. Our own cable is never held back. down are the cables to take down if they are ARMED or
-// ACTIVE, and behind devices at held cables whose descriptions may change to names of the plan.
+// check compares the result of a walk with the plan, and removes the cables that are held back: the only place that
+// decides this. These cables are not in the subnet, nor is anything that only they lead to: it gets no LID and no
+// route, and its ports stay in INIT. Our own cable is never held back. down are the cables to take down if they are
+// ARMED or ACTIVE, and behind are devices at held cables whose descriptions may change to names of the plan.
 //
-// Cables in use stay in use, and are not in down, where the plan matches too little, or where to hold back all would
-// cut us off from most devices. This depends on what the walk has found alone, so that it is the same after a restart.
+// Cables in use stay in use, and are not in down, if the plan matches too little, or if holding back all of them would
+// cut us off from most devices. This depends only on the result of the walk, so a restart does not change it.
 func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, down []heldBack, behind []unnamed) {
 	if c.Plan == nil && len(c.HeldBack) == 0 {
 		return nil, nil, nil
@@ -125,8 +125,8 @@ func isUp(b *topo.Builder, e topo.End) bool {
 	return info == nil || info.PortState() >= smp.PortArmed
 }
 
-// cutOffBy counts devices to which only excluded cables lead from our port, of those that have another cable. It is 0
-// for up to half of them: a part of the subnet may well be held back.
+// cutOffBy counts the devices that our port reaches only over excluded cables, among those with another cable. It is 0
+// for up to half of them, since a part of the subnet may well be held back.
 func cutOffBy(b *topo.Builder, found *cabling.Cabling, nodes, excluded []int32) (lost, of int) {
 	if len(excluded) == 0 {
 		return 0, 0

@@ -2,9 +2,9 @@ package creditloop
 
 import "ibsm/topo"
 
-// breakers are switches of which each loop of the graph passes one, out of those that may be used. It goes along
-// dependencies until they come back to a channel that it has passed, and leaves the first such switch of that loop out
-// from then on. broken is false if some loop passes none.
+// breakers are switches, out of those that may be used, such that each loop of the graph passes one of them. The search
+// follows dependencies until it returns to a channel that it has passed; from then on it leaves out the first usable
+// switch of that loop. broken is false if some loop passes no usable switch.
 func (g *graph) breakers(may func(topo.SwitchIdx) bool) (list []topo.SwitchIdx, broken bool) {
 	b := &breaker{graph: g, out: make([]bool, len(g.Topo.Switches)), state: make([]uint8, g.lanes*len(g.next))}
 	b.list()
@@ -75,8 +75,8 @@ func (b *breaker) push(c int32) {
 	}
 }
 
-// breaks is the first switch that may be used of the loop from a channel on the way to the end of it, None if there is
-// none.
+// breaks is the first usable switch of the loop that begins at a channel of the path and ends at the end of the path,
+// or None.
 func (b *breaker) breaks(from int32, may func(topo.SwitchIdx) bool) topo.SwitchIdx {
 	for i := len(b.way) - 1; i >= 0; i-- {
 		if s := b.switchOf(b.way[i].channel); may(s) {

@@ -32,8 +32,8 @@ const (
 
 // Report is what Find found. It is immutable.
 type Report struct {
-	// Loop is a credit loop: packets that hold one of its channels wait for the next, and for the
-	// first those that hold the last. It is nil if there is none.
+	// Loop is a credit loop: packets that hold one of its channels wait for the next channel, and those that hold the
+	// last wait for the first. It is nil if there is none.
 	Loop []Channel
 	// Findings are ports that stop packets in other ways, up to MaxFindings, in order of switches and
 	// ports; end ports come last.
@@ -61,9 +61,8 @@ type Flow struct {
 	SL        uint8
 }
 
-// Number is the place of a channel in an order in which packets pass channels; 0 if the
-// report has a loop. It is what proves that there is none: anybody can follow the routes and see
-// that the numbers ascend.
+// Number is the place of a channel in an order in which packets pass the channels, or 0 if the report has a loop. The
+// numbers prove that there is no loop: follow the routes, and the numbers ascend.
 func (r *Report) Number(s topo.SwitchIdx, port, lane uint8) int32 {
 	if r.number == nil || int(port) >= r.graph.ports || int(lane) >= r.graph.lanes {
 		return 0
@@ -97,16 +96,15 @@ type In struct {
 	// Turns are, by PortIdx, a bit for each VL that gets turns by the VL arbitration tables of the
 	// port. Nil gives all of them turns.
 	Turns []uint16
-	// Before are the rules of before: each switch follows those or the new ones. Nil is for new rules
-	// everywhere.
+	// Before are the previous rules: each switch follows these or the new ones. Nil means the new rules everywhere.
 	Before *Rules
-	// Since is an earlier report, nil for none. Where it has no loop and no finding, only routes that
-	// have changed since are followed.
+	// Since is an earlier report, or nil. If it has neither a loop nor a finding, only routes that have changed since
+	// are followed.
 	Since   *Report
 	Workers routing.Workers
 }
 
-// Rules are what switches follow; the fields are like those of In.
+// Rules are the tables that switches follow; the fields are like those of In.
 type Rules struct {
 	Forwarding *routing.Forwarding
 	SLs        *routing.SLs

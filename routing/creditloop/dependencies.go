@@ -15,8 +15,8 @@ type Turn struct {
 	Next   uint8 // of the switch that Port leads to; it leads to a switch, too
 }
 
-// Covering is the report by the switches of other tables, if it proves these, too: all routes are those of the report,
-// as far as they go. Otherwise it is nil. In.Since does not matter. r may be nil.
+// Covering is this report for the switches of other tables, if the report proves these tables too: all their routes are
+// routes of the report, as far as they exist. Otherwise it is nil. In.Since does not matter. r may be nil.
 func (r *Report) Covering(in In) *Report {
 	if r == nil || r.number == nil {
 		return nil
@@ -52,10 +52,9 @@ func (r *Report) Covering(in In) *Report {
 	return r
 }
 
-// Rises reports whether packets come to a higher number by a turn. Routes whose turns all do so
-// can be added to those of the report, and there is still no credit loop: the numbers prove it. via is
-// the switch that the port leads to. It is false for what the report does not know, and for all
-// turns if the report has a loop.
+// Rises reports whether a turn leads packets to a higher number. If this is so for all turns of some routes, they can
+// be added to those of the report without a credit loop: the numbers prove it. via is the switch that the port leads
+// to. It is false for channels that the report does not know, and for all turns if the report has a loop.
 func (r *Report) Rises(t Turn, via topo.SwitchIdx) bool {
 	g := r.graph
 	from, to := int(t.Switch)*g.ports+int(t.Port), int(via)*g.ports+int(t.Next)
@@ -68,8 +67,8 @@ func (r *Report) Rises(t Turn, via topo.SwitchIdx) bool {
 	return rises
 }
 
-// eachLane calls do for the channels on lanes that packets have before and after a turn: on each lane that
-// they can be on, whatever port they came in by.
+// eachLane calls do for the channels before and after a turn, on each lane that the packets can be on, for all ports by
+// which they may have come in.
 func (g *graph) eachLane(t Turn, do func(from, to int)) {
 	c := int(t.Switch)*g.ports + int(t.Port)
 	next := g.next[c]
@@ -87,15 +86,15 @@ func (g *graph) eachLane(t Turn, do func(from, to int)) {
 	}
 }
 
-// Dependencies are those of packets that follow tables, to which turns of further packets can be
-// added. They are for one goroutine.
+// Dependencies are the dependencies of packets that follow tables. Turns of further packets can be added. One goroutine
+// uses them.
 type Dependencies struct {
 	graph  *graph
 	added  []int // dependencies: a word of deps times 64, and the bit
 	search int32
 	passed []int32 // by lane * channels + channel: the last search that came by
 	queue  []int32
-	// Passed is the number of channels that all searches have come by: what they cost.
+	// Passed is the number of channels that all searches have visited: a measure of their work.
 	Passed int
 }
 
@@ -137,7 +136,7 @@ func (d *Dependencies) Force(t Turn) {
 // Added is how many dependencies have been added.
 func (d *Dependencies) Added() int { return len(d.added) }
 
-// Undo removes all but the first of those that have been added.
+// Undo removes all added dependencies except the first ones.
 func (d *Dependencies) Undo(first int) {
 	for _, dep := range d.added[first:] {
 		d.graph.deps[dep/64] &^= 1 << (dep % 64)

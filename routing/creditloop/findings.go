@@ -31,7 +31,7 @@ type Finding struct {
 	Flow
 }
 
-// findings are those of the packets that have been followed.
+// findings are the findings about the packets that have been followed.
 func (g *graph) findings() (found []Finding) {
 	if g.used == nil {
 		return nil
@@ -106,8 +106,7 @@ func (g *graph) stops(f *Finding, sl uint8, table func(rules int) *routing.SLToV
 	return false
 }
 
-// inputOf is a port of a class by which packets come to a switch: that of the end port if they
-// start there.
+// inputOf is a port of a class by which packets reach a switch: the port of the end port if they start there.
 func (g *graph) inputOf(s topo.SwitchIdx, class uint8, f *Flow) uint8 {
 	if f.Source == s {
 		if _, port := routing.Home(g.Topo, g.LIDs.PortOf(f.SourceLID)); g.classOf(s, port) == class {

@@ -11,7 +11,7 @@ import (
 	"ibsm/topo"
 )
 
-// follow adds the dependencies of the routes to some LIDs, and those of multicast packets. The error is that of ctx.
+// follow adds the dependencies of the routes to some LIDs, and of multicast packets. The error is that of ctx.
 func (g *graph) follow(ctx context.Context, lids routing.LIDSet) error {
 	err := g.followRoutes(ctx, lids)
 	sp := newSpreader(g)
@@ -21,8 +21,8 @@ func (g *graph) follow(ctx context.Context, lids routing.LIDSet) error {
 	return err
 }
 
-// followRoutes adds the dependencies of the routes to some LIDs: to those of as many whole blocks at once as floodSize
-// permits, as each flood passes all switches.
+// followRoutes adds the dependencies of the routes to some LIDs. Because each flood visits all switches, it handles as
+// many whole blocks of LIDs at once as floodSize permits.
 func (g *graph) followRoutes(ctx context.Context, lids routing.LIDSet) error {
 	var all []int32
 	ends := []int{0} // in all: of those that are followed together
@@ -151,7 +151,7 @@ func (g *graph) sameColumns(a, b int32) bool {
 	return !slices.ContainsFunc(g.rules, func(r Rules) bool { return r.column(a) != r.column(b) })
 }
 
-// column is that of the SLs of packets to a LID, negative for none.
+// column is the column of the SLs of packets to a LID, negative if there is none.
 func (r *Rules) column(lid int32) int32 {
 	if r.SLs == nil || int(lid) >= len(r.SLs.To) {
 		return topo.None
@@ -204,7 +204,7 @@ func (f *flood) leave(from place, lids uint64, sl uint8) {
 	f.ports = f.ports[:0]
 }
 
-// sort adds to by and ports those by which packets to some LIDs leave a switch with a row.
+// sort adds to by and ports the ports by which packets to some LIDs leave a switch that has a row.
 func (f *flood) sort(row []uint8, lids uint64) {
 	for ; lids != 0; lids &= lids - 1 {
 		lid := int(f.lids[bits.TrailingZeros64(lids)])

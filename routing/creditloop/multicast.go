@@ -26,8 +26,8 @@ func newSpreader(g *graph) *spreader {
 	return &spreader{graph: g, ports: make([]mcast.PortMask, len(g.Topo.Switches)), passed: make([]int32, g.count)}
 }
 
-// spread calls do for each stream of packets of a group that start at some of the sources, and with
-// the ports by which they go on; none where the stream leaves the switches.
+// spread calls do for each stream of packets of a group that start at some of the sources, with the ports by which they
+// continue; without ports where the stream leaves the switches.
 func (s *spreader) spread(group *mcast.Group, from []source, do func(sl uint8, at reached, to mcast.PortMask)) {
 	for _, b := range group.Tree.Branches {
 		s.ports[b.Switch] = b.Ports
@@ -84,8 +84,8 @@ func (s *spreader) note(sl uint8, at reached, on mcast.PortMask) {
 	}
 }
 
-// multicastFlow is packets of an SL to a group that are in a stream and go on by a port; none is
-// topo.None. It reports false if there are none.
+// multicastFlow is packets of an SL to a group that are in a stream and continue by a port; topo.None stands for any
+// port. It returns false if there are none.
 func (g *graph) multicastFlow(stream int, sl uint8, port int) (Flow, bool) {
 	s := newSpreader(g)
 	for i := range g.Multicast {

@@ -9,9 +9,10 @@ import (
 	"ibsm/topo"
 )
 
-// descents are the switches from which packets to LIDs whose routes have changed come to a channel with a lower number,
-// by the numbers of an earlier report, ascending. Without any, the numbers prove these tables, too: they are those of
-// the report returned, which has the switches of g. It is nil where the numbers say nothing about these tables.
+// descents are, in ascending order, the switches from which packets to LIDs with changed routes reach a channel with a
+// lower number, by the numbers of an earlier report. If there are none, these numbers prove the new tables too: they
+// are those of the returned report, which has the switches of g. The report is nil if the numbers say nothing about the
+// new tables.
 func (g *graph) descents(ctx context.Context, since *Report) (from []topo.SwitchIdx, by *Report, err error) {
 	if since != nil {
 		since = since.by(g)
@@ -132,8 +133,8 @@ func (g *graph) eachOf(c, stream int, sl uint8, do func(to int)) {
 // often is how many channels some milliseconds suffice for.
 const often = 1 << 14
 
-// order numbers the channels so that packets come to higher numbers only. Where that cannot be,
-// it returns those that have no number, by channel; others are 0. What it returns means nothing when ctx is done.
+// order numbers the channels so that packets only reach higher numbers. If that is impossible, it returns the channels
+// without a number, by channel; others are 0. The result is meaningless if ctx is done.
 func (g *graph) order(ctx context.Context) (number, waiting []int32) {
 	n := g.lanes * len(g.next)
 	number, waiting = make([]int32, n), make([]int32, n)

@@ -61,10 +61,10 @@ func (r *Report) by(g *graph) *Report {
 	return is
 }
 
-// turns looks at the turns that packets make because entries are not what they were, whatever sends them. It returns
-// the LIDs for which some lead to a channel whose number is not higher, by the numbers of an earlier report, and for
-// which more than a few entries have changed: their routes must be followed from the sources. It adds the dependencies
-// of the others. It ends early when ctx is done.
+// turns examines the turns that packets make because entries have changed, from all sources. It adds their
+// dependencies, and returns the LIDs whose routes must be followed from the sources: those for which a turn leads to a
+// number that is not higher, by the numbers of an earlier report, and more than a few entries have changed. It ends
+// early when ctx is done.
 func (g *graph) turns(ctx context.Context, since *Report) (follow routing.LIDSet, known bool) {
 	follow = make(routing.LIDSet, g.Blocks())
 	var entries []routing.Entry
@@ -135,8 +135,8 @@ func (t *turner) turn(from topo.SwitchIdx, by uint8, s topo.SwitchIdx, lid int) 
 	return true
 }
 
-// onward looks at the turns of packets that leave a switch, as far as they go. Where they go round, some turn does not
-// lead to a higher number.
+// onward examines the turns of packets that leave a switch, as far as they go. If they go around in a loop, some turn
+// does not lead to a higher number.
 func (t *turner) onward(s topo.SwitchIdx, lid int) bool {
 	if t.seen[s] == lid {
 		return true

@@ -7,10 +7,9 @@ import (
 	"ibsm/topo"
 )
 
-// streams divide the packets on channels. A switch can have an SL to VL mapping table for each pair of
-// ports. Ports of a switch for whose packets it has the same tables are of one class; in most
-// subnets all are. The packets that leave by a port and came in by ports of one class are a stream:
-// those of one SL are on one lane.
+// streams divide the packets on channels. A switch can have an SLtoVLMappingTable for each pair of ports. Ports of a
+// switch are of one class if packets from them are mapped by the same tables; in most subnets all ports are. The
+// packets that leave by a port and came in by ports of one class are a stream: those of one SL are on one lane.
 type streams struct {
 	sls     int // 1 + the highest SL
 	count   int
@@ -183,7 +182,7 @@ func (s *streams) stream(sw topo.SwitchIdx, port, class uint8) int {
 	return int(c.stream) + int(port)*int(c.count) + int(class)
 }
 
-// input is the number of a class of ports of a switch among those of all switches.
+// input is the number of a class of ports of a switch, counted over all switches.
 func (s *streams) input(sw topo.SwitchIdx, class uint8) int {
 	if s.classes == nil {
 		return int(sw)

@@ -19,11 +19,11 @@ type Transition struct {
 	Risk []Channel
 }
 
-// Order finds an order of writing switches in which no credit loop can form, whichever of the
-// switches of a stage have been written: all at once if they can, and otherwise many of those that can.
-// Where it finds none, the last stage has the rest, and the Transition has its risk. Hosts
-// may use the SLs of before and the new ones all the time. In.Before must be set; In.Since may be a report of
-// the new rules. Order searches for a loop so many times at most, but at least once. The error is that of ctx.
+// Order finds an order of writing switches in which no credit loop can form, whichever switches of a stage have been
+// written: one stage if that is safe, otherwise stages as large as possible. If it finds no such order, the last stage
+// has the remaining switches, and the Transition has its risk. At any time hosts may use both the previous SLs and the
+// new ones. In.Before must be set; In.Since may be a report of the new rules. Order searches for a loop at most the
+// given number of times, but at least once. The error is that of ctx.
 func Order(ctx context.Context, in In, searches int) (*Transition, error) {
 	t := &transition{in: in, stage: make([]int, len(in.Topo.Switches)), searches: searches}
 	out := &Transition{}
@@ -101,10 +101,10 @@ func (t *transition) next(ctx context.Context, rest []topo.SwitchIdx) (now []top
 	return now, nil, err
 }
 
-// numbered is as many of the switches that are left as the numbers of the new rules prove: those from which packets
-// could come to a lower number wait until others are written. Where that is not enough, those that no host is on go
-// first, so that packets which are sent there find the new ways, or last, when none are sent there any more. Nil if the
-// numbers prove none.
+// numbered is the next stage, if the numbers of the new rules prove one: switches from which packets could reach a
+// lower number wait until others are written. If that leaves too few, switches without hosts are first, so that packets
+// sent there find the new routes, or last, when no packets are sent there any more. It is nil if the numbers prove no
+// stage.
 func (t *transition) numbered(ctx context.Context, rest []topo.SwitchIdx) (now []topo.SwitchIdx, err error) {
 	for now = slices.Clone(rest); len(now) > 0; {
 		from, known, err := t.descents(ctx, rest, now)
@@ -142,7 +142,7 @@ func (t *transition) numbered(ctx context.Context, rest []topo.SwitchIdx) (now [
 	return nil, nil
 }
 
-// descents are those while some of the switches that are left are written. known is false where the numbers of the new
+// descents are the descents while some of the remaining switches are written. known is false if the numbers of the new
 // rules say nothing.
 func (t *transition) descents(ctx context.Context, rest, now []topo.SwitchIdx) (from []topo.SwitchIdx, known bool,
 	err error) {
@@ -156,8 +156,8 @@ func (t *transition) descents(ctx context.Context, rest, now []topo.SwitchIdx) (
 	return from, since != nil, err
 }
 
-// most is many of some switches that can be written in any order, and the loop that keeps others from
-// that. It leaves out switches until the loops that it finds are gone; nil if none is left.
+// most is a large set of switches that can be written in any order, and the loop that excludes others. It leaves out
+// switches until no loop is found; the set is nil if none is left.
 func (t *transition) most(ctx context.Context, some []topo.SwitchIdx) (now []topo.SwitchIdx, risk []Channel,
 	err error) {
 	for _, s := range some {
@@ -202,7 +202,7 @@ func (t *transition) rules() In {
 	return in
 }
 
-// forwarding is that of before at switches of some stages, and else the new one.
+// forwarding is the previous table for switches of some stages, and the new one for all others.
 func (t *transition) forwarding(old ...int) *routing.Forwarding {
 	f := *t.in.Forwarding
 	f.Rows = slices.Clone(f.Rows)

@@ -10,7 +10,7 @@ import (
 	"ibsm/topo"
 )
 
-// Attribute describes an attribute of which devices hold blocks.
+// Attribute describes an attribute whose blocks devices hold.
 type Attribute struct {
 	ID   mad.AttrID
 	Name string // of what the blocks make up
@@ -37,8 +37,8 @@ type Attribute struct {
 	contradicted func(r *Record, at Place, block uint16)
 }
 
-// Survival is what blocks outlive from one walk to the next, as far as a walk can see. None
-// outlives a reboot, nor that another manager was master.
+// Survival says when blocks stay valid from one walk to the next, as far as a walk can see. None survives a reboot, or
+// the mastership of another manager.
 type Survival uint8
 
 // Kinds of survival.
@@ -92,7 +92,7 @@ func (p *Walking) linkless() bool {
 
 func (p *Walking) external() bool { return p.Node.Type == mad.Switch && p.Num != 0 }
 
-// Attributes are those of which blocks are read, in the order in which that is done.
+// Attributes are the attributes whose blocks are read, in reading order.
 var Attributes = []Attribute{
 	{
 		ID: smp.AttrLinearForwardingTable, Name: "forwarding table", PerSwitch: true, Survives: WhileTop,

@@ -71,7 +71,7 @@ func ModelOf(info *smp.NodeInfo) Model {
 	return Model{info.VendorID(), info.DeviceID(), info.Revision()}
 }
 
-// maxModels bounds what is remembered of models: a host can claim to be any.
+// maxModels limits the number of remembered models: a host can claim to be of any model.
 const maxModels = 256 * int(features)
 
 // NewFeatures knows of no device.
@@ -79,8 +79,8 @@ func NewFeatures() *Features {
 	return &Features{map[featureOfNode]Answer{}, map[featureOfModel]Answer{}}
 }
 
-// Of is what a device has made of a feature. For a device that was not asked it fails if it does for others of its
-// model, and works for none.
+// Of is the known answer of a device to a feature. A device that was not asked counts as failing if the feature fails
+// on other devices of its model and works on none.
 func (f *Features) Of(feature Feature, info *smp.NodeInfo) Answer {
 	own := f.nodes[featureOfNode{info.NodeGUID(), feature}]
 	if own <= Unanswered && f.models[featureOfModel{ModelOf(info), feature}] == Fails {
@@ -111,8 +111,8 @@ func (f *Features) LearnNoAnswer(feature Feature, info *smp.NodeInfo) {
 	}
 }
 
-// LearnStatus takes the status of an answer, and reports whether it says that the device does not have what was asked
-// for. Works and Fails last; an error that may be for the moment is like no answer.
+// LearnStatus takes the status of an answer, and reports whether it says that the device lacks the feature. Works and
+// Fails are permanent; an error that may be temporary counts as no answer.
 func (f *Features) LearnStatus(feature Feature, info *smp.NodeInfo, status mad.Status) (absent bool) {
 	switch status {
 	case mad.StatusOK:

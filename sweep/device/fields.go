@@ -19,8 +19,8 @@ type Managed struct {
 	Words    []int // the first bytes of fields of two bytes whose halves are nothing by themselves
 }
 
-// Differs are the managed bits in which two values differ. Every port of the subnet comes by
-// here in every sweep, so it goes by words.
+// Differs are the managed bits in which two values differ. It runs for every port in every sweep, so it compares whole
+// words.
 func (m *Managed) Differs(a, b *Data) (d Data, any bool) {
 	order := binary.NativeEndian
 	for i := 0; i < len(d); i += 8 {
@@ -47,15 +47,15 @@ type fields struct {
 	sent Data // what it was sent last; the managed bits
 }
 
-// MaxTries is how many sweeps send a device the same before it is believed that it
-// acknowledges what it does not keep.
+// MaxTries is the number of sweeps that send a device the same value before it counts as acknowledging a value that it
+// does not keep.
 const MaxTries = 2
 
 // Clone is a copy for a task.
 func (u Unsupported) Clone() Unsupported { return maps.Clone(u) }
 
-// Learn compares what a device was sent with what it answered to hold, and returns the
-// bits that it was not known not to support.
+// Learn compares the value sent to a device with the one in its answer, and returns the bits newly known as
+// unsupported.
 func (u Unsupported) Learn(m *Managed, p Place, sent, held *Data) (bits Data, found bool) {
 	d, any := m.Differs(sent, held)
 	e, known := u[p]
@@ -68,8 +68,7 @@ func (u Unsupported) Learn(m *Managed, p Place, sent, held *Data) (bits Data, fo
 	return bits, found
 }
 
-// Tried notes that a device was given what is wanted: what it lacks in the next sweep it
-// does not keep.
+// Tried notes that a device was sent the wanted value: differences in the next sweep are values that it does not keep.
 func (u Unsupported) Tried(p Place) {
 	if e, known := u[p]; known && e.tries < MaxTries {
 		e.tries++
@@ -77,11 +76,11 @@ func (u Unsupported) Tried(p Place) {
 	}
 }
 
-// Tries is how often in a row a device was given what is wanted in vain.
+// Tries is the number of consecutive times that a device was sent the wanted value in vain.
 func (u Unsupported) Tries(p Place) int { return int(u[p].tries) }
 
-// Wants reports whether anything of a difference d from what is wanted has to be sent. lasts
-// says that what was sent before should have lasted.
+// Wants reports whether any part of a difference d from the wanted value has to be sent. lasts says that the value sent
+// before should have lasted.
 func (u Unsupported) Wants(m *Managed, p Place, wanted, d *Data, lasts bool) bool {
 	e, known := u[p]
 	if !known && *d == (Data{}) {
@@ -121,8 +120,7 @@ func (u Unsupported) Refuses(m *Managed, p Place, wanted *Data) Data {
 	return f.bits
 }
 
-// Lacks reports whether a device holds other values than it was sent in fields other than those known to be
-// unsupported.
+// Lacks reports whether a device differs from the value sent to it in fields other than the known unsupported ones.
 func (u Unsupported) Lacks(m *Managed, p Place, sent, held *Data) bool {
 	d, any := m.Differs(sent, held)
 	if !any {
@@ -181,8 +179,7 @@ func (e unsupported) wanted(m *Managed, w *Data) (f fields, tries uint8) {
 	return f, tries
 }
 
-// refuse notes the bits d of what was sent as unsupported, and returns those that were not
-// known to be.
+// refuse notes the bits d of the sent value as unsupported, and returns those that are newly known.
 func (f *fields) refuse(m *Managed, d *Data) (bits Data, found bool) {
 	for i := range d {
 		refused := d[i] &^ m.Insisted[i]

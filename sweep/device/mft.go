@@ -104,7 +104,7 @@ func (m *MFT) index(block uint16, position uint8) int {
 	return int(block)*int(m.Positions) + int(position)
 }
 
-// Rows is the number of blocks of which some position was read or written.
+// Rows is the number of blocks with at least one position that was read or written.
 func (m *MFT) Rows() int {
 	return (len(m.values) + int(m.Positions) - 1) / int(m.Positions)
 }
@@ -132,8 +132,7 @@ func (m *MFT) Holds(block uint16, position uint8, data *[mad.DataSize]byte) bool
 	return m.State(block, position) == Known && m.Value(block, position) == *data
 }
 
-// Take has an event change a block. data is the value of the event: that which was read or sent,
-// or that of the device's response.
+// Take applies an event to a block. data is the value of the event: read, sent, or in the device's response.
 func (m *MFT) Take(block uint16, position uint8, e Event, data *[mad.DataSize]byte) {
 	i := m.index(block, position)
 	m.own()

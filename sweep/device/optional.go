@@ -19,8 +19,8 @@ type Optional struct {
 	unread map[Place]uint8 // walks in a row that asked for its blocks and did not get all of them
 }
 
-// OptionalAttributes are those attributes. A subnet needs PortInfo, SwitchInfo and LinearForwardingTable; a port needs
-// its P_Keys where isolation depends on them. MFT.Failed counts for multicast tables.
+// OptionalAttributes are the attributes of Optional. A subnet needs PortInfo, SwitchInfo and LinearForwardingTable; a
+// port needs its P_Keys if isolation depends on them. MFT.Failed counts for multicast tables.
 var OptionalAttributes = []mad.AttrID{smp.AttrSLtoVLMappingTable, smp.AttrVLArbitrationTable, smp.AttrExtendedPortInfo}
 
 // AllPorts is the Port of a Place that is all ports of a node.
@@ -76,7 +76,7 @@ func (o Optional) GivenUp(at Place) bool {
 	return o.failed[at] >= MaxTries || o.failed[all] >= MaxTries
 }
 
-// All is what is given up, ordered: whole nodes, as AllPorts, without their ports.
+// All lists what is given up, in order: whole nodes, as AllPorts, without their ports.
 func (o Optional) All() (all []Place) {
 	for at, failed := range o.failed {
 		whole := at

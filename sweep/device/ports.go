@@ -15,7 +15,7 @@ type Ports struct {
 	seen map[*Blocks]bool   // those in same
 }
 
-// Read puts in what was read of a port, but for the blocks that did not come. It may keep row.
+// Read stores the blocks that were read of a port, except those that did not arrive. It may keep row.
 func (p *Ports) Read(at Place, row []byte, missing []int) {
 	b := p.same[string(row)]
 	if b == nil || missing != nil {
@@ -69,7 +69,7 @@ func (p *Ports) Holds(attr mad.AttrID) bool {
 	return false
 }
 
-// KeepMissing puts in what was known of nodes of which missing says that they did not answer.
+// KeepMissing stores the previous values of nodes that did not answer, according to missing.
 func (p *Ports) KeepMissing(was *Ports, missing func(mad.GUID) bool) {
 	if was == nil {
 		return

@@ -31,7 +31,7 @@ type Record struct {
 // NewRecord returns an empty Record.
 func NewRecord() *Record { return &Record{Unsupported: Unsupported{}, Optional: NewOptional()} }
 
-// Switch is what is known of the forwarding tables of a switch.
+// Switch is the known state of the forwarding tables of a switch.
 type Switch struct {
 	GUID mad.GUID
 	LFT  *Blocks
@@ -215,7 +215,7 @@ func (r *Record) WalkBegins() { r.walks++ }
 // WalkHeard must be called when the walk that began last has heard everybody well.
 func (r *Record) WalkHeard() { r.heard = r.walks }
 
-// WalkEnds forgets what was dirty before the walk.
+// WalkEnds clears the marks of blocks that were dirty before the walk.
 func (r *Record) WalkEnds() {
 	maps.DeleteFunc(r.dirty, func(_ Place, walk int) bool { return walk < r.walks })
 	r.before = nil
@@ -273,7 +273,7 @@ func blockAt(row []byte, lid int) (block Data) {
 	return block
 }
 
-// ForgetMulticast forgets what is in multicast tables, as if the switches had been powered up.
+// ForgetMulticast forgets the contents of multicast tables, as after a power-up of the switches.
 func (r *Record) ForgetMulticast() {
 	for i := range r.Switches {
 		r.Switches[i].MFT, r.Switches[i].Foreign = nil, false

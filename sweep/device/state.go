@@ -8,7 +8,7 @@ import (
 	"ibsm/mad/txn"
 )
 
-// State is what is known of a block, the 64 bytes that one SMP reads or writes.
+// State is the state of knowledge of a block, the 64 bytes that one SMP reads or writes.
 type State uint8
 
 // States of a block.

@@ -9,7 +9,7 @@ import (
 // Blocks of which the Topo has the value, as of P_KeyTable and PortInfo, have the same states as those of which the
 // Record has it. Nearly all are Known at any time, and take no memory here.
 
-// states are the states of the blocks at a place of which some is not Known.
+// states are the states of the blocks of a place at which at least one block is not Known.
 type states struct {
 	table
 	walk int // the walk during or after which one became so last
@@ -37,7 +37,7 @@ func (r *Record) Holds(p Place) bool {
 	return !some
 }
 
-// Take has an event change the state of a block of which the Topo has the value.
+// Take applies an event to the state of a block whose value is in the Topo.
 func (r *Record) Take(b Block, e Event) {
 	s := r.states[b.Place]
 	after := s.state(int(b.Index), anyBlock).After(e)
@@ -68,7 +68,7 @@ func (r *Record) WalkRead(blocks []Block) {
 	}
 }
 
-// maxUnsupported limits what is known of nodes that have left: a host may be another node in each sweep.
+// maxUnsupported limits the remembered nodes that have left: a host may be another node in each sweep.
 const maxUnsupported = 1 << 18
 
 // Prune forgets the states of blocks of nodes that are gone: all that they hold is read when they come back. What they

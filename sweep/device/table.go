@@ -71,8 +71,8 @@ func Read(row []byte, missing []int) *Blocks {
 	return t
 }
 
-// Row is the value of all blocks, of those that are not Known too: there it is what was
-// read or sent last. It must not be written.
+// Row is the value of all blocks. For a block that is not Known it is the value that was read or sent last. It must not
+// be written.
 func (t *Blocks) Row() []byte {
 	if t == nil {
 		return nil

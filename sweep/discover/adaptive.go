@@ -22,8 +22,8 @@ func isNVIDIA(info *smp.NodeInfo) bool {
 var adaptiveFeatures = map[uint8]device.Feature{kindGeneral: device.GeneralInfo, kindAR: device.AdaptiveRoutingInfo,
 	kindPrivateLFT: device.PrivateLFTInfo}
 
-// askAdaptive asks an NVIDIA switch whether adaptive routing and private forwarding tables
-// are on: what it can do once, whether they are on in every walk.
+// askAdaptive asks an NVIDIA switch once for its capabilities, and in every walk whether adaptive routing and private
+// forwarding tables are on.
 func (m *Machine) askAdaptive(n int32) {
 	node := m.b.Node(n)
 	if !isNVIDIA(&node.Info) {
@@ -42,7 +42,7 @@ func (m *Machine) askAdaptive(n int32) {
 	}
 }
 
-// takes reports whether a switch takes a kind of request, as far as is known.
+// takes reports whether a switch is known to accept a kind of request, or may accept it.
 func (m *Machine) takes(kind uint8, n int32) bool {
 	return m.cfg.Features.Of(adaptiveFeatures[kind], &m.b.Node(n).Info) != device.Fails
 }

@@ -247,7 +247,7 @@ func (m *Machine) noteRead(r *reading) {
 	}
 }
 
-// unreadPKeys reports a partition table of which a part did not come: none of it is known.
+// unreadPKeys reports a P_Key table of which a part did not arrive: none of it is known.
 func (m *Machine) unreadPKeys(e topo.End, block uint16, o *txn.Outcome) {
 	node := m.b.Node(e.Node)
 	f := Finding{Kind: finding.PKeysUnread, GUID: node.GUID, Port: e.Port, Route: node.Route, Block: block}

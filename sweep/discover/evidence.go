@@ -6,9 +6,8 @@ import (
 	"ibsm/topo"
 )
 
-// A manager that hears nobody is more likely to be in trouble itself than all others at once: its
-// port, its cable or its host loses what it sends, or what is sent to it. A walk then says nothing
-// about the nodes that it did not find.
+// If a manager gets no answers, the cause is more likely its own port, cable or host than all other nodes at once. Then
+// a walk says nothing about the nodes that it did not find.
 
 // OwnPort is what a walk found of the manager's own port, from the agent of that port alone.
 type OwnPort uint8
@@ -67,7 +66,8 @@ func (r *Result) Evidence() Evidence {
 	return Conclusive
 }
 
-// Hearing is what the unanswered requests of the walk say. A quick walk leaves out what was unresponsive before.
+// Hearing is the conclusion from the unanswered requests of the walk. A quick walk leaves out nodes that were already
+// unresponsive.
 func (r *Result) Hearing() topo.Hearing {
 	switch {
 	case r.Quick || r.Evidence() != Conclusive:
@@ -116,8 +116,7 @@ func (m *Machine) countNodes() {
 	m.res.Heard.Unresponsive = len(unresponsive)
 }
 
-// knownBehind is the node that was behind a port in the previous walk and has not been found in this
-// one, 0 for none.
+// knownBehind is the node that was behind a port in the previous walk and that this walk has not found, or 0.
 func (m *Machine) knownBehind(e topo.End) mad.GUID {
 	was := m.previous(e)
 	if was == nil || was.Peer == topo.None || m.b.Port(e).PortState() < smp.PortArmed {

@@ -24,7 +24,7 @@ import (
 
 // Config says what the walk can leave out.
 type Config struct {
-	// Prev is the subnet as the previous walk found it; nil for none.
+	// Prev is the subnet that the previous walk found, or nil.
 	Prev *topo.Topo
 	// Before is the subnet as it was known until the manager was paused, where Prev is nil because
 	// of that. What is not answered is taken from it, and all else is read again.
@@ -108,7 +108,7 @@ type portReads struct {
 	unread   map[device.Place]Finding
 }
 
-// limit bounds what a walk takes in, whatever the replies are made of.
+// limit limits the size of the subnet that a walk accepts, whatever the replies contain.
 type limit struct{ nodes, ports int }
 
 // maxWalk is beyond every subnet: each node has a LID, and the largest has a third as
@@ -201,8 +201,7 @@ func (m *Machine) Self() mad.GUID {
 // up the walk must remember that they have changed.
 func (m *Machine) Cleared() []mad.GUID { return m.res.Cleared }
 
-// Next is the next request to make; ok is false when there is none now. Each
-// must be answered by Done.
+// Next is the next request; ok is false if there is none now. Done must be called with the answer of each.
 func (m *Machine) Next() (req txn.Request, ok bool) {
 	if req, ok = m.next(&m.probes); !ok {
 		req, ok = m.next(&m.queue)
@@ -366,7 +365,7 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 	return req, true
 }
 
-// routeOut is the route to whatever is behind a port.
+// routeOut is the route to the node behind a port.
 func (m *Machine) routeOut(e topo.End) (mad.Route, bool) {
 	return m.b.Node(e.Node).Route.Then(e.Port)
 }

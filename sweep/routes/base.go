@@ -9,8 +9,8 @@ import (
 	"ibsm/topo"
 )
 
-// base are the tables that an engine computed afresh last, for one that changes them as little as possible and returns
-// to them, or those of another manager when they were found and repaired first. It is immutable.
+// base are the tables to which an engine that changes as little as possible returns: those that it last computed from
+// scratch, or another manager's, as found and first repaired. It is immutable.
 type base struct {
 	engine   string     // found for tables of another manager
 	switches []mad.GUID // ascending
@@ -59,8 +59,8 @@ func linksOf(t *topo.Topo) []link {
 	return links
 }
 
-// tables are those of a base for the switches of t; nil if it is another engine's, or t has links that it does not
-// know: then these would not be used. b may be nil.
+// tables are the tables of a base for the switches of t; nil if they are another engine's, or if t has links that the
+// base does not know, which would then not be used. b may be nil.
 func (b *base) tables(engine string, t *topo.Topo) *routing.Tables {
 	if b == nil || b.lacks(linksOf(t)) {
 		return nil
@@ -68,7 +68,8 @@ func (b *base) tables(engine string, t *topo.Topo) *routing.Tables {
 	return b.rows(engine, t)
 }
 
-// rows are those of a base for the switches of t, whatever its links; nil if it is another engine's. b may be nil.
+// rows are the rows of a base for the switches of t, regardless of its links; nil if they are another engine's. b may
+// be nil.
 func (b *base) rows(engine string, t *topo.Topo) *routing.Tables {
 	if b == nil || b.engine != engine {
 		return nil
@@ -82,7 +83,7 @@ func (b *base) rows(engine string, t *topo.Topo) *routing.Tables {
 	return tables
 }
 
-// lacks reports whether some of the links, which are in order, are not among those of a base.
+// lacks reports whether a base lacks some of the links, which are in order.
 func (b *base) lacks(links []link) bool {
 	at := 0
 	for _, l := range links {
