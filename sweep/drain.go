@@ -9,9 +9,9 @@ import (
 	"ibsm/view"
 )
 
-// drain marks the links of drained switches and ports in t, so that routes avoid them, as far as that does not split
-// the subnet. A drained switch keeps one link: packets to itself and to hosts on it still come, and no route between
-// others passes it.
+// drain marks the links of drained switches and ports in t, so that routes avoid them unless that would split the
+// subnet. A drained switch keeps one link: packets to it and to its hosts still arrive, and no route between others
+// passes it.
 func drain(t *topo.Topo, drained []routing.SwitchPort) []view.Drained {
 	if len(drained) == 0 {
 		return nil
@@ -46,8 +46,8 @@ func drainOne(t *topo.Topo, d routing.SwitchPort, before int, drained []routing.
 	return found
 }
 
-// stillUsed marks what is drained and has routes all the same: where no engine routes the subnet, with tables from a
-// file, and at switches that do not answer. tables are nil where no routes are written.
+// stillUsed marks drained switches and ports that still have routes: because no engine routes the subnet, tables are
+// from a file, or a switch does not answer. tables are nil if no routes are written.
 func stillUsed(t *topo.Topo, l *topo.LIDs, tables *routing.Tables, drained []view.Drained) {
 	for i := range drained {
 		d := &drained[i]
@@ -71,7 +71,8 @@ func stillUsed(t *topo.Topo, l *topo.LIDs, tables *routing.Tables, drained []vie
 	}
 }
 
-// passes reports whether routes leave a switch by a port; those to what is at a switch count only if all do.
+// passes reports whether routes leave a switch by a port. Routes to destinations at a switch count only if all of them
+// do.
 func passes(t *topo.Topo, l *topo.LIDs, tables *routing.Tables, p topo.PortIdx, to topo.NodeIdx, all bool) bool {
 	s := t.Nodes[t.Ports[p].Node].Switch
 	for lid, port := range tables.LFT[s] {

@@ -12,8 +12,8 @@ import (
 	"ibsm/topo"
 )
 
-// lanesMatter reports whether a walk reads the tables of lanes: they may have to be written, SLs to be
-// fitted to them, or ports may drop what is sent to the SA.
+// lanesMatter reports whether a walk reads the tables of lanes: because they may have to be written, because SLs are
+// fitted to them, or because ports may drop packets to the SA.
 func (s *Sweeper) lanesMatter() bool {
 	return s.cfg.Settings.QoS || s.cfg.Settings.EngineSLs || s.cfg.Settings.SMSL != 0 ||
 		s.state.routes.LanesMatter()
@@ -69,8 +69,8 @@ func (p *Program) singly(st plan.Step) bool {
 	return true
 }
 
-// wildcardRead takes one of the tables that a wildcard stood for. A switch that acknowledges a wildcard may not have
-// done what it says.
+// wildcardRead takes one of the tables that a wildcard Set covered. A switch that acknowledges a wildcard may not have
+// carried it out.
 func (p *Program) wildcardRead(r request, o *txn.Outcome) {
 	st := p.witnesses[r.Step]
 	if p.event(r, o, p.c.Plan.LaneSent(st)) != device.Confirmed {
@@ -87,7 +87,7 @@ func (p *Program) wildcardUnread(read plan.Step) {
 	p.disobeyed(st, p.c.Plan.LaneEvent(st, device.Contradicted))
 }
 
-// lanesAnswered has what was sent more than once read by the next light sweep.
+// lanesAnswered makes the next light sweep read tables that were sent more than once.
 func (p *Program) lanesAnswered(r request, o *txn.Outcome) {
 	p.check(r.Step, o)
 	if r.Op != plan.SetSLtoVLAll {
@@ -99,7 +99,7 @@ func (p *Program) lanesAnswered(r request, o *txn.Outcome) {
 	}
 }
 
-// wildcarded are the ports of a switch whose tables a wildcard stood for; none for another Set.
+// wildcarded are the ports of a switch whose tables a wildcard Set covered; none for another Set.
 func wildcarded(t *topo.Topo, n topo.NodeIdx, attr mad.AttrID, mod uint32) uint8 {
 	if attr != smp.AttrSLtoVLMappingTable || mod&smp.SLtoVLAllOut == 0 || t.Nodes[n].Type != mad.Switch {
 		return 0

@@ -59,7 +59,7 @@ func (s leaseState) String() string {
 }
 
 const (
-	// leaseTick is how finely deadlines are kept: what is due within it is asked together.
+	// leaseTick is the resolution of deadlines: reads due within it are sent together.
 	leaseTick = 50 * time.Millisecond
 	// scanPause is how often ports are looked for that a program has given a lease. It goes on for minutes where it
 	// sets M_Keys rack by rack.
@@ -103,7 +103,7 @@ func agentOf(port mad.GUID, info *smp.PortInfo) (a agent, ok bool) {
 		length: time.Duration(lease) * time.Second}, true
 }
 
-// Leases are those of the ports of a Sweeper's subnet. It has none until a walk or a sweep has found them.
+// Leases are the leases of the ports in a Sweeper's subnet. There are none until a walk or a sweep has found them.
 func (s *Sweeper) Leases() *Leases {
 	l := &Leases{s: s}
 	l.Forget()
@@ -323,8 +323,9 @@ func (l *Leases) Done(o *txn.Outcome) (lost string) {
 	return lost
 }
 
-// lost says that a port has lost the protection of its M_Key, once. Others may have written to a port that was open for
-// a while. A program protects ports anew, and a port may be open to another manager for a moment: see Sweeper.Knock.
+// lost reports once that a port has lost the protection of its M_Key. Others may have written to a port that was open
+// for a while. A program protects ports again, and a port may be open to another manager for a moment: see
+// Sweeper.Knock.
 func (l *Leases) lost(e *lease, info *smp.PortInfo) string {
 	if l.s.program != nil || l.subnet == nil || e.open || l.s.state.knocked[e.port] != 0 || info.MKey() == e.key &&
 		info.MKeyProtectBits() >= e.protect {

@@ -28,9 +28,9 @@ func (s *Settings) MKeyFor(t *topo.Topo, p topo.PortIdx) mad.MKey {
 	return k.For(t, p)
 }
 
-// MKeyAt is the M_Key that a packet to the agent at a LID shows. v is the view in force, nil for
-// none; during a sweep the replies to its Sets take precedence. known is false where it may be any: before the
-// first view, and where no agent is known to have the LID and there are M_Keys in the subnet.
+// MKeyAt is the M_Key that a packet to the agent at a LID shows. v is the view in force, or nil; during a sweep the
+// replies to its Sets take precedence. known is false if the M_Key may be any: before the first view, and if no agent
+// is known to have the LID although the subnet has M_Keys.
 func (s *Sweeper) MKeyAt(lid mad.LID, v *view.View) (key mad.MKey, known bool) {
 	var t *topo.Topo
 	p := topo.PortIdx(topo.None)
@@ -88,7 +88,7 @@ func hasMKeys(last *topo.Topo) bool {
 	return last != nil && slices.ContainsFunc(last.EndPorts, func(p topo.PortIdx) bool { return last.MKey(p) != 0 })
 }
 
-// knownUnresponsive reports whether nobody was known behind a port of a node, or our own port, that was known itself.
+// knownUnresponsive reports whether a known port, of a node or our own, had no known node behind it.
 func (s *Sweeper) knownUnresponsive(last *topo.Topo) func(guid mad.GUID, num uint8) bool {
 	if last != nil {
 		return func(guid mad.GUID, num uint8) bool {
@@ -122,7 +122,7 @@ func (f *Found) MostMissing() bool {
 // lastKnown is the subnet in which ports and M_Keys are looked up; nil for none.
 func (s *Sweeper) lastKnown() *topo.Topo { return cmp.Or(s.state.prev, s.walks.known) }
 
-// recorded is what is known of the M_Key of a port's agent. A manager that has not been master since may have missed a
+// recorded is the recorded M_Key of a port's agent. A manager that has not been master since may have missed a
 // rotation.
 func (s *Sweeper) recorded(last *topo.Topo, port mad.GUID) (r plan.Recorded) {
 	r.Key, r.Known = s.recordedKey(last, port)
@@ -245,9 +245,9 @@ func (s *Sweeper) otherKeys() bool {
 	return false
 }
 
-// shownKeys are the M_Keys that a port has shown: the last one, 0 for none, and the one before, which is the same once
-// two sweeps in a row have shown it; 0 until then. One wrong reply does not push out the right one. A sweep that has
-// perhaps not read the port, because that did not answer or the walk was not full, has shown nothing.
+// shownKeys are the M_Keys that a port has shown: the last one, or 0; and the one before, 0 until two consecutive
+// sweeps have shown the same key, and then that key. So one wrong reply does not displace the right key. A sweep that
+// may not have read the port, because the port did not answer or the walk was not full, has shown nothing.
 type shownKeys struct{ last, before mad.MKey }
 
 // rememberKeys stores the M_Keys that ports have returned. A port hides its M_Key when a walk

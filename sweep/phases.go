@@ -69,8 +69,8 @@ func (s *Sweeper) Walk(master bool, of Extent) *Walk {
 	})}
 }
 
-// Found ends the walk and returns what it found, or nil while a request is open whose answer matters. The caller calls
-// it when Next has no request.
+// Found ends the walk and returns its result, or nil while an outstanding request matters. The caller calls it when
+// Next has no request.
 func (w *Walk) Found() *Found {
 	if !w.Finished() {
 		return nil

@@ -15,13 +15,13 @@ import (
 	"ibsm/topo"
 )
 
-// A Set that is sent in sweep after sweep and changes nothing comes to rest: it is not sent in the next sweeps. If it
-// has failed, that is reported all the same. It is sent again at once when the device may have changed (see
-// wakeRepeats), other settings are in force, or a person asks for a heavy sweep; else when its rest is over, because
+// A Set that is sent sweep after sweep and changes nothing rests: it is left out of the next sweeps. If it has failed,
+// its failure is still reported. It is sent again at once when the device may have changed (see wakeRepeats), when
+// other settings are in force, or when an operator requests a heavy sweep; otherwise when its rest is over, because
 // silence, and even a refusal, may pass.
 //
-// Only Sets of what a subnet needs are reported, each for itself. device.Optional has the attributes that a subnet can
-// do without: they end for a port or a device as a whole, and routes and lanes are computed without them.
+// Only Sets that a subnet needs are reported one by one. device.Optional has the attributes that a subnet can do
+// without: they are given up for a port or a device as a whole, and routes and lanes are computed without them.
 
 // setKey names a Set across sweeps. The attribute 0 stands for all that a node is sent.
 type setKey struct {
@@ -220,8 +220,8 @@ func (p *Program) takes(st plan.Step) {
 	}
 }
 
-// unconfirmed reports whether a port that has acknowledged a Set is asked what it holds: it has answered with something
-// else, which may be the value from before the Set; or the last sweep has sent the same.
+// unconfirmed reports whether the values of a port that has acknowledged a Set must be read: its answer has other
+// values, which may be those from before the Set, or the last sweep has sent the same values.
 func (p *Program) unconfirmed(r request, o *txn.Outcome) bool {
 	repeated := p.repeats[p.keyOf(r.Step)].sweeps > 1
 	port := &p.c.Topo.Ports[r.Port]
@@ -254,8 +254,8 @@ func (p *Program) unconfirmed(r request, o *txn.Outcome) bool {
 	return false
 }
 
-// tallyRepeats ends a sweep: Sets that have failed often enough rest in the next ones. Where the walk heard others
-// badly, what was sent may never have got there.
+// tallyRepeats ends a sweep: Sets that have failed often enough rest in the next ones. If the walk lost many answers,
+// the Sets may have been lost too.
 func (p *Program) tallyRepeats() {
 	conclusive, first := p.c.Found().Evidence() == discover.Conclusive, p.state.mastership != swept
 	if conclusive {

@@ -16,8 +16,9 @@ import (
 // each costs all its retries.
 const maxTimeOuts = 2
 
-// maxOfModel is how many Sets of one attribute that is not needed the devices of a model may leave unanswered before
-// the rest of them are skipped: quirks come by model. That holds as long as none of them has answered one.
+// maxOfModel is the number of Sets of one optional attribute that the devices of a model may leave unanswered before
+// the other devices of the model are skipped, because defects depend on the model. It applies as long as none of them
+// has answered one.
 const maxOfModel = 16
 
 // attrOfNode are the Sets of an attribute to a node.
@@ -117,8 +118,8 @@ func (p *Program) tried(st plan.Step, trial device.Trial) {
 	}
 }
 
-// tallyOptional gives up what devices do not take. Where the walk heard others badly, what they were sent may never
-// have got there, and what they were asked neither.
+// tallyOptional gives up the attributes that devices do not accept. If the walk lost many answers, Sets and Gets may
+// have been lost too.
 func (p *Program) tallyOptional() {
 	if p.c.Found().Evidence() != discover.Conclusive {
 		return

@@ -7,8 +7,8 @@ import (
 	"ibsm/topo"
 )
 
-// reregistrations are the ports, by GUID, whose clients have to register again because the SA
-// no longer has what it acknowledged to them. Each is asked once.
+// reregistrations are the ports, by GUID, whose clients must register again because the SA has lost registrations that
+// it acknowledged to them. Each is asked once.
 type reregistrations struct {
 	asked map[mad.GUID]bool // for the next task
 	out   map[mad.GUID]bool // of the present task or program, and not yet acknowledged

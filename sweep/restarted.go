@@ -7,8 +7,9 @@ import (
 	"ibsm/topo"
 )
 
-// restarted is whether a node has restarted since the last sweep, as far as a walk can see, or is gone, by its GUID.
-// All have as soon as other settings are in force: what devices did not take they may take now.
+// restarted reports, by GUID, whether a node has restarted since the last sweep, as far as a walk can see, or has
+// disappeared. When other settings come into force, all nodes count as restarted: devices may now accept Sets that they
+// did not accept before.
 func (j *RouteTask) restarted(t *topo.Topo, switches []device.Walked) func(mad.GUID) bool {
 	if j.state.mastership == swept && j.settings != j.state.settings {
 		return func(mad.GUID) bool { return true }

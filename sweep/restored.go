@@ -33,8 +33,7 @@ func (j *RouteTask) Recall(list []lids.Assignment) {
 	j.state.stale, j.state.lids = false, lids.Merge(list, j.state.lids)
 }
 
-// Reregister has clients asked to register again, whatever the settings say. It is called
-// before Run.
+// Reregister makes all clients register again, whatever the settings say. It is called before Run.
 func (j *RouteTask) Reregister() { j.settings.NoReregister = false }
 
 // Changes returns the assignments that have changed since the last call, and the ports that

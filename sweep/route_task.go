@@ -82,7 +82,7 @@ type SweepPlan struct {
 // SameSubnet reports whether the subnet is as the last sweep left it.
 func (c *SweepPlan) SameSubnet() bool { return c.compared != otherTopo }
 
-// compared is how the Topo of a plan compares with that of the last sweep.
+// compared is the comparison of a plan's Topo with that of the last sweep.
 type compared uint8
 
 const (
@@ -105,8 +105,8 @@ func (c *SweepPlan) Restarted() (list []mad.GUID) {
 	return list
 }
 
-// InForce are the tables that the subnet uses: those computed, or, where routes are left
-// alone, those that the switches hold.
+// InForce are the tables that the subnet uses: the computed ones or, if routes are left alone, those that the switches
+// hold.
 func (c *SweepPlan) InForce() *routing.Tables {
 	if c.Tables != nil {
 		return c.Tables
@@ -287,7 +287,8 @@ func (j *RouteTask) route(ctx context.Context, out *SweepPlan, reserved []mad.LI
 	}
 }
 
-// plan computes what is written: dead ports are taken down, and others disabled.
+// plan computes the Sets: dead ports are taken down, others are disabled, and adaptive routing is turned off on
+// switches.
 func (j *RouteTask) plan(out *SweepPlan, dead, disable []topo.PortIdx) {
 	t, s, d := out.Topo, j.state, &out.delta
 	known := make([]*device.Blocks, len(d.switches))

@@ -41,7 +41,7 @@ type Settings struct {
 	MKeyLease      Option[uint16] // seconds
 	MKeyProtect    Option[uint8]
 	NoMKeyLookup   bool // every request uses MKey, not the port's known key
-	// PortMKeys are M_Keys of which each port has its own; the zero value where ports have never had such.
+	// PortMKeys are the individual M_Keys of ports; the zero value if ports have never had such keys.
 	PortMKeys   keys.Ports
 	MKeyPerPort bool // ports get theirs of PortMKeys in place of MKey
 	// Link widths and speeds that ports enable, as in plan.Values; 0 leaves them.

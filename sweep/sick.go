@@ -9,9 +9,9 @@ import (
 	"ibsm/view"
 )
 
-// avoidSick marks avoided links in t, after those that are drained, as far as that does not split the subnet. marked
-// are one port of each that was not marked before, and that routes may pass if they lack something: not links that
-// return and are not ACTIVE yet, which would lose packets. Links of hosts are not in all.
+// avoidSick marks avoided links in t, after the drained ones, unless that would split the subnet. marked has one port
+// of each link that was not marked before and that routes may pass if they lack something; it excludes links that are
+// returning and not ACTIVE yet, which would lose packets. Links of hosts are not in all.
 func avoidSick(t *topo.Topo, avoided []Avoided) (all []view.Drained, marked []topo.PortIdx) {
 	if len(avoided) == 0 {
 		return nil, nil

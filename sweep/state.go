@@ -16,9 +16,8 @@ import (
 	"ibsm/topo"
 )
 
-// state lasts from sweep to sweep. It goes by GUID because indexes change. A task gets a
-// snapshot and returns a delta: maps and slices that a snapshot shares are replaced, never
-// written.
+// state lasts from sweep to sweep. Its maps use GUIDs, because indexes change. A task gets a snapshot and returns a
+// delta: maps and slices that a snapshot shares are replaced, never written.
 type state struct {
 	devices    *device.Record
 	lids       []lids.Assignment // of each end port ever seen, ascending GUID; no two share a LID
@@ -113,7 +112,7 @@ func (s *state) forgetMastership() {
 	s.pkeys.removalsHeld, s.knocked = 0, nil
 }
 
-// remembered is the subnet as it was known last, of which a walk may find only a part; nil for none.
+// remembered is the last known subnet, of which a walk may find only a part, or nil.
 func (s *state) remembered() *topo.Topo { return cmp.Or(s.prev, s.before) }
 
 // snapshot is the present state, for a task.

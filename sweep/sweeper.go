@@ -39,8 +39,8 @@ type Config struct {
 	IgnoreOtherSM bool
 	AllowedSMs    []mad.GUID // see discover.Config
 	Restored      Restored
-	// Routes is the record that was stored, and later, on a standby, that of the master that it follows; the zero value
-	// for none.
+	// Routes is the stored record, and later, on a standby, the record of the master that it follows; it may be the
+	// zero value.
 	Routes routes.Record
 }
 
@@ -117,15 +117,16 @@ func (s *Sweeper) SendAgain() {
 	}
 }
 
-// CompareEngines makes the next heavy sweep compare the engines that are configured then with those of now. If they
-// would route the subnet in another way, it computes all routes afresh.
+// CompareEngines makes the next heavy sweep compare the engines configured then with the present ones. If they would
+// route the subnet differently, it recomputes all routes.
 func (s *Sweeper) CompareEngines() {
 	if s.before == nil {
 		s.before = s.cfg.Engines
 	}
 }
 
-// rerouting is what the next heavy sweep does.
+// rerouting is the kind of rerouting in the next heavy sweep. Engines that are not configured do not count while they
+// do not route the subnet.
 func (s *Sweeper) rerouting() routes.Rerouting {
 	if s.before == nil || s.reroute != routes.KeepsRoutes {
 		return s.reroute
@@ -218,9 +219,9 @@ func (s *Sweeper) Abdicate() {
 	s.sms, s.before = nil, nil
 }
 
-// Pause is Abdicate for a manager that may not have been master for a moment, and is likely to go on as such: it also
-// forgets what another one may have changed, but not of which nodes the subnet consists, nor of which subnet the groups
-// of adaptive routing are. A node that does not answer to the next walk is not gone because of that.
+// Pause is Abdicate for a manager that may not have been master for a moment, and probably continues as master: it
+// forgets values that another manager may have changed, but neither the nodes of the subnet nor the subnet to which
+// groups of adaptive routing belong. A node that does not answer the next walk does not count as gone.
 func (s *Sweeper) Pause() {
 	before := s.state.remembered()
 	s.rest()
@@ -259,8 +260,8 @@ func (s *Sweeper) rest() {
 	s.reregistrations.putBack()
 }
 
-// Rename sets the descriptions of nodes, in a copy of the subnet that it returns and that replaces the present one; nil
-// when there is none, or all nodes have them already. The sweep that runs gets them as well.
+// Rename sets the descriptions of nodes in a copy of the subnet, which it returns and which replaces the present one;
+// nil if there is no subnet, or all nodes already have these descriptions. A running sweep gets them too.
 func (s *Sweeper) Rename(descs map[mad.GUID]smp.NodeDescription) *topo.Topo {
 	if s.renamed == nil {
 		s.renamed = map[mad.GUID]smp.NodeDescription{}
@@ -322,6 +323,5 @@ func (c *SweepPlan) Moves() (moves plan.Moves, lanes int) {
 	return c.Plan.Moves(), counts[plan.SetSLtoVLAll] + counts[plan.SetSLtoVLOut] + counts[plan.SetSLtoVL]
 }
 
-// Summary is the number of Sets by what they are for, the rest being multicast forwarding table
-// blocks.
+// Summary is the number of Sets by purpose; the rest are multicast forwarding table blocks.
 func (c *SweepPlan) Summary() []string { return c.Plan.Summary() }

@@ -36,8 +36,8 @@ type Keys struct {
 	Keyless bool
 }
 
-// keyNumber is the number of the key that a request shows, in an item's number; of a request to an agent that is known,
-// at least that of the key that the agent has answered to.
+// keyNumber is the number of the key that a request shows, stored in an item's number; for a known agent it is at least
+// the number of the key that the agent has answered to.
 func (m *Machine) keyNumber(it item) int {
 	n := int(it.num >> 8)
 	if it.kind == kindPort || it.kind == kindSwitch {
@@ -46,9 +46,9 @@ func (m *Machine) keyNumber(it item) int {
 	return n
 }
 
-// isTried reports whether a request is one of those that are repeated with the next key: the first to our own node, and
-// the first to an agent after its NodeInfo, which may have been answered to another key, or to any. That to whoever is
-// behind a port is not: see tryKeys.
+// isTried reports whether a request is repeated with the next key: the first request to our own node, and the first one
+// to an agent after its NodeInfo, which the agent may have answered with another key, or any. The first request to an
+// unknown node behind a port is not: see tryKeys.
 func (m *Machine) isTried(it item) bool {
 	switch it.kind {
 	case kindSelf, kindSwitch:
@@ -104,7 +104,7 @@ func (m *Machine) whose(it item) mad.GUID {
 	return m.b.Node(it.node).GUID
 }
 
-// unheard counts a link behind which nobody has answered.
+// unheard counts a link behind which no node has answered.
 func (m *Machine) unheard(it item) {
 	switch {
 	case m.behind(it) != 0:
@@ -167,8 +167,8 @@ func (m *Machine) answered(it item) {
 	}
 }
 
-// met takes that whoever is at an end has answered NodeInfo. The key of the agent that was expected there
-// is its own only if it is one of those to try.
+// met records that the node at an end has answered NodeInfo. The key of the expected agent is the node's own only if it
+// is one of the keys to try.
 func (m *Machine) met(it item, e topo.End) {
 	if m.keyNumber(it) == 0 {
 		return

@@ -49,7 +49,7 @@ func (m *Machine) recallPorts() {
 	}
 }
 
-// hasAnswered reports whether a port of a node of the previous walk has said what it holds since.
+// hasAnswered reports whether a port of a node of the previous walk has reported its values since.
 func (m *Machine) hasAnswered(old topo.NodeIdx, port uint8) bool {
 	return old != topo.None && m.cfg.Answered != nil && m.cfg.Answered[m.cfg.Prev.Port(old, port)]
 }
@@ -61,7 +61,7 @@ func (m *Machine) takeOver(e topo.End, old topo.NodeIdx) {
 	m.port(e, info)
 }
 
-// remembered is the subnet as it was known last; nil for none.
+// remembered is the last known subnet, or nil.
 func (m *Machine) remembered() *topo.Topo { return cmp.Or(m.cfg.Prev, m.cfg.Before) }
 
 // previous is a port as the previous walk read it; nil where it did not, or where the node

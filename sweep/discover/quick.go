@@ -63,8 +63,8 @@ func (m *Machine) before(guid mad.GUID) topo.NodeIdx {
 	return n
 }
 
-// unresponsive reports whether a switch's port has the link that it had when nobody answered behind
-// it. A link that has come up again since and is not armed looks the same.
+// unresponsive reports whether a switch's port still has the link behind which no node answered. A link that has come
+// up again since, and is not armed, looks the same.
 func (m *Machine) unresponsive(e topo.End, info *smp.PortInfo, was *topo.Port) bool {
 	prev := m.cfg.Prev
 	answered := was.Peer != topo.None && prev.Nodes[prev.Ports[was.Peer].Node].Missed == 0

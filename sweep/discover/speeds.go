@@ -8,10 +8,11 @@ import (
 	"ibsm/topo"
 )
 
-// A device may hide speeds above QDR from a manager that does not say, by bit 31 of PortInfo's modifier, that it
-// understands them, as NVIDIA's Quantum-2 does. An older one may not know the bit, and refuse the request or not
-// answer. So ports are asked without it, and once more with it where the device says that it has extended speeds and
-// shows none: of a device that has not answered to the bit one port first. See device.Features for what is remembered.
+// A device such as NVIDIA's Quantum-2 may hide speeds above QDR from a manager that does not set bit 31 of PortInfo's
+// modifier, which says that the manager understands them. An older device may not know the bit, and refuse the request
+// or not answer. So ports are asked without the bit, and once more with it if the device says that it has extended
+// speeds and shows none. Of a device that has not answered to the bit yet, one port is asked first. device.Features
+// describes what is remembered.
 
 // noteHiding notes a port that shows no extended speed, and has a link.
 func (m *Machine) noteHiding(e topo.End, info *smp.PortInfo) {
@@ -50,7 +51,7 @@ func (m *Machine) hasExtended(n int32, node *topo.Node) bool {
 	return info != nil && info.CapabilityMask().Has(smp.IsExtendedSpeedsSupported)
 }
 
-// speeds takes the answer of a port that was asked with bit 31. Without one, what it has said before stands.
+// speeds takes the answer of a port that was asked with bit 31. Without an answer, the port's previous answer stands.
 func (m *Machine) speeds(it item, o *txn.Outcome, ok bool) {
 	e, answer := it.end(), device.Fails
 	if ok {

@@ -48,7 +48,7 @@ func (m *Machine) cleared(n int32, info *smp.SwitchInfo, ok bool) {
 	m.askPorts(n)
 }
 
-// askPorts queues the PortInfos of a switch, but for those that are taken over.
+// askPorts queues requests for the PortInfos of a switch, except those taken from the previous walk.
 func (m *Machine) askPorts(n int32) {
 	node := m.b.Node(n)
 	sw := &pendingSwitch{}

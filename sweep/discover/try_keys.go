@@ -6,10 +6,9 @@ import (
 	"ibsm/topo"
 )
 
-// Whoever is behind a port and answers to another M_Key than the one shown leaves the request unanswered, as if nobody
-// were there. So a link whose first request has no answer is left until all else has been asked: then it is known who
-// is missing, and the other keys are shown at once, each in a request of its own, so that a wrong key costs no time-out
-// more.
+// A node that requires another M_Key than the one shown does not answer, as if no node were there. So a link whose
+// first request has no answer is left until the end of the walk: then the missing nodes are known, and the other keys
+// are tried at the same time, each in a request of its own, so that a wrong key costs no further time-out.
 
 const (
 	// firstCandidate is the number of the key of Keys.Candidates[0]. Those of the agent that is expected are below.
@@ -65,7 +64,8 @@ func (m *Machine) idle() bool {
 	return open == 0
 }
 
-// tryKeys shows the other keys behind ports whose first request got no answer. Where there are none, nobody is there.
+// tryKeys tries the other keys behind ports whose first request got no answer. If there are no other keys, the port
+// counts as having no node behind it.
 func (m *Machine) tryKeys() {
 	left := m.left
 	m.left, m.candidates = nil, nil
@@ -99,7 +99,7 @@ func (m *Machine) tryKeys() {
 	}
 }
 
-// nobody takes that nothing has answered behind a port.
+// nobody records that no node has answered behind a port.
 func (m *Machine) nobody(it item) {
 	m.res.TimedOut++
 	m.nodeInfo(it, nil, false)

@@ -111,7 +111,7 @@ func (m *Machine) ask(n int32, port uint8) {
 	m.askPort(topo.End{Node: n, Port: port})
 }
 
-// finish judges what was not answered.
+// finish evaluates the unanswered requests.
 func (m *Machine) finish() {
 	if !m.keyed && !m.cfg.Keys.Keyless {
 		m.res.Unproved, m.res.Refusing = 0, 0
@@ -141,9 +141,8 @@ func (m *Machine) complete(n int32, node *topo.Node) bool {
 	return m.b.Port(topo.End{Node: n, Port: node.Info.LocalPortNum()}) != nil
 }
 
-// dropOneSided takes away cables of which an end says that it is down, or was
-// not read: the link changed under the walk. When two walks find it so, there are two
-// nodes with one GUID, and a third walk would find no more.
+// dropOneSided removes cables of which one end is down or was not read: the link changed during the walk. If two walks
+// find the same, two nodes have one GUID, and a third walk would find no more.
 func (m *Machine) dropOneSided() {
 	for n := range int32(m.b.Len()) {
 		node := m.b.Node(n)

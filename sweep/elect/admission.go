@@ -15,9 +15,9 @@ func (c *Config) hasSecret() bool { return c.SMKey != 0 && c.SMKey != DefaultSMK
 // Protected reports whether a manager needs more than SMInfo with the default key to apply here.
 func (c *Config) Protected() bool { return c.hasSecret() || len(c.Allowed) > 0 }
 
-// Ignores reports whether a manager does not apply here, not even as MASTER: a host that does not
-// know the key, or is not allowed, must not depose a master. Without a secret or a list none is
-// ignored, since two masters are worse than one with another key.
+// Ignores reports whether a manager is ignored, even as MASTER: a host that does not know the key, or is not allowed,
+// must not depose a master. Without a secret or a list none is ignored, since two masters are worse than one with
+// another key.
 func (m *Machine) Ignores(o *smp.SMInfo) bool { return m.cfg.Protected() && !m.mayBeMaster(o) }
 
 // mayBeMaster reports whether the mastership may be handed to a manager: it has our SM_Key and

@@ -23,8 +23,8 @@ type Config struct {
 	// PollInterval is the time between polls of the master by a standby; 10 s. A
 	// peer ibsm is polled every two seconds, if that is less.
 	PollInterval time.Duration
-	// PollRetries is how many polls may go unanswered in a row: one more, and the
-	// master is dead; 4, negative for none.
+	// PollRetries is the number of consecutive unanswered polls that are tolerated; after one more the master is dead.
+	// 4 by default, negative for none.
 	PollRetries int
 	// IgnoreOthers makes this manager act as if it were alone.
 	IgnoreOthers bool
@@ -42,7 +42,7 @@ type Machine struct {
 	state  smp.SMState
 	polled mad.GUID // whom we poll: the master, or the one expected to become it
 	misses int
-	// disabledBy is the master whose DISABLE made this manager NOT-ACTIVE; 0 for none.
+	// disabledBy is the master whose DISABLE made this manager NOT-ACTIVE, or 0.
 	disabledBy mad.GUID
 	due        time.Duration // of the next poll
 	watch      watch

@@ -16,7 +16,7 @@ const (
 	lookInterval = 250 * time.Millisecond // between looks at the port of the manager that is polled
 )
 
-// watch is what is known of the port of the manager that is polled.
+// watch is the known state of the polled manager's port.
 type watch struct {
 	due   time.Duration // of the next look
 	isSM  bool          // IsSM was set
@@ -25,7 +25,7 @@ type watch struct {
 	agent time.Duration // when its port's agent last answered
 }
 
-// kind says what is known of the manager itself.
+// kind is the known kind of the polled manager.
 type kind uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 	peer                // it is a peer ibsm
 )
 
-// Polled is the manager that is polled; 0 when none is.
+// Polled is the polled manager, or 0.
 func (m *Machine) Polled() mad.GUID { return m.polled }
 
 // IsPeer reports whether the manager that is polled is a peer ibsm.
@@ -51,7 +51,7 @@ func (m *Machine) poll(now time.Duration, whom mad.GUID) {
 	}
 }
 
-// Due is when Tick is wanted next; false when nobody is polled.
+// Due is the time of the next Tick; false if no manager is polled.
 func (m *Machine) Due() (time.Duration, bool) {
 	due := min(m.due, m.watch.due)
 	if m.target() != 0 {
@@ -60,8 +60,8 @@ func (m *Machine) Due() (time.Duration, bool) {
 	return due, m.polled != 0
 }
 
-// Tick returns what is due at a time: Poll, Look, what follows from the death of
-// the one that is polled, or Nothing until Due.
+// Tick returns the action due at a time: Poll, Look, the consequence of the polled manager's death, or Nothing until
+// Due.
 func (m *Machine) Tick(now time.Duration) Do {
 	w := &m.watch
 	switch {

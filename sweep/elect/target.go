@@ -11,11 +11,11 @@ import (
 // what clients have registered, another manager so that it is STANDBY.
 const targetTimeout = 10 * time.Second
 
-// target is the manager that is polled while a handover to it is wanted; 0 for nobody. It ranks higher than this
-// manager, which is MASTER, or this one is about to end. It is polled to see what it is, and whether it lives. HANDOVER
-// goes to one that is not ibsm when it is STANDBY: an OpenSM that gets it while it is DISCOVERING, and has seen us as
-// MASTER, stands by all the same, and polls us for a minute. A peer ibsm gets it when it has everything. Either gets it
-// after its time and, if it ranks higher, a walk that still finds it.
+// target is the manager that is polled while a handover to it is wanted, or 0. Either it ranks higher than this
+// manager, which is MASTER, or this manager is exiting. Polls show what kind of manager it is, and whether it lives. A
+// manager that is not ibsm gets HANDOVER when it is STANDBY: an OpenSM that gets it while DISCOVERING, after it has
+// seen us as MASTER, becomes standby nevertheless, and polls us for a minute. A peer ibsm gets it when its mirror is
+// complete. When its time is over, either kind gets HANDOVER; one that ranks higher only if a walk still finds it.
 func (m *Machine) target() mad.GUID {
 	if m.phase == preparing || m.phase == leaving {
 		return m.polled
@@ -23,8 +23,7 @@ func (m *Machine) target() mad.GUID {
 	return 0
 }
 
-// Target is the peer ibsm that is handed the mastership when it has
-// everything; 0 for nobody.
+// Target is the peer ibsm that gets the mastership when its mirror is complete, or 0.
 func (m *Machine) Target() mad.GUID {
 	if m.watch.kind == peer {
 		return m.target()
@@ -32,7 +31,7 @@ func (m *Machine) Target() mad.GUID {
 	return 0
 }
 
-// TimedOut is the manager that has been waited for too long; 0 for nobody.
+// TimedOut is the manager that did not become ready in time, or 0.
 func (m *Machine) TimedOut() mad.GUID {
 	if m.phase == timedOut {
 		return m.late
@@ -50,7 +49,7 @@ func (m *Machine) prepare(now time.Duration, to mad.GUID) Do {
 	return PrepareHandover
 }
 
-// heard takes the target's answer to a poll. If it is no target any more, a walk decides anew.
+// heard takes the target's answer to a poll. If it is not a target any more, a walk decides again.
 func (m *Machine) heard(now time.Duration, info *smp.SMInfo) Do {
 	if m.phase == leaving {
 		return m.answered(now, info)
@@ -77,7 +76,7 @@ func (m *Machine) Complete(now time.Duration, has mad.GUID) Do {
 	return m.handOver(now)
 }
 
-// handOver hands over to the target, of which is known what it is.
+// handOver hands the mastership over to the target, whose kind is known.
 func (m *Machine) handOver(now time.Duration) Do {
 	if m.phase == leaving {
 		m.become(smp.NotActive) // so that nobody hands it back

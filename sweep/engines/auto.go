@@ -12,7 +12,7 @@ import (
 	"ibsm/topo"
 )
 
-// Auto is the name that stands, in a list of engines, for those that suit what the fabric is.
+// Auto is the name that, in a list of engines, stands for the engines that suit the topology.
 const Auto = "auto"
 
 // suited are the engines for each kind of fabric, the best first. All promise that there is no credit loop, and the

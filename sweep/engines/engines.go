@@ -81,12 +81,11 @@ type Engine struct {
 	Steady bool
 	// Layers says that paths get SLs if its tables have a credit loop without.
 	Layers bool
-	// Force is the setting that has tables used although packets go round in circles, or wait for each
-	// other for ever; "" if there is none, or it is set.
+	// Force is the setting that permits tables with loops or credit loops; "" if there is none, or it is set.
 	Force string
 
-	// Unchosen says that nobody chose it: it routes only a subnet that was not in use before, and one all routes of
-	// which are computed afresh by an order.
+	// Unchosen says that the engine is not configured. It routes only a subnet that was not in use before, or one all
+	// of whose routes are recomputed by an operator's order.
 	Unchosen bool
 	// Suits says that it stands for auto.
 	Suits bool
@@ -102,8 +101,8 @@ type Named struct {
 	Ports    []mad.GUID // of end ports
 }
 
-// Unknown are the GUIDs that files of the engine name and that are not in a subnet as what they are
-// named for, each once, ascending.
+// Unknown are the GUIDs in files of the engine that the subnet does not have, or has with another type, each once,
+// ascending.
 func (e *Engine) Unknown(t *topo.Topo) (u Named) {
 	for _, guid := range e.named.Switches {
 		if n := t.FindNode(guid); n == topo.None || t.Nodes[n].Switch == topo.None {
@@ -227,7 +226,7 @@ func routeHyperX(ctx context.Context, in routing.In) (*routing.Tables, error) {
 // MinHop is the engine that is tried last, with the defaults of all settings.
 var MinHop = Engine{Name: "minhop", Route: minhop.Route, settings: routing.Balancing{}}
 
-// Names are those of all engines.
+// Names are the names of all engines.
 func Names() (names []string) {
 	for i := range table {
 		names = append(names, table[i].name)
@@ -235,12 +234,12 @@ func Names() (names []string) {
 	return append(names, Auto)
 }
 
-// OpenSM are the names of those that OpenSM has, too.
+// OpenSM are the names of the engines that OpenSM has too.
 func OpenSM() []string {
 	return slices.DeleteFunc(Names(), func(name string) bool { return slices.Contains(own, name) })
 }
 
-// Find is the engine of a name; ok is false if there is none.
+// Find returns the engine with a name; ok is false if there is none.
 func Find(name string, s *Settings) (e Engine, ok bool) {
 	if name == Auto {
 		own := s.ofSuited()
@@ -271,8 +270,8 @@ func Tried(list []string) []string {
 	return append(slices.Clone(list), MinHop.Name)
 }
 
-// New is the chain of a list. As with OpenSM, min-hop comes last unless the list has no_fallback. The error
-// says that the list has a name of no engine, or none at all.
+// New returns the chain of a list. As with OpenSM, min-hop comes last unless the list has no_fallback. The error says
+// that the list has an unknown engine, or none.
 func New(list []string, s *Settings) (c Chain, err error) {
 	for _, name := range Tried(list) {
 		if name == noFallback {
@@ -291,7 +290,7 @@ func New(list []string, s *Settings) (c Chain, err error) {
 	return c, nil
 }
 
-// Default is the chain where nobody chose an engine: auto, and min-hop, which also keeps and repairs the routes of a
+// Default is the chain if no engine is configured: auto, and min-hop, which also keeps and repairs the routes of a
 // subnet in use.
 func Default(s *Settings) Chain {
 	suits, _ := Find(Auto, s)
@@ -300,7 +299,7 @@ func Default(s *Settings) Chain {
 	return Chain{suits, last}
 }
 
-// Chosen is the chain without the engines that nobody chose.
+// Chosen is the chain of the configured engines only.
 func (c Chain) Chosen() (chosen Chain) {
 	for i := range c {
 		if !c[i].Unchosen {
@@ -310,7 +309,7 @@ func (c Chain) Chosen() (chosen Chain) {
 	return chosen
 }
 
-// HasUnchosen reports whether nobody chose some of the engines.
+// HasUnchosen reports whether some engines are not configured.
 func (c Chain) HasUnchosen() bool {
 	return slices.ContainsFunc(c, func(e Engine) bool { return e.Unchosen })
 }

@@ -90,8 +90,8 @@ type Members struct {
 }
 
 // WithMembers is a chain whose port groups are replaced by their members in a subnet, whose partitions may be nil.
-// before are those that it had in the last one, nil for none: where no node has come or gone or has another
-// description, they are the same.
+// before are the members in the last subnet, or nil: if no node has appeared, disappeared or changed its description,
+// they are reused.
 func (c Chain) WithMembers(t *topo.Topo, parts *partitions.Tables, before *Members) (Chain, *Members) {
 	var m *Members
 	c = slices.Clone(c)
@@ -166,7 +166,7 @@ func newMembers(v *portgroups.Resolver, l *Lists) *Members {
 	return m
 }
 
-// with is settings with the GUIDs of lists in place of the lists.
+// with is settings in which the GUIDs of lists replace the lists.
 func (s *Settings) with(m *Members) *Settings {
 	c := *s
 	c.Lists = Lists{}
@@ -185,7 +185,7 @@ func (s *Settings) with(m *Members) *Settings {
 	return &c
 }
 
-// SetRoots sets the root switches, an empty list of which is not the same as nil.
+// SetRoots sets the root switches. An empty list differs from nil.
 func (s *Settings) SetRoots(roots []mad.GUID) {
 	roots = append([]mad.GUID{}, roots...)
 	slices.Sort(roots)
@@ -219,8 +219,8 @@ func setOf(guids []mad.GUID) map[mad.GUID]bool {
 	return set
 }
 
-// Changed reports whether a switch or end port that both subnets have is a member now and was not before, or the other
-// way round. What has come or gone does not count: if a file had its GUID in place of the group, nothing else would
+// Changed reports whether a switch or end port that both subnets have has become a member, or is none any more. Nodes
+// that have appeared or disappeared do not count: with their GUIDs in the file instead of the group, nothing else would
 // change either. before may be nil, which is no change.
 func (m *Members) Changed(before *Members) bool {
 	if before == nil {

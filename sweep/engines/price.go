@@ -37,13 +37,12 @@ type Asked struct {
 	Tables *routing.Tables
 }
 
-// Price decides whether the tables of the engine at a place of the chain are used, which auto has chosen, or those of
-// another one that is free of credit loops, because they are far better: an engine that suits the subnet less, or
-// min-hop with SLs as far as there are lanes. It compares the fullest link, unused links and some shifts: first with
-// what hardly any tables can improve on; where they are far worse than that, with those of min-hop, which knows no
-// rule; and only where they are far worse than those, too, others are asked. ask returns proved tables of an engine, or
-// why there are none. Notes say what others are like, and what is given up if the best is far worse still. The error is
-// that of ctx.
+// Price decides whether auto uses the tables of the engine at a place of the chain, or far better ones of another
+// engine that is free of credit loops: one that suits the subnet less, or min-hop with SLs as far as there are lanes.
+// It compares the busiest link, unused links and some shifts: first with a bound that hardly any tables can improve on;
+// if they are far worse than that, with the tables of min-hop, which has no rules; and only if they are far worse than
+// those too, with the tables of others. ask returns proved tables of an engine, or why there are none. Notes describe
+// the other tables, and the loss if the best ones are still far worse. The error is that of ctx.
 func Price(ctx context.Context, in routing.In, chain Chain, at int, tables *routing.Tables,
 	ask func(*Engine) (*routing.Tables, error)) (best Asked, notes []string, err error) {
 	best = Asked{chain[at], tables}
@@ -137,8 +136,8 @@ func route(ctx context.Context, in routing.In, e *Engine) (*routing.Tables, erro
 	return &with, nil
 }
 
-// auto is the engine that stands for those that suit the subnet: it returns the tables of the first one that routes it,
-// and of which a proof finds that they have no credit loop, unless Price finds far better ones.
+// auto is the engine that stands for the engines that suit the subnet. It returns the tables of the first one that
+// routes the subnet and whose proof finds no credit loop, unless Price finds far better ones.
 func auto(s *Settings) routing.Engine {
 	return func(ctx context.Context, in routing.In) (*routing.Tables, error) {
 		chain, _ := Chain{Engine{Name: Auto, settings: *s}}.For(in.Topo)

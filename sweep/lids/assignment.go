@@ -62,7 +62,7 @@ func Merge(first, second []Assignment) []Assignment {
 // ByPort orders assignments by GUID.
 func ByPort(a, b Assignment) int { return cmp.Compare(a.Port, b.Port) }
 
-// Find is the assignment of a port, the zero value for none. list ascends by GUID.
+// Find returns the assignment of a port, or the zero value. list ascends by GUID.
 func Find(list []Assignment, port mad.GUID) Assignment {
 	i, ok := slices.BinarySearchFunc(list, port, func(k Assignment, g mad.GUID) int { return cmp.Compare(k.Port, g) })
 	if !ok {
@@ -71,8 +71,7 @@ func Find(list []Assignment, port mad.GUID) Assignment {
 	return list[i]
 }
 
-// Changes are the assignments of is that are not so in was, and the ports that have none any more. All are in order of
-// GUID.
+// Changes are the assignments that is has and was lacks, and the ports that have none any more, both in order of GUID.
 func Changes(was, is []Assignment) (changed []Assignment, forgotten []mad.GUID) {
 	for len(was)+len(is) > 0 {
 		switch {

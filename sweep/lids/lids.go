@@ -163,10 +163,10 @@ func (a *assigner) order() []topo.PortIdx {
 	return order
 }
 
-// highest is the highest LID that fits the forwarding table of every switch. In a subnet
-// that is in use, switches that are not in use yet do not count: because of a small table of
-// theirs, all other ports would have to change their LIDs. Nor do switches without room for
-// all end ports, where they are the fewer: because of one that lies, nobody would have a LID.
+// highest is the highest LID that fits the forwarding table of every switch. In a subnet in use, switches that are not
+// in use yet do not count: their small tables would force all other ports to change their LIDs. Nor do switches without
+// room for all end ports, if they are the minority: otherwise one switch with a false capacity would leave all ports
+// without LIDs.
 func highest(t *topo.Topo) int {
 	limit := func(n topo.NodeIdx) int {
 		if fdbCap := int(t.Nodes[n].SwitchInfo.LinearFDBCap()); fdbCap > 0 {
@@ -231,7 +231,7 @@ func (a *assigner) give(p topo.PortIdx, base mad.LID) {
 	a.LIDs.Top = max(a.LIDs.Top, base+1<<lmc-1)
 }
 
-// keep gives a port without LIDs those at base, if they are free.
+// keep assigns the LIDs at base to a port without LIDs, if they are free.
 func (a *assigner) keep(p topo.PortIdx, base mad.LID) {
 	if a.LIDs.Base[p] == 0 && a.fits(base, a.lmcOf(p)) {
 		a.give(p, base)
@@ -252,7 +252,7 @@ func (a *assigner) adopt(p topo.PortIdx) {
 	}
 }
 
-// allot gives a port the lowest free LIDs, else those of the longest absent.
+// allot assigns to a port the lowest free LIDs, else those of the longest absent port.
 func (a *assigner) allot(p topo.PortIdx) {
 	lmc := a.lmcOf(p)
 	for base := a.next[lmc]; base+1<<lmc-1 <= a.limit; base += 1 << lmc {
@@ -272,8 +272,7 @@ func (a *assigner) allot(p topo.PortIdx) {
 	a.Exhausted = append(a.Exhausted, a.t.Ports[p].GUID)
 }
 
-// reclaim takes the LIDs of the port that has been absent longest, and returns a base LID that
-// has become free, 0 for none.
+// reclaim frees the LIDs of the longest absent port, and returns a base LID that has become free, or 0.
 func (a *assigner) reclaim(lmc uint8) (free mad.LID) {
 	last := len(a.Absent) - 1
 	k := a.Absent[last]

@@ -113,8 +113,8 @@ func (m *Machine) take(c tableBlock, o *txn.Outcome) {
 	m.left = append(m.left, c)
 }
 
-// confirm begins to read the blocks by which switches have to show that they keep what they acknowledge, if there are
-// any. A new subnet ends the round first.
+// confirm begins to read the blocks by which switches must show that they keep acknowledged values, if there are any. A
+// new subnet ends the round first.
 func (m *Machine) confirm() bool {
 	if m.next != nil {
 		return false

@@ -8,9 +8,9 @@ import (
 	"ibsm/topo"
 )
 
-// Proof is the task that searches the routes in force for a credit loop together with the multicast trees that joins
-// have made since the sweep: a sweep proves routes with the trees of its time, and joins wait for no proof. It runs
-// outside the core, on values that nobody writes.
+// Proof is the task that searches the routes in force for a credit loop together with multicast trees changed by joins
+// since the sweep: a sweep proves routes with the trees of its time, and joins do not wait for a proof. It runs outside
+// the core, on values that no other goroutine writes.
 type Proof struct {
 	hosts  *creditloop.Report // of packets between hosts, from the sweep
 	search creditloop.In      // that found it, but for Since and the trees

@@ -14,9 +14,8 @@ import (
 	"ibsm/topo"
 )
 
-// Task is the part of multicast that computes: which trees change, and which blocks
-// have to be written for that. It runs outside the core, on values that nobody writes while
-// it runs.
+// Task computes which trees change, and which blocks must be written for that. It runs outside the core, on values that
+// no other goroutine writes meanwhile.
 type Task struct {
 	topo        *topo.Topo
 	graph       *mcast.Graph    // nil: Run makes it
@@ -89,8 +88,8 @@ func (j *Task) Run(ctx context.Context) *Result {
 	return out
 }
 
-// inherited are the trees of the previous master, as the switches hold them: those that still
-// work stay. They need not be trees.
+// inherited are the trees of the previous master, as the switches hold them: those that still work stay. They need not
+// be trees.
 func (j *Task) inherited() map[mad.LID]*mcast.Tree {
 	trees := map[mad.LID]*mcast.Tree{}
 	for s, held := range j.held {

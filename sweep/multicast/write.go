@@ -102,7 +102,7 @@ func (m *Machine) Done(o *txn.Outcome) {
 	}
 }
 
-// fail notes that a switch may not hold what it was sent.
+// fail notes that a switch may not hold the block sent to it.
 func (m *Machine) fail(c tableBlock, v device.Verdict, reason string) {
 	if m.phase == removes {
 		m.notRemoved[c.block] |= m.result.transition[c.block]

@@ -54,9 +54,9 @@ func (w WhyOff) String() string {
 // ours reports whether this manager turned it off.
 func (w WhyOff) ours() bool { return w != StaysOn && w != WentOff }
 
-// adaptive brings what is known of switches with adaptive routing up to what a walk found, by switch GUID. After a
-// pause, where tables are not as before, or links were added, another manager may have been master, and the groups are
-// taken for those of the present subnet.
+// adaptive updates the known state of switches with adaptive routing, by switch GUID, to the result of a walk. If
+// tables have changed or links were added during a pause, another manager may have been master; then the groups count
+// as those of the present subnet.
 func (d *decision) adaptive() map[mad.GUID]adaptiveSwitch {
 	t, was := d.Topo, d.was.adaptive
 	is := map[mad.GUID]adaptiveSwitch{}
@@ -135,8 +135,8 @@ func keep(all []keptSwitches, g *groups, s topo.SwitchIdx) []keptSwitches {
 	return all
 }
 
-// dropStale takes those out whose groups are stale. When one forwards by its table again, all that are kept are looked
-// at once more.
+// dropStale removes the switches whose groups are stale. When one of them forwards by its table again, all kept
+// switches are examined again.
 func (d *decision) dropStale(ctx context.Context, keeping []keptSwitches) (off []topo.SwitchIdx) {
 	kept := 0
 	for _, k := range keeping {

@@ -11,9 +11,9 @@ import (
 	"ibsm/topo"
 )
 
-// answers are what the engines of a chain have made of a subnet. Engines are pure: while the subnet is the same, and
-// the tables that came of it are in force, a sweep that keeps its tables asks none of them again. An engine that
-// refuses a subnet, or routes it, can take long. They are immutable.
+// answers are the results of the engines of a chain for a subnet. Engines are pure: while the subnet is the same and
+// the resulting tables are in force, a sweep that keeps its tables runs none of them again, because an engine can take
+// long to route or refuse a subnet. They are immutable.
 type answers struct {
 	chain   engines.Chain
 	in      routing.In // without the tables that were in force
@@ -22,7 +22,7 @@ type answers struct {
 	tables  *routing.Tables
 }
 
-// newAnswers are those in a sweep of which r came. They are nil for repaired tables, and for those that were cut.
+// newAnswers are the answers in the sweep that computed r. They are nil if tables were repaired or routes were cut.
 func (a *attempt) newAnswers(r *routed) *answers {
 	if r.keep == routing.KeepWorking || r.beforeCut != nil || r.closing != nil || r.computed == nil {
 		return nil

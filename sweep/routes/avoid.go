@@ -7,9 +7,11 @@ import (
 	"ibsm/topo"
 )
 
-// routeAvoiding is route. Where routes that avoid sick links lack something, and routes that pass these do not, the
-// links that were found last are passed, or all: a link that loses packets is better than packets that do not arrive,
-// or a credit loop.
+// routeAvoiding is route, except that sick links may be passed. If routes that avoid them are incomplete or have a
+// credit loop, and routes that pass them do not, routes pass the most recently found links, or all of them: a link that
+// loses packets is better than packets that do not arrive, or a credit loop.
+//
+// marked are those links, in the order in which they were found.
 func (d *decision) routeAvoiding(ctx context.Context) {
 	if len(d.Sick) == 0 {
 		d.route(ctx)

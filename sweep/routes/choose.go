@@ -38,9 +38,8 @@ type routed struct {
 	closing []repair.Route // repaired routes to which no way was found that adds no credit loop
 }
 
-// choose returns the tables that the subnet gets: those of the first engine that routes it, or
-// those found, repaired, as long as they are another manager's. It returns nil if out.Err says why
-// there are none, or ctx is done.
+// choose returns the tables for the subnet: those of the first engine that routes it, or the tables found, repaired, as
+// long as they are another manager's. It returns nil if ctx is done, or if out.Err says why there are none.
 func (a *attempt) choose(ctx context.Context) *routed {
 	if a.in.Keep != routing.KeepWorking {
 		return a.first(ctx, a.in.Keep)
@@ -69,9 +68,9 @@ func (a *attempt) choose(ctx context.Context) *routed {
 	return a.repair(ctx)
 }
 
-// fromFound returns the tables that an engine has which changes those found as little as possible, if it keeps all of
-// them: they may be its own, of a subnet in which something was lost, or another manager's that have its rules.
-// Otherwise it returns those that the engine computed afresh, and nil when ctx is done.
+// fromFound returns the tables of an engine that changes the tables found as little as possible, if it keeps all of
+// them: they may be its own, in a subnet that has lost something, or another manager's that obey its rules. Otherwise
+// it returns the tables that the engine computed from scratch; nil when ctx is done.
 func (a *attempt) fromFound(ctx context.Context, afresh *routed) *routed {
 	a.base = newBase(afresh.engine.Name, a.Topo, a.in.Prev)
 	r, err := a.compute(ctx, afresh.engine, routing.KeepMinimal)
@@ -90,8 +89,8 @@ func (a *attempt) fromFound(ctx context.Context, afresh *routed) *routed {
 	return r
 }
 
-// isUneven reports whether the fullest link has more than five quarters of the routes that it has by other tables. The
-// error is that of ctx.
+// isUneven reports whether the busiest link has more than five quarters of the routes that it has with other tables.
+// The error is that of ctx.
 func (a *attempt) isUneven(ctx context.Context, tables, others *routing.Tables) (bool, error) {
 	most, err := a.fullest(ctx, tables)
 	if err != nil {
@@ -206,8 +205,8 @@ func (a *attempt) repairTables(ctx context.Context, in routing.In, first *routin
 	return repair.Tables(ctx, problem)
 }
 
-// repair keeps the routes found where they work, or returns to those that were found first. Where both together have a
-// credit loop, only the former.
+// repair keeps the routes found if they work, or returns to those found first. If the combination of both has a credit
+// loop, it only keeps.
 func (a *attempt) repair(ctx context.Context) *routed {
 	first := a.was.base.rows(found, a.Topo)
 	r, err := a.repaired(ctx, first)
@@ -226,8 +225,8 @@ func (a *attempt) repair(ctx context.Context) *routed {
 	return r
 }
 
-// repaired are the routes found, repaired where they do not work. They count as min-hop's: they promise no more. first
-// are those that were found first.
+// repaired are the routes found, repaired where they do not work. They count as min-hop's, because they promise no
+// more. first are the routes found first.
 func (a *attempt) repaired(ctx context.Context, first *routing.Tables) (*routed, error) {
 	e, closing := *a.chain.Repairs(), []repair.Route(nil)
 	if first != nil {
@@ -255,8 +254,8 @@ func (a *attempt) repaired(ctx context.Context, first *routing.Tables) (*routed,
 	return r, err
 }
 
-// compute has one engine compute tables, cuts loops that the proof finds, and looks for credit loops.
-// The error says why the engine does not route the subnet, or is that of ctx.
+// compute runs one engine, removes loops that the proof finds, and looks for credit loops. The error says why the
+// engine does not route the subnet, or is that of ctx.
 func (a *attempt) compute(ctx context.Context, e *engines.Engine, keep routing.Keep) (*routed, error) {
 	t, in := a.Topo, a.in
 	in.Keep, a.asked = keep, e.Name

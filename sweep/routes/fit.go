@@ -12,8 +12,8 @@ import (
 	"ibsm/topo"
 )
 
-// Fitting is what came of assigning SLs to the paths of tables found, so that they have no credit loop
-// on the lanes that ports have. The tables stay, and so do those of lanes.
+// Fitting is the result of assigning SLs to the paths in the tables found, so that they have no credit loop on the
+// lanes of the ports. Forwarding tables and tables of lanes stay.
 type Fitting struct {
 	State  FittingState
 	Needed int  // with Fitted and TooFewLanes: SLs with lanes of their own; 16 for more than there can be
@@ -33,8 +33,8 @@ const (
 	TooFewLanes // the tables keep their credit loop
 )
 
-// fit gives the paths of r, which are another manager's and have a credit loop, SLs with which they
-// have none, if ports have the lanes.
+// fit assigns SLs to the paths of r, which are another manager's and have a credit loop, such that they have none, if
+// the ports have the lanes.
 func (a *attempt) fit(ctx context.Context, r *routed) error {
 	if without, err := a.withoutTrees(ctx, r); err != nil || without.Loop == nil {
 		return err
@@ -75,9 +75,9 @@ func (a *attempt) fit(ctx context.Context, r *routed) error {
 	return nil
 }
 
-// haveLanes reports whether a link between switches has more lanes than one. Where routes found have a credit
-// loop on one lane, it can be that they have none on the lanes that their paths had; to read the lanes of all
-// ports can take as long as the rest of a walk many times over, and is not worth while without both.
+// haveLanes reports whether a link between switches has more than one lane. Routes found that have a credit loop on one
+// lane may have none on the lanes that their paths had. Reading the lanes of all ports can take many times as long as
+// the rest of a walk, so it is done only if both are true.
 func (a *attempt) haveLanes() bool {
 	t := a.Topo
 	for i, n := range a.in.Lanes {
@@ -133,8 +133,8 @@ func renumbered(sls *routing.SLs, by []uint8) *routing.SLs {
 	return routing.NewSLs(sls.From, sls.To, rows)
 }
 
-// distinctLanes are as many SLs as possible, ascending, that no port drops and of which no two ever share a
-// lane of a link between switches: packets of one cannot wait for those of another.
+// distinctLanes are as many SLs as possible, ascending, that no port drops and that share no lane of any link between
+// switches: packets of one cannot wait for packets of another.
 func distinctLanes(t *topo.Topo, rules *plan.LaneRules, links []uint8) []uint8 {
 	if rules == nil {
 		rules = &plan.LaneRules{Lanes: links}
@@ -194,8 +194,8 @@ func carried(rules *plan.LaneRules, p, peer topo.PortIdx) uint16 {
 	return vls
 }
 
-// largest is the largest list of SLs that begins with some, of which no two meet: that with the
-// lowest SLs among equally long ones.
+// largest is the largest list of SLs that begins with the given ones and in which no two share a lane; of several, the
+// one with the lowest SLs.
 func largest(some []uint8, next uint8, excluded uint16, meets *[16]uint16) []uint8 {
 	best := slices.Clone(some)
 	for sl := next; sl < 16 && len(some)+16-int(sl) > len(best); sl++ {

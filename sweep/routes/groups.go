@@ -12,10 +12,9 @@ import (
 	"ibsm/topo"
 )
 
-// groups is what is assumed about the groups by which switches with adaptive routing forward.
-// Another manager wrote them, and they are not read: the group of a LID may be any ports on
-// shortest paths to it, in the subnet as it was when adaptive routing was first seen on. They
-// do not follow when links are lost and tables change.
+// groups has the assumptions about the groups by which switches with adaptive routing forward. Another manager wrote
+// them, and they are not read: the group of a LID may contain any ports on shortest paths to it, in the subnet as it
+// was when adaptive routing was first seen on. Groups do not follow when links are lost and tables change.
 type groups struct {
 	graph *routing.Graph // nil where it is not known: the subnet had changed by then
 	// by the forwarding tables that were held; with the switches of that time, whose numbers the graph has
@@ -53,7 +52,7 @@ func newGroups(in *In) *groups {
 	return g
 }
 
-// owners are, by LID, the ports that have them, None for none.
+// owners are the ports by LID; None for a LID without a port.
 func owners(t *topo.Topo) []topo.PortIdx {
 	owner := slices.Repeat([]topo.PortIdx{topo.None}, int(mad.MaxUnicastLID)+1)
 	for _, p := range t.EndPorts {
@@ -106,12 +105,12 @@ type looked struct {
 // covers reports whether a look was at all that another one is at, in what has not changed since.
 func (l *looked) covers(off bool) bool { return l != nil && (l.off || !off) }
 
-// stale are those of some switches that keep their tables whose groups may not lead to a LID any more: one that has
-// lost a link to another switch, and one whose neighbour on a path that was a shortest one is not nearer to the LID
-// than itself by the new tables. When each packet that leaves a switch is nearer to its LID, none circulates. LIDs to
-// which nothing has changed count as well if the tables do not lead to them by shortest paths: a switch that forwards
-// by its table again may lead back. now says by which tables, and whether some switch does already; since is the last
-// look at all of the switches, nil for none. Of groups about which nothing is known it is all of them.
+// stale are those of some switches keeping their tables whose groups may not lead to a LID any more: a switch that has
+// lost a link to another switch, and a switch with a neighbour that was on a shortest path to the LID but is not nearer
+// to it by the new tables. If each packet that leaves a switch gets nearer to its LID, none circulates. LIDs without
+// changes count too if the tables do not lead to them by shortest paths: a switch that forwards by its table again may
+// lead back. now says by which tables, and whether some switch already does; since is the last look at all of the
+// switches, or nil. If nothing is known of the groups, all switches are stale.
 func (g *groups) stale(ctx context.Context, in *In, among []topo.SwitchIdx, since,
 	now *looked) (stale []topo.SwitchIdx) {
 	if len(among) == 0 || g.graph == nil {
@@ -232,7 +231,7 @@ func nextSwitch(f *routing.Forwarding, s topo.SwitchIdx, lid int) topo.SwitchIdx
 	return f.Tracer.Next(s, f.Rows[s][lid])
 }
 
-// whyStale is why those that are stale go off.
+// whyStale is the reason for turning adaptive routing off on stale switches.
 func (g *groups) whyStale() WhyOff {
 	if g.graph == nil {
 		return GroupsUnknown
@@ -240,8 +239,8 @@ func (g *groups) whyStale() WhyOff {
 	return GroupsStale
 }
 
-// lostLink reports whether a link between switches is gone that a switch had. A node may say that it is a switch, and
-// later that it is none, or has fewer ports.
+// lostLink reports whether a switch has lost a link to another switch. A node may first claim that it is a switch, and
+// later that it is not, or has fewer ports.
 func (g *groups) lostLink(t *topo.Topo, s, was topo.SwitchIdx) bool {
 	peers, ports := g.graph.Edges(was)
 	for i, num := range ports {

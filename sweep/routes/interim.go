@@ -14,15 +14,15 @@ import (
 // routes, which are proved like others, serve until an EngineTask has what the engines make of the subnet. A later
 // sweep takes that, like the routes of any sweep. In a subnet in use the tables that were found serve.
 
-// Work that engines may do before the first SUBNET UP, in units of routing.Budget: so many times that of min-hop, and
-// on small subnets, where it takes no time that anybody notices, so much.
+// The budget of engines before the first SUBNET UP, in units of routing.Budget: a multiple of min-hop's work, or on
+// small subnets a fixed amount that takes no noticeable time.
 const (
 	budgetMinHops = 4
 	leastBudget   = 10e6
 )
 
-// maxRestarts is how often the engines begin anew because the subnet has changed. After that a sweep waits for them, as
-// each sweep does later.
+// maxRestarts is the number of times that the engines start again because the subnet has changed. After that a sweep
+// waits for them, as later sweeps do.
 const maxRestarts = 3
 
 // interimEngines route every connected subnet in about the time of min-hop. The first whose routes have no credit loop
@@ -48,15 +48,15 @@ func (p *interim) same(a *attempt) bool {
 	return p != nil && p.chain.Equal(a.chain) && p.in.Keep == a.in.Keep && asksAlike(&p.in, &a.in)
 }
 
-// asksAlike reports whether engines get the same problem, whatever tables are in force.
+// asksAlike reports whether engines get the same input, whatever tables are in force.
 func asksAlike(p, o *routing.In) bool {
 	return slices.Equal(p.Lanes, o.Lanes) && slices.Equal(p.LIDs.Base, o.LIDs.Base) &&
 		slices.Equal(p.LIDs.LMC, o.LIDs.LMC) &&
 		p.Tenants.Equal(o.Tenants) && routedAlike(p.Topo, o.Topo)
 }
 
-// chooseInTime is choose within a budget where interim routes may serve, and the other way round: what the engines have
-// made of the subnet meanwhile comes in place of interim routes.
+// chooseInTime is choose with a budget if interim routes are permitted. Conversely, if the engines have finished
+// meanwhile, their routes replace the interim routes.
 func (a *attempt) chooseInTime(ctx context.Context) *routed {
 	serves := a.was.interim
 	if serves != nil && a.in.Keep != routing.KeepWorking {
@@ -101,8 +101,8 @@ func (a *attempt) newInterim(engine string) *interim {
 	return &interim{problem{a.chain, a.in}, a.Settings, engine, 0}
 }
 
-// serve returns interim routes: those found, repaired, or those of the first interim engine. Where there are none that
-// are proved, it returns what choose does.
+// serve returns interim routes: the routes found, repaired, or those of the first interim engine. If none of them can
+// be proved, it returns the result of choose.
 func (a *attempt) serve(ctx context.Context, p *interim) *routed {
 	a.out.Refused, a.out.Err, a.out.Foreign = nil, nil, ""
 	r := a.interim(ctx)
@@ -142,8 +142,8 @@ func (a *attempt) interim(ctx context.Context) *routed {
 	return nil
 }
 
-// EngineTask has the engines route a subnet for which interim routes serve. It runs outside the core, on values that
-// nobody writes.
+// EngineTask runs the engines for a subnet with interim routes. It runs outside the core, on values that no other
+// goroutine writes.
 type EngineTask struct{ *interim }
 
 // EngineResult is what came of an EngineTask.

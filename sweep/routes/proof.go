@@ -10,8 +10,8 @@ import (
 	"ibsm/topo"
 )
 
-// proof is what is proved of tables before they are written: that packets between hosts cannot wait
-// for each other for ever, on the lanes that ports have by then.
+// proof is the proof about tables before they are written: packets between hosts cannot wait for each other for ever,
+// on the lanes that ports will have by then.
 type proof struct {
 	credit  *creditloop.Report
 	rules   *plan.LaneRules // nil where each SL is on the lane of its number, as far as anybody knows
@@ -30,7 +30,7 @@ func (a *attempt) prove(ctx context.Context, r *routed) (err error) {
 	return err
 }
 
-// withoutTrees is what is proved of r without multicast trees.
+// withoutTrees is the proof of r without multicast trees.
 func (a *attempt) withoutTrees(ctx context.Context, r *routed) (*creditloop.Report, error) {
 	if len(a.Groups) == 0 {
 		return r.credit, nil
@@ -54,7 +54,7 @@ func proofOf(t *topo.Topo, l *topo.LIDs, f *routing.Forwarding, sls *routing.SLs
 	return in
 }
 
-// rules are how ports will use their lanes, those of the last proof where they are the same.
+// rules are the ports' future use of lanes; the rules of the last proof if they are the same.
 func (a *attempt) rules(sls *routing.SLs, fitted bool) *plan.LaneRules {
 	rules := plan.NewLaneRules(a.Topo, a.in.Lanes, a.Settings.uses(sls, fitted), sls.Lanes(), a.Ports,
 		a.Devices.Optional)

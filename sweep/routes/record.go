@@ -55,7 +55,7 @@ func guidOf(t *topo.Topo, n topo.NodeIdx) []byte {
 // interimRoutes is what stands for an engine in the record of interim routes.
 const interimRoutes = "interim"
 
-// record is that of the routes of a plan.
+// record is the record of the routes of a plan.
 func (a *attempt) record(r *routed) Record {
 	d, engine := &a.next, r.engine.Name
 	switch {

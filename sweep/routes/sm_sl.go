@@ -13,8 +13,8 @@ type SAStops struct {
 	Ends  int                  // end ports of which such packets stop
 }
 
-// stopsToSA follows the packets to and from the SA. Engines that choose SLs have theirs proved with those between
-// hosts, and SL 0 passes ports whose lanes nobody wrote.
+// stopsToSA follows the packets to and from the SA. If engines choose SLs, theirs are proved together with those
+// between hosts; SL 0 passes ports whose lanes were never written.
 func (a *attempt) stopsToSA(r *routed) (found SAStops) {
 	sl, t := a.Settings.SMSL, a.Topo
 	if sl == 0 || r.rules == nil || r.tables.SLs != nil || t.Self == topo.None {

@@ -10,8 +10,8 @@ import (
 	"ibsm/topo"
 )
 
-// previous are the target tables of the last sweep; for switches that this manager never
-// routed those that it read; nil when there are none.
+// previous are the target tables of the last sweep; for switches that this manager never routed, the tables that it
+// read. It is nil if there are none.
 func (in *In) previous() *routing.Tables {
 	size, known := routing.RowLen(in.LIDs.Top), false
 	prev := &routing.Tables{LFT: make([][]uint8, len(in.Switches)), Top: in.LIDs.Top}

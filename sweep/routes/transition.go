@@ -11,8 +11,8 @@ import (
 	"ibsm/topo"
 )
 
-// Transition is how switches go over from the tables that they have to those of a plan. Between the first
-// Set and the last some have these, and some those.
+// Transition is the change of switches from their present tables to those of a plan. Between the first Set and the
+// last, some switches have the present tables, and some the new ones.
 type Transition struct {
 	State TransitionState
 	// Order is In.Order of the plan: in each list, switches can be written in any order.
@@ -85,7 +85,7 @@ func loopOf(ctx context.Context, in creditloop.In, before *creditloop.Rules) ([]
 	return r.Loop, nil
 }
 
-// before are the rules of packets before the plan, those of in where they are the same.
+// before are the rules of packets before the plan; those of in where they are the same.
 func (a *attempt) before(in *creditloop.In) *creditloop.Rules {
 	prev := *a.in.Prev
 	prev.LFT = slices.Clone(prev.LFT)
