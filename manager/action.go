@@ -13,32 +13,6 @@ type Action interface{ action() }
 // Send sends datagrams. They are only valid until the next Step.
 type Send struct{ Datagrams []mad.Datagram }
 
-// Compute runs a route task and returns its result as an event. Only one for each purpose is
-// out at a time.
-// With Recall, the task is first to Recall the LIDs of OpenSM's guid2lid. With Restore,
-// what clients had registered before is restored first.
-type Compute struct {
-	Task    *sweep.RouteTask
-	For     Purpose
-	Recall  bool
-	Restore bool
-}
-
-// Purpose is what a route task is for.
-type Purpose uint8
-
-// Purposes.
-const (
-	ForSweep Purpose = iota
-	ForPlan          // it does not delay a sweep
-	NumPurposes
-)
-
-func (p Purpose) String() string { return [...]string{"sweep", "plan"}[p] }
-
-// Cancel ends a task that is out early; its result is still awaited.
-type Cancel struct{ For Purpose }
-
 // Publish replaces the view from which requests are answered; nil means none.
 type Publish struct{ View *view.View }
 
@@ -63,8 +37,6 @@ type ForRegistrar struct{ sa.Event }
 type Exit struct{ Err error }
 
 func (Send) action()         {}
-func (Compute) action()      {}
-func (Cancel) action()       {}
 func (Publish) action()      {}
 func (StoodBy) action()      {}
 func (Restarted) action()    {}

@@ -6,20 +6,6 @@ import (
 	"ibsm/sweep/routes"
 )
 
-// ComputeEngine runs the task of the engine for which interim routes serve, and returns its result as EngineComputed.
-// Only one is out at a time.
-type ComputeEngine struct{ Task *routes.EngineTask }
-
-// EndEngine ends the task that is out early; its result is still awaited.
-type EndEngine struct{}
-
-// EngineComputed is the result of a ComputeEngine action; nil for one that EndEngine has ended.
-type EngineComputed struct{ Result *routes.EngineResult }
-
-func (ComputeEngine) action() {}
-func (EndEngine) action()     {}
-func (EngineComputed) event() {}
-
 // awaiting is the machine that has an engine compute its routes while interim routes serve, beside the sweeps. A later
 // sweep takes them.
 type awaiting struct {
@@ -45,7 +31,7 @@ func (w *awaiting) swept(fx *effects, task *routes.EngineTask) {
 	case task.Same(w.task):
 	case w.state == engineComputing:
 		w.state, w.next = engineEnding, task
-		fx.do(EndEngine{})
+		fx.do(Cancel{ForEngine})
 	default:
 		w.begin(fx, task)
 	}
@@ -55,7 +41,7 @@ func (w *awaiting) begin(fx *effects, task *routes.EngineTask) {
 	w.state, w.task, w.next = noEngine, task, nil
 	if task != nil {
 		w.state = engineComputing
-		fx.do(ComputeEngine{task})
+		fx.do(newTask(ForEngine, task.Run))
 	}
 }
 

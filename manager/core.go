@@ -95,18 +95,8 @@ func (c *Core) take(ev Event) {
 		for i := range ev.Datagrams {
 			c.receive(&ev.Datagrams[i])
 		}
-	case RoutesComputed:
-		if ev.For == ForPlan {
-			c.sweeps.previewed(&c.fx, ev.Result)
-		} else {
-			c.computed(ev.Result)
-		}
-	case MulticastComputed:
-		c.multicast.TaskDone(ev.Result)
-	case TreesProved:
-		c.proving.done(&c.fx, ev.Result, c.cfg.Names)
-	case EngineComputed:
-		c.engineComputed(ev.Result)
+	case TaskDone:
+		c.taskDone(ev)
 	case SweepRequested:
 		c.requested(&ev)
 	case RegistryChanged:

@@ -99,12 +99,12 @@ func (c *Core) becomeMaster() {
 	if !c.cfg.Once {
 		task.MayServe()
 	}
-	again := c.sweeps.unwritten // of this term
-	c.sweeps.unwritten = Compute{
-		Task: c.sweeps.compute(task), Recall: c.cfg.HonorGUID2LID && stoodBy || again.Recall, Restore: first &&
-			!c.mirror.ever || again.Restore,
-	}
-	c.fx.do(c.sweeps.unwritten)
+	before := c.sweeps.unwritten // of this term
+	out := routeTask(ForSweep, c.sweeps.compute(task))
+	out.Recall = c.cfg.HonorGUID2LID && stoodBy || before.Recall
+	out.Restore = first && !c.mirror.ever || before.Restore
+	c.sweeps.unwritten = out
+	c.fx.do(out)
 }
 
 // standBy stops sweeping: another manager becomes or stays master.

@@ -10,7 +10,6 @@ import (
 	"ibsm/sa/mirror"
 	"ibsm/sweep"
 	"ibsm/sweep/engines"
-	"ibsm/sweep/multicast"
 )
 
 // Event is something that happened: one of the types below.
@@ -21,15 +20,6 @@ type TimePassed struct{}
 
 // Received are datagrams that came in on QP0. They are only valid during Step.
 type Received struct{ Datagrams []mad.Datagram }
-
-// RoutesComputed is the result of a Compute action; nil for one that Cancel has ended.
-type RoutesComputed struct {
-	Result *sweep.SweepPlan
-	For    Purpose
-}
-
-// MulticastComputed is the result of a ComputeMulticast action.
-type MulticastComputed struct{ Result *multicast.Result }
 
 // SweepRequested is an operator's request.
 type SweepRequested struct {
@@ -101,8 +91,6 @@ type Leave struct{}
 
 func (TimePassed) event()        {}
 func (Received) event()          {}
-func (RoutesComputed) event()    {}
-func (MulticastComputed) event() {}
 func (SweepRequested) event()    {}
 func (RegistryChanged) event()   {}
 func (PartitionsChanged) event() {}

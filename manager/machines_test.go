@@ -37,8 +37,8 @@ func (fx *effects) did() (all []string) {
 			all = append(all, fmt.Sprintf("written %v", guidOutcomes[a.Outcome]))
 		case Persist:
 			all = append(all, fmt.Sprintf("term %d %v", a.Term.Number, a.Term.Master))
-		case Compute:
-			all = append(all, "compute "+a.For.String())
+		case Task:
+			all = append(all, "compute "+a.Purpose.String())
 		case Cancel:
 			all = append(all, "cancel "+a.For.String())
 		case Planned:

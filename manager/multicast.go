@@ -7,17 +7,12 @@ import (
 	"ibsm/sweep/multicast"
 )
 
-// ComputeMulticast runs a multicast task and returns its result as MulticastComputed. A further one may be given
-// out before the result of one is there, which then is ignored.
-type ComputeMulticast struct{ Task *multicast.Task }
-
 // Forwarded says that the switches' tables carry all registrations up to Seq. It is sent for the last of the States
 // passed with RegistryChanged, even if no table had to change, and if some switch did not accept its table: Failures
 // lists those. A manager that is not master forwards nothing.
 type Forwarded struct{ multicast.Forwarding }
 
-func (ComputeMulticast) action() {}
-func (Forwarded) action()        {}
+func (Forwarded) action() {}
 
 // multicastFindings are the findings after a finished round, including the switches that trees avoid.
 func multicastFindings(done *multicast.Forwarding, avoided []finding.Finding) []finding.Finding {

@@ -63,7 +63,7 @@ func (p *planning) begin() {
 // compute goes on from the walk.
 func (p *planning) compute(fx *effects, task *sweep.RouteTask) {
 	p.state, p.since = planComputing, fx.now
-	fx.do(Compute{Task: task, For: ForPlan})
+	fx.do(routeTask(ForPlan, task))
 }
 
 // computes reports whether a task is out.

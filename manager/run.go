@@ -32,12 +32,7 @@ type loop struct {
 	congested *congestioncontrol.Writer
 	gsiEnded  <-chan error // why the port of QP1 has ended; nil without one
 	tasks     *sync.WaitGroup
-	results   chan RoutesComputed
-	multicast chan MulticastComputed
-	proved    chan TreesProved    // room for the one that is out
-	engine    chan EngineComputed // likewise
-	endProof  context.CancelFunc
-	endEngine context.CancelFunc
+	results   chan TaskDone
 	endTask   [NumPurposes]context.CancelFunc
 	start     time.Time
 	ahead     time.Duration // of slept
@@ -80,9 +75,6 @@ func (l *loop) run(ctx context.Context) error {
 			return err
 		case ev = <-l.results:
 		case ev = <-l.shell.Asks:
-		case ev = <-l.multicast:
-		case ev = <-l.proved:
-		case ev = <-l.engine:
 		case cfg := <-l.shell.Configs:
 			ev = l.configure(&cfg)
 		case <-l.registrar.changed:
@@ -169,14 +161,32 @@ func (l *loop) give(ctx context.Context, ev Event) {
 	}
 }
 
-// compute runs a task beside the core. What it returns ends the task's context early.
-func (l *loop) compute(ctx context.Context, task func(context.Context)) (end context.CancelFunc) {
-	ctx, end = context.WithCancel(ctx)
+// begin runs a task beside the core. While a view is published, one that computes routes leaves a processor to
+// goroutines that answer.
+func (l *loop) begin(ctx context.Context, t Task) {
+	if t.Purpose == ForPlan {
+		t.Routes.Workers = 1 // so that a sweep beside it is as fast as alone
+	} else if t.Routes != nil && l.shell.View() != nil {
+		t.Routes.Workers = routing.Workers(max(priority.Processors()-1, 1))
+	}
+	own, end := context.WithCancel(ctx)
+	l.endTask[t.Purpose] = end
 	l.tasks.Go(func() {
 		defer end()
-		priority.Compute(func() { task(ctx) })
+		priority.Compute(func() {
+			if t.Recall && l.shell.Recall != nil {
+				t.Routes.Recall(l.shell.Recall())
+			}
+			if t.Restore && l.shell.Restore != nil {
+				l.restore(t.Routes)
+			}
+			done := TaskDone{t.Purpose, t.Run(own)}
+			select {
+			case l.results <- done:
+			case <-ctx.Done():
+			}
+		})
 	})
-	return end
 }
 
 func (l *loop) act(ctx context.Context, a Action) {
@@ -185,20 +195,10 @@ func (l *loop) act(ctx context.Context, a Action) {
 		if err := l.qp0.Send(a.Datagrams); err != nil && ctx.Err() == nil {
 			l.done, l.err = true, err
 		}
-	case Compute:
-		l.computeRoutes(ctx, a)
-	case ComputeMulticast:
-		l.computeMulticast(ctx, a)
+	case Task:
+		l.begin(ctx, a)
 	case Cancel:
 		l.endTask[a.For]()
-	case ProveTrees:
-		l.endProof = l.compute(ctx, func(ctx context.Context) { l.proved <- TreesProved{a.Task.Run(ctx)} })
-	case EndProveTrees:
-		l.endProof()
-	case ComputeEngine:
-		l.endEngine = l.compute(ctx, func(ctx context.Context) { l.engine <- EngineComputed{a.Task.Run(ctx)} })
-	case EndEngine:
-		l.endEngine()
 	case Publish:
 		l.publish(a)
 	case StoodBy:
@@ -228,36 +228,6 @@ func (l *loop) act(ctx context.Context, a Action) {
 	case Exit:
 		l.done, l.err = true, a.Err
 	}
-}
-
-// computeRoutes runs a route task. While a view is published, it leaves a processor to goroutines that answer.
-func (l *loop) computeRoutes(ctx context.Context, a Compute) {
-	if a.For == ForPlan {
-		a.Task.Workers = 1 // so that a sweep beside it is as fast as alone
-	} else if l.shell.View() != nil {
-		a.Task.Workers = routing.Workers(max(priority.Processors()-1, 1))
-	}
-	l.endTask[a.For] = l.compute(ctx, func(ctx context.Context) {
-		if a.Recall && l.shell.Recall != nil {
-			a.Task.Recall(l.shell.Recall())
-		}
-		if a.Restore && l.shell.Restore != nil {
-			l.restore(a.Task)
-		}
-		l.results <- RoutesComputed{a.Task.Run(ctx), a.For}
-	})
-}
-
-// computeMulticast runs a task of the multicast tables.
-func (l *loop) computeMulticast(ctx context.Context, a ComputeMulticast) {
-	l.compute(ctx, func(ctx context.Context) {
-		if g := a.Task.Run(ctx); g != nil {
-			select {
-			case l.multicast <- MulticastComputed{g}:
-			case <-ctx.Done():
-			}
-		}
-	})
 }
 
 // publish has questions answered from a view, and its counters read.

@@ -33,7 +33,7 @@ type scheduler struct {
 	needFull bool          // what the last sweep left is no ground for a quick one
 	readAll  bool          // another manager has been master meanwhile: the next full sweep reads everything again
 	// unwritten is the last computation for a sweep, as long as nothing of this term has been written.
-	unwritten  Compute
+	unwritten  Task
 	unanswered int // walks of a run of one sweep in which our own port did not answer
 
 	ended []txn.Outcome // scratch
@@ -297,7 +297,7 @@ func (s *scheduler) halt(fx *effects, how scheduleState) {
 
 // giveUp forgets what another manager may change; one that is abandoned, also the subnet.
 func (s *scheduler) giveUp(how scheduleState) {
-	s.unwritten = Compute{}
+	s.unwritten = Task{}
 	if how == abandoned {
 		s.sweeper.Abdicate()
 	} else {

@@ -27,9 +27,7 @@ import (
 //   - the receive loop of each port, which ends when the port is closed;
 //   - those of saPort, tableServer, registrar, the reader of counters and the writer of congestion
 //     control, which end with the context of Run;
-//   - a worker for each route task, of which there is one for each Purpose at a time, and one
-//     for a proof of multicast trees, and one for the
-//     engine for which interim routes serve; their contexts end with Run.
+//   - a worker for each Task; its context ends with Run.
 //
 // The core itself runs in the goroutine of Run.
 type Shell struct {
@@ -179,9 +177,7 @@ func (s *Shell) Run(until context.Context) error {
 
 	s.Config.Epoch = start.Unix()
 	loop := &loop{shell: s, core: NewCore(s.Config), qp0: qp0, registrar: registrar, counters: counters,
-		congested: congested, tasks: &tasks, results: make(chan RoutesComputed, NumPurposes),
-		multicast: make(chan MulticastComputed), proved: make(chan TreesProved, 1),
-		engine: make(chan EngineComputed, 1), start: start}
+		congested: congested, tasks: &tasks, results: make(chan TaskDone), start: start}
 	if s.GSI != nil {
 		ended := make(chan error, 1)
 		loop.gsiEnded = ended

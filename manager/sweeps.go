@@ -177,7 +177,8 @@ func (c *Core) walked(found *sweep.Found) {
 		return
 	}
 	if c.cfg.DryRun {
-		c.fx.do(Compute{Task: c.sweeps.compute(found.Task(c.term.timeOfDay(c.fx.now))).WithMulticast(c.multicast)})
+		task := found.Task(c.term.timeOfDay(c.fx.now))
+		c.fx.do(routeTask(ForSweep, c.sweeps.compute(task).WithMulticast(c.multicast)))
 		return
 	}
 	c.met(found.SMs)
@@ -216,7 +217,7 @@ func (c *Core) computed(r *sweep.SweepPlan) {
 		c.fx.log(debug, osmlog.LIDsAssigned)
 		c.logged.computed(&c.fx, r, c.cfg.Names)
 		program := c.sweeps.sweeper.Program(r)
-		c.sweeps.phase, c.sweeps.unwritten = program, Compute{}
+		c.sweeps.phase, c.sweeps.unwritten = program, Task{}
 		if lids, forgotten := c.sweeps.sweeper.Changes(); len(lids)+len(forgotten) > 0 {
 			c.fx.do(Persist{LIDs: lids, Forgotten: forgotten})
 		}
@@ -330,7 +331,7 @@ func (c *Core) raiseTop() {
 func (c *Core) settleMulticast() (more bool) {
 	task, done, more := c.multicast.Settle(c.fx.now)
 	if task != nil {
-		c.fx.do(ComputeMulticast{task})
+		c.fx.do(newTask(ForMulticast, task.Run))
 	}
 	if done != nil {
 		replace(&c.fx, &c.logged.multicast, multicastFindings(done, c.multicast.Avoided()), c.nameNode)

@@ -10,15 +10,6 @@ import (
 	"ibsm/topo"
 )
 
-// ProveTrees runs a task and returns its result as TreesProved. Only one is out at a time.
-type ProveTrees struct{ Task *multicast.Proof }
-
-// EndProveTrees ends the task that is out early; its result is still awaited.
-type EndProveTrees struct{}
-
-// TreesProved is the result of a ProveTrees action; nil for one that EndProveTrees has ended.
-type TreesProved struct{ Result *multicast.Proved }
-
 // TreeLoop says that multicast trees and the routes between hosts have had a credit loop of this many links since
 // groups or their members changed; 0 that they have none any more. Text describes it.
 type TreeLoop struct {
@@ -26,11 +17,8 @@ type TreeLoop struct {
 	Text  string
 }
 
-func (ProveTrees) action()     {}
-func (EndProveTrees) action()  {}
 func (TreeLoop) action()       {}
 func (TreeLoop) notification() {}
-func (TreesProved) event()     {}
 
 // proving is the machine that proves the routes in force again with multicast trees changed by joins, beside all other
 // work. Another subnet, or a sweep that has written routes, ends the present proof.
@@ -85,7 +73,7 @@ func (p *proving) tick(fx *effects, m *multicast.Machine) {
 	}
 	if task := p.routes.WithTrees(m.Trees()); !task.SameTrees(p.known) {
 		p.state, p.task = taskOut, task
-		fx.do(ProveTrees{task})
+		fx.do(newTask(ForTrees, task.Run))
 	}
 }
 
@@ -94,7 +82,7 @@ func (p *proving) end(fx *effects) {
 	p.routes, p.known = nil, nil
 	if p.state == taskOut {
 		p.state = taskEnding
-		fx.do(EndProveTrees{})
+		fx.do(Cancel{ForTrees})
 	}
 }
 

@@ -27,7 +27,7 @@ func TestProving(t *testing.T) {
 	if base == nil || !base.WithTrees(same.Trees()).SameTrees(base) || base.WithTrees(other.Trees()).SameTrees(base) {
 		t.Fatal("the trees are not what they should be")
 	}
-	const prove, end, loop = "ProveTrees", "EndProveTrees", "TreeLoop"
+	const prove, end, loop = "compute trees", "cancel trees", "TreeLoop"
 	for _, c := range []struct {
 		// s a sweep has left routes, 0 it has left none, e ends, f forgets, g trees have changed, w waits for their
 		// time and j for half of it, with other trees, u waits with those of the sweep, d the task is done, l likewise

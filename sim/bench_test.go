@@ -49,8 +49,8 @@ func (m *meter) step(ev manager.Event) {
 			m.smps += len(a.Datagrams)
 			m.at.Send(a.Datagrams)
 			m.world += time.Since(begin)
-		case manager.Compute:
-			done = manager.RoutesComputed{Result: a.Task.Run(context.Background())}
+		case manager.Task:
+			done = manager.TaskDone{Purpose: a.Purpose, Result: a.Run(context.Background())}
 			m.compute += time.Since(begin)
 		case manager.Exit:
 			m.exited, m.err = true, a.Err

@@ -87,8 +87,10 @@ func TestTreesProved(t *testing.T) {
 	forward := c.m.OnAction
 	c.m.OnAction = func(now time.Duration, a manager.Action) {
 		switch a := a.(type) {
-		case manager.ProveTrees:
-			tasks++
+		case manager.Task:
+			if a.Purpose == manager.ForTrees {
+				tasks++
+			}
 		case manager.TreeLoop:
 			loops = append(loops, a)
 		}

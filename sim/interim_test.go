@@ -82,11 +82,11 @@ func TestInterimRoutesTakeover(t *testing.T) {
 	m := b.add(host(n, 0), slowConfig(&asked))
 	m.OnAction = func(now time.Duration, a manager.Action) {
 		m.took(now, a)
-		switch a.(type) {
-		case manager.ComputeEngine:
-			works = true
-		case manager.EndEngine:
-			works = false
+		switch a := a.(type) {
+		case manager.Task:
+			works = works || a.Purpose == manager.ForEngine
+		case manager.Cancel:
+			works = works && a.For != manager.ForEngine
 		}
 	}
 	if !b.Run(b.Fabric.Now()+settling, func() bool { return len(m.ups) > 0 }) || !works {
@@ -114,11 +114,15 @@ func TestInterimRoutesEnd(t *testing.T) {
 	m := b.addKept(host(n, 0), slowConfig(&asked), disk)
 	m.OnAction = func(now time.Duration, a manager.Action) {
 		m.took(now, a)
-		switch a.(type) {
-		case manager.ComputeEngine:
-			begun++
-		case manager.EndEngine:
-			ended++
+		switch a := a.(type) {
+		case manager.Task:
+			if a.Purpose == manager.ForEngine {
+				begun++
+			}
+		case manager.Cancel:
+			if a.For == manager.ForEngine {
+				ended++
+			}
 		}
 	}
 	if !b.Run(b.Fabric.Now()+settling, func() bool { return len(m.ups) > 0 }) {

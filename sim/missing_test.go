@@ -127,7 +127,7 @@ func TestRebootWithinSweep(t *testing.T) {
 	computing := false
 	forward := m.OnAction
 	m.OnAction = func(now time.Duration, a manager.Action) {
-		if _, ok := a.(manager.Compute); ok {
+		if t, ok := a.(manager.Task); ok && t.Routes != nil {
 			computing = true
 		}
 		forward(now, a)

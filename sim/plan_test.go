@@ -289,8 +289,8 @@ func TestRepairBesidePlan(t *testing.T) {
 			switch a := a.(type) {
 			case manager.Planned:
 				answers = append(answers, a)
-			case manager.Compute:
-				computing = computing || a.For == manager.ForPlan
+			case manager.Task:
+				computing = computing || a.Purpose == manager.ForPlan
 			}
 			forward(now, a)
 		}

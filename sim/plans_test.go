@@ -30,8 +30,10 @@ func newPlanAskers(t *testing.T) *planAskers {
 		switch did := did.(type) {
 		case manager.Planned:
 			a.answers, a.out = append(a.answers, did), false
-		case manager.Compute:
-			a.out = did.For == manager.ForPlan
+		case manager.Task:
+			if did.Routes != nil {
+				a.out = did.Purpose == manager.ForPlan
+			}
 		}
 		forward(now, did)
 	}

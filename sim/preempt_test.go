@@ -94,7 +94,7 @@ func (b *harness) walks(m *watched) time.Duration {
 	begun, took := b.Fabric.Now(), time.Duration(0)
 	forward := m.OnAction
 	m.OnAction = func(now time.Duration, a manager.Action) {
-		if _, ok := a.(manager.Compute); ok {
+		if t, ok := a.(manager.Task); ok && t.Routes != nil {
 			took = now - begun
 		}
 		forward(now, a)

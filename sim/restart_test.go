@@ -157,7 +157,7 @@ func TestHonorGUID2LID(t *testing.T) {
 		m := b.add(host(n, 3), cfg)
 		forward := m.OnAction
 		m.OnAction = func(now time.Duration, a manager.Action) {
-			if c, ok := a.(manager.Compute); ok && c.Recall {
+			if t, ok := a.(manager.Task); ok && t.Recall {
 				recalls++
 			}
 			forward(now, a)

@@ -10,7 +10,6 @@ import (
 	"ibsm/sa"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
-	"ibsm/sweep/multicast"
 	"ibsm/topo/net"
 	"ibsm/view"
 )
@@ -59,27 +58,17 @@ type Manager struct {
 	// Busy is how long it has computed, by World.Clock: its core, its SA, its tasks.
 	Busy time.Duration
 
-	begun       bool
-	tasks       [manager.NumPurposes]task
-	multicast   *multicast.Result // result of a multicast task that is on its way
-	multicastAt time.Duration
-	proved      manager.TreesProved // likewise, of a proof of multicast trees
-	proving     bool
-	proveAt     time.Duration
-
-	engine   manager.EngineComputed // likewise, of the engine for which interim routes serve
-	engineAt time.Duration
-	engines  bool
-
-	buf []mad.Datagram
-	sa  *saServer // nil without a Registrar
+	begun bool
+	tasks [manager.NumPurposes]task
+	buf   []mad.Datagram
+	sa    *saServer // nil without a Registrar
 }
 
-// task is a route task that is out.
+// task is a task that is out.
 type task struct {
 	out    bool
 	done   time.Duration
-	result manager.RoutesComputed // on its way
+	result any // on its way
 }
 
 func (t *task) due(now time.Duration) bool { return t.out && t.done <= now }
@@ -201,9 +190,6 @@ func (w *World) next() (at time.Duration, ok bool) {
 		for _, t := range m.tasks {
 			earlier(max(t.done, m.Asleep), t.out)
 		}
-		earlier(max(m.multicastAt, m.Asleep), m.multicast != nil)
-		earlier(max(m.proveAt, m.Asleep), m.proving)
-		earlier(max(m.engineAt, m.Asleep), m.engines)
 		earlier(m.Asleep, !m.begun || m.Station.Pending() > 0)
 	}
 	return max(at, w.Fabric.Now()), ok
@@ -228,20 +214,7 @@ func (w *World) attend(m *Manager) {
 		if len(received) > 0 {
 			w.step(m, manager.Received{Datagrams: received})
 		}
-	case m.tasks[manager.ForSweep].due(w.Fabric.Now()):
-		w.computed(m, manager.ForSweep)
-	case m.tasks[manager.ForPlan].due(w.Fabric.Now()):
-		w.computed(m, manager.ForPlan)
-	case m.multicast != nil && m.multicastAt <= w.Fabric.Now():
-		multicast := m.multicast
-		m.multicast = nil
-		w.step(m, manager.MulticastComputed{Result: multicast})
-	case m.proving && m.proveAt <= w.Fabric.Now():
-		m.proving = false
-		w.step(m, m.proved)
-	case m.engines && m.engineAt <= w.Fabric.Now():
-		m.engines = false
-		w.step(m, m.engine)
+	case w.taskDone(m):
 	case due && at <= w.Fabric.Now():
 		w.step(m, manager.TimePassed{})
 	case m.sa != nil:
@@ -251,10 +224,38 @@ func (w *World) attend(m *Manager) {
 	}
 }
 
-// computed gives a manager the result of a task.
-func (w *World) computed(m *Manager, what manager.Purpose) {
-	m.tasks[what].out = false
-	w.step(m, m.tasks[what].result)
+// taskDone gives a manager the result of a task that is done, and reports whether there was one.
+func (w *World) taskDone(m *Manager) bool {
+	for purpose := range m.tasks {
+		if t := &m.tasks[purpose]; t.due(w.Fabric.Now()) {
+			t.out = false
+			w.step(m, manager.TaskDone{Purpose: manager.Purpose(purpose), Result: t.result})
+			return true
+		}
+	}
+	return false
+}
+
+// begin runs a task, whose result comes later: how much later depends on its purpose.
+func (w *World) begin(m *Manager, t manager.Task) {
+	if t.Purpose == manager.ForTrees && !w.ProveTrees {
+		return
+	}
+	if t.Routes != nil {
+		defer w.time(m)()
+	}
+	took := map[manager.Purpose]time.Duration{manager.ForSweep: w.ComputeTime, manager.ForPlan: w.ComputeTime,
+		manager.ForMulticast: w.ComputeTime / 10, manager.ForTrees: 10 * w.ComputeTime,
+		manager.ForEngine: 100 * w.ComputeTime}[t.Purpose]
+	m.tasks[t.Purpose] = task{out: true, done: w.Fabric.Now() + took, result: t.Run(context.Background())}
+}
+
+// cancel ends a task. A worker of routes stops at once; the result of the others comes no sooner.
+func (w *World) cancel(m *Manager, purpose manager.Purpose) {
+	t := &m.tasks[purpose]
+	if t.result = nil; purpose <= manager.ForPlan {
+		t.done = w.Fabric.Now()
+	}
 }
 
 func (w *World) step(m *Manager, ev manager.Event) {
@@ -280,27 +281,10 @@ func (w *World) step(m *Manager, ev manager.Event) {
 		switch a := a.(type) {
 		case manager.Send:
 			w.send(m, a.Datagrams)
-		case manager.Compute:
-			ends := w.time(m)
-			result := manager.RoutesComputed{Result: a.Task.Run(context.Background()), For: a.For}
-			m.tasks[a.For] = task{out: true, done: w.Fabric.Now() + w.ComputeTime, result: result}
-			ends()
+		case manager.Task:
+			w.begin(m, a)
 		case manager.Cancel:
-			m.tasks[a.For].done, m.tasks[a.For].result.Result = w.Fabric.Now(), nil
-		case manager.ComputeMulticast:
-			m.multicast, m.multicastAt = a.Task.Run(context.Background()), w.Fabric.Now()+w.ComputeTime/10
-		case manager.ProveTrees:
-			if w.ProveTrees {
-				m.proving, m.proveAt, m.proved = true, w.Fabric.Now()+10*w.ComputeTime,
-					manager.TreesProved{Result: a.Task.Run(context.Background())}
-			}
-		case manager.EndProveTrees:
-			m.proved = manager.TreesProved{} // which comes no sooner
-		case manager.ComputeEngine:
-			m.engines, m.engineAt, m.engine = true, w.Fabric.Now()+100*w.ComputeTime,
-				manager.EngineComputed{Result: a.Task.Run(context.Background())}
-		case manager.EndEngine:
-			m.engine = manager.EngineComputed{} // which comes no sooner
+			w.cancel(m, a.For)
 		case manager.Publish:
 			m.View = a.View
 		case manager.Persist:
