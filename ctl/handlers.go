@@ -238,11 +238,11 @@ func (f Finding) String() string {
 
 // reload reloads the configuration.
 func (s *Server) reload(r *http.Request) (any, error) {
-	if err := cmp.Or(known(r), has(s.cfg.Reloader != nil, "configuration")); err != nil {
+	if err := cmp.Or(known(r), has(s.cfg.Reload != nil, "configuration")); err != nil {
 		return nil, err
 	}
 	s.cfg.Logger.Info("configuration reload requested over the control socket")
-	return s.cfg.Reloader.Reload(), nil
+	return s.cfg.Reload(), nil
 }
 
 // Configuration is the configuration in force.
@@ -251,10 +251,10 @@ type Configuration struct {
 }
 
 func (s *Server) config(r *http.Request) (any, error) {
-	if err := cmp.Or(known(r), has(s.cfg.Reloader != nil, "configuration")); err != nil {
+	if err := cmp.Or(known(r), has(s.cfg.Settings != nil, "configuration")); err != nil {
 		return nil, err
 	}
-	return &Configuration{s.cfg.Reloader.Settings()}, nil
+	return &Configuration{s.cfg.Settings()}, nil
 }
 
 // LogFlags is the log level.
@@ -263,10 +263,10 @@ type LogFlags struct {
 }
 
 func (s *Server) logLevel(*http.Request) (any, error) {
-	if s.cfg.Log == nil {
+	if s.cfg.LogFlags == nil {
 		return nil, has(false, "log")
 	}
-	return &LogFlags{s.cfg.Log.LogFlags()}, nil
+	return &LogFlags{s.cfg.LogFlags()}, nil
 }
 
 func (s *Server) setLogLevel(r *http.Request) (any, error) {
@@ -277,9 +277,9 @@ func (s *Server) setLogLevel(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, hint(err, "OpenSM's log flags, 0x00 to 0xff")
 	}
-	if s.cfg.Log != nil {
-		before := s.cfg.Log.LogFlags()
-		s.cfg.Log.SetLogFlags(uint8(flags))
+	if s.cfg.SetLogFlags != nil {
+		before := s.cfg.LogFlags()
+		s.cfg.SetLogFlags(uint8(flags))
 		s.cfg.Logger.Info("log flags changed over the control socket", "from", fmt.Sprintf("0x%02x", before), "to",
 			fmt.Sprintf("0x%02x", flags))
 	}

@@ -7,15 +7,6 @@ import (
 	"time"
 )
 
-// Historian provides the changes between generations of the subnet.
-type Historian interface {
-	// Generations are the stored generations, oldest first.
-	Generations() []Generation
-	// Diff returns the changes between two generations. to 0 is the newest, from 0 the
-	// one before the last change up to to.
-	Diff(from, to uint64) (*Diff, error)
-}
-
 // Generation is a generation of the subnet with changes.
 type Generation struct {
 	From       uint64         `json:"from,omitempty"` // the generation before it; 0 if it is the first as master
@@ -72,20 +63,20 @@ type DiffRow struct {
 }
 
 func (s *Server) generations(w http.ResponseWriter, r *http.Request) error {
-	if err := cmp.Or(known(r), has(s.cfg.History != nil, "history")); err != nil {
+	if err := cmp.Or(known(r), has(s.cfg.Generations != nil, "history")); err != nil {
 		return err
 	}
-	sendList(w, "generations", "", slices.Values(s.cfg.History.Generations()))
+	sendList(w, "generations", "", slices.Values(s.cfg.Generations()))
 	return nil
 }
 
 func (s *Server) diff(w http.ResponseWriter, r *http.Request) error {
 	from, wrong := number(r, "from", 64)
 	to, wrongToo := number(r, "to", 64)
-	if err := cmp.Or(known(r, "from", "to"), wrong, wrongToo, has(s.cfg.History != nil, "history")); err != nil {
+	if err := cmp.Or(known(r, "from", "to"), wrong, wrongToo, has(s.cfg.Diff != nil, "history")); err != nil {
 		return err
 	}
-	d, err := s.cfg.History.Diff(from, to)
+	d, err := s.cfg.Diff(from, to)
 	if err != nil {
 		return hint(err, "ibsmctl generations lists the generations")
 	}

@@ -263,10 +263,12 @@ func serve(t *testing.T, s *source, cfg ctl.Config) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Source, cfg.Plan, cfg.Reloader, cfg.Log, cfg.History, cfg.Events = s, s.Plan, s, s, s, b.events
+	cfg.Source, cfg.Plan, cfg.Generations, cfg.Diff, cfg.Events = s, s.Plan, s.Generations, s.Diff, b.events
+	cfg.Reload, cfg.Settings, cfg.RotateMKeys = s.Reload, s.Settings, s.RotateMKeys
+	cfg.LogFlags, cfg.SetLogFlags = s.LogFlags, s.SetLogFlags
 	cfg.Counters, cfg.CongestionControl = s, s.CongestionControl
 	if s.partitions != nil {
-		cfg.Partitions = s
+		cfg.PlanPartitions, cfg.ApplyPartitions = s.PlanPartitions, s.ApplyPartitions
 	}
 	b.server = ctl.New(cfg)
 	ctx, cancel := context.WithCancel(context.Background())

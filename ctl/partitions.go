@@ -68,16 +68,6 @@ type PKeyChange struct {
 	To    string `json:"to,omitempty"`
 }
 
-// Partitioner plans and applies partition files for a manager.
-type Partitioner interface {
-	// PlanPartitions returns the changes that a text, or for nil the manager's own file,
-	// would make.
-	PlanPartitions(text []byte) ([]PartitionRow, error)
-	// ApplyPartitions applies the manager's file unless it has errors or, without force,
-	// dangerous lines that are not in force. It does not wait for the end of the sweep.
-	ApplyPartitions(force bool) ([]PartitionRow, error)
-}
-
 // MaxPartitionFile is the maximum length of a text to plan, in bytes.
 const MaxPartitionFile = 64 << 20
 
@@ -92,11 +82,11 @@ func (s *Server) planPartitions(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return s.partitions(w, r, s.partitionPlans, func(p Partitioner) ([]PartitionRow, error) {
+	return s.partitions(w, r, s.partitionPlans, func() ([]PartitionRow, error) {
 		if err := body.read(); err != nil {
 			return nil, err
 		}
-		return p.PlanPartitions(body.text)
+		return s.cfg.PlanPartitions(body.text)
 	})
 }
 
@@ -133,23 +123,23 @@ func (s *Server) applyPartitions(w http.ResponseWriter, r *http.Request) error {
 	if err = cmp.Or(known(r, "force"), err); err != nil {
 		return err
 	}
-	return s.partitions(w, r, s.partitionApplies, func(p Partitioner) ([]PartitionRow, error) {
+	return s.partitions(w, r, s.partitionApplies, func() ([]PartitionRow, error) {
 		s.cfg.Logger.Info("partition file reload requested over the control socket", "force", force)
-		return p.ApplyPartitions(force)
+		return s.cfg.ApplyPartitions(force)
 	})
 }
 
 // partitions answers with rows, when the request has its turn.
 func (s *Server) partitions(w http.ResponseWriter, r *http.Request, of turns,
-	rows func(Partitioner) ([]PartitionRow, error)) error {
-	if err := has(s.cfg.Partitions != nil, "partitions"); err != nil {
+	rows func() ([]PartitionRow, error)) error {
+	if err := has(s.cfg.PlanPartitions != nil, "partitions"); err != nil {
 		return err
 	}
 	if err := of.take(r.Context()); err != nil {
 		return err
 	}
 	defer of.end()
-	list, err := rows(s.cfg.Partitions)
+	list, err := rows()
 	if err != nil {
 		return err
 	}

@@ -75,11 +75,11 @@ type Rotated struct {
 
 // rotate has all ports get their next M_Keys.
 func (s *Server) rotate(r *http.Request) (any, error) {
-	if err := cmp.Or(known(r), has(s.cfg.Reloader != nil, "configuration")); err != nil {
+	if err := cmp.Or(known(r), has(s.cfg.RotateMKeys != nil, "configuration")); err != nil {
 		return nil, err
 	}
 	last := s.cfg.Events.Last()
-	number, err := s.cfg.Reloader.RotateMKeys()
+	number, err := s.cfg.RotateMKeys()
 	if err != nil {
 		return nil, hint(fmt.Errorf("%w: %w", ErrNotNow, err),
 			"only the master changes M_Keys, with m_key_per_port TRUE; see ibsmctl status")

@@ -16,12 +16,25 @@ import (
 
 // Config of a Server.
 type Config struct {
-	Source     Source
-	Log        LogLevel      // nil: no log
-	Reloader   Reloader      // nil: no configuration
-	Partitions Partitioner   // nil: no partitions
-	History    Historian     // nil: no history
-	Counters   CounterSource // nil: no performance manager
+	Source   Source
+	Counters CounterSource // nil: no performance manager
+	// LogFlags are OpenSM's (-D), and SetLogFlags changes them; nil: no log.
+	LogFlags    func() uint8
+	SetLogFlags func(flags uint8)
+	// Reload reads the configuration again, and Settings returns the one in force; nil: no configuration.
+	Reload   func() *Reloaded
+	Settings func() []Setting
+	// RotateMKeys has all ports get their next M_Keys, and returns their number; nil: no configuration.
+	RotateMKeys func() (number uint32, err error)
+	// PlanPartitions returns the changes that a text, or for nil the manager's own partition file, would make.
+	// ApplyPartitions applies the manager's file unless it has errors or, without force, dangerous lines that are not
+	// in force; it does not wait for the end of the sweep. nil: no partitions.
+	PlanPartitions  func(text []byte) ([]PartitionRow, error)
+	ApplyPartitions func(force bool) ([]PartitionRow, error)
+	// Generations are the stored generations with changes, oldest first. Diff returns the changes between two: to 0 is
+	// the newest, from 0 the one before the last change up to to. nil: no history.
+	Generations func() []Generation
+	Diff        func(from, to uint64) (*Diff, error)
 	// Plan returns the Sets that a heavy sweep would send now; nil: no plans.
 	Plan func(ctx context.Context, q PlanQuery) (*Plan, error)
 	// Drain carries out an order, and returns when routes follow it, or with an error when ctx is done. It is called

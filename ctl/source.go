@@ -107,20 +107,6 @@ type EngineRoutes struct {
 	Cut float64 `json:"cut,omitempty"`
 }
 
-// LogLevel is the log level, as OpenSM's log flags (-D).
-type LogLevel interface {
-	LogFlags() uint8
-	SetLogFlags(flags uint8)
-}
-
-// Reloader reloads the configuration, and returns the one in force.
-type Reloader interface {
-	Reload() *Reloaded
-	Settings() []Setting
-	// RotateMKeys has all ports get their next M_Keys, and returns their number.
-	RotateMKeys() (number uint32, err error)
-}
-
 // Setting is a setting of the configuration in force. Values are as in opensm.conf; those
 // of keys are hidden.
 type Setting struct {

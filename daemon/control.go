@@ -36,11 +36,16 @@ func (d *daemon) serveControl(ctx context.Context) error {
 		return nil
 	}
 	stats := new(ctl.Stats)
-	server := ctl.New(ctl.Config{Source: d.control, Plan: d.control.Plan, Log: logFlags{d.lines},
-		Reloader: d.current, Drain: d.drain,
-		Partitions: partitioner{d.current, d.control}, History: d.control, Counters: d.control,
-		CongestionControl: d.control.CongestionControl, Capture: d.capture, Names: d.current.names, Events: d.events,
-		Logger: d.logger, Stats: stats, Metrics: metrics.New(d.control, stats, d.log.dropped, d.logger).Serve})
+	server := ctl.New(ctl.Config{
+		Source: d.control, Counters: d.control, Generations: d.control.Generations, Diff: d.control.Diff,
+		LogFlags:    func() uint8 { return uint8(d.lines.Flags()) },
+		SetLogFlags: func(flags uint8) { d.lines.SetFlags(osmlog.Flags(flags)) },
+		Reload:      d.current.Reload, Settings: d.current.Settings, RotateMKeys: d.current.RotateMKeys,
+		PlanPartitions: d.planPartitions, ApplyPartitions: d.applyPartitions,
+		Plan: d.control.Plan, Drain: d.drain, CongestionControl: d.control.CongestionControl, Capture: d.capture,
+		Names: d.current.names, Events: d.events, Logger: d.logger, Stats: stats,
+		Metrics: metrics.New(d.control, stats, d.log.dropped, d.logger).Serve,
+	})
 	d.tasks.run(ctx, func(ctx context.Context) {
 		if err := server.Serve(ctx, socket, tcp...); err != nil {
 			d.logger.Error("control socket server stopped", "reason", err)
@@ -66,9 +71,3 @@ func (d *daemon) listenControl() (net.Listener, error) {
 	}
 	return socket, nil
 }
-
-// logFlags are those of the log as it is written.
-type logFlags struct{ *osmlog.Handler }
-
-func (l logFlags) LogFlags() uint8         { return uint8(l.Flags()) }
-func (l logFlags) SetLogFlags(flags uint8) { l.SetFlags(osmlog.Flags(flags)) }

@@ -7,7 +7,6 @@ import (
 	"ibsm/conf"
 	"ibsm/conf/diag"
 	"ibsm/ctl"
-	"ibsm/ctl/server"
 	"ibsm/mad"
 	osmlog "ibsm/opensm/log"
 	"ibsm/partitions"
@@ -146,16 +145,9 @@ func (c *configuration) logPartitions(next *inForce) {
 	}
 }
 
-// partitioner is the ctl.Partitioner of a manager.
-type partitioner struct {
-	*configuration
-	control *server.Server
-}
-
-// PlanPartitions shows the rows of a file without applying it. If the file is the one in
-// force, the rows say so.
-func (p partitioner) PlanPartitions(text []byte) ([]ctl.PartitionRow, error) {
-	now := p.current.Load()
+// planPartitions shows the rows of a file without applying it. If the file is the one in force, the rows say so.
+func (d *daemon) planPartitions(text []byte) ([]ctl.PartitionRow, error) {
+	now := d.current.current.Load()
 	if now.partitions == nil {
 		return nil, errNoPartitions
 	}
@@ -169,18 +161,18 @@ func (p partitioner) PlanPartitions(text []byte) ([]ctl.PartitionRow, error) {
 	if c.Source == partitions.FromFile && string(c.Text) == string(chosen.Text) {
 		c.Policy = chosen.Policy
 	}
-	return p.control.PartitionRows(r.Name, &c, partitionSettings(l.Config), c.NewDangers(chosen.Policy)), nil
+	return d.control.PartitionRows(r.Name, &c, partitionSettings(l.Config), c.NewDangers(chosen.Policy)), nil
 }
 
-// ApplyPartitions reloads the manager's partition file, and no other setting. A file without
-// errors takes precedence over the policy of the previous master.
-func (p partitioner) ApplyPartitions(force bool) ([]ctl.PartitionRow, error) {
-	if p.current.Load().partitions == nil {
+// applyPartitions reloads the manager's partition file, and no other setting. A file without errors takes precedence
+// over the policy of the previous master.
+func (d *daemon) applyPartitions(force bool) ([]ctl.PartitionRow, error) {
+	if d.current.current.Load().partitions == nil {
 		return nil, errNoPartitions
 	}
-	now := p.applyPartitions(force)
+	now := d.current.applyPartitions(force)
 	l, chosen := now.effective()
-	return p.control.PartitionRows(conf.PartitionConfigFile.In(now.own.Config), chosen, partitionSettings(l.Config),
+	return d.control.PartitionRows(conf.PartitionConfigFile.In(now.own.Config), chosen, partitionSettings(l.Config),
 		nil), nil
 }
 

@@ -44,7 +44,7 @@ type Config struct {
 	Tenants func() (*sweep.Policy, []ctl.SettingChange, error)
 }
 
-// Server is the ctl.Source and ctl.Historian of a manager, or of several that
+// Server is the ctl.Source of a manager, or of several that
 // run one after the other on a port. The goroutine that runs the managers calls Notify,
 // Published, Serve and Wait; the other methods are safe for concurrent use. Run, a goroutine
 // of its own, compares published views; without it there is no history.
