@@ -91,7 +91,7 @@ func (d *display) plan(s manager.Show) {
 	fmt.Fprintf(d.w, "%s (%s); %s would get another LID\n", plural.Of(len(c.Topo.Nodes), "node"),
 		plural.Of(len(c.Topo.Switches), "switch"), plural.Of(lids, "port"))
 	routes := manager.RoutingOf(c)
-	fmt.Fprintf(d.w, "routes: %v\n", &routes)
+	fmt.Fprintf(d.w, "routes: %s\n", server.RoutesText(&routes))
 	for _, line := range c.Summary() {
 		fmt.Fprintln(d.w, line)
 	}
