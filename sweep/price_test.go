@@ -33,7 +33,7 @@ func TestPrice(t *testing.T) {
 	b := newHarness(t, "fattree:k=8,levels=2", Config{Engines: engines.Chain{refuses, poor, engines.MinHop}})
 	first := b.heavy()
 	if first.Engine != "minhop" || first.CreditLoop != nil || len(first.Refused) != 1 || len(first.Tables.Notes) != 1 ||
-		!strings.HasPrefix(first.Tables.Notes[0], "with poor the fullest link has ") {
+		!strings.HasPrefix(first.Tables.Notes[0], "with poor the busiest link has ") {
 		t.Errorf("%s, %v, %q", first.Engine, first.Refused, first.Tables.Notes)
 	}
 	if again := b.heavy(); again.Engine != "minhop" || len(again.Refused) != 1 || len(again.Tables.Notes) != 1 {

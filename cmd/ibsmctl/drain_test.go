@@ -91,7 +91,7 @@ func TestDrain(t *testing.T) {
 		}
 	}
 	ask(1, "spine-02 has 4 ports", "plan", "--without", "spine-02:7")
-	ask(1, "there is no engine nosuch", "plan", "--engine", "nosuch")
+	ask(1, "unknown engine nosuch", "plan", "--engine", "nosuch")
 	ask(0, `"change":{"before":{"engine":"minhop",.*"proof":"no credit loop`, "plan", "--engine", "tree", "--json")
 	ask(0, `^{"outdated":false,"routes":"minhop","steps":`, "plan", "--json")
 	if err := os.WriteFile(file, []byte("0x1\n0x2 x\n"), 0o600); err != nil {

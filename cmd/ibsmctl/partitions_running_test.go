@@ -33,7 +33,7 @@ func TestPartitionsRunning(t *testing.T) {
 	ask(0, regexp.QuoteMeta(file)+" changed; apply it with ibsmctl partitions apply", "add", "red", "0xbeef")
 	ask(0, "0x000000000000beef", "check")
 	ask(0, regexp.QuoteMeta(file)+" changed; apply it with ibsmctl partitions apply", "undo")
-	ask(1, "no version of "+regexp.QuoteMeta(file)+" is older than the present one", "undo")
+	ask(1, regexp.QuoteMeta(file)+" has no earlier version", "undo")
 	shown := ask(0, `1  0x8011  full    both     red`, "show")
 	if n := strings.Count(shown, " 0x8011 "); n != 16 {
 		t.Errorf("%d of 16 hosts are in red\n%s", n, shown)

@@ -58,8 +58,8 @@ func TestSecret(t *testing.T) {
 	for want, args := range map[string][]string{
 		"exists already":           {"new", file("keys")},
 		"exists already ":          {"import", "--passphrase-file", file("phrase"), file("keys")},
-		"another passphrase":       {"import", "--passphrase-file", file("other phrase"), file("none")},
-		"less than 12 bytes":       {"export", "--passphrase-file", os.DevNull, file("keys")},
+		"wrong passphrase":         {"import", "--passphrase-file", file("other phrase"), file("none")},
+		"fewer than 12 bytes":      {"export", "--passphrase-file", os.DevNull, file("keys")},
 		"expected the line":        {"export", "--passphrase-file", file("phrase"), file("phrase")},
 		"no such file":             {"export", "--passphrase-file", file("phrase"), file("none")},
 		"is a directory":           {"export", "--passphrase-file", file("phrase"), dir},

@@ -11,7 +11,7 @@ import (
 	"ibsm/routing/quality"
 )
 
-// far is how many times as many routes or flows the fullest link has where tables are far worse than others.
+// far is how many times as many routes or flows the busiest link has where tables are far worse than others.
 const far = 2
 
 // sampleOf has the figures of tables, which take less than the time of min-hop.
@@ -108,7 +108,7 @@ func candidates(chain Chain) (list []Engine) {
 }
 
 func text(f *quality.Sample) string {
-	return fmt.Sprintf("the fullest link has %d routes, %.1f flows of shifts meet, and %d of %d links are unused",
+	return fmt.Sprintf("the busiest link has %d routes, %.1f flows of shifts meet, and %d of %d links are unused",
 		f.Fullest, f.Shift, f.Unused, f.Links)
 }
 

@@ -116,8 +116,8 @@ func TestPriceOfBest(t *testing.T) {
 			t.Errorf("%s: %+v with %s, %+v with auto", spec, was, names[0], is)
 		}
 		if !slices.ContainsFunc(tables.Notes, func(note string) bool {
-			return strings.HasPrefix(note, "with "+names[0]+" the fullest link has ") &&
-				strings.Contains(note, "with "+names[1]+" the fullest link has ")
+			return strings.HasPrefix(note, "with "+names[0]+" the busiest link has ") &&
+				strings.Contains(note, "with "+names[1]+" the busiest link has ")
 		}) {
 			t.Errorf("%s: %q", spec, tables.Notes)
 		}
