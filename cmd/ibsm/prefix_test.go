@@ -55,7 +55,7 @@ func TestSubnetPrefix(t *testing.T) {
 		write(first)
 		p = startOn(s)
 		expect("with the default one again", first)
-		if said := p.text(); strings.Contains(said, "the store of another") {
+		if said := p.text(); strings.Contains(said, "belongs to another port") {
 			t.Errorf("%s says\n%s", name, tail(said))
 		}
 		p.stop()

@@ -255,7 +255,7 @@ func TestStoreRefused(t *testing.T) {
 		says    []string
 	}{
 		{"another port", storeOfPort1, nil,
-			[]string{"store of another port", "0x0000000000000001", "move the file away"}},
+			[]string{"state store belongs to another port", "0x0000000000000001", "move the file away"}},
 		{"another schema", anotherSchema, nil,
 			[]string{"written by another version of ibsm", "run the version that wrote it"}},
 		{"a text", write("# LIDs\n"), nil, []string{"not a state store of ibsm", "move it away"}},
