@@ -56,7 +56,7 @@ type inForce struct {
 	qos        *qosSelected         // the same; not nil where partitions are not
 	routes     prefixRoutes         // the same
 	rules      []byte               // text of the rules for sick links
-	files      engineFiles          // the same; nil before the port is open
+	files      keptFiles            // the same; nil before the port is open
 	port       mad.GUID
 	from       *masterPolicy // takes precedence over own and partitions; nil for none
 	mkeys      mkeyNumber
@@ -239,8 +239,8 @@ func (s *inForce) effective() (*conf.Loaded, *partitions.Selected) {
 	return s.from.over(s.own, s.partitions)
 }
 
-// engineFiles are the files of routing engines that this manager uses as master.
-func (s *inForce) engineFiles() engineFiles {
+// keptFiles are the files of routing engines that this manager uses as master.
+func (s *inForce) engineFiles() keptFiles {
 	if s.from == nil {
 		return s.files
 	}

@@ -26,7 +26,7 @@ type reread struct {
 	partitions partitions.Input
 	qos        qosRead
 	routes     prefixRoutes
-	engines    engineRead
+	engines    filesRead
 	modules    moduleLog
 	rules      sickRules
 }
@@ -104,7 +104,7 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 	if !slices.ContainsFunc(rules, isRefused) {
 		next.rules = []byte(read.rules.text)
 	}
-	c.takeEngineFiles(next, &read.engines)
+	c.takeFiles(next, &read.engines)
 	found := slices.Concat(findings(read.report.Brief()), read.engines.found(), rules, read.routes.found)
 	if next.partitions != nil {
 		chosen := next.partitions.Reload(read.partitions, false)

@@ -176,7 +176,7 @@ func TestDumpsCutOff(t *testing.T) {
 		}
 		refused, noted := 0, 0
 		for end := range text.Len() + 1 {
-			file, err := parseEngineFile(key, text.Bytes()[:end], nil)
+			file, err := parseKeptFile(key, text.Bytes()[:end], nil)
 			var found diag.List
 			if errors.As(err, &found) {
 				refused++
@@ -185,9 +185,9 @@ func TestDumpsCutOff(t *testing.T) {
 				}
 				continue
 			}
-			var s engines.Settings
+			var s fileSettings
 			file.apply(&s)
-			e, _ := engines.Find("file", &s)
+			e, _ := engines.Find("file", &s.Settings)
 			switch tables, err := e.Route(t.Context(), in); {
 			case err != nil && regexp.MustCompile(`:\d+: .*cut off|none of the file's switches`).MatchString(
 				err.Error()):

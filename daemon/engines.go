@@ -16,12 +16,12 @@ import (
 
 // chain is the chain of routing engines. If the list is empty and no setting for balancing is set, it is the default
 // chain. conf or Run has already refused a list without an engine.
-func chain(c *conf.Config, files engineFiles) engines.Chain {
+func chain(c *conf.Config, files keptFiles) engines.Chain {
 	list, s := conf.RoutingEngine.In(c), files.settings(c)
 	if len(list) == 0 && reflect.DeepEqual(s.Balancing, routing.Balancing{}) {
-		return engines.Default(s)
+		return engines.Default(&s.Settings)
 	}
-	chain, _ := engines.New(list, s)
+	chain, _ := engines.New(list, &s.Settings)
 	return chain
 }
 
@@ -41,7 +41,7 @@ func (c *configuration) enginesOf(list []string) (engines.Chain, error) {
 	if r.read(l.Config, list, now.qosPolicy(l).groups()); len(r.errors) > 0 {
 		return nil, r.errors
 	}
-	return engines.New(list, r.files.settings(l.Config))
+	return engines.New(list, &r.files.settings(l.Config).Settings)
 }
 
 // checkEngines returns an error if the list of routing engines contains no usable engine.

@@ -128,7 +128,7 @@ func TestEnginesOddFabrics(t *testing.T) {
 						t.Fatal(err)
 					}
 					p := promised{refused: map[string]int{}}
-					p.route(t, &chain(loaded.Config, files)[0], in, files.settings(loaded.Config))
+					p.route(t, &chain(loaded.Config, files)[0], in, &files.settings(loaded.Config).Settings)
 					t.Log(p.refused)
 					if f.compared && slices.Contains(engines.OpenSM(), name) {
 						compareOdd(t, f.text, &routingtest.Seed{Spec: f.name, Engine: name, Conf: file, Lines: lines})

@@ -68,7 +68,7 @@ func (p *promised) try(t *testing.T, f *routingtest.Damaged) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := files.settings(loaded.Config)
+	s := &files.settings(loaded.Config).Settings
 	defer func() {
 		if t.Failed() {
 			t.Logf("%s, %d lanes\n%s", f.Spec, f.Lanes[0], strings.Join(f.Lines, "\n"))

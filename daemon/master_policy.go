@@ -30,14 +30,14 @@ type policyText struct {
 	of      mad.GUID // the manager whose files it comes from
 	shared  []byte
 	qos     []byte // nil for no policy
-	engines engineFiles
+	engines keptFiles
 	mkeys   mkeyNumber
 	links   *sick.Saved // nil for nothing
 	routes  routes.Record
 	source  partitions.Source
 	file    []byte // where the source is a file
 
-	engineTexts map[string][]byte // of a policy that is decoded: those of engines, by key
+	fileTexts map[string][]byte // of a policy that is decoded: those of engines, by key
 }
 
 // Of the line.
@@ -109,7 +109,7 @@ func decodePolicy(text []byte) (*policyText, error) {
 	if t.links, err = sick.Decode(parts[5]); err != nil {
 		return nil, err
 	}
-	if t.engineTexts, err = splitEngineFiles(parts[2]); err != nil {
+	if t.fileTexts, err = splitFiles(parts[2]); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -137,7 +137,7 @@ func newMasterPolicy(text []byte) (*masterPolicy, error) {
 	if err := checkEngines(settings); err != nil {
 		return nil, err
 	}
-	if p.engines, err = parsePortGroupsOf(p.engineTexts); err != nil {
+	if p.engines, err = parsePortGroupsOf(p.fileTexts); err != nil {
 		return nil, err
 	}
 	chosen := partitions.Selected{Source: p.source}
@@ -162,7 +162,7 @@ func newMasterPolicy(text []byte) (*masterPolicy, error) {
 			return nil, paths.errors.Err()
 		}
 	}
-	if err := p.engines.parse(p.engineTexts, paths.groups()); err != nil {
+	if err := p.engines.parse(p.fileTexts, paths.groups()); err != nil {
 		return nil, err
 	}
 	return &masterPolicy{policyText: *p, text: text, chosen: &chosen, qos: paths}, nil

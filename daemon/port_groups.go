@@ -4,10 +4,7 @@ import (
 	"ibsm/conf"
 	"ibsm/conf/diag"
 	"ibsm/conf/policyfile"
-	"ibsm/mad"
-	"ibsm/opensm/guidfile"
 	"ibsm/routing/portgroups"
-	"ibsm/sweep/engines"
 )
 
 // Port groups are defined in pgrp_policy_file, which is among the files of routing engines whatever these are, and in
@@ -15,13 +12,13 @@ import (
 
 // readPortGroups reads the pgrp_policy_file that the configuration names. was is in force before a reload, nil at a
 // start.
-func readPortGroups(was *inForce, c *conf.Config) (r engineRead) {
-	r.was, r.files = was, engineFiles{}
+func readPortGroups(was *inForce, c *conf.Config) (r filesRead) {
+	r.was, r.files = was, keptFiles{}
 	name := conf.PortGroupsFile.In(c)
 	if name == "" {
 		return r
 	}
-	var file engineFile
+	var file keptFile
 	var warnings diag.List
 	text, err := r.inUse(conf.PortGroupsFile, c).read(name, policyfile.MaxFile+1)
 	if err == nil {
@@ -33,7 +30,7 @@ func readPortGroups(was *inForce, c *conf.Config) (r engineRead) {
 
 // selectFiles reads the files of port groups, of the QoS policy and of routing engines at a start, which go by each
 // other. The error says why the manager must not start.
-func selectFiles(l *conf.Loaded) (files engineFiles, policy *qosSelected, warnings diag.List, err error) {
+func selectFiles(l *conf.Loaded) (files keptFiles, policy *qosSelected, warnings diag.List, err error) {
 	r := readPortGroups(nil, l.Config)
 	if len(r.errors) == 0 {
 		if policy, err = selectQoS(l, r.files.portGroups()); err != nil {
@@ -41,21 +38,21 @@ func selectFiles(l *conf.Loaded) (files engineFiles, policy *qosSelected, warnin
 		}
 		r.read(l.Config, enginesToRead(l.Config), policy.groups())
 	}
-	files, warnings, err = selectEngineFiles(l, &r)
+	files, warnings, err = selectKeptFiles(l, &r)
 	return files, policy, warnings, err
 }
 
-func parsePortGroups(name string, text []byte) (engineFile, diag.List, error) {
+func parsePortGroups(name string, text []byte) (keptFile, diag.List, error) {
 	groups, errors, warnings := portgroups.Parse(name, text)
 	set := portgroups.NewSet(groups)
-	return engineFile{text, func(to *engines.Settings) { to.Groups = set }, groups}, warnings, errors.Err()
+	return keptFile{text, func(to *fileSettings) { to.Groups = set }, groups}, warnings, errors.Err()
 }
 
 // portGroups are those of pgrp_policy_file; nil without one.
-func (f engineFiles) portGroups() *portgroups.Set { return f.known(nil) }
+func (f keptFiles) portGroups() *portgroups.Set { return f.known(nil) }
 
 // known are all groups: those of pgrp_policy_file, and then those of the QoS policy. Nil is none.
-func (f engineFiles) known(ofQoS []*portgroups.Group) *portgroups.Set {
+func (f keptFiles) known(ofQoS []*portgroups.Group) *portgroups.Set {
 	own := f[conf.PortGroupsFile.Key().Name].groups
 	if len(own)+len(ofQoS) == 0 {
 		return nil
@@ -77,39 +74,4 @@ func named(l *portgroups.List) *portgroups.List {
 		return nil
 	}
 	return l
-}
-
-func parseRoots(name string, text []byte, groups *portgroups.Set) (func(*engines.Settings), diag.List, error) {
-	return parseList(name, text, groups, (*engines.Settings).SetRoots, func(to *engines.Settings, l *portgroups.List) {
-		to.Lists.Roots = l
-	})
-}
-
-func parseCompute(name string, text []byte, groups *portgroups.Set) (func(*engines.Settings), diag.List, error) {
-	return parseList(name, text, groups, (*engines.Settings).SetCompute,
-		func(to *engines.Settings, l *portgroups.List) {
-			to.Lists.Compute = l
-		})
-}
-
-func parseIO(name string, text []byte, groups *portgroups.Set) (func(*engines.Settings), diag.List, error) {
-	return parseList(name, text, groups, (*engines.Settings).SetIO, func(to *engines.Settings, l *portgroups.List) {
-		to.Lists.IO = l
-	})
-}
-
-func parseOrder(name string, text []byte, groups *portgroups.Set) (func(*engines.Settings), diag.List, error) {
-	return parseList(name, text, groups, (*engines.Settings).SetOrder, func(to *engines.Settings, l *portgroups.List) {
-		to.Lists.Order = l
-	})
-}
-
-// parseList parses a file of GUIDs and names of groups.
-func parseList(name string, text []byte, groups *portgroups.Set, guids func(*engines.Settings, []mad.GUID),
-	list func(*engines.Settings, *portgroups.List)) (func(*engines.Settings), diag.List, error) {
-	l, warnings, errors := guidfile.List(name, text, groups)
-	return func(to *engines.Settings) {
-		guids(to, l.GUIDs())
-		list(to, named(l))
-	}, warnings, errors.Err()
 }

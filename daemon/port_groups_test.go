@@ -21,13 +21,13 @@ import (
 )
 
 // selectedFiles are the files of engines at a start.
-func selectedFiles(l *conf.Loaded) (engineFiles, diag.List, error) {
+func selectedFiles(l *conf.Loaded) (keptFiles, diag.List, error) {
 	files, _, warnings, err := selectFiles(l)
 	return files, warnings, err
 }
 
 // readEngineFiles are the files of engines as they are read without a QoS policy.
-func readEngineFiles(c *conf.Config) engineRead {
+func readEngineFiles(c *conf.Config) filesRead {
 	r := readPortGroups(nil, c)
 	r.read(c, conf.RoutingEngine.In(c), nil)
 	return r
@@ -201,7 +201,7 @@ func TestInheritPortGroups(t *testing.T) {
 	}
 	// What no manager sends is refused as a whole.
 	for _, bad := range []string{"pgrp_policy_file 3\nbad", "root_guid_file 7\nspines\n"} {
-		texts, err := splitEngineFiles([]byte(bad))
+		texts, err := splitFiles([]byte(bad))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"ibsm/routing"
 	"ibsm/routing/creditloop"
 	"ibsm/routing/routingtest"
 	"ibsm/routing/routingtest/certificate"
@@ -106,10 +105,6 @@ func TestAutoInChain(t *testing.T) {
 	if fitted, seen := c.For(withRails); fitted.String() != "updn,tree,dfsssp,nue" ||
 		seen != "fat tree of 2 levels: 16 leaves, 16 roots; 8 rails of 64 ports in 2 units" {
 		t.Errorf("%v, %q", fitted, seen)
-	}
-	drained, err := New([]string{"updn", Auto, noFallback}, &Settings{Drained: []routing.SwitchPort{{Switch: 5}}})
-	if err != nil || !drained.Equal(c) {
-		t.Errorf("what is drained makes other engines of them: %v", err)
 	}
 	if !slices.Contains(Names(), Auto) {
 		t.Error("auto has no name")

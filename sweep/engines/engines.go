@@ -21,14 +21,12 @@ import (
 	"ibsm/routing/lash"
 	"ibsm/routing/minhop"
 	"ibsm/routing/nue"
-	"ibsm/routing/portgroups"
 	"ibsm/routing/shape"
 	"ibsm/routing/sssp"
 	"ibsm/routing/torus"
 	"ibsm/routing/tree"
 	"ibsm/routing/updn"
 	"ibsm/topo"
-	"ibsm/topo/cabling"
 )
 
 // Settings are the operator's settings of all engines. Files have been read.
@@ -43,10 +41,6 @@ type Settings struct {
 	Tree      tree.Settings
 	Torus     *torus.Settings // torus_config; nil before it is read
 	File      FileSettings
-	Drained   []routing.SwitchPort // drain_file, of no engine: what all of them avoid; port 0 is a whole switch
-	Cabling   *cabling.Cabling     // topo_config_file, of no engine; nil without one
-	HeldBack  []mad.GUID           // held_back_sw_file, of no engine
-	Groups    *portgroups.Set      // pgrp_policy_file, of no engine; nil without one
 	Lists     Lists
 }
 

@@ -38,8 +38,8 @@ func (l *Lists) all() []*portgroups.Group {
 // Equal reports whether two settings mean the same in every subnet.
 func (s *Settings) Equal(o *Settings) bool {
 	a, b := *s, *o
-	a.Lists, a.Groups, b.Lists, b.Groups = Lists{}, nil, Lists{}, nil
-	return s.Lists.Equal(&o.Lists) && s.Groups.Equal(o.Groups) && reflect.DeepEqual(a, b)
+	a.Lists, b.Lists = Lists{}, Lists{}
+	return s.Lists.Equal(&o.Lists) && reflect.DeepEqual(a, b)
 }
 
 // lists are those of an engine.

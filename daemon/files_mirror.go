@@ -8,18 +8,17 @@ import (
 
 	"ibsm/conf"
 	"ibsm/routing/portgroups"
-	"ibsm/sweep/engines"
 )
 
 // differ are the keys of the files that do not say the same in both.
-func (f engineFiles) differ(o engineFiles) (keys []string) {
+func (f keptFiles) differ(o keptFiles) (keys []string) {
 	all := []string{conf.PortGroupsFile.Key().Name}
-	for _, kind := range engineFileKinds {
+	for _, kind := range fileKinds {
 		all = append(all, kind.path.Key().Name)
 	}
 	for _, key := range all {
-		var settings [2]engines.Settings
-		for i, files := range []engineFiles{f, o} {
+		var settings [2]fileSettings
+		for i, files := range []keptFiles{f, o} {
 			if file, ok := files[key]; ok {
 				file.apply(&settings[i])
 			}
@@ -32,15 +31,15 @@ func (f engineFiles) differ(o engineFiles) (keys []string) {
 }
 
 // encode is the files as lines "KEY LENGTH", each followed by the file.
-func (f engineFiles) encode() (text []byte) {
+func (f keptFiles) encode() (text []byte) {
 	for _, key := range slices.Sorted(maps.Keys(f)) {
 		text = append(fmt.Appendf(text, "%s %d\n", key, len(f[key].text)), f[key].text...)
 	}
 	return text
 }
 
-// splitEngineFiles is the reverse of encode, up to the meaning of the files.
-func splitEngineFiles(text []byte) (map[string][]byte, error) {
+// splitFiles is the reverse of encode, up to the meaning of the files.
+func splitFiles(text []byte) (map[string][]byte, error) {
 	texts := map[string][]byte{}
 	for len(text) > 0 {
 		head, rest, _ := bytes.Cut(text, []byte("\n"))
@@ -59,8 +58,8 @@ func splitEngineFiles(text []byte) (map[string][]byte, error) {
 }
 
 // parsePortGroupsOf is pgrp_policy_file among the files of the master.
-func parsePortGroupsOf(texts map[string][]byte) (engineFiles, error) {
-	f := engineFiles{}
+func parsePortGroupsOf(texts map[string][]byte) (keptFiles, error) {
+	f := keptFiles{}
 	key := conf.PortGroupsFile.Key().Name
 	text, is := texts[key]
 	if !is {
@@ -72,13 +71,13 @@ func parsePortGroupsOf(texts map[string][]byte) (engineFiles, error) {
 }
 
 // parse adds the other files of the master to its pgrp_policy_file. ofQoS are the groups of its QoS policy.
-func (f engineFiles) parse(texts map[string][]byte, ofQoS []*portgroups.Group) error {
+func (f keptFiles) parse(texts map[string][]byte, ofQoS []*portgroups.Group) error {
 	groups := f.known(ofQoS)
 	for _, key := range slices.Sorted(maps.Keys(texts)) {
 		if _, is := f[key]; is {
 			continue
 		}
-		file, err := parseEngineFile(key, texts[key], groups)
+		file, err := parseKeptFile(key, texts[key], groups)
 		if err != nil {
 			return err
 		}
@@ -87,13 +86,13 @@ func (f engineFiles) parse(texts map[string][]byte, ofQoS []*portgroups.Group) e
 	return nil
 }
 
-// parseEngineFile is a file of the master.
-func parseEngineFile(key string, text []byte, groups *portgroups.Set) (engineFile, error) {
-	for _, kind := range engineFileKinds {
+// parseKeptFile is a file of the master.
+func parseKeptFile(key string, text []byte, groups *portgroups.Set) (keptFile, error) {
+	for _, kind := range fileKinds {
 		if kind.path.Key().Name == key {
 			apply, _, err := kind.parse(key+" of the master", text, groups)
-			return engineFile{text: text, apply: apply}, err
+			return keptFile{text: text, apply: apply}, err
 		}
 	}
-	return engineFile{}, fmt.Errorf("unknown kind of routing engine file %q", key)
+	return keptFile{}, fmt.Errorf("unknown kind of routing engine file %q", key)
 }

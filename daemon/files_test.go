@@ -196,16 +196,16 @@ func TestInheritEngineFiles(t *testing.T) {
 // TestEngineFilesRefused: what no manager sends is refused as a whole.
 func TestEngineFilesRefused(t *testing.T) {
 	good := (&policyText{of: 9, source: partitions.FromNothing,
-		engines: engineFiles{"root_guid_file": {text: []byte("0x1\n")}, "ids_guid_file": {text: []byte("0x1 1\n")},
+		engines: keptFiles{"root_guid_file": {text: []byte("0x1\n")}, "ids_guid_file": {text: []byte("0x1 1\n")},
 			"lfts_file": {text: nil}}}).encode()
 	if _, err := newMasterPolicy(good); err != nil {
 		t.Fatal(err)
 	}
 	for _, bad := range []string{"root_guid_file 5\n0x1\n", "root_guid_file -1\n0x1\n", "root_guid_file 2\nx\n",
 		"torus_config 2\nx\n", "root_guid_file\n", "root_guid_file 4\n0x1\nroot_guid_file 4\n0x1\n", "\n"} {
-		texts, err := splitEngineFiles([]byte(bad))
+		texts, err := splitFiles([]byte(bad))
 		if err == nil {
-			err = engineFiles{}.parse(texts, nil)
+			err = keptFiles{}.parse(texts, nil)
 		}
 		if err == nil {
 			t.Errorf("%q is taken", bad)
@@ -414,11 +414,11 @@ func TestTorusFile(t *testing.T) {
 // out.
 func TestCablingWarnings(t *testing.T) {
 	const plan = "switchguid=0x20\nSwitch 4 \"s\"\n[1] \"a\"\n[2] \"b\"\n\ncaguid=0\nCa 1 \"b\"\n[1] \"s\"[2]\n\ncaguid=0x10\nCa 1 \"a\"\n[1] \"s\"[1]\n"
-	apply, warnings, err := parseCabling("plan", []byte(plan))
+	apply, warnings, err := parseCabling("plan", []byte(plan), nil)
 	if err != nil || warnings.Error() != "plan:7:1: GUID 0 for \"b\": it is left out" {
 		t.Fatalf("%v, warnings %v", err, warnings)
 	}
-	var s engines.Settings
+	var s fileSettings
 	if apply(&s); s.Cabling == nil || len(s.Cabling.Cables) != 1 {
 		t.Errorf("%+v", s.Cabling)
 	}
