@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -69,8 +70,8 @@ func connections() int {
 // A crowd of connections is turned away beyond the limit, with an answer, and when it
 // leaves others are served as before.
 func TestCrowd(t *testing.T) {
-	const limit = 10
-	b := serve(t, &source{}, ctl.Config{MaxConns: limit, Patience: time.Minute})
+	const limit = 10 // of one user
+	b := serve(t, &source{}, ctl.Config{MaxConns: 2 * limit, Patience: time.Minute})
 	var held []net.Conn
 	turned := 0
 	for range connections() {
@@ -89,9 +90,9 @@ func TestCrowd(t *testing.T) {
 		}
 		c.Close()
 	}
-	st := b.server.Stats()
-	if want := connections() - limit; turned != want || st.Refused.Load() != uint64(want) || st.Open.Load() != limit {
-		t.Errorf("%d turned away, %d counted, %d open; want %d, and %d open", turned, st.Refused.Load(), st.Open.Load(),
+	st := &b.server.Stats().Control
+	if want := connections() - limit; turned != want || st.Crowded.Load() != uint64(want) || st.Open.Load() != limit {
+		t.Errorf("%d turned away, %d counted, %d open; want %d, and %d open", turned, st.Crowded.Load(), st.Open.Load(),
 			want, limit)
 	}
 	var f *ctl.Failure
@@ -107,6 +108,54 @@ func TestCrowd(t *testing.T) {
 			t.Fatal("nobody is served after the crowd has left")
 		}
 	}
+}
+
+// TestIdleScrapers: 64 idle TCP connections of one address keep nobody out of the control socket, and no client of
+// another address from the metrics. They end when the patience with a request does.
+func TestIdleScrapers(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const patience = time.Second
+	scrape := func(w http.ResponseWriter, _ *http.Request) error {
+		_, err := io.WriteString(w, "x 1\n")
+		return err
+	}
+	b := serve(t, &source{}, ctl.Config{Metrics: scrape, Patience: patience}, l)
+	dial := func(from string) net.Conn {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		c, err := d.DialContext(t.Context(), "tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		c.SetDeadline(time.Now().Add(late))
+		return c
+	}
+	began := time.Now()
+	var idle []net.Conn
+	for range 64 {
+		idle = append(idle, dial("127.0.0.1"))
+	}
+	st := &b.server.Stats().Metrics
+	b.until("32 are refused", func() bool { return st.Crowded.Load() == 32 })
+	b.mustAnswer()
+	other := dial("127.0.0.2")
+	fmt.Fprint(other, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	if reply, err := io.ReadAll(other); err != nil || !strings.HasSuffix(string(reply), "x 1\n") {
+		t.Errorf("a scrape from another address: %q, %v", reply, err)
+	}
+	for i, c := range idle {
+		text, err := io.ReadAll(c)
+		if refused := strings.HasPrefix(string(text), "HTTP/1.1 503 "); err != nil || refused != (i >= 32) {
+			t.Errorf("idle connection %d: %q, %v", i, text, err)
+		}
+	}
+	if took := time.Since(began); took < patience {
+		t.Errorf("idle connections have ended after %v, before %v", took, patience)
+	}
+	b.until("none is open", func() bool { return st.Open.Load() == 0 })
 }
 
 // A client that takes nothing of a reply, or does not end a request, is let go after a while.

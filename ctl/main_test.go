@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -256,7 +257,7 @@ type bench struct {
 }
 
 // serve serves a source until the test ends.
-func serve(t *testing.T, s *source, cfg ctl.Config) *bench {
+func serve(t *testing.T, s *source, cfg ctl.Config, metrics ...net.Listener) *bench {
 	t.Helper()
 	b := &bench{T: t, source: s, events: ctl.NewRing(8), path: filepath.Join(t.TempDir(), "s")}
 	l, err := ctl.Listen(b.path, "")
@@ -273,7 +274,7 @@ func serve(t *testing.T, s *source, cfg ctl.Config) *bench {
 	b.server = ctl.New(cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- b.server.Serve(ctx, l) }()
+	go func() { ended <- b.server.Serve(ctx, l, metrics...) }()
 	b.Client = ctl.NewClient(b.path)
 	t.Cleanup(func() {
 		b.Client.Close()

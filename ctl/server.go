@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"ibsm/connlimit"
 	"ibsm/opensm/names"
 	"ibsm/priority"
 )
@@ -53,7 +54,7 @@ type Config struct {
 	Metrics func(w http.ResponseWriter, r *http.Request) error
 	Logger  *slog.Logger
 
-	MaxConns int           // at a time, of all listeners together; 0 for 64
+	MaxConns int           // at a time, of each listener, of which one peer has at most half; 0 for 64
 	Patience time.Duration // timeout for a request to arrive and for each piece of a reply to be read; 0 for 10 s
 }
 
@@ -109,20 +110,21 @@ func (s *Server) Serve(ctx context.Context, control net.Listener, metrics ...net
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	ended := make(chan error, 1+len(metrics))
-	serve := func(l net.Listener, h http.Handler) {
+	limits := connlimit.Limits{Total: s.cfg.MaxConns, Peer: (s.cfg.MaxConns + 1) / 2}
+	serve := func(l net.Listener, h http.Handler, counters *connlimit.Counters) {
 		srv := s.httpServer(ctx, h)
 		tasks.Go(func() {
 			defer context.AfterFunc(ctx, func() { srv.Close() })()
-			ended <- srv.Serve(&limited{Listener: l, limit: int64(s.cfg.MaxConns), stats: s.stats})
+			ended <- srv.Serve(connlimit.New(l, limits, busy, counters))
 		})
 	}
 	if control != nil {
-		serve(control, s.routes())
+		serve(control, s.routes(), &s.stats.Control)
 	}
 	for _, l := range metrics {
 		only := http.NewServeMux()
 		only.HandleFunc("GET /metrics", s.answer(s.metrics))
-		serve(l, only)
+		serve(l, only, &s.stats.Metrics)
 	}
 	select {
 	case <-ctx.Done():

@@ -39,8 +39,9 @@ func (d *daemon) serveConsole(ctx context.Context) {
 		return
 	}
 	host := "127.0.0.1"
+	server.perAddress = console.MaxClients // all clients have this address
 	if kind == "socket" {
-		host = ""
+		host, server.perAddress = "", console.MaxClients/2
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(conf.ConsolePort.In(d.conf.Config))))
 	if err != nil {

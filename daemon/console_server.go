@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"ibsm/connlimit"
 	"ibsm/opensm/console"
 )
 
@@ -28,6 +29,7 @@ type consoleServer struct {
 	counters *console.Counters
 	logger   *slog.Logger
 
+	perAddress                  int // clients at a time
 	readPatience, writePatience time.Duration
 }
 
@@ -35,7 +37,9 @@ type consoleServer struct {
 const busyConsole = "OpenSM Console connection already in use\n"
 
 // serve takes clients until ctx is done, and returns when all have ended.
-func (c *consoleServer) serve(ctx context.Context, l net.Listener) {
+func (c *consoleServer) serve(ctx context.Context, inner net.Listener) {
+	limits := connlimit.Limits{Total: console.MaxClients, Peer: c.perAddress}
+	l := connlimit.New(inner, limits, []byte(busyConsole), &c.counters.Counters)
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	var clients sync.WaitGroup
 	defer clients.Wait()
@@ -55,20 +59,7 @@ func (c *consoleServer) serve(ctx context.Context, l net.Listener) {
 			}
 			continue
 		}
-		if c.counters.Open.Load() >= console.MaxClients {
-			c.counters.Refused.Add(1)
-			// of which it needs nothing: the buffer of a new socket takes it
-			conn.SetDeadline(time.Now().Add(time.Second))
-			io.WriteString(conn, busyConsole)
-			conn.Close()
-			continue
-		}
-		c.counters.Open.Add(1)
-		c.counters.Accepted.Add(1)
-		clients.Go(func() {
-			defer c.counters.Open.Add(-1)
-			c.client(ctx, conn)
-		})
+		clients.Go(func() { c.client(ctx, conn) })
 	}
 }
 

@@ -29,7 +29,7 @@ func newConsole() *consoleServer {
 			Do:      func(console.Order) error { return nil },
 		},
 		counters: &console.Counters{}, logger: slog.New(slog.DiscardHandler),
-		readPatience: consoleReadPatience, writePatience: consoleWritePatience,
+		perAddress: console.MaxClients, readPatience: consoleReadPatience, writePatience: consoleWritePatience,
 	}
 }
 
@@ -139,13 +139,13 @@ func TestConsoleCrowd(t *testing.T) {
 	}
 	end()
 	c := server.counters
-	if sum := c.Accepted.Load() + c.Refused.Load(); sum < clients+1 || c.Open.Load() != 0 || c.TooLong.Load() == 0 ||
+	if sum := c.Accepted.Load() + c.Refused(); sum < clients+1 || c.Open.Load() != 0 || c.TooLong.Load() == 0 ||
 		c.Accepted.Load() == 0 {
 		t.Errorf("%d clients: %d taken, %d refused, %d open, %d lines too long", clients, c.Accepted.Load(),
-			c.Refused.Load(), c.Open.Load(), c.TooLong.Load())
+			c.Refused(), c.Open.Load(), c.TooLong.Load())
 	}
 	t.Logf("%d clients: %d taken, %d refused, %d lines, %d of them too long", clients, c.Accepted.Load(),
-		c.Refused.Load(), c.Lines.Load()+c.TooLong.Load(), c.TooLong.Load())
+		c.Refused(), c.Lines.Load()+c.TooLong.Load(), c.TooLong.Load())
 }
 
 // TestConsoleBusy: the number of clients is limited, and the next gets a message.
@@ -165,10 +165,41 @@ func TestConsoleBusy(t *testing.T) {
 		defer hear(console.Prompt).Close()
 	}
 	hear(busyConsole).Close()
-	if n := server.counters.Refused.Load(); n != 1 {
+	if n := server.counters.Refused(); n != 1 {
 		t.Errorf("%d refused", n)
 	}
 	end() // though none of them has left
+}
+
+// TestConsoleAddresses: the clients of one address leave places for those of another.
+func TestConsoleAddresses(t *testing.T) {
+	server := newConsole()
+	server.perAddress = console.MaxClients / 2
+	dial, end := served(t, server)
+	for range server.perAddress {
+		conn := dial()
+		defer conn.Close()
+		io.ReadFull(conn, make([]byte, len(console.Prompt)))
+	}
+	crowded := dial()
+	defer crowded.Close()
+	other, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).Dial("tcp",
+		crowded.RemoteAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	other.SetDeadline(time.Now().Add(time.Minute))
+	for conn, want := range map[net.Conn]string{crowded: busyConsole, other: console.Prompt} {
+		got := make([]byte, len(want))
+		if n, err := io.ReadFull(conn, got); err != nil || string(got) != want {
+			t.Errorf("from %v: %q, %v", conn.LocalAddr(), got[:n], err)
+		}
+	}
+	if n := server.counters.Crowded.Load(); n != 1 {
+		t.Errorf("%d refused for their address, want 1", n)
+	}
+	end()
 }
 
 // TestWriteBelow: a client at a socket writes to the folder for dump files alone.

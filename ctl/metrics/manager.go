@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ibsm/congestioncontrol"
+	"ibsm/connlimit"
 	"ibsm/ctl"
 	"ibsm/ctl/server"
 	"ibsm/finding"
@@ -394,7 +395,7 @@ func (s sink) console(c *console.Counters) {
 	clients := s.counter("ibsm_console_clients_total",
 		"Clients of OpenSM's console, by result: taken (accepted), refused (too many clients), cut (disconnected because idle or slow).", "result")
 	clients(c.Accepted.Load(), "taken")
-	clients(c.Refused.Load(), "refused")
+	clients(c.Refused(), "refused")
 	clients(c.Cut.Load(), "cut")
 	lines := s.counter("ibsm_console_lines_total", "Command lines of OpenSM's console, by result: read, too_long.",
 		"result")
@@ -404,9 +405,16 @@ func (s sink) console(c *console.Counters) {
 
 // control sends what the control server has done.
 func (s sink) control(st *ctl.Stats) {
-	s.counter("ibsm_ctl_connections_total", "Connections accepted on the control socket and for metrics.")(
-		st.Accepted.Load())
-	s.counter("ibsm_ctl_connections_refused_total", "Connections beyond the limit.")(st.Refused.Load())
+	accepted := s.counter("ibsm_ctl_connections_total",
+		"Connections accepted, by listener: control (the control socket) or metrics (metrics_addr).", "listener")
+	refused := s.counter("ibsm_ctl_connections_refused_total",
+		"Connections refused, by listener and by the limit that they reached: total (64) or peer (32 of one address or user).",
+		"listener", "limit")
+	for listener, c := range map[string]*connlimit.Counters{"control": &st.Control, "metrics": &st.Metrics} {
+		accepted(c.Accepted.Load(), listener)
+		refused(c.Full.Load(), listener, "total")
+		refused(c.Crowded.Load(), listener, "peer")
+	}
 	s.counter("ibsm_ctl_requests_total", "Requests on the control socket and for metrics.")(st.Requests.Load())
 	s.counter("ibsm_ctl_errors_total", "Requests answered with an error.")(st.Errors.Load())
 	s.counter("ibsm_ctl_replies_cut_total", "Replies that the client did not read completely.")(st.Cut.Load())

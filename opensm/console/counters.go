@@ -1,6 +1,10 @@
 package console
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"ibsm/connlimit"
+)
 
 // Limits of servers of clients.
 const (
@@ -9,10 +13,8 @@ const (
 
 // Counters is what became of clients. Any number of goroutines may use it.
 type Counters struct {
-	Open     atomic.Int64  // clients now
-	Accepted atomic.Uint64 // clients
-	Refused  atomic.Uint64 // clients beyond MaxClients
-	Lines    atomic.Uint64 // command lines
-	TooLong  atomic.Uint64 // lines beyond MaxLine
-	Cut      atomic.Uint64 // clients that said nothing for too long, or did not take answers in time
+	connlimit.Counters
+	Lines   atomic.Uint64 // command lines
+	TooLong atomic.Uint64 // lines beyond MaxLine
+	Cut     atomic.Uint64 // clients that said nothing for too long, or did not take answers in time
 }
