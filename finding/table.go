@@ -16,6 +16,8 @@ const (
 	OwnPorts                          // a cable between two ports of one adapter, which then are the whole subnet
 	TooFar                            // beyond 63 hops
 	TooMany                           // more nodes or ports than a subnet can have
+	BranchCut                         // so many behind one cable that they are not asked in one sweep
+	WasAdapter                        // a port that led to an adapter leads to a switch
 	GetRefused                        // a Get that was answered with an error
 	PKeysRefused                      // the same, of a partition table
 	PKeysUnread                       // a partition table of which a part was not read
@@ -159,6 +161,16 @@ var table = [numKinds]row{
 		name: "left out", level: warn, text: "the subnet has too many nodes or ports",
 		meaning: "the subnet has reached the maximum number of nodes or ports, so the nodes behind this port are left out",
 		remedy:  "split the subnet. If it is not that large, a faulty device reports ever new GUIDs: find it by its directed route",
+	},
+	BranchCut: {
+		name: "left out", level: warn, text: "more nodes behind the port than a sweep takes in over one cable",
+		meaning: "the nodes behind this port are connected to the rest of the subnet by one cable only, and have more ports than all the rest. The further ones are left out, and a part of them is added with each sweep",
+		remedy:  "if a large part of the subnet is really behind this port, wait or connect it with a second cable. If not, a device reports ever new GUIDs: disconnect the port",
+	},
+	WasAdapter: {
+		name: "was an adapter", level: erro, text: "a switch answers behind a port that led to an adapter",
+		meaning: "the host behind this port has been replaced by a switch, or its adapter pretends to be one. The manager asks it, but shows it no M_Key of another node, and takes in no more nodes behind it than the rest of the subnet has",
+		remedy:  "if nobody has connected a switch to this port, disconnect it and examine the host. Otherwise disconnect the switch for one sweep, or restart the manager: then the report ends",
 	},
 	GetRefused: {
 		name: "refused", level: warn, text: "the port rejects a Get",

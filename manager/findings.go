@@ -109,13 +109,20 @@ func (c *Core) nameNode(guid mad.GUID) string {
 // too.
 func (l *sweepLog) walked(fx *effects, found *discover.Result, m names.Map) {
 	var now []finding.Finding
+	oneSided := map[discover.Finding]bool{}
 	for i := range found.Findings {
 		f := &found.Findings[i]
-		if f.Kind != finding.OneSided || slices.Contains(l.lastWalk, *f) {
+		if f.Kind == finding.OneSided {
+			oneSided[*f] = true
+		}
+		if f.Kind != finding.OneSided || l.oneSided[*f] {
 			now = append(now, f.Finding())
 		}
 	}
-	l.lastWalk = found.Findings
+	l.oneSided, l.found = oneSided, len(found.Findings)
+	if found.FindingsMore > 0 {
+		fx.log(warn, "a sweep had more findings than are reported", "count", found.FindingsMore)
+	}
 	unanswered := 0
 	for _, f := range replace(fx, &l.walk, now, func(guid mad.GUID) string {
 		n, known := found.Builder.Find(guid)

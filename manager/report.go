@@ -22,10 +22,11 @@ const (
 // sweepLog logs what sweeps find, each thing once as long as it lasts.
 type sweepLog struct {
 	findings
-	lastWalk []discover.Finding // of the last walk
-	up       bool               // SUBNET UP was logged
-	adaptive int                // switches on which adaptive routing is on, as logged last
-	notes    []string           // of the engine
+	oneSided map[discover.Finding]bool // links that the last walk found so
+	found    int                       // findings of the last walk
+	up       bool                      // SUBNET UP was logged
+	adaptive int                       // switches on which adaptive routing is on, as logged last
+	notes    []string                  // of the engine
 }
 
 // computed logs what a route task came to before anything is written.

@@ -165,7 +165,7 @@ func (c *Core) walked(found *sweep.Found) {
 		return
 	}
 	if c.sweeps.state == quickSweep &&
-		(found.TimedOut > 0 || found.Moved || len(found.Findings) > len(c.logged.lastWalk)) {
+		(found.TimedOut > 0 || found.Moved || len(found.Findings) > c.logged.found) {
 		c.sweeps.inconclusive(found)
 		return
 	}

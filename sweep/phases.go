@@ -60,8 +60,10 @@ func (s *Sweeper) Walk(master bool, of Extent) *Walk {
 	}
 	s.renamed, s.walks.answered = nil, nil
 	s.state.devices.WalkBegins()
+	known, homes := s.walks.lastHomes()
 	return &Walk{s, of, discover.New(discover.Config{
-		Prev: s.state.prev, Before: s.state.before, Features: s.walks.features, Devices: s.state.devices, Clear: master,
+		Prev: s.state.prev, Before: s.state.before, Known: known, Homes: homes, Former: s.walks.former,
+		Features: s.walks.features, Devices: s.state.devices, Clear: master,
 		Uncleared: s.walks.uncleared(), Quick: of == Quick, Answered: answered,
 		Findings: s.walks.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0,
 		IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs,

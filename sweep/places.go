@@ -8,6 +8,7 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/registry"
+	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 	"ibsm/view"
@@ -107,6 +108,24 @@ func (m *places) absent() []mad.GUID {
 	return slices.SortedFunc(maps.Keys(m.left), func(a, b mad.GUID) int {
 		return cmp.Or(cmp.Compare(m.left[b], m.left[a]), cmp.Compare(a, b))
 	})
+}
+
+// lastHomes is where nodes were by what outlives a term of mastership: what another master has said since, or else the
+// subnet that was found last and the places of agents that are not in it.
+func (w *walkState) lastHomes() (known *topo.Topo, homes map[mad.GUID][]discover.Place) {
+	homes = map[mad.GUID][]discover.Place{}
+	if w.mirrored != nil {
+		for at, far := range w.mirrored.Neighbors() {
+			homes[far.GUID] = append(homes[far.GUID], discover.Place{GUID: at.GUID, Port: at.Port})
+		}
+		if len(homes) > 0 {
+			return nil, homes
+		}
+	}
+	for at, far := range w.places.behind {
+		homes[far.agent] = append(homes[far.agent], discover.Place{GUID: at.Node, Port: at.Port})
+	}
+	return w.known, homes
 }
 
 // eachPlace calls do for each link of a subnet, from both of its ends where these are places.

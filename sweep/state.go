@@ -44,13 +44,14 @@ type state struct {
 
 // walkState is what walks need beside the state. It lasts as long, and no task reads it.
 type walkState struct {
-	features *device.Features       // what devices make of what OpenSM does not send
-	mkeys    map[mad.GUID]shownKeys // by GUID, of ports that have had one
-	expected map[plan.Key]mad.GUID  // the ports of managers that have said where they are
-	findings []discover.Finding     // of the walk that state.prev is from
-	answered []bool                 // Program.heard of the last sweep, for the walk that follows at once
-	places   places                 // who has left, and from where
-	known    *topo.Topo             // the last subnet that was found; nil unless Settings.remembers
+	features *device.Features                     // what devices make of what OpenSM does not send
+	mkeys    map[mad.GUID]shownKeys               // by GUID, of ports that have had one
+	expected map[plan.Key]mad.GUID                // the ports of managers that have said where they are
+	findings []discover.Finding                   // of the walk that state.prev is from
+	answered []bool                               // Program.heard of the last sweep, for the walk that follows at once
+	places   places                               // who has left, and from where
+	former   map[discover.Place]discover.Resident // who was last behind ports: see discover.Config
+	known    *topo.Topo                           // the last subnet that was found; nil unless Settings.remembers
 	// what the master has registered since, among it neighbors; nil for nothing, and as master
 	mirrored *registry.State
 	repeats  map[setKey]repeat // Sets of the last sweep that may be sent again
@@ -67,7 +68,7 @@ func (w *walkState) forgetMastership() { w.findings, w.expected, w.repeats = nil
 // sweepEnds takes the subnet that a sweep has left, and what its walk of an extent has found. heard are the ports that
 // have answered a Set.
 func (w *walkState) sweepEnds(t *topo.Topo, found *discover.Result, heard []bool, of Extent, settings *Settings) {
-	w.findings, w.answered = found.Findings, heard
+	w.findings, w.answered, w.former = found.Findings, heard, found.Former
 	w.rememberKeys(t, of)
 	w.prune(t)
 	w.remember(t, found.Tried, settings)

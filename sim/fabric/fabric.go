@@ -71,6 +71,7 @@ type node struct {
 	width        mad.LinkWidth // all it supports
 	gone         bool          // without power
 	unresponsive bool          // its agent does not answer
+	liar         *liar         // answers in place of its agent; nil for none
 	info         smp.NodeInfo
 	desc         smp.NodeDescription
 	caps         Caps

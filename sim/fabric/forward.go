@@ -232,7 +232,11 @@ func (f *Fabric) arrived(from int32, d *mad.Datagram) {
 		at, why = f.walkBack(from, p)
 		d.LID = mad.PermissiveLID
 	case class == mad.ClassDirected:
-		at, why = f.walkOut(from, p)
+		var hops int
+		if at, hops, why = f.walkOut(from, p); hops > 0 && f.nodeOf(at).liar != nil {
+			f.atLiar(at, hops, d)
+			return
+		}
 		d.LID = mad.PermissiveLID
 	default:
 		d.LID = f.sourceLID(from, d.PathBits)

@@ -63,7 +63,10 @@ func (f *Fabric) toAgent(port int32, w pass, d *mad.Datagram) {
 			f.drop(why, d)
 			return
 		}
-		at = next
+		if at = next; !w.back && f.nodeOf(at).liar != nil {
+			f.arrived(port, d)
+			return
+		}
 	}
 	done, ok := f.serve(f.ports[at].node)
 	if !ok {

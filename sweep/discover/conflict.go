@@ -41,6 +41,7 @@ func (m *Machine) join(from, to topo.End) {
 			Far: max(from.Port, to.Port)})
 	}
 	m.b.Link(from, to)
+	m.branches.join(from, to)
 	m.read(from)
 	m.read(to)
 }

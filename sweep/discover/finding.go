@@ -52,7 +52,8 @@ func lastHop(t *topo.Topo, route mad.Route) (node mad.GUID, port uint8) {
 
 func (f *Finding) detail() string {
 	switch f.Kind {
-	case finding.Unresponsive, finding.BadNodeInfo, finding.TooMany, finding.PKeysUnread:
+	case finding.Unresponsive, finding.BadNodeInfo, finding.TooMany, finding.PKeysUnread, finding.BranchCut,
+		finding.WasAdapter:
 		return fmt.Sprintf("directed route %v", f.Route)
 	case finding.GetRefused, finding.PKeysRefused:
 		return fmt.Sprintf("%v (directed route %v)", f.Status, f.Route)

@@ -29,6 +29,14 @@ type Config struct {
 	// Before is the subnet as it was known until the manager was paused, where Prev is nil because
 	// of that. What is not answered is taken from it, and all else is read again.
 	Before *topo.Topo
+	// Known is the subnet as another master may have changed it since, where Prev and Before are nil; nil for none.
+	Known *topo.Topo
+	// Homes are the ports at which agents were that are not in these subnets, by the GUID of the agent's port. Nobody
+	// writes to it.
+	Homes map[mad.GUID][]Place
+	// Former are the nodes that were last behind ports of switches behind which none was in the previous walk. Nobody
+	// writes to it.
+	Former map[Place]Resident
 	// Features is what devices make of what OpenSM does not send. The machine adds to it; it outlives the walk. Nil for
 	// one that does not.
 	Features *device.Features
@@ -71,7 +79,14 @@ type Machine struct {
 	open      int  // requests handed out and not answered
 	switches  map[int32]*pendingSwitch
 	conflicts []conflict
-	limit     limit // what is left of it
+	claims    []claim           // that wait
+	claimed   map[topo.End]bool // ports behind which one was made
+	fresh     []item            // probes out of ports that are INIT, which wait: see remembersNothing
+	refused   bool              // nobody has answered behind a link that is ARMED or ACTIVE
+	limit     limit             // what is left of it
+	branches  branches
+	reported  map[finding.Kind]int // how many findings there were
+	earlier   map[findingAt]bool   // the findings of the previous walk
 
 	keyTrials
 
@@ -128,12 +143,14 @@ type Result struct {
 	SMs              []SM                        // other managers
 	DuplicateManager bool                        // a manager answers at another port with a GUID of our own node
 	Findings         []Finding
-	Changed          bool       // a switch had PortStateChange set, and it was not cleared before its ports were read
-	Cleared          []mad.GUID // switches whose PortStateChange was cleared
-	Replaced         []mad.GUID // nodes that are where another one was which is not found any more
-	Moved            bool       // links changed while the walk went on
-	TimedOut         int        // requests that got no answer
-	Heard            Heard      // how much of what was asked was heard
+	FindingsMore     int                // that found no room: see maxFindings
+	Changed          bool               // a switch had PortStateChange set, not cleared before its ports were read
+	Former           map[Place]Resident // see Config.Former
+	Cleared          []mad.GUID         // switches whose PortStateChange was cleared
+	Replaced         []mad.GUID         // nodes that are where another one was which is not found any more
+	Moved            bool               // links changed while the walk went on
+	TimedOut         int                // requests that got no answer
+	Heard            Heard              // how much of what was asked was heard
 	// Unproved are the links behind which nobody has answered, of nodes of which nothing was known, in a subnet whose
 	// ports have M_Keys of their own: whoever is there may have refused to.
 	Unproved int
@@ -145,6 +162,12 @@ type Result struct {
 type Place struct {
 	GUID mad.GUID
 	Port uint8
+}
+
+// Resident is a node that was behind a port.
+type Resident struct {
+	Node, Agent mad.GUID // of the node, and of the port that its agent belongs to
+	Switch      bool
 }
 
 // SM is another subnet manager.
@@ -174,14 +197,19 @@ func New(cfg Config) *Machine {
 	b := topo.NewBuilder()
 	m := &Machine{
 		cfg: cfg, b: b, switches: map[int32]*pendingSwitch{}, limit: maxWalk,
-		unasked: map[topo.End]bool{}, believed: map[int32]bool{}, hiding: map[int32][]uint8{},
-		replaced: map[int32]bool{},
+		reported: map[finding.Kind]int{}, claimed: map[topo.End]bool{}, unasked: map[topo.End]bool{},
+		believed: map[int32]bool{},
+		hiding:   map[int32][]uint8{}, replaced: map[int32]bool{},
 		keyTrials: keyTrials{tries: map[topo.End]int{}, unproved: map[topo.End]smp.PortInfo{},
 			trials: map[topo.End]int{}},
 		portReads: portReads{asked: map[readKey]bool{}, unread: unreadBefore(&cfg)},
 	}
 	m.res = Result{Quick: cfg.Quick, Builder: b, Tables: map[mad.GUID]*device.Blocks{}, Ports: &device.Ports{},
 		Optional: map[device.Place]bool{}}
+	m.earlier = make(map[findingAt]bool, len(cfg.Findings))
+	for _, f := range cfg.Findings {
+		m.earlier[findingAt{f.Kind, Place{f.GUID, f.Port}}] = true
+	}
 	m.queue.push(item{kind: kindSelf})
 	return m
 }
@@ -217,8 +245,18 @@ func (m *Machine) next(q *fifo) (req txn.Request, ok bool) {
 	for {
 		it, ok := q.pop()
 		if !ok && m.stage == followsCables && m.idle() {
+			if m.release() {
+				continue
+			}
+			if len(m.claims) > 0 {
+				m.judgeClaims()
+				continue
+			}
 			if len(m.left) > 0 {
 				m.tryKeys()
+				continue
+			}
+			if m.askFresh() {
 				continue
 			}
 			m.stage = readsReplaced
@@ -303,10 +341,7 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 		req.Attr = smp.AttrNodeInfo
 		return req, true
 	case kindNode:
-		if m.b.Peer(it.end()) != topo.NoEnd { // the other end was asked meanwhile, or has answered to another key
-			if m.keyNumber(it) > 0 {
-				m.endTrial(it.end())
-			}
+		if m.isNeedless(it) || m.waits(it) {
 			return req, false
 		}
 		req.Attr, req.Unknown = smp.AttrNodeInfo, true // we ask which node answers
@@ -365,6 +400,28 @@ func (m *Machine) request(it item) (req txn.Request, ok bool) {
 	return req, true
 }
 
+// isNeedless reports whether a request to the node behind a port need not be made: the other end was asked meanwhile,
+// or has answered to another key.
+func (m *Machine) isNeedless(it item) bool {
+	if m.b.Peer(it.end()) == topo.NoEnd {
+		return false
+	}
+	if m.keyNumber(it) > 0 {
+		m.endTrial(it.end())
+	}
+	return true
+}
+
+// waits reports whether a request to the node behind a port waits for the other branches.
+func (m *Machine) waits(it item) bool {
+	branch := m.branches.holder(it.node)
+	if branch < 0 || m.keyNumber(it) > 0 {
+		return false
+	}
+	m.branches.hold(branch, it)
+	return true
+}
+
 // routeOut is the route to the node behind a port.
 func (m *Machine) routeOut(e topo.End) (mad.Route, bool) {
 	return m.b.Node(e.Node).Route.Then(e.Port)
@@ -384,15 +441,33 @@ func (m *Machine) routeTo(e topo.End) (mad.Route, bool) {
 	return m.routeOut(peer)
 }
 
+// maxFindings is how many findings of a kind a walk keeps: one agent can give cause for as many as it likes.
+const maxFindings = 1024
+
 // report adds a finding. A GUID of our own node that was found again may be that of another
 // manager, which is asked.
 func (m *Machine) report(f Finding) {
+	if m.reported[f.Kind]++; m.reported[f.Kind] > maxFindings {
+		m.res.FindingsMore++
+		return
+	}
 	m.res.Findings = append(m.res.Findings, f)
 	if self := m.b.Self(); self != topo.NoEnd &&
 		(f.Kind == finding.DuplicateNodeGUID && f.GUID == m.b.Node(self.Node).GUID ||
 			f.Kind == finding.DuplicatePortGUID && f.GUID == m.b.PortGUID(self)) {
 		m.queue.push(item{kind: kindDuplicate, node: int32(len(m.res.Findings) - 1)})
 	}
+}
+
+// findingAt is a kind of finding at a port of a node.
+type findingAt struct {
+	kind finding.Kind
+	at   Place
+}
+
+// had reports whether the previous walk had a kind of finding at a port of a node.
+func (m *Machine) had(kind finding.Kind, node mad.GUID, port uint8) bool {
+	return m.earlier[findingAt{kind, Place{node, port}}]
 }
 
 // fifo is a queue that gives its memory back as it drains.

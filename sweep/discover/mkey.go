@@ -20,8 +20,8 @@ type Keys struct {
 	Behind func(guid mad.GUID, num uint8) mad.GUID
 	// Candidates are other agents whose first key is tried where nobody has answered to those of the agent that is
 	// expected there: an adapter may have been moved. found reports whether an agent has been found in this walk, and
-	// unanswered whether a port, as for Behind, has a link behind which nobody has answered. Nil for none.
-	Candidates func(found func(port mad.GUID) bool, unanswered func(guid mad.GUID, num uint8) bool) []mad.GUID
+	// there whether whoever was behind a port, as for Behind, and was not found may be there still. Nil for none.
+	Candidates func(found func(port mad.GUID) bool, there func(guid mad.GUID, num uint8) bool) []mad.GUID
 	// Tries reports whether they are tried behind a port. It is called only if Candidates is set.
 	Tries func(guid mad.GUID, num uint8) bool
 	// Unresponsive reports whether nobody was behind a port of a node that was known: see Behind, of which this is the

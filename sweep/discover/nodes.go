@@ -14,7 +14,7 @@ func (m *Machine) nodeInfo(it item, info *smp.NodeInfo, ok bool) {
 	from := it.end()
 	route, _ := m.routeOut(from)
 	here := m.b.Node(from.Node)
-	if m.keyNumber(it) > 0 && m.b.Peer(from) != topo.NoEnd {
+	if m.keyNumber(it) > 0 && (m.b.Peer(from) != topo.NoEnd || m.claimed[from]) {
 		return // it has answered to another key already
 	}
 	if !ok {
@@ -26,13 +26,25 @@ func (m *Machine) nodeInfo(it item, info *smp.NodeInfo, ok bool) {
 		m.report(Finding{Kind: finding.BadNodeInfo, GUID: here.GUID, Port: from.Port, Route: route})
 		return
 	}
+	if m.isElsewhere(it, info) {
+		m.claims, m.claimed[from] = append(m.claims, claim{it, *info}), true
+		return
+	}
+	m.arrived(it, info)
+}
+
+// arrived takes the answer of a node that is behind a port.
+func (m *Machine) arrived(it item, info *smp.NodeInfo) {
+	from := it.end()
+	route, _ := m.routeOut(from)
+	here := m.b.Node(from.Node)
 	n, known := m.b.Find(info.NodeGUID())
 	if !known {
 		if m.limit.nodes < 1 || m.limit.ports <= int(info.NumPorts()) {
 			m.report(Finding{Kind: finding.TooMany, GUID: here.GUID, Port: from.Port, Route: route})
 			return
 		}
-		n, ok = m.newNode(info, route)
+		n, ok := m.newNode(from, info, route)
 		if ok {
 			m.arrive(it, topo.End{Node: n, Port: info.LocalPortNum()})
 			m.ask(n, info.LocalPortNum())
@@ -88,20 +100,88 @@ func (m *Machine) arrive(it item, to topo.End) {
 	}
 }
 
-func (m *Machine) addNode(info *smp.NodeInfo, route mad.Route) int32 {
+// addNode adds a node that is behind a port, or our own.
+func (m *Machine) addNode(from topo.End, info *smp.NodeInfo, route mad.Route) int32 {
 	m.limit.nodes--
 	m.limit.ports -= int(info.NumPorts()) + 1
-	return m.b.AddNode(info, route)
+	t := m.known()
+	known := t != nil && t.FindNode(info.NodeGUID()) != topo.None
+	m.branches.grow(from, int(info.NumPorts())+1, known, m.wasAdapter(from, info))
+	n := m.b.AddNode(info, route)
+	if from == topo.NoEnd || n == 1 && m.b.Node(0).Type != mad.Switch {
+		m.branches.first = n
+	}
+	return n
+}
+
+// wasAdapter reports whether a port that leads to a switch now led to an adapter before that, and reports it as a
+// finding until the port has no switch any more.
+func (m *Machine) wasAdapter(from topo.End, info *smp.NodeInfo) bool {
+	if from == topo.NoEnd || info.NodeType() != mad.Switch {
+		return false
+	}
+	is := m.ledToAdapter(from)
+	if is {
+		route, _ := m.routeOut(from)
+		m.report(Finding{Kind: finding.WasAdapter, GUID: m.b.Node(from.Node).GUID, Port: from.Port, Route: route})
+	}
+	return is
+}
+
+// ledToAdapter reports whether a port led to an adapter before it led to a switch.
+func (m *Machine) ledToAdapter(from topo.End) bool {
+	here := m.b.Node(from.Node).GUID
+	if was, left := m.cfg.Former[Place{GUID: here, Port: from.Port}]; left && !was.Switch ||
+		m.had(finding.WasAdapter, here, from.Port) {
+		return true
+	}
+	t := m.known()
+	if t == nil {
+		return false
+	}
+	at := m.portIn(t, from)
+	return at != topo.None && t.Ports[at].Peer != topo.None &&
+		t.Nodes[t.Ports[t.Ports[at].Peer].Node].Type != mad.Switch
+}
+
+// former is who was last behind ports of switches behind which nobody is now.
+func (m *Machine) former() map[Place]Resident {
+	former := map[Place]Resident{}
+	note := func(at Place, who Resident) {
+		if n, found := m.b.Find(at.GUID); !found || m.b.Peer(topo.End{Node: n, Port: at.Port}) == topo.NoEnd {
+			former[at] = who
+		}
+	}
+	for at, who := range m.cfg.Former {
+		note(at, who)
+	}
+	t := m.known()
+	if t == nil {
+		return former
+	}
+	for _, s := range t.Switches {
+		node := &t.Nodes[s]
+		n, found := m.b.Find(node.GUID)
+		for num := 1; num <= int(node.NumPorts); num++ {
+			peer := t.Ports[t.Port(s, uint8(num))].Peer
+			if peer == topo.None || found && m.b.Peer(topo.End{Node: n, Port: uint8(num)}) != topo.NoEnd {
+				continue
+			}
+			far := &t.Nodes[t.Ports[peer].Node]
+			former[Place{node.GUID, uint8(num)}] = Resident{far.GUID, t.Agent(peer), far.Type == mad.Switch}
+		}
+	}
+	return former
 }
 
 // newNode adds a node unless another already owns its port GUID.
-func (m *Machine) newNode(info *smp.NodeInfo, route mad.Route) (int32, bool) {
+func (m *Machine) newNode(from topo.End, info *smp.NodeInfo, route mad.Route) (int32, bool) {
 	if owner, taken := m.b.PortOwner(info.PortGUID()); taken {
 		m.report(Finding{Kind: finding.DuplicatePortGUID, GUID: info.PortGUID(), Route: m.b.Node(owner.Node).Route,
 			Other: route})
 		return 0, false
 	}
-	return m.addNode(info, route), true
+	return m.addNode(from, info, route), true
 }
 
 // furtherPort notes the GUID of another port of a known CA or router.

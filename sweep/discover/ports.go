@@ -101,7 +101,12 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 	}
 	if info.PortState() > smp.PortDown && (external || isSelf && node.Type != mad.Switch) &&
 		m.b.Peer(e) == topo.NoEnd && !m.assume(e, info) {
-		m.probes.push(item{kind: kindNode, num: uint16(e.Port), node: e.Node})
+		it := item{kind: kindNode, num: uint16(e.Port), node: e.Node}
+		if info.PortState() < smp.PortArmed && m.remembersNothing() {
+			m.fresh = append(m.fresh, it)
+			return
+		}
+		m.probes.push(it)
 	}
 }
 

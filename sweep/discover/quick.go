@@ -132,7 +132,7 @@ func (m *Machine) assume(e topo.End, info *smp.PortInfo) bool {
 		arrived := farNode.Info
 		arrived.SetLocalPortNum(far.Num)
 		arrived.SetPortGUID(far.GUID)
-		n = m.b.AddNode(&arrived, route)
+		n = m.addNode(e, &arrived, route)
 		m.recall(n)
 		if m.b.Node(n).Desc == (smp.NodeDescription{}) {
 			m.queue.push(item{kind: kindDesc, node: n})

@@ -2,7 +2,6 @@ package discover
 
 import (
 	"ibsm/mad"
-	"ibsm/mad/smp"
 	"ibsm/topo"
 )
 
@@ -39,7 +38,7 @@ func (m *Machine) noAnswer(it item) bool {
 		return true
 	}
 	m.endTrial(e)
-	return m.trials[e] > 0 || m.b.Peer(e) != topo.NoEnd
+	return m.trials[e] > 0 || m.b.Peer(e) != topo.NoEnd || m.claimed[e]
 }
 
 // endTrial takes that a request of tryKeys behind a port has an outcome, or is not made because the link is known.
@@ -57,7 +56,7 @@ func (m *Machine) idle() bool {
 	}
 	open := m.open
 	for e, trials := range m.trials {
-		if m.b.Peer(e) != topo.NoEnd {
+		if m.b.Peer(e) != topo.NoEnd || m.claimed[e] {
 			open -= trials
 		}
 	}
@@ -70,7 +69,7 @@ func (m *Machine) tryKeys() {
 	left := m.left
 	m.left, m.candidates = nil, nil
 	if m.cfg.Keys.Candidates != nil {
-		m.candidates = m.cfg.Keys.Candidates(m.hasFound, m.isUnanswered)
+		m.candidates = m.cfg.Keys.Candidates(m.hasFound, m.mayBeThere)
 	}
 	for _, it := range left {
 		e, count := it.end(), 0
@@ -102,6 +101,7 @@ func (m *Machine) tryKeys() {
 // nobody records that no node has answered behind a port.
 func (m *Machine) nobody(it item) {
 	m.res.TimedOut++
+	m.refused = m.refused || m.up(it.end())
 	m.nodeInfo(it, nil, false)
 	if m.cfg.Keys.Prove {
 		m.unheard(it)
@@ -112,23 +112,4 @@ func (m *Machine) nobody(it item) {
 func (m *Machine) hasFound(port mad.GUID) bool {
 	e, found := m.b.PortOwner(port)
 	return found && !m.b.Dropped(e.Node)
-}
-
-// isUnanswered reports whether a port of a switch, by its node GUID, or our own has a link behind which nobody has
-// answered.
-func (m *Machine) isUnanswered(guid mad.GUID, num uint8) bool {
-	n, found := m.b.Find(guid)
-	if !found {
-		e, owned := m.b.PortOwner(guid)
-		if !owned {
-			return false
-		}
-		n = e.Node
-	}
-	if num > m.b.Node(n).NumPorts {
-		return false
-	}
-	e := topo.End{Node: n, Port: num}
-	info := m.b.Port(e)
-	return info != nil && info.PortState() > smp.PortDown && m.b.Peer(e) == topo.NoEnd
 }

@@ -1,8 +1,6 @@
 package discover
 
 import (
-	"slices"
-
 	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
@@ -88,7 +86,7 @@ func (m *Machine) self(info *smp.NodeInfo) {
 		m.report(Finding{Kind: finding.BadNodeInfo, GUID: info.NodeGUID()})
 		return
 	}
-	n := m.addNode(info, mad.Route{})
+	n := m.addNode(topo.NoEnd, info, mad.Route{})
 	port := info.LocalPortNum()
 	if info.NodeType() == mad.Switch {
 		port = 0
@@ -131,6 +129,7 @@ func (m *Machine) finish() {
 	m.recallPorts()
 	m.dropOneSided()
 	m.countNodes()
+	m.res.Former = m.former()
 }
 
 // complete reports whether enough of a node is known to manage it.
@@ -158,9 +157,7 @@ func (m *Machine) dropOneSided() {
 				route, _ := m.routeOut(peer)
 				m.report(Finding{Kind: finding.OneSided, GUID: node.GUID, Port: e.Port, Route: node.Route,
 					Other: route})
-				lasts = slices.ContainsFunc(m.cfg.Findings, func(f Finding) bool {
-					return f.Kind == finding.OneSided && f.GUID == node.GUID && f.Port == e.Port
-				})
+				lasts = m.had(finding.OneSided, node.GUID, e.Port)
 			}
 			m.b.Unlink(e)
 			m.res.Moved = m.res.Moved || !lasts

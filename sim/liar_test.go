@@ -1,0 +1,200 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/sim/fabric"
+	"ibsm/topo/net"
+	"ibsm/topo/net/nettest"
+)
+
+// liarGUID is the GUID by which a liar of the tests calls itself.
+const liarGUID = 0x66600
+
+// listener is what a liar has been shown.
+type listener struct {
+	own   map[mad.MKey]bool // the M_Keys that a liar may be shown: its own, and those of GUIDs that it has made up
+	keys  map[mad.MKey]bool // all others
+	sets  int               // Sets that were meant for nodes beyond the liar
+	asked int               // requests
+}
+
+func (l *listener) hear(p *mad.Packet, beyond []uint8) {
+	l.asked++
+	if key := p.MKey(); key != 0 && !l.own[key] {
+		l.keys[key] = true
+	}
+	if p.Method() == mad.MethodSet && len(beyond) > 0 {
+		l.sets++
+	}
+}
+
+// listen prepares what a liar at a port may be shown, in the subnet of portMKeys(1): also what whoever is not
+// known is shown, which is the M_Key of no port.
+func (b *harness) listen(at net.End, others ...mad.GUID) *listener {
+	ports := subnetSecret.Ports(1)
+	l := &listener{own: map[mad.MKey]bool{mad.MKey(ports.Knock()): true}, keys: map[mad.MKey]bool{}}
+	for _, guid := range append(others, b.Fabric.PortGUID(at)) {
+		l.own[mad.MKey(ports.Of(uint64(guid)))] = true
+	}
+	return l
+}
+
+// pretendAll has a host say that it is a switch, behind whose ports are the nodes.
+func (b *harness) pretendAll(liar net.End, hears func(*mad.Packet, []uint8), nodes ...int32) {
+	lie := &fabric.Lie{Self: fabric.SwitchClaim(liarGUID, uint8(len(nodes)+1)), Behind: map[uint8]fabric.Claim{},
+		Heard: hears}
+	for i, node := range nodes {
+		lie.Behind[uint8(i+2)] = b.Fabric.ClaimOf(node, 1)
+	}
+	b.Fabric.SetLie(liar.Node, lie)
+}
+
+// A host says that it is a switch, and that all other nodes are behind it. Their links have not been down: so each
+// stays where it is, and the host is shown no M_Key of theirs, whatever is known of the subnet, and however near it is.
+func TestLiarClaimsAll(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	for _, near := range []int{1, 5, 15} {
+		t.Run(fmt.Sprintf("host %d", near), func(t *testing.T) {
+			b := newHarness(t, n, fabric.Config{Seed: 1})
+			m := b.comeUp(portMKeys(1))
+			liar := host(n, near)
+			var others []int32
+			for i := range n.Nodes {
+				if node := int32(i); node != liar.Node && node != firstHost(n).Node {
+					others = append(others, node)
+				}
+			}
+			heard := b.listen(liar, liarGUID)
+			b.pretendAll(liar, heard.hear, others...)
+			peer := b.Fabric.Peer(liar)
+			b.Fabric.LinkDown(peer)
+			b.pass(time.Second)
+			b.Fabric.LinkUp(peer)
+			b.pass(3 * time.Minute)
+			if heard.asked == 0 {
+				t.Fatal("nobody asked the liar")
+			}
+			if len(heard.keys) > 0 || heard.sets > 0 {
+				t.Errorf("the liar was shown %d M_Keys of others, and %d Sets", len(heard.keys), heard.sets)
+			}
+			b.mustKnow(m, len(others)+1)
+		})
+	}
+}
+
+// A manager that starts while a liar claims the nodes of others is shown where they are by its own store, or by that of
+// OpenSM. Without one it asks those first whose links are up: the port of the liar, which nobody has brought up since
+// it lies, comes last.
+func TestLiarRestart(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	for _, store := range []string{"links", "none"} {
+		t.Run(store, func(t *testing.T) {
+			b := newHarness(t, n, fabric.Config{Seed: 1})
+			first := b.comeUp(portMKeys(1))
+			cfg := portMKeys(1)
+			if store == "links" {
+				cfg.Sweep.Restored = b.kept(firstHost(n))
+			}
+			liar := host(n, 1)
+			var others []int32
+			for i := range n.Nodes {
+				if node := int32(i); node != liar.Node && node != firstHost(n).Node {
+					others = append(others, node)
+				}
+			}
+			first.retire()
+			heard := b.listen(liar, liarGUID)
+			b.pretendAll(liar, heard.hear, others...)
+			peer := b.Fabric.Peer(liar)
+			b.Fabric.LinkDown(peer)
+			b.Fabric.LinkUp(peer)
+			m := b.add(firstHost(n), cfg)
+			t.Cleanup(m.dump)
+			b.pass(10 * time.Minute)
+			if heard.asked == 0 {
+				t.Fatal("nobody asked the liar")
+			}
+			if len(heard.keys) > 0 || heard.sets > 0 {
+				t.Errorf("the liar was shown %d M_Keys of others, and %d Sets", len(heard.keys), heard.sets)
+			}
+			b.mustKnow(m, len(others)+1)
+		})
+	}
+}
+
+// mustKnow fails the test unless the manager knows all the nodes of the fabric, or the first so many, where they are.
+func (b *harness) mustKnow(m *watched, count int) {
+	b.Helper()
+	known, t := 0, m.View.Topo
+	for i := range b.net.Nodes {
+		at := net.End{Node: int32(i), Port: 1}
+		info, far := b.Fabric.NodeInfo(at), b.Fabric.NodeInfo(b.Fabric.Peer(at))
+		if p := t.FindNodePort(info.NodeGUID(), at.Port); p >= 0 && t.Ports[p].Peer >= 0 &&
+			t.Nodes[t.Ports[t.Ports[p].Peer].Node].GUID == far.NodeGUID() {
+			known++
+		}
+	}
+	if known < count {
+		b.Errorf("the manager knows %d nodes where they are, of %d", known, count)
+	}
+	for _, at := range b.endPorts() {
+		if pi := b.Fabric.PortInfo(at); pi.PortState() != smp.PortActive && b.net.Nodes[at.Node].Type == mad.CA {
+			b.Logf("port %v is %v", at, pi.PortState())
+		}
+	}
+}
+
+// A host says that it is a switch of 254 ports, and that behind each of them is another one, without end. The subnet
+// comes up all the same, and nobody else notices: another host's reboot is handled in about the time that it takes
+// without the liar.
+func TestLiarEndless(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	for _, when := range []string{"never", "at the start", "later"} {
+		t.Run(when, func(t *testing.T) {
+			b := newHarness(t, n, fabric.Config{Seed: 1})
+			liar, other := host(n, 5), host(n, 9)
+			lie := &fabric.Lie{Self: fabric.SwitchClaim(liarGUID, 254), Endless: true}
+			if when == "at the start" {
+				b.Fabric.SetLie(liar.Node, lie)
+			}
+			m := b.comeUp(minhopConfig())
+			if when == "later" {
+				b.Fabric.SetLie(liar.Node, lie)
+				peer := b.Fabric.Peer(liar)
+				b.Fabric.LinkDown(peer)
+				b.pass(time.Second)
+				b.Fabric.LinkUp(peer)
+				b.pass(time.Minute)
+			}
+			asked := b.Fabric.Stats()
+			for round := range 3 {
+				b.Fabric.Reboot(other.Node)
+				began := b.Fabric.Now()
+				active := func() bool {
+					info := b.Fabric.PortInfo(other)
+					return info.PortState() == smp.PortActive
+				}
+				if !b.Run(began+settling, active) {
+					t.Fatalf("round %d: the other host is not ACTIVE within %v", round, settling)
+				}
+				t.Logf("round %d: ACTIVE after %v; %d nodes known", round, b.Fabric.Now()-began, len(m.View.Topo.Nodes))
+				b.pass(time.Minute)
+			}
+			now := b.Fabric.Stats()
+			t.Logf("%d SMPs, %d findings, log of %d lines", allSMPs(now)-allSMPs(asked), len(m.View.Findings), len(m.log))
+		})
+	}
+}
+
+// allSMPs is the number of SMPs that agents were asked.
+func allSMPs(s fabric.Stats) (count uint64) {
+	for _, n := range s.SMPs {
+		count += n
+	}
+	return count
+}
