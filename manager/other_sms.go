@@ -38,9 +38,16 @@ func isMaster(o smp.SMInfo) bool { return o.SMState() == smp.Master }
 
 // isDuplicate reports whether this manager must not become master, as another one has its
 // GUID: neither can see in the other's SMInfo which of them ranks higher. One that is
-// master already goes on.
+// master already goes on. Any host can answer with our GUID: one that does not show the secret, where there is one, is
+// ignored like every manager without it.
 func (c *Core) isDuplicate(found *sweep.Found, others []smp.SMInfo) bool {
-	if c.elect.duplicate = c.elect.duplicate && found.DuplicateManager; !found.DuplicateManager {
+	there := false
+	for i := range found.Duplicates {
+		sm := &found.Duplicates[i]
+		there = there || !c.elect.Ignores(&sm.Info)
+		c.judgeManager(&sm.Info, 0, sm.Route)
+	}
+	if c.elect.duplicate = c.elect.duplicate && there; !there {
 		return false
 	}
 	if !c.elect.duplicate {

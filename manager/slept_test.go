@@ -69,7 +69,10 @@ func TestDuplicateIsLoggedAgain(t *testing.T) {
 	c := NewCore(Config{})
 	for i, there := range []bool{true, true, false, true, true} {
 		c.fx.begin(time.Duration(i+1) * time.Second)
-		found := &sweep.Found{Result: &discover.Result{DuplicateManager: there}}
+		found := &sweep.Found{Result: &discover.Result{}}
+		if there {
+			found.Duplicates = make([]discover.SM, 1)
+		}
 		master := smp.SMInfo{}
 		master.SetSMState(smp.Master)
 		if c.isDuplicate(found, []smp.SMInfo{master}) {
@@ -85,7 +88,7 @@ func TestDuplicateIsLoggedAgain(t *testing.T) {
 func TestDuplicateOfOnce(t *testing.T) {
 	c := NewCore(Config{Once: true})
 	c.fx.begin(time.Second)
-	duplicate := c.isDuplicate(&sweep.Found{Result: &discover.Result{DuplicateManager: true}}, nil)
+	duplicate := c.isDuplicate(&sweep.Found{Result: &discover.Result{Duplicates: make([]discover.SM, 1)}}, nil)
 	if end, is := c.fx.actions[len(c.fx.actions)-1].(Exit); !duplicate || !is || !errors.Is(end.Err, ErrOtherMaster) {
 		t.Errorf("duplicate %t, exits %t", duplicate, is)
 	}

@@ -198,3 +198,42 @@ func allSMPs(s fabric.Stats) (count uint64) {
 	}
 	return count
 }
+
+// A host says that it is the node of the manager, and answers Get(SMInfo) with what a master would. A manager with a
+// secret that starts becomes master all the same, and raises an alarm; so does a standby whose master has ended.
+func TestLiarIsManager(t *testing.T) {
+	n := nettest.Generate(t, "fattree:k=4")
+	for _, takesOver := range []bool{false, true} {
+		t.Run(fmt.Sprintf("takeover %v", takesOver), func(t *testing.T) {
+			b := newHarness(t, n, fabric.Config{Seed: 1})
+			cfg := minhopConfig()
+			cfg.Elect.SMKey = 0x5ec4e7
+			at := firstHost(n)
+			first := b.comeUp(cfg)
+			if takesOver {
+				at = host(n, 7)
+			}
+			lie := &fabric.Lie{Self: b.Fabric.ClaimOf(at.Node, 1)}
+			lie.Self.SM = &smp.SMInfo{}
+			lie.Self.SM.SetGUID(b.Fabric.PortGUID(at))
+			lie.Self.SM.SetSMState(smp.Master)
+			lie.Self.SM.SetPriority(15)
+			lie.Self.SM.SetSMKey(1)
+			b.Fabric.SetLie(host(n, 5).Node, lie)
+			m := first
+			if takesOver {
+				m = b.add(at, cfg)
+				b.pass(10 * time.Second)
+				b.Kill(first.Manager)
+			} else {
+				b.Kill(first.Manager)
+				m = b.add(at, cfg)
+			}
+			t.Cleanup(m.dump)
+			b.pass(2 * time.Minute)
+			if len(m.ups) == 0 || m.says("ALARM") == 0 {
+				t.Errorf("up %d times, %d alarms", len(m.ups), m.says("ALARM"))
+			}
+		})
+	}
+}

@@ -132,25 +132,26 @@ var maxWalk = limit{nodes: int(mad.MaxUnicastLID), ports: 1 << 20}
 
 // Result is what a walk found. Builder is complete but not frozen.
 type Result struct {
-	Builder          *topo.Builder
-	Quick            bool                        // what was unresponsive before has not been asked
-	Stirred          bool                        // something may have come to life there all the same
-	Own              OwnPort                     // the manager's own port
-	Tables           map[mad.GUID]*device.Blocks // of switches that were read, by node GUID
-	Ports            *device.Ports               // what ports hold that is not in the Builder
-	Read             []device.Block              // of which the Builder has the value, and that were not Known before
-	Optional         map[device.Place]bool       // of device.OptionalAttributes that were read: whether all blocks came
-	SMs              []SM                        // other managers
-	DuplicateManager bool                        // a manager answers at another port with a GUID of our own node
-	Findings         []Finding
-	FindingsMore     int                // that found no room: see maxFindings
-	Changed          bool               // a switch had PortStateChange set, not cleared before its ports were read
-	Former           map[Place]Resident // see Config.Former
-	Cleared          []mad.GUID         // switches whose PortStateChange was cleared
-	Replaced         []mad.GUID         // nodes that are where another one was which is not found any more
-	Moved            bool               // links changed while the walk went on
-	TimedOut         int                // requests that got no answer
-	Heard            Heard              // how much of what was asked was heard
+	Builder  *topo.Builder
+	Quick    bool                        // what was unresponsive before has not been asked
+	Stirred  bool                        // something may have come to life there all the same
+	Own      OwnPort                     // the manager's own port
+	Tables   map[mad.GUID]*device.Blocks // of switches that were read, by node GUID
+	Ports    *device.Ports               // what ports hold that is not in the Builder
+	Read     []device.Block              // of which the Builder has the value, and that were not Known before
+	Optional map[device.Place]bool       // of device.OptionalAttributes that were read: whether all blocks came
+	SMs      []SM                        // other managers
+	// Duplicates are managers that answer elsewhere with a GUID of our own node; Port is that of our own.
+	Duplicates   []SM
+	Findings     []Finding
+	FindingsMore int                // that found no room: see maxFindings
+	Changed      bool               // a switch had PortStateChange set, not cleared before its ports were read
+	Former       map[Place]Resident // see Config.Former
+	Cleared      []mad.GUID         // switches whose PortStateChange was cleared
+	Replaced     []mad.GUID         // nodes that are where another one was which is not found any more
+	Moved        bool               // links changed while the walk went on
+	TimedOut     int                // requests that got no answer
+	Heard        Heard              // how much of what was asked was heard
 	// Unproved are the links behind which nobody has answered, of nodes of which nothing was known, in a subnet whose
 	// ports have M_Keys of their own: whoever is there may have refused to.
 	Unproved int

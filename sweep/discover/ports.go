@@ -110,6 +110,14 @@ func (m *Machine) port(e topo.End, info *smp.PortInfo) {
 	}
 }
 
+// duplicateManager takes what has answered as a manager at the end of a route, where a GUID of our own node was found
+// again.
+func (m *Machine) duplicateManager(route mad.Route, info *smp.SMInfo, ok bool) {
+	if ok {
+		m.res.Duplicates = append(m.res.Duplicates, SM{Port: m.b.PortGUID(m.b.Self()), Route: route, Info: *info})
+	}
+}
+
 func (m *Machine) smInfo(e topo.End, info *smp.SMInfo, ok bool) {
 	if !ok {
 		return

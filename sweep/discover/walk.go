@@ -70,7 +70,7 @@ func (m *Machine) Done(o *txn.Outcome) {
 	case kindSM:
 		m.smInfo(it.end(), (*smp.SMInfo)(&o.Data), ok)
 	case kindDuplicate:
-		m.res.DuplicateManager = m.res.DuplicateManager || ok
+		m.duplicateManager(m.res.Findings[it.node].Other, (*smp.SMInfo)(&o.Data), ok)
 	case kindBlock:
 		m.block(it, o, ok)
 	case kindExtended:
