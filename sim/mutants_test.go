@@ -48,11 +48,11 @@ var mutants = []mutant{
 // mkeyMutants are rules by which ports get M_Keys and nobody is locked out, and the tests that find where they are
 // broken.
 var mkeyMutants = []mutant{
-	{"a port that hides its M_Key has the new one", "sweep/program_mkey.go",
+	{"a port that hides its M_Key has the new one", "sweep/program/mkey.go",
 		"if smp.HidesMKey(info) { // it has answered to any", "if false {", "./sweep TestKeepsMKey"},
-	{"the other racks are set after one of which no port took its M_Key", "sweep/program_mkey.go",
-		"\t\tp.c.Plan.StopMKeys()\n", "", "./sim TestPortMKeysRefused"},
-	{"what another manager writes between a Set and its Get is not supported", "sweep/program_mkey.go",
+	{"the other racks are set after one of which no port took its M_Key", "sweep/program/mkey.go",
+		"\t\tp.Plan.StopMKeys()\n", "", "./sim TestPortMKeysRefused"},
+	{"what another manager writes between a Set and its Get is not supported", "sweep/program/mkey.go",
 		"if p.mkeys.sent[r.Port] {\n\t\tunsupported.Tried(at)",
 		"if p.mkeys.sent[r.Port] {\n\t\tunsupported.Learn(&device.MKeys, at, (*device.Data)(&sent), (*device.Data)(info))", "./sweep TestWrittenBetween"},
 	{"the M_Key of the number before is not tried", "sweep/plan/mkeys.go",

@@ -8,6 +8,7 @@ import (
 	"ibsm/routing"
 	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
+	"ibsm/sweep/program"
 	"ibsm/topo"
 )
 
@@ -45,13 +46,13 @@ func (s *state) resolve(settings *Settings, t *topo.Topo) plan.Values {
 // are marked for the same reason.
 func (s *state) bypass(t *topo.Topo, switches []device.Walked) {
 	for k, sweeps := range s.stuck {
-		if p := portOf(t, k); sweeps >= maxFailed && p != topo.None && t.Ports[p].Peer != topo.None {
+		if p := portOf(t, k); sweeps >= program.MaxFailed && p != topo.None && t.Ports[p].Peer != topo.None {
 			t.Ports[p].Unhealthy, t.Ports[t.Ports[p].Peer].Unhealthy = true, true
 		}
 	}
 	for s, n := range t.Switches {
 		node := &t.Nodes[n]
-		if sw := &switches[s]; node.Missed > 0 || sw.Failed < maxFailed || !sw.Up.Empty() {
+		if sw := &switches[s]; node.Missed > 0 || sw.Failed < program.MaxFailed || !sw.Up.Empty() {
 			continue
 		}
 		for num := range node.NumPorts {

@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	"ibsm/mad"
@@ -278,16 +277,11 @@ func (l *Leases) putsOff(e *lease) bool {
 		e.state, e.due = leasePutOff, e.due+e.period()
 		return true
 	}
-	if p.asks(at) {
+	if p.Asks(at) {
 		e.due += leaseTick
 		return true
 	}
 	return false
-}
-
-// asks reports whether a request to a port has no outcome yet.
-func (p *Program) asks(at topo.PortIdx) bool {
-	return slices.ContainsFunc(p.open, func(r request) bool { return r.Port == at })
 }
 
 // Done takes the outcome of a request. lost says what a full sweep has to find out; "" for nothing.

@@ -8,6 +8,7 @@ import (
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/engines"
+	"ibsm/sweep/program"
 	"ibsm/sweep/routes"
 )
 
@@ -51,6 +52,16 @@ const (
 	Quick
 )
 
+// lanesMatter reports whether a walk reads the tables of lanes: because they may have to be written, because SLs are
+// fitted to them, or because ports may drop packets to the SA.
+func (s *Sweeper) lanesMatter() bool {
+	return s.cfg.Settings.QoS || s.cfg.Settings.EngineSLs || s.cfg.Settings.SMSL != 0 ||
+		s.state.routes.LanesMatter()
+}
+
+// ReadLanes has walks read the tables of lanes as long as routes of another manager are kept.
+func (s *Sweeper) ReadLanes() { s.state.routes.ReadLanes() }
+
 // Walk begins a heavy sweep. master allows it to clear PortStateChange, as only the master of
 // a subnet may.
 func (s *Sweeper) Walk(master bool, of Extent) *Walk {
@@ -64,7 +75,7 @@ func (s *Sweeper) Walk(master bool, of Extent) *Walk {
 	return &Walk{s, of, discover.New(discover.Config{
 		Prev: s.state.prev, Before: s.state.before, Known: known, Homes: homes, Former: s.walks.former,
 		Features: s.walks.features, Devices: s.state.devices, Clear: master,
-		Uncleared: s.walks.uncleared(), Quick: of == Quick, Answered: answered,
+		Uncleared: s.walks.repeats.Uncleared(), Quick: of == Quick, Answered: answered,
 		Findings: s.walks.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0,
 		IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs,
 		Conditions: device.Conditions{Enforced: s.cfg.Partitions.enforced(), Lanes: s.lanesMatter()},
@@ -179,14 +190,39 @@ func (s *Sweeper) Program(c *SweepPlan) *Program {
 	if s.state.prev != nil {
 		s.walks.features.Forget(c.delta.restarted)
 	}
-	s.walks.wakeRepeats(c, s.state.prev)
+	s.walks.repeats.Wake(s.state.prev, c.Topo, c.found.Cleared, c.delta.restarted)
 	s.state.apply(&c.delta)
 	s.state.devices.WalkRead(c.found.Read)
-	s.program = newProgram(c, s)
+	s.program = s.newProgram(c)
 	if !c.found.Quick {
 		s.asked++
 	}
 	return s.program
+}
+
+// Program carries out a plan.
+type Program struct {
+	*program.Program
+	s *Sweeper
+	c *SweepPlan
+}
+
+func (s *Sweeper) newProgram(c *SweepPlan) *Program {
+	return &Program{s: s, c: c, Program: program.New(program.In{
+		Topo: c.Topo, Shared: c.compared == sharesTopo, Plan: c.Plan, Tables: c.Tables, Devices: s.state.devices,
+		Features: s.walks.features, Before: s.walks.repeats, Stuck: s.state.stuck, RemovalsHeld: s.state.removalsHeld,
+		Reregister: s.reregistrations.out, OptionalRead: c.found.Optional,
+		IsOpen:     func(port mad.GUID) bool { return s.state.knocked[port] != 0 },
+		Conclusive: c.found.Evidence() == discover.Conclusive, First: s.state.mastership != swept, Changed: c.Changed,
+		DisablesAR: c.ARMode == routes.DisableAR,
+	})}
+}
+
+// Next is the next request of the stage; ok is false when there is none now.
+func (p *Program) Next() (req txn.Request, ok bool) {
+	req, ok = p.Program.Next()
+	p.c.Topo = p.Topo
+	return req, ok
 }
 
 // Plan is what the program carries out. Replies change its Topo.
@@ -197,29 +233,27 @@ func (p *Program) Plan() *SweepPlan { return p.c }
 // is as the replies left it and does not change any more. It is the one of the last sweep if
 // nothing has changed.
 func (p *Program) Outcome() (out *Outcome, more bool) {
-	if p.waits() {
+	if p.Waits() {
 		return nil, false
 	}
-	if !p.finished() {
+	if !p.Finished() {
 		return nil, true
 	}
 	s := p.s
-	if p.c.compared != otherTopo && len(p.sets) == 0 {
+	if p.c.compared != otherTopo && !p.Sent() {
 		p.c.Topo = s.state.prev
 	} else {
 		rename(p.c.Topo, s.renamed)
 	}
-	found := p.c.found.Result
-	out = &Outcome{SweepPlan: p.c, Found: found, Sets: p.sets, Failures: p.failures, NotKept: p.notKept,
-		Healed: p.tally(), devices: s.state.devices}
-	p.tallyRepeats()
-	s.state.pkeys.tally(p.removals)
-	p.tallyOptional()
+	found, r := p.c.found.Result, p.End(p.c.Topo)
+	out = &Outcome{SweepPlan: p.c, Found: found, Sets: r.Sets, Failures: r.Failures, NotKept: r.NotKept,
+		Healed: r.Healed, devices: s.state.devices}
+	s.walks.repeats, s.state.stuck, s.state.removalsHeld = r.Repeats, r.Stuck, r.RemovalsHeld
 	out.GivenUp = s.state.devices.Optional.All()
 	s.reregistrations.acknowledged(p.c)
 	s.state.prev, s.state.before, s.state.mastership = p.c.Topo, nil, swept
 	s.state.devices.Prune(p.c.Topo)
-	s.walks.sweepEnds(p.c.Topo, found, p.heard, p.c.found.extent, &s.cfg.Settings)
+	s.walks.sweepEnds(p.c.Topo, found, r.Heard, p.c.found.extent, &s.cfg.Settings)
 	s.state.devices.WalkEnds()
 	s.sms = s.managers(p.c.Topo, found)
 	s.rest()

@@ -173,7 +173,7 @@ func (s *state) apply(d *delta) {
 	s.settings, s.values, s.unnamed = d.settings, d.values, d.unnamed
 	s.routes = s.routes.After(d.routes)
 	if d.indexes != nil {
-		s.pkeys.indexes = d.indexes
+		s.removed = d.indexes
 	}
 }
 
@@ -262,7 +262,7 @@ func (j *RouteTask) assign(out *SweepPlan, reserved []mad.LID) {
 		Anew: j.settings.ReassignLIDs && s.mastership != swept,
 	})
 	d.lids = out.Retained(t, s.lids, j.now)
-	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.pkeys.indexes)
+	out.Partitions = partitions.Compile(j.parts.Policy, j.parts.Settings, t, s.removed)
 	d.indexes = out.Partitions.Remember
 }
 

@@ -12,6 +12,7 @@ import (
 	"ibsm/sweep/discover"
 	"ibsm/sweep/lids"
 	"ibsm/sweep/plan"
+	"ibsm/sweep/program"
 	"ibsm/sweep/routes"
 	"ibsm/topo"
 )
@@ -33,13 +34,15 @@ type state struct {
 	// sweeps in a row after which a link between switches was up and not ACTIVE, by its end that was not
 	stuck    map[plan.Key]uint8
 	disabled map[plan.Key]bool // ports that the next sweep disables
-	pkeys    pkeyState
-	knocked  map[mad.GUID]time.Duration // ports at protection level 1 for another manager, by GUID, and until when
-	prev     *topo.Topo                 // the subnet as the last sweep left it
-	before   *topo.Topo                 // where prev is nil because of Pause: the subnet as it was until then
-	routes   routes.State
-	settings Settings // that values were resolved from
-	values   plan.Values
+	// removed are the indexes of P_Keys that were removed, and removalsHeld is program.In.RemovalsHeld.
+	removed      partitions.Indexes
+	removalsHeld uint8
+	knocked      map[mad.GUID]time.Duration // ports at protection level 1 for another manager, by GUID, and until when
+	prev         *topo.Topo                 // the subnet as the last sweep left it
+	before       *topo.Topo                 // where prev is nil because of Pause: the subnet as it was until then
+	routes       routes.State
+	settings     Settings // that values were resolved from
+	values       plan.Values
 }
 
 // walkState is what walks need beside the state. It lasts as long, and no task reads it.
@@ -54,7 +57,7 @@ type walkState struct {
 	known    *topo.Topo                           // the last subnet that was found; nil unless Settings.remembers
 	// what the master has registered since, among it neighbors; nil for nothing, and as master
 	mirrored *registry.State
-	repeats  map[setKey]repeat // Sets of the last sweep that may be sent again
+	repeats  program.Repeats // Sets of the last sweep that may be sent again
 }
 
 func newWalkState(restored *Restored) walkState {
@@ -83,15 +86,11 @@ const (
 	swept                            // a sweep has been completed
 )
 
-// maxFailed is in how many sweeps in a row a switch may reject its table, or a link not become
-// ACTIVE, before routes avoid it.
-const maxFailed = 2
-
 func newState(restored Restored) *state {
 	s := &state{
 		stale: restored.Stale, stored: slices.SortedFunc(slices.Values(restored.LIDs), lids.ByPort),
 		devices: device.NewRecord(),
-		pkeys:   pkeyState{indexes: partitions.Indexes{}},
+		removed: partitions.Indexes{},
 	}
 	if restored.Registered {
 		s.mastership = clientsKnown
@@ -110,7 +109,7 @@ func newState(restored Restored) *state {
 func (s *state) forgetMastership() {
 	s.stale, s.mastership, s.inherited = true, clientsUnknown, 0
 	s.unresponsive, s.stuck, s.prev, s.before, s.unnamed = nil, nil, nil, nil, nil
-	s.pkeys.removalsHeld, s.knocked = 0, nil
+	s.removalsHeld, s.knocked = 0, nil
 }
 
 // remembered is the last known subnet, of which a walk may find only a part, or nil.

@@ -72,6 +72,11 @@ type Partitions struct {
 	Settings partitions.Settings
 }
 
+// enforced reports whether switches should check P_Keys.
+func (p *Partitions) enforced() bool {
+	return p.Policy != nil && p.Settings.Enforce != partitions.EnforceOff
+}
+
 // Sweeper keeps the state from sweep to sweep. One goroutine owns it and the phases that it
 // returns. One sweep runs at a time, and previews beside it.
 type Sweeper struct {
@@ -113,7 +118,7 @@ func (s *Sweeper) SendAgain() {
 	s.state.devices.Optional.Forget(func(mad.GUID) bool { return true })
 	s.walks.features.Clear()
 	if s.walks.repeats = nil; s.program != nil {
-		clear(s.program.repeats)
+		s.program.SendAgain()
 	}
 }
 

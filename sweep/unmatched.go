@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"ibsm/mad"
+	"ibsm/mad/smp"
 	"ibsm/sweep/device"
 	"ibsm/topo"
 )
@@ -25,7 +26,7 @@ func (s *Sweeper) UnmatchedReply(p *mad.Packet) bool {
 	num, block := table.Named(&t.Nodes[t.Ports[at].Node], t.Ports[at].Num, p.AttrMod())
 	now := t
 	if s.program != nil {
-		now = s.program.c.Topo
+		now = s.program.Topo
 	}
 	n := now.FindNode(t.Nodes[t.Ports[at].Node].GUID)
 	if n == topo.None || num > now.Nodes[n].NumPorts {
@@ -36,4 +37,12 @@ func (s *Sweeper) UnmatchedReply(p *mad.Packet) bool {
 		contradicts = s.state.devices.Contradicts(table, now, now.Port(n, num+1), block, p.Data()) || contradicts
 	}
 	return contradicts
+}
+
+// wildcarded are the ports of a switch whose tables a wildcard Set covered; none for another Set.
+func wildcarded(t *topo.Topo, n topo.NodeIdx, attr mad.AttrID, mod uint32) uint8 {
+	if attr != smp.AttrSLtoVLMappingTable || mod&smp.SLtoVLAllOut == 0 || t.Nodes[n].Type != mad.Switch {
+		return 0
+	}
+	return t.Nodes[n].NumPorts
 }

@@ -1,4 +1,4 @@
-package sweep
+package program
 
 import (
 	"fmt"
@@ -9,37 +9,26 @@ import (
 	"ibsm/mad/txn"
 	"ibsm/sweep/device"
 	"ibsm/sweep/plan"
-	"ibsm/topo"
 )
 
-// lanesMatter reports whether a walk reads the tables of lanes: because they may have to be written, because SLs are
-// fitted to them, or because ports may drop packets to the SA.
-func (s *Sweeper) lanesMatter() bool {
-	return s.cfg.Settings.QoS || s.cfg.Settings.EngineSLs || s.cfg.Settings.SMSL != 0 ||
-		s.state.routes.LanesMatter()
-}
-
-// ReadLanes has walks read the tables of lanes as long as routes of another manager are kept.
-func (s *Sweeper) ReadLanes() { s.state.routes.ReadLanes() }
-
-func (p *Program) sendingLanes(st plan.Step) { p.c.Plan.LaneEvent(st, device.Sent) }
+func (p *Program) sendingLanes(st plan.Step) { p.Plan.LaneEvent(st, device.Sent) }
 
 // lanesSettled notes what comes of a Set of a table of lanes. A wildcard that a switch refuses, does not
 // answer, or does not show to have taken, is followed by the tables that it stands for.
 func (p *Program) lanesSettled(r request, o *txn.Outcome) {
-	left := p.c.Plan.LaneEvent(r.Step, p.event(r, o, p.c.Plan.LaneSent(r.Step)))
-	node := &p.c.Topo.Nodes[p.c.Topo.Ports[r.Port].Node]
+	left := p.Plan.LaneEvent(r.Step, p.event(r, o, p.Plan.LaneSent(r.Step)))
+	node := &p.Topo.Nodes[p.Topo.Ports[r.Port].Node]
 	switch {
 	case r.Op.IsWildcard() && len(left) > 0:
 		p.disobeyed(r.Step, left)
-	case r.Op.IsWildcard() && p.s.walks.features.Of(device.Wildcards, &node.Info) != device.Works:
-		witness := p.c.Plan.Witness(r.Step)
+	case r.Op.IsWildcard() && p.Features.Of(device.Wildcards, &node.Info) != device.Works:
+		witness := p.Plan.Witness(r.Step)
 		p.witnesses[witness] = r.Step
 		p.more = append(p.more, witness)
 	case len(left) == 0:
 		p.tried(r.Step, device.Taken)
 		if r.Op == plan.SetSLtoVL && p.disobeys[node.GUID] {
-			p.s.walks.features.Learn(device.Wildcards, &node.Info, device.Fails)
+			p.Features.Learn(device.Wildcards, &node.Info, device.Fails)
 		}
 	default:
 		p.triedSet(r, o, false)
@@ -53,19 +42,19 @@ func (p *Program) lanesSettled(r request, o *txn.Outcome) {
 // disobeyed has a switch that has not done what a wildcard says get the tables one by one, now and in the rest of the
 // sweep.
 func (p *Program) disobeyed(st plan.Step, left []plan.Step) {
-	p.disobeys[p.c.Plan.Place(st.Op.Attr(), st.Port).Node] = true
+	p.disobeys[p.Plan.Place(st.Op.Attr(), st.Port).Node] = true
 	p.more = append(p.more, left...)
 }
 
 // singly reports whether the tables that a wildcard stands for are sent instead of it, because the switch does not do
 // what wildcards say.
 func (p *Program) singly(st plan.Step) bool {
-	node := &p.c.Topo.Nodes[p.c.Topo.Ports[st.Port].Node]
+	node := &p.Topo.Nodes[p.Topo.Ports[st.Port].Node]
 	if !st.Op.IsWildcard() || !p.disobeys[node.GUID] &&
-		p.s.walks.features.Of(device.Wildcards, &node.Info) != device.Fails {
+		p.Features.Of(device.Wildcards, &node.Info) != device.Fails {
 		return false
 	}
-	p.more = append(p.more, p.c.Plan.Singly(st)...)
+	p.more = append(p.more, p.Plan.Singly(st)...)
 	return true
 }
 
@@ -73,18 +62,18 @@ func (p *Program) singly(st plan.Step) bool {
 // carried it out.
 func (p *Program) wildcardRead(r request, o *txn.Outcome) {
 	st := p.witnesses[r.Step]
-	if p.event(r, o, p.c.Plan.LaneSent(st)) != device.Confirmed {
+	if p.event(r, o, p.Plan.LaneSent(st)) != device.Confirmed {
 		p.wildcardUnread(r.Step)
 		return
 	}
-	p.s.walks.features.Learn(device.Wildcards, &p.c.Topo.Nodes[p.c.Topo.Ports[r.Port].Node].Info, device.Works)
+	p.Features.Learn(device.Wildcards, &p.Topo.Nodes[p.Topo.Ports[r.Port].Node].Info, device.Works)
 	p.tried(st, device.Taken)
 }
 
 // wildcardUnread has the tables that a wildcard stood for sent one by one.
 func (p *Program) wildcardUnread(read plan.Step) {
 	st := p.witnesses[read]
-	p.disobeyed(st, p.c.Plan.LaneEvent(st, device.Contradicted))
+	p.disobeyed(st, p.Plan.LaneEvent(st, device.Contradicted))
 }
 
 // lanesAnswered makes the next light sweep read tables that were sent more than once.
@@ -93,16 +82,8 @@ func (p *Program) lanesAnswered(r request, o *txn.Outcome) {
 	if r.Op != plan.SetSLtoVLAll {
 		return
 	}
-	n := p.c.Topo.Ports[r.Port].Node
-	for num := range p.c.Topo.Nodes[n].NumPorts {
-		p.check(plan.Step{Op: r.Op, Port: p.c.Topo.Port(n, num+1), Block: r.Block}, o)
+	n := p.Topo.Ports[r.Port].Node
+	for num := range p.Topo.Nodes[n].NumPorts {
+		p.check(plan.Step{Op: r.Op, Port: p.Topo.Port(n, num+1), Block: r.Block}, o)
 	}
-}
-
-// wildcarded are the ports of a switch whose tables a wildcard Set covered; none for another Set.
-func wildcarded(t *topo.Topo, n topo.NodeIdx, attr mad.AttrID, mod uint32) uint8 {
-	if attr != smp.AttrSLtoVLMappingTable || mod&smp.SLtoVLAllOut == 0 || t.Nodes[n].Type != mad.Switch {
-		return 0
-	}
-	return t.Nodes[n].NumPorts
 }

@@ -1,4 +1,4 @@
-package sweep
+package program
 
 import (
 	"slices"
@@ -7,7 +7,6 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/device"
-	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
@@ -46,7 +45,7 @@ var needed = []mad.AttrID{smp.AttrPortInfo, smp.AttrSwitchInfo, smp.AttrLinearFo
 // skips reports whether a step is skipped because its node, or others of its model, have left Sets unanswered. It notes
 // that the port does not take the attribute, if that was the reason.
 func (p *Program) skips(st plan.Step) bool {
-	node, attr := p.c.Topo.Ports[st.Port].Node, st.Op.Attr()
+	node, attr := p.Topo.Ports[st.Port].Node, st.Op.Attr()
 	switch {
 	case p.isGivenUp(node):
 		return true
@@ -65,7 +64,7 @@ func (p *Program) skipsModel(node topo.NodeIdx, attr mad.AttrID) bool {
 }
 
 func (p *Program) modelOf(node topo.NodeIdx, attr mad.AttrID) attrOfModel {
-	return attrOfModel{device.ModelOf(&p.c.Topo.Nodes[node].Info), attr}
+	return attrOfModel{device.ModelOf(&p.Topo.Nodes[node].Info), attr}
 }
 
 // isGivenUp reports whether nothing more is sent to a node.
@@ -114,19 +113,19 @@ func (p *Program) triedSet(r request, o *txn.Outcome, taken bool) {
 // tried notes a trial of an attribute that a subnet can do without.
 func (p *Program) tried(st plan.Step, trial device.Trial) {
 	if attr := st.Op.Attr(); slices.Contains(device.OptionalAttributes, attr) {
-		p.trials[p.c.Plan.Place(attr, st.Port)] |= trial
+		p.trials[p.Plan.Place(attr, st.Port)] |= trial
 	}
 }
 
 // tallyOptional gives up the attributes that devices do not accept. If the walk lost many answers, Sets and Gets may
 // have been lost too.
 func (p *Program) tallyOptional() {
-	if p.c.Found().Evidence() != discover.Conclusive {
+	if !p.Conclusive {
 		return
 	}
-	optional := p.state.devices.Optional
+	optional := p.Devices.Optional
 	optional.SweepEnds(p.trials)
-	for at, all := range p.c.Found().Optional {
+	for at, all := range p.OptionalRead {
 		optional.WalkRead(at, all)
 	}
 }
@@ -144,11 +143,11 @@ const (
 // bit31 takes the outcome of a Set of PortInfo, for what the device makes of the modifier's bit 31. It reports whether
 // the Set is sent once more, without the bit: any error and any silence may be due to it.
 func (p *Program) bit31(r request, o *txn.Outcome, good bool) (again bool) {
-	n := p.c.Topo.Ports[r.Port].Node
-	node := &p.c.Topo.Nodes[n]
+	n := p.Topo.Ports[r.Port].Node
+	node := &p.Topo.Nodes[n]
 	switch with := o.Mod&smp.ExtendedSpeedsMod != 0; {
 	case with && good:
-		p.s.walks.features.Learn(device.ExtendedSets, &node.Info, device.Works)
+		p.Features.Learn(device.ExtendedSets, &node.Info, device.Works)
 	case with && o.Status&mad.StatusBusy == 0 && p.plain[n] != plainFailed:
 		p.plain[n], node.SetsExtended = tryingPlain, false
 		p.more = append(p.more, r.Step)
@@ -156,7 +155,7 @@ func (p *Program) bit31(r request, o *txn.Outcome, good bool) (again bool) {
 	case with, p.plain[n] != tryingPlain:
 	case good:
 		delete(p.plain, n)
-		p.s.walks.features.Learn(device.ExtendedSets, &node.Info, device.Fails)
+		p.Features.Learn(device.ExtendedSets, &node.Info, device.Fails)
 		p.spread()
 	default:
 		p.plain[n], node.SetsExtended = plainFailed, true
@@ -166,8 +165,8 @@ func (p *Program) bit31(r request, o *txn.Outcome, good bool) (again bool) {
 
 // spread has devices sent no bit 31 whose model does not accept it.
 func (p *Program) spread() {
-	for i := range p.c.Topo.Nodes {
-		if node := &p.c.Topo.Nodes[i]; p.s.walks.features.Of(device.ExtendedSets, &node.Info) == device.Fails {
+	for i := range p.Topo.Nodes {
+		if node := &p.Topo.Nodes[i]; p.Features.Of(device.ExtendedSets, &node.Info) == device.Fails {
 			node.SetsExtended = false
 		}
 	}

@@ -1,15 +1,18 @@
-package sweep
+// Package program sends a plan to the devices of a subnet, step by step, and notes what they make of it: what they hold
+// then, what they do not take, and what is sent again, or not, in the next sweep.
+package program
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ibsm/finding"
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/routing"
 	"ibsm/sweep/device"
-	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
@@ -18,18 +21,42 @@ import (
 // the next sweep: most likely our own port has lost its link. No more than that are on the wire.
 const maxUnanswered = 128
 
-// Program carries out a plan.
+// In is what a program goes by.
+type In struct {
+	Topo   *topo.Topo // which replies change, or a copy of it where it is Shared
+	Shared bool       // Topo is that of the last sweep, which nobody writes
+	Plan   *plan.Plan
+	Tables *routing.Tables // nil where routes are left alone
+	// Devices and Features are kept up to date with what devices answer.
+	Devices  *device.Record
+	Features *device.Features
+	Before   Repeats // of the last sweep
+	// Stuck are the sweeps in a row after which a link between switches was up and not ACTIVE, by its end that was not.
+	Stuck        map[plan.Key]uint8
+	RemovalsHeld uint8 // sweeps in a row in which no P_Key was removed, because one could not be added
+	// Reregister are ports whose clients have not been asked to register again yet: those that are leave it.
+	Reregister   map[mad.GUID]bool
+	OptionalRead map[device.Place]bool // that the walk has read: see device.Optional.WalkRead
+	IsOpen       func(mad.GUID) bool   // reports whether a port answers another manager for a moment
+	Conclusive   bool                  // the walk heard everybody well
+	First        bool                  // no sweep has been completed in this term of mastership
+	Changed      bool                  // PortStateChange was set at a switch
+	DisablesAR   bool                  // adaptive routing is turned off everywhere
+}
+
+// MaxFailed is in how many sweeps in a row a switch may reject its table, or a link not become
+// ACTIVE, before routes avoid it.
+const MaxFailed = 2
+
+// Program carries out a plan. One goroutine owns it.
 type Program struct {
-	s     *Sweeper
-	c     *SweepPlan
-	state *state
+	In
 	requests
 	trouble
 	wildcards
-	programReport
-	removals   removals // of P_Keys
-	mkeys      mkeyRack
-	reregister map[mad.GUID]bool // ports whose clients have not been asked to register again yet
+	report
+	removals removals // of P_Keys
+	mkeys    mkeyRack
 }
 
 // requests are those on the wire, and those that precede the next step of the plan.
@@ -60,8 +87,8 @@ type wildcards struct {
 	fallbacks map[topo.NodeIdx]*fallback
 }
 
-// programReport is what the Outcome says.
-type programReport struct {
+// report is what the Outcome says.
+type report struct {
 	sets     map[mad.AttrID]int
 	failures []finding.Finding
 	notKept  []finding.Finding
@@ -144,9 +171,10 @@ var outcomes = map[plan.Op]outcome{
 	plan.ReadSLtoVL:   {answered: (*Program).wildcardRead, failed: (*Program).wildcardUnread},
 }
 
-func newProgram(c *SweepPlan, s *Sweeper) *Program {
+// New begins a program.
+func New(in In) *Program {
 	p := &Program{
-		s: s, c: c, state: s.state, reregister: s.reregistrations.out,
+		In: in,
 		trouble: trouble{
 			timeOuts: map[attrOfNode]int{}, ofModels: map[attrOfModel]unansweredModel{},
 			trials: map[device.Place]device.Trial{},
@@ -157,14 +185,14 @@ func newProgram(c *SweepPlan, s *Sweeper) *Program {
 			disobeys: map[mad.GUID]bool{}, witnesses: map[plan.Step]plan.Step{},
 			fallbacks: map[topo.NodeIdx]*fallback{},
 		},
-		programReport: programReport{sets: map[mad.AttrID]int{}, names: map[smp.PortInfo][]string{}},
+		report: report{sets: map[mad.AttrID]int{}, names: map[smp.PortInfo][]string{}},
 	}
-	if c.Changed {
-		p.heard = make([]bool, len(c.Topo.Ports))
+	if p.Changed {
+		p.heard = make([]bool, len(p.Topo.Ports))
 	}
-	c.Plan.SetDevices(p.state.devices)
-	if held := c.Plan.LanePorts(); held != nil {
-		p.state.devices.Ports = held
+	p.Plan.SetDevices(p.Devices)
+	if held := p.Plan.LanePorts(); held != nil {
+		p.Devices.Ports = held
 	}
 	p.enter()
 	return p
@@ -173,10 +201,10 @@ func newProgram(c *SweepPlan, s *Sweeper) *Program {
 // enter prepares a stage.
 func (p *Program) enter() {
 	p.holdRemovals()
-	for _, s := range p.c.Plan.Switches() {
-		sw := &p.state.devices.Switches[s]
-		sw.LFT = p.c.Plan.Targets()[s].Follow(sw.LFT)
-		sw.Top = p.c.Topo.Nodes[p.c.Topo.Switches[s]].SwitchInfo.LinearFDBTop()
+	for _, s := range p.Plan.Switches() {
+		sw := &p.Devices.Switches[s]
+		sw.LFT = p.Plan.Targets()[s].Follow(sw.LFT)
+		sw.Top = p.Topo.Nodes[p.Topo.Switches[s]].SwitchInfo.LinearFDBTop()
 	}
 }
 
@@ -186,7 +214,7 @@ func (p *Program) Next() (txn.Request, bool) {
 		if n := len(p.again); n > 0 {
 			r := p.again[n-1]
 			p.again = p.again[:n-1]
-			if set, ok := p.c.Plan.Set(r.Step); ok || r.Op == plan.Activate {
+			if set, ok := p.Plan.Set(r.Step); ok || r.Op == plan.Activate {
 				return p.get(p.request(r, &set), r.Step), true
 			}
 		}
@@ -206,7 +234,7 @@ func (p *Program) Next() (txn.Request, bool) {
 		if p.unready(st) {
 			continue
 		}
-		set, ok := p.c.Plan.Set(st)
+		set, ok := p.Plan.Set(st)
 		if !ok {
 			continue
 		}
@@ -229,11 +257,11 @@ func (p *Program) Next() (txn.Request, bool) {
 func (p *Program) get(req txn.Request, st plan.Step) txn.Request {
 	req.Method, req.Data = mad.MethodGet, [mad.DataSize]byte{}
 	if req.Attr == smp.AttrPortInfo {
-		port := &p.c.Topo.Ports[st.Port]
-		req.Mod = smp.PortInfoMod(port.Num, p.c.Topo.Nodes[port.Node].GetsExtended)
+		port := &p.Topo.Ports[st.Port]
+		req.Mod = smp.PortInfoMod(port.Num, p.Topo.Nodes[port.Node].GetsExtended)
 	} else if table := device.Of(req.Attr); table != nil { // not a wildcard
-		port := &p.c.Topo.Ports[st.Port]
-		req.Mod = table.Modifier(&p.c.Topo.Nodes[port.Node], port.Num, st.Block)
+		port := &p.Topo.Ports[st.Port]
+		req.Mod = table.Modifier(&p.Topo.Nodes[port.Node], port.Num, st.Block)
 	}
 	return req
 }
@@ -245,7 +273,7 @@ func (p *Program) step() (plan.Step, bool) {
 		p.more = p.more[:n-1]
 		return st, true
 	}
-	return p.c.Plan.Next()
+	return p.Plan.Next()
 }
 
 func (p *Program) request(r request, set *plan.Set) txn.Request {
@@ -263,14 +291,14 @@ func (p *Program) request(r request, set *plan.Set) txn.Request {
 
 // own has the plan a Topo of its own, to which replies are written, where it has that of the last sweep.
 func (p *Program) own() {
-	if c := p.c; c.compared == sharesTopo {
-		c.compared, c.Topo = equalTopo, c.Topo.Clone()
-		c.Plan.SetTopo(c.Topo)
+	if p.Shared {
+		p.Shared, p.Topo = false, p.Topo.Clone()
+		p.Plan.SetTopo(p.Topo)
 	}
 }
 
-// waits reports whether a request has no outcome yet.
-func (p *Program) waits() bool { return len(p.free) < len(p.open) }
+// Waits reports whether a request has no outcome yet.
+func (p *Program) Waits() bool { return len(p.free) < len(p.open) }
 
 // failed handles a step that was skipped or failed.
 func (p *Program) failed(st plan.Step) {
@@ -279,14 +307,14 @@ func (p *Program) failed(st plan.Step) {
 	}
 }
 
-// finished goes on to the next stage when this one has all its outcomes, and reports whether there
+// Finished goes on to the next stage when this one has all its outcomes, and reports whether there
 // is none.
-func (p *Program) finished() bool {
+func (p *Program) Finished() bool {
 	if p.confirmAR(); len(p.again)+len(p.more) > 0 {
 		return false
 	}
 	p.endRack()
-	if !p.c.Plan.Advance() {
+	if !p.Plan.Advance() {
 		return true
 	}
 	p.enter()
@@ -299,8 +327,8 @@ func (p *Program) unready(st plan.Step) bool {
 	if st.Op != plan.Arm && st.Op != plan.Activate {
 		return false
 	}
-	port := &p.c.Topo.Ports[st.Port]
-	if why := p.c.Plan.Excluded(st.Port); why != "" {
+	port := &p.Topo.Ports[st.Port]
+	if why := p.Plan.Excluded(st.Port); why != "" {
 		if st.Op == plan.Arm {
 			p.fail(st, finding.Excluded, "left in INIT: "+why)
 		} else if port.Info.PortState() == smp.PortArmed {
@@ -308,47 +336,85 @@ func (p *Program) unready(st plan.Step) bool {
 		}
 		return true
 	}
-	if st.Op == plan.Activate && port.Peer != topo.None && p.c.Plan.Excluded(port.Peer) != "" {
+	if st.Op == plan.Activate && port.Peer != topo.None && p.Plan.Excluded(port.Peer) != "" {
 		return true // an ARMED port goes ACTIVE with the first packet
 	}
 	n := port.Node
-	if s := p.c.Topo.Nodes[n].Switch; s == topo.None || p.routed(s) {
+	if s := p.Topo.Nodes[n].Switch; s == topo.None || p.routed(s) {
 		return false
 	}
 	if st.Op == plan.Arm && !p.left[n] {
 		p.left[n] = true
 		reason := ""
-		if p.c.Topo.Nodes[n].UsesPrivateLFT() {
+		if p.Topo.Nodes[n].UsesPrivateLFT() {
 			reason = "it forwards by private tables of another manager, and its own table is not known"
 		}
-		p.fail(plan.Step{Op: st.Op, Port: p.c.Topo.Nodes[n].First}, finding.Unrouted, reason)
+		p.fail(plan.Step{Op: st.Op, Port: p.Topo.Nodes[n].First}, finding.Unrouted, reason)
 	}
 	return true
 }
 
 // routed reports whether a switch holds its target table.
 func (p *Program) routed(s topo.SwitchIdx) bool {
-	node := &p.c.Topo.Nodes[p.c.Topo.Switches[s]]
-	return p.state.devices.Switches[s].LFT.Complete() &&
-		(node.SwitchInfo.LinearFDBTop() >= p.c.Tables.Top || node.UsesPrivateLFT())
+	node := &p.Topo.Nodes[p.Topo.Switches[s]]
+	return p.Devices.Switches[s].LFT.Complete() &&
+		(node.SwitchInfo.LinearFDBTop() >= p.Tables.Top || node.UsesPrivateLFT())
+}
+
+// Result is what a program has come to.
+type Result struct {
+	Sets     map[mad.AttrID]int // sent, by attribute
+	Failures []finding.Finding  // Sets that did not do what they should
+	NotKept  []finding.Finding  // fields that ports have just shown not to keep
+	Heard    []bool             // ports that answered a Set, by index; nil where PortStateChange was not set at any switch
+	// Healed says that a switch that was bypassed has accepted its table, or that a link has become ACTIVE.
+	Healed bool
+
+	Repeats      Repeats            // In.Before of the next sweep
+	Stuck        map[plan.Key]uint8 // In.Stuck of the next sweep
+	RemovalsHeld uint8              // In.RemovalsHeld of the next sweep
+}
+
+// Sent reports whether a Set was sent.
+func (p *Program) Sent() bool { return len(p.sets) > 0 }
+
+// End ends a program that is Finished, and leaves the subnet as Topo says.
+func (p *Program) End(t *topo.Topo) Result {
+	p.Topo = t
+	r := Result{Sets: p.sets, Failures: p.failures, NotKept: p.notKept, Heard: p.heard, Healed: p.tally()}
+	p.tallyRepeats()
+	p.tallyOptional()
+	r.Repeats, r.Stuck, r.RemovalsHeld = p.repeats, p.Stuck, p.removals.after(p.RemovalsHeld)
+	return r
+}
+
+// SendAgain has Sets that came to rest sent again.
+func (p *Program) SendAgain() {
+	p.Before = nil
+	clear(p.repeats)
+}
+
+// Asks reports whether a request to a port has no outcome yet.
+func (p *Program) Asks(at topo.PortIdx) bool {
+	return slices.ContainsFunc(p.open, func(r request) bool { return r.Port == at })
 }
 
 // tally counts for each switch the sweeps in a row after which it did not hold its table. It
 // reports whether a switch that was bypassed for that reason holds it now. Where the walk heard
 // others badly, what a switch was sent may never have got there.
 func (p *Program) tally() (healed bool) {
-	if p.c.Tables == nil || p.c.Found().Evidence() != discover.Conclusive {
+	if p.Tables == nil || !p.Conclusive {
 		return false
 	}
-	for i, n := range p.c.Topo.Switches {
-		sw := &p.state.devices.Switches[i]
+	for i, n := range p.Topo.Switches {
+		sw := &p.Devices.Switches[i]
 		switch {
-		case p.c.Topo.Nodes[n].Missed > 0:
+		case p.Topo.Nodes[n].Missed > 0:
 		case p.routed(topo.SwitchIdx(i)):
-			healed = healed || sw.Failed >= maxFailed
+			healed = healed || sw.Failed >= MaxFailed
 			sw.Failed = 0
 		default:
-			sw.Failed = min(sw.Failed+1, maxFailed)
+			sw.Failed = min(sw.Failed+1, MaxFailed)
 		}
 	}
 	return p.tallyLinks() || healed
@@ -357,7 +423,7 @@ func (p *Program) tally() (healed bool) {
 // tallyLinks counts for each link between switches the sweeps in a row after which it was up
 // and not ACTIVE. It reports whether one that was bypassed for that reason is ACTIVE now.
 func (p *Program) tallyLinks() (healed bool) {
-	t := p.c.Topo
+	t := p.Topo
 	stuck := map[plan.Key]uint8{}
 	for i := range t.Ports {
 		port := &t.Ports[i]
@@ -366,25 +432,25 @@ func (p *Program) tallyLinks() (healed bool) {
 		between := port.Peer != topo.None && t.IsSwitchPort(topo.PortIdx(i)) && t.IsSwitchPort(port.Peer)
 		switch {
 		case between && t.Answers(topo.PortIdx(i)) && state != smp.PortDown && state != smp.PortActive:
-			stuck[key] = min(p.state.stuck[key]+1, maxFailed)
+			stuck[key] = min(p.Stuck[key]+1, MaxFailed)
 		case state == smp.PortActive:
-			healed = healed || p.state.stuck[key] >= maxFailed
+			healed = healed || p.Stuck[key] >= MaxFailed
 		}
 	}
-	p.state.stuck = stuck
+	p.Stuck = stuck
 	return healed
 }
 
 // fail adds what a step at a port did not bring about.
 func (p *Program) fail(st plan.Step, kind finding.Kind, detail string) {
-	p.report(st, kind, detail)
+	p.note(st, kind, detail)
 	p.countFailure(st, kind, detail)
 }
 
-// report adds a failure without counting it.
-func (p *Program) report(st plan.Step, kind finding.Kind, detail string) {
-	port := &p.c.Topo.Ports[st.Port]
-	p.failures = append(p.failures, finding.Finding{Kind: kind, Node: p.c.Topo.Nodes[port.Node].GUID, Port: port.Num,
+// note adds a failure without counting it.
+func (p *Program) note(st plan.Step, kind finding.Kind, detail string) {
+	port := &p.Topo.Ports[st.Port]
+	p.failures = append(p.failures, finding.Finding{Kind: kind, Node: p.Topo.Nodes[port.Node].GUID, Port: port.Num,
 		Detail: detail})
 }
 
@@ -399,7 +465,7 @@ func (p *Program) Done(o *txn.Outcome) {
 	r := p.open[o.Tag]
 	p.open[o.Tag].Port = topo.None
 	p.free = append(p.free, int(o.Tag))
-	how, node := outcomes[r.Op], p.c.Topo.Ports[r.Port].Node
+	how, node := outcomes[r.Op], p.Topo.Ports[r.Port].Node
 	if p.unanswered++; o.Result == txn.Replied {
 		p.unanswered = 0
 		p.answeredByModel(node, o.Attr)
@@ -448,7 +514,7 @@ func (p *Program) failRefused(r request, o *txn.Outcome) {
 }
 
 func (p *Program) changeCleared(r request, o *txn.Outcome) {
-	node := &p.c.Topo.Nodes[p.c.Topo.Ports[r.Port].Node]
+	node := &p.Topo.Nodes[p.Topo.Ports[r.Port].Node]
 	if node.SwitchInfo = o.Data; p.failure == isNotKept && node.SwitchInfo.PortStateChange() {
 		p.fail(r.Step, finding.Refused, "PortStateChange stays set though it was cleared")
 	}
@@ -456,17 +522,17 @@ func (p *Program) changeCleared(r request, o *txn.Outcome) {
 
 func (p *Program) switchInfo(r request, o *txn.Outcome) {
 	info := (*smp.SwitchInfo)(&o.Data)
-	n := p.c.Topo.Ports[r.Port].Node
-	node, wanted := &p.c.Topo.Nodes[n], p.c.Plan.WantedSwitch(n)
+	n := p.Topo.Ports[r.Port].Node
+	node, wanted := &p.Topo.Nodes[n], p.Plan.WantedSwitch(n)
 	node.SwitchInfo = *info
-	p.state.devices.Switches[node.Switch].Top = info.LinearFDBTop()
-	bits, found := p.state.devices.Unsupported.Learn(&device.SwitchInfo, p.c.Plan.Place(o.Attr, r.Port),
+	p.Devices.Switches[node.Switch].Top = info.LinearFDBTop()
+	bits, found := p.Devices.Unsupported.Learn(&device.SwitchInfo, p.Plan.Place(o.Attr, r.Port),
 		(*device.Data)(&wanted), &o.Data)
 	if found {
 		p.ignores(node.GUID, 0, plan.SwitchFields((*smp.SwitchInfo)(&bits)))
 	}
-	if p.c.Tables != nil && info.LinearFDBTop() != p.c.Tables.Top && !node.UsesPrivateLFT() {
+	if p.Tables != nil && info.LinearFDBTop() != p.Tables.Top && !node.UsesPrivateLFT() {
 		p.fail(r.Step, finding.Refused, fmt.Sprintf("LinearFDBTop is %d though it was set to %d", info.LinearFDBTop(),
-			p.c.Tables.Top))
+			p.Tables.Top))
 	}
 }

@@ -1,4 +1,4 @@
-package sweep
+package program
 
 import (
 	"fmt"
@@ -12,17 +12,17 @@ import (
 )
 
 func (p *Program) sendingLFT(st plan.Step) {
-	p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT.Take(int(st.Block), device.Sent)
+	p.Devices.Switches[p.Topo.SwitchOf(st.Port)].LFT.Take(int(st.Block), device.Sent)
 }
 
 // lftSettled notes what comes of a Set of a block, whatever it is.
 func (p *Program) lftSettled(st request, o *txn.Outcome) {
-	held := p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT
+	held := p.Devices.Switches[p.Topo.SwitchOf(st.Port)].LFT
 	held.Take(int(st.Block), device.Answered(o, held.Block(int(st.Block))))
 }
 
 func (p *Program) lft(st request, o *txn.Outcome) {
-	if p.state.devices.Switches[p.c.Topo.SwitchOf(st.Port)].LFT.State(int(st.Block)) != device.Known {
+	if p.Devices.Switches[p.Topo.SwitchOf(st.Port)].LFT.State(int(st.Block)) != device.Known {
 		p.fail(st.Step, finding.Refused,
 			fmt.Sprintf("the response to Set of forwarding table block %d has other values", st.Block))
 		return
@@ -32,35 +32,35 @@ func (p *Program) lft(st request, o *txn.Outcome) {
 
 // block names the block of a request.
 func (p *Program) block(st plan.Step, attr mad.AttrID) device.Block {
-	return device.Block{Place: p.c.Plan.Place(attr, st.Port), Index: st.Block}
+	return device.Block{Place: p.Plan.Place(attr, st.Port), Index: st.Block}
 }
 
 // event is what the outcome of a Set says of the block that it sent, as far as the port has that block.
 func (p *Program) event(r request, o *txn.Outcome, sent []byte) device.Event {
-	port := &p.c.Topo.Ports[r.Port]
+	port := &p.Topo.Ports[r.Port]
 	at := *o
-	at.Data, _ = device.Of(o.Attr).Cut(&p.c.Topo.Nodes[port.Node], port.Num, &port.Info, r.Block, &o.Data)
+	at.Data, _ = device.Of(o.Attr).Cut(&p.Topo.Nodes[port.Node], port.Num, &port.Info, r.Block, &o.Data)
 	return device.Answered(&at, sent)
 }
 
 func (p *Program) sendingPort(st plan.Step) {
-	p.state.devices.Take(p.block(st, smp.AttrPortInfo), device.Sent)
+	p.Devices.Take(p.block(st, smp.AttrPortInfo), device.Sent)
 	p.hear(st.Port, false)
 }
 
 func (p *Program) sendingFDR10(st plan.Step) {
-	p.state.devices.Take(p.block(st, smp.AttrExtendedPortInfo), device.Sent)
+	p.Devices.Take(p.block(st, smp.AttrExtendedPortInfo), device.Sent)
 }
 
 // fdr10Settled is valueSettled; it also notes whether the port has taken the setting.
 func (p *Program) fdr10Settled(r request, o *txn.Outcome) {
 	p.valueSettled(r, o)
 	p.triedSet(r, o, o.Result == txn.Replied && o.Status == mad.StatusOK &&
-		p.c.Plan.TakesFDR10((*smp.ExtendedPortInfo)(&o.Data)))
+		p.Plan.TakesFDR10((*smp.ExtendedPortInfo)(&o.Data)))
 }
 
 func (p *Program) sendingAR(st plan.Step) {
-	p.state.devices.Take(p.block(st, smp.AttrARInfo), device.Sent)
+	p.Devices.Take(p.block(st, smp.AttrARInfo), device.Sent)
 }
 
 // valueSettled notes what comes of a Set, or of the Get after it, of an attribute of one block. The Topo gets the value
@@ -70,12 +70,12 @@ func (p *Program) valueSettled(r request, o *txn.Outcome) {
 	if o.Result != txn.Replied || o.Status != mad.StatusOK {
 		e = device.Answered(o, nil)
 	}
-	p.state.devices.Take(p.block(r.Step, o.Attr), e)
+	p.Devices.Take(p.block(r.Step, o.Attr), e)
 }
 
 // check has a block read by the next light sweep, if it was sent more than once.
 func (p *Program) check(st plan.Step, o *txn.Outcome) {
 	if o.Attempts > 1 {
-		p.state.devices.Check(p.block(st, o.Attr))
+		p.Devices.Check(p.block(st, o.Attr))
 	}
 }

@@ -1,4 +1,4 @@
-package sweep
+package program
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/plan"
-	"ibsm/sweep/routes"
 	"ibsm/topo"
 )
 
@@ -38,7 +37,7 @@ func (p *Program) fallbackOf(n topo.NodeIdx) *fallback {
 func (p *Program) askAR(n topo.NodeIdx) {
 	if f := p.fallbackOf(n); !f.asked {
 		f.asked = true
-		p.again = append(p.again, request{plan.Step{Op: plan.DisableAR, Port: p.c.Topo.Nodes[n].First}, wasRefused})
+		p.again = append(p.again, request{plan.Step{Op: plan.DisableAR, Port: p.Topo.Nodes[n].First}, wasRefused})
 	}
 }
 
@@ -46,8 +45,8 @@ func (p *Program) askAR(n topo.NodeIdx) {
 // is then sent again when adaptive routing is off. A switch that is said to have none may have said so only while it
 // started: the next walk asks it again.
 func (p *Program) refusedLFT(st plan.Step) bool {
-	n := p.c.Topo.Ports[st.Port].Node
-	node := &p.c.Topo.Nodes[n]
+	n := p.Topo.Ports[st.Port].Node
+	node := &p.Topo.Nodes[n]
 	if node.AR != topo.AROn && node.AR != topo.AROff {
 		node.AR, node.PrivateLFT = topo.ARUnknown, topo.PrivateLFTUnknown
 		return false
@@ -69,9 +68,9 @@ func (p *Program) refusedLFT(st plan.Step) bool {
 // confirmAR has the ARInfo read of each switch that had adaptive routing on, or what depends on it, when its table was
 // written.
 func (p *Program) confirmAR() {
-	for _, s := range p.c.Plan.Switches() {
-		n := p.c.Topo.Switches[s]
-		if p.c.Topo.Nodes[n].AdaptiveSomehow() && !p.isGivenUp(n) {
+	for _, s := range p.Plan.Switches() {
+		n := p.Topo.Switches[s]
+		if p.Topo.Nodes[n].AdaptiveSomehow() && !p.isGivenUp(n) {
 			p.askAR(n)
 		}
 	}
@@ -81,8 +80,8 @@ func (p *Program) confirmAR() {
 // routing off. While adaptive routing is on, the switch does not forward by its table. A Set of that has
 // turned off adaptive routing alone: what depends on it follows.
 func (p *Program) arInfo(r request, o *txn.Outcome) {
-	n := p.c.Topo.Ports[r.Port].Node
-	node := &p.c.Topo.Nodes[n]
+	n := p.Topo.Ports[r.Port].Node
+	node := &p.Topo.Nodes[n]
 	f := p.fallbackOf(n)
 	if o.Status == mad.StatusOK {
 		info := smp.ARInfo(o.Data)
@@ -102,7 +101,7 @@ func (p *Program) arInfo(r request, o *txn.Outcome) {
 			fmt.Sprintf("what depends on adaptive routing stays on though it was turned off: %v", o.Status))
 	default:
 		p.fail(r.Step, finding.Refused, fmt.Sprintf("adaptive routing stays on though it was turned off: %v", o.Status))
-		if p.c.ARMode == routes.DisableAR {
+		if p.DisablesAR {
 			p.giveUp(n)
 		}
 	}

@@ -1,4 +1,4 @@
-package sweep
+package program
 
 import (
 	"hash/maphash"
@@ -10,7 +10,6 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/device"
-	"ibsm/sweep/discover"
 	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
@@ -64,6 +63,9 @@ var paces = [...]pace{noFailure: {3, 16, 32}, isRefused: {3, 16, 32}, isNotKept:
 // maxSends is the largest pace.sends.
 const maxSends = 4
 
+// Repeats are Sets of the last sweep that may be sent again, or rest.
+type Repeats map[setKey]repeat
+
 // maxRemembered bounds the Sets that are remembered from one sweep to the next.
 const maxRemembered = 1 << 16
 
@@ -76,7 +78,7 @@ func (p *Program) keyOf(st plan.Step) setKey {
 
 // nodeKey names all that a node is sent.
 func (p *Program) nodeKey(n topo.NodeIdx) setKey {
-	return setKey{Block: device.Block{Place: device.Place{Node: p.c.Topo.Nodes[n].GUID}}}
+	return setKey{Block: device.Block{Place: device.Place{Node: p.Topo.Nodes[n].GUID}}}
 }
 
 // isResting reports whether a Set that is due is not sent in this sweep. One that rests after a failure has failed
@@ -86,13 +88,13 @@ func (p *Program) isResting(st plan.Step, set *plan.Set) bool {
 		return false // a port in use that has not registered again gets no multicast
 	}
 	key, sum := p.keyOf(st), setSum(set)
-	if p.rests(p.nodeKey(p.c.Topo.Ports[st.Port].Node), 0, st) || p.rests(key, sum, st) {
+	if p.rests(p.nodeKey(p.Topo.Ports[st.Port].Node), 0, st) || p.rests(key, sum, st) {
 		return true
 	}
 	if st.Op == plan.SetLFT && p.repeats[p.keyOf(plan.Step{Op: plan.SetSwitch, Port: st.Port})].rests > 0 {
 		return true // its table is of no use
 	}
-	was, e := p.s.walks.repeats[key], repeat{sum: sum, sweeps: 1}
+	was, e := p.Before[key], repeat{sum: sum, sweeps: 1}
 	if was.sum == sum && was.sweeps > 0 {
 		e.sweeps, e.rested = min(was.sweeps+1, maxSends), was.rested
 	}
@@ -102,22 +104,25 @@ func (p *Program) isResting(st plan.Step, set *plan.Set) bool {
 	return false
 }
 
-// wakeRepeats has the Sets that rest sent again to devices that may have changed since the last sweep: they have
+// Wake has the Sets that rest sent again to devices that may have changed since the last sweep: they have
 // restarted, or left, or answer again; a link has changed at one of their ports, or at the switch beside them; they
 // have other capabilities. Other Sets stay in memory: what a device has acknowledged without doing it looks as if it
 // had restarted.
-func (w *walkState) wakeRepeats(c *SweepPlan, prev *topo.Topo) {
+//
+// prev is the subnet as the last sweep left it, now as it has been found. cleared are switches that have reported that
+// a link has changed, and restarted reports whether a node has restarted or left.
+func (r Repeats) Wake(prev, now *topo.Topo, cleared []mad.GUID, restarted func(mad.GUID) bool) {
 	stirred := map[mad.GUID]bool{}
-	for _, guid := range c.found.Cleared {
+	for _, guid := range cleared {
 		stirred[guid] = true
 	}
-	for key, e := range w.repeats {
+	for key, e := range r {
 		if key.Attr == smp.AttrSwitchInfo && (key.op == plan.ClearChange || e.failure != noFailure) {
 			delete(stirred, key.Node) // its PortStateChange says nothing
 		}
 	}
-	maps.DeleteFunc(w.repeats, func(key setKey, e repeat) bool {
-		return e.rests > 0 && (c.delta.restarted(key.Node) || hasChanged(prev, c.Topo, key.Node, stirred))
+	maps.DeleteFunc(r, func(key setKey, e repeat) bool {
+		return e.rests > 0 && (restarted(key.Node) || hasChanged(prev, now, key.Node, stirred))
 	})
 }
 
@@ -142,10 +147,10 @@ func hasChanged(prev, t *topo.Topo, guid mad.GUID, stirred map[mad.GUID]bool) bo
 	return false
 }
 
-// uncleared are switches whose PortStateChange is not cleared, because that rests.
-func (w *walkState) uncleared() map[mad.GUID]bool {
+// Uncleared are switches whose PortStateChange is not cleared, because that rests.
+func (r Repeats) Uncleared() map[mad.GUID]bool {
 	var nodes map[mad.GUID]bool
-	for key, e := range w.repeats {
+	for key, e := range r {
 		if e.rests > 0 && (key.op == plan.ClearChange || key.op == 0) {
 			if nodes == nil {
 				nodes = map[mad.GUID]bool{}
@@ -160,11 +165,11 @@ func (w *walkState) uncleared() map[mad.GUID]bool {
 func (p *Program) rests(key setKey, sum uint64, st plan.Step) bool {
 	e, noted := p.repeats[key]
 	if !noted {
-		if e = p.s.walks.repeats[key]; e.rests == 0 || e.sum != sum {
+		if e = p.Before[key]; e.rests == 0 || e.sum != sum {
 			return false
 		}
 		if p.repeats[key] = e; e.failure != noFailure {
-			p.report(st, e.kind, e.reason)
+			p.note(st, e.kind, e.reason)
 		}
 	}
 	if e.rests > 0 && e.failure != noFailure {
@@ -224,26 +229,26 @@ func (p *Program) takes(st plan.Step) {
 // values, which may be those from before the Set, or the last sweep has sent the same values.
 func (p *Program) unconfirmed(r request, o *txn.Outcome) bool {
 	repeated := p.repeats[p.keyOf(r.Step)].sweeps > 1
-	port := &p.c.Topo.Ports[r.Port]
+	port := &p.Topo.Ports[r.Port]
 	switch r.Op {
 	case plan.SetLFT:
 		return repeated ||
-			string(o.Data[:]) != string(p.state.devices.Switches[p.c.Topo.SwitchOf(r.Port)].LFT.Block(int(r.Block)))
+			string(o.Data[:]) != string(p.Devices.Switches[p.Topo.SwitchOf(r.Port)].LFT.Block(int(r.Block)))
 	case plan.AddPKeys, plan.SetPKeys:
-		sent := p.c.Plan.PKeysSent(r.Step)
+		sent := p.Plan.PKeysSent(r.Step)
 		return repeated || p.event(r, o, sent[:]) != device.Confirmed
 	case plan.SetSLtoVL, plan.SetTurns:
-		return repeated || p.event(r, o, p.c.Plan.LaneSent(r.Step)) != device.Confirmed
+		return repeated || p.event(r, o, p.Plan.LaneSent(r.Step)) != device.Confirmed
 	case plan.SetSwitch:
-		wanted, held := p.c.Plan.WantedSwitch(port.Node), (*smp.SwitchInfo)(&o.Data)
-		sent := p.c.Plan.SwitchSent(port.Node)
+		wanted, held := p.Plan.WantedSwitch(port.Node), (*smp.SwitchInfo)(&o.Data)
+		sent := p.Plan.SwitchSent(port.Node)
 		return repeated || held.LinearFDBTop() != sent.LinearFDBTop() ||
-			p.state.devices.Unsupported.Lacks(&device.SwitchInfo, p.c.Plan.Place(o.Attr, r.Port),
+			p.Devices.Unsupported.Lacks(&device.SwitchInfo, p.Plan.Place(o.Attr, r.Port),
 				(*device.Data)(&wanted), &o.Data)
 	case plan.ClearChange:
 		return repeated
 	case plan.SetPort:
-		sent := p.c.Plan.Wanted(r.Port)
+		sent := p.Plan.Wanted(r.Port)
 		_, taken := device.PortInfo.Differs((*device.Data)(&port.Info), &o.Data)
 		_, changes := device.PortInfo.Differs((*device.Data)(&port.Info), (*device.Data)(&sent))
 		return repeated || changes && !taken
@@ -257,19 +262,18 @@ func (p *Program) unconfirmed(r request, o *txn.Outcome) bool {
 // tallyRepeats ends a sweep: Sets that have failed often enough rest in the next ones. If the walk lost many answers,
 // the Sets may have been lost too.
 func (p *Program) tallyRepeats() {
-	conclusive, first := p.c.Found().Evidence() == discover.Conclusive, p.state.mastership != swept
-	if conclusive {
+	if p.Conclusive {
 		p.countGivenUp()
 	}
 	for key, e := range p.repeats {
 		pace := paces[e.failure]
 		switch {
-		case e.failure != noFailure && !conclusive:
+		case e.failure != noFailure && !p.Conclusive:
 			delete(p.repeats, key)
 			continue
 		case e.rests > 0:
 			e.rests--
-		case first && e.failure == noFailure: // it may be very many
+		case p.First && e.failure == noFailure: // it may be very many
 			delete(p.repeats, key)
 			continue
 		case e.sweeps >= pace.sends && (e.failure != noFailure || outcomes[key.op].unread):
@@ -280,24 +284,23 @@ func (p *Program) tallyRepeats() {
 		}
 		p.repeats[key] = e
 	}
-	p.s.walks.repeats = p.repeats
 }
 
 // countGivenUp notes the nodes that have left what they were sent unanswered, but for those whose M_Key is hidden: they
 // answer when their lease has ended.
 func (p *Program) countGivenUp() {
-	for n := range p.c.Topo.Nodes {
+	for n := range p.Topo.Nodes {
 		n := topo.NodeIdx(n)
-		key, node := p.nodeKey(n), &p.c.Topo.Nodes[n]
+		key, node := p.nodeKey(n), &p.Topo.Nodes[n]
 		if _, noted := p.repeats[key]; noted || !p.isGivenUp(n) {
 			continue
 		}
 		hides := false
 		for num := range int(node.NumPorts) + 1 {
-			hides = hides || smp.HidesMKey(&p.c.Topo.Ports[p.c.Topo.Port(n, uint8(num))].Info)
+			hides = hides || smp.HidesMKey(&p.Topo.Ports[p.Topo.Port(n, uint8(num))].Info)
 		}
 		if !hides {
-			was := p.s.walks.repeats[key]
+			was := p.Before[key]
 			p.repeats[key] = repeat{sweeps: min(was.sweeps+1, maxSends), rested: was.rested, failure: isUnanswered,
 				kind: finding.NoAnswer, reason: "no answer to what it is sent"}
 		}

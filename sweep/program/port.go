@@ -1,4 +1,4 @@
-package sweep
+package program
 
 import (
 	"fmt"
@@ -38,7 +38,7 @@ func (p *Program) port(r request, o *txn.Outcome) {
 		p.again = append(p.again, request{st, wasRefused})
 		return
 	}
-	port := &p.c.Topo.Ports[st.Port]
+	port := &p.Topo.Ports[st.Port]
 	info := (*smp.PortInfo)(&o.Data)
 	info.SetClientReregister(false)
 	if info.PortState() == smp.PortDown && port.Num != 0 {
@@ -49,12 +49,12 @@ func (p *Program) port(r request, o *txn.Outcome) {
 		}
 		return
 	}
-	sent := p.c.Plan.Wanted(st.Port)
-	judged := p.c.Plan.Judged(st.Port, &sent, *info)
+	sent := p.Plan.Wanted(st.Port)
+	judged := p.Plan.Judged(st.Port, &sent, *info)
 	port.Info = *info
 	p.hear(st.Port, true)
 	if (st.Op == plan.SetPort || st.Op == plan.Arm) && !looked {
-		delete(p.reregister, port.GUID)
+		delete(p.Reregister, port.GUID)
 	}
 	refusal := ""
 	if got := info.PortState(); st.Op == plan.Arm && got < smp.PortArmed || st.Op == plan.Activate &&
@@ -66,7 +66,7 @@ func (p *Program) port(r request, o *txn.Outcome) {
 		device.PortInfo.Misses((*device.Data)(&sent), (*device.Data)(&judged)) {
 		refusal = fmt.Sprintf("does not keep its LID %v, the subnet prefix, or the LID of the manager", sent.LID())
 	}
-	at, unsupported := p.c.Plan.Place(o.Attr, st.Port), p.state.devices.Unsupported
+	at, unsupported := p.Plan.Place(o.Attr, st.Port), p.Devices.Unsupported
 	switch s := p.split[st.Port]; {
 	case looked && st.Op == plan.SetPort && s == together &&
 		unsupported.Lacks(&device.PortInfo, at, (*device.Data)(&sent), (*device.Data)(&judged)):
@@ -86,7 +86,7 @@ func (p *Program) port(r request, o *txn.Outcome) {
 	switch {
 	case p.split[st.Port] == parameters:
 		p.split[st.Port] = minimal
-		p.c.Plan.Minimize(st.Port)
+		p.Plan.Minimize(st.Port)
 		p.more = append(p.more, plan.Step{Op: plan.Arm, Port: st.Port})
 	case refusal == "":
 		p.takes(st)
@@ -109,7 +109,7 @@ func (p *Program) setSplit(i topo.PortIdx, arms bool) {
 	if p.split[i] = minimal; arms {
 		p.split[i] = parameters
 	} else {
-		p.c.Plan.Minimize(i)
+		p.Plan.Minimize(i)
 	}
 	p.more = append(p.more, plan.Step{Op: plan.SetPort, Port: i})
 }
@@ -121,16 +121,16 @@ func (p *Program) extended(r request, o *txn.Outcome) {
 		p.failRefused(r, o)
 		return
 	}
-	port := &p.c.Topo.Ports[r.Port]
+	port := &p.Topo.Ports[r.Port]
 	was := port.FDR10
-	at := p.c.Plan.Place(o.Attr, r.Port)
+	at := p.Plan.Place(o.Attr, r.Port)
 	if o.Status == mad.StatusOK {
-		p.c.Topo.SetExtended(r.Port, (*smp.ExtendedPortInfo)(&o.Data))
+		p.Topo.SetExtended(r.Port, (*smp.ExtendedPortInfo)(&o.Data))
 	}
 	if port.FDR10 != was {
 		return
 	}
-	unsupported := p.state.devices.Unsupported
+	unsupported := p.Devices.Unsupported
 	if unsupported.Tried(at); unsupported.Tries(at) == 1 {
 		p.ignores(at.Node, at.Port, []string{"FDR10"})
 	}

@@ -1,4 +1,4 @@
-package sweep
+package program
 
 import (
 	"strings"
@@ -21,11 +21,11 @@ type mkeyRack struct {
 // endRack leaves the other racks as they are where no port of one has taken its M_Key: the first shows whether it
 // works.
 func (p *Program) endRack() {
-	if !p.c.Plan.ReadsMKey() {
+	if !p.Plan.ReadsMKey() {
 		return
 	}
 	if len(p.mkeys.sent) > 1 && p.mkeys.proved == 0 {
-		p.c.Plan.StopMKeys()
+		p.Plan.StopMKeys()
 	}
 	p.mkeys = mkeyRack{}
 }
@@ -50,9 +50,9 @@ func (p *Program) mkeySettled(r request, o *txn.Outcome) {
 func (p *Program) mkeySet(r request, o *txn.Outcome) {
 	p.mkeys.sent[r.Port] = true
 	if held := (*smp.PortInfo)(&o.Data); o.Status == mad.StatusOK && !smp.HidesMKey(held) {
-		sent := p.c.Plan.WithMKey(r.Port)
-		at := p.c.Plan.Place(device.MKeys.ID, r.Port)
-		if bits, found := p.state.devices.Unsupported.Learn(&device.MKeys, at, (*device.Data)(&sent), &o.Data); found {
+		sent := p.Plan.WithMKey(r.Port)
+		at := p.Plan.Place(device.MKeys.ID, r.Port)
+		if bits, found := p.Devices.Unsupported.Learn(&device.MKeys, at, (*device.Data)(&sent), &o.Data); found {
 			p.ignores(at.Node, at.Port, p.fieldNames((*smp.PortInfo)(&bits)))
 		}
 	}
@@ -62,7 +62,7 @@ func (p *Program) mkeySet(r request, o *txn.Outcome) {
 // Set another manager may have written: so it is sent again, and not taken for a field that the port does not support
 // before that was in vain twice.
 func (p *Program) mkeyRead(r request, o *txn.Outcome) {
-	sent := p.c.Plan.WithMKey(r.Port)
+	sent := p.Plan.WithMKey(r.Port)
 	info := (*smp.PortInfo)(&o.Data)
 	if smp.HidesMKey(info) { // it has answered to any
 		p.mkeyUnread(r.Step)
@@ -76,12 +76,12 @@ func (p *Program) mkeyRead(r request, o *txn.Outcome) {
 		p.fail(r.Step, finding.Refused, "it has another M_Key than it was shown")
 		return
 	}
-	at, unsupported := p.c.Plan.Place(device.MKeys.ID, r.Port), p.state.devices.Unsupported
+	at, unsupported := p.Plan.Place(device.MKeys.ID, r.Port), p.Devices.Unsupported
 	lost, _ := device.MKeys.Differs((*device.Data)(&sent), (*device.Data)(info))
 	for i, refused := range unsupported.Refuses(&device.MKeys, at, (*device.Data)(&sent)) {
 		lost[i] &^= refused
 	}
-	if lost == (device.Data{}) || p.state.knocked[p.c.Topo.Ports[r.Port].GUID] != 0 {
+	if lost == (device.Data{}) || p.IsOpen(p.Topo.Ports[r.Port].GUID) {
 		return // where it was opened to another manager, for a moment: see Sweeper.Knock
 	}
 	if p.mkeys.sent[r.Port] {
@@ -105,7 +105,7 @@ func (p *Program) mkeyHeld(r request, o *txn.Outcome) {
 // holds notes the PortInfo that a port has been read with.
 func (p *Program) holds(r request, info *smp.PortInfo) {
 	info.SetClientReregister(false)
-	p.c.Topo.Ports[r.Port].Info = *info
-	p.state.devices.Take(p.block(r.Step, smp.AttrPortInfo), device.Got)
+	p.Topo.Ports[r.Port].Info = *info
+	p.Devices.Take(p.block(r.Step, smp.AttrPortInfo), device.Got)
 	p.hear(r.Port, true)
 }
