@@ -74,7 +74,7 @@ func (c *Core) control(d *mad.Datagram) {
 // senderKey is the M_Key of the port to which the route of the packet that is proved leads, 0 for one that is not
 // known: what a packet says of its sender is no reason to show it the key of that port.
 func (c *Core) senderKey() mad.MKey {
-	key, _ := c.sweeps.sweeper.KeyAlong(c.controls.route.Ports())
+	key, _ := c.sweeps.sweeper.MKeys().KeyAlong(c.controls.route.Ports())
 	return key
 }
 

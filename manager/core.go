@@ -10,6 +10,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep"
+	"ibsm/sweep/mkeys"
 	"ibsm/sweep/multicast"
 )
 
@@ -26,7 +27,7 @@ type Core struct {
 	handover     handover           // the mastership handed to another manager
 	mirror       mirroring          // what clients have registered with another master
 	sweeps       scheduler          // which sweep is made when, and plans
-	leases       *sweep.Leases      // of M_Keys, beside the sweeps
+	leases       *mkeys.Leases      // of M_Keys, beside the sweeps
 	multicast    *multicast.Machine // the multicast tables, beside the sweeps
 	proving      proving            // what is proved of multicast trees, beside the sweeps
 	awaiting     awaiting           // the engine for which interim routes serve
@@ -102,7 +103,7 @@ func (c *Core) take(ev Event) {
 	case RegistryChanged:
 		c.multicast.SetRegistry(ev.State)
 		if c.elect.State() != smp.Master {
-			c.sweeps.sweeper.Mirror(ev.State)
+			c.sweeps.sweeper.MKeys().Mirror(ev.State)
 		}
 		c.sweeps.sweeper.SetMulticastTop(c.multicast.Top())
 		c.raiseTop()

@@ -117,7 +117,7 @@ func (m *descriptions) ask(fx *effects, v *view.View, sweeper *sweep.Sweeper) {
 		}
 		m.last++
 		m.nodes[guid], m.asked[m.last] = asked, guid
-		key, _ := sweeper.KeyAlong(v.Topo.Nodes[n].Route.Ports())
+		key, _ := sweeper.MKeys().KeyAlong(v.Topo.Nodes[n].Route.Ports())
 		fx.request(directed(ownerDescriptions, m.last, v.Topo.Nodes[n].Route, mad.MethodGet, smp.AttrNodeDescription, 0,
 			key))
 	}

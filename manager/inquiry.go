@@ -53,7 +53,7 @@ func (c *Core) question(d *mad.Datagram) {
 		c.alarms.raise(&c.fx, c.cfg.Epoch, alarmAbout(AlarmQuestion, v, d), "claims", info.GUID())
 	case p == topo.None:
 		if key := d.Packet.MKey(); key != 0 && key == c.port.mkey {
-			c.sweeps.sweeper.Expect(route, info.GUID())
+			c.sweeps.sweeper.MKeys().Expect(route, info.GUID())
 		}
 		c.traps.sweep(c.fx.now, true, "a subnet manager at an unknown port")
 	case c.inquiry.state == inquiryIdle && c.inquiry.after <= c.fx.now:

@@ -20,7 +20,7 @@ func (c *Core) lookAcross() {
 	if len(ports) == 0 {
 		return
 	}
-	if agent, known := c.sweeps.sweeper.AgentAlong(ports[:len(ports)-1]); known {
+	if agent, known := c.sweeps.sweeper.MKeys().AgentAlong(ports[:len(ports)-1]); known {
 		key, guesses := c.elect.across.toPoll(agent, c.sweeps.sweeper.Key)
 		c.elect.lookAcross(&c.fx, key, tagOf(guesses, tagPeer, tagPeerGuess))
 	}

@@ -105,7 +105,7 @@ func (c *Core) publish(out *sweep.Outcome, program []finding.Finding) {
 	for _, k := range out.Absent {
 		v.Absent = append(v.Absent, view.Absent{Port: k.Port, Base: k.Base, LMC: k.LMC, Since: k.Absent})
 	}
-	v.Left = c.sweeps.sweeper.Left()
+	v.Left = c.sweeps.sweeper.MKeys().Left()
 	for i := range out.Found.SMs {
 		o := &out.Found.SMs[i]
 		v.SMs = append(v.SMs, viewOf(&o.Info, o.LID))

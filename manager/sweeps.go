@@ -194,7 +194,7 @@ func (c *Core) walked(found *sweep.Found) {
 		c.sweeps.schedule(c.fx.now, portPoll)
 		return
 	}
-	c.leases.Found(c.sweeps.started, found)
+	c.leases.Found(c.sweeps.started, found.Builder)
 	c.act(c.elect.Decide(c.fx.now, others))
 }
 

@@ -343,13 +343,13 @@ func (c *Core) refusedMKey(d *mad.Datagram) *mad.Datagram {
 	if !n.IsGeneric() || n.TrapNumber() != smp.TrapBadMKey {
 		return d
 	}
-	secret, knocks := c.sweeps.sweeper.Secret(n.BadMKey().MKey())
+	secret, knocks := c.sweeps.sweeper.MKeys().Secret(n.BadMKey().MKey())
 	if !secret {
 		return d
 	}
 	if p := portOf(c.published.view, n.IssuerLID()); knocks && p != topo.None {
 		agent := c.published.view.Topo.Agent(p)
-		if c.open(c.sweeps.sweeper.Knock(c.fx.now, agent)) {
+		if c.open(c.sweeps.sweeper.MKeys().Knock(c.fx.now, agent)) {
 			c.fx.log(
 				warn, "admitting a standby that has the secret but does not know the subnet: for one minute the port answers its queries", "port", agent)
 		}

@@ -10,6 +10,7 @@ import (
 	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/sweep"
+	"ibsm/sweep/mkeys"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
@@ -107,8 +108,8 @@ func TestLeasesUnderFlapping(t *testing.T) {
 func TestShortestLease(t *testing.T) {
 	c, _ := conf.FromFile("f.conf", []byte("m_key_protection_level 2\nm_key_lease_period 1\ntransaction_timeout 500\n"))
 	lease := conf.MKeyLeasePeriod.In(c)
-	if lease < 2 || conf.LeaseReads != sweep.RenewalsPerLease {
-		t.Fatalf("a lease of %d s, %d reads, %d renewals", lease, conf.LeaseReads, sweep.RenewalsPerLease)
+	if lease < 2 || conf.LeaseReads != mkeys.RenewalsPerLease {
+		t.Fatalf("a lease of %d s, %d reads, %d renewals", lease, conf.LeaseReads, mkeys.RenewalsPerLease)
 	}
 	cfg := withLease(lease, 10*time.Second)
 	cfg.Txn.Timeout = 500 * time.Millisecond

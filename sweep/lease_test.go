@@ -9,13 +9,14 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
 	"ibsm/sweep/engines"
+	"ibsm/sweep/mkeys"
 	"ibsm/topo"
 	"ibsm/topo/net"
 )
 
 // renew asks the ports that are due at each deadline up to a time, and returns how many those were, and the most at
 // once.
-func (b *harness) renew(l *Leases, until time.Duration) (asked, most int, lost string) {
+func (b *harness) renew(l *mkeys.Leases, until time.Duration) (asked, most int, lost string) {
 	b.Helper()
 	for range 1000 {
 		l.Follow(b.fabric.Now())
@@ -81,8 +82,8 @@ func TestLeasesRenewed(t *testing.T) {
 			if req.MKey != 0x77 {
 				t.Errorf("%s: M_Key %v", c.name, req.MKey)
 			}
-			if e := l.asked[req.Tag]; victim == 0 || e.port == victim {
-				victim = e.port
+			if port := b.agent(req); victim == 0 || port == victim {
+				victim = port
 				(*smp.PortInfo)(&o.Data).SetMKeyProtectBits(0)
 			}
 		}
@@ -144,7 +145,7 @@ func TestLeasesOfWalk(t *testing.T) {
 	since := b.fabric.Now()
 	found := b.walk()
 	b.fabric.Advance(since + 5*time.Second)
-	l.Found(since, found)
+	l.Found(since, found.Builder)
 	if asked, _, lost := b.renew(l, since+20*time.Second); asked != 36 || lost != "" {
 		t.Errorf("%d reads, %q", asked, lost)
 	}
@@ -185,9 +186,9 @@ func TestLeasesWhileMKeysChange(t *testing.T) {
 		o := b.ask(&req)
 		p.Done(&o)
 	}
-	agent := p.Topo.Agent(p.Topo.Along(req.Route.Ports()))
+	agent := b.agent(&req)
 	b.meddle = func(req *txn.Request, _ *txn.Outcome) {
-		if e := l.asked[req.Tag]; e.port == agent {
+		if b.agent(req) == agent {
 			t.Error("a port is asked while its M_Key is on its way")
 		}
 	}
@@ -205,8 +206,17 @@ func TestLeasesWhileMKeysChange(t *testing.T) {
 	}
 }
 
+// agent is the agent that a request goes to, by its port GUID, in the subnet as the last sweep left it.
+func (b *harness) agent(req *txn.Request) mad.GUID {
+	t := b.state.prev
+	return t.Agent(t.Along(req.Route.Ports()))
+}
+
+// maxUnheard is how many quiet ports are asked at a time.
+const maxUnheard = 16
+
 // askInVain asks all ports that may be asked at a time, of which none answers, and returns how many.
-func (l *Leases) askInVain(t *testing.T, now time.Duration) int {
+func askInVain(t *testing.T, l *mkeys.Leases, now time.Duration) int {
 	t.Helper()
 	l.Follow(now)
 	tags := []uint64{}
@@ -236,7 +246,7 @@ func TestLeasesQuietInProgram(t *testing.T) {
 	now := b.fabric.Now()
 	for _, want := range []int{36, 36, maxUnheard} {
 		now += 20 * time.Second
-		if asked := l.askInVain(t, now); asked != want {
+		if asked := askInVain(t, l, now); asked != want {
 			t.Errorf("%d of 36 ports are asked at a time, want %d", asked, want)
 		}
 	}
@@ -259,7 +269,7 @@ func TestLeasesQuietAfterQuickWalk(t *testing.T) {
 	now := b.fabric.Now()
 	ask := func() int {
 		now += 20 * time.Second
-		return l.askInVain(t, now)
+		return askInVain(t, l, now)
 	}
 	if first, second, quiet := ask(), ask(), ask(); first != 36 || second != 36 || quiet != maxUnheard {
 		t.Fatalf("%d, %d and then %d of 36 ports are asked at a time", first, second, quiet)

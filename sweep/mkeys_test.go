@@ -10,7 +10,6 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
-	"ibsm/sweep/plan"
 	"ibsm/topo"
 )
 
@@ -53,13 +52,13 @@ func TestKnockWhileWriting(t *testing.T) {
 	asked := 0
 	b.meddle = func(*txn.Request, *txn.Outcome) {
 		if asked++; asked == 1 {
-			if _, ok := b.Knock(time.Second, port); ok {
+			if _, ok := b.MKeys().Knock(time.Second, port); ok {
 				t.Error("it is sent while a plan is written")
 			}
 		}
 	}
 	b.write(c)
-	if set, ok := b.Knock(time.Second, port); asked == 0 || !ok ||
+	if set, ok := b.MKeys().Knock(time.Second, port); asked == 0 || !ok ||
 		set.MKey != b.state.prev.MKey(b.state.prev.FindPort(port)) {
 		t.Errorf("after %d requests of the plan it is sent: %v, with M_Key %v", asked, ok, set.MKey)
 	}
@@ -215,129 +214,5 @@ func (b *harness) heavyAgain(tp *topo.Topo) {
 	b.walks.answered = make([]bool, len(tp.Ports))
 	for i := range b.walks.answered {
 		b.walks.answered[i] = true
-	}
-}
-
-// TestExpectedPruned: what a manager has said of where it is, is forgotten where a sweep finds somebody there.
-func TestExpectedPruned(t *testing.T) {
-	cfg, _ := portMKeys(t, 1)
-	b := newHarness(t, small, cfg)
-	tp := b.heavy().Topo
-	sw := &tp.Nodes[tp.Switches[0]]
-	for num := uint8(1); num <= sw.NumPorts; num++ {
-		if b.walks.expected == nil {
-			b.walks.expected = map[plan.Key]mad.GUID{}
-		}
-		b.walks.expected[plan.Key{Node: sw.GUID, Port: num}] = 0x99
-	}
-	b.heavy()
-	if len(b.walks.expected) > 0 {
-		t.Errorf("%d are left", len(b.walks.expected))
-	}
-}
-
-// TestSecret: where ports have their own M_Keys none that was refused is shown, and the one of a manager that does not
-// know the subnet is found; no M_Key is derived for it.
-func TestSecret(t *testing.T) {
-	cfg, own := portMKeys(t, 1)
-	b, open := New(cfg), New(Config{})
-	for key, want := range map[mad.MKey]bool{mad.MKey(own.Knock()): true, mad.MKey(own.Of(9)): false, 5: false} {
-		secret, knocks := b.Secret(key)
-		if !secret || knocks != want {
-			t.Errorf("M_Key %v: secret %v, of a manager %v", key, secret, knocks)
-		}
-		if secret, knocks := open.Secret(key); secret || knocks {
-			t.Errorf("without them, M_Key %v: secret %v, of a manager %v", key, secret, knocks)
-		}
-	}
-	key := mad.MKey(own.Of(9))
-	if n := testing.AllocsPerRun(100, func() { b.Secret(key) }); n > 0 { // an HMAC takes memory
-		t.Errorf("%v allocations for a refused M_Key", n)
-	}
-}
-
-// TestShownKeys: of the M_Keys that a port shows the last one is stored, and the one before until two sweeps in a row
-// have shown another; none is stored of a port that hides it, or twice has none. What a walk has not read is not shown
-// once more.
-func TestShownKeys(t *testing.T) {
-	b := newHarness(t, small, Config{})
-	tp := b.heavy().Topo
-	p := otherHost(t, tp)
-	w := newWalkState(&Restored{})
-	const missed = Extent(100)
-	for i, step := range []struct {
-		by      Extent // of the walk, or missed by it
-		shown   mad.MKey
-		protect uint8
-		want    shownKeys
-	}{
-		{Full, 0, 0, shownKeys{}}, {Full, 5, 1, shownKeys{5, 0}}, {Quick, 5, 1, shownKeys{5, 0}},
-		{missed, 5, 1, shownKeys{5, 0}}, {Full, 6, 1, shownKeys{6, 5}},
-		{Second, 6, 1, shownKeys{6, 5}}, {missed, 6, 1, shownKeys{6, 5}}, {Full, 7, 1, shownKeys{7, 5}},
-		{Quick, 5, 1, shownKeys{5, 5}}, {Full, 8, 1, shownKeys{8, 5}},
-		{Full, 8, 1, shownKeys{8, 8}}, {Full, 0, 2, shownKeys{8, 8}}, {Full, 0, 0, shownKeys{0, 8}},
-		{missed, 0, 0, shownKeys{0, 8}}, {Full, 8, 1, shownKeys{8, 8}},
-		{Full, 0, 0, shownKeys{0, 8}}, {Full, 0, 0, shownKeys{}},
-	} {
-		tp.Ports[p].Info.SetMKey(step.shown)
-		tp.Ports[p].Info.SetMKeyProtectBits(step.protect)
-		tp.Nodes[tp.Ports[p].Node].Missed = 0
-		if step.by == missed {
-			tp.Nodes[tp.Ports[p].Node].Missed = 1
-		}
-		of := step.by
-		if of == missed {
-			of = Full
-		}
-		if w.rememberKeys(tp, of); w.mkeys[tp.Ports[p].GUID] != step.want {
-			t.Errorf("step %d: %v, want %v", i, w.mkeys[tp.Ports[p].GUID], step.want)
-		}
-	}
-}
-
-// TestManyShownKeys: M_Keys of ports that have left are kept until they are too many; those of ports that are there
-// stay.
-func TestManyShownKeys(t *testing.T) {
-	b := newHarness(t, small, Config{})
-	tp := b.heavy().Topo
-	here := tp.Ports[otherHost(t, tp)].GUID
-	w := newWalkState(&Restored{})
-	w.mkeys[here] = shownKeys{5, 5}
-	for port := mad.GUID(1); len(w.mkeys) < maxShown; port++ {
-		w.mkeys[port] = shownKeys{6, 6}
-	}
-	if w.prune(tp); len(w.mkeys) != maxShown {
-		t.Errorf("%d of %d are left", len(w.mkeys), maxShown)
-	}
-	w.mkeys[0] = shownKeys{6, 6}
-	if w.prune(tp); len(w.mkeys) != 1 || w.mkeys[here] != (shownKeys{5, 5}) {
-		t.Errorf("%d are left, of the port that is there %v", len(w.mkeys), w.mkeys[here])
-	}
-}
-
-// TestOtherKeys: requests show keys one by one only where a port may have another than the configured one; one that has
-// shown that once, and left, has not.
-func TestOtherKeys(t *testing.T) {
-	for shown, want := range map[shownKeys]bool{{5, 0}: false, {5, 5}: false, {5, 6}: true, {6, 5}: true, {6, 0}: true,
-		{0, 5}: true} {
-		s := New(Config{Settings: Settings{MKey: Given(mad.MKey(5))}})
-		s.walks.mkeys[7] = shown
-		if got := s.otherKeys(); got != want {
-			t.Errorf("a port has shown %v: other keys %v", shown, got)
-		}
-	}
-}
-
-// TestBehindNothing: behind a port that a node does not have, and one of an unknown node, there is nobody.
-func TestBehindNothing(t *testing.T) {
-	tp := newHarness(t, small, Config{}).heavy().Topo
-	node := tp.Nodes[tp.Switches[0]]
-	for _, port := range []struct {
-		node mad.GUID
-		num  uint8
-	}{{node.GUID, node.NumPorts + 1}, {node.GUID, 255}, {1 << 60, 1}} {
-		if agent := behind(tp, port.node, port.num); agent != 0 {
-			t.Errorf("behind port %d of %v is %v", port.num, port.node, agent)
-		}
 	}
 }

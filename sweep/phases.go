@@ -71,12 +71,13 @@ func (s *Sweeper) Walk(master bool, of Extent) *Walk {
 	}
 	s.renamed, s.walks.answered = nil, nil
 	s.state.devices.WalkBegins()
-	known, homes := s.walks.lastHomes()
+	known, homes := s.walks.mkeys.LastHomes()
 	return &Walk{s, of, discover.New(discover.Config{
 		Prev: s.state.prev, Before: s.state.before, Known: known, Homes: homes, Former: s.walks.former,
 		Features: s.walks.features, Devices: s.state.devices, Clear: master,
 		Uncleared: s.walks.repeats.Uncleared(), Quick: of == Quick, Answered: answered,
-		Findings: s.walks.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.keys(), FDR10: s.cfg.Settings.FDR10 != 0,
+		Findings: s.walks.findings, MKey: s.cfg.Settings.MKey.Value, Keys: s.MKeys().Keys(),
+		FDR10:         s.cfg.Settings.FDR10 != 0,
 		IgnoreOtherSM: s.cfg.IgnoreOtherSM, AllowedSMs: s.cfg.AllowedSMs,
 		Conditions: device.Conditions{Enforced: s.cfg.Partitions.enforced(), Lanes: s.lanesMatter()},
 	})}
@@ -166,8 +167,7 @@ func (f *Found) task() *RouteTask {
 	f.Builder, f.Tables, f.Ports = nil, nil, nil
 	return &RouteTask{found: f, walked: left, settings: s.cfg.Settings, chain: s.cfg.Engines, parts: s.cfg.Partitions,
 		state: s.state.snapshot(), reroute: s.rerouting(), drained: s.cfg.Drained, avoided: s.cfg.Avoided,
-		cabling:      s.cfg.Cabling,
-		multicastTop: s.multicastTop}
+		cabling: s.cfg.Cabling, knocked: s.walks.mkeys.Knocked(), multicastTop: s.multicastTop}
 }
 
 // Drop abandons the sweep: the plan of its task, if there is one, is not programmed.
@@ -212,7 +212,7 @@ func (s *Sweeper) newProgram(c *SweepPlan) *Program {
 		Topo: c.Topo, Shared: c.compared == sharesTopo, Plan: c.Plan, Tables: c.Tables, Devices: s.state.devices,
 		Features: s.walks.features, Before: s.walks.repeats, Stuck: s.state.stuck, RemovalsHeld: s.state.removalsHeld,
 		Reregister: s.reregistrations.out, OptionalRead: c.found.Optional,
-		IsOpen:     func(port mad.GUID) bool { return s.state.knocked[port] != 0 },
+		IsOpen:     func(port mad.GUID) bool { return s.walks.mkeys.Knocked()[port] != 0 },
 		Conclusive: c.found.Evidence() == discover.Conclusive, First: s.state.mastership != swept, Changed: c.Changed,
 		DisablesAR: c.ARMode == routes.DisableAR,
 	})}
@@ -253,7 +253,11 @@ func (p *Program) Outcome() (out *Outcome, more bool) {
 	s.reregistrations.acknowledged(p.c)
 	s.state.prev, s.state.before, s.state.mastership = p.c.Topo, nil, swept
 	s.state.devices.Prune(p.c.Topo)
-	s.walks.sweepEnds(p.c.Topo, found, r.Heard, p.c.found.extent, &s.cfg.Settings)
+	s.walks.findings, s.walks.answered, s.walks.former = found.Findings, r.Heard, found.Former
+	s.walks.features.Prune(p.c.Topo)
+	s.walks.mkeys.RememberKeys(p.c.Topo, p.c.found.extent == Full)
+	s.walks.mkeys.Prune(p.c.Topo)
+	s.MKeys().Remember(p.c.Topo, found.Tried)
 	s.state.devices.WalkEnds()
 	s.sms = s.managers(p.c.Topo, found)
 	s.rest()

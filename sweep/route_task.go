@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"slices"
+	"time"
 
 	"ibsm/mad"
 	"ibsm/partitions"
@@ -35,7 +36,8 @@ type RouteTask struct {
 	cabling  Cabling
 	without  []routing.SwitchPort // of a preview: what is taken out of the subnet
 	now      int64
-	mayServe bool // interim routes may serve
+	mayServe bool                       // interim routes may serve
+	knocked  map[mad.GUID]time.Duration // mkeys.Memory.Knocked
 
 	multicastTop mad.LID
 	reregister   map[mad.GUID]bool  // In.Reregister of the plan
@@ -204,7 +206,9 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	if s.prev != nil && len(marked) == 0 && t.Same(s.prev) { // one is enough: a large subnet takes much memory
 		t, out.Topo, out.compared = s.prev, s.prev, sharesTopo
 	}
-	d.restarted = j.restarted(t, d.switches)
+	if d.restarted = s.devices.Restarted(s.prev, t, d.switches); s.mastership == swept && j.settings != s.settings {
+		d.restarted = func(mad.GUID) bool { return true } // devices may accept what they did not before
+	}
 	s.devices.Optional.Forget(d.restarted)
 	d.settings, d.values = j.settings, s.resolve(&j.settings, t)
 	out.Values = d.values
@@ -302,7 +306,7 @@ func (j *RouteTask) plan(out *SweepPlan, dead, disable []topo.PortIdx) {
 		Lanes: out.Lanes, Ports: d.ports, Partitions: out.Partitions, Order: out.Transition.Order,
 		Devices: s.devices, Dead: dead, Disable: disable, Enable: toEnable(t, j.avoided), DisableAR: out.TurnOff,
 		Unsupported: d.unsupported, MulticastTop: j.multicastTop,
-		Reregister: j.reregister, Knocked: s.knocked, SLtoVLSingly: j.settings.SLtoVLSingly,
+		Reregister: j.reregister, Knocked: j.knocked, SLtoVLSingly: j.settings.SLtoVLSingly,
 	})
 	for i, target := range out.Plan.Targets() {
 		d.switches[i].Target = target

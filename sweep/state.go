@@ -3,14 +3,13 @@ package sweep
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"ibsm/mad"
 	"ibsm/partitions"
-	"ibsm/registry"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/lids"
+	"ibsm/sweep/mkeys"
 	"ibsm/sweep/plan"
 	"ibsm/sweep/program"
 	"ibsm/sweep/routes"
@@ -37,9 +36,8 @@ type state struct {
 	// removed are the indexes of P_Keys that were removed, and removalsHeld is program.In.RemovalsHeld.
 	removed      partitions.Indexes
 	removalsHeld uint8
-	knocked      map[mad.GUID]time.Duration // ports at protection level 1 for another manager, by GUID, and until when
-	prev         *topo.Topo                 // the subnet as the last sweep left it
-	before       *topo.Topo                 // where prev is nil because of Pause: the subnet as it was until then
+	prev         *topo.Topo // the subnet as the last sweep left it
+	before       *topo.Topo // where prev is nil because of Pause: the subnet as it was until then
 	routes       routes.State
 	settings     Settings // that values were resolved from
 	values       plan.Values
@@ -47,34 +45,22 @@ type state struct {
 
 // walkState is what walks need beside the state. It lasts as long, and no task reads it.
 type walkState struct {
-	features *device.Features                     // what devices make of what OpenSM does not send
-	mkeys    map[mad.GUID]shownKeys               // by GUID, of ports that have had one
-	expected map[plan.Key]mad.GUID                // the ports of managers that have said where they are
+	features *device.Features // what devices make of what OpenSM does not send
+	mkeys    *mkeys.Memory
 	findings []discover.Finding                   // of the walk that state.prev is from
-	answered []bool                               // Program.heard of the last sweep, for the walk that follows at once
-	places   places                               // who has left, and from where
 	former   map[discover.Place]discover.Resident // who was last behind ports: see discover.Config
-	known    *topo.Topo                           // the last subnet that was found; nil unless Settings.remembers
-	// what the master has registered since, among it neighbors; nil for nothing, and as master
-	mirrored *registry.State
-	repeats  program.Repeats // Sets of the last sweep that may be sent again
+	answered []bool                               // Program.heard of the last sweep, for the walk that follows at once
+	repeats  program.Repeats                      // Sets of the last sweep that may be sent again
 }
 
 func newWalkState(restored *Restored) walkState {
-	return walkState{features: device.NewFeatures(), mkeys: map[mad.GUID]shownKeys{},
-		places: newPlaces(restored.Behind)}
+	return walkState{features: device.NewFeatures(), mkeys: mkeys.NewMemory(restored.Behind)}
 }
 
 // forgetMastership drops what another manager may have changed.
-func (w *walkState) forgetMastership() { w.findings, w.expected, w.repeats = nil, nil, nil }
-
-// sweepEnds takes the subnet that a sweep has left, and what its walk of an extent has found. heard are the ports that
-// have answered a Set.
-func (w *walkState) sweepEnds(t *topo.Topo, found *discover.Result, heard []bool, of Extent, settings *Settings) {
-	w.findings, w.answered, w.former = found.Findings, heard, found.Former
-	w.rememberKeys(t, of)
-	w.prune(t)
-	w.remember(t, found.Tried, settings)
+func (w *walkState) forgetMastership() {
+	w.findings, w.repeats = nil, nil
+	w.mkeys.ForgetMastership()
 }
 
 // mastership is how far a sweeper has come since it forgot, or never knew, the subnet.
@@ -109,7 +95,7 @@ func newState(restored Restored) *state {
 func (s *state) forgetMastership() {
 	s.stale, s.mastership, s.inherited = true, clientsUnknown, 0
 	s.unresponsive, s.stuck, s.prev, s.before, s.unnamed = nil, nil, nil, nil, nil
-	s.removalsHeld, s.knocked = 0, nil
+	s.removalsHeld = 0
 }
 
 // remembered is the last known subnet, of which a walk may find only a part, or nil.

@@ -366,7 +366,8 @@ type Result struct {
 	Sets     map[mad.AttrID]int // sent, by attribute
 	Failures []finding.Finding  // Sets that did not do what they should
 	NotKept  []finding.Finding  // fields that ports have just shown not to keep
-	Heard    []bool             // ports that answered a Set, by index; nil where PortStateChange was not set at any switch
+	// Heard are the ports that answered a Set, by index; nil where PortStateChange was not set at any switch.
+	Heard []bool
 	// Healed says that a switch that was bypassed has accepted its table, or that a link has become ACTIVE.
 	Healed bool
 

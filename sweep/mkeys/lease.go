@@ -1,4 +1,4 @@
-package sweep
+package mkeys
 
 import (
 	"container/heap"
@@ -9,6 +9,8 @@ import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
 	"ibsm/mad/txn"
+	"ibsm/sweep/plan"
+	"ibsm/sweep/program"
 	"ibsm/topo"
 )
 
@@ -18,7 +20,7 @@ import (
 // beside all sweeps: which of these are made, and when, depends on links and traps, and so on what the owner of any
 // host does. What they read besides puts no deadline off. Ports are read one after the other, not all at once.
 type Leases struct {
-	s       *Sweeper
+	sweeps  func() Sweeps
 	ports   map[mad.GUID]*lease
 	queue   leaseQueue        // of those that wait, the one with the first deadline on top
 	quiet   leaseQueue        // likewise, of those that are quiet
@@ -27,7 +29,7 @@ type Leases struct {
 	last    uint64            // tag
 	subnet  *topo.Topo        // whose ports are known; nil where a walk alone has found them
 	follows bool              // a program has written to it since
-	walks   uint64            // Sweeper.asked of the last walk whose answers were taken
+	walks   uint64            // Sweeps.Walks at the last walk whose answers were taken
 	scanned time.Duration     // when they were looked for
 	scans   uint64
 }
@@ -102,27 +104,36 @@ func agentOf(port mad.GUID, info *smp.PortInfo) (a agent, ok bool) {
 		length: time.Duration(lease) * time.Second}, true
 }
 
-// Leases are the leases of the ports in a Sweeper's subnet. There are none until a walk or a sweep has found them.
-func (s *Sweeper) Leases() *Leases {
-	l := &Leases{s: s}
+// Sweeps are what the sweeps have made of the subnet and its M_Keys by now.
+type Sweeps struct {
+	Prev    *topo.Topo       // the subnet as the last sweep left it; nil for none
+	Program *program.Program // that runs; nil for none
+	Changes bool             // Program changes M_Keys
+	Walks   uint64           // programs that began after walks that asked all ports
+	Wanted  plan.MKeys       // by the settings
+	Knocked map[mad.GUID]time.Duration
+}
+
+// NewLeases has no leases until a walk or a sweep has found ports.
+func NewLeases(sweeps func() Sweeps) *Leases {
+	l := &Leases{sweeps: sweeps}
 	l.Forget()
 	return l
 }
 
 // Forget ends all renewals: this manager is not master any more, or reaches nobody.
 func (l *Leases) Forget() {
-	*l = Leases{s: l.s, ports: map[mad.GUID]*lease{}, asked: map[uint64]*lease{}, last: l.last}
+	*l = Leases{sweeps: l.sweeps, ports: map[mad.GUID]*lease{}, asked: map[uint64]*lease{}, last: l.last}
 }
 
 // Found takes the ports that the first walk of a term has read since a time: their leases may run out before the first
 // plan is computed.
-func (l *Leases) Found(since time.Duration, found *Found) {
-	if l.s.state.prev != nil {
+func (l *Leases) Found(since time.Duration, b *topo.Builder) {
+	if l.sweeps().Prev != nil {
 		return // Follow finds them
 	}
 	var agents []agent
-	b := found.Builder
-	for at, info := range found.endPorts() {
+	for at, info := range endPorts(b) {
 		node := b.Node(at.Node)
 		if a, ok := agentOf(b.PortGUID(at), info); ok {
 			if a.route, ok = b.RouteTo(at); ok {
@@ -136,9 +147,8 @@ func (l *Leases) Found(since time.Duration, found *Found) {
 }
 
 // endPorts are the ports that a walk has read and that have an agent: port 0 of switches, and all ports of other nodes.
-func (f *Found) endPorts() iter.Seq2[topo.End, *smp.PortInfo] {
+func endPorts(b *topo.Builder) iter.Seq2[topo.End, *smp.PortInfo] {
 	return func(yield func(topo.End, *smp.PortInfo) bool) {
-		b := f.Builder
 		for n := range int32(b.Len()) {
 			node := b.Node(n)
 			first, last := 1, int(node.NumPorts)
@@ -157,19 +167,20 @@ func (f *Found) endPorts() iter.Seq2[topo.End, *smp.PortInfo] {
 
 // Follow takes the ports of the subnet as the last sweep left it, and as the replies to a program change it.
 func (l *Leases) Follow(now time.Duration) {
-	t, runs := l.s.state.prev, l.s.program != nil
+	s := l.sweeps()
+	t, runs := s.Prev, s.Program != nil
 	switch {
 	case runs:
-		t = l.s.program.c.Topo
+		t = s.Program.Topo
 	case t == nil && l.follows:
 		t = l.subnet // the program was given up
 	}
-	walked := l.s.asked != l.walks // a quick walk takes ports for as they were
+	walked := s.Walks != l.walks // a quick walk takes ports for as they were
 	if t == nil || t == l.subnet && !walked && (!l.follows && !runs || runs && now < l.scanned+scanPause) {
 		return
 	}
 	since := l.scanned
-	l.subnet, l.follows, l.scanned, l.walks = t, runs, now, l.s.asked
+	l.subnet, l.follows, l.scanned, l.walks = t, runs, now, s.Walks
 	var agents []agent
 	for _, p := range t.EndPorts {
 		if a, ok := agentOf(t.Ports[p].GUID, &t.Ports[p].Info); ok {
@@ -187,7 +198,7 @@ func (l *Leases) Follow(now time.Duration) {
 // time between two reads.
 func (l *Leases) take(since time.Duration, agents []agent) {
 	l.scans++
-	mkeys := l.s.cfg.Settings.MKeys()
+	mkeys := l.sweeps().Wanted
 	for i := range agents {
 		a := &agents[i]
 		if mkeys.NoLookup && !mkeys.PerPort && a.key != mkeys.One {
@@ -259,18 +270,19 @@ func (l *Leases) next(now time.Duration, q *leaseQueue) (req txn.Request, ok boo
 // asked once more as late, so that it is not shown the M_Key of before when it has the new one already; and not at all
 // while the Set is on its way, which shows the right one.
 func (l *Leases) putsOff(e *lease) bool {
-	p := l.s.program
-	if p == nil || p.c.LIDs == nil || p.c.Err != nil {
+	s := l.sweeps()
+	p := s.Program
+	if p == nil || !s.Changes {
 		return false
 	}
-	at := p.c.Topo.FindPort(e.port)
+	at := p.Topo.FindPort(e.port)
 	if at == topo.None {
 		return false
 	}
-	if key := p.c.Topo.MKey(at); key != 0 {
+	if key := p.Topo.MKey(at); key != 0 {
 		e.key = key
 	}
-	if wanted := p.c.Plan.WithMKey(at); wanted.MKey() == e.key {
+	if wanted := p.Plan.WithMKey(at); wanted.MKey() == e.key {
 		return false
 	}
 	if e.state != leasePutOff {
@@ -319,10 +331,10 @@ func (l *Leases) Done(o *txn.Outcome) (lost string) {
 
 // lost reports once that a port has lost the protection of its M_Key. Others may have written to a port that was open
 // for a while. A program protects ports again, and a port may be open to another manager for a moment: see
-// Sweeper.Knock.
+// Lookup.Knock.
 func (l *Leases) lost(e *lease, info *smp.PortInfo) string {
-	if l.s.program != nil || l.subnet == nil || e.open || l.s.state.knocked[e.port] != 0 || info.MKey() == e.key &&
-		info.MKeyProtectBits() >= e.protect {
+	if s := l.sweeps(); s.Program != nil || l.subnet == nil || e.open || s.Knocked[e.port] != 0 ||
+		info.MKey() == e.key && info.MKeyProtectBits() >= e.protect {
 		return ""
 	}
 	p := l.subnet.FindPort(e.port)

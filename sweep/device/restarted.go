@@ -1,20 +1,15 @@
-package sweep
+package device
 
 import (
 	"ibsm/mad"
 	"ibsm/mad/smp"
-	"ibsm/sweep/device"
 	"ibsm/topo"
 )
 
-// restarted reports, by GUID, whether a node has restarted since the last sweep, as far as a walk can see, or has
-// disappeared. When other settings come into force, all nodes count as restarted: devices may now accept Sets that they
-// did not accept before.
-func (j *RouteTask) restarted(t *topo.Topo, switches []device.Walked) func(mad.GUID) bool {
-	if j.state.mastership == swept && j.settings != j.state.settings {
-		return func(mad.GUID) bool { return true }
-	}
-	before, prev := j.state.devices, j.state.prev
+// Restarted reports, by GUID, whether a node has restarted since the last sweep, as far as a walk can see, or has
+// disappeared.
+// prev is the subnet as that sweep left it, nil where it is not known; t and its switches are as they have been found.
+func (r *Record) Restarted(prev, t *topo.Topo, switches []Walked) func(mad.GUID) bool {
 	return func(guid mad.GUID) bool {
 		n := t.FindNode(guid)
 		if n == topo.None {
@@ -24,7 +19,7 @@ func (j *RouteTask) restarted(t *topo.Topo, switches []device.Walked) func(mad.G
 		case node.Missed > 0:
 			return false
 		case node.Switch != topo.None:
-			was, top := before.Find(guid), node.SwitchInfo.LinearFDBTop()
+			was, top := r.Find(guid), node.SwitchInfo.LinearFDBTop()
 			if was != nil && was.Top == 0 && top == 0 {
 				return lostLID(prev, t, n) // it takes no other LinearFDBTop
 			}

@@ -1,4 +1,4 @@
-package sweep
+package mkeys
 
 import (
 	"slices"
@@ -40,9 +40,7 @@ func without(t *testing.T, tp *topo.Topo, gone topo.PortIdx) *topo.Topo {
 // TestPlaces: an agent that leaves is remembered at its place until it is back, and is a candidate elsewhere unless
 // somebody at its own place does not answer.
 func TestPlaces(t *testing.T) {
-	cfg, _ := portMKeys(t, 1)
-	b := newHarness(t, small, cfg)
-	whole := b.heavy().Topo
+	whole := subnet(t)
 	host := otherHost(t, whole)
 	agent, at := whole.Ports[host].GUID, keyOf(whole, whole.Ports[host].Peer)
 	missing := without(t, whole, host)
@@ -82,8 +80,7 @@ func TestPlaces(t *testing.T) {
 // TestPlacesLimit: there is a limit to what is remembered, however many agents come and go, and those that left last
 // are remembered.
 func TestPlacesLimit(t *testing.T) {
-	b := newHarness(t, small, Config{})
-	whole := b.heavy().Topo
+	whole := subnet(t)
 	restored := map[plan.Key]plan.Key{}
 	for i := range maxShown + 1 {
 		restored[plan.Key{Node: 1, Port: uint8(i)}] = plan.Key{Node: mad.GUID(i + 2), Port: 1}

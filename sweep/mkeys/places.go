@@ -1,4 +1,4 @@
-package sweep
+package mkeys
 
 import (
 	"cmp"
@@ -88,12 +88,12 @@ func (m *places) forgetOldest(count int) {
 
 // Left are the links that absent agents had, for the files of the next start and for standbys; nil unless ports have
 // M_Keys of their own.
-func (s *Sweeper) Left() []view.LeftLink {
-	if !s.cfg.Settings.PortMKeys.On() {
+func (l Lookup) Left() []view.LeftLink {
+	if !l.Wanted.Ports.On() {
 		return nil
 	}
 	all := []view.LeftLink{}
-	for at, far := range s.walks.places.behind {
+	for at, far := range l.places.behind {
 		all = append(all, view.LeftLink{Here: registry.End{GUID: at.Node, Port: at.Port},
 			Far: registry.End{GUID: far.Node, Port: far.Port}})
 	}
@@ -110,22 +110,22 @@ func (m *places) absent() []mad.GUID {
 	})
 }
 
-// lastHomes is where nodes were by what outlives a term of mastership: what another master has said since, or else the
+// LastHomes is where nodes were by what outlives a term of mastership: what another master has said since, or else the
 // subnet that was found last and the places of agents that are not in it.
-func (w *walkState) lastHomes() (known *topo.Topo, homes map[mad.GUID][]discover.Place) {
+func (m *Memory) LastHomes() (known *topo.Topo, homes map[mad.GUID][]discover.Place) {
 	homes = map[mad.GUID][]discover.Place{}
-	if w.mirrored != nil {
-		for at, far := range w.mirrored.Neighbors() {
+	if m.mirrored != nil {
+		for at, far := range m.mirrored.Neighbors() {
 			homes[far.GUID] = append(homes[far.GUID], discover.Place{GUID: at.GUID, Port: at.Port})
 		}
 		if len(homes) > 0 {
 			return nil, homes
 		}
 	}
-	for at, far := range w.places.behind {
+	for at, far := range m.places.behind {
 		homes[far.agent] = append(homes[far.agent], discover.Place{GUID: at.Node, Port: at.Port})
 	}
-	return w.known, homes
+	return m.known, homes
 }
 
 // eachPlace calls do for each link of a subnet, from both of its ends where these are places.
