@@ -409,8 +409,8 @@ func (l Lookup) Expect(route mad.Route, port mad.GUID) {
 // many as a subnet has LIDs.
 const maxShown = 4 * int(mad.MaxUnicastLID)
 
-// Prune forgets managers that have said where they are where a sweep has found somebody, or the link is down. It forgets
-// M_Keys of ports that have left where there are too many.
+// Prune forgets managers that have said where they are where a sweep has found somebody, or the link is down. Where
+// there are too many, it also forgets M_Keys of ports that have left.
 func (m *Memory) Prune(t *topo.Topo) {
 	if len(m.shown) > maxShown {
 		maps.DeleteFunc(m.shown, func(port mad.GUID, _ shownKeys) bool { return t.FindPort(port) == topo.None })
