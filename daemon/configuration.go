@@ -20,7 +20,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/perf"
 	"ibsm/perf/sick"
-	"ibsm/sweep"
+	"ibsm/sweep/exclude"
 	"ibsm/sweep/routes"
 	"ibsm/view"
 )
@@ -208,7 +208,7 @@ func (c *configuration) managerConfig(next *inForce) manager.Config {
 	cfg.Sweep.Drained = files.Drained
 	cfg.Sweep.Avoided = sick.Avoided(knownLinks(next.links).Excluded)
 	cfg.Sweep.Routes = next.record
-	cfg.Sweep.Cabling = sweep.Cabling{Plan: files.Cabling, Enforced: conf.TopoConfigEnabled.In(l.Config),
+	cfg.Sweep.Cabling = exclude.Cabling{Plan: files.Cabling, Enforced: conf.TopoConfigEnabled.In(l.Config),
 		HeldBack: files.HeldBack}
 	cfg.Sweep.Partitions = sweepPartitions(chosen, l.Config)
 	cfg.QoS = next.qosPolicy(l).policy

@@ -12,7 +12,7 @@ import (
 	"ibsm/mad/smp"
 	"ibsm/manager"
 	"ibsm/sim/fabric"
-	"ibsm/sweep"
+	"ibsm/sweep/exclude"
 	"ibsm/topo"
 	"ibsm/topo/cabling"
 	"ibsm/topo/net"
@@ -110,7 +110,7 @@ func TestHoldBack(t *testing.T) {
 					}
 				}
 				cfg := minhopConfig()
-				cfg.Sweep.Cabling = sweep.Cabling{Plan: plan, Enforced: true}
+				cfg.Sweep.Cabling = exclude.Cabling{Plan: plan, Enforced: true}
 				m := b.add(host(n, 0), cfg)
 				check := func(when string) {
 					t.Helper()
@@ -206,7 +206,7 @@ func TestHeldBackSwitch(t *testing.T) {
 	}
 	cfg := minhopConfig()
 	held := cfg
-	held.Sweep.Cabling = sweep.Cabling{HeldBack: []mad.GUID{n.Nodes[node].GUID, 0x99}}
+	held.Sweep.Cabling = exclude.Cabling{HeldBack: []mad.GUID{n.Nodes[node].GUID, 0x99}}
 	m := b.comeUp(held)
 	quiet := func(when string) {
 		t.Helper()
@@ -246,7 +246,7 @@ func TestOwnCable(t *testing.T) {
 	}
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
-	cfg.Sweep.Cabling = sweep.Cabling{Plan: plan, Enforced: true}
+	cfg.Sweep.Cabling = exclude.Cabling{Plan: plan, Enforced: true}
 	m := b.add(a, cfg)
 	b.pass(settling)
 	if v := m.View; v == nil || len(v.Cabling.Held) != 1 || len(v.Cabling.Findings) != 1 ||
@@ -274,7 +274,7 @@ func TestPlanOfOtherSubnet(t *testing.T) {
 	for name, plan := range ordered(map[string]*cabling.Cabling{"unknown": unknown, "recabled": recabled}) {
 		cfg := minhopConfig()
 		enforced := cfg
-		enforced.Sweep.Cabling = sweep.Cabling{Plan: plan, Enforced: true}
+		enforced.Sweep.Cabling = exclude.Cabling{Plan: plan, Enforced: true}
 		const says = "topo_config_file differs too much from the subnet to be enforced"
 		b := newHarness(t, n, fabric.Config{Seed: 1})
 		m := b.comeUp(cfg)
@@ -325,7 +325,7 @@ func TestHoldBackAtColdStart(t *testing.T) {
 	}
 	b := newHarness(t, n, fabric.Config{Seed: 1})
 	cfg := minhopConfig()
-	cfg.Sweep.Cabling = sweep.Cabling{Plan: plan, Enforced: true}
+	cfg.Sweep.Cabling = exclude.Cabling{Plan: plan, Enforced: true}
 	m := b.add(self, cfg)
 	b.pass(settling)
 	if v := m.View; v == nil || !v.Cabling.OtherSubnet() || len(v.Cabling.Held) != len(added) || len(added) != 3 {
@@ -345,11 +345,11 @@ func TestOwnLeafRefused(t *testing.T) {
 	for _, replaced := range []bool{true, false} {
 		t.Run(fmt.Sprint("replaced=", replaced), func(t *testing.T) {
 			n := nettest.Generate(t, "fattree:k=4")
-			want := sweep.Cabling{Plan: cabling.Of(n), Enforced: true}
+			want := exclude.Cabling{Plan: cabling.Of(n), Enforced: true}
 			self := host(n, 0)
 			leaf := n.Nodes[self.Node].Ports[1].Peer.Node
 			if n.Nodes[leaf].GUID += 1 << 40; !replaced {
-				want = sweep.Cabling{HeldBack: []mad.GUID{n.Nodes[leaf].GUID}}
+				want = exclude.Cabling{HeldBack: []mad.GUID{n.Nodes[leaf].GUID}}
 			}
 			cfg := minhopConfig()
 			enforced := cfg
@@ -409,7 +409,7 @@ func TestNamesOfPlan(t *testing.T) {
 	b.Fabric.SetNodeDescription(late.Node, "MT4123 ConnectX6   Mellanox Technologies")
 	cfg := minhopConfig()
 	cfg.SweepInterval = 10 * time.Second
-	cfg.Sweep.Cabling = sweep.Cabling{Plan: plan, Enforced: true}
+	cfg.Sweep.Cabling = exclude.Cabling{Plan: plan, Enforced: true}
 	m := b.add(host(n, 0), cfg)
 	b.pass(settling)
 	if info := b.Fabric.PortInfo(late); info.PortState() != smp.PortInit || len(m.View.Cabling.Held) != 1 {

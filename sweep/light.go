@@ -97,9 +97,9 @@ func (l *Look) askUnnamed(known *state) {
 	l.unnamed = map[topo.PortIdx]smp.NodeDescription{}
 	asked := min(len(known.unnamed), maxUnnamed)
 	for _, u := range known.unnamed[:asked] {
-		if n := l.t.FindNode(u.at.node); n != topo.None && l.t.Answers(l.t.Port(n, u.at.port)) {
-			p := l.t.Port(n, u.at.port)
-			l.unnamed[p] = u.desc
+		if n := l.t.FindNode(u.At.Node); n != topo.None && l.t.Answers(l.t.Port(n, u.At.Port)) {
+			p := l.t.Port(n, u.At.Port)
+			l.unnamed[p] = u.Desc
 			l.asks = append(l.asks, ask{attr: smp.AttrNodeDescription, port: p, out: true})
 		}
 	}

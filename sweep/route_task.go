@@ -11,6 +11,7 @@ import (
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/engines"
+	"ibsm/sweep/exclude"
 	"ibsm/sweep/lids"
 	"ibsm/sweep/multicast"
 	"ibsm/sweep/plan"
@@ -33,7 +34,7 @@ type RouteTask struct {
 	reroute  routes.Rerouting
 	drained  []routing.SwitchPort
 	avoided  []Avoided
-	cabling  Cabling
+	cabling  exclude.Cabling
 	without  []routing.SwitchPort // of a preview: what is taken out of the subnet
 	now      int64
 	mayServe bool                       // interim routes may serve
@@ -162,7 +163,7 @@ type delta struct {
 	indexes      partitions.Indexes // nil: unchanged
 	ports        *device.Ports
 	unsupported  device.Unsupported
-	unnamed      []unnamed
+	unnamed      []exclude.Unnamed
 	restarted    func(mad.GUID) bool // nodes that have restarted, or left, or all where other settings are in force
 }
 
@@ -226,7 +227,7 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 	if out.Fitting.State == routes.LanesFirst {
 		return out
 	}
-	j.plan(out, append(dead, stillUp(t, down)...), append(disabled, toDisable(t, j.avoided, out.Drained)...))
+	j.plan(out, append(dead, exclude.StillUp(t, down)...), append(disabled, toDisable(t, j.avoided, out.Drained)...))
 	if out.compared == otherTopo && s.prev != nil && t.Equal(s.prev) {
 		out.compared = equalTopo
 	}
@@ -238,16 +239,16 @@ func (j *RouteTask) Run(ctx context.Context) *SweepPlan {
 
 // subnet begins a plan with the subnet that the walk has found, without what the preview or the cabling leaves out. It
 // also returns the links that are held back.
-func (j *RouteTask) subnet() (out *SweepPlan, down []heldBack) {
+func (j *RouteTask) subnet() (out *SweepPlan, down []exclude.Held) {
 	b, before := j.walked.builder, j.state.remembered()
 	out = &SweepPlan{found: j.found, MulticastTop: j.multicastTop, Changed: j.found.Changed}
 	for _, n := range b.KeepMissing(before, j.found.Hearing()) {
 		out.Lost = append(out.Lost, before.Nodes[n].GUID)
 	}
 	if j.without != nil {
-		out.CutOff, out.PairsCut = cutOff(b, j.without)
+		out.CutOff, out.PairsCut = exclude.CutOff(b, j.without)
 	}
-	out.Cabling, down, out.delta.unnamed = j.cabling.check(b)
+	out.Cabling, down, out.delta.unnamed = j.cabling.Check(b)
 	t := b.Freeze()
 	out.Topo = t
 	if out.Cabling != nil && len(out.Cabling.Held) > 0 && out.Changed { // by a switch that stays?

@@ -8,6 +8,7 @@ import (
 	"ibsm/partitions"
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
+	"ibsm/sweep/exclude"
 	"ibsm/sweep/lids"
 	"ibsm/sweep/mkeys"
 	"ibsm/sweep/plan"
@@ -28,7 +29,7 @@ type state struct {
 	// sweeps in a row in which nothing answered behind an ACTIVE port without a known node
 	unresponsive map[plan.Key]uint8
 	unhealthy    map[plan.Key]bool // ports whose links are avoided
-	unnamed      []unnamed         // of the last sweep, those asked longest ago first
+	unnamed      []exclude.Unnamed // of the last sweep, those asked longest ago first
 	looks        int               // light sweeps that have begun
 	// sweeps in a row after which a link between switches was up and not ACTIVE, by its end that was not
 	stuck    map[plan.Key]uint8

@@ -23,6 +23,7 @@ import (
 	"ibsm/sweep/device"
 	"ibsm/sweep/discover"
 	"ibsm/sweep/engines"
+	"ibsm/sweep/exclude"
 	"ibsm/sweep/plan"
 	"ibsm/sweep/routes"
 	"ibsm/topo"
@@ -35,7 +36,7 @@ type Config struct {
 	Engines       engines.Chain
 	Drained       []routing.SwitchPort // that routes avoid; port 0 is a whole switch
 	Avoided       []Avoided
-	Cabling       Cabling
+	Cabling       exclude.Cabling
 	IgnoreOtherSM bool
 	AllowedSMs    []mad.GUID // see discover.Config
 	Restored      Restored

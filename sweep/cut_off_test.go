@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ibsm/routing"
+	"ibsm/sweep/exclude"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
 )
@@ -50,7 +51,7 @@ func TestCutOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newHarnessOf(t, n, Config{})
-			hosts, pairs := cutOff(b.walk().Builder, c.without)
+			hosts, pairs := exclude.CutOff(b.walk().Builder, c.without)
 			if !slices.Equal(hosts, c.hosts) || pairs != c.pairs {
 				t.Errorf("%q and %d pairs, want %q and %d", hosts, pairs, c.hosts, c.pairs)
 			}

@@ -1,4 +1,6 @@
-package sweep
+// Package exclude takes out of what a walk has found what the subnet must not have: cables that are held back, and
+// what a preview leaves out, with everything that cannot be reached any more then.
+package exclude
 
 import (
 	"slices"
@@ -17,22 +19,23 @@ type Cabling struct {
 	HeldBack []mad.GUID       // switches that are held back
 }
 
-// heldBack is a cable that is held back, by its ends.
-type heldBack [2]heldEnd
+// Held is a cable that is held back, by its ends.
+type Held [2]End
 
-type heldEnd struct {
-	node mad.GUID
-	port uint8
+// End is a port.
+type End struct {
+	Node mad.GUID
+	Port uint8
 }
 
-// check compares the result of a walk with the plan, and removes the cables that are held back: the only place that
+// Check compares the result of a walk with the plan, and removes the cables that are held back: the only place that
 // decides this. These cables are not in the subnet, nor is anything that only they lead to: it gets no LID and no
 // route, and its ports stay in INIT. Our own cable is never held back. down are the cables to take down if they are
 // ARMED or ACTIVE, and behind are devices at held cables whose descriptions may change to names of the plan.
 //
 // Cables in use stay in use, and are not in down, if the plan matches too little, or if holding back all of them would
 // cut us off from most devices. This depends only on the result of the walk, so a restart does not change it.
-func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, down []heldBack, behind []unnamed) {
+func (c *Cabling) Check(b *topo.Builder) (v *view.Cabling, down []Held, behind []Unnamed) {
 	if c.Plan == nil && len(c.HeldBack) == 0 {
 		return nil, nil, nil
 	}
@@ -81,7 +84,7 @@ func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, down []heldBack, behi
 		cables = append(cables, i)
 		v.Held = append(v.Held, view.HeldCable{Switch: off})
 		if !spare {
-			down = append(down, heldBack{{b.Node(at.Node).GUID, at.Port}, {b.Node(to.Node).GUID, to.Port}})
+			down = append(down, Held{{b.Node(at.Node).GUID, at.Port}, {b.Node(to.Node).GUID, to.Port}})
 		}
 	}
 	if len(cables) == 0 {
@@ -97,22 +100,22 @@ func (c *Cabling) check(b *topo.Builder) (v *view.Cabling, down []heldBack, behi
 	return v, down, behind
 }
 
-// unnamed is a device behind a cable that is held back. A plan may know it by a name that it does not have yet: hosts
+// Unnamed is a device behind a cable that is held back. A plan may know it by a name that it does not have yet: hosts
 // get theirs when they have booted. It has no LID to send a trap from then.
-type unnamed struct {
-	at   heldEnd // the other end of the cable, which is in the subnet
-	desc smp.NodeDescription
+type Unnamed struct {
+	At   End // the other end of the cable, which is in the subnet
+	Desc smp.NodeDescription
 }
 
 // unnamedBehind are the devices behind cables, each once.
-func unnamedBehind(b *topo.Builder, found *cabling.Cabling, nodes, cables []int32) (all []unnamed) {
+func unnamedBehind(b *topo.Builder, found *cabling.Cabling, nodes, cables []int32) (all []Unnamed) {
 	done := map[int32]bool{}
 	for _, i := range cables {
 		for j, near := range found.Cables[i].Ends {
 			at, to := nodes[near.Device], nodes[found.Cables[i].Ends[1-j].Device]
 			if !b.Dropped(at) && b.Dropped(to) && !done[to] {
 				done[to] = true
-				all = append(all, unnamed{heldEnd{b.Node(at).GUID, near.Port}, b.Node(to).Desc})
+				all = append(all, Unnamed{End{b.Node(at).GUID, near.Port}, b.Node(to).Desc})
 			}
 		}
 	}
@@ -170,16 +173,16 @@ func cutOffBy(b *topo.Builder, found *cabling.Cabling, nodes, excluded []int32) 
 	return lost, of
 }
 
-// stillUp are ports of cables that are held back which are ARMED or ACTIVE, one of each cable. They are taken down:
+// StillUp are ports of cables that are held back which are ARMED or ACTIVE, one of each cable. They are taken down:
 // what is behind them could send packets.
-func stillUp(t *topo.Topo, held []heldBack) (ports []topo.PortIdx) {
+func StillUp(t *topo.Topo, held []Held) (ports []topo.PortIdx) {
 	for _, h := range held {
 		for _, e := range h {
-			n := t.FindNode(e.node)
+			n := t.FindNode(e.Node)
 			if n == topo.None || t.Nodes[n].Missed > 0 {
 				continue
 			}
-			if p := t.Port(n, e.port); t.Ports[p].Seen && t.Ports[p].Info.PortState() >= smp.PortArmed {
+			if p := t.Port(n, e.Port); t.Ports[p].Seen && t.Ports[p].Info.PortState() >= smp.PortArmed {
 				ports = append(ports, p)
 				break
 			}

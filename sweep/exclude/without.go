@@ -1,4 +1,4 @@
-package sweep
+package exclude
 
 import (
 	"slices"
@@ -8,10 +8,10 @@ import (
 	"ibsm/topo"
 )
 
-// cutOff takes switches and cables out of what a walk found, and everything that cannot be reached any more then. It
+// CutOff takes switches and cables out of what a walk found, and everything that cannot be reached any more then. It
 // returns the descriptions of the channel adapters and routers among it, in order, and how many pairs of ports of hosts
 // have no way to each other any more, also where neither can be reached by the manager.
-func cutOff(b *topo.Builder, without []routing.SwitchPort) (hosts []string, pairs int) {
+func CutOff(b *topo.Builder, without []routing.SwitchPort) (hosts []string, pairs int) {
 	before := connectedPairs(b)
 	for _, w := range without {
 		n, is := b.Find(w.Switch)
