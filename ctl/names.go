@@ -34,8 +34,8 @@ func (s *Server) names(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// MaxNames is the maximum length of a node-name-map in a request, in bytes.
-const MaxNames = 32 << 20
+// MaxNames is the maximum length of a node-name-map in a request, in bytes: the names of 49,151 nodes have some 4 MiB.
+const MaxNames = 16 << 20
 
 // takesNames reports whether the body of a request is a node-name-map: those whose replies have names in sentences or
 // dumps.
@@ -50,14 +50,23 @@ func (s *Server) named(w http.ResponseWriter, r *http.Request) (Subnet, error) {
 	if err != nil || r.ContentLength == 0 {
 		return sub, err
 	}
+	if err := s.nameMaps.take(r.Context()); err != nil {
+		return nil, err
+	}
+	defer s.nameMaps.end()
+	control := w.(*patient).control
+	control.SetReadDeadline(time.Now().Add(s.cfg.Patience)) // it may have waited for its turn
 	body := http.MaxBytesReader(w, r.Body, MaxNames)
 	given, err := names.Read("the node-name-map", body)
-	if wrong := (diag.List)(nil); err != nil && !errors.As(err, &wrong) {
+	if wrong := (diag.List)(nil); err == nil || errors.As(err, &wrong) {
+		_, err = io.Copy(io.Discard, body) // beyond a file's first errors
+	}
+	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+		err = fmt.Errorf("more than %d bytes: no more are read", large.Limit)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: the node-name-map: %w", ErrBadRequest, err)
 	}
-	if _, err := io.Copy(io.Discard, body); err != nil { // beyond a file's first errors
-		return nil, fmt.Errorf("%w: the node-name-map: %w", ErrBadRequest, err)
-	}
-	w.(*patient).control.SetReadDeadline(time.Time{}) // as without a body: the reply may take long
+	control.SetReadDeadline(time.Time{}) // as without a body: the reply may take long
 	return sub.Named(given), nil
 }

@@ -2,11 +2,14 @@ package ctl
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"time"
+
+	"ibsm/partitions"
 )
 
 // PKeys is the list of P_Key table entries of end ports, of PKey, by node GUID, port number
@@ -68,9 +71,6 @@ type PKeyChange struct {
 	To    string `json:"to,omitempty"`
 }
 
-// MaxPartitionFile is the maximum length of a text to plan, in bytes.
-const MaxPartitionFile = 64 << 20
-
 // planPartitions answers with the changes by the file in the request body, when it has its turn.
 func (s *Server) planPartitions(w http.ResponseWriter, r *http.Request) error {
 	if err := known(r); err != nil {
@@ -106,7 +106,10 @@ func (t *partitionText) read() error {
 	}
 	p := t.w.(*patient)
 	p.control.SetReadDeadline(time.Now().Add(p.server.cfg.Patience)) // it may have waited for its turn
-	text, err := io.ReadAll(http.MaxBytesReader(t.w, t.r.Body, MaxPartitionFile))
+	text, err := io.ReadAll(http.MaxBytesReader(t.w, t.r.Body, partitions.MaxFile))
+	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
+		return fmt.Errorf("%w: the file: more than %d bytes: no more are read", ErrBadRequest, large.Limit)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: the file: %w", ErrBadRequest, err)
 	}

@@ -70,7 +70,7 @@ type Server struct {
 	stats   *Stats
 	scrapes chan struct{} // has a token for each scrape that is answered
 
-	plans, partitionPlans, partitionApplies, measurements, drains turns
+	plans, partitionPlans, partitionApplies, measurements, drains, nameMaps turns
 }
 
 // New returns a Server that is not yet serving.
@@ -95,6 +95,7 @@ func New(cfg Config) *Server {
 	s.partitionPlans = newTurns("previews of partition files", maxOther, s.stats)
 	s.partitionApplies = newTurns("partition files to be applied", maxOther, s.stats)
 	s.drains = newTurns("changes of drain_file", maxOther, s.stats)
+	s.nameMaps = newTurns("node-name-maps", maxPlans, s.stats)
 	s.measurements = newTurns("measurements of routes", maxOther, s.stats)
 	return s
 }

@@ -211,3 +211,15 @@ func TestPartitionPreviewsWait(t *testing.T) {
 		}
 	}
 }
+
+// TestLongPartitionText: a partition file of 16 MiB and a byte is refused with the limit, before the manager is given it.
+func TestLongPartitionText(t *testing.T) {
+	b := serve(t, &source{partitions: func(text []byte) ([]ctl.PartitionRow, error) {
+		t.Errorf("the manager is given %d bytes", len(text))
+		return nil, nil
+	}}, ctl.Config{})
+	status, text := b.raw(post, "/v1/partitions/plan", strings.Repeat("\n", 16<<20+1))
+	if status != 400 || !strings.Contains(text, "the file: more than 16777216 bytes: no more are read") {
+		t.Errorf("%d %q", status, text)
+	}
+}

@@ -17,14 +17,14 @@ import (
 // again.
 func (c *configuration) Reload() *ctl.Reloaded { return c.reload(true) }
 
-// reread is the content of the files after a reload.
+// reread is the content of the files after a reload. They are parsed before the change, for which the manager waits.
 type reread struct {
 	config     *conf.Loaded // the previous one if err is not nil
 	changed    []string
 	report     conf.Report
 	err        error
-	partitions partitions.Input
-	qos        qosRead
+	partitions *partitions.Selected // nil before the port is open
+	qos        *qosSelected         // the same
 	routes     prefixRoutes
 	engines    filesRead
 	modules    moduleLog
@@ -37,16 +37,19 @@ func (c *configuration) readAgain(was *inForce) (r reread) {
 		r.report = append(r.report, refused...)
 		r.config, r.changed, r.err = was.own, nil, refused.Err(conf.Start)
 	}
-	r.qos = readQoS(was, r.config)
+	qosFile := readQoS(was, r.config)
 	r.routes = readRoutes(was, r.config, c.logger)
 	r.engines = readPortGroups(was, r.config.Config)
-	policy := cmp.Or(was.qos, &qosSelected{}).reload(r.qos, r.engines.files.portGroups())
+	policy := cmp.Or(was.qos, &qosSelected{}).reload(qosFile, r.engines.files.portGroups())
 	r.engines.read(r.config.Config, enginesToRead(r.config.Config), policy.groups())
 	groups := r.engines.files
 	if len(r.engines.errors) > 0 { // those before stay in force
 		groups = was.files
 	}
-	r.partitions = readPartitions(was, r.config, was.port, groups.portGroups())
+	if was.partitions != nil {
+		chosen := was.partitions.Reload(readPartitions(was, r.config, was.port, groups.portGroups()), false)
+		r.partitions, r.qos = &chosen, was.qos.reload(qosFile, groups.portGroups())
+	}
 	r.modules = readModuleLog(r.config)
 	r.rules = readSickRules(was, r.config)
 	return r
@@ -106,12 +109,10 @@ func (c *configuration) take(next *inForce, read *reread, own bool) []ctl.Findin
 	}
 	c.takeFiles(next, &read.engines)
 	found := slices.Concat(findings(read.report.Brief()), read.engines.found(), rules, read.routes.found)
-	if next.partitions != nil {
-		chosen := next.partitions.Reload(read.partitions, false)
-		c.setPartitions(next, &chosen)
-		policy := next.qos.reload(read.qos, next.files.portGroups()) // of the files that are in force now
-		c.setQoS(next, policy)
-		found = append(append(found, partitionFindings(&chosen)...), qosFindings(policy)...)
+	if read.partitions != nil {
+		c.setPartitions(next, read.partitions)
+		c.setQoS(next, read.qos)
+		found = append(append(found, partitionFindings(read.partitions)...), qosFindings(read.qos)...)
 	}
 	if own && read.err == nil && len(read.engines.errors) == 0 {
 		c.useOwnFiles(next)

@@ -394,8 +394,9 @@ func TestInheritSources(t *testing.T) {
 
 // TestPolicyTooLong: a partition file that is too long for standbys is logged once.
 func TestPolicyTooLong(t *testing.T) {
-	o := newFixture(t, masterSettings, masterParts+strings.Repeat("# a comment that makes it long\n",
-		mirror.MaxPolicy/30))
+	const comment = "# a comment that makes it long\n"
+	o := newFixture(t, masterSettings,
+		masterParts+strings.Repeat(comment, (partitions.MaxFile-len(masterParts))/len(comment)))
 	o.mustSay("the files for standbys are too long")
 	o.reload(true)
 	if strings.Contains(o.log.String(), "too long") {

@@ -181,9 +181,8 @@ func (d *daemon) applyPartitions(force bool) ([]ctl.PartitionRow, error) {
 func (c *configuration) applyPartitions(force bool) (now *inForce) {
 	for {
 		was := c.current.Load()
-		read := readPartitions(was, was.own, was.port, was.files.portGroups())
+		chosen := was.partitions.Reload(readPartitions(was, was.own, was.port, was.files.portGroups()), force)
 		swapped := c.swap(was, func(next *inForce) {
-			chosen := next.partitions.Reload(read, force)
 			c.setPartitions(next, &chosen)
 			if next.from != nil && next.master && len(chosen.Errors) == 0 {
 				next.from = next.from.withoutPartitions()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +53,42 @@ func TestErrors(t *testing.T) {
 		if f := Parse("p", src); len(f.Errors) != 1 {
 			t.Errorf("a %s file: %v", name, f.Errors)
 		}
+	}
+}
+
+// TestHostileTexts: texts that are nothing but marks are refused where they are too long, with the limit, and below it
+// take a bounded amount of memory: 24 MB of line ends took 4 GB.
+func TestHostileTexts(t *testing.T) {
+	const tooMany = "more than 1048576 line ends, equals signs, commas, colons and semicolons: no more are read"
+	for _, c := range []struct{ head, part, tail string }{
+		{"", "\n", ""}, {"", "#\n", ""}, {"a=1:", "ALL,\n", ";"}, {"a=1,", "b,", ":;"}, {"", "a=1:;", ""},
+		{"a=1:\n", "mgid=ff12::1,rate=3\n", ";"},
+	} {
+		marks := 0
+		for _, mark := range "\n=,:;" {
+			marks += strings.Count(c.part, string(mark))
+		}
+		n := MaxMarks/marks - 8
+		if !strings.Contains(c.part, "\n") { // one line
+			n = min(n, (MaxLine-8)/len(c.part))
+		}
+		text := []byte(c.head + strings.Repeat(c.part, n) + c.tail)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, errors, _ := Parse("p", text).Policy()
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<30 {
+			t.Errorf("%d times %q: %d bytes are allocated", n, c.part, used)
+		}
+		t.Logf("%d times %q: %d MiB, %.100v", n, c.part, (after.TotalAlloc-before.TotalAlloc)>>20, errors.Err())
+		if _, errors, _ := Parse("p", append(text, bytes.Repeat([]byte("\n"), MaxMarks)...)).Policy(); len(errors) != 1 ||
+			!strings.Contains(errors.Error(), tooMany) {
+			t.Errorf("more than %d times %q: %.200v", n, c.part, errors)
+		}
+	}
+	if _, errors, _ := Parse("p", bytes.Repeat([]byte("\n"), 24<<20)).Policy(); !strings.Contains(errors.Error(),
+		"file of 25165824 bytes: at most 16777216 are read") {
+		t.Errorf("24 MiB of line ends: %v", errors)
 	}
 }
 

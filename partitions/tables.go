@@ -237,8 +237,14 @@ func (c *compiler) ofType(typ mad.NodeType) []topo.PortIdx {
 	return s.ofType[typ]
 }
 
+// MaxKeys is how many partitions a port can be a member of. Ports have tables of 128 entries and fewer.
+const MaxKeys = 1024
+
 // enter notes a port's membership, of two keys the limited one first, as OpenSM does.
 func (c *compiler) enter(p topo.PortIdx, key mad.PKey, m *Member) {
+	if len(c.members[p]) >= MaxKeys {
+		return
+	}
 	if c.limited(m) {
 		c.members[p] = append(c.members[p], key)
 	}

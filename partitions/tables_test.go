@@ -399,3 +399,33 @@ func TestManyIndexes(t *testing.T) {
 		t.Errorf("%d are left", len(x))
 	}
 }
+
+// TestKeysOfPort: a file with all 32,767 partitions, of which each port is a member, gives each port a bounded number
+// of keys to choose from.
+func TestKeysOfPort(t *testing.T) {
+	n, err := net.Generate("fattree:k=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	subnet, err := netwalk.Topo(n, net.NoEnd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for key := 1; key < 0x7fff; key++ {
+		fmt.Fprintf(&text, "p%d=%d:ALL=full;\n", key, key)
+	}
+	policy, errors, _ := Parse("p", []byte(text.String())).Policy()
+	if policy == nil {
+		t.Fatal(errors)
+	}
+	tables := Compile(policy, Settings{}, subnet, Indexes{})
+	if len(tables.Overflows) == 0 {
+		t.Error("all ports hold all keys")
+	}
+	for _, o := range tables.Overflows {
+		if len(o.Left) == 0 || len(o.Left) > MaxKeys {
+			t.Fatalf("%d keys of port %d found no room", len(o.Left), o.Port)
+		}
+	}
+}
