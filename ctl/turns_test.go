@@ -212,7 +212,7 @@ func TestPartitionPreviewsWait(t *testing.T) {
 	}
 }
 
-// TestLongPartitionText: a partition file of 16 MiB and a byte is refused with the limit, before the manager is given it.
+// TestLongPartitionText: a partition file of 16 MiB and a byte is refused with the limit. The manager is not given it.
 func TestLongPartitionText(t *testing.T) {
 	b := serve(t, &source{partitions: func(text []byte) ([]ctl.PartitionRow, error) {
 		t.Errorf("the manager is given %d bytes", len(text))
