@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -76,6 +77,9 @@ func (c *consoleServer) client(ctx context.Context, conn net.Conn) {
 		c.counters.Cut.Add(1)
 		c.logger.Info("console connection closed: the client was idle or did not read its output", "from", from)
 	}
+	if errors.Is(err, errHTTP) {
+		c.logger.Warn("console connection closed: the client speaks HTTP, as a browser does", "from", from)
+	}
 	c.logger.Debug("Console connection closed", "from", from)
 }
 
@@ -142,7 +146,21 @@ func (c *consoleServer) line(s *console.Session, line readLine) (more bool, err 
 		return false, line.err
 	}
 	c.counters.Lines.Add(1)
+	if isHTTP(line.text) {
+		return false, errHTTP
+	}
 	return s.Line(line.text)
+}
+
+// errHTTP ends a connection whose client speaks HTTP: a web page can have a browser post command lines to the console.
+var errHTTP = errors.New("the client speaks HTTP")
+
+// isHTTP reports whether a line is a request line or a header of HTTP. No command is: none has a colon in its first
+// word.
+func isHTTP(line string) bool {
+	words := strings.Fields(line)
+	return len(words) > 0 &&
+		(strings.Contains(words[0], ":") || strings.HasPrefix(strings.ToUpper(words[len(words)-1]), "HTTP/"))
 }
 
 // patientConn is a connection whose reads and writes end in time. The other end may

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -169,6 +170,53 @@ func TestConsoleBusy(t *testing.T) {
 		t.Errorf("%d refused", n)
 	}
 	end() // though none of them has left
+}
+
+// TestConsoleHTTP: of an HTTP POST whose body has command lines, as a web page can have a browser send it, none is
+// obeyed, and the connection ends. The same lines from another client are obeyed.
+func TestConsoleHTTP(t *testing.T) {
+	server := newConsole()
+	orders := make(chan console.Order, 8)
+	server.daemon.Do = func(o console.Order) error {
+		orders <- o
+		return nil
+	}
+	dial, end := served(t, server)
+	plain := dial()
+	io.WriteString(plain, "resweep heavy\nquit\n")
+	io.Copy(io.Discard, plain)
+	plain.Close()
+	if len(orders) != 1 {
+		t.Fatalf("%d orders of a plain client, want 1", len(orders))
+	}
+	<-orders
+	probe := dial()
+	url := "http://" + probe.RemoteAddr().String() + "/"
+	probe.Close()
+	for _, path := range []string{"", strings.Repeat("x", console.MaxLine)} { // a long request line is not read
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
+		answer, err := client.Post(url+path, "text/plain", strings.NewReader("\nresweep heavy\nreroute\nquit\n"))
+		if err == nil {
+			answer.Body.Close()
+			t.Errorf("a POST is answered: %v", answer.Status)
+		}
+	}
+	end()
+	if len(orders) != 0 {
+		t.Errorf("the console obeys a POST: %v", <-orders)
+	}
+}
+
+// TestIsHTTP: lines of HTTP, and lines of the console that resemble them.
+func TestIsHTTP(t *testing.T) {
+	for line, want := range map[string]bool{
+		"POST / HTTP/1.1\r": true, "get / http/1.0": true, "Host: localhost:10000\r": true, "Origin:null": true,
+		"": false, "\r": false, "resweep heavy": false, "perfmgr print_counters a:b": false, "help": false,
+	} {
+		if isHTTP(line) != want {
+			t.Errorf("%q: %t", line, !want)
+		}
+	}
 }
 
 // TestConsoleAddresses: the clients of one address leave places for those of another.
