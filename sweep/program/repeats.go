@@ -94,6 +94,9 @@ func (p *Program) isResting(st plan.Step, set *plan.Set) bool {
 	if st.Op == plan.SetLFT && p.repeats[p.keyOf(plan.Step{Op: plan.SetSwitch, Port: st.Port})].rests > 0 {
 		return true // its table is of no use
 	}
+	if p.First {
+		return false // see sent
+	}
 	was, e := p.Before[key], repeat{sum: sum, sweeps: 1}
 	if was.sum == sum && was.sweeps > 0 {
 		e.sweeps, e.rested = min(was.sweeps+1, maxSends), was.rested
@@ -178,6 +181,16 @@ func (p *Program) rests(key setKey, sum uint64, st plan.Step) bool {
 	return e.rests > 0
 }
 
+// sent is what is remembered of a Set that this sweep has sent. The first sweep of a large subnet sends hundreds of
+// thousands: of these nothing is remembered until one fails.
+func (p *Program) sent(st plan.Step) (e repeat, is bool) {
+	if e, is = p.repeats[p.keyOf(st)]; is || !p.First {
+		return e, is
+	}
+	set, is := p.Plan.Set(st)
+	return repeat{sum: setSum(&set), sweeps: 1}, is
+}
+
 func setSum(set *plan.Set) uint64 {
 	var h maphash.Hash
 	h.SetSeed(repeatSeed)
@@ -194,7 +207,7 @@ func setSum(set *plan.Set) uint64 {
 // countFailure notes that the Set of a step has failed. Those of what a subnet can do without are not counted here.
 func (p *Program) countFailure(st plan.Step, kind finding.Kind, reason string) {
 	key := p.keyOf(st)
-	e, sent := p.repeats[key]
+	e, sent := p.sent(st)
 	switch {
 	case !sent || kind != finding.Refused && kind != finding.NoAnswer:
 		return
