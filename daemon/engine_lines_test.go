@@ -189,7 +189,7 @@ func TestDumpsCutOff(t *testing.T) {
 			file.apply(&s)
 			e, _ := engines.Find("file", &s.Settings)
 			switch tables, err := e.Route(t.Context(), in); {
-			case err != nil && regexp.MustCompile(`:\d+: .*cut off|none of the file's switches`).MatchString(
+			case err != nil && regexp.MustCompile(`:\d+: .*cut off|no switch of the file is in this subnet`).MatchString(
 				err.Error()):
 				refused++
 			case err != nil:
