@@ -6,7 +6,7 @@ import (
 	"ibsm/ctl"
 )
 
-// TestRouting: the line of status has what the engine says of the subnet, and after it why others refused it.
+// TestRoutesText: the line of status has what the engine says of the subnet, and after it why others refused it.
 func TestRoutesText(t *testing.T) {
 	st := &ctl.Status{Engine: "tree", Fabric: "fat tree of 3 levels",
 		RoutingNotes: []string{"412 pairs of leaves have no up-down path: routed over lane 1"},

@@ -239,7 +239,7 @@ func (s *inForce) effective() (*conf.Loaded, *partitions.Selected) {
 	return s.from.over(s.own, s.partitions)
 }
 
-// keptFiles are the files of routing engines that this manager uses as master.
+// engineFiles are the files of routing engines that this manager uses as master.
 func (s *inForce) engineFiles() keptFiles {
 	if s.from == nil {
 		return s.files

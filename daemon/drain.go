@@ -164,6 +164,10 @@ func (d *daemon) editDrained(o ctl.DrainOrder) (*ctl.DrainDone, []routing.Switch
 func (c *configuration) drainFile() (path string, lines []drainLine, err error) {
 	now, key := c.current.Load(), conf.DrainFile.Key().Name
 	path = conf.DrainFile.In(now.own.Config)
+	if (now.own.Fabric != "" || now.own.IBSim) && !conf.DrainFile.Chosen(now.own.Config) {
+		return path, nil, fmt.Errorf("%w: the subnet is simulated and drain_file is not set, so %s would be changed, "+
+			"which is for the real subnet. Set drain_file to another path", ctl.ErrNotNow, path)
+	}
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return path, nil, err
