@@ -41,7 +41,8 @@ func NewClient(path string) *Client {
 	}
 	return &Client{
 		path: path, http: http.Client{
-			Transport: &http.Transport{DialContext: dial, DisableCompression: true, ReadBufferSize: 1 << 16},
+			Transport: &http.Transport{DialContext: dial, DisableCompression: true, DisableKeepAlives: true,
+				ReadBufferSize: 1 << 16},
 		},
 	}
 }
