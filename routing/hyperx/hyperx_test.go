@@ -280,11 +280,11 @@ func TestRandom(t *testing.T) {
 // TestRefused: coordinates that switches cannot have are refused, with the reason.
 func TestRefused(t *testing.T) {
 	for want, spoil := range map[string]func(h *shape.HyperX){
-		`has the coordinates [0 0] of another switch`:             func(h *shape.HyperX) { h.At[5] = []int32{0, 0} },
-		`has the coordinates [0 4] in a HyperX of [4 4] places`:     func(h *shape.HyperX) { h.At[5] = []int32{0, 4} },
-		`has 1 coordinates in a HyperX of 2 dimensions`:             func(h *shape.HyperX) { h.At[5] = []int32{0} },
-		`the HyperX has 15 switches, but the subnet has 16`:                 func(h *shape.HyperX) { h.At = h.At[1:] },
-		`a HyperX of [4 0]: expected 1 to 1048576 places`:     func(h *shape.HyperX) { h.Dims[1] = 0 },
+		`has the coordinates [0 0] of another switch`:            func(h *shape.HyperX) { h.At[5] = []int32{0, 0} },
+		`has the coordinates [0 4] in a HyperX of [4 4] places`:  func(h *shape.HyperX) { h.At[5] = []int32{0, 4} },
+		`has 1 coordinates in a HyperX of 2 dimensions`:          func(h *shape.HyperX) { h.At[5] = []int32{0} },
+		`the HyperX has 15 switches, but the subnet has 16`:      func(h *shape.HyperX) { h.At = h.At[1:] },
+		`a HyperX of [4 0]: expected 1 to 1048576 places`:        func(h *shape.HyperX) { h.Dims[1] = 0 },
 		`a HyperX of [4 99999999]: expected 1 to 1048576 places`: func(h *shape.HyperX) { h.Dims[1] = 99999999 },
 	} {
 		in := routingtest.Problem(t, "hyperx:dims=4x4")
