@@ -446,8 +446,8 @@ func TestListenFails(t *testing.T) {
 		want string
 	}{
 		{ServerConfig{SockName: s.SockName}, "another simulator is at @" + s.SockName + ":ctl"},
-		{ServerConfig{SockName: strings.Repeat("x", 100)}, "want at most"},
-		{ServerConfig{Listen: "127.0.0.1:65000"}, "want 1 to"},
+		{ServerConfig{SockName: strings.Repeat("x", 100)}, "expected at most"},
+		{ServerConfig{Listen: "127.0.0.1:65000"}, "expected 1 to"},
 		{ServerConfig{Listen: "nowhere"}, `address "nowhere"`},
 		{ServerConfig{MaxClients: 2000}, "2000 clients"},
 	} {
