@@ -26,17 +26,28 @@ type claim struct {
 }
 
 // known is the subnet in which the places of GUIDs are looked up; nil for none.
-func (m *Machine) known() *topo.Topo { return cmp.Or(m.cfg.Prev, m.cfg.Before, m.cfg.Known) }
+func (m *Machine) known() *topo.Topo { return cmp.Or(m.remembered(), m.cfg.Known) }
 
-// remembersNothing reports whether a walk shows M_Keys of ports in a subnet of which nothing is known. Then those whose
-// links another manager has brought up are asked first: what a node behind another link claims to be may be there
-// already.
+// find looks the node and the port that an answer names up in the known subnet; ok is false if neither is there. One of
+// them may be None.
+func (m *Machine) find(info *smp.NodeInfo) (t *topo.Topo, n topo.NodeIdx, p topo.PortIdx, ok bool) {
+	if t = m.known(); t == nil {
+		return nil, topo.None, topo.None, false
+	}
+	n, p = t.FindNode(info.NodeGUID()), t.FindPort(info.PortGUID())
+	return t, n, p, n != topo.None || p != topo.None
+}
+
+// remembersNothing reports whether ports have M_Keys of their own and no place of any GUID is known. Then the walk
+// first asks behind links that are ARMED or ACTIVE, which a manager has brought up, and behind links that are INIT
+// afterwards: so it has met a node before it meets a new one that claims to be that node.
 func (m *Machine) remembersNothing() bool {
 	return m.cfg.Keys.Prove && m.known() == nil && len(m.cfg.Homes) == 0
 }
 
-// askFresh has the probes made that wait for that, and reports whether there are any. Behind a link that is ARMED or
-// ACTIVE somebody may be who answers only when the M_Key lease has ended: then a later walk makes them.
+// askFresh queues the requests that remembersNothing has deferred, and reports whether there are any. If nobody has
+// answered behind a link that is ARMED or ACTIVE, it drops them and another walk is made: whoever is there may answer
+// when its M_Key lease has ended.
 func (m *Machine) askFresh() bool {
 	waits := m.fresh
 	if m.fresh = nil; m.refused {
@@ -50,15 +61,12 @@ func (m *Machine) askFresh() bool {
 // isElsewhere reports whether the node or port that an answer names was behind other ports than the one that the answer
 // came from.
 func (m *Machine) isElsewhere(it item, info *smp.NodeInfo) bool {
-	if t := m.known(); t != nil {
-		n, p := t.FindNode(info.NodeGUID()), t.FindPort(info.PortGUID())
-		if n != topo.None || p != topo.None {
-			if far := m.farIn(t, it); far != topo.None && (n == topo.None || t.Ports[far].Node == n) &&
-				(p == topo.None || t.Agent(far) == info.PortGUID()) {
-				return false
-			}
-			return !m.returns(it, info) && len(homesIn(t, n, p)) > 0
+	if t, n, p, ok := m.find(info); ok {
+		if far := m.farIn(t, it); far != topo.None && (n == topo.None || t.Ports[far].Node == n) &&
+			(p == topo.None || t.Agent(far) == info.PortGUID()) {
+			return false
 		}
+		return !m.returns(it, info) && len(homesIn(t, n, p)) > 0
 	}
 	homes := m.cfg.Homes[info.PortGUID()]
 	return len(homes) > 0 && !slices.Contains(homes, Place{GUID: m.whose(it), Port: uint8(it.num)})
@@ -132,40 +140,32 @@ func (m *Machine) judgeClaims() {
 		}
 		if n, found := m.b.Find(c.info.NodeGUID()); found && n >= known {
 			m.claims = append(m.claims, *c)
-		} else if other, is := m.duplicate(claims, c); is {
-			m.reportClaim(c, other)
+		} else if f, is := m.duplicate(claims, c); is {
+			m.report(f)
 		} else {
 			m.arrived(c.it, &c.info)
 		}
 	}
 }
 
-// duplicate reports whether what a claim names is elsewhere, and the directed route to it.
-func (m *Machine) duplicate(claims []claim, c *claim) (route mad.Route, is bool) {
+// duplicate reports whether what a claim names is elsewhere, as the finding about it.
+func (m *Machine) duplicate(claims []claim, c *claim) (f Finding, is bool) {
 	n, found := m.b.Find(c.info.NodeGUID())
 	owner, taken := m.b.PortOwner(c.info.PortGUID())
+	f.Kind, f.GUID = finding.DuplicateNodeGUID, c.info.NodeGUID()
+	f.Other, _ = m.routeOut(c.it.end())
 	switch {
 	case found && !sameNode(&m.b.Node(n).Info, &c.info),
 		found && m.b.Node(n).Type == mad.Switch && m.mustBeNamed(n, c) && !m.names(claims, n, c):
-		return m.b.Node(n).Route, true
+		f.Route = m.b.Node(n).Route
 	case !found && taken:
-		return m.b.Node(owner.Node).Route, true
+		f.Kind, f.GUID, f.Route = finding.DuplicatePortGUID, c.info.PortGUID(), m.b.Node(owner.Node).Route
 	case (!found || !taken && c.info.NodeType() != mad.Switch) && m.isHeld(&c.info):
-		return m.lastRoute(&c.info), true
+		f.Route = m.lastRoute(&c.info)
+	default:
+		return f, false
 	}
-	return route, false
-}
-
-// reportClaim adds the finding that something is where a route leads, and is claimed elsewhere.
-func (m *Machine) reportClaim(c *claim, at mad.Route) {
-	f := Finding{Kind: finding.DuplicateNodeGUID, GUID: c.info.NodeGUID(), Route: at}
-	if _, found := m.b.Find(c.info.NodeGUID()); !found {
-		if _, taken := m.b.PortOwner(c.info.PortGUID()); taken {
-			f.Kind, f.GUID = finding.DuplicatePortGUID, c.info.PortGUID()
-		}
-	}
-	f.Other, _ = m.routeOut(c.it.end())
-	m.report(f)
+	return f, true
 }
 
 // mustBeNamed reports whether a new cable to a switch that was found has to be confirmed by the switch: the port that
@@ -188,32 +188,28 @@ func (m *Machine) names(claims []claim, n int32, c *claim) bool {
 
 // lastRoute is the directed route to a node when it was known last; that to our own node if it was not.
 func (m *Machine) lastRoute(info *smp.NodeInfo) (route mad.Route) {
-	if t := m.known(); t != nil {
-		if n := t.FindNode(info.NodeGUID()); n != topo.None {
-			return t.Nodes[n].Route
-		}
+	if t, n, _, _ := m.find(info); n != topo.None {
+		return t.Nodes[n].Route
 	}
 	return route
 }
 
 // isHeld reports whether a node or port that was not found may be where it was.
 func (m *Machine) isHeld(info *smp.NodeInfo) bool {
-	if t := m.known(); t != nil {
-		n, p := t.FindNode(info.NodeGUID()), t.FindPort(info.PortGUID())
-		if n != topo.None || p != topo.None {
-			return slices.ContainsFunc(homesIn(t, n, p), func(home topo.PortIdx) bool {
-				return m.isTaken(t, home, map[topo.NodeIdx]bool{})
-			})
-		}
+	if t, n, p, ok := m.find(info); ok {
+		return slices.ContainsFunc(homesIn(t, n, p), func(home topo.PortIdx) bool {
+			return m.isTaken(t, home, map[topo.NodeIdx]bool{})
+		})
 	}
 	return slices.ContainsFunc(m.cfg.Homes[info.PortGUID()], func(home Place) bool {
 		return m.mayBeThere(home.GUID, home.Port)
 	})
 }
 
-// isTaken reports whether whoever was behind a port when the subnet was known last, and was not found, may be there
-// still. A port that is INIT after this manager's own sweep has been down. Behind a port of a switch that was not found
-// it may be there if the switch may be where it was. asked are the switches that need not be looked at again.
+// isTaken reports whether a node that was not found may still be behind a port of the known subnet. If this manager
+// made the previous sweep, it is not where the port is INIT: the link has been down. Where the switch of the port was
+// not found either, the node may be there if the switch may be where it was. asked holds the switches that have been
+// looked at; isTaken adds to it.
 func (m *Machine) isTaken(t *topo.Topo, home topo.PortIdx, asked map[topo.NodeIdx]bool) bool {
 	port := &t.Ports[home]
 	node := &t.Nodes[port.Node]
@@ -245,7 +241,8 @@ func (m *Machine) mayBeThere(guid mad.GUID, num uint8) bool {
 	return num <= m.b.Node(n).NumPorts && m.mayBeBehind(topo.End{Node: n, Port: num})
 }
 
-// mayBeBehind reports whether somebody who was not found may be behind a port: it has a link, and nobody has answered.
+// mayBeBehind reports whether a node that was not found may be behind a port: the port is not DOWN, and no node has
+// answered behind it.
 func (m *Machine) mayBeBehind(e topo.End) bool {
 	info := m.b.Port(e)
 	return (info == nil || info.PortState() > smp.PortDown) && m.b.Peer(e) == topo.NoEnd && !m.claimed[e]

@@ -18,9 +18,10 @@ type Keys struct {
 	// the switch with that node GUID, or our own with that port GUID. It is called only if Of
 	// is set.
 	Behind func(guid mad.GUID, num uint8) mad.GUID
-	// Candidates are other agents whose first key is tried where nobody has answered to those of the agent that is
-	// expected there: an adapter may have been moved. found reports whether an agent has been found in this walk, and
-	// there whether whoever was behind a port, as for Behind, and was not found may be there still. Nil for none.
+	// Candidates are other agents whose first key is tried behind a port where nobody has answered to the keys of the
+	// expected agent: an adapter may have been moved there. found reports whether this walk has found an agent; there
+	// reports whether an agent that it has not found may still be behind a port, which is named as for Behind. Nil for
+	// none.
 	Candidates func(found func(port mad.GUID) bool, there func(guid mad.GUID, num uint8) bool) []mad.GUID
 	// Tries reports whether they are tried behind a port. It is called only if Candidates is set.
 	Tries func(guid mad.GUID, num uint8) bool
