@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"maps"
 	"strings"
 
 	"ibsm/finding"
@@ -144,21 +145,33 @@ func (m *Machine) ledToAdapter(from topo.End) bool {
 		t.Nodes[t.Ports[t.Ports[at].Peer].Node].Type != mad.Switch
 }
 
-// former is who was last behind ports of switches behind which nobody is now.
+// maxFormer is how many places former remembers at switches that are not found: four times the nodes of the largest
+// subnet.
+const maxFormer = 4 * int(mad.MaxUnicastLID)
+
+// former is the node that was last behind each port of a switch behind which none is now. Beyond maxFormer places those
+// at switches that were not found are forgotten.
 func (m *Machine) former() map[Place]Resident {
 	former := map[Place]Resident{}
-	note := func(at Place, who Resident) {
+	for at, who := range m.cfg.Former {
 		if n, found := m.b.Find(at.GUID); !found || m.b.Peer(topo.End{Node: n, Port: at.Port}) == topo.NoEnd {
 			former[at] = who
 		}
 	}
-	for at, who := range m.cfg.Former {
-		note(at, who)
+	if t := m.known(); t != nil {
+		m.addFormer(former, t)
 	}
-	t := m.known()
-	if t == nil {
-		return former
+	if len(former) > maxFormer {
+		maps.DeleteFunc(former, func(at Place, _ Resident) bool {
+			_, found := m.b.Find(at.GUID)
+			return !found
+		})
 	}
+	return former
+}
+
+// addFormer adds the nodes that were behind ports of switches in a subnet that was known.
+func (m *Machine) addFormer(former map[Place]Resident, t *topo.Topo) {
 	for _, s := range t.Switches {
 		node := &t.Nodes[s]
 		n, found := m.b.Find(node.GUID)
@@ -171,7 +184,6 @@ func (m *Machine) former() map[Place]Resident {
 			former[Place{node.GUID, uint8(num)}] = Resident{far.GUID, t.Agent(peer), far.Type == mad.Switch}
 		}
 	}
-	return former
 }
 
 // newNode adds a node unless another already owns its port GUID.
