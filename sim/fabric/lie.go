@@ -148,16 +148,16 @@ func (l *liar) further(route []uint8) Claim {
 	return SwitchClaim(mad.GUID(guid), l.Self.Info.NumPorts())
 }
 
-// imagine has a node that is not there obey a request, and reports whether it answers. real says that it is the liar's
+// imagine has a node that is not there obey a request, and reports whether it answers. own says that it is the liar's
 // own, at whose port at the request came in.
-func (f *Fabric) imagine(at int32, n *imagined, real bool, p *mad.Packet) bool {
+func (f *Fabric) imagine(at int32, n *imagined, own bool, p *mad.Packet) bool {
 	key := imaginedAttr{p.AttrID(), p.AttrMod()}
 	set, d := p.Method() == mad.MethodSet, p.Data()
 	p.SetStatus(mad.StatusOK)
 	switch key.attr {
 	case smp.AttrNodeInfo:
 		*d = n.claim.Info
-		if real {
+		if own {
 			(*smp.NodeInfo)(d).SetLocalPortNum(f.ports[at].num)
 		}
 		return true

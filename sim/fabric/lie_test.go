@@ -29,14 +29,14 @@ func TestLie(t *testing.T) {
 	if got == nil || got.NodeGUID() != 0x77 || got.NodeType() != mad.Switch || got.LocalPortNum() != 1 {
 		t.Fatalf("the liar says %v", got)
 	}
-	real := f.NodeInfo(end(sw2, 7))
-	if got := info(1, 2, 2); got == nil || got.NodeGUID() != real.NodeGUID() || got.LocalPortNum() != 7 {
-		t.Errorf("behind its port 2 is %v, want the switch %v", got, real.NodeGUID())
+	behind := f.NodeInfo(end(sw2, 7))
+	if got := info(1, 2, 2); got == nil || got.NodeGUID() != behind.NodeGUID() || got.LocalPortNum() != 7 {
+		t.Errorf("behind its port 2 is %v, want the switch %v", got, behind.NodeGUID())
 	}
 	if got := info(1, 2, 3); got != nil {
 		t.Errorf("behind its port 3 is %v", got)
 	}
-	if got := info(1, 7); got == nil || got.NodeGUID() != real.NodeGUID() {
+	if got := info(1, 7); got == nil || got.NodeGUID() != behind.NodeGUID() {
 		t.Errorf("another node does not answer: %v", got)
 	}
 	var lft [64]byte
