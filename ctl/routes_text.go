@@ -6,36 +6,36 @@ import (
 )
 
 // RoutesText says in one line where the routes in force come from.
-func (st *Status) RoutesText() string {
-	text := st.Engine
+func (s *Status) RoutesText() string {
+	text := s.Engine
 	switch {
 	case text == "":
 		text = "none: no routes are written"
-	case st.NotOf != "" && !st.RoutesKept:
+	case s.NotOf != "" && !s.RoutesKept:
 		text += ", but the routes found are kept: routes that it would compute use the links more evenly"
-	case st.NotOf != "":
-		text = "kept from another manager, repaired by " + text + "; " + st.NotOf + " would compute different routes"
-	case st.RoutesKept:
+	case s.NotOf != "":
+		text = "kept from another manager, repaired by " + text + "; " + s.NotOf + " would compute different routes"
+	case s.RoutesKept:
 		text = "kept from another manager, repaired by " + text
 	}
-	if st.AwaitedEngine != "" {
-		text += ": interim routes until the routes of " + st.AwaitedEngine + " are computed"
+	if s.AwaitedEngine != "" {
+		text += ": interim routes until the routes of " + s.AwaitedEngine + " are computed"
 	}
-	if st.Fabric != "" {
-		text += "; selected for " + article(st.Fabric)
+	if s.Fabric != "" {
+		text += "; selected for " + article(s.Fabric)
 	}
-	if st.Lanes != "" {
-		text += "; their paths " + st.Lanes
+	if s.Lanes != "" {
+		text += "; their paths " + s.Lanes
 	}
-	parts := append([]string{text}, st.RoutingNotes...)
-	for _, f := range st.Refused {
+	parts := append([]string{text}, s.RoutingNotes...)
+	for _, f := range s.Refused {
 		parts = append(parts, fmt.Sprintf("%s failed: %s", f.Engine, f.Reason))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// article is a kind of fabric with its article, or a subnet of which nothing more is said than how many switches it
-// has.
+// article puts "a" or "an" before a kind of fabric. A subnet of no known topology is described by its number of
+// switches.
 func article(fabric string) string {
 	switch first, _, _ := strings.Cut(fabric, " "); {
 	case fabric == "no switch":

@@ -134,10 +134,10 @@ func (b *harness) joinAll(m *watched) {
 }
 
 // multicastFindings are those of multicast in the view of a manager, by node.
-func (m *watched) multicastFindings(kind finding.Kind) map[mad.GUID]bool {
+func (w *watched) multicastFindings(kind finding.Kind) map[mad.GUID]bool {
 	all := map[mad.GUID]bool{}
-	for i := range m.View.Findings {
-		if f := &m.View.Findings[i]; f.Kind == kind {
+	for i := range w.View.Findings {
+		if f := &w.View.Findings[i]; f.Kind == kind {
 			all[f.Node] = true
 		}
 	}

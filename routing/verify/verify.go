@@ -35,8 +35,9 @@ const (
 	Unowned    Kind = 6 // an entry of a LID that nobody owns, in pairs of switch and LID
 	// as a dead end, but the engine's rules forbid the route, and neither hosts nor the manager need it
 	Forbidden Kind = 7
-	numKinds       = 8
 )
+
+const numKinds = 8
 
 var kindNames = [numKinds]string{"cut", "loop", "dead end", "port that leads nowhere", "wrong owner", "too long",
 	"entry of a LID nobody owns", "not permitted by the engine's rules"}
