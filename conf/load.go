@@ -33,7 +33,7 @@ type CommandLine struct {
 	Once         bool
 	DryRun       bool
 	Record       string // file for the packets of the start; "" for none
-	CheckConfig  bool   // print what is wrong with the configuration and exit
+	CheckConfig  bool   // print the findings about the configuration and exit
 	JSON         bool   // what DryRun and CheckConfig print
 	Strict       bool
 	Help         bool

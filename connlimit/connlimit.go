@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Counters are those of one listener. They are safe for concurrent reads.
+// Counters count the connections of one listener. Every goroutine may read them.
 type Counters struct {
 	Open     atomic.Int64  // connections now
 	Accepted atomic.Uint64 // connections

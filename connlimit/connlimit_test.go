@@ -49,7 +49,7 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// TestPeers: clients of one address leave places for those of another, and a place is free when its connection ends.
+// TestPeers: clients of one address cannot use all connections, and those of all addresses have no more than the total.
 func TestPeers(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

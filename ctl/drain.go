@@ -11,8 +11,8 @@ import (
 // DrainOrder says what routes avoid from now on, or with Undrain what they may use again.
 type DrainOrder struct {
 	Undrain bool
-	// Switches are those of the subnet, or SWITCH:PORT: a name, a GUID, or the name of a line card or director. Undrain
-	// also takes the name of a switch that is absent, as drain_file has it.
+	// Switches are switches, or ports as SWITCH:PORT. SWITCH is the name or GUID of a switch of the subnet, or the name
+	// of a line card or director. Undrain also takes the name of an absent switch, spelled as in drain_file.
 	Switches []string
 	All      bool // of Undrain: everything, and Switches is empty
 }

@@ -177,7 +177,7 @@ func (c *Core) abandon() {
 	c.sweeps.plan.refuse(&c.fx, ErrNotMaster)
 }
 
-// pause stops writing for now; requests are still answered from the published view.
+// pause stops writing until other managers have been queried; requests are still answered from the published view.
 func (c *Core) pause() {
 	c.guids.refuse(&c.fx)
 	c.halt(pausing)

@@ -66,8 +66,8 @@ func rowsOf[T any](s ctl.Subnet, l ctl.List, f ctl.Filter) (all []*T, err error)
 	return all, nil
 }
 
-// described is what a manager would show of a topology: with the LIDs of its file, or from 1 on where it has none, and
-// minhop's routes. A file says nothing of states; what is cabled counts as Active.
+// described is the subnet of a topology as a manager would show it, with minhop's routes. Its LIDs are those of the
+// file, or from 1 on if the file has none. A topology file has no port states: each port with a cable is ACTIVE.
 func described(ctx context.Context, fabric *net.Net) (ctl.Subnet, error) {
 	t, err := netwalk.Topo(fabric, net.NoEnd)
 	if err != nil {

@@ -107,8 +107,9 @@ func (c *configCommand) check(ctx context.Context, name string) error {
 	return nil
 }
 
-// checkConfig has ibsm check a file with what it names, or with "" what is read without one. Refused says that a start
-// would be refused, if strict is set also for a warning.
+// checkConfig runs ibsm to check a configuration file and the files that it names; with name "", those that ibsm reads
+// without -F. refused reports whether ibsm would refuse to start: because of an error, or with strict also because of a
+// warning.
 func checkConfig(ctx context.Context, name string, strict bool) (findings []ctl.Finding, refused bool, err error) {
 	argv := []string{"ibsm", "--check-config", "--json"}
 	if strict {

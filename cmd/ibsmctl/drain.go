@@ -80,8 +80,8 @@ ibsmctl drain --help. Name an absent switch by its GUID or its former name.`}
 	return c
 }
 
-// order has the manager edit drain_file, and lists what is drained when routes have followed. check says that what is
-// still needed is an error.
+// order asks the manager to edit drain_file, waits until the routes follow, and lists what is drained. With check it
+// fails if some of that still carries routes.
 func (d *drainCommand) order(ctx context.Context, path string, args []string, check bool) error {
 	q := url.Values{"seconds": {strconv.Itoa(int(math.Ceil(d.wait.Seconds())))}}
 	for _, arg := range args {

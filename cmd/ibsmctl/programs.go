@@ -51,7 +51,7 @@ func runJSON(ctx context.Context, argv []string, reply any) (complaints string, 
 	return errs.String(), err
 }
 
-// failed reports whether an error is that of a program that ended with a status other than 0.
+// failed reports whether err means that a program has run and has exited with a status other than 0.
 func failed(err error) bool {
 	exit := (*exec.ExitError)(nil)
 	return errors.As(err, &exit)
