@@ -71,8 +71,7 @@ func warnOfDefaultKeys(l *conf.Loaded, logger *slog.Logger) {
 		advise("default sm_key: any host of the subnet can depose this manager. "+
 			"Set the same secret sm_key (keys.sm_key in ibsm.toml) on all managers, or list their port GUIDs in allowed_sm_guids; see docs/security.md", "sm_key", e.SMKey)
 	}
-	if mirrors := (&mirror.Config{SMKey: e.SMKey, MKey: mad.MKey(conf.MKey.In(l.Config)),
-		DefaultKeys: conf.MirrorWithDefaultKeys.In(l.Config)}); !mirrors.On() {
+	if m := mirrorKeys(l); !m.On() {
 		logger.Info(
 			"nothing is mirrored with default keys: after a failover clients are asked to register again; see docs/failover.md")
 	}
@@ -84,6 +83,14 @@ func warnOfDefaultKeys(l *conf.Loaded, logger *slog.Logger) {
 		advise("no m_key: any host of the subnet can write to switches and ports. " +
 			"Set the same secret m_key (keys.m_key in ibsm.toml) on all managers, and m_key_protection_level 1; see docs/security.md")
 	}
+}
+
+// mirrorKeys are the settings by which managers that mirror authenticate each other.
+func mirrorKeys(l *conf.Loaded) mirror.Config {
+	m := mirror.Config{SMKey: conf.SMKey.In(l.Config), MKey: mad.MKey(conf.MKey.In(l.Config)),
+		DefaultKeys: conf.MirrorWithDefaultKeys.In(l.Config)}
+	m.Secret, _ = l.Secret()
+	return m
 }
 
 // readNames reads the names of nodes. Lines with an error are logged, and the others are used.
@@ -108,7 +115,8 @@ func readNames(l *conf.Loaded, logger *slog.Logger) names.Map {
 func keysShown(l *conf.Loaded, settings *sweep.Settings) server.Keys {
 	c := l.Config
 	secret := func(k uint64) bool { return k != 0 && k != elect.DefaultSMKey }
-	m := mirror.Config{SMKey: conf.SMKey.In(c), MKey: mad.MKey(conf.MKey.In(c))}
+	m := mirrorKeys(l)
+	m.DefaultKeys = false
 	return server.Keys{
 		SMKey: secret(conf.SMKey.In(c)), SAKey: secret(conf.SAKey.In(c)), MKey: conf.MKey.In(c) != 0,
 		Ports: settings.PortMKeys, PerPort: settings.MKeyPerPort,

@@ -29,6 +29,7 @@ func (c *configuration) mirroring(next *inForce, cfg *manager.Config, l *conf.Lo
 		DefaultKeys: conf.MirrorWithDefaultKeys.In(l.Config), Allowed: cfg.Elect.Allowed,
 		SAKey: cfg.SAKey, Keys: partitionKeys(cfg.Sweep.Partitions.Policy),
 	}
+	m.Secret, _ = l.Secret()
 	switch {
 	case chosen == nil:
 		return m

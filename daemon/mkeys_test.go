@@ -16,7 +16,9 @@ import (
 	"ibsm/keys"
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/manager"
 	"ibsm/partitions"
+	"ibsm/sweep"
 	"ibsm/topo/net/nettest"
 	"ibsm/view"
 	"ibsm/view/viewtest"
@@ -50,6 +52,26 @@ func TestMKeysInPolicy(t *testing.T) {
 		got, err := decodePolicy(p.encode())
 		if err != nil || got.mkeys != number || string(got.file) != string(p.file) || string(got.qos) != "x" {
 			t.Errorf("number %+v: %+v, %v", number, got, err)
+		}
+	}
+}
+
+// TestMirrorSecret: the mirror has the secret of keys_file, in what is sent to the manager and in what is shown of it.
+func TestMirrorSecret(t *testing.T) {
+	file, secret := secretFile(t)
+	c := newFixture(t, "", "Default=0x7fff: ALL=full;\n")
+	for _, with := range []bool{true, false} {
+		l := loadFile(t, "")
+		want := keys.Secret{}
+		if with {
+			// so that nothing but the secret is secret
+			l, want = loadFile(t, file+"m_key 0\nsm_key 1\nm_key_protection_level 0\nimpose m_key,sm_key\n"), secret
+		}
+		if m := c.mirroring(&inForce{own: l}, &manager.Config{}, l, nil); m.Secret != want || m.On() != with {
+			t.Errorf("with a keys_file %t: mirrors %t, with the secret %t", with, m.On(), m.Secret == secret)
+		}
+		if shown := keysShown(l, &sweep.Settings{}); shown.Mirrored != with {
+			t.Errorf("with a keys_file %t: shown as mirrored: %t", with, shown.Mirrored)
 		}
 	}
 }

@@ -97,6 +97,27 @@ func (s *Secret) derive(purpose string) uint64 {
 	}
 }
 
+// Key is a key of 256 bits for one purpose.
+type Key struct{ value [size]byte }
+
+// Format hides the key from logs, whatever the verb.
+func (Key) Format(f fmt.State, _ rune) { io.WriteString(f, "hidden") }
+
+// Bytes are the key. The caller changes none of them.
+func (k *Key) Bytes() []byte { return k.value[:] }
+
+// deriveKey is a key for a purpose from what managers share (RFC 5869).
+func deriveKey(shared []byte, purpose string) Key {
+	b, err := hkdf.Key(sha256.New, shared, nil, "ibsm "+purpose, size)
+	if err != nil {
+		panic(err) // only for lengths that SHA-256 cannot have
+	}
+	return Key{[size]byte(b)}
+}
+
+// Mirror is the key of the mirror between managers that have the secret.
+func (s *Secret) Mirror() Key { return deriveKey(s.value[:], "mirror") }
+
 // SMKey is the sm_key of the subnet.
 func (s *Secret) SMKey() uint64 { return s.derive("sm_key") }
 

@@ -49,6 +49,10 @@ func TestDerived(t *testing.T) {
 			t.Errorf("%s is %#x, want %#x", name, got, want)
 		}
 	}
+	mirror := s.Mirror()
+	if want := by(extracted, "ibsm mirror", "\x01"); !bytes.Equal(mirror.Bytes(), want) {
+		t.Errorf("the key of the mirror is %x, want %x", mirror.Bytes(), want)
+	}
 	if s.SMKey() == s.SAKey() || s.SAKey() == s.MKey() {
 		t.Error("keys for different purposes are equal")
 	}
@@ -91,8 +95,9 @@ func TestFile(t *testing.T) {
 // No verb of a format, and no JSON, shows a secret.
 func TestHidden(t *testing.T) {
 	s := made(t)
+	key := Key{value: s.value}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%d", "%q"} {
-		for _, v := range []any{s, &s, struct{ S Secret }{s}, []Secret{s}} {
+		for _, v := range []any{s, &s, struct{ S Secret }{s}, []Secret{s}, key, &key, struct{ K Key }{key}} {
 			if text := fmt.Sprintf(verb, v); strings.Contains(text, "1, 2") || strings.Contains(text, "0102") ||
 				strings.Contains(text, "1 2") {
 				t.Errorf("%s of %T shows %s", verb, v, text)

@@ -44,7 +44,7 @@ type Heard struct {
 }
 
 // noAnswer is why a standby knows nothing of a master that is ibsm.
-const noAnswer = "the master does not answer: its sm_key or m_key is another one, or it is an ibsm of another version"
+const noAnswer = "the master does not answer: its keys_file, sm_key or m_key is another one, or it is an ibsm of another version"
 
 func (m *mirrored) configure(cfg mirror.Config) {
 	m.source.Configure(cfg)

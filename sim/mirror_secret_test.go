@@ -33,7 +33,8 @@ func secretConfig(t *testing.T, priority uint8, file string) manager.Config {
 	cfg := withPolicy(t, priority, file)
 	cfg.Elect.SMKey, cfg.SAKey = secretSMKey, secretSAKey
 	cfg.Sweep.Settings.MKey, cfg.Sweep.Settings.MKeyProtect = sweep.Given(mad.MKey(secretMKey)), sweep.Given(uint8(2))
-	cfg.Registrar.Mirror = mirror.Config{SMKey: secretSMKey, MKey: secretMKey, SAKey: secretSAKey, Policy: []byte(file)}
+	cfg.Registrar.Mirror = mirror.Config{Secret: subnetSecret, SMKey: secretSMKey, MKey: secretMKey, SAKey: secretSAKey,
+		Policy: []byte(file)}
 	return cfg
 }
 

@@ -90,6 +90,8 @@ func (s *Search) AddSecret(secret keys.Secret, number uint32, ports []uint64) er
 	s.AddBytes("the secret", value)
 	s.AddBytes("the seed of M_Keys", seed)
 	own := secret.Ports(number)
+	mirror := secret.Mirror()
+	s.AddBytes("the key of the mirror", mirror.Bytes())
 	s.AddKey("m_key", secret.MKey())
 	s.AddKey("sm_key", secret.SMKey())
 	s.AddKey("sa_key", secret.SAKey())

@@ -6,22 +6,31 @@ import (
 	"encoding/binary"
 	"hash"
 
+	"ibsm/keys"
 	"ibsm/mad"
 )
 
 // defaultSMKey is OpenSM's sm_key, which everybody knows.
 const defaultSMKey = 1
 
-// On reports whether registrations are mirrored: managers with a secret SM_Key or M_Key
+// On reports whether registrations are mirrored: managers with the secret of a keys_file, a secret SM_Key or an M_Key
 // authenticate each other by it; others have to be asked to do without.
 func (c *Config) On() bool { return c.DefaultKeys || c.secret() }
 
-// secret reports whether one of the keys is not known to everybody.
-func (c *Config) secret() bool { return c.MKey != 0 || c.SMKey != 0 && c.SMKey != defaultSMKey }
+// secret reports whether something of what keys are made of is not known to everybody.
+func (c *Config) secret() bool {
+	return c.Secret != (keys.Secret{}) || c.MKey != 0 || c.SMKey != 0 && c.SMKey != defaultSMKey
+}
 
-// keys are the SM_Key and the M_Key, the secret that all keys of this package are derived from.
-func (c *Config) keys() []byte {
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, c.SMKey), uint64(c.MKey))
+// shared is what all keys of this package are derived from: the SM_Key and the M_Key, and before them a key of 256 bits
+// from the secret of keys_file, where there is one. Agents, and other kinds of managers, are shown the M_Key and the
+// SM_Key, but never anything of that.
+func (c *Config) shared() (b []byte) {
+	if c.Secret != (keys.Secret{}) {
+		key := c.Secret.Mirror()
+		b = append(b, key.Bytes()...)
+	}
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, c.SMKey), uint64(c.MKey))
 }
 
 // codeSize is the length of the authentication code in bytes.
@@ -37,10 +46,9 @@ type coder struct {
 
 func newCoder(key []byte) *coder { return &coder{mac: hmac.New(sha256.New, key)} }
 
-// newCoder is the coder of packets that do not belong to a session: its key is derived from the
-// SM_Key and the M_Key, neither of which is sent.
+// newCoder is the coder of packets that do not belong to a session.
 func (c *Config) newCoder() *coder {
-	key := sha256.Sum256(append([]byte("ibsm mirror"), c.keys()...))
+	key := sha256.Sum256(append([]byte("ibsm mirror"), c.shared()...))
 	return newCoder(key[:])
 }
 

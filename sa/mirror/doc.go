@@ -15,11 +15,12 @@
 // Changes are numbered within a mastership Term. A standby with the Changes of another term,
 // or one that needs older Changes than the master remembers, gets everything.
 //
-// The packets are of a vendor's management class. Each has an authentication code with a key derived from the subnet's
-// SM_Key and M_Key, which are not sent. Questions and answers are sealed as whole messages, under keys of a session
-// that the standby opens (session.go, opening.go), and numbered: one that is not newer than the last, or of another
-// session, is dropped, and so is a packet from a port at which no walk has found a manager. Managers of two versions of
-// the protocol do not mirror, nor do managers whose keys everybody knows unless Config.DefaultKeys is set.
+// The packets are of a vendor's management class. Each has an authentication code with a key derived from the whole
+// secret of keys_file, the SM_Key and the M_Key; without a keys_file, from the last two. Questions and answers are
+// sealed as whole messages, under keys of a session that the standby opens (session.go, opening.go), and numbered: one
+// that is not newer than the last, or of another session, is dropped, and so is a packet from a port at which no walk
+// has found a manager. Managers of two versions of the protocol do not mirror, nor do managers whose keys everybody
+// knows unless Config.DefaultKeys is set.
 //
 // From a master that is not ibsm, such as OpenSM, a Reader gets the tables of its SA, as a
 // trusted client. It has the registrations from before its last Reading began, if that was not

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	ibsmkeys "ibsm/keys"
 	"ibsm/mad"
 	"ibsm/registry"
 	"ibsm/sa/mirror"
@@ -396,12 +397,16 @@ func TestReplays(t *testing.T) {
 
 // Managers whose keys everybody knows do not mirror each other unless they are asked to.
 func TestDefaultKeys(t *testing.T) {
+	secret, err := ibsmkeys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		cfg mirror.Config
 		on  bool
 	}{
 		{mirror.Config{}, false}, {mirror.Config{SMKey: 1}, false}, {mirror.Config{SMKey: 2}, true},
-		{mirror.Config{SMKey: 1, MKey: 1}, true},
+		{mirror.Config{SMKey: 1, MKey: 1}, true}, {mirror.Config{SMKey: 1, Secret: secret}, true},
 		{mirror.Config{SMKey: 1, DefaultKeys: true}, true},
 	} {
 		p := newPair(t, 1)

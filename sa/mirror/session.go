@@ -32,7 +32,7 @@ type challenge struct {
 // With HKDF-SHA256 (RFC 5869), where | joins, numbers are of 64 bits and big-endian:
 //
 //	PRK = Extract(salt = Salt of the standby | Salt of the master | number of the challenge,
-//	              secret = SM_Key | M_Key)
+//	              secret = the key from keys_file, if there is one | SM_Key | M_Key)
 //	key = Expand(PRK, label | GUID of the standby | GUID of the master, 32 bytes)
 //
 // The labels are those below: questions, answers, and the codes of packets of answers each have a key of
@@ -70,7 +70,7 @@ func (c *Config) newSession(standby, master mad.GUID, salt Salt, ch challenge) *
 	s := &session{standby: standby, master: master, salt: salt, challenge: ch}
 	mixed := append(append([]byte{}, salt[:]...), ch.salt[:]...)
 	mixed = binary.BigEndian.AppendUint64(mixed, ch.number)
-	prk := must(hkdf.Extract(sha256.New, c.keys(), mixed))
+	prk := must(hkdf.Extract(sha256.New, c.shared(), mixed))
 	ends := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(standby)), uint64(master))
 	key := func(label string) []byte { return must(hkdf.Expand(sha256.New, prk, label+string(ends), 32)) }
 	seal := func(label string) cipher.AEAD { return must(cipher.NewGCM(must(aes.NewCipher(key(label))))) }

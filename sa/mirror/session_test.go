@@ -1,8 +1,10 @@
 package mirror
 
 import (
+	"bytes"
 	"testing"
 
+	"ibsm/keys"
 	"ibsm/mad"
 	"ibsm/registry"
 )
@@ -60,6 +62,10 @@ func TestScratch(t *testing.T) {
 // TestOpens: a message opens only as a whole, with its number, for those who sent it, in its session.
 func TestOpens(t *testing.T) {
 	a, q := thousand(), question{from: 2, number: 7}
+	secret, err := keys.New(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	x := testSession()
 	for i, other := range []*session{
 		testKeys.newSession(3, 1, Salt{1}, challenge{Salt{2}, 1}),
@@ -69,6 +75,8 @@ func TestOpens(t *testing.T) {
 		testKeys.newSession(2, 1, Salt{1}, challenge{Salt{2}, 3}),
 		(&Config{SMKey: 1, MKey: 0x3347}).newSession(2, 1, Salt{1}, challenge{Salt{2}, 1}),
 		(&Config{SMKey: 0x5117}).newSession(2, 1, Salt{1}, challenge{Salt{2}, 1}),
+		// whoever knows the SM_Key and the M_Key, but not the secret of keys_file
+		(&Config{Secret: secret, SMKey: 0x5117, MKey: 0x3347}).newSession(2, 1, Salt{1}, challenge{Salt{2}, 1}),
 	} {
 		var p mad.Packet
 		x.sealQuestion(&q, &p)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ibsm/keys"
 	"ibsm/mad"
 	"ibsm/registry"
 )
@@ -84,8 +85,9 @@ type Term struct {
 
 // Config is the configuration of either end.
 type Config struct {
-	SMKey uint64
-	MKey  mad.MKey
+	Secret keys.Secret // of keys_file; the zero value where there is none
+	SMKey  uint64
+	MKey   mad.MKey
 	// DefaultKeys has managers mirror each other although everybody knows their keys.
 	DefaultKeys bool
 	// Allowed are the ports whose managers are answered; all in the view when it is empty.
