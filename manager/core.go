@@ -18,8 +18,9 @@ import (
 // effects. It is owned by one goroutine, has no clock and no randomness, and does not compute
 // for long: routing is handed out as a route task.
 type Core struct {
-	cfg Config
-	fx  effects // of the Step under way
+	cfg   Config
+	fx    effects       // of the Step under way
+	waits time.Duration // from when on it has awaited an event
 
 	port         ownPort            // the port that this manager is at
 	elect        election           // which manager is master
@@ -64,9 +65,9 @@ func NewCore(cfg Config) *Core {
 }
 
 // Step takes an event at a time, which must not run backwards, and returns what must
-// be done, in order. The slice is valid until the next Step.
+// be done, in order. The slice is valid until the next Step. Waits has to be called when that is done.
 func (c *Core) Step(now time.Duration, ev Event) []Action {
-	paused := now - c.fx.now
+	paused := now - max(c.fx.now, c.waits)
 	c.fx.begin(now)
 	if c.handover.state == exited {
 		return nil
@@ -87,6 +88,10 @@ func (c *Core) Step(now time.Duration, ev Event) []Action {
 	}
 	return c.fx.actions
 }
+
+// Waits takes from when on the next event is awaited. A manager that awaits it for longer than until Deadline was
+// paused; what Step has computed before, and what its actions have taken, is no pause.
+func (c *Core) Waits(now time.Duration) { c.waits = now }
 
 // take routes an event.
 func (c *Core) take(ev Event) {

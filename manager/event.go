@@ -76,7 +76,8 @@ type Reregister struct{ Ports []mad.GUID }
 // MLIDShareReached is a port that has created multicast groups on as many MLIDs as are free.
 type MLIDShareReached struct{ Port mad.GUID }
 
-// Resumed says for how long the host was suspended, which the times of Step do not show.
+// Resumed says for how long the host was suspended, or this manager paused while it did what a Step had come to, which
+// the times of Step and Waits do not show.
 type Resumed struct{ Paused time.Duration }
 
 // ClockSet says that the time of day was set, or that the host was suspended. It is the time of day at Step's time 0 by

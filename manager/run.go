@@ -37,6 +37,7 @@ type loop struct {
 	start     time.Time
 	ahead     time.Duration // of slept
 	set       time.Duration // ahead at the last ClockSet
+	stopped   time.Duration // of the time that an event has taken, what the process has not run for
 	done      bool
 	err       error
 }
@@ -124,9 +125,11 @@ func (l *loop) slept(timeOfDay, clock time.Duration) time.Duration {
 
 func (l *loop) step(ctx context.Context, ev Event) {
 	now := time.Now()
-	if d := l.slept(now.Round(0).Sub(l.start.Round(0)), now.Sub(l.start)); d > minSleep {
+	slept := l.slept(now.Round(0).Sub(l.start.Round(0)), now.Sub(l.start))
+	if d := max(slept, l.stopped); d > minSleep {
 		l.give(ctx, Resumed{d})
 	}
+	l.stopped = 0
 	if set, is := l.clockSet(); is {
 		l.give(ctx, set)
 	}
@@ -148,6 +151,7 @@ const minSleep = 500 * time.Millisecond
 
 // give passes an event to the core and carries out the resulting actions.
 func (l *loop) give(ctx context.Context, ev Event) {
+	began, ran := time.Now(), priority.Ran()
 	for _, a := range l.core.Step(time.Since(l.start), ev) {
 		l.act(ctx, a)
 	}
@@ -159,6 +163,8 @@ func (l *loop) give(ctx context.Context, ev Event) {
 	if l.shell.Moved != nil {
 		l.shell.Moved(l.core.Progress())
 	}
+	l.stopped = max(l.stopped, time.Since(began)-(priority.Ran()-ran))
+	l.core.Waits(time.Since(l.start))
 }
 
 // begin runs a task beside the core. While a view is published, one that computes routes leaves a processor to

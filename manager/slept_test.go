@@ -94,18 +94,29 @@ func TestDuplicateOfOnce(t *testing.T) {
 	}
 }
 
-// TestSleepComesFirst: the core takes that the host has slept before anything else that happened.
+// TestSleepComesFirst: the core takes that the host has slept before anything else that happened, and that the process
+// did not run while it was busy.
 func TestSleepComesFirst(t *testing.T) {
 	for slept, want := range map[time.Duration]bool{0: false, minSleep - 100*time.Millisecond: false, time.Hour: true} {
-		var log bytes.Buffer
-		port := &clients{t: t, fromSA: make(chan mad.Datagram, 16), closed: make(chan struct{})}
-		l := &loop{shell: &Shell{Logger: slog.New(slog.NewTextHandler(&log, nil))}, core: NewCore(Config{}),
-			qp0: smi.New(port), start: time.Now()}
-		l.step(t.Context(), TimePassed{})
-		l.ahead -= slept
-		l.step(t.Context(), SweepRequested{Sweep: Plan})
-		if paused := strings.Contains(log.String(), "this manager was paused"); paused != want {
-			t.Errorf("slept %v: %s", slept, log.String())
+		for _, busy := range []bool{false, true} {
+			var log bytes.Buffer
+			port := &clients{t: t, fromSA: make(chan mad.Datagram, 16), closed: make(chan struct{})}
+			l := &loop{shell: &Shell{Logger: slog.New(slog.NewTextHandler(&log, nil))}, core: NewCore(Config{}),
+				qp0: smi.New(port), start: time.Now()}
+			l.step(t.Context(), TimePassed{})
+			if busy {
+				l.stopped = slept
+			} else {
+				l.ahead -= slept
+			}
+			l.step(t.Context(), SweepRequested{Sweep: Plan})
+			if paused := strings.Contains(log.String(), "this manager was paused"); paused != want {
+				t.Errorf("slept %v: %s", slept, log.String())
+			}
+			log.Reset()
+			if l.step(t.Context(), TimePassed{}); strings.Contains(log.String(), "this manager was paused") {
+				t.Errorf("slept %v: it is reported again: %s", slept, log.String())
+			}
 		}
 	}
 }

@@ -2,8 +2,15 @@
 
 package priority
 
+import "time"
+
 // giveWay does nothing where threads have no priorities of their own.
 func giveWay() {}
 
 // Yield does nothing there either.
 func Yield() {}
+
+var started = time.Now()
+
+// Ran is how old the process is: for how long it has run is not known.
+func Ran() time.Duration { return time.Since(started) }

@@ -34,6 +34,8 @@ var mutants = []mutant{
 		"case mod == smp.ControlHandover && false:", ""},
 	{"a manager that was paused asks nobody", "manager/core.go", "if paused > c.elect.stall() && paused < now {",
 		"if false {", ""},
+	{"the time that a manager computes is taken for a pause", "manager/core.go", "max(c.fx.now, c.waits)", "c.fx.now",
+		"./sim TestBusy"},
 	{"PortStateChange is cleared for other masters, too", "sweep/discover/switches.go",
 		"return was != topo.None && m.cfg.Prev.Nodes[was].Missed == 0", "return was != topo.None || true",
 		"./sweep/discover TestClearOfOthers"},

@@ -8,6 +8,7 @@ import (
 
 	"ibsm/mad"
 	"ibsm/mad/smp"
+	"ibsm/manager"
 	"ibsm/sim/fabric"
 	"ibsm/topo/net"
 	"ibsm/topo/net/nettest"
@@ -62,7 +63,7 @@ func (a *asker) turn() {
 // stepWatch measures how long the core computes for one event, in real time.
 type stepWatch struct{ slowest time.Duration }
 
-func (s *stepWatch) took(d time.Duration) { s.slowest = max(s.slowest, d) }
+func (s *stepWatch) took(_ manager.Event, d time.Duration) { s.slowest = max(s.slowest, d) }
 
 // storm lets the fabric run while strike does its worst every interval, with somebody
 // asking for SMInfo throughout, and then waits for calm and judges.

@@ -24,7 +24,7 @@ type World struct {
 	ProveTrees bool
 	// StepTook, when set, is given the time that a core computed for one event, in real
 	// time.
-	StepTook func(time.Duration)
+	StepTook func(ev manager.Event, took time.Duration)
 	// Sent, when set, is given every datagram that a manager's station sends, before the
 	// fabric has it. Returned is given every action of a Core, before it is done. Both are
 	// called in virtual time order, and may keep nothing of what they are given.
@@ -32,6 +32,8 @@ type World struct {
 	Returned func(m *Manager, a manager.Action)
 	// Clock, when set, is that by which Manager.Busy is counted: CPU time, say.
 	Clock func() time.Duration
+	// StepTakes, when set, is how long a manager is busy with what a Core has returned, in virtual time.
+	StepTakes func(m *Manager, actions []manager.Action) time.Duration
 	// Steps counts what the managers were given, so that a run can be bounded
 	// even where virtual time does not pass.
 	Steps int
@@ -266,7 +268,7 @@ func (w *World) step(m *Manager, ev manager.Event) {
 	actions := m.Core.Step(w.Fabric.Now(), ev)
 	ends()
 	if w.StepTook != nil {
-		w.StepTook(time.Since(began))
+		w.StepTook(ev, time.Since(began))
 	}
 	for _, a := range actions {
 		if w.Returned != nil {
@@ -298,6 +300,10 @@ func (w *World) step(m *Manager, ev manager.Event) {
 			m.Station.Detach()
 		}
 	}
+	if w.StepTakes != nil {
+		w.Fabric.Advance(w.Fabric.Now() + w.StepTakes(m, actions))
+	}
+	m.Core.Waits(w.Fabric.Now())
 }
 
 // send has a manager's station send datagrams.
