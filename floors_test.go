@@ -24,7 +24,7 @@ type floor struct {
 // floors are the rows of the house, the lowest first. A package without a row is an
 // error, and so is a row that names no package. Test files may import anything.
 var floors = []floor{
-	{packages: "atomicfile connlimit mad conf/diag conf/manual disjoint plural priority routing/acyclic"},
+	{packages: "atomicfile connlimit mad conf/diag conf/manual disjoint plural priority regularfile routing/acyclic"},
 	{packages: "finding keys mad/smp mad/rmpp mad/umad mad/madtest mad/smi mad/txn conf/policyfile"},
 	{packages: "keys/keystest mad/gsi mad/sarec mad/txn/txntest"},
 	{packages: "mad/cc mad/pma"},

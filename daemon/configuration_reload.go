@@ -61,6 +61,9 @@ func (c *configuration) reload(own bool) *ctl.Reloaded {
 	for {
 		was := c.current.Load()
 		read := c.readAgain(was)
+		if fileReader.Stopped() { // not all was read
+			return &ctl.Reloaded{Refused: true, Changed: []string{}, Findings: []ctl.Finding{}}
+		}
 		out := &ctl.Reloaded{File: read.config.ConfigFile, Refused: read.err != nil,
 			Changed: append([]string{}, read.changed...)}
 		swapped := c.swap(was, func(next *inForce) {

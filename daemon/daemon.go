@@ -84,6 +84,7 @@ func Run(cfg Config) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	fileReader.Stop(ctx.Done())
 	// To the end of the process: one that is being stopped must not die of a SIGHUP or SIGUSR1.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGCONT, syscall.SIGUSR1)
@@ -226,7 +227,7 @@ func (d *daemon) keepRunning(ctx context.Context) error {
 		if err == nil {
 			reason = ""
 			err = d.runAt(ctx, port)
-			if err == nil || isResult(err) || isRefusal(err) {
+			if err == nil || isResult(err) || isRefusal(err) && ctx.Err() == nil { // Stop makes files unreadable
 				return err
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -168,7 +167,7 @@ func (c *configuration) drainFile() (path string, lines []drainLine, err error) 
 		return path, nil, fmt.Errorf("%w: the subnet is simulated and drain_file is not set, so %s would be changed, "+
 			"which is for the real subnet. Set drain_file to another path", ctl.ErrNotNow, path)
 	}
-	text, err := os.ReadFile(path)
+	text, err := fileReader.Read(path, guidfile.MaxFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return path, nil, err
 	}

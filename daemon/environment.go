@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"ibsm/mad"
 	osmlog "ibsm/opensm/log"
 	"ibsm/opensm/names"
+	"ibsm/regularfile"
 	"ibsm/sa/mirror"
 	"ibsm/sweep"
 	"ibsm/sweep/elect"
@@ -23,8 +25,11 @@ import (
 // files.
 var Environment = conf.Environment{
 	Getenv:   os.Getenv,
-	ReadFile: func(name string) ([]byte, error) { return readFile(name, conf.MaxFile+1) }, ReadSecret: readSecret,
+	ReadFile: func(name string) ([]byte, error) { return fileReader.Read(name, conf.MaxFile) }, ReadSecret: readSecret,
 }
+
+// fileReader reads all files that the configuration names, and those in places that it names.
+var fileReader regularfile.Reader
 
 // Judge prints the errors of the configuration. It returns 0, or the exit status if they
 // prevent the start.
@@ -96,14 +101,13 @@ func mirrorKeys(l *conf.Loaded) mirror.Config {
 // readNames reads the names of nodes. Lines with an error are logged, and the others are used.
 func readNames(l *conf.Loaded, logger *slog.Logger) names.Map {
 	path, given := nameMap(l.Config)
-	f, err := os.Open(path)
+	text, err := fileReader.Read(path, names.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) && !given {
 		return nil
 	}
 	var m names.Map
 	if err == nil {
-		defer f.Close()
-		m, err = names.Read(path, f)
+		m, err = names.Read(path, bytes.NewReader(text))
 	}
 	if err != nil {
 		logger.Error("some node names cannot be read", "reason", err)

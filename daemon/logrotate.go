@@ -77,7 +77,7 @@ func (r rotatedLog) rule() string {
 func (r rotatedLog) named() bool {
 	files, _ := filepath.Glob(filepath.Join(r.root, rulesFolder, "*"))
 	for _, file := range append(files, filepath.Join(r.root, "etc/logrotate.conf")) {
-		text, err := readFile(file, maxRotation)
+		text, err := fileReader.Read(file, maxRotation)
 		if err != nil {
 			continue // as logrotate would
 		}

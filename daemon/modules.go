@@ -3,7 +3,6 @@ package daemon
 import (
 	"errors"
 	"io/fs"
-	"os"
 
 	"ibsm/conf"
 	osmlog "ibsm/opensm/log"
@@ -24,14 +23,7 @@ func readModuleLog(l *conf.Loaded) moduleLog {
 	if path == "" {
 		return moduleLog{err: fs.ErrNotExist}
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return moduleLog{path: path, err: err}
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxModuleLog {
-		return moduleLog{path: path, err: errors.New("expected a regular file of at most 1 MiB")}
-	}
-	text, err := os.ReadFile(path)
+	text, err := fileReader.Read(path, maxModuleLog)
 	return moduleLog{path, text, err}
 }
 

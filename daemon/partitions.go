@@ -211,7 +211,7 @@ func readPartitions(was *inForce, l *conf.Loaded, port mad.GUID, groups *portgro
 	if was != nil && was.partitions != nil {
 		in = inUseOf(conf.PartitionConfigFile, was.own.Config, l.Config, was.partitions.Text)
 	}
-	text, err := in.read(name, partitions.MaxFile+1)
+	text, err := in.read(name, partitions.MaxFile)
 	read := partitions.Input{Name: name, Named: conf.PartitionConfigFile.Chosen(l.Config), Text: text, Err: err,
 		Self: port, PortGroups: groups.ForPartitions()}
 	if conf.Security.In(l.Config) == conf.Tenants {

@@ -20,7 +20,7 @@ func readPortGroups(was *inForce, c *conf.Config) (r filesRead) {
 	}
 	var file keptFile
 	var warnings diag.List
-	text, err := r.inUse(conf.PortGroupsFile, c).read(name, policyfile.MaxFile+1)
+	text, err := r.inUse(conf.PortGroupsFile, c).read(name, policyfile.MaxFile)
 	if err == nil {
 		file, warnings, err = parsePortGroups(name, text)
 	}

@@ -35,7 +35,7 @@ func readQoS(was *inForce, l *conf.Loaded) (r qosRead) {
 		if was != nil && was.qos != nil {
 			in = inUseOf(conf.QoSPolicyFile, was.own.Config, l.Config, was.qos.text)
 		}
-		r.text, r.err = in.read(r.name, qos.MaxFile+1)
+		r.text, r.err = in.read(r.name, qos.MaxFile)
 	}
 	return r
 }

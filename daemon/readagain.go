@@ -34,9 +34,9 @@ func inUseOf(path conf.Accessor[string], was, now *conf.Config, text []byte) inU
 	return inUse{reload: true, text: text}
 }
 
-// read reads a file as readFile does, and at a reload refuses what readFile cannot know to be whole.
-func (u inUse) read(name string, limit int64) ([]byte, error) {
-	text, err := readFile(name, limit)
+// read reads a file of at most so many bytes, and at a reload refuses one that may not be whole.
+func (u inUse) read(name string, most int64) ([]byte, error) {
+	text, err := fileReader.Read(name, most)
 	switch {
 	case !u.reload || u.optional && !hasEntry(text):
 	case errors.Is(err, fs.ErrNotExist) && hasEntry(u.text):

@@ -1,11 +1,13 @@
 package daemon
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"ibsm/conf"
@@ -21,9 +23,9 @@ const (
 	groupsText = "port-group\nname: a\nport-guid: 0x1\nend-port-group\n"
 )
 
-// TestFilesReadAgain: a file that is emptied, has gone, or ends within a line changes nothing at a reload: the one in
-// force stays, and the caller learns why. OpenSM, which reads most of them only at a start, takes another engine then,
-// or none (docs/opensm.md).
+// TestFilesReadAgain: a file that is emptied, has gone, ends within a line, is no regular file any more or is too large
+// changes nothing at a reload: the one in force stays, and the caller learns why. OpenSM, which reads most of them only
+// at a start, takes another engine then, or none (docs/opensm.md).
 func TestFilesReadAgain(t *testing.T) {
 	for _, c := range []struct{ key, text, other string }{
 		{"root_guid_file", "0x10\n0x11\n", "routing_engine updn"},
@@ -46,11 +48,12 @@ func TestFilesReadAgain(t *testing.T) {
 	} {
 		t.Run(c.key, func(t *testing.T) {
 			name := filepath.Join(t.TempDir(), c.key)
-			write := func(text string) {
-				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			must := func(errs ...error) {
+				if err := errors.Join(errs...); err != nil {
 					t.Fatal(err)
 				}
 			}
+			write := func(text string) { must(os.WriteFile(name, []byte(text), 0o600)) }
 			write(c.text)
 			o := newFixture(t, c.key+" "+name+"\n"+c.other+"\n", ownParts)
 			check := func(when string, do func(), why string) {
@@ -76,6 +79,14 @@ func TestFilesReadAgain(t *testing.T) {
 			}, "the file has no entry")
 			check("ends within a line", func() { write(c.text[:len(c.text)-2]) }, "the last line, ")
 			check("gone", func() { os.Remove(name) }, "the file does not exist")
+			check("a FIFO", func() { must(syscall.Mkfifo(name, 0o600)) }, name+" is a FIFO: ")
+			check("a device", func() { must(os.Remove(name), os.Symlink("/dev/zero", name)) }, name+" is a device: ")
+			check("a directory", func() { must(os.Remove(name), os.Mkdir(name, 0o700)) }, name+" is a directory: ")
+			check("too large", func() {
+				must(os.Remove(name))
+				write("")
+				must(os.Truncate(name, 1<<40))
+			}, name+" has more than the ")
 			write(c.text)
 			if found := o.reload(true).Findings; slices.ContainsFunc(found, isRefused) {
 				t.Errorf("written again: %+v", found)

@@ -22,7 +22,6 @@ const maxSADB = 1 << 30
 type saFile struct {
 	path    string
 	written time.Time
-	size    int64
 }
 
 // saFiles are the SA databases that there can be of this port: sa_db_file, that in the folder of this manager's
@@ -36,9 +35,9 @@ func (s *state) saFiles() (files []saFile) {
 		paths = append(paths, filepath.Join(own, name))
 	}
 	for _, path := range paths {
-		info, err := os.Stat(path)
+		written, err := fileReader.ModTime(path)
 		if err == nil && !slices.ContainsFunc(files, func(f saFile) bool { return f.path == path }) {
-			files = append(files, saFile{path, info.ModTime(), info.Size()})
+			files = append(files, saFile{path, written})
 		}
 	}
 	slices.SortStableFunc(files, func(a, b saFile) int { return b.written.Compare(a.written) })
@@ -81,10 +80,7 @@ func (s *state) readSADB(f saFile, stored time.Time, hasPort func(mad.GUID) bool
 		s.logger.Info("sa_db_file is older than the store and is ignored", "file", f.path)
 		return nil, true, true
 	}
-	text, err := readFile(f.path, maxSADB)
-	if f.size > maxSADB {
-		err = fmt.Errorf("%s is longer than %d bytes: it is not an SA database", f.path, maxSADB)
-	}
+	text, err := fileReader.Read(f.path, maxSADB)
 	if err != nil {
 		s.cannotRestore(f.path, err)
 		return nil, false, true

@@ -103,7 +103,8 @@ func (s *state) openCaches(written time.Time) error {
 // cacheFiles are OpenSM's files in these folders.
 func (s *state) cacheFiles(dirs []string) (files []cache.Files) {
 	for _, dir := range dirs {
-		files = append(files, cache.Files{Dir: dir, Sync: conf.FsyncHighAvailFiles.In(s.conf.Config)})
+		files = append(files, cache.Files{Dir: dir, Sync: conf.FsyncHighAvailFiles.In(s.conf.Config),
+			Reader: &fileReader})
 	}
 	return files
 }

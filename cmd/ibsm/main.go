@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 
@@ -21,12 +22,18 @@ import (
 // 95 MB with 25, and 103 MB with 40.
 const gcPercent = 25
 
+// init keeps the first thread for the goroutine of main, which does nothing but wait. The kernel gives a signal to this
+// thread; if it waited for a file system that does not answer, no other thread would see the signal.
+func init() { runtime.LockOSThread() }
+
 func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	priority.Manage()
-	os.Exit(run(os.Args, os.Stdout, os.Stderr))
+	status := make(chan int)
+	go func() { status <- run(os.Args, os.Stdout, os.Stderr) }()
+	os.Exit(<-status)
 }
 
 // run is the program with its name; it returns the exit status.

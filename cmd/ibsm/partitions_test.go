@@ -111,6 +111,9 @@ func TestPartitionFileAtStart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		options string
 		status  int
@@ -121,6 +124,9 @@ func TestPartitionFileAtStart(t *testing.T) {
 		{"-P broken", 1, `ibsm: error: the partition file cannot be used, and no earlier version is stored: fix it, or set partition_fallback: broken:1:1: "tenant=0x12 ALL=full;": no ':'`},
 		{"-P missing", 1, "missing: open missing: no such file"},
 		{"-P . ", 1, "is a directory"},
+		{"-P fifo", 1, "fifo is a FIFO: name a regular file"},
+		{"-P /dev/zero", 1, "/dev/zero is a device: name a regular file"},
+		{"-F fifo", 1, "cannot read configuration file: fifo is a FIFO: name a regular file"},
 		{"-P broken --dry-run", 1, "broken:1:1: "},
 		{"-P broken --partition_fallback closed", 4,
 			"ibsm: warning: PARTITIONS ARE CLOSED: every port reaches only the manager, because broken cannot be used: broken:1:1: "},

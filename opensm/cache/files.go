@@ -19,6 +19,7 @@ import (
 	"ibsm/atomicfile"
 	"ibsm/conf/diag"
 	"ibsm/mad"
+	"ibsm/regularfile"
 )
 
 // Names of the files.
@@ -36,6 +37,8 @@ const maxSize = 64 << 20
 type Files struct {
 	Dir  string
 	Sync bool // each file is on disk before it takes the place of the old (fsync_high_avail_files)
+	// Reader reads the files; nil for one that never stops.
+	Reader *regularfile.Reader
 
 	held map[string][sha256.Size]byte // by name: the digest of what the file holds, where that is known
 }
@@ -93,11 +96,8 @@ func (f *Files) hold(name string, digest [sha256.Size]byte) {
 
 // ModTime is when guid2lid was written last, the zero time if it is not there.
 func (f *Files) ModTime() time.Time {
-	info, err := os.Stat(filepath.Join(f.Dir, guid2lid))
-	if err != nil {
-		return time.Time{}
-	}
-	return info.ModTime()
+	written, _ := f.Reader.ModTime(filepath.Join(f.Dir, guid2lid))
+	return written
 }
 
 // forget has the next Writes write, whatever the files held.
@@ -105,22 +105,10 @@ func (f *Files) forget() { clear(f.held) }
 
 func (f *Files) read(name string) (path string, b []byte, err error) {
 	path = filepath.Join(f.Dir, name)
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return path, nil, nil
+	if b, err = f.Reader.Read(path, maxSize); errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-	if err != nil {
-		return path, nil, err
-	}
-	defer file.Close()
-	b, err = io.ReadAll(io.LimitReader(file, maxSize+1))
-	if err == nil && len(b) > maxSize {
-		err = fmt.Errorf("%s: longer than %d bytes: not a file of OpenSM", path, maxSize)
-	}
-	if err != nil {
-		return path, nil, err
-	}
-	return path, b, nil
+	return path, b, err
 }
 
 // WriteLIDs writes guid2lid. OpenSM does not forget ports that are absent: neither

@@ -158,17 +158,17 @@ func (p *Plan) file(root fs.FS, name, number string) {
 // settings reads a file of settings. ok is false where there is none or it cannot be
 // read; in the second case p.Wrong says so.
 func (p *Plan) settings(root fs.FS, name string) (set map[string]setting, ok bool) {
-	f, err := root.Open(name)
+	info, err := fs.Stat(root, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false
 	}
 	var src []byte
-	if err == nil {
-		defer f.Close()
-		src, err = io.ReadAll(io.LimitReader(f, maxFile+1))
-	}
-	if err == nil && len(src) > maxFile {
-		err = fmt.Errorf("larger than %d bytes", maxFile)
+	switch {
+	case err != nil:
+	case info.Mode()&fs.ModeNamedPipe != 0:
+		err = errors.New("it is a FIFO: make it a regular file")
+	default:
+		src, err = readUpTo(root, name, maxFile)
 	}
 	if err != nil {
 		p.Wrong.Add(diag.Position{File: "/" + name}, "cannot be read: %v", reason(err))
@@ -177,6 +177,20 @@ func (p *Plan) settings(root fs.FS, name string) (set map[string]setting, ok boo
 	set, wrong := parse("/"+name, src)
 	p.Wrong = append(p.Wrong, wrong...)
 	return set, true
+}
+
+// readUpTo reads a file of at most so many bytes.
+func readUpTo(root fs.FS, name string, most int64) ([]byte, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(src)) > most {
+		err = fmt.Errorf("larger than %d bytes", most)
+	}
+	return src, err
 }
 
 // listed adds an instance for each port of a list, by its GUID, device or interface, and reports whether there is one.

@@ -22,8 +22,9 @@ const DefaultFile = "/etc/opensm/ib-node-name-map"
 // Map is names by node GUID. A nil one has none. It may be read by many at once.
 type Map map[mad.GUID]string
 
-// Bounds of a map.
+// Bounds of a map. MaxFile is the largest file of one, in bytes.
 const (
+	MaxFile   = maxLine * maxNames
 	maxLine   = 256
 	maxNames  = 1 << 17
 	maxErrors = 20 // reported for one file
