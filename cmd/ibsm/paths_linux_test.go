@@ -472,18 +472,30 @@ func documentedFiles(t *testing.T, guid string) (table fileTable) {
 // check compares the files of a host with a column of the table, but for logs, which another table has.
 func (table *fileTable) check(h hostRoot, who string, column int) {
 	h.t.Helper()
-	there := map[string]bool{}
 	for _, name := range h.files() {
-		there[name] = true
 		if !table.always[column][name] && !table.further[column][name] && !strings.HasSuffix(name, ".log") {
 			h.t.Errorf("%s has the file %s, which docs/opensm.md does not have", who, name)
 		}
 	}
-	for name := range table.always[column] {
-		if !there[name] {
-			h.t.Errorf("%s has no %s, which docs/opensm.md has", who, name)
-		}
+	for _, name := range table.missing(h, column) {
+		h.t.Errorf("%s has no %s, which docs/opensm.md has", who, name)
 	}
+}
+
+// missing are the files that a column of the table has and the host not.
+func (table *fileTable) missing(h hostRoot, column int) []string {
+	h.t.Helper()
+	missing := maps.Clone(table.always[column])
+	for _, name := range h.files() {
+		delete(missing, name)
+	}
+	return slices.Sorted(maps.Keys(missing))
+}
+
+// await waits until the host has the files of a column. A manager that ends writes no dump which it has not begun.
+func (table *fileTable) await(h hostRoot, who string, column int) {
+	h.t.Helper()
+	eventually(h.t, who+" has its files", func() bool { return len(table.missing(h, column)) == 0 })
 }
 
 // TestDocumentedFiles: the table of files in docs/opensm.md has the files that OpenSM and ibsm write, as the only
@@ -512,6 +524,7 @@ func TestDocumentedFiles(t *testing.T) {
 			if _, err := os.Lstat(socket); (err == nil) != (who == "ibsm") {
 				t.Errorf("%s: control socket: %v", who, err)
 			}
+			table.await(h, who, column)
 			w.manager.stop()
 			delete(table.always[0], "/run/ibsm/"+guid+".sock") // which is gone now
 			table.check(h, who, column)
@@ -530,6 +543,7 @@ func TestDocumentedFiles(t *testing.T) {
 			w.join(0)
 			h.swept(guids[i], func() { w.manager.signal(syscall.SIGHUP) })
 		}
+		table.await(h, "ibsm", 1)
 		for i, w := range subnets {
 			w.manager.stop()
 			delete(table.always[1], "/run/ibsm/"+guids[i]+".sock")
