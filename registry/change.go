@@ -43,6 +43,16 @@ const (
 	KindDeleteGRHPort      Kind = 13
 	KindPutNeighbor        Kind = 14
 	KindDeleteNeighbor     Kind = 15
+
+	KindPutPartition        Kind = 16
+	KindDeletePartition     Kind = 17
+	KindPutPartitionPort    Kind = 18 // a PutPartitionMember of a port
+	KindDeletePartitionPort Kind = 19
+	KindPutPartitionHost    Kind = 20 // a PutPartitionMember of a host
+	KindDeletePartitionHost Kind = 21
+	KindPutFormerPartition  Kind = 22
+
+	KindDeleteFormerPartition Kind = 23
 )
 
 // codecs is the length of the fields of each Kind, and what reads them.
@@ -73,6 +83,19 @@ var codecs = [...]struct {
 	KindDeleteGRHPort:  {grhPortSize, func(r *reader) Change { return DeleteGRHPort{mad.GUID(r.u64())} }},
 	KindPutNeighbor:    {2 * endSize, func(r *reader) Change { return PutNeighbor{At: r.end(), Far: r.end()} }},
 	KindDeleteNeighbor: {endSize, func(r *reader) Change { return DeleteNeighbor{r.end()} }},
+
+	KindPutPartition:    {partitionSize, func(r *reader) Change { return PutPartition{r.partition()} }},
+	KindDeletePartition: {formerSize, func(r *reader) Change { return DeletePartition{r.former()} }},
+	KindPutPartitionPort: {portKeySize + memberSize, func(r *reader) Change {
+		return PutPartitionMember{r.partitionMember(r.portKey())}
+	}},
+	KindDeletePartitionPort: {portKeySize, func(r *reader) Change { return DeletePartitionMember{r.portKey()} }},
+	KindPutPartitionHost: {hostKeySize + memberSize, func(r *reader) Change {
+		return PutPartitionMember{r.partitionMember(r.hostKey())}
+	}},
+	KindDeletePartitionHost:   {hostKeySize, func(r *reader) Change { return DeletePartitionMember{r.hostKey()} }},
+	KindPutFormerPartition:    {formerSize, func(r *reader) Change { return PutFormerPartition{r.former()} }},
+	KindDeleteFormerPartition: {2, func(r *reader) Change { return DeleteFormerPartition{mad.PKey(r.u16())} }},
 }
 
 // Errors of Decode.
@@ -98,7 +121,7 @@ func Decode(b []byte) (c Change, rest []byte, err error) {
 	r := reader{b: b[1:][:codec.size]}
 	c = codec.decode(&r)
 	if r.bad {
-		return nil, nil, fmt.Errorf("registry: a change of kind %d has a flag that is neither 0 nor 1", kind)
+		return nil, nil, fmt.Errorf("registry: a change of kind %d has a flag that is neither 0 nor 1, or a text with a zero inside", kind)
 	}
 	if err := c.check(); err != nil {
 		return nil, nil, fmt.Errorf("registry: %w", err)
@@ -109,7 +132,7 @@ func Decode(b []byte) (c Change, rest []byte, err error) {
 // reader takes fields off bytes of which there are enough.
 type reader struct {
 	b   []byte
-	bad bool // a flag was neither 0 nor 1
+	bad bool // a flag was neither 0 nor 1, or a text has a zero inside
 }
 
 func (r *reader) take(n int) []byte {

@@ -76,7 +76,27 @@ var encodings = []struct {
 	{DeleteGRHPort{0x0b}, "0d" + "000000000000000b"},
 	{PutNeighbor{End{0x0b, 3}, End{0x0c, 1}}, "0e" + "000000000000000b" + "03" + "000000000000000c" + "01"},
 	{DeleteNeighbor{End{0x0b, 3}}, "0f" + "000000000000000b" + "03"},
+	{PutPartition{examplePartition()}, "10" + "02fb" + "6162" + zeros(62) + "63" + zeros(127) + "01" + "04" + "07" +
+		"05" + "02" + "00000b1b" + exampleNumber},
+	{DeletePartition{exampleFormer()}, "11" + "02fb" + exampleNumber},
+	{PutPartitionMember{PartitionMember{MemberKey{Key: 0x2fb, Port: 0x0b}, 2, true, 9, 0x6553f13c}}, "12" + "02fb" +
+		"000000000000000b" + "02" + "01" + exampleNumber},
+	{DeletePartitionMember{MemberKey{Key: 0x2fb, Port: 0x0b}}, "13" + "02fb" + "000000000000000b"},
+	{PutPartitionMember{PartitionMember{MemberKey{Key: 0x2fb, Host: "h1"}, 1, false, 9, 0x6553f13c}}, "14" + "02fb" +
+		"6831" + zeros(62) + "01" + "00" + exampleNumber},
+	{DeletePartitionMember{MemberKey{Key: 0x2fb, Host: "h1"}}, "15" + "02fb" + "6831" + zeros(62)},
+	{PutFormerPartition{exampleFormer()}, "16" + "02fb" + exampleNumber},
+	{DeleteFormerPartition{0x2fb}, "17" + "02fb"},
 }
+
+const exampleNumber = "0000000000000009" + "000000006553f13c"
+
+func examplePartition() Partition {
+	return Partition{Key: 0x2fb, Name: "ab", Note: "c", IPoIB: true, MTU: mad.MTU2048, Rate: 7, SL: 5, Scope: 2,
+		QKey: 0x0b1b, Number: 9, Since: 0x6553f13c}
+}
+
+func exampleFormer() FormerPartition { return FormerPartition{0x2fb, 9, 0x6553f13c} }
 
 func zeros(n int) string { return hex.EncodeToString(make([]byte, n)) }
 
@@ -117,6 +137,7 @@ func TestRefusedValues(t *testing.T) {
 		f(&m)
 		return PutMember{m}
 	}
+	partition := func(f func(*Partition)) Change { p := examplePartition(); f(&p); return PutPartition{p} }
 	subscription := func(f func(*Subscription)) Change { s := exampleSubscription(); f(&s); return PutSubscription{s} }
 	for name, c := range map[string]Change{
 		"unicast MGID":       group(func(g *Group) { g.MGID = port(1) }),
@@ -151,6 +172,25 @@ func TestRefusedValues(t *testing.T) {
 		"neighbor of none":   PutNeighbor{Far: End{1, 1}},
 		"own GUID":           PutAlias{Alias{Slot{1, 0}, 2}},
 		"no alias":           PutAlias{Alias{Slot{1, 1}, 0}},
+
+		"partition of full members":  partition(func(p *Partition) { p.Key = 0x82fb }),
+		"partition without a P_Key":  partition(func(p *Partition) { p.Key = 0 }),
+		"partition without a name":   partition(func(p *Partition) { p.Name = "" }),
+		"name with a zero":           partition(func(p *Partition) { p.Name = "a\x00b" }),
+		"note with a zero":           partition(func(p *Partition) { p.Note = "a\x00" }),
+		"SL of a partition":          partition(func(p *Partition) { p.SL = 16 }),
+		"scope of a partition":       partition(func(p *Partition) { p.Scope = 16 }),
+		"partition without a number": partition(func(p *Partition) { p.Number = 0 }),
+		"deletion without a number":  DeletePartition{FormerPartition{Key: 1}},
+		"former without a number":    PutFormerPartition{FormerPartition{Key: 1}},
+		"member of nothing":          PutPartitionMember{PartitionMember{MemberKey{Port: 1}, 1, false, 1, 1}},
+		"member that is nobody":      PutPartitionMember{PartitionMember{MemberKey{Key: 1}, 1, false, 1, 1}},
+		"host and port":              PutPartitionMember{PartitionMember{MemberKey{1, 1, "h"}, 1, false, 1, 1}},
+		"no membership":              PutPartitionMember{PartitionMember{MemberKey{Key: 1, Port: 1}, 0, false, 1, 1}},
+		"long membership":            PutPartitionMember{PartitionMember{MemberKey{Key: 1, Port: 1}, 4, false, 1, 1}},
+		"member without a number":    PutPartitionMember{PartitionMember{MemberKey{Key: 1, Port: 1}, 1, false, 0, 1}},
+		"host with a zero":           PutPartitionMember{PartitionMember{MemberKey{Key: 1, Host: "a\x00"}, 1, false, 1, 1}},
+		"nobody is taken out":        DeletePartitionMember{MemberKey{Key: 1}},
 	} {
 		r := New()
 		if err := r.Apply(PutGroup{Group{MGID: mgid(1), MLID: 0xc000, PKey: 1, MTU: 1}}); err != nil {

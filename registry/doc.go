@@ -1,6 +1,7 @@
 // Package registry is what clients have registered with the SA and what no sweep could
 // find out again: multicast groups and their members, services, event subscriptions,
-// alias GUIDs, which ports demand a GRH, and who is or was behind a port.
+// alias GUIDs, which ports demand a GRH, who is or was behind a port, and the partitions
+// that callers have put.
 //
 // A Registry changes by Changes alone, one number each: whoever has applied the same
 // Changes holds the same registry. The store keeps them on disk, a standby mirrors

@@ -26,6 +26,12 @@ type State struct {
 	slots         table[mad.GUID, Slot] // aliases by GUID
 	grhPorts      table[mad.GUID, struct{}]
 	neighbors     table[End, End]
+
+	partitions       table[mad.PKey, Partition] // those of callers
+	partitionNames   table[string, mad.PKey]
+	partitionMembers table[MemberKey, partitionMember]
+	formerPartitions table[mad.PKey, FormerPartition]
+	partitionNumber  uint64 // the highest of all
 }
 
 // Seq is the number of the last Change.
@@ -33,13 +39,13 @@ func (s *State) Seq() uint64 { return s.seq }
 
 // Counts is how much is registered.
 type Counts struct {
-	Groups, Members, Services, Subscriptions, Aliases, GRHPorts, Neighbors int
+	Groups, Members, Services, Subscriptions, Aliases, GRHPorts, Neighbors, Partitions, PartitionMembers int
 }
 
 // Counts returns how much is registered.
 func (s *State) Counts() Counts {
 	return Counts{s.groups.count, s.members.count, s.services.count, s.subscriptions.count, s.aliases.count,
-		s.grhPorts.count, s.neighbors.count}
+		s.grhPorts.count, s.neighbors.count, s.partitions.count, s.partitionMembers.count}
 }
 
 // Changes iterates over Changes that make an empty Registry this State, but for its
@@ -71,6 +77,14 @@ func (s *State) Changes() iter.Seq[Change] {
 				return
 			}
 		}
+		s.Unlisted()(yield)
+	}
+}
+
+// Unlisted iterates over the Changes, of those of Changes, that make what neither tables of the SA nor files of OpenSM
+// have: ports that demand a GRH, neighbors, and partitions of callers.
+func (s *State) Unlisted() iter.Seq[Change] {
+	return func(yield func(Change) bool) {
 		for port := range s.grhPorts.all() {
 			if !yield(PutGRHPort{port}) {
 				return
@@ -81,6 +95,7 @@ func (s *State) Changes() iter.Seq[Change] {
 				return
 			}
 		}
+		s.partitionChanges()(yield)
 	}
 }
 
@@ -105,6 +120,11 @@ func New() *Registry {
 			slots:         table[mad.GUID, Slot]{compare: cmp.Compare[mad.GUID]},
 			grhPorts:      table[mad.GUID, struct{}]{compare: cmp.Compare[mad.GUID]},
 			neighbors:     table[End, End]{compare: End.Compare},
+
+			partitions:       table[mad.PKey, Partition]{compare: cmp.Compare[mad.PKey]},
+			partitionNames:   table[string, mad.PKey]{compare: cmp.Compare[string]},
+			partitionMembers: table[MemberKey, partitionMember]{compare: compareMemberKeys},
+			formerPartitions: table[mad.PKey, FormerPartition]{compare: cmp.Compare[mad.PKey]},
 		},
 		owner: &owner{},
 	}

@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -39,11 +40,16 @@ type model struct {
 	aliases  map[Slot]mad.GUID
 	grh      map[mad.GUID]bool
 	near     map[End]End
+
+	partitions   map[mad.PKey]Partition
+	inPartitions map[MemberKey]PartitionMember
+	former       map[mad.PKey]FormerPartition
 }
 
 func newModel() *model {
 	return &model{map[mad.GID]Group{}, map[[2]mad.GID]Member{}, map[ServiceKey]Service{},
-		map[SubscriptionKey]Subscription{}, map[Slot]mad.GUID{}, map[mad.GUID]bool{}, map[End]End{}}
+		map[SubscriptionKey]Subscription{}, map[Slot]mad.GUID{}, map[mad.GUID]bool{}, map[End]End{},
+		map[mad.PKey]Partition{}, map[MemberKey]PartitionMember{}, map[mad.PKey]FormerPartition{}}
 }
 
 // apply makes a Change and reports whether it can be made.
@@ -112,6 +118,37 @@ func (w *model) apply(c Change) bool {
 		_, was := w.near[c.At]
 		delete(w.near, c.At)
 		return was
+	case PutPartition:
+		for key, p := range w.partitions {
+			if p.Name == c.Name && key != c.Key {
+				return false
+			}
+		}
+		w.partitions[c.Key] = c.Partition
+		delete(w.former, c.Key)
+	case DeletePartition:
+		_, was := w.partitions[c.Key]
+		if !was {
+			return false
+		}
+		delete(w.partitions, c.Key)
+		w.former[c.Key] = c.FormerPartition
+		maps.DeleteFunc(w.inPartitions, func(k MemberKey, _ PartitionMember) bool { return k.Key == c.Key })
+	case PutPartitionMember:
+		if _, is := w.partitions[c.Key]; !is {
+			return false
+		}
+		w.inPartitions[c.MemberKey] = c.PartitionMember
+	case PutFormerPartition:
+		w.former[c.Key] = c.FormerPartition
+	case DeleteFormerPartition:
+		_, was := w.former[c.Key]
+		delete(w.former, c.Key)
+		return was
+	case DeletePartitionMember:
+		_, was := w.inPartitions[c.MemberKey]
+		delete(w.inPartitions, c.MemberKey)
+		return was
 	}
 	return true
 }
@@ -125,7 +162,12 @@ func randomChange(rng *rand.Rand) Change {
 		Producer: uint32(n(2)), LIDBegin: AnyLID}}
 	slot := Slot{mad.GUID(1 + n(3)), uint8(1 + n(4))}
 	at := End{mad.GUID(1 + n(3)), uint8(1 + n(4))}
-	switch n(25) {
+	pkey := mad.PKey(1 + n(3))
+	in := MemberKey{Key: pkey, Port: mad.GUID(1 + n(3))}
+	if n(3) == 0 {
+		in.Port, in.Host = 0, string(rune('a'+n(2)))
+	}
+	switch n(32) {
 	case 0, 1:
 		return PutGroup{Group{MGID: group, MLID: 0xc000 + mad.LID(n(12)), PKey: mad.PKey(1 + n(2)), MTU: mad.MTU2048,
 			Rate: 3, WellKnown: n(2) == 0}}
@@ -155,17 +197,63 @@ func randomChange(rng *rand.Rand) Change {
 		return PutNeighbor{at, End{mad.GUID(1 + n(9)), uint8(n(3))}}
 	case 23:
 		return DeleteNeighbor{at}
+	case 24:
+		return PutPartition{Partition{Key: pkey, Name: string(rune('a' + n(3))), Number: uint64(1 + n(50))}}
+	case 25:
+		return DeletePartition{FormerPartition{pkey, uint64(1 + n(50)), int64(n(9))}}
+	case 26, 27, 28:
+		return PutPartitionMember{PartitionMember{in, Membership(1 + n(3)), n(2) == 0, uint64(1 + n(50)), 0}}
+	case 29:
+		return DeletePartitionMember{in}
+	case 30:
+		return DeleteFormerPartition{pkey}
 	}
 	return DeleteAlias{slot}
+}
+
+// checkPartitions compares the queries about partitions with the model.
+func (w *model) checkPartitions(t *testing.T, s *State) {
+	t.Helper()
+	for key := mad.PKey(1); key <= 3; key++ {
+		p, is := s.Partition(key | mad.FullMember)
+		if want, has := w.partitions[key]; p != want || is != has {
+			t.Fatalf("partition %+v, want %+v", p, want)
+		}
+		if named, _ := s.PartitionNamed(p.Name); is && named != p {
+			t.Fatalf("%q is %+v, want %+v", p.Name, named, p)
+		}
+		members := 0
+		for m := range s.PartitionMembers(key) {
+			if one, _ := s.PartitionMember(m.MemberKey); m != w.inPartitions[m.MemberKey] || one != m || m.Key != key {
+				t.Fatalf("member %+v of %s, want %+v", m, key, w.inPartitions[m.MemberKey])
+			}
+			members++
+		}
+		for k := range w.inPartitions {
+			if k.Key == key {
+				members--
+			}
+		}
+		if former, was := s.FormerPartition(key); members != 0 || former != w.former[key] || was && is {
+			t.Fatalf("%d members of %s too many, before %+v, want %+v", members, key, former, w.former[key])
+		}
+	}
+	if got := len(slices.Collect(s.Partitions())); got != len(w.partitions) {
+		t.Fatalf("%d partitions, want %d", got, len(w.partitions))
+	}
+	if got := len(slices.Collect(s.FormerPartitions())); got != len(w.former) {
+		t.Fatalf("%d former partitions, want %d", got, len(w.former))
+	}
 }
 
 // check compares every query with the model.
 func (w *model) check(t *testing.T, s *State) {
 	t.Helper()
 	if want := (Counts{len(w.groups), len(w.members), len(w.services), len(w.subs), len(w.aliases), len(w.grh),
-		len(w.near)}); s.Counts() != want {
+		len(w.near), len(w.partitions), len(w.inPartitions)}); s.Counts() != want {
 		t.Fatalf("holds %+v, want %+v", s.Counts(), want)
 	}
+	w.checkPartitions(t, s)
 	joined := 0
 	for n := range 20 {
 		id := mgid(uint32(n))
@@ -283,10 +371,16 @@ func TestAgainstModel(t *testing.T) {
 				apply(t, r, DeleteGRHPort(c))
 			case PutNeighbor:
 				apply(t, r, DeleteNeighbor{c.At})
+			case PutPartition:
+				former := FormerPartition{c.Key, c.Number, c.Since}
+				apply(t, r, DeletePartition{former}, DeleteFormerPartition{c.Key})
+			case PutFormerPartition:
+				apply(t, r, DeleteFormerPartition{c.Key})
 			}
 		}
 		newModel().check(t, &r.State)
-		if r.use.groups != New().use.groups || r.mlids.count != 0 || r.joined.count != 0 || r.slots.count != 0 {
+		if r.use.groups != New().use.groups || r.mlids.count != 0 || r.joined.count != 0 || r.slots.count != 0 ||
+			r.partitionNames.count != 0 {
 			t.Errorf("seed %d: an index or MLID is left behind", seed)
 		}
 	}

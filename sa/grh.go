@@ -77,13 +77,9 @@ func (r *Registrar) demandGRH(ports []mad.GUID) {
 	}
 }
 
-// keepUnlisted registers the ports that demand a GRH, and neighbors, in another registry: OpenSM's file does not have
-// them.
+// keepUnlisted registers what OpenSM's file does not have in another registry.
 func keepUnlisted(reg *registry.Registry, was *registry.State) {
-	for port := range was.GRHPorts() {
-		_ = reg.Apply(registry.PutGRHPort{Port: port}) // always possible
-	}
-	for at, far := range was.Neighbors() {
-		_ = reg.Apply(registry.PutNeighbor{At: at, Far: far}) // likewise
+	for c := range was.Unlisted() {
+		_ = reg.Apply(c) // always possible
 	}
 }

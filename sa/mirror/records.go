@@ -32,11 +32,8 @@ func (x *Reading) Registry(was *registry.State, now int64) *registry.Registry {
 			a.apply(registry.PutAlias{Alias: v})
 		}
 	}
-	for port := range was.GRHPorts() { // no table has them
-		a.apply(registry.PutGRHPort{Port: port})
-	}
-	for at, far := range was.Neighbors() { // nor these
-		a.apply(registry.PutNeighbor{At: at, Far: far})
+	for c := range was.Unlisted() {
+		a.apply(c)
 	}
 	if a.refused != nil && x.Incomplete == "" {
 		x.Incomplete = a.refused.Error()
