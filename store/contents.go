@@ -59,6 +59,7 @@ type Contents struct {
 
 	found         bool // there was a file with contents
 	snapshot, log int  // bytes of the registry in the file
+	schema        uint64
 }
 
 // NewContents is what a new store holds.

@@ -111,10 +111,16 @@ func (s *Store) readVerified() (c *Contents, err error) {
 func (s *Store) commit(d *delta, state *registry.State) error {
 	snapshot, log := s.snapshot, s.log+len(d.changes)
 	compact := d.whole || log > max(minLog, snapshot)
+	schema := max(s.schema, schemaOf(state)) // the log may have Changes of partitions that are forgotten
 	err := guard(func() error {
 		return s.db.Update(func(tx *bbolt.Tx) (err error) {
 			if err = writeDelta(tx, d); err != nil {
 				return err
+			}
+			if schema > s.schema {
+				if err = putMeta(tx, metaSchema, schema); err != nil {
+					return err
+				}
 			}
 			if compact {
 				log = 0
@@ -128,7 +134,7 @@ func (s *Store) commit(d *delta, state *registry.State) error {
 	if err != nil {
 		return fmt.Errorf("store %s: %w", s.cfg.Path, err)
 	}
-	s.snapshot, s.log = snapshot, log
+	s.snapshot, s.log, s.schema = snapshot, log, schema
 	s.count(func(stats *Stats) {
 		stats.Commits++
 		if compact {
@@ -163,7 +169,7 @@ func (s *Store) rewrite(all *held) error {
 	if err := syncDirectory(filepath.Dir(s.cfg.Path)); err != nil {
 		return err
 	}
-	s.snapshot, s.log = snapshot, 0
+	s.snapshot, s.log, s.schema = snapshot, 0, schemaOf(all.registry)
 	s.count(func(stats *Stats) { stats.Rewrites++ })
 	s.db, err = openBolt(s.cfg.Path, false)
 	return err
@@ -185,7 +191,7 @@ func writeFile(path string, all *held, port mad.GUID) (snapshot int, err error) 
 			return err
 		})
 		if err == nil { // once more, so that both meta pages know of it
-			err = db.Update(func(tx *bbolt.Tx) error { return putMeta(tx, metaSchema, Schema) })
+			err = db.Update(func(tx *bbolt.Tx) error { return putMeta(tx, metaSchema, schemaOf(all.registry)) })
 		}
 		if err == nil {
 			err = db.Sync()

@@ -55,7 +55,7 @@ func Check(path string, port mad.GUID) error {
 	return nil
 }
 
-// introduce reads whose a file is, which must be of this Schema.
+// introduce reads whose a file is, which must be of a schema from firstSchema to Schema.
 func introduce(tx *bbolt.Tx) (is identity, err error) {
 	meta := tx.Bucket(bucketMeta)
 	if meta == nil || string(meta.Get(metaFormat)) != format {
@@ -68,7 +68,7 @@ func introduce(tx *bbolt.Tx) (is identity, err error) {
 	if err != nil {
 		return is, err
 	}
-	if schema != Schema {
+	if schema < firstSchema || schema > Schema {
 		return is, fmt.Errorf(
 			"%w: its schema is %d and this version understands %d; run the version that wrote it, or move the file away, which loses its content",
 			ErrSchema, schema, Schema)

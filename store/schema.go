@@ -14,9 +14,24 @@ import (
 	"ibsm/registry"
 )
 
-// Schema is the version of the layout of the file. It is raised with every change of
-// the layout below, and when registry gets another Kind.
-const Schema = 1
+// Schema is the newest version of the layout of the file. It is raised with every change of
+// the layout below, and when registry gets another Kind. A file has the lowest version that has
+// what is in it, so that an older ibsm can read it as long as nobody has used what is new.
+const Schema = partitionsSchema
+
+// Versions of the layout.
+const (
+	firstSchema      = 1
+	partitionsSchema = 2 // there are, or were, partitions of callers
+)
+
+// schemaOf is the version of a file that has a registry.
+func schemaOf(state *registry.State) uint64 {
+	if state.PartitionNumber() > 0 {
+		return partitionsSchema
+	}
+	return firstSchema
+}
 
 // Buckets, and what is in them. Numbers are big-endian. Every value but that of
 // metaFormat begins with a checksum; see seal.
@@ -132,7 +147,11 @@ func records(tx *bbolt.Tx, bucket []byte, keySize, size int) iter.Seq2[[2][]byte
 
 // load reads everything. What it returns has no part of the file.
 func load(tx *bbolt.Tx) (*Contents, error) {
-	c := &Contents{found: true}
+	schema, err := getMeta(tx, metaSchema)
+	if err != nil {
+		return nil, err
+	}
+	c := &Contents{found: true, schema: schema}
 	for r, err := range records(tx, bucketLIDs, 8, lidSize) {
 		if err != nil {
 			return nil, err
@@ -263,7 +282,7 @@ func writeAll(tx *bbolt.Tx, h *held, port mad.GUID) (int, error) {
 		}
 	}
 	all := h.all()
-	err := errors.Join(tx.Bucket(bucketMeta).Put(metaFormat, []byte(format)), putMeta(tx, metaSchema, Schema),
+	err := errors.Join(tx.Bucket(bucketMeta).Put(metaFormat, []byte(format)), putMeta(tx, metaSchema, schemaOf(h.registry)),
 		putMeta(tx, metaPrefix, uint64(mad.DefaultPrefix)), putMeta(tx, metaPort, uint64(port)), writeDelta(tx, &all))
 	if err != nil {
 		return 0, err

@@ -54,8 +54,9 @@ type Store struct {
 	db       *bbolt.DB // nil when the file must be written whole
 	aside    string    // the name that a damaged file at Path must have before
 	trouble  error
-	snapshot int // length of the snapshot in the file
-	log      int // and of the Changes behind it
+	snapshot int    // length of the snapshot in the file
+	log      int    // and of the Changes behind it
+	schema   uint64 // of the file
 
 	interrupted time.Time // see Contents
 }
@@ -89,7 +90,7 @@ func Open(cfg Config) (*Store, *Contents, error) {
 	s.held.prefix = cmp.Or(c.Prefix, cfg.Prefix, mad.DefaultPrefix)
 	s.Put(Batch{Prefix: cfg.Prefix}, nil)
 	if c.Damage == nil && c.found {
-		s.snapshot, s.log = c.snapshot, c.log
+		s.snapshot, s.log, s.schema = c.snapshot, c.log, c.schema
 		s.db, err = openBolt(cfg.Path, false)
 		s.settle(err)
 		return s, c, nil

@@ -252,8 +252,8 @@ func TestRefused(t *testing.T) {
 		says string
 	}{
 		{"of another schema", change(metaSchema, Schema+1), ErrSchema,
-			"its schema is 2 and this version understands 1; run the version that wrote it, or move the file away"},
-		{"of an earlier schema", change(metaSchema, Schema-1), ErrSchema, "its schema is 0 and"},
+			"its schema is 3 and this version understands 2; run the version that wrote it, or move the file away"},
+		{"of an earlier schema", change(metaSchema, firstSchema-1), ErrSchema, "its schema is 0 and"},
 		{"another port", change(metaPort, 0x22), ErrForeign, "0x0000000000000022"},
 		{"a text", write("# guid2lid\n0x0000000000000001 0x0001 0x0001\n"), ErrNotStore,
 			"name another file, or move it away"},
@@ -496,5 +496,47 @@ func TestRunWritesAll(t *testing.T) {
 	_ = s.Close()
 	if _, c := open(t, cfg); len(c.LIDs) != 1 {
 		t.Error("what was put last is not there")
+	}
+}
+
+// TestSchemas: a file that has never had a partition of callers can be read by an ibsm which knows none; one that has had
+// some, and one that has forgotten them all but in its log, cannot.
+func TestSchemas(t *testing.T) {
+	cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
+	schema := func() uint64 {
+		t.Helper()
+		s, c := open(t, cfg)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return c.schema
+	}
+	put := func(changes ...registry.Change) {
+		t.Helper()
+		s, c := open(t, cfg)
+		for _, change := range changes {
+			if err := c.Registry.Apply(change); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Put(Batch{Changes: changes, Registry: c.Registry.Freeze()}, nil)
+		if err := errors.Join(s.Flush(), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	group := registry.PutGroup{Group: registry.Group{MGID: registry.BroadcastMGID(0x7fff, 2), MLID: 0xc000, PKey: 0xffff,
+		MTU: 4}}
+	put(group)
+	if got := schema(); got != 1 {
+		t.Errorf("without partitions the schema is %d", got)
+	}
+	put(registry.PutPartition{Partition: registry.Partition{Key: 5, Name: "a", Number: 1}})
+	if got := schema(); got != 2 {
+		t.Errorf("with a partition the schema is %d", got)
+	}
+	put(registry.DeletePartition{FormerPartition: registry.FormerPartition{Key: 5, Number: 2}},
+		registry.DeleteFormerPartition{Key: 5})
+	if got := schema(); got != 2 {
+		t.Errorf("with a partition in the log the schema is %d", got)
 	}
 }

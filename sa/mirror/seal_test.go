@@ -192,11 +192,11 @@ func TestSealedLayout(t *testing.T) {
 		return out
 	}
 	q := open("ibsm mirror 1 questions", standby, master, question[8:16], question[:56], question[56:])
-	if len(q) != 56 || q[0] != 1 || string(q[8:16]) != standby || !bytes.Equal(q[48:], question[8:16]) {
+	if len(q) != 56 || q[0] != 2 || string(q[8:16]) != standby || !bytes.Equal(q[48:], question[8:16]) {
 		t.Errorf("question %x", q)
 	}
 	a := open("ibsm mirror 1 answers", master, standby, answer[16:24], answer[:24], answer[24:])
-	if answer[0] != 1 || string(a[:8]) != master || !bytes.HasPrefix(a[48:], keys.Policy) {
+	if answer[0] != 2 || string(a[:8]) != master || !bytes.HasPrefix(a[48:], keys.Policy) {
 		t.Errorf("answer %x", a)
 	}
 	h := hmac.New(sha256.New, expand(question[16:56], secret, "ibsm mirror 1 packets"+standby+master))
@@ -208,13 +208,13 @@ func TestSealedLayout(t *testing.T) {
 
 // The question and the answer of TestSealedLayout. Another layout changes them, too.
 const (
-	sealedQuestion = "010100000000000000000000000007d002000000000000000000000000000000010000000000000000000000000000000000" +
-		"000000000001a84c33079c8b45e60898e1fba1c6050da1455d2658a168393eba353d7fac2bacb7df5746fe97ac285f355f5d" +
-		"1ce4aec36541b2b047c42c6338d7452e18463a2719d01a063b3bc557"
-	sealedAnswer = "010300000000000000000000000007d00000000000000001c462ab4249a161e1ca3f1d0617c682b77849c16e6029548e433a" +
+	sealedQuestion = "020100000000000000000000000007d002000000000000000000000000000000010000000000000000000000000000000000" +
+		"000000000001ab4c33079c8b45e60898e1fba1c6050da1455d2658a168393eba353d7fac2bacb7df5746fe97ac285f355f5d" +
+		"1ce4aec36541b2b047c42c630fe7b5e945a8a2b5a621d04176a4c957"
+	sealedAnswer = "020300000000000000000000000007d00000000000000001c462ab4249a161e1ca3f1d0617c682b77849c16e6029548e433a" +
 		"9010923967b8a71dd8b28010fa3f1d97193919bc99a1d107b91a86d287191c146485496bd6658c2d977c0a8add98f409a018" +
 		"a37ac8c42ad1302677d80b55c17dae8cfa6d210b096e93d4cba7f6d1554ff551659ffa621e6e816a3bdcaf41c12d82662614" +
-		"3910f06c57fc8afabf41e047b9979ea90c62b385fec15dbb52a707683a377a"
+		"3910f06c57fc8afabf41e047b9979e42efa1a597b14fff013d5489c5dcbf65"
 )
 
 // TestChallengeOfAnother: a challenge counts for the process that asked for it, although another one asked

@@ -33,7 +33,7 @@ const (
 
 // Version is the version of the data, incremented with each change of its layout, and when registry gets another Kind
 // of Change. Managers of two versions do not mirror each other.
-const Version = 1
+const Version = 2
 
 // Every message begins with a byte each for version and kind, and 6 reserved bytes.
 //
