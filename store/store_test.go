@@ -499,8 +499,8 @@ func TestRunWritesAll(t *testing.T) {
 	}
 }
 
-// TestSchemas: a file that has never had a partition of callers can be read by an ibsm which knows none; one that has had
-// some, and one that has forgotten them all but in its log, cannot.
+// TestSchemas: a file that has never had a partition of callers can be read by an ibsm which knows none; one that has
+// had some, and one that has forgotten them all but in its log, cannot.
 func TestSchemas(t *testing.T) {
 	cfg := testConfig(filepath.Join(t.TempDir(), "store.db"))
 	schema := func() uint64 {
@@ -524,8 +524,8 @@ func TestSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	group := registry.PutGroup{Group: registry.Group{MGID: registry.BroadcastMGID(0x7fff, 2), MLID: 0xc000, PKey: 0xffff,
-		MTU: 4}}
+	group := registry.PutGroup{Group: registry.Group{MGID: registry.BroadcastMGID(0x7fff, 2), MLID: 0xc000,
+		PKey: 0xffff, MTU: 4}}
 	put(group)
 	if got := schema(); got != 1 {
 		t.Errorf("without partitions the schema is %d", got)
