@@ -32,7 +32,7 @@ var floors = []floor{
 	{packages: "conf", modules: "github.com/BurntSushi/toml"},
 	{packages: "topo topo/net registry"},
 	{packages: "topo/cabling topo/netwalk topo/net/nettest routing partitions partitions/partitionstest"},
-	{packages: "routing/heap routing/mcast routing/rails routing/shape routing/spread routing/portgroups"},
+	{packages: "routing/heap routing/mcast routing/rails routing/shape routing/spread routing/portgroups partitions/callers"},
 	{packages: "routing/creditloop routing/detour routing/quality"},
 	{packages: "routing/*"},
 	{packages: "sweep/device"},

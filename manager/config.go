@@ -10,6 +10,7 @@ import (
 	"ibsm/mad/txn"
 	"ibsm/opensm/names"
 	"ibsm/perf"
+	"ibsm/registry"
 	"ibsm/routing/portgroups"
 	"ibsm/routing/qos"
 	"ibsm/sa"
@@ -50,6 +51,8 @@ type Config struct {
 	PortGroups *portgroups.Set
 	// Names are the names of nodes in the log; other nodes are named by their descriptions.
 	Names names.Map
+	// Registered is what is registered at the beginning, with the partitions of callers; nil for nothing. Run sets it.
+	Registered *registry.State
 	// Once ends the run with the first sweep that is complete.
 	Once bool
 	// Epoch is the time of day at Step's time 0, in seconds since 1970. Run sets it; ClockSet changes it.
@@ -88,7 +91,8 @@ const portPoll = time.Second
 // read again, and has a heavy sweep bring it into force.
 func (c *Core) reconfigure(cfg *Config) {
 	c.cfg.Sweep.Settings, c.cfg.Sweep.IgnoreOtherSM = cfg.Sweep.Settings, cfg.Sweep.IgnoreOtherSM
-	c.cfg.Sweep.Partitions, c.cfg.Sweep.AllowedSMs = cfg.Sweep.Partitions, cfg.Sweep.AllowedSMs
+	c.partitions.configured = cfg.Sweep.Partitions
+	c.cfg.Sweep.Partitions, c.cfg.Sweep.AllowedSMs = c.partitions.inForce(), cfg.Sweep.AllowedSMs
 	if c.elect.State() == smp.Master {
 		c.sweeps.sweeper.CompareEngines()
 	}

@@ -38,6 +38,7 @@ type Core struct {
 	inquiry      inquiry            // a manager that has named itself
 	controls     control            // a control packet whose sender is not proved yet
 	alarms       alarms             // what hosts send that is not theirs to send
+	partitions   partitioning       // of the configuration and of callers
 
 	published publication
 	logged    sweepLog
@@ -52,8 +53,11 @@ type Core struct {
 func NewCore(cfg Config) *Core {
 	cfg.Elect.Inactive = cfg.Elect.Inactive && !cfg.DryRun // which only looks
 	cfg.Txn.MaxWindow = cfg.maxWindow()
+	known := partitioning{configured: cfg.Sweep.Partitions}
+	known.take(cfg.Registered)
+	cfg.Sweep.Partitions = known.inForce()
 	c := &Core{
-		cfg: cfg, fx: effects{table: txn.New(cfg.Txn)}, elect: newElection(&cfg),
+		cfg: cfg, partitions: known, fx: effects{table: txn.New(cfg.Txn)}, elect: newElection(&cfg),
 		term:   term{last: cfg.LastTerm, epoch: cfg.Epoch},
 		sweeps: scheduler{sweeper: sweep.New(cfg.Sweep)}, multicast: multicast.New(cfg.Sweep.Settings.MKeys()),
 		traps: traps{series: map[trapKey]*trapSeries{}}, guids: newGUIDWrites(),
@@ -112,10 +116,10 @@ func (c *Core) take(ev Event) {
 		}
 		c.sweeps.sweeper.SetMulticastTop(c.multicast.Top())
 		c.raiseTop()
+		c.partitionsChanged(ev.State)
 	case PartitionsChanged:
-		c.cfg.Sweep.Partitions = ev.Partitions
-		c.sweeps.sweeper.Configure(c.cfg.Sweep)
-		c.sweeps.want(wishQuick, "partitions changed")
+		c.partitions.configured = ev.Partitions
+		c.repartition()
 	case ConfigChanged:
 		c.reconfigure(ev.Config)
 	case WriteGUIDs:

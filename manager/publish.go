@@ -97,7 +97,7 @@ func (c *Core) publish(out *sweep.Outcome, program []finding.Finding) {
 			MaxRate: c.cfg.MaxRate, NoMulticast: c.cfg.NoMulticast},
 		SMs:          []view.SM{c.elect.self(out.LIDs.Base[out.Topo.Self], c.sent)},
 		Routing:      RoutingOf(out.SweepPlan),
-		PrefixRoutes: c.cfg.PrefixRoutes, SLs: c.cfg.PathSLs, QoS: c.cfg.QoS, PortGroups: c.cfg.PortGroups,
+		PrefixRoutes: c.cfg.PrefixRoutes, SLs: c.sls(), QoS: c.cfg.QoS, PortGroups: c.cfg.PortGroups,
 	}
 	v.Findings, v.FindingsMore = c.logged.viewFindings(out, program)
 	v.Drained, v.Cabling = out.Drained, out.Cabling

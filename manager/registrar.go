@@ -122,6 +122,9 @@ func (r *registrar) step(ctx context.Context, ev sa.Event) {
 		r.announce(do.State)
 		r.keep(do)
 	}
+	for _, o := range do.Answered {
+		o.To(o.Answer)
+	}
 	for _, g := range do.GUIDs {
 		select {
 		case <-ctx.Done():

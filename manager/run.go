@@ -106,6 +106,8 @@ func (l *loop) catchUp(ctx context.Context) {
 		case cfg := <-l.shell.Configs:
 			ev = l.configure(&cfg)
 		case ev = <-l.registrar.heard:
+		case <-l.registrar.changed:
+			ev = RegistryChanged{l.registrar.state.Load()}
 		default:
 			return
 		}

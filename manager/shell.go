@@ -175,7 +175,7 @@ func (s *Shell) Run(until context.Context) error {
 	qp0 := smi.New(port)
 	tasks.Go(func() { qp0.Run(ctx) })
 
-	s.Config.Epoch = start.Unix()
+	s.Config.Epoch, s.Config.Registered = start.Unix(), registrar.state.Load()
 	loop := &loop{shell: s, core: NewCore(s.Config), qp0: qp0, registrar: registrar, counters: counters,
 		congested: congested, tasks: &tasks, results: make(chan TaskDone), start: start}
 	if s.GSI != nil {

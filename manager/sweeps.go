@@ -18,6 +18,11 @@ import (
 func (c *Core) requested(r *SweepRequested) {
 	switch r.Sweep {
 	case Plan, PlanReroute:
+		if r.Policy != nil {
+			policy := *r.Policy
+			policy.Partitions = c.partitions.beside(policy.Partitions)
+			r.Policy = &policy
+		}
 		c.sweeps.plan.ask(planRequest{number: r.Number, reroute: r.Sweep == PlanReroute, Preview: r.Preview})
 	case EndPlan:
 		c.sweeps.endPlan(&c.fx, r.Number)

@@ -246,8 +246,8 @@ func (x *HostIndex[P]) Find(pattern string) (ports []P, claimed []string) {
 	return ports, claimed
 }
 
-// hostsOf is the index of a subnet.
-func hostsOf(t *topo.Topo) *HostIndex[topo.PortIdx] {
+// HostsOf is the index of a subnet.
+func HostsOf(t *topo.Topo) *HostIndex[topo.PortIdx] {
 	var ports []HostPort[topo.PortIdx]
 	for _, p := range t.EndPorts {
 		if node := &t.Nodes[t.Ports[p].Node]; node.Type == mad.CA {
@@ -266,7 +266,7 @@ func (c *compiler) lookUp(m *Member) (ports []topo.PortIdx) {
 	switch m.Who {
 	case Hosts:
 		if s.hosts == nil {
-			s.hosts = hostsOf(c.t)
+			s.hosts = HostsOf(c.t)
 		}
 		ports, _ = s.hosts.Find(m.Name)
 	case OfGroup:

@@ -2,6 +2,7 @@ package partitions
 
 import (
 	"fmt"
+	"slices"
 
 	"ibsm/conf/diag"
 	"ibsm/mad"
@@ -19,6 +20,11 @@ type Policy struct {
 	Dangers diag.List
 	// Foreign are the lines with members that OpenSM does not accept, one of each line.
 	Foreign diag.List
+	// Number is that of the last change by a caller which the policy has in it; see package partitions/callers.
+	Number uint64
+	// Owned, if not nil, are the only P_Keys that are written to tables and removed from them: there is no file. What
+	// else is in a table stays.
+	Owned map[mad.PKey]bool
 
 	groups *PortGroups
 }
@@ -32,6 +38,7 @@ type Partition struct {
 	Members  []Member
 	Groups   []Group
 	Position diag.Position // of the first definition; Line 0 where no file says it
+	Number   uint64        // of the last change by a caller, whose partition it is; 0 for one of the file
 }
 
 // Member gives a port or a set of ports its membership. A later Member of a partition
@@ -44,6 +51,7 @@ type Member struct {
 	Membership Membership
 	Index0     bool // the key goes to index 0 of the port's table (indx0)
 	Position   diag.Position
+	Number     uint64 // of the change by a caller that made it so; 0 in the file
 }
 
 // Who is the ports that a Member names.
@@ -179,6 +187,15 @@ func (p *Policy) Find(key mad.PKey) *Partition {
 		}
 	}
 	return nil
+}
+
+// WithPartitions is the policy with further partitions behind its own, whose P_Keys it does not have. number and owned
+// are for Policy.Number and Policy.Owned.
+func (p *Policy) WithPartitions(more []Partition, number uint64, owned map[mad.PKey]bool) *Policy {
+	merged := *p
+	merged.Partitions = slices.Concat(p.Partitions, more)
+	merged.Number, merged.Owned = number, owned
+	return &merged
 }
 
 // Confines reports whether the policy keeps any port out of anything. One that only makes every port a full member of

@@ -122,7 +122,7 @@ type compiler struct {
 // the default partition goes to index 0 if no key stays there.
 //
 // A nil Policy leaves what stands: only a port without a single key becomes a full member
-// of the default partition, and nothing is remembered.
+// of the default partition, and nothing is remembered. One with Owned leaves all keys that are not owned.
 func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes) *Tables {
 	c := &compiler{
 		Tables: &Tables{Policy: policy, Settings: settings, Want: make([]*topo.PKeyTable, len(t.Ports)),
@@ -133,7 +133,7 @@ func Compile(policy *Policy, settings Settings, t *topo.Topo, remembered Indexes
 		c.fill()
 		return c.Tables
 	}
-	c.Confines = policy.Confines()
+	c.Confines = policy.Owned == nil && policy.Confines()
 	if c.Remember = maps.Clone(remembered); c.Remember == nil {
 		c.Remember = Indexes{}
 	}
@@ -175,6 +175,9 @@ func (c *compiler) join() {
 	order := make([]*Partition, len(c.Policy.Partitions))
 	for i := range order {
 		order[i] = &c.Policy.Partitions[i]
+	}
+	if c.Policy.Owned != nil { // no file says who is in the others
+		order = slices.DeleteFunc(order, func(p *Partition) bool { return p.Number == 0 })
 	}
 	slices.SortStableFunc(order, inTableOrder)
 	last := make([]*Member, len(c.t.Ports)) // that names the port
@@ -260,7 +263,7 @@ func (c *compiler) limited(m *Member) bool {
 
 // ask finds the keys that the file wants at index 0 (indx0). As with OpenSM the last item of the file that
 // names a port with indx0 decides, unless a later one names it in the same partition without. Of two
-// keys of one partition it is the limited one.
+// keys of one partition it is the limited one. Callers come before the file, in the order of their changes.
 func (c *compiler) ask() {
 	type item struct {
 		*Member
@@ -279,7 +282,9 @@ func (c *compiler) ask() {
 		return
 	}
 	slices.SortStableFunc(items, func(a, b item) int {
-		return cmp.Or(cmp.Compare(a.Position.Line, b.Position.Line), cmp.Compare(a.Position.Col, b.Position.Col))
+		// that of the file, 0, becomes the highest
+		return cmp.Or(cmp.Compare(a.Number-1, b.Number-1), cmp.Compare(a.Position.Line, b.Position.Line),
+			cmp.Compare(a.Position.Col, b.Position.Col))
 	})
 	c.first = make([]mad.PKey, len(c.t.Ports))
 	for _, it := range items {
@@ -311,12 +316,28 @@ func (c *compiler) endPort(p topo.PortIdx) {
 	if c.first != nil {
 		at.first = c.first[p]
 	}
+	if c.Policy.Owned != nil {
+		at.want = c.others(port.PKeys, at.want)
+		if len(port.PKeys.Keys()) == 0 {
+			at.want = append(at.want, mad.DefaultPKey)
+		}
+	}
 	for _, k := range at.want {
 		if k.Base() == DefaultKey {
 			at.home = k // the full member's if there are both
 		}
 	}
 	c.settle(p, &at)
+}
+
+// others are the keys of a table that are not owned, and then wanted ones.
+func (c *compiler) others(held *topo.PKeyTable, wanted []mad.PKey) (keys []mad.PKey) {
+	for _, k := range held.Keys() {
+		if k.Valid() && !c.Policy.Owned[k.Base()] {
+			keys = append(keys, k)
+		}
+	}
+	return append(keys, wanted...)
 }
 
 // external decides the table of a switch's port and whether it checks: it lets pass what
@@ -342,6 +363,10 @@ func (c *compiler) external(p topo.PortIdx) {
 	}
 	at := place{port: Port{node.GUID, port.Num}, held: port.PKeys, size: size, forget: true}
 	keys := c.members[port.Peer]
+	if c.Policy.Owned != nil {
+		c.externalBesideOthers(p, &at)
+		return
+	}
 	c.Exact[p] = true
 	for _, key := range keys {
 		full := key | mad.FullMember
@@ -361,6 +386,27 @@ func (c *compiler) external(p topo.PortIdx) {
 	}
 	c.Checking[p] = Checked
 	c.settle(p, &at)
+}
+
+// externalBesideOthers decides the table of a switch's port where no file says who else may pass: if it checks, it lets
+// pass what it did, and what the partitions of callers say about the port behind it.
+func (c *compiler) externalBesideOthers(p topo.PortIdx, at *place) {
+	port := &c.t.Ports[p]
+	if !port.Info.PartitionEnforcementInbound() && !port.Info.PartitionEnforcementOutbound() {
+		return
+	}
+	full := make([]mad.PKey, 0, len(c.members[port.Peer]))
+	for _, key := range c.members[port.Peer] {
+		if key |= mad.FullMember; !slices.Contains(full, key) {
+			full = append(full, key)
+		}
+	}
+	at.want = c.others(port.PKeys, full)
+	if len(at.want) > at.size {
+		c.Overflows = append(c.Overflows, Overflow{p, at.size, at.want})
+		return
+	}
+	c.settle(p, at)
 }
 
 // settle gives each key of a place its index.

@@ -8,7 +8,7 @@ import "ibsm/mad"
 // in the way of another.
 func (s *State) ChangesTo(to *State) []Change {
 	changes, again := s.deletions(to)
-	return s.partitionsTo(to, s.additions(changes, to, again))
+	return append(s.additions(changes, to, again), s.PartitionsTo(to)...)
 }
 
 // deletions are the Changes that delete what to has not, or has otherwise; again are the groups that are made again.

@@ -121,6 +121,13 @@ func (s *State) FormerPartition(key mad.PKey) (FormerPartition, bool) {
 	return s.formerPartitions.get(key.Base())
 }
 
+// SamePartitions reports whether two States of a Registry have the same partitions of callers. It may report false
+// where they are the same, and costs little.
+func (s *State) SamePartitions(o *State) bool {
+	return s.partitionNumber == o.partitionNumber && s.partitions.shares(&o.partitions) &&
+		s.partitionMembers.shares(&o.partitionMembers) && s.formerPartitions.shares(&o.formerPartitions)
+}
+
 // PartitionNumber is the number of the last change of a partition of callers, 0 if there was none.
 func (s *State) PartitionNumber() uint64 { return s.partitionNumber }
 
@@ -414,8 +421,8 @@ func (s *State) partitionChanges() iter.Seq[Change] {
 	}
 }
 
-// partitionsTo appends the Changes that make the partitions of callers of s those of to.
-func (s *State) partitionsTo(to *State, changes []Change) []Change {
+// PartitionsTo are the Changes that make the partitions of callers of s those of to.
+func (s *State) PartitionsTo(to *State) (changes []Change) {
 	do := func(c Change) { changes = append(changes, c) }
 	for p := range s.Partitions() {
 		if t, stays := to.Partition(p.Key); !stays || t.Name != p.Name {

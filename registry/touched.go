@@ -70,6 +70,9 @@ func (s *State) TouchedMLIDs(old *State) []mad.LID {
 	return mlids
 }
 
+// shares reports whether two copies of a table have the same leaves.
+func (t *table[K, V]) shares(o *table[K, V]) bool { return slices.Equal(t.leaves, o.leaves) }
+
 // unshared iterates over the keys in leaves that two copies of a table do not share: all
 // keys that differ between them, and others. Keys may come twice.
 func (t *table[K, V]) unshared(o *table[K, V]) iter.Seq[K] {

@@ -30,7 +30,7 @@ func (r *Registrar) setView(v *view.View) {
 	if was == nil {
 		r.beginTerm()
 		r.address()
-		r.wellKnown()
+		r.callersChanged()
 		r.dropReset()
 		r.missing()
 		r.registerNeighbors()
@@ -93,6 +93,7 @@ func (r *Registrar) endTerm() {
 	r.handover = handover{}
 	r.mirrored.source.Stop()
 	r.pending.clear()
+	r.dropOrders()
 	clear(r.writing)
 	r.regrouped = newRegrouped()
 	r.reset = nil

@@ -131,9 +131,11 @@ func (r *Registrar) take(ev Event) {
 		r.noteNewTerms(&ev.Config)
 		r.cfg = ev.Config.withDefaults(r.cfg.Began)
 		r.mirrored.configure(r.cfg.Mirror)
-		r.wellKnown()
+		r.callersChanged()
 	case PrepareHandover:
 		r.handover.prepare(ev.To)
+	case PartitionOrder:
+		r.order(&ev)
 	case Leave:
 		r.effects.Send = r.mirrored.reader.Leave(r.now, r.effects.Send)
 	case Restored, Forget, Follow:

@@ -198,9 +198,13 @@ func (r *Registrar) wellKnown() {
 		return
 	}
 	want := map[mad.GID]bool{}
-	for _, g := range r.cfg.Groups {
-		want[g.MGID] = true
-		r.putWellKnown(g)
+	for _, groups := range [][]registry.Group{r.cfg.Groups, r.orders.groups} {
+		for _, g := range groups {
+			if !want[g.MGID] {
+				want[g.MGID] = true
+				r.putWellKnown(g)
+			}
+		}
 	}
 	maps.DeleteFunc(r.withoutMLID, func(mgid mad.GID, _ bool) bool { return !want[mgid] })
 	var gone []registry.Group
@@ -228,7 +232,8 @@ func (r *Registrar) putWellKnown(g registry.Group) {
 	if g.MLID == 0 {
 		g.MLID = is.MLID
 	}
-	if exists && r.cfg.Defaulted[g.MGID] && !r.newTerms[g.MGID] && r.reg.CountMembers(g.MGID) > 0 {
+	defaulted := r.cfg.Defaulted[g.MGID] || r.orders.defaulted[g.MGID]
+	if exists && defaulted && !r.newTerms[g.MGID] && r.reg.CountMembers(g.MGID) > 0 {
 		g.MTU, g.Rate = is.MTU, is.Rate
 	}
 	if is == g {

@@ -69,6 +69,8 @@ type RegistrarConfig struct {
 	Mirror mirror.Config
 	// Salt is random: another one for each Registrar.
 	Salt mirror.Salt
+	// Callers says which groups the partitions of callers get.
+	Callers CallerGroups
 }
 
 func (c RegistrarConfig) withDefaults(began int64) RegistrarConfig {
@@ -100,6 +102,7 @@ type Registrar struct {
 	mirrored    mirrored
 	handover    handover
 	pending     pending
+	orders      partitionOrders
 	writing     map[blockKey][]mad.Datagram // replies that wait for a port's GUIDInfo
 	guids       map[blockKey]guidWrite      // blocks that ports are not known to hold
 	regrouped   regrouped
@@ -135,6 +138,8 @@ type Effects struct {
 	Complete mad.GUID
 	// OtherVersion is a standby that speaks another version of the mirror's protocol, so that it is not mirrored to.
 	OtherVersion mirror.OtherVersion
+	// Answered are orders about partitions, whose callers may ask about State at once.
+	Answered []PartitionAnswered
 }
 
 // GUIDBlock is the wanted value of a block of a port's GUIDs.
@@ -168,7 +173,8 @@ func (r *Registrar) State() *registry.State { return r.reg.Freeze() }
 // until the next Step.
 func (r *Registrar) Step(now time.Duration, ev Event) *Effects {
 	r.now = now
-	r.effects = Effects{Changes: r.effects.Changes[:0], GUIDs: r.effects.GUIDs[:0], Send: r.effects.Send[:0]}
+	r.effects = Effects{Changes: r.effects.Changes[:0], GUIDs: r.effects.GUIDs[:0], Send: r.effects.Send[:0],
+		Answered: r.effects.Answered[:0]}
 	seq := r.reg.Seq()
 	r.take(ev)
 	r.timers()
@@ -224,6 +230,9 @@ func (r *Registrar) Deadline() (at time.Duration, ok bool) {
 	since, waits := r.absent.first()
 	earlier(since+r.cfg.Grace, waits)
 	earlier(r.pending.deadline())
+	if len(r.orders.waiting) > 0 {
+		earlier(r.orders.waiting[0].due, true)
+	}
 	earlier(r.nextRewrite())
 	earlier(r.reports.deadline(r.now))
 	earlier(r.mirrored.deadline())

@@ -158,4 +158,5 @@ func (r *Registrar) reply(out *mad.Datagram, q *writeRequest) {
 // settle sends the replies that need not wait any longer.
 func (r *Registrar) settle() {
 	r.effects.Send = r.pending.settle(r.now, r.effects.Send, &r.count, r.stats)
+	r.settleOrders()
 }

@@ -201,6 +201,9 @@ func (w *World) register(m *Manager, ev sa.Event) {
 	if do.Heard.Policy != nil && m.Mirrored != nil {
 		m.Mirrored(do.Heard.Policy)
 	}
+	for _, o := range do.Answered {
+		o.To(o.Answer)
+	}
 	for _, g := range do.GUIDs {
 		d.forCore = append(d.forCore, manager.WriteGUIDs{Block: g})
 	}

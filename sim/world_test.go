@@ -87,6 +87,7 @@ func (w *World) Add(at net.End, cfg manager.Config, disk *Disk) (*Manager, error
 		contents := disk.Contents()
 		kept = contents.Registry
 		cfg.Resume(contents, time.Unix(int64(w.Fabric.Now()/time.Second), 0))
+		cfg.Registered = kept.Freeze()
 	}
 	st.SetIsSM(!cfg.DryRun)
 	m := &Manager{Core: manager.NewCore(cfg), Station: st, Disk: disk, buf: make([]mad.Datagram, 64)}
@@ -109,6 +110,9 @@ func (w *World) Request(m *Manager, r manager.SweepRequested) { w.step(m, r) }
 
 // Register gives a manager another state of what is registered.
 func (w *World) Register(m *Manager, s *registry.State) { w.step(m, manager.RegistryChanged{State: s}) }
+
+// Order gives a manager's SA an order about partitions.
+func (w *World) Order(m *Manager, o sa.PartitionOrder) { w.register(m, o) }
 
 // Partition gives a manager another policy.
 func (w *World) Partition(m *Manager, p sweep.Partitions) {

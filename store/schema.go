@@ -282,7 +282,8 @@ func writeAll(tx *bbolt.Tx, h *held, port mad.GUID) (int, error) {
 		}
 	}
 	all := h.all()
-	err := errors.Join(tx.Bucket(bucketMeta).Put(metaFormat, []byte(format)), putMeta(tx, metaSchema, schemaOf(h.registry)),
+	err := errors.Join(tx.Bucket(bucketMeta).Put(metaFormat, []byte(format)),
+		putMeta(tx, metaSchema, schemaOf(h.registry)),
 		putMeta(tx, metaPrefix, uint64(mad.DefaultPrefix)), putMeta(tx, metaPort, uint64(port)), writeDelta(tx, &all))
 	if err != nil {
 		return 0, err

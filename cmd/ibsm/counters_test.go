@@ -424,8 +424,8 @@ func compareCounters(t *testing.T, what string, values, before, after map[string
 	}
 }
 
-// compareErrors: ibqueryerrors lists the counters that ibsmctl shows, of the ports of listed and of those where a packet
-// was discarded meanwhile.
+// compareErrors: ibqueryerrors lists the counters that ibsmctl shows, of the ports of listed and of those where a
+// packet was discarded meanwhile.
 func compareErrors(t *testing.T, text string, ports map[string]portNow, listed ...string) {
 	t.Helper()
 	for _, row := range regexp.MustCompile(`(?m)^ +GUID (0x[0-9a-f]+) port (\d+): (.*)$`).FindAllStringSubmatch(text,

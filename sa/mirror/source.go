@@ -221,6 +221,26 @@ func (s *Source) Progress(guid mad.GUID) (all, nearly bool) {
 	return false, false
 }
 
+// Followed reports whether a standby has everything but Changes that are remembered.
+func (s *Source) Followed() bool {
+	for _, p := range s.standbys {
+		if p.has.term == s.term && s.log.has(p.has.seq) {
+			return true
+		}
+	}
+	return false
+}
+
+// Acknowledged reports whether all standbys have the Changes up to a number.
+func (s *Source) Acknowledged(seq uint64) bool {
+	for _, p := range s.standbys {
+		if p.has.term != s.term || p.has.seq < seq {
+			return false
+		}
+	}
+	return true
+}
+
 // due is when a standby gets the next answer; false if there is none to send.
 func (s *Source) due(p *standby) (time.Duration, bool) {
 	switch p.state {

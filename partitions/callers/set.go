@@ -1,0 +1,159 @@
+package callers
+
+import (
+	"slices"
+
+	"ibsm/conf/diag"
+	"ibsm/mad"
+	"ibsm/partitions"
+	"ibsm/registry"
+)
+
+// Set is the partitions of callers in the form of a policy. It is immutable; nil is the empty one.
+type Set struct {
+	number uint64
+	parts  []partitions.Partition // in order of P_Key
+	former []mad.PKey             // of partitions that were deleted
+}
+
+// Of is the Set of a State. It shares what has not changed with the Set of an earlier one, which may be nil, and is that
+// one if nothing has changed.
+func Of(state *registry.State, was *Set) *Set {
+	number := state.PartitionNumber()
+	if number == 0 {
+		return nil
+	}
+	old := map[mad.PKey]*partitions.Partition{}
+	if was != nil {
+		for i := range was.parts {
+			old[was.parts[i].Key] = &was.parts[i]
+		}
+	}
+	s := &Set{number: number}
+	same := was != nil && was.number == number
+	for p := range state.Partitions() {
+		if had := old[p.Key]; had != nil && had.Number == p.Number && had.Name == p.Name {
+			s.parts = append(s.parts, *had)
+			continue
+		}
+		same = false
+		s.parts = append(s.parts, partitionOf(state, &p))
+	}
+	for f := range state.FormerPartitions() {
+		s.former = append(s.former, f.Key)
+	}
+	if same && len(s.parts) == len(was.parts) && slices.Equal(s.former, was.former) {
+		return was
+	}
+	return s
+}
+
+// linkLocal is the scope of a group that stays in its subnet.
+const linkLocal = 2
+
+// partitionOf is a partition of callers as a policy has it.
+func partitionOf(state *registry.State, p *registry.Partition) partitions.Partition {
+	part := partitions.Partition{Name: p.Name, Key: p.Key, IPoIB: p.IPoIB, SL: p.SL, Number: p.Number}
+	for m := range state.PartitionMembers(p.Key) {
+		member := partitions.Member{Who: partitions.OnePort, Port: m.Port,
+			Membership: partitions.Membership(m.Membership), Index0: m.Index0, Number: m.Number}
+		if m.Host != "" {
+			member.Who, member.Name = partitions.Hosts, m.Host
+		}
+		part.Members = append(part.Members, member)
+	}
+	if !p.IPoIB {
+		return part
+	}
+	g := partitions.Group{QKey: p.QKey, MTU: p.MTU, Rate: p.Rate, SL: p.SL}
+	if g.QKey == 0 {
+		g.QKey = partitions.IPoIBQKey
+	}
+	if g.MTU == 0 {
+		g.MTU, g.AnyMTU = partitions.DefaultMTU, true
+	}
+	if g.Rate == 0 {
+		g.Rate, g.AnyRate = partitions.DefaultRate, true
+	}
+	scopes := []uint8{linkLocal}
+	if p.Scope != 0 && p.Scope != linkLocal {
+		scopes = append(scopes, p.Scope)
+	}
+	for _, scope := range scopes {
+		g.MGID = registry.BroadcastMGID(p.Key, scope)
+		part.Groups = append(part.Groups, g)
+	}
+	return part
+}
+
+// Beside is the policy of a file, nil where there is none, with those partitions of the Set that the file leaves to
+// callers. Without a file, only the P_Keys that callers have, or had, are the policy's; the policy of nobody is nil.
+func (s *Set) Beside(file *partitions.Policy) *partitions.Policy {
+	if s == nil {
+		return file
+	}
+	base, owned := file, map[mad.PKey]bool(nil)
+	if file == nil {
+		base, owned = partitions.Default(), map[mad.PKey]bool{}
+		for _, key := range s.former {
+			owned[key] = true
+		}
+		for i := range s.parts {
+			owned[s.parts[i].Key] = true
+		}
+	}
+	has := newOwner(file)
+	parts := s.parts
+	if slices.ContainsFunc(parts, func(p partitions.Partition) bool { return has.of(p.Key, p.Name) != nil }) {
+		parts = slices.DeleteFunc(slices.Clone(parts), func(p partitions.Partition) bool {
+			return has.of(p.Key, p.Name) != nil
+		})
+	}
+	return base.WithPartitions(parts, s.number, owned)
+}
+
+// Groups are the groups of the partitions in a policy that callers have put, as the SA registers them.
+func Groups(merged *partitions.Policy, qos bool, defaults partitions.Defaults) ([]registry.Group, map[mad.GID]bool) {
+	of := partitions.Policy{Partitions: slices.DeleteFunc(slices.Clone(merged.Partitions),
+		func(p partitions.Partition) bool { return p.Number == 0 })}
+	return of.WellKnown(qos, defaults)
+}
+
+// owner finds which partition of a file has a P_Key or a name.
+type owner struct {
+	byKey  map[mad.PKey]*partitions.Partition
+	byName map[string]*partitions.Partition
+}
+
+// newOwner is for the policy of a file, which may be nil, or one that has partitions of callers too.
+func newOwner(file *partitions.Policy) owner {
+	o := owner{map[mad.PKey]*partitions.Partition{}, map[string]*partitions.Partition{}}
+	if file == nil {
+		return o
+	}
+	for i := range file.Partitions {
+		if p := &file.Partitions[i]; p.Number == 0 {
+			o.byKey[p.Key] = p
+			if p.Name != "" && o.byName[p.Name] == nil {
+				o.byName[p.Name] = p
+			}
+		}
+	}
+	return o
+}
+
+// of is the partition that has a P_Key or a name; nil for none.
+func (o *owner) of(key mad.PKey, name string) *partitions.Partition {
+	if p := o.byKey[key.Base()]; p != nil {
+		return p
+	}
+	return o.byName[name]
+}
+
+// where is the place of a partition of a file for a message.
+func where(p *partitions.Partition) string {
+	if p.Position == (diag.Position{}) || p.Position.Line == 0 {
+		return "the partition file" // by its default partition, which stands in no line
+	}
+	return p.Position.String()
+}

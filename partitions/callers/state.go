@@ -1,0 +1,164 @@
+package callers
+
+import (
+	"fmt"
+	"slices"
+
+	"ibsm/mad"
+	"ibsm/mad/smp"
+	"ibsm/partitions"
+	"ibsm/registry"
+	"ibsm/topo"
+)
+
+// State is what has become of a member.
+type State uint8
+
+// States. A partition is ready when all of its members are applied or pending for a port that nobody has seen.
+const (
+	Applied State = iota + 1 // the port has the P_Key
+	Pending                  // the port has not been seen, or the P_Key is not written yet
+	Held                     // the partition is not in force
+	Failed                   // the port cannot have the P_Key, or does not take it
+)
+
+var stateNames = map[State]string{Applied: "applied", Pending: "pending", Held: "held", Failed: "failed"}
+
+// String is the word of the control protocol.
+func (s State) String() string { return mad.NameOf(stateNames, s, "state %d") }
+
+// Row is a member and a port that it is: a host has as many as it has ports, and one where none is known.
+type Row struct {
+	registry.PartitionMember
+	State  State
+	Why    string // of a state other than Applied, and of an index 0 that another partition has
+	At     topo.PortIdx
+	Unseen bool // it is Pending because nobody has seen the port or the host
+}
+
+// Facts are what states of members follow from.
+type Facts struct {
+	File   *partitions.Policy // of the partition file in force; nil where there is none
+	Tables *partitions.Tables // of the view; nil where the subnet is not known
+	Topo   *topo.Topo         // of the view
+	hosts  *partitions.HostIndex[topo.PortIdx]
+}
+
+// Rows are the members of a partition with their states, in order of MemberKey and port.
+func (f *Facts) Rows(state *registry.State, p *registry.Partition) (rows []Row) {
+	has := newOwner(f.File)
+	held := ""
+	if in := has.of(p.Key, p.Name); in != nil {
+		held = fmt.Sprintf("%s has P_Key %s, as partition %q", where(in), in.Key, in.Name)
+	}
+	decides := map[topo.PortIdx]registry.MemberKey{} // of those that name a port the last one
+	for m := range state.PartitionMembers(p.Key) {
+		ports, why := f.portsOf(&m.MemberKey)
+		if len(ports) == 0 {
+			rows = append(rows, Row{PartitionMember: m, State: Pending, Why: why, At: topo.None, Unseen: f.Topo != nil})
+		}
+		for _, at := range ports {
+			rows = append(rows, Row{PartitionMember: m, At: at})
+			decides[at] = m.MemberKey
+		}
+	}
+	for i := range rows {
+		row := &rows[i]
+		switch {
+		case held != "":
+			row.State, row.Why, row.Unseen = Held, held, false
+		case row.At == topo.None:
+		case decides[row.At] != row.MemberKey:
+			row.State, row.Why = Applied, "the port is a member by its GUID"
+		default:
+			row.State, row.Why = f.judge(row)
+		}
+	}
+	return rows
+}
+
+// Ready reports whether nothing is left to be done for members that have been seen.
+func Ready(rows []Row) bool {
+	return !slices.ContainsFunc(rows, func(r Row) bool { return r.State != Applied && !r.Unseen })
+}
+
+// portsOf are the ports of a member; why says why there are none.
+func (f *Facts) portsOf(k *registry.MemberKey) (ports []topo.PortIdx, why string) {
+	if f.Topo == nil {
+		return nil, "the manager has not read the subnet yet"
+	}
+	if k.Host == "" {
+		if at := f.Topo.FindPort(k.Port); at != topo.None {
+			return []topo.PortIdx{at}, ""
+		}
+		return nil, "no port with this GUID has been seen"
+	}
+	if f.hosts == nil {
+		f.hosts = partitions.HostsOf(f.Topo)
+	}
+	ports, claimed := f.hosts.Find(k.Host)
+	if len(claimed) > 0 {
+		return nil, "two nodes have this name: name the ports by GUID"
+	}
+	return ports, "no host with this name has been seen"
+}
+
+// judge says whether a port has the P_Key that it is given.
+func (f *Facts) judge(row *Row) (State, string) {
+	t := f.Topo
+	port := &t.Ports[row.At]
+	if f.Tables == nil || f.Tables.Policy == nil || f.Tables.Policy.Number < row.Number {
+		return Pending, "the manager has not written it yet"
+	}
+	for i := range f.Tables.Overflows {
+		if o := &f.Tables.Overflows[i]; o.Port == row.At && slices.ContainsFunc(o.Left, func(k mad.PKey) bool {
+			return k.Base() == row.Key
+		}) {
+			return Failed, fmt.Sprintf("the P_Key table of the port is full: it has %d entries", o.Size)
+		}
+	}
+	switch {
+	case !port.Seen || port.PKeys == nil:
+		return Failed, "the port does not answer when its P_Key table is read"
+	case !f.holds(row, port.PKeys):
+		if s := port.Info.PortState(); s != smp.PortActive && port.Num != 0 {
+			return Pending, "the port is not ACTIVE yet"
+		}
+		return Failed, "the port does not take the P_Key: it does not answer, or refuses its P_Key table"
+	}
+	if peer := port.Peer; peer != topo.None && t.IsSwitchPort(peer) && f.Tables.Want[peer] != nil {
+		if held := t.Ports[peer].PKeys; held != nil && !held.Has(row.Key|mad.FullMember) && !held.Has(row.Key) {
+			return Failed, "the switch port before it does not take the P_Key"
+		}
+	}
+	if row.Index0 && port.PKeys.Key(0).Base() != row.Key {
+		return Applied, fmt.Sprintf("index 0 is of P_Key %s", port.PKeys.Key(0))
+	}
+	return Applied, ""
+}
+
+// holds reports whether a table has the keys of a member.
+func (f *Facts) holds(row *Row, table *topo.PKeyTable) bool {
+	full, limited := row.Key|mad.FullMember, row.Key
+	switch membership := partitions.Membership(row.Membership); {
+	case membership == partitions.Limited:
+		return table.Has(limited)
+	case membership == partitions.Both && f.Tables.Settings.AllowBoth:
+		return table.Has(limited) && table.Has(full)
+	}
+	return table.Has(full)
+}
+
+// Summary counts members by state, of which rows of a host are one.
+func Summary(rows []Row) map[State]int {
+	worst := map[registry.MemberKey]State{}
+	for i := range rows {
+		k := rows[i].MemberKey
+		worst[k] = max(worst[k], rows[i].State)
+	}
+	counts := map[State]int{}
+	for _, s := range worst {
+		counts[s]++
+	}
+	return counts
+}
