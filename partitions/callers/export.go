@@ -8,8 +8,8 @@ import (
 	"ibsm/registry"
 )
 
-// Export is the partitions of callers as partitions.conf, for OpenSM, or for a file that has them from then on. Members by the names
-// of hosts are as in ibsm's files: ibsmctl partitions export writes GUIDs in their place.
+// Export is the partitions of callers as partitions.conf, for OpenSM, or for a file that has them from then on. Members
+// by the names of hosts are as in ibsm's files: ibsmctl partitions export writes GUIDs in their place.
 func Export(state *registry.State) []byte {
 	var b strings.Builder
 	for p := range state.Partitions() {

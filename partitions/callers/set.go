@@ -16,8 +16,8 @@ type Set struct {
 	former []mad.PKey             // of partitions that were deleted
 }
 
-// Of is the Set of a State. It shares what has not changed with the Set of an earlier one, which may be nil, and is that
-// one if nothing has changed.
+// Of is the Set of a State. It shares what has not changed with the Set of an earlier one, which may be nil, and is
+// that one if nothing has changed.
 func Of(state *registry.State, was *Set) *Set {
 	number := state.PartitionNumber()
 	if number == 0 {
