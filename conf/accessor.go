@@ -191,6 +191,7 @@ var (
 	CtlSocket                        = text("ctl_socket")
 	CtlGroup                         = text("ctl_group")
 	MetricsAddr                      = text("metrics_addr")
+	LeaderAddr                       = text("leader_addr")
 	LogFormat                        = text("log_format")
 	Syslog                           = boolean("syslog")
 	StateDir                         = text("state_dir")

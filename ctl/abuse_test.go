@@ -122,7 +122,7 @@ func TestIdleScrapers(t *testing.T) {
 		_, err := io.WriteString(w, "x 1\n")
 		return err
 	}
-	b := serve(t, &source{}, ctl.Config{Metrics: scrape, Patience: patience}, l)
+	b := serve(t, &source{}, ctl.Config{Metrics: scrape, Patience: patience}, ctl.Listeners{Metrics: l})
 	dial := func(from string) net.Conn {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 		c, err := d.DialContext(t.Context(), "tcp", l.Addr().String())

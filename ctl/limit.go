@@ -10,7 +10,8 @@ import (
 // Stats holds the counters of a Server. It is safe for concurrent reads.
 type Stats struct {
 	Control  connlimit.Counters // of the control socket
-	Metrics  connlimit.Counters // of all listeners for metrics
+	Metrics  connlimit.Counters // of Listeners.Metrics
+	Leader   connlimit.Counters // of Listeners.Leader
 	Requests atomic.Uint64
 	Errors   atomic.Uint64 // requests answered with an error
 	Cut      atomic.Uint64 // replies that the client did not read completely or in time

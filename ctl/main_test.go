@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -256,14 +255,19 @@ type bench struct {
 	path   string
 }
 
-// serve serves a source until the test ends.
-func serve(t *testing.T, s *source, cfg ctl.Config, metrics ...net.Listener) *bench {
+// serve serves a source until the test ends, over the control socket and on one more set of listeners.
+func serve(t *testing.T, s *source, cfg ctl.Config, more ...ctl.Listeners) *bench {
 	t.Helper()
 	b := &bench{T: t, source: s, events: ctl.NewRing(8), path: filepath.Join(t.TempDir(), "s")}
 	l, err := ctl.Listen(b.path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
+	on := ctl.Listeners{}
+	if more != nil {
+		on = more[0]
+	}
+	on.Control = l
 	cfg.Source, cfg.Plan, cfg.Generations, cfg.Diff, cfg.Events = s, s.Plan, s.Generations, s.Diff, b.events
 	cfg.Reload, cfg.Settings, cfg.RotateMKeys = s.Reload, s.Settings, s.RotateMKeys
 	cfg.LogFlags, cfg.SetLogFlags = s.LogFlags, s.SetLogFlags
@@ -274,7 +278,7 @@ func serve(t *testing.T, s *source, cfg ctl.Config, metrics ...net.Listener) *be
 	b.server = ctl.New(cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- b.server.Serve(ctx, l, metrics...) }()
+	go func() { ended <- b.server.Serve(ctx, on) }()
 	b.Client = ctl.NewClient(b.path)
 	t.Cleanup(func() {
 		b.Client.Close()

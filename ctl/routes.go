@@ -49,7 +49,8 @@ func (s *Server) routes() http.Handler {
 		"GET /v1/dump/{kind}": s.dump, "GET /v1/events": s.events,
 		"POST /v1/sweep": s.sweep, "POST /v1/reroute": s.reroute, "POST /v1/capture": s.capture,
 		"POST /v1/plan": s.plan, "POST " + partitionPlan: s.planPartitions,
-		"POST /v1/partitions/apply": s.applyPartitions, "GET /metrics": s.metrics, "/": unknown,
+		"POST /v1/partitions/apply": s.applyPartitions, "GET /metrics": s.metrics, "GET /leader": s.leader,
+		"/": unknown,
 	} {
 		m.HandleFunc(pattern, s.answer(h))
 	}

@@ -52,7 +52,10 @@ type Config struct {
 	// Metrics answers a scrape, or returns an error and has written nothing; nil: there
 	// are none.
 	Metrics func(w http.ResponseWriter, r *http.Request) error
-	Logger  *slog.Logger
+	// Leader is in one word where the manager stands in the election, and whether it is the master whose SA answers;
+	// nil: no manager. Clients without credentials call it.
+	Leader func() (word string, leads bool)
+	Logger *slog.Logger
 
 	MaxConns int           // at a time, of each listener, of which one peer has at most half; 0 for 64
 	Patience time.Duration // timeout for a request to arrive and for each piece of a reply to be read; 0 for 10 s
@@ -103,29 +106,44 @@ func New(cfg Config) *Server {
 // Stats returns the counters.
 func (s *Server) Stats() *Stats { return s.stats }
 
-// Serve serves all requests on control, and only metrics on each of metrics, until ctx is
-// done or a listener fails. It closes them. control may be nil.
-func (s *Server) Serve(ctx context.Context, control net.Listener, metrics ...net.Listener) error {
+// Listeners are those of a Server; each may be nil.
+type Listeners struct {
+	Control net.Listener // for all requests
+	Metrics net.Listener // for metrics and nothing else
+	Leader  net.Listener // for GET /leader and nothing else
+}
+
+// Close closes them.
+func (l *Listeners) Close() {
+	for _, l := range []net.Listener{l.Control, l.Metrics, l.Leader} {
+		if l != nil {
+			l.Close()
+		}
+	}
+}
+
+// Serve serves the listeners until ctx is done or one of them fails. It closes them.
+func (s *Server) Serve(ctx context.Context, on Listeners) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
-	ended := make(chan error, 1+len(metrics))
+	ended := make(chan error, 3)
 	limits := connlimit.Limits{Total: s.cfg.MaxConns, Peer: (s.cfg.MaxConns + 1) / 2}
-	serve := func(l net.Listener, h http.Handler, counters *connlimit.Counters) {
-		srv := s.httpServer(ctx, h)
+	for _, l := range []struct {
+		net.Listener
+		http.Handler
+		*connlimit.Counters
+	}{{on.Control, s.routes(), &s.stats.Control}, {on.Metrics, s.only("GET /metrics", s.metrics), &s.stats.Metrics},
+		{on.Leader, s.only("GET /leader", s.leader), &s.stats.Leader}} {
+		if l.Listener == nil {
+			continue
+		}
+		srv := s.httpServer(ctx, l.Handler)
 		tasks.Go(func() {
 			defer context.AfterFunc(ctx, func() { srv.Close() })()
-			ended <- srv.Serve(connlimit.New(l, limits, busy, counters))
+			ended <- srv.Serve(connlimit.New(l.Listener, limits, busy, l.Counters))
 		})
-	}
-	if control != nil {
-		serve(control, s.routes(), &s.stats.Control)
-	}
-	for _, l := range metrics {
-		only := http.NewServeMux()
-		only.HandleFunc("GET /metrics", s.answer(s.metrics))
-		serve(l, only, &s.stats.Metrics)
 	}
 	select {
 	case <-ctx.Done():
@@ -136,6 +154,13 @@ func (s *Server) Serve(ctx context.Context, control net.Listener, metrics ...net
 		}
 		return err
 	}
+}
+
+// only is the handler of one request.
+func (s *Server) only(pattern string, h func(http.ResponseWriter, *http.Request) error) http.Handler {
+	m := http.NewServeMux()
+	m.HandleFunc(pattern, s.answer(h))
+	return m
 }
 
 func (s *Server) httpServer(ctx context.Context, h http.Handler) *http.Server {

@@ -14,25 +14,15 @@ import (
 // keptEvents is how many events ibsmctl can still read.
 const keptEvents = 4096
 
-// serveControl serves the control socket and metrics where the configuration wants them. A
+// serveControl serves the control socket, metrics_addr and leader_addr where the configuration wants them. A
 // manager whose socket is at the default place runs without one rather than not at all.
 func (d *daemon) serveControl(ctx context.Context) error {
-	socket, err := d.listenControl()
+	on, err := d.controlListeners()
 	if err != nil {
+		on.Close()
 		return err
 	}
-	var tcp []net.Listener
-	if addr := conf.MetricsAddr.In(d.conf.Config); addr != "" {
-		l, err := net.Listen("tcp", addr)
-		if err != nil {
-			if socket != nil {
-				socket.Close()
-			}
-			return fmt.Errorf("metrics_addr: %w", err)
-		}
-		tcp = append(tcp, l)
-	}
-	if socket == nil && tcp == nil {
+	if on == (ctl.Listeners{}) {
 		return nil
 	}
 	stats := new(ctl.Stats)
@@ -44,14 +34,35 @@ func (d *daemon) serveControl(ctx context.Context) error {
 		PlanPartitions: d.planPartitions, ApplyPartitions: d.applyPartitions,
 		Plan: d.control.Plan, Drain: d.drain, CongestionControl: d.control.CongestionControl, Capture: d.capture,
 		Names: d.current.names, Events: d.events, Logger: d.logger, Stats: stats,
+		Leader:  d.control.Leader,
 		Metrics: metrics.New(d.control, stats, d.log.dropped, d.logger).Serve,
 	})
 	d.tasks.run(ctx, func(ctx context.Context) {
-		if err := server.Serve(ctx, socket, tcp...); err != nil {
+		if err := server.Serve(ctx, on); err != nil {
 			d.logger.Error("control socket server stopped", "reason", err)
 		}
 	})
 	return nil
+}
+
+// controlListeners opens the listeners that the configuration wants, up to the first that it cannot open.
+func (d *daemon) controlListeners() (on ctl.Listeners, err error) {
+	if on.Control, err = d.listenControl(); err != nil {
+		return on, err
+	}
+	for _, l := range []struct {
+		setting, addr string
+		to            *net.Listener
+	}{{"metrics_addr", conf.MetricsAddr.In(d.conf.Config), &on.Metrics},
+		{"leader_addr", conf.LeaderAddr.In(d.conf.Config), &on.Leader}} {
+		if l.addr == "" {
+			continue
+		}
+		if *l.to, err = net.Listen("tcp", l.addr); err != nil {
+			return on, fmt.Errorf("%s: %w", l.setting, err)
+		}
+	}
+	return on, nil
 }
 
 // listenControl opens the control socket; nil if there is none.

@@ -53,7 +53,7 @@ func option(args []string, name string) (value string) {
 // TestChildren: each instance has its own log, dump files, cache, socket and metrics, and
 // what it has chosen for itself it keeps.
 func TestChildren(t *testing.T) {
-	const metrics = "metrics_addr 127.0.0.1:9300\n"
+	const metrics = "metrics_addr 127.0.0.1:9300\nleader_addr 127.0.0.1:9301\n"
 	la, said := hostWith(t, "--launch -p 5 -F /etc/other.conf", map[string]string{
 		"etc/rdma/opensm.conf.1": "guid 0x11\nlog_file /var/log/a.log\n" + metrics,
 		"etc/rdma/opensm.conf.2": "guid 0x12\nlog_file /var/log/a.log\n" + metrics,
@@ -67,16 +67,16 @@ func TestChildren(t *testing.T) {
 	if said.String() != "" || len(children) != 3 {
 		t.Fatalf("%d children; it said %s", len(children), said)
 	}
-	for i, want := range []struct{ log, dump, socket, metrics string }{
-		{"", "opensm.1", "/run/ibsm/1.sock", ""}, // not the folder itself: OpenSM's own opensm-sa.dump is there
-		{"/var/log/a.2.log", "opensm.2", "/run/ibsm/2.sock", "127.0.0.1:9301"},
-		{"/var/log/opensm.3.log", "opensm.3", "", "127.0.0.1:9302"},
+	for i, want := range []struct{ log, dump, socket, metrics, leader string }{
+		{"", "opensm.1", "/run/ibsm/1.sock", "", ""}, // not the folder itself: OpenSM's own opensm-sa.dump is there
+		{"/var/log/a.2.log", "opensm.2", "/run/ibsm/2.sock", "127.0.0.1:9302", "127.0.0.1:9303"},
+		{"/var/log/opensm.3.log", "opensm.3", "", "127.0.0.1:9304", "127.0.0.1:9305"},
 	} {
 		c := children[i]
 		dump := option(c.args, "dump_files_dir")
 		want.dump = filepath.Join(la.root, "dump", want.dump)
-		got := struct{ log, dump, socket, metrics string }{option(c.args, "log_file"), dump,
-			option(c.args, "ctl_socket"), option(c.args, "metrics_addr")}
+		got := struct{ log, dump, socket, metrics, leader string }{option(c.args, "log_file"), dump,
+			option(c.args, "ctl_socket"), option(c.args, "metrics_addr"), option(c.args, "leader_addr")}
 		if got != want || option(c.args, "priority") != "5" ||
 			option(c.args, "config") != fmt.Sprintf("/etc/rdma/opensm.conf.%d", i+1) {
 			t.Errorf("instance %s: %+v of %q, want %+v", c.name, got, c.args, want)

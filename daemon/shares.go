@@ -82,12 +82,8 @@ func (s shares) own(l *conf.Loaded, i *instances.Instance, several bool) (o own,
 	if path != "" && spare("socket", path, given) {
 		o.give("ctl_socket", filepath.Join(filepath.Dir(path), name+".sock"))
 	}
-	addr := conf.MetricsAddr.In(l.Config)
-	for was := addr; addr != "" && s.of("metrics", addr, name) != name; {
-		if addr, err = nextAddr(addr); err != nil {
-			return own{}, fmt.Errorf("metrics_addr %s: %w", was, err)
-		}
-		o.give("metrics_addr", addr)
+	if err := s.addrs(&o, l, name); err != nil {
+		return own{}, err
 	}
 	kind := consoleOf(l)
 	for port := uint32(conf.ConsolePort.In(l.Config)); (kind == "loopback" || kind == "socket") && port > 0 &&
@@ -101,6 +97,25 @@ func (s shares) own(l *conf.Loaded, i *instances.Instance, several bool) (o own,
 		o.give("pidfile", "") // that is the number of the process that starts them
 	}
 	return o, nil
+}
+
+// addrs gives the instance the next port where it shares a TCP address with another.
+func (s shares) addrs(o *own, l *conf.Loaded, instance string) (err error) {
+	given := map[string]bool{}
+	for _, a := range []struct{ setting, addr string }{{"metrics_addr", conf.MetricsAddr.In(l.Config)},
+		{"leader_addr", conf.LeaderAddr.In(l.Config)}} {
+		addr := a.addr
+		for addr != "" && (given[addr] || s.of("address", addr, instance) != instance) {
+			if addr, err = nextAddr(addr); err != nil {
+				return fmt.Errorf("%s %s: %w", a.setting, a.addr, err)
+			}
+		}
+		if addr != a.addr {
+			o.give(a.setting, addr)
+			given[addr] = true
+		}
+	}
+	return nil
 }
 
 // nextAddr is an address with the next port.

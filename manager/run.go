@@ -154,13 +154,14 @@ const minSleep = 500 * time.Millisecond
 // give passes an event to the core and carries out the resulting actions.
 func (l *loop) give(ctx context.Context, ev Event) {
 	began, ran := time.Now(), priority.Ran()
-	for _, a := range l.core.Step(time.Since(l.start), ev) {
+	since := began.Sub(l.start)
+	for _, a := range l.core.Step(since, ev) {
 		l.act(ctx, a)
 	}
 	stats := l.core.Stats()
 	stats.QueueFull = l.qp0.Dropped()
 	l.shell.mu.Lock()
-	l.shell.stats = stats
+	l.shell.stats, l.shell.leads = stats, began.Add(l.core.LeadsUntil()-since)
 	l.shell.mu.Unlock()
 	if l.shell.Moved != nil {
 		l.shell.Moved(l.core.Progress())

@@ -82,8 +82,9 @@ type Shell struct {
 	counters  atomic.Pointer[perf.Reader]
 	congested atomic.Pointer[congestioncontrol.Writer]
 	view      atomic.Pointer[view.View]
-	mu        sync.Mutex // guards stats
+	mu        sync.Mutex // guards the following
 	stats     Stats
+	leads     time.Time // until then, with the time of day: Core.LeadsUntil
 }
 
 // View is the view from which requests are answered, or nil. Any goroutine may call it at any time.

@@ -62,12 +62,13 @@ func (s *succession) write(manager int, partitions string) {
 	}
 }
 
-// manage starts a manager. Each has its store, which outlives it.
-func (s *succession) manage(manager, priority int) *process {
+// manage starts a manager, with further options. Each has its store, which outlives it.
+func (s *succession) manage(manager, priority int, more ...string) *process {
 	s.t.Helper()
-	return s.start(s.hosts[manager], program(s.t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "-k", "5ec", "-p",
-		fmt.Sprint(priority), "-P", s.files[manager],
-		"--ctl_socket", s.sockets[manager], "--state_dir", filepath.Join(s.dir, fmt.Sprint("state", manager)))
+	return s.start(s.hosts[manager], append([]string{program(s.t, "ibsm"), "--ibsim", "-f", "stdout", "-s", "0", "-k",
+		"5ec", "-p", fmt.Sprint(priority), "-P", s.files[manager],
+		"--ctl_socket", s.sockets[manager], "--state_dir", filepath.Join(s.dir, fmt.Sprint("state", manager))},
+		more...)...)
 }
 
 func (s *succession) pkeys() (keys []string) {

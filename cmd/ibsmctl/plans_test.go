@@ -54,7 +54,7 @@ func TestTooManyPlans(t *testing.T) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	defer cancel()
-	tasks.Go(func() { _ = server.Serve(ctx, l) })
+	tasks.Go(func() { _ = server.Serve(ctx, ctl.Listeners{Control: l}) })
 	client := ctl.NewClient(socket)
 	for range 18 {
 		tasks.Go(func() { _, _ = client.Plan(ctx, nil, nil) })

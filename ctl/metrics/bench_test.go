@@ -56,7 +56,7 @@ func BenchmarkScrape(b *testing.B) {
 	l := make(pipes)
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	go server.Serve(ctx, l)
+	go server.Serve(ctx, ctl.Listeners{Control: l})
 	for _, bm := range []struct{ name, query, header string }{
 		{"text", "", ""},
 		{"text+gzip", "", "Accept-Encoding: gzip\r\n"},

@@ -406,11 +406,13 @@ func (s sink) console(c *console.Counters) {
 // control sends what the control server has done.
 func (s sink) control(st *ctl.Stats) {
 	accepted := s.counter("ibsm_ctl_connections_total",
-		"Connections accepted, by listener: control (the control socket) or metrics (metrics_addr).", "listener")
+		"Connections accepted, by listener: control (the control socket), metrics (metrics_addr) or leader (leader_addr).",
+		"listener")
 	refused := s.counter("ibsm_ctl_connections_refused_total",
 		"Connections refused, by listener and by the limit that they reached: total (64) or peer (32 of one address or user).",
 		"listener", "limit")
-	for listener, c := range map[string]*connlimit.Counters{"control": &st.Control, "metrics": &st.Metrics} {
+	for listener, c := range map[string]*connlimit.Counters{"control": &st.Control, "metrics": &st.Metrics,
+		"leader": &st.Leader} {
 		accepted(c.Accepted.Load(), listener)
 		refused(c.Full.Load(), listener, "total")
 		refused(c.Crowded.Load(), listener, "peer")

@@ -75,7 +75,7 @@ func listen(t *testing.T) net.Listener {
 func serveMetrics(t *testing.T, l net.Listener, cfg ctl.Config) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	go func() { ended <- ctl.New(cfg).Serve(ctx, nil, l) }()
+	go func() { ended <- ctl.New(cfg).Serve(ctx, ctl.Listeners{Metrics: l}) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -280,6 +281,23 @@ func (d *Server) Status() *ctl.Status {
 		}
 	}
 	return st
+}
+
+// Leader is in one word where the manager stands in the election, and whether it is the master whose SA answers.
+func (d *Server) Leader() (word string, leads bool) {
+	shell := d.shell.Load()
+	if shell == nil {
+		return "waiting", false
+	}
+	switch state := shell.State(); {
+	case state != smp.Master:
+		return strings.ToLower(state.String()), false
+	case shell.Leads():
+		return "master", true
+	case shell.View() == nil:
+		return "starting", false
+	}
+	return "unconfirmed", false
 }
 
 // managers are the subnet managers, this one first.
