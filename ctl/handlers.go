@@ -45,7 +45,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, l List, filter []s
 		return err
 	}
 	rows, err := sub.Rows(l, Filter{Type: query.Get("type"), Node: query.Get("node"), State: query.Get("state"),
-		Group: query.Get("group"), Routes: routes, Absent: absent})
+		Group: query.Get("group"), Name: query.Get("name"), Routes: routes, Absent: absent})
 	if err != nil {
 		return err
 	}

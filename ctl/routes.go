@@ -16,7 +16,7 @@ func (s *Server) routes() http.Handler {
 	for l, filter := range map[List][]string{
 		Nodes: append(byNode[:3:3], "absent"), Ports: byNode, Links: append(byNode[:3:3], "routes", "absent"),
 		PKeys: byNode[1:2], Groups: nil, Members: {"group"}, Services: nil, Subscriptions: nil, Refusals: {"group"},
-		DrainedPorts: nil, Cables: nil, Offenders: nil, PortGroups: {"group"},
+		DrainedPorts: nil, Cables: nil, Offenders: nil, PortGroups: {"group"}, Hosts: {"name"},
 	} {
 		m.HandleFunc("GET /v1/"+string(l), s.answer(func(w http.ResponseWriter, r *http.Request) error {
 			return s.list(w, r, l, filter)

@@ -77,6 +77,7 @@ type Filter struct {
 	Node  string // node GUID or NodeDescription
 	State string // port state
 	Group string // MGID, of Members; name, of PortGroups
+	Name  string // name or pattern, of Hosts
 	// Routes requests Link.Routes, which takes a second in a large subnet.
 	Routes bool
 	// Absent also selects the nodes and links that have gone since the manager started.

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ibsm/cmd/cli"
-	"ibsm/cmd/ibsmctl/slurm"
+	"ibsm/ctl/slurm"
 )
 
 // What a dump may be: a kind of OpenSM's, or a format of Slurm's.

@@ -8,8 +8,8 @@ import (
 	"os"
 
 	"ibsm/cmd/cli"
-	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
+	"ibsm/ctl/shape"
 	"ibsm/topo/net"
 )
 

@@ -60,7 +60,8 @@ Exit status: 0 success, 1 failure, 2 wrong usage.`,
 	f.BoolVar(&a.json, "json", false, "print the result as JSON; docs/ctl.md describes the manager's replies")
 	f.StringVar(&a.mapped, "node-name-map", "",
 		"node names from `FILE` in OpenSM's format: lines of GUID \"name\" (default: IBSM_NODE_NAME_MAP, or else the names that the manager logs)")
-	root.AddCommand(newStatus(a), newTop(a), newSMs(a), newNodes(a), newPorts(a), newLinks(a), newWhy(a), newPath(a),
+	root.AddCommand(newStatus(a), newTop(a), newSMs(a), newNodes(a), newHosts(a), newPorts(a), newLinks(a), newWhy(a),
+		newPath(a),
 		newDiff(a), newGenerations(a), newGroups(a), newServices(a), newSubscriptions(a), newSAStats(a), newCounters(a),
 		newCongestionControl(a),
 		newSweep(a), newCapture(a), newReroute(a), newPlan(a), newDrain(a), newUndrain(a), newRoutes(a), newRails(a),
@@ -79,7 +80,7 @@ func elsewhere(cmd *cobra.Command, args []string) error {
 	}
 	if verb, is := map[string]string{
 		"reload": "config reload", "rehash": "config reload", "resweep": "sweep", "portstatus": "why",
-		"hosts": "nodes --type CA", "switches": "nodes --type switch", "routers": "nodes --type router",
+		"switches": "nodes --type switch", "routers": "nodes --type router",
 		"hcas":      "nodes --type CA",
 		"ibtracert": "path", "tracert": "path", "route": "path", "trace": "path", "cables": "links",
 		"routes": "dump routes",

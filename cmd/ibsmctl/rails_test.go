@@ -50,6 +50,11 @@ func TestRails(t *testing.T) {
 		`host-1-07 mlx5_2 port 1 of rail 3 is on leaf-1-6 port 7 but belongs on leaf-1-3: swap its cable with the cable of host-1-07 mlx5_5 port 1 on leaf-1-3 port 7, which corrects both\n`+
 		`host-1-31 mlx5_7 port 1 of rail 8 is on leaf-1-1 port 31 but belongs on leaf-1-8: move its cable to free port 31 there\n$`, "rails")
 	ask(`"rails":\[\{"rail":1,"places":\["mlx5_0"\],"ports":31,"leaves":\[\{"node":"0x[0-9a-f]{16}","desc":"leaf-1-1","unit":1\}\]\}`, "rails", "--json")
+	ask(`^HOST +DEVICE +LID +STATE +RAIL +UNIT +BLOCK +LEAF +PORT GUID\n`+
+		`host-1-02 +mlx5_0 +\d+ +Active +1 +1 +leaf-1-1 +leaf-1-1 +0x[0-9a-f]{16}\n(host-1-02 .*\n){7}$`, "hosts", "host-1-02")
+	ask(`^(.*\n){17}$`, "hosts", "host-1-0[2-3]")
+	ask(`"hosts":\[\n\{"name":"host-1-31","ports":\[\{.*"device":"mlx5_7","rail":8,"leaf":\{.*"port":31\},"unit":1,`,
+		"hosts", "host-1-31", "--json")
 	ask(`(?m)^hosts of each of 8 rails +255 +31 +1\.00 +1 +-$`, "routes", "quality")
 	ask(`"rails":\{"rails":8,"hosts":255,"shifts":31,"shift":1,"worst":1\}`, "routes", "quality", "--json")
 	other, _ := startManager(t, "fattree:k=4")

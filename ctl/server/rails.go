@@ -10,12 +10,7 @@ import (
 func (s *subnet) Rails() *ctl.Rails {
 	t, found := s.view.Topo, s.railsOf()
 	out := &ctl.Rails{Seen: found.Seen, Units: len(found.Units), Rails: []ctl.Rail{}, Wrong: []ctl.WrongPort{}}
-	unit := map[topo.SwitchIdx]int{}
-	for u, leaves := range found.Units {
-		for _, l := range leaves {
-			unit[l] = u + 1
-		}
-	}
+	unit := unitsOf(found)
 	for i := range found.Rails {
 		r := &found.Rails[i]
 		row := ctl.Rail{Rail: i + 1, Places: r.Places, Ports: len(r.Ports), Leaves: []ctl.RailLeaf{}}

@@ -40,6 +40,7 @@ type subnet struct {
 	loads      func() []uint32     // quality.Loads, computed on first use
 	finder     func() *path.Finder // made on first use
 	railsOf    func() *rails.Rails // found on first use
+	hostsOf    func() *hosts       // found on first use
 	past       *history.Keeper     // nil without history
 	refusals   func() []sa.Refusal // nil without a manager
 	// offending are the ports whose requests the SA dropped; nil without a manager.
@@ -71,6 +72,7 @@ func newSubnet(v *view.View, reg *registry.State) *subnet {
 	})
 	s.finder = sync.OnceValue(func() *path.Finder { return path.New(v) })
 	s.railsOf = sync.OnceValue(func() *rails.Rails { return rails.Find(v.Topo) })
+	s.hostsOf = sync.OnceValue(s.findHosts)
 	s.status = s.count()
 	return s
 }
@@ -182,6 +184,8 @@ func (s *subnet) Rows(l ctl.List, f ctl.Filter) (iter.Seq[any], error) {
 		return s.cables, nil
 	case ctl.PortGroups:
 		return s.portGroups(&f)
+	case ctl.Hosts:
+		return s.hosts(&f)
 	}
 	only := topo.NodeIdx(topo.None)
 	if f.Node != "" {

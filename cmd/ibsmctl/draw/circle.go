@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"ibsm/cmd/ibsmctl/shape"
+	"ibsm/ctl/shape"
 )
 
 // Measures of a picture in a circle.

@@ -7,8 +7,8 @@ import (
 	"bufio"
 	"io"
 
-	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
+	"ibsm/ctl/shape"
 )
 
 // Colour is what the colours of links say.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
 	"ibsm/ctl/ctltest"
+	"ibsm/ctl/shape"
 	"ibsm/topo/net"
 )
 

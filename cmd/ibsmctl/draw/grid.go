@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"ibsm/cmd/ibsmctl/shape"
+	"ibsm/ctl/shape"
 )
 
 // grid is the coordinates of the switches of a torus, a mesh or the like.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
+	"ibsm/ctl/shape"
 	"ibsm/plural"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"ibsm/cmd/ibsmctl/shape"
+	"ibsm/ctl/shape"
 )
 
 // Measures of a picture in levels.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
+	"ibsm/ctl/shape"
 	"ibsm/mad"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
+	"ibsm/ctl/shape"
 	"ibsm/plural"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"ibsm/cmd/ibsmctl/shape"
+	"ibsm/ctl/shape"
 )
 
 // addLeafs puts hosts together that are on the same leafs. One whose adapters are on some

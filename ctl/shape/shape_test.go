@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
 	"ibsm/ctl/ctltest"
+	"ibsm/ctl/shape"
 )
 
 // The names that the generator gives say on which level a switch is.

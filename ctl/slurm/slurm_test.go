@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
 	"ibsm/ctl/ctltest"
+	"ibsm/ctl/shape"
 )
 
 // written is the file of a subnet, without its first line.

@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"testing"
 
-	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl/ctltest"
+	"ibsm/ctl/shape"
 	"ibsm/mad/madtest"
 )
 

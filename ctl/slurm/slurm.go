@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"ibsm/cmd/ibsmctl/shape"
 	"ibsm/ctl"
+	"ibsm/ctl/shape"
 )
 
 // Topology is a subnet as Slurm sees it.

@@ -1,0 +1,43 @@
+package ctl
+
+import "ibsm/mad"
+
+// Hosts is a list of Host, by name; those without a name come last. With Filter.Name it has the hosts of a name or of a
+// pattern, as partitions.conf has them, such as node[001-100]. It takes no other Filter.
+const Hosts List = "hosts"
+
+// Host is the adapters of one host: those whose NodeDescriptions begin with the same word. Adapters without a word, or
+// with a Shared one, are of one host if they have the same SystemImageGUID.
+type Host struct {
+	Name string `json:"name"` // as partitions.conf has it; "" if the NodeDescriptions are empty
+	// SystemGUID is the SystemImageGUID of all adapters; "" if they have different ones.
+	SystemGUID string `json:"system_guid,omitempty"`
+	// Shared is a NodeDescription that two nodes of this name have. Which of them is the host cannot be known:
+	// partitions leave all hosts of the name out.
+	Shared string     `json:"shared,omitempty"`
+	Ports  []HostPort `json:"ports"` // by GUID
+}
+
+// HostPort is a port of an adapter.
+type HostPort struct {
+	GUID       string    `json:"guid"`
+	Node       string    `json:"node"` // GUID of the adapter
+	SystemGUID string    `json:"system_guid"`
+	Port       uint8     `json:"port"` // number on the adapter
+	LID        mad.LID   `json:"lid,omitempty"`
+	State      string    `json:"state"`
+	Device     string    `json:"device,omitempty"` // such as mlx5_0 of the NodeDescription "host-12 mlx5_0"
+	Rail       int       `json:"rail,omitempty"`   // as in Rails; 0 none
+	Leaf       *HostLeaf `json:"leaf,omitempty"`   // nil without a cable to a switch
+	Unit       int       `json:"unit,omitempty"`   // of Leaf, as in Rails; 0 none
+	// Block is the leaves that the same hosts are on, by the name that ibsmctl dump --format=slurm-block gives them; ""
+	// if that leaves the host out.
+	Block string `json:"block,omitempty"`
+}
+
+// HostLeaf is the switch that a cable leads to.
+type HostLeaf struct {
+	Node string `json:"node"` // GUID
+	Desc string `json:"desc"`
+	Port uint8  `json:"port"`
+}
