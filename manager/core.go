@@ -37,6 +37,7 @@ type Core struct {
 	guids        guidWrites         // GUIDs that the SA assigns
 	inquiry      inquiry            // a manager that has named itself
 	controls     control            // a control packet whose sender is not proved yet
+	remembered   remembered         // what a standby has found
 	alarms       alarms             // what hosts send that is not theirs to send
 	partitions   partitioning       // of the configuration and of callers
 
