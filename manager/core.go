@@ -23,6 +23,7 @@ type Core struct {
 	waits time.Duration // from when on it has awaited an event
 
 	port         ownPort            // the port that this manager is at
+	ownLink      ownLink            // whether it has lost its link
 	elect        election           // which manager is master
 	term         term               // the mastership term
 	handover     handover           // the mastership handed to another manager
@@ -202,6 +203,8 @@ func (c *Core) outcome(o *txn.Outcome) {
 		c.readAgain(o)
 	case ownerLeases:
 		c.renewed(o)
+	case ownerOwnLink:
+		c.ownLinkSeen(o)
 	}
 }
 
@@ -222,6 +225,7 @@ func (c *Core) tick() {
 		c.trapSweep(want)
 	}
 	c.renewLeases()
+	c.ownLink.tick(&c.fx, c.watchesOwnLink(), c.ownKey())
 	c.descriptions.ask(&c.fx, c.published.view, c.sweeps.sweeper)
 	c.publishDescriptions()
 	if c.sweeps.tick(c.fx.now) {
@@ -245,6 +249,7 @@ func (c *Core) Deadline() (at time.Duration, ok bool) {
 	earlier(c.fx.now+c.elect.stall()/2, true)
 	earlier(c.sweeps.deadline())
 	earlier(c.leasesDue())
+	earlier(c.ownLink.due, c.ownLink.due > 0)
 	earlier(c.handover.deadline())
 	earlier(c.traps.deadline())
 	earlier(c.descriptions.due, c.descriptions.due > 0)

@@ -51,6 +51,7 @@ const (
 	ownerPort
 	ownerKeyRead
 	ownerLeases
+	ownerOwnLink
 )
 
 // directed is a request along a directed route, without data.
